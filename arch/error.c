@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The sentences for enum vmpt_error. */
+#include "arch/error.h"
+#include "arch/types.h"
+
+static const char *const sentence[VMPT_E_NR] = {
+	[VMPT_OK] = "no error",
+	[VMPT_E_TRUNCATED] = "packet cut by the end of the trace",
+	[VMPT_E_OPCODE] = "unknown opcode",
+	[VMPT_E_IPBYTES] = "reserved IPBytes value",
+	[VMPT_E_PTW_SIZE] = "reserved PTW payload size",
+	[VMPT_E_MODE_LEAF] = "unknown MODE leaf",
+	[VMPT_E_PSB] = "broken PSB pattern",
+	[VMPT_E_CYC] = "CYC count over 64 bits",
+	[VMPT_E_INVAL] = "value out of range",
+	[VMPT_E_SPACE] = "buffer too small",
+	[VMPT_E_NOMEM] = "out of memory",
+	[VMPT_E_IO] = "input/output error",
+	[VMPT_E_FORMAT] = "broken file format",
+	[VMPT_E_UNSUPPORTED] = "unsupported file version",
+	[VMPT_E_NO_PT] = "the file holds no Intel PT trace",
+	[VMPT_E_SYNC] = "no PSB to start from",
+	[VMPT_E_GAP] = "data lost by the recorder",
+};
+
+const char *vmpt_strerror(int err)
+{
+	unsigned int e = err < 0 ? 0u - (unsigned int)err : (unsigned int)err;
+
+	if (e >= VMPT_E_NR || !sentence[e])
+		return "unknown error";
+	return sentence[e];
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Errors of all vmpt libraries. A function that can fail returns 0 (or a
+ * count) or the negative of one of these; vmpt_strerror() gives a sentence.
+ */
+#ifndef VMPT_ARCH_ERROR_H
+#define VMPT_ARCH_ERROR_H
+
+enum vmpt_error {
+	VMPT_OK = 0,
+	/* Packets (SDM 3 33.4.2) */
+	VMPT_E_TRUNCATED, /* the packet is cut by the end of the buffer */
+	VMPT_E_OPCODE,	  /* no packet starts with these bytes */
+	VMPT_E_IPBYTES,	  /* IPBytes 101b or 111b (Table 33-18) */
+	VMPT_E_PTW_SIZE,  /* PTW.PayloadBytes 10b or 11b (Table 33-40) */
+	VMPT_E_MODE_LEAF, /* MODE leaf ID 2 to 7 (33.4.2.8) */
+	VMPT_E_PSB,	  /* 02H 82H that is not followed by a whole PSB */
+	VMPT_E_CYC,	  /* a CYC packet whose count exceeds 64 bits */
+	/* Use of an interface */
+	VMPT_E_INVAL, /* an argument or a field is out of range */
+	VMPT_E_SPACE, /* the caller's buffer is too small */
+	/* Files and the machine */
+	VMPT_E_NOMEM,
+	VMPT_E_IO,	    /* reading or writing failed, see errno */
+	VMPT_E_FORMAT,	    /* the file is not of the format it claims */
+	VMPT_E_UNSUPPORTED, /* a known format in a version we do not read */
+	VMPT_E_NO_PT,	    /* a perf.data without Intel PT */
+	/* Causes of a loss in a trace; no function returns them */
+	VMPT_E_SYNC, /* no PSB before these bytes: where packets start is not known */
+	VMPT_E_GAP,  /* the recorder lost data before this byte */
+	VMPT_E_NR
+};
+
+/*
+ * A sentence in English for @err, an error code of either sign. Never NULL;
+ * static memory.
+ */
+const char *vmpt_strerror(int err);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The integer types of the project, from <linux/types.h> in a kernel and from
+ * <stdint.h> elsewhere, and the few byte helpers that both worlds need.
+ */
+#ifndef VMPT_ARCH_TYPES_H
+#define VMPT_ARCH_TYPES_H
+
+#ifdef __KERNEL__
+#include <linux/string.h>
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+#endif
+
+#define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/*
+ * Little-endian loads of packet bytes. A trace is little-endian (SDM 3 33.4.2)
+ * and so are all processors with Intel PT and all builds of this project: the
+ * decoder's loads are plain ones.
+ */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "vmpt builds on little-endian machines only"
+#endif
+
+static inline u16 vmpt_load16(const u8 *p)
+{
+	u16 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline u32 vmpt_load32(const u8 *p)
+{
+	u32 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline u64 vmpt_load64(const u8 *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* The low @bits bits set; @bits is 0 to 64. */
+static inline u64 vmpt_mask64(unsigned int bits)
+{
+	return bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
+}
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The source of a decoder: regions of a stream in order, by the plain loop. */
+#include <stdlib.h>
+
+#include "decoder/source.h"
+
+#define PIECE_TOKENS 4096
+#define PIECE_ITEMS  8192
+#define PIECE_BYTES  (1u << 20)
+
+struct vmpt_source {
+	const struct vmpt_stream *stream;
+	struct vmpt_options options;
+	u64 at, region_end;
+	size_t gap; /* the next one */
+	struct vmpt_scan_state state;
+	struct vmpt_sink sink;
+	bool at_head;
+};
+
+static u64 next_region_end(const struct vmpt_source *s)
+{
+	return s->gap < s->stream->gap_count ? s->stream->gaps[s->gap].offset : s->stream->size;
+}
+
+int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
+		     const struct vmpt_options *options, bool items)
+{
+	struct vmpt_source *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -VMPT_E_NOMEM;
+	s->stream = stream;
+	if (options)
+		s->options = *options;
+	s->sink.token_max = PIECE_TOKENS;
+	s->sink.tokens = calloc(PIECE_TOKENS, sizeof(*s->sink.tokens));
+	s->sink.item_max = PIECE_ITEMS;
+	if (items)
+		s->sink.items = calloc(PIECE_ITEMS, sizeof(*s->sink.items));
+	if (!s->sink.tokens || (items && !s->sink.items)) {
+		vmpt_source_close(s);
+		return -VMPT_E_NOMEM;
+	}
+	s->region_end = next_region_end(s);
+	s->at_head = true;
+	*src = s;
+	return 0;
+}
+
+void vmpt_source_close(struct vmpt_source *s)
+{
+	if (!s)
+		return;
+	free(s->sink.tokens);
+	free(s->sink.items);
+	free(s);
+}
+
+static void put_loss(struct vmpt_source *s, u64 at, u64 size, unsigned int err)
+{
+	struct vmpt_sink *k = &s->sink;
+
+	k->tokens[k->token_count++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
+	k->tokens[k->token_count++] = size << 6 | err;
+	if (k->items)
+		k->items[k->item_count++] = (struct vmpt_item){
+			.kind = VMPT_ITEM_LOSS, .aux = (u8)err, .payload = size,
+			.offset = 0 };
+}
+
+/* The head of a region: what is lost before its first packet. */
+static u64 start_region(struct vmpt_source *s)
+{
+	u64 from = s->at, psb;
+
+	s->at_head = false;
+	s->state = (struct vmpt_scan_state){ 0 };
+	if (s->gap)
+		put_loss(s, from, 0, VMPT_E_GAP);
+	if (s->options.headless)
+		return from;
+	psb = vmpt_psb_find(s->stream->data, from, s->region_end);
+	if (psb > from)
+		put_loss(s, from, psb - from, VMPT_E_SYNC);
+	return psb;
+}
+
+int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
+{
+	u64 at;
+
+	while (s->at == s->region_end) {
+		if (s->region_end == s->stream->size)
+			return 0;
+		s->gap++;
+		s->region_end = next_region_end(s);
+		s->at_head = true;
+	}
+	s->sink.token_count = 0;
+	s->sink.item_count = 0;
+	at = s->at_head ? start_region(s) : s->at;
+	at = vmpt_scalar_scan(s->stream->data, at, s->at + PIECE_BYTES, s->region_end, s->at,
+			      &s->state, &s->sink);
+	*piece = (struct vmpt_piece){
+		.start = s->at,
+		.end = at,
+		.region_end = s->region_end,
+		.tokens = s->sink.tokens,
+		.token_count = s->sink.token_count,
+		.items = s->sink.items,
+		.item_count = s->sink.item_count,
+	};
+	s->at = at;
+	return 1;
+}

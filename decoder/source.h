@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the decoder: a source takes a stream apart, in order, piece by piece.
+ * A piece is a stretch of whole packets. For each, a source gives the tokens
+ * that the VM tracker needs and, if asked, the items of all packets.
+ *
+ * Two sources exist and must agree token by token and, runs expanded, item by
+ * item: the scalar one (scalar.c), the plain loop and reference, and the fast
+ * one (pieces.c over lanes.h), which decodes several pieces at once.
+ *
+ * What both do:
+ * - A stream's gaps cut it into regions. A region is decoded on its own.
+ * - Each region but the first begins with a LOSS token of VMPT_E_GAP, size 0.
+ * - A region starts at its first PSB; what stands before is a LOSS with
+ *   VMPT_E_SYNC. With options.headless it starts at its first byte.
+ * - A decode error at e is a LOSS from e to the next PSB at or behind e + 1, or to
+ *   the region's end, with the error's code.
+ * - At a PSB Last IP is 0 and no block is open.
+ */
+#ifndef VMPT_DECODER_SOURCE_H
+#define VMPT_DECODER_SOURCE_H
+
+#include "decoder/vmpt-decode.h"
+
+/*
+ * A token: the packet's offset in the stream << 6 | enum vmpt_pt_kind. Tokens are
+ * made for PIP, VMCS, MODE.Exec, PSB, OVF, CFE, TSC and for TIP.PGD without IP
+ * (all others with IPBytes ≠ 000b make none), in order of offset, and for losses:
+ * those have the kind VMPT_TOKEN_LOSS and are followed by one more u64, the size in
+ * bytes << 6 | enum vmpt_error.
+ */
+#define VMPT_TOKEN_LOSS 63u
+#define VMPT_TOKEN(offset, kind) ((u64)(offset) << 6 | (kind))
+
+static inline unsigned int vmpt_token_kind(u64 token)
+{
+	return token & 63;
+}
+
+static inline u64 vmpt_token_offset(u64 token)
+{
+	return token >> 6;
+}
+
+struct vmpt_piece {
+	u64 start, end; /* [start, end) of the stream; a piece starts where the last ended */
+	u64 region_end; /* bytes up to here may be read */
+	const u64 *tokens;
+	size_t token_count;
+	const struct vmpt_item *items; /* NULL unless asked for; offsets count from start */
+	size_t item_count;
+};
+
+struct vmpt_source;
+
+/* @items: make items too. */
+int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
+		     const struct vmpt_options *options, bool items);
+/* 1: @piece is the next one, valid until the next call; 0: the end; or a negative error. */
+int vmpt_source_next(struct vmpt_source *src, struct vmpt_piece *piece);
+void vmpt_source_close(struct vmpt_source *src);
+
+/*
+ * ---- shared by both sources ----
+ */
+
+/* Offset of the first PSB that lies whole in [@from, @end) of @data, or @end. (sync.c) */
+u64 vmpt_psb_find(const u8 *data, u64 from, u64 end);
+
+/* What a decoder carries from packet to packet. */
+struct vmpt_scan_state {
+	u64 last_ip;
+	unsigned int block; /* vmpt_pt_block_after() */
+};
+
+/* Room to put what is found. */
+struct vmpt_sink {
+	u64 *tokens;
+	size_t token_count, token_max;
+	struct vmpt_item *items; /* NULL: none wanted */
+	size_t item_count, item_max;
+};
+
+/*
+ * The plain loop (scalar.c): decode packets of [@at, @region_end) until the position
+ * is at or behind @stop, or the sink has no room for one more packet (4 tokens, 1
+ * item). @base is what item offsets count from (the u32 must hold them). Losses
+ * are cut at @stop only when a PSB stands there. Runs: adjacent TNT-8 and PAD make
+ * one item, up to 65,535 bytes.
+ * Returns the position: the start of the next packet, or @region_end.
+ */
+u64 vmpt_scalar_scan(const u8 *data, u64 at, u64 stop, u64 region_end, u64 base,
+		     struct vmpt_scan_state *state, struct vmpt_sink *sink);
+
+/* The item of a decoded packet at @buf; updates state->last_ip. Not for TNT-8 and PAD. */
+void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, const u8 *buf,
+		    struct vmpt_scan_state *state);
+
+/* Whether the packet makes a token. */
+static inline bool vmpt_token_wanted(const struct vmpt_pt_packet *pkt)
+{
+	switch (pkt->kind) {
+	case VMPT_PT_PIP:
+	case VMPT_PT_VMCS:
+	case VMPT_PT_MODE_EXEC:
+	case VMPT_PT_PSB:
+	case VMPT_PT_OVF:
+	case VMPT_PT_CFE:
+	case VMPT_PT_TSC:
+		return true;
+	case VMPT_PT_TIP_PGD:
+		return !pkt->ip.ipbytes;
+	default:
+		return false;
+	}
+}
+
+#endif

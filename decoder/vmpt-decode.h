@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * libvmpt-decode: from the bytes of a trace to packets with their owners, and
+ * to slices, the maximal runs of bytes of one owner (docs/vm-tracking.md).
+ *
+ * Everything is pulled: open a trace, take its streams (one per CPU or thread),
+ * open a decoder or a splitter on one, call _next until it returns 0. Memory is
+ * constant whatever the trace's size. No globals; two streams may be used by
+ * two threads. All pointers handed out stay valid until the next call on the
+ * same object unless said otherwise.
+ */
+#ifndef VMPT_DECODE_H
+#define VMPT_DECODE_H
+
+#include "arch/pt-packet.h"
+
+/* ---- traces and their streams ---- */
+
+/* The bytes at @offset do not continue those before it: the recorder lost some. */
+struct vmpt_gap {
+	u64 offset; /* in the stream */
+	u32 flags;  /* VMPT_GAP_* */
+};
+
+#define VMPT_GAP_TRUNCATED 0x01 /* PERF_AUX_FLAG_TRUNCATED */
+#define VMPT_GAP_PARTIAL   0x02 /* PERF_AUX_FLAG_PARTIAL */
+#define VMPT_GAP_COLLISION 0x04 /* PERF_AUX_FLAG_COLLISION */
+#define VMPT_GAP_SNAPSHOT  0x08 /* a new snapshot that does not overlap the last */
+#define VMPT_GAP_LOST	   0x10 /* AUX offsets do not follow each other */
+
+/* Where a part of a stream lies in the file. */
+struct vmpt_extent {
+	u64 offset; /* in the stream */
+	u64 size;
+	u64 file_offset;
+};
+
+/* One CPU's or thread's trace. Memory is owned by its vmpt_trace. */
+struct vmpt_stream {
+	const u8 *data;
+	u64 size;
+	int cpu; /* -1: not known */
+	int tid; /* -1: a whole CPU's trace */
+	const struct vmpt_gap *gaps; /* by offset */
+	size_t gap_count;
+	const struct vmpt_extent *extents; /* by offset */
+	size_t extent_count;
+};
+
+enum vmpt_trace_format { VMPT_TRACE_RAW, VMPT_TRACE_PERF };
+
+/* What a trace's file says of the whole; all 0 for raw traces. */
+struct vmpt_trace_info {
+	enum vmpt_trace_format format;
+	bool has_time_conv; /* the three below are valid: perf time = f(TSC) */
+	u16 time_shift;
+	u32 time_mult;
+	u64 time_zero;
+	bool snapshot;
+	bool pipe;
+	bool compressed;
+	bool has_config; /* the intel_pt event's attr.config was found */
+	u64 config;	 /* IA32_RTIT_CTL as perf's format directory lays it out */
+	u32 tsc_ctc_numerator, tsc_ctc_denominator; /* CPUID.15H EBX / EAX */
+	u32 mtc_freq_bits_shift;
+	u32 max_nonturbo_ratio;
+	u64 lost_events;      /* PERF_RECORD_LOST and _LOST_SAMPLES: sum */
+	u64 truncated_buffers; /* AUX records flagged truncated */
+};
+
+/* Where and what, when an open function fails. */
+struct vmpt_diag {
+	u64 offset; /* in the file */
+	char text[240];
+};
+
+struct vmpt_trace;
+
+/*
+ * Open a trace: a raw file of PT bytes (one CPU's, @cpu or -1) or a perf.data
+ * (file or pipe format, told by its magic). "-" or a pipe is copied to an
+ * unlinked temporary file first, as are perf.data streams in several parts.
+ * Returns 0, or a negative error with @diag filled (may be NULL).
+ */
+int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag);
+int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
+			struct vmpt_diag *diag);
+int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
+/* Add another raw file as one more stream, another CPU's. */
+int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu,
+		       struct vmpt_diag *diag);
+void vmpt_trace_close(struct vmpt_trace *trace);
+
+size_t vmpt_trace_streams(const struct vmpt_trace *trace);
+/* Valid until the trace is closed or added to. */
+const struct vmpt_stream *vmpt_trace_stream(const struct vmpt_trace *trace, size_t i);
+const struct vmpt_trace_info *vmpt_trace_info(const struct vmpt_trace *trace);
+
+/* perf time in ns of a TSC value; @info->has_time_conv must hold. */
+u64 vmpt_tsc_to_perf_time(const struct vmpt_trace_info *info, u64 tsc);
+
+/* Offset in the file of a byte of the stream. */
+u64 vmpt_stream_file_offset(const struct vmpt_stream *stream, u64 offset);
+
+/* ---- owners (docs/vm-tracking.md) ---- */
+
+enum vmpt_owner_kind {
+	VMPT_OWNER_UNKNOWN, /* not known, or lost */
+	VMPT_OWNER_HOST,
+	VMPT_OWNER_VM,	   /* the VM of .vmcs */
+	VMPT_OWNER_VM_ANY, /* a VM, its VMCS unknown */
+};
+
+/* How sure a fact or an owner is. */
+enum vmpt_sure {
+	VMPT_KNOWN,
+	VMPT_ASSUMED,
+	VMPT_UNCERTAIN,
+	VMPT_UNKNOWN,
+};
+
+struct vmpt_owner {
+	u64 vmcs;    /* VMPT_OWNER_VM only */
+	u8 kind;     /* enum vmpt_owner_kind */
+	u8 sure;     /* enum vmpt_sure */
+	bool concealed; /* host, but a PSB+ had a PIP and no VMCS: perhaps a concealed guest */
+};
+
+/* ---- packets ---- */
+
+/* Kinds of items beside enum vmpt_pt_kind. */
+enum vmpt_item_kind {
+	VMPT_ITEM_RUN = VMPT_PT_KINDS, /* size bytes, each a TNT-8 or a PAD */
+	VMPT_ITEM_LOSS,		       /* payload bytes that are no packets; aux: enum vmpt_error */
+};
+
+/*
+ * A packet or a run, 16 bytes. payload by kind:
+ *   TIP, TIP.PGE, TIP.PGD, FUP  the full IP (with IPBytes 000b Last IP); aux IPBytes
+ *   PIP         CR3, bit 0 NR           VMCS      the pointer
+ *   TNT-64      the 48 bits as sent     MODE.*    the mode byte
+ *   TSC, MTC, CBR, CYC                  the value
+ *   TMA         CTC, bits 31:24 as sent, FastCounter from bit 24 on (bytes 2 to 6 as sent,
+ *               reserved bits 0)
+ *   PTW         the payload; aux byte 1 EXSTOP, BEP aux byte 1
+ *   BIP         the payload; aux the header byte
+ *   BBP         byte 2                  CFE       bytes 2 and 3
+ *   EVD         the payload; aux byte 2
+ *   MNT         the payload             MWAIT     bytes 2 to 9, reserved bits 0
+ *   PWRE        bytes 2 and 3           PWRX      bytes 2 to 6; reserved bits 0
+ * others 0.
+ */
+struct vmpt_item {
+	u64 payload;
+	u32 offset; /* from the batch's base */
+	u16 size;   /* bytes; 0 for VMPT_ITEM_LOSS */
+	u8 kind;
+	u8 aux;
+};
+
+struct vmpt_batch {
+	const struct vmpt_item *items;
+	size_t count;
+	u64 base;	/* stream offset that the items' offsets count from */
+	const u8 *data; /* the byte at base */
+	struct vmpt_owner owner; /* of all items in it */
+};
+
+/* One packet as vmpt_packet_next() gives it. */
+struct vmpt_packet {
+	u64 offset; /* in the stream */
+	u64 payload;
+	u32 size; /* bytes; for VMPT_ITEM_LOSS 0, see payload */
+	u8 kind;  /* enum vmpt_pt_kind or VMPT_ITEM_LOSS; never VMPT_ITEM_RUN */
+	u8 aux;
+	struct vmpt_owner owner;
+};
+
+/* Whether the trace holds guests only, which TIP.PGD() needs to know. */
+enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
+
+/* All 0 is the default. */
+struct vmpt_options {
+	unsigned int threads; /* that work, the caller's included; 0 is 1 */
+	unsigned int lanes;   /* 1 to 8 chunks decoded at once in a thread; 0: the best */
+	size_t chunk;	      /* bytes between the PSBs looked for; 0: the best */
+	bool headless;	      /* take the first byte as a packet's; else start at a PSB */
+	bool scalar;	      /* the plain loop, the reference for all else */
+	enum vmpt_guest_only guest_only;
+};
+
+struct vmpt_decoder;
+
+/* @stream must outlive the decoder. Returns 0, -VMPT_E_NOMEM or -VMPT_E_INVAL. */
+int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
+		      const struct vmpt_options *options);
+void vmpt_decoder_close(struct vmpt_decoder *dec);
+
+/* The next items of one owner. 1: @batch is filled, 0: the end, or a negative error. */
+int vmpt_batch_next(struct vmpt_decoder *dec, struct vmpt_batch *batch);
+
+/* A place in a batch, for vmpt_packet_next(). All 0 to start. */
+struct vmpt_cursor {
+	struct vmpt_batch batch;
+	size_t item;
+	u32 byte; /* in a run */
+};
+
+/* The next packet, runs taken apart. 1, 0 at the end, or a negative error. */
+static inline int vmpt_packet_next(struct vmpt_decoder *dec, struct vmpt_cursor *at,
+				   struct vmpt_packet *pkt)
+{
+	const struct vmpt_item *item;
+	int ret;
+
+	while (at->item >= at->batch.count) {
+		ret = vmpt_batch_next(dec, &at->batch);
+		if (ret <= 0)
+			return ret;
+		at->item = 0;
+		at->byte = 0;
+	}
+	item = &at->batch.items[at->item];
+	pkt->offset = at->batch.base + item->offset;
+	pkt->owner = at->batch.owner;
+	if (item->kind == VMPT_ITEM_RUN) {
+		u8 b = at->batch.data[item->offset + at->byte];
+
+		pkt->offset += at->byte;
+		pkt->kind = b ? VMPT_PT_TNT_8 : VMPT_PT_PAD;
+		pkt->payload = b;
+		pkt->size = 1;
+		pkt->aux = 0;
+		if (++at->byte == item->size) {
+			at->item++;
+			at->byte = 0;
+		}
+		return 1;
+	}
+	pkt->kind = item->kind;
+	pkt->payload = item->payload;
+	pkt->size = item->size;
+	pkt->aux = item->aux;
+	at->item++;
+	return 1;
+}
+
+/* ---- slices ---- */
+
+/* What made a slice begin. */
+enum vmpt_begin {
+	VMPT_BEGIN_START,  /* of the stream or of what follows a loss */
+	VMPT_BEGIN_ENTRY,  /* NR 0 to 1: a VM entry */
+	VMPT_BEGIN_EXIT,   /* NR 1 to 0: a VM exit */
+	VMPT_BEGIN_SWITCH, /* another VMCS, or NR proved after uncertainty */
+	VMPT_BEGIN_PSB,	   /* a PSB+ that says so */
+	VMPT_BEGIN_DOUBT,  /* an OVF or TIP.PGD() after which nothing proved the owner */
+	VMPT_BEGIN_LOSS,   /* bytes that are no packets */
+};
+
+#define VMPT_SLICE_CR3S 6
+
+struct vmpt_slice {
+	u64 offset, size; /* bytes in the stream */
+	struct vmpt_owner owner;
+	u8 begin; /* enum vmpt_begin */
+	u8 loss;  /* enum vmpt_error if begin is VMPT_BEGIN_LOSS */
+	bool by_group; /* it starts with a group (PIP, VMCS, MODE.Exec … TIP) */
+	bool has_tsc;
+	u64 first_tsc, last_tsc; /* as in the packets: 56 bits, the owner's clock */
+	u64 cr3[VMPT_SLICE_CR3S]; /* the first that differ */
+	u32 cr3_count;		  /* capped at VMPT_SLICE_CR3S + 1: there are more */
+	u32 overflows;
+	u32 failed_entries;
+	u32 doubts; /* stretches that were uncertain and then proved to be this owner's */
+};
+
+struct vmpt_splitter;
+
+int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *stream,
+		       const struct vmpt_options *options);
+void vmpt_splitter_close(struct vmpt_splitter *split);
+
+/* The next slice; they follow each other without holes. 1, 0 at the end, or an error. */
+int vmpt_split_next(struct vmpt_splitter *split, struct vmpt_slice *slice);
+
+#endif
