@@ -38,8 +38,10 @@ void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, co
 		item->payload = pkt->pip.cr3 | pkt->pip.nr;
 		break;
 	case VMPT_PT_MODE_EXEC:
+		item->payload = buf[1] & 0xe7;
+		break;
 	case VMPT_PT_MODE_TSX:
-		item->payload = buf[1];
+		item->payload = buf[1] & 0xe3;
 		break;
 	case VMPT_PT_VMCS:
 	case VMPT_PT_TSC:
@@ -84,7 +86,7 @@ void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, co
 		break;
 	case VMPT_PT_EVD:
 		item->payload = pkt->evd.payload;
-		item->aux = buf[2];
+		item->aux = buf[2] & 0x3f;
 		break;
 	}
 }

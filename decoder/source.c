@@ -100,8 +100,10 @@ int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
 	s->sink.token_count = 0;
 	s->sink.item_count = 0;
 	at = s->at_head ? start_region(s) : s->at;
-	at = vmpt_scalar_scan(s->stream->data, at, s->at + PIECE_BYTES, s->region_end, s->at,
-			      &s->state, &s->sink);
+	/* A long loss is a piece of its own: items' offsets have 32 bits. */
+	if (at - s->at < PIECE_BYTES)
+		at = vmpt_scalar_scan(s->stream->data, at, s->at + PIECE_BYTES, s->region_end,
+				      s->at, &s->state, &s->sink);
 	*piece = (struct vmpt_piece){
 		.start = s->at,
 		.end = at,

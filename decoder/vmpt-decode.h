@@ -138,14 +138,14 @@ enum vmpt_item_kind {
  * A packet or a run, 16 bytes. payload by kind:
  *   TIP, TIP.PGE, TIP.PGD, FUP  the full IP (with IPBytes 000b Last IP); aux IPBytes
  *   PIP         CR3, bit 0 NR           VMCS      the pointer
- *   TNT-64      the 48 bits as sent     MODE.*    the mode byte
+ *   TNT-64      the 48 bits as sent     MODE.*    byte 1, reserved bits 0
  *   TSC, MTC, CBR, CYC                  the value
  *   TMA         CTC, bits 31:24 as sent, FastCounter from bit 24 on (bytes 2 to 6 as sent,
  *               reserved bits 0)
  *   PTW         the payload; aux byte 1 EXSTOP, BEP aux byte 1
  *   BIP         the payload; aux the header byte
  *   BBP         byte 2                  CFE       bytes 2 and 3
- *   EVD         the payload; aux byte 2
+ *   EVD         the payload; aux the type
  *   MNT         the payload             MWAIT     bytes 2 to 9, reserved bits 0
  *   PWRE        bytes 2 and 3           PWRX      bytes 2 to 6; reserved bits 0
  * others 0.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/support/support.h"
+
+int test_main(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+void test_skip(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	printf("skipped: ");
+	vprintf(fmt, args);
+	printf("\n");
+	fflush(stdout);
+	va_end(args);
+}
+
+const char *test_data(const char *name)
+{
+	static char path[4096];
+	const char *dir = getenv("VMPT_DATA");
+
+	snprintf(path, sizeof(path), "%s/%s", dir ? dir : VMPT_DATA_DEFAULT, name);
+	if (!access(path, R_OK))
+		return path;
+	test_skip("%s is not there", name);
+	return NULL;
+}
+
+u8 *test_read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	u8 *buf;
+	long n;
+
+	ck_assert_msg(f != NULL, "cannot open %s", path);
+	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+	n = ftell(f);
+	ck_assert_int_ge(n, 0);
+	rewind(f);
+	buf = malloc((size_t)n + 1);
+	ck_assert_ptr_nonnull(buf);
+	ck_assert_uint_eq(fread(buf, 1, (size_t)n, f), (size_t)n);
+	fclose(f);
+	*size = (size_t)n;
+	return buf;
+}
+
+/* splitmix64 */
+u64 test_random(struct test_rng *rng)
+{
+	u64 z = rng->state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
