@@ -45,32 +45,42 @@ static size_t finish(struct text *t)
 }
 
 static const char *const bbp_name[32] = {
-	[0x01] = "General-Purpose Registers", [0x04] = "PEBS Basic",  [0x05] = "PEBS Memory",
-	[0x08] = "LBR Block 0",		      [0x09] = "LBR Block 1", [0x0a] = "LBR Block 2",
+	[0x01] = "General-Purpose Registers",
+	[0x04] = "PEBS Basic",
+	[0x05] = "PEBS Memory",
+	[0x08] = "LBR Block 0",
+	[0x09] = "LBR Block 1",
+	[0x0a] = "LBR Block 2",
 	[0x10] = "XMM Registers",
 };
 
 static const char *const cfe_name[32] = {
-	[VMPT_CFE_INTR] = "INTR",	    [VMPT_CFE_IRET] = "IRET",
-	[VMPT_CFE_SMI] = "SMI",		    [VMPT_CFE_RSM] = "RSM",
-	[VMPT_CFE_SIPI] = "SIPI",	    [VMPT_CFE_INIT] = "INIT",
-	[VMPT_CFE_VMENTRY] = "VMENTRY",	    [VMPT_CFE_VMEXIT] = "VMEXIT",
-	[VMPT_CFE_VMEXIT_INTR] = "VMEXIT_INTR", [VMPT_CFE_SHUTDOWN] = "SHUTDOWN",
-	[VMPT_CFE_UINTR] = "UINTR",	    [VMPT_CFE_UIRET] = "UIRET",
+	[VMPT_CFE_INTR] = "INTR",
+	[VMPT_CFE_IRET] = "IRET",
+	[VMPT_CFE_SMI] = "SMI",
+	[VMPT_CFE_RSM] = "RSM",
+	[VMPT_CFE_SIPI] = "SIPI",
+	[VMPT_CFE_INIT] = "INIT",
+	[VMPT_CFE_VMENTRY] = "VMENTRY",
+	[VMPT_CFE_VMEXIT] = "VMEXIT",
+	[VMPT_CFE_VMEXIT_INTR] = "VMEXIT_INTR",
+	[VMPT_CFE_SHUTDOWN] = "SHUTDOWN",
+	[VMPT_CFE_UINTR] = "UINTR",
+	[VMPT_CFE_UIRET] = "UIRET",
 };
 
-static const char *const evd_name[] = { "PFA", "VMXQ", "VMXR" };
+static const char *const evd_name[] = {"PFA", "VMXQ", "VMXR"};
 
 static const char *const gpr_name[18] = {
 	"R/EFLAGS", "R/EIP", "R/EAX", "R/ECX", "R/EDX", "R/EBX", "R/ESP", "R/EBP", "R/ESI",
 	"R/EDI",    "R8",    "R9",    "R10",   "R11",	"R12",	 "R13",	  "R14",   "R15",
 };
 
-static const char *const pebs_basic_name[] = { "Instruction Pointer", "Applicable Counters",
-					       "Timestamp" };
+static const char *const pebs_basic_name[] = {"Instruction Pointer", "Applicable Counters",
+					      "Timestamp"};
 
-static const char *const pebs_memory_name[] = { "MemAccessAddress", "MemAuxInfo",
-						"MemAccessLatency", "TSXAuxInfo" };
+static const char *const pebs_memory_name[] = {"MemAccessAddress", "MemAuxInfo", "MemAccessLatency",
+					       "TSXAuxInfo"};
 
 /* LBR and XMM items are numbered through: their block's name is name enough. */
 static const char *bip_name(u64 id, unsigned int bbp_type)
@@ -159,7 +169,7 @@ static void put_field(struct text *t, const struct vmpt_pt_packet *p, unsigned i
 
 size_t vmpt_pt_print(const struct vmpt_pt_packet *pkt, char *buf, size_t len)
 {
-	struct text t = { buf, len, 0 };
+	struct text t = {buf, len, 0};
 	unsigned int i;
 
 	put_str(&t, vmpt_pt_name(pkt->kind));
@@ -209,7 +219,7 @@ static size_t telling_bytes(int err, const u8 *bytes, size_t n)
 
 size_t vmpt_pt_print_error(int err, const u8 *bytes, size_t n, char *buf, size_t len)
 {
-	struct text t = { buf, len, 0 };
+	struct text t = {buf, len, 0};
 	unsigned int kind;
 
 	if (err == -VMPT_E_IPBYTES && n) {

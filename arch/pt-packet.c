@@ -14,7 +14,7 @@ const char *vmpt_pt_name(unsigned int kind)
 
 unsigned int vmpt_pt_ip_size(unsigned int ipbytes)
 {
-	static const u8 size[8] = { 0, 2, 4, 6, 6, 255, 8, 255 };
+	static const u8 size[8] = {0, 2, 4, 6, 6, 255, 8, 255};
 
 	return size[ipbytes & 7];
 }
@@ -284,8 +284,8 @@ static int encoded_size(const struct vmpt_pt_packet *pkt, unsigned int block)
 		v = pkt->ip.ipbytes > 7 ? 255 : vmpt_pt_ip_size((unsigned int)pkt->ip.ipbytes);
 		return v > 8 ? -VMPT_E_INVAL : (int)(1 + v);
 	case VMPT_PT_SIZE_PTW:
-		return pkt->ptw.payload_bytes > 1 ? -VMPT_E_INVAL :
-						    (pkt->ptw.payload_bytes ? 10 : 6);
+		return pkt->ptw.payload_bytes > 1 ? -VMPT_E_INVAL
+						  : (pkt->ptw.payload_bytes ? 10 : 6);
 	case VMPT_PT_SIZE_CYC:
 		for (n = 1, c = pkt->cyc.cycles >> 5; c; c >>= 7)
 			n++;
@@ -336,7 +336,7 @@ static int put_field(const struct vmpt_pt_packet *pkt, unsigned int i, u8 *buf, 
 int vmpt_pt_encode(struct vmpt_pt_packet *pkt, u8 *buf, size_t len, unsigned int block)
 {
 	const struct vmpt_pt_desc *d;
-	u8 out[VMPT_PT_SIZE_MAX] = { 0 };
+	u8 out[VMPT_PT_SIZE_MAX] = {0};
 	unsigned int i;
 	int size, err;
 

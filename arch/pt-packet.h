@@ -59,14 +59,14 @@ enum vmpt_pt_kind {
 #define VMPT_PT_FIRST_ESCAPED VMPT_PT_TNT_64
 #define VMPT_PT_ESCAPE	      0x02
 /* The longest packet: PSB. A CYC of 64 bits has 10 bytes. */
-#define VMPT_PT_SIZE_MAX      16
-#define VMPT_PT_CYC_MAX	      10
-#define VMPT_PT_VALUES	      3
+#define VMPT_PT_SIZE_MAX 16
+#define VMPT_PT_CYC_MAX	 10
+#define VMPT_PT_VALUES	 3
 /* All ones on the wire: no current VMCS (33.4.2.15). */
-#define VMPT_PT_VMCS_NONE     0xffffffffff000ULL
+#define VMPT_PT_VMCS_NONE 0xffffffffff000ULL
 
 /* Flags of a decoded packet */
-#define VMPT_PT_RESERVED      0x01 /* holds a reserved value, decoded as it stands */
+#define VMPT_PT_RESERVED 0x01 /* holds a reserved value, decoded as it stands */
 
 /* CFE types (Table 33-50) */
 enum vmpt_pt_cfe {
@@ -237,14 +237,15 @@ extern const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS];
 /* The name of a kind, "?" if there is none. Static memory. */
 const char *vmpt_pt_name(unsigned int kind);
 
-/* The name of a CFE, EVD, BBP type or of a BIP item; NULL if reserved. Tables 33-45, 33-47, 33-50, 33-51 */
+/* The name of a CFE, EVD, BBP type or of a BIP item; NULL if reserved. Tables 33-45, 33-47, 33-50,
+ * 33-51 */
 const char *vmpt_pt_value_name(const struct vmpt_pt_packet *pkt, unsigned int bbp_type);
 
 /*
  * Block context (33.4.1.1): 0 outside a packet block, inside it the BBP's size
  * and type. Carried by the caller from packet to packet.
  */
-#define VMPT_PT_BLOCK(sz, type) (0x40u | ((sz) & 1u) << 5 | ((type) & 0x1fu))
+#define VMPT_PT_BLOCK(sz, type) (0x40u | ((sz)&1u) << 5 | ((type)&0x1fu))
 
 static inline unsigned int vmpt_pt_block_type(unsigned int block)
 {

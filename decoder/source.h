@@ -29,7 +29,7 @@
  * those have the kind VMPT_TOKEN_LOSS and are followed by one more u64, the size in
  * bytes << 6 | enum vmpt_error.
  */
-#define VMPT_TOKEN_LOSS 63u
+#define VMPT_TOKEN_LOSS		 63u
 #define VMPT_TOKEN(offset, kind) ((u64)(offset) << 6 | (kind))
 
 static inline unsigned int vmpt_token_kind(u64 token)
@@ -47,7 +47,8 @@ struct vmpt_piece {
 	u64 region_end; /* bytes up to here may be read */
 	const u64 *tokens;
 	size_t token_count;
-	const struct vmpt_item *items; /* NULL unless asked for; offsets count from start */
+	struct vmpt_item *items; /* NULL unless asked for; offsets count from start; the reader may
+				    change them */
 	size_t item_count;
 };
 

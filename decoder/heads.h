@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Kind and size of a packet from its first two bytes, for walks over a few
+ * packets (PSB+, groups) that need no payload. Built from the packet table.
+ */
+#ifndef VMPT_DECODER_HEADS_H
+#define VMPT_DECODER_HEADS_H
+
+#include "arch/pt-packet.h"
+
+#define VMPT_HEAD_NONE 0xff
+
+struct vmpt_heads {
+	u8 kind[65536]; /* VMPT_HEAD_NONE: two bytes do not tell */
+	u8 size[65536];
+};
+
+void vmpt_heads_init(struct vmpt_heads *heads);
+
+/*
+ * Kind of the packet at @data + @at outside a packet block, its size in @size;
+ * -1 if there is none before @end, or a broken one.
+ */
+static inline int vmpt_head_at(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+			       unsigned int *size)
+{
+	struct vmpt_pt_packet pkt;
+	unsigned int key;
+
+	if (end - at >= VMPT_PT_SIZE_MAX) {
+		key = vmpt_load16(data + at);
+		if (heads->kind[key] != VMPT_HEAD_NONE) {
+			*size = heads->size[key];
+			return heads->kind[key];
+		}
+	}
+	if (vmpt_pt_decode(&pkt, data + at, end - at, 0))
+		return -1;
+	*size = pkt.size;
+	return pkt.kind;
+}
+
+#endif

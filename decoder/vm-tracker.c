@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The VM tracker: the state table of docs/vm-tracking.md, one function a row.
+ */
+#include "decoder/vm-tracker.h"
+
+/* ---- facts and the owner that follows from them ---- */
+
+static void set_fact(struct vmpt_fact *f, u64 value)
+{
+	f->value = value;
+	f->sure = VMPT_KNOWN;
+}
+
+static void doubt_fact(struct vmpt_fact *f)
+{
+	if (f->sure <= VMPT_ASSUMED)
+		f->sure = VMPT_UNCERTAIN;
+}
+
+static bool holds(const struct vmpt_fact *f)
+{
+	return f->sure <= VMPT_ASSUMED;
+}
+
+/* Owner = host if NR=0; VMCS v if NR=1 and VMCS known or assumed; a VM; unknown. */
+static struct vmpt_owner owner_now(const struct vmpt_tracker *t)
+{
+	struct vmpt_owner o = {.kind = VMPT_OWNER_UNKNOWN, .sure = VMPT_UNKNOWN};
+
+	if (!holds(&t->nr))
+		return o;
+	o.sure = t->nr.sure;
+	if (!t->nr.value) {
+		o.kind = VMPT_OWNER_HOST;
+	} else if (holds(&t->vmcs) && t->vmcs.value != VMPT_PT_VMCS_NONE) {
+		o.kind = VMPT_OWNER_VM;
+		o.vmcs = t->vmcs.value;
+		if (t->vmcs.sure > o.sure)
+			o.sure = t->vmcs.sure;
+	} else {
+		o.kind = VMPT_OWNER_VM_ANY;
+	}
+	return o;
+}
+
+static struct vmpt_mark *add_mark(struct vmpt_tracker *t, u64 at, enum vmpt_mark_kind kind)
+{
+	struct vmpt_mark *m;
+
+	if (t->mark_count == VMPT_TRACKER_MARKS)
+		t->mark_count--; /* cannot happen: see VMPT_TRACKER_MARKS */
+	m = &t->marks[t->mark_count++];
+	memset(m, 0, sizeof(*m));
+	m->offset = at;
+	m->kind = (u8)kind;
+	return m;
+}
+
+static void mark_value(struct vmpt_tracker *t, u64 at, enum vmpt_mark_kind kind, u64 value)
+{
+	add_mark(t, at, kind)->value = value;
+}
+
+/* From @at on the owner is what the facts say now. */
+static void mark_owner(struct vmpt_tracker *t, u64 at, enum vmpt_begin cause, bool by_group,
+		       bool concealed)
+{
+	struct vmpt_owner o = owner_now(t);
+	struct vmpt_mark *m;
+
+	o.concealed = concealed && o.kind == VMPT_OWNER_HOST;
+	if (vmpt_owner_same(&o, &t->owner) && o.sure == t->owner.sure &&
+	    o.concealed == t->owner.concealed)
+		return;
+	m = add_mark(t, at, VMPT_MARK_OWNER);
+	m->owner = o;
+	m->cause = (u8)cause;
+	m->by_group = by_group;
+	t->owner = o;
+}
+
+/* From @at on the owner is perhaps still the same. */
+static void mark_doubt(struct vmpt_tracker *t, u64 at)
+{
+	struct vmpt_mark *m;
+
+	if (t->owner.kind == VMPT_OWNER_UNKNOWN || t->owner.sure == VMPT_UNCERTAIN)
+		return;
+	t->owner.sure = VMPT_UNCERTAIN;
+	m = add_mark(t, at, VMPT_MARK_OWNER);
+	m->owner = t->owner;
+	m->cause = VMPT_BEGIN_DOUBT;
+}
+
+static void mark_tsc(struct vmpt_tracker *t, u64 at, u64 first, u64 last)
+{
+	mark_value(t, at, VMPT_MARK_TSC, first);
+	if (last != first)
+		mark_value(t, at, VMPT_MARK_TSC, last);
+}
+
+static void set_pip(struct vmpt_tracker *t, bool nr, u64 cr3)
+{
+	set_fact(&t->nr, nr);
+	set_fact(&t->cr3, cr3);
+	if (!nr)
+		t->seen_root = true;
+}
+
+static enum vmpt_begin nr_cause(const struct vmpt_fact *before, bool nr)
+{
+	if (!holds(before) || before->value == nr)
+		return VMPT_BEGIN_SWITCH;
+	return nr ? VMPT_BEGIN_ENTRY : VMPT_BEGIN_EXIT;
+}
+
+static bool is_guest_only(const struct vmpt_tracker *t)
+{
+	if (t->guest_only == VMPT_GUEST_ONLY_AUTO)
+		return !t->seen_root;
+	return t->guest_only == VMPT_GUEST_ONLY_YES;
+}
+
+/* ---- rows of the table ---- */
+
+/* Start of the trace, loss, damage: all unknown. */
+static void on_loss(struct vmpt_tracker *t, u64 at, u64 loss)
+{
+	struct vmpt_mark *m = add_mark(t, at, VMPT_MARK_LOSS);
+
+	m->value = loss >> 6;
+	m->cause = loss & 63;
+	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
+	t->owner = owner_now(t);
+	m = add_mark(t, at + (loss >> 6), VMPT_MARK_OWNER);
+	m->owner = t->owner;
+	m->cause = VMPT_BEGIN_START;
+	t->skip = at + (loss >> 6);
+}
+
+/*
+ * PSB … PSBEND with its trailing PADs: one unit, applied at its end. It belongs
+ * whole to the owner that its own PIP and VMCS state; without a PIP to the
+ * tracked owner, and what its VMCS changes holds behind it.
+ */
+static void on_psb(struct vmpt_tracker *t, u64 at)
+{
+	struct vmpt_psb_plus psb;
+	bool concealed;
+
+	vmpt_psb_plus_scan(&t->heads, t->data, at, t->end, &psb);
+	if (psb.has_vmcs)
+		set_fact(&t->vmcs, psb.vmcs);
+	if (psb.has_pip) {
+		set_pip(t, psb.nr, psb.cr3);
+		/* PIP without VMCS: not in VMX operation, or a concealed guest. */
+		concealed = psb.complete && !psb.nr && !psb.has_vmcs;
+		mark_owner(t, at, VMPT_BEGIN_PSB, false, concealed);
+		mark_value(t, at, VMPT_MARK_CR3, psb.cr3);
+	}
+	if (psb.has_tsc)
+		mark_tsc(t, at, psb.first_tsc, psb.last_tsc);
+	if (psb.has_vmcs && !psb.has_pip && holds(&t->nr))
+		mark_owner(t, psb.pads, VMPT_BEGIN_PSB, false, false);
+	t->skip = psb.end;
+}
+
+/* A group that ends with TIP, TIP.PGE or TIP.PGD: applied together, boundary before it. */
+static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
+{
+	struct vmpt_fact nr = t->nr;
+
+	if (g->has_vmcs)
+		set_fact(&t->vmcs, g->vmcs);
+	if (g->pips)
+		set_pip(t, g->nr, g->cr3);
+	/* NR 0→1→0: a failed VM entry; no guest slice. */
+	if (g->pips && holds(&nr) && !nr.value && g->was_nonroot && !g->nr)
+		mark_value(t, at, VMPT_MARK_FAILED_ENTRY, 0);
+	if (holds(&t->nr))
+		mark_owner(t, at, nr_cause(&nr, t->nr.value), true, t->owner.concealed);
+	if (g->pips)
+		mark_value(t, at, VMPT_MARK_CR3, g->cr3);
+	if (g->has_tsc)
+		mark_tsc(t, at, g->first_tsc, g->last_tsc);
+	t->skip = g->end;
+}
+
+/* One PIP or VMCS that no TIP packet follows applies at the packet. */
+static void apply_alone(struct vmpt_tracker *t, u64 at, unsigned int kind)
+{
+	struct vmpt_pt_packet pkt;
+	struct vmpt_fact nr = t->nr;
+
+	if (vmpt_pt_decode(&pkt, t->data + at, t->end - at, 0))
+		return;
+	if (kind == VMPT_PT_VMCS) {
+		/* VMPTRLD: it changes no owner while NR is 0 or unknown. */
+		set_fact(&t->vmcs, pkt.vmcs.pointer);
+		if (holds(&t->nr) && t->nr.value)
+			mark_owner(t, at, VMPT_BEGIN_SWITCH, true, false);
+		return;
+	}
+	set_pip(t, pkt.pip.nr, pkt.pip.cr3);
+	mark_owner(t, at, nr_cause(&nr, pkt.pip.nr), true, t->owner.concealed);
+	mark_value(t, at, VMPT_MARK_CR3, pkt.pip.cr3);
+}
+
+static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
+{
+	struct vmpt_group g;
+
+	vmpt_group_scan(&t->heads, t->data, at, t->end, &g);
+	if (g.bound && (g.pips || g.has_vmcs))
+		apply_bound_group(t, at, &g);
+	else if (kind != VMPT_PT_MODE_EXEC)
+		apply_alone(t, at, kind);
+}
+
+/* OVF: all uncertain. The packet itself is the known owner's. */
+static void on_ovf(struct vmpt_tracker *t, u64 at)
+{
+	add_mark(t, at, VMPT_MARK_OVERFLOW);
+	doubt_fact(&t->nr);
+	doubt_fact(&t->vmcs);
+	doubt_fact(&t->cr3);
+	mark_doubt(t, at + vmpt_pt_table[VMPT_PT_OVF].size);
+}
+
+/*
+ * TIP.PGD(): NR uncertain until PIP, CFE or PSB+; in a guest-only trace the VMCS
+ * becomes assumed, because VMPTRLD in root makes no packet there.
+ */
+static void on_pgd(struct vmpt_tracker *t, u64 at)
+{
+	doubt_fact(&t->nr);
+	if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)
+		t->vmcs.sure = VMPT_ASSUMED;
+	mark_doubt(t, at + 1);
+}
+
+/* The packets that a CFE takes with it: its FUP, a TIP.PGD(); timing and PAD between. */
+struct cfe_unit {
+	u64 end; /* behind the last of them, or at the group's start */
+	bool group, pgd;
+	u64 first_tsc, last_tsc;
+	bool has_tsc;
+};
+
+static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
+{
+	bool fup = false;
+	unsigned int size;
+	int kind;
+
+	memset(u, 0, sizeof(*u));
+	at += vmpt_pt_table[VMPT_PT_CFE].size;
+	u->end = at;
+	for (; at < t->end; at += size) {
+		kind = vmpt_head_at(&t->heads, t->data, at, t->end, &size);
+		if (kind < 0)
+			return;
+		if (kind == VMPT_PT_FUP && !fup) {
+			fup = true;
+			u->end = at + size;
+		} else if (vmpt_pt_table[kind].classes & VMPT_PT_GROUP) {
+			u->group = true;
+			u->end = at;
+			return;
+		} else if (kind == VMPT_PT_TIP_PGD && fup) {
+			u->pgd = true;
+			u->end = at + size;
+			return;
+		} else if (kind == VMPT_PT_TSC) {
+			u->last_tsc = vmpt_load64(t->data + at) >> 8;
+			if (!u->has_tsc)
+				u->first_tsc = u->last_tsc;
+			u->has_tsc = true;
+		} else if (kind != VMPT_PT_PAD && !(vmpt_pt_table[kind].classes & VMPT_PT_TIMING)) {
+			return;
+		}
+	}
+}
+
+/*
+ * CFE.VMENTRY, CFE.VMEXIT*: NR known. The CFE and its FUP are the leaver's; if a
+ * group follows, the boundary is the group's.
+ */
+static void on_cfe(struct vmpt_tracker *t, u64 at)
+{
+	unsigned int type = t->data[at + 2] & 0x1f;
+	struct vmpt_owner before = t->owner;
+	bool entry = type == VMPT_CFE_VMENTRY;
+	struct vmpt_fact nr = t->nr;
+	struct cfe_unit u;
+	struct vmpt_group g;
+
+	if (!entry && type != VMPT_CFE_VMEXIT && type != VMPT_CFE_VMEXIT_INTR)
+		return;
+	cfe_scan(t, at, &u);
+	if (u.has_tsc)
+		mark_tsc(t, at, u.first_tsc, u.last_tsc);
+	t->skip = u.end;
+	if (u.group) {
+		vmpt_group_scan(&t->heads, t->data, u.end, t->end, &g);
+		if (g.bound && g.pips) {
+			apply_bound_group(t, u.end, &g);
+			return;
+		}
+	}
+	set_fact(&t->nr, entry);
+	if (!u.pgd || !is_guest_only(t) || entry)
+		mark_owner(t, u.end, nr_cause(&nr, entry), u.group, before.concealed);
+	/* The processor stopped tracing here: where it goes on, NR may differ. */
+	if (u.pgd) {
+		doubt_fact(&t->nr);
+		if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)
+			t->vmcs.sure = VMPT_ASSUMED;
+		mark_doubt(t, u.end);
+	}
+}
+
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only)
+{
+	memset(t, 0, offsetof(struct vmpt_tracker, heads));
+	vmpt_heads_init(&t->heads);
+	t->data = data;
+	t->guest_only = guest_only;
+	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
+	t->owner = owner_now(t);
+}
+
+void vmpt_tracker_token(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end)
+{
+	u64 at = vmpt_token_offset(token);
+	unsigned int kind = vmpt_token_kind(token);
+
+	t->mark_count = 0;
+	t->end = region_end;
+	if (kind == VMPT_TOKEN_LOSS) {
+		on_loss(t, at, loss);
+		return;
+	}
+	if (at < t->skip)
+		return;
+	switch (kind) {
+	case VMPT_PT_PSB:
+		on_psb(t, at);
+		return;
+	case VMPT_PT_PIP:
+	case VMPT_PT_VMCS:
+	case VMPT_PT_MODE_EXEC:
+		on_group(t, at, kind);
+		return;
+	case VMPT_PT_TSC:
+		mark_value(t, at, VMPT_MARK_TSC, vmpt_load64(t->data + at) >> 8);
+		return;
+	case VMPT_PT_OVF:
+		on_ovf(t, at);
+		return;
+	case VMPT_PT_CFE:
+		on_cfe(t, at);
+		return;
+	case VMPT_PT_TIP_PGD:
+		on_pgd(t, at);
+		return;
+	}
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Who owns a byte of a trace: the only place with ownership rules. Fed with the
+ * tokens of one stream in order; says from which byte on which owner holds.
+ * The rules are in docs/vm-tracking.md, each named where it is applied.
+ *
+ * Look-ahead (a PSB+, a group) is read from the stream's bytes themselves and
+ * never further than the unit that begins at the token: linear work.
+ */
+#ifndef VMPT_DECODER_VM_TRACKER_H
+#define VMPT_DECODER_VM_TRACKER_H
+
+#include "decoder/heads.h"
+#include "decoder/source.h"
+
+struct vmpt_fact {
+	u64 value;
+	u8 sure; /* enum vmpt_sure */
+};
+
+enum vmpt_mark_kind {
+	VMPT_MARK_OWNER, /* from offset on .owner */
+	VMPT_MARK_LOSS,	 /* a loss: .value bytes from offset on, .cause is enum vmpt_error */
+	VMPT_MARK_TSC,	 /* .value */
+	VMPT_MARK_CR3,	 /* .value */
+	VMPT_MARK_OVERFLOW,
+	VMPT_MARK_FAILED_ENTRY,
+};
+
+struct vmpt_mark {
+	u64 offset;
+	u64 value;
+	struct vmpt_owner owner; /* sure == VMPT_UNCERTAIN: perhaps still this one's */
+	u8 kind;		 /* enum vmpt_mark_kind */
+	u8 cause;		 /* OWNER: enum vmpt_begin */
+	bool by_group;
+};
+
+#define VMPT_TRACKER_MARKS 12
+
+struct vmpt_tracker {
+	const u8 *data;
+	u64 end; /* of the region: look-ahead stops here */
+	struct vmpt_fact nr, vmcs, cr3;
+	struct vmpt_owner owner;
+	u64 skip; /* tokens before this offset are part of a unit that was applied */
+	enum vmpt_guest_only guest_only;
+	bool seen_root; /* a PIP with NR = 0 */
+	unsigned int mark_count;
+	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
+	struct vmpt_heads heads;
+};
+
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only);
+
+/*
+ * Take the next token; @loss is the second word of a VMPT_TOKEN_LOSS. Look-ahead
+ * reads up to @region_end. What changes is in t->marks.
+ */
+void vmpt_tracker_token(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
+
+static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
+}
+
+/* ---- units that begin at a packet; the stream writer reads them too ---- */
+
+/* PSB … PSBEND (33.3.7), or what there is of it. */
+struct vmpt_psb_plus {
+	u64 end;  /* behind PSBEND; else at the packet that ended it */
+	u64 pads; /* behind the PADs that follow */
+	u64 cr3;
+	u64 vmcs;
+	u64 first_tsc, last_tsc;
+	bool complete; /* PSBEND was there */
+	bool has_pip, nr, has_vmcs, has_tsc, has_fup;
+};
+
+void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+			struct vmpt_psb_plus *psb);
+
+/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
+struct vmpt_group {
+	u64 end;  /* at the packet that ends it: .last */
+	int last; /* its kind, -1 if there is none */
+	unsigned int last_size;
+	u64 cr3, vmcs;
+	u64 first_pip;
+	u64 first_tsc, last_tsc;
+	unsigned int pips;
+	bool nr;	  /* of the last PIP */
+	bool was_nonroot; /* some PIP had NR = 1 */
+	bool has_vmcs, has_tsc;
+	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
+};
+
+void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+		     struct vmpt_group *group);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Walks over the two units of a trace that are applied as a whole: PSB+
+ * (SDM 3 33.3.7) and the group of PIP, VMCS and MODE.Exec before a TIP packet
+ * (Table 33-14).
+ */
+#include "decoder/vm-tracker.h"
+
+/* Payloads at @p; the packets are whole. Tables 33-24, 33-30, 33-34 */
+static u64 pip_bits(const u8 *p)
+{
+	return vmpt_load64(p) >> 16;
+}
+
+static u64 pip_cr3(const u8 *p)
+{
+	return pip_bits(p) >> 1 << 5;
+}
+
+static u64 vmcs_pointer(const u8 *p)
+{
+	return ((u64)vmpt_load32(p + 2) | (u64)p[6] << 32) << 12;
+}
+
+static u64 tsc_value(const u8 *p)
+{
+	return vmpt_load64(p) >> 8;
+}
+
+static u64 skip_pads(const u8 *data, u64 at, u64 end)
+{
+	while (end - at >= 8 && !vmpt_load64(data + at))
+		at += 8;
+	while (at < end && !data[at])
+		at++;
+	return at;
+}
+
+void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+			struct vmpt_psb_plus *psb)
+{
+	unsigned int size;
+	int kind;
+
+	memset(psb, 0, sizeof(*psb));
+	at += vmpt_pt_table[VMPT_PT_PSB].size;
+	for (;;) {
+		kind = at < end ? vmpt_head_at(heads, data, at, end, &size) : -1;
+		if (kind < 0 || !(vmpt_pt_table[kind].classes & VMPT_PT_IN_PSB))
+			break;
+		switch (kind) {
+		case VMPT_PT_PIP:
+			psb->has_pip = true;
+			psb->nr = pip_bits(data + at) & 1;
+			psb->cr3 = pip_cr3(data + at);
+			break;
+		case VMPT_PT_VMCS:
+			psb->has_vmcs = true;
+			psb->vmcs = vmcs_pointer(data + at);
+			break;
+		case VMPT_PT_TSC:
+			psb->last_tsc = tsc_value(data + at);
+			if (!psb->has_tsc)
+				psb->first_tsc = psb->last_tsc;
+			psb->has_tsc = true;
+			break;
+		case VMPT_PT_FUP:
+			psb->has_fup = true;
+			break;
+		case VMPT_PT_PAD:
+			at = skip_pads(data, at, end);
+			continue;
+		}
+		at += size;
+	}
+	psb->complete = kind == VMPT_PT_PSBEND;
+	if (psb->complete)
+		at += size;
+	psb->end = at;
+	psb->pads = skip_pads(data, at, end);
+}
+
+void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+		     struct vmpt_group *g)
+{
+	unsigned int size = 0;
+	int kind;
+
+	memset(g, 0, sizeof(*g));
+	for (;; at += size) {
+		kind = at < end ? vmpt_head_at(heads, data, at, end, &size) : -1;
+		if (kind == VMPT_PT_PAD) {
+			at = skip_pads(data, at, end);
+			size = 0;
+			continue;
+		}
+		if (kind < 0 || !(vmpt_pt_table[kind].classes & (VMPT_PT_GROUP | VMPT_PT_TIMING)))
+			break;
+		switch (kind) {
+		case VMPT_PT_PIP:
+			if (!g->pips++)
+				g->first_pip = at;
+			g->nr = pip_bits(data + at) & 1;
+			g->was_nonroot |= g->nr;
+			g->cr3 = pip_cr3(data + at);
+			break;
+		case VMPT_PT_VMCS:
+			g->has_vmcs = true;
+			g->vmcs = vmcs_pointer(data + at);
+			break;
+		case VMPT_PT_TSC:
+			g->last_tsc = tsc_value(data + at);
+			if (!g->has_tsc)
+				g->first_tsc = g->last_tsc;
+			g->has_tsc = true;
+			break;
+		}
+	}
+	g->end = at;
+	g->last = kind;
+	g->last_size = kind < 0 ? 0 : size;
+	g->bound = kind == VMPT_PT_TIP || kind == VMPT_PT_TIP_PGE || kind == VMPT_PT_TIP_PGD;
+}
