@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Shared by extract.c (the walk) and extract-edges.c (what is synthesized). */
+#ifndef VMPT_DECODER_EXTRACT_INTERNAL_H
+#define VMPT_DECODER_EXTRACT_INTERNAL_H
+
+#include "decoder/extract.h"
+#include "decoder/vm-tracker.h"
+
+/* A stream being written. */
+struct out_stream {
+	struct vmpt_owner owner;
+	int id;
+	u64 size;
+	u64 last_ip;
+	bool packet_en;
+	bool needs_head; /* nothing written yet, or a loss since */
+	bool begun;
+	bool lacks_calls;
+	int cbr, tsx; /* as last written; -1: not yet */
+	u64 cycles;   /* of others' CYC, not yet written */
+	/* others' timing since the last slice, for the index */
+	u64 others_mtc, others_cbr, others_cyc, others_cycles, others_tsc;
+};
+
+/* A PIP's content. */
+struct paging {
+	bool known;
+	bool nr;
+	u64 cr3;
+};
+
+/* What the source's packets have said so far, of whatever owner. */
+struct source_state {
+	struct paging paging;
+	int exec; /* MODE.Exec byte; -1: not known */
+	int tsx;
+	int cbr;
+	bool after_ovf; /* a FUP now says where tracing resumed */
+};
+
+struct extract {
+	const struct vmpt_stream *stream;
+	const struct vmpt_extract_options *options;
+	const struct vmpt_extract_ops *ops;
+	void *opaque;
+	struct out_stream *streams;
+	int stream_count, stream_max;
+	struct source_state source;
+	/* the slice at work */
+	struct out_stream *out; /* NULL: written nowhere */
+	struct vmpt_extracted done;
+	u64 copy_from, copy_to; /* bytes of the source to be written as they are */
+	u64 psb_end;		/* of the PSB+ at work */
+	u64 group_end;		/* packets before it are replaced by the return */
+	struct paging group_paging;
+	bool drop_psb_fup; /* in this PSB+ */
+	bool drop_fup;	   /* the next FUP served only a concealed CFE */
+	bool in_block;	   /* a BBP of this slice is open */
+	struct vmpt_heads heads;
+};
+
+/* Write @pkt to @out. */
+int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt);
+/* Write what is to be copied. */
+int extract_flush(struct extract *x);
+
+/* ---- extract-edges.c ---- */
+
+/* PSB, PIP, VMCS, CBR, PSBEND; no FUP. No PIP unless @paging is known. */
+int extract_head(struct extract *x, struct out_stream *out, const struct paging *paging);
+/* Others' cycles as one CYC. */
+int extract_cycles(struct extract *x, struct out_stream *out);
+/* PIP, CBR, MODE.Exec, MODE.TSX, TIP.PGE. @ip NULL: PIP and CBR only. */
+int extract_return(struct extract *x, struct out_stream *out, const struct paging *paging,
+		   const u64 *ip);
+/* TIP.PGD() if the stream's PacketEn is 1. */
+int extract_leave(struct extract *x, struct out_stream *out, bool *left);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * One owner's stream out of a trace: every slice's bytes go to the stream of its
+ * owner, with what is needed at its edges so that each stream is a trace of its
+ * own (docs/vm-tracking.md, "One owner's stream"). Constant memory but for one
+ * small record a stream.
+ */
+#ifndef VMPT_DECODER_EXTRACT_H
+#define VMPT_DECODER_EXTRACT_H
+
+#include "decoder/vmpt-decode.h"
+
+/* More VMCSs than this on a CPU: the slices of the rest are written nowhere. */
+#define VMPT_EXTRACT_STREAMS_MAX 4096
+
+struct vmpt_extract_options {
+	struct vmpt_options decode;
+	/* Hide VMX: NR = 0, no VMCS, CFE.VMENTRY, CFE.VMEXIT*, EVD.VMXQ, EVD.VMXR */
+	bool conceal;
+};
+
+/* A slice and what became of it. */
+struct vmpt_extracted {
+	struct vmpt_slice slice;
+	int stream;	/* -1: written nowhere (unknown owner, loss) */
+	u64 out_offset; /* in the stream's output, of all that this slice added */
+	u64 out_size;
+	bool head;     /* a PSB+ was synthesized before it */
+	bool returned; /* a return was synthesized: PIP …, and TIP.PGE if .enabled */
+	bool enabled;
+	bool left;	  /* a TIP.PGD() was synthesized behind it */
+	bool lacks_calls; /* returns in it may lack their calls (an OVF with lost bytes before) */
+	/* Others' timing since the stream's last slice. */
+	u64 others_mtc, others_cbr;    /* kept in the stream */
+	u64 others_cyc, others_cycles; /* packets; their sum, kept as one CYC */
+	u64 others_tsc;		       /* TSC and TMA packets left out: another clock */
+	/* Packets of this slice that are not in the stream as they were. */
+	u32 fups_dropped; /* PSB+ FUPs before a TIP.PGE */
+	u32 ips_reencoded;
+	u32 concealed; /* dropped or changed by the conceal option */
+	u32 dropped;   /* BIPs whose block began in another owner's slice */
+};
+
+struct vmpt_extract_ops {
+	/* A new stream, numbered from 0 on; @owner is its owner. */
+	int (*stream)(void *opaque, int stream, const struct vmpt_owner *owner);
+	/* Append @n bytes to @stream. Calls for different streams may alternate. */
+	int (*write)(void *opaque, int stream, const u8 *bytes, size_t n);
+	/* A slice is finished; called for all slices in order. May be NULL. */
+	int (*slice)(void *opaque, const struct vmpt_extracted *slice);
+};
+
+/*
+ * Take @stream apart. Returns 0, a negative error of its own, or the first
+ * value other than 0 that one of @ops returned, which ends it.
+ */
+int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
+		 const struct vmpt_extract_ops *ops, void *opaque);
+
+#endif
