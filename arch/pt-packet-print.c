@@ -69,18 +69,18 @@ static const char *const cfe_name[32] = {
 	[VMPT_CFE_UIRET] = "UIRET",
 };
 
-static const char *const evd_name[] = {"PFA", "VMXQ", "VMXR"};
+static const char *const evd_name[] = { "PFA", "VMXQ", "VMXR" };
 
 static const char *const gpr_name[18] = {
 	"R/EFLAGS", "R/EIP", "R/EAX", "R/ECX", "R/EDX", "R/EBX", "R/ESP", "R/EBP", "R/ESI",
 	"R/EDI",    "R8",    "R9",    "R10",   "R11",	"R12",	 "R13",	  "R14",   "R15",
 };
 
-static const char *const pebs_basic_name[] = {"Instruction Pointer", "Applicable Counters",
-					      "Timestamp"};
+static const char *const pebs_basic_name[] = { "Instruction Pointer", "Applicable Counters",
+					       "Timestamp" };
 
-static const char *const pebs_memory_name[] = {"MemAccessAddress", "MemAuxInfo", "MemAccessLatency",
-					       "TSXAuxInfo"};
+static const char *const pebs_memory_name[] = { "MemAccessAddress", "MemAuxInfo",
+						"MemAccessLatency", "TSXAuxInfo" };
 
 /* LBR and XMM items are numbered through: their block's name is name enough. */
 static const char *bip_name(u64 id, unsigned int bbp_type)
@@ -169,7 +169,7 @@ static void put_field(struct text *t, const struct vmpt_pt_packet *p, unsigned i
 
 size_t vmpt_pt_print(const struct vmpt_pt_packet *pkt, char *buf, size_t len)
 {
-	struct text t = {buf, len, 0};
+	struct text t = { buf, len, 0 };
 	unsigned int i;
 
 	put_str(&t, vmpt_pt_name(pkt->kind));
@@ -219,7 +219,7 @@ static size_t telling_bytes(int err, const u8 *bytes, size_t n)
 
 size_t vmpt_pt_print_error(int err, const u8 *bytes, size_t n, char *buf, size_t len)
 {
-	struct text t = {buf, len, 0};
+	struct text t = { buf, len, 0 };
 	unsigned int kind;
 
 	if (err == -VMPT_E_IPBYTES && n) {

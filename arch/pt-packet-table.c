@@ -7,22 +7,27 @@
  */
 #include "arch/pt-packet.h"
 
-#define F(n, b, w, fmt)	     { .name = (n), .bit = (b), .width = (w), .format = VMPT_PT_##fmt }
-#define FS(n, b, w, s, fmt)                                                                        \
-	{ .name = (n), .bit = (b), .width = (w), .shift = (s), .format = VMPT_PT_##fmt }
-#define FC(n, b, w, cod, fmt)                                                                      \
-	{                                                                                          \
-		.name = (n), .bit = (b), .width = (w), .coding = VMPT_PT_##cod,                    \
-		.format = VMPT_PT_##fmt                                                            \
+#define F(n, b, w, fmt)                                                        \
+	{                                                                      \
+		.name = (n), .bit = (b), .width = (w), .format = VMPT_PT_##fmt \
+	}
+#define FS(n, b, w, s, fmt)                                                                  \
+	{                                                                                    \
+		.name = (n), .bit = (b), .width = (w), .shift = (s), .format = VMPT_PT_##fmt \
+	}
+#define FC(n, b, w, cod, fmt)                                                   \
+	{                                                                       \
+		.name = (n), .bit = (b), .width = (w), .coding = VMPT_PT_##cod, \
+		.format = VMPT_PT_##fmt                                         \
 	}
 
 /* TIP, TIP.PGE, TIP.PGD and FUP differ in bits 4:0 of the header only. */
-#define IP_PACKET(n, t, opcode, cls, tab)                                                          \
-	{                                                                                          \
-		.name = (n), .title = (t), .header = { (opcode) }, .mask = { 0x1f },               \
-		.header_size = 1, .size_rule = VMPT_PT_SIZE_IP, .size = 1,                         \
-		.classes = VMPT_PT_HAS_IP | (cls), .fields = 2,                                    \
-		.field = { F("ipbytes", 5, 3, BINARY), FC("ip", 8, 64, IP, HEX) }, .table = (tab)  \
+#define IP_PACKET(n, t, opcode, cls, tab)                                                         \
+	{                                                                                         \
+		.name = (n), .title = (t), .header = { (opcode) }, .mask = { 0x1f },              \
+		.header_size = 1, .size_rule = VMPT_PT_SIZE_IP, .size = 1,                        \
+		.classes = VMPT_PT_HAS_IP | (cls), .fields = 2,                                   \
+		.field = { F("ipbytes", 5, 3, BINARY), FC("ip", 8, 64, IP, HEX) }, .table = (tab) \
 	}
 
 const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {

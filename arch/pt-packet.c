@@ -14,7 +14,7 @@ const char *vmpt_pt_name(unsigned int kind)
 
 unsigned int vmpt_pt_ip_size(unsigned int ipbytes)
 {
-	static const u8 size[8] = {0, 2, 4, 6, 6, 255, 8, 255};
+	static const u8 size[8] = { 0, 2, 4, 6, 6, 255, 8, 255 };
 
 	return size[ipbytes & 7];
 }
@@ -336,7 +336,7 @@ static int put_field(const struct vmpt_pt_packet *pkt, unsigned int i, u8 *buf, 
 int vmpt_pt_encode(struct vmpt_pt_packet *pkt, u8 *buf, size_t len, unsigned int block)
 {
 	const struct vmpt_pt_desc *d;
-	u8 out[VMPT_PT_SIZE_MAX] = {0};
+	u8 out[VMPT_PT_SIZE_MAX] = { 0 };
 	unsigned int i;
 	int size, err;
 

@@ -7,14 +7,14 @@
 
 static int put_kind(struct extract *x, struct out_stream *out, unsigned int kind)
 {
-	struct vmpt_pt_packet p = {.kind = (u8)kind};
+	struct vmpt_pt_packet p = { .kind = (u8)kind };
 
 	return extract_put(x, out, &p);
 }
 
 static int put_pip(struct extract *x, struct out_stream *out, const struct paging *paging)
 {
-	struct vmpt_pt_packet p = {.kind = VMPT_PT_PIP};
+	struct vmpt_pt_packet p = { .kind = VMPT_PT_PIP };
 
 	if (!paging->known)
 		return 0;
@@ -25,7 +25,7 @@ static int put_pip(struct extract *x, struct out_stream *out, const struct pagin
 
 static int put_cbr(struct extract *x, struct out_stream *out)
 {
-	struct vmpt_pt_packet p = {.kind = VMPT_PT_CBR};
+	struct vmpt_pt_packet p = { .kind = VMPT_PT_CBR };
 
 	if (x->source.cbr < 0 || x->source.cbr == out->cbr)
 		return 0;
@@ -36,7 +36,7 @@ static int put_cbr(struct extract *x, struct out_stream *out)
 
 int extract_head(struct extract *x, struct out_stream *out, const struct paging *paging)
 {
-	struct vmpt_pt_packet vmcs = {.kind = VMPT_PT_VMCS};
+	struct vmpt_pt_packet vmcs = { .kind = VMPT_PT_VMCS };
 	int err = put_kind(x, out, VMPT_PT_PSB);
 
 	if (!err)
@@ -61,7 +61,7 @@ int extract_head(struct extract *x, struct out_stream *out, const struct paging 
 
 int extract_cycles(struct extract *x, struct out_stream *out)
 {
-	struct vmpt_pt_packet p = {.kind = VMPT_PT_CYC};
+	struct vmpt_pt_packet p = { .kind = VMPT_PT_CYC };
 
 	if (!out->cycles)
 		return 0;
@@ -73,7 +73,7 @@ int extract_cycles(struct extract *x, struct out_stream *out)
 static int put_mode(struct extract *x, struct out_stream *out, unsigned int kind, int mode)
 {
 	struct vmpt_pt_packet p;
-	u8 wire[2] = {vmpt_pt_table[kind].header[0], (u8)mode};
+	u8 wire[2] = { vmpt_pt_table[kind].header[0], (u8)mode };
 
 	if (vmpt_pt_decode(&p, wire, sizeof(wire), 0))
 		return -VMPT_E_INVAL;
@@ -82,7 +82,7 @@ static int put_mode(struct extract *x, struct out_stream *out, unsigned int kind
 
 static int put_enable(struct extract *x, struct out_stream *out, u64 ip)
 {
-	struct vmpt_pt_packet p = {.kind = VMPT_PT_TIP_PGE};
+	struct vmpt_pt_packet p = { .kind = VMPT_PT_TIP_PGE };
 	int err = 0;
 
 	/* Always: the VMM may have changed the mode while the guest was out. */

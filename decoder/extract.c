@@ -81,7 +81,8 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 	}
 	s = &x->streams[x->stream_count];
 	*s = (struct out_stream){
-		.owner = *owner, .id = x->stream_count, .needs_head = true, .cbr = -1, .tsx = -1};
+		.owner = *owner, .id = x->stream_count, .needs_head = true, .cbr = -1, .tsx = -1
+	};
 	x->stream_count++;
 	*out = s;
 	return x->ops->stream(x->opaque, s->id, owner);
@@ -218,7 +219,7 @@ static int on_ip(struct extract *x, u64 at, const struct vmpt_item *item)
 /* Conceal: whether the packet is dropped or written in another form. */
 static bool conceal(struct extract *x, const struct vmpt_item *item, int *err)
 {
-	struct vmpt_pt_packet pip = {.kind = VMPT_PT_PIP};
+	struct vmpt_pt_packet pip = { .kind = VMPT_PT_PIP };
 	unsigned int cfe = item->payload & 0x1f;
 
 	*err = 0;
@@ -253,7 +254,8 @@ static bool conceal(struct extract *x, const struct vmpt_item *item, int *err)
 static void note(struct extract *x, const struct vmpt_item *item)
 {
 	if (item->kind == VMPT_PT_PIP)
-		x->source.paging = (struct paging){true, item->payload & 1, item->payload & ~1ULL};
+		x->source.paging =
+			(struct paging){ true, item->payload & 1, item->payload & ~1ULL };
 	else if (item->kind == VMPT_PT_MODE_EXEC)
 		x->source.exec = (int)item->payload;
 	else if (item->kind == VMPT_PT_MODE_TSX)
@@ -328,7 +330,7 @@ static int begin_by_group(struct extract *x, u64 at, struct vmpt_group *g)
 	vmpt_group_scan(&x->heads, x->stream->data, at, region_end(x, at), g);
 	x->group_paging = x->source.paging;
 	if (g->pips)
-		x->group_paging = (struct paging){true, g->nr, g->cr3};
+		x->group_paging = (struct paging){ true, g->nr, g->cr3 };
 	if (out->needs_head)
 		err = extract_head(x, out, &x->group_paging);
 	if (!err)
@@ -502,7 +504,7 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 {
 	static const struct vmpt_extract_options defaults;
 	struct vmpt_splitter *split = NULL;
-	struct walk w = {0};
+	struct walk w = { 0 };
 	struct extract *x = calloc(1, sizeof(*x));
 	int err;
 
@@ -512,7 +514,7 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 	x->options = options ? options : &defaults;
 	x->ops = ops;
 	x->opaque = opaque;
-	x->source = (struct source_state){.exec = -1, .tsx = -1, .cbr = -1};
+	x->source = (struct source_state){ .exec = -1, .tsx = -1, .cbr = -1 };
 	vmpt_heads_init(&x->heads);
 	err = vmpt_splitter_open(&split, stream, &x->options->decode);
 	if (!err)

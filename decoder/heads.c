@@ -6,7 +6,7 @@ void vmpt_heads_init(struct vmpt_heads *heads)
 {
 	struct vmpt_pt_packet a, b;
 	unsigned int key;
-	u8 zeros[VMPT_PT_SIZE_MAX] = {0}, ones[VMPT_PT_SIZE_MAX];
+	u8 zeros[VMPT_PT_SIZE_MAX] = { 0 }, ones[VMPT_PT_SIZE_MAX];
 
 	memset(ones, 0xff, sizeof(ones));
 	for (key = 0; key < 65536; key++) {

@@ -110,7 +110,7 @@ static void put_item(struct vmpt_sink *sink, const struct vmpt_item *item)
 
 static void put_loss(struct vmpt_sink *sink, u64 at, u64 size, int err, u64 base)
 {
-	struct vmpt_item item = {.offset = (u32)(at - base), .kind = VMPT_ITEM_LOSS};
+	struct vmpt_item item = { .offset = (u32)(at - base), .kind = VMPT_ITEM_LOSS };
 
 	sink->tokens[sink->token_count++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
 	sink->tokens[sink->token_count++] = size << 6 | (unsigned int)-err;

@@ -65,7 +65,8 @@ static void put_loss(struct vmpt_source *s, u64 at, u64 size, unsigned int err)
 	k->tokens[k->token_count++] = size << 6 | err;
 	if (k->items)
 		k->items[k->item_count++] = (struct vmpt_item){
-			.kind = VMPT_ITEM_LOSS, .aux = (u8)err, .payload = size, .offset = 0};
+			.kind = VMPT_ITEM_LOSS, .aux = (u8)err, .payload = size, .offset = 0
+		};
 }
 
 /* The head of a region: what is lost before its first packet. */
@@ -74,7 +75,7 @@ static u64 start_region(struct vmpt_source *s)
 	u64 from = s->at, psb;
 
 	s->at_head = false;
-	s->state = (struct vmpt_scan_state){0};
+	s->state = (struct vmpt_scan_state){ 0 };
 	if (s->gap)
 		put_loss(s, from, 0, VMPT_E_GAP);
 	if (s->options.headless)

@@ -122,7 +122,7 @@ static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 static void drop_doubt(struct vmpt_splitter *s, u64 at)
 {
 	emit(s, &s->slice, s->doubt.offset);
-	s->doubt.owner = (struct vmpt_owner){.sure = VMPT_UNKNOWN};
+	s->doubt.owner = (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
 	emit(s, &s->doubt, at);
 	s->doubting = false;
 }

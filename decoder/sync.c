@@ -4,8 +4,8 @@
 
 u64 vmpt_psb_find(const u8 *data, u64 from, u64 end)
 {
-	static const u8 psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
-				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	static const u8 psb[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				    2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
 	const u8 *p;
 
 	if (from >= end)

@@ -26,7 +26,7 @@ static bool holds(const struct vmpt_fact *f)
 /* Owner = host if NR=0; VMCS v if NR=1 and VMCS known or assumed; a VM; unknown. */
 static struct vmpt_owner owner_now(const struct vmpt_tracker *t)
 {
-	struct vmpt_owner o = {.kind = VMPT_OWNER_UNKNOWN, .sure = VMPT_UNKNOWN};
+	struct vmpt_owner o = { .kind = VMPT_OWNER_UNKNOWN, .sure = VMPT_UNKNOWN };
 
 	if (!holds(&t->nr))
 		return o;

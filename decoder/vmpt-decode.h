@@ -39,8 +39,8 @@ struct vmpt_extent {
 struct vmpt_stream {
 	const u8 *data;
 	u64 size;
-	int cpu; /* -1: not known */
-	int tid; /* -1: a whole CPU's trace */
+	int cpu;		     /* -1: not known */
+	int tid;		     /* -1: a whole CPU's trace */
 	const struct vmpt_gap *gaps; /* by offset */
 	size_t gap_count;
 	const struct vmpt_extent *extents; /* by offset */
@@ -64,7 +64,7 @@ struct vmpt_trace_info {
 	u32 tsc_ctc_numerator, tsc_ctc_denominator; /* CPUID.15H EBX / EAX */
 	u32 mtc_freq_bits_shift;
 	u32 max_nonturbo_ratio;
-	u64 lost_events;      /* PERF_RECORD_LOST and _LOST_SAMPLES: sum */
+	u64 lost_events;       /* PERF_RECORD_LOST and _LOST_SAMPLES: sum */
 	u64 truncated_buffers; /* AUX records flagged truncated */
 };
 
@@ -87,8 +87,7 @@ int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
 			struct vmpt_diag *diag);
 int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
 /* Add another raw file as one more stream, another CPU's. */
-int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu,
-		       struct vmpt_diag *diag);
+int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
 void vmpt_trace_close(struct vmpt_trace *trace);
 
 size_t vmpt_trace_streams(const struct vmpt_trace *trace);
@@ -120,9 +119,9 @@ enum vmpt_sure {
 };
 
 struct vmpt_owner {
-	u64 vmcs;    /* VMPT_OWNER_VM only */
-	u8 kind;     /* enum vmpt_owner_kind */
-	u8 sure;     /* enum vmpt_sure */
+	u64 vmcs;	/* VMPT_OWNER_VM only */
+	u8 kind;	/* enum vmpt_owner_kind */
+	u8 sure;	/* enum vmpt_sure */
 	bool concealed; /* host, but a PSB+ had a PIP and no VMCS: perhaps a concealed guest */
 };
 
@@ -161,8 +160,8 @@ struct vmpt_item {
 struct vmpt_batch {
 	const struct vmpt_item *items;
 	size_t count;
-	u64 base;	/* stream offset that the items' offsets count from */
-	const u8 *data; /* the byte at base */
+	u64 base;		 /* stream offset that the items' offsets count from */
+	const u8 *data;		 /* the byte at base */
 	struct vmpt_owner owner; /* of all items in it */
 };
 
@@ -263,11 +262,11 @@ enum vmpt_begin {
 struct vmpt_slice {
 	u64 offset, size; /* bytes in the stream */
 	struct vmpt_owner owner;
-	u8 begin; /* enum vmpt_begin */
-	u8 loss;  /* enum vmpt_error if begin is VMPT_BEGIN_LOSS */
+	u8 begin;      /* enum vmpt_begin */
+	u8 loss;       /* enum vmpt_error if begin is VMPT_BEGIN_LOSS */
 	bool by_group; /* it starts with a group (PIP, VMCS, MODE.Exec … TIP) */
 	bool has_tsc;
-	u64 first_tsc, last_tsc; /* as in the packets: 56 bits, the owner's clock */
+	u64 first_tsc, last_tsc;  /* as in the packets: 56 bits, the owner's clock */
 	u64 cr3[VMPT_SLICE_CR3S]; /* the first that differ */
 	u32 cr3_count;		  /* capped at VMPT_SLICE_CR3S + 1: there are more */
 	u32 overflows;

@@ -11,7 +11,7 @@ static int new_stream(void *opaque, int stream, const struct vmpt_owner *owner)
 	ck_assert_int_eq(stream, e->count);
 	e->streams = realloc(e->streams, (size_t)(stream + 1) * sizeof(*e->streams));
 	ck_assert_ptr_nonnull(e->streams);
-	e->streams[stream] = (struct extracted_stream){.owner = *owner};
+	e->streams[stream] = (struct extracted_stream){ .owner = *owner };
 	e->count++;
 	return 0;
 }
@@ -48,7 +48,7 @@ static int add_slice(void *opaque, const struct vmpt_extracted *slice)
 void extract_to_memory(struct extracted *e, const struct vmpt_stream *stream,
 		       const struct vmpt_extract_options *options)
 {
-	static const struct vmpt_extract_ops ops = {new_stream, write_bytes, add_slice};
+	static const struct vmpt_extract_ops ops = { new_stream, write_bytes, add_slice };
 
 	memset(e, 0, sizeof(*e));
 	ck_assert_int_eq(vmpt_extract(stream, options, &ops, e), 0);

@@ -16,9 +16,9 @@ static const struct {
 	u64 instructions; /* 0: not in the notes */
 	int streams;
 } trace[] = {
-	{"guest-two-vmcs", 9635736, 2},
-	{"guest-mruby", 6334131, 1},
-	{"guest-unzip", 0, 1},
+	{ "guest-two-vmcs", 9635736, 2 },
+	{ "guest-mruby", 6334131, 1 },
+	{ "guest-unzip", 0, 1 },
 };
 
 static u8 *read_data(const char *name, const char *ext, size_t *size)
@@ -34,8 +34,8 @@ static u8 *read_data(const char *name, const char *ext, size_t *size)
 START_TEST(instructions_of_all_streams_are_those_of_the_source)
 {
 	const char *name = trace[_i].name;
-	struct ipt_flow source, part, sum = {0};
-	struct vmpt_stream stream = {.cpu = 0, .tid = -1};
+	struct ipt_flow source, part, sum = { 0 };
+	struct vmpt_stream stream = { .cpu = 0, .tid = -1 };
 	struct pt_image *image;
 	struct extracted e;
 	size_t size, addr_size;

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Every row and rule of docs/vm-tracking.md, its slices written out in the trace:
+ * a word |owner says whose the bytes behind it are (tests/decoder/notation.h).
+ *
+ * host: CR3 1000; VMs: VMCS a000 with CR3 2000, VMCS b000 with CR3 3000.
+ */
+#include "tests/decoder/notation.h"
+#include "tests/support/support.h"
+
+#define HOST_PSB "psb exec:64 pip:1000 vmcs:a000 cbr:8 psbend "
+#define A_PSB	 "psb exec:64 pip:2000:nr vmcs:a000 cbr:8 psbend "
+#define B_PSB	 "psb exec:64 pip:3000:nr vmcs:b000 cbr:8 psbend "
+
+static const struct vmpt_options headless = { .headless = true };
+
+struct row {
+	const char *name, *trace;
+	const struct vmpt_options *options;
+};
+
+static const struct row rows[] = {
+	/* start, loss, damage: all unknown */
+	{ "start is unknown until a PIP", "|unknown mtc:1 tnt:TN |host pip:1000 tip:f000 tnt:T",
+	  &headless },
+	{ "bytes before the first PSB are a loss", "|loss tnt:T mtc:1 |host " HOST_PSB "tnt:T",
+	  NULL },
+	{ "damage makes all unknown",
+	  "|host " HOST_PSB "pge:f000 |loss raw:05 tnt:T |vm:b000 " B_PSB "tnt:T", NULL },
+	{ "behind damage a PSB+ without PIP proves nothing",
+	  "|host " HOST_PSB "pge:f000 |loss raw:05 tnt:T |unknown psb cbr:8 psbend pge:f000 tnt:T",
+	  NULL },
+	{ "a packet cut by the end is a loss", "|host " HOST_PSB "tnt:T |loss raw:0243", NULL },
+
+	/* PSB+ */
+	{ "a PSB+ belongs whole to whom its PIP and VMCS state",
+	  "|host " HOST_PSB "tnt:T |vm:a000 " A_PSB "pad*5 tnt:T |vm:b000 " B_PSB "|host " HOST_PSB,
+	  NULL },
+	{ "nothing in a PSB+ is applied before its end, whatever its order",
+	  "|host " HOST_PSB "|vm:b000 psb vmcs:b000 mtc:3 cbr:8 cyc:9 pip:3000:nr tsc:77 psbend "
+	  "tnt:T",
+	  NULL },
+	{ "a PSB+ without PIP is the tracked owner's",
+	  "|vm:a000 " A_PSB "tnt:T psb cbr:8 psbend pad*3 tnt:N", NULL },
+	{ "a PSB+ with VMCS and no PIP: tracked owner, VMCS holds behind its PADs",
+	  "|vm:a000 " A_PSB "tnt:T psb vmcs:b000 psbend pad*3 |vm:b000 tnt:T", NULL },
+	{ "a PSB+ ended by OVF counts up to there",
+	  "|host " HOST_PSB "tnt:T |vm:b000 psb pip:3000:nr vmcs:b000 ovf fup:8000 tnt:T " B_PSB,
+	  NULL },
+	{ "a PSB+ whose PSBEND is missing ends at a packet that it cannot hold",
+	  "|vm:a000 psb pip:2000:nr vmcs:a000 pge:8000 tnt:T |host pip:1000 tip:f000", NULL },
+
+	/* VMCS alone */
+	{ "VMPTRLD changes no owner, but the next entry's",
+	  "|host " HOST_PSB "pge:f000 vmcs:b000 tnt:T |vm:b000 pip:3000:nr tip:8000 tnt:T", NULL },
+	{ "VMPTRLD before a TIP of the host changes no owner",
+	  "|host " HOST_PSB "pge:f000 vmcs:b000 tip:f100 tnt:T |vm:b000 pip:3000:nr tip:8000",
+	  NULL },
+	{ "a VMCS changes no owner while NR is unknown",
+	  "|unknown tnt:T vmcs:b000 tip:8000 tnt:T |vm:b000 pip:3000:nr tip:8000", &headless },
+	{ "all ones: no VMCS",
+	  "|host " HOST_PSB "pge:f000 vmcs:none tnt:T |vm pip:3000:nr tip:8000 tnt:T", NULL },
+	{ "a VM entry without any VMCS seen is a VM, VMCS unknown",
+	  "|host psb pip:1000 psbend pge:f000 tnt:T |vm pip:3000:nr tip:8000 tnt:T fup:8004 "
+	  "|host pip:1000 tip:f000",
+	  NULL },
+
+	/* groups */
+	{ "group PIP TIP", "|host " HOST_PSB "pge:f000 tnt:T |vm:a000 pip:2000:nr tip:8000", NULL },
+	{ "group MODE.Exec PIP TIP",
+	  "|host " HOST_PSB "pge:f000 tnt:T |vm:a000 exec:32 pip:2000:nr tip:8000", NULL },
+	{ "group PIP MODE.Exec TIP",
+	  "|host " HOST_PSB "pge:f000 tnt:T |vm:a000 pip:2000:nr exec:32 tip:8000", NULL },
+	{ "group VMCS PIP TIP",
+	  "|host " HOST_PSB "pge:f000 tnt:T |vm:b000 vmcs:b000 pip:3000:nr tip:8000", NULL },
+	{ "group PIP VMCS MODE.Exec TIP",
+	  "|host " HOST_PSB "pge:f000 tnt:T |vm:b000 pip:3000:nr vmcs:b000 exec:16 tip:8000",
+	  NULL },
+	{ "group MODE.Exec VMCS PIP TIP, timing and PAD between",
+	  "|host " HOST_PSB "pge:f000 tnt:T |vm:b000 exec:64 pad*9 mtc:4 vmcs:b000 cyc:7 tsc:99 "
+	  "tma:1:2 pip:3000:nr cbr:9 pad tip:8000",
+	  NULL },
+	{ "group before TIP.PGE",
+	  "|host " HOST_PSB "pge:f000 pgd:f00 |vm:a000 pip:2000:nr pge:8000 tnt:T", NULL },
+	{ "group before TIP.PGD: the guest's CPL is not traced",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr pgd:- |host pip:1000 pge:f000 tnt:T",
+	  NULL },
+	{ "guest not traced, no PIP at the transitions",
+	  "|host " HOST_PSB "pge:f000 tnt:T pgd:- mtc:1 pge:f000 tnt:N " HOST_PSB "tnt:T", NULL },
+	{ "the exit's FUP is the leaver's",
+	  "|vm:a000 " A_PSB "pge:8000 tnt:T fup:8004 |host pip:1000 tip:f000 tnt:T", NULL },
+	{ "FUP, CFE and EVD before the group are the leaver's",
+	  "|vm:a000 " A_PSB "pge:8000 tnt:T evd:VMXR:1 evd:VMXQ:0 cfe:VMEXIT fup:8004 "
+	  "|host pip:1000 exec:64 tip:f000",
+	  NULL },
+	{ "a MOV CR3 moves no boundary", "|host " HOST_PSB "pge:f000 tnt:T pip:5000 tnt:T", NULL },
+	{ "a group that changes CR3 only moves no boundary",
+	  "|host " HOST_PSB "pge:f000 tnt:T pip:5000 exec:32 tip:f200 tnt:T", NULL },
+	{ "a group with another VMCS while NR=1",
+	  "|vm:a000 " A_PSB "pge:8000 tnt:T |vm:b000 vmcs:b000 tip:8100 tnt:T", NULL },
+	{ "MODE.Exec with its own FUP is no group",
+	  "|vm:a000 " A_PSB "pge:8000 exec:64if fup:8001 tnt:T fup:8004 |host pip:1000 tip:f000",
+	  NULL },
+
+	/* no TIP packet behind: it applies at the packet */
+	{ "PacketEn=0: a PIP applies at the packet",
+	  "|host " HOST_PSB "mtc:1 |vm:a000 pip:2000:nr mtc:2 cbr:9 |host pip:1000 mtc:3", NULL },
+	{ "PacketEn=0: VMCS first, the boundary stands at the PIP",
+	  "|host " HOST_PSB "mtc:1 vmcs:b000 mtc:2 |vm:b000 pip:3000:nr mtc:3 ptw:1", NULL },
+	{ "PacketEn=0 and NR=1: a VMCS applies at the packet",
+	  "|vm:a000 " A_PSB "mtc:1 |vm:b000 vmcs:b000 mtc:2 ptw:1", NULL },
+	{ "BranchEn=0: PIPs alone tell",
+	  "|host " HOST_PSB "ptw:1 |vm:a000 pip:2000:nr ptw:2 |host pip:1000 ptw:3 |vm:a000 "
+	  "pip:2000:nr ptw:4",
+	  NULL },
+
+	/* failed VM entry */
+	{ "NR 0, 1, 0 in one group is a failed entry, no guest slice",
+	  "|host " HOST_PSB "pge:f000 tnt:T pip:2000:nr pip:1000 tip:f300 tnt:T", NULL },
+	{ "a failed entry with Event Trace",
+	  "|host " HOST_PSB
+	  "pge:f000 cfe:VMENTRY:ip fup:f004 pip:2000:nr tsc:5 cbr:8 exec:64 pip:1000 tip:f300 tnt:T",
+	  NULL },
+	{ "an early failed entry is the host's TIP",
+	  "|host " HOST_PSB "pge:f000 tnt:T tip:f004 tnt:T", NULL },
+
+	/* CFE */
+	{ "CFE.VMENTRY with its FUP is the host's, the group the guest's",
+	  "|host " HOST_PSB "pge:f000 cfe:VMENTRY:ip fup:f004 |vm:a000 pip:2000:nr tip:8000",
+	  NULL },
+	{ "only Event Trace, OS=1: the boundary is the PIP's",
+	  "|host " HOST_PSB "cfe:VMENTRY:ip fup:f004 mtc:1 |vm:a000 pip:2000:nr mtc:2 evd:VMXR:1 "
+	  "cfe:VMEXIT:ip fup:8004 |host pip:1000 mtc:3",
+	  NULL },
+	{ "only Event Trace, OS=0: CFEs alone tell",
+	  "|unknown psb cbr:8 psbend cfe:VMENTRY:ip fup:f004 |vm mtc:1 cfe:INTR:ip fup:8010 "
+	  "evd:VMXR:1 evd:VMXQ:0 cfe:VMEXIT:ip fup:8004 |host mtc:2 cfe:VMENTRY |vm mtc:3",
+	  NULL },
+	{ "CFE.VMEXIT_INTR is an exit",
+	  "|unknown psb vmcs:a000 psbend cfe:VMENTRY |vm:a000 mtc:1 cfe:VMEXIT_INTR:ip fup:8004 "
+	  "|host mtc:2",
+	  NULL },
+	{ "other CFEs tell no NR",
+	  "|unknown psb psbend cfe:INTR:ip fup:8004 cfe:SMI:ip fup:8008 cfe:RSM cfe:IRET mtc:1",
+	  NULL },
+
+	/* OVF */
+	{ "behind OVF a PSB+ of the same owner gives it the bytes",
+	  "|host " HOST_PSB "pge:f000 tnt:T ovf fup:f100 tnt:TT mtc:1 " HOST_PSB "tnt:T", NULL },
+	{ "behind OVF a PIP of the same owner gives it the bytes",
+	  "|host " HOST_PSB "pge:f000 tnt:T ovf fup:f100 tnt:TT pip:5000 tnt:T", NULL },
+	{ "behind OVF another owner: the bytes are nobody's",
+	  "|host " HOST_PSB "pge:f000 tnt:T ovf |unknown fup:8100 tnt:TT |vm:a000 " A_PSB "tnt:T",
+	  NULL },
+	{ "behind OVF the VMCS is uncertain: NR alone proves a VM",
+	  "|vm:a000 " A_PSB
+	  "pge:8000 ovf |unknown fup:8100 tnt:T |vm pip:2000:nr tnt:T |vm:a000 " A_PSB "tnt:T",
+	  NULL },
+	{ "two OVFs are one doubt",
+	  "|host " HOST_PSB "pge:f000 ovf fup:f100 tnt:T ovf fup:f200 tnt:N " HOST_PSB "tnt:T",
+	  NULL },
+	{ "an exit hidden by OVF",
+	  "|vm:a000 " A_PSB "pge:8000 tnt:T ovf |unknown fup:f100 tnt:TT |host pip:5000 tnt:T",
+	  NULL },
+	{ "OVF and then the end: the bytes are nobody's",
+	  "|host " HOST_PSB "pge:f000 tnt:T ovf |unknown fup:f100 tnt:T", NULL },
+	{ "OVF and then padding to the end is no loss",
+	  "|host " HOST_PSB "pge:f000 tnt:T ovf pad*40", NULL },
+
+	/* TIP.PGD() */
+	{ "behind TIP.PGD() a PSB+ proves the owner",
+	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- pge:f00c tnt:T " HOST_PSB "tnt:T", NULL },
+	{ "behind TIP.PGD() another owner",
+	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- |unknown pge:800c tnt:T |vm:b000 " B_PSB,
+	  NULL },
+	{ "a TIP.PGD with an IP leaves no doubt",
+	  "|host " HOST_PSB "pge:f000 pgd:e000 pge:f00c tnt:T", NULL },
+	{ "guest only: one VM, exits and entries without PIP",
+	  "|vm:a000 " A_PSB
+	  "pge:8000 fup:8008 pgd:- pge:8008 tnt:T fup:8010 pgd:- pge:8010 tnt:T " A_PSB "tnt:T",
+	  NULL },
+	{ "guest only: behind TIP.PGD() a PIP proves the VM, its VMCS assumed",
+	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- pip:2000:nr pge:8008 tnt:T", NULL },
+	{ "guest only: a PSB+ tells of another VMCS",
+	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- |vm:b000 " B_PSB "pge:9000 tnt:T", NULL },
+	{ "the VMCS stays known in a system-wide trace",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 fup:8004 pgd:- |host pip:1000 "
+	  "pge:f000 |vm:a000 pip:2000:nr tip:8000",
+	  NULL },
+
+	/* OS=0 */
+	{ "OS=0: no PIP anywhere, no owner",
+	  "|unknown psb exec:64 cbr:8 psbend pge:4000 tnt:T pgd:- pge:4004 tnt:T tip:5000", NULL },
+
+	/* concealed */
+	{ "a concealed guest looks like the host",
+	  "|host " HOST_PSB "pge:f000 tnt:T pip:2000 tip:8000 tnt:T psb pip:2000 psbend tnt:T",
+	  NULL },
+};
+
+START_TEST(row)
+{
+	notation_check_slices(rows[_i].trace, rows[_i].options);
+}
+END_TEST
+
+/* The first slice of @text whose owner is of @kind. */
+static struct vmpt_slice slice_of(const char *text, unsigned int nth)
+{
+	static struct notation n;
+	struct vmpt_splitter *split;
+	struct vmpt_slice slice;
+	unsigned int i;
+
+	notation_read(&n, text);
+	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, NULL), 0);
+	for (i = 0; i <= nth; i++)
+		ck_assert_int_eq(vmpt_split_next(split, &slice), 1);
+	vmpt_splitter_close(split);
+	return slice;
+}
+
+START_TEST(entries_and_exits_are_told_by_nr)
+{
+	const char *t = HOST_PSB "pge:f000 pip:2000:nr tip:8000 fup:8004 pip:1000 tip:f000";
+
+	ck_assert_uint_eq(slice_of(t, 0).begin, VMPT_BEGIN_PSB);
+	ck_assert_uint_eq(slice_of(t, 1).begin, VMPT_BEGIN_ENTRY);
+	ck_assert(slice_of(t, 1).by_group);
+	ck_assert_uint_eq(slice_of(t, 2).begin, VMPT_BEGIN_EXIT);
+}
+END_TEST
+
+START_TEST(failed_entries_are_reported)
+{
+	ck_assert_uint_eq(
+		slice_of(HOST_PSB "pge:f000 pip:2000:nr pip:1000 tip:f300", 0).failed_entries, 1);
+	ck_assert_uint_eq(slice_of(HOST_PSB "pge:f000 pip:5000 tip:f300", 0).failed_entries, 0);
+}
+END_TEST
+
+START_TEST(psb_with_pip_and_no_vmcs_is_flagged)
+{
+	ck_assert(slice_of("psb pip:2000 psbend tnt:T", 0).owner.concealed);
+	ck_assert(!slice_of(HOST_PSB "tnt:T", 0).owner.concealed);
+}
+END_TEST
+
+START_TEST(assumed_vmcs_makes_an_assumed_owner)
+{
+	ck_assert_uint_eq(
+		slice_of(A_PSB "pge:8000 fup:8008 pgd:- pip:2000:nr pge:8008 tnt:T", 0).owner.sure,
+		VMPT_ASSUMED);
+	ck_assert_uint_eq(slice_of(A_PSB "pge:8000 tnt:T", 0).owner.sure, VMPT_KNOWN);
+}
+END_TEST
+
+START_TEST(guest_only_can_be_said)
+{
+	/* A host PIP was seen: not guest-only, the VMCS stays known over TIP.PGD(). */
+	const char *t = HOST_PSB "pge:f000 pip:2000:nr tip:8000 pgd:- pip:2000:nr pge:8000";
+	struct vmpt_options yes = { .guest_only = VMPT_GUEST_ONLY_YES };
+	struct vmpt_splitter *split;
+	struct vmpt_slice s;
+	static struct notation n;
+
+	ck_assert_uint_eq(slice_of(t, 1).owner.sure, VMPT_KNOWN);
+	notation_read(&n, t);
+	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, &yes), 0);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+	ck_assert_uint_eq(s.owner.sure, VMPT_ASSUMED);
+	vmpt_splitter_close(split);
+}
+END_TEST
+
+START_TEST(facts_of_a_slice)
+{
+	const char *t = HOST_PSB "tsc:100 pge:f000 pip:5000 tnt:T tsc:200 pip:1000 tnt:T ovf "
+				 "fup:f100 tsc:300 pip:6000 tnt:T";
+	struct vmpt_slice s = slice_of(t, 0);
+
+	ck_assert(s.has_tsc);
+	ck_assert_uint_eq(s.first_tsc, 0x100);
+	ck_assert_uint_eq(s.last_tsc, 0x300);
+	ck_assert_uint_eq(s.cr3_count, 3);
+	ck_assert_uint_eq(s.cr3[0], 0x1000);
+	ck_assert_uint_eq(s.cr3[1], 0x5000);
+	ck_assert_uint_eq(s.cr3[2], 0x6000);
+	ck_assert_uint_eq(s.overflows, 1);
+	ck_assert_uint_eq(s.doubts, 1);
+}
+END_TEST
+
+START_TEST(losses_name_their_cause)
+{
+	struct vmpt_slice s = slice_of("tnt:T " HOST_PSB, 0);
+
+	ck_assert_uint_eq(s.begin, VMPT_BEGIN_LOSS);
+	ck_assert_uint_eq(s.loss, VMPT_E_SYNC);
+	ck_assert_uint_eq(s.size, 1);
+	s = slice_of(HOST_PSB "raw:05 tnt:T", 1);
+	ck_assert_uint_eq(s.loss, VMPT_E_OPCODE);
+	ck_assert_uint_eq(s.size, 2);
+	s = slice_of(HOST_PSB "raw:ad tnt:T", 1);
+	ck_assert_uint_eq(s.loss, VMPT_E_IPBYTES);
+	s = slice_of(HOST_PSB "raw:19", 1);
+	ck_assert_uint_eq(s.loss, VMPT_E_TRUNCATED);
+}
+END_TEST
+
+START_TEST(a_gap_makes_all_unknown)
+{
+	static const struct vmpt_gap gap[1];
+	static struct notation n;
+	struct vmpt_gap g = gap[0];
+	struct vmpt_splitter *split;
+	struct vmpt_slice s;
+
+	notation_read(&n, HOST_PSB "pge:f000 tnt:T |vm:a000 " A_PSB "tnt:T");
+	g.offset = n.slices[0].offset;
+	n.stream.gaps = &g;
+	n.stream.gap_count = 1;
+	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, NULL), 0);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+	ck_assert_uint_eq(s.owner.kind, VMPT_OWNER_HOST);
+	ck_assert_uint_eq(s.size, g.offset);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+	ck_assert_uint_eq(s.begin, VMPT_BEGIN_LOSS);
+	ck_assert_uint_eq(s.loss, VMPT_E_GAP);
+	ck_assert_uint_eq(s.size, 0);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+	ck_assert_uint_eq(s.owner.vmcs, 0xa000);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 0);
+	vmpt_splitter_close(split);
+}
+END_TEST
+
+/* Batches say the same owners as slices, doubt aside, packet by packet. */
+START_TEST(packets_have_the_owners_of_their_slices)
+{
+	static struct notation n;
+	struct vmpt_decoder *d;
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_packet p;
+	size_t i;
+	int ret;
+
+	notation_read(&n, rows[_i].trace);
+	ck_assert_int_eq(vmpt_decoder_open(&d, &n.stream, rows[_i].options), 0);
+	while ((ret = vmpt_packet_next(d, &at, &p)) > 0) {
+		for (i = 0; i + 1 < n.slice_count && n.slices[i + 1].offset <= p.offset; i++)
+			;
+		if (p.owner.sure == VMPT_UNCERTAIN)
+			continue;
+		ck_assert_msg(vmpt_owner_same(&p.owner, &n.slices[i].owner), "%s: packet at %#llx",
+			      rows[_i].name, (unsigned long long)p.offset);
+	}
+	ck_assert_int_eq(ret, 0);
+	vmpt_decoder_close(d);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("decoder/vm-tracker");
+	TCase *t = tcase_create("rows");
+
+	tcase_add_loop_test(t, row, 0, VMPT_ARRAY_SIZE(rows));
+	tcase_add_loop_test(t, packets_have_the_owners_of_their_slices, 0, VMPT_ARRAY_SIZE(rows));
+	tcase_add_test(t, entries_and_exits_are_told_by_nr);
+	tcase_add_test(t, failed_entries_are_reported);
+	tcase_add_test(t, psb_with_pip_and_no_vmcs_is_flagged);
+	tcase_add_test(t, assumed_vmcs_makes_an_assumed_owner);
+	tcase_add_test(t, guest_only_can_be_said);
+	tcase_add_test(t, facts_of_a_slice);
+	tcase_add_test(t, losses_name_their_cause);
+	tcase_add_test(t, a_gap_makes_all_unknown);
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
