@@ -264,6 +264,23 @@ static void note(struct extract *x, const struct vmpt_item *item)
 		x->source.cbr = (int)item->payload;
 }
 
+/* Whether a BBP of this slice is open behind @item. */
+static bool block_after(const struct extract *x, const struct vmpt_item *item, const u8 *bytes)
+{
+	u16 i;
+
+	if (item->kind == VMPT_PT_BBP)
+		return true;
+	if (!x->in_block || item->kind == VMPT_ITEM_LOSS)
+		return false;
+	if (item->kind != VMPT_ITEM_RUN)
+		return !(vmpt_pt_table[item->kind].classes & VMPT_PT_ENDS_BLOCK);
+	for (i = 0; i < item->size; i++)
+		if (bytes[i])
+			return false; /* a TNT */
+	return true;
+}
+
 static int on_item(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	const u8 *bytes = x->stream->data + at;
@@ -272,6 +289,7 @@ static int on_item(struct extract *x, u64 at, const struct vmpt_item *item)
 	int err = 0;
 
 	note(x, item);
+	x->in_block = block_after(x, item, bytes);
 	if (timing && x->stream_count > (x->out ? 1 : 0)) {
 		err = others_timing(x, item, bytes);
 		if (err)
@@ -295,9 +313,6 @@ static int on_item(struct extract *x, u64 at, const struct vmpt_item *item)
 		x->source.after_ovf = true;
 		if (x->out)
 			x->out->packet_en = false;
-		break;
-	case VMPT_PT_BBP:
-		x->in_block = true;
 		break;
 	case VMPT_PT_BIP:
 		if (!x->in_block) {
@@ -402,8 +417,12 @@ static void on_lost(struct extract *x)
 
 static int end_slice(struct extract *x, const struct vmpt_slice *next)
 {
+	struct vmpt_pt_packet bep = { .kind = VMPT_PT_BEP };
 	int err = extract_flush(x);
 
+	/* Only in a damaged trace: a block does not reach over a transition. */
+	if (!err && x->out && next && x->in_block)
+		err = extract_put(x, x->out, &bep);
 	if (!err && x->out && next)
 		err = extract_leave(x, x->out, &x->done.left);
 	if (x->out)

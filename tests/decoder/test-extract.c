@@ -130,7 +130,7 @@ static const struct rule rules[] = {
 	  .host = HOST_PSB " pge:f000 tnt:T pip:2000:nr pip:1000 tip:f300 tnt:T" },
 	{ .name = "a block whose BBP is another owner's is dropped",
 	  .source = HOST_PSB " bbp:4:0 bip:0:11 cfe:VMENTRY bip:1:22 bep mtc:1",
-	  .host = HOST_PSB " bbp:4:0 bip:0:11 cfe:VMENTRY mtc:1",
+	  .host = HOST_PSB " bbp:4:0 bip:0:11 cfe:VMENTRY bep mtc:1",
 	  .a = "psb vmcs:a000 cbr:8 psbend bep mtc:1",
 	  .no_oracle = true },
 
