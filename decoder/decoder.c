@@ -80,19 +80,13 @@ static int reserve(struct vmpt_decoder *d)
 
 static int track(struct vmpt_decoder *d)
 {
-	const u64 *tokens = d->piece.tokens;
 	struct vmpt_mark *m;
-	u64 loss = 0, token;
-	size_t i;
+	size_t i = 0;
 	int err = reserve(d);
 
 	if (err)
 		return err;
-	for (i = 0; i < d->piece.token_count; i++) {
-		token = tokens[i];
-		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS)
-			loss = tokens[++i];
-		vmpt_tracker_token(&d->tracker, token, loss, d->piece.region_end);
+	while (vmpt_tracker_take(&d->tracker, &d->piece, &i)) {
 		for (m = d->tracker.marks; m < d->tracker.marks + d->tracker.mark_count; m++) {
 			if (m->kind != VMPT_MARK_OWNER && m->kind != VMPT_MARK_LOSS)
 				continue;

@@ -43,4 +43,8 @@ void vmpt_heads_init(struct vmpt_heads *heads)
 			heads->size[first | second << 8] = heads->size[first];
 		}
 	}
+	/* A PSB ends every such walk, and so does a broken one. */
+	heads->kind[vmpt_load16(vmpt_pt_table[VMPT_PT_PSB].header)] = VMPT_PT_PSB;
+	heads->size[vmpt_load16(vmpt_pt_table[VMPT_PT_PSB].header)] =
+		vmpt_pt_table[VMPT_PT_PSB].size;
 }

@@ -19,7 +19,8 @@ void vmpt_heads_init(struct vmpt_heads *heads);
 
 /*
  * Kind of the packet at @data + @at outside a packet block, its size in @size;
- * -1 if there is none before @end, or a broken one.
+ * -1 if there is none before @end, or a broken one. A PSB is not checked beyond two
+ * bytes: it ends every walk, and so would a broken one.
  */
 static inline int vmpt_head_at(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
 			       unsigned int *size)

@@ -16,7 +16,6 @@ struct vmpt_splitter {
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
 	size_t token;
-	u64 at; /* all marks before this offset are taken */
 	bool open, doubting, done;
 	struct vmpt_slice slice; /* size is not set yet */
 	struct vmpt_slice doubt;
@@ -217,19 +216,11 @@ static void finish(struct vmpt_splitter *s)
 
 static void take_tokens(struct vmpt_splitter *s)
 {
-	const u64 *tokens = s->piece.tokens;
 	unsigned int i;
-	u64 loss = 0;
 
-	while (s->token < s->piece.token_count && !s->ready_count) {
-		u64 token = tokens[s->token++];
-
-		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS)
-			loss = tokens[s->token++];
-		vmpt_tracker_token(&s->tracker, token, loss, s->piece.region_end);
+	while (!s->ready_count && vmpt_tracker_take(&s->tracker, &s->piece, &s->token))
 		for (i = 0; i < s->tracker.mark_count; i++)
 			take_mark(s, &s->tracker.marks[i]);
-	}
 }
 
 int vmpt_split_next(struct vmpt_splitter *s, struct vmpt_slice *slice)

@@ -2,6 +2,7 @@
 /*
  * The VM tracker: the state table of docs/vm-tracking.md, one function a row.
  */
+#include "decoder/payload.h"
 #include "decoder/vm-tracker.h"
 
 /* ---- facts and the owner that follows from them ---- */
@@ -78,6 +79,7 @@ static void mark_owner(struct vmpt_tracker *t, u64 at, enum vmpt_begin cause, bo
 	m->cause = (u8)cause;
 	m->by_group = by_group;
 	t->owner = o;
+	t->cr3_marked = false;
 }
 
 /* From @at on the owner is perhaps still the same. */
@@ -88,6 +90,7 @@ static void mark_doubt(struct vmpt_tracker *t, u64 at)
 	if (t->owner.kind == VMPT_OWNER_UNKNOWN || t->owner.sure == VMPT_UNCERTAIN)
 		return;
 	t->owner.sure = VMPT_UNCERTAIN;
+	t->cr3_marked = false; /* what is in doubt has facts of its own */
 	m = add_mark(t, at, VMPT_MARK_OWNER);
 	m->owner = t->owner;
 	m->cause = VMPT_BEGIN_DOUBT;
@@ -100,8 +103,17 @@ static void mark_tsc(struct vmpt_tracker *t, u64 at, u64 first, u64 last)
 		mark_value(t, at, VMPT_MARK_TSC, last);
 }
 
+static void mark_cr3(struct vmpt_tracker *t, u64 at)
+{
+	if (!t->cr3_marked)
+		mark_value(t, at, VMPT_MARK_CR3, t->cr3.value);
+	t->cr3_marked = true;
+}
+
 static void set_pip(struct vmpt_tracker *t, bool nr, u64 cr3)
 {
+	if (cr3 != t->cr3.value)
+		t->cr3_marked = false;
 	set_fact(&t->nr, nr);
 	set_fact(&t->cr3, cr3);
 	if (!nr)
@@ -133,10 +145,20 @@ static void on_loss(struct vmpt_tracker *t, u64 at, u64 loss)
 	m->cause = loss & 63;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
 	t->owner = owner_now(t);
+	t->cr3_marked = false;
 	m = add_mark(t, at + (loss >> 6), VMPT_MARK_OWNER);
 	m->owner = t->owner;
 	m->cause = VMPT_BEGIN_START;
 	t->skip = at + (loss >> 6);
+}
+
+/* Most PSB+ say what is known. */
+static bool psb_is_news(const struct vmpt_tracker *t, const struct vmpt_psb_plus *psb)
+{
+	return !psb->has_pip || !psb->has_vmcs || t->nr.sure != VMPT_KNOWN ||
+	       t->nr.value != psb->nr || t->vmcs.sure != VMPT_KNOWN || t->vmcs.value != psb->vmcs ||
+	       t->owner.sure != VMPT_KNOWN || t->owner.concealed || t->cr3.value != psb->cr3 ||
+	       !t->cr3_marked;
 }
 
 /*
@@ -149,21 +171,24 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	struct vmpt_psb_plus psb;
 	bool concealed;
 
-	vmpt_psb_plus_scan(&t->heads, t->data, at, t->end, &psb);
-	if (psb.has_vmcs)
-		set_fact(&t->vmcs, psb.vmcs);
-	if (psb.has_pip) {
-		set_pip(t, psb.nr, psb.cr3);
-		/* PIP without VMCS: not in VMX operation, or a concealed guest. */
-		concealed = psb.complete && !psb.nr && !psb.has_vmcs;
-		mark_owner(t, at, VMPT_BEGIN_PSB, false, concealed);
-		mark_value(t, at, VMPT_MARK_CR3, psb.cr3);
+	vmpt_psb_plus_read(&t->shapes, &t->heads, t->data, at, t->end, &psb);
+	t->skip = psb.end;
+	if (psb_is_news(t, &psb)) {
+		if (psb.has_vmcs)
+			set_fact(&t->vmcs, psb.vmcs);
+		if (psb.has_pip) {
+			set_pip(t, psb.nr, psb.cr3);
+			/* PIP without VMCS: not in VMX operation, or a concealed guest. */
+			concealed = psb.complete && !psb.nr && !psb.has_vmcs;
+			mark_owner(t, at, VMPT_BEGIN_PSB, false, concealed);
+			mark_cr3(t, at);
+		}
 	}
 	if (psb.has_tsc)
 		mark_tsc(t, at, psb.first_tsc, psb.last_tsc);
 	if (psb.has_vmcs && !psb.has_pip && holds(&t->nr))
-		mark_owner(t, psb.pads, VMPT_BEGIN_PSB, false, false);
-	t->skip = psb.end;
+		mark_owner(t, vmpt_pads_skip(t->data, psb.end, t->end), VMPT_BEGIN_PSB, false,
+			   false);
 }
 
 /* A group that ends with TIP, TIP.PGE or TIP.PGD: applied together, boundary before it. */
@@ -181,7 +206,7 @@ static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_
 	if (holds(&t->nr))
 		mark_owner(t, at, nr_cause(&nr, t->nr.value), true, t->owner.concealed);
 	if (g->pips)
-		mark_value(t, at, VMPT_MARK_CR3, g->cr3);
+		mark_cr3(t, at);
 	if (g->has_tsc)
 		mark_tsc(t, at, g->first_tsc, g->last_tsc);
 	t->skip = g->end;
@@ -190,21 +215,19 @@ static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_
 /* One PIP or VMCS that no TIP packet follows applies at the packet. */
 static void apply_alone(struct vmpt_tracker *t, u64 at, unsigned int kind)
 {
-	struct vmpt_pt_packet pkt;
 	struct vmpt_fact nr = t->nr;
+	const u8 *p = t->data + at;
 
-	if (vmpt_pt_decode(&pkt, t->data + at, t->end - at, 0))
-		return;
 	if (kind == VMPT_PT_VMCS) {
 		/* VMPTRLD: it changes no owner while NR is 0 or unknown. */
-		set_fact(&t->vmcs, pkt.vmcs.pointer);
+		set_fact(&t->vmcs, vmpt_vmcs_pointer(p));
 		if (holds(&t->nr) && t->nr.value)
 			mark_owner(t, at, VMPT_BEGIN_SWITCH, true, false);
 		return;
 	}
-	set_pip(t, pkt.pip.nr, pkt.pip.cr3);
-	mark_owner(t, at, nr_cause(&nr, pkt.pip.nr), true, t->owner.concealed);
-	mark_value(t, at, VMPT_MARK_CR3, pkt.pip.cr3);
+	set_pip(t, vmpt_pip_nr(p), vmpt_pip_cr3(p));
+	mark_owner(t, at, nr_cause(&nr, t->nr.value), true, t->owner.concealed);
+	mark_cr3(t, at);
 }
 
 static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
@@ -273,7 +296,7 @@ static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 			u->end = at + size;
 			return;
 		} else if (kind == VMPT_PT_TSC) {
-			u->last_tsc = vmpt_load64(t->data + at) >> 8;
+			u->last_tsc = vmpt_tsc_value(t->data + at);
 			if (!u->has_tsc)
 				u->first_tsc = u->last_tsc;
 			u->has_tsc = true;
@@ -331,7 +354,7 @@ void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_o
 	t->owner = owner_now(t);
 }
 
-void vmpt_tracker_token(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end)
+void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end)
 {
 	u64 at = vmpt_token_offset(token);
 	unsigned int kind = vmpt_token_kind(token);
@@ -342,8 +365,6 @@ void vmpt_tracker_token(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_
 		on_loss(t, at, loss);
 		return;
 	}
-	if (at < t->skip)
-		return;
 	switch (kind) {
 	case VMPT_PT_PSB:
 		on_psb(t, at);
@@ -354,7 +375,7 @@ void vmpt_tracker_token(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_
 		on_group(t, at, kind);
 		return;
 	case VMPT_PT_TSC:
-		mark_value(t, at, VMPT_MARK_TSC, vmpt_load64(t->data + at) >> 8);
+		mark_value(t, at, VMPT_MARK_TSC, vmpt_tsc_value(t->data + at));
 		return;
 	case VMPT_PT_OVF:
 		on_ovf(t, at);

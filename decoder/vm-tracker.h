@@ -13,6 +13,68 @@
 #include "decoder/heads.h"
 #include "decoder/source.h"
 
+/* ---- units that begin at a packet; the stream writer reads them too ---- */
+
+/* PSB … PSBEND (33.3.7), or what there is of it. */
+struct vmpt_psb_plus {
+	u64 end; /* behind PSBEND; else at the packet that ended it */
+	u64 cr3;
+	u64 vmcs;
+	u64 first_tsc, last_tsc;
+	bool complete; /* PSBEND was there */
+	bool has_pip, nr, has_vmcs, has_tsc, has_fup;
+};
+
+void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+			struct vmpt_psb_plus *psb);
+
+/* Behind the PADs at @at. */
+u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
+
+/*
+ * PSB+ of one trace look alike: the same packets in the same order. A shape is such
+ * an order as bytes to compare, so that a PSB+ is known at a glance; a few shapes are
+ * kept. Same results as vmpt_psb_plus_scan().
+ */
+#define VMPT_PSB_SHAPES	     4
+#define VMPT_PSB_SHAPE_WORDS 8
+
+struct vmpt_psb_shape {
+	u64 mask[VMPT_PSB_SHAPE_WORDS], bytes[VMPT_PSB_SHAPE_WORDS];
+	u8 words; /* 0: none kept here */
+	u8 size;
+	u8 pip, vmcs, tsc; /* where they stand; 0: there is none */
+	bool has_fup;
+};
+
+struct vmpt_psb_shapes {
+	struct vmpt_psb_shape shape[VMPT_PSB_SHAPES];
+	unsigned int next; /* to be replaced */
+};
+
+void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const struct vmpt_heads *heads,
+			const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
+
+/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
+struct vmpt_group {
+	u64 end;  /* at the packet that ends it: .last */
+	int last; /* its kind, -1 if there is none */
+	unsigned int last_size;
+	u64 cr3, vmcs;
+	u64 first_pip;
+	u64 first_tsc, last_tsc;
+	unsigned int pips;
+	bool nr;	  /* of the last PIP */
+	bool was_nonroot; /* some PIP had NR = 1 */
+	bool has_vmcs, has_tsc;
+	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
+};
+
+void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
+		     struct vmpt_group *group);
+
+/* ---- the tracker ---- */
+
 struct vmpt_fact {
 	u64 value;
 	u8 sure; /* enum vmpt_sure */
@@ -45,57 +107,49 @@ struct vmpt_tracker {
 	struct vmpt_owner owner;
 	u64 skip; /* tokens before this offset are part of a unit that was applied */
 	enum vmpt_guest_only guest_only;
-	bool seen_root; /* a PIP with NR = 0 */
+	bool seen_root;	 /* a PIP with NR = 0 */
+	bool cr3_marked; /* .cr3's value was marked since the owner changed */
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
+	struct vmpt_psb_shapes shapes;
 	struct vmpt_heads heads;
 };
 
 void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only);
 
 /*
- * Take the next token; @loss is the second word of a VMPT_TOKEN_LOSS. Look-ahead
- * reads up to @region_end. What changes is in t->marks.
+ * Apply a token at or behind t->skip; @loss is the second word of a VMPT_TOKEN_LOSS.
+ * Look-ahead reads up to @region_end. What changes is in t->marks.
  */
-void vmpt_tracker_token(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
+void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
+
+/*
+ * Take tokens from @token[*i] on until one leaves marks or there are no more. True if
+ * t->marks has some.
+ */
+static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_piece *piece,
+				     size_t *i)
+{
+	const u64 *tokens = piece->tokens;
+	u64 token;
+
+	while (*i < piece->token_count) {
+		token = tokens[(*i)++];
+		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS)
+			vmpt_tracker_apply(t, token, tokens[(*i)++], piece->region_end);
+		else if (vmpt_token_offset(token) >= t->skip)
+			vmpt_tracker_apply(t, token, 0, piece->region_end);
+		else
+			continue;
+		if (t->mark_count)
+			return true;
+	}
+	return false;
+}
 
 static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt_owner *b)
 {
 	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
 }
-
-/* ---- units that begin at a packet; the stream writer reads them too ---- */
-
-/* PSB … PSBEND (33.3.7), or what there is of it. */
-struct vmpt_psb_plus {
-	u64 end;  /* behind PSBEND; else at the packet that ended it */
-	u64 pads; /* behind the PADs that follow */
-	u64 cr3;
-	u64 vmcs;
-	u64 first_tsc, last_tsc;
-	bool complete; /* PSBEND was there */
-	bool has_pip, nr, has_vmcs, has_tsc, has_fup;
-};
-
-void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-			struct vmpt_psb_plus *psb);
-
-/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
-struct vmpt_group {
-	u64 end;  /* at the packet that ends it: .last */
-	int last; /* its kind, -1 if there is none */
-	unsigned int last_size;
-	u64 cr3, vmcs;
-	u64 first_pip;
-	u64 first_tsc, last_tsc;
-	unsigned int pips;
-	bool nr;	  /* of the last PIP */
-	bool was_nonroot; /* some PIP had NR = 1 */
-	bool has_vmcs, has_tsc;
-	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
-};
-
-void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-		     struct vmpt_group *group);
 
 #endif

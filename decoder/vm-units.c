@@ -4,30 +4,10 @@
  * (SDM 3 33.3.7) and the group of PIP, VMCS and MODE.Exec before a TIP packet
  * (Table 33-14).
  */
+#include "decoder/payload.h"
 #include "decoder/vm-tracker.h"
 
-/* Payloads at @p; the packets are whole. Tables 33-24, 33-30, 33-34 */
-static u64 pip_bits(const u8 *p)
-{
-	return vmpt_load64(p) >> 16;
-}
-
-static u64 pip_cr3(const u8 *p)
-{
-	return pip_bits(p) >> 1 << 5;
-}
-
-static u64 vmcs_pointer(const u8 *p)
-{
-	return ((u64)vmpt_load32(p + 2) | (u64)p[6] << 32) << 12;
-}
-
-static u64 tsc_value(const u8 *p)
-{
-	return vmpt_load64(p) >> 8;
-}
-
-static u64 skip_pads(const u8 *data, u64 at, u64 end)
+u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end)
 {
 	while (end - at >= 8 && !vmpt_load64(data + at))
 		at += 8;
@@ -51,15 +31,15 @@ void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, 
 		switch (kind) {
 		case VMPT_PT_PIP:
 			psb->has_pip = true;
-			psb->nr = pip_bits(data + at) & 1;
-			psb->cr3 = pip_cr3(data + at);
+			psb->nr = vmpt_pip_nr(data + at);
+			psb->cr3 = vmpt_pip_cr3(data + at);
 			break;
 		case VMPT_PT_VMCS:
 			psb->has_vmcs = true;
-			psb->vmcs = vmcs_pointer(data + at);
+			psb->vmcs = vmpt_vmcs_pointer(data + at);
 			break;
 		case VMPT_PT_TSC:
-			psb->last_tsc = tsc_value(data + at);
+			psb->last_tsc = vmpt_tsc_value(data + at);
 			if (!psb->has_tsc)
 				psb->first_tsc = psb->last_tsc;
 			psb->has_tsc = true;
@@ -68,7 +48,7 @@ void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, 
 			psb->has_fup = true;
 			break;
 		case VMPT_PT_PAD:
-			at = skip_pads(data, at, end);
+			at = vmpt_pads_skip(data, at, end);
 			continue;
 		}
 		at += size;
@@ -77,7 +57,6 @@ void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, 
 	if (psb->complete)
 		at += size;
 	psb->end = at;
-	psb->pads = skip_pads(data, at, end);
 }
 
 void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
@@ -90,7 +69,7 @@ void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64
 	for (;; at += size) {
 		kind = at < end ? vmpt_head_at(heads, data, at, end, &size) : -1;
 		if (kind == VMPT_PT_PAD) {
-			at = skip_pads(data, at, end);
+			at = vmpt_pads_skip(data, at, end);
 			size = 0;
 			continue;
 		}
@@ -100,16 +79,16 @@ void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64
 		case VMPT_PT_PIP:
 			if (!g->pips++)
 				g->first_pip = at;
-			g->nr = pip_bits(data + at) & 1;
+			g->nr = vmpt_pip_nr(data + at);
 			g->was_nonroot |= g->nr;
-			g->cr3 = pip_cr3(data + at);
+			g->cr3 = vmpt_pip_cr3(data + at);
 			break;
 		case VMPT_PT_VMCS:
 			g->has_vmcs = true;
-			g->vmcs = vmcs_pointer(data + at);
+			g->vmcs = vmpt_vmcs_pointer(data + at);
 			break;
 		case VMPT_PT_TSC:
-			g->last_tsc = tsc_value(data + at);
+			g->last_tsc = vmpt_tsc_value(data + at);
 			if (!g->has_tsc)
 				g->first_tsc = g->last_tsc;
 			g->has_tsc = true;
