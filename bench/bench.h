@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The benchmark's parts: inputs (inputs.c), contestants that run over one input
+ * (contest-*.c), the memory they need (memory.c), rounds and goals (rounds.c),
+ * and what is printed (report.c, machine.c).
+ */
+#ifndef VMPT_BENCH_H
+#define VMPT_BENCH_H
+
+#include "decoder/vmpt-decode.h"
+
+/* ---- inputs ---- */
+
+/* A trace in memory: a memfd, mapped shared, so that its pages are not the decoder's. */
+struct bench_bytes {
+	u8 *data;
+	size_t size;
+	u64 packets; /* what the generator counted, 0: not known */
+};
+
+struct bench_input {
+	const char *name;
+	char about[200];
+	struct bench_bytes vmpt;
+	struct bench_bytes ipt; /* libipt's own where it does not know all kinds; else the same */
+	bool same;		/* both get the same bytes: their counts must agree */
+};
+
+enum { BENCH_INPUTS = 4 };
+
+/* What input @i is called; the order they are run in. */
+const char *bench_input_name(unsigned int i);
+/*
+ * Make input @i. @size: bytes of the synthetic ones; real traces get as many copies
+ * as the issue asks, divided by @divide.
+ * 1: done, 0: not there (said on stdout), negative: an error (said on stderr).
+ */
+int bench_input_open(struct bench_input *in, unsigned int i, size_t size, unsigned int divide);
+/* Frees the bytes; sizes and names stay, for the JSON. */
+void bench_input_close(struct bench_input *in);
+
+/* ---- contestants ---- */
+
+/* What a contestant found. */
+struct bench_count {
+	u64 packets; /* runs counted by their packets; 0: it does not see packets */
+	u64 items;   /* items, slices or PSBs */
+	u64 losses;
+	u64 sum; /* of what was consumed, so that nothing is optimized away */
+};
+
+enum bench_contest_id {
+	BENCH_LIBIPT,
+	BENCH_SPLIT,
+	BENCH_BATCH,
+	BENCH_PACKET,
+	BENCH_SPLIT_2,
+	BENCH_BATCH_2,
+	BENCH_MEMMEM,
+	BENCH_READ,
+	BENCH_CONTESTS
+};
+
+struct bench_contest {
+	const char *name;  /* in the JSON */
+	const char *title; /* in the table */
+	unsigned int threads;
+	/* 0 or -1 after a message on stderr; @tick is called now and then, may be NULL */
+	int (*run)(const struct bench_input *in, const struct bench_contest *c,
+		   struct bench_count *out, void (*tick)(void));
+};
+
+extern const struct bench_contest bench_contests[BENCH_CONTESTS];
+
+int bench_run_libipt(const struct bench_input *in, const struct bench_contest *c,
+		     struct bench_count *out, void (*tick)(void));
+/* "2.0.5", of the library that runs. */
+const char *bench_libipt_version(void);
+
+/* ---- rounds ---- */
+
+struct bench_time {
+	double wall, cpu; /* seconds, the least of all rounds; cpu is that of all threads */
+	unsigned int runs;
+	struct bench_count count;
+};
+
+struct bench_result {
+	struct bench_input input;
+	bool done;
+	struct bench_time time[BENCH_CONTESTS];
+	u64 rss;	    /* peak anonymous memory of a process that splits and iterates */
+	u64 common_packets; /* what vmpt counts in libipt's own stream, if there is one */
+};
+
+/*
+ * The seconds that contestant @id is judged by: CPU time for one thread, so that others
+ * on the machine do not count, wall time for two.
+ */
+double bench_seconds(const struct bench_result *r, unsigned int id);
+
+enum { BENCH_GOALS = 5 };
+
+struct bench_goal {
+	const char *name;
+	double want;
+	bool at_most; /* else at least */
+};
+
+extern const struct bench_goal bench_goals[BENCH_GOALS];
+
+/* Value of goal @i; negative: it was not measured. */
+double bench_goal_value(const struct bench_result *r, unsigned int i);
+bool bench_goal_met(const struct bench_result *r, unsigned int i);
+
+/*
+ * All contestants, in turn, @rounds times; not those that want more than @cores.
+ * 0, or -1 after a message.
+ */
+int bench_rounds(struct bench_result *r, unsigned int rounds, unsigned int cores);
+
+/* Peak of RssAnon in a child process that runs contest @c; 0 if it failed, with a message. */
+u64 bench_memory(const struct bench_input *in, const struct bench_contest *c);
+
+/* ---- the machine ---- */
+
+struct bench_machine {
+	char cpu[128], kernel[128], compiler[64];
+	unsigned int cores; /* that this process may use */
+	bool pinned;	    /* the single-threaded contestants stayed on one core */
+	bool sanitized;
+};
+
+void bench_machine_facts(struct bench_machine *m);
+/* To one core, and back to all; both are cheap. 0 or -1. */
+int bench_pin(void);
+int bench_unpin(void);
+
+/* ---- the report ---- */
+
+void bench_report_input(const struct bench_result *r);
+void bench_report_machine(const struct bench_machine *m, unsigned int rounds);
+/* 0, or -1 after a message. */
+int bench_report_json(const char *path, const struct bench_machine *m, unsigned int rounds,
+		      const struct bench_result *results, unsigned int n);
+
+#endif

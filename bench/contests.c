@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The contestants: vmpt's splitter and decoder, each consumed as a user would,
+ * and what memory itself allows. libipt's is in contest-libipt.c.
+ */
+#include <stdio.h>
+
+#include "bench/bench.h"
+
+/* Between two calls of tick(). */
+#define TICK_BYTES (1u << 20)
+
+static struct vmpt_stream stream_of(const struct bench_input *in)
+{
+	return (struct vmpt_stream){
+		.data = in->vmpt.data,
+		.size = in->vmpt.size,
+		.cpu = -1,
+		.tid = -1,
+	};
+}
+
+static int failed(const struct bench_input *in, const struct bench_contest *c, int err)
+{
+	fprintf(stderr, "vmpt-bench: %s of %s failed: %s\n", c->title, in->name,
+		vmpt_strerror(err));
+	return -1;
+}
+
+/* Call @tick once for every TICK_BYTES passed. */
+static inline void tick_at(u64 offset, u64 *next, void (*tick)(void))
+{
+	if (tick && offset >= *next) {
+		tick();
+		*next = offset + TICK_BYTES;
+	}
+}
+
+static int run_split(const struct bench_input *in, const struct bench_contest *c,
+		     struct bench_count *out, void (*tick)(void))
+{
+	struct vmpt_options options = {.threads = c->threads};
+	struct vmpt_stream stream = stream_of(in);
+	struct vmpt_splitter *split;
+	struct vmpt_slice slice;
+	u64 next = 0;
+	int ret;
+
+	ret = vmpt_splitter_open(&split, &stream, &options);
+	if (ret)
+		return failed(in, c, ret);
+	while ((ret = vmpt_split_next(split, &slice)) > 0) {
+		out->items++;
+		out->losses += slice.begin == VMPT_BEGIN_LOSS;
+		out->sum += slice.size + slice.owner.kind + slice.owner.vmcs + slice.first_tsc;
+		tick_at(slice.offset, &next, tick);
+	}
+	if (tick)
+		tick();
+	vmpt_splitter_close(split);
+	return ret ? failed(in, c, ret) : 0;
+}
+
+/* Take everything from the items of a batch: kind, size, payload or full IP, owner. */
+static void consume(const struct vmpt_batch *batch, struct bench_count *out)
+{
+	u64 owner = batch->owner.vmcs + batch->owner.kind;
+	u64 sum = 0, packets = 0, losses = 0;
+	size_t i;
+
+	for (i = 0; i < batch->count; i++) {
+		const struct vmpt_item *item = &batch->items[i];
+		bool loss = item->kind == VMPT_ITEM_LOSS;
+
+		sum += item->payload + item->size + item->kind + owner;
+		packets += item->kind == VMPT_ITEM_RUN ? item->size : !loss;
+		losses += loss;
+	}
+	out->sum += sum;
+	out->packets += packets;
+	out->losses += losses;
+	out->items += batch->count;
+}
+
+static int run_batch(const struct bench_input *in, const struct bench_contest *c,
+		     struct bench_count *out, void (*tick)(void))
+{
+	struct vmpt_options options = {.threads = c->threads};
+	struct vmpt_stream stream = stream_of(in);
+	struct vmpt_decoder *dec;
+	struct vmpt_batch batch;
+	u64 next = 0;
+	int ret;
+
+	ret = vmpt_decoder_open(&dec, &stream, &options);
+	if (ret)
+		return failed(in, c, ret);
+	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
+		consume(&batch, out);
+		tick_at(batch.base, &next, tick);
+	}
+	if (tick)
+		tick();
+	vmpt_decoder_close(dec);
+	return ret ? failed(in, c, ret) : 0;
+}
+
+static int run_packet(const struct bench_input *in, const struct bench_contest *c,
+		      struct bench_count *out, void (*tick)(void))
+{
+	struct vmpt_options options = {.threads = c->threads};
+	struct vmpt_stream stream = stream_of(in);
+	struct vmpt_cursor cursor = {0};
+	struct vmpt_decoder *dec;
+	struct vmpt_packet pkt;
+	u64 next = 0, packets = 0, losses = 0, sum = 0;
+	int ret;
+
+	ret = vmpt_decoder_open(&dec, &stream, &options);
+	if (ret)
+		return failed(in, c, ret);
+	while ((ret = vmpt_packet_next(dec, &cursor, &pkt)) > 0) {
+		packets += pkt.kind != VMPT_ITEM_LOSS;
+		losses += pkt.kind == VMPT_ITEM_LOSS;
+		sum += pkt.payload + pkt.size + pkt.kind + pkt.owner.vmcs + pkt.owner.kind;
+		tick_at(pkt.offset, &next, tick);
+	}
+	vmpt_decoder_close(dec);
+	out->packets = out->items = packets;
+	out->losses = losses;
+	out->sum = sum;
+	return ret ? failed(in, c, ret) : 0;
+}
+
+/* The PSBs, by the C library's search: no decoder can start faster. */
+static int run_memmem(const struct bench_input *in, const struct bench_contest *c,
+		      struct bench_count *out, void (*tick)(void))
+{
+	static const u8 psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	const u8 *p = in->vmpt.data, *end = p + in->vmpt.size;
+
+	(void)c;
+	(void)tick;
+	while ((p = memmem(p, (size_t)(end - p), psb, sizeof(psb)))) {
+		out->items++;
+		out->sum += (u64)(p - in->vmpt.data);
+		p += sizeof(psb);
+	}
+	return 0;
+}
+
+/* Every byte is read and nothing is done with it. */
+static int run_read(const struct bench_input *in, const struct bench_contest *c,
+		    struct bench_count *out, void (*tick)(void))
+{
+	const u8 *p = in->vmpt.data;
+	u64 sum[8] = {0};
+	size_t at, i;
+
+	(void)c;
+	(void)tick;
+	for (at = 0; at + 64 <= in->vmpt.size; at += 64)
+		for (i = 0; i < 8; i++)
+			sum[i] += vmpt_load64(p + at + 8 * i);
+	for (i = 0; i < 8; i++)
+		out->sum += sum[i];
+	return 0;
+}
+
+const struct bench_contest bench_contests[BENCH_CONTESTS] = {
+	[BENCH_LIBIPT] = {"libipt", "libipt packet decoder", 1, bench_run_libipt},
+	[BENCH_SPLIT] = {"split", "vmpt index + split", 1, run_split},
+	[BENCH_BATCH] = {"batch", "vmpt full iteration, runs", 1, run_batch},
+	[BENCH_PACKET] = {"packet", "vmpt full iteration, packets", 1, run_packet},
+	[BENCH_SPLIT_2] = {"split-2", "vmpt index + split, 2 threads", 2, run_split},
+	[BENCH_BATCH_2] = {"batch-2", "vmpt full iteration, 2 threads", 2, run_batch},
+	[BENCH_MEMMEM] = {"memmem", "memmem for PSBs", 1, run_memmem},
+	[BENCH_READ] = {"read", "memory read", 1, run_read},
+};

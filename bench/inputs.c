@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What is decoded: the synthetic stream, and real traces copied end to end until
+ * they are large enough to measure. All in memfds: no disk is timed, and their
+ * pages are told apart from the decoder's own memory.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "bench/synth.h"
+
+#define SEED 1
+
+static const struct {
+	const char *name;
+	const char *file;    /* of the real traces; NULL: synthetic */
+	unsigned int copies; /* of the file */
+	bool common;	     /* vmpt gets libipt's stream too */
+} inputs[BENCH_INPUTS] = {
+	{.name = "synth"},
+	{.name = "synth-common", .common = true},
+	{.name = "two-vmcs", .file = "guest-two-vmcs.pt", .copies = 128},
+	{.name = "mruby", .file = "guest-mruby.pt", .copies = 256},
+};
+
+const char *bench_input_name(unsigned int i)
+{
+	return inputs[i].name;
+}
+
+static int bytes_open(struct bench_bytes *b, size_t size)
+{
+	int fd = memfd_create("vmpt-bench", MFD_CLOEXEC);
+	void *p = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, (off_t)size))
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "vmpt-bench: no memory for an input of %zu bytes: %s\n", size,
+			strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	close(fd);
+	*b = (struct bench_bytes){.data = p, .size = size};
+	return 0;
+}
+
+static void bytes_close(struct bench_bytes *b)
+{
+	if (b->data)
+		munmap(b->data, b->size);
+	b->data = NULL;
+}
+
+static int synth_open(struct bench_bytes *b, size_t size, bool libipt_kinds)
+{
+	struct synth_options options = {.seed = SEED, .libipt_kinds = libipt_kinds};
+	struct synth_counts counts;
+	int err;
+
+	if (bytes_open(b, size))
+		return -1;
+	err = synth_generate(b->data, size, &options, &counts);
+	if (err) {
+		fprintf(stderr, "vmpt-bench: the generator of the synthetic stream failed: %s\n",
+			vmpt_strerror(err));
+		return -1;
+	}
+	b->packets = counts.packets;
+	return 0;
+}
+
+static int synth_input(struct bench_input *in, size_t size, bool common)
+{
+	in->same = common;
+	if (synth_open(&in->ipt, size, true))
+		return -1;
+	if (common) {
+		in->vmpt = in->ipt;
+		snprintf(in->about, sizeof(in->about),
+			 "synthetic stream without the kinds that libipt 2.0.5 does not know "
+			 "(CFE, EVD, BBP, BIP, BEP); the same bytes for all");
+		return 1;
+	}
+	if (synth_open(&in->vmpt, size, false))
+		return -1;
+	snprintf(in->about, sizeof(in->about),
+		 "synthetic stream with all kinds; libipt runs over its own stream of the same "
+		 "size and mix without CFE, EVD, BBP, BIP, BEP, which it does not know");
+	return 1;
+}
+
+/* One copy of the file in memory of its own; NULL after a message. */
+static u8 *read_file(FILE *f, const char *path, size_t *size)
+{
+	u8 *buf = NULL;
+	long n = -1;
+
+	if (!fseek(f, 0, SEEK_END))
+		n = ftell(f);
+	rewind(f);
+	if (n > 0)
+		buf = malloc((size_t)n);
+	if (!buf || fread(buf, 1, (size_t)n, f) != (size_t)n) {
+		fprintf(stderr, "vmpt-bench: cannot read %s\n", path);
+		free(buf);
+		return NULL;
+	}
+	*size = (size_t)n;
+	return buf;
+}
+
+static int file_input(struct bench_input *in, const char *file, unsigned int copies)
+{
+	const char *dir = getenv("VMPT_DATA");
+	char path[4096];
+	size_t size, i;
+	FILE *f;
+	u8 *one;
+
+	snprintf(path, sizeof(path), "%s/%s", dir ? dir : VMPT_DATA_DEFAULT, file);
+	f = fopen(path, "rb");
+	if (!f) {
+		printf("skipped: %s, %s is not there ($VMPT_DATA says where)\n\n", in->name, file);
+		return 0;
+	}
+	one = read_file(f, path, &size);
+	fclose(f);
+	if (!one)
+		return -1;
+	if (bytes_open(&in->vmpt, size * copies)) {
+		free(one);
+		return -1;
+	}
+	for (i = 0; i < copies; i++)
+		memcpy(in->vmpt.data + i * size, one, size);
+	free(one);
+	in->ipt = in->vmpt;
+	in->same = true;
+	snprintf(in->about, sizeof(in->about), "%s, %u copies end to end; the same bytes for all",
+		 file, copies);
+	return 1;
+}
+
+int bench_input_open(struct bench_input *in, unsigned int i, size_t size, unsigned int divide)
+{
+	int ret;
+
+	*in = (struct bench_input){.name = inputs[i].name};
+	if (inputs[i].file)
+		ret = file_input(in, inputs[i].file, inputs[i].copies / divide);
+	else
+		ret = synth_input(in, size, inputs[i].common);
+	if (ret <= 0)
+		bench_input_close(in);
+	return ret;
+}
+
+void bench_input_close(struct bench_input *in)
+{
+	if (in->ipt.data == in->vmpt.data)
+		in->ipt.data = NULL;
+	bytes_close(&in->ipt);
+	bytes_close(&in->vmpt);
+}
