@@ -39,7 +39,7 @@ static inline void tick_at(u64 offset, u64 *next, void (*tick)(void))
 static int run_split(const struct bench_input *in, const struct bench_contest *c,
 		     struct bench_count *out, void (*tick)(void))
 {
-	struct vmpt_options options = {.threads = c->threads};
+	struct vmpt_options options = { .threads = c->threads };
 	struct vmpt_stream stream = stream_of(in);
 	struct vmpt_splitter *split;
 	struct vmpt_slice slice;
@@ -85,7 +85,7 @@ static void consume(const struct vmpt_batch *batch, struct bench_count *out)
 static int run_batch(const struct bench_input *in, const struct bench_contest *c,
 		     struct bench_count *out, void (*tick)(void))
 {
-	struct vmpt_options options = {.threads = c->threads};
+	struct vmpt_options options = { .threads = c->threads };
 	struct vmpt_stream stream = stream_of(in);
 	struct vmpt_decoder *dec;
 	struct vmpt_batch batch;
@@ -108,9 +108,9 @@ static int run_batch(const struct bench_input *in, const struct bench_contest *c
 static int run_packet(const struct bench_input *in, const struct bench_contest *c,
 		      struct bench_count *out, void (*tick)(void))
 {
-	struct vmpt_options options = {.threads = c->threads};
+	struct vmpt_options options = { .threads = c->threads };
 	struct vmpt_stream stream = stream_of(in);
-	struct vmpt_cursor cursor = {0};
+	struct vmpt_cursor cursor = { 0 };
 	struct vmpt_decoder *dec;
 	struct vmpt_packet pkt;
 	u64 next = 0, packets = 0, losses = 0, sum = 0;
@@ -136,8 +136,8 @@ static int run_packet(const struct bench_input *in, const struct bench_contest *
 static int run_memmem(const struct bench_input *in, const struct bench_contest *c,
 		      struct bench_count *out, void (*tick)(void))
 {
-	static const u8 psb[16] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
-				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	static const u8 psb[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				    2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
 	const u8 *p = in->vmpt.data, *end = p + in->vmpt.size;
 
 	(void)c;
@@ -155,7 +155,7 @@ static int run_read(const struct bench_input *in, const struct bench_contest *c,
 		    struct bench_count *out, void (*tick)(void))
 {
 	const u8 *p = in->vmpt.data;
-	u64 sum[8] = {0};
+	u64 sum[8] = { 0 };
 	size_t at, i;
 
 	(void)c;
@@ -169,12 +169,12 @@ static int run_read(const struct bench_input *in, const struct bench_contest *c,
 }
 
 const struct bench_contest bench_contests[BENCH_CONTESTS] = {
-	[BENCH_LIBIPT] = {"libipt", "libipt packet decoder", 1, bench_run_libipt},
-	[BENCH_SPLIT] = {"split", "vmpt index + split", 1, run_split},
-	[BENCH_BATCH] = {"batch", "vmpt full iteration, runs", 1, run_batch},
-	[BENCH_PACKET] = {"packet", "vmpt full iteration, packets", 1, run_packet},
-	[BENCH_SPLIT_2] = {"split-2", "vmpt index + split, 2 threads", 2, run_split},
-	[BENCH_BATCH_2] = {"batch-2", "vmpt full iteration, 2 threads", 2, run_batch},
-	[BENCH_MEMMEM] = {"memmem", "memmem for PSBs", 1, run_memmem},
-	[BENCH_READ] = {"read", "memory read", 1, run_read},
+	[BENCH_LIBIPT] = { "libipt", "libipt packet decoder", 1, bench_run_libipt },
+	[BENCH_SPLIT] = { "split", "vmpt index + split", 1, run_split },
+	[BENCH_BATCH] = { "batch", "vmpt full iteration, runs", 1, run_batch },
+	[BENCH_PACKET] = { "packet", "vmpt full iteration, packets", 1, run_packet },
+	[BENCH_SPLIT_2] = { "split-2", "vmpt index + split, 2 threads", 2, run_split },
+	[BENCH_BATCH_2] = { "batch-2", "vmpt full iteration, 2 threads", 2, run_batch },
+	[BENCH_MEMMEM] = { "memmem", "memmem for PSBs", 1, run_memmem },
+	[BENCH_READ] = { "read", "memory read", 1, run_read },
 };

@@ -21,10 +21,10 @@ static const struct {
 	unsigned int copies; /* of the file */
 	bool common;	     /* vmpt gets libipt's stream too */
 } inputs[BENCH_INPUTS] = {
-	{.name = "synth"},
-	{.name = "synth-common", .common = true},
-	{.name = "two-vmcs", .file = "guest-two-vmcs.pt", .copies = 128},
-	{.name = "mruby", .file = "guest-mruby.pt", .copies = 256},
+	{ .name = "synth" },
+	{ .name = "synth-common", .common = true },
+	{ .name = "two-vmcs", .file = "guest-two-vmcs.pt", .copies = 128 },
+	{ .name = "mruby", .file = "guest-mruby.pt", .copies = 256 },
 };
 
 const char *bench_input_name(unsigned int i)
@@ -47,7 +47,7 @@ static int bytes_open(struct bench_bytes *b, size_t size)
 		return -1;
 	}
 	close(fd);
-	*b = (struct bench_bytes){.data = p, .size = size};
+	*b = (struct bench_bytes){ .data = p, .size = size };
 	return 0;
 }
 
@@ -60,7 +60,7 @@ static void bytes_close(struct bench_bytes *b)
 
 static int synth_open(struct bench_bytes *b, size_t size, bool libipt_kinds)
 {
-	struct synth_options options = {.seed = SEED, .libipt_kinds = libipt_kinds};
+	struct synth_options options = { .seed = SEED, .libipt_kinds = libipt_kinds };
 	struct synth_counts counts;
 	int err;
 
@@ -152,7 +152,7 @@ int bench_input_open(struct bench_input *in, unsigned int i, size_t size, unsign
 {
 	int ret;
 
-	*in = (struct bench_input){.name = inputs[i].name};
+	*in = (struct bench_input){ .name = inputs[i].name };
 	if (inputs[i].file)
 		ret = file_input(in, inputs[i].file, inputs[i].copies / divide);
 	else

@@ -61,7 +61,7 @@ void bench_machine_facts(struct bench_machine *m)
 {
 	struct utsname u;
 
-	*m = (struct bench_machine){0};
+	*m = (struct bench_machine){ 0 };
 	cpu_model(m->cpu, sizeof(m->cpu));
 	snprintf(m->kernel, sizeof(m->kernel), "%s", uname(&u) ? "unknown" : u.release);
 #ifdef __clang__

@@ -117,10 +117,14 @@ static bool parse_option(int c, struct args *a)
 static int parse(int argc, char **argv, struct args *a)
 {
 	static const struct option options[] = {
-		{"rounds", required_argument, NULL, 'r'}, {"size", required_argument, NULL, 's'},
-		{"input", required_argument, NULL, 'i'},  {"json", required_argument, NULL, 'j'},
-		{"quick", no_argument, NULL, 'q'},	  {"check", no_argument, NULL, 'c'},
-		{"help", no_argument, NULL, 'h'},	  {0},
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "size", required_argument, NULL, 's' },
+		{ "input", required_argument, NULL, 'i' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "quick", no_argument, NULL, 'q' },
+		{ "check", no_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	bool any = false;
 	unsigned int i;
@@ -174,7 +178,7 @@ static bool goals_met(const struct bench_result *r)
 int main(int argc, char **argv)
 {
 	static struct bench_result results[BENCH_INPUTS];
-	struct args a = {.rounds = 5, .size_mib = 256, .divide = 1};
+	struct args a = { .rounds = 5, .size_mib = 256, .divide = 1 };
 	struct bench_machine machine;
 	bool met = true;
 	unsigned int i;

@@ -32,7 +32,7 @@ static void tick(void)
 
 u64 bench_memory(const struct bench_input *in, const struct bench_contest *c)
 {
-	struct bench_count count = {0};
+	struct bench_count count = { 0 };
 	int status = 1;
 	u64 found;
 	pid_t pid;

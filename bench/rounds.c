@@ -10,9 +10,11 @@
 #include "bench/bench.h"
 
 const struct bench_goal bench_goals[BENCH_GOALS] = {
-	{"index + split / libipt", 10, false},	      {"full iteration / libipt", 4, false},
-	{"index + split, 2 threads / 1", 1.7, false}, {"full iteration, 2 threads / 1", 1.7, false},
-	{"memory beyond the input, MiB", 64, true},
+	{ "index + split / libipt", 10, false },
+	{ "full iteration / libipt", 4, false },
+	{ "index + split, 2 threads / 1", 1.7, false },
+	{ "full iteration, 2 threads / 1", 1.7, false },
+	{ "memory beyond the input, MiB", 64, true },
 };
 
 static double seconds(clockid_t clock)
@@ -81,7 +83,7 @@ static int run_one(struct bench_result *r, enum bench_contest_id id)
 {
 	const struct bench_contest *c = &bench_contests[id];
 	struct bench_time *best = &r->time[id];
-	struct bench_count count = {0};
+	struct bench_count count = { 0 };
 	double wall, cpu;
 
 	/* Where a core cannot be kept to, the report says so. */
@@ -122,7 +124,7 @@ static int check_equal(const struct bench_result *r, const char *what, u64 a, co
 static int count_common(struct bench_result *r)
 {
 	struct bench_input in = r->input;
-	struct bench_count count = {0};
+	struct bench_count count = { 0 };
 
 	if (in.same) {
 		r->common_packets = r->time[BENCH_BATCH].count.packets;
@@ -169,8 +171,8 @@ static int check_counts(struct bench_result *r)
 
 static int measure_memory(struct bench_result *r)
 {
-	static const enum bench_contest_id who[] = {BENCH_SPLIT, BENCH_BATCH, BENCH_SPLIT_2,
-						    BENCH_BATCH_2};
+	static const enum bench_contest_id who[] = { BENCH_SPLIT, BENCH_BATCH, BENCH_SPLIT_2,
+						     BENCH_BATCH_2 };
 	unsigned int i;
 	u64 rss;
 

@@ -18,22 +18,22 @@ struct world {
 };
 
 static const struct world worlds[WORLDS] = {
-	{{0x55d04c2b1000, 0x7f3a91c00000, 0xffffffff81000000, 0xffffffffc0400000},
-	 0x10a2c4000,
-	 0,
-	 1,
-	 0},
-	{{0x000000400000, 0x7fd2b8e00000, 0xffffffff9a000000, 0xffffffffc0180000},
-	 0x01628b000,
-	 0x48d020000,
-	 1,
-	 0},
-	{{0x00a4555500400000, 0x00a47f77c2200000, 0xff11000081000000, 0xff110000c0180000},
-	 0x1048c91000,
-	 0x3b56ee000,
-	 1,
-	 0},
-	{{0x08048000, 0xb7400000, 0xc1000000, 0xf8000000}, 0x000feffc000, 0x2ac5b9000, 0, 1},
+	{ { 0x55d04c2b1000, 0x7f3a91c00000, 0xffffffff81000000, 0xffffffffc0400000 },
+	  0x10a2c4000,
+	  0,
+	  1,
+	  0 },
+	{ { 0x000000400000, 0x7fd2b8e00000, 0xffffffff9a000000, 0xffffffffc0180000 },
+	  0x01628b000,
+	  0x48d020000,
+	  1,
+	  0 },
+	{ { 0x00a4555500400000, 0x00a47f77c2200000, 0xff11000081000000, 0xff110000c0180000 },
+	  0x1048c91000,
+	  0x3b56ee000,
+	  1,
+	  0 },
+	{ { 0x08048000, 0xb7400000, 0xc1000000, 0xf8000000 }, 0x000feffc000, 0x2ac5b9000, 0, 1 },
 };
 
 struct synth {
@@ -102,7 +102,7 @@ static void put(struct synth *s, struct vmpt_pt_packet pkt)
 /* A packet of @kind with up to three values in the order of its fields. */
 static void put_values(struct synth *s, enum vmpt_pt_kind kind, u64 a, u64 b, u64 c)
 {
-	put(s, (struct vmpt_pt_packet){.kind = (u8)kind, .val = {a, b, c}});
+	put(s, (struct vmpt_pt_packet){ .kind = (u8)kind, .val = { a, b, c } });
 }
 
 static void put_kind(struct synth *s, enum vmpt_pt_kind kind)
@@ -443,9 +443,10 @@ static const struct {
 	void (*write)(struct synth *);
 	unsigned int weight;
 } events[] = {
-	{branches, 7000}, {padding, 620},   {wall_clock, 760},	{interrupt, 300}, {filter, 400},
-	{vm_switch, 115}, {cr3_write, 120}, {transaction, 160}, {ptwrite, 300},	  {sample, 70},
-	{idle, 80},	  {frequency, 80},  {overflow, 8},	{blind_tip, 60},  {maintenance, 8},
+	{ branches, 7000 }, { padding, 620 },	{ wall_clock, 760 }, { interrupt, 300 },
+	{ filter, 400 },    { vm_switch, 115 }, { cr3_write, 120 },  { transaction, 160 },
+	{ ptwrite, 300 },   { sample, 70 },	{ idle, 80 },	     { frequency, 80 },
+	{ overflow, 8 },    { blind_tip, 60 },	{ maintenance, 8 },
 };
 
 /* One event by weight; @sum is that of all weights. */

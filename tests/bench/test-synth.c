@@ -18,8 +18,8 @@ struct made {
 
 static struct made make(u64 seed, bool libipt_kinds)
 {
-	struct synth_options options = {.seed = seed, .libipt_kinds = libipt_kinds};
-	struct made m = {.data = malloc(SIZE)};
+	struct synth_options options = { .seed = seed, .libipt_kinds = libipt_kinds };
+	struct made m = { .data = malloc(SIZE) };
 
 	ck_assert_ptr_nonnull(m.data);
 	ck_assert_int_eq(synth_generate(m.data, SIZE, &options, &m.counts), 0);
@@ -35,7 +35,7 @@ struct found {
 
 static struct found decode(const u8 *data)
 {
-	struct found f = {0};
+	struct found f = { 0 };
 	struct vmpt_pt_packet pkt;
 	unsigned int block = 0;
 	size_t at = 0, psb = 0;
@@ -155,7 +155,7 @@ END_TEST
 
 START_TEST(test_too_small)
 {
-	struct synth_options options = {.seed = 1};
+	struct synth_options options = { .seed = 1 };
 	struct synth_counts counts;
 	u8 buf[SYNTH_EVENT_MAX];
 
