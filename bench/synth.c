@@ -443,7 +443,7 @@ static const struct {
 	void (*write)(struct synth *);
 	unsigned int weight;
 } events[] = {
-	{ branches, 7000 }, { padding, 620 },	{ wall_clock, 760 }, { interrupt, 300 },
+	{ branches, 7000 }, { padding, 620 },	{ wall_clock, 760 }, { interrupt, 60 },
 	{ filter, 400 },    { vm_switch, 115 }, { cr3_write, 120 },  { transaction, 160 },
 	{ ptwrite, 300 },   { sample, 70 },	{ idle, 80 },	     { frequency, 80 },
 	{ overflow, 8 },    { blind_tip, 60 },	{ maintenance, 8 },

@@ -10,20 +10,21 @@
  * within its program, library, kernel and module; Last IP compression decides
  * IPBytes from that; some TIP.PGD and a few TIPs have no IP.
  *
- * What comes, in percent of packets (256 MiB, seed 1; 2.36 bytes a packet):
- *   TNT-8 50.4 in runs of 1 to 9, some broken by CYC; TNT-64 0.7
- *   TIP 15, FUP 2.6, TIP.PGE and TIP.PGD 1 each: branches, interrupts, IP filters
- *   CYC 11.6 of 1, 2, 3 and 4 bytes as 60 : 28 : 9 : 3; MTC 2; TSC and TMA 0.2 each,
- *     CBR 0.3
- *   PAD 6.5 in runs of 1 to 7
- *   PIP and MODE.Exec 0.8 each, VMCS 0.1: switches, MOV CR3 and PSB+
- *   BIP 2.5 with BBP and BEP: a PEBS record as two packet blocks, 5 to 21 items of
- *     8 or 4 bytes, every 1,400 bytes
- *   CFE 1.7, EVD 0.35, PTW 0.7 of 4 and 8 bytes, MODE.TSX 0.4
- *   EXSTOP, MWAIT, PWRE, PWRX, TraceStop, PSB, PSBEND 0.06 to 0.15 each
+ * What comes, in percent of packets (256 MiB, seed 1; 2.25 bytes a packet):
+ *   TNT-8 52 in runs of 1 to 9, some broken by CYC; TNT-64 0.7
+ *   TIP 14.3, FUP 1.5, TIP.PGE and TIP.PGD 1 each: branches, interrupts, IP filters
+ *   CYC 12 of 1, 2, 3 and 4 bytes as 60 : 28 : 9 : 3; MTC 2.2; TSC and TMA 0.2 each,
+ *     CBR 0.4
+ *   PAD 6.9 in runs of 1 to 7
+ *   PIP 0.9, MODE.Exec 0.6, VMCS 0.1: switches, MOV CR3 and PSB+
+ *   BIP 2.6 with BBP and BEP: a PEBS record as two packet blocks, 5 to 21 items of
+ *     8 or 4 bytes, every 1.2 KiB
+ *   CFE 0.6, EVD 0.2: an interrupt or page fault every 1.5 KiB, VM entries and exits
+ *   PTW 0.8 of 4 and 8 bytes, MODE.TSX 0.5
+ *   EXSTOP, MWAIT, PWRE, PWRX, TraceStop, PSB, PSBEND 0.05 to 0.15 each
  *   MNT, OVF 0.02 each
  * Every 4 KiB a PSB+ of 61 to 65 bytes in silicon's order: PSB, TSC, TMA, MODE.Exec,
- * MODE.TSX, PIP, VMCS, CBR, FUP, PSBEND. A VM entry and a VM exit every 1.7 KiB:
+ * MODE.TSX, PIP, VMCS, CBR, FUP, PSBEND. A VM entry and a VM exit every 1.5 KiB:
  * VMCS (VMPTRLD, when another vCPU's turn has come), CFE.VMENTRY, MODE.Exec, PIP
  * with NR=1, TIP; then EVD, CFE.VMEXIT, FUP, MODE.Exec, PIP with NR=0, TIP.
  */
