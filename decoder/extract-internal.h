@@ -56,7 +56,6 @@ struct extract {
 	bool drop_psb_fup; /* in this PSB+ */
 	bool drop_fup;	   /* the next FUP served only a concealed CFE */
 	bool in_block;	   /* a BBP of this slice is open */
-	struct vmpt_heads heads;
 };
 
 /* Write @pkt to @out. */

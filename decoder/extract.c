@@ -148,7 +148,7 @@ static bool pge_follows(const struct extract *x, u64 at, u64 end)
 	int kind;
 
 	for (; at < end; at += size) {
-		kind = vmpt_head_at(&x->heads, x->stream->data, at, end, &size);
+		kind = vmpt_head_at(x->stream->data, at, end, &size);
 		if (kind < 0)
 			return false;
 		if (kind != VMPT_PT_PAD && kind != VMPT_PT_MODE_EXEC && kind != VMPT_PT_MODE_TSX &&
@@ -167,7 +167,7 @@ static int on_psb(struct extract *x, u64 at)
 	u64 end = region_end(x, at);
 	struct vmpt_psb_plus psb;
 
-	vmpt_psb_plus_scan(&x->heads, x->stream->data, at, end, &psb);
+	vmpt_psb_plus_scan(x->stream->data, at, end, &psb);
 	x->psb_end = psb.end;
 	if (!x->out)
 		return 0;
@@ -342,7 +342,7 @@ static int begin_by_group(struct extract *x, u64 at, struct vmpt_group *g)
 	struct out_stream *out = x->out;
 	int err = 0;
 
-	vmpt_group_scan(&x->heads, x->stream->data, at, region_end(x, at), g);
+	vmpt_group_scan(x->stream->data, at, region_end(x, at), g);
 	x->group_paging = x->source.paging;
 	if (g->pips)
 		x->group_paging = (struct paging){ true, g->nr, g->cr3 };
@@ -534,7 +534,6 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 	x->ops = ops;
 	x->opaque = opaque;
 	x->source = (struct source_state){ .exec = -1, .tsx = -1, .cbr = -1 };
-	vmpt_heads_init(&x->heads);
 	err = vmpt_splitter_open(&split, stream, &x->options->decode);
 	if (!err)
 		err = vmpt_decoder_open(&w.decoder, stream, &x->options->decode);

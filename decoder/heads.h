@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Kind and size of a packet from its first two bytes, for walks over a few
- * packets (PSB+, groups) that need no payload. Built from the packet table.
+ * packets (PSB+, groups) that need no payload. The tables are made from the
+ * packet table at build time (heads-gen.c): a decoder opens without that work.
  */
 #ifndef VMPT_DECODER_HEADS_H
 #define VMPT_DECODER_HEADS_H
@@ -10,29 +11,25 @@
 
 #define VMPT_HEAD_NONE 0xff
 
-struct vmpt_heads {
-	u8 kind[65536]; /* VMPT_HEAD_NONE: two bytes do not tell */
-	u8 size[65536];
-};
-
-void vmpt_heads_init(struct vmpt_heads *heads);
+/* By the first two bytes as a number; VMPT_HEAD_NONE: two bytes do not tell. */
+extern const u8 vmpt_head_kind[65536];
+extern const u8 vmpt_head_size[65536];
 
 /*
  * Kind of the packet at @data + @at outside a packet block, its size in @size;
  * -1 if there is none before @end, or a broken one. A PSB is not checked beyond two
  * bytes: it ends every walk, and so would a broken one.
  */
-static inline int vmpt_head_at(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-			       unsigned int *size)
+static inline int vmpt_head_at(const u8 *data, u64 at, u64 end, unsigned int *size)
 {
 	struct vmpt_pt_packet pkt;
 	unsigned int key;
 
 	if (end - at >= VMPT_PT_SIZE_MAX) {
 		key = vmpt_load16(data + at);
-		if (heads->kind[key] != VMPT_HEAD_NONE) {
-			*size = heads->size[key];
-			return heads->kind[key];
+		if (vmpt_head_kind[key] != VMPT_HEAD_NONE) {
+			*size = vmpt_head_size[key];
+			return vmpt_head_kind[key];
 		}
 	}
 	if (vmpt_pt_decode(&pkt, data + at, end - at, 0))

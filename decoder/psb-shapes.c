@@ -43,8 +43,8 @@ static bool add_packet(struct vmpt_psb_shape *shape, const u8 *p, unsigned int o
 }
 
 /* Keep the shape of the complete PSB+ at @at, if it has one. */
-static void learn(struct vmpt_psb_shapes *shapes, const struct vmpt_heads *heads, const u8 *data,
-		  u64 at, u64 end, const struct vmpt_psb_plus *psb)
+static void learn(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 end,
+		  const struct vmpt_psb_plus *psb)
 {
 	struct vmpt_psb_shape shape = { 0 };
 	unsigned int off = 0, size = vmpt_pt_table[VMPT_PT_PSB].size;
@@ -58,7 +58,7 @@ static void learn(struct vmpt_psb_shapes *shapes, const struct vmpt_heads *heads
 		off += size;
 		if (at + off >= psb->end)
 			break;
-		kind = vmpt_head_at(heads, data, at + off, end, &size);
+		kind = vmpt_head_at(data, at + off, end, &size);
 	}
 	shape.size = (u8)off;
 	shape.words = (u8)((off + 7) / 8);
@@ -94,8 +94,8 @@ static void read_shape(const struct vmpt_psb_shape *shape, const u8 *data, u64 a
 	psb->first_tsc = psb->last_tsc = vmpt_tsc_value(p + shape->tsc);
 }
 
-void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const struct vmpt_heads *heads,
-			const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb)
+void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 end,
+			struct vmpt_psb_plus *psb)
 {
 	unsigned int i;
 
@@ -107,7 +107,7 @@ void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const struct vmpt_heads 
 			}
 		}
 	}
-	vmpt_psb_plus_scan(heads, data, at, end, psb);
+	vmpt_psb_plus_scan(data, at, end, psb);
 	if (psb->complete && psb->end - at <= SHAPE_BYTES)
-		learn(shapes, heads, data, at, end, psb);
+		learn(shapes, data, at, end, psb);
 }

@@ -171,7 +171,7 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	struct vmpt_psb_plus psb;
 	bool concealed;
 
-	vmpt_psb_plus_read(&t->shapes, &t->heads, t->data, at, t->end, &psb);
+	vmpt_psb_plus_read(&t->shapes, t->data, at, t->end, &psb);
 	t->skip = psb.end;
 	if (psb_is_news(t, &psb)) {
 		if (psb.has_vmcs)
@@ -234,7 +234,7 @@ static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
 {
 	struct vmpt_group g;
 
-	vmpt_group_scan(&t->heads, t->data, at, t->end, &g);
+	vmpt_group_scan(t->data, at, t->end, &g);
 	if (g.bound && (g.pips || g.has_vmcs))
 		apply_bound_group(t, at, &g);
 	else if (kind != VMPT_PT_MODE_EXEC)
@@ -281,7 +281,7 @@ static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 	at += vmpt_pt_table[VMPT_PT_CFE].size;
 	u->end = at;
 	for (; at < t->end; at += size) {
-		kind = vmpt_head_at(&t->heads, t->data, at, t->end, &size);
+		kind = vmpt_head_at(t->data, at, t->end, &size);
 		if (kind < 0)
 			return;
 		if (kind == VMPT_PT_FUP && !fup) {
@@ -326,7 +326,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 		mark_tsc(t, at, u.first_tsc, u.last_tsc);
 	t->skip = u.end;
 	if (u.group) {
-		vmpt_group_scan(&t->heads, t->data, u.end, t->end, &g);
+		vmpt_group_scan(t->data, u.end, t->end, &g);
 		if (g.bound && g.pips) {
 			apply_bound_group(t, u.end, &g);
 			return;
@@ -346,8 +346,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 
 void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only)
 {
-	memset(t, 0, offsetof(struct vmpt_tracker, heads));
-	vmpt_heads_init(&t->heads);
+	memset(t, 0, sizeof(*t));
 	t->data = data;
 	t->guest_only = guest_only;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;

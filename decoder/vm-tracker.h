@@ -25,8 +25,7 @@ struct vmpt_psb_plus {
 	bool has_pip, nr, has_vmcs, has_tsc, has_fup;
 };
 
-void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-			struct vmpt_psb_plus *psb);
+void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
 
 /* Behind the PADs at @at. */
 u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
@@ -52,8 +51,8 @@ struct vmpt_psb_shapes {
 	unsigned int next; /* to be replaced */
 };
 
-void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const struct vmpt_heads *heads,
-			const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
+void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 end,
+			struct vmpt_psb_plus *psb);
 
 /* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
 struct vmpt_group {
@@ -70,8 +69,7 @@ struct vmpt_group {
 	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
 };
 
-void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-		     struct vmpt_group *group);
+void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *group);
 
 /* ---- the tracker ---- */
 
@@ -112,7 +110,6 @@ struct vmpt_tracker {
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
 	struct vmpt_psb_shapes shapes;
-	struct vmpt_heads heads;
 };
 
 void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only);

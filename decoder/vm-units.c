@@ -16,8 +16,7 @@ u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end)
 	return at;
 }
 
-void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-			struct vmpt_psb_plus *psb)
+void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb)
 {
 	unsigned int size;
 	int kind;
@@ -25,7 +24,7 @@ void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, 
 	memset(psb, 0, sizeof(*psb));
 	at += vmpt_pt_table[VMPT_PT_PSB].size;
 	for (;;) {
-		kind = at < end ? vmpt_head_at(heads, data, at, end, &size) : -1;
+		kind = at < end ? vmpt_head_at(data, at, end, &size) : -1;
 		if (kind < 0 || !(vmpt_pt_table[kind].classes & VMPT_PT_IN_PSB))
 			break;
 		switch (kind) {
@@ -59,15 +58,14 @@ void vmpt_psb_plus_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, 
 	psb->end = at;
 }
 
-void vmpt_group_scan(const struct vmpt_heads *heads, const u8 *data, u64 at, u64 end,
-		     struct vmpt_group *g)
+void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *g)
 {
 	unsigned int size = 0;
 	int kind;
 
 	memset(g, 0, sizeof(*g));
 	for (;; at += size) {
-		kind = at < end ? vmpt_head_at(heads, data, at, end, &size) : -1;
+		kind = at < end ? vmpt_head_at(data, at, end, &size) : -1;
 		if (kind == VMPT_PT_PAD) {
 			at = vmpt_pads_skip(data, at, end);
 			size = 0;

@@ -408,7 +408,6 @@ START_TEST(shapes_read_as_scans_do)
 		"psb pip:1000 tnt:T",
 		"psb pip:2000:nr pip:1000 psbend",
 	};
-	static struct vmpt_heads heads;
 	struct vmpt_psb_shapes shapes = { 0 };
 	static struct notation n;
 	struct test_rng rng = { 4 };
@@ -416,15 +415,14 @@ START_TEST(shapes_read_as_scans_do)
 	char with_tail[400];
 	int i;
 
-	vmpt_heads_init(&heads);
 	for (i = 0; i < 400; i++) {
 		snprintf(with_tail, sizeof(with_tail), "%s pad*%u tnt:T",
 			 text[test_random(&rng) % VMPT_ARRAY_SIZE(text)],
 			 1 + (unsigned int)(test_random(&rng) % 80));
 		notation_read(&n, with_tail);
 		memset(&a, 0, sizeof(a));
-		vmpt_psb_plus_scan(&heads, n.bytes, 0, n.size, &a);
-		vmpt_psb_plus_read(&shapes, &heads, n.bytes, 0, n.size, &b);
+		vmpt_psb_plus_scan(n.bytes, 0, n.size, &a);
+		vmpt_psb_plus_read(&shapes, n.bytes, 0, n.size, &b);
 		ck_assert_uint_eq(a.end, b.end);
 		ck_assert_uint_eq(a.complete, b.complete);
 		ck_assert_uint_eq(a.has_fup, b.has_fup);
