@@ -17,30 +17,55 @@ static unsigned int mode_index(unsigned int mode)
 	return mode == 64 ? 0 : mode == 32 ? 1 : 2;
 }
 
-struct tg_region *tg_region_of(struct tracegen *g, struct tg_ctx *c, unsigned int mode)
+/* A region that begins with the page of @ip, which is where execution goes first; 0: @base. */
+static struct tg_region *region_new(struct tracegen *g, struct tg_ctx *c, unsigned int mode,
+				    u64 base, u64 ip)
 {
-	/* Where code goes in a mode in which the context did not start. */
-	static const u64 base[] = {0x7f0000400000, 0x40000000, 0x1000};
-	unsigned int i = mode_index(mode);
-	struct tg_region *r = c->region[i];
+	struct tg_region *r = calloc(1, sizeof(*r));
 
-	if (r)
-		return r;
-	r = calloc(1, sizeof(*r));
 	if (!r) {
 		tg_fail(g, "out of memory");
 		return NULL;
 	}
-	/* The context's first region begins where it starts to execute. */
-	if (c->region[0] || c->region[1] || c->region[2])
-		r->base = base[i];
-	else
-		r->base = c->ip & ~(u64)(TG_PAGE - 1);
+	r->base = base;
 	r->limit = TG_REGION_SIZE;
 	if (mode == 16)
 		r->limit = r->base < 0x10000 ? 0x10000 - r->base : 0;
-	c->region[i] = r;
+	if (ip)
+		r->next = ((ip - r->base) / TG_CHUNK + 1) * TG_CHUNK;
+	c->region[mode_index(mode)] = r;
 	return r;
+}
+
+struct tg_region *tg_region_of(struct tracegen *g, struct tg_ctx *c, unsigned int mode)
+{
+	/* Where code goes in a mode in which the context did not start. */
+	static const u64 base[] = { 0x7f0000400000, 0x40000000, 0x1000 };
+	unsigned int i = mode_index(mode);
+
+	if (c->region[i])
+		return c->region[i];
+	/* The context's first region begins where it starts to execute. */
+	if (!c->region[0] && !c->region[1] && !c->region[2] && mode == c->mode)
+		return region_new(g, c, mode, c->ip & ~(u64)(TG_PAGE - 1), c->ip);
+	return region_new(g, c, mode, base[i], 0);
+}
+
+void tg_region_at(struct tracegen *g, struct tg_ctx *c, unsigned int mode, u64 ip)
+{
+	u64 base = ip & ~(u64)(TG_PAGE - 1);
+	size_t i;
+
+	if (c->region[mode_index(mode)])
+		return;
+	for (i = 0; i < 3; i++)
+		if (c->region[i] &&
+		    base - c->region[i]->base + TG_REGION_SIZE < 2 * (u64)TG_REGION_SIZE) {
+			tg_fail(g, "%s: 0x%llx is among its code in another mode", c->name,
+				(unsigned long long)ip);
+			return;
+		}
+	region_new(g, c, mode, base, ip);
 }
 
 void tg_code_free(struct tg_ctx *c)
@@ -91,9 +116,6 @@ u64 tg_chunk(struct tracegen *g, struct tg_ctx *c, unsigned int mode)
 
 	if (!r)
 		return 0;
-	/* The first chunk is the one that the context starts in. */
-	if (!r->next && c->ip - r->base < r->limit)
-		r->next = ((c->ip - r->base) / TG_CHUNK + 1) * TG_CHUNK;
 	if (r->next + TG_CHUNK > r->limit) {
 		tg_fail(g,
 			"%s: its code in %u-bit mode outgrew %llu bytes: use loop instead of repeat",
@@ -203,7 +225,7 @@ static struct tg_insn look(struct tracegen *g, struct tg_cpu *p, unsigned int ki
 			   unsigned int *found)
 {
 	struct tg_ctx *c = p->cur;
-	struct tg_insn i = {.ip = c->ip};
+	struct tg_insn i = { .ip = c->ip };
 	unsigned int at = 0;
 	struct tg_page *page = page_of(g, c, c->ip, &at);
 
@@ -259,11 +281,11 @@ void tg_settle(struct tracegen *g, struct tg_cpu *p)
 
 		if (m->valid)
 			continue;
-		*m = (struct tg_loop_mark){.valid = true,
-					   .ip = c->ip,
-					   .calls = c->call_count,
-					   .frames = c->frame_count,
-					   .mode = c->mode};
+		*m = (struct tg_loop_mark){ .valid = true,
+					    .ip = c->ip,
+					    .calls = c->call_count,
+					    .frames = c->frame_count,
+					    .mode = c->mode };
 	}
 }
 

@@ -105,7 +105,7 @@ static bool cyc_eligible(unsigned int kind)
 
 static void cycles(struct tracegen *g, struct tg_cpu *p)
 {
-	struct vmpt_pt_packet pkt = {.kind = VMPT_PT_CYC};
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_CYC };
 
 	pkt.cyc.cycles = p->now - p->cyc_sent;
 	if (!pkt.cyc.cycles || pkt.cyc.cycles < g->set.cyc_thresh)
@@ -148,14 +148,14 @@ void tg_emit2(struct tracegen *g, struct tg_cpu *p, unsigned int kind, u64 v0, u
 
 void tg_emit3(struct tracegen *g, struct tg_cpu *p, unsigned int kind, u64 v0, u64 v1, u64 v2)
 {
-	struct vmpt_pt_packet pkt = {.kind = (u8)kind, .val = {v0, v1, v2}};
+	struct vmpt_pt_packet pkt = { .kind = (u8)kind, .val = { v0, v1, v2 } };
 
 	tg_emit(g, p, &pkt);
 }
 
 void tg_emit_ip(struct tracegen *g, struct tg_cpu *p, unsigned int kind, u64 ip)
 {
-	struct vmpt_pt_packet pkt = {.kind = (u8)kind};
+	struct vmpt_pt_packet pkt = { .kind = (u8)kind };
 
 	if (!tg_trigger_en(p))
 		return;
@@ -176,7 +176,7 @@ void tg_emit_no_ip(struct tracegen *g, struct tg_cpu *p, unsigned int kind)
 
 void tg_tnt_flush(struct tracegen *g, struct tg_cpu *p)
 {
-	struct vmpt_pt_packet pkt = {0};
+	struct vmpt_pt_packet pkt = { 0 };
 	size_t i;
 
 	if (!p->tnt_count)

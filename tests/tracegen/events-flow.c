@@ -233,7 +233,8 @@ static bool push_frame(struct tracegen *g, struct tg_ctx *c, u64 ip)
 	if (!tg_grow(g, &c->frames, &c->frame_max, c->frame_count, sizeof(*c->frames)))
 		return false;
 	c->frames[c->frame_count++] = (struct tg_frame){
-		.ip = ip, .mode = c->mode, .cpl = c->cpl, .rflags_if = c->rflags_if};
+		.ip = ip, .mode = c->mode, .cpl = c->cpl, .rflags_if = c->rflags_if
+	};
 	return true;
 }
 
@@ -241,8 +242,8 @@ static bool push_frame(struct tracegen *g, struct tg_ctx *c, u64 ip)
 static void deliver(struct tracegen *g, struct tg_cpu *p, struct tg_node *n, unsigned int kind)
 {
 	struct tg_ctx *c = p->cur;
-	struct new_state s = {.mode = c->mode, .cr3 = c->cr3};
-	struct tg_transfer x = {.async = true, .cfe_ip = true, .cfe = VMPT_CFE_INTR};
+	struct new_state s = { .mode = c->mode, .cr3 = c->cr3 };
+	struct tg_transfer x = { .async = true, .cfe_ip = true, .cfe = VMPT_CFE_INTR };
 	struct tg_insn i;
 
 	x.vector = tg_next_number(g, n, 0x20);
@@ -282,7 +283,7 @@ static void far_branch(struct tracegen *g, struct tg_cpu *p, unsigned int kind, 
 		       const struct new_state *s, bool rflags_if, u64 to)
 {
 	struct tg_insn i = tg_fetch(g, p, kind);
-	struct tg_transfer x = {.fup_ip = i.ip, .cfe_ip = true, .cfe = cfe};
+	struct tg_transfer x = { .fup_ip = i.ip, .cfe_ip = true, .cfe = cfe };
 
 	if (g->failed)
 		return;
@@ -297,7 +298,7 @@ static void far_branch(struct tracegen *g, struct tg_cpu *p, unsigned int kind, 
 static void far_jump(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	struct tg_ctx *c = p->cur;
-	struct new_state s = {.mode = c->mode, .cpl = c->cpl, .cr3 = c->cr3};
+	struct new_state s = { .mode = c->mode, .cpl = c->cpl, .cr3 = c->cr3 };
 
 	if (new_state(g, p, n, &s))
 		far_branch(g, p, TG_FAR, 0, &s, c->rflags_if, 0);
@@ -306,7 +307,7 @@ static void far_jump(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 static void mode(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	struct tg_ctx *c = p->cur;
-	struct new_state s = {.mode = tg_next_number(g, n, 0), .cpl = c->cpl, .cr3 = c->cr3};
+	struct new_state s = { .mode = tg_next_number(g, n, 0), .cpl = c->cpl, .cr3 = c->cr3 };
 
 	if (mode_valid(g, s.mode))
 		far_branch(g, p, TG_FAR, 0, &s, c->rflags_if, 0);
@@ -315,7 +316,7 @@ static void mode(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 static void syscall_insn(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	struct tg_ctx *c = p->cur;
-	struct new_state s = {.mode = c->mode, .cr3 = c->cr3};
+	struct new_state s = { .mode = c->mode, .cr3 = c->cr3 };
 
 	(void)n;
 	far_branch(g, p, TG_SYSCALL, 0, &s, false, 0);
@@ -324,7 +325,7 @@ static void syscall_insn(struct tracegen *g, struct tg_cpu *p, struct tg_node *n
 static void return_far(struct tracegen *g, struct tg_cpu *p, unsigned int kind, int cfe)
 {
 	struct tg_ctx *c = p->cur;
-	struct new_state s = {.cr3 = c->cr3};
+	struct new_state s = { .cr3 = c->cr3 };
 	struct tg_frame f;
 
 	if (!c->frame_count) {
@@ -354,7 +355,7 @@ static void sysret(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 
 static void write_cr3(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
-	struct tg_transfer x = {.straight = true};
+	struct tg_transfer x = { .straight = true };
 	u64 cr3 = tg_next_number(g, n, p->cur->cr3);
 	struct tg_insn i = tg_fetch(g, p, TG_MOV_CR3);
 	u64 next = i.ip + i.len;
@@ -375,26 +376,26 @@ static void write_cr3(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 bool tg_event_flow(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	static const struct tg_event table[] = {
-		{"run", run},
-		{"straight", straight},
-		{"cond", cond},
-		{"call", call},
-		{"icall", icall},
-		{"jmp", jmp},
-		{"ijmp", ijmp},
-		{"ret", ret},
-		{"pop", pop},
-		{"push", push},
-		{"interrupt", interrupt},
-		{"exception", interrupt},
-		{"swint", swint},
-		{"iret", iret},
-		{"far", far_jump},
-		{"mode", mode},
-		{"syscall", syscall_insn},
-		{"sysret", sysret},
-		{"write-cr3", write_cr3},
-		{NULL, NULL},
+		{ "run", run },
+		{ "straight", straight },
+		{ "cond", cond },
+		{ "call", call },
+		{ "icall", icall },
+		{ "jmp", jmp },
+		{ "ijmp", ijmp },
+		{ "ret", ret },
+		{ "pop", pop },
+		{ "push", push },
+		{ "interrupt", interrupt },
+		{ "exception", interrupt },
+		{ "swint", swint },
+		{ "iret", iret },
+		{ "far", far_jump },
+		{ "mode", mode },
+		{ "syscall", syscall_insn },
+		{ "sysret", sysret },
+		{ "write-cr3", write_cr3 },
+		{ NULL, NULL },
 	};
 
 	return tg_event_run(table, g, p, n);

@@ -64,11 +64,12 @@ static void drop(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 
 static void put_raw(struct tracegen *g, struct tg_cpu *p, const u8 *bytes, size_t n, int owner)
 {
-	u64 at = p->out.size;
+	u64 at;
 
 	tg_tnt_flush(g, p);
 	if (p->overflow || p->drop)
 		return;
+	at = p->out.size;
 	tg_emit_bytes(g, p, bytes, n, owner);
 	p->psb_bytes += n;
 	tg_truth_packet(g, p, at, n, VMPT_PT_KINDS, owner, TRACEGEN_RAW);
@@ -150,8 +151,8 @@ static void damage(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 bool tg_event_loss(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	static const struct tg_event table[] = {
-		{"overflow", overflow}, {"drop", drop}, {"raw", raw},
-		{"damage", damage},	{NULL, NULL},
+		{ "overflow", overflow }, { "drop", drop }, { "raw", raw },
+		{ "damage", damage },	  { NULL, NULL },
 	};
 
 	return tg_event_run(table, g, p, n);

@@ -228,7 +228,7 @@ static void ptwrite(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	bool with_ip = tg_word(n, "ip") || g->set.fuponptw, wide = !tg_word(n, "32");
 	u64 v = tg_next_number(g, n, 0x1234);
 	u64 ip = tg_execute(g, p, wide ? TG_PTWRITE8 : TG_PTWRITE4);
-	struct vmpt_pt_packet pkt = {.kind = VMPT_PT_PTW};
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PTW };
 
 	if (!tg_cpu_context_en(g, p) || !p->filter_en)
 		return;
@@ -304,27 +304,27 @@ static void block(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 bool tg_event_misc(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	static const struct tg_event table[] = {
-		{"psb", psb},
-		{"tsc", tsc},
-		{"mtc", mtc},
-		{"cyc", cyc},
-		{"cbr", cbr},
-		{"advance", advance},
-		{"sync", sync_clocks},
-		{"pad", pad},
-		{"mnt", mnt},
-		{"trace", trace},
-		{"ip-filter", ip_filter},
-		{"tracestop", tracestop},
-		{"sti", sti},
-		{"cli", cli},
-		{"tsx", tsx},
-		{"ptwrite", ptwrite},
-		{"mwait", mwait},
-		{"wake", wake},
-		{"hdc", hdc},
-		{"block", block},
-		{NULL, NULL},
+		{ "psb", psb },
+		{ "tsc", tsc },
+		{ "mtc", mtc },
+		{ "cyc", cyc },
+		{ "cbr", cbr },
+		{ "advance", advance },
+		{ "sync", sync_clocks },
+		{ "pad", pad },
+		{ "mnt", mnt },
+		{ "trace", trace },
+		{ "ip-filter", ip_filter },
+		{ "tracestop", tracestop },
+		{ "sti", sti },
+		{ "cli", cli },
+		{ "tsx", tsx },
+		{ "ptwrite", ptwrite },
+		{ "mwait", mwait },
+		{ "wake", wake },
+		{ "hdc", hdc },
+		{ "block", block },
+		{ NULL, NULL },
 	};
 
 	return tg_event_run(table, g, p, n);

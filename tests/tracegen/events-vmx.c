@@ -100,7 +100,7 @@ static void enter(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	bool load = tg_word(n, "load-vmcs"); /* as a VM entry that returns from SMM does */
 	bool conceal;
 	struct tg_insn i;
-	struct tg_transfer x = {.cfe_ip = true, .cfe = VMPT_CFE_VMENTRY, .vmcs = load};
+	struct tg_transfer x = { .cfe_ip = true, .cfe = VMPT_CFE_VMENTRY, .vmcs = load };
 
 	if (!vm || !enter_check(g, p, vm, load))
 		return;
@@ -138,13 +138,13 @@ static const struct reason {
 	unsigned int number, insn;
 	bool event; /* an interrupt, exception or fault: CFE.VMEXIT_INTR */
 } reasons[] = {
-	{"exception", 0, TG_NONE, true},     {"interrupt", 1, TG_NONE, true},
-	{"triple-fault", 2, TG_NONE, false}, {"init", 3, TG_NONE, false},
-	{"window", 7, TG_NONE, false},	     {"cpuid", 10, TG_CPUID, false},
-	{"hlt", 12, TG_HLT, false},	     {"vmcall", 18, TG_VMCALL, false},
-	{"cr", 28, TG_MOV_CR3, false},	     {"io", 30, TG_IN, false},
-	{"msr", 32, TG_WRMSR, false},	     {"ept", 48, TG_NONE, false},
-	{"timer", 52, TG_NONE, false},
+	{ "exception", 0, TG_NONE, true },     { "interrupt", 1, TG_NONE, true },
+	{ "triple-fault", 2, TG_NONE, false }, { "init", 3, TG_NONE, false },
+	{ "window", 7, TG_NONE, false },       { "cpuid", 10, TG_CPUID, false },
+	{ "hlt", 12, TG_HLT, false },	       { "vmcall", 18, TG_VMCALL, false },
+	{ "cr", 28, TG_MOV_CR3, false },       { "io", 30, TG_IN, false },
+	{ "msr", 32, TG_WRMSR, false },	       { "ept", 48, TG_NONE, false },
+	{ "timer", 52, TG_NONE, false },
 };
 
 static const struct reason *reason_word(struct tracegen *g, struct tg_node *n)
@@ -202,7 +202,7 @@ static void exit_transition(struct tracegen *g, struct tg_cpu *p, struct tg_tran
 
 static void exit_event(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
-	struct tg_transfer x = {.async = true, .cfe_ip = true};
+	struct tg_transfer x = { .async = true, .cfe_ip = true };
 	struct tg_ctx *vm = p->cur;
 	const struct reason *r;
 	u64 qualification = 0;
@@ -236,7 +236,7 @@ static void exit_event(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 /* Through the entry's checks: CFE, PIP into the guest, PIP back, to the host's exit handler. */
 static void fail_late(struct tracegen *g, struct tg_cpu *p, struct tg_ctx *vm, u64 ip, bool timing)
 {
-	struct tg_transfer x = {.fup_ip = ip, .cfe_ip = true, .context_after = true};
+	struct tg_transfer x = { .fup_ip = ip, .cfe_ip = true, .context_after = true };
 
 	x.cfe = vm->conceal_entry ? 0 : VMPT_CFE_VMENTRY;
 	tg_leave(g, p, &x);
@@ -307,7 +307,9 @@ static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		return;
 	}
 	ip = vm->ip;
-	if (!tg_key(g, n, "ip", &ip) && mode != old_mode)
+	if (tg_key(g, n, "ip", &ip))
+		tg_region_at(g, vm, (unsigned int)mode, ip);
+	else if (mode != old_mode)
 		ip = tg_chunk(g, vm, (unsigned int)mode);
 	vm->ip = ip;
 	vm->mode = (u8)mode;
@@ -320,11 +322,11 @@ static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 bool tg_event_vmx(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	static const struct tg_event table[] = {
-		{"vmxon", vmxon},     {"vmxoff", vmxoff},
-		{"vmptrld", vmptrld}, {"vmclear", vmclear},
-		{"enter", enter},     {"exit", exit_event},
-		{"modify", modify},   {"failed-entry", failed_entry},
-		{NULL, NULL},
+		{ "vmxon", vmxon },	{ "vmxoff", vmxoff },
+		{ "vmptrld", vmptrld }, { "vmclear", vmclear },
+		{ "enter", enter },	{ "exit", exit_event },
+		{ "modify", modify },	{ "failed-entry", failed_entry },
+		{ NULL, NULL },
 	};
 
 	return tg_event_run(table, g, p, n);

@@ -255,6 +255,8 @@ bool tg_declare(struct tracegen *g, struct tg_node *n);
 /* code.c */
 void tg_code_free(struct tg_ctx *c);
 struct tg_region *tg_region_of(struct tracegen *g, struct tg_ctx *c, unsigned int mode);
+/* The same, to begin at @ip if there is none yet. */
+void tg_region_at(struct tracegen *g, struct tg_ctx *c, unsigned int mode, u64 ip);
 /* A free chunk of @c in @mode. */
 u64 tg_chunk(struct tracegen *g, struct tg_ctx *c, unsigned int mode);
 /* Where @sort of event at @ip leads: always to the same place; a new chunk at first. */

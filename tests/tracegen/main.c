@@ -23,11 +23,11 @@ struct arguments {
 static int arguments(struct arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"truth", required_argument, NULL, 't'},
-		{"code", required_argument, NULL, 'c'},
-		{"no-packets", no_argument, NULL, 'n'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{ "truth", required_argument, NULL, 't' },
+		{ "code", required_argument, NULL, 'c' },
+		{ "no-packets", no_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
@@ -129,8 +129,8 @@ static bool write_all(const struct arguments *a, const struct tracegen *gen)
 
 int main(int argc, char **argv)
 {
-	struct arguments a = {0};
-	struct tracegen_options options = {0};
+	struct arguments a = { 0 };
+	struct tracegen_options options = { 0 };
 	struct tracegen *gen;
 	int ret = arguments(&a, argc, argv);
 

@@ -65,18 +65,18 @@ void tg_setup(struct tracegen *g)
 		.seed = 1,
 	};
 	g->rng = 1;
-	g->host = (struct tg_ctx){.name = "host",
-				  .owner = TRACEGEN_HOST,
-				  .cr3 = 0x1000000,
-				  .ip = 0xffffffff81000000,
-				  .mode = 64,
-				  .rflags_if = true,
-				  .tsc_mult = 1ULL << 48};
+	g->host = (struct tg_ctx){ .name = "host",
+				   .owner = TRACEGEN_HOST,
+				   .cr3 = 0x1000000,
+				   .ip = 0xffffffff81000000,
+				   .mode = 64,
+				   .rflags_if = true,
+				   .tsc_mult = 1ULL << 48 };
 }
 
 static void set_trace(struct tracegen *g, const char *v)
 {
-	static const char *const names[] = {"system", "guest", "host"};
+	static const char *const names[] = { "system", "guest", "host" };
 	unsigned int i;
 
 	for (i = 0; i < VMPT_ARRAY_SIZE(names); i++)
@@ -172,7 +172,7 @@ static struct tg_ctx *vm_new(struct tracegen *g, const char *name)
 		tg_fail(g, "out of memory");
 		return NULL;
 	}
-	*c = (struct tg_ctx){.mode = 64, .rflags_if = true, .tsc_mult = 1ULL << 48};
+	*c = (struct tg_ctx){ .mode = 64, .rflags_if = true, .tsc_mult = 1ULL << 48 };
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->owner = (int)g->vm_count;
 	c->cr3 = 0x2000000 + 0x1000000 * g->vm_count;
@@ -211,10 +211,10 @@ static void vm(struct tracegen *g, struct tg_node *n)
 	c->conceal_exit = exits;
 	if (c->vmcs & ~0xffffffffff000ULL || c->vmcs == VMPT_PT_VMCS_NONE)
 		tg_fail(g, "a VMCS is a page below 2^52");
-	g->vm_info[c->owner] = (struct tracegen_vm){.name = c->name,
-						    .vmcs = c->vmcs,
-						    .tsc_offset = c->tsc_offset,
-						    .tsc_mult = c->tsc_mult};
+	g->vm_info[c->owner] = (struct tracegen_vm){ .name = c->name,
+						     .vmcs = c->vmcs,
+						     .tsc_offset = c->tsc_offset,
+						     .tsc_mult = c->tsc_mult };
 }
 
 bool tg_declare(struct tracegen *g, struct tg_node *n)
@@ -294,7 +294,7 @@ static void loop_turn(struct tg_ctx *c, unsigned int level, bool again)
 	}
 	if (c->jump_count == TG_LOOPS)
 		return;
-	c->jumps[c->jump_count++] = (struct tg_jump){.target = m->ip, .taken = again};
+	c->jumps[c->jump_count++] = (struct tg_jump){ .target = m->ip, .taken = again };
 }
 
 static void loop_all(struct tracegen *g, unsigned int level, bool again)

@@ -78,7 +78,7 @@ static struct tg_node *parse_line(struct parser *p, char *s)
 
 static struct tg_node *parse_block(struct parser *p, int open_line)
 {
-	struct tg_node *first = NULL, **link = &first, *n, here = {0};
+	struct tg_node *first = NULL, **link = &first, *n, here = { 0 };
 	char *s;
 
 	if (++p->depth > DEPTH_MAX)
@@ -116,7 +116,7 @@ static struct tg_node *parse_block(struct parser *p, int open_line)
 
 struct tg_node *tg_parse(struct tracegen *g, char *text)
 {
-	struct parser p = {.g = g, .at = text};
+	struct parser p = { .g = g, .at = text };
 
 	return parse_block(&p, 0);
 }

@@ -225,10 +225,10 @@ static bool code_page(const struct tg_ctx *c, size_t *i, struct tracegen_code *c
 
 			if (!page || (*i)--)
 				continue;
-			*code = (struct tracegen_code){.base = c->region[r]->base + n * TG_PAGE,
-						       .bytes = page->bytes,
-						       .size = TG_PAGE,
-						       .owner = c->owner};
+			*code = (struct tracegen_code){ .base = c->region[r]->base + n * TG_PAGE,
+							.bytes = page->bytes,
+							.size = TG_PAGE,
+							.owner = c->owner };
 			return true;
 		}
 	}

@@ -21,7 +21,7 @@ void tg_truth_bytes(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, 
 	if (!tg_grow(g, &s->ranges, &p->range_max, s->range_count, sizeof(*s->ranges)))
 		return;
 	s->ranges[s->range_count++] =
-		(struct tracegen_range){.offset = offset, .size = size, .owner = owner};
+		(struct tracegen_range){ .offset = offset, .size = size, .owner = owner };
 }
 
 void tg_truth_packet(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, unsigned int kind,
@@ -66,7 +66,7 @@ void tg_truth_insn(struct tracegen *g, struct tg_cpu *p, u64 ip)
 		return;
 	if (!tg_grow(g, &s->insns, &p->insn_max, s->insn_count, sizeof(*s->insns)))
 		return;
-	s->insns[s->insn_count++] = (struct tracegen_insn){.ip = ip, .owner = p->cur->owner};
+	s->insns[s->insn_count++] = (struct tracegen_insn){ .ip = ip, .owner = p->cur->owner };
 }
 
 void tg_truth_loss(struct tracegen *g, struct tg_cpu *p, bool overflow)
