@@ -142,13 +142,16 @@ static void ip_filter(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	tg_emit_ip(g, p, VMPT_PT_TIP_PGE, i.target);
 }
 
-/* A branch into a TraceStop range (33.2.5.3). */
+/*
+ * A branch into a TraceStop range (33.2.5.3). It is a far one: a TIP.PGD without IP
+ * binds to the next branch that would have made a packet, for libipt a far one.
+ */
 static void tracestop(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
-	struct tg_insn i = tg_fetch(g, p, TG_JMP);
+	struct tg_insn i = tg_fetch(g, p, TG_FAR);
 
 	(void)n;
-	tg_retire(g, p, &i, i.target);
+	tg_retire(g, p, &i, tg_target(g, p->cur, i.ip, 0, p->cur->mode));
 	if (tg_packet_en(g, p)) {
 		tg_emit_no_ip(g, p, VMPT_PT_TIP_PGD);
 		tg_forget_calls(p);
