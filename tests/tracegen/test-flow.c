@@ -78,10 +78,11 @@ static void check_stream(const char *name, const struct tracegen *g,
 		status = pt_insn_next(dec, &insn, sizeof(insn));
 		if (status < 0)
 			break;
-		ck_assert_uint_lt(i, s->insn_count);
-		ck_assert_msg(insn.ip == s->insns[i].ip,
-			      "%s: instruction %zu is at %llx, the truth says %llx", name, i,
-			      (unsigned long long)insn.ip, (unsigned long long)s->insns[i].ip);
+		/* A check that passes costs a system call: not for millions. */
+		if (i >= s->insn_count || insn.ip != s->insns[i].ip)
+			ck_abort_msg("%s: instruction %zu is at %llx, the truth says %llx", name, i,
+				     (unsigned long long)insn.ip,
+				     i < s->insn_count ? (unsigned long long)s->insns[i].ip : 0ULL);
 		i++;
 	}
 	ck_assert_msg(status >= 0 || status == -pte_eos, "%s: behind %zu instructions: %s", name, i,
