@@ -190,28 +190,17 @@ static void push(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 
 /* ---- far transfers ---- */
 
-static bool mode_valid(struct tracegen *g, u64 mode)
-{
-	if (mode == 16 || mode == 32 || mode == 64)
-		return true;
-	tg_fail(g, "the mode is 16, 32 or 64");
-	return false;
-}
-
 /* mode=, cpl= and cr3= of an event, as the state after it. */
 struct new_state {
 	u64 mode, cpl, cr3;
 };
 
-static bool new_state(struct tracegen *g, struct tg_cpu *p, struct tg_node *n, struct new_state *s)
+static bool new_state(struct tracegen *g, struct tg_node *n, struct new_state *s)
 {
 	tg_key(g, n, "mode", &s->mode);
 	tg_key(g, n, "cpl", &s->cpl);
 	tg_key(g, n, "cr3", &s->cr3);
-	if (s->cpl > 3)
-		tg_fail(g, "cpl is 0 to 3");
-	(void)p;
-	return mode_valid(g, s->mode) && !g->failed;
+	return tg_mode_valid(g, s->mode, s->cpl);
 }
 
 static void transfer(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x,
@@ -253,7 +242,7 @@ static void deliver(struct tracegen *g, struct tg_cpu *p, struct tg_node *n, uns
 		x.evd[0].type = VMPT_EVD_PFA;
 		x.evds = tg_key(g, n, "addr", &x.evd[0].payload);
 	}
-	if (!new_state(g, p, n, &s))
+	if (!new_state(g, n, &s))
 		return;
 	tg_settle(g, p);
 	x.fup_ip = c->ip;
@@ -300,7 +289,7 @@ static void far_jump(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	struct tg_ctx *c = p->cur;
 	struct new_state s = { .mode = c->mode, .cpl = c->cpl, .cr3 = c->cr3 };
 
-	if (new_state(g, p, n, &s))
+	if (new_state(g, n, &s))
 		far_branch(g, p, TG_FAR, 0, &s, c->rflags_if, 0);
 }
 
@@ -309,7 +298,7 @@ static void mode(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	struct tg_ctx *c = p->cur;
 	struct new_state s = { .mode = tg_next_number(g, n, 0), .cpl = c->cpl, .cr3 = c->cr3 };
 
-	if (mode_valid(g, s.mode))
+	if (tg_mode_valid(g, s.mode, s.cpl))
 		far_branch(g, p, TG_FAR, 0, &s, c->rflags_if, 0);
 }
 

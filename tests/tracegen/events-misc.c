@@ -5,6 +5,9 @@
  */
 #include "tests/tracegen/internal.h"
 
+/* So that MTCs of a slip of the pen do not fill the memory. */
+#define TICKS_MAX (1ULL << 32)
+
 static void psb(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	(void)n;
@@ -34,6 +37,10 @@ static void cyc(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	u64 cycles = tg_next_number(g, n, 1);
 
+	if (cycles > TICKS_MAX) {
+		tg_fail(g, "at most 2^32 ticks at once");
+		return;
+	}
 	tg_advance(g, p, cycles);
 	tg_emit1(g, p, VMPT_PT_CYC, cycles);
 }
@@ -46,7 +53,12 @@ static void cbr(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 
 static void advance(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
-	tg_advance(g, p, tg_next_number(g, n, 0));
+	u64 ticks = tg_next_number(g, n, 0);
+
+	if (ticks > TICKS_MAX)
+		tg_fail(g, "at most 2^32 ticks at once");
+	else
+		tg_advance(g, p, ticks);
 }
 
 /* All CPUs' clocks come to where the latest is. */
@@ -259,7 +271,7 @@ static void mwait(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 
 	if (tg_cpu_context_en(g, p))
 		tg_emit2(g, p, VMPT_PT_MWAIT, hints, ext);
-	tg_emit3(g, p, VMPT_PT_PWRE, 0, (hints >> 4 & 0xf) + 1, hints & 0xf);
+	tg_emit3(g, p, VMPT_PT_PWRE, 0, ((hints >> 4) + 1) & 0xf, hints & 0xf);
 	exstop(g, p, ip);
 }
 

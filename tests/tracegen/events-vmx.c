@@ -287,7 +287,7 @@ static void failed_entry(struct tracegen *g, struct tg_cpu *p, struct tg_node *n
 static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	struct tg_ctx *vm = vm_word(g, n);
-	u64 mode, cpl, ip, old_mode;
+	u64 mode, cpl, ip, old_mode, old_ip;
 
 	(void)p;
 	if (!vm)
@@ -302,12 +302,10 @@ static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	tg_key(g, n, "cpl", &cpl);
 	tg_key(g, n, "cr3", &vm->cr3);
 	tg_key(g, n, "tsc_offset", &vm->tsc_offset);
-	if ((mode != 16 && mode != 32 && mode != 64) || cpl > 3) {
-		tg_fail(g, "the mode is 16, 32 or 64, cpl is 0 to 3");
+	if (!tg_mode_valid(g, mode, cpl))
 		return;
-	}
-	ip = vm->ip;
-	if (tg_key(g, n, "ip", &ip))
+	ip = old_ip = vm->ip;
+	if (tg_key(g, n, "ip", &ip) && tg_ip_valid(g, mode, ip))
 		tg_region_at(g, vm, (unsigned int)mode, ip);
 	else if (mode != old_mode)
 		ip = tg_chunk(g, vm, (unsigned int)mode);
@@ -315,7 +313,7 @@ static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	vm->mode = (u8)mode;
 	vm->cpl = (u8)cpl;
 	/* It does not come by where its loop began. */
-	if (mode != old_mode)
+	if (mode != old_mode || ip != old_ip)
 		vm->jump_count = 0;
 }
 

@@ -250,6 +250,8 @@ u64 tg_next_number(struct tracegen *g, struct tg_node *n, u64 otherwise);
 void tg_run_nodes(struct tracegen *g, struct tg_node *first);
 struct tg_ctx *tg_vm_find(struct tracegen *g, const char *name);
 void tg_setup(struct tracegen *g);
+bool tg_mode_valid(struct tracegen *g, u64 mode, u64 cpl);
+bool tg_ip_valid(struct tracegen *g, u64 mode, u64 ip);
 bool tg_declare(struct tracegen *g, struct tg_node *n);
 
 /* code.c */

@@ -95,6 +95,8 @@ static bool limits(struct tracegen *g)
 		tg_fail(g, "tnt is 8 or 64");
 	else if (!s->tsc_ratio || s->tsc_ratio > 512)
 		tg_fail(g, "tsc_ratio is 1 to 512");
+	else if (s->ticks > 1000000)
+		tg_fail(g, "ticks is at most 1000000");
 	else if (s->mtc_freq > 15)
 		tg_fail(g, "mtc_freq is 0 to 15");
 	else
@@ -123,6 +125,24 @@ static void set(struct tracegen *g, struct tg_node *n)
 		g->rng = g->set.seed;
 }
 
+bool tg_mode_valid(struct tracegen *g, u64 mode, u64 cpl)
+{
+	if (mode != 16 && mode != 32 && mode != 64)
+		tg_fail(g, "the mode is 16, 32 or 64");
+	else if (cpl > 3)
+		tg_fail(g, "cpl is 0 to 3");
+	return !g->failed;
+}
+
+bool tg_ip_valid(struct tracegen *g, u64 mode, u64 ip)
+{
+	if (ip && (mode == 64 || !(ip >> mode)))
+		return true;
+	tg_fail(g, "no code begins at 0x%llx in %u-bit mode", (unsigned long long)ip,
+		(unsigned int)mode);
+	return false;
+}
+
 /* The words that "vm" and "host" share. */
 static void context_words(struct tracegen *g, struct tg_node *n, struct tg_ctx *c)
 {
@@ -133,9 +153,9 @@ static void context_words(struct tracegen *g, struct tg_node *n, struct tg_ctx *
 	tg_key(g, n, "mode", &mode);
 	tg_key(g, n, "cpl", &cpl);
 	tg_key(g, n, "if", &rflags_if);
-	if ((mode != 16 && mode != 32 && mode != 64) || cpl > 3)
-		tg_fail(g, "the mode is 16, 32 or 64, cpl is 0 to 3");
-	else if (c->cr3 & ~0xfffffffffffffULL)
+	if (!tg_mode_valid(g, mode, cpl) || !tg_ip_valid(g, mode, c->ip))
+		return;
+	if (c->cr3 & ~0xfffffffffffffULL)
 		tg_fail(g, "cr3 has 52 bits");
 	c->mode = (u8)mode;
 	c->cpl = (u8)cpl;
@@ -156,6 +176,9 @@ static void host(struct tracegen *g, struct tg_node *n)
 		g->vmx = vmx;
 	}
 }
+
+/* Names stand in JSON and in names of files. */
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 static struct tg_ctx *vm_new(struct tracegen *g, const char *name)
 {
@@ -192,7 +215,8 @@ static void vm(struct tracegen *g, struct tg_node *n)
 		tg_fail(g, "vm stands before the first event");
 	else if (!name)
 		tg_fail(g, "vm wants a name");
-	else if (strlen(name) >= sizeof(c->name) || !strcmp(name, "host") || !strcmp(name, "none"))
+	else if (strlen(name) >= sizeof(c->name) || name[strspn(name, NAME_LETTERS)] ||
+		 !strcmp(name, "host") || !strcmp(name, "none"))
 		tg_fail(g, "\"%s\" can be no VM's name", name);
 	else if (tg_vm_find(g, name))
 		tg_fail(g, "there is a VM %s already", name);

@@ -130,7 +130,9 @@ static char *read_text(const char *path)
 		size += n;
 	} while (n);
 	text[size] = '\0';
-	if (ferror(f)) {
+	if (ferror(f) || strlen(text) != size) {
+		if (!ferror(f))
+			errno = EILSEQ; /* a NUL byte */
 		free(text);
 		text = NULL;
 	}
