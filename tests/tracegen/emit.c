@@ -63,18 +63,23 @@ static void put(struct tracegen *g, struct tg_cpu *p, struct vmpt_pt_packet *pkt
 {
 	u8 buf[VMPT_PT_SIZE_MAX];
 	u64 at = p->out.size;
+	struct tg_ctx *who = p->cur;
 	int n = vmpt_pt_encode(pkt, buf, sizeof(buf), p->block);
 
 	if (n < 0) {
 		tg_fail(g, "%s: a value does not fit", vmpt_pt_name(pkt->kind));
 		return;
 	}
-	tg_emit_bytes(g, p, buf, (size_t)n, p->cur->owner);
+	if (p->left && (pkt->kind == VMPT_PT_CYC || pkt->kind == VMPT_PT_TIP_PGD))
+		who = p->left;
+	if (pkt->kind != VMPT_PT_CYC)
+		p->left = NULL;
+	tg_emit_bytes(g, p, buf, (size_t)n, who->owner);
 	p->psb_bytes += (u64)n;
 	p->block = vmpt_pt_block_after(pkt, p->block);
 	if (p->drop)
 		return;
-	tg_truth_packet(g, p, at, (u64)n, pkt->kind, p->cur->owner,
+	tg_truth_packet(g, p, at, (u64)n, pkt->kind, who, who->owner,
 			p->in_psb ? TRACEGEN_IN_PSB : 0);
 }
 

@@ -72,7 +72,7 @@ static void put_raw(struct tracegen *g, struct tg_cpu *p, const u8 *bytes, size_
 	at = p->out.size;
 	tg_emit_bytes(g, p, bytes, n, owner);
 	p->psb_bytes += n;
-	tg_truth_packet(g, p, at, n, VMPT_PT_KINDS, owner, TRACEGEN_RAW);
+	tg_truth_packet(g, p, at, n, VMPT_PT_KINDS, p->cur, owner, TRACEGEN_RAW);
 }
 
 static int hex_digit(char c)

@@ -124,6 +124,8 @@ static void enter(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		p->vmcs = vm->vmcs;
 	p->cur = vm;
 	vm->on = p;
+	if (g->set.trace != TG_SYSTEM)
+		p->left = NULL;
 	if (g->set.trace == TG_SYSTEM)
 		tg_arrive(g, p, &x, vm->ip);
 	else if (g->set.trace == TG_GUEST)
@@ -186,6 +188,8 @@ static void exit_transition(struct tracegen *g, struct tg_cpu *p, struct tg_tran
 		trace_disable(g, p);
 	p->cur = &p->host;
 	vm->on = NULL;
+	if (g->set.trace != TG_SYSTEM)
+		p->left = NULL;
 	/* NR's PIP is sent whatever the new context is when a guest-only trace asks for it. */
 	if (g->set.trace == TG_GUEST && g->set.pip_at_guest_exit && !conceal && g->set.os) {
 		p->trace_en = true;
@@ -240,6 +244,7 @@ static void fail_late(struct tracegen *g, struct tg_cpu *p, struct tg_ctx *vm, u
 
 	x.cfe = vm->conceal_entry ? 0 : VMPT_CFE_VMENTRY;
 	tg_leave(g, p, &x);
+	p->left = NULL;
 	if (tg_pip_wanted(g, p) && !vm->conceal_entry)
 		tg_emit2(g, p, VMPT_PT_PIP, vm->cr3 & 0xfffffffffffe0ULL, !vm->conceal_exec);
 	if (timing)

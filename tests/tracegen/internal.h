@@ -180,6 +180,11 @@ struct tg_cpu {
 	struct tg_ctx *cur; /* who executes */
 	bool vmx;
 	u64 vmcs; /* the current one */
+	/*
+	 * Who executed until a transfer, up to its first packet: that one's CYC is of
+	 * the time before, and a TIP.PGD with nothing before it ends what was.
+	 */
+	struct tg_ctx *left;
 	/* the trace unit */
 	bool began; /* its first event has been seen */
 	bool started, trace_en, stopped, filter_en, ovf_pending;
@@ -350,7 +355,7 @@ bool tg_event_run(const struct tg_event *table, struct tracegen *g, struct tg_cp
 /* truth.c */
 void tg_truth_bytes(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, int owner);
 void tg_truth_packet(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, unsigned int kind,
-		     int owner, u8 flags);
+		     const struct tg_ctx *who, int owner, u8 flags);
 void tg_truth_insn(struct tracegen *g, struct tg_cpu *p, u64 ip);
 void tg_truth_loss(struct tracegen *g, struct tg_cpu *p, bool overflow);
 struct tracegen_count *tg_count(struct tg_cpu *p, int owner);

@@ -327,6 +327,9 @@ START_TEST(owner_ranges)
 	owners(PTRLD "cond T\nenter A", "host 54, A 13");
 	owners(PTRLD "enter A\nraw none 00\nraw host 0000\ndamage 4", "host 53, A 13, none 1, "
 								      "host 2, none 4");
+	/* A TIP.PGD with no group before it ends what was; a CYC is of the time before it. */
+	owners("set user=0\n" HOST "vm A ip=0x400000 cpl=3\nvmptrld A\nenter A\nrun 9", "host 54");
+	owners("set cyc=1\n" PTRLD "enter A", "host 55, A 13");
 	/* The late failure is the host's from its first byte to its last. */
 	owners(PTRLD "failed-entry A late", "host 72");
 }

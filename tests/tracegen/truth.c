@@ -25,7 +25,7 @@ void tg_truth_bytes(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, 
 }
 
 void tg_truth_packet(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, unsigned int kind,
-		     int owner, u8 flags)
+		     const struct tg_ctx *who, int owner, u8 flags)
 {
 	struct tracegen_stream *s = &p->out;
 
@@ -36,16 +36,16 @@ void tg_truth_packet(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size,
 	s->packets[s->packet_count++] = (struct tracegen_packet){
 		.offset = offset,
 		.ip = p->last_ip,
-		.exec_ip = p->cur->ip,
-		.cr3 = p->cur->cr3,
+		.exec_ip = who->ip,
+		.cr3 = who->cr3,
 		.vmcs = p->vmcs,
-		.tsc = tg_clock(p, p->cur),
-		.depth = (u32)p->cur->call_count,
+		.tsc = tg_clock(p, who),
+		.depth = (u32)who->call_count,
 		.owner = owner,
 		.size = (u16)size,
 		.kind = (u8)kind,
 		.flags = flags,
-		.nr = p->cur != &p->host,
+		.nr = who != &p->host,
 	};
 }
 

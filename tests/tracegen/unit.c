@@ -189,6 +189,7 @@ void tg_leave(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x)
 	cfe(g, p, x);
 	if (x->async && x->packet_before)
 		tg_emit_ip(g, p, VMPT_PT_FUP, x->fup_ip);
+	p->left = p->cur;
 }
 
 /* What stands between the packets of a group: timing and PAD may. */
@@ -246,4 +247,5 @@ void tg_arrive(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x, u64 
 		tg_emit_ip(g, p, VMPT_PT_TIP, ip);
 	else if (!packet_en && x->packet_before)
 		tg_emit_no_ip(g, p, VMPT_PT_TIP_PGD);
+	p->left = NULL;
 }
