@@ -153,8 +153,6 @@ struct tg_ctx {
 	bool conceal_exec, conceal_entry, conceal_exit;
 	u64 tx_fallback;
 	u64 tsc_offset, tsc_mult;
-	u64 tsc_scaling;
-	bool launched;
 	struct tg_cpu *on; /* where it runs */
 	u64 *calls;	   /* where they return to */
 	size_t call_count, call_max;

@@ -27,19 +27,18 @@ void tg_fail(struct tracegen *g, const char *fmt, ...)
 
 bool tg_grow(struct tracegen *g, void *array, size_t *max, size_t count, size_t size)
 {
-	void *old, *new;
+	void *new;
 	size_t n;
 
 	if (count < *max)
 		return true;
 	n = *max ? 2 * *max : 16;
-	memcpy(&old, array, sizeof(old));
-	new = realloc(old, n * size);
+	new = realloc(*(void **)array, n * size);
 	if (!new) {
 		tg_fail(g, "out of memory");
 		return false;
 	}
-	memcpy(array, &new, sizeof(new));
+	*(void **)array = new;
 	*max = n;
 	return true;
 }

@@ -19,9 +19,8 @@
 #define TRACEGEN_CPUS 16
 
 /* Flags of a packet */
-#define TRACEGEN_IN_PSB	  0x01 /* between PSB and PSBEND */
-#define TRACEGEN_RAW	  0x02 /* put in as bytes: raw or damage */
-#define TRACEGEN_NO_CLOCK 0x04 /* no TSC is known for it: see tsc of its neighbours */
+#define TRACEGEN_IN_PSB 0x01 /* between PSB and PSBEND */
+#define TRACEGEN_RAW	0x02 /* put in as bytes: raw or damage */
 
 /* A maximal run of bytes of one owner. */
 struct tracegen_range {
