@@ -307,8 +307,8 @@ static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 }
 
 /*
- * CFE.VMENTRY, CFE.VMEXIT*: NR known. The CFE and its FUP are the leaver's; if a
- * group follows, the boundary is the group's.
+ * CFE.VMENTRY, CFE.VMEXIT*: NR known, before as after. The CFE and its FUP are the
+ * leaver's; if a group follows, the boundary is the group's.
  */
 static void on_cfe(struct vmpt_tracker *t, u64 at)
 {
@@ -321,6 +321,14 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 
 	if (!entry && type != VMPT_CFE_VMEXIT && type != VMPT_CFE_VMEXIT_INTR)
 		return;
+	if (entry)
+		t->seen_root = true;
+	if (!holds(&t->nr)) {
+		set_fact(&t->nr, !entry);
+		mark_owner(t, at, VMPT_BEGIN_SWITCH, false, false);
+		nr = t->nr;
+		before = t->owner;
+	}
 	cfe_scan(t, at, &u);
 	if (u.has_tsc)
 		mark_tsc(t, at, u.first_tsc, u.last_tsc);

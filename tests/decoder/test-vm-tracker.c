@@ -136,15 +136,24 @@ static const struct row rows[] = {
 	  "cfe:VMEXIT:ip fup:8004 |host pip:1000 mtc:3",
 	  NULL },
 	{ "only Event Trace, OS=0: CFEs alone tell",
-	  "|unknown psb cbr:8 psbend cfe:VMENTRY:ip fup:f004 |vm mtc:1 cfe:INTR:ip fup:8010 "
+	  "|unknown psb cbr:8 psbend |host cfe:VMENTRY:ip fup:f004 |vm mtc:1 cfe:INTR:ip fup:8010 "
 	  "evd:VMXR:1 evd:VMXQ:0 cfe:VMEXIT:ip fup:8004 |host mtc:2 cfe:VMENTRY |vm mtc:3",
 	  NULL },
 	{ "CFE.VMEXIT_INTR is an exit",
-	  "|unknown psb vmcs:a000 psbend cfe:VMENTRY |vm:a000 mtc:1 cfe:VMEXIT_INTR:ip fup:8004 "
+	  "|unknown psb vmcs:a000 psbend |host cfe:VMENTRY |vm:a000 mtc:1 cfe:VMEXIT_INTR:ip fup:8004 "
 	  "|host mtc:2",
 	  NULL },
 	{ "other CFEs tell no NR",
 	  "|unknown psb psbend cfe:INTR:ip fup:8004 cfe:SMI:ip fup:8008 cfe:RSM cfe:IRET mtc:1",
+	  NULL },
+
+	{ "a CFE.VMEXIT proves a VM, but not its VMCS",
+	  "|vm:a000 " A_PSB "pge:8000 ovf |unknown fup:8100 tnt:T evd:VMXR:1 |vm cfe:VMEXIT "
+	  "fup:8104 |host pip:1000 tip:f000",
+	  NULL },
+	{ "a CFE.VMENTRY proves the host it leaves",
+	  "|vm:a000 " A_PSB "pge:8000 ovf |unknown fup:f100 tnt:T |host cfe:VMENTRY:ip fup:f104 "
+	  "|vm pip:2000:nr tip:8000",
 	  NULL },
 
 	/* OVF */

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Splitter and stream writer against the truth of generated traces
+ * (tests/tracegen): whoever the splitter names did execute, and each owner's
+ * stream flows through its code, instruction by instruction, as it was executed.
+ */
+#include <intel-pt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/decoder/check-streams.h"
+#include "tests/decoder/ipt-flow.h"
+#include "tests/support/support.h"
+#include "tests/tracegen/tracegen.h"
+
+static struct tracegen *generate(const char *name, bool insns)
+{
+	struct tracegen_options options = { .insns = insns };
+	struct tracegen *g;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s.trace", TRACEGEN_SCRIPTS, name);
+	g = tracegen_run_file(path, &options);
+	ck_assert_ptr_nonnull(g);
+	ck_assert_msg(!tracegen_error(g), "%s", tracegen_error(g));
+	return g;
+}
+
+static struct vmpt_stream stream_of(const struct tracegen_stream *s)
+{
+	return (struct vmpt_stream){ .data = s->data, .size = s->size, .cpu = s->cpu, .tid = -1 };
+}
+
+/* ---- owners ---- */
+
+enum exactness {
+	ALL,	/* every byte has its owner */
+	PARTLY, /* unknown is allowed, a wrong owner is not: lost or doubtful stretches */
+};
+
+static const struct script {
+	const char *name;
+	enum exactness exact;
+} scripts[] = {
+	{ "branch-en0", ALL },
+	{ "clocks", ALL },
+	{ "cpus", ALL },
+	{ "demo", ALL },
+	{ "event-en-only", ALL },
+	{ "events", PARTLY },
+	{ "example", PARTLY },
+	{ "failed-entry", ALL },
+	{ "failed-entry-events", ALL },
+	{ "group-orders", PARTLY },
+	{ "host-only", ALL },
+	{ "host-unbalanced", ALL },
+	{ "ip-filter", PARTLY },
+	{ "kinds", PARTLY },
+	{ "mode-while-out", ALL },
+	{ "nested-calls", ALL },
+	{ "one-owner", ALL },
+	{ "ovf-same", ALL },
+	{ "psb-fup", ALL },
+	{ "psb-moves-owner", ALL },
+	{ "ret-compressed", ALL },
+	{ "ret-other-owner", ALL },
+	{ "timing", ALL },
+	{ "vmptrld-alone", ALL },
+	{ "vmptrld-enter", ALL },
+	{ "cfe-only", PARTLY },
+	{ "context", PARTLY },
+	{ "damage", PARTLY },
+	{ "guest-only", PARTLY },
+	{ "os0", PARTLY },
+	{ "ovf-disabled", PARTLY },
+	{ "pgd-then-psb", PARTLY },
+	{ "start", PARTLY },
+};
+
+/* Whether @range's owner is the slice's. */
+static bool owner_is(const struct tracegen *g, int owner, const struct vmpt_owner *o)
+{
+	if (owner == TRACEGEN_HOST)
+		return o->kind == VMPT_OWNER_HOST;
+	if (owner < 0)
+		return o->kind == VMPT_OWNER_UNKNOWN;
+	return o->kind == VMPT_OWNER_VM_ANY ||
+	       (o->kind == VMPT_OWNER_VM && o->vmcs == tracegen_vm(g, (size_t)owner)->vmcs);
+}
+
+/*
+ * What docs/vm-tracking.md says that a splitter cannot or does not tell: a VMPTRLD right
+ * before an entry is in its group; an assumed VMCS may be wrong; an OVF is the owner's
+ * before it, whoever ran when it resolved.
+ */
+static bool is_named_exception(const struct tracegen_stream *s, const struct vmpt_slice *slice,
+			       u64 at)
+{
+	struct vmpt_pt_packet p;
+
+	if (slice->owner.sure == VMPT_ASSUMED)
+		return true;
+	if (vmpt_pt_decode(&p, s->data + at, s->size - at, 0))
+		return false;
+	if (p.kind == VMPT_PT_OVF)
+		return at + p.size == slice->offset + slice->size;
+	return p.kind == VMPT_PT_VMCS && slice->by_group && at == slice->offset;
+}
+
+static void check_owners(const struct script *script, const struct tracegen *g,
+			 const struct tracegen_stream *s)
+{
+	struct vmpt_stream stream = stream_of(s);
+	struct vmpt_splitter *split;
+	struct vmpt_slice slice;
+	size_t i = 0;
+	u64 at = 0, end;
+	int ret;
+
+	ck_assert_int_eq(vmpt_splitter_open(&split, &stream, NULL), 0);
+	while ((ret = vmpt_split_next(split, &slice)) > 0) {
+		end = slice.offset + slice.size;
+		while (at < end) {
+			while (s->ranges[i].offset + s->ranges[i].size <= at)
+				i++;
+			if (slice.owner.kind == VMPT_OWNER_UNKNOWN) {
+				if (script->exact == ALL)
+					ck_abort_msg("%s: no owner at %#llx", script->name,
+						     (unsigned long long)at);
+			} else if (!owner_is(g, s->ranges[i].owner, &slice.owner) &&
+				   !is_named_exception(s, &slice, at)) {
+				ck_abort_msg("%s: wrong owner (kind %u) at %#llx of [%#llx, %#llx)",
+					     script->name, slice.owner.kind, (unsigned long long)at,
+					     (unsigned long long)slice.offset,
+					     (unsigned long long)end);
+			}
+			at = s->ranges[i].offset + s->ranges[i].size;
+			if (at > end)
+				at = end;
+		}
+	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(at, s->size);
+	vmpt_splitter_close(split);
+}
+
+START_TEST(owners_are_the_truth)
+{
+	struct tracegen *g = generate(scripts[_i].name, false);
+	size_t i;
+
+	for (i = 0; i < tracegen_streams(g); i++)
+		check_owners(&scripts[_i], g, tracegen_stream(g, i));
+	tracegen_free(g);
+}
+END_TEST
+
+START_TEST(streams_keep_the_packets)
+{
+	struct tracegen *g = generate(scripts[_i].name, false);
+	struct vmpt_stream stream;
+	struct extracted e;
+	size_t i;
+
+	for (i = 0; i < tracegen_streams(g); i++) {
+		stream = stream_of(tracegen_stream(g, i));
+		extract_to_memory(&e, &stream, NULL);
+		check_streams(&stream, &e);
+		extracted_free(&e);
+	}
+	tracegen_free(g);
+}
+END_TEST
+
+/* Entries and exits that packets told of are those that slices begin with. */
+START_TEST(entries_and_exits_are_counted)
+{
+	static const char *const name[] = { "demo",	    "vmptrld-alone", "events",
+					    "failed-entry", "branch-en0",    "ret-compressed" };
+	struct tracegen *g = generate(name[_i], false);
+	const struct tracegen_stream *s;
+	u64 entries, exits, want_entries, want_exits;
+	struct vmpt_splitter *split;
+	struct vmpt_stream stream;
+	struct vmpt_slice slice;
+	size_t i, j;
+
+	for (i = 0; i < tracegen_streams(g); i++) {
+		s = tracegen_stream(g, i);
+		stream = stream_of(s);
+		entries = exits = want_entries = want_exits = 0;
+		for (j = 0; j < tracegen_vms(g); j++) {
+			want_entries += s->vms[j].seen_entries;
+			want_exits += s->vms[j].seen_exits;
+		}
+		ck_assert_int_eq(vmpt_splitter_open(&split, &stream, NULL), 0);
+		while (vmpt_split_next(split, &slice) > 0) {
+			entries += slice.begin == VMPT_BEGIN_ENTRY;
+			exits += slice.begin == VMPT_BEGIN_EXIT;
+		}
+		vmpt_splitter_close(split);
+		ck_assert_uint_eq(entries, want_entries);
+		ck_assert_uint_eq(exits, want_exits);
+	}
+	tracegen_free(g);
+}
+END_TEST
+
+/* ---- flow ---- */
+
+struct memory {
+	const struct tracegen *gen;
+	int owner;
+	struct tracegen_code last;
+};
+
+static bool holds(const struct tracegen_code *code, u64 ip)
+{
+	return code->size && ip - code->base < code->size;
+}
+
+/* Code of this owner only. */
+static bool find(struct memory *m, u64 ip)
+{
+	size_t i;
+
+	if (holds(&m->last, ip))
+		return true;
+	for (i = 0; tracegen_code(m->gen, i, &m->last); i++)
+		if (m->last.owner == m->owner && holds(&m->last, ip))
+			return true;
+	m->last.size = 0;
+	return false;
+}
+
+static int read_memory(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
+{
+	struct memory *m = context;
+	size_t n;
+
+	(void)asid;
+	for (n = 0; n < size && find(m, ip + n); n++)
+		buf[n] = m->last.bytes[ip + n - m->last.base];
+	return n ? (int)n : -pte_nomap;
+}
+
+static int owner_index(const struct tracegen *g, const struct vmpt_owner *o)
+{
+	size_t i;
+
+	if (o->kind == VMPT_OWNER_HOST)
+		return TRACEGEN_HOST;
+	for (i = 0; i < tracegen_vms(g); i++)
+		if (tracegen_vm(g, i)->vmcs == o->vmcs)
+			return (int)i;
+	ck_abort_msg("no VM has VMCS %#llx", (unsigned long long)o->vmcs);
+	return TRACEGEN_NONE;
+}
+
+/* Instructions of the stream's owner, in order, as executed and as decoded. */
+static void check_flow(const char *name, const struct tracegen *g, const struct tracegen_stream *s,
+		       const struct extracted_stream *out)
+{
+	struct memory m = { .gen = g, .owner = owner_index(g, &out->owner) };
+	struct pt_config config;
+	struct pt_insn_decoder *dec;
+	struct pt_event event;
+	struct pt_insn insn;
+	size_t i = 0, n = 0;
+	int status;
+
+	pt_config_init(&config);
+	config.begin = out->bytes;
+	config.end = out->bytes + out->size;
+	dec = pt_insn_alloc_decoder(&config);
+	ck_assert_ptr_nonnull(dec);
+	ck_assert_int_eq(pt_image_set_callback(pt_insn_get_image(dec), read_memory, &m), 0);
+	status = pt_insn_sync_forward(dec);
+	for (;;) {
+		while (status >= 0 && status & pts_event_pending)
+			status = pt_insn_event(dec, &event, sizeof(event));
+		if (status < 0 || status & pts_eos)
+			break;
+		status = pt_insn_next(dec, &insn, sizeof(insn));
+		if (status < 0)
+			break;
+		while (i < s->insn_count && s->insns[i].owner != m.owner)
+			i++;
+		if (i == s->insn_count || s->insns[i].ip != insn.ip)
+			ck_abort_msg(
+				"%s, owner %d: instruction %zu is at %#llx, executed was %#llx",
+				name, m.owner, n, (unsigned long long)insn.ip,
+				i < s->insn_count ? (unsigned long long)s->insns[i].ip : 0);
+		i++;
+		n++;
+	}
+	ck_assert_msg(status >= 0 || status == -pte_eos, "%s, owner %d: behind %zu: %s", name,
+		      m.owner, n, pt_errstr(pt_errcode(status)));
+	while (i < s->insn_count && s->insns[i].owner != m.owner)
+		i++;
+	ck_assert_msg(i == s->insn_count, "%s, owner %d: ends behind %zu instructions", name,
+		      m.owner, n);
+	pt_insn_free_decoder(dec);
+}
+
+/* Not those that switch tracing off and on: what follows without a proof is nobody's. */
+static const char *const flows[] = {
+	"ret-compressed", "host-unbalanced", "mode-while-out", "vmptrld-alone", "timing", "clocks",
+	"cpus",		  "one-owner",	     "nested-calls",   "host-only",	"demo",
+};
+
+START_TEST(streams_flow_as_executed)
+{
+	struct tracegen *g = generate(flows[_i], true);
+	const struct tracegen_stream *s;
+	struct vmpt_stream stream;
+	struct extracted e;
+	size_t i;
+	int j;
+
+	for (i = 0; i < tracegen_streams(g); i++) {
+		s = tracegen_stream(g, i);
+		stream = stream_of(s);
+		extract_to_memory(&e, &stream, NULL);
+		for (j = 0; j < e.count; j++)
+			check_flow(flows[_i], g, s, &e.streams[j]);
+		extracted_free(&e);
+	}
+	tracegen_free(g);
+}
+END_TEST
+
+START_TEST(concealed_streams_flow_as_executed)
+{
+	struct vmpt_extract_options conceal = { .conceal = true };
+	struct tracegen *g = generate(flows[_i], true);
+	const struct tracegen_stream *s;
+	struct vmpt_stream stream;
+	struct extracted e;
+	size_t i;
+	int j;
+
+	for (i = 0; i < tracegen_streams(g); i++) {
+		s = tracegen_stream(g, i);
+		stream = stream_of(s);
+		extract_to_memory(&e, &stream, &conceal);
+		for (j = 0; j < e.count; j++)
+			check_flow(flows[_i], g, s, &e.streams[j]);
+		extracted_free(&e);
+	}
+	tracegen_free(g);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("decoder/truth");
+	TCase *t = tcase_create("owners");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, owners_are_the_truth, 0, VMPT_ARRAY_SIZE(scripts));
+	tcase_add_loop_test(t, streams_keep_the_packets, 0, VMPT_ARRAY_SIZE(scripts));
+	tcase_add_loop_test(t, entries_and_exits_are_counted, 0, 6);
+	suite_add_tcase(suite, t);
+	t = tcase_create("flow");
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, streams_flow_as_executed, 0, VMPT_ARRAY_SIZE(flows));
+	tcase_add_loop_test(t, concealed_streams_flow_as_executed, 0, VMPT_ARRAY_SIZE(flows));
+	suite_add_tcase(suite, t);
+	return test_main(suite);
+}
