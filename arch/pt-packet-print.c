@@ -82,9 +82,26 @@ static const char *const pebs_basic_name[] = { "Instruction Pointer", "Applicabl
 static const char *const pebs_memory_name[] = { "MemAccessAddress", "MemAuxInfo",
 						"MemAccessLatency", "TSXAuxInfo" };
 
-/* LBR and XMM items are numbered through: their block's name is name enough. */
+#define LBR(n)		 "LBR[TOS-" #n "]_FROM_IP", "LBR[TOS-" #n "]_TO_IP", "LBR[TOS-" #n "]_INFO"
+#define LBR4(a, b, c, d) LBR(a), LBR(b), LBR(c), LBR(d)
+
+/* Three items an entry, 32 a block: blocks 0 to 2 are one list. */
+static const char *const lbr_name[3 * 32] = {
+	LBR4(0, 1, 2, 3),     LBR4(4, 5, 6, 7),	    LBR4(8, 9, 10, 11),	  LBR4(12, 13, 14, 15),
+	LBR4(16, 17, 18, 19), LBR4(20, 21, 22, 23), LBR4(24, 25, 26, 27), LBR4(28, 29, 30, 31),
+};
+
+#define XMM(n) "XMM" #n "_Q0", "XMM" #n "_Q1"
+
+static const char *const xmm_name[32] = {
+	XMM(0), XMM(1), XMM(2),	 XMM(3),  XMM(4),  XMM(5),  XMM(6),  XMM(7),
+	XMM(8), XMM(9), XMM(10), XMM(11), XMM(12), XMM(13), XMM(14), XMM(15),
+};
+
 static const char *bip_name(u64 id, unsigned int bbp_type)
 {
+	if (id >= 32)
+		return NULL;
 	switch (bbp_type) {
 	case 0x01:
 		return id < VMPT_ARRAY_SIZE(gpr_name) ? gpr_name[id] : NULL;
@@ -95,8 +112,9 @@ static const char *bip_name(u64 id, unsigned int bbp_type)
 	case 0x08:
 	case 0x09:
 	case 0x0a:
+		return lbr_name[32 * (bbp_type - 0x08) + id];
 	case 0x10:
-		return id < 32 ? bbp_name[bbp_type] : NULL;
+		return xmm_name[id];
 	default:
 		return NULL;
 	}
@@ -136,6 +154,8 @@ static void put_field(struct text *t, const struct vmpt_pt_packet *p, unsigned i
 	if (f->coding == VMPT_PT_IP && !p->ip.ipbytes)
 		return;
 	if (f->format == VMPT_PT_FLAG && !v)
+		return;
+	if (f->format == VMPT_PT_TAKEN && !p->tnt.count)
 		return;
 	put_char(t, ' ');
 	if (f->format == VMPT_PT_TAKEN) {
