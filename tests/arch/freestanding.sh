@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# arch/ is freestanding: its archive ($1) needs no symbol but its own and the few
+# mem* and str* that any C environment has, and holds no writable data.
+set -eu
+
+lib=$1
+syms=$(nm "$lib")
+[ -n "$syms" ] || { echo "nm shows no symbols in $lib"; exit 1; }
+
+if echo "$syms" | grep -q '__asan_\|__ubsan_\|__sanitizer_\|__sancov_'; then
+	echo "skipped: the sanitizers' own symbols are in $lib"
+	exit 77
+fi
+
+# What one object of the archive defines another may use.
+foreign=$(echo "$syms" | awk '
+	NF == 3 && $2 ~ /[TRDBVW]/ { own[$3] = 1 }
+	NF == 2 && $1 == "U" { used[$2] = 1 }
+	END { for (s in used) if (!(s in own)) print s }' |
+	grep -v -x -e memcpy -e memset -e memmove -e memcmp -e strlen \
+		-e __stack_chk_fail -e _GLOBAL_OFFSET_TABLE_ || true)
+if [ -n "$foreign" ]; then
+	echo "arch/ uses symbols of others:"
+	echo "$foreign"
+	exit 1
+fi
+
+# Constant tables of pointers are in .data.rel.ro: written by the loader only.
+writable=$(size -A "$lib" | awk '
+	/:$/ { obj = $1 }
+	$1 ~ /^\.t?(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $0 }
+	/ex / { obj = $1 }')
+common=$(echo "$syms" | awk 'NF == 3 && $2 ~ /^[CcBb]$/ { print $3 }')
+if [ -n "$writable$common" ]; then
+	echo "arch/ has writable data:"
+	echo "$writable $common"
+	exit 1
+fi
