@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Two packet decoders side by side: ours (a source of decoder/source.h) and
+ * libipt 2.0.5. Every packet must be the same in offset, kind, size and payload,
+ * every error must be one to both; what libipt does not know is excepted by name.
+ */
+#ifndef VMPT_TESTS_DECODER_LIBIPT_WALK_H
+#define VMPT_TESTS_DECODER_LIBIPT_WALK_H
+
+#include "decoder/vmpt-decode.h"
+
+/* What one walk saw; sums over walks. */
+struct libipt_walk {
+	u64 packets;
+	u64 kind[VMPT_PT_KINDS];
+	u64 losses[VMPT_E_NR]; /* by cause */
+	u64 excepted;
+};
+
+/* Walk over @data; the test fails at the first difference, naming @what. */
+void libipt_walk(struct libipt_walk *sum, const u8 *data, u64 size,
+		 const struct vmpt_options *options, const char *what);
+
+#endif

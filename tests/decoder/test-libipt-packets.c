@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packet by packet agreement with libipt, on the real traces and on 2,000 pieces
+ * of them damaged at random; and the counts of packets that were published with
+ * those traces.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/decoder/libipt-walk.h"
+#include "tests/support/support.h"
+
+static const struct vmpt_options scalar = { .scalar = true };
+static const struct vmpt_options scalar_headless = { .scalar = true, .headless = true };
+
+/* ---- real traces ---- */
+
+static const struct {
+	const char *file;
+	u64 packets; /* 0: not published */
+	u64 kind[VMPT_PT_KINDS];
+	bool all; /* kinds not named here do not occur */
+	u64 head; /* losses before the first PSB: it is not at 0 */
+} published[] = {
+	{ .file = "guest-two-vmcs.pt",
+	  .packets = 1206987,
+	  .all = true,
+	  .kind = { [VMPT_PT_PAD] = 665461,
+		    [VMPT_PT_PSB] = 12955,
+		    [VMPT_PT_PSBEND] = 12955,
+		    [VMPT_PT_VMCS] = 12955,
+		    [VMPT_PT_PIP] = 16896,
+		    [VMPT_PT_TNT_8] = 343290,
+		    [VMPT_PT_TIP] = 80456,
+		    [VMPT_PT_TIP_PGE] = 16964,
+		    [VMPT_PT_TIP_PGD] = 16963,
+		    [VMPT_PT_FUP] = 531,
+		    [VMPT_PT_MODE_EXEC] = 1646,
+		    [VMPT_PT_MODE_TSX] = 12955,
+		    [VMPT_PT_CBR] = 12959,
+		    [VMPT_PT_OVF] = 1 } },
+	{ .file = "guest-mruby.pt",
+	  .packets = 404969,
+	  .all = true,
+	  .kind = { [VMPT_PT_PSB] = 349,
+		    [VMPT_PT_PSBEND] = 349,
+		    [VMPT_PT_PIP] = 349,
+		    [VMPT_PT_VMCS] = 349,
+		    [VMPT_PT_CBR] = 349,
+		    [VMPT_PT_MODE_EXEC] = 349,
+		    [VMPT_PT_MODE_TSX] = 349,
+		    [VMPT_PT_TNT_8] = 84256,
+		    [VMPT_PT_TIP] = 44414,
+		    [VMPT_PT_TIP_PGE] = 14290,
+		    [VMPT_PT_TIP_PGD] = 14289,
+		    [VMPT_PT_FUP] = 209,
+		    [VMPT_PT_PAD] = 245067,
+		    [VMPT_PT_OVF] = 1 } },
+	{ .file = "guest-unzip.pt", .packets = 12497 },
+	{ .file = "host-lldb.pt", .packets = 84, .head = 1 },
+	{ .file = "host-loopy.perf.data",
+	  .kind = { [VMPT_PT_TSC] = 10, [VMPT_PT_TMA] = 10, [VMPT_PT_MTC] = 454 } },
+};
+
+#define TRACES VMPT_ARRAY_SIZE(published)
+
+/*
+ * The trace in a perf.data: the bytes behind its one AUXTRACE record (type 71),
+ * found by walking the data section, to depend on no reader of ours.
+ */
+static u8 *cut_auxtrace(u8 *file, size_t *size)
+{
+	u64 at = vmpt_load64(file + 40), end = at + vmpt_load64(file + 48), n;
+
+	ck_assert_mem_eq(file, "PERFILE2", 8);
+	ck_assert_uint_le(end, *size);
+	while (at + 8 <= end && vmpt_load32(file + at) != 71)
+		at += vmpt_load16(file + at + 6);
+	ck_assert_uint_le(at + 48, end);
+	n = vmpt_load64(file + at + 8);
+	at += vmpt_load16(file + at + 6);
+	ck_assert_uint_le(at + n, end);
+	memmove(file, file + at, n);
+	*size = n;
+	return file;
+}
+
+/* The bytes of trace @i, or NULL. free() them. */
+static u8 *read_trace(size_t i, size_t *size)
+{
+	const char *path = test_data(published[i].file);
+	u8 *data;
+
+	if (!path)
+		return NULL;
+	data = test_read_file(path, size);
+	return strstr(path, ".perf.data") ? cut_auxtrace(data, size) : data;
+}
+
+START_TEST(real_traces_agree_and_have_their_published_counts)
+{
+	struct libipt_walk sum = { 0 };
+	size_t size, kind;
+	u8 *data = read_trace((size_t)_i, &size);
+
+	if (!data)
+		return;
+	libipt_walk(&sum, data, size, &scalar, published[_i].file);
+	for (kind = 0; kind < VMPT_E_NR; kind++)
+		ck_assert_uint_eq(sum.losses[kind], kind == VMPT_E_SYNC ? published[_i].head : 0);
+	ck_assert_uint_eq(sum.excepted, 0);
+	if (published[_i].packets)
+		ck_assert_uint_eq(sum.packets, published[_i].packets);
+	for (kind = 0; kind < VMPT_PT_KINDS; kind++)
+		if (published[_i].all || published[_i].kind[kind])
+			ck_assert_msg(sum.kind[kind] == published[_i].kind[kind], "%s: %llu",
+				      vmpt_pt_name((unsigned int)kind),
+				      (unsigned long long)sum.kind[kind]);
+	free(data);
+}
+END_TEST
+
+/* ---- damaged copies ---- */
+
+#define PIECE_MIN 4096
+#define PIECE_MAX 16384
+
+struct copy {
+	u8 data[2 * PIECE_MAX];
+	size_t size;
+};
+
+static u64 below(struct test_rng *rng, u64 n)
+{
+	return n ? test_random(rng) % n : 0;
+}
+
+static void random_bytes(struct test_rng *rng, u8 *p, size_t n)
+{
+	while (n--)
+		*p++ = (u8)test_random(rng);
+}
+
+/* Escapes with any second byte, and MNT's three: kinds that the traces do not hold. */
+static void escapes(struct test_rng *rng, u8 *p, size_t n)
+{
+	random_bytes(rng, p, n);
+	while (n > 2) {
+		size_t step = 2 + below(rng, 10);
+
+		p[0] = 0x02;
+		if (!below(rng, 16)) {
+			p[1] = 0xc3;
+			p[2] = 0x88;
+		}
+		p += step;
+		n = n > step ? n - step : 0;
+	}
+}
+
+/* A packet block: BBP, what may be BIPs, and a BEP if there is room (33.4.1.1). */
+static void block(struct test_rng *rng, u8 *p, size_t n)
+{
+	size_t i, item;
+
+	random_bytes(rng, p, n);
+	if (n < 16)
+		return;
+	p[0] = 0x02;
+	p[1] = 0x63;
+	item = p[2] & 0x80 ? 5 : 9;
+	for (i = 3; i + item + 2 <= n; i += item)
+		p[i] = (u8)((p[i] & 0xf8) | 0x04);
+	p[i] = 0x02;
+	p[i + 1] = p[i + 1] & 0x80 ? 0xb3 : 0x33;
+}
+
+static void insert(struct test_rng *rng, struct copy *c, size_t at, size_t n)
+{
+	if (c->size + n > sizeof(c->data))
+		return;
+	memmove(c->data + at + n, c->data + at, c->size - at);
+	random_bytes(rng, c->data + at, n);
+	c->size += n;
+}
+
+static void damage(struct test_rng *rng, struct copy *c)
+{
+	size_t at = below(rng, c->size), n = 1 + below(rng, 64), flips = 1 + below(rng, 8);
+
+	if (at + n > c->size)
+		n = c->size - at;
+	switch (below(rng, 8)) {
+	case 0:
+		while (flips--)
+			c->data[below(rng, c->size)] ^= (u8)(1u << below(rng, 8));
+		break;
+	case 1:
+		insert(rng, c, at, n);
+		break;
+	case 2:
+		memmove(c->data + at, c->data + at + n, c->size - at - n);
+		c->size -= n;
+		break;
+	case 3:
+		memset(c->data + at, 0, n);
+		break;
+	case 4:
+		random_bytes(rng, c->data + at, n);
+		break;
+	case 5:
+		escapes(rng, c->data + at, n);
+		break;
+	case 6:
+		block(rng, c->data + at, n);
+		break;
+	default:
+		if (at > 64)
+			c->size = at;
+	}
+}
+
+static void take_piece(struct test_rng *rng, struct copy *c, const u8 *trace, size_t size)
+{
+	size_t from;
+
+	c->size = PIECE_MIN + below(rng, PIECE_MAX - PIECE_MIN);
+	if (c->size > size)
+		c->size = size;
+	from = below(rng, size - c->size + 1);
+	memcpy(c->data, trace + from, c->size);
+}
+
+START_TEST(damaged_copies_agree)
+{
+	static struct copy copy;
+	struct test_rng rng = { 0x2005 };
+	struct libipt_walk sum = { 0 };
+	u8 *trace[TRACES];
+	size_t size[TRACES], i, times;
+	char what[80];
+	int n;
+
+	for (i = 0; i < TRACES; i++) {
+		trace[i] = read_trace(i, &size[i]);
+		if (!trace[i])
+			return;
+	}
+	for (n = 0; n < 2000; n++) {
+		i = below(&rng, TRACES);
+		take_piece(&rng, &copy, trace[i], size[i]);
+		for (times = 1 + below(&rng, 4); times; times--)
+			damage(&rng, &copy);
+		snprintf(what, sizeof(what), "copy %d, of %s", n, published[i].file);
+		libipt_walk(&sum, copy.data, copy.size, n & 1 ? &scalar_headless : &scalar, what);
+	}
+	printf("2,000 damaged copies: %llu packets, %llu excepted; losses: %llu cut, %llu opcode, "
+	       "%llu IPBytes, %llu PTW size, %llu MODE leaf, %llu PSB, %llu CYC\n",
+	       (unsigned long long)sum.packets, (unsigned long long)sum.excepted,
+	       (unsigned long long)sum.losses[VMPT_E_TRUNCATED],
+	       (unsigned long long)sum.losses[VMPT_E_OPCODE],
+	       (unsigned long long)sum.losses[VMPT_E_IPBYTES],
+	       (unsigned long long)sum.losses[VMPT_E_PTW_SIZE],
+	       (unsigned long long)sum.losses[VMPT_E_MODE_LEAF],
+	       (unsigned long long)sum.losses[VMPT_E_PSB],
+	       (unsigned long long)sum.losses[VMPT_E_CYC]);
+	/* The damage was worth its name: every kind of packet and of error came up. */
+	for (i = 0; i < VMPT_PT_KINDS; i++)
+		ck_assert_msg(sum.kind[i] > 0, "no %s", vmpt_pt_name((unsigned int)i));
+	for (i = VMPT_E_TRUNCATED; i <= VMPT_E_CYC; i++)
+		ck_assert_msg(sum.losses[i] > 0, "no loss by \"%s\"", vmpt_strerror((int)i));
+	for (i = 0; i < TRACES; i++)
+		free(trace[i]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("decoder/libipt-packets");
+	TCase *t = tcase_create("libipt");
+
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, real_traces_agree_and_have_their_published_counts, 0, TRACES);
+	tcase_add_test(t, damaged_copies_agree);
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
