@@ -28,9 +28,7 @@ fi
 
 # Constant tables of pointers are in .data.rel.ro: written by the loader only.
 writable=$(size -A "$lib" | awk '
-	/:$/ { obj = $1 }
-	$1 ~ /^\.t?(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $0 }
-	/ex / { obj = $1 }')
+	$1 ~ /^\.t?(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $0 }')
 common=$(echo "$syms" | awk 'NF == 3 && $2 ~ /^[CcBb]$/ { print $3 }')
 if [ -n "$writable$common" ]; then
 	echo "arch/ has writable data:"

@@ -6,7 +6,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "tests/arch/pt-cases.h"
 #include "tests/decoder/libipt-walk.h"
 #include "tests/support/support.h"
 
@@ -116,6 +118,34 @@ START_TEST(real_traces_agree_and_have_their_published_counts)
 			ck_assert_msg(sum.kind[kind] == published[_i].kind[kind], "%s: %llu",
 				      vmpt_pt_name((unsigned int)kind),
 				      (unsigned long long)sum.kind[kind]);
+	free(data);
+}
+END_TEST
+
+/* ---- packets written by hand ---- */
+
+/* The real traces lack many kinds: here all of them follow a PSB in one stream. */
+START_TEST(packets_written_by_hand_agree)
+{
+	struct libipt_walk sum = { 0 };
+	u8 *data = malloc((1 + pt_case_count) * VMPT_PT_SIZE_MAX);
+	size_t size = 0, i;
+
+	ck_assert_ptr_nonnull(data);
+	while (size < 16) {
+		data[size++] = 0x02;
+		data[size++] = 0x82;
+	}
+	for (i = 0; i < pt_case_count; i++) {
+		/* In no packet block: libipt does not know of them. */
+		if (pt_cases[i].block || pt_cases[i].kind == VMPT_PT_BBP)
+			continue;
+		memcpy(data + size, pt_cases[i].wire, pt_cases[i].size);
+		size += pt_cases[i].size;
+	}
+	libipt_walk(&sum, data, size, &scalar, "packets written by hand");
+	for (i = 0; i < VMPT_E_NR; i++)
+		ck_assert_uint_eq(sum.losses[i], 0);
 	free(data);
 }
 END_TEST
@@ -231,8 +261,17 @@ static void take_piece(struct test_rng *rng, struct copy *c, const u8 *trace, si
 	memcpy(c->data, trace + from, c->size);
 }
 
+/* VMPT_SOAK: go on for so many seconds. */
+static int soak_seconds(void)
+{
+	const char *seconds = getenv("VMPT_SOAK");
+
+	return seconds ? atoi(seconds) : 0;
+}
+
 START_TEST(damaged_copies_agree)
 {
+	time_t soak_end = time(NULL) + soak_seconds();
 	static struct copy copy;
 	struct test_rng rng = { 0x2005 };
 	struct libipt_walk sum = { 0 };
@@ -246,7 +285,7 @@ START_TEST(damaged_copies_agree)
 		if (!trace[i])
 			return;
 	}
-	for (n = 0; n < 2000; n++) {
+	for (n = 0; n < 2000 || time(NULL) < soak_end; n++) {
 		i = below(&rng, TRACES);
 		take_piece(&rng, &copy, trace[i], size[i]);
 		for (times = 1 + below(&rng, 4); times; times--)
@@ -254,9 +293,9 @@ START_TEST(damaged_copies_agree)
 		snprintf(what, sizeof(what), "copy %d, of %s", n, published[i].file);
 		libipt_walk(&sum, copy.data, copy.size, n & 1 ? &scalar_headless : &scalar, what);
 	}
-	printf("2,000 damaged copies: %llu packets, %llu excepted; losses: %llu cut, %llu opcode, "
+	printf("%d damaged copies: %llu packets, %llu excepted; losses: %llu cut, %llu opcode, "
 	       "%llu IPBytes, %llu PTW size, %llu MODE leaf, %llu PSB, %llu CYC\n",
-	       (unsigned long long)sum.packets, (unsigned long long)sum.excepted,
+	       n, (unsigned long long)sum.packets, (unsigned long long)sum.excepted,
 	       (unsigned long long)sum.losses[VMPT_E_TRUNCATED],
 	       (unsigned long long)sum.losses[VMPT_E_OPCODE],
 	       (unsigned long long)sum.losses[VMPT_E_IPBYTES],
@@ -279,8 +318,9 @@ int main(void)
 	Suite *s = suite_create("decoder/libipt-packets");
 	TCase *t = tcase_create("libipt");
 
-	tcase_set_timeout(t, 120);
+	tcase_set_timeout(t, 120 + soak_seconds());
 	tcase_add_loop_test(t, real_traces_agree_and_have_their_published_counts, 0, TRACES);
+	tcase_add_test(t, packets_written_by_hand_agree);
 	tcase_add_test(t, damaged_copies_agree);
 	suite_add_tcase(s, t);
 	return test_main(s);
