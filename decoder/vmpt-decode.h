@@ -41,7 +41,7 @@ struct vmpt_stream {
 	u64 size;
 	int cpu;		     /* -1: not known */
 	int tid;		     /* -1: a whole CPU's trace */
-	const struct vmpt_gap *gaps; /* by offset */
+	const struct vmpt_gap *gaps; /* by offset, each between two bytes of the stream */
 	size_t gap_count;
 	const struct vmpt_extent *extents; /* by offset */
 	size_t extent_count;
@@ -59,6 +59,7 @@ struct vmpt_trace_info {
 	bool snapshot;
 	bool pipe;
 	bool compressed;
+	bool incomplete; /* some of the file could not be read; the rest is here */
 	bool has_config; /* the intel_pt event's attr.config was found */
 	u64 config;	 /* IA32_RTIT_CTL as perf's format directory lays it out */
 	u32 tsc_ctc_numerator, tsc_ctc_denominator; /* CPUID.15H EBX / EAX */
@@ -80,7 +81,8 @@ struct vmpt_trace;
  * Open a trace: a raw file of PT bytes (one CPU's, @cpu or -1) or a perf.data
  * (file or pipe format, told by its magic). "-" or a pipe is copied to an
  * unlinked temporary file first, as are perf.data streams in several parts.
- * Returns 0, or a negative error with @diag filled (may be NULL).
+ * Returns 0, or a negative error with @diag filled (may be NULL). After 0 its text is
+ * empty, or says what could not be read when the info has incomplete set.
  */
 int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag);
 int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,

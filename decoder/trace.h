@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside a trace: what the readers share. A reader maps files, makes streams
+ * that point into the mappings and hands both to the trace, which owns them
+ * from then on.
+ */
+#ifndef VMPT_DECODER_TRACE_H
+#define VMPT_DECODER_TRACE_H
+
+#include "decoder/vmpt-decode.h"
+
+/* The bytes of a file. */
+struct vmpt_map {
+	const u8 *data; /* never NULL */
+	u64 size;
+	void *addr; /* NULL: nothing to unmap */
+};
+
+struct vmpt_trace {
+	struct vmpt_trace_info info;
+	struct vmpt_stream *streams;
+	size_t stream_count;
+	struct vmpt_map *maps;
+	size_t map_count;
+};
+
+/* Fill @diag (may be NULL) and return -@err. */
+int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * Room for one more element of @size bytes behind the @count that @array has:
+ * the array, perhaps moved, or NULL without memory (@array then stays valid).
+ * It grows when @count is a power of two.
+ */
+void *vmpt_grow(void *array, size_t count, size_t size);
+
+/* ---- files (file-map.c) ---- */
+
+/*
+ * Map the file at @path; "-" is standard input. What is no regular file is
+ * copied to an unlinked temporary file first. An empty file gives size 0.
+ * Returns 0, -VMPT_E_IO (directories too) or -VMPT_E_NOMEM with @diag filled.
+ */
+int vmpt_map_open(struct vmpt_map *map, const char *path, struct vmpt_diag *diag);
+void vmpt_map_close(struct vmpt_map *map);
+
+/* A new unlinked file in $TMPDIR, else /var/tmp or /tmp: its descriptor, or -VMPT_E_IO. */
+int vmpt_temp_create(struct vmpt_diag *diag);
+/* Append to it. */
+int vmpt_temp_write(int fd, const u8 *data, u64 size, struct vmpt_diag *diag);
+/* Map its first @size bytes. The caller closes @fd. */
+int vmpt_temp_map(struct vmpt_map *map, int fd, u64 size, struct vmpt_diag *diag);
+
+/* ---- what a trace owns (trace.c) ---- */
+
+/* Hand @map over. Without memory it is closed. */
+int vmpt_trace_take_map(struct vmpt_trace *trace, struct vmpt_map *map, struct vmpt_diag *diag);
+/* Hand @stream with its gaps and extents over. Without memory these are freed. */
+int vmpt_trace_take_stream(struct vmpt_trace *trace, const struct vmpt_stream *stream,
+			   struct vmpt_diag *diag);
+
+/* Open a perf.data that lies in memory, which must outlive the trace. For tests. */
+int vmpt_trace_open_perf_memory(struct vmpt_trace **trace, const u8 *data, u64 size,
+				struct vmpt_diag *diag);
+
+/* ---- readers ---- */
+
+/* One more stream from the raw file at @path. */
+int vmpt_raw_read(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
+/* The same from @map, which is handed over. */
+int vmpt_raw_read_map(struct vmpt_trace *trace, struct vmpt_map *map, int cpu,
+		      struct vmpt_diag *diag);
+
+/* Whether these bytes start a perf.data, of whatever version and byte order. */
+bool vmpt_perf_is(const u8 *data, u64 size);
+/* All streams of the perf.data at @file, whose bytes the trace owns already. */
+int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag);
+
+/* ---- snapshots (snapshot.c) ---- */
+
+/* How a snapshot continues the one before it. */
+struct vmpt_overlap {
+	u64 drop; /* bytes at its head that repeat the other's end */
+	u64 trim; /* padding bytes to take from the other's end, 0 to 7 */
+};
+
+/*
+ * Whether snapshot @b repeats the end of @a, the one before it. @hint is the size
+ * of the overlap as the offsets of both have it, or 0; it is believed only if the
+ * bytes agree. Returns false if there is no overlap.
+ */
+bool vmpt_snapshot_overlap(const u8 *a, u64 a_size, const u8 *b, u64 b_size, u64 hint,
+			   struct vmpt_overlap *overlap);
+
+#endif
