@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* perf.data as perf record writes it; see perf.data-file-format.txt of Linux. */
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "tests/decoder/perf-writer.h"
+#include "tests/support/support.h"
+
+#define ATTR_SIZE (PERF_ATTR_SIZE_VER5)
+#define SAMPLE_TYPE                                                              \
+	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+	 PERF_SAMPLE_IDENTIFIER)
+
+void writer_bytes(struct perf_writer *w, const void *bytes, size_t n)
+{
+	w->buf = realloc(w->buf, w->size + n + 1);
+	ck_assert_ptr_nonnull(w->buf);
+	memcpy(w->buf + w->size, bytes, n);
+	w->size += n;
+}
+
+static void put32(struct perf_writer *w, u32 v)
+{
+	writer_bytes(w, &v, sizeof(v));
+}
+
+static void put64(struct perf_writer *w, u64 v)
+{
+	writer_bytes(w, &v, sizeof(v));
+}
+
+static struct perf_event_attr make_attr(u32 type, u64 config)
+{
+	return (struct perf_event_attr){
+		.type = type,
+		.size = ATTR_SIZE,
+		.config = config,
+		.sample_period = 1,
+		.sample_type = SAMPLE_TYPE,
+		.read_format = PERF_FORMAT_ID,
+		.sample_id_all = 1,
+		.disabled = 1,
+	};
+}
+
+void writer_start(struct perf_writer *w, bool pipe)
+{
+	struct perf_event_attr attrs[2] = { make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
+					    make_attr(WRITER_PMU_TYPE, WRITER_CONFIG) };
+	unsigned int i;
+
+	*w = (struct perf_writer){ .pipe = pipe };
+	writer_bytes(w, "PERFILE2", 8);
+	put64(w, pipe ? 16 : 104);
+	for (i = 0; i < 2 && pipe; i++) {
+		u8 payload[ATTR_SIZE + 8];
+		u64 id = 100 + i;
+
+		memcpy(payload, &attrs[i], ATTR_SIZE);
+		memcpy(payload + ATTR_SIZE, &id, 8);
+		writer_record(w, 64, payload, sizeof(payload));
+	}
+	if (pipe)
+		return;
+	put64(w, ATTR_SIZE + 16);
+	put64(w, 104 + 2 * 8); /* attrs, behind the ids */
+	put64(w, 2 * (ATTR_SIZE + 16));
+	w->records = 104 + 2 * 8 + 2 * (ATTR_SIZE + 16);
+	put64(w, w->records);
+	put64(w, 0); /* known at the end */
+	for (i = 0; i < 2 + 4; i++)
+		put64(w, 0);
+	put64(w, 100);
+	put64(w, 101);
+	for (i = 0; i < 2; i++) {
+		writer_bytes(w, &attrs[i], ATTR_SIZE);
+		put64(w, 104 + 8 * i);
+		put64(w, 8);
+	}
+	ck_assert_uint_eq(w->size, w->records);
+}
+
+void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n)
+{
+	struct perf_event_header h = { .type = type, .size = (u16)(8 + n) };
+
+	ck_assert_uint_le(8 + n, UINT16_MAX);
+	if (w->zstd) {
+		w->plain = realloc(w->plain, w->plain_size + 8 + n);
+		ck_assert_ptr_nonnull(w->plain);
+		memcpy(w->plain + w->plain_size, &h, 8);
+		memcpy(w->plain + w->plain_size + 8, payload, n);
+		w->plain_size += 8 + n;
+		return;
+	}
+	writer_bytes(w, &h, 8);
+	writer_bytes(w, payload, n);
+}
+
+void writer_info(struct perf_writer *w, bool snapshot, unsigned int privs)
+{
+	u64 info[1 + WRITER_PRIVS] = {
+		1, /* type intel_pt */
+		WRITER_PMU_TYPE,
+		WRITER_SHIFT,
+		WRITER_MULT,
+		WRITER_ZERO,
+		1,     /* cap_user_time_zero */
+		0x400, /* tsc bit */
+		0x800, /* noretcomp bit */
+		3,     /* have_sched_switch */
+		snapshot,
+		1,	 /* per-cpu mmaps */
+		0x200,	 /* mtc bit */
+		0x3c000, /* mtc freq bits */
+		266,
+		2,
+		2,  /* cyc bit */
+		32, /* max non-turbo ratio */
+		0,  /* filter string length */
+	};
+
+	writer_record(w, 70, info, 8 * (1 + (size_t)privs));
+}
+
+size_t writer_auxtrace(struct perf_writer *w, int cpu, int tid, u64 aux_offset, const u8 *data,
+		       size_t n)
+{
+	static const u8 zeros[8];
+	size_t padding = -n & 7, at;
+	struct {
+		u64 size, offset, reference;
+		u32 idx, tid, cpu, reserved;
+	} payload = {
+		n + padding, aux_offset, 0x1000, cpu < 0 ? 0 : (u32)cpu, (u32)tid, (u32)cpu, 0
+	};
+
+	ck_assert_ptr_null(w->zstd);
+	if (w->index_count < VMPT_ARRAY_SIZE(w->index))
+		w->index[w->index_count++] = w->size;
+	writer_record(w, 71, &payload, sizeof(payload));
+	at = w->size;
+	writer_bytes(w, data, n);
+	writer_bytes(w, zeros, padding);
+	return at;
+}
+
+void writer_aux(struct perf_writer *w, int cpu, int tid, u64 aux_offset, u64 n, u64 flags)
+{
+	struct {
+		u64 offset, size, flags;
+		u32 pid, tid;
+		u64 time;
+		u32 cpu, reserved;
+		u64 identifier;
+	} payload = { aux_offset, n, flags, (u32)tid, (u32)tid, 1000, (u32)cpu, 0, 101 };
+
+	writer_record(w, PERF_RECORD_AUX, &payload, sizeof(payload));
+}
+
+void writer_lost(struct perf_writer *w, u64 lost)
+{
+	u64 payload[7] = { 101, lost, 0, 1000, 0, 101 };
+
+	writer_record(w, PERF_RECORD_LOST, payload, 8 * 6);
+}
+
+void writer_pack(struct perf_writer *w)
+{
+	w->zstd = ZSTD_createCCtx();
+	ck_assert_ptr_nonnull(w->zstd);
+	w->compressed = true;
+}
+
+void writer_flush(struct perf_writer *w, size_t piece, bool type2)
+{
+	size_t room = ZSTD_compressBound(w->plain_size) + 64, at, n;
+	u8 *packed = malloc(room);
+	ZSTD_inBuffer in = { w->plain, w->plain_size, 0 };
+	ZSTD_outBuffer out = { packed, room, 0 };
+
+	ck_assert_ptr_nonnull(packed);
+	/* perf flushes and never ends the frame */
+	ck_assert_uint_eq(ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_flush), 0);
+	ZSTD_freeCCtx(w->zstd);
+	w->zstd = NULL;
+	for (at = 0; at < out.pos; at += n) {
+		u8 record[UINT16_MAX];
+		u64 size;
+
+		n = out.pos - at < piece ? out.pos - at : piece;
+		size = n;
+		memset(record, 0, sizeof(record));
+		memcpy(record, &size, 8);
+		memcpy(record + (type2 ? 8 : 0), packed + at, n);
+		writer_record(w, type2 ? 83 : 81, record, type2 ? 8 + (n + 7) / 8 * 8 : n);
+	}
+	free(packed);
+	free(w->plain);
+	w->plain = NULL;
+	w->plain_size = 0;
+}
+
+void writer_finish(struct perf_writer *w)
+{
+	u64 data_size = w->size - w->records, at, features = 1ULL << 18;
+	size_t i;
+
+	if (w->pipe)
+		return;
+	if (w->compressed)
+		features |= 1ULL << 27;
+	memcpy(w->buf + 48, &data_size, 8);
+	memcpy(w->buf + 72, &features, 8);
+	at = w->size + (w->compressed ? 32 : 16);
+	put64(w, at);
+	put64(w, 8 + 16 * w->index_count);
+	if (w->compressed) {
+		put64(w, at + 8 + 16 * w->index_count);
+		put64(w, 20);
+	}
+	put64(w, w->index_count);
+	for (i = 0; i < w->index_count; i++) {
+		put64(w, w->index[i]);
+		put64(w, 0);
+	}
+	if (w->compressed) {
+		put32(w, 1);	  /* version */
+		put32(w, 1);	  /* zstd */
+		put32(w, 1);	  /* level */
+		put32(w, 3);	  /* ratio */
+		put32(w, 528384); /* mmap_len */
+	}
+}
+
+void writer_free(struct perf_writer *w)
+{
+	free(w->buf);
+	free(w->plain);
+	ZSTD_freeCCtx(w->zstd);
+	*w = (struct perf_writer){ 0 };
+}
+
+void writer_save(const struct perf_writer *w, char *path)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, 64, "%.40s/vmpt-test-XXXXXX", dir && *dir ? dir : "/tmp");
+	fd = mkstemp(path);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, w->buf, w->size), (ssize_t)w->size);
+	close(fd);
+}

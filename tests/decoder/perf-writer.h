@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A small writer of perf.data files for the tests: what perf record writes of an
+ * Intel PT trace, in file or pipe form, in memory. Every function fails the test
+ * when memory runs out.
+ */
+#ifndef VMPT_TESTS_PERF_WRITER_H
+#define VMPT_TESTS_PERF_WRITER_H
+
+#include "arch/types.h"
+
+#define WRITER_PMU_TYPE 8
+#define WRITER_CONFIG	0x300e601
+#define WRITER_SHIFT	31
+#define WRITER_MULT	672770566
+#define WRITER_ZERO	0x1234567890ULL
+#define WRITER_PRIVS	17
+
+struct perf_writer {
+	u8 *buf;
+	size_t size;
+	bool pipe;
+	size_t records; /* where they start */
+	u64 index[256]; /* of AUXTRACE records */
+	size_t index_count;
+	/* Compression */
+	void *zstd;
+	u8 *plain;
+	size_t plain_size;
+	bool compressed;
+};
+
+/* Header and attrs: an intel_pt event and a dummy one before it. */
+void writer_start(struct perf_writer *w, bool pipe);
+void writer_bytes(struct perf_writer *w, const void *bytes, size_t n);
+/* A record with its header. Between writer_pack() and writer_flush() it is kept back. */
+void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n);
+/* AUXTRACE_INFO with the first @privs fields. */
+void writer_info(struct perf_writer *w, bool snapshot, unsigned int privs);
+/* AUXTRACE and its data, padded to 8 bytes as perf does. Returns the data's place. */
+size_t writer_auxtrace(struct perf_writer *w, int cpu, int tid, u64 aux_offset, const u8 *data,
+		       size_t n);
+/* AUX with its sample_id. */
+void writer_aux(struct perf_writer *w, int cpu, int tid, u64 aux_offset, u64 n, u64 flags);
+void writer_lost(struct perf_writer *w, u64 lost);
+
+/* Keep records back, then write them compressed, at most @piece bytes a record. */
+void writer_pack(struct perf_writer *w);
+void writer_flush(struct perf_writer *w, size_t piece, bool type2);
+
+/* Sizes and features; nothing can be added after it. */
+void writer_finish(struct perf_writer *w);
+void writer_free(struct perf_writer *w);
+/* Write it to a temporary file, whose name is put in @path of 64 bytes at least. */
+void writer_save(const struct perf_writer *w, char *path);
+
+#endif
