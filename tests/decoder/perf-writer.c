@@ -22,11 +22,6 @@ void writer_bytes(struct perf_writer *w, const void *bytes, size_t n)
 	w->size += n;
 }
 
-static void put32(struct perf_writer *w, u32 v)
-{
-	writer_bytes(w, &v, sizeof(v));
-}
-
 static void put64(struct perf_writer *w, u64 v)
 {
 	writer_bytes(w, &v, sizeof(v));
@@ -168,8 +163,16 @@ void writer_lost(struct perf_writer *w, u64 lost)
 	writer_record(w, PERF_RECORD_LOST, payload, 8 * 6);
 }
 
+/* version, type zstd, level, ratio, mmap_len */
+static const u32 compressed_feature[5] = { 1, 1, 1, 3, 528384 };
+
 void writer_pack(struct perf_writer *w)
 {
+	u8 feature[32] = { 27 };
+
+	memcpy(feature + 8, compressed_feature, sizeof(compressed_feature));
+	if (w->pipe)
+		writer_record(w, 80, feature, sizeof(feature));
 	w->zstd = ZSTD_createCCtx();
 	ck_assert_ptr_nonnull(w->zstd);
 	w->compressed = true;
@@ -227,13 +230,8 @@ void writer_finish(struct perf_writer *w)
 		put64(w, w->index[i]);
 		put64(w, 0);
 	}
-	if (w->compressed) {
-		put32(w, 1);	  /* version */
-		put32(w, 1);	  /* zstd */
-		put32(w, 1);	  /* level */
-		put32(w, 3);	  /* ratio */
-		put32(w, 528384); /* mmap_len */
-	}
+	if (w->compressed)
+		writer_bytes(w, compressed_feature, sizeof(compressed_feature));
 }
 
 void writer_free(struct perf_writer *w)
