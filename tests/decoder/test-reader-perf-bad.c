@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* decoder/reader-perf*.c: files that are cut, damaged, hostile or of another kind. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "decoder/trace.h"
+#include "tests/decoder/perf-writer.h"
+#include "tests/support/support.h"
+
+static struct perf_writer w;
+static struct vmpt_trace *trace;
+static struct vmpt_diag diag;
+static u8 bytes[4096];
+static size_t buffer[3]; /* where the trace data of write_file() lies */
+
+static void teardown(void)
+{
+	vmpt_trace_close(trace);
+	trace = NULL;
+	writer_free(&w);
+}
+
+/* A bit of everything */
+static void write_file(bool pipe, bool compressed)
+{
+	struct test_rng rng = { 7 };
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (u8)test_random(&rng) | 1;
+	writer_start(&w, pipe);
+	writer_info(&w, false, WRITER_PRIVS);
+	buffer[0] = writer_auxtrace(&w, 0, 1, 0, bytes, 40);
+	if (compressed)
+		writer_pack(&w);
+	writer_aux(&w, 0, 1, 0, 40, 1);
+	writer_lost(&w, 3);
+	if (compressed)
+		writer_flush(&w, 20, false);
+	buffer[1] = writer_auxtrace(&w, 1, 1, 0, bytes + 500, 64);
+	buffer[2] = writer_auxtrace(&w, 0, 1, 40, bytes + 40, 48);
+	writer_finish(&w);
+}
+
+static int open_bytes(const u8 *data, size_t size)
+{
+	vmpt_trace_close(trace);
+	return vmpt_trace_open_perf_memory(&trace, data, size, &diag);
+}
+
+/* Streams make sense whatever the file was; their bytes are read for the sanitizers. */
+static void check_sound(size_t file_size)
+{
+	static volatile u8 sink;
+	size_t i, e;
+
+	for (i = 0; i < vmpt_trace_streams(trace); i++) {
+		const struct vmpt_stream *s = vmpt_trace_stream(trace, i);
+		u64 at = 0;
+
+		for (e = 0; e < s->extent_count; e++) {
+			ck_assert_uint_eq(s->extents[e].offset, at);
+			at += s->extents[e].size;
+			ck_assert_uint_le(s->extents[e].file_offset + s->extents[e].size,
+					  file_size);
+		}
+		ck_assert_uint_eq(at, s->size);
+		for (e = 0; e < s->gap_count; e++) {
+			ck_assert_uint_lt(e ? s->gaps[e - 1].offset : 0, s->gaps[e].offset);
+			ck_assert_uint_lt(s->gaps[e].offset, s->size);
+			ck_assert_uint_ne(s->gaps[e].flags, 0);
+		}
+		for (at = 0; at < s->size; at++)
+			sink ^= s->data[at];
+	}
+}
+
+static void check_diag(void)
+{
+	ck_assert_msg(diag.text[0], "nothing is said of what is wrong");
+	ck_assert_uint_lt(strlen(diag.text), sizeof(diag.text));
+}
+
+/* ---- cut files ---- */
+
+/* A stream of what was cut at @cut: the bytes of whose buffers came before. */
+static void check_cut_stream(int cpu, const u8 *data, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < vmpt_trace_streams(trace); i++) {
+		const struct vmpt_stream *s = vmpt_trace_stream(trace, i);
+
+		if (s->cpu != cpu)
+			continue;
+		ck_assert_uint_eq(s->size, n);
+		ck_assert_mem_eq(s->data, data, n);
+		return;
+	}
+	ck_assert_msg(!n, "no stream of CPU %d", cpu);
+}
+
+static size_t before(size_t cut, size_t start, size_t size)
+{
+	return cut < start ? 0 : cut - start < size ? cut - start : size;
+}
+
+START_TEST(a_file_cut_anywhere_gives_what_is_whole)
+{
+	size_t cut, whole;
+	int ret;
+	u8 *copy;
+
+	write_file(_i & 1, _i & 2);
+	for (cut = 0; cut < w.size; cut++) {
+		/* Its own memory: reads behind the cut are found */
+		copy = malloc(cut + !cut);
+		memcpy(copy, w.buf, cut);
+		ret = open_bytes(copy, cut);
+		if (cut >= buffer[0])
+			ck_assert_msg(!ret, "cut at %zu: %s", cut, diag.text);
+		if (ret) {
+			check_diag();
+			ck_assert_ptr_null(trace);
+			ck_assert_uint_le(diag.offset, cut);
+			free(copy);
+			continue;
+		}
+		check_sound(cut);
+		/* The pipe form has no end of its own: whole records may be all. */
+		if (!(_i & 1)) {
+			ck_assert(vmpt_trace_info(trace)->incomplete);
+			check_diag();
+		}
+		whole = before(cut, buffer[0], 40) + before(cut, buffer[2], 48);
+		check_cut_stream(0, bytes, whole);
+		check_cut_stream(1, bytes + 500, before(cut, buffer[1], 64));
+		vmpt_trace_close(trace);
+		trace = NULL;
+		free(copy);
+	}
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(!vmpt_trace_info(trace)->incomplete);
+}
+END_TEST
+
+START_TEST(a_file_that_perf_did_not_finish_is_read)
+{
+	write_file(false, false);
+	memset(w.buf + 48, 0, 8);
+	memset(w.buf + 72, 0, 8);
+	ck_assert_int_eq(open_bytes(w.buf, buffer[2] + 48), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	check_diag();
+	check_cut_stream(0, bytes, 88);
+}
+END_TEST
+
+/* ---- damage ---- */
+
+START_TEST(any_byte_may_be_wrong)
+{
+	static const u8 wrong[] = { 0x00, 0x01, 0x7f, 0x80, 0xff };
+	size_t at, i;
+
+	write_file(_i & 1, _i & 2);
+	for (at = 0; at < w.size; at++) {
+		for (i = 0; i < sizeof(wrong); i++) {
+			u8 old = w.buf[at];
+
+			w.buf[at] = wrong[i];
+			if (open_bytes(w.buf, w.size))
+				check_diag();
+			else
+				check_sound(w.size);
+			w.buf[at] = old;
+		}
+	}
+}
+END_TEST
+
+START_TEST(random_damage)
+{
+	struct test_rng rng = { 99 };
+	u8 *good;
+	int i, j;
+
+	write_file(_i & 1, _i & 2);
+	good = malloc(w.size);
+	memcpy(good, w.buf, w.size);
+	for (i = 0; i < 3000; i++) {
+		for (j = (int)(test_random(&rng) % 8); j >= 0; j--)
+			w.buf[test_random(&rng) % w.size] = (u8)test_random(&rng);
+		if (open_bytes(w.buf, w.size))
+			check_diag();
+		else
+			check_sound(w.size);
+		memcpy(w.buf, good, w.size);
+	}
+	free(good);
+}
+END_TEST
+
+/* After a broken record the index of the trace buffers says where to go on. */
+START_TEST(reading_goes_on_behind_damage)
+{
+	const struct vmpt_stream *s;
+
+	write_file(false, false);
+	memset(w.buf + buffer[0] + 40, 0, 8); /* the AUX record: 0 bytes */
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_uint_eq(diag.offset, buffer[0] + 40);
+	check_cut_stream(0, bytes, 88);
+	check_cut_stream(1, bytes + 500, 64);
+	/* What was said of the data between is not known. */
+	s = vmpt_trace_stream(trace, 0);
+	ck_assert_uint_eq(s->gap_count, 1);
+	ck_assert_uint_eq(s->gaps[0].offset, 40);
+	ck_assert_uint_eq(s->gaps[0].flags, VMPT_GAP_LOST);
+}
+END_TEST
+
+START_TEST(broken_compression_loses_only_itself)
+{
+	write_file(false, true);
+	memset(w.buf + buffer[0] + 40 + 8, 0x55, 12);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "compress"));
+	check_cut_stream(0, bytes, 88);
+	check_cut_stream(1, bytes + 500, 64);
+}
+END_TEST
+
+/* ---- lengths and offsets that lie ---- */
+
+static void poke(size_t at, u64 v)
+{
+	memcpy(w.buf + at, &v, 8);
+}
+
+/* A field of the header, what it is set to, the error, or 0: opened, but incomplete */
+static const struct {
+	size_t at;
+	u64 value;
+	int error;
+} lies[] = {
+	{ 8, 0, VMPT_E_UNSUPPORTED },
+	{ 8, 105, VMPT_E_UNSUPPORTED },
+	{ 8, ~0ULL, VMPT_E_UNSUPPORTED },
+	{ 16, 0, VMPT_E_FORMAT },
+	{ 16, 79, VMPT_E_FORMAT },
+	{ 16, ~0ULL, VMPT_E_FORMAT },
+	{ 24, ~0ULL, VMPT_E_FORMAT },
+	{ 32, ~0ULL, VMPT_E_FORMAT },
+	{ 32, 1ULL << 63, VMPT_E_FORMAT },
+	{ 40, ~0ULL, VMPT_E_NO_PT },
+	{ 40, 1ULL << 63, VMPT_E_NO_PT },
+	{ 48, ~0ULL, 0 },
+	{ 48, 1ULL << 63, 0 },
+	{ 72, ~0ULL & ~(1ULL << 24), 0 },
+	{ 72, 1ULL << 24, VMPT_E_UNSUPPORTED },
+};
+
+START_TEST(the_header_may_lie)
+{
+	write_file(false, false);
+	poke(lies[_i].at, lies[_i].value);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), -lies[_i].error);
+	check_diag();
+	if (lies[_i].error)
+		return;
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	check_sound(w.size);
+	check_cut_stream(0, bytes, 88);
+}
+END_TEST
+
+START_TEST(a_buffer_may_claim_more_than_there_is)
+{
+	static const u64 sizes[] = { ~0ULL, 1ULL << 63, 1ULL << 32, ~0ULL - 47 };
+
+	write_file(true, false);
+	poke(buffer[2] - 40, sizes[_i]);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	check_cut_stream(0, bytes, 88);
+	check_sound(w.size);
+}
+END_TEST
+
+START_TEST(aux_records_may_lie)
+{
+	write_file(false, false);
+	teardown();
+	writer_start(&w, false);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 1, ~0ULL - 15, bytes, 16);
+	writer_auxtrace(&w, 0, 1, 0, bytes + 16, 16); /* follows modulo 2^64 */
+	writer_aux(&w, 0, 1, ~0ULL, 2, 1);
+	writer_aux(&w, 0, 1, ~0ULL, 0, 1);
+	writer_aux(&w, 0, 1, 8, ~0ULL, 1);
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	check_sound(w.size);
+	ck_assert_uint_eq(vmpt_trace_stream(trace, 0)->size, 32);
+}
+END_TEST
+
+START_TEST(short_records_are_left_out)
+{
+	static const u32 types[] = { 2, 11, 13, 64, 70, 79, 80, 81, 83 };
+	static const u8 payload[64];
+	size_t i, n;
+
+	write_file(false, false);
+	teardown();
+	writer_start(&w, false);
+	writer_info(&w, false, WRITER_PRIVS);
+	for (i = 0; i < VMPT_ARRAY_SIZE(types); i++)
+		for (n = 0; n < 24; n++)
+			writer_record(&w, types[i], payload, n);
+	writer_auxtrace(&w, 0, 1, 0, bytes, 16);
+	/* A short AUXTRACE record: what follows it is not known */
+	writer_record(&w, 71, payload, 8);
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	check_cut_stream(0, bytes, 16);
+}
+END_TEST
+
+/* The second half of a compressed record must not nest or carry trace data. */
+START_TEST(compressed_records_do_not_nest)
+{
+	static const u32 types[] = { 66, 71, 81, 83 };
+	static const u8 payload[64] = { 8 };
+
+	writer_start(&w, false);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_pack(&w);
+	writer_record(&w, types[_i], payload, sizeof(payload));
+	writer_lost(&w, 4);
+	writer_flush(&w, 1000, false);
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "compressed"));
+	ck_assert_uint_eq(vmpt_trace_info(trace)->lost_events, 0);
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 0);
+}
+END_TEST
+
+/* ---- other formats ---- */
+
+START_TEST(other_formats_are_named)
+{
+	size_t i;
+
+	write_file(false, false);
+	memcpy(w.buf, "2ELIFREP", 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), -VMPT_E_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "big-endian"));
+	memcpy(w.buf, "PERFFILE", 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), -VMPT_E_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(diag.text, "version 1"));
+	memcpy(w.buf, "PERFILE3", 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), -VMPT_E_FORMAT);
+	check_diag();
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(open_bytes((const u8 *)"PERFILE2", i * 3), -VMPT_E_FORMAT);
+}
+END_TEST
+
+START_TEST(a_file_without_pt_is_named)
+{
+	u64 info[3] = { 2, 0, 0 }; /* intel_bts */
+
+	writer_start(&w, _i);
+	writer_lost(&w, 1);
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), -VMPT_E_NO_PT);
+	teardown();
+	writer_start(&w, _i);
+	writer_record(&w, 70, info, sizeof(info));
+	writer_auxtrace(&w, 0, 1, 0, bytes, 16);
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), -VMPT_E_NO_PT);
+	ck_assert_ptr_nonnull(strstr(diag.text, "type 2"));
+}
+END_TEST
+
+START_TEST(a_trace_of_nothing_has_no_streams)
+{
+	writer_start(&w, _i);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 1, 0, bytes, 0);
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 0);
+	ck_assert(!vmpt_trace_info(trace)->incomplete);
+}
+END_TEST
+
+/* A conversion that would shift by 64 and more, or divide its fields, is none. */
+START_TEST(an_impossible_clock_is_none)
+{
+	u64 info[11] = { 1, WRITER_PMU_TYPE, 64, 5, 6, 1 };
+
+	if (_i) {
+		info[2] = 10;
+		info[3] = 1ULL << 32;
+	}
+	writer_start(&w, false);
+	writer_record(&w, 70, info, sizeof(info));
+	writer_finish(&w);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(!vmpt_trace_info(trace)->has_time_conv);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("decoder/reader-perf-bad");
+	TCase *t = tcase_create("bad");
+
+	tcase_add_checked_fixture(t, NULL, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, a_file_cut_anywhere_gives_what_is_whole, 0, 4);
+	tcase_add_test(t, a_file_that_perf_did_not_finish_is_read);
+	tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 4);
+	tcase_add_loop_test(t, random_damage, 0, 4);
+	tcase_add_test(t, reading_goes_on_behind_damage);
+	tcase_add_test(t, broken_compression_loses_only_itself);
+	tcase_add_loop_test(t, the_header_may_lie, 0, (int)VMPT_ARRAY_SIZE(lies));
+	tcase_add_loop_test(t, a_buffer_may_claim_more_than_there_is, 0, 4);
+	tcase_add_test(t, aux_records_may_lie);
+	tcase_add_test(t, short_records_are_left_out);
+	tcase_add_loop_test(t, compressed_records_do_not_nest, 0, 4);
+	tcase_add_test(t, other_formats_are_named);
+	tcase_add_loop_test(t, a_file_without_pt_is_named, 0, 2);
+	tcase_add_loop_test(t, a_trace_of_nothing_has_no_streams, 0, 2);
+	tcase_add_loop_test(t, an_impossible_clock_is_none, 0, 2);
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
