@@ -7,17 +7,23 @@
 #include <zstd.h>
 
 #include "tests/decoder/perf-writer.h"
-#include "tests/support/support.h"
 
 #define ATTR_SIZE (PERF_ATTR_SIZE_VER5)
 #define SAMPLE_TYPE                                                              \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_IDENTIFIER)
 
+/* Used outside of Check too: a failure is an abort. */
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
 void writer_bytes(struct perf_writer *w, const void *bytes, size_t n)
 {
 	w->buf = realloc(w->buf, w->size + n + 1);
-	ck_assert_ptr_nonnull(w->buf);
+	require(w->buf);
 	memcpy(w->buf + w->size, bytes, n);
 	w->size += n;
 }
@@ -75,17 +81,17 @@ void writer_start(struct perf_writer *w, bool pipe)
 		put64(w, 104 + 8 * i);
 		put64(w, 8);
 	}
-	ck_assert_uint_eq(w->size, w->records);
+	require(w->size == w->records);
 }
 
 void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n)
 {
 	struct perf_event_header h = { .type = type, .size = (u16)(8 + n) };
 
-	ck_assert_uint_le(8 + n, UINT16_MAX);
+	require(8 + n <= UINT16_MAX);
 	if (w->zstd) {
 		w->plain = realloc(w->plain, w->plain_size + 8 + n);
-		ck_assert_ptr_nonnull(w->plain);
+		require(w->plain);
 		memcpy(w->plain + w->plain_size, &h, 8);
 		memcpy(w->plain + w->plain_size + 8, payload, n);
 		w->plain_size += 8 + n;
@@ -133,7 +139,7 @@ size_t writer_auxtrace(struct perf_writer *w, int cpu, int tid, u64 aux_offset, 
 		n + padding, aux_offset, 0x1000, cpu < 0 ? 0 : (u32)cpu, (u32)tid, (u32)cpu, 0
 	};
 
-	ck_assert_ptr_null(w->zstd);
+	require(!w->zstd);
 	if (w->index_count < VMPT_ARRAY_SIZE(w->index))
 		w->index[w->index_count++] = w->size;
 	writer_record(w, 71, &payload, sizeof(payload));
@@ -174,7 +180,7 @@ void writer_pack(struct perf_writer *w)
 	if (w->pipe)
 		writer_record(w, 80, feature, sizeof(feature));
 	w->zstd = ZSTD_createCCtx();
-	ck_assert_ptr_nonnull(w->zstd);
+	require(w->zstd);
 	w->compressed = true;
 }
 
@@ -185,9 +191,9 @@ void writer_flush(struct perf_writer *w, size_t piece, bool type2)
 	ZSTD_inBuffer in = { w->plain, w->plain_size, 0 };
 	ZSTD_outBuffer out = { packed, room, 0 };
 
-	ck_assert_ptr_nonnull(packed);
+	require(packed);
 	/* perf flushes and never ends the frame */
-	ck_assert_uint_eq(ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_flush), 0);
+	require(!ZSTD_compressStream2(w->zstd, &out, &in, ZSTD_e_flush));
 	ZSTD_freeCCtx(w->zstd);
 	w->zstd = NULL;
 	for (at = 0; at < out.pos; at += n) {
@@ -249,7 +255,7 @@ void writer_save(const struct perf_writer *w, char *path)
 
 	snprintf(path, 64, "%.40s/vmpt-test-XXXXXX", dir && *dir ? dir : "/tmp");
 	fd = mkstemp(path);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(write(fd, w->buf, w->size), (ssize_t)w->size);
+	require(fd >= 0);
+	require(write(fd, w->buf, w->size) == (ssize_t)w->size);
 	close(fd);
 }

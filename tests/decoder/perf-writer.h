@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A small writer of perf.data files for the tests: what perf record writes of an
- * Intel PT trace, in file or pipe form, in memory. Every function fails the test
- * when memory runs out.
+ * Intel PT trace, in file or pipe form, in memory. Every function aborts on wrong
+ * use and when memory runs out.
  */
 #ifndef VMPT_TESTS_PERF_WRITER_H
 #define VMPT_TESTS_PERF_WRITER_H

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Any bytes as a perf.data: an error or a trace whose streams make sense. */
+#include <stdlib.h>
+
+#include "decoder/trace.h"
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_stream(const struct vmpt_stream *s, const u8 *file, size_t file_size)
+{
+	u64 at = 0;
+	size_t i;
+
+	for (i = 0; i < s->extent_count; i++) {
+		const struct vmpt_extent *x = &s->extents[i];
+
+		require(x->offset == at && x->file_offset <= file_size &&
+			x->size <= file_size - x->file_offset);
+		require(!memcmp(s->data + at, file + x->file_offset, x->size));
+		at += x->size;
+	}
+	require(at == s->size);
+	for (i = 0; i < s->gap_count; i++)
+		require(s->gaps[i].flags && s->gaps[i].offset < s->size &&
+			s->gaps[i].offset > (i ? s->gaps[i - 1].offset : 0));
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct vmpt_trace *trace;
+	struct vmpt_diag diag = { 0 };
+	int ret = vmpt_trace_open_perf_memory(&trace, data, size, &diag);
+	size_t i;
+
+	if (ret) {
+		require(!trace && diag.text[0]);
+		return 0;
+	}
+	require(vmpt_trace_info(trace)->incomplete == !!diag.text[0]);
+	for (i = 0; i < vmpt_trace_streams(trace); i++)
+		check_stream(vmpt_trace_stream(trace, i), data, size);
+	vmpt_trace_close(trace);
+	return 0;
+}
