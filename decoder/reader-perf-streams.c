@@ -180,8 +180,10 @@ static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset
 		return parts[0].stream_offset;
 	p = &parts[low - 1];
 	in = aux_offset - p->aux_offset;
-	in = in < p->skip ? 0 : in - p->skip;
-	return p->stream_offset + (in < p->used ? in : p->used);
+	if (in > p->skip + p->used)
+		in = p->skip + p->used;
+	/* What is left out repeats the end of the stream before it. */
+	return p->stream_offset + in < p->skip ? 0 : p->stream_offset + in - p->skip;
 }
 
 /* By offset, one for each, none at the ends where there is nothing to part. */

@@ -83,7 +83,7 @@ bool vmpt_snapshot_overlap(const u8 *a, u64 a_size, const u8 *b, u64 b_size, u64
 	/* The first PSB of @b is one of those of @a; the longest overlap is tried first. */
 	for (; budget; at++) {
 		at = vmpt_psb_find(a, at, a_size);
-		if (at == a_size || a_size - (at - psb) < proof)
+		if (at == a_size)
 			return false;
 		if (matches(a, a_size, at - psb, b, b_size, &budget, overlap) &&
 		    overlap->drop >= proof)

@@ -157,7 +157,7 @@ void writer_aux(struct perf_writer *w, int cpu, int tid, u64 aux_offset, u64 n, 
 		u64 time;
 		u32 cpu, reserved;
 		u64 identifier;
-	} payload = { aux_offset, n, flags, (u32)tid, (u32)tid, 1000, (u32)cpu, 0, 101 };
+	} payload = { aux_offset, n, flags, (u32)tid + 1000, (u32)tid, 1000, (u32)cpu, 0, 101 };
 
 	writer_record(w, PERF_RECORD_AUX, &payload, sizeof(payload));
 }

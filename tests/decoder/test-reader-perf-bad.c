@@ -354,6 +354,25 @@ START_TEST(compressed_records_do_not_nest)
 }
 END_TEST
 
+START_TEST(a_compressed_record_may_claim_more_than_it_has)
+{
+	size_t at;
+
+	writer_start(&w, true);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_pack(&w);
+	writer_lost(&w, 4);
+	at = w.size;
+	writer_flush(&w, 1000, true);
+	poke(at + 8, w.size - at - 16 + 1);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "COMPRESSED2"));
+	ck_assert_uint_eq(diag.offset, at);
+	ck_assert_uint_eq(vmpt_trace_info(trace)->lost_events, 0);
+}
+END_TEST
+
 /* ---- other formats ---- */
 
 START_TEST(other_formats_are_named)
@@ -440,6 +459,7 @@ int main(void)
 	tcase_add_test(t, aux_records_may_lie);
 	tcase_add_test(t, short_records_are_left_out);
 	tcase_add_loop_test(t, compressed_records_do_not_nest, 0, 4);
+	tcase_add_test(t, a_compressed_record_may_claim_more_than_it_has);
 	tcase_add_test(t, other_formats_are_named);
 	tcase_add_loop_test(t, a_file_without_pt_is_named, 0, 2);
 	tcase_add_loop_test(t, a_trace_of_nothing_has_no_streams, 0, 2);

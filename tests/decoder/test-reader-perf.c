@@ -470,6 +470,22 @@ START_TEST(snapshots_without_overlap_are_a_gap)
 }
 END_TEST
 
+/* What is said of the repeated part is said of the first. */
+START_TEST(gaps_in_snapshots_count_what_is_left_out)
+{
+	begin(false, true);
+	writer_auxtrace(&w, 0, 1, 1000, bytes, 512);
+	writer_auxtrace(&w, 0, 1, 1400, bytes + 400, 512);
+	writer_aux(&w, 0, 1, 1700, 0, PERF_AUX_FLAG_OVERWRITE | PERF_AUX_FLAG_TRUNCATED);
+	writer_aux(&w, 0, 1, 1450, 0, PERF_AUX_FLAG_OVERWRITE | PERF_AUX_FLAG_TRUNCATED);
+	open_written();
+	check_data(0, bytes, 912);
+	ck_assert_uint_eq(stream(0)->gap_count, 2);
+	check_gap(0, 0, 450, VMPT_GAP_TRUNCATED);
+	check_gap(0, 1, 700, VMPT_GAP_TRUNCATED);
+}
+END_TEST
+
 /* ---- facts ---- */
 
 START_TEST(the_attr_and_the_info_are_found)
@@ -594,6 +610,7 @@ int main(void)
 	tcase_add_loop_test(t, an_aux_record_may_lack_its_owner, 0, 2);
 	tcase_add_test(t, snapshots_overlap_by_their_offsets);
 	tcase_add_test(t, snapshots_without_overlap_are_a_gap);
+	tcase_add_test(t, gaps_in_snapshots_count_what_is_left_out);
 	tcase_add_loop_test(t, the_attr_and_the_info_are_found, 0, 2);
 	tcase_add_loop_test(t, an_older_info_has_fewer_fields, 0, 2);
 	tcase_add_test(t, tsc_becomes_perf_time);

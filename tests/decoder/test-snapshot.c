@@ -138,6 +138,41 @@ START_TEST(what_does_not_overlap)
 }
 END_TEST
 
+/* Few bytes in common are enough where a TSC is among them, and not where none is. */
+START_TEST(a_tsc_is_proof)
+{
+	static u8 t[TRACE];
+	const size_t common = 60;
+	u64 psb;
+
+	make_trace(t, TRACE, WITH_TSC, 5);
+	for (psb = 5 * PSB_EVERY; t[psb] != 2 || t[psb + 14] != 2; psb++)
+		;
+	check_join(t, 0, psb + common, psb, psb + 2000, 0, 0);
+	check_join(t, 0, psb + common, psb - 10, psb + 2000, 0, 0);
+	make_trace(t, TRACE, WITHOUT_TSC, 5);
+	for (psb = 5 * PSB_EVERY; t[psb] != 2 || t[psb + 14] != 2; psb++)
+		;
+	ck_assert(!overlaps(t, psb + common, t + psb, 2000));
+}
+END_TEST
+
+START_TEST(all_bytes_must_agree)
+{
+	static u8 t[TRACE], a[4000];
+	size_t i;
+
+	make_trace(t, TRACE, WITH_TSC, 5);
+	for (i = 2000; i < 4000; i++) {
+		memcpy(a, t, sizeof(a));
+		a[i] ^= 0x55;
+		ck_assert_msg(!overlaps(a, 4000, t + 2000, 6000), "byte %zu differs", i);
+		i += i < 3980 ? 30 : 0;
+	}
+	ck_assert(overlaps(t, 4000, t + 2000, 6000));
+}
+END_TEST
+
 /* PSBs without end and runs that nearly match: Check's time limit is the test. */
 START_TEST(hostile_snapshots_take_bounded_work)
 {
@@ -163,6 +198,8 @@ int main(void)
 	tcase_add_test(t, offsets_help_where_there_is_no_psb);
 	tcase_add_test(t, a_snapshot_that_has_nothing_new);
 	tcase_add_test(t, what_does_not_overlap);
+	tcase_add_test(t, a_tsc_is_proof);
+	tcase_add_test(t, all_bytes_must_agree);
 	tcase_add_test(t, hostile_snapshots_take_bounded_work);
 	suite_add_tcase(s, t);
 	return test_main(s);
