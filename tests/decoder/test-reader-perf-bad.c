@@ -189,7 +189,7 @@ START_TEST(random_damage)
 	write_file(_i & 1, _i & 2);
 	good = malloc(w.size);
 	memcpy(good, w.buf, w.size);
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 1000; i++) {
 		for (j = (int)(test_random(&rng) % 8); j >= 0; j--)
 			w.buf[test_random(&rng) % w.size] = (u8)test_random(&rng);
 		if (open_bytes(w.buf, w.size))
