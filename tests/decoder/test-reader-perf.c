@@ -530,24 +530,6 @@ START_TEST(an_older_info_has_fewer_fields)
 }
 END_TEST
 
-/* floor(tsc * mult / 2^shift) + zero, in 128 bits */
-START_TEST(tsc_becomes_perf_time)
-{
-	struct test_rng rng = { 3 };
-	int i;
-
-	for (i = 0; i < 10000; i++) {
-		struct vmpt_trace_info info = { .time_shift = (u16)(test_random(&rng) % 33),
-						.time_mult = (u32)test_random(&rng),
-						.time_zero = test_random(&rng) };
-		u64 tsc = test_random(&rng) >> (test_random(&rng) % 40);
-		unsigned __int128 ns = (unsigned __int128)tsc * info.time_mult >> info.time_shift;
-
-		ck_assert_uint_eq(vmpt_tsc_to_perf_time(&info, tsc), (u64)ns + info.time_zero);
-	}
-}
-END_TEST
-
 /* Thousands of records, so that they cross from one compressed record to the next */
 START_TEST(compressed_records_continue_in_the_next)
 {
@@ -613,7 +595,6 @@ int main(void)
 	tcase_add_test(t, gaps_in_snapshots_count_what_is_left_out);
 	tcase_add_loop_test(t, the_attr_and_the_info_are_found, 0, 2);
 	tcase_add_loop_test(t, an_older_info_has_fewer_fields, 0, 2);
-	tcase_add_test(t, tsc_becomes_perf_time);
 	tcase_add_loop_test(t, compressed_records_continue_in_the_next, 0, 12);
 	tcase_add_test(t, a_kcore_directory_holds_its_data_file);
 	suite_add_tcase(s, t);

@@ -205,6 +205,24 @@ START_TEST(a_file_may_be_larger_than_memory)
 }
 END_TEST
 
+/* floor(tsc * mult / 2^shift) + zero, in 128 bits */
+START_TEST(tsc_becomes_perf_time)
+{
+	struct test_rng rng = { 3 };
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		struct vmpt_trace_info info = { .time_shift = (u16)(test_random(&rng) % 33),
+						.time_mult = (u32)test_random(&rng),
+						.time_zero = test_random(&rng) };
+		u64 tsc = test_random(&rng) >> (test_random(&rng) % 40);
+		unsigned __int128 ns = (unsigned __int128)tsc * info.time_mult >> info.time_shift;
+
+		ck_assert_uint_eq(vmpt_tsc_to_perf_time(&info, tsc), (u64)ns + info.time_zero);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("decoder/reader-raw");
@@ -218,6 +236,7 @@ int main(void)
 	tcase_add_test(t, what_is_no_file_is_an_error);
 	tcase_add_test(t, a_bad_tmpdir_is_named);
 	tcase_add_test(t, a_file_may_be_larger_than_memory);
+	tcase_add_test(t, tsc_becomes_perf_time);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
