@@ -12,7 +12,8 @@ int test_main(Suite *suite);
 
 /*
  * Say on stdout that (a part of) a test is skipped and why; the runner counts
- * the line "skipped: …". The test then returns.
+ * the line "skipped: …", once per check ("and skipped: …" tells further parts).
+ * A check that skipped a part counts as skipped.
  */
 void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
