@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# A thin front for people: meson builds, scripts/ does the work. "make help" lists the
+# targets. Variables: JOBS=N (programs at once), SOAK_SECONDS=N, BENCH_ARGS=..., DEPS=no
+# (do not look for missing packages), DESTDIR and PREFIX for install.
+
+BUILD := build
+JOBS ?= $(shell nproc)
+SOAK_SECONDS ?= 1200
+DEPS ?= yes
+export JOBS SOAK_SECONDS
+
+ifeq ($(DEPS),yes)
+need = @scripts/deps $(1)
+else
+need = @:
+endif
+
+# The goals share one build folder.
+.NOTPARALLEL:
+
+.PHONY: all
+all: ## build everything into build/
+	$(call need,build test-build)
+	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -j $(JOBS) -C $(BUILD)
+
+.PHONY: demo
+demo: all ## trace of a host and two VMs: make it, list its VMs, split it, dump it
+	@scripts/demo
+
+.PHONY: test
+test: ## all tests: gcc, sanitizers, 5 s of each fuzz target; clang build
+	$(call need,build test-build test)
+	@scripts/run-tests test
+
+.PHONY: test-all-configs
+test-all-configs: ## all tests in every configuration
+	$(call need,build test-build test)
+	@scripts/run-tests all
+
+.PHONY: soak
+soak: ## long random tests and fuzzing, SOAK_SECONDS in all
+	$(call need,build test-build test)
+	@scripts/run-tests soak
+
+.PHONY: bench
+bench: all ## speed and memory, beside libipt's
+	@[ -x $(BUILD)/bench/vmpt-bench ] || { echo "bench: $(BUILD)/bench/vmpt-bench is not built:" \
+		"meson configure $(BUILD) -Dbench=true" >&2; exit 1; }
+	@$(BUILD)/bench/vmpt-bench $(BENCH_ARGS)
+
+.PHONY: lint
+lint: ## formatting, static analysis, licences, floors; warnings are errors
+	$(call need,build test-build lint)
+	@scripts/lint
+
+.PHONY: deps
+deps: ## install the Debian packages that all of these need
+	scripts/deps build test-build test lint
+
+.PHONY: install
+install: all ## install the command and the libraries below PREFIX (/usr/local)
+	@$(if $(PREFIX),meson configure $(BUILD) --prefix $(PREFIX))
+	@meson install -C $(BUILD)
+
+.PHONY: clean
+clean: ## remove the build folders
+	@for dir in $(BUILD) $(BUILD)-*; do \
+		if [ -d "$$dir/meson-private" ]; then rm -rf "$$dir"; fi; \
+	done
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r goal what; do \
+		printf '  make %-18s %s\n' "$$goal" "$$what"; done
