@@ -55,6 +55,11 @@ lint: ## formatting, static analysis, licences, floors; warnings are errors
 	$(call need,build test-build lint)
 	@scripts/lint
 
+.PHONY: format
+format: ## lay out all code as .clang-format says
+	$(call need,lint)
+	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+
 .PHONY: deps
 deps: ## install the Debian packages that all of these need
 	scripts/deps build test-build test lint
