@@ -48,6 +48,10 @@ START_TEST(instructions_of_all_streams_are_those_of_the_source)
 	if (!bytes)
 		return;
 	addr = read_data(name, "addr", &addr_size);
+	if (!addr) {
+		free(bytes);
+		return;
+	}
 	snprintf(file, sizeof(file), "%s.dump", name);
 	image = ipt_image_pages(test_data(file), addr, addr_size);
 	stream.data = bytes;

@@ -323,9 +323,8 @@ END_TEST
 
 START_TEST(a_gap_makes_all_unknown)
 {
-	static const struct vmpt_gap gap[1];
+	static struct vmpt_gap g;
 	static struct notation n;
-	struct vmpt_gap g = gap[0];
 	struct vmpt_splitter *split;
 	struct vmpt_slice s;
 
