@@ -95,9 +95,10 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 static int others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
 {
 	struct out_stream *s;
-	int err;
+	int i, err;
 
-	for (s = x->streams; s < x->streams + x->stream_count; s++) {
+	for (i = 0; i < x->stream_count; i++) {
+		s = &x->streams[i];
 		if (s == x->out || !s->begun || s->needs_head || s->packet_en)
 			continue;
 		switch (item->kind) {
@@ -407,10 +408,10 @@ static int finish_group(struct extract *x, const struct vmpt_item *item)
 
 static void on_lost(struct extract *x)
 {
-	struct out_stream *s;
+	int i;
 
-	for (s = x->streams; s < x->streams + x->stream_count; s++)
-		s->needs_head = true;
+	for (i = 0; i < x->stream_count; i++)
+		x->streams[i].needs_head = true;
 	x->source.exec = x->source.tsx = x->source.cbr = -1;
 	x->source.paging.known = false;
 }
