@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the subcommands of vmpt share: options, opening traces, messages,
+ * tables, colour, progress, JSON and exit codes. A subcommand is one file and
+ * one struct cli_command.
+ */
+#ifndef VMPT_CLI_H
+#define VMPT_CLI_H
+
+#include <jansson.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "decoder/vmpt-decode.h"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,
+	CLI_USAGE = 2,
+	CLI_LOSSES = 3, /* finished, but bytes of the trace were lost */
+};
+
+struct cli;
+
+/* An option of the command line, and its line in --help. */
+struct cli_option {
+	const char *name; /* the long one, without dashes; NULL ends a table */
+	char letter;	  /* 0: none */
+	const char *arg;  /* what it takes, as --help names it; NULL: nothing */
+	const char *help; /* lines are separated by '\n' */
+	int (*set)(struct cli *cli, const char *arg); /* 0, or -1 after a message */
+};
+
+struct cli_command {
+	const char *name;
+	const char *title;    /* for the list of commands */
+	const char *about;    /* for --help */
+	const char *examples; /* for --help, whole lines */
+	const struct cli_option *options;
+	size_t own_size;	     /* of the command's struct behind cli->own */
+	int (*run)(struct cli *cli); /* returns enum cli_exit */
+};
+
+extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split;
+
+#define CLI_CPU_RANGES 64
+
+struct cli_cpu_range {
+	int first, last;
+};
+
+/* What was lost on the way, for the summary and the exit code. */
+struct cli_loss {
+	u64 count, bytes;
+	const struct vmpt_stream *stream; /* where the first one was */
+	u64 offset, size;
+	int err; /* enum vmpt_error */
+};
+
+struct cli_progress {
+	u64 total, shown_at; /* bytes */
+	struct timespec start, shown;
+	bool on, drawn;
+};
+
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+
+/* One run of a command. */
+struct cli {
+	const struct cli_command *cmd;
+	void *own; /* the command's options */
+
+	/* Common options */
+	bool json, quiet;
+	enum cli_color color;
+	struct cli_cpu_range cpu[CLI_CPU_RANGES];
+	size_t cpus; /* 0: all */
+	struct vmpt_options options;
+
+	char **file; /* as given */
+	int files;
+
+	struct vmpt_trace *trace;
+	const struct vmpt_stream **stream; /* those chosen */
+	size_t streams;
+
+	bool stdout_tty;
+	bool paint_out, paint_err;
+	bool out_of_memory; /* on the way to a JSON document or a table */
+	bool lost_events;   /* perf says that it lost some */
+	int write_errno;    /* why stdout cannot be written, 0: it can */
+	struct cli_loss loss;
+	struct cli_progress progress;
+};
+
+/* ---- options.c ---- */
+
+/* Read the command line. -1: go on; else the exit code (help was shown, usage is wrong). */
+int cli_options(struct cli *cli, int argc, char **argv);
+/* A number, decimal or 0x…; @what names it in the message. */
+int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value);
+
+/* ---- input.c ---- */
+
+/* Open the files, choose the streams. 0, or the exit code after a message. */
+int cli_open(struct cli *cli);
+void cli_close(struct cli *cli);
+/* "CPU 3", "thread 77"; "trace" if neither is known. */
+const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
+/* "3", "tid 77" or "–", for tables. */
+const char *cli_stream_cpu(const struct vmpt_stream *stream, char buf[32]);
+
+/* ---- output.c ---- */
+
+enum cli_paint {
+	CLI_PLAIN,
+	CLI_BOLD,
+	CLI_DIM,
+	CLI_RED,
+	CLI_GREEN,
+	CLI_YELLOW,
+	CLI_BLUE,
+	CLI_MAGENTA,
+	CLI_CYAN,
+	CLI_PAINTS
+};
+
+void cli_output_start(struct cli *cli);
+/* Flush and check stdout, tell of losses; the command's exit code. */
+int cli_finish(struct cli *cli, int code);
+/* True once stdout cannot be written: a command stops its work then. */
+bool cli_output_failed(struct cli *cli);
+/* The escape sequence that starts @paint on stdout, "" without colour. */
+const char *cli_paint(const struct cli *cli, enum cli_paint paint);
+
+void cli_error(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cli_warn(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Both return an exit code. */
+int cli_usage(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int cli_no_memory(const struct cli *cli);
+
+/* Count a loss of @size bytes at @offset. */
+void cli_lose(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64 size, int err);
+/* Say in words what was lost there. */
+const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err, char *buf,
+			  size_t len);
+
+/* "1,206,987" */
+const char *cli_number(u64 value, char buf[32]);
+
+void cli_progress_start(struct cli *cli);
+/* @offset bytes of stream number @i are done. */
+void cli_progress(struct cli *cli, size_t i, u64 offset);
+void cli_progress_end(struct cli *cli);
+
+/* ---- table.c ---- */
+
+struct cli_column {
+	const char *title;
+	bool right;
+};
+
+struct cli_table;
+
+struct cli_table *cli_table_new(struct cli *cli, const struct cli_column *column, size_t columns);
+/* The next cell, row by row. */
+void cli_cell(struct cli_table *table, enum cli_paint paint, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same; @valid false prints "–". */
+void cli_cell_number(struct cli_table *table, bool valid, u64 value);
+/* Empty cells up to the end of the row. */
+void cli_row_end(struct cli_table *table);
+/* Print it, each line behind @indent, and free it. */
+void cli_table_print(struct cli_table *table, const char *indent);
+
+/* ---- json.c ---- */
+
+/* obj[key] = value; takes @value, remembers a lack of memory in @cli. */
+void cli_json_set(struct cli *cli, json_t *obj, const char *key, json_t *value);
+void cli_json_add(struct cli *cli, json_t *array, json_t *value);
+void cli_json_number(struct cli *cli, json_t *obj, const char *key, u64 value);
+/* Addresses and TSC values are strings "0x…": they do not fit a double. */
+void cli_json_hex(struct cli *cli, json_t *obj, const char *key, u64 value);
+void cli_json_string(struct cli *cli, json_t *obj, const char *key, const char *value);
+/* "cpu" and "tid", null where not known. */
+void cli_json_stream(struct cli *cli, json_t *obj, const struct vmpt_stream *stream);
+/* "owner", "vmcs" for a VM, "sure". */
+void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
+/* A document with the command, the files and their format. */
+json_t *cli_json_document(struct cli *cli);
+/* Print it to @out and free it; one line if @line. 0, or an exit code after a message. */
+int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
+
+/* ---- owner.c ---- */
+
+/* "host", "3b56ee000", "vm" (VMCS unknown), "unknown". */
+const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);
+/* The word for owner->kind in JSON: "host", "vm", "vm_any", "unknown". */
+const char *cli_owner_kind(const struct vmpt_owner *owner);
+const char *cli_sure_name(unsigned int sure);
+enum cli_paint cli_owner_paint(const struct vmpt_owner *owner);
+
+#endif

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The files of the command line: which CPU each is of, opening them as one
+ * trace, and choosing the streams that --cpu asks for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define CPU_MAX 65535
+
+struct input {
+	char *path; /* without @CPU */
+	int cpu;    /* -1: not said */
+};
+
+/* The number that is all of [@s, @end), or -1. */
+static int cpu_number(const char *s, const char *end)
+{
+	int n = 0;
+
+	if (s == end || end - s > 5)
+		return -1;
+	for (; s < end; s++) {
+		if (*s < '0' || *s > '9')
+			return -1;
+		n = n * 10 + (*s - '0');
+	}
+	return n <= CPU_MAX ? n : -1;
+}
+
+/* The CPU that a name says by its end: "x.cpu3", "x.cpu3.pt". */
+static int cpu_of_name(const char *path)
+{
+	size_t len = strlen(path);
+	const char *end, *s = path;
+	int cpu = -1;
+
+	if (len > 3 && !strcmp(path + len - 3, ".pt"))
+		len -= 3;
+	end = path + len;
+	while ((s = strstr(s, ".cpu")) != NULL && s < end) {
+		s += 4;
+		cpu = cpu_number(s, end);
+	}
+	return cpu;
+}
+
+static int parse_input(struct cli *cli, const char *arg, struct input *in)
+{
+	const char *at = strrchr(arg, '@');
+
+	in->path = strdup(arg);
+	if (!in->path)
+		return cli_no_memory(cli);
+	in->cpu = at && at > arg ? cpu_number(at + 1, arg + strlen(arg)) : -1;
+	if (in->cpu >= 0)
+		in->path[at - arg] = '\0';
+	else
+		in->cpu = cpu_of_name(arg);
+	return CLI_OK;
+}
+
+static bool cpu_taken(const struct input *in, int n, int cpu)
+{
+	while (n--)
+		if (in[n].cpu == cpu)
+			return true;
+	return false;
+}
+
+/* Several files: each gets a CPU, and no two the same. */
+static int number_inputs(struct cli *cli, struct input *in)
+{
+	int i, next = 0;
+
+	for (i = 0; i < cli->files; i++)
+		if (in[i].cpu >= 0 && cpu_taken(in, i, in[i].cpu))
+			return cli_usage(cli,
+					 "%s: another file is of CPU %d already; say whose it is "
+					 "with FILE@CPU",
+					 cli->file[i], in[i].cpu);
+	for (i = 0; i < cli->files && cli->files > 1; i++) {
+		if (in[i].cpu >= 0)
+			continue;
+		while (cpu_taken(in, cli->files, next))
+			next++;
+		in[i].cpu = next;
+	}
+	return CLI_OK;
+}
+
+/* perf.data by its magic; pipes are not looked into. */
+static bool is_perf_file(const char *path)
+{
+	char magic[8];
+	struct stat st;
+	bool is = false;
+	int fd;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, magic, sizeof(magic)) == sizeof(magic))
+		is = !memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8);
+	close(fd);
+	return is;
+}
+
+/* What can be done about an error of opening. */
+static const char *advice(int err)
+{
+	switch (err) {
+	case -VMPT_E_NO_PT:
+		return "record it with Intel PT: perf record -e intel_pt//k -a";
+	case -VMPT_E_UNSUPPORTED:
+		return "record it with another version of perf, or take the raw trace out of it";
+	case -VMPT_E_FORMAT:
+		return "was it copied whole? perf report -D shows how far perf can read it";
+	default:
+		return NULL;
+	}
+}
+
+static int open_failed(struct cli *cli, const char *path, int err, const struct vmpt_diag *diag)
+{
+	const char *text = diag->text[0] ? diag->text : vmpt_strerror(err);
+	char where[48] = "";
+
+	if (diag->offset)
+		snprintf(where, sizeof(where),
+			 "at offset 0x%llx: ", (unsigned long long)diag->offset);
+	cli_error(cli, "%s: %s%s", path, where, text);
+	if (advice(err))
+		fprintf(stderr, "  %s\n", advice(err));
+	return CLI_FAILED;
+}
+
+static int open_inputs(struct cli *cli, const struct input *in)
+{
+	struct vmpt_diag diag = { 0 };
+	bool perf;
+	int i, ret;
+
+	ret = vmpt_trace_open(&cli->trace, in[0].path, in[0].cpu, &diag);
+	if (ret) {
+		cli->trace = NULL;
+		return open_failed(cli, in[0].path, ret, &diag);
+	}
+	/* Opened, but not all of it could be read. */
+	if (diag.text[0]) {
+		cli_warn(cli, "%s: at offset 0x%llx: %s", in[0].path,
+			 (unsigned long long)diag.offset, diag.text);
+		cli->lost_events = true;
+	}
+	perf = vmpt_trace_info(cli->trace)->format == VMPT_TRACE_PERF;
+	for (i = 1; i < cli->files; i++) {
+		if (perf || is_perf_file(in[i].path)) {
+			cli_error(cli, "%s: a perf.data holds all its CPUs: give it alone",
+				  perf ? in[0].path : in[i].path);
+			return CLI_FAILED;
+		}
+		memset(&diag, 0, sizeof(diag));
+		ret = vmpt_trace_add_raw(cli->trace, in[i].path, in[i].cpu, &diag);
+		if (ret)
+			return open_failed(cli, in[i].path, ret, &diag);
+	}
+	return CLI_OK;
+}
+
+static bool cpu_wanted(const struct cli *cli, int cpu)
+{
+	size_t i;
+
+	for (i = 0; i < cli->cpus; i++)
+		if (cpu >= cli->cpu[i].first && cpu <= cli->cpu[i].last)
+			return true;
+	return !cli->cpus;
+}
+
+/* "CPU 0", "CPU 0 to 3", … for the message that --cpu chose nothing. */
+static int nothing_chosen(struct cli *cli)
+{
+	size_t i, n = vmpt_trace_streams(cli->trace);
+	int low = -1, high = -1;
+
+	for (i = 0; i < n; i++) {
+		int cpu = vmpt_trace_stream(cli->trace, i)->cpu;
+
+		if (cpu < 0)
+			continue;
+		low = low < 0 || cpu < low ? cpu : low;
+		high = cpu > high ? cpu : high;
+	}
+	if (low < 0 && vmpt_trace_stream(cli->trace, 0)->tid >= 0)
+		cli_error(cli, "--cpu: the trace is of threads, not of CPUs");
+	else if (low < 0)
+		cli_error(cli, "--cpu: the trace does not say its CPU; name it with FILE@CPU");
+	else if (low == high)
+		cli_error(cli, "--cpu: no such CPU in the trace; it has CPU %d only", low);
+	else
+		cli_error(cli, "--cpu: no such CPU in the trace; it has CPUs between %d and %d",
+			  low, high);
+	return CLI_FAILED;
+}
+
+static int choose_streams(struct cli *cli)
+{
+	size_t i, n = vmpt_trace_streams(cli->trace);
+	u64 bytes = 0;
+
+	for (i = 0; i < n; i++)
+		bytes += vmpt_trace_stream(cli->trace, i)->size;
+	if (!bytes) {
+		cli_error(cli, "%s: no trace bytes in it: nothing was recorded", cli->file[0]);
+		return CLI_FAILED;
+	}
+	cli->stream = calloc(n, sizeof(*cli->stream));
+	if (!cli->stream)
+		return cli_no_memory(cli);
+	for (i = 0; i < n; i++) {
+		const struct vmpt_stream *s = vmpt_trace_stream(cli->trace, i);
+
+		if (cpu_wanted(cli, s->cpu))
+			cli->stream[cli->streams++] = s;
+	}
+	return cli->streams ? CLI_OK : nothing_chosen(cli);
+}
+
+static void warn_perf_losses(struct cli *cli)
+{
+	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+
+	if (info->truncated_buffers)
+		cli_warn(cli,
+			 "%s: perf had no room for all of the trace %llu times; a larger "
+			 "buffer helps: perf record -m ,64M",
+			 cli->file[0], (unsigned long long)info->truncated_buffers);
+	if (info->lost_events)
+		cli_warn(cli, "%s: perf lost %llu events", cli->file[0],
+			 (unsigned long long)info->lost_events);
+	cli->lost_events |= info->truncated_buffers || info->lost_events;
+}
+
+int cli_open(struct cli *cli)
+{
+	struct input *in = calloc((size_t)cli->files, sizeof(*in));
+	int i, code = CLI_OK;
+
+	if (!in)
+		return cli_no_memory(cli);
+	for (i = 0; i < cli->files && !code; i++)
+		code = parse_input(cli, cli->file[i], &in[i]);
+	if (!code)
+		code = number_inputs(cli, in);
+	if (!code)
+		code = open_inputs(cli, in);
+	if (!code)
+		code = choose_streams(cli);
+	if (!code)
+		warn_perf_losses(cli);
+	for (i = 0; i < cli->files; i++)
+		free(in[i].path);
+	free(in);
+	return code;
+}
+
+void cli_close(struct cli *cli)
+{
+	if (cli->trace)
+		vmpt_trace_close(cli->trace);
+	free(cli->stream);
+}
+
+const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32])
+{
+	if (stream->tid >= 0)
+		snprintf(buf, 32, "thread %d", stream->tid);
+	else if (stream->cpu >= 0)
+		snprintf(buf, 32, "CPU %d", stream->cpu);
+	else
+		snprintf(buf, 32, "trace");
+	return buf;
+}
+
+const char *cli_stream_cpu(const struct vmpt_stream *stream, char buf[32])
+{
+	if (stream->tid >= 0)
+		snprintf(buf, 32, "tid %d", stream->tid);
+	else if (stream->cpu >= 0)
+		snprintf(buf, 32, "%d", stream->cpu);
+	else
+		snprintf(buf, 32, "–");
+	return buf;
+}

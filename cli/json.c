@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* JSON through jansson: what several commands put into their documents. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+void cli_json_set(struct cli *cli, json_t *obj, const char *key, json_t *value)
+{
+	if (json_object_set_new(obj, key, value))
+		cli->out_of_memory = true;
+}
+
+void cli_json_add(struct cli *cli, json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value))
+		cli->out_of_memory = true;
+}
+
+void cli_json_number(struct cli *cli, json_t *obj, const char *key, u64 value)
+{
+	cli_json_set(cli, obj, key, json_integer((json_int_t)value));
+}
+
+void cli_json_hex(struct cli *cli, json_t *obj, const char *key, u64 value)
+{
+	char buf[24];
+
+	snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)value);
+	cli_json_set(cli, obj, key, json_string(buf));
+}
+
+void cli_json_string(struct cli *cli, json_t *obj, const char *key, const char *value)
+{
+	json_t *s = json_string(value);
+
+	/* A file name need not be UTF-8; then jansson refuses it. */
+	cli_json_set(cli, obj, key, s ? s : json_string("?"));
+}
+
+void cli_json_stream(struct cli *cli, json_t *obj, const struct vmpt_stream *stream)
+{
+	cli_json_set(cli, obj, "cpu", stream->cpu < 0 ? json_null() : json_integer(stream->cpu));
+	if (stream->tid >= 0)
+		cli_json_number(cli, obj, "tid", (u64)stream->tid);
+}
+
+void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner)
+{
+	cli_json_string(cli, obj, "owner", cli_owner_kind(owner));
+	if (owner->kind == VMPT_OWNER_VM)
+		cli_json_hex(cli, obj, "vmcs", owner->vmcs);
+	if (owner->kind != VMPT_OWNER_UNKNOWN)
+		cli_json_string(cli, obj, "sure", cli_sure_name(owner->sure));
+	if (owner->concealed)
+		cli_json_set(cli, obj, "concealed", json_true());
+}
+
+json_t *cli_json_document(struct cli *cli)
+{
+	json_t *doc = json_object(), *files = json_array();
+	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+	int i;
+
+	for (i = 0; i < cli->files; i++) {
+		json_t *name = json_string(cli->file[i]);
+
+		cli_json_add(cli, files, name ? name : json_string("?"));
+	}
+	cli_json_string(cli, doc, "command", cli->cmd->name);
+	cli_json_string(cli, doc, "version", VMPT_VERSION);
+	cli_json_set(cli, doc, "files", files);
+	cli_json_string(cli, doc, "format", info->format == VMPT_TRACE_PERF ? "perf" : "raw");
+	return doc;
+}
+
+int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
+{
+	size_t flags = line ? JSON_COMPACT : JSON_INDENT(2);
+	int ret;
+
+	if (cli->out_of_memory) {
+		json_decref(doc);
+		return CLI_FAILED;
+	}
+	errno = 0;
+	ret = json_dumpf(doc, out, flags);
+	json_decref(doc);
+	/* A failed write shows in ferror(); what is left is memory. */
+	if (ret && !ferror(out))
+		cli->out_of_memory = true;
+	if (!ret)
+		fputc('\n', out);
+	return ret ? CLI_FAILED : CLI_OK;
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What vmpt says: messages and the progress line on stderr, colour, and the
+ * care that all of stdout was written.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define OUT_BUFFER     (256u << 10)
+#define PROGRESS_BYTES (1u << 20) /* the clock is not asked more often */
+
+static const char *const escape[CLI_PAINTS] = {
+	[CLI_PLAIN] = "\033[0m", [CLI_BOLD] = "\033[1m",     [CLI_DIM] = "\033[2m",
+	[CLI_RED] = "\033[31m",	 [CLI_GREEN] = "\033[32m",   [CLI_YELLOW] = "\033[33m",
+	[CLI_BLUE] = "\033[34m", [CLI_MAGENTA] = "\033[35m", [CLI_CYAN] = "\033[36m",
+};
+
+/* NO_COLOR: see no-color.org. */
+static bool wants_color(const struct cli *cli, int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (cli->color != CLI_COLOR_AUTO)
+		return cli->color == CLI_COLOR_ALWAYS;
+	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
+}
+
+void cli_output_start(struct cli *cli)
+{
+	cli->paint_out = !cli->json && wants_color(cli, STDOUT_FILENO);
+	cli->paint_err = wants_color(cli, STDERR_FILENO);
+	cli->stdout_tty = isatty(STDOUT_FILENO);
+	if (!cli->stdout_tty)
+		setvbuf(stdout, NULL, _IOFBF, OUT_BUFFER);
+}
+
+const char *cli_paint(const struct cli *cli, enum cli_paint paint)
+{
+	return cli->paint_out ? escape[paint] : "";
+}
+
+bool cli_output_failed(struct cli *cli)
+{
+	if (ferror(stdout) && !cli->write_errno)
+		cli->write_errno = errno ? errno : EIO;
+	return cli->write_errno != 0;
+}
+
+/* ---- messages ---- */
+
+static void message(const struct cli *cli, enum cli_paint paint, const char *word, const char *fmt,
+		    va_list args)
+{
+	if (cli->progress.drawn)
+		fputs("\r\033[K", stderr);
+	fputs("vmpt", stderr);
+	if (cli->cmd)
+		fprintf(stderr, " %s", cli->cmd->name);
+	fprintf(stderr, ": %s%s%s", cli->paint_err ? escape[paint] : "", word,
+		cli->paint_err ? escape[CLI_PLAIN] : "");
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+}
+
+void cli_error(const struct cli *cli, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	message(cli, CLI_RED, "error: ", fmt, args);
+	va_end(args);
+}
+
+void cli_warn(const struct cli *cli, const char *fmt, ...)
+{
+	va_list args;
+
+	if (cli->quiet)
+		return;
+	va_start(args, fmt);
+	message(cli, CLI_YELLOW, "warning: ", fmt, args);
+	va_end(args);
+}
+
+int cli_usage(const struct cli *cli, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	message(cli, CLI_RED, "", fmt, args);
+	va_end(args);
+	fprintf(stderr, "Try 'vmpt %s%s--help'.\n", cli->cmd ? cli->cmd->name : "",
+		cli->cmd ? " " : "");
+	return CLI_USAGE;
+}
+
+int cli_no_memory(const struct cli *cli)
+{
+	cli_error(cli, "%s", vmpt_strerror(-VMPT_E_NOMEM));
+	return CLI_FAILED;
+}
+
+const char *cli_number(u64 value, char buf[32])
+{
+	char *p = buf + 31;
+	int digits = 0;
+
+	*p = '\0';
+	do {
+		if (digits && digits % 3 == 0)
+			*--p = ',';
+		*--p = (char)('0' + value % 10);
+		digits++;
+		value /= 10;
+	} while (value);
+	return memmove(buf, p, strlen(p) + 1);
+}
+
+/* ---- losses ---- */
+
+void cli_lose(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64 size, int err)
+{
+	struct cli_loss *l = &cli->loss;
+
+	if (!l->count) {
+		l->stream = stream;
+		l->offset = offset;
+		l->size = size;
+		l->err = err;
+	}
+	l->count++;
+	l->bytes += size;
+}
+
+const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err, char *buf,
+			  size_t len)
+{
+	if (err > VMPT_OK && err <= VMPT_E_CYC && offset < stream->size)
+		vmpt_pt_print_error(-err, stream->data + offset, stream->size - offset, buf, len);
+	else
+		snprintf(buf, len, "%s", vmpt_strerror(err));
+	return buf;
+}
+
+/* What to do about the first loss, a line of its own; NULL: nothing helps. */
+static const char *loss_advice(const struct cli_loss *l)
+{
+	switch (l->err) {
+	case VMPT_E_SYNC:
+		if (l->bytes < l->stream->size)
+			return "bytes before the first PSB cannot be told apart; to try, --headless";
+		return "is this an Intel PT trace? If it only lacks PSBs, try --headless";
+	case VMPT_E_GAP:
+		return "a larger buffer loses less: perf record -m ,64M";
+	case VMPT_E_TRUNCATED:
+		return "the trace ends inside a packet; all before it was read";
+	default:
+		return "decoding went on at the next PSB";
+	}
+}
+
+static void tell_losses(const struct cli *cli)
+{
+	const struct cli_loss *l = &cli->loss;
+	char text[160], bytes[32], count[32], name[32];
+	bool one = l->count == 1;
+
+	if (!l->count || cli->quiet)
+		return;
+	cli_warn(cli, "%s: lost %s bytes in %s place%s", cli->file[0], cli_number(l->bytes, bytes),
+		 cli_number(l->count, count), one ? "" : "s");
+	fprintf(stderr, "  %s 0x%llx", one ? "at" : "first at", (unsigned long long)l->offset);
+	if (l->stream->cpu >= 0 || l->stream->tid >= 0)
+		fprintf(stderr, " of %s", cli_stream_name(l->stream, name));
+	if (vmpt_trace_info(cli->trace)->format == VMPT_TRACE_PERF)
+		fprintf(stderr, " (0x%llx of the file)",
+			(unsigned long long)vmpt_stream_file_offset(l->stream, l->offset));
+	fprintf(stderr, ", %s bytes: %s\n  %s\n", cli_number(l->size, bytes),
+		cli_loss_text(l->stream, l->offset, l->err, text, sizeof(text)), loss_advice(l));
+}
+
+int cli_finish(struct cli *cli, int code)
+{
+	cli_progress_end(cli);
+	if (cli->out_of_memory && code != CLI_FAILED)
+		code = cli_no_memory(cli);
+	if (!cli_output_failed(cli)) {
+		errno = 0;
+		fflush(stdout);
+	}
+	if (cli_output_failed(cli)) {
+		/* Nobody reads any more: fine, there is nothing left to do. */
+		if (cli->write_errno == EPIPE)
+			return code;
+		cli_error(cli, "cannot write the output: %s", strerror(cli->write_errno));
+		return CLI_FAILED;
+	}
+	if (code == CLI_OK) {
+		tell_losses(cli);
+		if (cli->loss.count || cli->lost_events)
+			code = CLI_LOSSES;
+	}
+	return code;
+}
+
+/* ---- progress ---- */
+
+static double seconds(const struct timespec *from, const struct timespec *to)
+{
+	return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
+}
+
+void cli_progress_start(struct cli *cli)
+{
+	struct cli_progress *p = &cli->progress;
+	size_t i;
+
+	for (i = 0; i < cli->streams; i++)
+		p->total += cli->stream[i]->size;
+	clock_gettime(CLOCK_MONOTONIC, &p->start);
+	p->shown = p->start;
+	p->on = !cli->quiet && p->total && isatty(STDERR_FILENO);
+}
+
+void cli_progress(struct cli *cli, size_t i, u64 offset)
+{
+	struct cli_progress *p = &cli->progress;
+	u64 done = offset;
+	struct timespec now;
+	double all;
+
+	if (!p->on)
+		return;
+	while (i--)
+		done += cli->stream[i]->size;
+	if (done - p->shown_at < PROGRESS_BYTES)
+		return;
+	p->shown_at = done;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	all = seconds(&p->start, &now);
+	if (all < 1 || seconds(&p->shown, &now) < 0.1)
+		return;
+	p->shown = now;
+	p->drawn = true;
+	fprintf(stderr, "\r%3u %%  %.1f of %.1f MB  %.0f MB/s\033[K",
+		(unsigned int)(100.0 * (double)done / (double)p->total), (double)done / 1e6,
+		(double)p->total / 1e6, (double)done / 1e6 / all);
+}
+
+void cli_progress_end(struct cli *cli)
+{
+	if (cli->progress.drawn)
+		fputs("\r\033[K", stderr);
+	cli->progress.drawn = false;
+	cli->progress.on = false;
+}
