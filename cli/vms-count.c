@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The counts of vmpt vms. A slice counts for its owner; what follows it tells
+ * whether its owner left by a VM exit; a loss beside it counts for its owner too.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/vms.h"
+
+void vms_add_cr3(struct vms_row *row, u64 cr3)
+{
+	u32 i;
+
+	for (i = 0; i < row->cr3s; i++)
+		if (row->cr3[i] == cr3)
+			return;
+	if (row->cr3s < VMS_CR3S)
+		row->cr3[row->cr3s++] = cr3;
+	else
+		row->more_cr3s = true;
+}
+
+void vms_add_tsc(struct vms_row *row, bool valid, u64 first, u64 last)
+{
+	if (!valid)
+		return;
+	if (!row->has_tsc || first < row->first_tsc)
+		row->first_tsc = first;
+	if (!row->has_tsc || last > row->last_tsc)
+		row->last_tsc = last;
+	row->has_tsc = true;
+}
+
+static u64 hash(u8 kind, u64 vmcs)
+{
+	return (vmcs ^ kind) * 0x9e3779b97f4a7c15ULL >> 32;
+}
+
+static void put_slot(struct vms_rows *r, size_t index)
+{
+	u64 h = hash(r->row[index].kind, r->row[index].vmcs);
+
+	while (r->slot[h & (r->slots - 1)])
+		h++;
+	r->slot[h & (r->slots - 1)] = (u32)index + 1;
+}
+
+/* Twice the room; the hash holds the rows of the stream at work. */
+static int grow(struct vms_rows *r)
+{
+	size_t room = r->room ? 2 * r->room : 64, i;
+	struct vms_row *row = realloc(r->row, room * sizeof(*row));
+	u32 *slot;
+
+	if (!row)
+		return -VMPT_E_NOMEM;
+	r->row = row;
+	slot = calloc(2 * room, sizeof(*slot));
+	if (!slot)
+		return -VMPT_E_NOMEM;
+	free(r->slot);
+	r->slot = slot;
+	r->slots = 2 * room;
+	r->room = room;
+	for (i = r->first; i < r->count; i++)
+		put_slot(r, i);
+	return 0;
+}
+
+/* The index of an owner's row, made if there is none, or a negative error. */
+static ssize_t find_row(struct vms_rows *r, size_t stream, u8 kind, u64 vmcs)
+{
+	u64 h;
+	int ret;
+
+	if (r->count == r->room) {
+		ret = grow(r);
+		if (ret)
+			return ret;
+	}
+	for (h = hash(kind, vmcs); r->slot[h & (r->slots - 1)]; h++) {
+		struct vms_row *row = &r->row[r->slot[h & (r->slots - 1)] - 1];
+
+		if (row->kind == kind && row->vmcs == vmcs)
+			return row - r->row;
+	}
+	r->row[r->count] = (struct vms_row){ .kind = kind, .vmcs = vmcs, .stream = stream };
+	put_slot(r, r->count);
+	return (ssize_t)r->count++;
+}
+
+static void add_slice(struct vms_row *row, const struct vmpt_slice *s)
+{
+	u32 i;
+
+	row->returns += row->slices ? 1 : 0;
+	row->slices++;
+	row->bytes += s->size;
+	if (s->owner.kind != VMPT_OWNER_UNKNOWN) {
+		row->assumed += s->owner.sure == VMPT_ASSUMED ? s->size : 0;
+		row->uncertain += s->owner.sure == VMPT_UNCERTAIN ? s->size : 0;
+	}
+	row->entries += s->begin == VMPT_BEGIN_ENTRY;
+	row->overflows += s->overflows;
+	row->failed_entries += s->failed_entries;
+	row->concealed |= s->owner.concealed;
+	vms_add_tsc(row, s->has_tsc, s->first_tsc, s->last_tsc);
+	for (i = 0; i < s->cr3_count && i < VMPT_SLICE_CR3S; i++)
+		vms_add_cr3(row, s->cr3[i]);
+	row->more_cr3s |= s->cr3_count > VMPT_SLICE_CR3S;
+}
+
+/* What the slice before (@prev, -1: none) learns from @s, whose row is @at. */
+static void add_successor(struct vms_rows *r, ssize_t prev, ssize_t at, const struct vmpt_slice *s)
+{
+	struct vms_row *row = prev < 0 ? NULL : &r->row[prev];
+
+	if (!row)
+		return;
+	row->exits += s->begin == VMPT_BEGIN_EXIT;
+	row->leaves += at != prev;
+	if (row->kind != VMS_LOST && s->begin == VMPT_BEGIN_LOSS)
+		row->losses++;
+}
+
+/* A loss between two slices of one owner is one loss of that owner. */
+static void add_loss_before(struct vms_row *row, ssize_t at, ssize_t prev, bool after_loss)
+{
+	if (after_loss && row->kind != VMS_LOST && at != prev)
+		row->losses++;
+}
+
+int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
+{
+	const struct vmpt_stream *stream = cli->stream[i];
+	ssize_t at, prev = -1, owner = -1; /* owner: prev, losses skipped */
+	bool transitions = false;
+	struct vmpt_splitter *split;
+	struct vmpt_slice s;
+	size_t k;
+	int ret = vmpt_splitter_open(&split, stream, &cli->options);
+
+	if (ret)
+		return ret;
+	rows->first = rows->count;
+	if (rows->slot)
+		memset(rows->slot, 0, rows->slots * sizeof(*rows->slot));
+	while ((ret = vmpt_split_next(split, &s)) > 0) {
+		bool lost = s.begin == VMPT_BEGIN_LOSS;
+
+		at = find_row(rows, i, lost ? VMS_LOST : s.owner.kind,
+			      !lost && s.owner.kind == VMPT_OWNER_VM ? s.owner.vmcs : 0);
+		if (at < 0) {
+			ret = (int)at;
+			break;
+		}
+		if (lost)
+			cli_lose(cli, stream, s.offset, s.size, s.loss);
+		add_successor(rows, prev, at, &s);
+		add_loss_before(&rows->row[at], at, owner,
+				prev >= 0 && rows->row[prev].kind == VMS_LOST);
+		add_slice(&rows->row[at], &s);
+		transitions |= s.begin == VMPT_BEGIN_ENTRY || s.begin == VMPT_BEGIN_EXIT;
+		prev = at;
+		owner = lost ? owner : at;
+		cli_progress(cli, i, s.offset);
+	}
+	vmpt_splitter_close(split);
+	for (k = rows->first; k < rows->count; k++)
+		rows->row[k].transitions = transitions;
+	return ret;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Slices added up per owner and stream, for vmpt vms. */
+#ifndef VMPT_CLI_VMS_H
+#define VMPT_CLI_VMS_H
+
+#include "cli/cli.h"
+
+/* A kind of row beside enum vmpt_owner_kind: bytes that are no packets. */
+#define VMS_LOST       (VMPT_OWNER_VM_ANY + 1)
+#define VMS_CR3S       32
+#define VMS_SHOWN_CR3S 3
+
+struct vms_row {
+	u8 kind; /* enum vmpt_owner_kind or VMS_LOST */
+	u64 vmcs;
+	size_t stream; /* index in cli->stream */
+	u64 slices, entries, exits, leaves, returns;
+	u64 bytes, assumed, uncertain; /* the last two are part of bytes */
+	u64 losses, overflows, failed_entries;
+	bool transitions; /* the stream shows VM entries and exits */
+	bool concealed;
+	bool has_tsc;
+	u64 first_tsc, last_tsc;
+	u64 cr3[VMS_CR3S];
+	u32 cr3s;
+	bool more_cr3s;
+};
+
+struct vms_rows {
+	struct vms_row *row;
+	size_t count, room;
+	size_t first; /* row of the stream at work */
+	u32 *slot;    /* hash of that stream's rows: 1 + index, 0 is free */
+	size_t slots;
+};
+
+/* Add the rows of stream number @i. 0 or a negative error. */
+int vms_count(struct cli *cli, size_t i, struct vms_rows *rows);
+void vms_add_cr3(struct vms_row *row, u64 cr3);
+void vms_add_tsc(struct vms_row *row, bool valid, u64 first, u64 last);
+
+#endif
