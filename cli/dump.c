@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt dump: packet by packet, what is asked for of it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/dump.h"
+
+#define VMCS_MAX  16
+#define LOSS_BIT  (1ULL << VMPT_ITEM_LOSS)
+#define ALL_KINDS (LOSS_BIT | ((1ULL << VMPT_PT_KINDS) - 1))
+
+/* The options, and where we are. */
+struct dump {
+	u64 start, end;	     /* of the stream; end 0: its end */
+	u64 head;	     /* lines; 0: all */
+	u64 kinds;	     /* bits by kind; 0: all */
+	unsigned int owners; /* bits by enum vmpt_owner_kind */
+	u64 vmcs[VMCS_MAX];
+	size_t vmcs_count;
+	bool no_bytes, no_pad, expand_pad;
+
+	struct dump_style style;
+	struct dump_line pad; /* PADs not printed yet; size 0: none */
+	u64 lines;
+	unsigned int bbp_type;
+};
+
+/* ---- options ---- */
+
+static int set_start(struct cli *cli, const char *arg)
+{
+	return cli_parse_u64(cli, "--start", arg, &((struct dump *)cli->own)->start);
+}
+
+static int set_end(struct cli *cli, const char *arg)
+{
+	struct dump *d = cli->own;
+
+	if (cli_parse_u64(cli, "--end", arg, &d->end))
+		return -1;
+	if (d->end)
+		return 0;
+	cli_usage(cli, "--end: the end lies behind the start, so it is not 0");
+	return -1;
+}
+
+static int set_head(struct cli *cli, const char *arg)
+{
+	struct dump *d = cli->own;
+
+	if (cli_parse_u64(cli, "--head", arg, &d->head))
+		return -1;
+	if (d->head)
+		return 0;
+	cli_usage(cli, "--head: 0 packets are none; give 1 or more");
+	return -1;
+}
+
+static int set_no_bytes(struct cli *cli, const char *arg)
+{
+	(void)arg;
+	((struct dump *)cli->own)->no_bytes = true;
+	return 0;
+}
+
+static int set_no_pad(struct cli *cli, const char *arg)
+{
+	(void)arg;
+	((struct dump *)cli->own)->no_pad = true;
+	return 0;
+}
+
+static int set_expand_pad(struct cli *cli, const char *arg)
+{
+	(void)arg;
+	((struct dump *)cli->own)->expand_pad = true;
+	return 0;
+}
+
+/* Call @set for each word between commas. */
+static int each_word(struct cli *cli, const char *arg,
+		     int (*set)(struct cli *cli, const char *word))
+{
+	char *copy = strdup(arg), *at, *word;
+	int ret = 0;
+
+	if (!copy) {
+		cli_no_memory(cli);
+		return -1;
+	}
+	for (at = copy; !ret && (word = strsep(&at, ",")) != NULL;)
+		ret = set(cli, word);
+	free(copy);
+	return ret;
+}
+
+static int set_one_owner(struct cli *cli, const char *word)
+{
+	struct dump *d = cli->own;
+	char *end;
+
+	if (!strcmp(word, "host")) {
+		d->owners |= 1u << VMPT_OWNER_HOST;
+	} else if (!strcmp(word, "unknown")) {
+		d->owners |= 1u << VMPT_OWNER_UNKNOWN;
+	} else if (!strcmp(word, "vm")) {
+		d->owners |= 1u << VMPT_OWNER_VM | 1u << VMPT_OWNER_VM_ANY;
+	} else if (d->vmcs_count == VMCS_MAX) {
+		cli_usage(cli, "--owner: at most %d VMCSs", VMCS_MAX);
+		return -1;
+	} else {
+		errno = 0;
+		d->vmcs[d->vmcs_count++] = strtoull(word, &end, 16);
+		if (errno || end == word || *end || word[0] == '-') {
+			cli_usage(cli, "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
+				  word);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int set_owner(struct cli *cli, const char *arg)
+{
+	return each_word(cli, arg, set_one_owner);
+}
+
+/* Words for several kinds. */
+static u64 kind_group(const char *word)
+{
+	u64 kinds = 0;
+	unsigned int i;
+
+	for (i = 0; i < VMPT_PT_KINDS; i++) {
+		unsigned int c = vmpt_pt_table[i].classes;
+		const char *name = vmpt_pt_name(i);
+
+		if ((!strcasecmp(word, "timing") && (c & VMPT_PT_TIMING)) ||
+		    (!strcasecmp(word, "ip") && (c & VMPT_PT_HAS_IP)) ||
+		    (!strcasecmp(word, "tnt") && !strncmp(name, "TNT", 3)) ||
+		    (!strcasecmp(word, "mode") && !strncmp(name, "MODE", 4)) ||
+		    !strcasecmp(word, name))
+			kinds |= 1ULL << i;
+	}
+	return strcasecmp(word, "lost") ? kinds : LOSS_BIT;
+}
+
+static int set_one_kind(struct cli *cli, const char *word)
+{
+	u64 kinds = kind_group(word);
+	unsigned int i;
+
+	((struct dump *)cli->own)->kinds |= kinds;
+	if (kinds)
+		return 0;
+	cli_usage(cli, "--kinds: no packet is called '%s'", word);
+	fprintf(stderr, "Kinds:");
+	for (i = 0; i < VMPT_PT_KINDS; i++)
+		fprintf(stderr, " %s", vmpt_pt_name(i));
+	fprintf(stderr, "\nGroups: ip mode tnt timing; lost\n");
+	return -1;
+}
+
+static int set_kinds(struct cli *cli, const char *arg)
+{
+	return each_word(cli, arg, set_one_kind);
+}
+
+/* ---- the walk ---- */
+
+static bool owner_wanted(const struct dump *d, const struct vmpt_owner *o)
+{
+	size_t i;
+
+	if (!d->owners && !d->vmcs_count)
+		return true;
+	if (d->owners >> o->kind & 1)
+		return true;
+	for (i = 0; i < d->vmcs_count && o->kind == VMPT_OWNER_VM; i++)
+		if (d->vmcs[i] == o->vmcs)
+			return true;
+	return false;
+}
+
+/* Whether it ends before the range asked for; a loss may have the size 0. */
+static bool too_early(const struct dump *d, const struct vmpt_packet *pkt, u64 size)
+{
+	return pkt->offset < d->start && pkt->offset + size <= d->start;
+}
+
+static bool wanted(const struct dump *d, const struct vmpt_packet *pkt)
+{
+	if (!(d->kinds >> pkt->kind & 1) || !owner_wanted(d, &pkt->owner))
+		return false;
+	return !(d->no_pad && pkt->kind == VMPT_PT_PAD);
+}
+
+static void print(struct cli *cli, const struct dump_line *line)
+{
+	struct dump *d = cli->own;
+
+	if (d->head && d->lines == d->head)
+		return;
+	d->lines++;
+	if (cli->json)
+		dump_json(cli, &d->style, line);
+	else
+		dump_text(cli, &d->style, line);
+}
+
+static void flush_pads(struct cli *cli)
+{
+	struct dump *d = cli->own;
+
+	if (d->pad.size)
+		print(cli, &d->pad);
+	d->pad.size = 0;
+}
+
+static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && a->vmcs == b->vmcs && a->sure == b->sure;
+}
+
+/* PADs that follow each other make one line. */
+static void put_pad(struct cli *cli, const struct dump_line *line)
+{
+	struct dump *d = cli->own;
+
+	if (d->pad.size && d->pad.offset + d->pad.size == line->offset &&
+	    same_owner(&d->pad.owner, &line->owner)) {
+		d->pad.size++;
+		return;
+	}
+	flush_pads(cli);
+	d->pad = *line;
+}
+
+static void put_packet(struct cli *cli, const struct vmpt_stream *stream,
+		       const struct vmpt_packet *pkt, u64 size)
+{
+	struct dump *d = cli->own;
+	struct dump_line line = {
+		.stream = stream,
+		.offset = pkt->offset,
+		.size = size,
+		.owner = pkt->owner,
+		.kind = pkt->kind,
+		.full_ip = pkt->payload,
+		.bbp_type = d->bbp_type,
+	};
+	unsigned int block = 0;
+
+	if (pkt->kind == VMPT_ITEM_LOSS) {
+		line.loss = pkt->aux;
+	} else {
+		if (pkt->kind == VMPT_PT_BIP)
+			block = VMPT_PT_BLOCK(size == 5, d->bbp_type);
+		/* The decoder took it for a packet already: this cannot fail. */
+		if (vmpt_pt_decode(&line.pkt, stream->data + pkt->offset,
+				   stream->size - pkt->offset, block))
+			line.pkt = (struct vmpt_pt_packet){ .kind = pkt->kind };
+	}
+	if (pkt->kind == VMPT_PT_PAD && !d->expand_pad) {
+		put_pad(cli, &line);
+		return;
+	}
+	flush_pads(cli);
+	print(cli, &line);
+}
+
+/* A BIP's meaning depends on the BBP before it. */
+static void note_block(struct dump *d, const struct vmpt_stream *stream,
+		       const struct vmpt_packet *pkt)
+{
+	struct vmpt_pt_packet bbp;
+
+	if (pkt->kind == VMPT_PT_BBP &&
+	    !vmpt_pt_decode(&bbp, stream->data + pkt->offset, stream->size - pkt->offset, 0))
+		d->bbp_type = (unsigned int)bbp.bbp.type;
+}
+
+static bool enough(struct cli *cli, const struct dump *d)
+{
+	return (d->head && d->lines == d->head) || cli_output_failed(cli);
+}
+
+static int walk(struct cli *cli, size_t i, struct vmpt_decoder *dec)
+{
+	const struct vmpt_stream *stream = cli->stream[i];
+	struct dump *d = cli->own;
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_packet pkt;
+	int ret;
+
+	while ((ret = vmpt_packet_next(dec, &at, &pkt)) > 0) {
+		u64 size = pkt.kind == VMPT_ITEM_LOSS ? pkt.payload : pkt.size;
+
+		if ((d->end && pkt.offset >= d->end) || enough(cli, d)) {
+			ret = 0;
+			break;
+		}
+		note_block(d, stream, &pkt);
+		cli_progress(cli, i, pkt.offset);
+		if (too_early(d, &pkt, size))
+			continue;
+		if (pkt.kind == VMPT_ITEM_LOSS)
+			cli_lose(cli, stream, pkt.offset, size, pkt.aux);
+		if (wanted(d, &pkt))
+			put_packet(cli, stream, &pkt, size);
+	}
+	flush_pads(cli);
+	return ret;
+}
+
+static int dump_stream(struct cli *cli, size_t i)
+{
+	const struct vmpt_stream *stream = cli->stream[i];
+	struct dump *d = cli->own;
+	struct vmpt_decoder *dec;
+	char name[32];
+	u64 size;
+	int ret = vmpt_decoder_open(&dec, stream, &cli->options);
+
+	if (ret)
+		return ret;
+	d->style =
+		(struct dump_style){ .bytes = !d->no_bytes, .offset_width = 8, .owner_width = 10 };
+	for (size = stream->size; size >> 4 * d->style.offset_width;)
+		d->style.offset_width++;
+	if (!cli->json && cli->streams > 1)
+		printf("%s%s%s%s\n", i ? "\n" : "", cli_paint(cli, CLI_BOLD),
+		       cli_stream_name(stream, name), cli_paint(cli, CLI_PLAIN));
+	if (!cli->json)
+		dump_header(cli, &d->style);
+	ret = walk(cli, i, dec);
+	vmpt_decoder_close(dec);
+	return ret;
+}
+
+static int run(struct cli *cli)
+{
+	struct dump *d = cli->own;
+	int ret = 0;
+	size_t i;
+
+	if (d->end && d->end <= d->start)
+		return cli_usage(cli, "--end must lie behind --start");
+	if (d->no_pad && d->expand_pad)
+		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
+	if (!d->kinds)
+		d->kinds = ALL_KINDS;
+	/* On a terminal the lines themselves show the progress. */
+	if (!cli->stdout_tty)
+		cli_progress_start(cli);
+	for (i = 0; i < cli->streams && !ret && !enough(cli, d); i++)
+		ret = dump_stream(cli, i);
+	cli_progress_end(cli);
+	if (ret < 0)
+		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	return ret ? CLI_FAILED : CLI_OK;
+}
+
+static const struct cli_option options[] = {
+	{ "start", 0, "OFFSET", "from this offset of the stream on", set_start },
+	{ "end", 0, "OFFSET", "up to this offset", set_end },
+	{ "head", 'n', "N", "stop after N lines", set_head },
+	{ "owner", 0, "LIST", "only these owners: host, vm (any), unknown, or a\nVMCS in hex",
+	  set_owner },
+	{ "kinds", 0, "LIST",
+	  "only these packets, by name, like psb,tip.pge, or\n"
+	  "by group: ip, mode, tnt, timing; lost for losses",
+	  set_kinds },
+	{ "no-bytes", 0, NULL, "leave the raw bytes out", set_no_bytes },
+	{ "no-pad", 0, NULL, "leave PADs out", set_no_pad },
+	{ "expand-pad", 0, NULL, "a line for each PAD; else one for a run of them",
+	  set_expand_pad },
+	{ 0 },
+};
+
+const struct cli_command cli_dump = {
+	.name = "dump",
+	.title = "print the packets, with full IPs and owners",
+	.about =
+		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
+		"with an IP show the full IP and IPBytes. Behind an owner, ~ says that it is\n"
+		"assumed, ? that it is uncertain. --json prints one JSON object a line.",
+	.examples = "  vmpt dump --head 40 trace.pt           the first lines\n"
+		    "  vmpt dump --start 0x1000 --end 0x1100 trace.pt\n"
+		    "  vmpt dump --owner 3b56ee000 --kinds ip,tnt trace.pt\n"
+		    "  vmpt dump --kinds pip,vmcs --no-bytes --cpu 2 perf.data\n"
+		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
+	.options = options,
+	.own_size = sizeof(struct dump),
+	.run = run,
+};
