@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-static const struct cli_command *const command[] = { &cli_dump, &cli_stat, &cli_vms };
+static const struct cli_command *const command[] = { &cli_dump, &cli_stat, &cli_vms, &cli_split };
 
 static const struct cli_command *find(const char *name)
 {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt split: one stream per VMCS and CPU, one per CPU for the host, and an
+ * index of all slices. The library takes the trace apart; here are its files.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/split.h"
+
+static int set_output(struct cli *cli, const char *arg)
+{
+	((struct split *)cli->own)->dir = arg;
+	return 0;
+}
+
+static int set_conceal(struct cli *cli, const char *arg)
+{
+	(void)arg;
+	((struct split *)cli->own)->conceal = true;
+	return 0;
+}
+
+static int set_force(struct cli *cli, const char *arg)
+{
+	(void)arg;
+	((struct split *)cli->own)->force = true;
+	return 0;
+}
+
+/* ---- what the library calls ---- */
+
+static int on_stream(void *opaque, int stream, const struct vmpt_owner *owner)
+{
+	(void)stream;
+	return split_add(opaque, owner);
+}
+
+static int on_write(void *opaque, int stream, const u8 *bytes, size_t n)
+{
+	struct cli *cli = opaque;
+	struct split *s = cli->own;
+
+	return split_write(cli, &s->out[s->first + (size_t)stream], bytes, n);
+}
+
+static int on_slice(void *opaque, const struct vmpt_extracted *done)
+{
+	struct cli *cli = opaque;
+	struct split *s = cli->own;
+	const struct vmpt_slice *slice = &done->slice;
+
+	if (slice->begin == VMPT_BEGIN_LOSS)
+		cli_lose(cli, cli->stream[s->stream], slice->offset, slice->size, slice->loss);
+	if (done->stream >= 0) {
+		struct split_out *out = &s->out[s->first + (size_t)done->stream];
+
+		out->slices++;
+		out->source_bytes += slice->size;
+	} else {
+		s->left_out += slice->size;
+	}
+	cli_progress(cli, s->stream, slice->offset);
+	return split_index_slice(cli, done);
+}
+
+static int split_stream(struct cli *cli, size_t i)
+{
+	static const struct vmpt_extract_ops ops = {
+		.stream = on_stream,
+		.write = on_write,
+		.slice = on_slice,
+	};
+	struct split *s = cli->own;
+	struct vmpt_extract_options options = { .decode = cli->options, .conceal = s->conceal };
+	int ret;
+
+	s->stream = i;
+	s->first = s->outs;
+	ret = vmpt_extract(cli->stream[i], &options, &ops, cli);
+	if (ret < 0)
+		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	return ret || split_close_all(cli) ? 1 : 0;
+}
+
+/* ---- the summary ---- */
+
+static void print_text(struct cli *cli)
+{
+	static const struct cli_column column[] = {
+		{ "FILE", false },
+		{ "SLICES", true },
+		{ "FROM BYTES", true },
+		{ "BYTES", true },
+	};
+	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
+	const struct split *s = cli->own;
+	char buf[32];
+	size_t i;
+
+	for (i = 0; i < s->outs; i++) {
+		cli_cell(t, cli_owner_paint(&s->out[i].owner), "%s", s->out[i].name);
+		cli_cell_number(t, true, s->out[i].slices);
+		cli_cell_number(t, true, s->out[i].source_bytes);
+		cli_cell_number(t, true, s->out[i].bytes);
+	}
+	cli_table_print(t, "");
+	if (s->left_out)
+		printf("%s bytes of nobody known are in no file\n", cli_number(s->left_out, buf));
+	printf("%s/index.json: %s slices\n", s->dir, cli_number(s->slices, buf));
+}
+
+static void print_json(struct cli *cli)
+{
+	const struct split *s = cli->own;
+	json_t *doc = cli_json_document(cli);
+
+	cli_json_string(cli, doc, "directory", s->dir);
+	cli_json_string(cli, doc, "index", "index.json");
+	cli_json_number(cli, doc, "slices", s->slices);
+	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
+	cli_json_set(cli, doc, "streams", split_json_streams(cli));
+	cli_json_print(cli, doc, stdout, false);
+}
+
+static int run(struct cli *cli)
+{
+	struct split *s = cli->own;
+	int err;
+	size_t i;
+
+	s->dir_fd = -1;
+	if (!s->dir)
+		return cli_usage(cli, "no directory to write to: give -o DIR");
+	err = split_open_dir(cli);
+	if (!err)
+		err = split_index_start(cli);
+	cli_progress_start(cli);
+	for (i = 0; i < cli->streams && !err; i++)
+		err = split_stream(cli, i);
+	cli_progress_end(cli);
+	split_close_all(cli);
+	if (!err)
+		err = split_index_finish(cli);
+	if (!err && cli->json)
+		print_json(cli);
+	else if (!err)
+		print_text(cli);
+	if (s->index)
+		fclose(s->index);
+	if (s->dir_fd >= 0)
+		close(s->dir_fd);
+	free(s->out);
+	return err ? CLI_FAILED : CLI_OK;
+}
+
+static const struct cli_option options[] = {
+	{ "output", 'o', "DIR",
+	  "write the streams and index.json into DIR, which is\nmade if need be", set_output },
+	{ "conceal", 0, NULL,
+	  "hide from the VMs' streams that they ran in VMs: no\n"
+	  "VMCS, NR 0, no VM entries and exits",
+	  set_conceal },
+	{ "force", 'f', NULL, "overwrite the files of an earlier split", set_force },
+	{ 0 },
+};
+
+const struct cli_command cli_split = {
+	.name = "split",
+	.title = "write one stream per VM and CPU, and an index",
+	.about = "Take the trace apart: one stream per VMCS and CPU, one per CPU for the host,\n"
+		 "each a trace of its own, and index.json, which lists the slices: whose, how\n"
+		 "sure, from where, and what was done at their edges.",
+	.examples = "  vmpt split -o out perf.data\n"
+		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
+		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n",
+	.options = options,
+	.own_size = sizeof(struct split),
+	.run = run,
+};

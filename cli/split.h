@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* vmpt split: the files it writes and their index. */
+#ifndef VMPT_CLI_SPLIT_H
+#define VMPT_CLI_SPLIT_H
+
+#include "cli/cli.h"
+#include "decoder/extract.h"
+
+/* Files kept open at once; the one not used for longest makes room. */
+#define SPLIT_OPEN_MAX 64
+
+/* One stream that is written. */
+struct split_out {
+	char name[80]; /* of the file in the directory */
+	struct vmpt_owner owner;
+	size_t stream; /* index in cli->stream */
+	u64 slices, source_bytes, bytes;
+	FILE *file; /* NULL: not open now */
+	u64 used;   /* when last, by split.clock */
+};
+
+struct split {
+	const char *dir;
+	bool conceal, force;
+
+	int dir_fd;
+	struct split_out *out;
+	size_t outs, room;
+	size_t first;  /* out of the CPU at work */
+	size_t stream; /* the CPU at work, index in cli->stream */
+	unsigned int open;
+	u64 clock;
+	u64 slices, left_out; /* bytes written nowhere, losses included */
+	FILE *index;
+};
+
+/* ---- split-out.c: each 0, or 1 after a message ---- */
+
+int split_open_dir(struct cli *cli);
+int split_add(struct cli *cli, const struct vmpt_owner *owner);
+int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n);
+int split_close_all(struct cli *cli);
+/* A file of the directory; truncated, or new if --force was not given. */
+FILE *split_create(struct cli *cli, const char *name);
+
+/* ---- split-index.c: likewise ---- */
+
+int split_index_start(struct cli *cli);
+int split_index_slice(struct cli *cli, const struct vmpt_extracted *slice);
+int split_index_finish(struct cli *cli);
+/* The "streams" of the index. */
+json_t *split_json_streams(struct cli *cli);
+
+#endif
