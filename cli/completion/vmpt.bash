@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# bash completion of vmpt: commands, options, and the words they take.
+# Needs nothing but bash, where "=" splits words: --color=a are three.
+
+_vmpt_words()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+}
+
+# The last word of a list with commas between.
+_vmpt_list()
+{
+	local head=
+
+	[[ $cur == *,* ]] && head=${cur%,*},
+	mapfile -t COMPREPLY < <(compgen -P "$head" -W "$1" -- "${cur##*,}")
+	compopt -o nospace 2>/dev/null
+}
+
+# The value of option $1. Fails if it takes none.
+_vmpt_value()
+{
+	case $1 in
+	--color)
+		_vmpt_words 'auto always never' ;;
+	--guest-only)
+		_vmpt_words 'auto yes no' ;;
+	--kinds)
+		_vmpt_list 'PAD BIP TNT-8 TIP TIP.PGE TIP.PGD FUP CYC MTC TSC MODE.Exec MODE.TSX
+			TNT-64 PIP TraceStop CBR TMA VMCS OVF PSB PSBEND MNT PTW EXSTOP MWAIT PWRE
+			PWRX BBP BEP CFE EVD ip mode tnt timing lost' ;;
+	--owner)
+		_vmpt_list 'host vm unknown' ;;
+	--output | -o)
+		compopt -o filenames 2>/dev/null
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+	--cpu | --threads | -j | --start | --end | --head | -n)
+		COMPREPLY=() ;;
+	*)
+		return 1 ;;
+	esac
+	return 0
+}
+
+_vmpt()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} own=
+	local common='--cpu= --guest-only= --headless --threads= -j --json --quiet -q --color=
+		--help -h --version'
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		_vmpt_words 'dump stat vms split help --help -h --version'
+		return
+	fi
+	if [[ $cur == '=' ]]; then
+		cur=
+	elif [[ $prev == '=' ]]; then
+		prev=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	_vmpt_value "$prev" && return
+	case ${COMP_WORDS[1]} in
+	dump)
+		own='--start= --end= --head= -n --owner= --kinds= --no-bytes --no-pad --expand-pad' ;;
+	split)
+		own='--output= -o --conceal --force -f' ;;
+	stat | vms) ;;
+	help)
+		_vmpt_words 'dump stat vms split'
+		return ;;
+	*)
+		return ;;
+	esac
+	if [[ $cur == -* ]]; then
+		_vmpt_words "$own $common"
+		[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
+		return
+	fi
+	compopt -o filenames 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+}
+
+complete -F _vmpt vmpt
