@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What dump, stat, vms and split say of a trace counted by hand, and of real ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "tests/cli/cli-run.h"
+#include "tests/support/support.h"
+
+#define ck_has(text, word) ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
+
+static size_t lines_of(const char *text)
+{
+	size_t n = 0;
+
+	while ((text = strchr(text, '\n')) != NULL) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+START_TEST(stat_counts)
+{
+	json_t *doc;
+
+	write_mixed("x.pt");
+	doc = run_json(vmpt("stat --json x.pt"));
+	ck_assert_uint_eq(json_u64(doc, "total/bytes"), 99);
+	ck_assert_uint_eq(json_u64(doc, "total/packets"), 19);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/PSB/packets"), 1);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/PIP/packets"), 4);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/PIP/bytes"), 32);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/VMCS/packets"), 2);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/TNT-8/packets"), 7);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/TIP/bytes"), 21);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/FUP/packets"), 1);
+	ck_assert_uint_eq(json_u64(doc, "total/losses"), 0);
+	json_decref(doc);
+	doc = run_json(vmpt("stat --json x.pt x.pt x.pt"));
+	ck_assert_uint_eq(json_u64(doc, "streams/2/packets"), 19);
+	ck_assert_uint_eq(json_u64(doc, "total/packets"), 57);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/PIP/bytes"), 96);
+	json_decref(doc);
+}
+END_TEST
+
+START_TEST(vms_counts)
+{
+	json_t *doc;
+
+	write_mixed("x.pt");
+	doc = run_json(vmpt("vms --json x.pt@4"));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 3);
+	ck_assert_str_eq(json_text(doc, "owners/0/vmcs"), MIXED_A);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/slices"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/entries"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/exits"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/leaves"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/returns"), 0);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/bytes"), 24);
+	ck_assert_str_eq(json_text(doc, "owners/0/cr3s/0"), "0x2000");
+	ck_assert_uint_eq(json_u64(doc, "owners/0/streams/0/cpu"), 4);
+	ck_assert_str_eq(json_text(doc, "owners/1/vmcs"), MIXED_B);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/entries"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/exits"), 0);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/leaves"), 0);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/bytes"), 16);
+	ck_assert_str_eq(json_text(doc, "owners/2/owner"), "host");
+	ck_assert_uint_eq(json_u64(doc, "owners/2/slices"), 2);
+	ck_assert_uint_eq(json_u64(doc, "owners/2/leaves"), 2);
+	ck_assert_uint_eq(json_u64(doc, "owners/2/returns"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/2/bytes"), 59);
+	ck_assert(json_is_null(json_at(doc, "owners/2/entries")));
+	json_decref(doc);
+}
+END_TEST
+
+/* Two CPUs: the rows add up, a return is counted per CPU. */
+START_TEST(vms_adds_cpus)
+{
+	json_t *doc;
+
+	write_mixed("x.pt");
+	write_mixed_times("y.pt", 3, 0);
+	doc = run_json(vmpt("vms --json x.pt y.pt"));
+	ck_assert_uint_eq(json_u64(doc, "owners/0/slices"), 4);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/returns"), 2);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/bytes"), 96);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/streams/1/slices"), 3);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/streams/1/returns"), 2);
+	json_decref(doc);
+	ck_has(vmpt("vms x.pt y.pt")->out, "a000  0,1  ");
+}
+END_TEST
+
+/* 02 7f is no packet: bytes up to the next PSB are lost, between b000 and the host. */
+START_TEST(losses_are_told)
+{
+	u8 bytes[2 * MIXED_SIZE + 4];
+	u8 *one;
+	size_t n;
+	json_t *doc;
+	const struct run *r;
+
+	write_mixed("x.pt");
+	one = test_read_file("x.pt", &n);
+	memcpy(bytes, one, n);
+	memcpy(bytes + n, "\x02\x7f\x06\x06", 4);
+	memcpy(bytes + n + 4, one, n);
+	free(one);
+	write_file("bad.pt", bytes, sizeof(bytes));
+	r = vmpt("vms --json bad.pt");
+	ck_assert_int_eq(r->code, 3);
+	ck_has(r->err, "bad.pt: lost 4 bytes in 1 place\n"
+		       "  at 0x63, 4 bytes: unknown opcode 02 7f\n");
+	doc = run_json(r);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 4);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/losses"), 0);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/losses"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/leaves"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/2/losses"), 1);
+	ck_assert_str_eq(json_text(doc, "owners/3/owner"), "lost");
+	ck_assert_uint_eq(json_u64(doc, "owners/3/bytes"), 4);
+	json_decref(doc);
+	r = vmpt("stat --json bad.pt");
+	ck_assert_int_eq(r->code, 3);
+	doc = run_json(r);
+	ck_assert_uint_eq(json_u64(doc, "total/packets"), 38);
+	ck_assert_uint_eq(json_u64(doc, "total/loss_causes/unknown opcode/bytes"), 4);
+	json_decref(doc);
+	r = vmpt("dump --kinds=lost bad.pt");
+	ck_assert_int_eq(r->code, 3);
+	ck_assert_uint_eq(lines_of(r->out), 2);
+	ck_has(r->out, "02 7f 06 06              LOST      4 bytes: unknown opcode 02 7f\n");
+	ck_assert_int_eq(vmpt("dump --end 0x63 bad.pt")->code, 0);
+	ck_assert_int_eq(vmpt("dump --start 0x67 bad.pt")->code, 0);
+	ck_assert_int_eq(vmpt("dump --start 0x66 bad.pt")->code, 3);
+}
+END_TEST
+
+START_TEST(dump_lines)
+{
+	static const char *const line[] = {
+		"       0  host        02 82 ×8                 PSB\n",
+		"      10  host        02 43 00 01 00 00 00 00  PIP       cr3=0x1000\n",
+		"      18  host        02 c8 0a 00 00 00 00     VMCS      pointer=0xa000\n",
+		"      1f  host        02 23                    PSBEND\n",
+		"      23  host        1c                       TNT-8     TTN\n",
+		"      24  a000        02 43 01 02 00 00 00 00  PIP       cr3=0x2000 nr\n",
+		"      35  a000        7d 10 10 40 00 00 00     FUP       0x401010 011b\n",
+		"      3c  host        02 43 00 01 00 00 00 00  PIP       cr3=0x1000\n",
+		"      44  host        6d 00 00 00 81 ff ff     TIP       0xffffffff81000000 011b\n",
+		"      53  b000        02 43 01 03 00 00 00 00  PIP       cr3=0x3000 nr\n",
+	};
+	const struct run *r;
+	size_t i;
+
+	write_mixed("x.pt");
+	r = vmpt("dump x.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_uint_eq(lines_of(r->out), 1 + 19);
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++)
+		ck_has(r->out, line[i]);
+	ck_has(vmpt("dump --no-bytes x.pt")->out, "      1f  host        PSBEND\n");
+}
+END_TEST
+
+START_TEST(dump_chooses)
+{
+	static const struct {
+		const char *options;
+		size_t lines; /* without the header */
+	} want[] = {
+		{ "--owner=host", 11 },
+		{ "--owner=a000", 5 },
+		{ "--owner=0xb000,host", 14 },
+		{ "--owner=vm", 8 },
+		{ "--owner=unknown", 0 },
+		{ "--kinds=pip", 4 },
+		{ "--kinds=Tip,psbend", 4 },
+		{ "--kinds=ip", 4 },
+		{ "--kinds=tnt --owner=vm", 3 },
+		{ "--kinds=timing", 0 },
+		{ "--start=0x24 --end=0x3c", 5 },
+		{ "--start=0x25 --end=0x3c", 5 }, /* a packet that reaches into it */
+		{ "--head=7", 7 },
+		{ "-n 7 --kinds=psb", 1 },
+	};
+	size_t i;
+
+	write_mixed("x.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(want); i++) {
+		const struct run *r = vmpt("dump %s x.pt", want[i].options);
+
+		ck_assert_int_eq(r->code, 0);
+		ck_assert_msg(lines_of(r->out) == want[i].lines + 1, "%s: %s", want[i].options,
+			      r->out);
+	}
+}
+END_TEST
+
+START_TEST(dump_pads)
+{
+	const struct run *r;
+
+	write_mixed_times("x.pt", 2, 70000);
+	r = vmpt("dump x.pt");
+	ck_assert_uint_eq(lines_of(r->out), 1 + 2 * 20);
+	ck_has(r->out, "      63  b000        00 ×70000                PAD       ×70000\n");
+	r = vmpt("dump --no-pad x.pt");
+	ck_assert_uint_eq(lines_of(r->out), 1 + 2 * 19);
+	r = vmpt("dump --expand-pad x.pt");
+	ck_assert_uint_eq(lines_of(r->out), 1 + 2 * (19 + 70000));
+	ck_has(r->out, "      64  b000        00                       PAD\n");
+	/* cut by the range asked for */
+	r = vmpt("dump --start=99 --end=109 x.pt");
+	ck_has(r->out, "×10\n");
+	ck_assert_uint_eq(lines_of(r->out), 2);
+}
+END_TEST
+
+/* The lines of JSON tile the file. */
+static void check_tiling(const char *text, u64 size)
+{
+	u64 at = 0;
+
+	while (*text) {
+		const char *end = strchr(text, '\n');
+		json_t *o;
+
+		ck_assert_ptr_nonnull(end);
+		o = json_loadb(text, (size_t)(end - text), 0, NULL);
+		ck_assert_msg(o != NULL, "no JSON: %.*s", (int)(end - text), text);
+		ck_assert_uint_eq(json_u64(o, "offset"), at);
+		at += json_u64(o, "size");
+		ck_assert_ptr_nonnull(json_text(o, "packet"));
+		json_decref(o);
+		text = end + 1;
+	}
+	ck_assert_uint_eq(at, size);
+}
+
+START_TEST(dump_json_tiles_the_file)
+{
+	json_t *o;
+
+	write_mixed_times("x.pt", 20, 33);
+	check_tiling(vmpt("dump --json x.pt")->out, 20 * (MIXED_SIZE + 33));
+	o = run_json(vmpt("dump --json --start=0x44 --head=1 x.pt@3"));
+	ck_assert_uint_eq(json_u64(o, "cpu"), 3);
+	ck_assert_str_eq(json_text(o, "packet"), "TIP");
+	ck_assert_str_eq(json_text(o, "owner"), "host");
+	ck_assert_str_eq(json_text(o, "full_ip"), "0xffffffff81000000");
+	ck_assert_str_eq(json_text(o, "bytes"), "6d00000081ffff");
+	ck_assert_uint_eq(json_u64(o, "ipbytes"), 3);
+	json_decref(o);
+}
+END_TEST
+
+START_TEST(split_writes_files_and_index)
+{
+	static const char *const name[] = { "host.cpu5.pt", "vmcs-a000.cpu5.pt",
+					    "vmcs-b000.cpu5.pt" };
+	json_t *doc, *said, *index;
+	json_error_t error;
+	size_t i;
+
+	write_mixed("x.pt");
+	said = run_json(vmpt("split --json -o out x.pt@5"));
+	index = json_load_file("out/index.json", 0, &error);
+	ck_assert_msg(index != NULL, "line %d: %s", error.line, error.text);
+	ck_assert_uint_eq(json_array_size(json_at(index, "slices")), 4);
+	ck_assert_uint_eq(json_u64(index, "slices/1/offset"), 36);
+	ck_assert_uint_eq(json_u64(index, "slices/1/size"), 24);
+	ck_assert_str_eq(json_text(index, "slices/1/begin"), "entry");
+	ck_assert_str_eq(json_text(index, "slices/2/begin"), "exit");
+	ck_assert_str_eq(json_text(index, "slices/3/file"), name[2]);
+	ck_assert_str_eq(json_text(index, "ret_compression"), "possible");
+	ck_assert_uint_eq(json_array_size(json_at(index, "streams")), 3);
+	ck_assert(json_equal(json_at(index, "streams"), json_at(said, "streams")));
+	for (i = 0; i < 3; i++) {
+		json_t *stream = json_array_get(json_at(index, "streams"), i);
+		struct stat st;
+		char path[64];
+
+		ck_assert_str_eq(json_text(stream, "file"), name[i]);
+		snprintf(path, sizeof(path), "out/%s", name[i]);
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_uint_eq(json_u64(stream, "bytes"), (u64)st.st_size);
+		doc = run_json(vmpt("vms --json %s", path));
+		ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 1);
+		ck_assert_uint_eq(json_u64(doc, "owners/0/streams/0/cpu"), 5);
+		json_decref(doc);
+	}
+	json_decref(said);
+	json_decref(index);
+	ck_assert_int_eq(vmpt("split -o out x.pt@5")->code, 1);
+	ck_has(vmpt("split -o out x.pt@5")->err, "--force");
+	ck_assert_int_eq(vmpt("split -f -o out x.pt@5")->code, 0);
+	doc = run_json(vmpt("dump --json --kinds=vmcs out/vmcs-a000.cpu5.pt --head=1"));
+	json_decref(doc);
+}
+END_TEST
+
+/* Concealed, a VM's stream has neither VMCS nor NR. */
+START_TEST(split_conceals)
+{
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("split --conceal -o out x.pt")->code, 0);
+	ck_assert_uint_eq(lines_of(vmpt("dump --kinds=vmcs out/vmcs-a000.pt")->out), 1);
+	ck_assert_uint_ge(lines_of(vmpt("dump --kinds=pip out/vmcs-a000.pt")->out), 2);
+	ck_assert_ptr_null(strstr(vmpt("dump --kinds=pip out/vmcs-a000.pt")->out, " nr\n"));
+	ck_assert_int_eq(vmpt("split -f -o out x.pt")->code, 0);
+	ck_assert_uint_eq(lines_of(vmpt("dump --kinds=vmcs out/vmcs-a000.pt")->out), 2);
+}
+END_TEST
+
+/* More VMs than files are kept open. */
+START_TEST(split_has_room_for_many_vms)
+{
+	u8 all[200 * MIXED_SIZE], *one;
+	unsigned int i;
+	json_t *index;
+	size_t n;
+
+	write_mixed("one.pt");
+	one = test_read_file("one.pt", &n);
+	for (i = 0; i < 200; i++) {
+		memcpy(all + i * n, one, n);
+		all[i * n + 26] = (u8)(1 + i % 100); /* the VMCS in the PSB+ */
+		all[i * n + 77] = 0xff;
+	}
+	free(one);
+	write_file("many.pt", all, sizeof(all));
+	ck_assert_int_eq(vmpt("split -o out many.pt")->code, 0);
+	index = json_load_file("out/index.json", 0, NULL);
+	ck_assert_ptr_nonnull(index);
+	ck_assert_uint_eq(json_array_size(json_at(index, "streams")), 102);
+	for (i = 0; i < 102; i++) {
+		json_t *stream = json_array_get(json_at(index, "streams"), i);
+		struct stat st;
+		char path[64];
+
+		snprintf(path, sizeof(path), "out/%s", json_text(stream, "file"));
+		ck_assert_int_eq(stat(path, &st), 0);
+		ck_assert_uint_eq(json_u64(stream, "bytes"), (u64)st.st_size);
+	}
+	json_decref(index);
+}
+END_TEST
+
+static void same_with_threads(const char *args)
+{
+	char *one, *index = NULL;
+	size_t n;
+	bool split = strstr(args, "split") != NULL;
+	int code;
+	unsigned int j;
+
+	one = strdup(vmpt("%s -j 1", args)->out);
+	code = vmpt("%s -j 1", args)->code;
+	if (split)
+		index = (char *)test_read_file("out/index.json", &n);
+	for (j = 2; j <= 4; j += 2) {
+		const struct run *r = vmpt("%s -j %u", args, j);
+
+		ck_assert_int_eq(r->code, code);
+		ck_assert_msg(!strcmp(r->out, one), "%s differs with -j %u", args, j);
+		if (split) {
+			char *other = (char *)test_read_file("out/index.json", &n);
+
+			ck_assert_int_eq(memcmp(index, other, n), 0);
+			free(other);
+		}
+	}
+	free(one);
+	free(index);
+}
+
+START_TEST(threads_change_nothing)
+{
+	static const char *const file[] = { "guest-two-vmcs.pt", "guest-mruby.pt",
+					    "host-loopy.perf.data" };
+	static const char *const command[] = { "stat", "vms --json", "dump", "split -f -o out" };
+	char args[4200];
+	size_t i, k;
+
+	write_mixed_times("x.pt", 20000, 7);
+	for (i = 0; i <= VMPT_ARRAY_SIZE(file); i++) {
+		const char *path = i ? test_data(file[i - 1]) : "x.pt";
+
+		for (k = 0; path && k < VMPT_ARRAY_SIZE(command); k++) {
+			snprintf(args, sizeof(args), "%s %s", command[k], path);
+			same_with_threads(args);
+		}
+	}
+}
+END_TEST
+
+/* The counts are those of libipt's packet decoder. */
+START_TEST(real_two_vmcs)
+{
+	static const struct {
+		const char *path;
+		u64 count;
+	} want[] = {
+		{ "total/bytes", 2097648 },
+		{ "total/packets", 1206987 },
+		{ "total/losses", 0 },
+		{ "total/kinds/PAD/packets", 665461 },
+		{ "total/kinds/PSB/packets", 12955 },
+		{ "total/kinds/PSBEND/packets", 12955 },
+		{ "total/kinds/VMCS/packets", 12955 },
+		{ "total/kinds/PIP/packets", 16896 },
+		{ "total/kinds/TNT-8/packets", 343290 },
+		{ "total/kinds/TIP/packets", 80456 },
+		{ "total/kinds/TIP.PGE/packets", 16964 },
+		{ "total/kinds/TIP.PGD/packets", 16963 },
+		{ "total/kinds/FUP/packets", 531 },
+		{ "total/kinds/MODE.Exec/packets", 1646 },
+		{ "total/kinds/MODE.TSX/packets", 12955 },
+		{ "total/kinds/CBR/packets", 12959 },
+		{ "total/kinds/OVF/packets", 1 },
+	};
+	const char *path = test_data("guest-two-vmcs.pt");
+	json_t *doc;
+	size_t i;
+
+	if (!path)
+		return;
+	doc = run_json(vmpt("stat --json %s", path));
+	for (i = 0; i < VMPT_ARRAY_SIZE(want); i++)
+		ck_assert_uint_eq(json_u64(doc, want[i].path), want[i].count);
+	json_decref(doc);
+	doc = run_json(vmpt("vms --json %s", path));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 2);
+	ck_assert_str_eq(json_text(doc, "owners/0/vmcs"), "0x2ac5b9000");
+	ck_assert_str_eq(json_text(doc, "owners/1/vmcs"), "0x3b56ee000");
+	/* 1,650 owner changes, and NR never changes */
+	ck_assert_uint_eq(json_u64(doc, "owners/0/leaves") + json_u64(doc, "owners/1/leaves"),
+			  1650);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/bytes") + json_u64(doc, "owners/1/bytes"),
+			  2097648);
+	ck_assert(json_is_null(json_at(doc, "owners/0/entries")));
+	json_decref(doc);
+	ck_has(vmpt("vms %s", path)->out, "–");
+}
+END_TEST
+
+START_TEST(real_mruby_and_perf)
+{
+	const char *path = test_data("guest-mruby.pt");
+	json_t *doc;
+
+	if (!path)
+		return;
+	doc = run_json(vmpt("stat --json %s", path));
+	ck_assert_uint_eq(json_u64(doc, "total/packets"), 404969);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/TIP/packets"), 44414);
+	json_decref(doc);
+	doc = run_json(vmpt("vms --json %s", path));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 1);
+	ck_assert_str_eq(json_text(doc, "owners/0/vmcs"), "0x48d020000");
+	ck_assert_str_eq(json_text(doc, "owners/0/cr3s/0"), "0x1628b000");
+	json_decref(doc);
+	check_tiling(vmpt("dump --json %s", path)->out, 713168);
+	path = test_data("host-loopy.perf.data");
+	doc = run_json(vmpt("stat --json %s", path));
+	ck_assert_str_eq(json_text(doc, "format"), "perf");
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/TSC/packets"), 10);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/TMA/packets"), 10);
+	ck_assert_uint_eq(json_u64(doc, "total/kinds/MTC/packets"), 454);
+	json_decref(doc);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cli commands");
+	TCase *tc = tcase_create("commands");
+
+	tcase_set_timeout(tc, 240);
+	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
+	tcase_add_test(tc, stat_counts);
+	tcase_add_test(tc, vms_counts);
+	tcase_add_test(tc, vms_adds_cpus);
+	tcase_add_test(tc, losses_are_told);
+	tcase_add_test(tc, dump_lines);
+	tcase_add_test(tc, dump_chooses);
+	tcase_add_test(tc, dump_pads);
+	tcase_add_test(tc, dump_json_tiles_the_file);
+	tcase_add_test(tc, split_writes_files_and_index);
+	tcase_add_test(tc, split_conceals);
+	tcase_add_test(tc, split_has_room_for_many_vms);
+	tcase_add_test(tc, threads_change_nothing);
+	tcase_add_test(tc, real_two_vmcs);
+	tcase_add_test(tc, real_mruby_and_perf);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The command as such: usage, exit codes, messages, what becomes of its output. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/cli/cli-run.h"
+#include "tests/support/support.h"
+
+static const char *const commands[] = { "dump", "stat", "vms", "split" };
+
+#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
+#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
+
+START_TEST(wrong_usage_is_2)
+{
+	static const char *const line[] = {
+		"",
+		"nonsense",
+		"--nonsense",
+		"help nonsense",
+		"stat",
+		"stat --nonsense x.pt",
+		"vms --cpu x.pt",
+		"vms --cpu=3-1 x.pt",
+		"vms --cpu=1, x.pt",
+		"vms --cpu= x.pt",
+		"vms --cpu=99999 x.pt",
+		"vms -j many x.pt",
+		"vms -j -1 x.pt",
+		"vms -j 257 x.pt",
+		"vms --guest-only=perhaps x.pt",
+		"vms --color=blue x.pt",
+		"dump --start=here x.pt",
+		"dump --start=10 --end=10 x.pt",
+		"dump --end=0 x.pt",
+		"dump --head=0 x.pt",
+		"dump --kinds=psb,nonsense x.pt",
+		"dump --owner=nonsense x.pt",
+		"dump --no-pad --expand-pad x.pt",
+		"split x.pt",
+		"split -o",
+		"stat x.pt@1 x.pt@1",
+		"stat a.cpu2.pt b.cpu2",
+	};
+	size_t i;
+
+	write_mixed("x.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt("%s", line[i]);
+
+		ck_assert_msg(r->code == 2, "vmpt %s: exit code %d", line[i], r->code);
+		ck_has(r->err, "Try 'vmpt ");
+		ck_assert_str_eq(r->out, "");
+	}
+}
+END_TEST
+
+START_TEST(help_and_version)
+{
+	size_t i;
+
+	ck_assert_int_eq(vmpt("--version")->code, 0);
+	ck_assert_int_eq(strncmp(vmpt("--version")->out, "vmpt ", 5), 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(commands); i++) {
+		char *first;
+		const struct run *r = vmpt("%s --help", commands[i]);
+
+		ck_assert_int_eq(r->code, 0);
+		ck_has(r->out, "Examples:\n  vmpt ");
+		ck_has(r->out, "--guest-only=WHEN");
+		ck_has(r->out, "-j, --threads=N");
+		first = strdup(r->out);
+		ck_assert_str_eq(vmpt("help %s", commands[i])->out, first);
+		free(first);
+		ck_has(vmpt("--help")->out, commands[i]);
+		ck_assert_int_eq(vmpt("%s --version", commands[i])->code, 0);
+	}
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_read_is_1)
+{
+	size_t i;
+
+	ck_assert_int_eq(mkdir("folder", 0700), 0);
+	write_file("empty.pt", "", 0);
+	write_mixed("x.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(commands); i++) {
+		const char *o = i == 3 ? "-o out" : "";
+		const struct run *r = vmpt("%s %s missing.pt", commands[i], o);
+
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "missing.pt");
+		ck_has(r->err, "No such file");
+		r = vmpt("%s %s folder", commands[i], o);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "folder");
+		r = vmpt("%s %s empty.pt", commands[i], o);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "empty.pt");
+		r = vmpt("%s %s x.pt missing.pt", commands[i], o);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "missing.pt");
+	}
+}
+END_TEST
+
+START_TEST(a_broken_perf_data_is_1)
+{
+	u8 head[104] = "PERFILE2";
+
+	write_file("perf.data", head, sizeof(head));
+	ck_assert_int_eq(vmpt("vms perf.data")->code, 1);
+	ck_has(vmpt("vms perf.data")->err, "perf.data: ");
+	write_file("perf.data", head, 20);
+	ck_assert_int_eq(vmpt("stat perf.data")->code, 1);
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("stat x.pt perf.data")->code, 1);
+	ck_has(vmpt("stat x.pt perf.data")->err, "alone");
+}
+END_TEST
+
+/* No PSB at all: everything is lost, and is told to be. */
+START_TEST(no_psb_is_3)
+{
+	struct test_rng rng = { 1 };
+	u8 noise[4096];
+	size_t i;
+
+	for (i = 0; i < sizeof(noise); i++)
+		noise[i] = (u8)test_random(&rng) | 1;
+	write_file("noise.pt", noise, sizeof(noise));
+	for (i = 0; i < VMPT_ARRAY_SIZE(commands); i++) {
+		const char *o = i == 3 ? "-f -o out" : "";
+		const struct run *r = vmpt("%s %s noise.pt", commands[i], o);
+
+		ck_assert_msg(r->code == 3, "%s: %d, %s", commands[i], r->code, r->err);
+		ck_has(r->err, "lost 4,096 bytes in 1 place");
+		ck_has(r->err, "--headless");
+		r = vmpt("%s %s --quiet noise.pt", commands[i], o);
+		ck_assert_int_eq(r->code, 3);
+		ck_assert_str_eq(r->err, "");
+	}
+}
+END_TEST
+
+/* A closed pipe is nobody's fault, a full disk is an error. */
+START_TEST(closed_pipe_and_full_disk)
+{
+	static const char *const line[] = {
+		"dump",	      "dump --json",	 "stat",  "stat --json", "vms",
+		"vms --json", "split -f -o out", "--help"
+	};
+	char args[64];
+	size_t i;
+
+	write_mixed_times("x.pt", 10000, 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r;
+		int fd[2];
+
+		ck_assert_int_eq(pipe(fd), 0);
+		close(fd[0]);
+		snprintf(args, sizeof(args), "%s x.pt", line[i]);
+		r = vmpt_to(fd[1], args);
+		ck_assert_msg(r->code == 0, "%s: exit code %d", args, r->code);
+		ck_assert_str_eq(r->err, "");
+		fd[1] = open("/dev/full", O_WRONLY);
+		ck_assert_int_ge(fd[1], 0);
+		r = vmpt_to(fd[1], args);
+		ck_assert_msg(r->code == 1, "%s: exit code %d", args, r->code);
+		ck_has(r->err, "No space left");
+	}
+}
+END_TEST
+
+START_TEST(split_tells_which_file_it_cannot_write)
+{
+	const struct run *r;
+
+	write_mixed("x.pt");
+	r = vmpt("split -o x.pt x.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "x.pt: Not a directory");
+	r = vmpt("split -o no/such x.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "no/such: No such file");
+	ck_assert_int_eq(mkdir("out", 0700), 0);
+	ck_assert_int_eq(symlink("/dev/full", "out/host.pt"), 0);
+	r = vmpt("split -f -o out x.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "out/host.pt: No space left");
+}
+END_TEST
+
+START_TEST(color_on_a_terminal_only)
+{
+	write_mixed("x.pt");
+	ck_lacks(vmpt("vms x.pt")->out, "\033");
+	ck_lacks(vmpt("dump x.pt")->out, "\033");
+	ck_has(vmpt("dump --color=always x.pt")->out, "\033[");
+	ck_lacks(vmpt("dump --color=always --json x.pt")->out, "\033");
+	ck_has(vmpt_terminal("vms x.pt")->out, "\033[");
+	ck_lacks(vmpt_terminal("vms --color=never x.pt")->out, "\033");
+	setenv("TERM", "dumb", 1);
+	ck_lacks(vmpt_terminal("vms x.pt")->out, "\033");
+	setenv("TERM", "xterm", 1);
+	setenv("NO_COLOR", "1", 1);
+	ck_lacks(vmpt_terminal("vms x.pt")->out, "\033");
+	ck_has(vmpt_terminal("vms --color=always x.pt")->out, "\033[");
+}
+END_TEST
+
+START_TEST(cpus_of_files)
+{
+	static const struct {
+		const char *files, *cpus; /* -: not known */
+	} line[] = {
+		{ "x.pt", "-" },
+		{ "x.pt@7", "7" },
+		{ "x.cpu3.pt", "3" },
+		{ "x.cpu12", "12" },
+		{ "x.cpu3.pt@4", "4" },
+		{ "x.cpus.pt", "-" },
+		{ "x.pt x.cpu12", "0 12" },
+		{ "x.pt x.pt x.pt", "0 1 2" },
+		{ "x.pt@1 x.pt x.pt x.pt@0", "1 2 3 0" },
+	};
+	size_t i, k;
+
+	write_mixed("x.pt");
+	write_mixed("x.cpu3.pt");
+	write_mixed("x.cpu12");
+	write_mixed("x.cpus.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		json_t *doc = run_json(vmpt("stat --json %s", line[i].files));
+		json_t *streams = json_at(doc, "streams");
+		char cpus[64] = "";
+
+		for (k = 0; k < json_array_size(streams); k++) {
+			json_t *cpu = json_at(json_array_get(streams, k), "cpu");
+			char *end = cpus + strlen(cpus);
+
+			if (json_is_null(cpu))
+				strcpy(end, k ? " -" : "-");
+			else
+				sprintf(end, "%s%d", k ? " " : "", (int)json_integer_value(cpu));
+		}
+		ck_assert_str_eq(cpus, line[i].cpus);
+		json_decref(doc);
+	}
+}
+END_TEST
+
+START_TEST(standard_input)
+{
+	json_t *doc;
+
+	write_mixed("x.pt");
+	vmpt_stdin = "x.pt";
+	doc = run_json(vmpt("stat --json -"));
+	ck_assert_uint_eq(json_u64(doc, "total/bytes"), MIXED_SIZE);
+	json_decref(doc);
+	doc = run_json(vmpt("stat --json -- -@3"));
+	ck_assert_uint_eq(json_u64(doc, "streams/0/cpu"), 3);
+	json_decref(doc);
+	vmpt_stdin = "/dev/null";
+	ck_assert_int_eq(vmpt("stat -")->code, 1);
+}
+END_TEST
+
+START_TEST(cpu_list_chooses)
+{
+	json_t *doc;
+
+	write_mixed("x.pt");
+	doc = run_json(vmpt("stat --json --cpu=0,2-3 x.pt x.pt x.pt@9 x.pt@3"));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "streams")), 2);
+	ck_assert_uint_eq(json_u64(doc, "streams/1/cpu"), 3);
+	ck_assert_uint_eq(json_u64(doc, "total/bytes"), 2 * MIXED_SIZE);
+	json_decref(doc);
+	ck_assert_int_eq(vmpt("stat --cpu=5 x.pt x.pt")->code, 1);
+	ck_has(vmpt("stat --cpu=5 x.pt x.pt")->err, "between 0 and 1");
+	ck_assert_int_eq(vmpt("stat --cpu=0 x.pt")->code, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cli usage");
+	TCase *tc = tcase_create("usage");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
+	tcase_add_test(tc, wrong_usage_is_2);
+	tcase_add_test(tc, help_and_version);
+	tcase_add_test(tc, a_file_that_cannot_be_read_is_1);
+	tcase_add_test(tc, a_broken_perf_data_is_1);
+	tcase_add_test(tc, no_psb_is_3);
+	tcase_add_test(tc, closed_pipe_and_full_disk);
+	tcase_add_test(tc, split_tells_which_file_it_cannot_write);
+	tcase_add_test(tc, color_on_a_terminal_only);
+	tcase_add_test(tc, cpus_of_files);
+	tcase_add_test(tc, standard_input);
+	tcase_add_test(tc, cpu_list_chooses);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}

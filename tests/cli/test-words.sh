@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# --help, the man pages and the bash completion name the same options; the
+# completion gives the right words; the man pages have no errors.
+# Usage: test-words.sh VMPT SOURCE-ROOT
+set -u
+vmpt=$(realpath "$1") root=$2 failed=0
+
+fail()
+{
+	echo "FAILED: $*"
+	failed=1
+}
+
+# shellcheck source=/dev/null
+source "$root/cli/completion/vmpt.bash" || exit 1
+
+# What the completion offers for the words given; the last one is being typed.
+offer()
+{
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMPREPLY=()
+	_vmpt 2>/dev/null
+	echo "${COMPREPLY[*]-}"
+}
+
+expect()
+{
+	local want=$1 got
+	shift
+	got=$(offer "$@")
+	[[ $got == "$want" ]] || fail "$*: '$got', not '$want'"
+}
+
+expect 'dump' vmpt d
+expect 'stat split' vmpt s
+expect 'vms' vmpt help v
+expect 'auto always' vmpt vms --color = a
+expect 'never' vmpt vms --color n
+expect 'auto yes no' vmpt vms --guest-only =
+expect '--guest-only=' vmpt stat --g
+expect '' vmpt stat --own
+expect '--output=' vmpt split --o
+expect '--owner=' vmpt dump --ow
+expect 'PSB PSBEND' vmpt dump --kinds = PS
+expect 'PIP,PSB PIP,PSBEND' vmpt dump --kinds = PIP,PS
+expect 'host' vmpt dump --owner ho
+expect '' vmpt vms --cpu = 0
+
+# In a folder of known files
+dir=$(mktemp -d) || exit 1
+trap 'rm -r "$dir"' EXIT
+mkdir "$dir/out" && : >"$dir/one.pt" || exit 1
+cd "$dir" || exit 1
+expect 'one.pt' vmpt vms on
+expect 'out' vmpt split -o o
+
+for cmd in dump stat vms split; do
+	help=$("$vmpt" $cmd --help) || fail "$cmd --help"
+	words=" $(offer vmpt $cmd --) $(offer vmpt $cmd -) "
+	pages=$(cat "$root/docs/man/vmpt.1" "$root/docs/man/vmpt-$cmd.1" | sed 's/\\-/-/g')
+	named=$(grep -oE '^ +(-[a-z], )?--[a-z-]+=?' <<<"$help" | grep -oE -- '--[a-z-]+=?')
+	[[ $(wc -l <<<"$named") -ge 9 ]] || fail "$cmd --help names few options"
+	for option in $named; do
+		[[ $words == *" $option "* ]] || fail "$cmd: no completion of $option"
+		[[ $pages == *"$option"* ]] || fail "$cmd: $option is in no man page"
+	done
+	for option in $(grep -oE -- '--[a-z-]+=?' <<<"$words"); do
+		grep -qxF -- "$option" <<<"$named" || fail "$cmd: --help lacks $option"
+	done
+	# --help fits 80 columns
+	[[ -z $(grep -E '^.{81}' <<<"$help") ]] || fail "$cmd --help: a line over 80 columns"
+done
+
+for page in "$root"/docs/man/*.1; do
+	if type groff >/dev/null 2>&1; then
+		out=$(groff -man -ww -z -Tutf8 "$page" 2>&1) || fail "$page: groff"
+		[[ -z $out ]] || fail "$out"
+	else
+		echo "skipped: $page: groff is not there"
+	fi
+done
+exit $failed
