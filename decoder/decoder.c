@@ -18,6 +18,7 @@ struct vmpt_decoder {
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
 	size_t item;
+	u64 density;		/* items a byte, 32 bits of fraction */
 	struct change *changes; /* of this piece, and what reaches beyond it */
 	size_t change, change_count, change_max;
 	struct vmpt_owner owner;
@@ -42,7 +43,7 @@ int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *strea
 		return err;
 	}
 	d->stream = stream;
-	vmpt_tracker_init(&d->tracker, stream->data, options->guest_only);
+	vmpt_tracker_init(&d->tracker, stream->data, options->guest_only, true);
 	d->owner = d->tracker.owner;
 	*dec = d;
 	return 0;
@@ -101,20 +102,26 @@ static int track(struct vmpt_decoder *d)
 	return 0;
 }
 
-/* The first item at or behind @offset, searched from d->item on. */
+/*
+ * The first item at or behind @offset, searched from d->item on. Items are about as
+ * many a byte here as in the whole piece: from there it is a few steps.
+ */
 static size_t item_at(const struct vmpt_decoder *d, u64 offset)
 {
-	size_t low = d->item, high = d->piece.item_count, mid;
+	const struct vmpt_item *items = d->piece.items;
+	size_t i, count = d->piece.item_count;
 	u64 rel = offset - d->piece.start;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (d->piece.items[mid].offset < rel)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	if (rel > items[count - 1].offset)
+		return count;
+	i = d->item + (size_t)((rel - items[d->item].offset) * d->density >> 32);
+	if (i >= count)
+		i = count - 1;
+	while (items[i].offset >= rel && i > d->item)
+		i--;
+	while (items[i].offset < rel)
+		i++;
+	return i;
 }
 
 /* The run before item @i reaches beyond @offset: give its head as a batch of its own. */
@@ -184,6 +191,7 @@ int vmpt_batch_next(struct vmpt_decoder *d, struct vmpt_batch *batch)
 			return ret;
 		}
 		d->item = 0;
+		d->density = ((u64)d->piece.item_count << 32) / (d->piece.end - d->piece.start + 1);
 		ret = track(d);
 		if (ret)
 			return ret;

@@ -61,7 +61,7 @@ static void learn(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 en
 		kind = vmpt_head_at(data, at + off, end, &size);
 	}
 	shape.size = (u8)off;
-	shape.words = (u8)((off + 7) / 8);
+	shape.tokens = (u8)psb->tokens;
 	shapes->shape[shapes->next] = shape;
 	shapes->next = (shapes->next + 1) % VMPT_PSB_SHAPES;
 }
@@ -71,8 +71,11 @@ static bool fits(const struct vmpt_psb_shape *shape, const u8 *p)
 	u64 differ = 0;
 	unsigned int i;
 
-	/* From the third word on: the first two are the PSB. */
-	for (i = 2; i < shape->words; i++)
+	/*
+	 * From the third word on: the first two are the PSB. All of them, behind the
+	 * PSB+ with an empty mask: a loop of constant length is a few vector steps.
+	 */
+	for (i = 2; i < VMPT_PSB_SHAPE_WORDS; i++)
 		differ |= (vmpt_load64(p + 8 * i) ^ shape->bytes[i]) & shape->mask[i];
 	return !differ;
 }
@@ -84,6 +87,7 @@ static void read_shape(const struct vmpt_psb_shape *shape, const u8 *data, u64 a
 
 	psb->end = at + shape->size;
 	psb->complete = true;
+	psb->tokens = shape->tokens;
 	psb->has_fup = shape->has_fup;
 	psb->has_pip = shape->pip;
 	psb->nr = vmpt_pip_nr(p + shape->pip);
@@ -101,7 +105,7 @@ void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, 
 
 	if (end - at >= SHAPE_BYTES) {
 		for (i = 0; i < VMPT_PSB_SHAPES; i++) {
-			if (shapes->shape[i].words && fits(&shapes->shape[i], data + at)) {
+			if (shapes->shape[i].size && fits(&shapes->shape[i], data + at)) {
 				read_shape(&shapes->shape[i], data, at, psb);
 				return;
 			}

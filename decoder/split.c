@@ -41,7 +41,7 @@ int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *s
 		return err;
 	}
 	s->stream = stream;
-	vmpt_tracker_init(&s->tracker, stream->data, options->guest_only);
+	vmpt_tracker_init(&s->tracker, stream->data, options->guest_only, false);
 	s->slice.owner = s->tracker.owner;
 	s->slice.begin = VMPT_BEGIN_START;
 	s->open = true;

@@ -98,6 +98,8 @@ static void mark_doubt(struct vmpt_tracker *t, u64 at)
 
 static void mark_tsc(struct vmpt_tracker *t, u64 at, u64 first, u64 last)
 {
+	if (t->owners_only)
+		return;
 	mark_value(t, at, VMPT_MARK_TSC, first);
 	if (last != first)
 		mark_value(t, at, VMPT_MARK_TSC, last);
@@ -105,7 +107,7 @@ static void mark_tsc(struct vmpt_tracker *t, u64 at, u64 first, u64 last)
 
 static void mark_cr3(struct vmpt_tracker *t, u64 at)
 {
-	if (!t->cr3_marked)
+	if (!t->cr3_marked && !t->owners_only)
 		mark_value(t, at, VMPT_MARK_CR3, t->cr3.value);
 	t->cr3_marked = true;
 }
@@ -173,6 +175,7 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 
 	vmpt_psb_plus_read(&t->shapes, t->data, at, t->end, &psb);
 	t->skip = psb.end;
+	t->skip_tokens = psb.tokens;
 	if (psb_is_news(t, &psb)) {
 		if (psb.has_vmcs)
 			set_fact(&t->vmcs, psb.vmcs);
@@ -319,8 +322,6 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 	struct cfe_unit u;
 	struct vmpt_group g;
 
-	if (!entry && type != VMPT_CFE_VMEXIT && type != VMPT_CFE_VMEXIT_INTR)
-		return;
 	if (entry)
 		t->seen_root = true;
 	if (!holds(&t->nr)) {
@@ -352,11 +353,13 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 	}
 }
 
-void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only)
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only,
+		       bool owners_only)
 {
 	memset(t, 0, sizeof(*t));
 	t->data = data;
 	t->guest_only = guest_only;
+	t->owners_only = owners_only;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
 	t->owner = owner_now(t);
 }

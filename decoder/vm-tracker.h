@@ -21,7 +21,8 @@ struct vmpt_psb_plus {
 	u64 cr3;
 	u64 vmcs;
 	u64 first_tsc, last_tsc;
-	bool complete; /* PSBEND was there */
+	unsigned int tokens; /* that its packets make, the PSB's aside */
+	bool complete;	     /* PSBEND was there */
 	bool has_pip, nr, has_vmcs, has_tsc, has_fup;
 };
 
@@ -36,12 +37,12 @@ u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
  * kept. Same results as vmpt_psb_plus_scan().
  */
 #define VMPT_PSB_SHAPES	     4
-#define VMPT_PSB_SHAPE_WORDS 8
+#define VMPT_PSB_SHAPE_WORDS 10
 
 struct vmpt_psb_shape {
 	u64 mask[VMPT_PSB_SHAPE_WORDS], bytes[VMPT_PSB_SHAPE_WORDS];
-	u8 words; /* 0: none kept here */
-	u8 size;
+	u8 size; /* 0: none kept here */
+	u8 tokens;
 	u8 pip, vmcs, tsc; /* where they stand; 0: there is none */
 	bool has_fup;
 };
@@ -104,15 +105,27 @@ struct vmpt_tracker {
 	struct vmpt_fact nr, vmcs, cr3;
 	struct vmpt_owner owner;
 	u64 skip; /* tokens before this offset are part of a unit that was applied */
+	unsigned int skip_tokens; /* so many are, right behind the one applied */
 	enum vmpt_guest_only guest_only;
-	bool seen_root;	 /* a PIP with NR = 0 */
-	bool cr3_marked; /* .cr3's value was marked since the owner changed */
+	bool seen_root;	  /* a PIP with NR = 0 */
+	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
+	bool owners_only; /* marks of TSC and CR3 are not wanted */
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
 	struct vmpt_psb_shapes shapes;
 };
 
-void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only);
+/* @owners_only: no marks of TSC and CR3. */
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only,
+		       bool owners_only);
+
+/* Whether a CFE tells NR. @p: the packet. */
+static inline bool vmpt_cfe_tells_nr(const u8 *p)
+{
+	unsigned int type = p[2] & 0x1f;
+
+	return type >= VMPT_CFE_VMENTRY && type <= VMPT_CFE_VMEXIT_INTR;
+}
 
 /*
  * Apply a token at or behind t->skip; @loss is the second word of a VMPT_TOKEN_LOSS.
@@ -128,16 +141,25 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 				     size_t *i)
 {
 	const u64 *tokens = piece->tokens;
-	u64 token;
+	unsigned int kind;
+	u64 token, at;
 
 	while (*i < piece->token_count) {
 		token = tokens[(*i)++];
-		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS)
+		kind = vmpt_token_kind(token);
+		if (kind == VMPT_TOKEN_LOSS) {
 			vmpt_tracker_apply(t, token, tokens[(*i)++], piece->region_end);
-		else if (vmpt_token_offset(token) >= t->skip)
+		} else {
+			at = vmpt_token_offset(token);
+			if (at < t->skip || (kind == VMPT_PT_TSC && t->owners_only) ||
+			    (kind == VMPT_PT_CFE && !vmpt_cfe_tells_nr(t->data + at)))
+				continue;
+			t->skip_tokens = 0;
 			vmpt_tracker_apply(t, token, 0, piece->region_end);
-		else
-			continue;
+			/* Unless the piece ends before: then skip tells. */
+			if (t->skip_tokens <= piece->token_count - *i)
+				*i += t->skip_tokens;
+		}
 		if (t->mark_count)
 			return true;
 	}

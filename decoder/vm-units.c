@@ -28,16 +28,22 @@ void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *p
 		if (kind < 0 || !(vmpt_pt_table[kind].classes & VMPT_PT_IN_PSB))
 			break;
 		switch (kind) {
+		case VMPT_PT_MODE_EXEC:
+			psb->tokens++;
+			break;
 		case VMPT_PT_PIP:
+			psb->tokens++;
 			psb->has_pip = true;
 			psb->nr = vmpt_pip_nr(data + at);
 			psb->cr3 = vmpt_pip_cr3(data + at);
 			break;
 		case VMPT_PT_VMCS:
+			psb->tokens++;
 			psb->has_vmcs = true;
 			psb->vmcs = vmpt_vmcs_pointer(data + at);
 			break;
 		case VMPT_PT_TSC:
+			psb->tokens++;
 			psb->last_tsc = vmpt_tsc_value(data + at);
 			if (!psb->has_tsc)
 				psb->first_tsc = psb->last_tsc;
