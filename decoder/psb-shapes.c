@@ -14,7 +14,7 @@ static bool add_packet(struct vmpt_psb_shape *shape, const u8 *p, unsigned int o
 		       unsigned int kind, unsigned int size)
 {
 	const struct vmpt_pt_desc *d = &vmpt_pt_table[kind];
-	u8 *mask = (u8 *)shape->mask, *bytes = (u8 *)shape->bytes;
+	u8 *mask = (u8 *)shape->mask, *bytes = (u8 *)shape->bytes, *facts = (u8 *)shape->facts;
 	unsigned int i;
 
 	if (off + size > SHAPE_BYTES || kind == VMPT_PT_CYC ||
@@ -24,7 +24,10 @@ static bool add_packet(struct vmpt_psb_shape *shape, const u8 *p, unsigned int o
 	for (i = 0; i < d->header_size; i++) {
 		mask[off + i] = d->size_rule == VMPT_PT_SIZE_IP ? 0xff : d->mask[i];
 		bytes[off + i] = p[i] & mask[off + i];
+		facts[off + i] = mask[off + i];
 	}
+	if (kind == VMPT_PT_PIP || kind == VMPT_PT_VMCS)
+		memset(facts + off, 0xff, size);
 	switch (kind) {
 	case VMPT_PT_PIP:
 		shape->pip = (u8)off;
@@ -98,8 +101,8 @@ static void read_shape(const struct vmpt_psb_shape *shape, const u8 *data, u64 a
 	psb->first_tsc = psb->last_tsc = vmpt_tsc_value(p + shape->tsc);
 }
 
-void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 end,
-			struct vmpt_psb_plus *psb)
+const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data,
+						u64 at, u64 end, struct vmpt_psb_plus *psb)
 {
 	unsigned int i;
 
@@ -107,11 +110,12 @@ void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, 
 		for (i = 0; i < VMPT_PSB_SHAPES; i++) {
 			if (shapes->shape[i].size && fits(&shapes->shape[i], data + at)) {
 				read_shape(&shapes->shape[i], data, at, psb);
-				return;
+				return &shapes->shape[i];
 			}
 		}
 	}
 	vmpt_psb_plus_scan(data, at, end, psb);
 	if (psb->complete && psb->end - at <= SHAPE_BYTES)
 		learn(shapes, data, at, end, psb);
+	return NULL;
 }

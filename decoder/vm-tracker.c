@@ -170,10 +170,11 @@ static bool psb_is_news(const struct vmpt_tracker *t, const struct vmpt_psb_plus
  */
 static void on_psb(struct vmpt_tracker *t, u64 at)
 {
+	const struct vmpt_psb_shape *shape;
 	struct vmpt_psb_plus psb;
 	bool concealed;
 
-	vmpt_psb_plus_read(&t->shapes, t->data, at, t->end, &psb);
+	shape = vmpt_psb_plus_read(&t->shapes, t->data, at, t->end, &psb);
 	t->skip = psb.end;
 	t->skip_tokens = psb.tokens;
 	if (psb_is_news(t, &psb)) {
@@ -192,6 +193,12 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	if (psb.has_vmcs && !psb.has_pip && holds(&t->nr))
 		mark_owner(t, vmpt_pads_skip(t->data, psb.end, t->end), VMPT_BEGIN_PSB, false,
 			   false);
+	/* From here on its like is no news, until a token other than a PSB's is applied. */
+	t->same.shape = NULL;
+	if (shape && (t->owners_only || !psb.has_tsc) && !psb_is_news(t, &psb)) {
+		t->same.shape = shape;
+		memcpy(t->same.bytes, t->data + at, sizeof(t->same.bytes));
+	}
 }
 
 /* A group that ends with TIP, TIP.PGE or TIP.PGD: applied together, boundary before it. */
@@ -371,6 +378,8 @@ void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_
 
 	t->mark_count = 0;
 	t->end = region_end;
+	if (kind != VMPT_PT_TSC && kind != VMPT_PT_PSB)
+		t->same.shape = NULL;
 	if (kind == VMPT_TOKEN_LOSS) {
 		on_loss(t, at, loss);
 		return;

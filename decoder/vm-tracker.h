@@ -41,7 +41,8 @@ u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
 
 struct vmpt_psb_shape {
 	u64 mask[VMPT_PSB_SHAPE_WORDS], bytes[VMPT_PSB_SHAPE_WORDS];
-	u8 size; /* 0: none kept here */
+	u64 facts[VMPT_PSB_SHAPE_WORDS]; /* mask, and the payloads of PIP and VMCS */
+	u8 size;			 /* 0: none kept here */
 	u8 tokens;
 	u8 pip, vmcs, tsc; /* where they stand; 0: there is none */
 	bool has_fup;
@@ -52,8 +53,26 @@ struct vmpt_psb_shapes {
 	unsigned int next; /* to be replaced */
 };
 
-void vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data, u64 at, u64 end,
-			struct vmpt_psb_plus *psb);
+/* A PSB+ that told what is known: while nothing changes, its like tells nothing new. */
+struct vmpt_psb_same {
+	const struct vmpt_psb_shape *shape; /* NULL: none */
+	u64 bytes[VMPT_PSB_SHAPE_WORDS];
+};
+
+static inline bool vmpt_psb_is_same(const struct vmpt_psb_same *same, const u8 *p)
+{
+	u64 differ = 0;
+	unsigned int i;
+
+	/* From the third word on: the first two are the PSB. */
+	for (i = 2; i < VMPT_PSB_SHAPE_WORDS; i++)
+		differ |= (vmpt_load64(p + 8 * i) ^ same->bytes[i]) & same->shape->facts[i];
+	return !differ;
+}
+
+/* Returns the shape that it has, NULL if none is known. */
+const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data,
+						u64 at, u64 end, struct vmpt_psb_plus *psb);
 
 /* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
 struct vmpt_group {
@@ -113,6 +132,7 @@ struct vmpt_tracker {
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
 	struct vmpt_psb_shapes shapes;
+	struct vmpt_psb_same same;
 };
 
 /* @owners_only: no marks of TSC and CR3. */
@@ -155,7 +175,15 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 			    (kind == VMPT_PT_CFE && !vmpt_cfe_tells_nr(t->data + at)))
 				continue;
 			t->skip_tokens = 0;
-			vmpt_tracker_apply(t, token, 0, piece->region_end);
+			if (kind == VMPT_PT_PSB && t->same.shape &&
+			    piece->region_end - at >= 8 * VMPT_PSB_SHAPE_WORDS &&
+			    vmpt_psb_is_same(&t->same, t->data + at)) {
+				t->skip = at + t->same.shape->size;
+				t->skip_tokens = t->same.shape->tokens;
+				t->mark_count = 0;
+			} else {
+				vmpt_tracker_apply(t, token, 0, piece->region_end);
+			}
 			/* Unless the piece ends before: then skip tells. */
 			if (t->skip_tokens <= piece->token_count - *i)
 				*i += t->skip_tokens;
