@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The fast source: the planner cuts regions into chunks at PSBs, some ahead of what is
+ * handed out; jobs of several chunks are decoded by lanes and threads; the results
+ * are handed out in order, and what does not follow on is decoded again.
+ */
+#include <stdlib.h>
+
+#include "decoder/fast.h"
+#include "decoder/pool.h"
+
+#define INDEX_CHUNK   (64u << 10)
+#define PACKETS_CHUNK (16u << 10)
+#define CHUNK_MIN     16u
+#define CHUNK_MAX     (1u << 20)
+/* A chunk is cut at any packet if no PSB stands in so many bytes behind its due end. */
+#define PSB_WINDOW    (1u << 20)
+#define DEFAULT_LANES 4
+#define THREADS_MAX   16
+
+struct job {
+	struct vmpt_chunk chunk[VMPT_JOB_CHUNKS];
+	unsigned int count;
+};
+
+/* Where the next chunk begins. */
+struct planner {
+	size_t gap; /* the next one */
+	u64 at, region_end;
+	u64 no_psb; /* none begins in [at, no_psb) that a search has not returned */
+	bool at_head;
+	bool open;  /* @at is not known before all before it is handed out */
+	bool carry; /* the chunk continues an open one: state is the source's */
+};
+
+struct vmpt_fast_source {
+	const struct vmpt_stream *stream;
+	struct vmpt_fast fast;
+	size_t chunk_size;
+	bool headless, items;
+	struct planner plan;
+	struct vmpt_pool *pool;
+	struct job *jobs;
+	unsigned int slots, workers;
+	u64 **raw; /* by worker */
+	/* What is handed out: all before at, by chunk @next of job @job. */
+	u64 at;
+	struct vmpt_scan_state state;
+	struct job *job;
+	unsigned int next;
+	bool head_given, used;
+	struct vmpt_chunk redo;
+	u64 head_tokens[4];
+	struct vmpt_item head_items[2];
+};
+
+/* ---- the planner ---- */
+
+static u64 next_region_end(const struct vmpt_fast_source *s)
+{
+	const struct vmpt_stream *t = s->stream;
+	u64 end = t->size;
+
+	if (s->plan.gap < t->gap_count && t->gaps[s->plan.gap].offset < end)
+		end = t->gaps[s->plan.gap].offset;
+	return end < s->plan.at ? s->plan.at : end;
+}
+
+/* Go on to the next region that is not empty. False at the stream's end. */
+static bool plan_region(struct vmpt_fast_source *s)
+{
+	struct planner *p = &s->plan;
+
+	while (p->at == p->region_end) {
+		if (p->region_end >= s->stream->size)
+			return false;
+		p->gap++;
+		p->region_end = next_region_end(s);
+		p->at_head = true;
+	}
+	return true;
+}
+
+static void plan_head(struct vmpt_fast_source *s, struct vmpt_chunk *c)
+{
+	struct planner *p = &s->plan;
+
+	p->at_head = false;
+	p->carry = false;
+	p->no_psb = 0;
+	c->first = true;
+	c->gap = p->gap != 0;
+	c->head = p->at;
+	if (!s->headless)
+		p->at = vmpt_psb_find(s->stream->data, p->at, p->region_end);
+}
+
+/* The end of the chunk that starts at the planner's place. */
+static u64 plan_end(struct vmpt_fast_source *s)
+{
+	struct planner *p = &s->plan;
+	u64 due, from, to, psb;
+
+	if (p->region_end - p->at <= s->chunk_size)
+		return p->region_end;
+	due = p->at + s->chunk_size;
+	from = due > p->no_psb ? due : p->no_psb;
+	to = p->region_end - due > PSB_WINDOW ? due + PSB_WINDOW : p->region_end;
+	psb = vmpt_psb_find(s->stream->data, from, to);
+	if (psb < to || to == p->region_end)
+		return psb < to ? psb : p->region_end;
+	p->no_psb = to - (VMPT_PT_SIZE_MAX - 1);
+	p->open = true;
+	return due;
+}
+
+/* Plan one chunk; false if there is none, or none yet. */
+static bool plan_chunk(struct vmpt_fast_source *s, struct vmpt_chunk *c)
+{
+	struct planner *p = &s->plan;
+
+	if (p->open || !plan_region(s))
+		return false;
+	c->first = false;
+	if (p->at_head)
+		plan_head(s, c);
+	c->state = (struct vmpt_scan_state){ 0 };
+	if (p->carry)
+		c->state = s->state;
+	p->carry = false;
+	c->start = p->at;
+	c->end = plan_end(s);
+	c->region_end = p->region_end;
+	p->at = c->end;
+	return true;
+}
+
+static void plan_job(struct vmpt_fast_source *s, struct job *job)
+{
+	job->count = 0;
+	while (job->count < VMPT_JOB_CHUNKS && plan_chunk(s, &job->chunk[job->count]))
+		job->count++;
+}
+
+/* Fill the ring. */
+static void plan(struct vmpt_fast_source *s)
+{
+	int slot;
+
+	while ((slot = vmpt_pool_free_slot(s->pool)) >= 0) {
+		plan_job(s, &s->jobs[slot]);
+		if (!s->jobs[slot].count)
+			return;
+		vmpt_pool_put(s->pool);
+	}
+}
+
+/* All is handed out: an open chunk's end is now known. */
+static void plan_go_on(struct vmpt_fast_source *s)
+{
+	struct planner *p = &s->plan;
+
+	if (!p->open)
+		return;
+	p->open = false;
+	p->carry = true;
+	p->at = s->at;
+}
+
+/* ---- decoding ---- */
+
+static void decode(struct vmpt_fast_source *s, struct vmpt_chunk *chunks, unsigned int count,
+		   unsigned int worker)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		chunks[i].sink.token_count = 0;
+		chunks[i].sink.item_count = 0;
+	}
+	if (s->items)
+		vmpt_packets_decode(&s->fast, chunks, count, s->raw[worker]);
+	else
+		vmpt_index_decode(&s->fast, chunks, count);
+}
+
+static void run_job(void *owner, unsigned int slot, unsigned int worker)
+{
+	struct vmpt_fast_source *s = owner;
+
+	decode(s, s->jobs[slot].chunk, s->jobs[slot].count, worker);
+}
+
+/* ---- handing out ---- */
+
+static void give(struct vmpt_piece *piece, const struct vmpt_chunk *c)
+{
+	*piece = (struct vmpt_piece){
+		.start = c->start,
+		.end = c->at,
+		.region_end = c->region_end,
+		.tokens = c->sink.tokens,
+		.token_count = c->sink.token_count,
+		.items = c->sink.items,
+		.item_count = c->sink.item_count,
+	};
+}
+
+static void put_loss(struct vmpt_fast_source *s, struct vmpt_piece *piece, u64 at, u64 size,
+		     unsigned int err)
+{
+	s->head_tokens[piece->token_count++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
+	s->head_tokens[piece->token_count++] = size << 6 | err;
+	s->head_items[piece->item_count++] =
+		(struct vmpt_item){ .kind = VMPT_ITEM_LOSS, .aux = (u8)err, .payload = size };
+}
+
+/* The losses before a region's first packet, if there are any. */
+static bool give_head(struct vmpt_fast_source *s, struct vmpt_piece *piece,
+		      const struct vmpt_chunk *c)
+{
+	*piece = (struct vmpt_piece){ .start = c->head,
+				      .end = c->start,
+				      .region_end = c->region_end,
+				      .tokens = s->head_tokens };
+	if (c->gap)
+		put_loss(s, piece, c->head, 0, VMPT_E_GAP);
+	if (c->start > c->head)
+		put_loss(s, piece, c->head, c->start - c->head, VMPT_E_SYNC);
+	if (s->items)
+		piece->items = s->head_items;
+	else
+		piece->item_count = 0;
+	s->at = c->start;
+	s->state = c->state;
+	return piece->token_count > 0;
+}
+
+/* The chunk to hand out next, or NULL at the end. */
+static struct vmpt_chunk *next_chunk(struct vmpt_fast_source *s)
+{
+	int slot;
+
+	if (s->job && s->next == s->job->count) {
+		s->job = NULL;
+		vmpt_pool_drop(s->pool);
+	}
+	if (!s->job) {
+		plan(s);
+		slot = vmpt_pool_take(s->pool);
+		if (slot < 0) {
+			plan_go_on(s);
+			plan(s);
+			slot = vmpt_pool_take(s->pool);
+		}
+		if (slot < 0)
+			return NULL;
+		s->job = &s->jobs[slot];
+		s->next = 0;
+	}
+	return &s->job->chunk[s->next];
+}
+
+/* Decode what the chunk's own result does not hold, from s->at on, on our own. */
+static void redo(struct vmpt_fast_source *s, const struct vmpt_chunk *c)
+{
+	s->redo.start = s->at;
+	s->redo.end = c->end;
+	s->redo.region_end = c->region_end;
+	s->redo.state = s->state;
+	decode(s, &s->redo, 1, 0);
+}
+
+int vmpt_fast_next(struct vmpt_fast_source *s, struct vmpt_piece *piece)
+{
+	struct vmpt_chunk *c;
+
+	while ((c = next_chunk(s))) {
+		if (c->first && !s->head_given) {
+			s->head_given = true;
+			if (give_head(s, piece, c))
+				return 1;
+		}
+		if (s->at >= c->end) {
+			s->next++;
+			s->head_given = s->used = false;
+			continue;
+		}
+		/* A chunk that starts where the last packet ended is right, else it is not. */
+		if (s->at != c->start || s->used) {
+			redo(s, c);
+			c = &s->redo;
+		}
+		s->used = true;
+		s->at = c->at;
+		s->state = c->state;
+		give(piece, c);
+		return 1;
+	}
+	return 0;
+}
+
+/* ---- open and close ---- */
+
+static bool alloc_sink(const struct vmpt_fast_source *s, struct vmpt_sink *sink)
+{
+	size_t raws = s->items ? VMPT_PACKETS_RAW : VMPT_INDEX_RAW;
+
+	/* The region's last bytes may be one token each. */
+	sink->token_max = raws + VMPT_RAW_SLACK + VMPT_FAST_GUARD;
+	sink->tokens = malloc(sink->token_max * sizeof(*sink->tokens));
+	if (!s->items)
+		return sink->tokens;
+	/* A run before each packet, and behind the last. */
+	sink->item_max = 2 * sink->token_max;
+	sink->items = malloc(sink->item_max * sizeof(*sink->items));
+	return sink->tokens && sink->items;
+}
+
+static bool alloc_tables(struct vmpt_fast_source *s)
+{
+	struct vmpt_packet_table *packets;
+	struct vmpt_index_table *index;
+
+	if (!s->items) {
+		index = malloc(sizeof(*index));
+		s->fast.index = index;
+		if (index)
+			vmpt_index_table_init(index);
+		return index;
+	}
+	packets = aligned_alloc(64, sizeof(*packets));
+	s->fast.packets = packets;
+	if (packets)
+		vmpt_packet_table_init(packets);
+	return packets;
+}
+
+static bool alloc_all(struct vmpt_fast_source *s)
+{
+	size_t raws = VMPT_LANES_MAX * (VMPT_PACKETS_RAW + VMPT_RAW_SLACK);
+	unsigned int i, j;
+
+	s->jobs = calloc(s->slots, sizeof(*s->jobs));
+	s->raw = calloc(s->workers, sizeof(*s->raw));
+	if (!s->jobs || !s->raw || !alloc_tables(s) || !alloc_sink(s, &s->redo.sink))
+		return false;
+	for (i = 0; i < s->slots; i++)
+		for (j = 0; j < VMPT_JOB_CHUNKS; j++)
+			if (!alloc_sink(s, &s->jobs[i].chunk[j].sink))
+				return false;
+	for (i = 0; s->items && i < s->workers; i++) {
+		s->raw[i] = malloc(raws * sizeof(**s->raw));
+		if (!s->raw[i])
+			return false;
+	}
+	return true;
+}
+
+int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stream,
+		   const struct vmpt_options *options, bool items)
+{
+	static const struct vmpt_options defaults;
+	struct vmpt_fast_source *s = calloc(1, sizeof(*s));
+	const struct vmpt_options *o = options ? options : &defaults;
+	size_t chunk = o->chunk ? o->chunk : items ? PACKETS_CHUNK : INDEX_CHUNK;
+
+	if (!s)
+		return -VMPT_E_NOMEM;
+	s->stream = stream;
+	s->items = items;
+	s->headless = o->headless;
+	s->chunk_size = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
+	s->workers = o->threads > THREADS_MAX ? THREADS_MAX : o->threads ? o->threads : 1;
+	/* One job is handed out, one runs in each thread, two wait. */
+	s->slots = s->workers > 1 ? s->workers + 3 : 1;
+	s->fast.data = stream->data;
+	s->fast.lanes = o->lanes ? o->lanes : DEFAULT_LANES;
+	if (s->fast.lanes > VMPT_LANES_MAX)
+		s->fast.lanes = VMPT_LANES_MAX;
+	s->plan.region_end = next_region_end(s);
+	s->plan.at_head = true;
+	if (!alloc_all(s) || vmpt_pool_open(&s->pool, s->workers, s->slots, run_job, s)) {
+		vmpt_fast_close(s);
+		return -VMPT_E_NOMEM;
+	}
+	*src = s;
+	return 0;
+}
+
+void vmpt_fast_close(struct vmpt_fast_source *s)
+{
+	unsigned int i, j;
+
+	if (!s)
+		return;
+	vmpt_pool_close(s->pool);
+	for (i = 0; s->jobs && i < s->slots; i++)
+		for (j = 0; j < VMPT_JOB_CHUNKS; j++) {
+			free(s->jobs[i].chunk[j].sink.tokens);
+			free(s->jobs[i].chunk[j].sink.items);
+		}
+	for (i = 0; s->raw && i < s->workers; i++)
+		free(s->raw[i]);
+	free(s->redo.sink.tokens);
+	free(s->redo.sink.items);
+	free((void *)s->fast.index);
+	free((void *)s->fast.packets);
+	free(s->raw);
+	free(s->jobs);
+	free(s);
+}
