@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The source of a decoder: regions of a stream in order, by the plain loop. */
+/*
+ * The source of a decoder: the fast one (fast.c) or, if asked for, the plain one, the
+ * regions of a stream in order by the plain loop. That one is the reference and has
+ * nothing in common with the other.
+ */
 #include <stdlib.h>
 
-#include "decoder/source.h"
+#include "decoder/fast.h"
 
 #define PIECE_TOKENS 4096
 #define PIECE_ITEMS  8192
 #define PIECE_BYTES  (1u << 20)
 
 struct vmpt_source {
+	struct vmpt_fast_source *fast; /* or NULL and all below */
 	const struct vmpt_stream *stream;
 	struct vmpt_options options;
 	u64 at, region_end;
@@ -23,6 +28,19 @@ static u64 next_region_end(const struct vmpt_source *s)
 	return s->gap < s->stream->gap_count ? s->stream->gaps[s->gap].offset : s->stream->size;
 }
 
+static int open_fast(struct vmpt_source **src, struct vmpt_source *s,
+		     const struct vmpt_stream *stream, const struct vmpt_options *options,
+		     bool items)
+{
+	int err = vmpt_fast_open(&s->fast, stream, options, items);
+
+	if (err)
+		free(s);
+	else
+		*src = s;
+	return err;
+}
+
 int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 		     const struct vmpt_options *options, bool items)
 {
@@ -30,6 +48,8 @@ int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 
 	if (!s)
 		return -VMPT_E_NOMEM;
+	if (!options || !options->scalar)
+		return open_fast(src, s, stream, options, items);
 	s->stream = stream;
 	if (options)
 		s->options = *options;
@@ -52,6 +72,7 @@ void vmpt_source_close(struct vmpt_source *s)
 {
 	if (!s)
 		return;
+	vmpt_fast_close(s->fast);
 	free(s->sink.tokens);
 	free(s->sink.items);
 	free(s);
@@ -90,6 +111,8 @@ int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
 {
 	u64 at;
 
+	if (s->fast)
+		return vmpt_fast_next(s->fast, piece);
 	while (s->at == s->region_end) {
 		if (s->region_end == s->stream->size)
 			return 0;

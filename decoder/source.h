@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Inside the decoder: a source takes a stream apart, in order, piece by piece.
- * A piece is a stretch of whole packets. For each, a source gives the tokens
- * that the VM tracker needs and, if asked, the items of all packets.
+ * A piece is a stretch of whole packets (of no bytes, if all it says is that there is
+ * a gap). For each, a source gives the tokens that the VM tracker needs and, if asked,
+ * the items of all packets.
  *
  * Two sources exist and must agree token by token and, runs expanded, item by
  * item: the scalar one (scalar.c), the plain loop and reference, and the fast
- * one (pieces.c over lanes.h), which decodes several pieces at once.
+ * one (fast.c over lanes.h), which decodes several pieces at once.
  *
  * What both do:
  * - A stream's gaps cut it into regions. A region is decoded on its own.

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The fast source equals the plain one, token by token and item by item: on real traces,
+ * damaged copies, random bytes and streams of every kind of packet, for any number of
+ * lanes and threads, any chunk size, headless or not, with gaps. All streams end at the
+ * end of a page behind which nothing can be read.
+ *
+ * VMPT_SOAK=seconds runs the random part for so long.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "decoder/source.h"
+#include "tests/decoder/streams.h"
+
+/* ---- what a source says ---- */
+
+struct record {
+	u64 offset, size, payload;
+	u8 kind, aux;
+};
+
+/* All tokens, and all items with adjacent runs made one. */
+struct result {
+	u64 *tokens;
+	struct record *records;
+	size_t tokens_n, tokens_max, records_n, records_max;
+};
+
+static void *grown(void *p, size_t n, size_t *max, size_t each)
+{
+	if (n < *max)
+		return p;
+	*max = 2 * n + 1024;
+	p = realloc(p, *max * each);
+	must(p, "no memory");
+	return p;
+}
+
+static void result_item(struct result *r, const struct vmpt_item *item, u64 base)
+{
+	struct record *last = r->records_n ? &r->records[r->records_n - 1] : NULL;
+	u64 at = base + item->offset;
+
+	if (item->kind == VMPT_ITEM_RUN && last && last->kind == VMPT_ITEM_RUN &&
+	    last->offset + last->size == at) {
+		last->size += item->size;
+		return;
+	}
+	r->records = grown(r->records, r->records_n, &r->records_max, sizeof(*r->records));
+	r->records[r->records_n++] = (struct record){ .offset = at,
+						      .size = item->size,
+						      .payload = item->payload,
+						      .kind = item->kind,
+						      .aux = item->aux };
+}
+
+static void collect(struct result *r, const struct vmpt_stream *stream,
+		    const struct vmpt_options *options, bool items)
+{
+	struct vmpt_source *src;
+	struct vmpt_piece p;
+	u64 at = 0;
+	size_t i;
+	int ret;
+
+	memset(r, 0, sizeof(*r));
+	must(!vmpt_source_open(&src, stream, options, items), "cannot open");
+	while ((ret = vmpt_source_next(src, &p)) == 1) {
+		must(p.start == at, "a piece starts at 0x%llx, the last ended at 0x%llx",
+		     (unsigned long long)p.start, (unsigned long long)at);
+		at = p.end;
+		must(at <= p.region_end, "a piece ends behind its region");
+		must(items == !!p.items, "items are there when not asked for, or not");
+		for (i = 0; i < p.token_count; i++) {
+			r->tokens = grown(r->tokens, r->tokens_n, &r->tokens_max, sizeof(u64));
+			r->tokens[r->tokens_n++] = p.tokens[i];
+		}
+		for (i = 0; items && i < p.item_count; i++)
+			result_item(r, &p.items[i], p.start);
+	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(at, stream->size);
+	vmpt_source_close(src);
+}
+
+static void result_free(struct result *r)
+{
+	free(r->tokens);
+	free(r->records);
+}
+
+static void compare(const struct result *want, const struct vmpt_stream *stream,
+		    const struct vmpt_options *o, bool items)
+{
+	const struct record *a, *b;
+	struct result got;
+	size_t i;
+
+	collect(&got, stream, o, items);
+	for (i = 0; i < want->tokens_n && i < got.tokens_n; i++)
+		must(want->tokens[i] == got.tokens[i],
+		     "token %zu: 0x%llx, want 0x%llx (lanes %u chunk %zu threads %u items %d)", i,
+		     (unsigned long long)got.tokens[i], (unsigned long long)want->tokens[i],
+		     o->lanes, o->chunk, o->threads, items);
+	ck_assert_uint_eq(got.tokens_n, want->tokens_n);
+	for (i = 0; items && i < want->records_n && i < got.records_n; i++) {
+		a = &want->records[i];
+		b = &got.records[i];
+		must(a->offset == b->offset && a->size == b->size && a->kind == b->kind &&
+			     a->payload == b->payload && a->aux == b->aux,
+		     "item %zu: kind %u at 0x%llx size %llu payload 0x%llx aux %u, want kind %u "
+		     "at 0x%llx size %llu payload 0x%llx aux %u (lanes %u chunk %zu threads %u)",
+		     i, b->kind, (unsigned long long)b->offset, (unsigned long long)b->size,
+		     (unsigned long long)b->payload, b->aux, a->kind, (unsigned long long)a->offset,
+		     (unsigned long long)a->size, (unsigned long long)a->payload, a->aux, o->lanes,
+		     o->chunk, o->threads);
+	}
+	if (items)
+		ck_assert_uint_eq(got.records_n, want->records_n);
+	result_free(&got);
+}
+
+/* The two sources agree on @stream, under @n random options. */
+static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool headless,
+		  unsigned int n)
+{
+	static const size_t chunks[] = { 0, 16, 64, 100, 700, 4096, 30000, 1 << 20 };
+	struct vmpt_options o = { .headless = headless, .scalar = true };
+	struct result want;
+
+	collect(&want, stream, &o, true);
+	o.scalar = false;
+	while (n--) {
+		o.lanes = (unsigned int)(test_random(rng) % 9);
+		o.chunk = chunks[test_random(rng) % VMPT_ARRAY_SIZE(chunks)];
+		o.threads = (unsigned int)(test_random(rng) % 4);
+		compare(&want, stream, &o, true);
+		compare(&want, stream, &o, false);
+	}
+	result_free(&want);
+}
+
+static void agree_bytes(const u8 *bytes, size_t size, struct test_rng *rng, unsigned int n)
+{
+	struct vmpt_stream stream = { .size = size, .cpu = -1, .tid = -1 };
+	struct room room;
+
+	room_copy(&room, bytes, size);
+	stream.data = room.data;
+	agree(&stream, rng, false, n);
+	agree(&stream, rng, true, n);
+	room_close(&room);
+}
+
+/* ---- tokens written out ---- */
+
+START_TEST(losses_written_out)
+{
+	/* 3 bytes, PSB, OVF, an unknown opcode and 5 bytes, PSB, a bad PSB to the end */
+	static const u8 tail[] = { 0x02, 0x82, 0x02, 0x83 };
+	static const u64 want[] = {
+		VMPT_TOKEN(0, VMPT_TOKEN_LOSS),
+		3 << 6 | VMPT_E_SYNC,
+		VMPT_TOKEN(3, VMPT_PT_PSB),
+		VMPT_TOKEN(19, VMPT_PT_OVF),
+		VMPT_TOKEN(21, VMPT_TOKEN_LOSS),
+		6 << 6 | VMPT_E_OPCODE,
+		VMPT_TOKEN(27, VMPT_PT_PSB),
+		VMPT_TOKEN(43, VMPT_TOKEN_LOSS),
+		104 << 6 | VMPT_E_PSB,
+		VMPT_TOKEN(147, VMPT_TOKEN_LOSS),
+		0 << 6 | VMPT_E_GAP,
+		VMPT_TOKEN(147, VMPT_TOKEN_LOSS),
+		1 << 6 | VMPT_E_SYNC,
+		VMPT_TOKEN(148, VMPT_PT_PSB),
+		VMPT_TOKEN(164, VMPT_TOKEN_LOSS),
+		2 << 6 | VMPT_E_TRUNCATED,
+	};
+	struct vmpt_gap gap = { .offset = 147 };
+	struct vmpt_stream stream = { .gaps = &gap, .gap_count = 1 };
+	struct vmpt_options o = { 0 };
+	struct builder b = { 0 };
+	struct result got;
+	struct room room;
+	u8 pad[100] = { 0 };
+	int items;
+
+	build_bytes(&b, "\x80\x80\x80", 3);
+	build_kind(&b, VMPT_PT_PSB);
+	build_kind(&b, VMPT_PT_OVF);
+	build_bytes(&b, "\x02\x7f\x80\x80\x80\x80", 6);
+	build_kind(&b, VMPT_PT_PSB);
+	build_bytes(&b, tail, sizeof(tail));
+	build_bytes(&b, pad, sizeof(pad));
+	build_bytes(&b, "\x80", 1);
+	build_kind(&b, VMPT_PT_PSB);
+	build_bytes(&b, "\x19\x01", 2);
+	room_copy(&room, b.buf, b.size);
+	stream.data = room.data;
+	stream.size = room.size;
+	for (items = 0; items < 2; items++) {
+		for (o.scalar = 0;; o.scalar = 1) {
+			collect(&got, &stream, &o, items);
+			ck_assert_uint_eq(got.tokens_n, VMPT_ARRAY_SIZE(want));
+			ck_assert_mem_eq(got.tokens, want, sizeof(want));
+			result_free(&got);
+			if (o.scalar)
+				break;
+		}
+	}
+	room_close(&room);
+	free(b.buf);
+}
+END_TEST
+
+START_TEST(nothing_at_all)
+{
+	struct test_rng rng = { 3 };
+	struct builder b = { 0 };
+	size_t n;
+
+	agree_bytes(NULL, 0, &rng, 2);
+	build_kind(&b, VMPT_PT_PSB);
+	build_kind(&b, VMPT_PT_PSBEND);
+	for (n = 1; n <= b.size; n++)
+		agree_bytes(b.buf, n, &rng, 1);
+	free(b.buf);
+}
+END_TEST
+
+/* ---- places where chunks are hard to cut ---- */
+
+START_TEST(psb_inside_payloads)
+{
+	/* A payload that ends as a PSB begins, and then a PSB: the first match is wrong. */
+	static const u8 evil[8] = { 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82 };
+	struct vmpt_pt_packet ptw = { .kind = VMPT_PT_PTW, .ptw = { .payload_bytes = 1 } };
+	struct vmpt_pt_packet evd = { .kind = VMPT_PT_EVD };
+	struct vmpt_pt_packet tsc = { .kind = VMPT_PT_TSC };
+	struct test_rng rng = { 4 };
+	struct builder b = { 0 };
+	int i;
+
+	ptw.ptw.payload = evd.evd.payload = vmpt_load64(evil);
+	tsc.tsc.tsc = vmpt_load64(evil) >> 8;
+	build_kind(&b, VMPT_PT_PSB);
+	for (i = 0; i < 600; i++) {
+		build_mix(&b, &rng, test_random(&rng) % 200, 0);
+		/* A block must not swallow them. */
+		build_kind(&b, VMPT_PT_OVF);
+		build(&b, i % 3 == 0 ? &ptw : i % 3 == 1 ? &evd : &tsc);
+		if (i & 8)
+			build_kind(&b, VMPT_PT_PSB);
+		else if (i & 16)
+			build_bytes(&b, evil, sizeof(evil)); /* and a PSB that is none */
+	}
+	agree_bytes(b.buf, b.size, &rng, 12);
+	free(b.buf);
+}
+END_TEST
+
+START_TEST(blocks_across_chunks)
+{
+	struct vmpt_pt_packet bbp = { .kind = VMPT_PT_BBP };
+	struct test_rng rng = { 5 };
+	struct builder b = { 0 };
+	int i, n;
+
+	for (i = 0; i < 200; i++) {
+		if (i % 3)
+			build_kind(&b, VMPT_PT_PSB);
+		bbp.bbp.sz = i & 1;
+		build(&b, &bbp);
+		for (n = i % 50; n; n--) {
+			build_random(&b, &rng, VMPT_PT_BIP);
+			if (!(n % 7))
+				build_kind(&b, VMPT_PT_PAD);
+			if (!(n % 9))
+				build_random(&b, &rng, VMPT_PT_TSC);
+		}
+		if (i & 4)
+			build_random(&b, &rng, VMPT_PT_BEP);
+	}
+	/* One block longer than any chunk, without a PSB and without an end. */
+	build(&b, &bbp);
+	for (i = 0; i < 150000; i++)
+		build_random(&b, &rng, VMPT_PT_BIP);
+	agree_bytes(b.buf, b.size, &rng, 6);
+	free(b.buf);
+}
+END_TEST
+
+START_TEST(megabytes_without_psb)
+{
+	struct test_rng rng = { 6 };
+	struct builder b = { 0 };
+	u8 pads[200000] = { 0 };
+
+	build_kind(&b, VMPT_PT_PSB);
+	build_mix(&b, &rng, 1200000, 0);
+	build_kind(&b, VMPT_PT_OVF);
+	build_bytes(&b, pads, sizeof(pads));
+	build_mix(&b, &rng, 1300000, 0);
+	build_kind(&b, VMPT_PT_PSB);
+	build_mix(&b, &rng, 20000, 4096);
+	/* Between PSBs a run longer than an item can say. */
+	build_kind(&b, VMPT_PT_PSB);
+	build_bytes(&b, pads, sizeof(pads));
+	build_kind(&b, VMPT_PT_PSB);
+	/* A loss, behind which no PSB stands for long. */
+	build_bytes(&b, "\x02\x7f", 2);
+	build_mix(&b, &rng, 1500000, 0);
+	build_kind(&b, VMPT_PT_PSB);
+	build_mix(&b, &rng, 20000, 0);
+	agree_bytes(b.buf, b.size, &rng, 3);
+	free(b.buf);
+}
+END_TEST
+
+/* More tokens, items and losses than a chunk has room for. */
+START_TEST(no_room)
+{
+	static const u8 dense[] = { 0x01, 0x1d, 0x03, 0x0d, 0x04, 0x01 };
+	struct test_rng rng = { 7 };
+	struct builder b = { 0 };
+	int i;
+
+	build_kind(&b, VMPT_PT_PSB);
+	for (i = 0; i < 300000; i++)
+		build_bytes(&b, &dense[test_random(&rng) % (i & 0x10000 ? 6 : 1)], 1);
+	for (i = 0; i < 20000; i++) {
+		build_kind(&b, VMPT_PT_PSB);
+		build_bytes(&b, "\x02\x7f", 2);
+	}
+	agree_bytes(b.buf, b.size, &rng, 4);
+	free(b.buf);
+}
+END_TEST
+
+/* ---- streams of all sorts ---- */
+
+START_TEST(every_kind)
+{
+	static const size_t psb[] = { 60, 200, 4096, 30000 };
+	struct test_rng rng = { 8 };
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(psb); i++) {
+		struct builder b = { 0 };
+
+		build_mix(&b, &rng, 600000, psb[i]);
+		agree_bytes(b.buf, b.size, &rng, 3);
+		free(b.buf);
+	}
+}
+END_TEST
+
+/* Every number of lanes and of threads. */
+START_TEST(lanes_and_threads)
+{
+	struct vmpt_stream stream = { 0 };
+	struct vmpt_options o = { .scalar = true };
+	struct test_rng rng = { 9 };
+	struct builder b = { 0 };
+	struct result want;
+	struct room room;
+
+	build_mix(&b, &rng, 700000, 1000);
+	room_copy(&room, b.buf, b.size);
+	stream.data = room.data;
+	stream.size = room.size;
+	collect(&want, &stream, &o, true);
+	o.scalar = false;
+	o.chunk = 3000;
+	for (o.lanes = 1; o.lanes <= 8; o.lanes++)
+		for (o.threads = 1; o.threads <= 3; o.threads++) {
+			compare(&want, &stream, &o, true);
+			compare(&want, &stream, &o, false);
+		}
+	result_free(&want);
+	room_close(&room);
+	free(b.buf);
+}
+END_TEST
+
+/* A source is closed while its threads still decode. */
+START_TEST(close_in_the_middle)
+{
+	struct vmpt_stream stream = { 0 };
+	struct vmpt_options o = { .threads = 3, .chunk = 2000 };
+	struct test_rng rng = { 10 };
+	struct builder b = { 0 };
+	struct vmpt_source *src;
+	struct vmpt_piece piece;
+	int i, n;
+
+	build_mix(&b, &rng, 500000, 500);
+	stream.data = b.buf;
+	stream.size = b.size;
+	for (i = 0; i < 40; i++) {
+		must(!vmpt_source_open(&src, &stream, &o, i & 1), "cannot open");
+		for (n = i / 2; n; n--)
+			must(vmpt_source_next(src, &piece) == 1, "no piece %d", n);
+		vmpt_source_close(src);
+	}
+	free(b.buf);
+}
+END_TEST
+
+static const char *const traces[] = { "guest-mruby.pt", "guest-two-vmcs.pt", "guest-unzip.pt",
+				      "host-lldb.pt", "host-loopy.perf.data" };
+
+START_TEST(real_traces)
+{
+	const char *path = test_data(traces[_i]);
+	struct test_rng rng = { 11 + (u64)_i };
+	size_t size;
+	u8 *bytes;
+
+	if (!path)
+		return;
+	bytes = test_read_file(path, &size);
+	agree_bytes(bytes, size, &rng, 3);
+	free(bytes);
+}
+END_TEST
+
+/* Overwrite, cut out and repeat some bytes. */
+static void damage(u8 *bytes, size_t size, struct test_rng *rng)
+{
+	u64 n = 1 + test_random(rng) % 24;
+	size_t at, from, len;
+
+	while (n--) {
+		at = test_random(rng) % size;
+		len = 1 + test_random(rng) % (test_random(rng) & 3 ? 2 : 300);
+		if (len > size - at)
+			len = size - at;
+		from = test_random(rng) % (size - len + 1);
+		switch (test_random(rng) % 3) {
+		case 0:
+			bytes[at] = (u8)test_random(rng);
+			break;
+		case 1:
+			memmove(bytes + at, bytes + from, len);
+			break;
+		default:
+			memset(bytes + at, (u8)test_random(rng), len);
+		}
+	}
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct vmpt_gap *x = a, *y = b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Random bytes, of which many are what packets begin with. */
+static void build_noise(struct builder *b, struct test_rng *rng, size_t size)
+{
+	u8 bytes[2];
+
+	while (b->size < size) {
+		bytes[0] = (u8)test_random(rng);
+		bytes[1] = (u8)(test_random(rng) & 1 ? test_random(rng) : 0x82);
+		if (!(test_random(rng) % 200))
+			build_kind(b, VMPT_PT_PSB);
+		else if (test_random(rng) & 1)
+			build_bytes(b, bytes, 1);
+		else
+			bytes[0] = 0x02, build_bytes(b, bytes, 2);
+	}
+}
+
+/* One random stream: a mix, noise or a part of a real trace, damaged, with gaps. */
+static void random_stream(struct test_rng *rng, const u8 *real, size_t real_size)
+{
+	size_t size = 1 + test_random(rng) % (test_random(rng) & 7 ? 20000 : 200000);
+	struct vmpt_gap gaps[6] = { 0 };
+	struct vmpt_stream stream = { .gaps = gaps };
+	struct builder b = { 0 };
+	struct room room;
+	size_t from, i;
+
+	switch (test_random(rng) % 4) {
+	case 0:
+		build_noise(&b, rng, size);
+		break;
+	case 1:
+		if (real_size > size) {
+			from = test_random(rng) % (real_size - size);
+			build_bytes(&b, real + from, size);
+			break;
+		}
+		/* fall through */
+	default:
+		build_mix(&b, rng, size, 1 + test_random(rng) % 2000);
+	}
+	room_copy(&room, b.buf, size);
+	if (test_random(rng) & 3)
+		damage(room.data, size, rng);
+	stream.data = room.data;
+	stream.size = size;
+	stream.gap_count = test_random(rng) & 1 ? test_random(rng) % 7 : 0;
+	for (i = 0; i < stream.gap_count; i++)
+		gaps[i].offset = test_random(rng) % (size + 1);
+	if (stream.gap_count > 1 && test_random(rng) & 1)
+		gaps[1].offset = gaps[0].offset;
+	qsort(gaps, stream.gap_count, sizeof(gaps[0]), by_offset);
+	agree(&stream, rng, test_random(rng) & 1, 2);
+	room_close(&room);
+	free(b.buf);
+}
+
+START_TEST(random_streams)
+{
+	const char *soak = getenv("VMPT_SOAK");
+	time_t end = soak ? time(NULL) + atoi(soak) : 0;
+	struct test_rng rng = { 20 + (u64)_i };
+	const char *path = test_data(traces[_i]);
+	size_t size = 0;
+	u8 *bytes = path ? test_read_file(path, &size) : NULL;
+	int i;
+
+	for (i = 0; i < 60 || time(NULL) < end; i++)
+		random_stream(&rng, bytes, size);
+	free(bytes);
+}
+END_TEST
+
+int main(void)
+{
+	const char *soak = getenv("VMPT_SOAK");
+	Suite *s = suite_create("decoder/source");
+	TCase *t = tcase_create("source");
+
+	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
+	tcase_add_test(t, losses_written_out);
+	tcase_add_test(t, nothing_at_all);
+	tcase_add_test(t, psb_inside_payloads);
+	tcase_add_test(t, blocks_across_chunks);
+	tcase_add_test(t, megabytes_without_psb);
+	tcase_add_test(t, no_room);
+	tcase_add_test(t, every_kind);
+	tcase_add_test(t, lanes_and_threads);
+	tcase_add_test(t, close_in_the_middle);
+	tcase_add_loop_test(t, real_traces, 0, (int)VMPT_ARRAY_SIZE(traces));
+	tcase_add_loop_test(t, random_streams, 0, (int)VMPT_ARRAY_SIZE(traces));
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
