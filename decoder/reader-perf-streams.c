@@ -88,7 +88,7 @@ static int add_extent(struct perf_reader *r, struct builder *s, const struct per
 /* Take padding off the end of the stream, which is that of @p. */
 static void trim(struct builder *s, struct perf_part *p, u64 bytes)
 {
-	if (!bytes || p->used < bytes)
+	if (!bytes || p->used < bytes || !s->extent_count)
 		return;
 	p->used -= bytes;
 	s->size -= bytes;
@@ -227,7 +227,7 @@ static int make_stream(struct perf_reader *r, struct perf_part *parts, size_t n,
 	}
 	tidy_gaps(&s);
 	stream = (struct vmpt_stream){
-		.data = r->file + s.extents[0].file_offset,
+		.data = r->file + (s.extent_count ? s.extents[0].file_offset : 0),
 		.size = s.size,
 		.cpu = cpu,
 		.tid = tid,
