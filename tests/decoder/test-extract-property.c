@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tests/decoder/check-streams.h"
 #include "tests/decoder/ipt-flow.h"
@@ -114,6 +115,35 @@ START_TEST(random_traces)
 }
 END_TEST
 
+/* VMPT_SOAK: other seeds, always the same ones in order, for so many seconds. */
+static int soak_seconds(void)
+{
+	const char *seconds = getenv("VMPT_SOAK");
+
+	return seconds ? atoi(seconds) : 0;
+}
+
+START_TEST(soak_random_traces)
+{
+	time_t end = time(NULL) + soak_seconds();
+	static struct notation n;
+	struct test_rng rng;
+	char text[8192];
+	u64 seed;
+
+	for (seed = 1000; time(NULL) < end; seed++) {
+		rng.state = seed;
+		random_text(&rng, text, sizeof(text), seed & 1);
+		if (seed % 1000 == 0) {
+			printf("seeds from %llu\n", (unsigned long long)seed);
+			fflush(stdout);
+		}
+		notation_read(&n, text);
+		check(&n.stream, seed & 1);
+	}
+}
+END_TEST
+
 static const char *const real[] = { "guest-two-vmcs.pt", "guest-mruby.pt", "guest-unzip.pt",
 				    "host-lldb.pt" };
 
@@ -194,13 +224,17 @@ int main(void)
 {
 	Suite *s = suite_create("decoder/extract-property");
 	TCase *t = tcase_create("streams");
-	const char *soak = getenv("VMPT_SOAK");
-	int more = soak ? atoi(soak) * 4 : 0;
 
 	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, random_traces, 0, 10 + more);
+	tcase_add_loop_test(t, random_traces, 0, 10);
 	tcase_add_loop_test(t, real_traces, 0, VMPT_ARRAY_SIZE(real));
-	tcase_add_loop_test(t, damaged_traces, 0, 9 + more);
+	tcase_add_loop_test(t, damaged_traces, 0, 9);
 	suite_add_tcase(s, t);
+	if (soak_seconds()) {
+		t = tcase_create("soak");
+		tcase_set_timeout(t, 0);
+		tcase_add_test(t, soak_random_traces);
+		suite_add_tcase(s, t);
+	}
 	return test_main(s);
 }
