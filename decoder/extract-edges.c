@@ -23,11 +23,16 @@ static int put_pip(struct extract *x, struct out_stream *out, const struct pagin
 	return extract_put(x, out, &p);
 }
 
+static bool cbr_changed(const struct extract *x, const struct out_stream *out)
+{
+	return x->source.cbr >= 0 && x->source.cbr != out->cbr;
+}
+
 static int put_cbr(struct extract *x, struct out_stream *out)
 {
 	struct vmpt_pt_packet p = { .kind = VMPT_PT_CBR };
 
-	if (x->source.cbr < 0 || x->source.cbr == out->cbr)
+	if (!cbr_changed(x, out))
 		return 0;
 	out->cbr = x->source.cbr;
 	p.cbr.ratio = (u64)out->cbr;
@@ -108,6 +113,8 @@ int extract_return(struct extract *x, struct out_stream *out, const struct pagin
 	int err = put_pip(x, out, paging);
 
 	x->done.returned = true;
+	x->done.returned_pip = paging->known;
+	x->done.returned_cbr = cbr_changed(x, out);
 	if (!err)
 		err = put_cbr(x, out);
 	if (!err && ip)

@@ -27,6 +27,7 @@ struct vmpt_extracted {
 	u64 out_size;
 	bool head;     /* a PSB+ was synthesized before it */
 	bool returned; /* a return was synthesized: PIP …, and TIP.PGE if .enabled */
+	bool returned_pip, returned_cbr; /* the return has them: CR3 is known, CBR changed */
 	bool enabled;
 	bool left;	  /* a TIP.PGD() was synthesized behind it */
 	bool lacks_calls; /* returns in it may lack their calls (an OVF with lost bytes before) */

@@ -112,16 +112,6 @@ static void check_same(struct pair *c)
 	c->o++;
 }
 
-/* How many CBRs follow each other from @p on. */
-static size_t cbrs(const struct vmpt_packet *p, const struct vmpt_packet *end)
-{
-	size_t n = 0;
-
-	while (p + n < end && p[n].kind == VMPT_PT_CBR)
-		n++;
-	return n;
-}
-
 /* The group's timing stays; PIP … and TIP.PGE stand for the rest. */
 static void check_return(struct pair *c)
 {
@@ -139,12 +129,10 @@ static void check_return(struct pair *c)
 			break;
 		}
 	}
-	if (next_is(c, VMPT_PT_PIP))
-		c->o++;
-	/* A CBR of its own, not the source's next one. */
-	if (c->slice->enabled ? next_is(c, VMPT_PT_CBR)
-			      : cbrs(c->o, c->o_end) > cbrs(c->s, c->s_end))
-		c->o++;
+	if (c->slice->returned_pip)
+		expect_kind(c, VMPT_PT_PIP);
+	if (c->slice->returned_cbr)
+		expect_kind(c, VMPT_PT_CBR);
 	if (!c->slice->enabled)
 		return;
 	if (next_is(c, VMPT_PT_MODE_EXEC))
