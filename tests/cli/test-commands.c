@@ -97,6 +97,7 @@ END_TEST
 /* 02 7f is no packet: bytes up to the next PSB are lost, between b000 and the host. */
 START_TEST(losses_are_told)
 {
+	static const u8 damage[4] = { 0x02, 0x7f, 0x06, 0x06 };
 	u8 bytes[2 * MIXED_SIZE + 4];
 	u8 *one;
 	size_t n;
@@ -106,7 +107,7 @@ START_TEST(losses_are_told)
 	write_mixed("x.pt");
 	one = test_read_file("x.pt", &n);
 	memcpy(bytes, one, n);
-	memcpy(bytes + n, "\x02\x7f\x06\x06", 4);
+	memcpy(bytes + n, damage, sizeof(damage));
 	memcpy(bytes + n + 4, one, n);
 	free(one);
 	write_file("bad.pt", bytes, sizeof(bytes));
