@@ -10,6 +10,7 @@
 /* An owner that holds from an offset on. */
 struct change {
 	u64 offset;
+	size_t item; /* of the piece: the first at or behind offset */
 	struct vmpt_owner owner;
 };
 
@@ -18,7 +19,6 @@ struct vmpt_decoder {
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
 	size_t item;
-	u64 density;		/* items a byte, 32 bits of fraction */
 	struct change *changes; /* of this piece, and what reaches beyond it */
 	size_t change, change_count, change_max;
 	struct vmpt_owner owner;
@@ -79,6 +79,29 @@ static int reserve(struct vmpt_decoder *d)
 	return 0;
 }
 
+/* The first item at or behind @offset, from item @i on. */
+static size_t item_from(const struct vmpt_decoder *d, size_t i, u64 offset)
+{
+	u64 rel = offset - d->piece.start;
+
+	if (offset >= d->piece.end)
+		return d->piece.item_count;
+	while (i < d->piece.item_count && d->piece.items[i].offset < rel)
+		i++;
+	return i;
+}
+
+static void add_change(struct vmpt_decoder *d, const struct vmpt_mark *m)
+{
+	struct change *c = &d->changes[d->change_count++];
+
+	c->offset = m->offset;
+	c->owner = m->owner;
+	if (m->kind == VMPT_MARK_LOSS)
+		c->owner.sure = VMPT_UNKNOWN;
+	c->item = item_from(d, d->piece.token_items[d->tracker.token], m->offset);
+}
+
 static int track(struct vmpt_decoder *d)
 {
 	struct vmpt_mark *m;
@@ -87,41 +110,15 @@ static int track(struct vmpt_decoder *d)
 
 	if (err)
 		return err;
-	while (vmpt_tracker_take(&d->tracker, &d->piece, &i)) {
-		for (m = d->tracker.marks; m < d->tracker.marks + d->tracker.mark_count; m++) {
-			if (m->kind != VMPT_MARK_OWNER && m->kind != VMPT_MARK_LOSS)
-				continue;
-			d->changes[d->change_count++] = (struct change){
-				.offset = m->offset,
-				.owner = m->owner,
-			};
-			if (m->kind == VMPT_MARK_LOSS)
-				d->changes[d->change_count - 1].owner.sure = VMPT_UNKNOWN;
-		}
-	}
+	/* What reached beyond the last piece. */
+	for (i = 0; i < d->change_count; i++)
+		d->changes[i].item = item_from(d, 0, d->changes[i].offset);
+	i = 0;
+	while (vmpt_tracker_take(&d->tracker, &d->piece, &i))
+		for (m = d->tracker.marks; m < d->tracker.marks + d->tracker.mark_count; m++)
+			if (m->kind == VMPT_MARK_OWNER || m->kind == VMPT_MARK_LOSS)
+				add_change(d, m);
 	return 0;
-}
-
-/*
- * The first item at or behind @offset, searched from d->item on. Items are about as
- * many a byte here as in the whole piece: from there it is a few steps.
- */
-static size_t item_at(const struct vmpt_decoder *d, u64 offset)
-{
-	const struct vmpt_item *items = d->piece.items;
-	size_t i, count = d->piece.item_count;
-	u64 rel = offset - d->piece.start;
-
-	if (rel > items[count - 1].offset)
-		return count;
-	i = d->item + (size_t)((rel - items[d->item].offset) * d->density >> 32);
-	if (i >= count)
-		i = count - 1;
-	while (items[i].offset >= rel && i > d->item)
-		i--;
-	while (items[i].offset < rel)
-		i++;
-	return i;
 }
 
 /* The run before item @i reaches beyond @offset: give its head as a batch of its own. */
@@ -166,7 +163,7 @@ static bool next_of_piece(struct vmpt_decoder *d, struct vmpt_batch *b)
 		return true;
 	}
 	cut = d->changes[d->change].offset;
-	end = item_at(d, cut);
+	end = d->changes[d->change].item;
 	last = &d->piece.items[end - 1];
 	if (last->kind == VMPT_ITEM_RUN && d->piece.start + last->offset + last->size > cut) {
 		if (end - 1 > d->item) {
@@ -191,7 +188,6 @@ int vmpt_batch_next(struct vmpt_decoder *d, struct vmpt_batch *batch)
 			return ret;
 		}
 		d->item = 0;
-		d->density = ((u64)d->piece.item_count << 32) / (d->piece.end - d->piece.start + 1);
 		ret = track(d);
 		if (ret)
 			return ret;

@@ -51,6 +51,7 @@ struct vmpt_fast_source {
 	bool head_given, used;
 	struct vmpt_chunk redo;
 	u64 head_tokens[4];
+	u32 head_token_items[4];
 	struct vmpt_item head_items[2];
 };
 
@@ -200,6 +201,7 @@ static void give(struct vmpt_piece *piece, const struct vmpt_chunk *c)
 		.end = c->at,
 		.region_end = c->region_end,
 		.tokens = c->sink.tokens,
+		.token_items = c->sink.token_items,
 		.token_count = c->sink.token_count,
 		.items = c->sink.items,
 		.item_count = c->sink.item_count,
@@ -209,8 +211,13 @@ static void give(struct vmpt_piece *piece, const struct vmpt_chunk *c)
 static void put_loss(struct vmpt_fast_source *s, struct vmpt_piece *piece, u64 at, u64 size,
 		     unsigned int err)
 {
-	s->head_tokens[piece->token_count++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
-	s->head_tokens[piece->token_count++] = size << 6 | err;
+	u64 *token = s->head_tokens + piece->token_count;
+	u32 *token_item = s->head_token_items + piece->token_count;
+
+	token[0] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
+	token[1] = size << 6 | err;
+	token_item[0] = token_item[1] = (u32)piece->item_count;
+	piece->token_count += 2;
 	s->head_items[piece->item_count++] =
 		(struct vmpt_item){ .kind = VMPT_ITEM_LOSS, .aux = (u8)err, .payload = size };
 }
@@ -222,7 +229,8 @@ static bool give_head(struct vmpt_fast_source *s, struct vmpt_piece *piece,
 	*piece = (struct vmpt_piece){ .start = c->head,
 				      .end = c->start,
 				      .region_end = c->region_end,
-				      .tokens = s->head_tokens };
+				      .tokens = s->head_tokens,
+				      .token_items = s->head_token_items };
 	if (c->gap)
 		put_loss(s, piece, c->head, 0, VMPT_E_GAP);
 	if (c->start > c->head)
@@ -314,7 +322,8 @@ static bool alloc_sink(const struct vmpt_fast_source *s, struct vmpt_sink *sink)
 	/* A run before each packet, and behind the last. */
 	sink->item_max = 2 * sink->token_max;
 	sink->items = malloc(sink->item_max * sizeof(*sink->items));
-	return sink->tokens && sink->items;
+	sink->token_items = malloc(sink->token_max * sizeof(*sink->token_items));
+	return sink->tokens && sink->items && sink->token_items;
 }
 
 static bool alloc_tables(struct vmpt_fast_source *s)
@@ -388,6 +397,13 @@ int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stre
 	return 0;
 }
 
+static void free_sink(struct vmpt_sink *sink)
+{
+	free(sink->tokens);
+	free(sink->token_items);
+	free(sink->items);
+}
+
 void vmpt_fast_close(struct vmpt_fast_source *s)
 {
 	unsigned int i, j;
@@ -396,14 +412,11 @@ void vmpt_fast_close(struct vmpt_fast_source *s)
 		return;
 	vmpt_pool_close(s->pool);
 	for (i = 0; s->jobs && i < s->slots; i++)
-		for (j = 0; j < VMPT_JOB_CHUNKS; j++) {
-			free(s->jobs[i].chunk[j].sink.tokens);
-			free(s->jobs[i].chunk[j].sink.items);
-		}
+		for (j = 0; j < VMPT_JOB_CHUNKS; j++)
+			free_sink(&s->jobs[i].chunk[j].sink);
 	for (i = 0; s->raw && i < s->workers; i++)
 		free(s->raw[i]);
-	free(s->redo.sink.tokens);
-	free(s->redo.sink.items);
+	free_sink(&s->redo.sink);
 	free((void *)s->fast.index);
 	free((void *)s->fast.packets);
 	free(s->raw);

@@ -101,30 +101,44 @@ static void lane_any(const struct vmpt_fast *f, struct lane *l)
 	l->now.at += pkt.size;
 }
 
+/* The raw entry of the packet at @p, which the table knows. */
+static always_inline void lane_put(const struct vmpt_fast *f, struct lane *l, const u8 *p)
+{
+	if (LANES_ITEMS)
+		*l->now.raw++ = l->now.at << 8 | f->packets->step[vmpt_packet_key(p)] >> 8;
+}
+
+/* A BBP: what follows is its block. */
+static always_inline void lane_bbp(const struct vmpt_fast *f, struct lane *l, const u8 *p)
+{
+	lane_put(f, l, p);
+	l->block = VMPT_PT_BLOCK(p[2] >> 7, p[2]);
+	l->now.at += vmpt_pt_table[VMPT_PT_BBP].size;
+}
+
 /* The rest of a packet block. It may end with the lane; the context is kept then. */
 static void lane_block(const struct vmpt_fast *f, struct lane *l)
 {
-	unsigned int item = vmpt_pt_block_item_size(l->block);
-	unsigned int row = item == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8;
+	unsigned int item;
 	const u8 *p;
 
 	while (l->block && l->now.at < l->end && l->now.raw < l->raw_end) {
 		p = f->data + l->now.at;
+		item = vmpt_pt_block_item_size(l->block);
 		if (likely((p[0] & vmpt_pt_table[VMPT_PT_BIP].mask[0]) ==
 			   vmpt_pt_table[VMPT_PT_BIP].header[0])) {
 			if (LANES_ITEMS)
-				*l->now.raw++ = l->now.at << 8 | row;
+				*l->now.raw++ = l->now.at << 8 |
+						(item == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8);
 			l->now.at += 1 + item;
 		} else if (is_kind(p, VMPT_PT_BEP)) {
-			if (LANES_ITEMS)
-				*l->now.raw++ =
-					l->now.at << 8 | f->packets->step[vmpt_packet_key(p)] >> 8;
+			lane_put(f, l, p);
 			l->now.at += vmpt_pt_table[VMPT_PT_BEP].size;
 			l->block = 0;
+		} else if (is_kind(p, VMPT_PT_BBP)) {
+			lane_bbp(f, l, p);
 		} else {
 			lane_any(f, l);
-			item = vmpt_pt_block_item_size(l->block);
-			row = item == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8;
 		}
 	}
 }
@@ -142,10 +156,7 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
 		return;
 	}
 	if (is_kind(p, VMPT_PT_BBP)) {
-		if (LANES_ITEMS)
-			*l->now.raw++ = l->now.at << 8 | f->packets->step[vmpt_packet_key(p)] >> 8;
-		l->block = VMPT_PT_BLOCK(p[2] >> 7, p[2]);
-		l->now.at += vmpt_pt_table[VMPT_PT_BBP].size;
+		lane_bbp(f, l, p);
 	} else {
 		lane_any(f, l);
 	}

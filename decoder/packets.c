@@ -130,11 +130,16 @@ static __attribute__((noinline)) unsigned int put_long_cyc(struct vmpt_item *ite
 	return n;
 }
 
+/*
+ * Tokens as stage 2 leaves them: the raw entry, its offset counted from the chunk's
+ * start, and the item's number on top. finish_tokens() makes tokens of them.
+ */
+#define HALF_TOKEN_ITEM 40
+
 /* A loss, of three raw entries. Returns its size. */
 static __attribute__((noinline)) u64 put_loss(struct vmpt_item *item, u64 *token, const u64 *raw,
 					      u64 at)
 {
-	token[0] = VMPT_TOKEN(raw[0] >> 8, VMPT_TOKEN_LOSS);
 	token[1] = raw[1] << 6 | raw[2];
 	put(item, raw[1], META(at, 0, VMPT_ITEM_LOSS) | raw[2] << 56);
 	return raw[1];
@@ -146,21 +151,23 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 	const u64 *raw = l->raw_start, *raw_end = l->now.raw;
 	struct vmpt_chunk *c = l->chunk;
 	struct vmpt_item *item = c->sink.items;
-	u64 at, v, start = c->start, end = 0, last_ip = c->state.last_ip;
+	const struct vmpt_item *first = item;
+	u64 at, v, half, start = c->start, end = 0, last_ip = c->state.last_ip;
 	const u8 *data = f->data + start;
 	u64 *token = c->sink.tokens;
 
 	for (; raw < raw_end; raw++, item++) {
-		at = (*raw >> 8) - start;
-		row = &rows[*raw & 0xff];
+		half = *raw - (start << 8);
+		at = half >> 8;
+		row = &rows[half & 0xff];
 		item = put_run(item, end, at);
+		*token = half | (u64)(item - first) << HALF_TOKEN_ITEM;
 		if (likely(row->size)) {
-			*token = VMPT_TOKEN(*raw >> 8, row->meta >> 48 & 0xff);
 			token += row->token;
 			v = put_packet(item, data + at, at, row, last_ip);
 			last_ip ^= (last_ip ^ v) & row->last_ip;
 			end = at + row->size;
-		} else if ((*raw & 0xff) == VMPT_ROW_CYC) {
+		} else if ((half & 0xff) == VMPT_ROW_CYC) {
 			end = at + put_long_cyc(item, data + at, at);
 		} else {
 			end = at + put_loss(item, token, raw, at);
@@ -178,43 +185,48 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 }
 
 /*
- * Drop the MNTs among the tokens. At the first packet with a wrong header the chunk's
- * results end: an error stands there, which resets all state.
+ * Make tokens of what stage 2 left, without the MNTs. At the first packet with a wrong
+ * header the chunk's results end: an error stands there, which resets all state.
  */
-static bool check_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
+static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
+	const struct vmpt_row *rows = f->packets->rows;
 	struct vmpt_sink *sink = &c->sink;
-	unsigned int kind = 0;
+	unsigned int kind, row;
 	size_t i, n = 0;
-	u64 at = 0;
+	u64 at, half;
 
-	for (i = 0; i < sink->token_count; i++) {
-		kind = vmpt_token_kind(sink->tokens[i]);
-		at = vmpt_token_offset(sink->tokens[i]);
-		sink->tokens[n] = sink->tokens[i];
-		n += kind != VMPT_PT_MNT;
-		if (kind == VMPT_TOKEN_LOSS)
-			sink->tokens[n++] = sink->tokens[++i];
-		else if (unlikely(vmpt_header_wrong(f->data + at, kind)))
-			break;
+	for (i = 0; i < sink->token_count; i++, n++) {
+		half = sink->tokens[i];
+		row = half & 0xff;
+		at = c->start + ((half & vmpt_mask64(HALF_TOKEN_ITEM)) >> 8);
+		sink->token_items[n] = (u32)(half >> HALF_TOKEN_ITEM);
+		if (unlikely(row == VMPT_ROW_LOSS)) {
+			sink->tokens[n++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
+			sink->tokens[n] = sink->tokens[++i];
+			sink->token_items[n] = sink->token_items[n - 1];
+			continue;
+		}
+		kind = rows[row].meta >> 48 & 0xff;
+		if (unlikely(vmpt_header_wrong(f->data + at, kind))) {
+			sink->token_count = n;
+			sink->item_count = sink->token_items[n];
+			c->at = at;
+			c->state = (struct vmpt_scan_state){ 0 };
+			return false;
+		}
+		sink->tokens[n] = VMPT_TOKEN(at, kind);
+		n -= kind == VMPT_PT_MNT;
 	}
-	if (i == sink->token_count) {
-		sink->token_count = n;
-		return true;
-	}
-	sink->token_count = n - (kind != VMPT_PT_MNT);
-	while (sink->item_count && sink->items[sink->item_count - 1].offset >= at - c->start)
-		sink->item_count--;
-	c->at = at;
-	c->state = (struct vmpt_scan_state){ 0 };
-	return false;
+	sink->token_count = n;
+	return true;
 }
 
 static void lane_finish(const struct vmpt_fast *f, struct lane *l)
 {
 	lane_end(f, l);
 	make_items(f, l);
-	if (!check_tokens(f, l->chunk) || l->now.at >= l->end)
+	if (!finish_tokens(f, l->chunk) || l->now.at >= l->end)
 		chunk_end(f, l->chunk);
 }
 

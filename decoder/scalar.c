@@ -108,12 +108,20 @@ static void put_item(struct vmpt_sink *sink, const struct vmpt_item *item)
 	sink->items[sink->item_count++] = *item;
 }
 
+/* A token of the item that is put next. */
+static void put_token(struct vmpt_sink *sink, u64 token)
+{
+	if (sink->token_items)
+		sink->token_items[sink->token_count] = (u32)sink->item_count;
+	sink->tokens[sink->token_count++] = token;
+}
+
 static void put_loss(struct vmpt_sink *sink, u64 at, u64 size, int err, u64 base)
 {
 	struct vmpt_item item = { .offset = (u32)(at - base), .kind = VMPT_ITEM_LOSS };
 
-	sink->tokens[sink->token_count++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
-	sink->tokens[sink->token_count++] = size << 6 | (unsigned int)-err;
+	put_token(sink, VMPT_TOKEN(at, VMPT_TOKEN_LOSS));
+	put_token(sink, size << 6 | (unsigned int)-err);
 	item.payload = size;
 	item.aux = (u8)-err;
 	put_item(sink, &item);
@@ -148,9 +156,9 @@ u64 vmpt_scalar_scan(const u8 *data, u64 at, u64 stop, u64 region_end, u64 base,
 		} else {
 			vmpt_item_make(&item, &pkt, data + at, state);
 		}
-		put_item(sink, &item);
 		if (vmpt_token_wanted(&pkt))
-			sink->tokens[sink->token_count++] = VMPT_TOKEN(at, pkt.kind);
+			put_token(sink, VMPT_TOKEN(at, pkt.kind));
+		put_item(sink, &item);
 		at += pkt.size;
 	}
 	return at;

@@ -56,9 +56,11 @@ int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 	s->sink.token_max = PIECE_TOKENS;
 	s->sink.tokens = calloc(PIECE_TOKENS, sizeof(*s->sink.tokens));
 	s->sink.item_max = PIECE_ITEMS;
-	if (items)
+	if (items) {
 		s->sink.items = calloc(PIECE_ITEMS, sizeof(*s->sink.items));
-	if (!s->sink.tokens || (items && !s->sink.items)) {
+		s->sink.token_items = calloc(PIECE_TOKENS, sizeof(*s->sink.token_items));
+	}
+	if (!s->sink.tokens || (items && (!s->sink.items || !s->sink.token_items))) {
 		vmpt_source_close(s);
 		return -VMPT_E_NOMEM;
 	}
@@ -74,6 +76,7 @@ void vmpt_source_close(struct vmpt_source *s)
 		return;
 	vmpt_fast_close(s->fast);
 	free(s->sink.tokens);
+	free(s->sink.token_items);
 	free(s->sink.items);
 	free(s);
 }
@@ -82,6 +85,9 @@ static void put_loss(struct vmpt_source *s, u64 at, u64 size, unsigned int err)
 {
 	struct vmpt_sink *k = &s->sink;
 
+	if (k->token_items)
+		k->token_items[k->token_count] = k->token_items[k->token_count + 1] =
+			(u32)k->item_count;
 	k->tokens[k->token_count++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);
 	k->tokens[k->token_count++] = size << 6 | err;
 	if (k->items)
@@ -132,6 +138,7 @@ int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
 		.end = at,
 		.region_end = s->region_end,
 		.tokens = s->sink.tokens,
+		.token_items = s->sink.token_items,
 		.token_count = s->sink.token_count,
 		.items = s->sink.items,
 		.item_count = s->sink.item_count,

@@ -47,6 +47,7 @@ struct vmpt_piece {
 	u64 start, end; /* [start, end) of the stream; a piece starts where the last ended */
 	u64 region_end; /* bytes up to here may be read */
 	const u64 *tokens;
+	const u32 *token_items; /* with items: the item of each token, of both words of a loss */
 	size_t token_count;
 	struct vmpt_item *items; /* NULL unless asked for; offsets count from start; the reader may
 				    change them */
@@ -78,6 +79,7 @@ struct vmpt_scan_state {
 /* Room to put what is found. */
 struct vmpt_sink {
 	u64 *tokens;
+	u32 *token_items; /* NULL: none wanted */
 	size_t token_count, token_max;
 	struct vmpt_item *items; /* NULL: none wanted */
 	size_t item_count, item_max;

@@ -129,6 +129,7 @@ struct vmpt_tracker {
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
 	bool owners_only; /* marks of TSC and CR3 are not wanted */
+	size_t token;	  /* index of the one applied last */
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
 	struct vmpt_psb_shapes shapes;
@@ -165,6 +166,7 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 	u64 token, at;
 
 	while (*i < piece->token_count) {
+		t->token = *i;
 		token = tokens[(*i)++];
 		kind = vmpt_token_kind(token);
 		if (kind == VMPT_TOKEN_LOSS) {
