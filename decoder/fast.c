@@ -10,13 +10,14 @@
 #include "decoder/pool.h"
 
 #define INDEX_CHUNK   (64u << 10)
-#define PACKETS_CHUNK (16u << 10)
+#define PACKETS_CHUNK (32u << 10)
 #define CHUNK_MIN     16u
 #define CHUNK_MAX     (1u << 20)
 /* A chunk is cut at any packet if no PSB stands in so many bytes behind its due end. */
 #define PSB_WINDOW    (1u << 20)
 #define DEFAULT_LANES 4
-#define THREADS_MAX   16
+/* With items a job holds 3.6 MB at the most: 64 MiB in all. */
+#define THREADS_MAX   12
 
 struct job {
 	struct vmpt_chunk chunk[VMPT_JOB_CHUNKS];

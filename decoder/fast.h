@@ -15,7 +15,7 @@
 
 /* Tokens of a chunk in index mode; packets of a chunk beside runs otherwise. */
 #define VMPT_INDEX_RAW	 8192
-#define VMPT_PACKETS_RAW 6144
+#define VMPT_PACKETS_RAW 10240
 /* Raw entries that one step may add beyond where a lane stops. */
 #define VMPT_RAW_SLACK 8
 

@@ -115,16 +115,32 @@ static always_inline u64 put_packet(struct vmpt_item *item, const u8 *p, u64 at,
 	return v;
 }
 
+/* A CYC's count from 8 bytes of it: 5 bits, then 7 of each byte. */
+static always_inline u64 cycles_of_8(u64 bytes)
+{
+	u64 v = bytes >> 3 & 0x1f;
+
+	v |= bytes >> 4 & 0x7fULL << 5;
+	v |= bytes >> 5 & 0x7fULL << 12;
+	v |= bytes >> 6 & 0x7fULL << 19;
+	v |= bytes >> 7 & 0x7fULL << 26;
+	v |= bytes >> 8 & 0x7fULL << 33;
+	v |= bytes >> 9 & 0x7fULL << 40;
+	v |= bytes >> 10 & 0x7fULL << 47;
+	return v;
+}
+
 /* Returns the size of the packet. */
 static __attribute__((noinline)) unsigned int put_long_cyc(struct vmpt_item *item, const u8 *p,
 							   u64 at)
 {
 	unsigned int i, n = long_cyc(p);
-	u64 v = p[0] >> 3;
+	u64 v;
 
 	if (!n)
 		n = VMPT_PT_CYC_MAX;
-	for (i = 1; i < n; i++)
+	v = cycles_of_8(vmpt_load64(p) & vmpt_mask64(8 * n));
+	for (i = 8; i < n; i++)
 		v |= (u64)(p[i] >> 1) << (7 * i - 2);
 	put(item, v, META(at, n, VMPT_PT_CYC));
 	return n;
