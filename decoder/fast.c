@@ -17,7 +17,7 @@
 #define PSB_WINDOW    (1u << 20)
 #define DEFAULT_LANES 4
 /* With items a job holds 3.6 MB at the most: 64 MiB in all. */
-#define THREADS_MAX   12
+#define THREADS_MAX 12
 
 struct job {
 	struct vmpt_chunk chunk[VMPT_JOB_CHUNKS];
