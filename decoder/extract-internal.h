@@ -53,6 +53,7 @@ struct extract {
 	u64 psb_end;		/* of the PSB+ at work */
 	u64 group_end;		/* packets before it are replaced by the return */
 	struct paging group_paging;
+	u64 alone;	   /* groups that begin before it were walked: no TIP packet ends them */
 	bool drop_psb_fup; /* in this PSB+ */
 	bool drop_fup;	   /* the next FUP served only a concealed CFE */
 	bool in_block;	   /* a BBP of this slice is open */

@@ -337,22 +337,44 @@ static int on_item(struct extract *x, u64 at, const struct vmpt_item *item)
 
 /* ---- one slice ---- */
 
+/* What the group at @at says; a group is walked once, however many slices it makes. */
+static void read_group(struct extract *x, u64 at, struct vmpt_group *g)
+{
+	const u8 *p = x->stream->data + at;
+	struct vmpt_pt_packet pkt;
+
+	if (at >= x->alone) {
+		vmpt_group_scan(x->stream->data, at, region_end(x, at), g);
+		if (!g->bound)
+			x->alone = g->end;
+	} else {
+		memset(g, 0, sizeof(*g));
+	}
+	/* Not bound: only the packet that begins the slice counts. */
+	if (!g->bound && !vmpt_pt_decode(&pkt, p, x->stream->size - at, 0)) {
+		g->pips = pkt.kind == VMPT_PT_PIP;
+		g->cr3 = pkt.pip.cr3;
+		g->nr = g->pips && pkt.pip.nr;
+	}
+}
+
 /* The group that begins the slice: what it says now, what follows it later. */
-static int begin_by_group(struct extract *x, u64 at, struct vmpt_group *g)
+static int begin_by_group(struct extract *x, u64 at)
 {
 	struct out_stream *out = x->out;
+	struct vmpt_group g;
 	int err = 0;
 
-	vmpt_group_scan(x->stream->data, at, region_end(x, at), g);
+	read_group(x, at, &g);
 	x->group_paging = x->source.paging;
-	if (g->pips)
-		x->group_paging = (struct paging){ true, g->nr, g->cr3 };
+	if (g.pips)
+		x->group_paging = (struct paging){ true, g.nr, g.cr3 };
 	if (out->needs_head)
 		err = extract_head(x, out, &x->group_paging);
 	if (!err)
 		err = extract_cycles(x, out);
-	if (g->bound)
-		x->group_end = g->end + g->last_size;
+	if (g.bound)
+		x->group_end = g.end + g.last_size;
 	return err;
 }
 
@@ -360,7 +382,6 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 {
 	static const struct paging unknown;
 	const u8 *data = x->stream->data;
-	struct vmpt_group g;
 	bool psb;
 	int err;
 
@@ -385,7 +406,7 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	x->out->others_cyc = x->out->others_cycles = 0;
 	x->out->begun = true;
 	if (slice->by_group)
-		return begin_by_group(x, slice->offset, &g);
+		return begin_by_group(x, slice->offset);
 	psb = vmpt_psb_find(data, slice->offset,
 			    slice->offset + (slice->size < 16 ? slice->size : 16)) == slice->offset;
 	if (x->out->needs_head && !psb)

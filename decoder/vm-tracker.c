@@ -242,12 +242,18 @@ static void apply_alone(struct vmpt_tracker *t, u64 at, unsigned int kind)
 
 static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
 {
-	struct vmpt_group g;
+	struct vmpt_group g = { 0 };
 
-	vmpt_group_scan(t->data, at, t->end, &g);
-	if (g.bound && (g.pips || g.has_vmcs))
+	/* A group is walked once, however many packets it has. */
+	if (at >= t->alone)
+		vmpt_group_scan(t->data, at, t->end, &g);
+	if (g.bound && (g.pips || g.has_vmcs)) {
 		apply_bound_group(t, at, &g);
-	else if (kind != VMPT_PT_MODE_EXEC)
+		return;
+	}
+	if (g.end)
+		t->alone = g.end;
+	if (kind != VMPT_PT_MODE_EXEC)
 		apply_alone(t, at, kind);
 }
 
@@ -347,6 +353,8 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 			apply_bound_group(t, u.end, &g);
 			return;
 		}
+		if (!g.bound)
+			t->alone = g.end;
 	}
 	set_fact(&t->nr, entry);
 	if (!u.pgd || !is_guest_only(t) || entry)

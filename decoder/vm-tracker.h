@@ -123,7 +123,9 @@ struct vmpt_tracker {
 	u64 end; /* of the region: look-ahead stops here */
 	struct vmpt_fact nr, vmcs, cr3;
 	struct vmpt_owner owner;
-	u64 skip; /* tokens before this offset are part of a unit that was applied */
+	u64 skip;  /* tokens before this offset are part of a unit that was applied */
+	u64 alone; /* PIP and VMCS before this offset apply at the packet: no TIP ends their group
+		    */
 	unsigned int skip_tokens; /* so many are, right behind the one applied */
 	enum vmpt_guest_only guest_only;
 	bool seen_root;	  /* a PIP with NR = 0 */
