@@ -4,14 +4,12 @@
  * (tests/tracegen): whoever the splitter names did execute, and each owner's
  * stream flows through its code, instruction by instruction, as it was executed.
  */
-#include <intel-pt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/decoder/check-streams.h"
-#include "tests/decoder/ipt-flow.h"
 #include "tests/support/support.h"
-#include "tests/tracegen/tracegen.h"
+#include "tests/tracegen/flow.h"
 
 static struct tracegen *generate(const char *name, bool insns)
 {
@@ -208,42 +206,6 @@ END_TEST
 
 /* ---- flow ---- */
 
-struct memory {
-	const struct tracegen *gen;
-	int owner;
-	struct tracegen_code last;
-};
-
-static bool holds(const struct tracegen_code *code, u64 ip)
-{
-	return code->size && ip - code->base < code->size;
-}
-
-/* Code of this owner only. */
-static bool find(struct memory *m, u64 ip)
-{
-	size_t i;
-
-	if (holds(&m->last, ip))
-		return true;
-	for (i = 0; tracegen_code(m->gen, i, &m->last); i++)
-		if (m->last.owner == m->owner && holds(&m->last, ip))
-			return true;
-	m->last.size = 0;
-	return false;
-}
-
-static int read_memory(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
-{
-	struct memory *m = context;
-	size_t n;
-
-	(void)asid;
-	for (n = 0; n < size && find(m, ip + n); n++)
-		buf[n] = m->last.bytes[ip + n - m->last.base];
-	return n ? (int)n : -pte_nomap;
-}
-
 static int owner_index(const struct tracegen *g, const struct vmpt_owner *o)
 {
 	size_t i;
@@ -257,98 +219,42 @@ static int owner_index(const struct tracegen *g, const struct vmpt_owner *o)
 	return TRACEGEN_NONE;
 }
 
-/* Instructions of the stream's owner, in order, as executed and as decoded. */
-static void check_flow(const char *name, const struct tracegen *g, const struct tracegen_stream *s,
-		       const struct extracted_stream *out)
-{
-	struct memory m = { .gen = g, .owner = owner_index(g, &out->owner) };
-	struct pt_config config;
-	struct pt_insn_decoder *dec;
-	struct pt_event event;
-	struct pt_insn insn;
-	size_t i = 0, n = 0;
-	int status;
-
-	pt_config_init(&config);
-	config.begin = out->bytes;
-	config.end = out->bytes + out->size;
-	dec = pt_insn_alloc_decoder(&config);
-	ck_assert_ptr_nonnull(dec);
-	ck_assert_int_eq(pt_image_set_callback(pt_insn_get_image(dec), read_memory, &m), 0);
-	status = pt_insn_sync_forward(dec);
-	for (;;) {
-		while (status >= 0 && status & pts_event_pending)
-			status = pt_insn_event(dec, &event, sizeof(event));
-		if (status < 0 || status & pts_eos)
-			break;
-		status = pt_insn_next(dec, &insn, sizeof(insn));
-		if (status < 0)
-			break;
-		while (i < s->insn_count && s->insns[i].owner != m.owner)
-			i++;
-		if (i == s->insn_count || s->insns[i].ip != insn.ip)
-			ck_abort_msg(
-				"%s, owner %d: instruction %zu is at %#llx, executed was %#llx",
-				name, m.owner, n, (unsigned long long)insn.ip,
-				i < s->insn_count ? (unsigned long long)s->insns[i].ip : 0);
-		i++;
-		n++;
-	}
-	ck_assert_msg(status >= 0 || status == -pte_eos, "%s, owner %d: behind %zu: %s", name,
-		      m.owner, n, pt_errstr(pt_errcode(status)));
-	while (i < s->insn_count && s->insns[i].owner != m.owner)
-		i++;
-	ck_assert_msg(i == s->insn_count, "%s, owner %d: ends behind %zu instructions", name,
-		      m.owner, n);
-	pt_insn_free_decoder(dec);
-}
-
 /* Not those that switch tracing off and on: what follows without a proof is nobody's. */
 static const char *const flows[] = {
 	"ret-compressed", "host-unbalanced", "mode-while-out", "vmptrld-alone", "timing", "clocks",
 	"cpus",		  "one-owner",	     "nested-calls",   "host-only",	"demo",
 };
 
-START_TEST(streams_flow_as_executed)
+static void check_flows(const char *name, bool conceal)
 {
-	struct tracegen *g = generate(flows[_i], true);
+	struct vmpt_extract_options options = { .conceal = conceal };
+	struct tracegen *g = generate(name, true);
 	const struct tracegen_stream *s;
+	const struct extracted_stream *out;
 	struct vmpt_stream stream;
 	struct extracted e;
 	size_t i;
-	int j;
 
 	for (i = 0; i < tracegen_streams(g); i++) {
 		s = tracegen_stream(g, i);
 		stream = stream_of(s);
-		extract_to_memory(&e, &stream, NULL);
-		for (j = 0; j < e.count; j++)
-			check_flow(flows[_i], g, s, &e.streams[j]);
+		extract_to_memory(&e, &stream, &options);
+		for (out = e.streams; out < e.streams + e.count; out++)
+			flow_check(name, g, s, owner_index(g, &out->owner), out->bytes, out->size);
 		extracted_free(&e);
 	}
 	tracegen_free(g);
+}
+
+START_TEST(streams_flow_as_executed)
+{
+	check_flows(flows[_i], false);
 }
 END_TEST
 
 START_TEST(concealed_streams_flow_as_executed)
 {
-	struct vmpt_extract_options conceal = { .conceal = true };
-	struct tracegen *g = generate(flows[_i], true);
-	const struct tracegen_stream *s;
-	struct vmpt_stream stream;
-	struct extracted e;
-	size_t i;
-	int j;
-
-	for (i = 0; i < tracegen_streams(g); i++) {
-		s = tracegen_stream(g, i);
-		stream = stream_of(s);
-		extract_to_memory(&e, &stream, &conceal);
-		for (j = 0; j < e.count; j++)
-			check_flow(flows[_i], g, s, &e.streams[j]);
-		extracted_free(&e);
-	}
-	tracegen_free(g);
+	check_flows(flows[_i], true);
 }
 END_TEST
 
