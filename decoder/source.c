@@ -13,9 +13,9 @@
 #define PIECE_BYTES  (1u << 20)
 
 struct vmpt_source {
+	struct vmpt_options options;
 	struct vmpt_fast_source *fast; /* or NULL and all below */
 	const struct vmpt_stream *stream;
-	struct vmpt_options options;
 	u64 at, region_end;
 	size_t gap; /* the next one */
 	struct vmpt_scan_state state;
@@ -48,11 +48,11 @@ int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 
 	if (!s)
 		return -VMPT_E_NOMEM;
-	if (!options || !options->scalar)
-		return open_fast(src, s, stream, options, items);
-	s->stream = stream;
 	if (options)
 		s->options = *options;
+	if (!s->options.scalar)
+		return open_fast(src, s, stream, options, items);
+	s->stream = stream;
 	s->sink.token_max = PIECE_TOKENS;
 	s->sink.tokens = calloc(PIECE_TOKENS, sizeof(*s->sink.tokens));
 	s->sink.item_max = PIECE_ITEMS;
@@ -113,12 +113,10 @@ static u64 start_region(struct vmpt_source *s)
 	return psb;
 }
 
-int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
+static int next_plain(struct vmpt_source *s, struct vmpt_piece *piece)
 {
 	u64 at;
 
-	if (s->fast)
-		return vmpt_fast_next(s->fast, piece);
 	while (s->at == s->region_end) {
 		if (s->region_end == s->stream->size)
 			return 0;
@@ -145,4 +143,13 @@ int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
 	};
 	s->at = at;
 	return 1;
+}
+
+int vmpt_source_next(struct vmpt_source *s, struct vmpt_piece *piece)
+{
+	int ret = s->fast ? vmpt_fast_next(s->fast, piece) : next_plain(s, piece);
+
+	if (ret > 0 && s->options.progress)
+		s->options.progress(s->options.progress_opaque, piece->end);
+	return ret;
 }

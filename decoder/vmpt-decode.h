@@ -182,12 +182,15 @@ enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONL
 
 /* All 0 is the default. */
 struct vmpt_options {
-	unsigned int threads; /* that work, the caller's included; 0 is 1 */
+	unsigned int threads; /* that work, the caller's included; 0 is 1, over 12 is 12 */
 	unsigned int lanes;   /* 1 to 8 chunks decoded at once in a thread; 0: the best */
 	size_t chunk;	      /* bytes between the PSBs looked for; 0: the best */
 	bool headless;	      /* take the first byte as a packet's; else start at a PSB */
 	bool scalar;	      /* the plain loop, the reference for all else */
 	enum vmpt_guest_only guest_only;
+	/* Called now and then with the offset that is reached, by the caller's thread. Or NULL. */
+	void (*progress)(void *opaque, u64 offset);
+	void *progress_opaque;
 };
 
 struct vmpt_decoder;
