@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The packets of Intel PT, one row a kind (SDM 3 33.4.2, Tables 33-16 to
- * 33-51). Nothing else in the project says how a packet looks on the wire.
+ * 33-51). Encode, decode, print and the decoder's step tables follow from it. The
+ * decoder keeps payload masks of its own where it cannot take the way over fields
+ * (decoder/fast-table.c, payload.h): tests hold those against this table.
  *
  * A field's bit is counted from bit 0 of byte 0: byte 2 bit 7 is 23.
  */

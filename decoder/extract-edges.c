@@ -57,9 +57,8 @@ int extract_head(struct extract *x, struct out_stream *out, const struct paging 
 	if (!err)
 		err = put_kind(x, out, VMPT_PT_PSBEND);
 	out->last_ip = 0;
-	out->packet_en = false;
+	out->packet_en = out->packet_unknown = false;
 	out->needs_head = false;
-	out->lacks_calls = false;
 	x->done.head = true;
 	return err;
 }
@@ -85,7 +84,7 @@ static int put_mode(struct extract *x, struct out_stream *out, unsigned int kind
 	return extract_put(x, out, &p);
 }
 
-static int put_enable(struct extract *x, struct out_stream *out, u64 ip)
+int extract_enable(struct extract *x, struct out_stream *out, u64 ip)
 {
 	struct vmpt_pt_packet p = { .kind = VMPT_PT_TIP_PGE };
 	int err = 0;
@@ -103,7 +102,6 @@ static int put_enable(struct extract *x, struct out_stream *out, u64 ip)
 	p.ip.ip = vmpt_pt_ip_payload(ip, (unsigned int)p.ip.ipbytes);
 	out->last_ip = ip;
 	out->packet_en = true;
-	x->done.enabled = true;
 	return extract_put(x, out, &p);
 }
 
@@ -117,8 +115,9 @@ int extract_return(struct extract *x, struct out_stream *out, const struct pagin
 	x->done.returned_cbr = cbr_changed(x, out);
 	if (!err)
 		err = put_cbr(x, out);
+	x->done.enabled = ip;
 	if (!err && ip)
-		err = put_enable(x, out, *ip);
+		err = extract_enable(x, out, *ip);
 	return err;
 }
 

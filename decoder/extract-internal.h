@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Shared by extract.c (the walk) and extract-edges.c (what is synthesized). */
+/*
+ * Shared by extract.c (the walk), extract-packets.c (what becomes of a packet) and
+ * extract-edges.c (what is synthesized).
+ */
 #ifndef VMPT_DECODER_EXTRACT_INTERNAL_H
 #define VMPT_DECODER_EXTRACT_INTERNAL_H
 
@@ -13,13 +16,16 @@ struct out_stream {
 	u64 size;
 	u64 last_ip;
 	bool packet_en;
-	bool needs_head; /* nothing written yet, or a loss since */
-	bool begun;
+	bool packet_unknown; /* a PSB+ without end said nothing of it: flow is copied */
+	bool needs_head;     /* nothing written yet, or a loss since */
 	bool lacks_calls;
 	int cbr, tsx; /* as last written; -1: not yet */
 	u64 cycles;   /* of others' CYC, not yet written */
 	/* others' timing since the last slice, for the index */
 	u64 others_mtc, others_cbr, others_cyc, others_cycles, others_tsc;
+	/* others' MTC and CBR, not yet written */
+	u16 pending_size;
+	u8 pending[512];
 };
 
 /* A PIP's content. */
@@ -35,7 +41,9 @@ struct source_state {
 	int exec; /* MODE.Exec byte; -1: not known */
 	int tsx;
 	int cbr;
-	bool after_ovf; /* a FUP now says where tracing resumed */
+	bool after_ovf; /* a FUP that nothing consumes says where tracing resumed */
+	bool saw_ovf;	/* since the last stretch of bytes that were nobody's */
+	bool consumer;	/* the last packet takes the FUP behind it */
 };
 
 struct extract {
@@ -54,6 +62,7 @@ struct extract {
 	u64 group_end;		/* packets before it are replaced by the return */
 	struct paging group_paging;
 	u64 alone;	   /* groups that begin before it were walked: no TIP packet ends them */
+	bool calls_lost;   /* by an overflow before the slice */
 	bool drop_psb_fup; /* in this PSB+ */
 	bool drop_fup;	   /* the next FUP served only a concealed CFE */
 	bool in_block;	   /* a BBP of this slice is open */
@@ -63,6 +72,17 @@ struct extract {
 int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt);
 /* Write what is to be copied. */
 int extract_flush(struct extract *x);
+/* The packet stays as it is. */
+int extract_copy(struct extract *x, u64 at, u64 size);
+/* Where the region of the byte at @at ends: look-ahead goes no further. */
+u64 extract_region_end(const struct extract *x, u64 at);
+/* A timing packet of this slice, for all streams that are out. */
+int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes);
+
+/* ---- extract-packets.c ---- */
+
+/* One packet or run of the slice at work. */
+int extract_item(struct extract *x, u64 at, const struct vmpt_item *item);
 
 /* ---- extract-edges.c ---- */
 
@@ -73,6 +93,8 @@ int extract_cycles(struct extract *x, struct out_stream *out);
 /* PIP, CBR, MODE.Exec, MODE.TSX, TIP.PGE. @ip NULL: PIP and CBR only. */
 int extract_return(struct extract *x, struct out_stream *out, const struct paging *paging,
 		   const u64 *ip);
+/* MODE.Exec, MODE.TSX if it changed, TIP.PGE. */
+int extract_enable(struct extract *x, struct out_stream *out, u64 ip);
 /* TIP.PGD() if the stream's PacketEn is 1. */
 int extract_leave(struct extract *x, struct out_stream *out, bool *left);
 

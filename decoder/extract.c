@@ -10,10 +10,21 @@
 
 /* ---- writing ---- */
 
+/* Write what waits in the stream's buffer. */
+static int put_pending(struct extract *x, struct out_stream *out)
+{
+	size_t n = out->pending_size;
+
+	out->pending_size = 0;
+	return n ? x->ops->write(x->opaque, out->id, out->pending, n) : 0;
+}
+
 static int put_bytes(struct extract *x, struct out_stream *out, const u8 *bytes, size_t n)
 {
+	int err = put_pending(x, out);
+
 	out->size += n;
-	return x->ops->write(x->opaque, out->id, bytes, n);
+	return err ? err : x->ops->write(x->opaque, out->id, bytes, n);
 }
 
 int extract_flush(struct extract *x)
@@ -39,7 +50,7 @@ int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet
 }
 
 /* The packet stays as it is. */
-static int copy(struct extract *x, u64 at, u64 size)
+int extract_copy(struct extract *x, u64 at, u64 size)
 {
 	int err = 0;
 
@@ -89,17 +100,18 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 }
 
 /*
- * Others' timing: MTC and CBR stay in the stream while its PacketEn is 0, CYC as
- * a sum; TSC and TMA are another clock's.
+ * Others' timing: MTC and CBR stay in the stream while its PacketEn is 0, CYC as a sum;
+ * TSC and TMA are another clock's. They wait in a buffer: a write of two bytes to each of
+ * many streams for each MTC would cost more than all else.
  */
-static int others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
+int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
 {
 	struct out_stream *s;
 	int i, err;
 
 	for (i = 0; i < x->stream_count; i++) {
 		s = &x->streams[i];
-		if (s == x->out || !s->begun || s->needs_head || s->packet_en)
+		if (s == x->out || s->needs_head || s->packet_en)
 			continue;
 		switch (item->kind) {
 		case VMPT_PT_CYC:
@@ -118,16 +130,19 @@ static int others_timing(struct extract *x, const struct vmpt_item *item, const 
 		default:
 			s->others_mtc++;
 		}
-		err = put_bytes(x, s, bytes, item->size);
-		if (err)
-			return err;
+		if (s->pending_size + item->size > sizeof(s->pending)) {
+			err = put_pending(x, s);
+			if (err)
+				return err;
+		}
+		memcpy(s->pending + s->pending_size, bytes, item->size);
+		s->pending_size = (u16)(s->pending_size + item->size);
+		s->size += item->size;
 	}
 	return 0;
 }
 
-/* ---- one packet ---- */
-
-static u64 region_end(const struct extract *x, u64 at)
+u64 extract_region_end(const struct extract *x, u64 at)
 {
 	size_t low = 0, high = x->stream->gap_count;
 
@@ -142,199 +157,6 @@ static u64 region_end(const struct extract *x, u64 at)
 	return low < x->stream->gap_count ? x->stream->gaps[low].offset : x->stream->size;
 }
 
-/* Whether the next packet from @at on, timing, MODE and PAD aside, is TIP.PGE. */
-static bool pge_follows(const struct extract *x, u64 at, u64 end)
-{
-	unsigned int size;
-	int kind;
-
-	for (; at < end; at += size) {
-		kind = vmpt_head_at(x->stream->data, at, end, &size);
-		if (kind < 0)
-			return false;
-		if (kind != VMPT_PT_PAD && kind != VMPT_PT_MODE_EXEC && kind != VMPT_PT_MODE_TSX &&
-		    !(vmpt_pt_table[kind].classes & VMPT_PT_TIMING))
-			return kind == VMPT_PT_TIP_PGE;
-	}
-	return false;
-}
-
-/*
- * A PSB+ of the source. Its FUP sets PacketEn; with PacketEn 0 and a TIP.PGE next
- * it is dropped: a decoder would be told twice that tracing begins.
- */
-static int on_psb(struct extract *x, u64 at)
-{
-	u64 end = region_end(x, at);
-	struct vmpt_psb_plus psb;
-
-	vmpt_psb_plus_scan(x->stream->data, at, end, &psb);
-	x->psb_end = psb.end;
-	if (!x->out)
-		return 0;
-	x->drop_psb_fup = psb.has_fup && !x->out->packet_en && pge_follows(x, psb.end, end);
-	x->out->packet_en = psb.has_fup && !x->drop_psb_fup;
-	x->out->last_ip = 0;
-	x->out->needs_head = false;
-	x->out->lacks_calls = false;
-	return copy(x, at, vmpt_pt_table[VMPT_PT_PSB].size);
-}
-
-/* TIP, TIP.PGE, TIP.PGD, FUP. Copied if the stream's Last IP gives the same IP. */
-static int on_ip(struct extract *x, u64 at, const struct vmpt_item *item)
-{
-	struct vmpt_pt_packet pkt;
-	bool fup = item->kind == VMPT_PT_FUP, after_ovf = x->source.after_ovf;
-
-	x->source.after_ovf = false;
-	if (!x->out)
-		return 0;
-	if (fup && at < x->psb_end && x->drop_psb_fup) {
-		x->done.fups_dropped++;
-		return extract_flush(x);
-	}
-	if (fup && x->drop_fup) {
-		x->drop_fup = false;
-		x->done.concealed++;
-		return extract_flush(x);
-	}
-	if (item->kind == VMPT_PT_TIP_PGE || (fup && after_ovf))
-		x->out->packet_en = true;
-	else if (item->kind == VMPT_PT_TIP_PGD)
-		x->out->packet_en = false;
-	if (!item->aux)
-		return copy(x, at, item->size);
-	if (vmpt_pt_decode(&pkt, x->stream->data + at, item->size, 0))
-		return -VMPT_E_INVAL;
-	if (vmpt_pt_ip_expand(x->out->last_ip, item->aux, pkt.ip.ip) == item->payload) {
-		x->out->last_ip = item->payload;
-		return copy(x, at, item->size);
-	}
-	x->out->last_ip = item->payload;
-	x->done.ips_reencoded++;
-	pkt.ip.ipbytes = vmpt_pt_ip_full(item->payload);
-	pkt.ip.ip = vmpt_pt_ip_payload(item->payload, (unsigned int)pkt.ip.ipbytes);
-	return extract_put(x, x->out, &pkt);
-}
-
-/* Conceal: whether the packet is dropped or written in another form. */
-static bool conceal(struct extract *x, const struct vmpt_item *item, int *err)
-{
-	struct vmpt_pt_packet pip = { .kind = VMPT_PT_PIP };
-	unsigned int cfe = item->payload & 0x1f;
-
-	*err = 0;
-	switch (item->kind) {
-	case VMPT_PT_VMCS:
-		break;
-	case VMPT_PT_PIP:
-		if (!(item->payload & 1))
-			return false;
-		pip.pip.cr3 = item->payload & ~1ULL;
-		*err = extract_put(x, x->out, &pip);
-		break;
-	case VMPT_PT_EVD:
-		if (item->aux != VMPT_EVD_VMXQ && item->aux != VMPT_EVD_VMXR)
-			return false;
-		break;
-	case VMPT_PT_CFE:
-		if (cfe != VMPT_CFE_VMENTRY && cfe != VMPT_CFE_VMEXIT &&
-		    cfe != VMPT_CFE_VMEXIT_INTR)
-			return false;
-		/* With BranchEn the exit has its FUP anyway (Table 33-53). */
-		if (item->payload & 0x80)
-			x->drop_fup = cfe == VMPT_CFE_VMENTRY || !x->out->packet_en;
-		break;
-	default:
-		return false;
-	}
-	x->done.concealed++;
-	return true;
-}
-
-static void note(struct extract *x, const struct vmpt_item *item)
-{
-	if (item->kind == VMPT_PT_PIP)
-		x->source.paging =
-			(struct paging){ true, item->payload & 1, item->payload & ~1ULL };
-	else if (item->kind == VMPT_PT_MODE_EXEC)
-		x->source.exec = (int)item->payload;
-	else if (item->kind == VMPT_PT_MODE_TSX)
-		x->source.tsx = (int)item->payload;
-	else if (item->kind == VMPT_PT_CBR)
-		x->source.cbr = (int)item->payload;
-}
-
-/* Whether a BBP of this slice is open behind @item. */
-static bool block_after(const struct extract *x, const struct vmpt_item *item, const u8 *bytes)
-{
-	u16 i;
-
-	if (item->kind == VMPT_PT_BBP)
-		return true;
-	if (!x->in_block || item->kind == VMPT_ITEM_LOSS)
-		return false;
-	if (item->kind != VMPT_ITEM_RUN)
-		return !(vmpt_pt_table[item->kind].classes & VMPT_PT_ENDS_BLOCK);
-	for (i = 0; i < item->size; i++)
-		if (bytes[i])
-			return false; /* a TNT */
-	return true;
-}
-
-static int on_item(struct extract *x, u64 at, const struct vmpt_item *item)
-{
-	const u8 *bytes = x->stream->data + at;
-	bool timing =
-		item->kind < VMPT_PT_KINDS && vmpt_pt_table[item->kind].classes & VMPT_PT_TIMING;
-	int err = 0;
-
-	note(x, item);
-	x->in_block = block_after(x, item, bytes);
-	if (timing && x->stream_count > (x->out ? 1 : 0)) {
-		err = others_timing(x, item, bytes);
-		if (err)
-			return err;
-	}
-	/* The packets of the group at the slice's head: the return stands for them. */
-	if (at < x->group_end && !timing && item->kind != VMPT_ITEM_RUN)
-		return extract_flush(x);
-	if (x->options->conceal && x->out && conceal(x, item, &err))
-		return err ? err : extract_flush(x);
-
-	switch (item->kind) {
-	case VMPT_PT_TIP:
-	case VMPT_PT_TIP_PGE:
-	case VMPT_PT_TIP_PGD:
-	case VMPT_PT_FUP:
-		return on_ip(x, at, item);
-	case VMPT_PT_PSB:
-		return on_psb(x, at);
-	case VMPT_PT_OVF:
-		x->source.after_ovf = true;
-		if (x->out)
-			x->out->packet_en = false;
-		break;
-	case VMPT_PT_BIP:
-		if (!x->in_block) {
-			x->done.dropped++;
-			return extract_flush(x);
-		}
-		break;
-	case VMPT_PT_CBR:
-		if (x->out)
-			x->out->cbr = (int)item->payload;
-		break;
-	case VMPT_PT_MODE_TSX:
-		if (x->out)
-			x->out->tsx = (int)item->payload;
-		break;
-	case VMPT_ITEM_LOSS:
-		return 0;
-	}
-	return copy(x, at, item->size);
-}
-
 /* ---- one slice ---- */
 
 /* What the group at @at says; a group is walked once, however many slices it makes. */
@@ -344,7 +166,7 @@ static void read_group(struct extract *x, u64 at, struct vmpt_group *g)
 	struct vmpt_pt_packet pkt;
 
 	if (at >= x->alone) {
-		vmpt_group_scan(x->stream->data, at, region_end(x, at), g);
+		vmpt_group_scan(x->stream->data, at, extract_region_end(x, at), g);
 		if (!g->bound)
 			x->alone = g->end;
 	} else {
@@ -396,6 +218,9 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 
 	x->done.stream = x->out->id;
 	x->done.out_offset = x->out->size;
+	/* The CALLs that an overflow lost may be this owner's. */
+	x->out->lacks_calls |= x->calls_lost;
+	x->calls_lost = false;
 	x->done.lacks_calls = x->out->lacks_calls;
 	x->done.others_mtc = x->out->others_mtc;
 	x->done.others_cbr = x->out->others_cbr;
@@ -404,7 +229,6 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	x->done.others_tsc = x->out->others_tsc;
 	x->out->others_mtc = x->out->others_cbr = x->out->others_tsc = 0;
 	x->out->others_cyc = x->out->others_cycles = 0;
-	x->out->begun = true;
 	if (slice->by_group)
 		return begin_by_group(x, slice->offset);
 	psb = vmpt_psb_find(data, slice->offset,
@@ -421,18 +245,38 @@ static int finish_group(struct extract *x, const struct vmpt_item *item)
 	int err = extract_flush(x);
 
 	x->group_end = 0;
-	x->source.after_ovf = false;
+	x->source.after_ovf = x->source.consumer = false;
 	if (err)
 		return err;
 	return extract_return(x, x->out, &x->group_paging, go ? &item->payload : NULL);
+}
+
+/*
+ * Bytes behind an OVF that are nobody's: whoever ran in them may have made CALLs that later
+ * compressed RETs belong to. Behind a TIP.PGD() there are none (33.4.2.2).
+ */
+static void on_doubt_lost(struct extract *x)
+{
+	int i;
+
+	if (!x->source.saw_ovf)
+		return;
+	x->source.saw_ovf = false;
+	x->calls_lost = true;
+	for (i = 0; i < x->stream_count; i++)
+		x->streams[i].lacks_calls = true;
 }
 
 static void on_lost(struct extract *x)
 {
 	int i;
 
-	for (i = 0; i < x->stream_count; i++)
+	/* What the others' clocks said is of a time that is lost. */
+	for (i = 0; i < x->stream_count; i++) {
 		x->streams[i].needs_head = true;
+		x->streams[i].cycles = 0;
+		x->streams[i].others_cyc = x->streams[i].others_cycles = 0;
+	}
 	x->source.exec = x->source.tsx = x->source.cbr = -1;
 	x->source.paging.known = false;
 }
@@ -447,10 +291,13 @@ static int end_slice(struct extract *x, const struct vmpt_slice *next)
 		err = extract_put(x, x->out, &bep);
 	if (!err && x->out && next)
 		err = extract_leave(x, x->out, &x->done.left);
+	/* What the slice is said to have in the stream has been written. */
+	if (!err && x->out)
+		err = put_pending(x, x->out);
 	if (x->out)
 		x->done.out_size = x->out->size - x->done.out_offset;
-	if (x->out && next && next->begin == VMPT_BEGIN_DOUBT)
-		x->out->lacks_calls = true;
+	if (x->done.slice.begin == VMPT_BEGIN_DOUBT)
+		on_doubt_lost(x);
 	if (x->done.slice.begin == VMPT_BEGIN_LOSS)
 		on_lost(x);
 	if (!err && x->ops->slice)
@@ -512,7 +359,7 @@ static int walk_slice(struct extract *x, struct walk *w, u64 end)
 		if (x->group_end && at + item.size == x->group_end)
 			err = finish_group(x, &item);
 		else
-			err = on_item(x, at, &item);
+			err = extract_item(x, at, &item);
 		if (err)
 			return err;
 	}
@@ -540,6 +387,15 @@ static int walk_all(struct extract *x, struct vmpt_splitter *split, struct walk 
 	return more;
 }
 
+static int finish_streams(struct extract *x)
+{
+	int i, err = 0;
+
+	for (i = 0; !err && i < x->stream_count; i++)
+		err = put_pending(x, &x->streams[i]);
+	return err;
+}
+
 int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
 		 const struct vmpt_extract_ops *ops, void *opaque)
 {
@@ -561,6 +417,8 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 		err = vmpt_decoder_open(&w.decoder, stream, &x->options->decode);
 	if (!err)
 		err = walk_all(x, split, &w);
+	if (!err)
+		err = finish_streams(x);
 	vmpt_decoder_close(w.decoder);
 	vmpt_splitter_close(split);
 	free(x->streams);

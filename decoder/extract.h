@@ -38,8 +38,10 @@ struct vmpt_extracted {
 	/* Packets of this slice that are not in the stream as they were. */
 	u32 fups_dropped; /* PSB+ FUPs before a TIP.PGE */
 	u32 ips_reencoded;
-	u32 concealed; /* dropped or changed by the conceal option */
-	u32 dropped;   /* BIPs whose block began in another owner's slice */
+	u32 concealed;	   /* dropped or changed by the conceal option */
+	u32 dropped;	   /* BIPs whose block began in another owner's slice */
+	u32 flow_dropped;  /* TNT, TIP, FUP while the stream does not know where its owner is */
+	u32 tips_enabling; /* TIPs that became a TIP.PGE: there it knows again */
 };
 
 struct vmpt_extract_ops {

@@ -64,6 +64,7 @@ static void emit(struct vmpt_splitter *s, const struct vmpt_slice *slice, u64 en
 	/* An empty stretch is nobody's; an empty loss is a gap to be told. */
 	if (end == slice->offset && slice->begin != VMPT_BEGIN_LOSS)
 		return;
+	/* take_tokens() stops at the first that is ready: a token finishes five at the most. */
 	r = &s->ready[(s->ready_first + s->ready_count++) % READY_MAX];
 	*r = *slice;
 	r->size = end - slice->offset;

@@ -283,12 +283,22 @@ static void on_pgd(struct vmpt_tracker *t, u64 at)
 struct cfe_unit {
 	u64 end; /* behind the last of them, or at the group's start */
 	bool group, pgd;
+	/* of the TSCs before end: those behind it are the next owner's */
 	u64 first_tsc, last_tsc;
 	bool has_tsc;
 };
 
+static void cfe_end(struct cfe_unit *u, const struct cfe_unit *seen, u64 end)
+{
+	u->end = end;
+	u->has_tsc = seen->has_tsc;
+	u->first_tsc = seen->first_tsc;
+	u->last_tsc = seen->last_tsc;
+}
+
 static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 {
+	struct cfe_unit seen = { 0 };
 	bool fup = false;
 	unsigned int size;
 	int kind;
@@ -302,20 +312,20 @@ static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 			return;
 		if (kind == VMPT_PT_FUP && !fup) {
 			fup = true;
-			u->end = at + size;
+			cfe_end(u, &seen, at + size);
 		} else if (vmpt_pt_table[kind].classes & VMPT_PT_GROUP) {
 			u->group = true;
-			u->end = at;
+			cfe_end(u, &seen, at);
 			return;
 		} else if (kind == VMPT_PT_TIP_PGD && fup) {
 			u->pgd = true;
-			u->end = at + size;
+			cfe_end(u, &seen, at + size);
 			return;
 		} else if (kind == VMPT_PT_TSC) {
-			u->last_tsc = vmpt_tsc_value(t->data + at);
-			if (!u->has_tsc)
-				u->first_tsc = u->last_tsc;
-			u->has_tsc = true;
+			seen.last_tsc = vmpt_tsc_value(t->data + at);
+			if (!seen.has_tsc)
+				seen.first_tsc = seen.last_tsc;
+			seen.has_tsc = true;
 		} else if (kind != VMPT_PT_PAD && !(vmpt_pt_table[kind].classes & VMPT_PT_TIMING)) {
 			return;
 		}

@@ -143,41 +143,86 @@ static void check_return(struct pair *c)
 	ck_assert_uint_eq(c->o[-1].payload, ip);
 }
 
+/* What the slice says was done to its packets, counted here. */
+struct seen {
+	u32 fups, bips, flow, tips;
+	bool psb;
+};
+
+/* A TIP that became a TIP.PGE, with the modes before it. */
+static bool check_enabling(struct pair *c)
+{
+	const struct vmpt_packet *o = c->o;
+
+	if (c->s->kind != VMPT_PT_TIP || !c->s->aux)
+		return false;
+	while (o < c->o_end && (o->kind == VMPT_PT_MODE_EXEC || o->kind == VMPT_PT_MODE_TSX))
+		o++;
+	if (o == c->o_end || o->kind != VMPT_PT_TIP_PGE || o->payload != c->s->payload)
+		return false;
+	c->o = o + 1;
+	c->s++;
+	return true;
+}
+
+static bool is_flow(const struct vmpt_packet *p)
+{
+	return p->kind == VMPT_PT_TNT_8 || p->kind == VMPT_PT_TNT_64 || p->kind == VMPT_PT_TIP ||
+	       p->kind == VMPT_PT_TIP_PGD || p->kind == VMPT_PT_FUP;
+}
+
+static void check_packet(struct pair *c, struct seen *n)
+{
+	bool stays = c->o < c->o_end && same(c->o, c->s);
+
+	if (c->s->kind == VMPT_PT_PSB)
+		n->psb = true;
+	else if (c->s->kind == VMPT_PT_PSBEND)
+		n->psb = false;
+	if (stays) {
+		check_same(c);
+		return;
+	}
+	if (n->psb && c->s->kind == VMPT_PT_FUP && n->fups < c->slice->fups_dropped) {
+		n->fups++;
+	} else if (c->s->kind == VMPT_PT_BIP) {
+		n->bips++;
+	} else if (n->tips < c->slice->tips_enabling && check_enabling(c)) {
+		n->tips++;
+		return;
+	} else if (n->flow < c->slice->flow_dropped && is_flow(c->s)) {
+		n->flow++;
+	} else if (!c->slice->flow_dropped || c->s->kind != VMPT_PT_PAD) {
+		check_same(c); /* says what is wrong; PADs go with the TNTs between them */
+		return;
+	}
+	c->s++;
+}
+
 static void check_slice(struct pair *c)
 {
-	u32 fups = 0, bips = 0;
-	bool psb = false;
+	struct seen n = { 0 };
 
 	if (c->slice->head)
 		check_head(c);
 	if (c->slice->others_cycles) {
+		ck_assert_uint_eq(c->o->payload, c->slice->others_cycles);
 		expect_kind(c, VMPT_PT_CYC);
-		ck_assert_uint_eq(c->o[-1].payload, c->slice->others_cycles);
 	}
 	if (c->slice->returned)
 		check_return(c);
-	while (c->s < c->s_end) {
-		if (c->s->kind == VMPT_PT_PSB)
-			psb = true;
-		else if (c->s->kind == VMPT_PT_PSBEND)
-			psb = false;
-		if (psb && c->s->kind == VMPT_PT_FUP && !next_is(c, VMPT_PT_FUP)) {
-			fups++;
-			c->s++;
-		} else if (c->s->kind == VMPT_PT_BIP && !next_is(c, VMPT_PT_BIP)) {
-			bips++;
-			c->s++;
-		} else {
-			check_same(c);
-		}
-	}
-	if (fups != c->slice->fups_dropped || bips != c->slice->dropped)
-		ck_abort_msg("%u FUPs and %u BIPs dropped", fups, bips);
+	while (c->s < c->s_end)
+		check_packet(c, &n);
+	if (n.fups != c->slice->fups_dropped || n.bips != c->slice->dropped ||
+	    n.flow != c->slice->flow_dropped || n.tips != c->slice->tips_enabling)
+		ck_abort_msg(
+			"slice at %#llx: %u FUPs, %u BIPs, %u of flow dropped, %u TIPs enabling",
+			(unsigned long long)c->slice->slice.offset, n.fups, n.bips, n.flow, n.tips);
 	if (next_is(c, VMPT_PT_BEP))
 		c->o++;
 	if (c->slice->left) {
+		ck_assert_uint_eq(c->o->aux, 0);
 		expect_kind(c, VMPT_PT_TIP_PGD);
-		ck_assert_uint_eq(c->o[-1].aux, 0);
 	}
 	if (c->o != c->o_end)
 		ck_abort_msg("slice at %#llx: too much: %s",

@@ -195,12 +195,19 @@ static bool excepted(const struct walk *w, const struct one *ours, int *instead)
 	}
 }
 
+/* A packet of a kind that libipt 2.0.5 does not know: CFE, EVD, BBP, BEP. */
+static bool unknown_kind(const u8 *p, u64 left)
+{
+	return left > 1 && p[0] == 0x02 &&
+	       (p[1] == 0x13 || p[1] == 0x53 || p[1] == 0x63 || (p[1] & 0x7f) == 0x33);
+}
+
 /* What libipt calls our errors. */
-static int libipt_error(int err, u64 left)
+static int libipt_error(int err, const u8 *p, u64 left)
 {
 	switch (err) {
 	case VMPT_E_TRUNCATED:
-		return -pte_eos;
+		return unknown_kind(p, left) ? -pte_bad_opc : -pte_eos;
 	case VMPT_E_OPCODE:
 		return -pte_bad_opc;
 	case VMPT_E_PSB:
@@ -286,7 +293,7 @@ static void check_loss(struct walk *w, u64 offset, u64 size, int err)
 	} else if (err != VMPT_E_SYNC) {
 		check_position(w, offset);
 		status = pt_pkt_next(w->ipt, &packet, sizeof(packet));
-		if (status != libipt_error(err, w->size - offset))
+		if (status != libipt_error(err, w->data + offset, w->size - offset))
 			ck_abort_msg("%s: %#llx: error %d (%s), but libipt says %d", w->what,
 				     (unsigned long long)offset, err, vmpt_strerror(err), status);
 	}

@@ -111,12 +111,15 @@ static const struct rule rules[] = {
 
 	/* overflow and loss */
 	{ .name = "OVF goes to the known owner; bytes given back stay",
-	  .source = HOST_PSB " pge:f000 tnt:T ovf fup:f100 tnt:TT " HOST_PSB " tnt:T",
-	  .host = HOST_PSB " pge:f000 tnt:T ovf fup:f100 tnt:TT " HOST_PSB " tnt:T" },
+	  .source = HOST_PSB " pge:f000 tnt:T ovf fup:f100 tnt:TT psb fup:f108 pip:1000 vmcs:a000 "
+			     "psbend tnt:T",
+	  .host = HOST_PSB " pge:f000 tnt:T ovf fup:f100 tnt:TT psb fup:f108 pip:1000 vmcs:a000 "
+			   "psbend tnt:T" },
 	{ .name = "OVF and then another owner: the bytes between are lost",
-	  .source = HOST_PSB " pge:f000 tnt:T ovf fup:8100 tnt:TT " A_PSB " tnt:T",
-	  .host = HOST_PSB " pge:f000 tnt:T ovf cbr:8",
-	  .a = A_PSB " tnt:T" },
+	  .source = HOST_PSB " pge:f000 tnt:T ovf fup:8100 tnt:TT psb fup:8108 pip:2000:nr "
+			     "vmcs:a000 cbr:9 psbend tnt:T",
+	  .host = HOST_PSB " pge:f000 tnt:T ovf cbr:9",
+	  .a = "psb fup:8108 pip:2000:nr vmcs:a000 cbr:9 psbend tnt:T" },
 	{ .name = "behind a loss a head again",
 	  .source = HOST_PSB
 	  " pge:f000 pip:2000:nr tip:8000 fup:8004 pip:1000 tip:f010 raw:05 " HOST_PSB
@@ -125,6 +128,26 @@ static const struct rule rules[] = {
 			   " pge:f020 tnt:T pgd:-",
 	  .a = A_HEAD " pip:2000:nr exec:64 pge:8000 fup:8004 pgd:- " A_HEAD
 		      " pip:2000:nr exec:64 pge:8004 tnt:N" },
+	{ .name = "an owner proved in the middle of flow: dropped until a TIP says where it is",
+	  .source = A_PSB " pge:8000 ovf fup:f100 tnt:T pip:5000 tnt:NN mtc:1 fup:f110 tip:f200 "
+			  "tnt:T",
+	  .host = "psb pip:5000 cbr:8 psbend pip:5000 mtc:1 exec:64 pge:f200 tnt:T",
+	  .a = A_PSB " pge:8000 ovf mtc:1" },
+	{ .name = "a PSB+ without PSBEND says nothing of PacketEn: flow stays",
+	  .source = "psb pip:1000 vmcs:a000 tnt:T tip:f010 pip:2000:nr tip:8000 tnt:N",
+	  .host = "psb pip:1000 vmcs:a000 tnt:T tip:f010 pgd:-",
+	  .a = "psb pip:2000:nr vmcs:a000 psbend pip:2000:nr pge:8000 tnt:N" },
+	{ .name = "a FUP behind OVF that a CFE consumes does not say that tracing resumed",
+	  .no_oracle = true,
+	  .source =
+		  HOST_PSB " cfe:INTR:ip fup:f000 ovf cfe:INTR:ip fup:f100 cfe:VMENTRY:ip fup:f004 "
+			   "pip:2000:nr ptw:1",
+	  .host = HOST_PSB
+	  " cfe:INTR:ip fup:f000 ovf cfe:INTR:ip fup:f100 cfe:VMENTRY:ip fup:f004" },
+	{ .name = "others' cycles before a loss are not carried over it",
+	  .source = HOST_PSB " pge:f000 pip:2000:nr tip:8000 cyc:5 raw:05 " HOST_PSB " pge:f020",
+	  .host = HOST_PSB " pge:f000 pgd:- " HOST_PSB " pge:f020",
+	  .a = A_HEAD " pip:2000:nr exec:64 pge:8000 cyc:5 pgd:-" },
 	{ .name = "a failed entry is the host's",
 	  .source = HOST_PSB " pge:f000 tnt:T pip:2000:nr pip:1000 tip:f300 tnt:T",
 	  .host = HOST_PSB " pge:f000 tnt:T pip:2000:nr pip:1000 tip:f300 tnt:T" },
@@ -218,7 +241,7 @@ START_TEST(the_index_tells_what_was_done)
 }
 END_TEST
 
-/* The host comes back by a PIP without a PSB+ since its OVF lost bytes. */
+/* What ran in the lost bytes may have called: the one before, and the one after. */
 START_TEST(returns_may_lack_their_calls)
 {
 	static struct notation n;
@@ -229,8 +252,10 @@ START_TEST(returns_may_lack_their_calls)
 				   "fup:8004 pip:1000 tip:f010");
 	extract_to_memory(&e, &n.stream, NULL);
 	ck_assert_uint_eq(e.slice_count, 6);
+	ck_assert_uint_eq(e.slices[1].slice.begin, VMPT_BEGIN_DOUBT);
 	ck_assert_uint_eq(e.slices[3].slice.owner.kind, VMPT_OWNER_HOST);
 	ck_assert(!e.slices[0].lacks_calls);
+	ck_assert(e.slices[2].lacks_calls);
 	ck_assert(e.slices[3].lacks_calls);
 	ck_assert(!e.slices[5].lacks_calls);
 	extracted_free(&e);

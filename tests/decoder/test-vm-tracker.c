@@ -304,6 +304,20 @@ START_TEST(facts_of_a_slice)
 }
 END_TEST
 
+/* Only Event Trace: the guest's TSC stands right behind the entry's FUP. */
+START_TEST(clocks_part_at_a_cfe)
+{
+	const char *t = "psb pip:1000 vmcs:a000 psbend tsc:1000 cfe:VMENTRY:ip fup:f004 tsc:900000 "
+			"mtc:1 evd:VMXR:1 cfe:VMEXIT:ip fup:8004 tsc:2000 mtc:2";
+	struct vmpt_slice host = slice_of(t, 0), vm = slice_of(t, 1), back = slice_of(t, 2);
+
+	ck_assert_uint_eq(host.last_tsc, 0x1000);
+	ck_assert_uint_eq(vm.first_tsc, 0x900000);
+	ck_assert_uint_eq(vm.last_tsc, 0x900000);
+	ck_assert_uint_eq(back.first_tsc, 0x2000);
+}
+END_TEST
+
 START_TEST(losses_name_their_cause)
 {
 	struct vmpt_slice s = slice_of("tnt:T " HOST_PSB, 0);
@@ -464,6 +478,7 @@ int main(void)
 	tcase_add_test(t, assumed_vmcs_makes_an_assumed_owner);
 	tcase_add_test(t, guest_only_can_be_said);
 	tcase_add_test(t, facts_of_a_slice);
+	tcase_add_test(t, clocks_part_at_a_cfe);
 	tcase_add_test(t, losses_name_their_cause);
 	tcase_add_test(t, a_gap_makes_all_unknown);
 	tcase_add_test(t, payloads_are_those_of_the_table);
