@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Inside the decoder: the lookup tables of the fast loops, keyed by the first two
- * bytes of a packet and generated from vmpt_pt_table when a source is opened. One
+ * bytes of a packet and made from vmpt_pt_table at build time (fast-table-gen.c). One
  * lookup replaces all branches on the packet's kind.
  */
 #ifndef VMPT_DECODER_FAST_TABLE_H
@@ -75,6 +75,10 @@ static inline unsigned int vmpt_packet_key(const u8 *p)
 	return __builtin_bswap16(vmpt_load16(p));
 }
 
+extern const struct vmpt_index_table vmpt_index_table;
+extern const struct vmpt_packet_table vmpt_packet_table;
+
+/* What the two above hold. For fast-table-gen.c alone. */
 void vmpt_index_table_init(struct vmpt_index_table *table);
 void vmpt_packet_table_init(struct vmpt_packet_table *table);
 

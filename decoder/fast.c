@@ -327,25 +327,6 @@ static bool alloc_sink(const struct vmpt_fast_source *s, struct vmpt_sink *sink)
 	return sink->tokens && sink->items && sink->token_items;
 }
 
-static bool alloc_tables(struct vmpt_fast_source *s)
-{
-	struct vmpt_packet_table *packets;
-	struct vmpt_index_table *index;
-
-	if (!s->items) {
-		index = malloc(sizeof(*index));
-		s->fast.index = index;
-		if (index)
-			vmpt_index_table_init(index);
-		return index;
-	}
-	packets = aligned_alloc(64, sizeof(*packets));
-	s->fast.packets = packets;
-	if (packets)
-		vmpt_packet_table_init(packets);
-	return packets;
-}
-
 static bool alloc_all(struct vmpt_fast_source *s)
 {
 	size_t raws = VMPT_LANES_MAX * (VMPT_PACKETS_RAW + VMPT_RAW_SLACK);
@@ -353,7 +334,7 @@ static bool alloc_all(struct vmpt_fast_source *s)
 
 	s->jobs = calloc(s->slots, sizeof(*s->jobs));
 	s->raw = calloc(s->workers, sizeof(*s->raw));
-	if (!s->jobs || !s->raw || !alloc_tables(s) || !alloc_sink(s, &s->redo.sink))
+	if (!s->jobs || !s->raw || !alloc_sink(s, &s->redo.sink))
 		return false;
 	for (i = 0; i < s->slots; i++)
 		for (j = 0; j < VMPT_JOB_CHUNKS; j++)
@@ -418,8 +399,6 @@ void vmpt_fast_close(struct vmpt_fast_source *s)
 	for (i = 0; s->raw && i < s->workers; i++)
 		free(s->raw[i]);
 	free_sink(&s->redo.sink);
-	free((void *)s->fast.index);
-	free((void *)s->fast.packets);
 	free(s->raw);
 	free(s->jobs);
 	free(s);

@@ -34,8 +34,6 @@ struct vmpt_chunk {
 /* What all who decode chunks share; read-only. */
 struct vmpt_fast {
 	const u8 *data;
-	const struct vmpt_index_table *index;	 /* tokens only */
-	const struct vmpt_packet_table *packets; /* or items too */
 	unsigned int lanes;
 };
 

@@ -10,9 +10,9 @@
 #define LANES_ENTRY    u8
 #include "decoder/lanes.h"
 
-static always_inline const u8 *lanes_table(const struct vmpt_fast *f)
+static always_inline const u8 *lanes_table(void)
 {
-	return f->index->step;
+	return vmpt_index_table.step;
 }
 
 /* The offset is stored always and kept if it counts: no branch but for what is slow. */
@@ -48,7 +48,7 @@ static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_sink *sink, size_t
 			continue;
 		}
 		p = f->data + raw;
-		kind = f->index->kind[vmpt_kind_key(p)];
+		kind = vmpt_index_table.kind[vmpt_kind_key(p)];
 		if (unlikely(vmpt_header_wrong(p, kind))) {
 			at = raw;
 			break;

@@ -89,7 +89,7 @@ static void lane_any(const struct vmpt_fast *f, struct lane *l)
 		return;
 	}
 	if (LANES_ITEMS) {
-		row = f->packets->step[vmpt_packet_key(p)] >> 8;
+		row = vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
 		if (pkt.kind == VMPT_PT_BIP)
 			row = pkt.size == 5 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8;
 		*l->now.raw = l->now.at << 8 | row;
@@ -102,16 +102,16 @@ static void lane_any(const struct vmpt_fast *f, struct lane *l)
 }
 
 /* The raw entry of the packet at @p, which the table knows. */
-static always_inline void lane_put(const struct vmpt_fast *f, struct lane *l, const u8 *p)
+static always_inline void lane_put(struct lane *l, const u8 *p)
 {
 	if (LANES_ITEMS)
-		*l->now.raw++ = l->now.at << 8 | f->packets->step[vmpt_packet_key(p)] >> 8;
+		*l->now.raw++ = l->now.at << 8 | vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
 }
 
 /* A BBP: what follows is its block. */
-static always_inline void lane_bbp(const struct vmpt_fast *f, struct lane *l, const u8 *p)
+static always_inline void lane_bbp(struct lane *l, const u8 *p)
 {
-	lane_put(f, l, p);
+	lane_put(l, p);
 	l->block = VMPT_PT_BLOCK(p[2] >> 7, p[2]);
 	l->now.at += vmpt_pt_table[VMPT_PT_BBP].size;
 }
@@ -132,11 +132,11 @@ static void lane_block(const struct vmpt_fast *f, struct lane *l)
 						(item == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8);
 			l->now.at += 1 + item;
 		} else if (is_kind(p, VMPT_PT_BEP)) {
-			lane_put(f, l, p);
+			lane_put(l, p);
 			l->now.at += vmpt_pt_table[VMPT_PT_BEP].size;
 			l->block = 0;
 		} else if (is_kind(p, VMPT_PT_BBP)) {
-			lane_bbp(f, l, p);
+			lane_bbp(l, p);
 		} else {
 			lane_any(f, l);
 		}
@@ -156,7 +156,7 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
 		return;
 	}
 	if (is_kind(p, VMPT_PT_BBP)) {
-		lane_bbp(f, l, p);
+		lane_bbp(l, p);
 	} else {
 		lane_any(f, l);
 	}
@@ -167,7 +167,7 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
 
 /* The user's table, one step by it (the entry's size of 0 is left to lane_slow()) and how
  * far the last step of a chunk may not begin before. */
-static always_inline const LANES_ENTRY *lanes_table(const struct vmpt_fast *f);
+static always_inline const LANES_ENTRY *lanes_table(void);
 static always_inline unsigned int lanes_step(const u8 *data, const LANES_ENTRY *table,
 					     struct place *l);
 static always_inline unsigned int lanes_skip(const u8 *p);
@@ -228,7 +228,7 @@ static always_inline u64 lane_steps(const struct lane *l, const struct place *no
 static always_inline void lanes_run_n(const struct vmpt_fast *f, struct lane *lanes,
 				      const unsigned int n)
 {
-	const LANES_ENTRY *table = lanes_table(f);
+	const LANES_ENTRY *table = lanes_table();
 	const u8 *data = f->data;
 	struct place now[VMPT_LANES_MAX];
 	u64 steps;
@@ -290,7 +290,7 @@ static void lane_end(const struct vmpt_fast *f, struct lane *l)
 {
 	while (l->now.at < l->end && l->now.raw < l->raw_end) {
 		l->now.at += lanes_skip(f->data + l->now.at);
-		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(f), &l->now))
+		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(), &l->now))
 			lane_slow(f, l);
 	}
 }

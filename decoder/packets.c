@@ -38,9 +38,9 @@ static always_inline unsigned int run_length(const u8 *p)
 #endif
 }
 
-static always_inline const u16 *lanes_table(const struct vmpt_fast *f)
+static always_inline const u16 *lanes_table(void)
 {
-	return f->packets->step;
+	return vmpt_packet_table.step;
 }
 
 static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, struct place *l)
@@ -163,7 +163,7 @@ static __attribute__((noinline)) u64 put_loss(struct vmpt_item *item, u64 *token
 
 static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, struct lane *l)
 {
-	const struct vmpt_row *row, *rows = f->packets->rows;
+	const struct vmpt_row *row, *rows = vmpt_packet_table.rows;
 	const u64 *raw = l->raw_start, *raw_end = l->now.raw;
 	struct vmpt_chunk *c = l->chunk;
 	struct vmpt_item *item = c->sink.items;
@@ -206,7 +206,7 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
  */
 static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
-	const struct vmpt_row *rows = f->packets->rows;
+	const struct vmpt_row *rows = vmpt_packet_table.rows;
 	struct vmpt_sink *sink = &c->sink;
 	unsigned int kind, row;
 	size_t i, n = 0;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Runs at build time: prints the tables of fast-table.h as C. */
+#include <stdio.h>
+
+#include "decoder/fast-table.h"
+
+static void print_u8(const char *name, const u8 *v, unsigned int n)
+{
+	unsigned int i;
+
+	printf("\t.%s = {", name);
+	for (i = 0; i < n; i++)
+		printf("%s%u,", i % 32 ? "" : "\n", v[i]);
+	printf("\n\t},\n");
+}
+
+static void print_index(const struct vmpt_index_table *t)
+{
+	printf("const struct vmpt_index_table vmpt_index_table = {\n");
+	print_u8("step", t->step, VMPT_ARRAY_SIZE(t->step));
+	print_u8("kind", t->kind, VMPT_ARRAY_SIZE(t->kind));
+	printf("};\n\n");
+}
+
+static void print_row(const struct vmpt_row *r)
+{
+	printf("\t{ .mask = %#llxULL, .keep = %#llxULL, .last_ip = %#llxULL, .aux = %#llxULL,\n"
+	       "\t  .meta = %#llxULL, .from = %u, .left = %u, .right = %u, .low = %u,\n"
+	       "\t  .low_shift = %u, .aux_left = %u, .token = %u, .size = %u },\n",
+	       (unsigned long long)r->mask, (unsigned long long)r->keep,
+	       (unsigned long long)r->last_ip, (unsigned long long)r->aux,
+	       (unsigned long long)r->meta, r->from, r->left, r->right, r->low, r->low_shift,
+	       r->aux_left, r->token, r->size);
+}
+
+static void print_packets(const struct vmpt_packet_table *t)
+{
+	unsigned int i;
+
+	printf("const struct vmpt_packet_table vmpt_packet_table = {\n\t.step = {");
+	for (i = 0; i < VMPT_ARRAY_SIZE(t->step); i++)
+		printf("%s%u,", i % 16 ? "" : "\n", t->step[i]);
+	printf("\n\t},\n\t.rows = {\n");
+	for (i = 0; i < VMPT_ROWS; i++)
+		print_row(&t->rows[i]);
+	printf("\t},\n};\n");
+}
+
+int main(void)
+{
+	static struct vmpt_packet_table packets;
+	static struct vmpt_index_table index;
+
+	vmpt_index_table_init(&index);
+	vmpt_packet_table_init(&packets);
+	printf("/* Made by decoder/fast-table-gen.c from arch/pt-packet-table.c. */\n");
+	printf("#include \"decoder/fast-table.h\"\n\n");
+	print_index(&index);
+	print_packets(&packets);
+	return ferror(stdout) || fclose(stdout);
+}
