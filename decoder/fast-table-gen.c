@@ -24,13 +24,12 @@ static void print_index(const struct vmpt_index_table *t)
 
 static void print_row(const struct vmpt_row *r)
 {
-	printf("\t{ .mask = %#llxULL, .keep = %#llxULL, .last_ip = %#llxULL, .aux = %#llxULL,\n"
+	printf("\t{ .mask = %#llxULL, .keep = %#llxULL, .last_ip = %#llxULL,\n"
 	       "\t  .meta = %#llxULL, .from = %u, .left = %u, .right = %u, .low = %u,\n"
-	       "\t  .low_shift = %u, .aux_left = %u, .token = %u, .size = %u },\n",
+	       "\t  .low_shift = %u, .token = %u, .size = %u },\n",
 	       (unsigned long long)r->mask, (unsigned long long)r->keep,
-	       (unsigned long long)r->last_ip, (unsigned long long)r->aux,
-	       (unsigned long long)r->meta, r->from, r->left, r->right, r->low, r->low_shift,
-	       r->aux_left, r->token, r->size);
+	       (unsigned long long)r->last_ip, (unsigned long long)r->meta, r->from, r->left,
+	       r->right, r->low, r->low_shift, r->token, r->size);
 }
 
 static void print_packets(const struct vmpt_packet_table *t)

@@ -121,11 +121,12 @@ void vmpt_index_table_init(struct vmpt_index_table *table)
 /* How a kind's payload is made; see struct vmpt_item. All others have none. */
 struct layout {
 	u64 mask;
-	u8 from, left, right, low, low_shift, aux_byte, aux_mask;
+	u8 from, left, right, low, low_shift;
+	u8 aux; /* 1 + the byte that aux holds */
 };
 
 static const struct layout layouts[VMPT_PT_KINDS] = {
-	[VMPT_PT_BIP] = { .from = 1, .aux_mask = 0xff },
+	[VMPT_PT_BIP] = { .from = 1, .aux = 1 },
 	[VMPT_PT_CYC] = { .right = 4, .low = 0x1f, .low_shift = 3 },
 	[VMPT_PT_MTC] = { .mask = 0xff, .from = 1 },
 	[VMPT_PT_TSC] = { .mask = 0xffffffffffffff, .from = 1 },
@@ -137,15 +138,14 @@ static const struct layout layouts[VMPT_PT_KINDS] = {
 	[VMPT_PT_TMA] = { .mask = 0x1ff00ffff, .from = 2 },
 	[VMPT_PT_VMCS] = { .mask = 0xffffffffff000, .from = 2, .left = 24, .right = 12 },
 	[VMPT_PT_MNT] = { .mask = ~0ULL, .from = 3 },
-	[VMPT_PT_PTW] = { .from = 2, .aux_byte = 1, .aux_mask = 0xff },
-	[VMPT_PT_EXSTOP] = { .aux_byte = 1, .aux_mask = 0xff },
+	[VMPT_PT_PTW] = { .from = 2, .aux = 2 },
+	[VMPT_PT_EXSTOP] = { .aux = 2 },
 	[VMPT_PT_MWAIT] = { .mask = 0x3000000ff, .from = 2 },
 	[VMPT_PT_PWRE] = { .mask = 0xff80, .from = 2 },
 	[VMPT_PT_PWRX] = { .mask = 0x0fff, .from = 2 },
 	[VMPT_PT_BBP] = { .mask = 0x9f, .from = 2 },
-	[VMPT_PT_BEP] = { .aux_byte = 1, .aux_mask = 0xff },
+	[VMPT_PT_BEP] = { .aux = 2 },
 	[VMPT_PT_CFE] = { .mask = 0xff9f, .from = 2 },
-	[VMPT_PT_EVD] = { .mask = ~0ULL, .from = 3, .aux_byte = 2, .aux_mask = 0x3f },
 };
 
 static void row_ip(struct vmpt_row *row, unsigned int ipbytes)
@@ -164,7 +164,7 @@ static void row_ip(struct vmpt_row *row, unsigned int ipbytes)
 	}
 }
 
-static void row_init(struct vmpt_row *row, struct guess g, u8 b0)
+static void row_init(struct vmpt_row *row, struct guess g, u8 b0, u8 b1)
 {
 	const struct vmpt_pt_desc *d = &vmpt_pt_table[g.kind];
 	const struct layout *l = &layouts[g.kind];
@@ -176,12 +176,12 @@ static void row_init(struct vmpt_row *row, struct guess g, u8 b0)
 		.right = l->right,
 		.low = l->low,
 		.low_shift = l->low_shift,
-		.aux = (u64)l->aux_mask << 56,
-		.aux_left = (u8)(56 - 8 * l->aux_byte),
 		.meta = (u64)g.kind << 48 | (u64)g.size << 32,
 		.token = makes_token(g) || g.kind == VMPT_PT_MNT,
 		.size = g.size,
 	};
+	if (l->aux)
+		row->meta |= (u64)(l->aux == 1 ? b0 : b1) << 56;
 	if (d->size_rule == VMPT_PT_SIZE_IP)
 		row_ip(row, b0 >> 5);
 	if (d->size_rule == VMPT_PT_SIZE_CYC && g.size == 2)
@@ -208,7 +208,9 @@ static u16 packet_step(struct vmpt_packet_table *table, unsigned int *rows, u8 b
 		return VMPT_ROW_RUN << 8 | 1;
 	if (!g.size)
 		return g.kind == VMPT_PT_CYC ? VMPT_ROW_CYC << 8 : 0;
-	row_init(&row, g, b0);
+	if (g.kind == VMPT_PT_EVD)
+		return VMPT_ROW_EVD << 8 | VMPT_STEP_TOKEN | g.size;
+	row_init(&row, g, b0, b1);
 	for (i = VMPT_ROW_DYNAMIC; i < *rows && !same_row(&row, &table->rows[i]); i++)
 		;
 	if (i == *rows)
@@ -219,11 +221,16 @@ static u16 packet_step(struct vmpt_packet_table *table, unsigned int *rows, u8 b
 
 void vmpt_packet_table_init(struct vmpt_packet_table *table)
 {
-	unsigned int b0, b1, rows = VMPT_ROW_DYNAMIC;
+	unsigned int b0, b1, id, rows = VMPT_ROW_DYNAMIC;
 
 	memset(table->rows, 0, sizeof(table->rows));
-	row_init(&table->rows[VMPT_ROW_BIP4], (struct guess){ VMPT_PT_BIP, 5 }, 0);
-	row_init(&table->rows[VMPT_ROW_BIP8], (struct guess){ VMPT_PT_BIP, 9 }, 0);
+	for (id = 0; id < 32; id++) {
+		b0 = id << 3 | vmpt_pt_table[VMPT_PT_BIP].header[0];
+		row_init(&table->rows[VMPT_ROW_BIP4 + id], (struct guess){ VMPT_PT_BIP, 5 }, (u8)b0,
+			 0);
+		row_init(&table->rows[VMPT_ROW_BIP8 + id], (struct guess){ VMPT_PT_BIP, 9 }, (u8)b0,
+			 0);
+	}
 	for (b0 = 0; b0 < 256; b0++) {
 		u16 *step = &table->step[b0 << 8];
 

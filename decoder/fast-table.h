@@ -39,25 +39,25 @@ static inline unsigned int vmpt_kind_key(const u8 *p)
 struct vmpt_row {
 	u64 mask, keep;	   /* payload bits from the packet, from Last IP */
 	u64 last_ip;	   /* ~0: the payload becomes Last IP */
-	u64 aux;	   /* bits of aux, in the place of the item's last byte */
-	u64 meta;	   /* the item's second half: size, kind, constant aux */
+	u64 meta;	   /* the item's second half: size, kind, aux */
 	u8 from;	   /* byte of the packet that the payload is read from */
 	u8 left, right;	   /* shifts: left, then right with sign */
 	u8 low, low_shift; /* payload bits |= (bytes >> low_shift) & low */
-	u8 aux_left;
-	u8 token; /* 1: it makes a token */
-	u8 size;  /* 0: one of the two rows below */
-	u8 pad[16];
+	u8 token;	   /* 1: it makes a token */
+	u8 size;	   /* 0: one of the first rows below */
+	u8 pad[24];
 };
 
-/* Rows that are no packet of a size known to the table */
-#define VMPT_ROW_RUN	 0 /* TNT-8 and PAD: nothing is stored */
-#define VMPT_ROW_LOSS	 1 /* followed by the bytes and the error */
-#define VMPT_ROW_CYC	 2 /* a CYC of three bytes and more */
-#define VMPT_ROW_BIP4	 3
-#define VMPT_ROW_BIP8	 4
-#define VMPT_ROW_DYNAMIC 5
-#define VMPT_ROWS	 96
+/* Rows that are no packet of a size known to the table, or need more than a row says */
+#define VMPT_ROW_RUN  0 /* TNT-8 and PAD: nothing is stored */
+#define VMPT_ROW_LOSS 1 /* followed by the bytes and the error */
+#define VMPT_ROW_CYC  2 /* a CYC of three bytes and more */
+#define VMPT_ROW_EVD  3 /* its aux is behind the two bytes */
+/* BIP by its ID; what comes first has more than two bytes as well */
+#define VMPT_ROW_BIP4	 4
+#define VMPT_ROW_BIP8	 36
+#define VMPT_ROW_DYNAMIC 68
+#define VMPT_ROWS	 160
 
 /*
  * For items. An entry is the row << 8, VMPT_STEP_TOKEN unless the row is

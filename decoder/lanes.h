@@ -75,6 +75,11 @@ static void lane_loss(const struct vmpt_fast *f, struct lane *l, int err)
 	l->now.at = next;
 }
 
+static always_inline unsigned int bip_row(u8 header, unsigned int item_size)
+{
+	return (item_size == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8) + (header >> 3);
+}
+
 /* One packet of any kind, or a loss, the slow way. */
 static void lane_any(const struct vmpt_fast *f, struct lane *l)
 {
@@ -91,7 +96,7 @@ static void lane_any(const struct vmpt_fast *f, struct lane *l)
 	if (LANES_ITEMS) {
 		row = vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
 		if (pkt.kind == VMPT_PT_BIP)
-			row = pkt.size == 5 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8;
+			row = bip_row(p[0], pkt.size - 1u);
 		*l->now.raw = l->now.at << 8 | row;
 		l->now.raw += row != VMPT_ROW_RUN;
 	} else if (vmpt_token_wanted(&pkt)) {
@@ -128,8 +133,7 @@ static void lane_block(const struct vmpt_fast *f, struct lane *l)
 		if (likely((p[0] & vmpt_pt_table[VMPT_PT_BIP].mask[0]) ==
 			   vmpt_pt_table[VMPT_PT_BIP].header[0])) {
 			if (LANES_ITEMS)
-				*l->now.raw++ = l->now.at << 8 |
-						(item == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8);
+				*l->now.raw++ = l->now.at << 8 | bip_row(p[0], item);
 			l->now.at += 1 + item;
 		} else if (is_kind(p, VMPT_PT_BEP)) {
 			lane_put(l, p);

@@ -111,7 +111,7 @@ static always_inline u64 put_packet(struct vmpt_item *item, const u8 *p, u64 at,
 	v = (u64)((s64)(body << row->left) >> row->right) & row->mask;
 	v |= body >> row->low_shift & row->low;
 	v |= last_ip & row->keep;
-	put(item, v, row->meta + at + (vmpt_load64(p) << row->aux_left & row->aux));
+	put(item, v, row->meta + at);
 	return v;
 }
 
@@ -144,6 +144,14 @@ static __attribute__((noinline)) unsigned int put_long_cyc(struct vmpt_item *ite
 		v |= (u64)(p[i] >> 1) << (7 * i - 2);
 	put(item, v, META(at, n, VMPT_PT_CYC));
 	return n;
+}
+
+static __attribute__((noinline)) unsigned int put_evd(struct vmpt_item *item, const u8 *p, u64 at)
+{
+	unsigned int size = vmpt_pt_table[VMPT_PT_EVD].size;
+
+	put(item, vmpt_load64(p + 3), META(at, size, VMPT_PT_EVD) | (u64)(p[2] & 0x3f) << 56);
+	return size;
 }
 
 /*
@@ -185,6 +193,8 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 			end = at + row->size;
 		} else if ((half & 0xff) == VMPT_ROW_CYC) {
 			end = at + put_long_cyc(item, data + at, at);
+		} else if ((half & 0xff) == VMPT_ROW_EVD) {
+			end = at + put_evd(item, data + at, at);
 		} else {
 			end = at + put_loss(item, token, raw, at);
 			last_ip = 0;
