@@ -10,7 +10,10 @@
 
 #include "decoder/vmpt-decode.h"
 
-/* More VMCSs than this on a CPU: the slices of the rest are written nowhere. */
+/*
+ * More VMCSs than this on a CPU: the slices of the rest are written nowhere. Others' MTC
+ * and CBR go to every stream that is out: output grows with streams times those packets.
+ */
 #define VMPT_EXTRACT_STREAMS_MAX 4096
 
 struct vmpt_extract_options {
