@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "decoder/vmpt-decode.h"
@@ -65,6 +66,12 @@ struct cli_progress {
 
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 
+/* A file, whatever it is called. */
+struct cli_file_id {
+	dev_t dev;
+	ino_t ino;
+};
+
 /* One run of a command. */
 struct cli {
 	const struct cli_command *cmd;
@@ -79,6 +86,9 @@ struct cli {
 
 	char **file; /* as given */
 	int files;
+
+	struct cli_file_id *input; /* of those files that could be asked */
+	size_t inputs;
 
 	struct vmpt_trace *trace;
 	const struct vmpt_stream **stream; /* those chosen */
@@ -105,6 +115,8 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 /* Open the files, choose the streams. 0, or the exit code after a message. */
 int cli_open(struct cli *cli);
 void cli_close(struct cli *cli);
+/* Whether the file of @st is one of the inputs, by whatever name. */
+bool cli_is_input(const struct cli *cli, const struct stat *st);
 /* "CPU 3", "thread 77"; "trace" if neither is known. */
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
 /* "3", "tid 77" or "–", for tables. */

@@ -175,6 +175,31 @@ static int open_inputs(struct cli *cli, const struct input *in)
 	return CLI_OK;
 }
 
+/* So that no output is written over an input. */
+static int note_inputs(struct cli *cli, const struct input *in)
+{
+	struct stat st;
+	int i;
+
+	cli->input = calloc((size_t)cli->files, sizeof(*cli->input));
+	if (!cli->input)
+		return cli_no_memory(cli);
+	for (i = 0; i < cli->files; i++)
+		if (!(strcmp(in[i].path, "-") ? stat(in[i].path, &st) : fstat(STDIN_FILENO, &st)))
+			cli->input[cli->inputs++] = (struct cli_file_id){ st.st_dev, st.st_ino };
+	return CLI_OK;
+}
+
+bool cli_is_input(const struct cli *cli, const struct stat *st)
+{
+	size_t i;
+
+	for (i = 0; i < cli->inputs; i++)
+		if (cli->input[i].dev == st->st_dev && cli->input[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
 static bool cpu_wanted(const struct cli *cli, int cpu)
 {
 	size_t i;
@@ -263,6 +288,8 @@ int cli_open(struct cli *cli)
 	if (!code)
 		code = open_inputs(cli, in);
 	if (!code)
+		code = note_inputs(cli, in);
+	if (!code)
 		code = choose_streams(cli);
 	if (!code)
 		warn_perf_losses(cli);
@@ -277,6 +304,7 @@ void cli_close(struct cli *cli)
 	if (cli->trace)
 		vmpt_trace_close(cli->trace);
 	free(cli->stream);
+	free(cli->input);
 }
 
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32])

@@ -3,42 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/split.h"
-
-static int io_failed(struct cli *cli, const char *name)
-{
-	const struct split *s = cli->own;
-	int e = errno;
-
-	cli_error(cli, "%s/%s: %s", s->dir, name, strerror(e));
-	if (e == EEXIST)
-		fprintf(stderr, "  take another directory, or overwrite it with --force\n");
-	return 1;
-}
-
-int split_open_dir(struct cli *cli)
-{
-	struct split *s = cli->own;
-
-	if (mkdir(s->dir, 0777) && errno != EEXIST) {
-		cli_error(cli, "cannot make %s: %s", s->dir, strerror(errno));
-		return 1;
-	}
-	s->dir_fd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dir_fd < 0) {
-		cli_error(cli, "cannot open %s: %s", s->dir, strerror(errno));
-		return 1;
-	}
-	if (!s->force && !faccessat(s->dir_fd, "index.json", F_OK, 0)) {
-		errno = EEXIST;
-		return io_failed(cli, "index.json");
-	}
-	return 0;
-}
 
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {
@@ -47,18 +15,37 @@ static FILE *open_file(struct cli *cli, const char *name, int flags)
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!f) {
-		io_failed(cli, name);
+		split_io_failed(cli, name);
 		if (fd >= 0)
 			close(fd);
 	}
 	return f;
 }
 
+/* Inputs are mapped: emptied, they would be lost, and we with them. */
+static int empty_file(struct cli *cli, const char *name, FILE *f)
+{
+	struct stat st;
+
+	if (fstat(fileno(f), &st))
+		return split_io_failed(cli, name);
+	if (cli_is_input(cli, &st))
+		return split_is_input(cli, name);
+	if (S_ISREG(st.st_mode) && ftruncate(fileno(f), 0))
+		return split_io_failed(cli, name);
+	return 0;
+}
+
 FILE *split_create(struct cli *cli, const char *name)
 {
 	const struct split *s = cli->own;
+	FILE *f = open_file(cli, name, O_CREAT | (s->force ? 0 : O_EXCL));
 
-	return open_file(cli, name, O_CREAT | (s->force ? O_TRUNC : O_EXCL));
+	if (f && s->force && empty_file(cli, name, f)) {
+		fclose(f);
+		return NULL;
+	}
+	return f;
 }
 
 static int close_out(struct cli *cli, struct split_out *out)
@@ -68,7 +55,7 @@ static int close_out(struct cli *cli, struct split_out *out)
 
 	out->file = NULL;
 	s->open--;
-	return fclose(f) ? io_failed(cli, out->name) : 0;
+	return fclose(f) ? split_io_failed(cli, out->name) : 0;
 }
 
 static int make_room(struct cli *cli)
@@ -83,24 +70,6 @@ static int make_room(struct cli *cli)
 		if (s->out[i].file && (!oldest || s->out[i].used < oldest->used))
 			oldest = &s->out[i];
 	return oldest ? close_out(cli, oldest) : 0;
-}
-
-/* "vmcs-3b56ee000.cpu2.pt": the CPU is read from the name again. */
-static void name_out(struct cli *cli, struct split_out *out)
-{
-	const struct vmpt_stream *stream = cli->stream[out->stream];
-	char who[32], where[32] = "";
-
-	if (out->owner.kind == VMPT_OWNER_VM)
-		snprintf(who, sizeof(who), "vmcs-%llx", (unsigned long long)out->owner.vmcs);
-	else
-		snprintf(who, sizeof(who), "%s",
-			 out->owner.kind == VMPT_OWNER_HOST ? "host" : "vm-unknown");
-	if (stream->tid >= 0)
-		snprintf(where, sizeof(where), ".tid%d", stream->tid);
-	else if (stream->cpu >= 0)
-		snprintf(where, sizeof(where), ".cpu%d", stream->cpu);
-	snprintf(out->name, sizeof(out->name), "%s%s.pt", who, where);
 }
 
 int split_add(struct cli *cli, const struct vmpt_owner *owner)
@@ -123,7 +92,7 @@ int split_add(struct cli *cli, const struct vmpt_owner *owner)
 		return 1;
 	out = &s->out[s->outs];
 	*out = (struct split_out){ .owner = *owner, .stream = s->stream };
-	name_out(cli, out);
+	split_name(owner, cli->stream[s->stream], out->name);
 	out->file = split_create(cli, out->name);
 	if (!out->file)
 		return 1;
@@ -146,7 +115,7 @@ int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t 
 	}
 	out->used = ++s->clock;
 	out->bytes += n;
-	return fwrite(bytes, 1, n, out->file) == n ? 0 : io_failed(cli, out->name);
+	return fwrite(bytes, 1, n, out->file) == n ? 0 : split_io_failed(cli, out->name);
 }
 
 int split_close_all(struct cli *cli)

@@ -107,6 +107,9 @@ static void print_text(struct cli *cli)
 	cli_table_print(t, "");
 	if (s->left_out)
 		printf("%s bytes of nobody known are in no file\n", cli_number(s->left_out, buf));
+	if (s->removed)
+		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
+		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");
 	printf("%s/index.json: %s slices\n", s->dir, cli_number(s->slices, buf));
 }
 
@@ -119,6 +122,7 @@ static void print_json(struct cli *cli)
 	cli_json_string(cli, doc, "index", "index.json");
 	cli_json_number(cli, doc, "slices", s->slices);
 	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
+	cli_json_number(cli, doc, "removed_streams", s->removed);
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
 	cli_json_print(cli, doc, stdout, false);
 }
@@ -142,6 +146,8 @@ static int run(struct cli *cli)
 	split_close_all(cli);
 	if (!err)
 		err = split_index_finish(cli);
+	if (!err)
+		err = split_remove_old(cli);
 	if (!err && cli->json)
 		print_json(cli);
 	else if (!err)
@@ -161,7 +167,9 @@ static const struct cli_option options[] = {
 	  "hide from the VMs' streams that they ran in VMs: no\n"
 	  "VMCS, NR 0, no VM entries and exits",
 	  set_conceal },
-	{ "force", 'f', NULL, "overwrite the files of an earlier split", set_force },
+	{ "force", 'f', NULL,
+	  "overwrite the files of an earlier split, and remove\nits streams that are not written again",
+	  set_force },
 	{ 0 },
 };
 

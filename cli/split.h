@@ -30,18 +30,31 @@ struct split {
 	size_t stream; /* the CPU at work, index in cli->stream */
 	unsigned int open;
 	u64 clock;
+	bool again; /* the directory has an index: of a split before this one */
+	u64 removed;
 	u64 slices, left_out; /* bytes written nowhere, losses included */
 	FILE *index;
 };
 
 /* ---- split-out.c: each 0, or 1 after a message ---- */
 
-int split_open_dir(struct cli *cli);
+/* The name of a stream's file: "vmcs-3b56ee000.cpu2.pt". The CPU is read from it again. */
+void split_name(const struct vmpt_owner *owner, const struct vmpt_stream *stream, char name[80]);
 int split_add(struct cli *cli, const struct vmpt_owner *owner);
 int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n);
 int split_close_all(struct cli *cli);
-/* A file of the directory; truncated, or new if --force was not given. */
+/* A file of the directory; emptied, or new if --force was not given. Never an input. */
 FILE *split_create(struct cli *cli, const char *name);
+
+/* ---- split-dir.c: likewise ---- */
+
+/* Make and open the directory; nothing in it that may be written is an input. */
+int split_open_dir(struct cli *cli);
+/* Remove the streams of the split before this one that were not written again. */
+int split_remove_old(struct cli *cli);
+/* Say what is wrong with a file of the directory, by errno. */
+int split_io_failed(struct cli *cli, const char *name);
+int split_is_input(struct cli *cli, const char *name);
 
 /* ---- split-index.c: likewise ---- */
 
