@@ -50,12 +50,20 @@ struct cli_cpu_range {
 	int first, last;
 };
 
+/* Why bytes are in no VM's or host's hands. */
+enum cli_lost {
+	CLI_LOST,     /* they are no packets */
+	CLI_UNPROVEN, /* an OVF or TIP.PGD() before them, and nothing proved the owner */
+	CLI_TOO_MANY, /* split: their VMCS is one too many */
+	CLI_LOSTS
+};
+
 /* What was lost on the way, for the summary and the exit code. */
 struct cli_loss {
 	u64 count, bytes;
 	const struct vmpt_stream *stream; /* where the first one was */
 	u64 offset, size;
-	int err; /* enum vmpt_error */
+	int err; /* CLI_LOST: enum vmpt_error */
 };
 
 struct cli_progress {
@@ -99,7 +107,7 @@ struct cli {
 	bool out_of_memory; /* on the way to a JSON document or a table */
 	bool lost_events;   /* perf says that it lost some */
 	int write_errno;    /* why stdout cannot be written, 0: it can */
-	struct cli_loss loss;
+	struct cli_loss loss[CLI_LOSTS];
 	struct cli_progress progress;
 };
 
@@ -151,8 +159,12 @@ void cli_warn(const struct cli *cli, const char *fmt, ...) __attribute__((format
 int cli_usage(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int cli_no_memory(const struct cli *cli);
 
-/* Count a loss of @size bytes at @offset. */
-void cli_lose(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64 size, int err);
+/* Count a loss of @size bytes at @offset; @err: see struct cli_loss. */
+void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream, u64 offset,
+	      u64 size, int err);
+/* Count a slice that is a loss; false: it is none. */
+bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream,
+		    const struct vmpt_slice *slice);
 /* Say in words what was lost there. */
 const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err, char *buf,
 			  size_t len);

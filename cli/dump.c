@@ -307,7 +307,7 @@ static int walk(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 		if (too_early(d, &pkt, size))
 			continue;
 		if (pkt.kind == VMPT_ITEM_LOSS)
-			cli_lose(cli, stream, pkt.offset, size, pkt.aux);
+			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
 		if (wanted(d, &pkt))
 			put_packet(cli, stream, &pkt, size);
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "decoder/extract.h"
 
 #define OUT_BUFFER     (256u << 10)
 #define PROGRESS_BYTES (1u << 20) /* the clock is not asked more often */
@@ -123,9 +124,10 @@ const char *cli_number(u64 value, char buf[32])
 
 /* ---- losses ---- */
 
-void cli_lose(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64 size, int err)
+void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream, u64 offset,
+	      u64 size, int err)
 {
-	struct cli_loss *l = &cli->loss;
+	struct cli_loss *l = &cli->loss[why];
 
 	if (!l->count) {
 		l->stream = stream;
@@ -135,6 +137,17 @@ void cli_lose(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64
 	}
 	l->count++;
 	l->bytes += size;
+}
+
+bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream, const struct vmpt_slice *s)
+{
+	if (s->begin == VMPT_BEGIN_LOSS)
+		cli_lose(cli, CLI_LOST, stream, s->offset, s->size, s->loss);
+	else if (s->begin == VMPT_BEGIN_DOUBT && s->owner.kind == VMPT_OWNER_UNKNOWN)
+		cli_lose(cli, CLI_UNPROVEN, stream, s->offset, s->size, 0);
+	else
+		return false;
+	return true;
 }
 
 const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err, char *buf,
@@ -164,24 +177,68 @@ static const char *loss_advice(const struct cli_loss *l)
 	}
 }
 
-static void tell_losses(const struct cli *cli)
+/* What the first loss is, and what to do about it. */
+static void tell_first(enum cli_lost why, const struct cli_loss *l)
 {
-	const struct cli_loss *l = &cli->loss;
-	char text[160], bytes[32], count[32], name[32];
-	bool one = l->count == 1;
+	char text[160];
 
-	if (!l->count || cli->quiet)
-		return;
-	cli_warn(cli, "%s: lost %s bytes in %s place%s", cli->file[0], cli_number(l->bytes, bytes),
-		 cli_number(l->count, count), one ? "" : "s");
-	fprintf(stderr, "  %s 0x%llx", one ? "at" : "first at", (unsigned long long)l->offset);
+	switch (why) {
+	case CLI_UNPROVEN:
+		fprintf(stderr, "an OVF or TIP.PGD() came, and nothing behind it proved the owner\n"
+				"  more PSBs prove more: perf record -e intel_pt/psb_period=0/k\n");
+		break;
+	case CLI_TOO_MANY:
+		fprintf(stderr, "a CPU has streams of %s owners at most\n",
+			cli_number(VMPT_EXTRACT_STREAMS_MAX, text));
+		break;
+	default:
+		fprintf(stderr, "%s\n  %s\n",
+			cli_loss_text(l->stream, l->offset, l->err, text, sizeof(text)),
+			loss_advice(l));
+	}
+}
+
+static void tell_loss(const struct cli *cli, enum cli_lost why)
+{
+	const struct cli_loss *l = &cli->loss[why];
+	char bytes[32], count[32], name[32];
+	const char *places = l->count == 1 ? "place" : "places";
+
+	cli_number(l->bytes, bytes);
+	cli_number(l->count, count);
+	if (why == CLI_UNPROVEN)
+		cli_warn(cli, "%s: %s bytes in %s %s have no proven owner", cli->file[0], bytes,
+			 count, places);
+	else if (why == CLI_TOO_MANY)
+		cli_warn(cli, "%s: too many VMCSs: %s bytes in %s %s are in no file", cli->file[0],
+			 bytes, count, places);
+	else
+		cli_warn(cli, "%s: lost %s bytes in %s %s", cli->file[0], bytes, count, places);
+	fprintf(stderr, "  %s 0x%llx", l->count == 1 ? "at" : "first at",
+		(unsigned long long)l->offset);
 	if (l->stream->cpu >= 0 || l->stream->tid >= 0)
 		fprintf(stderr, " of %s", cli_stream_name(l->stream, name));
 	if (vmpt_trace_info(cli->trace)->format == VMPT_TRACE_PERF)
 		fprintf(stderr, " (0x%llx of the file)",
 			(unsigned long long)vmpt_stream_file_offset(l->stream, l->offset));
-	fprintf(stderr, ", %s bytes: %s\n  %s\n", cli_number(l->size, bytes),
-		cli_loss_text(l->stream, l->offset, l->err, text, sizeof(text)), loss_advice(l));
+	fprintf(stderr, ", %s bytes: ", cli_number(l->size, bytes));
+	tell_first(why, l);
+}
+
+/* True if there were any. */
+static bool tell_losses(const struct cli *cli)
+{
+	enum cli_lost why;
+	bool any = false;
+
+	for (why = 0; why < CLI_LOSTS; why++) {
+		if (!cli->loss[why].count)
+			continue;
+		any = true;
+		if (!cli->quiet)
+			tell_loss(cli, why);
+	}
+	return any;
 }
 
 int cli_finish(struct cli *cli, int code)
@@ -201,8 +258,7 @@ int cli_finish(struct cli *cli, int code)
 		return CLI_FAILED;
 	}
 	if (code == CLI_OK) {
-		tell_losses(cli);
-		if (cli->loss.count || cli->lost_events)
+		if (tell_losses(cli) || cli->lost_events)
 			code = CLI_LOSSES;
 	}
 	return code;

@@ -48,10 +48,12 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 {
 	struct cli *cli = opaque;
 	struct split *s = cli->own;
+	const struct vmpt_stream *stream = cli->stream[s->stream];
 	const struct vmpt_slice *slice = &done->slice;
 
-	if (slice->begin == VMPT_BEGIN_LOSS)
-		cli_lose(cli, cli->stream[s->stream], slice->offset, slice->size, slice->loss);
+	if (!cli_lose_slice(cli, stream, slice) && done->stream < 0 &&
+	    slice->owner.kind != VMPT_OWNER_UNKNOWN)
+		cli_lose(cli, CLI_TOO_MANY, stream, slice->offset, slice->size, 0);
 	if (done->stream >= 0) {
 		struct split_out *out = &s->out[s->first + (size_t)done->stream];
 
@@ -106,7 +108,7 @@ static void print_text(struct cli *cli)
 	}
 	cli_table_print(t, "");
 	if (s->left_out)
-		printf("%s bytes of nobody known are in no file\n", cli_number(s->left_out, buf));
+		printf("%s bytes are in no file\n", cli_number(s->left_out, buf));
 	if (s->removed)
 		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
 		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");

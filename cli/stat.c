@@ -33,7 +33,7 @@ static void count_loss(struct cli *cli, const struct vmpt_stream *stream, struct
 
 	c->loss[err].packets++;
 	c->loss[err].bytes += item->payload;
-	cli_lose(cli, stream, offset, item->payload, (int)err);
+	cli_lose(cli, CLI_LOST, stream, offset, item->payload, (int)err);
 }
 
 static void count_batch(struct cli *cli, const struct vmpt_stream *stream, struct counts *c,

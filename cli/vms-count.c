@@ -101,6 +101,7 @@ static void add_slice(struct vms_row *row, const struct vmpt_slice *s)
 		row->assumed += s->owner.sure == VMPT_ASSUMED ? s->size : 0;
 		row->uncertain += s->owner.sure == VMPT_UNCERTAIN ? s->size : 0;
 	}
+	row->unproven += row->kind == VMS_LOST && s->begin == VMPT_BEGIN_DOUBT ? s->size : 0;
 	row->entries += s->begin == VMPT_BEGIN_ENTRY;
 	row->overflows += s->overflows;
 	row->failed_entries += s->failed_entries;
@@ -120,7 +121,7 @@ static void add_successor(struct vms_rows *r, ssize_t prev, ssize_t at, const st
 		return;
 	row->exits += s->begin == VMPT_BEGIN_EXIT;
 	row->leaves += at != prev;
-	if (row->kind != VMS_LOST && s->begin == VMPT_BEGIN_LOSS)
+	if (row->kind != VMS_LOST && r->row[at].kind == VMS_LOST)
 		row->losses++;
 }
 
@@ -147,7 +148,7 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	if (rows->slot)
 		memset(rows->slot, 0, rows->slots * sizeof(*rows->slot));
 	while ((ret = vmpt_split_next(split, &s)) > 0) {
-		bool lost = s.begin == VMPT_BEGIN_LOSS;
+		bool lost = cli_lose_slice(cli, stream, &s);
 
 		at = find_row(rows, i, lost ? VMS_LOST : s.owner.kind,
 			      !lost && s.owner.kind == VMPT_OWNER_VM ? s.owner.vmcs : 0);
@@ -155,8 +156,6 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 			ret = (int)at;
 			break;
 		}
-		if (lost)
-			cli_lose(cli, stream, s.offset, s.size, s.loss);
 		add_successor(rows, prev, at, &s);
 		add_loss_before(&rows->row[at], at, owner,
 				prev >= 0 && rows->row[prev].kind == VMS_LOST);

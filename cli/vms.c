@@ -37,6 +37,7 @@ static void add_row(struct vms_row *to, const struct vms_row *from)
 	to->bytes += from->bytes;
 	to->assumed += from->assumed;
 	to->uncertain += from->uncertain;
+	to->unproven += from->unproven;
 	to->losses += from->losses;
 	to->overflows += from->overflows;
 	to->failed_entries += from->failed_entries;
@@ -218,12 +219,13 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 {
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 	struct vms_row all;
-	char name[32], buf[32], to[32];
+	char room[32], buf[32], to[32];
+	const char *name;
 	size_t i;
 
 	for (i = 0; i < rows;) {
 		i += merge(row + i, rows - i, &all);
-		row_name(&all, name);
+		name = row_name(&all, room);
 		if (has_time(cli, row, &all))
 			printf("%s: perf time %s to %s\n", name,
 			       perf_time(info, all.first_tsc, buf),
@@ -236,6 +238,9 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 			       cli_number(all.assumed, buf));
 		if (all.uncertain)
 			printf("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
+		if (all.unproven)
+			printf("%s: %s bytes have no proven owner\n", name,
+			       cli_number(all.unproven, buf));
 		if (all.overflows)
 			printf("%s: %s overflow%s of the processor\n", name,
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
@@ -263,6 +268,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	cli_json_number(cli, o, "bytes", row->bytes);
 	cli_json_number(cli, o, "assumed_bytes", row->assumed);
 	cli_json_number(cli, o, "uncertain_bytes", row->uncertain);
+	cli_json_number(cli, o, "unproven_bytes", row->unproven);
 	cli_json_number(cli, o, "losses", row->losses);
 	cli_json_number(cli, o, "overflows", row->overflows);
 	cli_json_number(cli, o, "failed_entries", row->failed_entries);

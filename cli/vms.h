@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-/* A kind of row beside enum vmpt_owner_kind: bytes that are no packets. */
+/* A kind of row beside enum vmpt_owner_kind: no packets, or no proven owner. */
 #define VMS_LOST       (VMPT_OWNER_VM_ANY + 1)
 #define VMS_CR3S       32
 #define VMS_SHOWN_CR3S 3
@@ -15,7 +15,7 @@ struct vms_row {
 	u64 vmcs;
 	size_t stream; /* index in cli->stream */
 	u64 slices, entries, exits, leaves, returns;
-	u64 bytes, assumed, uncertain; /* the last two are part of bytes */
+	u64 bytes, assumed, uncertain, unproven; /* all are part of bytes */
 	u64 losses, overflows, failed_entries;
 	bool transitions; /* the stream shows VM entries and exits */
 	bool concealed;

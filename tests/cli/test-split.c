@@ -113,6 +113,82 @@ START_TEST(old_streams_are_removed)
 }
 END_TEST
 
+static const u8 psb_plus[] = {
+	0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, /* PSB */
+	0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
+	0x02, 0x43, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, /* PIP 2000 NR */
+	0x02, 0xc8, 0x0a, 0x00, 0x00, 0x00, 0x00,	/* VMCS a000 */
+	0x02, 0x23,					/* PSBEND */
+};
+
+/* An OVF and a TIP.PGD() that nothing of the same owner follows. */
+START_TEST(unproven_bytes_are_a_loss)
+{
+	static const u8 doubts[] = {
+		0x06, 0x02, 0xf3,				/* TNT-8, OVF at 22h */
+		0x7d, 0x10, 0x10, 0x40, 0x00, 0x00, 0x00,	/* FUP 401010 at 24h: whose? */
+		0x06,						/* TNT-8 */
+		0x02, 0x43, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, /* PIP 1000 at 2ch: the host */
+		0x6d, 0x00, 0x20, 0x40, 0x00, 0x00, 0x00,	/* TIP 402000 */
+		0x01,						/* TIP.PGD() at 3bh */
+		0x59, 0x07,					/* MTC: whose? */
+	};
+	u8 bytes[sizeof(psb_plus) + sizeof(doubts)];
+	const struct run *r;
+	json_t *doc;
+
+	memcpy(bytes, psb_plus, sizeof(psb_plus));
+	memcpy(bytes + sizeof(psb_plus), doubts, sizeof(doubts));
+	write_file("x.pt", bytes, sizeof(bytes));
+	r = vmpt("vms --json x.pt");
+	ck_assert_int_eq(r->code, 3);
+	ck_has(r->err, "x.pt: 10 bytes in 2 places have no proven owner\n"
+		       "  first at 0x24, 8 bytes: ");
+	doc = run_json(r);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 3);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/losses"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/losses"), 2);
+	ck_assert_str_eq(json_text(doc, "owners/2/owner"), "lost");
+	ck_assert_uint_eq(json_u64(doc, "owners/2/bytes"), 10);
+	ck_assert_uint_eq(json_u64(doc, "owners/2/unproven_bytes"), 10);
+	json_decref(doc);
+	ck_has(vmpt("vms x.pt")->out, "lost: 10 bytes have no proven owner\n");
+	r = vmpt("split -o out x.pt");
+	ck_assert_int_eq(r->code, 3);
+	ck_has(r->err, "x.pt: 10 bytes in 2 places have no proven owner\n");
+	/* The packets are whole. */
+	ck_assert_int_eq(vmpt("stat x.pt")->code, 0);
+	ck_assert_int_eq(vmpt("dump x.pt")->code, 0);
+}
+END_TEST
+
+/* 4,100 VMCSs, 8 bytes each but the first: only 4,096 become files. */
+START_TEST(too_many_vmcss_are_told)
+{
+	static const u8 vmcs[] = { 0x02, 0xc8, 0x00, 0x00, 0x10, 0x00, 0x00, 0x06 };
+	u8 bytes[sizeof(psb_plus) + 4099 * sizeof(vmcs)], *at = bytes + sizeof(psb_plus);
+	const struct run *r;
+	json_t *doc;
+	unsigned int i;
+
+	memcpy(bytes, psb_plus, sizeof(psb_plus));
+	for (i = 0; i < 4099; i++, at += sizeof(vmcs)) {
+		memcpy(at, vmcs, sizeof(vmcs));
+		at[2] = (u8)i;
+		at[3] = (u8)(i >> 8);
+	}
+	write_file("x.pt", bytes, sizeof(bytes));
+	r = vmpt("split --json -o out x.pt");
+	ck_assert_int_eq(r->code, 3);
+	ck_has(r->err, "x.pt: too many VMCSs: 32 bytes in 4 places are in no file\n"
+		       "  first at 0x8019, 8 bytes: ");
+	doc = run_json(r);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "streams")), 4096);
+	ck_assert_uint_eq(json_u64(doc, "left_out_bytes"), 32);
+	json_decref(doc);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cli split");
@@ -122,6 +198,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, an_input_is_not_overwritten);
 	tcase_add_test(tc, old_streams_are_removed);
+	tcase_add_test(tc, unproven_bytes_are_a_loss);
+	tcase_add_test(tc, too_many_vmcss_are_told);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }
