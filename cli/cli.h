@@ -215,6 +215,14 @@ json_t *cli_json_document(struct cli *cli);
 /* Print it to @out and free it; one line if @line. 0, or an exit code after a message. */
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
 
+/*
+ * Print a document with one array, an object a line, which need not fit into memory
+ * as a whole: @doc's members (it is taken), then @key; its objects; the end.
+ */
+void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out);
+void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out);
+void cli_json_list_close(FILE *out);
+
 /* ---- owner.c ---- */
 
 /* "host", "3b56ee000", "vm" (VMCS unknown), "unknown". */

@@ -93,3 +93,37 @@ int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 		fputc('\n', out);
 	return ret ? CLI_FAILED : CLI_OK;
 }
+
+/* One value on one line; takes it. */
+static void dump(struct cli *cli, json_t *value, FILE *out)
+{
+	errno = 0;
+	if (!value || json_dumpf(value, out, JSON_COMPACT | JSON_ENCODE_ANY))
+		cli->out_of_memory |= !ferror(out);
+	json_decref(value);
+}
+
+void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out)
+{
+	void *at;
+
+	fprintf(out, "{\n");
+	for (at = json_object_iter(doc); at; at = json_object_iter_next(doc, at)) {
+		fprintf(out, "\"%s\": ", json_object_iter_key(at));
+		dump(cli, json_incref(json_object_iter_value(at)), out);
+		fprintf(out, ",\n");
+	}
+	json_decref(doc);
+	fprintf(out, "\"%s\": [", key);
+}
+
+void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out)
+{
+	fputs(first ? "\n" : ",\n", out);
+	dump(cli, o, out);
+}
+
+void cli_json_list_close(FILE *out)
+{
+	fprintf(out, "\n]\n}\n");
+}

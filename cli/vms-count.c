@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "cli/vms.h"
 
@@ -32,14 +33,19 @@ void vms_add_tsc(struct vms_row *row, bool valid, u64 first, u64 last)
 	row->has_tsc = true;
 }
 
-static u64 hash(u8 kind, u64 vmcs)
+/* The mixing is that of splitmix64. */
+static u64 hash(const struct vms_rows *r, u8 kind, u64 vmcs)
 {
-	return (vmcs ^ kind) * 0x9e3779b97f4a7c15ULL >> 32;
+	u64 h = vmcs ^ r->seed ^ (u64)kind << 56;
+
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
+	return h ^ h >> 31;
 }
 
 static void put_slot(struct vms_rows *r, size_t index)
 {
-	u64 h = hash(r->row[index].kind, r->row[index].vmcs);
+	u64 h = hash(r, r->row[index].kind, r->row[index].vmcs);
 
 	while (r->slot[h & (r->slots - 1)])
 		h++;
@@ -68,7 +74,10 @@ static int grow(struct vms_rows *r)
 	return 0;
 }
 
-/* The index of an owner's row, made if there is none, or a negative error. */
+/*
+ * The index of an owner's row, made if there is none, or a negative error. A
+ * VMCS that comes when there are too many is one of the others.
+ */
 static ssize_t find_row(struct vms_rows *r, size_t stream, u8 kind, u64 vmcs)
 {
 	u64 h;
@@ -79,12 +88,15 @@ static ssize_t find_row(struct vms_rows *r, size_t stream, u8 kind, u64 vmcs)
 		if (ret)
 			return ret;
 	}
-	for (h = hash(kind, vmcs); r->slot[h & (r->slots - 1)]; h++) {
+	for (h = hash(r, kind, vmcs); r->slot[h & (r->slots - 1)]; h++) {
 		struct vms_row *row = &r->row[r->slot[h & (r->slots - 1)] - 1];
 
 		if (row->kind == kind && row->vmcs == vmcs)
 			return row - r->row;
 	}
+	if (kind == VMPT_OWNER_VM && r->vmcss == VMS_ROWS_MAX)
+		return find_row(r, stream, VMS_OTHERS, 0);
+	r->vmcss += kind == VMPT_OWNER_VM;
 	r->row[r->count] = (struct vms_row){ .kind = kind, .vmcs = vmcs, .stream = stream };
 	put_slot(r, r->count);
 	return (ssize_t)r->count++;
@@ -94,7 +106,7 @@ static void add_slice(struct vms_row *row, const struct vmpt_slice *s)
 {
 	u32 i;
 
-	row->returns += row->slices ? 1 : 0;
+	row->returns += row->slices && row->kind != VMS_OTHERS;
 	row->slices++;
 	row->bytes += s->size;
 	if (s->owner.kind != VMPT_OWNER_UNKNOWN) {
@@ -120,7 +132,8 @@ static void add_successor(struct vms_rows *r, ssize_t prev, ssize_t at, const st
 	if (!row)
 		return;
 	row->exits += s->begin == VMPT_BEGIN_EXIT;
-	row->leaves += at != prev;
+	/* Slices that follow each other have two owners. */
+	row->leaves += at != prev || row->kind == VMS_OTHERS;
 	if (row->kind != VMS_LOST && r->row[at].kind == VMS_LOST)
 		row->losses++;
 }
@@ -144,6 +157,8 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 
 	if (ret)
 		return ret;
+	if (!i && getrandom(&rows->seed, sizeof(rows->seed), GRND_NONBLOCK) < 0)
+		rows->seed = (u64)time(NULL);
 	rows->first = rows->count;
 	if (rows->slot)
 		memset(rows->slot, 0, rows->slots * sizeof(*rows->slot));

@@ -12,8 +12,8 @@
 static int compare(const void *a, const void *b)
 {
 	static const u8 rank[] = {
-		[VMPT_OWNER_VM] = 0,	  [VMPT_OWNER_VM_ANY] = 1, [VMPT_OWNER_HOST] = 2,
-		[VMPT_OWNER_UNKNOWN] = 3, [VMS_LOST] = 4,
+		[VMPT_OWNER_VM] = 0,   [VMS_OTHERS] = 1,	 [VMPT_OWNER_VM_ANY] = 2,
+		[VMPT_OWNER_HOST] = 3, [VMPT_OWNER_UNKNOWN] = 4, [VMS_LOST] = 5,
 	};
 	const struct vms_row *x = a, *y = b;
 
@@ -63,6 +63,8 @@ static const char *row_name(const struct vms_row *row, char buf[32])
 {
 	struct vmpt_owner owner = { .kind = row->kind, .vmcs = row->vmcs };
 
+	if (row->kind == VMS_OTHERS)
+		return "others";
 	return row->kind == VMS_LOST ? "lost" : cli_owner_name(&owner, buf);
 }
 
@@ -70,12 +72,15 @@ static enum cli_paint row_paint(const struct vms_row *row)
 {
 	struct vmpt_owner owner = { .kind = row->kind };
 
+	if (row->kind == VMS_OTHERS)
+		return CLI_YELLOW;
 	return row->kind == VMS_LOST ? CLI_RED : cli_owner_paint(&owner);
 }
 
 static bool is_vm(const struct vms_row *row)
 {
-	return row->kind == VMPT_OWNER_VM || row->kind == VMPT_OWNER_VM_ANY;
+	return row->kind == VMPT_OWNER_VM || row->kind == VMPT_OWNER_VM_ANY ||
+	       row->kind == VMS_OTHERS;
 }
 
 /* ---- text ---- */
@@ -134,7 +139,7 @@ static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 		cli_cell_number(t, is_vm(&all) && all.transitions, all.entries);
 		cli_cell_number(t, is_vm(&all) && all.transitions, all.exits);
 		cli_cell_number(t, all.kind != VMS_LOST, all.leaves);
-		cli_cell_number(t, all.kind != VMS_LOST, all.returns);
+		cli_cell_number(t, all.kind != VMS_LOST && all.kind != VMS_OTHERS, all.returns);
 		cli_cell_number(t, true, all.bytes);
 		cli_cell(t, CLI_PLAIN, "%.1f %%",
 			 total ? 100.0 * (double)all.bytes / (double)total : 0.0);
@@ -186,8 +191,14 @@ static void print_when(struct cli *cli, const struct vms_row *row, size_t rows)
 		{ "VMCS", false },    { "LOSSES", true }, { "FIRST TSC", true },
 		{ "LAST TSC", true }, { "CR3S", false },
 	};
-	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
+	struct cli_table *t;
 	size_t i;
+
+	/* Sorted to the end: if the first is lost, so is all. */
+	if (!rows || row[0].kind == VMS_LOST)
+		return;
+	printf("\n");
+	t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
 
 	for (i = 0; i < rows;) {
 		struct vms_row all;
@@ -264,7 +275,9 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	n = row->exits;
 	cli_json_set(cli, o, "exits", times ? json_integer((json_int_t)n) : json_null());
 	cli_json_number(cli, o, "leaves", row->leaves);
-	cli_json_number(cli, o, "returns", row->returns);
+	n = row->returns;
+	cli_json_set(cli, o, "returns",
+		     row->kind == VMS_OTHERS ? json_null() : json_integer((json_int_t)n));
 	cli_json_number(cli, o, "bytes", row->bytes);
 	cli_json_number(cli, o, "assumed_bytes", row->assumed);
 	cli_json_number(cli, o, "uncertain_bytes", row->uncertain);
@@ -286,7 +299,10 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 	json_t *cr3s = json_array();
 	u32 i;
 
-	cli_json_string(cli, o, "owner", row->kind == VMS_LOST ? "lost" : cli_owner_kind(&owner));
+	cli_json_string(cli, o, "owner",
+			row->kind == VMS_LOST	  ? "lost"
+			: row->kind == VMS_OTHERS ? "others"
+						  : cli_owner_kind(&owner));
 	if (row->kind == VMPT_OWNER_VM)
 		cli_json_hex(cli, o, "vmcs", row->vmcs);
 	json_row(cli, o, row);
@@ -305,35 +321,66 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 	cli_json_set(cli, o, "cr3s_complete", json_boolean(!row->more_cr3s));
 }
 
+/* The owner of @n rows; an object a line: there may be many. */
+static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u64 total,
+			 bool times)
+{
+	json_t *o = json_object(), *streams = json_array();
+	struct vms_row all;
+	size_t k;
+
+	merge(row, n, &all);
+	json_owner(cli, o, &all, times);
+	for (k = 0; k < n; k++) {
+		json_t *one = json_object();
+
+		cli_json_stream(cli, one, cli->stream[row[k].stream]);
+		json_row(cli, one, &row[k]);
+		cli_json_add(cli, streams, one);
+	}
+	cli_json_set(cli, o, "share", json_real(total ? (double)all.bytes / (double)total : 0.0));
+	cli_json_set(cli, o, "streams", streams);
+	return o;
+}
+
 static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 {
-	json_t *doc = cli_json_document(cli), *owners = json_array();
+	json_t *doc = cli_json_document(cli);
 	u64 total = 0;
-	size_t i, k, n;
+	size_t i, n;
 
 	for (i = 0; i < cli->streams; i++)
 		total += cli->stream[i]->size;
-	for (i = 0; i < rows; i += n) {
-		json_t *o = json_object(), *streams = json_array();
+	cli_json_number(cli, doc, "bytes", total);
+	cli_json_list_open(cli, doc, "owners", stdout);
+	for (i = 0; i < rows && !cli->out_of_memory && !cli_output_failed(cli); i += n) {
 		struct vms_row all;
 
 		n = merge(row + i, rows - i, &all);
-		json_owner(cli, o, &all, has_time(cli, row, &all));
-		for (k = i; k < i + n; k++) {
-			json_t *one = json_object();
-
-			cli_json_stream(cli, one, cli->stream[row[k].stream]);
-			json_row(cli, one, &row[k]);
-			cli_json_add(cli, streams, one);
-		}
-		cli_json_set(cli, o, "share",
-			     json_real(total ? (double)all.bytes / (double)total : 0.0));
-		cli_json_set(cli, o, "streams", streams);
-		cli_json_add(cli, owners, o);
+		cli_json_list_add(cli, json_rows(cli, row + i, n, total, has_time(cli, row, &all)),
+				  !i, stdout);
 	}
-	cli_json_number(cli, doc, "bytes", total);
-	cli_json_set(cli, doc, "owners", owners);
-	cli_json_print(cli, doc, stdout, false);
+	cli_json_list_close(stdout);
+}
+
+static void warn_others(const struct cli *cli, const struct vms_row *row, size_t rows)
+{
+	char buf[32], slices[32];
+	struct vms_row all;
+	size_t i;
+
+	for (i = 0; i < rows && row[i].kind != VMS_OTHERS; i++)
+		;
+	if (i == rows)
+		return;
+	merge(row + i, rows - i, &all);
+	cli_warn(cli, "%s: too many VMCSs: %s slices, %s bytes are in one row, \"others\"",
+		 cli->file[0], cli_number(all.slices, slices), cli_number(all.bytes, buf));
+	if (!cli->quiet)
+		fprintf(stderr,
+			"  the first %s VMCSs, each counted once a CPU, have their own;"
+			" --cpu shows fewer\n",
+			cli_number(VMS_ROWS_MAX, buf));
 }
 
 static int run(struct cli *cli)
@@ -349,15 +396,16 @@ static int run(struct cli *cli)
 	if (ret) {
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
 	} else {
-		qsort(rows.row, rows.count, sizeof(*rows.row), compare);
+		if (rows.count)
+			qsort(rows.row, rows.count, sizeof(*rows.row), compare);
 		if (cli->json) {
 			print_json(cli, rows.row, rows.count);
 		} else {
 			print_who(cli, rows.row, rows.count);
-			printf("\n");
 			print_when(cli, rows.row, rows.count);
 			print_notes(cli, rows.row, rows.count);
 		}
+		warn_others(cli, rows.row, rows.count);
 	}
 	free(rows.row);
 	free(rows.slot);

@@ -6,12 +6,16 @@
 #include "cli/cli.h"
 
 /* A kind of row beside enum vmpt_owner_kind: no packets, or no proven owner. */
-#define VMS_LOST       (VMPT_OWNER_VM_ANY + 1)
+#define VMS_LOST (VMPT_OWNER_VM_ANY + 1)
+/* And the VMCSs that got no row of their own. */
+#define VMS_OTHERS     (VMPT_OWNER_VM_ANY + 2)
 #define VMS_CR3S       32
 #define VMS_SHOWN_CR3S 3
+/* VMCSs times the CPUs they ran on: more rows than this are "others". */
+#define VMS_ROWS_MAX 32768
 
 struct vms_row {
-	u8 kind; /* enum vmpt_owner_kind or VMS_LOST */
+	u8 kind; /* enum vmpt_owner_kind, VMS_LOST or VMS_OTHERS */
 	u64 vmcs;
 	size_t stream; /* index in cli->stream */
 	u64 slices, entries, exits, leaves, returns;
@@ -32,6 +36,8 @@ struct vms_rows {
 	size_t first; /* row of the stream at work */
 	u32 *slot;    /* hash of that stream's rows: 1 + index, 0 is free */
 	size_t slots;
+	size_t vmcss; /* rows of VMCSs, of all streams */
+	u64 seed;     /* of the hash: a trace shall not choose who collides */
 };
 
 /* Add the rows of stream number @i. 0 or a negative error. */

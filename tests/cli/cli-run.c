@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,11 +87,13 @@ static char *take_file(const char *name, size_t *size)
 
 static void wait_code(pid_t pid)
 {
+	struct rusage usage;
 	int status;
 
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(wait4(pid, &status, 0, &usage), pid);
 	ck_assert_msg(WIFEXITED(status), "vmpt died by signal %d", WTERMSIG(status));
 	last.code = WEXITSTATUS(status);
+	last.memory = usage.ru_maxrss;
 }
 
 const struct run *vmpt_to(int fd, const char *args)

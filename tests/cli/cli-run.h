@@ -15,6 +15,7 @@ struct run {
 	int code;
 	char *out, *err; /* NUL-terminated */
 	size_t out_size;
+	long memory; /* KiB at most */
 };
 
 /* A new directory for this test's files, which the tests also work in; removed by cli_clean(). */
