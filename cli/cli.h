@@ -68,6 +68,10 @@ struct cli_loss {
 
 struct cli_progress {
 	u64 total, shown_at; /* bytes */
+	u64 before;	     /* bytes of the streams that are done */
+	u64 ahead, behind;   /* offsets in the stream at work, of the first walk and the second */
+	unsigned int walks;  /* over the same bytes: 1 or 2 */
+	double after, every; /* seconds */
 	struct timespec start, shown;
 	bool on, drawn;
 };
@@ -172,9 +176,13 @@ const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err,
 /* "1,206,987" */
 const char *cli_number(u64 value, char buf[32]);
 
-void cli_progress_start(struct cli *cli);
-/* @offset bytes of stream number @i are done. */
-void cli_progress(struct cli *cli, size_t i, u64 offset);
+/*
+ * Have the library tell how far it is. @walks: 2 if it walks over each stream
+ * twice, the one a bit behind the other. $VMPT_PROGRESS_AFTER is for tests.
+ */
+void cli_progress_start(struct cli *cli, unsigned int walks);
+/* Stream number @i is next. */
+void cli_progress_stream(struct cli *cli, size_t i);
 void cli_progress_end(struct cli *cli);
 
 /* ---- table.c ---- */

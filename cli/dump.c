@@ -303,7 +303,6 @@ static int walk(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 			break;
 		}
 		note_block(d, stream, &pkt);
-		cli_progress(cli, i, pkt.offset);
 		if (too_early(d, &pkt, size))
 			continue;
 		if (pkt.kind == VMPT_ITEM_LOSS)
@@ -354,9 +353,11 @@ static int run(struct cli *cli)
 		d->kinds = ALL_KINDS;
 	/* On a terminal the lines themselves show the progress. */
 	if (!cli->stdout_tty)
-		cli_progress_start(cli);
-	for (i = 0; i < cli->streams && !ret && !enough(cli, d); i++)
+		cli_progress_start(cli, 1);
+	for (i = 0; i < cli->streams && !ret && !enough(cli, d); i++) {
+		cli_progress_stream(cli, i);
 		ret = dump_stream(cli, i);
+	}
 	cli_progress_end(cli);
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));

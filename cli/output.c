@@ -271,41 +271,67 @@ static double seconds(const struct timespec *from, const struct timespec *to)
 	return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
 }
 
-void cli_progress_start(struct cli *cli)
+static u64 bytes_done(struct cli_progress *p, u64 offset)
+{
+	if (p->walks == 1)
+		return p->before + offset;
+	/* Of two walks the offsets alternate: it is the one behind that tells no news. */
+	if (offset > p->ahead)
+		p->ahead = offset;
+	else
+		p->behind = offset;
+	return p->before + p->ahead / 2 + p->behind / 2;
+}
+
+static void on_progress(void *opaque, u64 offset)
+{
+	struct cli *cli = opaque;
+	struct cli_progress *p = &cli->progress;
+	u64 done = bytes_done(p, offset);
+	struct timespec now;
+	double all;
+
+	if (!p->on || done < p->shown_at + PROGRESS_BYTES)
+		return;
+	p->shown_at = done;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	all = seconds(&p->start, &now);
+	if (all < p->after || seconds(&p->shown, &now) < p->every)
+		return;
+	p->shown = now;
+	p->drawn = true;
+	fprintf(stderr, "\r%3u %%  %.1f of %.1f MB  %.0f MB/s\033[K",
+		(unsigned int)(100.0 * (double)done / (double)p->total), (double)done / 1e6,
+		(double)p->total / 1e6, all > 0 ? (double)done / 1e6 / all : 0);
+}
+
+void cli_progress_start(struct cli *cli, unsigned int walks)
 {
 	struct cli_progress *p = &cli->progress;
+	const char *after = getenv("VMPT_PROGRESS_AFTER");
 	size_t i;
 
 	for (i = 0; i < cli->streams; i++)
 		p->total += cli->stream[i]->size;
 	clock_gettime(CLOCK_MONOTONIC, &p->start);
 	p->shown = p->start;
+	p->walks = walks;
+	p->after = after ? strtod(after, NULL) : 1;
+	p->every = p->after < 0.1 ? p->after : 0.1;
 	p->on = !cli->quiet && p->total && isatty(STDERR_FILENO);
-}
-
-void cli_progress(struct cli *cli, size_t i, u64 offset)
-{
-	struct cli_progress *p = &cli->progress;
-	u64 done = offset;
-	struct timespec now;
-	double all;
-
 	if (!p->on)
 		return;
+	cli->options.progress = on_progress;
+	cli->options.progress_opaque = cli;
+}
+
+void cli_progress_stream(struct cli *cli, size_t i)
+{
+	struct cli_progress *p = &cli->progress;
+
+	p->before = p->ahead = p->behind = 0;
 	while (i--)
-		done += cli->stream[i]->size;
-	if (done - p->shown_at < PROGRESS_BYTES)
-		return;
-	p->shown_at = done;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	all = seconds(&p->start, &now);
-	if (all < 1 || seconds(&p->shown, &now) < 0.1)
-		return;
-	p->shown = now;
-	p->drawn = true;
-	fprintf(stderr, "\r%3u %%  %.1f of %.1f MB  %.0f MB/s\033[K",
-		(unsigned int)(100.0 * (double)done / (double)p->total), (double)done / 1e6,
-		(double)p->total / 1e6, (double)done / 1e6 / all);
+		p->before += cli->stream[i]->size;
 }
 
 void cli_progress_end(struct cli *cli)

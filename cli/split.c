@@ -62,7 +62,6 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 	} else {
 		s->left_out += slice->size;
 	}
-	cli_progress(cli, s->stream, slice->offset);
 	return split_index_slice(cli, done);
 }
 
@@ -141,9 +140,12 @@ static int run(struct cli *cli)
 	err = split_open_dir(cli);
 	if (!err)
 		err = split_index_start(cli);
-	cli_progress_start(cli);
-	for (i = 0; i < cli->streams && !err; i++)
+	/* The library asks for slices first, then for their packets. */
+	cli_progress_start(cli, 2);
+	for (i = 0; i < cli->streams && !err; i++) {
+		cli_progress_stream(cli, i);
 		err = split_stream(cli, i);
+	}
 	cli_progress_end(cli);
 	split_close_all(cli);
 	if (!err)

@@ -65,10 +65,8 @@ static int count_stream(struct cli *cli, size_t i, struct counts *c)
 	if (ret)
 		return ret;
 	c->size = stream->size;
-	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
+	while ((ret = vmpt_batch_next(dec, &batch)) > 0)
 		count_batch(cli, stream, c, &batch);
-		cli_progress(cli, i, batch.base);
-	}
 	vmpt_decoder_close(dec);
 	return ret;
 }
@@ -215,8 +213,9 @@ static int run(struct cli *cli)
 
 	if (!c)
 		return cli_no_memory(cli);
-	cli_progress_start(cli);
+	cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret; i++) {
+		cli_progress_stream(cli, i);
 		ret = count_stream(cli, i, &c[i]);
 		add_counts(&total, &c[i]);
 	}

@@ -178,7 +178,6 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 		transitions |= s.begin == VMPT_BEGIN_ENTRY || s.begin == VMPT_BEGIN_EXIT;
 		prev = at;
 		owner = lost ? owner : at;
-		cli_progress(cli, i, s.offset);
 	}
 	vmpt_splitter_close(split);
 	for (k = rows->first; k < rows->count; k++)

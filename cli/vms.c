@@ -389,9 +389,11 @@ static int run(struct cli *cli)
 	int ret = 0;
 	size_t i;
 
-	cli_progress_start(cli);
-	for (i = 0; i < cli->streams && !ret; i++)
+	cli_progress_start(cli, 1);
+	for (i = 0; i < cli->streams && !ret; i++) {
+		cli_progress_stream(cli, i);
 		ret = vms_count(cli, i, &rows);
+	}
 	cli_progress_end(cli);
 	if (ret) {
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));

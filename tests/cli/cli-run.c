@@ -137,7 +137,7 @@ const struct run *vmpt(const char *fmt, ...)
 	return &last;
 }
 
-const struct run *vmpt_terminal(const char *args)
+static const struct run *on_terminal(const char *args, bool both)
 {
 	char text[4096], *argv[WORDS_MAX], buf[4096];
 	FILE *out;
@@ -150,6 +150,8 @@ const struct run *vmpt_terminal(const char *args)
 	pid = forkpty(&fd, NULL, NULL, NULL);
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
+		if (!both && dup2(open("/dev/null", O_WRONLY), 1) < 0)
+			_exit(126);
 		execv(exe(), argv);
 		_exit(127);
 	}
@@ -161,6 +163,16 @@ const struct run *vmpt_terminal(const char *args)
 	close(fd);
 	wait_code(pid);
 	return &last;
+}
+
+const struct run *vmpt_terminal(const char *args)
+{
+	return on_terminal(args, true);
+}
+
+const struct run *vmpt_terminal_err(const char *args)
+{
+	return on_terminal(args, false);
 }
 
 json_t *run_json(const struct run *r)

@@ -30,6 +30,8 @@ extern const char *vmpt_stdin;
 const struct run *vmpt_to(int fd, const char *args);
 /* The same with stdout and stderr on a terminal; .out holds both. */
 const struct run *vmpt_terminal(const char *args);
+/* Only stderr is on a terminal, and in .out; stdout is thrown away. */
+const struct run *vmpt_terminal_err(const char *args);
 
 /* stdout as one JSON document; the test fails if it is none. */
 json_t *run_json(const struct run *r);

@@ -288,6 +288,55 @@ START_TEST(cpu_list_chooses)
 }
 END_TEST
 
+/* The percentages shown, which only grow: how many there are. */
+static unsigned int progress_steps(const char *out, const char *line)
+{
+	unsigned int n = 0, percent, before = 0;
+	double done, all;
+
+	while ((out = strchr(out, '\r')) != NULL) {
+		if (sscanf(++out, "%u %% %lf of %lf MB", &percent, &done, &all) != 3)
+			continue;
+		ck_assert_msg(percent >= before && percent <= 100, "%s: %u %% after %u", line,
+			      percent, before);
+		n += !n || percent > before;
+		before = percent;
+	}
+	return n;
+}
+
+/* One slice, 48 MB in the file's hole: the line moves all the same. */
+START_TEST(progress_inside_a_slice)
+{
+	static const char *const line[] = { "stat x.pt", "vms x.pt", "dump x.pt",
+					    "split -f -o out x.pt", "split -f -o out x.pt x.pt" };
+	u8 *psb;
+	size_t i, n;
+
+	write_mixed("x.pt");
+	psb = test_read_file("x.pt", &n);
+	write_file("x.pt", psb, 33);
+	free(psb);
+	ck_assert_int_eq(truncate("x.pt", 48000000), 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r;
+
+		setenv("VMPT_PROGRESS_AFTER", "0", 1);
+		r = vmpt_terminal_err(line[i]);
+		ck_assert_int_eq(r->code, 0);
+		ck_assert_msg(progress_steps(r->out, line[i]) >= 10, "%s: %s", line[i], r->out);
+		ck_has(r->out, " of ");
+		ck_assert_msg(!strcmp(strrchr(r->out, '\r'), "\r\033[K"), "%s: %s", line[i],
+			      r->out);
+		ck_lacks(vmpt("%s", line[i])->err, "MB/s");
+		/* Long before so much time is over. */
+		setenv("VMPT_PROGRESS_AFTER", "1000", 1);
+		ck_assert_str_eq(vmpt_terminal_err(line[i])->out, "");
+	}
+	unsetenv("VMPT_PROGRESS_AFTER");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cli usage");
@@ -306,6 +355,7 @@ int main(void)
 	tcase_add_test(tc, cpus_of_files);
 	tcase_add_test(tc, standard_input);
 	tcase_add_test(tc, cpu_list_chooses);
+	tcase_add_test(tc, progress_inside_a_slice);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }
