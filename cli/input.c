@@ -53,7 +53,8 @@ static int cpu_of_name(const char *path)
 
 static int parse_input(struct cli *cli, const char *arg, struct input *in)
 {
-	const char *at = strrchr(arg, '@');
+	/* A file may be called so itself. */
+	const char *at = access(arg, F_OK) ? strrchr(arg, '@') : NULL;
 
 	in->path = strdup(arg);
 	if (!in->path)

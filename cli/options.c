@@ -150,7 +150,9 @@ static const struct cli_option common[] = {
 	  "take the first byte as the start of a packet;\n"
 	  "else start at the first PSB",
 	  set_headless },
-	{ "threads", 'j', "N", "decode with N threads, 0 for one per processor [1]", set_threads },
+	{ "threads", 'j', "N",
+	  "decode with N threads, 0 for one per processor [1];\nmore than 12 are taken as 12",
+	  set_threads },
 	{ "json", 0, NULL, "print JSON", set_json },
 	{ "quiet", 'q', NULL, "no warnings and no progress, only errors", set_quiet },
 	{ "color", 0, "WHEN", "auto, always, never; auto: on a terminal", set_color },
@@ -194,6 +196,7 @@ static int help(const struct cli *cli)
 	       "FILE is a perf.data, or the raw trace of one CPU; \"-\" is the standard input.\n"
 	       "The CPU of a raw FILE is the number behind @, else that of a name that ends in\n"
 	       ".cpuN or .cpuN.pt; of several files the others get the free numbers from 0 on.\n"
+	       "If there is a file of the whole name, @ and all, it is that one.\n"
 	       "\n"
 	       "Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 finished with losses.\n"
 	       "\nExamples:\n%s",

@@ -72,6 +72,7 @@ START_TEST(help_and_version)
 		ck_has(r->out, "Examples:\n  vmpt ");
 		ck_has(r->out, "--guest-only=WHEN");
 		ck_has(r->out, "-j, --threads=N");
+		ck_has(r->out, "more than 12");
 		first = strdup(r->out);
 		ck_assert_str_eq(vmpt("help %s", commands[i])->out, first);
 		free(first);
@@ -228,6 +229,11 @@ START_TEST(cpus_of_files)
 		{ "x.pt x.cpu12", "0 12" },
 		{ "x.pt x.pt x.pt", "0 1 2" },
 		{ "x.pt@1 x.pt x.pt x.pt@0", "1 2 3 0" },
+		/* Names with an @ of their own */
+		{ "y@1", "-" },
+		{ "y@1@3", "3" },
+		{ "y@1 x.pt@1", "0 1" },
+		{ "x@2.cpu7.pt", "7" },
 	};
 	size_t i, k;
 
@@ -235,6 +241,8 @@ START_TEST(cpus_of_files)
 	write_mixed("x.cpu3.pt");
 	write_mixed("x.cpu12");
 	write_mixed("x.cpus.pt");
+	write_mixed("y@1");
+	write_mixed("x@2.cpu7.pt");
 	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
 		json_t *doc = run_json(vmpt("stat --json %s", line[i].files));
 		json_t *streams = json_at(doc, "streams");
