@@ -168,8 +168,8 @@ static const struct cli_option options[] = {
 	{ "output", 'o', "DIR",
 	  "write the streams and index.json into DIR, which is\nmade if need be", set_output },
 	{ "conceal", 0, NULL,
-	  "hide from the VMs' streams that they ran in VMs: no\n"
-	  "VMCS, NR 0, no VM entries and exits",
+	  "hide from all streams, the host's too, that there\n"
+	  "were VMs: no VMCS, NR 0, no VM entries and exits",
 	  set_conceal },
 	{ "force", 'f', NULL,
 	  "overwrite the files of an earlier split, and remove\nits streams that are not written again",

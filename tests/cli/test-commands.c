@@ -312,8 +312,11 @@ START_TEST(split_conceals)
 	ck_assert_uint_eq(lines_of(vmpt("dump --kinds=vmcs out/vmcs-a000.pt")->out), 1);
 	ck_assert_uint_ge(lines_of(vmpt("dump --kinds=pip out/vmcs-a000.pt")->out), 2);
 	ck_assert_ptr_null(strstr(vmpt("dump --kinds=pip out/vmcs-a000.pt")->out, " nr\n"));
+	/* The host's stream too: VMCS a000 of its PSB+ and VMCS b000 are left out. */
+	ck_assert_uint_eq(lines_of(vmpt("dump --kinds=vmcs out/host.pt")->out), 1);
 	ck_assert_int_eq(vmpt("split -f -o out x.pt")->code, 0);
 	ck_assert_uint_eq(lines_of(vmpt("dump --kinds=vmcs out/vmcs-a000.pt")->out), 2);
+	ck_assert_uint_eq(lines_of(vmpt("dump --kinds=vmcs out/host.pt")->out), 3);
 }
 END_TEST
 
