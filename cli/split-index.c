@@ -127,6 +127,8 @@ static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extract
 	number_if(cli, o, "others_tsc", x->others_tsc);
 	number_if(cli, o, "fups_dropped", x->fups_dropped);
 	number_if(cli, o, "ips_reencoded", x->ips_reencoded);
+	number_if(cli, o, "flow_dropped", x->flow_dropped);
+	number_if(cli, o, "tips_enabling", x->tips_enabling);
 	number_if(cli, o, "concealed_packets", x->concealed);
 	number_if(cli, o, "dropped_packets", x->dropped);
 }
