@@ -32,4 +32,18 @@ static inline u64 vmpt_tsc_value(const u8 *p)
 	return vmpt_load64(p) >> 8;
 }
 
+/* The first and the last TSC of a stretch. */
+struct vmpt_tscs {
+	u64 first, last;
+	bool any;
+};
+
+static inline void vmpt_tscs_add(struct vmpt_tscs *t, u64 tsc)
+{
+	if (!t->any)
+		t->first = tsc;
+	t->last = tsc;
+	t->any = true;
+}
+
 #endif

@@ -4,7 +4,6 @@
  * the header bits of each of its packets, all that says kind and size; payload bits
  * are left out of the comparison.
  */
-#include "decoder/payload.h"
 #include "decoder/vm-tracker.h"
 
 #define SHAPE_BYTES (8 * VMPT_PSB_SHAPE_WORDS)
@@ -97,8 +96,8 @@ static void read_shape(const struct vmpt_psb_shape *shape, const u8 *data, u64 a
 	psb->cr3 = vmpt_pip_cr3(p + shape->pip);
 	psb->has_vmcs = shape->vmcs;
 	psb->vmcs = vmpt_vmcs_pointer(p + shape->vmcs);
-	psb->has_tsc = shape->tsc;
-	psb->first_tsc = psb->last_tsc = vmpt_tsc_value(p + shape->tsc);
+	psb->tsc.any = shape->tsc;
+	psb->tsc.first = psb->tsc.last = vmpt_tsc_value(p + shape->tsc);
 }
 
 const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data,

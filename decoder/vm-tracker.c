@@ -2,7 +2,6 @@
 /*
  * The VM tracker: the state table of docs/vm-tracking.md, one function a row.
  */
-#include "decoder/payload.h"
 #include "decoder/vm-tracker.h"
 
 /* ---- facts and the owner that follows from them ---- */
@@ -96,13 +95,13 @@ static void mark_doubt(struct vmpt_tracker *t, u64 at)
 	m->cause = VMPT_BEGIN_DOUBT;
 }
 
-static void mark_tsc(struct vmpt_tracker *t, u64 at, u64 first, u64 last)
+static void mark_tscs(struct vmpt_tracker *t, u64 at, const struct vmpt_tscs *tsc)
 {
-	if (t->owners_only)
+	if (t->owners_only || !tsc->any)
 		return;
-	mark_value(t, at, VMPT_MARK_TSC, first);
-	if (last != first)
-		mark_value(t, at, VMPT_MARK_TSC, last);
+	mark_value(t, at, VMPT_MARK_TSC, tsc->first);
+	if (tsc->last != tsc->first)
+		mark_value(t, at, VMPT_MARK_TSC, tsc->last);
 }
 
 static void mark_cr3(struct vmpt_tracker *t, u64 at)
@@ -188,14 +187,13 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 			mark_cr3(t, at);
 		}
 	}
-	if (psb.has_tsc)
-		mark_tsc(t, at, psb.first_tsc, psb.last_tsc);
+	mark_tscs(t, at, &psb.tsc);
 	if (psb.has_vmcs && !psb.has_pip && holds(&t->nr))
 		mark_owner(t, vmpt_pads_skip(t->data, psb.end, t->end), VMPT_BEGIN_PSB, false,
 			   false);
 	/* From here on its like is no news, until a token other than a PSB's is applied. */
 	t->same.shape = NULL;
-	if (shape && (t->owners_only || !psb.has_tsc) && !psb_is_news(t, &psb)) {
+	if (shape && (t->owners_only || !psb.tsc.any) && !psb_is_news(t, &psb)) {
 		t->same.shape = shape;
 		memcpy(t->same.bytes, t->data + at, sizeof(t->same.bytes));
 	}
@@ -217,8 +215,7 @@ static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_
 		mark_owner(t, at, nr_cause(&nr, t->nr.value), true, t->owner.concealed);
 	if (g->pips)
 		mark_cr3(t, at);
-	if (g->has_tsc)
-		mark_tsc(t, at, g->first_tsc, g->last_tsc);
+	mark_tscs(t, at, &g->tsc);
 	t->skip = g->end;
 }
 
@@ -283,22 +280,18 @@ static void on_pgd(struct vmpt_tracker *t, u64 at)
 struct cfe_unit {
 	u64 end; /* behind the last of them, or at the group's start */
 	bool group, pgd;
-	/* of the TSCs before end: those behind it are the next owner's */
-	u64 first_tsc, last_tsc;
-	bool has_tsc;
+	struct vmpt_tscs tsc; /* before end: those behind it are the next owner's */
 };
 
-static void cfe_end(struct cfe_unit *u, const struct cfe_unit *seen, u64 end)
+static void cfe_end(struct cfe_unit *u, const struct vmpt_tscs *tsc, u64 end)
 {
 	u->end = end;
-	u->has_tsc = seen->has_tsc;
-	u->first_tsc = seen->first_tsc;
-	u->last_tsc = seen->last_tsc;
+	u->tsc = *tsc;
 }
 
 static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 {
-	struct cfe_unit seen = { 0 };
+	struct vmpt_tscs seen = { 0 };
 	bool fup = false;
 	unsigned int size;
 	int kind;
@@ -322,10 +315,7 @@ static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 			cfe_end(u, &seen, at + size);
 			return;
 		} else if (kind == VMPT_PT_TSC) {
-			seen.last_tsc = vmpt_tsc_value(t->data + at);
-			if (!seen.has_tsc)
-				seen.first_tsc = seen.last_tsc;
-			seen.has_tsc = true;
+			vmpt_tscs_add(&seen, vmpt_tsc_value(t->data + at));
 		} else if (kind != VMPT_PT_PAD && !(vmpt_pt_table[kind].classes & VMPT_PT_TIMING)) {
 			return;
 		}
@@ -354,8 +344,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 		before = t->owner;
 	}
 	cfe_scan(t, at, &u);
-	if (u.has_tsc)
-		mark_tsc(t, at, u.first_tsc, u.last_tsc);
+	mark_tscs(t, at, &u.tsc);
 	t->skip = u.end;
 	if (u.group) {
 		vmpt_group_scan(t->data, u.end, t->end, &g);

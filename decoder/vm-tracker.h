@@ -11,6 +11,7 @@
 #define VMPT_DECODER_VM_TRACKER_H
 
 #include "decoder/heads.h"
+#include "decoder/payload.h"
 #include "decoder/source.h"
 
 /* ---- units that begin at a packet; the stream writer reads them too ---- */
@@ -20,10 +21,10 @@ struct vmpt_psb_plus {
 	u64 end; /* behind PSBEND; else at the packet that ended it */
 	u64 cr3;
 	u64 vmcs;
-	u64 first_tsc, last_tsc;
+	struct vmpt_tscs tsc;
 	unsigned int tokens; /* that its packets make, the PSB's aside */
 	bool complete;	     /* PSBEND was there */
-	bool has_pip, nr, has_vmcs, has_tsc, has_fup;
+	bool has_pip, nr, has_vmcs, has_fup;
 };
 
 void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
@@ -81,11 +82,11 @@ struct vmpt_group {
 	unsigned int last_size;
 	u64 cr3, vmcs;
 	u64 first_pip;
-	u64 first_tsc, last_tsc;
+	struct vmpt_tscs tsc;
 	unsigned int pips;
 	bool nr;	  /* of the last PIP */
 	bool was_nonroot; /* some PIP had NR = 1 */
-	bool has_vmcs, has_tsc;
+	bool has_vmcs;
 	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
 };
 

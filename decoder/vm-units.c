@@ -4,7 +4,6 @@
  * (SDM 3 33.3.7) and the group of PIP, VMCS and MODE.Exec before a TIP packet
  * (Table 33-14).
  */
-#include "decoder/payload.h"
 #include "decoder/vm-tracker.h"
 
 u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end)
@@ -44,10 +43,7 @@ void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *p
 			break;
 		case VMPT_PT_TSC:
 			psb->tokens++;
-			psb->last_tsc = vmpt_tsc_value(data + at);
-			if (!psb->has_tsc)
-				psb->first_tsc = psb->last_tsc;
-			psb->has_tsc = true;
+			vmpt_tscs_add(&psb->tsc, vmpt_tsc_value(data + at));
 			break;
 		case VMPT_PT_FUP:
 			psb->has_fup = true;
@@ -92,10 +88,7 @@ void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *g)
 			g->vmcs = vmpt_vmcs_pointer(data + at);
 			break;
 		case VMPT_PT_TSC:
-			g->last_tsc = vmpt_tsc_value(data + at);
-			if (!g->has_tsc)
-				g->first_tsc = g->last_tsc;
-			g->has_tsc = true;
+			vmpt_tscs_add(&g->tsc, vmpt_tsc_value(data + at));
 			break;
 		}
 	}

@@ -450,16 +450,16 @@ START_TEST(shapes_read_as_scans_do)
 		ck_assert_uint_eq(a.has_fup, b.has_fup);
 		ck_assert_uint_eq(a.has_pip, b.has_pip);
 		ck_assert_uint_eq(a.has_vmcs, b.has_vmcs);
-		ck_assert_uint_eq(a.has_tsc, b.has_tsc);
+		ck_assert_uint_eq(a.tsc.any, b.tsc.any);
 		if (a.has_pip) {
 			ck_assert_uint_eq(a.nr, b.nr);
 			ck_assert_uint_eq(a.cr3, b.cr3);
 		}
 		if (a.has_vmcs)
 			ck_assert_uint_eq(a.vmcs, b.vmcs);
-		if (a.has_tsc) {
-			ck_assert_uint_eq(a.first_tsc, b.first_tsc);
-			ck_assert_uint_eq(a.last_tsc, b.last_tsc);
+		if (a.tsc.any) {
+			ck_assert_uint_eq(a.tsc.first, b.tsc.first);
+			ck_assert_uint_eq(a.tsc.last, b.tsc.last);
 		}
 	}
 }
