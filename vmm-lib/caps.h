@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Capabilities: what a host has, what a guest is offered, whether a host can carry a
+ * guest's CPUID, and the smallest common set of a pool of hosts (SDM 3 33.3.1, 33.5.1).
+ */
+#ifndef VMPT_VMM_CAPS_H
+#define VMPT_VMM_CAPS_H
+
+#include "arch/error.h"
+#include "arch/pt-cpuid.h"
+
+/* What the processor's VMX can do for PT. */
+#define VMPT_VMX_PT	       0x001 /* IA32_VMX_MISC[14]: PT may trace in VMX operation */
+#define VMPT_VMX_EPT	       0x002 /* secondary control 1 */
+#define VMPT_VMX_CONCEAL_EXEC  0x004 /* secondary control 19 */
+#define VMPT_VMX_CONCEAL_EXIT  0x008 /* VM-exit control 24 */
+#define VMPT_VMX_CONCEAL_ENTRY 0x010 /* VM-entry control 17 */
+#define VMPT_VMX_USE_GPA       0x020 /* secondary control 24 */
+#define VMPT_VMX_CLEAR_CTL     0x040 /* VM-exit control 25 */
+#define VMPT_VMX_LOAD_CTL      0x080 /* VM-entry control 18 */
+#define VMPT_VMX_TSC_SCALING   0x100 /* secondary control 25 */
+/* Family and model of 33.3.1.2: PT and LBRs exclude each other. */
+#define VMPT_VMX_NO_LBR 0x200
+
+/* Of a host, or what a guest is shown (then vmx is 0: PT is not offered to L1's guests). */
+struct vmpt_caps {
+	struct vmpt_pt_cpuid cpuid;
+	u32 vmx; /* VMPT_VMX_… */
+};
+
+/* How vmpt_caps_read() asks a processor. 0 or a negative errno or enum vmpt_error. */
+struct vmpt_cpu_reader {
+	int (*cpuid)(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *regs);
+	/* NULL: no MSRs can be read, and no VMX control is taken for there */
+	int (*rdmsr)(void *opaque, u32 msr, u64 *value);
+	void *opaque;
+};
+
+/*
+ * Why a guest's CPUID was refused, or a field of a saved state: names the field.
+ */
+struct vmpt_refusal {
+	const char *field; /* "CPUID.14H.1:EAX[2:0] RANGECNT"; static memory */
+	const char *rule;  /* "more ranges than the host has"; static memory */
+	u64 guest, host;   /* the two values */
+};
+
+/* What of the host's PT a guest may get. */
+struct vmpt_policy {
+	u32 hide;      /* bit n: enum vmpt_pt_cap n is not offered, whatever the host has */
+	u8 ranges_max; /* address ranges at most, 0 to 4 */
+	bool no_pt;    /* no PT at all */
+	/*
+	 * Offer XSAVE state component 8. Only for a VMM that sets bit 8 of the XSS-exiting
+	 * bitmap and emulates XSAVES and XRSTORS of it with vmpt_vcpu_xsaves/xrstors:
+	 * XRSTORS writes the PT MSRs without an MSR exit.
+	 */
+	bool xsave;
+};
+
+/* Everything that the host has and this library virtualizes, without component 8. */
+extern const struct vmpt_policy vmpt_policy_all;
+
+/*
+ * Read a processor: CPUID 1, 7, 14H with all subleaves, 15H, 80000008H; IA32_VMX_MISC and
+ * the VMX capability MSRs. A control counts only where both it and what it rests on are
+ * there. 0, or what the reader's cpuid callback returned; a failing rdmsr means: not there.
+ */
+int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader);
+
+/*
+ * The most a guest can be shown on @host under @policy: never FabricEn, never what the
+ * library does not virtualize (subleaves beyond 1, unknown bits), RANGECNT at most 4, no
+ * field whose parent field is 0. @guest->cpuid.present = 0 where nothing can be offered.
+ * 0 or -VMPT_E_CAPS with @why (may be NULL): the host has PT, but not as a guest needs it.
+ */
+int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *policy,
+		    struct vmpt_caps *guest, struct vmpt_refusal *why);
+
+/*
+ * Whether @host can carry a guest that is shown @guest, whoever made that up (a user of
+ * KVM_SET_CPUID2, a migration's source). 0 or -VMPT_E_CAPS with @why (may be NULL).
+ */
+int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
+		    struct vmpt_refusal *why);
+
+/* A named set that several hosts can carry. */
+struct vmpt_baseline {
+	char name[32];
+	struct vmpt_caps guest;
+};
+
+/*
+ * The smallest common set of @n hosts under @policy, called @name (cut to fit).
+ * -VMPT_E_CAPS where they have none (no PT, LIP on some and RIP on others), with @why and
+ * in *which (may be NULL) the index of the host that does not fit.
+ */
+int vmpt_baseline_make(struct vmpt_baseline *baseline, const char *name,
+		       const struct vmpt_caps *hosts, size_t n, const struct vmpt_policy *policy,
+		       struct vmpt_refusal *why, size_t *which);
+
+/* The baselines that come with the library; index 0 up, NULL behind the last. */
+const struct vmpt_baseline *vmpt_baseline_builtin(size_t index);
+
+/* The baseline called @name among those that come with the library, or NULL. */
+const struct vmpt_baseline *vmpt_baseline_find(const char *name);
+
+/*
+ * A guest's TSC rate under scaling: CPUID.15H and MSR_PLATFORM_INFO[15:8] (33.5.2.4).
+ * @multiplier: of the VMCS, 48 bits of fraction; 1ULL << 48 is no scaling.
+ * The ratio EBX/EAX of the guest is the host's × multiplier / 2^48, exact where it fits 32
+ * bits, else the nearest fraction that does. -VMPT_E_INVAL: multiplier 0 or out of range.
+ */
+int vmpt_tsc_ratio(u32 host_numerator, u32 host_denominator, u64 multiplier, u32 *numerator,
+		   u32 *denominator);
+
+/*
+ * MSR_PLATFORM_INFO for a guest: the host's value with the scaled, rounded maximum
+ * non-turbo ratio in bits 15:8 (1 to 255), all other bits as they are.
+ */
+u64 vmpt_platform_info(u64 host_value, u64 multiplier);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What the files of vmm-lib use of each other and no VMM calls. */
+#ifndef VMPT_VMM_INTERNAL_H
+#define VMPT_VMM_INTERNAL_H
+
+#include "vmm-lib/vmpt.h"
+
+/* ---- guest-memory.c ---- */
+
+/* Output to a guest's own memory: struct vmpt_output with the VMM's policy behind it. */
+struct vmpt_guest_output {
+	struct vmpt_output out;
+	struct vmpt_output_memory memory;
+};
+
+/* At the vCPU's position. The vCPU's registers are what changes. */
+void vmpt_guest_output_init(struct vmpt_guest_output *guest, struct vmpt_vcpu *vcpu);
+
+/*
+ * What @guest's output brought about: events, output_why, the PMI (vmpt_vcpu_pmi(), and
+ * STATUS.PendTopaPMI under InjectPsbPmiOnEnable). Once, after the last write.
+ */
+void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *vcpu);
+
+/* ---- msr.c ---- */
+
+/* TraceEn went from 0 to 1 by the guest (WRMSR, XRSTORS, RSM): shadow, pending PMI, scan. */
+void vmpt_vcpu_trace_enabled(struct vmpt_vcpu *vcpu);
+
+/* Whether the guest's output is described by a shadow in the processor. */
+static inline bool vmpt_vcpu_shadowed(const struct vmpt_vcpu *vcpu)
+{
+	return vcpu->plan.guest_pt && vcpu->plan.shadow;
+}
+
+#endif

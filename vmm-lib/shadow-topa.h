@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Shadow ToPA: for processors without "Intel PT uses guest physical addresses", a table of
+ * host-physical regions that stands for what the guest's table says from its current
+ * position on (SDM 3 33.2.7.2, 33.5.2.2).
+ *
+ * - Regions are split where the host's memory is not contiguous or not aligned. INT, STOP
+ *   and END of the guest are kept: INT and STOP ride on a region's last part.
+ * - The shadow is a window of the guest's walk, bounded by the caller's memory. A walk that
+ *   comes back to its start is closed into a ring; else the window's end has our own INT
+ *   halfway and our own STOP at the end, and is moved on at a VM exit.
+ * - A malformed guest entry becomes a malformed host entry: the processor itself signals
+ *   STATUS.Error when it becomes current.
+ * - OUTPUT_BASE and OUTPUT_MASK_PTRS of the processor are translated back, so that the guest
+ *   reads its own positions.
+ * Bounded: one build looks at each shadow entry once, reads VMPT_SHADOW_READS guest entries
+ * at most and follows no END that leads to a table without output.
+ */
+#ifndef VMPT_VMM_SHADOW_TOPA_H
+#define VMPT_VMM_SHADOW_TOPA_H
+
+#include "arch/output.h"
+
+/* Entries of a 4-KiB page of a host table; the last one of each page is END. */
+#define VMPT_SHADOW_PER_PAGE  512
+#define VMPT_SHADOW_PAGES_MAX 16
+/* Guest entries that one build reads at most. */
+#define VMPT_SHADOW_READS (2u * VMPT_SHADOW_PER_PAGE * VMPT_SHADOW_PAGES_MAX)
+
+/* Where a shadow entry comes from. */
+struct vmpt_shadow_origin {
+	u64 table;  /* guest: base of its ToPA table, or of the single range */
+	u32 index;  /* the entry in it */
+	u32 offset; /* bytes of the guest's region before this part */
+};
+
+/* The caller's memory for one vCPU; no guest may ever reach it. */
+struct vmpt_shadow_memory {
+	u64 *page[VMPT_SHADOW_PAGES_MAX];    /* 4 KiB each, 4-KiB aligned, writable */
+	u64 page_hpa[VMPT_SHADOW_PAGES_MAX]; /* their host-physical addresses */
+	struct vmpt_shadow_origin *origin;   /* pages × VMPT_SHADOW_PER_PAGE of them */
+	u32 pages;			     /* 1 to VMPT_SHADOW_PAGES_MAX */
+};
+
+/* How the window ends. */
+enum vmpt_shadow_end {
+	VMPT_SHADOW_NONE,   /* not built */
+	VMPT_SHADOW_RING,   /* back to its first entry */
+	VMPT_SHADOW_STOP,   /* at a STOP entry of the guest */
+	VMPT_SHADOW_POISON, /* at a malformed entry: STATUS.Error when it is reached */
+	VMPT_SHADOW_WINDOW, /* at our own STOP: the walk goes on where next says */
+	VMPT_SHADOW_DIRECT, /* single range that is contiguous on the host: no table */
+};
+
+struct vmpt_shadow {
+	const struct vmpt_shadow_memory *memory; /* NULL: this vCPU has no shadow */
+	u32 used;				 /* entries in use, END links not counted */
+	u32 half;				 /* entry with our own INT, or ~0 */
+	u8 end;					 /* enum vmpt_shadow_end */
+	u8 why;					 /* enum vmpt_output_error of a poisoned entry */
+	bool stale;				 /* to be built again before the next entry */
+	struct vmpt_shadow_origin next;		 /* of a window: the first part that had no room */
+	u64 direct_base; /* of VMPT_SHADOW_DIRECT: its host-physical address */
+	u64 reads;	 /* guest entries read by the last build */
+};
+
+struct vmpt_vcpu;
+
+/*
+ * Build the shadow for the position in the vCPU's OUTPUT MSRs; the ToPA bit of its CTL
+ * says whether they mean a table or a range. 0; or -VMPT_E_STATE without memory for it. A
+ * guest's mistake is no error: it is in the shadow. On return the processor's values can be
+ * had from vmpt_shadow_regs().
+ */
+int vmpt_shadow_build(struct vmpt_vcpu *vcpu);
+
+/* What to load into the processor: OUTPUT_BASE, OUTPUT_MASK_PTRS, and whether CTL.ToPA. */
+void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, bool *topa);
+
+/*
+ * Take the processor's OUTPUT MSRs and STATUS back after an exit: the guest's position
+ * goes to the vCPU's registers; our own STOP is taken away again and our own INT is
+ * told apart from the guest's. Sets stale when the window has to move.
+ * @status: of the processor, in and out. @pmi: in: a ToPA PMI came; out: it is the guest's.
+ * -VMPT_E_HARDWARE: the position is outside the shadow (nothing is changed).
+ */
+int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *status, bool *pmi);
+
+/* As an MMU notifier calls it: guest memory [gpa, gpa + size) moves. True if the vCPU must
+ * leave the guest before the memory is given away; the shadow is built anew at the next entry. */
+bool vmpt_shadow_invalidate(struct vmpt_vcpu *vcpu, u64 gpa, u64 size);
+
+#endif

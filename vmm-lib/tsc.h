@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * TSC packets of a guest whose RDTSC is emulated, rewritten in its output (SDM 3
+ * 33.5.2.3), and the side record that tells a host's decoder a vCPU's clock (33.5.2.1,
+ * 33.8.3.3).
+ */
+#ifndef VMPT_VMM_TSC_H
+#define VMPT_VMM_TSC_H
+
+#include "arch/pt-packet.h"
+
+/* guest TSC = ((TSC in the trace × multiplier) >> 48) + offset, mod 2^64 */
+struct vmpt_tsc_change {
+	u64 multiplier; /* 48 bits of fraction; 1ULL << 48 leaves the rate as it is */
+	u64 offset;	/* two's complement */
+	u8 high;	/* bits 63:56 of the trace's TSCs, which packets lack */
+};
+
+/* Largest count in TMA.FastCounter. */
+#define VMPT_FAST_COUNTER_MAX 0x1ff
+
+/*
+ * Where a rewriter stands between two pieces of one output. All zero: at a packet's start,
+ * outside of a block. A packet that is cut by the end of a piece waits in @cut; its bytes
+ * have been given out unchanged and are patched by the caller if @patch says so.
+ */
+struct vmpt_tsc_scan {
+	u8 cut[VMPT_PT_SIZE_MAX];
+	u8 cut_size;			 /* bytes of a cut packet that were seen */
+	u8 block;			 /* block context (33.4.1.1) */
+	u8 lost;			 /* not at a packet's start: look for a PSB */
+	u8 patched;			 /* of the last call: leading bytes of @cut that changed */
+	u8 patch[VMPT_PT_SIZE_MAX];	 /* the new bytes for them, in stream order */
+	u64 last;			 /* last TSC seen, 56 bits */
+	u64 packets, tscs, tmas, errors; /* counted since the start */
+};
+
+/*
+ * Rewrite the TSC and TMA packets in @buf, @len bytes of the output that follow those of the
+ * last call. Packet-exact: nothing inside another packet's payload is touched; bytes that are
+ * no packet are left alone up to the next PSB. A packet that began in the last piece and is
+ * whole now: its part in this piece is written here, its earlier part is in @scan->patch,
+ * @scan->patched bytes of it, for the caller to write back.
+ * Speed: as fast as the packets can be walked; it reads each byte of @buf once or twice.
+ */
+void vmpt_tsc_rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
+		      size_t len);
+
+/* What a host's decoder must know of one vCPU. One JSON object a line. */
+struct vmpt_record {
+	const char *vm; /* UTF-8, any characters: escaped as JSON asks */
+	u32 vcpu;
+	u64 vmcs; /* VMCS pointer, 4-KiB aligned */
+	u64 tsc_offset;
+	u64 tsc_multiplier; /* 48 bits of fraction */
+	u64 since;	    /* host TSC from which on this holds */
+};
+
+/*
+ * Write @record as one line with its newline, NUL-terminated and cut at @len:
+ * {"vm":"name","vcpu":0,"vmcs":"0x12f7a4000","tsc_offset":"0x…","tsc_multiplier":"0x…",
+ * "since":"0x…"}. Numbers of 64 bits are strings in hex: JSON readers keep 53 bits.
+ * Returns the length it needs without the NUL.
+ */
+size_t vmpt_record_print(const struct vmpt_record *record, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * libvmpt: Intel PT for guests. What a VMM links, or a kernel builds in, to give its
+ * guests Processor Trace as SDM 3 chapter 33 has it. docs/vmm-guide.md goes through it in
+ * the order in which a VMM's author needs it.
+ *
+ * A vCPU is the caller's memory; nothing is allocated, nothing is global. All calls for one
+ * vCPU come from one thread at a time, but for vmpt_vcpu_pmi_owner(), which an NMI handler
+ * may call at any time on the processor that runs the vCPU.
+ *
+ * Results: 0, or a negative enum vmpt_error. What the guest sees is positive: VMPT_GP is
+ * #GP(0), VMPT_SHUTDOWN a shutdown.
+ *
+ * Guest memory is hostile: each entry is read once, checked, then used; the work of a call
+ * is bounded, and every bound is told at the call.
+ */
+#ifndef VMPT_VMM_VMPT_H
+#define VMPT_VMM_VMPT_H
+
+#include "arch/output.h"
+#include "arch/pt-regs.h"
+#include "vmm-lib/caps.h"
+#include "vmm-lib/shadow-topa.h"
+#include "vmm-lib/tsc.h"
+#include "vmm-lib/vmx.h"
+
+#define VMPT_SHUTDOWN 2
+
+/* ---- the VMM's callbacks ---- */
+
+/* What guest memory may answer, besides 0. Negative answers stop the call as they are. */
+enum vmpt_guest_mem {
+	VMPT_MEM_OK,
+	VMPT_MEM_UNBACKED,   /* no memory there */
+	VMPT_MEM_MMIO,	     /* a device */
+	VMPT_MEM_APIC,	     /* the page of IA32_APIC_BASE */
+	VMPT_MEM_RESTRICTED, /* what an SMRR protects (33.2.7.4) */
+	VMPT_MEMS
+};
+
+/*
+ * What the library does with such an answer. The manual leaves it open; this is the VMM's
+ * policy and never the processor's. A table in such memory is always an error.
+ */
+enum vmpt_mem_policy {
+	VMPT_ON_MEM_ERROR, /* STATUS.Error, as an operational error (33.3.10) */
+	VMPT_ON_MEM_DROP,  /* the bytes vanish, tracing goes on (a shadow ToPA: as ERROR) */
+	VMPT_ON_MEM_RETRY, /* -VMPT_E_RETRY: the VMM provides memory and calls again */
+};
+
+/* Points of the hand-over, in order; see vmpt_vcpu_enter() and vmpt_vcpu_exit(). */
+enum vmpt_step {
+	VMPT_STEP_ENTER_BEGIN,	  /* owner: TO_GUEST; nothing touched yet */
+	VMPT_STEP_HOST_CLEARED,	  /* host TraceEn cleared by WRMSR */
+	VMPT_STEP_HOST_VERIFIED,  /* read back: it is clear */
+	VMPT_STEP_HOST_PMI_TAKEN, /* a ToPA PMI of the host that was pending is with its owner */
+	VMPT_STEP_HOST_SAVED,	  /* the host's MSRs are read */
+	VMPT_STEP_GUEST_LOADED,	  /* the guest's MSRs but CTL are in the processor */
+	VMPT_STEP_GUEST_OWNS,	  /* owner: GUEST */
+	VMPT_STEP_GUEST_CTL,	  /* guest CTL is where the VM entry takes it from */
+	VMPT_STEP_ENTER_END,
+	VMPT_STEP_EXIT_BEGIN,	   /* the processor cleared TraceEn at the exit */
+	VMPT_STEP_EXIT_VERIFIED,   /* read back: it is clear */
+	VMPT_STEP_GUEST_SAVED,	   /* STATUS, OUTPUT_* and the others are read */
+	VMPT_STEP_GUEST_PMI_TAKEN, /* GLOBAL_STATUS[55] was the guest's; it is cleared */
+	VMPT_STEP_TO_HOST,	   /* owner: TO_HOST */
+	VMPT_STEP_HOST_LOADED,	   /* the host's MSRs but CTL, as their owner says now */
+	VMPT_STEP_HOST_OWNS,	   /* owner: HOST */
+	VMPT_STEP_HOST_CTL,	   /* host CTL, as its owner says now */
+	VMPT_STEP_EXIT_END,
+	VMPT_STEPS
+};
+
+/*
+ * All but those marked optional must be there for what they are used for. They return 0
+ * or a negative errno or enum vmpt_error unless said otherwise.
+ */
+struct vmpt_ops {
+	/*
+	 * Guest-physical memory, any address and length the guest made up. 0 or an enum
+	 * vmpt_guest_mem with nothing done. 8 bytes at an aligned address are one access.
+	 */
+	int (*guest_read)(void *opaque, u64 gpa, void *buf, size_t len);
+	int (*guest_write)(void *opaque, u64 gpa, const void *buf, size_t len);
+	/*
+	 * Optional, for speed in vmpt_vcpu_tsc_adjust(): the memory itself. *size: in: bytes
+	 * wanted, out: bytes that can be used from *host on, 1 at least. Valid until the call
+	 * that asked for it returns.
+	 */
+	int (*guest_map)(void *opaque, u64 gpa, u8 **host, size_t *size);
+	/*
+	 * For a shadow ToPA: the host-physical address of @gpa and how many bytes from there
+	 * are contiguous and stay where they are until vmpt_shadow_invalidate(). Pages are at
+	 * least 4 KiB. Or an enum vmpt_guest_mem.
+	 */
+	int (*guest_translate)(void *opaque, u64 gpa, u64 *hpa, u64 *size);
+
+	/* Deliver a performance-monitoring interrupt through the guest's LVT PMI entry. */
+	void (*inject_pmi)(void *opaque);
+
+	/* The processor's MSRs, on the processor that runs the vCPU, preemption off. */
+	int (*hw_rdmsr)(void *opaque, u32 msr, u64 *value);
+	int (*hw_wrmsr)(void *opaque, u32 msr, u64 value);
+	/* The guest's CTL for the next entry: VMCS field 2814H, or the lists of the plan. */
+	int (*set_guest_ctl)(void *opaque, u64 ctl);
+	/* Optional: the guest's CTL after an exit, where CTL writes are not intercepted. */
+	int (*get_guest_ctl)(void *opaque, u64 *ctl);
+
+	/*
+	 * The host's tracer. host_state: what it wants in the MSRs now, CTL included; optional:
+	 * without it the values saved at entry are loaded again, with TraceEn = 0.
+	 * host_pmi: a ToPA PMI of the host came while the guest was being entered, optional.
+	 */
+	int (*host_state)(void *opaque, struct vmpt_pt_regs *regs);
+	void (*host_pmi)(void *opaque);
+
+	/* Optional: called at each point of the hand-over; a test puts an NMI there. */
+	void (*step)(void *opaque, enum vmpt_step step);
+};
+
+/* Who owns the PT MSRs and a ToPA PMI that is pending (GLOBAL_STATUS[55]). */
+enum vmpt_owner {
+	VMPT_OWNER_HOST,     /* the host's handler may run and may touch the MSRs */
+	VMPT_OWNER_TO_GUEST, /* the host's, but hands off: the hand-over takes it */
+	VMPT_OWNER_GUEST,    /* the guest's: hands off */
+	VMPT_OWNER_TO_HOST,  /* the host's, but hands off: its MSRs are not whole yet */
+};
+
+/* ---- the vCPU ---- */
+
+struct vmpt_config {
+	const struct vmpt_caps *host;		 /* read during init only */
+	const struct vmpt_caps *guest;		 /* as offered and checked; read during init only */
+	const struct vmpt_vmx_plan *plan;	 /* copied */
+	const struct vmpt_ops *ops;		 /* stays the caller's */
+	void *opaque;				 /* given to all callbacks */
+	const struct vmpt_shadow_memory *shadow; /* for a plan with shadow; stays the caller's */
+	u8 on_unbacked, on_mmio, on_apic, on_restricted; /* enum vmpt_mem_policy for output */
+	bool xsave;					 /* as policy.xsave */
+	bool pip_on_restore;				 /* a register restore may append a PIP */
+	u64 tsc_multiplier;				 /* of the guest, 0: no scaling */
+};
+
+/* What has to be told to a caller after calls that write to the guest's output. */
+#define VMPT_EVENT_PMI	 0x1 /* inject_pmi was called */
+#define VMPT_EVENT_STOP	 0x2 /* STATUS.Stopped was set */
+#define VMPT_EVENT_ERROR 0x4 /* STATUS.Error was set, see output_why */
+#define VMPT_EVENT_LOST	 0x8 /* bytes of the guest's trace were lost */
+
+/* A vCPU. Fields are this library's; those under "to read" are for the caller too. */
+struct vmpt_vcpu {
+	/* set by init */
+	const struct vmpt_ops *ops;
+	void *opaque;
+	struct vmpt_caps guest;
+	struct vmpt_pt_rules rules, host_rules; /* host_rules: which MSRs the processor has */
+	struct vmpt_vmx_plan plan;
+	u8 on_mem[VMPT_MEMS];
+	bool xsave, pip_on_restore;
+	u64 tsc_multiplier;
+
+	/* to read: the guest's registers, as the guest sees them; stable while it is out */
+	struct vmpt_pt_regs regs;
+	u32 events;    /* VMPT_EVENT_…, added up until the caller clears them */
+	u8 output_why; /* enum vmpt_output_error of the last STATUS.Error set here */
+	u8 gp_why;     /* enum vmpt_gp_reason of the last #GP */
+
+	/* PMI */
+	bool global_status; /* the guest's GLOBAL_STATUS[55] */
+	bool held_pend_pmi; /* PendTopaPMI that was delivered and must not be pended again */
+	u64 pmis;	    /* injected, for statistics and tests */
+
+	/* modes of the guest */
+	bool vmx_operation; /* in VMX operation, with VMX_MISC[14] = 0 */
+	bool in_smm;
+	bool smm_trace_en; /* what SMI saved */
+
+	/* the hand-over */
+	u8 owner;	/* enum vmpt_owner; also read in an NMI */
+	bool entered;	/* between enter and exit */
+	bool ran;	/* since the PT state was last written by vmpt_vcpu_set_msr/restore */
+	bool force_psb; /* a PSB+ is wanted at the next entry */
+	bool lost;	/* after a VMX abort: the state is not known */
+	struct vmpt_pt_regs host_regs; /* what the processor held at entry */
+	u64 loaded_status;	       /* STATUS as loaded for the guest */
+
+	struct vmpt_shadow shadow;
+
+	/* TSC adjustment: up to where it was done */
+	struct vmpt_tsc_scan scan;
+	u64 scan_base, scan_mask_ptrs;
+	bool scan_set;
+	u64 cut_gpa[2]; /* where the bytes of a cut packet are */
+	u8 cut_len[2];
+
+	bool cr3_given;	  /* the VMM gives the guest another CR3 than it believes … */
+	u64 cr3_match_hw; /* … and this CR3_MATCH makes the filter work */
+};
+
+/*
+ * Make a vCPU after a cold reset. Checks what it is given: -VMPT_E_CAPS where the host cannot
+ * carry the guest, -VMPT_E_CONTROLS where plan and guest disagree (a guest with PT under
+ * VMPT_USE_SYSTEM), -VMPT_E_INVAL where a callback that the plan needs is missing.
+ */
+int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
+		   struct vmpt_refusal *why);
+
+/*
+ * CPUID for the guest: @regs holds the VMM's answer and is changed where PT says so:
+ * leaf 7 EBX[25], 14H whole, 0DH.1 ECX[8] and 0DH.8 (component 8), 15H under scaling.
+ * Other leaves are left alone. Never fails.
+ */
+void vmpt_vcpu_cpuid(const struct vmpt_vcpu *vcpu, u32 leaf, u32 subleaf,
+		     struct vmpt_cpuid_regs *regs);
+
+/* ---- MSRs ---- */
+
+/*
+ * RDMSR and WRMSR of the guest, for the PT MSRs; CEH (read), 38EH (read), 390H and 391H
+ * (write) only as far as PT goes: *value is in and out there, the VMM's own bits are kept.
+ * 0, VMPT_GP, -VMPT_E_INVAL (not an MSR of ours), -VMPT_E_STATE (the guest is entered).
+ * A write that sets TraceEn builds the shadow and may set STATUS.Error; PendTopaPMI with
+ * InjectPsbPmiOnEnable injects the PMI.
+ */
+int vmpt_vcpu_rdmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
+int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
+
+/*
+ * The same for the VMM itself: PT MSRs in any order, as a restore needs them. Rules that
+ * keep the processor and the host safe hold; 0, VMPT_GP, or an error as above.
+ */
+int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
+int vmpt_vcpu_get_msr(const struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
+
+/* The MSRs a VMM saves and restores; index 0 up, 0 behind the last. CTL comes last. */
+u32 vmpt_vcpu_msr_list(const struct vmpt_vcpu *vcpu, unsigned int index);
+
+/*
+ * Which accesses of the guest to @msr must exit now: VMPT_INTERCEPT_…; 0: both may pass
+ * through. Ask again after each exit in which CTL changed.
+ */
+unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr);
+
+/* RESET of the virtual processor. INIT changes nothing and has no call (docs). */
+void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm);
+
+/* SMI saves and clears TraceEn; RSM restores it: 0, or VMPT_SHUTDOWN if TraceEn is set.
+ * -VMPT_E_STATE: not in SMM, or in it already. No PIP is due (33.2.9.3). */
+int vmpt_vcpu_smi(struct vmpt_vcpu *vcpu);
+int vmpt_vcpu_rsm(struct vmpt_vcpu *vcpu);
+
+/* VMXON and VMXOFF of a guest whose VMX_MISC[14] is 0 (33.2.9.4). */
+void vmpt_vcpu_vmxon(struct vmpt_vcpu *vcpu);
+void vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu);
+
+/* ---- XSAVE state component 8 (128 bytes, 72 in use) ---- */
+
+#define VMPT_XSAVE_SIZE 128
+
+/* XSAVES of component 8: stores the MSRs, then clears TraceEn (33.2.8.1). */
+int vmpt_vcpu_xsaves(struct vmpt_vcpu *vcpu, u8 area[VMPT_XSAVE_SIZE]);
+/* XRSTORS; @area NULL: the initial state. VMPT_GP while TraceEn = 1, and with nothing
+ * changed if any MSR would be #GP. */
+int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE]);
+/* The layout both ways, without any effect or rule. */
+void vmpt_xsave_put(const struct vmpt_pt_regs *regs, u8 area[VMPT_XSAVE_SIZE]);
+void vmpt_xsave_get(struct vmpt_pt_regs *regs, const u8 area[VMPT_XSAVE_SIZE]);
+
+/* ---- hand-over ---- */
+
+/* How an entry ended. */
+enum vmpt_exit_kind {
+	VMPT_EXIT_NORMAL,
+	VMPT_EXIT_FAILED_EARLY, /* VMfail: the guest did not run, no list was processed */
+	VMPT_EXIT_FAILED_LATE,	/* bit 31 of the exit reason: the guest did not run */
+	VMPT_EXIT_ABORT,	/* VMX abort: the processor is in shutdown */
+};
+
+/*
+ * Before VMLAUNCH or VMRESUME, on the processor that will do it, preemption off. Steps as
+ * enum vmpt_step names them. -VMPT_E_HOST_TRACING: TraceEn comes back again and again; the
+ * owner is the host again, do not enter. -VMPT_E_RETRY, -VMPT_E_HARDWARE: the same.
+ * Also for guests without PT: the host's tracing is stopped where the plan asks for it.
+ */
+int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
+
+/* After the VM exit (or failed entry), before preemption is on again. */
+int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
+
+/* Who owns a ToPA PMI now. May be called in an NMI at any point. */
+enum vmpt_owner vmpt_vcpu_pmi_owner(const struct vmpt_vcpu *vcpu);
+
+/* After VMPTRLD of this vCPU where several vCPUs share one buffer: PSB+ at the next entry. */
+void vmpt_vcpu_vmptrld(struct vmpt_vcpu *vcpu);
+
+/* What to do about an EPT violation that PT output caused (qualification bit 16). */
+enum vmpt_ept_action {
+	VMPT_EPT_NOT_PT, /* bit 16 is clear: the instruction's own violation */
+	VMPT_EPT_RETRY,	 /* the VMM mapped or will map the page; resume, nothing is lost */
+	VMPT_EPT_ERROR,	 /* no memory there: STATUS.Error is set now, resume */
+};
+
+/*
+ * @backed: the VMM has (or can get) memory at @gpa. Never emulate the interrupted
+ * instruction for a violation with bit 16 set.
+ */
+enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualification, u64 gpa,
+					     bool backed);
+
+/* ---- PMI ---- */
+
+/* A ToPA PMI for the guest: sets GLOBAL_STATUS[55]; injects it if that was clear, else the
+ * two coalesce (33.2.7.2). */
+void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu);
+
+/* ---- missing packets ---- */
+
+enum vmpt_cr3_cause {
+	VMPT_CR3_MOV, /* MOV CR3 that exited, or that the VMM emulated */
+	VMPT_CR3_TASK_SWITCH,
+	VMPT_CR3_NESTED,  /* a transition between L1 and L2 that the VMM carries out */
+	VMPT_CR3_INIT,	  /* INIT or SIPI that the VMM carries out */
+	VMPT_CR3_RESTORE, /* the VMM sets registers; see config.pip_on_restore */
+	VMPT_CR3_SMM,	  /* SMI or RSM: never a PIP (33.2.9.3) */
+};
+
+struct vmpt_cr3_write {
+	u64 old_cr3, new_cr3;
+	u8 cause; /* enum vmpt_cr3_cause */
+	u8 cpl_before, cpl_after;
+	bool pae_before, pae_after; /* PAE paging: CR3[11:5] count */
+};
+
+/*
+ * A guest's CR3 changed without the processor doing it: append the PIP that is missing, if
+ * and only if the processor would have made one. 1: appended (or lost to STOP or an error,
+ * see events), 0: none was due, negative: an error, nothing written; -VMPT_E_RETRY: call
+ * again. Reads two ToPA entries per region filled, four at most.
+ */
+int vmpt_vcpu_cr3_write(struct vmpt_vcpu *vcpu, const struct vmpt_cr3_write *write);
+
+/*
+ * The VMM runs the guest on CR3 @hw where the guest believes @guest (shadow paging): makes
+ * the CR3 filter work by another CR3_MATCH in the processor. @given false: no longer.
+ */
+void vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw);
+
+/* A place in the guest's output: the two MSRs. */
+struct vmpt_position {
+	u64 output_base, output_mask_ptrs;
+};
+
+/*
+ * Rewrite TSC and TMA packets from where the last call ended (at first: from where tracing
+ * was enabled) up to the current position, or with @to up to there. A change of clock in
+ * between: one call up to the place with the old clock, one from there with the new.
+ * Call it at each exit in which the guest may have filled less than its whole buffer.
+ * -VMPT_E_LIMIT: the way from there to here was not found in VMPT_ADJUST_ENTRIES entries (the
+ * guest changed its tables): adjusting goes on from the current position at the next PSB.
+ */
+#define VMPT_ADJUST_ENTRIES 65536
+int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *change,
+			 const struct vmpt_position *to);
+
+/* ---- save and restore ---- */
+
+#define VMPT_STATE_VERSION 1
+/* Bytes that vmpt_vcpu_save() writes at the most. */
+#define VMPT_STATE_MAX 1024
+
+/*
+ * The whole PT state of a vCPU that is not entered, to @buf. Returns the bytes written or
+ * -VMPT_E_SPACE, -VMPT_E_STATE. Little-endian, versioned, the same on every machine.
+ */
+int vmpt_vcpu_save(const struct vmpt_vcpu *vcpu, u8 *buf, size_t len);
+
+/*
+ * Into a vCPU made by vmpt_vcpu_init() with the same guest capabilities. Nothing is changed
+ * unless all fits: -VMPT_E_CAPS or -VMPT_E_INVAL with @why naming the field, -VMPT_E_UNSUPPORTED
+ * (a newer version), -VMPT_E_FORMAT, -VMPT_E_TRUNCATED.
+ */
+int vmpt_vcpu_restore(struct vmpt_vcpu *vcpu, const u8 *buf, size_t len, struct vmpt_refusal *why);
+
+#endif
