@@ -9,11 +9,16 @@
  *   TraceEn is set, or with the byte that fills the region before it.
  * - A region's end is handled with its last byte: STOP, else INT, then the next entry.
  *   With STOP and INT both are signalled. After STOP OutputOffset is the region's size.
- * - A processor with one output entry signals INT when VMPT_OUTPUT_EARLY bytes are left.
+ * - A processor with one output entry signals INT with the byte that leaves no more than
+ *   VMPT_OUTPUT_EARLY bytes, and not again when the region is full.
  * - An END entry found current at the first use is followed, with OutputOffset 0.
  *
- * Work is bounded: at most two entries are read per region, and a region has 4 KiB at
- * least, for entry 0 of a table is never END.
+ * Work is bounded: at most two entries are read at load and per region filled, and a
+ * region has 4 KiB at least, for entry 0 of a table is never END.
+ *
+ * The entry behind a region is read before the region's last bytes are stored. So the
+ * MSRs hold a position to go on from at any time, also when a callback asks for a retry,
+ * and a struct vmpt_output can be made anew there.
  */
 #ifndef VMPT_ARCH_OUTPUT_H
 #define VMPT_ARCH_OUTPUT_H
@@ -51,6 +56,7 @@ struct vmpt_output {
 	const struct vmpt_output_memory *memory;
 	u64 region, size, entry; /* the current region, if loaded; entry is 0 for single range */
 	u64 lost;		 /* bytes that came after STOP or an error */
+	u64 dropped;		 /* bytes of writes that were VMPT_OUTPUT_DROPPED */
 	u64 reads;		 /* entries read, for tests of the bound */
 	u32 events;		 /* VMPT_OUTPUT_INT … */
 	u32 ints;		 /* how many INT regions were filled */
@@ -71,7 +77,8 @@ static inline void vmpt_output_unload(struct vmpt_output *out)
 /*
  * Check the configuration and load the current region, as the processor does when
  * TraceEn is set. 0: output has a place to go or STATUS.Error is now set (see events);
- * negative: what the callback returned, call again.
+ * negative: what the callback returned, call again. With Stopped or Error in STATUS
+ * nothing is looked at: the position behind a STOP is no error yet (33.2.7.2).
  */
 int vmpt_output_load(struct vmpt_output *out);
 
