@@ -11,6 +11,8 @@
 struct vmpt_guest_output {
 	struct vmpt_output out;
 	struct vmpt_output_memory memory;
+	u64 base;  /* OUTPUT_BASE … */
+	u32 index; /* … and entry of the first byte: a shadow is stale behind another one */
 };
 
 /* At the vCPU's position. The vCPU's registers are what changes. */
@@ -21,6 +23,11 @@ void vmpt_guest_output_init(struct vmpt_guest_output *guest, struct vmpt_vcpu *v
  * STATUS.PendTopaPMI under InjectPsbPmiOnEnable). Once, after the last write.
  */
 void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *vcpu);
+
+/* ---- pip.c ---- */
+
+/* CR3_MATCH for the processor: the guest's, or what does its work on the CR3 of the VMM. */
+u64 vmpt_vcpu_cr3_match(const struct vmpt_vcpu *vcpu);
 
 /* ---- msr.c ---- */
 

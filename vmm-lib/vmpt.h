@@ -193,8 +193,9 @@ struct vmpt_vcpu {
 	u64 cut_gpa[2]; /* where the bytes of a cut packet are */
 	u8 cut_len[2];
 
-	bool cr3_given;	  /* the VMM gives the guest another CR3 than it believes … */
-	u64 cr3_match_hw; /* … and this CR3_MATCH makes the filter work */
+	/* the VMM gives the guest another CR3 than it believes: vmpt_vcpu_cr3_given() */
+	bool cr3_given, cr3_pae;
+	u64 cr3_guest, cr3_hw;
 };
 
 /*
@@ -316,17 +317,17 @@ void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu);
 /* ---- missing packets ---- */
 
 enum vmpt_cr3_cause {
-	VMPT_CR3_MOV, /* MOV CR3 that exited, or that the VMM emulated */
-	VMPT_CR3_TASK_SWITCH,
-	VMPT_CR3_NESTED,  /* a transition between L1 and L2 that the VMM carries out */
-	VMPT_CR3_INIT,	  /* INIT or SIPI that the VMM carries out */
-	VMPT_CR3_RESTORE, /* the VMM sets registers; see config.pip_on_restore */
-	VMPT_CR3_SMM,	  /* SMI or RSM: never a PIP (33.2.9.3) */
+	VMPT_CR3_MOV,	      /* MOV CR3 that exited, or that the VMM emulated */
+	VMPT_CR3_TASK_SWITCH, /* no PIP if CR3 stays as it is (Table 33-24) */
+	VMPT_CR3_NESTED,      /* a transition between L1 and L2 that the VMM carries out */
+	VMPT_CR3_INIT,	      /* INIT or SIPI that the VMM carries out */
+	VMPT_CR3_RESTORE,     /* the VMM sets registers; see config.pip_on_restore */
+	VMPT_CR3_SMM,	      /* SMI or RSM: never a PIP (33.2.9.3) */
 };
 
 struct vmpt_cr3_write {
-	u64 old_cr3, new_cr3;
-	u8 cause; /* enum vmpt_cr3_cause */
+	u64 old_cr3, new_cr3; /* as the guest believes; bit 63 of a MOV's source is ignored */
+	u8 cause;	      /* enum vmpt_cr3_cause */
 	u8 cpl_before, cpl_after;
 	bool pae_before, pae_after; /* PAE paging: CR3[11:5] count */
 };
@@ -334,16 +335,19 @@ struct vmpt_cr3_write {
 /*
  * A guest's CR3 changed without the processor doing it: append the PIP that is missing, if
  * and only if the processor would have made one. 1: appended (or lost to STOP or an error,
- * see events), 0: none was due, negative: an error, nothing written; -VMPT_E_RETRY: call
- * again. Reads two ToPA entries per region filled, four at most.
+ * see events), 0: none was due. Negative: an error, and the guest's position is where it
+ * was: -VMPT_E_STATE (entered, or lost after a VMX abort), -VMPT_E_INVAL (cause),
+ * -VMPT_E_RETRY: call again with the same. Reads four ToPA entries at most.
  */
 int vmpt_vcpu_cr3_write(struct vmpt_vcpu *vcpu, const struct vmpt_cr3_write *write);
 
 /*
  * The VMM runs the guest on CR3 @hw where the guest believes @guest (shadow paging): makes
- * the CR3 filter work by another CR3_MATCH in the processor. @given false: no longer.
+ * the CR3 filter work by another CR3_MATCH in the processor. @pae: the guest uses PAE
+ * paging. Call it with each change of one of them; writes of the guest to CR3 and CR3_MATCH
+ * must exit meanwhile. @given false: no longer; the others are ignored.
  */
-void vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw);
+void vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw, bool pae);
 
 /* A place in the guest's output: the two MSRs. */
 struct vmpt_position {
