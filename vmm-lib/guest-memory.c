@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Output to a guest's own memory: the position of the vCPU's registers, the VMM's callbacks
+ * for memory, and the VMM's policy where a guest points at what is no memory (33.2.7.4
+ * leaves that to the implementation).
+ */
+#include "vmm-lib/internal.h"
+
+#define PAGE 4096u
+
+/* What the vCPU's policy makes of guest_read's or guest_write's positive answer. */
+static int by_policy(const struct vmpt_vcpu *vcpu, int kind)
+{
+	/* An answer that does not exist is not taken for memory. */
+	u8 policy = kind < VMPT_MEMS ? vcpu->on_mem[kind] : VMPT_ON_MEM_ERROR;
+
+	switch (policy) {
+	case VMPT_ON_MEM_DROP:
+		return VMPT_OUTPUT_DROPPED;
+	case VMPT_ON_MEM_RETRY:
+		return -VMPT_E_RETRY;
+	default:
+		return VMPT_OUTPUT_FAULT;
+	}
+}
+
+static int read_entry(void *opaque, u64 pa, u64 *entry)
+{
+	const struct vmpt_vcpu *vcpu = opaque;
+	int kind = vcpu->ops->guest_read(vcpu->opaque, pa, entry, sizeof(*entry));
+
+	if (kind <= 0)
+		return kind;
+	/* A table cannot be dropped (Table 33-5), but memory may still be on its way. */
+	if (kind == VMPT_MEM_UNBACKED && by_policy(vcpu, kind) < 0)
+		return -VMPT_E_RETRY;
+	return VMPT_OUTPUT_FAULT;
+}
+
+/*
+ * A page at a time: bytes for a page that is there are not lost to a neighbour that is not.
+ * The caller goes on from the same position after an error; a page may be written twice.
+ */
+static int write_bytes(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	const struct vmpt_vcpu *vcpu = opaque;
+	int result = 0;
+
+	while (len) {
+		size_t rest = PAGE - (size_t)(pa % PAGE), n = len < rest ? len : rest;
+		int kind = vcpu->ops->guest_write(vcpu->opaque, pa, bytes, n);
+
+		if (kind > 0)
+			kind = by_policy(vcpu, kind);
+		if (kind == VMPT_OUTPUT_DROPPED)
+			result = VMPT_OUTPUT_DROPPED;
+		else if (kind)
+			return kind;
+		pa += n;
+		bytes += n;
+		len -= n;
+	}
+	return result;
+}
+
+void vmpt_guest_output_init(struct vmpt_guest_output *guest, struct vmpt_vcpu *vcpu)
+{
+	guest->memory.read_entry = read_entry;
+	guest->memory.write = write_bytes;
+	guest->memory.opaque = vcpu;
+	guest->base = vcpu->regs.output_base;
+	guest->index = vmpt_pt_topa_index(&vcpu->regs);
+	vmpt_output_init(&guest->out, &vcpu->rules, &vcpu->regs, &guest->memory);
+}
+
+void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *vcpu)
+{
+	const struct vmpt_output *out = &guest->out;
+	struct vmpt_pt_regs *regs = &vcpu->regs;
+
+	/* A range's mask and its base do not move, so that this is about tables only. */
+	if (guest->base != regs->output_base || guest->index != vmpt_pt_topa_index(regs))
+		vcpu->shadow.stale = true;
+	if (out->events & VMPT_OUTPUT_STOP)
+		vcpu->events |= VMPT_EVENT_STOP;
+	if (out->events & VMPT_OUTPUT_ERROR) {
+		vcpu->events |= VMPT_EVENT_ERROR;
+		vcpu->output_why = out->why;
+	}
+	if (out->lost || out->dropped)
+		vcpu->events |= VMPT_EVENT_LOST;
+	if (out->events & VMPT_OUTPUT_INT) {
+		/* PMI preservation: the flag is for whoever restores this state (33.2.7.2) */
+		if (regs->ctl & VMPT_CTL_INJECT)
+			regs->status |= VMPT_STATUS_PEND_PMI;
+		vmpt_vcpu_pmi(vcpu);
+	}
+}
