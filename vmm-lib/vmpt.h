@@ -95,10 +95,18 @@ struct vmpt_ops {
 	 */
 	int (*guest_translate)(void *opaque, u64 gpa, u64 *hpa, u64 *size);
 
-	/* Deliver a performance-monitoring interrupt through the guest's LVT PMI entry. */
+	/*
+	 * Deliver a performance-monitoring interrupt through the guest's LVT PMI entry. While
+	 * that is masked the VMM keeps one and delivers it when the guest clears the mask
+	 * (33.2.7.2, "PMI Preservation"): one that is dropped is not injected again.
+	 */
 	void (*inject_pmi)(void *opaque);
 
-	/* The processor's MSRs, on the processor that runs the vCPU, preemption off. */
+	/*
+	 * The processor's MSRs, on the processor that runs the vCPU, preemption off. These and
+	 * set_guest_ctl are all there or none: none in a VMM that is the processor itself and
+	 * never calls vmpt_vcpu_enter().
+	 */
 	int (*hw_rdmsr)(void *opaque, u32 msr, u64 *value);
 	int (*hw_wrmsr)(void *opaque, u32 msr, u64 value);
 	/* The guest's CTL for the next entry: VMCS field 2814H, or the lists of the plan. */
@@ -168,6 +176,8 @@ struct vmpt_vcpu {
 	/* PMI */
 	bool global_status; /* the guest's GLOBAL_STATUS[55] */
 	bool held_pend_pmi; /* PendTopaPMI that was delivered and must not be pended again */
+	bool pmi_seen;	    /* the guest has read GLOBAL_STATUS[55] = 1 since it was set */
+	bool pmi_again;	    /* a PMI was pended after that: due when the guest resets the bit */
 	u64 pmis;	    /* injected, for statistics and tests */
 
 	/* modes of the guest */
@@ -227,8 +237,10 @@ int vmpt_vcpu_rdmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
 int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
 
 /*
- * The same for the VMM itself: PT MSRs in any order, as a restore needs them. Rules that
- * keep the processor and the host safe hold; 0, VMPT_GP, or an error as above.
+ * The same for the VMM itself: PT MSRs in any order, as a restore needs them, and bit 55 of
+ * 38EH. Rules that keep the processor and the host safe hold; 0, VMPT_GP, or an error as
+ * above. An MSR that the guest has not reads 0 and takes 0, so that one list serves all.
+ * A TraceEn that is set so injects no PMI: the one of PendTopaPMI was delivered before.
  */
 int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
 int vmpt_vcpu_get_msr(const struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
@@ -242,7 +254,8 @@ u32 vmpt_vcpu_msr_list(const struct vmpt_vcpu *vcpu, unsigned int index);
  */
 unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr);
 
-/* RESET of the virtual processor. INIT changes nothing and has no call (docs). */
+/* RESET of the virtual processor, not while it is entered (nothing is done then). INIT
+ * changes nothing and has no call (docs). */
 void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm);
 
 /* SMI saves and clears TraceEn; RSM restores it: 0, or VMPT_SHUTDOWN if TraceEn is set.
@@ -258,7 +271,10 @@ void vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu);
 
 #define VMPT_XSAVE_SIZE 128
 
-/* XSAVES of component 8: stores the MSRs, then clears TraceEn (33.2.8.1). */
+/*
+ * XSAVES of component 8: stores the MSRs, then clears TraceEn (33.2.8.1). Both are VMPT_GP
+ * without config.xsave: the guest could not have set IA32_XSS[8]. -VMPT_E_STATE: entered.
+ */
 int vmpt_vcpu_xsaves(struct vmpt_vcpu *vcpu, u8 area[VMPT_XSAVE_SIZE]);
 /* XRSTORS; @area NULL: the initial state. VMPT_GP while TraceEn = 1, and with nothing
  * changed if any MSR would be #GP. */
@@ -310,8 +326,11 @@ enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualifi
 
 /* ---- PMI ---- */
 
-/* A ToPA PMI for the guest: sets GLOBAL_STATUS[55]; injects it if that was clear, else the
- * two coalesce (33.2.7.2). */
+/*
+ * A ToPA PMI for the guest: sets GLOBAL_STATUS[55]; injects it if that was clear. Else the two
+ * coalesce (33.2.7.2), unless the guest has read 38EH and so taken the first: then one more
+ * is injected when the guest resets the bit.
+ */
 void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu);
 
 /* ---- missing packets ---- */
