@@ -29,10 +29,27 @@ void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *v
 /* CR3_MATCH for the processor: the guest's, or what does its work on the CR3 of the VMM. */
 u64 vmpt_vcpu_cr3_match(const struct vmpt_vcpu *vcpu);
 
+/* ---- vcpu.c ---- */
+
+/* Clear TraceEn as SMI, VMXON and XSAVES do; a shadow is built anew at the next enable. */
+void vmpt_vcpu_clear_trace_en(struct vmpt_vcpu *vcpu);
+
 /* ---- msr.c ---- */
 
 /* TraceEn went from 0 to 1 by the guest (WRMSR, XRSTORS, RSM): shadow, pending PMI, scan. */
 void vmpt_vcpu_trace_enabled(struct vmpt_vcpu *vcpu);
+
+/* ---- pmi.c: bit 55 of 38EH, 390H and 391H; 0 or VMPT_GP where the guest has no ToPA ---- */
+
+/* RDMSR of 38EH by the guest: bit 55 of *value; the guest has seen it now. */
+void vmpt_pmi_read_status(struct vmpt_vcpu *vcpu, u64 *value);
+/* The same for the VMM, and its write: a bit that is restored counts as seen, so that a
+ * PMI may be one too many but not one too few. */
+void vmpt_pmi_get_status(const struct vmpt_vcpu *vcpu, u64 *value);
+int vmpt_pmi_set_status(struct vmpt_vcpu *vcpu, u64 value);
+/* WRMSR of 390H and 391H by the guest. */
+int vmpt_pmi_write_reset(struct vmpt_vcpu *vcpu, u64 value);
+int vmpt_pmi_write_set(struct vmpt_vcpu *vcpu, u64 value);
 
 /* Whether the guest's output is described by a shadow in the processor. */
 static inline bool vmpt_vcpu_shadowed(const struct vmpt_vcpu *vcpu)

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A vCPU: what it is made of and checked for, RESET, and the events that change TraceEn
+ * without an instruction of the guest writing it: SMI and RSM (SDM 3 33.2.9.3), VMXON and
+ * VMXOFF on a processor without VMX_MISC[14] (33.2.9.4).
+ */
+#include "vmm-lib/internal.h"
+
+static int refuse(struct vmpt_refusal *why, int err, const char *field, const char *rule)
+{
+	if (why)
+		*why = (struct vmpt_refusal){ .field = field, .rule = rule };
+	return err;
+}
+
+static int missing(struct vmpt_refusal *why, const char *field)
+{
+	return refuse(why, -VMPT_E_INVAL, field, "missing, and this plan needs it");
+}
+
+static int check_mem_policies(const struct vmpt_config *config, struct vmpt_refusal *why)
+{
+	const char *rule = "not an enum vmpt_mem_policy";
+
+	if (config->on_unbacked > VMPT_ON_MEM_RETRY)
+		return refuse(why, -VMPT_E_INVAL, "on_unbacked", rule);
+	if (config->on_mmio > VMPT_ON_MEM_RETRY)
+		return refuse(why, -VMPT_E_INVAL, "on_mmio", rule);
+	if (config->on_apic > VMPT_ON_MEM_RETRY)
+		return refuse(why, -VMPT_E_INVAL, "on_apic", rule);
+	if (config->on_restricted > VMPT_ON_MEM_RETRY)
+		return refuse(why, -VMPT_E_INVAL, "on_restricted", rule);
+	return 0;
+}
+
+/* The memory of a shadow: pages that a processor can use as ToPA tables. */
+static int check_shadow(const struct vmpt_shadow_memory *memory, struct vmpt_refusal *why)
+{
+	u32 i;
+
+	if (!memory)
+		return missing(why, "shadow");
+	if (!memory->pages || memory->pages > VMPT_SHADOW_PAGES_MAX)
+		return refuse(why, -VMPT_E_INVAL, "shadow.pages", "not 1 to VMPT_SHADOW_PAGES_MAX");
+	if (!memory->origin)
+		return missing(why, "shadow.origin");
+	for (i = 0; i < memory->pages; i++) {
+		if (!memory->page[i])
+			return missing(why, "shadow.page");
+		if (memory->page_hpa[i] & ~VMPT_TOPA_BASE)
+			return refuse(why, -VMPT_E_INVAL, "shadow.page_hpa", "not 4-KiB aligned");
+	}
+	return 0;
+}
+
+/* Callbacks of a guest with PT. Those for the processor come all or none. */
+static int check_ops(const struct vmpt_ops *ops, const struct vmpt_vmx_plan *plan,
+		     struct vmpt_refusal *why)
+{
+	bool hardware = ops->hw_rdmsr || ops->hw_wrmsr || ops->set_guest_ctl;
+
+	if (plan->guest_pt && !ops->guest_read)
+		return missing(why, "ops.guest_read");
+	if (plan->guest_pt && !ops->guest_write)
+		return missing(why, "ops.guest_write");
+	if (plan->guest_pt && !ops->inject_pmi)
+		return missing(why, "ops.inject_pmi");
+	if (plan->guest_pt && plan->shadow && !ops->guest_translate)
+		return missing(why, "ops.guest_translate");
+	if (hardware && !ops->hw_rdmsr)
+		return missing(why, "ops.hw_rdmsr");
+	if (hardware && !ops->hw_wrmsr)
+		return missing(why, "ops.hw_wrmsr");
+	if (hardware && plan->guest_pt && !ops->set_guest_ctl)
+		return missing(why, "ops.set_guest_ctl");
+	return 0;
+}
+
+/* Whether the plan is one for this guest (33.5.2.1: no PT in CPUID under system-wide use). */
+static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *guest,
+		      struct vmpt_refusal *why)
+{
+	bool for_guest = plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_CONCEALED;
+
+	if (plan->use >= VMPT_USES || plan->guest_pt != for_guest)
+		return refuse(why, -VMPT_E_CONTROLS, "plan.use", "not as vmpt_vmx_plan() made it");
+	if (guest->cpuid.present && !for_guest)
+		return refuse(why, -VMPT_E_CONTROLS, "CPUID.7.0:EBX[25] Intel PT",
+			      "shown to a guest that this use gives none");
+	if (!guest->cpuid.present && for_guest)
+		return refuse(why, -VMPT_E_CONTROLS, "CPUID.7.0:EBX[25] Intel PT",
+			      "hidden from a guest that this use gives PT");
+	return 0;
+}
+
+static int check_config(const struct vmpt_config *config, struct vmpt_refusal *why)
+{
+	int err;
+
+	if (!config->host)
+		return missing(why, "host");
+	if (!config->guest)
+		return missing(why, "guest");
+	if (!config->plan)
+		return missing(why, "plan");
+	if (!config->ops)
+		return missing(why, "ops");
+	err = check_plan(config->plan, config->guest, why);
+	if (!err && config->plan->guest_pt)
+		err = vmpt_caps_check(config->host, config->guest, why);
+	if (!err)
+		err = check_ops(config->ops, config->plan, why);
+	if (!err && config->plan->guest_pt && config->plan->shadow)
+		err = check_shadow(config->shadow, why);
+	if (!err)
+		err = check_mem_policies(config, why);
+	return err;
+}
+
+/*
+ * The guest's rules, cut to what the processor takes: a value that the guest may write goes
+ * into the processor's MSRs later, where a #GP would be the host's.
+ */
+static void init_rules(struct vmpt_vcpu *vcpu, const struct vmpt_config *config)
+{
+	struct vmpt_pt_rules *rules = &vcpu->rules, *host = &vcpu->host_rules;
+
+	vmpt_pt_rules_init(rules, &vcpu->guest.cpuid);
+	vmpt_pt_rules_init(host, &config->host->cpuid);
+	if (rules->maxphyaddr > host->maxphyaddr)
+		rules->maxphyaddr = host->maxphyaddr;
+	if (rules->linear_bits > host->linear_bits)
+		rules->linear_bits = host->linear_bits;
+	rules->base_mask &= host->base_mask;
+	/* Output through a trace transport would leave past EPT. */
+	rules->ctl_mask &= host->ctl_mask & ~VMPT_CTL_FABRIC_EN;
+	rules->status_mask &= host->status_mask;
+}
+
+int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
+		   struct vmpt_refusal *why)
+{
+	int err;
+
+	if (!vcpu || !config)
+		return refuse(why, -VMPT_E_INVAL, "config", "missing");
+	err = check_config(config, why);
+	if (err)
+		return err;
+	memset(vcpu, 0, sizeof(*vcpu));
+	vcpu->ops = config->ops;
+	vcpu->opaque = config->opaque;
+	vcpu->guest = *config->guest;
+	vcpu->guest.vmx = 0; /* PT is not offered to L1's guests */
+	vcpu->plan = *config->plan;
+	vcpu->on_mem[VMPT_MEM_UNBACKED] = config->on_unbacked;
+	vcpu->on_mem[VMPT_MEM_MMIO] = config->on_mmio;
+	vcpu->on_mem[VMPT_MEM_APIC] = config->on_apic;
+	vcpu->on_mem[VMPT_MEM_RESTRICTED] = config->on_restricted;
+	vcpu->xsave = config->xsave && vcpu->plan.guest_pt;
+	vcpu->pip_on_restore = config->pip_on_restore;
+	vcpu->tsc_multiplier = config->tsc_multiplier;
+	init_rules(vcpu, config);
+	if (vmpt_vcpu_shadowed(vcpu))
+		vcpu->shadow.memory = config->shadow;
+	vmpt_vcpu_reset(vcpu, false);
+	return 0;
+}
+
+/* Output goes to nowhere now: no shadow describes it and no TSC waits in it. */
+static void forget_output(struct vmpt_vcpu *vcpu)
+{
+	vcpu->shadow.end = VMPT_SHADOW_NONE;
+	vcpu->shadow.stale = vmpt_vcpu_shadowed(vcpu);
+	memset(&vcpu->scan, 0, sizeof(vcpu->scan));
+	vcpu->scan_set = false;
+	vcpu->cut_len[0] = 0;
+	vcpu->cut_len[1] = 0;
+}
+
+void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm)
+{
+	if (vcpu->entered)
+		return;
+	if (warm)
+		vmpt_pt_reset_warm(&vcpu->rules, &vcpu->regs);
+	else
+		vmpt_pt_reset_cold(&vcpu->regs);
+	vcpu->global_status = false;
+	vcpu->held_pend_pmi = false;
+	vcpu->pmi_seen = false;
+	vcpu->pmi_again = false;
+	vmpt_vcpu_vmxoff(vcpu);
+	vcpu->in_smm = false;
+	vcpu->smm_trace_en = false;
+	vcpu->ran = false;
+	vcpu->force_psb = false;
+	vcpu->lost = false;
+	forget_output(vcpu);
+}
+
+/* The processor has flushed its buffers when the guest left it: the output is whole. */
+void vmpt_vcpu_clear_trace_en(struct vmpt_vcpu *vcpu)
+{
+	vmpt_pt_clear_trace_en(&vcpu->regs);
+	if (vmpt_vcpu_shadowed(vcpu))
+		vcpu->shadow.stale = true;
+}
+
+int vmpt_vcpu_smi(struct vmpt_vcpu *vcpu)
+{
+	if (vcpu->entered || vcpu->in_smm)
+		return -VMPT_E_STATE;
+	vcpu->in_smm = true;
+	vcpu->smm_trace_en = vcpu->regs.ctl & VMPT_CTL_TRACE_EN;
+	vmpt_vcpu_clear_trace_en(vcpu);
+	return 0;
+}
+
+/*
+ * What SMM made of the other bits of CTL may not go with TraceEn (ToPA cleared where there
+ * is no single-range output). The manual is silent; such a state must never reach the
+ * processor, and RSM answers a state that cannot be with a shutdown.
+ */
+int vmpt_vcpu_rsm(struct vmpt_vcpu *vcpu)
+{
+	enum vmpt_gp_reason why;
+
+	if (vcpu->entered || !vcpu->in_smm)
+		return -VMPT_E_STATE;
+	if (vcpu->regs.ctl & VMPT_CTL_TRACE_EN)
+		return VMPT_SHUTDOWN;
+	if (vcpu->smm_trace_en && vmpt_pt_wrmsr(&vcpu->rules, &vcpu->regs, VMPT_MSR_RTIT_CTL,
+						vcpu->regs.ctl | VMPT_CTL_TRACE_EN, &why))
+		return VMPT_SHUTDOWN;
+	vcpu->in_smm = false;
+	if (vcpu->smm_trace_en)
+		vmpt_vcpu_trace_enabled(vcpu);
+	vcpu->smm_trace_en = false;
+	return 0;
+}
+
+void vmpt_vcpu_vmxon(struct vmpt_vcpu *vcpu)
+{
+	vcpu->vmx_operation = true;
+	vcpu->rules.no_ctl_writes = 1;
+	/* An RSM in VMX operation cannot set it either. */
+	vcpu->smm_trace_en = false;
+	if (vcpu->regs.ctl & VMPT_CTL_TRACE_EN)
+		vmpt_vcpu_clear_trace_en(vcpu);
+}
+
+void vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu)
+{
+	vcpu->vmx_operation = false;
+	vcpu->rules.no_ctl_writes = 0;
+}
