@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# arch/ and vmm-lib/ are also kernel code: build their files, unchanged and in place, as a
+# module against the headers of Debian's linux-source-6.12, and look at what came out.
+#
+#	build-module.sh OUT-DIR MODULE.c SOURCE...	(VMPT_ROOT: see meson.build)
+set -euo pipefail
+
+out=$1
+shift
+root=${VMPT_ROOT:?}
+frame=1024 # bytes of stack that one function may have; a kernel's whole stack is 16 KiB
+
+# The kernel's make must not hear of a make or a compiler that called us.
+unset MAKEFLAGS MFLAGS MAKELEVEL CC CFLAGS LDFLAGS KBUILD_OUTPUT ARCH CROSS_COMPILE
+unset MALLOC_PERTURB_
+export LC_ALL=C
+
+fail()
+{
+	echo "$*"
+	exit 1
+}
+
+mkdir -p "$out"
+kernel=$("$(dirname "$0")/prepare-kernel.sh" "$out") || {
+	status=$?
+	echo "$kernel"
+	exit $status
+}
+
+# kbuild leaves each object beside its source: build among links to the sources. All anew
+# each time, since a warning is only seen when its file is compiled.
+mod=$out/module
+rm -rf "$mod"
+mkdir -p "$mod"
+module=$(realpath "$1")
+shift
+ln -s "$module" "$mod/vmpt-module.c"
+objects=vmpt-module.o
+for source; do
+	name=$(realpath --relative-to="$root" "$source")
+	mkdir -p "$mod/$(dirname "$name")"
+	ln -s "$(realpath "$source")" "$mod/$name"
+	objects+=" ${name%.c}.o"
+done
+cat >"$mod/Kbuild" <<END
+obj-m := vmpt.o
+vmpt-y := $objects
+ccflags-y := -I$root -Werror -Wframe-larger-than=$frame -fstack-usage
+END
+make -C "$kernel" "M=$mod" -j "$(nproc)" W=1 KBUILD_MODPOST_WARN=1 modules \
+	>"$out/build.log" 2>&1 </dev/null || {
+	cat "$out/build.log"
+	fail "the kernel's build failed"
+}
+
+# modpost knows no symbol of the kernel here: there is no vmlinux. They are looked at below.
+warnings=$(grep -i 'warning' "$out/build.log" |
+	grep -v -e 'modpost: .* undefined!$' -e 'Symbol info of vmlinux is missing' \
+		-e 'Module.symvers is missing' -e 'You can set KBUILD_MODPOST_WARN=1' || true)
+[ -z "$warnings" ] || fail "the kernel's build warns:"$'\n'"$warnings"
+
+# What the C library gives elsewhere, and what the compiler and objtool call in a kernel.
+nm "$mod/vmpt.ko" >"$out/symbols"
+foreign=$(awk '$1 == "U" { print $2 }' "$out/symbols" |
+	grep -v -x -e 'mem\(cpy\|set\|move\|cmp\)' -e strlen -e _printk -e __fortify_panic \
+		-e __stack_chk_fail -e __x86_return_thunk -e '__x86_indirect_thunk_r[a-z0-9]*' || true)
+[ -z "$foreign" ] || fail "the module wants more of the kernel than it should:"$'\n'"$foreign"
+for name in vmpt_strerror init_module cleanup_module; do
+	grep -qw "[TtDd] $name" "$out/symbols" || fail "the module has no $name"
+done
+writable=$(size -A "$mod/vmpt.ko" | awk '$1 ~ /^\.(data|bss)/ && $2 > 0 { print $1, $2 }')
+[ -z "$writable" ] || fail "writable data, section and bytes:"$'\n'"$writable"
+
+readelf -SW "$mod/vmpt.ko" >"$out/sections"
+grep -q ' \.orc_unwind ' "$out/sections" || fail "objtool did not see the module"
+objdump -d --no-show-raw-insn "$mod/vmpt.ko" >"$out/vmpt.dis"
+grep -q '[[:space:]]mov ' "$out/vmpt.dis" || fail "objdump shows no code"
+! grep -m 5 '%[xyz]mm[0-9]\|%st\b' "$out/vmpt.dis" || fail "vector or x87 registers are used"
+
+# name:line:column:function, bytes, kind
+find "$mod" -name '*.su' -exec cat {} + | sed "s|^$mod/||" | sort -t '	' -k 2 -n -r >"$out/stack"
+[ -s "$out/stack" ] || fail "the compiler told no stack usage"
+grep -v '	\(static\|dynamic,bounded\)$' "$out/stack" && fail "stack without a bound"
+echo "$# sources, $(grep -c ' [Tt] ' "$out/symbols") functions," \
+	"$(size -A "$mod/vmpt.ko" | awk '/^\.text/ { n += $2 } END { print n }') bytes of code"
+echo "most stack: $(sed -n '1s/.*:\(.*\)\t\(.*\)\t.*/\1 \2/p' "$out/stack") bytes"
