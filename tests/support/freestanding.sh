@@ -1,27 +1,37 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# arch/ is freestanding: its archive ($1) needs no symbol but its own and the few
-# mem* and str* that any C environment has, and holds no writable data.
+# Folder FOLDER is freestanding: its archive needs no symbol but its own, those of the
+# archives it rests on, and the few mem* and strlen that any C environment has; it holds no
+# writable data.
+#
+#	freestanding.sh FOLDER ARCHIVE [ARCHIVE-BELOW...]
 set -eu
 
-lib=$1
+folder=$1
+lib=$2
+shift 2
 syms=$(nm "$lib")
 [ -n "$syms" ] || { echo "nm shows no symbols in $lib"; exit 1; }
 
-if echo "$syms" | grep -q '__asan_\|__ubsan_\|__sanitizer_\|__sancov_'; then
-	echo "skipped: the sanitizers' own symbols are in $lib"
+if echo "$syms" | grep -q '__asan_\|__ubsan_\|__tsan_\|__sanitizer_\|__sancov_\|__gcov_'; then
+	echo "skipped: symbols of a sanitizer or of gcov are in $lib"
 	exit 77
 fi
 
-# What one object of the archive defines another may use.
-foreign=$(echo "$syms" | awk '
+# What one object defines another may use, and what the floor below defines.
+foreign=$({
+	echo "$syms"
+	for below; do
+		nm --defined-only "$below"
+	done
+} | awk '
 	NF == 3 && $2 ~ /[TRDBVW]/ { own[$3] = 1 }
 	NF == 2 && $1 == "U" { used[$2] = 1 }
 	END { for (s in used) if (!(s in own)) print s }' |
 	grep -v -x -e memcpy -e memset -e memmove -e memcmp -e strlen \
 		-e __stack_chk_fail -e _GLOBAL_OFFSET_TABLE_ || true)
 if [ -n "$foreign" ]; then
-	echo "arch/ uses symbols of others:"
+	echo "$folder/ uses symbols of others:"
 	echo "$foreign"
 	exit 1
 fi
@@ -31,7 +41,7 @@ writable=$(size -A "$lib" | awk '
 	$1 ~ /^\.t?(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $0 }')
 common=$(echo "$syms" | awk 'NF == 3 && $2 ~ /^[CcBb]$/ { print $3 }')
 if [ -n "$writable$common" ]; then
-	echo "arch/ has writable data:"
+	echo "$folder/ has writable data:"
 	echo "$writable $common"
 	exit 1
 fi
