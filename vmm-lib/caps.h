@@ -91,7 +91,9 @@ struct vmpt_baseline {
 };
 
 /*
- * The smallest common set of @n hosts under @policy, called @name (cut to fit).
+ * The common set of @n hosts under @policy, called @name (cut to fit): the most that each
+ * of them can carry, with the least of their address widths. A TSC ratio that is not the
+ * same everywhere is not enumerated. -VMPT_E_INVAL: @n is 0.
  * -VMPT_E_CAPS where they have none (no PT, LIP on some and RIP on others), with @why and
  * in *which (may be NULL) the index of the host that does not fit.
  */
@@ -109,14 +111,16 @@ const struct vmpt_baseline *vmpt_baseline_find(const char *name);
  * A guest's TSC rate under scaling: CPUID.15H and MSR_PLATFORM_INFO[15:8] (33.5.2.4).
  * @multiplier: of the VMCS, 48 bits of fraction; 1ULL << 48 is no scaling.
  * The ratio EBX/EAX of the guest is the host's × multiplier / 2^48, exact where it fits 32
- * bits, else the nearest fraction that does. -VMPT_E_INVAL: multiplier 0 or out of range.
+ * bits, else the nearest fraction that does. -VMPT_E_INVAL: one of the three is 0, or the
+ * ratio is not between 2^-32 and 2^32.
  */
 int vmpt_tsc_ratio(u32 host_numerator, u32 host_denominator, u64 multiplier, u32 *numerator,
 		   u32 *denominator);
 
 /*
  * MSR_PLATFORM_INFO for a guest: the host's value with the scaled, rounded maximum
- * non-turbo ratio in bits 15:8 (1 to 255), all other bits as they are.
+ * non-turbo ratio in bits 15:8 (1 to 255; 0, which says nothing, stays 0), all other bits
+ * as they are. @multiplier 0: no scaling.
  */
 u64 vmpt_platform_info(u64 host_value, u64 multiplier);
 

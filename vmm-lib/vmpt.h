@@ -218,7 +218,8 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 
 /*
  * CPUID for the guest: @regs holds the VMM's answer and is changed where PT says so:
- * leaf 7 EBX[25], 14H whole, 0DH.1 ECX[8] and 0DH.8 (component 8), 15H under scaling.
+ * leaf 7 EBX[25], 14H whole, 0DH.1 ECX[8] and 0DH.8 (component 8); 15H under scaling, or
+ * where the VMM's answer enumerates no ratio (then from the guest's capabilities).
  * Other leaves are left alone. Never fails.
  */
 void vmpt_vcpu_cpuid(const struct vmpt_vcpu *vcpu, u32 leaf, u32 subleaf,
