@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The side record of a vCPU's clock (SDM 3 33.5.2.1, 33.8.3.3) as a line of JSON
+ * (RFC 8259). What is not UTF-8 in a VM's name becomes U+FFFD, a byte at a time: a line is
+ * always valid JSON.
+ */
+#include "vmm-lib/tsc.h"
+
+/* A bounded writer: counts what is needed, writes what fits. */
+struct text {
+	char *buf;
+	size_t len, used;
+};
+
+static void put_char(struct text *t, char c)
+{
+	if (t->used + 1 < t->len)
+		t->buf[t->used] = c;
+	t->used++;
+}
+
+static void put_str(struct text *t, const char *s)
+{
+	while (*s)
+		put_char(t, *s++);
+}
+
+static void put_digits(struct text *t, u64 v, unsigned int base, unsigned int least)
+{
+	char digits[20];
+	unsigned int n = 0;
+
+	do {
+		digits[n++] = "0123456789abcdef"[v % base];
+		v /= base;
+	} while (v || n < least);
+	while (n)
+		put_char(t, digits[--n]);
+}
+
+/* 64 bits as a string: readers of JSON numbers keep 53. */
+static void put_hex(struct text *t, const char *name, u64 v)
+{
+	put_str(t, ",\"");
+	put_str(t, name);
+	put_str(t, "\":\"0x");
+	put_digits(t, v, 16, 1);
+	put_char(t, '"');
+}
+
+/*
+ * Bytes of the character at @s, 0 if that is not UTF-8 (Unicode 3.9, Table 3-7: no
+ * surrogates, no longer form than needed, nothing above U+10FFFF).
+ */
+static unsigned int utf8_size(const u8 *s)
+{
+	unsigned int size = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2, i;
+	u8 low = 0x80, high = 0xbf;
+
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	if (s[0] == 0xe0)
+		low = 0xa0;
+	if (s[0] == 0xed)
+		high = 0x9f;
+	if (s[0] == 0xf0)
+		low = 0x90;
+	if (s[0] == 0xf4)
+		high = 0x8f;
+	/* The NUL at the end is no continuation: nothing behind it is read. */
+	for (i = 1; i < size; i++, low = 0x80, high = 0xbf)
+		if (s[i] < low || s[i] > high)
+			return 0;
+	return size;
+}
+
+static void put_name(struct text *t, const char *name)
+{
+	const u8 *s = (const u8 *)(name ? name : "");
+
+	while (*s) {
+		unsigned int size = utf8_size(s);
+
+		if (!size) {
+			put_str(t, "\\ufffd");
+			s++;
+		} else if (*s < 0x20 || *s == 0x7f) {
+			put_str(t, "\\u");
+			put_digits(t, *s++, 16, 4);
+		} else {
+			if (*s == '"' || *s == '\\')
+				put_char(t, '\\');
+			while (size--)
+				put_char(t, (char)*s++);
+		}
+	}
+}
+
+size_t vmpt_record_print(const struct vmpt_record *record, char *buf, size_t len)
+{
+	struct text t = { buf, len, 0 };
+
+	put_str(&t, "{\"vm\":\"");
+	put_name(&t, record->vm);
+	put_str(&t, "\",\"vcpu\":");
+	put_digits(&t, record->vcpu, 10, 1);
+	put_hex(&t, "vmcs", record->vmcs);
+	put_hex(&t, "tsc_offset", record->tsc_offset);
+	put_hex(&t, "tsc_multiplier", record->tsc_multiplier);
+	put_hex(&t, "since", record->since);
+	put_str(&t, "}\n");
+	if (len)
+		buf[t.used < len ? t.used : len - 1] = '\0';
+	return t.used;
+}
