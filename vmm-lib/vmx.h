@@ -76,9 +76,9 @@ int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *hos
 		   u32 exit, u32 entry, struct vmpt_refusal *why);
 
 /*
- * The MSR lists for the next entry of a plan with @lists: CTL last in the entry list,
- * @host_ctl last in the exit load list, the guest's CTL in the store list. For other plans
- * all three are empty.
+ * The MSR lists for the next entry of a plan with @lists: CTL last in the entry list, the
+ * guest's CTL in the store list, @host_ctl last in the exit load list, without TraceEn: the
+ * OUTPUT MSRs are still the guest's then. For other plans all three are empty.
  */
 void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, u64 host_ctl,
 		    struct vmpt_msr_lists *lists);
