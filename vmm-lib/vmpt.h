@@ -115,9 +115,12 @@ struct vmpt_ops {
 	int (*get_guest_ctl)(void *opaque, u64 *ctl);
 
 	/*
-	 * The host's tracer. host_state: what it wants in the MSRs now, CTL included; optional:
-	 * without it the values saved at entry are loaded again, with TraceEn = 0.
-	 * host_pmi: a ToPA PMI of the host came while the guest was being entered, optional.
+	 * The host's tracer. host_state: what it wants in the MSRs now, CTL included; *regs
+	 * holds what they held at the entry and is changed where it wants something else. It
+	 * is asked several times in a hand-over and must give an answer only; optional: without
+	 * it the values saved at entry are loaded again, with TraceEn = 0.
+	 * host_pmi: a ToPA PMI of the host was pending when the guest was entered, optional.
+	 * GLOBAL_STATUS[55] has been cleared; it may not touch the PT MSRs.
 	 */
 	int (*host_state)(void *opaque, struct vmpt_pt_regs *regs);
 	void (*host_pmi)(void *opaque);
@@ -192,6 +195,7 @@ struct vmpt_vcpu {
 	bool force_psb; /* a PSB+ is wanted at the next entry */
 	bool lost;	/* after a VMX abort: the state is not known */
 	struct vmpt_pt_regs host_regs; /* what the processor held at entry */
+	bool host_saved;	       /* host_regs is whole, not CTL only */
 	u64 loaded_status;	       /* STATUS as loaded for the guest */
 
 	struct vmpt_shadow shadow;

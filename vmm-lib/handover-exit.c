@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * From the guest to the host: the PT MSRs after a VM exit or a failed VM entry (SDM 3
+ * 33.5.2, 33.5.2.5, 33.5.2.6). What GLOBAL_STATUS[55] says at this point is the guest's,
+ * whoever took the interrupt. The host gets what its tracer wants now, not what was there
+ * at the entry, and CTL last.
+ */
+#include "vmm-lib/handover.h"
+
+/* The first error counts; the way goes on to a state that is whole. */
+static void keep(int *first, int err)
+{
+	if (!*first)
+		*first = err;
+}
+
+/* ---- the guest's part ---- */
+
+/*
+ * CTL and the MSRs that a guest with CTL passed through may have written after it cleared
+ * TraceEn. What its capabilities do not allow is not taken.
+ */
+static int take_ctl(struct vmpt_vcpu *vcpu)
+{
+	u64 ctl, value;
+	size_t i;
+	int err;
+
+	if (vcpu->ops->get_guest_ctl(vcpu->opaque, &ctl))
+		return -VMPT_E_HARDWARE;
+	if (vmpt_vcpu_shadowed(vcpu))
+		ctl = (ctl & ~VMPT_CTL_TOPA) | (vcpu->regs.ctl & VMPT_CTL_TOPA);
+	if (ctl == vcpu->regs.ctl)
+		return 0;
+	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
+		u32 msr = vmpt_handover_msrs[i];
+
+		if (msr < VMPT_MSR_RTIT_CR3_MATCH || !vmpt_hand_shared(vcpu, msr) ||
+		    (msr == VMPT_MSR_RTIT_CR3_MATCH && vcpu->cr3_given))
+			continue;
+		err = vmpt_hw_read(vcpu, msr, &value);
+		if (err)
+			return err;
+		(void)vmpt_pt_restore_msr(&vcpu->rules, &vcpu->regs, msr, value, NULL);
+	}
+	if (!vmpt_pt_restore_msr(&vcpu->rules, &vcpu->regs, VMPT_MSR_RTIT_CTL, ctl, NULL))
+		return 0;
+	/* It wrote what it must not have: CTL should have been intercepted. */
+	vmpt_pt_clear_trace_en(&vcpu->regs);
+	return -VMPT_E_CONTROLS;
+}
+
+/* STATUS, OUTPUT_BASE, OUTPUT_MASK_PTRS: the processor's, in the guest's terms. */
+static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
+{
+	u64 base = vcpu->regs.output_base, mask_ptrs = vcpu->regs.output_mask_ptrs;
+	bool any = *pmi;
+	int err;
+
+	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_STATUS, status);
+	if (!err && vmpt_hand_shared(vcpu, VMPT_MSR_RTIT_OUTPUT_BASE))
+		err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_OUTPUT_BASE, &base);
+	if (!err && vmpt_hand_shared(vcpu, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS))
+		err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &mask_ptrs);
+	if (err)
+		return err;
+	if (!vmpt_vcpu_shadowed(vcpu)) {
+		vcpu->regs.output_base = base;
+		vcpu->regs.output_mask_ptrs = mask_ptrs;
+		return 0;
+	}
+	err = vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
+	/* An INT of the shadow's own is none that the guest may see. */
+	if (any && !*pmi && !(vcpu->loaded_status & VMPT_STATUS_PEND_PMI))
+		*status &= ~VMPT_STATUS_PEND_PMI;
+	return err;
+}
+
+/* STATUS as the guest sees it, and what it tells. */
+static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
+{
+	u64 set = status & ~vcpu->loaded_status;
+
+	/* Held back at the entry, so it was not cleared there either. */
+	if (vcpu->held_pend_pmi)
+		status |= VMPT_STATUS_PEND_PMI;
+	/*
+	 * The interrupt that PendTopaPMI stands for is being delivered. If the bit was set
+	 * without one (TraceEn was cleared first), the next enable pends it (33.2.7.2).
+	 */
+	if (set & VMPT_STATUS_PEND_PMI)
+		vcpu->held_pend_pmi = pmi;
+	else if (pmi && status & VMPT_STATUS_PEND_PMI)
+		vcpu->held_pend_pmi = true;
+	vcpu->regs.status = status;
+	if (set & VMPT_STATUS_STOPPED)
+		vcpu->events |= VMPT_EVENT_STOP;
+	if (set & VMPT_STATUS_ERROR) {
+		vcpu->events |= VMPT_EVENT_ERROR;
+		if (vmpt_vcpu_shadowed(vcpu))
+			vcpu->output_why = vcpu->shadow.why;
+	}
+}
+
+/* After an entry that loaded the guest's state, and perhaps ran it. */
+static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
+{
+	u64 status = vcpu->loaded_status;
+	bool pmi;
+	int err = vmpt_hand_take_pmi(vcpu, &pmi);
+
+	keep(&err, take_position(vcpu, &status, &pmi));
+	if (!err)
+		take_status(vcpu, status, pmi);
+	else if (vmpt_vcpu_shadowed(vcpu))
+		vcpu->shadow.stale = true;
+	if (ran && vcpu->ops->get_guest_ctl)
+		keep(&err, take_ctl(vcpu));
+	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_SAVED);
+	if (pmi)
+		vmpt_vcpu_pmi(vcpu);
+	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_PMI_TAKEN);
+	if (!ran)
+		return err;
+	vcpu->ran = true;
+	if (!(vcpu->loaded_status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)))
+		vcpu->force_psb = false;
+	return err;
+}
+
+/* ---- the host's part ---- */
+
+/* What the host's tracer wants now. Without one: what was there, but not tracing. */
+static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want)
+{
+	int err = 0;
+
+	*want = vcpu->host_regs;
+	if (vcpu->ops->host_state)
+		err = vcpu->ops->host_state(vcpu->opaque, want);
+	/* It starts to trace, and its other MSRs are still unread in the processor. */
+	if (!err && !vcpu->host_saved && want->ctl & VMPT_CTL_TRACE_EN) {
+		err = vmpt_hand_save_host(vcpu);
+		*want = vcpu->host_regs;
+		if (!err)
+			err = vcpu->ops->host_state(vcpu->opaque, want);
+	}
+	if (err || !vcpu->ops->host_state) {
+		*want = vcpu->host_regs;
+		want->ctl &= ~VMPT_CTL_TRACE_EN;
+	}
+	return err;
+}
+
+/* Whether all but CTL are the same. */
+static bool same_others(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *a,
+			struct vmpt_pt_regs *b)
+{
+	size_t i;
+
+	if (!vcpu->host_saved)
+		return true;
+	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
+		u32 msr = vmpt_handover_msrs[i];
+
+		if (vmpt_pt_msr_exists(&vcpu->host_rules, msr) &&
+		    *vmpt_pt_reg(a, msr) != *vmpt_pt_reg(b, msr))
+			return false;
+	}
+	return true;
+}
+
+/* Load all but CTL; unless @all only those that are not what the processor held. */
+static int load_host(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool all)
+{
+	size_t i;
+	int err;
+
+	if (!vcpu->host_saved)
+		return 0;
+	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
+		u32 msr = vmpt_handover_msrs[i];
+		u64 value = *vmpt_pt_reg(want, msr);
+
+		if (!vmpt_pt_msr_exists(&vcpu->host_rules, msr) ||
+		    (!all && value == *vmpt_pt_reg(&vcpu->host_regs, msr)))
+			continue;
+		err = vmpt_hw_write(vcpu, msr, value);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * The host's CTL. The owner is the host: its NMI handler may start or stop PT between any
+ * two lines here, and its word is the last. 0: done; 1: other MSRs are to be loaded again;
+ * or an error.
+ */
+static int load_host_ctl(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *loaded)
+{
+	struct vmpt_pt_regs now;
+	unsigned int tries;
+	u64 ctl;
+	int err;
+
+	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
+		err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
+		if (!err)
+			err = host_wants(vcpu, &now);
+		if (err)
+			return err;
+		if (now.ctl == ctl)
+			return 0;
+		if (!(ctl & VMPT_CTL_TRACE_EN) && !same_others(vcpu, loaded, &now))
+			return 1;
+		err = vmpt_hw_write(vcpu, VMPT_MSR_RTIT_CTL, now.ctl);
+		/* #GP if the handler has set TraceEn since: look again. */
+		if (err && tries == VMPT_HANDOVER_TRIES - 1)
+			return err;
+	}
+	return -VMPT_E_HOST_TRACING;
+}
+
+int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
+{
+	struct vmpt_pt_regs want;
+	unsigned int tries;
+	u64 ctl = 0;
+	int err = 0;
+
+	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
+		vmpt_hand_owner(vcpu, VMPT_OWNER_TO_HOST);
+		vmpt_hand_step(vcpu, VMPT_STEP_TO_HOST);
+		/* In a second round the handler may have started PT: then all is done. */
+		if (tries)
+			err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
+		if (err || ctl & VMPT_CTL_TRACE_EN)
+			break;
+		err = host_wants(vcpu, &want);
+		keep(&err, load_host(vcpu, &want, switched || tries));
+		if (err)
+			break;
+		vmpt_hand_step(vcpu, VMPT_STEP_HOST_LOADED);
+		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+		vmpt_hand_step(vcpu, VMPT_STEP_HOST_OWNS);
+		err = load_host_ctl(vcpu, &want);
+		if (err <= 0)
+			break;
+		err = -VMPT_E_HOST_TRACING;
+	}
+	vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+	vmpt_hand_step(vcpu, VMPT_STEP_HOST_CTL);
+	return err;
+}
+
+/* ---- both ---- */
+
+/*
+ * TraceEn must be 0: the clear control or the list did it. If it is not, the host's own
+ * instructions have been traced; it is stopped and told.
+ */
+static int verify(struct vmpt_vcpu *vcpu, bool ran)
+{
+	u64 found = 0;
+	int err = vmpt_hand_clear(vcpu, &found);
+
+	if (!err && found)
+		err = ran ? -VMPT_E_CONTROLS : -VMPT_E_HOST_TRACING;
+	vmpt_hand_step(vcpu, VMPT_STEP_EXIT_VERIFIED);
+	return err;
+}
+
+int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
+{
+	bool switched = vcpu->owner == VMPT_OWNER_GUEST;
+	int err = 0;
+
+	if (!vcpu->entered)
+		return -VMPT_E_STATE;
+	if ((unsigned int)kind > VMPT_EXIT_ABORT)
+		return -VMPT_E_INVAL;
+	vcpu->entered = false;
+	vmpt_hand_step(vcpu, VMPT_STEP_EXIT_BEGIN);
+	if (kind == VMPT_EXIT_ABORT) {
+		/* That processor is in shutdown: there is nothing to be read or written. */
+		vcpu->lost = true;
+		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+		return 0;
+	}
+	if (vcpu->owner != VMPT_OWNER_HOST) {
+		err = verify(vcpu, switched && kind != VMPT_EXIT_FAILED_EARLY);
+		if (switched && kind == VMPT_EXIT_FAILED_EARLY)
+			/* PT was not enabled for the guest: a PMI is not its own. */
+			keep(&err, vmpt_hand_host_pmi(vcpu));
+		else if (switched)
+			keep(&err, take_guest(vcpu, kind == VMPT_EXIT_NORMAL));
+		keep(&err, vmpt_hand_host_back(vcpu, switched));
+	}
+	vmpt_hand_step(vcpu, VMPT_STEP_EXIT_END);
+	return err;
+}
+
+enum vmpt_owner vmpt_vcpu_pmi_owner(const struct vmpt_vcpu *vcpu)
+{
+	return (enum vmpt_owner)__atomic_load_n(&vcpu->owner, __ATOMIC_SEQ_CST);
+}
+
+void vmpt_vcpu_vmptrld(struct vmpt_vcpu *vcpu)
+{
+	vcpu->force_psb = true;
+}
+
+/* Exit qualification of an EPT violation: asynchronous to instruction execution. */
+#define EPT_ASYNCHRONOUS (1ULL << 16)
+
+enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualification, u64 gpa,
+					     bool backed)
+{
+	bool table = vcpu->regs.ctl & VMPT_CTL_TOPA && gpa >> 12 == vcpu->regs.output_base >> 12;
+
+	if (!(qualification & EPT_ASYNCHRONOUS))
+		return VMPT_EPT_NOT_PT;
+	/* While it is entered the registers are not here yet: it comes again. */
+	if (backed || vcpu->entered)
+		return VMPT_EPT_RETRY;
+	if (!vcpu->plan.guest_pt)
+		return VMPT_EPT_ERROR;
+	vcpu->regs.status |= VMPT_STATUS_ERROR;
+	vcpu->regs.status &= ~VMPT_STATUS_TRIGGER_EN;
+	vcpu->events |= VMPT_EVENT_ERROR;
+	vcpu->output_why = table ? VMPT_OUTPUT_TABLE_MEMORY : VMPT_OUTPUT_MEMORY;
+	return VMPT_EPT_ERROR;
+}

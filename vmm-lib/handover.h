@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What the two halves of the hand-over share: handover.c (entry), handover-exit.c (exit). */
+#ifndef VMPT_VMM_HANDOVER_H
+#define VMPT_VMM_HANDOVER_H
+
+#include "vmm-lib/internal.h"
+
+/* How often a TraceEn that comes back, or a host that changes its mind, is put up with. */
+#define VMPT_HANDOVER_TRIES 8
+
+/* The MSRs that are switched, CTL besides; those that are there are in the rules. */
+#define VMPT_HANDOVER_MSRS 12
+extern const u16 vmpt_handover_msrs[VMPT_HANDOVER_MSRS];
+
+static inline int vmpt_hw_read(struct vmpt_vcpu *vcpu, u32 msr, u64 *value)
+{
+	return vcpu->ops->hw_rdmsr(vcpu->opaque, msr, value) ? -VMPT_E_HARDWARE : 0;
+}
+
+static inline int vmpt_hw_write(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
+{
+	return vcpu->ops->hw_wrmsr(vcpu->opaque, msr, value) ? -VMPT_E_HARDWARE : 0;
+}
+
+static inline void vmpt_hand_step(struct vmpt_vcpu *vcpu, enum vmpt_step step)
+{
+	if (vcpu->ops->step)
+		vcpu->ops->step(vcpu->opaque, step);
+}
+
+/* An NMI on this processor reads it: the store stays where it is in the program. */
+static inline void vmpt_hand_owner(struct vmpt_vcpu *vcpu, enum vmpt_owner owner)
+{
+	__atomic_store_n(&vcpu->owner, (u8)owner, __ATOMIC_SEQ_CST);
+}
+
+/* Whether both the guest and the processor have @msr. */
+static inline bool vmpt_hand_shared(const struct vmpt_vcpu *vcpu, u32 msr)
+{
+	return vmpt_pt_msr_exists(&vcpu->rules, msr) && vmpt_pt_msr_exists(&vcpu->host_rules, msr);
+}
+
+/* Read the host's MSRs into host_regs, all but CTL. */
+int vmpt_hand_save_host(struct vmpt_vcpu *vcpu);
+
+/*
+ * Clear TraceEn and read back until it is clear; *found: CTL as it was last seen with
+ * TraceEn = 1, untouched if it was clear at once. -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE.
+ */
+int vmpt_hand_clear(struct vmpt_vcpu *vcpu, u64 *found);
+
+/* GLOBAL_STATUS[55]: read, and clear it if it was set. */
+int vmpt_hand_take_pmi(struct vmpt_vcpu *vcpu, bool *pmi);
+
+/* A ToPA PMI that was pending belongs to the host. */
+int vmpt_hand_host_pmi(struct vmpt_vcpu *vcpu);
+
+/*
+ * The MSRs to the host, from TO_HOST to HOST_CTL; TraceEn is 0. @switched: the guest's values
+ * are in the MSRs. Ends with the owner HOST whatever happens.
+ */
+int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched);
+
+#endif
