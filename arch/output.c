@@ -6,6 +6,8 @@
  */
 #include "arch/output.h"
 
+#define PAGE 4096ULL
+
 /* A position in a ToPA table, and what its entry says. */
 struct place {
 	u64 base, entry;
@@ -182,11 +184,15 @@ static void leave(struct vmpt_output *out, const struct place *next)
 	}
 }
 
-/* Store up to the region's end: *stored bytes of @len, 0 with STATUS.Error set. */
+/*
+ * Store up to the end of the region and of the page: *stored bytes of @len, 0 with
+ * STATUS.Error set. By pages, for memory may end there while the region goes on.
+ */
 static int store(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *stored)
 {
 	u64 offset = vmpt_pt_output_offset(out->regs), room = out->size - offset;
-	size_t n = len < room ? len : (size_t)room;
+	u64 page = PAGE - (out->region + offset) % PAGE, most = room < page ? room : page;
+	size_t n = len < most ? len : (size_t)most;
 	struct place next = { .base = out->regs->output_base };
 	int err;
 

@@ -13,8 +13,8 @@
  *   VMPT_OUTPUT_EARLY bytes, and not again when the region is full.
  * - An END entry found current at the first use is followed, with OutputOffset 0.
  *
- * Work is bounded: at most two entries are read at load and per region filled, and a
- * region has 4 KiB at least, for entry 0 of a table is never END.
+ * Work is bounded: at most two entries are read at load and for the last bytes of a
+ * region, and a region has 4 KiB at least, for entry 0 of a table is never END.
  *
  * The entry behind a region is read before the region's last bytes are stored. So the
  * MSRs hold a position to go on from at any time, also when a callback asks for a retry,
@@ -39,7 +39,7 @@
 struct vmpt_output_memory {
 	/* Read the ToPA entry at @pa, 8-byte aligned, in one access. */
 	int (*read_entry)(void *opaque, u64 pa, u64 *entry);
-	/* Write @len bytes, inside one region; they may cross pages. */
+	/* Write @len bytes, all inside one region and one 4-KiB page. */
 	int (*write)(void *opaque, u64 pa, const u8 *bytes, size_t len);
 	void *opaque;
 };

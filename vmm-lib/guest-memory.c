@@ -6,8 +6,6 @@
  */
 #include "vmm-lib/internal.h"
 
-#define PAGE 4096u
-
 /* What the vCPU's policy makes of guest_read's or guest_write's positive answer. */
 static int by_policy(const struct vmpt_vcpu *vcpu, int kind)
 {
@@ -37,30 +35,12 @@ static int read_entry(void *opaque, u64 pa, u64 *entry)
 	return VMPT_OUTPUT_FAULT;
 }
 
-/*
- * A page at a time: bytes for a page that is there are not lost to a neighbour that is not.
- * The caller goes on from the same position after an error; a page may be written twice.
- */
 static int write_bytes(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
 	const struct vmpt_vcpu *vcpu = opaque;
-	int result = 0;
+	int kind = vcpu->ops->guest_write(vcpu->opaque, pa, bytes, len);
 
-	while (len) {
-		size_t rest = PAGE - (size_t)(pa % PAGE), n = len < rest ? len : rest;
-		int kind = vcpu->ops->guest_write(vcpu->opaque, pa, bytes, n);
-
-		if (kind > 0)
-			kind = by_policy(vcpu, kind);
-		if (kind == VMPT_OUTPUT_DROPPED)
-			result = VMPT_OUTPUT_DROPPED;
-		else if (kind)
-			return kind;
-		pa += n;
-		bytes += n;
-		len -= n;
-	}
-	return result;
+	return kind > 0 ? by_policy(vcpu, kind) : kind;
 }
 
 void vmpt_guest_output_init(struct vmpt_guest_output *guest, struct vmpt_vcpu *vcpu)
