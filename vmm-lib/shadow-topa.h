@@ -30,7 +30,8 @@
 /* Where a shadow entry comes from. */
 struct vmpt_shadow_origin {
 	u64 table;  /* guest: base of its ToPA table, or of the single range */
-	u32 index;  /* the entry in it */
+	u64 gpa;    /* guest-physical address of this part; 0 of a poisoned entry */
+	u32 index;  /* the entry in the table */
 	u32 offset; /* bytes of the guest's region before this part */
 };
 
@@ -60,19 +61,37 @@ struct vmpt_shadow {
 	u8 why;					 /* enum vmpt_output_error of a poisoned entry */
 	bool stale;				 /* to be built again before the next entry */
 	struct vmpt_shadow_origin next;		 /* of a window: the first part that had no room */
-	u64 direct_base; /* of VMPT_SHADOW_DIRECT: its host-physical address */
-	u64 reads;	 /* guest entries read by the last build */
+	u64 direct_base;  /* of VMPT_SHADOW_DIRECT: its host-physical address */
+	u64 reads;	  /* guest entries read by the last build */
+	u64 translations; /* and calls of guest_translate */
+
+	/* the processor's position, and the guest's that it stands for */
+	u32 slot, offset;
+	u64 base, mask_ptrs;
+	u64 low, high;	/* all guest memory in use is in here */
+	bool topa;	/* the guest's CTL.ToPA */
+	bool frozen;	/* built while Stopped or Error was set: nothing is written */
+	bool half_ours; /* no INT of the guest in the entry of half */
+	bool last_ours; /* nor in the last one */
 };
 
 struct vmpt_vcpu;
 
 /*
  * Build the shadow for the position in the vCPU's OUTPUT MSRs; the ToPA bit of its CTL
- * says whether they mean a table or a range. 0; or -VMPT_E_STATE without memory for it. A
- * guest's mistake is no error: it is in the shadow. On return the processor's values can be
- * had from vmpt_shadow_regs().
+ * says whether they mean a table or a range. 0; -VMPT_E_STATE without memory for it;
+ * -VMPT_E_RETRY or what a callback returned where not even the memory of the position is
+ * there (the shadow is stale then). A guest's mistake is no error: it is in the shadow. On
+ * return the processor's values can be had from vmpt_shadow_regs().
  */
 int vmpt_shadow_build(struct vmpt_vcpu *vcpu);
+
+/*
+ * To be called before each entry: builds the shadow if it is stale, was never built, or the
+ * vCPU's position went where the shadow does not know it (a restore, an inserted packet).
+ * Errors as vmpt_shadow_build().
+ */
+int vmpt_shadow_ready(struct vmpt_vcpu *vcpu);
 
 /* What to load into the processor: OUTPUT_BASE, OUTPUT_MASK_PTRS, and whether CTL.ToPA. */
 void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, bool *topa);
@@ -86,8 +105,12 @@ void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, b
  */
 int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *status, bool *pmi);
 
-/* As an MMU notifier calls it: guest memory [gpa, gpa + size) moves. True if the vCPU must
- * leave the guest before the memory is given away; the shadow is built anew at the next entry. */
+/*
+ * As an MMU notifier calls it: guest memory [gpa, gpa + size) moves. True if the vCPU must
+ * leave the guest before the memory is given away; the shadow is built anew at the next
+ * entry. The caller sees to it that no other call for this vCPU runs meanwhile; the vCPU
+ * may be in the guest.
+ */
 bool vmpt_shadow_invalidate(struct vmpt_vcpu *vcpu, u64 gpa, u64 size);
 
 #endif

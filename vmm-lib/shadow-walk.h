@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The walk over a guest's output configuration, a region at a time and a host-contiguous
+ * part of a region at a time. Of the shadow ToPA only.
+ */
+#ifndef VMPT_VMM_SHADOW_WALK_H
+#define VMPT_VMM_SHADOW_WALK_H
+
+#include "vmm-lib/vmpt.h"
+
+/* What a step of the walk answers besides 0 and a negative error: STATUS.Error, see why. */
+#define VMPT_WALK_POISON 1
+
+struct vmpt_walk {
+	const struct vmpt_vcpu *vcpu;
+	bool topa;  /* else a single range, which is one region that follows itself */
+	u64 table;  /* of the current region; of a single range: its base */
+	u32 index;  /* its entry */
+	u64 entry;  /* INT and STOP of it are kept; 0 for a single range */
+	u64 region; /* guest-physical */
+	u64 size;
+	u8 why; /* enum vmpt_output_error */
+
+	/* what guest_translate said last */
+	u64 gpa, hpa, bytes;
+
+	u64 reads, translations;
+};
+
+/*
+ * At the position in the vCPU's registers; an END entry found there is followed. 0,
+ * VMPT_WALK_POISON with table and index of the entry that is wrong, or what a callback
+ * returned. OutputOffset is looked at for a single range only.
+ */
+int vmpt_walk_start(struct vmpt_walk *walk, const struct vmpt_vcpu *vcpu);
+
+/* On to the region that follows. The same results. Two entries are read at most. */
+int vmpt_walk_next(struct vmpt_walk *walk);
+
+/*
+ * The part of the region at @offset, a multiple of 4 KiB below its size: *size is the
+ * largest power of two that is contiguous and aligned on the host, 4 KiB to 128 MiB.
+ * VMPT_WALK_POISON where output may not go; -VMPT_E_RETRY where the VMM's policy says so;
+ * -VMPT_E_INVAL for a callback that answers what it may not.
+ */
+int vmpt_walk_part(struct vmpt_walk *walk, u64 offset, u64 *hpa, u64 *size);
+
+/*
+ * A single range as a whole: *hpa of its base if the host has it contiguous and aligned, and
+ * always if it lies within a page. 0, VMPT_WALK_POISON, negative; or VMPT_WALK_PARTS.
+ */
+#define VMPT_WALK_PARTS 2
+int vmpt_walk_direct(struct vmpt_walk *walk, u64 *hpa);
+
+/* Output entries of a page of the shadow; END behind them leads to the next page. */
+#define VMPT_SHADOW_OUTPUTS (VMPT_SHADOW_PER_PAGE - 1)
+
+/* A slot is a shadow entry that is not an END link, counted through all pages. */
+static inline u64 *vmpt_shadow_entry(const struct vmpt_shadow *shadow, u32 slot)
+{
+	return &shadow->memory->page[slot / VMPT_SHADOW_OUTPUTS][slot % VMPT_SHADOW_OUTPUTS];
+}
+
+/* Whether @slot is the poisoned entry behind which nothing comes. */
+static inline bool vmpt_shadow_poisoned(const struct vmpt_shadow *shadow, u32 slot)
+{
+	return shadow->end == VMPT_SHADOW_POISON && slot + 1 == shadow->used;
+}
+
+#endif
