@@ -536,8 +536,14 @@ int main(void)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/source");
-	TCase *t = tcase_create("source");
+	TCase *t = tcase_create("threads");
 
+	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
+	tcase_add_test(t, lanes_and_threads);
+	tcase_add_test(t, close_in_the_middle);
+	suite_add_tcase(s, t);
+
+	t = tcase_create("source");
 	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
 	tcase_add_test(t, losses_written_out);
 	tcase_add_test(t, nothing_at_all);
@@ -546,8 +552,6 @@ int main(void)
 	tcase_add_test(t, megabytes_without_psb);
 	tcase_add_test(t, no_room);
 	tcase_add_test(t, every_kind);
-	tcase_add_test(t, lanes_and_threads);
-	tcase_add_test(t, close_in_the_middle);
 	tcase_add_loop_test(t, real_traces, 0, (int)VMPT_ARRAY_SIZE(traces));
 	tcase_add_loop_test(t, random_streams, 0, (int)VMPT_ARRAY_SIZE(traces));
 	suite_add_tcase(s, t);
