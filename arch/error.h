@@ -26,8 +26,8 @@ enum vmpt_error {
 	VMPT_E_UNSUPPORTED, /* a known format in a version we do not read */
 	VMPT_E_NO_PT,	    /* a perf.data without Intel PT */
 	/* Virtualization (vmm-lib/) */
-	VMPT_E_CAPS,	     /* the host cannot carry what the guest is shown */
-	VMPT_E_CONTROLS,     /* the processor lacks VMX controls that this needs, or they disagree */
+	VMPT_E_CAPS,	 /* the host cannot carry what the guest is shown */
+	VMPT_E_CONTROLS, /* the processor lacks VMX controls that this needs, or they disagree */
 	VMPT_E_HOST_TRACING, /* the host's TraceEn does not stay clear: do not enter the guest */
 	VMPT_E_HARDWARE,     /* reading or writing a PT MSR of the processor failed */
 	VMPT_E_GUEST_MEM,    /* guest memory that PT needs is not there */
