@@ -5,7 +5,7 @@
  */
 #include "arch/pt-cpuid.h"
 
-enum { EAX, EBX, ECX, EDX };
+enum { EAX, EBX, ECX };
 
 #define CAP(id, what, leaf, r, low, bits, at, parent)  \
 	[VMPT_CAP_##id] = {                            \
@@ -41,54 +41,35 @@ const struct vmpt_pt_cap_desc vmpt_pt_cap_table[VMPT_CAPS] = {
 	CAP(PSB_FREQS, "PSB frequency encodings", 1, EBX, 16, 16, "[31:16]", PSB_CYC),
 };
 
-static u32 read_reg(const struct vmpt_cpuid_regs *regs, unsigned int reg)
+/* No field stands in EDX: it is reserved in both subleaves. */
+static const u32 *find(const struct vmpt_pt_cpuid *cpuid, const struct vmpt_pt_cap_desc *desc)
 {
-	switch (reg) {
-	case EAX:
-		return regs->eax;
-	case EBX:
-		return regs->ebx;
-	case ECX:
-		return regs->ecx;
-	default:
-		return regs->edx;
-	}
-}
+	const struct vmpt_cpuid_regs *regs = &cpuid->leaf14[desc->subleaf];
 
-static void write_reg(struct vmpt_cpuid_regs *regs, unsigned int reg, u32 value)
-{
-	switch (reg) {
+	switch (desc->reg) {
 	case EAX:
-		regs->eax = value;
-		break;
+		return &regs->eax;
 	case EBX:
-		regs->ebx = value;
-		break;
-	case ECX:
-		regs->ecx = value;
-		break;
+		return &regs->ebx;
 	default:
-		regs->edx = value;
-		break;
+		return &regs->ecx;
 	}
 }
 
 u32 vmpt_pt_cap(const struct vmpt_pt_cpuid *cpuid, enum vmpt_pt_cap cap)
 {
 	const struct vmpt_pt_cap_desc *desc = &vmpt_pt_cap_table[cap];
-	u32 reg = read_reg(&cpuid->leaf14[desc->subleaf], desc->reg);
 
-	return reg >> desc->bit & (u32)vmpt_mask64(desc->width);
+	return *find(cpuid, desc) >> desc->bit & (u32)vmpt_mask64(desc->width);
 }
 
 void vmpt_pt_cap_set(struct vmpt_pt_cpuid *cpuid, enum vmpt_pt_cap cap, u32 value)
 {
 	const struct vmpt_pt_cap_desc *desc = &vmpt_pt_cap_table[cap];
-	struct vmpt_cpuid_regs *regs = &cpuid->leaf14[desc->subleaf];
 	u32 mask = (u32)vmpt_mask64(desc->width) << desc->bit;
+	u32 *reg = (u32 *)find(cpuid, desc);
 
-	write_reg(regs, desc->reg,
-		  (read_reg(regs, desc->reg) & ~mask) | (value << desc->bit & mask));
+	*reg = (*reg & ~mask) | (value << desc->bit & mask);
 }
 
 u32 vmpt_pt_cap_effective(const struct vmpt_pt_cpuid *cpuid, enum vmpt_pt_cap cap)
