@@ -30,7 +30,7 @@ demo: all ## trace of a host and two VMs: make it, list its VMs, split it, dump 
 	@scripts/demo
 
 .PHONY: test
-test: ## all tests: gcc, sanitizers, 5 s of each fuzz target; clang build
+test: ## all tests: gcc, sanitizers, threads, 5 s of each fuzz target; clang build
 	$(call need,build test-build test)
 	@scripts/run-tests test
 
@@ -38,6 +38,11 @@ test: ## all tests: gcc, sanitizers, 5 s of each fuzz target; clang build
 test-all-configs: ## all tests in every configuration
 	$(call need,build test-build test)
 	@scripts/run-tests all
+
+.PHONY: coverage
+coverage: ## what the tests run of arch/ and vmm-lib/; writes docs/coverage.md's table
+	$(call need,build test-build test)
+	@scripts/coverage
 
 .PHONY: soak
 soak: ## long random tests and fuzzing, SOAK_SECONDS in all
