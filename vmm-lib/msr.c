@@ -48,10 +48,8 @@ void vmpt_vcpu_trace_enabled(struct vmpt_vcpu *vcpu)
 	vcpu->held_pend_pmi = false;
 	if (preserved(&vcpu->regs, VMPT_STATUS_PEND_PSB))
 		vcpu->force_psb = true;
-	if (preserved(&vcpu->regs, VMPT_STATUS_PEND_PMI)) {
-		vcpu->held_pend_pmi = true;
-		vmpt_vcpu_pmi(vcpu);
-	}
+	if (preserved(&vcpu->regs, VMPT_STATUS_PEND_PMI))
+		vmpt_vcpu_pmi(vcpu); /* which sets the hold again */
 }
 
 /* MSR_PLATFORM_INFO for a guest that traces under TSC scaling (33.5.2.4). */
