@@ -3,7 +3,7 @@
 # arch/ and vmm-lib/ are also kernel code: build their files, unchanged and in place, as a
 # module against the headers of Debian's linux-source-6.12, and look at what came out.
 #
-#	build-module.sh OUT-DIR MODULE.c SOURCE...	(VMPT_ROOT: see meson.build)
+#	build-module.sh OUT-DIR SOURCE...	(VMPT_ROOT: see meson.build)
 set -euo pipefail
 
 out=$1
@@ -34,10 +34,7 @@ kernel=$("$(dirname "$0")/prepare-kernel.sh" "$out") || {
 mod=$out/module
 rm -rf "$mod"
 mkdir -p "$mod"
-module=$(realpath "$1")
-shift
-ln -s "$module" "$mod/vmpt-module.c"
-objects=vmpt-module.o
+objects=
 for source; do
 	name=$(realpath --relative-to="$root" "$source")
 	mkdir -p "$mod/$(dirname "$name")"
@@ -47,7 +44,7 @@ done
 cat >"$mod/Kbuild" <<END
 obj-m := vmpt.o
 vmpt-y := $objects
-ccflags-y := -I$root -Werror -Wframe-larger-than=$frame -fstack-usage
+ccflags-y := -I$root -I$root/tests/kernel -Werror -Wframe-larger-than=$frame -fstack-usage
 END
 make -C "$kernel" "M=$mod" -j "$(nproc)" W=1 KBUILD_MODPOST_WARN=1 modules \
 	>"$out/build.log" 2>&1 </dev/null || {
@@ -65,7 +62,8 @@ warnings=$(grep -i 'warning' "$out/build.log" |
 nm "$mod/vmpt.ko" >"$out/symbols"
 foreign=$(awk '$1 == "U" { print $2 }' "$out/symbols" |
 	grep -v -x -e 'mem\(cpy\|set\|move\|cmp\)' -e strlen -e _printk -e __fortify_panic \
-		-e __stack_chk_fail -e __x86_return_thunk -e '__x86_indirect_thunk_r[a-z0-9]*' || true)
+		-e __stack_chk_fail -e __x86_return_thunk -e __kmalloc_cache_noprof -e __kmalloc_noprof \
+		-e kmalloc_caches -e kfree -e '__x86_indirect_thunk_r[a-z0-9]*' || true)
 [ -z "$foreign" ] || fail "the module wants more of the kernel than it should:"$'\n'"$foreign"
 for name in vmpt_strerror init_module cleanup_module; do
 	grep -qw "[TtDd] $name" "$out/symbols" || fail "the module has no $name"
