@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What "make install" installs is enough: a program that includes <vmm-lib/vmpt.h> is built
+# from the installed files alone, by what pkg-config says, and runs; each installed header
+# can be included by itself; the installed command answers.
+#
+#	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS: see meson.build)
+set -eu
+
+build=$1
+out=$2
+
+fail()
+{
+	echo "$*"
+	exit 1
+}
+
+dest=$out/dest
+rm -rf "$out"
+mkdir -p "$out"
+DESTDIR=$dest meson install -C "$build" --no-rebuild >"$out/install.log" 2>&1 ||
+	{ cat "$out/install.log"; fail "meson install failed"; }
+pc=$(find "$dest" -name vmpt.pc)
+[ -n "$pc" ] || fail "no vmpt.pc was installed"
+
+# The sysroot stands for the folder that packagers install to.
+say()
+{
+	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest" \
+		pkg-config "$@" vmpt
+}
+cflags=$(say --cflags)
+libs=$(say --libs)
+say --modversion
+
+# The two files alone, so that no header of the source tree can be found.
+cp "$VMPT_ROOT/tests/kernel/vcpu-run.c" "$VMPT_ROOT/tests/kernel/vcpu-run.h" "$out"
+cat >"$out/main.c" <<'END'
+#include <stdio.h>
+#include <vmm-lib/vmpt.h>
+#include "vcpu-run.h"
+
+int main(void)
+{
+	static struct vmpt_vcpu vcpu;
+	int step = vcpu_run(&vcpu);
+
+	printf("step %d, %zu bytes a vCPU\n", step, sizeof(vcpu));
+	return step;
+}
+END
+cd "$out"
+# shellcheck disable=SC2086 # words
+$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS -DVMPT_INSTALLED $cflags \
+	main.c vcpu-run.c -o main $libs
+./main
+
+for header in $(cd "$dest" && find . -name '*.h'); do
+	name=${header#*/vmpt/}
+	echo "#include <$name>" >one.c
+	# shellcheck disable=SC2086
+	$VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c || fail "$name"
+done
+
+command=$(find "$dest" -path '*/bin/vmpt')
+[ -n "$command" ] || fail "no vmpt was installed"
+"$command" --version
