@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Conformance: RESET, INIT, SMI and RSM, VMXON, migration (33.2.8.1, 33.2.9, 33.3.4). */
+#include "vmm-lib/conformance-run.h"
+
+/* A state that differs from reset in every register that is there. */
+static int fill(struct conformance *c, u64 *ctl)
+{
+	unsigned int n;
+
+	CHECK(conformance_buffer(c, ctl));
+	if (c->rules.cr3_filter)
+		CHECK(conformance_set(c, VMPT_MSR_RTIT_CR3_MATCH, 0x123000));
+	for (n = 0; n < 2u * c->rules.ranges; n++)
+		CHECK(conformance_set(c, VMPT_MSR_RTIT_ADDR0_A + n, 0x400000 + 0x1000 * n));
+	*ctl |= VMPT_CTL_DIS_RETC;
+	return DONE;
+}
+
+static int event(struct conformance *c, int (*call)(void *opaque))
+{
+	int ret = call(c->opaque);
+
+	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
+}
+
+static int cold_reset(struct conformance *c)
+{
+	u64 ctl;
+
+	CHECK(fill(c, &ctl));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(conformance_power_on(c));
+	return conformance_compare(c);
+}
+
+static int warm_reset(struct conformance *c)
+{
+	u64 ctl;
+
+	if (!c->ops->warm_reset)
+		return conformance_skip(c, "the VMM gives no warm_reset");
+	CHECK(fill(c, &ctl));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(event(c, c->ops->warm_reset));
+	vmpt_pt_reset_warm(&c->rules, &c->regs);
+	if (c->rules.kept_over_warm_reset)
+		CHECK(conformance_stopped(c));
+	return conformance_compare(c);
+}
+
+/* INIT changes nothing, tracing goes on (33.2.8.1 names RESET only). */
+static int init(struct conformance *c)
+{
+	u64 ctl;
+
+	if (!c->ops->init)
+		return conformance_skip(c, "the VMM gives no init");
+	CHECK(fill(c, &ctl));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(event(c, c->ops->init));
+	return conformance_compare(c);
+}
+
+/* SMI saves and clears TraceEn, RSM brings it back (33.2.9.3). */
+static int smi_rsm(struct conformance *c)
+{
+	struct vmpt_pt_regs before;
+	u64 ctl;
+
+	if (!c->ops->smi || !c->ops->rsm)
+		return conformance_skip(c, "the VMM gives no smi and rsm");
+	CHECK(fill(c, &ctl));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	before = c->regs;
+	CHECK(event(c, c->ops->smi));
+	vmpt_pt_clear_trace_en(&c->regs);
+	CHECK(conformance_stopped(c));
+	CHECK(conformance_compare(c));
+	CHECK(event(c, c->ops->rsm));
+	c->regs = before;
+	CHECK(conformance_compare(c));
+	/* And off stays off. */
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(event(c, c->ops->smi));
+	CHECK(event(c, c->ops->rsm));
+	return conformance_compare(c);
+}
+
+static int rsm_tracing(struct conformance *c)
+{
+	u64 ctl;
+	int ret;
+
+	if (!c->ops->smi || !c->ops->rsm)
+		return conformance_skip(c, "the VMM gives no smi and rsm");
+	CHECK(fill(c, &ctl));
+	CHECK(event(c, c->ops->smi));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	ret = c->ops->rsm(c->opaque);
+	if (ret < 0)
+		return conformance_broken(c, ret);
+	return ret ? DONE
+		   : conformance_wrong(c, "RSM with TraceEn = 1 must be a shutdown", NULL, 0);
+}
+
+/* A guest whose IA32_VMX_MISC[14] is 0 (33.2.9.4). */
+static int vmxon(struct conformance *c)
+{
+	u64 ctl;
+
+	if (!c->ops->vmxon || !c->ops->vmxoff)
+		return conformance_skip(c, "the VMM gives no vmxon and vmxoff");
+	CHECK(fill(c, &ctl));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(event(c, c->ops->vmxon));
+	vmpt_pt_clear_trace_en(&c->regs);
+	CHECK(conformance_stopped(c));
+	c->rules.no_ctl_writes = 1;
+	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, ctl));
+	CHECK(conformance_write(c, VMPT_MSR_RTIT_CTL, 0));
+	CHECK(conformance_write(c, VMPT_MSR_RTIT_STATUS, 0));
+	CHECK(event(c, c->ops->vmxoff));
+	c->rules.no_ctl_writes = 0;
+	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
+}
+
+/* The rule above is the scenario's own: take it back however it ends. */
+static int vmx_operation(struct conformance *c)
+{
+	int ret = vmxon(c);
+
+	c->rules.no_ctl_writes = 0;
+	return ret;
+}
+
+static int migrate(struct conformance *c)
+{
+	u64 ctl;
+
+	if (!c->ops->migrate)
+		return conformance_skip(c, "the VMM gives no migrate");
+	CHECK(fill(c, &ctl));
+	CHECK(event(c, c->ops->migrate));
+	CHECK(conformance_compare(c));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	CHECK(event(c, c->ops->migrate));
+	CHECK(conformance_compare(c));
+	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
+}
+
+const struct conformance_scenario vmpt_conformance_modes[] = {
+	{ "cold-reset", "33.2.8.1", cold_reset, false },
+	{ "warm-reset", "33.3.4", warm_reset, false },
+	{ "init", "33.2.8.1", init, false },
+	{ "smi-rsm", "33.2.9.3", smi_rsm, false },
+	{ "rsm-while-tracing", "33.2.9.3", rsm_tracing, false },
+	{ "vmx-operation", "33.2.9.4", vmx_operation, false },
+	{ "migrate", "33.3.5.1", migrate, false },
+	{ 0 }
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A conformance suite for authors of VMMs: it acts as a guest (and, where the VMM lets it,
+ * as its user) and says what a guest would find wrong with its Processor Trace. It is not
+ * tied to libvmpt: a VMM with code of its own can run it too.
+ *
+ * The suite knows the manual's rules by arch/; it learns what the guest is shown from the
+ * VMM's CPUID. Freestanding: results go to a callback.
+ */
+#ifndef VMPT_VMM_CONFORMANCE_H
+#define VMPT_VMM_CONFORMANCE_H
+
+#include "arch/pt-regs.h"
+#include "vmm-lib/caps.h"
+
+/*
+ * What the VMM lets the suite do. All calls act on one vCPU in 64-bit mode at CPL 0,
+ * stopped between two instructions. 0, VMPT_GP where the guest would see #GP(0), or a
+ * negative error: the VMM cannot go on, the run ends. Those marked optional may be NULL: the
+ * scenarios that need them are reported as skipped.
+ */
+struct vmpt_conformance_ops {
+	/* A cold RESET of the vCPU; its PT is as after power-on. Memory may stay. */
+	int (*power_on)(void *opaque);
+	/* The guest executes the instruction, by way of the VMM's own exit handlers. */
+	int (*cpuid)(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *regs);
+	int (*rdmsr)(void *opaque, u32 msr, u64 *value);
+	int (*wrmsr)(void *opaque, u32 msr, u64 value);
+	/* Guest-physical memory as another vCPU would see it. */
+	int (*mem_read)(void *opaque, u64 gpa, void *buf, size_t len);
+	int (*mem_write)(void *opaque, u64 gpa, const void *buf, size_t len);
+
+	/*
+	 * Optional: the guest runs code that is traced until @bytes of trace at least have left
+	 * the processor, or tracing has ended by STOP or an error. Returns after the code.
+	 */
+	int (*run)(void *opaque, u32 bytes);
+	/* Optional: the guest executes MOV CR3 and the VMM carries it out (an exit, emulation). */
+	int (*mov_cr3)(void *opaque, u64 cr3);
+	/* Optional: PMIs the guest's LVT got since power_on. */
+	int (*pmis)(void *opaque, u64 *count);
+
+	/* Optional events */
+	int (*warm_reset)(void *opaque);
+	int (*init)(void *opaque);
+	int (*smi)(void *opaque);
+	int (*rsm)(void *opaque); /* VMPT_SHUTDOWN if the vCPU shuts down */
+	int (*vmxon)(void *opaque);
+	int (*vmxoff)(void *opaque);
+
+	/* Optional: save the vCPU, make a new one, restore it there; memory moves along. */
+	int (*migrate)(void *opaque);
+	/* Optional: a write by the VMM's user, as a restore does it (KVM_SET_MSRS). */
+	int (*set_msr)(void *opaque, u32 msr, u64 value);
+
+	/* RAM that the suite may use: 4-KiB aligned, 128 KiB at least, below 4 GiB. */
+	u64 ram_gpa, ram_size;
+	/* A page without memory behind it, 4-KiB aligned; 0: none is known, skip what needs it. */
+	u64 hole_gpa;
+};
+
+enum vmpt_verdict { VMPT_PASSED, VMPT_FAILED, VMPT_SKIPPED };
+
+/* What a scenario found: the first thing that is wrong. */
+struct vmpt_conformance_result {
+	const char *scenario; /* "ctl-bits" */
+	const char *section;  /* of SDM 3 */
+	u8 verdict;	      /* enum vmpt_verdict */
+	const char *wrong;    /* a sentence; of a skipped one: why; NULL if passed */
+	const char
+		*at_name; /* "MSR", "CPUID leaf", "GPA", "packet at GPA"; NULL: @at says nothing */
+	u64 at;
+	bool values; /* want and got mean something */
+	u64 want, got;
+};
+
+struct vmpt_conformance_summary {
+	unsigned int passed, failed, skipped;
+};
+
+/* Called for each scenario, in order; the result is valid during the call. */
+typedef void vmpt_conformance_report(void *opaque, const struct vmpt_conformance_result *result);
+
+/*
+ * Run all scenarios; @opaque goes to all callbacks. 0 however many failed, see @summary;
+ * -VMPT_E_INVAL: a callback is missing or RAM is too small; negative: what a callback
+ * returned, the run ended there. @report and @summary may be NULL.
+ */
+int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
+			 vmpt_conformance_report *report, struct vmpt_conformance_summary *summary);
+
+/*
+ * A result as one line without a newline, NUL-terminated and cut at @len:
+ * "FAILED ctl-bits (33.2.8.2): reserved bit accepted, MSR 0x570, want 0x0, got 0x40000".
+ * Returns the length it needs without the NUL.
+ */
+size_t vmpt_conformance_print(const struct vmpt_conformance_result *result, char *buf, size_t len);
+
+#endif
