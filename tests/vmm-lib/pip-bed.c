@@ -21,7 +21,7 @@ static int bed_write(void *opaque, u64 gpa, const void *buf, size_t len)
 {
 	struct pip_bed *bed = opaque;
 
-	if (!len || len > PIP_SIZE || gpa % GUEST_PAGE + len > GUEST_PAGE)
+	if (!len || len > 16 || gpa % GUEST_PAGE + len > GUEST_PAGE)
 		ck_abort_msg("a write of %zu bytes at %#llx", len, (unsigned long long)gpa);
 	return fails(bed) ? bed->fail_with : guest_write(&bed->guest, gpa, buf, len);
 }
