@@ -56,6 +56,12 @@ $VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS -DVMPT_INSTALLED $cflags \
 	main.c vcpu-run.c -o main $libs
 ./main
 
+# The guide's example, as its reader would build it.
+cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
+# shellcheck disable=SC2086
+$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags mini-vmm.c -o mini-vmm $libs
+./mini-vmm >/dev/null
+
 for header in $(cd "$dest" && find . -name '*.h'); do
 	name=${header#*/vmpt/}
 	echo "#include <$name>" >one.c
