@@ -70,7 +70,7 @@ deps: ## install the Debian packages that all of these need
 	scripts/deps build test-build test lint
 
 .PHONY: install
-install: all ## install the command and the libraries below PREFIX (/usr/local)
+install: all ## install the command and libvmpt below PREFIX (/usr/local)
 	@$(if $(PREFIX),meson configure $(BUILD) --prefix $(PREFIX))
 	@meson install -C $(BUILD)
 
