@@ -70,9 +70,9 @@ static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 		return 0;
 	}
 	err = vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
-	/* An INT of the shadow's own is none that the guest may see. */
-	if (any && !*pmi && !(vcpu->loaded_status & VMPT_STATUS_PEND_PMI))
-		*status &= ~VMPT_STATUS_PEND_PMI;
+	/* Whatever was filled: this enable has pended the PMI of a PendTopaPMI as well. */
+	if (any && vcpu->loaded_status & VMPT_STATUS_PEND_PMI && vcpu->regs.ctl & VMPT_CTL_INJECT)
+		*pmi = true;
 	return err;
 }
 
@@ -109,6 +109,9 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 	bool pmi;
 	int err = vmpt_hand_take_pmi(vcpu, &pmi);
 
+	/* The enable has made its PSB+; the shadow may ask for another one. */
+	if (ran && !(vcpu->loaded_status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)))
+		vcpu->force_psb = false;
 	keep(&err, take_position(vcpu, &status, &pmi));
 	if (!err)
 		take_status(vcpu, status, pmi);
@@ -120,11 +123,7 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 	if (pmi)
 		vmpt_vcpu_pmi(vcpu);
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_PMI_TAKEN);
-	if (!ran)
-		return err;
-	vcpu->ran = true;
-	if (!(vcpu->loaded_status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)))
-		vcpu->force_psb = false;
+	vcpu->ran = vcpu->ran || ran;
 	return err;
 }
 

@@ -218,9 +218,8 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu)
 	if ((vcpu->plan.guest_pt || vcpu->plan.stop_host) && !vcpu->ops->hw_rdmsr)
 		return -VMPT_E_INVAL;
 	/* Reads guest memory: while the host still traces. */
-	if (tracing && vmpt_vcpu_shadowed(vcpu) &&
-	    (vcpu->shadow.stale || vcpu->shadow.end == VMPT_SHADOW_NONE))
-		err = vmpt_shadow_build(vcpu);
+	if (tracing && vmpt_vcpu_shadowed(vcpu))
+		err = vmpt_shadow_ready(vcpu);
 	if (err)
 		return err;
 	if (vcpu->plan.guest_pt || vcpu->plan.stop_host) {
