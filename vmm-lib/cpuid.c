@@ -37,17 +37,14 @@ static void show_xsave(bool shown, u32 subleaf, struct vmpt_cpuid_regs *regs)
 static void show_tsc(const struct vmpt_vcpu *vcpu, struct vmpt_cpuid_regs *regs)
 {
 	const struct vmpt_pt_cpuid *pt = &vcpu->guest.cpuid;
-	u64 multiplier = vcpu->tsc_multiplier;
-	u32 numerator, denominator;
+	u32 numerator = pt->tsc_numerator, denominator = pt->tsc_denominator;
 
-	if (!pt->present || !pt->tsc_numerator || !pt->tsc_denominator)
+	if (!pt->present || !numerator || !denominator)
 		return;
-	if (!multiplier && regs->eax && regs->ebx)
+	if (!vcpu->tsc_multiplier && regs->eax && regs->ebx)
 		return;
-	if (!multiplier)
-		multiplier = 1ULL << 48;
-	if (vmpt_tsc_ratio(pt->tsc_numerator, pt->tsc_denominator, multiplier, &numerator,
-			   &denominator))
+	if (vcpu->tsc_multiplier && vmpt_tsc_ratio(pt->tsc_numerator, pt->tsc_denominator,
+						   vcpu->tsc_multiplier, &numerator, &denominator))
 		numerator = denominator = 0;
 	regs->eax = denominator;
 	regs->ebx = numerator;
