@@ -126,7 +126,10 @@ static void put_lead(struct builder *b, u64 at)
 	shadow->offset = (u32)(at & PAGE_MASK_LOW);
 }
 
-/* Region after region, until there is an end; how it ended. 0: a STOP or a ring. */
+/*
+ * Region after region, until there is an end; how it ended. 0: a STOP or a ring. Each region
+ * takes a slot and two reads at most, which is the bound VMPT_SHADOW_READS.
+ */
 static int put_regions(struct builder *b)
 {
 	struct vmpt_shadow *shadow = b->shadow;
@@ -141,11 +144,6 @@ static int put_regions(struct builder *b)
 			return 0;
 		}
 		b->offset = 0;
-		if (b->walk.reads + 2 > VMPT_SHADOW_READS) {
-			/* No region takes less than a slot, so this is but a safeguard. */
-			b->walk.index = (b->walk.index + 1) % VMPT_TOPA_ENTRIES_MAX;
-			return FULL;
-		}
 		err = vmpt_walk_next(&b->walk);
 		if (err)
 			return err;
