@@ -28,7 +28,8 @@ typedef int64_t s64;
 #define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * Little-endian loads of packet bytes. A trace is little-endian (SDM 3 33.4.2)
+ * Little-endian loads of packet bytes: one instruction each, also where -ffreestanding
+ * makes a plain memcpy() a call. A trace is little-endian (SDM 3 33.4.2)
  * and so are all processors with Intel PT and all builds of this project: the
  * decoder's loads are plain ones.
  */
@@ -40,7 +41,7 @@ static inline u16 vmpt_load16(const u8 *p)
 {
 	u16 v;
 
-	memcpy(&v, p, sizeof(v));
+	__builtin_memcpy(&v, p, sizeof(v));
 	return v;
 }
 
@@ -48,7 +49,7 @@ static inline u32 vmpt_load32(const u8 *p)
 {
 	u32 v;
 
-	memcpy(&v, p, sizeof(v));
+	__builtin_memcpy(&v, p, sizeof(v));
 	return v;
 }
 
@@ -56,7 +57,7 @@ static inline u64 vmpt_load64(const u8 *p)
 {
 	u64 v;
 
-	memcpy(&v, p, sizeof(v));
+	__builtin_memcpy(&v, p, sizeof(v));
 	return v;
 }
 
