@@ -9,11 +9,16 @@
 
 #include "arch/pt-packet.h"
 
-/* guest TSC = ((TSC in the trace × multiplier) >> 48) + offset, mod 2^64 */
+/* guest TSC = ((TSC in the trace × multiplier) >> 48) + offset, mod 2^56 in the packet */
 struct vmpt_tsc_change {
 	u64 multiplier; /* 48 bits of fraction; 1ULL << 48 leaves the rate as it is */
 	u64 offset;	/* two's complement */
-	u8 high;	/* bits 63:56 of the trace's TSCs, which packets lack */
+	/*
+	 * Bits 63:56 of the trace's TSC where the range begins; packets lack them. As long as
+	 * calls give the same value, later wraps of the 56 bits are counted here, as they are
+	 * seen; another value starts anew with it.
+	 */
+	u8 high;
 };
 
 /* Largest count in TMA.FastCounter. */
@@ -22,7 +27,8 @@ struct vmpt_tsc_change {
 /*
  * Where a rewriter stands between two pieces of one output. All zero: at a packet's start,
  * outside of a block. A packet that is cut by the end of a piece waits in @cut; its bytes
- * have been given out unchanged and are patched by the caller if @patch says so.
+ * have been given out unchanged and are patched by the caller if @patch says so. While @lost
+ * is set, @cut_size is how much of a PSB the last bytes may be, and @cut means nothing.
  */
 struct vmpt_tsc_scan {
 	u8 cut[VMPT_PT_SIZE_MAX];
@@ -31,7 +37,9 @@ struct vmpt_tsc_scan {
 	u8 lost;			 /* not at a packet's start: look for a PSB */
 	u8 patched;			 /* of the last call: leading bytes of @cut that changed */
 	u8 patch[VMPT_PT_SIZE_MAX];	 /* the new bytes for them, in stream order */
-	u64 last;			 /* last TSC seen, 56 bits */
+	u8 high;			 /* change->high of the last call … */
+	u8 wrapped;			 /* … and how often the 56 bits wrapped under it */
+	u64 last;			 /* last TSC seen, 56 bits; 0: none yet */
 	u64 packets, tscs, tmas, errors; /* counted since the start */
 };
 

@@ -382,11 +382,17 @@ struct vmpt_position {
  * Rewrite TSC and TMA packets from where the last call ended (at first: from where tracing
  * was enabled) up to the current position, or with @to up to there. A change of clock in
  * between: one call up to the place with the old clock, one from there with the new.
- * Call it at each exit in which the guest may have filled less than its whole buffer.
- * -VMPT_E_LIMIT: the way from there to here was not found in VMPT_ADJUST_ENTRIES entries (the
- * guest changed its tables): adjusting goes on from the current position at the next PSB.
+ * Call it at each exit in which the guest may have filled less than its whole buffer, and
+ * before a PMI's handler can change the tables.
+ * -VMPT_E_LIMIT: the way from there to here was not found in VMPT_ADJUST_ENTRIES entries and
+ * VMPT_ADJUST_BYTES bytes (the guest changed its tables): nothing is rewritten, unless they
+ * change during the call, and adjusting goes on from here at the next PSB. Memory that is
+ * not there any more is passed over (and counted in scan.errors) unless its policy is RETRY.
+ * Negative, else: what a callback returned, -VMPT_E_RETRY; the next call goes on where this
+ * one stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no @change.
  */
 #define VMPT_ADJUST_ENTRIES 65536
+#define VMPT_ADJUST_BYTES   (1ULL << 32)
 int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *change,
 			 const struct vmpt_position *to);
 

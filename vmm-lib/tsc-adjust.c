@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * TSC packets rewritten in a guest's output (SDM 3 33.5.2.3): the way from the place where
+ * the last call ended to the current one, through the guest's ToPA or its single range
+ * (33.2.7.1, 33.2.7.2). Everything on it is the guest's and may change at any time: each
+ * entry is read once and checked, and the way is looked for before a byte is touched.
+ */
+#include "vmm-lib/internal.h"
+
+#define PAGE 4096ULL
+/* Of what is read and of what is written back: 512 bytes of stack. */
+#define CHUNK 256
+
+/* Not an enum vmpt_error: there is no way from here to there. */
+#define NO_WAY 1
+
+struct place {
+	u64 base;
+	u32 index, offset; /* index: of a ToPA entry, 0 in a single range */
+};
+
+struct walk {
+	struct vmpt_vcpu *vcpu;
+	const struct vmpt_tsc_change *change; /* NULL: only look for the way */
+	struct place at, to;
+	u64 entries, bytes;
+};
+
+/* ---- bytes ---- */
+
+/* Where the bytes of the cut packet are, after a piece of @len bytes at @gpa. */
+static void note_cut(struct vmpt_vcpu *vcpu, u64 gpa, size_t len)
+{
+	struct vmpt_tsc_scan *scan = &vcpu->scan;
+	unsigned int cut = scan->lost ? 0 : scan->cut_size;
+	unsigned int last = vcpu->cut_len[1] ? 1 : 0;
+
+	if (cut <= len) {
+		vcpu->cut_gpa[0] = gpa + len - cut;
+		vcpu->cut_len[0] = (u8)cut;
+		vcpu->cut_len[1] = 0;
+		return;
+	}
+	/* A piece shorter than a packet: behind what there was, or in the next region. */
+	if (vcpu->cut_len[last] && vcpu->cut_gpa[last] + vcpu->cut_len[last] != gpa) {
+		if (last) {
+			/* Regions are longer than packets: the guest changed its table. */
+			scan->lost = 1;
+			scan->errors++;
+			scan->cut_size = scan->block = 0;
+			vcpu->cut_len[0] = vcpu->cut_len[1] = 0;
+			return;
+		}
+		last = 1;
+	}
+	if (!vcpu->cut_len[last])
+		vcpu->cut_gpa[last] = gpa;
+	vcpu->cut_len[last] = (u8)(vcpu->cut_len[last] + len);
+}
+
+/* The first bytes of a packet that was cut, where the earlier pieces had them. */
+static int patch_cut(struct vmpt_vcpu *vcpu)
+{
+	const struct vmpt_tsc_scan *scan = &vcpu->scan;
+	unsigned int first = vcpu->cut_len[0];
+	int err;
+
+	if (!scan->patched || scan->patched != first + vcpu->cut_len[1])
+		return 0;
+	err = vcpu->ops->guest_write(vcpu->opaque, vcpu->cut_gpa[0], scan->patch, first);
+	if (!err && vcpu->cut_len[1])
+		err = vcpu->ops->guest_write(vcpu->opaque, vcpu->cut_gpa[1], scan->patch + first,
+					     vcpu->cut_len[1]);
+	return err;
+}
+
+/* Write back what changed and nothing else: the guest may be writing beside it. */
+static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u8 *new, size_t len)
+{
+	size_t i, j, end;
+	int err;
+
+	for (i = 0; i < len; i = end) {
+		end = i + 1;
+		if (old[i] == new[i])
+			continue;
+		for (j = end; j < len && j < i + sizeof(u64); j++)
+			if (old[j] != new[j])
+				end = j + 1;
+		err = vcpu->ops->guest_write(vcpu->opaque, gpa + i, new + i, end - i);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Through a copy. 0, negative or an enum vmpt_guest_mem; then the scan is as it was. */
+static int adjust_copy(struct walk *w, u64 gpa, size_t len)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	struct vmpt_tsc_scan before = vcpu->scan;
+	u8 old[CHUNK], new[CHUNK];
+	int err;
+
+	err = vcpu->ops->guest_read(vcpu->opaque, gpa, old, len);
+	if (err)
+		return err;
+	memcpy(new, old, len);
+	vmpt_tsc_rewrite(&vcpu->scan, w->change, new, len);
+	err = patch_cut(vcpu);
+	if (!err)
+		err = write_changed(vcpu, gpa, old, new, len);
+	if (err)
+		vcpu->scan = before;
+	else
+		note_cut(vcpu, gpa, len);
+	return err;
+}
+
+/* In the memory itself, *len bytes at the most, and *len set to what was done. */
+static int adjust_mapped(struct walk *w, u64 gpa, size_t *len)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	size_t size = *len;
+	u8 *host;
+	int err;
+
+	err = vcpu->ops->guest_map(vcpu->opaque, gpa, &host, &size);
+	if (err)
+		return err;
+	if (!size)
+		return -VMPT_E_GUEST_MEM;
+	*len = size < *len ? size : *len;
+	vmpt_tsc_rewrite(&vcpu->scan, w->change, host, *len);
+	note_cut(vcpu, gpa, *len);
+	return 0;
+}
+
+/* There is no memory at the next bytes: packets go on at a PSB behind them. */
+static int skip(struct vmpt_vcpu *vcpu, int kind)
+{
+	if (kind < VMPT_MEMS && vcpu->on_mem[kind] == VMPT_ON_MEM_RETRY)
+		return -VMPT_E_RETRY;
+	vcpu->scan.lost = 1;
+	vcpu->scan.errors++;
+	vcpu->scan.cut_size = vcpu->scan.block = 0;
+	vcpu->cut_len[0] = vcpu->cut_len[1] = 0;
+	return 0;
+}
+
+/* @len bytes from w->at on, which are at @gpa. Moves w->at as far as it came. */
+static int adjust(struct walk *w, u64 gpa, u64 len)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	bool cut;
+	size_t n;
+	int err;
+
+	while (len) {
+		/* Before memory is changed in place, what may fail is done: a cut packet. */
+		cut = vcpu->scan.cut_size && !vcpu->scan.lost;
+		if (vcpu->ops->guest_map && !cut) {
+			n = (size_t)len;
+			err = adjust_mapped(w, gpa, &n);
+		} else {
+			n = cut ? VMPT_PT_SIZE_MAX : CHUNK;
+			n = n < len ? n : (size_t)len;
+			n = n < PAGE - gpa % PAGE ? n : (size_t)(PAGE - gpa % PAGE);
+			err = adjust_copy(w, gpa, n);
+		}
+		if (err > 0) {
+			n = len < PAGE - gpa % PAGE ? (size_t)len : (size_t)(PAGE - gpa % PAGE);
+			err = skip(vcpu, err);
+		}
+		if (err)
+			return err;
+		gpa += n;
+		len -= n;
+		w->at.offset += (u32)n;
+	}
+	return 0;
+}
+
+/* ---- the way ---- */
+
+static bool same_entry(const struct place *a, const struct place *b)
+{
+	return a->base == b->base && a->index == b->index;
+}
+
+/* The stretch of the current region up to @end. */
+static int stretch(struct walk *w, u64 region, u64 size, u64 end)
+{
+	u64 len;
+
+	if (w->at.offset > end || end > size)
+		return NO_WAY;
+	len = end - w->at.offset;
+	w->bytes += len;
+	if (w->bytes > VMPT_ADJUST_BYTES)
+		return NO_WAY;
+	if (w->change)
+		return adjust(w, region + w->at.offset, len);
+	w->at.offset = (u32)end;
+	return 0;
+}
+
+/* Read the current ToPA entry. 0, NO_WAY or negative. */
+static int fetch(struct walk *w, u64 *entry)
+{
+	const struct vmpt_vcpu *vcpu = w->vcpu;
+	u64 gpa = w->at.base + 8ULL * w->at.index;
+	int err;
+
+	if (++w->entries > VMPT_ADJUST_ENTRIES || vmpt_topa_check_base(&vcpu->rules, w->at.base))
+		return NO_WAY;
+	err = vcpu->ops->guest_read(vcpu->opaque, gpa, entry, sizeof(*entry));
+	if (err)
+		return err < 0 ? err : NO_WAY;
+	return vmpt_topa_check(&vcpu->rules, *entry, w->at.index, w->at.base) ? NO_WAY : 0;
+}
+
+static int walk_topa(struct walk *w)
+{
+	u64 entry, size;
+	bool last;
+	int err;
+
+	/* An END entry may be the place to go to: it is not followed then. */
+	while (!same_entry(&w->at, &w->to) || w->at.offset != w->to.offset) {
+		err = fetch(w, &entry);
+		if (err)
+			return err;
+		if (entry & VMPT_TOPA_END) {
+			w->at = (struct place){ .base = vmpt_topa_base(entry) };
+			continue;
+		}
+		size = vmpt_topa_size(entry);
+		last = same_entry(&w->at, &w->to) && w->to.offset >= w->at.offset;
+		err = stretch(w, vmpt_topa_base(entry), size, last ? w->to.offset : size);
+		if (err || last)
+			return err;
+		w->at.offset = 0;
+		/* A table of the largest size without END wraps (33.2.7.2). */
+		if (++w->at.index == VMPT_TOPA_ENTRIES_MAX)
+			w->at.index = 0;
+	}
+	return 0;
+}
+
+static int walk_range(struct walk *w, u64 mask)
+{
+	int err;
+
+	if (w->at.base != w->to.base)
+		return NO_WAY;
+	if (w->to.offset < w->at.offset) {
+		err = stretch(w, w->at.base, mask + 1, mask + 1);
+		if (err)
+			return err;
+		w->at.offset = 0;
+	}
+	return stretch(w, w->at.base, mask + 1, w->to.offset);
+}
+
+static struct place place_of(u64 output_base, u64 mask_ptrs, bool topa)
+{
+	return (struct place){
+		.base = output_base,
+		.index = topa ? (u32)mask_ptrs >> 7 : 0,
+		.offset = (u32)(mask_ptrs >> VMPT_OFFSET_SHIFT),
+	};
+}
+
+static int walk(struct walk *w, const struct vmpt_position *to,
+		const struct vmpt_tsc_change *change)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	bool topa = vcpu->regs.ctl & VMPT_CTL_TOPA;
+	struct vmpt_pt_regs range = { .output_base = to->output_base,
+				      .output_mask_ptrs = to->output_mask_ptrs };
+
+	w->change = change;
+	w->entries = w->bytes = 0;
+	w->at = place_of(vcpu->scan_base, vcpu->scan_mask_ptrs, topa);
+	w->to = place_of(to->output_base, to->output_mask_ptrs, topa);
+	if (topa)
+		return walk_topa(w);
+	if ((u32)vcpu->scan_mask_ptrs != (u32)to->output_mask_ptrs ||
+	    vmpt_single_range_check(&range) ||
+	    to->output_base & ~vmpt_mask64(vcpu->rules.maxphyaddr))
+		return NO_WAY;
+	return walk_range(w, (u32)to->output_mask_ptrs | VMPT_LOWER_MASK);
+}
+
+/* A call that a callback stopped goes on from here. */
+static void keep_place(const struct walk *w)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+
+	vcpu->scan_base = w->at.base;
+	vcpu->scan_mask_ptrs = (vcpu->scan_mask_ptrs & 0xffffffff) | (u64)w->at.offset
+									     << VMPT_OFFSET_SHIFT;
+	if (vcpu->regs.ctl & VMPT_CTL_TOPA)
+		vcpu->scan_mask_ptrs = vmpt_pt_mask_ptrs(w->at.index, w->at.offset);
+}
+
+static void set_place(struct vmpt_vcpu *vcpu, const struct vmpt_position *to)
+{
+	vcpu->scan_base = to->output_base;
+	vcpu->scan_mask_ptrs = to->output_mask_ptrs;
+	vcpu->scan_set = true;
+}
+
+int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *change,
+			 const struct vmpt_position *to)
+{
+	struct vmpt_position now = { vcpu->regs.output_base, vcpu->regs.output_mask_ptrs };
+	struct walk w = { .vcpu = vcpu };
+	int err;
+
+	if (!change || !vcpu->ops->guest_read || !vcpu->ops->guest_write)
+		return -VMPT_E_INVAL;
+	if (vcpu->entered)
+		return -VMPT_E_STATE;
+	if (!to)
+		to = &now;
+	if (!vcpu->scan_set) {
+		/* What was traced before is not known; the exit flushed whole packets. */
+		vcpu->scan = (struct vmpt_tsc_scan){ 0 };
+		vcpu->cut_len[0] = vcpu->cut_len[1] = 0;
+		set_place(vcpu, to);
+		return 0;
+	}
+	err = walk(&w, to, NULL);
+	if (err < 0)
+		return err;
+	if (!err)
+		err = walk(&w, to, change);
+	if (err < 0) {
+		keep_place(&w);
+		return err;
+	}
+	set_place(vcpu, to);
+	if (!err)
+		return 0;
+	skip(vcpu, VMPT_MEMS);
+	return -VMPT_E_LIMIT;
+}
