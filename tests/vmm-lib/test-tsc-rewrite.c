@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt_tsc_rewrite: rows by hand at every split, the step table against arch's decoder,
+ * random streams in random pieces against a rewrite of the whole, and what makes lanes
+ * give up.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/support/support.h"
+#include "tests/vmm-lib/tsc-oracle.h"
+#include "vmm-lib/tsc-scan.h"
+
+#define ONE  (1ULL << 48)
+#define HALF (1ULL << 47)
+
+/* ---- rows ---- */
+
+static const struct row {
+	const char *name;
+	struct vmpt_tsc_change change;
+	u8 in[48], out[48];
+	u8 len;
+	u8 tscs, tmas, errors;
+} rows
+	[] = {
+		{ "offset",
+		  { ONE, 0x10, 0 },
+		  { 0x19, 0xf8, 0xff, 0, 0, 0, 0, 0 },
+		  { 0x19, 0x08, 0, 1, 0, 0, 0, 0 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		{ "a negative offset",
+		  { ONE, -0x100ULL, 0 },
+		  { 0x19, 0x34, 0x12, 0, 0, 0, 0, 0 },
+		  { 0x19, 0x34, 0x11, 0, 0, 0, 0, 0 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		{ "the result is mod 2^56",
+		  { ONE, 2, 0xff },
+		  { 0x19, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+		  { 0x19, 1, 0, 0, 0, 0, 0, 0 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		{ "double: 101010H becomes 202020H",
+		  { 2 * ONE, 0, 0 },
+		  { 0x19, 0x10, 0x10, 0x10, 0, 0, 0, 0 },
+		  { 0x19, 0x20, 0x20, 0x20, 0, 0, 0, 0 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		{ "half, rounded down",
+		  { HALF, 0, 0 },
+		  { 0x19, 7, 0, 0, 0, 0, 0, 0 },
+		  { 0x19, 3, 0, 0, 0, 0, 0, 0 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		/* 0300000000000000H / 2 = 0180000000000000H */
+		{ "half: bits 63:56 come down",
+		  { HALF, 0, 3 },
+		  { 0x19, 0, 0, 0, 0, 0, 0, 0 },
+		  { 0x19, 0, 0, 0, 0, 0, 0, 0x80 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		/* FFFFFFFFFFFFF0H, then 10H: 0100000000000010H / 2 = 80000000000008H */
+		{ "half: the 56 bits wrap",
+		  { HALF, 0, 0 },
+		  { 0x19, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x19, 0x10, 0, 0, 0, 0, 0, 0 },
+		  { 0x19, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x19, 8, 0, 0, 0, 0, 0, 0x80 },
+		  16,
+		  2,
+		  0,
+		  0 },
+		{ "half: back by 2^55 is no wrap",
+		  { HALF, 0, 0 },
+		  { 0x19, 0, 0, 0, 0, 0, 0, 0x80, 0x19, 0, 0, 0, 0, 0, 0, 0 },
+		  { 0x19, 0, 0, 0, 0, 0, 0, 0x40, 0x19, 0, 0, 0, 0, 0, 0, 0 },
+		  16,
+		  2,
+		  0,
+		  0 },
+		/* CTC 1234H stays, 100 × 2 = 200; reserved bits stay */
+		{ "TMA",
+		  { 2 * ONE, 77, 0 },
+		  { 0x02, 0x73, 0x34, 0x12, 0xaa, 100, 0xfe },
+		  { 0x02, 0x73, 0x34, 0x12, 0xaa, 200, 0xfe },
+		  7,
+		  0,
+		  1,
+		  0 },
+		{ "TMA: nine bits",
+		  { 2 * ONE, 0, 0 },
+		  { 0x02, 0x73, 1, 2, 0, 0x81, 0 },
+		  { 0x02, 0x73, 1, 2, 0, 0x02, 1 },
+		  7,
+		  0,
+		  1,
+		  0 },
+		{ "TMA: 511 × 1/2 = 255",
+		  { HALF, 0, 0 },
+		  { 0x02, 0x73, 1, 2, 0, 0xff, 0x55 },
+		  { 0x02, 0x73, 1, 2, 0, 0xff, 0x54 },
+		  7,
+		  0,
+		  1,
+		  0 },
+		{ "TMA saturates",
+		  { 2 * ONE, 0, 0 },
+		  { 0x02, 0x73, 1, 2, 0, 0, 1 },
+		  { 0x02, 0x73, 1, 2, 0, 0xff, 1 },
+		  7,
+		  0,
+		  1,
+		  0 },
+		{ "TMA saturates beyond 2^16",
+		  { ~0ULL, 0, 0 },
+		  { 0x02, 0x73, 1, 2, 0, 0xff, 1 },
+		  { 0x02, 0x73, 1, 2, 0, 0xff, 1 },
+		  7,
+		  0,
+		  1,
+		  0 },
+		{ "TSC bytes in PTW of 8",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x32, 0x19, 0, 0, 0, 0, 0, 0, 0x19 },
+		  { 0x02, 0x32, 0x19, 0, 0, 0, 0, 0, 0, 0x19 },
+		  10,
+		  0,
+		  0,
+		  0 },
+		{ "in PTW of 4",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x12, 0x19, 0, 0, 0x19, 0, 0, 0, 0, 0, 0, 0 },
+		  { 0x02, 0x12, 0x19, 0, 0, 0x19, 0, 0, 0, 0, 0, 0, 0 },
+		  13,
+		  0,
+		  0,
+		  0 },
+		{ "in TIP",
+		  { ONE, 1, 0 },
+		  { 0xcd, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x00 },
+		  { 0xcd, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x00 },
+		  10,
+		  0,
+		  0,
+		  0 },
+		{ "in MTC and FUP",
+		  { ONE, 1, 0 },
+		  { 0x59, 0x19, 0x3d, 0x19, 0x19, 0, 0, 0, 0, 0 },
+		  { 0x59, 0x19, 0x3d, 0x19, 0x19 },
+		  10,
+		  0,
+		  0,
+		  0 },
+		{ "in CYC",
+		  { ONE, 1, 0 },
+		  { 0x07, 0x19, 0x19, 0x18, 0, 0, 0, 0, 0, 0 },
+		  { 0x07, 0x19, 0x19, 0x18 },
+		  10,
+		  0,
+		  0,
+		  0 },
+		{ "in MNT",
+		  { ONE, 1, 0 },
+		  { 0x02, 0xc3, 0x88, 0x19, 0, 0, 0, 0, 0, 0x02, 0x73 },
+		  { 0x02, 0xc3, 0x88, 0x19, 0, 0, 0, 0, 0, 0x02, 0x73 },
+		  11,
+		  0,
+		  0,
+		  0 },
+		{ "in TSC",
+		  { ONE, 1, 0 },
+		  { 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19 },
+		  { 0x19, 0x1a, 0x19, 0x19, 0x19, 0x19, 0x19, 0x19 },
+		  8,
+		  1,
+		  0,
+		  0 },
+		{ "in PIP, VMCS, TNT-64",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x43, 0x19, 0,    0,	  0,	0, 0, 0x02, 0xc8, 0x19, 0,
+		    0,	  0,	0x02, 0x02, 0xa3, 0x19, 0, 0, 0,    0,	  0x73 },
+		  { 0x02, 0x43, 0x19, 0,    0,	  0,	0, 0, 0x02, 0xc8, 0x19, 0,
+		    0,	  0,	0x02, 0x02, 0xa3, 0x19, 0, 0, 0,    0,	  0x73 },
+		  23,
+		  0,
+		  0,
+		  0 },
+		/* BBP of 8-byte items, BIP 0 looks like TNT; TSC in the block; BEP */
+		{ "in a block",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x63, 0x01, 0x04, 0x19, 0, 0,	   0,	 0, 0, 0, 0x19, 0x19, 9,
+		    0,	  0,	0,    0,    0,	  0, 0x0c, 0x19, 0, 0, 0, 0,	0,    0,
+		    0x02, 0x02, 0x33, 0x04, 0x19, 0, 0,	   0,	 0, 0, 0, 0 },
+		  { 0x02, 0x63, 0x01, 0x04, 0x19, 0, 0,	   0,	 0, 0, 0, 0x19, 0x19, 10,
+		    0,	  0,	0,    0,    0,	  0, 0x0c, 0x19, 0, 0, 0, 0,	0,    0,
+		    0x02, 0x02, 0x33, 0x04, 0x19, 1, 0,	   0,	 0, 0, 0, 0 },
+		  40,
+		  2,
+		  0,
+		  0 },
+		{ "in a block of 4-byte items",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x63, 0x81, 0x0c, 0x19, 0, 0, 0, 0x14, 0x02, 0x73,
+		    0,	  0,	0x19, 1,    0,	  0, 0, 0, 0,	 0 },
+		  { 0x02, 0x63, 0x81, 0x0c, 0x19, 0, 0, 0, 0x14, 0x02, 0x73,
+		    0,	  0,	0x19, 2,    0,	  0, 0, 0, 0,	 0 },
+		  21,
+		  1,
+		  0,
+		  0 },
+		/* OVF ends the block: 04H is a TNT again (33.4.1.1) */
+		{ "OVF in a block",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x63, 0x01, 0x02, 0xf3, 0x04, 0x19, 7, 0, 0, 0, 0, 0, 0 },
+		  { 0x02, 0x63, 0x01, 0x02, 0xf3, 0x04, 0x19, 8, 0, 0, 0, 0, 0, 0 },
+		  14,
+		  1,
+		  0,
+		  0 },
+		{ "no packet: untouched up to the next PSB",
+		  { ONE, 1, 0 },
+		  { 0x19, 1,	0,    0,    0,	  0,	0,    0,    0x05, 0x19, 1,
+		    0,	  0,	0,    0,    0,	  0,	0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
+		    0x19, 5,	0,    0,    0,	  0,	0,    0 },
+		  { 0x19, 2,	0,    0,    0,	  0,	0,    0,    0x05, 0x19, 1,
+		    0,	  0,	0,    0,    0,	  0,	0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
+		    0x19, 6,	0,    0,    0,	  0,	0,    0 },
+		  41,
+		  2,
+		  0,
+		  1 },
+		/* 02 82 four times, then no more: the PSB begins behind */
+		{ "a broken PSB before a PSB",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x82, 0x02, 0x82, 0x02, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x19, 5,    0,    0,	  0,	0,    0,    0 },
+		  { 0x02, 0x82, 0x02, 0x82, 0x02, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x19, 6,    0,    0,	  0,	0,    0,    0 },
+		  29,
+		  1,
+		  0,
+		  1 },
+		{ "a block that an error ends",
+		  { ONE, 1, 0 },
+		  { 0x02, 0x63, 0x01, 0x02, 0x7f, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x04, 0x19, 5,    0,	  0,	0,    0,    0,	  0 },
+		  { 0x02, 0x63, 0x01, 0x02, 0x7f, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+		    0x82, 0x04, 0x19, 6,    0,	  0,	0,    0,    0,	  0 },
+		  30,
+		  1,
+		  0,
+		  1 },
+		{ "a cut TSC at the end stays",
+		  { ONE, 1, 0 },
+		  { 0x00, 0x19, 5, 0, 0, 0, 0, 0 },
+		  { 0x00, 0x19, 5, 0, 0, 0, 0, 0 },
+		  8,
+		  0,
+		  0,
+		  0 },
+	};
+
+/* A stream given out piece by piece; what is patched later is put back. */
+struct given {
+	struct vmpt_tsc_scan scan;
+	u8 *out;
+	size_t at;
+};
+
+static void give(struct given *g, const struct vmpt_tsc_change *change, size_t n)
+{
+	unsigned int cut = g->scan.cut_size;
+
+	vmpt_tsc_rewrite(&g->scan, change, g->out + g->at, n);
+	if (g->scan.patched) {
+		if (g->scan.patched != cut || g->at < cut)
+			ck_abort_msg("patch of %u bytes, %u were cut", g->scan.patched, cut);
+		memcpy(g->out + g->at - cut, g->scan.patch, cut);
+	}
+	g->at += n;
+}
+
+/* In three pieces, cut at @a and @b. */
+static void check_row(const struct row *r, size_t a, size_t b)
+{
+	u8 out[sizeof(r->in)];
+	struct given g = { .out = out };
+
+	memcpy(out, r->in, r->len);
+	give(&g, &r->change, a);
+	give(&g, &r->change, b - a);
+	give(&g, &r->change, r->len - b);
+	if (memcmp(out, r->out, r->len) || g.scan.tscs != r->tscs || g.scan.tmas != r->tmas ||
+	    g.scan.errors != r->errors)
+		ck_abort_msg("%s, cut at %zu and %zu", r->name, a, b);
+}
+
+START_TEST(test_rows)
+{
+	size_t a, b;
+
+	for (a = 0; a <= rows[_i].len; a++)
+		for (b = a; b <= rows[_i].len; b++)
+			check_row(&rows[_i], a, b);
+}
+END_TEST
+
+/* high is of the range's begin; a wrap counts until the caller gives another value. */
+START_TEST(test_high)
+{
+	static const u8 before[8] = { 0x19, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const u8 after[8] = { 0x19 };
+	struct vmpt_tsc_change change = { HALF, 0, 0 };
+	struct vmpt_tsc_scan scan = { 0 };
+	u8 buf[8];
+
+	memcpy(buf, before, 8);
+	vmpt_tsc_rewrite(&scan, &change, buf, 8);
+	ck_assert_uint_eq(buf[7], 0x7f);
+	memcpy(buf, after, 8);
+	vmpt_tsc_rewrite(&scan, &change, buf, 8);
+	ck_assert_uint_eq(buf[7], 0x80);
+	memcpy(buf, after, 8);
+	vmpt_tsc_rewrite(&scan, &change, buf, 8);
+	ck_assert_uint_eq(buf[7], 0x80);
+	/* The caller knows of the wrap: no second one is counted. */
+	change.high = 1;
+	memcpy(buf, after, 8);
+	vmpt_tsc_rewrite(&scan, &change, buf, 8);
+	ck_assert_uint_eq(buf[7], 0x80);
+	change.high = 4;
+	memcpy(buf, after, 8);
+	vmpt_tsc_rewrite(&scan, &change, buf, 8);
+	ck_assert_uint_eq(buf[7], 0);
+}
+END_TEST
+
+/* ---- the step table ---- */
+
+static bool must_look(const struct vmpt_pt_packet *pkt)
+{
+	return pkt->kind == VMPT_PT_TSC || pkt->kind == VMPT_PT_TMA || pkt->kind == VMPT_PT_BBP;
+}
+
+/* Bytes and packets that arch's decoder goes over at @p; 0: it must be looked at. */
+static unsigned int plain_packet(const u8 *p, size_t len)
+{
+	struct vmpt_pt_packet pkt;
+
+	return vmpt_pt_decode(&pkt, p, len, 0) || must_look(&pkt) ? 0 : pkt.size;
+}
+
+/* Whatever follows the two bytes, an entry that is not 0 is right. */
+static void check_entry(u8 b0, u8 b1, u8 rest)
+{
+	unsigned int entry = vmpt_tsc_step[vmpt_tsc_row[b0] + b1], size = entry & VMPT_TSC_SIZE;
+	unsigned int first, second = 0;
+	u8 p[32];
+
+	memset(p, rest, sizeof(p));
+	p[0] = b0;
+	p[1] = b1;
+	first = plain_packet(p, sizeof(p));
+	if (entry & VMPT_TSC_TWO)
+		second = plain_packet(p + first, sizeof(p) - first);
+	if (entry && (!first || (entry & VMPT_TSC_TWO && !second) || size != first + second))
+		ck_abort_msg("%02x %02x: entry %02x, sizes %u and %u", b0, b1, entry, first,
+			     second);
+	/* Nothing common is slow. */
+	if (!entry && first && first < 11 && !(b0 == 0x02 && b1 == 0x82) &&
+	    !((b0 & 7) == 7 && b1 & 1))
+		ck_abort_msg("%02x %02x: no step, but a packet of %u bytes", b0, b1, first);
+}
+
+START_TEST(test_table)
+{
+	unsigned int i;
+
+	for (i = 0; i < 65536; i++) {
+		check_entry((u8)i, (u8)(i >> 8), 0x00);
+		check_entry((u8)i, (u8)(i >> 8), 0xff);
+		check_entry((u8)i, (u8)(i >> 8), 0x82);
+	}
+}
+END_TEST
+
+/* ---- random streams ---- */
+
+static const struct tsc_mix mixes[] = {
+	{ .psb = 2, .tsc = 5, .block = 10 },
+	{ .psb = 2, .tsc = 5, .block = 10, .tsc_bytes = true },
+	{ .psb = 20, .tsc = 2 },
+	{ .psb = 5, .tsc = 300, .block = 2, .tsc_bytes = true },
+	{ .psb = 5, .tsc = 20, .block = 20, .error = 1 },
+	{ .psb = 1, .tsc = 20, .error = 20, .tsc_bytes = true },
+	{ .tsc = 2, .block = 1 }, /* no PSB at all */
+};
+
+static const u64 multipliers[] = { ONE, 3 * HALF, ONE - 1, ~0ULL, 0, 12345678901234567ULL };
+
+static u64 draw(struct test_rng *rng, u64 n)
+{
+	return test_random(rng) % n;
+}
+
+struct buffers {
+	size_t len;
+	u8 *in, *want, *out;
+};
+
+static void buffers_make(struct buffers *b, size_t len)
+{
+	b->len = len;
+	b->in = malloc(len);
+	b->want = malloc(len);
+	b->out = malloc(len);
+	ck_assert(b->in && b->want && b->out);
+}
+
+static void buffers_free(struct buffers *b)
+{
+	free(b->in);
+	free(b->want);
+	free(b->out);
+}
+
+/* Pieces of up to @piece bytes; equal to the oracle's rewrite of the whole. */
+static void check_stream(struct buffers *b, struct test_rng *rng, size_t piece, u64 seed)
+{
+	struct vmpt_tsc_change change = {
+		.multiplier = multipliers[draw(rng, VMPT_ARRAY_SIZE(multipliers))],
+		.offset = test_random(rng),
+		.high = (u8)test_random(rng),
+	};
+	struct given g = { .out = b->out };
+	struct tsc_oracle sum = { 0 };
+	size_t i, n;
+
+	memcpy(b->want, b->in, b->len);
+	memcpy(b->out, b->in, b->len);
+	tsc_oracle(&sum, &change, b->want, b->len);
+	while (g.at < b->len) {
+		n = 1 + draw(rng, piece);
+		give(&g, &change, n < b->len - g.at ? n : b->len - g.at);
+	}
+	for (i = 0; i < b->len; i++)
+		if (b->out[i] != b->want[i])
+			ck_abort_msg("seed %llu, pieces to %zu: byte %zu of %zu",
+				     (unsigned long long)seed, piece, i, b->len);
+	if (g.scan.packets != sum.packets || g.scan.tscs != sum.tscs || g.scan.tmas != sum.tmas ||
+	    g.scan.errors != sum.errors)
+		ck_abort_msg("seed %llu, pieces to %zu: counts", (unsigned long long)seed, piece);
+}
+
+static void random_round(u64 seed)
+{
+	static const size_t pieces[] = { 1, 3, 20, 300, 5000, 70000, 1 << 20 };
+	struct test_rng rng = { seed };
+	u64 stream_rng = test_random(&rng) | 1;
+	struct buffers b;
+	size_t i;
+
+	buffers_make(&b, 1 + draw(&rng, draw(&rng, 4) ? 20000 : 600000));
+	tsc_stream(b.in, b.len, &mixes[draw(&rng, VMPT_ARRAY_SIZE(mixes))], &stream_rng);
+	for (i = 0; i < VMPT_ARRAY_SIZE(pieces); i++)
+		check_stream(&b, &rng, pieces[i], seed);
+	buffers_free(&b);
+}
+
+/* Bytes of no meaning at all, half of them with PSBs in between. */
+static void garbage_round(u64 seed)
+{
+	struct test_rng rng = { seed };
+	struct buffers b;
+	size_t i, j, step = 16 + draw(&rng, 3000);
+
+	buffers_make(&b, 1 + draw(&rng, 100000));
+	for (i = 0; i < b.len; i++)
+		b.in[i] = (u8)test_random(&rng);
+	for (i = 0; seed & 1 && i + 16 <= b.len; i += step)
+		for (j = 0; j < 16; j++)
+			b.in[i + j] = j & 1 ? 0x82 : 0x02;
+	check_stream(&b, &rng, 50, seed);
+	check_stream(&b, &rng, 1 << 20, seed);
+	buffers_free(&b);
+}
+
+START_TEST(test_random_streams)
+{
+	const char *soak = getenv("VMPT_SOAK");
+	time_t end = time(NULL) + (soak ? atoi(soak) : 0);
+	u64 seed;
+
+	for (seed = 0; seed < 60 || time(NULL) < end; seed++) {
+		random_round(seed);
+		garbage_round(seed);
+	}
+}
+END_TEST
+
+/* ---- lanes ---- */
+
+static const u8 psb[16] = {
+	2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82
+};
+
+/* Every lane would begin in the payload of two PTWs that look like one PSB. */
+START_TEST(test_false_psb)
+{
+	/* 02 82 … in the payload, header of the next, 02 82 … */
+	static const u8 ptws[20] = { 0x02, 0x32, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82 };
+	struct test_rng rng = { 7 };
+	struct buffers b;
+	size_t at = 0, n;
+
+	buffers_make(&b, 400000);
+	while (at < b.len) {
+		n = b.len - at < 26 ? b.len - at : 26;
+		/* A PTW and then a true PSB: 24 bytes that look alike. */
+		memset(b.in + at, 0, n);
+		memcpy(b.in + at, ptws, n < 10 ? n : 10);
+		if (n == 26)
+			memcpy(b.in + at + 10, psb, 16);
+		at += n;
+		if (at + 8 <= b.len && at % 3 == 0) {
+			b.in[at] = 0x19;
+			memset(b.in + at + 1, 0x11, 7);
+			at += 8;
+		}
+	}
+	check_stream(&b, &rng, 1 << 20, 7);
+	check_stream(&b, &rng, 100000, 7);
+	buffers_free(&b);
+}
+END_TEST
+
+/* TSCs with the PSB of the next lane right behind, TMAs right behind those; more than fit. */
+START_TEST(test_dense)
+{
+	static const u8 tsc_tma[15] = { 0x19, 1, 2, 3, 4, 5, 6, 7, 0x02, 0x73, 1, 2, 3, 200, 1 };
+	struct test_rng rng = { 11 };
+	struct buffers b;
+	size_t at, i;
+
+	buffers_make(&b, 300000);
+	for (at = 0, i = 0; at + 15 <= b.len; i++) {
+		size_t n = i % 7 ? 15 : 8;
+
+		memcpy(b.in + at, tsc_tma, n);
+		at += n;
+		if (i % 5 == 0 && at + 16 <= b.len) {
+			memcpy(b.in + at, psb, 16);
+			at += 16;
+		}
+	}
+	memset(b.in + at, 0, b.len - at);
+	check_stream(&b, &rng, 1 << 20, 11);
+	buffers_free(&b);
+}
+END_TEST
+
+/* One PSB, then a BBP whose block never ends: BIPs up to the window's end and beyond. */
+START_TEST(test_endless_block)
+{
+	struct test_rng rng = { 13 };
+	struct buffers b;
+	size_t i;
+
+	buffers_make(&b, 300000);
+	memcpy(b.in, psb, 16);
+	memcpy(b.in + 16, "\x02\x63\x01", 3);
+	/* Outside of a block few of them would be a TNT and a TSC: the lanes must know. */
+	for (i = 19; i < b.len; i++) {
+		size_t item = (i - 19) / 9, byte = (i - 19) % 9;
+
+		b.in[i] = byte == 0 ? 0x04 : byte == 1 && item % 200 == 0 ? 0x19 : 0;
+	}
+	check_stream(&b, &rng, 1 << 20, 13);
+	check_stream(&b, &rng, 40000, 13);
+	buffers_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tsc-rewrite");
+	TCase *tc = tcase_create("tsc-rewrite");
+
+	tcase_set_timeout(tc, 0);
+	tcase_add_loop_test(tc, test_rows, 0, VMPT_ARRAY_SIZE(rows));
+	tcase_add_test(tc, test_high);
+	tcase_add_test(tc, test_table);
+	tcase_add_test(tc, test_random_streams);
+	tcase_add_test(tc, test_false_psb);
+	tcase_add_test(tc, test_dense);
+	tcase_add_test(tc, test_endless_block);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Random streams for TSC rewriting, and what must become of them. */
+#include "tests/vmm-lib/tsc-oracle.h"
+
+/* ---- the rewrite ---- */
+
+/* (a × b) >> 48, by 32 bits at a time: 2^64 and more stay out of *over. */
+static u64 multiply(u64 a, u64 b, bool *over)
+{
+	u64 a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
+	u64 low = a0 * b0, mid = a0 * b1 + (low >> 32), mid2 = a1 * b0 + (mid & 0xffffffff);
+	u64 high = a1 * b1 + (mid >> 32) + (mid2 >> 32);
+
+	low = (low & 0xffffffff) | mid2 << 32;
+	*over = high >> 48;
+	return high << 16 | low >> 48;
+}
+
+static u64 get(const u8 *p, unsigned int n)
+{
+	u64 v = 0;
+
+	while (n--)
+		v = v << 8 | p[n];
+	return v;
+}
+
+static void rewrite(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8 *p, u8 kind,
+		    u64 *last, u8 *high)
+{
+	u64 v, fast;
+	bool over;
+	int i;
+
+	sum->packets++;
+	if (kind == VMPT_PT_TSC) {
+		v = get(p + 1, 7);
+		if (v + (1ULL << 55) < *last)
+			++*high;
+		*last = v;
+		v = multiply((u64)*high << 56 | v, change->multiplier, &over) + change->offset;
+		for (i = 0; i < 7; i++)
+			p[1 + i] = (u8)(v >> 8 * i);
+		sum->tscs++;
+	} else if (kind == VMPT_PT_TMA) {
+		fast = multiply((u64)(p[6] & 1) << 8 | p[5], change->multiplier, &over);
+		if (over || fast > 511)
+			fast = 511;
+		p[5] = (u8)fast;
+		p[6] = (u8)((p[6] & 0xfe) | fast >> 8);
+		sum->tmas++;
+	}
+}
+
+/* The first whole PSB at or behind @at, or @len. */
+static size_t find_psb(const u8 *buf, size_t at, size_t len)
+{
+	size_t i;
+
+	for (; at + 16 <= len; at++) {
+		for (i = 0; i < 16 && buf[at + i] == (i & 1 ? 0x82 : 0x02); i++)
+			;
+		if (i == 16)
+			return at;
+	}
+	return len;
+}
+
+void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8 *buf, size_t len)
+{
+	struct vmpt_pt_packet pkt;
+	unsigned int block = 0;
+	u8 high = change->high;
+	size_t at = 0;
+	u64 last = 0;
+	int err;
+
+	while (at < len) {
+		err = vmpt_pt_decode(&pkt, buf + at, len - at, block);
+		if (err == -VMPT_E_TRUNCATED)
+			return;
+		if (err) {
+			sum->errors++;
+			at = find_psb(buf, at + 1, len);
+			block = 0;
+			continue;
+		}
+		rewrite(sum, change, buf + at, pkt.kind, &last, &high);
+		block = vmpt_pt_block_after(&pkt, block);
+		at += pkt.size;
+	}
+}
+
+/* ---- streams ---- */
+
+static u64 draw(u64 *rng)
+{
+	*rng ^= *rng << 13;
+	*rng ^= *rng >> 7;
+	*rng ^= *rng << 17;
+	return *rng;
+}
+
+static bool chance(u64 *rng, unsigned int thousandths)
+{
+	return draw(rng) % 1000 < thousandths;
+}
+
+/* Bytes that look like packets: TSC, TMA, PSB, PAD, a CYC that goes on. */
+static u64 disguise(u64 *rng)
+{
+	static const u64 words[] = {
+		0x1919191919191919, 0x7302730273027302, 0x8202820282028202, 0x0282028202820282,
+		0x0000000000000019, 0x6302630263026302, 0x0707070707070707, 0xff19027302820019,
+	};
+
+	return words[draw(rng) % VMPT_ARRAY_SIZE(words)];
+}
+
+/* A value for a field of @width bits. */
+static u64 value(const struct vmpt_pt_field *f, const struct tsc_mix *mix, u64 *rng)
+{
+	u64 v = mix->tsc_bytes && chance(rng, 700) ? disguise(rng) : draw(rng);
+
+	return (v & vmpt_mask64(f->width)) << f->shift;
+}
+
+static void make(struct vmpt_pt_packet *pkt, u8 kind, const struct tsc_mix *mix, u64 *rng)
+{
+	static const u8 ipbytes[] = { 0, 1, 2, 3, 4, 6 };
+	const struct vmpt_pt_desc *d = &vmpt_pt_table[kind];
+	unsigned int i;
+
+	pkt->kind = kind;
+	for (i = 0; i < VMPT_PT_VALUES; i++)
+		pkt->val[i] = i < d->fields ? value(&d->field[i], mix, rng) : 0;
+	if (kind == VMPT_PT_TNT_8 || kind == VMPT_PT_TNT_64) {
+		pkt->tnt.count = 1 + draw(rng) % (kind == VMPT_PT_TNT_8 ? 6 : 47);
+		pkt->tnt.bits &= vmpt_mask64((unsigned int)pkt->tnt.count);
+	} else if (d->classes & VMPT_PT_HAS_IP) {
+		pkt->ip.ipbytes = ipbytes[draw(rng) % 6];
+		pkt->ip.ip &= vmpt_mask64(8 * vmpt_pt_ip_size((unsigned int)pkt->ip.ipbytes));
+	} else if (kind == VMPT_PT_PTW) {
+		pkt->ptw.payload_bytes &= 1;
+		pkt->ptw.payload &= vmpt_mask64(pkt->ptw.payload_bytes ? 64 : 32);
+	} else if (kind == VMPT_PT_CYC) {
+		pkt->cyc.cycles &= vmpt_mask64((unsigned int)(draw(rng) % 65));
+	}
+}
+
+/* The next packet's kind: half of them short ones, as in a trace. */
+static u8 next_kind(const struct tsc_mix *mix, unsigned int block, u64 *rng)
+{
+	if (chance(rng, mix->psb))
+		return VMPT_PT_PSB;
+	if (chance(rng, mix->tsc))
+		return chance(rng, 500) ? VMPT_PT_TSC : VMPT_PT_TMA;
+	if (chance(rng, mix->block))
+		return VMPT_PT_BBP;
+	if (block && chance(rng, 850))
+		return VMPT_PT_BIP;
+	if (chance(rng, 500))
+		return chance(rng, 300) ? VMPT_PT_PAD : VMPT_PT_TNT_8;
+	/* Not what the mix gives. */
+	for (;;) {
+		u8 kind = (u8)(draw(rng) % VMPT_PT_KINDS);
+
+		if (kind != VMPT_PT_PSB && kind != VMPT_PT_TSC && kind != VMPT_PT_TMA &&
+		    kind != VMPT_PT_BBP && kind != VMPT_PT_BIP)
+			return kind;
+	}
+}
+
+void tsc_stream(u8 *buf, size_t len, const struct tsc_mix *mix, u64 *rng)
+{
+	struct vmpt_pt_packet pkt;
+	unsigned int block = 0;
+	u8 out[VMPT_PT_SIZE_MAX];
+	size_t at = 0, n;
+	int size;
+
+	while (at < len) {
+		make(&pkt, next_kind(mix, block, rng), mix, rng);
+		/* A TNT in a block is a BIP there if bit 2 is its lowest one: leave it out. */
+		size = vmpt_pt_encode(&pkt, out, sizeof(out), block);
+		if (size < 0 || (block && pkt.kind == VMPT_PT_TNT_8 && (out[0] & 7) == 4))
+			continue;
+		if (chance(rng, mix->error))
+			out[draw(rng) % (unsigned int)size] ^= (u8)(1 << draw(rng) % 8);
+		n = len - at < (size_t)size ? len - at : (size_t)size;
+		memcpy(buf + at, out, n);
+		at += n;
+		block = vmpt_pt_block_after(&pkt, block);
+	}
+}

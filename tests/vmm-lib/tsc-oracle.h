@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * For the tests and the fuzz target of TSC rewriting: random streams made packet by packet
+ * with arch's encoder, and the rewrite of a whole stream by arch's decoder, packet by
+ * packet, with arithmetic of its own.
+ */
+#ifndef VMPT_TESTS_TSC_ORACLE_H
+#define VMPT_TESTS_TSC_ORACLE_H
+
+#include "vmm-lib/tsc.h"
+
+/* What the oracle saw. */
+struct tsc_oracle {
+	u64 packets, tscs, tmas, errors;
+};
+
+/* Rewrite @buf as one stream, from a packet's start outside of a block. */
+void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8 *buf, size_t len);
+
+/* What a stream holds, in steps of a thousandth of its packets. */
+struct tsc_mix {
+	unsigned int psb, tsc, block, error;
+	bool tsc_bytes; /* payloads full of 19H, 02H and other headers */
+};
+
+/*
+ * Fill @buf with random packets of all kinds; the last one may be cut. Random numbers by
+ * xorshift from *@rng, not 0.
+ */
+void tsc_stream(u8 *buf, size_t len, const struct tsc_mix *mix, u64 *rng);
+
+#endif
