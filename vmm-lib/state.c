@@ -188,6 +188,8 @@ static void put_scan(struct writer *w, const struct vmpt_vcpu *vcpu)
 	put(w, scan->cut_size, 1);
 	put(w, scan->block, 1);
 	put(w, scan->lost, 1);
+	put(w, scan->high, 1);
+	put(w, scan->wrapped, 1);
 	put(w, scan->last, 8);
 	put(w, scan->packets, 8);
 	put(w, scan->tscs, 8);
@@ -268,6 +270,8 @@ static void get_scan(struct reader *r, struct saved *s)
 	scan->cut_size = (u8)get(r, 1);
 	scan->block = (u8)get(r, 1);
 	scan->lost = get_flag(r);
+	scan->high = (u8)get(r, 1);
+	scan->wrapped = (u8)get(r, 1);
 	scan->last = get(r, 8);
 	scan->packets = get(r, 8);
 	scan->tscs = get(r, 8);
