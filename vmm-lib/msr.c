@@ -133,12 +133,18 @@ int vmpt_vcpu_get_msr(const struct vmpt_vcpu *vcpu, u32 msr, u64 *value)
 	return vmpt_pt_rdmsr(&vcpu->rules, &vcpu->regs, msr, value, NULL);
 }
 
+static bool moves_output(u32 msr)
+{
+	return msr == VMPT_MSR_RTIT_CTL || msr == VMPT_MSR_RTIT_OUTPUT_BASE ||
+	       msr == VMPT_MSR_RTIT_OUTPUT_MASK_PTRS;
+}
+
 /*
  * After each write, so that the order of a restore does not matter: while TraceEn is set the
  * position is where output goes on, and a PendTopaPMI is one that was delivered before the
  * state was saved (the interrupt itself is in the state of the VMM's APIC).
  */
-static void restored(struct vmpt_vcpu *vcpu)
+static void restored(struct vmpt_vcpu *vcpu, u32 msr)
 {
 	bool tracing = vcpu->regs.ctl & VMPT_CTL_TRACE_EN;
 
@@ -148,7 +154,7 @@ static void restored(struct vmpt_vcpu *vcpu)
 		vcpu->force_psb = true;
 	if (vmpt_vcpu_shadowed(vcpu))
 		vcpu->shadow.stale = true;
-	if (tracing)
+	if (tracing && moves_output(msr))
 		start_scan(vcpu);
 }
 
@@ -166,7 +172,7 @@ int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
 	ret = vmpt_pt_restore_msr(&vcpu->rules, &vcpu->regs, msr, value, &why);
 	vcpu->gp_why = (u8)why;
 	if (!ret)
-		restored(vcpu);
+		restored(vcpu, msr);
 	return ret;
 }
 

@@ -117,26 +117,6 @@ static int check_config(const struct vmpt_config *config, struct vmpt_refusal *w
 	return err;
 }
 
-/*
- * The guest's rules, cut to what the processor takes: a value that the guest may write goes
- * into the processor's MSRs later, where a #GP would be the host's.
- */
-static void init_rules(struct vmpt_vcpu *vcpu, const struct vmpt_config *config)
-{
-	struct vmpt_pt_rules *rules = &vcpu->rules, *host = &vcpu->host_rules;
-
-	vmpt_pt_rules_init(rules, &vcpu->guest.cpuid);
-	vmpt_pt_rules_init(host, &config->host->cpuid);
-	if (rules->maxphyaddr > host->maxphyaddr)
-		rules->maxphyaddr = host->maxphyaddr;
-	if (rules->linear_bits > host->linear_bits)
-		rules->linear_bits = host->linear_bits;
-	rules->base_mask &= host->base_mask;
-	/* Output through a trace transport would leave past EPT. */
-	rules->ctl_mask &= host->ctl_mask & ~VMPT_CTL_FABRIC_EN;
-	rules->status_mask &= host->status_mask;
-}
-
 int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 		   struct vmpt_refusal *why)
 {
@@ -160,7 +140,12 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->xsave = config->xsave && vcpu->plan.guest_pt;
 	vcpu->pip_on_restore = config->pip_on_restore;
 	vcpu->tsc_multiplier = config->tsc_multiplier;
-	init_rules(vcpu, config);
+	/*
+	 * The guest's rules are the host's or narrower, for vmpt_caps_check() has passed: what
+	 * the guest may write can go to the processor, where a #GP would be the host's.
+	 */
+	vmpt_pt_rules_init(&vcpu->rules, &vcpu->guest.cpuid);
+	vmpt_pt_rules_init(&vcpu->host_rules, &config->host->cpuid);
 	if (vmpt_vcpu_shadowed(vcpu))
 		vcpu->shadow.memory = config->shadow;
 	vmpt_vcpu_reset(vcpu, false);

@@ -57,8 +57,8 @@ static int put_back(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *regs, u32
 int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE])
 {
 	struct vmpt_pt_regs from = { .output_mask_ptrs = VMPT_LOWER_MASK }, to = vcpu->regs;
-	enum vmpt_gp_reason why = VMPT_GP_TRACING;
-	int ret = VMPT_GP;
+	enum vmpt_gp_reason why = VMPT_GP_NONE;
+	int ret = 0;
 	size_t i;
 
 	if (vcpu->entered)
@@ -68,12 +68,13 @@ int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE])
 	/* One read of what may be guest memory. */
 	if (area)
 		vmpt_xsave_get(&from, area);
-	if (!(to.ctl & VMPT_CTL_TRACE_EN))
-		ret = 0;
-	/* CTL, which may set TraceEn, is the first of the layout: it is written last. */
+	/*
+	 * CTL, which may set TraceEn, is the first of the layout: it is written last. While
+	 * TraceEn = 1 another one fails before, STATUS at the latest.
+	 */
 	for (i = VMPT_ARRAY_SIZE(layout); i-- && !ret;)
 		ret = put_back(vcpu, &to, layout[i], *vmpt_pt_reg(&from, layout[i]), &why);
-	vcpu->gp_why = ret ? (u8)why : VMPT_GP_NONE;
+	vcpu->gp_why = (u8)why;
 	if (ret)
 		return ret;
 	vcpu->regs = to;

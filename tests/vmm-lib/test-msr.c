@@ -337,10 +337,12 @@ START_TEST(enable_starts_scan)
 	/* at another one it starts anew; what it counted stays */
 	bed_wrmsr(&bed, CTL, 0);
 	bed_wrmsr(&bed, PTRS, 0x800000007fULL);
-	bed.v.cut_len[0] = 3;
+	bed.v.cut_len[0] = 2;
+	bed.v.cut_len[1] = 1;
 	bed.v.scan.cut_size = 3;
 	bed_wrmsr(&bed, CTL, BED_CTL);
-	ck_assert_uint_eq(bed.v.scan.block | bed.v.scan.cut_size | bed.v.cut_len[0], 0);
+	ck_assert_uint_eq(bed.v.scan.block | bed.v.scan.cut_size, 0);
+	ck_assert_uint_eq(bed.v.cut_len[0] | bed.v.cut_len[1], 0);
 	ck_assert_uint_eq(bed.v.scan_mask_ptrs, 0x800000007fULL);
 	ck_assert_uint_eq(bed.v.scan.tscs, 9);
 }
@@ -569,6 +571,12 @@ START_TEST(restore_then_enable)
 	bed_wrmsr(&bed, CTL, BED_CTL | VMPT_CTL_INJECT);
 	ck_assert_uint_eq(bed.guest.pmis, 1);
 	ck_assert(bed.v.held_pend_pmi);
+	/* a register that has nothing to do with output does not move the TSC adjuster */
+	bed.v.scan_mask_ptrs = 0xff;
+	bed_set(&bed, MATCH, 0x1000);
+	ck_assert_uint_eq(bed.v.scan_mask_ptrs, 0xff);
+	bed_set(&bed, PTRS, 0x17f);
+	ck_assert_uint_eq(bed.v.scan_mask_ptrs, 0x17f);
 	/* restored with TraceEn = 0 nothing is held: its enable pends it */
 	bed_set(&bed, CTL, 0);
 	ck_assert(!bed.v.held_pend_pmi);

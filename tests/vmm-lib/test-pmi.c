@@ -229,6 +229,10 @@ START_TEST(preserved_once)
 	bed_wrmsr(&bed, RESET_W, BIT);
 	bed_wrmsr(&bed, 0x570, INJECT);
 	ck_assert_uint_eq(bed.guest.pmis, 2);
+	/* an enable that does not look at the bit holds nothing */
+	bed_wrmsr(&bed, 0x570, 0);
+	bed_wrmsr(&bed, 0x570, BED_CTL);
+	ck_assert(!bed.v.held_pend_pmi);
 }
 END_TEST
 

@@ -276,6 +276,7 @@ START_TEST(preserved_pmi)
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), 0);
 	ck_assert_uint_eq(bed.guest.pmis, 1);
 	ck_assert(bed.v.held_pend_pmi);
+	ck_assert(bed.v.gp_why == VMPT_GP_NONE);
 	ck_assert(bed.v.regs.status & VMPT_STATUS_PEND_PMI);
 	/* its handler clears it: XRSTORS of a state without it holds nothing */
 	ck_assert_int_eq(vmpt_vcpu_xsaves(&bed.v, area), 0);
@@ -283,6 +284,11 @@ START_TEST(preserved_pmi)
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), 0);
 	ck_assert(!bed.v.held_pend_pmi);
 	ck_assert_uint_eq(bed.guest.pmis, 1);
+	/* nor one that does not trace */
+	bed.v.held_pend_pmi = true;
+	bed_wrmsr(&bed, 0x570, 0);
+	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, NULL), 0);
+	ck_assert(!bed.v.held_pend_pmi);
 }
 END_TEST
 
