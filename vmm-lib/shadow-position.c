@@ -211,10 +211,18 @@ static void take_stop(struct vmpt_vcpu *vcpu, u64 *status)
 	vcpu->force_psb = true;
 }
 
+/* PMI preservation: the entry was an enable that pended it, whatever was written (33.2.7.2). */
+static bool pended_by_enable(const struct vmpt_vcpu *vcpu)
+{
+	return vcpu->regs.ctl & VMPT_CTL_INJECT && vcpu->loaded_status & VMPT_STATUS_PEND_PMI;
+}
+
 /* Our own INT is not the guest's, nor is the PendTopaPMI that came with it. */
 static void take_pmi(const struct vmpt_vcpu *vcpu, const struct place *place, u64 *status,
 		     bool *pmi)
 {
+	if (pended_by_enable(vcpu))
+		return;
 	if (vcpu->shadow.end != VMPT_SHADOW_WINDOW || guest_int(vcpu, place))
 		return;
 	*pmi = false;
@@ -229,7 +237,7 @@ static int take_frozen(const struct vmpt_vcpu *vcpu, u64 base, u64 *status, bool
 		return -VMPT_E_HARDWARE;
 	*status &= ~VMPT_STATUS_ERROR;
 	*status |= vcpu->regs.status & VMPT_STATUS_ERROR;
-	*pmi = false;
+	*pmi &= pended_by_enable(vcpu);
 	return 0;
 }
 
@@ -244,14 +252,40 @@ static int take_direct(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, bool *pm
 		return -VMPT_E_HARDWARE;
 	shadow->offset = offset;
 	set_position(vcpu, NULL, offset);
-	*pmi = false; /* a single range has no INT */
+	*pmi &= pended_by_enable(vcpu); /* a single range has no INT */
 	return 0;
+}
+
+/* Where the guest is, when that is inside of the shadow. */
+static void take_place(struct vmpt_vcpu *vcpu, const struct place *at, u64 status)
+{
+	struct vmpt_shadow *shadow = &vcpu->shadow;
+	const struct vmpt_shadow_origin *origin;
+	struct place place = *at;
+
+	/* Full: with STOP it stays so, else the next entry has its turn. */
+	if (!vmpt_shadow_poisoned(shadow, place.slot) &&
+	    place.offset == part_size(shadow, place.slot) &&
+	    !(*vmpt_shadow_entry(shadow, place.slot) & VMPT_TOPA_STOP)) {
+		place.slot = place.slot + 1 == shadow->used ? 0 : place.slot + 1;
+		place.offset = 0;
+	}
+	if (vmpt_shadow_poisoned(shadow, place.slot)) {
+		place.offset = 0;
+		if (status & VMPT_STATUS_ERROR)
+			vcpu->output_why = shadow->why;
+	}
+	shadow->slot = place.slot;
+	shadow->offset = place.offset;
+	origin = &shadow->memory->origin[place.slot];
+	set_position(vcpu, origin, origin->offset + place.offset);
+	if (place.slot > shadow->half) /* of a window; else there is no half */
+		shadow->stale = true;
 }
 
 int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *status, bool *pmi)
 {
 	struct vmpt_shadow *shadow = &vcpu->shadow;
-	const struct vmpt_shadow_origin *origin;
 	struct place place;
 
 	if (shadow->end == VMPT_SHADOW_NONE)
@@ -269,23 +303,6 @@ int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *
 		set_position(vcpu, &shadow->next, shadow->next.offset);
 		return 0;
 	}
-	/* Full: with STOP it stays so, else the next entry has its turn. */
-	if (!vmpt_shadow_poisoned(shadow, place.slot) &&
-	    place.offset == part_size(shadow, place.slot) &&
-	    !(*vmpt_shadow_entry(shadow, place.slot) & VMPT_TOPA_STOP)) {
-		place.slot = place.slot + 1 == shadow->used ? 0 : place.slot + 1;
-		place.offset = 0;
-	}
-	origin = &shadow->memory->origin[place.slot];
-	if (vmpt_shadow_poisoned(shadow, place.slot)) {
-		place.offset = 0;
-		if (*status & VMPT_STATUS_ERROR)
-			vcpu->output_why = shadow->why;
-	}
-	shadow->slot = place.slot;
-	shadow->offset = place.offset;
-	set_position(vcpu, origin, origin->offset + place.offset);
-	if (place.slot > shadow->half) /* of a window; else there is no half */
-		shadow->stale = true;
+	take_place(vcpu, &place, *status);
 	return 0;
 }

@@ -93,13 +93,17 @@ int vmpt_shadow_build(struct vmpt_vcpu *vcpu);
  */
 int vmpt_shadow_ready(struct vmpt_vcpu *vcpu);
 
-/* What to load into the processor: OUTPUT_BASE, OUTPUT_MASK_PTRS, and whether CTL.ToPA. */
+/*
+ * What to load into the processor: OUTPUT_BASE, OUTPUT_MASK_PTRS, and whether CTL.ToPA. Of a
+ * shadow that is not built: a place where the processor signals an error and writes nothing.
+ */
 void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, bool *topa);
 
 /*
  * Take the processor's OUTPUT MSRs and STATUS back after an exit: the guest's position
  * goes to the vCPU's registers; our own STOP is taken away again and our own INT is
- * told apart from the guest's. Sets stale when the window has to move.
+ * told apart from the guest's. Sets stale when the window has to move. Where our STOP may
+ * have cost the guest bytes: VMPT_EVENT_LOST and force_psb.
  * @status: of the processor, in and out. @pmi: in: a ToPA PMI came; out: it is the guest's.
  * -VMPT_E_HARDWARE: the position is outside the shadow (nothing is changed).
  */

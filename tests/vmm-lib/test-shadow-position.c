@@ -378,6 +378,35 @@ START_TEST(pmis)
 }
 END_TEST
 
+/* PendTopaPMI was loaded under InjectPsbPmiOnEnable: the entry pended the guest's PMI. */
+START_TEST(pended_by_enable)
+{
+	bool inject = _i;
+	int n;
+
+	long_table(2000);
+	vcpu->regs.ctl |= inject ? VMPT_CTL_INJECT : 0;
+	vcpu->loaded_status = PEND_PMI;
+	for (n = 0; n < 3; n++) {
+		if (n == 1)
+			rig_range(&rig, GUEST_PAGE, 0xfff, 0);
+		vcpu->regs.status = n == 2 ? STOPPED : 0;
+		ck_assert_int_eq(vmpt_shadow_build(vcpu), 0);
+		pmi = true;
+		status = PEND_PMI | vcpu->regs.status;
+		if (n == 1)
+			ck_assert_int_eq(vmpt_shadow_take_back(vcpu, GUEST_HPA + GUEST_PAGE, 0xfff,
+							       &status, &pmi),
+					 0);
+		else
+			ck_assert_int_eq(back(0, 0, 0), 0);
+		ck_assert_msg(pmi == inject, "shadow %d", n);
+		ck_assert_uint_eq(status, PEND_PMI | vcpu->regs.status);
+		pmi = false;
+	}
+}
+END_TEST
+
 /* One output entry: its INT comes before the region is full (33.2.7.2). */
 START_TEST(early_int)
 {
@@ -491,6 +520,13 @@ START_TEST(ready)
 	rig_range(&rig, 0x20000, 0x7fff, 0); /* another mask */
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
 	ck_assert_uint_eq(vcpu->shadow.high, 0x28000);
+	/* only the scheme: the same values mean a table */
+	rig_range(&rig, TABLE, 0xff, 0);
+	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
+	ck_assert_int_eq(vcpu->shadow.end, VMPT_SHADOW_DIRECT);
+	vcpu->regs.ctl |= VMPT_CTL_TOPA;
+	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
+	hw_at(0, 0, 0);
 }
 END_TEST
 
@@ -542,6 +578,7 @@ int main(void)
 	tcase_add_loop_test(tcase, window_end, 0, VMPT_ARRAY_SIZE(end_rows));
 	tcase_add_test(tcase, range_window);
 	tcase_add_loop_test(tcase, pmis, 0, VMPT_ARRAY_SIZE(pmi_rows));
+	tcase_add_loop_test(tcase, pended_by_enable, 0, 2);
 	tcase_add_loop_test(tcase, early_int, 0, 2);
 	tcase_add_test(tcase, poison);
 	tcase_add_test(tcase, direct);

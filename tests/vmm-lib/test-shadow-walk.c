@@ -301,6 +301,7 @@ static const struct part_row part_rows[] = {
 	{ "three quarters", 0x10000, 0x10000, 0x4000, 0x40000, 0x10000, 0x8000 },
 	{ "address 0", 0x10000, 0x10000, 0, 0, 0x10000, 0x10000 },
 	{ "128 MiB", 0, 128 * MB, 0, 128 * MB, 128 * MB, 128 * MB },
+	{ "256 MiB", 0, 256 * MB, 0, 256 * MB, 256 * MB, 128 * MB },
 	{ "larger than an entry", 0, 4096 * MB, 0, 4096 * MB, 4096 * MB, 128 * MB },
 	{ "a piece of a page more", 0x10000, 0x10000, 0, 0x10000, 0x1800, 0x1000 },
 	{ "no address of a page", 0x10000, 0x10000, 0, 0x10800, 0x10000, 0 },
