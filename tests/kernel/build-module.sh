@@ -9,7 +9,8 @@ set -euo pipefail
 out=$1
 shift
 root=${VMPT_ROOT:?}
-frame=1024 # bytes of stack that one function may have; a kernel's whole stack is 16 KiB
+# Bytes of stack that a function, and a chain of calls, may have: a kernel's stack is 16 KiB.
+frame=1024 chain=3072
 
 # The kernel's make must not hear of a make or a compiler that called us.
 unset MAKEFLAGS MFLAGS MAKELEVEL CC CFLAGS LDFLAGS KBUILD_OUTPUT ARCH CROSS_COMPILE
@@ -44,7 +45,7 @@ done
 cat >"$mod/Kbuild" <<END
 obj-m := vmpt.o
 vmpt-y := $objects
-ccflags-y := -I$root -I$root/tests/kernel -Werror -Wframe-larger-than=$frame -fstack-usage
+ccflags-y := -I$root -I$root/tests/kernel -Werror -Wframe-larger-than=$frame -fstack-usage -fcallgraph-info=su
 END
 make -C "$kernel" "M=$mod" -j "$(nproc)" W=1 KBUILD_MODPOST_WARN=1 modules \
 	>"$out/build.log" 2>&1 </dev/null || {
@@ -84,3 +85,4 @@ grep -v '	\(static\|dynamic,bounded\)$' "$out/stack" && fail "stack without a bo
 echo "$# sources, $(grep -c ' [Tt] ' "$out/symbols") functions," \
 	"$(size -A "$mod/vmpt.ko" | awk '/^\.text/ { n += $2 } END { print n }') bytes of code"
 echo "most stack: $(sed -n '1s/.*:\(.*\)\t\(.*\)\t.*/\1 \2/p' "$out/stack") bytes"
+"$(dirname "$0")/stack-depth" $chain "$mod"
