@@ -22,7 +22,8 @@ struct pool {
 	u8 *log;	      /* the guest's stream over all hosts */
 	size_t n;
 	struct vmpt_baseline baseline;
-	u32 at; /* the host where the guest is */
+	u64 pending; /* moves with a PMI that the handler has not taken */
+	u32 at;	     /* the host where the guest is */
 	u64 seed;
 };
 
@@ -101,10 +102,16 @@ static void migrate(struct pool *pool, u32 to)
 	struct vmpt_refusal why = { "", "", 0, 0 };
 	u8 state[VMPT_STATE_MAX], page[GUEST_PAGE];
 	int n = vmpt_vcpu_save(&source->v, state, sizeof(state));
+	u64 before = 0, after = 0;
 	u32 i;
 
 	if (n < 0 || vmpt_vcpu_restore(&target->v, state, (size_t)n, &why))
 		ck_abort_msg("seed %lu: %d, %s: %s", pool->seed, n, why.field, why.rule);
+	ck_assert_int_eq(vmpt_vcpu_get_msr(&source->v, VMPT_MSR_PERF_GLOBAL_STATUS, &before), 0);
+	ck_assert_int_eq(vmpt_vcpu_get_msr(&target->v, VMPT_MSR_PERF_GLOBAL_STATUS, &after), 0);
+	/* A shadow of the last stay here describes nothing any more. */
+	ck_assert(before == after && target->v.shadow.stale == target->plan.shadow);
+	pool->pending += before != 0;
 	for (i = 0; i < RIG_PAGES; i++) {
 		guest_get(&source->guest, (u64)i * GUEST_PAGE, page, GUEST_PAGE);
 		guest_put(&target->guest, (u64)i * GUEST_PAGE, page, GUEST_PAGE);
@@ -184,8 +191,8 @@ static void trip(u64 seed)
 		/* The handler runs on the target. */
 		rig_guest_ack(pool.rig[pool.at]);
 	}
-	if (moves < 20)
-		ck_abort_msg("seed %lu: %u moves", seed, moves);
+	if (moves < 20 || pool.pending < 5)
+		ck_abort_msg("seed %lu: %u moves, %lu with a PMI", seed, moves, pool.pending);
 	check(&pool);
 	pool_free(&pool);
 }
