@@ -121,12 +121,15 @@ size_t state_save(const struct vmpt_vcpu *vcpu, u8 buf[SAVED_MAX])
 /* A refusal that leaves the vCPU as it was; the error, or 0 with @vcpu restored. */
 int state_try(struct vmpt_vcpu *vcpu, const u8 *buf, size_t n, struct vmpt_refusal *why)
 {
-	struct vmpt_vcpu before = *vcpu;
+	u8 before[sizeof(*vcpu)], after[sizeof(*vcpu)];
 	int err;
+
+	memcpy(before, vcpu, sizeof(before));
 
 	*why = (struct vmpt_refusal){ 0 };
 	err = vmpt_vcpu_restore(vcpu, buf, n, why);
-	if (err && memcmp(&before, vcpu, sizeof(before)))
+	memcpy(after, vcpu, sizeof(after));
+	if (err && memcmp(before, after, sizeof(before)))
 		ck_abort_msg("changed by a refusal: %s: %s", why->field, why->rule);
 	if (err && (!why->field || !why->rule))
 		ck_abort_msg("error %d without a field", err);

@@ -204,10 +204,16 @@ START_TEST(builtin)
 }
 END_TEST
 
+static u64 many_bits(struct test_rng *rng)
+{
+	u64 bits = test_random(rng);
+
+	return bits | test_random(rng);
+}
+
 static void random_host(struct test_rng *rng, struct vmpt_caps *host)
 {
-	u64 r = test_random(rng), s = test_random(rng) | test_random(rng);
-	u64 t = test_random(rng) | test_random(rng);
+	u64 r = test_random(rng), s = many_bits(rng), t = many_bits(rng);
 
 	guest_full_caps(host);
 	set_leaves(host, (u32)(s & 0x1ff) | 1, (u32)(s >> 16 & 6) | 1, 0, (u32)t);

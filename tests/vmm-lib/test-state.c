@@ -325,6 +325,13 @@ END_TEST
 
 /* ---- random ---- */
 
+static u64 few_bits(struct test_rng *rng)
+{
+	u64 bits = test_random(rng);
+
+	return bits & test_random(rng);
+}
+
 /* A state by the guest's own accesses, saved and restored: nothing differs. */
 static void random_state(u64 seed)
 {
@@ -344,9 +351,9 @@ static void random_state(u64 seed)
 	state_make(&from, &shown);
 	state_make(&to, &shown);
 	for (i = 0; i < 40; i++) {
-		value = test_random(&rng) & test_random(&rng);
+		value = few_bits(&rng);
 		if (test_random(&rng) % 4)
-			value &= test_random(&rng) & test_random(&rng) & 0x0180003fffffffff;
+			value &= few_bits(&rng) & 0x0180003fffffffff;
 		vmpt_vcpu_wrmsr(&from,
 				vmpt_vcpu_msr_list(&from, (unsigned int)(test_random(&rng) % 13)),
 				i == 39 ? value | VMPT_CTL_TRACE_EN | VMPT_CTL_TOPA : value);
