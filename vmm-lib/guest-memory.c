@@ -70,14 +70,9 @@ void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *v
 	if (out->lost || out->dropped)
 		vcpu->events |= VMPT_EVENT_LOST;
 	if (out->events & VMPT_OUTPUT_INT) {
-		/*
-		 * PMI preservation: the flag is for whoever restores this state (33.2.7.2). The
-		 * next VM entry shall not pend the same PMI again.
-		 */
-		if (regs->ctl & VMPT_CTL_INJECT) {
+		/* PMI preservation (33.2.7.2); vmpt_vcpu_pmi() keeps the next entry from it. */
+		if (regs->ctl & VMPT_CTL_INJECT)
 			regs->status |= VMPT_STATUS_PEND_PMI;
-			vcpu->held_pend_pmi = true;
-		}
 		vmpt_vcpu_pmi(vcpu);
 	}
 }

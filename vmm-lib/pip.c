@@ -83,7 +83,7 @@ int vmpt_vcpu_cr3_write(struct vmpt_vcpu *vcpu, const struct vmpt_cr3_write *wri
 {
 	struct vmpt_pt_regs *regs = &vcpu->regs;
 	struct vmpt_guest_output guest;
-	u64 base, mask_ptrs, status;
+	u64 base, mask_ptrs;
 	u8 pip[VMPT_PT_SIZE_MAX];
 	size_t done;
 	int size, err;
@@ -100,17 +100,16 @@ int vmpt_vcpu_cr3_write(struct vmpt_vcpu *vcpu, const struct vmpt_cr3_write *wri
 
 	/*
 	 * All or nothing: until the last byte is in, the position stays where it was, and
-	 * bytes behind it are no trace. A call that is repeated writes over them.
+	 * bytes behind it are no trace. A call that is repeated writes over them. (STATUS
+	 * only changes where output ends, and nothing can fail after that.)
 	 */
 	base = regs->output_base;
 	mask_ptrs = regs->output_mask_ptrs;
-	status = regs->status;
 	vmpt_guest_output_init(&guest, vcpu);
 	err = vmpt_output_write(&guest.out, pip, (size_t)size, &done);
 	if (err) {
 		regs->output_base = base;
 		regs->output_mask_ptrs = mask_ptrs;
-		regs->status = status;
 		return err;
 	}
 	count_bytes(vcpu, (u32)((u64)size - guest.out.lost));

@@ -419,8 +419,11 @@ START_TEST(errors_of_callbacks)
 	ck_assert_int_eq(vmpt_output_write(&m.out, bytes, 4, &done), 0);
 	ck_assert_uint_eq(done, 4);
 	ck_assert_uint_eq(m.regs.output_mask_ptrs, vmpt_pt_mask_ptrs(0, 4));
+	/* a load that fails leaves no region that was loaded before */
+	m.fail = 1;
+	ck_assert_int_eq(vmpt_output_load(&m.out), -1234);
+	ck_assert(!m.out.loaded);
 	/* nothing to write: nothing happens */
-	vmpt_output_unload(&m.out);
 	m.fail = 1;
 	ck_assert_int_eq(vmpt_output_write(&m.out, bytes, 0, &done), 0);
 	ck_assert_uint_eq(done, 0);

@@ -253,6 +253,7 @@ START_TEST(a_policy)
 	for (i = 0; i < VMPT_MEMS; i++) /* the others say the contrary */
 		bed.v.on_mem[i] =
 			r->policy == VMPT_ON_MEM_DROP ? VMPT_ON_MEM_ERROR : VMPT_ON_MEM_DROP;
+	bed.v.xsave = true; /* what stands behind on_mem[] is not a policy */
 	if (r->kind < VMPT_MEMS)
 		bed.v.on_mem[r->kind] = (u8)r->policy;
 	guest_set_kind(&bed.guest, page, 1, r->kind);

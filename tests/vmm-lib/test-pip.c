@@ -225,6 +225,7 @@ static const struct count_row count_rows[] = {
 	{ "64M: the count wraps", 15, 0x1ffff, false, false, 7, false },
 	{ "64M, inject: the count wraps", 15, 0x1ffff, true, false, 7, false },
 	{ "no configurable PSB: reserved", 0, 0, false, true, 0, false },
+	{ "no configurable PSB: untouched", 0, 100, false, true, 100, false },
 };
 
 START_TEST(packet_byte_count)
