@@ -167,7 +167,8 @@ START_TEST(each_access_fails)
 			char what[64];
 			int ret;
 
-			snprintf(what, sizeof(what), "way %u, room %u, access %d", way, room, fail);
+			snprintf(what, sizeof(what), "way %d, room %u, access %d", _i / 2, room,
+				 fail);
 			end_case_init(&c, way, VMPT_TOPA_INT);
 			c.bed.v.regs.output_mask_ptrs =
 				(4096ULL - room) << 32 | (way == RANGE ? 0xfff : 0x7f);
