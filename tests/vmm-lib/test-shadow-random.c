@@ -14,7 +14,7 @@
 #define PAGES	   1024u
 #define TABLES	   8u
 #define FIRST_DATA 16u
-#define CHUNK	   6000u
+#define CHUNK	   (300u << 9)
 
 struct twin {
 	struct guest guest;
@@ -31,11 +31,25 @@ struct run {
 	u64 seed;
 	u32 most; /* the largest region: log2 of pages */
 	bool pmi; /* of a packet that was inserted */
+	bool holes;
+	bool calm; /* long tables without STOP or errors: many pages of shadow */
+	u32 chunk; /* the most bytes at a time */
 };
 
 static u32 pick(struct run *run, u32 n)
 {
 	return (u32)(test_random(&run->rng) % n);
+}
+
+static void wrong(const struct run *run, const char *what)
+{
+	const struct vmpt_pt_regs *a = &run->rig.vcpu.regs, *b = &run->twin.regs;
+
+	ck_abort_msg("seed %#llx: %s: shadow %#llx %#llx %#llx, direct %#llx %#llx %#llx, end %u",
+		     (unsigned long long)run->seed, what, (unsigned long long)a->output_base,
+		     (unsigned long long)a->output_mask_ptrs, (unsigned long long)a->status,
+		     (unsigned long long)b->output_base, (unsigned long long)b->output_mask_ptrs,
+		     (unsigned long long)b->status, run->rig.vcpu.shadow.end);
 }
 
 static int twin_read(void *opaque, u64 pa, u64 *entry)
@@ -47,17 +61,33 @@ static int twin_write(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
 	struct guest *g = opaque;
 
-	/* the twin's frames are in order */
-	if (pa + len > (u64)g->pages * GUEST_PAGE)
+	/* the twin's frames are in order; one page at a time (arch/output.h) */
+	if (pa + len > (u64)g->pages * GUEST_PAGE || g->kind[pa / GUEST_PAGE])
 		return VMPT_OUTPUT_FAULT;
 	memcpy(g->host + pa, bytes, len);
 	return 0;
 }
 
+/* Memory that was not there comes: all of it, from whichever page on. */
+static void back(struct guest *g)
+{
+	u32 page;
+
+	for (page = 0; page < g->pages; page++)
+		if (g->kind[page] == VMPT_MEM_UNBACKED)
+			g->kind[page] = VMPT_MEM_OK;
+}
+
 /* The direct way into the rig's own guest, as an inserted packet takes it. */
 static int insert_write(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
-	return guest_write(opaque, pa, bytes, len);
+	int kind = guest_write(opaque, pa, bytes, len);
+
+	if (kind == VMPT_MEM_UNBACKED) {
+		back(opaque);
+		kind = guest_write(opaque, pa, bytes, len);
+	}
+	return kind ? VMPT_OUTPUT_FAULT : 0;
 }
 
 static void put_both(struct run *run, u64 gpa, u64 value)
@@ -95,24 +125,24 @@ static u64 make_bad(struct run *run)
 
 static void make_table(struct run *run, u32 table)
 {
-	u32 n = pick(run, 8) ? 1 + pick(run, 12) : 1 + pick(run, 510), i;
+	u32 n = pick(run, 8) && !run->calm ? 1 + pick(run, 12) : 1 + pick(run, 510), i;
 	u64 base = (u64)table * GUEST_PAGE, entry;
 
 	for (i = 0; i < n; i++) {
 		entry = make_region(run);
 		if (!pick(run, 6))
 			entry |= VMPT_TOPA_INT;
-		if (!pick(run, 40))
+		if (!pick(run, 40) && !run->calm)
 			entry |= VMPT_TOPA_STOP;
-		if (!pick(run, 150))
+		if (!pick(run, 150) && !run->calm)
 			entry = make_bad(run);
 		put_both(run, base + 8ULL * i, entry);
 	}
 	entry = (u64)pick(run, TABLES) * GUEST_PAGE | VMPT_TOPA_END;
-	if (!pick(run, 10))
+	if (!pick(run, 10) && !run->calm)
 		entry = make_bad(run);
 	put_both(run, base + 8ULL * n, entry);
-	if (!pick(run, 20))
+	if (!pick(run, 20) && !run->calm)
 		put_both(run, base, (u64)pick(run, TABLES) * GUEST_PAGE | VMPT_TOPA_END);
 }
 
@@ -128,7 +158,7 @@ static void make_position(struct run *run)
 	if (!pick(run, 5)) {
 		u32 mask;
 
-		order = pick(run, 16);
+		order = run->rig.vcpu.host_rules.single_range ? pick(run, 16) : 5 + pick(run, 11);
 		mask = (128u << order) - 1;
 		rig_range(&run->rig, (0x200000 + test_random(&run->rng) % 0x200000) & ~(u64)mask,
 			  mask, (u32)test_random(&run->rng) & mask);
@@ -145,6 +175,38 @@ static void make_position(struct run *run)
 	run->twin.regs = *regs;
 }
 
+/*
+ * Holes: a device (both guests: an error), and pages that the rig's VMM provides only when
+ * they are asked for (the twin has them).
+ */
+static void make_holes(struct run *run)
+{
+	u32 n, page;
+
+	run->rig.vcpu.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_RETRY;
+	run->holes = !pick(run, 4) && !run->calm;
+	for (n = run->holes ? pick(run, 8) : 0; n; n--) {
+		page = FIRST_DATA + pick(run, PAGES - FIRST_DATA);
+		run->rig.guest.kind[page] = run->twin.guest.kind[page] = VMPT_MEM_MMIO;
+	}
+}
+
+/* Pages that are not there (again), as after swapping out. */
+static void make_late(struct run *run)
+{
+	u32 n, page;
+
+	for (n = pick(run, 30); n; n--) {
+		page = FIRST_DATA + pick(run, PAGES - FIRST_DATA);
+		if (run->rig.guest.kind[page])
+			continue;
+		if (vmpt_shadow_invalidate(&run->rig.vcpu, (u64)page * GUEST_PAGE, GUEST_PAGE) &&
+		    run->rig.entered && rig_exit(&run->rig))
+			wrong(run, "exit");
+		run->rig.guest.kind[page] = VMPT_MEM_UNBACKED;
+	}
+}
+
 static void make_run(struct run *run, u64 seed)
 {
 	struct twin *twin = &run->twin;
@@ -152,40 +214,49 @@ static void make_run(struct run *run, u64 seed)
 
 	memset(run, 0, sizeof(*run));
 	run->seed = run->rng.state = seed;
-	run->most = pick(run, 9);
+	run->calm = !pick(run, 4);
+	run->most = pick(run, run->calm ? 3 : 9);
+	run->chunk = 300u << pick(run, 10);
 	rig_init(&run->rig, PAGES, 1 + pick(run, 3));
+	run->rig.vcpu.host_rules.single_range = pick(run, 8) > 0;
 	guest_init(&twin->guest, PAGES);
 	twin->memory.read_entry = twin_read;
 	twin->memory.write = twin_write;
 	twin->memory.opaque = &twin->guest;
-	if (!pick(run, 3))
+	if (run->calm || !pick(run, 3))
 		guest_shuffle(&run->rig.guest, test_random(&run->rng));
 	for (i = 0; i < TABLES; i++)
 		make_table(run, i);
 	make_position(run);
+	make_holes(run);
 	vmpt_output_init(&twin->out, &run->rig.rules, &twin->regs, &twin->memory);
-}
-
-static void wrong(const struct run *run, const char *what)
-{
-	const struct vmpt_pt_regs *a = &run->rig.vcpu.regs, *b = &run->twin.regs;
-
-	ck_abort_msg("seed %#llx: %s: shadow %#llx %#llx %#llx, direct %#llx %#llx %#llx, end %u",
-		     (unsigned long long)run->seed, what, (unsigned long long)a->output_base,
-		     (unsigned long long)a->output_mask_ptrs, (unsigned long long)a->status,
-		     (unsigned long long)b->output_base, (unsigned long long)b->output_mask_ptrs,
-		     (unsigned long long)b->status, run->rig.vcpu.shadow.end);
 }
 
 static void enter(struct run *run)
 {
 	const struct vmpt_shadow *shadow = &run->rig.vcpu.shadow;
 
-	if (!run->rig.entered && rig_enter(&run->rig))
+	int err = 0;
+
+	if (!run->rig.entered)
+		err = rig_enter(&run->rig);
+	if (err == -VMPT_E_RETRY) {
+		back(&run->rig.guest);
+		err = rig_enter(&run->rig);
+	}
+	if (err)
 		wrong(run, "entry");
 	if (shadow->reads > VMPT_SHADOW_READS ||
 	    shadow->translations > 2ULL * run->rig.memory.pages * VMPT_SHADOW_PER_PAGE)
 		wrong(run, "work is not bounded");
+}
+
+static void twin_trace(struct run *run, const u8 *bytes, size_t len)
+{
+	size_t done;
+
+	if (vmpt_output_write(&run->twin.out, bytes, len, &done))
+		wrong(run, "twin");
 }
 
 /* Leave the guest; behind our own STOP once more, so that what comes next has its effect. */
@@ -205,6 +276,9 @@ static void leave(struct run *run)
 	}
 	if (vmpt_output_load(&twin->out))
 		wrong(run, "twin");
+	/* The shadow finds a hole when it is current, the twin with the first byte to it. */
+	if (rig->vcpu.regs.status & VMPT_STATUS_ERROR && rig->vcpu.output_why == VMPT_OUTPUT_MEMORY)
+		twin_trace(run, (const u8[]){ 0 }, 1);
 	if ((rig->vcpu.regs.status ^ twin->regs.status) & watched)
 		wrong(run, "STATUS");
 	if (rig->vcpu.regs.output_base != twin->regs.output_base ||
@@ -218,18 +292,10 @@ static void leave(struct run *run)
 	twin->ints = twin->out.ints;
 }
 
-static void twin_trace(struct run *run, const u8 *bytes, size_t len)
-{
-	size_t done;
-
-	if (vmpt_output_write(&run->twin.out, bytes, len, &done))
-		wrong(run, "twin");
-}
-
 /* Bytes of the guest; what our own STOP loses is made again, as if it had come later. */
 static void trace(struct run *run)
 {
-	size_t len = 1 + pick(run, pick(run, 4) ? 300 : CHUNK), i;
+	size_t len = 1 + pick(run, pick(run, 4) ? 300 : run->chunk), i;
 	struct rig *rig = &run->rig;
 	static u8 bytes[CHUNK];
 	u64 lost;
@@ -297,6 +363,8 @@ static void insert(struct run *run)
 /* The guest turns tracing off, changes tables or its position, and turns it on. */
 static void reconfigure(struct run *run)
 {
+	int err;
+
 	leave(run);
 	if (pick(run, 2))
 		make_table(run, pick(run, TABLES));
@@ -307,7 +375,8 @@ static void reconfigure(struct run *run)
 		run->twin.regs.status = 0;
 	}
 	vmpt_output_unload(&run->twin.out);
-	if (vmpt_shadow_build(&run->rig.vcpu))
+	err = vmpt_shadow_build(&run->rig.vcpu);
+	if (err && err != -VMPT_E_RETRY) /* then the entry asks again */
 		wrong(run, "build");
 }
 
@@ -317,7 +386,8 @@ static void step(struct run *run)
 
 	switch (pick(run, 64)) {
 	case 0:
-		reconfigure(run);
+		if (!run->calm || !pick(run, 8))
+			reconfigure(run);
 		break;
 	case 1:
 	case 2:
@@ -329,8 +399,13 @@ static void step(struct run *run)
 		move_pages(run);
 		break;
 	case 6:
-	case 7:
 		leave(run);
+		break;
+	case 7:
+		if (run->holes)
+			make_late(run);
+		else
+			leave(run);
 		break;
 	default:
 		trace(run);
