@@ -450,9 +450,9 @@ START_TEST(same_as_direct)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = soak ? time(NULL) + atoi(soak) : 0;
-	u64 n;
+	u64 n, runs = getenv("VMPT_SANITIZED") ? 120 : 300;
 
-	for (n = 0; n < 300 || time(NULL) < end; n++)
+	for (n = 0; n < runs || time(NULL) < end; n++)
 		one_run(0x5ad0 + n, 1000);
 }
 END_TEST
