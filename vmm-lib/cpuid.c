@@ -10,6 +10,8 @@
 #define XSS_PT (1u << 8)
 /* CPUID.0DH.8:ECX[0]: enabled through IA32_XSS, not XCR0. */
 #define SUPERVISOR_STATE 1
+/* A multiplier of 1. */
+#define NO_SCALING (1ULL << 48)
 
 static void show_leaf14(const struct vmpt_vcpu *vcpu, u32 subleaf, struct vmpt_cpuid_regs *regs)
 {
@@ -38,13 +40,14 @@ static void show_tsc(const struct vmpt_vcpu *vcpu, struct vmpt_cpuid_regs *regs)
 {
 	const struct vmpt_pt_cpuid *pt = &vcpu->guest.cpuid;
 	u32 numerator = pt->tsc_numerator, denominator = pt->tsc_denominator;
+	bool scaled = vcpu->tsc_multiplier && vcpu->tsc_multiplier != NO_SCALING;
 
 	if (!pt->present || !numerator || !denominator)
 		return;
-	if (!vcpu->tsc_multiplier && regs->eax && regs->ebx)
+	if (!scaled && regs->eax && regs->ebx)
 		return;
-	if (vcpu->tsc_multiplier && vmpt_tsc_ratio(pt->tsc_numerator, pt->tsc_denominator,
-						   vcpu->tsc_multiplier, &numerator, &denominator))
+	if (scaled && vmpt_tsc_ratio(pt->tsc_numerator, pt->tsc_denominator, vcpu->tsc_multiplier,
+				     &numerator, &denominator))
 		numerator = denominator = 0;
 	regs->eax = denominator;
 	regs->ebx = numerator;

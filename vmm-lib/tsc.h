@@ -56,7 +56,8 @@ void vmpt_tsc_rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *
 
 /* What a host's decoder must know of one vCPU. One JSON object a line. */
 struct vmpt_record {
-	const char *vm; /* UTF-8, any characters: escaped as JSON asks */
+	/* UTF-8, any characters, escaped as JSON asks; a byte that is not UTF-8 becomes U+FFFD */
+	const char *vm;
 	u32 vcpu;
 	u64 vmcs; /* VMCS pointer, 4-KiB aligned */
 	u64 tsc_offset;

@@ -107,6 +107,10 @@ START_TEST(tsc)
 	expect(&vcpu, 0x15, 0, REGS(0, 3, 0, 0), REGS(2, 168, 24000000, 0));
 	/* The VMM knows better. */
 	expect(&vcpu, 0x15, 0, REGS(3, 250, 0, 0), REGS(3, 250, 0, 0));
+	/* A multiplier of 1 is none. */
+	vcpu.tsc_multiplier = 1ULL << 48;
+	expect(&vcpu, 0x15, 0, REGS(3, 250, 0, 0), REGS(3, 250, 0, 0));
+	expect(&vcpu, 0x15, 0, none, REGS(2, 168, 24000000, 0x77));
 	/* Scaled: 84 × 3/4 = 63, whatever the VMM says. */
 	vcpu.tsc_multiplier = 3ULL << 46;
 	expect(&vcpu, 0x15, 0, REGS(2, 168, 24000000, 0), REGS(1, 63, 24000000, 0));
