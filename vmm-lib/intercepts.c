@@ -16,30 +16,29 @@
  */
 static bool in_processor(const struct vmpt_vcpu *vcpu)
 {
-	return vcpu->plan.guest_pt && !vcpu->plan.lists && !vcpu->lost &&
-	       vcpu->regs.ctl & VMPT_CTL_TRACE_EN;
+	return vcpu->regs.ctl & VMPT_CTL_TRACE_EN && !vcpu->plan.lists && !vcpu->lost;
 }
 
 unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr)
 {
-	if (!vmpt_pt_msr_exists(&vcpu->rules, msr) || !vmpt_pt_msr_exists(&vcpu->host_rules, msr) ||
-	    !in_processor(vcpu))
+	bool shadowed = vmpt_vcpu_shadowed(vcpu);
+
+	/* What the guest has the processor has too: vmpt_caps_check(). */
+	if (!vmpt_pt_msr_exists(&vcpu->rules, msr) || !in_processor(vcpu))
 		return BOTH;
 	switch (msr) {
 	case VMPT_MSR_RTIT_CTL:
 		/* A shadow may be ToPA where the guest chose a single range. */
-		return vmpt_vcpu_shadowed(vcpu) ? BOTH : VMPT_INTERCEPT_WRITE;
+		return shadowed ? BOTH : VMPT_INTERCEPT_WRITE;
 	case VMPT_MSR_RTIT_STATUS:
 		/*
 		 * A shadow's own STOP sets Stopped. Under PMI preservation the processor is
 		 * given STATUS without a PendTopaPMI that was delivered.
 		 */
-		if (vmpt_vcpu_shadowed(vcpu) || vcpu->regs.ctl & VMPT_CTL_INJECT)
-			return BOTH;
-		return 0;
+		return shadowed || vcpu->regs.ctl & VMPT_CTL_INJECT ? BOTH : 0;
 	case VMPT_MSR_RTIT_OUTPUT_BASE:
 	case VMPT_MSR_RTIT_OUTPUT_MASK_PTRS:
-		return vmpt_vcpu_shadowed(vcpu) ? BOTH : 0;
+		return shadowed ? BOTH : 0;
 	case VMPT_MSR_RTIT_CR3_MATCH:
 		return vcpu->cr3_given ? BOTH : 0;
 	default:
