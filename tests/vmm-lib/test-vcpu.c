@@ -116,6 +116,26 @@ START_TEST(reset_while_entered)
 }
 END_TEST
 
+/*
+ * D20: INIT keeps PT's state (Table 33-55 traces over it). All that a VMM does about one is
+ * the PIP for its change of CR3; that leaves the state alone but for the position.
+ */
+START_TEST(init_keeps_tracing)
+{
+	struct vmpt_cr3_write write = { .old_cr3 = 0x9000, .cause = VMPT_CR3_INIT };
+	struct vmpt_pt_regs before;
+
+	bed_start(&bed);
+	bed_trace(&bed, BED_CTL);
+	before = bed.v.regs;
+	ck_assert_int_eq(vmpt_vcpu_cr3_write(&bed.v, &write), 1);
+	ck_assert_uint_eq(bed.v.regs.output_mask_ptrs, 0x80000007fULL);
+	bed.v.regs.output_mask_ptrs = before.output_mask_ptrs;
+	ck_assert_mem_eq(&before, &bed.v.regs, sizeof(before));
+	ck_assert_uint_eq(bed_rdmsr(&bed, 0x570), BED_CTL);
+}
+END_TEST
+
 /* ---- SMI, RSM (33.2.9.3) ---- */
 
 START_TEST(smi_rsm_tracing)
@@ -282,6 +302,7 @@ int main(void)
 	tcase_add_test(tcase, reset_warm_kept);
 	tcase_add_test(tcase, reset_warm_cleared);
 	tcase_add_test(tcase, reset_while_entered);
+	tcase_add_test(tcase, init_keeps_tracing);
 	tcase_add_test(tcase, smi_rsm_tracing);
 	tcase_add_test(tcase, smi_rsm_not_tracing);
 	tcase_add_test(tcase, rsm_shutdown);
