@@ -113,10 +113,14 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 	if (ran && !(vcpu->loaded_status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)))
 		vcpu->force_psb = false;
 	keep(&err, take_position(vcpu, &status, &pmi));
-	if (!err)
+	if (!err) {
 		take_status(vcpu, status, pmi);
-	else if (vmpt_vcpu_shadowed(vcpu))
-		vcpu->shadow.stale = true;
+	} else {
+		/* What was written since is overwritten from the old position on. */
+		vcpu->events |= VMPT_EVENT_LOST;
+		vcpu->force_psb = true;
+		vcpu->shadow.stale = vmpt_vcpu_shadowed(vcpu);
+	}
 	if (ran && vcpu->ops->get_guest_ctl)
 		keep(&err, take_ctl(vcpu));
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_SAVED);
@@ -224,6 +228,7 @@ static int load_host_ctl(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *loaded)
 int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 {
 	struct vmpt_pt_regs want;
+	bool owned = false;
 	unsigned int tries;
 	u64 ctl = 0;
 	int err = 0;
@@ -231,17 +236,23 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
 		vmpt_hand_owner(vcpu, VMPT_OWNER_TO_HOST);
 		vmpt_hand_step(vcpu, VMPT_STEP_TO_HOST);
-		/* In a second round the handler may have started PT: then all is done. */
-		if (tries)
-			err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
-		if (err || ctl & VMPT_CTL_TRACE_EN)
+		/* While it owned the MSRs the handler may have started PT: then all is done. */
+		if (owned && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) &&
+		    ctl & VMPT_CTL_TRACE_EN) {
+			err = 0;
 			break;
+		}
+		/* A write failed: perhaps one that did not ask has set TraceEn. */
+		if (tries && !owned)
+			(void)vmpt_hand_clear(vcpu, &ctl);
+		owned = false;
 		err = host_wants(vcpu, &want);
 		keep(&err, load_host(vcpu, &want, switched || tries));
 		if (err)
-			break;
+			continue;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_LOADED);
 		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+		owned = true;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_OWNS);
 		err = load_host_ctl(vcpu, &want);
 		if (err <= 0)

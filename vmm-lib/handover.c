@@ -95,6 +95,7 @@ static int stop_host(struct vmpt_vcpu *vcpu)
 	int err;
 
 	vcpu->host_saved = false;
+	vcpu->host_regs.ctl = 0;
 	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &vcpu->host_regs.ctl);
 	if (!err && vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN)
 		err = vmpt_hand_clear(vcpu, &vcpu->host_regs.ctl);
@@ -188,21 +189,22 @@ static int guest_without_trace(struct vmpt_vcpu *vcpu)
 }
 
 /*
- * Undo. A host that traces against all asking is left as it is if its own values are in
- * the MSRs; else it is stopped, for it traces to the guest's memory.
+ * Undo. A host that traces is left as it is if its own values are in the MSRs: nothing was
+ * cleared, or it traces against all asking. Else it is stopped, for it traces to the guest's
+ * memory; that it traced is why a write was refused.
  */
 static int give_up(struct vmpt_vcpu *vcpu, bool touched, int err)
 {
-	u64 found = 0;
+	u64 ctl = 0;
 
-	if (err == -VMPT_E_HOST_TRACING && !touched) {
+	if (!touched && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN) {
 		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
 		return err;
 	}
 	vmpt_hand_owner(vcpu, VMPT_OWNER_TO_HOST);
-	(void)vmpt_hand_clear(vcpu, &found);
-	/* That is why a write was refused. */
-	if (found)
+	ctl = 0;
+	(void)vmpt_hand_clear(vcpu, &ctl);
+	if (ctl)
 		err = -VMPT_E_HOST_TRACING;
 	(void)vmpt_hand_host_back(vcpu, touched);
 	return err;
