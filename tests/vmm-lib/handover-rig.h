@@ -51,8 +51,9 @@ struct rig {
 
 	u8 steps[RIG_STEPS], owners[RIG_STEPS]; /* since rig_forget() */
 	u32 stepped;
-	u32 nmi_steps;		      /* bit n: an NMI comes at step n */
-	u32 host_runs;		      /* bytes that a tracing host makes at each step */
+	u32 nmi_steps; /* bit n: an NMI comes at step n */
+	u32 host_runs; /* bytes that a tracing host makes at each step */
+	bool is_verified;
 	bool unchecked;		      /* the state is wrong on purpose */
 	struct vmpt_pt_regs verified; /* what the MSRs held when the host had stopped */
 	u64 set_ctl;		      /* last set_guest_ctl */

@@ -135,8 +135,9 @@ static void count(struct machine *m, size_t n)
 	m->regs.status |= (bytes ? bytes : 1) << VMPT_STATUS_BYTES_SHIFT;
 }
 
-/* Store; returns how many bytes are dealt with. */
-static size_t output(struct machine *m, const u8 *bytes, size_t len, enum machine_who who)
+/* Store; returns how many bytes are dealt with, *lost of them behind STOP or an error. */
+static size_t output(struct machine *m, const u8 *bytes, size_t len, enum machine_who who,
+		     u64 *lost)
 {
 	const struct vmpt_output_memory memory = { read_entry, store, m };
 	struct vmpt_output out;
@@ -144,8 +145,10 @@ static size_t output(struct machine *m, const u8 *bytes, size_t len, enum machin
 
 	vmpt_output_init(&out, &m->rules, &m->regs, &memory);
 	if (vmpt_output_write(&out, bytes, len, &done))
-		ck_assert(m->violation);
-	count(m, done);
+		if (!m->violation)
+			ck_abort_msg("output stops without a violation");
+	*lost = out.lost;
+	count(m, done - out.lost);
 	if (out.events & VMPT_OUTPUT_INT) {
 		if (m->regs.ctl & VMPT_CTL_INJECT)
 			m->regs.status |= VMPT_STATUS_PEND_PMI;
@@ -158,19 +161,21 @@ static size_t output(struct machine *m, const u8 *bytes, size_t len, enum machin
 static void flush(struct machine *m)
 {
 	size_t done;
+	u64 lost;
 
 	m->violation = false;
 	if (!m->queued)
 		return;
 	/* After STOP or an error what is buffered is lost (33.2.7.2). */
-	if (!vmpt_pt_trigger_en(&m->regs)) {
+	if (m->regs.status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)) {
 		m->queued = 0;
 		return;
 	}
-	done = output(m, m->queue, m->queued, BY_GUEST);
-	ck_assert_uint_le(m->logged + done, m->log_size);
-	memcpy(m->log + m->logged, m->queue, done);
-	m->logged += done;
+	done = output(m, m->queue, m->queued, BY_GUEST, &lost);
+	if (m->logged + done > m->log_size)
+		ck_abort_msg("the log is full");
+	memcpy(m->log + m->logged, m->queue, done - lost);
+	m->logged += done - lost;
 	memmove(m->queue, m->queue + done, m->queued - done);
 	m->queued -= (u32)done;
 }
@@ -179,7 +184,8 @@ static void packet(struct machine *m, const void *bytes, u32 len)
 {
 	if (!vmpt_pt_trigger_en(&m->regs))
 		return;
-	ck_assert_uint_le(m->queued + len, sizeof(m->queue));
+	if (m->queued + len > sizeof(m->queue))
+		ck_abort_msg("the queue is full");
 	memcpy(m->queue + m->queued, bytes, len);
 	m->queued += len;
 	flush(m);
@@ -232,8 +238,11 @@ static int set_ctl(struct machine *m, u64 value)
 
 static int access_fails(struct machine *m)
 {
-	if (!m->fail_access)
+	if (!m->fail_access) {
+		m->fail_access = m->fail_on ? 0 : -1;
+		m->failed++;
 		return 1;
+	}
 	m->fail_access -= m->fail_access > 0;
 	return 0;
 }
@@ -307,8 +316,8 @@ static void leave(struct machine *m, bool stored)
 	if (m->regs.ctl & VMPT_CTL_TRACE_EN && !(m->exit & VMPT_EXIT_CONCEAL) && guest_traces(m))
 		packet(m, pip, sizeof(pip));
 	for (i = 0; i < m->lists.exit_loads; i++)
-		ck_assert_int_eq(
-			write_msr(m, m->lists.exit_load[i].msr, m->lists.exit_load[i].value), 0);
+		if (write_msr(m, m->lists.exit_load[i].msr, m->lists.exit_load[i].value))
+			ck_abort_msg("a #GP by the exit list: VMX abort");
 	m->in_guest = false;
 }
 
@@ -341,14 +350,15 @@ void machine_exit(struct machine *m)
 static void host_byte(struct machine *m)
 {
 	u8 byte = (u8)m->host_bytes;
+	u64 lost;
 
-	if (vmpt_pt_trigger_en(&m->regs) && output(m, &byte, 1, BY_HOST))
-		m->host_bytes++;
+	if (vmpt_pt_trigger_en(&m->regs))
+		m->host_bytes += output(m, &byte, 1, BY_HOST, &lost) - lost;
 }
 
 void machine_run(struct machine *m, u32 n)
 {
-	if (m->queued)
+	if (m->queued && m->in_guest)
 		flush(m);
 	for (; n && m->regs.ctl & VMPT_CTL_TRACE_EN && !m->violation; n--) {
 		if (guest_traces(m))

@@ -47,7 +47,9 @@ struct machine {
 
 	/* what to make go wrong */
 	bool fail_early, fail_late, no_pmi;
-	int fail_access; /* so many MSR accesses work; -1: all */
+	int fail_access; /* so many MSR accesses work, then one does not; -1: all work */
+	bool fail_on;	 /* nor do those after it */
+	u64 failed;
 
 	/* what happened */
 	u64 reads, writes, faults;

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmm-lib/handover.c, handover-exit.c: what the guest sees of the hand-over: its registers,
+ * PMI preservation (SDM 3 33.2.7.2), EPT violations of its output, VMXON, a CTL that is not
+ * intercepted, and a trace that libipt reads as one.
+ */
+#include <intel-pt.h>
+#include <stdlib.h>
+
+#include "tests/vmm-lib/handover-rig.h"
+
+static const u32 processors[] = { RIG_FULL, RIG_NO_GPA, RIG_LISTS };
+
+#define PROCESSORS ((int)VMPT_ARRAY_SIZE(processors))
+
+static u64 guest_rdmsr(struct rig *rig, u32 msr)
+{
+	u64 value = 0;
+
+	ck_assert_int_eq(vmpt_vcpu_rdmsr(&rig->v, msr, &value), 0);
+	return value;
+}
+
+/* ---- PMI preservation ---- */
+
+/* PendTopaPMI stays for the guest to see, and pends no second PMI at each entry. */
+START_TEST(pend_pmi_is_held)
+{
+	struct rig rig;
+	u32 i;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_guest_on(&rig, VMPT_CTL_INJECT);
+	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
+	for (i = 0; i < 20; i++) {
+		ck_assert_uint_eq(rig.m.pended[BY_GUEST], 1);
+		ck_assert_uint_eq(rig.guest.pmis, 1);
+		ck_assert(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PMI);
+		if (i == 10)
+			rig_guest_ack(&rig);
+		ck_assert_int_eq(rig_round(&rig, 1), 0);
+	}
+	/* A region that is filled while it is held pends anew. */
+	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
+	ck_assert_uint_eq(rig.m.pended[BY_GUEST], 2);
+	ck_assert_uint_eq(rig.guest.pmis, 2);
+	ck_assert(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PMI);
+	/* The guest clears it: it stays clear. */
+	rig_guest_ack(&rig);
+	rig_guest_off(&rig);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_STATUS,
+					 rig.v.regs.status & ~VMPT_STATUS_PEND_PMI),
+			 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, rig.v.regs.ctl | 1), 0);
+	ck_assert_int_eq(rig_round(&rig, 1), 0);
+	ck_assert(!(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PMI));
+	ck_assert_uint_eq(rig.guest.pmis, 2);
+	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* PendTopaPMI set without a PMI, for TraceEn was cleared first: the next enable pends it. */
+START_TEST(pend_pmi_without_pmi)
+{
+	struct rig rig;
+	u32 i;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_guest_on(&rig, VMPT_CTL_INJECT);
+	rig.m.no_pmi = true;
+	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
+	rig.m.no_pmi = false;
+	ck_assert_uint_eq(rig.guest.pmis, 0);
+	ck_assert(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PMI);
+	for (i = 0; i < 5; i++)
+		ck_assert_int_eq(rig_round(&rig, 1), 0);
+	ck_assert_uint_eq(rig.m.pended[BY_GUEST], 1);
+	ck_assert_uint_eq(rig.guest.pmis, 1);
+
+	/* The same while an earlier one is held. */
+	rig_guest_ack(&rig);
+	rig.m.no_pmi = true;
+	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
+	rig.m.no_pmi = false;
+	for (i = 0; i < 5; i++)
+		ck_assert_int_eq(rig_round(&rig, 1), 0);
+	ck_assert_uint_eq(rig.guest.pmis, 2);
+	rig_free(&rig);
+}
+END_TEST
+
+/* ---- D19 ---- */
+
+#define ASYNC (1ULL << 16)
+
+/* The page is brought in: no byte is lost. */
+START_TEST(ept_retry)
+{
+	static const u32 pages[] = { RIG_REGIONS / GUEST_PAGE, RIG_REGIONS / GUEST_PAGE + 1,
+				     RIG_TABLE / GUEST_PAGE };
+	u32 page = pages[_i], i, violations = 0;
+	struct rig rig;
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	for (i = 0; i < 20; i++) {
+		if (i % 7 == 0)
+			guest_set_kind(&rig.guest, page, 1, VMPT_MEM_UNBACKED);
+		ck_assert_int_eq(rig_round(&rig, 200), 0);
+		rig_guest_ack(&rig);
+		if (!rig.m.violation)
+			continue;
+		violations++;
+		ck_assert_uint_eq(rig.m.violation_gpa / GUEST_PAGE, page);
+		ck_assert_int_eq(
+			vmpt_vcpu_ept_violation(&rig.v, 2 | ASYNC, rig.m.violation_gpa, true),
+			VMPT_EPT_RETRY);
+		guest_set_kind(&rig.guest, page, 1, VMPT_MEM_OK);
+	}
+	ck_assert_uint_ge(violations, 2);
+	ck_assert(!(rig.v.regs.status & VMPT_STATUS_ERROR));
+	guest_set_kind(&rig.guest, page, 1, VMPT_MEM_OK);
+	ck_assert_int_eq(rig_round(&rig, 1), 0);
+	ck_assert_uint_eq(rig.m.queued, 0);
+	rig_check_streams(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* There is no memory: STATUS.Error, and the guest goes on without trace. */
+START_TEST(ept_error)
+{
+	static const struct {
+		u32 page;
+		u8 why;
+	} rows[] = {
+		{ RIG_REGIONS / GUEST_PAGE + 1, VMPT_OUTPUT_MEMORY },
+		{ RIG_TABLE / GUEST_PAGE, VMPT_OUTPUT_TABLE_MEMORY },
+	};
+	struct rig rig;
+	size_t logged;
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	guest_set_kind(&rig.guest, rows[_i].page, 1, VMPT_MEM_MMIO);
+	ck_assert_int_eq(rig_round(&rig, 1000), 0);
+	ck_assert(rig.m.violation);
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, 2 | ASYNC, rig.m.violation_gpa, false),
+			 VMPT_EPT_ERROR);
+	ck_assert(rig.v.regs.status & VMPT_STATUS_ERROR);
+	ck_assert(!(rig.v.regs.status & VMPT_STATUS_TRIGGER_EN));
+	ck_assert(rig.v.events & VMPT_EVENT_ERROR);
+	ck_assert_uint_eq(rig.v.output_why, rows[_i].why);
+	logged = rig.m.logged;
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	ck_assert_uint_eq(rig.m.logged, logged);
+	ck_assert(!rig.m.violation);
+	ck_assert(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_ERROR);
+	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+START_TEST(ept_not_pt)
+{
+	struct vmpt_vcpu before;
+	struct rig rig;
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	before = rig.v;
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, false), VMPT_EPT_NOT_PT);
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, true), VMPT_EPT_NOT_PT);
+	/* Before vmpt_vcpu_exit() it can only come again. */
+	rig.v.entered = before.entered = true;
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, 0x1000, false), VMPT_EPT_RETRY);
+	ck_assert_int_eq(memcmp(&before, &rig.v, sizeof(before)), 0);
+	rig_free(&rig);
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_SYSTEM);
+	before = rig.v;
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, 0x1000, false), VMPT_EPT_ERROR);
+	ck_assert_int_eq(memcmp(&before, &rig.v, sizeof(before)), 0);
+	rig_free(&rig);
+}
+END_TEST
+
+/* ---- CTL ---- */
+
+/* D5: VMXON of a guest whose VMX_MISC[14] is 0; the VM entry loads no TraceEn. */
+START_TEST(vmxon)
+{
+	struct rig rig;
+	size_t logged;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	ck_assert(rig.set_ctl & VMPT_CTL_TRACE_EN);
+	logged = rig.m.logged;
+	vmpt_vcpu_vmxon(&rig.v);
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	ck_assert(!(rig.set_ctl & VMPT_CTL_TRACE_EN));
+	ck_assert(!(rig.m.guest_ctl & VMPT_CTL_TRACE_EN));
+	ck_assert_uint_eq(rig.m.logged, logged);
+	rig_free(&rig);
+}
+END_TEST
+
+/* In shadow mode as much as elsewhere: what the processor stored for CTL. */
+static int get_ctl(void *opaque, u64 *ctl)
+{
+	struct rig *rig = opaque;
+
+	*ctl = rig->stored_ctl;
+	return rig->fail_set_ctl ? -1 : 0;
+}
+
+/* The guest, in which CTL is not intercepted, clears TraceEn and writes other MSRs. */
+START_TEST(ctl_not_intercepted)
+{
+	struct rig rig;
+	u64 ctl;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig.ops.get_guest_ctl = get_ctl;
+	rig_guest_on(&rig, 0);
+	ctl = rig.v.regs.ctl;
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);
+	machine_run(&rig.m, 2);
+	ck_assert_int_eq(machine_wrmsr(&rig.m, 0x570, ctl & ~VMPT_CTL_TRACE_EN), 0);
+	ck_assert_int_eq(machine_wrmsr(&rig.m, 0x572, 0x4444000), 0);
+	ck_assert_int_eq(machine_wrmsr(&rig.m, 0x583, 0x555000), 0);
+	rig.stored_ctl = rig.m.regs.ctl;
+	machine_exit(&rig.m);
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), 0);
+	ck_assert_uint_eq(rig.v.regs.ctl, ctl & ~VMPT_CTL_TRACE_EN);
+	ck_assert_uint_eq(rig.v.regs.cr3_match, 0x4444000);
+	ck_assert_uint_eq(rig.v.regs.addr[3], 0x555000);
+	rig_check_host(&rig);
+	/* Not tracing, nothing is switched, so nothing is asked. */
+	rig.stored_ctl = ~0ULL;
+	ck_assert_int_eq(rig_round(&rig, 2), 0);
+	ck_assert_uint_eq(rig.v.regs.ctl, ctl & ~VMPT_CTL_TRACE_EN);
+	rig_check_streams(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* What the guest may not have is not taken, and it does not trace on. */
+START_TEST(ctl_refused)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig.ops.get_guest_ctl = get_ctl;
+	rig_guest_on(&rig, 0);
+	rig.stored_ctl = rig.v.regs.ctl;
+	ck_assert_int_eq(rig_round(&rig, 2), 0);
+	ck_assert_uint_eq(rig.v.regs.ctl, rig.stored_ctl);
+	rig.stored_ctl = rig.v.regs.ctl | VMPT_CTL_FABRIC_EN;
+	ck_assert_int_eq(rig_round(&rig, 2), -VMPT_E_CONTROLS);
+	ck_assert_uint_eq(rig.v.regs.ctl, RIG_CTL);
+	rig_check_host(&rig);
+	/* The same if it cannot be had; the next entry writes what is known. */
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, RIG_CTL | 1), 0);
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	rig.fail_set_ctl = true;
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), -VMPT_E_HARDWARE);
+	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* With a CR3 of the VMM's in the processor, its CR3_MATCH is not the guest's. */
+START_TEST(ctl_with_cr3_given)
+{
+	struct rig rig;
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig.ops.get_guest_ctl = get_ctl;
+	rig_guest_on(&rig, VMPT_CTL_CR3_FILTER);
+	vmpt_vcpu_cr3_given(&rig.v, true, 0x2222000, 0x9999000, false);
+	rig.stored_ctl = rig.v.regs.ctl & ~VMPT_CTL_TRACE_EN;
+	ck_assert_int_eq(rig_round(&rig, 2), 0);
+	ck_assert(!(rig.v.regs.ctl & VMPT_CTL_TRACE_EN));
+	ck_assert_uint_eq(rig.v.regs.cr3_match, 0x2222000);
+	rig_free(&rig);
+}
+END_TEST
+
+/* ---- events and the trace ---- */
+
+/* STOP at the end of a line of regions. */
+START_TEST(stop_is_told)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig.line = true;
+	rig_guest_on(&rig, 0);
+	while (!(rig.v.events & VMPT_EVENT_STOP) && rig.m.entries < 100)
+		ck_assert_int_eq(rig_round(&rig, 300), 0);
+	ck_assert(rig.v.regs.status & VMPT_STATUS_STOPPED);
+	ck_assert_uint_eq(rig.m.logged, 4 * GUEST_PAGE);
+	rig.v.events = 0;
+	ck_assert_int_eq(rig_round(&rig, 300), 0);
+	ck_assert_uint_eq(rig.v.events & VMPT_EVENT_STOP, 0);
+	ck_assert_uint_eq(rig.m.logged, 4 * GUEST_PAGE);
+	rig_check_streams(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* An entry that is malformed, met by the processor. */
+START_TEST(error_is_told)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	guest_put64(&rig.guest, RIG_TABLE + 16, 0x3000 | 1 << 1);
+	if (rig.plan.shadow)
+		ck_assert(vmpt_shadow_invalidate(&rig.v, RIG_TABLE, GUEST_PAGE));
+	while (!(rig.v.events & VMPT_EVENT_ERROR) && rig.m.entries < 100)
+		ck_assert_int_eq(rig_round(&rig, 300), 0);
+	ck_assert(rig.v.regs.status & VMPT_STATUS_ERROR);
+	ck_assert_uint_eq(vmpt_pt_topa_index(&rig.v.regs), 2);
+	ck_assert_uint_eq(rig.m.logged, 2 * GUEST_PAGE);
+	if (rig.plan.shadow)
+		ck_assert_uint_eq(rig.v.output_why, VMPT_OUTPUT_RESERVED);
+	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* Many entries and exits, NMIs and PMIs between: libipt reads one stream without a gap. */
+START_TEST(libipt_reads)
+{
+	struct pt_packet_decoder *ipt;
+	struct pt_config config;
+	struct pt_packet packet;
+	u32 i, pges = 0, tips = 0, pgds = 0, psbs = 0;
+	struct rig rig;
+	u8 *trace;
+	int size;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig.line = true;
+	rig.regions = 64;
+	rig.nmi_steps = ~0u;
+	rig_host_on(&rig);
+	rig.host_runs = 20;
+	rig_guest_on(&rig, 0);
+	for (i = 0; i < 900; i++) {
+		if (i % 100 == 50)
+			vmpt_vcpu_vmptrld(&rig.v);
+		ck_assert_int_eq(rig_round(&rig, i % 50), 0);
+		rig_guest_ack(&rig);
+	}
+	ck_assert_uint_lt(rig.m.logged, 64 * GUEST_PAGE);
+	ck_assert_uint_gt(rig.m.logged, 32 * GUEST_PAGE);
+	rig_check_streams(&rig);
+	trace = malloc(rig.m.logged);
+	guest_get(&rig.guest, RIG_REGIONS, trace, rig.m.logged);
+	pt_config_init(&config);
+	config.begin = trace;
+	config.end = trace + rig.m.logged;
+	ipt = pt_pkt_alloc_decoder(&config);
+	ck_assert_int_eq(pt_pkt_sync_set(ipt, 0), 0);
+	while ((size = pt_pkt_next(ipt, &packet, sizeof(packet))) > 0) {
+		psbs += packet.type == ppt_psb;
+		pges += packet.type == ppt_tip_pge;
+		pgds += packet.type == ppt_tip_pgd;
+		tips += packet.type == ppt_tip;
+		if (packet.type == ppt_tip)
+			ck_assert_uint_eq(packet.payload.ip.ip, 0x0a9876543210);
+	}
+	ck_assert_int_eq(size, -pte_eos);
+	/* The machine's numbers, and not one packet more. */
+	ck_assert_uint_eq(pges, 900);
+	ck_assert_uint_eq(pgds, 900);
+	ck_assert_uint_eq(psbs, 1 + 9);
+	ck_assert_uint_eq(rig.m.logged, 900 * 8 + 10 * 18 + 8 * tips);
+	pt_pkt_free_decoder(ipt);
+	free(trace);
+	rig_free(&rig);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("handover-guest");
+	TCase *tc = tcase_create("handover-guest");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, pend_pmi_is_held, 0, PROCESSORS);
+	tcase_add_loop_test(tc, pend_pmi_without_pmi, 0, PROCESSORS);
+	tcase_add_loop_test(tc, ept_retry, 0, 3);
+	tcase_add_loop_test(tc, ept_error, 0, 2);
+	tcase_add_test(tc, ept_not_pt);
+	tcase_add_loop_test(tc, vmxon, 0, PROCESSORS);
+	tcase_add_loop_test(tc, ctl_not_intercepted, 0, PROCESSORS);
+	tcase_add_loop_test(tc, ctl_refused, 0, PROCESSORS);
+	tcase_add_test(tc, ctl_with_cr3_given);
+	tcase_add_loop_test(tc, stop_is_told, 0, PROCESSORS);
+	tcase_add_loop_test(tc, error_is_told, 0, PROCESSORS);
+	tcase_add_loop_test(tc, libipt_reads, 0, PROCESSORS);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}
