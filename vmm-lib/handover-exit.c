@@ -85,13 +85,11 @@ static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 	if (vcpu->held_pend_pmi)
 		status |= VMPT_STATUS_PEND_PMI;
 	/*
-	 * The interrupt that PendTopaPMI stands for is being delivered. If the bit was set
-	 * without one (TraceEn was cleared first), the next enable pends it (33.2.7.2).
+	 * Set without an interrupt (TraceEn was cleared first): the next enable pends it
+	 * (33.2.7.2). One that is being delivered is held by vmpt_vcpu_pmi().
 	 */
-	if (set & VMPT_STATUS_PEND_PMI)
-		vcpu->held_pend_pmi = pmi;
-	else if (pmi && status & VMPT_STATUS_PEND_PMI)
-		vcpu->held_pend_pmi = true;
+	if (set & VMPT_STATUS_PEND_PMI && !pmi)
+		vcpu->held_pend_pmi = false;
 	vcpu->regs.status = status;
 	if (set & VMPT_STATUS_STOPPED)
 		vcpu->events |= VMPT_EVENT_STOP;

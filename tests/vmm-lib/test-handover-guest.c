@@ -90,6 +90,31 @@ START_TEST(pend_pmi_without_pmi)
 }
 END_TEST
 
+/* The PMI that the enable pends is the guest's in a shadow's window too, with no INT in it. */
+START_TEST(pend_pmi_in_window)
+{
+	struct rig rig;
+	u32 i;
+
+	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_guest_on(&rig, VMPT_CTL_INJECT);
+	rig_guest_off(&rig);
+	/* More entries than the shadow has room for. */
+	for (i = 0; i < 1000; i++)
+		guest_put64(&rig.guest, RIG_TABLE + 8 * i, RIG_REGIONS + i % 64 * GUEST_PAGE);
+	guest_put64(&rig.guest, RIG_TABLE + 8 * i, RIG_TABLE | VMPT_TOPA_END);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, rig.v.regs.ctl | 1), 0);
+	rig.v.regs.status |= VMPT_STATUS_PEND_PMI;
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(rig_round(&rig, 10), 0);
+	ck_assert_uint_eq(rig.v.shadow.end, VMPT_SHADOW_WINDOW);
+	ck_assert_uint_eq(rig.m.pended[BY_GUEST], 1);
+	ck_assert_uint_eq(rig.guest.pmis, 1);
+	ck_assert(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PMI);
+	rig_free(&rig);
+}
+END_TEST
+
 /* ---- D19 ---- */
 
 #define ASYNC (1ULL << 16)
@@ -164,24 +189,26 @@ END_TEST
 
 START_TEST(ept_not_pt)
 {
-	struct vmpt_vcpu before;
+	struct vmpt_pt_regs before;
 	struct rig rig;
 
 	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
 	rig_guest_on(&rig, 0);
-	before = rig.v;
+	before = rig.v.regs;
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, false), VMPT_EPT_NOT_PT);
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, true), VMPT_EPT_NOT_PT);
 	/* Before vmpt_vcpu_exit() it can only come again. */
-	rig.v.entered = before.entered = true;
+	rig.v.entered = true;
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, 0x1000, false), VMPT_EPT_RETRY);
-	ck_assert_int_eq(memcmp(&before, &rig.v, sizeof(before)), 0);
+	ck_assert_int_eq(memcmp(&before, &rig.v.regs, sizeof(before)), 0);
+	ck_assert_uint_eq(rig.v.events, 0);
 	rig_free(&rig);
 
 	rig_init(&rig, RIG_FULL, VMPT_USE_SYSTEM);
-	before = rig.v;
+	before = rig.v.regs;
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, 0x1000, false), VMPT_EPT_ERROR);
-	ck_assert_int_eq(memcmp(&before, &rig.v, sizeof(before)), 0);
+	ck_assert_int_eq(memcmp(&before, &rig.v.regs, sizeof(before)), 0);
+	ck_assert_uint_eq(rig.v.events, 0);
 	rig_free(&rig);
 }
 END_TEST
@@ -245,6 +272,28 @@ START_TEST(ctl_not_intercepted)
 	ck_assert_int_eq(rig_round(&rig, 2), 0);
 	ck_assert_uint_eq(rig.v.regs.ctl, ctl & ~VMPT_CTL_TRACE_EN);
 	rig_check_streams(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* The ToPA bit that the shadow needs is not the guest's. */
+START_TEST(ctl_of_shadow)
+{
+	struct rig rig;
+
+	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig.ops.get_guest_ctl = get_ctl;
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x1fff), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, 0x2005), 0);
+	rig.stored_ctl = 0x2105;
+	rig.unchecked = true; /* its other MSRs are 0 */
+	ck_assert_int_eq(rig_round(&rig, 2), 0);
+	ck_assert_uint_eq(rig.set_ctl, 0x2105);
+	ck_assert_uint_eq(rig.v.regs.ctl, 0x2005);
+	rig.stored_ctl = 0x2104;
+	ck_assert_int_eq(rig_round(&rig, 2), 0);
+	ck_assert_uint_eq(rig.v.regs.ctl, 0x2004);
 	rig_free(&rig);
 }
 END_TEST
@@ -398,12 +447,14 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, pend_pmi_is_held, 0, PROCESSORS);
 	tcase_add_loop_test(tc, pend_pmi_without_pmi, 0, PROCESSORS);
+	tcase_add_test(tc, pend_pmi_in_window);
 	tcase_add_loop_test(tc, ept_retry, 0, 3);
 	tcase_add_loop_test(tc, ept_error, 0, 2);
 	tcase_add_test(tc, ept_not_pt);
 	tcase_add_loop_test(tc, vmxon, 0, PROCESSORS);
 	tcase_add_loop_test(tc, ctl_not_intercepted, 0, PROCESSORS);
 	tcase_add_loop_test(tc, ctl_refused, 0, PROCESSORS);
+	tcase_add_test(tc, ctl_of_shadow);
 	tcase_add_test(tc, ctl_with_cr3_given);
 	tcase_add_loop_test(tc, stop_is_told, 0, PROCESSORS);
 	tcase_add_loop_test(tc, error_is_told, 0, PROCESSORS);

@@ -234,6 +234,43 @@ START_TEST(host_moves)
 }
 END_TEST
 
+/* An NMI in the midst of host_state: the handler goes elsewhere and starts PT by itself. */
+static int start_meanwhile(void *opaque, struct vmpt_pt_regs *regs)
+{
+	struct rig *rig = opaque;
+	struct machine *m = &rig->m;
+
+	regs->ctl = rig->host_tracer.ctl;
+	regs->output_mask_ptrs = 0x10000017fULL;
+	if (vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNER_HOST || rig->host_tracer.asked++)
+		return 0;
+	/* The MSRs were loaded by an older answer. */
+	ck_assert_int_eq(machine_wrmsr(m, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x10000017f), 0);
+	ck_assert_int_eq(machine_wrmsr(m, VMPT_MSR_RTIT_CTL, rig->host_tracer.ctl), 0);
+	/* What it wanted when it was asked. */
+	regs->output_mask_ptrs = 0x20000017fULL;
+	regs->ctl &= ~VMPT_CTL_TRACE_EN;
+	return 0;
+}
+
+START_TEST(host_starts_meanwhile)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	rig_host_on(&rig);
+	rig.ops.host_state = start_meanwhile;
+	rig.host_tracer.moved = true;
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	/* Its word was the last, and no write of ours met its TraceEn. */
+	ck_assert_uint_eq(rig.m.faults, 0);
+	ck_assert_uint_eq(rig.m.regs.output_mask_ptrs, 0x10000017f);
+	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
 /* host_pmi may end the event. */
 START_TEST(host_pmi_stops)
 {
@@ -267,6 +304,7 @@ int main(void)
 	tcase_add_loop_test(tc, guest_pmis_coalesce, 0, PROCESSORS);
 	tcase_add_loop_test(tc, host_changes_its_mind, 0, 4 * VMPT_STEPS);
 	tcase_add_loop_test(tc, host_moves, 0, 4 * VMPT_STEPS);
+	tcase_add_loop_test(tc, host_starts_meanwhile, 0, PROCESSORS);
 	tcase_add_test(tc, host_pmi_stops);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);

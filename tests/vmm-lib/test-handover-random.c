@@ -119,7 +119,9 @@ static void one_round(struct run *run)
 	struct rig *rig = &run->rig;
 	u32 n = below(run, 2) ? below(run, 20) : below(run, 900);
 
-	rig->nmi_steps = (u32)(test_random(&run->rng) & test_random(&run->rng));
+	/* At a quarter of the steps. */
+	rig->nmi_steps = (u32)test_random(&run->rng);
+	rig->nmi_steps &= (u32)test_random(&run->rng);
 	rig->host_runs = below(run, 3) ? below(run, 30) : below(run, 300);
 	rig->m.fail_early = !below(run, 10);
 	rig->m.fail_late = !below(run, 10);

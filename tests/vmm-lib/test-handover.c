@@ -302,6 +302,56 @@ START_TEST(values_shadow)
 }
 END_TEST
 
+/* A single range within one page needs no table of the host's either. */
+START_TEST(values_direct)
+{
+	struct rig rig;
+
+	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0xfff), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, 0x2005), 0);
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_uint_eq(rig.set_ctl, 0x2005);
+	ck_assert_ptr_nonnull(guest_at_hpa(&rig.guest, rig.m.regs.output_base));
+	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);
+	machine_run(&rig.m, 300);
+	machine_exit(&rig.m);
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), 0);
+	ck_assert_uint_eq(rig.v.regs.output_mask_ptrs, rig.m.logged << 32 | 0xfff);
+	rig.regions = 1;
+	rig_check_streams(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* A processor without ToPA has no bit 55 to look at. */
+START_TEST(values_without_topa)
+{
+	struct rig rig;
+
+	memset(&rig, 0, sizeof(rig));
+	guest_full_caps(&rig.host);
+	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_TOPA, 0);
+	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_TOPA_MULTI, 0);
+	rig.caps = rig.host;
+	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig.host_tracer.ctl &= ~VMPT_CTL_TOPA;
+	rig.m.regs.ctl &= ~VMPT_CTL_TOPA;
+	rig.m.global_status = VMPT_GLOBAL_TOPA_PMI; /* some other meaning */
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x3fff), 0);
+	for (u32 i = 0; i < 8; i++)
+		ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_ADDR0_A + i, 0x1000), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, 0x2005), 0);
+	ck_assert_int_eq(rig_round(&rig, 300), 0);
+	ck_assert_uint_eq(rig.v.regs.output_mask_ptrs, rig.m.logged << 32 | 0x3fff);
+	ck_assert_uint_eq(rig.guest.pmis, 0);
+	ck_assert_uint_eq(rig.m.global_status, VMPT_GLOBAL_TOPA_PMI);
+	rig_free(&rig);
+}
+END_TEST
+
 /* A guest that runs on another CR3 than it believes filters by that one. */
 START_TEST(values_cr3_given)
 {
@@ -397,6 +447,8 @@ int main(void)
 	tcase_add_test(tc, seven_ranges);
 	tcase_add_test(tc, values);
 	tcase_add_test(tc, values_shadow);
+	tcase_add_test(tc, values_direct);
+	tcase_add_test(tc, values_without_topa);
 	tcase_add_test(tc, values_cr3_given);
 	tcase_add_loop_test(tc, psb_after_vmptrld, 0, PROCESSORS);
 	tcase_add_loop_test(tc, no_host_cr3, 0, PROCESSORS);
