@@ -74,8 +74,12 @@ static int patch_cut(struct vmpt_vcpu *vcpu)
 	return err;
 }
 
-/* Write back what changed and nothing else: the guest may be writing beside it. */
-static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u8 *new, size_t len)
+/*
+ * Write back what changed and nothing else: the guest may be writing beside it. What
+ * guest_write returned, and *done: all before it is written.
+ */
+static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u8 *new, size_t len,
+			 size_t *done)
 {
 	size_t i, j, end;
 	int err;
@@ -87,33 +91,42 @@ static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u
 		for (j = end; j < len && j < i + sizeof(u64); j++)
 			if (old[j] != new[j])
 				end = j + 1;
+		*done = i;
 		err = vcpu->ops->guest_write(vcpu->opaque, gpa + i, new + i, end - i);
 		if (err)
 			return err;
 	}
+	*done = len;
 	return 0;
 }
 
-/* Through a copy. 0, negative or an enum vmpt_guest_mem; then the scan is as it was. */
-static int adjust_copy(struct walk *w, u64 gpa, size_t len)
+/*
+ * Through a copy. 0, negative or an enum vmpt_guest_mem, and *len set to what was done. Where
+ * writing stopped a packet ends for now: it is one that was cut.
+ */
+static int adjust_copy(struct walk *w, u64 gpa, size_t *len)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 	struct vmpt_tsc_scan before = vcpu->scan;
+	size_t all = *len;
 	u8 old[CHUNK], new[CHUNK];
 	int err;
 
-	err = vcpu->ops->guest_read(vcpu->opaque, gpa, old, len);
+	*len = 0;
+	err = vcpu->ops->guest_read(vcpu->opaque, gpa, old, all);
 	if (err)
 		return err;
-	memcpy(new, old, len);
-	vmpt_tsc_rewrite(&vcpu->scan, w->change, new, len);
+	memcpy(new, old, all);
+	vmpt_tsc_rewrite(&vcpu->scan, w->change, new, all);
 	err = patch_cut(vcpu);
 	if (!err)
-		err = write_changed(vcpu, gpa, old, new, len);
-	if (err)
+		err = write_changed(vcpu, gpa, old, new, all, len);
+	if (err) {
 		vcpu->scan = before;
-	else
-		note_cut(vcpu, gpa, len);
+		vmpt_tsc_rewrite(&vcpu->scan, w->change, old, *len);
+	}
+	if (*len)
+		note_cut(vcpu, gpa, *len);
 	return err;
 }
 
@@ -121,16 +134,17 @@ static int adjust_copy(struct walk *w, u64 gpa, size_t len)
 static int adjust_mapped(struct walk *w, u64 gpa, size_t *len)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
-	size_t size = *len;
+	size_t all = *len, size = all;
 	u8 *host;
 	int err;
 
+	*len = 0;
 	err = vcpu->ops->guest_map(vcpu->opaque, gpa, &host, &size);
 	if (err)
 		return err;
 	if (!size)
 		return -VMPT_E_GUEST_MEM;
-	*len = size < *len ? size : *len;
+	*len = size < all ? size : all;
 	vmpt_tsc_rewrite(&vcpu->scan, w->change, host, *len);
 	note_cut(vcpu, gpa, *len);
 	return 0;
@@ -148,35 +162,45 @@ static int skip(struct vmpt_vcpu *vcpu, int kind)
 	return 0;
 }
 
+/* The next bytes of @len at @gpa; *done of them, also if there is an error. */
+static int adjust_some(struct walk *w, u64 gpa, u64 len, size_t *done)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	bool cut = vcpu->scan.cut_size && !vcpu->scan.lost;
+	size_t in_page = (size_t)(PAGE - gpa % PAGE);
+	int err;
+
+	/* Before memory is changed in place, what may fail is done: a cut packet. */
+	if (vcpu->ops->guest_map && !cut) {
+		*done = (size_t)len;
+		err = adjust_mapped(w, gpa, done);
+	} else {
+		*done = cut ? VMPT_PT_SIZE_MAX : CHUNK;
+		*done = *done < len ? *done : (size_t)len;
+		*done = *done < in_page ? *done : in_page;
+		err = adjust_copy(w, gpa, done);
+	}
+	if (err <= 0)
+		return err;
+	err = skip(vcpu, err);
+	if (!err)
+		*done = len < in_page ? (size_t)len : in_page;
+	return err;
+}
+
 /* @len bytes from w->at on, which are at @gpa. Moves w->at as far as it came. */
 static int adjust(struct walk *w, u64 gpa, u64 len)
 {
-	struct vmpt_vcpu *vcpu = w->vcpu;
-	bool cut;
 	size_t n;
 	int err;
 
 	while (len) {
-		/* Before memory is changed in place, what may fail is done: a cut packet. */
-		cut = vcpu->scan.cut_size && !vcpu->scan.lost;
-		if (vcpu->ops->guest_map && !cut) {
-			n = (size_t)len;
-			err = adjust_mapped(w, gpa, &n);
-		} else {
-			n = cut ? VMPT_PT_SIZE_MAX : CHUNK;
-			n = n < len ? n : (size_t)len;
-			n = n < PAGE - gpa % PAGE ? n : (size_t)(PAGE - gpa % PAGE);
-			err = adjust_copy(w, gpa, n);
-		}
-		if (err > 0) {
-			n = len < PAGE - gpa % PAGE ? (size_t)len : (size_t)(PAGE - gpa % PAGE);
-			err = skip(vcpu, err);
-		}
-		if (err)
-			return err;
+		err = adjust_some(w, gpa, len, &n);
 		gpa += n;
 		len -= n;
 		w->at.offset += (u32)n;
+		if (err)
+			return err;
 	}
 	return 0;
 }

@@ -12,7 +12,6 @@
 #define LANES	   8
 #define NOTES	   28
 #define WINDOW_MAX (LANES << 16)
-#define PSB_WORD   0x8202820282028202ULL
 
 #define step_inline inline __attribute__((__always_inline__))
 #define rarely(x)   __builtin_expect(!!(x), 0)
@@ -125,6 +124,8 @@ static void lane_finish(struct window *w, struct lane *l)
 #define LANE_STEP(i)                                              \
 	do {                                                      \
 		unsigned int s_ = vmpt_tsc_next(at[i]);           \
+		if (rarely(!s_))                                  \
+			s_ = vmpt_tsc_next_rare(at[i]);           \
 		if (rarely(!s_)) {                                \
 			l[i]->at = at[i];                         \
 			lane_look(w, l[i]);                       \
@@ -208,12 +209,12 @@ static u8 *find_psb(u8 *from, u8 *end)
 	for (p = from; p < end; p += 8) {
 		u64 v = vmpt_load64(p);
 
-		if (v != PSB_WORD && v != (PSB_WORD >> 8 | PSB_WORD << 56))
+		if (v != VMPT_TSC_PSB && v != (VMPT_TSC_PSB >> 8 | VMPT_TSC_PSB << 56))
 			continue;
-		s = v == PSB_WORD ? p : p + 1;
-		while (s >= from + 2 && vmpt_load16(s - 2) == (u16)PSB_WORD)
+		s = v == VMPT_TSC_PSB ? p : p + 1;
+		while (s >= from + 2 && vmpt_load16(s - 2) == (u16)VMPT_TSC_PSB)
 			s -= 2;
-		if (vmpt_load64(s) == PSB_WORD && vmpt_load64(s + 8) == PSB_WORD)
+		if (vmpt_tsc_is_psb(s))
 			return s;
 	}
 	return NULL;
@@ -334,9 +335,9 @@ size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *
 		}
 		most = window_put(scan, change, &w);
 		at = (size_t)(w.lane[w.lanes - 1].at - buf);
-		if (most < NOTES / 4 && *window < WINDOW_MAX)
+		if (most <= NOTES / 3 && *window < WINDOW_MAX)
 			*window *= 2;
-		else if (most > NOTES * 3 / 4 && *window > VMPT_TSC_WINDOW_MIN)
+		else if (most > NOTES * 7 / 8 && *window > VMPT_TSC_WINDOW_MIN)
 			*window /= 2;
 	}
 	return at;

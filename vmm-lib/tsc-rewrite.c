@@ -7,7 +7,6 @@
 #include "vmm-lib/tsc-scan.h"
 
 #define TSC_BITS 56
-#define PSB_WORD 0x8202820282028202ULL
 
 /* ---- values ---- */
 
@@ -52,22 +51,22 @@ static bool is_kind(const u8 *b, unsigned int kind)
 /* The size of what is common, without a decode; 0: something else. @b is a copy. */
 static int look_quick(const u8 *b, unsigned int *block, enum vmpt_tsc_found *found)
 {
-	u64 stop;
+	unsigned int cyc;
 
-	if (*block) {
-		if ((b[0] & vmpt_pt_table[VMPT_PT_BIP].mask[0]) ==
-		    vmpt_pt_table[VMPT_PT_BIP].header[0])
-			return 1 + (int)vmpt_pt_block_item_size(*block);
-	} else if ((b[0] & 7) == 7) {
-		/* A CYC that goes on: the first byte without EXP ends it. */
-		stop = ~vmpt_load64(b + 1) & VMPT_TSC_ONES;
-		return stop ? 2 + __builtin_ctzll(stop) / 8 : 0;
-	} else if (vmpt_load64(b) == PSB_WORD && vmpt_load64(b + 8) == PSB_WORD) {
-		return VMPT_PT_SIZE_MAX;
-	}
+	if (*block &&
+	    (b[0] & vmpt_pt_table[VMPT_PT_BIP].mask[0]) == vmpt_pt_table[VMPT_PT_BIP].header[0])
+		return 1 + (int)vmpt_pt_block_item_size(*block);
 	if (b[0] == vmpt_pt_table[VMPT_PT_TSC].header[0]) {
 		*found = VMPT_TSC_TSC;
 		return vmpt_pt_table[VMPT_PT_TSC].size;
+	}
+	if (b[0] != VMPT_PT_ESCAPE) {
+		cyc = vmpt_tsc_long_cyc(b);
+		return (b[0] & 0x07) == 0x03 ? 1 : (int)cyc;
+	}
+	if (is_kind(b, VMPT_PT_TMA)) {
+		*found = VMPT_TSC_TMA;
+		return vmpt_pt_table[VMPT_PT_TMA].size;
 	}
 	if (is_kind(b, VMPT_PT_BBP)) {
 		*block = VMPT_PT_BLOCK(b[2] >> 7, b[2]);
@@ -76,6 +75,10 @@ static int look_quick(const u8 *b, unsigned int *block, enum vmpt_tsc_found *fou
 	if (is_kind(b, VMPT_PT_BEP)) {
 		*block = 0;
 		return vmpt_pt_table[VMPT_PT_BEP].size;
+	}
+	if (vmpt_tsc_is_psb(b)) {
+		*block = 0;
+		return VMPT_PT_SIZE_MAX;
 	}
 	return 0;
 }
@@ -224,6 +227,13 @@ static size_t finish_cut(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_chang
 	return (size_t)size - old;
 }
 
+static unsigned int next_step(const u8 *p)
+{
+	unsigned int step = vmpt_tsc_next(p);
+
+	return step ? step : vmpt_tsc_next_rare(p);
+}
+
 /* From @at up to @stop at least, or to a cut packet or an error. */
 static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
 		    size_t at, size_t stop, size_t len)
@@ -233,7 +243,7 @@ static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *ch
 	while (at < stop && !scan->lost) {
 		step = 0;
 		if (!scan->block && len - at >= VMPT_TSC_LOOK)
-			step = vmpt_tsc_next(buf + at);
+			step = next_step(buf + at);
 		if (!step) {
 			at = one(scan, change, buf, at, len);
 			continue;

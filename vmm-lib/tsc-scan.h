@@ -32,6 +32,30 @@ static inline unsigned int vmpt_tsc_next(const u8 *p)
 	return vmpt_tsc_step[(size_t)vmpt_tsc_row[p[0]] + p[1]];
 }
 
+/* Any eight bytes of a PSB that begin with its first or third one (33.4.2.17). */
+#define VMPT_TSC_PSB 0x8202820282028202ULL
+
+static inline bool vmpt_tsc_is_psb(const u8 *p)
+{
+	return vmpt_load64(p) == VMPT_TSC_PSB && vmpt_load64(p + 8) == VMPT_TSC_PSB;
+}
+
+/* The size of a CYC of two to nine bytes: the first byte behind the header without EXP ends it. */
+static inline unsigned int vmpt_tsc_long_cyc(const u8 *p)
+{
+	u64 stop = ~vmpt_load64(p + 1) & VMPT_TSC_ONES;
+
+	if ((p[0] & 0x07) != 0x07 || !stop)
+		return 0;
+	return 2 + (unsigned int)__builtin_ctzll(stop) / 8;
+}
+
+/* Where vmpt_tsc_next() is 0 outside of a block: the two that are common, or 0. */
+static inline unsigned int vmpt_tsc_next_rare(const u8 *p)
+{
+	return vmpt_tsc_is_psb(p) ? VMPT_PT_SIZE_MAX : vmpt_tsc_long_cyc(p);
+}
+
 /* What vmpt_tsc_look() found besides the size. */
 enum vmpt_tsc_found { VMPT_TSC_OTHER, VMPT_TSC_TSC, VMPT_TSC_TMA };
 
@@ -48,7 +72,7 @@ void vmpt_tma_put(const struct vmpt_tsc_change *change, u8 *p);
 
 /* Bytes walked by lanes at a time, at first. Pieces below the least are not worth their lanes. */
 #define VMPT_TSC_WINDOW	    131072u
-#define VMPT_TSC_WINDOW_MIN 32768u
+#define VMPT_TSC_WINDOW_MIN 2048u
 
 /*
  * Rewrite what @buf holds from @at on, a packet's start, window by window. Returns how far, at

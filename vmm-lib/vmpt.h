@@ -382,8 +382,8 @@ struct vmpt_position {
  * Rewrite TSC and TMA packets from where the last call ended (at first: from where tracing
  * was enabled) up to the current position, or with @to up to there. A change of clock in
  * between: one call up to the place with the old clock, one from there with the new.
- * Call it at each exit in which the guest may have filled less than its whole buffer, and
- * before a PMI's handler can change the tables.
+ * Call it so often that the guest fills less than its whole buffer (by 16 bytes: a packet may
+ * have been cut) in between, and before a PMI's handler can change the tables.
  * -VMPT_E_LIMIT: the way from there to here was not found in VMPT_ADJUST_ENTRIES entries and
  * VMPT_ADJUST_BYTES bytes (the guest changed its tables): nothing is rewritten, unless they
  * change during the call, and adjusting goes on from here at the next PSB. Memory that is

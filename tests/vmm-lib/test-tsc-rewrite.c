@@ -457,7 +457,7 @@ static void check_stream(struct buffers *b, struct test_rng *rng, size_t piece, 
 
 	memcpy(b->want, b->in, b->len);
 	memcpy(b->out, b->in, b->len);
-	tsc_oracle(&sum, &change, b->want, b->len);
+	tsc_oracle(&sum, &change, b->in, b->want, 0, b->len);
 	while (g.at < b->len) {
 		n = 1 + draw(rng, piece);
 		give(&g, &change, n < b->len - g.at ? n : b->len - g.at);

@@ -25,8 +25,20 @@ static u64 get(const u8 *p, unsigned int n)
 	return v;
 }
 
-static void rewrite(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8 *p, u8 kind,
-		    u64 *last, u8 *high)
+/* What follows from the TSCs before: bits 63:56. */
+static void clock_on(const u8 *p, u8 kind, u64 *last, u8 *high)
+{
+	u64 v = get(p + 1, 7);
+
+	if (kind != VMPT_PT_TSC)
+		return;
+	if (v + (1ULL << 55) < *last)
+		++*high;
+	*last = v;
+}
+
+static void rewrite(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in,
+		    u8 *out, u8 kind, u8 high)
 {
 	u64 v, fast;
 	bool over;
@@ -34,20 +46,17 @@ static void rewrite(struct tsc_oracle *sum, const struct vmpt_tsc_change *change
 
 	sum->packets++;
 	if (kind == VMPT_PT_TSC) {
-		v = get(p + 1, 7);
-		if (v + (1ULL << 55) < *last)
-			++*high;
-		*last = v;
-		v = multiply((u64)*high << 56 | v, change->multiplier, &over) + change->offset;
+		v = (u64)high << 56 | get(in + 1, 7);
+		v = multiply(v, change->multiplier, &over) + change->offset;
 		for (i = 0; i < 7; i++)
-			p[1 + i] = (u8)(v >> 8 * i);
+			out[1 + i] = (u8)(v >> 8 * i);
 		sum->tscs++;
 	} else if (kind == VMPT_PT_TMA) {
-		fast = multiply((u64)(p[6] & 1) << 8 | p[5], change->multiplier, &over);
+		fast = multiply((u64)(in[6] & 1) << 8 | in[5], change->multiplier, &over);
 		if (over || fast > 511)
 			fast = 511;
-		p[5] = (u8)fast;
-		p[6] = (u8)((p[6] & 0xfe) | fast >> 8);
+		out[5] = (u8)fast;
+		out[6] = (u8)((in[6] & 0xfe) | fast >> 8);
 		sum->tmas++;
 	}
 }
@@ -66,7 +75,8 @@ static size_t find_psb(const u8 *buf, size_t at, size_t len)
 	return len;
 }
 
-void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8 *buf, size_t len)
+void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in, u8 *out,
+		size_t from, size_t len)
 {
 	struct vmpt_pt_packet pkt;
 	unsigned int block = 0;
@@ -76,16 +86,18 @@ void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8
 	int err;
 
 	while (at < len) {
-		err = vmpt_pt_decode(&pkt, buf + at, len - at, block);
+		err = vmpt_pt_decode(&pkt, in + at, len - at, block);
 		if (err == -VMPT_E_TRUNCATED)
 			return;
 		if (err) {
 			sum->errors++;
-			at = find_psb(buf, at + 1, len);
+			at = find_psb(in, at + 1, len);
 			block = 0;
 			continue;
 		}
-		rewrite(sum, change, buf + at, pkt.kind, &last, &high);
+		clock_on(in + at, pkt.kind, &last, &high);
+		if (at + pkt.size > from)
+			rewrite(sum, change, in + at, out + at, pkt.kind, high);
 		block = vmpt_pt_block_after(&pkt, block);
 		at += pkt.size;
 	}

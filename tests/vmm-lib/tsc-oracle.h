@@ -14,8 +14,12 @@ struct tsc_oracle {
 	u64 packets, tscs, tmas, errors;
 };
 
-/* Rewrite @buf as one stream, from a packet's start outside of a block. */
-void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, u8 *buf, size_t len);
+/*
+ * The stream @in of @len bytes, from a packet's start outside of a block: @out, a copy of it,
+ * gets the packets that end behind @from rewritten. Only those are counted, but for errors.
+ */
+void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in, u8 *out,
+		size_t from, size_t len);
 
 /* What a stream holds, in steps of a thousandth of its packets. */
 struct tsc_mix {
