@@ -28,10 +28,11 @@ static u64 get(const u8 *p, unsigned int n)
 /* What follows from the TSCs before: bits 63:56. */
 static void clock_on(const u8 *p, u8 kind, u64 *last, u8 *high)
 {
-	u64 v = get(p + 1, 7);
+	u64 v;
 
 	if (kind != VMPT_PT_TSC)
 		return;
+	v = get(p + 1, 7);
 	if (v + (1ULL << 55) < *last)
 		++*high;
 	*last = v;
