@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 # A thin front for people: meson builds, scripts/ does the work. "make help" lists the
-# targets. Variables: JOBS=N (programs at once), SOAK_SECONDS=N, BENCH_ARGS=..., DEPS=no
-# (do not look for missing packages), DESTDIR and PREFIX for install.
+# targets. Variables: JOBS=N (programs at once), SOAK_SECONDS=N, BENCH_ARGS=...,
+# BENCH_VMM_ARGS=..., DEPS=no (do not look for missing packages), DESTDIR and PREFIX for
+# install.
 
 BUILD := build
 JOBS ?= $(shell nproc)
@@ -50,10 +51,11 @@ soak: ## long random tests and fuzzing, SOAK_SECONDS in all
 	@scripts/run-tests soak
 
 .PHONY: bench
-bench: all ## speed and memory, beside libipt's
-	@[ -x $(BUILD)/bench/vmpt-bench ] || { echo "bench: $(BUILD)/bench/vmpt-bench is not built:" \
+bench: all ## speed and memory, beside libipt's; then what vmm-lib costs a VMM
+	@[ -x $(BUILD)/bench/vmpt-bench-vmm ] || { echo "bench: $(BUILD)/bench is not built:" \
 		"meson configure $(BUILD) -Dbench=true" >&2; exit 1; }
 	@$(BUILD)/bench/vmpt-bench $(BENCH_ARGS)
+	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
 
 .PHONY: lint
 lint: ## formatting, static analysis, licences, floors; warnings are errors
