@@ -39,6 +39,9 @@ void vmpt_vcpu_clear_trace_en(struct vmpt_vcpu *vcpu);
 /* TraceEn went from 0 to 1 by the guest (WRMSR, XRSTORS, RSM): shadow, pending PMI, scan. */
 void vmpt_vcpu_trace_enabled(struct vmpt_vcpu *vcpu);
 
+/* The output's position was written, it was @old's: the TSC adjuster goes on from the new one. */
+void vmpt_vcpu_output_moved(struct vmpt_vcpu *vcpu, const struct vmpt_pt_regs *old);
+
 /* ---- pmi.c: bit 55 of 38EH, 390H and 391H; 0 or VMPT_GP where the guest has no ToPA ---- */
 
 /* RDMSR of 38EH by the guest: bit 55 of *value; the guest has seen it now. */

@@ -30,6 +30,17 @@ static void start_scan(struct vmpt_vcpu *vcpu)
 	vcpu->scan_set = true;
 }
 
+/*
+ * The bytes between where the guest's output ended and where it is taken now are not its
+ * trace of now: they may be anything, and trace that was adjusted before.
+ */
+void vmpt_vcpu_output_moved(struct vmpt_vcpu *vcpu, const struct vmpt_pt_regs *old)
+{
+	if (vcpu->scan_set && (vcpu->regs.output_base != old->output_base ||
+			       vcpu->regs.output_mask_ptrs != old->output_mask_ptrs))
+		start_scan(vcpu);
+}
+
 static bool preserved(const struct vmpt_pt_regs *regs, u64 status_bit)
 {
 	return regs->ctl & VMPT_CTL_INJECT && regs->status & status_bit;
@@ -82,10 +93,11 @@ int vmpt_vcpu_rdmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 *value)
 }
 
 /* What a write of the guest that was legal brings about. */
-static void written(struct vmpt_vcpu *vcpu, u32 msr, u64 old_ctl)
+static void written(struct vmpt_vcpu *vcpu, u32 msr, const struct vmpt_pt_regs *old)
 {
-	u64 changed = old_ctl ^ vcpu->regs.ctl;
+	u64 changed = old->ctl ^ vcpu->regs.ctl;
 
+	vmpt_vcpu_output_moved(vcpu, old);
 	if (msr == VMPT_MSR_RTIT_STATUS)
 		vcpu->held_pend_pmi = false;
 	if (vmpt_vcpu_shadowed(vcpu) && !(vcpu->regs.ctl & VMPT_CTL_TRACE_EN))
@@ -97,7 +109,7 @@ static void written(struct vmpt_vcpu *vcpu, u32 msr, u64 old_ctl)
 int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
 {
 	enum vmpt_gp_reason why = VMPT_GP_NONE;
-	u64 old_ctl = vcpu->regs.ctl;
+	struct vmpt_pt_regs old = vcpu->regs;
 	int ret;
 
 	if (vcpu->entered)
@@ -111,7 +123,7 @@ int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
 		ret = vmpt_pt_wrmsr(&vcpu->rules, &vcpu->regs, msr, value, &why);
 		vcpu->gp_why = (u8)why;
 		if (!ret)
-			written(vcpu, msr, old_ctl);
+			written(vcpu, msr, &old);
 		return ret;
 	}
 }
@@ -144,10 +156,11 @@ static bool moves_output(u32 msr)
  * position is where output goes on, and a PendTopaPMI is one that was delivered before the
  * state was saved (the interrupt itself is in the state of the VMM's APIC).
  */
-static void restored(struct vmpt_vcpu *vcpu, u32 msr)
+static void restored(struct vmpt_vcpu *vcpu, u32 msr, const struct vmpt_pt_regs *old)
 {
 	bool tracing = vcpu->regs.ctl & VMPT_CTL_TRACE_EN;
 
+	vmpt_vcpu_output_moved(vcpu, old);
 	vcpu->ran = false;
 	vcpu->held_pend_pmi = tracing && preserved(&vcpu->regs, VMPT_STATUS_PEND_PMI);
 	if (tracing && preserved(&vcpu->regs, VMPT_STATUS_PEND_PSB))
@@ -161,6 +174,7 @@ static void restored(struct vmpt_vcpu *vcpu, u32 msr)
 int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
 {
 	enum vmpt_gp_reason why = VMPT_GP_NONE;
+	struct vmpt_pt_regs old = vcpu->regs;
 	int ret;
 
 	if (vcpu->entered)
@@ -172,7 +186,7 @@ int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
 	ret = vmpt_pt_restore_msr(&vcpu->rules, &vcpu->regs, msr, value, &why);
 	vcpu->gp_why = (u8)why;
 	if (!ret)
-		restored(vcpu, msr);
+		restored(vcpu, msr, &old);
 	return ret;
 }
 

@@ -76,6 +76,29 @@ static int check_ops(const struct vmpt_ops *ops, const struct vmpt_vmx_plan *pla
 	return 0;
 }
 
+/*
+ * Whether the plan is one for this processor: without the control, what the guest takes for
+ * its own addresses would be the host's.
+ */
+static int check_processor(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *host,
+			   struct vmpt_refusal *why)
+{
+	const char *rule = "the plan needs it, and the processor lacks it";
+
+	if (!plan->guest_pt)
+		return 0;
+	if (!plan->shadow && !(host->vmx & VMPT_VMX_USE_GPA))
+		return refuse(why, -VMPT_E_CONTROLS,
+			      "secondary control 24 (PT uses guest physical addresses)", rule);
+	if (!plan->lists && !(host->vmx & VMPT_VMX_LOAD_CTL))
+		return refuse(why, -VMPT_E_CONTROLS, "VM-entry control 18 (load IA32_RTIT_CTL)",
+			      rule);
+	if (!plan->lists && !(host->vmx & VMPT_VMX_CLEAR_CTL))
+		return refuse(why, -VMPT_E_CONTROLS, "VM-exit control 25 (clear IA32_RTIT_CTL)",
+			      rule);
+	return 0;
+}
+
 /* Whether the plan is one for this guest (33.5.2.1: no PT in CPUID under system-wide use). */
 static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *guest,
 		      struct vmpt_refusal *why)
@@ -108,6 +131,8 @@ static int check_config(const struct vmpt_config *config, struct vmpt_refusal *w
 	err = check_plan(config->plan, config->guest, why);
 	if (!err && config->plan->guest_pt)
 		err = vmpt_caps_check(config->host, config->guest, why);
+	if (!err)
+		err = check_processor(config->plan, config->host, why);
 	if (!err)
 		err = check_ops(config->ops, config->plan, why);
 	if (!err && config->plan->guest_pt && config->plan->shadow)

@@ -215,7 +215,8 @@ struct vmpt_vcpu {
 /*
  * Make a vCPU after a cold reset. Checks what it is given: -VMPT_E_CAPS where the host cannot
  * carry the guest, -VMPT_E_CONTROLS where plan and guest disagree (a guest with PT under
- * VMPT_USE_SYSTEM), -VMPT_E_INVAL where a callback that the plan needs is missing.
+ * VMPT_USE_SYSTEM) or the host lacks a control that the plan needs, -VMPT_E_INVAL where a
+ * callback that the plan needs is missing.
  */
 int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 		   struct vmpt_refusal *why);

@@ -56,7 +56,8 @@ static int put_back(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *regs, u32
 
 int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE])
 {
-	struct vmpt_pt_regs from = { .output_mask_ptrs = VMPT_LOWER_MASK }, to = vcpu->regs;
+	struct vmpt_pt_regs from = { .output_mask_ptrs = VMPT_LOWER_MASK };
+	struct vmpt_pt_regs to = vcpu->regs, old = vcpu->regs;
 	enum vmpt_gp_reason why = VMPT_GP_NONE;
 	int ret = 0;
 	size_t i;
@@ -78,6 +79,7 @@ int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE])
 	if (ret)
 		return ret;
 	vcpu->regs = to;
+	vmpt_vcpu_output_moved(vcpu, &old);
 	vcpu->held_pend_pmi = false;
 	if (vmpt_vcpu_shadowed(vcpu))
 		vcpu->shadow.stale = true;

@@ -336,10 +336,10 @@ START_TEST(enable_starts_scan)
 	ck_assert_uint_eq(bed.v.scan.block, 1);
 	/* at another one it starts anew; what it counted stays */
 	bed_wrmsr(&bed, CTL, 0);
-	bed_wrmsr(&bed, PTRS, 0x800000007fULL);
 	bed.v.cut_len[0] = 2;
 	bed.v.cut_len[1] = 1;
 	bed.v.scan.cut_size = 3;
+	bed_wrmsr(&bed, PTRS, 0x800000007fULL);
 	bed_wrmsr(&bed, CTL, BED_CTL);
 	ck_assert_uint_eq(bed.v.scan.block | bed.v.scan.cut_size, 0);
 	ck_assert_uint_eq(bed.v.cut_len[0] | bed.v.cut_len[1], 0);
