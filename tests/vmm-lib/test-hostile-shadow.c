@@ -87,7 +87,7 @@ static void check_bounds(void)
 {
 	if (rig.vcpu.shadow.reads > VMPT_SHADOW_READS)
 		wrong("too many reads");
-	if (rig.vcpu.shadow.translations > 2ULL * rig.memory.pages * VMPT_SHADOW_PER_PAGE)
+	if (rig.vcpu.shadow.translations > 3ULL * rig.memory.pages * VMPT_SHADOW_PER_PAGE / 2)
 		wrong("too many translations");
 	if (rig.strays)
 		wrong("an access outside the guest");

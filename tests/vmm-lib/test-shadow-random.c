@@ -247,7 +247,7 @@ static void enter(struct run *run)
 	if (err)
 		wrong(run, "entry");
 	if (shadow->reads > VMPT_SHADOW_READS ||
-	    shadow->translations > 2ULL * run->rig.memory.pages * VMPT_SHADOW_PER_PAGE)
+	    shadow->translations > 3ULL * run->rig.memory.pages * VMPT_SHADOW_PER_PAGE / 2)
 		wrong(run, "work is not bounded");
 }
 
