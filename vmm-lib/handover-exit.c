@@ -90,7 +90,8 @@ static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 	 */
 	if (set & VMPT_STATUS_PEND_PMI && !pmi)
 		vcpu->held_pend_pmi = false;
-	vcpu->regs.status = status;
+	/* A PacketByteCnt that the guest was not shown is a reserved field to it. */
+	vcpu->regs.status = status & vcpu->rules.status_mask;
 	if (set & VMPT_STATUS_STOPPED)
 		vcpu->events |= VMPT_EVENT_STOP;
 	if (set & VMPT_STATUS_ERROR) {

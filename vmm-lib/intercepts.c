@@ -33,9 +33,13 @@ unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr)
 	case VMPT_MSR_RTIT_STATUS:
 		/*
 		 * A shadow's own STOP sets Stopped. Under PMI preservation the processor is
-		 * given STATUS without a PendTopaPMI that was delivered.
+		 * given STATUS without a PendTopaPMI that was delivered. And it counts bytes
+		 * there for a guest that was not shown PacketByteCnt, too.
 		 */
-		return shadowed || vcpu->regs.ctl & VMPT_CTL_INJECT ? BOTH : 0;
+		if (shadowed || vcpu->regs.ctl & VMPT_CTL_INJECT ||
+		    vcpu->rules.psb_cyc != vcpu->host_rules.psb_cyc)
+			return BOTH;
+		return 0;
 	case VMPT_MSR_RTIT_OUTPUT_BASE:
 	case VMPT_MSR_RTIT_OUTPUT_MASK_PTRS:
 		return shadowed ? BOTH : 0;

@@ -17,11 +17,14 @@ void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu)
 {
 	const struct vmpt_pt_regs *regs = &vcpu->regs;
 
-	if (!vcpu->rules.topa)
-		return;
-	/* Bit 7 of STATUS stands for this PMI: no VM entry may pend it again. */
+	/*
+	 * Bit 7 of STATUS stands for this PMI: no VM entry may pend it again. A guest that was
+	 * not shown ToPA can write that bit too; its PMIs are none, and would come at each entry.
+	 */
 	if (regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PMI)
 		vcpu->held_pend_pmi = true;
+	if (!vcpu->rules.topa)
+		return;
 	if (vcpu->global_status) {
 		vcpu->pmi_again = vcpu->pmi_again || vcpu->pmi_seen;
 		return;

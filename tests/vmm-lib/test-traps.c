@@ -5,6 +5,7 @@
  */
 #include "tests/vmm-lib/bed.h"
 #include "tests/vmm-lib/handover-rig.h"
+#include "vmm-lib/caps-rules.h"
 
 static struct bed bed;
 
@@ -90,6 +91,82 @@ START_TEST(moved_output)
 }
 END_TEST
 
+/* ---- fields that the guest was not shown, and the processor has ---- */
+
+static void hide(struct vmpt_caps *caps, enum vmpt_pt_cap cap)
+{
+	vmpt_pt_cap_set(&caps->cpuid, cap, 0);
+	vmpt_caps_close(&caps->cpuid);
+}
+
+static const u32 processors[] = { RIG_FULL, RIG_NO_GPA, RIG_LISTS };
+
+static void start(struct rig *rig, u32 vmx, enum vmpt_pt_cap hidden)
+{
+	memset(rig, 0, sizeof(*rig));
+	guest_full_caps(&rig->host);
+	rig->host.vmx = vmx;
+	rig->caps = rig->host;
+	hide(&rig->caps, hidden);
+	rig_init_caps(rig, VMPT_USE_GUEST);
+}
+
+/*
+ * A guest without ToPA has no ToPA PMI, but it can set PendTopaPMI, and each VM entry is an
+ * enable, at which the processor pends one.
+ */
+START_TEST(pmi_without_topa)
+{
+	struct rig rig;
+	unsigned int i;
+
+	start(&rig, processors[_i], VMPT_CAP_TOPA);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, RIG_REGIONS), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0xfff), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_STATUS, VMPT_STATUS_PEND_PMI), 0);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL,
+					 VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_BRANCH_EN |
+						 VMPT_CTL_INJECT),
+			 0);
+	for (i = 0; i < 20; i++)
+		ck_assert_int_eq(rig_round(&rig, 1), 0);
+	ck_assert_uint_eq(rig.m.pended[BY_GUEST], 0);
+	ck_assert_uint_eq(rig.v.pmis, 0);
+	rig_free(&rig);
+}
+END_TEST
+
+/*
+ * Without EBX[1] PacketByteCnt is reserved: the processor counts there, the guest may not see
+ * it, or it could not write back what it reads and its state could not be restored.
+ */
+START_TEST(bytes_not_shown)
+{
+	struct vmpt_refusal why;
+	u8 state[VMPT_STATE_MAX];
+	struct rig rig;
+	u64 status;
+	int n;
+
+	start(&rig, processors[_i], VMPT_CAP_PSB_CYC);
+	rig_guest_on(&rig, 0);
+	ck_assert_int_eq(rig_round(&rig, 5), 0);
+	ck_assert(rig.m.regs.status & VMPT_STATUS_BYTES || _i);
+	/* What it reads in the processor would show it as well. */
+	ck_assert_uint_eq(vmpt_vcpu_intercepts(&rig.v, VMPT_MSR_RTIT_STATUS),
+			  VMPT_INTERCEPT_READ | VMPT_INTERCEPT_WRITE);
+	ck_assert_int_eq(vmpt_vcpu_rdmsr(&rig.v, VMPT_MSR_RTIT_STATUS, &status), 0);
+	ck_assert_uint_eq(status & VMPT_STATUS_BYTES, 0);
+	n = vmpt_vcpu_save(&rig.v, state, sizeof(state));
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_eq(vmpt_vcpu_restore(&rig.v, state, (size_t)n, &why), 0);
+	ck_assert_int_eq(vmpt_vcpu_set_msr(&rig.v, VMPT_MSR_RTIT_STATUS, status), 0);
+	rig_guest_off(&rig);
+	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_STATUS, status), 0);
+	rig_free(&rig);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("traps");
@@ -98,6 +175,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, foreign_plan, 0, VMPT_ARRAY_SIZE(plans));
 	tcase_add_loop_test(tcase, moved_output, 0, 3);
+	tcase_add_loop_test(tcase, pmi_without_topa, 0, VMPT_ARRAY_SIZE(processors));
+	tcase_add_loop_test(tcase, bytes_not_shown, 0, VMPT_ARRAY_SIZE(processors));
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
 }
