@@ -377,6 +377,38 @@ START_TEST(test_arguments)
 }
 END_TEST
 
+/* A PIP that the VMM appended is one packet among the others. */
+START_TEST(test_behind_pip)
+{
+	static const u8 sizes[2] = { 0, 0 };
+	struct vmpt_cr3_write write = { .old_cr3 = 0x1000,
+					.new_cr3 = 0x1900,
+					.cause = VMPT_CR3_MOV };
+	struct rig r;
+
+	rig_init(&r, true);
+	rig_topa(&r, sizes, 2, 2);
+	r.v.plan.guest_pt = true;
+	r.v.regs.ctl |= VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN;
+	r.v.regs.status = VMPT_STATUS_TRIGGER_EN | VMPT_STATUS_CONTEXT_EN;
+	rig_start(&r);
+	/* A TSC, the PIP across the regions' border, a TSC. */
+	rig_go(&r, 4092);
+	rig_put(&r, 4084, tsc, 8);
+	ck_assert_int_eq(vmpt_vcpu_cr3_write(&r.v, &write), 1);
+	rig_put(&r, 4100, tsc, 8);
+	rig_go(&r, 4108);
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
+	ck_assert_uint_eq(rig_byte(&r, 4085), 0x11);
+	ck_assert_uint_eq(rig_byte(&r, 4092), 0x02);
+	ck_assert_uint_eq(rig_byte(&r, 4093), 0x43);
+	ck_assert_uint_eq(rig_byte(&r, 4101), 0x11);
+	/* 4084 PADs before them */
+	ck_assert_uint_eq(r.v.scan.packets, 4084 + 3);
+	guest_free(&r.guest);
+}
+END_TEST
+
 /* ---- guests that change what they said ---- */
 
 /* Not found: nothing is touched, the position is the current one, a PSB is looked for. */
@@ -588,6 +620,7 @@ int main(void)
 	tcase_add_test(tc, test_across_regions);
 	tcase_add_test(tc, test_places);
 	tcase_add_test(tc, test_arguments);
+	tcase_add_test(tc, test_behind_pip);
 	tcase_add_loop_test(tc, test_hostile_tables, 0, VMPT_ARRAY_SIZE(hostiles));
 	tcase_add_test(tc, test_change_in_between);
 	tcase_add_test(tc, test_cut_moves);
