@@ -28,8 +28,8 @@ struct lane {
 struct window {
 	struct lane lane[LANES];
 	unsigned int lanes;
-	/* Steps, the sum of their table entries; packets that were looked at, their bytes. */
-	u64 steps, sum, looked, looked_bytes;
+	/* The sum of all steps' table entries; packets that were looked at, their bytes. */
+	u64 sum, looked, looked_bytes;
 };
 
 /* ---- one lane ---- */
@@ -87,7 +87,6 @@ static void lane_finish(struct window *w, struct lane *l)
 			lane_look(w, l);
 			continue;
 		}
-		w->steps++;
 		w->sum += step;
 		l->at += step & VMPT_TSC_SIZE;
 	}
@@ -134,7 +133,6 @@ static void lane_finish(struct window *w, struct lane *l)
 				goto again;                       \
 		} else {                                          \
 			sum += s_;                                \
-			count++;                                  \
 			at[i] += s_ & VMPT_TSC_SIZE;              \
 		}                                                 \
 	} while (0)
@@ -142,7 +140,7 @@ static void lane_finish(struct window *w, struct lane *l)
 /* Run @n lanes, a constant, until one is near its end. at[] stays in registers. */
 static step_inline void run_n(struct window *w, struct lane *const *l, const unsigned int n)
 {
-	u64 steps, sum = 0, count = 0;
+	u64 steps, sum = 0;
 	u8 *at[LANES];
 
 	EACH_LANE(n, LANE_TAKE);
@@ -157,7 +155,6 @@ again:
 		while (--steps);
 	}
 	EACH_LANE(n, LANE_GIVE);
-	w->steps += count;
 	w->sum += sum;
 }
 
@@ -241,7 +238,7 @@ static void window_run(struct window *w, u8 *start, u8 *end, unsigned int block)
 	u8 *psb;
 
 	w->lanes = 0;
-	w->steps = w->sum = w->looked = w->looked_bytes = 0;
+	w->sum = w->looked = w->looked_bytes = 0;
 	lane_init(w, start);
 	for (i = 1; i < LANES; i++) {
 		psb = find_psb(start + i * span, start + (i + 1) * span);
@@ -287,7 +284,7 @@ static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *c
 
 /*
  * Packets that the lanes went over. One addition a step instead of two: of the sum of all
- * entries, what is not bytes is VMPT_TSC_TWO for each second packet.
+ * entries, what is not bytes is VMPT_TSC_PACKET for each packet.
  */
 static u64 window_packets(const struct window *w)
 {
@@ -296,7 +293,7 @@ static u64 window_packets(const struct window *w)
 
 	for (i = 0; i < w->lanes; i++)
 		bytes += (u64)(w->lane[i].at - w->lane[i].start);
-	return w->looked + w->steps + (w->sum - (bytes - w->looked_bytes)) / VMPT_TSC_TWO;
+	return w->looked + (w->sum - (bytes - w->looked_bytes)) / VMPT_TSC_PACKET;
 }
 
 /* Rewrite what the lanes noted, in the order of the trace. Returns the most notes of a lane. */

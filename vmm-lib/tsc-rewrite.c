@@ -248,7 +248,7 @@ static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *ch
 			at = one(scan, change, buf, at, len);
 			continue;
 		}
-		scan->packets += 1 + step / VMPT_TSC_TWO;
+		scan->packets += step / VMPT_TSC_PACKET;
 		at += step & VMPT_TSC_SIZE;
 	}
 	return at;

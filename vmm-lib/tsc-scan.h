@@ -13,11 +13,12 @@
 
 /*
  * How far to go on outside of a block by a packet's first two bytes: bits 4:0 of
- * vmpt_tsc_step[row + second byte], the row from vmpt_tsc_row[first byte]. VMPT_TSC_TWO: over two
- * packets. 0: two bytes do not tell, or the packet must be looked at (TSC, TMA, BBP), or is none.
+ * vmpt_tsc_step[row + second byte], the row from vmpt_tsc_row[first byte]. VMPT_TSC_PACKET for
+ * each packet, one or two. 0: two bytes do not tell, or the packet must be looked at (TSC, TMA,
+ * BBP), or is none.
  */
-#define VMPT_TSC_TWO  0x20u
-#define VMPT_TSC_SIZE 0x1fu
+#define VMPT_TSC_SIZE	0x1fu
+#define VMPT_TSC_PACKET 0x20u
 
 extern const u16 vmpt_tsc_row[256];
 extern const u8 vmpt_tsc_step[10 * 256];
@@ -50,10 +51,13 @@ static inline unsigned int vmpt_tsc_long_cyc(const u8 *p)
 	return 2 + (unsigned int)__builtin_ctzll(stop) / 8;
 }
 
-/* Where vmpt_tsc_next() is 0 outside of a block: the two that are common, or 0. */
+/* Where vmpt_tsc_next() is 0 outside of a block: the two that are common, as in the
+ * table, or 0. */
 static inline unsigned int vmpt_tsc_next_rare(const u8 *p)
 {
-	return vmpt_tsc_is_psb(p) ? VMPT_PT_SIZE_MAX : vmpt_tsc_long_cyc(p);
+	unsigned int size = vmpt_tsc_is_psb(p) ? VMPT_PT_SIZE_MAX : vmpt_tsc_long_cyc(p);
+
+	return size ? size | VMPT_TSC_PACKET : 0;
 }
 
 /* What vmpt_tsc_look() found besides the size. */

@@ -55,21 +55,24 @@ const u16 vmpt_tsc_row[256] = { ALL(ROW) };
 	((n) == 0 ? 1 : (n) == 1 ? 3 : (n) == 2 ? 5 : (n) == 3 || (n) == 4 ? 7 : (n) == 6 ? 9 : 0)
 #define SECOND(b) (IS_ONE(b) ? 1 : IS_IP(b) ? IP_SECOND((b) >> 5) : (b) == 0x59 ? 2 : 0)
 
-#define OF_ONE(b) (SECOND(b) ? (1 + SECOND(b)) | VMPT_TSC_TWO : 1)
+/* One packet of @n bytes; none. */
+#define P(n) ((n) | ((n) ? VMPT_TSC_PACKET : 0))
+
+#define OF_ONE(b) (P(1) + P(SECOND(b)))
 #define NONE(b)	  0
-#define SIZE2(b)  2
-#define SIZE3(b)  3
-#define SIZE5(b)  5
-#define SIZE7(b)  7
-#define SIZE9(b)  9
-#define OF_CYC(b) ((b)&1 ? 0 : 2)
+#define SIZE2(b)  P(2)
+#define SIZE3(b)  P(3)
+#define SIZE5(b)  P(5)
+#define SIZE7(b)  P(7)
+#define SIZE9(b)  P(9)
+#define OF_CYC(b) ((b)&1 ? 0 : P(2))
 /* Leaf 0 or 1 (33.4.2.8) */
-#define OF_MODE(b) ((b)&0xc0 ? 0 : 2)
+#define OF_MODE(b) ((b)&0xc0 ? 0 : P(2))
 /*
  * TNT-64, PIP, TraceStop, CBR, VMCS, OVF, PSBEND; PTW of 4 and of 8 bytes, EXSTOP; MWAIT, PWRE,
  * PWRX; BEP, CFE, EVD. Not here: TMA, PSB, MNT, BBP
  */
-#define OF_ESCAPE(b)                                      \
+#define ESCAPED(b)                                        \
 	((b) == 0xa3 || (b) == 0x43		     ? 8  \
 	 : (b) == 0x83 || (b) == 0xf3 || (b) == 0x23 ? 2  \
 	 : (b) == 0x03				     ? 4  \
@@ -83,6 +86,8 @@ const u16 vmpt_tsc_row[256] = { ALL(ROW) };
 	 : (b) == 0x13				     ? 4  \
 	 : (b) == 0x53				     ? 11 \
 						     : 0)
+
+#define OF_ESCAPE(b) P(ESCAPED(b))
 
 /* In the order of enum row. */
 const u8 vmpt_tsc_step[ROWS * 256] = {

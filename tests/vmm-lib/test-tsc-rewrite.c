@@ -380,9 +380,11 @@ static void check_entry(u8 b0, u8 b1, u8 rest)
 	p[0] = b0;
 	p[1] = b1;
 	first = plain_packet(p, sizeof(p));
-	if (entry & VMPT_TSC_TWO)
+	if (entry / VMPT_TSC_PACKET == 2)
 		second = plain_packet(p + first, sizeof(p) - first);
-	if (entry && (!first || (entry & VMPT_TSC_TWO && !second) || size != first + second))
+	if (!entry != !(entry / VMPT_TSC_PACKET) || entry / VMPT_TSC_PACKET > 2 ||
+	    (entry &&
+	     (!first || (entry / VMPT_TSC_PACKET == 2 && !second) || size != first + second)))
 		ck_abort_msg("%02x %02x: entry %02x, sizes %u and %u", b0, b1, entry, first,
 			     second);
 	/* Nothing common is slow. */
