@@ -174,7 +174,7 @@ static u64 trace_buffer(struct vmm *vmm, size_t size)
 
 double vmm_tsc_adjust(struct vmm *vmm, const u8 *bytes, size_t size, size_t window, double *copy)
 {
-	/* Three quarters faster, and later. */
+	/* Faster by three quarters, and later. */
 	struct vmpt_tsc_change change = { .multiplier = 7ULL << 46, .offset = 0x123456789 };
 	u8 *buffer = vmm->memory + trace_buffer(vmm, size);
 	struct vmpt_vcpu *vcpu = &vmm->vcpu;
