@@ -9,188 +9,10 @@
 #include <time.h>
 
 #include "tests/support/support.h"
-#include "tests/vmm-lib/guest.h"
 #include "tests/vmm-lib/tsc-oracle.h"
+#include "tests/vmm-lib/tsc-rig.h"
 
-#define ONE	   (1ULL << 48)
-#define PAGES	   128u
-#define REGIONS	   12u
-#define TABLE(n)   (0x1000ULL * (1 + (n)))
-#define FIRST_PAGE 16u
-
-/* A guest with an output buffer of regions, in order; the buffer is a ring. */
-struct rig {
-	struct guest guest;
-	struct vmpt_ops ops;
-	struct vmpt_vcpu v;
-	bool topa;
-	unsigned int regions, per_table;
-	u64 gpa[REGIONS];
-	u32 size[REGIONS];
-	u64 ring;	      /* bytes in all */
-	u64 fail_in, failing; /* the n-th callback fails, and how many did */
-};
-
-/* ---- callbacks that fail now and then ---- */
-
-static bool fails(struct rig *r)
-{
-	if (!r->fail_in || --r->fail_in)
-		return false;
-	r->failing++;
-	return true;
-}
-
-static int rig_read(void *opaque, u64 gpa, void *buf, size_t len)
-{
-	struct rig *r = opaque;
-
-	return fails(r) ? -VMPT_E_IO : guest_read(&r->guest, gpa, buf, len);
-}
-
-static int rig_write(void *opaque, u64 gpa, const void *buf, size_t len)
-{
-	struct rig *r = opaque;
-
-	return fails(r) ? -VMPT_E_IO : guest_write(&r->guest, gpa, buf, len);
-}
-
-static int rig_map(void *opaque, u64 gpa, u8 **host, size_t *size)
-{
-	struct rig *r = opaque;
-
-	return fails(r) ? -VMPT_E_IO : guest_map(&r->guest, gpa, host, size);
-}
-
-/* ---- the rig ---- */
-
-static void rig_init(struct rig *r, bool map)
-{
-	struct vmpt_caps caps;
-
-	memset(r, 0, sizeof(*r));
-	guest_init(&r->guest, PAGES);
-	guest_full_caps(&caps);
-	r->ops = (struct vmpt_ops){ .guest_read = rig_read, .guest_write = rig_write };
-	if (map)
-		r->ops.guest_map = rig_map;
-	r->v.ops = &r->ops;
-	r->v.opaque = r;
-	vmpt_pt_rules_init(&r->v.rules, &caps.cpuid);
-}
-
-/* Regions of @sizes[i] << 12, page after page but in reverse order, @per_table in each table. */
-static void rig_topa(struct rig *r, const u8 *sizes, unsigned int n, unsigned int per_table)
-{
-	unsigned int i, tables = (n + per_table - 1) / per_table;
-	u64 page = PAGES, entry, at = 0;
-
-	r->topa = true;
-	r->regions = n;
-	r->per_table = per_table;
-	r->v.regs.ctl = VMPT_CTL_TOPA | VMPT_CTL_TRACE_EN;
-	for (i = 0; i < n; i++) {
-		r->size[i] = 4096u << sizes[i];
-		page = (page - (1u << sizes[i])) & ~((1ULL << sizes[i]) - 1);
-		ck_assert_uint_ge(page, FIRST_PAGE);
-		r->gpa[i] = page << 12;
-		entry = r->gpa[i] | (u64)sizes[i] << VMPT_TOPA_SIZE_SHIFT;
-		guest_put64(&r->guest, TABLE(i / per_table) + 8 * (i % per_table), entry);
-		r->ring += r->size[i];
-	}
-	for (i = 0; i < tables; i++) {
-		at = i + 1 < tables ? per_table : n - per_table * i;
-		guest_put64(&r->guest, TABLE(i) + 8 * at,
-			    TABLE(i + 1 < tables ? i + 1 : 0) | VMPT_TOPA_END);
-	}
-}
-
-static void rig_range(struct rig *r, u32 size)
-{
-	r->regions = 1;
-	r->per_table = 1;
-	r->gpa[0] = FIRST_PAGE << 12;
-	r->size[0] = size;
-	r->ring = size;
-	r->v.regs.ctl = VMPT_CTL_TRACE_EN;
-}
-
-/* Where byte @at of the trace is; *region and *offset say it in the buffer's terms. */
-static u64 rig_gpa(const struct rig *r, u64 at, unsigned int *region, u32 *offset)
-{
-	unsigned int i = 0;
-
-	for (at %= r->ring; at >= r->size[i]; i++)
-		at -= r->size[i];
-	*region = i;
-	*offset = (u32)at;
-	return r->gpa[i] + at;
-}
-
-static struct vmpt_position rig_position(const struct rig *r, u64 at)
-{
-	unsigned int region;
-	u32 offset;
-
-	rig_gpa(r, at, &region, &offset);
-	if (!r->topa)
-		return (struct vmpt_position){ r->gpa[0], (u64)offset << 32 | (r->size[0] - 1) };
-	return (struct vmpt_position){ TABLE(region / r->per_table),
-				       (u64)offset << 32 | (region % r->per_table) << 7 | 0x7f };
-}
-
-static void rig_go(struct rig *r, u64 at)
-{
-	struct vmpt_position p = rig_position(r, at);
-
-	r->v.regs.output_base = p.output_base;
-	r->v.regs.output_mask_ptrs = p.output_mask_ptrs;
-}
-
-/* The trace begins: what vmpt_vcpu_wrmsr() does when TraceEn is set. */
-static void rig_start(struct rig *r)
-{
-	rig_go(r, 0);
-	r->v.scan_base = r->v.regs.output_base;
-	r->v.scan_mask_ptrs = r->v.regs.output_mask_ptrs;
-	r->v.scan_set = true;
-}
-
-static void rig_put(struct rig *r, u64 at, const u8 *bytes, size_t len)
-{
-	unsigned int region;
-	u32 offset;
-	size_t n;
-	u64 gpa;
-
-	for (; len; bytes += n, at += n, len -= n) {
-		gpa = rig_gpa(r, at, &region, &offset);
-		n = r->size[region] - offset < len ? r->size[region] - offset : len;
-		guest_put(&r->guest, gpa, bytes, n);
-	}
-}
-
-static u8 rig_byte(struct rig *r, u64 at)
-{
-	unsigned int region;
-	u32 offset;
-	u8 byte = 0;
-
-	/* Not guest_get(): a check that passes costs more than the byte. */
-	if (guest_read(&r->guest, rig_gpa(r, at, &region, &offset), &byte, 1))
-		ck_abort_msg("byte %llu is not in memory", (unsigned long long)at);
-	return byte;
-}
-
-static void rig_check(struct rig *r, const u8 *want, u64 len, u64 seed)
-{
-	u64 at = len > r->ring ? len - r->ring : 0;
-
-	for (; at < len; at++)
-		if (rig_byte(r, at) != want[at])
-			ck_abort_msg("seed %llu: byte %llu of %llu", (unsigned long long)seed,
-				     (unsigned long long)at, (unsigned long long)len);
-}
+#define ONE (1ULL << 48)
 
 /* ---- random traces ---- */
 
@@ -199,21 +21,21 @@ static u64 draw(struct test_rng *rng, u64 n)
 	return test_random(rng) % n;
 }
 
-static void random_layout(struct rig *r, struct test_rng *rng)
+static void random_layout(struct tsc_rig *r, struct test_rng *rng)
 {
-	u8 sizes[REGIONS];
-	unsigned int i, n = 1 + (unsigned int)draw(rng, REGIONS);
+	u8 sizes[TSC_REGIONS];
+	unsigned int i, n = 1 + (unsigned int)draw(rng, TSC_REGIONS);
 
 	for (i = 0; i < n; i++)
 		sizes[i] = (u8)(draw(rng, 3) ? 0 : draw(rng, 3));
 	if (draw(rng, 3))
-		rig_topa(r, sizes, n, 1 + (unsigned int)draw(rng, 5));
+		tsc_rig_topa(r, sizes, n, 1 + (unsigned int)draw(rng, 5));
 	else
-		rig_range(r, 128u << draw(rng, 10));
+		tsc_rig_range(r, 128u << draw(rng, 10));
 }
 
 /* One call, again and again while callbacks fail. */
-static void adjust(struct rig *r, struct test_rng *rng, const struct vmpt_tsc_change *change,
+static void adjust(struct tsc_rig *r, struct test_rng *rng, const struct vmpt_tsc_change *change,
 		   const struct vmpt_position *to, u64 seed)
 {
 	int err;
@@ -235,15 +57,15 @@ static void random_round(u64 seed)
 	struct test_rng rng = { seed };
 	struct vmpt_tsc_change change = { .high = (u8)test_random(&rng) };
 	struct tsc_oracle sum = { 0 };
-	struct rig r;
+	struct tsc_rig r;
 	u64 at = 0, len, n, middle, stream_rng = test_random(&rng) | 1;
 	struct vmpt_position to;
 	u8 *in, *want;
 
-	rig_init(&r, draw(&rng, 2));
+	tsc_rig_init(&r, draw(&rng, 2));
 	random_layout(&r, &rng);
 	guest_shuffle(&r.guest, seed);
-	rig_start(&r);
+	tsc_rig_start(&r);
 	len = draw(&rng, 3 * r.ring < 60000 ? 3 * r.ring : 60000) + 1;
 	in = malloc(len);
 	want = malloc(len);
@@ -254,11 +76,11 @@ static void random_round(u64 seed)
 		/* A cut packet before it must not be overwritten. */
 		n = draw(&rng, draw(&rng, 2) ? 20 : r.ring - VMPT_PT_SIZE_MAX);
 		n = n < len - at ? n : len - at;
-		rig_put(&r, at, in + at, n);
-		rig_go(&r, at + n);
+		tsc_rig_put(&r, at, in + at, n);
+		tsc_rig_go(&r, at + n);
 		/* The clock may change in between: the caller says where. */
 		middle = draw(&rng, n + 1);
-		to = rig_position(&r, at + middle);
+		to = tsc_rig_position(&r, at + middle);
 		change.multiplier = test_random(&rng) >> 14;
 		change.offset = test_random(&rng);
 		adjust(&r, &rng, &change, &to, seed);
@@ -267,7 +89,7 @@ static void random_round(u64 seed)
 		adjust(&r, &rng, &change, NULL, seed);
 		tsc_oracle(&sum, &change, in, want, at + middle, at + n);
 		at += n;
-		rig_check(&r, want, at, seed);
+		tsc_rig_check(&r, want, at, seed);
 		if (draw(&rng, 8) == 0)
 			at = at + n < len ? at : len; /* enough of this one */
 	}
@@ -300,23 +122,24 @@ START_TEST(test_across_regions)
 {
 	static const u8 sizes[3] = { 0, 1, 0 };
 	unsigned int map, first, cut;
-	struct rig r;
+	struct tsc_rig r;
 
 	for (map = 0; map < 2; map++) {
 		for (first = 1; first < 8; first++) {
-			rig_init(&r, map);
-			rig_topa(&r, sizes, 3, 1);
-			rig_start(&r);
+			tsc_rig_init(&r, map);
+			tsc_rig_topa(&r, sizes, 3, 1);
+			tsc_rig_start(&r);
 			for (cut = 0; cut < 2; cut++)
-				rig_put(&r, (cut ? 12288 : 4096) - first, tsc, 8);
+				tsc_rig_put(&r, (cut ? 12288 : 4096) - first, tsc, 8);
 			/* One call that ends inside the second TSC, one for the rest. */
-			rig_go(&r, 12288 + 2);
+			tsc_rig_go(&r, 12288 + 2);
 			ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-			ck_assert_uint_eq(rig_byte(&r, 4096 - first + 1), 0x11);
-			ck_assert_uint_eq(rig_byte(&r, 12288 - first + 1), first > 5 ? 0x11 : 0x10);
-			rig_go(&r, 12288 + 20);
+			ck_assert_uint_eq(tsc_rig_byte(&r, 4096 - first + 1), 0x11);
+			ck_assert_uint_eq(tsc_rig_byte(&r, 12288 - first + 1),
+					  first > 5 ? 0x11 : 0x10);
+			tsc_rig_go(&r, 12288 + 20);
 			ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-			ck_assert_uint_eq(rig_byte(&r, 12288 - first + 1), 0x11);
+			ck_assert_uint_eq(tsc_rig_byte(&r, 12288 - first + 1), 0x11);
 			ck_assert_uint_eq(r.v.scan.tscs, 2);
 			guest_free(&r.guest);
 		}
@@ -328,27 +151,27 @@ END_TEST
 START_TEST(test_places)
 {
 	static const u8 sizes[2] = { 0, 0 };
-	struct rig r;
+	struct tsc_rig r;
 
-	rig_init(&r, true);
-	rig_topa(&r, sizes, 2, 2);
-	rig_start(&r);
-	rig_put(&r, 100, tsc, 8);
-	rig_put(&r, 4096 + 100, tsc, 8);
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 2, 2);
+	tsc_rig_start(&r);
+	tsc_rig_put(&r, 100, tsc, 8);
+	tsc_rig_put(&r, 4096 + 100, tsc, 8);
 	r.v.regs.output_mask_ptrs = 4096ULL << 32 | 0x7f;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-	ck_assert_uint_eq(rig_byte(&r, 101), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 101), 0x11);
 	/* From behind the first region to the END entry, which is index 2. */
 	r.v.regs.output_mask_ptrs = 2 << 7 | 0x7f;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-	ck_assert_uint_eq(rig_byte(&r, 4096 + 101), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 4096 + 101), 0x11);
 	/* And on from there, over the ring's end. */
-	rig_put(&r, 50, tsc, 8);
-	rig_go(&r, 60);
+	tsc_rig_put(&r, 50, tsc, 8);
+	tsc_rig_go(&r, 60);
 	r.v.scan.lost = 0;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-	ck_assert_uint_eq(rig_byte(&r, 51), 0x11);
-	ck_assert_uint_eq(rig_byte(&r, 101), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 51), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 101), 0x11);
 	guest_free(&r.guest);
 }
 END_TEST
@@ -356,20 +179,20 @@ END_TEST
 START_TEST(test_arguments)
 {
 	static const u8 sizes[2] = { 0, 0 };
-	struct rig r;
+	struct tsc_rig r;
 
-	rig_init(&r, true);
-	rig_topa(&r, sizes, 2, 2);
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 2, 2);
 	/* Never enabled here: from now on. */
-	rig_go(&r, 50);
-	rig_put(&r, 40, tsc, 8);
-	rig_put(&r, 50, tsc, 8);
+	tsc_rig_go(&r, 50);
+	tsc_rig_put(&r, 40, tsc, 8);
+	tsc_rig_put(&r, 50, tsc, 8);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert(r.v.scan_set);
-	rig_go(&r, 60);
+	tsc_rig_go(&r, 60);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-	ck_assert_uint_eq(rig_byte(&r, 41), 0x10);
-	ck_assert_uint_eq(rig_byte(&r, 51), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 41), 0x10);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 51), 0x11);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, NULL, NULL), -VMPT_E_INVAL);
 	r.v.entered = true;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_STATE);
@@ -384,25 +207,25 @@ START_TEST(test_behind_pip)
 	struct vmpt_cr3_write write = { .old_cr3 = 0x1000,
 					.new_cr3 = 0x1900,
 					.cause = VMPT_CR3_MOV };
-	struct rig r;
+	struct tsc_rig r;
 
-	rig_init(&r, true);
-	rig_topa(&r, sizes, 2, 2);
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 2, 2);
 	r.v.plan.guest_pt = true;
 	r.v.regs.ctl |= VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN;
 	r.v.regs.status = VMPT_STATUS_TRIGGER_EN | VMPT_STATUS_CONTEXT_EN;
-	rig_start(&r);
+	tsc_rig_start(&r);
 	/* A TSC, the PIP across the regions' border, a TSC. */
-	rig_go(&r, 4092);
-	rig_put(&r, 4084, tsc, 8);
+	tsc_rig_go(&r, 4092);
+	tsc_rig_put(&r, 4084, tsc, 8);
 	ck_assert_int_eq(vmpt_vcpu_cr3_write(&r.v, &write), 1);
-	rig_put(&r, 4100, tsc, 8);
-	rig_go(&r, 4108);
+	tsc_rig_put(&r, 4100, tsc, 8);
+	tsc_rig_go(&r, 4108);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-	ck_assert_uint_eq(rig_byte(&r, 4085), 0x11);
-	ck_assert_uint_eq(rig_byte(&r, 4092), 0x02);
-	ck_assert_uint_eq(rig_byte(&r, 4093), 0x43);
-	ck_assert_uint_eq(rig_byte(&r, 4101), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 4085), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 4092), 0x02);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 4093), 0x43);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 4101), 0x11);
 	/* 4084 PADs before them */
 	ck_assert_uint_eq(r.v.scan.packets, 4084 + 3);
 	guest_free(&r.guest);
@@ -412,7 +235,7 @@ END_TEST
 /* ---- guests that change what they said ---- */
 
 /* Not found: nothing is touched, the position is the current one, a PSB is looked for. */
-static void check_lost(struct rig *r, u64 reads_max)
+static void check_lost(struct tsc_rig *r, u64 reads_max)
 {
 	u64 writes = r->guest.writes, maps = r->guest.maps;
 	u64 base = r->v.regs.output_base, ptrs = r->v.regs.output_mask_ptrs;
@@ -434,33 +257,37 @@ static const struct hostile {
 	u64 base, ptrs;
 	u64 reads;
 } hostiles[] = {
-	{ "a loop that leads nowhere", { 0x20000, TABLE(0) | 1 }, 0x9000, 0x7f, 65536 },
-	{ "END in entry 0", { TABLE(0) | 1 }, 0x9000, 0x7f, 1 },
+	{ "a loop that leads nowhere", { 0x20000, TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 65536 },
+	{ "END in entry 0", { TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 1 },
 	{ "a reserved bit", { 0x20000 | 2 }, 0x9000, 0x7f, 1 },
 	{ "no memory at the next table", { 0x20000, 0x40000000 | 1 }, 0x9000, 0x7f, 3 },
 	{ "a table beyond MAXPHYADDR", { 0x20000, 1ULL << 50 | 1 }, 0x9000, 0x7f, 2 },
-	{ "a table that is not aligned", { 0x20000, TABLE(1) | 1 }, TABLE(1) + 8, 0x7f, 65536 },
+	{ "a table that is not aligned",
+	  { 0x20000, TSC_TABLE(1) | 1 },
+	  TSC_TABLE(1) + 8,
+	  0x7f,
+	  65536 },
 	{ "a region that became too small",
-	  { 0x20000, TABLE(0) | 1 },
-	  TABLE(0),
+	  { 0x20000, TSC_TABLE(0) | 1 },
+	  TSC_TABLE(0),
 	  5000ULL << 32 | 0x7f,
 	  1 },
 	/* 128 MiB each turn: 4 GiB are 32 turns of two entries */
-	{ "too many bytes", { 0xfULL << 6, TABLE(0) | 1 }, 0x9000, 0x7f, 66 },
+	{ "too many bytes", { 0xfULL << 6, TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 66 },
 };
 
 START_TEST(test_hostile_tables)
 {
 	static const u8 sizes[2] = { 0, 0 };
 	const struct hostile *h = &hostiles[_i];
-	struct rig r;
+	struct tsc_rig r;
 	unsigned int i;
 
-	rig_init(&r, true);
-	rig_topa(&r, sizes, 2, 1);
-	rig_start(&r);
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 2, 1);
+	tsc_rig_start(&r);
 	for (i = 0; i < 3; i++)
-		guest_put64(&r.guest, TABLE(0) + 8 * i, h->entry[i]);
+		guest_put64(&r.guest, TSC_TABLE(0) + 8 * i, h->entry[i]);
 	r.v.regs.output_base = h->base;
 	r.v.regs.output_mask_ptrs = h->ptrs;
 	check_lost(&r, h->reads);
@@ -471,11 +298,11 @@ END_TEST
 /* The way changes between the two looks at it: bounded, and lost too. */
 static int swap_read(void *opaque, u64 gpa, void *buf, size_t len)
 {
-	struct rig *r = opaque;
+	struct tsc_rig *r = opaque;
 	int err = guest_read(&r->guest, gpa, buf, len);
 
 	/* Entry 1 is there once. */
-	if (gpa == TABLE(0) + 8 && r->failing++)
+	if (gpa == TSC_TABLE(0) + 8 && r->failing++)
 		memset(buf, 0xff, len);
 	return err;
 }
@@ -483,24 +310,24 @@ static int swap_read(void *opaque, u64 gpa, void *buf, size_t len)
 START_TEST(test_change_in_between)
 {
 	static const u8 sizes[3] = { 0, 0, 0 };
-	struct rig r;
+	struct tsc_rig r;
 
-	rig_init(&r, true);
-	rig_topa(&r, sizes, 3, 3);
-	rig_start(&r);
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 3, 3);
+	tsc_rig_start(&r);
 	r.ops.guest_read = swap_read;
-	rig_go(&r, 9000);
+	tsc_rig_go(&r, 9000);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_LIMIT);
 	ck_assert_uint_eq(r.v.scan.lost, 1);
 	/* On it goes behind the next PSB. */
-	r.ops.guest_read = rig_read;
-	rig_put(&r, 9000, tsc, 8);
-	rig_put(&r, 9008, psb, 16);
-	rig_put(&r, 9024, tsc, 8);
-	rig_go(&r, 9100);
+	r.ops.guest_read = tsc_rig_read;
+	tsc_rig_put(&r, 9000, tsc, 8);
+	tsc_rig_put(&r, 9008, psb, 16);
+	tsc_rig_put(&r, 9024, tsc, 8);
+	tsc_rig_go(&r, 9100);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
-	ck_assert_uint_eq(rig_byte(&r, 9001), 0x10);
-	ck_assert_uint_eq(rig_byte(&r, 9025), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 9001), 0x10);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 9025), 0x11);
 	guest_free(&r.guest);
 }
 END_TEST
@@ -509,16 +336,16 @@ END_TEST
 START_TEST(test_cut_moves)
 {
 	static const u8 sizes[1] = { 0 };
-	struct rig r;
+	struct tsc_rig r;
 	u64 i;
 
-	rig_init(&r, false);
-	rig_topa(&r, sizes, 1, 1);
-	rig_start(&r);
+	tsc_rig_init(&r, false);
+	tsc_rig_topa(&r, sizes, 1, 1);
+	tsc_rig_start(&r);
 	for (i = 0; i < 5; i++) {
-		guest_put64(&r.guest, TABLE(0), 0x20000 + 0x1000 * i);
+		guest_put64(&r.guest, TSC_TABLE(0), 0x20000 + 0x1000 * i);
 		guest_put(&r.guest, 0x20000 + 0x1000 * i, tsc, 8);
-		rig_go(&r, i + 1);
+		tsc_rig_go(&r, i + 1);
 		ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 		ck_assert_uint_eq(r.v.scan.lost, i > 1);
 		ck_assert_uint_le(r.v.cut_len[0] + r.v.cut_len[1], 2);
@@ -536,11 +363,11 @@ START_TEST(test_hostile_range)
 		{ 0x10000, 0x100000000fff },
 		{ 0x10000, 0x100000f7f },
 	};
-	struct rig r;
+	struct tsc_rig r;
 
-	rig_init(&r, true);
-	rig_range(&r, 4096);
-	rig_start(&r);
+	tsc_rig_init(&r, true);
+	tsc_rig_range(&r, 4096);
+	tsc_rig_start(&r);
 	r.v.regs.output_base = to[_i].output_base;
 	r.v.regs.output_mask_ptrs = to[_i].output_mask_ptrs;
 	check_lost(&r, 0);
@@ -553,35 +380,35 @@ END_TEST
 START_TEST(test_no_memory)
 {
 	static const u8 sizes[1] = { 2 };
-	struct rig r;
+	struct tsc_rig r;
 	unsigned int page;
 
-	rig_init(&r, _i);
-	rig_topa(&r, sizes, 1, 1);
-	rig_start(&r);
+	tsc_rig_init(&r, _i);
+	tsc_rig_topa(&r, sizes, 1, 1);
+	tsc_rig_start(&r);
 	page = (unsigned int)(r.gpa[0] >> 12) + 1;
-	rig_put(&r, 10, tsc, 8);
-	rig_put(&r, 4096 + 10, tsc, 8);
-	rig_put(&r, 8192 + 10, tsc, 8);
-	rig_put(&r, 8192 + 100, psb, 16);
-	rig_put(&r, 8192 + 116, tsc, 8);
-	rig_go(&r, 10000);
+	tsc_rig_put(&r, 10, tsc, 8);
+	tsc_rig_put(&r, 4096 + 10, tsc, 8);
+	tsc_rig_put(&r, 8192 + 10, tsc, 8);
+	tsc_rig_put(&r, 8192 + 100, psb, 16);
+	tsc_rig_put(&r, 8192 + 116, tsc, 8);
+	tsc_rig_go(&r, 10000);
 	guest_set_kind(&r.guest, page, 1, VMPT_MEM_UNBACKED);
 	/* The VMM will bring it: nothing behind is done before. */
 	r.v.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_RETRY;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_RETRY);
-	ck_assert_uint_eq(rig_byte(&r, 11), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 11), 0x11);
 	ck_assert_uint_eq(r.v.scan_mask_ptrs >> 32, 4096);
 	ck_assert_uint_eq(r.v.scan.errors, 0);
 	/* It will not: what is behind the next PSB is done. */
 	r.v.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_DROP;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert_uint_eq(r.v.scan.errors, 1);
-	ck_assert_uint_eq(rig_byte(&r, 11), 0x11);
-	ck_assert_uint_eq(rig_byte(&r, 8192 + 11), 0x10);
-	ck_assert_uint_eq(rig_byte(&r, 8192 + 117), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 11), 0x11);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 8192 + 11), 0x10);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 8192 + 117), 0x11);
 	guest_set_kind(&r.guest, page, 1, VMPT_MEM_OK);
-	ck_assert_uint_eq(rig_byte(&r, 4096 + 11), 0x10);
+	ck_assert_uint_eq(tsc_rig_byte(&r, 4096 + 11), 0x10);
 	guest_free(&r.guest);
 }
 END_TEST
@@ -598,13 +425,13 @@ static int map_nothing(void *opaque, u64 gpa, u8 **host, size_t *size)
 
 START_TEST(test_map_nothing)
 {
-	struct rig r;
+	struct tsc_rig r;
 
-	rig_init(&r, true);
-	rig_range(&r, 4096);
-	rig_start(&r);
+	tsc_rig_init(&r, true);
+	tsc_rig_range(&r, 4096);
+	tsc_rig_start(&r);
 	r.ops.guest_map = map_nothing;
-	rig_go(&r, 100);
+	tsc_rig_go(&r, 100);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_GUEST_MEM);
 	guest_free(&r.guest);
 }
