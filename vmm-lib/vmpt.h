@@ -251,7 +251,10 @@ int vmpt_vcpu_wrmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
 int vmpt_vcpu_set_msr(struct vmpt_vcpu *vcpu, u32 msr, u64 value);
 int vmpt_vcpu_get_msr(const struct vmpt_vcpu *vcpu, u32 msr, u64 *value);
 
-/* The MSRs a VMM saves and restores; index 0 up, 0 behind the last. CTL comes last. */
+/*
+ * The PT MSRs a VMM saves and restores; index 0 up, 0 behind the last. CTL comes last. Not all
+ * of the state: bit 55 of 38EH goes with them, and what SMI saved is in no MSR.
+ */
 u32 vmpt_vcpu_msr_list(const struct vmpt_vcpu *vcpu, unsigned int index);
 
 /*

@@ -167,6 +167,31 @@ START_TEST(bytes_not_shown)
 }
 END_TEST
 
+/* ---- a guest that moves MSR by MSR ---- */
+
+/* The PMI is on its way: its handler must find bit 55, which is not in the list of PT's MSRs. */
+START_TEST(pmi_moves_along)
+{
+	u64 values[16], status = 0;
+	unsigned int i, n;
+
+	bed_start(&bed);
+	bed_trace(&bed, BED_CTL);
+	vmpt_vcpu_pmi(&bed.v);
+	for (n = 0; vmpt_vcpu_msr_list(&bed.v, n); n++)
+		ck_assert_int_eq(
+			vmpt_vcpu_get_msr(&bed.v, vmpt_vcpu_msr_list(&bed.v, n), &values[n]), 0);
+	ck_assert_int_eq(vmpt_vcpu_get_msr(&bed.v, VMPT_MSR_PERF_GLOBAL_STATUS, &status), 0);
+	bed_start(&bed);
+	for (i = 0; i < n; i++)
+		bed_set(&bed, vmpt_vcpu_msr_list(&bed.v, i), values[i]);
+	bed_set(&bed, VMPT_MSR_PERF_GLOBAL_STATUS, status);
+	ck_assert_uint_eq(bed_rdmsr(&bed, VMPT_MSR_PERF_GLOBAL_STATUS), VMPT_GLOBAL_TOPA_PMI);
+	/* The interrupt itself moves in the VMM's APIC. */
+	ck_assert_uint_eq(bed.guest.pmis, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("traps");
@@ -177,6 +202,7 @@ int main(void)
 	tcase_add_loop_test(tcase, moved_output, 0, 3);
 	tcase_add_loop_test(tcase, pmi_without_topa, 0, VMPT_ARRAY_SIZE(processors));
 	tcase_add_loop_test(tcase, bytes_not_shown, 0, VMPT_ARRAY_SIZE(processors));
+	tcase_add_test(tcase, pmi_moves_along);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
 }
