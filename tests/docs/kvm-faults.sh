@@ -27,7 +27,7 @@ while read -r file name; do
 	elif ! grep -q "^START_TEST($name)" "$source"; then
 		echo "$page: $source has no test $name"
 		status=1
-	elif ! grep -q "tcase_add.*[( ,]$name[,)]" "$source"; then
+	elif ! grep -q "tcase_add.*[( ,]${name}[,)]" "$source"; then
 		echo "$page: $source never runs $name"
 		status=1
 	fi

@@ -567,7 +567,8 @@ static void make_memory(void)
 
 START_TEST(sequences)
 {
-	const char *longer = getenv("VMPT_SOAK_LONG"), *soak = longer ? longer : getenv("VMPT_SOAK");
+	const char *longer = getenv("VMPT_SOAK_LONG"),
+		   *soak = longer ? longer : getenv("VMPT_SOAK");
 	time_t end = soak ? time(NULL) + atoi(soak) : 0;
 
 	make_memory();
