@@ -233,7 +233,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 	int err = 0;
 
 	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
-		vmpt_hand_owner(vcpu, VMPT_OWNER_TO_HOST);
+		vmpt_hand_owner(vcpu, VMPT_OWNED_TO_HOST);
 		vmpt_hand_step(vcpu, VMPT_STEP_TO_HOST);
 		/* While it owned the MSRs the handler may have started PT: then all is done. */
 		if (owned && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) &&
@@ -250,7 +250,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 		if (err)
 			continue;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_LOADED);
-		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		owned = true;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_OWNS);
 		err = load_host_ctl(vcpu, &want);
@@ -258,7 +258,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 			break;
 		err = -VMPT_E_HOST_TRACING;
 	}
-	vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+	vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 	vmpt_hand_step(vcpu, VMPT_STEP_HOST_CTL);
 	return err;
 }
@@ -282,7 +282,7 @@ static int verify(struct vmpt_vcpu *vcpu, bool ran)
 
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 {
-	bool switched = vcpu->owner == VMPT_OWNER_GUEST;
+	bool switched = vcpu->owner == VMPT_OWNED_BY_GUEST;
 	int err = 0;
 
 	if (!vcpu->entered)
@@ -294,10 +294,10 @@ int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 	if (kind == VMPT_EXIT_ABORT) {
 		/* That processor is in shutdown: there is nothing to be read or written. */
 		vcpu->lost = true;
-		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		return 0;
 	}
-	if (vcpu->owner != VMPT_OWNER_HOST) {
+	if (vcpu->owner != VMPT_OWNED_BY_HOST) {
 		err = verify(vcpu, switched && kind != VMPT_EXIT_FAILED_EARLY);
 		if (switched && kind == VMPT_EXIT_FAILED_EARLY)
 			/* PT was not enabled for the guest: a PMI is not its own. */
@@ -310,9 +310,9 @@ int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 	return err;
 }
 
-enum vmpt_owner vmpt_vcpu_pmi_owner(const struct vmpt_vcpu *vcpu)
+enum vmpt_msr_owner vmpt_vcpu_pmi_owner(const struct vmpt_vcpu *vcpu)
 {
-	return (enum vmpt_owner)__atomic_load_n(&vcpu->owner, __ATOMIC_SEQ_CST);
+	return (enum vmpt_msr_owner)__atomic_load_n(&vcpu->owner, __ATOMIC_SEQ_CST);
 }
 
 void vmpt_vcpu_vmptrld(struct vmpt_vcpu *vcpu)

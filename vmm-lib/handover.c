@@ -55,7 +55,7 @@ int vmpt_hand_clear(struct vmpt_vcpu *vcpu, u64 *found)
 		err = vmpt_hw_write(vcpu, VMPT_MSR_RTIT_CTL, ctl & ~VMPT_CTL_TRACE_EN);
 		if (err)
 			return err;
-		if (vcpu->owner == VMPT_OWNER_TO_GUEST)
+		if (vcpu->owner == VMPT_OWNED_TO_GUEST)
 			vmpt_hand_step(vcpu, VMPT_STEP_HOST_CLEARED);
 	}
 	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
@@ -161,7 +161,7 @@ static int switch_to_guest(struct vmpt_vcpu *vcpu, bool *touched)
 	if (err)
 		return err;
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_LOADED);
-	vmpt_hand_owner(vcpu, VMPT_OWNER_GUEST);
+	vmpt_hand_owner(vcpu, VMPT_OWNED_BY_GUEST);
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_OWNS);
 	return vcpu->ops->set_guest_ctl(vcpu->opaque, hw.ctl) ? -VMPT_E_HARDWARE : 0;
 }
@@ -198,10 +198,10 @@ static int give_up(struct vmpt_vcpu *vcpu, bool touched, int err)
 	u64 ctl = 0;
 
 	if (!touched && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN) {
-		vmpt_hand_owner(vcpu, VMPT_OWNER_HOST);
+		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		return err;
 	}
-	vmpt_hand_owner(vcpu, VMPT_OWNER_TO_HOST);
+	vmpt_hand_owner(vcpu, VMPT_OWNED_TO_HOST);
 	ctl = 0;
 	(void)vmpt_hand_clear(vcpu, &ctl);
 	if (ctl)
@@ -225,7 +225,7 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu)
 	if (err)
 		return err;
 	if (vcpu->plan.guest_pt || vcpu->plan.stop_host) {
-		vmpt_hand_owner(vcpu, VMPT_OWNER_TO_GUEST);
+		vmpt_hand_owner(vcpu, VMPT_OWNED_TO_GUEST);
 		vmpt_hand_step(vcpu, VMPT_STEP_ENTER_BEGIN);
 		err = stop_host(vcpu);
 		if (!err)

@@ -29,7 +29,7 @@ static inline void vmpt_hand_step(struct vmpt_vcpu *vcpu, enum vmpt_step step)
 }
 
 /* An NMI on this processor reads it: the store stays where it is in the program. */
-static inline void vmpt_hand_owner(struct vmpt_vcpu *vcpu, enum vmpt_owner owner)
+static inline void vmpt_hand_owner(struct vmpt_vcpu *vcpu, enum vmpt_msr_owner owner)
 {
 	__atomic_store_n(&vcpu->owner, (u8)owner, __ATOMIC_SEQ_CST);
 }

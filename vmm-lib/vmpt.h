@@ -130,11 +130,11 @@ struct vmpt_ops {
 };
 
 /* Who owns the PT MSRs and a ToPA PMI that is pending (GLOBAL_STATUS[55]). */
-enum vmpt_owner {
-	VMPT_OWNER_HOST,     /* the host's handler may run and may touch the MSRs */
-	VMPT_OWNER_TO_GUEST, /* the host's, but hands off: the hand-over takes it */
-	VMPT_OWNER_GUEST,    /* the guest's: hands off */
-	VMPT_OWNER_TO_HOST,  /* the host's, but hands off: its MSRs are not whole yet */
+enum vmpt_msr_owner {
+	VMPT_OWNED_BY_HOST,  /* the host's handler may run and may touch the MSRs */
+	VMPT_OWNED_TO_GUEST, /* the host's, but hands off: the hand-over takes it */
+	VMPT_OWNED_BY_GUEST, /* the guest's: hands off */
+	VMPT_OWNED_TO_HOST,  /* the host's, but hands off: its MSRs are not whole yet */
 };
 
 /* ---- the vCPU ---- */
@@ -189,7 +189,7 @@ struct vmpt_vcpu {
 	bool smm_trace_en; /* what SMI saved */
 
 	/* the hand-over */
-	u8 owner;	/* enum vmpt_owner; also read in an NMI */
+	u8 owner;	/* enum vmpt_msr_owner; also read in an NMI */
 	bool entered;	/* between enter and exit */
 	bool ran;	/* since the PT state was last written by vmpt_vcpu_set_msr/restore */
 	bool force_psb; /* a PSB+ is wanted at the next entry */
@@ -314,7 +314,7 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
 
 /* Who owns a ToPA PMI now. May be called in an NMI at any point. */
-enum vmpt_owner vmpt_vcpu_pmi_owner(const struct vmpt_vcpu *vcpu);
+enum vmpt_msr_owner vmpt_vcpu_pmi_owner(const struct vmpt_vcpu *vcpu);
 
 /* After VMPTRLD of this vCPU where several vCPUs share one buffer: PSB+ at the next entry. */
 void vmpt_vcpu_vmptrld(struct vmpt_vcpu *vcpu);

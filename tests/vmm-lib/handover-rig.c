@@ -44,7 +44,7 @@ static void whose(struct rig *rig, u32 *hosts, u32 *others)
 
 static void look(struct rig *rig, const char *when, int step)
 {
-	enum vmpt_owner owner = vmpt_vcpu_pmi_owner(&rig->v);
+	enum vmpt_msr_owner owner = vmpt_vcpu_pmi_owner(&rig->v);
 	bool tracing = rig->m.regs.ctl & VMPT_CTL_TRACE_EN;
 	const char *fault = NULL;
 	u32 hosts, others;
@@ -52,9 +52,9 @@ static void look(struct rig *rig, const char *when, int step)
 	if (rig->unchecked)
 		return;
 	whose(rig, &hosts, &others);
-	if (owner == VMPT_OWNER_HOST && others)
+	if (owner == VMPT_OWNED_BY_HOST && others)
 		fault = "the guest's values while the host owns them";
-	else if (owner == VMPT_OWNER_GUEST && (hosts || tracing) && !rig->m.in_guest)
+	else if (owner == VMPT_OWNED_BY_GUEST && (hosts || tracing) && !rig->m.in_guest)
 		fault = "the host's values or TraceEn while the guest owns them";
 	else if (hosts && others && tracing)
 		fault = "TraceEn while the values are mixed";
@@ -75,7 +75,7 @@ void rig_check_host(struct rig *rig)
 	u32 hosts, others;
 
 	whose(rig, &hosts, &others);
-	if (others || vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNER_HOST ||
+	if (others || vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNED_BY_HOST ||
 	    !!(rig->m.regs.ctl & VMPT_CTL_TRACE_EN) != rig->host_tracer.wants)
 		ck_abort_msg("seed %llu: %u others, CTL %#llx, wants %d",
 			     (unsigned long long)rig->seed, others,
@@ -101,7 +101,7 @@ void rig_nmi(struct rig *rig)
 			set_host_ctl(rig, tracer->ctl);
 		return;
 	}
-	if (vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNER_HOST) {
+	if (vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNED_BY_HOST) {
 		if (tracer->hands_off)
 			tracer->hands_off(rig);
 		return;

@@ -100,7 +100,7 @@ START_TEST(vmx_abort)
 	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_ABORT), 0);
 	ck_assert_uint_eq(rig.m.reads + rig.m.writes, 0);
 	ck_assert(rig.v.lost && !rig.v.entered);
-	ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNER_HOST);
+	ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), -VMPT_E_STATE);
 	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), -VMPT_E_STATE);
 	ck_assert_uint_eq(rig.m.reads + rig.m.writes, 0);
@@ -222,7 +222,7 @@ START_TEST(nervous_host)
 	rig_host_on(&rig);
 	ck_assert_int_eq(rig_round(&rig, 10), -VMPT_E_HOST_TRACING);
 	ck_assert_uint_le(rig.host_tracer.asked, 40);
-	ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNER_HOST);
+	ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
 	ck_assert_uint_eq(rig.m.regs.output_base, MACHINE_HPA);
 	rig_free(&rig);
 }
@@ -263,7 +263,7 @@ START_TEST(access_fails)
 			break;
 		}
 		if (exiting || err) {
-			ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNER_HOST);
+			ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
 			ck_assert(!rig.v.entered);
 			/* It may be told that its tracer is stopped. */
 			if (err && !(rig.m.regs.ctl & VMPT_CTL_TRACE_EN))
@@ -300,7 +300,7 @@ START_TEST(accesses_fail)
 			ck_assert_int_eq(err, 0);
 		else if (err != -VMPT_E_HARDWARE)
 			ck_abort_msg("access %d: error %d", n, err);
-		ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNER_HOST);
+		ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
 		ck_assert(!rig.v.entered);
 		ck_assert_uint_le(rig.m.reads + rig.m.writes, 200);
 		rig_free(&rig);

@@ -242,7 +242,7 @@ static int start_meanwhile(void *opaque, struct vmpt_pt_regs *regs)
 
 	regs->ctl = rig->host_tracer.ctl;
 	regs->output_mask_ptrs = 0x10000017fULL;
-	if (vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNER_HOST || rig->host_tracer.asked++)
+	if (vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNED_BY_HOST || rig->host_tracer.asked++)
 		return 0;
 	/* The MSRs were loaded by an older answer. */
 	ck_assert_int_eq(machine_wrmsr(m, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x10000017f), 0);

@@ -301,7 +301,7 @@ START_TEST(init)
 		/* a vCPU after a cold reset, whatever its memory held */
 		ck_assert_uint_eq(bed.v.regs.ctl | bed.v.regs.status | bed.v.events, 0);
 		ck_assert_uint_eq(bed.v.regs.output_mask_ptrs, 0x7f);
-		ck_assert_uint_eq(bed.v.owner, VMPT_OWNER_HOST);
+		ck_assert_uint_eq(bed.v.owner, VMPT_OWNED_BY_HOST);
 		ck_assert_uint_eq(bed.v.guest.vmx, 0);
 		return;
 	}

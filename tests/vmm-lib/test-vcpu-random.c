@@ -162,7 +162,7 @@ static const char *bad_vcpu(const struct vmpt_vcpu *v)
 		return "bit 55 without ToPA";
 	if (v->entered)
 		return NULL;
-	if (v->owner != VMPT_OWNER_HOST)
+	if (v->owner != VMPT_OWNED_BY_HOST)
 		return "the MSRs are not the host's";
 	if (there(0x571) && (vmpt_vcpu_get_msr(v, 0x571, &status) ||
 			     !!(status & 4) != (tracing && !(status & 0x30))))
