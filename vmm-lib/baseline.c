@@ -111,6 +111,12 @@ int vmpt_baseline_make(struct vmpt_baseline *baseline, const char *name,
 		else if (!err)
 			baseline->guest = offer;
 	}
+	/* What one host lacks may be what another one cannot do without. */
+	for (i = 0; !err && i < n; i++) {
+		if (which)
+			*which = i;
+		err = vmpt_caps_check(&hosts[i], &baseline->guest, why);
+	}
 	if (err)
 		memset(&baseline->guest, 0, sizeof(baseline->guest));
 	return err;

@@ -190,6 +190,18 @@ static int check_features(const struct vmpt_pt_cpuid *h, const struct vmpt_pt_cp
 	return 0;
 }
 
+int vmpt_caps_check_psb(const struct vmpt_pt_cpuid *host, const struct vmpt_pt_cpuid *guest,
+			struct vmpt_refusal *why)
+{
+	u32 freqs = vmpt_pt_cap_effective(host, VMPT_CAP_PSB_FREQS);
+
+	if (vmpt_pt_cap(guest, VMPT_CAP_PSB_CYC) || freqs & 1 ||
+	    !vmpt_pt_cap_effective(host, VMPT_CAP_PSB_CYC))
+		return 0;
+	return vmpt_refuse(why, VMPT_E_CAPS, rules[VMPT_CAP_PSB_FREQS].field,
+			   "cannot be hidden: the host does not list encoding 0", 0, freqs);
+}
+
 int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 		    struct vmpt_refusal *why)
 {
@@ -213,6 +225,8 @@ int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 	}
 	if (!err)
 		err = check_features(h, g, why);
+	if (!err)
+		err = vmpt_caps_check_psb(h, g, why);
 	if (!err && !(g->leaf14[0].ecx & 5))
 		err = vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
 				  "neither ToPA nor a single range", 0, h->leaf14[0].ecx & 5);

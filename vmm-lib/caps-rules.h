@@ -21,6 +21,13 @@ const char *vmpt_cap_field(enum vmpt_pt_cap cap);
  */
 void vmpt_caps_close(struct vmpt_pt_cpuid *pt);
 
+/*
+ * A guest without EBX[1] traces with PSBFreq 0, which a host with EBX[1] takes only if it
+ * lists that encoding: else each VM entry of that guest would fail. 0 or -VMPT_E_CAPS.
+ */
+int vmpt_caps_check_psb(const struct vmpt_pt_cpuid *host, const struct vmpt_pt_cpuid *guest,
+			struct vmpt_refusal *why);
+
 /* Fill @why, if there is one, and return -@err. */
 static inline int vmpt_refuse(struct vmpt_refusal *why, enum vmpt_error err, const char *field,
 			      const char *rule, u64 guest, u64 host)

@@ -228,6 +228,8 @@ int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *poli
 		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
 				   "no way to memory is left: neither ToPA nor a single range", 0,
 				   host->cpuid.leaf14[0].ecx & 5);
-	guest->cpuid = offer;
-	return 0;
+	err = vmpt_caps_check_psb(&host->cpuid, &offer, why);
+	if (!err)
+		guest->cpuid = offer;
+	return err;
 }

@@ -41,7 +41,7 @@ struct vmpt_cpu_reader {
  */
 struct vmpt_refusal {
 	const char *field; /* "CPUID.14H.1:EAX[2:0] RANGECNT"; static memory */
-	const char *rule;  /* "more ranges than the host has"; static memory */
+	const char *rule;  /* "more than the host has"; static memory */
 	u64 guest, host;   /* the two values */
 };
 
@@ -72,7 +72,9 @@ int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader)
  * The most a guest can be shown on @host under @policy: never FabricEn, never what the
  * library does not virtualize (subleaves beyond 1, unknown bits), RANGECNT at most 4, no
  * field whose parent field is 0. @guest->cpuid.present = 0 where nothing can be offered.
- * 0 or -VMPT_E_CAPS with @why (may be NULL): the host has PT, but not as a guest needs it.
+ * 0 or -VMPT_E_CAPS with @why (may be NULL): the host has PT, but not as a guest needs it, or
+ * @policy hides what cannot be hidden (LIP; EBX[1] of a host without PSB frequency 0). An
+ * offer always passes vmpt_caps_check() on @host.
  */
 int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *policy,
 		    struct vmpt_caps *guest, struct vmpt_refusal *why);
@@ -94,8 +96,9 @@ struct vmpt_baseline {
  * The common set of @n hosts under @policy, called @name (cut to fit): the most that each
  * of them can carry, with the least of their address widths. A TSC ratio that is not the
  * same everywhere is not enumerated. -VMPT_E_INVAL: @n is 0.
- * -VMPT_E_CAPS where they have none (no PT, LIP on some and RIP on others), with @why and
- * in *which (may be NULL) the index of the host that does not fit.
+ * -VMPT_E_CAPS where they have none (no PT, LIP on some and RIP on others, EBX[1] lost to a
+ * host that needs it), with @why (may be NULL) and in *which (may be NULL) the index of the
+ * host that does not fit. A baseline passes vmpt_caps_check() on each of @hosts.
  */
 int vmpt_baseline_make(struct vmpt_baseline *baseline, const char *name,
 		       const struct vmpt_caps *hosts, size_t n, const struct vmpt_policy *policy,

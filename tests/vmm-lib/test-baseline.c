@@ -69,13 +69,13 @@ START_TEST(features_lost)
 
 	guest_full_caps(&hosts[0]);
 	guest_full_caps(&hosts[1]);
-	/* no MTC period, no PSB frequency in common; no filter on one */
-	set_leaves(&hosts[0], 0x00f, 0x7, 0x00090002, 0x0003ffff);
-	set_leaves(&hosts[1], 0x00b, 0x5, 0x02400000, 0x000cffff);
+	/* no MTC period, no cycle threshold in common; no filter on one */
+	set_leaves(&hosts[0], 0x00f, 0x7, 0x00090002, 0x000300ff);
+	set_leaves(&hosts[1], 0x00b, 0x5, 0x02400000, 0x000dff00);
 	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 2, &vmpt_policy_all, NULL, NULL), 0);
 	expect_leaves(&pool.guest, 1, 0x001, 0x5, 0, 0);
 	/* one has no subleaf 1 */
-	hosts[1].cpuid.leaf14[0] = (struct vmpt_cpuid_regs){ .ebx = 0x1f, .ecx = 0x7 };
+	hosts[1].cpuid.leaf14[0] = (struct vmpt_cpuid_regs){ .ebx = 0x1d, .ecx = 0x7 };
 	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 2, &vmpt_policy_all, NULL, NULL), 0);
 	expect_leaves(&pool.guest, 0, 0x001, 0x7, 0, 0);
 	/* another clock: none is told */
@@ -148,6 +148,48 @@ START_TEST(none)
 }
 END_TEST
 
+/*
+ * Without EBX[1] a guest traces with PSBFreq 0: what one host lacks may be what another one
+ * cannot do without. The pool names the latter.
+ */
+START_TEST(psb_freq)
+{
+	static const char field[] = "CPUID.14H.1:EBX[31:16] PSB frequencies";
+	static const char rule[] = "cannot be hidden: the host does not list encoding 0";
+	struct vmpt_policy hide = { .hide = 1u << VMPT_CAP_PSB_CYC, .ranges_max = 4 };
+	struct vmpt_caps hosts[3];
+	struct vmpt_baseline pool;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		guest_full_caps(&hosts[i]);
+		set_leaves(&hosts[i], 0x00f, 0x7, 0x02490002, 0x003f1fff);
+	}
+	/* All have EBX[1] and something in common: encoding 0 need not be in it. */
+	hosts[1].cpuid.leaf14[1].ebx = 0x003e1fff;
+	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 3, &vmpt_policy_all, NULL, NULL), 0);
+	expect_leaves(&pool.guest, 1, 0x00f, 0x7, 0x02490002, 0x003e1fff);
+	expect_none(hosts, &hide, 1, field, rule);
+	/* nothing in common, the host in question before, between and behind the others */
+	hosts[0].cpuid.leaf14[1].ebx = 0x00011fff;
+	expect_none(hosts, &vmpt_policy_all, 1, field, rule);
+	hosts[2].cpuid.leaf14[0].ebx = 0x00d;
+	hosts[2].cpuid.leaf14[1].ebx = 0;
+	hosts[0].cpuid.leaf14[1].ebx = 0x003f1fff;
+	expect_none(hosts, &vmpt_policy_all, 1, field, rule);
+	hosts[1].cpuid.leaf14[1].ebx = 0x003f1fff;
+	hosts[0].cpuid.leaf14[1].ebx = 0x003e1fff;
+	expect_none(hosts, &vmpt_policy_all, 0, field, rule);
+	/* With encoding 0 on those that have EBX[1] the pool does without. */
+	hosts[0].cpuid.leaf14[1].ebx = 0x00011fff;
+	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 3, &vmpt_policy_all, NULL, NULL), 0);
+	expect_leaves(&pool.guest, 1, 0x00d, 0x7, 0x02490002, 0);
+	hosts[2].cpuid.leaf14[0].ebx = 0x00f;
+	hosts[2].cpuid.leaf14[1].ebx = 0x00021fff;
+	expect_none(hosts, &vmpt_policy_all, 2, field, rule);
+}
+END_TEST
+
 /* 31 bytes at most, and no character of UTF-8 in two. */
 static const struct {
 	const char *name, *kept;
@@ -216,9 +258,12 @@ static void random_host(struct test_rng *rng, struct vmpt_caps *host)
 	u64 r = test_random(rng), s = many_bits(rng), t = many_bits(rng);
 
 	guest_full_caps(host);
-	set_leaves(host, (u32)(s & 0x1ff) | 1, (u32)(s >> 16 & 6) | 1, 0, (u32)t);
+	set_leaves(host, (u32)(s & 0x1ff) | 1, (u32)(s >> 16 & 6) | 1, 0,
+		   (u32)t | (r >> 20 & 7 ? 0x10000 : 0));
 	host->cpuid.leaf14[1].eax = (u32)(t >> 32 & 0xffff0000) | (u32)(s >> 32 & 7);
 	host->cpuid.leaf14[0].eax = r % 16 ? 1 + (r >> 4 & 1) : 0;
+	if (!host->cpuid.leaf14[0].eax && r >> 24 & 7)
+		host->cpuid.leaf14[0].ebx &= ~2u;
 	host->cpuid.maxphyaddr = (u8)(36 + (r >> 8) % 17);
 	host->cpuid.linear_bits = r >> 16 & 1 ? 57 : 48;
 }
@@ -267,31 +312,63 @@ static bool could_have_more(const struct vmpt_caps *hosts, size_t n,
 	return false;
 }
 
-static void random_pool(u64 seed)
+/* A host that takes no PSBFreq 0, in a pool where EBX[1] is not common. */
+static bool needs_psb(const struct vmpt_cpuid_regs h[2])
+{
+	return h[0].ebx & 2 && !(h[0].eax && h[1].ebx & 0x10000);
+}
+
+static bool psb_in_common(const struct vmpt_caps *hosts, size_t n)
+{
+	u32 common = ~0u;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct vmpt_cpuid_regs *h = hosts[i].cpuid.leaf14;
+
+		common &= h[0].ebx & 2 && h[0].eax ? h[1].ebx : 0;
+	}
+	return common & 0xffff && common >> 16;
+}
+
+/* Whether there was a baseline, as there must be. */
+static bool random_pool(u64 seed)
 {
 	struct test_rng rng = { seed };
 	struct vmpt_caps hosts[8];
 	struct vmpt_baseline pool;
 	size_t n = 1 + test_random(&rng) % 8, i, which;
+	bool none = false;
+	int err;
 
 	for (i = 0; i < n; i++)
 		random_host(&rng, &hosts[i]);
-	if (vmpt_baseline_make(&pool, "random", hosts, n, &vmpt_policy_all, NULL, &which))
-		ck_abort_msg("seed %lu: no baseline", seed);
+	for (i = 0; i < n && !psb_in_common(hosts, n); i++)
+		none |= needs_psb(hosts[i].cpuid.leaf14);
+	err = vmpt_baseline_make(&pool, "random", hosts, n, &vmpt_policy_all, NULL, &which);
+	if (err != (none ? -VMPT_E_CAPS : 0))
+		ck_abort_msg("seed %lu: %d", seed, err);
+	if (none && !needs_psb(hosts[which].cpuid.leaf14))
+		ck_abort_msg("seed %lu: host %zu is not the one", seed, which);
+	if (none)
+		return false;
 	if (!fits_all(hosts, n, &pool.guest))
 		ck_abort_msg("seed %lu: a host cannot carry the baseline", seed);
 	if (could_have_more(hosts, n, &pool.guest))
 		ck_abort_msg("seed %lu: the baseline is not all there is", seed);
+	return true;
 }
 
 START_TEST(random_pools)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = time(NULL) + (soak ? atoi(soak) : 0);
-	u64 seed;
+	u64 seed, made = 0;
 
 	for (seed = 1; seed <= 3000 || (soak && time(NULL) < end); seed++)
-		random_pool(seed);
+		made += random_pool(seed);
+	ck_assert_uint_gt(made, 1000);
+	ck_assert_uint_lt(made, seed - 100);
 }
 END_TEST
 
@@ -305,6 +382,7 @@ int main(void)
 	tcase_add_test(tcase, features_lost);
 	tcase_add_test(tcase, policy);
 	tcase_add_test(tcase, none);
+	tcase_add_test(tcase, psb_freq);
 	tcase_add_loop_test(tcase, name, 0, VMPT_ARRAY_SIZE(names));
 	tcase_add_test(tcase, builtin);
 	tcase_add_test(tcase, random_pools);

@@ -140,6 +140,9 @@ static const struct {
 	  "its feature has no value", 0, 0xffff },
 	{ SAME, 0, EBX1, 0x0000ffff, SAME, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
 	  "its feature has no value", 0, 0xffff },
+	/* what a guest without them would trace with is not there */
+	{ EBX1, 0x003effff, EBX0, 0x1fd, EBX1, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
+	  "cannot be hidden: the host does not list encoding 0", 0, 0x3e },
 	/* no output */
 	{ SAME, 0, ECX0, 0x80000000, SAME, 0, "CPUID.14H.0:ECX[2,0] output schemes",
 	  "neither ToPA nor a single range", 0, 5 },
@@ -228,6 +231,9 @@ static bool oracle(const struct vmpt_cpuid_regs h[2], const struct vmpt_cpuid_re
 	/* Each feature of subleaf 0 with its values, or neither. */
 	if (!g[0].eax && (g[1].eax || g[1].ebx))
 		return false;
+	/* PSBFreq 0 is what a guest without EBX[1] traces with. */
+	if (!(g[0].ebx & 2) && h[0].ebx & 2 && !(h1.ebx & 0x10000))
+		return false;
 	return !!(g[0].ebx & 4) == !!g_ranges && !!(g[0].ebx & 8) == !!(g[1].eax >> 16) &&
 	       !!(g[0].ebx & 2) == !!(g[1].ebx >> 16) && !!(g[0].ebx & 2) == !!(g[1].ebx & 0xffff);
 }
@@ -261,14 +267,29 @@ static bool compare(const struct vmpt_caps *host, const struct vmpt_caps *offer,
 	return true;
 }
 
+/*
+ * Whether any guest can be carried. EBX[1] goes with thresholds and frequencies only, and
+ * without it a guest has PSBFreq 0.
+ */
+static bool can_offer(const struct vmpt_cpuid_regs h[2])
+{
+	u32 ebx1 = h[0].eax ? h[1].ebx : 0;
+
+	if (!(h[0].ecx & 5))
+		return false;
+	return !(h[0].ebx & 2) || ebx1 & 0x10000 || (ebx1 & 0xffff && ebx1 >> 16);
+}
+
 /* The offer for @host passes the check; whether there is one. */
 static bool offer_for(const struct vmpt_caps *host, struct vmpt_caps *offer)
 {
 	int err = vmpt_caps_offer(host, &vmpt_policy_all, offer, NULL);
 
-	if (err && !oracle(host->cpuid.leaf14, host->cpuid.leaf14) &&
-	    !(host->cpuid.leaf14[0].ecx & 5))
+	if (err && !can_offer(host->cpuid.leaf14)) {
+		if (err != -VMPT_E_CAPS || offer->cpuid.present)
+			fail_pair("refused, but present", host, offer);
 		return false;
+	}
 	if (err || !offer->cpuid.present || !oracle(host->cpuid.leaf14, offer->cpuid.leaf14) ||
 	    vmpt_caps_check(host, offer, NULL))
 		fail_pair("offer", host, offer);
@@ -314,9 +335,11 @@ START_TEST(all_of_ecx_and_eax)
 	u32 h, g, h_eax, g_eax, bare, fits = 0;
 	bool offered;
 
-	for (h = 0; h < 0x80; h++) {
-		h_eax = h >> 5;
+	for (h = 0; h < 0x100; h++) {
+		h_eax = h >> 5 & 3;
 		guest_full_caps(&host);
+		if (h >> 7) /* a host that can be offered without subleaf 1 */
+			host.cpuid.leaf14[0].ebx &= ~2u;
 		host.cpuid.leaf14[0].eax = h_eax;
 		host.cpuid.leaf14[0].ecx = (h & 0xf) | (h >> 4 & 1) << 31;
 		offered = offer_for(&host, &offer);
