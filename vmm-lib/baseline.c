@@ -6,15 +6,16 @@
 #include "vmm-lib/caps-rules.h"
 
 /*
- * Only what could be checked against a public source is here. Address widths are those of
- * a guest and not of the processor that gave the set its name: 40 bits are QEMU's default
- * for a guest.
+ * Only what could be checked against a public source is here, and nothing was read from a
+ * processor. Address widths are those of a guest: 40 bits are QEMU's default.
  *
- * qemu-icelake: what QEMU shows every guest with intel-pt=on, "the feature set reported
- * from ICX silicon" as its authors say (target/i386/cpu.c, CPUID leaf 14H constants, and
- * "Rework/rename the default INTEL-PT feature set", qemu-devel, 2022-12-08): CR3 filter,
- * PSB and CYC, two address ranges, MTC of 0, 3, 6, 9, CYC thresholds 0 to 12, PSB of 2K to
- * 64K, ToPA of many entries and single range, IPs not LIPs.
+ * qemu-icelake: the fixed set of QEMU's target/i386/cpu.c (CPUID leaf 14H constants) for a
+ * guest with intel-pt, without LIP. It was chosen from "the Intel PT feature set reported
+ * from ICX silicon", and SPR has less in EBX[15:0] of subleaf 1, says "[PATCH v3 5/8]
+ * target/i386/intel-pt: Rework/rename the default INTEL-PT feature set", qemu-devel,
+ * 2022-12-08. Other versions of QEMU may differ. CR3 filter, PSB and CYC, two address
+ * ranges, MTC of 0, 3, 6, 9, CYC thresholds 0 to 12, PSB of 2K to 64K, ToPA of many entries
+ * and single range, IPs not LIPs.
  */
 static const struct vmpt_baseline builtin[] = {
 	{
