@@ -98,7 +98,7 @@ static void random_round(u64 seed)
 	guest_free(&r.guest);
 }
 
-START_TEST(test_random_traces)
+START_TEST(random_traces)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = time(NULL) + (soak ? atoi(soak) : 0);
@@ -118,7 +118,7 @@ static const u8 psb[16] = {
 static const struct vmpt_tsc_change plus_one = { .multiplier = ONE, .offset = 1 };
 
 /* A TSC at each place the trace's regions meet, cut after 1 to 7 bytes. */
-START_TEST(test_across_regions)
+START_TEST(across_regions)
 {
 	static const u8 sizes[3] = { 0, 1, 0 };
 	unsigned int map, first, cut;
@@ -148,7 +148,7 @@ START_TEST(test_across_regions)
 END_TEST
 
 /* After STOP OutputOffset is the region's size; an END entry may be current too. */
-START_TEST(test_places)
+START_TEST(places)
 {
 	static const u8 sizes[2] = { 0, 0 };
 	struct tsc_rig r;
@@ -176,7 +176,7 @@ START_TEST(test_places)
 }
 END_TEST
 
-START_TEST(test_arguments)
+START_TEST(arguments)
 {
 	static const u8 sizes[2] = { 0, 0 };
 	struct tsc_rig r;
@@ -201,7 +201,7 @@ START_TEST(test_arguments)
 END_TEST
 
 /* A PIP that the VMM appended is one packet among the others. */
-START_TEST(test_behind_pip)
+START_TEST(behind_pip)
 {
 	static const u8 sizes[2] = { 0, 0 };
 	struct vmpt_cr3_write write = { .old_cr3 = 0x1000,
@@ -276,7 +276,7 @@ static const struct hostile {
 	{ "too many bytes", { 0xfULL << 6, TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 66 },
 };
 
-START_TEST(test_hostile_tables)
+START_TEST(hostile_tables)
 {
 	static const u8 sizes[2] = { 0, 0 };
 	const struct hostile *h = &hostiles[_i];
@@ -307,7 +307,7 @@ static int swap_read(void *opaque, u64 gpa, void *buf, size_t len)
 	return err;
 }
 
-START_TEST(test_change_in_between)
+START_TEST(change_in_between)
 {
 	static const u8 sizes[3] = { 0, 0, 0 };
 	struct tsc_rig r;
@@ -333,7 +333,7 @@ START_TEST(test_change_in_between)
 END_TEST
 
 /* A cut packet's region is another one at each call, a byte further: no third place. */
-START_TEST(test_cut_moves)
+START_TEST(cut_moves)
 {
 	static const u8 sizes[1] = { 0 };
 	struct tsc_rig r;
@@ -355,7 +355,7 @@ START_TEST(test_cut_moves)
 END_TEST
 
 /* Single ranges that do not fit what was: another base, mask, offset. */
-START_TEST(test_hostile_range)
+START_TEST(hostile_range)
 {
 	static const struct vmpt_position to[] = {
 		{ 0x20000, 0x100000fff },
@@ -377,7 +377,7 @@ END_TEST
 
 /* ---- memory that is not there ---- */
 
-START_TEST(test_no_memory)
+START_TEST(no_memory)
 {
 	static const u8 sizes[1] = { 2 };
 	struct tsc_rig r;
@@ -423,7 +423,7 @@ static int map_nothing(void *opaque, u64 gpa, u8 **host, size_t *size)
 	return 0;
 }
 
-START_TEST(test_map_nothing)
+START_TEST(nothing_mapped)
 {
 	struct tsc_rig r;
 
@@ -443,17 +443,17 @@ int main(void)
 	TCase *tc = tcase_create("tsc-adjust");
 
 	tcase_set_timeout(tc, 0);
-	tcase_add_test(tc, test_random_traces);
-	tcase_add_test(tc, test_across_regions);
-	tcase_add_test(tc, test_places);
-	tcase_add_test(tc, test_arguments);
-	tcase_add_test(tc, test_behind_pip);
-	tcase_add_loop_test(tc, test_hostile_tables, 0, VMPT_ARRAY_SIZE(hostiles));
-	tcase_add_test(tc, test_change_in_between);
-	tcase_add_test(tc, test_cut_moves);
-	tcase_add_loop_test(tc, test_hostile_range, 0, 4);
-	tcase_add_loop_test(tc, test_no_memory, 0, 2);
-	tcase_add_test(tc, test_map_nothing);
+	tcase_add_test(tc, random_traces);
+	tcase_add_test(tc, across_regions);
+	tcase_add_test(tc, places);
+	tcase_add_test(tc, arguments);
+	tcase_add_test(tc, behind_pip);
+	tcase_add_loop_test(tc, hostile_tables, 0, VMPT_ARRAY_SIZE(hostiles));
+	tcase_add_test(tc, change_in_between);
+	tcase_add_test(tc, cut_moves);
+	tcase_add_loop_test(tc, hostile_range, 0, 4);
+	tcase_add_loop_test(tc, no_memory, 0, 2);
+	tcase_add_test(tc, nothing_mapped);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }

@@ -80,7 +80,7 @@ static void compare(u8 *in, u8 *out, size_t size, u64 *tscs, u64 *tmas)
 	pt_pkt_free_decoder(b);
 }
 
-START_TEST(test_synth)
+START_TEST(synth_streams)
 {
 	static const size_t pieces[] = { 100, 4096, SIZE };
 	struct synth_options options = { .seed = 5, .libipt_kinds = true };
@@ -111,7 +111,7 @@ START_TEST(test_synth)
 END_TEST
 
 /* A real guest's trace has no TSCs: one goes behind each PSB. */
-START_TEST(test_real)
+START_TEST(real_traces)
 {
 	static const u8 psb[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
 				    2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
@@ -157,8 +157,8 @@ int main(void)
 	TCase *tc = tcase_create("tsc-libipt");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, test_synth, 0, 3);
-	tcase_add_loop_test(tc, test_real, 0, 2);
+	tcase_add_loop_test(tc, synth_streams, 0, 3);
+	tcase_add_loop_test(tc, real_traces, 0, 2);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }

@@ -314,7 +314,7 @@ static void check_row(const struct row *r, size_t a, size_t b)
 		ck_abort_msg("%s, cut at %zu and %zu", r->name, a, b);
 }
 
-START_TEST(test_rows)
+START_TEST(all_rows)
 {
 	size_t a, b;
 
@@ -325,7 +325,7 @@ START_TEST(test_rows)
 END_TEST
 
 /* high is of the range's begin; a wrap counts until the caller gives another value. */
-START_TEST(test_high)
+START_TEST(high_bits)
 {
 	static const u8 before[8] = { 0x19, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	static const u8 after[8] = { 0x19 };
@@ -393,7 +393,7 @@ static void check_entry(u8 b0, u8 b1, u8 rest)
 		ck_abort_msg("%02x %02x: no step, but a packet of %u bytes", b0, b1, first);
 }
 
-START_TEST(test_table)
+START_TEST(step_table)
 {
 	unsigned int i;
 
@@ -506,7 +506,7 @@ static void garbage_round(u64 seed)
 	buffers_free(&b);
 }
 
-START_TEST(test_random_streams)
+START_TEST(random_streams)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = time(NULL) + (soak ? atoi(soak) : 0);
@@ -526,7 +526,7 @@ static const u8 psb[16] = {
 };
 
 /* Every lane would begin in the payload of two PTWs that look like one PSB. */
-START_TEST(test_false_psb)
+START_TEST(false_psb)
 {
 	/* 02 82 … in the payload, header of the next, 02 82 … */
 	static const u8 ptws[20] = { 0x02, 0x32, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82 };
@@ -556,7 +556,7 @@ START_TEST(test_false_psb)
 END_TEST
 
 /* TSCs with the PSB of the next lane right behind, TMAs right behind those; more than fit. */
-START_TEST(test_dense)
+START_TEST(dense)
 {
 	static const u8 tsc_tma[15] = { 0x19, 1, 2, 3, 4, 5, 6, 7, 0x02, 0x73, 1, 2, 3, 200, 1 };
 	struct test_rng rng = { 11 };
@@ -581,7 +581,7 @@ START_TEST(test_dense)
 END_TEST
 
 /* One PSB, then a BBP whose block never ends: BIPs up to the window's end and beyond. */
-START_TEST(test_endless_block)
+START_TEST(endless_block)
 {
 	struct test_rng rng = { 13 };
 	struct buffers b;
@@ -608,13 +608,13 @@ int main(void)
 	TCase *tc = tcase_create("tsc-rewrite");
 
 	tcase_set_timeout(tc, 0);
-	tcase_add_loop_test(tc, test_rows, 0, VMPT_ARRAY_SIZE(rows));
-	tcase_add_test(tc, test_high);
-	tcase_add_test(tc, test_table);
-	tcase_add_test(tc, test_random_streams);
-	tcase_add_test(tc, test_false_psb);
-	tcase_add_test(tc, test_dense);
-	tcase_add_test(tc, test_endless_block);
+	tcase_add_loop_test(tc, all_rows, 0, VMPT_ARRAY_SIZE(rows));
+	tcase_add_test(tc, high_bits);
+	tcase_add_test(tc, step_table);
+	tcase_add_test(tc, random_streams);
+	tcase_add_test(tc, false_psb);
+	tcase_add_test(tc, dense);
+	tcase_add_test(tc, endless_block);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }
