@@ -126,7 +126,6 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 	if (pmi)
 		vmpt_vcpu_pmi(vcpu);
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_PMI_TAKEN);
-	vcpu->ran = vcpu->ran || ran;
 	return err;
 }
 
@@ -297,6 +296,9 @@ int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		return 0;
 	}
+	/* Tracing or not: it may have changed CR3 since its PT state was written. */
+	if (kind == VMPT_EXIT_NORMAL)
+		vcpu->ran = true;
 	if (vcpu->owner != VMPT_OWNED_BY_HOST) {
 		err = verify(vcpu, switched && kind != VMPT_EXIT_FAILED_EARLY);
 		if (switched && kind == VMPT_EXIT_FAILED_EARLY)

@@ -191,7 +191,7 @@ struct vmpt_vcpu {
 	/* the hand-over */
 	u8 owner;	/* enum vmpt_msr_owner; also read in an NMI */
 	bool entered;	/* between enter and exit */
-	bool ran;	/* since the PT state was last written by vmpt_vcpu_set_msr/restore */
+	bool ran;	/* since the VMM last wrote the PT state: set_msr, restore, reset */
 	bool force_psb; /* a PSB+ is wanted at the next entry */
 	bool lost;	/* after a VMX abort: the state is not known */
 	struct vmpt_pt_regs host_regs; /* what the processor held at entry */

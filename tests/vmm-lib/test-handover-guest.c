@@ -21,6 +21,54 @@ static u64 guest_rdmsr(struct rig *rig, u32 msr)
 	return value;
 }
 
+/* ---- registers that the VMM sets ---- */
+
+static int set_cr3(struct rig *rig, u64 cr3)
+{
+	struct vmpt_cr3_write write = { .old_cr3 = 0x1000,
+					.new_cr3 = cr3,
+					.cause = VMPT_CR3_RESTORE };
+
+	return vmpt_vcpu_cr3_write(&rig->v, &write);
+}
+
+/*
+ * With pip_on_restore a PIP is due only if the vCPU has run since its PT state was last
+ * written, whether it traced meanwhile or not; a failed entry has not run.
+ */
+START_TEST(restore_after_run)
+{
+	bool traces = _i & 1, late = _i & 2;
+	struct rig rig;
+
+	rig_init(&rig, processors[_i / 4], VMPT_USE_GUEST);
+	rig.v.pip_on_restore = true;
+	if (traces)
+		rig_guest_on(&rig, 0);
+	ck_assert_int_eq(vmpt_vcpu_set_msr(&rig.v, VMPT_MSR_RTIT_CR3_MATCH, 0x5000), 0);
+	rig.m.fail_early = !late;
+	rig.m.fail_late = late;
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	rig.m.fail_early = false;
+	rig.m.fail_late = false;
+	if (traces)
+		ck_assert_int_eq(set_cr3(&rig, 0x2000), 0);
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	if (!traces)
+		rig_guest_on(&rig, 0);
+	ck_assert_int_eq(set_cr3(&rig, 0x2000), 1);
+	ck_assert_int_eq(set_cr3(&rig, 0x1000), 0); /* the same CR3 */
+	/* A failed entry takes nothing back. */
+	rig.m.fail_early = true;
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	rig.m.fail_early = false;
+	ck_assert_int_eq(set_cr3(&rig, 0x2000), 1);
+	ck_assert_int_eq(vmpt_vcpu_set_msr(&rig.v, VMPT_MSR_RTIT_CR3_MATCH, 0), 0);
+	ck_assert_int_eq(set_cr3(&rig, 0x2000), 0);
+	rig_free(&rig);
+}
+END_TEST
+
 /* ---- PMI preservation ---- */
 
 /* PendTopaPMI stays for the guest to see, and pends no second PMI at each entry. */
@@ -446,6 +494,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, pend_pmi_is_held, 0, PROCESSORS);
+	tcase_add_loop_test(tc, restore_after_run, 0, 4 * PROCESSORS);
 	tcase_add_loop_test(tc, pend_pmi_without_pmi, 0, PROCESSORS);
 	tcase_add_test(tc, pend_pmi_in_window);
 	tcase_add_loop_test(tc, ept_retry, 0, 3);
