@@ -54,7 +54,6 @@ static int take_ctl(struct vmpt_vcpu *vcpu)
 static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 {
 	u64 base = vcpu->regs.output_base, mask_ptrs = vcpu->regs.output_mask_ptrs;
-	bool any = *pmi;
 	int err;
 
 	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_STATUS, status);
@@ -69,11 +68,7 @@ static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 		vcpu->regs.output_mask_ptrs = mask_ptrs;
 		return 0;
 	}
-	err = vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
-	/* Whatever was filled: this enable has pended the PMI of a PendTopaPMI as well. */
-	if (any && vcpu->loaded_status & VMPT_STATUS_PEND_PMI && vcpu->regs.ctl & VMPT_CTL_INJECT)
-		*pmi = true;
-	return err;
+	return vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
 }
 
 /* STATUS as the guest sees it, and what it tells. */
