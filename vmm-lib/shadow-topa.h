@@ -13,6 +13,8 @@
  *   STATUS.Error when it becomes current.
  * - OUTPUT_BASE and OUTPUT_MASK_PTRS of the processor are translated back, so that the guest
  *   reads its own positions.
+ * A VMM gives the memory (struct vmpt_shadow_memory) and calls vmpt_shadow_invalidate(); the
+ * other functions are called by vmpt_vcpu_enter(), vmpt_vcpu_exit() and vmpt_vcpu_wrmsr().
  * Bounded: one build looks at each shadow entry once, reads VMPT_SHADOW_READS guest entries
  * at most and follows no END that leads to a table without output.
  */
@@ -87,8 +89,8 @@ struct vmpt_vcpu;
 int vmpt_shadow_build(struct vmpt_vcpu *vcpu);
 
 /*
- * To be called before each entry: builds the shadow if it is stale, was never built, or the
- * vCPU's position went where the shadow does not know it (a restore, an inserted packet).
+ * Before each entry, by vmpt_vcpu_enter(): builds the shadow if it is stale, was never built,
+ * or the vCPU's position went where the shadow does not know it (a restore, an inserted packet).
  * Errors as vmpt_shadow_build().
  */
 int vmpt_shadow_ready(struct vmpt_vcpu *vcpu);

@@ -40,7 +40,10 @@ enum vmpt_guest_mem {
 
 /*
  * What the library does with such an answer. The manual leaves it open; this is the VMM's
- * policy and never the processor's. A table in such memory is always an error.
+ * policy and never the processor's: it is for what the library writes itself and for a shadow
+ * ToPA. Where the processor writes by guest-physical addresses memory that is not there is
+ * an EPT violation, see vmpt_vcpu_ept_violation(). A table in such memory is an error, but
+ * with RETRY for unbacked memory -VMPT_E_RETRY too.
  */
 enum vmpt_mem_policy {
 	VMPT_ON_MEM_ERROR, /* STATUS.Error, as an operational error (33.3.10) */
@@ -48,7 +51,7 @@ enum vmpt_mem_policy {
 	VMPT_ON_MEM_RETRY, /* -VMPT_E_RETRY: the VMM provides memory and calls again */
 };
 
-/* Points of the hand-over, in order; see vmpt_vcpu_enter() and vmpt_vcpu_exit(). */
+/* Points of the hand-over, in order; owner: VMPT_OWNED_… of enum vmpt_msr_owner. */
 enum vmpt_step {
 	VMPT_STEP_ENTER_BEGIN,	  /* owner: TO_GUEST; nothing touched yet */
 	VMPT_STEP_HOST_CLEARED,	  /* host TraceEn cleared by WRMSR */
@@ -56,7 +59,7 @@ enum vmpt_step {
 	VMPT_STEP_HOST_PMI_TAKEN, /* a ToPA PMI of the host that was pending is with its owner */
 	VMPT_STEP_HOST_SAVED,	  /* the host's MSRs are read */
 	VMPT_STEP_GUEST_LOADED,	  /* the guest's MSRs but CTL are in the processor */
-	VMPT_STEP_GUEST_OWNS,	  /* owner: GUEST */
+	VMPT_STEP_GUEST_OWNS,	  /* owner: BY_GUEST */
 	VMPT_STEP_GUEST_CTL,	  /* guest CTL is where the VM entry takes it from */
 	VMPT_STEP_ENTER_END,
 	VMPT_STEP_EXIT_BEGIN,	   /* the processor cleared TraceEn at the exit */
@@ -65,7 +68,7 @@ enum vmpt_step {
 	VMPT_STEP_GUEST_PMI_TAKEN, /* GLOBAL_STATUS[55] was the guest's; it is cleared */
 	VMPT_STEP_TO_HOST,	   /* owner: TO_HOST */
 	VMPT_STEP_HOST_LOADED,	   /* the host's MSRs but CTL, as their owner says now */
-	VMPT_STEP_HOST_OWNS,	   /* owner: HOST */
+	VMPT_STEP_HOST_OWNS,	   /* owner: BY_HOST */
 	VMPT_STEP_HOST_CTL,	   /* host CTL, as its owner says now */
 	VMPT_STEP_EXIT_END,
 	VMPT_STEPS
@@ -259,7 +262,8 @@ u32 vmpt_vcpu_msr_list(const struct vmpt_vcpu *vcpu, unsigned int index);
 
 /*
  * Which accesses of the guest to @msr must exit now: VMPT_INTERCEPT_…; 0: both may pass
- * through. Ask again after each exit in which CTL changed.
+ * through. Ask again whenever CTL may have changed: after an exit, and after a reset, SMI, RSM,
+ * VMXON, XSAVES, XRSTORS, set_msr and restore; and after vmpt_vcpu_cr3_given().
  */
 unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr);
 
@@ -305,12 +309,19 @@ enum vmpt_exit_kind {
 /*
  * Before VMLAUNCH or VMRESUME, on the processor that will do it, preemption off. Steps as
  * enum vmpt_step names them. -VMPT_E_HOST_TRACING: TraceEn comes back again and again; the
- * owner is the host again, do not enter. -VMPT_E_RETRY, -VMPT_E_HARDWARE: the same.
+ * owner is the host again, do not enter. -VMPT_E_RETRY, -VMPT_E_HARDWARE: the same, and
+ * -VMPT_E_STATE: entered already, or after a VMX abort; -VMPT_E_INVAL: no hw_rdmsr.
  * Also for guests without PT: the host's tracing is stopped where the plan asks for it.
  */
 int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
 
-/* After the VM exit (or failed entry), before preemption is on again. */
+/*
+ * After the VM exit (or failed entry), before preemption is on again. Goes to its end whatever
+ * happens: after an error too the vCPU is out and the owner the host. 0 or the first error:
+ * -VMPT_E_CONTROLS: TraceEn was not cleared by the exit, or the guest wrote to CTL what it
+ * must not; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, what host_state returned. With nothing
+ * done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
+ */
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
 
 /* Who owns a ToPA PMI now. May be called in an NMI at any point. */
@@ -327,8 +338,10 @@ enum vmpt_ept_action {
 };
 
 /*
- * @backed: the VMM has (or can get) memory at @gpa. Never emulate the interrupted
- * instruction for a violation with bit 16 set.
+ * @backed: the VMM has (or can get) memory at @gpa. It alone decides between RETRY and ERROR:
+ * config.on_unbacked and its like mean nothing here, for the processor drops no bytes. A VMM
+ * that provides memory later says true. Call it after vmpt_vcpu_exit(); before, all is RETRY.
+ * Never emulate the interrupted instruction for a violation with bit 16 set.
  */
 enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualification, u64 gpa,
 					     bool backed);
@@ -408,14 +421,16 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 
 /*
  * The whole PT state of a vCPU that is not entered, to @buf. Returns the bytes written or
- * -VMPT_E_SPACE, -VMPT_E_STATE. Little-endian, versioned, the same on every machine.
+ * -VMPT_E_SPACE, -VMPT_E_STATE (entered, or lost after a VMX abort). Little-endian, versioned,
+ * the same on every machine.
  */
 int vmpt_vcpu_save(const struct vmpt_vcpu *vcpu, u8 *buf, size_t len);
 
 /*
  * Into a vCPU made by vmpt_vcpu_init() with the same guest capabilities. Nothing is changed
- * unless all fits: -VMPT_E_CAPS or -VMPT_E_INVAL with @why naming the field, -VMPT_E_UNSUPPORTED
- * (a newer version), -VMPT_E_FORMAT, -VMPT_E_TRUNCATED.
+ * unless all fits: -VMPT_E_CAPS or -VMPT_E_INVAL with @why (may be NULL) naming the field,
+ * -VMPT_E_UNSUPPORTED (a newer version), -VMPT_E_FORMAT, -VMPT_E_TRUNCATED, -VMPT_E_STATE
+ * (entered).
  */
 int vmpt_vcpu_restore(struct vmpt_vcpu *vcpu, const u8 *buf, size_t len, struct vmpt_refusal *why);
 

@@ -61,7 +61,8 @@ struct vmpt_vmx_plan {
 
 /*
  * Plan @use on @host. -VMPT_E_CONTROLS with @why (may be NULL) where the processor cannot do
- * it safely. The guest's own PT (use GUEST or CONCEALED) needs VMX_MISC[14].
+ * it safely, -VMPT_E_INVAL: no such use. The guest's own PT (use GUEST or
+ * CONCEALED) needs VMX_MISC[14].
  */
 int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, enum vmpt_use use,
 		  struct vmpt_refusal *why);
