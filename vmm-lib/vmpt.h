@@ -42,8 +42,8 @@ enum vmpt_guest_mem {
  * What the library does with such an answer. The manual leaves it open; this is the VMM's
  * policy and never the processor's: it is for what the library writes itself and for a shadow
  * ToPA. Where the processor writes by guest-physical addresses memory that is not there is
- * an EPT violation, see vmpt_vcpu_ept_violation(). A table in such memory is an error, but
- * with RETRY for unbacked memory -VMPT_E_RETRY too.
+ * an EPT violation, see vmpt_vcpu_ept_violation(). A table in such memory is an error; in
+ * unbacked memory under RETRY it is -VMPT_E_RETRY.
  */
 enum vmpt_mem_policy {
 	VMPT_ON_MEM_ERROR, /* STATUS.Error, as an operational error (33.3.10) */
@@ -268,7 +268,7 @@ u32 vmpt_vcpu_msr_list(const struct vmpt_vcpu *vcpu, unsigned int index);
 unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr);
 
 /* RESET of the virtual processor, not while it is entered (nothing is done then). INIT
- * changes nothing and has no call (docs). */
+ * changes nothing and has no call (docs/vmm-lib/vcpu.md). */
 void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm);
 
 /* SMI saves and clears TraceEn; RSM restores it: 0, or VMPT_SHUTDOWN if TraceEn is set.
