@@ -91,7 +91,8 @@ static bool start(struct fuzz *f, u32 bits)
 	memset(&host, 0, sizeof(host));
 	oracle_full(&host.cpuid);
 	vmpt_pt_cap_set(&host.cpuid, VMPT_CAP_FABRIC, 0);
-	host.vmx = VMPT_VMX_PT;
+	host.vmx = VMPT_VMX_PT | VMPT_VMX_EPT | VMPT_VMX_USE_GPA | VMPT_VMX_CLEAR_CTL |
+		   VMPT_VMX_LOAD_CTL;
 	for (i = 0; i < sizeof(hide); i++)
 		if (bits >> i & 1)
 			policy.hide |= 1u << hide[i];
