@@ -12,11 +12,13 @@
  * The guest traces, so that its values are in the processor. A write is #GP then for all but
  * CTL, whatever is written (33.2.8.1): differences between the guest's rules and the
  * processor's do not show, and the guest cannot clear TraceEn without an exit. Processors
- * that need MSR lists are old ones; there every access exits, for simplicity.
+ * that need MSR lists are old ones; there every access exits, for simplicity. So does SMM's:
+ * its tracing lasts until RSM, which is a shutdown if it is still on (33.2.9.3).
  */
 static bool in_processor(const struct vmpt_vcpu *vcpu)
 {
-	return vcpu->regs.ctl & VMPT_CTL_TRACE_EN && !vcpu->plan.lists && !vcpu->lost;
+	return vcpu->regs.ctl & VMPT_CTL_TRACE_EN && !vcpu->plan.lists && !vcpu->lost &&
+	       !vcpu->in_smm;
 }
 
 unsigned int vmpt_vcpu_intercepts(const struct vmpt_vcpu *vcpu, u32 msr)

@@ -117,12 +117,15 @@ int vmpt_vcpu_cr3_write(struct vmpt_vcpu *vcpu, const struct vmpt_cr3_write *wri
 	return 1;
 }
 
-void vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw, bool pae)
+int vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw, bool pae)
 {
+	if (vcpu->entered)
+		return -VMPT_E_STATE;
 	vcpu->cr3_given = given;
 	vcpu->cr3_guest = guest & ~CR3_NO_FLUSH;
 	vcpu->cr3_hw = hw & ~CR3_NO_FLUSH;
 	vcpu->cr3_pae = pae;
+	return 0;
 }
 
 u64 vmpt_vcpu_cr3_match(const struct vmpt_vcpu *vcpu)

@@ -200,7 +200,7 @@ void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm)
 	vcpu->held_pend_pmi = false;
 	vcpu->pmi_seen = false;
 	vcpu->pmi_again = false;
-	vmpt_vcpu_vmxoff(vcpu);
+	(void)vmpt_vcpu_vmxoff(vcpu); /* it is not entered */
 	vcpu->in_smm = false;
 	vcpu->smm_trace_en = false;
 	vcpu->ran = false;
@@ -250,18 +250,24 @@ int vmpt_vcpu_rsm(struct vmpt_vcpu *vcpu)
 	return 0;
 }
 
-void vmpt_vcpu_vmxon(struct vmpt_vcpu *vcpu)
+int vmpt_vcpu_vmxon(struct vmpt_vcpu *vcpu)
 {
+	if (vcpu->entered)
+		return -VMPT_E_STATE;
 	vcpu->vmx_operation = true;
 	vcpu->rules.no_ctl_writes = 1;
 	/* An RSM in VMX operation cannot set it either. */
 	vcpu->smm_trace_en = false;
 	if (vcpu->regs.ctl & VMPT_CTL_TRACE_EN)
 		vmpt_vcpu_clear_trace_en(vcpu);
+	return 0;
 }
 
-void vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu)
+int vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu)
 {
+	if (vcpu->entered)
+		return -VMPT_E_STATE;
 	vcpu->vmx_operation = false;
 	vcpu->rules.no_ctl_writes = 0;
+	return 0;
 }

@@ -276,9 +276,10 @@ void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm);
 int vmpt_vcpu_smi(struct vmpt_vcpu *vcpu);
 int vmpt_vcpu_rsm(struct vmpt_vcpu *vcpu);
 
-/* VMXON and VMXOFF of a guest whose VMX_MISC[14] is 0 (33.2.9.4). */
-void vmpt_vcpu_vmxon(struct vmpt_vcpu *vcpu);
-void vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu);
+/* VMXON and VMXOFF of a guest whose VMX_MISC[14] is 0 (33.2.9.4). 0 or -VMPT_E_STATE: it is
+ * entered. */
+int vmpt_vcpu_vmxon(struct vmpt_vcpu *vcpu);
+int vmpt_vcpu_vmxoff(struct vmpt_vcpu *vcpu);
 
 /* ---- XSAVE state component 8 (128 bytes, 72 in use) ---- */
 
@@ -386,9 +387,10 @@ int vmpt_vcpu_cr3_write(struct vmpt_vcpu *vcpu, const struct vmpt_cr3_write *wri
  * The VMM runs the guest on CR3 @hw where the guest believes @guest (shadow paging): makes
  * the CR3 filter work by another CR3_MATCH in the processor. @pae: the guest uses PAE
  * paging. Call it with each change of one of them; writes of the guest to CR3 and CR3_MATCH
- * must exit meanwhile. @given false: no longer; the others are ignored.
+ * must exit meanwhile. @given false: no longer; the others are ignored. 0 or -VMPT_E_STATE:
+ * it is entered.
  */
-void vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw, bool pae);
+int vmpt_vcpu_cr3_given(struct vmpt_vcpu *vcpu, bool given, u64 guest, u64 hw, bool pae);
 
 /* A place in the guest's output: the two MSRs. */
 struct vmpt_position {

@@ -185,11 +185,11 @@ static void xrstors(struct fuzz *f)
 static void vmx(struct fuzz *f, bool on)
 {
 	if (on) {
-		vmpt_vcpu_vmxon(&f->v);
+		CHECK(!vmpt_vcpu_vmxon(&f->v));
 		clear_trace_en(f);
 		f->saved = false;
 	} else {
-		vmpt_vcpu_vmxoff(&f->v);
+		CHECK(!vmpt_vcpu_vmxoff(&f->v));
 	}
 	f->o.no_ctl_writes = on;
 }

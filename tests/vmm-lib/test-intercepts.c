@@ -99,6 +99,13 @@ static void smm(void)
 	ck_assert_int_eq(vmpt_vcpu_smi(&bed.v), 0);
 }
 
+/* SMM that traces itself. */
+static void smm_traces(void)
+{
+	smm();
+	bed_wrmsr(&bed, 0x570, BED_CTL);
+}
+
 static void after_rsm(void)
 {
 	smm();
@@ -152,6 +159,7 @@ static const struct {
 	{ "system-wide", system_wide, ALL6 },
 	{ "host-only", host_only, ALL6 },
 	{ "in SMM", smm, ALL6 },
+	{ "in SMM, which traces", smm_traces, ALL6 },
 	{ "after RSM", after_rsm, { W, 0, 0, 0, 0, 0 } },
 	{ "in VMX operation", vmx, ALL6 },
 	{ "after a VMX abort", aborted, ALL6 },

@@ -387,6 +387,12 @@ static void trace_well(void)
 	vmpt_vcpu_wrmsr(&bed.v, 0x570, BED_CTL | (any_ctl() & ~0x80ULL));
 }
 
+static void unless_entered(int ret)
+{
+	if (ret != (bed.v.entered ? -VMPT_E_STATE : 0))
+		ck_abort_msg("seed %llu: %d", (unsigned long long)seed, ret);
+}
+
 /* Calls that always do something, or are no failure. */
 static void act(u64 what)
 {
@@ -398,18 +404,18 @@ static void act(u64 what)
 		vmpt_shadow_invalidate(&bed.v, any(BED_PAGES + 2) << 12, any(8) << 12);
 		break;
 	case 2:
-		if (one_in(4) && !bed.v.entered)
-			vmpt_vcpu_vmxon(&bed.v);
+		if (one_in(4))
+			unless_entered(vmpt_vcpu_vmxon(&bed.v));
 		break;
 	case 3:
-		if (!bed.v.entered)
-			vmpt_vcpu_vmxoff(&bed.v);
+		unless_entered(vmpt_vcpu_vmxoff(&bed.v));
 		break;
 	case 4:
 		vmpt_vcpu_reset(&bed.v, one_in(2));
 		break;
 	case 5:
-		vmpt_vcpu_cr3_given(&bed.v, one_in(2), any(16) << 12, any(16) << 12, one_in(2));
+		unless_entered(vmpt_vcpu_cr3_given(&bed.v, one_in(2), any(16) << 12, any(16) << 12,
+						   one_in(2)));
 		break;
 	case 6:
 	case 7:

@@ -273,6 +273,29 @@ START_TEST(vmxon_restore)
 }
 END_TEST
 
+/* What the processor holds while the guest is entered is not changed under it. */
+START_TEST(modes_while_entered)
+{
+	struct vmpt_vcpu before;
+
+	bed_start(&bed);
+	if (_i)
+		ck_assert_int_eq(vmpt_vcpu_vmxon(&bed.v), 0);
+	else
+		bed_trace(&bed, BED_CTL);
+	bed.v.entered = true;
+	before = bed.v;
+	ck_assert_int_eq(vmpt_vcpu_vmxon(&bed.v), -VMPT_E_STATE);
+	ck_assert_int_eq(vmpt_vcpu_vmxoff(&bed.v), -VMPT_E_STATE);
+	ck_assert_int_eq(vmpt_vcpu_cr3_given(&bed.v, true, 0x5000, 0x6000, true), -VMPT_E_STATE);
+	ck_assert_mem_eq(&before, &bed.v, sizeof(before));
+	bed.v.entered = false;
+	ck_assert_int_eq(vmpt_vcpu_vmxon(&bed.v), 0);
+	ck_assert_int_eq(vmpt_vcpu_vmxoff(&bed.v), 0);
+	ck_assert_int_eq(vmpt_vcpu_cr3_given(&bed.v, true, 0x5000, 0x6000, true), 0);
+}
+END_TEST
+
 /* A shadow of a guest that stopped tracing is not used again. */
 START_TEST(shadow_goes_stale)
 {
@@ -312,6 +335,7 @@ int main(void)
 	tcase_add_test(tcase, vmxon);
 	tcase_add_test(tcase, vmxon_in_smm);
 	tcase_add_test(tcase, vmxon_restore);
+	tcase_add_loop_test(tcase, modes_while_entered, 0, 2);
 	tcase_add_test(tcase, shadow_goes_stale);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);

@@ -280,15 +280,12 @@ static int vmxon(void *opaque)
 {
 	struct vmm *vmm = opaque;
 
-	if (vmm->bug != BUG_VMXON_IGNORED)
-		vmpt_vcpu_vmxon(&vmm->vcpu);
-	return 0;
+	return vmm->bug == BUG_VMXON_IGNORED ? 0 : vmpt_vcpu_vmxon(&vmm->vcpu);
 }
 
 static int vmxoff(void *opaque)
 {
-	vmpt_vcpu_vmxoff(&((struct vmm *)opaque)->vcpu);
-	return 0;
+	return vmpt_vcpu_vmxoff(&((struct vmm *)opaque)->vcpu);
 }
 
 static int migrate(void *opaque)
