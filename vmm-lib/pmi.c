@@ -37,6 +37,13 @@ void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu)
 	vcpu->ops->inject_pmi(vcpu->opaque);
 }
 
+/* #GP: the bit is reserved where there is no ToPA. */
+static int reserved(struct vmpt_vcpu *vcpu)
+{
+	vcpu->gp_why = VMPT_GP_RESERVED;
+	return VMPT_GP;
+}
+
 /* 38EH: bit 55 is the library's in every guest; one that was shown no ToPA reads 0. */
 void vmpt_pmi_read_status(struct vmpt_vcpu *vcpu, u64 *value)
 {
@@ -56,14 +63,14 @@ int vmpt_pmi_set_status(struct vmpt_vcpu *vcpu, u64 value)
 	bool set = value & VMPT_GLOBAL_TOPA_PMI;
 
 	if (set && !vcpu->rules.topa)
-		return VMPT_GP;
+		return reserved(vcpu);
 	vcpu->global_status = set;
 	vcpu->pmi_seen = set;
 	vcpu->pmi_again = false;
 	return 0;
 }
 
-/* 390H: write 1 to clear. The bit is reserved where there is no ToPA. */
+/* 390H: write 1 to clear. */
 int vmpt_pmi_write_reset(struct vmpt_vcpu *vcpu, u64 value)
 {
 	bool again = vcpu->pmi_again;
@@ -71,7 +78,7 @@ int vmpt_pmi_write_reset(struct vmpt_vcpu *vcpu, u64 value)
 	if (!(value & VMPT_GLOBAL_TOPA_PMI))
 		return 0;
 	if (!vcpu->rules.topa)
-		return VMPT_GP;
+		return reserved(vcpu);
 	vcpu->global_status = false;
 	vcpu->pmi_seen = false;
 	vcpu->pmi_again = false;
@@ -86,7 +93,7 @@ int vmpt_pmi_write_set(struct vmpt_vcpu *vcpu, u64 value)
 	if (!(value & VMPT_GLOBAL_TOPA_PMI))
 		return 0;
 	if (!vcpu->rules.topa)
-		return VMPT_GP;
+		return reserved(vcpu);
 	vcpu->global_status = true;
 	vcpu->pmi_seen = true;
 	return 0;

@@ -31,12 +31,19 @@ void vmpt_xsave_get(struct vmpt_pt_regs *regs, const u8 area[VMPT_XSAVE_SIZE])
 		memcpy(vmpt_pt_reg(regs, layout[i]), area + 8 * i, 8);
 }
 
+/* #GP: IA32_XSS[8] cannot be set, so there is no component 8. */
+static int no_component(struct vmpt_vcpu *vcpu)
+{
+	vcpu->gp_why = VMPT_GP_ABSENT;
+	return VMPT_GP;
+}
+
 int vmpt_vcpu_xsaves(struct vmpt_vcpu *vcpu, u8 area[VMPT_XSAVE_SIZE])
 {
 	if (vcpu->entered)
 		return -VMPT_E_STATE;
 	if (!vcpu->xsave)
-		return VMPT_GP;
+		return no_component(vcpu);
 	vmpt_xsave_put(&vcpu->regs, area);
 	vmpt_vcpu_clear_trace_en(vcpu);
 	return 0;
@@ -65,7 +72,7 @@ int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE])
 	if (vcpu->entered)
 		return -VMPT_E_STATE;
 	if (!vcpu->xsave)
-		return VMPT_GP;
+		return no_component(vcpu);
 	/* One read of what may be guest memory. */
 	if (area)
 		vmpt_xsave_get(&from, area);

@@ -206,7 +206,10 @@ START_TEST(not_offered)
 	fill(area);
 	memcpy(untouched, area, sizeof(area));
 	before = bed.v;
+	before.gp_why = VMPT_GP_ABSENT;
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), VMPT_GP);
+	ck_assert_uint_eq(bed.v.gp_why, VMPT_GP_ABSENT);
+	bed.v.gp_why = VMPT_GP_VMX; /* of an older #GP */
 	ck_assert_int_eq(vmpt_vcpu_xsaves(&bed.v, area), VMPT_GP);
 	ck_assert_mem_eq(area, untouched, sizeof(area));
 	ck_assert_mem_eq(&before, &bed.v, sizeof(before));
