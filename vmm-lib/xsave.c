@@ -40,11 +40,15 @@ static int no_component(struct vmpt_vcpu *vcpu)
 
 int vmpt_vcpu_xsaves(struct vmpt_vcpu *vcpu, u8 area[VMPT_XSAVE_SIZE])
 {
+	struct vmpt_pt_regs shown = vcpu->regs;
+
 	if (vcpu->entered)
 		return -VMPT_E_STATE;
 	if (!vcpu->xsave)
 		return no_component(vcpu);
-	vmpt_xsave_put(&vcpu->regs, area);
+	/* STATUS as RDMSR shows it: an exit leaves it without TriggerEn. */
+	(void)vmpt_pt_rdmsr(&vcpu->rules, &shown, VMPT_MSR_RTIT_STATUS, &shown.status, NULL);
+	vmpt_xsave_put(&shown, area);
 	vmpt_vcpu_clear_trace_en(vcpu);
 	return 0;
 }

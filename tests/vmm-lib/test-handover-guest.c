@@ -69,6 +69,30 @@ START_TEST(restore_after_run)
 }
 END_TEST
 
+/* XSAVES behind an exit, which cleared the processor's TraceEn: as RDMSR of each shows it. */
+START_TEST(xsaves_after_run)
+{
+	static const u32 layout[] = { 0x570, 0x560, 0x561, 0x571, 0x572,
+				      0x580, 0x581, 0x582, 0x583 };
+	u8 area[VMPT_XSAVE_SIZE];
+	u64 shown[9];
+	struct rig rig;
+	size_t i;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig.v.xsave = true;
+	rig_guest_on(&rig, 0);
+	ck_assert_int_eq(rig_round(&rig, 10), 0);
+	for (i = 0; i < 9; i++)
+		shown[i] = guest_rdmsr(&rig, layout[i]);
+	ck_assert(shown[3] & VMPT_STATUS_TRIGGER_EN);
+	ck_assert_int_eq(vmpt_vcpu_xsaves(&rig.v, area), 0);
+	ck_assert_mem_eq(area, shown, sizeof(shown));
+	ck_assert(!(guest_rdmsr(&rig, 0x571) & VMPT_STATUS_TRIGGER_EN));
+	rig_free(&rig);
+}
+END_TEST
+
 /* ---- PMI preservation ---- */
 
 /* PendTopaPMI stays for the guest to see, and pends no second PMI at each entry. */
@@ -495,6 +519,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, pend_pmi_is_held, 0, PROCESSORS);
 	tcase_add_loop_test(tc, restore_after_run, 0, 4 * PROCESSORS);
+	tcase_add_loop_test(tc, xsaves_after_run, 0, PROCESSORS);
 	tcase_add_loop_test(tc, pend_pmi_without_pmi, 0, PROCESSORS);
 	tcase_add_test(tc, pend_pmi_in_window);
 	tcase_add_loop_test(tc, ept_retry, 0, 3);
