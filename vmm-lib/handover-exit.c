@@ -320,11 +320,24 @@ void vmpt_vcpu_vmptrld(struct vmpt_vcpu *vcpu)
 /* Exit qualification of an EPT violation: asynchronous to instruction execution. */
 #define EPT_ASYNCHRONOUS (1ULL << 16)
 
+/*
+ * Whether the table's memory was missing and not a region's: the page of the current entry, of
+ * the one behind it, which may be read ahead, or the first page, to which END mostly leads
+ * back. That END leads to another table cannot be known without reading it; once it was
+ * followed, OUTPUT_BASE is that table.
+ */
+static bool in_table(const struct vmpt_pt_regs *regs, u64 gpa)
+{
+	u64 index = vmpt_pt_topa_index(regs), next = (index + 1) % VMPT_TOPA_ENTRIES_MAX;
+	u64 base = regs->output_base, page = gpa >> 12;
+
+	return regs->ctl & VMPT_CTL_TOPA && (page == (base + 8 * index) >> 12 ||
+					     page == (base + 8 * next) >> 12 || page == base >> 12);
+}
+
 enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualification, u64 gpa,
 					     bool backed)
 {
-	bool table = vcpu->regs.ctl & VMPT_CTL_TOPA && gpa >> 12 == vcpu->regs.output_base >> 12;
-
 	if (!(qualification & EPT_ASYNCHRONOUS))
 		return VMPT_EPT_NOT_PT;
 	/* While it is entered the registers are not here yet: it comes again. */
@@ -334,7 +347,9 @@ enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualifi
 		return VMPT_EPT_ERROR;
 	vcpu->regs.status |= VMPT_STATUS_ERROR;
 	vcpu->regs.status &= ~VMPT_STATUS_TRIGGER_EN;
-	vcpu->events |= VMPT_EVENT_ERROR;
-	vcpu->output_why = table ? VMPT_OUTPUT_TABLE_MEMORY : VMPT_OUTPUT_MEMORY;
+	/* What the processor had kept for this page is never written. */
+	vcpu->events |= VMPT_EVENT_ERROR | VMPT_EVENT_LOST;
+	vcpu->output_why =
+		in_table(&vcpu->regs, gpa) ? VMPT_OUTPUT_TABLE_MEMORY : VMPT_OUTPUT_MEMORY;
 	return VMPT_EPT_ERROR;
 }

@@ -72,8 +72,9 @@ END_TEST
 /* XSAVES behind an exit, which cleared the processor's TraceEn: as RDMSR of each shows it. */
 START_TEST(xsaves_after_run)
 {
-	static const u32 layout[] = { 0x570, 0x560, 0x561, 0x571, 0x572,
-				      0x580, 0x581, 0x582, 0x583 };
+	static const u32 layout[] = {
+		0x570, 0x560, 0x561, 0x571, 0x572, 0x580, 0x581, 0x582, 0x583
+	};
 	u8 area[VMPT_XSAVE_SIZE];
 	u64 shown[9];
 	struct rig rig;
@@ -247,7 +248,9 @@ START_TEST(ept_error)
 			 VMPT_EPT_ERROR);
 	ck_assert(rig.v.regs.status & VMPT_STATUS_ERROR);
 	ck_assert(!(rig.v.regs.status & VMPT_STATUS_TRIGGER_EN));
-	ck_assert(rig.v.events & VMPT_EVENT_ERROR);
+	/* What the processor had buffered has nowhere to go. */
+	ck_assert_uint_eq(rig.v.events & (VMPT_EVENT_ERROR | VMPT_EVENT_LOST),
+			  VMPT_EVENT_ERROR | VMPT_EVENT_LOST);
 	ck_assert_uint_eq(rig.v.output_why, rows[_i].why);
 	logged = rig.m.logged;
 	ck_assert_int_eq(rig_round(&rig, 10), 0);
@@ -255,6 +258,49 @@ START_TEST(ept_error)
 	ck_assert(!rig.m.violation);
 	ck_assert(guest_rdmsr(&rig, VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_ERROR);
 	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* Whose page it was, with tables of several pages: the entries that may be read from here. */
+static const struct {
+	const char *what;
+	u64 base;
+	u32 index;
+	u64 gpa;
+	bool single, table;
+} ept_places[] = {
+	{ "the only page", 0x5000, 3, 0x5018, false, true },
+	{ "the current entry's page", 0x5000, 700, 0x6000, false, true },
+	{ "the first page, for END leads back", 0x5000, 700, 0x5000, false, true },
+	{ "the page of the next entry", 0x5000, 511, 0x6000, false, true },
+	{ "a page that comes later", 0x5000, 510, 0x6000, false, false },
+	{ "a page that was before", 0x5000, 1024, 0x6000, false, false },
+	{ "behind the last entry comes the first", 0x5000, (1 << 25) - 1, 0x5000, false, true },
+	{ "and not what is behind the table", 0x5000, (1 << 25) - 1, 0x10005000, false, false },
+	{ "the table's last page", 0x5000, (1 << 25) - 1, 0x10004ff8, false, true },
+	{ "a region", 0x5000, 0, 0x9000, false, false },
+	{ "a single range", 0x5000, 0, 0x5000, true, false },
+};
+
+START_TEST(ept_whose_page)
+{
+	struct rig rig;
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	if (ept_places[_i].single)
+		rig.v.regs.ctl &= ~VMPT_CTL_TOPA;
+	rig.v.regs.output_base = ept_places[_i].base;
+	rig.v.regs.output_mask_ptrs = vmpt_pt_mask_ptrs(ept_places[_i].index, 4096);
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, ept_places[_i].gpa, true),
+			 VMPT_EPT_RETRY);
+	ck_assert_uint_eq(rig.v.events, 0);
+	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, ept_places[_i].gpa, false),
+			 VMPT_EPT_ERROR);
+	ck_assert_msg(rig.v.output_why == (ept_places[_i].table ? VMPT_OUTPUT_TABLE_MEMORY
+								: VMPT_OUTPUT_MEMORY),
+		      "%s: %s", ept_places[_i].what, vmpt_output_error(rig.v.output_why));
 	rig_free(&rig);
 }
 END_TEST
@@ -524,6 +570,7 @@ int main(void)
 	tcase_add_test(tc, pend_pmi_in_window);
 	tcase_add_loop_test(tc, ept_retry, 0, 3);
 	tcase_add_loop_test(tc, ept_error, 0, 2);
+	tcase_add_loop_test(tc, ept_whose_page, 0, VMPT_ARRAY_SIZE(ept_places));
 	tcase_add_test(tc, ept_not_pt);
 	tcase_add_loop_test(tc, vmxon, 0, PROCESSORS);
 	tcase_add_loop_test(tc, ctl_not_intercepted, 0, PROCESSORS);
