@@ -354,6 +354,47 @@ START_TEST(cut_moves)
 }
 END_TEST
 
+/* A table of the largest size, 256 MiB, of which only the last entry and the first are read. */
+static int wrap_read(void *opaque, u64 gpa, void *buf, size_t len)
+{
+	u64 last = TSC_TABLE(0) + 8 * (VMPT_TOPA_ENTRIES_MAX - 1ULL);
+	u64 entry = gpa == last ? 0x20000 : 0x30000;
+
+	if (gpa != last && gpa != TSC_TABLE(0))
+		return tsc_rig_read(opaque, gpa, buf, len);
+	ck_assert_uint_eq(len, sizeof(entry));
+	memcpy(buf, &entry, sizeof(entry));
+	return 0;
+}
+
+/* Behind entry 2^25 - 1 (offset 0FFFFFF8H) comes the first one, with a TSC across the two. */
+START_TEST(wraps)
+{
+	struct tsc_rig r;
+	u8 byte[2];
+
+	tsc_rig_init(&r, _i);
+	r.topa = true;
+	r.v.regs.ctl = VMPT_CTL_TOPA | VMPT_CTL_TRACE_EN;
+	r.ops.guest_read = wrap_read;
+	r.v.scan_base = TSC_TABLE(0);
+	r.v.scan_mask_ptrs = vmpt_pt_mask_ptrs(VMPT_TOPA_ENTRIES_MAX - 1, 4000);
+	r.v.scan_set = true;
+	guest_put(&r.guest, 0x20000 + 4095, tsc, 1);
+	guest_put(&r.guest, 0x30000, tsc + 1, 7);
+	guest_put(&r.guest, 0x30000 + 7, tsc, 8);
+	r.v.regs.output_base = TSC_TABLE(0);
+	r.v.regs.output_mask_ptrs = vmpt_pt_mask_ptrs(0, 20);
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
+	guest_get(&r.guest, 0x30000, byte, 1);
+	guest_get(&r.guest, 0x30000 + 8, byte + 1, 1);
+	ck_assert_uint_eq(byte[0], 0x11);
+	ck_assert_uint_eq(byte[1], 0x11);
+	ck_assert_uint_eq(r.v.scan.tscs, 2);
+	guest_free(&r.guest);
+}
+END_TEST
+
 /* Single ranges that do not fit what was: another base, mask, offset. */
 START_TEST(hostile_range)
 {
@@ -451,6 +492,7 @@ int main(void)
 	tcase_add_loop_test(tc, hostile_tables, 0, VMPT_ARRAY_SIZE(hostiles));
 	tcase_add_test(tc, change_in_between);
 	tcase_add_test(tc, cut_moves);
+	tcase_add_loop_test(tc, wraps, 0, 2);
 	tcase_add_loop_test(tc, hostile_range, 0, 4);
 	tcase_add_loop_test(tc, no_memory, 0, 2);
 	tcase_add_test(tc, nothing_mapped);
