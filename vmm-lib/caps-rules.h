@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the files about capabilities share: the words of a refusal, and the dependencies. */
+/* What the files that check share: the words of a refusal, and the dependencies. */
 #ifndef VMPT_VMM_CAPS_RULES_H
 #define VMPT_VMM_CAPS_RULES_H
 

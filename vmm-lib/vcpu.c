@@ -4,18 +4,12 @@
  * without an instruction of the guest writing it: SMI and RSM (SDM 3 33.2.9.3), VMXON and
  * VMXOFF on a processor without VMX_MISC[14] (33.2.9.4).
  */
+#include "vmm-lib/caps-rules.h"
 #include "vmm-lib/internal.h"
-
-static int refuse(struct vmpt_refusal *why, int err, const char *field, const char *rule)
-{
-	if (why)
-		*why = (struct vmpt_refusal){ .field = field, .rule = rule };
-	return err;
-}
 
 static int missing(struct vmpt_refusal *why, const char *field)
 {
-	return refuse(why, -VMPT_E_INVAL, field, "missing, and this plan needs it");
+	return vmpt_refuse(why, VMPT_E_INVAL, field, "missing, and this plan needs it", 0, 0);
 }
 
 static int check_mem_policies(const struct vmpt_config *config, struct vmpt_refusal *why)
@@ -23,13 +17,13 @@ static int check_mem_policies(const struct vmpt_config *config, struct vmpt_refu
 	const char *rule = "not an enum vmpt_mem_policy";
 
 	if (config->on_unbacked > VMPT_ON_MEM_RETRY)
-		return refuse(why, -VMPT_E_INVAL, "on_unbacked", rule);
+		return vmpt_refuse(why, VMPT_E_INVAL, "on_unbacked", rule, 0, 0);
 	if (config->on_mmio > VMPT_ON_MEM_RETRY)
-		return refuse(why, -VMPT_E_INVAL, "on_mmio", rule);
+		return vmpt_refuse(why, VMPT_E_INVAL, "on_mmio", rule, 0, 0);
 	if (config->on_apic > VMPT_ON_MEM_RETRY)
-		return refuse(why, -VMPT_E_INVAL, "on_apic", rule);
+		return vmpt_refuse(why, VMPT_E_INVAL, "on_apic", rule, 0, 0);
 	if (config->on_restricted > VMPT_ON_MEM_RETRY)
-		return refuse(why, -VMPT_E_INVAL, "on_restricted", rule);
+		return vmpt_refuse(why, VMPT_E_INVAL, "on_restricted", rule, 0, 0);
 	return 0;
 }
 
@@ -41,14 +35,16 @@ static int check_shadow(const struct vmpt_shadow_memory *memory, struct vmpt_ref
 	if (!memory)
 		return missing(why, "shadow");
 	if (!memory->pages || memory->pages > VMPT_SHADOW_PAGES_MAX)
-		return refuse(why, -VMPT_E_INVAL, "shadow.pages", "not 1 to VMPT_SHADOW_PAGES_MAX");
+		return vmpt_refuse(why, VMPT_E_INVAL, "shadow.pages",
+				   "not 1 to VMPT_SHADOW_PAGES_MAX", 0, 0);
 	if (!memory->origin)
 		return missing(why, "shadow.origin");
 	for (i = 0; i < memory->pages; i++) {
 		if (!memory->page[i])
 			return missing(why, "shadow.page");
 		if (memory->page_hpa[i] & ~VMPT_TOPA_BASE)
-			return refuse(why, -VMPT_E_INVAL, "shadow.page_hpa", "not 4-KiB aligned");
+			return vmpt_refuse(why, VMPT_E_INVAL, "shadow.page_hpa",
+					   "not 4-KiB aligned", 0, 0);
 	}
 	return 0;
 }
@@ -88,14 +84,15 @@ static int check_processor(const struct vmpt_vmx_plan *plan, const struct vmpt_c
 	if (!plan->guest_pt)
 		return 0;
 	if (!plan->shadow && !(host->vmx & VMPT_VMX_USE_GPA))
-		return refuse(why, -VMPT_E_CONTROLS,
-			      "secondary control 24 (PT uses guest physical addresses)", rule);
+		return vmpt_refuse(why, VMPT_E_CONTROLS,
+				   "secondary control 24 (PT uses guest physical addresses)", rule,
+				   0, 0);
 	if (!plan->lists && !(host->vmx & VMPT_VMX_LOAD_CTL))
-		return refuse(why, -VMPT_E_CONTROLS, "VM-entry control 18 (load IA32_RTIT_CTL)",
-			      rule);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, "VM-entry control 18 (load IA32_RTIT_CTL)",
+				   rule, 0, 0);
 	if (!plan->lists && !(host->vmx & VMPT_VMX_CLEAR_CTL))
-		return refuse(why, -VMPT_E_CONTROLS, "VM-exit control 25 (clear IA32_RTIT_CTL)",
-			      rule);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, "VM-exit control 25 (clear IA32_RTIT_CTL)",
+				   rule, 0, 0);
 	return 0;
 }
 
@@ -106,13 +103,14 @@ static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *
 	bool for_guest = plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_CONCEALED;
 
 	if (plan->use >= VMPT_USES || plan->guest_pt != for_guest)
-		return refuse(why, -VMPT_E_CONTROLS, "plan.use", "not as vmpt_vmx_plan() made it");
+		return vmpt_refuse(why, VMPT_E_CONTROLS, "plan.use",
+				   "not as vmpt_vmx_plan() made it", 0, 0);
 	if (guest->cpuid.present && !for_guest)
-		return refuse(why, -VMPT_E_CONTROLS, "CPUID.7.0:EBX[25] Intel PT",
-			      "shown to a guest that this use gives none");
+		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_PT,
+				   "shown to a guest that this use gives none", 0, 0);
 	if (!guest->cpuid.present && for_guest)
-		return refuse(why, -VMPT_E_CONTROLS, "CPUID.7.0:EBX[25] Intel PT",
-			      "hidden from a guest that this use gives PT");
+		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_PT,
+				   "hidden from a guest that this use gives PT", 0, 0);
 	return 0;
 }
 
@@ -148,7 +146,7 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	int err;
 
 	if (!vcpu || !config)
-		return refuse(why, -VMPT_E_INVAL, "config", "missing");
+		return vmpt_refuse(why, VMPT_E_INVAL, "config", "missing", 0, 0);
 	err = check_config(config, why);
 	if (err)
 		return err;

@@ -6,6 +6,7 @@
  */
 #include "vmm-lib/vmx.h"
 #include "arch/pt-regs.h"
+#include "vmm-lib/caps-rules.h"
 
 #define CONCEAL_ALL (VMPT_VMX_CONCEAL_EXEC | VMPT_VMX_CONCEAL_EXIT | VMPT_VMX_CONCEAL_ENTRY)
 #define LOAD_CLEAR  (VMPT_VMX_LOAD_CTL | VMPT_VMX_CLEAR_CTL)
@@ -33,18 +34,6 @@ static const struct {
 	{ "VM-entry control 18 (load IA32_RTIT_CTL)", ENTRY, VMPT_ENTRY_LOAD_RTIT_CTL,
 	  VMPT_VMX_LOAD_CTL },
 };
-
-static int refuse(struct vmpt_refusal *why, const char *field, const char *rule, u64 guest,
-		  u64 host)
-{
-	if (why) {
-		why->field = field;
-		why->rule = rule;
-		why->guest = guest;
-		why->host = host;
-	}
-	return -VMPT_E_CONTROLS;
-}
 
 /*
  * What of @host's controls can be used. All that is about PT rests on IA32_VMX_MISC[14]
@@ -93,8 +82,8 @@ static int plan_conceal(struct vmpt_vmx_plan *plan, u32 vmx, struct vmpt_refusal
 		need |= VMPT_VMX_CONCEAL_EXIT;
 	for (i = 0; i < VMPT_ARRAY_SIZE(controls); i++)
 		if (controls[i].cap & need & ~vmx)
-			return refuse(
-				why, controls[i].name,
+			return vmpt_refuse(
+				why, VMPT_E_CONTROLS, controls[i].name,
 				plan->use == VMPT_USE_CONCEALED
 					? "a concealed guest needs it"
 					: "MSR lists need it to keep the host's CR3 to itself",
@@ -113,8 +102,9 @@ static int plan_guest(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, 
 	plan->lists = (vmx & LOAD_CLEAR) != LOAD_CLEAR;
 	plan->shadow = !(vmx & VMPT_VMX_USE_GPA);
 	if (plan->shadow && !vmpt_pt_cap_effective(&host->cpuid, VMPT_CAP_TOPA_MULTI))
-		return refuse(why, "CPUID.14H.0:ECX[1]",
-			      "a shadow ToPA needs tables with more than one output entry", 1, 0);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, "CPUID.14H.0:ECX[1]",
+				   "a shadow ToPA needs tables with more than one output entry", 1,
+				   0);
 	if (!plan->lists)
 		turn_on(plan, LOAD_CLEAR);
 	if (!plan->shadow) {
@@ -134,7 +124,8 @@ static int plan_use(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u3
 	if (plan->use == VMPT_USE_NONE)
 		return 0;
 	if (!host->cpuid.present)
-		return refuse(why, "CPUID.7.0:EBX[25]", "the host has no PT", 1, 0);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, "CPUID.7.0:EBX[25]", "the host has no PT",
+				   1, 0);
 	if (plan->use == VMPT_USE_HOST) {
 		/* Without IA32_VMX_MISC[14] TraceEn is 0 in VMX operation (33.2.9.4). */
 		plan->stop_host = vmx & VMPT_VMX_PT;
@@ -144,7 +135,8 @@ static int plan_use(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u3
 		return 0;
 	}
 	if (!(vmx & VMPT_VMX_PT))
-		return refuse(why, "IA32_VMX_MISC[14]", "PT does not trace in VMX operation", 1, 0);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_VMX_MISC,
+				   "PT does not trace in VMX operation", 1, 0);
 	return plan->use == VMPT_USE_SYSTEM ? 0 : plan_guest(plan, host, vmx, why);
 }
 
@@ -172,16 +164,21 @@ static int check_controls(const struct vmpt_caps *host, const u32 field[FIELDS],
 		if (!(field[controls[i].field] & controls[i].bit))
 			continue;
 		if (!(host->vmx & controls[i].cap))
-			return refuse(why, controls[i].name, "the processor lacks it", 1, 0);
+			return vmpt_refuse(why, VMPT_E_CONTROLS, controls[i].name,
+					   "the processor lacks it", 1, 0);
 		if (controls[i].cap & CONCEAL_ALL && !(host->vmx & VMPT_VMX_PT))
-			return refuse(why, controls[i].name, "IA32_VMX_MISC[14] is 0", 1, 0);
+			return vmpt_refuse(why, VMPT_E_CONTROLS, controls[i].name,
+					   "IA32_VMX_MISC[14] is 0", 1, 0);
 	}
 	if (gpa && !(field[SECONDARY] & VMPT_SECONDARY_EPT))
-		return refuse(why, controls[0].name, "guest physical addresses need it", 0, 1);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, controls[0].name,
+				   "guest physical addresses need it", 0, 1);
 	if (gpa && !(field[ENTRY] & VMPT_ENTRY_LOAD_RTIT_CTL))
-		return refuse(why, controls[6].name, "guest physical addresses need it", 0, 1);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, controls[6].name,
+				   "guest physical addresses need it", 0, 1);
 	if (gpa && !(field[EXIT] & VMPT_EXIT_CLEAR_RTIT_CTL))
-		return refuse(why, controls[4].name, "guest physical addresses need it", 0, 1);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, controls[4].name,
+				   "guest physical addresses need it", 0, 1);
 	return 0;
 }
 
@@ -197,18 +194,19 @@ int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *hos
 	if (err)
 		return err;
 	if (plan->guest_pt && load && !clear)
-		return refuse(why, controls[4].name, "load without clear: the host is traced", 0,
-			      1);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, controls[4].name,
+				   "load without clear: the host is traced", 0, 1);
 	if (plan->guest_pt && clear && !load)
-		return refuse(why, controls[6].name, "clear without load: the guest is not traced",
-			      0, 1);
+		return vmpt_refuse(why, VMPT_E_CONTROLS, controls[6].name,
+				   "clear without load: the guest is not traced", 0, 1);
 	for (i = 0; i < VMPT_ARRAY_SIZE(controls); i++) {
 		const struct vmpt_control *control = want[controls[i].field];
 		u32 bit = controls[i].bit, is = field[controls[i].field];
 
 		if (control->mask & bit && (is ^ control->value) & bit)
-			return refuse(why, controls[i].name, "not as the plan's use needs it",
-				      !!(is & bit), !!(control->value & bit));
+			return vmpt_refuse(why, VMPT_E_CONTROLS, controls[i].name,
+					   "not as the plan's use needs it", !!(is & bit),
+					   !!(control->value & bit));
 	}
 	return 0;
 }
