@@ -145,7 +145,8 @@ int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, enum
 {
 	memset(plan, 0, sizeof(*plan));
 	if ((unsigned int)use >= VMPT_USES)
-		return -VMPT_E_INVAL;
+		return vmpt_refuse(why, VMPT_E_INVAL, "plan.use", "not an enum vmpt_use", use,
+				   VMPT_USES - 1);
 	plan->use = (u8)use;
 	plan->secondary.mask = VMPT_SECONDARY_CONCEAL | VMPT_SECONDARY_PT_USE_GPA;
 	plan->exit.mask = VMPT_EXIT_CONCEAL | VMPT_EXIT_CLEAR_RTIT_CTL;

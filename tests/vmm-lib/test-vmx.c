@@ -168,11 +168,17 @@ END_TEST
 
 START_TEST(plan_no_use)
 {
+	struct vmpt_refusal why = { 0 };
 	struct vmpt_vmx_plan plan;
 	struct vmpt_caps host;
 
 	guest_full_caps(&host);
 	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USES, NULL), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, (enum vmpt_use)77, &why), -VMPT_E_INVAL);
+	ck_assert_str_eq(why.field, "plan.use");
+	ck_assert_str_eq(why.rule, "not an enum vmpt_use");
+	ck_assert_uint_eq(why.guest, 77);
+	ck_assert_uint_eq(why.host, VMPT_USES - 1);
 }
 END_TEST
 
