@@ -62,9 +62,11 @@ struct vmpt_policy {
 extern const struct vmpt_policy vmpt_policy_all;
 
 /*
- * Read a processor: CPUID 1, 7, 14H with all subleaves, 15H, 80000008H; IA32_VMX_MISC and
- * the VMX capability MSRs. A control counts only where both it and what it rests on are
- * there. 0, or what the reader's cpuid callback returned; a failing rdmsr means: not there.
+ * Read a processor: CPUID 1, 7, 14H.0 and 14H.1, 15H, 80000008H; IA32_VMX_MISC and the VMX
+ * capability MSRs. Subleaves of 14H beyond 1 are not asked: this manual knows none, so the
+ * library virtualizes nothing of them and no guest is shown one. A control counts only where both
+ * it and what it rests on are there. 0, or what the reader's cpuid callback returned; a failing
+ * rdmsr means: not there.
  */
 int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader);
 

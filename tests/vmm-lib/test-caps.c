@@ -264,6 +264,12 @@ START_TEST(leaves_that_are_not_there)
 	ck_assert_int_eq(vmpt_caps_read(&caps, &reader), 0);
 	ck_assert_uint_eq(cpu.subleaf1_asked, 0);
 	ck_assert_uint_eq(caps.cpuid.leaf14[1].eax, 0);
+	/* subleaves of a later processor: not asked (cpu_cpuid() would fail), but counted */
+	cpu_full(&cpu);
+	cpu.leaf14[0].eax = ~0u;
+	ck_assert_int_eq(vmpt_caps_read(&caps, &reader), 0);
+	ck_assert_uint_eq(cpu.subleaf1_asked, 1);
+	ck_assert_uint_eq(caps.cpuid.leaf14[0].eax, ~0u);
 	/* no 80000008H; the second: a processor without any extended leaf */
 	cpu_full(&cpu);
 	cpu.ext0.eax = 0x80000007;
