@@ -43,6 +43,7 @@ struct writer {
 	struct guest *g;
 	struct test_rng rng;
 	bool stop;
+	u64 stores;
 	pthread_t thread;
 };
 
@@ -63,6 +64,7 @@ static void *rewrite(void *opaque)
 
 		store_entry(w->g, TABLE + (r >> 20) % TABLES * 4096 + index * 8,
 			    hostile_entry(&w->rng));
+		__atomic_fetch_add(&w->stores, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -180,7 +182,10 @@ START_TEST(a_thread_rewrites_the_tables)
 	fill_tables(&bed.guest, &rng);
 	w.g = &bed.guest;
 	ck_assert_int_eq(pthread_create(&w.thread, NULL, rewrite, &w), 0);
-	for (n = 0; n < 100000 || (soak && time(NULL) < end); n++) {
+	/* On a busy machine the thread may start late. */
+	for (n = 0; n < 100000 || __atomic_load_n(&w.stores, __ATOMIC_RELAXED) < 1000 ||
+		    (soak && time(NULL) < end);
+	     n++) {
 		u32 kind = 1 + (u32)(n >> 8) % 4;
 
 		bed.v.on_mem[kind] = (u8)((n >> 10) % 3);
@@ -192,6 +197,7 @@ START_TEST(a_thread_rewrites_the_tables)
 	}
 	__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
 	ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
+	ck_assert_uint_ge(w.stores, 1000);
 	pmis = bed.guest.pmis;
 	check_marks(&bed.guest);
 	pip_bed_free(&bed);
