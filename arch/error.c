@@ -19,23 +19,29 @@ static const char *const sentence[VMPT_E_NR] = {
 	[VMPT_E_FORMAT] = "broken file format",
 	[VMPT_E_UNSUPPORTED] = "unsupported file version",
 	[VMPT_E_NO_PT] = "the file holds no Intel PT trace",
-	[VMPT_E_CAPS] = "the host's Intel PT cannot carry this guest",
-	[VMPT_E_CONTROLS] = "VMX controls for Intel PT are missing or contradict each other",
-	[VMPT_E_HOST_TRACING] = "the host's TraceEn does not stay clear",
-	[VMPT_E_HARDWARE] = "access to a PT MSR of the processor failed",
-	[VMPT_E_GUEST_MEM] = "guest memory that the trace needs is not there",
-	[VMPT_E_STATE] = "not allowed in this state",
-	[VMPT_E_LIMIT] = "limit of one call's work reached",
-	[VMPT_E_RETRY] = "memory not there yet, try again",
 	[VMPT_E_SYNC] = "no PSB to start from",
 	[VMPT_E_GAP] = "data lost by the recorder",
+};
+
+static const char *const vmm_sentence[VMPT_E_VMM_END - VMPT_E_VMM] = {
+	[VMPT_E_CAPS - VMPT_E_VMM] = "the host's Intel PT cannot carry this guest",
+	[VMPT_E_CONTROLS - VMPT_E_VMM] =
+		"VMX controls for Intel PT are missing or contradict each other",
+	[VMPT_E_HOST_TRACING - VMPT_E_VMM] = "the host's TraceEn does not stay clear",
+	[VMPT_E_HARDWARE - VMPT_E_VMM] = "access to a PT MSR of the processor failed",
+	[VMPT_E_GUEST_MEM - VMPT_E_VMM] = "guest memory that the trace needs is not there",
+	[VMPT_E_STATE - VMPT_E_VMM] = "not allowed in this state",
+	[VMPT_E_LIMIT - VMPT_E_VMM] = "limit of one call's work reached",
+	[VMPT_E_RETRY - VMPT_E_VMM] = "memory not there yet, try again",
 };
 
 const char *vmpt_strerror(int err)
 {
 	unsigned int e = err < 0 ? 0u - (unsigned int)err : (unsigned int)err;
 
-	if (e >= VMPT_E_NR || !sentence[e])
-		return "unknown error";
-	return sentence[e];
+	if (e < VMPT_E_NR)
+		return sentence[e];
+	if (e >= VMPT_E_VMM && e < VMPT_E_VMM_END)
+		return vmm_sentence[e - VMPT_E_VMM];
+	return "unknown error";
 }

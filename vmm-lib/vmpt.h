@@ -9,7 +9,9 @@
  * may call at any time on the processor that runs the vCPU.
  *
  * Results: 0, or a negative enum vmpt_error. What the guest sees is positive: VMPT_GP is
- * #GP(0), VMPT_SHUTDOWN a shutdown.
+ * #GP(0), VMPT_SHUTDOWN a shutdown. A negative answer of a callback that is handed on comes
+ * out as it is; the codes from VMPT_E_CAPS to VMPT_E_RETRY are beyond each errno, so that
+ * -VMPT_E_RETRY never means something else. The other codes are small numbers, as errno is.
  *
  * Guest memory is hostile: each entry is read once, checked, then used; the work of a call
  * is bounded, and every bound is told at the call.

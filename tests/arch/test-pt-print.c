@@ -140,12 +140,18 @@ START_TEST(errors_name_the_bytes)
 }
 END_TEST
 
+/* The next error code behind @err; two ranges, VMPT_E_VMM_END behind the last. */
+static int next_error(int err)
+{
+	return err + 1 == VMPT_E_NR ? VMPT_E_VMM : err + 1;
+}
+
 START_TEST(print_error_reads_no_byte_that_is_not_there)
 {
 	char buf[200];
 	int err;
 
-	for (err = 1; err < VMPT_E_NR; err++) {
+	for (err = 1; err < VMPT_E_VMM_END; err = next_error(err)) {
 		ck_assert_uint_gt(vmpt_pt_print_error(-err, NULL, 0, buf, sizeof(buf)), 0);
 		ck_assert_ptr_nonnull(strstr(buf, vmpt_strerror(err)));
 	}
@@ -154,17 +160,40 @@ END_TEST
 
 START_TEST(every_error_has_a_sentence)
 {
+	static const int none[] = { VMPT_E_NR,	    100,	4095,
+				    VMPT_E_VMM_END, 0x7fffffff, -0x7fffffff - 1 };
 	int err, other;
+	size_t i;
 
-	for (err = 0; err < VMPT_E_NR; err++) {
+	for (err = 0; err < VMPT_E_VMM_END; err = next_error(err)) {
+		ck_assert_ptr_nonnull(vmpt_strerror(err));
 		ck_assert_str_eq(vmpt_strerror(err), vmpt_strerror(-err));
 		ck_assert_str_ne(vmpt_strerror(err), vmpt_strerror(VMPT_E_NR));
-		for (other = 0; other < err; other++)
+		for (other = 0; other < err; other = next_error(other))
 			ck_assert_str_ne(vmpt_strerror(err), vmpt_strerror(other));
 	}
-	ck_assert_str_eq(vmpt_strerror(VMPT_E_NR), "unknown error");
-	ck_assert_str_eq(vmpt_strerror(0x7fffffff), "unknown error");
-	ck_assert_str_eq(vmpt_strerror(-0x7fffffff - 1), "unknown error");
+	for (i = 0; i < VMPT_ARRAY_SIZE(none); i++)
+		ck_assert_str_eq(vmpt_strerror(none[i]), "unknown error");
+}
+END_TEST
+
+/*
+ * No errno (1 to 4095, as a kernel has them) is one of vmm-lib's codes; the decoder packs
+ * what can be the cause of a loss into six bits.
+ */
+START_TEST(errors_and_errno_are_apart)
+{
+	static const int vmm[] = { VMPT_E_CAPS,	    VMPT_E_CONTROLS,  VMPT_E_HOST_TRACING,
+				   VMPT_E_HARDWARE, VMPT_E_GUEST_MEM, VMPT_E_STATE,
+				   VMPT_E_LIMIT,    VMPT_E_RETRY };
+	size_t i;
+
+	ck_assert_int_eq(VMPT_E_VMM_END - VMPT_E_VMM, VMPT_ARRAY_SIZE(vmm));
+	for (i = 0; i < VMPT_ARRAY_SIZE(vmm); i++)
+		ck_assert_int_gt(vmm[i], 4095);
+	ck_assert_int_lt(VMPT_E_NR, 63);
+	ck_assert_int_lt(VMPT_E_SYNC, VMPT_E_NR);
+	ck_assert_int_lt(VMPT_E_GAP, VMPT_E_NR);
 }
 END_TEST
 
@@ -328,6 +357,7 @@ int main(void)
 	tcase_add_loop_test(t, errors_name_the_bytes, 0, VMPT_ARRAY_SIZE(errors));
 	tcase_add_test(t, print_error_reads_no_byte_that_is_not_there);
 	tcase_add_test(t, every_error_has_a_sentence);
+	tcase_add_test(t, errors_and_errno_are_apart);
 	suite_add_tcase(s, t);
 	t = tcase_create("names");
 	tcase_add_test(t, names_of_table_33_50);

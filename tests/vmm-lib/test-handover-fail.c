@@ -4,6 +4,8 @@
  * abort (33.5.2.6), hosts that do not keep to the owner, MSR accesses that fail, callbacks
  * that fail, and calls out of order.
  */
+#include <errno.h>
+
 #include "tests/vmm-lib/handover-rig.h"
 
 static const u32 processors[] = { RIG_FULL, RIG_NO_GPA, RIG_LISTS };
@@ -365,6 +367,31 @@ START_TEST(shadow_retry)
 }
 END_TEST
 
+static int translate_einval(void *opaque, u64 gpa, u64 *hpa, u64 *size)
+{
+	(void)opaque, (void)gpa, (void)hpa, (void)size;
+	return -EINVAL;
+}
+
+/* A callback's errno comes out of enter as it is and is not taken for "call again". */
+START_TEST(shadow_errno)
+{
+	struct rig rig;
+
+	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_guest_on(&rig, 0);
+	rig_host_on(&rig);
+	rig.v.shadow.stale = true;
+	rig.ops.guest_translate = translate_einval;
+	rig_forget(&rig);
+	ck_assert_int_eq(rig_round(&rig, 10), -EINVAL);
+	ck_assert_int_ne(-EINVAL, -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.m.reads + rig.m.writes + rig.stepped, 0);
+	rig_check_host(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
 /* The processor's position is outside of the shadow: told, and not believed. */
 START_TEST(shadow_position)
 {
@@ -442,6 +469,7 @@ int main(void)
 	tcase_add_loop_test(tc, set_ctl_fails, 0, 2 * PROCESSORS);
 	tcase_add_loop_test(tc, host_state_fails, 0, PROCESSORS);
 	tcase_add_test(tc, shadow_retry);
+	tcase_add_test(tc, shadow_errno);
 	tcase_add_test(tc, shadow_position);
 	tcase_add_loop_test(tc, clear_forgotten, 0, PROCESSORS - 1);
 	tcase_add_test(tc, host_only_fails_early);

@@ -4,6 +4,7 @@
  * not at all (vmm-lib/guest-memory.c), with each callback failing, and between other
  * packets in whole buffers, which libipt reads.
  */
+#include <errno.h>
 #include <intel-pt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,6 +304,26 @@ START_TEST(memory_ends_in_a_region)
 }
 END_TEST
 
+/* A callback's errno comes out as it is, though -EINVAL was once -VMPT_E_RETRY. */
+START_TEST(errno_of_a_callback)
+{
+	static const int errors[] = { -EINVAL, -ENOMEM, -EIO, -4095 };
+	struct pip_bed bed;
+	u32 i;
+
+	pip_bed_init(&bed);
+	pip_bed_at(&bed, TABLE, 0, 4093);
+	for (i = 0; i < 3 * VMPT_ARRAY_SIZE(errors); i++) {
+		/* The table, the write before the region's end, the table again. */
+		bed.fail = 1 + (int)i % 3;
+		bed.fail_with = errors[i / 3];
+		ck_assert_int_eq(pip_mov(&bed, CR3), errors[i / 3]);
+		ck_assert_int_ne(errors[i / 3], -VMPT_E_RETRY);
+	}
+	pip_bed_free(&bed);
+}
+END_TEST
+
 /* ---- whole buffers, read by libipt ---- */
 
 #define EVENTS_MAX 4000u
@@ -501,6 +522,7 @@ int main(void)
 	tcase_add_loop_test(tc, each_access_fails, 0, 2 * WAYS);
 	tcase_add_loop_test(tc, a_policy, 0, (int)VMPT_ARRAY_SIZE(policy_rows));
 	tcase_add_test(tc, memory_ends_in_a_region);
+	tcase_add_test(tc, errno_of_a_callback);
 	tcase_add_test(tc, whole_buffers);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
