@@ -212,8 +212,7 @@ int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *hos
 	return 0;
 }
 
-void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, u64 host_ctl,
-		    struct vmpt_msr_lists *lists)
+void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, struct vmpt_msr_lists *lists)
 {
 	memset(lists, 0, sizeof(*lists));
 	if (!plan->lists)
@@ -224,8 +223,8 @@ void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, u64 host_ct
 	lists->entry_loads = 1;
 	lists->exit_store[0].msr = VMPT_MSR_RTIT_CTL;
 	lists->exit_stores = 1;
-	/* Never TraceEn: the other MSRs are still the guest's then. */
+	/* All that counts is TraceEn = 0: the other MSRs are still the guest's then. */
 	lists->exit_load[0].msr = VMPT_MSR_RTIT_CTL;
-	lists->exit_load[0].value = host_ctl & ~VMPT_CTL_TRACE_EN;
+	lists->exit_load[0].value = 0;
 	lists->exit_loads = 1;
 }

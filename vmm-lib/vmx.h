@@ -78,11 +78,11 @@ int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *hos
 
 /*
  * The MSR lists for the next entry of a plan with @lists: CTL last in the entry list, the
- * guest's CTL in the store list, @host_ctl last in the exit load list, without TraceEn: the
- * OUTPUT MSRs are still the guest's then. For other plans all three are empty.
+ * guest's CTL in the store list, 0 for CTL last in the exit load list, whatever the host's is:
+ * the OUTPUT MSRs are still the guest's then, and vmpt_vcpu_exit() writes the host's CTL after
+ * them. For other plans all three are empty.
  */
-void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, u64 host_ctl,
-		    struct vmpt_msr_lists *lists);
+void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, struct vmpt_msr_lists *lists);
 
 /* What the guest's accesses to one MSR must do. */
 #define VMPT_INTERCEPT_READ  0x1

@@ -138,7 +138,7 @@ static int set_guest_ctl(void *opaque, u64 ctl)
 		return -1;
 	rig->set_ctl = ctl;
 	rig->m.guest_ctl = ctl;
-	vmpt_vmx_lists(&rig->plan, ctl, rig->v.host_regs.ctl, &rig->m.lists);
+	vmpt_vmx_lists(&rig->plan, ctl, &rig->m.lists);
 	return 0;
 }
 
