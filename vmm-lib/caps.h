@@ -50,15 +50,9 @@ struct vmpt_policy {
 	u32 hide;      /* bit n: enum vmpt_pt_cap n is not offered, whatever the host has */
 	u8 ranges_max; /* address ranges at most, 0 to 4 */
 	bool no_pt;    /* no PT at all */
-	/*
-	 * Offer XSAVE state component 8. Only for a VMM that sets bit 8 of the XSS-exiting
-	 * bitmap and emulates XSAVES and XRSTORS of it with vmpt_vcpu_xsaves/xrstors:
-	 * XRSTORS writes the PT MSRs without an MSR exit.
-	 */
-	bool xsave;
 };
 
-/* Everything that the host has and this library virtualizes, without component 8. */
+/* Everything that the host has and this library virtualizes. */
 extern const struct vmpt_policy vmpt_policy_all;
 
 /*

@@ -152,9 +152,14 @@ struct vmpt_config {
 	void *opaque;				 /* given to all callbacks */
 	const struct vmpt_shadow_memory *shadow; /* for a plan with shadow; stays the caller's */
 	u8 on_unbacked, on_mmio, on_apic, on_restricted; /* enum vmpt_mem_policy for output */
-	bool xsave;					 /* as policy.xsave */
-	bool pip_on_restore;				 /* a register restore may append a PIP */
-	u64 tsc_multiplier;				 /* of the guest, 0: no scaling */
+	/*
+	 * Offer XSAVE state component 8 to a guest with PT. Only for a VMM that sets bit 8 of the
+	 * XSS-exiting bitmap and emulates XSAVES and XRSTORS of it with vmpt_vcpu_xsaves/xrstors:
+	 * XRSTORS writes the PT MSRs without an MSR exit.
+	 */
+	bool xsave;
+	bool pip_on_restore; /* a register restore may append a PIP */
+	u64 tsc_multiplier;  /* of the guest, 0: no scaling */
 };
 
 /* What has to be told to a caller after calls that write to the guest's output. */

@@ -81,7 +81,7 @@ static bool start(struct fuzz *f, u32 bits)
 				   VMPT_CAP_TOPA,	VMPT_CAP_SINGLE_RANGE };
 	static struct vmpt_shadow_memory shadow = { .origin = origins, .pages = 2 };
 	static struct vmpt_caps host, guest;
-	struct vmpt_policy policy = { .ranges_max = (u8)(1 + (bits >> 12 & 3)), .xsave = true };
+	struct vmpt_policy policy = { .ranges_max = (u8)(1 + (bits >> 12 & 3)) };
 	struct vmpt_vmx_plan plan = { .use = VMPT_USE_GUEST, .guest_pt = true };
 	struct vmpt_config config = {
 		.host = &host, .guest = &guest, .plan = &plan, .ops = &ops, .xsave = true

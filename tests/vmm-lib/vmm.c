@@ -26,7 +26,6 @@ void vmm_init(struct vmm *vmm, const struct vmpt_caps *host, const struct vmpt_p
 		.plan = &vmm->plan,
 		.ops = &guest_memory_ops,
 		.opaque = vmm,
-		.xsave = policy->xsave,
 	};
 	ck_assert_int_eq(new_vcpu(vmm), 0);
 }
