@@ -117,6 +117,24 @@ static void handle_exit(struct vm *vm, struct vmpt_vcpu *vcpu, char insn, u32 in
 		printf("  inject #GP: %s\n", vmpt_gp_reason(vcpu->gp_why));
 }
 
+/* ---- 3. one entry and exit ---- */
+
+static int run_guest(struct vmpt_vcpu *vcpu)
+{
+	int err = vmpt_vcpu_enter(vcpu);
+
+	if (err) {
+		fprintf(stderr, "not entered: %s\n", vmpt_strerror(err));
+		return err;
+	}
+	/* VMLAUNCH or VMRESUME: the guest runs up to its next exit. */
+	err = vmpt_vcpu_exit(vcpu, VMPT_EXIT_NORMAL);
+	/* The vCPU is out and the MSRs are the host's; but trace is lost or the VMCS is wrong. */
+	if (err)
+		fprintf(stderr, "the VM is stopped: %s\n", vmpt_strerror(err));
+	return err;
+}
+
 int main(void)
 {
 	static const struct {
@@ -147,7 +165,7 @@ int main(void)
 		vm.msr[i] = 0xffffffffULL << 32;
 	vm.msr[0x485] = 1 << 14;
 
-	/* ---- 3. the host, what the guest gets of it, the VMX controls, the vCPU ---- */
+	/* ---- 4. the host, what the guest gets of it, the VMX controls, the vCPU ---- */
 	if (vmpt_caps_read(&host, &cpu) || vmpt_caps_offer(&host, &vmpt_policy_all, &caps, &why) ||
 	    vmpt_vmx_plan(&plan, &host, VMPT_USE_CONCEALED, &why) ||
 	    vmpt_vcpu_init(&vcpu, &config, &why)) {
@@ -157,10 +175,10 @@ int main(void)
 	printf("controls: secondary %08x exit %08x entry %08x\n", plan.secondary.value,
 	       plan.exit.value, plan.entry.value);
 
-	/* ---- 4. the run loop ---- */
-	for (i = 0; i < VMPT_ARRAY_SIZE(guest) && !vmpt_vcpu_enter(&vcpu); i++) {
-		/* VMLAUNCH or VMRESUME: the guest runs up to its next exit. */
-		vmpt_vcpu_exit(&vcpu, VMPT_EXIT_NORMAL);
+	/* ---- 5. the run loop ---- */
+	for (i = 0; i < VMPT_ARRAY_SIZE(guest); i++) {
+		if (run_guest(&vcpu))
+			return 1;
 		handle_exit(&vm, &vcpu, guest[i].insn, guest[i].index, guest[i].value);
 	}
 	for (at = 0x8000; !vmpt_pt_decode(&packet, vm.ram + at, 16, 0) && packet.kind;
