@@ -6,6 +6,10 @@
 #ifndef VMPT_ARCH_ERROR_H
 #define VMPT_ARCH_ERROR_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum vmpt_error {
 	VMPT_OK = 0,
 	/* Packets (SDM 3 33.4.2) */
@@ -51,5 +55,9 @@ enum vmpt_error {
  * static memory.
  */
 const char *vmpt_strerror(int err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -26,6 +26,10 @@
 #include "arch/pt-regs.h"
 #include "arch/topa.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define VMPT_OUTPUT_EARLY 128
 
 /* What a memory callback may return besides 0 and a negative enum vmpt_error. */
@@ -88,5 +92,9 @@ int vmpt_output_load(struct vmpt_output *out);
  * Does not look at TraceEn and does not count PacketByteCnt. @done may not be NULL.
  */
 int vmpt_output_write(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *done);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

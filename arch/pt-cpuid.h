@@ -8,6 +8,10 @@
 
 #include "arch/types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The four registers of one CPUID (sub)leaf. */
 struct vmpt_cpuid_regs {
 	u32 eax, ebx, ecx, edx;
@@ -74,5 +78,9 @@ void vmpt_pt_cap_set(struct vmpt_pt_cpuid *cpuid, enum vmpt_pt_cap cap, u32 valu
  * beyond the last one, or where the field it needs is 0. RANGECNT is cut at 4.
  */
 u32 vmpt_pt_cap_effective(const struct vmpt_pt_cpuid *cpuid, enum vmpt_pt_cap cap);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

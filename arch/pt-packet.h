@@ -19,6 +19,10 @@
 #include "arch/error.h"
 #include "arch/types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Kinds with a one-byte header first, then those behind the escape byte 02H. */
 enum vmpt_pt_kind {
 	VMPT_PT_PAD,
@@ -308,5 +312,9 @@ unsigned int vmpt_pt_ip_full(u64 ip);
 
 /* IP payload bits of @ip under @ipbytes, ready for vmpt_pt_encode(). */
 u64 vmpt_pt_ip_payload(u64 ip, unsigned int ipbytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

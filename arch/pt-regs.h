@@ -19,6 +19,10 @@
 #include "arch/pt-cpuid.h"
 #include "arch/types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define VMPT_MSR_RTIT_OUTPUT_BASE      0x560
 #define VMPT_MSR_RTIT_OUTPUT_MASK_PTRS 0x561
 #define VMPT_MSR_RTIT_CTL	       0x570
@@ -206,5 +210,9 @@ static inline u64 vmpt_pt_mask_ptrs(u32 topa_index, u32 output_offset)
 {
 	return (u64)output_offset << VMPT_OFFSET_SHIFT | (u64)topa_index << 7 | VMPT_LOWER_MASK;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

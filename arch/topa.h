@@ -8,6 +8,10 @@
 
 #include "arch/pt-regs.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define VMPT_TOPA_END	     (1ULL << 0)
 #define VMPT_TOPA_INT	     (1ULL << 2)
 #define VMPT_TOPA_STOP	     (1ULL << 4)
@@ -64,5 +68,9 @@ enum vmpt_output_error vmpt_topa_check_base(const struct vmpt_pt_rules *rules, u
 
 /* Check the three rules of single-range output (33.2.7.1). */
 enum vmpt_output_error vmpt_single_range_check(const struct vmpt_pt_regs *regs);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/*
+ * A program that has u8 to u64 and s8 to s64 of its own (typedef __u64 u64) defines
+ * VMPT_NO_TYPES before the first header of vmpt. They must be of the same sizes; of what
+ * type an u64 is does not matter to the library that is linked.
+ */
+#ifndef VMPT_NO_TYPES
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -23,6 +29,7 @@ typedef int8_t s8;
 typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
+#endif
 #endif
 
 #define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

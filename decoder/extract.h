@@ -10,6 +10,10 @@
 
 #include "decoder/vmpt-decode.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * More VMCSs than this on a CPU: the slices of the rest are written nowhere. Others' MTC
  * and CBR go to every stream that is out: output grows with streams times those packets.
@@ -62,5 +66,9 @@ struct vmpt_extract_ops {
  */
 int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
 		 const struct vmpt_extract_ops *ops, void *opaque);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

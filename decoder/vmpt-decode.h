@@ -14,6 +14,10 @@
 
 #include "arch/pt-packet.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- traces and their streams ---- */
 
 /* The bytes at @offset do not continue those before it: the recorder lost some. */
@@ -287,5 +291,9 @@ void vmpt_splitter_close(struct vmpt_splitter *split);
 
 /* The next slice; they follow each other without holes. 1, 0 at the end, or an error. */
 int vmpt_split_next(struct vmpt_splitter *split, struct vmpt_slice *slice);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 #include "arch/error.h"
 #include "arch/pt-cpuid.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What the processor's VMX can do for PT. */
 #define VMPT_VMX_PT	       0x001 /* IA32_VMX_MISC[14]: PT may trace in VMX operation */
 #define VMPT_VMX_EPT	       0x002 /* secondary control 1 */
@@ -122,5 +126,9 @@ int vmpt_tsc_ratio(u32 host_numerator, u32 host_denominator, u64 multiplier, u32
  * as they are. @multiplier 0: no scaling.
  */
 u64 vmpt_platform_info(u64 host_value, u64 multiplier);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,10 @@
 #include "arch/pt-regs.h"
 #include "vmm-lib/caps.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * What the VMM lets the suite do. All calls act on one vCPU in 64-bit mode at CPL 0,
  * stopped between two instructions. 0, VMPT_GP where the guest would see #GP(0), or a
@@ -95,5 +99,9 @@ int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
  * Returns the length it needs without the NUL.
  */
 size_t vmpt_conformance_print(const struct vmpt_conformance_result *result, char *buf, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

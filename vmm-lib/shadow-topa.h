@@ -23,6 +23,10 @@
 
 #include "arch/output.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Entries of a 4-KiB page of a host table; the last one of each page is END. */
 #define VMPT_SHADOW_PER_PAGE  512
 #define VMPT_SHADOW_PAGES_MAX 16
@@ -118,5 +122,9 @@ int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *
  * may be in the guest.
  */
 bool vmpt_shadow_invalidate(struct vmpt_vcpu *vcpu, u64 gpa, u64 size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

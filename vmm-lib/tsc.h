@@ -9,6 +9,10 @@
 
 #include "arch/pt-packet.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* guest TSC = ((TSC in the trace × multiplier) >> 48) + offset, mod 2^56 in the packet */
 struct vmpt_tsc_change {
 	u64 multiplier; /* 48 bits of fraction; 1ULL << 48 leaves the rate as it is */
@@ -72,5 +76,9 @@ struct vmpt_record {
  * Returns the length it needs without the NUL.
  */
 size_t vmpt_record_print(const struct vmpt_record *record, char *buf, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -26,6 +26,10 @@
 #include "vmm-lib/tsc.h"
 #include "vmm-lib/vmx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define VMPT_SHUTDOWN 2
 
 /* ---- the VMM's callbacks ---- */
@@ -442,5 +446,9 @@ int vmpt_vcpu_save(const struct vmpt_vcpu *vcpu, u8 *buf, size_t len);
  * (entered).
  */
 int vmpt_vcpu_restore(struct vmpt_vcpu *vcpu, const u8 *buf, size_t len, struct vmpt_refusal *why);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

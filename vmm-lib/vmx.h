@@ -9,6 +9,10 @@
 
 #include "vmm-lib/caps.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define VMPT_SECONDARY_EPT	  (1u << 1)
 #define VMPT_SECONDARY_CONCEAL	  (1u << 19)
 #define VMPT_SECONDARY_PT_USE_GPA (1u << 24)
@@ -87,5 +91,9 @@ void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, struct vmpt
 /* What the guest's accesses to one MSR must do. */
 #define VMPT_INTERCEPT_READ  0x1
 #define VMPT_INTERCEPT_WRITE 0x2
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

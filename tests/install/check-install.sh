@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # What "make install" installs is enough: a program that includes <vmm-lib/vmpt.h> is built
-# from the installed files alone, by what pkg-config says, and runs; each installed header
-# can be included by itself; the installed command answers.
+# from the installed files alone, by what pkg-config says, and runs, and so do one in C++ and
+# one with u8 to u64 of its own; each installed header can be included by itself; the
+# installed command answers.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS: see meson.build)
 set -eu
@@ -61,6 +62,71 @@ cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
 # shellcheck disable=SC2086
 $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags mini-vmm.c -o mini-vmm $libs
 ./mini-vmm >/dev/null
+
+# A VMM with integer types of its own.
+cat >own.c <<'END'
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+#define VMPT_NO_TYPES
+#include <vmm-lib/conformance.h>
+#include <vmm-lib/vmpt.h>
+
+int main(void)
+{
+	u64 info = vmpt_platform_info(0x2a00, 1ULL << 47); /* half the rate */
+
+	return info == 0x1500 ? 0 : 1;
+}
+END
+# shellcheck disable=SC2086
+$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags own.c -o own $libs
+./own
+
+# A VMM in C++.
+cat >plus.cc <<'END'
+#include <vmm-lib/conformance.h>
+#include <vmm-lib/vmpt.h>
+
+static int no_leaf(void *, u32, u32, vmpt_cpuid_regs *regs)
+{
+	*regs = vmpt_cpuid_regs();
+	return 0;
+}
+
+int main()
+{
+	static vmpt_vcpu vcpu;
+	vmpt_cpu_reader reader = { no_leaf, nullptr, nullptr };
+	vmpt_conformance_ops none = vmpt_conformance_ops();
+	vmpt_position to = { 0, 0 };
+	vmpt_pt_packet packet;
+	vmpt_caps caps;
+
+	return vmpt_vcpu_init(&vcpu, nullptr, nullptr) == -VMPT_E_INVAL &&
+			       !vmpt_caps_read(&caps, &reader) && !caps.cpuid.present &&
+			       vmpt_conformance_run(&none, nullptr, nullptr, nullptr) == -VMPT_E_INVAL &&
+			       vmpt_vcpu_tsc_adjust(&vcpu, nullptr, &to) == -VMPT_E_INVAL &&
+			       vmpt_pt_decode(&packet, nullptr, 0, 0) < 0 &&
+			       !vmpt_shadow_invalidate(&vcpu, 0, 4096)
+		       ? 0
+		       : 1;
+}
+END
+case $VMPT_CC in
+*clang*) cxx=clang++ ;;
+*) cxx=g++ ;;
+esac
+# shellcheck disable=SC2086
+$cxx -std=c++11 -Wall -Wextra -Wpedantic -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
+./plus
 
 for header in $(cd "$dest" && find . -name '*.h'); do
 	name=${header#*/vmpt/}
