@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "bench/vmm-guest.h"
+#include "vmm-lib/internal.h"
 
 #define TABLE  0x1000ULL
 #define OUTPUT 0x100000ULL

@@ -22,7 +22,7 @@ extern "C" {
 #define VMPT_VMX_USE_GPA       0x020 /* secondary control 24 */
 #define VMPT_VMX_CLEAR_CTL     0x040 /* VM-exit control 25 */
 #define VMPT_VMX_LOAD_CTL      0x080 /* VM-entry control 18 */
-#define VMPT_VMX_TSC_SCALING   0x100 /* secondary control 25 */
+#define VMPT_VMX_TSC_SCALING   0x100 /* secondary control 25; for the VMM, no rule rests on it */
 /* Family and model of 33.3.1.2: PT and LBRs exclude each other. */
 #define VMPT_VMX_NO_LBR 0x200
 

@@ -13,8 +13,8 @@
  *   STATUS.Error when it becomes current.
  * - OUTPUT_BASE and OUTPUT_MASK_PTRS of the processor are translated back, so that the guest
  *   reads its own positions.
- * A VMM gives the memory (struct vmpt_shadow_memory) and calls vmpt_shadow_invalidate(); the
- * other functions are called by vmpt_vcpu_enter(), vmpt_vcpu_exit() and vmpt_vcpu_wrmsr().
+ * A VMM gives the memory (struct vmpt_shadow_memory) and calls vmpt_shadow_invalidate(); all
+ * else happens in vmpt_vcpu_enter(), vmpt_vcpu_exit() and vmpt_vcpu_wrmsr().
  * Bounded: one build looks at each shadow entry once, reads VMPT_SHADOW_READS guest entries
  * at most and follows no END that leads to a table without output.
  */
@@ -82,38 +82,6 @@ struct vmpt_shadow {
 };
 
 struct vmpt_vcpu;
-
-/*
- * Build the shadow for the position in the vCPU's OUTPUT MSRs; the ToPA bit of its CTL
- * says whether they mean a table or a range. 0; -VMPT_E_STATE without memory for it;
- * -VMPT_E_RETRY or what a callback returned where not even the memory of the position is
- * there (the shadow is stale then). A guest's mistake is no error: it is in the shadow. On
- * return the processor's values can be had from vmpt_shadow_regs().
- */
-int vmpt_shadow_build(struct vmpt_vcpu *vcpu);
-
-/*
- * Before each entry, by vmpt_vcpu_enter(): builds the shadow if it is stale, was never built,
- * or the vCPU's position went where the shadow does not know it (a restore, an inserted packet).
- * Errors as vmpt_shadow_build().
- */
-int vmpt_shadow_ready(struct vmpt_vcpu *vcpu);
-
-/*
- * What to load into the processor: OUTPUT_BASE, OUTPUT_MASK_PTRS, and whether CTL.ToPA. Of a
- * shadow that is not built: a place where the processor signals an error and writes nothing.
- */
-void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, bool *topa);
-
-/*
- * Take the processor's OUTPUT MSRs and STATUS back after an exit: the guest's position
- * goes to the vCPU's registers; our own STOP is taken away again and our own INT is
- * told apart from the guest's. Sets stale when the window has to move. Where our STOP may
- * have cost the guest bytes: VMPT_EVENT_LOST and force_psb.
- * @status: of the processor, in and out. @pmi: in: a ToPA PMI came; out: it is the guest's.
- * -VMPT_E_HARDWARE: the position is outside the shadow (nothing is changed).
- */
-int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *status, bool *pmi);
 
 /*
  * As an MMU notifier calls it: guest memory [gpa, gpa + size) moves. True if the vCPU must

@@ -163,7 +163,12 @@ struct vmpt_config {
 	 */
 	bool xsave;
 	bool pip_on_restore; /* a register restore may append a PIP */
-	u64 tsc_multiplier;  /* of the guest, 0: no scaling */
+	/*
+	 * Of the guest's TSC, 48 bits of fraction; 0: no scaling. For what CPUID.15H and
+	 * MSR_PLATFORM_INFO say: a VMM that emulates RDTSC tells it too, so the host need not
+	 * have VMPT_VMX_TSC_SCALING.
+	 */
+	u64 tsc_multiplier;
 };
 
 /* What has to be told to a caller after calls that write to the guest's output. */

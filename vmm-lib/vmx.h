@@ -20,7 +20,9 @@ extern "C" {
 #define VMPT_EXIT_CLEAR_RTIT_CTL  (1u << 25)
 #define VMPT_ENTRY_CONCEAL	  (1u << 17)
 #define VMPT_ENTRY_LOAD_RTIT_CTL  (1u << 18)
-#define VMPT_VMCS_GUEST_RTIT_CTL  0x2814
+
+/* For the VMM's set_guest_ctl and get_guest_ctl: the VMCS field of the guest's CTL. */
+#define VMPT_VMCS_GUEST_RTIT_CTL 0x2814
 
 enum vmpt_use {
 	VMPT_USE_NONE,	    /* nobody traces; the guest is shown no PT */

@@ -5,7 +5,7 @@
  *
  * Input: flags, MSRs (17 bytes), two tables of 16 entries, then steps.
  */
-#include "vmm-lib/vmpt.h"
+#include "vmm-lib/internal.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
