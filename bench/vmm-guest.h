@@ -6,7 +6,7 @@
 #include "bench/vmm.h"
 #include "vmm-lib/vmpt.h"
 
-#define VMM_SHADOW_PAGES 4u
+#define VMM_SHADOW_PAGES VMPT_SHADOW_PAGES_MAX
 
 struct vmm {
 	struct vmpt_vcpu vcpu;

@@ -10,10 +10,11 @@
 #define OUTPUT 0x100000ULL
 
 /* As many times as take some milliseconds. */
-#define CALLS  2000000u
-#define WRITES 1000000u
-#define PIPS   500000u
-#define BUILDS 300u
+#define CALLS	    2000000u
+#define WRITES	    1000000u
+#define PIPS	    500000u
+#define BUILDS	    300u
+#define FULL_BUILDS 30u
 
 /* TraceEn, OS, User, ToPA, BranchEn, TSCEn */
 #define CTL 0x250dULL
@@ -49,18 +50,26 @@ double vmm_indirect_call(struct vmm *vmm)
 
 /* ---- MSR writes ---- */
 
-static int fill_table(struct vmm *vmm, unsigned int regions)
+/* Regions of 4 KiB << @size, over and over in 4 MiB. */
+static int fill_regions(struct vmm *vmm, unsigned int regions, unsigned int size)
 {
 	unsigned int i;
 
 	for (i = 0; i < regions; i++)
-		vmm_put64(vmm, TABLE + 8ULL * i, OUTPUT + 4096ULL * i);
+		vmm_put64(vmm, TABLE + 8ULL * i,
+			  (OUTPUT + (4096ULL * i << size) % (4u << 20)) |
+				  (u64)size << VMPT_TOPA_SIZE_SHIFT);
 	vmm_put64(vmm, TABLE + 8ULL * regions, TABLE | VMPT_TOPA_END);
 	return vmm_wrmsr(vmm, VMPT_MSR_RTIT_CTL, 0) || vmm_wrmsr(vmm, VMPT_MSR_RTIT_STATUS, 0) ||
 			       vmm_wrmsr(vmm, VMPT_MSR_RTIT_OUTPUT_BASE, TABLE) ||
 			       vmm_wrmsr(vmm, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, VMPT_LOWER_MASK)
 		       ? -1
 		       : 0;
+}
+
+static int fill_table(struct vmm *vmm, unsigned int regions)
+{
+	return fill_regions(vmm, regions, 0);
 }
 
 /* Every kind of PT MSR once; values that pass, each another one each time. */
@@ -154,6 +163,30 @@ double vmm_shadow_build(struct vmm *vmm)
 	if (i < BUILDS || vmm->vcpu.shadow.used != 511) {
 		fprintf(stderr, "vmpt-bench-vmm: the shadow has %u entries\n",
 			vmm->vcpu.shadow.used);
+		return -1;
+	}
+	return start;
+}
+
+/*
+ * All pages of the shadow in use, for the table is longer: by regions of a page, or by regions
+ * of 64 KiB of which each page lies elsewhere on the host.
+ */
+double vmm_shadow_full(struct vmm *vmm, bool scattered)
+{
+	unsigned int regions = VMM_SHADOW_PAGES * VMPT_SHADOW_PER_PAGE;
+	double start;
+	u32 i;
+
+	if (fill_regions(vmm, regions, scattered ? 4 : 0) || vmm_wrmsr(vmm, VMPT_MSR_RTIT_CTL, CTL))
+		return -1;
+	start = now();
+	for (i = 0; i < FULL_BUILDS; i++)
+		if (vmpt_shadow_build(&vmm->vcpu))
+			break;
+	start = (now() - start) * 1e6 / FULL_BUILDS;
+	if (i < FULL_BUILDS || vmm->vcpu.shadow.end != VMPT_SHADOW_WINDOW) {
+		fprintf(stderr, "vmpt-bench-vmm: the shadow is not full\n");
 		return -1;
 	}
 	return start;

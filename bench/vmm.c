@@ -94,6 +94,7 @@ static int round_calls(struct vmm *vmm, struct vmm *shadow, unsigned int i)
 	double ctl = vmm_wrmsr_ctl(vmm);
 	double pip = vmm_pip(vmm);
 	double build = vmm_shadow_build(shadow);
+	double full = vmm_shadow_full(shadow, false), scattered = vmm_shadow_full(shadow, true);
 
 	put("indirect call", "ns", 0, false, i, call);
 	put("WRMSR, a mix of all PT MSRs", "ns", 100, false, i, mix);
@@ -102,8 +103,12 @@ static int round_calls(struct vmm *vmm, struct vmm *shadow, unsigned int i)
 	put("WRMSR of CTL, in indirect calls", "x", 20, false, i, ctl / call);
 	put("PIP inserted", "ns", 300, false, i, pip);
 	put("shadow of a table of 512 entries", "us", 50, false, i, build);
+	put("shadow of 16 pages, whole regions", "us", 0, false, i, full);
+	put("shadow of 16 pages, scattered", "us", 0, false, i, scattered);
 	put("sizeof(struct vmpt_vcpu)", "bytes", 4096, false, i, (double)vmm_vcpu_size());
-	return call < 0 || mix < 0 || ctl < 0 || pip < 0 || build < 0 ? -1 : 0;
+	if (call < 0 || mix < 0 || ctl < 0 || pip < 0)
+		return -1;
+	return build < 0 || full < 0 || scattered < 0 ? -1 : 0;
 }
 
 static int measure_calls(unsigned int rounds)

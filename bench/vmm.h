@@ -28,6 +28,7 @@ double vmm_wrmsr_mix(struct vmm *vmm);
 double vmm_wrmsr_ctl(struct vmm *vmm);
 double vmm_pip(struct vmm *vmm);
 double vmm_shadow_build(struct vmm *vmm);
+double vmm_shadow_full(struct vmm *vmm, bool scattered);
 
 /*
  * The trace @bytes copied into guest memory (*copy: GB/s) and adjusted there (returned: GB/s).
