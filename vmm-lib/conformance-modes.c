@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Conformance: RESET, INIT, SMI and RSM, VMXON, migration (33.2.8.1, 33.2.9, 33.3.4). */
+/* Conformance: RESET, INIT, SMI and RSM, VMXON, XSAVE, migration (33.2.8.1, 33.2.9, 33.3.4). */
 #include "vmm-lib/conformance-run.h"
 
 /* A state that differs from reset in every register that is there. */
@@ -148,6 +148,74 @@ static int migrate(struct conformance *c)
 	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
+/* What lies in the area of component 8: 33.3.5.2's order; STATUS goes on changing. */
+static int area_holds(struct conformance *c, const u8 *area, u64 ctl)
+{
+	static const u32 order[] = {
+		0x570, 0x560, 0x561, 0x571, 0x572, 0x580, 0x581, 0x582, 0x583
+	};
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(order); i++) {
+		u64 want = i ? *vmpt_pt_reg(&c->regs, order[i]) : ctl;
+
+		if (order[i] == VMPT_MSR_RTIT_STATUS || !vmpt_pt_msr_exists(&c->rules, order[i]))
+			continue;
+		if (vmpt_load64(area + 8 * i) != want)
+			return conformance_differs(c, "XSAVES stored another value", "MSR",
+						   order[i], want, vmpt_load64(area + 8 * i));
+	}
+	return DONE;
+}
+
+/* Component 8: XSAVES stores and clears TraceEn, XRSTORS brings all back (33.3.5.2). */
+static int xsave_restore(struct conformance *c)
+{
+	u8 area[128] = { 0 };
+	u64 ctl;
+	int ret;
+
+	CHECK(fill(c, &ctl));
+	ctl |= VMPT_CTL_TRACE_EN;
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
+	ret = c->ops->xsaves(c->opaque, area);
+	if (ret)
+		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	vmpt_pt_clear_trace_en(&c->regs);
+	CHECK(conformance_stopped(c));
+	CHECK(conformance_compare(c));
+	CHECK(area_holds(c, area, ctl));
+	/* It holds four registers of two ranges; those of others are not brought back. */
+	if (c->rules.ranges > 2)
+		memset(&c->regs.addr[4], 0, sizeof(c->regs.addr) - 4 * sizeof(c->regs.addr[0]));
+	c->regs.ctl = ctl;
+	ret = c->ops->power_on(c->opaque);
+	if (!ret)
+		ret = c->ops->xrstors(c->opaque, area);
+	if (ret)
+		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	CHECK(conformance_compare(c));
+	ret = c->ops->xrstors(c->opaque, area);
+	if (ret < 0)
+		return conformance_broken(c, ret);
+	return ret ? DONE : conformance_wrong(c, "XRSTORS with TraceEn = 1 must be #GP", NULL, 0);
+}
+
+static int xsave(struct conformance *c)
+{
+	struct vmpt_cpuid_regs list = { 0 };
+	int ret;
+
+	if (!c->ops->xsaves || !c->ops->xrstors)
+		return conformance_skip(c, "the VMM gives no xsaves and xrstors");
+	ret = c->ops->cpuid(c->opaque, 0xd, 1, &list);
+	if (ret)
+		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	if (!(list.ecx & 1u << 8))
+		return conformance_skip(c, "the guest is not shown component 8");
+	return xsave_restore(c);
+}
+
 const struct conformance_scenario vmpt_conformance_modes[] = {
 	{ "cold-reset", "33.2.8.1", cold_reset, false },
 	{ "warm-reset", "33.3.4", warm_reset, false },
@@ -155,6 +223,7 @@ const struct conformance_scenario vmpt_conformance_modes[] = {
 	{ "smi-rsm", "33.2.9.3", smi_rsm, false },
 	{ "rsm-while-tracing", "33.2.9.3", rsm_tracing, false },
 	{ "vmx-operation", "33.2.9.4", vmx_operation, false },
+	{ "xsave", "33.3.5.2", xsave, false },
 	{ "migrate", "33.3.5.1", migrate, false },
 	{ 0 }
 };

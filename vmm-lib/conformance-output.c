@@ -7,6 +7,7 @@
 #include "vmm-lib/conformance-run.h"
 
 #define REGION (64 * 1024) /* from the start of the suite's RAM; tables lie below */
+#define RANGE  16384u
 
 static int put(struct conformance *c, u64 gpa, const void *buf, size_t len)
 {
@@ -22,22 +23,29 @@ static int get(struct conformance *c, u64 gpa, void *buf, size_t len)
 	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
 }
 
-/* A table of two entries at the start of RAM, its position, and tracing on; off when done. */
-static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mask_ptrs, u32 bytes)
+/* Tracing on at a position, with CTL bits @bits on top, and off when @bytes are out. */
+static int trace_to(struct conformance *c, u64 bits, u64 base, u64 mask_ptrs, u32 bytes)
 {
-	u64 entry[2] = { first, second };
 	int ret;
 
-	CHECK(put(c, c->ops->ram_gpa, entry, sizeof(entry)));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_OUTPUT_BASE, base));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, mask_ptrs));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL,
-			      VMPT_CTL_TRACE_EN | VMPT_CTL_TOPA | VMPT_CTL_OS | VMPT_CTL_USER |
-				      VMPT_CTL_BRANCH_EN));
+			      VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN |
+				      bits));
 	ret = c->ops->run(c->opaque, bytes);
 	if (ret)
 		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
 	return conformance_set(c, VMPT_MSR_RTIT_CTL, 0);
+}
+
+/* A table of two entries at the start of RAM, its position, and tracing on; off when done. */
+static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mask_ptrs, u32 bytes)
+{
+	u64 entry[2] = { first, second };
+
+	CHECK(put(c, c->ops->ram_gpa, entry, sizeof(entry)));
+	return trace_to(c, VMPT_CTL_TOPA, base, mask_ptrs, bytes);
 }
 
 static int needs_run(struct conformance *c)
@@ -99,34 +107,111 @@ static int hole(struct conformance *c)
 						  ram + REGION, mark, seen);
 }
 
+/* [from, to) of the suite's region, multiples of 64: zeros. */
+static int wipe(struct conformance *c, u32 from, u32 to)
+{
+	u64 zero[8] = { 0 };
+
+	for (; from < to; from += sizeof(zero))
+		CHECK(put(c, c->ops->ram_gpa + REGION + from, zero, sizeof(zero)));
+	return DONE;
+}
+
+/* Whether there is trace in [from, to) of the suite's region; but for [0, used) none may be. */
+static int look(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
+{
+	u64 v[8], region = c->ops->ram_gpa + REGION;
+	size_t i;
+
+	for (*any = false; from < to; from += sizeof(v)) {
+		CHECK(get(c, region + from, v, sizeof(v)));
+		for (i = 0; i < VMPT_ARRAY_SIZE(v); i++) {
+			if (from + 8 * i >= used && v[i])
+				return conformance_wrong(c, "trace where none may be", "GPA",
+							 region + from + 8 * i);
+			*any |= v[i] != 0;
+		}
+	}
+	return DONE;
+}
+
 /* The trace lies in the region, from its start to OutputOffset, and nowhere else. */
 static int position(struct conformance *c)
 {
-	u64 ram = c->ops->ram_gpa, zero[8] = { 0 }, v[8], ptrs;
-	u32 at, used, any = 0;
-	size_t i;
+	u64 ram = c->ops->ram_gpa, ptrs;
+	u32 used;
+	bool any;
 
 	CHECK(needs_run(c));
-	for (at = 0; at < 32 * 1024; at += sizeof(zero))
-		CHECK(put(c, ram + REGION + at, zero, sizeof(zero)));
+	CHECK(wipe(c, 0, 32 * 1024));
 	CHECK(trace(c, (ram + REGION) | 2u << VMPT_TOPA_SIZE_SHIFT, ram | VMPT_TOPA_END, ram, 0,
 		    256));
 	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
 	used = (u32)(ptrs >> VMPT_OFFSET_SHIFT);
-	if (used < 256 || used >= 16384 || (u32)ptrs >> 7)
+	if (used < 256 || used >= RANGE || (u32)ptrs >> 7)
 		return conformance_differs(c, "OutputOffset is not where the trace ends", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
 					   ptrs);
-	for (at = 0; at < 32 * 1024; at += sizeof(v)) {
-		CHECK(get(c, ram + REGION + at, v, sizeof(v)));
-		for (i = 0; i < VMPT_ARRAY_SIZE(v); i++) {
-			if (at + 8 * i >= used && v[i])
-				return conformance_wrong(c, "trace behind OutputOffset", "GPA",
-							 ram + REGION + at + 8 * i);
-			any |= v[i] != 0;
-		}
-	}
+	CHECK(look(c, 0, 32 * 1024, used, &any));
 	return any ? DONE : conformance_wrong(c, "no trace in the region", "GPA", ram + REGION);
+}
+
+/* A single range goes round from its end to its start and is never left (33.2.7.1). */
+static int range(struct conformance *c)
+{
+	u64 ram = c->ops->ram_gpa, base, ptrs, status;
+	bool any;
+
+	if (!c->ops->run)
+		return conformance_skip(c, "the VMM gives no run");
+	if (!c->rules.single_range)
+		return conformance_skip(c, "the guest has no single-range output");
+	CHECK(wipe(c, 0, 2 * RANGE));
+	CHECK(trace_to(c, 0, ram + REGION, (RANGE - 64ULL) << 32 | (RANGE - 1), 256));
+	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_BASE, &base));
+	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
+	CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
+	if (base != ram + REGION || (u32)ptrs != RANGE - 1 || ptrs >> 32 >= RANGE)
+		return conformance_differs(c, "a range must go round", "MSR",
+					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
+					   192ULL << 32 | (RANGE - 1), ptrs);
+	if (status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED))
+		return conformance_differs(c, "a range ends neither by Stopped nor by Error", "MSR",
+					   VMPT_MSR_RTIT_STATUS, 0, status);
+	CHECK(look(c, RANGE, 2 * RANGE, RANGE, &any));
+	CHECK(look(c, RANGE - 64, RANGE, RANGE, &any));
+	if (any)
+		CHECK(look(c, 0, 64, RANGE, &any));
+	return any ? DONE : conformance_wrong(c, "no trace in the range", "GPA", ram + REGION);
+}
+
+/* END leads to another table: its base and its first region are the position then. */
+static int topa_end(struct conformance *c)
+{
+	u64 ram = c->ops->ram_gpa, other[2], base, ptrs;
+	bool any;
+
+	CHECK(needs_run(c));
+	if (!c->rules.topa_multi)
+		return conformance_skip(c, "tables of one entry lead to themselves");
+	CHECK(wipe(c, 0, 2 * RANGE));
+	other[0] = (ram + REGION + RANGE) | 2u << VMPT_TOPA_SIZE_SHIFT;
+	other[1] = ram | VMPT_TOPA_END;
+	CHECK(put(c, ram + 4096, other, sizeof(other)));
+	CHECK(trace(c, ram + REGION, (ram + 4096) | VMPT_TOPA_END, ram, 0, 4096 + 256));
+	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_BASE, &base));
+	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
+	if (base != ram + 4096)
+		return conformance_differs(c, "END must lead to the table it names", "MSR",
+					   VMPT_MSR_RTIT_OUTPUT_BASE, ram + 4096, base);
+	if (ptrs >> 32 < 256 || ptrs >> 32 >= RANGE || (u32)ptrs != VMPT_LOWER_MASK)
+		return conformance_differs(c, "END must lead to the table's first entry", "MSR",
+					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
+					   ptrs);
+	CHECK(look(c, RANGE, 2 * RANGE, RANGE + (u32)(ptrs >> 32), &any));
+	return any ? DONE
+		   : conformance_wrong(c, "no trace in the second table's region", "GPA",
+				       ram + REGION + RANGE);
 }
 
 static int stop(struct conformance *c)
@@ -193,6 +278,38 @@ static int pmi(struct conformance *c)
 	return topa_pmi_bit(c, true);
 }
 
+/*
+ * PMI preservation: an enable with PendTopaPMI = 1 pends the PMI that was held back, under
+ * InjectPsbPmiOnEnable and not else.
+ */
+static int pmi_preserved(struct conformance *c)
+{
+	static const struct {
+		u64 status, bits;
+		unsigned int pmis;
+	} row[] = { { 0, VMPT_CTL_INJECT, 0 },
+		    { VMPT_STATUS_PEND_PMI, 0, 0 },
+		    { VMPT_STATUS_PEND_PMI, VMPT_CTL_INJECT, 1 } };
+	u64 ram = c->ops->ram_gpa;
+	u64 entry[2] = { (ram + REGION) | 2u << VMPT_TOPA_SIZE_SHIFT, ram | VMPT_TOPA_END };
+	size_t i;
+
+	CHECK(needs_run(c));
+	if (!c->ops->pmis)
+		return conformance_skip(c, "the VMM counts no PMIs");
+	if (!c->rules.preserve)
+		return conformance_skip(c, "the guest has no PMI preservation");
+	CHECK(put(c, ram, entry, sizeof(entry)));
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
+		CHECK(conformance_power_on(c));
+		CHECK(conformance_set(c, VMPT_MSR_RTIT_STATUS, row[i].status));
+		CHECK(trace_to(c, VMPT_CTL_TOPA | row[i].bits, ram, 0, 64));
+		CHECK(pmis(c, row[i].pmis));
+		CHECK(topa_pmi_bit(c, row[i].pmis));
+	}
+	return DONE;
+}
+
 /* How many PIPs of @cr3 outside of a PSB+ are in [from, to) of the suite's region. */
 static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned int *pips,
 		      unsigned int *flow)
@@ -220,43 +337,79 @@ static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned
 	return DONE;
 }
 
-/* One CR3 write with CTL bits @bits on top: how many PIPs it left behind. */
-static int pips_of(struct conformance *c, u64 bits, u64 cr3, unsigned int *pips)
+/* A CR3 write with CTL bits on top, and how many PIPs it must leave behind. */
+struct cr3_case {
+	const char *wrong;
+	u64 bits;
+	u64 match, old; /* under CR3Filter: CR3_MATCH, and the CR3 before */
+	u64 cr3;
+	unsigned int pips;
+};
+
+static int mov_cr3(struct conformance *c, u64 cr3)
 {
-	unsigned int flow = 0;
+	int ret = c->ops->mov_cr3(c->opaque, cr3);
+
+	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE) : DONE;
+}
+
+static int check_cr3(struct conformance *c, const struct cr3_case *t)
+{
+	unsigned int flow = 0, pips = 0;
 	u64 ctl, ptrs;
-	int ret;
 
 	CHECK(conformance_power_on(c));
 	CHECK(conformance_buffer(c, &ctl));
-	ctl = (ctl & (VMPT_CTL_TOPA | VMPT_CTL_USER)) | VMPT_CTL_TRACE_EN | bits;
+	ctl = (ctl & (VMPT_CTL_TOPA | VMPT_CTL_USER)) | VMPT_CTL_TRACE_EN | t->bits;
+	if (t->bits & VMPT_CTL_CR3_FILTER) {
+		CHECK(mov_cr3(c, t->old));
+		CHECK(conformance_set(c, VMPT_MSR_RTIT_CR3_MATCH, t->match));
+	}
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
-	ret = c->ops->mov_cr3(c->opaque, cr3);
-	if (ret)
-		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	CHECK(mov_cr3(c, t->cr3));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, 0));
 	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
-	*pips = 0;
-	CHECK(count_pips(c, 0, (u32)(ptrs >> VMPT_OFFSET_SHIFT), cr3, pips, &flow));
-	return flow ? conformance_wrong(c, "a CR3 write made a TIP", NULL, 0) : DONE;
+	CHECK(count_pips(c, 0, (u32)(ptrs >> VMPT_OFFSET_SHIFT), t->cr3, &pips, &flow));
+	if (flow)
+		return conformance_wrong(c, "a CR3 write made a TIP", NULL, 0);
+	return pips == t->pips ? DONE : conformance_differs(c, t->wrong, NULL, 0, t->pips, pips);
 }
 
 /* A CR3 write that the VMM carries out leaves exactly one PIP, if OS = 1 (33.5.2.3). */
 static int pip(struct conformance *c)
 {
-	unsigned int pips = 0;
+	static const struct cr3_case row[] = {
+		{ "a CR3 write must leave one PIP", VMPT_CTL_OS, 0, 0, 0x5a5000, 1 },
+		{ "a CR3 write must leave one PIP", VMPT_CTL_OS | VMPT_CTL_BRANCH_EN, 0, 0,
+		  0x5a6000, 1 },
+		{ "a PIP with OS = 0", 0, 0, 0, 0x5a7000, 0 },
+	};
+	size_t i;
 
 	if (!c->ops->mov_cr3)
 		return conformance_skip(c, "the VMM gives no mov_cr3");
-	CHECK(pips_of(c, VMPT_CTL_OS, 0x5a5000, &pips));
-	if (pips != 1)
-		return conformance_differs(c, "a CR3 write must leave one PIP", NULL, 0, 1, pips);
-	CHECK(pips_of(c, VMPT_CTL_OS | VMPT_CTL_BRANCH_EN, 0x5a6000, &pips));
-	if (pips != 1)
-		return conformance_differs(c, "a CR3 write must leave one PIP", NULL, 0, 1, pips);
-	CHECK(pips_of(c, 0, 0x5a7000, &pips));
-	if (pips)
-		return conformance_differs(c, "a PIP with OS = 0", NULL, 0, 0, pips);
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
+		CHECK(check_cr3(c, &row[i]));
+	return DONE;
+}
+
+/* Under CR3Filter the same in the process that is traced, and no PIP in others (33.2.5.2). */
+static int pip_filter(struct conformance *c)
+{
+	static const struct cr3_case row[] = {
+		{ "a CR3 write of the traced process must leave one PIP",
+		  VMPT_CTL_OS | VMPT_CTL_CR3_FILTER, 0x5a7000, 0x5a7000, 0x5a7000, 1 },
+		{ "a PIP between two processes that are not traced",
+		  VMPT_CTL_OS | VMPT_CTL_CR3_FILTER, 0x5a7000, 0x5a5000, 0x5a6000, 0 },
+	};
+	size_t i;
+
+	if (!c->ops->mov_cr3)
+		return conformance_skip(c, "the VMM gives no mov_cr3");
+	if (!c->rules.cr3_filter)
+		return conformance_skip(c, "the guest has no CR3 filter");
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
+		CHECK(check_cr3(c, &row[i]));
 	return DONE;
 }
 
@@ -264,8 +417,12 @@ const struct conformance_scenario vmpt_conformance_output[] = {
 	{ "topa-errors", "33.2.7.2", topa_errors, false },
 	{ "output-hole", "33.2.7.4", hole, false },
 	{ "output-position", "33.2.7.2", position, false },
+	{ "single-range", "33.2.7.1", range, false },
+	{ "topa-end", "33.2.7.2", topa_end, false },
 	{ "topa-stop", "33.2.7.2", stop, false },
 	{ "topa-pmi", "33.2.7.2", pmi, false },
+	{ "pmi-preservation", "33.2.7.2", pmi_preserved, false },
 	{ "cr3-pip", "33.5.2.3", pip, false },
+	{ "cr3-filter", "33.2.5.2", pip_filter, false },
 	{ 0 }
 };

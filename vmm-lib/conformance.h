@@ -57,6 +57,13 @@ struct vmpt_conformance_ops {
 	/* Optional: a write by the VMM's user, as a restore does it (KVM_SET_MSRS). */
 	int (*set_msr)(void *opaque, u32 msr, u64 value);
 
+	/*
+	 * Optional: the guest executes XSAVES or XRSTORS of component 8 alone, with IA32_XSS[8] =
+	 * 1; @area: the component's 128 bytes. Only asked for where CPUID shows the component.
+	 */
+	int (*xsaves)(void *opaque, u8 area[128]);
+	int (*xrstors)(void *opaque, const u8 area[128]);
+
 	/* RAM that the suite may use: 4-KiB aligned, 128 KiB at least, below 4 GiB. */
 	u64 ram_gpa, ram_size;
 	/* A page without memory behind it, 4-KiB aligned; 0: none is known, skip what needs it. */

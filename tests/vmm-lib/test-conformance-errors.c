@@ -124,6 +124,21 @@ static int f_pmis(void *opaque, u64 *count)
 	return ret;
 }
 
+static int f_xsaves(void *opaque, u8 area[VMPT_XSAVE_SIZE])
+{
+	struct faulty *f = opaque;
+	int ret = faulty_answer(f, vmm_conformance_ops.xsaves(opaque, area));
+
+	if (faulty_read(f))
+		area[test_random(&f->rng) % 24] ^= 1;
+	return ret;
+}
+
+static int f_xrstors(void *opaque, const u8 area[VMPT_XSAVE_SIZE])
+{
+	return faulty_answer(opaque, vmm_conformance_ops.xrstors(opaque, area));
+}
+
 static void report(void *opaque, const struct vmpt_conformance_result *result)
 {
 	struct faulty *f = opaque;
@@ -156,6 +171,8 @@ static int suite(struct faulty *f, u8 how, u32 bad, u32 for_how_many)
 	ops.run = f_run;
 	ops.mov_cr3 = f_mov_cr3;
 	ops.pmis = f_pmis;
+	ops.xsaves = f_xsaves;
+	ops.xrstors = f_xrstors;
 	memset(f, 0, sizeof(*f));
 	f->rng.state = bad;
 	f->how = how;

@@ -26,6 +26,7 @@ void vmm_init(struct vmm *vmm, const struct vmpt_caps *host, const struct vmpt_p
 		.plan = &vmm->plan,
 		.ops = &guest_memory_ops,
 		.opaque = vmm,
+		.xsave = true,
 	};
 	ck_assert_int_eq(new_vcpu(vmm), 0);
 }
@@ -69,8 +70,8 @@ static int cpuid(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *re
 		regs->ecx |= 8;
 	if (vmm->bug == BUG_SUBLEAF && leaf == 0x14 && subleaf > 1)
 		vmpt_vcpu_cpuid(&vmm->vcpu, leaf, 1, regs);
-	if (vmm->bug == BUG_COMPONENT_8 && leaf == 0xd && subleaf == 1)
-		regs->ecx |= 1u << 8;
+	if (vmm->bug == BUG_COMPONENT_8 && leaf == 0xd && subleaf == 8)
+		memset(regs, 0, sizeof(*regs));
 	return 0;
 }
 
@@ -146,6 +147,23 @@ static bool buggy_wrmsr(struct vmm *vmm, u32 msr, u64 value, int *ret)
 	return true;
 }
 
+/* An enable that does about PendTopaPMI what it must not. */
+static int enable_with_bug(struct vmm *vmm, u64 ctl)
+{
+	struct vmpt_pt_regs *regs = &vmm->vcpu.regs;
+	u64 pend = regs->status & VMPT_STATUS_PEND_PMI;
+	int ret;
+
+	if (vmm->bug == BUG_PMI_LOST)
+		regs->status &= ~VMPT_STATUS_PEND_PMI;
+	ret = vmpt_vcpu_wrmsr(&vmm->vcpu, VMPT_MSR_RTIT_CTL, ctl);
+	if (vmm->bug == BUG_PMI_LOST)
+		regs->status |= pend;
+	else if (!ret && pend && ctl & VMPT_CTL_TRACE_EN)
+		vmpt_vcpu_pmi(&vmm->vcpu);
+	return ret;
+}
+
 static int wrmsr(void *opaque, u32 msr, u64 value)
 {
 	struct vmm *vmm = opaque;
@@ -153,14 +171,22 @@ static int wrmsr(void *opaque, u32 msr, u64 value)
 
 	if (buggy_wrmsr(vmm, msr, value, &ret))
 		return ret;
-	return vmpt_vcpu_wrmsr(&vmm->vcpu, msr, value);
+	if ((vmm->bug != BUG_PMI_LOST && vmm->bug != BUG_PMI_ALWAYS) || msr != VMPT_MSR_RTIT_CTL)
+		return vmpt_vcpu_wrmsr(&vmm->vcpu, msr, value);
+	return enable_with_bug(vmm, value);
 }
 
 /* ---- the guest runs: the processor's part ---- */
 
 static int entry_at(void *opaque, u64 pa, u64 *entry)
 {
-	return guest_read(opaque, pa, entry, sizeof(*entry)) ? VMPT_OUTPUT_FAULT : 0;
+	struct vmm *vmm = opaque;
+
+	if (guest_read(vmm, pa, entry, sizeof(*entry)))
+		return VMPT_OUTPUT_FAULT;
+	if (vmm->bug == BUG_END_SAME && *entry & VMPT_TOPA_END)
+		*entry = vmm->vcpu.regs.output_base | VMPT_TOPA_END;
+	return 0;
 }
 
 static int output_at(void *opaque, u64 pa, const u8 *bytes, size_t len)
@@ -198,6 +224,8 @@ static int run(void *opaque, u32 bytes)
 	size_t done;
 
 	memset(tnt, 0x0c, sizeof(tnt)); /* TNT-8 */
+	if (vmm->bug == BUG_RANGE_LEFT && !(regs->ctl & VMPT_CTL_TOPA))
+		regs->output_mask_ptrs |= 0xffff;
 	vmpt_output_init(&out, &vmm->vcpu.rules, regs, &memory);
 	for (; vmpt_pt_trigger_en(regs) && bytes; bytes -= bytes < 64 ? bytes : 64) {
 		if (vmpt_output_write(&out, tnt, bytes < 64 ? bytes : 64, &done))
@@ -206,6 +234,8 @@ static int run(void *opaque, u32 bytes)
 	handle_pmis(vmm, out.events);
 	if (vmm->bug == BUG_NO_ERROR)
 		regs->status &= ~VMPT_STATUS_ERROR;
+	if (vmm->bug == BUG_RANGE_LEFT && !(regs->ctl & VMPT_CTL_TOPA))
+		regs->output_mask_ptrs = before.output_mask_ptrs;
 	if (vmm->bug == BUG_OFFSET)
 		regs->output_mask_ptrs = before.output_mask_ptrs;
 	return 0;
@@ -217,6 +247,11 @@ static int mov_cr3(void *opaque, u64 cr3)
 	struct vmpt_cr3_write write = { .old_cr3 = vmm->cr3, .new_cr3 = cr3 };
 	u64 ctl = vmm->vcpu.regs.ctl;
 	int ret, n = vmm->bug == BUG_TWO_PIPS ? 2 : vmm->bug == BUG_NO_PIP ? 0 : 1;
+
+	if (vmm->bug == BUG_FILTER_NO_PIP && ctl & VMPT_CTL_CR3_FILTER)
+		n = 0;
+	if (vmm->bug == BUG_FILTER_IGNORED)
+		vmm->vcpu.regs.ctl &= ~VMPT_CTL_CR3_FILTER;
 
 	vmm->cr3 = cr3;
 	if (vmm->bug == BUG_PIP_WITHOUT_OS)
@@ -312,6 +347,27 @@ static int set_msr(void *opaque, u32 msr, u64 value)
 					     : vmpt_vcpu_set_msr(&vmm->vcpu, msr, value);
 }
 
+static int xsaves(void *opaque, u8 area[VMPT_XSAVE_SIZE])
+{
+	struct vmm *vmm = opaque;
+	u64 ctl = vmm->vcpu.regs.ctl;
+	int ret = vmpt_vcpu_xsaves(&vmm->vcpu, area);
+
+	if (vmm->bug == BUG_XSAVES_KEEPS)
+		vmm->vcpu.regs.ctl = ctl;
+	if (vmm->bug == BUG_XSAVES_LAYOUT)
+		memmove(area + 8, area, VMPT_XSAVE_SIZE - 8);
+	return ret;
+}
+
+static int xrstors(void *opaque, const u8 area[VMPT_XSAVE_SIZE])
+{
+	struct vmm *vmm = opaque;
+	int ret = vmm->bug == BUG_XRSTORS_NOTHING ? 0 : vmpt_vcpu_xrstors(&vmm->vcpu, area);
+
+	return vmm->bug == BUG_XRSTORS_TRACING && ret == VMPT_GP ? 0 : ret;
+}
+
 const struct vmpt_conformance_ops vmm_conformance_ops = {
 	.power_on = power_on,
 	.cpuid = cpuid,
@@ -330,6 +386,8 @@ const struct vmpt_conformance_ops vmm_conformance_ops = {
 	.vmxoff = vmxoff,
 	.migrate = migrate,
 	.set_msr = set_msr,
+	.xsaves = xsaves,
+	.xrstors = xrstors,
 	.ram_gpa = 0x10000,
 	.ram_size = 0x40000,
 	.hole_gpa = (u64)RAM_PAGES * GUEST_PAGE,

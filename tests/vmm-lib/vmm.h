@@ -43,6 +43,16 @@ enum vmm_bug {
 	BUG_ENCODINGS, /* any MTCFreq goes */
 	BUG_CANONICAL,
 	BUG_NOT_RESET,
+	BUG_RANGE_LEFT,	     /* a single range's mask is taken for a larger one */
+	BUG_END_SAME,	     /* END leads back to its own table */
+	BUG_PMI_LOST,	     /* PendTopaPMI is not looked at */
+	BUG_PMI_ALWAYS,	     /* it is looked at without InjectPsbPmiOnEnable */
+	BUG_FILTER_IGNORED,  /* a PIP in any process */
+	BUG_FILTER_NO_PIP,   /* none under CR3Filter */
+	BUG_XSAVES_KEEPS,    /* XSAVES leaves TraceEn set */
+	BUG_XSAVES_LAYOUT,   /* another order in the area */
+	BUG_XRSTORS_TRACING, /* XRSTORS goes with TraceEn = 1 */
+	BUG_XRSTORS_NOTHING, /* it changes nothing */
 	BUGS
 };
 
