@@ -90,7 +90,7 @@ END
 $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags own.c -o own $libs
 ./own
 
-# A VMM in C++.
+# A VMM in C++. Not pedantic: anonymous unions that declare structs are an extension there.
 cat >plus.cc <<'END'
 #include <vmm-lib/conformance.h>
 #include <vmm-lib/vmpt.h>
@@ -125,7 +125,7 @@ case $VMPT_CC in
 *) cxx=g++ ;;
 esac
 # shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Wpedantic -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
+$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
 ./plus
 
 for header in $(cd "$dest" && find . -name '*.h'); do
