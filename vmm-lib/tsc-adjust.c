@@ -6,10 +6,13 @@
  * entry is read once and checked, and the way is looked for before a byte is touched.
  */
 #include "vmm-lib/internal.h"
+#include "vmm-lib/tsc-scan.h"
 
 #define PAGE 4096ULL
 /* Of what is read and of what is written back: 512 bytes of stack. */
 #define CHUNK 256
+/* Pages that are mapped at once: 256 bytes of stack. */
+#define VIEW 32
 
 /* Not an enum vmpt_error: there is no way from here to there. */
 #define NO_WAY 1
@@ -24,6 +27,7 @@ struct walk {
 	const struct vmpt_tsc_change *change; /* NULL: only look for the way */
 	struct place at, to;
 	u64 entries, bytes;
+	size_t window; /* of lanes that go over pages */
 };
 
 /* ---- bytes ---- */
@@ -130,6 +134,72 @@ static int adjust_copy(struct walk *w, u64 gpa, size_t *len)
 	return err;
 }
 
+/*
+ * Map up to @pages pages of the @len bytes at @gpa, of which @size are at @host. Returns how many,
+ * or what guest_map returned if it is negative: nothing is done yet, and the next call begins
+ * here again.
+ */
+static int map_pages(struct walk *w, u64 gpa, u64 len, u8 *host, size_t size, u8 **page,
+		     unsigned int pages)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	size_t before = (size_t)(gpa % PAGE);
+	unsigned int n = 0;
+	int err;
+
+	/* From the first page's start on: these bytes are not touched. */
+	host -= before;
+	size += before;
+	len += before;
+	gpa -= before;
+	for (;;) {
+		/* A whole page, or as much as is needed of the last one. */
+		for (; n < pages && len && (size >= PAGE || size >= len); n++) {
+			page[n] = host;
+			host += PAGE;
+			gpa += PAGE;
+			size -= size < PAGE ? size : (size_t)PAGE;
+			len -= len < PAGE ? len : PAGE;
+		}
+		if (n == pages || !len || size)
+			return (int)n;
+		size = (size_t)len;
+		err = vcpu->ops->guest_map(vcpu->opaque, gpa, &host, &size);
+		if (err)
+			return err < 0 ? err : (int)n;
+		if (!size)
+			return (int)n;
+	}
+}
+
+/*
+ * In pages that guest_map gives one by one, the first of @size bytes at @host. *len: bytes that
+ * were done, none if lanes do not help.
+ */
+static int adjust_pages(struct walk *w, u64 gpa, size_t *len, u8 *host, size_t size)
+{
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	u8 *page[VIEW];
+	const struct vmpt_tsc_view view = { page, 12 };
+	size_t all = *len, before = (size_t)(gpa % PAGE), end;
+	unsigned int pages = (unsigned int)(w->window / PAGE) + 1;
+	int n;
+
+	*len = 0;
+	n = map_pages(w, gpa, all, host, size, page, pages < VIEW ? pages : VIEW);
+	if (n < 0)
+		return n;
+	end = (size_t)n * (size_t)PAGE;
+	end = end < before + all ? end : before + all;
+	if (n > 1)
+		*len = vmpt_tsc_rewrite_view(&vcpu->scan, w->change, &view, before, end,
+					     &w->window) -
+		       before;
+	if (*len)
+		note_cut(vcpu, gpa, *len);
+	return 0;
+}
+
 /* In the memory itself, *len bytes at the most, and *len set to what was done. */
 static int adjust_mapped(struct walk *w, u64 gpa, size_t *len)
 {
@@ -144,6 +214,12 @@ static int adjust_mapped(struct walk *w, u64 gpa, size_t *len)
 		return err;
 	if (!size)
 		return -VMPT_E_GUEST_MEM;
+	if (size < all && size < VIEW * PAGE) {
+		*len = all;
+		err = adjust_pages(w, gpa, len, host, size);
+		if (err || *len)
+			return err;
+	}
 	*len = size < all ? size : all;
 	vmpt_tsc_rewrite(&vcpu->scan, w->change, host, *len);
 	note_cut(vcpu, gpa, *len);
@@ -340,7 +416,7 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 			 const struct vmpt_position *to)
 {
 	struct vmpt_position now = { vcpu->regs.output_base, vcpu->regs.output_mask_ptrs };
-	struct walk w = { .vcpu = vcpu };
+	struct walk w = { .vcpu = vcpu, .window = VMPT_TSC_WINDOW };
 	int err;
 
 	if (!change || !vcpu->ops->guest_read || !vcpu->ops->guest_write)

@@ -4,8 +4,8 @@
  * lanes, each from a PSB to the next lane's, hide its latency. Lanes only note where TSC
  * and TMA packets are: a PSB found by its bytes may stand inside a payload. If every lane
  * ends where the next one began, all of them were right and the packets are rewritten, in
- * order; if not, nothing was touched and the plain loop does the window. All of it is on the
- * stack, of which a kernel has little: 1 KiB.
+ * order; if not, nothing was touched and the plain loop does the window. A lane goes on from
+ * page to page, wherever they lie. All of it is on the stack, of which a kernel has little: 1 KiB.
  */
 #include "vmm-lib/tsc-scan.h"
 
@@ -15,22 +15,72 @@
 
 #define step_inline inline __attribute__((__always_inline__))
 #define rarely(x)   __builtin_expect(!!(x), 0)
+/* Not in the frame of vmpt_tsc_lanes(). */
+#define frame_of_its_own __attribute__((__noinline__))
 
 struct lane {
-	u8 *at, *end;
-	u8 *start;
+	u8 *at, *end; /* in page @page; @end: the lane's, or so near the page's */
+	size_t start; /* in the view */
+	u16 page;
 	u8 block, notes;
 	bool stuck;	 /* something that the plain loop must see, or no more room */
-	bool exact;	 /* @end is the next lane's start; else about where to stop */
 	u16 note[NOTES]; /* from start; a TMA right behind a TSC has none of its own */
 };
 
 struct window {
+	const struct vmpt_tsc_view *view;
 	struct lane lane[LANES];
 	unsigned int lanes;
+	size_t end; /* about where the last lane has to stop; the others at the next one's start */
 	/* The sum of all steps' table entries; packets that were looked at, their bytes. */
 	u64 sum, looked, looked_bytes;
 };
+
+/* ---- places ---- */
+
+static size_t page_size(const struct vmpt_tsc_view *view)
+{
+	return (size_t)1 << view->shift;
+}
+
+static u8 *place(const struct vmpt_tsc_view *view, size_t at)
+{
+	return view->page[at >> view->shift] + (at & (page_size(view) - 1));
+}
+
+/* Where @l is in the view. It may be in a page before its own, if they lie side by side. */
+static size_t lane_at(const struct window *w, const struct lane *l)
+{
+	return ((size_t)l->page << w->view->shift) + (size_t)(l->at - w->view->page[l->page]);
+}
+
+static bool is_last(const struct window *w, const struct lane *l)
+{
+	return l == &w->lane[w->lanes - 1];
+}
+
+static size_t lane_goal(const struct window *w, const struct lane *l)
+{
+	return is_last(w, l) ? w->end : l[1].start;
+}
+
+/* Whether @l has to go on in another page when it is at its end. */
+static bool crosses(const struct window *w, const struct lane *l)
+{
+	return l->page != lane_goal(w, l) >> w->view->shift;
+}
+
+/* How far @l can go without a look at where its page is. */
+static void lane_aim(const struct window *w, struct lane *l)
+{
+	const struct vmpt_tsc_view *view = w->view;
+	size_t goal = lane_goal(w, l), size = page_size(view);
+
+	while (l->page < goal >> view->shift &&
+	       view->page[l->page + 1] == view->page[l->page] + size)
+		l->page++;
+	l->end = crosses(w, l) ? view->page[l->page] + size - VMPT_TSC_LOOK : place(view, goal);
+}
 
 /* ---- one lane ---- */
 
@@ -40,14 +90,14 @@ static step_inline u64 steps_left(const u8 *at, const u8 *end)
 	return at < end ? (u64)(end - at) / VMPT_TSC_LOOK : 0;
 }
 
-/* Keep in mind that @found is at @l->at. False: no more room. */
-static bool lane_note(struct lane *l, enum vmpt_tsc_found found)
+/* Keep in mind that @found is at @at. False: no more room. */
+static bool lane_note(const struct window *w, struct lane *l, size_t at, enum vmpt_tsc_found found)
 {
 	const struct vmpt_pt_desc *tsc = &vmpt_pt_table[VMPT_PT_TSC];
-	size_t at = (size_t)(l->at - l->start);
 
+	at -= l->start;
 	if (found == VMPT_TSC_TMA && l->notes && l->note[l->notes - 1] + tsc->size == at &&
-	    l->at[-tsc->size] == tsc->header[0])
+	    *place(w->view, l->start + at - tsc->size) == tsc->header[0])
 		return true;
 	if (l->notes == NOTES || at > (u16)-1)
 		return false;
@@ -56,7 +106,7 @@ static bool lane_note(struct lane *l, enum vmpt_tsc_found found)
 }
 
 /* The packet at @l->at, which is not for a step, and the rest of the block if it begins one. */
-static __attribute__((__noinline__)) void lane_look(struct window *w, struct lane *l)
+static frame_of_its_own void lane_look(struct window *w, struct lane *l)
 {
 	unsigned int block = l->block;
 	enum vmpt_tsc_found found;
@@ -64,7 +114,8 @@ static __attribute__((__noinline__)) void lane_look(struct window *w, struct lan
 
 	do {
 		size = vmpt_tsc_look(l->at, &block, &found);
-		if (size < 0 || (found != VMPT_TSC_OTHER && !lane_note(l, found))) {
+		if (size < 0 ||
+		    (found != VMPT_TSC_OTHER && !lane_note(w, l, lane_at(w, l), found))) {
 			l->stuck = true;
 			l->end = l->at;
 			return;
@@ -76,7 +127,38 @@ static __attribute__((__noinline__)) void lane_look(struct window *w, struct lan
 	l->block = (u8)block;
 }
 
-/* The lane's last bytes. No step over two packets takes a PSB with it, where it must end. */
+/* The packets of a lane's page behind its end, and on into the next page. */
+static frame_of_its_own void lane_cross(struct window *w, struct lane *l)
+{
+	const struct vmpt_tsc_view *view = w->view;
+	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_LOOK;
+	size_t at = lane_at(w, l) - base;
+	u8 seam[2 * VMPT_TSC_LOOK];
+	unsigned int block = l->block;
+	enum vmpt_tsc_found found;
+	int size;
+
+	__builtin_memcpy(seam, place(view, base), VMPT_TSC_LOOK);
+	__builtin_memcpy(seam + VMPT_TSC_LOOK, view->page[l->page + 1], VMPT_TSC_LOOK);
+	while (at < VMPT_TSC_LOOK) {
+		size = vmpt_tsc_look(seam + at, &block, &found);
+		if (size < 0 || (found != VMPT_TSC_OTHER && !lane_note(w, l, base + at, found))) {
+			l->stuck = true;
+			return;
+		}
+		w->looked++;
+		w->looked_bytes += (unsigned int)size;
+		at += (size_t)size;
+	}
+	l->at = view->page[++l->page] + at - VMPT_TSC_LOOK;
+	l->block = (u8)block;
+	lane_aim(w, l);
+	if (block && l->at < l->end)
+		lane_look(w, l);
+}
+
+/* The last bytes up to the lane's end. No step over two packets takes a PSB with it, where it must
+ * end. */
 static void lane_finish(struct window *w, struct lane *l)
 {
 	unsigned int step;
@@ -90,6 +172,23 @@ static void lane_finish(struct window *w, struct lane *l)
 		w->sum += step;
 		l->at += step & VMPT_TSC_SIZE;
 	}
+}
+
+/* @l is near its end. Whether that was all of it. */
+static bool lane_over(struct window *w, struct lane *l)
+{
+	while (!l->stuck) {
+		if (steps_left(l->at, l->end))
+			return false;
+		if (is_last(w, l) && !crosses(w, l))
+			return true;
+		lane_finish(w, l);
+		if (!crosses(w, l))
+			return true;
+		if (!l->stuck)
+			lane_cross(w, l);
+	}
+	return true;
 }
 
 /* ---- the loop ---- */
@@ -158,10 +257,10 @@ again:
 	w->sum += sum;
 }
 
-#define VARIANT(n)                                                                                 \
-	static __attribute__((__noinline__)) void run_##n(struct window *w, struct lane *const *l) \
-	{                                                                                          \
-		run_n(w, l, n);                                                                    \
+#define VARIANT(n)                                                                    \
+	static frame_of_its_own void run_##n(struct window *w, struct lane *const *l) \
+	{                                                                             \
+		run_n(w, l, n);                                                       \
 	}
 VARIANT(1)
 VARIANT(2)
@@ -176,7 +275,7 @@ static void (*const run[LANES])(struct window *, struct lane *const *) = {
 	run_1, run_2, run_3, run_4, run_5, run_6, run_7, run_8,
 };
 
-static void run_all(struct window *w)
+static frame_of_its_own void run_all(struct window *w)
 {
 	struct lane *active[LANES];
 	unsigned int i, n = w->lanes;
@@ -186,11 +285,8 @@ static void run_all(struct window *w)
 	while (n) {
 		run[n - 1](w, active);
 		for (i = n; i-- > 0;) {
-			if (steps_left(active[i]->at, active[i]->end))
-				continue;
-			if (active[i]->exact)
-				lane_finish(w, active[i]);
-			active[i] = active[--n];
+			if (lane_over(w, active[i]))
+				active[i] = active[--n];
 		}
 	}
 }
@@ -217,37 +313,59 @@ static u8 *find_psb(u8 *from, u8 *end)
 	return NULL;
 }
 
-static void lane_init(struct window *w, u8 *start)
+/* The same in the view. A lane does not begin at a page's end: its PSB is in one page. */
+static size_t find_start(const struct vmpt_tsc_view *view, size_t from, size_t end)
+{
+	size_t stop, size = page_size(view);
+	u8 *p, *psb;
+
+	for (; from < end; from = (from | (size - 1)) + 1) {
+		stop = (from | (size - 1)) + 1 - 2 * VMPT_TSC_LOOK;
+		stop = stop < end ? stop : end;
+		if (from >= stop)
+			continue;
+		p = place(view, from);
+		psb = find_psb(p, p + (stop - from));
+		if (psb)
+			return from + (size_t)(psb - p);
+	}
+	return end;
+}
+
+static void lane_init(struct window *w, size_t start)
 {
 	struct lane *l = &w->lane[w->lanes++];
 
-	if (w->lanes > 1) {
-		l[-1].end = start;
-		l[-1].exact = true;
-	}
-	l->at = l->start = start;
+	l->start = start;
+	l->at = place(w->view, start);
+	l->page = (u16)(start >> w->view->shift);
 	l->block = l->notes = 0;
-	l->stuck = l->exact = false;
+	l->stuck = false;
 }
 
 /* Cut [start, end) at PSBs and walk it. */
-static void window_run(struct window *w, u8 *start, u8 *end, unsigned int block)
+static void window_run(struct window *w, size_t start, size_t end, unsigned int block)
 {
-	size_t span = (size_t)(end - start) / LANES;
+	size_t span = (end - start) / LANES, in_page = end & (page_size(w->view) - 1);
 	unsigned int i;
-	u8 *psb;
+	size_t psb;
 
 	w->lanes = 0;
 	w->sum = w->looked = w->looked_bytes = 0;
+	/* Behind it must be as much of its page as a look takes. */
+	if (in_page > page_size(w->view) - VMPT_TSC_LOOK)
+		end -= VMPT_TSC_LOOK;
+	w->end = end;
 	lane_init(w, start);
 	for (i = 1; i < LANES; i++) {
-		psb = find_psb(start + i * span, start + (i + 1) * span);
-		if (psb && psb > w->lane[w->lanes - 1].start)
+		psb = find_start(w->view, start + i * span, start + (i + 1) * span);
+		if (psb < start + (i + 1) * span && psb > w->lane[w->lanes - 1].start)
 			lane_init(w, psb);
 	}
-	w->lane[w->lanes - 1].end = end;
+	for (i = 0; i < w->lanes; i++)
+		lane_aim(w, &w->lane[i]);
 	w->lane[0].block = (u8)block;
-	if (block)
+	if (block && w->lane[0].at < w->lane[0].end)
 		lane_look(w, &w->lane[0]);
 	run_all(w);
 }
@@ -258,14 +376,18 @@ static bool window_right(const struct window *w)
 	unsigned int i;
 
 	for (i = 0; i < w->lanes; i++)
-		if (w->lane[i].stuck || (i + 1 < w->lanes && w->lane[i].at != w->lane[i + 1].start))
+		if (w->lane[i].stuck ||
+		    (i + 1 < w->lanes && lane_at(w, &w->lane[i]) != w->lane[i + 1].start))
 			return false;
 	return true;
 }
 
-/* The packet that lane @l noted at @p, and the TMA behind it. */
-static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
-		     const struct lane *l, u8 *p)
+/*
+ * The packet that a lane noted at @p, and the TMA behind it, of which the lane has seen
+ * @left bytes at the most.
+ */
+static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *p,
+		     size_t left)
 {
 	const struct vmpt_pt_desc *tsc = &vmpt_pt_table[VMPT_PT_TSC];
 	const struct vmpt_pt_desc *tma = &vmpt_pt_table[VMPT_PT_TMA];
@@ -275,11 +397,28 @@ static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *c
 		scan->tscs++;
 		p += tsc->size;
 		/* At the lane's end it is the next one's, or that of the next window. */
-		if (p >= l->at || p[0] != tma->header[0] || p[1] != tma->header[1])
+		if (left <= tsc->size || p[0] != tma->header[0] || p[1] != tma->header[1])
 			return;
 	}
 	vmpt_tma_put(change, p);
 	scan->tmas++;
+}
+
+/* The same where a page ends in between: through a copy. Only what changed is written. */
+static frame_of_its_own void note_put_across(struct vmpt_tsc_scan *scan,
+					     const struct vmpt_tsc_change *change,
+					     const struct vmpt_tsc_view *view, size_t at,
+					     size_t left)
+{
+	u8 old[VMPT_TSC_LOOK], new[VMPT_TSC_LOOK];
+	size_t i;
+
+	for (i = 0; i < sizeof(old); i++)
+		old[i] = new[i] = *place(view, at + i);
+	note_put(scan, change, new, left);
+	for (i = 0; i < sizeof(old); i++)
+		if (old[i] != new[i])
+			*place(view, at + i) = new[i];
 }
 
 /*
@@ -292,7 +431,7 @@ static u64 window_packets(const struct window *w)
 	unsigned int i;
 
 	for (i = 0; i < w->lanes; i++)
-		bytes += (u64)(w->lane[i].at - w->lane[i].start);
+		bytes += lane_at(w, &w->lane[i]) - w->lane[i].start;
 	return w->looked + (w->sum - (bytes - w->looked_bytes)) / VMPT_TSC_PACKET;
 }
 
@@ -300,13 +439,20 @@ static u64 window_packets(const struct window *w)
 static unsigned int window_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
 			       const struct window *w)
 {
+	size_t at, end, mask = page_size(w->view) - 1;
 	unsigned int i, j, most = 0;
 	const struct lane *l;
 
 	for (i = 0; i < w->lanes; i++) {
 		l = &w->lane[i];
-		for (j = 0; j < l->notes; j++)
-			note_put(scan, change, l, l->start + l->note[j]);
+		end = lane_at(w, l);
+		for (j = 0; j < l->notes; j++) {
+			at = l->start + l->note[j];
+			if ((at & mask) <= mask + 1 - VMPT_TSC_LOOK)
+				note_put(scan, change, place(w->view, at), end - at);
+			else
+				note_put_across(scan, change, w->view, at, end - at);
+		}
 		most = l->notes > most ? l->notes : most;
 	}
 	scan->packets += window_packets(w);
@@ -314,24 +460,25 @@ static unsigned int window_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc
 	return most;
 }
 
-size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
-		      size_t at, size_t len, size_t *window)
+size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
+		      const struct vmpt_tsc_view *view, size_t at, size_t len, size_t *window)
 {
 	unsigned int most;
 	struct window w;
 	size_t size;
 
+	w.view = view;
 	while (len - at >= VMPT_TSC_WINDOW_MIN + 2 * VMPT_TSC_LOOK) {
 		size = len - at - 2 * VMPT_TSC_LOOK;
 		size = size < *window ? size : *window;
-		window_run(&w, buf + at, buf + at + size, scan->block);
+		window_run(&w, at, at + size, scan->block);
 		if (!window_right(&w)) {
 			*window = *window / 4 < VMPT_TSC_WINDOW_MIN ? VMPT_TSC_WINDOW_MIN
 								    : *window / 4;
 			return at;
 		}
 		most = window_put(scan, change, &w);
-		at = (size_t)(w.lane[w.lanes - 1].at - buf);
+		at = lane_at(&w, &w.lane[w.lanes - 1]);
 		if (most <= NOTES / 3 && *window < WINDOW_MAX)
 			*window *= 2;
 		else if (most > NOTES * 7 / 8 && *window > VMPT_TSC_WINDOW_MIN)

@@ -254,17 +254,34 @@ static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *ch
 	return at;
 }
 
-void vmpt_tsc_rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
-		      size_t len)
+/* A piece begins. */
+static void begin(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change)
 {
-	size_t at = 0, stop, window = VMPT_TSC_WINDOW;
-
 	scan->patched = 0;
 	if (change->high != scan->high) {
 		scan->high = change->high;
 		scan->wrapped = 0;
 		scan->last = 0;
 	}
+}
+
+size_t vmpt_tsc_rewrite_view(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
+			     const struct vmpt_tsc_view *view, size_t at, size_t len,
+			     size_t *window)
+{
+	begin(scan, change);
+	if (scan->cut_size || scan->lost)
+		return at;
+	return vmpt_tsc_lanes(scan, change, view, at, len, window);
+}
+
+void vmpt_tsc_rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
+		      size_t len)
+{
+	const struct vmpt_tsc_view view = { &buf, VMPT_TSC_ONE_PAGE };
+	size_t at = 0, stop, window = VMPT_TSC_WINDOW;
+
+	begin(scan, change);
 	if (scan->cut_size && !scan->lost && len)
 		at = finish_cut(scan, change, buf, len);
 	while (at < len) {
@@ -272,7 +289,7 @@ void vmpt_tsc_rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *
 			at = find_psb(scan, buf, at, len);
 			continue;
 		}
-		at = vmpt_tsc_lanes(scan, change, buf, at, len, &window);
+		at = vmpt_tsc_lanes(scan, change, &view, at, len, &window);
 		stop = len - at > VMPT_TSC_WINDOW_MIN ? at + VMPT_TSC_WINDOW_MIN : len;
 		at = plain(scan, change, buf, at, stop, len);
 	}

@@ -78,12 +78,29 @@ void vmpt_tma_put(const struct vmpt_tsc_change *change, u8 *p);
 #define VMPT_TSC_WINDOW	    131072u
 #define VMPT_TSC_WINDOW_MIN 2048u
 
+/* Trace in pages of 1 << shift bytes: byte n of it is in page[n >> shift]. */
+struct vmpt_tsc_view {
+	u8 *const *page;
+	unsigned int shift;
+};
+
+/* The shift of a view of one page, however long. */
+#define VMPT_TSC_ONE_PAGE 48
+
 /*
- * Rewrite what @buf holds from @at on, a packet's start, window by window. Returns how far, at
+ * Rewrite what @view holds from @at on, a packet's start, window by window. Returns how far, at
  * a packet's start too: not to @len, and not beyond a window in which something is that the
  * caller has to deal with. *window is the size of the next one.
  */
-size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
-		      size_t at, size_t len, size_t *window);
+size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
+		      const struct vmpt_tsc_view *view, size_t at, size_t len, size_t *window);
+
+/*
+ * The same as the beginning of a vmpt_tsc_rewrite() of all that is in @view from @at to @len.
+ * Returns how far it came, maybe not at all: the rest is for vmpt_tsc_rewrite().
+ */
+size_t vmpt_tsc_rewrite_view(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
+			     const struct vmpt_tsc_view *view, size_t at, size_t len,
+			     size_t *window);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt_tsc_rewrite() on any bytes in any pieces: equal to a rewrite of the whole, packet by
- * packet. The input's first 16 bytes: how often the rest is repeated (for lanes), the size of
- * pieces, bits 63:56, the multiplier and the offset.
+ * vmpt_tsc_rewrite() on any bytes in any pieces, and lanes over any pages: equal to a rewrite
+ * of the whole, packet by packet. The input's first 16 bytes: how often the rest is repeated (for
+ * lanes), the size of pieces, bits 63:56, the multiplier and the offset.
  */
 #include <stdlib.h>
 
@@ -33,12 +33,21 @@ static void rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *ch
 	}
 }
 
+static void check(const struct vmpt_tsc_scan *scan, const struct tsc_oracle *sum, const u8 *out,
+		  const u8 *want, size_t len)
+{
+	CHECK(!memcmp(out, want, len));
+	CHECK(scan->packets == sum->packets && scan->tscs == sum->tscs && scan->tmas == sum->tmas &&
+	      scan->errors == sum->errors);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct vmpt_tsc_change change;
 	struct vmpt_tsc_scan scan = { 0 };
 	struct tsc_oracle sum = { 0 };
 	size_t i, len, copies;
+	u64 rng = 1;
 	u8 *in, *want, *out;
 
 	if (size <= HEAD)
@@ -60,9 +69,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	memcpy(out, in, len);
 	tsc_oracle(&sum, &change, in, want, 0, len);
 	rewrite(&scan, &change, out, len, vmpt_load16(data + 1));
-	CHECK(!memcmp(out, want, len));
-	CHECK(scan.packets == sum.packets && scan.tscs == sum.tscs && scan.tmas == sum.tmas &&
-	      scan.errors == sum.errors);
+	check(&scan, &sum, out, want, len);
+	memcpy(out, in, len);
+	scan = (struct vmpt_tsc_scan){ 0 };
+	tsc_in_pages(&scan, &change, out, len, &rng);
+	check(&scan, &sum, out, want, len);
 	free(in);
 	free(want);
 	free(out);

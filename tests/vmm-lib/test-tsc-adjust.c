@@ -454,6 +454,79 @@ START_TEST(no_memory)
 }
 END_TEST
 
+/* A trace of 100,000 bytes in 32 pages that lie anywhere. */
+static void long_trace(struct tsc_rig *r, u8 *in, u8 *want, size_t len)
+{
+	static const struct tsc_mix mix = { .psb = 5, .tsc = 5, .block = 5, .tsc_bytes = true };
+	static const u8 sizes[1] = { 5 };
+	struct tsc_oracle sum = { 0 };
+	u64 stream_rng = 1;
+
+	tsc_rig_init(r, true);
+	tsc_rig_topa(r, sizes, 1, 1);
+	guest_shuffle(&r->guest, 1);
+	tsc_rig_start(r);
+	tsc_stream(in, len, &mix, &stream_rng);
+	memcpy(want, in, len);
+	tsc_oracle(&sum, &plus_one, in, want, 0, len);
+	tsc_rig_put(r, 0, in, len);
+	tsc_rig_go(r, len);
+	r->guest.maps = 0;
+}
+
+/* Pages are mapped ahead. The n-th callback fails: the call says so, the next one goes on. */
+START_TEST(map_ahead)
+{
+	static u8 in[100000], want[100000];
+	struct tsc_rig r;
+	u64 n, seen = 0;
+	int err;
+
+	for (n = 0; n < 60; n++) {
+		long_trace(&r, in, want, sizeof(in));
+		r.fail_in = n;
+		err = vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL);
+		ck_assert_int_eq(err, r.failing ? -VMPT_E_IO : 0);
+		seen += r.failing;
+		if (err)
+			ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
+		tsc_rig_check(&r, want, sizeof(in), n);
+		/* Each page once, and a few again where lanes left off. */
+		if (!n)
+			ck_assert_uint_le(r.guest.maps, 60);
+		guest_free(&r.guest);
+	}
+	ck_assert_uint_ge(seen, 25);
+}
+END_TEST
+
+/* There is no memory at one of the pages that are mapped ahead: what is before it is done. */
+START_TEST(no_page_ahead)
+{
+	static u8 in[100000], want[100000];
+	struct tsc_rig r;
+	u64 page, i;
+
+	for (page = 1; page < 24; page++) {
+		long_trace(&r, in, want, sizeof(in));
+		guest_set_kind(&r.guest, (unsigned int)((r.gpa[0] >> 12) + page), 1,
+			       VMPT_MEM_UNBACKED);
+		r.v.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_RETRY;
+		ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_RETRY);
+		ck_assert_uint_eq(r.v.scan_mask_ptrs >> 32, page * 4096);
+		/* A packet cut by the page's end waits for its rest. */
+		for (i = 0; i < page * 4096 - VMPT_PT_SIZE_MAX; i++)
+			if (tsc_rig_byte(&r, i) != want[i])
+				ck_abort_msg("page %llu: byte %llu", (unsigned long long)page,
+					     (unsigned long long)i);
+		guest_set_kind(&r.guest, (unsigned int)((r.gpa[0] >> 12) + page), 1, VMPT_MEM_OK);
+		ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
+		tsc_rig_check(&r, want, sizeof(in), page);
+		guest_free(&r.guest);
+	}
+}
+END_TEST
+
 /* A map that gives nothing would be a loop without end. */
 static int map_nothing(void *opaque, u64 gpa, u8 **host, size_t *size)
 {
@@ -495,6 +568,8 @@ int main(void)
 	tcase_add_loop_test(tc, wraps, 0, 2);
 	tcase_add_loop_test(tc, hostile_range, 0, 4);
 	tcase_add_loop_test(tc, no_memory, 0, 2);
+	tcase_add_test(tc, map_ahead);
+	tcase_add_test(tc, no_page_ahead);
 	tcase_add_test(tc, nothing_mapped);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Random streams for TSC rewriting, and what must become of them. */
+#include <stdlib.h>
+
 #include "tests/vmm-lib/tsc-oracle.h"
+#include "vmm-lib/tsc-scan.h"
 
 /* ---- the rewrite ---- */
 
@@ -205,4 +208,76 @@ void tsc_stream(u8 *buf, size_t len, const struct tsc_mix *mix, u64 *rng)
 		at += n;
 		block = vmpt_pt_block_after(&pkt, block);
 	}
+}
+
+/* ---- pages ---- */
+
+#define PAGE 4096u
+
+struct pages {
+	size_t n, len;
+	u8 **page, **memory; /* memory: what was allocated, or NULL */
+};
+
+/* Runs of one to three pages, each of its own, and not a byte more than @len in all. */
+static void pages_make(struct pages *p, const u8 *buf, size_t len, u64 *rng)
+{
+	size_t i, run, size;
+
+	p->len = len;
+	p->n = (len + PAGE - 1) / PAGE;
+	p->page = calloc(p->n + 1, sizeof(*p->page));
+	p->memory = calloc(p->n + 1, sizeof(*p->memory));
+	if (!p->page || !p->memory)
+		abort();
+	for (i = 0; i < p->n; i++) {
+		run = draw(rng) % 4 ? 1 : 1 + draw(rng) % 3;
+		size = len - i * PAGE < run * PAGE ? len - i * PAGE : run * PAGE;
+		p->memory[i] = malloc(size);
+		if (!p->memory[i])
+			abort();
+		memcpy(p->memory[i], buf + i * PAGE, size);
+		p->page[i] = p->memory[i];
+		for (; size > PAGE; size -= PAGE, i++)
+			p->page[i + 1] = p->page[i] + PAGE;
+	}
+}
+
+static void pages_end(struct pages *p, u8 *buf)
+{
+	size_t i, n;
+
+	for (i = 0; i < p->n; i++) {
+		n = p->len - i * PAGE < PAGE ? p->len - i * PAGE : PAGE;
+		memcpy(buf + i * PAGE, p->page[i], n);
+	}
+	for (i = 0; i < p->n; i++)
+		free(p->memory[i]);
+	free(p->page);
+	free(p->memory);
+}
+
+size_t tsc_in_pages(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
+		    size_t len, u64 *rng)
+{
+	size_t at, n, i, done = 0, next, window = VMPT_TSC_WINDOW;
+	struct vmpt_tsc_view view = { .shift = 12 };
+	struct pages p;
+
+	pages_make(&p, buf, len, rng);
+	view.page = p.page;
+	for (at = 0; at < len; at += n) {
+		next = vmpt_tsc_rewrite_view(scan, change, &view, at, len, &window);
+		done += next - at;
+		at = next;
+		n = PAGE - at % PAGE < len - at ? PAGE - at % PAGE : len - at;
+		n = draw(rng) % 4 ? n : 1 + draw(rng) % n;
+		vmpt_tsc_rewrite(scan, change, p.page[at / PAGE] + at % PAGE, n);
+		for (i = 0; i < scan->patched; i++) {
+			next = at - scan->patched + i;
+			p.page[next / PAGE][next % PAGE] = scan->patch[i];
+		}
+	}
+	pages_end(&p, buf);
+	return done;
 }

@@ -33,4 +33,12 @@ struct tsc_mix {
  */
 void tsc_stream(u8 *buf, size_t len, const struct tsc_mix *mix, u64 *rng);
 
+/*
+ * Rewrite @buf as vmpt_tsc_rewrite() does, but laid out in pages that lie anywhere, some side
+ * by side, through vmpt_tsc_rewrite_view() and vmpt_tsc_rewrite() in turn. Returns the bytes that
+ * the former did.
+ */
+size_t tsc_in_pages(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
+		    size_t len, u64 *rng);
+
 #endif
