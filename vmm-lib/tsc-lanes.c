@@ -105,7 +105,24 @@ static bool lane_note(const struct window *w, struct lane *l, size_t at, enum vm
 	return true;
 }
 
-/* The packet at @l->at, which is not for a step, and the rest of the block if it begins one. */
+/* Block items at @l->at: runs of them are long. */
+static step_inline void lane_items(struct window *w, struct lane *l, unsigned int block)
+{
+	const struct vmpt_pt_desc *bip = &vmpt_pt_table[VMPT_PT_BIP];
+	unsigned int size = 1 + vmpt_pt_block_item_size(block);
+	u8 *start = l->at;
+
+	while (l->at < l->end && (*l->at & bip->mask[0]) == bip->header[0]) {
+		w->looked++;
+		l->at += size;
+	}
+	w->looked_bytes += (u64)(l->at - start);
+}
+
+/*
+ * The packet at @l->at, which is not for a step, and the rest of the block if it begins one. A
+ * TMA is behind most TSCs.
+ */
 static frame_of_its_own void lane_look(struct window *w, struct lane *l)
 {
 	unsigned int block = l->block;
@@ -113,6 +130,11 @@ static frame_of_its_own void lane_look(struct window *w, struct lane *l)
 	int size;
 
 	do {
+		if (block) {
+			lane_items(w, l, block);
+			if (l->at >= l->end)
+				break;
+		}
 		size = vmpt_tsc_look(l->at, &block, &found);
 		if (size < 0 ||
 		    (found != VMPT_TSC_OTHER && !lane_note(w, l, lane_at(w, l), found))) {
@@ -123,7 +145,7 @@ static frame_of_its_own void lane_look(struct window *w, struct lane *l)
 		w->looked++;
 		w->looked_bytes += (unsigned int)size;
 		l->at += size;
-	} while (block && l->at < l->end);
+	} while ((block || found == VMPT_TSC_TSC) && l->at < l->end);
 	l->block = (u8)block;
 }
 
