@@ -12,6 +12,8 @@
 #define LANES	   8
 #define NOTES	   28
 #define WINDOW_MAX (LANES << 16)
+/* Bytes of the longest step of the table. */
+#define STEP_MAX 11
 
 #define step_inline inline __attribute__((__always_inline__))
 #define rarely(x)   __builtin_expect(!!(x), 0)
@@ -84,10 +86,14 @@ static void lane_aim(const struct window *w, struct lane *l)
 
 /* ---- one lane ---- */
 
-/* Whether a step can be done. @end is so far from the memory's end that it reads no further. */
+/*
+ * Steps of the table, of 11 bytes at the most, that can be done: before the last one a look must
+ * fit. @end is so far from the memory's end that it reads no further.
+ */
 static step_inline u64 steps_left(const u8 *at, const u8 *end)
 {
-	return at < end ? (u64)(end - at) / VMPT_TSC_LOOK : 0;
+	return at + VMPT_TSC_LOOK <= end ? (u64)(end - at - (VMPT_TSC_LOOK - STEP_MAX)) / STEP_MAX
+					 : 0;
 }
 
 /* Keep in mind that @found is at @at. False: no more room. */
@@ -156,13 +162,19 @@ static frame_of_its_own void lane_cross(struct window *w, struct lane *l)
 	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_LOOK;
 	size_t at = lane_at(w, l) - base;
 	u8 seam[2 * VMPT_TSC_LOOK];
-	unsigned int block = l->block;
+	unsigned int block = l->block, step;
 	enum vmpt_tsc_found found;
 	int size;
 
 	__builtin_memcpy(seam, place(view, base), VMPT_TSC_LOOK);
 	__builtin_memcpy(seam + VMPT_TSC_LOOK, view->page[l->page + 1], VMPT_TSC_LOOK);
 	while (at < VMPT_TSC_LOOK) {
+		step = block ? 0 : vmpt_tsc_next(seam + at);
+		if (step) {
+			w->sum += step;
+			at += step & VMPT_TSC_SIZE;
+			continue;
+		}
 		size = vmpt_tsc_look(seam + at, &block, &found);
 		if (size < 0 || (found != VMPT_TSC_OTHER && !lane_note(w, l, base + at, found))) {
 			l->stuck = true;
@@ -244,17 +256,19 @@ static bool lane_over(struct window *w, struct lane *l)
 #define LANE_STEP(i)                                              \
 	do {                                                      \
 		unsigned int s_ = vmpt_tsc_next(at[i]);           \
-		if (rarely(!s_))                                  \
-			s_ = vmpt_tsc_next_rare(at[i]);           \
+		sum += s_;                                        \
+		at[i] += s_ & VMPT_TSC_SIZE;                      \
 		if (rarely(!s_)) {                                \
-			l[i]->at = at[i];                         \
-			lane_look(w, l[i]);                       \
-			at[i] = l[i]->at;                         \
-			if (steps_left(at[i], l[i]->end) < steps) \
-				goto again;                       \
-		} else {                                          \
+			s_ = vmpt_tsc_next_rare(at[i]);           \
 			sum += s_;                                \
 			at[i] += s_ & VMPT_TSC_SIZE;              \
+			if (!s_) {                                \
+				l[i]->at = at[i];                 \
+				lane_look(w, l[i]);               \
+				at[i] = l[i]->at;                 \
+			}                                         \
+			if (steps_left(at[i], l[i]->end) < steps) \
+				goto again;                       \
 		}                                                 \
 	} while (0)
 
