@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Inside the model: how packets leave a unit, and what its files use of each other. */
+#ifndef VMPT_MODEL_EMIT_H
+#define VMPT_MODEL_EMIT_H
+
+#include "model/vmpt-model.h"
+
+/* ---- emit.c: packets into the buffer, the buffer to where the trace goes ---- */
+
+/* One packet, with the CYC before it if it is eligible. TNTs that wait go first. */
+void unit_emit(struct vmpt_unit *unit, struct vmpt_pt_packet *pkt);
+void unit_emit_kind(struct vmpt_unit *unit, unsigned int kind);
+/* TIP, TIP.PGE, TIP.PGD, FUP with @ip, or without (IPBytes 000b). */
+void unit_emit_ip(struct vmpt_unit *unit, unsigned int kind, u64 ip);
+void unit_emit_no_ip(struct vmpt_unit *unit, unsigned int kind);
+/* A TNT bit; a TIP that may be deferred. */
+void unit_tnt(struct vmpt_unit *unit, bool taken);
+void unit_tip(struct vmpt_unit *unit, u64 target, bool deferrable);
+/* Send the TNT bits and TIPs that wait. */
+void unit_flush_tnt(struct vmpt_unit *unit);
+
+/* ---- psb.c ---- */
+
+/* The PSB+ that is due, behind an event; @ip: where execution goes on. */
+void unit_psb(struct vmpt_unit *unit, u64 ip);
+
+static inline void unit_after(struct vmpt_unit *unit, u64 ip)
+{
+	if (unit->psb_due)
+		unit_psb(unit, ip);
+}
+
+void unit_emit_vmcs(struct vmpt_unit *unit);
+
+/* ---- clock.c ---- */
+
+/* The CYC before an eligible packet (33.3.6). */
+void unit_cyc(struct vmpt_unit *unit);
+/* TSC and TMA as CTL has them. */
+void unit_emit_time(struct vmpt_unit *unit);
+void unit_emit_cbr(struct vmpt_unit *unit);
+
+/* ---- enable.c: 33.2.6 ---- */
+
+/* What FilterEn is for @ip (33.2.5.3), and whether it is in a TraceStop range. */
+bool unit_filter(const struct vmpt_unit *unit, u64 ip);
+bool unit_in_stop(const struct vmpt_unit *unit, u64 ip);
+bool unit_context(const struct vmpt_unit *unit, const struct vmpt_mode *mode);
+/* PacketEn from its parts. */
+void unit_update(struct vmpt_unit *unit);
+/* TraceEn 0 to 1 and 1 to 0, by whatever does it. */
+void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec);
+void unit_disable(struct vmpt_unit *unit);
+/* The TraceStop behind an event that ended at @ip with ContextEn. */
+void unit_trace_stop(struct vmpt_unit *unit, u64 ip);
+
+/* ---- far.c ---- */
+
+void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr);
+void unit_emit_exec(struct vmpt_unit *unit);
+bool unit_exec_changed(const struct vmpt_unit *unit, const struct vmpt_mode *mode);
+void unit_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip);
+void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload);
+
+#endif

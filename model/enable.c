@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The enables (SDM 3 33.2.5, 33.2.6): context, IP filter, TraceStop, and what happens when
+ * TraceEn changes (33.2.8.3, Table 33-56).
+ */
+#include "model/emit.h"
+
+static unsigned int range_cfg(const struct vmpt_unit *unit, unsigned int n)
+{
+	return (unsigned int)(unit->regs.ctl >> VMPT_CTL_ADDR_SHIFT(n)) & 0xf;
+}
+
+/* Base and limit are inclusive (33.2.5.3). */
+static bool in_range(const struct vmpt_unit *unit, unsigned int n, u64 ip)
+{
+	return ip >= unit->regs.addr[2 * n] && ip <= unit->regs.addr[2 * n + 1];
+}
+
+bool unit_filter(const struct vmpt_unit *unit, u64 ip)
+{
+	bool any = false;
+	unsigned int n;
+
+	for (n = 0; n < unit->rules.ranges; n++) {
+		if (range_cfg(unit, n) != VMPT_ADDR_FILTER)
+			continue;
+		if (in_range(unit, n, ip))
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+bool unit_in_stop(const struct vmpt_unit *unit, u64 ip)
+{
+	unsigned int n;
+
+	for (n = 0; n < unit->rules.ranges; n++) {
+		if (range_cfg(unit, n) == VMPT_ADDR_TRACESTOP && in_range(unit, n, ip))
+			return true;
+	}
+	return false;
+}
+
+bool unit_context(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
+{
+	return !mode->enclave && vmpt_pt_context_en(&unit->regs, mode->cpl, mode->cr3, mode->pae);
+}
+
+void unit_update(struct vmpt_unit *unit)
+{
+	u64 status = unit->regs.status & ~VMPT_STATUS_READ_ONLY;
+	bool packets = unit->trigger_en && unit->context_en && unit->filter_en && unit->branch_en;
+
+	/* A RET is never compressed across PacketEn = 0 (33.4.2.2). */
+	if (!packets)
+		unit->ret_depth = 0;
+	unit->packet_en = packets;
+	if (unit->trigger_en)
+		status |= VMPT_STATUS_TRIGGER_EN;
+	if (unit->context_en)
+		status |= VMPT_STATUS_CONTEXT_EN;
+	if (unit->filter_en)
+		status |= VMPT_STATUS_FILTER_EN;
+	unit->regs.status = status;
+}
+
+static bool wants_psb(const struct vmpt_unit *unit)
+{
+	const struct vmpt_pt_regs *regs = &unit->regs;
+
+	if (!unit->rules.psb_cyc || !vmpt_pt_packet_bytes(regs))
+		return true;
+	return regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PSB;
+}
+
+/* What has to be found out anew from the MSRs. */
+static void load(struct vmpt_unit *unit)
+{
+	const u64 ctl = unit->regs.ctl;
+	unsigned int freq = (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf, n;
+
+	unit->branch_en = ctl & VMPT_CTL_BRANCH_EN;
+	unit->tnt_max = unit->config.options.long_tnt ? 47 : 6;
+	unit->ranged = false;
+	for (n = 0; n < unit->rules.ranges; n++)
+		unit->ranged = unit->ranged || range_cfg(unit, n);
+	if (vmpt_pt_psb_period(&unit->regs) <= 0x20000)
+		unit->since_psb = vmpt_pt_packet_bytes(&unit->regs);
+	unit->mtc_at = unit->now.art >> freq;
+	unit->cyc_at = unit->now.cycles; /* reset when TriggerEn was cleared (33.3.6.1) */
+	unit->last_exec = 0xff;
+	unit->used = 0;
+	unit->tnt_count = 0;
+	unit->tip_count = 0;
+	unit->psb_due = false;
+	unit->in_overflow = false;
+	unit->last_ip = 0;
+}
+
+void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
+{
+	struct vmpt_pt_regs *regs = &unit->regs;
+	bool pmi = regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PMI, psb;
+
+	load(unit);
+	unit->trigger_en = vmpt_pt_trigger_en(regs);
+	if (!unit->config.sink && unit->trigger_en) {
+		vmpt_output_init(&unit->output, &unit->rules, regs, unit->config.memory);
+		vmpt_output_load(&unit->output);
+		if (unit->output.events & VMPT_OUTPUT_ERROR) {
+			unit->output_why = unit->output.why;
+			unit->output.events = 0;
+			unit->trigger_en = false;
+		}
+	}
+	unit->context_en = unit->trigger_en && unit_context(unit, &unit->mode);
+	unit->filter_en = unit->trigger_en && unit_filter(unit, ip);
+	unit_update(unit);
+	if (pmi && unit->config.pmi)
+		unit->config.pmi(unit->config.opaque);
+	if (!unit->trigger_en)
+		return;
+	psb = wants_psb(unit);
+	if (psb) {
+		/* Status only: that tracing begins here is the TIP.PGE's to say. */
+		bool packets = unit->packet_en;
+
+		unit->packet_en = false;
+		unit_psb(unit, ip);
+		unit->packet_en = packets;
+	} else {
+		unit_emit_time(unit);
+		unit_emit_cbr(unit);
+	}
+	/* Table 33-52: each VM entry makes one, unless concealed; a PSB+ just had it. */
+	if (unit->entry_pip && !psb && unit->context_en && regs->ctl & VMPT_CTL_OS)
+		unit_emit_pip(unit, unit->mode.cr3, unit->mode.pae, true);
+	/* Table 33-59, row 11 */
+	if (unit->rsm && unit->context_en)
+		unit_emit_cfe(unit, VMPT_CFE_RSM, 0, false);
+	if (mode_exec && unit->branch_en)
+		unit_emit_exec(unit);
+	if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGE, ip);
+	unit_trace_stop(unit, ip);
+}
+
+void unit_disable(struct vmpt_unit *unit)
+{
+	unit_flush_tnt(unit);
+	vmpt_unit_flush(unit);
+	unit->trigger_en = false;
+	vmpt_pt_clear_trace_en(&unit->regs);
+	unit->packet_en = false;
+	unit->ret_depth = 0;
+	unit->in_overflow = false;
+}
+
+void unit_trace_stop(struct vmpt_unit *unit, u64 ip)
+{
+	if (!unit->ranged || !unit->trigger_en || !unit->context_en || !unit_in_stop(unit, ip))
+		return;
+	if (unit->in_overflow) {
+		unit->stop_pending = true;
+		return;
+	}
+	if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGD, ip);
+	unit_emit_kind(unit, VMPT_PT_TRACESTOP);
+	vmpt_unit_flush(unit);
+	unit->regs.status |= VMPT_STATUS_STOPPED;
+	unit->trigger_en = false;
+	unit->filter_en = false;
+	unit_update(unit);
+}

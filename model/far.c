@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Far transfers and events (SDM 3 33.2.1.3, Tables 33-23, 33-55, 33-56, 33-59): FUP, PIP,
+ * MODE.Exec and the TIP, TIP.PGD or TIP.PGE at the end; CFE and EVD before them.
+ */
+#include "model/emit.h"
+
+void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PIP };
+
+	/* CR3[11:5] only with PAE paging, else 0 (Table 33-24). */
+	pkt.pip.cr3 = cr3 & vmpt_mask64(52) & (pae ? ~0x1fULL : ~0xfffULL);
+	pkt.pip.nr = nr;
+	unit_emit(unit, &pkt);
+}
+
+static u8 exec_bits(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
+{
+	bool rflags_if = unit->regs.ctl & VMPT_CTL_EVENT_EN && mode->rflags_if;
+
+	return (u8)(mode->cs_l | mode->cs_d << 1 | rflags_if << 2);
+}
+
+bool unit_exec_changed(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
+{
+	return exec_bits(unit, mode) != unit->last_exec;
+}
+
+void unit_emit_exec(struct vmpt_unit *unit)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MODE_EXEC };
+	u8 bits = exec_bits(unit, &unit->mode);
+
+	pkt.exec.cs_l = bits & 1;
+	pkt.exec.cs_d = bits >> 1 & 1;
+	pkt.exec.rflags_if = bits >> 2;
+	unit->last_exec = bits;
+	unit_emit(unit, &pkt);
+}
+
+void unit_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_CFE };
+
+	pkt.cfe.type = type;
+	pkt.cfe.vector = vector;
+	pkt.cfe.ip = ip;
+	unit_emit(unit, &pkt);
+}
+
+void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_EVD };
+
+	pkt.evd.type = type;
+	pkt.evd.payload = payload;
+	unit_emit(unit, &pkt);
+}
+
+/* ---- what each kind is, by Tables 33-23, 33-50, 33-55 and 33-59 ---- */
+
+static const struct {
+	u8 cfe;	    /* enum vmpt_pt_cfe, 0: none */
+	bool fup;   /* BranchEn makes a FUP: it cannot be told from the binary */
+	bool no_ip; /* CFE.IP is never set */
+} kinds[VMPT_FAR_KINDS] = {
+	[VMPT_FAR_BRANCH] = { 0, false, false },
+	[VMPT_FAR_IRET] = { VMPT_CFE_IRET, false, false },
+	[VMPT_FAR_SOFT_INT] = { VMPT_CFE_INTR, true, false },
+	[VMPT_FAR_EXCEPTION] = { VMPT_CFE_INTR, true, false },
+	[VMPT_FAR_INTERRUPT] = { VMPT_CFE_INTR, true, false },
+	[VMPT_FAR_TASK] = { 0, false, false },
+	[VMPT_FAR_INIT] = { VMPT_CFE_INIT, true, false },
+	[VMPT_FAR_SIPI] = { VMPT_CFE_SIPI, false, true },
+	[VMPT_FAR_SMI] = { VMPT_CFE_SMI, true, false },
+	[VMPT_FAR_RSM] = { VMPT_CFE_RSM, false, true },
+	[VMPT_FAR_SHUTDOWN] = { VMPT_CFE_SHUTDOWN, false, false },
+	[VMPT_FAR_UINTR] = { VMPT_CFE_UINTR, true, false },
+	[VMPT_FAR_UIRET] = { VMPT_CFE_UIRET, true, false },
+	[VMPT_FAR_EENTER] = { 0, true, false },
+	[VMPT_FAR_EEXIT] = { 0, true, false },
+	[VMPT_FAR_AEX] = { VMPT_CFE_INTR, true, false },
+};
+
+/* CFE and EVD of an event (33.4.2.29): in context before it, or, but for #PF, after it. */
+static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool context_after)
+{
+	bool before = unit->context_en, ip;
+
+	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || !kinds[far->kind].cfe)
+		return;
+	if (!before && (!context_after || far->page_fault))
+		return;
+	if (far->page_fault)
+		unit_emit_evd(unit, VMPT_EVD_PFA, far->pf_address);
+	ip = before && !kinds[far->kind].no_ip && !(unit->packet_en && kinds[far->kind].fup);
+	unit_emit_cfe(unit, kinds[far->kind].cfe, before ? far->vector : 0, ip);
+	if (ip)
+		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+}
+
+/* ---- the transfer itself ---- */
+
+static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
+{
+	bool was = unit->context_en, before = unit->packet_en;
+	bool context = unit_context(unit, &far->mode), stop = false, changed;
+
+	event_trace(unit, far, context);
+	changed = unit_exec_changed(unit, &far->mode);
+	if (before && kinds[far->kind].fup)
+		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+	unit->mode = far->mode;
+	unit->context_en = context;
+	if (context) {
+		stop = unit->ranged && unit_in_stop(unit, far->target);
+		unit->filter_en = !stop && unit_filter(unit, far->target);
+	}
+	unit_update(unit);
+	if (far->cr3_written && unit->regs.ctl & VMPT_CTL_OS &&
+	    (was || context || unit->config.options.pip_without_context))
+		unit_emit_pip(unit, far->mode.cr3, far->mode.pae,
+			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
+	if (unit->packet_en && changed)
+		unit_emit_exec(unit);
+	if (before && unit->packet_en)
+		unit_tip(unit, far->target, false);
+	else if (before && context)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGD, far->target);
+	else if (before)
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	else if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGE, far->target);
+	if (stop)
+		unit_trace_stop(unit, far->target);
+	unit_after(unit, far->target);
+}
+
+/* Rows 22 to 24 of Table 33-55: an AP that waits for SIPI leaves a FUP only. */
+static void wait_for_sipi(struct vmpt_unit *unit, const struct vmpt_far *far)
+{
+	event_trace(unit, far, unit->context_en);
+	if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+	unit->mode = far->mode;
+	unit->context_en = false;
+	unit_update(unit);
+}
+
+/* SMI saves and clears TraceEn (33.2.9.3; Table 33-56, case 9). No PIP. */
+static void smi(struct vmpt_unit *unit, const struct vmpt_far *far)
+{
+	event_trace(unit, far, false);
+	unit->smm_trace_en = unit->regs.ctl & VMPT_CTL_TRACE_EN;
+	if (unit->packet_en) {
+		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	}
+	unit_disable(unit);
+	unit->mode = far->mode;
+}
+
+/* RSM restores TraceEn: as an enable at the target (Table 33-56, case 10). */
+static void rsm(struct vmpt_unit *unit, const struct vmpt_far *far)
+{
+	unit->mode = far->mode;
+	if (!unit->smm_trace_en)
+		return;
+	unit->smm_trace_en = false;
+	unit->regs.ctl |= VMPT_CTL_TRACE_EN;
+	unit->rsm = unit->regs.ctl & VMPT_CTL_EVENT_EN;
+	unit_enable(unit, far->target, true);
+	unit->rsm = false;
+}
+
+void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far)
+{
+	if (far->kind == VMPT_FAR_SMI) {
+		smi(unit, far);
+	} else if (far->kind == VMPT_FAR_RSM) {
+		rsm(unit, far);
+	} else if (!unit->trigger_en) {
+		unit->mode = far->mode;
+	} else if (far->kind == VMPT_FAR_SHUTDOWN) {
+		event_trace(unit, far, unit->context_en); /* nothing executes after it */
+	} else if (far->kind == VMPT_FAR_INIT && far->waits) {
+		wait_for_sipi(unit, far);
+	} else {
+		transfer(unit, far);
+	}
+}
+
+void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode)
+{
+	bool was = unit->context_en, before = unit->packet_en, context;
+
+	unit->mode = *mode;
+	if (!unit->trigger_en)
+		return;
+	context = unit_context(unit, mode);
+	unit->context_en = context;
+	if (context && !was)
+		unit->filter_en = unit_filter(unit, next_ip);
+	unit_update(unit);
+	if (unit->regs.ctl & VMPT_CTL_OS &&
+	    (was || context || unit->config.options.pip_without_context))
+		unit_emit_pip(unit, mode->cr3, mode->pae,
+			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
+	if (before && !unit->packet_en) {
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	} else if (!before && unit->packet_en) {
+		if (unit_exec_changed(unit, mode))
+			unit_emit_exec(unit);
+		unit_emit_ip(unit, VMPT_PT_TIP_PGE, next_ip);
+	}
+	unit_trace_stop(unit, next_ip);
+	unit_after(unit, next_ip);
+}
+
+void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if)
+{
+	unit->mode.rflags_if = rflags_if;
+	/* Table 33-59, row 22; tracked by MODE.Exec only with Event Trace (33.4.2.8). */
+	if (!unit->trigger_en || !unit->context_en || !unit->filter_en ||
+	    !(unit->regs.ctl & VMPT_CTL_EVENT_EN))
+		return;
+	unit_emit_exec(unit);
+	unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	unit_after(unit, ip);
+}

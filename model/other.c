@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets that are no branch: TSX (SDM 3 33.2.9.1), PTWRITE (33.2.2), power events (33.2.3),
+ * blocks (33.4.1.1), MNT, and the overflow of the internal buffer (33.3.8).
+ */
+#include "model/emit.h"
+
+/* ---- TSX, Table 33-10 ---- */
+
+static void emit_tsx(struct vmpt_unit *unit, bool intx, bool abort, u64 ip)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MODE_TSX };
+
+	unit->in_tx = intx;
+	/* With FilterEn = 0 it is sent too, but without a FUP (33.2.9.2). */
+	if (!unit->trigger_en || !unit->context_en || !unit->branch_en)
+		return;
+	pkt.tsx.intx = intx;
+	pkt.tsx.txabort = abort;
+	unit_emit(unit, &pkt);
+	if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+}
+
+void vmpt_unit_tx_begin(struct vmpt_unit *unit, u64 ip)
+{
+	emit_tsx(unit, true, false, ip);
+}
+
+void vmpt_unit_tx_commit(struct vmpt_unit *unit, u64 ip)
+{
+	emit_tsx(unit, false, false, ip);
+}
+
+void vmpt_unit_tx_abort(struct vmpt_unit *unit, u64 ip, u64 target)
+{
+	struct vmpt_far far = {
+		.kind = VMPT_FAR_BRANCH, .ip = ip, .target = target, .mode = unit->mode
+	};
+
+	emit_tsx(unit, false, true, ip);
+	vmpt_unit_far(unit, &far);
+}
+
+/* ---- PTWRITE, Table 33-58's body ---- */
+
+void vmpt_unit_ptwrite(struct vmpt_unit *unit, u64 ip, u64 payload, unsigned int size)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PTW };
+	bool fup = unit->regs.ctl & VMPT_CTL_FUP_ON_PTW;
+
+	if (!unit->trigger_en || !unit->context_en || !unit->filter_en ||
+	    !(unit->regs.ctl & VMPT_CTL_PTW_EN))
+		return;
+	pkt.ptw.payload_bytes = size == 8;
+	pkt.ptw.payload = size == 8 ? payload : payload & 0xffffffff;
+	pkt.ptw.ip = fup;
+	unit_emit(unit, &pkt);
+	if (fup)
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	unit_after(unit, ip);
+}
+
+/* ---- power events, Table 33-57's body ---- */
+
+static bool power(const struct vmpt_unit *unit)
+{
+	return unit->trigger_en && unit->regs.ctl & VMPT_CTL_PWR_EVT_EN;
+}
+
+void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_state)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PWRE };
+
+	if (!power(unit))
+		return;
+	pkt.pwre.hw = hw;
+	pkt.pwre.state = state;
+	pkt.pwre.sub_state = sub_state;
+	unit_emit(unit, &pkt);
+	memset(&pkt, 0, sizeof(pkt));
+	pkt.kind = VMPT_PT_EXSTOP;
+	pkt.exstop.ip = unit->context_en;
+	unit_emit(unit, &pkt);
+	if (unit->context_en)
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+}
+
+void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 state, u8 sub_state)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MWAIT };
+
+	if (!power(unit))
+		return;
+	pkt.mwait.hints = hints & 0xff;
+	pkt.mwait.ext = ext & 3;
+	if (unit->context_en)
+		unit_emit(unit, &pkt);
+	vmpt_unit_sleep(unit, ip, false, state, sub_state);
+}
+
+void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PWRX };
+
+	vmpt_unit_clock_resumed(unit);
+	if (!power(unit))
+		return;
+	pkt.pwrx.last = last;
+	pkt.pwrx.deepest = deepest;
+	pkt.pwrx.wake_reason = reason;
+	unit_emit(unit, &pkt);
+}
+
+/* ---- blocks ---- */
+
+void vmpt_unit_block(struct vmpt_unit *unit, unsigned int type, unsigned int sz,
+		     const struct vmpt_unit_item *items, size_t n, u64 ip)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_BBP };
+	size_t i;
+
+	if (!unit->trigger_en)
+		return;
+	pkt.bbp.sz = sz & 1;
+	pkt.bbp.type = type & 0x1f;
+	unit_emit(unit, &pkt);
+	unit->block = VMPT_PT_BLOCK(sz, type);
+	for (i = 0; i < n && unit->block; i++) {
+		memset(&pkt, 0, sizeof(pkt));
+		pkt.kind = VMPT_PT_BIP;
+		pkt.bip.id = items[i].id & 0x1f;
+		pkt.bip.payload = sz & 1 ? items[i].payload & 0xffffffff : items[i].payload;
+		unit_emit(unit, &pkt);
+	}
+	unit->block = 0;
+	memset(&pkt, 0, sizeof(pkt));
+	pkt.kind = VMPT_PT_BEP;
+	pkt.bep.ip = unit->context_en;
+	unit_emit(unit, &pkt);
+	if (unit->context_en)
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	unit_after(unit, ip);
+}
+
+void vmpt_unit_mnt(struct vmpt_unit *unit, u64 payload)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MNT };
+
+	pkt.mnt.payload = payload;
+	if (unit->trigger_en)
+		unit_emit(unit, &pkt);
+}
+
+/* ---- overflow ---- */
+
+void vmpt_unit_overflow(struct vmpt_unit *unit)
+{
+	if (!unit->trigger_en)
+		return;
+	unit->in_overflow = true;
+	unit->tnt_count = 0;
+	unit->tip_count = 0;
+	unit->block = 0;
+	unit->ret_depth = 0;
+}
+
+void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip)
+{
+	bool changed = unit_exec_changed(unit, &unit->mode);
+
+	if (!unit->in_overflow)
+		return;
+	unit->in_overflow = false;
+	unit->overflows++;
+	unit->last_ip = 0;
+	unit_emit_kind(unit, VMPT_PT_OVF);
+	if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	if (unit->stop_pending) {
+		unit->stop_pending = false;
+		unit_trace_stop(unit, ip);
+		return;
+	}
+	/* What changed meanwhile (mode, CR3, VMCS) is told by a PSB+. */
+	unit->psb_due = unit->psb_due || changed;
+	unit_after(unit, ip);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* PSB+ (SDM 3 33.3.7, 33.4.2.17): what the decoder must know, and compression starts anew. */
+#include "model/emit.h"
+
+static void emit_tsx(struct vmpt_unit *unit)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MODE_TSX };
+
+	pkt.tsx.intx = unit->in_tx;
+	unit_emit(unit, &pkt);
+}
+
+void unit_emit_vmcs(struct vmpt_unit *unit)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_VMCS };
+
+	pkt.vmcs.pointer = unit->vmx.vmcs;
+	unit_emit(unit, &pkt);
+}
+
+void unit_psb(struct vmpt_unit *unit, u64 ip)
+{
+	const struct vmpt_unit_vmx *vmx = &unit->vmx;
+	bool concealed = vmx->nonroot && vmx->conceal_exec;
+
+	if (!unit->trigger_en || unit->in_overflow)
+		return;
+	unit_flush_tnt(unit);
+	unit->since_psb = 0;
+	unit->regs.status &= ~(VMPT_STATUS_BYTES | VMPT_STATUS_PEND_PSB);
+	unit_emit_kind(unit, VMPT_PT_PSB);
+	unit->psb_due = false;
+	unit->last_ip = 0;
+	unit->ret_depth = 0;
+	unit_emit_time(unit);
+	unit_emit_cbr(unit);
+	if (unit->context_en && unit->regs.ctl & VMPT_CTL_OS)
+		unit_emit_pip(unit, unit->mode.cr3, unit->mode.pae, vmx->nonroot && !concealed);
+	if (vmx->on && !concealed)
+		unit_emit_vmcs(unit);
+	if (unit->context_en && unit->branch_en)
+		emit_tsx(unit);
+	if (unit->packet_en) {
+		unit_emit_exec(unit);
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	}
+	unit_emit_kind(unit, VMPT_PT_PSBEND);
+}

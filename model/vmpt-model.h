@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * libvmpt-model: the trace unit of one logical processor. Events in, packets out, exactly
+ * as SDM 3 chapter 33 has them. What executes (an emulator, a simulator, a test) tells the
+ * unit each event that could make a packet; the unit knows filters, enables, compression,
+ * PSB cadence and output. Same events, same bytes.
+ *
+ * The caller's memory, no allocation, no globals. One unit is one thread's at a time.
+ *
+ * Order: an event is told when it retires, with the state that holds after it. State of the
+ * processor that no event changes is not told again.
+ *
+ * What the manual leaves open is an option (struct vmpt_unit_options) or said here:
+ * - The PSB+ is PSB, timing (TSC, TMA, CBR), PIP, VMCS, MODE.TSX, MODE.Exec, FUP, PSBEND.
+ * - A PSB+ that has become due comes behind the packets of the event that made it due, with
+ *   the IP where execution goes on; never inside a compound event or a block.
+ * - Packets leave the unit at once unless options.buffer delays them; TNT bits wait.
+ */
+#ifndef VMPT_MODEL_VMPT_MODEL_H
+#define VMPT_MODEL_VMPT_MODEL_H
+
+#include "arch/output.h"
+#include "arch/pt-packet.h"
+#include "arch/pt-regs.h"
+
+/* ---- what executes ---- */
+
+/* The processor's mode, as far as packets and filters depend on it. */
+struct vmpt_mode {
+	u64 cr3;
+	u8 cpl;
+	bool pae;	 /* PAE paging: CR3[11:5] count (33.2.5.2) */
+	bool cs_l, cs_d; /* CS.L & EFER.LMA, CS.D (Table 33-26) */
+	bool rflags_if;
+	bool enclave; /* in a production enclave: no context */
+};
+
+/* Clocks. Pushed by the caller whenever time has passed; never goes back but for tsc. */
+struct vmpt_clocks {
+	u64 tsc;    /* as root operation's RDTSC reads it */
+	u64 art;    /* core crystal clock */
+	u64 cycles; /* core clock cycles */
+	u32 fast;   /* TMA.FastCounter: TSC ticks since the last crystal clock edge */
+	u8 cbr;	    /* core:bus ratio */
+};
+
+/* Where packets go. */
+struct vmpt_sink {
+	/* All of @len bytes. Negative: they could not be taken (a full disk): an overflow. */
+	int (*write)(void *opaque, const u8 *bytes, size_t len);
+	void *opaque;
+};
+
+/* What processors may do either way. */
+struct vmpt_unit_options {
+	bool deferred_tips; /* 33.4.2.3 */
+	bool long_tnt;	    /* TNTs of up to 47 bits */
+	bool no_ip_compression;
+	/* A PIP at a transition with ContextEn = 0 before and after (the manual: unsaid). */
+	bool pip_without_context;
+	/* MODE.Exec only where it differs from the last one sent (33.4.2.8: "may opt"). */
+	bool suppress_same_mode;
+};
+
+struct vmpt_unit_config {
+	struct vmpt_pt_cpuid cpuid;
+	struct vmpt_unit_options options;
+	/* One of both: packets as a stream, or to physical memory as the OUTPUT MSRs say. */
+	const struct vmpt_sink *sink;
+	const struct vmpt_output_memory *memory;
+	/* Optional: a ToPA PMI is pended (GLOBAL_STATUS[55] and the LVT are the caller's). */
+	void (*pmi)(void *opaque);
+	void *opaque;
+};
+
+/* RET compression (33.4.2.2) */
+#define VMPT_RET_STACK 64
+
+/* Bytes that wait inside a unit at the most: TNTs, deferred TIPs, what a sink refused. */
+#define VMPT_UNIT_BUFFER 1024
+#define VMPT_UNIT_TIPS	 16
+
+/* VMX state that packets depend on (33.5). */
+struct vmpt_unit_vmx {
+	bool on; /* in VMX operation */
+	bool nonroot;
+	bool conceal_exec, conceal_exit, conceal_entry;
+	u64 vmcs;			/* current VMCS pointer, VMPT_PT_VMCS_NONE: none */
+	u64 tsc_offset, tsc_multiplier; /* in use in non-root; multiplier 0 or 1 << 48: none */
+};
+
+/* A trace unit. Fields are the model's; "to read" ones are for the caller too. */
+struct vmpt_unit {
+	struct vmpt_unit_config config;
+	struct vmpt_pt_rules rules;
+
+	/* to read */
+	struct vmpt_pt_regs regs;
+	struct vmpt_mode mode;
+	struct vmpt_unit_vmx vmx;
+	struct vmpt_clocks now;
+	u64 bytes;     /* given to the sink or to memory since init */
+	u64 overflows; /* OVFs */
+	u8 output_why; /* enum vmpt_output_error of the last STATUS.Error */
+
+	/* enables (33.2.6); PacketEn = all of them */
+	bool trigger_en, context_en, filter_en, branch_en, packet_en;
+	bool ranged; /* an ADDRn_CFG is not 0 */
+
+	/* TNT and TIPs that wait */
+	u64 tnt_bits;
+	u8 tnt_count, tnt_max;
+	u8 tip_count;
+	u64 tips[VMPT_UNIT_TIPS];
+
+	u64 last_ip;
+	u64 ret_stack[VMPT_RET_STACK];
+	u8 ret_top, ret_depth;
+
+	u64 since_psb; /* bytes since the last PSB+ */
+	bool psb_due;
+	bool in_overflow, in_tx;
+	u8 block;	   /* block context (33.4.1.1) */
+	u8 last_exec;	   /* MODE.Exec that was sent last, 0xff: none */
+	bool stop_pending; /* a TraceStop during an overflow */
+	bool smm_trace_en; /* what SMI saved */
+	bool entry_pip;	   /* the enable under way is a VM entry's that is not concealed */
+	bool rsm;	   /* the enable under way is an RSM's: CFE.RSM goes before its packets */
+
+	/* time */
+	u64 cyc_at; /* cycles at the last CYC */
+	u64 mtc_at; /* ART >> MTCFreq that was sent last */
+
+	struct vmpt_output output;
+	u8 buffer[VMPT_UNIT_BUFFER];
+	u16 used;
+};
+
+/*
+ * After a cold reset, in real mode's state (mode all 0). -VMPT_E_INVAL: neither or both of
+ * sink and memory. @config is copied; what it points to stays the caller's.
+ */
+int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config);
+
+/* ---- MSRs ---- */
+
+/*
+ * RDMSR, WRMSR of a PT MSR at @next_ip, the next instruction's IP. Checks as arch/pt-regs.h;
+ * a change of TraceEn makes the packets of Table 33-56, cases 1 to 3 (@ip: CLIP). A write
+ * that clears TraceEn flushes; then the OUTPUT MSRs are true. 0, VMPT_GP, -VMPT_E_INVAL.
+ */
+int vmpt_unit_rdmsr(struct vmpt_unit *unit, u32 msr, u64 *value);
+int vmpt_unit_wrmsr(struct vmpt_unit *unit, u32 msr, u64 value, u64 ip, u64 next_ip);
+
+/* XRSTORS and XSAVES of component 8: as WRMSR of all, CTL last; TraceEn cleared last. */
+int vmpt_unit_xrstors(struct vmpt_unit *unit, const struct vmpt_pt_regs *regs, u64 ip, u64 next_ip);
+void vmpt_unit_xsaves(struct vmpt_unit *unit, struct vmpt_pt_regs *regs, u64 ip);
+
+/* RESET; INIT is vmpt_unit_far(). */
+void vmpt_unit_reset(struct vmpt_unit *unit, bool warm);
+
+/* ---- branches (33.2.1) ---- */
+
+/* A conditional branch; @target: where execution goes on, taken or not. */
+void vmpt_unit_jcc(struct vmpt_unit *unit, bool taken, u64 target);
+/* Direct JMP. */
+void vmpt_unit_jmp(struct vmpt_unit *unit, u64 target);
+/* Direct near CALL; @next_ip: where its RET should go. */
+void vmpt_unit_call(struct vmpt_unit *unit, u64 next_ip, u64 target);
+void vmpt_unit_jmp_indirect(struct vmpt_unit *unit, u64 target);
+void vmpt_unit_call_indirect(struct vmpt_unit *unit, u64 next_ip, u64 target);
+/* Near RET. */
+void vmpt_unit_ret(struct vmpt_unit *unit, u64 target);
+
+/* ---- far transfers and events ---- */
+
+enum vmpt_far_kind {
+	VMPT_FAR_BRANCH, /* far JMP, CALL, RET, SYSCALL, SYSRET, SYSENTER, SYSEXIT */
+	VMPT_FAR_IRET,
+	VMPT_FAR_SOFT_INT,  /* INT n, INT1, INT3, INTO: ip is CLIP */
+	VMPT_FAR_EXCEPTION, /* ip: of the instruction that has not completed */
+	VMPT_FAR_INTERRUPT, /* external, NMI: ip is NLIP */
+	VMPT_FAR_TASK,	    /* task switch by far JMP, CALL, IRET: no FUP */
+	VMPT_FAR_INIT,	    /* target used on a BSP; an AP waits for SIPI (waits) */
+	VMPT_FAR_SIPI,	    /* vector: of the SIPI */
+	VMPT_FAR_SMI,	    /* TraceEn is saved and cleared */
+	VMPT_FAR_RSM,	    /* TraceEn is restored */
+	VMPT_FAR_SHUTDOWN,
+	VMPT_FAR_UINTR,
+	VMPT_FAR_UIRET,
+	VMPT_FAR_EENTER,
+	VMPT_FAR_EEXIT,
+	VMPT_FAR_AEX, /* AEX: vector */
+	VMPT_FAR_KINDS
+};
+
+struct vmpt_far {
+	u8 kind; /* enum vmpt_far_kind */
+	u8 vector;
+	bool waits;	  /* INIT on an AP: nothing executes until SIPI */
+	bool cr3_written; /* a PIP is due (task switch, INIT, …) */
+	bool opt_in;	  /* a debug enclave */
+	bool page_fault;  /* with pf_address: EVD.PFA */
+	u64 pf_address;
+	u64 ip; /* source, for the FUP: CLIP or NLIP as the kind says */
+	u64 target;
+	struct vmpt_mode mode; /* after it */
+};
+
+void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far);
+
+/* MOV CR3: @mode after it. */
+void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode);
+/* STI, CLI, POPF at @ip that changed RFLAGS.IF. */
+void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if);
+
+/* TSX (Table 33-10). @ip: CLIP. */
+void vmpt_unit_tx_begin(struct vmpt_unit *unit, u64 ip);
+void vmpt_unit_tx_commit(struct vmpt_unit *unit, u64 ip);
+void vmpt_unit_tx_abort(struct vmpt_unit *unit, u64 ip, u64 target);
+
+/* ---- other packets ---- */
+
+/* PTWRITE at @ip, @size 4 or 8 (33.2.2). */
+void vmpt_unit_ptwrite(struct vmpt_unit *unit, u64 ip, u64 payload, unsigned int size);
+
+/* Power events (33.2.3, Table 33-57's body). */
+void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 state, u8 sub_state);
+void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_state);
+void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason);
+
+/* A block of @n items (33.4.1.1): PEBS over PT. @sz: 0 8-byte items, 1 4-byte. @ip: of
+ * the FUP behind BEP, in context. */
+struct vmpt_unit_item {
+	u8 id;
+	u64 payload;
+};
+void vmpt_unit_block(struct vmpt_unit *unit, unsigned int type, unsigned int sz,
+		     const struct vmpt_unit_item *items, size_t n, u64 ip);
+
+/* MNT, for completeness. */
+void vmpt_unit_mnt(struct vmpt_unit *unit, u64 payload);
+
+/* ---- VMX (33.5) ---- */
+
+/* VMPTRLD of @vmcs; VMCLEAR of the current one: VMPT_PT_VMCS_NONE. */
+void vmpt_unit_vmptrld(struct vmpt_unit *unit, u64 vmcs);
+void vmpt_unit_vmxon(struct vmpt_unit *unit, bool misc14, u64 ip);
+void vmpt_unit_vmxoff(struct vmpt_unit *unit);
+
+struct vmpt_unit_entry {
+	struct vmpt_unit_vmx vmx; /* in use from here on; nonroot is ignored */
+	bool load_ctl;		  /* entry control 18, or the list: CTL becomes @ctl */
+	u64 ctl;
+	u64 ip;	    /* of VMLAUNCH or VMRESUME */
+	u64 target; /* guest RIP as LIP */
+	struct vmpt_mode mode;
+};
+void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry);
+
+/* A failed VM entry (Table 33-54): early falls through to @entry->ip's next IP in @host_ip,
+ * late goes to the host like a VM exit, with @host. */
+void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
+			      bool late, u64 host_ip, const struct vmpt_mode *host);
+
+struct vmpt_unit_exit {
+	bool clear_ctl; /* exit control 25, or the list without TraceEn */
+	bool load_ctl;	/* the MSR-load list sets CTL */
+	u64 ctl;
+	bool intr; /* caused by an interrupt, fault or SMI: CFE.VMEXIT_INTR */
+	u8 vector;
+	u32 reason;
+	u64 qualification;
+	u64 ip;	    /* guest IP as saved in the VMCS */
+	u64 target; /* host RIP */
+	struct vmpt_mode mode;
+};
+void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit);
+
+/* ---- time ---- */
+
+/* Time has passed: MTCs that are due, standalone CYCs before the counter wraps. */
+void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now);
+/* A standalone CYC, as before the hardware's counter wraps (33.3.6). */
+void vmpt_unit_cyc(struct vmpt_unit *unit);
+/* A frequency change (CBR), or clocks that stood still (TSC, TMA, CBR; Table 33-55, 25). */
+void vmpt_unit_frequency(struct vmpt_unit *unit, u8 cbr);
+void vmpt_unit_clock_resumed(struct vmpt_unit *unit);
+
+/* ---- trouble and end ---- */
+
+/* An internal buffer overflow begins; it is resolved at @ip with the next call (33.3.8). */
+void vmpt_unit_overflow(struct vmpt_unit *unit);
+void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip);
+
+/*
+ * What the sink or memory refused by a negative return waits; try again. 0: all is out;
+ * negative: what the callback returned.
+ */
+int vmpt_unit_flush(struct vmpt_unit *unit);
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * VMX transitions (SDM 3 33.5, Tables 33-52 to 33-54, 33-56 cases 11 and 12): what they
+ * leave under the conceal controls, with and without load and clear of TraceEn.
+ */
+#include "model/emit.h"
+
+void vmpt_unit_vmptrld(struct vmpt_unit *unit, u64 vmcs)
+{
+	unit->vmx.vmcs = vmcs;
+	/* TriggerEn && ContextEn (33.4.2.15); VMCLEAR of the current one makes no packet. */
+	if (vmcs != VMPT_PT_VMCS_NONE && unit->trigger_en && unit->context_en)
+		unit_emit_vmcs(unit);
+}
+
+void vmpt_unit_vmxon(struct vmpt_unit *unit, bool misc14, u64 ip)
+{
+	unit->vmx.on = true;
+	if (misc14)
+		return;
+	/* 33.2.9.4: TraceEn is cleared, and CTL cannot be written until VMXOFF */
+	if (unit->packet_en) {
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	}
+	unit_disable(unit);
+	unit->rules.no_ctl_writes = 1;
+}
+
+void vmpt_unit_vmxoff(struct vmpt_unit *unit)
+{
+	unit->vmx.on = false;
+	unit->vmx.nonroot = false;
+	unit->vmx.vmcs = VMPT_PT_VMCS_NONE;
+	unit->rules.no_ctl_writes = 0;
+}
+
+/* The state of VMX operation that an entry brings. */
+static void enter_nonroot(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry)
+{
+	u64 vmcs = unit->vmx.vmcs;
+
+	unit->vmx = entry->vmx;
+	unit->vmx.vmcs = vmcs;
+	unit->vmx.on = true;
+	unit->vmx.nonroot = true;
+}
+
+/* The end of a transition: MODE.Exec, and TIP, TIP.PGD or TIP.PGE as PacketEn goes. */
+static void arrive(struct vmpt_unit *unit, bool before, u64 target, const struct vmpt_mode *mode,
+		   bool was, bool pip, bool nr)
+{
+	bool changed = unit_exec_changed(unit, mode);
+
+	unit->mode = *mode;
+	unit->context_en = unit_context(unit, mode);
+	if (unit->context_en)
+		unit->filter_en = unit_filter(unit, target);
+	unit_update(unit);
+	if (pip && unit->regs.ctl & VMPT_CTL_OS &&
+	    (was || unit->context_en || unit->config.options.pip_without_context))
+		unit_emit_pip(unit, mode->cr3, mode->pae, nr);
+	if (unit->packet_en && changed)
+		unit_emit_exec(unit);
+	if (before && unit->packet_en)
+		unit_tip(unit, target, false);
+	else if (before && unit->context_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGD, target);
+	else if (before)
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	else if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGE, target);
+	unit_trace_stop(unit, target);
+	unit_after(unit, target);
+}
+
+static void entry_event(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry, bool after)
+{
+	bool before = unit->context_en;
+
+	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || entry->vmx.conceal_entry ||
+	    (!before && !after))
+		return;
+	unit_emit_cfe(unit, VMPT_CFE_VMENTRY, 0, before);
+	if (before)
+		unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+}
+
+void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry)
+{
+	bool was = unit->context_en, before = unit->packet_en;
+	bool traced = unit->trigger_en;
+
+	if (traced)
+		entry_event(unit, entry, unit_context(unit, &entry->mode));
+	enter_nonroot(unit, entry);
+	if (!entry->load_ctl) {
+		if (traced)
+			arrive(unit, before, entry->target, &entry->mode, was,
+			       !entry->vmx.conceal_entry, true);
+		else
+			unit->mode = entry->mode;
+		return;
+	}
+	/* Loading CTL: a host that still traces is stopped by an MSR list (33.5.2.2). */
+	if (unit->regs.ctl & VMPT_CTL_TRACE_EN) {
+		if (before)
+			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		unit_disable(unit);
+	}
+	unit->mode = entry->mode;
+	unit->regs.ctl = entry->ctl;
+	if (entry->ctl & VMPT_CTL_TRACE_EN) {
+		unit->entry_pip = !entry->vmx.conceal_entry;
+		unit_enable(unit, entry->target, true);
+		unit->entry_pip = false;
+	}
+}
+
+void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
+			      bool late, u64 host_ip, const struct vmpt_mode *host)
+{
+	bool was = unit->context_en, before = unit->packet_en;
+
+	/* VM only: none (Table 33-54). */
+	if (!unit->trigger_en) {
+		unit->mode = *host;
+		return;
+	}
+	if (!late) {
+		if (before)
+			unit_tip(unit, host_ip, false);
+		unit_after(unit, host_ip);
+		return;
+	}
+	entry_event(unit, entry, true);
+	if (!entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
+		unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
+	arrive(unit, before, host_ip, host, was, !entry->vmx.conceal_exit, false);
+}
+
+/* EVDs and CFE of a VM exit (Table 33-59, rows 13 to 15). */
+static void exit_event(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit, bool conceal,
+		       bool after)
+{
+	bool before = unit->context_en, ip = before && !unit->packet_en;
+
+	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || conceal || (!before && !after))
+		return;
+	if (before) {
+		unit_emit_evd(unit, VMPT_EVD_VMXR, exit->reason);
+		unit_emit_evd(unit, VMPT_EVD_VMXQ, exit->qualification);
+	}
+	unit_emit_cfe(unit, exit->intr && before ? VMPT_CFE_VMEXIT_INTR : VMPT_CFE_VMEXIT,
+		      exit->intr && before ? exit->vector : 0, ip);
+	if (ip)
+		unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
+}
+
+void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
+{
+	bool was = unit->context_en, before = unit->packet_en, conceal = unit->vmx.conceal_exit;
+	bool traced = unit->trigger_en;
+
+	if (traced) {
+		/* TraceEn cleared by the exit: no context after it. */
+		exit_event(unit, exit, conceal,
+			   !exit->clear_ctl && unit_context(unit, &exit->mode));
+		if (before)
+			unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
+	}
+	if (traced && exit->clear_ctl) {
+		/* Table 33-56, case 11 */
+		if (before)
+			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		unit_disable(unit);
+		traced = false;
+	}
+	unit->vmx.nonroot = false;
+	if (traced && exit->load_ctl) {
+		/* The MSR list comes behind the host's state: its PIP is in the guest's trace. */
+		if (!conceal && unit->regs.ctl & VMPT_CTL_OS && was)
+			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
+		if (before)
+			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+		unit_disable(unit);
+		traced = false;
+	}
+	if (traced) {
+		arrive(unit, before, exit->target, &exit->mode, was, !conceal, false);
+		return;
+	}
+	unit->mode = exit->mode;
+	if (exit->load_ctl) {
+		unit->regs.ctl = exit->ctl;
+		if (exit->ctl & VMPT_CTL_TRACE_EN)
+			unit_enable(unit, exit->target, true);
+	}
+}
