@@ -50,13 +50,11 @@ static void ranged(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 targe
 			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 		else
 			unit_emit_ip(unit, VMPT_PT_TIP_PGD, target);
-	} else if (unit->packet_en) {
-		if (unit_exec_changed(unit, &unit->mode))
-			unit_emit_exec(unit);
-		unit_emit_ip(unit, VMPT_PT_TIP_PGE, target);
+	} else {
+		unit_emit_target(unit, false, target);
 	}
 	if (stop)
-		unit_trace_stop(unit, target);
+		unit_trace_stop(unit);
 }
 
 static inline void branch(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 target)
@@ -70,7 +68,11 @@ static inline void branch(struct vmpt_unit *unit, enum cofi cofi, bool taken, u6
 	unit_after(unit, target);
 }
 
-/* ---- the RET stack (33.4.2.2): the youngest 64 ---- */
+/*
+ * ---- the RET stack (33.4.2.2): the youngest 64 ----
+ * A CALL is pushed before its packets: a PSB, an overflow or PacketEn = 0 that comes of it
+ * empties the stack, and no RET is compressed across them.
+ */
 
 static void push(struct vmpt_unit *unit, u64 next_ip)
 {
@@ -108,13 +110,11 @@ void vmpt_unit_jmp(struct vmpt_unit *unit, u64 target)
 
 void vmpt_unit_call(struct vmpt_unit *unit, u64 next_ip, u64 target)
 {
-	bool before = unit->packet_en;
-
+	/* A CALL to the next instruction has no RET (33.4.2.2). */
+	if (unit->packet_en && next_ip != target)
+		push(unit, next_ip);
 	if (unit->ranged || unit->psb_due)
 		branch(unit, COFI_NONE, true, target);
-	/* A CALL to the next instruction has no RET (33.4.2.2). */
-	if (before && unit->packet_en && next_ip != target)
-		push(unit, next_ip);
 }
 
 void vmpt_unit_jmp_indirect(struct vmpt_unit *unit, u64 target)
@@ -124,11 +124,9 @@ void vmpt_unit_jmp_indirect(struct vmpt_unit *unit, u64 target)
 
 void vmpt_unit_call_indirect(struct vmpt_unit *unit, u64 next_ip, u64 target)
 {
-	bool before = unit->packet_en;
-
-	branch(unit, COFI_TIP, true, target);
-	if (before && unit->packet_en)
+	if (unit->packet_en)
 		push(unit, next_ip);
+	branch(unit, COFI_TIP, true, target);
 }
 
 void vmpt_unit_ret(struct vmpt_unit *unit, u64 target)

@@ -63,8 +63,8 @@ void unit_cyc(struct vmpt_unit *unit)
 {
 	u64 cycles = unit->now.cycles - unit->cyc_at;
 
-	/* One a cycle at the most; none before the threshold. */
-	if (cycles && cycles >= threshold(unit))
+	/* One a cycle at the most, none before the threshold, none in an overflow (33.3.8.2). */
+	if (!unit->in_overflow && cycles && cycles >= threshold(unit))
 		send_cyc(unit, cycles);
 }
 
@@ -72,7 +72,7 @@ void vmpt_unit_cyc(struct vmpt_unit *unit)
 {
 	u64 cycles = unit->now.cycles - unit->cyc_at;
 
-	if (unit->trigger_en && unit->regs.ctl & VMPT_CTL_CYC_EN && cycles) {
+	if (unit->trigger_en && !unit->in_overflow && unit->regs.ctl & VMPT_CTL_CYC_EN && cycles) {
 		unit_flush_tnt(unit);
 		send_cyc(unit, cycles);
 	}
@@ -103,6 +103,8 @@ void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now)
 	unit->now = *now;
 	if (unit->trigger_en && unit->regs.ctl & VMPT_CTL_MTC_EN)
 		send_mtcs(unit);
+	if (unit->trigger_en)
+		unit_after_no_ip(unit);
 }
 
 void vmpt_unit_frequency(struct vmpt_unit *unit, u8 cbr)

@@ -56,6 +56,7 @@ static void take_output_events(struct vmpt_unit *unit)
 int vmpt_unit_flush(struct vmpt_unit *unit)
 {
 	size_t done = 0;
+	u64 stopped;
 	int err;
 
 	if (!unit->used)
@@ -64,7 +65,11 @@ int vmpt_unit_flush(struct vmpt_unit *unit)
 		err = unit->config.sink->write(unit->config.sink->opaque, unit->buffer, unit->used);
 		done = err < 0 ? 0 : unit->used;
 	} else {
+		/* Bytes that wait at a TraceStop are not lost; those at a ToPA STOP are gone. */
+		stopped = unit->regs.status & VMPT_STATUS_STOPPED;
+		unit->regs.status &= ~stopped;
 		err = vmpt_output_write(&unit->output, unit->buffer, unit->used, &done);
+		unit->regs.status |= stopped;
 	}
 	unit->bytes += done;
 	if (done && done < unit->used)
@@ -92,20 +97,40 @@ static void count_bytes(struct vmpt_unit *unit, unsigned int n)
 	}
 }
 
+/* A packet of an overflow: state that the decoder now lacks is told by a PSB+ behind it. */
+static void drop(struct vmpt_unit *unit, unsigned int kind)
+{
+	switch (kind) {
+	case VMPT_PT_PIP:
+	case VMPT_PT_VMCS:
+	case VMPT_PT_MODE_EXEC:
+	case VMPT_PT_MODE_TSX:
+	case VMPT_PT_PSB:
+	case VMPT_PT_PSBEND:
+		unit->psb_due = true;
+		break;
+	default:
+		break;
+	}
+}
+
 /* Bytes of a packet. A buffer that cannot be emptied overflows (33.3.8). */
 static void store(struct vmpt_unit *unit, const struct vmpt_pt_packet *pkt, unsigned int block)
 {
 	struct vmpt_pt_packet copy = *pkt;
 	int size;
 
-	if (unit->in_overflow || !unit->trigger_en)
-		return;
-	if (unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER)
-		vmpt_unit_flush(unit);
 	if (!unit->trigger_en)
 		return;
-	if (unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER) {
-		vmpt_unit_overflow(unit);
+	if (!unit->in_overflow && unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER) {
+		vmpt_unit_flush(unit);
+		if (!unit->trigger_en)
+			return;
+		if (unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER)
+			vmpt_unit_overflow(unit);
+	}
+	if (unit->in_overflow) {
+		drop(unit, pkt->kind);
 		return;
 	}
 	size = vmpt_pt_encode(&copy, unit->buffer + unit->used, VMPT_PT_SIZE_MAX, block);
@@ -121,11 +146,12 @@ static void put_ip(struct vmpt_unit *unit, unsigned int kind, u64 ip)
 {
 	struct vmpt_pt_packet pkt = { .kind = (u8)kind };
 
-	pkt.ip.ipbytes = unit->config.options.no_ip_compression
+	pkt.ip.ipbytes = unit->whole_ip || unit->config.options.no_ip_compression
 				 ? vmpt_pt_ip_full(ip)
 				 : vmpt_pt_ip_compress(unit->last_ip, ip);
 	pkt.ip.ip = vmpt_pt_ip_payload(ip, (unsigned int)pkt.ip.ipbytes);
 	unit->last_ip = ip;
+	unit->whole_ip = false;
 	store(unit, &pkt, 0);
 }
 

@@ -30,7 +30,19 @@ static inline void unit_after(struct vmpt_unit *unit, u64 ip)
 		unit_psb(unit, ip);
 }
 
+/* The same where nobody knows the next IP: only a PSB+ without FUP can be sent. */
+static inline void unit_after_no_ip(struct vmpt_unit *unit)
+{
+	if (unit->psb_due && !unit->packet_en)
+		unit_psb(unit, 0);
+}
+
 void unit_emit_vmcs(struct vmpt_unit *unit);
+
+/* ---- other.c ---- */
+
+/* End an overflow: OVF. False: there is still no room for it. */
+bool unit_end_overflow(struct vmpt_unit *unit);
 
 /* ---- clock.c ---- */
 
@@ -51,14 +63,17 @@ void unit_update(struct vmpt_unit *unit);
 /* TraceEn 0 to 1 and 1 to 0, by whatever does it. */
 void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec);
 void unit_disable(struct vmpt_unit *unit);
-/* The TraceStop behind an event that ended at @ip with ContextEn. */
-void unit_trace_stop(struct vmpt_unit *unit, u64 ip);
+/* TraceStop; FilterEn is 0 and the TIP.PGD is sent. Ends an overflow. */
+void unit_trace_stop(struct vmpt_unit *unit);
 
 /* ---- far.c ---- */
 
 void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr);
 void unit_emit_exec(struct vmpt_unit *unit);
-bool unit_exec_changed(const struct vmpt_unit *unit, const struct vmpt_mode *mode);
+/* MODE.Exec if it differs from the last one sent; before a TIP.PGE, also if it may (33.4.2.8). */
+void unit_sync_exec(struct vmpt_unit *unit, bool pge);
+/* The end of a transfer to @target: TIP, TIP.PGD or TIP.PGE, and MODE.Exec before it. */
+void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target);
 void unit_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip);
 void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload);
 

@@ -90,18 +90,19 @@ static void load(struct vmpt_unit *unit)
 	unit->mtc_at = unit->now.art >> freq;
 	unit->cyc_at = unit->now.cycles; /* reset when TriggerEn was cleared (33.3.6.1) */
 	unit->last_exec = 0xff;
-	unit->used = 0;
+	/* What a sink has not taken yet stays in front; memory's place is another now. */
+	if (unit->config.memory)
+		unit->used = 0;
 	unit->tnt_count = 0;
 	unit->tip_count = 0;
 	unit->psb_due = false;
-	unit->in_overflow = false;
-	unit->last_ip = 0;
+	unit->whole_ip = true;
 }
 
 void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 {
 	struct vmpt_pt_regs *regs = &unit->regs;
-	bool pmi = regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PMI, psb;
+	bool pmi = regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PMI, psb, stop;
 
 	load(unit);
 	unit->trigger_en = vmpt_pt_trigger_en(regs);
@@ -114,9 +115,17 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 			unit->trigger_en = false;
 		}
 	}
-	unit->context_en = unit->trigger_en && unit_context(unit, &unit->mode);
-	unit->filter_en = unit->trigger_en && unit_filter(unit, ip);
+	/* Without TriggerEn they stay what they were (33.2.6.3). */
+	if (unit->trigger_en) {
+		unit->context_en = unit_context(unit, &unit->mode);
+		unit->filter_en = unit_filter(unit, ip);
+	}
+	/* In a TraceStop region nothing is traced, not even this IP (33.4.2.9). */
+	stop = unit->trigger_en && unit->context_en && unit_in_stop(unit, ip);
+	unit->filter_en = unit->filter_en && !stop;
 	unit_update(unit);
+	if (unit->trigger_en && unit->in_overflow)
+		unit_end_overflow(unit);
 	if (pmi && unit->config.pmi)
 		unit->config.pmi(unit->config.opaque);
 	if (!unit->trigger_en)
@@ -133,8 +142,9 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 		unit_emit_time(unit);
 		unit_emit_cbr(unit);
 	}
-	/* Table 33-52: each VM entry makes one, unless concealed; a PSB+ just had it. */
-	if (unit->entry_pip && !psb && unit->context_en && regs->ctl & VMPT_CTL_OS)
+	/* Table 33-52: each VM entry makes one with NR, unless concealed; a PSB+ may have it. */
+	if (unit->entry_pip && (!psb || unit->vmx.conceal_exec) && unit->context_en &&
+	    regs->ctl & VMPT_CTL_OS)
 		unit_emit_pip(unit, unit->mode.cr3, unit->mode.pae, true);
 	/* Table 33-59, row 11 */
 	if (unit->rsm && unit->context_en)
@@ -143,34 +153,35 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 		unit_emit_exec(unit);
 	if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_TIP_PGE, ip);
-	unit_trace_stop(unit, ip);
+	if (stop)
+		unit_trace_stop(unit);
 }
 
 void unit_disable(struct vmpt_unit *unit)
 {
 	unit_flush_tnt(unit);
+	/* The loss is marked now, or, if there is no room for it, when tracing goes on. */
+	if (unit->in_overflow)
+		unit_end_overflow(unit);
 	vmpt_unit_flush(unit);
 	unit->trigger_en = false;
 	vmpt_pt_clear_trace_en(&unit->regs);
 	unit->packet_en = false;
 	unit->ret_depth = 0;
-	unit->in_overflow = false;
+	if (unit->config.memory)
+		unit->in_overflow = false;
 }
 
-void unit_trace_stop(struct vmpt_unit *unit, u64 ip)
+void unit_trace_stop(struct vmpt_unit *unit)
 {
-	if (!unit->ranged || !unit->trigger_en || !unit->context_en || !unit_in_stop(unit, ip))
-		return;
-	if (unit->in_overflow) {
-		unit->stop_pending = true;
-		return;
-	}
-	if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGD, ip);
+	/* Signalled once the overflow has resolved (33.2.5.3): here, and tracing ceases. */
+	if (unit->in_overflow)
+		unit_end_overflow(unit);
 	unit_emit_kind(unit, VMPT_PT_TRACESTOP);
 	vmpt_unit_flush(unit);
 	unit->regs.status |= VMPT_STATUS_STOPPED;
 	unit->trigger_en = false;
 	unit->filter_en = false;
+	unit->in_overflow = false;
 	unit_update(unit);
 }

@@ -22,11 +22,6 @@ static u8 exec_bits(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
 	return (u8)(mode->cs_l | mode->cs_d << 1 | rflags_if << 2);
 }
 
-bool unit_exec_changed(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
-{
-	return exec_bits(unit, mode) != unit->last_exec;
-}
-
 void unit_emit_exec(struct vmpt_unit *unit)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MODE_EXEC };
@@ -35,8 +30,16 @@ void unit_emit_exec(struct vmpt_unit *unit)
 	pkt.exec.cs_l = bits & 1;
 	pkt.exec.cs_d = bits >> 1 & 1;
 	pkt.exec.rflags_if = bits >> 2;
-	unit->last_exec = bits;
 	unit_emit(unit, &pkt);
+	if (!unit->in_overflow)
+		unit->last_exec = bits;
+}
+
+void unit_sync_exec(struct vmpt_unit *unit, bool pge)
+{
+	if ((pge && !unit->config.options.suppress_same_mode) ||
+	    exec_bits(unit, &unit->mode) != unit->last_exec)
+		unit_emit_exec(unit);
 }
 
 void unit_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip)
@@ -58,35 +61,50 @@ void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload)
 	unit_emit(unit, &pkt);
 }
 
+void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target)
+{
+	if (unit->packet_en)
+		unit_sync_exec(unit, !before);
+	if (before && unit->packet_en)
+		unit_tip(unit, target, false);
+	else if (before && unit->context_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGD, target);
+	else if (before)
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	else if (unit->packet_en)
+		unit_emit_ip(unit, VMPT_PT_TIP_PGE, target);
+}
+
 /* ---- what each kind is, by Tables 33-23, 33-50, 33-55 and 33-59 ---- */
 
 static const struct {
 	u8 cfe;	    /* enum vmpt_pt_cfe, 0: none */
 	bool fup;   /* BranchEn makes a FUP: it cannot be told from the binary */
 	bool no_ip; /* CFE.IP is never set */
+	bool vector;
 } kinds[VMPT_FAR_KINDS] = {
-	[VMPT_FAR_BRANCH] = { 0, false, false },
-	[VMPT_FAR_IRET] = { VMPT_CFE_IRET, false, false },
-	[VMPT_FAR_SOFT_INT] = { VMPT_CFE_INTR, true, false },
-	[VMPT_FAR_EXCEPTION] = { VMPT_CFE_INTR, true, false },
-	[VMPT_FAR_INTERRUPT] = { VMPT_CFE_INTR, true, false },
-	[VMPT_FAR_TASK] = { 0, false, false },
-	[VMPT_FAR_INIT] = { VMPT_CFE_INIT, true, false },
-	[VMPT_FAR_SIPI] = { VMPT_CFE_SIPI, false, true },
-	[VMPT_FAR_SMI] = { VMPT_CFE_SMI, true, false },
-	[VMPT_FAR_RSM] = { VMPT_CFE_RSM, false, true },
-	[VMPT_FAR_SHUTDOWN] = { VMPT_CFE_SHUTDOWN, false, false },
-	[VMPT_FAR_UINTR] = { VMPT_CFE_UINTR, true, false },
-	[VMPT_FAR_UIRET] = { VMPT_CFE_UIRET, true, false },
-	[VMPT_FAR_EENTER] = { 0, true, false },
-	[VMPT_FAR_EEXIT] = { 0, true, false },
-	[VMPT_FAR_AEX] = { VMPT_CFE_INTR, true, false },
+	[VMPT_FAR_BRANCH] = { 0, false, false, false },
+	[VMPT_FAR_IRET] = { VMPT_CFE_IRET, false, false, false },
+	[VMPT_FAR_SOFT_INT] = { VMPT_CFE_INTR, true, false, true },
+	[VMPT_FAR_EXCEPTION] = { VMPT_CFE_INTR, true, false, true },
+	[VMPT_FAR_INTERRUPT] = { VMPT_CFE_INTR, true, false, true },
+	[VMPT_FAR_TASK] = { 0, false, false, false },
+	[VMPT_FAR_INIT] = { VMPT_CFE_INIT, true, false, false },
+	[VMPT_FAR_SIPI] = { VMPT_CFE_SIPI, false, true, true },
+	[VMPT_FAR_SMI] = { VMPT_CFE_SMI, true, false, false },
+	[VMPT_FAR_RSM] = { VMPT_CFE_RSM, false, true, false },
+	[VMPT_FAR_SHUTDOWN] = { VMPT_CFE_SHUTDOWN, false, false, false },
+	[VMPT_FAR_UINTR] = { VMPT_CFE_UINTR, true, false, true },
+	[VMPT_FAR_UIRET] = { VMPT_CFE_UIRET, true, false, false },
+	[VMPT_FAR_EENTER] = { 0, true, false, false },
+	[VMPT_FAR_EEXIT] = { 0, true, false, false },
+	[VMPT_FAR_AEX] = { VMPT_CFE_INTR, true, false, true },
 };
 
 /* CFE and EVD of an event (33.4.2.29): in context before it, or, but for #PF, after it. */
 static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool context_after)
 {
-	bool before = unit->context_en, ip;
+	bool before = unit->context_en, ip, vector;
 
 	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || !kinds[far->kind].cfe)
 		return;
@@ -95,7 +113,9 @@ static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool
 	if (far->page_fault)
 		unit_emit_evd(unit, VMPT_EVD_PFA, far->pf_address);
 	ip = before && !kinds[far->kind].no_ip && !(unit->packet_en && kinds[far->kind].fup);
-	unit_emit_cfe(unit, kinds[far->kind].cfe, before ? far->vector : 0, ip);
+	/* A processor that waits for SIPI has no context here, but the vector is its own. */
+	vector = kinds[far->kind].vector && (before || far->kind == VMPT_FAR_SIPI);
+	unit_emit_cfe(unit, kinds[far->kind].cfe, vector ? far->vector : 0, ip);
 	if (ip)
 		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
 }
@@ -105,10 +125,9 @@ static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool
 static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
 	bool was = unit->context_en, before = unit->packet_en;
-	bool context = unit_context(unit, &far->mode), stop = false, changed;
+	bool context = unit_context(unit, &far->mode), stop = false;
 
 	event_trace(unit, far, context);
-	changed = unit_exec_changed(unit, &far->mode);
 	if (before && kinds[far->kind].fup)
 		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
 	unit->mode = far->mode;
@@ -122,18 +141,9 @@ static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 	    (was || context || unit->config.options.pip_without_context))
 		unit_emit_pip(unit, far->mode.cr3, far->mode.pae,
 			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
-	if (unit->packet_en && changed)
-		unit_emit_exec(unit);
-	if (before && unit->packet_en)
-		unit_tip(unit, far->target, false);
-	else if (before && context)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGD, far->target);
-	else if (before)
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-	else if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGE, far->target);
+	unit_emit_target(unit, before, far->target);
 	if (stop)
-		unit_trace_stop(unit, far->target);
+		unit_trace_stop(unit);
 	unit_after(unit, far->target);
 }
 
@@ -143,6 +153,8 @@ static void wait_for_sipi(struct vmpt_unit *unit, const struct vmpt_far *far)
 	event_trace(unit, far, unit->context_en);
 	if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+	if (far->cr3_written && unit->regs.ctl & VMPT_CTL_OS && unit->context_en)
+		unit_emit_pip(unit, far->mode.cr3, far->mode.pae, false);
 	unit->mode = far->mode;
 	unit->context_en = false;
 	unit_update(unit);
@@ -193,15 +205,18 @@ void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far)
 
 void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode)
 {
-	bool was = unit->context_en, before = unit->packet_en, context;
+	bool was = unit->context_en, before = unit->packet_en, context, stop;
 
 	unit->mode = *mode;
 	if (!unit->trigger_en)
 		return;
 	context = unit_context(unit, mode);
 	unit->context_en = context;
+	/* No branch: FilterEn stays, but for TraceStop, which clears it (33.4.2.9). */
+	stop = context && unit->ranged && unit_in_stop(unit, next_ip);
 	if (context && !was)
 		unit->filter_en = unit_filter(unit, next_ip);
+	unit->filter_en = unit->filter_en && !stop;
 	unit_update(unit);
 	if (unit->regs.ctl & VMPT_CTL_OS &&
 	    (was || context || unit->config.options.pip_without_context))
@@ -210,11 +225,11 @@ void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mo
 	if (before && !unit->packet_en) {
 		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 	} else if (!before && unit->packet_en) {
-		if (unit_exec_changed(unit, mode))
-			unit_emit_exec(unit);
+		unit_sync_exec(unit, true);
 		unit_emit_ip(unit, VMPT_PT_TIP_PGE, next_ip);
 	}
-	unit_trace_stop(unit, next_ip);
+	if (stop)
+		unit_trace_stop(unit);
 	unit_after(unit, next_ip);
 }
 
@@ -227,5 +242,5 @@ void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if)
 		return;
 	unit_emit_exec(unit);
 	unit_emit_ip(unit, VMPT_PT_FUP, ip);
-	unit_after(unit, ip);
+	unit_after_no_ip(unit);
 }

@@ -58,7 +58,7 @@ void vmpt_unit_ptwrite(struct vmpt_unit *unit, u64 ip, u64 payload, unsigned int
 	unit_emit(unit, &pkt);
 	if (fup)
 		unit_emit_ip(unit, VMPT_PT_FUP, ip);
-	unit_after(unit, ip);
+	unit_after_no_ip(unit);
 }
 
 /* ---- power events, Table 33-57's body ---- */
@@ -140,7 +140,7 @@ void vmpt_unit_block(struct vmpt_unit *unit, unsigned int type, unsigned int sz,
 	unit_emit(unit, &pkt);
 	if (unit->context_en)
 		unit_emit_ip(unit, VMPT_PT_FUP, ip);
-	unit_after(unit, ip);
+	unit_after_no_ip(unit);
 }
 
 void vmpt_unit_mnt(struct vmpt_unit *unit, u64 payload)
@@ -165,24 +165,29 @@ void vmpt_unit_overflow(struct vmpt_unit *unit)
 	unit->ret_depth = 0;
 }
 
-void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip)
-{
-	bool changed = unit_exec_changed(unit, &unit->mode);
+/* Room for OVF and what follows it, so that it does not overflow at once again. */
+#define OVERFLOW_ROOM 64
 
-	if (!unit->in_overflow)
-		return;
+bool unit_end_overflow(struct vmpt_unit *unit)
+{
+	vmpt_unit_flush(unit);
+	if (!unit->trigger_en || unit->used + OVERFLOW_ROOM > VMPT_UNIT_BUFFER)
+		return false;
 	unit->in_overflow = false;
 	unit->overflows++;
-	unit->last_ip = 0;
+	/* Neither IPs nor RETs are compressed against what was lost (33.3.8). */
+	unit->whole_ip = true;
+	unit->ret_depth = 0;
 	unit_emit_kind(unit, VMPT_PT_OVF);
+	return true;
+}
+
+void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip)
+{
+	if (!unit->in_overflow || !unit_end_overflow(unit))
+		return;
 	if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_FUP, ip);
-	if (unit->stop_pending) {
-		unit->stop_pending = false;
-		unit_trace_stop(unit, ip);
-		return;
-	}
-	/* What changed meanwhile (mode, CR3, VMCS) is told by a PSB+. */
-	unit->psb_due = unit->psb_due || changed;
+	/* State that changed meanwhile (mode, CR3, VMCS) is told by a PSB+: see drop(). */
 	unit_after(unit, ip);
 }

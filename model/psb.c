@@ -28,9 +28,10 @@ void unit_psb(struct vmpt_unit *unit, u64 ip)
 	unit_flush_tnt(unit);
 	unit->since_psb = 0;
 	unit->regs.status &= ~(VMPT_STATUS_BYTES | VMPT_STATUS_PEND_PSB);
+	unit->psb_due = false; /* again true if it is lost in an overflow */
 	unit_emit_kind(unit, VMPT_PT_PSB);
-	unit->psb_due = false;
 	unit->last_ip = 0;
+	unit->whole_ip = false;
 	unit->ret_depth = 0;
 	unit_emit_time(unit);
 	unit_emit_cbr(unit);

@@ -14,7 +14,8 @@
  * - The PSB+ is PSB, timing (TSC, TMA, CBR), PIP, VMCS, MODE.TSX, MODE.Exec, FUP, PSBEND.
  * - A PSB+ that has become due comes behind the packets of the event that made it due, with
  *   the IP where execution goes on; never inside a compound event or a block.
- * - Packets leave the unit at once unless options.buffer delays them; TNT bits wait.
+ * - Packets wait in the unit until its buffer is full, TraceEn is cleared or the caller asks
+ *   (vmpt_unit_flush()). TNT bits wait for their packet.
  */
 #ifndef VMPT_MODEL_VMPT_MODEL_H
 #define VMPT_MODEL_VMPT_MODEL_H
@@ -122,7 +123,7 @@ struct vmpt_unit {
 	bool in_overflow, in_tx;
 	u8 block;	   /* block context (33.4.1.1) */
 	u8 last_exec;	   /* MODE.Exec that was sent last, 0xff: none */
-	bool stop_pending; /* a TraceStop during an overflow */
+	bool whole_ip;	   /* the next IP is sent whole: Last IP is not the decoder's */
 	bool smm_trace_en; /* what SMI saved */
 	bool entry_pip;	   /* the enable under way is a VM entry's that is not concealed */
 	bool rsm;	   /* the enable under way is an RSM's: CFE.RSM goes before its packets */

@@ -46,31 +46,25 @@ static void enter_nonroot(struct vmpt_unit *unit, const struct vmpt_unit_entry *
 	unit->vmx.nonroot = true;
 }
 
-/* The end of a transition: MODE.Exec, and TIP, TIP.PGD or TIP.PGE as PacketEn goes. */
+/* The end of a transition that leaves TraceEn 1. */
 static void arrive(struct vmpt_unit *unit, bool before, u64 target, const struct vmpt_mode *mode,
 		   bool was, bool pip, bool nr)
 {
-	bool changed = unit_exec_changed(unit, mode);
+	bool stop = false;
 
 	unit->mode = *mode;
 	unit->context_en = unit_context(unit, mode);
-	if (unit->context_en)
-		unit->filter_en = unit_filter(unit, target);
+	if (unit->context_en) {
+		stop = unit->ranged && unit_in_stop(unit, target);
+		unit->filter_en = !stop && unit_filter(unit, target);
+	}
 	unit_update(unit);
 	if (pip && unit->regs.ctl & VMPT_CTL_OS &&
 	    (was || unit->context_en || unit->config.options.pip_without_context))
 		unit_emit_pip(unit, mode->cr3, mode->pae, nr);
-	if (unit->packet_en && changed)
-		unit_emit_exec(unit);
-	if (before && unit->packet_en)
-		unit_tip(unit, target, false);
-	else if (before && unit->context_en)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGD, target);
-	else if (before)
-		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-	else if (unit->packet_en)
-		unit_emit_ip(unit, VMPT_PT_TIP_PGE, target);
-	unit_trace_stop(unit, target);
+	unit_emit_target(unit, before, target);
+	if (stop)
+		unit_trace_stop(unit);
 	unit_after(unit, target);
 }
 

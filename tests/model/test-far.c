@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* model/far.c: Table 33-55 row by row (rows of near branches, TSX and VMX: see the others). */
+#include "tests/model/rig.h"
+
+#define IP 0x402000
+#define TO 0x403000
+
+/* A far transfer with PacketEn before and after. */
+static void plain(unsigned int kind, u64 ip, u64 target)
+{
+	struct vmpt_far far = far_to(kind, ip, target);
+
+	rig_far(&far);
+}
+
+static void changing(unsigned int kind, u64 cr3, bool cs)
+{
+	struct vmpt_far far = far_to(kind, IP, TO);
+
+	far.cr3_written = true;
+	far.mode.cr3 = cr3;
+	if (cs) {
+		far.mode.cs_l = false;
+		far.mode.cs_d = true;
+	}
+	rig_far(&far);
+}
+
+START_TEST(t55_row_8_far_branch)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_BRANCH, IP, TO);
+	expect("TIP(0x403000)");
+}
+END_TEST
+
+START_TEST(t55_row_9_far_branch_cr3)
+{
+	rig_on(CTL);
+	changing(VMPT_FAR_TASK, 0x5000, false);
+	expect("PIP(0x5000), TIP(0x403000)");
+}
+END_TEST
+
+START_TEST(t55_row_10_far_branch_cr3_cs)
+{
+	rig_on(CTL);
+	changing(VMPT_FAR_BRANCH, 0x5000, true);
+	expect("PIP(0x5000), MODE.Exec(32), TIP(0x403000)");
+}
+END_TEST
+
+START_TEST(t55_row_11_interrupt)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_INTERRUPT, IP, TO);
+	expect("FUP(0x402000), TIP(0x403000)");
+}
+END_TEST
+
+START_TEST(t55_row_12_interrupt_cr3_cs)
+{
+	rig_on(CTL);
+	changing(VMPT_FAR_INTERRUPT, 0x5000, true);
+	expect("FUP(0x402000), PIP(0x5000), MODE.Exec(32), TIP(0x403000)");
+}
+END_TEST
+
+START_TEST(t55_row_13_exception_software_interrupt)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_EXCEPTION, IP, TO);
+	expect("FUP(0x402000), TIP(0x403000)");
+	plain(VMPT_FAR_SOFT_INT, TO + 4, IP);
+	expect("FUP(0x403004), TIP(0x402000)");
+}
+END_TEST
+
+START_TEST(t55_row_14_mov_cr3)
+{
+	struct vmpt_mode mode = mode64(0, 0x7fff000);
+
+	rig_on(CTL);
+	vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
+	expect("PIP(0x7fff000)");
+	rig.unit.vmx.on = true;
+	rig.unit.vmx.nonroot = true;
+	vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
+	expect("PIP(0x7fff000,NR)");
+	rig.unit.vmx.conceal_exec = true;
+	vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
+	expect("PIP(0x7fff000)");
+}
+END_TEST
+
+START_TEST(t55_row_17_debug_enclave)
+{
+	static const u8 kinds[] = { VMPT_FAR_EENTER, VMPT_FAR_EEXIT, VMPT_FAR_AEX };
+	size_t i;
+
+	rig_on(CTL);
+	for (i = 0; i < sizeof(kinds); i++) {
+		plain(kinds[i], IP, TO);
+		expect("FUP(0x402000), TIP(0x403000)");
+	}
+}
+END_TEST
+
+START_TEST(t55_row_22_init_bsp)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_INIT, IP, 0xfffffff0);
+	expect("FUP(0x402000), TIP(0xfffffff0)");
+}
+END_TEST
+
+START_TEST(t55_row_23_init_ap)
+{
+	struct vmpt_far far;
+
+	rig_on(CTL);
+	far = far_to(VMPT_FAR_INIT, IP, 0);
+	far.waits = true;
+	rig_far(&far);
+	expect("FUP(0x402000)");
+	/* INIT writes CR3: 0 unless it was 0 (Table 33-24's scenarios) */
+	rig_setup();
+	rig_on(CTL);
+	far.cr3_written = true;
+	far.mode.cr3 = 0;
+	rig_far(&far);
+	expect("FUP(0x402000), PIP(0x0)");
+}
+END_TEST
+
+START_TEST(t55_row_24_sipi)
+{
+	struct vmpt_far far;
+
+	rig_on(CTL);
+	far = far_to(VMPT_FAR_INIT, IP, 0);
+	far.waits = true;
+	rig_far(&far);
+	rig_skip();
+	plain(VMPT_FAR_SIPI, 0, 0x9f000);
+	expect("TIP.PGE(0x9f000)");
+}
+END_TEST
+
+START_TEST(t55_row_26_uintr)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_UINTR, IP, TO);
+	/* The TIP of all far transfers (33.2.1.3) is not in the row. */
+	expect("FUP(0x402000), TIP(0x403000)");
+}
+END_TEST
+
+START_TEST(t55_row_27_uiret)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_UIRET, IP, TO);
+	expect("FUP(0x402000), TIP(0x403000)");
+}
+END_TEST
+
+/* ---- 33.2.9.3: SMI and RSM ---- */
+
+START_TEST(smi_and_rsm_toggle_trace_en_without_pip)
+{
+	struct vmpt_far far;
+
+	rig_on(CTL);
+	far = far_to(VMPT_FAR_SMI, IP, 0x38000);
+	far.mode.cr3 = 0x9000;
+	far.cr3_written = true;
+	rig_far(&far);
+	expect("FUP(0x402000), TIP.PGD()");
+	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CTL), CTL);
+	vmpt_unit_jmp_indirect(&rig.unit, 0x38010);
+	expect("");
+	far = far_to(VMPT_FAR_RSM, 0x38010, IP);
+	far.mode = mode64(0, 0x1000);
+	far.cr3_written = true;
+	rig_far(&far);
+	expect("CBR(20), MODE.Exec(64), TIP.PGE(0x402000)");
+	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CTL), CTL | VMPT_CTL_TRACE_EN);
+}
+END_TEST
+
+START_TEST(rsm_evaluates_context_anew)
+{
+	struct vmpt_far far;
+
+	rig.unit.mode = mode64(3, 0x1000);
+	rig_on(CTL & ~VMPT_CTL_OS);
+	far = far_to(VMPT_FAR_SMI, IP, 0x38000);
+	rig_far(&far);
+	rig_skip();
+	far = far_to(VMPT_FAR_RSM, 0, IP);
+	far.mode.cpl = 0;
+	rig_far(&far);
+	expect("CBR(20), MODE.Exec(64)");
+}
+END_TEST
+
+START_TEST(smi_without_trace_leaves_rsm_nothing)
+{
+	struct vmpt_far far = far_to(VMPT_FAR_SMI, IP, 0x38000);
+
+	rig_far(&far);
+	far = far_to(VMPT_FAR_RSM, 0x38000, IP);
+	rig_far(&far);
+	expect("");
+	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CTL), 0);
+}
+END_TEST
+
+START_TEST(without_trigger_only_the_mode_is_noted)
+{
+	struct vmpt_far far = far_to(VMPT_FAR_INTERRUPT, IP, TO);
+
+	far.mode.cpl = 3;
+	rig_far(&far);
+	expect("");
+	rig_on_shown(CTL & ~VMPT_CTL_USER);
+	expect("PSB, CBR(20), PSBEND, MODE.Exec(64)");
+}
+END_TEST
+
+/* Table 33-24: CR3[11:5] only with PAE paging, bits above 51 never. */
+START_TEST(pip_payload)
+{
+	struct vmpt_mode mode = mode64(0, 0x800fffffffffffffULL);
+
+	rig_on(CTL);
+	vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
+	expect("PIP(0xffffffffff000)");
+	mode.pae = true;
+	vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
+	expect("PIP(0xfffffffffffe0)");
+}
+END_TEST
+
+/* The manual leaves open a PIP at a transition without context on either side. */
+START_TEST(pip_without_context)
+{
+	struct vmpt_mode mode = mode64(0, 0x5000);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		rig_setup();
+		rig.config.options.pip_without_context = i;
+		rig_init();
+		rig.unit.mode.cpl = 0;
+		rig_wrmsr(VMPT_MSR_RTIT_CR3_MATCH, 0x7000);
+		rig_on(CTL | VMPT_CTL_CR3_FILTER);
+		vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
+		expect(i ? "PIP(0x5000)" : "");
+	}
+}
+END_TEST
+
+/* RFLAGS.IF is in MODE.Exec with EventEn only, and there it makes one (Table 33-26). */
+START_TEST(interrupt_flag_changes_mode_exec)
+{
+	struct vmpt_far far;
+
+	rig.unit.mode.rflags_if = true;
+	rig_on(CTL);
+	far = far_to(VMPT_FAR_INTERRUPT, IP, TO);
+	far.mode.rflags_if = false;
+	rig_far(&far);
+	expect("FUP(0x402000), TIP(0x403000)");
+	rig_setup();
+	rig.unit.mode.rflags_if = true;
+	rig_on(CTL | VMPT_CTL_EVENT_EN);
+	rig_far(&far);
+	expect("CFE.INTR(0), FUP(0x402000), MODE.Exec(64), TIP(0x403000)");
+}
+END_TEST
+
+RIG_MAIN("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_branch_cr3_cs,
+	 t55_row_11_interrupt, t55_row_12_interrupt_cr3_cs, t55_row_13_exception_software_interrupt,
+	 t55_row_14_mov_cr3, t55_row_17_debug_enclave, t55_row_22_init_bsp, t55_row_23_init_ap,
+	 t55_row_24_sipi, t55_row_26_uintr, t55_row_27_uiret,
+	 smi_and_rsm_toggle_trace_en_without_pip, rsm_evaluates_context_anew,
+	 smi_without_trace_leaves_rsm_nothing, without_trigger_only_the_mode_is_noted, pip_payload,
+	 pip_without_context, interrupt_flag_changes_mode_exec)
