@@ -68,27 +68,40 @@ static void arrive(struct vmpt_unit *unit, bool before, u64 target, const struct
 	unit_after(unit, target);
 }
 
-static void entry_event(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry, bool after)
+/* CFE.VMENTRY. @fup: BranchEn makes one that they share. */
+static void entry_event(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry, bool after,
+			bool fup)
 {
-	bool before = unit->context_en;
+	bool before = unit->context_en, ip = before && !fup;
 
 	if (!(unit->regs.ctl & VMPT_CTL_EVENT_EN) || entry->vmx.conceal_entry ||
 	    (!before && !after))
 		return;
-	unit_emit_cfe(unit, VMPT_CFE_VMENTRY, 0, before);
-	if (before)
+	unit_emit_cfe(unit, VMPT_CFE_VMENTRY, 0, ip);
+	if (ip)
 		unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+}
+
+/* A write that changes nothing is none (33.2.8.3), and leaves tracing alone. */
+static bool loads(const struct vmpt_unit *unit, bool load_ctl, u64 ctl)
+{
+	return load_ctl && (ctl != unit->regs.ctl || !(ctl & VMPT_CTL_TRACE_EN));
 }
 
 void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry)
 {
-	bool was = unit->context_en, before = unit->packet_en;
-	bool traced = unit->trigger_en;
+	bool was = unit->context_en, before = unit->packet_en, traced = unit->trigger_en;
+	bool load = loads(unit, entry->load_ctl, entry->ctl);
+	bool after = !load && unit_context(unit, &entry->mode), fup = before && !after;
 
-	if (traced)
-		entry_event(unit, entry, unit_context(unit, &entry->mode));
+	if (traced) {
+		entry_event(unit, entry, after, fup);
+		/* Table 33-56, cases 7 to 9 */
+		if (fup)
+			unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+	}
 	enter_nonroot(unit, entry);
-	if (!entry->load_ctl) {
+	if (!load) {
 		if (traced)
 			arrive(unit, before, entry->target, &entry->mode, was,
 			       !entry->vmx.conceal_entry, true);
@@ -115,8 +128,10 @@ void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_ent
 			      bool late, u64 host_ip, const struct vmpt_mode *host)
 {
 	bool was = unit->context_en, before = unit->packet_en;
+	/* VMM only: TraceEn was 0 meanwhile, there is the TIP alone (Table 33-54). */
+	bool pips = !entry->load_ctl;
 
-	/* VM only: none (Table 33-54). */
+	/* VM only: none. */
 	if (!unit->trigger_en) {
 		unit->mode = *host;
 		return;
@@ -127,10 +142,12 @@ void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_ent
 		unit_after(unit, host_ip);
 		return;
 	}
-	entry_event(unit, entry, true);
-	if (!entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
-		unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
-	arrive(unit, before, host_ip, host, was, !entry->vmx.conceal_exit, false);
+	if (pips) {
+		entry_event(unit, entry, unit_context(unit, host), false);
+		if (!entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
+			unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
+	}
+	arrive(unit, before, host_ip, host, was, pips && !entry->vmx.conceal_exit, false);
 }
 
 /* EVDs and CFE of a VM exit (Table 33-59, rows 13 to 15). */
@@ -151,10 +168,18 @@ static void exit_event(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit
 		unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
 }
 
+/* TraceEn 1 to 0 by a VM exit. */
+static void exit_disables(struct vmpt_unit *unit, bool before)
+{
+	if (before)
+		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
+	unit_disable(unit);
+}
+
 void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 {
 	bool was = unit->context_en, before = unit->packet_en, conceal = unit->vmx.conceal_exit;
-	bool traced = unit->trigger_en;
+	bool traced = unit->trigger_en, load;
 
 	if (traced) {
 		/* TraceEn cleared by the exit: no context after it. */
@@ -163,29 +188,23 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 		if (before)
 			unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
 	}
-	if (traced && exit->clear_ctl) {
-		/* Table 33-56, case 11 */
-		if (before)
-			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-		unit_disable(unit);
-		traced = false;
-	}
+	/* Table 33-56, case 11; also where TraceEn is set but a STOP or an error ended it. */
+	if (exit->clear_ctl)
+		exit_disables(unit, before);
 	unit->vmx.nonroot = false;
-	if (traced && exit->load_ctl) {
+	load = loads(unit, exit->load_ctl, exit->ctl);
+	if (load && unit->regs.ctl & VMPT_CTL_TRACE_EN) {
 		/* The MSR list comes behind the host's state: its PIP is in the guest's trace. */
 		if (!conceal && unit->regs.ctl & VMPT_CTL_OS && was)
 			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
-		if (before)
-			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-		unit_disable(unit);
-		traced = false;
+		exit_disables(unit, before);
 	}
-	if (traced) {
+	if (unit->trigger_en) {
 		arrive(unit, before, exit->target, &exit->mode, was, !conceal, false);
 		return;
 	}
 	unit->mode = exit->mode;
-	if (exit->load_ctl) {
+	if (load) {
 		unit->regs.ctl = exit->ctl;
 		if (exit->ctl & VMPT_CTL_TRACE_EN)
 			unit_enable(unit, exit->target, true);
