@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * model/clock.c: Table 33-13, Examples 33-1 and 33-2, Table 33-55 row 25, MTC at every
+ * frequency, TSC and TMA, thresholds. VMX: test-vmx.c.
+ */
+#include <stdio.h>
+
+#include "tests/model/rig.h"
+
+#define CYCLES (CTL | VMPT_CTL_CYC_EN)
+
+static void at(u64 cycles)
+{
+	rig_time(cycles, 0, 0);
+}
+
+static void jmp(u64 target)
+{
+	vmpt_unit_jmp_indirect(&rig.unit, target);
+}
+
+static void mov_cr3(void)
+{
+	struct vmpt_mode mode = rig.unit.mode;
+
+	vmpt_unit_mov_cr3(&rig.unit, 0x402000, &mode);
+}
+
+/* ---- Table 33-13 ---- */
+
+static void table_13(unsigned int thresh, const char *const *want)
+{
+	static const unsigned int times[] = { 0, 9, 15, 30, 38, 46, 64, 71 };
+	unsigned int i;
+
+	/* x: long enough behind the last CYC, that is, behind enabling */
+	rig_on(CYCLES | (u64)thresh << VMPT_CTL_CYC_THRESH_SHIFT);
+	for (i = 0; i < VMPT_ARRAY_SIZE(times); i++) {
+		at(100 + times[i]);
+		if (times[i] == 38)
+			mov_cr3();
+		else
+			jmp(0x402000);
+		expect(want[i]);
+	}
+}
+
+START_TEST(t13_threshold_0)
+{
+	static const char *const want[] = {
+		"CYC(100), TIP(0x402000)", "CYC(9), TIP(0x402000)", "CYC(6), TIP(0x402000)",
+		"CYC(15), TIP(0x402000)",  "CYC(8), PIP(0x1000)",   "CYC(8), TIP(0x402000)",
+		"CYC(18), TIP(0x402000)",  "CYC(7), TIP(0x402000)",
+	};
+
+	table_13(0, want);
+}
+END_TEST
+
+START_TEST(t13_threshold_16)
+{
+	static const char *const want[] = {
+		"CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)",
+		"CYC(30), TIP(0x402000)",  "PIP(0x1000)",   "CYC(16), TIP(0x402000)",
+		"CYC(18), TIP(0x402000)",  "TIP(0x402000)",
+	};
+
+	table_13(5, want);
+}
+END_TEST
+
+START_TEST(t13_threshold_32)
+{
+	static const char *const want[] = {
+		"CYC(100), TIP(0x402000)", "TIP(0x402000)",	     "TIP(0x402000)",
+		"TIP(0x402000)",	   "CYC(38), PIP(0x1000)",   "TIP(0x402000)",
+		"TIP(0x402000)",	   "CYC(33), TIP(0x402000)",
+	};
+
+	table_13(6, want);
+}
+END_TEST
+
+START_TEST(t13_threshold_64)
+{
+	static const char *const want[] = {
+		"CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)",
+		"TIP(0x402000)",	   "PIP(0x1000)",   "TIP(0x402000)",
+		"CYC(64), TIP(0x402000)",  "TIP(0x402000)",
+	};
+
+	table_13(7, want);
+}
+END_TEST
+
+/* N = 2^(CycThresh - 1) (Table 33-6): no CYC one cycle before, one at N. */
+START_TEST(every_threshold)
+{
+	char want[60];
+	unsigned int t;
+
+	for (t = 1; t < 16; t++) {
+		u64 n = 1ULL << (t - 1);
+
+		rig_setup();
+		rig_on(CYCLES | (u64)t << VMPT_CTL_CYC_THRESH_SHIFT);
+		at(n - 1);
+		jmp(0x402000);
+		expect("TIP(0x402000)");
+		at(n);
+		jmp(0x402000);
+		snprintf(want, sizeof(want), "CYC(%llu), TIP(0x402000)", (unsigned long long)n);
+		expect(want);
+		jmp(0x402000);
+		expect("TIP(0x402000)"); /* one a cycle */
+	}
+}
+END_TEST
+
+/* ---- Examples 33-1 and 33-2 ---- */
+
+#define X 77
+
+START_TEST(example_1)
+{
+	rig_on(CYCLES);
+	at(X);
+	vmpt_unit_call_indirect(&rig.unit, 0x402002, 0x403000);
+	expect("CYC(77), TIP(0x403000)");
+	at(X + 2);
+	vmpt_unit_call_indirect(&rig.unit, 0x403002, 0x404000);
+	expect("CYC(2), TIP(0x404000)");
+	at(X + 8);
+	vmpt_unit_jcc(&rig.unit, false, 0x404002);
+	expect("CYC(6)");
+	at(X + 9);
+	vmpt_unit_ret(&rig.unit, 0x403002);
+	at(X + 12);
+	vmpt_unit_jcc(&rig.unit, true, 0x403010);
+	expect("");
+	at(X + 16);
+	vmpt_unit_ret(&rig.unit, 0x999999);
+	expect("TNT(NTT), CYC(8), TIP(0x999999)");
+	at(X + 4111);
+	vmpt_unit_cyc(&rig.unit);
+	expect("CYC(4095)");
+	at(X + 12305);
+	vmpt_unit_cyc(&rig.unit);
+	expect("CYC(8194)");
+	at(X + 16332);
+	mov_cr3();
+	expect("CYC(4027), PIP(0x1000)");
+}
+END_TEST
+
+/* The sizes that the example's comments give. */
+START_TEST(example_1_sizes)
+{
+	static const struct {
+		u64 cycles, size;
+	} row[] = { { 2, 1 }, { 6, 1 }, { 8, 1 }, { 4095, 2 }, { 8194, 3 }, { 4027, 2 } };
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
+		rig_setup();
+		rig_on(CYCLES);
+		at(row[i].cycles);
+		vmpt_unit_cyc(&rig.unit);
+		ck_assert_uint_eq(rig.unit.used, row[i].size);
+	}
+}
+END_TEST
+
+/* By its order: the model's events take one cycle, so PIP and MODE.Exec share a CYC. */
+START_TEST(example_2_by_order)
+{
+	struct vmpt_far far;
+
+	rig_on(CYCLES);
+	vmpt_unit_call(&rig.unit, 0x402004, 0x403000);
+	at(X);
+	vmpt_unit_jcc(&rig.unit, false, 0x403002);
+	expect("CYC(77)");
+	at(X + 2);
+	vmpt_unit_ret(&rig.unit, 0x402004);
+	at(X + 8);
+	vmpt_unit_jcc(&rig.unit, true, 0x402008);
+	at(X + 9);
+	jmp(0x404000);
+	expect("TNT(NTT), CYC(9), TIP(0x404000)");
+	at(X + 12);
+	vmpt_unit_jcc(&rig.unit, false, 0x404002);
+	expect("CYC(3)");
+	at(X + 32);
+	far = far_to(VMPT_FAR_SOFT_INT, 0x404002, 0x8000);
+	far.cr3_written = true;
+	far.mode.cr3 = 0x9000;
+	far.mode.cs_l = false;
+	rig_far(&far);
+	expect("TNT(N), FUP(0x404002), CYC(20), PIP(0x9000), MODE.Exec(16), TIP(0x8000)");
+}
+END_TEST
+
+/* Each packet that 33.3.6 lists, and MWAIT (33.4.2.23), has a CYC; others have none. */
+START_TEST(cyc_eligible_packets)
+{
+	struct vmpt_mode mode = mode64(0, 0x3000);
+	struct vmpt_unit_item item = { 1, 2 };
+
+	rig_on(CYCLES | VMPT_CTL_PTW_EN | VMPT_CTL_PWR_EVT_EN | VMPT_CTL_TSC_EN);
+	at(10);
+	vmpt_unit_mov_cr3(&rig.unit, 0x402000, &mode);
+	expect("CYC(10), PIP(0x3000)");
+	at(20);
+	vmpt_unit_tx_begin(&rig.unit, 0x402000);
+	expect("CYC(10), MODE.TSX(InTX), FUP(0x402000)");
+	at(30);
+	vmpt_unit_vmptrld(&rig.unit, 0x5000);
+	expect("CYC(10), VMCS(0x5000)");
+	at(40);
+	vmpt_unit_ptwrite(&rig.unit, 0, 1, 4);
+	expect("CYC(10), PTW(4B,0x1)");
+	at(50);
+	vmpt_unit_mwait(&rig.unit, 0x402000, 0x20, 1, 3, 0);
+	expect("CYC(10), MWAIT(0x20,1), PWRE(3,0), EXSTOP(IP), FUP(0x402000)");
+	at(60);
+	vmpt_unit_sleep(&rig.unit, 0x402000, false, 1, 0);
+	expect("PWRE(1,0), CYC(10), EXSTOP(IP), FUP(0x402000)");
+	at(70);
+	vmpt_unit_wake(&rig.unit, 1, 1, 1);
+	expect("CYC(10), TSC(0x0), CBR(20), PWRX(1,1,0x1)");
+	at(80);
+	vmpt_unit_block(&rig.unit, 4, 0, &item, 1, 0x402000);
+	vmpt_unit_mnt(&rig.unit, 7);
+	vmpt_unit_frequency(&rig.unit, 30);
+	expect("BBP(8B,4), BIP(1,0x2), BEP(IP), FUP(0x402000), MNT(0x7), CBR(30)");
+	rig_off(0x402010);
+	expect("FUP(0x402010), CYC(10), TIP.PGD()");
+	/* reset with TriggerEn (33.3.6.1) */
+	at(1000);
+	rig_on_shown(CYCLES);
+	expect("CBR(30), MODE.Exec(64), TIP.PGE(0x401000)");
+	vmpt_unit_cyc(&rig.unit);
+	expect("");
+}
+END_TEST
+
+/* It counts and is sent without context and filter (33.3.6.1). */
+START_TEST(cyc_without_context)
+{
+	rig_on(CYCLES & ~VMPT_CTL_OS);
+	at(50);
+	vmpt_unit_cyc(&rig.unit);
+	expect("CYC(50)");
+	rig_off(0);
+	vmpt_unit_cyc(&rig.unit);
+	rig_on(CTL);
+	at(90);
+	vmpt_unit_cyc(&rig.unit);
+	expect("");
+}
+END_TEST
+
+START_TEST(cyc_flushes_tnt)
+{
+	rig_on(CYCLES);
+	at(3);
+	vmpt_unit_jcc(&rig.unit, true, 0x402000);
+	at(9);
+	vmpt_unit_cyc(&rig.unit);
+	expect("CYC(3), TNT(T), CYC(6)");
+}
+END_TEST
+
+/* ---- MTC ---- */
+
+START_TEST(mtc_at_every_frequency)
+{
+	char want[60];
+	unsigned int f;
+
+	for (f = 0; f < 16; f++) {
+		u64 period = 1ULL << f, start = 250 * period;
+
+		rig_setup();
+		rig_time(0, 0, start + period - 1);
+		rig_on(CTL | VMPT_CTL_MTC_EN | (u64)f << VMPT_CTL_MTC_FREQ_SHIFT);
+		expect("");
+		rig_time(0, 0, start + period);
+		expect("MTC(251)");
+		rig_time(0, 0, start + 2 * period - 1);
+		expect("");
+		rig_time(0, 0, start + 7 * period);
+		snprintf(want, sizeof(want),
+			 "MTC(252), MTC(253), MTC(254), MTC(255), MTC(0), "
+			 "MTC(1)");
+		expect(want);
+	}
+}
+END_TEST
+
+/* Of a gap of more than 255 periods a decoder learns by TSC and TMA. */
+START_TEST(mtc_behind_a_long_gap)
+{
+	rig_on(CTL | VMPT_CTL_MTC_EN | VMPT_CTL_TSC_EN);
+	rig_time(0, 0x999, 256);
+	expect("TSC(0x999), TMA(0x100,0)");
+	rig_time(0, 0x999, 257);
+	expect("MTC(1)");
+}
+END_TEST
+
+START_TEST(mtc_with_cyc_and_tnt)
+{
+	rig_on(CYCLES | VMPT_CTL_MTC_EN);
+	rig_time(5, 0, 0);
+	vmpt_unit_jcc(&rig.unit, true, 0x402000);
+	rig_time(9, 0, 1);
+	expect("CYC(5), TNT(T), CYC(4), MTC(1)");
+}
+END_TEST
+
+START_TEST(no_mtc_unless_enabled)
+{
+	rig_on(CTL);
+	rig_time(0, 0, 500);
+	expect("");
+	rig_off(0x402000);
+	rig_on(CTL | VMPT_CTL_MTC_EN);
+	rig_off(0x402000);
+	rig_skip();
+	rig_time(0, 0, 1000);
+	expect("");
+}
+END_TEST
+
+/* ---- TSC, TMA, CBR ---- */
+
+START_TEST(t55_row_25_wake)
+{
+	rig_on(CTL);
+	rig_time(0, 0x1111, 0x2222);
+	vmpt_unit_clock_resumed(&rig.unit);
+	expect("CBR(20)");
+	rig_off(0x402000);
+	rig_on(CTL | VMPT_CTL_TSC_EN);
+	vmpt_unit_clock_resumed(&rig.unit);
+	expect("TSC(0x1111), CBR(20)");
+	rig_off(0x402000);
+	rig_on(CTL | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN);
+	vmpt_unit_clock_resumed(&rig.unit);
+	expect("TSC(0x1111), TMA(0x2222,0), CBR(20)");
+	rig_off(0x402000);
+	rig_on(CTL | VMPT_CTL_MTC_EN);
+	vmpt_unit_clock_resumed(&rig.unit);
+	expect("CBR(20)");
+	rig_off(0x402000);
+	rig_skip();
+	vmpt_unit_clock_resumed(&rig.unit);
+	vmpt_unit_frequency(&rig.unit, 8);
+	expect("");
+	rig_on(CTL);
+	vmpt_unit_frequency(&rig.unit, 40);
+	expect("CBR(40)");
+}
+END_TEST
+
+/* 7 bytes of the TSC, 16 bits of ART, 9 of the fast counter. */
+START_TEST(payload_widths)
+{
+	struct vmpt_clocks now = {
+		.tsc = 0xff12345678abcdef, .art = 0x123456789abcd, .fast = 0x1fe, .cbr = 255
+	};
+
+	vmpt_unit_time(&rig.unit, &now);
+	rig_on(CTL | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN);
+	vmpt_unit_clock_resumed(&rig.unit);
+	expect("TSC(0x12345678abcdef), TMA(0xabcd,510), CBR(255)");
+	now.fast = 5000;
+	vmpt_unit_time(&rig.unit, &now);
+	vmpt_unit_clock_resumed(&rig.unit);
+	expect("TSC(0x12345678abcdef), TMA(0xabcd,511), CBR(255)");
+}
+END_TEST
+
+RIG_MAIN("clock", t13_threshold_0, t13_threshold_16, t13_threshold_32, t13_threshold_64,
+	 every_threshold, example_1, example_1_sizes, example_2_by_order, cyc_eligible_packets,
+	 cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency, mtc_behind_a_long_gap,
+	 mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake, payload_widths)
