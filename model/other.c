@@ -125,7 +125,7 @@ void vmpt_unit_block(struct vmpt_unit *unit, unsigned int type, unsigned int sz,
 	pkt.bbp.sz = sz & 1;
 	pkt.bbp.type = type & 0x1f;
 	unit_emit(unit, &pkt);
-	unit->block = VMPT_PT_BLOCK(sz, type);
+	unit->block = (u8)VMPT_PT_BLOCK(sz, type);
 	for (i = 0; i < n && unit->block; i++) {
 		memset(&pkt, 0, sizeof(pkt));
 		pkt.kind = VMPT_PT_BIP;
