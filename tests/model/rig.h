@@ -30,7 +30,8 @@ struct rig {
 	struct vmpt_unit_config config;
 	struct vmpt_sink sink;
 	struct vmpt_output_memory memory;
-	int refuse; /* what sink or memory return instead of taking bytes */
+	int refuse;	 /* what sink or memory return instead of taking bytes */
+	u64 refuse_from; /* memory: only from this address on */
 	u8 bytes[1 << 18];
 	size_t size, shown;
 	struct packet_text state;

@@ -323,7 +323,7 @@ END_TEST
 START_TEST(no_mtc_unless_enabled)
 {
 	rig_on(CTL);
-	rig_time(0, 0, 500);
+	rig_time(0, 0, 100);
 	expect("");
 	rig_off(0x402000);
 	rig_on(CTL | VMPT_CTL_MTC_EN);

@@ -93,6 +93,9 @@ START_TEST(whole_ip_behind_enabling)
 	rig_skip();
 	rig_on_shown(CTL);
 	expect("CBR(20), MODE.Exec(64), TIP.PGE(0x401000)");
+	jmp(0x401010);
+	rig_text();
+	ck_assert_uint_eq(rig.bytes[rig.size - 3], 0x2d); /* TIP, 001b: only the first */
 }
 END_TEST
 
@@ -306,11 +309,12 @@ START_TEST(retry_in_the_middle)
 	vmpt_unit_flush(&rig.unit);
 	stored = rig.size;
 	ck_assert_uint_lt(stored, 0x1000);
-	/* the table of the next entry: the callback of its read asks for a retry */
 	while (rig.size + rig.unit.used <= 0x1000 + 20)
 		jmp(rig.unit.used & 1 ? 0x402000 : 0x7fff00000000);
 	rig.refuse = -1;
+	rig.refuse_from = REGION + 0x1000;
 	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), -1);
+	ck_assert_uint_eq(rig.size, 0x1000);
 	rig.refuse = 0;
 	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), 0);
 	rig_text();

@@ -88,6 +88,7 @@ START_TEST(t56_case_3_disable)
 	rig_off(0x402000);
 	expect("FUP(0x402000), TIP.PGD()");
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CTL), CTL);
+	ck_assert(!rig.unit.packet_en);
 }
 END_TEST
 

@@ -204,6 +204,27 @@ START_TEST(rsm_evaluates_context_anew)
 }
 END_TEST
 
+/* SMM code may trace itself (33.8.1): in its own mode, and RSM brings back the other's. */
+START_TEST(smm_traces_itself)
+{
+	struct vmpt_far far;
+
+	rig_on(CTL);
+	far = far_to(VMPT_FAR_SMI, IP, 0x38000);
+	far.mode.cs_l = false;
+	rig_far(&far);
+	rig_skip();
+	rig_on_shown(CTL);
+	expect("CBR(20), MODE.Exec(16), TIP.PGE(0x401000)");
+	rig_off(0x38010);
+	rig_skip();
+	far = far_to(VMPT_FAR_RSM, 0x38010, IP);
+	far.mode.cs_l = true;
+	rig_far(&far);
+	expect("CBR(20), MODE.Exec(64), TIP.PGE(0x402000)");
+}
+END_TEST
+
 START_TEST(smi_without_trace_leaves_rsm_nothing)
 {
 	struct vmpt_far far = far_to(VMPT_FAR_SMI, IP, 0x38000);
@@ -284,6 +305,6 @@ RIG_MAIN("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_b
 	 t55_row_11_interrupt, t55_row_12_interrupt_cr3_cs, t55_row_13_exception_software_interrupt,
 	 t55_row_14_mov_cr3, t55_row_17_debug_enclave, t55_row_22_init_bsp, t55_row_23_init_ap,
 	 t55_row_24_sipi, t55_row_26_uintr, t55_row_27_uiret,
-	 smi_and_rsm_toggle_trace_en_without_pip, rsm_evaluates_context_anew,
+	 smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself, rsm_evaluates_context_anew,
 	 smi_without_trace_leaves_rsm_nothing, without_trigger_only_the_mode_is_noted, pip_payload,
 	 pip_without_context, interrupt_flag_changes_mode_exec)

@@ -40,6 +40,16 @@ START_TEST(ip_behind_it_is_whole)
 }
 END_TEST
 
+START_TEST(waiting_bits_are_lost)
+{
+	rig_on(CTL);
+	vmpt_unit_jcc(&rig.unit, true, 0x402000);
+	vmpt_unit_overflow(&rig.unit);
+	resolve(0x402000);
+	expect("OVF, FUP(0x402000)");
+}
+END_TEST
+
 START_TEST(without_packet_en)
 {
 	struct vmpt_far far;
@@ -295,7 +305,8 @@ START_TEST(psb_lost_in_the_middle)
 }
 END_TEST
 
-RIG_MAIN("overflow", with_packet_en, ip_behind_it_is_whole, without_packet_en, without_branch_en,
-	 lost_state_is_told, lost_mode_out_of_context, timing, tracestop_in_an_overflow,
-	 nothing_to_resolve, disabled_in_an_overflow, refusing_sink, refusing_sink_over_disabling,
-	 sink_recovers_while_disabled, bytes_wait_over_disabling, psb_lost_in_the_middle)
+RIG_MAIN("overflow", with_packet_en, waiting_bits_are_lost, ip_behind_it_is_whole,
+	 without_packet_en, without_branch_en, lost_state_is_told, lost_mode_out_of_context, timing,
+	 tracestop_in_an_overflow, nothing_to_resolve, disabled_in_an_overflow, refusing_sink,
+	 refusing_sink_over_disabling, sink_recovers_while_disabled, bytes_wait_over_disabling,
+	 psb_lost_in_the_middle)

@@ -201,6 +201,31 @@ START_TEST(waits_for_an_ip)
 }
 END_TEST
 
-RIG_MAIN("psb", contents_under_all_settings, at_enabling, at_enabling_without_byte_count, cadence,
-	 packet_byte_cnt, cadence_goes_on_over_disabling, pend_psb, with_timing_only,
-	 waits_for_an_ip)
+/* Behind a MOV CR3, and without PacketEn behind packets that have no next IP. */
+START_TEST(behind_other_events)
+{
+	struct vmpt_mode mode = mode64(0, 0x2000);
+	u64 ctl = VMPT_CTL_OS | VMPT_CTL_PTW_EN | VMPT_CTL_EVENT_EN;
+
+	rig_on(CTL);
+	rig.unit.psb_due = true;
+	vmpt_unit_mov_cr3(&rig.unit, 0x402000, &mode);
+	expect("PIP(0x2000), PSB, CBR(20), PIP(0x2000), MODE.TSX(), MODE.Exec(64), "
+	       "FUP(0x402000), PSBEND");
+	rig_off(0x402000);
+	rig_on(ctl);
+	rig.unit.psb_due = true;
+	vmpt_unit_ptwrite(&rig.unit, 0x402000, 5, 4);
+	expect("PTW(4B,0x5), PSB, CBR(20), PIP(0x2000), PSBEND");
+	rig.unit.psb_due = true;
+	vmpt_unit_set_if(&rig.unit, 0x402000, true);
+	expect("MODE.Exec(64,IF), FUP(0x402000), PSB, CBR(20), PIP(0x2000), PSBEND");
+	rig.unit.psb_due = true;
+	vmpt_unit_block(&rig.unit, 1, 0, NULL, 0, 0x402000);
+	expect("BBP(8B,1), BEP(IP), FUP(0x402000), PSB, CBR(20), PIP(0x2000), PSBEND");
+}
+END_TEST
+
+RIG_MAIN("psb", behind_other_events, contents_under_all_settings, at_enabling,
+	 at_enabling_without_byte_count, cadence, packet_byte_cnt, cadence_goes_on_over_disabling,
+	 pend_psb, with_timing_only, waits_for_an_ip)

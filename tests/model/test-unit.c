@@ -120,7 +120,13 @@ START_TEST(reset_warm)
 	rig_wrmsr(VMPT_MSR_RTIT_CR3_MATCH, 0x1000);
 	rig_on(CTL);
 	vmpt_unit_vmxon(&rig.unit, true, 0);
+	vmpt_unit_vmptrld(&rig.unit, 0x5000);
+	vmpt_unit_tx_begin(&rig.unit, 0x402000);
+	rig.unit.smm_trace_en = true;
 	vmpt_unit_reset(&rig.unit, true);
+	ck_assert_uint_eq(rig.unit.vmx.vmcs, VMPT_PT_VMCS_NONE);
+	ck_assert(!rig.unit.in_tx);
+	ck_assert(!rig.unit.smm_trace_en);
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CTL), CTL);
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CR3_MATCH), 0x1000);
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_READ_ONLY, 0);

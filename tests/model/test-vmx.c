@@ -351,6 +351,10 @@ START_TEST(t54_system_wide_early)
 {
 	root(CTL | VMPT_CTL_EVENT_EN);
 	failed(false, false, "TIP(0x402003)");
+	rig.unit.psb_due = true;
+	failed(false, false,
+	       "TIP(0x402003), PSB, CBR(20), PIP(0x1000), VMCS(0x55000), MODE.TSX(), "
+	       "MODE.Exec(64), FUP(0x402003), PSBEND");
 }
 END_TEST
 
@@ -506,6 +510,9 @@ START_TEST(vmxon_without_misc_14)
 			 VMPT_GP);
 	vmpt_unit_vmxoff(&rig.unit);
 	rig_on(CTL);
+	rig.unit.psb_due = true;
+	vmpt_unit_jmp(&rig.unit, 0x402000);
+	expect("PSB, CBR(20), PIP(0x1000), MODE.TSX(), MODE.Exec(64), FUP(0x402000), PSBEND");
 }
 END_TEST
 
