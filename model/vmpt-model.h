@@ -280,7 +280,7 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 
 /* ---- time ---- */
 
-/* Time has passed: MTCs that are due, standalone CYCs before the counter wraps. */
+/* Time has passed: MTCs that are due. The cycle counter has 64 bits and does not wrap. */
 void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now);
 /* A standalone CYC, as before the hardware's counter wraps (33.3.6). */
 void vmpt_unit_cyc(struct vmpt_unit *unit);
@@ -290,7 +290,11 @@ void vmpt_unit_clock_resumed(struct vmpt_unit *unit);
 
 /* ---- trouble and end ---- */
 
-/* An internal buffer overflow begins; it is resolved at @ip with the next call (33.3.8). */
+/*
+ * An internal buffer overflow begins; it is resolved at @ip with the next call (33.3.8).
+ * One begins by itself (in_overflow) when sink or memory refuse and the buffer is full; the
+ * caller resolves it too, and while there is no room that call does nothing.
+ */
 void vmpt_unit_overflow(struct vmpt_unit *unit);
 void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip);
 
