@@ -92,6 +92,8 @@ static bool pop(struct vmpt_unit *unit, u64 target)
 	expected = unit->ret_stack[unit->ret_top];
 	unit->ret_top = (u8)((unit->ret_top + VMPT_RET_STACK - 1) % VMPT_RET_STACK);
 	unit->ret_depth--;
+	if (expected != target && unit->config.options.careful_retc)
+		unit->ret_depth = 0;
 	return expected == target;
 }
 

@@ -61,6 +61,12 @@ struct vmpt_unit_options {
 	bool pip_without_context;
 	/* MODE.Exec only where it differs from the last one sent (33.4.2.8: "may opt"). */
 	bool suppress_same_mode;
+	/*
+	 * Behind a RET that goes elsewhere than its CALL says, compress no RET whose CALL was
+	 * before it: 33.4.2.2 takes an entry off the decoder's stack for each RET, libipt
+	 * only for a compressed one and goes astray.
+	 */
+	bool careful_retc;
 };
 
 struct vmpt_unit_config {
