@@ -47,6 +47,7 @@ static void take_output_events(struct vmpt_unit *unit)
 		/* What is buffered is lost; no TIP.PGD (33.2.7.2, 33.3.10). */
 		unit->trigger_en = false;
 		unit->used = 0;
+		unit->tnt_bits = 0;
 		unit->tnt_count = 0;
 		unit->tip_count = 0;
 		unit_update(unit);

@@ -93,6 +93,7 @@ static void load(struct vmpt_unit *unit)
 	/* What a sink has not taken yet stays in front; memory's place is another now. */
 	if (unit->config.memory)
 		unit->used = 0;
+	unit->tnt_bits = 0;
 	unit->tnt_count = 0;
 	unit->tip_count = 0;
 	unit->psb_due = false;

@@ -159,6 +159,7 @@ void vmpt_unit_overflow(struct vmpt_unit *unit)
 	if (!unit->trigger_en)
 		return;
 	unit->in_overflow = true;
+	unit->tnt_bits = 0;
 	unit->tnt_count = 0;
 	unit->tip_count = 0;
 	unit->block = 0;
