@@ -163,6 +163,9 @@ void vmpt_unit_overflow(struct vmpt_unit *unit)
 	unit->tnt_count = 0;
 	unit->tip_count = 0;
 	unit->block = 0;
+	/* A MODE.Exec that waits for its TIP.PGE is forgotten at the OVF, by libipt at least. */
+	if (!unit->packet_en)
+		unit->last_exec = 0xff;
 	unit->ret_depth = 0;
 }
 
