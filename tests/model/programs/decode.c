@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The trace through libipt's instruction decoder, against what was executed. */
+#include <check.h>
+#include <intel-pt.h>
+
+#include "tests/model/programs/program.h"
+
+struct walk {
+	const struct program *program;
+	const struct execution *done;
+	const char *what;
+	struct pt_insn_decoder *decoder;
+	size_t at, overflow;	/* next instruction, next overflow */
+	bool astray;		/* in what an overflow took, on another path */
+	bool resumed;		/* behind an OVF, no instruction yet */
+	enum pt_exec_mode mode; /* what libipt knows */
+	enum pt_exec_mode resumed_mode;
+};
+
+static int read_memory(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
+{
+	const struct program_region *r = program_region_at(context, ip);
+	size_t n;
+
+	(void)asid;
+	if (!r)
+		return -pte_nomap;
+	n = r->size - (size_t)(ip - r->base);
+	n = n < size ? n : size;
+	memcpy(buf, r->code + (ip - r->base), n);
+	return (int)n;
+}
+
+static void open_decoder(struct walk *w)
+{
+	struct pt_config config;
+	struct pt_image *image;
+
+	pt_config_init(&config);
+	config.begin = w->done->trace;
+	config.end = w->done->trace + w->done->size;
+	w->decoder = pt_insn_alloc_decoder(&config);
+	ck_assert_ptr_nonnull(w->decoder);
+	image = pt_insn_get_image(w->decoder);
+	ck_assert_int_eq(pt_image_set_callback(image, read_memory, (void *)w->program), 0);
+}
+
+static const char *place(const struct walk *w)
+{
+	static char text[160];
+	u64 offset = 0, ip = w->at < w->done->insns ? w->done->insn[w->at].ip : 0;
+
+	pt_insn_get_offset(w->decoder, &offset);
+	snprintf(text, sizeof(text), "trace offset %#llx, instruction %zu of %zu, executed %#llx",
+		 (unsigned long long)offset, w->at, w->done->insns, (unsigned long long)ip);
+	return text;
+}
+
+static const struct overflow *next_overflow(const struct walk *w)
+{
+	return w->overflow < w->done->overflows ? &w->done->overflow[w->overflow] : NULL;
+}
+
+static void instruction(struct walk *w, u64 ip)
+{
+	const struct overflow *o = next_overflow(w);
+
+	if (w->astray)
+		return;
+	if (w->at < w->done->insns && w->done->insn[w->at].ip == ip) {
+		w->at++;
+		return;
+	}
+	/* The decoder goes on as far as it needs no packet; an event may have come first. */
+	if (!o || w->at < o->from)
+		ck_abort_msg("%s: decoded %#llx; %s", w->what, (unsigned long long)ip, place(w));
+	w->astray = true;
+}
+
+/* Branches that may have waited in the TNT buffer, and deferred TIPs. */
+#define WAITING (47 + VMPT_UNIT_TIPS)
+
+/* The nth overflow's OVF: flow goes on where it was resolved. */
+static void overflow(struct walk *w)
+{
+	const struct overflow *o = next_overflow(w);
+
+	if (!o)
+		ck_abort_msg("%s: an OVF too many; %s", w->what, place(w));
+	if (w->at < o->from &&
+	    (!o->traced || o->branches - w->done->insn[w->at].branches > WAITING))
+		ck_abort_msg("%s: an overflow took what was sent before it, instruction %zu; %s",
+			     w->what, o->from, place(w));
+	w->at = o->to;
+	w->resumed = true;
+	w->resumed_mode = o->is_64 ? ptem_64bit : ptem_32bit;
+	w->overflow++;
+	w->astray = false;
+}
+
+static int drain(struct walk *w, int status)
+{
+	struct pt_event event;
+
+	while (status >= 0 && status & pts_event_pending) {
+		status = pt_insn_event(w->decoder, &event, sizeof(event));
+		if (status >= 0 && event.type == ptev_overflow)
+			overflow(w);
+		if (status >= 0 && event.type == ptev_exec_mode)
+			w->mode = event.variant.exec_mode.mode;
+	}
+	return status;
+}
+
+/*
+ * An overflow took a MODE.Exec: it is told by the PSB+ behind OVF and FUP. libipt takes this
+ * for an error: have it begin anew there.
+ */
+static int new_mode(struct walk *w, int status)
+{
+	static const u8 psb[] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				  2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
+	u64 at;
+
+	if (!w->resumed || status != -pte_bad_status_update || w->resumed_mode == w->mode ||
+	    pt_insn_get_offset(w->decoder, &at) < 0)
+		return status;
+	while (at && (at + sizeof(psb) > w->done->size ||
+		      memcmp(w->done->trace + at, psb, sizeof(psb)) != 0))
+		at--;
+	return pt_insn_sync_set(w->decoder, at);
+}
+
+static int next(struct walk *w, int status)
+{
+	struct pt_insn insn;
+
+	status = drain(w, status);
+	if (status < 0 || status & pts_eos)
+		return status;
+	status = pt_insn_next(w->decoder, &insn, sizeof(insn));
+	if (status < 0)
+		return status;
+	instruction(w, insn.ip);
+	w->resumed = false;
+	return status;
+}
+
+void program_check(const struct program *program, const struct execution *done, const char *what)
+{
+	struct walk w = { .program = program, .done = done, .what = what };
+	int status;
+
+	open_decoder(&w);
+	status = pt_insn_sync_forward(w.decoder);
+	while (status >= 0 && !(status & pts_eos))
+		status = new_mode(&w, next(&w, status));
+	if (status < 0 && status != -pte_eos)
+		ck_abort_msg("%s: %s; %s", what, pt_errstr(pt_errcode(status)), place(&w));
+	if (w.at != done->insns || w.overflow != done->overflows)
+		ck_abort_msg("%s: ends too early, behind overflow %zu of %zu; %s", what, w.overflow,
+			     done->overflows, place(&w));
+	pt_insn_free_decoder(w.decoder);
+}

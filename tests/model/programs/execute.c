@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A tiny processor: executes a program, tells the model each event, and keeps what was
+ * executed while PacketEn was 1 by its own reading of SDM 3 33.2.5 and 33.2.6. Conditions
+ * and what registers hold are random.
+ */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/model/programs/memory.h"
+#include "tests/model/programs/program.h"
+
+#define STACK  256u
+#define FRAMES 32u
+
+/* Return addresses; the oldest are forgotten. */
+struct stack {
+	u64 ip[STACK];
+	unsigned int top, depth;
+};
+
+struct frame {
+	u64 ip;
+	u8 cpl;
+};
+
+struct cpu {
+	const struct program *program;
+	const struct program_settings *set;
+	struct test_rng *rng;
+	struct execution *done;
+	struct program_memory memory;
+	struct vmpt_unit unit;
+	struct vmpt_clocks clocks;
+
+	u64 ip, cr3;
+	unsigned int cpl;
+	struct stack stack[3]; /* user 64, user 32, kernel */
+	struct frame frame[FRAMES];
+	unsigned int frames;
+
+	/* Enables, found without the model. */
+	bool trace_en, stopped, context, filter, overflow;
+	u32 branches;
+	unsigned int idle; /* times tracing was switched on since PacketEn was 1 */
+};
+
+/* ---- what should be traced ---- */
+
+static bool hit(const struct cpu *cpu, unsigned int cfg, u64 ip, bool *any)
+{
+	unsigned int n;
+
+	*any = false;
+	for (n = 0; n < VMPT_PT_RANGES_MAX; n++) {
+		if ((cpu->set->ctl >> VMPT_CTL_ADDR_SHIFT(n) & 0xf) != cfg)
+			continue;
+		*any = true;
+		if (ip >= cpu->set->addr[2 * n] && ip <= cpu->set->addr[2 * n + 1])
+			return true;
+	}
+	return false;
+}
+
+static bool in_filter(const struct cpu *cpu, u64 ip)
+{
+	bool any, in = hit(cpu, VMPT_ADDR_FILTER, ip, &any);
+
+	return in || !any;
+}
+
+static bool in_stop(const struct cpu *cpu, u64 ip)
+{
+	bool any;
+
+	return hit(cpu, VMPT_ADDR_TRACESTOP, ip, &any);
+}
+
+static bool context_now(const struct cpu *cpu)
+{
+	u64 ctl = cpu->set->ctl;
+
+	if (!(ctl & (cpu->cpl ? VMPT_CTL_USER : VMPT_CTL_OS)))
+		return false;
+	/* CR3[63:12] with four-level paging (33.2.5.2) */
+	return !(ctl & VMPT_CTL_CR3_FILTER) || cpu->cr3 >> 12 == cpu->set->cr3_match >> 12;
+}
+
+static bool packet_en(const struct cpu *cpu)
+{
+	return cpu->trace_en && !cpu->stopped && cpu->context && cpu->filter;
+}
+
+static struct overflow *last_overflow(const struct cpu *cpu)
+{
+	return &cpu->done->overflow[cpu->done->overflows - 1];
+}
+
+static void overflow_ended(struct cpu *cpu)
+{
+	cpu->overflow = false;
+	last_overflow(cpu)->to = cpu->done->insns;
+}
+
+/* A taken branch or event has landed at @ip. */
+static void landed(struct cpu *cpu, u64 ip)
+{
+	cpu->context = context_now(cpu);
+	if (!cpu->trace_en || cpu->stopped || !cpu->context)
+		return;
+	cpu->filter = in_filter(cpu, ip);
+	cpu->stopped = in_stop(cpu, ip);
+	/* The model ends an overflow at once at a TraceStop. */
+	if (cpu->stopped && cpu->overflow)
+		overflow_ended(cpu);
+}
+
+static void retired(struct cpu *cpu, const struct program_insn *insn)
+{
+	struct execution *done = cpu->done;
+
+	if (!packet_en(cpu))
+		return;
+	cpu->idle = 0;
+	if (done->insns == done->insns_max) {
+		done->insns_max = done->insns_max ? 2 * done->insns_max : 4096;
+		done->insn = realloc(done->insn, done->insns_max * sizeof(*done->insn));
+		ck_assert_ptr_nonnull(done->insn);
+	}
+	done->insn[done->insns++] = (struct executed){ .ip = insn->ip, .branches = cpu->branches };
+}
+
+/* ---- registers and stack ---- */
+
+static const struct program_region *here(const struct cpu *cpu)
+{
+	return program_region_at(cpu->program, cpu->ip);
+}
+
+static struct stack *stack_of(struct cpu *cpu)
+{
+	if (!cpu->cpl)
+		return &cpu->stack[2];
+	return &cpu->stack[here(cpu)->mode == 32];
+}
+
+/* A code address that a register holds, of @region; mostly a function's. */
+static u64 address_in(struct cpu *cpu, const struct program_region *r)
+{
+	if (once_in(cpu->rng, 4))
+		return r->insn[below(cpu->rng, r->insns)].ip;
+	return r->insn[r->entry[below(cpu->rng, r->functions)]].ip;
+}
+
+/* One that a near branch can go to. */
+static u64 address(struct cpu *cpu)
+{
+	const struct program_region *r = here(cpu);
+
+	if (cpu->cpl && r->mode == 64)
+		r = &cpu->program->region[once_in(cpu->rng, 2) ? PROGRAM_MAIN : PROGRAM_LIBRARY];
+	return address_in(cpu, r);
+}
+
+static void push(struct stack *s, u64 ip)
+{
+	s->top = (s->top + 1) % STACK;
+	s->ip[s->top] = ip;
+	s->depth += s->depth < STACK;
+}
+
+static u64 pop(struct cpu *cpu, struct stack *s)
+{
+	u64 ip = s->ip[s->top];
+
+	if (!s->depth)
+		return address(cpu);
+	s->top = (s->top + STACK - 1) % STACK;
+	s->depth--;
+	return ip;
+}
+
+/* ---- near branches ---- */
+
+static void jump(struct cpu *cpu, u64 target, bool packet)
+{
+	cpu->branches += packet;
+	landed(cpu, target);
+	cpu->ip = target;
+}
+
+static void conditional(struct cpu *cpu, const struct program_insn *insn, bool taken)
+{
+	u64 next = insn->ip + insn->len;
+
+	vmpt_unit_jcc(&cpu->unit, taken, taken ? insn->target : next);
+	if (taken) {
+		jump(cpu, insn->target, true);
+	} else {
+		cpu->branches++;
+		cpu->ip = next;
+	}
+}
+
+static void near_branch(struct cpu *cpu, const struct program_insn *insn)
+{
+	u64 next = insn->ip + insn->len, to;
+
+	switch (insn->kind) {
+	case TG_JCC:
+	case TG_LOOP:
+		conditional(cpu, insn, below(cpu->rng, 256) < ((insn->ip * 37) & 0xff));
+		return;
+	case TG_JMP:
+		vmpt_unit_jmp(&cpu->unit, insn->target);
+		jump(cpu, insn->target, false);
+		return;
+	case TG_CALL:
+		push(stack_of(cpu), next);
+		vmpt_unit_call(&cpu->unit, next, insn->target);
+		jump(cpu, insn->target, false);
+		return;
+	case TG_ICALL:
+		to = once_in(cpu->rng, 8) ? next : address(cpu);
+		push(stack_of(cpu), next);
+		vmpt_unit_call_indirect(&cpu->unit, next, to);
+		jump(cpu, to, true);
+		return;
+	case TG_IJMP:
+		to = address(cpu);
+		vmpt_unit_jmp_indirect(&cpu->unit, to);
+		jump(cpu, to, true);
+		return;
+	default: /* TG_RET */
+		to = pop(cpu, stack_of(cpu));
+		vmpt_unit_ret(&cpu->unit, to);
+		jump(cpu, to, true);
+	}
+}
+
+/* ---- far transfers ---- */
+
+static struct vmpt_mode mode_at(const struct cpu *cpu, u64 ip, unsigned int cpl)
+{
+	bool is_64 = program_region_at(cpu->program, ip)->mode == 64;
+
+	return (struct vmpt_mode){
+		.cr3 = cpu->cr3, .cpl = (u8)cpl, .cs_l = is_64, .cs_d = !is_64, .rflags_if = true
+	};
+}
+
+static void far_transfer(struct cpu *cpu, unsigned int kind, u64 source, u64 target,
+			 unsigned int cpl)
+{
+	struct vmpt_far far = { .kind = (u8)kind, .vector = 32, .ip = source, .target = target };
+
+	far.mode = mode_at(cpu, target, cpl);
+	vmpt_unit_far(&cpu->unit, &far);
+	cpu->cpl = cpl;
+	jump(cpu, target, true);
+}
+
+static u64 kernel_entry(struct cpu *cpu)
+{
+	const struct program_region *r = &cpu->program->region[PROGRAM_KERNEL];
+
+	return r->insn[r->entry[below(cpu->rng, r->functions)]].ip;
+}
+
+/* Into the kernel by interrupt, exception or software; @back: where IRET goes. */
+static void enter_kernel(struct cpu *cpu, unsigned int kind, u64 source, u64 back)
+{
+	if (cpu->frames == FRAMES) {
+		memmove(cpu->frame, cpu->frame + 1, (FRAMES - 1) * sizeof(*cpu->frame));
+		cpu->frames--;
+	}
+	cpu->frame[cpu->frames++] = (struct frame){ .ip = back, .cpl = (u8)cpu->cpl };
+	far_transfer(cpu, kind, source, kernel_entry(cpu), 0);
+}
+
+/* To where the youngest frame says, or a new task. */
+static void leave_kernel(struct cpu *cpu, const struct program_insn *insn)
+{
+	unsigned int kind = insn->kind == TG_IRET ? VMPT_FAR_IRET : VMPT_FAR_BRANCH;
+	unsigned int task = (unsigned int)below(cpu->rng, PROGRAM_KERNEL);
+	struct frame f = { .ip = address_in(cpu, &cpu->program->region[task]), .cpl = 3 };
+
+	/* SYSRET only goes to 64-bit user code here. */
+	if (cpu->frames && (insn->kind == TG_IRET || cpu->frame[cpu->frames - 1].cpl))
+		f = cpu->frame[--cpu->frames];
+	far_transfer(cpu, kind, insn->ip, f.ip, f.cpl);
+}
+
+static void far_branch(struct cpu *cpu, const struct program_insn *insn)
+{
+	u64 next = insn->ip + insn->len;
+
+	switch (insn->kind) {
+	case TG_SYSCALL:
+		enter_kernel(cpu, VMPT_FAR_BRANCH, insn->ip, next);
+		return;
+	case TG_FAR:
+		far_transfer(cpu, VMPT_FAR_BRANCH, insn->ip, address(cpu), 0);
+		return;
+	default:
+		leave_kernel(cpu, insn);
+	}
+}
+
+/* ---- what the kernel does ---- */
+
+static void mov_cr3(struct cpu *cpu, u64 next)
+{
+	struct vmpt_mode mode;
+	bool was = cpu->context;
+
+	cpu->cr3 = 0x1000 * (1 + below(cpu->rng, 3)) | below(cpu->rng, 2) << 3;
+	mode = mode_at(cpu, cpu->ip, 0);
+	vmpt_unit_mov_cr3(&cpu->unit, next, &mode);
+	cpu->context = context_now(cpu);
+	if (cpu->trace_en && !cpu->stopped && !was && cpu->context)
+		cpu->filter = in_filter(cpu, next);
+}
+
+static void wrmsr(struct cpu *cpu, u32 msr, u64 value, u64 ip, u64 next)
+{
+	int ret = vmpt_unit_wrmsr(&cpu->unit, msr, value, ip, next);
+
+	if (ret)
+		ck_abort_msg("WRMSR of %#x, %#llx: %d", msr, (unsigned long long)value, ret);
+}
+
+static void trace_off(struct cpu *cpu, u64 ip, u64 next)
+{
+	wrmsr(cpu, VMPT_MSR_RTIT_CTL, cpu->set->ctl & ~VMPT_CTL_TRACE_EN, ip, next);
+	cpu->trace_en = false;
+}
+
+static void trace_on(struct cpu *cpu, u64 ip, u64 next)
+{
+	if (cpu->stopped)
+		wrmsr(cpu, VMPT_MSR_RTIT_STATUS, 0, ip, next);
+	wrmsr(cpu, VMPT_MSR_RTIT_CTL, cpu->set->ctl, ip, next);
+	cpu->trace_en = true;
+	cpu->stopped = false;
+	cpu->context = context_now(cpu);
+	cpu->filter = in_filter(cpu, next);
+	cpu->idle++;
+}
+
+/*
+ * WRMSR now and then switches tracing off or on. Off: FUP(CLIP), the WRMSR is not shown. Only
+ * where PacketEn is 1, and not on too often: libipt has no room for the MODE.Execs of many
+ * enables without TIP.PGE.
+ */
+static void write_msr(struct cpu *cpu, const struct program_insn *insn)
+{
+	u64 next = insn->ip + insn->len;
+
+	if (cpu->overflow ||
+	    (!cpu->stopped && cpu->trace_en && (!packet_en(cpu) || !once_in(cpu->rng, 4)))) {
+		retired(cpu, insn);
+		return;
+	}
+	if (cpu->trace_en)
+		trace_off(cpu, insn->ip, next);
+	if (cpu->idle < 3 && (cpu->stopped || !once_in(cpu->rng, 2)))
+		trace_on(cpu, insn->ip, next);
+}
+
+/* ---- overflows ---- */
+
+static void overflow_begin(struct cpu *cpu)
+{
+	struct execution *done = cpu->done;
+
+	if (done->overflows == done->overflows_max) {
+		done->overflows_max = 2 * done->overflows_max + 16;
+		done->overflow =
+			realloc(done->overflow, done->overflows_max * sizeof(*done->overflow));
+		ck_assert_ptr_nonnull(done->overflow);
+	}
+	done->overflow[done->overflows++] = (struct overflow){ .from = done->insns,
+							       .branches = cpu->branches,
+							       .traced = packet_en(cpu) };
+	cpu->overflow = true;
+	vmpt_unit_overflow(&cpu->unit);
+}
+
+static void overflow_end(struct cpu *cpu)
+{
+	overflow_ended(cpu);
+	last_overflow(cpu)->is_64 = here(cpu)->mode == 64;
+	vmpt_unit_overflow_resolve(&cpu->unit, cpu->ip);
+}
+
+static void overflows(struct cpu *cpu)
+{
+	if (cpu->overflow) {
+		if (once_in(cpu->rng, 30))
+			overflow_end(cpu);
+	} else if (cpu->trace_en && !cpu->stopped && once_in(cpu->rng, cpu->set->overflows)) {
+		overflow_begin(cpu);
+	}
+}
+
+/* ---- a step ---- */
+
+static void pass_time(struct cpu *cpu)
+{
+	u64 ticks = below(cpu->rng, 8);
+
+	if (once_in(cpu->rng, 500))
+		ticks += below(cpu->rng, 5000);
+	cpu->clocks.cycles += ticks;
+	cpu->clocks.tsc += ticks;
+	cpu->clocks.art = cpu->clocks.tsc / 48;
+	cpu->clocks.fast = (u32)(cpu->clocks.tsc % 48);
+	vmpt_unit_time(&cpu->unit, &cpu->clocks);
+}
+
+static void execute(struct cpu *cpu, const struct program_insn *insn)
+{
+	u64 next = insn->ip + insn->len;
+
+	/* A software interrupt's FUP has CLIP (Table 33-55): the INT is not shown. */
+	if (insn->kind == TG_INT) {
+		enter_kernel(cpu, VMPT_FAR_SOFT_INT, insn->ip, next);
+		return;
+	}
+	if (insn->kind == TG_WRMSR) {
+		write_msr(cpu, insn);
+		cpu->ip = next;
+		return;
+	}
+	retired(cpu, insn);
+	switch (insn->kind) {
+	case TG_SYSCALL:
+	case TG_FAR:
+	case TG_IRET:
+	case TG_SYSRET:
+		far_branch(cpu, insn);
+		return;
+	case TG_MOV_CR3:
+		mov_cr3(cpu, next);
+		break;
+	case TG_PTWRITE4:
+	case TG_PTWRITE8:
+		vmpt_unit_ptwrite(&cpu->unit, insn->ip, test_random(cpu->rng),
+				  insn->kind == TG_PTWRITE8 ? 8 : 4);
+		break;
+	case TG_PUSH:
+		push(stack_of(cpu), address(cpu));
+		break;
+	case TG_POP:
+		pop(cpu, stack_of(cpu));
+		break;
+	case TG_NOP:
+		break;
+	default:
+		near_branch(cpu, insn);
+		return;
+	}
+	cpu->ip = next;
+}
+
+static void step(struct cpu *cpu)
+{
+	const struct program_region *r = here(cpu);
+
+	pass_time(cpu);
+	overflows(cpu);
+	if (once_in(cpu->rng, cpu->set->interrupts)) {
+		enter_kernel(cpu, once_in(cpu->rng, 2) ? VMPT_FAR_EXCEPTION : VMPT_FAR_INTERRUPT,
+			     cpu->ip, cpu->ip);
+		return;
+	}
+	execute(cpu, &r->insn[r->at[cpu->ip - r->base]]);
+}
+
+/* ---- a run ---- */
+
+static void start(struct cpu *cpu)
+{
+	const struct program_settings *set = cpu->set;
+	unsigned int n;
+
+	program_memory_init(&cpu->memory, set, &cpu->unit, cpu->done);
+	cpu->ip = cpu->program->region[PROGRAM_KERNEL].base;
+	cpu->cr3 = 0x1000;
+	cpu->clocks.tsc = below(cpu->rng, 1ULL << 40);
+	cpu->clocks.cbr = 24;
+	pass_time(cpu);
+	cpu->unit.mode = mode_at(cpu, cpu->ip, 0);
+	program_memory_msrs(&cpu->memory);
+	wrmsr(cpu, VMPT_MSR_RTIT_CR3_MATCH, set->cr3_match, 0, 0);
+	for (n = 0; n < 2 * VMPT_PT_RANGES_MAX; n++)
+		wrmsr(cpu, VMPT_MSR_RTIT_ADDR0_A + n, set->addr[n], 0, 0);
+	trace_on(cpu, cpu->ip, cpu->ip);
+}
+
+void program_execute(struct execution *done, const struct program *program,
+		     const struct program_settings *settings, struct test_rng *rng)
+{
+	struct cpu *cpu = calloc(1, sizeof(*cpu));
+	unsigned int i;
+
+	ck_assert_ptr_nonnull(cpu);
+	memset(done, 0, sizeof(*done));
+	cpu->program = program;
+	cpu->set = settings;
+	cpu->rng = rng;
+	cpu->done = done;
+	start(cpu);
+	for (i = 0; i < settings->steps && !program_memory_full(&cpu->memory); i++)
+		step(cpu);
+	if (cpu->overflow)
+		overflow_end(cpu);
+	if (cpu->trace_en)
+		trace_off(cpu, cpu->ip, cpu->ip);
+	program_memory_collect(&cpu->memory);
+	free(cpu);
+}
+
+void execution_free(struct execution *done)
+{
+	free(done->insn);
+	free(done->overflow);
+	free(done->trace);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Where a program's trace goes: a sink, one range of physical memory, or small ToPA regions. */
+#ifndef VMPT_MODEL_PROGRAM_MEMORY_H
+#define VMPT_MODEL_PROGRAM_MEMORY_H
+
+#include "tests/model/programs/program.h"
+
+#define PROGRAM_MEMORY (1u << 20)
+
+struct program_memory {
+	const struct program_settings *set;
+	struct vmpt_unit *unit;
+	struct execution *done;
+	struct vmpt_sink sink;
+	struct vmpt_output_memory memory;
+	u8 *bytes; /* physical memory from 0 on */
+	unsigned int pmis;
+};
+
+/* Makes @unit anew. */
+void program_memory_init(struct program_memory *m, const struct program_settings *set,
+			 struct vmpt_unit *unit, struct execution *done);
+/* Tables into memory, OUTPUT_BASE and OUTPUT_MASK_PTRS. */
+void program_memory_msrs(struct program_memory *m);
+bool program_memory_full(const struct program_memory *m);
+/* The whole trace to done->trace. */
+void program_memory_collect(struct program_memory *m);
+
+#endif
