@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt-bench-vmm: what vmm-lib costs a VMM. docs/performance.md */
+/* vmpt-bench-vmm: what vmm-lib costs a VMM, and the model alone. docs/performance.md */
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ static unsigned int row_count;
 
 static const char help[] =
 	"usage: vmpt-bench-vmm [options]\n"
-	"Measure what vmm-lib costs a VMM: MSR writes, PIPs, shadow ToPA, TSC adjustment. What is\n"
-	"measured and how stands in docs/performance.md.\n"
+	"Measure what vmm-lib costs a VMM: MSR writes, PIPs, shadow ToPA, TSC adjustment; and the\n"
+	"model alone. What is measured and how stands in docs/performance.md.\n"
 	"\n"
 	"  --rounds N   rounds, of which the median counts, 1 to 100 (default 9)\n"
 	"  --size MIB   size of the synthetic trace in MiB, 1 to 1024 (default 256)\n"
@@ -122,6 +122,23 @@ static int measure_calls(unsigned int rounds)
 	vmm_close(shadow);
 	vmm_close(vmm);
 	return err;
+}
+
+/* The model: millions of branches a second. */
+static int measure_model(unsigned int rounds)
+{
+	unsigned int i;
+	double jcc, mix;
+
+	for (i = 0; i < rounds; i++) {
+		jcc = model_branches(false);
+		mix = model_branches(true);
+		put("model: conditional branches", "M/s", 50, true, i, jcc);
+		put("model: a mix of branches", "M/s", 50, true, i, mix);
+		if (jcc < 0 || mix < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static void put_adjust(const char *input, const char *what, const char *unit, double want,
@@ -305,7 +322,8 @@ int main(int argc, char **argv)
 		return ret;
 	bench_machine_facts(&machine);
 	bench_pin();
-	if (measure_calls(a.rounds) || measure_traces(a.rounds, (size_t)a.size_mib << 20, a.divide))
+	if (measure_calls(a.rounds) || measure_model(a.rounds) ||
+	    measure_traces(a.rounds, (size_t)a.size_mib << 20, a.divide))
 		return EXIT_FAILURE;
 	medians(a.rounds);
 	report(&machine, a.rounds);

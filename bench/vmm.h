@@ -36,4 +36,10 @@ double vmm_shadow_full(struct vmm *vmm, bool scattered);
  */
 double vmm_tsc_adjust(struct vmm *vmm, const u8 *bytes, size_t size, size_t window, double *copy);
 
+/*
+ * Millions of branch events a second through libvmpt-model alone (model.c): of all kinds, or
+ * conditional ones only.
+ */
+double model_branches(bool mix);
+
 #endif
