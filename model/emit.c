@@ -115,6 +115,13 @@ static void drop(struct vmpt_unit *unit, unsigned int kind)
 	}
 }
 
+static bool has_room(struct vmpt_unit *unit, unsigned int bytes)
+{
+	if (unit->used + bytes > VMPT_UNIT_BUFFER)
+		vmpt_unit_flush(unit);
+	return unit->used + bytes <= VMPT_UNIT_BUFFER;
+}
+
 /* Bytes of a packet. A buffer that cannot be emptied overflows (33.3.8). */
 static void store(struct vmpt_unit *unit, const struct vmpt_pt_packet *pkt, unsigned int block)
 {
@@ -123,13 +130,10 @@ static void store(struct vmpt_unit *unit, const struct vmpt_pt_packet *pkt, unsi
 
 	if (!unit->trigger_en)
 		return;
-	if (!unit->in_overflow && unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER) {
-		vmpt_unit_flush(unit);
-		if (!unit->trigger_en)
-			return;
-		if (unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER)
-			vmpt_unit_overflow(unit);
-	}
+	if (!unit->in_overflow && !has_room(unit, VMPT_PT_SIZE_MAX))
+		vmpt_unit_overflow(unit);
+	if (!unit->trigger_en)
+		return;
 	if (unit->in_overflow) {
 		drop(unit, pkt->kind);
 		return;
@@ -175,6 +179,11 @@ void unit_flush_tnt(struct vmpt_unit *unit)
 {
 	unsigned int i, n = unit->tip_count;
 
+	/* A TNT without all of its TIPs cannot be followed: all of them or none. */
+	if (n && !has_room(unit, (n + 1) * VMPT_PT_SIZE_MAX)) {
+		vmpt_unit_overflow(unit);
+		return;
+	}
 	send_tnt(unit);
 	unit->tip_count = 0;
 	for (i = 0; i < n; i++)
