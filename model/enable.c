@@ -183,6 +183,8 @@ void unit_trace_stop(struct vmpt_unit *unit)
 	unit->regs.status |= VMPT_STATUS_STOPPED;
 	unit->trigger_en = false;
 	unit->filter_en = false;
-	unit->in_overflow = false;
+	/* If there was no room for the OVF it comes when tracing goes on. */
+	if (unit->config.memory)
+		unit->in_overflow = false;
 	unit_update(unit);
 }
