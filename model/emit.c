@@ -103,6 +103,9 @@ static void drop(struct vmpt_unit *unit, unsigned int kind)
 {
 	switch (kind) {
 	case VMPT_PT_PIP:
+		unit->lost_pip = true;
+		unit->psb_due = true;
+		break;
 	case VMPT_PT_VMCS:
 	case VMPT_PT_MODE_EXEC:
 	case VMPT_PT_MODE_TSX:

@@ -56,6 +56,9 @@ void unit_update(struct vmpt_unit *unit)
 	if (!packets)
 		unit->ret_depth = 0;
 	unit->packet_en = packets;
+	/* A PSB+ without context has no PIP (33.3.7): one more is due where there is context. */
+	if (unit->lost_pip && unit->context_en && unit->regs.ctl & VMPT_CTL_OS)
+		unit->psb_due = true;
 	if (unit->trigger_en)
 		status |= VMPT_STATUS_TRIGGER_EN;
 	if (unit->context_en)

@@ -12,6 +12,7 @@ void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr)
 	/* CR3[11:5] only with PAE paging, else 0 (Table 33-24). */
 	pkt.pip.cr3 = cr3 & vmpt_mask64(52) & (pae ? ~0x1fULL : ~0xfffULL);
 	pkt.pip.nr = nr;
+	unit->lost_pip = false; /* again true if it is lost in an overflow */
 	unit_emit(unit, &pkt);
 }
 

@@ -127,6 +127,7 @@ struct vmpt_unit {
 	u64 since_psb; /* bytes since the last PSB+ */
 	bool psb_due;
 	bool in_overflow, in_tx;
+	bool lost_pip;	   /* an overflow took a PIP that no PSB+ has told since */
 	u8 block;	   /* block context (33.4.1.1) */
 	u8 last_exec;	   /* MODE.Exec that was sent last, 0xff: none */
 	bool whole_ip;	   /* the next IP is sent whole: Last IP is not the decoder's */
