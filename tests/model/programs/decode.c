@@ -17,12 +17,43 @@ struct walk {
 	enum pt_exec_mode resumed_mode;
 };
 
+static const char *place(const struct walk *w)
+{
+	static char text[160];
+	u64 offset = 0, ip = w->at < w->done->insns ? w->done->insn[w->at].ip : 0;
+
+	pt_insn_get_offset(w->decoder, &offset);
+	snprintf(text, sizeof(text), "trace offset %#llx, instruction %zu of %zu, executed %#llx",
+		 (unsigned long long)offset, w->at, w->done->insns, (unsigned long long)ip);
+	return text;
+}
+
+static const struct overflow *next_overflow(const struct walk *w)
+{
+	return w->overflow < w->done->overflows ? &w->done->overflow[w->overflow] : NULL;
+}
+
+/* CR3 comes of PIPs; in what an overflow took the decoder need not know it. */
+static void check_cr3(const struct walk *w, u64 cr3, u64 ip)
+{
+	const struct overflow *o = next_overflow(w);
+	u64 want = w->at < w->done->insns ? w->done->insn[w->at].cr3 : 0;
+
+	if (!want || w->astray || w->done->insn[w->at].ip != ip || cr3 == pt_asid_no_cr3)
+		return;
+	if (cr3 >> 12 != want >> 12 && !(o && w->at >= o->from))
+		ck_abort_msg("%s: at %#llx with CR3 %#llx, decoded %#llx; %s", w->what,
+			     (unsigned long long)ip, (unsigned long long)want,
+			     (unsigned long long)cr3, place(w));
+}
+
 static int read_memory(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
 {
-	const struct program_region *r = program_region_at(context, ip);
+	const struct walk *w = context;
+	const struct program_region *r = program_region_at(w->program, ip);
 	size_t n;
 
-	(void)asid;
+	check_cr3(w, asid->cr3, ip);
 	if (!r)
 		return -pte_nomap;
 	n = r->size - (size_t)(ip - r->base);
@@ -42,23 +73,7 @@ static void open_decoder(struct walk *w)
 	w->decoder = pt_insn_alloc_decoder(&config);
 	ck_assert_ptr_nonnull(w->decoder);
 	image = pt_insn_get_image(w->decoder);
-	ck_assert_int_eq(pt_image_set_callback(image, read_memory, (void *)w->program), 0);
-}
-
-static const char *place(const struct walk *w)
-{
-	static char text[160];
-	u64 offset = 0, ip = w->at < w->done->insns ? w->done->insn[w->at].ip : 0;
-
-	pt_insn_get_offset(w->decoder, &offset);
-	snprintf(text, sizeof(text), "trace offset %#llx, instruction %zu of %zu, executed %#llx",
-		 (unsigned long long)offset, w->at, w->done->insns, (unsigned long long)ip);
-	return text;
-}
-
-static const struct overflow *next_overflow(const struct walk *w)
-{
-	return w->overflow < w->done->overflows ? &w->done->overflow[w->overflow] : NULL;
+	ck_assert_int_eq(pt_image_set_callback(image, read_memory, w), 0);
 }
 
 static void instruction(struct walk *w, u64 ip)

@@ -34,6 +34,7 @@ struct cpu {
 	struct vmpt_clocks clocks;
 
 	u64 ip, cr3;
+	u64 cr3_told; /* by the last PIP */
 	unsigned int cpl;
 	struct stack stack[3]; /* user 64, user 32, kernel */
 	struct frame frame[FRAMES];
@@ -42,6 +43,7 @@ struct cpu {
 	/* Enables, found without the model. */
 	bool trace_en, stopped, context, filter, overflow;
 	u32 branches;
+	u64 ovfs;	   /* OVFs that are known */
 	unsigned int idle; /* times tracing was switched on since PacketEn was 1 */
 };
 
@@ -91,17 +93,6 @@ static bool packet_en(const struct cpu *cpu)
 	return cpu->trace_en && !cpu->stopped && cpu->context && cpu->filter;
 }
 
-static struct overflow *last_overflow(const struct cpu *cpu)
-{
-	return &cpu->done->overflow[cpu->done->overflows - 1];
-}
-
-static void overflow_ended(struct cpu *cpu)
-{
-	cpu->overflow = false;
-	last_overflow(cpu)->to = cpu->done->insns;
-}
-
 /* A taken branch or event has landed at @ip. */
 static void landed(struct cpu *cpu, u64 ip)
 {
@@ -110,9 +101,6 @@ static void landed(struct cpu *cpu, u64 ip)
 		return;
 	cpu->filter = in_filter(cpu, ip);
 	cpu->stopped = in_stop(cpu, ip);
-	/* The model ends an overflow at once at a TraceStop. */
-	if (cpu->stopped && cpu->overflow)
-		overflow_ended(cpu);
 }
 
 static void retired(struct cpu *cpu, const struct program_insn *insn)
@@ -127,7 +115,10 @@ static void retired(struct cpu *cpu, const struct program_insn *insn)
 		done->insn = realloc(done->insn, done->insns_max * sizeof(*done->insn));
 		ck_assert_ptr_nonnull(done->insn);
 	}
-	done->insn[done->insns++] = (struct executed){ .ip = insn->ip, .branches = cpu->branches };
+	done->insn[done->insns++] =
+		(struct executed){ .ip = insn->ip,
+				   .branches = cpu->branches,
+				   .cr3 = cpu->cr3 == cpu->cr3_told ? cpu->cr3 : 0 };
 }
 
 /* ---- registers and stack ---- */
@@ -318,7 +309,11 @@ static void mov_cr3(struct cpu *cpu, u64 next)
 	mode = mode_at(cpu, cpu->ip, 0);
 	vmpt_unit_mov_cr3(&cpu->unit, next, &mode);
 	cpu->context = context_now(cpu);
-	if (cpu->trace_en && !cpu->stopped && !was && cpu->context)
+	if (!cpu->trace_en || cpu->stopped)
+		return;
+	if (was || cpu->context)
+		cpu->cr3_told = cpu->cr3;
+	if (!was && cpu->context)
 		cpu->filter = in_filter(cpu, next);
 }
 
@@ -346,6 +341,9 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 	cpu->context = context_now(cpu);
 	cpu->filter = in_filter(cpu, next);
 	cpu->idle++;
+	/* Table 33-56 has no PIP here, a PSB+ that may come has one. */
+	if (cpu->cr3_told != cpu->cr3)
+		cpu->cr3_told = 0;
 }
 
 /*
@@ -357,7 +355,7 @@ static void write_msr(struct cpu *cpu, const struct program_insn *insn)
 {
 	u64 next = insn->ip + insn->len;
 
-	if (cpu->overflow ||
+	if ((cpu->overflow && cpu->trace_en) ||
 	    (!cpu->stopped && cpu->trace_en && (!packet_en(cpu) || !once_in(cpu->rng, 4)))) {
 		retired(cpu, insn);
 		return;
@@ -370,7 +368,7 @@ static void write_msr(struct cpu *cpu, const struct program_insn *insn)
 
 /* ---- overflows ---- */
 
-static void overflow_begin(struct cpu *cpu)
+static void overflow_open(struct cpu *cpu, const struct overflow *o)
 {
 	struct execution *done = cpu->done;
 
@@ -380,28 +378,48 @@ static void overflow_begin(struct cpu *cpu)
 			realloc(done->overflow, done->overflows_max * sizeof(*done->overflow));
 		ck_assert_ptr_nonnull(done->overflow);
 	}
-	done->overflow[done->overflows++] = (struct overflow){ .from = done->insns,
-							       .branches = cpu->branches,
-							       .traced = packet_en(cpu) };
+	done->overflow[done->overflows++] = *o;
 	cpu->overflow = true;
-	vmpt_unit_overflow(&cpu->unit);
 }
 
-static void overflow_end(struct cpu *cpu)
+static void overflow_close(struct cpu *cpu)
 {
-	overflow_ended(cpu);
-	last_overflow(cpu)->is_64 = here(cpu)->mode == 64;
-	vmpt_unit_overflow_resolve(&cpu->unit, cpu->ip);
+	struct overflow *o = &cpu->done->overflow[cpu->done->overflows - 1];
+
+	cpu->overflow = false;
+	o->to = cpu->done->insns;
+	o->is_64 = here(cpu)->mode == 64;
+}
+
+/*
+ * Overflows that began or ended since the processor was as @before says: also those of a
+ * sink that takes nothing, and what the model ends by itself.
+ */
+static void watch(struct cpu *cpu, const struct overflow *before)
+{
+	for (; cpu->ovfs != cpu->unit.overflows; cpu->ovfs++) {
+		if (!cpu->overflow)
+			overflow_open(cpu, before);
+		overflow_close(cpu);
+	}
+	if (cpu->unit.in_overflow && !cpu->overflow)
+		overflow_open(cpu, before);
+}
+
+static struct overflow as_is(const struct cpu *cpu)
+{
+	return (struct overflow){ .from = cpu->done->insns,
+				  .branches = cpu->branches,
+				  .traced = packet_en(cpu) };
 }
 
 static void overflows(struct cpu *cpu)
 {
-	if (cpu->overflow) {
-		if (once_in(cpu->rng, 30))
-			overflow_end(cpu);
-	} else if (cpu->trace_en && !cpu->stopped && once_in(cpu->rng, cpu->set->overflows)) {
-		overflow_begin(cpu);
-	}
+	if (cpu->overflow && once_in(cpu->rng, 30))
+		vmpt_unit_overflow_resolve(&cpu->unit, cpu->ip);
+	else if (!cpu->overflow && cpu->trace_en && !cpu->stopped &&
+		 once_in(cpu->rng, cpu->set->overflows))
+		vmpt_unit_overflow(&cpu->unit);
 }
 
 /* ---- a step ---- */
@@ -464,18 +482,49 @@ static void execute(struct cpu *cpu, const struct program_insn *insn)
 	cpu->ip = next;
 }
 
-static void step(struct cpu *cpu)
+static void execute_or_interrupt(struct cpu *cpu)
 {
 	const struct program_region *r = here(cpu);
 
-	pass_time(cpu);
-	overflows(cpu);
-	if (once_in(cpu->rng, cpu->set->interrupts)) {
+	if (once_in(cpu->rng, cpu->set->interrupts))
 		enter_kernel(cpu, once_in(cpu->rng, 2) ? VMPT_FAR_EXCEPTION : VMPT_FAR_INTERRUPT,
 			     cpu->ip, cpu->ip);
-		return;
+	else
+		execute(cpu, &r->insn[r->at[cpu->ip - r->base]]);
+}
+
+static void step(struct cpu *cpu)
+{
+	struct overflow before = as_is(cpu);
+
+	pass_time(cpu);
+	overflows(cpu);
+	watch(cpu, &before);
+	execute_or_interrupt(cpu);
+	watch(cpu, &before);
+}
+
+/* Nothing is lost from here on. */
+static void finish(struct cpu *cpu)
+{
+	struct overflow before = as_is(cpu);
+
+	cpu->memory.refuse_every = 0;
+	cpu->memory.refuse = 0;
+	ck_assert_int_eq(vmpt_unit_flush(&cpu->unit), 0);
+	vmpt_unit_overflow_resolve(&cpu->unit, cpu->ip);
+	watch(cpu, &before);
+	/* An OVF that had no room comes when tracing goes on. */
+	if (cpu->overflow && (!cpu->trace_en || cpu->stopped)) {
+		if (cpu->trace_en)
+			trace_off(cpu, cpu->ip, cpu->ip);
+		trace_on(cpu, cpu->ip, cpu->ip);
 	}
-	execute(cpu, &r->insn[r->at[cpu->ip - r->base]]);
+	if (cpu->trace_en)
+		trace_off(cpu, cpu->ip, cpu->ip);
+	watch(cpu, &before);
+	ck_assert_int_eq(vmpt_unit_flush(&cpu->unit), 0);
+	program_memory_collect(&cpu->memory);
 }
 
 /* ---- a run ---- */
@@ -488,6 +537,7 @@ static void start(struct cpu *cpu)
 	program_memory_init(&cpu->memory, set, &cpu->unit, cpu->done);
 	cpu->ip = cpu->program->region[PROGRAM_KERNEL].base;
 	cpu->cr3 = 0x1000;
+	cpu->cr3_told = 0x1000;
 	cpu->clocks.tsc = below(cpu->rng, 1ULL << 40);
 	cpu->clocks.cbr = 24;
 	pass_time(cpu);
@@ -514,11 +564,7 @@ void program_execute(struct execution *done, const struct program *program,
 	start(cpu);
 	for (i = 0; i < settings->steps && !program_memory_full(&cpu->memory); i++)
 		step(cpu);
-	if (cpu->overflow)
-		overflow_end(cpu);
-	if (cpu->trace_en)
-		trace_off(cpu, cpu->ip, cpu->ip);
-	program_memory_collect(&cpu->memory);
+	finish(cpu);
 	free(cpu);
 }
 

@@ -30,6 +30,12 @@ static int sink_write(void *opaque, const u8 *bytes, size_t len)
 	struct program_memory *m = opaque;
 	struct execution *done = m->done;
 
+	if (!m->refuse && once_in(&m->rng, m->refuse_every))
+		m->refuse = 1 + (unsigned int)below(&m->rng, 60);
+	if (m->refuse) {
+		m->refuse--;
+		return -1;
+	}
 	if (done->size + len > done->max) {
 		done->max = 2 * (done->size + len) + 65536;
 		done->trace = realloc(done->trace, done->max);
@@ -93,6 +99,8 @@ void program_memory_init(struct program_memory *m, const struct program_settings
 	m->set = set;
 	m->unit = unit;
 	m->done = done;
+	m->rng.state = set->ctl ^ set->steps;
+	m->refuse_every = set->output == OUTPUT_SINK ? set->refusals : 0;
 	m->sink = (struct vmpt_sink){ .write = sink_write, .opaque = m };
 	m->memory = (struct vmpt_output_memory){ .read_entry = read_entry,
 						 .write = memory_write,

@@ -15,6 +15,8 @@ struct program_memory {
 	struct vmpt_output_memory memory;
 	u8 *bytes; /* physical memory from 0 on */
 	unsigned int pmis;
+	unsigned int refuse, refuse_every; /* how many writes more, how often */
+	struct test_rng rng;
 };
 
 /* Makes @unit anew. */

@@ -74,6 +74,7 @@ struct program_settings {
 	unsigned int output; /* enum program_output */
 	/* One in so many instructions, 0: never. */
 	unsigned int interrupts, overflows;
+	unsigned int refusals; /* the sink takes nothing for a while, one in so many writes */
 };
 
 void program_settings(struct program_settings *settings, const struct program *program,
@@ -84,6 +85,7 @@ void program_settings(struct program_settings *settings, const struct program *p
 /* An instruction that retired with PacketEn = 1. */
 struct executed {
 	u64 ip;
+	u64 cr3;      /* 0: a decoder may not know it */
 	u32 branches; /* that made a packet, before it */
 };
 

@@ -96,5 +96,6 @@ void program_settings(struct program_settings *s, const struct program *program,
 	s->options.pip_without_context = half(rng);
 	s->options.suppress_same_mode = half(rng);
 	s->interrupts = half(rng) ? 20 + (unsigned int)below(rng, 2000) : 0;
+	s->refusals = once_in(rng, 3) ? 1 + (unsigned int)below(rng, 20) : 0;
 	s->overflows = once_in(rng, 3) ? 50 + (unsigned int)below(rng, 2000) : 0;
 }

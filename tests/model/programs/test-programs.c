@@ -17,12 +17,14 @@
 
 static void describe(char *text, size_t size, u64 seed, const struct program_settings *s)
 {
-	snprintf(text, size,
-		 "VMPT_SEED=%llu: CTL %#llx, output %u,%s%s%s interrupts 1/%u, overflows 1/%u",
-		 (unsigned long long)seed, (unsigned long long)s->ctl, s->output,
-		 s->options.deferred_tips ? " deferred TIPs," : "",
-		 s->options.long_tnt ? " long TNTs," : "",
-		 s->options.no_ip_compression ? " whole IPs," : "", s->interrupts, s->overflows);
+	snprintf(
+		text, size,
+		"VMPT_SEED=%llu: CTL %#llx, output %u,%s%s%s interrupts 1/%u, overflows 1/%u, refusals 1/%u",
+		(unsigned long long)seed, (unsigned long long)s->ctl, s->output,
+		s->options.deferred_tips ? " deferred TIPs," : "",
+		s->options.long_tnt ? " long TNTs," : "",
+		s->options.no_ip_compression ? " whole IPs," : "", s->interrupts, s->overflows,
+		s->refusals);
 }
 
 /* For a look at a program that failed. */
