@@ -44,6 +44,9 @@ void unit_psb(struct vmpt_unit *unit, u64 ip)
 	if (unit->packet_en) {
 		unit_emit_exec(unit);
 		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	} else {
+		/* A decoder that begins here has no mode until the TIP.PGE. */
+		unit->last_exec = 0xff;
 	}
 	unit_emit_kind(unit, VMPT_PT_PSBEND);
 }
