@@ -127,21 +127,26 @@ static int drain(struct walk *w, int status)
 	return status;
 }
 
+static bool psb_at(const struct execution *done, u64 at)
+{
+	static const u8 psb[] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				  2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
+
+	return at + sizeof(psb) <= done->size && memcmp(done->trace + at, psb, sizeof(psb)) == 0;
+}
+
 /*
  * An overflow took a MODE.Exec: it is told by the PSB+ behind OVF and FUP. libipt takes this
  * for an error: have it begin anew there.
  */
 static int new_mode(struct walk *w, int status)
 {
-	static const u8 psb[] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
-				  2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
 	u64 at;
 
 	if (!w->resumed || status != -pte_bad_status_update || w->resumed_mode == w->mode ||
 	    pt_insn_get_offset(w->decoder, &at) < 0)
 		return status;
-	while (at && (at + sizeof(psb) > w->done->size ||
-		      memcmp(w->done->trace + at, psb, sizeof(psb)) != 0))
+	while (at && !psb_at(w->done, at))
 		at--;
 	return pt_insn_sync_set(w->decoder, at);
 }
@@ -161,6 +166,62 @@ static int next(struct walk *w, int status)
 	return status;
 }
 
+static int next_ip(struct walk *w, int status, u64 *ip)
+{
+	struct pt_event event;
+	struct pt_insn insn;
+
+	while (status >= 0 && status & pts_event_pending)
+		status = pt_insn_event(w->decoder, &event, sizeof(event));
+	if (status >= 0)
+		status = pt_insn_next(w->decoder, &insn, sizeof(insn));
+	*ip = insn.ip;
+	return status;
+}
+
+/*
+ * From a PSB in the middle on: a decoder that knows nothing of what was before must find the
+ * last instructions. Their number is not known: walk twice.
+ */
+static void check_from(struct walk *w, u64 psb)
+{
+	size_t n = 0, at = 0;
+	u64 ip = 0;
+	int status, turn;
+
+	for (turn = 0; turn < 2; turn++) {
+		at = w->done->insns - n;
+		status = pt_insn_sync_set(w->decoder, psb);
+		for (;;) {
+			status = next_ip(w, status, &ip);
+			if (status < 0)
+				break;
+			if (turn && w->done->insn[at++].ip != ip)
+				ck_abort_msg("%s: from PSB %#llx: at %#llx; instruction %zu of %zu",
+					     w->what, (unsigned long long)psb,
+					     (unsigned long long)ip, at, w->done->insns);
+			n += !turn;
+		}
+		if (status != -pte_eos || n > w->done->insns)
+			ck_abort_msg("%s: from PSB %#llx, behind %zu: %s", w->what,
+				     (unsigned long long)psb, n, pt_errstr(pt_errcode(status)));
+	}
+}
+
+/* What an overflow took cannot be counted from the end. */
+static void check_middle(struct walk *w)
+{
+	u64 at = w->done->size / 2;
+
+	if (w->done->overflows)
+		return;
+	while (at < w->done->size && !psb_at(w->done, at))
+		at++;
+	w->astray = true; /* CR3 is not looked at */
+	if (at < w->done->size)
+		check_from(w, at);
+}
+
 void program_check(const struct program *program, const struct execution *done, const char *what)
 {
 	struct walk w = { .program = program, .done = done, .what = what };
@@ -175,5 +236,6 @@ void program_check(const struct program *program, const struct execution *done, 
 	if (w.at != done->insns || w.overflow != done->overflows)
 		ck_abort_msg("%s: ends too early, behind overflow %zu of %zu; %s", what, w.overflow,
 			     done->overflows, place(&w));
+	check_middle(&w);
 	pt_insn_free_decoder(w.decoder);
 }
