@@ -100,8 +100,10 @@ static void overflow(struct walk *w)
 {
 	const struct overflow *o = next_overflow(w);
 
-	if (!o)
+	if (!o) {
 		ck_abort_msg("%s: an OVF too many; %s", w->what, place(w));
+		return;
+	}
 	if (w->at < o->from &&
 	    (!o->traced || o->branches - w->done->insn[w->at].branches > WAITING))
 		ck_abort_msg("%s: an overflow took what was sent before it, instruction %zu; %s",
