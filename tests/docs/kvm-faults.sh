@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # docs/kvm-faults.md ($1/docs) has a line for each of D1 to D29, and each test that it
-# names, `test-FILE` NAME, NAME, stands in tests/.
+# names, `test-FILE` NAME, NAME, stands in tests/arch or tests/vmm-lib.
 set -eu
 cd "$1"
 page=docs/kvm-faults.md
@@ -20,7 +20,7 @@ grep '^| \(D[0-9]\|6\.12\)' "$page" | sed 's/.*| \(.*\) |$/\1/' | tr ',' '\n' | 
 		else if ($i != "–") print file, $i }' >"$2"
 [ "$(wc -l <"$2")" -ge 29 ] || { echo "$page: fewer tests than faults"; status=1; }
 while read -r file name; do
-	source=$(find tests -name "$file.c")
+	source=$(find tests/arch tests/vmm-lib -name "$file.c")
 	if [ -z "$source" ]; then
 		echo "$page: there is no $file.c"
 		status=1
