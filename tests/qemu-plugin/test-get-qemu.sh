@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What scripts/get-qemu says and leaves behind when there is no QEMU that fits. Stand-ins for
+# QEMU, apt-get and mmdebstrap are found before the real ones; nothing touches the network.
+#
+#	test-get-qemu.sh SOURCE OUT
+set -u
+
+source=$1
+out=$2
+failures=0 checks=0
+
+rm -rf "$out"
+mkdir -p "$out/bin" "$out/cache"
+export PATH=$out/bin:$PATH XDG_CACHE_HOME=$out/cache
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails; rc $rc, stdout and stderr:"
+		cat "$out/stdout" "$out/stderr"
+	fi
+}
+
+# A stand-in program $1 whose body is stdin.
+stand_in()
+{
+	{
+		echo '#!/bin/sh'
+		cat
+	} >"$out/bin/$1"
+	chmod +x "$out/bin/$1"
+}
+
+run()
+{
+	rc=0
+	"$source/scripts/get-qemu" "$@" >"$out/stdout" 2>"$out/stderr" || rc=$?
+}
+
+says()
+{
+	check "$1: says $2" grep -q "$2" "$out/stderr"
+}
+
+refused()
+{
+	check "$1: fails" [ $rc = 1 ]
+	check "$1: no path" [ ! -s "$out/stdout" ]
+	says "$1" '^get-qemu: no qemu-system-x86_64 with plugin API 7 (QEMU 11.1)$'
+	check "$1: nothing left" [ -z "$(find "$out/cache/vmpt" -mindepth 1 ! -name '*.lock')" ]
+}
+
+# An installed QEMU as old as bookworm's, in its words.
+stand_in qemu-system-x86_64 <<'END'
+echo "plugin requires API version 7, but this QEMU supports only up to version 4" >&2
+exit 1
+END
+run --no-fetch
+refused 'old QEMU'
+says 'old QEMU' "^get-qemu: $out/bin/qemu-system-x86_64: .*only up to version 4"
+says 'old QEMU' 'none was fetched'
+
+# One that is newer but takes the plugin that asks.
+stand_in qemu-system-x86_64 <<'END'
+echo "api 8 9"
+END
+run --no-fetch
+refused 'new QEMU'
+says 'new QEMU' "has plugin API 8 to 9, needed is 7"
+
+stand_in apt-get <<'END'
+exit 0
+END
+stand_in mmdebstrap <<'END'
+echo "$@" >>"$XDG_CACHE_HOME/../mmdebstrap.args"
+echo "I: trying" >&2
+echo "E: no such suite" >&2
+exit 1
+END
+run
+refused 'no archive'
+says 'no archive' 'apt has no archive configured'
+
+stand_in apt-get <<'END'
+[ "$1" = indextargets ] || exit 1
+echo "http://one.invalid/debian/ bookworm"
+echo "http://one.invalid/debian/ bookworm-updates"
+echo "http://two.invalid/security/ bookworm-security"
+END
+run
+refused 'archive without the suites'
+says 'archive without the suites' 'http://one.invalid/debian/: mmdebstrap failed: E: no such suite'
+says 'archive without the suites' 'looked in trixie trixie-backports of http://one.invalid/debian/$'
+check 'one mirror, asked once' [ "$(wc -l <"$out/mmdebstrap.args")" = 1 ]
+check 'the mirror of apt' grep -q 'deb http://one.invalid/debian/ trixie-backports main' \
+	"$out/mmdebstrap.args"
+
+# An installed one that fits is taken, whatever else there is.
+stand_in qemu-system-x86_64 <<'END'
+echo "api 6 7"
+END
+run
+check 'installed: found' [ "$rc $(cat "$out/stdout")" = "0 $out/bin/qemu-system-x86_64" ]
+
+# One that was fetched is taken if it was for this API; the other is left alone.
+stand_in qemu-system-x86_64 <<'END'
+exit 1
+END
+for api in 6 7; do
+	mkdir -p "$out/cache/vmpt/qemu-$api"
+	echo $api >"$out/cache/vmpt/qemu-$api/plugin-api"
+	cp "$out/bin/qemu-system-x86_64" "$out/cache/vmpt/qemu-$api/"
+done
+run --no-fetch
+check 'fetched: found' [ "$rc $(cat "$out/stdout")" = \
+	"0 $out/cache/vmpt/qemu-7/qemu-system-x86_64" ]
+
+run --wrong
+check 'usage' [ $rc = 2 ]
+
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The plugin's install, in a program that stands for QEMU: it loads the plugin as QEMU does,
+ * serves the functions that the plugin calls, and claims to be any version.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qemu-plugin/api.h"
+#include "tests/support/support.h"
+
+#define ID 0x1234567890abcdef
+
+typedef int install_function(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv);
+
+/* What the plugin registered. */
+static struct {
+	uint64_t id;
+	void (*translated)(struct qemu_plugin_tb *tb, void *user);
+	void *translated_user;
+	void (*at_exit)(void *user);
+	void *at_exit_user;
+	int count;
+} got;
+
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
+					   void (*cb)(struct qemu_plugin_tb *tb, void *user),
+					   void *user)
+{
+	got.id = id;
+	got.translated = cb;
+	got.translated_user = user;
+	got.count++;
+}
+
+void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(void *user), void *user)
+{
+	ck_assert_uint_eq(id, ID);
+	got.at_exit = cb;
+	got.at_exit_user = user;
+	got.count++;
+}
+
+static void *load(void)
+{
+	const char *path = getenv("VMPT_PLUGIN");
+	void *plugin;
+
+	ck_assert_ptr_nonnull(path);
+	/* Like QEMU: a function that it does not have is found when it is called. */
+	plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	ck_assert_msg(plugin, "%s", dlerror());
+	return plugin;
+}
+
+static install_function *find_install(void)
+{
+	return (install_function *)dlsym(load(), "qemu_plugin_install");
+}
+
+/* What @run writes to stdout and stderr, in @text of @size bytes; its exit code. */
+static int capture(int (*run)(const void *arg), const void *arg, char *text, size_t size)
+{
+	int fds[2], status;
+	size_t used = 0;
+	ssize_t n;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(fds), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		dup2(fds[1], STDOUT_FILENO);
+		dup2(fds[1], STDERR_FILENO);
+		close(fds[0]);
+		_exit(run(arg));
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], text + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	text[used] = 0;
+	close(fds[0]);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFEXITED(status), "status %#x: %s", (unsigned)status, text);
+	return WEXITSTATUS(status);
+}
+
+/* A QEMU and a command line, and what the plugin makes of them. */
+struct row {
+	const char *what;
+	int min, cur;
+	const char *target;
+	bool system;
+	const char *option; /* NULL: none */
+	int code;	    /* install's; help ends the program with 0 */
+	int registered;
+	const char *says; /* exactly, or its beginning with a '*' at the end */
+};
+
+#define API(min, cur) \
+	"vmpt: this QEMU has plugin API " #min " to " #cur ", needed is 7 (QEMU 11.1)\n"
+
+static const struct row rows[] = {
+	{ "11.1", 7, 7, "x86_64", true, NULL, 0, 2, "" },
+	{ "serves 7 too", 7, 8, "x86_64", true, NULL, 0, 2, "" },
+	{ "and older", 2, 7, "x86_64", true, NULL, 0, 2, "" },
+	{ "bookworm-backports", 2, 4, "x86_64", true, NULL, -1, 0, API(2, 4) },
+	{ "11.0", 6, 6, "x86_64", true, NULL, -1, 0, API(6, 6) },
+	{ "next", 8, 8, "x86_64", true, NULL, -1, 0, API(8, 8) },
+	{ "far", 9, 12, "x86_64", true, NULL, -1, 0, API(9, 12) },
+	{ "no numbers", 0, 0, "x86_64", true, NULL, -1, 0, API(0, 0) },
+	{ "version before options", 6, 6, "x86_64", true, "help=1", -1, 0, API(6, 6) },
+	{ "other machine", 7, 7, "aarch64", true, NULL, -1, 0,
+	  "vmpt: this QEMU is not qemu-system-x86_64 (target aarch64)\n" },
+	{ "user mode", 7, 7, "x86_64", false, NULL, -1, 0,
+	  "vmpt: this QEMU is not qemu-system-x86_64 (target x86_64)\n" },
+	{ "help", 7, 7, "x86_64", true, "help=1", 0, 0,
+	  "vmpt-plugin: Processor Trace for TCG guests. Options:\n*" },
+	{ "unknown option", 7, 7, "x86_64", true, "helpful=1", -1, 0,
+	  "vmpt: option helpful=1 is not known; help=1 lists the options\n" },
+	{ "unknown value", 7, 7, "x86_64", true, "help=2", -1, 0,
+	  "vmpt: option help=2 is not known; help=1 lists the options\n" },
+};
+
+/* Exit code: 0 for help, else 16 + number of registrations, and 8 more if refused. */
+static int run_row(const void *arg)
+{
+	const struct row *row = arg;
+	struct vmpt_qemu_info info = { .target_name = row->target,
+				       .version = { row->min, row->cur },
+				       .system_emulation = row->system,
+				       .system = { 1, 1 } };
+	char option[32] = "";
+	char *argv[] = { option, NULL };
+	int result;
+
+	if (row->option)
+		strcpy(option, row->option);
+	got.count = 0;
+	result = find_install()(ID, &info, row->option != NULL, argv);
+	if (result != 0 && result != -1)
+		return 99;
+	return 16 + got.count + (result ? 8 : 0);
+}
+
+START_TEST(install)
+{
+	const struct row *row = &rows[_i];
+	bool help = row->option && !strcmp(row->option, "help=1") && !row->code;
+	int want = help ? 0 : 16 + row->registered + (row->code ? 8 : 0);
+	char text[4096];
+	size_t size = strlen(row->says);
+	int code = capture(run_row, row, text, sizeof(text));
+
+	ck_assert_msg(code == want, "%s: exit code %d, not %d: %s", row->what, code, want, text);
+	if (size && row->says[size - 1] == '*')
+		ck_assert_msg(!strncmp(text, row->says, size - 1), "%s: %s", row->what, text);
+	else
+		ck_assert_msg(!strcmp(text, row->says), "%s: %s", row->what, text);
+}
+END_TEST
+
+static void *translate(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 100000; i++)
+		got.translated(NULL, got.translated_user);
+	return NULL;
+}
+
+static const struct vmpt_qemu_info qemu_11_1 = {
+	.target_name = "x86_64",
+	.version = { 7, 7 },
+	.system_emulation = true,
+	.system = { 2, 2 },
+};
+
+static int run_count(const void *arg)
+{
+	pthread_t threads[2];
+	void *first_user;
+
+	(void)arg;
+	/* A second -plugin with the same file counts for itself. */
+	if (find_install()(ID, &qemu_11_1, 0, NULL) || got.id != ID)
+		return 1;
+	first_user = got.at_exit_user;
+	if (find_install()(ID, &qemu_11_1, 0, NULL) || got.at_exit_user == first_user)
+		return 2;
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, translate, NULL))
+			return 3;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	got.at_exit(got.at_exit_user);
+	got.at_exit(first_user);
+	return 0;
+}
+
+START_TEST(counts_on_two_threads)
+{
+	char text[4096];
+	int code = capture(run_count, NULL, text, sizeof(text));
+
+	ck_assert_msg(code == 0, "exit code %d: %s", code, text);
+	ck_assert_str_eq(text, "vmpt: 200000 blocks\nvmpt: 0 blocks\n");
+}
+END_TEST
+
+/* QEMU looks at this before it calls anything. */
+START_TEST(version_symbol)
+{
+	int *version = dlsym(load(), "qemu_plugin_version");
+
+	ck_assert_ptr_nonnull(version);
+	ck_assert_int_eq(*version, 7);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("qemu-plugin/install");
+	TCase *tcase = tcase_create("install");
+
+	tcase_add_loop_test(tcase, install, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_test(tcase, counts_on_two_threads);
+	tcase_add_test(tcase, version_symbol);
+	suite_add_tcase(suite, tcase);
+	return test_main(suite);
+}
