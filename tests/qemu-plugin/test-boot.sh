@@ -14,7 +14,7 @@ failures=0 checks=0
 
 mkdir -p "$out"
 if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
-	echo "skipped: $(tail -n 1 "$out/get-qemu.log"): $(tail -n 2 "$out/get-qemu.log" | head -n 1)"
+	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
 	exit 77
 fi
 

@@ -107,18 +107,24 @@ END
 run
 check 'installed: found' [ "$rc $(cat "$out/stdout")" = "0 $out/bin/qemu-system-x86_64" ]
 
-# One that was fetched is taken if it was for this API; the other is left alone.
+# One that was fetched is taken if it was for this API and starts.
 stand_in qemu-system-x86_64 <<'END'
 exit 1
 END
-for api in 6 7; do
-	mkdir -p "$out/cache/vmpt/qemu-$api"
-	echo $api >"$out/cache/vmpt/qemu-$api/plugin-api"
-	cp "$out/bin/qemu-system-x86_64" "$out/cache/vmpt/qemu-$api/"
+for name in 6 7-broken 7-good; do
+	mkdir -p "$out/cache/vmpt/qemu-$name"
+	echo "${name%-*}" >"$out/cache/vmpt/qemu-$name/plugin-api"
+	cp "$out/bin/qemu-system-x86_64" "$out/cache/vmpt/qemu-$name/"
+done
+run --no-fetch
+check 'fetched: none starts' [ $rc = 1 ]
+says 'fetched: none starts' 'qemu-7-good/qemu-system-x86_64 does not start'
+for name in 6 7-good; do
+	printf '#!/bin/sh\nexit 0\n' >"$out/cache/vmpt/qemu-$name/qemu-system-x86_64"
 done
 run --no-fetch
 check 'fetched: found' [ "$rc $(cat "$out/stdout")" = \
-	"0 $out/cache/vmpt/qemu-7/qemu-system-x86_64" ]
+	"0 $out/cache/vmpt/qemu-7-good/qemu-system-x86_64" ]
 
 run --wrong
 check 'usage' [ $rc = 2 ]

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The plugin's install, in a program that stands for QEMU: it loads the plugin as QEMU does,
  * serves the functions that the plugin calls, and claims to be any version.
