@@ -4,45 +4,7 @@
  * people to read. From the table in pt-packet-table.c; no libc.
  */
 #include "arch/pt-packet.h"
-
-/* A bounded writer: counts what is needed, writes what fits. */
-struct text {
-	char *buf;
-	size_t len, used;
-};
-
-static void put_char(struct text *t, char c)
-{
-	if (t->used + 1 < t->len)
-		t->buf[t->used] = c;
-	t->used++;
-}
-
-static void put_str(struct text *t, const char *s)
-{
-	while (*s)
-		put_char(t, *s++);
-}
-
-static void put_number(struct text *t, u64 v, unsigned int base, unsigned int least)
-{
-	char digits[64];
-	unsigned int n = 0;
-
-	do {
-		digits[n++] = "0123456789abcdef"[v % base];
-		v /= base;
-	} while (v || n < least);
-	while (n)
-		put_char(t, digits[--n]);
-}
-
-static size_t finish(struct text *t)
-{
-	if (t->len)
-		t->buf[t->used < t->len ? t->used : t->len - 1] = '\0';
-	return t->used;
-}
+#include "arch/text.h"
 
 static const char *const bbp_name[32] = {
 	[0x01] = "General-Purpose Registers",

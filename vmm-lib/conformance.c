@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The conformance suite: its run, what scenarios share, and how a result is printed. */
+#include "arch/text.h"
 #include "vmm-lib/conformance-run.h"
 
 int conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at)
@@ -224,31 +225,10 @@ int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
 
 /* ---- printing ---- */
 
-struct text {
-	char *buf;
-	size_t len, at;
-};
-
-static void put(struct text *t, const char *s)
-{
-	for (; *s; s++, t->at++) {
-		if (t->at + 1 < t->len)
-			t->buf[t->at] = *s;
-	}
-}
-
 static void put_hex(struct text *t, u64 v)
 {
-	char digits[19];
-	size_t i = sizeof(digits) - 1;
-
-	digits[i] = 0;
-	do {
-		digits[--i] = "0123456789abcdef"[v & 0xf];
-		v >>= 4;
-	} while (v);
-	put(t, "0x");
-	put(t, digits + i);
+	put_str(t, "0x");
+	put_number(t, v, 16, 1);
 }
 
 size_t vmpt_conformance_print(const struct vmpt_conformance_result *result, char *buf, size_t len)
@@ -256,29 +236,27 @@ size_t vmpt_conformance_print(const struct vmpt_conformance_result *result, char
 	static const char *const verdict[] = { "passed", "FAILED", "skipped" };
 	struct text t = { .buf = buf, .len = len };
 
-	put(&t, result->verdict < VMPT_ARRAY_SIZE(verdict) ? verdict[result->verdict] : "?");
-	put(&t, " ");
-	put(&t, result->scenario);
-	put(&t, " (");
-	put(&t, result->section);
-	put(&t, ")");
+	put_str(&t, result->verdict < VMPT_ARRAY_SIZE(verdict) ? verdict[result->verdict] : "?");
+	put_str(&t, " ");
+	put_str(&t, result->scenario);
+	put_str(&t, " (");
+	put_str(&t, result->section);
+	put_str(&t, ")");
 	if (result->wrong) {
-		put(&t, ": ");
-		put(&t, result->wrong);
+		put_str(&t, ": ");
+		put_str(&t, result->wrong);
 	}
 	if (result->at_name) {
-		put(&t, ", ");
-		put(&t, result->at_name);
-		put(&t, " ");
+		put_str(&t, ", ");
+		put_str(&t, result->at_name);
+		put_str(&t, " ");
 		put_hex(&t, result->at);
 	}
 	if (result->values) {
-		put(&t, ", want ");
+		put_str(&t, ", want ");
 		put_hex(&t, result->want);
-		put(&t, ", got ");
+		put_str(&t, ", got ");
 		put_hex(&t, result->got);
 	}
-	if (len)
-		buf[t.at < len ? t.at : len - 1] = 0;
-	return t.at;
+	return finish(&t);
 }

@@ -4,39 +4,8 @@
  * (RFC 8259). What is not UTF-8 in a VM's name becomes U+FFFD, a byte at a time: a line is
  * always valid JSON.
  */
+#include "arch/text.h"
 #include "vmm-lib/tsc.h"
-
-/* A bounded writer: counts what is needed, writes what fits. */
-struct text {
-	char *buf;
-	size_t len, used;
-};
-
-static void put_char(struct text *t, char c)
-{
-	if (t->used + 1 < t->len)
-		t->buf[t->used] = c;
-	t->used++;
-}
-
-static void put_str(struct text *t, const char *s)
-{
-	while (*s)
-		put_char(t, *s++);
-}
-
-static void put_digits(struct text *t, u64 v, unsigned int base, unsigned int least)
-{
-	char digits[20];
-	unsigned int n = 0;
-
-	do {
-		digits[n++] = "0123456789abcdef"[v % base];
-		v /= base;
-	} while (v || n < least);
-	while (n)
-		put_char(t, digits[--n]);
-}
 
 /* 64 bits as a string: readers of JSON numbers keep 53. */
 static void put_hex(struct text *t, const char *name, u64 v)
@@ -44,7 +13,7 @@ static void put_hex(struct text *t, const char *name, u64 v)
 	put_str(t, ",\"");
 	put_str(t, name);
 	put_str(t, "\":\"0x");
-	put_digits(t, v, 16, 1);
+	put_number(t, v, 16, 1);
 	put_char(t, '"');
 }
 
@@ -88,7 +57,7 @@ static void put_name(struct text *t, const char *name)
 			s++;
 		} else if (*s < 0x20 || *s == 0x7f) {
 			put_str(t, "\\u");
-			put_digits(t, *s++, 16, 4);
+			put_number(t, *s++, 16, 4);
 		} else {
 			if (*s == '"' || *s == '\\')
 				put_char(t, '\\');
@@ -105,13 +74,11 @@ size_t vmpt_record_print(const struct vmpt_record *record, char *buf, size_t len
 	put_str(&t, "{\"vm\":\"");
 	put_name(&t, record->vm);
 	put_str(&t, "\",\"vcpu\":");
-	put_digits(&t, record->vcpu, 10, 1);
+	put_number(&t, record->vcpu, 10, 1);
 	put_hex(&t, "vmcs", record->vmcs);
 	put_hex(&t, "tsc_offset", record->tsc_offset);
 	put_hex(&t, "tsc_multiplier", record->tsc_multiplier);
 	put_hex(&t, "since", record->since);
 	put_str(&t, "}\n");
-	if (len)
-		buf[t.used < len ? t.used : len - 1] = '\0';
-	return t.used;
+	return finish(&t);
 }

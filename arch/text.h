@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A bounded writer of text for those who may not use stdio: counts what is needed, writes
+ * what fits. For the .c files that print; no part of a public interface.
+ */
+#ifndef VMPT_ARCH_TEXT_H
+#define VMPT_ARCH_TEXT_H
+
+#include "arch/types.h"
+
+struct text {
+	char *buf;
+	size_t len, used;
+};
+
+static inline void put_char(struct text *t, char c)
+{
+	if (t->used + 1 < t->len)
+		t->buf[t->used] = c;
+	t->used++;
+}
+
+static inline void put_str(struct text *t, const char *s)
+{
+	while (*s)
+		put_char(t, *s++);
+}
+
+/* @v in @base, 2 to 16, with @least digits at least. */
+static inline void put_number(struct text *t, u64 v, unsigned int base, unsigned int least)
+{
+	char digits[64];
+	unsigned int n = 0;
+
+	do {
+		digits[n++] = "0123456789abcdef"[v % base];
+		v /= base;
+	} while (v || n < least);
+	while (n)
+		put_char(t, digits[--n]);
+}
+
+/* Terminate; the length it needs without the NUL. */
+static inline size_t finish(struct text *t)
+{
+	if (t->len)
+		t->buf[t->used < t->len ? t->used : t->len - 1] = '\0';
+	return t->used;
+}
+
+#endif
