@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an instruction is to a processor with PT: how it ends a block, and whether the plugin
+ * has to see it before it executes. Zydis decodes.
+ */
+#ifndef VMPT_QEMU_PLUGIN_INSN_H
+#define VMPT_QEMU_PLUGIN_INSN_H
+
+#include "arch/types.h"
+
+enum insn_kind {
+	INSN_PLAIN,
+	INSN_JCC, /* LOOP and JrCXZ too */
+	INSN_JMP,
+	INSN_CALL,
+	INSN_JMP_IND,
+	INSN_CALL_IND,
+	INSN_RET,
+	INSN_FAR,  /* far JMP, CALL, RET; SYSCALL, SYSRET, SYSENTER, SYSEXIT */
+	INSN_IRET,
+	INSN_SOFT_INT, /* INT n, INT1, INT3, INTO: delivered, a discontinuity */
+	INSN_RSM,
+	INSN_MOV_CR3,
+	INSN_MODE, /* other moves to CRs, LMSW, WRMSR: paging or mode may change behind it */
+	INSN_REP,  /* a string instruction that comes back to itself */
+};
+
+/* For whom an instruction is stopped at. */
+enum insn_hook {
+	HOOK_NONE,
+	HOOK_IO,    /* IN, OUT, INS, OUTS */
+	HOOK_HLT,   /* HLT, MWAIT */
+	HOOK_LGDT,
+	HOOK_CPUID,
+	HOOK_RDMSR,
+	HOOK_WRMSR,
+	HOOK_RDTSC, /* RDTSC, RDTSCP */
+	HOOK_RDPMC,
+	HOOK_PTWRITE,
+};
+
+struct insn {
+	u8 kind; /* enum insn_kind */
+	u8 hook; /* enum insn_hook */
+	u8 size;
+	s64 relative; /* of a direct branch: target - next */
+};
+
+/*
+ * @bytes of an instruction that QEMU found to be @size long: the mode is the one in which it
+ * is (64, 32 or 16 bits), for QEMU does not tell it. What cannot be decoded is PLAIN.
+ */
+void insn_classify(struct insn *insn, const u8 *bytes, size_t size);
+
+#endif
