@@ -70,8 +70,7 @@ static u8 kind_of(const ZydisDecodedInstruction *i)
 	default:
 		break;
 	}
-	if (i->attributes &
-	    (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
+	if (i->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
 		return INSN_REP;
 	return INSN_PLAIN;
 }

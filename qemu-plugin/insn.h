@@ -16,7 +16,7 @@ enum insn_kind {
 	INSN_JMP_IND,
 	INSN_CALL_IND,
 	INSN_RET,
-	INSN_FAR,  /* far JMP, CALL, RET; SYSCALL, SYSRET, SYSENTER, SYSEXIT */
+	INSN_FAR, /* far JMP, CALL, RET; SYSCALL, SYSRET, SYSENTER, SYSEXIT */
 	INSN_IRET,
 	INSN_SOFT_INT, /* INT n, INT1, INT3, INTO: delivered, a discontinuity */
 	INSN_RSM,
@@ -28,8 +28,8 @@ enum insn_kind {
 /* For whom an instruction is stopped at. */
 enum insn_hook {
 	HOOK_NONE,
-	HOOK_IO,    /* IN, OUT, INS, OUTS */
-	HOOK_HLT,   /* HLT, MWAIT */
+	HOOK_IO,  /* IN, OUT, INS, OUTS */
+	HOOK_HLT, /* HLT, MWAIT */
 	HOOK_LGDT,
 	HOOK_CPUID,
 	HOOK_RDMSR,
@@ -37,6 +37,7 @@ enum insn_hook {
 	HOOK_RDTSC, /* RDTSC, RDTSCP */
 	HOOK_RDPMC,
 	HOOK_PTWRITE,
+	HOOK_BEHIND_CPUID, /* the instruction that follows a CPUID in its block */
 };
 
 struct insn {

@@ -9,20 +9,20 @@
 #include "qemu-plugin/qemu.h"
 
 struct qemu_regs {
-	struct qemu_plugin_register *handle[REGS];
+	struct qemu_plugin_register *handle[QREGS];
 	GByteArray *buf;
 };
 
-static const char *const reg_names[REGS] = {
-	[REG_RAX] = "rax",	 [REG_RBX] = "rbx",	    [REG_RCX] = "rcx",
-	[REG_RDX] = "rdx",	 [REG_RSI] = "rsi",	    [REG_RDI] = "rdi",
-	[REG_RBP] = "rbp",	 [REG_RSP] = "rsp",	    [REG_R8] = "r8",
-	[REG_R9] = "r9",	 [REG_R10] = "r10",	    [REG_R11] = "r11",
-	[REG_R12] = "r12",	 [REG_R13] = "r13",	    [REG_R14] = "r14",
-	[REG_R15] = "r15",	 [REG_RIP] = "rip",	    [REG_EFLAGS] = "eflags",
-	[REG_CS] = "cs",	 [REG_CR0] = "cr0",	    [REG_CR3] = "cr3",
-	[REG_CR4] = "cr4",	 [REG_CR8] = "cr8",	    [REG_EFER] = "efer",
-	[REG_FS_BASE] = "fs_base", [REG_GS_BASE] = "gs_base",
+static const char *const reg_names[QREGS] = {
+	[QREG_RAX] = "rax",	    [QREG_RBX] = "rbx",		[QREG_RCX] = "rcx",
+	[QREG_RDX] = "rdx",	    [QREG_RSI] = "rsi",		[QREG_RDI] = "rdi",
+	[QREG_RBP] = "rbp",	    [QREG_RSP] = "rsp",		[QREG_R8] = "r8",
+	[QREG_R9] = "r9",	    [QREG_R10] = "r10",		[QREG_R11] = "r11",
+	[QREG_R12] = "r12",	    [QREG_R13] = "r13",		[QREG_R14] = "r14",
+	[QREG_R15] = "r15",	    [QREG_RIP] = "rip",		[QREG_EFLAGS] = "eflags",
+	[QREG_CS] = "cs",	    [QREG_CR0] = "cr0",		[QREG_CR3] = "cr3",
+	[QREG_CR4] = "cr4",	    [QREG_CR8] = "cr8",		[QREG_EFER] = "efer",
+	[QREG_FS_BASE] = "fs_base", [QREG_GS_BASE] = "gs_base",
 };
 
 struct qemu_regs *qemu_regs_new(void)
@@ -37,12 +37,12 @@ struct qemu_regs *qemu_regs_new(void)
 		const struct qemu_plugin_reg_descriptor *d =
 			&g_array_index(list, struct qemu_plugin_reg_descriptor, i);
 
-		for (reg = 0; reg < REGS; reg++) {
+		for (reg = 0; reg < QREGS; reg++) {
 			if (!strcmp(d->name, reg_names[reg]))
 				regs->handle[reg] = d->handle;
 		}
 	}
-	for (reg = 0; reg < REGS; reg++) {
+	for (reg = 0; reg < QREGS; reg++) {
 		if (!regs->handle[reg])
 			goto fail;
 	}

@@ -19,9 +19,10 @@
  *	END IP.lo IP.hi			and ends; the instruction at IP has not retired
  *
  * Each iteration of a REP instruction may come as a block of its own. A block word is written
- * when it is known how far the block came: when the next one begins or an event comes.
- * Retired is counted by a store at the start of each instruction: a block of which N have
- * begun when something else begins has retired N, or N - 1 where an event names the last.
+ * when it is known how far the block came: when the next one begins or an event comes; BEGIN
+ * and END that fall inside a block (I/O) stand before its word. Retired is counted by a store at
+ * the start of each instruction: of those that have begun all have retired when something else
+ * begins, but for the one that an event names, if it can fault.
  * "From", "to" and IP are linear addresses at run time.
  */
 #ifndef VMPT_QEMU_PLUGIN_TRUTH_H
@@ -48,10 +49,9 @@ struct truth *truth_open(const char *prefix, unsigned int index);
 int truth_close(struct truth *truth);
 
 /* Block @block at @ip begins; @progress: of the block before it, how many instructions began. */
-void truth_block(struct truth *truth, struct block *block, u64 ip, u64 progress);
-/* @ended: the last of @progress has retired for sure (it is a branch that went elsewhere). */
-void truth_event(struct truth *truth, u64 progress, u64 from, u64 to, bool ended);
+void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 progress);
+void truth_event(struct truth *truth, u64 progress, u64 from, u64 to);
 void truth_begin(struct truth *truth, u64 ip);
-void truth_end(struct truth *truth, u64 progress, u64 ip);
+void truth_end(struct truth *truth, u64 ip);
 
 #endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A translated block, as the flow needs it when it executes. Its addresses are those it was
+ * translated at: QEMU shares a block among all virtual addresses of the same code, so that it
+ * may run elsewhere (struct vcpu's delta).
+ */
+#ifndef VMPT_QEMU_PLUGIN_BLOCK_H
+#define VMPT_QEMU_PLUGIN_BLOCK_H
+
+#include "qemu-plugin/insn.h"
+
+struct plugin;
+struct block;
+
+/* An instruction that a view stops at. */
+struct site {
+	struct block *block;
+	u64 vaddr;
+	u8 hook; /* enum insn_hook */
+	u8 size;
+	u8 bytes[15];
+	struct site *next; /* of the same block */
+};
+
+/* What truth files say of a block; never freed. */
+struct block_code {
+	u32 count, size;
+	u8 *lengths, *bytes;
+	struct block_name {
+		u32 id; /* 0: not defined yet … */
+		u64 ip; /* … or for this address */
+	} name[];	/* one per vCPU */
+};
+
+struct block {
+	struct plugin *plugin;
+	u64 start, end; /* vaddr of its first instruction, behind its last */
+	u64 last;	/* vaddr of its last instruction … */
+	u64 target;	/* … and where that goes, if it is a direct branch and taken */
+	u8 kind;	/* enum insn_kind of it */
+	bool halts;	/* it is HLT or MWAIT */
+	struct site *sites;
+	struct block_code *code; /* with a truth file */
+	struct block *next;	 /* all of a plugin's, to be freed */
+};
+
+#endif

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The state machine of a vCPU. A block that begins tells how the one before it ended: its last
+ * instruction, if that was a branch, has armed itself by a store; where the new block lies says
+ * which way it went. RIP is read only where that is not enough: it costs more than all else.
+ */
+#include "qemu-plugin/flow.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "model/fast.h"
+#include "qemu-plugin/guest-view.h"
+#include "qemu-plugin/host-view.h"
+#include "qemu-plugin/mode.h"
+
+/* Blocks between two looks at the clock: some microseconds. */
+#define TICK 512
+
+#define FOR_UNITS(vcpu, u) for (unsigned int u = 0; u < (vcpu)->units; u++)
+
+/* ---- addresses ---- */
+
+/* The block's run-time linear address, from RIP; @vaddr is where it was translated. */
+static u64 read_ip(struct vcpu *vcpu, u64 vaddr)
+{
+	/* Without paging linear is physical, and QEMU's address exact. */
+	if (!(vcpu->cpu.cr0 & 0x80000000))
+		return vaddr;
+	return qemu_read_reg(vcpu->regs, QREG_RIP) + vcpu->cpu.cs_base;
+}
+
+static void push_ret(struct vcpu *vcpu, u64 next)
+{
+	vcpu->ret_top = (u8)((vcpu->ret_top + 1) % VCPU_RETS);
+	vcpu->rets[vcpu->ret_top] = next;
+}
+
+/* Where a RET should go. */
+static u64 pop_ret(struct vcpu *vcpu)
+{
+	u64 next = vcpu->rets[vcpu->ret_top];
+
+	vcpu->ret_top = (u8)((vcpu->ret_top + VCPU_RETS - 1) % VCPU_RETS);
+	return next;
+}
+
+/* ---- events ---- */
+
+static void tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
+{
+	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
+
+	FOR_UNITS(vcpu, u)
+	vmpt_unit_far(vcpu->unit[u], &far);
+}
+
+/* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */
+static void tell_end(struct vcpu *vcpu, const struct block *done, u64 ip)
+{
+	u64 next = done->end + vcpu->delta;
+
+	switch (done->kind) {
+	case INSN_JCC:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_jcc_fast(vcpu->unit[u], ip != next, ip);
+		break;
+	case INSN_JMP:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_jmp(vcpu->unit[u], ip);
+		break;
+	case INSN_CALL:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_call(vcpu->unit[u], next, ip);
+		break;
+	case INSN_JMP_IND:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_jmp_indirect(vcpu->unit[u], ip);
+		break;
+	case INSN_CALL_IND:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_call_indirect(vcpu->unit[u], next, ip);
+		break;
+	case INSN_RET:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_ret(vcpu->unit[u], ip);
+		break;
+	case INSN_FAR:
+		tell_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
+		break;
+	case INSN_IRET:
+		tell_far(vcpu, VMPT_FAR_IRET, done->last + vcpu->delta, ip);
+		break;
+	case INSN_RSM:
+		tell_far(vcpu, VMPT_FAR_RSM, done->last + vcpu->delta, ip);
+		break;
+	case INSN_MOV_CR3:
+		FOR_UNITS(vcpu, u)
+		vmpt_unit_mov_cr3(vcpu->unit[u], next, &vcpu->mode);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The mode behind an instruction that may change it. */
+static void take_mode(struct vcpu *vcpu, unsigned int kind)
+{
+	switch (kind) {
+	case INSN_FAR:
+	case INSN_IRET:
+		mode_far(vcpu);
+		break;
+	case INSN_RSM:
+	case INSN_MOV_CR3:
+	case INSN_MODE:
+		mode_control(vcpu);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- a block begins ---- */
+
+/* Whether an instruction at @ip follows @done without any branch: the block was cut there. */
+static bool follows(const struct vcpu *vcpu, const struct block *done, u64 ip)
+{
+	u64 start = done->start + vcpu->delta, end = done->end + vcpu->delta;
+
+	/* A string instruction that goes on with itself; a block that was left half way. */
+	return ip - start <= end - start;
+}
+
+/*
+ * Execution is where nothing led: reset, INIT and SIPI, SMI, what another processor or a
+ * debugger did. An interrupt to there is what a trace has for it.
+ */
+static void astray(struct vcpu *vcpu, u64 from, u64 to)
+{
+	vcpu->astray++;
+	mode_control(vcpu);
+	tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
+}
+
+/* The general case of flow_block(): returns the block's address. */
+static u64 arrive(struct vcpu *vcpu, const struct block *block)
+{
+	const struct block *done = vcpu->block;
+	bool armed = vcpu->hot->armed;
+	u64 ip;
+
+	vcpu->hot->armed = 0;
+	if (!done || vcpu->lost) {
+		mode_control(vcpu);
+		vcpu->lost = false;
+		return read_ip(vcpu, block->start);
+	}
+	if (vcpu->arrived)
+		return vcpu->arrive;
+	if (armed)
+		take_mode(vcpu, done->kind);
+	ip = read_ip(vcpu, block->start);
+	if (armed &&
+	    !(ip == done->last + vcpu->delta && done->kind != INSN_JCC && done->kind != INSN_JMP))
+		tell_end(vcpu, done, ip);
+	else if (!follows(vcpu, done, ip))
+		astray(vcpu, done->end + vcpu->delta, ip);
+	if (armed && (done->kind == INSN_CALL || done->kind == INSN_CALL_IND))
+		push_ret(vcpu, done->end + vcpu->delta);
+	return ip;
+}
+
+static void tick(struct vcpu *vcpu, u64 ip)
+{
+	vcpu->tick = TICK;
+	if (vcpu->plugin->host)
+		host_tick(vcpu, ip);
+	if (vcpu->plugin->guest)
+		guest_tick(vcpu, ip);
+}
+
+/* Behind the events that led to @block at @ip. */
+static inline void begin(struct vcpu *vcpu, const struct block *block, u64 ip)
+{
+	vcpu->block = block;
+	if (vcpu->plugin->host && !host_running(vcpu))
+		host_enter(vcpu, ip);
+	if (--vcpu->tick == 0)
+		tick(vcpu, ip);
+	if (vcpu->watched)
+		guest_block(vcpu, ip);
+}
+
+static inline void block_begins(struct vcpu *vcpu, const struct block *block)
+{
+	const struct block *done = vcpu->block;
+	struct hot *hot = vcpu->hot;
+	u64 ip = block->start + vcpu->delta;
+
+	/* The commonest ends, without a look at RIP. */
+	if (hot->armed) {
+		if (done->kind == INSN_JCC &&
+		    (block->start == done->target || block->start == done->end)) {
+			hot->armed = 0;
+			FOR_UNITS(vcpu, u)
+			vmpt_unit_jcc_fast(vcpu->unit[u], block->start != done->end, ip);
+			goto begin;
+		}
+		if (block->start == done->target &&
+		    (done->kind == INSN_JMP || done->kind == INSN_CALL)) {
+			hot->armed = 0;
+			if (done->kind == INSN_CALL)
+				push_ret(vcpu, done->end + vcpu->delta);
+			tell_end(vcpu, done, ip);
+			goto begin;
+		}
+		if (done->kind == INSN_RET && ip == pop_ret(vcpu)) {
+			hot->armed = 0;
+			FOR_UNITS(vcpu, u)
+			vmpt_unit_ret(vcpu->unit[u], ip);
+			goto begin;
+		}
+	} else if (!vcpu->arrived && done && !vcpu->lost && block->start == done->end) {
+		goto begin;
+	}
+	ip = arrive(vcpu, block);
+	vcpu->arrived = false;
+	vcpu->delta = ip - block->start;
+begin:
+	begin(vcpu, block, ip);
+}
+
+void flow_block(unsigned int index, void *user)
+{
+	const struct block *block = user;
+	struct vcpu *vcpu = block->plugin->vcpu[index];
+
+	if (!flow_begin(vcpu))
+		return;
+	block_begins(vcpu, block);
+	flow_done(vcpu);
+}
+
+void flow_block_truth(unsigned int index, void *user)
+{
+	const struct block *block = user;
+	struct vcpu *vcpu = block->plugin->vcpu[index];
+	u64 progress = vcpu->hot->progress;
+
+	if (!flow_begin(vcpu))
+		return;
+	vcpu->hot->progress = 0;
+	block_begins(vcpu, block);
+	truth_block(vcpu->truth, block, block->start + vcpu->delta, progress);
+	flow_done(vcpu);
+}
+
+void flow_block_sites(unsigned int index, void *user)
+{
+	const struct block *block = user;
+	struct vcpu *vcpu = block->plugin->vcpu[index];
+
+	if (!flow_begin(vcpu))
+		return;
+	vcpu->lost = true;
+	vcpu->hot->armed = 0;
+	mode_control(vcpu);
+	vcpu->delta = read_ip(vcpu, block->start) - block->start;
+	vcpu->block = block;
+	flow_done(vcpu);
+}
+
+/* ---- what comes between ---- */
+
+/* The address size in bytes of the frame that an event pushed, for the mode it came in. */
+static bool frame_cs(struct vcpu *vcpu, u64 from, u32 *cs)
+{
+	u64 frame[3];
+
+	/* In long mode: [error code,] RIP, CS. */
+	if (!vcpu->cpu.cs_l || !qemu_read_linear(vcpu->regs, qemu_read_reg(vcpu->regs, QREG_RSP),
+						 frame, sizeof(frame)))
+		return false;
+	if (frame[0] == from)
+		*cs = (u32)frame[1] & 0xffff;
+	else if (frame[1] == from)
+		*cs = (u32)frame[2] & 0xffff;
+	else
+		return false;
+	return true;
+}
+
+/*
+ * A far transfer that retired and was interrupted before its target's first block: the mode at
+ * @from is only in the frame that was pushed.
+ */
+static void end_before_event(struct vcpu *vcpu, const struct block *done, u64 from)
+{
+	struct vmpt_mode now;
+	u32 cs;
+
+	mode_control(vcpu);
+	now = vcpu->mode;
+	if ((done->kind == INSN_FAR || done->kind == INSN_IRET) && frame_cs(vcpu, from, &cs))
+		mode_of_cs(vcpu, cs, &vcpu->mode);
+	tell_end(vcpu, done, from);
+	vcpu->mode = now;
+}
+
+/* What the event at @from left of the block before it. Returns the kind of far transfer. */
+static unsigned int before_event(struct vcpu *vcpu, u64 from)
+{
+	const struct block *done = vcpu->block;
+	bool faults = done->kind != INSN_JCC && done->kind != INSN_JMP;
+
+	if (!vcpu->hot->armed)
+		return follows(vcpu, done, from) && from != done->end + vcpu->delta
+			       ? VMPT_FAR_EXCEPTION
+			       : VMPT_FAR_INTERRUPT;
+	vcpu->hot->armed = 0;
+	if (done->kind == INSN_SOFT_INT)
+		return VMPT_FAR_SOFT_INT;
+	if (faults && from == done->last + vcpu->delta)
+		return VMPT_FAR_EXCEPTION;
+	if (done->kind == INSN_CALL || done->kind == INSN_CALL_IND)
+		push_ret(vcpu, done->end + vcpu->delta);
+	else if (done->kind == INSN_RET)
+		pop_ret(vcpu);
+	end_before_event(vcpu, done, from);
+	return VMPT_FAR_INTERRUPT;
+}
+
+static void event(struct vcpu *vcpu, u64 from, u64 to)
+{
+	unsigned int kind = VMPT_FAR_INTERRUPT;
+
+	/* Two events without a block between: the first one's target is the second one's source. */
+	if (vcpu->block && !vcpu->arrived && !vcpu->lost)
+		kind = before_event(vcpu, from);
+	if (vcpu->plugin->host && !host_running(vcpu))
+		host_enter(vcpu, from);
+	mode_far(vcpu);
+	tell_far(vcpu, kind, from, to);
+	vcpu->arrive = to;
+	vcpu->arrived = true;
+	if (vcpu->truth)
+		truth_event(vcpu->truth, vcpu->hot->progress, from, to);
+	vcpu->hot->armed = 0;
+	vcpu->hot->progress = 0;
+}
+
+void flow_event(unsigned int index, int type, u64 from, u64 to, void *user)
+{
+	struct plugin *plugin = user;
+	struct vcpu *vcpu = plugin->vcpu[index];
+
+	(void)type;
+	if (!vcpu || !flow_begin(vcpu))
+		return;
+	if (plugin->guest)
+		guest_event(vcpu, from, to);
+	if (vcpu->hot->on)
+		event(vcpu, from, to);
+	else
+		vcpu->lost = true;
+	flow_done(vcpu);
+}
+
+void flow_idle(unsigned int index, void *user)
+{
+	struct plugin *plugin = user;
+	struct vcpu *vcpu = plugin->vcpu[index];
+
+	if (!vcpu || !flow_begin(vcpu))
+		return;
+	/* A machine that is paused is idle too: nobody knows where, and the run goes on. */
+	if (plugin->host && vcpu->block && vcpu->block->halts && host_running(vcpu))
+		host_exit(vcpu, vcpu->block->end + vcpu->delta, EXIT_HLT);
+	flow_done(vcpu);
+}
+
+void flow_keep_block(struct vcpu *vcpu)
+{
+	if (!vcpu->block || vcpu->block == &vcpu->kept)
+		return;
+	vcpu->kept = *vcpu->block;
+	vcpu->block = &vcpu->kept;
+	if (vcpu->hot->armed)
+		vcpu->hot->armed = (uintptr_t)&vcpu->kept;
+}
+
+void flow_stop(struct plugin *plugin)
+{
+	__atomic_store_n(&plugin->ending, true, __ATOMIC_SEQ_CST);
+	/* Every thread passes a barrier between its "busy" and its look at "ending". */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	for (unsigned int i = 0; i < VCPUS; i++) {
+		struct vcpu *vcpu = plugin->vcpu[i];
+
+		while (vcpu && __atomic_load_n(&vcpu->busy, __ATOMIC_ACQUIRE))
+			sched_yield();
+	}
+}
+
+/* ---- for the views ---- */
+
+void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on)
+{
+	unsigned int i;
+
+	for (i = 0; i < vcpu->units && vcpu->unit[i] != unit; i++)
+		;
+	if (on && i == vcpu->units && i < VCPU_UNITS) {
+		vcpu->unit[vcpu->units++] = unit;
+	} else if (!on && i < vcpu->units) {
+		vcpu->unit[i] = vcpu->unit[--vcpu->units];
+	}
+	if (on && !vcpu->hot->on) {
+		/* What happened while nobody listened is not known. */
+		vcpu->lost = true;
+		vcpu->hot->armed = 0;
+	}
+	vcpu->hot->on = vcpu->units || vcpu->watched || vcpu->plugin->always;
+}
+
+void flow_watch(struct vcpu *vcpu, bool on)
+{
+	vcpu->watched = on;
+	if (on && !vcpu->hot->on) {
+		vcpu->lost = true;
+		vcpu->hot->armed = 0;
+	}
+	vcpu->hot->on = vcpu->units || vcpu->watched || vcpu->plugin->always;
+}
+
+void flow_go_to(struct vcpu *vcpu, u64 ip)
+{
+	u64 rip = linear_to_rip(vcpu, ip);
+
+	vcpu->hot->armed = 0;
+	vcpu->arrive = ip;
+	vcpu->arrived = vcpu->hot->on;
+	flow_done(vcpu);
+	qemu_go_to(rip);
+}

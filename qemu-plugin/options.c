@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of options, and what is made of "name=value".
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/pt-regs.h"
+#include "qemu-plugin/options.h"
+
+enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE };
+
+struct option {
+	const char *name;
+	u8 type;
+	size_t at;	   /* in struct options */
+	const char *value; /* how a value looks; a choice's words, the first is 0 */
+	const char *help;
+	u64 min, max;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct option table[] = {
+	{ "help", OPT_FLAG, AT(help), "1", "print the options and end QEMU", 0, 0 },
+	{ "host-view", OPT_TEXT, AT(host_view), "DIR",
+	  "trace the guest from outside: one stream per host CPU in DIR/cpuN.pt,\n"
+	  "and the side record DIR/vms.jsonl; several QEMUs may share DIR",
+	  0, 0 },
+	{ "perf-data", OPT_TEXT, AT(perf_data), "FILE",
+	  "with host-view: the streams in a perf.data in place of cpuN.pt", 0, 0 },
+	{ "vm", OPT_TEXT, AT(vm), "NAME", "the guest's name in the side record (vm-PID)", 0, 0 },
+	{ "vmcs", OPT_NUMBER, AT(vmcs), "ADDR",
+	  "VMCS pointer of vCPU 0, 4-KiB aligned, the next vCPUs' behind it (by name)", 0,
+	  0xffffffffff000 },
+	{ "cpus", OPT_CPUS, AT(cpus), "N[:N...]",
+	  "host CPU of vCPU 0, 1, …; those not named follow the last (0)", 0, 0 },
+	{ "host", OPT_CHOICE, AT(synthetic), "none|synthetic",
+	  "what lies between runs: nothing, or a host's VMRESUME loop", 0, 0 },
+	{ "slice-us", OPT_NUMBER, AT(slice_us), "N", "longest run in µs of host time (10000)", 1,
+	  10000000 },
+	{ "tsc-offset", OPT_NUMBER, AT(tsc_offset), "N", "of the VMCSs (0)", 0, ~0ULL },
+	{ "tsc-multiplier", OPT_NUMBER, AT(tsc_multiplier), "N",
+	  "of the VMCSs, 48 bits of fraction (1 << 48: none)", 1, ~0ULL },
+	{ "ctl", OPT_NUMBER, AT(ctl), "BITS",
+	  "IA32_RTIT_CTL of the host's trace (TraceEn, ToPA are ours)", 0, ~0ULL },
+	{ "guest-view", OPT_FLAG, AT(guest_view), "1", "the guest finds PT in its processor", 0,
+	  0 },
+	{ "pt", OPT_TEXT, AT(cpu), "NAME", "with guest-view: the PT it finds (qemu-icelake)", 0,
+	  0 },
+	{ "rdtsc", OPT_CHOICE, AT(rdtsc_qemu), "emulate|qemu",
+	  "with guest-view: who answers RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
+	{ "truth", OPT_TEXT, AT(truth), "PREFIX",
+	  "write which blocks were executed to PREFIX.vCPU (truth.h)", 0, 0 },
+};
+
+#define OPTIONS (sizeof(table) / sizeof(table[0]))
+
+static int bad(const struct option *opt, const char *value)
+{
+	fprintf(stderr, "vmpt: %s=%s: %s is wanted; help=1 explains the options\n", opt->name,
+		value, opt->value);
+	return -1;
+}
+
+static int parse_number(const struct option *opt, const char *value, u64 *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(value, &end, 0);
+	if (errno || end == value || *end || *value == '-' || *out < opt->min || *out > opt->max)
+		return bad(opt, value);
+	return 0;
+}
+
+static int parse_flag(const struct option *opt, const char *value, bool *out)
+{
+	if (!strcmp(value, "1") || !strcmp(value, "on"))
+		*out = true;
+	else if (!strcmp(value, "0") || !strcmp(value, "off"))
+		*out = false;
+	else
+		return bad(opt, value);
+	return 0;
+}
+
+/* Two words with a bar between. */
+static int parse_choice(const struct option *opt, const char *value, bool *out)
+{
+	size_t first = strcspn(opt->value, "|");
+
+	if (strlen(value) == first && !strncmp(value, opt->value, first))
+		*out = false;
+	else if (!strcmp(value, opt->value + first + 1))
+		*out = true;
+	else
+		return bad(opt, value);
+	return 0;
+}
+
+static int parse_cpus(const struct option *opt, const char *value, struct options *options)
+{
+	const char *p = value;
+	unsigned long cpu;
+	char *end;
+
+	for (options->cpu_count = 0; options->cpu_count < OPTION_CPUS; p = end + 1) {
+		cpu = strtoul(p, &end, 10);
+		if (end == p || *p < '0' || *p > '9' || cpu > 65535)
+			return bad(opt, value);
+		options->cpus[options->cpu_count++] = (u32)cpu;
+		if (!*end)
+			return 0;
+		if (*end != ':')
+			return bad(opt, value);
+	}
+	return bad(opt, value);
+}
+
+static int parse_one(struct options *options, const struct option *opt, const char *value)
+{
+	void *at = (char *)options + opt->at;
+
+	switch (opt->type) {
+	case OPT_FLAG:
+		return parse_flag(opt, value, at);
+	case OPT_NUMBER:
+		return parse_number(opt, value, at);
+	case OPT_CHOICE:
+		return parse_choice(opt, value, at);
+	case OPT_CPUS:
+		return parse_cpus(opt, value, options);
+	default:
+		if (!*value)
+			return bad(opt, value);
+		*(const char **)at = strdup(value);
+		return 0;
+	}
+}
+
+static const struct option *find(const char *arg)
+{
+	size_t n = strcspn(arg, "=");
+
+	for (size_t i = 0; i < OPTIONS; i++) {
+		if (strlen(table[i].name) == n && !strncmp(table[i].name, arg, n))
+			return &table[i];
+	}
+	return NULL;
+}
+
+static int check(const struct options *options)
+{
+	const char *what = NULL;
+
+	if (options->perf_data && !options->host_view)
+		what = "perf-data=FILE is of the host view: add host-view=DIR";
+	else if (options->synthetic && !options->host_view)
+		what = "host=synthetic is of the host view: add host-view=DIR";
+	else if (options->cpu && !options->guest_view)
+		what = "pt=NAME is of the guest view: add guest-view=1";
+	else if (options->vmcs & 0xfff)
+		what = "vmcs=ADDR is not 4-KiB aligned";
+	if (!what)
+		return 0;
+	fprintf(stderr, "vmpt: %s\n", what);
+	return -1;
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+	*options = (struct options){
+		.slice_us = 10000,
+		.tsc_multiplier = 1ULL << 48,
+		/* perf's default for intel_pt//: TSC, MTC every 8 crystal ticks, branches */
+		.ctl = VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN |
+		       3ULL << VMPT_CTL_MTC_FREQ_SHIFT | 3ULL << VMPT_CTL_PSB_FREQ_SHIFT |
+		       VMPT_CTL_BRANCH_EN,
+	};
+	for (int i = 0; i < argc; i++) {
+		const struct option *opt = find(argv[i]);
+		const char *value = strchr(argv[i], '=');
+
+		if (!opt) {
+			fprintf(stderr, "vmpt: option %s is not known; help=1 lists the options\n",
+				argv[i]);
+			return -1;
+		}
+		if (parse_one(options, opt, value ? value + 1 : ""))
+			return -1;
+	}
+	return options->help ? 0 : check(options);
+}
+
+void options_print_help(void)
+{
+	puts("vmpt-plugin: Processor Trace for TCG guests. Options:");
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const char *line = table[i].help, *end;
+
+		printf("  %s=%s\n", table[i].name, table[i].value);
+		for (; line; line = *end ? end + 1 : NULL) {
+			end = strchrnul(line, '\n');
+			printf("      %.*s\n", (int)(end - line), line);
+		}
+	}
+	fflush(stdout);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The plugin's door: is this a QEMU that we know, what do the options ask for, which callbacks
+ * serve it. All wiring between QEMU, flow and views is here and in translate.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qemu-plugin/api.h"
+#include "qemu-plugin/flow.h"
+#include "qemu-plugin/guest-view.h"
+#include "qemu-plugin/host-view.h"
+#include "qemu-plugin/translate.h"
+
+int qemu_plugin_version = VMPT_QEMU_PLUGIN_API;
+
+/* The scoreboard may have moved: it grows with the vCPUs. */
+static void find_hot(struct plugin *plugin)
+{
+	for (unsigned int i = 0; i < VCPUS; i++) {
+		if (plugin->vcpu[i])
+			plugin->vcpu[i]->hot = translate_hot(plugin, i);
+	}
+}
+
+/* A vCPU that cannot be traced would be missing without a word. */
+static void give_up(unsigned int index, const char *what)
+{
+	fprintf(stderr, "vmpt: vCPU %u: %s\n", index, what);
+	exit(1);
+}
+
+static void vcpu_init(unsigned int index, void *user)
+{
+	struct plugin *plugin = user;
+	struct vcpu *vcpu;
+
+	if (index >= VCPUS)
+		give_up(index, "this plugin traces up to 256 vCPUs");
+	vcpu = calloc(1, sizeof(*vcpu));
+	if (!vcpu)
+		give_up(index, "no memory");
+	vcpu->plugin = plugin;
+	vcpu->index = index;
+	vcpu->tick = 1;
+	vcpu->regs = qemu_regs_new();
+	if (!vcpu->regs)
+		give_up(index, "QEMU does not show its registers");
+	plugin->vcpu[index] = vcpu;
+	find_hot(plugin);
+	vcpu->hot->on = plugin->always;
+	if (plugin->options.truth) {
+		vcpu->truth = truth_open(plugin->options.truth, index);
+		if (!vcpu->truth)
+			give_up(index, strerror(errno));
+	}
+	if ((plugin->host && host_vcpu_open(vcpu)) || (plugin->guest && guest_vcpu_open(vcpu)))
+		exit(1); /* it has said why */
+}
+
+static void flushed(void *user)
+{
+	struct plugin *plugin = user;
+
+	for (unsigned int i = 0; i < VCPUS; i++) {
+		if (plugin->vcpu[i])
+			flow_keep_block(plugin->vcpu[i]);
+	}
+	translate_free(plugin);
+}
+
+/* QEMU's own output of plugins goes to its log, which nobody reads by default. */
+static void at_exit(void *user)
+{
+	struct plugin *plugin = user;
+	u64 astray = 0;
+	int err;
+
+	flow_stop(plugin);
+	for (unsigned int i = 0; i < VCPUS; i++) {
+		struct vcpu *vcpu = plugin->vcpu[i];
+
+		if (!vcpu)
+			continue;
+		astray += vcpu->astray;
+		if (plugin->host && host_running(vcpu) && vcpu->block)
+			host_exit(vcpu, vcpu->block->start + vcpu->delta, EXIT_EXTERNAL_INTERRUPT);
+		err = vcpu->truth ? truth_close(vcpu->truth) : 0;
+		if (err)
+			fprintf(stderr, "vmpt: %s.%u is not whole: %s\n", plugin->options.truth, i,
+				strerror(-err));
+	}
+	if (plugin->host)
+		host_view_close(plugin);
+	if (plugin->guest)
+		guest_view_close(plugin);
+	fprintf(stderr, "vmpt: %llu blocks translated, %llu went where nothing led\n",
+		(unsigned long long)plugin->translated, (unsigned long long)astray);
+}
+
+static int check_qemu(const struct vmpt_qemu_info *info)
+{
+	int min = info->version.min, cur = info->version.cur;
+
+	if (min > VMPT_QEMU_PLUGIN_API || cur < VMPT_QEMU_PLUGIN_API) {
+		fprintf(stderr,
+			"vmpt: this QEMU has plugin API %d to %d, needed is %d (QEMU 11.1)\n", min,
+			cur, VMPT_QEMU_PLUGIN_API);
+		return -1;
+	}
+	if (!info->system_emulation || strcmp(info->target_name, "x86_64")) {
+		fprintf(stderr, "vmpt: this QEMU is not qemu-system-x86_64 (target %s)\n",
+			info->target_name);
+		return -1;
+	}
+	return 0;
+}
+
+static void register_all(struct plugin *plugin)
+{
+	u64 id = plugin->id;
+
+	qemu_plugin_register_vcpu_init_cb(id, vcpu_init, plugin);
+	qemu_plugin_register_vcpu_idle_cb(id, flow_idle, plugin);
+	qemu_plugin_register_vcpu_discon_cb(id, QEMU_DISCON_INTERRUPT, flow_event, plugin);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_block, plugin);
+	qemu_plugin_register_flush_cb(id, flushed, plugin);
+	qemu_plugin_register_atexit_cb(id, at_exit, plugin);
+}
+
+int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv)
+{
+	struct plugin *plugin;
+
+	if (check_qemu(info))
+		return -1;
+	/* Never freed: callbacks may come until the process ends. */
+	plugin = calloc(1, sizeof(*plugin));
+	if (!plugin) {
+		fputs("vmpt: no memory\n", stderr);
+		return -1;
+	}
+	plugin->id = id;
+	pthread_mutex_init(&plugin->lock, NULL);
+	if (options_parse(&plugin->options, argc, argv))
+		return -1;
+	if (plugin->options.help) {
+		options_print_help();
+		/* As "-device help" does; any return ends in a guest that runs or an error. */
+		exit(0);
+	}
+	clock_start(&plugin->clock);
+	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin))
+		return -1;
+	plugin->always = plugin->host || plugin->options.truth;
+	register_all(plugin);
+	return 0;
+}

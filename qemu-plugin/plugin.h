@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plugin as a whole, and one vCPU of it. plugin.c wires QEMU's callbacks to the flow
+ * (flow.c: blocks to events), the flow feeds the trace units of the views.
+ *
+ * Threads: a struct vcpu is its vCPU's thread's. struct plugin is not written once vCPUs run,
+ * but for the list of blocks, under its lock.
+ */
+#ifndef VMPT_QEMU_PLUGIN_PLUGIN_H
+#define VMPT_QEMU_PLUGIN_PLUGIN_H
+
+#include <pthread.h>
+
+#include "model/vmpt-model.h"
+#include "qemu-plugin/block.h"
+#include "qemu-plugin/clock.h"
+#include "qemu-plugin/options.h"
+#include "qemu-plugin/qemu.h"
+#include "qemu-plugin/truth.h"
+
+/* Highest number of vCPUs. */
+#define VCPUS 256
+
+struct qemu_plugin_scoreboard;
+struct host_view;
+struct host_vcpu;
+struct guest_view;
+struct guest_vcpu;
+
+/* What translated code writes or asks by itself, without a callback; QEMU's memory. */
+struct hot {
+	u64 armed;    /* struct block whose last instruction has begun; 0: none */
+	u64 progress; /* instructions of the block that have begun; with a truth file */
+	u64 on;	      /* block callbacks are wanted */
+};
+
+/* CS and paging, as they decide about modes and addresses. */
+struct cpu_mode {
+	u64 cr0, cr4, efer;
+	u64 gdt; /* linear base; as LGDT last loaded it */
+	u32 cs;
+	u64 cs_base;
+	bool cs_l, cs_d;
+	/* selectors whose descriptors were read */
+	struct {
+		u32 cs; /* 0: none */
+		u64 base;
+		bool l, d;
+	} seen[4];
+};
+
+#define VCPU_UNITS 2
+#define VCPU_RETS  64
+
+struct vcpu {
+	struct plugin *plugin;
+	unsigned int index;
+	struct hot *hot;
+	struct qemu_regs *regs;
+
+	/* where it is */
+	const struct block *block; /* that began last; NULL: none */
+	struct block kept;	   /* a copy of it when QEMU dropped all blocks */
+	u64 delta;		   /* its run-time address - its vaddr */
+	u64 arrive;		   /* where an event said it goes on … */
+	bool arrived;		   /* … if one did */
+	bool lost;		   /* delta is not known: tracing was off */
+	bool watched;		   /* guest_block() is wanted */
+	bool busy;		   /* in a callback; see flow_stop() */
+	u64 rets[VCPU_RETS];	   /* where RETs will probably go, to save reads of RIP */
+	u8 ret_top;
+
+	struct cpu_mode cpu;
+	struct vmpt_mode mode; /* as the units take it */
+
+	/* what is traced */
+	struct vmpt_unit *unit[VCPU_UNITS];
+	unsigned int units; /* those of them that get events now */
+	u32 tick;	    /* blocks until clocks are looked at again */
+	struct host_vcpu *host;
+	struct guest_vcpu *guest;
+	struct truth *truth;
+	u64 astray; /* blocks that began where nothing led */
+};
+
+struct plugin {
+	u64 id; /* QEMU's name for it */
+	struct options options;
+	struct clock clock;
+	struct vcpu *vcpu[VCPUS];
+	struct host_view *host;	  /* NULL: that view is off */
+	struct guest_view *guest; /* NULL: that view is off */
+	bool always;		  /* block callbacks are always wanted */
+	bool ending;		  /* atomic: callbacks do nothing any more */
+
+	struct qemu_plugin_scoreboard *score; /* of struct hot */
+
+	pthread_mutex_t lock; /* for what follows */
+	struct block *blocks;
+	u64 translated;
+};
+
+/* ---- flow.c: what the views call ---- */
+
+/* The run-time linear address of @site while its block executes. */
+static inline u64 site_ip(const struct vcpu *vcpu, const struct site *site)
+{
+	return site->vaddr + vcpu->delta;
+}
+
+/* RIP of a linear address in the current code segment. */
+static inline u64 linear_to_rip(const struct vcpu *vcpu, u64 linear)
+{
+	return linear - vcpu->cpu.cs_base;
+}
+
+/*
+ * Trace units of the views: @on, and the flow gives it all events from here on; the next block
+ * begins wherever it does, without an event. Only between two events of the flow.
+ */
+void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on);
+
+/* guest_block() at the beginning of each block from here on, or no longer. */
+void flow_watch(struct vcpu *vcpu, bool on);
+
+/* Leave a site's callback and go on at linear address @ip, without an event. */
+void flow_go_to(struct vcpu *vcpu, u64 ip) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The truth file's writer. Failures are kept and told at the end: the guest goes on.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qemu-plugin/block.h"
+#include "qemu-plugin/truth.h"
+
+struct truth {
+	FILE *file;
+	int err;
+	u32 ids;
+	unsigned int index;
+	/* the block that began last and is not written yet; id 0: none */
+	const struct block_code *code;
+	u32 id;
+	u64 ip;
+	bool direct; /* it ends in a direct jump, which cannot fault */
+};
+
+static void put(struct truth *truth, const void *bytes, size_t n)
+{
+	if (!truth->err && fwrite(bytes, 1, n, truth->file) != n)
+		truth->err = errno ? -errno : -EIO;
+}
+
+static void put_word(struct truth *truth, u32 word)
+{
+	put(truth, &word, sizeof(word));
+}
+
+static void put_address(struct truth *truth, u32 word, u64 ip)
+{
+	put_word(truth, word);
+	put(truth, &ip, sizeof(ip));
+}
+
+struct truth *truth_open(const char *prefix, unsigned int index)
+{
+	struct truth *truth = calloc(1, sizeof(*truth));
+	char path[4096];
+
+	if (!truth)
+		return NULL;
+	snprintf(path, sizeof(path), "%s.%u", prefix, index);
+	truth->file = fopen(path, "we");
+	if (!truth->file) {
+		free(truth);
+		return NULL;
+	}
+	truth->index = index;
+	setvbuf(truth->file, NULL, _IOFBF, 1 << 20);
+	put(truth, TRUTH_MAGIC, 8);
+	return truth;
+}
+
+int truth_close(struct truth *truth)
+{
+	int err;
+
+	if (fclose(truth->file) && !truth->err)
+		truth->err = -errno;
+	err = truth->err;
+	free(truth);
+	return err;
+}
+
+static void define(struct truth *truth, const struct block_code *code, struct block_name *name,
+		   u64 ip)
+{
+	u32 n = code->count + code->size;
+
+	if (!name->id)
+		name->id = ++truth->ids;
+	name->ip = ip;
+	put_word(truth, TRUTH_DEFINE);
+	put_word(truth, name->id);
+	put(truth, &ip, sizeof(ip));
+	put_word(truth, code->count);
+	put_word(truth, code->size);
+	put(truth, code->lengths, code->count);
+	put(truth, code->bytes, code->size);
+	put(truth, "\0\0\0", (4 - n % 4) % 4);
+}
+
+/* The block that began last has retired so many instructions. */
+static void finish(struct truth *truth, u64 retired)
+{
+	if (!truth->id)
+		return;
+	if (retired >= truth->code->count) {
+		put_word(truth, truth->id);
+	} else if (retired) {
+		put_word(truth, TRUTH_PART);
+		put_word(truth, truth->id);
+		put_word(truth, (u32)retired);
+	}
+	truth->id = 0;
+}
+
+void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 progress)
+{
+	struct block_name *name = &block->code->name[truth->index];
+
+	finish(truth, progress);
+	/* The same code runs at several addresses; the one at hand is defined. */
+	if (!name->id || name->ip != ip)
+		define(truth, block->code, name, ip);
+	truth->code = block->code;
+	truth->id = name->id;
+	truth->ip = ip;
+	truth->direct = block->kind == INSN_JCC || block->kind == INSN_JMP;
+}
+
+/* Address of the instruction that began last. */
+static u64 begun(const struct truth *truth, u64 progress)
+{
+	u64 ip = truth->ip;
+
+	for (u64 i = 0; i + 1 < progress && i < truth->code->count; i++)
+		ip += truth->code->lengths[i];
+	return ip;
+}
+
+void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
+{
+	if (truth->id && progress && begun(truth, progress) == from &&
+	    !(truth->direct && progress == truth->code->count))
+		progress--;
+	finish(truth, progress);
+	put_address(truth, TRUTH_EVENT, from);
+	put(truth, &to, sizeof(to));
+}
+
+void truth_begin(struct truth *truth, u64 ip)
+{
+	put_address(truth, TRUTH_BEGIN, ip);
+}
+
+void truth_end(struct truth *truth, u64 ip)
+{
+	put_address(truth, TRUTH_END, ip);
+}
