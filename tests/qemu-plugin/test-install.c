@@ -46,6 +46,57 @@ void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(void *user), void *u
 	got.count++;
 }
 
+/* The others are counted only. */
+#define REGISTERS(name, ...)                                            \
+	void qemu_plugin_register_##name##_cb(uint64_t id, __VA_ARGS__) \
+	{                                                               \
+		ck_assert_uint_eq(id, ID);                              \
+		(void)cb;                                               \
+		(void)user;                                             \
+		got.count++;                                            \
+	}
+
+REGISTERS(vcpu_init, qemu_vcpu_cb cb, void *user)
+REGISTERS(vcpu_idle, qemu_vcpu_cb cb, void *user)
+REGISTERS(flush, void (*cb)(void *user), void *user)
+
+void qemu_plugin_register_vcpu_discon_cb(uint64_t id, int types,
+					 void (*cb)(unsigned int vcpu, int type, uint64_t from,
+						    uint64_t to, void *user),
+					 void *user)
+{
+	ck_assert_uint_eq(id, ID);
+	ck_assert_int_eq(types, QEMU_DISCON_INTERRUPT);
+	(void)cb;
+	(void)user;
+	got.count++;
+}
+
+struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size)
+{
+	return calloc(2, size);
+}
+
+/* Every block is a NOP. */
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
+{
+	(void)tb;
+	return 1;
+}
+
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i)
+{
+	(void)tb;
+	(void)i;
+	return NULL;
+}
+
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
+{
+	(void)insn;
+	return 0x1000;
+}
+
 static void *load(void)
 {
 	const char *path = getenv("VMPT_PLUGIN");
@@ -105,10 +156,12 @@ struct row {
 #define API(min, cur) \
 	"vmpt: this QEMU has plugin API " #min " to " #cur ", needed is 7 (QEMU 11.1)\n"
 
+#define CALLBACKS 6
+
 static const struct row rows[] = {
-	{ "11.1", 7, 7, "x86_64", true, NULL, 0, 2, "" },
-	{ "serves 7 too", 7, 8, "x86_64", true, NULL, 0, 2, "" },
-	{ "and older", 2, 7, "x86_64", true, NULL, 0, 2, "" },
+	{ "11.1", 7, 7, "x86_64", true, NULL, 0, CALLBACKS, "" },
+	{ "serves 7 too", 7, 8, "x86_64", true, NULL, 0, CALLBACKS, "" },
+	{ "and older", 2, 7, "x86_64", true, NULL, 0, CALLBACKS, "" },
 	{ "bookworm-backports", 2, 4, "x86_64", true, NULL, -1, 0, API(2, 4) },
 	{ "11.0", 6, 6, "x86_64", true, NULL, -1, 0, API(6, 6) },
 	{ "next", 8, 8, "x86_64", true, NULL, -1, 0, API(8, 8) },
@@ -124,7 +177,25 @@ static const struct row rows[] = {
 	{ "unknown option", 7, 7, "x86_64", true, "helpful=1", -1, 0,
 	  "vmpt: option helpful=1 is not known; help=1 lists the options\n" },
 	{ "unknown value", 7, 7, "x86_64", true, "help=2", -1, 0,
-	  "vmpt: option help=2 is not known; help=1 lists the options\n" },
+	  "vmpt: help=2: 1 is wanted; help=1 explains the options\n" },
+	{ "no value", 7, 7, "x86_64", true, "host-view", -1, 0,
+	  "vmpt: host-view=: DIR is wanted; help=1 explains the options\n" },
+	{ "no number", 7, 7, "x86_64", true, "vmcs=here", -1, 0,
+	  "vmpt: vmcs=here: ADDR is wanted; help=1 explains the options\n" },
+	{ "too large", 7, 7, "x86_64", true, "vmcs=0x10000000000000", -1, 0,
+	  "vmpt: vmcs=0x10000000000000: ADDR is wanted; help=1 explains the options\n" },
+	{ "not aligned", 7, 7, "x86_64", true, "vmcs=0x1234", -1, 0,
+	  "vmpt: vmcs=ADDR is not 4-KiB aligned\n" },
+	{ "not a choice", 7, 7, "x86_64", true, "host=real", -1, 0,
+	  "vmpt: host=real: none|synthetic is wanted; help=1 explains the options\n" },
+	{ "no CPUs", 7, 7, "x86_64", true, "cpus=1:", -1, 0,
+	  "vmpt: cpus=1:: N[:N...] is wanted; help=1 explains the options\n" },
+	{ "of a view that is off", 7, 7, "x86_64", true, "host=synthetic", -1, 0,
+	  "vmpt: host=synthetic is of the host view: add host-view=DIR\n" },
+	{ "pt without its view", 7, 7, "x86_64", true, "pt=qemu-icelake", -1, 0,
+	  "vmpt: pt=NAME is of the guest view: add guest-view=1\n" },
+	{ "perf-data alone", 7, 7, "x86_64", true, "perf-data=x", -1, 0,
+	  "vmpt: perf-data=FILE is of the host view: add host-view=DIR\n" },
 };
 
 /* Exit code: 0 for help, else 16 + number of registrations, and 8 more if refused. */
@@ -208,7 +279,8 @@ START_TEST(counts_on_two_threads)
 	int code = capture(run_count, NULL, text, sizeof(text));
 
 	ck_assert_msg(code == 0, "exit code %d: %s", code, text);
-	ck_assert_str_eq(text, "vmpt: 200000 blocks\nvmpt: 0 blocks\n");
+	ck_assert_str_eq(text, "vmpt: 200000 blocks translated, 0 went where nothing led\n"
+			       "vmpt: 0 blocks translated, 0 went where nothing led\n");
 }
 END_TEST
 
