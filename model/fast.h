@@ -20,4 +20,11 @@ static inline void vmpt_unit_jcc_fast(struct vmpt_unit *unit, bool taken, u64 ta
 	vmpt_unit_jcc(unit, taken, target);
 }
 
+/* As vmpt_unit_jmp(). */
+static inline void vmpt_unit_jmp_fast(struct vmpt_unit *unit, u64 target)
+{
+	if (unit->ranged || unit->psb_due)
+		vmpt_unit_jmp(unit, target);
+}
+
 #endif

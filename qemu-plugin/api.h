@@ -8,7 +8,6 @@
 #ifndef VMPT_QEMU_PLUGIN_API_H
 #define VMPT_QEMU_PLUGIN_API_H
 
-#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +21,9 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 struct qemu_plugin_register;
 struct qemu_plugin_scoreboard;
+/* GLib's */
+struct _GArray;
+struct _GByteArray;
 
 /* An entry of the array that qemu_plugin_get_registers() gives. */
 struct qemu_plugin_reg_descriptor {
@@ -121,13 +123,13 @@ unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo info);
 
 /* ---- a vCPU's state, on its thread ---- */
 
-GArray *qemu_plugin_get_registers(void); /* to be freed by the caller */
-bool qemu_plugin_read_register(struct qemu_plugin_register *handle, GByteArray *buf);
-bool qemu_plugin_write_register(struct qemu_plugin_register *handle, GByteArray *buf);
+struct _GArray *qemu_plugin_get_registers(void); /* to be freed by the caller */
+bool qemu_plugin_read_register(struct qemu_plugin_register *handle, struct _GByteArray *buf);
+bool qemu_plugin_write_register(struct qemu_plugin_register *handle, struct _GByteArray *buf);
 void qemu_plugin_set_pc(uint64_t pc) __attribute__((noreturn));
-bool qemu_plugin_read_memory_vaddr(uint64_t vaddr, GByteArray *buf, size_t len);
-int qemu_plugin_read_memory_hwaddr(uint64_t addr, GByteArray *buf, size_t len);
-int qemu_plugin_write_memory_hwaddr(uint64_t addr, GByteArray *buf);
+bool qemu_plugin_read_memory_vaddr(uint64_t vaddr, struct _GByteArray *buf, size_t len);
+int qemu_plugin_read_memory_hwaddr(uint64_t addr, struct _GByteArray *buf, size_t len);
+int qemu_plugin_write_memory_hwaddr(uint64_t addr, struct _GByteArray *buf);
 bool qemu_plugin_translate_vaddr(uint64_t vaddr, uint64_t *hwaddr);
 
 /* ---- numbers of each vCPU's ---- */

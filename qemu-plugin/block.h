@@ -39,6 +39,11 @@ struct block {
 	u64 target;	/* … and where that goes, if it is a direct branch and taken */
 	u8 kind;	/* enum insn_kind of it */
 	bool halts;	/* it is HLT or MWAIT */
+	/*
+	 * It is a direct branch out of the block: that it has executed shows in where execution
+	 * goes on. Other ends arm themselves.
+	 */
+	bool shows;
 	struct site *sites;
 	struct block_code *code; /* with a truth file */
 	struct block *next;	 /* all of a plugin's, to be freed */

@@ -53,8 +53,8 @@ static void tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
 {
 	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
 
-	FOR_UNITS(vcpu, u)
-	vmpt_unit_far(vcpu->unit[u], &far);
+	FOR_UNITS (vcpu, u)
+		vmpt_unit_far(vcpu->unit[u], &far);
 }
 
 /* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */
@@ -64,28 +64,28 @@ static void tell_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 
 	switch (done->kind) {
 	case INSN_JCC:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_jcc_fast(vcpu->unit[u], ip != next, ip);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_jcc_fast(vcpu->unit[u], ip != next, ip);
 		break;
 	case INSN_JMP:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_jmp(vcpu->unit[u], ip);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_jmp(vcpu->unit[u], ip);
 		break;
 	case INSN_CALL:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_call(vcpu->unit[u], next, ip);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_call(vcpu->unit[u], next, ip);
 		break;
 	case INSN_JMP_IND:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_jmp_indirect(vcpu->unit[u], ip);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_jmp_indirect(vcpu->unit[u], ip);
 		break;
 	case INSN_CALL_IND:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_call_indirect(vcpu->unit[u], next, ip);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_call_indirect(vcpu->unit[u], next, ip);
 		break;
 	case INSN_RET:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_ret(vcpu->unit[u], ip);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_ret(vcpu->unit[u], ip);
 		break;
 	case INSN_FAR:
 		tell_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
@@ -97,8 +97,8 @@ static void tell_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 		tell_far(vcpu, VMPT_FAR_RSM, done->last + vcpu->delta, ip);
 		break;
 	case INSN_MOV_CR3:
-		FOR_UNITS(vcpu, u)
-		vmpt_unit_mov_cr3(vcpu->unit[u], next, &vcpu->mode);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_mov_cr3(vcpu->unit[u], next, &vcpu->mode);
 		break;
 	default:
 		break;
@@ -134,6 +134,12 @@ static bool follows(const struct vcpu *vcpu, const struct block *done, u64 ip)
 	return ip - start <= end - start;
 }
 
+/* Whether execution at @ip shows that the direct branch at the end of @done has executed. */
+static bool shown(const struct vcpu *vcpu, const struct block *done, u64 ip)
+{
+	return done->shows && ip - vcpu->delta - done->start > done->last - done->start;
+}
+
 /*
  * Execution is where nothing led: reset, INIT and SIPI, SMI, what another processor or a
  * debugger did. An interrupt to there is what a trace has for it.
@@ -163,6 +169,7 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 	if (armed)
 		take_mode(vcpu, done->kind);
 	ip = read_ip(vcpu, block->start);
+	armed |= shown(vcpu, done, ip);
 	if (armed &&
 	    !(ip == done->last + vcpu->delta && done->kind != INSN_JCC && done->kind != INSN_JMP))
 		tell_end(vcpu, done, ip);
@@ -173,64 +180,93 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 	return ip;
 }
 
-static void tick(struct vcpu *vcpu, u64 ip)
+/*
+ * What is not done for every block: a VM entry where no run is open, clocks, the guest view's
+ * wish to see the next block. All of them make the countdown end.
+ */
+static __attribute__((noinline)) void attend(struct vcpu *vcpu, u64 ip)
 {
+	struct plugin *plugin = vcpu->plugin;
+
 	vcpu->tick = TICK;
-	if (vcpu->plugin->host)
+	if (plugin->host && !host_running(vcpu))
+		host_enter(vcpu, ip);
+	else if (plugin->host)
 		host_tick(vcpu, ip);
-	if (vcpu->plugin->guest)
+	if (plugin->guest)
 		guest_tick(vcpu, ip);
+	if (vcpu->watched) {
+		vcpu->tick = 1;
+		guest_block(vcpu, ip);
+	}
 }
 
-/* Behind the events that led to @block at @ip. */
-static inline void begin(struct vcpu *vcpu, const struct block *block, u64 ip)
+static __attribute__((noinline)) u64 arrive_slowly(struct vcpu *vcpu, const struct block *block)
 {
-	vcpu->block = block;
-	if (vcpu->plugin->host && !host_running(vcpu))
-		host_enter(vcpu, ip);
-	if (--vcpu->tick == 0)
-		tick(vcpu, ip);
-	if (vcpu->watched)
-		guest_block(vcpu, ip);
+	u64 ip = arrive(vcpu, block);
+
+	vcpu->arrived = false;
+	vcpu->delta = ip - block->start;
+	return ip;
+}
+
+/* A RET, if it goes where its CALL was. */
+static inline bool returned(struct vcpu *vcpu, u64 ip)
+{
+	if (ip != pop_ret(vcpu))
+		return false;
+	FOR_UNITS (vcpu, u)
+		vmpt_unit_ret(vcpu->unit[u], ip);
+	return true;
+}
+
+/* The commonest ends of @done, without a look at RIP: @block begins where they lead. */
+static inline bool follow(struct vcpu *vcpu, const struct block *done, const struct block *block,
+			  u64 ip)
+{
+	switch (done->kind) {
+	case INSN_JCC:
+		if (block->start != done->target && block->start != done->end)
+			return false;
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_jcc_fast(vcpu->unit[u], block->start != done->end, ip);
+		return true;
+	case INSN_JMP:
+		if (block->start != done->target)
+			return false;
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_jmp_fast(vcpu->unit[u], ip);
+		return true;
+	case INSN_CALL:
+		if (block->start != done->target)
+			return false;
+		push_ret(vcpu, done->end + vcpu->delta);
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_call(vcpu->unit[u], done->end + vcpu->delta, ip);
+		return true;
+	case INSN_RET:
+		return returned(vcpu, ip);
+	default:
+		return false;
+	}
 }
 
 static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 {
 	const struct block *done = vcpu->block;
-	struct hot *hot = vcpu->hot;
 	u64 ip = block->start + vcpu->delta;
 
-	/* The commonest ends, without a look at RIP. */
-	if (hot->armed) {
-		if (done->kind == INSN_JCC &&
-		    (block->start == done->target || block->start == done->end)) {
-			hot->armed = 0;
-			FOR_UNITS(vcpu, u)
-			vmpt_unit_jcc_fast(vcpu->unit[u], block->start != done->end, ip);
-			goto begin;
-		}
-		if (block->start == done->target &&
-		    (done->kind == INSN_JMP || done->kind == INSN_CALL)) {
-			hot->armed = 0;
-			if (done->kind == INSN_CALL)
-				push_ret(vcpu, done->end + vcpu->delta);
-			tell_end(vcpu, done, ip);
-			goto begin;
-		}
-		if (done->kind == INSN_RET && ip == pop_ret(vcpu)) {
-			hot->armed = 0;
-			FOR_UNITS(vcpu, u)
-			vmpt_unit_ret(vcpu->unit[u], ip);
-			goto begin;
-		}
-	} else if (!vcpu->arrived && done && !vcpu->lost && block->start == done->end) {
-		goto begin;
+	if (vcpu->hot->armed || (done && done->shows && !vcpu->arrived && !vcpu->lost)) {
+		if (follow(vcpu, done, block, ip))
+			vcpu->hot->armed = 0;
+		else
+			ip = arrive_slowly(vcpu, block);
+	} else if (vcpu->arrived || vcpu->lost || !done || block->start != done->end) {
+		ip = arrive_slowly(vcpu, block);
 	}
-	ip = arrive(vcpu, block);
-	vcpu->arrived = false;
-	vcpu->delta = ip - block->start;
-begin:
-	begin(vcpu, block, ip);
+	vcpu->block = block;
+	if (!--vcpu->tick)
+		attend(vcpu, ip);
 }
 
 void flow_block(unsigned int index, void *user)
@@ -316,7 +352,7 @@ static unsigned int before_event(struct vcpu *vcpu, u64 from)
 	const struct block *done = vcpu->block;
 	bool faults = done->kind != INSN_JCC && done->kind != INSN_JMP;
 
-	if (!vcpu->hot->armed)
+	if (!vcpu->hot->armed && !shown(vcpu, done, from))
 		return follows(vcpu, done, from) && from != done->end + vcpu->delta
 			       ? VMPT_FAR_EXCEPTION
 			       : VMPT_FAR_INTERRUPT;
@@ -377,8 +413,10 @@ void flow_idle(unsigned int index, void *user)
 	if (!vcpu || !flow_begin(vcpu))
 		return;
 	/* A machine that is paused is idle too: nobody knows where, and the run goes on. */
-	if (plugin->host && vcpu->block && vcpu->block->halts && host_running(vcpu))
+	if (plugin->host && vcpu->block && vcpu->block->halts && host_running(vcpu)) {
 		host_exit(vcpu, vcpu->block->end + vcpu->delta, EXIT_HLT);
+		vcpu->tick = 1;
+	}
 	flow_done(vcpu);
 }
 
@@ -429,6 +467,7 @@ void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on)
 void flow_watch(struct vcpu *vcpu, bool on)
 {
 	vcpu->watched = on;
+	vcpu->tick = 1;
 	if (on && !vcpu->hot->on) {
 		vcpu->lost = true;
 		vcpu->hot->armed = 0;

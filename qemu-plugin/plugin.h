@@ -76,7 +76,7 @@ struct vcpu {
 	/* what is traced */
 	struct vmpt_unit *unit[VCPU_UNITS];
 	unsigned int units; /* those of them that get events now */
-	u32 tick;	    /* blocks until clocks are looked at again */
+	u32 tick;	    /* blocks until attend(); 1: at the next one */
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;

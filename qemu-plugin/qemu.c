@@ -2,8 +2,10 @@
 /*
  * Registers and memory of a vCPU by QEMU's plugin interface. GByteArrays stay here.
  */
+#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
+
 
 #include "qemu-plugin/api.h"
 #include "qemu-plugin/qemu.h"

@@ -106,6 +106,8 @@ static void site_executes(unsigned int index, void *user)
 		/* One that repeats itself is entered again with the block that follows. */
 		if (site->block->kind != INSN_REP)
 			host_enter(vcpu, ip + site->size);
+		else
+			vcpu->tick = 1;
 	}
 	if (plugin->guest && guest_hooks(plugin, site->hook))
 		guest_site(vcpu, site);
@@ -188,7 +190,7 @@ static void arm(struct plugin *plugin, const struct block *block, struct qemu_pl
 {
 	struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, qemu_plugin_tb_n_insns(tb) - 1);
 
-	if (block->kind == INSN_PLAIN || block->kind == INSN_REP)
+	if (block->kind == INSN_PLAIN || block->kind == INSN_REP || block->shows)
 		return;
 	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
 		insn, QEMU_INLINE_STORE, entry(plugin, offsetof(struct hot, armed)), 1);
@@ -235,6 +237,9 @@ void translate_block(struct qemu_plugin_tb *tb, void *user)
 	}
 	for (size_t i = 0; i < n; i++)
 		before = add_insn(plugin, block, tb, i, before);
+	block->shows =
+		(block->kind == INSN_JCC || block->kind == INSN_JMP || block->kind == INSN_CALL) &&
+		block->target - block->start > block->last - block->start;
 	arm(plugin, block, tb);
 	call_back(plugin, block, tb);
 	keep(plugin, block);
