@@ -251,6 +251,12 @@ static inline bool follow(struct vcpu *vcpu, const struct block *done, const str
 	}
 }
 
+/* Behind a block that ends in no branch; a string instruction may come back to itself. */
+static inline bool next_to(const struct block *done, const struct block *block)
+{
+	return block->start == done->end || (done->kind == INSN_REP && block->start == done->last);
+}
+
 static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 {
 	const struct block *done = vcpu->block;
@@ -261,7 +267,7 @@ static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 			vcpu->hot->armed = 0;
 		else
 			ip = arrive_slowly(vcpu, block);
-	} else if (vcpu->arrived || vcpu->lost || !done || block->start != done->end) {
+	} else if (vcpu->arrived || vcpu->lost || !done || !next_to(done, block)) {
 		ip = arrive_slowly(vcpu, block);
 	}
 	vcpu->block = block;
@@ -284,13 +290,16 @@ void flow_block_truth(unsigned int index, void *user)
 {
 	const struct block *block = user;
 	struct vcpu *vcpu = block->plugin->vcpu[index];
-	u64 progress = vcpu->hot->progress;
+	u64 ip, progress = vcpu->hot->progress;
 
 	if (!flow_begin(vcpu))
 		return;
 	vcpu->hot->progress = 0;
 	block_begins(vcpu, block);
-	truth_block(vcpu->truth, block, block->start + vcpu->delta, progress);
+	/* Not what the flow believes: RIP, for every block. */
+	ip = read_ip(vcpu, block->start);
+	vcpu->misplaced += ip != block->start + vcpu->delta;
+	truth_block(vcpu->truth, block, ip, progress);
 	flow_done(vcpu);
 }
 

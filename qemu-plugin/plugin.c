@@ -75,7 +75,7 @@ static void flushed(void *user)
 static void at_exit(void *user)
 {
 	struct plugin *plugin = user;
-	u64 astray = 0;
+	u64 astray = 0, misplaced = 0;
 	int err;
 
 	flow_stop(plugin);
@@ -85,6 +85,7 @@ static void at_exit(void *user)
 		if (!vcpu)
 			continue;
 		astray += vcpu->astray;
+		misplaced += vcpu->misplaced;
 		if (plugin->host && host_running(vcpu) && vcpu->block)
 			host_exit(vcpu, vcpu->block->start + vcpu->delta, EXIT_EXTERNAL_INTERRUPT);
 		err = vcpu->truth ? truth_close(vcpu->truth) : 0;
@@ -96,6 +97,9 @@ static void at_exit(void *user)
 		host_view_close(plugin);
 	if (plugin->guest)
 		guest_view_close(plugin);
+	if (misplaced)
+		fprintf(stderr, "vmpt: %llu blocks were not where the trace has them\n",
+			(unsigned long long)misplaced);
 	fprintf(stderr, "vmpt: %llu blocks translated, %llu went where nothing led\n",
 		(unsigned long long)plugin->translated, (unsigned long long)astray);
 }

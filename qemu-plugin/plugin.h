@@ -80,7 +80,8 @@ struct vcpu {
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;
-	u64 astray; /* blocks that began where nothing led */
+	u64 astray;    /* blocks that began where nothing led */
+	u64 misplaced; /* blocks that were not where the flow put them; with a truth file */
 };
 
 struct plugin {

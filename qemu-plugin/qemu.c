@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #include "qemu-plugin/api.h"
 #include "qemu-plugin/qemu.h"
 
