@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A program that stands for QEMU: it has one vCPU with registers, memory and translated
+ * blocks, and runs what the plugin put into them. A test says what executes, as QEMU would
+ * tell it; tests/qemu-plugin/test-flow.c looks at what the plugin makes of it.
+ */
+#ifndef VMPT_TESTS_STAND_IN_H
+#define VMPT_TESTS_STAND_IN_H
+
+#include "qemu-plugin/flow.h"
+
+#define STAND_IN_INSNS 16
+
+/* A block as it is translated. */
+struct qemu_plugin_insn {
+	u64 vaddr;
+	u8 bytes[15];
+	u8 size;
+	/* what the plugin put here */
+	struct {
+		size_t offset;
+		u64 value;
+	} store[4];
+	unsigned int stores;
+	void (*callback[4])(unsigned int vcpu, void *user);
+	void *user[4];
+	unsigned int callbacks;
+	void *load_user;
+	void (*load)(unsigned int vcpu, u32 info, u64 vaddr, void *user);
+};
+
+struct qemu_plugin_tb {
+	struct qemu_plugin_insn insn[STAND_IN_INSNS];
+	size_t n;
+	void (*callback)(unsigned int vcpu, void *user);
+	void *user;
+};
+
+extern struct stand_in {
+	struct plugin plugin;
+	struct vcpu vcpu;
+	u64 reg[QREGS];
+	u64 reads; /* of RIP */
+	/* memory: one page at this linear address */
+	u64 page;
+	u8 bytes[4096];
+} stand_in;
+
+/* One vCPU in 64-bit mode, flat, paged, CPL 0. */
+void stand_in_setup(void);
+
+/*
+ * Translate the block at @vaddr whose instructions are the hex bytes of @code, a space between
+ * two instructions: "48ffc0 75fb". Lives until the program ends.
+ */
+struct qemu_plugin_tb *stand_in_block(u64 vaddr, const char *code);
+
+/* Run it at linear address @ip: the first @n of its instructions begin, all if @n is 0. */
+void stand_in_run(struct qemu_plugin_tb *tb, u64 ip, size_t n);
+/* The same where it was translated. */
+void stand_in_run_here(struct qemu_plugin_tb *tb);
+/* An event between, with CS of the handler. */
+void stand_in_event(u64 from, u64 to);
+
+#endif
