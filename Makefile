@@ -32,12 +32,12 @@ demo: all ## trace of a host and two VMs: make it, list its VMs, split it, dump 
 
 .PHONY: test
 test: ## all tests: gcc, sanitizers, threads, 5 s of each fuzz target; clang build
-	$(call need,build test-build test qemu)
+	$(call need,build test-build test qemu guests)
 	@scripts/run-tests test
 
 .PHONY: test-all-configs
 test-all-configs: ## all tests in every configuration
-	$(call need,build test-build test qemu)
+	$(call need,build test-build test qemu guests)
 	@scripts/run-tests all
 
 .PHONY: coverage
@@ -47,7 +47,7 @@ coverage: ## what the tests run of arch/ and vmm-lib/; writes docs/coverage.md's
 
 .PHONY: soak
 soak: ## long random tests and fuzzing, SOAK_SECONDS in all
-	$(call need,build test-build test qemu)
+	$(call need,build test-build test qemu guests)
 	@scripts/run-tests soak
 
 .PHONY: bench
@@ -69,7 +69,7 @@ format: ## lay out all code as .clang-format says
 
 .PHONY: deps
 deps: ## install the Debian packages that all of these need, find or fetch a QEMU that fits
-	scripts/deps build test-build test lint qemu
+	scripts/deps build test-build test lint qemu guests
 	scripts/get-qemu
 
 .PHONY: install
