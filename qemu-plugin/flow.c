@@ -340,19 +340,16 @@ static bool frame_cs(struct vcpu *vcpu, u64 from, u32 *cs)
 
 /*
  * A far transfer that retired and was interrupted before its target's first block: the mode at
- * @from is only in the frame that was pushed.
+ * @from is only in the frame that was pushed. vcpu->mode is that mode then.
  */
 static void end_before_event(struct vcpu *vcpu, const struct block *done, u64 from)
 {
-	struct vmpt_mode now;
 	u32 cs;
 
 	mode_control(vcpu);
-	now = vcpu->mode;
 	if ((done->kind == INSN_FAR || done->kind == INSN_IRET) && frame_cs(vcpu, from, &cs))
 		mode_of_cs(vcpu, cs, &vcpu->mode);
 	tell_end(vcpu, done, from);
-	vcpu->mode = now;
 }
 
 /* What the event at @from left of the block before it. Returns the kind of far transfer. */
@@ -385,6 +382,9 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 	/* Two events without a block between: the first one's target is the second one's source. */
 	if (vcpu->block && !vcpu->arrived && !vcpu->lost)
 		kind = before_event(vcpu, from);
+	/* A VMM delivers an interrupt with a VM entry: it had the guest exit for that. */
+	if (vcpu->plugin->host && kind == VMPT_FAR_INTERRUPT && host_running(vcpu))
+		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
 	if (vcpu->plugin->host && !host_running(vcpu))
 		host_enter(vcpu, from);
 	mode_far(vcpu);

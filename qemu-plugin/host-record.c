@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines of vmpt_record_print(). A line is in the file as a whole or not at all: it is one write,
+ * under a lock, and what a full disk took of it is cut off again.
+ */
+#include "qemu-plugin/host-record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vmm-lib/tsc.h"
+
+/* VMCS pointers: 4-KiB aligned, 52 bits, neither 0 nor all ones (none). */
+#define VMCS_MASK 0xffffffffff000ULL
+#define TRIES	  64
+
+/* FNV-1a: the same name has the same VMCS each time. */
+static u64 derive(const char *vm, u32 vcpu)
+{
+	u64 hash = 0xcbf29ce484222325;
+
+	for (; *vm; vm++)
+		hash = (hash ^ (u8)*vm) * 0x100000001b3;
+	for (unsigned int i = 0; i < 4; i++, vcpu >>= 8)
+		hash = (hash ^ (vcpu & 0xff)) * 0x100000001b3;
+	return (hash ^ hash >> 32) << 12 & VMCS_MASK;
+}
+
+/* A record's line up to the VMCS, which tells the vCPU; and from there to the clock. */
+struct line {
+	char text[8192];
+	size_t len, who, vmcs;
+};
+
+static int print(struct line *line, const struct vmpt_record *record)
+{
+	const char *vmcs, *tsc;
+
+	line->len = vmpt_record_print(record, line->text, sizeof(line->text));
+	if (line->len >= sizeof(line->text))
+		return -1;
+	/* In the name quotes are escaped: this is no part of it. */
+	vmcs = strstr(line->text, ",\"vmcs\":");
+	tsc = strstr(line->text, ",\"tsc_offset\":");
+	line->who = (size_t)(vmcs - line->text);
+	line->vmcs = (size_t)(tsc - vmcs);
+	return 0;
+}
+
+/* Whether another vCPU in @all has @line's VMCS. */
+static bool taken(const char *all, const struct line *line)
+{
+	const char *at = all, *begin;
+	char vmcs[64];
+
+	snprintf(vmcs, sizeof(vmcs), "%.*s", (int)line->vmcs, line->text + line->who);
+	while ((at = strstr(at, vmcs))) {
+		for (begin = at; begin > all && begin[-1] != '\n'; begin--)
+			;
+		if ((size_t)(at - begin) != line->who || memcmp(begin, line->text, line->who))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/* The whole file, NUL-terminated; the caller frees. */
+static char *read_all(int fd, size_t *size)
+{
+	struct stat st;
+	char *all;
+
+	if (fstat(fd, &st))
+		return NULL;
+	*size = (size_t)st.st_size;
+	all = malloc(*size + 1);
+	if (!all)
+		return NULL;
+	if (pread(fd, all, *size, 0) != (ssize_t)*size) {
+		free(all);
+		errno = EIO;
+		return NULL;
+	}
+	all[*size] = 0;
+	return all;
+}
+
+static int append(int fd, const struct line *line, size_t at)
+{
+	ssize_t done = pwrite(fd, line->text, line->len, (off_t)at);
+
+	if (done == (ssize_t)line->len)
+		return 0;
+	if (done >= 0)
+		errno = ENOSPC;
+	if (ftruncate(fd, (off_t)at))
+		return -1;
+	return -1;
+}
+
+static int choose(const struct options *options, struct vmpt_record *record, const char *all,
+		  struct line *line)
+{
+	unsigned int tries = options->vmcs ? 1 : TRIES;
+
+	record->vmcs = options->vmcs ? options->vmcs + 4096ULL * record->vcpu
+				     : derive(record->vm, record->vcpu);
+	for (; tries; tries--, record->vmcs = (record->vmcs + 4096) & VMCS_MASK) {
+		if (!record->vmcs || record->vmcs >= VMCS_MASK)
+			continue;
+		if (print(line, record)) {
+			fputs("vmpt: vm=NAME is too long\n", stderr);
+			return -1;
+		}
+		if (!taken(all, line))
+			return 0;
+	}
+	fprintf(stderr,
+		"vmpt: %s/vms.jsonl: another vCPU has VMCS 0x%llx of vCPU %u; give another vmcs=\n",
+		options->host_view, (unsigned long long)record->vmcs, record->vcpu);
+	return -1;
+}
+
+int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs)
+{
+	struct vmpt_record record = { .vm = vm,
+				      .vcpu = vcpu,
+				      .tsc_offset = options->tsc_offset,
+				      .tsc_multiplier = options->tsc_multiplier,
+				      .since = since };
+	char path[4096], *all = NULL;
+	struct line line;
+	size_t size = 0;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		goto fail;
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	all = read_all(fd, &size);
+	if (!all)
+		goto fail;
+	err = choose(options, &record, all, &line);
+	if (!err && append(fd, &line, size))
+		goto fail;
+	free(all);
+	close(fd);
+	*vmcs = record.vmcs;
+	return err;
+fail:
+	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	free(all);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The side record of the host view, DIR/vms.jsonl: which VM and vCPU a VMCS is, and its clock.
+ * All QEMUs that share DIR add to it.
+ */
+#ifndef VMPT_QEMU_PLUGIN_HOST_RECORD_H
+#define VMPT_QEMU_PLUGIN_HOST_RECORD_H
+
+#include "qemu-plugin/options.h"
+
+/*
+ * Find the VMCS pointer of vCPU @vcpu of VM @vm, another than any other vCPU in the record has,
+ * and add its line. @since: TSC now. 0 or -1: printed why.
+ */
+int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs);
+
+#endif

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Appending a run. The host CPU's unit makes the VM entry; then it becomes a copy of the run's
+ * unit, as it would be had it made the run; then it makes the VM exit. One write takes all.
+ */
+#include "qemu-plugin/host-stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "qemu-plugin/clock.h"
+#include "qemu-plugin/host-loop.h"
+#include "qemu-plugin/host-perf.h"
+
+/* ---- the unit of the host CPU ---- */
+
+static int take(void *opaque, const u8 *bytes, size_t len)
+{
+	struct host_stream *stream = opaque;
+
+	if (stream->piece_used + len > stream->piece_room)
+		return -ENOSPC;
+	memcpy(stream->piece + stream->piece_used, bytes, len);
+	stream->piece_used += len;
+	return 0;
+}
+
+static void collect(struct host_stream *stream, u8 *piece, size_t room)
+{
+	stream->piece = piece;
+	stream->piece_used = 0;
+	stream->piece_room = room;
+}
+
+static void adopt(struct host_stream *stream, struct vmpt_unit *unit)
+{
+	unit->config = *stream->settings->config;
+	unit->config.sink = &stream->sink;
+}
+
+/* A new stream, or one whose last user was killed in the middle of an append. */
+static void start(struct host_stream *stream)
+{
+	struct host_shared *shared = stream->state.shared;
+	struct vmpt_unit_config config = *stream->settings->config;
+
+	config.sink = &stream->sink;
+	vmpt_unit_init(&shared->unit, &config);
+	vmpt_unit_vmxon(&shared->unit, true, 0);
+	shared->unit.mode = host_loop_mode();
+	shared->host_ip = host_loop_begin_ip();
+	shared->lost = shared->started;
+	shared->started = true;
+	shared->busy = false;
+}
+
+/* PacketByteCnt = 0 makes a PSB+ at the next enabling (33.2.8.2); in a trace that is on, PSB+. */
+static void force_psb(struct vmpt_unit *unit, bool tracing)
+{
+	if (tracing)
+		unit->psb_due = true;
+	else
+		vmpt_unit_wrmsr(unit, VMPT_MSR_RTIT_STATUS, unit->regs.status & ~VMPT_STATUS_BYTES,
+				0, 0);
+}
+
+/* ---- time ---- */
+
+/*
+ * Time is moved by whole periods of what packets hold of it: TMA has 16 bits of the crystal
+ * clock, MTC 8 bits from MTCFreq up. So both stay as they are, and TSCs alone are rewritten.
+ */
+static u64 move_unit(u64 ctl)
+{
+	unsigned int freq = (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf;
+
+	return 1ULL << (8 + freq > 16 ? 8 + freq : 16);
+}
+
+/* Crystal ticks by which @run has to be moved, so that the stream's time does not go back. */
+static u64 find_move(const struct host_shared *shared, const struct host_run *run)
+{
+	u64 unit = move_unit(shared->ctl), gap;
+
+	if (run->begin.art > shared->end.art ||
+	    (run->begin.art == shared->end.art && run->begin.tsc >= shared->end.tsc))
+		return 0;
+	gap = shared->end.art + 1 - run->begin.art;
+	return (gap + unit - 1) / unit * unit;
+}
+
+static void move_clocks(struct vmpt_clocks *clocks, u64 ticks)
+{
+	u64 tsc = ticks * CLOCK_NUMERATOR / CLOCK_DENOMINATOR;
+
+	clocks->art += ticks;
+	clocks->tsc += tsc;
+	clocks->cycles += tsc;
+}
+
+static u64 scaled(const struct host_run *run, u64 tsc)
+{
+	return (u64)((unsigned __int128)tsc * run->entry.vmx.tsc_multiplier >> 48);
+}
+
+static void move_run(struct host_run *run, u64 ctl, u64 ticks)
+{
+	unsigned int freq = (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf;
+	struct vmpt_tsc_change change = { .multiplier = 1ULL << 48 };
+	struct vmpt_tsc_scan scan = { 0 };
+	u64 tsc = run->begin.tsc;
+
+	move_clocks(&run->begin, ticks);
+	move_clocks(&run->end, ticks);
+	move_clocks(&run->unit->now, ticks);
+	run->unit->mtc_at += ticks >> freq;
+	run->unit->cyc_at += run->begin.tsc - tsc;
+	change.offset = scaled(run, run->begin.tsc) - scaled(run, tsc);
+	vmpt_tsc_rewrite(&scan, &change, run->room + HOST_ROOM_HEAD, run->used);
+}
+
+/* ---- the pieces of a run ---- */
+
+/*
+ * Runs were lost: an overflow took them, and TraceEn was cleared in it, so that an OVF is all
+ * there is of them (33.3.8).
+ */
+static void mark_loss(struct host_stream *stream, struct vmpt_unit *unit,
+		      const struct host_run *run)
+{
+	struct vmpt_unit_exit exit = run->exit;
+
+	if (stream->settings->options->synthetic) {
+		vmpt_unit_overflow(unit);
+		vmpt_unit_overflow_resolve(unit, stream->state.shared->host_ip);
+		return;
+	}
+	exit.clear_ctl = true;
+	vmpt_unit_vmentry(unit, &run->entry);
+	vmpt_unit_flush(unit);
+	collect(stream, stream->piece, stream->piece_room);
+	vmpt_unit_overflow(unit);
+	vmpt_unit_vmexit(unit, &exit);
+}
+
+/* The PSBs inside the run were made for a stream that others have written to meanwhile. */
+static bool psb_is_late(const struct vmpt_unit *unit, const struct host_run *run)
+{
+	u64 since = run->unit->since_psb;
+
+	if (unit->since_psb == run->since_stream)
+		return false;
+	if (since != run->since_begin + run->used) /* it has one */
+		return true;
+	return unit->since_psb + run->used > vmpt_pt_psb_period(&run->unit->regs);
+}
+
+static void synthetic_entry(struct host_stream *stream, struct vmpt_unit *unit,
+			    struct host_run *run)
+{
+	struct host_shared *shared = stream->state.shared;
+
+	if (!(unit->regs.ctl & VMPT_CTL_TRACE_EN))
+		vmpt_unit_wrmsr(unit, VMPT_MSR_RTIT_CTL, shared->ctl | VMPT_CTL_TRACE_EN, 0,
+				shared->host_ip);
+	if (shared->lost)
+		mark_loss(stream, unit, run);
+	if (psb_is_late(unit, run))
+		force_psb(unit, true);
+	host_loop_resumes(unit, run->entry.vmx.vmcs);
+	run->entry.load_ctl = false;
+	run->entry.ip = host_loop_entry_ip();
+	vmpt_unit_vmentry(unit, &run->entry);
+}
+
+static void guest_only_entry(struct host_stream *stream, struct vmpt_unit *unit,
+			     struct host_run *run)
+{
+	struct host_shared *shared = stream->state.shared;
+	u64 vmcs = run->entry.vmx.vmcs;
+
+	if (shared->lost)
+		mark_loss(stream, unit, run);
+	/* VMPTRLD in root makes no packet while TraceEn is 0: a PSB+ has to tell (33.4.2.15). */
+	if (shared->lost || unit->vmx.vmcs != vmcs || psb_is_late(unit, run))
+		force_psb(unit, false);
+	vmpt_unit_vmptrld(unit, vmcs);
+	vmpt_unit_vmentry(unit, &run->entry);
+}
+
+static size_t make_head(struct host_stream *stream, struct host_run *run, u8 *head)
+{
+	struct host_shared *shared = stream->state.shared;
+	struct vmpt_unit *unit = &shared->unit;
+
+	collect(stream, head, HOST_ROOM_HEAD / 2);
+	vmpt_unit_time(unit, &run->begin);
+	if (shared->synthetic)
+		synthetic_entry(stream, unit, run);
+	else
+		guest_only_entry(stream, unit, run);
+	vmpt_unit_flush(unit);
+	return stream->piece_used;
+}
+
+/* The stream's unit is what the run's would be, had it made the entry too. */
+static void take_over(struct host_stream *stream, struct host_run *run)
+{
+	struct vmpt_unit *unit = &stream->state.shared->unit;
+	u64 since = unit->since_psb + run->used;
+
+	if (run->unit->since_psb != run->since_begin + run->used)
+		since = run->unit->since_psb;
+	*unit = *run->unit;
+	adopt(stream, unit);
+	unit->since_psb = since;
+	unit->regs.status &= ~VMPT_STATUS_BYTES;
+	unit->regs.status |= since << VMPT_STATUS_BYTES_SHIFT & VMPT_STATUS_BYTES;
+}
+
+static size_t make_tail(struct host_stream *stream, struct host_run *run)
+{
+	struct host_shared *shared = stream->state.shared;
+	struct vmpt_unit *unit = &shared->unit;
+
+	collect(stream, run->room + HOST_ROOM_HEAD + run->used, HOST_ROOM_TAIL - 8);
+	run->exit.clear_ctl = !shared->synthetic;
+	run->exit.target = host_loop_exit_ip();
+	run->exit.mode = host_loop_mode();
+	vmpt_unit_vmexit(unit, &run->exit);
+	if (shared->synthetic)
+		shared->host_ip = host_loop_exited(unit, run->exit.reason);
+	vmpt_unit_flush(unit);
+	return stream->piece_used;
+}
+
+/* ---- writing ---- */
+
+/* All or nothing: what a full disk took of it is cut off again. */
+static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
+{
+	u64 at = stream->state.shared->size;
+	ssize_t done;
+	int err;
+
+	do {
+		done = pwrite(stream->fd, bytes, n, (off_t)at);
+	} while (done < 0 && errno == EINTR);
+	if (done == (ssize_t)n) {
+		stream->state.shared->size += n;
+		return 0;
+	}
+	err = done < 0 ? -errno : -ENOSPC;
+	if (ftruncate(stream->fd, (off_t)at))
+		err = -errno;
+	return err;
+}
+
+static void finish(struct host_stream *stream, const struct host_run *run, size_t n, int err)
+{
+	struct host_shared *shared = stream->state.shared;
+
+	if (err) {
+		shared->unit = stream->kept;
+		shared->lost = true;
+		stream->why = -err;
+		stream->lost_runs++;
+		stream->lost_bytes += n;
+		return;
+	}
+	shared->lost = false;
+	shared->bytes += n;
+	shared->end = run->end;
+	stream->runs++;
+	stream->bytes += n;
+}
+
+static void append(struct host_stream *stream, struct host_run *run)
+{
+	struct host_shared *shared = stream->state.shared;
+	u8 head[HOST_ROOM_HEAD], *bytes;
+	u64 ticks, host_ip;
+	size_t n;
+	int err;
+
+	if (shared->busy && stream->fd >= 0 && ftruncate(stream->fd, (off_t)shared->size))
+		stream->why = errno;
+	if (shared->busy || !shared->started)
+		start(stream);
+	shared->busy = true;
+	adopt(stream, &shared->unit);
+	stream->kept = shared->unit;
+	host_ip = shared->host_ip;
+	ticks = find_move(shared, run);
+	if (ticks) {
+		move_run(run, shared->ctl, ticks);
+		shared->moves++;
+	}
+	n = make_head(stream, run, head);
+	bytes = run->room + HOST_ROOM_HEAD - n;
+	memcpy(bytes, head, n);
+	take_over(stream, run);
+	n += run->used;
+	n += make_tail(stream, run);
+	if (shared->perf) /* records are of eight bytes: PADs */
+		memset(bytes + n, 0, -n & 7), n += -n & 7;
+	err = shared->perf ? host_perf_append(stream->settings->perf, stream->cpu, shared->bytes,
+					      bytes, n)
+			   : write_raw(stream, bytes, n);
+	if (err)
+		shared->host_ip = host_ip;
+	finish(stream, run, n, err);
+	shared->busy = false;
+}
+
+void host_stream_append(struct host_stream *stream, struct host_run *run)
+{
+	host_state_lock(&stream->state);
+	append(stream, run);
+	host_state_unlock(&stream->state);
+}
+
+u64 host_stream_since(const struct host_stream *stream)
+{
+	return __atomic_load_n(&stream->state.shared->unit.since_psb, __ATOMIC_RELAXED);
+}
+
+/* ---- beginning and end ---- */
+
+static int open_raw(struct host_stream *stream)
+{
+	const char *dir = stream->settings->options->host_view;
+	struct host_shared *shared = stream->state.shared;
+	struct stat st;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/cpu%u.pt", dir, stream->cpu);
+	stream->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (stream->fd < 0 || fstat(stream->fd, &st)) {
+		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+		return -1;
+	}
+	host_state_lock(&stream->state);
+	/* Removed or changed by somebody: behind what is there. Else: a kill left half a run. */
+	if ((u64)st.st_size < shared->size || ((u64)st.st_size > shared->size && !shared->busy)) {
+		shared->size = (u64)st.st_size;
+		shared->started = false;
+	}
+	host_state_unlock(&stream->state);
+	return 0;
+}
+
+struct host_stream *host_stream_open(const struct host_stream_settings *settings, u32 cpu)
+{
+	struct host_state_wants wants = { .ctl = settings->options->ctl,
+					  .synthetic = settings->options->synthetic,
+					  .perf = settings->perf };
+	struct host_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream) {
+		fputs("vmpt: no memory\n", stderr);
+		return NULL;
+	}
+	stream->settings = settings;
+	stream->cpu = cpu;
+	stream->fd = -1;
+	stream->sink.write = take;
+	stream->sink.opaque = stream;
+	if (host_state_open(&stream->state, settings->options->host_view, cpu, &wants) ||
+	    (!settings->perf && open_raw(stream))) {
+		free(stream);
+		return NULL;
+	}
+	if (settings->fresh)
+		stream->state.shared->started = false;
+	return stream;
+}
+
+void host_stream_close(struct host_stream *stream)
+{
+	fprintf(stderr, "vmpt: host CPU %u: %llu runs, %llu bytes", stream->cpu,
+		(unsigned long long)stream->runs, (unsigned long long)stream->bytes);
+	if (stream->lost_runs)
+		fprintf(stderr, "; lost %llu runs, %llu bytes: %s",
+			(unsigned long long)stream->lost_runs,
+			(unsigned long long)stream->lost_bytes, strerror(stream->why));
+	fputc('\n', stderr);
+	if (stream->fd >= 0)
+		close(stream->fd);
+	host_state_close(&stream->state);
+	free(stream);
+}
