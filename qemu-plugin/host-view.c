@@ -259,6 +259,8 @@ void host_enter(struct vcpu *vcpu, u64 ip)
 		unit->whole_ip = true;
 	host->running = true;
 	flow_unit(vcpu, unit, true);
+	if (vcpu->truth)
+		truth_begin(vcpu->truth, ip);
 }
 
 void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
@@ -266,6 +268,8 @@ void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
 	struct host_vcpu *host = vcpu->host;
 	struct host_run *run = &host->run;
 
+	if (vcpu->truth)
+		truth_end(vcpu->truth, ip);
 	flow_unit(vcpu, &host->unit, false);
 	host->running = false;
 	clock_read(&vcpu->plugin->clock, &run->end);
