@@ -13,6 +13,9 @@
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_IDENTIFIER)
 
+/* An AUXTRACE record without its data. */
+#define AUXTRACE_SIZE 48
+
 /* Used outside of Check too: a failure is an abort. */
 static void require(bool holds)
 {
@@ -49,8 +52,13 @@ static struct perf_event_attr make_attr(u32 type, u64 config)
 
 void writer_start(struct perf_writer *w, bool pipe)
 {
+	writer_start_config(w, pipe, WRITER_CONFIG);
+}
+
+void writer_start_config(struct perf_writer *w, bool pipe, u64 config)
+{
 	struct perf_event_attr attrs[2] = { make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
-					    make_attr(WRITER_PMU_TYPE, WRITER_CONFIG) };
+					    make_attr(WRITER_PMU_TYPE, config) };
 	unsigned int i;
 
 	*w = (struct perf_writer){ .pipe = pipe };
@@ -139,7 +147,7 @@ size_t writer_auxtrace(struct perf_writer *w, int cpu, int tid, u64 aux_offset, 
 		n + padding, aux_offset, 0x1000, cpu < 0 ? 0 : (u32)cpu, (u32)tid, (u32)cpu, 0
 	};
 
-	require(!w->zstd);
+	require(!w->zstd && sizeof(payload) + 8 == AUXTRACE_SIZE);
 	if (w->index_count < VMPT_ARRAY_SIZE(w->index))
 		w->index[w->index_count++] = w->size;
 	writer_record(w, 71, &payload, sizeof(payload));
@@ -234,7 +242,7 @@ void writer_finish(struct perf_writer *w)
 	put64(w, w->index_count);
 	for (i = 0; i < w->index_count; i++) {
 		put64(w, w->index[i]);
-		put64(w, 0);
+		put64(w, AUXTRACE_SIZE);
 	}
 	if (w->compressed)
 		writer_bytes(w, compressed_feature, sizeof(compressed_feature));

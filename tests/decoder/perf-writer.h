@@ -32,6 +32,8 @@ struct perf_writer {
 
 /* Header and attrs: an intel_pt event and a dummy one before it. */
 void writer_start(struct perf_writer *w, bool pipe);
+/* With this config of the intel_pt event; its bits are those of IA32_RTIT_CTL. */
+void writer_start_config(struct perf_writer *w, bool pipe, u64 config);
 void writer_bytes(struct perf_writer *w, const void *bytes, size_t n);
 /* A record with its header. Between writer_pack() and writer_flush() it is kept back. */
 void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n);
