@@ -41,7 +41,7 @@ test-all-configs: ## all tests in every configuration
 	@scripts/run-tests all
 
 .PHONY: coverage
-coverage: ## what the tests run of arch/ and vmm-lib/; writes docs/coverage.md's table
+coverage: ## what the tests run of arch/, vmm-lib/, model/; writes docs/coverage.md's table
 	$(call need,build test-build test)
 	@scripts/coverage
 

@@ -282,6 +282,27 @@ START_TEST(pip_without_context)
 }
 END_TEST
 
+/* A task switch that writes CR3: as MOV CR3, a PIP with OS only, and where there is context. */
+START_TEST(task_switch_pip_needs_os_and_context)
+{
+	int i;
+
+	rig.unit.mode = mode64(3, 0x1000);
+	rig_on(CTL & ~VMPT_CTL_OS);
+	changing(VMPT_FAR_TASK, 0x5000, false);
+	expect("TIP(0x403000)");
+	for (i = 0; i < 2; i++) {
+		rig_setup();
+		rig.config.options.pip_without_context = i;
+		rig_init();
+		rig_wrmsr(VMPT_MSR_RTIT_CR3_MATCH, 0x7000);
+		rig_on(CTL | VMPT_CTL_CR3_FILTER);
+		changing(VMPT_FAR_TASK, 0x5000, false);
+		expect(i ? "PIP(0x5000)" : "");
+	}
+}
+END_TEST
+
 /* RFLAGS.IF is in MODE.Exec with EventEn only, and there it makes one (Table 33-26). */
 START_TEST(interrupt_flag_changes_mode_exec)
 {
@@ -307,4 +328,5 @@ RIG_MAIN("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_b
 	 t55_row_24_sipi, t55_row_26_uintr, t55_row_27_uiret,
 	 smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself, rsm_evaluates_context_anew,
 	 smi_without_trace_leaves_rsm_nothing, without_trigger_only_the_mode_is_noted, pip_payload,
-	 pip_without_context, interrupt_flag_changes_mode_exec)
+	 pip_without_context, task_switch_pip_needs_os_and_context,
+	 interrupt_flag_changes_mode_exec)
