@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include "tests/qemu-plugin/cursor.h"
+
+void cursor_init(struct cursor *c, struct truth_reader *reader)
+{
+	*c = (struct cursor){ .reader = reader };
+}
+
+const struct truth_item *cursor_peek(struct cursor *c)
+{
+	if (!c->peeked && !truth_reader_next(c->reader, &c->next))
+		return NULL;
+	c->peeked = true;
+	return &c->next;
+}
+
+bool cursor_is_soft_int(const u8 *code, u8 length)
+{
+	return (length == 2 && code[0] == 0xcd) ||
+	       (length == 1 && (code[0] == 0xcc || code[0] == 0xce || code[0] == 0xf1));
+}
+
+/* Operand and address size, segments. */
+static bool is_prefix(u8 byte)
+{
+	return (byte >= 0x64 && byte <= 0x67) || (byte & 0xe7) == 0x26;
+}
+
+/*
+ * INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS. The mode is not known: where what stands before
+ * the last byte can only be prefixes, the length says that they are.
+ */
+bool cursor_is_rep(const u8 *code, u8 length)
+{
+	u8 op = code[length - 1];
+	bool rep = false;
+	u8 i;
+
+	if (!((op >= 0x6c && op <= 0x6f) || (op >= 0xa4 && op <= 0xa7) ||
+	      (op >= 0xaa && op <= 0xaf)))
+		return false;
+	for (i = 0; i < length - 1; i++) {
+		bool rex = i == length - 2 && (code[i] & 0xf0) == 0x40;
+
+		if (code[i] == 0xf2 || code[i] == 0xf3)
+			rep = true;
+		else if (!rex && !is_prefix(code[i]))
+			return false;
+	}
+	return rep;
+}
+
+/* The last instruction of the part that retired. */
+static const u8 *last_of(const struct cursor *c, u64 *ip, u8 *length)
+{
+	const struct truth_block *b = c->item.block;
+	u32 n = c->insns, at = b->size, i;
+
+	for (i = b->insns; i-- >= n;)
+		at -= b->lengths[i];
+	*ip = b->ip + at;
+	*length = b->lengths[n - 1];
+	return b->code + at;
+}
+
+/* One that goes on at the same IP, or is interrupted there, comes (again) later. */
+static bool merge_rep(struct cursor *c)
+{
+	const struct truth_item *next;
+	const u8 *code;
+	u8 length;
+	u64 ip;
+
+	if (!c->insns)
+		return true;
+	code = last_of(c, &ip, &length);
+	if (!cursor_is_rep(code, length))
+		return true;
+	next = cursor_peek(c);
+	if (!next)
+		return false;
+	if ((next->kind == TRUTH_RUN_BLOCK && next->block->ip == ip) ||
+	    ((next->kind == TRUTH_RUN_EVENT || next->kind == TRUTH_RUN_END) && next->from == ip)) {
+		c->insns--;
+		c->merged++;
+	}
+	return true;
+}
+
+bool cursor_next(struct cursor *c)
+{
+	const struct truth_item *next = cursor_peek(c);
+
+	if (!next)
+		return false;
+	c->item = *next;
+	c->peeked = false;
+	c->at = 0;
+	c->insns = 0;
+	if (c->item.kind != TRUTH_RUN_BLOCK)
+		return true;
+	c->blocks++;
+	c->insns = c->item.insns;
+	c->ip = c->item.block->ip;
+	c->code = 0;
+	return merge_rep(c);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Where a comparison is in the truth: the next instruction that should come out of the trace.
+ * Iterations of a REP instruction are merged here.
+ */
+#ifndef VMPT_TESTS_TRUTH_CURSOR_H
+#define VMPT_TESTS_TRUTH_CURSOR_H
+
+#include "tests/qemu-plugin/truth-reader.h"
+
+#define CURSOR_PAST 16u
+
+struct cursor {
+	struct truth_reader *reader;
+	struct truth_item item, next;
+	bool peeked; /* next is there */
+	/* The next instruction, if at < insns: */
+	u64 ip;
+	u32 at, insns; /* in item.block */
+	u32 code;      /* its place in the block's code */
+	u64 merged, blocks;
+	/* The last that were passed. */
+	u64 past[CURSOR_PAST];
+	u64 passed;
+};
+
+/* Nothing is read yet. */
+void cursor_init(struct cursor *c, struct truth_reader *reader);
+
+/* Whether an instruction is next within the item. */
+static inline bool cursor_in_block(const struct cursor *c)
+{
+	return c->at < c->insns;
+}
+
+/* The length of the next instruction. */
+static inline u8 cursor_length(const struct cursor *c)
+{
+	return c->item.block->lengths[c->at];
+}
+
+static inline const u8 *cursor_code(const struct cursor *c)
+{
+	return c->item.block->code + c->code;
+}
+
+/* Behind the next instruction; cursor_in_block() must be true. */
+static inline void cursor_pass(struct cursor *c)
+{
+	u8 length = cursor_length(c);
+
+	c->past[c->passed++ % CURSOR_PAST] = c->ip;
+	c->at++;
+	c->code += length;
+	c->ip += length;
+}
+
+/* To the next item. False: the reader has an error. Not behind the end of the file. */
+bool cursor_next(struct cursor *c);
+/* What comes behind the item. NULL: the reader has an error. */
+const struct truth_item *cursor_peek(struct cursor *c);
+/* INT n, INT3, INTO, INT1 */
+bool cursor_is_soft_int(const u8 *code, u8 length);
+/* A string instruction with REP, REPE, REPNE. */
+bool cursor_is_rep(const u8 *code, u8 length);
+
+#endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include <intel-pt.h>
+#include <stdio.h>
+
+#include "tests/qemu-plugin/cursor.h"
+#include "tests/qemu-plugin/flow.h"
+
+/* So many equal instructions behind an OVF show that the right place was found. */
+#define SURE 10000u
+
+struct flow {
+	struct cursor cursor;
+	const struct flow_options *options;
+	struct flow_counts *counts;
+	struct pt_insn_decoder *decoder;
+	const u8 *extra; /* an INT that the truth does not list is under way */
+	u64 unsure;	 /* instructions yet to be equal behind an OVF */
+	u64 decoded[CURSOR_PAST];
+	u64 asked; /* the last IP that the decoder wanted code for */
+	bool failed;
+};
+
+/* ---- a difference ---- */
+
+static void print_ips(const char *what, const u64 *ips, u64 n)
+{
+	u64 i = n > 10 ? n - 10 : 0;
+
+	fprintf(stderr, "  %s:", what);
+	for (; i < n; i++)
+		fprintf(stderr, " %llx", (unsigned long long)ips[i % CURSOR_PAST]);
+	fprintf(stderr, "\n");
+}
+
+static void print_expected(struct flow *f)
+{
+	const struct cursor *c = &f->cursor;
+
+	if (cursor_in_block(c)) {
+		fprintf(stderr, "  the truth has instruction %llx next\n",
+			(unsigned long long)c->ip);
+		return;
+	}
+	switch (c->item.kind) {
+	case TRUTH_RUN_EVENT:
+		fprintf(stderr, "  the truth has an event from %llx to %llx next\n",
+			(unsigned long long)c->item.from, (unsigned long long)c->item.to);
+		break;
+	case TRUTH_END_OF_FILE:
+		fprintf(stderr, "  the truth ends\n");
+		break;
+	default:
+		fprintf(stderr, "  the truth has no instruction next\n");
+	}
+}
+
+/* Says the first difference with its place; false. */
+static bool differ(struct flow *f, const char *what, u64 ip)
+{
+	u64 offset = 0;
+
+	if (f->failed)
+		return false;
+	f->failed = true;
+	if (*f->cursor.reader->error) {
+		fprintf(stderr, "%s\n", f->cursor.reader->error);
+		return false;
+	}
+	pt_insn_get_offset(f->decoder, &offset);
+	fprintf(stderr, "instruction %llu, trace offset %#llx: %s %llx\n",
+		(unsigned long long)f->counts->insns, (unsigned long long)offset, what,
+		(unsigned long long)ip);
+	print_expected(f);
+	print_ips("last executed", f->cursor.past, f->cursor.passed);
+	print_ips("last decoded ", f->decoded, f->counts->insns);
+	return false;
+}
+
+/* ---- losses ---- */
+
+/*
+ * The decoder is at @ip behind a loss. Of all places that are left the right one is never
+ * before the first that has this IP: if that was the wrong one, the flows differ soon and
+ * the next is looked for.
+ */
+static bool search(struct flow *f, u64 ip)
+{
+	struct cursor *c = &f->cursor;
+
+	while (!cursor_in_block(c) || c->ip != ip) {
+		if (cursor_in_block(c)) {
+			f->counts->lost++;
+			cursor_pass(c);
+		} else if (c->item.kind == TRUTH_END_OF_FILE) {
+			return false;
+		} else if (!cursor_next(c)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- instructions ---- */
+
+static bool soft_int_at(const struct cursor *c, u64 ip)
+{
+	return cursor_in_block(c) && c->ip == ip &&
+	       cursor_is_soft_int(cursor_code(c), cursor_length(c));
+}
+
+/*
+ * The decoder lists an INT whose event comes next; or the truth does, and the decoder is
+ * already behind it.
+ */
+static bool soft_int(struct flow *f, u64 ip)
+{
+	struct cursor *c = &f->cursor;
+	const struct truth_item *item;
+	const struct truth_block *b = c->item.block;
+
+	if (c->item.kind != TRUTH_RUN_BLOCK || c->at == b->insns || c->ip != ip || c->at < c->insns)
+		return false;
+	item = cursor_peek(c);
+	if (!item || item->kind != TRUTH_RUN_EVENT || item->from != ip ||
+	    !cursor_is_soft_int(cursor_code(c), cursor_length(c)))
+		return false;
+	f->extra = cursor_code(c);
+	f->counts->soft_ints++;
+	return true;
+}
+
+/* To the next instruction. Events in between were taken when the decoder told them. */
+static bool advance(struct flow *f, u64 ip)
+{
+	struct cursor *c = &f->cursor;
+
+	while (!cursor_in_block(c)) {
+		if (soft_int(f, ip))
+			return true;
+		if (c->item.kind == TRUTH_END_OF_FILE)
+			return differ(f, "behind the truth's end, the trace has", ip);
+		if (!cursor_next(c))
+			return differ(f, "", ip);
+		if (c->item.kind == TRUTH_RUN_EVENT && !f->unsure)
+			return differ(f, "no such event in the trace, it goes on at", ip);
+		f->counts->runs += c->item.kind == TRUTH_RUN_BEGIN;
+	}
+	return true;
+}
+
+/* libipt wants the code at @ip: the next instruction's and nothing behind it. */
+static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
+{
+	struct flow *f = context;
+	struct cursor *c = &f->cursor;
+	u8 length;
+
+	(void)asid;
+	f->asked = ip;
+	f->extra = NULL;
+	if (!cursor_in_block(c) && !advance(f, ip))
+		return -pte_nomap;
+	if (c->ip != ip) {
+		if (!f->unsure) {
+			differ(f, "the trace has", ip);
+			return -pte_nomap;
+		}
+		f->counts->searches++;
+		f->unsure = SURE;
+		if (!search(f, ip)) {
+			differ(f, "what an overflow took does not end: nowhere is", ip);
+			return -pte_nomap;
+		}
+	}
+	length = cursor_length(c);
+	if (length > size)
+		return -pte_nomap;
+	memcpy(buf, cursor_code(c), length);
+	return length;
+}
+
+static bool instruction(struct flow *f, const struct pt_insn *insn)
+{
+	struct cursor *c = &f->cursor;
+
+	if (f->extra)
+		return true;
+	if (insn->ip != c->ip || !cursor_in_block(c) || insn->size != cursor_length(c))
+		return differ(f, "the trace's mode makes another instruction of that at", insn->ip);
+	f->decoded[f->counts->insns++ % CURSOR_PAST] = insn->ip;
+	f->unsure -= f->unsure != 0;
+	cursor_pass(c);
+	return true;
+}
+
+/* ---- events ---- */
+
+/*
+ * To the next item of @kind, if no instruction comes before it; an INT at @from does not
+ * count, for the decoder does not list it. Other events are not passed.
+ */
+static bool to_item(struct flow *f, enum truth_kind kind, u64 from)
+{
+	struct cursor *c = &f->cursor;
+	const struct truth_item *next;
+
+	for (;;) {
+		if (soft_int_at(c, from) && c->at + 1 == c->insns) {
+			f->counts->soft_ints++;
+			cursor_pass(c);
+		}
+		if (cursor_in_block(c))
+			return false;
+		next = cursor_peek(c);
+		if (!next || next->kind == TRUTH_END_OF_FILE ||
+		    (next->kind == TRUTH_RUN_EVENT && kind != TRUTH_RUN_EVENT))
+			return false;
+		if (!cursor_next(c))
+			return false;
+		f->counts->runs += c->item.kind == TRUTH_RUN_BEGIN;
+		if (c->item.kind == kind)
+			return true;
+	}
+}
+
+static bool async_branch(struct flow *f, u64 from, u64 to)
+{
+	struct cursor *c = &f->cursor;
+
+	if (f->unsure)
+		return true;
+	if (!to_item(f, TRUTH_RUN_EVENT, from))
+		return differ(f, "the trace has an event, from", from);
+	if (c->item.from != from)
+		return differ(f, "the trace has an event, but from", from);
+	if (c->item.to != to)
+		return differ(f, "the trace has an event, but to", to);
+	f->counts->events++;
+	return true;
+}
+
+/* A run ends; not all truths tell of runs. */
+static bool disabled(struct flow *f, u64 at)
+{
+	if (f->unsure || !to_item(f, TRUTH_RUN_END, at))
+		return true;
+	return f->cursor.item.from == at || differ(f, "the trace ends a run, but at", at);
+}
+
+static bool enabled(struct flow *f, u64 ip)
+{
+	if (f->unsure || !to_item(f, TRUTH_RUN_BEGIN, ip))
+		return true;
+	return f->cursor.item.from == ip || differ(f, "the trace begins a run, but at", ip);
+}
+
+static bool overflow(struct flow *f)
+{
+	f->counts->overflows++;
+	if (!f->options->allow_overflow)
+		return differ(f, "an overflow; the last IP before it is", f->asked);
+	f->unsure = SURE;
+	return true;
+}
+
+static bool event(struct flow *f, const struct pt_event *e)
+{
+	switch (e->type) {
+	case ptev_async_branch:
+		return async_branch(f, e->variant.async_branch.from, e->variant.async_branch.to);
+	case ptev_async_disabled:
+		return disabled(f, e->variant.async_disabled.at);
+	case ptev_enabled:
+		return enabled(f, e->variant.enabled.ip);
+	case ptev_overflow:
+		return overflow(f);
+	default:
+		return true;
+	}
+}
+
+/* ---- the walk ---- */
+
+static bool end(struct flow *f)
+{
+	struct cursor *c = &f->cursor;
+
+	for (;;) {
+		while (cursor_in_block(c)) {
+			cursor_pass(c);
+			f->counts->tail++;
+		}
+		if (!cursor_next(c))
+			return differ(f, "", 0);
+		if (c->item.kind == TRUTH_END_OF_FILE)
+			break;
+	}
+	if (f->counts->tail <= f->options->tail)
+		return true;
+	fprintf(stderr, "the trace ends behind instruction %llu, the truth has %llu more\n",
+		(unsigned long long)f->counts->insns, (unsigned long long)f->counts->tail);
+	return false;
+}
+
+static bool walk(struct flow *f)
+{
+	int status = pt_insn_sync_forward(f->decoder);
+	struct pt_insn insn;
+	struct pt_event e;
+
+	while (status >= 0) {
+		while (status >= 0 && status & pts_event_pending) {
+			status = pt_insn_event(f->decoder, &e, sizeof(e));
+			if (status >= 0 && !event(f, &e))
+				return false;
+		}
+		if (status < 0 || status & pts_eos)
+			break;
+		status = pt_insn_next(f->decoder, &insn, sizeof(insn));
+		if (status >= 0 && !instruction(f, &insn))
+			return false;
+	}
+	if (f->failed)
+		return false;
+	if (status < 0 && status != -pte_eos)
+		return differ(f, pt_errstr(pt_errcode(status)), f->asked);
+	return end(f);
+}
+
+bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
+		const struct flow_options *options, struct flow_counts *counts)
+{
+	struct flow f = { .options = options, .counts = counts };
+	struct pt_config config;
+	bool equal;
+
+	memset(counts, 0, sizeof(*counts));
+	cursor_init(&f.cursor, reader);
+	pt_config_init(&config);
+	config.begin = (u8 *)trace;
+	config.end = (u8 *)trace + size;
+	f.decoder = pt_insn_alloc_decoder(&config);
+	if (!f.decoder || pt_image_set_callback(pt_insn_get_image(f.decoder), read_code, &f) < 0) {
+		fprintf(stderr, "libipt: no decoder\n");
+		return false;
+	}
+	equal = walk(&f);
+	counts->blocks = f.cursor.blocks;
+	counts->merged = f.cursor.merged;
+	counts->definitions = reader->blocks;
+	pt_insn_free_decoder(f.decoder);
+	return equal;
+}

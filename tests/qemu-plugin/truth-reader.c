@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "qemu-plugin/truth.h"
+#include "tests/qemu-plugin/truth-reader.h"
+
+#define IDS	  0xf0000000u
+#define INSNS_MAX 65536u
+#define SIZE_MAX_ (INSNS_MAX * 15)
+
+static bool fail(struct truth_reader *r, const char *what)
+{
+	if (!*r->error)
+		snprintf(r->error, sizeof(r->error), "truth: at byte %llu: %s",
+			 (unsigned long long)(r->offset + 4 * r->at), what);
+	return false;
+}
+
+/* ---- words ---- */
+
+/* At least one word more, or false: the end, or an error. */
+static bool fill(struct truth_reader *r)
+{
+	u8 *to = (u8 *)r->words;
+	ssize_t n;
+
+	if (r->bytes)
+		memmove(to, r->words + r->end, r->bytes);
+	r->offset += 4 * r->end;
+	r->at = 0;
+	do {
+		n = read(r->fd, to + r->bytes, 4 * TRUTH_BUFFER - r->bytes);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		r->bytes += (size_t)n;
+	} while (r->bytes < 4);
+	r->end = r->bytes / 4;
+	r->bytes %= 4;
+	if (r->end)
+		return true;
+	if (n < 0)
+		return fail(r, strerror(errno));
+	return r->bytes ? fail(r, "ends within a word") : false;
+}
+
+static inline bool word(struct truth_reader *r, u32 *w)
+{
+	if (r->at == r->end && !fill(r))
+		return false;
+	*w = r->words[r->at++];
+	return true;
+}
+
+static bool word64(struct truth_reader *r, u64 *v)
+{
+	u32 lo, hi;
+
+	if (!word(r, &lo) || !word(r, &hi))
+		return fail(r, "ends within a record");
+	*v = (u64)hi << 32 | lo;
+	return true;
+}
+
+/* ---- blocks ---- */
+
+static bool grow(struct truth_reader *r, u32 id)
+{
+	u32 size = r->table_size ? r->table_size : 1u << 16;
+	struct truth_block **table;
+
+	while (size <= id)
+		size *= 2;
+	table = realloc(r->table, size * sizeof(struct truth_block *));
+	if (!table)
+		return fail(r, "no memory");
+	memset(table + r->table_size, 0, (size - r->table_size) * sizeof(struct truth_block *));
+	r->table = table;
+	r->table_size = size;
+	return true;
+}
+
+/* The item that is in use, and the one before it, may still point to it. */
+static void retire(struct truth_reader *r, struct truth_block *block)
+{
+	block->retired_at = r->items;
+	block->retired = r->retired;
+	r->retired = block;
+}
+
+static void free_retired(struct truth_reader *r, u64 age)
+{
+	struct truth_block **at = &r->retired, *block;
+
+	while ((block = *at)) {
+		if (r->items - block->retired_at < age) {
+			at = &block->retired;
+			continue;
+		}
+		*at = block->retired;
+		free(block);
+	}
+}
+
+static bool check_lengths(const struct truth_block *block)
+{
+	u32 i, sum = 0;
+
+	for (i = 0; i < block->insns; i++) {
+		if (!block->lengths[i] || block->lengths[i] > 15)
+			return false;
+		sum += block->lengths[i];
+	}
+	return sum == block->size;
+}
+
+static bool define(struct truth_reader *r)
+{
+	struct truth_block *block;
+	u32 id, insns, size, n, i, w;
+	u64 ip;
+
+	if (!word(r, &id) || !word64(r, &ip) || !word(r, &insns) || !word(r, &size))
+		return fail(r, "ends within a record");
+	if (id >= IDS || insns > INSNS_MAX || size > SIZE_MAX_)
+		return fail(r, "a block that cannot be");
+	if (id >= r->table_size && !grow(r, id))
+		return false;
+	n = (insns + size + 3) / 4;
+	block = malloc(sizeof(*block) + 4 * n);
+	if (!block)
+		return fail(r, "no memory");
+	*block = (struct truth_block){ .ip = ip, .insns = insns, .size = size };
+	block->code = block->lengths + insns;
+	for (i = 0; i < n; i++) {
+		if (!word(r, &w)) {
+			free(block);
+			return fail(r, "ends within a block's code");
+		}
+		memcpy(block->lengths + 4 * i, &w, 4);
+	}
+	if (!check_lengths(block)) {
+		free(block);
+		return fail(r, "a block whose lengths are not those of its code");
+	}
+	if (r->table[id])
+		retire(r, r->table[id]);
+	r->table[id] = block;
+	r->blocks++;
+	return true;
+}
+
+/* ---- items ---- */
+
+static bool run_block(struct truth_reader *r, struct truth_item *item, u32 id)
+{
+	if (id >= r->table_size || !r->table[id])
+		return fail(r, "a block that is not defined");
+	item->kind = TRUTH_RUN_BLOCK;
+	item->block = r->table[id];
+	item->insns = item->block->insns;
+	return true;
+}
+
+static bool part(struct truth_reader *r, struct truth_item *item)
+{
+	u32 id, n;
+
+	if (!word(r, &id) || !word(r, &n))
+		return fail(r, "ends within a record");
+	if (!run_block(r, item, id))
+		return false;
+	if (n > item->insns)
+		return fail(r, "more of a block than it has");
+	item->insns = n;
+	return true;
+}
+
+/* All but a whole block. */
+static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
+{
+	switch (w) {
+	case TRUTH_PART:
+		return part(r, item);
+	case TRUTH_EVENT:
+		item->kind = TRUTH_RUN_EVENT;
+		return word64(r, &item->from) && word64(r, &item->to);
+	case TRUTH_BEGIN:
+		item->kind = TRUTH_RUN_BEGIN;
+		return word64(r, &item->from);
+	case TRUTH_END:
+		item->kind = TRUTH_RUN_END;
+		return word64(r, &item->from);
+	default:
+		return fail(r, "a word that is none");
+	}
+}
+
+bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
+{
+	u32 w;
+
+	r->items++;
+	if (r->retired)
+		free_retired(r, 2);
+	do {
+		if (!word(r, &w)) {
+			item->kind = TRUTH_END_OF_FILE;
+			return !*r->error;
+		}
+		if (w < IDS)
+			return run_block(r, item, w);
+	} while (w == TRUTH_DEFINE && define(r));
+	return w != TRUTH_DEFINE && record(r, item, w);
+}
+
+bool truth_reader_open(struct truth_reader *r, const char *path)
+{
+	u32 magic[2];
+
+	*r = (struct truth_reader){ .fd = STDIN_FILENO };
+	r->words = malloc(4 * TRUTH_BUFFER);
+	if (!r->words)
+		return fail(r, "no memory");
+	if (strcmp(path, "-") != 0)
+		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (r->fd < 0)
+		return fail(r, strerror(errno));
+	if (!word(r, &magic[0]) || !word(r, &magic[1]) || memcmp(magic, TRUTH_MAGIC, 8) != 0)
+		return fail(r, "is no truth file");
+	return true;
+}
+
+void truth_reader_close(struct truth_reader *r)
+{
+	u32 i;
+
+	free_retired(r, 0);
+	for (i = 0; i < r->table_size; i++)
+		free(r->table[i]);
+	free(r->table);
+	free(r->words);
+	if (r->fd > STDIN_FILENO)
+		close(r->fd);
+}

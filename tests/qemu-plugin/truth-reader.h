@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Reads the plugin's truth file (qemu-plugin/truth.h) as a stream: from a file, a FIFO or
+ * stdin. Memory grows with the number of blocks that are defined, not with the file.
+ */
+#ifndef VMPT_TESTS_TRUTH_READER_H
+#define VMPT_TESTS_TRUTH_READER_H
+
+#include "arch/types.h"
+
+/* A block of code as it was when it was defined. */
+struct truth_block {
+	struct truth_block *retired; /* the reader's */
+	u64 ip;
+	u64 retired_at;
+	u32 insns;
+	u32 size;
+	const u8 *code; /* size bytes */
+	u8 lengths[];	/* insns of them, then the code */
+};
+
+enum truth_kind {
+	TRUTH_NOTHING, /* before the first item */
+	TRUTH_RUN_BLOCK,
+	TRUTH_RUN_EVENT,
+	TRUTH_RUN_BEGIN,
+	TRUTH_RUN_END,
+	TRUTH_END_OF_FILE,
+};
+
+struct truth_item {
+	enum truth_kind kind;
+	const struct truth_block *block;
+	u32 insns;    /* of the block that retired */
+	u64 from, to; /* of an event; BEGIN and END have @from */
+};
+
+#define TRUTH_BUFFER 65536 /* words */
+
+struct truth_reader {
+	int fd;
+	u32 *words;	       /* TRUTH_BUFFER */
+	size_t at, end, bytes; /* words; bytes: of a word that is not whole yet, behind end */
+	u64 offset;	       /* of words[0] in the file, bytes */
+	u64 items, blocks;     /* read, defined */
+	struct truth_block **table;
+	u32 table_size;
+	struct truth_block *retired;
+	char error[128]; /* what is wrong with the file, "" */
+};
+
+/* @path: "-" is stdin. False: error says why. */
+bool truth_reader_open(struct truth_reader *r, const char *path);
+/*
+ * The next item; the end of the file is one. False: error says why and where. An item's
+ * block stays valid until the second call behind it.
+ */
+bool truth_reader_next(struct truth_reader *r, struct truth_item *item);
+void truth_reader_close(struct truth_reader *r);
+
+#endif
