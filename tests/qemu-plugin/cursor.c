@@ -20,6 +20,14 @@ bool cursor_is_soft_int(const u8 *code, u8 length)
 	       (length == 1 && (code[0] == 0xcc || code[0] == 0xce || code[0] == 0xf1));
 }
 
+bool cursor_is_self_jump(const u8 *code, u8 length)
+{
+	static const u8 near32[] = { 0xe9, 0xfb, 0xff, 0xff, 0xff };
+
+	return (length == 2 && code[0] == 0xeb && code[1] == 0xfe) ||
+	       (length == 5 && memcmp(code, near32, 5) == 0);
+}
+
 /* Operand and address size, segments. */
 static bool is_prefix(u8 byte)
 {
@@ -87,21 +95,77 @@ static bool merge_rep(struct cursor *c)
 	return true;
 }
 
+/* ---- runs ---- */
+
+bool cursor_take_run(struct cursor *c, struct cursor_run *run)
+{
+	if (!c->runs)
+		return false;
+	*run = c->run[c->first_run];
+	c->first_run = (c->first_run + 1) % CURSOR_RUNS;
+	c->runs--;
+	return true;
+}
+
+/* The oldest gives way: what nobody takes need not be kept. */
+static void note_run(struct cursor *c)
+{
+	struct cursor_run run = { .kind = c->item.kind, .ip = c->item.from }, old;
+
+	if (c->runs == CURSOR_RUNS)
+		cursor_take_run(c, &old);
+	c->run[(c->first_run + c->runs++) % CURSOR_RUNS] = run;
+	if (run.kind == TRUTH_RUN_END) {
+		c->ended = run.ip;
+		return;
+	}
+	c->begun++;
+	/* Elsewhere than it ended: what lies between is the next block's, and emulated. */
+	if (c->ended && run.ip != c->ended && c->skips < CURSOR_RUNS) {
+		c->skip[c->skips].ip = c->ended;
+		c->skip[c->skips++].next = run.ip;
+	}
+	c->ended = 0;
+}
+
+void cursor_skip(struct cursor *c)
+{
+	while (cursor_in_block(c) && c->skipped < c->skips && c->skip[c->skipped].ip == c->ip) {
+		u8 length = cursor_length(c);
+
+		c->emulated += c->skip[c->skipped++].next == c->ip + length;
+		c->at++;
+		c->code += length;
+		c->ip += length;
+	}
+}
+
+/* ---- items ---- */
+
 bool cursor_next(struct cursor *c)
 {
 	const struct truth_item *next = cursor_peek(c);
 
 	if (!next)
 		return false;
+	if (c->item.kind == TRUTH_RUN_BLOCK)
+		c->skips = 0;
 	c->item = *next;
 	c->peeked = false;
 	c->at = 0;
 	c->insns = 0;
+	if (c->item.kind == TRUTH_RUN_BEGIN || c->item.kind == TRUTH_RUN_END)
+		note_run(c);
 	if (c->item.kind != TRUTH_RUN_BLOCK)
 		return true;
 	c->blocks++;
 	c->insns = c->item.insns;
 	c->ip = c->item.block->ip;
 	c->code = 0;
-	return merge_rep(c);
+	c->skipped = 0;
+	if (!merge_rep(c))
+		return false;
+	if (c->skips)
+		cursor_skip(c);
+	return true;
 }

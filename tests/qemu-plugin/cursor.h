@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Where a comparison is in the truth: the next instruction that should come out of the trace.
- * Iterations of a REP instruction are merged here.
+ * Here iterations of a REP instruction are merged, and instructions left out that a run does
+ * not have because it ends before them and the next begins behind them (I/O).
  */
 #ifndef VMPT_TESTS_TRUTH_CURSOR_H
 #define VMPT_TESTS_TRUTH_CURSOR_H
@@ -9,6 +10,13 @@
 #include "tests/qemu-plugin/truth-reader.h"
 
 #define CURSOR_PAST 16u
+#define CURSOR_RUNS 64u
+
+/* Begin or end of a run. */
+struct cursor_run {
+	enum truth_kind kind;
+	u64 ip;
+};
 
 struct cursor {
 	struct truth_reader *reader;
@@ -18,7 +26,15 @@ struct cursor {
 	u64 ip;
 	u32 at, insns; /* in item.block */
 	u32 code;      /* its place in the block's code */
-	u64 merged, blocks;
+	u64 merged, blocks, emulated, begun;
+	/* Begins and ends that were passed and not taken; they may stand before their block. */
+	struct cursor_run run[CURSOR_RUNS];
+	unsigned int runs, first_run;
+	u64 ended; /* IP of an END whose BEGIN is not there yet, 0: none */
+	struct {
+		u64 ip, next;
+	} skip[CURSOR_RUNS]; /* of the next block: what is left out */
+	unsigned int skips, skipped;
 	/* The last that were passed. */
 	u64 past[CURSOR_PAST];
 	u64 passed;
@@ -44,6 +60,9 @@ static inline const u8 *cursor_code(const struct cursor *c)
 	return c->item.block->code + c->code;
 }
 
+/* Leaves out what is emulated. */
+void cursor_skip(struct cursor *c);
+
 /* Behind the next instruction; cursor_in_block() must be true. */
 static inline void cursor_pass(struct cursor *c)
 {
@@ -53,12 +72,18 @@ static inline void cursor_pass(struct cursor *c)
 	c->at++;
 	c->code += length;
 	c->ip += length;
+	if (c->skipped < c->skips)
+		cursor_skip(c);
 }
 
 /* To the next item. False: the reader has an error. Not behind the end of the file. */
 bool cursor_next(struct cursor *c);
 /* What comes behind the item. NULL: the reader has an error. */
 const struct truth_item *cursor_peek(struct cursor *c);
+/* Takes the oldest begin or end. False: there is none. */
+bool cursor_take_run(struct cursor *c, struct cursor_run *run);
+/* JMP to itself: no packet tells how often. */
+bool cursor_is_self_jump(const u8 *code, u8 length);
 /* INT n, INT3, INTO, INT1 */
 bool cursor_is_soft_int(const u8 *code, u8 length);
 /* A string instruction with REP, REPE, REPNE. */

@@ -51,12 +51,15 @@ static const u8 *map(const char *path, size_t *size)
 
 static void report(const struct flow_counts *n, size_t size, double seconds)
 {
-	printf("%llu instructions, %llu blocks (%llu defined), %llu events, %llu runs, %zu bytes\n",
+	printf("%llu instructions, %llu blocks (%llu defined), %llu events and %llu astray, %llu runs, "
+	       "%zu bytes\n",
 	       (unsigned long long)n->insns, (unsigned long long)n->blocks,
 	       (unsigned long long)n->definitions, (unsigned long long)n->events,
-	       (unsigned long long)n->runs, size);
-	printf("%llu REP iterations merged, %llu software interrupts on one side, %llu at the end\n",
-	       (unsigned long long)n->merged, (unsigned long long)n->soft_ints,
+	       (unsigned long long)n->astray, (unsigned long long)n->runs, size);
+	printf("left out: %llu REP iterations, %llu emulated, %llu jumps to themselves, "
+	       "%llu software interrupts, %llu at the end\n",
+	       (unsigned long long)n->merged, (unsigned long long)n->emulated,
+	       (unsigned long long)n->silent, (unsigned long long)n->soft_ints,
 	       (unsigned long long)n->tail);
 	if (n->overflows)
 		printf("%llu overflows, %llu instructions lost, %llu searches\n",

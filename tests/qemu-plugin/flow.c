@@ -102,16 +102,7 @@ static bool search(struct flow *f, u64 ip)
 
 /* ---- instructions ---- */
 
-static bool soft_int_at(const struct cursor *c, u64 ip)
-{
-	return cursor_in_block(c) && c->ip == ip &&
-	       cursor_is_soft_int(cursor_code(c), cursor_length(c));
-}
-
-/*
- * The decoder lists an INT whose event comes next; or the truth does, and the decoder is
- * already behind it.
- */
+/* The decoder lists an INT whose event comes next. */
 static bool soft_int(struct flow *f, u64 ip)
 {
 	struct cursor *c = &f->cursor;
@@ -143,7 +134,6 @@ static bool advance(struct flow *f, u64 ip)
 			return differ(f, "", ip);
 		if (c->item.kind == TRUTH_RUN_EVENT && !f->unsure)
 			return differ(f, "no such event in the trace, it goes on at", ip);
-		f->counts->runs += c->item.kind == TRUTH_RUN_BEGIN;
 	}
 	return true;
 }
@@ -195,42 +185,62 @@ static bool instruction(struct flow *f, const struct pt_insn *insn)
 
 /* ---- events ---- */
 
-/*
- * To the next item of @kind, if no instruction comes before it; an INT at @from does not
- * count, for the decoder does not list it. Other events are not passed.
- */
-static bool to_item(struct flow *f, enum truth_kind kind, u64 from)
+/* What the truth lists and the decoder does not where an event or a run's end is at @ip. */
+static bool unlisted(struct flow *f, u64 ip)
+{
+	struct cursor *c = &f->cursor;
+
+	if (!cursor_in_block(c) || c->ip != ip || c->at + 1 != c->insns)
+		return false;
+	if (cursor_is_soft_int(cursor_code(c), cursor_length(c)))
+		f->counts->soft_ints++;
+	else if (cursor_is_self_jump(cursor_code(c), cursor_length(c)))
+		f->counts->silent++;
+	else
+		return false;
+	cursor_pass(c);
+	return true;
+}
+
+/* To the next event, if no instruction comes before it. @landed: the first block instead. */
+static bool to_event(struct flow *f, u64 from, u64 *landed)
 {
 	struct cursor *c = &f->cursor;
 	const struct truth_item *next;
+	bool any = c->item.kind == TRUTH_RUN_BLOCK && cursor_in_block(c) && c->at == c->skipped;
 
+	*landed = any ? c->item.block->ip : 0;
 	for (;;) {
-		if (soft_int_at(c, from) && c->at + 1 == c->insns) {
-			f->counts->soft_ints++;
-			cursor_pass(c);
-		}
+		if (cursor_in_block(c) && !unlisted(f, from))
+			return false;
 		if (cursor_in_block(c))
-			return false;
+			continue;
 		next = cursor_peek(c);
-		if (!next || next->kind == TRUTH_END_OF_FILE ||
-		    (next->kind == TRUTH_RUN_EVENT && kind != TRUTH_RUN_EVENT))
+		if (!next || next->kind == TRUTH_END_OF_FILE || !cursor_next(c))
 			return false;
-		if (!cursor_next(c))
-			return false;
-		f->counts->runs += c->item.kind == TRUTH_RUN_BEGIN;
-		if (c->item.kind == kind)
+		if (c->item.kind == TRUTH_RUN_EVENT)
 			return true;
+		if (!any && c->item.kind == TRUTH_RUN_BLOCK) {
+			*landed = c->item.block->ip;
+			any = true;
+		}
 	}
 }
 
 static bool async_branch(struct flow *f, u64 from, u64 to)
 {
 	struct cursor *c = &f->cursor;
+	u64 landed;
 
 	if (f->unsure)
 		return true;
-	if (!to_item(f, TRUTH_RUN_EVENT, from))
-		return differ(f, "the trace has an event, from", from);
+	if (!to_event(f, from, &landed)) {
+		/* SMI, INIT and such are in no truth: a block begins where nothing led. */
+		if (landed != to)
+			return differ(f, "the trace has an event, from", from);
+		f->counts->astray++;
+		return true;
+	}
 	if (c->item.from != from)
 		return differ(f, "the trace has an event, but from", from);
 	if (c->item.to != to)
@@ -239,19 +249,43 @@ static bool async_branch(struct flow *f, u64 from, u64 to)
 	return true;
 }
 
-/* A run ends; not all truths tell of runs. */
-static bool disabled(struct flow *f, u64 at)
+/* Read on to the next begin or end that stands behind no instruction and no event. */
+static bool next_run(struct flow *f, struct cursor_run *run, u64 ip)
 {
-	if (f->unsure || !to_item(f, TRUTH_RUN_END, at))
-		return true;
-	return f->cursor.item.from == at || differ(f, "the trace ends a run, but at", at);
+	struct cursor *c = &f->cursor;
+	const struct truth_item *next;
+
+	while (!cursor_take_run(c, run)) {
+		if (cursor_in_block(c) && !unlisted(f, ip))
+			return false;
+		if (cursor_in_block(c))
+			continue;
+		next = cursor_peek(c);
+		if (!next || next->kind == TRUTH_END_OF_FILE || next->kind == TRUTH_RUN_EVENT ||
+		    !cursor_next(c))
+			return false;
+	}
+	return true;
 }
 
-static bool enabled(struct flow *f, u64 ip)
+/* A run begins or ends at @ip, if it is known where; not all truths tell of runs. */
+static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 {
-	if (f->unsure || !to_item(f, TRUTH_RUN_BEGIN, ip))
-		return true;
-	return f->cursor.item.from == ip || differ(f, "the trace begins a run, but at", ip);
+	struct cursor_run run;
+
+	while (next_run(f, &run, ip)) {
+		if (run.kind == kind && (run.ip == ip || !known))
+			return true;
+		/* Behind a loss nobody knows how many were lost. */
+		if (!f->counts->overflows)
+			return differ(f,
+				      kind == TRUTH_RUN_BEGIN
+					      ? "the trace begins a run, the truth not, at"
+					      : "the trace ends a run, the truth not, at",
+				      ip);
+	}
+	return !f->cursor.begun || f->counts->overflows ||
+	       differ(f, "the trace begins or ends a run, the truth not, at", ip);
 }
 
 static bool overflow(struct flow *f)
@@ -269,9 +303,11 @@ static bool event(struct flow *f, const struct pt_event *e)
 	case ptev_async_branch:
 		return async_branch(f, e->variant.async_branch.from, e->variant.async_branch.to);
 	case ptev_async_disabled:
-		return disabled(f, e->variant.async_disabled.at);
+		return run_at(f, TRUTH_RUN_END, e->variant.async_disabled.at, true);
+	case ptev_disabled:
+		return run_at(f, TRUTH_RUN_END, 0, false);
 	case ptev_enabled:
-		return enabled(f, e->variant.enabled.ip);
+		return run_at(f, TRUTH_RUN_BEGIN, e->variant.enabled.ip, true);
 	case ptev_overflow:
 		return overflow(f);
 	default:
@@ -347,6 +383,8 @@ bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 	equal = walk(&f);
 	counts->blocks = f.cursor.blocks;
 	counts->merged = f.cursor.merged;
+	counts->emulated = f.cursor.emulated;
+	counts->runs = f.cursor.begun;
 	counts->definitions = reader->blocks;
 	pt_insn_free_decoder(f.decoder);
 	return equal;

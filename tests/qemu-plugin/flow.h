@@ -17,8 +17,11 @@ struct flow_counts {
 	u64 insns;	 /* that were equal */
 	u64 blocks;	 /* of the truth, parts too */
 	u64 events;	 /* interrupts and exceptions, equal */
+	u64 astray;	 /* events in the trace that the truth has as a block elsewhere */
 	u64 runs;	 /* that began */
 	u64 merged;	 /* iterations of REP that are one instruction to the trace */
+	u64 emulated;	 /* instructions between two runs: I/O */
+	u64 silent;	 /* turns of a JMP to itself before an event */
 	u64 soft_ints;	 /* INT n and such that one side lists and the other does not */
 	u64 overflows;	 /* OVFs */
 	u64 lost;	 /* instructions that no packet told of */
