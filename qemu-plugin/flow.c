@@ -94,7 +94,8 @@ static void tell_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 		tell_far(vcpu, VMPT_FAR_IRET, done->last + vcpu->delta, ip);
 		break;
 	case INSN_RSM:
-		tell_far(vcpu, VMPT_FAR_RSM, done->last + vcpu->delta, ip);
+		/* The SMI came as an interrupt, with TraceEn as it was; no decoder follows RSM. */
+		tell_far(vcpu, VMPT_FAR_INTERRUPT, next, ip);
 		break;
 	case INSN_MOV_CR3:
 		FOR_UNITS (vcpu, u)
