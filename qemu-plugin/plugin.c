@@ -71,6 +71,20 @@ static void flushed(void *user)
 	translate_free(plugin);
 }
 
+/* The last block has not ended: only what comes before I/O in it is known to have retired. */
+static void stop(struct vcpu *vcpu)
+{
+	u64 ip;
+
+	if (!vcpu->block)
+		return;
+	ip = vcpu->block == vcpu->entered_in ? vcpu->entered : vcpu->block->start + vcpu->delta;
+	if (vcpu->truth)
+		truth_stop(vcpu->truth, ip);
+	if (vcpu->plugin->host && host_running(vcpu))
+		host_exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT);
+}
+
 /* QEMU's own output of plugins goes to its log, which nobody reads by default. */
 static void at_exit(void *user)
 {
@@ -86,8 +100,7 @@ static void at_exit(void *user)
 			continue;
 		astray += vcpu->astray;
 		misplaced += vcpu->misplaced;
-		if (plugin->host && host_running(vcpu) && vcpu->block)
-			host_exit(vcpu, vcpu->block->start + vcpu->delta, EXIT_EXTERNAL_INTERRUPT);
+		stop(vcpu);
 		err = vcpu->truth ? truth_close(vcpu->truth) : 0;
 		if (err)
 			fprintf(stderr, "vmpt: %s.%u is not whole: %s\n", plugin->options.truth, i,

@@ -104,8 +104,11 @@ static void site_executes(unsigned int index, void *user)
 	if (site->hook == HOOK_IO && plugin->host && host_running(vcpu)) {
 		host_exit(vcpu, ip, EXIT_IO);
 		/* One that repeats itself is entered again with the block that follows. */
-		if (site->block->kind != INSN_REP)
+		if (site->block->kind != INSN_REP) {
 			host_enter(vcpu, ip + site->size);
+			vcpu->entered = ip + site->size;
+			vcpu->entered_in = site->block;
+		}
 		else
 			vcpu->tick = 1;
 	}

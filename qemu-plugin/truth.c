@@ -145,3 +145,13 @@ void truth_end(struct truth *truth, u64 ip)
 {
 	put_address(truth, TRUTH_END, ip);
 }
+
+void truth_stop(struct truth *truth, u64 ip)
+{
+	u64 at = truth->ip;
+	u32 n = 0;
+
+	for (; truth->id && n < truth->code->count && at < ip; n++)
+		at += truth->code->lengths[n];
+	finish(truth, n);
+}

@@ -53,5 +53,7 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to);
 void truth_begin(struct truth *truth, u64 ip);
 void truth_end(struct truth *truth, u64 ip);
+/* No more blocks: of the last one, what stands before @ip has retired. */
+void truth_stop(struct truth *truth, u64 ip);
 
 #endif
