@@ -18,8 +18,8 @@ struct truth {
 	/* the block that began last and is not written yet; id 0: none */
 	const struct block_code *code;
 	u32 id;
-	u64 ip;
-	bool direct; /* it ends in a direct jump, which cannot fault */
+	u64 ip, last; /* of its first and last instruction */
+	bool direct;  /* it ends in a direct jump, which cannot fault */
 };
 
 static void put(struct truth *truth, const void *bytes, size_t n)
@@ -102,36 +102,49 @@ static void finish(struct truth *truth, u64 retired)
 	truth->id = 0;
 }
 
+/* Address of the instruction that began last. */
+static u64 begun(const struct truth *truth, u64 progress)
+{
+	u64 ip = truth->ip;
+
+	if (progress >= truth->code->count)
+		return truth->last;
+	for (u64 i = 0; i + 1 < progress; i++)
+		ip += truth->code->lengths[i];
+	return ip;
+}
+
+/*
+ * How many have retired if @progress began and execution was at @ip then: there again, the last
+ * has not, but for a jump to itself. QEMU starts an access to a device anew in a block of its
+ * own, and a string instruction for its next iteration.
+ */
+static u64 retired(const struct truth *truth, u64 progress, u64 ip)
+{
+	bool again = truth->id && progress && begun(truth, progress) == ip &&
+		     !(truth->direct && progress >= truth->code->count);
+
+	return progress - again;
+}
+
 void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 progress)
 {
 	struct block_name *name = &block->code->name[truth->index];
 
-	finish(truth, progress);
+	finish(truth, retired(truth, progress, ip));
 	/* The same code runs at several addresses; the one at hand is defined. */
 	if (!name->id || name->ip != ip)
 		define(truth, block->code, name, ip);
 	truth->code = block->code;
 	truth->id = name->id;
 	truth->ip = ip;
+	truth->last = ip + (block->last - block->start);
 	truth->direct = block->kind == INSN_JCC || block->kind == INSN_JMP;
-}
-
-/* Address of the instruction that began last. */
-static u64 begun(const struct truth *truth, u64 progress)
-{
-	u64 ip = truth->ip;
-
-	for (u64 i = 0; i + 1 < progress && i < truth->code->count; i++)
-		ip += truth->code->lengths[i];
-	return ip;
 }
 
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
 {
-	if (truth->id && progress && begun(truth, progress) == from &&
-	    !(truth->direct && progress == truth->code->count))
-		progress--;
-	finish(truth, progress);
+	finish(truth, retired(truth, progress, from));
 	put_address(truth, TRUTH_EVENT, from);
 	put(truth, &to, sizeof(to));
 }

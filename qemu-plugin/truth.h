@@ -22,7 +22,8 @@
  * when it is known how far the block came: when the next one begins or an event comes; BEGIN
  * and END that fall inside a block (I/O) stand before its word. Retired is counted by a store at
  * the start of each instruction: of those that have begun all have retired when something else
- * begins, but for the one that an event names, if it can fault.
+ * begins, but for the last one if execution goes on, or an event says, at it again (a string
+ * instruction, an access to a device that QEMU starts anew); not so a jump to itself.
  * "From", "to" and IP are linear addresses at run time.
  */
 #ifndef VMPT_QEMU_PLUGIN_TRUTH_H
