@@ -424,7 +424,9 @@ void flow_idle(unsigned int index, void *user)
 		return;
 	/* A machine that is paused is idle too: nobody knows where, and the run goes on. */
 	if (plugin->host && vcpu->block && vcpu->block->halts && host_running(vcpu)) {
-		host_exit(vcpu, vcpu->block->end + vcpu->delta, EXIT_HLT);
+		vcpu->known = vcpu->block->end + vcpu->delta;
+		vcpu->known_in = vcpu->block;
+		host_exit(vcpu, vcpu->known, EXIT_HLT);
 		vcpu->tick = 1;
 	}
 	flow_done(vcpu);

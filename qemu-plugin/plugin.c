@@ -71,14 +71,16 @@ static void flushed(void *user)
 	translate_free(plugin);
 }
 
-/* The last block has not ended: only what comes before I/O in it is known to have retired. */
+/* How the last block ended is not known; what comes before I/O and HLT in it has retired. */
 static void stop(struct vcpu *vcpu)
 {
 	u64 ip;
 
 	if (!vcpu->block)
 		return;
-	ip = vcpu->block == vcpu->entered_in ? vcpu->entered : vcpu->block->start + vcpu->delta;
+	ip = vcpu->block == vcpu->known_in ? vcpu->known : vcpu->block->start + vcpu->delta;
+	if (vcpu->arrived)
+		ip = vcpu->arrive;
 	if (vcpu->truth)
 		truth_stop(vcpu->truth, ip);
 	if (vcpu->plugin->host && host_running(vcpu))

@@ -59,17 +59,17 @@ struct vcpu {
 	struct qemu_regs *regs;
 
 	/* where it is */
-	const struct block *block;	/* that began last; NULL: none */
-	struct block kept;		/* a copy of it when QEMU dropped all blocks */
-	u64 delta;			/* its run-time address - its vaddr */
-	u64 arrive;			/* where an event said it goes on … */
-	bool arrived;			/* … if one did */
-	const struct block *entered_in; /* the last block that an I/O has cut … */
-	u64 entered;			/* … and where its second run began */
-	bool lost;			/* delta is not known: tracing was off */
-	bool watched;			/* guest_block() is wanted */
-	bool busy;			/* in a callback; see flow_stop() */
-	u64 rets[VCPU_RETS];		/* where RETs will probably go, to save reads of RIP */
+	const struct block *block;    /* that began last; NULL: none */
+	struct block kept;	      /* a copy of it when QEMU dropped all blocks */
+	u64 delta;		      /* its run-time address - its vaddr */
+	u64 arrive;		      /* where an event said it goes on … */
+	bool arrived;		      /* … if one did */
+	const struct block *known_in; /* a block that has come … */
+	u64 known;		      /* … to here at the least: behind I/O, behind HLT */
+	bool lost;		      /* delta is not known: tracing was off */
+	bool watched;		      /* guest_block() is wanted */
+	bool busy;		      /* in a callback; see flow_stop() */
+	u64 rets[VCPU_RETS];	      /* where RETs will probably go, to save reads of RIP */
 	u8 ret_top;
 
 	struct cpu_mode cpu;

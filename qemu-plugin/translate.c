@@ -106,8 +106,8 @@ static void site_executes(unsigned int index, void *user)
 		/* One that repeats itself is entered again with the block that follows. */
 		if (site->block->kind != INSN_REP) {
 			host_enter(vcpu, ip + site->size);
-			vcpu->entered = ip + site->size;
-			vcpu->entered_in = site->block;
+			vcpu->known = ip + site->size;
+			vcpu->known_in = site->block;
 		}
 		else
 			vcpu->tick = 1;
