@@ -171,8 +171,7 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 		take_mode(vcpu, done->kind);
 	ip = read_ip(vcpu, block->start);
 	armed |= shown(vcpu, done, ip);
-	if (armed &&
-	    !(ip == done->last + vcpu->delta && done->kind != INSN_JCC && done->kind != INSN_JMP))
+	if (armed && (ip != done->last + vcpu->delta || insn_repeats(done->kind)))
 		tell_end(vcpu, done, ip);
 	else if (!follows(vcpu, done, ip))
 		astray(vcpu, done->end + vcpu->delta, ip);

@@ -25,6 +25,16 @@ enum insn_kind {
 	INSN_REP,  /* a string instruction that comes back to itself */
 };
 
+/*
+ * Whether execution that is at an instruction of @kind again, without an event, has left it:
+ * RET in a recursion may go to itself. Others have been stopped and start anew, as QEMU does
+ * where they write to code of their own page.
+ */
+static inline bool insn_repeats(unsigned int kind)
+{
+	return kind == INSN_JCC || kind == INSN_JMP || kind == INSN_JMP_IND || kind == INSN_RET;
+}
+
 /* For whom an instruction is stopped at. */
 enum insn_hook {
 	HOOK_NONE,

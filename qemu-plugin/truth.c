@@ -19,7 +19,7 @@ struct truth {
 	const struct block_code *code;
 	u32 id;
 	u64 ip, last; /* of its first and last instruction */
-	bool direct;  /* it ends in a direct jump, which cannot fault */
+	u8 kind;      /* enum insn_kind of the last */
 };
 
 static void put(struct truth *truth, const void *bytes, size_t n)
@@ -116,13 +116,13 @@ static u64 begun(const struct truth *truth, u64 progress)
 
 /*
  * How many have retired if @progress began and execution was at @ip then: there again, the last
- * has not, but for a jump to itself. QEMU starts an access to a device anew in a block of its
- * own, and a string instruction for its next iteration.
+ * has not, but where it was @left. QEMU starts an access to a device anew in a block of its own,
+ * and a string instruction for its next iteration.
  */
-static u64 retired(const struct truth *truth, u64 progress, u64 ip)
+static u64 retired(const struct truth *truth, u64 progress, u64 ip, bool left)
 {
 	bool again = truth->id && progress && begun(truth, progress) == ip &&
-		     !(truth->direct && progress >= truth->code->count);
+		     !(left && progress >= truth->code->count);
 
 	return progress - again;
 }
@@ -131,7 +131,7 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 {
 	struct block_name *name = &block->code->name[truth->index];
 
-	finish(truth, retired(truth, progress, ip));
+	finish(truth, retired(truth, progress, ip, insn_repeats(truth->kind)));
 	/* The same code runs at several addresses; the one at hand is defined. */
 	if (!name->id || name->ip != ip)
 		define(truth, block->code, name, ip);
@@ -139,12 +139,15 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 	truth->id = name->id;
 	truth->ip = ip;
 	truth->last = ip + (block->last - block->start);
-	truth->direct = block->kind == INSN_JCC || block->kind == INSN_JMP;
+	truth->kind = block->kind;
 }
 
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
 {
-	finish(truth, retired(truth, progress, from));
+	/* A direct jump cannot fault. */
+	bool direct = truth->kind == INSN_JCC || truth->kind == INSN_JMP;
+
+	finish(truth, retired(truth, progress, from, direct));
 	put_address(truth, TRUTH_EVENT, from);
 	put(truth, &to, sizeof(to));
 }

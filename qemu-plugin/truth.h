@@ -23,7 +23,7 @@
  * and END that fall inside a block (I/O) stand before its word. Retired is counted by a store at
  * the start of each instruction: of those that have begun all have retired when something else
  * begins, but for the last one if execution goes on, or an event says, at it again (a string
- * instruction, an access to a device that QEMU starts anew); not so a jump to itself.
+ * instruction, an access to a device that QEMU starts anew); not so a jump or RET to itself.
  * "From", "to" and IP are linear addresses at run time.
  */
 #ifndef VMPT_QEMU_PLUGIN_TRUTH_H
