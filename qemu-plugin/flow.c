@@ -143,11 +143,15 @@ static bool shown(const struct vcpu *vcpu, const struct block *done, u64 ip)
 
 /*
  * Execution is where nothing led: reset, INIT and SIPI, SMI, what another processor or a
- * debugger did. An interrupt to there is what a trace has for it.
+ * debugger did. An interrupt to there is what a trace has for it; a host sees the guest exit,
+ * changes its state and enters it again.
  */
 static void astray(struct vcpu *vcpu, u64 from, u64 to)
 {
 	vcpu->astray++;
+	if (vcpu->plugin->host && host_running(vcpu))
+		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
+	vcpu->tick = 1;
 	mode_control(vcpu);
 	tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
 }

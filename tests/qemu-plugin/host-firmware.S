@@ -2,12 +2,15 @@
 #
 # In place of a BIOS, 64 KiB at F0000: each vCPU does LOOPS turns of calls and branches with one
 # OUT to port 80h a turn, then HALTS times HLT until its APIC's timer wakes it. The first one ends
-# QEMU by port F4h when all have done so. Shows the host view a known number of VM exits.
+# QEMU by port F4h when all have done so, and when it has reset the machine RESETS times. Shows
+# the host view a known number of VM exits.
 #
-#	as --32 --defsym LOOPS=n --defsym HALTS=n, ld -m elf_i386 -Ttext 0xf0000
+#	as --32 --defsym LOOPS=n --defsym HALTS=n --defsym RESETS=n
+#	ld -m elf_i386 -Ttext 0xf0000 --oformat binary
 
 	.equ	APIC, 0xfee00000
 	.equ	DONE, 0x500		# vCPUs that are done
+	.equ	RESET, 0x504		# resets so far
 	.equ	VECTOR, 0x40
 
 	.code16
@@ -36,6 +39,17 @@ first:
 1:	pause
 	cmp	%eax, DONE
 	jne	1b
+	.if	RESETS
+	# The keyboard controller resets the machine; RAM stays.
+	movl	$0, DONE
+	incl	RESET
+	cmpl	$RESETS, RESET
+	ja	2f
+	mov	$0xfe, %al
+	out	%al, $0x64
+	hlt
+2:
+	.endif
 	mov	$0x10, %al
 	mov	$0xf4, %dx
 	out	%al, %dx
