@@ -24,7 +24,6 @@ struct host_shared {
 	u8 lost;    /* bytes were lost: an OVF is due */
 	u64 size;   /* bytes of whole runs in cpuN.pt … */
 	u64 bytes;  /* … and in this stream, wherever it goes */
-	u64 moves;  /* runs that were moved in time */
 	struct vmpt_clocks end;
 	u64 host_ip; /* of a synthetic host, where it stands */
 	struct vmpt_unit unit;

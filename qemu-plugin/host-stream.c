@@ -15,6 +15,7 @@
 
 #include "qemu-plugin/clock.h"
 #include "qemu-plugin/host-loop.h"
+#include "qemu-plugin/host-move.h"
 #include "qemu-plugin/host-perf.h"
 
 /* ---- the unit of the host CPU ---- */
@@ -71,27 +72,21 @@ static void force_psb(struct vmpt_unit *unit, bool tracing)
 
 /* ---- time ---- */
 
-/*
- * Time is moved by whole periods of what packets hold of it: TMA has 16 bits of the crystal
- * clock, MTC 8 bits from MTCFreq up. So both stay as they are, and TSCs alone are rewritten.
- */
-static u64 move_unit(u64 ctl)
+static unsigned int mtc_freq(u64 ctl)
 {
-	unsigned int freq = (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf;
-
-	return 1ULL << (8 + freq > 16 ? 8 + freq : 16);
+	return (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf;
 }
 
 /* Crystal ticks by which @run has to be moved, so that the stream's time does not go back. */
 static u64 find_move(const struct host_shared *shared, const struct host_run *run)
 {
-	u64 unit = move_unit(shared->ctl), gap;
+	u64 period = 1ULL << mtc_freq(shared->ctl), gap;
 
 	if (run->begin.art > shared->end.art ||
 	    (run->begin.art == shared->end.art && run->begin.tsc >= shared->end.tsc))
 		return 0;
 	gap = shared->end.art + 1 - run->begin.art;
-	return (gap + unit - 1) / unit * unit;
+	return (gap + period - 1) / period * period;
 }
 
 static void move_clocks(struct vmpt_clocks *clocks, u64 ticks)
@@ -110,18 +105,16 @@ static u64 scaled(const struct host_run *run, u64 tsc)
 
 static void move_run(struct host_run *run, u64 ctl, u64 ticks)
 {
-	unsigned int freq = (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf;
-	struct vmpt_tsc_change change = { .multiplier = 1ULL << 48 };
-	struct vmpt_tsc_scan scan = { 0 };
+	struct host_move move = { .ticks = ticks, .mtc_freq = mtc_freq(ctl) };
 	u64 tsc = run->begin.tsc;
 
 	move_clocks(&run->begin, ticks);
 	move_clocks(&run->end, ticks);
 	move_clocks(&run->unit->now, ticks);
-	run->unit->mtc_at += ticks >> freq;
+	run->unit->mtc_at += ticks >> move.mtc_freq;
 	run->unit->cyc_at += run->begin.tsc - tsc;
-	change.offset = scaled(run, run->begin.tsc) - scaled(run, tsc);
-	vmpt_tsc_rewrite(&scan, &change, run->room + HOST_ROOM_HEAD, run->used);
+	move.tsc = scaled(run, run->begin.tsc) - scaled(run, tsc);
+	host_move_packets(&move, run->room + HOST_ROOM_HEAD, run->used);
 }
 
 /* ---- the pieces of a run ---- */
@@ -299,7 +292,7 @@ static void append(struct host_stream *stream, struct host_run *run)
 	ticks = find_move(shared, run);
 	if (ticks) {
 		move_run(run, shared->ctl, ticks);
-		shared->moves++;
+		stream->moved++;
 	}
 	n = make_head(stream, run, head);
 	bytes = run->room + HOST_ROOM_HEAD - n;
@@ -385,6 +378,8 @@ void host_stream_close(struct host_stream *stream)
 {
 	fprintf(stderr, "vmpt: host CPU %u: %llu runs, %llu bytes", stream->cpu,
 		(unsigned long long)stream->runs, (unsigned long long)stream->bytes);
+	if (stream->moved)
+		fprintf(stderr, ", %llu moved in time", (unsigned long long)stream->moved);
 	if (stream->lost_runs)
 		fprintf(stderr, "; lost %llu runs, %llu bytes: %s",
 			(unsigned long long)stream->lost_runs,

@@ -10,7 +10,6 @@
 
 #include "qemu-plugin/host-state.h"
 #include "qemu-plugin/options.h"
-#include "vmm-lib/tsc.h"
 
 struct host_perf;
 
@@ -47,6 +46,7 @@ struct host_stream {
 	int fd; /* of cpuN.pt; -1: perf.data */
 	struct host_state state;
 	u64 runs, bytes; /* appended by this process */
+	u64 moved;	 /* runs that were moved in time */
 	u64 lost_runs, lost_bytes;
 	int why; /* errno of the last loss */
 	/* where the stream's unit writes now */
