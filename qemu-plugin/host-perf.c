@@ -214,7 +214,11 @@ static int write_record(struct host_perf *perf, struct iovec *iov, int n, size_t
 	    sizeof(data))
 		return -EIO;
 	done = pwritev(perf->fd, iov, n, (off_t)(data.offset + data.size));
-	err = done == (ssize_t)size ? 0 : done < 0 ? -errno : -ENOSPC;
+	/* Short: another byte says why. */
+	if (done >= 0 && done < (ssize_t)size)
+		done = pwrite(perf->fd, "", 1, (off_t)(data.offset + data.size) + done) < 0 ? -1
+											    : 0;
+	err = done < 0 ? -errno : done == (ssize_t)size ? 0 : -ENOSPC;
 	if (err) {
 		/* Readers go by the header; the rest only takes room. */
 		if (ftruncate(perf->fd, (off_t)(data.offset + data.size)))

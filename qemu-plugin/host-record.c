@@ -104,27 +104,45 @@ static int append(int fd, const struct line *line, size_t at)
 	return -1;
 }
 
-static int choose(const struct options *options, struct vmpt_record *record, const char *all,
-		  struct line *line)
+/* Fits @line to a VMCS that is free. 1: none is. */
+static int derive_free(struct vmpt_record *record, const char *all, struct line *line)
 {
-	unsigned int tries = options->vmcs ? 1 : TRIES;
-
-	record->vmcs = options->vmcs ? options->vmcs + 4096ULL * record->vcpu
-				     : derive(record->vm, record->vcpu);
-	for (; tries; tries--, record->vmcs = (record->vmcs + 4096) & VMCS_MASK) {
-		if (!record->vmcs || record->vmcs >= VMCS_MASK)
+	record->vmcs = derive(record->vm, record->vcpu);
+	for (unsigned int i = 0; i < TRIES; i++, record->vmcs = (record->vmcs + 4096) & VMCS_MASK) {
+		if (!record->vmcs || record->vmcs == VMCS_MASK)
 			continue;
-		if (print(line, record)) {
-			fputs("vmpt: vm=NAME is too long\n", stderr);
+		if (print(line, record))
 			return -1;
-		}
 		if (!taken(all, line))
 			return 0;
 	}
-	fprintf(stderr,
-		"vmpt: %s/vms.jsonl: another vCPU has VMCS 0x%llx of vCPU %u; give another vmcs=\n",
-		options->host_view, (unsigned long long)record->vmcs, record->vcpu);
-	return -1;
+	return 1;
+}
+
+static int choose(const struct options *options, struct vmpt_record *record, const char *all,
+		  struct line *line)
+{
+	int err;
+
+	if (options->vmcs) {
+		record->vmcs = options->vmcs + 4096ULL * record->vcpu;
+		if (record->vmcs >= VMCS_MASK) {
+			fprintf(stderr, "vmpt: vmcs=0x%llx: vCPU %u would have none\n",
+				(unsigned long long)options->vmcs, record->vcpu);
+			return -1;
+		}
+		err = print(line, record);
+		err = err ? err : taken(all, line);
+	} else {
+		err = derive_free(record, all, line);
+	}
+	if (err < 0)
+		fputs("vmpt: vm=NAME is too long\n", stderr);
+	else if (err)
+		fprintf(stderr, "vmpt: %s/vms.jsonl: another vCPU has VMCS 0x%llx; give %s vmcs=\n",
+			options->host_view, (unsigned long long)record->vmcs,
+			options->vmcs ? "another" : "a");
+	return err ? -1 : 0;
 }
 
 int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs)

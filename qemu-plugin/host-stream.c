@@ -130,6 +130,7 @@ static void mark_loss(struct host_stream *stream, struct vmpt_unit *unit,
 
 	if (stream->settings->options->synthetic) {
 		vmpt_unit_overflow(unit);
+		force_psb(unit, true); /* for whoever reads: an OVF leaves the VMCS in doubt */
 		vmpt_unit_overflow_resolve(unit, stream->state.shared->host_ip);
 		return;
 	}
@@ -237,19 +238,24 @@ static size_t make_tail(struct host_stream *stream, struct host_run *run)
 /* All or nothing: what a full disk took of it is cut off again. */
 static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 {
-	u64 at = stream->state.shared->size;
-	ssize_t done;
+	u64 size = stream->state.shared->size;
+	size_t done = 0;
+	ssize_t more;
 	int err;
 
-	do {
-		done = pwrite(stream->fd, bytes, n, (off_t)at);
-	} while (done < 0 && errno == EINTR);
-	if (done == (ssize_t)n) {
+	/* One write, but where it comes short: then the next one says why. */
+	while (done < n) {
+		more = pwrite(stream->fd, bytes + done, n - done, (off_t)(size + done));
+		if (more <= 0 && errno != EINTR)
+			break;
+		done += more > 0 ? (size_t)more : 0;
+	}
+	if (done == n) {
 		stream->state.shared->size += n;
 		return 0;
 	}
-	err = done < 0 ? -errno : -ENOSPC;
-	if (ftruncate(stream->fd, (off_t)at))
+	err = -errno;
+	if (ftruncate(stream->fd, (off_t)size))
 		err = -errno;
 	return err;
 }
@@ -374,7 +380,7 @@ struct host_stream *host_stream_open(const struct host_stream_settings *settings
 	return stream;
 }
 
-void host_stream_close(struct host_stream *stream)
+static void report(const struct host_stream *stream)
 {
 	fprintf(stderr, "vmpt: host CPU %u: %llu runs, %llu bytes", stream->cpu,
 		(unsigned long long)stream->runs, (unsigned long long)stream->bytes);
@@ -385,6 +391,12 @@ void host_stream_close(struct host_stream *stream)
 			(unsigned long long)stream->lost_runs,
 			(unsigned long long)stream->lost_bytes, strerror(stream->why));
 	fputc('\n', stderr);
+}
+
+void host_stream_close(struct host_stream *stream)
+{
+	if (stream->runs || stream->lost_runs)
+		report(stream);
 	if (stream->fd >= 0)
 		close(stream->fd);
 	host_state_close(&stream->state);

@@ -1,0 +1,376 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The host view in a real QEMU, under host-firmware.S: streams, side record, perf.data, sharing,
+# and what happens when something goes wrong.
+#
+#	test-host-view.sh SOURCE PLUGIN VMPT FLOW-CHECK HOST-FLOW OUT
+set -u
+
+source=$1
+plugin=$(realpath "$2")
+vmpt=$(realpath "$3")
+flow_check=$(realpath "$4")
+host_flow=$(realpath "$5")
+out=$6
+status=33
+failures=0 checks=0
+background='' mounted=''
+
+mkdir -p "$out"
+if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
+	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
+	exit 77
+fi
+source=$(realpath "$source")
+cd "$out" || exit 1
+rm -rf ./*.d ./*.split ./*.truth.* ./*.data
+
+cleanup()
+{
+	[ -z "$background" ] || kill -9 "$background" 2>/dev/null
+	[ -z "$mounted" ] || umount "$mounted"
+}
+trap cleanup EXIT
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails: $*; rc $rc, stderr:"
+		cat stderr
+	fi
+}
+
+sum()
+{
+	awk '{ n += $1 } END { print n + 0 }'
+}
+
+not()
+{
+	! "$@"
+}
+
+# firmware LOOPS HALTS RESETS: its file's name.
+firmware()
+{
+	local name=firmware-$1-$2-$3
+
+	as --32 --defsym "LOOPS=$1" --defsym "HALTS=$2" --defsym "RESETS=$3" -o "$name.o" \
+		"$source/tests/qemu-plugin/host-firmware.S" &&
+		ld -m elf_i386 -Ttext 0xf0000 --oformat binary -o "$name.bin" "$name.o"
+	echo "$name.bin"
+}
+
+# start OPTIONS FIRMWARE…: becomes QEMU.
+start()
+{
+	local options=$1 bios=$2
+	shift 2
+	exec "$qemu" -accel tcg,thread=multi -machine pc -m 16 -nodefaults -display none \
+		-device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$bios" \
+		-plugin "$plugin,$options" "$@" </dev/null
+}
+export -f start
+export qemu plugin
+
+run()
+{
+	rc=0
+	timeout 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
+}
+
+# ---- of a trace ----
+
+# Packets, one line each: offset, owner, kind, fields.
+dump()
+{
+	"$vmpt" dump --no-bytes "$@" | tail -n +2
+}
+
+# How many packets match $2.
+count()
+{
+	dump "$1" | grep -c -- "$2"
+}
+
+no_damage()
+{
+	"$vmpt" stat --json "$1" | grep -q '"losses": 0,' &&
+		[ "$("$vmpt" stat --json "$1" | grep -c '"losses": 0,')" = \
+			"$("$vmpt" stat --json "$1" | grep -c '"losses"')" ]
+}
+
+# The TSC packets of a stream do not go back. (A shell is slow: hex is compared as text.)
+time_goes_on()
+{
+	dump --kinds=tsc "$1" | sed 's/.*tsc=0x//' |
+		awk '{ t = sprintf("%16s", $1); gsub(/ /, "0", t) } t < last { bad = 1 }
+			{ last = t } END { exit bad || !NR }'
+}
+
+# Runs as Table 33-56 has them: row 12 (TIP.PGE behind PIP with NR, or a PSB+, and MODE.Exec),
+# row 11 (FUP, TIP.PGD).
+rows_11_and_12()
+{
+	dump --kinds=psb,psbend,pip,mode,ip,tnt "$1" | awk '
+		$3 == "PIP" && $5 != "nr" { bad = 1 }
+		$3 == "TIP.PGE" && !(last == "MODE.Exec" &&
+			(before == "PIP" || before == "PSBEND") && !on) { bad = 1 }
+		$3 == "TIP.PGE" { on = 1; n++ }
+		$3 == "TIP.PGD" && !(last == "FUP" && on) { bad = 1 }
+		$3 == "TIP.PGD" { on = 0 }
+		{ before = last; last = $3 }
+		END { exit bad || on || n < 2 }'
+}
+
+# Wherever the VMCS changes there is a PSB+.
+psb_at_changes()
+{
+	dump "$1" | awk '{ sub(/[~?]*$/, "", $2) }
+		$2 != last { if (NR > 1) n++; if ($3 != "PSB") bad = 1 } { last = $2 }
+		END { exit bad || !n }'
+}
+
+# value FILE VM VCPU FIELD: from the side record.
+value()
+{
+	sed -n "s/^{\"vm\":\"$2\",\"vcpu\":$3,.*\"$4\":\"0x\([0-9a-f]*\)\".*/\1/p" "$1/vms.jsonl"
+}
+
+# The streams of a vCPU against its truth: flow_is_true SPLIT DIR VM VCPU TRUTH
+flow_is_true()
+{
+	local file
+
+	file=$(echo "$1"/vmcs-"$(value "$2" "$3" "$4" vmcs)"*.pt)
+	"$flow_check" "$file" "$5" >flow.log 2>&1 || {
+		cat flow.log
+		return 1
+	}
+}
+
+# ---- one vCPU ----
+
+small=$(firmware 100 10 0)
+event=0x8300e60c # EventEn: each exit has its reason
+run "host-view=one.d,vm=one,vmcs=0x12345000,ctl=$event" "$small"
+check 'one: ran' [ $rc = $status ]
+check 'one: its line' grep -q '^vmpt: host CPU 0: [0-9]* runs, [0-9]* bytes$' stderr
+check 'one: bytes' [ "$(sed -n 's/^vmpt: host CPU 0:.* \([0-9]*\) bytes$/\1/p' stderr)" = \
+	"$(stat -c %s one.d/cpu0.pt)" ]
+check 'one: record' grep -qx '{"vm":"one","vcpu":0,"vmcs":"0x12345000","tsc_offset":"0x0",'\
+'"tsc_multiplier":"0x1000000000000","since":"0x[0-9a-f]*"}' one.d/vms.jsonl
+check 'one: one record' [ "$(wc -l <one.d/vms.jsonl)" = 1 ]
+check 'one: no damage' no_damage one.d/cpu0.pt
+check 'one: OUT to 80h, CMOS and the end' [ "$(count one.d/cpu0.pt 'VMXR) payload=0x1e$')" = 103 ]
+halts=$(count one.d/cpu0.pt 'VMXR) payload=0xc$')
+# An interrupt that is there already lets HLT pass.
+check 'one: HLT' [ "$halts" -ge 1 -a "$halts" -le 10 ]
+check 'one: all of one VMCS' [ "$(dump one.d/cpu0.pt | awk '{ sub(/[~?]/, "", $2); print $2 }' |
+	sort -u)" = 12345000 ]
+check 'one: time' time_goes_on one.d/cpu0.pt
+
+run host-view=rows.d,truth=rows.truth "$small"
+check 'rows: ran' [ $rc = $status ]
+check 'rows: flow' "$flow_check" rows.d/cpu0.pt rows.truth.0 >flow.log
+check 'rows: Table 33-56, 11 and 12' rows_11_and_12 rows.d/cpu0.pt
+check 'rows: a name' grep -q '^{"vm":"vm-[0-9]*"' rows.d/vms.jsonl
+
+# 33.8.3.3: TSC × multiplier + offset, from the host's TSC in the record on.
+run "host-view=tsc.d,vm=tsc,tsc-offset=0x100000000000,tsc-multiplier=0x2000000000000" "$small"
+since=$((2 * 0x$(value tsc.d tsc 0 since) + 0x100000000000))
+first=$(dump --kinds=tsc tsc.d/cpu0.pt | sed -n '1s/.*tsc=//p')
+check 'tsc: after the record' [ $((first)) -ge $since ]
+check 'tsc: not long after' [ $((first)) -le $((since + 120000000000)) ]
+
+run 'host-view=reset.d,vm=reset,truth=reset.truth' "$(firmware 50 2 2)" -smp 2
+check 'reset: ran' [ $rc = $status ]
+for i in 0 1; do
+	check "reset: flow of vCPU $i" "$flow_check" reset.d/cpu$i.pt reset.truth.$i >flow.log
+done
+
+# ---- several vCPUs, several QEMUs ----
+
+middle=$(firmware 2000 0 0)
+run 'host-view=two.d,vm=two,cpus=0:0,truth=two.truth' "$middle" -smp 2
+check 'two: ran' [ $rc = $status ]
+check 'two: one stream' [ -s two.d/cpu0.pt -a ! -e two.d/cpu1.pt ]
+check 'two: no damage' no_damage two.d/cpu0.pt
+check 'two: time' time_goes_on two.d/cpu0.pt
+check 'two: PSB+ at each change' psb_at_changes two.d/cpu0.pt
+check 'two: rows' rows_11_and_12 two.d/cpu0.pt
+"$vmpt" split -q -o two.split two.d/cpu0.pt >split.log
+for i in 0 1; do
+	check "two: flow of vCPU $i" flow_is_true two.split two.d two $i two.truth.$i
+done
+
+for vm in left right; do
+	timeout 60 bash -c 'start "$@"' run \
+		"host-view=shared.d,vm=$vm,cpus=3:5,truth=$vm.truth" "$middle" -smp 2 \
+		>"$vm.out" 2>"$vm.err" &
+done
+rc=0
+wait -n || rc=$?
+check 'shared: one ran' [ $rc = $status ]
+wait -n || rc=$?
+check 'shared: the other ran' [ $rc = $status ]
+check 'shared: four VMCSs' [ "$(grep -o '"vmcs":"[^"]*"' shared.d/vms.jsonl | sort -u | wc -l)" = 4 ]
+for cpu in 3 5; do
+	check "shared: no damage on CPU $cpu" no_damage shared.d/cpu$cpu.pt
+	check "shared: time on CPU $cpu" time_goes_on shared.d/cpu$cpu.pt
+	check "shared: PSB+ at each change on CPU $cpu" psb_at_changes shared.d/cpu$cpu.pt
+done
+"$vmpt" split -q -o shared.split shared.d/cpu3.pt shared.d/cpu5.pt >split.log
+for vm in left right; do
+	for i in 0 1; do
+		check "shared: flow of $vm's vCPU $i" \
+			flow_is_true shared.split shared.d $vm $i $vm.truth.$i
+	done
+done
+
+# ---- a synthetic host ----
+
+run 'host-view=host.d,vm=host,cpus=0:0,host=synthetic,truth=host.truth' "$small" -smp 2
+check 'host: ran' [ $rc = $status ]
+check 'host: no damage' no_damage host.d/cpu0.pt
+check 'host: libipt follows it' "$host_flow" host.d/cpu0.pt host.d/host.bin@0xffffffffa0000000 \
+	"$small@0xf0000" "$small@0xffff0000" >host.log
+runs=$(sed -n 's/^vmpt: host CPU 0: \([0-9]*\) runs.*/\1/p' stderr)
+check 'host: a VMRESUME each run' grep -q " $runs vmresume, [1-9][0-9]* vmptrld, 0 over" host.log
+check 'host: a VMCS packet each VMPTRLD' [ "$(sed -n 's/.* \([0-9]*\) vmptrld.*/\1/p' host.log)" = \
+	"$(dump --kinds=psb,psbend,vmcs host.d/cpu0.pt |
+		awk '$3 == "PSB" { p = 1 } $3 == "PSBEND" { p = 0 } $3 == "VMCS" && !p' | wc -l)" ]
+exits=$("$vmpt" vms --json host.d/cpu0.pt | sed -n 's/^{"owner":"vm"[^[]*"exits":\([0-9]*\),.*/\1/p' |
+	sum)
+check 'host: exits' [ "$exits" = "$runs" ]
+"$vmpt" split -q -o host.split host.d/cpu0.pt >split.log
+for i in 0 1; do
+	check "host: flow of vCPU $i" flow_is_true host.split host.d host $i host.truth.$i
+done
+
+# ---- perf.data ----
+
+run 'host-view=perf.d,perf-data=perf.data,vm=perf,truth=perf.truth' "$small" -smp 2
+check 'perf: ran' [ $rc = $status ]
+check 'perf: no raw files' [ ! -e perf.d/cpu0.pt ]
+check 'perf: ours reads it' no_damage perf.data
+check 'perf: two CPUs' [ "$("$vmpt" stat --json perf.data | grep -c '"cpu": [01],')" = 2 ]
+runs=$(sed -n 's/^vmpt: host CPU [01]: \([0-9]*\) runs.*/\1/p' stderr | sum)
+perf script -D -i perf.data >perf.log 2>perf.err
+check 'perf: script -D' [ -s perf.log ]
+check 'perf: no complaint' [ ! -s perf.err ]
+check 'perf: a record a run' [ "$(grep -c PERF_RECORD_AUXTRACE\ size perf.log)" = "$runs" ]
+check 'perf: the same packets' [ "$(grep -c ' TIP.PGE 0x' perf.log)" = "$runs" ]
+check 'perf: nothing unknown' not grep -q 'Bad packet' perf.log
+check 'perf: report -D' perf report -D -i perf.data >perf.log 2>&1
+"$vmpt" split -q -o perf.split perf.data >split.log
+for i in 0 1; do
+	check "perf: flow of vCPU $i" flow_is_true perf.split perf.d perf $i perf.truth.$i
+done
+run 'host-view=perf.d,perf-data=perf.data,vm=again' "$small"
+check 'perf: appended' [ "$("$vmpt" vms -q --json perf.data | grep -c '"owner":"vm"')" = 3 ]
+check 'perf: still no damage' no_damage perf.data
+
+# ---- killed ----
+
+start host-view=kill.d,vm=killed,vmcs=0x1000 "$(firmware 100000000 0 0)" >stdout 2>stderr &
+background=$!
+for ((i = 0; i < 200; i++)); do
+	[ "$(stat -c %s kill.d/cpu0.pt 2>/dev/null || echo 0)" -gt 200000 ] && break
+	sleep 0.1
+done
+run host-view=kill.d,vm=other,ctl=0x300e60d "$small"
+check 'another ctl: TraceEn' grep -q '^vmpt: ctl=0x300e60d: TraceEn' stderr
+run host-view=kill.d,vm=other,ctl=0x200e60c "$small"
+check 'another ctl: refused' [ $rc = 1 ]
+check 'another ctl: why' grep -q 'cpu0.state: a QEMU that shares this host CPU runs with another' \
+	stderr
+kill -9 $background
+wait $background 2>/dev/null
+background=''
+check 'killed: no damage' no_damage kill.d/cpu0.pt
+run host-view=kill.d,vm=after,vmcs=0x2000 "$small"
+check 'after: ran' [ $rc = $status ]
+check 'after: no damage' no_damage kill.d/cpu0.pt
+check 'after: time' time_goes_on kill.d/cpu0.pt
+check 'after: PSB+ at the change' psb_at_changes kill.d/cpu0.pt
+check 'after: both are there' [ "$("$vmpt" vms --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
+
+# ---- no room ----
+
+(
+	ulimit -f 40
+	start host-view=limit.d,vm=limit "$middle" >stdout 2>stderr
+)
+rc=$?
+check 'limit: the guest went on' [ $rc = $status ]
+check 'limit: said so' grep -q '^vmpt: host CPU 0: .*; lost [0-9]* runs, [0-9]* bytes: File too large' \
+	stderr
+check 'limit: whole runs' no_damage limit.d/cpu0.pt
+marks=$(count limit.d/cpu0.pt ' OVF') # one that is small may still have had room
+check 'limit: ends with a run' [ "$(dump limit.d/cpu0.pt | awk 'END { print $3 }')" = TIP.PGD ]
+run host-view=limit.d,vm=limit "$small"
+check 'room again: one more OVF' [ "$(count limit.d/cpu0.pt ' OVF')" = $((marks + 1)) ]
+check 'room again: libipt' "$host_flow" limit.d/cpu0.pt "$small@0xf0000" "$small@0xffff0000" \
+	"$middle@0xf0000" >host.log
+
+(
+	ulimit -f 40
+	start host-view=hlimit.d,vm=limit,host=synthetic "$middle" >stdout 2>stderr
+)
+marks=$(count hlimit.d/cpu0.pt ' OVF')
+run host-view=hlimit.d,vm=limit,host=synthetic "$small"
+check 'host, room again: one more OVF' [ "$(count hlimit.d/cpu0.pt ' OVF')" = $((marks + 1)) ]
+check 'host, room again: no VMCS is in doubt' \
+	[ "$("$vmpt" vms -q --json hlimit.d/cpu0.pt | grep -c '"owner":"vm"')" = 1 ]
+check 'host, room again: libipt' "$host_flow" hlimit.d/cpu0.pt \
+	hlimit.d/host.bin@0xffffffffa0000000 "$small@0xf0000" "$small@0xffff0000" >host.log
+
+mkdir -p full.d
+if mount -t tmpfs -o size=64k none full.d 2>/dev/null; then
+	mounted=full.d
+	run host-view=full.d,vm=full "$middle"
+	check 'full disk: the guest went on' [ $rc = $status ]
+	check 'full disk: said so' grep -q '; lost [0-9]* runs, .*: No space left on device$' stderr
+	check 'full disk: whole runs' no_damage full.d/cpu0.pt
+	run host-view=full.d,vm=more "$middle" -smp 2
+	check 'full disk: no second one' [ $rc = 1 ]
+	check 'full disk: why' grep -q '^vmpt: full.d/.*: No space left on device$' stderr
+	umount full.d && mounted=''
+fi
+
+# ---- what is refused ----
+
+# refused WHAT OPTIONS LINE
+refused()
+{
+	run "$2" "$small"
+	check "$1: QEMU ends" [ $rc = 1 ]
+	check "$1: in words" grep -q "^vmpt: $3" stderr
+	check "$1: in one line" [ "$(grep ^vmpt: stderr | grep -vc 'blocks translated')" = 1 ]
+}
+
+echo text >text.data
+touch file.d
+refused 'no folder' host-view=no/such/folder 'host-view=no/such/folder: No such file'
+refused 'a file' host-view=file.d 'host-view=file.d: Not a directory'
+refused 'not writable' host-view=/proc/self 'host-view=/proc/self: \|/proc/self/cpu0.state: '
+refused 'perf.data is a device' host-view=bad.d,perf-data=/dev/full \
+	'perf-data=/dev/full: not a regular file'
+refused 'perf.data is text' host-view=bad.d,perf-data=text.data 'perf-data=text.data: is there, and'
+check 'perf.data is text: untouched' [ "$(cat text.data)" = text ]
+refused 'perf.data of another ctl' host-view=bad.d,perf-data=perf.data,ctl=0x2600 \
+	'perf-data=perf.data: is there, and'
+refused 'TraceEn' host-view=bad.d,ctl=1 'ctl=0x1: TraceEn, '
+refused 'a reserved bit' host-view=bad.d,ctl=0x8000000000000000 'ctl=0x8000000000000000: a processor'
+refused 'a VMCS that another has' host-view=one.d,vm=thief,vmcs=0x12345000 \
+	'one.d/vms.jsonl: another vCPU has VMCS 0x12345000'
+refused 'a VMCS behind the last' host-view=bad.d,vm=x,vmcs=0xffffffffff000 \
+	'vmcs=0xffffffffff000: vCPU 0 would have none'
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
