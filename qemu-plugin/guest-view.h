@@ -20,6 +20,8 @@ int guest_vcpu_open(struct vcpu *vcpu);
 
 /* While translating: whether instructions of enum insn_hook @hook are stopped at. */
 bool guest_hooks(const struct plugin *plugin, unsigned int hook);
+/* A block at @linear is translated whose code QEMU has at @host; NULL: not in memory. */
+void guest_translates(struct plugin *plugin, u64 linear, const void *host);
 /*
  * @site is about to execute, at site_ip(). Registers may be read (RIP and EFLAGS are old) and
  * written; may not return (flow_go_to()).

@@ -48,6 +48,7 @@ enum insn_hook {
 	HOOK_RDPMC,
 	HOOK_PTWRITE,
 	HOOK_BEHIND_CPUID, /* the instruction that follows a CPUID in its block */
+	HOOK_RESET,	   /* the one at the reset vector */
 };
 
 struct insn {

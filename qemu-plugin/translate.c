@@ -15,6 +15,9 @@
 #include "qemu-plugin/host-view.h"
 #include "qemu-plugin/mode.h"
 
+/* Linear, in the segment that RESET loads (SDM 3 11.1.4). */
+#define RESET_VECTOR 0xfffffff0ULL
+
 int translate_open(struct plugin *plugin)
 {
 	plugin->score = qemu_plugin_scoreboard_new(sizeof(struct hot));
@@ -176,6 +179,8 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block, struct 
 	block->target = block->end + (u64)what.relative;
 	block->kind = what.kind;
 	block->halts = what.hook == HOOK_HLT;
+	if (!i && block->start == RESET_VECTOR && hooked(plugin, HOOK_RESET))
+		add_site(plugin, block, insn, HOOK_RESET, bytes, size);
 	if (before == HOOK_CPUID && hooked(plugin, HOOK_BEHIND_CPUID))
 		add_site(plugin, block, insn, HOOK_BEHIND_CPUID, bytes, size);
 	if (hooked(plugin, what.hook))
@@ -238,6 +243,9 @@ void translate_block(struct qemu_plugin_tb *tb, void *user)
 		keep(plugin, block);
 		return;
 	}
+	if (plugin->guest)
+		guest_translates(plugin, block->start,
+				 qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0)));
 	for (size_t i = 0; i < n; i++)
 		before = add_insn(plugin, block, tb, i, before);
 	block->shows =

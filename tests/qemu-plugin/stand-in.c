@@ -43,6 +43,12 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
 	return insn->vaddr;
 }
 
+void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn)
+{
+	(void)insn;
+	return NULL;
+}
+
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags,
 					  void *user)
 {

@@ -42,6 +42,13 @@ bool guest_hooks(const struct plugin *plugin, unsigned int hook)
 	return false;
 }
 
+void guest_translates(struct plugin *plugin, u64 vaddr, const void *haddr)
+{
+	(void)plugin;
+	(void)vaddr;
+	(void)haddr;
+}
+
 void guest_site(struct vcpu *vcpu, const struct site *site)
 {
 	(void)vcpu;
