@@ -2,6 +2,8 @@
 /*
  * Zydis' view of an instruction, reduced to what a trace needs of it.
  */
+#include <string.h>
+
 #include <Zydis/Zydis.h>
 
 #include "qemu-plugin/insn.h"
@@ -110,6 +112,21 @@ static u8 hook_of(const ZydisDecodedInstruction *i)
 	}
 }
 
+/* QEMU does not know PTWRITE and stops reading at its ModRM byte: what follows may be missing. */
+static bool is_cut_ptwrite(const u8 *bytes, size_t size)
+{
+	u8 padded[ZYDIS_MAX_INSTRUCTION_LENGTH] = { 0 };
+	ZydisDecodedInstruction i;
+	ZydisDecoder decoder;
+
+	memcpy(padded, bytes, size < sizeof(padded) ? size : sizeof(padded));
+	return ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64,
+					     ZYDIS_STACK_WIDTH_64)) &&
+	       ZYAN_SUCCESS(
+		       ZydisDecoderDecodeInstruction(&decoder, NULL, padded, sizeof(padded), &i)) &&
+	       i.mnemonic == ZYDIS_MNEMONIC_PTWRITE;
+}
+
 void insn_classify(struct insn *insn, const u8 *bytes, size_t size)
 {
 	ZydisDecodedInstruction i;
@@ -117,8 +134,11 @@ void insn_classify(struct insn *insn, const u8 *bytes, size_t size)
 	*insn = (struct insn){ .kind = INSN_PLAIN, .size = (u8)size };
 	if (!decode(ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64, bytes, size, &i) &&
 	    !decode(ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32, bytes, size, &i) &&
-	    !decode(ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16, bytes, size, &i))
+	    !decode(ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16, bytes, size, &i)) {
+		if (is_cut_ptwrite(bytes, size))
+			insn->hook = HOOK_PTWRITE;
 		return;
+	}
 	insn->kind = kind_of(&i);
 	insn->hook = hook_of(&i);
 	if (i.raw.imm[0].is_relative)
