@@ -37,12 +37,18 @@ struct cli_command {
 	const char *title;    /* for the list of commands */
 	const char *about;    /* for --help */
 	const char *examples; /* for --help, whole lines */
+	const char *args;     /* what --help calls its arguments; NULL: the files of a trace */
+	const char *lacking;  /* the message if there are none; NULL: none are needed */
 	const struct cli_option *options;
-	size_t own_size;	     /* of the command's struct behind cli->own */
-	int (*run)(struct cli *cli); /* returns enum cli_exit */
+	const struct cli_option *group; /* what it shares with its group's commands, or NULL */
+	size_t own_size;		/* of the command's struct behind cli->own */
+	int (*run)(struct cli *cli);	/* returns enum cli_exit */
 };
 
 extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split;
+/* vmpt domain: their names have two words. Without libvirt, cli_no_domains() alone is there. */
+extern const struct cli_command *const cli_domain_commands[]; /* NULL ends it */
+int cli_no_domains(void);
 
 #define CLI_CPU_RANGES 64
 
@@ -119,6 +125,8 @@ struct cli {
 
 /* Read the command line. -1: go on; else the exit code (help was shown, usage is wrong). */
 int cli_options(struct cli *cli, int argc, char **argv);
+/* For a table of options: --json. */
+int cli_set_json(struct cli *cli, const char *arg);
 /* A number, decimal or 0x…; @what names it in the message. */
 int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value);
 

@@ -28,7 +28,7 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 	return 0;
 }
 
-static int set_json(struct cli *cli, const char *arg)
+int cli_set_json(struct cli *cli, const char *arg)
 {
 	(void)arg;
 	cli->json = true;
@@ -140,7 +140,8 @@ static int set_color(struct cli *cli, const char *arg)
 	return i < 0 ? -1 : 0;
 }
 
-static const struct cli_option common[] = {
+/* Of the commands that read a trace. */
+static const struct cli_option tracing[] = {
 	{ "cpu", 0, "LIST", "only these CPUs, like 0,2-5", set_cpu },
 	{ "guest-only", 0, "WHEN",
 	  "whether the trace holds guests only: auto, yes, no;\n"
@@ -153,7 +154,12 @@ static const struct cli_option common[] = {
 	{ "threads", 'j', "N",
 	  "decode with N threads, 0 for one per processor [1];\nmore than 12 are taken as 12",
 	  set_threads },
-	{ "json", 0, NULL, "print JSON", set_json },
+	{ "json", 0, NULL, "print JSON", cli_set_json },
+	{ 0 },
+};
+
+/* Of all commands. */
+static const struct cli_option common[] = {
 	{ "quiet", 'q', NULL, "no warnings and no progress, only errors", set_quiet },
 	{ "color", 0, "WHEN", "auto, always, never; auto: on a terminal", set_color },
 	{ "help", 'h', NULL, "show this text and exit", NULL },
@@ -163,7 +169,7 @@ static const struct cli_option common[] = {
 
 static void help_options(const struct cli_option *o)
 {
-	for (; o->name; o++) {
+	for (; o && o->name; o++) {
 		const char *line = o->help, *end;
 		char left[48];
 
@@ -185,13 +191,21 @@ static int help(const struct cli *cli)
 {
 	const struct cli_command *cmd = cli->cmd;
 
-	printf("Usage: vmpt %s [OPTION]... FILE[@CPU]...\n\n%s\n", cmd->name, cmd->about);
+	printf("Usage: vmpt %s [OPTION]...%s%s\n\n%s\n", cmd->name,
+	       cmd->args && !*cmd->args ? "" : " ", cmd->args ? cmd->args : "FILE[@CPU]...",
+	       cmd->about);
 	if (cmd->options && cmd->options->name) {
 		printf("\nOptions of vmpt %s:\n", cmd->name);
 		help_options(cmd->options);
 	}
 	printf("\nCommon options:\n");
+	help_options(cmd->args ? cmd->group : tracing);
 	help_options(common);
+	if (cmd->args) {
+		printf("\nExit codes: 0 fine, 1 failed, 2 wrong usage.\n\nExamples:\n%s",
+		       cmd->examples);
+		return CLI_OK;
+	}
 	printf("\n"
 	       "FILE is a perf.data, or the raw trace of one CPU; \"-\" is the standard input.\n"
 	       "The CPU of a raw FILE is the number behind @, else that of a name that ends in\n"
@@ -268,8 +282,10 @@ static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 	}
 	cli->file = argv + optind;
 	cli->files = argc - optind;
-	if (!cli->files)
+	if (!cli->files && !cli->cmd->args)
 		return cli_usage(cli, "no file given");
+	if (!cli->files && cli->cmd->lacking)
+		return cli_usage(cli, "%s", cli->cmd->lacking);
 	return -1;
 }
 
@@ -280,6 +296,7 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	int code;
 
 	add_options(&p, cli->cmd->options);
+	add_options(&p, cli->cmd->args ? cli->cmd->group : tracing);
 	add_options(&p, common);
 	/* getopt names the program in its messages. */
 	snprintf(name, sizeof(name), "vmpt %s", cli->cmd->name);
