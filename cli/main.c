@@ -19,6 +19,17 @@ static const struct cli_command *find(const char *name)
 	return NULL;
 }
 
+/* The action of vmpt domain. */
+static const struct cli_command *find_domain(const char *name)
+{
+	const struct cli_command *const *cmd;
+
+	for (cmd = cli_domain_commands; *cmd; cmd++)
+		if (!strcmp((*cmd)->name + strlen("domain "), name))
+			return *cmd;
+	return NULL;
+}
+
 static void help(void)
 {
 	size_t i;
@@ -26,12 +37,13 @@ static void help(void)
 	printf("Usage: vmpt COMMAND [OPTION]... FILE[@CPU]...\n"
 	       "\n"
 	       "Read Intel PT traces of machines that run VMs: raw bytes, one file per CPU,\n"
-	       "or a perf.data.\n"
+	       "or a perf.data; and make such traces with VMs under QEMU.\n"
 	       "\n"
 	       "Commands:\n");
 	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++)
 		printf("  %-6s %s\n", command[i]->name, command[i]->title);
-	printf("\n"
+	printf("  domain start, stop, show and trace VMs through libvirt\n"
+	       "\n"
 	       "Options:\n"
 	       "  -h, --help     show this text and exit; after a COMMAND, its own\n"
 	       "      --version  show the version and exit\n"
@@ -44,6 +56,24 @@ static void help(void)
 	       "  vmpt dump --head 40 trace.pt    the first packets, with their owners\n"
 	       "  vmpt split -o out perf.data     one stream per VMCS and CPU\n"
 	       "  vmpt help vms                   all about one command\n");
+}
+
+static void help_domain(void)
+{
+	const struct cli_command *const *cmd;
+
+	printf("Usage: vmpt domain ACTION [OPTION]...\n"
+	       "\n"
+	       "Start, stop, show and trace VMs, which libvirt calls domains. Without --connect\n"
+	       "libvirt's driver runs inside the command, and so does each VM no longer than it.\n"
+	       "\n"
+	       "Actions:\n");
+	for (cmd = cli_domain_commands; *cmd; cmd++)
+		printf("  %-7s %s\n", (*cmd)->name + strlen("domain "), (*cmd)->title);
+	printf("\n"
+	       "Examples:\n"
+	       "  vmpt domain trace --help        all about one action\n"
+	       "  vmpt domain list --connect=qemu:///system\n");
 }
 
 static int run(const struct cli_command *cmd, int argc, char **argv)
@@ -59,7 +89,7 @@ static int run(const struct cli_command *cmd, int argc, char **argv)
 	code = cli_options(&cli, argc, argv);
 	if (code < 0) {
 		cli_output_start(&cli);
-		code = cli_open(&cli);
+		code = cmd->args ? CLI_OK : cli_open(&cli);
 		if (!code)
 			code = cmd->run(&cli);
 	}
@@ -67,6 +97,28 @@ static int run(const struct cli_command *cmd, int argc, char **argv)
 	cli_close(&cli);
 	free(cli.own);
 	return code;
+}
+
+/* vmpt domain: @argv[0] is "domain". */
+static int run_domain(int argc, char **argv)
+{
+	static const struct cli_command group = { .name = "domain" };
+	const struct cli_command *cmd;
+	struct cli none = { .cmd = &group };
+
+	if (!cli_domain_commands[0])
+		return cli_no_domains();
+	if (argc < 2)
+		return cli_usage(&none, "no action given");
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+		help_domain();
+		return cli_finish(&none, CLI_OK);
+	}
+	cmd = find_domain(argv[1]);
+	if (cmd)
+		return run(cmd, argc - 1, argv + 1);
+	return cli_usage(&none, "unknown %s '%s'", argv[1][0] == '-' ? "option" : "action",
+			 argv[1]);
 }
 
 /* What stands before a command: --help, --version, help. */
@@ -86,6 +138,10 @@ static int run_plain(const char *word, int argc, char **argv)
 		char *args[] = { argv[0], "--help", NULL };
 		const struct cli_command *cmd = find(argv[2]);
 
+		if (!strcmp(argv[2], "domain") && argc > 3)
+			cmd = find_domain(argv[3]);
+		else if (!strcmp(argv[2], "domain"))
+			return run_domain(2, args);
 		if (cmd)
 			return run(cmd, 2, args);
 		word = argv[2];
@@ -107,6 +163,8 @@ int main(int argc, char **argv)
 
 		return cli_usage(&none, "no command given");
 	}
+	if (!strcmp(argv[1], "domain"))
+		return run_domain(argc - 1, argv + 1);
 	cmd = find(argv[1]);
 	if (!cmd)
 		return run_plain(argv[1], argc, argv);
