@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# shellcheck shell=bash
+# What the tests of vmpt domain share: running it, counting checks, images of firmware.
+# The caller has set $source and $vmpt.
+
+failures=0 checks=0
+here=$source/tests/domains
+# Short: libvirt puts sockets into it, whose names have 107 characters at most.
+work=$(mktemp -d /tmp/vmpt-domains-XXXXXX) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# check WHAT COMMAND...: the command has to succeed.
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails ($*); rc ${rc-}, stdout and stderr:"
+		cat "$work/stdout" "$work/stderr"
+	fi
+}
+
+# Does the output hold this text?
+says()
+{
+	grep -qF -- "$1" "$work/stderr"
+}
+
+prints()
+{
+	grep -qF -- "$1" "$work/stdout"
+}
+
+# Run vmpt domain: $rc, $work/stdout, $work/stderr.
+domain()
+{
+	rc=0
+	timeout -k 10 120 "$vmpt" domain "$@" <"${input:-/dev/null}" \
+		>"$work/stdout" 2>"$work/stderr" || rc=$?
+}
+
+# fails CODE WORD... -- ARGUMENT...: vmpt domain fails so, each word is in the message.
+fails()
+{
+	local code=$1 words=() word
+	shift
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	shift
+	domain "$@"
+	check "domain $*: exit code" [ $rc = "$code" ]
+	check "domain $*: nothing on stdout" [ ! -s "$work/stdout" ]
+	for word in "${words[@]}"; do
+		check "domain $*: says why" says "$word"
+	done
+}
+
+# firmware NAME ENDS ECHO: $work/NAME.bin
+firmware()
+{
+	as --32 --defsym "ENDS=$2" --defsym "ECHO=$3" -o "$work/$1.o" "$here/firmware.S" &&
+		objcopy -O binary -j .text "$work/$1.o" "$work/$1.bin" &&
+		[ "$(stat -c %s "$work/$1.bin")" = 65536 ]
+}
+
+# get_qemu: its path in $qemu, or the test is skipped.
+get_qemu()
+{
+	if ! qemu=$("$source/scripts/get-qemu" 2>"$work/get-qemu.log"); then
+		echo "skipped: $(sed 's/^get-qemu: //' "$work/get-qemu.log" | paste -s -d '|' |
+			sed 's/|/; /g')"
+		exit 77
+	fi
+}
+
+finish()
+{
+	echo "$((checks ? 100 * (checks - failures) / checks : 0))%:" \
+		"Checks: $checks, Failures: $failures, Errors: 0"
+	[ $failures = 0 ]
+}

@@ -1,0 +1,235 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# vmpt domain with libvirt's driver inside and a real QEMU, whose guests are a few bytes of
+# firmware: they start, end, are stopped, speak on the console, and are given a plugin.
+#
+#	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN
+set -u
+
+source=$1
+vmpt=$(realpath "$2")
+plugin=$(realpath "$3")
+# shellcheck source=tests/domains/lib.sh
+. "$source/tests/domains/lib.sh"
+get_qemu
+cd "$work" || exit 1
+export XDG_STATE_HOME=$work/s
+root=$work/s/vmpt/libvirt
+if ! { firmware ends 1 0 && firmware stays 0 0 && firmware echo 0 1; }; then
+	echo "skipped: no assembler for the firmware: as and objcopy of binutils"
+	exit 77
+fi
+: >stdout
+: >stderr
+domain list
+if [ $rc != 0 ] && says libvirt-daemon-driver-qemu; then
+	echo "skipped: no embedded QEMU driver: package libvirt-daemon-driver-qemu"
+	exit 77
+fi
+check 'empty list' [ $rc = 0 ]
+check 'empty list: no domain' [ "$(wc -l <stdout)" = 1 ]
+check 'qemu.conf' grep -qx 'stdio_handler = "file"' "$root/etc/qemu.conf"
+echo '# mine' >>"$root/etc/qemu.conf"
+
+xml=$here/firmware.xml
+set=(--set "QEMU=$qemu" --set "FIRMWARE=$work/stays.bin")
+
+# No process of this test's is left: all have its folder in their arguments.
+nobody_left()
+{
+	local pid words left=0
+
+	for pid in /proc/[0-9]*; do
+		pid=${pid#/proc/}
+		[ "$pid" != $$ ] && [ "$pid" != "$BASHPID" ] || continue
+		words=$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") || continue
+		[[ $words == *$work* ]] || continue
+		echo "left: $pid: $words"
+		left=1
+	done
+	[ $left = 0 ]
+} 2>/dev/null # of processes that go away meanwhile
+
+# Wait until the log of guest $1 has QEMU's line on its serial port: it has been created.
+created()
+{
+	local i
+
+	for ((i = 0; i < 200; i++)); do
+		grep -qs 'char device redirected' "$root/log/qemu/$1.log" && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# Wait until file $1 holds $2.
+holds()
+{
+	local i
+
+	for ((i = 0; i < 200; i++)); do
+		grep -qsF -- "$2" "$1" && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# ---- start ----
+
+domain start "${set[@]}" --set ends:FIRMWARE="$work/ends.bin" ends="$xml"
+check 'ends by itself' [ $rc = 0 ]
+check 'ends: says it ran' says 'ends: runs; Ctrl-C stops it'
+check 'ends: says it ended' says 'ends: ended'
+check 'ends: nobody left' nobody_left
+check "what was added to qemu.conf stays" grep -qx '# mine' "$root/etc/qemu.conf"
+
+"$vmpt" domain start "${set[@]}" stays="$xml" </dev/null >stdout 2>stderr &
+pid=$!
+check 'stays: created' created stays
+check 'stays: runs' holds stderr 'stays: runs'
+(fails 1 'another vmpt uses that folder' --root -- list && [ $failures = 0 ])
+check 'a second command is refused the folder' [ $? = 0 ]
+domain list --root other
+check '… and may use another' [ $rc = 0 ]
+kill -INT $pid
+rc=0
+wait $pid || rc=$?
+check 'SIGINT: ends well' [ $rc = 0 ]
+check 'SIGINT: stopped QEMU by SIGTERM' grep -q 'terminating on signal 15' "$root/log/qemu/stays.log"
+check 'SIGINT: nobody left' nobody_left
+
+# Killed without warning, neither half leaves a QEMU.
+for half in above below; do
+	"$vmpt" domain start -q "${set[@]}" "$half=$xml" </dev/null >stdout 2>stderr &
+	pid=$! victim=$!
+	check "killed $half: created" created $half
+	[ $half = above ] || victim=$(pgrep -P $pid -f 'domain start')
+	kill -KILL "$victim"
+	rc=0
+	wait $pid 2>/dev/null || rc=$?
+	check "killed $half: fails" [ $rc != 0 ]
+	for ((i = 0; i < 100; i++)); do
+		nobody_left >/dev/null && break
+		sleep 0.1
+	done
+	check "killed $half: nobody left" nobody_left
+done
+
+fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'scripts/get-qemu' -- \
+	start --set QEMU=/no/qemu --set FIRMWARE=x a="$xml"
+fails 1 'a: cannot be started: ' "could not load PC BIOS '/no/rom'" '<loader>' -- \
+	start --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+sed '/<acpi/d' "$xml" >no-acpi.xml
+fails 1 'a: cannot be started: ' '<features><acpi/></features>' -- start "${set[@]}" a=no-acpi.xml
+# Two domains or none.
+fails 1 'b: cannot be started: ' -- start "${set[@]}" --set b:FIRMWARE=/no/rom a="$xml" b="$xml"
+check 'one of two: nobody left' nobody_left
+
+# ---- console ----
+
+domain start -q --console "${set[@]}" --set "FIRMWARE=$work/ends.bin" con="$xml"
+check 'console: ends' [ $rc = 0 ]
+check 'console: from the first byte' cmp -s stdout <(printf 'firmware: hello\r\n')
+printf 'abc defq' >typed
+input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" con="$xml"
+check 'echo: ends at the q' [ $rc = 0 ]
+check 'echo: all came back' cmp -s stdout <(printf 'firmware: hello\r\nabc def')
+printf 'abc\035' >typed
+input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" con="$xml"
+check '^]: stops it' [ $rc = 0 ]
+check '^]: nobody left' nobody_left
+sed "s|<serial type='pty'/>||" "$xml" >no-serial.xml
+fails 1 'con: no console: ' -- start -q --console "${set[@]}" con=no-serial.xml
+check 'no console: nobody left' nobody_left
+sed "s|<serial type='pty'/>|<serial type='file'><source path='$work/serial'/></serial>|" "$xml" \
+	>file.xml
+fails 1 'con: no console: ' "<serial type='pty'/>" -- start -q --console "${set[@]}" con=file.xml
+domain start -q "${set[@]}" --set "FIRMWARE=$work/ends.bin" con=file.xml
+check 'serial port to a file' cmp -s serial <(printf 'firmware: hello\r\n')
+
+# On a terminal: raw as long as it lasts, then as before.
+cat >on-terminal <<-END
+	stty -g >before
+	"$vmpt" domain start -q --console ${set[*]@Q} --set FIRMWARE="$work/ends.bin" con="$xml" &&
+		stty -g >after
+END
+rc=0
+timeout 60 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr || rc=$?
+check 'terminal: ends' [ $rc = 0 ]
+check 'terminal: output' grep -q 'firmware: hello' stdout
+check 'terminal: as before' cmp -s before after
+
+# ---- trace ----
+
+trace=(trace "${set[@]}" --plugin "$plugin")
+domain "${trace[@]}" -o 'out,1' --seconds 2 one="$xml" --set two:VCPUS=3 two="$xml"
+check 'trace' [ $rc = 0 ]
+cat >wanted <<-END
+	DOMAIN  VCPU  CPU   VMCS  END
+	one        0    0   1000  stopped
+	two        0    1  11000  stopped
+	two        1    2  22000  stopped
+	two        2    0   3000  stopped
+
+	FILE$(printf '%*s' $((${#work} + 8)) '')BYTES
+	$work/out,1/cpu0.pt        6
+	$work/out,1/cpu1.pt        3
+	$work/out,1/cpu2.pt        3
+	$work/out,1/vms.jsonl    $(stat -c %s out,1/vms.jsonl)
+END
+check 'trace: the tables' diff -b wanted stdout
+check 'trace: options of one' diff - one.options <<-END
+	host-view=$work/out,1
+	vm=one
+	cpus=0
+END
+check 'trace: options of two' diff - two.options <<-END
+	host-view=$work/out,1
+	vm=two
+	cpus=1:2:0
+END
+
+# A plugin that the XML names keeps what is not ours to say.
+sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='@PLUGIN@'/>&|" "$xml" >p.xml
+mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
+fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
+domain trace "${set[@]}" --set 'PLUGIN=lib,1/vmpt-plugin.so' --force -o out,1 --host synthetic \
+	--cpus 7,3-4 --perf-data --json \
+	--set "p:FIRMWARE=$work/ends.bin" \
+	--set "PLUGIN=file=$work/lib,,1/vmpt-plugin.so,slice-us=5,host=none,vm=old,truth=a,,b" p=p.xml
+check 'plugin of the XML' [ $rc = 0 ]
+check 'plugin of the XML: options' diff - p.options <<-END
+	slice-us=5
+	truth=a,b
+	host-view=$work/out,1
+	vm=p
+	cpus=7
+	host=synthetic
+	perf-data=$work/out,1/perf.data
+END
+python3 - stdout "$work" <<-'END' || rc=99
+	import json, sys
+	doc = json.load(open(sys.argv[1], encoding="utf-8"))
+	assert doc["command"] == "domain trace" and doc["output"] == sys.argv[2] + "/out,1", doc
+	assert doc["vcpus"] == [{"domain": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
+	                         "end": "shut down"}], doc
+	assert doc["files"][0] == {"file": "cpu7.pt", "bytes": 3}, doc
+	assert [f["file"] for f in doc["files"]] == ["cpu7.pt", "vms.jsonl"], doc
+END
+check 'trace --json, --force' [ $rc = 0 ]
+
+"$vmpt" domain "${trace[@]}" -o out3 sig="$xml" </dev/null >stdout 2>stderr &
+pid=$!
+check 'SIGTERM: runs' holds stderr 'tracing 1 domain; Ctrl-C ends it'
+kill -TERM $pid
+rc=0
+wait $pid || rc=$?
+check 'SIGTERM: the trace is whole' [ $rc = 0 ]
+check 'SIGTERM: the plugin had its end' [ -s out3/cpu0.pt ]
+check 'SIGTERM: the table' prints 'sig        0    0  1000  stopped'
+printf 'a plugin' >bad.so
+fails 1 'x: cannot be started: ' bad.so 'file too short' -- \
+	trace "${set[@]}" --plugin bad.so -o out4 x="$xml"
+check 'the end: nobody left' nobody_left
+
+finish

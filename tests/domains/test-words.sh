@@ -1,0 +1,186 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# vmpt domain without any QEMU: what it refuses and in which words, and list and stop
+# with libvirt's own test driver, whose one domain each connection has anew.
+#
+#	test-words.sh SOURCE VMPT
+set -u
+
+source=$1
+vmpt=$(realpath "$2")
+# shellcheck source=tests/domains/lib.sh
+. "$source/tests/domains/lib.sh"
+cd "$work" || exit 1
+export XDG_STATE_HOME=$work/state
+
+# ---- usage ----
+
+fails 2 'no action given' "Try 'vmpt domain --help'" --
+fails 2 "unknown action 'nonsense'" -- nonsense
+fails 2 "unknown option '--nonsense'" -- --nonsense
+fails 2 "no argument is taken, but 'web' is given" -- list web
+for action in start stop console trace; do
+	fails 2 'no domain given' "Try 'vmpt domain $action --help'" -- $action
+	fails 2 -- $action --nonsense web
+done
+fails 2 'one domain at a time' -- console a b
+fails 2 'one domain at a time' -- start --console a.xml b.xml
+for set in '' NAME =x name=x a:b=x 1A=x ' A=x'; do
+	fails 2 "'$set' is not [DOMAIN:]NAME=VALUE" -- start --set "$set" x.xml
+done
+for cpus in '' x 3-1 1, ,1 0-70000 99999 -1; do
+	fails 2 "'$cpus' is not a list like 0,2-5" -- trace "--cpus=$cpus" x.xml
+done
+fails 2 'more than 256' -- trace --cpus=0-256 x.xml
+for seconds in 0 -1 x 1000001; do
+	fails 2 --seconds -- trace "--seconds=$seconds" x.xml
+done
+fails 2 "'some' is none of none, synthetic" -- trace --host=some x.xml
+fails 2 'no folder' -- trace --output= x.xml
+fails 2 'no folder' -- start --root= x.xml
+
+domain --help
+check 'help' [ $rc = 0 ]
+for action in list start stop console trace; do
+	check "help: $action" prints "  $action"
+done
+cp stdout help
+rc=0
+"$vmpt" help domain >stdout 2>stderr || rc=$?
+check 'help domain: the same' cmp -s help stdout
+domain trace --help
+check 'trace --help' prints 'Usage: vmpt domain trace '
+check 'trace --help: options' prints --perf-data
+cp stdout help
+"$vmpt" help domain trace >stdout 2>stderr || rc=$?
+check 'help domain trace: the same' cmp -s help stdout
+
+# ---- libvirt's test driver ----
+
+test=--connect=test:///default
+domain list $test
+check 'list' [ $rc = 0 ]
+check 'list: the title' grep -qx 'NAME  ID  STATE    VCPUS  MEMORY MB  EMULATOR' stdout
+check 'list: the domain' grep -qx 'test   1  running      2      8,192  –' stdout
+check 'list: nothing else' [ "$(wc -l <stdout)" = 2 ]
+check 'list: no noise' [ ! -s stderr ]
+
+domain list $test --json
+python3 - stdout <<-'END' || rc=99
+	import json, sys
+	doc = json.load(open(sys.argv[1], encoding="utf-8"))
+	assert doc["command"] == "domain list" and doc["connect"] == "test:///default", doc
+	assert doc["domains"] == [{"name": "test", "id": 1, "state": "running", "vcpus": 2,
+	                           "memory_kib": 8388608, "emulator": None}], doc
+END
+check 'list --json' [ $rc = 0 ]
+
+# Two domains of a file of the driver's, one of them with an emulator, and off.
+cat >node.xml <<-'END'
+	<node>
+	  <domain type='test' xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>
+	    <name>zeta</name><memory unit='MiB'>64</memory><vcpu>3</vcpu>
+	    <os><type>hvm</type></os>
+	  </domain>
+	  <domain type='test' xmlns:test='http://libvirt.org/schemas/domain/test/1.0'>
+	    <test:runstate>5</test:runstate>
+	    <name>alpha</name><memory unit='MiB'>2048</memory><vcpu>1</vcpu>
+	    <os><type>hvm</type></os>
+	    <devices><emulator>/usr/bin/none</emulator></devices>
+	  </domain>
+	</node>
+END
+two=--connect=test://$work/node.xml
+domain list "$two"
+check 'two domains' [ $rc = 0 ]
+check 'two domains: the running one first' grep -qx 'zeta    1  running .* 3  *64  –' <(sed -n 2p stdout)
+check 'two domains: the other' grep -qx 'alpha   –  shut off .* 1  *2,048  /usr/bin/none' <(sed -n 3p stdout)
+
+domain stop $test test
+check 'stop' [ $rc = 0 ]
+check 'stop: says so' says 'test: stopped'
+domain stop $test --force --quiet test
+check 'stop --force --quiet' [ $rc = 0 ]
+check 'stop --quiet: silent' [ ! -s stderr ]
+domain stop $test nope test
+check 'stop: one of two' [ $rc = 1 ]
+check 'stop: the missing one' says 'nope: not found'
+check 'stop: the other all the same' says 'test: stopped'
+fails 1 'alpha: does not run' -- stop "$two" alpha
+fails 1 'zeta: runs already' 'vmpt domain stop zeta' -- start "$two" zeta
+domain start "$two" alpha
+check 'start by name' [ $rc = 0 ]
+check 'start by name: says so' says 'alpha: runs'
+fails 1 'test: no console: this function is not supported' -- console $test test
+fails 1 'alpha: does not run' -- console "$two" alpha
+fails 1 'nope: not found' -- console $test nope
+fails 1 'nope: not found' 'vmpt domain list' -- start $test nope
+fails 1 'zeta: runs already' -- trace "$two" zeta
+
+# ---- connections ----
+
+fails 1 'nonsense:///x: cannot connect' -- list --connect=nonsense:///x
+fails 1 "test:///$work/no.xml: cannot connect" -- list "--connect=test:///$work/no.xml"
+fails 1 'web: an embedded domain belongs' Ctrl-C -- stop web
+fails 1 'web: an embedded domain belongs' -- console web
+: >a-file
+fails 1 'a-file' 'Not a directory' -- list --root=a-file
+(unset XDG_STATE_HOME HOME && "$vmpt" domain list </dev/null >stdout 2>stderr)
+check 'no $HOME' says '$HOME is not set'
+
+# ---- files ----
+
+fails 1 'no.xml: No such file' -- start $test no.xml
+echo '<domain>' >bad.xml
+fails 1 'bad.xml: line 2: ' -- start $test bad.xml
+echo '<pool/>' >bad.xml
+fails 1 "bad.xml: not a domain's XML: the outermost element is <pool>" -- start $test bad.xml
+: >bad.xml
+fails 1 'bad.xml: ' -- start $test bad.xml
+echo '<domain/>' >bad.xml
+fails 1 'bad.xml: the domain has no <name>' -- start $test bad.xml
+echo "<domain type='test'><name>x</name></domain>" >bad.xml
+fails 1 'x: cannot be started: XML error' -- start $test bad.xml
+
+# One of these files is a domain of the test driver; @…@ that are no placeholders stay.
+cat >fill.xml <<-'END'
+	<domain type='@TYPE=test@'>
+	  <!-- @COMMENT@ -->
+	  <name>@NAME@</name><title>@a@ @ user@host @@ @TITLE@</title>
+	  <memory unit='@UNIT@'>@SIZE=16@</memory>
+	  <os><type>hvm</type></os>
+	</domain>
+END
+fails 1 'fill.xml: no value for @TITLE@ @UNIT@' '--set NAME=VALUE' -- start $test fill.xml
+fails 1 'fill.xml: no value for @TITLE@' -- start $test --set UNIT=MiB fill.xml
+fails 1 'no value for @UNIT@' -- start $test --set TITLE=x --set other:UNIT=MiB fill.xml
+domain start $test --set UNIT=MiB --set 'TITLE=<&">@SIZE@' fill.xml
+check 'filled' [ $rc = 0 ]
+check 'filled: its name' says 'fill: runs'
+domain start $test --set UNIT=wrong --set b:UNIT=MiB --set TITLE=x b=fill.xml
+check 'a set of one domain' [ $rc = 0 ]
+check 'a name given' says 'b: runs'
+fails 1 "a: cannot be started" "unknown suffix 'wrong'" -- \
+	start $test --set UNIT=wrong --set b:UNIT=MiB --set TITLE=x a=fill.xml
+fails 1 'are both named c' -- \
+	start $test --set UNIT=MiB --set TITLE=x --set NAME=c a=fill.xml b=fill.xml
+domain start $test --set UNIT=MiB --set TITLE=x --set NAME=test fill.xml
+check 'a name that is taken' [ $rc = 1 ]
+check 'a name that is taken: says so' says "test: cannot be started"
+fails 1 "fill: its type is 'test'" "type='qemu'" -- \
+	trace $test --set UNIT=MiB --set TITLE=x fill.xml
+
+# ---- the folder of a trace ----
+
+mkdir full && : >full/cpu0.pt
+fails 1 "$work/full is not empty: it has cpu0.pt" --force -- trace $test -o full \
+	--set UNIT=MiB --set TITLE=x fill.xml
+: >full/mine
+fails 1 "$work/full is not empty: it has mine" -- trace $test -o full --force \
+	--set UNIT=MiB --set TITLE=x fill.xml
+check 'nothing was removed' [ -e full/cpu0.pt ]
+fails 1 'no/such: No such file' -- trace $test -o no/such --set UNIT=MiB --set TITLE=x fill.xml
+fails 1 'no.so: No such file' -- trace $test --plugin no.so -o new --set UNIT=MiB --set TITLE=x \
+	--set TYPE=qemu fill.xml
+
+finish
