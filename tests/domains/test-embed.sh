@@ -50,6 +50,17 @@ nobody_left()
 	[ $left = 0 ]
 } 2>/dev/null # of processes that go away meanwhile
 
+# The child of process $1.
+child_of()
+{
+	local stat pid ppid
+
+	for stat in /proc/[0-9]*/stat; do
+		read -r pid _ _ ppid _ 2>/dev/null <"$stat" || continue
+		[ "$ppid" = "$1" ] && echo "$pid" && return
+	done
+} 2>/dev/null
+
 # Wait until the log of guest $1 has QEMU's line on its serial port: it has been created.
 created()
 {
@@ -103,7 +114,7 @@ for half in above below; do
 	"$vmpt" domain start -q "${set[@]}" "$half=$xml" </dev/null >stdout 2>stderr &
 	pid=$! victim=$!
 	check "killed $half: created" created $half
-	[ $half = above ] || victim=$(pgrep -P $pid -f 'domain start')
+	[ $half = above ] || victim=$(child_of $pid)
 	kill -KILL "$victim"
 	rc=0
 	wait $pid 2>/dev/null || rc=$?

@@ -1,0 +1,191 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# vmpt domain with a libvirtd of its own at qemu:///system: in namespaces that hide the
+# machine's /etc, /run and /var, so that a libvirtd that runs there is not disturbed, with
+# bash as the process that reaps what libvirtd leaves.
+#
+#	test-system.sh SOURCE VMPT STAND-IN-PLUGIN
+set -u
+
+skip()
+{
+	echo "skipped: $*"
+	exit 77
+}
+
+if [ "${4-}" != inside ]; then
+	[ "$(id -u)" = 0 ] || skip "a libvirtd of the system needs root"
+	command -v libvirtd virtlogd >/dev/null || skip "no libvirtd: package libvirt-daemon"
+	isolate=(unshare --mount --net --pid --fork --kill-child --mount-proc)
+	"${isolate[@]}" true 2>/dev/null || skip "no right to make namespaces (unshare)"
+	exec "${isolate[@]}" "$0" "$@" inside
+fi
+
+source=$1
+vmpt=$(realpath "$2")
+plugin=$(realpath "$3")
+# shellcheck source=tests/domains/lib.sh
+. "$source/tests/domains/lib.sh"
+get_qemu
+cd "$work" || exit 1
+: >stdout
+: >stderr
+firmware ends 1 0 && firmware stays 0 0 && firmware echo 0 1 ||
+	skip "no assembler for the firmware: as and objcopy of binutils"
+
+# ---- a machine of our own ----
+
+mkdir etc && cp -a /etc/{passwd,group,nsswitch.conf,ld.so.*,localtime} etc 2>/dev/null
+for name in passwd group; do
+	grep -q ^libvirt-qemu: etc/$name || case $name in
+	passwd) echo 'libvirt-qemu:x:64055:64055::/nonexistent:/usr/sbin/nologin' >>etc/passwd ;;
+	group) echo 'libvirt-qemu:x:64055:' >>etc/group ;;
+	esac
+done
+mkdir -p etc/libvirt/qemu
+cat >etc/libvirt/libvirtd.conf <<-'END'
+	auth_unix_ro = "none"
+	auth_unix_rw = "none"
+END
+cat >etc/libvirt/qemu.conf <<-'END'
+	user = "root"
+	group = "root"
+	security_driver = "none"
+	namespaces = []
+	cgroup_controllers = []
+END
+mount --make-rprivate / && mount --bind etc /etc || skip "cannot hide /etc"
+for dir in /run /var/lib /var/cache /var/log; do
+	mount -t tmpfs tmpfs $dir || skip "cannot hide $dir"
+done
+mkdir -p /run/libvirt /run/lock /var/log/libvirt
+
+virtlogd >virtlogd.log 2>&1 &
+daemons=($!)
+libvirtd >libvirtd.log 2>&1 &
+daemons+=($!)
+for ((i = 0; i < 300; i++)); do
+	[ -S /run/libvirt/libvirt-sock ] && [ -S /run/libvirt/virtlogd-sock ] && break
+	sleep 0.1
+done
+system=--connect=qemu:///system
+xml=$here/firmware.xml
+set=("$system" --set "QEMU=$qemu" --set "FIRMWARE=$work/stays.bin")
+
+# state NAME: as the list tells it
+state()
+{
+	"$vmpt" domain list "$system" --json </dev/null | python3 -c '
+import json, sys
+print("".join(d["state"] for d in json.load(sys.stdin)["domains"] if d["name"] == sys.argv[1]))' "$1"
+}
+
+becomes()
+{
+	local i
+
+	for ((i = 0; i < 100; i++)); do
+		[ "$(state "$1")" = "$2" ] && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# ---- what outlives a command ----
+
+domain list "$system"
+check 'list' [ $rc = 0 ]
+cat libvirtd.log >>stderr
+check 'list: empty' [ "$(wc -l <stdout)" = 1 ]
+
+domain start "${set[@]}" --set b:VCPUS=2 a="$xml" b="$xml"
+check 'start' [ $rc = 0 ]
+check 'start: says a' says 'a: runs'
+check 'start: says b' says 'b: runs'
+domain list "$system"
+check 'list: a' prints "a      1  running      1         16  $qemu"
+check 'list: b' prints "b      2  running      2         16  $qemu"
+fails 1 'a: cannot be started' 'already' 'vmpt domain stop' -- start "${set[@]}" a="$xml"
+fails 1 'a: runs already' 'vmpt domain stop a' -- trace "$system" a
+domain stop "$system" --force a
+check 'stop --force' [ $rc = 0 ]
+check 'stop --force: gone' [ -z "$(state a)" ]
+domain stop "$system" --seconds 1 b
+check 'stop: a guest that does not listen' [ $rc = 0 ]
+check 'stop: says so' says 'b: did not shut down within 1 s, and is stopped'
+check 'stop: gone' [ -z "$(state b)" ]
+fails 1 'b: not found' -- stop "$system" b
+
+# A guest that ends while nobody is connected.
+domain start "${set[@]}" --set "FIRMWARE=$work/ends.bin" ends="$xml"
+check 'ends: started' [ $rc = 0 ]
+check 'ends: gone' becomes ends ''
+
+# ---- console ----
+
+domain start -q "${set[@]}" --set "FIRMWARE=$work/echo.bin" echo="$xml"
+check 'echo: started' [ $rc = 0 ]
+printf 'one two\035' >typed
+input=typed domain console "$system" echo
+check 'console: left with ^]' [ $rc = 0 ]
+check 'console: it runs on' [ "$(state echo)" = running ]
+printf 'q' >typed
+input=typed domain console "$system" echo
+check 'console: ends with the guest' [ $rc = 0 ]
+check 'console: the guest took the q' becomes echo ''
+printf 'abcq' >typed
+input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" echo="$xml"
+check 'start --console' [ $rc = 0 ]
+check 'start --console: all came back' cmp -s stdout <(printf 'firmware: hello\r\nabc')
+
+# ---- domains that libvirt knows by name ----
+
+sed -e "s|<name>@NAME@|<uuid>4a2f7a51-5d0e-4f5a-8d0c-3f5f1f0a9b11</uuid><name>known|; s|@QEMU@|$qemu|; s|@FIRMWARE@|$work/stays.bin|" \
+	-e 's|@VCPUS=1@|1|; s|@MEMORY=16@|16|' "$xml" >/etc/libvirt/qemu/known.xml
+kill "${daemons[1]}"
+wait "${daemons[1]}"
+libvirtd >>libvirtd.log 2>&1 &
+daemons[1]=$!
+for ((i = 0; i < 300; i++)); do
+	"$vmpt" domain list "$system" </dev/null >/dev/null 2>&1 && break
+	sleep 0.1
+done
+check 'known: shut off' [ "$(state known)" = 'shut off' ]
+domain start "$system" known
+check 'known: started by its name' [ $rc = 0 ]
+check 'known: runs' [ "$(state known)" = running ]
+domain stop "$system" --force known
+check 'known: stopped' [ "$(state known)" = 'shut off' ]
+
+domain trace "$system" --plugin "$plugin" -o out --seconds 1 known
+check 'trace by name' [ $rc = 0 ]
+check 'trace by name: the table' grep -qE '^known +0 +0 +1000 +stopped$' stdout
+check 'trace by name: options' diff - known.options <<-END
+	host-view=$work/out
+	vm=known
+	cpus=0
+END
+check 'trace: it is off again' [ "$(state known)" = 'shut off' ]
+check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.xml)" = 0 ]
+
+# ---- ends that are not wanted ----
+
+"$vmpt" domain trace "$system" --plugin "$plugin" -o out2 known </dev/null >stdout 2>stderr &
+pid=$!
+check 'killed: it ran' becomes known running
+kill -KILL $pid
+wait $pid 2>/dev/null
+check 'killed: its domain ends with it' becomes known 'shut off'
+"$vmpt" domain trace "$system" --plugin "$plugin" -o out3 known </dev/null >stdout 2>stderr &
+pid=$!
+check 'no more libvirtd: it ran' becomes known running
+kill -KILL "${daemons[1]}"
+rc=0
+wait $pid || rc=$?
+check 'no more libvirtd: fails' [ $rc = 1 ]
+check 'no more libvirtd: says so' says 'libvirt ended the connection'
+wait "${daemons[1]}" 2>/dev/null
+fails 1 'qemu:///system: cannot connect' 'is libvirtd running?' -- list "$system"
+kill "${daemons[0]}"
+
+finish
