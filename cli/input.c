@@ -34,16 +34,19 @@ static int cpu_number(const char *s, const char *end)
 	return n <= CPU_MAX ? n : -1;
 }
 
-/* The CPU that a name says by its end: "x.cpu3", "x.cpu3.pt". */
+/* The CPU that a name says by its end: "x.cpu3", "x.cpu3.pt", and the whole name "cpu3.pt". */
 static int cpu_of_name(const char *path)
 {
+	const char *base = strrchr(path, '/'), *end, *s = path;
 	size_t len = strlen(path);
-	const char *end, *s = path;
 	int cpu = -1;
 
 	if (len > 3 && !strcmp(path + len - 3, ".pt"))
 		len -= 3;
 	end = path + len;
+	base = base ? base + 1 : path;
+	if (!strncmp(base, "cpu", 3) && *end)
+		cpu = cpu_number(base + 3, end);
 	while ((s = strstr(s, ".cpu")) != NULL && s < end) {
 		s += 4;
 		cpu = cpu_number(s, end);

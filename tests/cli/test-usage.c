@@ -234,6 +234,11 @@ START_TEST(cpus_of_files)
 		{ "y@1@3", "3" },
 		{ "y@1 x.pt@1", "0 1" },
 		{ "x@2.cpu7.pt", "7" },
+		/* The names of vmpt domain trace */
+		{ "cpu2.pt", "2" },
+		{ "./cpu10.pt x.pt ./cpu2.pt", "10 0 2" },
+		{ "cpu2", "-" },
+		{ "acpu2.pt", "-" },
 	};
 	size_t i, k;
 
@@ -241,6 +246,10 @@ START_TEST(cpus_of_files)
 	write_mixed("x.cpu3.pt");
 	write_mixed("x.cpu12");
 	write_mixed("x.cpus.pt");
+	write_mixed("cpu2.pt");
+	write_mixed("cpu10.pt");
+	write_mixed("cpu2");
+	write_mixed("acpu2.pt");
 	write_mixed("y@1");
 	write_mixed("x@2.cpu7.pt");
 	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
