@@ -206,10 +206,9 @@ static const struct cli_command list = {
 static const struct cli_command start = {
 	.name = "domain start",
 	.title = "start domains, from XML files or by name",
-	.about =
-		"Start domains: those of FILE.xml, where @NAME@ is replaced as --set says, or those\n"
-		"that libvirt knows by NAME. Embedded, the command stays until they have ended, and\n"
-		"Ctrl-C stops them; else they are libvirt's, and it returns.",
+	.about = "Start domains: those of FILE.xml, where @NAME@ is replaced as --set says, or\n"
+		 "those that libvirt knows by NAME. Embedded, the command stays until they\n"
+		 "ended, and Ctrl-C stops them; else they are libvirt's, and it returns.",
 	.examples = "  vmpt domain start --console --set QEMU=$(scripts/get-qemu) web.xml\n"
 		    "  vmpt domain start --connect=qemu:///system web\n",
 	.args = "{" DOMAINS "}...",
@@ -249,10 +248,9 @@ static const struct cli_command console = {
 static const struct cli_command tracing = {
 	.name = "domain trace",
 	.title = "run domains and trace them from outside",
-	.about =
-		"Start domains with the plugin that traces them, as the host they share would, and\n"
-		"wait until all have ended, or for --seconds or Ctrl-C. The folder then holds the\n"
-		"trace of each host CPU, cpuN.pt, and who had which VMCS, vms.jsonl.",
+	.about = "Start domains with the plugin that traces them, as the host they share would,\n"
+		 "and wait until all ended, or for --seconds or Ctrl-C. The folder then holds\n"
+		 "the trace of each host CPU, cpuN.pt, and who had which VMCS, vms.jsonl.",
 	.examples = "  vmpt domain trace --set QEMU=$(scripts/get-qemu) -o out a.xml b.xml\n"
 		    "  vmpt domain trace a=linux.xml b=linux.xml --set b:CMDLINE='run=work'\n"
 		    "  vmpt vms vmpt-trace/cpu*.pt     who ran, and how much\n",

@@ -31,15 +31,46 @@ _vmpt_value()
 			PWRX BBP BEP CFE EVD ip mode tnt timing lost' ;;
 	--owner)
 		_vmpt_list 'host vm unknown' ;;
-	--output | -o)
+	--host)
+		_vmpt_words 'none synthetic' ;;
+	--plugin)
+		compopt -o filenames 2>/dev/null
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--output | -o | --root)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-	--cpu | --threads | -j | --start | --end | --head | -n)
+	--cpu | --cpus | --connect | --set | --seconds | --threads | -j | --start | --end | --head | -n)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;
 	esac
 	return 0
+}
+
+# vmpt domain: $own and $common of its action, or the actions. Fails if there are none to offer.
+_vmpt_domain()
+{
+	local shared='--connect= --root= --quiet -q --color= --help -h --version'
+
+	if ((COMP_CWORD == 2)); then
+		_vmpt_words 'list start stop console trace --help -h'
+		return 1
+	fi
+	common=$shared
+	case ${COMP_WORDS[2]} in
+	list)
+		own='--json' ;;
+	start)
+		own='--set= --console' ;;
+	stop)
+		own='--force -f --seconds=' ;;
+	console) ;;
+	trace)
+		own='--set= --output= -o --force -f --cpus= --plugin= --host= --perf-data --seconds=
+			--json' ;;
+	*)
+		return 1 ;;
+	esac
 }
 
 _vmpt()
@@ -50,7 +81,7 @@ _vmpt()
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_vmpt_words 'dump stat vms split help --help -h --version'
+		_vmpt_words 'dump stat vms split domain help --help -h --version'
 		return
 	fi
 	if [[ $cur == '=' ]]; then
@@ -65,8 +96,10 @@ _vmpt()
 	split)
 		own='--output= -o --conceal --force -f' ;;
 	stat | vms) ;;
+	domain)
+		_vmpt_domain || return ;;
 	help)
-		_vmpt_words 'dump stat vms split'
+		_vmpt_words 'dump stat vms split domain'
 		return ;;
 	*)
 		return ;;

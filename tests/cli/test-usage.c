@@ -79,6 +79,7 @@ START_TEST(help_and_version)
 		ck_has(vmpt("--help")->out, commands[i]);
 		ck_assert_int_eq(vmpt("%s --version", commands[i])->code, 0);
 	}
+	ck_has(vmpt("--help")->out, "\n  domain ");
 }
 END_TEST
 
