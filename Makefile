@@ -27,8 +27,14 @@ all: ## build everything into build/
 	@ninja -j $(JOBS) -C $(BUILD)
 
 .PHONY: demo
-demo: all ## trace of a host and two VMs: make it, list its VMs, split it, dump it
+demo: ## two Linux guests traced as one system, and a guest that traces itself
+	$(call need,build test-build qemu guests)
+	@$(MAKE) --no-print-directory all DEPS=no
 	@scripts/demo
+
+.PHONY: demo-generated
+demo-generated: all ## the trace of a host and two VMs from a script, without QEMU
+	@scripts/demo-generated
 
 .PHONY: test
 test: ## all tests: gcc, sanitizers, threads, 5 s of each fuzz target; clang build
