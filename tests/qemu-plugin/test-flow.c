@@ -182,6 +182,32 @@ START_TEST(calls_and_returns)
 }
 END_TEST
 
+/* A recursion whose CALL stands right before its RET; deeper than the flow remembers. */
+START_TEST(ret_to_itself)
+{
+	struct qemu_plugin_tb *ret;
+
+	begin(CTL);
+	ret = stand_in_block(0x400002, "c3");
+	stand_in_run_here(ret);
+	stand_in_run_here(ret);
+	stand_in_run_here(stand_in_block(0x400300, NOPS));
+	expect("TIP(0x400002), TIP(0x400300)");
+	ck_assert_uint_eq(stand_in.vcpu.astray, 0);
+}
+END_TEST
+
+/* QEMU does not tell SMIs. RSM goes where no decoder follows: as an interrupt, with TraceEn on. */
+START_TEST(rsm)
+{
+	begin(CTL);
+	stand_in_run_here(stand_in_block(0x400002, "0faa"));
+	stand_in_run_here(stand_in_block(0x500000, NOPS));
+	jump(0x500002, 0x500010);
+	expect("FUP(0x400004), TIP(0x500000), TIP(0x500010)");
+}
+END_TEST
+
 /* What has not executed leaves nothing but the event. */
 START_TEST(faults)
 {
@@ -381,5 +407,6 @@ START_TEST(real_mode)
 END_TEST
 
 RIG_MAIN("qemu-plugin/flow", jcc_shows_by_where_execution_goes, loop_of_one_block,
-	 block_cut_where_its_branch_goes, shared_block, calls_and_returns, faults, interrupts,
-	 astray, user_code_of_no_instruction, privilege, mov_cr3, rep, flush, lgdt, real_mode)
+	 block_cut_where_its_branch_goes, shared_block, calls_and_returns, ret_to_itself, rsm,
+	 faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep, flush,
+	 lgdt, real_mode)
