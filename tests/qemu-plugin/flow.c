@@ -13,8 +13,7 @@ struct flow {
 	const struct flow_options *options;
 	struct flow_counts *counts;
 	struct pt_insn_decoder *decoder;
-	const u8 *extra; /* an INT that the truth does not list is under way */
-	u64 unsure;	 /* instructions yet to be equal behind an OVF */
+	u64 unsure; /* instructions yet to be equal behind an OVF */
 	u64 decoded[CURSOR_PAST];
 	u64 asked; /* the last IP that the decoder wanted code for */
 	bool failed;
@@ -91,9 +90,7 @@ static bool search(struct flow *f, u64 ip)
 		if (cursor_in_block(c)) {
 			f->counts->lost++;
 			cursor_pass(c);
-		} else if (c->item.kind == TRUTH_END_OF_FILE) {
-			return false;
-		} else if (!cursor_next(c)) {
+		} else if (c->item.kind == TRUTH_END_OF_FILE || !cursor_next(c)) {
 			return false;
 		}
 	}
@@ -102,32 +99,12 @@ static bool search(struct flow *f, u64 ip)
 
 /* ---- instructions ---- */
 
-/* The decoder lists an INT whose event comes next. */
-static bool soft_int(struct flow *f, u64 ip)
-{
-	struct cursor *c = &f->cursor;
-	const struct truth_item *item;
-	const struct truth_block *b = c->item.block;
-
-	if (c->item.kind != TRUTH_RUN_BLOCK || c->at == b->insns || c->ip != ip || c->at < c->insns)
-		return false;
-	item = cursor_peek(c);
-	if (!item || item->kind != TRUTH_RUN_EVENT || item->from != ip ||
-	    !cursor_is_soft_int(cursor_code(c), cursor_length(c)))
-		return false;
-	f->extra = cursor_code(c);
-	f->counts->soft_ints++;
-	return true;
-}
-
 /* To the next instruction. Events in between were taken when the decoder told them. */
 static bool advance(struct flow *f, u64 ip)
 {
 	struct cursor *c = &f->cursor;
 
 	while (!cursor_in_block(c)) {
-		if (soft_int(f, ip))
-			return true;
 		if (c->item.kind == TRUTH_END_OF_FILE)
 			return differ(f, "behind the truth's end, the trace has", ip);
 		if (!cursor_next(c))
@@ -147,7 +124,6 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 
 	(void)asid;
 	f->asked = ip;
-	f->extra = NULL;
 	if (!cursor_in_block(c) && !advance(f, ip))
 		return -pte_nomap;
 	if (c->ip != ip) {
@@ -173,8 +149,6 @@ static bool instruction(struct flow *f, const struct pt_insn *insn)
 {
 	struct cursor *c = &f->cursor;
 
-	if (f->extra)
-		return true;
 	if (insn->ip != c->ip || !cursor_in_block(c) || insn->size != cursor_length(c))
 		return differ(f, "the trace's mode makes another instruction of that at", insn->ip);
 	f->decoded[f->counts->insns++ % CURSOR_PAST] = insn->ip;

@@ -22,7 +22,7 @@ struct flow_counts {
 	u64 merged;	 /* iterations of REP that are one instruction to the trace */
 	u64 emulated;	 /* instructions between two runs: I/O */
 	u64 silent;	 /* turns of a JMP to itself before an event */
-	u64 soft_ints;	 /* INT n and such that one side lists and the other does not */
+	u64 soft_ints;	 /* INT n and such that the truth lists: the trace has their event alone */
 	u64 overflows;	 /* OVFs */
 	u64 lost;	 /* instructions that no packet told of */
 	u64 searches;	 /* behind OVFs, in vain: the flow was elsewhere */

@@ -16,7 +16,7 @@ static bool fail(struct truth_reader *r, const char *what)
 {
 	if (!*r->error)
 		snprintf(r->error, sizeof(r->error), "truth: at byte %llu: %s",
-			 (unsigned long long)(r->offset + 4 * r->at), what);
+			 (unsigned long long)r->offset + 4 * r->at, what);
 	return false;
 }
 

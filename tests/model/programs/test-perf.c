@@ -53,7 +53,7 @@ static size_t run(u64 seed)
 	static struct program program;
 	struct program_settings settings;
 	struct execution done;
-	struct perf_run perf;
+	struct perf_run perf = { 0 };
 	size_t insns;
 
 	program_generate(&program, &rng);
