@@ -1,0 +1,192 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Is the flow in a trace of the host view what QEMU executed, instruction for instruction?
+# libipt decodes, flow-check compares with the plugin's truth file: firmware with a known number
+# of instructions; SeaBIOS and a reset, traced in several ways, also between runs of a host; Linux
+# to power-off with programs that modify themselves, take signals and change modes; Linux with two
+# vCPUs that share a host CPU with the host, split.
+#
+#	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT
+#
+# In a build with sanitizers ($VMPT_SANITIZED) Linux is left out: QEMU and the plugin are the
+# same ones, and the checker is slow there.
+set -u
+
+source=$1
+plugin=$(realpath "$2")
+flow_check=$(realpath "$3")
+vmpt=$(realpath "$4")
+out=$5
+# Counted by hand: see flow-firmware.S. CLI and HLT behind the end may come or not.
+FIRMWARE_INSNS=2259
+failures=0 checks=0 rc=0
+
+mkdir -p "$out"
+out=$(realpath "$out")
+export LC_ALL=C
+# Traces and truths of whole boots are large.
+trap 'rm -f "$out"/*/truth.* "$out"/*/cpu*.pt "$out"/*/split/*.pt' EXIT
+
+if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
+	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
+	exit 77
+fi
+
+# What is wrong is said by the files named last.
+check()
+{
+	local what=$1 log=$2
+	shift 2
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails; rc $rc"
+		tail -n 20 "$log"
+	fi
+}
+
+# Folder $1 for a machine of a few MB; the rest are its options, behind the plugin's $2.
+machine()
+{
+	local name=$1 options=$2
+	shift 2
+	rm -rf "${out:?}/$name"
+	mkdir -p "$out/$name"
+	rc=0
+	timeout 60 "$qemu" -accel tcg -cpu max,vendor=GenuineIntel -machine pc -m 16 -nodefaults \
+		-display none -device isa-debug-exit,iobase=0xf4,iosize=1 -plugin \
+		"$plugin,host-view=$out/$name,truth=$out/$name/truth$options" "$@" </dev/null \
+		>"$out/$name/log" 2>&1 || rc=$?
+	check "$name: ran" "$out/$name/log" [ $rc = 33 ]
+}
+
+# Linux of kind $2 with the plugin's options $3; the rest are boot's.
+linux()
+{
+	local name=$1 kind=$2 options=$3
+	shift 3
+	rm -rf "${out:?}/$name"
+	mkdir -p "$out/$name"
+	rc=0
+	"$source/tests/guests/boot" --timeout 240 --out "$out/$name/boot" "$@" --plugin \
+		"$plugin,host-view=$out/$name,truth=$out/$name/truth$options" "$kind" \
+		>"$out/$name/log" 2>&1 || rc=$?
+	if [ $rc = 77 ]; then
+		grep '^skipped:' "$out/$name/log"
+		exit 77
+	fi
+	check "$name: powered off" "$out/$name/log" [ $rc = 0 ]
+}
+
+# Compare the trace $2 with the truth $3; what flow-check says goes to $1.
+flow()
+{
+	"$flow_check" "$2" "$3" >"$1" 2>&1
+}
+
+# A count of flow-check's: "12 events" in file $1.
+count()
+{
+	sed -n "s/.*\\b\\([0-9]\\+\\) $2.*/\\1/p" "$1" | head -n 1
+}
+
+# The trace of one host CPU and the truth of vCPU 0 are equal; ${3-} instructions at least.
+equal()
+{
+	local dir=$out/$1 at_least=$2
+
+	rc=0
+	flow "$dir/flow" "$dir/cpu0.pt" "$dir/truth.0" || rc=$?
+	check "$1: flow" "$dir/flow" [ $rc = 0 ]
+	check "$1: instructions" "$dir/flow" [ "$(count "$dir/flow" instructions)" -ge "$at_least" ]
+}
+
+# The trace in folder $1 split by VMCS: $2 streams, in the order of the side record.
+split()
+{
+	local dir=$out/$1 pointers vmcs i=0
+
+	rc=0
+	"$vmpt" split --conceal -q -f -o "$dir/split" "$dir/cpu0.pt" >"$dir/split.log" 2>&1 || rc=$?
+	check "$1: split" "$dir/split.log" [ $rc = 0 ]
+	mapfile -t pointers < <(sed -n 's/.*"vmcs":"0x\([0-9a-f]*\)".*/\1/p' "$dir/vms.jsonl")
+	for vmcs in "${pointers[@]}"; do
+		rc=0
+		flow "$dir/flow.$i" "$dir/split/vmcs-$vmcs.cpu0.pt" "$dir/truth.$i" || rc=$?
+		check "$1: vCPU $i" "$dir/flow.$i" [ $rc = 0 ]
+		i=$((i + 1))
+	done
+	check "$1: $2 streams" "$dir/vms.jsonl" [ $i = "$2" ]
+}
+
+# ---- small machines ----
+
+# Source $1 as 16-bit code at address $2 in file $3.
+assemble()
+{
+	gcc -c -m32 "$source/tests/qemu-plugin/$1" -o "$3.o" &&
+		ld -m elf_i386 -e "$2" -Ttext="$2" "$3.o" -o "$3.elf" &&
+		objcopy -O binary -j .text "$3.elf" "$3" && return
+	check "$1: assembled" /dev/null false
+	return 1
+}
+
+if assemble flow-firmware.S 0 "$out/firmware.bin"; then
+	machine firmware '' -bios "$out/firmware.bin"
+	equal firmware $FIRMWARE_INSNS
+	flow=$out/firmware/flow
+	check 'firmware: no more than two more' "$flow" \
+		[ "$(count "$flow" instructions)" -le $((FIRMWARE_INSNS + 2)) ]
+	check 'firmware: INT and fault' "$flow" [ "$(count "$flow" 'events and')" = 2 ]
+	check 'firmware: OUT' "$flow" [ "$(count "$flow" emulated)" = 1 ]
+	# The test can fail: other TNTs, a truth without its end.
+	cp "$out/firmware/cpu0.pt" "$out/firmware/bad.pt"
+	printf '\x06' | dd of="$out/firmware/bad.pt" bs=1 seek=200 conv=notrunc status=none
+	rc=0
+	flow "$out/firmware/bad" "$out/firmware/bad.pt" "$out/firmware/truth.0" || rc=$?
+	check 'firmware: a wrong byte' "$out/firmware/bad" [ $rc = 1 ]
+	head -c -28 "$out/firmware/truth.0" >"$out/firmware/truth.bad"
+	rc=0
+	flow "$out/firmware/bad" "$out/firmware/cpu0.pt" "$out/firmware/truth.bad" || rc=$?
+	check 'firmware: a short truth' "$out/firmware/bad" [ $rc = 1 ]
+fi
+
+# SeaBIOS, and behind it the machine resets itself once.
+if assemble flow-reset.S 0x7c00 "$out/reset.img"; then
+	disk=(-drive "format=raw,if=ide,file=$out/reset.img")
+	machine bios '' "${disk[@]}"
+	equal bios 2000000
+	check 'bios: into SMM and back' "$out/bios/flow" \
+		[ "$(count "$out/bios/flow" astray)" -ge 2 ]
+	# Branches alone, PSBs often; then with cycles, and RETs not compressed.
+	machine bios-bare ,ctl=0x200c,slice-us=200 "${disk[@]}"
+	equal bios-bare 2000000
+	machine bios-cycles ,ctl=0x2e0e,slice-us=200 "${disk[@]}"
+	equal bios-cycles 2000000
+	machine bios-host ,host=synthetic "${disk[@]}"
+	split bios-host 1
+fi
+
+# ---- Linux ----
+
+if [ -z "${VMPT_SANITIZED-}" ]; then
+	linux work work ''
+	# While one processor decodes, the other runs the next machine.
+	flow "$out/work/flow" "$out/work/cpu0.pt" "$out/work/truth.0" &
+	checker=$!
+	linux smp hello ,cpus=0:0,host=synthetic --smp 2
+	split smp 2
+	rc=0
+	wait $checker || rc=$?
+	check 'work: flow' "$out/work/flow" [ $rc = 0 ]
+	check 'work: a whole boot' "$out/work/flow" \
+		[ "$(count "$out/work/flow" instructions)" -gt 100000000 ]
+	check 'work: events' "$out/work/flow" [ "$(count "$out/work/flow" 'events and')" -gt 1000 ]
+	for i in 0 1; do
+		check "smp: vCPU $i did something" "$out/smp/flow.$i" \
+			[ "$(count "$out/smp/flow.$i" instructions)" -gt 1000000 ]
+	done
+fi
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
