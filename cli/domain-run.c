@@ -195,6 +195,7 @@ static int create(struct domain_run *run, struct domain *d, unsigned int flags)
 {
 	char *text;
 
+	domain_log_start(run->link, d);
 	if (d->stored && !run->edited) {
 		if (virDomainCreateWithFlags(d->stored, flags))
 			return domain_error(run->cli, d->name, "cannot be started");
@@ -331,19 +332,6 @@ const char *domain_end_text(const struct domain *d)
 	}
 }
 
-/* QEMU's output, where libvirt keeps it for the drivers that we know. */
-static char *log_of(const struct domain_link *link, const char *name)
-{
-	char *path = NULL;
-	int n;
-
-	if (link->root)
-		n = asprintf(&path, "%s/log/qemu/%s.log", link->root, name);
-	else
-		n = asprintf(&path, "/var/log/libvirt/qemu/%s.log", name);
-	return n < 0 ? NULL : path;
-}
-
 int domain_run_ends(const struct domain_run *run)
 {
 	int code = CLI_OK;
@@ -351,7 +339,6 @@ int domain_run_ends(const struct domain_run *run)
 
 	for (i = 0; i < run->domains; i++) {
 		const struct domain *d = &run->domain[i];
-		char *log;
 
 		if (!d->ended || (d->how != VIR_DOMAIN_EVENT_STOPPED_CRASHED &&
 				  d->how != VIR_DOMAIN_EVENT_STOPPED_FAILED))
@@ -360,10 +347,7 @@ int domain_run_ends(const struct domain_run *run)
 		cli_error(run->cli, "%s: %s", d->name,
 			  d->how == VIR_DOMAIN_EVENT_STOPPED_CRASHED ? "the guest crashed"
 								     : "QEMU failed");
-		log = log_of(run->link, d->name);
-		if (log)
-			fprintf(stderr, "  see %s\n", log);
-		free(log);
+		domain_log_tell(run->link, d);
 	}
 	return code;
 }

@@ -15,12 +15,12 @@
 #define DEFAULT_DIR "vmpt-trace"
 #define RECORD	    "vms.jsonl"
 
-/* The number of "cpu3.pt", or -1. */
-static int cpu_of(const char *file)
+/* The number of "cpu3.pt", or -1; @suffix: ".pt", or what QEMUs share beside it, ".state". */
+static int cpu_of(const char *file, const char *suffix)
 {
 	int cpu = -1, end = 0;
 
-	if (sscanf(file, "cpu%5d.pt%n", &cpu, &end) != 1 || !end || file[end])
+	if (sscanf(file, "cpu%5d%n", &cpu, &end) != 1 || strcmp(file + end, suffix))
 		return -1;
 	return cpu;
 }
@@ -28,22 +28,27 @@ static int cpu_of(const char *file)
 /* What an earlier trace has left, and nothing of anybody else's. */
 static bool is_of_trace(const char *file)
 {
-	return cpu_of(file) >= 0 || !strcmp(file, RECORD) || !strcmp(file, "perf.data") ||
-	       !strcmp(file, "state");
+	static const char *const names[] = { RECORD, "perf.data", "host.bin" };
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(names); i++)
+		if (!strcmp(file, names[i]))
+			return true;
+	return cpu_of(file, ".pt") >= 0 || cpu_of(file, ".state") >= 0;
 }
 
 static int sort_names(const struct dirent **a, const struct dirent **b)
 {
 	/* Those of CPUs first. */
-	unsigned int x = (unsigned int)cpu_of((*a)->d_name);
-	unsigned int y = (unsigned int)cpu_of((*b)->d_name);
+	unsigned int x = (unsigned int)cpu_of((*a)->d_name, ".pt");
+	unsigned int y = (unsigned int)cpu_of((*b)->d_name, ".pt");
 
 	return x == y ? strcmp((*a)->d_name, (*b)->d_name) : x < y ? -1 : 1;
 }
 
 static int is_shown(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && strcmp(entry->d_name, "state");
+	return entry->d_name[0] != '.' && cpu_of(entry->d_name, ".state") < 0;
 }
 
 /* ---- before ---- */

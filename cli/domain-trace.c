@@ -183,6 +183,20 @@ static int run_all(struct domain_run *run)
 	return code ? code : stopped;
 }
 
+/* What became of the trace, and of the domains. */
+static int tell(struct cli *cli, const struct domain_run *run, struct trace *t)
+{
+	int shown = trace_show(cli, run, t), code = domain_run_ends(run);
+	bool lost = false;
+	size_t i;
+
+	fflush(stdout);
+	for (i = 0; i < run->domains; i++)
+		lost |= domain_log_losses(cli, run->link, &run->domain[i]);
+	code = code ? code : shown;
+	return code || !lost ? code : CLI_LOSSES;
+}
+
 static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 {
 	struct domain_run run;
@@ -197,12 +211,8 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 		code = add_plugins(&run, t);
 	if (!code)
 		code = run_all(&run);
-	if (!code) {
-		int shown = trace_show(cli, &run, t);
-
-		code = domain_run_ends(&run);
-		code = code ? code : shown;
-	}
+	if (!code)
+		code = tell(cli, &run, t);
 	domain_run_free(&run);
 	return code;
 }

@@ -102,6 +102,7 @@ struct domain {
 	xmlDoc *doc;
 	virDomainPtr stored; /* as libvirt knows it by name, or NULL */
 	virDomainPtr ptr;    /* once started */
+	off_t log_from;	     /* where in its log our run begins */
 	bool ended;
 	int how; /* enum virDomainEventStoppedDetailType */
 };
@@ -135,6 +136,18 @@ void domain_run_free(struct domain_run *run);
 const char *domain_end_text(const struct domain *domain);
 /* Tell of each end that is an error. 0, or CLI_FAILED. */
 int domain_run_ends(const struct domain_run *run);
+
+/* ---- domain-log.c ---- */
+
+/* Before @d is created. */
+void domain_log_start(const struct domain_link *link, struct domain *d);
+/* Print where it is. */
+void domain_log_tell(const struct domain_link *link, const struct domain *d);
+/* Warn of what the plugin lost. Whether there was anything. */
+bool domain_log_losses(const struct cli *cli, const struct domain_link *link,
+		       const struct domain *d);
+
+/* ---- domain-wait.c ---- */
 
 /*
  * From now on SIGINT, SIGTERM and SIGHUP set a flag and wake domain_wait(), and one more of them

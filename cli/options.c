@@ -189,6 +189,8 @@ static void help_options(const struct cli_option *o)
 
 static int help(const struct cli *cli)
 {
+	static const char codes[] =
+		"Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 finished with losses.\n";
 	const struct cli_command *cmd = cli->cmd;
 
 	printf("Usage: vmpt %s [OPTION]...%s%s\n\n%s\n", cmd->name,
@@ -202,8 +204,7 @@ static int help(const struct cli *cli)
 	help_options(cmd->args ? cmd->group : tracing);
 	help_options(common);
 	if (cmd->args) {
-		printf("\nExit codes: 0 fine, 1 failed, 2 wrong usage.\n\nExamples:\n%s",
-		       cmd->examples);
+		printf("\n%s\nExamples:\n%s", codes, cmd->examples);
 		return CLI_OK;
 	}
 	printf("\n"
@@ -213,9 +214,9 @@ static int help(const struct cli *cli)
 	       "numbers from 0 on.\n"
 	       "If there is a file of the whole name, @ and all, it is that one.\n"
 	       "\n"
-	       "Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 finished with losses.\n"
+	       "%s"
 	       "\nExamples:\n%s",
-	       cmd->examples);
+	       codes, cmd->examples);
 	return CLI_OK;
 }
 

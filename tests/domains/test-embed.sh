@@ -3,12 +3,13 @@
 # vmpt domain with libvirt's driver inside and a real QEMU, whose guests are a few bytes of
 # firmware: they start, end, are stopped, speak on the console, and are given a plugin.
 #
-#	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN
+#	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN
 set -u
 
 source=$1
 vmpt=$(realpath "$2")
 plugin=$(realpath "$3")
+real=$(realpath "$4")
 # shellcheck source=tests/domains/lib.sh
 . "$source/tests/domains/lib.sh"
 get_qemu
@@ -94,6 +95,7 @@ check 'ends: says it ended' says 'ends: ended'
 check 'ends: nobody left' nobody_left
 check "what was added to qemu.conf stays" grep -qx '# mine' "$root/etc/qemu.conf"
 
+: >stderr # not the last one's words
 "$vmpt" domain start "${set[@]}" stays="$xml" </dev/null >stdout 2>stderr &
 pid=$!
 check 'stays: created' created stays
@@ -111,6 +113,7 @@ check 'SIGINT: nobody left' nobody_left
 
 # Killed without warning, neither half leaves a QEMU.
 for half in above below; do
+	: >stderr # not the last one's words
 	"$vmpt" domain start -q "${set[@]}" "$half=$xml" </dev/null >stdout 2>stderr &
 	pid=$! victim=$!
 	check "killed $half: created" created $half
@@ -229,6 +232,7 @@ python3 - stdout "$work" <<-'END' || rc=99
 END
 check 'trace --json, --force' [ $rc = 0 ]
 
+: >stderr # not the last one's words
 "$vmpt" domain "${trace[@]}" -o out3 sig="$xml" </dev/null >stdout 2>stderr &
 pid=$!
 check 'SIGTERM: runs' holds stderr 'tracing 1 domain; Ctrl-C ends it'
@@ -238,6 +242,45 @@ wait $pid || rc=$?
 check 'SIGTERM: the trace is whole' [ $rc = 0 ]
 check 'SIGTERM: the plugin had its end' [ -s out3/cpu0.pt ]
 check 'SIGTERM: the table' prints 'sig        0    0  1000  stopped'
+# ---- trace with the plugin itself ----
+
+# As the test found it to be: who owns bytes of the trace, and how many these are.
+owners()
+{
+	"$vmpt" vms --json "$@" | python3 -c '
+import json, sys
+doc = json.load(sys.stdin)
+print(" ".join(sorted(o.get("vmcs", o["owner"]) for o in doc["owners"])), doc["bytes"])'
+}
+
+# What the record and the table say they are.
+recorded()
+{
+	python3 - "$1" <<-'END'
+		import json, sys
+		doc = json.load(open("stdout", encoding="utf-8"))
+		rows = [json.loads(line) for line in open(sys.argv[1] + "/vms.jsonl", encoding="utf-8")]
+		told = {(r["vm"], r["vcpu"]): r["vmcs"] for r in rows}
+		assert told == {(v["domain"], v["vcpu"]): v["vmcs"] for v in doc["vcpus"]}, (told, doc)
+		print(*sorted(told.values()), sum(f["bytes"] for f in doc["files"] if f["file"][:3] == "cpu"))
+	END
+}
+
+trace=(trace "${set[@]}" --plugin "$real" --json --set "FIRMWARE=$work/ends.bin")
+domain "${trace[@]}" -o real one="$xml" two="$xml"
+check 'plugin: both domains end' [ $rc = 0 ]
+check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
+check 'plugin: who is in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
+domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"
+check 'plugin: CPUs and a host' [ $rc = 0 ]
+set -- $(owners real/cpu1.pt) $(owners real/cpu3.pt)
+check 'plugin: a VM and the host each' [ "$2 $5" = 'host host' ]
+check 'plugin: the VMs' [ "$(recorded real)" = "$(printf '%s\n' "$1" "$4" | sort | paste -sd ' ') $(($3 + $6))" ]
+domain "${trace[@]}" -o real --force --perf-data one="$xml" two="$xml"
+check 'plugin: perf.data' [ $rc = 0 ]
+check 'plugin: no other trace' [ ! -e real/cpu0.pt ]
+check 'plugin: who is in it' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
+
 printf 'a plugin' >bad.so
 fails 1 'x: cannot be started: ' bad.so 'file too short' -- \
 	trace "${set[@]}" --plugin bad.so -o out4 x="$xml"

@@ -4,7 +4,7 @@
 # machine's /etc, /run and /var, so that a libvirtd that runs there is not disturbed, with
 # bash as the process that reaps what libvirtd leaves.
 #
-#	test-system.sh SOURCE VMPT STAND-IN-PLUGIN
+#	test-system.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN
 set -u
 
 skip()
@@ -13,7 +13,7 @@ skip()
 	exit 77
 }
 
-if [ "${4-}" != inside ]; then
+if [ "${5-}" != inside ]; then
 	[ "$(id -u)" = 0 ] || skip "a libvirtd of the system needs root"
 	command -v libvirtd virtlogd >/dev/null || skip "no libvirtd: package libvirt-daemon"
 	isolate=(unshare --mount --net --pid --fork --kill-child --mount-proc)
@@ -24,6 +24,7 @@ fi
 source=$1
 vmpt=$(realpath "$2")
 plugin=$(realpath "$3")
+real=$(realpath "$4")
 # shellcheck source=tests/domains/lib.sh
 . "$source/tests/domains/lib.sh"
 get_qemu
@@ -170,12 +171,21 @@ check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.
 
 # ---- ends that are not wanted ----
 
+mkdir full && mount -t tmpfs -o size=8k tmpfs full
+domain trace "${set[@]}" --plugin "$real" -o full --set "FIRMWARE=$work/ends.bin" a="$xml"
+check 'full disk: losses' [ $rc = 3 ]
+check 'full disk: the guest went on' grep -qE '^a .* shut down$' stdout
+check 'full disk: says so' grep -qE 'a: host CPU 0: .*; lost [0-9]+ runs, [0-9]+ bytes: No space' stderr
+umount full
+
+: >stderr # not the last one's words
 "$vmpt" domain trace "$system" --plugin "$plugin" -o out2 known </dev/null >stdout 2>stderr &
 pid=$!
 check 'killed: it ran' becomes known running
 kill -KILL $pid
 wait $pid 2>/dev/null
 check 'killed: its domain ends with it' becomes known 'shut off'
+: >stderr # not the last one's words
 "$vmpt" domain trace "$system" --plugin "$plugin" -o out3 known </dev/null >stdout 2>stderr &
 pid=$!
 check 'no more libvirtd: it ran' becomes known running
