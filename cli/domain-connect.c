@@ -138,7 +138,7 @@ static int make_folders(const struct cli *cli, char *path)
 	}
 }
 
-/* No daemon for logs, nothing of the host's that needs rights or is not everywhere. */
+/* No daemon for logs, no file changes hands, nothing that needs rights or is not everywhere. */
 static int write_conf(const struct cli *cli, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -150,6 +150,8 @@ static int write_conf(const struct cli *cli, const char *path)
 		fprintf(conf, "# Written by vmpt domain if it is not there; edit it as you like.\n"
 			      "stdio_handler = \"file\"\n"
 			      "security_driver = \"none\"\n"
+			      "dynamic_ownership = 0\n"
+			      "remember_owner = 0\n"
 			      "namespaces = []\n"
 			      "cgroup_controllers = []\n");
 		if (!geteuid())
