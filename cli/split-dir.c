@@ -44,8 +44,18 @@ static void name_where(const struct vmpt_stream *stream, char where[32])
 		snprintf(where, 32, ".cpu%d", stream->cpu);
 }
 
-void split_name(const struct vmpt_owner *owner, const struct vmpt_stream *stream, char name[80])
+/* What names end in, of both formats. */
+static const char *const suffix[] = { ".pt", ".perf.data" };
+
+static bool is_suffix(const char *end)
 {
+	return !strcmp(end, suffix[0]) || !strcmp(end, suffix[1]);
+}
+
+void split_name(const struct cli *cli, const struct vmpt_owner *owner,
+		const struct vmpt_stream *stream, char name[80])
+{
+	const struct split *s = cli->own;
 	char who[32], where[32];
 
 	if (owner->kind == VMPT_OWNER_VM)
@@ -54,12 +64,12 @@ void split_name(const struct vmpt_owner *owner, const struct vmpt_stream *stream
 		snprintf(who, sizeof(who), "%s",
 			 owner->kind == VMPT_OWNER_HOST ? "host" : "vm-unknown");
 	name_where(stream, where);
-	snprintf(name, 80, "%s%s.pt", who, where);
+	snprintf(name, 80, "%s%s%s", who, where, suffix[s->perf]);
 }
 
 /*
  * Where a name that split_name() makes says that the stream is from: its part
- * ".cpu2.pt", ".tid77.pt" or ".pt". NULL: it makes no such name.
+ * ".cpu2.pt", ".tid77.pt", ".pt" or those of a perf.data. NULL: it makes no such name.
  */
 static const char *where_of_name(const char *name)
 {
@@ -84,13 +94,14 @@ static const char *where_of_name(const char *name)
 			return NULL;
 		end += 4 + digits;
 	}
-	return strcmp(end, ".pt") ? NULL : where;
+	return is_suffix(end) ? where : NULL;
 }
 
 /* Whether this split may write a file of that name: who owns what is not known yet. */
 static bool may_be_written(const struct cli *cli, const char *name)
 {
 	const char *where = where_of_name(name);
+	const struct split *s = cli->own;
 	size_t i;
 
 	if (!strcmp(name, "index.json"))
@@ -99,7 +110,8 @@ static bool may_be_written(const struct cli *cli, const char *name)
 		char one[32];
 
 		name_where(cli->stream[i], one);
-		if (!strncmp(where, one, strlen(one)) && !strcmp(where + strlen(one), ".pt"))
+		if (!strncmp(where, one, strlen(one)) &&
+		    !strcmp(where + strlen(one), suffix[s->perf]))
 			return true;
 	}
 	return false;

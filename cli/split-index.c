@@ -58,6 +58,7 @@ int split_index_start(struct cli *cli)
 		return 1;
 	}
 	cli_json_set(cli, doc, "conceal", json_boolean(s->conceal));
+	cli_json_set(cli, doc, "perf", json_boolean(s->perf));
 	cli_json_string(cli, doc, "ret_compression", off ? "off" : "possible");
 	fprintf(s->index, "{\n");
 	for (at = json_object_iter(doc); at; at = json_object_iter_next(doc, at))
@@ -113,7 +114,7 @@ static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extract
 	const struct split *s = cli->own;
 
 	cli_json_string(cli, o, "file", s->out[s->first + (size_t)x->stream].name);
-	cli_json_number(cli, o, "out_offset", x->out_offset);
+	cli_json_number(cli, o, "out_offset", x->out_offset + (s->perf ? PERF_OUT_HEAD : 0));
 	cli_json_number(cli, o, "out_size", x->out_size);
 	flag_if(cli, o, "head", x->head);
 	flag_if(cli, o, "returned", x->returned);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The stream files of vmpt split; few are open at once, however many there are. */
+/*
+ * The stream files of vmpt split, raw or each a perf.data; few are open at once, however many
+ * there are.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,6 +61,18 @@ static int close_out(struct cli *cli, struct split_out *out)
 	return fclose(f) ? split_io_failed(cli, out->name) : 0;
 }
 
+/* Open a file again, at its end. */
+static int reopen(struct cli *cli, struct split_out *out)
+{
+	struct split *s = cli->own;
+
+	out->file = open_file(cli, out->name, 0);
+	if (!out->file)
+		return 1;
+	s->open++;
+	return fseeko(out->file, 0, SEEK_END) ? split_io_failed(cli, out->name) : 0;
+}
+
 static int make_room(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -70,6 +85,31 @@ static int make_room(struct cli *cli)
 		if (s->out[i].file && (!oldest || s->out[i].used < oldest->used))
 			oldest = &s->out[i];
 	return oldest ? close_out(cli, oldest) : 0;
+}
+
+static int start_perf(struct cli *cli, struct split_out *out)
+{
+	const struct vmpt_stream *stream = cli->stream[out->stream];
+	const struct split *s = cli->own;
+
+	out->perf = (struct perf_out){
+		.info = vmpt_trace_info(cli->trace),
+		/* The code named is a guest's. */
+		.code = out->owner.kind == VMPT_OWNER_HOST ? NULL : &s->code,
+		.cpu = stream->cpu,
+		.tid = stream->tid,
+	};
+	snprintf(out->perf.comm, sizeof(out->perf.comm), "%.*s", (int)strcspn(out->name, "."),
+		 out->name);
+	return perf_out_start(&out->perf, out->file) ? split_io_failed(cli, out->name) : 0;
+}
+
+static int finish_perf(struct cli *cli, struct split_out *out)
+{
+	if (!out->file && (make_room(cli) || reopen(cli, out)))
+		return 1;
+	return perf_out_finish(&out->perf, out->file, out->bytes) ? split_io_failed(cli, out->name)
+								  : 0;
 }
 
 int split_add(struct cli *cli, const struct vmpt_owner *owner)
@@ -92,30 +132,35 @@ int split_add(struct cli *cli, const struct vmpt_owner *owner)
 		return 1;
 	out = &s->out[s->outs];
 	*out = (struct split_out){ .owner = *owner, .stream = s->stream };
-	split_name(owner, cli->stream[s->stream], out->name);
+	split_name(cli, owner, cli->stream[s->stream], out->name);
 	out->file = split_create(cli, out->name);
 	if (!out->file)
 		return 1;
 	s->open++;
 	s->outs++;
-	return 0;
+	return s->perf ? start_perf(cli, out) : 0;
 }
 
 int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n)
 {
 	struct split *s = cli->own;
 
-	if (!out->file) {
-		if (make_room(cli))
-			return 1;
-		out->file = open_file(cli, out->name, O_APPEND);
-		if (!out->file)
-			return 1;
-		s->open++;
-	}
+	if (!out->file && (make_room(cli) || reopen(cli, out)))
+		return 1;
 	out->used = ++s->clock;
 	out->bytes += n;
 	return fwrite(bytes, 1, n, out->file) == n ? 0 : split_io_failed(cli, out->name);
+}
+
+int split_finish_all(struct cli *cli)
+{
+	struct split *s = cli->own;
+	size_t i;
+
+	for (i = s->first; s->perf && i < s->outs; i++)
+		if (finish_perf(cli, &s->out[i]))
+			return 1;
+	return split_close_all(cli);
 }
 
 int split_close_all(struct cli *cli)

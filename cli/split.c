@@ -28,6 +28,54 @@ static int set_force(struct cli *cli, const char *arg)
 	return 0;
 }
 
+static int set_perf(struct cli *cli, const char *arg)
+{
+	struct split *s = cli->own;
+
+	(void)arg;
+	/* To perf NR = 1 is a guest of which it knows no code. */
+	s->perf = s->conceal = true;
+	return 0;
+}
+
+static int set_kernel(struct cli *cli, const char *arg)
+{
+	struct split *s = cli->own;
+
+	if (s->kernel) {
+		cli_usage(cli, "--kernel: a guest has one");
+		return -1;
+	}
+	s->kernel = arg;
+	return 0;
+}
+
+static int set_image(struct cli *cli, const char *arg)
+{
+	struct split *s = cli->own;
+
+	if (s->images == SPLIT_IMAGES_MAX) {
+		cli_usage(cli, "--image: more than %d files", SPLIT_IMAGES_MAX);
+		return -1;
+	}
+	s->image[s->images++] = arg;
+	return 0;
+}
+
+/* Read the guest's code before anything is written. 0, or the exit code. */
+static int take_code(struct cli *cli)
+{
+	struct split *s = cli->own;
+	int ret = 0;
+	size_t i;
+
+	if (s->kernel)
+		ret = perf_code_kernel(cli, &s->code, s->kernel);
+	for (i = 0; !ret && i < s->images; i++)
+		ret = perf_code_image(cli, &s->code, s->image[i]);
+	return ret;
+}
+
 /* ---- what the library calls ---- */
 
 static int on_stream(void *opaque, int stream, const struct vmpt_owner *owner)
@@ -59,6 +107,10 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 
 		out->slices++;
 		out->source_bytes += slice->size;
+		if (slice->has_tsc && !out->perf.has_tsc) {
+			out->perf.has_tsc = true;
+			out->perf.first_tsc = slice->first_tsc;
+		}
 	} else {
 		s->left_out += slice->size;
 	}
@@ -81,7 +133,7 @@ static int split_stream(struct cli *cli, size_t i)
 	ret = vmpt_extract(cli->stream[i], &options, &ops, cli);
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
-	return ret || split_close_all(cli) ? 1 : 0;
+	return ret || split_finish_all(cli) ? 1 : 0;
 }
 
 /* ---- the summary ---- */
@@ -131,13 +183,17 @@ static void print_json(struct cli *cli)
 static int run(struct cli *cli)
 {
 	struct split *s = cli->own;
-	int err;
+	int err; /* enum cli_exit */
 	size_t i;
 
 	s->dir_fd = -1;
 	if (!s->dir)
 		return cli_usage(cli, "no directory to write to: give -o DIR");
-	err = split_open_dir(cli);
+	if (!s->perf && (s->kernel || s->images))
+		return cli_usage(cli, "--kernel and --image are for --perf");
+	err = take_code(cli);
+	if (!err)
+		err = split_open_dir(cli);
 	if (!err)
 		err = split_index_start(cli);
 	/* The library asks for slices first, then for their packets. */
@@ -161,7 +217,8 @@ static int run(struct cli *cli)
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
 	free(s->out);
-	return err ? CLI_FAILED : CLI_OK;
+	perf_code_free(&s->code);
+	return err;
 }
 
 static const struct cli_option options[] = {
@@ -171,6 +228,18 @@ static const struct cli_option options[] = {
 	  "hide from all streams, the host's too, that there\n"
 	  "were VMs: no VMCS, NR 0, no VM entries and exits",
 	  set_conceal },
+	{ "perf", 0, NULL,
+	  "write each stream as a perf.data for perf script;\n"
+	  "conceals, too",
+	  set_perf },
+	{ "kernel", 0, "FILE[@ADDR]",
+	  "with --perf: the VMs' kernel is FILE, an ELF file\n"
+	  "with symbols; its _text is at ADDR if it was moved",
+	  set_kernel },
+	{ "image", 0, "FILE[@ADDR]",
+	  "with --perf: the VMs run FILE, a program or library;\n"
+	  "at ADDR if it is position independent; repeatable",
+	  set_image },
 	{ "force", 'f', NULL,
 	  "overwrite the files of an earlier split, and remove\nits streams that are not written again",
 	  set_force },
@@ -185,7 +254,9 @@ const struct cli_command cli_split = {
 		 "sure, from where, and what was done at their edges.",
 	.examples = "  vmpt split -o out perf.data\n"
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
-		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n",
+		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"
+		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
+		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.options = options,
 	.own_size = sizeof(struct split),
 	.run = run,

@@ -3,8 +3,10 @@
 #ifndef VMPT_CLI_SPLIT_H
 #define VMPT_CLI_SPLIT_H
 
-#include "cli/cli.h"
+#include "cli/perf-out.h"
 #include "decoder/extract.h"
+
+#define SPLIT_IMAGES_MAX 64
 
 /* Files kept open at once; the one not used for longest makes room. */
 #define SPLIT_OPEN_MAX 64
@@ -17,11 +19,17 @@ struct split_out {
 	u64 slices, source_bytes, bytes;
 	FILE *file; /* NULL: not open now */
 	u64 used;   /* when last, by split.clock */
+	struct perf_out perf;
 };
 
 struct split {
 	const char *dir;
 	bool conceal, force;
+	bool perf;	    /* streams are perf.data */
+	const char *kernel; /* as given; NULL: none */
+	const char *image[SPLIT_IMAGES_MAX];
+	size_t images;
+	struct perf_code code; /* of both */
 
 	int dir_fd;
 	struct split_out *out;
@@ -38,16 +46,22 @@ struct split {
 
 /* ---- split-out.c: each 0, or 1 after a message ---- */
 
-/* The name of a stream's file: "vmcs-3b56ee000.cpu2.pt". The CPU is read from it again. */
-void split_name(const struct vmpt_owner *owner, const struct vmpt_stream *stream, char name[80]);
 int split_add(struct cli *cli, const struct vmpt_owner *owner);
 int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n);
+/* The CPU at work is done: finish and close its streams, or close them as they are. */
+int split_finish_all(struct cli *cli);
 int split_close_all(struct cli *cli);
 /* A file of the directory; emptied, or new if --force was not given. Never an input. */
 FILE *split_create(struct cli *cli, const char *name);
 
 /* ---- split-dir.c: likewise ---- */
 
+/*
+ * The name of a stream's file: "vmcs-3b56ee000.cpu2.pt", as a perf.data
+ * "vmcs-3b56ee000.cpu2.perf.data". The CPU is read from the former again.
+ */
+void split_name(const struct cli *cli, const struct vmpt_owner *owner,
+		const struct vmpt_stream *stream, char name[80]);
 /* Make and open the directory; nothing in it that may be written is an input. */
 int split_open_dir(struct cli *cli);
 /* Remove the streams of the split before this one that were not written again. */

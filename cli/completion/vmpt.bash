@@ -33,7 +33,7 @@ _vmpt_value()
 		_vmpt_list 'host vm unknown' ;;
 	--host)
 		_vmpt_words 'none synthetic' ;;
-	--plugin)
+	--plugin | --kernel | --image)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--output | -o | --root)
@@ -94,7 +94,7 @@ _vmpt()
 	dump)
 		own='--start= --end= --head= -n --owner= --kinds= --no-bytes --no-pad --expand-pad' ;;
 	split)
-		own='--output= -o --conceal --force -f' ;;
+		own='--output= -o --conceal --perf --kernel= --image= --force -f' ;;
 	stat | vms) ;;
 	domain)
 		_vmpt_domain || return ;;

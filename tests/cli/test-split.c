@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* vmpt split and what is in its directory already: inputs, the streams of an earlier split. */
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -189,6 +190,126 @@ START_TEST(too_many_vmcss_are_told)
 }
 END_TEST
 
+static const struct {
+	const char *options;
+	int code;
+	const char *says;
+} bad_code[] = {
+	{ "--kernel=a.elf", 2, "--kernel and --image are for --perf" },
+	{ "--image=a.elf", 2, "--kernel and --image are for --perf" },
+	{ "--perf --kernel=a.elf --kernel=a.elf", 2, "--kernel: a guest has one" },
+	{ "--perf --image=a.elf@z", 2, "--image: 'z' is not a number" },
+	{ "--perf --kernel=a.elf@-1", 2, "--kernel: '-1' is not a number" },
+	{ "--perf --image=no", 1, "cannot open no: No such file" },
+	{ "--perf --kernel=no@0x1000", 1, "cannot open no: No such file" },
+	{ "--perf --image=x.pt", 1, "x.pt: not an ELF file" },
+	{ "--perf --image=/", 1, "/: not an ELF file" },
+	{ "--perf --kernel=x.pt", 1, "x.pt: not an ELF file" },
+	{ "--perf --image=cut.elf", 1, "cut.elf: not an ELF file" },
+	{ "--perf --image=arm.elf", 1, "arm.elf: neither a program nor a library for x86" },
+	{ "--perf --image=object.elf", 1, "object.elf: neither a program nor a library for x86" },
+	{ "--perf --image=data.elf", 1, "data.elf: has no code" },
+	{ "--perf --image=a.elf@4096", 1, "a.elf: has addresses of its own" },
+	{ "--perf --image=pie.elf", 1, "pie.elf: is position independent" },
+	{ "--perf --image=pie.elf@0x1001", 1, "pie.elf: 0x1001 is not the start of a page" },
+	{ "--perf --kernel=a.elf", 1, "a.elf: no symbol _text" },
+};
+
+/* An ELF file of two headers: a segment of one page. */
+static void write_elf(const char *name, u16 type, u16 machine, u32 flags, size_t size)
+{
+	Elf64_Phdr segment = { .p_type = PT_LOAD,
+			       .p_flags = flags,
+			       .p_vaddr = 0x400000,
+			       .p_filesz = 0x1000,
+			       .p_memsz = 0x1000,
+			       .p_align = 0x1000 };
+	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					   ELFDATA2LSB, EV_CURRENT },
+			      .e_type = type,
+			      .e_machine = machine,
+			      .e_version = EV_CURRENT,
+			      .e_phoff = sizeof(header),
+			      .e_ehsize = sizeof(header),
+			      .e_phentsize = sizeof(segment),
+			      .e_phnum = 1 };
+	u8 bytes[0x1000] = { 0 };
+
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &segment, sizeof(segment));
+	write_file(name, bytes, size);
+}
+
+/* Refused before anything is written. */
+START_TEST(bad_code_is_refused)
+{
+	const struct run *r;
+	struct stat st;
+
+	write_mixed("x.pt");
+	write_elf("a.elf", ET_EXEC, EM_X86_64, PF_R | PF_X, 0x1000);
+	write_elf("cut.elf", ET_EXEC, EM_X86_64, PF_R | PF_X, 0x30);
+	write_elf("arm.elf", ET_EXEC, EM_ARM, PF_R | PF_X, 0x1000);
+	write_elf("object.elf", ET_REL, EM_X86_64, PF_R | PF_X, 0x1000);
+	write_elf("data.elf", ET_EXEC, EM_X86_64, PF_R | PF_W, 0x1000);
+	write_elf("pie.elf", ET_DYN, EM_X86_64, PF_R | PF_X, 0x1000);
+	r = vmpt("split -o out %s x.pt", bad_code[_i].options);
+	ck_assert_msg(r->code == bad_code[_i].code, "%s: exit code %d", bad_code[_i].options,
+		      r->code);
+	ck_has(r->err, bad_code[_i].says);
+	ck_assert(stat("out", &st));
+}
+END_TEST
+
+/* Behind 32 bytes for perf, the concealed stream as it is alone. */
+START_TEST(a_perf_data_holds_the_stream)
+{
+	u8 *raw, *file, *at;
+	size_t n, size;
+	json_t *index;
+
+	write_mixed("x.pt");
+	write_elf("a@b.elf", ET_EXEC, EM_X86_64, PF_R | PF_X, 0x1000);
+	ck_assert_int_eq(vmpt("split --conceal -o raw x.pt@3")->code, 0);
+	ck_assert_int_eq(vmpt("split --perf --image=a@b.elf -o out x.pt@3")->code, 0);
+	raw = test_read_file("raw/vmcs-b000.cpu3.pt", &n);
+	file = test_read_file("out/vmcs-b000.cpu3.perf.data", &size);
+	at = memmem(file, size, raw, n);
+	ck_assert_ptr_nonnull(at);
+	/* AUXTRACE is the last record; its size and CPU */
+	ck_assert_uint_eq(vmpt_load64(at - 32 - 40), 32 + (n + 7) / 8 * 8);
+	ck_assert_uint_eq(vmpt_load32(at - 32 - 8), 3);
+	index = json_load_file("out/index.json", 0, NULL);
+	ck_assert(json_is_true(json_at(index, "perf")));
+	ck_assert_str_eq(json_text(index, "slices/3/file"), "vmcs-b000.cpu3.perf.data");
+	ck_assert_uint_eq(json_u64(index, "slices/3/out_offset"), 32);
+	json_decref(index);
+	free(raw);
+	free(file);
+	/* And vmpt reads it. */
+	ck_assert_int_eq(vmpt("stat out/vmcs-b000.cpu3.perf.data")->code, 0);
+	ck_has(vmpt("dump out/vmcs-b000.cpu3.perf.data")->out, "0x402000");
+}
+END_TEST
+
+/* Streams of either format make way for the other's. */
+START_TEST(formats_replace_each_other)
+{
+	const char *said;
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("split -o out x.pt@0")->code, 0);
+	said = vmpt("split --perf -f -o out x.pt@0")->out;
+	ck_has(said, "out: removed 3 streams of an earlier split\n");
+	ck_assert(!exists("out/host.cpu0.pt") && exists("out/host.cpu0.perf.data"));
+	/* What would be written to is an input. */
+	ck_assert_int_eq(vmpt("split --perf -f -o out out/host.cpu0.perf.data")->code, 1);
+	said = vmpt("split -f -o out x.pt@0")->out;
+	ck_has(said, "out: removed 3 streams of an earlier split\n");
+	ck_assert(exists("out/host.cpu0.pt") && !exists("out/host.cpu0.perf.data"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cli split");
@@ -200,6 +321,9 @@ int main(void)
 	tcase_add_test(tc, old_streams_are_removed);
 	tcase_add_test(tc, unproven_bytes_are_a_loss);
 	tcase_add_test(tc, too_many_vmcss_are_told);
+	tcase_add_loop_test(tc, bad_code_is_refused, 0, VMPT_ARRAY_SIZE(bad_code));
+	tcase_add_test(tc, a_perf_data_holds_the_stream);
+	tcase_add_test(tc, formats_replace_each_other);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }

@@ -63,6 +63,7 @@ expect 'one.pt' vmpt vms on
 expect 'out' vmpt split -o o
 expect 'out' vmpt domain trace -o o
 expect 'one.pt' vmpt domain trace --plugin = on
+expect 'one.pt' vmpt split --kernel = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
 commands=(dump stat vms split)

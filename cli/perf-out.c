@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * perf.data files; see perf.data-file-format.txt of Linux. In front of the trace: header, ids,
+ * one attr, AUXTRACE_INFO, the process's name, its code, and that it runs from the start on.
+ * Behind it: the features, among them the index without which perf does not know its buffers.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "cli/perf-out.h"
+
+#define PMU_TYPE    8 /* any that is no generic event's */
+#define HEADER_SIZE 104
+#define ID	    1
+#define ATTR_SIZE   PERF_ATTR_SIZE_VER5
+#define ATTRS_AT    (HEADER_SIZE + 8)
+#define RECORDS_AT  (ATTRS_AT + ATTR_SIZE + 16)
+
+/* IA32_RTIT_CTL as intel_pt's format directory has it. */
+enum {
+	CFG_PT = 1 << 0, /* the rest is the user's choice, not perf's */
+	CFG_CYC = 1 << 1,
+	CFG_MTC = 1 << 9,
+	CFG_TSC = 1 << 10,
+	CFG_NORETCOMP = 1 << 11,
+	CFG_BRANCH = 1 << 13,
+	CFG_MTC_PERIOD = 0xf << 14,
+};
+
+/* Records of perf itself. */
+enum {
+	RECORD_AUXTRACE_INFO = 70,
+	RECORD_AUXTRACE = 71,
+};
+
+enum {
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_AUXTRACE = 18,
+};
+
+/* All but IP is in the sample_id of records too; without IP perf script prints none. */
+#define SAMPLE_TYPE                                                              \
+	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
+	 PERF_SAMPLE_IDENTIFIER)
+
+/* What follows the kernel's records. */
+struct sample_id {
+	u32 pid, tid;
+	u64 time; /* 0: before all others */
+	u32 cpu, reserved;
+	u64 id;
+};
+
+struct auxtrace {
+	struct perf_event_header header;
+	u64 size, offset, reference;
+	u32 idx, tid, cpu, reserved;
+};
+
+static void put(FILE *f, const void *bytes, size_t n)
+{
+	fwrite(bytes, 1, n, f);
+}
+
+static void put32(FILE *f, u32 v)
+{
+	put(f, &v, sizeof(v));
+}
+
+static void put64(FILE *f, u64 v)
+{
+	put(f, &v, sizeof(v));
+}
+
+/* With the NUL and up to a multiple of 8. */
+static size_t string_size(const char *s)
+{
+	return (strlen(s) + 8) & ~(size_t)7;
+}
+
+static void put_string(FILE *f, const char *s)
+{
+	static const char zeros[8];
+
+	put(f, s, strlen(s));
+	put(f, zeros, string_size(s) - strlen(s));
+}
+
+static void put_header(FILE *f, u32 type, u16 misc, size_t size)
+{
+	struct perf_event_header h = { .type = type, .misc = misc, .size = (u16)size };
+
+	put(f, &h, sizeof(h));
+}
+
+/* ---- who ---- */
+
+static u32 pid_of(const struct perf_out *out)
+{
+	return out->tid >= 0 ? (u32)out->tid : PERF_OUT_PID;
+}
+
+/* A CPU that is not known is called 0: perf needs one. */
+static u32 cpu_of(const struct perf_out *out)
+{
+	return out->cpu >= 0 ? (u32)out->cpu : 0;
+}
+
+static void put_sample_id(const struct perf_out *out, FILE *f)
+{
+	struct sample_id s = {
+		.pid = pid_of(out), .tid = pid_of(out), .cpu = cpu_of(out), .id = ID
+	};
+
+	put(f, &s, sizeof(s));
+}
+
+/* ---- header and attr ---- */
+
+static u64 config_of(const struct perf_out *out)
+{
+	/* Not known: what every decoder needs; returns may be compressed. */
+	u64 config = out->info->has_config ? out->info->config : CFG_PT | CFG_BRANCH;
+
+	/* Without TSC perf decodes all the same, if it is told so. */
+	return out->has_tsc ? config | CFG_TSC : config & ~(u64)CFG_TSC;
+}
+
+static struct perf_event_attr attr_of(const struct perf_out *out)
+{
+	return (struct perf_event_attr){
+		.type = PMU_TYPE,
+		.size = ATTR_SIZE,
+		.config = config_of(out),
+		.sample_period = 1,
+		.sample_type = SAMPLE_TYPE,
+		.read_format = PERF_FORMAT_ID,
+		.sample_id_all = 1,
+	};
+}
+
+/* @data_size and @features are known at the end. */
+static void put_file_header(const struct perf_out *out, FILE *f, u64 data_size, u64 features)
+{
+	struct perf_event_attr attr = attr_of(out);
+	unsigned int i;
+
+	put(f, "PERFILE2", 8);
+	put64(f, HEADER_SIZE);
+	put64(f, ATTR_SIZE + 16);
+	put64(f, ATTRS_AT);
+	put64(f, ATTR_SIZE + 16);
+	put64(f, RECORDS_AT);
+	put64(f, data_size);
+	put64(f, 0); /* event types: not used any more */
+	put64(f, 0);
+	put64(f, features);
+	for (i = 0; i < 3; i++)
+		put64(f, 0);
+	put64(f, ID);
+	put(f, &attr, ATTR_SIZE);
+	put64(f, HEADER_SIZE); /* the ids of the attr */
+	put64(f, 8);
+}
+
+/* ---- records ---- */
+
+static void put_info(const struct perf_out *out, FILE *f)
+{
+	const struct vmpt_trace_info *info = out->info;
+	bool conv = info->has_time_conv;
+	u64 period =
+		info->mtc_freq_bits_shift ? 0xfULL << info->mtc_freq_bits_shift : CFG_MTC_PERIOD;
+	u64 priv[] = {
+		PMU_TYPE,
+		conv ? info->time_shift : 0,
+		conv ? info->time_mult : 1,
+		conv ? info->time_zero : 0,
+		1, /* the conversion is valid */
+		CFG_TSC,
+		CFG_NORETCOMP,
+		0, /* no sched_switch events */
+		0, /* no snapshots: they are one trace now */
+		out->tid < 0,
+		CFG_MTC,
+		period,
+		info->tsc_ctc_numerator,
+		info->tsc_ctc_denominator,
+		CFG_CYC,
+		info->max_nonturbo_ratio,
+		0, /* no filter */
+	};
+
+	put_header(f, RECORD_AUXTRACE_INFO, 0, 16 + sizeof(priv));
+	put32(f, 1); /* Intel PT */
+	put32(f, 0);
+	put(f, priv, sizeof(priv));
+}
+
+static void put_comm(const struct perf_out *out, FILE *f)
+{
+	put_header(f, PERF_RECORD_COMM, 0, 16 + string_size(out->comm) + sizeof(struct sample_id));
+	put32(f, pid_of(out));
+	put32(f, pid_of(out));
+	put_string(f, out->comm);
+	put_sample_id(out, f);
+}
+
+static void put_kernel(const struct perf_out *out, FILE *f, const struct perf_map *map)
+{
+	static const char name[] = "[kernel.kallsyms]_text";
+
+	put_header(f, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL,
+		   40 + string_size(name) + sizeof(struct sample_id));
+	put32(f, UINT32_MAX);
+	put32(f, 0);
+	put64(f, map->start);
+	put64(f, map->size);
+	put64(f, map->offset);
+	put_string(f, name);
+	put_sample_id(out, f);
+}
+
+static void put_image(const struct perf_out *out, FILE *f, const struct perf_map *map)
+{
+	put_header(f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
+		   72 + string_size(map->file) + sizeof(struct sample_id));
+	put32(f, pid_of(out));
+	put32(f, pid_of(out));
+	put64(f, map->start);
+	put64(f, map->size);
+	put64(f, map->offset);
+	put64(f, 0); /* device, inode and its generation: not known in the guest */
+	put64(f, 0);
+	put64(f, 0);
+	put32(f, 5); /* PROT_READ | PROT_EXEC */
+	put32(f, 2); /* MAP_PRIVATE */
+	put_string(f, map->file);
+	put_sample_id(out, f);
+}
+
+static void put_running(const struct perf_out *out, FILE *f)
+{
+	put_header(f, PERF_RECORD_ITRACE_START, 0, 16 + sizeof(struct sample_id));
+	put32(f, pid_of(out));
+	put32(f, pid_of(out));
+	put_sample_id(out, f);
+}
+
+/* To perf 0 is no time. */
+static u64 first_tsc(const struct perf_out *out)
+{
+	return out->first_tsc ? out->first_tsc : 1;
+}
+
+static void put_auxtrace(const struct perf_out *out, FILE *f, u64 size)
+{
+	struct auxtrace a = {
+		.header = { .type = RECORD_AUXTRACE, .size = sizeof(a) },
+		.size = size,
+		/* A TSC near by: perf takes bits 63:56 from it, and no time at all from 0. */
+		.reference = first_tsc(out),
+		.tid = out->tid < 0 ? UINT32_MAX : pid_of(out),
+		.cpu = out->tid < 0 ? cpu_of(out) : UINT32_MAX,
+	};
+
+	put(f, &a, sizeof(a));
+}
+
+int perf_out_start(struct perf_out *out, FILE *f)
+{
+	static const u8 pads[PERF_OUT_HEAD];
+	size_t i;
+	off_t at;
+
+	put_file_header(out, f, 0, 0);
+	put_info(out, f);
+	put_comm(out, f);
+	for (i = 0; out->code && i < out->code->count; i++) {
+		const struct perf_map *map = &out->code->map[i];
+
+		if (map->kernel)
+			put_kernel(out, f, map);
+		else
+			put_image(out, f, map);
+	}
+	put_running(out, f);
+	at = ftello(f);
+	if (at < 0)
+		return -1;
+	out->aux_at = (u64)at;
+	put_auxtrace(out, f, 0);
+	put(f, pads, sizeof(pads));
+	return ferror(f) ? -1 : 0;
+}
+
+/* ---- behind the trace ---- */
+
+static const char event_name[] = "intel_pt//";
+
+static u64 event_desc_size(void)
+{
+	return 4 + 4 + ATTR_SIZE + 4 + 4 + string_size(event_name) + 8;
+}
+
+static void put_event_desc(const struct perf_out *out, FILE *f)
+{
+	struct perf_event_attr attr = attr_of(out);
+
+	put32(f, 1);
+	put32(f, ATTR_SIZE);
+	put(f, &attr, ATTR_SIZE);
+	put32(f, 1);
+	put32(f, (u32)string_size(event_name));
+	put_string(f, event_name);
+	put64(f, ID);
+}
+
+/* The sections of the features, by their bits, then the sections. */
+static void put_features(const struct perf_out *out, FILE *f, u64 at)
+{
+	at += 2 * 16;
+	put64(f, at);
+	put64(f, event_desc_size());
+	put64(f, at + event_desc_size());
+	put64(f, 8 + 16);
+	put_event_desc(out, f);
+	put64(f, 1);
+	put64(f, out->aux_at);
+	put64(f, sizeof(struct auxtrace));
+}
+
+/* PSB, TSC if there is one, PSBEND; what is left of the room are PADs. */
+static void put_head(const struct perf_out *out, FILE *f)
+{
+	static const u16 kind[] = { VMPT_PT_PSB, VMPT_PT_TSC, VMPT_PT_PSBEND };
+	u8 bytes[PERF_OUT_HEAD] = { 0 };
+	size_t i, at = 0;
+	int n;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(kind); i++) {
+		struct vmpt_pt_packet pkt = { .kind = kind[i] };
+
+		if (kind[i] == VMPT_PT_TSC && !out->has_tsc)
+			continue;
+		if (kind[i] == VMPT_PT_TSC)
+			pkt.val[0] = first_tsc(out);
+		n = vmpt_pt_encode(&pkt, bytes + at, sizeof(bytes) - at, 0);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	put(f, bytes, sizeof(bytes));
+}
+
+int perf_out_finish(const struct perf_out *out, FILE *f, u64 bytes)
+{
+	u64 size = PERF_OUT_HEAD + ((bytes + 7) & ~7ULL);
+	u64 end = out->aux_at + sizeof(struct auxtrace) + size;
+	static const u8 pads[8];
+
+	put(f, pads, size - PERF_OUT_HEAD - bytes);
+	put_features(out, f, end);
+	if (ferror(f) || fseeko(f, 0, SEEK_SET))
+		return -1;
+	put_file_header(out, f, end - RECORDS_AT,
+			1ULL << FEATURE_EVENT_DESC | 1ULL << FEATURE_AUXTRACE);
+	if (fseeko(f, (off_t)out->aux_at, SEEK_SET))
+		return -1;
+	put_auxtrace(out, f, size);
+	put_head(out, f);
+	return ferror(f) ? -1 : 0;
+}
