@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 # In place of a BIOS, 64 KiB at F0000: each vCPU does LOOPS turns of calls and branches with one
-# OUT to port 80h a turn, then HALTS times HLT until its APIC's timer wakes it. The first one ends
-# QEMU by port F4h when all have done so, and when it has reset the machine RESETS times. Shows
-# the host view a known number of VM exits.
+# OUT to port 80h a turn; then HALTS times HLT until its APIC's timer wakes it, and, if that is not
+# 0, once a loop until the timer interrupts it. The first one ends QEMU by port F4h when all have
+# done so, and when it has reset the machine RESETS times. Shows the host view a known number of
+# VM exits.
 #
 #	as --32 --defsym LOOPS=n --defsym HALTS=n --defsym RESETS=n
 #	ld -m elf_i386 -Ttext 0xf0000 --oformat binary
@@ -81,13 +82,20 @@ work:
 	out	%al, $0x80
 	loop	1b
 	mov	$HALTS, %ecx
-	jecxz	3f
+	jecxz	4f
 2:	movl	$1000000, APIC + 0x380
 	sti
 	hlt
 	cli
 	loop	2b
-3:	ret
+	# and once in the middle of work
+	xor	%ebx, %ebx
+	movl	$1000000, APIC + 0x380
+	sti
+3:	test	%ebx, %ebx
+	jz	3b
+	cli
+4:	ret
 
 turn:
 	push	%ecx
@@ -107,6 +115,7 @@ odd:	xor	%eax, %eax
 	ret
 
 timer:
+	inc	%ebx
 	movl	$0, APIC + 0xb0
 	iret
 

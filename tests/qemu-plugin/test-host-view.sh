@@ -170,6 +170,8 @@ check 'one: OUT to 80h, CMOS and the end' [ "$(count one.d/cpu0.pt 'VMXR) payloa
 halts=$(count one.d/cpu0.pt 'VMXR) payload=0xc$')
 # An interrupt that is there already lets HLT pass.
 check 'one: HLT' [ "$halts" -ge 1 -a "$halts" -le 10 ]
+# The one that the loop waits for, QEMU's end, and those that came before their HLT.
+check 'one: interrupts' [ "$(count one.d/cpu0.pt 'VMXR) payload=0x1$')" = $((12 - halts)) ]
 check 'one: all of one VMCS' [ "$(dump one.d/cpu0.pt | awk '{ sub(/[~?]/, "", $2); print $2 }' |
 	sort -u)" = 12345000 ]
 check 'one: time' time_goes_on one.d/cpu0.pt
@@ -179,6 +181,16 @@ check 'rows: ran' [ $rc = $status ]
 check 'rows: flow' "$flow_check" rows.d/cpu0.pt rows.truth.0 >flow.log
 check 'rows: Table 33-56, 11 and 12' rows_11_and_12 rows.d/cpu0.pt
 check 'rows: a name' grep -q '^{"vm":"vm-[0-9]*"' rows.d/vms.jsonl
+
+# CYC; no timing at all; no compressed RETs, nothing but PSB+
+for ctl in 0x300e60e 0x300200c 0x300680c; do
+	run "host-view=ctl-$ctl.d,vm=ctl,ctl=$ctl,truth=ctl-$ctl.truth" "$small"
+	check "ctl $ctl: no damage" no_damage ctl-$ctl.d/cpu0.pt
+	check "ctl $ctl: flow" "$flow_check" ctl-$ctl.d/cpu0.pt ctl-$ctl.truth.0 >flow.log
+done
+check 'ctl: CYCs' [ "$(count ctl-0x300e60e.d/cpu0.pt ' CYC ')" -ge 100 ]
+run host-view=user.d,vm=ctl,ctl=0x3002008 "$small"
+check 'user only: there is none' not grep -q ' TIP\| TNT' <(dump user.d/cpu0.pt)
 
 # 33.8.3.3: TSC × multiplier + offset, from the host's TSC in the record on.
 run "host-view=tsc.d,vm=tsc,tsc-offset=0x100000000000,tsc-multiplier=0x2000000000000" "$small"
@@ -293,10 +305,14 @@ kill -9 $background
 wait $background 2>/dev/null
 background=''
 check 'killed: no damage' no_damage kill.d/cpu0.pt
+# The worst moment of all, as it would look: half a run written, and "busy" set (host-state.h).
+printf '\x01' | dd of=kill.d/cpu0.state bs=1 seek=66 conv=notrunc status=none
+printf '\x19\x01\x02' >>kill.d/cpu0.pt
 run host-view=kill.d,vm=after,vmcs=0x2000 "$small"
 check 'after: ran' [ $rc = $status ]
 check 'after: no damage' no_damage kill.d/cpu0.pt
 check 'after: time' time_goes_on kill.d/cpu0.pt
+check 'after: an OVF for what is missing' [ "$(count kill.d/cpu0.pt ' OVF')" = 1 ]
 check 'after: PSB+ at the change' psb_at_changes kill.d/cpu0.pt
 check 'after: both are there' [ "$("$vmpt" vms --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
 
