@@ -112,6 +112,29 @@ time_goes_on()
 			{ last = t } END { exit bad || !NR }'
 }
 
+# MTCFreq 3, a TSC of 1 GHz and a crystal of 25 MHz: TMA says the TSC in ticks of the crystal, and
+# MTCs follow each other.
+clocks_agree()
+{
+	dump --kinds=tsc,tma,mtc "$1" | awk '
+		function hex(s, n, i)
+		{
+			sub(/.*=0x/, "", s)
+			for (n = 0, i = 1; i <= length(s); i++)
+				n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1
+			return n
+		}
+		$3 == "TSC" { tsc = hex($4) }
+		$3 == "TMA" {
+			mtc = int(hex($4) / 8)
+			if (hex($4) != int(tsc / 40) % 65536 || hex($5) != tsc % 40)
+				bad = 1
+		}
+		$3 == "MTC" && hex($4) != ++mtc % 256 { bad = 1 }
+		$3 == "MTC" { n++ }
+		END { exit bad || !n }'
+}
+
 # Runs as Table 33-56 has them: row 12 (TIP.PGE behind PIP with NR, or a PSB+, and MODE.Exec),
 # row 11 (FUP, TIP.PGD).
 rows_11_and_12()
@@ -213,6 +236,7 @@ check 'two: ran' [ $rc = $status ]
 check 'two: one stream' [ -s two.d/cpu0.pt -a ! -e two.d/cpu1.pt ]
 check 'two: no damage' no_damage two.d/cpu0.pt
 check 'two: time' time_goes_on two.d/cpu0.pt
+check 'two: clocks' clocks_agree two.d/cpu0.pt
 check 'two: PSB+ at each change' psb_at_changes two.d/cpu0.pt
 check 'two: rows' rows_11_and_12 two.d/cpu0.pt
 "$vmpt" split -q -o two.split two.d/cpu0.pt >split.log
@@ -234,6 +258,7 @@ check 'shared: four VMCSs' [ "$(grep -o '"vmcs":"[^"]*"' shared.d/vms.jsonl | so
 for cpu in 3 5; do
 	check "shared: no damage on CPU $cpu" no_damage shared.d/cpu$cpu.pt
 	check "shared: time on CPU $cpu" time_goes_on shared.d/cpu$cpu.pt
+	check "shared: clocks of CPU $cpu" clocks_agree shared.d/cpu$cpu.pt
 	check "shared: PSB+ at each change on CPU $cpu" psb_at_changes shared.d/cpu$cpu.pt
 done
 "$vmpt" split -q -o shared.split shared.d/cpu3.pt shared.d/cpu5.pt >split.log
@@ -249,6 +274,8 @@ done
 run 'host-view=host.d,vm=host,cpus=0:0,host=synthetic,truth=host.truth' "$small" -smp 2
 check 'host: ran' [ $rc = $status ]
 check 'host: no damage' no_damage host.d/cpu0.pt
+check 'host: time' time_goes_on host.d/cpu0.pt
+check 'host: clocks' clocks_agree host.d/cpu0.pt
 check 'host: libipt follows it' "$host_flow" host.d/cpu0.pt host.d/host.bin@0xffffffffa0000000 \
 	"$small@0xf0000" "$small@0xffff0000" >host.log
 runs=$(sed -n 's/^vmpt: host CPU 0: \([0-9]*\) runs.*/\1/p' stderr)
@@ -256,7 +283,7 @@ check 'host: a VMRESUME each run' grep -q " $runs vmresume, [1-9][0-9]* vmptrld,
 check 'host: a VMCS packet each VMPTRLD' [ "$(sed -n 's/.* \([0-9]*\) vmptrld.*/\1/p' host.log)" = \
 	"$(dump --kinds=psb,psbend,vmcs host.d/cpu0.pt |
 		awk '$3 == "PSB" { p = 1 } $3 == "PSBEND" { p = 0 } $3 == "VMCS" && !p' | wc -l)" ]
-exits=$("$vmpt" vms --json host.d/cpu0.pt | sed -n 's/^{"owner":"vm"[^[]*"exits":\([0-9]*\),.*/\1/p' |
+exits=$("$vmpt" vms -q --json host.d/cpu0.pt | sed -n 's/^{"owner":"vm"[^[]*"exits":\([0-9]*\),.*/\1/p' |
 	sum)
 check 'host: exits' [ "$exits" = "$runs" ]
 "$vmpt" split -q -o host.split host.d/cpu0.pt >split.log
@@ -314,7 +341,16 @@ check 'after: no damage' no_damage kill.d/cpu0.pt
 check 'after: time' time_goes_on kill.d/cpu0.pt
 check 'after: an OVF for what is missing' [ "$(count kill.d/cpu0.pt ' OVF')" = 1 ]
 check 'after: PSB+ at the change' psb_at_changes kill.d/cpu0.pt
-check 'after: both are there' [ "$("$vmpt" vms --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
+check 'after: both are there' [ "$("$vmpt" vms -q --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
+
+# Gone on with: under other options, and where somebody has removed the stream.
+run host-view=kill.d,vm=after,vmcs=0x2000,ctl=0x200e60c "$small"
+check 'another ctl later: ran' [ $rc = $status ]
+check 'another ctl later: no damage' no_damage kill.d/cpu0.pt
+rm kill.d/cpu0.pt
+run host-view=kill.d,vm=after,vmcs=0x2000,ctl=0x200e60c "$small"
+check 'removed: begins with a PSB' [ "$(dump kill.d/cpu0.pt | awk 'NR == 1 { print $3 }')" = PSB ]
+check 'removed: no damage' no_damage kill.d/cpu0.pt
 
 # ---- no room ----
 
