@@ -120,7 +120,8 @@ clocks_agree()
 		function hex(s, n, i)
 		{
 			sub(/.*=0x/, "", s)
-			for (n = 0, i = 1; i <= length(s); i++)
+			n = 0
+			for (i = 1; i <= length(s); i++)
 				n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1
 			return n
 		}
