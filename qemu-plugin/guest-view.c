@@ -15,6 +15,9 @@
 #define MSR_FAULTS_WRITE 0xc0010117
 #define MSR_FAULTS_READ	 0x8ff
 
+/* Blocks between two looks at a masked LVT entry for which a PMI waits */
+#define POLL 64
+
 static const struct vmpt_ops ops = {
 	.guest_read = guest_read,
 	.guest_write = guest_write,
@@ -248,7 +251,8 @@ void guest_block(struct vcpu *vcpu, u64 ip)
 	notice_reset(guest);
 	if (guest->cpuid.pending)
 		guest_cpuid_patch(guest);
-	if (guest->apic.waiting)
+	/* Asking costs a lock of QEMU's. */
+	if (guest->apic.waiting && ++guest->apic.polls % POLL == 0)
 		guest_apic_poll(guest);
 	if (!guest->apic.waiting)
 		flow_watch(vcpu, false);

@@ -42,6 +42,7 @@ struct guest_apic {
 	u32 id;	      /* of CPUID; in xAPIC mode it is read */
 	u32 lvt;      /* in x2APIC mode: LVT performance counter register */
 	bool waiting; /* a PMI while it was masked */
+	u32 polls;    /* whether it still is */
 };
 
 struct guest_vcpu {
