@@ -32,6 +32,20 @@ static void give_up(unsigned int index, const char *what)
 	exit(1);
 }
 
+/*
+ * With one thread for several vCPUs QEMU 11.1 translates the number of the vCPU as a constant,
+ * and where it finds the vCPU's part of a scoreboard it multiplies that constant in place:
+ * callbacks get another number.
+ */
+static void check_thread(const struct plugin *plugin, unsigned int index)
+{
+	for (unsigned int i = 0; i < VCPUS; i++) {
+		if (plugin->vcpu[i] && pthread_equal(plugin->vcpu[i]->thread, pthread_self()))
+			give_up(index, "shares its thread with others, which QEMU's plugins cannot "
+				       "stand; -accel tcg,thread=multi is needed");
+	}
+}
+
 static void vcpu_init(unsigned int index, void *user)
 {
 	struct plugin *plugin = user;
@@ -39,10 +53,12 @@ static void vcpu_init(unsigned int index, void *user)
 
 	if (index >= VCPUS)
 		give_up(index, "this plugin traces up to 256 vCPUs");
+	check_thread(plugin, index);
 	vcpu = calloc(1, sizeof(*vcpu));
 	if (!vcpu)
 		give_up(index, "no memory");
 	vcpu->plugin = plugin;
+	vcpu->thread = pthread_self();
 	vcpu->index = index;
 	vcpu->tick = 1;
 	vcpu->regs = qemu_regs_new();

@@ -55,6 +55,7 @@ struct cpu_mode {
 struct vcpu {
 	struct plugin *plugin;
 	unsigned int index;
+	pthread_t thread;
 	struct hot *hot;
 	struct qemu_regs *regs;
 
