@@ -260,6 +260,19 @@ static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 	return err;
 }
 
+/* To where the stream goes. perf.data has records of whole 8 bytes: PADs are added. */
+static int put(struct host_stream *stream, u8 *bytes, size_t *n)
+{
+	size_t padding = -*n & 7;
+
+	if (stream->fd >= 0)
+		return write_raw(stream, bytes, *n);
+	memset(bytes + *n, 0, padding);
+	*n += padding;
+	return host_perf_append(stream->settings->perf, stream->cpu, stream->state.shared->bytes,
+				bytes, *n);
+}
+
 static void finish(struct host_stream *stream, const struct host_run *run, size_t n, int err)
 {
 	struct host_shared *shared = stream->state.shared;
@@ -291,7 +304,8 @@ static void append(struct host_stream *stream, struct host_run *run)
 		stream->why = errno;
 	if (shared->busy || !shared->started)
 		start(stream);
-	shared->busy = true;
+	/* Before all else that changes: whoever finds it set believes nothing. */
+	__atomic_store_n(&shared->busy, true, __ATOMIC_SEQ_CST);
 	adopt(stream, &shared->unit);
 	stream->kept = shared->unit;
 	host_ip = shared->host_ip;
@@ -306,15 +320,11 @@ static void append(struct host_stream *stream, struct host_run *run)
 	take_over(stream, run);
 	n += run->used;
 	n += make_tail(stream, run);
-	if (shared->perf) /* records are of eight bytes: PADs */
-		memset(bytes + n, 0, -n & 7), n += -n & 7;
-	err = shared->perf ? host_perf_append(stream->settings->perf, stream->cpu, shared->bytes,
-					      bytes, n)
-			   : write_raw(stream, bytes, n);
+	err = put(stream, bytes, &n);
 	if (err)
 		shared->host_ip = host_ip;
 	finish(stream, run, n, err);
-	shared->busy = false;
+	__atomic_store_n(&shared->busy, false, __ATOMIC_RELEASE);
 }
 
 void host_stream_append(struct host_stream *stream, struct host_run *run)

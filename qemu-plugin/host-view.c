@@ -22,6 +22,7 @@
 struct host_view {
 	struct vmpt_unit_config config; /* without a sink */
 	struct host_stream_settings settings;
+	pthread_mutex_t lock; /* of the list: vCPUs begin on their own threads */
 	struct host_stream *streams;
 	char vm[256];
 };
@@ -92,15 +93,17 @@ static struct host_stream *find_stream(struct host_view *view, u32 cpu)
 {
 	struct host_stream *stream;
 
-	for (stream = view->streams; stream; stream = stream->next) {
-		if (stream->cpu == cpu)
-			return stream;
+	pthread_mutex_lock(&view->lock);
+	for (stream = view->streams; stream && stream->cpu != cpu; stream = stream->next)
+		;
+	if (!stream) {
+		stream = host_stream_open(&view->settings, cpu);
+		if (stream) {
+			stream->next = view->streams;
+			view->streams = stream;
+		}
 	}
-	stream = host_stream_open(&view->settings, cpu);
-	if (!stream)
-		return NULL;
-	stream->next = view->streams;
-	view->streams = stream;
+	pthread_mutex_unlock(&view->lock);
 	return stream;
 }
 
@@ -131,6 +134,7 @@ int host_view_open(struct plugin *plugin)
 		fputs("vmpt: no memory\n", stderr);
 		return -1;
 	}
+	pthread_mutex_init(&view->lock, NULL);
 	all_capabilities(&view->config.cpuid);
 	view->config.options.careful_retc = true;
 	view->settings.options = options;
@@ -193,14 +197,15 @@ int host_vcpu_open(struct vcpu *vcpu)
 	struct vmpt_clocks now;
 	u64 vmcs;
 
-	if (!host || !(host->run.room = malloc(HOST_ROOM))) {
-		fputs("vmpt: no memory\n", stderr);
-		return -1;
-	}
+	if (!host)
+		goto no_memory;
+	host->run.room = malloc(HOST_ROOM);
+	if (!host->run.room)
+		goto no_memory;
 	clock_read(&vcpu->plugin->clock, &now);
 	host->stream = find_stream(view, cpu_of(options, vcpu->index));
 	if (!host->stream || host_record_add(options, view->vm, vcpu->index, now.tsc, &vmcs))
-		return -1;
+		goto fail;
 	host->sink = (struct vmpt_sink){ .write = take, .opaque = &host->run };
 	config.sink = &host->sink;
 	vmpt_unit_init(&host->idle, &config);
@@ -216,6 +221,13 @@ int host_vcpu_open(struct vcpu *vcpu)
 						      .tsc_multiplier = options->tsc_multiplier };
 	vcpu->host = host;
 	return 0;
+no_memory:
+	fputs("vmpt: no memory\n", stderr);
+fail:
+	if (host)
+		free(host->run.room);
+	free(host);
+	return -1;
 }
 
 /* ---- runs ---- */

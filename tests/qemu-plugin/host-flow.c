@@ -21,28 +21,32 @@ struct counts {
 static u8 *read_file(const char *path, size_t *size)
 {
 	FILE *file = fopen(path, "rb");
-	u8 *bytes;
+	u8 *bytes = NULL;
 
-	if (!file || fseek(file, 0, SEEK_END))
+	if (!file)
 		return NULL;
-	*size = (size_t)ftell(file);
+	*size = fseek(file, 0, SEEK_END) ? 0 : (size_t)ftell(file);
 	rewind(file);
-	bytes = malloc(*size + 1);
-	if (!bytes || fread(bytes, 1, *size, file) != *size)
-		return NULL;
+	if (*size)
+		bytes = malloc(*size);
+	if (bytes && fread(bytes, 1, *size, file) != *size)
+		*size = 0;
 	fclose(file);
-	return bytes;
+	return *size ? bytes : NULL;
 }
 
 static int add_code(struct pt_image *image, char *arg)
 {
 	char *at = strrchr(arg, '@');
 	size_t size;
+	u8 *bytes;
 
 	if (!at)
 		return -1;
 	*at = 0;
-	if (!read_file(arg, &size))
+	bytes = read_file(arg, &size);
+	free(bytes);
+	if (!bytes)
 		return -1;
 	return pt_image_add_file(image, arg, 0, size, NULL, strtoull(at + 1, NULL, 0));
 }

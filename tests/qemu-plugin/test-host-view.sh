@@ -21,6 +21,12 @@ if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
 	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
 	exit 77
 fi
+for tool in as ld perf; do
+	command -v $tool >/dev/null || {
+		echo "skipped: no $tool: make deps"
+		exit 77
+	}
+done
 source=$(realpath "$source")
 cd "$out" || exit 1
 rm -rf ./*.d ./*.split ./*.truth.* ./*.data
@@ -216,6 +222,11 @@ check 'ctl: CYCs' [ "$(count ctl-0x300e60e.d/cpu0.pt ' CYC ')" -ge 100 ]
 run host-view=user.d,vm=ctl,ctl=0x3002008 "$small"
 check 'user only: there is none' not grep -q ' TIP\| TNT' <(dump user.d/cpu0.pt)
 
+run "host-view=slice.d,vm=slice,slice-us=1,ctl=$event" "$small"
+check 'slice: exits' [ "$(count slice.d/cpu0.pt 'VMXR) payload=0x34$')" -ge 10 ]
+run host-view=sliced.d,vm=slice,slice-us=1,truth=slice.truth "$small"
+check 'slice: flow' "$flow_check" sliced.d/cpu0.pt slice.truth.0 >flow.log
+
 # 33.8.3.3: TSC × multiplier + offset, from the host's TSC in the record on.
 run "host-view=tsc.d,vm=tsc,tsc-offset=0x100000000000,tsc-multiplier=0x2000000000000" "$small"
 since=$((2 * 0x$(value tsc.d tsc 0 since) + 0x100000000000))
@@ -329,8 +340,7 @@ run host-view=kill.d,vm=other,ctl=0x200e60c "$small"
 check 'another ctl: refused' [ $rc = 1 ]
 check 'another ctl: why' grep -q 'cpu0.state: a QEMU that shares this host CPU runs with another' \
 	stderr
-kill -9 $background
-wait $background 2>/dev/null
+{ kill -9 $background && wait $background; } 2>/dev/null
 background=''
 check 'killed: no damage' no_damage kill.d/cpu0.pt
 # The worst moment of all, as it would look: half a run written, and "busy" set (host-state.h).
