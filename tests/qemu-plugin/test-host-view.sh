@@ -220,7 +220,9 @@ for ctl in 0x300e60e 0x300200c 0x300680c; do
 done
 check 'ctl: CYCs' [ "$(count ctl-0x300e60e.d/cpu0.pt ' CYC ')" -ge 100 ]
 run host-view=user.d,vm=ctl,ctl=0x3002008 "$small"
-check 'user only: there is none' not grep -q ' TIP\| TNT' <(dump user.d/cpu0.pt)
+dump user.d/cpu0.pt >user.log
+check 'user only: PSB+' grep -q ' PSB' user.log
+check 'user only: no flow' not grep -q ' TIP\| TNT' user.log
 
 run "host-view=slice.d,vm=slice,slice-us=1,ctl=$event" "$small"
 check 'slice: exits' [ "$(count slice.d/cpu0.pt 'VMXR) payload=0x34$')" -ge 10 ]
@@ -301,6 +303,17 @@ check 'host: exits' [ "$exits" = "$runs" ]
 "$vmpt" split -q -o host.split host.d/cpu0.pt >split.log
 for i in 0 1; do
 	check "host: flow of vCPU $i" flow_is_true host.split host.d host $i host.truth.$i
+done
+
+"$vmpt" split -q --conceal -o native.split host.d/cpu0.pt >split.log
+for i in 0 1; do
+	check "host: flow of vCPU $i as a native trace" \
+		flow_is_true native.split host.d host $i host.truth.$i
+done
+for file in native.split/*.pt; do
+	dump "$file" >native.log
+	check "host: ${file##*/}: PIPs" grep -q ' PIP ' native.log
+	check "host: ${file##*/}: nothing of VMX" not grep -q ' VMCS \| nr$' native.log
 done
 
 # ---- perf.data ----
