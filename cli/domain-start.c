@@ -5,7 +5,6 @@
 
 #include "cli/domain.h"
 
-#define PTY_LOOK_MS  1100 /* QEMU looks once a second whether somebody reads its terminal */
 #define STOP_SECONDS 10
 #define STOP_LOOK_US 50000
 
@@ -22,11 +21,7 @@ static void say(const struct domain_run *run, const char *what)
 static int open_console(struct domain_run *run)
 {
 	run->console = domain_console_open(run->cli, run->link, run->domain[0].ptr);
-	if (!run->console)
-		return CLI_FAILED;
-	/* What nobody reads is dropped: let QEMU see us first. */
-	usleep(PTY_LOOK_MS * 1000);
-	return CLI_OK;
+	return run->console ? CLI_OK : CLI_FAILED;
 }
 
 /* To the end of the domains; or, if they are a daemon's, of the console. */
