@@ -111,8 +111,7 @@ static void site_executes(unsigned int index, void *user)
 			host_enter(vcpu, ip + site->size);
 			vcpu->known = ip + site->size;
 			vcpu->known_in = site->block;
-		}
-		else
+		} else
 			vcpu->tick = 1;
 	}
 	if (plugin->guest && guest_hooks(plugin, site->hook))

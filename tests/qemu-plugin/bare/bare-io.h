@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* The bare program's own small library, and what its files call of each other. */
+#ifndef VMPT_TESTS_BARE_IO_H
+#define VMPT_TESTS_BARE_IO_H
+
+#include "arch/types.h"
+
+/* As bare.h has the offsets. */
+struct mailbox {
+	u32 go, op;
+	u64 rax, rbx, rcx, rdx;
+	u32 fault;
+	volatile u32 pmis;
+	u32 alive, lvt, x2apic, awake;
+};
+
+extern struct mailbox mailbox;
+
+/* ---- bare-io.c ---- */
+
+void print(const char *text);
+/* @text, @n in hex, and a newline. */
+void print_number(const char *text, u64 n);
+/* QEMU ends with 2 @value + 1. */
+void finish_with(u8 value) __attribute__((noreturn));
+void make_idt(void);
+
+/* ---- entry.S ---- */
+
+void machine_reset(void);
+
+/* ---- bare.c: the other vCPU executes; 0, VMPT_GP, negative: registers came back changed ---- */
+
+int subject_rdmsr(u32 msr, u64 *value);
+int subject_wrmsr(u32 msr, u64 value);
+void subject_run(u32 rounds);
+u64 subject_tsc(bool p, u32 *aux);
+int subject_ptwrite(u64 rax, u64 rdx);
+void subject_to_x2apic(void);
+/* Its LVT performance counter entry, and what it is set to again by a PMI's handler. */
+void subject_lvt(u32 lvt);
+int power_on(void *opaque);
+void driver_main(void);
+
+/* ---- policies.c ---- */
+
+void policies(void);
+
+#endif

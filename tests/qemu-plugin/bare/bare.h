@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What the driver (bare.c) and the vCPU that it drives (entry.S) share: one command at a time. */
+#ifndef VMPT_TESTS_BARE_H
+#define VMPT_TESTS_BARE_H
+
+/* In RAM: MAGIC there means that a reset was asked for and the program is to go on. */
+#define RESUME 0x7000
+#define MAGIC  0x74727476
+
+#define OP_NONE	     0
+#define OP_CPUID     1
+#define OP_RDMSR     2
+#define OP_WRMSR     3
+#define OP_MOV_CR3   4
+#define OP_RUN	     5 /* RCX rounds of one indirect jump */
+#define OP_RDTSC     6
+#define OP_RDTSCP    7
+#define OP_PTWRITE   8 /* RAX, EAX, RDX, EDX */
+#define OP_LVT	     9 /* EAX to the LVT performance counter entry in xAPIC mode */
+#define OP_TO_X2APIC 10
+
+#define TRAMPOLINE 0x8000
+
+/* Interrupts: a PMI; to the one that executes, and back */
+#define PMI_VECTOR  0x50
+#define GO_VECTOR   0x51
+#define DONE_VECTOR 0x52
+
+/* Offsets in struct mailbox */
+#define BOX_GO	   0
+#define BOX_OP	   4
+#define BOX_RAX	   8
+#define BOX_RBX	   16
+#define BOX_RCX	   24
+#define BOX_RDX	   32
+#define BOX_FAULT  40
+#define BOX_PMIS   44
+#define BOX_ALIVE  48
+#define BOX_LVT	   52 /* what a PMI's handler writes to the LVT entry; 0: nothing */
+#define BOX_X2APIC 56 /* through MSRs */
+#define BOX_AWAKE  60 /* nothing may interrupt it: it waits without sleep */
+
+/* Where the program lies in RAM */
+#define LOAD 0x100000
+
+#endif

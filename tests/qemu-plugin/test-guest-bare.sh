@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The guest view without an operating system: tests/qemu-plugin/bare runs vmm-lib's conformance
+# suite on a vCPU of the real QEMU, then checks of its own, and prints a line for each.
+#
+#	test-guest-bare.sh SOURCE PLUGIN ROM OUT
+set -u
+
+source=$1
+plugin=$(realpath "$2")
+rom=$(realpath "$3")
+out=$4
+failures=0 checks=0
+
+mkdir -p "$out"
+if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
+	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
+	exit 77
+fi
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$name: $what: fails; rc $rc, serial port and stderr:"
+		cat "$out/$name.log" "$out/$name.stderr"
+	fi
+}
+
+# Run the guest as $name with the plugin's options $1 and QEMU's options that follow.
+run()
+{
+	local options=$1
+	shift
+	rc=0
+	timeout 120 "$qemu" -cpu max,vendor=GenuineIntel -m 64 -nodefaults -display none \
+		-device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$rom" \
+		-serial "file:$out/$name.log" -plugin "$plugin,guest-view=1$options" "$@" \
+		</dev/null >"$out/$name.stdout" 2>"$out/$name.stderr" || rc=$?
+}
+
+# How many lines of the guest begin with $1.
+lines()
+{
+	grep -c "^$1" "$out/$name.log"
+}
+
+# What the guest printed under $1, a number in hex.
+number()
+{
+	echo $(($(sed -n "s/^$1 \(0x[0-9a-f]*\)$/\1/p" "$out/$name.log")))
+}
+
+# $1: scenarios of the suite that must pass, $2: that this guest cannot run, $3: own checks
+judge()
+{
+	local line
+
+	check 'ran to its end' [ $rc = 33 ]
+	check 'conformance: no callback failed' [ "$(number 'conformance: error')" = 0 ]
+	check "conformance: $1 scenarios pass" [ "$(lines 'conformance: passed [a-z]')" = "$1" ]
+	check 'conformance: none fails' [ "$(lines 'conformance: FAILED')" = 0 ]
+	check "conformance: $2 are skipped" [ "$(lines 'conformance: skipped [a-z]')" = "$2" ]
+	check "own checks: $3 pass" [ "$(lines 'policy: ok')" = "$3" ]
+	while read -r line; do
+		check "own check: ${line#policy: FAILED }" false
+	done < <(grep '^policy: FAILED' "$out/$name.log")
+	check 'the plugin says nothing but its summary' [ "$(grep -c ^vmpt: "$out/$name.stderr")" = 1 ]
+}
+
+name=full
+run ,pt=full -machine q35 -smp 2 -accel tcg,thread=multi
+judge 27 6 75
+
+# As the set of capabilities that is the default has it: no PMI preservation, no PTWRITE.
+name=icelake
+run '' -machine pc -smp 2 -accel tcg,thread=multi
+judge 26 7 70
+
+name=threads
+run '' -machine pc -smp 2 -accel tcg,thread=single
+check 'one thread for two vCPUs: refused' [ $rc = 1 ]
+check 'one thread for two vCPUs: why' grep -q 'vCPU 1: shares its thread' "$out/$name.stderr"
+
+name=baseline
+run ,pt=pentium -machine pc
+check 'a baseline that is not known: refused' [ $rc = 1 ]
+check 'a baseline that is not known: why' \
+	grep -q '^vmpt: pt=pentium is not known; there are full, qemu-icelake' "$out/$name.stderr"
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
