@@ -175,7 +175,7 @@ START_TEST(moved_code)
 {
 	make_traces("");
 	make_elf("db", "db-ffffffffa0000000", "0xffffffff81000000", "-static -no-pie");
-	make_elf("web", "web-401000", "0x1000", "-shared");
+	make_elf("web", "web-401000", "0x31000", "-shared -Wl,-Ttext-segment=0x30000");
 	ck_assert_int_eq(vmpt("split --perf --kernel=db@" DB_IP " --image=web@0x400000 -o out "
 			      "d.cpu0.pt d.cpu1.pt")
 				 ->code,
