@@ -176,9 +176,9 @@ int options_parse(struct options *options, int argc, char **argv)
 	*options = (struct options){
 		.slice_us = 10000,
 		.tsc_multiplier = 1ULL << 48,
-		/* perf's default for intel_pt//: TSC, MTC every 8 crystal ticks, branches */
+		/* as perf's default for intel_pt//, but MTC every 512 crystal ticks: TCG is slow */
 		.ctl = VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN |
-		       3ULL << VMPT_CTL_MTC_FREQ_SHIFT | 3ULL << VMPT_CTL_PSB_FREQ_SHIFT |
+		       9ULL << VMPT_CTL_MTC_FREQ_SHIFT | 3ULL << VMPT_CTL_PSB_FREQ_SHIFT |
 		       VMPT_CTL_BRANCH_EN,
 	};
 	for (int i = 0; i < argc; i++) {

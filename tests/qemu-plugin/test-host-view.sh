@@ -118,7 +118,7 @@ time_goes_on()
 			{ last = t } END { exit bad || !NR }'
 }
 
-# MTCFreq 3, a TSC of 1 GHz and a crystal of 25 MHz: TMA says the TSC in ticks of the crystal, and
+# MTCFreq 3 (ctl=0x300e60c), a TSC of 1 GHz and a crystal of 25 MHz: TMA says the TSC in ticks of the crystal, and
 # MTCs follow each other.
 clocks_agree()
 {
@@ -245,7 +245,7 @@ done
 # ---- several vCPUs, several QEMUs ----
 
 middle=$(firmware 2000 0 0)
-run 'host-view=two.d,vm=two,cpus=0:0,truth=two.truth' "$middle" -smp 2
+run 'host-view=two.d,vm=two,cpus=0:0,ctl=0x300e60c,truth=two.truth' "$middle" -smp 2
 check 'two: ran' [ $rc = $status ]
 check 'two: one stream' [ -s two.d/cpu0.pt -a ! -e two.d/cpu1.pt ]
 check 'two: no damage' no_damage two.d/cpu0.pt
@@ -260,7 +260,7 @@ done
 
 for vm in left right; do
 	timeout 60 bash -c 'start "$@"' run \
-		"host-view=shared.d,vm=$vm,cpus=3:5,truth=$vm.truth" "$middle" -smp 2 \
+		"host-view=shared.d,vm=$vm,cpus=3:5,ctl=0x300e60c,truth=$vm.truth" "$middle" -smp 2 \
 		>"$vm.out" 2>"$vm.err" &
 done
 rc=0
@@ -285,7 +285,7 @@ done
 
 # ---- a synthetic host ----
 
-run 'host-view=host.d,vm=host,cpus=0:0,host=synthetic,truth=host.truth' "$small" -smp 2
+run 'host-view=host.d,vm=host,cpus=0:0,ctl=0x300e60c,host=synthetic,truth=host.truth' "$small" -smp 2
 check 'host: ran' [ $rc = $status ]
 check 'host: no damage' no_damage host.d/cpu0.pt
 check 'host: time' time_goes_on host.d/cpu0.pt
