@@ -104,6 +104,7 @@ int trace_folder(const struct cli *cli, struct trace *t)
 	const struct domain_options *o = cli->own;
 	const char *dir = o->output ? o->output : DEFAULT_DIR;
 
+	t->given = dir;
 	if (mkdir(dir, 0777) && errno != EEXIST) {
 		cli_error(cli, "%s: %m", dir);
 		return CLI_FAILED;
@@ -201,7 +202,7 @@ static void print_files(struct cli *cli, const struct trace *t, struct dirent **
 
 	printf("\n");
 	for (i = 0; i < files; i++) {
-		cli_cell(table, CLI_PLAIN, "%s/%s", t->dir, file[i]->d_name);
+		cli_cell(table, CLI_PLAIN, "%s/%s", t->given, file[i]->d_name);
 		cli_cell_number(table, true, size_of(t->dir, file[i]->d_name));
 	}
 	cli_table_print(table, "");

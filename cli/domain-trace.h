@@ -19,7 +19,8 @@ struct trace_vcpu {
 };
 
 struct trace {
-	char *dir; /* absolute */
+	char *dir;	   /* absolute */
+	const char *given; /* as the user says it */
 	unsigned int cpu[TRACE_CPUS];
 	size_t cpus;
 	struct trace_vcpu *vcpu;

@@ -198,11 +198,11 @@ cat >wanted <<-END
 	two        1    2  22000  stopped
 	two        2    0   3000  stopped
 
-	FILE$(printf '%*s' $((${#work} + 8)) '')BYTES
-	$work/out,1/cpu0.pt        6
-	$work/out,1/cpu1.pt        3
-	$work/out,1/cpu2.pt        3
-	$work/out,1/vms.jsonl    $(stat -c %s out,1/vms.jsonl)
+	FILE             BYTES
+	out,1/cpu0.pt        6
+	out,1/cpu1.pt        3
+	out,1/cpu2.pt        3
+	out,1/vms.jsonl    $(stat -c %s out,1/vms.jsonl)
 END
 check 'trace: the tables' diff -b wanted stdout
 check 'trace: options of one' diff - one.options <<-END

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# A Linux guest of tests/guests as an embedded domain, from linux.xml: its console, and its
+# trace from outside with two vCPUs on two host CPUs.
+#
+#	test-linux.sh SOURCE VMPT PLUGIN
+set -u
+
+source=$1
+vmpt=$(realpath "$2")
+plugin=$(realpath "$3")
+# shellcheck source=tests/domains/lib.sh
+. "$source/tests/domains/lib.sh"
+get_qemu
+cd "$work" || exit 1
+export XDG_STATE_HOME=$work/s
+if ! guests=$("$source/tests/guests/build" work 2>build.log); then
+	echo "skipped: $(sed -n 's/^skipped: //p' <<<"$guests" | grep . || tail -n 1 build.log)"
+	exit 77
+fi
+: >stdout
+: >stderr
+domain list
+if [ $rc != 0 ] && says libvirt-daemon-driver-qemu; then
+	echo "skipped: no embedded QEMU driver: package libvirt-daemon-driver-qemu"
+	exit 77
+fi
+
+# Its words of the console: the kernel, which may speak at any time, is quiet.
+words=$("$source/tests/guests/build" --cmdline work)
+set=(--set "QEMU=$qemu" --set "KERNEL=$guests/vmlinux" --set "INITRD=$guests/initramfs-work.cpio"
+	--set "CMDLINE=$words run=alpha,10")
+domain start --console --quiet "${set[@]}" linux="$here/linux.xml"
+check 'console: powers off' [ $rc = 0 ]
+for line in 'guest: begin' 'guest: alpha ends with 0' 'guest: end 0'; do
+	check "console: $line" prints "$line"
+done
+
+domain trace "${set[@]}" --set VCPUS=2 --plugin "$plugin" -o out two="$here/linux.xml"
+check 'trace: powers off' [ $rc = 0 ]
+cp stdout table
+# The CPU, the owners beside nobody, and how many bytes: each vCPU has a CPU for itself.
+for cpu in 0 1; do
+	vmcs=$(sed -nE "s/^two +$cpu +$cpu +([0-9a-f]+) +shut down\$/0x\\1/p" table)
+	bytes=$(sed -nE "s/^out\/cpu$cpu.pt +([0-9,]+)\$/\\1/p" table | tr -d ,)
+	check "trace: vCPU $cpu is told" [ -n "$vmcs" ]
+	check "trace: CPU $cpu has much to tell" [ "${bytes:-0}" -gt 1000000 ]
+	owners=$("$vmpt" vms --quiet --json out/cpu$cpu.pt | python3 -c '
+import json, sys
+doc = json.load(sys.stdin)
+print(*[o["vmcs"] for o in doc["owners"] if o["owner"] == "vm"], doc["bytes"])')
+	check "trace: CPU $cpu is of vCPU $cpu" [ "$owners" = "$vmcs ${bytes:-0}" ]
+done
+finish
