@@ -47,7 +47,7 @@ expect 'PSB PSBEND' vmpt dump --kinds = PS
 expect 'PIP,PSB PIP,PSBEND' vmpt dump --kinds = PIP,PS
 expect 'host' vmpt dump --owner ho
 expect '' vmpt vms --cpu = 0
-expect 'domain' vmpt help do
+expect 'domain' vmpt help dom
 expect 'start stop' vmpt domain st
 expect 'none' vmpt domain trace --host = n
 expect '' vmpt domain start --connect = q

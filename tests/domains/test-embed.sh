@@ -4,6 +4,7 @@
 # firmware: they start, end, are stopped, speak on the console, and are given a plugin.
 #
 #	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN
+# shellcheck disable=SC2154 # of lib.sh
 set -u
 
 source=$1
@@ -288,6 +289,7 @@ check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
 check 'plugin: who is in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
 domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"
 check 'plugin: CPUs and a host' [ $rc = 0 ]
+# shellcheck disable=SC2046 # words are wanted
 set -- $(owners real/cpu1.pt) $(owners real/cpu3.pt)
 check 'plugin: a VM and the host each' [ "$2 $5" = 'host host' ]
 check 'plugin: the VMs' [ "$(recorded real)" = "$(printf '%s\n' "$1" "$4" | sort | paste -sd ' ') $(($3 + $6))" ]

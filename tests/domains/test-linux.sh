@@ -4,6 +4,7 @@
 # trace from outside with two vCPUs on two host CPUs.
 #
 #	test-linux.sh SOURCE VMPT PLUGIN
+# shellcheck disable=SC2154 # of lib.sh
 set -u
 
 source=$1

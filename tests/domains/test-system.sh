@@ -5,6 +5,7 @@
 # bash as the process that reaps what libvirtd leaves.
 #
 #	test-system.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN
+# shellcheck disable=SC2154 # of lib.sh
 set -u
 
 skip()

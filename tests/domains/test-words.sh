@@ -4,6 +4,7 @@
 # with libvirt's own test driver, whose one domain each connection has anew.
 #
 #	test-words.sh SOURCE VMPT
+# shellcheck disable=SC2154 # of lib.sh
 set -u
 
 source=$1
@@ -28,7 +29,7 @@ fails 2 'one domain at a time' -- start --console a.xml b.xml
 for set in '' NAME =x name=x a:b=x 1A=x ' A=x'; do
 	fails 2 "'$set' is not [DOMAIN:]NAME=VALUE" -- start --set "$set" x.xml
 done
-for cpus in '' x 3-1 1, ,1 0-70000 99999 -1; do
+for cpus in '' x 3-1 '1,' ',1' 0-70000 99999 -1; do
 	fails 2 "'$cpus' is not a list like 0,2-5" -- trace "--cpus=$cpus" x.xml
 done
 fails 2 'more than 256' -- trace --cpus=0-256 x.xml
