@@ -78,15 +78,16 @@ static bool differ(struct flow *f, const char *what, u64 ip)
 /* ---- losses ---- */
 
 /*
- * The decoder is at @ip behind a loss. Of all places that are left the right one is never
- * before the first that has this IP: if that was the wrong one, the flows differ soon and
- * the next is looked for.
+ * The decoder is at @ip behind a loss, or a run begins there. Of all places that are left the
+ * right one is never before the first that has this IP: if that was the wrong one, the flows
+ * differ soon and the next is looked for.
  */
-static bool search(struct flow *f, u64 ip)
+static bool search(struct flow *f, u64 ip, bool run)
 {
 	struct cursor *c = &f->cursor;
 
-	while (!cursor_in_block(c) || c->ip != ip) {
+	while (run ? c->item.kind != TRUTH_RUN_BEGIN || c->item.from != ip
+		   : !cursor_in_block(c) || c->ip != ip) {
 		if (cursor_in_block(c)) {
 			f->counts->lost++;
 			cursor_pass(c);
@@ -133,7 +134,7 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 		}
 		f->counts->searches++;
 		f->unsure = SURE;
-		if (!search(f, ip)) {
+		if (!search(f, ip, false)) {
 			differ(f, "what an overflow took does not end: nowhere is", ip);
 			return -pte_nomap;
 		}
@@ -258,8 +259,12 @@ static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 					      : "the trace ends a run, the truth not, at",
 				      ip);
 	}
-	return !f->cursor.begun || f->counts->overflows ||
-	       differ(f, "the trace begins or ends a run, the truth not, at", ip);
+	if (!f->cursor.begun || (f->counts->overflows && !f->unsure))
+		return true;
+	if (f->unsure)
+		return kind != TRUTH_RUN_BEGIN || search(f, ip, true) ||
+		       differ(f, "what an overflow took does not end: no run begins at", ip);
+	return differ(f, "the trace begins or ends a run, the truth not, at", ip);
 }
 
 static bool overflow(struct flow *f)
@@ -329,6 +334,12 @@ static bool walk(struct flow *f)
 		status = pt_insn_next(f->decoder, &insn, sizeof(insn));
 		if (status >= 0 && !instruction(f, &insn))
 			return false;
+		/* With the code of a wrong place a decoder may go astray. */
+		if (status < 0 && status != -pte_eos && f->unsure && !f->failed) {
+			f->counts->searches++;
+			f->unsure = SURE;
+			status = pt_insn_sync_forward(f->decoder);
+		}
 	}
 	if (f->failed)
 		return false;
