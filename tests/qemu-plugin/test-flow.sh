@@ -4,7 +4,7 @@
 # libipt decodes, flow-check compares with the plugin's truth file: firmware with a known number
 # of instructions; SeaBIOS and a reset, traced in several ways, also between runs of a host; Linux
 # to power-off with programs that modify themselves, take signals and change modes; Linux with two
-# vCPUs that share a host CPU with the host, split.
+# vCPUs that share a host CPU with the host, split, and find PT in their processor.
 #
 #	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT
 #
@@ -163,7 +163,7 @@ if assemble flow-reset.S 0x7c00 "$out/reset.img"; then
 	equal bios-bare 2000000
 	machine bios-cycles ,ctl=0x2e0e,slice-us=200 "${disk[@]}"
 	equal bios-cycles 2000000
-	machine bios-host ,host=synthetic "${disk[@]}"
+	machine bios-host ,host=synthetic,guest-view=1 "${disk[@]}"
 	split bios-host 1
 fi
 
@@ -174,7 +174,7 @@ if [ -z "${VMPT_SANITIZED-}" ]; then
 	# While one processor decodes, the other runs the next machine.
 	flow "$out/work/flow" "$out/work/cpu0.pt" "$out/work/truth.0" &
 	checker=$!
-	linux smp hello ,cpus=0:0,host=synthetic --smp 2
+	linux smp hello ,cpus=0:0,host=synthetic,guest-view=1 --smp 2
 	split smp 2
 	rc=0
 	wait $checker || rc=$?
