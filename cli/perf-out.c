@@ -15,6 +15,7 @@
 #define ID	    1
 #define ATTR_SIZE   PERF_ATTR_SIZE_VER5
 #define ATTRS_AT    (HEADER_SIZE + 8)
+#define PSB_SIZE    16
 #define RECORDS_AT  (ATTRS_AT + ATTR_SIZE + 16)
 
 /* IA32_RTIT_CTL as intel_pt's format directory has it. */
@@ -137,6 +138,7 @@ static struct perf_event_attr attr_of(const struct perf_out *out)
 		.sample_type = SAMPLE_TYPE,
 		.read_format = PERF_FORMAT_ID,
 		.sample_id_all = 1,
+		.exclude_guest = 1, /* as perf record has it; the owner is no guest any more */
 	};
 }
 
@@ -270,7 +272,6 @@ static void put_auxtrace(const struct perf_out *out, FILE *f, u64 size)
 
 int perf_out_start(struct perf_out *out, FILE *f)
 {
-	static const u8 pads[PERF_OUT_HEAD];
 	size_t i;
 	off_t at;
 
@@ -291,7 +292,23 @@ int perf_out_start(struct perf_out *out, FILE *f)
 		return -1;
 	out->aux_at = (u64)at;
 	put_auxtrace(out, f, 0);
-	put(f, pads, sizeof(pads));
+	return ferror(f) ? -1 : 0;
+}
+
+int perf_out_write(struct perf_out *out, FILE *f, const u8 *bytes, size_t n)
+{
+	static const u8 pads[PERF_OUT_ADDED];
+	size_t left = out->written < PSB_SIZE ? PSB_SIZE - out->written : 0;
+
+	if (left && n >= left) {
+		put(f, bytes, left);
+		put(f, pads, sizeof(pads));
+		out->written += left;
+		bytes += left;
+		n -= left;
+	}
+	put(f, bytes, n);
+	out->written += n;
 	return ferror(f) ? -1 : 0;
 }
 
@@ -317,6 +334,12 @@ static void put_event_desc(const struct perf_out *out, FILE *f)
 	put64(f, ID);
 }
 
+/* Where the stream is in the file. */
+static u64 stream_at(const struct perf_out *out)
+{
+	return out->aux_at + sizeof(struct auxtrace);
+}
+
 /* The sections of the features, by their bits, then the sections. */
 static void put_features(const struct perf_out *out, FILE *f, u64 at)
 {
@@ -331,34 +354,27 @@ static void put_features(const struct perf_out *out, FILE *f, u64 at)
 	put64(f, sizeof(struct auxtrace));
 }
 
-/* PSB, TSC if there is one, PSBEND; what is left of the room are PADs. */
-static void put_head(const struct perf_out *out, FILE *f)
+/* The first TSC, where perf_out_write() has made room for it. */
+static int put_first_tsc(const struct perf_out *out, FILE *f)
 {
-	static const u16 kind[] = { VMPT_PT_PSB, VMPT_PT_TSC, VMPT_PT_PSBEND };
-	u8 bytes[PERF_OUT_HEAD] = { 0 };
-	size_t i, at = 0;
-	int n;
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC, .val = { first_tsc(out) } };
+	u8 bytes[PERF_OUT_ADDED];
 
-	for (i = 0; i < VMPT_ARRAY_SIZE(kind); i++) {
-		struct vmpt_pt_packet pkt = { .kind = kind[i] };
-
-		if (kind[i] == VMPT_PT_TSC && !out->has_tsc)
-			continue;
-		if (kind[i] == VMPT_PT_TSC)
-			pkt.val[0] = first_tsc(out);
-		n = vmpt_pt_encode(&pkt, bytes + at, sizeof(bytes) - at, 0);
-		at += n > 0 ? (size_t)n : 0;
-	}
+	if (vmpt_pt_encode(&pkt, bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return 0;
+	if (fseeko(f, (off_t)(stream_at(out) + PSB_SIZE), SEEK_SET))
+		return -1;
 	put(f, bytes, sizeof(bytes));
+	return 0;
 }
 
-int perf_out_finish(const struct perf_out *out, FILE *f, u64 bytes)
+int perf_out_finish(const struct perf_out *out, FILE *f)
 {
-	u64 size = PERF_OUT_HEAD + ((bytes + 7) & ~7ULL);
-	u64 end = out->aux_at + sizeof(struct auxtrace) + size;
+	u64 bytes = out->written + (out->written < PSB_SIZE ? 0 : PERF_OUT_ADDED);
+	u64 size = (bytes + 7) & ~7ULL, end = stream_at(out) + size;
 	static const u8 pads[8];
 
-	put(f, pads, size - PERF_OUT_HEAD - bytes);
+	put(f, pads, size - bytes);
 	put_features(out, f, end);
 	if (ferror(f) || fseeko(f, 0, SEEK_SET))
 		return -1;
@@ -367,6 +383,7 @@ int perf_out_finish(const struct perf_out *out, FILE *f, u64 bytes)
 	if (fseeko(f, (off_t)out->aux_at, SEEK_SET))
 		return -1;
 	put_auxtrace(out, f, size);
-	put_head(out, f);
+	if (out->has_tsc && put_first_tsc(out, f))
+		return -1;
 	return ferror(f) ? -1 : 0;
 }

@@ -8,8 +8,12 @@
 
 #include "cli/perf-code.h"
 
-/* What stands in a perf.data's trace before the stream: see perf_out_finish(). */
-#define PERF_OUT_HEAD 32
+/*
+ * Bytes put into the stream's first PSB+, behind its PSB: the stream's first TSC, or PADs if it
+ * has none. perf (6.1 at least) crashes if it has to follow code before it knows the time, and an
+ * owner's stream may well begin without.
+ */
+#define PERF_OUT_ADDED 8
 
 /* The process that all code of a stream belongs to, unless the stream is a thread's. */
 #define PERF_OUT_PID 1
@@ -21,16 +25,16 @@ struct perf_out {
 	int cpu, tid;			    /* as in struct vmpt_stream */
 	bool has_tsc; /* the stream has TSC packets, the first with first_tsc */
 	u64 first_tsc;
-	u64 aux_at; /* set by perf_out_start() */
+	/* The rest is set by the functions. */
+	u64 aux_at;
+	u64 written; /* of the stream */
 };
 
-/* All before the stream's bytes, which then follow. @f is at its start. 0, or -1 by errno. */
+/* All before the stream's bytes. @f is at its start. Each 0, or -1 by errno. */
 int perf_out_start(struct perf_out *out, FILE *f);
-/*
- * All behind the @bytes of the stream, and the sizes before them. @f is at its end. A PSB+ with
- * the first TSC, if there is one, is put before the stream: perf (6.1 at least) crashes if it has
- * to follow code before it knows the time, and an owner's stream may well begin without.
- */
-int perf_out_finish(const struct perf_out *out, FILE *f, u64 bytes);
+/* The next bytes of the stream, which begins with a PSB as all of vmpt_extract() do. */
+int perf_out_write(struct perf_out *out, FILE *f, const u8 *bytes, size_t n);
+/* All behind the stream, and the sizes before it. @f is at its end. */
+int perf_out_finish(const struct perf_out *out, FILE *f);
 
 #endif

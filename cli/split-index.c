@@ -112,9 +112,12 @@ static void json_slice(struct cli *cli, json_t *o, const struct vmpt_slice *slic
 static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extracted *x)
 {
 	const struct split *s = cli->own;
+	const struct split_out *out = &s->out[s->first + (size_t)x->stream];
+	/* The first slice has the PSB behind which something is added. */
+	u64 added = s->perf && x->out_offset ? PERF_OUT_ADDED : 0;
 
-	cli_json_string(cli, o, "file", s->out[s->first + (size_t)x->stream].name);
-	cli_json_number(cli, o, "out_offset", x->out_offset + (s->perf ? PERF_OUT_HEAD : 0));
+	cli_json_string(cli, o, "file", out->name);
+	cli_json_number(cli, o, "out_offset", x->out_offset + added);
 	cli_json_number(cli, o, "out_size", x->out_size);
 	flag_if(cli, o, "head", x->head);
 	flag_if(cli, o, "returned", x->returned);

@@ -108,8 +108,7 @@ static int finish_perf(struct cli *cli, struct split_out *out)
 {
 	if (!out->file && (make_room(cli) || reopen(cli, out)))
 		return 1;
-	return perf_out_finish(&out->perf, out->file, out->bytes) ? split_io_failed(cli, out->name)
-								  : 0;
+	return perf_out_finish(&out->perf, out->file) ? split_io_failed(cli, out->name) : 0;
 }
 
 int split_add(struct cli *cli, const struct vmpt_owner *owner)
@@ -144,12 +143,17 @@ int split_add(struct cli *cli, const struct vmpt_owner *owner)
 int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n)
 {
 	struct split *s = cli->own;
+	bool ok;
 
 	if (!out->file && (make_room(cli) || reopen(cli, out)))
 		return 1;
 	out->used = ++s->clock;
 	out->bytes += n;
-	return fwrite(bytes, 1, n, out->file) == n ? 0 : split_io_failed(cli, out->name);
+	if (s->perf)
+		ok = !perf_out_write(&out->perf, out->file, bytes, n);
+	else
+		ok = fwrite(bytes, 1, n, out->file) == n;
+	return ok ? 0 : split_io_failed(cli, out->name);
 }
 
 int split_finish_all(struct cli *cli)

@@ -154,6 +154,14 @@ START_TEST(each_instruction_is_there)
 	ck_has(line_of("perf script -f -k db --itrace=i1i -F ip,sym,dso -i out/" DB
 		       ".cpu1.perf.data | head -n 1"),
 	       "ffffffffa0000000 code ");
+	/* From a time on, which perf looks for by PSBs. */
+	run("perf script -f -k db --itrace=i1i -F time,ip -i out/" DB ".cpu1.perf.data | sed -n "
+	    "'s/^ *//; 100000,$p' >all");
+	run("perf script -f -k db --itrace=i1ie -F time,ip -i out/" DB ".cpu1.perf.data "
+	    "--time \"$(head -n 1 all | cut -d: -f1),\" | sed 's/^ *//' >some");
+	run("[ $(tail -n 40000 all | wc -l) = 40000 ]");
+	run("tail -n 40000 all >all.end && tail -n 40000 some | cmp - all.end");
+	run("[ $(wc -l <some) -lt $(($(wc -l <all) + 60000)) ]");
 	/* The code named is no code of the host. */
 	ck_assert_str_eq(line_of("perf script -D -i out/host.cpu0.perf.data | grep -c RECORD_MMAP"),
 			 "0\n");

@@ -261,9 +261,10 @@ START_TEST(bad_code_is_refused)
 }
 END_TEST
 
-/* Behind 32 bytes for perf, the concealed stream as it is alone. */
+/* The concealed stream as it is alone, but for 8 bytes behind its first PSB. */
 START_TEST(a_perf_data_holds_the_stream)
 {
+	static const u8 pads[8];
 	u8 *raw, *file, *at;
 	size_t n, size;
 	json_t *index;
@@ -272,20 +273,24 @@ START_TEST(a_perf_data_holds_the_stream)
 	write_elf("a@b.elf", ET_EXEC, EM_X86_64, PF_R | PF_X, 0x1000);
 	ck_assert_int_eq(vmpt("split --conceal -o raw x.pt@3")->code, 0);
 	ck_assert_int_eq(vmpt("split --perf --image=a@b.elf -o out x.pt@3")->code, 0);
-	raw = test_read_file("raw/vmcs-b000.cpu3.pt", &n);
-	file = test_read_file("out/vmcs-b000.cpu3.perf.data", &size);
-	at = memmem(file, size, raw, n);
+	raw = test_read_file("raw/host.cpu3.pt", &n);
+	file = test_read_file("out/host.cpu3.perf.data", &size);
+	at = memmem(file, size, raw, 16); /* a PSB */
 	ck_assert_ptr_nonnull(at);
+	ck_assert_int_eq(memcmp(at + 16, pads, 8), 0);
+	ck_assert_int_eq(memcmp(at + 24, raw + 16, n - 16), 0);
 	/* AUXTRACE is the last record; its size and CPU */
-	ck_assert_uint_eq(vmpt_load64(at - 32 - 40), 32 + (n + 7) / 8 * 8);
-	ck_assert_uint_eq(vmpt_load32(at - 32 - 8), 3);
-	index = json_load_file("out/index.json", 0, NULL);
-	ck_assert(json_is_true(json_at(index, "perf")));
-	ck_assert_str_eq(json_text(index, "slices/3/file"), "vmcs-b000.cpu3.perf.data");
-	ck_assert_uint_eq(json_u64(index, "slices/3/out_offset"), 32);
-	json_decref(index);
+	ck_assert_uint_eq(vmpt_load64(at - 40), (n + 8 + 7) / 8 * 8);
+	ck_assert_uint_eq(vmpt_load32(at - 8), 3);
 	free(raw);
 	free(file);
+	index = json_load_file("out/index.json", 0, NULL);
+	ck_assert(json_is_true(json_at(index, "perf")));
+	ck_assert_str_eq(json_text(index, "slices/0/file"), "host.cpu3.perf.data");
+	ck_assert_uint_eq(json_u64(index, "slices/0/out_offset"), 0);
+	ck_assert_uint_eq(json_u64(index, "slices/2/out_offset"),
+			  json_u64(index, "slices/0/out_size") + 8);
+	json_decref(index);
 	/* And vmpt reads it. */
 	ck_assert_int_eq(vmpt("stat out/vmcs-b000.cpu3.perf.data")->code, 0);
 	ck_has(vmpt("dump out/vmcs-b000.cpu3.perf.data")->out, "0x402000");

@@ -97,7 +97,7 @@ calls()
 {
 	nm alpha | awk 'NR == FNR { if ($3 ~ /^(alpha|beta|gamma_even|delta_odd|epsilon)$/)
 			at[$3] = $1; next }
-		$1 == "branches:HG:" && $NF in at {
+		$1 == "branches:" && $NF in at {
 			to = sprintf("%16s", $(NF - 1)); gsub(/ /, "0", to)
 			if (to == at[$NF]) print $NF }' - "$1"
 }
