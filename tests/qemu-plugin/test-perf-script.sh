@@ -116,7 +116,7 @@ follow()
 	"$vmpt" split -q --perf --kernel="$name.vmlinux" --image=alpha \
 		--image=guest/bin/busybox -o "$name.split" "$name.cpu0.pt" >"$name.said"
 	check "$name: perf script" decode "$name" "$name.vmlinux" "$name.script"
-	branches=$(grep -c '^branches' "$name.script")
+	branches=$(grep -c '^ *branches:' "$name.script")
 	kernel=$(errors "$name.script" ffffffff)
 	user=$(grep -c 'instruction trace error' "$name.script")
 	user=$((user - kernel))
