@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The guest view under Linux: perf records in the guest, and what it recorded is decoded here
+# with the guest's programs. What alpha calls, and how often, is known (tests/guests/programs).
+#
+#	test-guest-view.sh SOURCE PLUGIN OUT
+set -u
+
+source=$(realpath "$1")
+plugin=$(realpath "$2")
+out=$3
+here=$source/tests/qemu-plugin
+failures=0 checks=0 rc=0
+
+mkdir -p "$out"
+cd "$out" || exit 1
+export LC_ALL=C
+rm -rf one two symfs
+if ! perf --version >/dev/null 2>&1; then
+	echo 'skipped: perf is not here (linux-perf)'
+	exit 77
+fi
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails: $*"
+		[ ! -e "$name/serial.log" ] || tail -n 30 "$name/serial.log" "$name/stderr.log"
+	fi
+}
+
+# Boot with $2 vCPUs, the guest's task and our folder $1.
+boot()
+{
+	name=$1
+	"$source/tests/guests/boot" --out "$name" --file "test=$here/guest-perf" --run "$name" \
+		--smp "$2" --timeout 180 --plugin "$plugin,guest-view=1,pt=full" perf >boot.log 2>&1
+	rc=$?
+	if [ $rc = 77 ]; then
+		cat boot.log
+		exit 77
+	fi
+	check "$name: the guest is content" [ $rc = 0 ]
+}
+
+# What the guest said under $1.
+said()
+{
+	sed -n "s/^view: $1 \([^\r]*\)\r*$/\1/p" "$name/serial.log"
+}
+
+# perf script on a file of the guest, with the guest's programs.
+script()
+{
+	perf script --symfs "$PWD/symfs" -i "$name/files/$1" "${@:2}" 2>script.err
+}
+
+# No instruction of a trace is missing, and no packet is bad.
+no_error()
+{
+	script "$1" --itrace=e >errors
+	if [ -s errors ] || grep -q -e rror -e lost script.err; then
+		head -n 5 errors script.err
+		return 1
+	fi
+}
+
+# alpha's functions of all that are named, without repetitions.
+functions()
+{
+	grep -x -e main -e alpha -e beta -e gamma_even -e delta_odd -e epsilon | uniq
+}
+
+# What alpha $1 executes, function by function.
+expected()
+{
+	awk -v n="$1" 'BEGIN {
+		for (i = 0; i < n; i++) {
+			by = i % 2 ? "delta_odd" : "gamma_even"
+			print "main\nalpha\nbeta\n" by "\nepsilon\n" by "\nbeta\nalpha"
+		}
+		print "main"
+	}'
+}
+
+# From which functions branches went, in order.
+from()
+{
+	script "$1" --itrace=b -F ip,sym "${@:2}" | sed 's/.* //' | functions
+}
+
+same()
+{
+	from "${@:2}" >flow
+	cmp flow "$1"
+}
+
+folder=$("$source/tests/guests/build" perf) || { rc=$? && echo "$folder" && exit $rc; }
+mkdir symfs
+(cd symfs && cpio -idmu --quiet --no-absolute-filenames <"$folder/initramfs-perf.cpio")
+
+# ---- one vCPU ----
+
+boot one 1
+check 'intel_pt in /proc/cpuinfo' [ "$(said flags)" = 1 ]
+check 'the PMU is there' [ "$(said PMU)" = /sys/bus/event_source/devices/intel_pt ]
+check 'clocks: 10 × 100 MHz, 40 a tick of the crystal' [ "$(said ratio)" = '10 40:1' ]
+check 'no MSR and no counter that Linux complains of' [ "$(said 'bad MSR')" = 0 ]
+
+expected 20 >alpha.20
+check 'user: decodes' no_error user.data
+check 'user: flow of the program' same alpha.20 user.data
+
+check 'filter: decodes' no_error filter.data
+check 'filter: one function only' [ "$(from filter.data)" = beta ]
+check 'filter: each call of it' \
+	[ "$(script filter.data --itrace=b -F ip,addr,sym | grep -c ' beta$')" -ge 20 ]
+
+check 'tracestop: decodes' no_error stop.data
+# Linux traces again whenever it schedules the task in anew, up to the same place.
+check 'tracestop: up to there' \
+	[ "$(from stop.data | head -n 4 | paste -s -d ' ')" = 'main alpha beta gamma_even' ]
+check 'tracestop: and no further' [ "$(from stop.data | grep -c epsilon)" = 0 ]
+
+check 'ptwrite: decodes' no_error ptwrite.data
+for i in 0 1 2; do
+	printf '0x112233445566770%d\n0x112233445566770%d\n0x5566770%d\n0x5566770%d\n' $i $i $i $i
+done >payloads
+check 'ptwrite: payloads' \
+	diff payloads <(script ptwrite.data --itrace=w | sed -n 's/.*payload: \(0x[0-9a-f]*\) .*/\1/p')
+check 'ptwrite: in their function' \
+	[ "$(script ptwrite.data --itrace=w | grep -c ' write_values+0x')" = 12 ]
+
+expected 40000 >alpha.40000
+check 'long: decodes' no_error long.data
+check 'long: flow of the program' same alpha.40000 long.data
+perf script -D -i one/files/long.data 2>/dev/null |
+	grep -E 'PERF_RECORD_(AUX|AUXTRACE|LOST[_A-Z]*) ' >records
+check 'long: no record is marked as cut' \
+	[ "$(grep -c 'PERF_RECORD_AUX .*flags: 0 ' records)" = "$(grep -c 'PERF_RECORD_AUX ' records)" ]
+check 'long: none is lost' [ "$(grep -c LOST records)" = 0 ]
+bytes=0
+while read -r size; do
+	bytes=$((bytes + size))
+done < <(sed -n 's/.*PERF_RECORD_AUX .* size: \(0x[0-9a-f]*\) .*/\1/p' records)
+check 'long: 20 times the buffer' [ $bytes -ge $((20 * 8 * 4096)) ]
+check 'long: many PMIs' [ "$(said PMIs)" -ge 40 ]
+echo "long: $bytes bytes through a buffer of 32768, $(said PMIs) PMIs"
+
+# ---- two vCPUs ----
+
+boot two 2
+check 'all: decodes' no_error all
+script all --itrace=b -F comm,cpu,ip,sym >all.script
+check 'all: flow of the program' cmp alpha.20 \
+	<(sed -n 's/^ *alpha .* \([a-z_]*\)$/\1/p' all.script | functions)
+check 'all: the kernel that executed it' grep -q '^ *alpha .* do_syscall_64$' all.script
+check 'all: both vCPUs' [ "$(sed -n 's/.*\[\(00[01]\)\].*/\1/p' all.script | sort -u | wc -l)" = 2 ]
+check 'pinned: decodes' no_error pinned.data
+for cpu in 0 1; do
+	check "pinned: flow on vCPU $cpu" same alpha.20 pinned.data --comms alpha -C $cpu
+done
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
