@@ -7,6 +7,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "model/fast.h"
 #include "tests/model/programs/memory.h"
 #include "tests/model/programs/program.h"
 
@@ -184,7 +185,11 @@ static void conditional(struct cpu *cpu, const struct program_insn *insn, bool t
 {
 	u64 next = insn->ip + insn->len;
 
-	vmpt_unit_jcc(&cpu->unit, taken, taken ? insn->target : next);
+	/* The inline one in half of the programs. */
+	if (cpu->set->steps % 2)
+		vmpt_unit_jcc_fast(&cpu->unit, taken, taken ? insn->target : next);
+	else
+		vmpt_unit_jcc(&cpu->unit, taken, taken ? insn->target : next);
 	if (taken) {
 		jump(cpu, insn->target, true);
 	} else {
@@ -203,7 +208,10 @@ static void near_branch(struct cpu *cpu, const struct program_insn *insn)
 		conditional(cpu, insn, below(cpu->rng, 256) < ((insn->ip * 37) & 0xff));
 		return;
 	case TG_JMP:
-		vmpt_unit_jmp(&cpu->unit, insn->target);
+		if (cpu->set->steps % 2)
+			vmpt_unit_jmp_fast(&cpu->unit, insn->target);
+		else
+			vmpt_unit_jmp(&cpu->unit, insn->target);
 		jump(cpu, insn->target, false);
 		return;
 	case TG_CALL:
