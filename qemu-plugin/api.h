@@ -89,6 +89,11 @@ void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id,
 					   void *user);
 /* All blocks are gone; no vCPU runs. */
 void qemu_plugin_register_flush_cb(uint64_t id, void (*cb)(void *user), void *user);
+/*
+ * On a vCPU's thread: soon, when no vCPU runs, QEMU drops all blocks and all callbacks of the
+ * plugin, and calls @cb, which registers what it wants from then on.
+ */
+void qemu_plugin_reset(uint64_t id, void (*cb)(void *user), void *user);
 /* QEMU ends; registers can no longer be read. */
 void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(void *user), void *user);
 

@@ -44,6 +44,7 @@ struct block {
 	 * goes on. Other ends arm themselves.
 	 */
 	bool shows;
+	bool whole; /* it has all that the flow needs; else its sites only */
 	struct site *sites;
 	struct block_code *code; /* with a truth file */
 	struct block *next;	 /* all of a plugin's, to be freed */

@@ -67,13 +67,16 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 	}
 	if (!patched(leaf))
 		return;
+	/* At the end of its block the next one begins with what is behind. */
+	if (guest_next(guest, site) == site->block->end + vcpu->delta) {
+		if (!flow_ready(vcpu, site))
+			flow_go_to(vcpu, site_ip(vcpu, site));
+		flow_watch(vcpu, true);
+	}
 	guest->cpuid.pending = true;
 	guest->cpuid.leaf = leaf;
 	guest->cpuid.subleaf = subleaf;
 	guest->cpuid.next = guest_next(guest, site);
-	/* At the end of its block the next one begins with what is behind. */
-	if (guest->cpuid.next == site->block->end + vcpu->delta)
-		flow_watch(vcpu, true);
 }
 
 static void leaf_0(struct guest_vcpu *guest, struct vmpt_cpuid_regs *regs)

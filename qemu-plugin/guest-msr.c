@@ -139,6 +139,8 @@ void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 									 << 32;
 	int ret;
 
+	if (msr == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN && !flow_ready(vcpu, site))
+		flow_go_to(vcpu, site_ip(vcpu, site));
 	if (emulated_write(guest, msr, value, site, &ret)) {
 		if (!ret)
 			guest_skip(guest, site);

@@ -53,6 +53,8 @@ static void vcpu_init(unsigned int index, void *user)
 
 	if (index >= VCPUS)
 		give_up(index, "this plugin traces up to 256 vCPUs");
+	if (plugin->vcpu[index])
+		return;
 	check_thread(plugin, index);
 	vcpu = calloc(1, sizeof(*vcpu));
 	if (!vcpu)
@@ -165,6 +167,26 @@ static void register_all(struct plugin *plugin)
 	qemu_plugin_register_atexit_cb(id, at_exit, plugin);
 }
 
+/* All blocks are gone, and no vCPU runs. */
+static void translate_whole(void *user)
+{
+	struct plugin *plugin = user;
+
+	plugin->whole = true;
+	register_all(plugin);
+}
+
+bool flow_ready(struct vcpu *vcpu, const struct site *site)
+{
+	struct plugin *plugin = vcpu->plugin;
+
+	if (site->block->whole)
+		return true;
+	if (!__atomic_exchange_n(&plugin->whole_asked, true, __ATOMIC_RELAXED))
+		qemu_plugin_reset(plugin->id, translate_whole, plugin);
+	return false;
+}
+
 int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv)
 {
 	struct plugin *plugin;
@@ -190,6 +212,7 @@ int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc
 	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin))
 		return -1;
 	plugin->always = plugin->host || plugin->options.truth;
+	plugin->whole = plugin->always;
 	register_all(plugin);
 	return 0;
 }

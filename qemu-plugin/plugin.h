@@ -95,6 +95,8 @@ struct plugin {
 	struct host_view *host;	  /* NULL: that view is off */
 	struct guest_view *guest; /* NULL: that view is off */
 	bool always;		  /* block callbacks are always wanted */
+	bool whole;		  /* blocks are translated with all that the flow needs */
+	bool whole_asked;	  /* atomic: that is under way */
 	bool ending;		  /* atomic: callbacks do nothing any more */
 
 	struct qemu_plugin_scoreboard *score; /* of struct hot */
@@ -126,6 +128,13 @@ void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on);
 
 /* guest_block() at the beginning of each block from here on, or no longer. */
 void flow_watch(struct vcpu *vcpu, bool on);
+
+/*
+ * Whether the flow can begin at @site. While nothing was ever traced blocks are translated
+ * without what it needs, for that costs time: false: QEMU translates all anew, leave with
+ * flow_go_to() to the same site and ask again.
+ */
+bool flow_ready(struct vcpu *vcpu, const struct site *site);
 
 /* Leave a site's callback and go on at linear address @ip, without an event. */
 void flow_go_to(struct vcpu *vcpu, u64 ip) __attribute__((noreturn));

@@ -213,6 +213,11 @@ static void call_back(struct plugin *plugin, struct block *block, struct qemu_pl
 		qemu_plugin_register_vcpu_tb_exec_cb(tb, cb, flags, block);
 		return;
 	}
+	if (!block->whole) {
+		if (block->sites)
+			qemu_plugin_register_vcpu_tb_exec_cb(tb, flow_block_sites, flags, block);
+		return;
+	}
 	qemu_plugin_register_vcpu_tb_exec_cond_cb(
 		tb, cb, flags, QEMU_COND_NE, entry(plugin, offsetof(struct hot, on)), 0, block);
 	if (block->sites)
@@ -250,7 +255,9 @@ void translate_block(struct qemu_plugin_tb *tb, void *user)
 	block->shows =
 		(block->kind == INSN_JCC || block->kind == INSN_JMP || block->kind == INSN_CALL) &&
 		block->target - block->start > block->last - block->start;
-	arm(plugin, block, tb);
+	block->whole = plugin->whole;
+	if (block->whole)
+		arm(plugin, block, tb);
 	call_back(plugin, block, tb);
 	keep(plugin, block);
 	return;

@@ -154,6 +154,7 @@ void stand_in_setup(void)
 	memcpy(stand_in.bytes, gdt, sizeof(gdt));
 	ck_assert_int_eq(translate_open(&stand_in.plugin), 0);
 	stand_in.plugin.always = true;
+	stand_in.plugin.whole = true;
 	stand_in.plugin.vcpu[0] = &stand_in.vcpu;
 	pthread_mutex_init(&stand_in.plugin.lock, NULL);
 	stand_in.vcpu.plugin = &stand_in.plugin;
