@@ -2,8 +2,8 @@
 #
 # A thin front for people: meson builds, scripts/ does the work. "make help" lists the
 # targets. Variables: JOBS=N (programs at once), SOAK_SECONDS=N, BENCH_ARGS=...,
-# BENCH_VMM_ARGS=..., DEPS=no (do not look for missing packages), DESTDIR and PREFIX for
-# install.
+# BENCH_VMM_ARGS=..., BENCH_PLUGIN_ARGS=..., DEPS=no (do not look for missing packages),
+# DESTDIR and PREFIX for install.
 
 BUILD := build
 JOBS ?= $(shell nproc)
@@ -57,11 +57,14 @@ soak: ## long random tests and fuzzing, SOAK_SECONDS in all
 	@scripts/run-tests soak
 
 .PHONY: bench
-bench: all ## speed and memory, beside libipt's; then what vmm-lib costs a VMM
+bench: all ## speed and memory, beside libipt's; what vmm-lib and the QEMU plugin cost
+	$(call need,qemu guests)
 	@[ -x $(BUILD)/bench/vmpt-bench-vmm ] || { echo "bench: $(BUILD)/bench is not built:" \
 		"meson configure $(BUILD) -Dbench=true" >&2; exit 1; }
 	@$(BUILD)/bench/vmpt-bench $(BENCH_ARGS)
 	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
+	@bench/qemu-plugin --json $(BUILD)/bench/bench-qemu-plugin.json $(BENCH_PLUGIN_ARGS) \
+		$(BUILD) || [ $$? = 77 ]
 
 .PHONY: lint
 lint: ## formatting, static analysis, licences, floors; warnings are errors
