@@ -168,7 +168,11 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block, struct 
 	if (size > sizeof(bytes))
 		size = sizeof(bytes);
 	qemu_plugin_insn_data(insn, bytes, size);
-	insn_classify(&what, bytes, size);
+	/* All that is stopped at in a block without flow has the two-byte opcodes' 0F. */
+	if (block->whole || memchr(bytes, 0x0f, size))
+		insn_classify(&what, bytes, size);
+	else
+		what = (struct insn){ .kind = INSN_PLAIN };
 	if (plugin->options.truth)
 		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
 			insn, QEMU_INLINE_STORE, entry(plugin, offsetof(struct hot, progress)),
@@ -236,6 +240,7 @@ void translate_block(struct qemu_plugin_tb *tb, void *user)
 	if (!block || !n)
 		goto fail;
 	block->plugin = plugin;
+	block->whole = plugin->whole;
 	block->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
 	if (plugin->options.truth) {
 		block->code = copy_code(tb);
@@ -255,7 +260,6 @@ void translate_block(struct qemu_plugin_tb *tb, void *user)
 	block->shows =
 		(block->kind == INSN_JCC || block->kind == INSN_JMP || block->kind == INSN_CALL) &&
 		block->target - block->start > block->last - block->start;
-	block->whole = plugin->whole;
 	if (block->whole)
 		arm(plugin, block, tb);
 	call_back(plugin, block, tb);
