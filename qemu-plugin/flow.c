@@ -146,14 +146,19 @@ static bool shown(const struct vcpu *vcpu, const struct block *done, u64 ip)
  * debugger did. An interrupt to there is what a trace has for it; a host sees the guest exit,
  * changes its state and enters it again.
  */
-static void astray(struct vcpu *vcpu, u64 from, u64 to)
+static u64 astray(struct vcpu *vcpu, u64 from, const struct block *block)
 {
+	u64 to;
+
 	vcpu->astray++;
 	if (vcpu->plugin->host && host_running(vcpu))
 		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
 	vcpu->tick = 1;
+	/* By the old mode RIP may mean another address. */
 	mode_control(vcpu);
+	to = read_ip(vcpu, block->start);
 	tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
+	return to;
 }
 
 /* The general case of flow_block(): returns the block's address. */
@@ -178,7 +183,7 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 	if (armed && (ip != done->last + vcpu->delta || insn_repeats(done->kind)))
 		tell_end(vcpu, done, ip);
 	else if (!follows(vcpu, done, ip))
-		astray(vcpu, done->end + vcpu->delta, ip);
+		ip = astray(vcpu, done->end + vcpu->delta, block);
 	if (armed && (done->kind == INSN_CALL || done->kind == INSN_CALL_IND))
 		push_ret(vcpu, done->end + vcpu->delta);
 	return ip;
