@@ -46,9 +46,6 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split;
-/* vmpt domain: their names have two words. Without libvirt, cli_no_domains() alone is there. */
-extern const struct cli_command *const cli_domain_commands[]; /* NULL ends it */
-int cli_no_domains(void);
 
 #define CLI_CPU_RANGES 64
 
@@ -120,6 +117,11 @@ struct cli {
 	struct cli_loss loss[CLI_LOSTS];
 	struct cli_progress progress;
 };
+
+/* ---- run.c ---- */
+
+/* Run @cmd; @argv[0] is the word before its options. Returns enum cli_exit. */
+int cli_run(const struct cli_command *cmd, int argc, char **argv);
 
 /* ---- options.c ---- */
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt domain: its actions and their options. */
+/*
+ * vmpt domain: its actions, their options, and the program, which is one of its own: libvirt's
+ * libraries are many, and the other commands need none of them. vmpt executes it.
+ */
+#include <locale.h>
+#include <signal.h>
 #include <string.h>
 
 #include "cli/domain-trace.h"
-
-int cli_no_domains(void)
-{
-	return CLI_FAILED; /* there are some */
-}
 
 /* ---- options ---- */
 
@@ -262,5 +262,61 @@ static const struct cli_command tracing = {
 	.run = domain_trace,
 };
 
-const struct cli_command *const cli_domain_commands[] = { &list,    &start,   &stop,
-							  &console, &tracing, NULL };
+static const struct cli_command *const action[] = { &list, &start, &stop, &console, &tracing };
+
+/* ---- the program ---- */
+
+static const char *action_name(const struct cli_command *cmd)
+{
+	return cmd->name + strlen("domain ");
+}
+
+static const struct cli_command *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(action); i++)
+		if (!strcmp(action_name(action[i]), name))
+			return action[i];
+	return NULL;
+}
+
+static void help(void)
+{
+	size_t i;
+
+	printf("Usage: vmpt domain ACTION [OPTION]...\n"
+	       "\n"
+	       "Start, stop, show and trace VMs, which libvirt calls domains. Without --connect\n"
+	       "libvirt's driver runs inside the command, and so does each VM no longer than it.\n"
+	       "\n"
+	       "Actions:\n");
+	for (i = 0; i < VMPT_ARRAY_SIZE(action); i++)
+		printf("  %-7s %s\n", action_name(action[i]), action[i]->title);
+	printf("\n"
+	       "Examples:\n"
+	       "  vmpt domain trace --help        all about one action\n"
+	       "  vmpt domain list --connect=qemu:///system\n");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct cli_command group = { .name = "domain" };
+	const struct cli_command *cmd;
+	struct cli none = { .cmd = &group };
+
+	setlocale(LC_CTYPE, "");
+	/* A closed pipe is seen as EPIPE where stdout is written. */
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2)
+		return cli_usage(&none, "no action given");
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+		help();
+		return cli_finish(&none, CLI_OK);
+	}
+	cmd = find(argv[1]);
+	if (cmd)
+		return cli_run(cmd, argc - 1, argv + 1);
+	return cli_usage(&none, "unknown %s '%s'", argv[1][0] == '-' ? "option" : "action",
+			 argv[1]);
+}

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The vmpt command: find the subcommand, run it, give its exit code. */
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+
+#define DOMAIN "vmpt-domain"
+#define CALLED "vmpt domain" /* what ps shows for it */
 
 static const struct cli_command *const command[] = { &cli_dump, &cli_stat, &cli_vms, &cli_split };
 
@@ -16,17 +20,6 @@ static const struct cli_command *find(const char *name)
 	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++)
 		if (!strcmp(command[i]->name, name))
 			return command[i];
-	return NULL;
-}
-
-/* The action of vmpt domain. */
-static const struct cli_command *find_domain(const char *name)
-{
-	const struct cli_command *const *cmd;
-
-	for (cmd = cli_domain_commands; *cmd; cmd++)
-		if (!strcmp((*cmd)->name + strlen("domain "), name))
-			return *cmd;
 	return NULL;
 }
 
@@ -58,67 +51,38 @@ static void help(void)
 	       "  vmpt help vms                   all about one command\n");
 }
 
-static void help_domain(void)
+/*
+ * Become vmpt-domain, which alone needs libvirt: it is beside this program in a build, else
+ * where it is installed. @args: its command line. Returns an exit code if that fails.
+ */
+static int run_domain(char **args)
 {
-	const struct cli_command *const *cmd;
-
-	printf("Usage: vmpt domain ACTION [OPTION]...\n"
-	       "\n"
-	       "Start, stop, show and trace VMs, which libvirt calls domains. Without --connect\n"
-	       "libvirt's driver runs inside the command, and so does each VM no longer than it.\n"
-	       "\n"
-	       "Actions:\n");
-	for (cmd = cli_domain_commands; *cmd; cmd++)
-		printf("  %-7s %s\n", (*cmd)->name + strlen("domain "), (*cmd)->title);
-	printf("\n"
-	       "Examples:\n"
-	       "  vmpt domain trace --help        all about one action\n"
-	       "  vmpt domain list --connect=qemu:///system\n");
-}
-
-static int run(const struct cli_command *cmd, int argc, char **argv)
-{
-	struct cli cli = { .cmd = cmd };
-	int code;
-
-	if (cmd->own_size) {
-		cli.own = calloc(1, cmd->own_size);
-		if (!cli.own)
-			return cli_no_memory(&cli);
-	}
-	code = cli_options(&cli, argc, argv);
-	if (code < 0) {
-		cli_output_start(&cli);
-		code = cmd->args ? CLI_OK : cli_open(&cli);
-		if (!code)
-			code = cmd->run(&cli);
-	}
-	code = cli_finish(&cli, code);
-	cli_close(&cli);
-	free(cli.own);
-	return code;
-}
-
-/* vmpt domain: @argv[0] is "domain". */
-static int run_domain(int argc, char **argv)
-{
+	static const char *const place[] = { ".", VMPT_LIBEXEC };
 	static const struct cli_command group = { .name = "domain" };
-	const struct cli_command *cmd;
+	char self[4096], path[sizeof(self) + sizeof(VMPT_LIBEXEC "/" DOMAIN)];
 	struct cli none = { .cmd = &group };
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t i;
 
-	if (!cli_domain_commands[0])
-		return cli_no_domains();
-	if (argc < 2)
-		return cli_usage(&none, "no action given");
-	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-		help_domain();
-		return cli_finish(&none, CLI_OK);
+	if (!*VMPT_LIBEXEC) {
+		cli_error(&none, "built without libvirt: install libvirt-dev and build again");
+		return CLI_FAILED;
 	}
-	cmd = find_domain(argv[1]);
-	if (cmd)
-		return run(cmd, argc - 1, argv + 1);
-	return cli_usage(&none, "unknown %s '%s'", argv[1][0] == '-' ? "option" : "action",
-			 argv[1]);
+	if (n <= 0) {
+		cli_error(&none, "/proc/self/exe: %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (i = 0; i < VMPT_ARRAY_SIZE(place); i++) {
+		snprintf(path, sizeof(path), "%s/%s/" DOMAIN, place[i][0] == '/' ? "" : self,
+			 place[i]);
+		execv(path, args);
+		if (errno != ENOENT)
+			break;
+	}
+	cli_error(&none, "cannot run %s: %s", path, strerror(errno));
+	return CLI_FAILED;
 }
 
 /* What stands before a command: --help, --version, help. */
@@ -136,14 +100,14 @@ static int run_plain(const char *word, int argc, char **argv)
 	}
 	if (!strcmp(word, "help")) {
 		char *args[] = { argv[0], "--help", NULL };
+		char *action = argc > 3 ? argv[3] : "--help";
+		char *domain_args[] = { CALLED, action, "--help", NULL };
 		const struct cli_command *cmd = find(argv[2]);
 
-		if (!strcmp(argv[2], "domain") && argc > 3)
-			cmd = find_domain(argv[3]);
-		else if (!strcmp(argv[2], "domain"))
-			return run_domain(2, args);
 		if (cmd)
-			return run(cmd, 2, args);
+			return cli_run(cmd, 2, args);
+		if (!strcmp(argv[2], "domain"))
+			return run_domain(domain_args);
 		word = argv[2];
 	}
 	if (word[0] == '-')
@@ -163,10 +127,12 @@ int main(int argc, char **argv)
 
 		return cli_usage(&none, "no command given");
 	}
-	if (!strcmp(argv[1], "domain"))
-		return run_domain(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "domain")) {
+		argv[1] = CALLED;
+		return run_domain(argv + 1);
+	}
 	cmd = find(argv[1]);
 	if (!cmd)
 		return run_plain(argv[1], argc, argv);
-	return run(cmd, argc - 1, argv + 1);
+	return cli_run(cmd, argc - 1, argv + 1);
 }

@@ -33,6 +33,11 @@ prints()
 	grep -qF -- "$1" "$work/stdout"
 }
 
+lacks()
+{
+	! prints "$1"
+}
+
 # Run vmpt domain: $rc, $work/stdout, $work/stderr.
 domain()
 {

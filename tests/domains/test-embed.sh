@@ -52,14 +52,14 @@ nobody_left()
 	[ $left = 0 ]
 } 2>/dev/null # of processes that go away meanwhile
 
-# The vmpt that process $1 has as its child, beside the QEMUs that it inherited.
+# The vmpt-domain that process $1 has as its child, beside the QEMUs that it inherited.
 child_of()
 {
 	local stat pid comm ppid
 
 	for stat in /proc/[0-9]*/stat; do
 		read -r pid comm _ ppid _ <"$stat" || continue
-		[ "$comm $ppid" = "(vmpt) $1" ] && echo "$pid" && return
+		[ "$comm $ppid" = "(vmpt-domain) $1" ] && echo "$pid" && return
 	done
 } 2>/dev/null
 

@@ -55,6 +55,29 @@ check 'trace --help: options' prints --perf-data
 cp stdout help
 "$vmpt" help domain trace >stdout 2>stderr || rc=$?
 check 'help domain trace: the same' cmp -s help stdout
+rc=0
+"$vmpt" help domain nonsense >stdout 2>stderr || rc=$?
+check 'help domain nonsense' [ $rc = 2 ]
+check 'help domain nonsense: says so' says "vmpt domain: unknown action 'nonsense'"
+
+# ---- the program ----
+
+# libvirt is vmpt-domain's alone: it costs memory and time.
+ldd "$vmpt" >stdout 2>stderr
+check 'what vmpt loads' prints libc.so
+check 'vmpt loads no libvirt' lacks libvirt
+ldd "${vmpt%/*}/vmpt-domain" >stdout 2>stderr
+check 'vmpt-domain loads libvirt' prints libvirt
+# One with nothing beside it.
+mkdir -p bin && cp "$vmpt" bin/vmpt
+for args in 'domain list' 'help domain'; do
+	rc=0
+	# shellcheck disable=SC2086 # words
+	bin/vmpt $args >stdout 2>stderr || rc=$?
+	check "$args without vmpt-domain" [ $rc = 1 ]
+	check "$args without vmpt-domain: says so" \
+		grep -qx 'vmpt domain: error: cannot run .*/vmpt-domain: No such file or directory' stderr
+done
 
 # ---- libvirt's test driver ----
 

@@ -5,7 +5,8 @@
 # one with u8 to u64 of its own; each installed header can be included by itself; the
 # installed command answers.
 #
-#	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS: see meson.build)
+#	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
+#	VMPT_DOMAIN: see meson.build)
 set -eu
 
 build=$1
@@ -138,3 +139,5 @@ done
 command=$(find "$dest" -path '*/bin/vmpt')
 [ -n "$command" ] || fail "no vmpt was installed"
 "$command" --version
+# vmpt domain is a program of its own, which it has to find from there.
+[ -z "$VMPT_DOMAIN" ] || "$command" domain list --version
