@@ -19,6 +19,7 @@
 /* Blocks between two looks at the clock: some microseconds. */
 #define TICK 512
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define FOR_UNITS(vcpu, u) for (unsigned int u = 0; u < (vcpu)->units; u++)
 
 /* ---- addresses ---- */

@@ -16,7 +16,7 @@
 
 int qemu_plugin_version = VMPT_QEMU_PLUGIN_API;
 
-/* The scoreboard may have moved: it grows with the vCPUs. */
+/* The scoreboard may have moved: it grows with the vCPUs (beyond 16). */
 static void find_hot(struct plugin *plugin)
 {
 	for (unsigned int i = 0; i < VCPUS; i++) {
@@ -66,8 +66,10 @@ static void vcpu_init(unsigned int index, void *user)
 	vcpu->regs = qemu_regs_new();
 	if (!vcpu->regs)
 		give_up(index, "QEMU does not show its registers");
+	pthread_mutex_lock(&plugin->lock);
 	plugin->vcpu[index] = vcpu;
 	find_hot(plugin);
+	pthread_mutex_unlock(&plugin->lock);
 	vcpu->hot->on = plugin->always;
 	if (plugin->options.truth) {
 		vcpu->truth = truth_open(plugin->options.truth, index);
@@ -78,10 +80,12 @@ static void vcpu_init(unsigned int index, void *user)
 		exit(1); /* it has said why */
 }
 
+/* No vCPU runs. Where the scoreboard has moved QEMU flushes, too, for its address is in code. */
 static void flushed(void *user)
 {
 	struct plugin *plugin = user;
 
+	find_hot(plugin);
 	for (unsigned int i = 0; i < VCPUS; i++) {
 		if (plugin->vcpu[i])
 			flow_keep_block(plugin->vcpu[i]);
