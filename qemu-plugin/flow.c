@@ -385,26 +385,80 @@ static unsigned int before_event(struct vcpu *vcpu, u64 from)
 	return VMPT_FAR_INTERRUPT;
 }
 
+/*
+ * Of the event that went to @to: its vector, if a gate tells, and what that says about @kind: an
+ * exception may come between blocks, too, where the next instruction cannot be fetched.
+ */
+static int event_vector(struct vcpu *vcpu, u64 to, unsigned int *kind)
+{
+	int vector = idt_vector(vcpu, to);
+
+	/* In real mode the first 32 vectors are a BIOS's as well. */
+	if (vector >= 0 && vector < 32 && vector != 2 && vcpu->cpu.cr0 & 1 &&
+	    *kind == VMPT_FAR_INTERRUPT)
+		*kind = VMPT_FAR_EXCEPTION;
+	return vector;
+}
+
+static void tell_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 from, u64 to)
+{
+	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
+
+	if (vector >= 0)
+		far.vector = (u8)vector;
+	if (vector == 14 && kind == VMPT_FAR_EXCEPTION && vcpu->plugin->events) {
+		far.page_fault = true;
+		far.pf_address = qemu_read_reg(vcpu->regs, QREG_CR2);
+	}
+	FOR_UNITS (vcpu, u)
+		vmpt_unit_far(vcpu->unit[u], &far);
+}
+
 static void event(struct vcpu *vcpu, u64 from, u64 to)
 {
 	unsigned int kind = VMPT_FAR_INTERRUPT;
+	int vector;
 
 	/* Two events without a block between: the first one's target is the second one's source. */
 	if (vcpu->block && !vcpu->arrived && !vcpu->lost)
 		kind = before_event(vcpu, from);
+	vector = event_vector(vcpu, to, &kind);
 	/* A VMM delivers an interrupt with a VM entry: it had the guest exit for that. */
 	if (vcpu->plugin->host && kind == VMPT_FAR_INTERRUPT && host_running(vcpu))
 		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
 	if (vcpu->plugin->host && !host_running(vcpu))
 		host_enter(vcpu, from);
 	mode_far(vcpu);
-	tell_far(vcpu, kind, from, to);
+	tell_event(vcpu, kind, vector, from, to);
 	vcpu->arrive = to;
 	vcpu->arrived = true;
 	if (vcpu->truth)
 		truth_event(vcpu->truth, vcpu->hot->progress, from, to);
 	vcpu->hot->armed = 0;
 	vcpu->hot->progress = 0;
+}
+
+void flow_if(struct vcpu *vcpu, const struct site *site)
+{
+	u64 eflags = qemu_read_reg(vcpu->regs, QREG_EFLAGS), popped;
+	u8 opcode = site->bytes[site->size - 1];
+	bool set = opcode == 0xfb;
+
+	/* #GP, or POPF leaves IF as it is (SDM 2, STI, CLI, POPF). */
+	if (vcpu->mode.cpl > (eflags >> 12 & 3))
+		return;
+	if (opcode == 0x9d) {
+		/* Other modes have a stack segment, whose base is not known. */
+		if (!vcpu->cpu.cs_l ||
+		    !qemu_read_linear(vcpu->regs, qemu_read_reg(vcpu->regs, QREG_RSP), &popped, 8))
+			return;
+		set = popped & 0x200;
+	}
+	if (set == vcpu->mode.rflags_if)
+		return;
+	vcpu->mode.rflags_if = set;
+	FOR_UNITS (vcpu, u)
+		vmpt_unit_set_if(vcpu->unit[u], site_ip(vcpu, site), set);
 }
 
 void flow_event(unsigned int index, int type, u64 from, u64 to, void *user)

@@ -21,6 +21,9 @@ void flow_event(unsigned int index, int type, u64 from, u64 to, void *user);
 void flow_idle(unsigned int index, void *user);
 void flow_resume(unsigned int index, void *user);
 
+/* STI, CLI or POPF at @site is about to execute. */
+void flow_if(struct vcpu *vcpu, const struct site *site);
+
 /* QEMU drops all blocks: keep what is under way. */
 void flow_keep_block(struct vcpu *vcpu);
 

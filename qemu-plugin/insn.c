@@ -94,6 +94,14 @@ static u8 hook_of(const ZydisDecodedInstruction *i)
 		return HOOK_HLT;
 	case ZYDIS_MNEMONIC_LGDT:
 		return HOOK_LGDT;
+	case ZYDIS_MNEMONIC_LIDT:
+		return HOOK_LIDT;
+	case ZYDIS_MNEMONIC_STI:
+	case ZYDIS_MNEMONIC_CLI:
+	case ZYDIS_MNEMONIC_POPF:
+	case ZYDIS_MNEMONIC_POPFD:
+	case ZYDIS_MNEMONIC_POPFQ:
+		return HOOK_IF;
 	case ZYDIS_MNEMONIC_CPUID:
 		return HOOK_CPUID;
 	case ZYDIS_MNEMONIC_RDMSR:

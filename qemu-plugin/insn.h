@@ -41,6 +41,8 @@ enum insn_hook {
 	HOOK_IO,  /* IN, OUT, INS, OUTS */
 	HOOK_HLT, /* HLT, MWAIT */
 	HOOK_LGDT,
+	HOOK_LIDT,
+	HOOK_IF, /* STI, CLI, POPF */
 	HOOK_CPUID,
 	HOOK_RDMSR,
 	HOOK_WRMSR,

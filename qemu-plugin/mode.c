@@ -95,7 +95,7 @@ void mode_far(struct vcpu *vcpu)
 
 	cpu->cs = (u32)qemu_read_reg(vcpu->regs, QREG_CS);
 	/* In long mode there is no virtual-8086 mode, and IF is of interest to CFE alone. */
-	if (!(cpu->efer & EFER_LMA))
+	if (!(cpu->efer & EFER_LMA) || vcpu->plugin->events)
 		eflags = qemu_read_reg(vcpu->regs, QREG_EFLAGS);
 	segment_of(vcpu, cpu->cs, eflags, &seg);
 	cpu->cs_base = seg.base;

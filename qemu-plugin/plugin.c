@@ -217,6 +217,7 @@ int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc
 		return -1;
 	plugin->always = plugin->host || plugin->options.truth;
 	plugin->whole = plugin->always;
+	plugin->events = plugin->host && plugin->options.ctl & VMPT_CTL_EVENT_EN;
 	register_all(plugin);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "model/vmpt-model.h"
 #include "qemu-plugin/block.h"
 #include "qemu-plugin/clock.h"
+#include "qemu-plugin/idt.h"
 #include "qemu-plugin/options.h"
 #include "qemu-plugin/qemu.h"
 #include "qemu-plugin/truth.h"
@@ -74,6 +75,7 @@ struct vcpu {
 	u8 ret_top;
 
 	struct cpu_mode cpu;
+	struct idt idt;
 	struct vmpt_mode mode; /* as the units take it */
 
 	/* what is traced */
@@ -95,6 +97,7 @@ struct plugin {
 	struct host_view *host;	  /* NULL: that view is off */
 	struct guest_view *guest; /* NULL: that view is off */
 	bool always;		  /* block callbacks are always wanted */
+	bool events;		  /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
 	bool whole;		  /* blocks are translated with all that the flow needs */
 	bool whole_asked;	  /* atomic: that is under way */
 	bool ending;		  /* atomic: callbacks do nothing any more */

@@ -15,15 +15,15 @@ struct qemu_regs {
 };
 
 static const char *const reg_names[QREGS] = {
-	[QREG_RAX] = "rax",	    [QREG_RBX] = "rbx",		[QREG_RCX] = "rcx",
-	[QREG_RDX] = "rdx",	    [QREG_RSI] = "rsi",		[QREG_RDI] = "rdi",
-	[QREG_RBP] = "rbp",	    [QREG_RSP] = "rsp",		[QREG_R8] = "r8",
-	[QREG_R9] = "r9",	    [QREG_R10] = "r10",		[QREG_R11] = "r11",
-	[QREG_R12] = "r12",	    [QREG_R13] = "r13",		[QREG_R14] = "r14",
-	[QREG_R15] = "r15",	    [QREG_RIP] = "rip",		[QREG_EFLAGS] = "eflags",
-	[QREG_CS] = "cs",	    [QREG_CR0] = "cr0",		[QREG_CR3] = "cr3",
-	[QREG_CR4] = "cr4",	    [QREG_CR8] = "cr8",		[QREG_EFER] = "efer",
-	[QREG_FS_BASE] = "fs_base", [QREG_GS_BASE] = "gs_base",
+	[QREG_RAX] = "rax",   [QREG_RBX] = "rbx",	  [QREG_RCX] = "rcx",
+	[QREG_RDX] = "rdx",   [QREG_RSI] = "rsi",	  [QREG_RDI] = "rdi",
+	[QREG_RBP] = "rbp",   [QREG_RSP] = "rsp",	  [QREG_R8] = "r8",
+	[QREG_R9] = "r9",     [QREG_R10] = "r10",	  [QREG_R11] = "r11",
+	[QREG_R12] = "r12",   [QREG_R13] = "r13",	  [QREG_R14] = "r14",
+	[QREG_R15] = "r15",   [QREG_RIP] = "rip",	  [QREG_EFLAGS] = "eflags",
+	[QREG_CS] = "cs",     [QREG_CR0] = "cr0",	  [QREG_CR2] = "cr2",
+	[QREG_CR3] = "cr3",   [QREG_CR4] = "cr4",	  [QREG_CR8] = "cr8",
+	[QREG_EFER] = "efer", [QREG_FS_BASE] = "fs_base", [QREG_GS_BASE] = "gs_base",
 };
 
 struct qemu_regs *qemu_regs_new(void)

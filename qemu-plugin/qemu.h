@@ -31,6 +31,7 @@ enum qemu_reg {
 	QREG_EFLAGS,
 	QREG_CS,
 	QREG_CR0,
+	QREG_CR2,
 	QREG_CR3,
 	QREG_CR4,
 	QREG_CR8,

@@ -114,28 +114,51 @@ static void site_executes(unsigned int index, void *user)
 		} else
 			vcpu->tick = 1;
 	}
+	if (site->hook == HOOK_IF && plugin->events)
+		flow_if(vcpu, site);
 	if (plugin->guest && guest_hooks(plugin, site->hook))
 		guest_site(vcpu, site);
 	flow_done(vcpu);
 }
 
-/* LGDT reads its operand: the limit, two bytes, and behind it the base. */
+/* LGDT and LIDT read their operand: the limit, two bytes, and behind it the base. */
+static bool table_base(struct vcpu *vcpu, qemu_plugin_meminfo info, u64 vaddr, u64 *base)
+{
+	*base = 0;
+	return qemu_plugin_mem_size_shift(info) == 1 &&
+	       qemu_read_linear(vcpu->regs, vaddr + 2, base, vcpu->cpu.cs_l ? 8 : 4);
+}
+
 static void gdt_loads(unsigned int index, qemu_plugin_meminfo info, uint64_t vaddr, void *user)
 {
 	struct plugin *plugin = user;
 	struct vcpu *vcpu = plugin->vcpu[index];
-	u64 base = 0;
+	u64 base;
 
-	if (qemu_plugin_mem_size_shift(info) != 1 || !flow_begin(vcpu))
+	if (!flow_begin(vcpu))
 		return;
-	if (qemu_read_linear(vcpu->regs, vaddr + 2, &base, vcpu->cpu.cs_l ? 8 : 4))
+	if (table_base(vcpu, info, vaddr, &base))
 		mode_gdt(vcpu, base);
+	flow_done(vcpu);
+}
+
+static void idt_loads(unsigned int index, qemu_plugin_meminfo info, uint64_t vaddr, void *user)
+{
+	struct plugin *plugin = user;
+	struct vcpu *vcpu = plugin->vcpu[index];
+	u64 base;
+
+	if (!flow_begin(vcpu))
+		return;
+	if (table_base(vcpu, info, vaddr, &base))
+		idt_load(vcpu, base);
 	flow_done(vcpu);
 }
 
 static bool hooked(const struct plugin *plugin, unsigned int hook)
 {
-	return (hook == HOOK_IO && plugin->host) || (plugin->guest && guest_hooks(plugin, hook));
+	return (hook == HOOK_IO && plugin->host) || (hook == HOOK_IF && plugin->events) ||
+	       (plugin->guest && guest_hooks(plugin, hook));
 }
 
 static void add_site(struct plugin *plugin, struct block *block, struct qemu_plugin_insn *insn,
@@ -188,9 +211,10 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block, struct 
 		add_site(plugin, block, insn, HOOK_BEHIND_CPUID, bytes, size);
 	if (hooked(plugin, what.hook))
 		add_site(plugin, block, insn, what.hook, bytes, size);
-	if (what.hook == HOOK_LGDT)
-		qemu_plugin_register_vcpu_mem_cb(insn, gdt_loads, QEMU_CB_R_REGS, QEMU_MEM_R,
-						 plugin);
+	if (what.hook == HOOK_LGDT || what.hook == HOOK_LIDT)
+		qemu_plugin_register_vcpu_mem_cb(insn,
+						 what.hook == HOOK_LGDT ? gdt_loads : idt_loads,
+						 QEMU_CB_R_REGS, QEMU_MEM_R, plugin);
 	return what.hook;
 }
 

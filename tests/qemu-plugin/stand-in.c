@@ -207,6 +207,14 @@ void stand_in_run_here(struct qemu_plugin_tb *tb)
 	stand_in_run(tb, tb->insn[0].vaddr, 0);
 }
 
+void stand_in_gate(unsigned int vector, u64 to)
+{
+	u64 gate[2] = { (to & 0xffff) | 8 << 16 | 0x8e0000000000 | (to >> 16 & 0xffff) << 48,
+			to >> 32 };
+
+	memcpy(stand_in.bytes + 4096 + 16 * vector, gate, sizeof(gate));
+}
+
 void stand_in_event(u64 from, u64 to)
 {
 	flow_event(0, QEMU_DISCON_INTERRUPT, from, to, &stand_in.plugin);

@@ -41,9 +41,9 @@ extern struct stand_in {
 	struct vcpu vcpu;
 	u64 reg[QREGS];
 	u64 reads; /* of RIP */
-	/* memory: one page at this linear address */
+	/* memory: two pages at this linear address, the second for an IDT */
 	u64 page;
-	u8 bytes[4096];
+	u8 bytes[8192];
 } stand_in;
 
 /* One vCPU in 64-bit mode, flat, paged, CPL 0. */
@@ -59,6 +59,9 @@ struct qemu_plugin_tb *stand_in_block(u64 vaddr, const char *code);
 void stand_in_run(struct qemu_plugin_tb *tb, u64 ip, size_t n);
 /* The same where it was translated. */
 void stand_in_run_here(struct qemu_plugin_tb *tb);
+/* Gate @vector of the IDT in the second page leads to @to. */
+void stand_in_gate(unsigned int vector, u64 to);
+
 /* An event between, with CS of the handler. */
 void stand_in_event(u64 from, u64 to);
 

@@ -387,6 +387,56 @@ START_TEST(lgdt)
 }
 END_TEST
 
+/* LIDT, and the gates behind it: a page fault, an interrupt, one whose gate comes later. */
+START_TEST(vectors)
+{
+	u64 base = stand_in.page;
+	struct qemu_plugin_tb *tb;
+
+	begin(CTL | VMPT_CTL_EVENT_EN);
+	stand_in.plugin.events = true;
+	base = stand_in.page + 4096;
+	memcpy(stand_in.bytes + 0x502, &base, 8);
+	stand_in_gate(14, 0xffffffff81000e00);
+	stand_in_gate(0xec, 0xffffffff8100ec00);
+	tb = stand_in_block(0x400002, "0f0118");
+	stand_in_run_here(tb);
+	ck_assert_ptr_nonnull(tb->insn[0].load);
+	tb->insn[0].load(0, 1, stand_in.page + 0x500, tb->insn[0].load_user);
+	tb->insn[0].load(0, 3, stand_in.page + 0x502, tb->insn[0].load_user);
+	/* behind the block, where a fetch may fault: by its vector an exception */
+	stand_in.reg[QREG_CR2] = 0x400005;
+	stand_in_event(0x400005, 0xffffffff81000e00);
+	expect("EVD.PFA(0x400005), CFE.INTR(14), FUP(0x400005), TIP(0xffffffff81000e00)");
+	stand_in_event(0xffffffff81000e00, 0xffffffff8100ec00);
+	expect("CFE.INTR(236), FUP(0xffffffff81000e00), TIP(0xffffffff8100ec00)");
+	stand_in_gate(0x20, 0xffffffff81002000);
+	stand_in_event(0xffffffff8100ec00, 0xffffffff81002000);
+	expect("CFE.INTR(32), FUP(0xffffffff8100ec00), TIP(0xffffffff81002000)");
+}
+END_TEST
+
+/* RFLAGS.IF, which STI, CLI and POPF change in mid-block, and only where they may. */
+START_TEST(interrupt_flag)
+{
+	u64 flags = 0x246;
+
+	begin(CTL | VMPT_CTL_EVENT_EN);
+	stand_in.plugin.events = true;
+	memcpy(stand_in.bytes + 0x800, &flags, 8);
+	stand_in.reg[QREG_RSP] = stand_in.page + 0x800;
+	stand_in_run_here(stand_in_block(0x400002, "fb 90 fa fa 9d"));
+	expect("MODE.Exec(64,IF), FUP(0x400002), MODE.Exec(64), FUP(0x400004), MODE.Exec(64,IF), "
+	       "FUP(0x400006)");
+	/* CPL 3, IOPL 0: CLI faults, POPF leaves IF alone */
+	stand_in.vcpu.mode.cpl = 3;
+	flags = 0x46;
+	memcpy(stand_in.bytes + 0x800, &flags, 8);
+	stand_in_run_here(stand_in_block(0x400007, "9d fa"));
+	expect("");
+}
+END_TEST
+
 /* Paging off and real mode: what is linear is physical, and CS is its base. */
 START_TEST(real_mode)
 {
@@ -409,4 +459,4 @@ END_TEST
 RIG_MAIN("qemu-plugin/flow", jcc_shows_by_where_execution_goes, loop_of_one_block,
 	 block_cut_where_its_branch_goes, shared_block, calls_and_returns, ret_to_itself, rsm,
 	 faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep, flush,
-	 lgdt, real_mode)
+	 lgdt, vectors, interrupt_flag, real_mode)
