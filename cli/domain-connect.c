@@ -223,22 +223,31 @@ static int prepare_root(const struct cli *cli, struct domain_link *link, const c
 	return code;
 }
 
-/* libvirt's warnings go to a file instead of the terminal. */
+/*
+ * libvirt's warnings go to a file instead of the terminal, or nowhere if the file's name has
+ * what separates words in that variable. A process that libvirt forks forgets all this but
+ * the priority, LIBVIRT_DEBUG, and speaks to the terminal: there we want errors only.
+ */
 static int send_log_to_file(const struct cli *cli, const struct domain_link *link)
 {
 	char *outputs = NULL, *path = NULL;
 	struct stat st;
+	int n;
 
 	if (asprintf(&path, "%s/libvirt.log", link->root) < 0)
 		return cli_no_memory(cli);
 	/* libvirt appends to it. */
 	if (!stat(path, &st) && st.st_size > LOG_MAX)
 		unlink(path);
+	n = asprintf(&outputs, "3:file:%s", strpbrk(path, " :") ? "/dev/null" : path);
 	free(path);
-	if (asprintf(&outputs, "3:file:%s/libvirt.log", link->root) < 0)
+	if (n < 0)
 		return cli_no_memory(cli);
 	setenv("LIBVIRT_LOG_OUTPUTS", outputs, 0);
 	free(outputs);
+	if (!getenv("LIBVIRT_DEBUG"))
+		setenv("LIBVIRT_LOG_FILTERS", "3:*", 0);
+	setenv("LIBVIRT_DEBUG", "4", 0);
 	return CLI_OK;
 }
 
