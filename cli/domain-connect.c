@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libxml/uri.h>
+#include <libxml/xmlerror.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +22,13 @@ static void be_silent(void *opaque, virErrorPtr err)
 {
 	(void)opaque;
 	(void)err;
+}
+
+/* For libxml when libvirt calls it; what failed is in libvirt's error. */
+static __attribute__((format(printf, 2, 3))) void be_silent_too(void *opaque, const char *fmt, ...)
+{
+	(void)opaque;
+	(void)fmt;
 }
 
 /* What libvirt's messages mean for the user. The first that fits. */
@@ -302,6 +310,7 @@ int domain_connect(struct cli *cli, struct domain_link *link)
 	if (!code && !uri)
 		code = cli_no_memory(cli);
 	virSetErrorFunc(NULL, be_silent);
+	xmlSetGenericErrorFunc(NULL, be_silent_too);
 	if (!code)
 		code = start_events(cli, link);
 	if (!code) {

@@ -46,6 +46,12 @@ domain()
 		>"$work/stdout" 2>"$work/stderr" || rc=$?
 }
 
+# Our message is the first, not one of a library.
+starts_well()
+{
+	[[ $(head -n 1 "$work/stderr") == 'vmpt domain'* ]]
+}
+
 # fails CODE WORD... -- ARGUMENT...: vmpt domain fails so, each word is in the message.
 fails()
 {
@@ -59,6 +65,7 @@ fails()
 	domain "$@"
 	check "domain $*: exit code" [ $rc = "$code" ]
 	check "domain $*: nothing on stdout" [ ! -s "$work/stdout" ]
+	check "domain $*: no words but ours" starts_well
 	for word in "${words[@]}"; do
 		check "domain $*: says why" says "$word"
 	done
