@@ -36,7 +36,7 @@ run()
 	local options=$1
 	shift
 	rc=0
-	timeout 120 "$qemu" -cpu max,vendor=GenuineIntel -m 64 -nodefaults -display none \
+	timeout 40 "$qemu" -cpu max,vendor=GenuineIntel -m 64 -nodefaults -display none \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$rom" \
 		-serial "file:$out/$name.log" -plugin "$plugin,guest-view=1$options" "$@" \
 		</dev/null >"$out/$name.stdout" 2>"$out/$name.stderr" || rc=$?
@@ -88,6 +88,17 @@ rm -rf "$out/host"
 run ",pt=full,host-view=$out/host,truth=$out/truth" -machine q35 -smp 2 -accel tcg,thread=multi
 judge 27 6 75 3
 check 'both: a stream of each vCPU' [ -s "$out/host/cpu0.pt" -a -s "$out/host/cpu1.pt" ]
+
+# Much RAM is split by the machine: of 3000 MiB q35 has some from 4 GiB on, pc has not. What is no
+# RAM with the 64 MiB above then is, and to two of the three ways of output there is no error.
+for name in q35 pc; do
+	run ,pt=full -machine $name -smp 2 -m 3000
+	check 'much RAM: ran to its end' [ $rc = 33 ]
+	check 'much RAM: behind 64 MiB' [ "$(lines 'policy: FAILED first page behind RAM')" = 2 ]
+	check 'much RAM: behind 4 GiB' \
+		[ "$(lines 'policy: FAILED behind 4 GiB')" = "$([ $name = q35 ] && echo 2 || echo 0)" ]
+	check 'much RAM: all else as before' [ "$(lines 'policy: FAILED')" -le 4 ]
+done
 
 name=threads
 run '' -machine pc -smp 2 -accel tcg,thread=single
