@@ -461,12 +461,11 @@ void flow_if(struct vcpu *vcpu, const struct site *site)
 		vmpt_unit_set_if(vcpu->unit[u], site_ip(vcpu, site), set);
 }
 
-void flow_event(unsigned int index, int type, u64 from, u64 to, void *user)
+void flow_event(unsigned int index, u64 from, u64 to, void *user)
 {
 	struct plugin *plugin = user;
 	struct vcpu *vcpu = plugin->vcpu[index];
 
-	(void)type;
 	if (!vcpu || !flow_begin(vcpu))
 		return;
 	if (plugin->guest)

@@ -15,7 +15,7 @@ void flow_block_truth(unsigned int index, void *user);
 void flow_block_sites(unsigned int index, void *user);
 
 /* A discontinuity; @user: struct plugin. */
-void flow_event(unsigned int index, int type, u64 from, u64 to, void *user);
+void flow_event(unsigned int index, u64 from, u64 to, void *user);
 
 /* The vCPU waits (HLT), goes on. @user: struct plugin. */
 void flow_idle(unsigned int index, void *user);

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The plugin's door: is this a QEMU that we know, what do the options ask for, which callbacks
- * serve it. All wiring between QEMU, flow and views is here and in translate.c.
+ * The plugin's life: what the options ask for, vCPUs that come, QEMU's end. All wiring between
+ * flow and views is here and in translate.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/api.h"
 #include "qemu-plugin/flow.h"
 #include "qemu-plugin/guest-view.h"
 #include "qemu-plugin/host-view.h"
 #include "qemu-plugin/translate.h"
-
-int qemu_plugin_version = VMPT_QEMU_PLUGIN_API;
 
 /* The scoreboard may have moved: it grows with the vCPUs (beyond 16). */
 static void find_hot(struct plugin *plugin)
@@ -141,35 +138,14 @@ static void at_exit(void *user)
 		(unsigned long long)plugin->translated, (unsigned long long)astray);
 }
 
-static int check_qemu(const struct vmpt_qemu_info *info)
-{
-	int min = info->version.min, cur = info->version.cur;
-
-	if (min > VMPT_QEMU_PLUGIN_API || cur < VMPT_QEMU_PLUGIN_API) {
-		fprintf(stderr,
-			"vmpt: this QEMU has plugin API %d to %d, needed is %d (QEMU 11.1)\n", min,
-			cur, VMPT_QEMU_PLUGIN_API);
-		return -1;
-	}
-	if (!info->system_emulation || strcmp(info->target_name, "x86_64")) {
-		fprintf(stderr, "vmpt: this QEMU is not qemu-system-x86_64 (target %s)\n",
-			info->target_name);
-		return -1;
-	}
-	return 0;
-}
-
-static void register_all(struct plugin *plugin)
-{
-	u64 id = plugin->id;
-
-	qemu_plugin_register_vcpu_init_cb(id, vcpu_init, plugin);
-	qemu_plugin_register_vcpu_idle_cb(id, flow_idle, plugin);
-	qemu_plugin_register_vcpu_discon_cb(id, QEMU_DISCON_INTERRUPT, flow_event, plugin);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_block, plugin);
-	qemu_plugin_register_flush_cb(id, flushed, plugin);
-	qemu_plugin_register_atexit_cb(id, at_exit, plugin);
-}
+static const struct qemu_events events = {
+	.vcpu_init = vcpu_init,
+	.vcpu_idle = flow_idle,
+	.event = flow_event,
+	.translate = translate_block,
+	.flush = flushed,
+	.at_exit = at_exit,
+};
 
 /* All blocks are gone, and no vCPU runs. */
 static void translate_whole(void *user)
@@ -177,7 +153,7 @@ static void translate_whole(void *user)
 	struct plugin *plugin = user;
 
 	plugin->whole = true;
-	register_all(plugin);
+	qemu_listen(plugin->id, &events, plugin);
 }
 
 bool flow_ready(struct vcpu *vcpu, const struct site *site)
@@ -187,16 +163,14 @@ bool flow_ready(struct vcpu *vcpu, const struct site *site)
 	if (site->block->whole)
 		return true;
 	if (!__atomic_exchange_n(&plugin->whole_asked, true, __ATOMIC_RELAXED))
-		qemu_plugin_reset(plugin->id, translate_whole, plugin);
+		qemu_reset(plugin->id, translate_whole, plugin);
 	return false;
 }
 
-int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv)
+int plugin_install(u64 id, int argc, char **argv)
 {
 	struct plugin *plugin;
 
-	if (check_qemu(info))
-		return -1;
 	/* Never freed: callbacks may come until the process ends. */
 	plugin = calloc(1, sizeof(*plugin));
 	if (!plugin) {
@@ -218,6 +192,6 @@ int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc
 	plugin->always = plugin->host || plugin->options.truth;
 	plugin->whole = plugin->always;
 	plugin->events = plugin->host && plugin->options.ctl & VMPT_CTL_EVENT_EN;
-	register_all(plugin);
+	qemu_listen(plugin->id, &events, plugin);
 	return 0;
 }

@@ -22,7 +22,6 @@
 /* Highest number of vCPUs. */
 #define VCPUS 256
 
-struct qemu_plugin_scoreboard;
 struct host_view;
 struct host_vcpu;
 struct guest_view;
@@ -102,7 +101,7 @@ struct plugin {
 	bool whole_asked;	  /* atomic: that is under way */
 	bool ending;		  /* atomic: callbacks do nothing any more */
 
-	struct qemu_plugin_scoreboard *score; /* of struct hot */
+	struct qemu_slots *slots; /* of struct hot */
 
 	pthread_mutex_t lock; /* for what follows */
 	struct block *blocks;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Registers and memory of a vCPU by QEMU's plugin interface. GByteArrays stay here.
+ * The one file that knows QEMU's plugin interface: it turns its handles, flags and arrays into
+ * what qemu.h has, and its door into plugin_install().
  */
 #include <glib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,4 +111,181 @@ bool qemu_write_physical(struct qemu_regs *regs, u64 addr, const void *buf, size
 bool qemu_translate(u64 linear, u64 *physical)
 {
 	return qemu_plugin_translate_vaddr(linear, physical);
+}
+
+/* ---- numbers of each vCPU's: scoreboards ---- */
+
+struct qemu_slots *qemu_slots_new(size_t size)
+{
+	return (struct qemu_slots *)qemu_plugin_scoreboard_new(size);
+}
+
+void *qemu_slots_of(struct qemu_slots *slots, unsigned int vcpu)
+{
+	return qemu_plugin_scoreboard_find((struct qemu_plugin_scoreboard *)slots, vcpu);
+}
+
+static struct qemu_plugin_u64 entry(struct qemu_slots *slots, size_t offset)
+{
+	return (struct qemu_plugin_u64){ .score = (struct qemu_plugin_scoreboard *)slots,
+					 .offset = offset };
+}
+
+/* ---- blocks ---- */
+
+static struct qemu_plugin_tb *tb_of(const struct qemu_block *block)
+{
+	return (struct qemu_plugin_tb *)(uintptr_t)block;
+}
+
+size_t qemu_block_insns(const struct qemu_block *block)
+{
+	return qemu_plugin_tb_n_insns(tb_of(block));
+}
+
+void qemu_block_insn(const struct qemu_block *block, size_t i, struct qemu_insn *insn)
+{
+	struct qemu_plugin_insn *handle = qemu_plugin_tb_get_insn(tb_of(block), i);
+	size_t size = qemu_plugin_insn_size(handle);
+
+	if (size > sizeof(insn->bytes))
+		size = sizeof(insn->bytes);
+	insn->handle = handle;
+	insn->vaddr = qemu_plugin_insn_vaddr(handle);
+	insn->size = (u8)size;
+	qemu_plugin_insn_data(handle, insn->bytes, size);
+}
+
+const void *qemu_block_host(const struct qemu_block *block)
+{
+	return qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb_of(block), 0));
+}
+
+static int flags_of(enum qemu_access access)
+{
+	return access == QEMU_LEAVES   ? QEMU_CB_RW_REGS_PC
+	       : access == QEMU_WRITES ? QEMU_CB_RW_REGS
+				       : QEMU_CB_R_REGS;
+}
+
+void qemu_call_block(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+		     void *user)
+{
+	qemu_plugin_register_vcpu_tb_exec_cb(tb_of(block), cb, flags_of(access), user);
+}
+
+void qemu_call_block_if(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+			struct qemu_slots *slots, size_t offset, bool set, void *user)
+{
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(tb_of(block), cb, flags_of(access),
+						  set ? QEMU_COND_NE : QEMU_COND_EQ,
+						  entry(slots, offset), 0, user);
+}
+
+void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_access access,
+		    void *user)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn->handle, cb, flags_of(access), user);
+}
+
+void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value)
+{
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn->handle, QEMU_INLINE_STORE,
+							    entry(slots, offset), value);
+}
+
+/* QEMU packs the size into a number of its own; a callback of ours and its argument go behind. */
+struct load {
+	qemu_load_callback cb;
+	void *user;
+};
+
+static void loaded(unsigned int vcpu, qemu_plugin_meminfo info, uint64_t addr, void *user)
+{
+	const struct load *load = user;
+
+	load->cb(vcpu, 1U << qemu_plugin_mem_size_shift(info), addr, load->user);
+}
+
+void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *user)
+{
+	struct load *load = malloc(sizeof(*load));
+
+	/* LGDT and LIDT, which are few: never freed, for nobody tells when the block is gone. */
+	if (!load)
+		return;
+	load->cb = cb;
+	load->user = user;
+	qemu_plugin_register_vcpu_mem_cb(insn->handle, loaded, QEMU_CB_R_REGS, QEMU_MEM_R, load);
+}
+
+/* ---- the plugin as a whole ---- */
+
+int qemu_plugin_version = VMPT_QEMU_PLUGIN_API;
+
+/* Of each -plugin: QEMU's callbacks have other arguments than ours. Never freed. */
+struct listener {
+	const struct qemu_events *events;
+	void *user;
+};
+
+static void delivered(unsigned int vcpu, int type, uint64_t from, uint64_t to, void *user)
+{
+	const struct listener *listener = user;
+
+	(void)type;
+	listener->events->event(vcpu, from, to, listener->user);
+}
+
+static void translated(struct qemu_plugin_tb *tb, void *user)
+{
+	const struct listener *listener = user;
+
+	listener->events->translate((struct qemu_block *)tb, listener->user);
+}
+
+void qemu_listen(u64 id, const struct qemu_events *events, void *user)
+{
+	struct listener *listener = malloc(sizeof(*listener));
+
+	if (!listener) {
+		fputs("vmpt: no memory\n", stderr);
+		exit(1);
+	}
+	listener->events = events;
+	listener->user = user;
+	qemu_plugin_register_vcpu_init_cb(id, events->vcpu_init, user);
+	qemu_plugin_register_vcpu_idle_cb(id, events->vcpu_idle, user);
+	qemu_plugin_register_vcpu_discon_cb(id, QEMU_DISCON_INTERRUPT, delivered, listener);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated, listener);
+	qemu_plugin_register_flush_cb(id, events->flush, user);
+	qemu_plugin_register_atexit_cb(id, events->at_exit, user);
+}
+
+void qemu_reset(u64 id, void (*cb)(void *user), void *user)
+{
+	qemu_plugin_reset(id, cb, user);
+}
+
+static int check_qemu(const struct vmpt_qemu_info *info)
+{
+	int min = info->version.min, cur = info->version.cur;
+
+	if (min > VMPT_QEMU_PLUGIN_API || cur < VMPT_QEMU_PLUGIN_API) {
+		fprintf(stderr,
+			"vmpt: this QEMU has plugin API %d to %d, needed is %d (QEMU 11.1)\n", min,
+			cur, VMPT_QEMU_PLUGIN_API);
+		return -1;
+	}
+	if (!info->system_emulation || strcmp(info->target_name, "x86_64")) {
+		fprintf(stderr, "vmpt: this QEMU is not qemu-system-x86_64 (target %s)\n",
+			info->target_name);
+		return -1;
+	}
+	return 0;
+}
+
+int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv)
+{
+	return check_qemu(info) ? -1 : plugin_install(id, argc, argv);
 }

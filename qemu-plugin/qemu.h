@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the rest of the plugin asks of QEMU: registers and memory of a vCPU as plain numbers.
- * qemu.c alone knows QEMU's interface (api.h). All of it is for the vCPU's own thread, in its
- * callbacks.
+ * What the rest of the plugin asks of QEMU, and what it is asked by it. qemu.c alone knows
+ * QEMU's interface (api.h), which changes with each release.
  */
 #ifndef VMPT_QEMU_PLUGIN_QEMU_H
 #define VMPT_QEMU_PLUGIN_QEMU_H
 
 #include "arch/types.h"
+
+/* ---- registers and memory of a vCPU: on its own thread, in its callbacks ---- */
 
 /* Names as QEMU's gdb stub has them; see reg_names[] in qemu.c. */
 enum qemu_reg {
@@ -62,5 +63,71 @@ bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len);
 bool qemu_read_physical(struct qemu_regs *regs, u64 addr, void *buf, size_t len);
 bool qemu_write_physical(struct qemu_regs *regs, u64 addr, const void *buf, size_t len);
 bool qemu_translate(u64 linear, u64 *physical);
+
+/* ---- numbers of each vCPU's that translated code can write and ask ---- */
+
+struct qemu_slots;
+
+/* @size bytes of 64-bit numbers for each vCPU. NULL: no memory. */
+struct qemu_slots *qemu_slots_new(size_t size);
+/* Those of @vcpu. They move when a vCPU comes; QEMU drops all blocks then. */
+void *qemu_slots_of(struct qemu_slots *slots, unsigned int vcpu);
+
+/* ---- while a block is translated ---- */
+
+struct qemu_block;
+
+struct qemu_insn {
+	u64 vaddr;
+	u8 size;
+	u8 bytes[15];
+	void *handle;
+};
+
+/* How many instructions it has; the one with index @i. */
+size_t qemu_block_insns(const struct qemu_block *block);
+void qemu_block_insn(const struct qemu_block *block, size_t i, struct qemu_insn *insn);
+/* Where QEMU has its first byte in its own memory; NULL: not in RAM. */
+const void *qemu_block_host(const struct qemu_block *block);
+
+typedef void (*qemu_callback)(unsigned int vcpu, void *user);
+/* @size bytes were read at linear address @addr. */
+typedef void (*qemu_load_callback)(unsigned int vcpu, unsigned int size, u64 addr, void *user);
+
+/* What a callback may do with registers; the last: leave by qemu_go_to(), too. */
+enum qemu_access { QEMU_READS, QEMU_WRITES, QEMU_LEAVES };
+
+/* Call @cb each time the block, the instruction is about to execute; when it has loaded. */
+void qemu_call_block(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+		     void *user);
+/* The same if the number at @offset of @slots is not 0 (@set), is 0 (not @set). */
+void qemu_call_block_if(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+			struct qemu_slots *slots, size_t offset, bool set, void *user);
+void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_access access,
+		    void *user);
+void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *user);
+/* Store @value at @offset of @slots each time the instruction is about to execute. */
+void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value);
+
+/* ---- the plugin as a whole ---- */
+
+struct qemu_events {
+	qemu_callback vcpu_init;
+	qemu_callback vcpu_idle; /* HLT and other waiting begins */
+	/* An interrupt or exception was delivered. */
+	void (*event)(unsigned int vcpu, u64 from, u64 to, void *user);
+	/* With several vCPUs, on several threads at once. */
+	void (*translate)(struct qemu_block *block, void *user);
+	void (*flush)(void *user);   /* all blocks are gone; no vCPU runs */
+	void (*at_exit)(void *user); /* QEMU ends; registers can no longer be read */
+};
+
+/* Call @events, which stay the caller's, with @user. @id: as plugin_install() got it. */
+void qemu_listen(u64 id, const struct qemu_events *events, void *user);
+/* Soon, when no vCPU runs: drop all blocks and what listens, and call @cb, which listens anew. */
+void qemu_reset(u64 id, void (*cb)(void *user), void *user);
+
+/* plugin.c: QEMU is one that we know. 0, or -1: printed why, QEMU ends. */
+int plugin_install(u64 id, int argc, char **argv);
 
 #endif

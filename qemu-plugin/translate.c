@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/api.h"
 #include "qemu-plugin/flow.h"
 #include "qemu-plugin/guest-view.h"
 #include "qemu-plugin/host-view.h"
@@ -20,18 +19,16 @@
 
 int translate_open(struct plugin *plugin)
 {
-	plugin->score = qemu_plugin_scoreboard_new(sizeof(struct hot));
-	return 0;
+	plugin->slots = qemu_slots_new(sizeof(struct hot));
+	if (plugin->slots)
+		return 0;
+	fputs("vmpt: no memory\n", stderr);
+	return -1;
 }
 
 struct hot *translate_hot(struct plugin *plugin, unsigned int index)
 {
-	return qemu_plugin_scoreboard_find(plugin->score, index);
-}
-
-static struct qemu_plugin_u64 entry(struct plugin *plugin, size_t offset)
-{
-	return (struct qemu_plugin_u64){ .score = plugin->score, .offset = offset };
+	return qemu_slots_of(plugin->slots, index);
 }
 
 /* ---- the block's own memory ---- */
@@ -70,10 +67,11 @@ static void keep(struct plugin *plugin, struct block *block)
 	pthread_mutex_unlock(&plugin->lock);
 }
 
-static struct block_code *copy_code(struct qemu_plugin_tb *tb)
+static struct block_code *copy_code(const struct qemu_block *qemu)
 {
-	size_t n = qemu_plugin_tb_n_insns(tb), names = VCPUS * sizeof(struct block_name), done = 0;
+	size_t n = qemu_block_insns(qemu), names = VCPUS * sizeof(struct block_name), done = 0;
 	struct block_code *code = calloc(1, sizeof(*code) + names + n + n * 15);
+	struct qemu_insn insn;
 
 	if (!code)
 		return NULL;
@@ -81,12 +79,10 @@ static struct block_code *copy_code(struct qemu_plugin_tb *tb)
 	code->lengths = (u8 *)code + sizeof(*code) + names;
 	code->bytes = code->lengths + n;
 	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		size_t size = qemu_plugin_insn_size(insn);
-
-		code->lengths[i] = (u8)size;
-		qemu_plugin_insn_data(insn, code->bytes + done, size);
-		done += size;
+		qemu_block_insn(qemu, i, &insn);
+		code->lengths[i] = insn.size;
+		memcpy(code->bytes + done, insn.bytes, insn.size);
+		done += insn.size;
 	}
 	code->size = (u32)done;
 	return code;
@@ -122,14 +118,13 @@ static void site_executes(unsigned int index, void *user)
 }
 
 /* LGDT and LIDT read their operand: the limit, two bytes, and behind it the base. */
-static bool table_base(struct vcpu *vcpu, qemu_plugin_meminfo info, u64 vaddr, u64 *base)
+static bool table_base(struct vcpu *vcpu, unsigned int size, u64 vaddr, u64 *base)
 {
 	*base = 0;
-	return qemu_plugin_mem_size_shift(info) == 1 &&
-	       qemu_read_linear(vcpu->regs, vaddr + 2, base, vcpu->cpu.cs_l ? 8 : 4);
+	return size == 2 && qemu_read_linear(vcpu->regs, vaddr + 2, base, vcpu->cpu.cs_l ? 8 : 4);
 }
 
-static void gdt_loads(unsigned int index, qemu_plugin_meminfo info, uint64_t vaddr, void *user)
+static void gdt_loads(unsigned int index, unsigned int size, u64 vaddr, void *user)
 {
 	struct plugin *plugin = user;
 	struct vcpu *vcpu = plugin->vcpu[index];
@@ -137,12 +132,12 @@ static void gdt_loads(unsigned int index, qemu_plugin_meminfo info, uint64_t vad
 
 	if (!flow_begin(vcpu))
 		return;
-	if (table_base(vcpu, info, vaddr, &base))
+	if (table_base(vcpu, size, vaddr, &base))
 		mode_gdt(vcpu, base);
 	flow_done(vcpu);
 }
 
-static void idt_loads(unsigned int index, qemu_plugin_meminfo info, uint64_t vaddr, void *user)
+static void idt_loads(unsigned int index, unsigned int size, u64 vaddr, void *user)
 {
 	struct plugin *plugin = user;
 	struct vcpu *vcpu = plugin->vcpu[index];
@@ -150,7 +145,7 @@ static void idt_loads(unsigned int index, qemu_plugin_meminfo info, uint64_t vad
 
 	if (!flow_begin(vcpu))
 		return;
-	if (table_base(vcpu, info, vaddr, &base))
+	if (table_base(vcpu, size, vaddr, &base))
 		idt_load(vcpu, base);
 	flow_done(vcpu);
 }
@@ -161,115 +156,113 @@ static bool hooked(const struct plugin *plugin, unsigned int hook)
 	       (plugin->guest && guest_hooks(plugin, hook));
 }
 
-static void add_site(struct plugin *plugin, struct block *block, struct qemu_plugin_insn *insn,
-		     unsigned int hook, const u8 *bytes, size_t size)
+static void add_site(struct plugin *plugin, struct block *block, const struct qemu_insn *insn,
+		     unsigned int hook)
 {
 	struct site *site = calloc(1, sizeof(*site));
 
 	if (!site)
 		return;
 	site->block = block;
-	site->vaddr = qemu_plugin_insn_vaddr(insn);
+	site->vaddr = insn->vaddr;
 	site->hook = (u8)hook;
-	site->size = (u8)size;
-	memcpy(site->bytes, bytes, size);
+	site->size = insn->size;
+	memcpy(site->bytes, insn->bytes, insn->size);
 	site->next = block->sites;
 	block->sites = site;
-	qemu_plugin_register_vcpu_insn_exec_cb(
-		insn, site_executes, plugin->guest ? QEMU_CB_RW_REGS_PC : QEMU_CB_R_REGS, site);
+	qemu_call_insn(insn, site_executes, plugin->guest ? QEMU_LEAVES : QEMU_READS, site);
 }
 
 /* Instruction @i of the block. @before: the kind of hook of the one before it. */
-static unsigned int add_insn(struct plugin *plugin, struct block *block, struct qemu_plugin_tb *tb,
-			     size_t i, unsigned int before)
+static unsigned int add_insn(struct plugin *plugin, struct block *block,
+			     const struct qemu_block *qemu, size_t i, unsigned int before)
 {
-	struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-	size_t size = qemu_plugin_insn_size(insn);
-	struct insn what;
-	u8 bytes[15];
+	struct insn what = { .kind = INSN_PLAIN };
+	struct qemu_insn insn;
 
-	if (size > sizeof(bytes))
-		size = sizeof(bytes);
-	qemu_plugin_insn_data(insn, bytes, size);
+	qemu_block_insn(qemu, i, &insn);
 	/* All that is stopped at in a block without flow has the two-byte opcodes' 0F. */
-	if (block->whole || memchr(bytes, 0x0f, size))
-		insn_classify(&what, bytes, size);
-	else
-		what = (struct insn){ .kind = INSN_PLAIN };
+	if (block->whole || memchr(insn.bytes, 0x0f, insn.size))
+		insn_classify(&what, insn.bytes, insn.size);
 	if (plugin->options.truth)
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-			insn, QEMU_INLINE_STORE, entry(plugin, offsetof(struct hot, progress)),
-			i + 1);
-	block->last = qemu_plugin_insn_vaddr(insn);
-	block->end = block->last + size;
+		qemu_store(&insn, plugin->slots, offsetof(struct hot, progress), i + 1);
+	block->last = insn.vaddr;
+	block->end = block->last + insn.size;
 	block->target = block->end + (u64)what.relative;
 	block->kind = what.kind;
 	block->halts = what.hook == HOOK_HLT;
 	if (!i && block->start == RESET_VECTOR && hooked(plugin, HOOK_RESET))
-		add_site(plugin, block, insn, HOOK_RESET, bytes, size);
+		add_site(plugin, block, &insn, HOOK_RESET);
 	if (before == HOOK_CPUID && hooked(plugin, HOOK_BEHIND_CPUID))
-		add_site(plugin, block, insn, HOOK_BEHIND_CPUID, bytes, size);
+		add_site(plugin, block, &insn, HOOK_BEHIND_CPUID);
 	if (hooked(plugin, what.hook))
-		add_site(plugin, block, insn, what.hook, bytes, size);
+		add_site(plugin, block, &insn, what.hook);
 	if (what.hook == HOOK_LGDT || what.hook == HOOK_LIDT)
-		qemu_plugin_register_vcpu_mem_cb(insn,
-						 what.hook == HOOK_LGDT ? gdt_loads : idt_loads,
-						 QEMU_CB_R_REGS, QEMU_MEM_R, plugin);
+		qemu_call_load(&insn, what.hook == HOOK_LGDT ? gdt_loads : idt_loads, plugin);
 	return what.hook;
 }
 
 /* ---- the block ---- */
 
 /* Only what a block ends with can be armed: a branch in its middle is none. */
-static void arm(struct plugin *plugin, const struct block *block, struct qemu_plugin_tb *tb)
+static void arm(struct plugin *plugin, const struct block *block, const struct qemu_block *qemu)
 {
-	struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, qemu_plugin_tb_n_insns(tb) - 1);
+	struct qemu_insn insn;
 
 	if (block->kind == INSN_PLAIN || block->kind == INSN_REP || block->shows)
 		return;
-	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-		insn, QEMU_INLINE_STORE, entry(plugin, offsetof(struct hot, armed)), 1);
+	qemu_block_insn(qemu, qemu_block_insns(qemu) - 1, &insn);
+	qemu_store(&insn, plugin->slots, offsetof(struct hot, armed), 1);
 }
 
-static void call_back(struct plugin *plugin, struct block *block, struct qemu_plugin_tb *tb)
+static void call_back(struct plugin *plugin, struct block *block, struct qemu_block *qemu)
 {
-	qemu_vcpu_cb cb = plugin->options.truth ? flow_block_truth : flow_block;
+	qemu_callback cb = plugin->options.truth ? flow_block_truth : flow_block;
 	/* At a block's beginning all registers are in memory: asking for more costs nothing. */
-	int flags = plugin->guest ? QEMU_CB_RW_REGS : QEMU_CB_R_REGS;
+	enum qemu_access access = plugin->guest ? QEMU_WRITES : QEMU_READS;
+	size_t on = offsetof(struct hot, on);
 
 	if (plugin->always) {
-		qemu_plugin_register_vcpu_tb_exec_cb(tb, cb, flags, block);
+		qemu_call_block(qemu, cb, access, block);
 		return;
 	}
 	if (!block->whole) {
 		if (block->sites)
-			qemu_plugin_register_vcpu_tb_exec_cb(tb, flow_block_sites, flags, block);
+			qemu_call_block(qemu, flow_block_sites, access, block);
 		return;
 	}
-	qemu_plugin_register_vcpu_tb_exec_cond_cb(
-		tb, cb, flags, QEMU_COND_NE, entry(plugin, offsetof(struct hot, on)), 0, block);
+	qemu_call_block_if(qemu, cb, access, plugin->slots, on, true, block);
 	if (block->sites)
-		qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, flow_block_sites, flags, QEMU_COND_EQ,
-							  entry(plugin, offsetof(struct hot, on)),
-							  0, block);
+		qemu_call_block_if(qemu, flow_block_sites, access, plugin->slots, on, false, block);
 }
 
-void translate_block(struct qemu_plugin_tb *tb, void *user)
+/* Fills @block from QEMU's. false: no memory. */
+static bool describe(struct plugin *plugin, struct block *block, struct qemu_block *qemu)
+{
+	struct qemu_insn first;
+
+	qemu_block_insn(qemu, 0, &first);
+	block->plugin = plugin;
+	block->whole = plugin->whole;
+	block->start = first.vaddr;
+	if (!plugin->options.truth)
+		return true;
+	block->code = copy_code(qemu);
+	return block->code;
+}
+
+void translate_block(struct qemu_block *qemu, void *user)
 {
 	struct plugin *plugin = user;
 	struct block *block = calloc(1, sizeof(*block));
 	unsigned int before = HOOK_NONE;
-	size_t n = qemu_plugin_tb_n_insns(tb);
+	size_t n = qemu_block_insns(qemu);
 
-	if (!block || !n)
-		goto fail;
-	block->plugin = plugin;
-	block->whole = plugin->whole;
-	block->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
-	if (plugin->options.truth) {
-		block->code = copy_code(tb);
-		if (!block->code)
-			goto fail;
+	if (!n || !block || !describe(plugin, block, qemu)) {
+		free(block);
+		if (n)
+			fputs("vmpt: no memory: a block will be missing in the trace\n", stderr);
+		return;
 	}
 	/* Without a view there is nothing to call. */
 	if (!plugin->always && !plugin->guest) {
@@ -277,20 +270,14 @@ void translate_block(struct qemu_plugin_tb *tb, void *user)
 		return;
 	}
 	if (plugin->guest)
-		guest_translates(plugin, block->start,
-				 qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0)));
+		guest_translates(plugin, block->start, qemu_block_host(qemu));
 	for (size_t i = 0; i < n; i++)
-		before = add_insn(plugin, block, tb, i, before);
+		before = add_insn(plugin, block, qemu, i, before);
 	block->shows =
 		(block->kind == INSN_JCC || block->kind == INSN_JMP || block->kind == INSN_CALL) &&
 		block->target - block->start > block->last - block->start;
 	if (block->whole)
-		arm(plugin, block, tb);
-	call_back(plugin, block, tb);
+		arm(plugin, block, qemu);
+	call_back(plugin, block, qemu);
 	keep(plugin, block);
-	return;
-fail:
-	free(block);
-	if (n)
-		fputs("vmpt: no memory: a block will be missing in the trace\n", stderr);
 }

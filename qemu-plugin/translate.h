@@ -7,12 +7,12 @@
 
 struct hot;
 struct plugin;
-struct qemu_plugin_tb;
+struct qemu_block;
 
 /* 0, or -1: printed why. */
 int translate_open(struct plugin *plugin);
 /* QEMU's callback; @user: struct plugin. */
-void translate_block(struct qemu_plugin_tb *tb, void *user);
+void translate_block(struct qemu_block *qemu, void *user);
 /* The numbers of vCPU @index, where they are now. */
 struct hot *translate_hot(struct plugin *plugin, unsigned int index);
 /* QEMU has dropped all blocks: free ours. */

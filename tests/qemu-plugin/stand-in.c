@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/api.h"
 #include "qemu-plugin/mode.h"
 #include "qemu-plugin/translate.h"
 #include "tests/support/support.h"
@@ -15,105 +14,86 @@
 struct stand_in stand_in;
 static struct hot hot;
 
-/* ---- a translated block ---- */
+/* ---- a translated block: all in place of qemu.c ---- */
 
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
+size_t qemu_block_insns(const struct qemu_block *block)
 {
-	return tb->n;
+	return block->n;
 }
 
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i)
+void qemu_block_insn(const struct qemu_block *block, size_t i, struct qemu_insn *insn)
 {
-	return (struct qemu_plugin_insn *)&tb->insn[i];
+	*insn = block->insn[i];
 }
 
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len)
+const void *qemu_block_host(const struct qemu_block *block)
 {
-	memcpy(dest, insn->bytes, len);
-	return len;
-}
-
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
-{
-	return insn->size;
-}
-
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
-{
-	return insn->vaddr;
-}
-
-void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn)
-{
-	(void)insn;
+	(void)block;
 	return NULL;
 }
 
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb, int flags,
-					  void *user)
+void qemu_call_block(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+		     void *user)
 {
-	ck_assert_int_ge(flags, QEMU_CB_R_REGS);
-	tb->callback = cb;
-	tb->user = user;
+	(void)access;
+	block->callback = cb;
+	block->user = user;
 }
 
-void qemu_plugin_register_vcpu_tb_exec_cond_cb(struct qemu_plugin_tb *tb, qemu_vcpu_cb cb,
-					       int flags, int cond, struct qemu_plugin_u64 entry,
-					       uint64_t imm, void *user)
+void qemu_call_block_if(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+			struct qemu_slots *slots, size_t offset, bool set, void *user)
 {
-	(void)cond;
-	(void)entry;
-	(void)imm;
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, cb, flags, user);
+	(void)slots;
+	(void)offset;
+	(void)set;
+	qemu_call_block(block, cb, access, user);
 }
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_vcpu_cb cb,
-					    int flags, void *user)
+static struct stand_in_insn *put_of(const struct qemu_insn *insn)
 {
-	ck_assert_int_ge(flags, QEMU_CB_R_REGS);
-	ck_assert_uint_lt(insn->callbacks, 4);
-	insn->callback[insn->callbacks] = cb;
-	insn->user[insn->callbacks++] = user;
+	return insn->handle;
 }
 
-void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
-							 struct qemu_plugin_u64 entry, uint64_t imm)
+void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_access access,
+		    void *user)
 {
-	ck_assert_int_eq(op, QEMU_INLINE_STORE);
-	ck_assert_uint_lt(insn->stores, 4);
-	insn->store[insn->stores].offset = entry.offset;
-	insn->store[insn->stores++].value = imm;
+	struct stand_in_insn *put = put_of(insn);
+
+	(void)access;
+	ck_assert_uint_lt(put->callbacks, 4);
+	put->callback[put->callbacks] = cb;
+	put->user[put->callbacks++] = user;
 }
 
-void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
-				      void (*cb)(unsigned int vcpu, qemu_plugin_meminfo info,
-						 uint64_t vaddr, void *user),
-				      int flags, int rw, void *user)
+void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value)
 {
-	ck_assert_int_ge(flags, QEMU_CB_R_REGS);
-	ck_assert_int_eq(rw, QEMU_MEM_R);
-	insn->load = cb;
-	insn->load_user = user;
+	struct stand_in_insn *put = put_of(insn);
+
+	(void)slots;
+	ck_assert_uint_lt(put->stores, 4);
+	put->store[put->stores].offset = offset;
+	put->store[put->stores++].value = value;
 }
 
-unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo info)
+void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *user)
 {
-	return info;
+	put_of(insn)->load = cb;
+	put_of(insn)->load_user = user;
 }
 
-struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size)
+struct qemu_slots *qemu_slots_new(size_t size)
 {
 	ck_assert_uint_eq(size, sizeof(hot));
-	return (struct qemu_plugin_scoreboard *)&hot;
+	return (struct qemu_slots *)&hot;
 }
 
-void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score, unsigned int vcpu)
+void *qemu_slots_of(struct qemu_slots *slots, unsigned int vcpu)
 {
 	ck_assert_uint_eq(vcpu, 0);
-	return score;
+	return slots;
 }
 
-/* ---- registers and memory: in place of qemu.c ---- */
+/* ---- registers and memory ---- */
 
 u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg)
 {
@@ -169,14 +149,15 @@ static u8 digit(char c)
 	return (u8)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-struct qemu_plugin_tb *stand_in_block(u64 vaddr, const char *code)
+struct qemu_block *stand_in_block(u64 vaddr, const char *code)
 {
-	struct qemu_plugin_tb *tb = calloc(1, sizeof(*tb));
-	struct qemu_plugin_insn *insn;
+	struct qemu_block *tb = calloc(1, sizeof(*tb));
+	struct qemu_insn *insn;
 
 	ck_assert_ptr_nonnull(tb);
 	while (*code) {
-		insn = &tb->insn[tb->n++];
+		insn = &tb->insn[tb->n];
+		insn->handle = &tb->put[tb->n++];
 		insn->vaddr = vaddr;
 		for (; *code && *code != ' '; code += 2)
 			insn->bytes[insn->size++] = (u8)(digit(code[0]) << 4 | digit(code[1]));
@@ -188,21 +169,21 @@ struct qemu_plugin_tb *stand_in_block(u64 vaddr, const char *code)
 	return tb;
 }
 
-void stand_in_run(struct qemu_plugin_tb *tb, u64 ip, size_t n)
+void stand_in_run(struct qemu_block *tb, u64 ip, size_t n)
 {
 	stand_in.reg[QREG_RIP] = ip;
 	tb->callback(0, tb->user);
 	for (size_t i = 0; i < (n ? n : tb->n); i++) {
-		struct qemu_plugin_insn *insn = &tb->insn[i];
+		const struct stand_in_insn *put = &tb->put[i];
 
-		for (unsigned int s = 0; s < insn->stores; s++)
-			memcpy((char *)&hot + insn->store[s].offset, &insn->store[s].value, 8);
-		for (unsigned int c = 0; c < insn->callbacks; c++)
-			insn->callback[c](0, insn->user[c]);
+		for (unsigned int s = 0; s < put->stores; s++)
+			memcpy((char *)&hot + put->store[s].offset, &put->store[s].value, 8);
+		for (unsigned int c = 0; c < put->callbacks; c++)
+			put->callback[c](0, put->user[c]);
 	}
 }
 
-void stand_in_run_here(struct qemu_plugin_tb *tb)
+void stand_in_run_here(struct qemu_block *tb)
 {
 	stand_in_run(tb, tb->insn[0].vaddr, 0);
 }
@@ -217,5 +198,5 @@ void stand_in_gate(unsigned int vector, u64 to)
 
 void stand_in_event(u64 from, u64 to)
 {
-	flow_event(0, QEMU_DISCON_INTERRUPT, from, to, &stand_in.plugin);
+	flow_event(0, from, to, &stand_in.plugin);
 }

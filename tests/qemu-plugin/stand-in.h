@@ -11,28 +11,26 @@
 
 #define STAND_IN_INSNS 16
 
-/* A block as it is translated. */
-struct qemu_plugin_insn {
-	u64 vaddr;
-	u8 bytes[15];
-	u8 size;
-	/* what the plugin put here */
+/* What the plugin put to an instruction. */
+struct stand_in_insn {
 	struct {
 		size_t offset;
 		u64 value;
 	} store[4];
 	unsigned int stores;
-	void (*callback[4])(unsigned int vcpu, void *user);
+	qemu_callback callback[4];
 	void *user[4];
 	unsigned int callbacks;
+	qemu_load_callback load;
 	void *load_user;
-	void (*load)(unsigned int vcpu, u32 info, u64 vaddr, void *user);
 };
 
-struct qemu_plugin_tb {
-	struct qemu_plugin_insn insn[STAND_IN_INSNS];
+/* A block as it is translated. */
+struct qemu_block {
+	struct qemu_insn insn[STAND_IN_INSNS];
+	struct stand_in_insn put[STAND_IN_INSNS];
 	size_t n;
-	void (*callback)(unsigned int vcpu, void *user);
+	qemu_callback callback;
 	void *user;
 };
 
@@ -53,12 +51,12 @@ void stand_in_setup(void);
  * Translate the block at @vaddr whose instructions are the hex bytes of @code, a space between
  * two instructions: "48ffc0 75fb". Lives until the program ends.
  */
-struct qemu_plugin_tb *stand_in_block(u64 vaddr, const char *code);
+struct qemu_block *stand_in_block(u64 vaddr, const char *code);
 
 /* Run it at linear address @ip: the first @n of its instructions begin, all if @n is 0. */
-void stand_in_run(struct qemu_plugin_tb *tb, u64 ip, size_t n);
+void stand_in_run(struct qemu_block *tb, u64 ip, size_t n);
 /* The same where it was translated. */
-void stand_in_run_here(struct qemu_plugin_tb *tb);
+void stand_in_run_here(struct qemu_block *tb);
 /* Gate @vector of the IDT in the second page leads to @to. */
 void stand_in_gate(unsigned int vector, u64 to);
 

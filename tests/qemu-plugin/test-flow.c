@@ -116,7 +116,7 @@ END_TEST
 /* inc %rax; jnz to itself: the block that begins again is the branch that was taken. */
 START_TEST(loop_of_one_block)
 {
-	struct qemu_plugin_tb *loop;
+	struct qemu_block *loop;
 
 	begin(CTL);
 	loop = stand_in_block(0x400002, "48ffc0 75fb");
@@ -147,7 +147,7 @@ END_TEST
 /* One translation serves two addresses: what was translated at 600000 runs at 7000000. */
 START_TEST(shared_block)
 {
-	struct qemu_plugin_tb *shared, *behind;
+	struct qemu_block *shared, *behind;
 
 	begin(CTL);
 	shared = stand_in_block(0x600000, "7402");
@@ -185,7 +185,7 @@ END_TEST
 /* A recursion whose CALL stands right before its RET; deeper than the flow remembers. */
 START_TEST(ret_to_itself)
 {
-	struct qemu_plugin_tb *ret;
+	struct qemu_block *ret;
 
 	begin(CTL);
 	ret = stand_in_block(0x400002, "c3");
@@ -211,7 +211,7 @@ END_TEST
 /* What has not executed leaves nothing but the event. */
 START_TEST(faults)
 {
-	struct qemu_plugin_tb *ret, *call;
+	struct qemu_block *ret, *call;
 
 	begin(CTL);
 	/* in mid-block */
@@ -241,7 +241,7 @@ END_TEST
 /* An interrupt comes between blocks: the branch before it has executed. */
 START_TEST(interrupts)
 {
-	struct qemu_plugin_tb *loop;
+	struct qemu_block *loop;
 
 	begin(CTL);
 	stand_in_run_here(stand_in_block(0x400002, "7410"));
@@ -333,7 +333,7 @@ END_TEST
 /* REP MOVSB comes back to itself as often as it likes. */
 START_TEST(rep)
 {
-	struct qemu_plugin_tb *rep;
+	struct qemu_block *rep;
 
 	begin(CTL);
 	stand_in_run_here(stand_in_block(0x400002, "90 f3a4"));
@@ -366,7 +366,7 @@ END_TEST
 /* LGDT's operand: the limit and behind it the base of a table with other segments. */
 START_TEST(lgdt)
 {
-	struct qemu_plugin_tb *tb;
+	struct qemu_block *tb;
 	u64 base = stand_in.page;
 	/* selector 10H there: 16-bit code */
 	const u64 other = 0x008ffb000000ffff;
@@ -377,9 +377,9 @@ START_TEST(lgdt)
 	memcpy(stand_in.bytes + 0x410, &other, 8);
 	tb = stand_in_block(0x400002, "0f0110");
 	stand_in_run_here(tb);
-	ck_assert_ptr_nonnull(tb->insn[0].load);
-	tb->insn[0].load(0, 1, stand_in.page + 0x400, tb->insn[0].load_user);
-	tb->insn[0].load(0, 3, stand_in.page + 0x402, tb->insn[0].load_user);
+	ck_assert_ptr_nonnull(tb->put[0].load);
+	tb->put[0].load(0, 2, stand_in.page + 0x400, tb->put[0].load_user);
+	tb->put[0].load(0, 8, stand_in.page + 0x402, tb->put[0].load_user);
 	stand_in_run_here(stand_in_block(0x400005, "48cb"));
 	stand_in.reg[QREG_CS] = 0x13;
 	stand_in_run_here(stand_in_block(0x403000, NOPS));
@@ -391,7 +391,7 @@ END_TEST
 START_TEST(vectors)
 {
 	u64 base = stand_in.page;
-	struct qemu_plugin_tb *tb;
+	struct qemu_block *tb;
 
 	begin(CTL | VMPT_CTL_EVENT_EN);
 	stand_in.plugin.events = true;
@@ -401,9 +401,9 @@ START_TEST(vectors)
 	stand_in_gate(0xec, 0xffffffff8100ec00);
 	tb = stand_in_block(0x400002, "0f0118");
 	stand_in_run_here(tb);
-	ck_assert_ptr_nonnull(tb->insn[0].load);
-	tb->insn[0].load(0, 1, stand_in.page + 0x500, tb->insn[0].load_user);
-	tb->insn[0].load(0, 3, stand_in.page + 0x502, tb->insn[0].load_user);
+	ck_assert_ptr_nonnull(tb->put[0].load);
+	tb->put[0].load(0, 2, stand_in.page + 0x500, tb->put[0].load_user);
+	tb->put[0].load(0, 8, stand_in.page + 0x502, tb->put[0].load_user);
 	/* behind the block, where a fetch may fault: by its vector an exception */
 	stand_in.reg[QREG_CR2] = 0x400005;
 	stand_in_event(0x400005, 0xffffffff81000e00);

@@ -91,6 +91,19 @@ struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb
 	return NULL;
 }
 
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
+{
+	(void)insn;
+	return 1;
+}
+
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len)
+{
+	(void)insn;
+	memset(dest, 0x90, len);
+	return len;
+}
+
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
 {
 	(void)insn;
