@@ -9,6 +9,9 @@
 
 #include "qemu-plugin/insn.h"
 
+/* Linear, in the segment that RESET loads (SDM 3 11.1.4). */
+#define RESET_VECTOR 0xfffffff0ULL
+
 struct plugin;
 struct block;
 

@@ -12,15 +12,13 @@
 #include <unistd.h>
 
 #include "model/fast.h"
+#include "qemu-plugin/flow-end.h"
 #include "qemu-plugin/guest-view.h"
 #include "qemu-plugin/host-view.h"
 #include "qemu-plugin/mode.h"
 
 /* Blocks between two looks at the clock: some microseconds. */
 #define TICK 512
-
-/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
-#define FOR_UNITS(vcpu, u) for (unsigned int u = 0; u < (vcpu)->units; u++)
 
 /* ---- addresses ---- */
 
@@ -33,114 +31,7 @@ static u64 read_ip(struct vcpu *vcpu, u64 vaddr)
 	return qemu_read_reg(vcpu->regs, QREG_RIP) + vcpu->cpu.cs_base;
 }
 
-static void push_ret(struct vcpu *vcpu, u64 next)
-{
-	vcpu->ret_top = (u8)((vcpu->ret_top + 1) % VCPU_RETS);
-	vcpu->rets[vcpu->ret_top] = next;
-}
-
-/* Where a RET should go. */
-static u64 pop_ret(struct vcpu *vcpu)
-{
-	u64 next = vcpu->rets[vcpu->ret_top];
-
-	vcpu->ret_top = (u8)((vcpu->ret_top + VCPU_RETS - 1) % VCPU_RETS);
-	return next;
-}
-
-/* ---- events ---- */
-
-static void tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
-{
-	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
-
-	FOR_UNITS (vcpu, u)
-		vmpt_unit_far(vcpu->unit[u], &far);
-}
-
-/* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */
-static void tell_end(struct vcpu *vcpu, const struct block *done, u64 ip)
-{
-	u64 next = done->end + vcpu->delta;
-
-	switch (done->kind) {
-	case INSN_JCC:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jcc_fast(vcpu->unit[u], ip != next, ip);
-		break;
-	case INSN_JMP:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jmp(vcpu->unit[u], ip);
-		break;
-	case INSN_CALL:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_call(vcpu->unit[u], next, ip);
-		break;
-	case INSN_JMP_IND:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jmp_indirect(vcpu->unit[u], ip);
-		break;
-	case INSN_CALL_IND:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_call_indirect(vcpu->unit[u], next, ip);
-		break;
-	case INSN_RET:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_ret(vcpu->unit[u], ip);
-		break;
-	case INSN_FAR:
-		tell_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
-		break;
-	case INSN_IRET:
-		tell_far(vcpu, VMPT_FAR_IRET, done->last + vcpu->delta, ip);
-		break;
-	case INSN_RSM:
-		/* The SMI came as an interrupt, with TraceEn as it was; no decoder follows RSM. */
-		tell_far(vcpu, VMPT_FAR_INTERRUPT, next, ip);
-		break;
-	case INSN_MOV_CR3:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_mov_cr3(vcpu->unit[u], next, &vcpu->mode);
-		break;
-	default:
-		break;
-	}
-}
-
-/* The mode behind an instruction that may change it. */
-static void take_mode(struct vcpu *vcpu, unsigned int kind)
-{
-	switch (kind) {
-	case INSN_FAR:
-	case INSN_IRET:
-		mode_far(vcpu);
-		break;
-	case INSN_RSM:
-	case INSN_MOV_CR3:
-	case INSN_MODE:
-		mode_control(vcpu);
-		break;
-	default:
-		break;
-	}
-}
-
 /* ---- a block begins ---- */
-
-/* Whether an instruction at @ip follows @done without any branch: the block was cut there. */
-static bool follows(const struct vcpu *vcpu, const struct block *done, u64 ip)
-{
-	u64 start = done->start + vcpu->delta, end = done->end + vcpu->delta;
-
-	/* A string instruction that goes on with itself; a block that was left half way. */
-	return ip - start <= end - start;
-}
-
-/* Whether execution at @ip shows that the direct branch at the end of @done has executed. */
-static bool shown(const struct vcpu *vcpu, const struct block *done, u64 ip)
-{
-	return done->shows && ip - vcpu->delta - done->start > done->last - done->start;
-}
 
 /*
  * Execution is where nothing led: reset, INIT and SIPI, SMI, what another processor or a
@@ -158,7 +49,7 @@ static u64 astray(struct vcpu *vcpu, u64 from, const struct block *block)
 	/* By the old mode RIP may mean another address. */
 	mode_control(vcpu);
 	to = read_ip(vcpu, block->start);
-	tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
+	end_tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
 	return to;
 }
 
@@ -178,14 +69,16 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 	if (vcpu->arrived)
 		return vcpu->arrive;
 	if (armed)
-		take_mode(vcpu, done->kind);
+		end_take_mode(vcpu, done->kind);
 	ip = read_ip(vcpu, block->start);
-	armed |= shown(vcpu, done, ip);
-	if (armed && (ip != done->last + vcpu->delta || insn_repeats(done->kind)))
-		tell_end(vcpu, done, ip);
-	else if (!follows(vcpu, done, ip))
-		ip = astray(vcpu, done->end + vcpu->delta, block);
-	if (armed && (done->kind == INSN_CALL || done->kind == INSN_CALL_IND))
+	armed |= end_shown(vcpu, done, ip);
+	if (!armed || (ip == done->last + vcpu->delta && !insn_repeats(done->kind)))
+		return end_follows(vcpu, done, ip) ? ip
+						   : astray(vcpu, done->end + vcpu->delta, block);
+	if (!end_leads(vcpu, done, block, ip))
+		return astray(vcpu, end_lost(vcpu, done), block);
+	end_tell(vcpu, done, ip);
+	if (done->kind == INSN_CALL || done->kind == INSN_CALL_IND)
 		push_ret(vcpu, done->end + vcpu->delta);
 	return ip;
 }
@@ -306,6 +199,8 @@ void flow_block_truth(unsigned int index, void *user)
 		return;
 	vcpu->hot->progress = 0;
 	block_begins(vcpu, block);
+	progress -= vcpu->undone;
+	vcpu->undone = false;
 	/* Not what the flow believes: RIP, for every block. */
 	ip = read_ip(vcpu, block->start);
 	vcpu->misplaced += ip != block->start + vcpu->delta;
@@ -359,7 +254,7 @@ static void end_before_event(struct vcpu *vcpu, const struct block *done, u64 fr
 	mode_control(vcpu);
 	if ((done->kind == INSN_FAR || done->kind == INSN_IRET) && frame_cs(vcpu, from, &cs))
 		mode_of_cs(vcpu, cs, &vcpu->mode);
-	tell_end(vcpu, done, from);
+	end_tell(vcpu, done, from);
 }
 
 /* What the event at @from left of the block before it. Returns the kind of far transfer. */
@@ -368,8 +263,8 @@ static unsigned int before_event(struct vcpu *vcpu, u64 from)
 	const struct block *done = vcpu->block;
 	bool faults = done->kind != INSN_JCC && done->kind != INSN_JMP;
 
-	if (!vcpu->hot->armed && !shown(vcpu, done, from))
-		return follows(vcpu, done, from) && from != done->end + vcpu->delta
+	if (!vcpu->hot->armed && !end_shown(vcpu, done, from))
+		return end_follows(vcpu, done, from) && from != done->end + vcpu->delta
 			       ? VMPT_FAR_EXCEPTION
 			       : VMPT_FAR_INTERRUPT;
 	vcpu->hot->armed = 0;

@@ -68,6 +68,7 @@ struct vcpu {
 	const struct block *known_in; /* a block that has come … */
 	u64 known;		      /* … to here at the least: behind I/O, behind HLT */
 	bool lost;		      /* delta is not known: tracing was off */
+	bool undone;		      /* the last branch is told as not executed: a reset */
 	bool watched;		      /* guest_block() is wanted */
 	bool busy;		      /* in a callback; see flow_stop() */
 	u64 rets[VCPU_RETS];	      /* where RETs will probably go, to save reads of RIP */

@@ -14,9 +14,6 @@
 #include "qemu-plugin/host-view.h"
 #include "qemu-plugin/mode.h"
 
-/* Linear, in the segment that RESET loads (SDM 3 11.1.4). */
-#define RESET_VECTOR 0xfffffff0ULL
-
 int translate_open(struct plugin *plugin)
 {
 	plugin->slots = qemu_slots_new(sizeof(struct hot));

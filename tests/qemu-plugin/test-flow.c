@@ -283,6 +283,29 @@ START_TEST(astray)
 }
 END_TEST
 
+/* A reset comes between blocks, where only the branch before it is known, or not even that. */
+START_TEST(reset)
+{
+	struct qemu_block *vector;
+
+	begin(CTL);
+	vector = stand_in_block(0xfffffff0, "90");
+	stand_in_run_here(stand_in_block(0x400002, "7410"));
+	stand_in.reg[QREG_CR0] = 0;
+	stand_in.reg[QREG_EFER] = 0;
+	stand_in.reg[QREG_CS] = 0xf000;
+	stand_in_run(vector, 0xfff0, 0);
+	expect("TNT(N), FUP(0x400004), MODE.Exec(16), TIP(0xfffffff0)");
+	stand_in_run(stand_in_block(0xfffffff1, "ffe0"), 0xfff1, 0);
+	stand_in_run(vector, 0xfff0, 0);
+	expect("FUP(0xfffffff1), TIP(0xfffffff0)");
+	stand_in_run(stand_in_block(0xfffffff1, "eb80"), 0xfff1, 0);
+	stand_in_run(vector, 0xfff0, 0);
+	expect("FUP(0xffffff73), TIP(0xfffffff0)");
+	ck_assert_uint_eq(stand_in.vcpu.astray, 3);
+}
+END_TEST
+
 /* SYSRET to CPL 3 and an interrupt before the first instruction there; only user code is traced.
  * Where the mode between is missed, so is the visit. */
 START_TEST(user_code_of_no_instruction)
@@ -458,5 +481,5 @@ END_TEST
 
 RIG_MAIN("qemu-plugin/flow", jcc_shows_by_where_execution_goes, loop_of_one_block,
 	 block_cut_where_its_branch_goes, shared_block, calls_and_returns, ret_to_itself, rsm,
-	 faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep, flush,
-	 lgdt, vectors, interrupt_flag, real_mode)
+	 reset, faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep,
+	 flush, lgdt, vectors, interrupt_flag, real_mode)
