@@ -63,14 +63,18 @@ machine()
 # Linux of kind $2 with the plugin's options $3; the rest are boot's.
 linux()
 {
-	local name=$1 kind=$2 options=$3
+	local name=$1 kind=$2 options=$3 before=()
 	shift 3
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		before+=("$1")
+		shift
+	done
 	rm -rf "${out:?}/$name"
 	mkdir -p "$out/$name"
 	rc=0
-	"$source/tests/guests/boot" --timeout 240 --out "$out/$name/boot" "$@" --plugin \
-		"$plugin,host-view=$out/$name,truth=$out/$name/truth$options" "$kind" \
-		>"$out/$name/log" 2>&1 || rc=$?
+	"$source/tests/guests/boot" --timeout 240 --out "$out/$name/boot" --plugin \
+		"$plugin,host-view=$out/$name,truth=$out/$name/truth$options" "${before[@]}" \
+		"$kind" "$@" >"$out/$name/log" 2>&1 || rc=$?
 	if [ $rc = 77 ]; then
 		grep '^skipped:' "$out/$name/log"
 		exit 77
@@ -186,6 +190,25 @@ if [ -z "${VMPT_SANITIZED-}" ]; then
 		check "smp: vCPU $i did something" "$out/smp/flow.$i" \
 			[ "$(count "$out/smp/flow.$i" instructions)" -gt 1000000 ]
 	done
+fi
+
+# ---- a reset from outside, wherever it hits the boot; the guest boots again ----
+
+if [ -z "${VMPT_SANITIZED-}" ]; then
+	rm -f "$out/qmp.in" "$out/qmp.out"
+	mkfifo "$out/qmp.in" "$out/qmp.out"
+	cat "$out/qmp.out" >"$out/qmp.log" &
+	{
+		echo '{"execute": "qmp_capabilities"}'
+		sleep 1.5
+		echo '{"execute": "system_reset"}'
+		sleep 2
+	} >"$out/qmp.in" &
+	linux reset hello '' -- -action reboot=reset \
+		-chardev "pipe,id=qmp,path=$out/qmp" -mon chardev=qmp,mode=control
+	check 'reset: came' "$out/qmp.log" grep -q '"RESET"' "$out/qmp.log"
+	equal reset 100000000
+	check 'reset: led nowhere' "$out/reset/flow" [ "$(count "$out/reset/flow" astray)" -ge 1 ]
 fi
 
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
