@@ -12,6 +12,11 @@ void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
 {
 	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
 
+	if (vcpu->cpu.switched && (kind == VMPT_FAR_BRANCH || kind == VMPT_FAR_IRET)) {
+		far.kind = VMPT_FAR_TASK;
+		far.cr3_written = true;
+	}
+	vcpu->cpu.switched = false;
 	FOR_UNITS (vcpu, u)
 		vmpt_unit_far(vcpu->unit[u], &far);
 }
@@ -74,6 +79,10 @@ void end_take_mode(struct vcpu *vcpu, unsigned int kind)
 		mode_far(vcpu);
 		break;
 	case INSN_RSM:
+		mode_control(vcpu);
+		mode_far(vcpu);
+		vcpu->cpu.switched = false;
+		break;
 	case INSN_MOV_CR3:
 	case INSN_MODE:
 		mode_control(vcpu);

@@ -26,7 +26,7 @@
 static u64 read_ip(struct vcpu *vcpu, u64 vaddr)
 {
 	/* Without paging linear is physical, and QEMU's address exact. */
-	if (!(vcpu->cpu.cr0 & 0x80000000))
+	if (!mode_paged(vcpu))
 		return vaddr;
 	return qemu_read_reg(vcpu->regs, QREG_RIP) + vcpu->cpu.cs_base;
 }
@@ -47,7 +47,7 @@ static u64 astray(struct vcpu *vcpu, u64 from, const struct block *block)
 		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
 	vcpu->tick = 1;
 	/* By the old mode RIP may mean another address. */
-	mode_control(vcpu);
+	mode_all(vcpu, block->start);
 	to = read_ip(vcpu, block->start);
 	end_tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
 	return to;
@@ -62,7 +62,7 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 
 	vcpu->hot->armed = 0;
 	if (!done || vcpu->lost) {
-		mode_control(vcpu);
+		mode_all(vcpu, block->start);
 		vcpu->lost = false;
 		return read_ip(vcpu, block->start);
 	}
@@ -174,6 +174,9 @@ static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 		ip = arrive_slowly(vcpu, block);
 	}
 	vcpu->block = block;
+	/* A site that sets the PC needs RIP. */
+	if (block->sites && vcpu->plugin->guest && !mode_paged(vcpu))
+		mode_place(vcpu, block->start);
 	if (!--vcpu->tick)
 		attend(vcpu, ip);
 }
@@ -217,7 +220,7 @@ void flow_block_sites(unsigned int index, void *user)
 		return;
 	vcpu->lost = true;
 	vcpu->hot->armed = 0;
-	mode_control(vcpu);
+	mode_all(vcpu, block->start);
 	vcpu->delta = read_ip(vcpu, block->start) - block->start;
 	vcpu->block = block;
 	flow_done(vcpu);
@@ -225,15 +228,22 @@ void flow_block_sites(unsigned int index, void *user)
 
 /* ---- what comes between ---- */
 
-/* The address size in bytes of the frame that an event pushed, for the mode it came in. */
+/* CS at @from, out of the frame that an event pushed: [error code,] RIP, CS. */
 static bool frame_cs(struct vcpu *vcpu, u64 from, u32 *cs)
 {
-	u64 frame[3];
+	u64 frame[3], rsp = qemu_read_reg(vcpu->regs, QREG_RSP);
+	u32 narrow[3];
 
-	/* In long mode: [error code,] RIP, CS. */
-	if (!vcpu->cpu.cs_l || !qemu_read_linear(vcpu->regs, qemu_read_reg(vcpu->regs, QREG_RSP),
-						 frame, sizeof(frame)))
-		return false;
+	if (mode_long(vcpu)) {
+		if (!qemu_read_linear(vcpu->regs, rsp, frame, sizeof(frame)))
+			return false;
+	} else {
+		/* Of 32-bit gates, on a flat stack. */
+		if (!qemu_read_linear(vcpu->regs, rsp & 0xffffffff, narrow, sizeof(narrow)))
+			return false;
+		for (unsigned int i = 0; i < 3; i++)
+			frame[i] = narrow[i];
+	}
 	if (frame[0] == from)
 		*cs = (u32)frame[1] & 0xffff;
 	else if (frame[1] == from)
@@ -299,6 +309,8 @@ static void tell_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 fro
 {
 	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
 
+	far.cr3_written = vcpu->cpu.switched;
+	vcpu->cpu.switched = false;
 	if (vector >= 0)
 		far.vector = (u8)vector;
 	if (vector == 14 && kind == VMPT_FAR_EXCEPTION && vcpu->plugin->events) {
@@ -394,6 +406,7 @@ void flow_keep_block(struct vcpu *vcpu)
 	if (!vcpu->block || vcpu->block == &vcpu->kept)
 		return;
 	vcpu->kept = *vcpu->block;
+	vcpu->known_in = vcpu->known_in == vcpu->block ? &vcpu->kept : NULL;
 	vcpu->block = &vcpu->kept;
 	if (vcpu->hot->armed)
 		vcpu->hot->armed = (uintptr_t)&vcpu->kept;

@@ -96,6 +96,8 @@ static u8 hook_of(const ZydisDecodedInstruction *i)
 		return HOOK_LGDT;
 	case ZYDIS_MNEMONIC_LIDT:
 		return HOOK_LIDT;
+	case ZYDIS_MNEMONIC_LLDT:
+		return HOOK_LLDT;
 	case ZYDIS_MNEMONIC_STI:
 	case ZYDIS_MNEMONIC_CLI:
 	case ZYDIS_MNEMONIC_POPF:

@@ -42,6 +42,7 @@ enum insn_hook {
 	HOOK_HLT, /* HLT, MWAIT */
 	HOOK_LGDT,
 	HOOK_LIDT,
+	HOOK_LLDT,
 	HOOK_IF, /* STI, CLI, POPF */
 	HOOK_CPUID,
 	HOOK_RDMSR,

@@ -11,12 +11,23 @@
 struct vcpu;
 struct vmpt_mode;
 
-/* After a far transfer or an event: CS may be another. */
+/* After a far transfer or an event: CS was loaded. Outside of long mode CR3 may be another. */
 void mode_far(struct vcpu *vcpu);
-/* After a write to a control register or to EFER. */
+/* After a write to a control register or to EFER: CS, its hidden part too, is what it was. */
 void mode_control(struct vcpu *vcpu);
-/* LGDT loaded @base. */
+/* Nothing is known, at the beginning of the block at @vaddr. */
+void mode_all(struct vcpu *vcpu, u64 vaddr);
+/* The same block, and paging is off: where it lies tells CS's base. */
+void mode_place(struct vcpu *vcpu, u64 vaddr);
+
+/* Without paging linear addresses are physical ones. */
+bool mode_paged(const struct vcpu *vcpu);
+/* EFER.LMA: 64-bit and compatibility mode. */
+bool mode_long(const struct vcpu *vcpu);
+
+/* LGDT loaded @base; LLDT loads @selector. */
 void mode_gdt(struct vcpu *vcpu, u64 base);
+void mode_ldt(struct vcpu *vcpu, u32 selector);
 
 /* What the mode was where an event interrupted: its CS is @cs, all else is as now. */
 void mode_of_cs(struct vcpu *vcpu, u32 cs, struct vmpt_mode *mode);

@@ -38,15 +38,13 @@ struct hot {
 struct cpu_mode {
 	u64 cr0, cr4, efer;
 	u64 gdt; /* linear base; as LGDT last loaded it */
+	u64 ldt; /* the same of LLDT; 0: none */
 	u32 cs;
-	u64 cs_base;
-	bool cs_l, cs_d;
-	/* selectors whose descriptors were read */
-	struct {
-		u32 cs; /* 0: none */
-		u64 base;
-		bool l, d;
-	} seen[4];
+	/* what was loaded with CS, and what it means now */
+	u64 hidden_base, cs_base;
+	bool hidden_l, hidden_d, cs_l, cs_d;
+	bool switched; /* the last far transfer or event brought another CR3 */
+	u32 seen[4];   /* selectors of 64-bit segments; 0: none */
 };
 
 #define VCPU_UNITS 2

@@ -118,6 +118,8 @@ static void site_executes(unsigned int index, void *user)
 static bool table_base(struct vcpu *vcpu, unsigned int size, u64 vaddr, u64 *base)
 {
 	*base = 0;
+	/* While nothing is traced the mode is that of the last block with a site. */
+	mode_control(vcpu);
 	return size == 2 && qemu_read_linear(vcpu->regs, vaddr + 2, base, vcpu->cpu.cs_l ? 8 : 4);
 }
 
@@ -147,19 +149,54 @@ static void idt_loads(unsigned int index, unsigned int size, u64 vaddr, void *us
 	flow_done(vcpu);
 }
 
+/* LLDT's operand is a selector, in memory … */
+static void ldt_loads(unsigned int index, unsigned int size, u64 vaddr, void *user)
+{
+	struct plugin *plugin = user;
+	struct vcpu *vcpu = plugin->vcpu[index];
+	u16 selector;
+
+	if (size != 2 || !flow_begin(vcpu))
+		return;
+	mode_control(vcpu);
+	if (qemu_read_linear(vcpu->regs, vaddr, &selector, sizeof(selector)))
+		mode_ldt(vcpu, selector);
+	flow_done(vcpu);
+}
+
+/* … or in a register, whose number follows the opcode's bytes 0F 00 (SDM 2, LLDT). */
+static void ldt_register(unsigned int index, void *user)
+{
+	static const u8 regs[16] = { QREG_RAX, QREG_RCX, QREG_RDX, QREG_RBX, QREG_RSP, QREG_RBP,
+				     QREG_RSI, QREG_RDI, QREG_R8,  QREG_R9,  QREG_R10, QREG_R11,
+				     QREG_R12, QREG_R13, QREG_R14, QREG_R15 };
+	const struct site *site = user;
+	struct vcpu *vcpu = site->block->plugin->vcpu[index];
+	const u8 *opcode = memchr(site->bytes, 0x0f, site->size);
+	unsigned int number = opcode[2] & 7;
+
+	if (!flow_begin(vcpu))
+		return;
+	mode_control(vcpu);
+	/* REX.B, which only 64-bit code has. */
+	if (vcpu->cpu.cs_l && opcode > site->bytes && (opcode[-1] & 0xf1) == 0x41)
+		number += 8;
+	mode_ldt(vcpu, (u32)qemu_read_reg(vcpu->regs, regs[number]) & 0xffff);
+	flow_done(vcpu);
+}
+
 static bool hooked(const struct plugin *plugin, unsigned int hook)
 {
 	return (hook == HOOK_IO && plugin->host) || (hook == HOOK_IF && plugin->events) ||
 	       (plugin->guest && guest_hooks(plugin, hook));
 }
 
-static void add_site(struct plugin *plugin, struct block *block, const struct qemu_insn *insn,
-		     unsigned int hook)
+static struct site *new_site(struct block *block, const struct qemu_insn *insn, unsigned int hook)
 {
 	struct site *site = calloc(1, sizeof(*site));
 
 	if (!site)
-		return;
+		return NULL;
 	site->block = block;
 	site->vaddr = insn->vaddr;
 	site->hook = (u8)hook;
@@ -167,7 +204,36 @@ static void add_site(struct plugin *plugin, struct block *block, const struct qe
 	memcpy(site->bytes, insn->bytes, insn->size);
 	site->next = block->sites;
 	block->sites = site;
-	qemu_call_insn(insn, site_executes, plugin->guest ? QEMU_LEAVES : QEMU_READS, site);
+	return site;
+}
+
+static void add_site(struct plugin *plugin, struct block *block, const struct qemu_insn *insn,
+		     unsigned int hook)
+{
+	struct site *site = new_site(block, insn, hook);
+
+	if (site)
+		qemu_call_insn(insn, site_executes, plugin->guest ? QEMU_LEAVES : QEMU_READS, site);
+}
+
+/* What loads a descriptor table, whoever else wants to see it. */
+static void add_table(struct plugin *plugin, struct block *block, const struct qemu_insn *insn,
+		      unsigned int hook)
+{
+	const u8 *opcode = memchr(insn->bytes, 0x0f, insn->size);
+	struct site *site;
+
+	if (hook == HOOK_LGDT) {
+		qemu_call_load(insn, gdt_loads, plugin);
+	} else if (hook == HOOK_LIDT) {
+		qemu_call_load(insn, idt_loads, plugin);
+	} else if (hook == HOOK_LLDT && opcode && opcode[2] < 0xc0) {
+		qemu_call_load(insn, ldt_loads, plugin);
+	} else if (hook == HOOK_LLDT && opcode) {
+		site = new_site(block, insn, hook);
+		if (site)
+			qemu_call_insn(insn, ldt_register, QEMU_READS, site);
+	}
 }
 
 /* Instruction @i of the block. @before: the kind of hook of the one before it. */
@@ -194,8 +260,7 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 		add_site(plugin, block, &insn, HOOK_BEHIND_CPUID);
 	if (hooked(plugin, what.hook))
 		add_site(plugin, block, &insn, what.hook);
-	if (what.hook == HOOK_LGDT || what.hook == HOOK_LIDT)
-		qemu_call_load(&insn, what.hook == HOOK_LGDT ? gdt_loads : idt_loads, plugin);
+	add_table(plugin, block, &insn, what.hook);
 	return what.hook;
 }
 

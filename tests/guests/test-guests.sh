@@ -103,6 +103,7 @@ for smp in 1 2; do
 		'signals: 20 sent 20 mended 20 jumped 40 traps' 'guest: signals ends with 0' \
 		'jit: 50 rounds sum 1225 bad 0' 'guest: jit ends with 0' \
 		'modes32: with vdso, right' 'guest: modes32 ends with 0' \
+		'ldt: 10 rounds 55' 'guest: ldt ends with 0' \
 		"pipes: 3 children 50 rounds sum $((149 * 150 * 299 / 6)) bad 0" \
 		'guest: pipes ends with 0' \
 		"threads: 2 threads 100 rounds sum $((199 * 200 / 2))" \

@@ -155,6 +155,21 @@ if assemble flow-firmware.S 0 "$out/firmware.bin"; then
 	check 'firmware: a short truth' "$out/firmware/bad" [ $rc = 1 ]
 fi
 
+# CS that is not what its selector says; the guest view emulates instructions there.
+if assemble flow-unreal.S 0 "$out/unreal.bin"; then
+	machine unreal ,guest-view=1 -bios "$out/unreal.bin"
+	equal unreal 20
+fi
+
+# A task switch: nothing but CR3 tells of it.
+if assemble flow-task.S 0 "$out/task.bin"; then
+	machine task '' -bios "$out/task.bin"
+	equal task 4000
+	"$vmpt" dump --kinds=pip,tip "$out/task/cpu0.pt" >"$out/task/pips" 2>&1
+	check 'task: PIP of the switch' "$out/task/pips" \
+		grep -qzP 'PIP +cr3=0x20000 nr\n[^\n]* PIP +cr3=0x21000 nr\n[^\n]* TIP ' "$out/task/pips"
+fi
+
 # SeaBIOS, and behind it the machine resets itself once.
 if assemble flow-reset.S 0x7c00 "$out/reset.img"; then
 	disk=(-drive "format=raw,if=ide,file=$out/reset.img")
