@@ -98,11 +98,16 @@ static void send_mtcs(struct vmpt_unit *unit)
 	}
 }
 
-void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now)
+void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_clocks *now)
 {
 	unit->now = *now;
 	if (unit->trigger_en && unit->regs.ctl & VMPT_CTL_MTC_EN)
 		send_mtcs(unit);
+}
+
+void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now)
+{
+	unit_pass_time(unit, now);
 	if (unit->trigger_en)
 		unit_after_no_ip(unit);
 }

@@ -48,6 +48,8 @@ bool unit_end_overflow(struct vmpt_unit *unit);
 
 /* The CYC before an eligible packet (33.3.6). */
 void unit_cyc(struct vmpt_unit *unit);
+/* Time passes inside an event: MTCs that are due, but no PSB+. */
+void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_clocks *now);
 /* TSC and TMA as CTL has them. */
 void unit_emit_time(struct vmpt_unit *unit);
 void unit_emit_cbr(struct vmpt_unit *unit);
@@ -74,6 +76,8 @@ void unit_emit_exec(struct vmpt_unit *unit);
 void unit_sync_exec(struct vmpt_unit *unit, bool pge);
 /* The end of a transfer to @target: TIP, TIP.PGD or TIP.PGE, and MODE.Exec before it. */
 void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target);
+/* The same without MODE.Exec. */
+void unit_emit_end(struct vmpt_unit *unit, bool before, u64 target);
 void unit_emit_cfe(struct vmpt_unit *unit, unsigned int type, unsigned int vector, bool ip);
 void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload);
 

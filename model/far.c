@@ -62,10 +62,8 @@ void unit_emit_evd(struct vmpt_unit *unit, unsigned int type, u64 payload)
 	unit_emit(unit, &pkt);
 }
 
-void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target)
+void unit_emit_end(struct vmpt_unit *unit, bool before, u64 target)
 {
-	if (unit->packet_en)
-		unit_sync_exec(unit, !before);
 	if (before && unit->packet_en)
 		unit_tip(unit, target, false);
 	else if (before && unit->context_en)
@@ -74,6 +72,13 @@ void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target)
 		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
 	else if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_TIP_PGE, target);
+}
+
+void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target)
+{
+	if (unit->packet_en)
+		unit_sync_exec(unit, !before);
+	unit_emit_end(unit, before, target);
 }
 
 /* ---- what each kind is, by Tables 33-23, 33-50, 33-55 and 33-59 ---- */
@@ -123,6 +128,12 @@ static void event_trace(struct vmpt_unit *unit, const struct vmpt_far *far, bool
 
 /* ---- the transfer itself ---- */
 
+static void pass(struct vmpt_unit *unit, const struct vmpt_far *far, unsigned int at)
+{
+	if (far->times)
+		unit_pass_time(unit, &far->times[at]);
+}
+
 static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
 	bool was = unit->context_en, before = unit->packet_en;
@@ -138,11 +149,16 @@ static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 		unit->filter_en = !stop && unit_filter(unit, far->target);
 	}
 	unit_update(unit);
+	pass(unit, far, VMPT_AT_PIP);
 	if (far->cr3_written && unit->regs.ctl & VMPT_CTL_OS &&
 	    (was || context || unit->config.options.pip_without_context))
 		unit_emit_pip(unit, far->mode.cr3, far->mode.pae,
 			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
-	unit_emit_target(unit, before, far->target);
+	pass(unit, far, VMPT_AT_EXEC);
+	if (unit->packet_en)
+		unit_sync_exec(unit, !before);
+	pass(unit, far, VMPT_AT_TARGET);
+	unit_emit_end(unit, before, far->target);
 	if (stop)
 		unit_trace_stop(unit);
 	unit_after(unit, far->target);
@@ -154,6 +170,7 @@ static void wait_for_sipi(struct vmpt_unit *unit, const struct vmpt_far *far)
 	event_trace(unit, far, unit->context_en);
 	if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+	pass(unit, far, VMPT_AT_PIP);
 	if (far->cr3_written && unit->regs.ctl & VMPT_CTL_OS && unit->context_en)
 		unit_emit_pip(unit, far->mode.cr3, far->mode.pae, false);
 	unit->mode = far->mode;
@@ -166,10 +183,11 @@ static void smi(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
 	event_trace(unit, far, false);
 	unit->smm_trace_en = unit->regs.ctl & VMPT_CTL_TRACE_EN;
-	if (unit->packet_en) {
+	if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_FUP, far->ip);
+	pass(unit, far, VMPT_AT_TARGET);
+	if (unit->packet_en)
 		unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
-	}
 	unit_disable(unit);
 	unit->mode = far->mode;
 }
@@ -177,6 +195,7 @@ static void smi(struct vmpt_unit *unit, const struct vmpt_far *far)
 /* RSM restores TraceEn: as an enable at the target (Table 33-56, case 10). */
 static void rsm(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
+	pass(unit, far, VMPT_AT_TARGET);
 	unit->mode = far->mode;
 	if (!unit->smm_trace_en)
 		return;
@@ -202,6 +221,7 @@ void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far)
 	} else {
 		transfer(unit, far);
 	}
+	pass(unit, far, VMPT_AT_TARGET); /* whatever it was, it has ended by then */
 }
 
 void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode)

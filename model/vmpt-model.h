@@ -202,6 +202,14 @@ enum vmpt_far_kind {
 	VMPT_FAR_KINDS
 };
 
+/* Where time may pass inside an event (33.3.6.2, Example 33-2). */
+enum vmpt_far_time {
+	VMPT_AT_PIP,
+	VMPT_AT_EXEC,	/* MODE.Exec */
+	VMPT_AT_TARGET, /* TIP, TIP.PGE or TIP.PGD, and the end of the event */
+	VMPT_FAR_TIMES
+};
+
 struct vmpt_far {
 	u8 kind; /* enum vmpt_far_kind */
 	u8 vector;
@@ -213,6 +221,12 @@ struct vmpt_far {
 	u64 ip; /* source, for the FUP: CLIP or NLIP as the kind says */
 	u64 target;
 	struct vmpt_mode mode; /* after it */
+	/*
+	 * VMPT_FAR_TIMES clocks by enum vmpt_far_time, whether or not there is such a packet;
+	 * NULL: all of it at once. What goes before them (CFE, EVD, FUP) is at the time that
+	 * was pushed last.
+	 */
+	const struct vmpt_clocks *times;
 };
 
 void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far);

@@ -171,9 +171,17 @@ START_TEST(example_1_sizes)
 }
 END_TEST
 
-/* By its order: the model's events take one cycle, so PIP and MODE.Exec share a CYC. */
+/*
+ * Packets, their order and their payloads are the example's. Its last time is not: PIP and
+ * MODE.Exec have 10 and 20 cycles, which is x + 22 and x + 42, and it says x + 32.
+ */
 START_TEST(example_2_by_order)
 {
+	struct vmpt_clocks times[VMPT_FAR_TIMES] = {
+		[VMPT_AT_PIP] = { .cycles = X + 22 },
+		[VMPT_AT_EXEC] = { .cycles = X + 42 },
+		[VMPT_AT_TARGET] = { .cycles = X + 42 },
+	};
 	struct vmpt_far far;
 
 	rig_on(CYCLES);
@@ -191,13 +199,104 @@ START_TEST(example_2_by_order)
 	at(X + 12);
 	vmpt_unit_jcc(&rig.unit, false, 0x404002);
 	expect("CYC(3)");
-	at(X + 32);
 	far = far_to(VMPT_FAR_SOFT_INT, 0x404002, 0x8000);
 	far.cr3_written = true;
 	far.mode.cr3 = 0x9000;
 	far.mode.cs_l = false;
+	far.times = times;
 	rig_far(&far);
-	expect("TNT(N), FUP(0x404002), CYC(20), PIP(0x9000), MODE.Exec(16), TIP(0x8000)");
+	expect("TNT(N), FUP(0x404002), CYC(10), PIP(0x9000), CYC(20), MODE.Exec(16), TIP(0x8000)");
+}
+END_TEST
+
+/* A far transfer that begins 10 cycles from now and ends 20 later; ART has a tick by step. */
+static void slow(unsigned int kind, bool cr3, bool cs)
+{
+	u64 cycles = rig.unit.now.cycles, art = rig.unit.now.art;
+	struct vmpt_clocks times[VMPT_FAR_TIMES] = {
+		[VMPT_AT_PIP] = { .cycles = cycles + 15, .art = art + 1 },
+		[VMPT_AT_EXEC] = { .cycles = cycles + 22, .art = art + 2 },
+		[VMPT_AT_TARGET] = { .cycles = cycles + 30, .art = art + 3 },
+	};
+	struct vmpt_far far = far_to(kind, 0x404002, 0x8000);
+
+	far.cr3_written = cr3;
+	far.mode.cr3 = cr3 ? 0x9000 : far.mode.cr3;
+	far.mode.cs_l = !cs;
+	far.times = times;
+	rig_time(cycles + 10, 0, art);
+	rig_far(&far);
+	ck_assert_uint_eq(rig.unit.now.cycles, cycles + 30);
+	ck_assert_uint_eq(rig.unit.now.art, art + 3);
+}
+
+/* 33.3.6.2: a CYC before each CYC-eligible packet of an event; the FUP is none. */
+START_TEST(time_passes_inside_an_event)
+{
+	rig_on(CYCLES);
+	slow(VMPT_FAR_EXCEPTION, true, true);
+	expect("FUP(0x404002), CYC(15), PIP(0x9000), CYC(7), MODE.Exec(16), CYC(8), TIP(0x8000)");
+	/* it passes where a packet is missing, too */
+	rig_setup();
+	rig_on(CYCLES);
+	slow(VMPT_FAR_EXCEPTION, false, false);
+	expect("FUP(0x404002), CYC(30), TIP(0x8000)");
+	/* 16 cycles between two CYCs (33.3.6.3) */
+	rig_setup();
+	rig_on(CYCLES | 5ULL << VMPT_CTL_CYC_THRESH_SHIFT);
+	slow(VMPT_FAR_EXCEPTION, true, true);
+	expect("FUP(0x404002), PIP(0x9000), CYC(22), MODE.Exec(16), TIP(0x8000)");
+}
+END_TEST
+
+/* 33.4.1: timing packets may stand anywhere; a PSB+ waits until the event has ended. */
+START_TEST(mtc_inside_an_event)
+{
+	rig_on(CTL | VMPT_CTL_MTC_EN);
+	rig.unit.psb_due = true;
+	slow(VMPT_FAR_EXCEPTION, true, true);
+	expect("FUP(0x404002), MTC(1), PIP(0x9000), MTC(2), MODE.Exec(16), MTC(3), TIP(0x8000), "
+	       "PSB, CBR(0), PIP(0x9000), MODE.TSX(), MODE.Exec(16), FUP(0x8000), PSBEND");
+	/* the same where PacketEn is 0 behind it: that PSB+ has no FUP */
+	rig_setup();
+	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A, 0x400000);
+	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A + 1, 0x4fffff);
+	rig_on(CTL | 1ULL << VMPT_CTL_ADDR_SHIFT(0));
+	rig.unit.psb_due = true;
+	slow(VMPT_FAR_EXCEPTION, true, true);
+	expect("FUP(0x404002), PIP(0x9000), TIP.PGD(0x8000), PSB, CBR(0), PIP(0x9000), "
+	       "MODE.TSX(), PSBEND");
+}
+END_TEST
+
+/* Kinds that have other packets, and none at all: the time is what the event said. */
+START_TEST(time_of_other_kinds)
+{
+	struct vmpt_far far;
+
+	rig_on(CYCLES);
+	slow(VMPT_FAR_SMI, false, false);
+	expect("FUP(0x404002), CYC(30), TIP.PGD()");
+	slow(VMPT_FAR_RSM, false, false);
+	expect("CBR(0), MODE.Exec(64), TIP.PGE(0x8000)");
+	slow(VMPT_FAR_SHUTDOWN, false, false);
+	expect("");
+	rig_off(0x8000);
+	rig_skip();
+	slow(VMPT_FAR_BRANCH, false, false);
+	expect("");
+	rig_setup();
+	rig_on(CYCLES);
+	far = far_to(VMPT_FAR_INIT, 0x404002, 0);
+	far.waits = true;
+	far.cr3_written = true;
+	far.mode.cr3 = 0;
+	far.times = (const struct vmpt_clocks[VMPT_FAR_TIMES]){ { .cycles = 5 },
+								{ .cycles = 6 },
+								{ .cycles = 7 } };
+	rig_far(&far);
+	expect("FUP(0x404002), CYC(5), PIP(0x0)");
+	ck_assert_uint_eq(rig.unit.now.cycles, 7);
 }
 END_TEST
 
@@ -384,6 +483,8 @@ START_TEST(payload_widths)
 END_TEST
 
 RIG_MAIN("clock", t13_threshold_0, t13_threshold_16, t13_threshold_32, t13_threshold_64,
-	 every_threshold, example_1, example_1_sizes, example_2_by_order, cyc_eligible_packets,
-	 cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency, mtc_behind_a_long_gap,
-	 mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake, payload_widths)
+	 every_threshold, example_1, example_1_sizes, example_2_by_order,
+	 time_passes_inside_an_event, mtc_inside_an_event, time_of_other_kinds,
+	 cyc_eligible_packets, cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency,
+	 mtc_behind_a_long_gap, mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake,
+	 payload_widths)
