@@ -90,7 +90,8 @@ void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 stat
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MWAIT };
 
-	if (!power(unit))
+	/* Row 2; C0.1 makes none of these packets (33.4.2.23 to 33.4.2.25). */
+	if (!power(unit) || (!state && sub_state <= 1))
 		return;
 	pkt.mwait.hints = hints & 0xff;
 	pkt.mwait.ext = ext & 3;

@@ -246,7 +246,12 @@ void vmpt_unit_tx_abort(struct vmpt_unit *unit, u64 ip, u64 target);
 /* PTWRITE at @ip, @size 4 or 8 (33.2.2). */
 void vmpt_unit_ptwrite(struct vmpt_unit *unit, u64 ip, u64 payload, unsigned int size);
 
-/* Power events (33.2.3, Table 33-57's body). */
+/*
+ * Power events (33.2.3, Table 33-57's body). @state, @sub_state: the C-state that is entered,
+ * as PWRE has it, 0 to 15 each. An MWAIT, UMWAIT or TPAUSE that faults or exits is none
+ * (row 1). State 0 with sub-state 0 or 1 is C0 or C0.1, or that the MWAIT does not wait
+ * (monitor not armed, virtual interrupt): no packets (row 2), and its end is no wake.
+ */
 void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 state, u8 sub_state);
 void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_state);
 void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason);

@@ -140,12 +140,50 @@ END_TEST
 #define PWR	 (CTL | VMPT_CTL_PWR_EVT_EN)
 #define PWR_USER (VMPT_CTL_USER | VMPT_CTL_BRANCH_EN | VMPT_CTL_PWR_EVT_EN)
 
-/* Rows 1 and 2 are no event of this unit: nothing sleeps. */
-START_TEST(t57_rows_1_2_no_sleep)
+/* The MWAIT is no event, what it ends in is: with PwrEvtEn as without. */
+START_TEST(t57_row_1_mwait_that_faults_or_exits)
+{
+	struct vmpt_far far;
+	struct vmpt_unit_exit x = { .ip = IP, .target = 0x8000, .mode = mode64(0, 0x1000) };
+
+	rig_on(PWR);
+	far = far_to(VMPT_FAR_EXCEPTION, IP, 0x403000);
+	rig_far(&far);
+	expect("FUP(0x402000), TIP(0x403000)");
+	rig.unit.vmx.on = true;
+	rig.unit.vmx.nonroot = true;
+	vmpt_unit_vmexit(&rig.unit, &x);
+	expect("FUP(0x402000), PIP(0x1000), TIP(0x8000)");
+}
+END_TEST
+
+START_TEST(t57_row_2_mwait_stays_in_c0)
+{
+	unsigned int sub_state;
+
+	for (sub_state = 0; sub_state < 2; sub_state++) {
+		rig_setup();
+		rig_on(PWR);
+		vmpt_unit_mwait(&rig.unit, IP, 0xf0, 1, 0, (u8)sub_state);
+		expect("");
+		rig_setup();
+		rig_on(PWR_USER);
+		vmpt_unit_mwait(&rig.unit, IP, 0xf0, 1, 0, (u8)sub_state);
+		expect("");
+	}
+}
+END_TEST
+
+/* Rows 3 and 4 are for all that is deeper than C0.1: C0.2 is. */
+START_TEST(mwait_to_c0_2)
 {
 	rig_on(PWR);
-	vmpt_unit_jmp(&rig.unit, IP);
-	expect("");
+	vmpt_unit_mwait(&rig.unit, IP, 0xf0, 0, 0, 2);
+	expect("MWAIT(0xf0,0), PWRE(0,2), EXSTOP(IP), FUP(0x402000)");
+	rig_setup();
+	rig_on(PWR_USER);
+	vmpt_unit_mwait(&rig.unit, IP, 0xf0, 0, 0, 2);
+	expect("PWRE(0,2), EXSTOP()");
 }
 END_TEST
 
@@ -263,7 +301,7 @@ END_TEST
 
 RIG_MAIN("other", t10_begin, t10_commit, t10_abort, t10_other, t55_rows_19_to_21_tsx,
 	 tsx_and_filters, t58_row_1_ptwrite_out_of_context, t58_row_2_ptwrite_32,
-	 t58_row_3_ptwrite_64, ptwrite_enables, t57_rows_1_2_no_sleep,
-	 t57_row_3_mwait_out_of_context, t57_row_4_mwait, t57_row_5_hlt,
-	 t57_row_6_hardware_duty_cycling, t57_row_7_wake, power_events_not_enabled, blocks,
-	 a_block_is_cut_by_an_overflow)
+	 t58_row_3_ptwrite_64, ptwrite_enables, t57_row_1_mwait_that_faults_or_exits,
+	 t57_row_2_mwait_stays_in_c0, mwait_to_c0_2, t57_row_3_mwait_out_of_context,
+	 t57_row_4_mwait, t57_row_5_hlt, t57_row_6_hardware_duty_cycling, t57_row_7_wake,
+	 power_events_not_enabled, blocks, a_block_is_cut_by_an_overflow)
