@@ -24,12 +24,18 @@ static void emit_tsx(struct vmpt_unit *unit, bool intx, bool abort, u64 ip)
 
 void vmpt_unit_tx_begin(struct vmpt_unit *unit, u64 ip)
 {
-	emit_tsx(unit, true, false, ip);
+	if (unit->in_tx)
+		unit->tx_nested++;
+	else
+		emit_tsx(unit, true, false, ip);
 }
 
 void vmpt_unit_tx_commit(struct vmpt_unit *unit, u64 ip)
 {
-	emit_tsx(unit, false, false, ip);
+	if (unit->tx_nested)
+		unit->tx_nested--;
+	else if (unit->in_tx)
+		emit_tsx(unit, false, false, ip);
 }
 
 void vmpt_unit_tx_abort(struct vmpt_unit *unit, u64 ip, u64 target)
@@ -38,6 +44,7 @@ void vmpt_unit_tx_abort(struct vmpt_unit *unit, u64 ip, u64 target)
 		.kind = VMPT_FAR_BRANCH, .ip = ip, .target = target, .mode = unit->mode
 	};
 
+	unit->tx_nested = 0;
 	emit_tsx(unit, false, true, ip);
 	vmpt_unit_far(unit, &far);
 }

@@ -30,6 +30,7 @@ void vmpt_unit_reset(struct vmpt_unit *unit, bool warm)
 	unit->rules.no_ctl_writes = 0;
 	unit->smm_trace_en = false;
 	unit->in_tx = false;
+	unit->tx_nested = 0;
 	unit_update(unit);
 }
 

@@ -127,6 +127,7 @@ struct vmpt_unit {
 	u64 since_psb; /* bytes since the last PSB+ */
 	bool psb_due;
 	bool in_overflow, in_tx;
+	u32 tx_nested; /* transactions that began inside this one */
 	bool lost_pip;	   /* an overflow took a PIP that no PSB+ has told since */
 	u8 block;	   /* block context (33.4.1.1) */
 	u8 last_exec;	   /* MODE.Exec that was sent last, 0xff: none */
@@ -236,7 +237,10 @@ void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mo
 /* STI, CLI, POPF at @ip that changed RFLAGS.IF. */
 void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if);
 
-/* TSX (Table 33-10). @ip: CLIP. */
+/*
+ * TSX (Table 33-10). @ip: CLIP. Nested transactions are told too and make no packet: each
+ * begin and each commit, while an abort ends them all. An XRELEASE that ends none is none.
+ */
 void vmpt_unit_tx_begin(struct vmpt_unit *unit, u64 ip);
 void vmpt_unit_tx_commit(struct vmpt_unit *unit, u64 ip);
 void vmpt_unit_tx_abort(struct vmpt_unit *unit, u64 ip, u64 target);

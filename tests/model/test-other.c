@@ -38,15 +38,61 @@ START_TEST(t10_abort)
 }
 END_TEST
 
-/* "None. No change to TSX mode bits": such an instruction is no event (also 33-55 row 18). */
+/* "None. No change to TSX mode bits": nested XBEGIN, XEND that is not the outermost. */
 START_TEST(t10_other)
 {
 	rig_on(CTL);
 	vmpt_unit_tx_begin(&rig.unit, IP);
 	rig_skip();
-	vmpt_unit_jmp(&rig.unit, IP + 4);
+	vmpt_unit_tx_begin(&rig.unit, IP + 4);
+	vmpt_unit_tx_begin(&rig.unit, IP + 8);
+	vmpt_unit_tx_commit(&rig.unit, IP + 12);
+	vmpt_unit_tx_commit(&rig.unit, IP + 16);
 	expect("");
 	ck_assert(rig.unit.in_tx);
+	vmpt_unit_tx_commit(&rig.unit, IP + 20);
+	expect("MODE.TSX(), FUP(0x402014)");
+	ck_assert(!rig.unit.in_tx);
+}
+END_TEST
+
+START_TEST(t55_row_18_does_not_begin_or_end_a_transaction)
+{
+	rig_on(CTL);
+	/* an XRELEASE without elision */
+	vmpt_unit_tx_commit(&rig.unit, IP);
+	expect("");
+	vmpt_unit_tx_begin(&rig.unit, IP + 4);
+	rig_skip();
+	vmpt_unit_tx_begin(&rig.unit, IP + 8);
+	vmpt_unit_tx_commit(&rig.unit, IP + 12);
+	expect("");
+}
+END_TEST
+
+/* All levels at once; what begins then is a transaction anew. So it is behind a RESET. */
+START_TEST(an_abort_ends_nested_transactions)
+{
+	int reset;
+
+	for (reset = 0; reset < 2; reset++) {
+		rig_setup();
+		rig_on(CTL);
+		vmpt_unit_tx_begin(&rig.unit, IP);
+		vmpt_unit_tx_begin(&rig.unit, IP + 4);
+		if (reset) {
+			vmpt_unit_reset(&rig.unit, false);
+			rig.unit.mode = mode64(0, 0x1000);
+			rig_on(CTL);
+		} else {
+			rig_skip();
+			vmpt_unit_tx_abort(&rig.unit, IP + 8, IP + 16);
+			expect("MODE.TSX(TXAbort), FUP(0x402008), TIP(0x402010)");
+		}
+		vmpt_unit_tx_begin(&rig.unit, IP + 16);
+		vmpt_unit_tx_commit(&rig.unit, IP + 20);
+		expect("MODE.TSX(InTX), FUP(0x402010), MODE.TSX(), FUP(0x402014)");
+	}
 }
 END_TEST
 
@@ -299,9 +345,11 @@ START_TEST(a_block_is_cut_by_an_overflow)
 }
 END_TEST
 
-RIG_MAIN("other", t10_begin, t10_commit, t10_abort, t10_other, t55_rows_19_to_21_tsx,
-	 tsx_and_filters, t58_row_1_ptwrite_out_of_context, t58_row_2_ptwrite_32,
-	 t58_row_3_ptwrite_64, ptwrite_enables, t57_row_1_mwait_that_faults_or_exits,
-	 t57_row_2_mwait_stays_in_c0, mwait_to_c0_2, t57_row_3_mwait_out_of_context,
-	 t57_row_4_mwait, t57_row_5_hlt, t57_row_6_hardware_duty_cycling, t57_row_7_wake,
-	 power_events_not_enabled, blocks, a_block_is_cut_by_an_overflow)
+RIG_MAIN("other", t10_begin, t10_commit, t10_abort, t10_other,
+	 t55_row_18_does_not_begin_or_end_a_transaction, an_abort_ends_nested_transactions,
+	 t55_rows_19_to_21_tsx, tsx_and_filters, t58_row_1_ptwrite_out_of_context,
+	 t58_row_2_ptwrite_32, t58_row_3_ptwrite_64, ptwrite_enables,
+	 t57_row_1_mwait_that_faults_or_exits, t57_row_2_mwait_stays_in_c0, mwait_to_c0_2,
+	 t57_row_3_mwait_out_of_context, t57_row_4_mwait, t57_row_5_hlt,
+	 t57_row_6_hardware_duty_cycling, t57_row_7_wake, power_events_not_enabled, blocks,
+	 a_block_is_cut_by_an_overflow)
