@@ -18,9 +18,24 @@ static void jmp(u64 target)
 
 /* ---- Table 33-55 ---- */
 
-START_TEST(t55_row_1_nothing)
+/* All that other instructions could tell with everything enabled: time, and no change. */
+START_TEST(t55_row_1_no_jump)
+{
+	rig_on(CTL | VMPT_CTL_CYC_EN | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_EVENT_EN |
+	       VMPT_CTL_PWR_EVT_EN | VMPT_CTL_PTW_EN | 15ULL << VMPT_CTL_MTC_FREQ_SHIFT);
+	rig_time(5000, 5000, 50);
+	expect("");
+}
+END_TEST
+
+/* The same for instructions of which something is told only where CTL says so. */
+START_TEST(t55_row_1_not_enabled)
 {
 	rig_on(CTL);
+	vmpt_unit_ptwrite(&rig.unit, 0x401000, 1, 8);
+	vmpt_unit_set_if(&rig.unit, 0x401005, true);
+	vmpt_unit_mwait(&rig.unit, 0x401006, 0x20, 1, 3, 0);
+	rig_time(5000, 5000, 50);
 	expect("");
 }
 END_TEST
@@ -335,8 +350,8 @@ START_TEST(calls_out_of_a_range_are_not_pushed)
 }
 END_TEST
 
-RIG_MAIN("branch", t55_row_1_nothing, t55_row_2_sixth_branch, t55_row_3_five_branches,
-	 t55_row_4_indirect, t55_row_5_direct, t55_row_6_ret_uncompressed,
+RIG_MAIN("branch", t55_row_1_no_jump, t55_row_1_not_enabled, t55_row_2_sixth_branch,
+	 t55_row_3_five_branches, t55_row_4_indirect, t55_row_5_direct, t55_row_6_ret_uncompressed,
 	 t55_row_7_ret_compressed_sixth, t19_non_deferred, t19_deferred, deferred_tips_forced_out,
 	 long_tnt, partial_tnts_of_every_length, tnt_disable, only_the_youngest_64,
 	 zero_length_call_is_not_pushed, mismatch_pops, dis_retc, psb_empties_the_stack,

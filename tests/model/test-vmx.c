@@ -50,9 +50,9 @@ static void quit(const struct vmpt_unit_exit *x)
 	vmpt_unit_vmexit(&rig.unit, x);
 }
 
-/* ---- Table 33-53, system-wide ---- */
+/* ---- Table 33-53, system-wide; Table 33-55, rows 15 and 16 send to it ---- */
 
-START_TEST(t53_vm_entry)
+START_TEST(t53_vm_entry_and_t55_row_16)
 {
 	struct vmpt_unit_entry e = entry();
 
@@ -62,7 +62,7 @@ START_TEST(t53_vm_entry)
 }
 END_TEST
 
-START_TEST(t53_vm_exit)
+START_TEST(t53_vm_exit_and_t55_row_15)
 {
 	struct vmpt_unit_entry e = entry();
 	struct vmpt_unit_exit x = leave();
@@ -599,13 +599,14 @@ START_TEST(tsc_offset_and_scaling)
 }
 END_TEST
 
-RIG_MAIN("vmx", t53_vm_entry, t53_vm_exit, t53_with_mode_exec, t53_with_event_en,
-	 t53_without_branch_en, t59_row_13_vm_exit_by_an_event, t59_row_14_vm_exit,
-	 t59_row_15_vm_exit_into_context, t59_row_16_vm_entry, t52_all_settings_system_wide,
-	 t52_all_settings_guest_only, host_only_by_lists, lists_that_change_nothing, clear_and_load,
-	 t54_system_wide_early, t54_system_wide_late, t54_vmm_only_early, t54_vmm_only_late,
-	 t54_vm_only, failed_entry_out_of_context, t56_rows_7_8_vm_exit_out_of_context,
-	 t56_rows_7_8_vm_entry_out_of_context, t56_row_11_vm_exit_guest_only,
-	 t56_row_12_vm_entry_guest_only, vm_entry_out_of_context_with_event_en,
-	 filters_at_vmx_transitions, vmxon_without_misc_14, vmxon_with_misc_14_and_no_context,
-	 vmptrld, without_trace_only_the_mode_changes, tsc_offset_and_scaling)
+RIG_MAIN("vmx", t53_vm_entry_and_t55_row_16, t53_vm_exit_and_t55_row_15, t53_with_mode_exec,
+	 t53_with_event_en, t53_without_branch_en, t59_row_13_vm_exit_by_an_event,
+	 t59_row_14_vm_exit, t59_row_15_vm_exit_into_context, t59_row_16_vm_entry,
+	 t52_all_settings_system_wide, t52_all_settings_guest_only, host_only_by_lists,
+	 lists_that_change_nothing, clear_and_load, t54_system_wide_early, t54_system_wide_late,
+	 t54_vmm_only_early, t54_vmm_only_late, t54_vm_only, failed_entry_out_of_context,
+	 t56_rows_7_8_vm_exit_out_of_context, t56_rows_7_8_vm_entry_out_of_context,
+	 t56_row_11_vm_exit_guest_only, t56_row_12_vm_entry_guest_only,
+	 vm_entry_out_of_context_with_event_en, filters_at_vmx_transitions, vmxon_without_misc_14,
+	 vmxon_with_misc_14_and_no_context, vmptrld, without_trace_only_the_mode_changes,
+	 tsc_offset_and_scaling)
