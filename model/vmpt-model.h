@@ -33,7 +33,7 @@ struct vmpt_mode {
 	bool pae;	 /* PAE paging: CR3[11:5] count (33.2.5.2) */
 	bool cs_l, cs_d; /* CS.L & EFER.LMA, CS.D (Table 33-26) */
 	bool rflags_if;
-	bool enclave; /* in a production enclave: no context */
+	bool enclave; /* in a production (opt-out) enclave: no context; false in a debug one */
 };
 
 /* Clocks. Pushed by the caller whenever time has passed; never goes back but for tsc. */
@@ -127,7 +127,7 @@ struct vmpt_unit {
 	u64 since_psb; /* bytes since the last PSB+ */
 	bool psb_due;
 	bool in_overflow, in_tx;
-	u32 tx_nested; /* transactions that began inside this one */
+	u32 tx_nested;	   /* transactions that began inside this one */
 	bool lost_pip;	   /* an overflow took a PIP that no PSB+ has told since */
 	u8 block;	   /* block context (33.4.1.1) */
 	u8 last_exec;	   /* MODE.Exec that was sent last, 0xff: none */
@@ -197,9 +197,9 @@ enum vmpt_far_kind {
 	VMPT_FAR_SHUTDOWN,
 	VMPT_FAR_UINTR,
 	VMPT_FAR_UIRET,
-	VMPT_FAR_EENTER,
+	VMPT_FAR_EENTER, /* and ERESUME; mode.enclave: into a production enclave */
 	VMPT_FAR_EEXIT,
-	VMPT_FAR_AEX, /* AEX: vector */
+	VMPT_FAR_AEX, /* and EEE: vector */
 	VMPT_FAR_KINDS
 };
 
@@ -216,7 +216,6 @@ struct vmpt_far {
 	u8 vector;
 	bool waits;	  /* INIT on an AP: nothing executes until SIPI */
 	bool cr3_written; /* a PIP is due (task switch, INIT, …) */
-	bool opt_in;	  /* a debug enclave */
 	bool page_fault;  /* with pf_address: EVD.PFA */
 	u64 pf_address;
 	u64 ip; /* source, for the FUP: CLIP or NLIP as the kind says */
