@@ -134,6 +134,22 @@ static void pass(struct vmpt_unit *unit, const struct vmpt_far *far, unsigned in
 		unit_pass_time(unit, &far->times[at]);
 }
 
+/* Rows 26 and 27 of Table 33-55 as printed; they assume PacketEn before and after. */
+static bool fup_alone(const struct vmpt_unit *unit, const struct vmpt_far *far, bool before)
+{
+	return unit->config.options.uintr_fup_alone && before && unit->packet_en &&
+	       (far->kind == VMPT_FAR_UINTR || far->kind == VMPT_FAR_UIRET);
+}
+
+static void arrive(struct vmpt_unit *unit, const struct vmpt_far *far, bool before)
+{
+	pass(unit, far, VMPT_AT_EXEC);
+	if (unit->packet_en)
+		unit_sync_exec(unit, !before);
+	pass(unit, far, VMPT_AT_TARGET);
+	unit_emit_end(unit, before, far->target);
+}
+
 static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 {
 	bool was = unit->context_en, before = unit->packet_en;
@@ -154,11 +170,8 @@ static void transfer(struct vmpt_unit *unit, const struct vmpt_far *far)
 	    (was || context || unit->config.options.pip_without_context))
 		unit_emit_pip(unit, far->mode.cr3, far->mode.pae,
 			      unit->vmx.nonroot && !unit->vmx.conceal_exec);
-	pass(unit, far, VMPT_AT_EXEC);
-	if (unit->packet_en)
-		unit_sync_exec(unit, !before);
-	pass(unit, far, VMPT_AT_TARGET);
-	unit_emit_end(unit, before, far->target);
+	if (!fup_alone(unit, far, before))
+		arrive(unit, far, before);
 	if (stop)
 		unit_trace_stop(unit);
 	unit_after(unit, far->target);

@@ -67,6 +67,12 @@ struct vmpt_unit_options {
 	 * only for a compressed one and goes astray.
 	 */
 	bool careful_retc;
+	/*
+	 * UINTR and UIRET with a FUP alone, as Table 33-55 prints rows 26 and 27. All other
+	 * text (33.2.1.3) gives them the TIP of every far transfer, without which no decoder
+	 * can follow them; that is what is done without this option.
+	 */
+	bool uintr_fup_alone;
 };
 
 struct vmpt_unit_config {

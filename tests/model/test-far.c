@@ -147,20 +147,59 @@ START_TEST(t55_row_24_sipi)
 }
 END_TEST
 
+/* The row as printed, by an option. */
+static void as_printed(void)
+{
+	rig.config.options.uintr_fup_alone = true;
+	rig_init();
+	rig_on(CTL);
+}
+
 START_TEST(t55_row_26_uintr)
 {
-	rig_on(CTL);
+	as_printed();
 	plain(VMPT_FAR_UINTR, IP, TO);
-	/* The TIP of all far transfers (33.2.1.3) is not in the row. */
-	expect("FUP(0x402000), TIP(0x403000)");
+	expect("FUP(0x402000)");
 }
 END_TEST
 
 START_TEST(t55_row_27_uiret)
 {
-	rig_on(CTL);
+	as_printed();
 	plain(VMPT_FAR_UIRET, IP, TO);
+	expect("FUP(0x402000)");
+}
+END_TEST
+
+/* The rows leave out the TIP that all far transfers have (33.2.1.3). */
+START_TEST(uintr_and_uiret_are_far_transfers)
+{
+	rig_on(CTL);
+	plain(VMPT_FAR_UINTR, IP, TO);
 	expect("FUP(0x402000), TIP(0x403000)");
+	plain(VMPT_FAR_UIRET, TO + 4, IP);
+	expect("FUP(0x403004), TIP(0x402000)");
+}
+END_TEST
+
+/* Only those two kinds, and only where PacketEn is set before and after, as the table says. */
+START_TEST(fup_alone_is_no_more_than_the_rows)
+{
+	struct vmpt_far far;
+
+	as_printed();
+	plain(VMPT_FAR_INTERRUPT, IP, TO);
+	expect("FUP(0x402000), TIP(0x403000)");
+	rig_init();
+	rig.unit.mode = mode64(3, 0x1000);
+	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A, 0x400000);
+	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A + 1, 0x4fffff);
+	rig_on(CTL | 1ULL << VMPT_CTL_ADDR_SHIFT(0));
+	far = far_to(VMPT_FAR_UINTR, IP, 0x500000);
+	rig_far(&far);
+	expect("FUP(0x402000), TIP.PGD(0x500000)");
+	plain(VMPT_FAR_UIRET, 0x500004, IP);
+	expect("TIP.PGE(0x402000)");
 }
 END_TEST
 
@@ -325,8 +364,8 @@ END_TEST
 RIG_MAIN("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_branch_cr3_cs,
 	 t55_row_11_interrupt, t55_row_12_interrupt_cr3_cs, t55_row_13_exception_software_interrupt,
 	 t55_row_14_mov_cr3, t55_row_17_debug_enclave, t55_row_22_init_bsp, t55_row_23_init_ap,
-	 t55_row_24_sipi, t55_row_26_uintr, t55_row_27_uiret,
-	 smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself, rsm_evaluates_context_anew,
-	 smi_without_trace_leaves_rsm_nothing, without_trigger_only_the_mode_is_noted, pip_payload,
-	 pip_without_context, task_switch_pip_needs_os_and_context,
-	 interrupt_flag_changes_mode_exec)
+	 t55_row_24_sipi, t55_row_26_uintr, t55_row_27_uiret, uintr_and_uiret_are_far_transfers,
+	 fup_alone_is_no_more_than_the_rows, smi_and_rsm_toggle_trace_en_without_pip,
+	 smm_traces_itself, rsm_evaluates_context_anew, smi_without_trace_leaves_rsm_nothing,
+	 without_trigger_only_the_mode_is_noted, pip_payload, pip_without_context,
+	 task_switch_pip_needs_os_and_context, interrupt_flag_changes_mode_exec)
