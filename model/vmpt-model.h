@@ -24,6 +24,10 @@
 #include "arch/pt-packet.h"
 #include "arch/pt-regs.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- what executes ---- */
 
 /* The processor's mode, as far as packets and filters depend on it. */
@@ -338,5 +342,9 @@ void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip);
  * negative: what the callback returned.
  */
 int vmpt_unit_flush(struct vmpt_unit *unit);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

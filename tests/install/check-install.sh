@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # What "make install" installs is enough: a program that includes <vmm-lib/vmpt.h> is built
 # from the installed files alone, by what pkg-config says, and runs, and so do one in C++ and
-# one with u8 to u64 of its own; each installed header can be included by itself; the
-# installed command answers.
+# one with u8 to u64 of its own; the same for <model/vmpt-model.h>, alone and with the other;
+# each installed header can be included by itself; the installed command answers.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN: see meson.build)
@@ -25,12 +25,17 @@ DESTDIR=$dest meson install -C "$build" --no-rebuild >"$out/install.log" 2>&1 ||
 	{ cat "$out/install.log"; fail "meson install failed"; }
 pc=$(find "$dest" -name vmpt.pc)
 [ -n "$pc" ] || fail "no vmpt.pc was installed"
+[ -f "$(dirname "$pc")/vmpt-model.pc" ] || fail "no vmpt-model.pc was installed"
 
 # The sysroot stands for the folder that packagers install to.
-say()
+tell()
 {
 	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest" \
-		pkg-config "$@" vmpt
+		pkg-config "$@"
+}
+say()
+{
+	tell "$@" vmpt
 }
 cflags=$(say --cflags)
 libs=$(say --libs)
@@ -128,6 +133,84 @@ esac
 # shellcheck disable=SC2086
 $cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
 ./plus
+
+# The trace unit: a TIP behind the PSB+ that enabling makes, in C and C++; the last bytes are
+# TIP(0x402000) behind TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
+cat >unit.c <<'END'
+#include <model/vmpt-model.h>
+#include <model/fast.h>
+
+static struct vmpt_unit unit;
+static u8 trace[256];
+static size_t size;
+
+static int take(void *opaque, const u8 *bytes, size_t len)
+{
+	(void)opaque;
+	if (size + len > sizeof(trace))
+		return -1;
+	memcpy(trace + size, bytes, len);
+	size += len;
+	return 0;
+}
+
+int main(void)
+{
+	static const u8 psb[] = { 0x02, 0x82, 0x02, 0x82 }, tip[] = { 0x2d, 0x00, 0x20 };
+	struct vmpt_unit_config config;
+	struct vmpt_sink sink = { take, NULL };
+
+	memset(&config, 0, sizeof(config));
+	config.cpuid.present = 1;
+	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_SINGLE_RANGE, 1);
+	config.sink = &sink;
+	if (vmpt_unit_init(&unit, &config) ||
+	    vmpt_unit_wrmsr(&unit, VMPT_MSR_RTIT_CTL,
+			    VMPT_CTL_OS | VMPT_CTL_BRANCH_EN | VMPT_CTL_TRACE_EN, 0x400ffe,
+			    0x401000))
+		return 1;
+	vmpt_unit_jmp_fast(&unit, 0x401800);
+	vmpt_unit_jmp_indirect(&unit, 0x402000);
+	if (vmpt_unit_flush(&unit) || size < sizeof(psb) + sizeof(tip))
+		return 2;
+	return memcmp(trace, psb, sizeof(psb)) ||
+	       memcmp(trace + size - sizeof(tip), tip, sizeof(tip));
+}
+END
+cp unit.c unit.cc
+model_cflags=$(tell --cflags vmpt-model)
+model_libs=$(tell --libs vmpt-model)
+# shellcheck disable=SC2086
+$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.c -o unit $model_libs
+./unit
+# shellcheck disable=SC2086
+$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.cc -o unit-plus $model_libs
+./unit-plus
+
+# Both libraries hold the objects of arch/: in one program they are there once.
+cat >both.c <<'END'
+#include <model/vmpt-model.h>
+#include <vmm-lib/vmpt.h>
+
+int main(void)
+{
+	static struct vmpt_vcpu vcpu;
+	static struct vmpt_unit unit;
+	struct vmpt_unit_config config;
+
+	memset(&config, 0, sizeof(config));
+	return vmpt_vcpu_init(&vcpu, NULL, NULL) == -VMPT_E_INVAL &&
+			       vmpt_unit_init(&unit, &config) == -VMPT_E_INVAL
+		       ? 0
+		       : 1;
+}
+END
+for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
+	# shellcheck disable=SC2046,SC2086
+	$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $(tell --cflags $order) both.c -o both \
+		$(tell --libs $order)
+	./both
+done
 
 for header in $(cd "$dest" && find . -name '*.h'); do
 	name=${header#*/vmpt/}
