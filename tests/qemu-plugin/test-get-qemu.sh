@@ -125,6 +125,15 @@ done
 run --no-fetch
 check 'fetched: found' [ "$rc $(cat "$out/stdout")" = \
 	"0 $out/cache/vmpt/qemu-7-good/qemu-system-x86_64" ]
+# Nothing to say where none is installed. The script's tools, without a QEMU.
+rm -r "$out/cache/vmpt/qemu-7-broken"
+mkdir -p "$out/tools"
+for tool in bash cat dirname mkdir mktemp rm sed; do
+	ln -s "$(command -v $tool)" "$out/tools/"
+done
+PATH=$out/tools run --no-fetch
+check 'fetched, none installed: found' [ $rc = 0 ]
+check 'fetched, none installed: quiet' [ ! -s "$out/stderr" ]
 
 run --wrong
 check 'usage' [ $rc = 2 ]
