@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# scripts/demo: what it shows is there and readable, can be typed again, and Ctrl-C ends it.
+#
+#	test-demo.sh SOURCE BUILD
+set -u
+
+source=$(realpath "$1")
+BUILD=$(realpath --relative-to="$source" "$2")
+DEMO=demo-test
+export BUILD DEMO
+dir=$source/$BUILD/$DEMO
+said=$dir.said
+failures=0 checks=0
+
+skip()
+{
+	echo "skipped: $1"
+	exit 77
+}
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails: $*"
+	fi
+}
+
+count()
+{
+	grep -c -- "$1" "$said"
+}
+
+command -v perf >/dev/null || skip 'perf is not there (package linux-perf)'
+guests=$("$source/tests/guests/build" --symbols work perf) || skip "no guests: $guests"
+"$source/scripts/get-qemu" >/dev/null 2>"$said" || skip "no QEMU: $(tail -n 1 "$said")"
+
+# Ctrl-C, which all that runs in the terminal gets: a process group stands for it. Where the
+# guests run, the command that is interrupted ends well.
+set -m
+env --default-signal=INT "$source/scripts/demo" >"$said" 2>&1 &
+demo=$!
+set +m
+for ((i = 0; i < 200; i++)); do
+	! grep -q '^tracing 2 domains' "$said" || break
+	sleep 0.1
+done
+kill -INT -- -$demo
+wait $demo
+rc=$?
+check 'Ctrl-C: status' [ $rc = 130 ]
+check 'Ctrl-C: said' grep -q '^demo: interrupted$' "$said"
+check 'Ctrl-C: the end' [ "$(tail -n 1 "$said")" = 'demo: interrupted' ]
+check 'Ctrl-C: no next step' [ "$(count '^. vmpt vms')" = 0 ]
+check 'Ctrl-C: nothing runs' [ -z "$(pgrep -g $demo)" ]
+
+rc=0
+"$source/scripts/demo" >"$said" 2>&1 || rc=$?
+check 'status' [ $rc = 0 ]
+check 'said' grep -q '^Done$' "$said"
+check 'lines fit' [ -z "$(grep -v '^/' "$said" | grep '.\{101\}')" ]
+check 'two guests' [ "$(count '^[a-z]*  *0  *0  *[0-9a-f]*  shut down$')" = 2 ]
+check 'a switch' grep -q ' VMCS  *pointer=' "$said"
+# All rounds of alice's program, and her kernel without an error.
+check 'calls' [ "$(grep -c ' main => .* alpha$' "$dir/calls")" = 1000 ]
+check 'kernel' [ "$(grep -c 'instruction trace error.* ip 0xffff' "$dir/calls")" = 0 ]
+check 'user mode' [ "$(grep -c 'instruction trace error' "$dir/calls")" -le 8 ]
+check 'in the guest' [ "$(count '^  call .* main => .* alpha.$')" = 2 ]
+
+# As they were printed: the commands of the domains again, where it says.
+sed -n 's/^\$ \(cd .*\)/\1/p' "$said" | tail -n 1 >"$dir/again"
+sed -n '/^\$ vmpt domain trace/,/^[^ $]/{s/^\$ //;p}' "$said" | sed '/[^\\]$/q' >>"$dir/again"
+echo 'vmpt vms trace/cpu0.pt; rm -r "$root"' >>"$dir/again"
+check 'again: three lines or more' [ "$(wc -l <"$dir/again")" -gt 3 ]
+(cd "$source" && bash -e "$dir/again") >"$said.again" 2>&1
+check 'again' [ $? = 0 ]
+check 'again: two guests' [ "$(grep -c 'shut down$' "$said.again")" = 2 ]
+check 'again: who ran' grep -q '^host ' "$said.again"
+
+if [ $failures = 0 ]; then
+	rm -rf "$dir" "$said"*
+else
+	cat "$said"
+fi
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
