@@ -193,6 +193,11 @@ check 'another cache: nothing left over' [ -z "$(find "$out/cache/vmpt" -name '.
 build "$guests/build" nonsense
 check 'unknown kind: refused' [ $rc = 2 ]
 check 'unknown kind: named' grep -q 'no kind nonsense' "$out/stderr"
+# apt without lists: what was found last.
+mkdir -p "$out/no-lists/partial"
+printf 'Dir::State::lists "%s";\n' "$out/no-lists" >"$out/apt.conf"
+build APT_CONFIG="$out/apt.conf" "$guests/build" hello
+check 'no lists: made before' [ "$rc $(cat "$out/stdout")" = "0 $("$guests/build" hello)" ]
 # An archive that cannot be reached.
 mkdir -p "$out/bin"
 printf '#!/bin/sh\necho "E: no route" >&2\nexit 100\n' >"$out/bin/apt-get"
@@ -200,6 +205,10 @@ chmod +x "$out/bin/apt-get"
 build XDG_CACHE_HOME="$out/empty" PATH="$out/bin:$PATH" "$guests/build" hello
 check 'no archive: skipped' [ $rc = 77 ]
 check 'no archive: with the reason' grep -q '^skipped: cannot download .*E: no route' "$out/stdout"
+build XDG_CACHE_HOME="$out/empty2" APT_CONFIG="$out/apt.conf" PATH="$out/bin:$PATH" \
+	"$guests/build" hello
+check 'nothing at all: skipped' [ $rc = 77 ]
+check 'nothing at all: with the reason' grep -q '^skipped: apt knows no .*E: no route' "$out/stdout"
 
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
