@@ -83,7 +83,7 @@ deps: ## install the Debian packages that all of these need, find or fetch a QEM
 
 .PHONY: install
 install: all ## install the command and libvmpt below PREFIX (/usr/local)
-	@$(if $(PREFIX),meson configure $(BUILD) --prefix $(PREFIX))
+	@meson configure $(BUILD) --prefix $(or $(PREFIX),/usr/local)
 	@meson install -C $(BUILD)
 
 .PHONY: clean

@@ -41,6 +41,14 @@ cflags=$(say --cflags)
 libs=$(say --libs)
 say --modversion
 
+# make install without PREFIX goes to /usr/local, also after one with it.
+goes_to()
+{
+	env -u MAKEFLAGS -u PREFIX make -n -C "$VMPT_ROOT" install DEPS=no "$@" | sed -n 's/.* --prefix \(.*\)/\1/p'
+}
+[ "$(goes_to)" = /usr/local ] || fail "make install goes to '$(goes_to)'"
+[ "$(goes_to PREFIX=/opt/x)" = /opt/x ] || fail "PREFIX: goes to '$(goes_to PREFIX=/opt/x)'"
+
 # The two files alone, so that no header of the source tree can be found.
 cp "$VMPT_ROOT/tests/kernel/vcpu-run.c" "$VMPT_ROOT/tests/kernel/vcpu-run.h" "$out"
 cat >"$out/main.c" <<'END'
