@@ -134,8 +134,10 @@ static void at_exit(void *user)
 	if (misplaced)
 		fprintf(stderr, "vmpt: %llu blocks were not where the trace has them\n",
 			(unsigned long long)misplaced);
-	fprintf(stderr, "vmpt: %llu blocks translated, %llu went where nothing led\n",
-		(unsigned long long)plugin->translated, (unsigned long long)astray);
+	/* Where QEMU ends before its guest runs the last word is its own: why it does. */
+	if (plugin->translated)
+		fprintf(stderr, "vmpt: %llu blocks translated, %llu went where nothing led\n",
+			(unsigned long long)plugin->translated, (unsigned long long)astray);
 }
 
 static const struct qemu_events events = {

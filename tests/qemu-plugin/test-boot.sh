@@ -117,5 +117,11 @@ run ,colour=red -bios "$out/firmware-0.bin"
 check 'unknown option: QEMU ends' [ $rc = 1 ]
 check 'unknown option: named' grep -q '^vmpt: option colour=red is not known' "$out/stderr"
 
+# What QEMU ends for is the last thing said.
+run '' -kernel "$out/nothing"
+check 'no kernel: QEMU ends' [ $rc = 1 ]
+check 'no kernel: says so' grep -q "could not open kernel file" "$out/stderr"
+check 'no kernel: no word of the plugin' [ "$(grep -c ^vmpt: "$out/stderr")" = 0 ]
+
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
