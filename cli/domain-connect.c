@@ -15,6 +15,7 @@
 #include "cli/domain.h"
 
 #define LOG_MAX (1 << 20)
+#define URIS	"its URIs are like qemu:///system; without --connect none is needed"
 
 /* ---- errors ---- */
 
@@ -40,6 +41,8 @@ static const struct {
 	{ 0, "driver.pid", "another vmpt uses that folder: wait for it, or give --root=DIR" },
 	{ 0, "Cannot check QEMU binary",
 	  "<emulator> has to name a QEMU; scripts/get-qemu prints one that fits the plugin" },
+	{ 0, "Failed to read pidfile",
+	  "is <emulator> a QEMU? scripts/get-qemu prints one that fits the plugin" },
 	{ 0, "-no-acpi: invalid option",
 	  "this QEMU always has ACPI: say so with <features><acpi/></features>" },
 	{ 0, "cannot open shared object", "is the plugin's file built, and readable for QEMU?" },
@@ -48,8 +51,11 @@ static const struct {
 	{ 0, "already active", "vmpt domain stop ends it" },
 	{ 0, "not using a PTY", "its XML needs <serial type='pty'/>" },
 	{ 0, "Failed to connect socket", "is libvirtd running? without --connect none is needed" },
+	{ 0, "does not include a driver name", URIS },
 	{ 0, "no connection driver available",
 	  "the embedded driver is in Debian's package libvirt-daemon-driver-qemu" },
+	{ 0, "must be less than 108 bytes", "a folder of libvirt's or QEMU's has too long a name" },
+	{ 0, "the cause is unknown", "libvirt cannot do without /sys: is it mounted here?" },
 	{ 0, "Permission denied", "the user that QEMU or libvirt runs as has to get at it" },
 	{ VIR_ERR_NO_DOMAIN, NULL,
 	  "vmpt domain list shows those there are; a file's name ends in .xml" },
@@ -86,23 +92,62 @@ static void drop_warnings(char *text)
 		text[len - 1] = '\0';
 }
 
-int domain_error_of(const struct cli *cli, const virError *err, const char *who, const char *what)
+/* libvirt starts QEMU in another folder: a relative path that is fine here is not there. */
+static bool advise_absolute(const struct cli *cli, const char *says)
 {
-	char *says = strdup(err && err->message ? err->message : "libvirt does not say why");
+	const struct domain_options *o = cli->own;
 	size_t i;
 
-	if (!says)
-		return cli_no_memory(cli);
-	drop_warnings(says);
-	cli_error(cli, "%s: %s: %s", who, what, says);
+	for (i = 0; i < o->sets; i++) {
+		const char *value = strchr(o->set[i], '=') + 1;
+		char *quoted = NULL, *bare = NULL, *here;
+		bool named;
+
+		if (!*value || *value == '/' || access(value, F_OK))
+			continue;
+		named = (asprintf(&quoted, "'%s'", value) > 0 && strstr(says, quoted)) ||
+			(asprintf(&bare, " %s: ", value) > 0 && strstr(says, bare));
+		free(quoted);
+		free(bare);
+		if (!named)
+			continue;
+		here = getcwd(NULL, 0);
+		fprintf(stderr,
+			"  QEMU does not run in this folder: its paths must be absolute,"
+			" --set %.*s%s/%s\n",
+			(int)(value - o->set[i]), o->set[i], here ? here : "", value);
+		free(here);
+		return true;
+	}
+	return false;
+}
+
+/* What libvirt's error means, as a line of its own. */
+static void advise(const struct cli *cli, const virError *err, const char *says)
+{
+	size_t i;
+
+	if (advise_absolute(cli, says))
+		return;
 	for (i = 0; i < VMPT_ARRAY_SIZE(hints); i++) {
 		if (hints[i].code && (!err || hints[i].code != err->code))
 			continue;
 		if (hints[i].says && !strstr(says, hints[i].says))
 			continue;
 		fprintf(stderr, "  %s\n", hints[i].advice);
-		break;
+		return;
 	}
+}
+
+int domain_error_of(const struct cli *cli, const virError *err, const char *who, const char *what)
+{
+	char *says = strdup(err && err->message ? err->message : "libvirt does not say why");
+
+	if (!says)
+		return cli_no_memory(cli);
+	drop_warnings(says);
+	cli_error(cli, "%s: %s: %s", who, what, says);
+	advise(cli, err, says);
 	free(says);
 	return CLI_FAILED;
 }
@@ -292,6 +337,38 @@ static int start_events(const struct cli *cli, struct domain_link *link)
 	return CLI_OK;
 }
 
+/*
+ * Asked for a driver that it does not have, libvirt turns to a daemon, and says of that one
+ * that it does not answer. These are libvirt 9's.
+ */
+static bool is_driver(const char *uri)
+{
+	static const char *const driver[] = { "bhyve",	      "ch",	  "esx",    "gsx",
+					      "hyperv",	      "lxc",	  "openvz", "parallels",
+					      "qemu",	      "test",	  "vbox",   "vmwarefusion",
+					      "vmwareplayer", "vmwarews", "vpx",    "vz",
+					      "xen" };
+	size_t len = strcspn(uri, "+:"), i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(driver); i++)
+		if (strlen(driver[i]) == len && !strncmp(uri, driver[i], len))
+			return true;
+	return false;
+}
+
+static int cannot_connect(const struct cli *cli, const struct domain_link *link, const char *uri)
+{
+	if (link->embedded)
+		return domain_error(cli, link->root, "cannot connect");
+	/* Without a colon it may be an alias of libvirt's. */
+	if (!strchr(uri, ':') || is_driver(uri))
+		return domain_error(cli, uri, "cannot connect");
+	cli_error(cli, "%s: cannot connect: libvirt has no driver '%.*s'", uri,
+		  (int)strcspn(uri, "+:"), uri);
+	fprintf(stderr, "  " URIS "\n");
+	return CLI_FAILED;
+}
+
 int domain_connect(struct cli *cli, struct domain_link *link)
 {
 	const struct domain_options *o = cli->own;
@@ -316,8 +393,7 @@ int domain_connect(struct cli *cli, struct domain_link *link)
 	if (!code) {
 		link->conn = virConnectOpen(uri);
 		if (!link->conn)
-			code = domain_error(cli, link->embedded ? link->root : uri,
-					    "cannot connect");
+			code = cannot_connect(cli, link, uri);
 		else
 			link->uri = virConnectGetURI(link->conn);
 	}

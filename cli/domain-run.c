@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,6 +94,46 @@ static int load_name(const struct cli *cli, const struct domain_link *link, cons
 	return code;
 }
 
+/* The bytes of what libvirt takes of a name for its folder: 20 characters. */
+static int short_name(const char *name)
+{
+	int len = 0, characters = 0;
+
+	for (; name[len]; len++)
+		if ((name[len] & 0xc0) != 0x80 && ++characters > 20)
+			break;
+	return len;
+}
+
+/*
+ * The longest name among the sockets that the embedded libvirt makes in its folder: a longer
+ * one than a socket can have fails in QEMU or libvirt, in as many words as there are places.
+ */
+static int check_sockets(const struct domain_run *run)
+{
+	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+	size_t i;
+
+	for (i = 0; run->link->embedded && i < run->domains; i++) {
+		const char *name = run->domain[i].name;
+		char *path;
+
+		if (asprintf(&path, "%s/lib/qemu/domain-%zu-%.*s/monitor.sock", run->link->root,
+			     i + 1, short_name(name), name) < 0)
+			return cli_no_memory(run->cli);
+		if (strlen(path) > most) {
+			cli_error(run->cli,
+				  "%s: %s: a socket, whose name may have %zu bytes: %zu too many",
+				  name, path, most, strlen(path) - most);
+			fprintf(stderr, "  name a folder that is shorter with --root=DIR\n");
+			free(path);
+			return CLI_FAILED;
+		}
+		free(path);
+	}
+	return CLI_OK;
+}
+
 int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link *link)
 {
 	int i, k, code;
@@ -120,7 +162,8 @@ int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link 
 			return CLI_FAILED;
 		}
 	}
-	return CLI_OK;
+	code = domain_xml_unused(cli);
+	return code ? code : check_sockets(run);
 }
 
 /* ---- what libvirt tells ---- */

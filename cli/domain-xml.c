@@ -7,6 +7,7 @@
 #include <libxml/parser.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/domain.h"
 
@@ -42,10 +43,16 @@ static xmlDoc *check(const struct cli *cli, const char *who, xmlDoc *doc)
 xmlDoc *domain_xml_read(const struct cli *cli, const char *path)
 {
 	FILE *file = fopen(path, "re");
+	struct stat st;
 	xmlDoc *doc;
 
 	if (!file) {
 		cli_error(cli, "%s: %m", path);
+		return NULL;
+	}
+	if (!fstat(fileno(file), &st) && S_ISDIR(st.st_mode)) {
+		cli_error(cli, "%s: is a folder, not a domain's XML", path);
+		fclose(file);
 		return NULL;
 	}
 	xmlResetLastError();
@@ -128,10 +135,10 @@ static size_t placeholder(const char *s, const char **fallback, const char **end
 	return *end && **end == '@' ? len : 0;
 }
 
-/* The value that --set gives; the domain's own is better, a later one too. */
+/* The value that --set gives; the domain's own is better, a later one too. None of them is idle. */
 static const char *value_of(const struct filler *f, const char *name, size_t len)
 {
-	const struct domain_options *o = f->cli->own;
+	struct domain_options *o = f->cli->own;
 	const char *general = NULL, *own = NULL;
 	size_t i, who = strlen(f->name);
 
@@ -143,6 +150,9 @@ static const char *value_of(const struct filler *f, const char *name, size_t len
 		else if (!strncmp(s, f->name, who) && s[who] == ':' &&
 			 !strncmp(s + who + 1, name, len) && s[who + 1 + len] == '=')
 			own = s + who + 1 + len + 1;
+		else
+			continue;
+		o->set_used[i] = true;
 	}
 	if (!own && !general && len == 4 && !memcmp(name, "NAME", 4))
 		return f->name;
@@ -226,4 +236,29 @@ int domain_xml_fill(const struct cli *cli, xmlDoc *doc, const char *path, const 
 	cli_error(cli, "%s: no value for%s", path, f.missing);
 	fprintf(stderr, "  give one with --set NAME=VALUE\n");
 	return CLI_FAILED;
+}
+
+int domain_xml_unused(const struct cli *cli)
+{
+	const struct domain_options *o = cli->own;
+	int code = CLI_OK;
+	size_t i;
+
+	for (i = 0; i < o->sets; i++) {
+		int len = (int)strcspn(o->set[i], "=");
+		const char *colon = memrchr(o->set[i], ':', (size_t)len);
+		const char *name = colon ? colon + 1 : o->set[i];
+
+		if (o->set_used[i])
+			continue;
+		cli_error(cli, "--set %.*s: no such placeholder", len, o->set[i]);
+		if (colon)
+			fprintf(stderr, "  no file of a domain %.*s has @%.*s@\n",
+				(int)(colon - o->set[i]), o->set[i], (int)(o->set[i] + len - name),
+				name);
+		else
+			fprintf(stderr, "  no file given has @%.*s@\n", len, name);
+		code = CLI_FAILED;
+	}
+	return code;
 }

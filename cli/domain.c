@@ -15,6 +15,11 @@ static int set_connect(struct cli *cli, const char *arg)
 {
 	struct domain_options *o = cli->own;
 
+	if (!*arg) {
+		cli_usage(cli, "--connect: no URI is named, like qemu:///system;"
+			       " leave it out for the embedded driver");
+		return -1;
+	}
 	o->connect = arg;
 	return 0;
 }

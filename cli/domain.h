@@ -21,6 +21,7 @@ struct domain_options {
 	const char *root;    /* embedded: NULL: the user's state folder */
 
 	const char *set[DOMAIN_SETS]; /* [DOMAIN:]NAME=VALUE */
+	bool set_used[DOMAIN_SETS];  /* a file has its placeholder */
 	size_t sets;
 
 	bool console, force, perf_data;
@@ -76,6 +77,8 @@ char *domain_xml_text(const struct cli *cli, xmlDoc *doc);
  * and @name for @NAME@ itself. 0, or an exit code after a message that names what is not set.
  */
 int domain_xml_fill(const struct cli *cli, xmlDoc *doc, const char *path, const char *name);
+/* Of all files that were filled: each --set was for one? 0, or an exit code after a message. */
+int domain_xml_unused(const struct cli *cli);
 /* The text of the element at @path below <domain>, "devices/emulator"; the caller frees it. */
 char *domain_xml_value(xmlDoc *doc, const char *path);
 
@@ -119,7 +122,10 @@ struct domain_run {
 	pthread_mutex_t lock;		/* of what libvirt's thread writes: ended, how, lost */
 };
 
-/* The domains of the command line: NAME, FILE.xml or NAME=FILE.xml. */
+/*
+ * The domains of the command line: NAME, FILE.xml or NAME=FILE.xml. 0, or an exit code after a
+ * message.
+ */
 int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link *link);
 /* Create all. @flags: of virDomainCreateXML(), VIR_DOMAIN_START_PAUSED for one. */
 int domain_run_create(struct domain_run *run, unsigned int flags);

@@ -140,6 +140,37 @@ fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'scripts/get
 	start --set QEMU=/no/qemu --set FIRMWARE=x a="$xml"
 fails 1 'a: cannot be started: ' "could not load PC BIOS '/no/rom'" '<loader>' -- \
 	start --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+fails 1 'a: cannot be started: ' 'is <emulator> a QEMU?' -- \
+	start --set QEMU=/bin/true --set FIRMWARE=x a="$xml"
+fails 1 "could not load PC BIOS 'stays.bin'" "must be absolute, --set a:FIRMWARE=$work/stays.bin" -- \
+	start --set "QEMU=$qemu" --set a:FIRMWARE=stays.bin a="$xml"
+ln -s "$qemu" qemu
+fails 1 "Cannot find 'qemu'" "must be absolute, --set QEMU=$work/qemu" -- \
+	start --set QEMU=qemu --set FIRMWARE=x a="$xml"
+# The plugin has nothing to say behind what QEMU says.
+fails 1 "could not load PC BIOS '/no/rom'" -- trace --plugin "$real" -o no-rom \
+	--set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+check 'no firmware: two lines' [ "$(wc -l <stderr)" = 2 ]
+
+# The longest folder that fits, and one byte more: a socket's name has 107 bytes.
+long=$work/$(printf 'l%.0s' {1..90})
+long=${long:0:$((107 - $(printf %s /lib/qemu/domain-1-a/monitor.sock | wc -c)))}
+fails 1 'could not load PC BIOS' -- \
+	start --root "$long" --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+fails 1 'domain-1-a/monitor.sock: a socket' '107 bytes: 1 too many' --root=DIR -- \
+	start --root "${long}l" "${set[@]}" a="$xml"
+fails 1 '2 too many' -- start --root "$long" "${set[@]}" äb="$xml"
+fails 1 '20 too many' -- start --root "${long}l" "${set[@]}" a23456789012345678901234="$xml"
+
+if unshare --mount true 2>/dev/null; then
+	rc=0
+	unshare --mount bash -c 'mount -t tmpfs none /sys && exec "$@"' - "$vmpt" domain start \
+		"${set[@]}" a="$xml" </dev/null >stdout 2>stderr || rc=$?
+	check 'no /sys: fails' [ $rc = 1 ]
+	check 'no /sys: says so' says 'libvirt cannot do without /sys'
+else
+	echo "skipped: a machine without /sys: no right to make namespaces (unshare)"
+fi
 sed '/<acpi/d' "$xml" >no-acpi.xml
 fails 1 'a: cannot be started: ' '<features><acpi/></features>' -- start "${set[@]}" a=no-acpi.xml
 # Two domains or none.

@@ -37,6 +37,7 @@ for seconds in 0 -1 x 1000001; do
 	fails 2 --seconds -- trace "--seconds=$seconds" x.xml
 done
 fails 2 "'some' is none of none, synthetic" -- trace --host=some x.xml
+fails 2 '--connect: no URI is named' -- list --connect=
 fails 2 'no folder' -- trace --output= x.xml
 fails 2 'no folder' -- start --root= x.xml
 
@@ -143,7 +144,10 @@ fails 1 'zeta: runs already' -- trace "$two" zeta
 
 # ---- connections ----
 
-fails 1 'nonsense:///x: cannot connect' -- list --connect=nonsense:///x
+fails 1 "nonsense:///x: cannot connect: libvirt has no driver 'nonsense'" 'like qemu:///system' -- \
+	list --connect=nonsense:///x
+fails 1 'nonsense+ssh://x: cannot connect: libvirt has no driver' -- list --connect=nonsense+ssh://x
+fails 1 'system: cannot connect' 'like qemu:///system' -- list --connect=system
 fails 1 "test:///$work/no.xml: cannot connect" -- list "--connect=test:///$work/no.xml"
 fails 1 'web: an embedded domain belongs' Ctrl-C -- stop web
 fails 1 'web: an embedded domain belongs' -- console web
@@ -155,6 +159,8 @@ check 'no $HOME' says '$HOME is not set'
 # ---- files ----
 
 fails 1 'no.xml: No such file' -- start $test no.xml
+mkdir folder
+fails 1 'folder/: is a folder' -- start $test folder/
 echo '<domain>' >bad.xml
 fails 1 'bad.xml: line 2: ' -- start $test bad.xml
 echo '<pool/>' >bad.xml
@@ -185,7 +191,16 @@ domain start $test --set UNIT=wrong --set b:UNIT=MiB --set TITLE=x b=fill.xml
 check 'a set of one domain' [ $rc = 0 ]
 check 'a name given' says 'b: runs'
 fails 1 "a: cannot be started" "unknown suffix 'wrong'" -- \
-	start $test --set UNIT=wrong --set b:UNIT=MiB --set TITLE=x a=fill.xml
+	start $test --set UNIT=wrong --set b:UNIT=MiB --set TITLE=x a=fill.xml b=fill.xml
+fails 1 '--set TYPO: no such placeholder' 'no file given has @TYPO@' -- \
+	start $test --set UNIT=MiB --set TITLE=x --set TYPO=y a=fill.xml
+fails 1 '--set b:UNIT: no such placeholder' 'no file of a domain b has @UNIT@' -- \
+	start $test --set UNIT=MiB --set TITLE=x --set b:UNIT=MiB a=fill.xml
+fails 1 '--set a:COMMENT: no such placeholder' -- \
+	start $test --set UNIT=MiB --set TITLE=x --set a:COMMENT=y a=fill.xml b=fill.xml
+fails 1 '--set UNIT: no such placeholder' -- start "$two" --set UNIT=MiB alpha
+domain start $test --set UNIT=wrong --set a:UNIT=MiB --set TITLE=x a=fill.xml
+check 'one that another counts more than' [ $rc = 0 ]
 fails 1 'are both named c' -- \
 	start $test --set UNIT=MiB --set TITLE=x --set NAME=c a=fill.xml b=fill.xml
 domain start $test --set UNIT=MiB --set TITLE=x --set NAME=test fill.xml
