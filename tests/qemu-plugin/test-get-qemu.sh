@@ -100,6 +100,57 @@ check 'one mirror, asked once' [ "$(wc -l <"$out/mmdebstrap.args")" = 1 ]
 check 'the mirror of apt' grep -q 'deb http://one.invalid/debian/ trixie-backports main' \
 	"$out/mmdebstrap.args"
 
+# The suites have moved on to a QEMU of another API: it is fetched once a day, not each time.
+rm "$out/mmdebstrap.args"
+stand_in mmdebstrap <<'END'
+echo "$@" >>"$XDG_CACHE_HOME/../mmdebstrap.args"
+for root; do
+	case $root in
+	*/root) break ;;
+	esac
+done
+mkdir -p "$root/usr/lib64"
+cp "$XDG_CACHE_HOME/../loader" "$root/usr/lib64/ld-linux-x86-64.so.2"
+END
+# Here it stands for QEMU itself.
+loader()
+{
+	cat >"$out/loader" <<-END
+		#!/bin/sh
+		case \$* in
+		*--version*) echo 'QEMU emulator version $1 (Debian 1:$1+ds-1)' ;;
+		*) echo 'api $2' ;;
+		esac
+	END
+	chmod +x "$out/loader"
+}
+loader 11.2.0 '8 8'
+run
+check 'moved on: fails' [ $rc = 1 ]
+says 'moved on' 'qemu-system-x86 of trixie trixie-backports: has plugin API 8 to 8, needed is 7'
+run
+check 'moved on: fails again' [ $rc = 1 ]
+says 'moved on' '/one.invalid/debian/: 1:11.2.0+ds-1 was fetched within a day and does not fit'
+check 'moved on: fetched once' [ "$(wc -l <"$out/mmdebstrap.args")" = 1 ]
+touch -d '25 hours ago' "$out/cache/vmpt/qemu-unfit"
+loader 11.1.9 '7 7'
+run
+check 'the next day: fetched' [ "$rc $(cat "$out/stdout")" = \
+	"0 $out/cache/vmpt/qemu-11.1.9+ds-1/qemu-system-x86_64" ]
+check 'the next day: asked' [ "$(wc -l <"$out/mmdebstrap.args")" = 2 ]
+rm -r "$out/cache/vmpt"
+CC='no-such-cc -O1' run
+check 'no compiler: fails' [ $rc = 1 ]
+says 'no compiler' '^get-qemu: no C compiler (no-such-cc -O1)'
+check 'no compiler: nothing fetched' [ "$(wc -l <"$out/mmdebstrap.args")" = 2 ]
+
+# Beside its header, as it is installed.
+mkdir "$out/installed"
+cp "$source/scripts/get-qemu" "$source/qemu-plugin/api.h" "$out/installed"
+check 'as installed' [ "$("$out/installed/get-qemu" 2>"$out/stderr")" = \
+	"$out/cache/vmpt/qemu-11.1.9+ds-1/qemu-system-x86_64" ]
+rm -r "$out/cache/vmpt"
+
 # An installed one that fits is taken, whatever else there is.
 stand_in qemu-system-x86_64 <<'END'
 echo "api 6 7"
