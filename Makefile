@@ -82,7 +82,7 @@ deps: ## install the Debian packages that all of these need, find or fetch a QEM
 	scripts/get-qemu
 
 .PHONY: install
-install: all ## install the command and libvmpt below PREFIX (/usr/local)
+install: all ## install the command and the libraries below PREFIX (/usr/local)
 	@meson configure $(BUILD) --prefix $(or $(PREFIX),/usr/local)
 	@meson install -C $(BUILD)
 
