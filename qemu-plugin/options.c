@@ -12,10 +12,13 @@
 #include "qemu-plugin/options.h"
 
 enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE };
+/* The view without which an option has no effect. */
+enum option_view { ANY_VIEW, HOST_VIEW, GUEST_VIEW };
 
 struct option {
 	const char *name;
 	u8 type;
+	u8 needs;	   /* enum option_view */
 	size_t at;	   /* in struct options */
 	const char *value; /* how a value looks; a choice's words, the first is 0 */
 	const char *help;
@@ -25,35 +28,36 @@ struct option {
 #define AT(field) offsetof(struct options, field)
 
 static const struct option table[] = {
-	{ "help", OPT_FLAG, AT(help), "1", "print the options and end QEMU", 0, 0 },
-	{ "host-view", OPT_TEXT, AT(host_view), "DIR",
+	{ "help", OPT_FLAG, ANY_VIEW, AT(help), "1", "print the options and end QEMU", 0, 0 },
+	{ "host-view", OPT_TEXT, ANY_VIEW, AT(host_view), "DIR",
 	  "trace the guest from outside: one stream per host CPU in DIR/cpuN.pt,\n"
 	  "and the side record DIR/vms.jsonl; several QEMUs may share DIR",
 	  0, 0 },
-	{ "perf-data", OPT_TEXT, AT(perf_data), "FILE",
+	{ "perf-data", OPT_TEXT, HOST_VIEW, AT(perf_data), "FILE",
 	  "with host-view: the streams in a perf.data in place of cpuN.pt", 0, 0 },
-	{ "vm", OPT_TEXT, AT(vm), "NAME", "the guest's name in the side record (vm-PID)", 0, 0 },
-	{ "vmcs", OPT_NUMBER, AT(vmcs), "ADDR",
-	  "VMCS pointer of vCPU 0, 4-KiB aligned, the next vCPUs' behind it (by name)", 0,
+	{ "vm", OPT_TEXT, HOST_VIEW, AT(vm), "NAME", "the guest's name in the side record (vm-PID)",
+	  0, 0 },
+	{ "vmcs", OPT_NUMBER, HOST_VIEW, AT(vmcs), "ADDR",
+	  "VMCS pointer of vCPU 0, 4-KiB aligned, the next vCPUs' behind it (by name)", 4096,
 	  0xffffffffff000 },
-	{ "cpus", OPT_CPUS, AT(cpus), "N[:N...]",
+	{ "cpus", OPT_CPUS, HOST_VIEW, AT(cpus), "N[:N...]",
 	  "host CPU of vCPU 0, 1, …; those not named follow the last (0)", 0, 0 },
-	{ "host", OPT_CHOICE, AT(synthetic), "none|synthetic",
+	{ "host", OPT_CHOICE, HOST_VIEW, AT(synthetic), "none|synthetic",
 	  "what lies between runs: nothing, or a host's VMRESUME loop", 0, 0 },
-	{ "slice-us", OPT_NUMBER, AT(slice_us), "N", "longest run in µs of host time (10000)", 1,
-	  10000000 },
-	{ "tsc-offset", OPT_NUMBER, AT(tsc_offset), "N", "of the VMCSs (0)", 0, ~0ULL },
-	{ "tsc-multiplier", OPT_NUMBER, AT(tsc_multiplier), "N",
+	{ "slice-us", OPT_NUMBER, HOST_VIEW, AT(slice_us), "N",
+	  "longest run in µs of host time (10000)", 1, 10000000 },
+	{ "tsc-offset", OPT_NUMBER, HOST_VIEW, AT(tsc_offset), "N", "of the VMCSs (0)", 0, ~0ULL },
+	{ "tsc-multiplier", OPT_NUMBER, HOST_VIEW, AT(tsc_multiplier), "N",
 	  "of the VMCSs, 48 bits of fraction (1 << 48: none)", 1, ~0ULL },
-	{ "ctl", OPT_NUMBER, AT(ctl), "BITS",
+	{ "ctl", OPT_NUMBER, HOST_VIEW, AT(ctl), "BITS",
 	  "IA32_RTIT_CTL of the host's trace (TraceEn, ToPA are ours)", 0, ~0ULL },
-	{ "guest-view", OPT_FLAG, AT(guest_view), "1", "the guest finds PT in its processor", 0,
-	  0 },
-	{ "pt", OPT_TEXT, AT(cpu), "NAME", "with guest-view: the PT it finds (qemu-icelake)", 0,
-	  0 },
-	{ "rdtsc", OPT_CHOICE, AT(rdtsc_qemu), "emulate|qemu",
+	{ "guest-view", OPT_FLAG, ANY_VIEW, AT(guest_view), "1",
+	  "the guest finds PT in its processor", 0, 0 },
+	{ "pt", OPT_TEXT, GUEST_VIEW, AT(cpu), "NAME",
+	  "with guest-view: the PT it finds (qemu-icelake)", 0, 0 },
+	{ "rdtsc", OPT_CHOICE, GUEST_VIEW, AT(rdtsc_qemu), "emulate|qemu",
 	  "with guest-view: who answers RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
-	{ "truth", OPT_TEXT, AT(truth), "PREFIX",
+	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
 	  "write which blocks were executed to PREFIX.vCPU (truth.h)", 0, 0 },
 };
 
@@ -153,22 +157,32 @@ static const struct option *find(const char *arg)
 	return NULL;
 }
 
-static int check(const struct options *options)
+/* Whether @arg can do what it says; else it is a mistake that would go unseen. */
+static int check_view(const struct options *options, const struct option *opt, const char *arg)
 {
-	const char *what = NULL;
+	const char *view = NULL;
 
-	if (options->perf_data && !options->host_view)
-		what = "perf-data=FILE is of the host view: add host-view=DIR";
-	else if (options->synthetic && !options->host_view)
-		what = "host=synthetic is of the host view: add host-view=DIR";
-	else if (options->cpu && !options->guest_view)
-		what = "pt=NAME is of the guest view: add guest-view=1";
-	else if (options->vmcs & 0xfff)
-		what = "vmcs=ADDR is not 4-KiB aligned";
-	if (!what)
+	if (opt->needs == HOST_VIEW && !options->host_view)
+		view = "host view: add host-view=DIR";
+	else if (opt->needs == GUEST_VIEW && !options->guest_view)
+		view = "guest view: add guest-view=1";
+	if (!view)
 		return 0;
-	fprintf(stderr, "vmpt: %s\n", what);
+	fprintf(stderr, "vmpt: %s is of the %s\n", arg, view);
 	return -1;
+}
+
+static int check(const struct options *options, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		if (check_view(options, find(argv[i]), argv[i]))
+			return -1;
+	}
+	if (options->vmcs & 0xfff) {
+		fputs("vmpt: vmcs=ADDR is not 4-KiB aligned\n", stderr);
+		return -1;
+	}
+	return 0;
 }
 
 int options_parse(struct options *options, int argc, char **argv)
@@ -193,7 +207,7 @@ int options_parse(struct options *options, int argc, char **argv)
 		if (parse_one(options, opt, value ? value + 1 : ""))
 			return -1;
 	}
-	return options->help ? 0 : check(options);
+	return options->help ? 0 : check(options, argc, argv);
 }
 
 void options_print_help(void)

@@ -160,8 +160,8 @@ struct row {
 	int min, cur;
 	const char *target;
 	bool system;
-	const char *option; /* NULL: none */
-	int code;	    /* install's; help ends the program with 0 */
+	const char *options; /* with commas between; NULL: none */
+	int code;	     /* install's; help ends the program with 0 */
 	int registered;
 	const char *says; /* exactly, or its beginning with a '*' at the end */
 };
@@ -197,18 +197,40 @@ static const struct row rows[] = {
 	  "vmpt: vmcs=here: ADDR is wanted; help=1 explains the options\n" },
 	{ "too large", 7, 7, "x86_64", true, "vmcs=0x10000000000000", -1, 0,
 	  "vmpt: vmcs=0x10000000000000: ADDR is wanted; help=1 explains the options\n" },
-	{ "not aligned", 7, 7, "x86_64", true, "vmcs=0x1234", -1, 0,
+	{ "not aligned", 7, 7, "x86_64", true, "vmcs=0x1234,host-view=d", -1, 0,
 	  "vmpt: vmcs=ADDR is not 4-KiB aligned\n" },
+	{ "no VMCS", 7, 7, "x86_64", true, "vmcs=0", -1, 0,
+	  "vmpt: vmcs=0: ADDR is wanted; help=1 explains the options\n" },
 	{ "not a choice", 7, 7, "x86_64", true, "host=real", -1, 0,
 	  "vmpt: host=real: none|synthetic is wanted; help=1 explains the options\n" },
 	{ "no CPUs", 7, 7, "x86_64", true, "cpus=1:", -1, 0,
 	  "vmpt: cpus=1:: N[:N...] is wanted; help=1 explains the options\n" },
 	{ "of a view that is off", 7, 7, "x86_64", true, "host=synthetic", -1, 0,
 	  "vmpt: host=synthetic is of the host view: add host-view=DIR\n" },
-	{ "pt without its view", 7, 7, "x86_64", true, "pt=qemu-icelake", -1, 0,
-	  "vmpt: pt=NAME is of the guest view: add guest-view=1\n" },
+	{ "pt alone", 7, 7, "x86_64", true, "pt=qemu-icelake", -1, 0,
+	  "vmpt: pt=qemu-icelake is of the guest view: add guest-view=1\n" },
+	{ "rdtsc alone", 7, 7, "x86_64", true, "rdtsc=qemu", -1, 0,
+	  "vmpt: rdtsc=qemu is of the guest view: add guest-view=1\n" },
+	{ "rdtsc with the other view", 7, 7, "x86_64", true, "rdtsc=emulate,host-view=d", -1, 0,
+	  "vmpt: rdtsc=emulate is of the guest view: add guest-view=1\n" },
 	{ "perf-data alone", 7, 7, "x86_64", true, "perf-data=x", -1, 0,
-	  "vmpt: perf-data=FILE is of the host view: add host-view=DIR\n" },
+	  "vmpt: perf-data=x is of the host view: add host-view=DIR\n" },
+	{ "vm alone", 7, 7, "x86_64", true, "vm=a", -1, 0,
+	  "vmpt: vm=a is of the host view: add host-view=DIR\n" },
+	{ "vmcs alone", 7, 7, "x86_64", true, "vmcs=0x1000", -1, 0,
+	  "vmpt: vmcs=0x1000 is of the host view: add host-view=DIR\n" },
+	{ "cpus alone", 7, 7, "x86_64", true, "cpus=0:1", -1, 0,
+	  "vmpt: cpus=0:1 is of the host view: add host-view=DIR\n" },
+	{ "host alone", 7, 7, "x86_64", true, "host=none", -1, 0,
+	  "vmpt: host=none is of the host view: add host-view=DIR\n" },
+	{ "slice-us alone", 7, 7, "x86_64", true, "slice-us=5", -1, 0,
+	  "vmpt: slice-us=5 is of the host view: add host-view=DIR\n" },
+	{ "tsc-offset alone", 7, 7, "x86_64", true, "tsc-offset=1", -1, 0,
+	  "vmpt: tsc-offset=1 is of the host view: add host-view=DIR\n" },
+	{ "tsc-multiplier alone", 7, 7, "x86_64", true, "tsc-multiplier=1", -1, 0,
+	  "vmpt: tsc-multiplier=1 is of the host view: add host-view=DIR\n" },
+	{ "ctl with the other view", 7, 7, "x86_64", true, "ctl=5,guest-view=1", -1, 0,
+	  "vmpt: ctl=5 is of the host view: add host-view=DIR\n" },
 };
 
 /* Exit code: 0 for help, else 16 + number of registrations, and 8 more if refused. */
@@ -219,14 +241,15 @@ static int run_row(const void *arg)
 				       .version = { row->min, row->cur },
 				       .system_emulation = row->system,
 				       .system = { 1, 1 } };
-	char option[32] = "";
-	char *argv[] = { option, NULL };
-	int result;
+	char options[64] = "", *argv[4] = { NULL };
+	int result, argc = 0;
 
-	if (row->option)
-		strcpy(option, row->option);
+	if (row->options)
+		strcpy(options, row->options);
+	for (char *at = strtok(options, ","); at; at = strtok(NULL, ","))
+		argv[argc++] = at;
 	got.count = 0;
-	result = find_install()(ID, &info, row->option != NULL, argv);
+	result = find_install()(ID, &info, argc, argv);
 	if (result != 0 && result != -1)
 		return 99;
 	return 16 + got.count + (result ? 8 : 0);
@@ -235,7 +258,7 @@ static int run_row(const void *arg)
 START_TEST(install)
 {
 	const struct row *row = &rows[_i];
-	bool help = row->option && !strcmp(row->option, "help=1") && !row->code;
+	bool help = row->options && !strcmp(row->options, "help=1") && !row->code;
 	int want = help ? 0 : 16 + row->registered + (row->code ? 8 : 0);
 	char text[4096];
 	size_t size = strlen(row->says);
