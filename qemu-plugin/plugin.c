@@ -3,7 +3,6 @@
  * The plugin's life: what the options ask for, vCPUs that come, QEMU's end. All wiring between
  * flow and views is here and in translate.c.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +48,7 @@ static void vcpu_init(unsigned int index, void *user)
 	struct vcpu *vcpu;
 
 	if (index >= VCPUS)
-		give_up(index, "this plugin traces up to 256 vCPUs");
+		give_up(index, "QEMU did not tell that there may be so many");
 	if (plugin->vcpu[index])
 		return;
 	check_thread(plugin, index);
@@ -69,9 +68,12 @@ static void vcpu_init(unsigned int index, void *user)
 	pthread_mutex_unlock(&plugin->lock);
 	vcpu->hot->on = plugin->always;
 	if (plugin->options.truth) {
-		vcpu->truth = truth_open(plugin->options.truth, index);
+		vcpu->truth = plugin->truth[index];
+		plugin->truth[index] = NULL;
 		if (!vcpu->truth)
-			give_up(index, strerror(errno));
+			vcpu->truth = truth_open(plugin->options.truth, index);
+		if (!vcpu->truth)
+			exit(1);
 	}
 	if ((plugin->host && host_vcpu_open(vcpu)) || (plugin->guest && guest_vcpu_open(vcpu)))
 		exit(1); /* it has said why */
@@ -169,7 +171,27 @@ bool flow_ready(struct vcpu *vcpu, const struct site *site)
 	return false;
 }
 
-int plugin_install(u64 id, int argc, char **argv)
+/* What cannot be written is found before the guest begins; those plugged in open theirs. */
+static int open_truths(struct plugin *plugin)
+{
+	for (unsigned int i = 0; plugin->options.truth && i < plugin->machine.vcpus; i++) {
+		plugin->truth[i] = truth_open(plugin->options.truth, i);
+		if (!plugin->truth[i])
+			return -1;
+	}
+	return 0;
+}
+
+static int check_machine(const struct qemu_machine *machine)
+{
+	if (machine->max_vcpus <= VCPUS)
+		return 0;
+	fprintf(stderr, "vmpt: this machine may have %u vCPUs (-smp), the plugin traces up to %u\n",
+		machine->max_vcpus, VCPUS);
+	return -1;
+}
+
+int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **argv)
 {
 	struct plugin *plugin;
 
@@ -180,6 +202,7 @@ int plugin_install(u64 id, int argc, char **argv)
 		return -1;
 	}
 	plugin->id = id;
+	plugin->machine = *machine;
 	pthread_mutex_init(&plugin->lock, NULL);
 	if (options_parse(&plugin->options, argc, argv))
 		return -1;
@@ -188,8 +211,11 @@ int plugin_install(u64 id, int argc, char **argv)
 		/* As "-device help" does; any return ends in a guest that runs or an error. */
 		exit(0);
 	}
+	if (check_machine(machine))
+		return -1;
 	clock_start(&plugin->clock);
-	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin))
+	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin) ||
+	    open_truths(plugin))
 		return -1;
 	plugin->always = plugin->host || plugin->options.truth;
 	plugin->whole = plugin->always;

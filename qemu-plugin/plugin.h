@@ -89,16 +89,18 @@ struct vcpu {
 
 struct plugin {
 	u64 id; /* QEMU's name for it */
+	struct qemu_machine machine;
 	struct options options;
 	struct clock clock;
 	struct vcpu *vcpu[VCPUS];
-	struct host_view *host;	  /* NULL: that view is off */
-	struct guest_view *guest; /* NULL: that view is off */
-	bool always;		  /* block callbacks are always wanted */
-	bool events;		  /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
-	bool whole;		  /* blocks are translated with all that the flow needs */
-	bool whole_asked;	  /* atomic: that is under way */
-	bool ending;		  /* atomic: callbacks do nothing any more */
+	struct truth *truth[VCPUS]; /* files of those that are to come */
+	struct host_view *host;	    /* NULL: that view is off */
+	struct guest_view *guest;   /* NULL: that view is off */
+	bool always;		    /* block callbacks are always wanted */
+	bool events;		    /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
+	bool whole;		    /* blocks are translated with all that the flow needs */
+	bool whole_asked;	    /* atomic: that is under way */
+	bool ending;		    /* atomic: callbacks do nothing any more */
 
 	struct qemu_slots *slots; /* of struct hot */
 

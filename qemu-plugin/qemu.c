@@ -287,5 +287,11 @@ static int check_qemu(const struct vmpt_qemu_info *info)
 
 int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv)
 {
-	return check_qemu(info) ? -1 : plugin_install(id, argc, argv);
+	struct qemu_machine machine;
+
+	if (check_qemu(info))
+		return -1;
+	machine.vcpus = (unsigned int)info->system.smp_vcpus;
+	machine.max_vcpus = (unsigned int)info->system.max_vcpus;
+	return plugin_install(id, &machine, argc, argv);
 }

@@ -127,7 +127,12 @@ void qemu_listen(u64 id, const struct qemu_events *events, void *user);
 /* Soon, when no vCPU runs: drop all blocks and what listens, and call @cb, which listens anew. */
 void qemu_reset(u64 id, void (*cb)(void *user), void *user);
 
+struct qemu_machine {
+	unsigned int vcpus;	/* at the start */
+	unsigned int max_vcpus; /* with those that can be plugged in */
+};
+
 /* plugin.c: QEMU is one that we know. 0, or -1: printed why, QEMU ends. */
-int plugin_install(u64 id, int argc, char **argv);
+int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **argv);
 
 #endif

@@ -44,11 +44,14 @@ struct truth *truth_open(const char *prefix, unsigned int index)
 	struct truth *truth = calloc(1, sizeof(*truth));
 	char path[4096];
 
-	if (!truth)
+	if (!truth) {
+		fputs("vmpt: no memory\n", stderr);
 		return NULL;
+	}
 	snprintf(path, sizeof(path), "%s.%u", prefix, index);
 	truth->file = fopen(path, "we");
 	if (!truth->file) {
+		fprintf(stderr, "vmpt: truth=%s: %s: %s\n", prefix, path, strerror(errno));
 		free(truth);
 		return NULL;
 	}

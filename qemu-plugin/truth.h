@@ -44,7 +44,7 @@ enum truth_word {
 struct block;
 struct truth;
 
-/* Of vCPU @index: file PREFIX.@index. NULL: errno tells. */
+/* Of vCPU @index: file PREFIX.@index. NULL: printed why. */
 struct truth *truth_open(const char *prefix, unsigned int index);
 /* Writes what is buffered. Negative errno: the first failure of a write; the file is short. */
 int truth_close(struct truth *truth);

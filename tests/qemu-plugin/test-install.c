@@ -213,6 +213,8 @@ static const struct row rows[] = {
 	  "vmpt: rdtsc=qemu is of the guest view: add guest-view=1\n" },
 	{ "rdtsc with the other view", 7, 7, "x86_64", true, "rdtsc=emulate,host-view=d", -1, 0,
 	  "vmpt: rdtsc=emulate is of the guest view: add guest-view=1\n" },
+	{ "truth that cannot be written", 7, 7, "x86_64", true, "truth=no/such/t", -1, 0,
+	  "vmpt: truth=no/such/t: no/such/t.0: No such file or directory\n" },
 	{ "perf-data alone", 7, 7, "x86_64", true, "perf-data=x", -1, 0,
 	  "vmpt: perf-data=x is of the host view: add host-view=DIR\n" },
 	{ "vm alone", 7, 7, "x86_64", true, "vm=a", -1, 0,
@@ -269,6 +271,31 @@ START_TEST(install)
 		ck_assert_msg(!strncmp(text, row->says, size - 1), "%s: %s", row->what, text);
 	else
 		ck_assert_msg(!strcmp(text, row->says), "%s: %s", row->what, text);
+}
+END_TEST
+
+static int run_vcpus(const void *arg)
+{
+	const int *vcpus = arg;
+	struct vmpt_qemu_info info = { .target_name = "x86_64",
+				       .version = { 7, 7 },
+				       .system_emulation = true,
+				       .system = { 1, *vcpus } };
+
+	return find_install()(ID, &info, 0, NULL) ? 1 : 0;
+}
+
+/* Those that may be plugged in count: nothing could be done about them later. */
+START_TEST(number_of_vcpus)
+{
+	const int most = 256, too_many = 257;
+	char text[4096];
+
+	ck_assert_int_eq(capture(run_vcpus, &most, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "");
+	ck_assert_int_eq(capture(run_vcpus, &too_many, text, sizeof(text)), 1);
+	ck_assert_str_eq(text, "vmpt: this machine may have 257 vCPUs (-smp), "
+			       "the plugin traces up to 256\n");
 }
 END_TEST
 
@@ -359,6 +386,7 @@ int main(void)
 	tcase_add_loop_test(tcase, install, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tcase, says_nothing_of_nothing);
 	tcase_add_test(tcase, counts_on_two_threads);
+	tcase_add_test(tcase, number_of_vcpus);
 	tcase_add_test(tcase, version_symbol);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
