@@ -347,21 +347,27 @@ static int open_raw(struct host_stream *stream)
 	struct host_shared *shared = stream->state.shared;
 	struct stat st;
 	char path[4096];
+	int err;
 
 	snprintf(path, sizeof(path), "%s/cpu%u.pt", dir, stream->cpu);
 	stream->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (stream->fd < 0 || fstat(stream->fd, &st)) {
+	if (stream->fd < 0) {
 		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
 		return -1;
 	}
+	/* The size as of now: others append meanwhile. */
 	host_state_lock(&stream->state);
+	err = fstat(stream->fd, &st);
 	/* Removed or changed by somebody: behind what is there. Else: a kill left half a run. */
-	if ((u64)st.st_size < shared->size || ((u64)st.st_size > shared->size && !shared->busy)) {
+	if (!err &&
+	    ((u64)st.st_size < shared->size || ((u64)st.st_size > shared->size && !shared->busy))) {
 		shared->size = (u64)st.st_size;
 		shared->started = false;
 	}
 	host_state_unlock(&stream->state);
-	return 0;
+	if (err)
+		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	return err;
 }
 
 struct host_stream *host_stream_open(const struct host_stream_settings *settings, u32 cpu)
