@@ -21,6 +21,8 @@
 /* Derived ones look like those of a host with a terabyte, and keep columns narrow. */
 #define DERIVED_MASK 0xfffffff000ULL
 #define TRIES	     64
+/* In the record's file each VMCS has a byte to be locked, far behind all text. */
+#define LOCKS_AT (1LL << 60)
 
 /* FNV-1a: the same name has the same VMCS each time. */
 static u64 derive(const char *vm, u32 vcpu)
@@ -147,6 +149,47 @@ static int choose(const struct options *options, struct vmpt_record *record, con
 	return err ? -1 : 0;
 }
 
+/*
+ * Two that run at a time under one VMCS would make a stream that nobody can decode. OFD locks are
+ * the open file's: they end with QEMU, however it ends.
+ */
+static int hold(int fd, const struct options *options, const struct vmpt_record *record)
+{
+	struct flock lock = { .l_type = F_WRLCK,
+			      .l_whence = SEEK_SET,
+			      .l_start = LOCKS_AT + (off_t)(record->vmcs >> 12),
+			      .l_len = 1 };
+
+	if (!fcntl(fd, F_OFD_SETLK, &lock))
+		return 0;
+	fprintf(stderr,
+		"vmpt: %s/vms.jsonl: vCPU %u of %s, VMCS 0x%llx, runs in another QEMU; give "
+		"another vm=\n",
+		options->host_view, record->vcpu, record->vm, (unsigned long long)record->vmcs);
+	return -1;
+}
+
+/*
+ * Where the next line goes. A half one that a kill has left is cut off; one to which somebody
+ * gave no newline gets it. 0, or -1: errno tells.
+ */
+static int end_last_line(int fd, char *all, size_t *size)
+{
+	size_t at = *size;
+
+	if (!at || all[at - 1] == '\n')
+		return 0;
+	if (all[at - 1] == '}') {
+		++*size;
+		return pwrite(fd, "\n", 1, (off_t)at) == 1 ? 0 : -1;
+	}
+	while (at && all[at - 1] != '\n')
+		at--;
+	all[at] = 0;
+	*size = at;
+	return ftruncate(fd, (off_t)at);
+}
+
 int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs)
 {
 	struct vmpt_record record = { .vm = vm,
@@ -166,15 +209,20 @@ int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
 	all = read_all(fd, &size);
-	if (!all)
+	if (!all || end_last_line(fd, all, &size))
 		goto fail;
 	err = choose(options, &record, all, &line);
+	if (!err)
+		err = hold(fd, options, &record);
 	if (!err && append(fd, &line, size))
 		goto fail;
 	free(all);
-	close(fd);
+	flock(fd, LOCK_UN);
 	*vmcs = record.vmcs;
-	return err;
+	if (!err)
+		return fd;
+	close(fd);
+	return -1;
 fail:
 	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
 	free(all);

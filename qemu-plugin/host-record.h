@@ -10,7 +10,8 @@
 
 /*
  * Find the VMCS pointer of vCPU @vcpu of VM @vm, another than any other vCPU in the record has,
- * and add its line. @since: TSC now. 0 or -1: printed why.
+ * and add its line. @since: TSC now. A VMCS whose vCPU runs now in another QEMU is refused: as
+ * long as the file that is returned stays open, this one is taken. Negative: printed why.
  */
 int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs);
 

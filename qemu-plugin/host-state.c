@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAGIC "VMPTCPU"
+/* The digit goes up when what is in the file, struct vmpt_unit in it, gets another meaning. */
+#define MAGIC "VMPTCP1"
 
 static int complain(const char *path)
 {

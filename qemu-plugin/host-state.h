@@ -10,10 +10,10 @@
 
 #include "model/vmpt-model.h"
 
-/* The file's contents. All processes have the same plugin: "layout" says so. */
+/* The file's contents. All processes have the same plugin: "magic" and "layout" say so. */
 struct host_shared {
-	char magic[8];
-	u64 layout; /* sizeof of this */
+	char magic[8]; /* with a version */
+	u64 layout;    /* sizeof of this */
 	char boot[40];
 	/* what all that share it must have asked for */
 	u64 ctl;

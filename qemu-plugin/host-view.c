@@ -32,7 +32,8 @@ struct host_vcpu {
 	struct vmpt_unit unit, idle; /* idle: as it is before a VM entry */
 	struct vmpt_sink sink;
 	struct host_run run;
-	u64 slice; /* in ticks of the TSC */
+	int record; /* open as long as the VMCS is this vCPU's */
+	u64 slice;  /* in ticks of the TSC */
 	bool running;
 };
 
@@ -204,7 +205,10 @@ int host_vcpu_open(struct vcpu *vcpu)
 		goto no_memory;
 	clock_read(&vcpu->plugin->clock, &now);
 	host->stream = find_stream(view, cpu_of(options, vcpu->index));
-	if (!host->stream || host_record_add(options, view->vm, vcpu->index, now.tsc, &vmcs))
+	if (!host->stream)
+		goto fail;
+	host->record = host_record_add(options, view->vm, vcpu->index, now.tsc, &vmcs);
+	if (host->record < 0)
 		goto fail;
 	host->sink = (struct vmpt_sink){ .write = take, .opaque = &host->run };
 	config.sink = &host->sink;

@@ -349,6 +349,18 @@ for ((i = 0; i < 200; i++)); do
 done
 run host-view=kill.d,vm=other,ctl=0x300e60d "$small"
 check 'another ctl: TraceEn' grep -q '^vmpt: ctl=0x300e60d: TraceEn' stderr
+run host-view=kill.d,vm=killed,vmcs=0x1000 "$small"
+check 'its name and VMCS: refused' [ $rc = 1 ]
+check 'its name and VMCS: why' grep -qx 'vmpt: kill.d/vms.jsonl: vCPU 0 of killed, VMCS 0x1000, runs '\
+'in another QEMU; give another vm=' stderr
+check 'its name and VMCS: no second record' [ "$(wc -l <kill.d/vms.jsonl)" = 1 ]
+# Its state as another version of the plugin would find it.
+cp kill.d/cpu0.state state
+printf 9 | dd of=kill.d/cpu0.state bs=1 seek=6 conv=notrunc status=none
+run host-view=kill.d,vm=other "$small"
+check 'another version: refused' [ $rc = 1 ]
+check 'another version: why' grep -q 'cpu0.state: a QEMU .* runs with another version' stderr
+head -c 8 state | dd of=kill.d/cpu0.state bs=1 conv=notrunc status=none
 run host-view=kill.d,vm=other,ctl=0x200e60c "$small"
 check 'another ctl: refused' [ $rc = 1 ]
 check 'another ctl: why' grep -q 'cpu0.state: a QEMU that shares this host CPU runs with another' \
@@ -366,6 +378,18 @@ check 'after: time' time_goes_on kill.d/cpu0.pt
 check 'after: an OVF for what is missing' [ "$(count kill.d/cpu0.pt ' OVF')" = 1 ]
 check 'after: PSB+ at the change' psb_at_changes kill.d/cpu0.pt
 check 'after: both are there' [ "$("$vmpt" vms -q --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
+
+# The same name and VMCS again, for nobody has them now, behind half a record and behind a whole
+# one without its newline.
+printf '{"vm":"kil' >>kill.d/vms.jsonl
+run host-view=kill.d,vm=killed,vmcs=0x1000 "$small"
+check 'the dead one again: ran' [ $rc = $status ]
+check 'the dead one again: half a record is gone' [ "$(grep -cv \
+	'^{"vm":"[a-z]*","vcpu":0,"vmcs":.*}$' kill.d/vms.jsonl)" = 0 ]
+check 'the dead one again: its record' [ "$(grep -c '"vm":"killed"' kill.d/vms.jsonl)" = 2 ]
+truncate -s -1 kill.d/vms.jsonl
+run host-view=kill.d,vm=killed,vmcs=0x1000 "$small"
+check 'no newline: both records' [ "$(grep -c '^{"vm":"killed".*}$' kill.d/vms.jsonl)" = 3 ]
 
 # Gone on with: under other options, and where somebody has removed the stream.
 run host-view=kill.d,vm=after,vmcs=0x2000,ctl=0x200e60c "$small"
