@@ -297,11 +297,16 @@ static unsigned int before_event(struct vcpu *vcpu, u64 from)
 static int event_vector(struct vcpu *vcpu, u64 to, unsigned int *kind)
 {
 	int vector = idt_vector(vcpu, to);
+	bool fault = vector < 32 && vector != 2;
 
 	/* In real mode the first 32 vectors are a BIOS's as well. */
-	if (vector >= 0 && vector < 32 && vector != 2 && vcpu->cpu.cr0 & 1 &&
-	    *kind == VMPT_FAR_INTERRUPT)
+	if (vector < 0 || !(vcpu->cpu.cr0 & 1))
+		return vector;
+	if (fault && *kind == VMPT_FAR_INTERRUPT)
 		*kind = VMPT_FAR_EXCEPTION;
+	/* Where a write to the APIC interrupts at once, QEMU leaves the block behind the write. */
+	else if (!fault && *kind == VMPT_FAR_EXCEPTION)
+		*kind = VMPT_FAR_INTERRUPT;
 	return vector;
 }
 
@@ -332,7 +337,8 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 	vector = event_vector(vcpu, to, &kind);
 	/* A VMM delivers an interrupt with a VM entry: it had the guest exit for that. */
 	if (vcpu->plugin->host && kind == VMPT_FAR_INTERRUPT && host_running(vcpu))
-		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
+		host_exit(vcpu, from,
+			  vector == 2 ? EXIT_EXCEPTION_OR_NMI : EXIT_EXTERNAL_INTERRUPT);
 	if (vcpu->plugin->host && !host_running(vcpu))
 		host_enter(vcpu, from);
 	mode_far(vcpu);

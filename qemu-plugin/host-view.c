@@ -279,7 +279,7 @@ void host_enter(struct vcpu *vcpu, u64 ip)
 		truth_begin(vcpu->truth, ip);
 }
 
-void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
+static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 {
 	struct host_vcpu *host = vcpu->host;
 	struct host_run *run = &host->run;
@@ -292,9 +292,22 @@ void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
 	vmpt_unit_time(&host->unit, &run->end);
 	vmpt_unit_flush(&host->unit);
 	run->exit = (struct vmpt_unit_exit){ .reason = reason,
-					     .intr = reason == EXIT_EXTERNAL_INTERRUPT,
+					     .qualification = qualification,
+					     .intr = reason == EXIT_EXTERNAL_INTERRUPT ||
+						     reason == EXIT_EXCEPTION_OR_NMI,
+					     .vector = reason == EXIT_EXCEPTION_OR_NMI ? 2 : 0,
 					     .ip = ip };
 	host_stream_append(host->stream, run);
+}
+
+void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
+{
+	leave(vcpu, ip, reason, 0);
+}
+
+void host_exit_io(struct vcpu *vcpu, u64 ip, u64 qualification)
+{
+	leave(vcpu, ip, EXIT_IO, qualification);
 }
 
 void host_tick(struct vcpu *vcpu, u64 ip)

@@ -14,8 +14,8 @@ struct vcpu;
 
 /* Basic exit reasons (SDM 3 appendix C), as far as they are used. */
 enum {
+	EXIT_EXCEPTION_OR_NMI = 0,
 	EXIT_EXTERNAL_INTERRUPT = 1,
-	EXIT_INTERRUPT_WINDOW = 7,
 	EXIT_HLT = 12,
 	EXIT_IO = 30,
 	EXIT_PREEMPTION_TIMER = 52,
@@ -41,6 +41,8 @@ void host_enter(struct vcpu *vcpu, u64 ip);
 bool host_running(const struct vcpu *vcpu);
 /* VM exit at @ip, whose instruction has not retired, with @reason. Takes the unit out. */
 void host_exit(struct vcpu *vcpu, u64 ip, u32 reason);
+/* The same for an I/O instruction; @qualification as in SDM 3 table 28-5. */
+void host_exit_io(struct vcpu *vcpu, u64 ip, u64 qualification);
 
 /*
  * Time has passed; the next instruction is at @ip. A run whose time slice is over ends here and

@@ -154,3 +154,35 @@ void insn_classify(struct insn *insn, const u8 *bytes, size_t size)
 	if (i.raw.imm[0].is_relative)
 		insn->relative = i.raw.imm[0].value.s;
 }
+
+static bool decode_bits(const u8 *bytes, size_t size, unsigned int bits,
+			ZydisDecodedInstruction *out)
+{
+	if (bits == 64)
+		return decode(ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64, bytes, size, out);
+	if (bits == 32)
+		return decode(ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32, bytes, size, out);
+	return decode(ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16, bytes, size, out);
+}
+
+bool insn_io(struct insn_io *io, const u8 *bytes, size_t size, unsigned int bits)
+{
+	ZydisDecodedInstruction i;
+
+	/* Even opcodes are of bytes; bit 1 is the direction (SDM 2, IN, INS, OUT, OUTS). */
+	if (!decode_bits(bytes, size, bits, &i) || hook_of(&i) != HOOK_IO)
+		return false;
+	*io = (struct insn_io){
+		.width = !(i.opcode & 1)	 ? 1
+			 : i.operand_width == 16 ? 2
+						 : 4,
+		.in = !(i.opcode & 2),
+		.string = i.opcode < 0x70,
+		.immediate = i.opcode >= 0xe0 && i.opcode < 0xe8,
+	};
+	io->rep = io->string && i.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+						ZYDIS_ATTRIB_HAS_REPNE);
+	if (io->immediate)
+		io->port = (u8)i.raw.imm[0].value.u;
+	return true;
+}

@@ -67,4 +67,15 @@ struct insn {
  */
 void insn_classify(struct insn *insn, const u8 *bytes, size_t size);
 
+/* What an IN, OUT, INS or OUTS does. */
+struct insn_io {
+	u8 width; /* of an access, in bytes: 1, 2 or 4 */
+	bool in, string, rep;
+	bool immediate; /* the port is in the instruction: @port; else in DX */
+	u16 port;
+};
+
+/* Where code is of @bits: 16, 32 or 64. false: @bytes are none of the four. */
+bool insn_io(struct insn_io *io, const u8 *bytes, size_t size, unsigned int bits);
+
 #endif

@@ -87,6 +87,20 @@ static struct block_code *copy_code(const struct qemu_block *qemu)
 
 /* ---- sites ---- */
 
+/* Of a VM exit by an IN, OUT, INS or OUTS (SDM 3 table 28-5). */
+static u64 io_qualification(struct vcpu *vcpu, const struct site *site)
+{
+	unsigned int bits = vcpu->cpu.cs_l ? 64 : vcpu->cpu.cs_d ? 32 : 16;
+	struct insn_io io;
+
+	if (!insn_io(&io, site->bytes, site->size, bits))
+		return 0;
+	if (!io.immediate)
+		io.port = (u16)qemu_read_reg(vcpu->regs, QREG_RDX);
+	return (u64)(io.width - 1) | (u64)io.in << 3 | (u64)io.string << 4 | (u64)io.rep << 5 |
+	       (u64)io.immediate << 6 | (u64)io.port << 16;
+}
+
 static void site_executes(unsigned int index, void *user)
 {
 	const struct site *site = user;
@@ -98,7 +112,7 @@ static void site_executes(unsigned int index, void *user)
 		return;
 	ip = site_ip(vcpu, site);
 	if (site->hook == HOOK_IO && plugin->host && host_running(vcpu)) {
-		host_exit(vcpu, ip, EXIT_IO);
+		host_exit_io(vcpu, ip, plugin->events ? io_qualification(vcpu, site) : 0);
 		/* One that repeats itself is entered again with the block that follows. */
 		if (site->block->kind != INSN_REP) {
 			host_enter(vcpu, ip + site->size);

@@ -3,8 +3,8 @@
 # In place of a BIOS, 64 KiB at F0000: each vCPU does LOOPS turns of calls and branches with one
 # OUT to port 80h a turn; then HALTS times HLT until its APIC's timer wakes it, and, if that is not
 # 0, once a loop until the timer interrupts it. The first one ends QEMU by port F4h when all have
-# done so, and when it has reset the machine RESETS times. Shows the host view a known number of
-# VM exits.
+# done so, and when it has reset the machine RESETS times; it begins with an NMI to itself. Shows
+# the host view a known number of VM exits.
 #
 #	as --32 --defsym LOOPS=n --defsym HALTS=n --defsym RESETS=n
 #	ld -m elf_i386 -Ttext 0xf0000 --oformat binary
@@ -28,6 +28,9 @@ _start:
 first:
 	mov	$0x7000, %esp
 	call	segments
+	# an NMI to itself
+	movl	$0, APIC + 0x310
+	movl	$0x4400, APIC + 0x300
 	# INIT and start-up of all others, at F1000
 	movl	$0xc4500, APIC + 0x300
 	movl	$0xc46f1, APIC + 0x300
@@ -117,7 +120,7 @@ odd:	xor	%eax, %eax
 timer:
 	inc	%ebx
 	movl	$0, APIC + 0xb0
-	iret
+nmi:	iret
 
 	.balign	8
 gdt:	.quad	0, 0x00cf9b000000ffff, 0x00cf93000000ffff
@@ -129,7 +132,9 @@ idt_pointer:
 	.word	8 * VECTOR + 7
 	.long	idt
 	.balign	8
-idt:	.fill	VECTOR, 8, 0
+idt:	.fill	2, 8, 0
+	.word	nmi - _start, 8, 0x8e00, 0xf
+	.fill	VECTOR - 3, 8, 0
 	.word	timer - _start, 8, 0x8e00, 0xf
 
 	.org	0x1000

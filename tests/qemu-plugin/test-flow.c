@@ -23,6 +23,13 @@ void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
 	ck_abort_msg("VM exit at %#llx, reason %u", (unsigned long long)ip, reason);
 }
 
+void host_exit_io(struct vcpu *vcpu, u64 ip, u64 qualification)
+{
+	(void)vcpu;
+	ck_abort_msg("I/O at %#llx, %#llx", (unsigned long long)ip,
+		     (unsigned long long)qualification);
+}
+
 bool host_running(const struct vcpu *vcpu)
 {
 	(void)vcpu;

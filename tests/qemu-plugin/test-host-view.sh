@@ -197,6 +197,15 @@ check 'one: record' grep -qx '{"vm":"one","vcpu":0,"vmcs":"0x12345000","tsc_offs
 check 'one: one record' [ "$(wc -l <one.d/vms.jsonl)" = 1 ]
 check 'one: no damage' no_damage one.d/cpu0.pt
 check 'one: OUT to 80h, CMOS and the end' [ "$(count one.d/cpu0.pt 'VMXR) payload=0x1e$')" = 103 ]
+check 'one: an NMI' [ "$(count one.d/cpu0.pt 'VMXR) payload=0x0$')" = 1 ]
+check 'one: its vector' \
+	[ "$(count one.d/cpu0.pt 'CFE .*(VMEXIT_INTR) vector=0x2$')" = 1 ]
+# SDM 3 table 28-5, bits 6 (an immediate port), 3 (IN), 31:16: OUT to 80h, to 70h, IN from 71h, OUT
+# to DX = F4h.
+for q in 100=800040 1=700040 1=710048 1=f40000; do
+	check "one: qualification ${q#*=}" \
+		[ "$(count one.d/cpu0.pt "VMXQ) payload=0x${q#*=}\$")" = "${q%=*}" ]
+done
 halts=$(count one.d/cpu0.pt 'VMXR) payload=0xc$')
 # An interrupt that is there already lets HLT pass.
 check 'one: HLT' [ "$halts" -ge 1 -a "$halts" -le 10 ]
