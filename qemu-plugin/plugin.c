@@ -108,6 +108,24 @@ static void stop(struct vcpu *vcpu)
 		host_exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT);
 }
 
+/* What a user may want to do something about; of a QEMU that never ran nothing. */
+static void report(const struct plugin *plugin, u64 astray, u64 misplaced)
+{
+	if (misplaced)
+		fprintf(stderr, "vmpt: %llu blocks were not where the trace has them\n",
+			(unsigned long long)misplaced);
+	if (astray)
+		fprintf(stderr,
+			"vmpt: %llu time%s execution went on elsewhere without a branch (reset, "
+			"INIT, SMI): the trace has interrupts there\n",
+			(unsigned long long)astray, astray == 1 ? "" : "s");
+	if (plugin->translated && !plugin->host && !plugin->guest && !plugin->options.truth)
+		fprintf(stderr,
+			"vmpt: %llu blocks translated, none traced: neither host-view= nor "
+			"guest-view= was given\n",
+			(unsigned long long)plugin->translated);
+}
+
 /* QEMU's own output of plugins goes to its log, which nobody reads by default. */
 static void at_exit(void *user)
 {
@@ -133,13 +151,7 @@ static void at_exit(void *user)
 		host_view_close(plugin);
 	if (plugin->guest)
 		guest_view_close(plugin);
-	if (misplaced)
-		fprintf(stderr, "vmpt: %llu blocks were not where the trace has them\n",
-			(unsigned long long)misplaced);
-	/* Where QEMU ends before its guest runs the last word is its own: why it does. */
-	if (plugin->translated)
-		fprintf(stderr, "vmpt: %llu blocks translated, %llu went where nothing led\n",
-			(unsigned long long)plugin->translated, (unsigned long long)astray);
+	report(plugin, astray, misplaced);
 }
 
 static const struct qemu_events events = {

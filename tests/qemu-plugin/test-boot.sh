@@ -44,7 +44,7 @@ run()
 # How many blocks the plugin says there were, and it says nothing else.
 blocks()
 {
-	sed -n 's/^vmpt: \([0-9]*\) blocks translated, .*/\1/p' "$out/stderr"
+	sed -n 's/^vmpt: \([0-9]*\) blocks translated, none traced: .*/\1/p' "$out/stderr"
 }
 
 # Bytes in hex, and a byte many times.

@@ -344,7 +344,6 @@ static int run_count(const void *arg)
 	if (find_install()(ID, &qemu_11_1, 0, NULL) || got.id != ID)
 		return 1;
 	first_user = got.at_exit_user;
-	got.translated(NULL, got.translated_user);
 	if (find_install()(ID, &qemu_11_1, 0, NULL) || got.at_exit_user == first_user)
 		return 2;
 	for (int i = 0; i < 2; i++)
@@ -363,8 +362,10 @@ START_TEST(counts_on_two_threads)
 	int code = capture(run_count, NULL, text, sizeof(text));
 
 	ck_assert_msg(code == 0, "exit code %d: %s", code, text);
-	ck_assert_str_eq(text, "vmpt: 200000 blocks translated, 0 went where nothing led\n"
-			       "vmpt: 1 blocks translated, 0 went where nothing led\n");
+	/* Of the other, under which nothing ran, there is nothing to say. */
+	ck_assert_str_eq(text,
+			 "vmpt: 200000 blocks translated, none traced: neither host-view= nor "
+			 "guest-view= was given\n");
 }
 END_TEST
 
