@@ -41,6 +41,7 @@ static bool patched(u32 leaf)
 	case 0:
 	case 1:
 	case 7:
+	case 0xb:
 	case 0xd:
 	case 0x80000007:
 	case 0x80000008:
@@ -126,7 +127,12 @@ void guest_cpuid_patch(struct guest_vcpu *guest)
 		leaf_0(guest, &regs);
 		break;
 	case 1:
-		guest->apic.id = regs.ebx >> 24;
+		/* The lower bits of the ID, and all of them */
+		if ((guest->apic.id & 0xff) != regs.ebx >> 24)
+			guest->apic.id = regs.ebx >> 24;
+		break;
+	case 0xb:
+		guest->apic.id = regs.edx;
 		break;
 	case 0x80000007:
 		if (!vcpu->plugin->options.rdtsc_qemu)

@@ -131,7 +131,6 @@ int guest_vcpu_open(struct vcpu *vcpu)
 	}
 	guest->vcpu = vcpu;
 	guest->apic.id = vcpu->index;
-	guest_apic_reset(&guest->apic);
 	guest_pmu_reset(&guest->pmu);
 	vcpu->guest = guest;
 	return guest_make(guest);
@@ -146,7 +145,7 @@ static void reset(struct guest_vcpu *guest)
 	vmpt_vcpu_reset(&guest->vmm, true);
 	vmpt_unit_reset(&guest->unit, true);
 	guest_pmu_reset(&guest->pmu);
-	guest_apic_reset(&guest->apic);
+	guest->apic.waiting = false;
 	guest->tsc_adjust = 0;
 	guest->tsc_aux = 0;
 	guest->cpuid.pending = false;

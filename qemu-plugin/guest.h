@@ -38,11 +38,12 @@ struct guest_pmu {
 
 /* The local APIC, as far as a PMI needs it (SDM 3 11.5.1). */
 struct guest_apic {
-	u64 base;     /* IA32_APIC_BASE */
 	u32 id;	      /* of CPUID; in xAPIC mode it is read */
 	u32 lvt;      /* in x2APIC mode: LVT performance counter register */
+	bool init;    /* atomic: an INIT has masked it */
 	bool waiting; /* a PMI while it was masked */
 	u32 polls;    /* whether it still is */
+	bool said;    /* that PMIs do not reach it */
 };
 
 struct guest_vcpu {
@@ -124,7 +125,6 @@ void guest_rdpmc(struct guest_vcpu *guest, const struct site *site);
 
 /* ---- guest-apic.c ---- */
 
-void guest_apic_reset(struct guest_apic *apic);
 /* vmpt_ops.inject_pmi */
 void guest_inject_pmi(void *opaque);
 /* The guest is about to write an MSR of the APIC. */

@@ -37,6 +37,8 @@ void subject_run(u32 rounds);
 u64 subject_tsc(bool p, u32 *aux);
 int subject_ptwrite(u64 rax, u64 rdx);
 void subject_to_x2apic(void);
+/* In x2APIC mode: INIT by its own ICR. It is started again, and no longer sleeps. */
+void subject_init_itself(void);
 /* Its LVT performance counter entry, and what it is set to again by a PMI's handler. */
 void subject_lvt(u32 lvt);
 int power_on(void *opaque);

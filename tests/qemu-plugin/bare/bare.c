@@ -128,6 +128,21 @@ void subject_lvt(u32 lvt)
 	(void)command(OP_LVT);
 }
 
+void subject_init_itself(void)
+{
+	mailbox.alive = 0;
+	mailbox.op = OP_INIT;
+	__atomic_store_n(&mailbox.go, 1, __ATOMIC_SEQ_CST);
+	send(GO_VECTOR);
+	while (__atomic_load_n(&mailbox.go, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+	/* Its APIC will be disabled, and takes no interrupt to wake it. */
+	mailbox.awake = 1;
+	/* A SIPI before it has come to the INIT is ignored. */
+	while (!__atomic_load_n(&mailbox.alive, __ATOMIC_ACQUIRE))
+		send(0x4600 | TRAMPOLINE >> 12);
+}
+
 /* ---- what the suite asks for ---- */
 
 static int warm_reset(void *opaque)

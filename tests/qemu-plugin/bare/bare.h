@@ -18,6 +18,7 @@
 #define OP_PTWRITE   8 /* RAX, EAX, RDX, EDX */
 #define OP_LVT	     9 /* EAX to the LVT performance counter entry in xAPIC mode */
 #define OP_TO_X2APIC 10
+#define OP_INIT	     11 /* its own, in x2APIC mode */
 
 #define TRAMPOLINE 0x8000
 

@@ -191,6 +191,8 @@ go:
 	je	do_lvt
 	cmp	$OP_TO_X2APIC, %ebp
 	je	do_x2apic
+	cmp	$OP_INIT, %ebp
+	je	do_init
 	jmp	done
 do_cpuid:
 	cpuid
@@ -231,6 +233,14 @@ do_x2apic:
 	movl	$1, mailbox + BOX_X2APIC
 	sti
 	jmp	done
+do_init:
+	/* It will not come to "done", and begins anew without this to do. */
+	movl	$0, mailbox + BOX_GO
+	mov	$0x830, %ecx
+	mov	$0x4500, %eax
+	mov	$1, %edx
+	wrmsr
+15:	jmp	15b
 do_ptwrite:
 	ptwriteq %rax
 	ptwritel %eax

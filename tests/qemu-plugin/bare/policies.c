@@ -19,6 +19,8 @@
 #define MASKED	0x10000
 #define NMI	0x400
 
+#define MSR_APIC_BASE 0x1b
+
 static void check(const char *what, u64 want, u64 got)
 {
 	print(want == got ? "policy: ok " : "policy: FAILED ");
@@ -138,12 +140,34 @@ static void pmi_ways(const char *how)
 	acknowledge();
 }
 
+/* IA32_APIC_BASE: QEMU leaves the page where it is, and no device is taken for it. */
+static void moved(void)
+{
+	u64 base = read_msr(MSR_APIC_BASE), config = *at(0xfed00010);
+
+	subject_lvt(NMI);
+	check("the APIC can be told to move to the HPET", 0,
+	      (u64)subject_wrmsr(MSR_APIC_BASE, 0xfed00000 | (base & 0xfff)));
+	check("a PMI is taken all the same", 1, fill_region());
+	check("HPET is as it was", config, *at(0xfed00010));
+	(void)subject_wrmsr(MSR_APIC_BASE, base);
+	acknowledge();
+	check("x2APIC mode of a disabled APIC is #GP", VMPT_GP,
+	      (u64)subject_wrmsr(MSR_APIC_BASE, (base & ~0x800ULL) | 0x400));
+	check("and the way of a PMI is as before", 1, fill_region());
+	acknowledge();
+}
+
 static void pmi(void)
 {
 	pmi_ways("xAPIC mode\n");
+	moved();
+	subject_lvt(PMI_VECTOR);
 	subject_to_x2apic();
 	check("x2APIC: the entry kept its value", PMI_VECTOR, read_msr(0x834));
 	pmi_ways("x2APIC mode\n");
+	subject_init_itself();
+	check("x2APIC: an INIT has masked the entry", MASKED, read_msr(0x834));
 }
 
 /* ---- time ---- */
