@@ -22,13 +22,13 @@
 #define NO_ANSWER     0xffffffffU
 
 /* Bits of an interrupt command (SDM 3 11.6.1) */
-#define ICR_MODE	(7U << 8 | 1U << 14)
-#define ICR_INIT	(5U << 8 | 1U << 14) /* with "assert" */
-#define ICR_SHORTHAND	(3U << 18)
-#define ICR_ALL_OTHERS	(3U << 18)
-#define MSR_APIC_BASE	0x1b
-#define MSR_X2APIC_ICR	0x830
-#define MSR_X2APIC_LVT	0x834
+#define ICR_MODE       (7U << 8 | 1U << 14)
+#define ICR_INIT       (5U << 8 | 1U << 14) /* with "assert" */
+#define ICR_SHORTHAND  (3U << 18)
+#define ICR_ALL_OTHERS (3U << 18)
+#define MSR_APIC_BASE  0x1b
+#define MSR_X2APIC_ICR 0x830
+#define MSR_X2APIC_LVT 0x834
 
 /*
  * A register of the page. false: it does not answer, the APIC is in x2APIC mode. Reading

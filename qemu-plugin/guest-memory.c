@@ -3,8 +3,8 @@
  * Guest-physical memory for the trace's output. A guest may name any address; a device must
  * not be touched, for reading one is an access too, and QEMU's interface does not tell devices
  * from RAM. So RAM's extent is found out once: where the code of a block in RAM lies in QEMU
- * tells where RAM begins there, and /proc/self/maps how long it is; the rest is how a PC is
- * built. docs/qemu-plugin/guest-view.md has it in full.
+ * tells where RAM begins there, /proc/self/maps how long it is, and where the guest has it is
+ * tried out before devices have addresses. docs/qemu-plugin/guest-view.md has it in full.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "qemu-plugin/guest-view.h"
 #include "qemu-plugin/guest.h"
 
-#define MIB	   (1ULL << 20)
-#define GIB	   (1ULL << 30)
-#define VGA	   0xa0000ULL /* from here to 1 MiB: VGA and ROMs */
-#define PAGE	   4096ULL
-#define Q35_SPLIT  (11 * GIB / 4) /* q35: with so much RAM 2 GiB of it are below 4 GiB … */
-#define Q35_LOW	   (2 * GIB)
-#define I440_SPLIT (7 * GIB / 2) /* pc: … 3 GiB */
-#define I440_LOW   (3 * GIB)
+#define MIB  (1ULL << 20)
+#define GIB  (1ULL << 30)
+#define VGA  0xa0000ULL /* from here to 1 MiB: VGA and ROMs */
+#define PAGE 4096ULL
+
+#define LOW_MAX (7 * GIB / 2) /* no machine has more of its RAM below 4 GiB */
+#define ROMS	(2 * GIB)     /* a block above may be a ROM's */
+#define TRIES	1000	      /* to find RAM */
 
 /* Length of what QEMU has mapped for writing from @start on without a gap. */
 static u64 mapped(u64 start)
@@ -39,27 +39,79 @@ static u64 mapped(u64 start)
 	return end - start;
 }
 
-/* Whether @gpa is the RAM that lies @offset bytes behind RAM's beginning. Never a device. */
-static bool same(struct vcpu *vcpu, const u8 *host, u64 offset, u64 gpa)
+/*
+ * Whether the RAM @gpa bytes behind RAM's beginning in QEMU is what the guest has at @gpa: a
+ * byte that changes here changes there.
+ */
+static bool shows(struct vcpu *vcpu, u8 *host, u64 gpa)
 {
-	u64 value;
+	u8 *at = host + gpa, was = __atomic_load_n(at, __ATOMIC_RELAXED), seen;
+	bool same = true;
 
-	return qemu_read_physical(vcpu->regs, gpa, &value, sizeof(value)) &&
-	       !memcmp(&value, host + offset, sizeof(value));
+	for (unsigned int other = 0x55; same && other <= 0xff; other += 0xaa) {
+		__atomic_store_n(at, was ^ (u8)other, __ATOMIC_RELAXED);
+		same = qemu_read_physical(vcpu->regs, gpa, &seen, 1) && seen == (was ^ (u8)other);
+	}
+	__atomic_store_n(at, was, __ATOMIC_RELAXED);
+	return same;
 }
 
 /*
- * How RAM of @size bytes is split: below 4 GiB, and the rest from 4 GiB on. With more than
- * 2.75 GiB that depends on the machine: q35 has RAM where pc has nothing any more.
+ * Whether linear addresses are physical ones up to @end, without paging or by a firmware's: the
+ * guest has just begun, and no device has been given an address among those of RAM.
  */
-static void split(struct guest_ram *ram, struct vcpu *vcpu, u64 size)
+static bool is_flat(u64 end)
 {
-	u64 low = size >= I440_SPLIT ? I440_LOW : size;
+	for (u64 linear = 0; linear < end; linear += 2 * MIB) {
+		u64 gpa;
 
-	if (size >= Q35_SPLIT && same(vcpu, ram->host, Q35_LOW + size - low, 4 * GIB + size - low))
-		low = Q35_LOW;
-	ram->low = low;
-	ram->high = 4 * GIB + size - low;
+		if (!qemu_translate(linear, &gpa) || gpa != linear)
+			return false;
+	}
+	return true;
+}
+
+/* Where the RAM ends that begins at 0: it has no gap between @from, which is in it, and @end. */
+static u64 end_of_low(struct vcpu *vcpu, u8 *host, u64 from, u64 end)
+{
+	u64 low = from / PAGE, high = end / PAGE, middle = high - 1;
+
+	/* Nearly always it is all of it, and nothing but RAM is read. */
+	while (high - low > 1) {
+		if (shows(vcpu, host, middle * PAGE))
+			low = middle;
+		else
+			high = middle;
+		middle = low + (high - low) / 2;
+	}
+	return high * PAGE;
+}
+
+/* Whether what is not below 4 GiB is from there on: read where nothing else can be. */
+static bool high_is_there(struct vcpu *vcpu, const struct guest_ram *ram, u64 size)
+{
+	u64 value, offset = size - sizeof(value);
+
+	return qemu_read_physical(vcpu->regs, 4 * GIB + offset - ram->low, &value, sizeof(value)) &&
+	       !memcmp(&value, ram->host + offset, sizeof(value));
+}
+
+/*
+ * RAM of @size bytes: all machines of QEMU have it from 0 on, and what does not fit below their
+ * devices from 4 GiB on. How much fits depends on machine and options.
+ */
+static bool split(struct guest_ram *ram, struct vcpu *vcpu, u64 size)
+{
+	u64 end = size < LOW_MAX ? size : LOW_MAX;
+
+	if (ram->proven >= end || !is_flat(end) ||
+	    !shows(vcpu, ram->host, ram->proven & ~(PAGE - 1)))
+		return false;
+	ram->low = end_of_low(vcpu, ram->host, ram->proven, end);
+	ram->high = 4 * GIB;
+	if (ram->low < size && high_is_there(vcpu, ram, size))
+		ram->high += size - ram->low;
+	return true;
 }
 
 void guest_translates(struct plugin *plugin, u64 linear, const void *host)
@@ -69,28 +121,43 @@ void guest_translates(struct plugin *plugin, u64 linear, const void *host)
 
 	/* A block in low RAM; one below 1 MiB may be a ROM's. */
 	if (__atomic_load_n(&ram->host, __ATOMIC_RELAXED) || !host ||
-	    !qemu_translate(linear, &gpa) || gpa < MIB || gpa >= Q35_LOW)
+	    !qemu_translate(linear, &gpa) || gpa < MIB || gpa >= ROMS)
 		return;
-	__atomic_store_n(&ram->host, (u8 *)(uintptr_t)host - gpa, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&plugin->lock);
+	if (!ram->host) {
+		ram->proven = gpa;
+		__atomic_store_n(&ram->host, (u8 *)(uintptr_t)host - gpa, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&plugin->lock);
 }
 
-/* Sets ram->low and high. false: nothing has executed there yet. */
-static bool learn(struct vcpu *vcpu)
+/* Where the guest came into being otherwise than by its firmware, this does not end well. */
+static void give_up(struct guest_ram *ram)
+{
+	if (++ram->tries < TRIES)
+		return;
+	fputs("vmpt: guest-view: where the guest has its RAM cannot be found out: it gets no trace\n",
+	      stderr);
+	ram->low = 0;
+	ram->high = 4 * GIB;
+	__atomic_store_n(&ram->known, true, __ATOMIC_RELEASE);
+}
+
+void guest_find_ram(struct vcpu *vcpu)
 {
 	struct guest_ram *ram = &vcpu->plugin->guest->ram;
 	u64 size;
 
-	if (__atomic_load_n(&ram->known, __ATOMIC_ACQUIRE))
-		return true;
+	if (__atomic_load_n(&ram->known, __ATOMIC_ACQUIRE) ||
+	    !__atomic_load_n(&ram->host, __ATOMIC_ACQUIRE))
+		return;
 	pthread_mutex_lock(&vcpu->plugin->lock);
-	if (!ram->known && ram->host) {
-		size = mapped((uintptr_t)ram->host) & ~(PAGE - 1);
-		if (size)
-			split(ram, vcpu, size);
-		__atomic_store_n(&ram->known, size, __ATOMIC_RELEASE);
-	}
+	size = ram->known ? 0 : mapped((uintptr_t)ram->host) & ~(PAGE - 1);
+	if (size && split(ram, vcpu, size))
+		__atomic_store_n(&ram->known, true, __ATOMIC_RELEASE);
+	else if (!ram->known)
+		give_up(ram);
 	pthread_mutex_unlock(&vcpu->plugin->lock);
-	return ram->known;
 }
 
 static bool is_ram(struct vcpu *vcpu, u64 gpa, size_t len)
@@ -98,7 +165,7 @@ static bool is_ram(struct vcpu *vcpu, u64 gpa, size_t len)
 	const struct guest_ram *ram = &vcpu->plugin->guest->ram;
 	u64 last = gpa + len - 1;
 
-	if (!learn(vcpu) || !len || last < gpa)
+	if (!__atomic_load_n(&ram->known, __ATOMIC_ACQUIRE) || !len || last < gpa)
 		return false;
 	return last < VGA || (gpa >= MIB && last < ram->low) ||
 	       (gpa >= 4 * GIB && last < ram->high);

@@ -202,6 +202,7 @@ void guest_site(struct vcpu *vcpu, const struct site *site)
 	if (site->hook == HOOK_RESET && !vcpu->index)
 		reset_all(vcpu->plugin);
 	notice_reset(guest);
+	guest_find_ram(vcpu);
 	if (guest->cpuid.pending)
 		guest_cpuid_patch(guest);
 	switch (site->hook) {

@@ -14,8 +14,10 @@
 
 /* Guest-physical RAM: from 0 up to @low without the hole for VGA and ROMs, from 4 GiB to @high. */
 struct guest_ram {
-	u8 *host;   /* atomic: where address 0 is in QEMU; NULL: not known yet */
-	bool known; /* atomic: what follows, which does not change any more */
+	u8 *host;   /* atomic: where address 0 is in QEMU; NULL: not known yet … */
+	u64 proven; /* … and an address of RAM that told it */
+	u32 tries;  /* to find out … */
+	bool known; /* atomic: … what follows, which does not change any more */
 	u64 low, high;
 };
 
@@ -135,6 +137,9 @@ bool guest_apic_read(struct guest_vcpu *guest, u32 msr, u64 *value);
 void guest_apic_poll(struct guest_vcpu *guest);
 
 /* ---- guest-memory.c ---- */
+
+/* Finds out where RAM is if that is not known yet and can be now: early in the guest's life. */
+void guest_find_ram(struct vcpu *vcpu);
 
 /* vmpt_ops.guest_read, guest_write */
 int guest_read(void *opaque, u64 gpa, void *buf, size_t len);

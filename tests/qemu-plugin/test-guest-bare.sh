@@ -100,6 +100,20 @@ for name in q35 pc; do
 	check 'much RAM: all else as before' [ "$(lines 'policy: FAILED')" -le 4 ]
 done
 
+# With an option half of it is above 4 GiB, and where it was there can be devices.
+for name in q35 pc; do
+	run ,pt=full -machine $name,max-ram-below-4g=32M -smp 2 -device edu
+	check 'a device instead of RAM: ran to its end' [ $rc = 33 ]
+	check 'a device instead of RAM: it is there' \
+		[ "$(lines 'policy: ok the device is there')" = 1 ]
+	check 'a device instead of RAM: and never written' \
+		[ "$(lines 'policy: ok the device is as it was')" = 1 ]
+	# Not RAM here: its last page, and what is behind 4 GiB is.
+	check 'a device instead of RAM: all else as before' \
+		[ "$(grep '^policy: FAILED' "$out/$name.log" | sort | uniq -c | tr -s ' \n' ' ')" = \
+		' 2 policy: FAILED behind 4 GiB 1 policy: FAILED last page of RAM ' ]
+done
+
 name=threads
 run '' -machine pc -smp 2 -accel tcg,thread=single
 check 'one thread for two vCPUs: refused' [ $rc = 1 ]

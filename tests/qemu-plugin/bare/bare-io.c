@@ -44,6 +44,19 @@ static void out(u16 port, u8 value)
 	__asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(port));
 }
 
+void out32(u16 port, u32 value)
+{
+	__asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
+}
+
+u32 in32(u16 port)
+{
+	u32 value;
+
+	__asm__ volatile("inl %1, %0" : "=a"(value) : "Nd"(port));
+	return value;
+}
+
 void print(const char *text)
 {
 	for (; *text; text++)

@@ -18,6 +18,8 @@ extern struct mailbox mailbox;
 
 /* ---- bare-io.c ---- */
 
+void out32(u16 port, u32 value);
+u32 in32(u16 port);
 void print(const char *text);
 /* @text, @n in hex, and a newline. */
 void print_number(const char *text, u64 n);

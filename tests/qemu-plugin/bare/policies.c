@@ -14,6 +14,7 @@
 #define TABLE	0x810000ULL
 #define REGION	0x820000ULL
 #define RAM_END 0x4000000ULL /* -m 64 */
+#define DEVICE	0x3000000ULL /* in the upper half of RAM */
 #define TRACE	(VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_TOPA)
 #define MSR_TSC 0x10
 #define MASKED	0x10000
@@ -98,6 +99,48 @@ static void not_ram(void)
 	check("page before VGA memory", 0, trace_to(0x9f000, 0, 0, 64));
 	check("region that ends in VGA memory", VMPT_STATUS_ERROR,
 	      trace_to(0x80000, 6ULL << VMPT_TOPA_SIZE_SHIFT, VMPT_CTL_BRANCH_EN, 60000));
+}
+
+static u32 pci_config(u32 function, u32 offset)
+{
+	out32(0xcf8, 0x80000000 | function << 8 | offset);
+	return in32(0xcfc);
+}
+
+static void pci_configure(u32 function, u32 offset, u32 value)
+{
+	out32(0xcf8, 0x80000000 | function << 8 | offset);
+	out32(0xcfc, value);
+}
+
+/*
+ * A device (QEMU's "edu") below what would be RAM's end, if all of it were below 4 GiB: its
+ * registers from 80H on take eight bytes at once, as a trace comes.
+ */
+static void device(void)
+{
+	u32 function = 0;
+
+	while (function < 256 && pci_config(function, 0) != 0x11e81234)
+		function++;
+	if (function == 256)
+		return;
+	pci_configure(function, 0x10, DEVICE);
+	pci_configure(function, 4, 2);
+	*at(DEVICE + 0x80) = 0x1234;
+	check("the device is there", 0x1234, *at(DEVICE + 0x80));
+	for (u64 gpa = DEVICE; gpa < DEVICE + 2 * 4096; gpa += 4096) {
+		check("device: a region", VMPT_STATUS_ERROR,
+		      trace_to(gpa, 0, VMPT_CTL_BRANCH_EN, 200));
+		check("device: a table", VMPT_STATUS_ERROR, trace(gpa, 0, TRACE, 64));
+		check("device: a single range", VMPT_STATUS_ERROR,
+		      trace(gpa, 0xfff, (TRACE | VMPT_CTL_BRANCH_EN) & ~VMPT_CTL_TOPA, 200));
+	}
+	check("the device is as it was", 0x1234, *at(DEVICE + 0x80));
+	check("last page below the devices", 0, trace_to(RAM_END / 2 - 4096, 0, 0, 64));
+	check("first page above 4 GiB", 0, trace_to(0x100000000, 0, 0, 64));
+	check("last page above 4 GiB", 0, trace_to(0x100000000 + RAM_END / 2 - 4096, 0, 0, 64));
+	check("page behind", VMPT_STATUS_ERROR, trace_to(0x100000000 + RAM_END / 2, 0, 0, 64));
 }
 
 /* ---- PMI ---- */
@@ -285,6 +328,7 @@ void policies(void)
 
 	(void)power_on(0);
 	not_ram();
+	device();
 	pmu();
 	time();
 	trace_stop();
