@@ -19,6 +19,14 @@ static void read_regs(const struct vcpu *vcpu, struct vmpt_cpuid_regs *regs)
 	regs->edx = (u32)qemu_read_reg(vcpu->regs, QREG_RDX);
 }
 
+/* All 64 bits of each, whatever they were (SDM 2, CPUID). */
+static struct guest_result result_of(const struct vmpt_cpuid_regs *regs)
+{
+	return (struct guest_result){ 4,
+				      { QREG_RAX, QREG_RBX, QREG_RCX, QREG_RDX },
+				      { regs->eax, regs->ebx, regs->ecx, regs->edx } };
+}
+
 static void write_regs(const struct vcpu *vcpu, const struct vmpt_cpuid_regs *regs)
 {
 	qemu_write_reg(vcpu->regs, QREG_RAX, regs->eax);
@@ -55,6 +63,7 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 {
 	struct vcpu *vcpu = guest->vcpu;
 	struct vmpt_cpuid_regs regs = { 0 };
+	struct guest_result result;
 	u32 leaf = (u32)qemu_read_reg(vcpu->regs, QREG_RAX);
 	u32 subleaf = (u32)qemu_read_reg(vcpu->regs, QREG_RCX);
 
@@ -63,8 +72,9 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 			guest_pmu_cpuid(&regs);
 		else
 			vmpt_vcpu_cpuid(&guest->vmm, leaf, subleaf, &regs);
-		write_regs(vcpu, &regs);
-		guest_skip(guest, site);
+		result = result_of(&regs);
+		guest_skip(guest, site, &result);
+		return;
 	}
 	if (!patched(leaf))
 		return;

@@ -68,6 +68,7 @@ void guest_rdmsr(struct guest_vcpu *guest, const struct site *site)
 {
 	struct vcpu *vcpu = guest->vcpu;
 	u32 msr = (u32)qemu_read_reg(vcpu->regs, QREG_RCX);
+	struct guest_result result;
 	u64 value;
 	int ret;
 
@@ -77,9 +78,8 @@ void guest_rdmsr(struct guest_vcpu *guest, const struct site *site)
 		guest_fault(guest, site, false);
 		return;
 	}
-	qemu_write_reg(vcpu->regs, QREG_RAX, LOW32(value));
-	qemu_write_reg(vcpu->regs, QREG_RDX, value >> 32);
-	guest_skip(guest, site);
+	result = guest_edx_eax(value);
+	guest_skip(guest, site, &result);
 }
 
 /* What vmm-lib allowed the unit does. */
@@ -137,18 +137,24 @@ void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 	u32 msr = (u32)qemu_read_reg(vcpu->regs, QREG_RCX);
 	u64 value = LOW32(qemu_read_reg(vcpu->regs, QREG_RAX)) | qemu_read_reg(vcpu->regs, QREG_RDX)
 									 << 32;
+	const struct guest_result nothing = { 0 };
 	int ret;
 
 	if (msr == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN && !flow_ready(vcpu, site))
 		flow_go_to(vcpu, site_ip(vcpu, site));
 	if (emulated_write(guest, msr, value, site, &ret)) {
-		if (!ret)
-			guest_skip(guest, site);
-		guest_fault(guest, site, true);
+		if (ret)
+			guest_fault(guest, site, true);
+		else
+			guest_skip(guest, site, &nothing);
 		return;
 	}
 	/* QEMU's own, but we have to know. */
-	if (msr == MSR_TSC_AUX)
-		guest->tsc_aux = value;
+	if (msr == MSR_TSC_AUX) {
+		guest->aux.before = guest->aux.now;
+		guest->aux.now = (u32)value;
+		guest->aux.ip = site_ip(vcpu, site);
+		guest->aux.pending = true;
+	}
 	guest_apic_write(guest, msr, value);
 }

@@ -112,5 +112,6 @@ void guest_rdpmc(struct guest_vcpu *guest, const struct site *site)
 	value = fixed ? guest->pmu.fixed[n] : guest->pmu.counter[n];
 	qemu_write_reg(vcpu->regs, QREG_RAX, LOW32(value));
 	qemu_write_reg(vcpu->regs, QREG_RDX, value >> 32);
-	guest_skip(guest, site);
+	/* Also where the guest steps: QEMU would have #UD here. */
+	flow_go_to(vcpu, guest_next(guest, site));
 }

@@ -34,16 +34,16 @@ void guest_tsc_set(struct guest_vcpu *guest, u64 value)
 void guest_rdtsc(struct guest_vcpu *guest, const struct site *site)
 {
 	struct vcpu *vcpu = guest->vcpu;
-	u64 tsc;
+	struct guest_result result;
 
 	/* #GP is QEMU's to raise. */
 	if (vcpu->plugin->options.rdtsc_qemu || (vcpu->mode.cpl && vcpu->cpu.cr4 & CR4_TSD))
 		return;
-	tsc = guest_tsc(guest);
-	qemu_write_reg(vcpu->regs, QREG_RAX, LOW32(tsc));
-	qemu_write_reg(vcpu->regs, QREG_RDX, tsc >> 32);
+	result = guest_edx_eax(guest_tsc(guest));
 	/* RDTSCP: 0F 01 F9 */
-	if (site->bytes[site->size - 2] == 0x01)
-		qemu_write_reg(vcpu->regs, QREG_RCX, guest->tsc_aux);
-	guest_skip(guest, site);
+	if (site->bytes[site->size - 2] == 0x01) {
+		result.reg[result.count] = QREG_RCX;
+		result.value[result.count++] = guest->aux.now;
+	}
+	guest_skip(guest, site, &result);
 }

@@ -15,6 +15,9 @@
 #define MSR_FAULTS_WRITE 0xc0010117
 #define MSR_FAULTS_READ	 0x8ff
 
+/* RFLAGS: #DB behind each instruction */
+#define EFLAGS_TF 0x100
+
 /* Blocks between two looks at a masked LVT entry for which a PMI waits */
 #define POLL 64
 
@@ -31,9 +34,36 @@ u64 guest_next(const struct guest_vcpu *guest, const struct site *site)
 	return site_ip(guest->vcpu, site) + site->size;
 }
 
-void guest_skip(struct guest_vcpu *guest, const struct site *site)
+struct guest_result guest_edx_eax(u64 value)
 {
+	return (struct guest_result){ 2, { QREG_RAX, QREG_RDX }, { LOW32(value), value >> 32 } };
+}
+
+static void write_result(struct guest_vcpu *guest, const struct guest_result *result)
+{
+	for (unsigned int i = 0; i < result->count; i++)
+		qemu_write_reg(guest->vcpu->regs, result->reg[i], result->value[i]);
+}
+
+void guest_skip(struct guest_vcpu *guest, const struct site *site,
+		const struct guest_result *result)
+{
+	if (qemu_read_reg(guest->vcpu->regs, QREG_EFLAGS) & EFLAGS_TF) {
+		guest->step.pending = true;
+		guest->step.next = guest_next(guest, site);
+		guest->step.result = *result;
+		return;
+	}
+	write_result(guest, result);
 	flow_go_to(guest->vcpu, guest_next(guest, site));
+}
+
+/* The #DB behind an instruction that was stepped over. */
+static void finish_step(struct guest_vcpu *guest, u64 from)
+{
+	guest->step.pending = false;
+	if (from == guest->step.next)
+		write_result(guest, &guest->step.result);
 }
 
 void guest_fault(struct guest_vcpu *guest, const struct site *site, bool write)
@@ -147,9 +177,10 @@ static void reset(struct guest_vcpu *guest)
 	guest_pmu_reset(&guest->pmu);
 	guest->apic.waiting = false;
 	guest->tsc_adjust = 0;
-	guest->tsc_aux = 0;
 	guest->cpuid.pending = false;
 	guest->fault.pending = false;
+	guest->step.pending = false;
+	memset(&guest->aux, 0, sizeof(guest->aux));
 	guest_follow(guest);
 	flow_watch(guest->vcpu, false);
 }
@@ -203,6 +234,7 @@ void guest_site(struct vcpu *vcpu, const struct site *site)
 		reset_all(vcpu->plugin);
 	notice_reset(guest);
 	guest_find_ram(vcpu);
+	guest->aux.pending = false;
 	if (guest->cpuid.pending)
 		guest_cpuid_patch(guest);
 	switch (site->hook) {
@@ -239,6 +271,11 @@ void guest_event(struct vcpu *vcpu, u64 from, u64 to)
 	notice_reset(guest);
 	if (guest->fault.pending && from == guest->fault.ip)
 		unfault(guest);
+	if (guest->step.pending)
+		finish_step(guest, from);
+	if (guest->aux.pending && from == guest->aux.ip)
+		guest->aux.now = guest->aux.before;
+	guest->aux.pending = false;
 	if (guest->cpuid.pending && from == guest->cpuid.next)
 		guest_cpuid_patch(guest);
 }

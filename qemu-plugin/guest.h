@@ -48,13 +48,19 @@ struct guest_apic {
 	bool said;    /* that PMIs do not reach it */
 };
 
+/* What an instruction leaves in registers. */
+struct guest_result {
+	u8 count;
+	u8 reg[4]; /* enum qemu_reg */
+	u64 value[4];
+};
+
 struct guest_vcpu {
 	struct vcpu *vcpu;
 	struct vmpt_vcpu vmm;
 	struct vmpt_unit unit;
 	struct vmpt_output_memory memory;
 	u64 tsc_adjust; /* IA32_TSC_ADJUST */
-	u64 tsc_aux;	/* IA32_TSC_AUX, as the guest wrote it */
 	bool reset;	/* atomic: vCPU 0 has begun anew, this one has not noticed yet */
 
 	/* a CPUID whose result is patched when it has retired */
@@ -64,6 +70,20 @@ struct guest_vcpu {
 		u64 next;
 	} cpuid;
 	u32 max_leaf; /* QEMU's; 0: not asked yet */
+
+	/* IA32_TSC_AUX, which QEMU may not have taken: the WRMSR is still to retire */
+	struct {
+		u32 now, before;
+		bool pending;
+		u64 ip;
+	} aux;
+
+	/* registers for an instruction that QEMU executes, too: the guest steps */
+	struct {
+		bool pending;
+		u64 next;
+		struct guest_result result;
+	} step;
 
 	/* a #GP that QEMU raises for us: registers to restore then */
 	struct {
@@ -81,8 +101,15 @@ struct guest_vcpu {
 u64 guest_next(const struct guest_vcpu *guest, const struct site *site);
 /* The vCPU and its unit anew with the capabilities of the view. -1: printed why. */
 int guest_make(struct guest_vcpu *guest);
-/* The instruction's work is done by us: go on behind it. */
-void guest_skip(struct guest_vcpu *guest, const struct site *site) __attribute__((noreturn));
+/*
+ * The instruction's work is done by us, but for @result: go on behind it. A guest that steps
+ * (RFLAGS.TF) has QEMU execute it all the same, for its #DB, and gets @result then: this
+ * returns, and so must the callback.
+ */
+void guest_skip(struct guest_vcpu *guest, const struct site *site,
+		const struct guest_result *result);
+/* EDX:EAX */
+struct guest_result guest_edx_eax(u64 value);
 /* Let QEMU raise #GP(0) for the RDMSR (@write: WRMSR) at @site. Return from the callback. */
 void guest_fault(struct guest_vcpu *guest, const struct site *site, bool write);
 

@@ -13,7 +13,8 @@
 
 struct qemu_regs {
 	struct qemu_plugin_register *handle[QREGS];
-	GByteArray *buf;
+	u8 size[QREGS];	 /* of those that were written; 0: not known yet */
+	GByteArray *buf; /* has room for any of them */
 };
 
 static const char *const reg_names[QREGS] = {
@@ -72,11 +73,15 @@ u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg)
 
 bool qemu_write_reg(struct qemu_regs *regs, enum qemu_reg reg, u64 value)
 {
-	/* The write needs the register's own size; a read of it tells. */
-	regs->buf->len = 0;
-	if (!qemu_plugin_read_register(regs->handle[reg], regs->buf) || regs->buf->len > 8)
-		return false;
-	memcpy(regs->buf->data, &value, regs->buf->len);
+	/* The write needs the register's own size; a read of it tells, once. */
+	if (!regs->size[reg]) {
+		regs->buf->len = 0;
+		if (!qemu_plugin_read_register(regs->handle[reg], regs->buf) || regs->buf->len > 8)
+			return false;
+		regs->size[reg] = (u8)regs->buf->len;
+	}
+	regs->buf->len = regs->size[reg];
+	memcpy(regs->buf->data, &value, sizeof(value));
 	return qemu_plugin_write_register(regs->handle[reg], regs->buf);
 }
 
