@@ -40,9 +40,9 @@ static const struct {
 } hints[] = {
 	{ 0, "driver.pid", "another vmpt uses that folder: wait for it, or give --root=DIR" },
 	{ 0, "Cannot check QEMU binary",
-	  "<emulator> has to name a QEMU; scripts/get-qemu prints one that fits the plugin" },
+	  "<emulator> has to name a QEMU; vmpt domain qemu prints one that fits the plugin" },
 	{ 0, "Failed to read pidfile",
-	  "is <emulator> a QEMU? scripts/get-qemu prints one that fits the plugin" },
+	  "is <emulator> a QEMU? vmpt domain qemu prints one that fits the plugin" },
 	{ 0, "-no-acpi: invalid option",
 	  "this QEMU always has ACPI: say so with <features><acpi/></features>" },
 	{ 0, "cannot open shared object", "is the plugin's file built, and readable for QEMU?" },

@@ -190,6 +190,8 @@ static int fill_text(struct filler *f, xmlNode *node)
 			continue;
 		}
 		value = value_of(f, s + 1, len);
+		if (!value && !fallback && len == 4 && !memcmp(s + 1, "QEMU", 4))
+			value = domain_qemu_path(f->cli);
 		if (value)
 			fputs(value, out);
 		else if (fallback)
@@ -235,6 +237,8 @@ int domain_xml_fill(const struct cli *cli, xmlDoc *doc, const char *path, const 
 		return code;
 	cli_error(cli, "%s: no value for%s", path, f.missing);
 	fprintf(stderr, "  give one with --set NAME=VALUE\n");
+	if (strstr(f.missing, " @QEMU@"))
+		fprintf(stderr, "  vmpt domain qemu fetches a QEMU that fits the plugin\n");
 	return CLI_FAILED;
 }
 

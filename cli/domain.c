@@ -214,7 +214,7 @@ static const struct cli_command start = {
 	.about = "Start domains: those of FILE.xml, where @NAME@ is replaced as --set says, or\n"
 		 "those that libvirt knows by NAME. Embedded, the command stays until they\n"
 		 "ended, and Ctrl-C stops them; else they are libvirt's, and it returns.",
-	.examples = "  vmpt domain start --console --set QEMU=$(scripts/get-qemu) web.xml\n"
+	.examples = "  vmpt domain start --console --set MEMORY=512 web.xml\n"
 		    "  vmpt domain start --connect=qemu:///system web\n",
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
@@ -256,7 +256,7 @@ static const struct cli_command tracing = {
 	.about = "Start domains with the plugin that traces them, as the host they share would,\n"
 		 "and wait until all ended, or for --seconds or Ctrl-C. The folder then holds\n"
 		 "the trace of each host CPU, cpuN.pt, and who had which VMCS, vms.jsonl.",
-	.examples = "  vmpt domain trace --set QEMU=$(scripts/get-qemu) -o out a.xml b.xml\n"
+	.examples = "  vmpt domain trace -o out a.xml b.xml\n"
 		    "  vmpt domain trace a=linux.xml b=linux.xml --set b:CMDLINE='run=work'\n"
 		    "  vmpt vms vmpt-trace/cpu*.pt     who ran, and how much\n",
 	.args = "{" DOMAINS "}...",
@@ -267,7 +267,22 @@ static const struct cli_command tracing = {
 	.run = domain_trace,
 };
 
-static const struct cli_command *const action[] = { &list, &start, &stop, &console, &tracing };
+static const struct cli_command qemu = {
+	.name = "domain qemu",
+	.title = "find or fetch a QEMU that fits the plugin",
+	.about = "Print the path of a QEMU that takes the plugin: the installed one, or one that\n"
+		 "was fetched, or is fetched now from newer suites of apt's mirror, into\n"
+		 "~/.cache/vmpt. It is what @QEMU@ stands for in an XML file without --set.",
+	.examples = "  vmpt domain qemu\n"
+		    "  vmpt domain start --set QEMU=$(vmpt domain qemu) web.xml\n",
+	.args = "",
+	.own_size = sizeof(struct domain_options),
+	.run = domain_qemu,
+};
+
+static const struct cli_command *const action[] = {
+	&list, &start, &stop, &console, &tracing, &qemu
+};
 
 /* ---- the program ---- */
 

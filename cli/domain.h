@@ -21,7 +21,7 @@ struct domain_options {
 	const char *root;    /* embedded: NULL: the user's state folder */
 
 	const char *set[DOMAIN_SETS]; /* [DOMAIN:]NAME=VALUE */
-	bool set_used[DOMAIN_SETS];  /* a file has its placeholder */
+	bool set_used[DOMAIN_SETS];   /* a file has its placeholder */
 	size_t sets;
 
 	bool console, force, perf_data;
@@ -97,6 +97,14 @@ struct domain_plugin {
  */
 int domain_xml_plugin(const struct cli *cli, xmlDoc *doc, const char *who,
 		      const struct domain_plugin *plugin);
+
+/* ---- domain-qemu.c ---- */
+
+/*
+ * The path of a QEMU that fits the plugin, installed or fetched before; valid to the end of the
+ * program. NULL, mostly without a message: there is none.
+ */
+const char *domain_qemu_path(const struct cli *cli);
 
 /* ---- domain-run.c ---- */
 
@@ -192,5 +200,6 @@ int domain_start(struct cli *cli);
 int domain_stop(struct cli *cli);
 int domain_console_run(struct cli *cli);
 int domain_trace(struct cli *cli);
+int domain_qemu(struct cli *cli);
 
 #endif

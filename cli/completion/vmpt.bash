@@ -53,7 +53,7 @@ _vmpt_domain()
 	local shared='--connect= --root= --quiet -q --color= --help -h --version'
 
 	if ((COMP_CWORD == 2)); then
-		_vmpt_words 'list start stop console trace --help -h'
+		_vmpt_words 'list start stop console trace qemu --help -h'
 		return 1
 	fi
 	common=$shared
@@ -65,6 +65,8 @@ _vmpt_domain()
 	stop)
 		own='--force -f --seconds=' ;;
 	console) ;;
+	qemu)
+		common='--quiet -q --color= --help -h --version' ;;
 	trace)
 		own='--set= --output= -o --force -f --cpus= --plugin= --host= --perf-data --seconds=
 			--json' ;;

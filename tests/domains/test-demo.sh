@@ -7,7 +7,7 @@ set -u
 
 source=$(realpath "$1")
 BUILD=$(realpath --relative-to="$source" "$2")
-DEMO=demo-test
+DEMO='demo-test'
 export BUILD DEMO
 dir=$source/$BUILD/$DEMO
 said=$dir.said

@@ -136,7 +136,7 @@ for half in above below; do
 	check "killed $half: nobody left" nobody_left
 done
 
-fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'scripts/get-qemu' -- \
+fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'vmpt domain qemu' -- \
 	start --set QEMU=/no/qemu --set FIRMWARE=x a="$xml"
 fails 1 'a: cannot be started: ' "could not load PC BIOS '/no/rom'" '<loader>' -- \
 	start --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"

@@ -172,6 +172,25 @@ fails 1 'bad.xml: the domain has no <name>' -- start $test bad.xml
 echo "<domain type='test'><name>x</name></domain>" >bad.xml
 fails 1 'x: cannot be started: XML error' -- start $test bad.xml
 
+# @QEMU@ has a value of its own, if there is a QEMU; the test driver takes no emulator. This one
+# was fetched for no API that there is.
+export XDG_CACHE_HOME=$work/cache
+mkdir -p "$work/cache/vmpt/qemu-x"
+printf '#!/bin/sh\n' >"$work/cache/vmpt/qemu-x/qemu-system-x86_64"
+chmod +x "$work/cache/vmpt/qemu-x/qemu-system-x86_64"
+echo 0 >"$work/cache/vmpt/qemu-x/plugin-api"
+echo "<domain type='test'><name>@QEMU@</name></domain>" >qemu.xml
+if ! type qemu-system-x86_64 >/dev/null 2>&1; then
+	fails 1 'qemu.xml: no value for @QEMU@' 'vmpt domain qemu fetches' -- start $test qemu.xml
+	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$source/qemu-plugin/api.h" \
+		>"$work/cache/vmpt/qemu-x/plugin-api"
+	domain qemu
+	check 'a QEMU' [ "$rc $(cat "$work/stdout")" = \
+		"0 $work/cache/vmpt/qemu-x/qemu-system-x86_64" ]
+	fails 1 "$work/cache/vmpt/qemu-x/qemu-system-x86_64: cannot be started" -- start $test qemu.xml
+fi
+fails 2 "no argument is taken, but 'x' is given" -- qemu x
+
 # One of these files is a domain of the test driver; @…@ that are no placeholders stay.
 cat >fill.xml <<-'END'
 	<domain type='@TYPE=test@'>

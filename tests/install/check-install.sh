@@ -220,7 +220,7 @@ for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
 	./both
 done
 
-for header in $(cd "$dest" && find . -name '*.h'); do
+for header in $(cd "$dest" && find . -path '*/include/*.h'); do
 	name=${header#*/vmpt/}
 	echo "#include <$name>" >one.c
 	# shellcheck disable=SC2086
@@ -232,3 +232,12 @@ command=$(find "$dest" -path '*/bin/vmpt')
 "$command" --version
 # vmpt domain is a program of its own, which it has to find from there.
 [ -z "$VMPT_DOMAIN" ] || "$command" domain list --version
+# So is what finds it a QEMU. A stand-in was fetched.
+if [ -n "$VMPT_DOMAIN" ]; then
+	fetched=$out/cache/vmpt/qemu-x
+	mkdir -p "$fetched"
+	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$VMPT_ROOT/qemu-plugin/api.h" >"$fetched/plugin-api"
+	ln -s "$(command -v true)" "$fetched/qemu-system-x86_64"
+	XDG_CACHE_HOME=$out/cache "$command" domain qemu | grep '/qemu-system-x86_64$' ||
+		fail "vmpt domain qemu finds none"
+fi
