@@ -198,6 +198,28 @@ static int image_shift(struct cli *cli, const struct elf_file *f, u64 *shift)
 	return CLI_OK;
 }
 
+/* perf would take the code of one of them for that of both. @before: maps of other images. */
+static int check_overlap(struct cli *cli, const struct perf_code *code, size_t before)
+{
+	const struct perf_map *map = &code->map[code->count - 1];
+	size_t i;
+
+	for (i = 0; i < before; i++) {
+		const struct perf_map *other = &code->map[i];
+
+		if (other->kernel || map->start >= other->start + other->size ||
+		    other->start >= map->start + map->size)
+			continue;
+		cli_error(cli, "--image: %s and %s are both at 0x%llx", other->file, map->file,
+			  (unsigned long long)(map->start > other->start ? map->start
+									 : other->start));
+		fprintf(stderr, "  to perf a VM is one process: name one of them, or link one"
+				" to another address\n");
+		return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
 static int add_image(struct cli *cli, struct perf_code *code, const struct elf_file *f)
 {
 	size_t i, before = code->count;
@@ -221,6 +243,8 @@ static int add_image(struct cli *cli, struct perf_code *code, const struct elf_f
 			cli_error(cli, "%s: %s", f->path, strerror(errno));
 			return CLI_FAILED;
 		}
+		if (check_overlap(cli, code, before))
+			return CLI_FAILED;
 	}
 	if (code->count > before)
 		return CLI_OK;

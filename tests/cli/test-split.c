@@ -212,6 +212,10 @@ static const struct {
 	{ "--perf --image=a.elf@4096", 1, "a.elf: has addresses of its own" },
 	{ "--perf --image=pie.elf", 1, "pie.elf: is position independent" },
 	{ "--perf --image=pie.elf@0x1001", 1, "pie.elf: 0x1001 is not the start of a page" },
+	{ "--perf --image=a.elf --image=a.elf", 1, "/a.elf are both at 0x400000" },
+	{ "--perf --image=a.elf --image=pie.elf@0x400000", 1, "/pie.elf are both at 0x400000" },
+	{ "--perf --image=pie.elf@0x3ff000 --image=a.elf --image=pie.elf@0x400000", 1,
+	  "/a.elf and " },
 	{ "--perf --kernel=a.elf", 1, "a.elf: no symbol _text" },
 };
 
@@ -258,6 +262,18 @@ START_TEST(bad_code_is_refused)
 		      r->code);
 	ck_has(r->err, bad_code[_i].says);
 	ck_assert(stat("out", &st));
+}
+END_TEST
+
+START_TEST(images_may_be_neighbours)
+{
+	write_mixed("x.pt");
+	write_elf("a.elf", ET_EXEC, EM_X86_64, PF_R | PF_X, 0x1000);
+	write_elf("pie.elf", ET_DYN, EM_X86_64, PF_R | PF_X, 0x1000);
+	ck_assert_int_eq(vmpt("split --perf --image=pie.elf@0x3ff000 --image=a.elf"
+			      " --image=pie.elf@0x401000 -o out x.pt")
+				 ->code,
+			 0);
 }
 END_TEST
 
@@ -327,6 +343,7 @@ int main(void)
 	tcase_add_test(tc, unproven_bytes_are_a_loss);
 	tcase_add_test(tc, too_many_vmcss_are_told);
 	tcase_add_loop_test(tc, bad_code_is_refused, 0, VMPT_ARRAY_SIZE(bad_code));
+	tcase_add_test(tc, images_may_be_neighbours);
 	tcase_add_test(tc, a_perf_data_holds_the_stream);
 	tcase_add_test(tc, formats_replace_each_other);
 	suite_add_tcase(suite, tc);
