@@ -75,18 +75,18 @@ judge()
 
 name=full
 run ,pt=full -machine q35 -smp 2 -accel tcg,thread=multi
-judge 27 6 81
+judge 27 6 83
 
 # As the set of capabilities that is the default has it: no PMI preservation, no PTWRITE.
 name=icelake
 run '' -machine pc -smp 2 -accel tcg,thread=multi
-judge 26 7 76
+judge 26 7 78
 
 # Both views and a truth file: the flow is right across resets, INITs and skipped instructions.
 name=both
 rm -rf "$out/host"
 run ",pt=full,host-view=$out/host,truth=$out/truth" -machine q35 -smp 2 -accel tcg,thread=multi
-judge 27 6 81 3
+judge 27 6 83 3
 check 'both: a stream of each vCPU' [ -s "$out/host/cpu0.pt" -a -s "$out/host/cpu1.pt" ]
 
 # Much RAM is split by the machine: of 3000 MiB q35 has some from 4 GiB on, pc has not. What is no

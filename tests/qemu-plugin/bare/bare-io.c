@@ -89,6 +89,7 @@ struct gate {
 
 struct gate idt[256];
 
+void on_db(void);
 void on_gp(void);
 void on_ud(void);
 void on_pmi(void);
@@ -107,6 +108,7 @@ void make_idt(void)
 {
 	for (unsigned int i = 0; i < 256; i++)
 		set_gate(i, on_other);
+	set_gate(1, on_db);
 	set_gate(2, on_pmi);
 	set_gate(6, on_ud);
 	set_gate(13, on_gp);

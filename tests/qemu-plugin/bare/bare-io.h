@@ -12,6 +12,7 @@ struct mailbox {
 	u32 fault;
 	volatile u32 pmis;
 	u32 alive, lvt, x2apic, awake;
+	u64 steps;
 };
 
 extern struct mailbox mailbox;
@@ -37,6 +38,8 @@ int subject_rdmsr(u32 msr, u64 *value);
 int subject_wrmsr(u32 msr, u64 value);
 void subject_run(u32 rounds);
 u64 subject_tsc(bool p, u32 *aux);
+/* Steps (RFLAGS.TF) through what the plugin emulates; entry.S has the places. */
+u64 subject_step(u32 *leaf_14);
 int subject_ptwrite(u64 rax, u64 rdx);
 void subject_to_x2apic(void);
 /* In x2APIC mode: INIT by its own ICR. It is started again, and no longer sleeps. */

@@ -93,6 +93,14 @@ u64 subject_tsc(bool p, u32 *aux)
 	return (u32)mailbox.rax | mailbox.rdx << 32;
 }
 
+u64 subject_step(u32 *leaf_14)
+{
+	mailbox.steps = 0;
+	(void)command(OP_STEP);
+	*leaf_14 = (u32)mailbox.rcx;
+	return mailbox.rax;
+}
+
 int subject_ptwrite(u64 rax, u64 rdx)
 {
 	mailbox.rax = rax;

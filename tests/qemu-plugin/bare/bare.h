@@ -19,6 +19,7 @@
 #define OP_LVT	     9 /* EAX to the LVT performance counter entry in xAPIC mode */
 #define OP_TO_X2APIC 10
 #define OP_INIT	     11 /* its own, in x2APIC mode */
+#define OP_STEP	     12 /* RAX becomes the places where it was stopped, RCX leaf 14H's EAX */
 
 #define TRAMPOLINE 0x8000
 
@@ -40,6 +41,7 @@
 #define BOX_LVT	   52 /* what a PMI's handler writes to the LVT entry; 0: nothing */
 #define BOX_X2APIC 56 /* through MSRs */
 #define BOX_AWAKE  60 /* nothing may interrupt it: it waits without sleep */
+#define BOX_STEPS  64 /* bit n: #DB at n bytes behind the first instruction of a step */
 
 /* Where the program lies in RAM */
 #define LOAD 0x100000

@@ -193,6 +193,8 @@ go:
 	je	do_x2apic
 	cmp	$OP_INIT, %ebp
 	je	do_init
+	cmp	$OP_STEP, %ebp
+	je	do_step
 	jmp	done
 do_cpuid:
 	cpuid
@@ -233,6 +235,28 @@ do_x2apic:
 	movl	$1, mailbox + BOX_X2APIC
 	sti
 	jmp	done
+do_step:
+	mov	$0x14, %eax
+	xor	%ecx, %ecx
+	pushfq
+	orl	$0x100, (%rsp)
+	popfq			/* #DB behind the next one for the first time */
+step:	cpuid			/* 0 */
+	mov	%eax, %r8d	/* 2 */
+	mov	$0x570, %ecx	/* 5 */
+	rdmsr			/* 10 */
+	rdtsc			/* 12 */
+	rdtscp			/* 14 */
+	mov	$0x570, %ecx	/* 17 */
+	xor	%eax, %eax	/* 22 */
+	xor	%edx, %edx	/* 24 */
+	wrmsr			/* 26 */
+	pushfq			/* 28 */
+	andl	$~0x100, (%rsp)
+	popfq
+	mov	mailbox + BOX_STEPS, %rax
+	mov	%r8, %rcx
+	jmp	done
 do_init:
 	/* It will not come to "done", and begins anew without this to do. */
 	movl	$0, mailbox + BOX_GO
@@ -265,6 +289,16 @@ done:
 	xor	%edx, %edx
 	wrmsr
 	jmp	wait
+
+/* #DB: where the guest was stopped, as a bit. */
+	.globl	on_db
+on_db:
+	push	%rax
+	mov	8(%rsp), %rax
+	sub	$step, %rax
+	bts	%rax, mailbox + BOX_STEPS
+	pop	%rax
+	iretq
 
 /* #GP: of RDMSR and WRMSR, two bytes both. */
 	.globl	on_gp

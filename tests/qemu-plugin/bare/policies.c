@@ -291,6 +291,17 @@ static void ptwrites(bool offered)
 	check("PTWRITEs", 4, n);
 }
 
+/* A debugger sees no difference between an instruction of QEMU's and one of the plugin's. */
+static void step(void)
+{
+	u64 places = 1 << 2 | 1 << 5 | 1 << 10 | 1 << 12 | 1 << 14 | 1 << 17 | 1 << 22 | 1 << 24 |
+		     1 << 26 | 1 << 28;
+	u32 leaf_14;
+
+	check("a step behind each instruction", places, subject_step(&leaf_14) & 0x1fffffff);
+	check("and CPUID is ours all the same", 1, leaf_14);
+}
+
 /* TraceStop where the traced code is, with an address that is not mapped on either side. */
 static void trace_stop(void)
 {
@@ -331,6 +342,7 @@ void policies(void)
 	device();
 	pmu();
 	time();
+	step();
 	trace_stop();
 	ptwrites(!subject_rdmsr(0x586, &value));
 	pmi();
