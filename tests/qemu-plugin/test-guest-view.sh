@@ -33,12 +33,13 @@ check()
 	fi
 }
 
-# Boot with $2 vCPUs, the guest's task and our folder $1.
+# Boot with $2 vCPUs, options $3 of the plugin; $1 is the guest's task and our folder.
 boot()
 {
 	name=$1
 	"$source/tests/guests/boot" --out "$name" --file "test=$here/guest-perf" --run "$name" \
-		--smp "$2" --timeout 180 --plugin "$plugin,guest-view=1,pt=full" perf >boot.log 2>&1
+		--smp "$2" --timeout 180 --plugin "$plugin,guest-view=1$3" perf "${@:4}" \
+		>boot.log 2>&1
 	rc=$?
 	if [ $rc = 77 ]; then
 		cat boot.log
@@ -105,7 +106,7 @@ mkdir symfs
 
 # ---- one vCPU ----
 
-boot one 1
+boot one 1 ,pt=full
 check 'intel_pt in /proc/cpuinfo' [ "$(said flags)" = 1 ]
 check 'the PMU is there' [ "$(said PMU)" = /sys/bus/event_source/devices/intel_pt ]
 check 'clocks: 10 × 100 MHz, 40 a tick of the crystal' [ "$(said ratio)" = '10 40:1' ]
@@ -153,7 +154,7 @@ echo "long: $bytes bytes through a buffer of 32768, $(said PMIs) PMIs"
 
 # ---- two vCPUs ----
 
-boot two 2
+boot two 2 ,pt=full
 check 'all: decodes' no_error all
 script all --itrace=b -F comm,cpu,ip,sym >all.script
 check 'all: flow of the program' cmp alpha.20 \
@@ -164,6 +165,42 @@ check 'pinned: decodes' no_error pinned.data
 for cpu in 0 1; do
 	check "pinned: flow on vCPU $cpu" same alpha.20 pinned.data --comms alpha -C $cpu
 done
+
+# ---- the PT that is shown by default; a reset while it traces, and once more ----
+
+# When the guest has begun to record for long; a second line of that is from behind the reset.
+reset_guest()
+{
+	local i
+
+	echo '{"execute": "qmp_capabilities"}'
+	for ((i = 0; i < 1200; i++)); do
+		if grep -q '^view: begun' default/serial.log 2>/dev/null; then
+			echo '{"execute": "system_reset"}'
+			break
+		fi
+		sleep 0.05
+	done
+	# QEMU would end with this.
+	while [ ! -e over ]; do
+		sleep 0.1
+	done
+}
+
+rm -rf default over qmp.in qmp.out
+mkfifo qmp.in qmp.out
+cat qmp.out >qmp.log &
+reset_guest >qmp.in &
+resetter=$!
+boot default 1 '' -- -action reboot=reset -chardev "pipe,id=qmp,path=$PWD/qmp" \
+	-mon chardev=qmp,mode=control
+touch over
+wait $resetter
+check 'default: the machine was reset' grep -q '"RESET"' qmp.log
+check 'default: traced before and behind' [ "$(grep -c '^view: begun' default/serial.log)" = 2 ]
+check 'default: not to the end before' [ "$(grep -c '^view: ended' default/serial.log)" = 1 ]
+check 'default: decodes' no_error user.data
+check 'default: flow of the program' same alpha.20 user.data
 
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
