@@ -48,7 +48,9 @@ static void write_result(struct guest_vcpu *guest, const struct guest_result *re
 void guest_skip(struct guest_vcpu *guest, const struct site *site,
 		const struct guest_result *result)
 {
-	if (qemu_read_reg(guest->vcpu->regs, QREG_EFLAGS) & EFLAGS_TF) {
+	/* QEMU's blocks have one instruction then. */
+	if (site->block->start == site->block->last &&
+	    qemu_read_reg(guest->vcpu->regs, QREG_EFLAGS) & EFLAGS_TF) {
 		guest->step.pending = true;
 		guest->step.next = guest_next(guest, site);
 		guest->step.result = *result;
