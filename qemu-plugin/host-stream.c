@@ -154,14 +154,20 @@ static bool psb_is_late(const struct vmpt_unit *unit, const struct host_run *run
 	return unit->since_psb + run->used > vmpt_pt_psb_period(&run->unit->regs);
 }
 
+/* A synthetic host's trace begins, if it has not yet. */
+static void trace_host(struct host_shared *shared)
+{
+	if (!(shared->unit.regs.ctl & VMPT_CTL_TRACE_EN))
+		vmpt_unit_wrmsr(&shared->unit, VMPT_MSR_RTIT_CTL, shared->ctl | VMPT_CTL_TRACE_EN,
+				0, shared->host_ip);
+}
+
 static void synthetic_entry(struct host_stream *stream, struct vmpt_unit *unit,
 			    struct host_run *run)
 {
 	struct host_shared *shared = stream->state.shared;
 
-	if (!(unit->regs.ctl & VMPT_CTL_TRACE_EN))
-		vmpt_unit_wrmsr(unit, VMPT_MSR_RTIT_CTL, shared->ctl | VMPT_CTL_TRACE_EN, 0,
-				shared->host_ip);
+	trace_host(shared);
 	if (shared->lost)
 		mark_loss(stream, unit, run);
 	if (psb_is_late(unit, run))
@@ -281,6 +287,7 @@ static void finish(struct host_stream *stream, const struct host_run *run, size_
 		shared->unit = stream->kept;
 		shared->lost = true;
 		stream->why = -err;
+		stream->lost = *run;
 		stream->lost_runs++;
 		stream->lost_bytes += n;
 		return;
@@ -396,6 +403,50 @@ struct host_stream *host_stream_open(const struct host_stream_settings *settings
 	return stream;
 }
 
+/* Packets of a loss that no run follows, into @bytes; returns their number. */
+static size_t make_mark(struct host_stream *stream, u8 *bytes)
+{
+	struct host_shared *shared = stream->state.shared;
+
+	adopt(stream, &shared->unit);
+	stream->kept = shared->unit;
+	collect(stream, bytes, HOST_ROOM_HEAD);
+	if (shared->synthetic)
+		trace_host(shared);
+	mark_loss(stream, &shared->unit, &stream->lost);
+	vmpt_unit_flush(&shared->unit);
+	/* And a PSB+ at the next entry. */
+	if (!shared->synthetic)
+		force_psb(&shared->unit, false);
+	return stream->piece_used;
+}
+
+/*
+ * No run came behind the last loss that could begin with its OVF: the stream would end as if it
+ * were whole. An OVF alone often finds room where a run did not, in the file's last block.
+ */
+static void mark_end(struct host_stream *stream)
+{
+	struct host_shared *shared = stream->state.shared;
+	u8 bytes[HOST_ROOM_HEAD + 8];
+	size_t n;
+
+	/* What somebody was killed in the middle of, the next one to append marks. */
+	if (!shared->lost || shared->busy)
+		return;
+	__atomic_store_n(&shared->busy, true, __ATOMIC_SEQ_CST);
+	n = make_mark(stream, bytes);
+	if (put(stream, bytes, &n)) {
+		shared->unit = stream->kept;
+		stream->unmarked = true;
+	} else {
+		shared->lost = false;
+		shared->bytes += n;
+		stream->bytes += n;
+	}
+	__atomic_store_n(&shared->busy, false, __ATOMIC_RELEASE);
+}
+
 static void report(const struct host_stream *stream)
 {
 	fprintf(stderr, "vmpt: host CPU %u: %llu runs, %llu bytes", stream->cpu,
@@ -406,11 +457,18 @@ static void report(const struct host_stream *stream)
 		fprintf(stderr, "; lost %llu runs, %llu bytes: %s",
 			(unsigned long long)stream->lost_runs,
 			(unsigned long long)stream->lost_bytes, strerror(stream->why));
+	if (stream->unmarked)
+		fputs("; no room for the OVF that tells so", stderr);
 	fputc('\n', stderr);
 }
 
 void host_stream_close(struct host_stream *stream)
 {
+	if (stream->lost_runs) {
+		host_state_lock(&stream->state);
+		mark_end(stream);
+		host_state_unlock(&stream->state);
+	}
 	if (stream->runs || stream->lost_runs)
 		report(stream);
 	if (stream->fd >= 0)

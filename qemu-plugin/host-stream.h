@@ -48,7 +48,9 @@ struct host_stream {
 	u64 runs, bytes; /* appended by this process */
 	u64 moved;	 /* runs that were moved in time */
 	u64 lost_runs, lost_bytes;
-	int why; /* errno of the last loss */
+	int why;	      /* errno of the last loss … */
+	struct host_run lost; /* … and the run, without its bytes */
+	bool unmarked;	      /* the stream ends as if nothing were missing */
 	/* where the stream's unit writes now */
 	u8 *piece;
 	size_t piece_used, piece_room;
