@@ -24,6 +24,7 @@ struct host_view {
 	struct host_stream_settings settings;
 	pthread_mutex_t lock; /* of the list: vCPUs begin on their own threads */
 	struct host_stream *streams;
+	bool warned; /* of a guest that was running before; atomic */
 	char vm[256];
 };
 
@@ -32,9 +33,9 @@ struct host_vcpu {
 	struct vmpt_unit unit, idle; /* idle: as it is before a VM entry */
 	struct vmpt_sink sink;
 	struct host_run run;
-	int record; /* open as long as the VMCS is this vCPU's */
-	u64 slice;  /* in ticks of the TSC */
-	bool running;
+	int record;	     /* open as long as the VMCS is this vCPU's */
+	u64 slice;	     /* in ticks of the TSC */
+	bool running, begun; /* begun: it had a run */
 };
 
 /* ---- the view ---- */
@@ -241,6 +242,21 @@ bool host_running(const struct vcpu *vcpu)
 	return vcpu->host->running;
 }
 
+/* A guest that comes from elsewhere has loaded its GDT and IDT there. */
+static void warn_of_middle(struct vcpu *vcpu)
+{
+	struct host_view *view = vcpu->plugin->host;
+
+	vcpu->host->begun = true;
+	if (!(vcpu->cpu.cr0 & 1) || vcpu->cpu.gdt ||
+	    __atomic_exchange_n(&view->warned, true, __ATOMIC_RELAXED))
+		return;
+	fprintf(stderr,
+		"vmpt: vCPU %u does not begin with its reset (-incoming, -loadvm): until the guest "
+		"loads its GDT and IDT code segments are taken as flat, vectors as unknown\n",
+		vcpu->index);
+}
+
 /*
  * The entry's own packets are made where the run is appended, when it is known what the stream
  * lacks. Here the unit only becomes what it is behind them.
@@ -252,6 +268,8 @@ void host_enter(struct vcpu *vcpu, u64 ip)
 	struct vmpt_unit *unit = &host->unit;
 	u64 status;
 
+	if (!host->begun)
+		warn_of_middle(vcpu);
 	*unit = host->idle;
 	run->since_stream = host_stream_since(host->stream);
 	status = run->since_stream << VMPT_STATUS_BYTES_SHIFT & VMPT_STATUS_BYTES;

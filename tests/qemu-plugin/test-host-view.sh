@@ -78,7 +78,7 @@ start()
 	shift 2
 	exec "$qemu" -accel tcg,thread=multi -machine pc -m 16 -nodefaults -display none \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$bios" \
-		-plugin "$plugin,$options" "$@" </dev/null
+		-plugin "$plugin,$options" "$@" <"${input:-/dev/null}"
 }
 export -f start
 export qemu plugin
@@ -413,6 +413,18 @@ run host-view=kill.d,vm=after,vmcs=0x2000,ctl=0x200e60c "$small"
 check 'removed: begins with a PSB' [ "$(dump kill.d/cpu0.pt | awk 'NR == 1 { print $3 }')" = PSB ]
 check 'removed: no damage' no_damage kill.d/cpu0.pt
 
+# ---- a guest that was running before ----
+
+long=$(firmware 100000000 0 0)
+rm -f migrated
+(sleep 0.5 && echo 'migrate file:migrated' && sleep 0.5 && echo quit) |
+	input=/dev/stdin run host-view=from.d,vm=from "$long" -monitor stdio
+check 'before: no warning' not grep -q 'does not begin' stderr
+(sleep 0.5 && echo quit) |
+	input=/dev/stdin run host-view=to.d,vm=to "$long" -incoming file:migrated -monitor stdio
+check 'migrated: a warning' grep -q '^vmpt: vCPU 0 does not begin with its reset (-incoming' stderr
+check 'migrated: a trace' no_damage to.d/cpu0.pt
+
 # ---- no room ----
 
 # The last packet is an OVF, unless so few bytes were left that the plugin said there is none. (The
@@ -420,7 +432,7 @@ check 'removed: no damage' no_damage kill.d/cpu0.pt
 ends_marked()
 {
 	grep -q '; no room for the OVF that tells so$' stderr ||
-		dump --kinds=ovf,ip "$1" | tail -n 3 | grep -q ' OVF'
+		dump --kinds=ovf,ip "$1" | tail -n 8 | grep -q " OVF"
 }
 
 (
