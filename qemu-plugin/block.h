@@ -25,14 +25,14 @@ struct site {
 	struct site *next; /* of the same block */
 };
 
-/* What truth files say of a block; never freed. */
+/* What truth files say of a block. */
 struct block_code {
 	u32 count, size;
 	u8 *lengths, *bytes;
 	struct block_name {
 		u32 id; /* 0: not defined yet … */
 		u64 ip; /* … or for this address */
-	} name[];	/* one per vCPU */
+	} name[];	/* one per vCPU that there may be */
 };
 
 struct block {

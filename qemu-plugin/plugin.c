@@ -47,7 +47,7 @@ static void vcpu_init(unsigned int index, void *user)
 	struct plugin *plugin = user;
 	struct vcpu *vcpu;
 
-	if (index >= VCPUS)
+	if (index >= plugin->machine.max_vcpus)
 		give_up(index, "QEMU did not tell that there may be so many");
 	if (plugin->vcpu[index])
 		return;

@@ -38,21 +38,35 @@ static void free_block(struct block *block)
 		next = site->next;
 		free(site);
 	}
+	free(block->code);
 	free(block);
+}
+
+/* Whether a truth file waits to hear how far the block came. */
+static bool is_unwritten(const struct plugin *plugin, const struct block *block)
+{
+	for (unsigned int i = 0; block->code && i < plugin->machine.max_vcpus; i++) {
+		if (plugin->vcpu[i] && plugin->vcpu[i]->truth &&
+		    truth_holds(plugin->vcpu[i]->truth, block->code))
+			return true;
+	}
+	return false;
 }
 
 void translate_free(struct plugin *plugin)
 {
-	struct block *block, *next;
+	struct block *block, *next, *kept = NULL;
 
-	/* Truth files refer to their blocks until they are written. */
-	if (plugin->options.truth)
-		return;
 	for (block = plugin->blocks; block; block = next) {
 		next = block->next;
-		free_block(block);
+		if (is_unwritten(plugin, block)) {
+			block->next = kept;
+			kept = block;
+		} else {
+			free_block(block);
+		}
 	}
-	plugin->blocks = NULL;
+	plugin->blocks = kept;
 }
 
 static void keep(struct plugin *plugin, struct block *block)
@@ -64,9 +78,10 @@ static void keep(struct plugin *plugin, struct block *block)
 	pthread_mutex_unlock(&plugin->lock);
 }
 
-static struct block_code *copy_code(const struct qemu_block *qemu)
+static struct block_code *copy_code(const struct plugin *plugin, const struct qemu_block *qemu)
 {
-	size_t n = qemu_block_insns(qemu), names = VCPUS * sizeof(struct block_name), done = 0;
+	size_t names = plugin->machine.max_vcpus * sizeof(struct block_name);
+	size_t n = qemu_block_insns(qemu), done = 0;
 	struct block_code *code = calloc(1, sizeof(*code) + names + n + n * 15);
 	struct qemu_insn insn;
 
@@ -323,7 +338,7 @@ static bool describe(struct plugin *plugin, struct block *block, struct qemu_blo
 	block->start = first.vaddr;
 	if (!plugin->options.truth)
 		return true;
-	block->code = copy_code(qemu);
+	block->code = copy_code(plugin, qemu);
 	return block->code;
 }
 

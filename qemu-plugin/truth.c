@@ -165,6 +165,11 @@ void truth_end(struct truth *truth, u64 ip)
 	put_address(truth, TRUTH_END, ip);
 }
 
+bool truth_holds(const struct truth *truth, const struct block_code *code)
+{
+	return truth->id && truth->code == code;
+}
+
 void truth_stop(struct truth *truth, u64 ip)
 {
 	u64 at = truth->ip;

@@ -42,6 +42,7 @@ enum truth_word {
 };
 
 struct block;
+struct block_code;
 struct truth;
 
 /* Of vCPU @index: file PREFIX.@index. NULL: printed why. */
@@ -54,6 +55,8 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to);
 void truth_begin(struct truth *truth, u64 ip);
 void truth_end(struct truth *truth, u64 ip);
+/* Whether the block that began last, and is not written yet, has @code. */
+bool truth_holds(const struct truth *truth, const struct block_code *code);
 /* No more blocks: of the last one, what stands before @ip has retired. */
 void truth_stop(struct truth *truth, u64 ip);
 

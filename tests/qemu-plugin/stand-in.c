@@ -133,6 +133,7 @@ void stand_in_setup(void)
 	stand_in.page = 0xffff000000001000;
 	memcpy(stand_in.bytes, gdt, sizeof(gdt));
 	ck_assert_int_eq(translate_open(&stand_in.plugin), 0);
+	stand_in.plugin.machine = (struct qemu_machine){ .vcpus = 1, .max_vcpus = 1 };
 	stand_in.plugin.always = true;
 	stand_in.plugin.whole = true;
 	stand_in.plugin.vcpu[0] = &stand_in.vcpu;
