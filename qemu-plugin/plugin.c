@@ -36,7 +36,8 @@ static void give_up(unsigned int index, const char *what)
 static void check_thread(const struct plugin *plugin, unsigned int index)
 {
 	for (unsigned int i = 0; i < VCPUS; i++) {
-		if (plugin->vcpu[i] && pthread_equal(plugin->vcpu[i]->thread, pthread_self()))
+		if (plugin->vcpu[i] && !plugin->vcpu[i]->gone &&
+		    pthread_equal(plugin->vcpu[i]->thread, pthread_self()))
 			give_up(index, "shares its thread with others, which QEMU's plugins cannot "
 				       "stand; -accel tcg,thread=multi is needed");
 	}
@@ -49,9 +50,16 @@ static void vcpu_init(unsigned int index, void *user)
 
 	if (index >= plugin->machine.max_vcpus)
 		give_up(index, "QEMU did not tell that there may be so many");
-	if (plugin->vcpu[index])
+	vcpu = plugin->vcpu[index];
+	if (vcpu && !vcpu->gone)
 		return;
 	check_thread(plugin, index);
+	/* Plugged in again: it goes on with its number, VMCS and files. */
+	if (vcpu) {
+		vcpu->thread = pthread_self();
+		vcpu->gone = false;
+		return;
+	}
 	vcpu = calloc(1, sizeof(*vcpu));
 	if (!vcpu)
 		give_up(index, "no memory");
@@ -108,6 +116,25 @@ static void stop(struct vcpu *vcpu)
 		host_exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT);
 }
 
+/* Its thread's number may be the next one's. */
+static void vcpu_exit(unsigned int index, void *user)
+{
+	struct plugin *plugin = user;
+	struct vcpu *vcpu = plugin->vcpu[index];
+
+	if (!vcpu || !flow_begin(vcpu))
+		return;
+	stop(vcpu);
+	vcpu->block = NULL;
+	vcpu->arrived = false;
+	vcpu->hot->armed = 0;
+	vcpu->tick = 1;
+	memset(&vcpu->cpu, 0, sizeof(vcpu->cpu));
+	memset(&vcpu->idt, 0, sizeof(vcpu->idt));
+	vcpu->gone = true;
+	flow_done(vcpu);
+}
+
 /* What a user may want to do something about; of a QEMU that never ran nothing. */
 static void report(const struct plugin *plugin, u64 astray, u64 misplaced)
 {
@@ -156,6 +183,7 @@ static void at_exit(void *user)
 
 static const struct qemu_events events = {
 	.vcpu_init = vcpu_init,
+	.vcpu_exit = vcpu_exit,
 	.vcpu_idle = flow_idle,
 	.event = flow_event,
 	.translate = translate_block,

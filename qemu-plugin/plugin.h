@@ -54,6 +54,7 @@ struct vcpu {
 	struct plugin *plugin;
 	unsigned int index;
 	pthread_t thread;
+	bool gone; /* unplugged: its thread is no more */
 	struct hot *hot;
 	struct qemu_regs *regs;
 

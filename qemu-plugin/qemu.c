@@ -260,6 +260,7 @@ void qemu_listen(u64 id, const struct qemu_events *events, void *user)
 	listener->events = events;
 	listener->user = user;
 	qemu_plugin_register_vcpu_init_cb(id, events->vcpu_init, user);
+	qemu_plugin_register_vcpu_exit_cb(id, events->vcpu_exit, user);
 	qemu_plugin_register_vcpu_idle_cb(id, events->vcpu_idle, user);
 	qemu_plugin_register_vcpu_discon_cb(id, QEMU_DISCON_INTERRUPT, delivered, listener);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated, listener);

@@ -113,6 +113,7 @@ void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t o
 
 struct qemu_events {
 	qemu_callback vcpu_init;
+	qemu_callback vcpu_exit; /* it is unplugged, and its thread ends */
 	qemu_callback vcpu_idle; /* HLT and other waiting begins */
 	/* An interrupt or exception was delivered. */
 	void (*event)(unsigned int vcpu, u64 from, u64 to, void *user);

@@ -57,6 +57,7 @@ void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(void *user), void *u
 	}
 
 REGISTERS(vcpu_init, qemu_vcpu_cb cb, void *user)
+REGISTERS(vcpu_exit, qemu_vcpu_cb cb, void *user)
 REGISTERS(vcpu_idle, qemu_vcpu_cb cb, void *user)
 REGISTERS(flush, void (*cb)(void *user), void *user)
 
@@ -169,7 +170,7 @@ struct row {
 #define API(min, cur) \
 	"vmpt: this QEMU has plugin API " #min " to " #cur ", needed is 7 (QEMU 11.1)\n"
 
-#define CALLBACKS 6
+#define CALLBACKS 7
 
 static const struct row rows[] = {
 	{ "11.1", 7, 7, "x86_64", true, NULL, 0, CALLBACKS, "" },
