@@ -108,13 +108,19 @@ int domain_guard(const struct cli *cli)
 	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction old[VMPT_ARRAY_SIZE(forwarded)];
 	pid_t guard = getpid(), pid;
+	sigset_t block, before;
 	size_t i;
 
 	fflush(NULL);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		cli_warn(cli, "stopping a domain may take long: %s", strerror(errno));
-	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++)
+	/* One that comes meanwhile is to be had by a child that has its own handlers again. */
+	sigemptyset(&block);
+	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++) {
+		sigaddset(&block, forwarded[i]);
 		sigaction(forwarded[i], &on, &old[i]);
+	}
+	sigprocmask(SIG_BLOCK, &block, &before);
 	pid = fork();
 	if (pid < 0) {
 		cli_error(cli, "cannot start a process: %s", strerror(errno));
@@ -122,10 +128,12 @@ int domain_guard(const struct cli *cli)
 	}
 	if (pid > 0) {
 		child = pid;
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		_exit(watch(cli, pid));
 	}
 	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++)
 		sigaction(forwarded[i], &old[i], NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	/* Should the guard be killed, end as by SIGTERM: domains are stopped. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != guard)

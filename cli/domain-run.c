@@ -12,6 +12,11 @@
 
 #include "cli/domain.h"
 
+#define STOP_TELL    2.0 /* seconds of waiting for QEMU without a word */
+#define STOP_GRACE   15.0
+#define STOP_LOOK_MS 100
+#define TICK_MS	     500
+
 /* ---- which domains ---- */
 
 /* web.xml, dir/web: a file; web: a domain that libvirt knows. */
@@ -222,17 +227,28 @@ static bool is_lost(struct domain_run *run)
 	return lost;
 }
 
-static bool all_ended(struct domain_run *run)
+size_t domain_run_alive(struct domain_run *run)
 {
-	size_t i;
+	size_t i, alive = 0;
 
 	for (i = 0; i < run->domains; i++)
-		if (!has_ended(run, i))
-			return false;
-	return true;
+		alive += !has_ended(run, i);
+	return alive;
+}
+
+static bool all_ended(struct domain_run *run)
+{
+	return !domain_run_alive(run);
 }
 
 /* ---- start to end ---- */
+
+/* Where a signal has come nobody waits for what libvirt says about it. */
+static int stopped_early(const struct domain_run *run)
+{
+	cli_error(run->cli, "stopped before the guests ran");
+	return CLI_FAILED;
+}
 
 static int create(struct domain_run *run, struct domain *d, unsigned int flags)
 {
@@ -251,6 +267,8 @@ static int create(struct domain_run *run, struct domain *d, unsigned int flags)
 		return CLI_FAILED;
 	d->ptr = virDomainCreateXML(run->link->conn, text, flags);
 	free(text);
+	if (!d->ptr && domain_signal())
+		return stopped_early(run);
 	return d->ptr ? CLI_OK : domain_error(run->cli, d->name, "cannot be started");
 }
 
@@ -266,15 +284,13 @@ int domain_run_create(struct domain_run *run, unsigned int flags)
 		return domain_error(run->cli, run->link->uri, "tells of no events");
 	/* A driver without a daemon has no connection to lose. */
 	virConnectRegisterCloseCallback(conn, on_close, run, NULL);
-	for (i = 0; i < run->domains; i++) {
+	for (i = 0; i < run->domains && !domain_signal(); i++) {
 		int code = create(run, &run->domain[i], flags);
 
 		if (code)
 			return code;
-		if (domain_signal())
-			return CLI_FAILED;
 	}
-	return CLI_OK;
+	return domain_signal() ? stopped_early(run) : CLI_OK;
 }
 
 unsigned int domain_run_mortal(const struct domain_run *run)
@@ -304,7 +320,8 @@ static double now(void)
 
 int domain_run_wait(struct domain_run *run, u64 seconds)
 {
-	double end = now() + (double)seconds, left;
+	double start = now(), end = start + (double)seconds, left;
+	int most;
 
 	while (!all_ended(run) && !domain_signal()) {
 		if (is_lost(run)) {
@@ -316,32 +333,102 @@ int domain_run_wait(struct domain_run *run, u64 seconds)
 			break;
 		if (run->console && domain_console_state(run->console) == DOMAIN_CONSOLE_LEFT)
 			break;
+		if (run->tick)
+			run->tick(run, now() - start);
 		/* An hour is as good as for ever, and fits poll()'s milliseconds. */
-		domain_wait(seconds && left < 3600 ? 1 + (int)(1000 * left) : 3600000);
+		most = run->tick ? TICK_MS : 3600000;
+		domain_wait(seconds && 1000 * left < most ? 1 + (int)(1000 * left) : most);
 	}
 	return CLI_OK;
 }
 
+/* The end of a domain, on a thread of its own: libvirt waits as long as QEMU takes. */
+struct ending {
+	virDomainPtr ptr;
+	unsigned int flags;
+	virError *err; /* NULL: it has ended */
+	bool done;
+};
+
+static void *end_domain(void *opaque)
+{
+	struct ending *e = opaque;
+
+	if (virDomainDestroyFlags(e->ptr, e->flags))
+		e->err = virSaveLastError();
+	__atomic_store_n(&e->done, true, __ATOMIC_RELEASE);
+	domain_wake();
+	return NULL;
+}
+
+static void tell_waiting(const struct domain_run *run, const struct domain *d)
+{
+	if (run->cli->quiet)
+		return;
+	/* Ours ends QEMU by force, see domain_catch_signals() and domain-guard.c. */
+	fprintf(stderr, "waiting for QEMU of %s to end%s\n", d->name,
+		run->link->embedded && domain_signal() ? "; Ctrl-C again kills it" : "");
+}
+
+/* End @d; at @tell it is said that it takes its time. NULL, or libvirt's error, to be freed. */
+static virError *end_and_wait(const struct domain_run *run, const struct domain *d,
+			      unsigned int flags, double *tell)
+{
+	struct ending e = { .ptr = d->ptr, .flags = flags };
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, end_domain, &e)) {
+		end_domain(&e);
+		return e.err;
+	}
+	while (!__atomic_load_n(&e.done, __ATOMIC_ACQUIRE)) {
+		if (*tell && now() >= *tell) {
+			tell_waiting(run, d);
+			*tell = 0;
+		}
+		domain_wait(STOP_LOOK_MS);
+	}
+	pthread_join(thread, NULL);
+	return e.err;
+}
+
+/*
+ * By SIGTERM, so that QEMU and its plugins end well. libvirt 9 gives it 15 s, then kills it and
+ * says that all went well; others may leave the force to us.
+ */
+static int stop(struct domain_run *run, size_t i)
+{
+	const struct domain *d = &run->domain[i];
+	double from = now(), tell = from + STOP_TELL;
+	virError *err = end_and_wait(run, d, VIR_DOMAIN_DESTROY_GRACEFUL, &tell);
+	bool ended = !err || has_ended(run, i) || virDomainIsActive(d->ptr) == 0;
+	int code = CLI_OK;
+
+	virFreeError(err);
+	if (ended && now() - from < STOP_GRACE)
+		return CLI_OK;
+	err = ended ? NULL : end_and_wait(run, d, 0, &tell);
+	if (err)
+		code = domain_error_of(run->cli, err, d->name, "cannot be stopped");
+	else
+		cli_warn(run->cli,
+			 "%s: QEMU did not end by itself in %.0f s and was killed: some of what it"
+			 " had to write may be missing",
+			 d->name, STOP_GRACE);
+	virFreeError(err);
+	return code;
+}
+
 int domain_run_stop(struct domain_run *run)
 {
-	int code = CLI_OK;
+	int code = CLI_OK, one;
 	size_t i;
 
 	for (i = 0; i < run->domains; i++) {
-		struct domain *d = &run->domain[i];
-
-		if (!d->ptr || has_ended(run, i) || is_lost(run))
+		if (!run->domain[i].ptr || has_ended(run, i) || is_lost(run))
 			continue;
-		/* SIGTERM, so that QEMU and its plugins end well; only then by force. */
-		if (!virDomainDestroyFlags(d->ptr, VIR_DOMAIN_DESTROY_GRACEFUL) ||
-		    has_ended(run, i) || virDomainIsActive(d->ptr) == 0)
-			continue;
-		cli_warn(run->cli,
-			 "%s: QEMU did not end by itself: some of what it had to write"
-			 " may be missing",
-			 d->name);
-		if (virDomainDestroy(d->ptr))
-			code = domain_error(run->cli, d->name, "cannot be stopped");
+		one = stop(run, i);
+		code = code ? code : one;
 	}
 	/* The events of these ends are on their way. */
 	for (i = 0; i < 50 && !code && run->callback >= 0; i++) {

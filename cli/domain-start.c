@@ -29,9 +29,7 @@ static int stay(struct domain_run *run, bool console)
 {
 	int code, stopped;
 
-	code = domain_catch_signals(run->cli);
-	if (!code)
-		code = domain_run_create(run, VIR_DOMAIN_START_PAUSED);
+	code = domain_run_create(run, VIR_DOMAIN_START_PAUSED);
 	if (!code && console)
 		code = open_console(run);
 	if (!code)
@@ -68,16 +66,21 @@ static int leave_running(struct domain_run *run)
 int domain_start(struct cli *cli)
 {
 	const struct domain_options *o = cli->own;
+	bool stays = !o->connect || o->console;
 	struct domain_link link;
 	struct domain_run run;
-	int code;
+	int code = CLI_OK;
 
 	if (o->console && cli->files > 1)
 		return cli_usage(cli, "--console: one domain at a time");
+	if (stays)
+		code = domain_catch_signals(cli);
+	if (code)
+		return code;
 	code = domain_connect(cli, &link);
 	if (!code) {
 		code = domain_run_load(&run, cli, &link);
-		if (!code && (link.embedded || o->console))
+		if (!code && stays)
 			code = stay(&run, o->console);
 		else if (!code)
 			code = leave_running(&run);

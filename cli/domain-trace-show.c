@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt domain trace: its folder before and after: emptied of an earlier trace,
- * then shown with what the side record vms.jsonl says.
+ * vmpt domain trace: its folder afterwards, shown with what the side record vms.jsonl says.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,112 +10,19 @@
 
 #include "cli/domain-trace.h"
 
-#define DEFAULT_DIR "vmpt-trace"
-#define RECORD	    "vms.jsonl"
-
-/* The number of "cpu3.pt", or -1; @suffix: ".pt", or what QEMUs share beside it, ".state". */
-static int cpu_of(const char *file, const char *suffix)
-{
-	int cpu = -1, end = 0;
-
-	if (sscanf(file, "cpu%5d%n", &cpu, &end) != 1 || strcmp(file + end, suffix))
-		return -1;
-	return cpu;
-}
-
-/* What an earlier trace has left, and nothing of anybody else's. */
-static bool is_of_trace(const char *file)
-{
-	static const char *const names[] = { RECORD, "perf.data", "host.bin" };
-	size_t i;
-
-	for (i = 0; i < VMPT_ARRAY_SIZE(names); i++)
-		if (!strcmp(file, names[i]))
-			return true;
-	return cpu_of(file, ".pt") >= 0 || cpu_of(file, ".state") >= 0;
-}
-
 static int sort_names(const struct dirent **a, const struct dirent **b)
 {
 	/* Those of CPUs first. */
-	unsigned int x = (unsigned int)cpu_of((*a)->d_name, ".pt");
-	unsigned int y = (unsigned int)cpu_of((*b)->d_name, ".pt");
+	unsigned int x = (unsigned int)trace_cpu_of((*a)->d_name, ".pt");
+	unsigned int y = (unsigned int)trace_cpu_of((*b)->d_name, ".pt");
 
 	return x == y ? strcmp((*a)->d_name, (*b)->d_name) : x < y ? -1 : 1;
 }
 
 static int is_shown(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && cpu_of(entry->d_name, ".state") < 0;
+	return entry->d_name[0] != '.' && trace_cpu_of(entry->d_name, ".state") < 0;
 }
-
-/* ---- before ---- */
-
-static bool is_dot(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-/* Nothing is removed if not all of it may be. */
-static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
-{
-	const struct domain_options *o = cli->own;
-	struct dirent *entry;
-
-	while ((entry = readdir(dir)) != NULL) {
-		if (is_dot(entry->d_name) || (o->force && is_of_trace(entry->d_name)))
-			continue;
-		cli_error(cli, "%s is not empty: it has %s", t->dir, entry->d_name);
-		fprintf(stderr, "%s\n",
-			o->force ? "  --force removes the files of a trace only"
-				 : "  name another with --output=DIR, or say --force to remove"
-				   " an earlier trace");
-		return CLI_FAILED;
-	}
-	return CLI_OK;
-}
-
-static int empty(const struct cli *cli, const struct trace *t)
-{
-	DIR *dir = opendir(t->dir);
-	struct dirent *entry;
-	int code;
-
-	if (!dir) {
-		cli_error(cli, "%s: %m", t->dir);
-		return CLI_FAILED;
-	}
-	code = check_folder(cli, t, dir);
-	rewinddir(dir);
-	while (!code && (entry = readdir(dir)) != NULL) {
-		if (is_dot(entry->d_name) || !unlinkat(dirfd(dir), entry->d_name, 0))
-			continue;
-		cli_error(cli, "%s/%s: %m", t->dir, entry->d_name);
-		code = CLI_FAILED;
-	}
-	closedir(dir);
-	return code;
-}
-
-int trace_folder(const struct cli *cli, struct trace *t)
-{
-	const struct domain_options *o = cli->own;
-	const char *dir = o->output ? o->output : DEFAULT_DIR;
-
-	t->given = dir;
-	if (mkdir(dir, 0777) && errno != EEXIST) {
-		cli_error(cli, "%s: %m", dir);
-		return CLI_FAILED;
-	}
-	t->dir = realpath(dir, NULL);
-	if (!t->dir) {
-		cli_error(cli, "%s: %m", dir);
-		return CLI_FAILED;
-	}
-	return empty(cli, t);
-}
-
-/* ---- after ---- */
 
 static void take_record(struct trace *t, const char *line)
 {
@@ -139,7 +44,7 @@ static int read_record(const struct cli *cli, struct trace *t)
 	size_t room = 0;
 	FILE *file;
 
-	if (asprintf(&path, "%s/" RECORD, t->dir) < 0)
+	if (asprintf(&path, "%s/" TRACE_RECORD, t->dir) < 0)
 		return cli_no_memory(cli);
 	file = fopen(path, "re");
 	if (!file) {

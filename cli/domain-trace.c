@@ -164,21 +164,46 @@ static int add_plugins(const struct domain_run *run, const struct trace *t)
 
 /* ---- the action ---- */
 
-static int run_all(struct domain_run *run)
+/* Seconds, bytes and domains, on a terminal. */
+static void show_progress(struct domain_run *run, double seconds)
+{
+	struct cli *cli = run->cli;
+
+	if (seconds < cli->progress.after)
+		return;
+	cli->progress.drawn = true;
+	fprintf(stderr, "\r%.0f s  %.1f MB  %zu of %zu domains run\033[K", seconds,
+		(double)trace_bytes(run->tick_arg) / 1e6, domain_run_alive(run), run->domains);
+}
+
+static void start_progress(struct domain_run *run, struct trace *t)
+{
+	const char *after = getenv("VMPT_PROGRESS_AFTER");
+
+	if (run->cli->quiet || !isatty(STDERR_FILENO))
+		return;
+	run->cli->progress.after = after ? strtod(after, NULL) : 1;
+	run->tick = show_progress;
+	run->tick_arg = t;
+}
+
+static int run_all(struct domain_run *run, struct trace *t)
 {
 	const struct domain_options *o = run->cli->own;
 	int code, stopped;
 
-	code = domain_catch_signals(run->cli);
-	if (!code)
-		code = domain_run_create(run, domain_run_mortal(run));
+	code = domain_run_create(run, domain_run_mortal(run));
 	if (!code)
 		code = domain_run_resume(run);
+	if (!code)
+		trace_folder_settle(run->cli, t, true);
 	if (!code && !run->cli->quiet)
 		fprintf(stderr, "tracing %zu domain%s; Ctrl-C ends it\n", run->domains,
 			run->domains == 1 ? "" : "s");
+	start_progress(run, t);
 	if (!code)
 		code = domain_run_wait(run, o->seconds);
+	cli_progress_end(run->cli);
 	stopped = domain_run_stop(run);
 	return code ? code : stopped;
 }
@@ -210,7 +235,8 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 	if (!code)
 		code = add_plugins(&run, t);
 	if (!code)
-		code = run_all(&run);
+		code = run_all(&run, t);
+	trace_folder_settle(cli, t, false);
 	if (!code)
 		code = tell(cli, &run, t);
 	domain_run_free(&run);
@@ -223,6 +249,9 @@ int domain_trace(struct cli *cli)
 	struct domain_link link;
 	int code;
 
+	code = domain_catch_signals(cli);
+	if (code)
+		return code;
 	code = domain_connect(cli, &link);
 	if (!code)
 		code = trace(cli, &link, &t);

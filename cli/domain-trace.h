@@ -8,7 +8,8 @@
 
 #include "cli/domain.h"
 
-#define TRACE_CPUS 256
+#define TRACE_CPUS   256
+#define TRACE_RECORD "vms.jsonl"
 
 /* One vCPU, by name of its VM; as assigned by us. */
 struct trace_vcpu {
@@ -21,6 +22,7 @@ struct trace_vcpu {
 struct trace {
 	char *dir;	   /* absolute */
 	const char *given; /* as the user says it */
+	bool prepared;	   /* trace_folder_settle() has something to do */
 	unsigned int cpu[TRACE_CPUS];
 	size_t cpus;
 	struct trace_vcpu *vcpu;
@@ -29,8 +31,17 @@ struct trace {
 
 /* "0,2-5" as numbers, at most TRACE_CPUS. 0, or -1 after a message. */
 int domain_parse_cpus(struct cli *cli, const char *list, unsigned int *cpu, size_t *cpus);
-/* Make the folder, or see that it is empty, or empty it with --force. 0, or an exit code. */
+/*
+ * Make the folder, or see that it is empty; with --force set an earlier trace aside. 0, or an
+ * exit code after a message.
+ */
 int trace_folder(const struct cli *cli, struct trace *trace);
+/* The domains run: remove the earlier trace. They did not: put it back, and remove the new one. */
+void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
+/* The bytes of trace so far. */
+u64 trace_bytes(const struct trace *trace);
+/* The number of "cpu3.pt", or -1; @suffix: ".pt", or what QEMUs share beside it, ".state". */
+int trace_cpu_of(const char *file, const char *suffix);
 /* Show what came out: who had which VMCS and host CPU, how it ended, which files there are. */
 int trace_show(struct cli *cli, const struct domain_run *run, struct trace *trace);
 

@@ -127,7 +127,10 @@ struct domain_run {
 	struct domain_console *console; /* leaving it ends the wait; or NULL */
 	int callback;			/* libvirt's number of ours */
 	bool lost;			/* the connection */
-	pthread_mutex_t lock;		/* of what libvirt's thread writes: ended, how, lost */
+	void (*tick)(struct domain_run *run,
+		     double seconds); /* twice a second of the wait; or NULL */
+	void *tick_arg;
+	pthread_mutex_t lock; /* of what libvirt's thread writes: ended, how, lost */
 };
 
 /*
@@ -143,6 +146,8 @@ unsigned int domain_run_mortal(const struct domain_run *run);
 int domain_run_resume(struct domain_run *run);
 /* Wait for the end of all, of @seconds if not 0, or for a signal. 0, or an exit code. */
 int domain_run_wait(struct domain_run *run, u64 seconds);
+/* How many of them have not ended. */
+size_t domain_run_alive(struct domain_run *run);
 /* Stop those that did not end. */
 int domain_run_stop(struct domain_run *run);
 void domain_run_free(struct domain_run *run);
@@ -165,7 +170,8 @@ bool domain_log_losses(const struct cli *cli, const struct domain_link *link,
 
 /*
  * From now on SIGINT, SIGTERM and SIGHUP set a flag and wake domain_wait(), and one more of them
- * later than a second ends the process. 0, or an exit code after a message.
+ * later than a second ends the process. Called before domain_connect(), so that none goes unheard
+ * while libvirt gets ready. 0, or an exit code after a message.
  */
 int domain_catch_signals(const struct cli *cli);
 /* The signal that came, or 0. */

@@ -87,6 +87,26 @@ holds()
 	return 1
 }
 
+# A QEMU that never ends by itself, on the side of all that follows: it takes half a minute. In a
+# folder of its own, so that it is none of those that are left.
+hang=$(mktemp -d /tmp/vmpt-domains-hang-XXXXXX) || exit 1
+trap 'rm -rf "$work" "$hang"' EXIT
+cp stays.bin "$hang"
+{
+	"$vmpt" domain start --root "$hang/s" --set "QEMU=$qemu" --set "FIRMWARE=$hang/stays.bin" \
+		hang="$xml" </dev/null >"$hang/stdout" 2>"$hang/stderr" &
+	pid=$!
+	for ((i = 0; i < 200; i++)); do
+		grep -qs 'hang: runs' "$hang/stderr" && break
+		sleep 0.1
+	done
+	kill -STOP "$(cat "$hang/s/run/qemu/hang.pid")"
+	kill -INT $pid
+	wait $pid
+	echo "rc $?" >"$hang/rc"
+} &
+hanging=$!
+
 # What separates words in libvirt's variables is no trouble.
 for odd in 'with space' 'with:colon'; do
 	domain list --root "$odd"
@@ -117,6 +137,48 @@ wait $pid || rc=$?
 check 'SIGINT: ends well' [ $rc = 0 ]
 check 'SIGINT: stopped QEMU by SIGTERM' grep -q 'terminating on signal 15' "$root/log/qemu/stays.log"
 check 'SIGINT: nobody left' nobody_left
+
+# One that takes its time is waited for, with a word.
+: >stderr # not the last one's words
+"$vmpt" domain start "${set[@]}" slow="$xml" </dev/null >stdout 2>stderr &
+pid=$!
+check 'slow: runs' holds stderr 'slow: runs'
+kill -STOP "$(cat "$root/run/qemu/slow.pid")"
+kill -TERM $pid
+check 'slow: says who is waited for' holds stderr 'waiting for QEMU of slow to end; Ctrl-C again kills it'
+kill -CONT "$(cat "$root/run/qemu/slow.pid")"
+rc=0
+wait $pid || rc=$?
+check 'slow: ends well' [ $rc = 0 ]
+check 'slow: nothing is missing' [ "$(grep -c warning stderr)" = 0 ]
+
+# A signal before the guests run, while libvirt asks QEMU what it can: that waits for us here.
+cat >gate <<-END
+	#!/bin/bash
+	echo asked >$work/asked
+	for ((i = 0; i < 200; i++)); do
+		[ ! -e $work/asked ] || [ -e $work/opened ] && break
+		sleep 0.1
+	done
+	exec $qemu "\$@"
+END
+chmod +x gate
+mkdir early && printf abc >early/cpu0.pt
+: >stderr # not the last one's words
+"$vmpt" domain trace "${set[@]}" --set "QEMU=$work/gate" --plugin "$plugin" -o early --force \
+	early="$xml" </dev/null >stdout 2>stderr &
+pid=$!
+check 'early signal: QEMU is asked' holds asked asked
+kill -INT $pid
+: >opened
+rc=0
+wait $pid || rc=$?
+check 'early signal: fails' [ $rc = 1 ]
+check 'early signal: says so' diff - stderr <<-END
+	vmpt domain trace: error: stopped before the guests ran
+END
+check 'early signal: nobody left' nobody_left
+check 'early signal: the earlier trace is there' [ "$(cat early/cpu0.pt)" = abc ]
 
 # Killed without warning, neither half leaves a QEMU.
 for half in above below; do
@@ -360,9 +422,48 @@ check 'plugin: perf.data' [ $rc = 0 ]
 check 'plugin: no other trace' [ ! -e real/cpu0.pt ]
 check 'plugin: who is in it' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
 
+# --force removes an earlier trace only where the new domains run.
+printf abc >real/cpu9.pt
+(cd real && sha256sum -- *) >before.sum
+fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
+	--set two:FIRMWARE=/no/rom
+check 'no start: the earlier trace is there' cmp -s before.sum <(cd real && sha256sum -- *)
+check 'no start: and nothing else' [ "$(find real -mindepth 1 | wc -l)" = "$(wc -l <before.sum)" ]
+# A command that was killed has left it aside.
+mkdir real/.earlier && mv real/cpu9.pt real/.earlier && printf new >real/cpu8.pt
+fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
+	--set two:FIRMWARE=/no/rom
+check 'killed before: it is put back' [ "$(ls -A real)" = cpu9.pt ]
+domain "${trace[@]}" -o real --force one="$xml"
+check 'start: the earlier one is gone' [ "$(find real -name 'cpu9.pt' -o -name .earlier | wc -l)" = 0 ]
+fails 1 'two: cannot be started' -- "${trace[@]}" -o fresh one="$xml" two="$xml" \
+	--set two:FIRMWARE=/no/rom
+check 'no start: the folder is as good as new' [ -z "$(ls -A fresh)" ]
+
+# Progress, on a terminal only.
+cat >on-terminal <<-END
+	"$vmpt" domain ${trace[*]@Q} --set FIRMWARE="$work/stays.bin" --seconds 1 -o seen one="$xml" \$1
+END
+VMPT_PROGRESS_AFTER=0 timeout 60 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr
+check 'progress' grep -qE '^.*[0-9]+ s  [0-9.]+ MB  1 of 1 domains run' stdout
+VMPT_PROGRESS_AFTER=0 timeout 60 script -qec "bash on-terminal '-q --force'" /dev/null </dev/null \
+	>stdout 2>stderr
+check 'progress: --quiet: none' lacks 'domains run'
+VMPT_PROGRESS_AFTER=0 domain "${trace[@]}" --set "FIRMWARE=$work/stays.bin" --seconds 1 -o seen --force \
+	one="$xml"
+check 'progress: no terminal, none' [ "$(grep -c 'domains run' stderr)" = 0 ]
+
 printf 'a plugin' >bad.so
 fails 1 'x: cannot be started: ' bad.so 'file too short' -- \
 	trace "${set[@]}" --plugin bad.so -o out4 x="$xml"
 check 'the end: nobody left' nobody_left
+
+wait $hanging
+rc=none
+cp "$hang/stdout" "$hang/stderr" .
+check 'QEMU hangs: ends, as by any signal' [ "$(cat "$hang/rc")" = 'rc 0' ]
+check 'QEMU hangs: says who is waited for' says 'waiting for QEMU of hang to end; Ctrl-C again kills it'
+check 'QEMU hangs: says what became of it' \
+	grep -qE 'warning: hang: QEMU did not end by itself in [0-9]+ s and was killed: some' stderr
 
 finish
