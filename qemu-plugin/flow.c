@@ -414,8 +414,6 @@ void flow_keep_block(struct vcpu *vcpu)
 	vcpu->kept = *vcpu->block;
 	vcpu->known_in = vcpu->known_in == vcpu->block ? &vcpu->kept : NULL;
 	vcpu->block = &vcpu->kept;
-	if (vcpu->hot->armed)
-		vcpu->hot->armed = (uintptr_t)&vcpu->kept;
 }
 
 void flow_stop(struct plugin *plugin)

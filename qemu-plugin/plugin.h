@@ -29,7 +29,7 @@ struct guest_vcpu;
 
 /* What translated code writes or asks by itself, without a callback; QEMU's memory. */
 struct hot {
-	u64 armed;    /* struct block whose last instruction has begun; 0: none */
+	u64 armed;    /* 1: the last instruction of the block has begun, and it is a branch */
 	u64 progress; /* instructions of the block that have begun; with a truth file */
 	u64 on;	      /* block callbacks are wanted */
 };
