@@ -13,6 +13,8 @@
 
 struct stand_in stand_in;
 static struct hot hot;
+static struct qemu_block blocks[STAND_IN_BLOCKS];
+static size_t used;
 
 /* ---- a translated block: all in place of qemu.c ---- */
 
@@ -125,6 +127,8 @@ void stand_in_setup(void)
 
 	memset(&stand_in, 0, sizeof(stand_in));
 	memset(&hot, 0, sizeof(hot));
+	memset(blocks, 0, sizeof(blocks));
+	used = 0;
 	stand_in.reg[QREG_CR0] = 0x80000001;
 	stand_in.reg[QREG_CR4] = 0x20;
 	stand_in.reg[QREG_EFER] = 0x500;
@@ -152,10 +156,10 @@ static u8 digit(char c)
 
 struct qemu_block *stand_in_block(u64 vaddr, const char *code)
 {
-	struct qemu_block *tb = calloc(1, sizeof(*tb));
+	struct qemu_block *tb = &blocks[used++];
 	struct qemu_insn *insn;
 
-	ck_assert_ptr_nonnull(tb);
+	ck_assert_uint_le(used, STAND_IN_BLOCKS);
 	while (*code) {
 		insn = &tb->insn[tb->n];
 		insn->handle = &tb->put[tb->n++];

@@ -9,7 +9,8 @@
 
 #include "qemu-plugin/flow.h"
 
-#define STAND_IN_INSNS 16
+#define STAND_IN_INSNS	16
+#define STAND_IN_BLOCKS 64 /* of one test */
 
 /* What the plugin put to an instruction. */
 struct stand_in_insn {
@@ -49,7 +50,7 @@ void stand_in_setup(void);
 
 /*
  * Translate the block at @vaddr whose instructions are the hex bytes of @code, a space between
- * two instructions: "48ffc0 75fb". Lives until the program ends.
+ * two instructions: "48ffc0 75fb". Lives until the next setup.
  */
 struct qemu_block *stand_in_block(u64 vaddr, const char *code);
 
