@@ -20,7 +20,7 @@
 #include "qemu-plugin/truth.h"
 
 /* Highest number of vCPUs. */
-#define VCPUS 256
+#define VCPUS 256U
 
 struct host_view;
 struct host_vcpu;
