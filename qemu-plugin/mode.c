@@ -27,8 +27,10 @@ static bool descriptor(struct vcpu *vcpu, u32 cs, struct segment *seg)
 {
 	u64 table = cs & SEGMENT_TI ? vcpu->cpu.ldt : vcpu->cpu.gdt, word;
 
-	if (!(cs & ~7U) || (cs & SEGMENT_TI && !table) ||
-	    !qemu_read_linear(vcpu->regs, table + (cs & 0xfff8), &word, sizeof(word)))
+	/* Entry 0 of the GDT is none; that of an LDT is one like others. */
+	if (cs & SEGMENT_TI ? !table : !(cs & ~7U))
+		return false;
+	if (!qemu_read_linear(vcpu->regs, table + (cs & 0xfff8), &word, sizeof(word)))
 		return false;
 	seg->base = (word >> 16 & 0xffffff) | (word >> 56 & 0xff) << 24;
 	seg->l = word >> 53 & 1;

@@ -417,6 +417,39 @@ START_TEST(lgdt)
 }
 END_TEST
 
+/* LLDT of a register; segments of that table, its first entry too, have a base. */
+START_TEST(lldt)
+{
+	/* 18H in the GDT: an LDT (16 bytes in long mode); in it 32-bit code of CPL 3 at 20000000H
+	 */
+	const u64 code = 0x20c0fb0000000fff;
+	u64 system[2];
+
+	begin(CTL);
+	system[0] = (stand_in.page + 0x600) & 0xffffff;
+	system[0] = system[0] << 16 | 0x820000000fff | ((stand_in.page + 0x600) >> 24 & 0xff) << 56;
+	system[1] = (stand_in.page + 0x600) >> 32;
+	memcpy(stand_in.bytes + 0x18, system, sizeof(system));
+	memcpy(stand_in.bytes + 0x600, &code, 8);
+	stand_in.reg[QREG_RCX] = 0xffff0018;
+	stand_in_run_here(stand_in_block(0x400002, "0f00d1"));
+	ck_assert_uint_eq(stand_in.vcpu.cpu.ldt, stand_in.page + 0x600);
+	stand_in_run_here(stand_in_block(0x400005, "48cb"));
+	stand_in.reg[QREG_CS] = 7;
+	stand_in_run(stand_in_block(0x20000010, "74fe"), 0x10, 0);
+	stand_in_run(stand_in_block(0x20000012, NOPS), 0x12, 0);
+	expect("MODE.Exec(32), TIP(0x20000010)");
+	/* an event there has a linear address */
+	stand_in.reg[QREG_CS] = 8;
+	stand_in_event(0x20000014, 0x800000);
+	expect("TNT(N), FUP(0x20000014), MODE.Exec(64), TIP(0x800000)");
+	/* LLDT 0: none */
+	stand_in.reg[QREG_R9] = 0;
+	stand_in_run_here(stand_in_block(0x800000, "410f00d1"));
+	ck_assert_uint_eq(stand_in.vcpu.cpu.ldt, 0);
+}
+END_TEST
+
 /* LIDT, and the gates behind it: a page fault, an interrupt, one whose gate comes later. */
 START_TEST(vectors)
 {
@@ -489,4 +522,4 @@ END_TEST
 RIG_MAIN("qemu-plugin/flow", jcc_shows_by_where_execution_goes, loop_of_one_block,
 	 block_cut_where_its_branch_goes, shared_block, calls_and_returns, ret_to_itself, rsm,
 	 reset, faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep,
-	 flush, lgdt, vectors, interrupt_flag, real_mode)
+	 flush, lgdt, lldt, vectors, interrupt_flag, real_mode)
