@@ -75,10 +75,11 @@ fails()
 	done
 }
 
-# firmware NAME ENDS ECHO: $work/NAME.bin
+# firmware NAME ENDS ECHO [SLOW]: $work/NAME.bin
 firmware()
 {
-	as --32 --defsym "ENDS=$2" --defsym "ECHO=$3" -o "$work/$1.o" "$here/firmware.S" &&
+	as --32 --defsym "ENDS=$2" --defsym "ECHO=$3" \
+		--defsym "SLOW=${4-0}" -o "$work/$1.o" "$here/firmware.S" &&
 		objcopy -O binary -j .text "$work/$1.o" "$work/$1.bin" &&
 		[ "$(stat -c %s "$work/$1.bin")" = 65536 ]
 }

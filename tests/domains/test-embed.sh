@@ -17,7 +17,7 @@ get_qemu
 cd "$work" || exit 1
 export XDG_STATE_HOME=$work/s
 root=$work/s/vmpt/libvirt
-if ! { firmware ends 1 0 && firmware stays 0 0 && firmware echo 0 1; }; then
+if ! { firmware ends 1 0 && firmware stays 0 0 && firmware echo 0 1 1 && firmware slow 1 0 1; }; then
 	echo "skipped: no assembler for the firmware: as and objcopy of binutils"
 	exit 77
 fi
@@ -266,7 +266,7 @@ fi
 
 # ---- console ----
 
-domain start -q --console "${set[@]}" --set "FIRMWARE=$work/ends.bin" con="$xml"
+domain start -q --console "${set[@]}" --set "FIRMWARE=$work/slow.bin" con="$xml"
 check 'console: ends' [ $rc = 0 ]
 check 'console: from the first byte' cmp -s stdout <(printf 'firmware: hello\r\n')
 printf 'abc defq' >typed
