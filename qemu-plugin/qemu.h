@@ -10,7 +10,7 @@
 
 /* ---- registers and memory of a vCPU: on its own thread, in its callbacks ---- */
 
-/* Names as QEMU's gdb stub has them; see reg_names[] in qemu.c. */
+/* Those that the plugin reads or writes; qemu.c has the names that QEMU's gdb stub gives them. */
 enum qemu_reg {
 	QREG_RAX,
 	QREG_RBX,

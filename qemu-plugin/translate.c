@@ -152,30 +152,30 @@ static bool table_base(struct vcpu *vcpu, unsigned int size, u64 vaddr, u64 *bas
 	return size == 2 && qemu_read_linear(vcpu->regs, vaddr + 2, base, vcpu->cpu.cs_l ? 8 : 4);
 }
 
-static void gdt_loads(unsigned int index, unsigned int size, u64 vaddr, void *user)
+static void table_loads(struct vcpu *vcpu, unsigned int size, u64 vaddr,
+			void (*load)(struct vcpu *vcpu, u64 base))
 {
-	struct plugin *plugin = user;
-	struct vcpu *vcpu = plugin->vcpu[index];
 	u64 base;
 
 	if (!flow_begin(vcpu))
 		return;
 	if (table_base(vcpu, size, vaddr, &base))
-		mode_gdt(vcpu, base);
+		load(vcpu, base);
 	flow_done(vcpu);
+}
+
+static void gdt_loads(unsigned int index, unsigned int size, u64 vaddr, void *user)
+{
+	struct plugin *plugin = user;
+
+	table_loads(plugin->vcpu[index], size, vaddr, mode_gdt);
 }
 
 static void idt_loads(unsigned int index, unsigned int size, u64 vaddr, void *user)
 {
 	struct plugin *plugin = user;
-	struct vcpu *vcpu = plugin->vcpu[index];
-	u64 base;
 
-	if (!flow_begin(vcpu))
-		return;
-	if (table_base(vcpu, size, vaddr, &base))
-		idt_load(vcpu, base);
-	flow_done(vcpu);
+	table_loads(plugin->vcpu[index], size, vaddr, idt_load);
 }
 
 /* LLDT's operand is a selector, in memory … */

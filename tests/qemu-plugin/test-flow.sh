@@ -189,18 +189,18 @@ fi
 # ---- Linux ----
 
 if [ -z "${VMPT_SANITIZED-}" ]; then
-	linux work work ''
+	linux programs work ''
 	# While one processor decodes, the other runs the next machine.
-	flow "$out/work/flow" "$out/work/cpu0.pt" "$out/work/truth.0" &
+	flow "$out/programs/flow" "$out/programs/cpu0.pt" "$out/programs/truth.0" &
 	checker=$!
 	linux smp hello ,cpus=0:0,host=synthetic,guest-view=1 --smp 2
 	split smp 2
 	rc=0
 	wait $checker || rc=$?
-	check 'work: flow' "$out/work/flow" [ $rc = 0 ]
-	check 'work: a whole boot' "$out/work/flow" \
-		[ "$(count "$out/work/flow" instructions)" -gt 100000000 ]
-	check 'work: events' "$out/work/flow" [ "$(count "$out/work/flow" 'events and')" -gt 1000 ]
+	check 'programs: flow' "$out/programs/flow" [ $rc = 0 ]
+	check 'programs: a whole boot' "$out/programs/flow" \
+		[ "$(count "$out/programs/flow" instructions)" -gt 100000000 ]
+	check 'programs: events' "$out/programs/flow" [ "$(count "$out/programs/flow" 'events and')" -gt 1000 ]
 	for i in 0 1; do
 		check "smp: vCPU $i did something" "$out/smp/flow.$i" \
 			[ "$(count "$out/smp/flow.$i" instructions)" -gt 1000000 ]
