@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The PC's clocks. A tick of Bochs is an instruction and a cycle: TSC and core clock count
+ * ticks, the crystal clock a quarter of them (CPUID.15H, see msr.cc), the bus runs at 100 MHz.
+ */
+#include "clock.h"
+
+static u64 ticks(struct pc_cpu *pc)
+{
+	u64 now = bx_pc_system.time_ticks();
+
+	/* Alone, a processor's instructions become ticks a trace at a time. */
+	if (BX_SMP_PROCESSORS == 1)
+		now += pc->cpu->icount - pc->cpu->icount_last_sync;
+	if (now < pc->last_ticks)
+		now = pc->last_ticks;
+	pc->last_ticks = now;
+	return now;
+}
+
+void pc_time_now(struct pc_cpu *pc)
+{
+	struct vmpt_clocks now;
+
+	now.cycles = ticks(pc);
+	now.tsc = now.cycles + (u64)pc->cpu->tsc_adjust;
+	now.art = now.cycles / PC_TSC_PER_CRYSTAL;
+	now.fast = (u32)(now.cycles % PC_TSC_PER_CRYSTAL);
+	now.cbr = (u8)pc_bus_ratio();
+	vmpt_unit_time(&pc->unit, &now);
+}
+
+void pc_time(struct pc_cpu *pc)
+{
+	if (pc->unit.regs.ctl & (VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_CYC_EN))
+		pc_time_now(pc);
+}
+
+u64 pc_tsc_hz(void)
+{
+	return (u64)SIM->get_param_num(BXPN_IPS)->get();
+}
+
+u32 pc_bus_ratio(void)
+{
+	u64 ratio = pc_tsc_hz() / 100000000;
+
+	return ratio < 1 ? 1 : ratio > 255 ? 255 : (u32)ratio;
+}

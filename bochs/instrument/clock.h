@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* How the PC's clocks relate; what CPUID and PLATFORM_INFO say of them. */
+#ifndef VMPT_BOCHS_CLOCK_H
+#define VMPT_BOCHS_CLOCK_H
+
+#include "pc.h"
+#include "param_names.h"
+
+/* CPUID.15H: EBX/EAX */
+#define PC_TSC_PER_CRYSTAL 4u
+
+/* Bochs's instructions a second ("ips"). */
+u64 pc_tsc_hz(void);
+/* The maximum non-turbo ratio of the 100 MHz bus, and the ratio that CBR tells: 1 to 255. */
+u32 pc_bus_ratio(void);
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Bochs's branches, interrupts and other events as events of the trace unit (model/). Near
+ * branches come while TraceEn is 1 only; the unit's state that they would have kept is set when
+ * TraceEn is set (msr.cc, vmx.cc).
+ */
+#include "pc.h"
+
+void vmpt_jcc(unsigned int cpu, bool taken)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc_time(pc);
+	vmpt_unit_jcc(&pc->unit, taken, pc_next(pc));
+	pc_after(pc);
+}
+
+void vmpt_near(unsigned int cpu, unsigned int what, bx_address next_ip)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_unit *unit = &pc->unit;
+	u64 target = pc_next(pc);
+
+	pc_time(pc);
+	switch (what) {
+	case BX_INSTR_IS_JMP:
+		vmpt_unit_jmp(unit, target);
+		break;
+	case BX_INSTR_IS_JMP_INDIRECT:
+		vmpt_unit_jmp_indirect(unit, target);
+		break;
+	case BX_INSTR_IS_CALL:
+		vmpt_unit_call(unit, pc_lip(pc, next_ip), target);
+		break;
+	case BX_INSTR_IS_CALL_INDIRECT:
+		vmpt_unit_call_indirect(unit, pc_lip(pc, next_ip), target);
+		break;
+	case BX_INSTR_IS_RET:
+		vmpt_unit_ret(unit, target);
+		break;
+	default:
+		break;
+	}
+	pc_after(pc);
+}
+
+void vmpt_control_register(unsigned int cpu, unsigned int what)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_mode mode;
+
+	switch (what) {
+	case BX_INSTR_MOV_CR3:
+		pc_mode(pc, &mode);
+		pc_time(pc);
+		vmpt_unit_mov_cr3(&pc->unit, pc_next(pc), &mode);
+		pc_after(pc);
+		break;
+	case BX_INSTR_MOV_CR0:
+	case BX_INSTR_MOV_CR4:
+		/* No packet, but PAE paging and EFER.LMA may be others now. */
+		pc_mode(pc, &pc->unit.mode);
+		break;
+	case BX_INSTR_TASK_SWITCH:
+		pc->task_switch = true;
+		break;
+	default:
+		break;
+	}
+}
+
+void vmpt_if(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	bool rflags_if = pc->cpu->get_IF() != 0;
+
+	if (pc->unit.mode.rflags_if == rflags_if)
+		return;
+	pc_time(pc);
+	vmpt_unit_set_if(&pc->unit, pc_place(pc), rflags_if);
+	pc_after(pc);
+}
+
+void vmpt_ptwrite(unsigned int cpu, Bit64u payload, unsigned int size)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc_time(pc);
+	vmpt_unit_ptwrite(&pc->unit, pc_place(pc), payload, size);
+	pc_after(pc);
+}
+
+/* ---- far transfers ---- */
+
+void vmpt_far_origin(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc->origin = pc_place(pc);
+	pc->task_switch = false;
+}
+
+/* @far has kind, ip and what is special; the rest is the processor's state. */
+static void tell(struct pc_cpu *pc, struct vmpt_far *far)
+{
+	far->target = pc_next(pc);
+	pc_mode(pc, &far->mode);
+	pc_time(pc);
+	vmpt_unit_far(&pc->unit, far);
+	pc_after(pc);
+	pc_watch(pc);
+}
+
+void vmpt_far(unsigned int cpu, unsigned int what)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	switch (what) {
+	case BX_INSTR_IS_INT:
+		return; /* vmpt_event_delivered() was called */
+	case BX_INSTR_IS_IRET:
+		far.kind = VMPT_FAR_IRET;
+		break;
+	case BX_INSTR_IS_UIRET:
+		far.kind = VMPT_FAR_UIRET;
+		break;
+	default:
+		far.kind = VMPT_FAR_BRANCH;
+		break;
+	}
+	if (pc->task_switch) {
+		far.kind = VMPT_FAR_TASK;
+		far.cr3_written = true;
+	}
+	far.ip = pc->origin;
+	tell(pc, &far);
+}
+
+static bool is_software(int type)
+{
+	return type == BX_SOFTWARE_INTERRUPT || type == BX_PRIVILEGED_SOFTWARE_INTERRUPT ||
+	       type == BX_SOFTWARE_EXCEPTION;
+}
+
+void vmpt_event_origin(unsigned int cpu, int type)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc->origin = is_software(type) ? pc_place(pc) : pc_next(pc);
+	pc->task_switch = false;
+}
+
+void vmpt_event_delivered(unsigned int cpu, Bit8u vector, unsigned int type)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	pc_truth_event(pc, pc->origin, pc_next(pc));
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+		return;
+	far.kind = is_software((int)type)	   ? VMPT_FAR_SOFT_INT
+		   : type == BX_HARDWARE_EXCEPTION ? VMPT_FAR_EXCEPTION
+						   : VMPT_FAR_INTERRUPT;
+	far.vector = vector;
+	far.cr3_written = pc->task_switch;
+	far.page_fault = type == BX_HARDWARE_EXCEPTION && vector == BX_PF_EXCEPTION;
+	far.pf_address = pc->cpu->cr2;
+	far.ip = pc->origin;
+	tell(pc, &far);
+}
+
+void vmpt_uintr(unsigned int cpu, unsigned int vector)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	pc_truth_event(pc, pc->origin, pc_next(pc));
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+		return;
+	far.kind = VMPT_FAR_UINTR;
+	far.vector = (u8)vector;
+	far.ip = pc->origin;
+	tell(pc, &far);
+}
+
+void vmpt_smi(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	/* VMX operation is left; RSM goes back (SDM 3 33.2.9.3). */
+	pc->smm_on = pc->unit.vmx.on;
+	pc->smm_nonroot = pc->unit.vmx.nonroot;
+	pc_truth_event(pc, pc->origin, pc_next(pc));
+	far.kind = VMPT_FAR_SMI;
+	far.ip = pc->origin;
+	tell(pc, &far);
+	pc->unit.vmx.on = pc->unit.vmx.nonroot = false;
+}
+
+void vmpt_rsm(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	pc->unit.vmx.on = pc->smm_on;
+	pc->unit.vmx.nonroot = pc->smm_nonroot;
+	far.kind = VMPT_FAR_RSM;
+	far.ip = pc->origin;
+	pc_time_now(pc);
+	tell(pc, &far);
+}
+
+void vmpt_reset(unsigned int cpu, unsigned int source)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	if (!pc)
+		return;
+	if (source != BX_RESET_SOFTWARE) {
+		vmpt_unit_reset(&pc->unit, pc->was_reset);
+		pc->was_reset = true;
+		pc->global_status = 0;
+		pc->in_entry = pc->in_exit = pc->list_ctl = false;
+		pc_mode(pc, &pc->unit.mode);
+		pc_watch(pc);
+		return;
+	}
+	/* INIT leaves PT as it is (Table 33-55, rows 22 to 24) and VMX operation. */
+	pc->unit.vmx.on = pc->unit.vmx.nonroot = false;
+	pc->unit.vmx.vmcs = VMPT_PT_VMCS_NONE;
+	far.kind = VMPT_FAR_INIT;
+	far.ip = pc->origin;
+	far.cr3_written = true;
+	far.waits = pc->cpu->activity_state == BX_CPU_C::BX_ACTIVITY_STATE_WAIT_FOR_SIPI;
+	tell(pc, &far);
+}
+
+void vmpt_sipi(unsigned int cpu, unsigned int vector)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	far.kind = VMPT_FAR_SIPI;
+	far.vector = (u8)vector;
+	tell(pc, &far);
+}
+
+/* ---- sleep (33.2.3) ---- */
+
+void vmpt_sleep(unsigned int cpu, unsigned int state)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_far far = {};
+
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+		return;
+	switch (state) {
+	case BX_CPU_C::BX_ACTIVITY_STATE_HLT:
+		/* C1 */
+		pc_time(pc);
+		vmpt_unit_sleep(&pc->unit, pc_place(pc), false, 1, 0);
+		pc_after(pc);
+		break;
+	case BX_CPU_C::BX_ACTIVITY_STATE_SHUTDOWN:
+		far.kind = VMPT_FAR_SHUTDOWN;
+		far.ip = pc_next(pc);
+		tell(pc, &far);
+		break;
+	default:
+		break; /* MWAIT was told, INIT too */
+	}
+}
+
+void vmpt_mwait(unsigned int cpu, Bit32u hints, Bit32u ext)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+		return;
+	pc_time(pc);
+	vmpt_unit_mwait(&pc->unit, pc_place(pc), hints, ext, (u8)(((hints >> 4) + 1) & 0xf),
+			(u8)(hints & 0xf));
+	pc_after(pc);
+}
+
+void vmpt_wake(unsigned int cpu, unsigned int state)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+		return;
+	if (state != BX_CPU_C::BX_ACTIVITY_STATE_HLT && state < BX_CPU_C::BX_ACTIVITY_STATE_MWAIT)
+		return;
+	pc_time(pc);
+	/* Reason: interrupt (Table 33-47's bit 0) or a store to the monitored address (bit 2). */
+	vmpt_unit_wake(&pc->unit, 1, 1, 1);
+	pc_after(pc);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The PC's processors as the library sees them: for each one a trace unit (model/), where the
+ * transition is that is under way, and what of it is written down. For the library's own files.
+ */
+#ifndef VMPT_BOCHS_PC_H
+#define VMPT_BOCHS_PC_H
+
+#include "bochs.h"
+#include "cpu/cpu.h"
+#include "cpu/cpuid.h"
+#include "cpu/apic.h"
+#include "gui/siminterface.h"
+#include "memory/memory-bochs.h"
+#include "pc_system.h"
+
+#include "model/vmpt-model.h"
+
+/* Which PT the processors have; words of VMPT_BOCHS_PT, see options.cc. */
+struct pc_options {
+	bool pt;	 /* there is PT at all */
+	bool vmx_pt;	 /* IA32_VMX_MISC[14] */
+	bool conceal;	 /* the conceal controls */
+	bool load_clear; /* load and clear IA32_RTIT_CTL */
+	bool gpa;	 /* PT uses guest physical addresses */
+	struct vmpt_pt_cpuid cpuid;
+	struct vmpt_unit_options unit;
+};
+
+extern struct pc_options pc_options;
+
+/* Reads the environment once. Ends the process with a message if a word is unknown. */
+void pc_options_read(void);
+
+struct truth;
+struct ept_cache;
+
+struct pc_cpu {
+	unsigned int id;
+	BX_CPU_C *cpu;
+	struct vmpt_unit unit;
+	struct vmpt_output_memory memory;
+	u64 global_status; /* IA32_PERF_GLOBAL_STATUS, as far as it is ours */
+	u64 last_ticks;	   /* time that was told last, never goes back */
+
+	/* Where the transfer or event under way comes from, a linear address. */
+	u64 origin;
+	bool task_switch; /* it loaded CR3 */
+
+	/* VM entries and exits under way */
+	bool in_entry, in_exit;
+	struct vmpt_unit_entry entry;
+	u64 entry_next; /* behind VMLAUNCH or VMRESUME */
+	struct vmpt_unit_exit exit;
+	bool exit_late; /* a VM entry that fails late */
+	bool exit_told; /* the unit knows of it already */
+	bool list_ctl;	/* an MSR list wrote IA32_RTIT_CTL: */
+	u64 list_ctl_value;
+	bool smm_on, smm_nonroot; /* VMX operation that SMI left */
+	bool was_reset;		  /* the first RESET is the cold one */
+
+	struct {
+		bool pending;
+		bool misconfiguration;
+		u64 gpa;
+		u64 qualification;
+	} ept;
+	struct truth *truth;
+};
+
+extern struct pc_cpu *pc_cpus[VMPT_BOCHS_CPUS];
+
+static inline struct pc_cpu *pc_of(unsigned int cpu)
+{
+	return pc_cpus[cpu];
+}
+
+/* ---- the processor's state ---- */
+
+/* Linear address of offset @rip in the code segment. */
+static inline u64 pc_lip(const struct pc_cpu *pc, u64 rip)
+{
+	return pc->cpu->get_laddr(BX_SEG_REG_CS, (bx_address)rip);
+}
+
+static inline u64 pc_rip(const struct pc_cpu *pc)
+{
+	return pc->cpu->gen_reg[BX_64BIT_REG_RIP].rrx;
+}
+
+/* Where execution goes on. */
+static inline u64 pc_next(const struct pc_cpu *pc)
+{
+	return pc_lip(pc, pc_rip(pc));
+}
+
+/* The place of the instruction under way. */
+static inline u64 pc_place(const struct pc_cpu *pc)
+{
+	return pc_lip(pc, pc->cpu->prev_rip);
+}
+
+void pc_mode(const struct pc_cpu *pc, struct vmpt_mode *mode);
+
+/* ---- around each event ---- */
+
+/* Tells the unit the time, if a packet could want it (clock.cc). */
+void pc_time(struct pc_cpu *pc);
+/* Tells it in any case. */
+void pc_time_now(struct pc_cpu *pc);
+/* A ToPA PMI (msr.cc). */
+void pc_pmi(struct pc_cpu *pc);
+/* What vmpt_watch[] must be from here on. */
+void pc_watch(struct pc_cpu *pc);
+/* Behind an event: what waits goes out before the buffer is full. */
+static inline void pc_after(struct pc_cpu *pc)
+{
+	if (pc->unit.used > VMPT_UNIT_BUFFER / 4 || pc->unit.in_overflow)
+		(void)vmpt_unit_flush(&pc->unit);
+}
+
+/* Output to memory, through EPT where PT uses guest physical addresses (ept.cc). */
+void pc_memory_init(struct pc_cpu *pc);
+/* Translations may be others now: a VM entry, TraceEn set. */
+void pc_memory_changed(struct pc_cpu *pc);
+
+/* ---- what is executed (truth.cc); all do nothing while it is off ---- */
+void pc_truth_start(struct pc_cpu *pc);
+void pc_truth_stop(struct pc_cpu *pc);
+/* An interrupt or exception: the instruction at @from has not retired, @to goes on. */
+void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to);
+/* VM entry and exit: @from has not retired if it is @to's begin again. */
+void pc_truth_entry(struct pc_cpu *pc, u64 from, u64 to);
+void pc_truth_exit(struct pc_cpu *pc, u64 from, u64 to);
+
+/* ---- files of the run ---- */
+
+/* The run's output folder: VMPT_BOCHS_OUT or ".". */
+const char *pc_folder(void);
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * VMX operation as events of the trace unit (SDM 3 33.5): what the controls in the VMCS say,
+ * VM entries and exits whole, in the order in which Bochs loads and saves state.
+ */
+#include "pc.h"
+
+bool vmpt_vmx_has(enum vmpt_vmx_part part)
+{
+	pc_options_read();
+	switch (part) {
+	case VMPT_VMX_MISC_PT:
+		return pc_options.vmx_pt;
+	case VMPT_VMX_CONCEAL:
+		return pc_options.conceal;
+	case VMPT_VMX_PT_LOAD_CLEAR:
+		return pc_options.load_clear;
+	case VMPT_VMX_PT_GPA:
+		return pc_options.gpa;
+	}
+	return false;
+}
+
+bool vmpt_pt_traces(unsigned int cpu)
+{
+	return pc_of(cpu)->unit.regs.ctl & VMPT_CTL_TRACE_EN;
+}
+
+/* Reserved bits and encodings, whatever TraceEn is. */
+bool vmpt_pt_ctl_valid(unsigned int cpu, Bit64u ctl)
+{
+	const struct vmpt_unit *unit = &pc_of(cpu)->unit;
+	struct vmpt_pt_regs regs = unit->regs;
+	struct vmpt_pt_rules rules = unit->rules;
+
+	rules.no_ctl_writes = 0;
+	regs.ctl = 0;
+	return !vmpt_pt_wrmsr(&rules, &regs, VMPT_MSR_RTIT_CTL, ctl, NULL);
+}
+
+Bit64u vmpt_pt_ctl(unsigned int cpu)
+{
+	return pc_of(cpu)->unit.regs.ctl;
+}
+
+void vmpt_vmxon(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc_time(pc);
+	vmpt_unit_vmxon(&pc->unit, pc_options.vmx_pt, pc_place(pc));
+	pc_watch(pc);
+}
+
+void vmpt_vmxoff(unsigned int cpu)
+{
+	vmpt_unit_vmxoff(&pc_of(cpu)->unit);
+}
+
+void vmpt_vmptrld(unsigned int cpu, Bit64u vmcs)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc_time(pc);
+	vmpt_unit_vmptrld(&pc->unit, vmcs == BX_INVALID_VMCSPTR ? VMPT_PT_VMCS_NONE : vmcs);
+	pc_after(pc);
+}
+
+/* ---- VM entry ---- */
+
+void vmpt_vmentry_begin(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc->entry = {};
+	pc->entry.ip = pc_place(pc);
+	pc->entry_next = pc_next(pc);
+	pc->in_entry = true;
+	pc->list_ctl = false;
+}
+
+void vmpt_vmentry_failed(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	struct vmpt_mode mode;
+
+	pc->in_entry = false;
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+		return;
+	pc_mode(pc, &mode);
+	pc_time(pc);
+	vmpt_unit_vmentry_failed(&pc->unit, &pc->entry, false, pc->entry_next, &mode);
+	pc_after(pc);
+}
+
+/* What the VMCS says of the guest's tracing. */
+static void read_controls(struct pc_cpu *pc)
+{
+	const VMCS_CACHE *vm = &pc->cpu->vmcs;
+	struct vmpt_unit_entry *entry = &pc->entry;
+
+	entry->vmx.conceal_exec = vm->vmexec_ctrls2.PTRACE_SUPPRESS_GUEST_VMX_TRACE();
+	entry->vmx.conceal_exit = vm->vmexit_ctrls1.PTRACE_SUPPRESS_HOST_VMX_TRACE();
+	entry->vmx.conceal_entry = vm->vmentry_ctrls.PTRACE_SUPPRESS_VMX_PACKETS();
+	if (vm->vmexec_ctrls1.TSC_OFFSET()) {
+		entry->vmx.tsc_offset = pc->cpu->VMread64(VMCS_64BIT_CONTROL_TSC_OFFSET);
+		if (vm->vmexec_ctrls2.TSC_SCALING())
+			entry->vmx.tsc_multiplier = vm->tsc_multiplier;
+	}
+	if (vm->vmentry_ctrls.LOAD_GUEST_RTIT_CTRL()) {
+		entry->load_ctl = true;
+		entry->ctl = pc->cpu->VMread64(VMCS_64BIT_GUEST_IA32_RTIT_CTL);
+	}
+	/* The list comes behind the guest's state. */
+	if (pc->list_ctl) {
+		entry->load_ctl = true;
+		entry->ctl = pc->list_ctl_value;
+	}
+}
+
+void vmpt_vmentry(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc->in_entry = false;
+	read_controls(pc);
+	pc->list_ctl = false;
+	pc->entry.target = pc_next(pc);
+	pc_mode(pc, &pc->entry.mode);
+	pc_truth_entry(pc, pc->entry.ip, pc->entry.target);
+	pc_memory_changed(pc);
+	if (pc->entry.load_ctl)
+		pc_time_now(pc);
+	else
+		pc_time(pc);
+	vmpt_unit_vmentry(&pc->unit, &pc->entry);
+	(void)vmpt_unit_flush(&pc->unit);
+	pc_watch(pc);
+}
+
+/* ---- VM exit ---- */
+
+void vmpt_vmexit(unsigned int cpu, Bit32u reason, Bit64u qualification)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc->exit = {};
+	pc->exit.reason = reason;
+	pc->exit.qualification = qualification;
+	pc->exit_late = reason >> 31;
+	pc->exit_told = false;
+}
+
+void vmpt_vmexit_begin(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+	const VMCS_CACHE *vm = &pc->cpu->vmcs;
+	u32 event;
+
+	/* A late failure may have left a list's CTL behind. */
+	if (pc->in_entry) {
+		read_controls(pc);
+		pc->in_entry = false;
+	}
+	pc->list_ctl = false;
+	pc->exit.ip = pc_next(pc);
+	pc->exit.clear_ctl = vm->vmexit_ctrls1.CLEAR_IA32_RTIT_CTRL();
+	event = pc->cpu->VMread32(VMCS_32BIT_VMEXIT_INTERRUPTION_INFO);
+	if (!pc->exit_late && event >> 31) {
+		pc->exit.intr = true;
+		pc->exit.vector = (u8)event;
+	}
+	pc->in_exit = true;
+	if (!pc->exit_late) {
+		pc_time(pc);
+		(void)vmpt_unit_flush(&pc->unit);
+	}
+}
+
+void vmpt_vmexit_done(unsigned int cpu)
+{
+	struct pc_cpu *pc = pc_of(cpu);
+
+	pc->in_exit = false;
+	pc->ept.pending = false;
+	pc->exit.target = pc_next(pc);
+	pc_mode(pc, &pc->exit.mode);
+	pc->exit.load_ctl = pc->list_ctl;
+	pc->exit.ctl = pc->list_ctl_value;
+	pc->list_ctl = false;
+	pc_time(pc);
+	if (pc->exit.load_ctl)
+		pc_time_now(pc);
+	if (pc->exit_late) {
+		vmpt_unit_vmentry_failed(&pc->unit, &pc->entry, true, pc->exit.target,
+					 &pc->exit.mode);
+	} else {
+		pc_truth_exit(pc, pc->exit.ip, pc->exit.target);
+		if (!pc->exit_told)
+			vmpt_unit_vmexit(&pc->unit, &pc->exit);
+		else if (pc->exit.load_ctl)
+			(void)vmpt_unit_wrmsr(&pc->unit, VMPT_MSR_RTIT_CTL, pc->exit.ctl,
+					      pc->exit.target, pc->exit.target);
+	}
+	pc_memory_changed(pc);
+	(void)vmpt_unit_flush(&pc->unit);
+	pc_watch(pc);
+}
