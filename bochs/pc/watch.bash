@@ -1,0 +1,145 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# The part of vmpt-bochs that runs Bochs, waits for it, and says how the run ended.
+# shellcheck disable=SC2154 # variables of vmpt-bochs
+
+# What a kernel prints of its own faults.
+faults='WARNING: CPU: \|BUG: \|Oops: \|general protection fault\|unchecked MSR access error'
+faults+='\|INFO: rcu_.* self-detected stall'
+
+# Is process $pid still there? One that ended but was not waited for is not.
+runs()
+{
+	local state
+
+	state=$(sed 's/.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null)
+	[ -n "$state" ] && [ "$state" != Z ]
+}
+
+# The name and offset of address $1 (hex digits).
+symbol()
+{
+	local map=${symbols:-${kernel%/*}/System.map}
+
+	[ -r "$map" ] || return 0
+	# All addresses have 16 lower-case digits: as strings they are in order.
+	sort "$map" | awk -v at="$1" '$1 > at { exit } { name = $3 } END { if (name) print name }'
+}
+
+# Where was the PC, where was Bochs? SIGINT makes Bochs write the registers to its log and end.
+collect_evidence()
+{
+	local line i
+
+	echo "==== the serial line's last words"
+	tail -n 15 "$out/serial.log"
+	for i in 1 2; do
+		echo "==== $(date +%T.%N), CPU time of Bochs: $(ps -o time= -p "$pid")"
+		! command -v gdb >/dev/null ||
+			timeout 20 gdb -p "$pid" -batch -ex 'thread apply all bt' 2>/dev/null </dev/null |
+			grep '^#\|^Thread'
+		sleep 0.5
+	done
+	kill -INT "$pid"
+	for ((i = 0; i < 50; i++)); do
+		runs || break
+		sleep 0.1
+	done
+	echo "==== the processors"
+	sed -n 's/^[0-9]*i\[CPU\([0-9]*\) *\] \(.*>> .*\|.*[RE]IP=.*\|CPU is in .*\)/CPU \1: \2/p' \
+		"$out/bochs.log" | tail -n 12 | while read -r line; do
+		echo "$line"
+		[[ $line =~ ([0-9a-f]{16})\>\> ]] && echo "       $(symbol "${BASH_REMATCH[1]}")"
+	done
+}
+
+# Start Bochs and wait for it: $end is job, off, panic, bochs or timeout; $rc Bochs's own status.
+run()
+{
+	local began panicked='' now
+
+	began=$(date +%s%3N)
+	: >"$out/serial.log"
+	(
+		cd "$work" || exit
+		VMPT_BOCHS_OUT=$out/files VMPT_BOCHS_PT=$pt BXSHARE=$bochs exec "$bochs/bochs" -q \
+			-f "$work/bochsrc"
+	) </dev/null >"$out/stdout" 2>"$out/stderr" &
+	pid=$!
+	if [ $show = yes ]; then
+		tail -n +1 -f --pid=$pid -s 0.2 "$out/serial.log" &
+		tail=$!
+	fi
+	end=
+	while runs; do
+		sleep 0.05
+		now=$(date +%s%3N)
+		if [ $((now - began)) -ge $((timeout * 1000)) ]; then
+			end=timeout
+			collect_evidence >"$out/evidence" 2>&1
+			break
+		fi
+		# A kernel that panicked resets the PC at once, unless it was told otherwise.
+		if [ -n "$panicked" ]; then
+			[ $((now - panicked)) -lt 3000 ] || kill -INT "$pid"
+			[ $((now - panicked)) -lt 6000 ] || break
+		elif grep -q 'Kernel panic - not syncing' "$out/serial.log"; then
+			panicked=$now
+		fi
+	done
+	! runs || kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	rc=$?
+	pid=
+	if [ -n "$tail" ]; then
+		wait "$tail"
+		tail=
+	fi
+	millis=$(($(date +%s%3N) - began))
+}
+
+# How the run ended, from what it left: the serial line, the host port's status, Bochs's last words.
+judge()
+{
+	status=$(tr -d '\r' <"$out/serial.log" | sed -n 's/^vmpt: end \([0-9]*\)$/\1/p' | tail -n 1)
+	[ ! -s "$out/files/status" ] || status=$(head -n 1 "$out/files/status")
+	warnings=$(grep -c "$faults" "$out/serial.log")
+	[ -z "$end" ] || return 0
+	if grep -q 'Kernel panic - not syncing' "$out/serial.log"; then
+		end=panic
+	elif [ -n "$status" ]; then
+		end=job
+	elif [ $rc = 0 ] || grep -q 'soft power off\|shutdown requested' "$out/stderr"; then
+		end=off
+	else
+		end=bochs
+	fi
+}
+
+report()
+{
+	local code what
+
+	judge
+	case $end in
+	job) code=$status what="ended with status $status" ;;
+	off) code=120 what="the PC was switched off without a status" ;;
+	panic) code=122 what=$(grep -m 1 -o 'Kernel panic - .*' "$out/serial.log" | tr -d '\r') ;;
+	bochs) code=123 what="Bochs failed ($rc): $(sed -n '/message:/{n;p}' "$out/stderr")" ;;
+	timeout) code=124 what="hung: $timeout s are over; see $out/evidence" ;;
+	esac
+	if [ "$warnings" != 0 ]; then
+		what+="; $warnings faults reported by the kernel, the first:"
+		what+=" $(grep -m 1 "$faults" "$out/serial.log" | tr -d '\r')"
+		[ $code != 0 ] || [ $allow = yes ] || code=121
+	fi
+	millis=$(printf '%d.%02d' $((millis / 1000)) $((millis % 1000 / 10)))
+	printf 'end=%s\nstatus=%s\nwarnings=%s\nseconds=%s\n' "$end" "$status" "$warnings" \
+		"$millis" >"$out/result"
+	if [ $code != 0 ] || [ $quiet = no ]; then
+		say "$what ($millis s)"
+	fi
+	[ $quiet = yes ] || echo "$out"
+	exit $code
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Hands files to the host through the Bochs PC's host port (bochs/instrument/port.cc), and tells
+ * it other things: see usage(). Only on the PC itself; in its guests the ports are nobody's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/io.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum {
+	PORT_COMMAND = 0x560,
+	PORT_DATA = 0x564,
+};
+
+enum command {
+	FILE_BEGIN = 1,
+	FILE_END,
+	DUMP_MEMORY,
+	TRUTH_ON,
+	TRUTH_OFF,
+	MARK,
+	POWER_OFF,
+	PULSE,
+};
+
+static int usage(void)
+{
+	fputs("usage: to-host FILE...		send files; their names are those without folders\n"
+	      "       to-host --name NAME FILE	send FILE (-: standard input) as NAME\n"
+	      "       to-host --dump NAME		the host writes a memory image NAME\n"
+	      "       to-host --truth on|off	begin or end to write down what is executed\n"
+	      "       to-host --mark NUMBER	a mark in the run's log\n"
+	      "       to-host --status NUMBER	switch off with this status\n"
+	      "       to-host --pulse nmi|smi|init\n",
+	      stderr);
+	return 2;
+}
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "to-host: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+static void command(enum command command)
+{
+	outl(command, PORT_COMMAND);
+}
+
+static void send_name(const char *name)
+{
+	outsb(PORT_DATA, name, strlen(name) + 1);
+}
+
+static int send_file(const char *path, const char *name)
+{
+	static u_int32_t buffer[1 << 16];
+	int file = strcmp(path, "-") ? open(path, O_RDONLY) : STDIN_FILENO;
+	ssize_t size;
+
+	if (file < 0)
+		return fail(path);
+	send_name(name);
+	command(FILE_BEGIN);
+	while ((size = read(file, buffer, sizeof(buffer))) > 0) {
+		outsl(PORT_DATA, buffer, (unsigned long)size / 4);
+		outsb(PORT_DATA, (char *)buffer + size / 4 * 4, (unsigned long)size % 4);
+	}
+	command(FILE_END);
+	if (file != STDIN_FILENO)
+		close(file);
+	return size < 0 ? fail(path) : 0;
+}
+
+static int send_files(char **paths)
+{
+	int status = 0;
+
+	for (; *paths; paths++) {
+		const char *slash = strrchr(*paths, '/');
+
+		status |= send_file(*paths, slash ? slash + 1 : *paths);
+	}
+	return status;
+}
+
+static void number(enum command what, const char *text)
+{
+	outl((unsigned int)strtoul(text, NULL, 0), PORT_DATA);
+	command(what);
+}
+
+/* What was printed before is still on its way: the serial line is slow, and ends with the PC. */
+static void power_off(const char *status)
+{
+	tcdrain(STDOUT_FILENO);
+	number(POWER_OFF, status);
+}
+
+static int with_word(const char *option, const char *word)
+{
+	static const char *const pulses[] = { "nmi", "smi", "init" };
+
+	if (!strcmp(option, "--dump")) {
+		send_name(word);
+		command(DUMP_MEMORY);
+	} else if (!strcmp(option, "--truth") && !strcmp(word, "on")) {
+		command(TRUTH_ON);
+	} else if (!strcmp(option, "--truth") && !strcmp(word, "off")) {
+		command(TRUTH_OFF);
+	} else if (!strcmp(option, "--mark")) {
+		number(MARK, word);
+	} else if (!strcmp(option, "--status")) {
+		power_off(word);
+	} else if (!strcmp(option, "--pulse")) {
+		for (unsigned int i = 0; i < 3; i++) {
+			if (!strcmp(word, pulses[i])) {
+				outl(i + 1, PORT_DATA);
+				command(PULSE);
+				return 0;
+			}
+		}
+		return usage();
+	} else {
+		return usage();
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return usage();
+	if (iopl(3))
+		return fail("iopl");
+	if (argv[1][0] != '-' || !argv[1][1])
+		return send_files(argv + 1);
+	if (argc == 4 && !strcmp(argv[1], "--name"))
+		return send_file(argv[3], argv[2]);
+	return argc == 3 ? with_word(argv[1], argv[2]) : usage();
+}
