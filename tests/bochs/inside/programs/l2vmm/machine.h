@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * One VM of l2vmm with its vCPU, its thread, and what it counts.
+ */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#include <pthread.h>
+
+#include "../lib/guest.h"
+
+#define MAX_MACHINES 16
+
+struct machine_options {
+	unsigned int rounds;
+	unsigned int spin;
+	u32 flags; /* of the guest */
+	bool irqchip;
+	bool no_pt;
+	const char *save;
+};
+
+/* Exits to user space. */
+enum machine_exit { EXIT_OUT, EXIT_IN, EXIT_READ, EXIT_WRITE, EXIT_HLT, EXIT_WINDOW, EXIT_KINDS };
+
+struct machine {
+	unsigned int id;
+	enum guest_mode mode;
+	const struct machine_options *options;
+	struct vm vm;
+	struct vcpu vcpu;
+	struct guest_head *head;
+	pthread_t thread;
+	u32 round;    /* that runs, from 1 */
+	u32 state;    /* after the round before, by our own reckoning */
+	u32 injected; /* interrupts */
+	bool irq_wanted;
+	bool done;
+	unsigned int failures;
+	u64 exits[EXIT_KINDS];
+};
+
+/* Make the VM and start its thread. */
+void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
+		   const struct machine_options *options);
+
+/* Wait for its end and print a line on it. Returns 0 if all was as it should be, else 1. */
+int machine_finish(struct machine *m);
+
+#endif
