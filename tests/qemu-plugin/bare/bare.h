@@ -3,9 +3,7 @@
 #ifndef VMPT_TESTS_BARE_H
 #define VMPT_TESTS_BARE_H
 
-/* In RAM: MAGIC there means that a reset was asked for and the program is to go on. */
-#define RESUME 0x7000
-#define MAGIC  0x74727476
+#include "tests/support/bare/rom.h"
 
 #define OP_NONE	     0
 #define OP_CPUID     1
@@ -42,8 +40,5 @@
 #define BOX_X2APIC 56 /* through MSRs */
 #define BOX_AWAKE  60 /* nothing may interrupt it: it waits without sleep */
 #define BOX_STEPS  64 /* bit n: #DB at n bytes behind the first instruction of a step */
-
-/* Where the program lies in RAM */
-#define LOAD 0x100000
 
 #endif

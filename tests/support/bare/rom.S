@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The firmware: all of what QEMU's -bios loads below 4 GiB. At the reset vector it enters
+ * The firmware: all of what an emulator loads below 4 GiB as its BIOS. At the reset vector it enters
  * protected mode and copies the program to RAM, unless that is there and asked for the reset.
  * PROGRAM: the flat image. Nothing else is in this machine: no BIOS clears memory at a reset.
  */
-#include "bare.h"
+#include "rom.h"
 
 #define ROM_SIZE 0x40000
 #define ROM_BASE (0x100000000 - ROM_SIZE)
