@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Where things lie in the PC's memory, and offsets that assembler and C share. */
+#ifndef VMPT_TESTS_BARE_LAYOUT_H
+#define VMPT_TESTS_BARE_LAYOUT_H
+
+#include "tests/support/bare/rom.h"
+
+#define TRAMPOLINE  0x8000  /* the second processor's first instructions */
+#define REAL_CODE   0x9000  /* the 16-bit guest's: below 1 MiB */
+#define SMM_BOX	    0x7100  /* what the SMM handler leaves */
+#define SMM_HANDLER 0x38000 /* at SMBASE + 8000H, as after RESET */
+
+#define PAGE_TABLES 0x200000 /* the host's: PML4, PDPT, four page directories */
+/* More CR3s over the same tables; low bits of CR3 are not used. */
+#define GUEST_CR3   0x210000
+#define OTHER_CR3   0x211000
+#define VMX_PAGES   0x220000 /* VMXON region, two VMCSs, bitmaps, MSR lists */
+#define EPT_PAGES   0x240000 /* PML4, PDPT, PD, 4-KiB tables */
+#define TEXT	    0x280000 /* the results */
+#define TEXT_SIZE   0x20000
+#define GUEST_STACK 0x2f0000 /* its top */
+#define OUT_TABLE   0x300000 /* ToPA table */
+#define OUT	    0x400000 /* packets */
+#define OUT_SIZE    0x200000
+#define SUITE_RAM   0x800000 /* the conformance suite's */
+#define RAM_END	    0x4000000
+#define HOLE	    0x40000000ULL /* nothing is there */
+
+#define SEL_CODE64 8
+#define SEL_CODE32 16
+#define SEL_DATA   24
+#define SEL_TSS	   32
+
+/* Vectors */
+#define PMI_VECTOR 0x50
+#define IPI_VECTOR 0x51
+
+/* struct vm_regs; the value to write lies behind its MSR */
+#define REGS_IN_MSR   128
+#define REGS_OUT_MSR  144
+#define REGS_FLAGS    160
+#define REGS_LAUNCHED 168
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Runs the scenarios, one after the other, and says of each on the serial port: "ok NAME",
+ * "not ok NAME: why" or "skipped NAME: why". Which ones: the words in the ROM image's slot (see
+ * scenario_slot), a name's beginning each; none: all.
+ */
+#include "scenarios.h"
+#include "vmx.h"
+
+const char *scenario_name = "start";
+/* run-bare writes here: behind the mark, 240 bytes, words with spaces between, then NULs. */
+char scenario_slot[256] __attribute__((section(".data"))) = "VMPT-SCENARIOS:\0";
+static const char *skipped;
+
+void skip(const char *why)
+{
+	skipped = why;
+}
+
+static const struct scenario *const lists[] = { vmx_scenarios };
+
+static bool starts(const char *name, const char *word)
+{
+	while (*word && *word != ' ') {
+		if (*name++ != *word++)
+			return false;
+	}
+	return true;
+}
+
+static bool chosen(const char *name)
+{
+	const char *word = scenario_slot + 16;
+
+	if (!*word)
+		return true;
+	for (;;) {
+		while (*word == ' ')
+			word++;
+		if (!*word)
+			return false;
+		if (starts(name, word))
+			return true;
+		while (*word && *word != ' ')
+			word++;
+	}
+}
+
+static bool has_vmx(void)
+{
+	return cpuid(1, 0).ecx & 1 << 5;
+}
+
+static bool has_pt(void)
+{
+	return cpuid(7, 0).ebx & 1u << 25;
+}
+
+static bool has_vpt(void)
+{
+	return has_vmx() && msr_read(MSR_VMX_MISC) & 1 << 14;
+}
+
+static const char *lacks(u32 needs)
+{
+	if (needs & (NEEDS_VMX | NEEDS_VPT) && !has_vmx())
+		return "the processor has no VMX";
+	if (needs & (NEEDS_PT | NEEDS_VPT) && !has_pt())
+		return "the processor has no PT";
+	if (needs & NEEDS_VPT && !has_vpt())
+		return "IA32_VMX_MISC[14] is 0";
+	return NULL;
+}
+
+/* Each one begins as after power-on, as far as it could see a difference. */
+static void run_one(const struct scenario *s)
+{
+	scenario_name = s->name;
+	skipped = lacks(s->needs);
+	memset((void *)trap_count, 0, sizeof(trap_count));
+	pmi_lvt = 0;
+	if (!skipped) {
+		if (s->needs & NEEDS_VMX) {
+			vmx_on();
+			ept_init();
+		}
+		s->run();
+		if (vmx_is_on())
+			vmx_off();
+	}
+	if (is_wrong())
+		return;
+	print(skipped ? "skipped %s: %s\n" : "ok %s\n", s->name, skipped);
+}
+
+void bare_main(void)
+{
+	traps_init();
+	text_init();
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		for (const struct scenario *s = lists[i]; s->name; s++) {
+			if (chosen(s->name))
+				run_one(s);
+		}
+	}
+	print("end\n");
+	power_off(0);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* The lists of scenarios; each ends with one without a name. */
+#ifndef VMPT_TESTS_BARE_SCENARIOS_H
+#define VMPT_TESTS_BARE_SCENARIOS_H
+
+#include "lib.h"
+
+extern const struct scenario vmx_scenarios[];
+
+void bare_main(void);
+
+#endif

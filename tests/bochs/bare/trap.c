@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Exceptions and interrupts, of the host and of 64-bit guests, which share tables and stack
+ * size: faults of the instructions in entry.S that may fault are caught, interrupts are counted,
+ * the rest ends the program.
+ */
+#include "lib.h"
+
+struct gate idt[256];
+extern const char stubs[];
+extern const struct {
+	u64 at, to;
+} fixups[], fixups_end[];
+
+volatile u32 trap_count[256];
+volatile u64 trap_rip;
+volatile u32 pmi_lvt;
+
+void traps_init(void)
+{
+	for (unsigned int i = 0; i < 256; i++) {
+		u64 at = (uintptr_t)stubs + 16 * i;
+
+		idt[i] = (struct gate){ (u16)at,	 SEL_CODE64,	  0x8e00,
+					(u16)(at >> 16), (u32)(at >> 32), 0 };
+	}
+}
+
+u32 apic_read(u32 reg)
+{
+	return *(volatile u32 *)(0xfee00000ULL + reg);
+}
+
+void apic_write(u32 reg, u32 value)
+{
+	*(volatile u32 *)(0xfee00000ULL + reg) = value;
+}
+
+static bool fixed(struct trap_frame *frame)
+{
+	for (size_t i = 0; &fixups[i] < fixups_end; i++) {
+		if (fixups[i].at == frame->rip) {
+			frame->rip = fixups[i].to;
+			frame->rax = FAULT + frame->vector;
+			return true;
+		}
+	}
+	return false;
+}
+
+void trap(struct trap_frame *frame)
+{
+	trap_count[frame->vector]++;
+	if (frame->vector == 2 || frame->vector >= 32) {
+		trap_rip = frame->rip;
+		if (frame->vector >= 32)
+			apic_write(APIC_EOI, 0);
+		if (pmi_lvt)
+			apic_write(APIC_LVTP, pmi_lvt);
+		return;
+	}
+	if (fixed(frame))
+		return;
+	wrong("exception %x, error %x, at %x", frame->vector, frame->error, frame->rip);
+	power_off(2);
+}

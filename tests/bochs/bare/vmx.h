@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * VMX operation under exact control: a struct vm says all that a scenario may want different, and
+ * vm_run() enters the guest with no branch between WRMSR, VM entry, VM exit and the next WRMSR,
+ * so that a trace of it has the packets of the transitions alone.
+ */
+#ifndef VMPT_TESTS_BARE_VMX_H
+#define VMPT_TESTS_BARE_VMX_H
+
+#include "lib.h"
+#include "vmx-fields.h"
+
+/* In the processor's order; layout.h has the offsets of what follows. */
+struct vm_regs {
+	u64 rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15, unused;
+	/* WRMSR before the entry, and after the exit or the failure */
+	u64 in_msr, in_value, out_msr, out_value;
+	u64 flags; /* RFLAGS behind a VM entry that failed early, 0: it did not */
+	u64 launched;
+};
+
+enum vm_mode { VM_64, VM_32, VM_16 };
+
+struct vm_list {
+	u32 msr, zero;
+	u64 value;
+};
+
+/* What a guest is, beyond what vm_default() sets. */
+struct vm {
+	u8 mode; /* enum vm_mode */
+	u8 vmcs; /* which of the VMCSs, 0 or 1 */
+	u8 cpl;
+	u32 pin, primary, secondary, exit, entry; /* what must be 1 is added */
+	u64 rip, rsp, cr3, rtit_ctl, tsc_offset, tsc_multiplier;
+	struct vm_list *entry_load, *exit_store, *exit_load;
+	u32 entry_loads, exit_stores, exit_loads;
+	struct vm_regs regs;
+	/* after vm_run() */
+	u32 reason, event, error; /* error: the VM-instruction error */
+	u64 qualification, physical;
+};
+
+/* ---- vmx.c ---- */
+
+static inline u64 vmread(u64 field)
+{
+	u64 value;
+
+	__asm__ volatile("vmread %1, %0" : "=r"(value) : "r"(field) : "cc");
+	return value;
+}
+
+static inline void vmwrite(u64 field, u64 value)
+{
+	__asm__ volatile("vmwrite %1, %0" : : "r"(field), "r"(value) : "cc");
+}
+
+/* Physical addresses of the VMCSs. */
+#define VMCS(n)	   (VMX_PAGES + 0x1000 * (1ULL + (n)))
+#define MSR_BITMAP (VMX_PAGES + 0x3000)
+#define LISTS	   (VMX_PAGES + 0x4000)
+
+void vmx_on(void);
+void vmx_off(void);
+bool vmx_is_on(void);
+void vmclear(u64 vmcs);
+void vmptrld(u64 vmcs);
+/* May these bits of a control field be 1? */
+bool vmx_allows(u32 true_msr, u32 bits);
+bool vmx_allows_secondary(u32 bits);
+
+/* A 64-bit guest at @rip, all its memory the PC's, no control more than it needs. */
+void vm_default(struct vm *vm, void (*rip)(void));
+/* VMCLEAR, VMPTRLD, all fields. */
+void vm_load(struct vm *vm);
+/* The current VMCS, set up by vm_load(): until the next exit, of any kind. */
+void vm_run(struct vm *vm);
+/* Run it to a VMCALL; CPUID is executed for it. False: wrong() was told. */
+bool vm_run_to_call(struct vm *vm);
+/* Advance the guest's RIP over the instruction that exited. */
+void vm_skip(void);
+/* A call of @function in the current 64-bit guest; RAX. */
+u64 vm_call(struct vm *vm, void *function, u64 rdi, u64 rsi);
+/* What an early failure says: 0 none, 1 VMfailInvalid, 2 VMfailValid. */
+unsigned int vm_failed(const struct vm *vm);
+
+/* ---- vmx-run.S ---- */
+
+void vmx_enter(struct vm_regs *regs);
+extern const char vmexit_at[];
+
+/* ---- ept.c: identity, 2-MiB pages, up to RAM_END ---- */
+
+#define EPT_RWX 7
+void ept_init(void);
+/* One page of 4 KiB; @rights 0: not present. Takes a table for its 2 MiB if it has none. */
+void ept_page(u64 gpa, u64 hpa, u64 rights);
+u64 eptp(void);
+void ept_flush(void);
+
+/* ---- guest.S ---- */
+
+void guest_call(void);
+void guest_branches(void);
+void guest_empty(void);
+void guest_call_done(void);
+void guest_cr3(void);
+void guest_user(void);
+void guest_hlt(void);
+void guest_32(void);
+void guest_loop(void);
+void guest_fill(void);
+extern const char guest_16[], guest_16_end[];
+
+#endif
