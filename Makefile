@@ -41,6 +41,18 @@ test: ## all tests: gcc, sanitizers, threads, 5 s of each fuzz target; clang bui
 	$(call need,build test-build test qemu guests)
 	@scripts/run-tests test
 
+.PHONY: bochs
+bochs: ## the PC with VMX and PT in software, and what tests run on it
+	$(call need,bochs qemu guests)
+	@bochs/build
+	@tests/bochs/build-kernel
+	@tests/bochs/build
+
+.PHONY: test-kvm
+test-kvm: ## what needs that PC: KVM, real kernels and perf on it; builds what is missing
+	$(call need,build test-build bochs qemu guests)
+	@scripts/run-tests kvm
+
 .PHONY: test-all-configs
 test-all-configs: ## all tests in every configuration
 	$(call need,build test-build test qemu guests)
@@ -78,7 +90,7 @@ format: ## lay out all code as .clang-format says
 
 .PHONY: deps
 deps: ## install the Debian packages that all of these need, find or fetch a QEMU that fits
-	scripts/deps build test-build test lint qemu guests
+	scripts/deps build test-build test lint qemu guests bochs
 	scripts/get-qemu
 
 .PHONY: install

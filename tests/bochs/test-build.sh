@@ -1,0 +1,202 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# bochs/build: what it makes, that nothing is made twice or by halves, what its names depend on, and
+# what it says when something is wrong. What would change the user's cache has one of its own.
+#
+#	test-build.sh SOURCE OUT
+set -u
+
+source=$1
+out=$2
+tree=$out/tree
+failures=0 checks=0
+
+rm -rf "$out"
+mkdir -p "$out"
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails; rc $rc, stdout and stderr:"
+		tail -n 40 "$out/stdout" "$out/stderr"
+	fi
+}
+
+not()
+{
+	! "$@"
+}
+
+# Run bochs/build of folder $1 with the options that follow.
+build()
+{
+	local dir=$1 start=${EPOCHREALTIME/./}
+	shift
+	rc=0
+	"$dir/bochs/build" "$@" >"$out/stdout" 2>"$out/stderr" || rc=$?
+	took=$(((${EPOCHREALTIME/./} - start) / 1000))
+	made=$(cat "$out/stdout")
+}
+
+# A copy of the sources to change things in, and the name of what it makes.
+fresh_tree()
+{
+	rm -rf "$tree"
+	mkdir "$tree"
+	cp -r "$source/bochs" "$source/arch" "$source/model" "$tree/"
+}
+
+where()
+{
+	build "$tree" --where
+	made=${made##*/}
+}
+
+# Both parts of a name.
+base_of()
+{
+	local key=${1##*bochs_}
+
+	echo "${key%-*}"
+}
+
+build "$source"
+[ $rc != 77 ] || { cat "$out/stdout" && exit 77; }
+[ $took -lt 2000 ] || echo "note: built in $((took / 1000)) s"
+folder=$made
+cache=${folder%/*}
+check 'the first call' [ $rc = 0 ]
+[ $rc = 0 ] || exit 1
+check 'a line with a folder' [ "$(wc -l <"$out/stdout")" = 1 -a -d "$folder" ]
+check 'a BIOS' [ "$(stat -c %s "$folder/BIOS-bochs-latest")" = 131072 ]
+# An option ROM says its length, in blocks of 512 bytes.
+check 'a VGA BIOS' [ "$(od -An -t x1 -N 2 "$folder/vgabios.bin")" = ' 55 aa' ]
+check 'a Bochs that runs' grep -q 'Bochs x86 Emulator 3.0' <("$folder/bochs" --help 2>&1)
+check 'with several processors and VMX' \
+	grep -q '^BX_SUPPORT_SMP 1 BX_SUPPORT_VMX 2$' <(
+		sed -n 's/^#define \(BX_SUPPORT_\(SMP\|VMX\) [0-9]\)$/\1/p' \
+			"$cache/bochs-base_$(base_of "$folder")/include/config.h" | sort | paste -s -d ' '
+	)
+
+build "$source" --print
+check 'the second call: the same' [ "$rc $made" = "0 $folder" ]
+check 'the second call: from the cache' [ ! -s "$out/stderr" ]
+check "the second call: $took ms, less than 2 s" [ "$took" -lt 2000 ]
+
+# What the names depend on.
+fresh_tree
+where
+check 'not on the place' [ "$made" = "${folder##*/}" ]
+for file in bochs/instrument/port.cc arch/topa.h model/psb.c; do
+	fresh_tree
+	echo '/* changed */' >>"$tree/$file"
+	where
+	check "on $file" [ "$made" != "${folder##*/}" ]
+	check "on $file, but Bochs's does not" [ "$(base_of "$made")" = "$(base_of "$folder")" ]
+done
+for file in bochs/instrument/instrument.h bochs/patches/"$(sed -n '$p' "$source/bochs/patches/series")"; do
+	fresh_tree
+	echo '/* changed */' >>"$tree/$file"
+	where
+	check "on $file, and Bochs's does" [ "$(base_of "$made")" != "$(base_of "$folder")" ]
+done
+
+# From here on in a cache of our own, which has what was downloaded and Bochs's part.
+export XDG_CACHE_HOME=$out/cache
+own=$XDG_CACHE_HOME/vmpt
+mkdir -p "$own"
+cp -r "$cache/bochs-files" "$cache/bochs-base_$(base_of "$folder")" "$own/"
+
+# What there is of a folder, or of half a one.
+made_things()
+{
+	find "$own" -mindepth 1 -maxdepth 1 \( -name 'bochs_*' -o -name '.bochs-*' -o -name '*base*' \
+		! -name "*_$(base_of "$folder")" \)
+}
+
+fresh_tree
+echo 'extern const char vmpt_test_changed[]; const char vmpt_test_changed[] = "this was changed";' \
+	>>"$tree/bochs/instrument/port.cc"
+build "$tree" &
+first=$!
+"$tree/bochs/build" >"$out/second" 2>"$out/second.log"
+second=$?
+wait $first
+build "$tree"
+check 'two at once: both well' [ "$second $(cat "$out/second")" = "0 $made" ]
+check 'two at once: one compiled' [ "$(cat "$out/stderr" "$out/second.log" | grep -c compiling)" -le 1 ]
+check 'a changed library: is in it' grep -q 'this was changed' "$made/bochs"
+check 'a changed library: runs' grep -q 'Bochs x86 Emulator 3.0' <("$made/bochs" --help 2>&1)
+check 'a changed library: nothing left beside it' [ "$(made_things)" = "$made" ]
+rm -rf "$own"/bochs_*
+
+echo 'this is not C' >>"$tree/model/psb.c"
+build "$tree"
+check 'an error in the library: fails' [ $rc = 1 ]
+check 'an error in the library: is shown' grep -q 'model/psb.c:[0-9:]* error' "$out/stderr"
+check 'an error in the library: nothing is made' [ -z "$(made_things)" ]
+
+fresh_tree
+if command -v clang++ >/dev/null; then
+	build "$tree" --clang
+	check 'clang: is content' [ $rc = 0 ]
+	# gcc has nothing to say about this.
+	echo 'static inline int vmpt_test_unused(void) { return 1; }' >>"$tree/bochs/instrument/port.cc"
+	build "$tree" --clang
+	check 'clang: is not' [ $rc = 1 ]
+	check 'clang: says why' grep -q 'port.cc:.*vmpt_test_unused' "$out/stderr"
+	rm -rf "$own"/bochs_*
+fi
+
+# Patches. Lines of Bochs's README, of which the first is not what a patch thinks it is.
+fresh_tree
+mkdir -p "$out/bochs/b"
+tar -x -J -f "$own"/bochs-files/bochs_3.0*.tar.xz -C "$out/bochs" --strip-components=1
+sed '5s/$/ (changed)/' "$out/bochs/README" >"$out/bochs/b/README"
+(cd "$out/bochs" && diff -u README b/README | sed '1s/ / a\//') >"$tree/bochs/patches/loose.patch"
+sed -i '/^@@/{n;s/^ .*/ not the line/}' "$tree/bochs/patches/loose.patch"
+check 'patches: one applies with fuzz' patch -d "$out/bochs" -p1 -s --dry-run \
+	-i "$tree/bochs/patches/loose.patch"
+echo loose.patch >>"$tree/bochs/patches/series"
+build "$tree"
+check 'patches: it is refused' [ $rc = 1 ]
+check 'patches: it is named' grep -q 'loose.patch does not apply to bochs_3.0' "$out/stderr"
+check 'patches: nothing is made' [ -z "$(made_things)" ]
+
+# Interrupted while it configures Bochs, in a session of its own.
+fresh_tree
+echo '/* changed */' >>"$tree/bochs/instrument/instrument.h"
+setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
+group=$!
+for _ in $(seq 300); do
+	! grep -q 'configuring Bochs' "$out/stderr" || break
+	sleep 0.1
+done
+check 'interrupted: was at work' grep -q configuring "$out/stderr"
+check 'interrupted: has a folder' [ -n "$(made_things)" ]
+kill -TERM -- -$group
+rc=0
+wait $group || rc=$?
+check 'interrupted: says so' [ $rc = 143 ]
+check 'interrupted: nothing is left' [ -z "$(made_things)" ]
+
+# Without archives, and what was downloaded is damaged.
+echo 'Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "/dev/null";' >"$out/apt.conf"
+for file in "$own"/bochs-files/bochs_3.0*.tar.xz; do
+	head -c 100000 "$file" >"$out/short" && cp "$out/short" "$file"
+done
+APT_CONFIG=$out/apt.conf build "$tree"
+check 'nothing to be had: skipped' [ $rc = 77 ]
+check 'nothing to be had: why' grep -q '^skipped: cannot fetch bochs_3.0' "$out/stdout"
+check 'nothing to be had: damage is seen' grep -q 'bochs_3.0.* is damaged' "$out/stderr"
+check 'nothing to be had: nothing is made' [ -z "$(made_things)" ]
+
+CXX=no-such-compiler build "$tree"
+check 'no compiler: skipped' [ "$rc $made" = '77 skipped: no-such-compiler is missing: scripts/deps bochs' ]
+rm -rf "$tree" "$XDG_CACHE_HOME" "$out/bochs"
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
