@@ -86,7 +86,7 @@ lint: ## formatting, static analysis, licences, floors; warnings are errors
 .PHONY: format
 format: ## lay out all code as .clang-format says
 	$(call need,lint)
-	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+	@git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
 
 .PHONY: deps
 deps: ## install the Debian packages that all of these need, find or fetch a QEMU that fits
