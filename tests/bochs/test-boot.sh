@@ -1,0 +1,159 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The Bochs PC boots the small kernel with KVM and perf; a job's status and files come out; and
+# vmpt-bochs tells a hang, a panic, a warning, a PC that was switched off and a failing Bochs apart.
+#
+#	test-boot.sh SOURCE OUT
+set -u
+
+source=$1
+out=$2
+failures=0 checks=0
+
+mkdir -p "$out"
+for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" \
+	"$source/tests/bochs/build base perf"; do
+	# shellcheck disable=SC2086 # a command and its words
+	printed=$($what 2>"$out/build.log") || {
+		rc=$?
+		echo "$printed"
+		cat "$out/build.log"
+		exit $rc
+	}
+done
+
+# Check that a command succeeds; if not, say what the last run was like.
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$name: $what: fails; rc $rc"
+		cat "$run/said"
+		tail -n 20 "$run/serial.log" 2>/dev/null
+	fi
+}
+
+# Run job $2, as test $1, with more options; $rc is vmpt-bochs's status.
+job()
+{
+	name=$1
+	run=$out/$name
+	mkdir -p "$run"
+	rc=0
+	"$source/tests/bochs/run" --out "$run" "${@:3}" "$2" >"$run/said" 2>&1 || rc=$?
+}
+
+# A line of the serial log.
+said()
+{
+	tr -d '\r' <"$run/serial.log" | grep -q "$1"
+}
+
+result()
+{
+	grep -qx "$1" "$run/result"
+}
+
+job hello hello
+check 'status 0' [ $rc = 0 ]
+check 'the kernel is ours' said '^6\.12\..*-vmpt$'
+check 'one processor' said '^1$'
+check 'KVM is there' said '^/dev/kvm$'
+for name in ept unrestricted_guest vpid; do
+	check "KVM has $name" said "^kvm-intel.$name: Y$"
+done
+# It is there only with CONFIG_BROKEN.
+check 'KVM has pt_mode' said '^kvm-intel.pt_mode: [01]$'
+check 'no faults' result warnings=0
+check 'the folder is named' [ "$(tail -n 1 "$run/said")" = "$(realpath "$run")" ]
+
+job status hello,7
+check 'status 7' [ $rc = 7 ]
+check 'in the result' result status=7
+
+job parameters hello --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
+check 'status 0' [ $rc = 0 ]
+check 'EPT is off' said '^kvm-intel.ept: N$'
+check 'so is what needs it' said '^kvm-intel.unrestricted_guest: N$'
+check 'APICv is off' said '^kvm-intel.enable_apicv: N$'
+
+job two hello --cpus 2
+check 'status 0' [ $rc = 0 ]
+check 'two processors' said '^2$'
+
+cat >"$out/perf-job" <<-'END'
+	#!/bin/sh
+	ls /sys/kernel/debug/kvm/exits
+	perf stat -x , -e kvm:kvm_exit -e kvm:kvm_entry -a -- true 2>&1
+	perf record -q -a -e kvm:kvm_exit -o /tmp/perf.data -- true && echo recorded
+	ls -s /proc/kcore >/dev/null && echo kcore
+	grep ' kvm_arch_vcpu_ioctl_run$' /proc/kallsyms
+END
+job perf perf --with perf --file "/jobs/perf=$out/perf-job"
+check 'status 0' [ $rc = 0 ]
+check 'KVM counts its exits' said '^/sys/kernel/debug/kvm/exits$'
+check 'perf counts kvm_exit' said '^[0-9]*,,kvm:kvm_exit,'
+check 'perf records' said '^recorded$'
+check "the kernel's memory" said '^kcore$'
+check "the kernel's names" said '^ffffffff[0-9a-f]* T kvm_arch_vcpu_ioctl_run$'
+
+{
+	seq 1 100000
+	printf 'no end of line'
+} >"$out/numbers"
+printf '#!/bin/sh\nto-host /numbers && to-host --name again - </numbers\n' >"$out/files-job"
+job files files --file "/jobs/files=$out/files-job" --file "/numbers=$out/numbers"
+check 'status 0' [ $rc = 0 ]
+check 'a file came out' cmp "$out/numbers" "$run/files/numbers"
+check 'and standard input' cmp "$out/numbers" "$run/files/again"
+
+job hang end,hang --timeout 4
+check 'a hang' [ $rc = 124 ]
+check 'no status' result status=
+check 'in user mode' grep -q 'RIP=0*[0-7]' "$run/evidence"
+
+job sleep end,sleep --timeout 4
+check 'a hang' [ $rc = 124 ]
+check 'where' grep -q 'mwait_idle\|default_idle\|pv_native_safe_halt' "$run/evidence"
+
+began=$SECONDS
+job panic end,panic --timeout 60
+check 'a panic' [ $rc = 122 ]
+check 'which' grep -q 'Kernel panic - not syncing: sysrq triggered crash' "$run/said"
+check 'at once' [ $((SECONDS - began)) -lt 30 ]
+
+job panic-stays end,panic --timeout 60 --append panic=0
+check 'a panic' [ $rc = 122 ]
+
+job warning end,warn
+check 'a warning' [ $rc = 121 ]
+check 'which' grep -q 'WARNING: CPU: 0 PID: 1 at a test' "$run/said"
+job allowed end,warn --allow-warnings
+check 'status 0' [ $rc = 0 ]
+check 'counted' result warnings=1
+
+job off end,off
+check 'switched off' [ $rc = 120 ]
+job reset end,reset
+check 'reset' [ $rc = 120 ]
+job no-job nothing
+check 'no such job' [ $rc = 119 ]
+job no-model hello --model nonsense
+check 'Bochs fails' [ $rc = 123 ]
+
+name=usage run=$out/usage
+mkdir -p "$run"
+rc=0
+"$source/bochs/vmpt-bochs" run --colour red >"$run/said" 2>&1 || rc=$?
+check 'unknown option' [ $rc = 2 ]
+check 'says what there is' grep -q -- '--kernel FILE' "$run/said"
+rc=0
+"$source/bochs/vmpt-bochs" run --kernel "$0" --out "$run" >"$run/said" 2>&1 || rc=$?
+check 'not a kernel' [ $rc = 125 ]
+check 'says so' grep -q 'is no bzImage' "$run/said"
+
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
