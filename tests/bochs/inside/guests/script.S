@@ -62,8 +62,8 @@ over:
 	.balign	8
 table:
 	WORD	A(op_end), A(op_rdmsr), A(op_wrmsr), A(op_work), A(op_out), A(op_cpuid)
-	WORD	A(op_cr3), A(op_read), A(op_write), A(op_halt), A(op_forced_jump)
-	WORD	A(op_forced_cr3), A(op_vmxon), A(op_exits), A(op_irqs), A(op_await)
+	WORD	A(op_cr3), A(op_read), A(op_write), A(op_halt), A(op_jump)
+	WORD	A(op_vmxon), A(op_exits), A(op_irqs), A(op_await)
 table_end:
 
 op_end:
@@ -101,9 +101,21 @@ op_cpuid:
 	pop	REG(si)
 	movl	%ebx, %edx
 	jmp	done
+	/* With KVM's forced emulation prefix the emulator does the next instruction: if ECX is not 0. */
+	.macro	emulated
+	jecxz	1f
+	.byte	0x0f, 0x0b
+	.ascii	"kvm"
+1:
+	.endm
 op_cr3:
+	emulated
 	mov	REG(ax), %cr3
 	jmp	done
+op_jump:
+	movl	$A(done), %edi
+	emulated
+	jmp	*REG(di)
 op_read:
 	movl	(REG(ax)), %eax
 	xorl	%edx, %edx
@@ -115,21 +127,6 @@ op_halt:
 	sti
 	hlt
 	cli
-	jmp	done
-
-	/* With KVM's forced emulation prefix the emulator does the next instruction. */
-	.macro	forced
-	.byte	0x0f, 0x0b
-	.ascii	"kvm"
-	.endm
-op_forced_jump:
-	forced
-	jmp	1f
-	ud2
-1:	jmp	done
-op_forced_cr3:
-	forced
-	mov	REG(ax), %cr3
 	jmp	done
 
 	/* EAX: physical address of a VMXON region. RESULT: 0 if it went well. */

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "../lib/guest.h"
+#include "guest.h"
 
 #define MAX_MACHINES 16
 

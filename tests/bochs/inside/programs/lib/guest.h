@@ -66,13 +66,12 @@ enum guest_opcode {
 	OP_WORK,  /* arg: iterations */
 	OP_OUT,	  /* value to GUEST_PORT_RESULT */
 	OP_CPUID, /* value: leaf, arg: subleaf; result: EAX, EBX */
-	OP_CR3,
+	OP_CR3,	  /* arg: not 0 for KVM's emulator to do it */
 	OP_READ,
 	OP_WRITE, /* arg to address value */
 	OP_HALT,
-	OP_FORCED_JUMP, /* by KVM's emulator */
-	OP_FORCED_CR3,
-	OP_VMXON,
+	OP_JUMP,  /* indirect; arg as above */
+	OP_VMXON, /* region at value; result: 0 if it went well */
 	OP_EXITS, /* arg OUTs with nothing between them */
 	OP_IRQS,  /* result: interrupts so far */
 	OP_AWAIT, /* at most arg rounds for an interrupt; result as OP_IRQS */

@@ -10,34 +10,6 @@
 
 #include "arch/types.h"
 
-/* In asm/msr-index.h these are the kernel's only. */
-#define MSR_TSC_ADJUST	     0x3b
-#define MSR_PLATFORM_INFO    0xce
-#define MSR_GLOBAL_STATUS    0x38e
-#define MSR_GLOBAL_CTRL	     0x38f
-#define MSR_GLOBAL_OVF_CTRL  0x390
-#define MSR_RTIT_OUTPUT_BASE 0x560
-#define MSR_RTIT_OUTPUT_MASK 0x561
-#define MSR_RTIT_CTL	     0x570
-#define MSR_RTIT_STATUS	     0x571
-#define MSR_RTIT_CR3_MATCH   0x572
-#define MSR_RTIT_ADDR0_A     0x580
-#define MSR_X2APIC_LVTPC     0x834
-
-#define CTL_TRACEEN	 (1ull << 0)
-#define CTL_CYCEN	 (1ull << 1)
-#define CTL_OS		 (1ull << 2)
-#define CTL_USER	 (1ull << 3)
-#define CTL_FABRICEN	 (1ull << 6)
-#define CTL_CR3FILTER	 (1ull << 7)
-#define CTL_TOPA	 (1ull << 8)
-#define CTL_TSCEN	 (1ull << 10)
-#define CTL_DISRETC	 (1ull << 11)
-#define CTL_BRANCHEN	 (1ull << 13)
-#define CTL_EVENTEN	 (1ull << 31)
-#define CTL_DISTNT	 (1ull << 55)
-#define CTL_INJECTPSBPMI (1ull << 56)
-
 #define KVM_MAX_CPUID 256
 
 struct cpuid {

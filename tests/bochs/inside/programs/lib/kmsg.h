@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the kernel said since a point in time: the evidence of many a fault.
+ */
+#ifndef KMSG_H
+#define KMSG_H
+
+#include "arch/types.h"
+
+struct kmsg {
+	int fd;
+	unsigned long long last; /* record before the point in time */
+};
+
+/* Start listening. */
+void kmsg_open(struct kmsg *kmsg);
+
+/* Has the kernel said something with this text since? The first such line goes to line[]. */
+bool kmsg_find(struct kmsg *kmsg, const char *text, char *line, size_t size);
+
+#endif

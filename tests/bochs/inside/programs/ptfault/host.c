@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Scenarios in which the host's perf traces while KVM runs a guest.
+ */
+#include <stdio.h>
+
+#include "faults.h"
+
+#define EXITS	  20000
+#define SMALL_AUX 4
+#define LARGE_AUX 16
+
+static struct host_pt pt;
+static bool host_on;
+static u64 most; /* bytes that perf said came at once */
+static u32 stuck, stopped;
+
+static bool open_host(size_t pages)
+{
+	int error = host_pt_open(&pt, pages);
+
+	if (error)
+		skip("no PT event of the host: %s", strerror(error));
+	return !error;
+}
+
+/* Something to trace, in user space: conditional branches that differ. */
+static void __attribute__((noinline)) burn(u32 n)
+{
+	volatile u32 sink = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (i * 2654435761u >> 30 & 1)
+			sink = sink + i;
+	}
+}
+
+void fault_d01(struct scene *s)
+{
+	enum scene_end end;
+
+	scene_open(s, false);
+	if (!open_host(LARGE_AUX))
+		return;
+	scene_op(s, OP_WORK, 10, 0);
+	scene_load(s);
+	host_pt_enable(&pt, true);
+	end = scene_run(s);
+	host_pt_enable(&pt, false);
+	host_pt_close(&pt);
+	if (end == SCENE_DONE)
+		ok("the guest ran");
+	else
+		fault("%s %#llx; %s", scene_end_name(end), (unsigned long long)s->reason,
+		      scene_said(s, "VM") ? s->line : "the kernel said nothing");
+}
+
+/* From the guest's first exit on, when it traces: turn the host's trace on and keep it busy. */
+static void keep_tracing(struct scene *s, u32 word)
+{
+	u64 n;
+
+	(void)s;
+	(void)word;
+	if (!host_on) {
+		host_on = true;
+		host_pt_enable(&pt, true);
+	}
+	burn(50);
+	n = host_pt_drain(&pt);
+	if (n > most)
+		most = n;
+}
+
+/* A guest that traces into pages (INT in each nth) exits often while the host traces too. */
+static enum scene_end trace_both(struct scene *s, u32 int_every,
+				 void (*on_out)(struct scene *s, u32 word))
+{
+	enum scene_end end;
+
+	scene_topa(s, 8, int_every);
+	scene_op_start(s, CTL_TRACE);
+	scene_op(s, OP_EXITS, EXITS, 0);
+	scene_op_stop(s, CTL_TRACE);
+	s->on_out = on_out;
+	scene_load(s);
+	end = scene_run(s);
+	if (host_on)
+		host_pt_enable(&pt, false);
+	return end;
+}
+
+void fault_d02(struct scene *s)
+{
+	enum scene_end end;
+
+	scene_open(s, false);
+	if (!open_host(SMALL_AUX))
+		return;
+	end = trace_both(s, 0, keep_tracing);
+	if (scene_said(s, "unchecked MSR access"))
+		fault("after %u exits: %s %#llx; %s", s->outs, scene_end_name(end),
+		      (unsigned long long)s->reason, s->line);
+	else if (end != SCENE_DONE)
+		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
+		      (unsigned long long)s->reason);
+	else
+		ok("not seen in %u exits", s->outs);
+}
+
+void fault_d04(struct scene *s)
+{
+	enum scene_end end;
+
+	scene_open(s, true);
+	if (!open_host(LARGE_AUX))
+		return;
+	end = trace_both(s, 1, keep_tracing);
+	if (most > pt.aux_size)
+		fault("after %u exits: perf says %llu bytes came into a buffer of %zu", s->outs,
+		      (unsigned long long)most, pt.aux_size);
+	else if (scene_said(s, "BUG") || scene_said(s, "WARNING"))
+		fault("after %u exits: %s", s->outs, s->line);
+	else if (end != SCENE_DONE)
+		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
+		      (unsigned long long)s->reason);
+	else
+		ok("not seen in %u exits", s->outs);
+}
+
+/*
+ * Let the host's buffer fill. When its position stays, perf has stopped the trace: does the
+ * processor still trace? Then room is made for the next time.
+ */
+static void let_it_fill(struct scene *s, u32 word)
+{
+	static u64 before;
+	u64 head, ctl = 0;
+
+	(void)s;
+	(void)word;
+	if (!host_on) {
+		host_on = true;
+		host_pt_enable(&pt, true);
+	}
+	burn(20);
+	head = host_pt_head(&pt);
+	if (head == before && pt.aux_size - (head - host_pt_tail(&pt)) < 2 * PAGE_SIZE) {
+		if (!host_rdmsr(VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN)
+			stuck++;
+		stopped++;
+		host_pt_enable(&pt, false);
+		host_pt_drain(&pt);
+		host_pt_enable(&pt, true);
+	}
+	before = head;
+}
+
+void fault_d18(struct scene *s)
+{
+	enum scene_end end;
+
+	scene_open(s, false);
+	if (!open_host(SMALL_AUX))
+		return;
+	end = trace_both(s, 0, let_it_fill);
+	if (stuck)
+		fault("RTIT_CTL.TraceEn is 1 after perf stopped for want of room, %u of %u times",
+		      stuck, stopped);
+	else if (end != SCENE_DONE)
+		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
+		      (unsigned long long)s->reason);
+	else
+		ok("not seen in %u exits, perf stopped %u times", s->outs, stopped);
+}

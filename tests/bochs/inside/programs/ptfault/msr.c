@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Scenarios of what a guest and user space may write into PT's registers.
+ */
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+#include "faults.h"
+
+#define GP	 (1 + 13)
+#define MAX_MSRS 512
+
+/* The guest writes a bad value into a register and traces; KVM shall refuse the value. */
+static void bad_register(struct scene *s, u32 msr, u64 value)
+{
+	enum scene_end end;
+	u32 op;
+
+	scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_OUTPUT_BASE, TOPA_TABLE);
+	scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f);
+	op = scene_op(s, OP_WRMSR, msr, value);
+	scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_CTL, CTL_TRACE);
+	scene_op(s, OP_WORK, 10, 0);
+	scene_op_stop(s, CTL_TRACE);
+	scene_load(s);
+	end = scene_run(s);
+	if (s->ops[op].fault == GP)
+		ok("#GP");
+	else
+		fault("%#llx is taken for MSR %#x; %s %#llx; %s", (unsigned long long)value, msr,
+		      scene_end_name(end), (unsigned long long)s->reason,
+		      scene_said(s, "unchecked MSR access") ? s->line : "the kernel said nothing");
+}
+
+void fault_d06(struct scene *s)
+{
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	bad_register(s, VMPT_MSR_RTIT_CR3_MATCH, 0x4001f);
+}
+
+void fault_d07(struct scene *s)
+{
+	struct kvm_cpuid_entry2 *leaf;
+
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	leaf = scene_leaf(s, 0x80000008, 0);
+	if ((leaf->eax & 0xff) >= 52) {
+		skip("this processor's MAXPHYADDR is 52");
+		return;
+	}
+	leaf->eax = (leaf->eax & ~0xffu) | 52;
+	if (scene_set_cpuid(s)) {
+		ok("KVM_SET_CPUID2 refuses MAXPHYADDR 52");
+		return;
+	}
+	bad_register(s, VMPT_MSR_RTIT_OUTPUT_BASE, 1ull << 51);
+}
+
+void fault_d08(struct scene *s)
+{
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	if (scene_leaf(s, 0x14, 0)->ebx & 1) {
+		skip("this processor has the CR3 filter");
+		return;
+	}
+	scene_op_start(s, CTL_TRACE);
+	scene_op(s, OP_WORK, 10, 0);
+	scene_op_stop(s, CTL_TRACE);
+	scene_load(s);
+	scene_run(s);
+	if (scene_said(s, "unchecked MSR access"))
+		fault("%s", s->line);
+	else
+		ok("no access to CR3_MATCH");
+}
+
+struct msrs {
+	struct kvm_msrs head;
+	struct kvm_msr_entry entries[MAX_MSRS];
+};
+
+struct msr_list {
+	struct kvm_msr_list head;
+	u32 indices[MAX_MSRS];
+};
+
+/* PT's registers of a vCPU, in the order of KVM's list. */
+static void get_pt_msrs(struct scene *s, struct msrs *msrs)
+{
+	struct msr_list list = { .head.nmsrs = MAX_MSRS };
+	u32 i;
+
+	if (ioctl(s->vm.kvm, KVM_GET_MSR_INDEX_LIST, &list) < 0)
+		die("KVM_GET_MSR_INDEX_LIST fails");
+	memset(msrs, 0, sizeof(*msrs));
+	for (i = 0; i < list.head.nmsrs; i++) {
+		if (list.indices[i] >= VMPT_MSR_RTIT_OUTPUT_BASE &&
+		    list.indices[i] <= VMPT_MSR_RTIT_ADDR3_B)
+			msrs->entries[msrs->head.nmsrs++].index = list.indices[i];
+	}
+	if (ioctl(s->vcpu.fd, KVM_GET_MSRS, msrs) != (int)msrs->head.nmsrs)
+		die("KVM_GET_MSRS does not give what KVM lists");
+}
+
+static struct msrs saved;
+
+static void save_msrs(struct scene *s, u32 word)
+{
+	(void)word;
+	get_pt_msrs(s, &saved);
+}
+
+void fault_d13(struct scene *s)
+{
+	static struct scene other;
+	int n;
+
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	scene_op_start(s, CTL_TRACE);
+	scene_op(s, OP_WORK, 10, 0);
+	scene_op(s, OP_OUT, 0, 0);
+	scene_op_stop(s, CTL_TRACE);
+	s->on_out = save_msrs;
+	scene_load(s);
+	if (scene_run(s) != SCENE_DONE || !saved.head.nmsrs)
+		die("the guest did not trace: %s %#llx", scene_end_name(SCENE_OTHER),
+		    (unsigned long long)s->reason);
+	scene_open(&other, false);
+	n = ioctl(other.vcpu.fd, KVM_SET_MSRS, &saved);
+	if (n == (int)saved.head.nmsrs)
+		ok("all %d", n);
+	else
+		fault("KVM_SET_MSRS takes %d of %u; the first refused is %#x", n, saved.head.nmsrs,
+		      n < 0 ? 0 : saved.entries[n].index);
+}
+
+void fault_d14(struct scene *s)
+{
+	int error;
+
+	scene_open(s, false);
+	if (!(scene_leaf(s, 0x14, 0)->ebx & 1u << 6)) {
+		skip("this processor has no PSB and PMI preservation");
+		return;
+	}
+	error = vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS,
+			     VMPT_STATUS_PEND_PSB | VMPT_STATUS_PEND_PMI);
+	if (error)
+		fault("KVM_SET_MSRS refuses RTIT_STATUS %#llx",
+		      (unsigned long long)(VMPT_STATUS_PEND_PSB | VMPT_STATUS_PEND_PMI));
+	else
+		ok("taken");
+}
+
+void fault_d15(struct scene *s)
+{
+	u32 op;
+
+	scene_open(s, false);
+	scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
+	op = scene_op(s, OP_RDMSR, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
+	scene_load(s);
+	if (scene_run(s) != SCENE_DONE)
+		die("the guest did not end");
+	if ((s->ops[op].result & 0x7f) != 0x7f)
+		fault("reads %#llx", (unsigned long long)s->ops[op].result);
+	else
+		ok("reads %#llx", (unsigned long long)s->ops[op].result);
+}
+
+void fault_d29(struct scene *s)
+{
+	FILE *parameter = fopen("/sys/module/kvm_intel/parameters/dump_invalid_vmcs", "we");
+	char dump[LINE_SIZE];
+
+	if (!parameter || fputs("1\n", parameter) < 0 || fclose(parameter)) {
+		skip("kvm_intel.dump_invalid_vmcs cannot be set");
+		return;
+	}
+	scene_open(s, false);
+	scene_leaf(s, 7, 0)->ebx &= ~(1u << 25);
+	if (scene_set_cpuid(s))
+		die("CPUID without PT is refused");
+	scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_CTL, 1ull << 63);
+	scene_load(s);
+	scene_run(s);
+	if (!scene_said(s, "*** Guest State ***")) {
+		skip("no entry failed, nothing is printed");
+		return;
+	}
+	snprintf(dump, sizeof(dump), "%s", s->line);
+	if (scene_said(s, "RTIT"))
+		ok("%s", s->line);
+	else
+		fault("no RTIT_CTL behind \"%s\"", dump);
+}
+
+void fault_ctl(struct scene *s)
+{
+	u32 op;
+
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	scene_op_start(s, CTL_TRACE);
+	scene_op(s, OP_WORK, 10, 0);
+	op = scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_CTL, 0);
+	scene_op_stop(s, CTL_TRACE);
+	scene_load(s);
+	if (scene_run(s) != SCENE_DONE)
+		die("the guest did not end: %#llx", (unsigned long long)s->reason);
+	if (s->ops[op].fault == GP)
+		fault("#GP");
+	else
+		ok("taken");
+}
