@@ -178,8 +178,11 @@ struct scenario {
 	void (*run)(void);
 	u32 needs;
 };
-#define NEEDS_VMX 1 /* VMX operation on */
-#define NEEDS_PT  2 /* leaf 7 has it */
-#define NEEDS_VPT 4 /* IA32_VMX_MISC[14] */
+#define NEEDS_VMX	 1 /* VMX operation on */
+#define NEEDS_PT	 2 /* leaf 7 has it */
+#define NEEDS_VPT	 4 /* IA32_VMX_MISC[14] */
+#define NEEDS_LOAD_CLEAR 8
+#define NEEDS_GPA	 16
+#define NEEDS_NAME	 32 /* not unless it is named */
 
 #endif

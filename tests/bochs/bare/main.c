@@ -17,7 +17,9 @@ void skip(const char *why)
 	skipped = why;
 }
 
-static const struct scenario *const lists[] = { vmx_scenarios };
+static const struct scenario *const lists[] = { vmx_scenarios, system_scenarios,
+						guest_only_scenarios, fail_scenarios,
+						caps_scenarios };
 
 static bool starts(const char *name, const char *word)
 {
@@ -28,18 +30,18 @@ static bool starts(const char *name, const char *word)
 	return true;
 }
 
-static bool chosen(const char *name)
+static bool chosen(const struct scenario *s)
 {
 	const char *word = scenario_slot + 16;
 
 	if (!*word)
-		return true;
+		return !(s->needs & NEEDS_NAME);
 	for (;;) {
 		while (*word == ' ')
 			word++;
 		if (!*word)
 			return false;
-		if (starts(name, word))
+		if (starts(s->name, word))
 			return true;
 		while (*word && *word != ' ')
 			word++;
@@ -69,6 +71,10 @@ static const char *lacks(u32 needs)
 		return "the processor has no PT";
 	if (needs & NEEDS_VPT && !has_vpt())
 		return "IA32_VMX_MISC[14] is 0";
+	if (needs & NEEDS_LOAD_CLEAR && !vmx_allows(MSR_VMX_TRUE + 3, ENTRY_LOAD_RTIT_CTL))
+		return "the processor has no load and clear of IA32_RTIT_CTL";
+	if (needs & NEEDS_GPA && !vmx_allows_secondary(SECONDARY_PT_USES_GPA))
+		return "the processor's PT cannot use guest physical addresses";
 	return NULL;
 }
 
@@ -99,7 +105,7 @@ void bare_main(void)
 	text_init();
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		for (const struct scenario *s = lists[i]; s->name; s++) {
-			if (chosen(s->name))
+			if (chosen(s))
 				run_one(s);
 		}
 	}

@@ -6,6 +6,10 @@
 #include "lib.h"
 
 extern const struct scenario vmx_scenarios[];
+extern const struct scenario caps_scenarios[];
+extern const struct scenario fail_scenarios[];
+extern const struct scenario guest_only_scenarios[];
+extern const struct scenario system_scenarios[];
 
 void bare_main(void);
 

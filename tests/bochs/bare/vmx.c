@@ -46,6 +46,11 @@ void vmx_on(void)
 void vmx_off(void)
 {
 	__asm__ volatile("vmxoff" : : : "cc");
+	vmx_was_off();
+}
+
+void vmx_was_off(void)
+{
 	write_cr4(read_cr4() & ~(u64)CR4_VMXE);
 	on = false;
 }

@@ -56,6 +56,15 @@ static inline void vmwrite(u64 field, u64 value)
 	__asm__ volatile("vmwrite %1, %0" : : "r"(field), "r"(value) : "cc");
 }
 
+/* @otherwise where there is no such field. */
+static inline u64 vmread_or(u64 field, u64 otherwise)
+{
+	u64 value = otherwise;
+
+	__asm__ volatile("vmread %1, %0" : "+r"(value) : "r"(field) : "cc");
+	return value;
+}
+
 /* Physical addresses of the VMCSs. */
 #define VMCS(n)	   (VMX_PAGES + 0x1000 * (1ULL + (n)))
 #define MSR_BITMAP (VMX_PAGES + 0x3000)
@@ -63,6 +72,8 @@ static inline void vmwrite(u64 field, u64 value)
 
 void vmx_on(void);
 void vmx_off(void);
+/* The scenario has executed VMXOFF itself. */
+void vmx_was_off(void);
 bool vmx_is_on(void);
 void vmclear(u64 vmcs);
 void vmptrld(u64 vmcs);
