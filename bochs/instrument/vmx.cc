@@ -160,6 +160,7 @@ void vmpt_vmexit_begin(unsigned int cpu)
 	/* A late failure may have left a list's CTL behind. */
 	if (pc->in_entry) {
 		read_controls(pc);
+		pc->entry.mode.cr3 = pc->cpu->VMread64(VMCS_GUEST_CR3);
 		pc->in_entry = false;
 	}
 	pc->list_ctl = false;
