@@ -2,8 +2,8 @@
 #include <intel-pt.h>
 #include <stdio.h>
 
-#include "tests/qemu-plugin/cursor.h"
-#include "tests/qemu-plugin/flow.h"
+#include "tests/flow/cursor.h"
+#include "tests/flow/flow.h"
 
 /* So many equal instructions behind an OVF show that the right place was found. */
 #define SURE 10000u

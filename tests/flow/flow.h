@@ -6,7 +6,7 @@
 #ifndef VMPT_TESTS_FLOW_H
 #define VMPT_TESTS_FLOW_H
 
-#include "tests/qemu-plugin/truth-reader.h"
+#include "tests/flow/truth-reader.h"
 
 struct flow_options {
 	bool allow_overflow; /* go on behind an OVF where the truth has its IP next */

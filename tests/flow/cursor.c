@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-#include "tests/qemu-plugin/cursor.h"
+#include "tests/flow/cursor.h"
 
 void cursor_init(struct cursor *c, struct truth_reader *reader)
 {

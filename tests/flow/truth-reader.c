@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "qemu-plugin/truth.h"
-#include "tests/qemu-plugin/truth-reader.h"
+#include "model/truth-format.h"
+#include "tests/flow/truth-reader.h"
 
 #define IDS	  0xf0000000u
 #define INSNS_MAX 65536u

@@ -7,7 +7,7 @@
 #ifndef VMPT_TESTS_TRUTH_CURSOR_H
 #define VMPT_TESTS_TRUTH_CURSOR_H
 
-#include "tests/qemu-plugin/truth-reader.h"
+#include "tests/flow/truth-reader.h"
 
 #define CURSOR_PAST 16u
 #define CURSOR_RUNS 64u

@@ -4,8 +4,8 @@
  *
  *	flow-check [--allow-overflow] [--tail=N] TRACE TRUTH
  *
- * TRACE: the packets of one vCPU, a file. TRUTH: what the plugin wrote of it
- * (qemu-plugin/truth.h), a file, a FIFO, or - for stdin. Exit code 0: equal, 1: not, 2: usage.
+ * TRACE: the packets of one vCPU, a file. TRUTH: what was executed
+ * (model/truth-format.h), a file, a FIFO, or - for stdin. Exit code 0: equal, 1: not, 2: usage.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/qemu-plugin/flow.h"
+#include "tests/flow/flow.h"
 
 static int usage(void)
 {

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qemu-plugin/truth.h"
+#include "model/truth-format.h"
 #include "tests/model/rig.h"
-#include "tests/qemu-plugin/cursor.h"
-#include "tests/qemu-plugin/flow.h"
+#include "tests/flow/cursor.h"
+#include "tests/flow/flow.h"
 
 /*
  *	401000	90		start: nop
@@ -497,7 +497,7 @@ int main(void)
 		equal_flow, int_that_the_truth_lists, overflow,	 runs, tail, cut_truth,
 		bad_truth,  pipe_in_pieces,	      rep_or_not
 	};
-	Suite *suite = suite_create("qemu-plugin/flow-check");
+	Suite *suite = suite_create("flow/flow-check");
 	TCase *tc = tcase_create("flow-check");
 	size_t i;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Reads the plugin's truth file (qemu-plugin/truth.h) as a stream: from a file, a FIFO or
+ * Reads a truth file (model/truth-format.h) as a stream: from a file, a FIFO or
  * stdin. Memory grows with the number of blocks that are defined, not with the file.
  */
 #ifndef VMPT_TESTS_TRUTH_READER_H
