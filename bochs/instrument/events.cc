@@ -192,7 +192,7 @@ void vmpt_smi(unsigned int cpu)
 	/* VMX operation is left; RSM goes back (SDM 3 33.2.9.3). */
 	pc->smm_on = pc->unit.vmx.on;
 	pc->smm_nonroot = pc->unit.vmx.nonroot;
-	pc_truth_event(pc, pc->origin, pc_next(pc));
+	pc_truth_smm(pc, true, pc->origin);
 	far.kind = VMPT_FAR_SMI;
 	far.ip = pc->origin;
 	tell(pc, &far);
@@ -210,6 +210,8 @@ void vmpt_rsm(unsigned int cpu)
 	far.ip = pc->origin;
 	pc_time_now(pc);
 	tell(pc, &far);
+	pc_truth_smm(pc, false, pc_next(pc));
+	pc_watch(pc);
 }
 
 void vmpt_reset(unsigned int cpu, unsigned int source)
@@ -225,6 +227,7 @@ void vmpt_reset(unsigned int cpu, unsigned int source)
 		pc->global_status = 0;
 		pc->in_entry = pc->in_exit = pc->list_ctl = false;
 		pc_mode(pc, &pc->unit.mode);
+		pc_truth_reset(pc);
 		pc_watch(pc);
 		return;
 	}

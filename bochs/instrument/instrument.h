@@ -102,6 +102,8 @@ void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i);
 	} while (0)
 
 /* Bochs's own */
+/* Each instruction holds its bytes as they were decoded, for the truth. */
+#define BX_INSTR_STORE_OPCODE_BYTES
 #define BX_INSTR_INIT_ENV()
 #define BX_INSTR_EXIT_ENV()	    vmpt_environment_exit()
 #define BX_INSTR_INITIALIZE(cpu)    vmpt_initialize(cpu)

@@ -68,6 +68,7 @@ static int list_write(struct pc_cpu *pc, u32 index, u64 value)
 
 static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 {
+	u64 ctl = pc->unit.regs.ctl;
 	int ret;
 
 	if (pc->in_entry || pc->in_exit)
@@ -83,6 +84,7 @@ static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 		pc_time_now(pc);
 	ret = vmpt_unit_wrmsr(&pc->unit, index, value, pc_place(pc), pc_next(pc));
 	(void)vmpt_unit_flush(&pc->unit);
+	pc_truth_ctl(pc, ctl, pc_place(pc), pc_next(pc));
 	pc_watch(pc);
 	return ret ? -1 : 1;
 }

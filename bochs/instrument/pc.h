@@ -32,6 +32,7 @@ extern struct pc_options pc_options;
 /* Reads the environment once. Ends the process with a message if a word is unknown. */
 void pc_options_read(void);
 
+struct pc_counts;
 struct truth;
 struct ept_cache;
 
@@ -65,6 +66,7 @@ struct pc_cpu {
 		u64 gpa;
 		u64 qualification;
 	} ept;
+	struct pc_counts *counts; /* log.cc */
 	struct truth *truth;
 };
 
@@ -125,17 +127,38 @@ void pc_memory_init(struct pc_cpu *pc);
 void pc_memory_changed(struct pc_cpu *pc);
 
 /* ---- what is executed (truth.cc); all do nothing while it is off ---- */
-void pc_truth_start(struct pc_cpu *pc);
+/* @traced_only: only while TraceEn is 1. */
+void pc_truth_start(struct pc_cpu *pc, bool traced_only);
 void pc_truth_stop(struct pc_cpu *pc);
+/* Whether instructions are wanted now. */
+bool pc_truth_writes(const struct pc_cpu *pc);
 /* An interrupt or exception: the instruction at @from has not retired, @to goes on. */
 void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to);
-/* VM entry and exit: @from has not retired if it is @to's begin again. */
-void pc_truth_entry(struct pc_cpu *pc, u64 from, u64 to);
+/* VM entry and exit, once all state is the new owner's; the guest's instruction at @from has not
+ * retired. */
+void pc_truth_entry(struct pc_cpu *pc, u64 to);
 void pc_truth_exit(struct pc_cpu *pc, u64 from, u64 to);
+/* SMM begins before the instruction at @ip; ends, @ip goes on. */
+void pc_truth_smm(struct pc_cpu *pc, bool smm, u64 ip);
+void pc_truth_reset(struct pc_cpu *pc);
+/* WRMSR at @place wrote IA32_RTIT_CTL, which was @old. */
+void pc_truth_ctl(struct pc_cpu *pc, u64 old, u64 place, u64 next);
+/* What it wrote, into the run's log. */
+void pc_truth_report(const struct pc_cpu *pc);
 
 /* ---- files of the run ---- */
 
 /* The run's output folder: VMPT_BOCHS_OUT or ".". */
 const char *pc_folder(void);
+/* A line of the run's log (log.cc). */
+void pc_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void pc_status(u8 status);
+void pc_count_entry(struct pc_cpu *pc);
+void pc_count_exit(struct pc_cpu *pc);
+void pc_log_counts(const struct pc_cpu *pc);
+/* An image of the memory (image.cc). */
+void pc_image(const char *name);
+/* A file that is still open ends (port.cc). */
+void pc_port_end(void);
 
 #endif

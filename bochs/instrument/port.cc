@@ -8,15 +8,225 @@
  *	command	data before it		effect
  *	1	name, NUL		a file NAME begins in the run's folder; data is its content
  *	2	content			the file ends
- *	3	name, NUL		NAME gets an image of the PC's memory
- *	4, 5				truth on, off (truth.cc)
+ *	3	name, NUL		NAME gets an image of the PC's memory (image.cc)
+ *	4, 5				truth on, off (truth.cc); dword 1 before 4: only while
+ *					TraceEn is 1
  *	6	dword			a mark in the run's log
  *	7	dword			power off; the low byte is the run's status
- *	8	dword			1 NMI, 2 SMI, 3 INIT at the next instruction boundary
+ *	8	dword			1 NMI, 2 SMI, 3 INIT at the next instruction boundary; bits
+ *					15:8: the processor
+ *
+ * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
+ * run's folder. An error stands in run.log as "error: …"; data for a file that cannot be is dropped.
+ * The PC executes no instruction behind the power off, and Bochs ends with the run's status.
  */
 #include "pc.h"
 
-void vmpt_outp(Bit16u port, unsigned int len, Bit32u value)
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#define PORT_COMMAND 0x560
+#define PORT_DATA    0x564
+#define NAME_MAX_    127u
+
+enum command {
+	FILE_BEGIN = 1,
+	FILE_END,
+	DUMP_MEMORY,
+	TRUTH_ON,
+	TRUTH_OFF,
+	MARK,
+	POWER_OFF,
+	PULSE,
+};
+
+static struct {
+	FILE *file;	  /* the one that is open */
+	bool dropped;	  /* it could not be opened */
+	std::string name; /* its */
+	u64 size;	  /* its, so far */
+	bool failed;	  /* a write did */
+	std::string data; /* since the last command, no more than a name */
+} port;
+
+/* ---- files ---- */
+
+static bool is_name(const std::string &name)
 {
-	(void)port, (void)len, (void)value;
+	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+	/* These the library writes itself. */
+	return !name.empty() && name.size() <= NAME_MAX_ && name[0] != '.' && name != "run.log" &&
+	       name != "status" && name.find(".truth.") == std::string::npos &&
+	       name.find_first_not_of(good) == std::string::npos;
+}
+
+/* The name on the data port, "": there is none, the log has why. */
+static std::string take_name(const char *what)
+{
+	size_t end = port.data.find('\0');
+	std::string name = end == std::string::npos ? port.data : port.data.substr(0, end);
+
+	if (end == std::string::npos || end + 1 != port.data.size() || !is_name(name)) {
+		pc_log("error: %s: no good name before it", what);
+		return "";
+	}
+	return name;
+}
+
+static void end_file(void)
+{
+	if (!port.file)
+		return;
+	if (fclose(port.file) || port.failed)
+		pc_log("error: %s: cannot be written: %s", port.name.c_str(), strerror(errno));
+	else
+		pc_log("file %s bytes %llu", port.name.c_str(), (unsigned long long)port.size);
+	port.file = nullptr;
+}
+
+static void begin_file(void)
+{
+	std::string name = take_name("file");
+
+	if (port.file)
+		pc_log("error: %s: another file begins in it", port.name.c_str());
+	end_file();
+	port.dropped = true;
+	if (name.empty())
+		return;
+	port.name = name;
+	port.size = 0;
+	port.failed = false;
+	port.file = fopen((std::string(pc_folder()) + "/" + name).c_str(), "we");
+	port.dropped = !port.file;
+	if (!port.file)
+		pc_log("error: %s: cannot be made: %s", name.c_str(), strerror(errno));
+}
+
+static void data(unsigned int len, u32 value)
+{
+	if (port.file) {
+		port.size += len;
+		if (fwrite(&value, 1, len, port.file) != len)
+			port.failed = true;
+	} else if (!port.dropped && port.data.size() <= NAME_MAX_ + 1) {
+		port.data.append(reinterpret_cast<const char *>(&value), len);
+	}
+}
+
+/* ---- commands ---- */
+
+/* The last dword of the data, @none if there is none. */
+static u32 number(u32 none)
+{
+	u32 value;
+
+	if (port.data.size() < 4)
+		return none;
+	memcpy(&value, port.data.data() + port.data.size() - 4, 4);
+	return value;
+}
+
+static void truth(bool on)
+{
+	bool traced_only = number(0) & 1;
+
+	pc_log("truth %s", !on ? "off" : traced_only ? "on, while traced" : "on");
+	for (unsigned int cpu = 0; cpu < VMPT_BOCHS_CPUS; cpu++) {
+		if (!pc_of(cpu))
+			continue;
+		if (on)
+			pc_truth_start(pc_of(cpu), traced_only);
+		else
+			pc_truth_stop(pc_of(cpu));
+	}
+}
+
+static void pulse(u32 what)
+{
+	struct pc_cpu *pc = (what >> 8) < VMPT_BOCHS_CPUS ? pc_of(what >> 8) : nullptr;
+
+	if (!pc) {
+		pc_log("error: pulse: no processor %u", what >> 8);
+		return;
+	}
+	switch (what & 0xff) {
+	case 1:
+		pc->cpu->deliver_NMI();
+		break;
+	case 2:
+		pc->cpu->deliver_SMI();
+		break;
+	case 3:
+		pc->cpu->deliver_INIT();
+		break;
+	default:
+		pc_log("error: pulse: %u is none", what & 0xff);
+	}
+}
+
+static void power_off(u8 status)
+{
+	pc_log("status %u", status);
+	pc_status(status);
+	vmpt_environment_exit();
+	/* The serial line's file, too. */
+	fflush(nullptr);
+	bx_exit(status);
+}
+
+static void command(u32 what)
+{
+	std::string name;
+
+	switch (what) {
+	case FILE_BEGIN:
+		begin_file();
+		break;
+	case FILE_END:
+		if (!port.file && !port.dropped)
+			pc_log("error: a file ends that did not begin");
+		end_file();
+		port.dropped = false;
+		break;
+	case DUMP_MEMORY:
+		name = take_name("memory image");
+		if (!name.empty())
+			pc_image(name.c_str());
+		break;
+	case TRUTH_ON:
+	case TRUTH_OFF:
+		truth(what == TRUTH_ON);
+		break;
+	case MARK:
+		pc_log("mark %u", number(0));
+		break;
+	case POWER_OFF:
+		power_off((u8)number(0));
+		break;
+	case PULSE:
+		pulse(number(0));
+		break;
+	default:
+		pc_log("error: command %u is none", what);
+	}
+	port.data.clear();
+}
+
+void vmpt_outp(Bit16u port_number, unsigned int len, Bit32u value)
+{
+	if (port_number == PORT_DATA)
+		data(len, value);
+	else if (port_number == PORT_COMMAND && len == 4)
+		command(value);
+}
+
+void pc_port_end(void)
+{
+	if (port.file)
+		pc_log("error: %s: the run ends in it", port.name.c_str());
+	end_file();
 }

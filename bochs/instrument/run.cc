@@ -48,16 +48,28 @@ void vmpt_initialize(unsigned int cpu)
 
 void vmpt_exit(unsigned int cpu)
 {
-	if (pc_of(cpu))
-		pc_truth_stop(pc_of(cpu));
+	(void)cpu;
+	vmpt_environment_exit();
 }
 
+/* Bochs has several ways to its end; the first is the one. */
 void vmpt_environment_exit(void)
 {
-	for (unsigned int cpu = 0; cpu < VMPT_BOCHS_CPUS; cpu++) {
-		if (pc_cpus[cpu])
-			pc_truth_stop(pc_cpus[cpu]);
+	static bool done;
+
+	if (done || !pc_cpus[0])
+		return;
+	done = true;
+	pc_port_end();
+	for (struct pc_cpu *pc : pc_cpus) {
+		if (!pc)
+			continue;
+		pc_truth_stop(pc);
+		(void)vmpt_unit_flush(&pc->unit);
+		pc_log_counts(pc);
+		pc_truth_report(pc);
 	}
+	pc_log("end");
 }
 
 void pc_mode(const struct pc_cpu *pc, struct vmpt_mode *mode)
@@ -79,7 +91,7 @@ void pc_mode(const struct pc_cpu *pc, struct vmpt_mode *mode)
 void pc_watch(struct pc_cpu *pc)
 {
 	u64 ctl = pc->unit.regs.ctl;
-	u8 watch = vmpt_watch[pc->id] & VMPT_WATCH_TRUTH;
+	u8 watch = pc_truth_writes(pc) ? VMPT_WATCH_TRUTH : 0;
 
 	if (ctl & VMPT_CTL_TRACE_EN) {
 		watch |= VMPT_WATCH_PT;

@@ -127,13 +127,14 @@ void vmpt_vmentry(unsigned int cpu)
 	pc->list_ctl = false;
 	pc->entry.target = pc_next(pc);
 	pc_mode(pc, &pc->entry.mode);
-	pc_truth_entry(pc, pc->entry.ip, pc->entry.target);
+	pc_count_entry(pc);
 	pc_memory_changed(pc);
 	if (pc->entry.load_ctl)
 		pc_time_now(pc);
 	else
 		pc_time(pc);
 	vmpt_unit_vmentry(&pc->unit, &pc->entry);
+	pc_truth_entry(pc, pc->entry.target);
 	(void)vmpt_unit_flush(&pc->unit);
 	pc_watch(pc);
 }
@@ -183,6 +184,7 @@ void vmpt_vmexit_done(unsigned int cpu)
 	struct pc_cpu *pc = pc_of(cpu);
 
 	pc->in_exit = false;
+	pc_count_exit(pc);
 	pc->ept.pending = false;
 	pc->exit.target = pc_next(pc);
 	pc_mode(pc, &pc->exit.mode);
@@ -196,12 +198,12 @@ void vmpt_vmexit_done(unsigned int cpu)
 		vmpt_unit_vmentry_failed(&pc->unit, &pc->entry, true, pc->exit.target,
 					 &pc->exit.mode);
 	} else {
-		pc_truth_exit(pc, pc->exit.ip, pc->exit.target);
 		if (!pc->exit_told)
 			vmpt_unit_vmexit(&pc->unit, &pc->exit);
 		else if (pc->exit.load_ctl)
 			(void)vmpt_unit_wrmsr(&pc->unit, VMPT_MSR_RTIT_CTL, pc->exit.ctl,
 					      pc->exit.target, pc->exit.target);
+		pc_truth_exit(pc, pc->exit.ip, pc->exit.target);
 	}
 	pc_memory_changed(pc);
 	(void)vmpt_unit_flush(&pc->unit);
