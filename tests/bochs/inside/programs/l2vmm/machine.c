@@ -168,17 +168,17 @@ static void save(const struct machine *m)
 		die("%s: %s", path, strerror(errno));
 }
 
-static void hide_pt(struct vcpu *vcpu)
+static void set_cpuid(struct vcpu *vcpu, bool no_pt)
 {
 	struct cpuid cpuid;
 	struct kvm_cpuid_entry2 *leaf;
 
 	cpuid_supported(vcpu->vm, &cpuid);
 	leaf = cpuid_find(&cpuid, 7, 0);
-	if (leaf)
+	if (leaf && no_pt)
 		leaf->ebx &= ~(1u << 25);
 	if (vcpu_set_cpuid(vcpu, &cpuid))
-		die("KVM refuses CPUID without PT");
+		die("KVM refuses CPUID that it says it supports");
 }
 
 void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
@@ -188,8 +188,7 @@ void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
 	m->state = GUEST_SEED;
 	vm_open(&m->vm, options->irqchip);
 	vcpu_open(&m->vcpu, &m->vm, 0);
-	if (options->no_pt)
-		hide_pt(&m->vcpu);
+	set_cpuid(&m->vcpu, options->no_pt);
 	m->head = guest_load_work(&m->vm, mode);
 	m->head->rounds = options->rounds;
 	m->head->spin = options->spin;

@@ -109,3 +109,15 @@ int host_rdmsr(u32 index, u64 *value)
 	close(fd);
 	return n == sizeof(*value) ? 0 : EIO;
 }
+
+int host_wrmsr(u32 index, u64 value)
+{
+	int fd = open("/dev/cpu/0/msr", O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return errno;
+	n = pwrite(fd, &value, sizeof(value), index);
+	close(fd);
+	return n == sizeof(value) ? 0 : EIO;
+}

@@ -26,5 +26,6 @@ void host_pt_close(struct host_pt *pt);
 
 /* An MSR of this processor, through /dev/cpu/0/msr. Returns 0 or an errno. */
 int host_rdmsr(u32 index, u64 *value);
+int host_wrmsr(u32 index, u64 value);
 
 #endif

@@ -98,16 +98,12 @@ void *vm_at(const struct vm *vm, u64 gpa, size_t size)
 
 void vcpu_open(struct vcpu *vcpu, struct vm *vm, unsigned int id)
 {
-	struct cpuid cpuid;
 	int size;
 
 	*vcpu = (struct vcpu){ .vm = vm, .id = id };
 	vcpu->fd = MUST(vm->fd, KVM_CREATE_VCPU, id);
 	size = MUST(vm->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
 	vcpu->run = map((size_t)size, vcpu->fd);
-	cpuid_supported(vm, &cpuid);
-	if (vcpu_set_cpuid(vcpu, &cpuid))
-		die("KVM refuses what it says it supports (CPUID)");
 }
 
 void vcpu_close(struct vcpu *vcpu)

@@ -40,6 +40,7 @@ void *vm_at(const struct vm *vm, u64 gpa, size_t size);
 /* Back memory of the host's at a guest-physical address, in slot 2 or above; NULL removes it. */
 void vm_map(struct vm *vm, u32 slot, u64 gpa, size_t size, void *memory);
 
+/* The vCPU has no CPUID yet: what KVM made of a first one it partly keeps. */
 void vcpu_open(struct vcpu *vcpu, struct vm *vm, unsigned int id);
 void vcpu_close(struct vcpu *vcpu);
 /* KVM_RUN; EINTR is no error. Returns 0 or an errno. */

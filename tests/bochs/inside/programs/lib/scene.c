@@ -34,6 +34,7 @@ struct kvm_cpuid_entry2 *scene_leaf(struct scene *s, u32 function, u32 index)
 
 int scene_set_cpuid(struct scene *s)
 {
+	s->cpuid_set = true;
 	return vcpu_set_cpuid(&s->vcpu, &s->cpuid);
 }
 
@@ -76,6 +77,8 @@ void scene_load(struct scene *s)
 {
 	u32 n = s->n;
 
+	if (!s->cpuid_set && scene_set_cpuid(s))
+		die("KVM refuses CPUID that it says it supports");
 	scene_op(s, OP_END, 0, 0);
 	guest_load_script(&s->vm, s->mode, s->ops, s->n);
 	s->n = n;

@@ -36,6 +36,7 @@ struct scene {
 	struct vm vm;
 	struct vcpu vcpu;
 	struct cpuid cpuid;
+	bool cpuid_set;
 	enum guest_mode mode;
 	struct guest_op ops[MAX_OPS];
 	u32 n;
@@ -50,7 +51,10 @@ struct scene {
 /* Opens a VM in 64-bit mode with what KVM supports. */
 void scene_open(struct scene *scene, bool irqchip);
 
-/* The words of a CPUID leaf; made if it was not there. Then scene_set_cpuid(), an errno or 0. */
+/*
+ * The words of a CPUID leaf; made if it was not there. scene_set_cpuid() hands them to KVM and
+ * returns 0 or an errno; scene_load() does if that was not done.
+ */
 struct kvm_cpuid_entry2 *scene_leaf(struct scene *scene, u32 function, u32 index);
 int scene_set_cpuid(struct scene *scene);
 

@@ -130,6 +130,8 @@ void fault_d13(struct scene *s)
 		die("the guest did not trace: %s %#llx", scene_end_name(SCENE_OTHER),
 		    (unsigned long long)s->reason);
 	scene_open(&other, false);
+	if (scene_set_cpuid(&other))
+		die("KVM refuses CPUID that it says it supports");
 	n = ioctl(other.vcpu.fd, KVM_SET_MSRS, &saved);
 	if (n == (int)saved.head.nmsrs)
 		ok("all %d", n);
@@ -147,6 +149,8 @@ void fault_d14(struct scene *s)
 		skip("this processor has no PSB and PMI preservation");
 		return;
 	}
+	if (scene_set_cpuid(s))
+		die("KVM refuses CPUID that it says it supports");
 	error = vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS,
 			     VMPT_STATUS_PEND_PSB | VMPT_STATUS_PEND_PMI);
 	if (error)

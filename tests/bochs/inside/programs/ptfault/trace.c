@@ -58,7 +58,7 @@ static void allow_vmx(struct scene *s)
 
 /*
  * After VMXON KVM takes the guest for one that does not trace and loads none of its registers: what
- * still comes goes where the host's OUTPUT_BASE, 0 after a boot, leads in the guest.
+ * still comes goes where the host's OUTPUT_BASE, here 0 as after a boot, leads in the guest.
  */
 void fault_d05(struct scene *s)
 {
@@ -71,11 +71,16 @@ void fault_d05(struct scene *s)
 	table = vm_at(&s->vm, 0, 16);
 	table[0] = STRAY_PAGE;
 	table[1] = 1;
-	if (vcpu_get_msr(&s->vcpu, MSR_VMX_BASIC, &revision) || !revision) {
+	if (scene_set_cpuid(s) || vcpu_get_msr(&s->vcpu, MSR_VMX_BASIC, &revision) || !revision) {
 		skip("KVM shows guests no VMX");
 		return;
 	}
 	memcpy(vm_at(&s->vm, VMXON_REGION, 4), &revision, 4);
+	if (host_wrmsr(VMPT_MSR_RTIT_OUTPUT_BASE, 0) ||
+	    host_wrmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f)) {
+		skip("the host's registers cannot be written");
+		return;
+	}
 	scene_op_start(s, CTL_TRACE);
 	scene_op(s, OP_WORK, 10, 0);
 	vmxon = scene_op(s, OP_VMXON, 0, VMXON_REGION);
