@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/pt-regs.h"
+
 #include "host-pt.h"
 #include "kvm.h"
 
@@ -77,18 +79,11 @@ u64 host_pt_drain(struct host_pt *pt)
 	return n;
 }
 
-u64 host_pt_head(const struct host_pt *pt)
+bool host_pt_full(const struct host_pt *pt)
 {
 	const struct perf_event_mmap_page *page = pt->base;
 
-	return __atomic_load_n(&page->aux_head, __ATOMIC_ACQUIRE);
-}
-
-u64 host_pt_tail(const struct host_pt *pt)
-{
-	const struct perf_event_mmap_page *page = pt->base;
-
-	return page->aux_tail;
+	return __atomic_load_n(&page->aux_head, __ATOMIC_ACQUIRE) - page->aux_tail >= pt->aux_size;
 }
 
 void host_pt_close(struct host_pt *pt)
@@ -120,4 +115,12 @@ int host_wrmsr(u32 index, u64 value)
 	n = pwrite(fd, &value, sizeof(value), index);
 	close(fd);
 	return n == sizeof(value) ? 0 : EIO;
+}
+
+void host_pt_reset(void)
+{
+	if (host_wrmsr(VMPT_MSR_RTIT_CTL, 0) || host_wrmsr(VMPT_MSR_RTIT_STATUS, 0) ||
+	    host_wrmsr(VMPT_MSR_RTIT_OUTPUT_BASE, 0) ||
+	    host_wrmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f))
+		die("the processor's PT registers cannot be written");
 }

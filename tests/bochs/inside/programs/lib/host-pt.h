@@ -19,13 +19,15 @@ int host_pt_open(struct host_pt *pt, size_t aux_pages);
 void host_pt_enable(struct host_pt *pt, bool on);
 /* Throws away what was recorded, so that there is room; returns how many bytes it was. */
 u64 host_pt_drain(struct host_pt *pt);
-/* Where perf writes next, and what it may not overwrite from. */
-u64 host_pt_head(const struct host_pt *pt);
-u64 host_pt_tail(const struct host_pt *pt);
+/* Is there no room in perf's buffer? Then perf has stopped the trace. */
+bool host_pt_full(const struct host_pt *pt);
 void host_pt_close(struct host_pt *pt);
 
 /* An MSR of this processor, through /dev/cpu/0/msr. Returns 0 or an errno. */
 int host_rdmsr(u32 index, u64 *value);
 int host_wrmsr(u32 index, u64 value);
+
+/* PT of this processor off and as after a boot: no event may be open. */
+void host_pt_reset(void);
 
 #endif

@@ -13,6 +13,7 @@ void scene_open(struct scene *s, bool irqchip)
 {
 	memset(s, 0, sizeof(*s));
 	s->mode = GUEST_LONG64;
+	host_pt_reset();
 	kmsg_open(&s->kmsg);
 	vm_open(&s->vm, irqchip);
 	vcpu_open(&s->vcpu, &s->vm, 0);

@@ -48,7 +48,7 @@ struct scene {
 	void (*on_out)(struct scene *scene, u32 word);
 };
 
-/* Opens a VM in 64-bit mode with what KVM supports. */
+/* Opens a VM in 64-bit mode with what KVM supports. What a scenario left in PT's registers goes. */
 void scene_open(struct scene *scene, bool irqchip);
 
 /*
