@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The PC's clocks. A tick of Bochs is an instruction and a cycle: TSC and core clock count
- * ticks, the crystal clock a quarter of them (CPUID.15H, see msr.cc), the bus runs at 100 MHz.
+ * ticks, the crystal clock one in a hundred (CPUID.15H, see msr.cc): about as
+ * many instructions to an MTC as on silicon. The bus runs at 100 MHz.
  */
 #include "clock.h"
 

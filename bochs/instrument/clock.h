@@ -7,7 +7,7 @@
 #include "param_names.h"
 
 /* CPUID.15H: EBX/EAX */
-#define PC_TSC_PER_CRYSTAL 4u
+#define PC_TSC_PER_CRYSTAL 100u
 
 /* Bochs's instructions a second ("ips"). */
 u64 pc_tsc_hz(void);
