@@ -84,6 +84,18 @@ job two hello --cpus 2
 check 'status 0' [ $rc = 0 ]
 check 'two processors' said '^2$'
 
+# How many ticks the run took.
+ticks()
+{
+	sed -n '$s/^0*\([0-9]*\)i.*/\1/p' "$out/$1/bochs.log"
+}
+
+job seed-1 hello --cpus 2 --seed 1
+check 'the same run again' [ "$(ticks seed-1)" = "$(ticks two)" ]
+job seed-2 hello --cpus 2 --seed 2
+check 'status 0' [ $rc = 0 ]
+check 'another run' [ "$(ticks seed-2)" != "$(ticks two)" ]
+
 cat >"$out/perf-job" <<-'END'
 	#!/bin/sh
 	ls /sys/kernel/debug/kvm/exits
