@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * In a guest on the PC: hands one file to the VMM, as bytes to the debug console of QEMU that the
+ * job qemu-linux gives it. A REP OUTS is an exit for each page of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/io.h>
+#include <unistd.h>
+
+#define PORT 0x402
+
+int main(int argc, char **argv)
+{
+	char buffer[4096];
+	ssize_t n = 0;
+	int fd;
+
+	if (argc != 2) {
+		fputs("usage: to-vmm FILE\n", stderr);
+		return 2;
+	}
+	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || iopl(3)) {
+		fprintf(stderr, "to-vmm: %s: %s\n", argv[1], strerror(errno));
+		return 1;
+	}
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
+		outsb(PORT, buffer, (unsigned long)n);
+	close(fd);
+	return n < 0;
+}
