@@ -304,7 +304,7 @@ void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_ent
 			      bool late, u64 host_ip, const struct vmpt_mode *host);
 
 struct vmpt_unit_exit {
-	bool clear_ctl; /* exit control 25, or the list without TraceEn */
+	bool clear_ctl; /* exit control 25: CTL becomes 0 */
 	bool load_ctl;	/* the MSR-load list sets CTL */
 	u64 ctl;
 	bool intr; /* caused by an interrupt, fault or SMI: CFE.VMEXIT_INTR */

@@ -188,9 +188,12 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 		if (before)
 			unit_emit_ip(unit, VMPT_PT_FUP, exit->ip);
 	}
-	/* Table 33-56, case 11; also where TraceEn is set but a STOP or an error ended it. */
-	if (exit->clear_ctl)
+	/* All of CTL is cleared, not TraceEn alone. Table 33-56, case 11; also where TraceEn is set
+	 * but a STOP or an error ended it. */
+	if (exit->clear_ctl) {
 		exit_disables(unit, before);
+		unit->regs.ctl = 0;
+	}
 	unit->vmx.nonroot = false;
 	load = loads(unit, exit->load_ctl, exit->ctl);
 	if (load && unit->regs.ctl & VMPT_CTL_TRACE_EN) {
