@@ -101,6 +101,10 @@ processor_tables:
 	ltr	%ax
 	mov	$0xfee000f0, %eax
 	movl	$0x1ff, (%rax)
+	mov	$0x2ff, %ecx		/* IA32_MTRR_DEF_TYPE: memory is write-back, as MONITOR wants */
+	mov	$0x806, %eax
+	xor	%edx, %edx
+	wrmsr
 	ret
 
 /* void machine_reset(void): RESET of all by the PCI bridge; returns after it. */
@@ -146,6 +150,17 @@ stubs:
 	stub	%n
 	.set	n, n + 1
 	.endr
+
+/* NMIs: as few packets as can be while a trace goes on. */
+	.globl	on_nmi, nmi_iret
+on_nmi:
+	push	%rax
+	mov	8(%rsp), %rax
+	mov	%rax, trap_rip
+	incl	trap_count + 4 * 2
+	pop	%rax
+nmi_iret:
+	iretq
 
 trapped:
 	push	%r15
@@ -242,6 +257,7 @@ try_vmxon_at:
 	setbe	%al
 	movzbl	%al, %eax
 	ret
+
 
 /* void jump_about(u64 rounds): a TIP a round, and a TNT */
 	.globl	jump_about, jump_target

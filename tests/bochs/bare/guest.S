@@ -61,6 +61,26 @@ guest_fill_to:
 guest_fill_end:
 	vmcall
 
+	/* RDMSR and WRMSR of RCX, MOV CR3 from RCX, without a branch. #GP: as in try_rdmsr. */
+	.globl	guest_rdmsr, guest_wrmsr, guest_mov_cr3
+guest_rdmsr:
+	rdmsr
+	jmp	faultless
+guest_wrmsr:
+	wrmsr
+	jmp	faultless
+guest_mov_cr3:
+	mov	%rcx, %cr3
+faultless:
+	xor	%edi, %edi
+	vmcall
+	.pushsection .fixups, "a"
+	.quad	guest_rdmsr, faulted_guest, guest_wrmsr, faulted_guest
+	.popsection
+faulted_guest:
+	mov	%eax, %edi
+	vmcall
+
 	/* Where functions that vm_call() calls return to. */
 	.globl	guest_call_done
 guest_call_done:

@@ -145,8 +145,6 @@ void traps_init(void);
 /* Interrupts and NMIs by vector, and where the last one came. */
 extern volatile u32 trap_count[256];
 extern volatile u64 trap_rip;
-/* Written to the LVT performance entry by the handler of a PMI; 0: nothing. */
-extern volatile u32 pmi_lvt;
 
 #define APIC_EOI  0x0b0
 #define APIC_ICR  0x300

@@ -17,9 +17,10 @@ void skip(const char *why)
 	skipped = why;
 }
 
-static const struct scenario *const lists[] = { vmx_scenarios, system_scenarios,
-						guest_only_scenarios, fail_scenarios,
-						caps_scenarios };
+static const struct scenario *const lists[] = {
+	vmx_scenarios, system_scenarios, guest_only_scenarios, fail_scenarios, caps_scenarios,
+	gpa_scenarios, pmi_scenarios,	 modes_scenarios,      suite_scenarios
+};
 
 static bool starts(const char *name, const char *word)
 {
@@ -84,7 +85,6 @@ static void run_one(const struct scenario *s)
 	scenario_name = s->name;
 	skipped = lacks(s->needs);
 	memset((void *)trap_count, 0, sizeof(trap_count));
-	pmi_lvt = 0;
 	if (!skipped) {
 		if (s->needs & NEEDS_VMX) {
 			vmx_on();

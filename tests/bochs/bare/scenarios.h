@@ -9,6 +9,10 @@ extern const struct scenario vmx_scenarios[];
 extern const struct scenario caps_scenarios[];
 extern const struct scenario fail_scenarios[];
 extern const struct scenario guest_only_scenarios[];
+extern const struct scenario gpa_scenarios[];
+extern const struct scenario modes_scenarios[];
+extern const struct scenario pmi_scenarios[];
+extern const struct scenario suite_scenarios[];
 extern const struct scenario system_scenarios[];
 
 void bare_main(void);

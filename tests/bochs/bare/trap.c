@@ -7,19 +7,18 @@
 #include "lib.h"
 
 struct gate idt[256];
-extern const char stubs[];
+extern const char stubs[], on_nmi[];
 extern const struct {
 	u64 at, to;
 } fixups[], fixups_end[];
 
 volatile u32 trap_count[256];
 volatile u64 trap_rip;
-volatile u32 pmi_lvt;
 
 void traps_init(void)
 {
 	for (unsigned int i = 0; i < 256; i++) {
-		u64 at = (uintptr_t)stubs + 16 * i;
+		u64 at = (uintptr_t)(i == 2 ? on_nmi : stubs + 16 * i);
 
 		idt[i] = (struct gate){ (u16)at,	 SEL_CODE64,	  0x8e00,
 					(u16)(at >> 16), (u32)(at >> 32), 0 };
@@ -51,12 +50,9 @@ static bool fixed(struct trap_frame *frame)
 void trap(struct trap_frame *frame)
 {
 	trap_count[frame->vector]++;
-	if (frame->vector == 2 || frame->vector >= 32) {
+	if (frame->vector >= 32) {
 		trap_rip = frame->rip;
-		if (frame->vector >= 32)
-			apic_write(APIC_EOI, 0);
-		if (pmi_lvt)
-			apic_write(APIC_LVTP, pmi_lvt);
+		apic_write(APIC_EOI, 0);
 		return;
 	}
 	if (fixed(frame))

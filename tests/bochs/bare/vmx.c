@@ -273,3 +273,13 @@ u64 vm_call(struct vm *vm, void *function, u64 rdi, u64 rsi)
 	vm->regs.rsi = rsi;
 	return vm_run_to_call(vm) ? vm->regs.rax : ~0ULL;
 }
+
+u64 vm_execute(struct vm *vm, void (*code)(void), u64 rcx, u64 rax, u64 rdx)
+{
+	vmwrite(F_GUEST_RSP, GUEST_STACK);
+	vmwrite(F_GUEST_RIP, (uintptr_t)code);
+	vm->regs.rcx = rcx;
+	vm->regs.rax = rax;
+	vm->regs.rdx = rdx;
+	return vm_run_to_call(vm) ? vm->regs.rdi : ~0ULL;
+}

@@ -93,6 +93,8 @@ bool vm_run_to_call(struct vm *vm);
 void vm_skip(void);
 /* A call of @function in the current 64-bit guest; RAX. */
 u64 vm_call(struct vm *vm, void *function, u64 rdi, u64 rsi);
+/* The same for guest_rdmsr() and its like: RCX, RAX, RDX; returns RDI. */
+u64 vm_execute(struct vm *vm, void (*code)(void), u64 rcx, u64 rax, u64 rdx);
 /* What an early failure says: 0 none, 1 VMfailInvalid, 2 VMfailValid. */
 unsigned int vm_failed(const struct vm *vm);
 
@@ -122,6 +124,9 @@ void guest_hlt(void);
 void guest_32(void);
 void guest_loop(void);
 void guest_fill(void);
+void guest_rdmsr(void);
+void guest_wrmsr(void);
+void guest_mov_cr3(void);
 extern const char guest_16[], guest_16_end[];
 
 #endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Traced instructions, each between the WRMSR that sets TraceEn and the one that clears it, and
+ * the SMM handler. The functions may run in a guest.
+ */
+#include "layout.h"
+
+#define HOST_COMMAND 0x560
+#define HOST_DATA    0x564
+#define RTIT_CTL     0x570
+
+	/* RDI: IA32_RTIT_CTL, kept in R8 */
+	.macro	trace_on
+	mov	$RTIT_CTL, %ecx
+	mov	%edi, %eax
+	mov	%rdi, %rdx
+	shr	$32, %rdx
+	mov	%rdi, %r8
+	wrmsr
+	.endm
+
+	.macro	trace_off
+	mov	$RTIT_CTL, %ecx
+	mov	%r8d, %eax
+	and	$~1, %eax
+	mov	%r8, %rdx
+	shr	$32, %rdx
+	.endm
+
+	.text
+/* void traced_pulse(u64 ctl, u32 what): an NMI, SMI or INIT behind the OUT */
+	.globl	traced_pulse, pulse_on, pulse_next, pulse_off
+traced_pulse:
+	trace_on
+pulse_on:
+	mov	%esi, %eax
+	mov	$HOST_DATA, %edx
+	out	%eax, %dx
+	mov	$8, %eax
+	mov	$HOST_COMMAND, %edx
+	out	%eax, %dx
+pulse_next:
+	nop
+	trace_off
+pulse_off:
+	wrmsr
+	ret
+
+/* void traced_ptwrite(u64 ctl, u64 value): 64 and 32 bits */
+	.globl	traced_ptwrite, ptwrite_on, ptwrite_2, ptwrite_off
+traced_ptwrite:
+	trace_on
+ptwrite_on:
+	ptwriteq %rsi
+ptwrite_2:
+	ptwritel %esi
+	trace_off
+ptwrite_off:
+	wrmsr
+	ret
+
+/* void traced_hlt(u64 ctl): RFLAGS.IF is 1 for the HLT only */
+	.globl	traced_hlt, hlt_on, hlt_at, hlt_next, hlt_off
+traced_hlt:
+	trace_on
+hlt_on:
+	sti
+hlt_at:
+	hlt
+hlt_next:
+	cli
+	trace_off
+hlt_off:
+	wrmsr
+	ret
+
+/* void traced_mwait(u64 ctl, u64 hints) */
+	.globl	traced_mwait, mwait_on, mwait_at, mwait_next, mwait_off
+traced_mwait:
+	mov	$TEXT, %eax
+	xor	%ecx, %ecx
+	xor	%edx, %edx
+	monitor
+	trace_on
+mwait_on:
+	mov	%esi, %eax
+	xor	%ecx, %ecx
+	sti
+mwait_at:
+	mwait
+mwait_next:
+	cli
+	trace_off
+mwait_off:
+	wrmsr
+	ret
+
+/* void traced_jumps(u64 ctl, u64 rounds): three packets of a taken branch, an indirect jump */
+	.globl	traced_jumps, jumps_on, jumps_to, jumps_off
+traced_jumps:
+	mov	%rsi, %r9
+	trace_on
+jumps_on:
+	lea	jumps_to(%rip), %rax
+	jmp	*%rax
+jumps_to:
+	dec	%r9
+	jnz	jumps_on
+	trace_off
+jumps_off:
+	wrmsr
+	ret
+
+	/* SMM: as real mode, at SMBASE + 8000H. CTL as it is here, how often it came here. */
+	.code16
+	.globl	smm_handler, smm_handler_end
+smm_handler:
+	xor	%ax, %ax
+	mov	%ax, %ds
+	mov	$RTIT_CTL, %ecx
+	rdmsr
+	mov	%eax, SMM_BOX
+	mov	%edx, SMM_BOX + 4
+	incl	SMM_BOX + 8
+	rsm
+smm_handler_end:
+	.section .note.GNU-stack, "", @progbits
