@@ -2,10 +2,12 @@
 /*
  * Is the flow in a trace what was executed?
  *
- *	flow-check [--allow-overflow] [--tail=N] TRACE TRUTH
+ *	flow-check [--allow-overflow] [--tail=N] [--traced] TRACE TRUTH
  *
  * TRACE: the packets of one vCPU, a file. TRUTH: what was executed
- * (model/truth-format.h), a file, a FIFO, or - for stdin. Exit code 0: equal, 1: not, 2: usage.
+ * (model/truth-format.h), a file, a FIFO, or - for stdin. --traced: the truth is
+ * cut to what was executed with TraceEn = 1 and OS or User as IA32_RTIT_CTL had it (its STATE
+ * records). Exit code 0: equal, 1: not, 2: usage.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +23,7 @@
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: flow-check [--allow-overflow] [--tail=N] TRACE TRUTH\n");
+	fprintf(stderr, "usage: flow-check [--allow-overflow] [--tail=N] [--traced] TRACE TRUTH\n");
 	return 2;
 }
 
@@ -76,7 +78,8 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int check(const char *trace_path, const char *truth_path, const struct flow_options *options)
+static int check(const char *trace_path, const char *truth_path, bool traced,
+		 const struct flow_options *options)
 {
 	struct truth_reader reader;
 	struct flow_counts counts;
@@ -93,6 +96,7 @@ static int check(const char *trace_path, const char *truth_path, const struct fl
 		truth_reader_close(&reader);
 		return EXIT_FAILURE;
 	}
+	reader.traced_only = traced;
 	equal = flow_check(&reader, trace, size, options, &counts);
 	report(&counts, size, now() - start);
 	truth_reader_close(&reader);
@@ -104,14 +108,19 @@ int main(int argc, char **argv)
 {
 	static const struct option longs[] = { { "allow-overflow", no_argument, NULL, 'o' },
 					       { "tail", required_argument, NULL, 't' },
+					       { "traced", no_argument, NULL, 'r' },
 					       { NULL, 0, NULL, 0 } };
 	struct flow_options options = { 0 };
+	bool traced = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
 		case 'o':
 			options.allow_overflow = true;
+			break;
+		case 'r':
+			traced = true;
 			break;
 		case 't':
 			options.tail = strtoull(optarg, NULL, 0);
@@ -120,5 +129,6 @@ int main(int argc, char **argv)
 			return usage();
 		}
 	}
-	return argc - optind == 2 ? check(argv[optind], argv[optind + 1], &options) : usage();
+	return argc - optind == 2 ? check(argv[optind], argv[optind + 1], traced, &options)
+				  : usage();
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "arch/pt-regs.h"
 #include "model/truth-format.h"
 #include "tests/flow/truth-reader.h"
 
@@ -181,6 +182,16 @@ static bool part(struct truth_reader *r, struct truth_item *item)
 	return true;
 }
 
+static bool state(struct truth_reader *r)
+{
+	struct truth_now *now = &r->now;
+
+	if (!word(r, &now->flags))
+		return fail(r, "ends within a record");
+	return word64(r, &now->ip) && word64(r, &now->ctl) && word64(r, &now->cr3) &&
+	       word64(r, &now->eptp);
+}
+
 /* All but a whole block. */
 static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 {
@@ -196,18 +207,19 @@ static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 	case TRUTH_END:
 		item->kind = TRUTH_RUN_END;
 		return word64(r, &item->from);
+	case TRUTH_STATE:
+		item->kind = TRUTH_RUN_STATE;
+		return state(r);
 	default:
 		return fail(r, "a word that is none");
 	}
 }
 
-bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
+/* With STATE. */
+static bool next(struct truth_reader *r, struct truth_item *item)
 {
 	u32 w;
 
-	r->items++;
-	if (r->retired)
-		free_retired(r, 2);
 	do {
 		if (!word(r, &w)) {
 			item->kind = TRUTH_END_OF_FILE;
@@ -217,6 +229,54 @@ bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
 			return run_block(r, item, w);
 	} while (w == TRUTH_DEFINE && define(r));
 	return w != TRUTH_DEFINE && record(r, item, w);
+}
+
+static bool traced(const struct truth_now *now)
+{
+	u64 level = now->flags & TRUTH_CPL ? VMPT_CTL_USER : VMPT_CTL_OS;
+
+	return now->ctl & VMPT_CTL_TRACE_EN && now->ctl & level;
+}
+
+/* STATE: an item of its own if it begins or ends what is traced of a run. */
+static bool take_state(struct truth_reader *r, struct truth_item *item)
+{
+	bool was = r->is_traced;
+
+	r->is_traced = traced(&r->now);
+	item->kind = r->is_traced ? TRUTH_RUN_BEGIN : TRUTH_RUN_END;
+	item->from = r->now.ip;
+	return r->is_run && r->is_traced != was;
+}
+
+/* Whether @item is wanted. */
+static bool wanted(struct truth_reader *r, struct truth_item *item)
+{
+	switch (item->kind) {
+	case TRUTH_RUN_STATE:
+		return r->traced_only && take_state(r, item);
+	case TRUTH_RUN_BEGIN:
+	case TRUTH_RUN_END:
+		r->is_run = item->kind == TRUTH_RUN_BEGIN;
+		break;
+	case TRUTH_END_OF_FILE:
+		return true;
+	default:
+		break;
+	}
+	return !r->traced_only || r->is_traced;
+}
+
+bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
+{
+	r->items++;
+	if (r->retired)
+		free_retired(r, 2);
+	do {
+		if (!next(r, item))
+			return false;
+	} while (!wanted(r, item));
+	return true;
 }
 
 bool truth_reader_open(struct truth_reader *r, const char *path)

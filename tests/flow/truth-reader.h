@@ -25,6 +25,7 @@ enum truth_kind {
 	TRUTH_RUN_EVENT,
 	TRUTH_RUN_BEGIN,
 	TRUTH_RUN_END,
+	TRUTH_RUN_STATE, /* the reader's: it is no item */
 	TRUTH_END_OF_FILE,
 };
 
@@ -33,6 +34,12 @@ struct truth_item {
 	const struct truth_block *block;
 	u32 insns;    /* of the block that retired */
 	u64 from, to; /* of an event; BEGIN and END have @from */
+};
+
+/* What the last STATE said. */
+struct truth_now {
+	u32 flags; /* TRUTH_CPL … */
+	u64 ip, ctl, cr3, eptp;
 };
 
 #define TRUTH_BUFFER 65536 /* words */
@@ -46,7 +53,15 @@ struct truth_reader {
 	struct truth_block **table;
 	u32 table_size;
 	struct truth_block *retired;
-	char error[128]; /* what is wrong with the file, "" */
+	struct truth_now now;
+	/*
+	 * Set behind open(): only what is executed while TraceEn is 1 and OS or User, whichever it
+	 * takes, too. Where that begins and ends within a run, BEGIN and END stand. CR3 filter and
+	 * IP filter are not looked at.
+	 */
+	bool traced_only;
+	bool is_run, is_traced; /* a run is open; it is traced */
+	char error[128];	/* what is wrong with the file, "" */
 };
 
 /* @path: "-" is stdin. False: error says why. */
