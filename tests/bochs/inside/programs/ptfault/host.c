@@ -56,18 +56,27 @@ void fault_d01(struct scene *s)
 		      scene_said(s, "VM") ? s->line : "the kernel said nothing");
 }
 
-/* From the guest's first exit on, when it traces: turn the host's trace on and keep it busy. */
+/*
+ * The host's trace is on from the guest's first exit to its last: before and behind them the guest
+ * does not trace, and what would be seen is D01. What lies between two exits varies.
+ */
+static void busy(struct scene *s)
+{
+	bool on = s->outs < EXITS;
+
+	if (on != host_on)
+		host_pt_enable(&pt, on);
+	host_on = on;
+	if (on)
+		burn(20 + s->outs % 37);
+}
+
 static void keep_tracing(struct scene *s, u32 word)
 {
 	u64 n;
 
-	(void)s;
 	(void)word;
-	if (!host_on) {
-		host_on = true;
-		host_pt_enable(&pt, true);
-	}
-	burn(50);
+	busy(s);
 	n = host_pt_drain(&pt);
 	if (n > most)
 		most = n;
@@ -137,14 +146,9 @@ static void let_it_fill(struct scene *s, u32 word)
 {
 	u64 ctl = 0;
 
-	(void)s;
 	(void)word;
-	if (!host_on) {
-		host_on = true;
-		host_pt_enable(&pt, true);
-	}
-	burn(20);
-	if (host_pt_full(&pt)) {
+	busy(s);
+	if (host_on && host_pt_full(&pt)) {
 		stopped++;
 		if (!host_rdmsr(VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN)
 			stuck++;

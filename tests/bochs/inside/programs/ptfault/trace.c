@@ -173,6 +173,8 @@ void fault_d21(struct scene *s)
 	scene_topa(s, 4, 0);
 	/* SMM has an address space of its own. */
 	vm_map(&s->vm, 1u << 16, 0, GUEST_LOW, s->vm.memory);
+	vm_map(&s->vm, 1u << 16 | 1, GUEST_HIGH, GUEST_SIZE - GUEST_HIGH,
+	       s->vm.memory + GUEST_HIGH);
 	memcpy(vm_at(&s->vm, SMM_ENTRY, sizeof(handler)), handler, sizeof(handler));
 	scene_op_start(s, CTL_TRACE);
 	scene_op(s, OP_WORK, 10, 0);
