@@ -66,6 +66,7 @@ paging:
 	wrmsr
 	mov	%cr0, %eax
 	or	$0x80000000, %eax
+	and	$~0x60000000, %eax	/* CD, NW */
 	mov	%eax, %cr0
 	ret
 

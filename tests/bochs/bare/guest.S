@@ -31,24 +31,18 @@ guest_cr3_next:
 guest_cr3_end:
 	vmcall
 
-	.globl	guest_user
-guest_user:			/* at CPL 3 */
-	jmp	1f
-1:	vmcall
-
-	.globl	guest_hlt
-guest_hlt:
-	hlt
-	.globl	guest_hlt_next
-guest_hlt_next:
+	/* An NMI behind the second OUT; an interrupt that waits already comes before the first. */
+	.globl	guest_nmi, guest_nmi_next
+guest_nmi:
+	mov	$1, %eax
+	mov	$0x564, %edx
+	out	%eax, %dx
+	mov	$8, %eax
+	mov	$0x560, %edx
+	out	%eax, %dx
+guest_nmi_next:
+	nop
 	vmcall
-
-	.globl	guest_loop, guest_loop_to
-guest_loop:			/* for ever: to be interrupted */
-	lea	guest_loop_to(%rip), %rax
-	jmp	*%rax
-guest_loop_to:
-	jmp	guest_loop
 
 	/* RCX indirect jumps: three bytes of packets each, by IP compression */
 	.globl	guest_fill, guest_fill_to, guest_fill_end

@@ -142,6 +142,8 @@ struct trap_frame {
 
 void trap(struct trap_frame *frame);
 void traps_init(void);
+/* NMIs are blocked after a VM exit by one; IRET ends it. */
+void nmi_unblock(void);
 /* Interrupts and NMIs by vector, and where the last one came. */
 extern volatile u32 trap_count[256];
 extern volatile u64 trap_rip;

@@ -115,13 +115,7 @@ static void guest(u32 lvt, u32 pin, u32 reason)
 static void in_guest(void)
 {
 	guest(LVT_NMI, PIN_NMI, REASON_NMI);
-	/* NMIs are blocked after that exit: IRET ends it. */
-	__asm__ volatile("mov %%rsp, %%rax\n\t"
-			 "push %0\n\tpush %%rax\n\tpushfq\n\tpush %1\n\tlea 1f(%%rip), %%rax\n\t"
-			 "push %%rax\n\tiretq\n1:"
-			 :
-			 : "i"(SEL_DATA), "i"(SEL_CODE64)
-			 : "rax", "memory", "cc");
+	nmi_unblock();
 	want("NMIs of the host", 0, trap_count[2]);
 	guest(LVT_NMI, 0, REASON_VMCALL);
 	want("NMIs in the guest", 1, trap_count[2]);

@@ -7,6 +7,8 @@
 #include "scenarios.h"
 #include "trace.h"
 
+extern const char vmexit_off[];
+
 /* Letters of the traces' names: s, x, e for the conceal controls that are 1. */
 static void conceal(struct vm *vm, unsigned int flags)
 {
@@ -21,6 +23,10 @@ static void conceal(struct vm *vm, unsigned int flags)
 static void one(struct vm *vm, u64 ctl, const char *name)
 {
 	trace_prepare();
+	if (ctl & VMPT_CTL_ADDR(0)) {
+		msr_write(VMPT_MSR_RTIT_ADDR0_A, (uintptr_t)vmx_enter);
+		msr_write(VMPT_MSR_RTIT_ADDR0_A + 1, (uintptr_t)vmexit_off + 1);
+	}
 	if (ctl & VMPT_CTL_CR3_FILTER)
 		msr_write(VMPT_MSR_RTIT_CR3_MATCH, vm->regs.rbx);
 	vm_load(vm);
@@ -95,6 +101,41 @@ static void events(void)
 	all("event", guest_branches, VM_64, 0, CTL_ON | VMPT_CTL_EVENT_EN, 0);
 }
 
+/* The IP filter has the host's side only: vmx_enter(). */
+static void filter(void)
+{
+	all("filter", guest_branches, VM_64, 0, CTL_ON | 1ULL << VMPT_CTL_ADDR_SHIFT(0), 0);
+}
+
+/* PSB+ in the guest: what it says of the VM is the first conceal control's (Table 33-52). */
+static void psb(void)
+{
+	struct vm vm;
+
+	for (unsigned int flags = 0; flags < 2; flags++) {
+		vm_default(&vm, guest_fill);
+		conceal(&vm, flags);
+		vm.regs.rcx = 1000;
+		one(&vm, CTL_ON, trace_name("psb", "sxe", flags));
+	}
+}
+
+/* A VM exit by an NMI (Table 33-59, case 13). */
+static void nmi_exit(void)
+{
+	struct vm vm;
+
+	vm_default(&vm, guest_nmi);
+	vm.pin = PIN_NMI;
+	trace_prepare();
+	vm_load(&vm);
+	trace_around(&vm, CTL_ON | VMPT_CTL_EVENT_EN);
+	want("exit reason", REASON_NMI, vm.reason);
+	trace_save("event-nmi");
+	nmi_unblock();
+	want("NMIs of the host", 0, trap_count[2]);
+}
+
 /* Inside a trace: VMPTRLD of another VMCS, VMCLEAR of that, VMXOFF. */
 static void pointers(void)
 {
@@ -132,6 +173,9 @@ const struct scenario system_scenarios[] = {
 	{ "system-match-guest", match_guest, NEEDS_VMX | NEEDS_VPT },
 	{ "system-no-branches", no_branches, NEEDS_VMX | NEEDS_VPT },
 	{ "system-events", events, NEEDS_VMX | NEEDS_VPT },
+	{ "system-filter", filter, NEEDS_VMX | NEEDS_VPT },
+	{ "system-psb", psb, NEEDS_VMX | NEEDS_VPT },
+	{ "system-nmi-exit", nmi_exit, NEEDS_VMX | NEEDS_VPT },
 	{ "system-pointers", pointers, NEEDS_VMX | NEEDS_VPT },
 	{ 0 }
 };

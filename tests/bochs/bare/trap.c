@@ -60,3 +60,13 @@ void trap(struct trap_frame *frame)
 	wrong("exception %x, error %x, at %x", frame->vector, frame->error, frame->rip);
 	power_off(2);
 }
+
+void nmi_unblock(void)
+{
+	__asm__ volatile("mov %%rsp, %%rax\n\t"
+			 "push %0\n\tpush %%rax\n\tpushfq\n\tpush %1\n\tlea 1f(%%rip), %%rax\n\t"
+			 "push %%rax\n\tiretq\n1:"
+			 :
+			 : "i"(SEL_DATA), "i"(SEL_CODE64)
+			 : "rax", "memory", "cc");
+}
