@@ -21,7 +21,7 @@
 #include <utility>
 
 struct pc_counts {
-	std::map<u64, u64> entries, failed;	   /* by VMCS */
+	std::map<u64, u64> entries, failed;	  /* by VMCS */
 	std::map<std::pair<u64, u32>, u64> exits; /* by VMCS and reason */
 };
 

@@ -17,8 +17,9 @@
  *					15:8: the processor
  *
  * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
- * run's folder. An error stands in run.log as "error: …"; data for a file that cannot be is dropped.
- * The PC executes no instruction behind the power off, and Bochs ends with the run's status.
+ * run's folder. An error stands in run.log as "error: …"; data for a file that cannot be is
+ *dropped. The PC executes no instruction behind the power off, and Bochs ends with the run's
+ *status.
  */
 #include "pc.h"
 
@@ -55,7 +56,8 @@ static struct {
 
 static bool is_name(const std::string &name)
 {
-	static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	static const char good[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
 	/* These the library writes itself. */
 	return !name.empty() && name.size() <= NAME_MAX_ && name[0] != '.' && name != "run.log" &&

@@ -8,10 +8,10 @@
 #include <cstring>
 
 #define BUFFER_WORDS (1u << 16)
-#define PAGE 0xfffULL
+#define PAGE	     0xfffULL
 
 truth_file::truth_file(const std::string &path, const std::string &name_)
-	: name(name_), file(fopen(path.c_str(), "we")), buffer(BUFFER_WORDS)
+    : name(name_), file(fopen(path.c_str(), "we")), buffer(BUFFER_WORDS)
 {
 	u32 magic[2];
 
@@ -88,8 +88,8 @@ void truth_file::end(u64 ip)
 
 void truth_file::state(const struct truth_state *now, u64 ip)
 {
-	if (has_state && last.flags == now->flags && last.ctl == now->ctl &&
-	    last.cr3 == now->cr3 && last.eptp == now->eptp)
+	if (has_state && last.flags == now->flags && last.ctl == now->ctl && last.cr3 == now->cr3 &&
+	    last.eptp == now->eptp)
 		return;
 	last = *now;
 	has_state = true;

@@ -61,7 +61,8 @@ static bool is_rep(const struct truth_code *code)
 	u8 op = byte_of(code, code->len - 1);
 	bool rep = false;
 
-	if (!((op >= 0x6c && op <= 0x6f) || (op >= 0xa4 && op <= 0xa7) || (op >= 0xaa && op <= 0xaf)))
+	if (!((op >= 0x6c && op <= 0x6f) || (op >= 0xa4 && op <= 0xa7) ||
+	      (op >= 0xaa && op <= 0xaf)))
 		return false;
 	for (u32 i = 0; i + 1 < code->len; i++) {
 		u8 byte = byte_of(code, i);
@@ -210,9 +211,9 @@ static void other(struct truth *t, u64 ip, const struct truth_code *code)
 void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i)
 {
 	/* What of 16 bytes is an instruction of each length. */
-	static const u64 mask[9] = { 0,		   0xff,	   0xffff,
-				     0xffffff,	   0xffffffff,	   0xffffffffff,
-				     0xffffffffffff, 0xffffffffffffff, ~0ULL };
+	static const u64 mask[9] = { 0,		 0xff,	       0xffff,	       0xffffff,
+				     0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+				     ~0ULL };
 	struct truth *t = pc_cpus[cpu]->truth;
 	const BX_CPU_C *c = t->pc->cpu;
 	struct truth_code code;

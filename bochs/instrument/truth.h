@@ -40,8 +40,9 @@ struct truth_block {
 	const struct truth_code *code;
 };
 
-class truth_file {
-public:
+class truth_file
+{
+      public:
 	truth_file(const std::string &path, const std::string &name);
 	~truth_file();
 	truth_file(const truth_file &) = delete;
@@ -72,7 +73,7 @@ public:
 	std::set<std::pair<u64, u64>> modified_pages;
 	u64 insns = 0;
 
-private:
+      private:
 	void put(u32 word)
 	{
 		if (used == buffer.size())

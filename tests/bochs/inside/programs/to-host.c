@@ -34,6 +34,7 @@ static int usage(void)
 	      "       to-host --name NAME FILE	send FILE (-: standard input) as NAME\n"
 	      "       to-host --dump NAME		the host writes a memory image NAME\n"
 	      "       to-host --truth on|off	begin or end to write down what is executed\n"
+	      "       to-host --truth traced	the same, while TraceEn is 1 only\n"
 	      "       to-host --mark NUMBER	a mark in the run's log\n"
 	      "       to-host --status NUMBER	switch off with this status\n"
 	      "       to-host --pulse nmi|smi|init\n",
@@ -110,6 +111,9 @@ static int with_word(const char *option, const char *word)
 		send_name(word);
 		command(DUMP_MEMORY);
 	} else if (!strcmp(option, "--truth") && !strcmp(word, "on")) {
+		command(TRUTH_ON);
+	} else if (!strcmp(option, "--truth") && !strcmp(word, "traced")) {
+		outl(1, PORT_DATA);
 		command(TRUTH_ON);
 	} else if (!strcmp(option, "--truth") && !strcmp(word, "off")) {
 		command(TRUTH_OFF);

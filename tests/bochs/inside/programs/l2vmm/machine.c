@@ -200,6 +200,16 @@ void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
 		die("vm %u: no thread", id);
 }
 
+/* Its page tables and KVM's are in it. */
+static void take_image(const struct machine *m)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "to-host --dump %s-%u", m->options->image, m->id);
+	if (system(command))
+		die("%s failed", command);
+}
+
 int machine_finish(struct machine *m)
 {
 	static const char *const stats[] = { "exits",	      "io_exits",  "mmio_exits",
@@ -221,6 +231,8 @@ int machine_finish(struct machine *m)
 		printf(" %s %llu", stats[i], (unsigned long long)vcpu_stat(&m->vcpu, stats[i]));
 	printf("\n");
 	fflush(stdout);
+	if (m->options->image)
+		take_image(m);
 	vcpu_close(&m->vcpu);
 	vm_close(&m->vm);
 	return m->failures != 0;

@@ -18,6 +18,7 @@ struct machine_options {
 	bool irqchip;
 	bool no_pt;
 	const char *save;
+	const char *image;
 };
 
 /* Exits to user space. */

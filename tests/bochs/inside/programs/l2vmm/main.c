@@ -19,6 +19,7 @@ static const struct option options[] = {
 	{ "smc", no_argument, NULL, 'm' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "save", required_argument, NULL, 'S' },
+	{ "image", required_argument, NULL, 'I' },
 	{ "no-pt", no_argument, NULL, 'p' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -37,6 +38,8 @@ static void usage(void)
 	       "  --quiet        guests exit at the end of a round only\n"
 	       "  --no-pt        no Intel PT in the guests' CPUID\n"
 	       "  --save=PREFIX  write each VM's lower memory to PREFIX-N.mem before it runs\n"
+	       "  --image=PREFIX have the host take an image of the whole PC's memory, PREFIX-N,\n"
+	       "                 when VM n has ended and is still there\n"
 	       "Exit status: 0 if all is as it should be, 1 if a guest computed something else,\n"
 	       "2 if the VMM could not go on.\n");
 }
@@ -102,6 +105,9 @@ int main(int argc, char **argv)
 			break;
 		case 'S':
 			opt.save = optarg;
+			break;
+		case 'I':
+			opt.image = optarg;
 			break;
 		case 'h':
 			usage();
