@@ -27,8 +27,8 @@
 
 struct truth {
 	struct pc_cpu *pc;
-	struct truth_file *file; /* the owner's */
-	u64 next;		 /* address behind the last instruction that began */
+	truth_file *file; /* the owner's */
+	u64 next;	  /* address behind the last instruction that began */
 	/* The block under way: at, end: what is expected next of it. */
 	const struct truth_code *at, *end;
 	struct truth_block *block;  /* NULL: it is a new one */
@@ -39,7 +39,7 @@ struct truth {
 	struct truth_code code[BLOCK_MAX];
 	bool on, smm;
 	bool traced_only; /* only while TraceEn is 1 */
-	std::map<u64, std::unique_ptr<struct truth_file>> files;
+	std::map<u64, std::unique_ptr<truth_file>> files;
 };
 
 /* ---- instructions ---- */
@@ -255,7 +255,7 @@ static std::string file_name(const struct truth *t, u64 owner)
 
 static void set_owner(struct truth *t, u64 owner)
 {
-	std::unique_ptr<struct truth_file> &file = t->files[owner];
+	std::unique_ptr<truth_file> &file = t->files[owner];
 
 	if (!file) {
 		std::string name = file_name(t, owner);
@@ -328,7 +328,7 @@ void pc_truth_report(const struct pc_cpu *pc)
 	if (!pc->truth)
 		return;
 	for (auto &entry : pc->truth->files) {
-		const struct truth_file *file = entry.second.get();
+		const truth_file *file = entry.second.get();
 
 		pc_log("truth %s instructions %llu", file->name.c_str(),
 		       (unsigned long long)file->insns);
