@@ -41,16 +41,17 @@ choose()
 	printf '%s' "$2" | dd of="$1" bs=1 seek=$((at + 16)) conv=notrunc status=none
 }
 
-# A PC named $1 with the PT words $2 runs the scenarios $3; $4 of them must be there at least.
+# A PC named $1 with the PT words $2 and $5 processors (1) runs the scenarios $3; $4 of them must be
+# there at least.
 run()
 {
-	local name=$1 dir=$out/$1 rc=0 line results lines
+	local name=$1 dir=$out/$1 cpus=${5:-1} rc=0 line results lines
 
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	choose "$dir/firmware.bin" "$3"
 	"$source/bochs/vmpt-bochs" run --firmware "$dir/firmware.bin" --bochs "$pc" --memory 64 \
-		--pt "$2" --timeout 60 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
+		--pt "$2" --cpus "$cpus" --timeout 60 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
 	check "$name: ends with status 0 (is $rc)" [ $rc = 0 ] || cat "$dir/vmpt-bochs.log"
 	results=$dir/run/files/results.txt
 	check "$name: it came to its end" grep -qx end "$results"
@@ -107,8 +108,13 @@ for file in "$out"/all/run/files/*.pt; do
 done
 
 run named '' 'caps-all' 1
+run second '' 'second' 1 2
+compare second "$bare"/expect/pcs/second.expect
 run no-vmx-pt no-vmx-pt 'caps-no-vmx-pt vmx suite nmi smi' 12
 compare no-vmx-pt "$bare"/expect/pcs/no-vmx-pt.expect
+# The suite's scenario for such a processor must not have been skipped.
+check 'no-vmx-pt: VMX operation by the suite' grep -q 'conformance: passed vmx-operation' \
+	"$out/no-vmx-pt/run/files/results.txt"
 run no-load-clear no-load-clear 'caps-no-load-clear system guest-lists host-lists fail-early' 14
 run no-gpa no-gpa 'caps-no-gpa guest fail-vm' 5
 

@@ -8,6 +8,8 @@
 #define TRAMPOLINE  0x8000  /* the second processor's first instructions */
 #define REAL_CODE   0x9000  /* the 16-bit guest's: below 1 MiB */
 #define SMM_BOX	    0x7100  /* what the SMM handler leaves */
+#define SECOND_BOX  0x7200  /* what the second processor says */
+#define SIPI_CODE   0xa000  /* where it is started again */
 #define SMM_HANDLER 0x38000 /* at SMBASE + 8000H, as after RESET */
 
 #define PAGE_TABLES 0x200000 /* the host's: PML4, PDPT, four page directories */

@@ -124,6 +124,20 @@ static int op_init(void *opaque)
 	return 0;
 }
 
+static int op_vmxon(void *opaque)
+{
+	(void)opaque;
+	vmx_on();
+	return vmx_is_on() ? 0 : -VMPT_E_STATE;
+}
+
+static int op_vmxoff(void *opaque)
+{
+	(void)opaque;
+	vmx_off();
+	return 0;
+}
+
 static void report(void *opaque, const struct vmpt_conformance_result *r)
 {
 	char line[256];
@@ -137,6 +151,8 @@ static void report(void *opaque, const struct vmpt_conformance_result *r)
 
 static void run(bool resets)
 {
+	/* 33.2.9.4 is for processors whose VMX operation knows no PT. */
+	bool older = !vmx_is_on() && !(msr_read(MSR_VMX_MISC) & 1 << 14);
 	struct vmpt_conformance_ops ops = {
 		.power_on = op_power_on,
 		.cpuid = op_cpuid,
@@ -150,6 +166,8 @@ static void run(bool resets)
 		.pmis = in_guest ? op_pmis : NULL,
 		.warm_reset = resets ? op_warm_reset : NULL,
 		.init = resets ? op_init : NULL,
+		.vmxon = older ? op_vmxon : NULL,
+		.vmxoff = older ? op_vmxoff : NULL,
 		.ram_gpa = SUITE_RAM,
 		.ram_size = 0x20000,
 		.hole_gpa = HOLE,

@@ -12,6 +12,7 @@ extern const struct scenario guest_only_scenarios[];
 extern const struct scenario gpa_scenarios[];
 extern const struct scenario modes_scenarios[];
 extern const struct scenario pmi_scenarios[];
+extern const struct scenario second_scenarios[];
 extern const struct scenario suite_scenarios[];
 extern const struct scenario system_scenarios[];
 
