@@ -184,6 +184,14 @@ static void leave(struct vmpt_output *out, const struct place *next)
 	}
 }
 
+/* The place behind the current entry: where output goes on when its region is full. */
+static int next_place(struct vmpt_output *out, struct place *next)
+{
+	/* A table without END goes on at its start (bits 27:3 of the offset wrap). */
+	next->index = (vmpt_pt_topa_index(out->regs) + 1) % VMPT_TOPA_ENTRIES_MAX;
+	return settle(out, next);
+}
+
 /*
  * Store up to the end of the region and of the page: *stored bytes of @len, 0 with
  * STATUS.Error set. By pages, for memory may end there while the region goes on.
@@ -198,9 +206,7 @@ static int store(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *s
 
 	*stored = 0;
 	if (n == room && is_topa(out) && !(out->entry & VMPT_TOPA_STOP)) {
-		/* A table without END goes on at its start (bits 27:3 of the offset wrap). */
-		next.index = (vmpt_pt_topa_index(out->regs) + 1) % VMPT_TOPA_ENTRIES_MAX;
-		err = settle(out, &next);
+		err = next_place(out, &next);
 		if (err)
 			return err;
 	}
@@ -220,6 +226,26 @@ static int store(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *s
 	else
 		set_offset(out, offset + n);
 	return 0;
+}
+
+int vmpt_output_next(struct vmpt_output *out, u64 *pa)
+{
+	u64 behind = ((out->region + vmpt_pt_output_offset(out->regs)) | (PAGE - 1)) + 1;
+	struct place next = { .base = out->regs->output_base };
+	int err;
+
+	if (!out->loaded)
+		return 1;
+	*pa = behind < out->region + out->size ? behind : out->region;
+	if (*pa == behind || !is_topa(out))
+		return 0;
+	if (out->entry & VMPT_TOPA_STOP)
+		return 1;
+	err = next_place(out, &next);
+	if (err)
+		return err;
+	*pa = vmpt_topa_base(next.entry);
+	return next.why ? 1 : 0;
 }
 
 int vmpt_output_write(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *done)

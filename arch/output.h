@@ -93,6 +93,14 @@ int vmpt_output_load(struct vmpt_output *out);
  */
 int vmpt_output_write(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *done);
 
+/*
+ * Where the first byte goes behind the page that the next byte goes to: *@pa, in the same
+ * region or in the next entry's. 0; 1: nowhere, for output ends there (STOP, an error to come)
+ * or is not loaded; negative: what the callback returned. Changes nothing; at most two entries
+ * are read. For a processor that translates addresses before it needs them.
+ */
+int vmpt_output_next(struct vmpt_output *out, u64 *pa);
+
 #ifdef __cplusplus
 }
 #endif

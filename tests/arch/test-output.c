@@ -468,6 +468,66 @@ START_TEST(fabric)
 }
 END_TEST
 
+/* Where output comes to behind the current page; 0: nowhere. Nothing changes. */
+static const struct {
+	struct row row;
+	u64 next;
+	u32 reads; /* more than the load's */
+} nexts[] = {
+	{ { "the next page of a region", .base = T, .offset = 4095, .table = { { T, A | K8 } } },
+	  A + 4096,
+	  0 },
+	{ { "the next entry", .base = T, .offset = 7, REGION(INT, B) }, B, 1 },
+	{ { "a region's last page", .base = T, .offset = 4096,
+	    .table = { { T, A | K8 }, { T + 8, B } } },
+	  B,
+	  1 },
+	{ { "STOP", .base = T, REGION(STOP, B) }, 0, 0 },
+	{ { "STOP behind another page", .base = T, .table = { { T, A | K8 | STOP } } },
+	  A + 4096,
+	  0 },
+	{ { "END", .base = T, .table = { { T, A }, { T + 8, U | END }, { U, B } } }, B, 2 },
+	{ { "the end of a table without END", .base = T, .ptr = LAST,
+	    .table = { { T + 8ULL * LAST, A }, { T, B } } },
+	  B,
+	  1 },
+	{ { "an error behind", .base = T, REGION(0, B | 2) }, 0, 1 },
+	{ { "table memory behind", .base = T, REGION(0, FAULTY | END) }, 0, 2 },
+	{ { "single range", .base = A, .ptr = 0x1fff, .range = true }, A + 4096, 0 },
+	{ { "single range, its end", .base = A, .ptr = 0x1fff, .offset = 0x1fff, .range = true },
+	  A,
+	  0 },
+	{ { "a range of 128 bytes", .base = A + 128, .ptr = 127, .offset = 100, .range = true },
+	  A + 128,
+	  0 },
+};
+
+START_TEST(the_next_page)
+{
+	const u64 want = nexts[_i].next;
+	struct machine m;
+	struct vmpt_pt_regs regs;
+	u64 pa = 0, reads;
+
+	machine_init(&m, &nexts[_i].row);
+	ck_assert_int_eq(vmpt_output_next(&m.out, &pa), 1); /* not loaded */
+	ck_assert_int_eq(vmpt_output_load(&m.out), 0);
+	regs = m.regs;
+	reads = m.out.reads;
+	ck_assert_int_eq(vmpt_output_next(&m.out, &pa), !want);
+	if (want)
+		ck_assert_uint_eq(pa, want);
+	ck_assert_uint_eq(m.out.reads - reads, nexts[_i].reads);
+	ck_assert(!memcmp(&regs, &m.regs, sizeof(regs)) && !m.out.events && m.out.loaded);
+	if (!nexts[_i].reads)
+		return;
+	m.fail = nexts[_i].reads; /* the callback's error comes through */
+	m.fail_with = -1234;
+	ck_assert_int_eq(vmpt_output_next(&m.out, &pa), -1234);
+	ck_assert(!memcmp(&regs, &m.regs, sizeof(regs)) && !m.out.events && m.out.loaded);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("output");
@@ -480,6 +540,7 @@ int main(void)
 	tcase_add_test(tc, errors_of_callbacks);
 	tcase_add_loop_test(tc, no_output_when_halted, 0, 2);
 	tcase_add_test(tc, fabric);
+	tcase_add_loop_test(tc, the_next_page, 0, (int)VMPT_ARRAY_SIZE(nexts));
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }
