@@ -81,6 +81,27 @@ int vmpt_unit_flush(struct vmpt_unit *unit)
 	return err < 0 ? err : 0;
 }
 
+void vmpt_unit_rest_take(struct vmpt_unit *unit, struct vmpt_unit_rest *rest)
+{
+	memcpy(rest->bytes, unit->buffer, unit->used);
+	rest->used = unit->used;
+	rest->in_overflow = unit->in_overflow;
+	unit->used = 0;
+	unit->in_overflow = false;
+	unit->rest = false;
+}
+
+void vmpt_unit_rest_give(struct vmpt_unit *unit, const struct vmpt_unit_rest *rest)
+{
+	memcpy(unit->buffer, rest->bytes, rest->used);
+	unit->used = rest->used;
+	unit->in_overflow = rest->in_overflow;
+	unit->rest = true;
+	/* The position is another than the last one here, and may be of another unit. */
+	if (unit->config.memory)
+		vmpt_output_init(&unit->output, &unit->rules, &unit->regs, unit->config.memory);
+}
+
 /* PacketByteCnt and the PSB that it makes due (33.4.2.17). */
 static void count_bytes(struct vmpt_unit *unit, unsigned int n)
 {

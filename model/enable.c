@@ -93,9 +93,15 @@ static void load(struct vmpt_unit *unit)
 	unit->mtc_at = unit->now.art >> freq;
 	unit->cyc_at = unit->now.cycles; /* reset when TriggerEn was cleared (33.3.6.1) */
 	unit->last_exec = 0xff;
-	/* What a sink has not taken yet stays in front; memory's place is another now. */
-	if (unit->config.memory)
+	/*
+	 * What a sink has not taken yet stays in front; memory's place is another now, but for
+	 * what was given back to it.
+	 */
+	if (unit->config.memory && !unit->rest) {
 		unit->used = 0;
+		unit->in_overflow = false;
+	}
+	unit->rest = false;
 	unit->tnt_bits = 0;
 	unit->tnt_count = 0;
 	unit->tip_count = 0;
@@ -164,7 +170,7 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 void unit_disable(struct vmpt_unit *unit)
 {
 	unit_flush_tnt(unit);
-	/* The loss is marked now, or, if there is no room for it, when tracing goes on. */
+	/* The loss is marked now, or, if there is no room for it, when tracing goes on there. */
 	if (unit->in_overflow)
 		unit_end_overflow(unit);
 	vmpt_unit_flush(unit);
@@ -172,8 +178,6 @@ void unit_disable(struct vmpt_unit *unit)
 	vmpt_pt_clear_trace_en(&unit->regs);
 	unit->packet_en = false;
 	unit->ret_depth = 0;
-	if (unit->config.memory)
-		unit->in_overflow = false;
 }
 
 void unit_trace_stop(struct vmpt_unit *unit)
@@ -186,8 +190,5 @@ void unit_trace_stop(struct vmpt_unit *unit)
 	unit->regs.status |= VMPT_STATUS_STOPPED;
 	unit->trigger_en = false;
 	unit->filter_en = false;
-	/* If there was no room for the OVF it comes when tracing goes on. */
-	if (unit->config.memory)
-		unit->in_overflow = false;
 	unit_update(unit);
 }

@@ -145,6 +145,7 @@ struct vmpt_unit {
 	bool smm_trace_en; /* what SMI saved */
 	bool entry_pip;	   /* the enable under way is a VM entry's that is not concealed */
 	bool rsm;	   /* the enable under way is an RSM's: CFE.RSM goes before its packets */
+	bool rest;	   /* what waits goes before the packets of the next enable */
 
 	/* time */
 	u64 cyc_at; /* cycles at the last CYC */
@@ -342,6 +343,20 @@ void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip);
  * negative: what the callback returned.
  */
 int vmpt_unit_flush(struct vmpt_unit *unit);
+
+/*
+ * What memory has refused and still waits when TraceEn is cleared: it belongs to the output
+ * that it was for. The caller takes it away, and gives it back when the OUTPUT MSRs hold that
+ * position again: before TraceEn is set, when it goes before the packets of the enable, or
+ * with TraceEn 0, for vmpt_unit_flush(). What is not taken is lost with the next enable.
+ */
+struct vmpt_unit_rest {
+	u8 bytes[VMPT_UNIT_BUFFER];
+	u16 used;
+	bool in_overflow; /* and behind them something was lost */
+};
+void vmpt_unit_rest_take(struct vmpt_unit *unit, struct vmpt_unit_rest *rest);
+void vmpt_unit_rest_give(struct vmpt_unit *unit, const struct vmpt_unit_rest *rest);
 
 #ifdef __cplusplus
 }

@@ -354,15 +354,107 @@ START_TEST(overflow_of_memory)
 	while (!rig.unit.in_overflow)
 		jmp(0x402000);
 	rig_off(0x402000);
-	ck_assert(!rig.unit.in_overflow); /* what was not stored at clearing TraceEn is gone */
+	/* What was not stored at clearing TraceEn is gone, and that it was lost is not told. */
 	rig.refuse = 0;
 	rig_on_shown(rig.unit.regs.ctl);
 	text = rig_text();
 	ck_assert_str_eq(text, "CBR(20), MODE.Exec(64), TIP.PGE(0x401000)");
+	ck_assert(!rig.unit.in_overflow);
+}
+END_TEST
+
+/*
+ * An exit with bytes that wait for an EPT entry: they are taken away, the host traces to
+ * elsewhere, and they are back in front when the guest goes on. With STATUS' PacketByteCnt.
+ */
+START_TEST(rest_before_an_enable)
+{
+	struct vmpt_unit_rest rest;
+	struct vmpt_pt_regs guest;
+
+	topa(0, CTL);
+	jmp(0x402000);
+	vmpt_unit_flush(&rig.unit);
+	rig_skip();
+	rig.refuse = -1;
+	jmp(0x403000);
+	rig_off(0x403000);
+	ck_assert_uint_gt(rig.unit.used, 0);
+	vmpt_unit_rest_take(&rig.unit, &rest);
+	ck_assert_uint_eq(rig.unit.used, 0);
+	rig.refuse = 0;
+	guest = rig.unit.regs;
+	rig_wrmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, vmpt_pt_mask_ptrs(1, 0));
+	rig_on(CTL | VMPT_CTL_TOPA);
+	rig_off(0x404000);
+	rig_skip();
+	rig.unit.regs = guest;
+	vmpt_unit_rest_give(&rig.unit, &rest);
+	rig_on_shown(CTL | VMPT_CTL_TOPA);
+	vmpt_unit_flush(&rig.unit);
+	expect("TIP(0x403000), FUP(0x403000), TIP.PGD(), CBR(20), MODE.Exec(64), "
+	       "TIP.PGE(0x401000)");
+	rig_off(0x401000);
+	/* Not given twice: the next enable begins as always. */
+	rig_skip();
+	rig_on_shown(CTL | VMPT_CTL_TOPA);
+	expect("CBR(20), MODE.Exec(64), TIP.PGE(0x401000)");
+}
+END_TEST
+
+/* They come out with TraceEn 0, too, where the ToPA table says. */
+START_TEST(rest_without_an_enable)
+{
+	struct vmpt_unit_rest rest;
+
+	topa(0, CTL);
+	rig.refuse = -1;
+	rig_off(0x401000);
+	vmpt_unit_rest_take(&rig.unit, &rest);
+	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), 0);
+	ck_assert_uint_eq(rig.size, 0);
+	vmpt_unit_rest_give(&rig.unit, &rest);
+	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), -1); /* still refused: they still wait */
+	vmpt_unit_rest_take(&rig.unit, &rest);
+	vmpt_unit_rest_give(&rig.unit, &rest);
+	rig.refuse = 0;
+	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), 0);
+	expect("PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, MODE.Exec(64), TIP.PGE(0x401000), "
+	       "FUP(0x401000), TIP.PGD()");
+	ck_assert_uint_eq(vmpt_pt_output_offset(&rig.unit.regs), rig.size);
+}
+END_TEST
+
+/* A loss behind them is told where tracing goes on there. */
+START_TEST(rest_with_a_loss)
+{
+	const char *end = "TIP(0x402000), OVF, CBR(20), MODE.Exec(64), TIP.PGE(0x401000)", *text;
+	struct vmpt_unit_rest rest;
+
+	topa(0, CTL);
+	vmpt_unit_flush(&rig.unit);
+	rig_skip();
+	rig.refuse = -1;
+	jmp(0x402000);
+	while (!rig.unit.in_overflow)
+		jmp(0x402000);
+	rig_off(0x402000);
+	vmpt_unit_rest_take(&rig.unit, &rest);
+	ck_assert(rest.in_overflow && !rig.unit.in_overflow);
+	rig.refuse = 0;
+	vmpt_unit_rest_give(&rig.unit, &rest);
+	rig_on_shown(CTL | VMPT_CTL_TOPA);
+	vmpt_unit_flush(&rig.unit);
+	ck_assert_uint_eq(rig.unit.overflows, 1);
+	ck_assert_uint_gt(rig.size, rest.used);
+	text = rig_text();
+	ck_assert_uint_gt(strlen(text), strlen(end));
+	ck_assert_str_eq(text + strlen(text) - strlen(end), end);
 }
 END_TEST
 
 RIG_MAIN("emit", ip_compression, no_ip_compression, last_ip, whole_ip_behind_enabling,
 	 topa_circular, topa_int, pend_topa_pmi, no_pmi_callback, topa_stop, error_at_enabling,
 	 error_behind_a_region, error_of_memory, single_range_wraps, retry, retry_in_the_middle,
-	 retry_at_a_tracestop, overflow_of_memory)
+	 retry_at_a_tracestop, overflow_of_memory, rest_before_an_enable, rest_without_an_enable,
+	 rest_with_a_loss)
