@@ -81,6 +81,11 @@ void vmpt_if(unsigned int cpu)
 	pc_after(pc);
 }
 
+bool vmpt_has_ptwrite(unsigned int cpu)
+{
+	return vmpt_pt_cap(&pc_of(cpu)->unit.config.cpuid, VMPT_CAP_PTWRITE);
+}
+
 void vmpt_ptwrite(unsigned int cpu, Bit64u payload, unsigned int size)
 {
 	struct pc_cpu *pc = pc_of(cpu);

@@ -44,6 +44,7 @@ void vmpt_near(unsigned int cpu, unsigned int what, bx_address next_ip);
 void vmpt_control_register(unsigned int cpu, unsigned int what);
 void vmpt_if(unsigned int cpu);
 void vmpt_ptwrite(unsigned int cpu, Bit64u payload, unsigned int size);
+bool vmpt_has_ptwrite(unsigned int cpu);
 
 /* ---- far transfers and events (events.cc) ---- */
 /* A far branch begins: CS:prev_rip is its place. */
@@ -160,6 +161,7 @@ void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i);
 #define BX_INSTR_SET_IF(cpu)	    VMPT_IF(cpu, VMPT_WATCH_IF, vmpt_if(cpu))
 #define BX_INSTR_PTWRITE(cpu, payload, size) \
 	VMPT_IF(cpu, VMPT_WATCH_PT, vmpt_ptwrite(cpu, payload, size))
+#define BX_INSTR_HAS_PTWRITE(cpu)	vmpt_has_ptwrite(cpu)
 #define BX_INSTR_VMX_HAS(part)		vmpt_vmx_has(VMPT_VMX_##part)
 #define BX_INSTR_VMXON(cpu)		vmpt_vmxon(cpu)
 #define BX_INSTR_VMXOFF(cpu)		vmpt_vmxoff(cpu)
