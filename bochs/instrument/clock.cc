@@ -8,11 +8,9 @@
 
 static u64 ticks(struct pc_cpu *pc)
 {
-	u64 now = bx_pc_system.time_ticks();
+	u64 now = pc->cpu->exact_ticks();
 
-	/* Alone, a processor's instructions become ticks a trace at a time. */
-	if (BX_SMP_PROCESSORS == 1)
-		now += pc->cpu->icount - pc->cpu->icount_last_sync;
+	/* Timers run while a trace's instructions become ticks. */
 	if (now < pc->last_ticks)
 		now = pc->last_ticks;
 	pc->last_ticks = now;
