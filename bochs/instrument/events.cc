@@ -201,6 +201,7 @@ void vmpt_smi(unsigned int cpu)
 	far.kind = VMPT_FAR_SMI;
 	far.ip = pc->origin;
 	tell(pc, &far);
+	pc_memory_leave(pc);
 	pc->unit.vmx.on = pc->unit.vmx.nonroot = false;
 }
 
@@ -214,8 +215,10 @@ void vmpt_rsm(unsigned int cpu)
 	far.kind = VMPT_FAR_RSM;
 	far.ip = pc->origin;
 	pc_time_now(pc);
+	pc_memory_enter(pc);
 	tell(pc, &far);
 	pc_truth_smm(pc, false, pc_next(pc));
+	pc_flush(pc);
 	pc_watch(pc);
 }
 
@@ -231,6 +234,7 @@ void vmpt_reset(unsigned int cpu, unsigned int source)
 		pc->was_reset = true;
 		pc->global_status = 0;
 		pc->in_entry = pc->in_exit = pc->list_ctl = false;
+		pc_memory_reset(pc);
 		pc_mode(pc, &pc->unit.mode);
 		pc_truth_reset(pc);
 		pc_watch(pc);

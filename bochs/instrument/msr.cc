@@ -53,8 +53,7 @@ static int list_write(struct pc_cpu *pc, u32 index, u64 value)
 	if (pc->in_exit && pc->exit.clear_ctl && !pc->exit_told) {
 		pc_mode(pc, &pc->exit.mode);
 		pc->exit.target = pc_next(pc);
-		pc->exit_told = true;
-		vmpt_unit_vmexit(&pc->unit, &pc->exit);
+		pc_exit_tell(pc);
 	}
 	/* So has a list that wrote CTL before. */
 	if (pc->list_ctl && !(pc->list_ctl_value & VMPT_CTL_TRACE_EN)) {
@@ -76,14 +75,13 @@ static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 	if (index == VMPT_MSR_RTIT_CTL && !(pc->unit.regs.ctl & VMPT_CTL_TRACE_EN)) {
 		/* State that no event told while nothing was traced. */
 		pc_mode(pc, &pc->unit.mode);
-		pc_memory_changed(pc);
 	}
 	pc_time(pc);
 	/* A write that sets an enable of time packets with TraceEn wants the time, too. */
 	if (index == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN)
 		pc_time_now(pc);
 	ret = vmpt_unit_wrmsr(&pc->unit, index, value, pc_place(pc), pc_next(pc));
-	(void)vmpt_unit_flush(&pc->unit);
+	pc_flush(pc);
 	pc_truth_ctl(pc, ctl, pc_place(pc), pc_next(pc));
 	pc_watch(pc);
 	return ret ? -1 : 1;

@@ -34,7 +34,14 @@ void pc_options_read(void);
 
 struct pc_counts;
 struct truth;
-struct ept_cache;
+
+/* The VM exit that an access of PT's output ends in; reason 0: none. */
+struct ept_exit {
+	u32 reason;
+	u64 qualification;
+	bool has_gpa; /* the guest-physical address goes into the VMCS */
+	u64 gpa;
+};
 
 struct pc_cpu {
 	unsigned int id;
@@ -61,10 +68,8 @@ struct pc_cpu {
 	bool was_reset;		  /* the first RESET is the cold one */
 
 	struct {
-		bool pending;
-		bool misconfiguration;
-		u64 gpa;
-		u64 qualification;
+		bool on;	      /* the guest's PT uses guest physical addresses */
+		struct ept_exit exit; /* to come at the next instruction boundary */
 	} ept;
 	struct pc_counts *counts; /* log.cc */
 	struct truth *truth;
@@ -114,17 +119,29 @@ void pc_time_now(struct pc_cpu *pc);
 void pc_pmi(struct pc_cpu *pc);
 /* What vmpt_watch[] must be from here on. */
 void pc_watch(struct pc_cpu *pc);
+/*
+ * What waits goes out now, the pages that output comes to are translated; TraceEn was set, a VM
+ * entry, or CS:RIP is where execution goes on.
+ */
+void pc_flush(struct pc_cpu *pc);
 /* Behind an event: what waits goes out before the buffer is full. */
 static inline void pc_after(struct pc_cpu *pc)
 {
 	if (pc->unit.used > VMPT_UNIT_BUFFER / 4 || pc->unit.in_overflow)
-		(void)vmpt_unit_flush(&pc->unit);
+		pc_flush(pc);
 }
 
-/* Output to memory, through EPT where PT uses guest physical addresses (ept.cc). */
+/* ---- output to memory, through EPT where PT uses guest physical addresses (memory.cc) ---- */
+
 void pc_memory_init(struct pc_cpu *pc);
-/* Translations may be others now: a VM entry, TraceEn set. */
-void pc_memory_changed(struct pc_cpu *pc);
+void pc_memory_reset(struct pc_cpu *pc);
+/* Before the unit is told of a VM entry, or of an RSM; OUTPUT MSRs are the guest's. */
+void pc_memory_enter(struct pc_cpu *pc);
+/* When it was told of a VM exit or an SMI, and while those MSRs are still there. */
+void pc_memory_leave(struct pc_cpu *pc);
+
+/* The exit under way, as far as it is known (vmx.cc). */
+void pc_exit_tell(struct pc_cpu *pc);
 
 /* ---- what is executed (truth.cc); all do nothing while it is off ---- */
 /* @traced_only: only while TraceEn is 1. */

@@ -128,15 +128,15 @@ void vmpt_vmentry(unsigned int cpu)
 	pc->entry.target = pc_next(pc);
 	pc_mode(pc, &pc->entry.mode);
 	pc_count_entry(pc);
-	pc_memory_changed(pc);
 	if (pc->entry.load_ctl)
 		pc_time_now(pc);
 	else
 		pc_time(pc);
+	pc_memory_enter(pc);
 	vmpt_unit_vmentry(&pc->unit, &pc->entry);
 	pc_truth_entry(pc, pc->entry.target);
-	(void)vmpt_unit_flush(&pc->unit);
 	pc_watch(pc);
+	pc_flush(pc);
 }
 
 /* ---- VM exit ---- */
@@ -179,33 +179,40 @@ void vmpt_vmexit_begin(unsigned int cpu)
 	}
 }
 
+void pc_exit_tell(struct pc_cpu *pc)
+{
+	pc->exit_told = true;
+	vmpt_unit_vmexit(&pc->unit, &pc->exit);
+	pc_memory_leave(pc);
+}
+
 void vmpt_vmexit_done(unsigned int cpu)
 {
 	struct pc_cpu *pc = pc_of(cpu);
+	/* The list's CTL is for another output, once what is left of the guest's is put away. */
+	bool list = pc->list_ctl, apart = pc->exit_told || pc->ept.on;
 
 	pc->in_exit = false;
 	pc_count_exit(pc);
-	pc->ept.pending = false;
 	pc->exit.target = pc_next(pc);
 	pc_mode(pc, &pc->exit.mode);
-	pc->exit.load_ctl = pc->list_ctl;
+	pc->exit.load_ctl = list && !apart;
 	pc->exit.ctl = pc->list_ctl_value;
 	pc->list_ctl = false;
 	pc_time(pc);
-	if (pc->exit.load_ctl)
+	if (list)
 		pc_time_now(pc);
 	if (pc->exit_late) {
 		vmpt_unit_vmentry_failed(&pc->unit, &pc->entry, true, pc->exit.target,
 					 &pc->exit.mode);
 	} else {
 		if (!pc->exit_told)
-			vmpt_unit_vmexit(&pc->unit, &pc->exit);
-		else if (pc->exit.load_ctl)
+			pc_exit_tell(pc);
+		if (list && apart)
 			(void)vmpt_unit_wrmsr(&pc->unit, VMPT_MSR_RTIT_CTL, pc->exit.ctl,
 					      pc->exit.target, pc->exit.target);
 		pc_truth_exit(pc, pc->exit.ip, pc->exit.target);
 	}
-	pc_memory_changed(pc);
-	(void)vmpt_unit_flush(&pc->unit);
+	pc_flush(pc);
 	pc_watch(pc);
 }
