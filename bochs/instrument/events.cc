@@ -234,6 +234,8 @@ void vmpt_reset(unsigned int cpu, unsigned int source)
 		pc->was_reset = true;
 		pc->global_status = 0;
 		pc->in_entry = pc->in_exit = pc->list_ctl = false;
+		pc->c_state = 0;
+		pc->waits = false;
 		pc_memory_reset(pc);
 		pc_mode(pc, &pc->unit.mode);
 		pc_truth_reset(pc);
@@ -260,54 +262,84 @@ void vmpt_sipi(unsigned int cpu, unsigned int vector)
 	tell(pc, &far);
 }
 
-/* ---- sleep (33.2.3) ---- */
+/* ---- sleep (33.2.3, Table 33-57's body) ---- */
 
+static void sleeps(struct pc_cpu *pc, u64 ip)
+{
+	pc_time(pc);
+	pc->c_state = 1;
+	vmpt_unit_sleep(&pc->unit, ip, false, pc->c_state, 0);
+	pc_after(pc);
+}
+
+/* HLT is C1; so is shutdown. MWAIT was told, and waiting for SIPI is no power event. */
 void vmpt_sleep(unsigned int cpu, unsigned int state)
 {
 	struct pc_cpu *pc = pc_of(cpu);
 	struct vmpt_far far = {};
 
-	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
+	/* A VM entry to an inactive guest: its state is not there yet. */
+	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT) || pc->in_entry)
 		return;
 	switch (state) {
 	case BX_CPU_C::BX_ACTIVITY_STATE_HLT:
-		/* C1 */
-		pc_time(pc);
-		vmpt_unit_sleep(&pc->unit, pc_place(pc), false, 1, 0);
-		pc_after(pc);
+		sleeps(pc, pc_place(pc));
 		break;
 	case BX_CPU_C::BX_ACTIVITY_STATE_SHUTDOWN:
 		far.kind = VMPT_FAR_SHUTDOWN;
-		far.ip = pc_next(pc);
+		far.ip = pc_place(pc);
 		tell(pc, &far);
+		sleeps(pc, pc_place(pc));
 		break;
 	default:
-		break; /* MWAIT was told, INIT too */
+		break;
 	}
+}
+
+void pc_sleep_entered(struct pc_cpu *pc)
+{
+	u32 state = pc->cpu->activity_state;
+
+	if (vmpt_watch[pc->id] & VMPT_WATCH_PT && (state == BX_CPU_C::BX_ACTIVITY_STATE_HLT ||
+						   state == BX_CPU_C::BX_ACTIVITY_STATE_SHUTDOWN))
+		sleeps(pc, pc_next(pc));
+}
+
+/* @state and @sub_state as PWRE has them; 0 with 0 or 1 is C0 or C0.1 and tells nothing. */
+static void waits(struct pc_cpu *pc, u32 hints, u32 ext, u8 state, u8 sub_state)
+{
+	if (!(vmpt_watch[pc->id] & VMPT_WATCH_PT) || (!state && sub_state <= 1))
+		return;
+	pc_time(pc);
+	/* C0.2 is none of the core's C-states. */
+	pc->c_state = state;
+	pc->waits = true;
+	vmpt_unit_mwait(&pc->unit, pc_place(pc), hints, ext, state, sub_state);
+	pc_after(pc);
 }
 
 void vmpt_mwait(unsigned int cpu, Bit32u hints, Bit32u ext)
 {
-	struct pc_cpu *pc = pc_of(cpu);
-
-	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
-		return;
-	pc_time(pc);
-	vmpt_unit_mwait(&pc->unit, pc_place(pc), hints, ext, (u8)(((hints >> 4) + 1) & 0xf),
-			(u8)(hints & 0xf));
-	pc_after(pc);
+	waits(pc_of(cpu), hints, ext, (u8)(((hints >> 4) + 1) & 0xf), (u8)(hints & 0xf));
 }
 
-void vmpt_wake(unsigned int cpu, unsigned int state)
+void vmpt_umwait(unsigned int cpu, Bit32u request, bool no_c02)
+{
+	waits(pc_of(cpu), 0, request, 0, request & 1 || no_c02 ? 1 : 2);
+}
+
+void vmpt_wake(unsigned int cpu, unsigned int reason)
 {
 	struct pc_cpu *pc = pc_of(cpu);
+	u8 state = pc->c_state;
 
+	if (!state && !pc->waits)
+		return;
+	pc->c_state = 0;
+	pc->waits = false;
 	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
 		return;
-	if (state != BX_CPU_C::BX_ACTIVITY_STATE_HLT && state < BX_CPU_C::BX_ACTIVITY_STATE_MWAIT)
-		return;
 	pc_time(pc);
-	/* Reason: interrupt (Table 33-47's bit 0) or a store to the monitored address (bit 2). */
-	vmpt_unit_wake(&pc->unit, 1, 1, 1);
+	vmpt_unit_wake(&pc->unit, state, state, (u8)reason);
 	pc_after(pc);
 }

@@ -60,10 +60,17 @@ void vmpt_rsm(unsigned int cpu);
 /* BX_RESET_SOFTWARE is INIT. */
 void vmpt_reset(unsigned int cpu, unsigned int source);
 void vmpt_sipi(unsigned int cpu, unsigned int vector);
-/* Enters and leaves activity state @state. */
+/* Enters activity state @state, and leaves it; @reason as PWRX has it (Table 33-44). */
+#define BX_INSTR_WAKE_INTERRUPT 1
+#define BX_INSTR_WAKE_TIMER	2
+#define BX_INSTR_WAKE_STORE	4
+#define BX_INSTR_WAKE_HW	8
 void vmpt_sleep(unsigned int cpu, unsigned int state);
-void vmpt_wake(unsigned int cpu, unsigned int state);
+void vmpt_wake(unsigned int cpu, unsigned int reason);
+/* MWAIT, UMWAIT and TPAUSE that do wait; vmpt_sleep() follows. @request: bit 0 asks for C0.1
+ * instead of C0.2, which may be forbidden. */
 void vmpt_mwait(unsigned int cpu, Bit32u hints, Bit32u ext);
+void vmpt_umwait(unsigned int cpu, Bit32u request, bool no_c02);
 
 /* ---- MSRs and CPUID (msr.cc) ---- */
 /* 0: not one of ours; 1: done; -1: #GP. */
@@ -152,13 +159,14 @@ void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i);
 #define BX_INSTR_EVENT(cpu, vector, type)	   VMPT_IF(cpu, 0xff, vmpt_event_origin(cpu, (int)(type)))
 #define BX_INSTR_EVENT_DELIVERED(cpu, vector, type) \
 	VMPT_IF(cpu, 0xff, vmpt_event_delivered(cpu, vector, type))
-#define BX_INSTR_UINTR(cpu, vector) VMPT_IF(cpu, 0xff, vmpt_uintr(cpu, vector))
-#define BX_INSTR_SMI(cpu)	    vmpt_smi(cpu)
-#define BX_INSTR_RSM(cpu)	    vmpt_rsm(cpu)
-#define BX_INSTR_SIPI(cpu, vector)  vmpt_sipi(cpu, vector)
-#define BX_INSTR_SLEEP(cpu, state)  vmpt_sleep(cpu, state)
-#define BX_INSTR_WAKE(cpu, state)   vmpt_wake(cpu, state)
-#define BX_INSTR_SET_IF(cpu)	    VMPT_IF(cpu, VMPT_WATCH_IF, vmpt_if(cpu))
+#define BX_INSTR_UINTR(cpu, vector)	      VMPT_IF(cpu, 0xff, vmpt_uintr(cpu, vector))
+#define BX_INSTR_SMI(cpu)		      vmpt_smi(cpu)
+#define BX_INSTR_RSM(cpu)		      vmpt_rsm(cpu)
+#define BX_INSTR_SIPI(cpu, vector)	      vmpt_sipi(cpu, vector)
+#define BX_INSTR_SLEEP(cpu, state)	      vmpt_sleep(cpu, state)
+#define BX_INSTR_WAKE(cpu, reason)	      vmpt_wake(cpu, reason)
+#define BX_INSTR_UMWAIT(cpu, request, no_c02) vmpt_umwait(cpu, request, no_c02)
+#define BX_INSTR_SET_IF(cpu)		      VMPT_IF(cpu, VMPT_WATCH_IF, vmpt_if(cpu))
 #define BX_INSTR_PTWRITE(cpu, payload, size) \
 	VMPT_IF(cpu, VMPT_WATCH_PT, vmpt_ptwrite(cpu, payload, size))
 #define BX_INSTR_HAS_PTWRITE(cpu)	vmpt_has_ptwrite(cpu)

@@ -55,6 +55,10 @@ struct pc_cpu {
 	u64 origin;
 	bool task_switch; /* it loaded CR3 */
 
+	/* The C-state that PWRE told and PWRX has not ended. C0.2 is 0, but waits. */
+	u8 c_state;
+	bool waits;
+
 	/* VM entries and exits under way */
 	bool in_entry, in_exit;
 	struct vmpt_unit_entry entry;
@@ -117,6 +121,8 @@ void pc_time(struct pc_cpu *pc);
 void pc_time_now(struct pc_cpu *pc);
 /* A ToPA PMI (msr.cc). */
 void pc_pmi(struct pc_cpu *pc);
+/* A VM entry has put the processor to sleep (events.cc). */
+void pc_sleep_entered(struct pc_cpu *pc);
 /* What vmpt_watch[] must be from here on. */
 void pc_watch(struct pc_cpu *pc);
 /*

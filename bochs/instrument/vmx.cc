@@ -136,6 +136,7 @@ void vmpt_vmentry(unsigned int cpu)
 	vmpt_unit_vmentry(&pc->unit, &pc->entry);
 	pc_truth_entry(pc, pc->entry.target);
 	pc_watch(pc);
+	pc_sleep_entered(pc);
 	pc_flush(pc);
 }
 
@@ -173,6 +174,11 @@ void vmpt_vmexit_begin(unsigned int cpu)
 		pc->exit.vector = (u8)event;
 	}
 	pc->in_exit = true;
+	/* Straight out of HLT or MWAIT */
+	if (!pc->exit_late)
+		vmpt_wake(cpu, pc->exit.reason == VMX_VMEXIT_VMX_PREEMPTION_TIMER_EXPIRED
+				       ? BX_INSTR_WAKE_TIMER
+				       : BX_INSTR_WAKE_HW);
 	if (!pc->exit_late) {
 		pc_time(pc);
 		(void)vmpt_unit_flush(&pc->unit);
