@@ -169,9 +169,10 @@ void vmpt_vmexit_begin(unsigned int cpu)
 	pc->exit.ip = pc_next(pc);
 	pc->exit.clear_ctl = vm->vmexit_ctrls1.CLEAR_IA32_RTIT_CTRL();
 	event = pc->cpu->VMread32(VMCS_32BIT_VMEXIT_INTERRUPTION_INFO);
-	if (!pc->exit_late && event >> 31) {
+	/* An interrupt that the exit does not acknowledge has no vector yet. */
+	if (!pc->exit_late && (event >> 31 || pc->exit.reason == VMX_VMEXIT_EXTERNAL_INTERRUPT)) {
 		pc->exit.intr = true;
-		pc->exit.vector = (u8)event;
+		pc->exit.vector = event >> 31 ? (u8)event : 0;
 	}
 	pc->in_exit = true;
 	/* Straight out of HLT or MWAIT */
