@@ -129,18 +129,15 @@ static bool walk(const struct image *image, struct truth_reader *reader)
 {
 	struct truth_item item = { .kind = TRUTH_NOTHING };
 	struct truth_now now;
-	u64 blocks = 0;
 
 	check.equal = check.excepted = check.wrong = check.unmapped = check.left_out = 0;
 	while (item.kind != TRUTH_END_OF_FILE) {
 		if (!truth_reader_next(reader, &item))
 			return false;
-		/* A block is executed at once when it is defined. */
-		if (item.kind == TRUTH_RUN_BLOCK && reader->blocks != blocks) {
+		if (item.kind == TRUTH_RUN_BLOCK && item.block->runs == 1) {
 			now = reader->now;
 			one(image, &now, item.block);
 		}
-		blocks = reader->blocks;
 	}
 	return true;
 }

@@ -164,6 +164,7 @@ static bool run_block(struct truth_reader *r, struct truth_item *item, u32 id)
 		return fail(r, "a block that is not defined");
 	item->kind = TRUTH_RUN_BLOCK;
 	item->block = r->table[id];
+	r->table[id]->runs++;
 	item->insns = item->block->insns;
 	return true;
 }

@@ -13,6 +13,7 @@ struct truth_block {
 	struct truth_block *retired; /* the reader's */
 	u64 ip;
 	u64 retired_at;
+	u64 runs; /* items that it was in, this one too */
 	u32 insns;
 	u32 size;
 	const u8 *code; /* size bytes */

@@ -1,0 +1,262 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Stock KVM, traced by stock perf on the Bochs PC: is what the trace says what was executed?
+#
+# "vmpt vms" finds the VMCSs, entries and exits that the PC, KVM and perf counted. "vmpt split
+# --conceal" takes the trace apart, and each stream, the host's and each guest's, is instruction for
+# instruction what the PC executed (flow-check). Their code is in images of the memory that were
+# taken while the guests were there, but for pages that changed (image-check). Then both checkers
+# are shown wrong streams, truths and images, and must refuse them.
+#
+#	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK OUT
+set -u
+
+source=$1
+vmpt=$2
+flow_check=$3
+image_check=$4
+out=$5
+failures=0 checks=0 rc=0
+
+mkdir -p "$out"
+export LC_ALL=C
+# Images, truths and traces are large.
+trap 'rm -rf "$out"/*/files/image-* "$out"/*/files/*.truth.* "$out"/*/split "$out"/*/files/perf.data \
+	"$out/wrong"' EXIT
+for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" \
+	"$source/tests/bochs/build base perf"; do
+	# shellcheck disable=SC2086 # a command and its words
+	printed=$($what 2>"$out/build.log") || {
+		rc=$?
+		echo "$printed"
+		cat "$out/build.log"
+		exit $rc
+	}
+done
+
+# What is wrong is said by the file named second.
+check()
+{
+	local what=$1 log=$2
+	shift 2
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$name: $what: fails; rc $rc"
+		tail -n 20 "$log"
+	fi
+}
+
+# Run a command, with what it says in $run/said; its status is $rc.
+try()
+{
+	rc=0
+	"$@" >"$run/said" 2>&1 || rc=$?
+	return $rc
+}
+
+# Test $1: job flow with the rest of the options; the trace is split.
+record()
+{
+	name=$1
+	run=$out/$name
+	files=$run/files
+	mkdir -p "$run"
+	try "$source/tests/bochs/run" --with perf --timeout 120 --out "$run" "${@:3}" "flow,$2"
+	check 'the PC ran' "$run/said" [ $rc = 0 ]
+	check 'the host port has no errors' "$files/run.log" \
+		eval '! grep "^[0-9]* error:" "$files/run.log"'
+	rm -rf "$run/split"
+	try "$vmpt" split --conceal -o "$run/split" "$files/perf.data"
+}
+
+# ---- entries and exits ----
+
+# VMCS, entries, exits: as the PC counted them.
+counted_by_pc()
+{
+	awk '$2 == "entries" { entries[$6] += $8 } $2 == "exits" { exits[$6] += $10 }
+		END { for (v in entries) print v, entries[v], exits[v] }' "$files/run.log" | sort
+}
+
+# What the trace says.
+counted_by_vmpt()
+{
+	"$vmpt" vms --json "$files/perf.data" 2>"$run/vms.log" |
+		python3 -c 'import json, sys
+for vm in json.load(sys.stdin)["owners"]:
+    if vm["owner"] == "vm":
+        print(vm["vmcs"].removeprefix("0x"), vm["entries"], vm["exits"])' | sort
+}
+
+# KVM's counter of each VM, and perf's of the tracepoints, as sums.
+counted_by_kvm()
+{
+	sed -n 's/.* KVM: exits \([0-9]*\) .*/\1/p' "$files"/l2vmm-[12] | sort -n
+	awk '/kvm_(entry|exit)/ { print $1 }' "$files/kvm-events"
+}
+
+sums_of_pc()
+{
+	counted_by_pc | cut -d ' ' -f 3 | sort -n
+	counted_by_pc | awk '{ entries += $2; exits += $3 } END { print entries; print exits }'
+}
+
+counts()
+{
+	counted_by_pc >"$run/pc"
+	counted_by_vmpt >"$run/vms"
+	diff "$run/pc" "$run/vms" >"$run/said"
+	check 'VMCSs, entries and exits are those of the PC' "$run/said" [ ! -s "$run/said" ]
+	check 'there are two VMs' "$run/pc" [ "$(wc -l <"$run/pc")" = 2 ]
+	diff <(sums_of_pc) <(counted_by_kvm) >"$run/said"
+	check 'and those of KVM and perf' "$run/said" [ ! -s "$run/said" ]
+}
+
+# ---- what was executed ----
+
+# The stream of the truth file $1: vm-VMCS.truth.CPU or host.truth.CPU.
+stream_of()
+{
+	local who=${1##*/} cpu=${1##*.}
+
+	who=${who%.truth.*}
+	echo "$run/split/${who/#vm-/vmcs-}.cpu$cpu.pt"
+}
+
+flows()
+{
+	local truth
+
+	for truth in "$files"/$1.truth.*; do
+		try "$flow_check" --traced "$(stream_of "$truth")" "$truth"
+		check "the flow of ${truth##*/}" "$run/said" [ $rc = 0 ]
+		echo "$name ${truth##*/}: $(head -n 1 "$run/said")"
+	done
+}
+
+# Both VMMs take an image; each guest's code must be in one, the kernel's in both. $1: so many
+# pages of each guest changed their code.
+images()
+{
+	local truth image found
+
+	for truth in "$files"/vm-*.truth.*; do
+		found=no
+		for image in "$files"/image-*; do
+			try "$image_check" --modified="$files/run.log" "$image" "$truth" || continue
+			found=yes
+			check "modified pages of ${truth##*/}" "$run/said" \
+				[ "$(grep -c '^page.*, was modified$' "$run/said")" = "$1" ]
+			break
+		done
+		check "the code of ${truth##*/} is in an image" "$run/said" [ $found = yes ]
+		echo "$name ${truth##*/}: $(tail -n 1 "$run/said")"
+	done
+	for truth in "$files"/host.truth.*; do
+		for image in "$files"/image-*; do
+			try "$image_check" --kernel --modified="$files/run.log" "$image" "$truth"
+			check "the code of ${truth##*/} is in ${image##*/}" "$run/said" [ $rc = 0 ]
+		done
+		echo "$name ${truth##*/}: $(tail -n 1 "$run/said")"
+	done
+}
+
+# ---- the checkers, shown what is wrong ----
+
+# Truth $1 spoilt into file $3, by $2: no-block, one less; event, one goes elsewhere. The image $4
+# without the code of its first block, by $2 = code.
+spoil()
+{
+	python3 - "$@" <<-'END'
+		import struct, sys
+		truth, what, to = sys.argv[1:4]
+		words = list(struct.unpack("<%dI" % (len(data := open(truth, "rb").read()) // 4), data))
+		sizes = {2: 3, 3: 5, 4: 3, 5: 3, 6: 10}
+		at, blocks, events, code = 2, [], [], None
+		while at < len(words):
+		    kind, size = words[at] - 0xf0000000, 1
+		    if kind == 1:
+		        count, n = words[at + 4:at + 6]
+		        code = code or data[4 * at + 24 + count:4 * at + 24 + count + n]
+		        size = 6 + (count + n + 3) // 4
+		    elif kind > 0:
+		        size = sizes[kind]
+		        events += [at] if kind == 3 else []
+		    else:
+		        blocks += [at]
+		    at += size
+		if what == "code":
+		    image = open(sys.argv[4], "rb").read()
+		    open(to, "wb").write(image.replace(code, bytes(b ^ 255 for b in code)))
+		    sys.exit()
+		if what == "no-block":
+		    del words[blocks[len(blocks) // 2]]
+		else:
+		    words[events[-1] + 3] += 1
+		open(to, "wb").write(struct.pack("<%dI" % len(words), *words))
+	END
+}
+
+refuses()
+{
+	local what=$1
+	shift
+	rc=0
+	"$@" >"$run/said" 2>&1 || rc=$?
+	check "refuses $what" "$run/said" [ $rc = 1 ]
+}
+
+# Two guests' streams and truths, and an image, of the last recording.
+wrong()
+{
+	local truths=("$files"/vm-*.truth.*) what
+
+	mkdir -p "$out/wrong"
+	for what in no-block event; do
+		spoil "${truths[0]}" $what "$out/wrong/truth"
+		refuses "$what" "$flow_check" --traced "$(stream_of "${truths[0]}")" "$out/wrong/truth"
+	done
+	refuses "another's stream" "$flow_check" --traced "$(stream_of "${truths[1]}")" "${truths[0]}"
+	spoil "${truths[0]}" code "$out/wrong/image" "$files/image-1-0"
+	refuses 'other code' "$image_check" --modified="$files/run.log" "$out/wrong/image" "${truths[0]}"
+}
+
+# ---- the recordings ----
+
+record noretcomp noretcomp/,traced,long64,prot32
+check 'nothing is lost' "$run/said" [ $rc = 0 ]
+counts
+flows host
+flows 'vm-*'
+images 0
+wrong
+
+# As perf records by itself. libipt leaves its stack alone at a RET that was not compressed, against
+# the manual: with careful-retc the processor gives it no reason to err.
+record retcomp /,traced,real16,pae32,--smc,--irqchip --pt careful-retc
+check 'nothing is lost' "$run/said" [ $rc = 0 ]
+counts
+flows host
+flows 'vm-*'
+images 1
+
+record two noretcomp/,traced,page32,long64,--irqchip --cpus 2
+check 'nothing is lost' "$run/said" [ $rc = 0 ]
+counts
+flows host
+flows 'vm-*'
+images 0
+
+# The kernel alone: the trace does not say of all that it has whose it is, so its counts are a lower
+# bound.
+record kernel noretcomp/k,traced,long64,page32
+check 'the loss is said' "$run/said" [ $rc = 3 ]
+counted_by_pc >"$run/pc"
+counted_by_vmpt >"$run/vms"
+awk 'NR == FNR { n[$1] = $2; next } { ok += $2 > 0 && $2 <= n[$1] } END { exit ok != 2 }' "$run/pc" \
+	"$run/vms"
+check 'no more entries than there were' "$run/vms" [ $? = 0 ]
+
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
