@@ -90,11 +90,11 @@ ticks()
 	sed -n '$s/^0*\([0-9]*\)i.*/\1/p' "$out/$1/bochs.log"
 }
 
-job seed-1 hello --cpus 2 --seed 1
-check 'the same run again' [ "$(ticks seed-1)" = "$(ticks two)" ]
-job seed-2 hello --cpus 2 --seed 2
+job seed-1 hello --seed 1
+check 'the same run again' [ "$(ticks seed-1)" = "$(ticks hello)" ]
+job seed-2 hello --seed 2
 check 'status 0' [ $rc = 0 ]
-check 'another run' [ "$(ticks seed-2)" != "$(ticks two)" ]
+check 'another run' [ "$(ticks seed-2)" != "$(ticks hello)" ]
 
 cat >"$out/perf-job" <<-'END'
 	#!/bin/sh
@@ -125,7 +125,7 @@ check 'and standard input' cmp "$out/numbers" "$run/files/again"
 job hang end,hang --timeout 4
 check 'a hang' [ $rc = 124 ]
 check 'no status' result status=
-check 'in user mode' grep -q 'RIP=0*[0-7]' "$run/evidence"
+check 'where' grep -q '^CPU 0: .*RIP=[0-9a-f]*' "$run/evidence"
 
 job sleep end,sleep --timeout 4
 check 'a hang' [ $rc = 124 ]
