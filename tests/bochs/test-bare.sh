@@ -30,17 +30,6 @@ check()
 	echo "not ok $what"
 }
 
-# The firmware with the words $2 in the slot behind its mark, as $1.
-choose()
-{
-	local at
-
-	cp "$firmware" "$1"
-	[ -n "$2" ] || return 0
-	at=$(grep -abo VMPT-SCENARIOS: "$1" | cut -d : -f 1)
-	printf '%s' "$2" | dd of="$1" bs=1 seek=$((at + 16)) conv=notrunc status=none
-}
-
 # A PC named $1 with the PT words $2 and $5 processors (1) runs the scenarios $3; $4 of them must be
 # there at least.
 run()
@@ -49,7 +38,8 @@ run()
 
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	choose "$dir/firmware.bin" "$3"
+	# shellcheck disable=SC2086 # words
+	"$bare/choose" "$firmware" "$dir/firmware.bin" $3
 	"$source/bochs/vmpt-bochs" run --firmware "$dir/firmware.bin" --bochs "$pc" --memory 64 \
 		--pt "$2" --cpus "$cpus" --timeout 60 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
 	check "$name: ends with status 0 (is $rc)" [ $rc = 0 ] || cat "$dir/vmpt-bochs.log"

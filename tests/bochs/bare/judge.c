@@ -30,8 +30,9 @@
 
 #include "arch/types.h"
 
-#define LINES 4096
-#define LINE  128
+#define PACKETS 65536
+#define LINES	256
+#define LINE	128
 
 /* ---- symbols ---- */
 
@@ -96,7 +97,7 @@ static void put_named(FILE *to, const char *line)
 /* ---- packets as lines ---- */
 
 struct trace {
-	char line[LINES][LINE];
+	char line[PACKETS][LINE];
 	size_t lines;
 	u64 last_ip;
 	bool timing;
@@ -106,8 +107,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct trace *t, const cha
 {
 	va_list args;
 
-	if (t->lines == LINES)
-		return;
+	if (t->lines == PACKETS)
+		die("more than %d packets", PACKETS);
 	va_start(args, format);
 	vsnprintf(t->line[t->lines++], LINE, format, args);
 	va_end(args);

@@ -8,7 +8,7 @@
 #include "vmx.h"
 
 const char *scenario_name = "start";
-/* run-bare writes here: behind the mark, 240 bytes, words with spaces between, then NULs. */
+/* "choose" writes here: behind the mark, 240 bytes, words with spaces between, then NULs. */
 char scenario_slot[256] __attribute__((section(".data"))) = "VMPT-SCENARIOS:\0";
 static const char *skipped;
 
