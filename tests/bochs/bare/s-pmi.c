@@ -148,6 +148,22 @@ static u64 scaled(u64 tsc, const struct vm *vm)
 	return at & 0xffffffffffffff;
 }
 
+/* TMA's CTC is the crystal clock's, which knows no guest (33.5.2.1, 33.8.3). */
+static void check_crystal(u64 before, u64 after)
+{
+	struct cpuid r = cpuid(0x15, 0);
+	u64 ctc = first(VMPT_PT_TMA);
+
+	if (!r.eax || !r.ebx) {
+		wrong("CPUID.15H has no ratio");
+		return;
+	}
+	before = before * r.eax / r.ebx;
+	after = after * r.eax / r.ebx;
+	if ((u16)(ctc - before) > after - before)
+		wrong("TMA's CTC: want %x to %x, got %x", before & 0xffff, after & 0xffff, ctc);
+}
+
 static void one_time(u64 offset, u64 multiplier, u64 cbr)
 {
 	u64 before, after, tsc;
@@ -156,7 +172,7 @@ static void one_time(u64 offset, u64 multiplier, u64 cbr)
 	vm_default(&vm, guest_branches);
 	vm.entry |= ENTRY_LOAD_RTIT_CTL;
 	vm.exit |= EXIT_CLEAR_RTIT_CTL;
-	vm.rtit_ctl = CTL_ON | VMPT_CTL_TSC_EN;
+	vm.rtit_ctl = CTL_ON | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN;
 	vm.primary |= PRIMARY_TSC_OFFSET;
 	if (multiplier)
 		vm.secondary |= SECONDARY_TSC_SCALING;
@@ -173,6 +189,7 @@ static void one_time(u64 offset, u64 multiplier, u64 cbr)
 		wrong("TSC packet: want %x to %x, got %x", scaled(before, &vm), scaled(after, &vm),
 		      tsc);
 	want("CBR", cbr, first(VMPT_PT_CBR));
+	check_crystal(before, after);
 }
 
 static void time(void)
