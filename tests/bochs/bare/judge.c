@@ -49,6 +49,7 @@ static void die(const char *format, ...)
 	va_start(args, format);
 	fputs("judge: ", stderr);
 	vfprintf(stderr, format, args);
+	va_end(args);
 	fputs("\n", stderr);
 	exit(2);
 }
@@ -344,7 +345,7 @@ static void canonical(char *to, size_t size, const char *from, const char *where
 
 	while (*from) {
 		size_t len = strcspn(from, " \t"), name = strcspn(from, " \t+");
-		u64 value, more = 0;
+		u64 value;
 
 		if (used)
 			used += (size_t)snprintf(to + used, size - used, " ");
@@ -352,9 +353,9 @@ static void canonical(char *to, size_t size, const char *from, const char *where
 			if (!find_symbol(from, name, &value))
 				die("%s: no symbol %.*s", where, (int)name, from);
 			if (from[name] == '+')
-				more = strtoull(from + name + 1, NULL, 16);
+				value += strtoull(from + name + 1, NULL, 16);
 			used += (size_t)snprintf(to + used, size - used, "0x%llx",
-						 (unsigned long long)(value + more));
+						 (unsigned long long)value);
 		} else {
 			used += (size_t)snprintf(to + used, size - used, "%.*s", (int)len, from);
 		}

@@ -121,6 +121,12 @@ void host_mark(u32 what);
 void host_pulse(u32 what);
 void power_off(u8 status) __attribute__((noreturn));
 
+/* Code between two labels to where it runs. */
+static inline void copy_code(u64 to, const char *from, const char *end)
+{
+	memcpy((void *)to, from, (uintptr_t)end - (uintptr_t)from);
+}
+
 /* RDMSR and WRMSR that must not fault: they stop the program if they do. */
 u64 msr_read(u32 msr);
 void msr_write(u32 msr, u64 value);

@@ -20,7 +20,7 @@ static volatile struct {
 
 static void install_smm(void)
 {
-	memcpy((void *)SMM_HANDLER, smm_handler, (size_t)(smm_handler_end - smm_handler));
+	copy_code(SMM_HANDLER, smm_handler, smm_handler_end);
 	smm->ctl = ~0ULL;
 	smm->count = 0;
 }

@@ -37,8 +37,8 @@ static bool start(u32 at, u32 stage)
 static void init_sipi(void)
 {
 	trace_prepare();
-	memcpy((void *)TRAMPOLINE, trampoline, (size_t)(trampoline_end - trampoline));
-	memcpy((void *)SIPI_CODE, sipi_code, (size_t)(sipi_code_end - sipi_code));
+	copy_code(TRAMPOLINE, trampoline, trampoline_end);
+	copy_code(SIPI_CODE, sipi_code, sipi_code_end);
 	second->stage = 0;
 	if (start(TRAMPOLINE, 1) && start(SIPI_CODE, 2))
 		host_file("sipi.pt", (const void *)OUT, second->size);

@@ -37,7 +37,9 @@ void apic_write(u32 reg, u32 value)
 
 static bool fixed(struct trap_frame *frame)
 {
-	for (size_t i = 0; &fixups[i] < fixups_end; i++) {
+	size_t n = ((uintptr_t)fixups_end - (uintptr_t)fixups) / sizeof(fixups[0]);
+
+	for (size_t i = 0; i < n; i++) {
 		if (fixups[i].at == frame->rip) {
 			frame->rip = fixups[i].to;
 			frame->rax = FAULT + frame->vector;

@@ -191,7 +191,7 @@ static void load_guest(const struct vm *vm)
 void vm_load(struct vm *vm)
 {
 	if (vm->mode == VM_16)
-		memcpy((void *)REAL_CODE, guest_16, (size_t)(guest_16_end - guest_16));
+		copy_code(REAL_CODE, guest_16, guest_16_end);
 	vmclear(VMCS(vm->vmcs));
 	vmptrld(VMCS(vm->vmcs));
 	load_controls(vm);
