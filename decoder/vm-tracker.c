@@ -199,11 +199,28 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	}
 }
 
+/*
+ * PIP with NR = 1 before a TIP, in doubt of NR: a VM entry, for nothing else in non-root operation
+ * leaves both (a MOV CR3 has no TIP; a task switch exits). Root operation is what it leaves; a
+ * transition before it, since the doubt began, would have left its PIP.
+ */
+static void prove_root(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
+{
+	if (holds(&t->nr) || g->last != VMPT_PT_TIP || !g->pips ||
+	    !vmpt_pip_nr(t->data + g->first_pip))
+		return;
+	set_fact(&t->nr, false);
+	t->seen_root = true;
+	mark_owner(t, at, VMPT_BEGIN_SWITCH, false, false);
+}
+
 /* A group that ends with TIP, TIP.PGE or TIP.PGD: applied together, boundary before it. */
 static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
 {
-	struct vmpt_fact nr = t->nr;
+	struct vmpt_fact nr;
 
+	prove_root(t, at, g);
+	nr = t->nr;
 	if (g->has_vmcs)
 		set_fact(&t->vmcs, g->vmcs);
 	if (g->pips)

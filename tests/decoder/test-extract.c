@@ -247,17 +247,20 @@ START_TEST(returns_may_lack_their_calls)
 	static struct notation n;
 	struct extracted e;
 
-	notation_read(&n, HOST_PSB " pge:f000 ovf fup:8100 tnt:T pip:2000:nr tip:8000 fup:8004 "
-				   "pip:1000 tip:f010 tnt:T " HOST_PSB " pip:2000:nr tip:8000 "
-				   "fup:8004 pip:1000 tip:f010");
+	notation_read(&n, HOST_PSB " pge:f000 pip:2000:nr tip:8000 ovf fup:8100 tnt:T pip:1000 "
+				   "tip:f010 tnt:T pip:2000:nr tip:8000 fup:8004 pip:1000 tip:f010 "
+				   "tnt:T " HOST_PSB " pip:2000:nr tip:8000 fup:8004 pip:1000 "
+				   "tip:f010");
 	extract_to_memory(&e, &n.stream, NULL);
-	ck_assert_uint_eq(e.slice_count, 6);
-	ck_assert_uint_eq(e.slices[1].slice.begin, VMPT_BEGIN_DOUBT);
+	ck_assert_uint_eq(e.slice_count, 8);
+	ck_assert_uint_eq(e.slices[2].slice.begin, VMPT_BEGIN_DOUBT);
 	ck_assert_uint_eq(e.slices[3].slice.owner.kind, VMPT_OWNER_HOST);
 	ck_assert(!e.slices[0].lacks_calls);
-	ck_assert(e.slices[2].lacks_calls);
+	ck_assert(!e.slices[1].lacks_calls);
 	ck_assert(e.slices[3].lacks_calls);
-	ck_assert(!e.slices[5].lacks_calls);
+	ck_assert(e.slices[5].lacks_calls);
+	ck_assert(e.slices[6].lacks_calls);
+	ck_assert(!e.slices[7].lacks_calls);
 	extracted_free(&e);
 }
 END_TEST

@@ -171,6 +171,8 @@ static const struct row rows[] = {
 	{ "two OVFs are one doubt",
 	  "|host " HOST_PSB "pge:f000 ovf fup:f100 tnt:T ovf fup:f200 tnt:N " HOST_PSB "tnt:T",
 	  NULL },
+	{ "behind OVF an entry proves the host that it leaves",
+	  "|host " HOST_PSB "pge:f000 ovf fup:f100 tnt:T |vm pip:2000:nr tip:8000", NULL },
 	{ "an exit hidden by OVF",
 	  "|vm:a000 " A_PSB "pge:8000 tnt:T ovf |unknown fup:f100 tnt:TT |host pip:5000 tnt:T",
 	  NULL },
@@ -184,6 +186,22 @@ static const struct row rows[] = {
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- pge:f00c tnt:T " HOST_PSB "tnt:T", NULL },
 	{ "behind TIP.PGD() another owner",
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- |unknown pge:800c tnt:T |vm:b000 " B_PSB,
+	  NULL },
+	{ "behind TIP.PGD() an entry proves the host that it leaves",
+	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- exec:64 pge:f00c tnt:T |vm:a000 pip:2000:nr "
+	  "tip:8000 tnt:T fup:8004 |host pip:1000 tip:f000",
+	  NULL },
+	{ "so does one that fails",
+	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- pge:f00c tnt:T pip:2000:nr pip:1000 tip:f300 "
+	  "tnt:T",
+	  NULL },
+	{ "an entry proves that it was not the guest of before",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 fup:8004 pgd:- |unknown "
+	  "pge:f00c tnt:T |vm:a000 pip:2000:nr tip:8000",
+	  NULL },
+	{ "a PIP with a TIP.PGE may be no entry",
+	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- |unknown mtc:1 |vm:a000 pip:2000:nr pge:8000 "
+	  "tnt:T",
 	  NULL },
 	{ "a TIP.PGD with an IP leaves no doubt",
 	  "|host " HOST_PSB "pge:f000 pgd:e000 pge:f00c tnt:T", NULL },
