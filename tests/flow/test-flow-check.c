@@ -491,11 +491,93 @@ static void setup(void)
 	memset(&truth, 0, sizeof(truth));
 }
 
+static void state(u32 flags, u64 ip, u64 ctl)
+{
+	put(TRUTH_STATE);
+	put(flags);
+	put64(ip);
+	put64(ctl);
+	put64(0x5000); /* CR3 */
+	put64(0x6000); /* EPT pointer */
+}
+
+/* The items of the truth at hand as letters: block's ID, Begin, End, eVent; with IPs. */
+static void items(bool traced_only, char *text, size_t size)
+{
+	static const char *const letters[] = {
+		[TRUTH_RUN_EVENT] = "V", [TRUTH_RUN_BEGIN] = "B", [TRUTH_RUN_END] = "E"
+	};
+	int fd = memfd_create("truth", 0);
+	struct truth_reader reader;
+	struct truth_item item;
+	size_t at = 0;
+	char path[64];
+
+	ck_assert_int_eq(write(fd, truth.words, 4 * truth.n), (ssize_t)(4 * truth.n));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ck_assert(truth_reader_open(&reader, path));
+	reader.traced_only = traced_only;
+	text[0] = '\0';
+	for (;;) {
+		ck_assert_msg(truth_reader_next(&reader, &item), "%s", reader.error);
+		if (item.kind == TRUTH_END_OF_FILE)
+			break;
+		at += (size_t)snprintf(text + at, size - at, "%s%llx ",
+				       item.kind == TRUTH_RUN_BLOCK ? "" : letters[item.kind],
+				       (unsigned long long)(item.kind == TRUTH_RUN_BLOCK
+								    ? item.block->ip
+								    : item.from));
+	}
+	ck_assert_uint_eq(reader.now.cr3, 0x5000);
+	ck_assert_uint_eq(reader.now.eptp, 0x6000);
+	truth_reader_close(&reader);
+	close(fd);
+}
+
+/* Only what is executed while TraceEn and the level's bit are 1. */
+START_TEST(cut_by_state)
+{
+	char text[256];
+
+	start();
+	state(0, START_IP, 0);
+	place(TRUTH_BEGIN, START_IP);
+	put(START);
+	state(0, CALL_IP, 0xd); /* TraceEn, OS, User */
+	put(CALL);
+	put(FUNCTION);
+	event(REP_IP, HANDLER_IP);
+	place(TRUTH_END, HANDLER_IP);
+	/* What comes meanwhile is nobody's. */
+	state(0, HANDLER_IP, 0x8);
+	place(TRUTH_BEGIN, HANDLER_IP);
+	event(HANDLER_IP, HANDLER_IP);
+	put(HANDLER);
+	place(TRUTH_END, REP_IP);
+	state(0, REP_IP, 0x5); /* TraceEn, OS */
+	place(TRUTH_BEGIN, REP_IP);
+	put(REP);
+	state(3, JUMP_IP, 0x5); /* to user mode */
+	put(JUMP);
+	state(3, INT_IP, 0x9);
+	put(INT);
+	state(3, BACK_IP, 0x8);
+	put(BACK);
+	items(true, text, sizeof(text));
+	ck_assert_str_eq(text, "B401003 401003 401100 V401008 E402000 B401008 401008 E40100a "
+			       "B401010 401010 E401012 ");
+	items(false, text, sizeof(text));
+	ck_assert_str_eq(text,
+			 "B401000 401000 401003 401100 V401008 E402000 B402000 V402000 402000 "
+			 "E401008 B401008 401008 40100a 401010 401012 ");
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const once[] = {
-		equal_flow, int_that_the_truth_lists, overflow,	 runs, tail, cut_truth,
-		bad_truth,  pipe_in_pieces,	      rep_or_not
+		equal_flow, int_that_the_truth_lists, overflow,	    runs,      tail, cut_truth,
+		bad_truth,  pipe_in_pieces,	      cut_by_state, rep_or_not
 	};
 	Suite *suite = suite_create("flow/flow-check");
 	TCase *tc = tcase_create("flow-check");
