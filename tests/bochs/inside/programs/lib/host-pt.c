@@ -79,11 +79,18 @@ u64 host_pt_drain(struct host_pt *pt)
 	return n;
 }
 
+u64 host_pt_head(const struct host_pt *pt)
+{
+	const struct perf_event_mmap_page *page = pt->base;
+
+	return __atomic_load_n(&page->aux_head, __ATOMIC_ACQUIRE);
+}
+
 bool host_pt_full(const struct host_pt *pt)
 {
 	const struct perf_event_mmap_page *page = pt->base;
 
-	return __atomic_load_n(&page->aux_head, __ATOMIC_ACQUIRE) - page->aux_tail >= pt->aux_size;
+	return host_pt_head(pt) - page->aux_tail >= pt->aux_size;
 }
 
 void host_pt_close(struct host_pt *pt)

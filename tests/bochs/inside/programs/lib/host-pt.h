@@ -19,6 +19,8 @@ int host_pt_open(struct host_pt *pt, size_t aux_pages);
 void host_pt_enable(struct host_pt *pt, bool on);
 /* Throws away what was recorded, so that there is room; returns how many bytes it was. */
 u64 host_pt_drain(struct host_pt *pt);
+/* What perf has put into its buffer since it was opened. */
+u64 host_pt_head(const struct host_pt *pt);
 /* Is there no room in perf's buffer? Then perf has stopped the trace. */
 bool host_pt_full(const struct host_pt *pt);
 void host_pt_close(struct host_pt *pt);

@@ -8,6 +8,7 @@
 
 #define EXITS	  20000
 #define SMALL_AUX 4
+#define STILL	  300 /* exits, more than it takes to fill that */
 #define LARGE_AUX 16
 
 static struct host_pt pt;
@@ -140,22 +141,32 @@ void fault_d04(struct scene *s)
 
 /*
  * Let the host's buffer fill until perf has stopped the trace: does the processor still trace? Then
- * room is made for the next time.
+ * room is made for the next time. A PMI that KVM took for the guest's leaves perf waiting for ever:
+ * then it is started anew too.
  */
 static void let_it_fill(struct scene *s, u32 word)
 {
+	static u64 before;
+	static u32 still;
 	u64 ctl = 0;
 
 	(void)word;
 	busy(s);
-	if (host_on && host_pt_full(&pt)) {
+	if (!host_on)
+		return;
+	still = host_pt_head(&pt) == before ? still + 1 : 0;
+	before = host_pt_head(&pt);
+	if (host_pt_full(&pt)) {
 		stopped++;
 		if (!host_rdmsr(VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN)
 			stuck++;
-		host_pt_enable(&pt, false);
-		host_pt_drain(&pt);
-		host_pt_enable(&pt, true);
+	} else if (still < STILL) {
+		return;
 	}
+	still = 0;
+	host_pt_enable(&pt, false);
+	host_pt_drain(&pt);
+	host_pt_enable(&pt, true);
 }
 
 void fault_d18(struct scene *s)

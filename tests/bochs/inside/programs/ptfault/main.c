@@ -11,18 +11,27 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include "faults.h"
 
 const struct scenario *current;
 static int status = 2;
 
+/* What the kernel says from now on shall not come into the midst of our lines. */
+static void drain(void)
+{
+	fflush(stdout);
+	tcdrain(STDOUT_FILENO);
+}
+
 static void result(int value, const char *word, const char *format, va_list args)
 {
 	printf("%s: %s", current->name, word);
 	vprintf(format, args);
 	printf("\n");
-	fflush(stdout);
+	drain();
 	status = value;
 }
 
@@ -77,6 +86,7 @@ int main(int argc, char **argv)
 	if (!s->name)
 		die("ptfault: no scenario %s; --list names all", argv[1]);
 	current = s;
+	drain();
 	if (!s->run)
 		skip("%s", s->what);
 	else if (!s->any_mode && strcmp(kvm_parameter("kvm_intel", "pt_mode"), "1"))

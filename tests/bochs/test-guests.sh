@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Guests of stock KVM on the Bochs PC: stubs in 16, 32 and 64 bits compute what they should and KVM's
+# counters agree with each other; guests that trace themselves get the packets that their loop makes;
+# a Linux under QEMU runs, and perf in it traces.
+#
+#	test-guests.sh SOURCE OUT
+set -u
+
+source=$1
+out=$2
+failures=0 checks=0
+
+mkdir -p "$out"
+for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build"; do
+	printed=$($what 2>"$out/build.log") || {
+		rc=$?
+		echo "$printed"
+		cat "$out/build.log"
+		exit $rc
+	}
+done
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$name: $what: fails; rc $rc"
+		cat "$run/said"
+		tail -n 20 "$run/serial.log" 2>/dev/null
+	fi
+}
+
+# Run job $2, as test $1, with more options; $rc is vmpt-bochs's status.
+job()
+{
+	name=$1
+	run=$out/$name
+	rm -rf "$run"
+	mkdir -p "$run"
+	rc=0
+	"$source/tests/bochs/run" --out "$run" "${@:3}" "$2" >"$run/said" 2>&1 || rc=$?
+	tr -d '\r' <"$run/serial.log" >"$run/serial" 2>/dev/null
+}
+
+said()
+{
+	grep -qE "$1" "$run/serial"
+}
+
+# How many lines of the serial log match.
+count()
+{
+	grep -cE "$1" "$run/serial"
+}
+
+# The number behind a word in the n-th line that has it.
+number()
+{
+	sed -nE "s/.*[^-.A-Za-z]$1 ([0-9]+).*/\1/p" "$run/serial" | sed -n "$2p"
+}
+
+# 23 guests in 13 runs; each says itself whether its word is right, and ends with 1 if not.
+guests()
+{
+	job "$1" guests "${@:2}"
+	check 'all as they should' [ $rc = 0 ]
+	check 'all 23 ran' [ "$(count '^vm [0-9]+ .*, right; ')" = 23 ]
+}
+
+guests guests
+guests no-apicv --append kvm-intel.enable_apicv=0
+# Without unrestricted guests real mode is virtual-8086 mode, to which KVM cannot give virtual
+# interrupts; processors that have the one have the other.
+guests no-unrestricted --append 'kvm-intel.unrestricted_guest=0 kvm-intel.enable_apicv=0'
+guests no-ept --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
+guests pt --append kvm-intel.pt_mode=1
+
+# work.S, by hand, for each of 10 rounds: OUT twice (the interrupt's and the word's), IN, MMIO read
+# and write, HLT; and the last OUT.
+name=guests run=$out/guests rc=0
+check 'exits to user space' \
+	said '^vm 0 long64: rounds 10, .*: out 21 in 10 read 10 write 10 hlt 10 '
+
+# A loop of 50: a call, a branch, a return and a branch each; before and behind it the guest's list
+# takes an indirect jump and a branch, and the loop ends with an indirect jump.
+job pt-guest pt-guest --append kvm-intel.pt_mode=1
+check 'ran' [ $rc = 0 ]
+check 'RET compression: 3 TIP' [ "$(number TIP 1)" = 3 ]
+check 'RET compression: 152 bits of TNT' [ "$(number 'TNT bits' 1)" = 152 ]
+check 'no RET compression: 53 TIP' [ "$(number TIP 2)" = 53 ]
+check 'no RET compression: 102 bits of TNT' [ "$(number 'TNT bits' 2)" = 102 ]
+check 'the output came' [ -s "$run/files/ret.pt" -a -s "$run/files/noret.pt" ]
+
+job qemu-linux qemu-linux,hello --with qemu
+check 'ran' [ $rc = 0 ]
+check 'a Linux in the Linux' said '^L2: 6\.12\.'
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
