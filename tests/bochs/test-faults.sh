@@ -29,7 +29,7 @@ done
 declare -A expected=(
 	# VM-instruction error 7: invalid control fields, for "load IA32_RTIT_CTL" while TraceEn is 1
 	[D01]='FAULT: VM entry failed, reason 0x7;'
-	[D02]='FAULT: after [0-9]+ exits: VM entry failed, reason 0x7; unchecked MSR access error: WRMSR'
+	[D02]='FAULT: after [0-9]+ exits: .*unchecked MSR access error: WRMSR to 0x5'
 	[D03]='FAULT: guest wrote RTIT_CTL 0x210d, KVM_GET_MSRS says 0: .*RDMSR from 0x58[4-9a-d]'
 	[D04]='FAULT: after [0-9]+ exits: (perf says [0-9]{8,} bytes came|.*(BUG|WARNING))'
 	[D05]='FAULT: RTIT_CTL reads 0, yet [1-9][0-9]* bytes came'
@@ -46,7 +46,7 @@ declare -A expected=(
 	[D15]='FAULT: reads 0$'
 	[D16]='FAULT: no interrupt, .*NMI received for unknown reason'
 	[D17]='skipped: '
-	[D18]='FAULT: RTIT_CTL.TraceEn is 1 with perf.s buffer full'
+	[D18]='FAULT: after [0-9]+ exits RTIT_CTL.TraceEn is 1 with perf.s buffer full'
 	[D19]='FAULT: done 0; KVM emulated [1-9][0-9]* instructions'
 	[D20]='skipped: '
 	[D21]='FAULT: RTIT_CTL reads 0x210d in SMM'

@@ -63,13 +63,13 @@ void fault_d01(struct scene *s)
  */
 static void busy(struct scene *s)
 {
-	bool on = s->outs < EXITS;
+	bool on = s->outs < EXITS && !stuck;
 
 	if (on != host_on)
 		host_pt_enable(&pt, on);
 	host_on = on;
 	if (on)
-		burn(20 + s->outs % 37);
+		burn(10 + (s->outs * 2654435761u >> 26));
 }
 
 static void keep_tracing(struct scene *s, u32 word)
@@ -159,7 +159,7 @@ static void let_it_fill(struct scene *s, u32 word)
 	if (host_pt_full(&pt)) {
 		stopped++;
 		if (!host_rdmsr(VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN)
-			stuck++;
+			stuck = s->outs;
 	} else if (still < STILL) {
 		return;
 	}
@@ -179,8 +179,8 @@ void fault_d18(struct scene *s)
 	end = trace_both(s, 0, let_it_fill);
 	host_pt_close(&pt);
 	if (stuck)
-		fault("RTIT_CTL.TraceEn is 1 with perf's buffer full and its event stopped, %u of %u times",
-		      stuck, stopped);
+		fault("after %u exits RTIT_CTL.TraceEn is 1 with perf's buffer full and its event stopped",
+		      stuck);
 	else if (end != SCENE_DONE)
 		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
 		      (unsigned long long)s->reason);
