@@ -10,7 +10,7 @@
 #include <sys/io.h>
 #include <unistd.h>
 
-#define PORT 0x402
+#define PORT 0xe9
 
 int main(int argc, char **argv)
 {
