@@ -41,6 +41,13 @@ void ept_page(u64 gpa, u64 hpa, u64 rights)
 	table[gpa >> 12 & 511] = rights ? hpa | WB | rights : 0;
 }
 
+u64 ept_entry(u64 gpa)
+{
+	const u64 *table = (const u64 *)(TABLE(PD)[gpa >> 21 & 511] & ~0xfffULL);
+
+	return table[gpa >> 12 & 511];
+}
+
 u64 eptp(void)
 {
 	return EPT_PAGES | 3 << 3 | 6; /* 4 levels, WB */

@@ -4,25 +4,13 @@
  * does not have is a VM exit at an instruction boundary, and nothing is lost.
  */
 #include "arch/pt-packet.h"
-#include "scenarios.h"
-#include "trace.h"
+#include "gpa.h"
 
-#define G_TABLE	     0x3000000ULL
-#define G_OUT	     0x3200000ULL
-#define PAGES	     16
-#define ROUNDS	     8000
-#define ASYNCHRONOUS (1ULL << 16)
-#define MAX_EXITS    64
-
-enum output { TOPA, RANGE };
+#define MAX_EXITS 64
 
 extern const char guest_fill_to[], guest_fill_end[];
 
-struct tally {
-	u64 tips, tnt_bits, overflows, on, off;
-};
-
-static void count(struct tally *t, size_t size)
+void gpa_count(struct gpa_tally *t, size_t size)
 {
 	struct vmpt_pt_packet packet;
 
@@ -35,14 +23,15 @@ static void count(struct tally *t, size_t size)
 		t->tips += packet.kind == VMPT_PT_TIP;
 		t->overflows += packet.kind == VMPT_PT_OVF;
 		t->on += packet.kind == VMPT_PT_TIP_PGE;
+		t->pwre += packet.kind == VMPT_PT_PWRE;
+		t->pwrx += packet.kind == VMPT_PT_PWRX;
 		t->off += packet.kind == VMPT_PT_TIP_PGD;
 		if (packet.kind == VMPT_PT_TNT_8 || packet.kind == VMPT_PT_TNT_64)
 			t->tnt_bits += packet.tnt.count;
 	}
 }
 
-/* All guest-physical pages of output and table, with @rights each. */
-static void map_all(u64 rights)
+void gpa_map(u64 rights)
 {
 	for (u64 i = 0; i < PAGES; i++)
 		ept_page(G_OUT + 0x1000 * i, OUT + 0x1000 * i, rights);
@@ -50,7 +39,7 @@ static void map_all(u64 rights)
 	ept_flush();
 }
 
-static void prepare(struct vm *vm, enum output output)
+void gpa_prepare(struct vm *vm, enum gpa_output output)
 {
 	u64 *table = (u64 *)OUT_TABLE;
 
@@ -66,6 +55,14 @@ static void prepare(struct vm *vm, enum output output)
 	vm->rtit_ctl = CTL_ON & ~(output == TOPA ? 0 : VMPT_CTL_TOPA);
 	vm->regs.rcx = ROUNDS;
 	vm_load(vm);
+}
+
+void gpa_mend(const struct vm *vm)
+{
+	u64 page = vm->physical & ~0xfffULL;
+
+	ept_page(page, page == G_TABLE ? OUT_TABLE : OUT + (page - G_OUT), EPT_RWX);
+	ept_flush();
 }
 
 /* An exit of the output: where it must be, what it must say; then the page is there. */
@@ -89,8 +86,7 @@ static void answer(const struct vm *vm, u32 reason)
 	if (at != 0 && at != 7 && at != 9 && at != 12 && at != 14)
 		wrong("not at an instruction boundary: %x", at);
 	want("TraceEn was saved", 1, vmread(F_GUEST_RTIT_CTL) & VMPT_CTL_TRACE_EN);
-	ept_page(page, table ? OUT_TABLE : OUT + (page - G_OUT), EPT_RWX);
-	ept_flush();
+	gpa_mend(vm);
 }
 
 /* Runs to the VMCALL; how many exits of the output there were. */
@@ -121,11 +117,11 @@ static unsigned int run(struct vm *vm, u32 reason)
 static void check(const char *name, unsigned int exits, unsigned int least)
 {
 	size_t size = trace_size();
-	struct tally t;
+	struct gpa_tally t;
 
 	if (exits < least)
 		wrong("exits of the output: want %x at least, got %x", (u64)least, (u64)exits);
-	count(&t, size);
+	gpa_count(&t, size);
 	want("TIPs", ROUNDS, t.tips);
 	want("TNT bits", ROUNDS, t.tnt_bits);
 	want("overflows", 0, t.overflows);
@@ -133,13 +129,13 @@ static void check(const char *name, unsigned int exits, unsigned int least)
 	host_file(name, (const void *)OUT, size);
 }
 
-static void one(const char *name, enum output output, u64 rights, u32 reason)
+static void one(const char *name, enum gpa_output output, u64 rights, u32 reason)
 {
 	unsigned int exits;
 	struct vm vm;
 
-	map_all(rights);
-	prepare(&vm, output);
+	gpa_map(rights);
+	gpa_prepare(&vm, output);
 	exits = run(&vm, reason);
 	/* 8000 rounds of four bytes: eight pages are begun at least, and the table */
 	check(name, exits, rights == EPT_RWX ? 0 : output == TOPA ? 9 : 8);
@@ -158,7 +154,7 @@ static void holes(void)
 	one("gpa-topa-holes.pt", TOPA, 0, REASON_EPT_VIOLATION);
 	one("gpa-range-holes.pt", RANGE, 0, REASON_EPT_VIOLATION);
 	/* Readable: the table may be read, output may not be written. */
-	map_all(1);
+	gpa_map(1);
 	one("gpa-range-read-only.pt", RANGE, 1, REASON_EPT_VIOLATION);
 }
 
@@ -174,17 +170,16 @@ static void elsewhere(void)
 {
 	struct vm vm;
 
-	map_all(EPT_RWX);
+	gpa_map(EPT_RWX);
 	memset((void *)G_OUT, 0x5a, 0x1000);
-	prepare(&vm, RANGE);
+	gpa_prepare(&vm, RANGE);
 	run(&vm, 0);
 	want("memory at that address as the host sees it", 0x5a5a5a5a5a5a5a5a, *(u64 *)G_OUT);
 	want("PSB where EPT says", 0x8202820282028202, *(u64 *)OUT);
 }
 
-#define NEEDS (NEEDS_VMX | NEEDS_VPT | NEEDS_LOAD_CLEAR | NEEDS_GPA)
-const struct scenario gpa_scenarios[] = { { "gpa-mapped", mapped, NEEDS },
-					  { "gpa-holes", holes, NEEDS },
-					  { "gpa-misconfigured", misconfigured, NEEDS },
-					  { "gpa-elsewhere", elsewhere, NEEDS },
+const struct scenario gpa_scenarios[] = { { "gpa-mapped", mapped, GPA_NEEDS },
+					  { "gpa-holes", holes, GPA_NEEDS },
+					  { "gpa-misconfigured", misconfigured, GPA_NEEDS },
+					  { "gpa-elsewhere", elsewhere, GPA_NEEDS },
 					  { 0 } };

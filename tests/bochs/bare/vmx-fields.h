@@ -6,6 +6,7 @@
 /* 16 bits; segments in the order ES CS SS DS FS GS LDTR TR, 2 apart */
 #define F_VPID	   0x0000
 #define F_GUEST_ES 0x0800
+#define F_PML_INDEX 0x0812
 #define F_HOST_ES  0x0c00
 #define F_HOST_CS  0x0c02
 #define F_HOST_TR  0x0c0c
@@ -14,6 +15,8 @@
 #define F_EXIT_STORE_LIST 0x2006
 #define F_EXIT_LOAD_LIST  0x2008
 #define F_ENTRY_LOAD_LIST 0x200a
+#define F_PML_ADDRESS	  0x200e
+#define F_APIC_ACCESS	  0x2014
 #define F_TSC_OFFSET	  0x2010
 #define F_EPTP		  0x201a
 #define F_TSC_MULTIPLIER  0x2032
@@ -83,9 +86,11 @@
 #define PRIMARY_CR3_STORE      (1u << 16)
 #define PRIMARY_MSR_BITMAP     (1u << 28)
 #define PRIMARY_SECONDARY      (1u << 31)
+#define SECONDARY_APIC_ACCESS  (1u << 0)
 #define SECONDARY_EPT	       (1u << 1)
 #define SECONDARY_UNRESTRICTED (1u << 7)
 #define SECONDARY_RDTSCP       (1u << 3)
+#define SECONDARY_PML	       (1u << 17)
 #define SECONDARY_CONCEAL      (1u << 19)
 #define SECONDARY_XSAVES       (1u << 20)
 #define SECONDARY_PT_USES_GPA  (1u << 24)
@@ -110,8 +115,10 @@
 #define REASON_CR	     28
 #define REASON_BAD_STATE     33
 #define REASON_BAD_LIST	     34
+#define REASON_APIC_ACCESS   44
 #define REASON_EPT_VIOLATION 48
 #define REASON_EPT_MISCONFIG 49
+#define REASON_PML_FULL	     62
 #define REASON_ENTRY_FAILED  (1u << 31)
 
 #define MSR_VMX_BASIC	  0x480

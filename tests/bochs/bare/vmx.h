@@ -111,6 +111,8 @@ void ept_init(void);
 void ept_page(u64 gpa, u64 hpa, u64 rights);
 u64 eptp(void);
 void ept_flush(void);
+/* The entry of a page that ept_page() made. */
+u64 ept_entry(u64 gpa);
 
 /* ---- guest.S ---- */
 
