@@ -17,16 +17,34 @@ static u64 ticks(struct pc_cpu *pc)
 	return now;
 }
 
+static void clocks(struct pc_cpu *pc, struct vmpt_clocks *now)
+{
+	u64 t = ticks(pc);
+
+	now->cycles = t - pc->slept;
+	now->tsc = t + (u64)pc->cpu->tsc_adjust;
+	now->art = t / PC_TSC_PER_CRYSTAL;
+	now->fast = (u32)(t % PC_TSC_PER_CRYSTAL);
+	now->cbr = (u8)pc_bus_ratio();
+}
+
 void pc_time_now(struct pc_cpu *pc)
 {
 	struct vmpt_clocks now;
 
-	now.cycles = ticks(pc);
-	now.tsc = now.cycles + (u64)pc->cpu->tsc_adjust;
-	now.art = now.cycles / PC_TSC_PER_CRYSTAL;
-	now.fast = (u32)(now.cycles % PC_TSC_PER_CRYSTAL);
-	now.cbr = (u8)pc_bus_ratio();
+	clocks(pc, &now);
 	vmpt_unit_time(&pc->unit, &now);
+}
+
+void pc_time_sleep(struct pc_cpu *pc)
+{
+	pc->slept_at = ticks(pc);
+}
+
+void pc_time_wake(struct pc_cpu *pc)
+{
+	pc->slept += ticks(pc) - pc->slept_at;
+	clocks(pc, &pc->unit.now);
 }
 
 void pc_time(struct pc_cpu *pc)

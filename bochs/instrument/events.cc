@@ -270,6 +270,7 @@ static void sleeps(struct pc_cpu *pc, u64 ip)
 	pc->c_state = 1;
 	vmpt_unit_sleep(&pc->unit, ip, false, pc->c_state, 0);
 	pc_after(pc);
+	pc_time_sleep(pc);
 }
 
 /* HLT is C1; so is shutdown. MWAIT was told, and waiting for SIPI is no power event. */
@@ -316,6 +317,7 @@ static void waits(struct pc_cpu *pc, u32 hints, u32 ext, u8 state, u8 sub_state)
 	pc->waits = true;
 	vmpt_unit_mwait(&pc->unit, pc_place(pc), hints, ext, state, sub_state);
 	pc_after(pc);
+	pc_time_sleep(pc);
 }
 
 void vmpt_mwait(unsigned int cpu, Bit32u hints, Bit32u ext)
@@ -337,9 +339,7 @@ void vmpt_wake(unsigned int cpu, unsigned int reason)
 		return;
 	pc->c_state = 0;
 	pc->waits = false;
-	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
-		return;
-	pc_time(pc);
+	pc_time_wake(pc);
 	vmpt_unit_wake(&pc->unit, state, state, (u8)reason);
 	pc_after(pc);
 }

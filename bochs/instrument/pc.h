@@ -50,6 +50,8 @@ struct pc_cpu {
 	struct vmpt_output_memory memory;
 	u64 global_status; /* IA32_PERF_GLOBAL_STATUS, as far as it is ours */
 	u64 last_ticks;	   /* time that was told last, never goes back */
+	u64 slept;	   /* ticks without a core clock, and since when it is off now */
+	u64 slept_at;
 
 	/* Where the transfer or event under way comes from, a linear address. */
 	u64 origin;
@@ -119,6 +121,12 @@ void pc_mode(const struct pc_cpu *pc, struct vmpt_mode *mode);
 void pc_time(struct pc_cpu *pc);
 /* Tells it in any case. */
 void pc_time_now(struct pc_cpu *pc);
+/*
+ * The core clock stops; it goes on, after which the unit is told of the wake. What has passed
+ * shows in the TSC of the wake, not in MTCs and cycles (33.3.6.1).
+ */
+void pc_time_sleep(struct pc_cpu *pc);
+void pc_time_wake(struct pc_cpu *pc);
 /* A ToPA PMI (msr.cc). */
 void pc_pmi(struct pc_cpu *pc);
 /* A VM entry has put the processor to sleep (events.cc). */
