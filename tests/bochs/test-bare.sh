@@ -107,6 +107,7 @@ check 'no-vmx-pt: VMX operation by the suite' grep -q 'conformance: passed vmx-o
 	"$out/no-vmx-pt/run/files/results.txt"
 run no-load-clear no-load-clear 'caps-no-load-clear system guest-lists host-lists fail-early' 14
 run no-gpa no-gpa 'caps-no-gpa guest fail-vm' 5
+run no-ptwrite no-ptwrite 'no-ptwrite' 1
 
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]

@@ -13,6 +13,7 @@ extern const struct scenario gpa_scenarios[];
 extern const struct scenario gpa_exit_scenarios[];
 extern const struct scenario modes_scenarios[];
 extern const struct scenario pmi_scenarios[];
+extern const struct scenario ptwrite_scenarios[];
 extern const struct scenario time_scenarios[];
 extern const struct scenario second_scenarios[];
 extern const struct scenario suite_scenarios[];
