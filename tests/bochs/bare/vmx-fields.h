@@ -4,12 +4,12 @@
 #define VMPT_TESTS_BARE_VMX_FIELDS_H
 
 /* 16 bits; segments in the order ES CS SS DS FS GS LDTR TR, 2 apart */
-#define F_VPID	   0x0000
-#define F_GUEST_ES 0x0800
+#define F_VPID	    0x0000
+#define F_GUEST_ES  0x0800
 #define F_PML_INDEX 0x0812
-#define F_HOST_ES  0x0c00
-#define F_HOST_CS  0x0c02
-#define F_HOST_TR  0x0c0c
+#define F_HOST_ES   0x0c00
+#define F_HOST_CS   0x0c02
+#define F_HOST_TR   0x0c0c
 /* 64 bits */
 #define F_MSR_BITMAP	  0x2004
 #define F_EXIT_STORE_LIST 0x2006
