@@ -3,7 +3,10 @@
  * The walk of EPT's tables for PT: as Bochs's own (translate_guest_physical() in its
  * cpu/paging.cc), which exits on the spot. This one says which exit there must be: it is
  * asynchronous to instruction execution (bit 16 of the exit qualification), has no linear
- * address and is never turned into a #VE.
+ * address and is never turned into a #VE. Besides violations and misconfigurations there are the
+ * full page-modification log and the APIC-access page (SDM 3, "Translation of Guest-Physical
+ * Addresses Used by Intel PT"), also asynchronous. A page under sub-page write permissions is
+ * read-only here.
  *
  * Nothing is cached: INVEPT, VMFUNC and other processors' changes count at once.
  */
