@@ -72,7 +72,7 @@ check 'and that of Bochs' [ "$(cat "$files/status")" = 42 ]
 check 'in the log' logged 'status 42'
 check 'a file' [ "$(cat "$files/good")" = good ]
 check 'one with a long name' [ "$(cat "$files/${long%a}")" = good ]
-check 'no others' [ "$(ls -A "$files" | sort | tr '\n' ' ')" = \
+check 'no others' [ "$(find "$files" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" = \
 	"$(echo "${long%a} good host.truth.0 memory run.log status" | tr ' ' '\n' | sort | tr '\n' ' ')" ]
 check 'none outside' [ ! -e "$out/run/bad" ]
 check 'seven errors' [ "$(grep -c '^[0-9]* error: file: no good name before it$' "$files/run.log")" = 7 ]

@@ -11,18 +11,12 @@
 #include "machine.h"
 
 static const struct option options[] = {
-	{ "guest", required_argument, NULL, 'g' },
-	{ "rounds", required_argument, NULL, 'r' },
-	{ "vms", required_argument, NULL, 'n' },
-	{ "spin", required_argument, NULL, 's' },
-	{ "irqchip", no_argument, NULL, 'i' },
-	{ "smc", no_argument, NULL, 'm' },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "save", required_argument, NULL, 'S' },
-	{ "image", required_argument, NULL, 'I' },
-	{ "no-pt", no_argument, NULL, 'p' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	{ "guest", required_argument, NULL, 'g' }, { "rounds", required_argument, NULL, 'r' },
+	{ "vms", required_argument, NULL, 'n' },   { "spin", required_argument, NULL, 's' },
+	{ "irqchip", no_argument, NULL, 'i' },	   { "smc", no_argument, NULL, 'm' },
+	{ "quiet", no_argument, NULL, 'q' },	   { "save", required_argument, NULL, 'S' },
+	{ "image", required_argument, NULL, 'I' }, { "no-pt", no_argument, NULL, 'p' },
+	{ "help", no_argument, NULL, 'h' },	   { NULL, 0, NULL, 0 },
 };
 
 static void usage(void)
