@@ -77,9 +77,7 @@ guests no-apicv --append kvm-intel.enable_apicv=0
 # interrupts; processors that have the one have the other.
 guests no-unrestricted --append 'kvm-intel.unrestricted_guest=0 kvm-intel.enable_apicv=0'
 guests no-ept --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
-# With APIC virtualization one of ten VMs beside each other halts for ever, when a timer interrupt
-# of the host came at the wrong moment: not understood yet.
-guests pt --append 'kvm-intel.pt_mode=1 kvm-intel.enable_apicv=0'
+guests pt --append kvm-intel.pt_mode=1
 
 # work.S, by hand, for each of 10 rounds: OUT twice (the interrupt's and the word's), IN, MMIO read
 # and write, HLT; and the last OUT.
