@@ -262,7 +262,7 @@ static void by_smi(void)
 	struct gpa_tally with, without;
 	struct vm vm;
 
-	memcpy((void *)SMM_HANDLER, smm_handler, (size_t)(smm_handler_end - smm_handler));
+	memcpy((void *)SMM_HANDLER, smm_handler, (u64)smm_handler_end - (u64)smm_handler);
 	for (unsigned int away = 0; away < 2; away++) {
 		gpa_map(EPT_RWX);
 		gpa_prepare(&vm, RANGE);

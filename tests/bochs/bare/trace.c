@@ -35,7 +35,7 @@ void trace_save(const char *name)
 	char file[64];
 	size_t len = 0;
 
-	while (name[len] && len < sizeof(file) - 4) {
+	while (len < sizeof(file) - 4 && name[len]) {
 		file[len] = name[len];
 		len++;
 	}
@@ -56,7 +56,7 @@ const char *trace_name(const char *name, const char *letters, unsigned int flags
 	static char made[48];
 	size_t n = 0;
 
-	while (name[n] && n < 32) {
+	while (n < 32 && name[n]) {
 		made[n] = name[n];
 		n++;
 	}
