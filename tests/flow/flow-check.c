@@ -63,6 +63,9 @@ static void report(const struct flow_counts *n, size_t size, double seconds)
 	       (unsigned long long)n->merged, (unsigned long long)n->emulated,
 	       (unsigned long long)n->silent, (unsigned long long)n->soft_ints,
 	       (unsigned long long)n->tail);
+	if (n->compressed)
+		printf("%llu RETs compressed, %llu of them to where libipt would not have gone\n",
+		       (unsigned long long)n->compressed, (unsigned long long)n->led);
 	if (n->overflows)
 		printf("%llu overflows, %llu instructions lost, %llu searches\n",
 		       (unsigned long long)n->overflows, (unsigned long long)n->lost,

@@ -4,6 +4,7 @@
 
 #include "tests/flow/cursor.h"
 #include "tests/flow/flow.h"
+#include "tests/flow/returns.h"
 
 /* So many equal instructions behind an OVF show that the right place was found. */
 #define SURE 10000u
@@ -13,7 +14,11 @@ struct flow {
 	const struct flow_options *options;
 	struct flow_counts *counts;
 	struct pt_insn_decoder *decoder;
-	u64 unsure; /* instructions yet to be equal behind an OVF */
+	struct pt_packet_decoder *packets;
+	struct returns returns;
+	u64 offset;	   /* libipt's in the trace, before the instruction */
+	unsigned int bits; /* that it has left of a TNT */
+	u64 unsure;	   /* instructions yet to be equal behind an OVF */
 	u64 decoded[CURSOR_PAST];
 	u64 asked; /* the last IP that the decoder wanted code for */
 	bool failed;
@@ -121,9 +126,12 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 {
 	struct flow *f = context;
 	struct cursor *c = &f->cursor;
+	int jump = returns_code(&f->returns, ip, buf, size);
 	u8 length;
 
 	(void)asid;
+	if (jump)
+		return jump;
 	f->asked = ip;
 	if (!cursor_in_block(c) && !advance(f, ip))
 		return -pte_nomap;
@@ -134,6 +142,7 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 		}
 		f->counts->searches++;
 		f->unsure = SURE;
+		returns_forget(&f->returns);
 		if (!search(f, ip, false)) {
 			differ(f, "what an overflow took does not end: nowhere is", ip);
 			return -pte_nomap;
@@ -146,16 +155,70 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 	return length;
 }
 
+/*
+ * Whether a conditional branch or RET took a bit of a TNT. libipt reads a TNT only when it needs a
+ * bit and has none left: it stood in front of it before and is behind it now.
+ */
+static bool takes_bit(struct flow *f)
+{
+	struct pt_packet packet;
+	u64 at = f->offset, now = 0;
+	int size;
+
+	if (f->bits) {
+		f->bits--;
+		return true;
+	}
+	pt_insn_get_offset(f->decoder, &now);
+	if (at >= now || pt_pkt_sync_set(f->packets, at) < 0)
+		return false;
+	for (; at < now; at += (u64)size) {
+		size = pt_pkt_next(f->packets, &packet, sizeof(packet));
+		if (size <= 0)
+			return false;
+		if (packet.type == ppt_tnt_8 || packet.type == ppt_tnt_64) {
+			f->bits = packet.payload.tnt.bit_size - 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool near_return(struct flow *f, const struct pt_insn *insn)
+{
+	bool compressed = takes_bit(f);
+
+	f->counts->compressed += compressed;
+	if (!returns_ret(&f->returns, insn, compressed) && !f->unsure)
+		return differ(f, "the trace has a compressed RET, but no CALL for it: at",
+			      insn->ip);
+	f->counts->led += f->returns.leads;
+	return true;
+}
+
 static bool instruction(struct flow *f, const struct pt_insn *insn)
 {
 	struct cursor *c = &f->cursor;
 
+	if (returns_step(&f->returns, insn))
+		return true;
 	if (insn->ip != c->ip || !cursor_in_block(c) || insn->size != cursor_length(c))
 		return differ(f, "the trace's mode makes another instruction of that at", insn->ip);
 	f->decoded[f->counts->insns++ % CURSOR_PAST] = insn->ip;
 	f->unsure -= f->unsure != 0;
 	cursor_pass(c);
-	return true;
+	switch (insn->iclass) {
+	case ptic_cond_jump:
+		takes_bit(f);
+		return true;
+	case ptic_call:
+		returns_call(&f->returns, insn);
+		return true;
+	case ptic_return:
+		return near_return(f, insn);
+	default:
+		return true;
+	}
 }
 
 /* ---- events ---- */
@@ -270,6 +333,7 @@ static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 static bool overflow(struct flow *f)
 {
 	f->counts->overflows++;
+	returns_forget(&f->returns);
 	if (!f->options->allow_overflow)
 		return differ(f, "an overflow; the last IP before it is", f->asked);
 	f->unsure = SURE;
@@ -331,6 +395,7 @@ static bool walk(struct flow *f)
 		}
 		if (status < 0 || status & pts_eos)
 			break;
+		pt_insn_get_offset(f->decoder, &f->offset);
 		status = pt_insn_next(f->decoder, &insn, sizeof(insn));
 		if (status >= 0 && !instruction(f, &insn))
 			return false;
@@ -338,6 +403,8 @@ static bool walk(struct flow *f)
 		if (status < 0 && status != -pte_eos && f->unsure && !f->failed) {
 			f->counts->searches++;
 			f->unsure = SURE;
+			returns_init(&f->returns);
+			f->bits = 0;
 			status = pt_insn_sync_forward(f->decoder);
 		}
 	}
@@ -361,7 +428,9 @@ bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 	config.begin = (u8 *)trace;
 	config.end = (u8 *)trace + size;
 	f.decoder = pt_insn_alloc_decoder(&config);
-	if (!f.decoder || pt_image_set_callback(pt_insn_get_image(f.decoder), read_code, &f) < 0) {
+	f.packets = pt_pkt_alloc_decoder(&config);
+	if (!f.decoder || !f.packets ||
+	    pt_image_set_callback(pt_insn_get_image(f.decoder), read_code, &f) < 0) {
 		fprintf(stderr, "libipt: no decoder\n");
 		return false;
 	}
@@ -371,6 +440,7 @@ bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 	counts->emulated = f.cursor.emulated;
 	counts->runs = f.cursor.begun;
 	counts->definitions = reader->blocks;
+	pt_pkt_free_decoder(f.packets);
 	pt_insn_free_decoder(f.decoder);
 	return equal;
 }

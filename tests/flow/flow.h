@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A trace against what was executed: libipt's instruction decoder is given the code of just
- * those instructions that the truth has next, and must ask for them one after the other.
+ * those instructions that the truth has next, and must ask for them one after the other. Where it
+ * does not do what the manual says of compressed RETs, it is put right (returns.h).
  */
 #ifndef VMPT_TESTS_FLOW_H
 #define VMPT_TESTS_FLOW_H
@@ -23,6 +24,8 @@ struct flow_counts {
 	u64 emulated;	 /* instructions between two runs: I/O */
 	u64 silent;	 /* turns of a JMP to itself before an event */
 	u64 soft_ints;	 /* INT n and such that the truth lists: the trace has their event alone */
+	u64 compressed;	 /* RETs */
+	u64 led;	 /* of them: libipt would have gone elsewhere */
 	u64 overflows;	 /* OVFs */
 	u64 lost;	 /* instructions that no packet told of */
 	u64 searches;	 /* behind OVFs, in vain: the flow was elsewhere */
