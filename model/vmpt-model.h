@@ -67,8 +67,8 @@ struct vmpt_unit_options {
 	bool suppress_same_mode;
 	/*
 	 * Behind a RET that goes elsewhere than its CALL says, compress no RET whose CALL was
-	 * before it: 33.4.2.2 takes an entry off the decoder's stack for each RET, libipt
-	 * only for a compressed one and goes astray.
+	 * before it: 33.4.2.2 takes an entry off the decoder's stack for each RET, and so
+	 * does perf; libipt only for a compressed one, and it goes astray.
 	 */
 	bool careful_retc;
 	/*
