@@ -121,6 +121,14 @@ static void set_pip(struct vmpt_tracker *t, bool nr, u64 cr3)
 		t->seen_root = true;
 }
 
+/* NR is in doubt from here on. */
+static void doubt_nr(struct vmpt_tracker *t, enum vmpt_doubt why)
+{
+	if (holds(&t->nr) || t->doubt < why)
+		t->doubt = why;
+	doubt_fact(&t->nr);
+}
+
 static enum vmpt_begin nr_cause(const struct vmpt_fact *before, bool nr)
 {
 	if (!holds(before) || before->value == nr)
@@ -200,17 +208,39 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 }
 
 /*
- * PIP with NR = 1 before a TIP, in doubt of NR: a VM entry, for nothing else in non-root operation
- * leaves both (a MOV CR3 has no TIP; a task switch exits). Root operation is what it leaves; a
- * transition before it, since the doubt began, would have left its PIP.
+ * Whether a PIP with another NR is that of the transition. Each transition makes one, if one of its
+ * sides is in context (33.4.2.7, 33.5.1), and VMX root operation's is, at CPL 0, but for a CR3
+ * filter.
  */
-static void prove_root(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
+static bool is_transition(const struct vmpt_tracker *t, const struct vmpt_group *g, bool nr)
 {
-	if (holds(&t->nr) || g->last != VMPT_PT_TIP || !g->pips ||
-	    !vmpt_pip_nr(t->data + g->first_pip))
+	if (t->doubt == VMPT_DOUBT_STOP)
+		return nr && g->last == VMPT_PT_TIP;
+	if (t->doubt != VMPT_DOUBT_PAUSE)
+		return false;
+	/* It could be the MOV CR3 that matches the filter; but then that is CR3 before, too. */
+	if (g->last == VMPT_PT_TIP_PGE)
+		return !nr && t->cr3.sure == VMPT_KNOWN &&
+		       t->cr3.value != vmpt_pip_cr3(t->data + g->first_pip);
+	return true;
+}
+
+/* The first PIPs in doubt of NR: what they say of the time before. */
+static void prove_left(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
+{
+	bool was = t->nr.value, nr;
+
+	if (!g->pips || t->nr.sure != VMPT_UNCERTAIN)
 		return;
-	set_fact(&t->nr, false);
-	t->seen_root = true;
+	nr = vmpt_pip_nr(t->data + g->first_pip);
+	if (was != nr && is_transition(t, g, nr))
+		set_fact(&t->nr, was);
+	else if (was && nr && g->last == VMPT_PT_TIP && t->doubt != VMPT_DOUBT_PAUSE &&
+		 !is_guest_only(t))
+		/* A MOV CR3 and a later RET's TIP, or an entry behind an exit that was not seen. */
+		t->nr.sure = VMPT_UNKNOWN;
+	else
+		return;
 	mark_owner(t, at, VMPT_BEGIN_SWITCH, false, false);
 }
 
@@ -219,7 +249,7 @@ static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_
 {
 	struct vmpt_fact nr;
 
-	prove_root(t, at, g);
+	prove_left(t, at, g);
 	nr = t->nr;
 	if (g->has_vmcs)
 		set_fact(&t->vmcs, g->vmcs);
@@ -275,7 +305,7 @@ static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
 static void on_ovf(struct vmpt_tracker *t, u64 at)
 {
 	add_mark(t, at, VMPT_MARK_OVERFLOW);
-	doubt_fact(&t->nr);
+	doubt_nr(t, VMPT_DOUBT_LOST);
 	doubt_fact(&t->vmcs);
 	doubt_fact(&t->cr3);
 	mark_doubt(t, at + vmpt_pt_table[VMPT_PT_OVF].size);
@@ -287,7 +317,7 @@ static void on_ovf(struct vmpt_tracker *t, u64 at)
  */
 static void on_pgd(struct vmpt_tracker *t, u64 at)
 {
-	doubt_fact(&t->nr);
+	doubt_nr(t, vmpt_pause_scan(t->data, at + 1, t->end) ? VMPT_DOUBT_PAUSE : VMPT_DOUBT_STOP);
 	if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)
 		t->vmcs.sure = VMPT_ASSUMED;
 	mark_doubt(t, at + 1);
@@ -377,7 +407,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 		mark_owner(t, u.end, nr_cause(&nr, entry), u.group, before.concealed);
 	/* The processor stopped tracing here: where it goes on, NR may differ. */
 	if (u.pgd) {
-		doubt_fact(&t->nr);
+		doubt_nr(t, VMPT_DOUBT_STOP);
 		if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)
 			t->vmcs.sure = VMPT_ASSUMED;
 		mark_doubt(t, u.end);

@@ -92,6 +92,13 @@ struct vmpt_group {
 
 void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *group);
 
+/*
+ * Whether tracing goes on behind the TIP.PGD() before @at without TraceEn having been 0: up to a
+ * TIP.PGE there is neither a CBR nor a TSC, of which setting TraceEn makes one (Table 33-56, cases
+ * 1 and 2).
+ */
+bool vmpt_pause_scan(const u8 *data, u64 at, u64 end);
+
 /* ---- the tracker ---- */
 
 struct vmpt_fact {
@@ -119,6 +126,13 @@ struct vmpt_mark {
 
 #define VMPT_TRACKER_MARKS 12
 
+/* Why NR is in doubt: the worst since it was known. */
+enum vmpt_doubt {
+	VMPT_DOUBT_PAUSE, /* TIP.PGD() to TIP.PGE, TraceEn stayed 1 */
+	VMPT_DOUBT_STOP,  /* a TIP.PGD() behind which TraceEn may have been 0 */
+	VMPT_DOUBT_LOST,  /* OVF */
+};
+
 struct vmpt_tracker {
 	const u8 *data;
 	u64 end; /* of the region: look-ahead stops here */
@@ -129,6 +143,7 @@ struct vmpt_tracker {
 		    */
 	unsigned int skip_tokens; /* so many are, right behind the one applied */
 	enum vmpt_guest_only guest_only;
+	enum vmpt_doubt doubt;
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
 	bool owners_only; /* marks of TSC and CR3 are not wanted */

@@ -2,7 +2,7 @@
 /*
  * Walks over the two units of a trace that are applied as a whole: PSB+
  * (SDM 3 33.3.7) and the group of PIP, VMCS and MODE.Exec before a TIP packet
- * (Table 33-14).
+ * (Table 33-14); and over a pause, from a TIP.PGD() to a TIP.PGE.
  */
 #include "decoder/vm-tracker.h"
 
@@ -96,4 +96,36 @@ void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *g)
 	g->last = kind;
 	g->last_size = kind < 0 ? 0 : size;
 	g->bound = kind == VMPT_PT_TIP || kind == VMPT_PT_TIP_PGE || kind == VMPT_PT_TIP_PGD;
+}
+
+bool vmpt_pause_scan(const u8 *data, u64 at, u64 end)
+{
+	struct vmpt_psb_plus psb;
+	unsigned int size;
+	int kind;
+
+	for (; at < end; at += size) {
+		kind = vmpt_head_at(data, at, end, &size);
+		switch (kind) {
+		case VMPT_PT_TIP_PGE:
+			return true;
+		case VMPT_PT_PSB:
+			vmpt_psb_plus_scan(data, at, end, &psb);
+			if (!psb.complete)
+				return false;
+			size = (unsigned int)(psb.end - at);
+			break;
+		case VMPT_PT_PAD:
+			size = (unsigned int)(vmpt_pads_skip(data, at, end) - at);
+			break;
+		case VMPT_PT_PIP:
+		case VMPT_PT_MODE_EXEC:
+		case VMPT_PT_MTC:
+		case VMPT_PT_CYC:
+			break;
+		default:
+			return false;
+		}
+	}
+	return false;
 }

@@ -171,8 +171,13 @@ static const struct row rows[] = {
 	{ "two OVFs are one doubt",
 	  "|host " HOST_PSB "pge:f000 ovf fup:f100 tnt:T ovf fup:f200 tnt:N " HOST_PSB "tnt:T",
 	  NULL },
-	{ "behind OVF an entry proves the host that it leaves",
-	  "|host " HOST_PSB "pge:f000 ovf fup:f100 tnt:T |vm pip:2000:nr tip:8000", NULL },
+	{ "behind OVF a PIP before a TIP may be a MOV CR3 of a guest that was entered unseen",
+	  "|host " HOST_PSB "pge:f000 ovf |unknown fup:8100 tnt:T |vm pip:2000:nr tip:8000", NULL },
+	{ "behind damage, too",
+	  "|host " HOST_PSB "pge:f000 |loss raw:05 |host " HOST_PSB "pge:f000 ovf |unknown fup:8100 "
+	  "|vm pip:2000:nr tip:8000",
+	  NULL },
+	{ "at the start, too", "|unknown tnt:T |vm pip:2000:nr tip:8000", &headless },
 	{ "an exit hidden by OVF",
 	  "|vm:a000 " A_PSB "pge:8000 tnt:T ovf |unknown fup:f100 tnt:TT |host pip:5000 tnt:T",
 	  NULL },
@@ -195,14 +200,48 @@ static const struct row rows[] = {
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- pge:f00c tnt:T pip:2000:nr pip:1000 tip:f300 "
 	  "tnt:T",
 	  NULL },
-	{ "an entry proves that it was not the guest of before",
-	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 fup:8004 pgd:- |unknown "
+	{ "TraceEn was 0: a PIP before a TIP may be a MOV CR3, or an entry behind an exit",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 fup:8004 pgd:- |unknown cbr:8 "
+	  "exec:64 pge:f00c tnt:T |vm:a000 pip:2000:nr tip:8000",
+	  NULL },
+	{ "so it may where there was a TSC",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 fup:8004 pgd:- |unknown tsc:5 "
 	  "pge:f00c tnt:T |vm:a000 pip:2000:nr tip:8000",
 	  NULL },
-	{ "a PIP with a TIP.PGE may be no entry",
-	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- |unknown mtc:1 |vm:a000 pip:2000:nr pge:8000 "
-	  "tnt:T",
+	{ "a pause: the guest's user, its kernel, MOV CR3 and RET",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- mtc:1 cyc:9 pad*3 exec:64 "
+	  "pge:8100 tnt:T pip:4000:nr tip:8200 tnt:T",
 	  NULL },
+	{ "two pauses, a PSB+ without PIP, then an exit",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- psb cbr:8 psbend pge:8100 "
+	  "tnt:T pgd:- pge:8100 tnt:N fup:8200 |host pip:1000 tip:f000",
+	  NULL },
+	{ "one of two is no pause: nothing proves whom the exit leaves",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown cbr:8 pge:8100 "
+	  "tnt:T pgd:- pge:8100 tnt:N fup:8200 |host pip:1000 tip:f000",
+	  NULL },
+	{ "a pause that an OVF ends is none",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown ovf pge:8100 tnt:T "
+	  "fup:8200 |host pip:1000 tip:f000",
+	  NULL },
+	{ "an OVF behind a pause",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown pge:8100 ovf "
+	  "fup:8104 |host pip:1000 tip:f000",
+	  NULL },
+	{ "a pause: an exit from the guest's user",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- pge:8100 tnt:T pgd:- mtc:1 "
+	  "|host pip:1000 exec:64 pge:f000 tnt:T",
+	  NULL },
+	{ "with the same CR3 it may be the MOV CR3 that a CR3 filter waits for",
+	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:1000:nr tip:8000 pgd:- |unknown mtc:1 |host "
+	  "pip:1000 pge:f000 tnt:T",
+	  NULL },
+	{ "a pause: the host's user, its kernel, an entry to the guest's user",
+	  "|host " HOST_PSB "pge:f000 tnt:T pgd:- mtc:1 exec:64 pge:f100 tnt:T |vm:a000 pip:2000:nr "
+	  "pgd:- pge:8100 tnt:T fup:8200 |host pip:1000 tip:f000",
+	  NULL },
+	{ "in a pause a PIP without TIP packet proves no transition",
+	  "|host " HOST_PSB "pge:f000 pgd:- |unknown pge:8000 tnt:T |vm:a000 pip:2000:nr tnt:T", NULL },
 	{ "a TIP.PGD with an IP leaves no doubt",
 	  "|host " HOST_PSB "pge:f000 pgd:e000 pge:f00c tnt:T", NULL },
 	{ "guest only: one VM, exits and entries without PIP",
@@ -211,6 +250,9 @@ static const struct row rows[] = {
 	  NULL },
 	{ "guest only: behind TIP.PGD() a PIP proves the VM, its VMCS assumed",
 	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- pip:2000:nr pge:8008 tnt:T", NULL },
+	{ "guest only: a MOV CR3 and a RET",
+	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- cbr:8 pge:8008 tnt:T pip:2000:nr tip:8200 tnt:T",
+	  NULL },
 	{ "guest only: a PSB+ tells of another VMCS",
 	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- |vm:b000 " B_PSB "pge:9000 tnt:T", NULL },
 	{ "the VMCS stays known in a system-wide trace",
@@ -258,6 +300,21 @@ START_TEST(entries_and_exits_are_told_by_nr)
 	ck_assert_uint_eq(slice_of(t, 1).begin, VMPT_BEGIN_ENTRY);
 	ck_assert(slice_of(t, 1).by_group);
 	ck_assert_uint_eq(slice_of(t, 2).begin, VMPT_BEGIN_EXIT);
+}
+END_TEST
+
+/* What a pause hides nothing of is an entry or an exit; what may be a MOV CR3 is none. */
+START_TEST(entries_and_exits_in_doubt)
+{
+	const char *pause = HOST_PSB "pge:f000 pgd:- pge:f100 pip:2000:nr tip:8000 pgd:- pge:8100 "
+				     "fup:8200 pip:1000 tip:f000 pip:2000:nr pgd:- pip:1000 pge:f000";
+	const char *lost = HOST_PSB "pge:f000 ovf fup:8000 pip:2000:nr tip:8000";
+
+	ck_assert_uint_eq(slice_of(pause, 1).begin, VMPT_BEGIN_ENTRY);
+	ck_assert_uint_eq(slice_of(pause, 2).begin, VMPT_BEGIN_EXIT);
+	ck_assert_uint_eq(slice_of(pause, 3).begin, VMPT_BEGIN_ENTRY);
+	ck_assert_uint_eq(slice_of(pause, 4).begin, VMPT_BEGIN_EXIT);
+	ck_assert_uint_eq(slice_of(lost, 2).begin, VMPT_BEGIN_SWITCH);
 }
 END_TEST
 
@@ -491,6 +548,7 @@ int main(void)
 	tcase_add_loop_test(t, row, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_loop_test(t, packets_have_the_owners_of_their_slices, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(t, entries_and_exits_are_told_by_nr);
+	tcase_add_test(t, entries_and_exits_in_doubt);
 	tcase_add_test(t, failed_entries_are_reported);
 	tcase_add_test(t, psb_with_pip_and_no_vmcs_is_flagged);
 	tcase_add_test(t, assumed_vmcs_makes_an_assumed_owner);
