@@ -154,6 +154,7 @@ void vmpt_event_origin(unsigned int cpu, int type)
 
 	pc->origin = is_software(type) ? pc_place(pc) : pc_next(pc);
 	pc->task_switch = false;
+	pc_truth_origin(pc);
 }
 
 void vmpt_event_delivered(unsigned int cpu, Bit8u vector, unsigned int type)
@@ -180,6 +181,7 @@ void vmpt_uintr(unsigned int cpu, unsigned int vector)
 	struct pc_cpu *pc = pc_of(cpu);
 	struct vmpt_far far = {};
 
+	pc_truth_origin(pc); /* the state is not changed */
 	pc_truth_event(pc, pc->origin, pc_next(pc));
 	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
 		return;

@@ -163,7 +163,9 @@ void pc_truth_start(struct pc_cpu *pc, bool traced_only);
 void pc_truth_stop(struct pc_cpu *pc);
 /* Whether instructions are wanted now. */
 bool pc_truth_writes(const struct pc_cpu *pc);
-/* An interrupt or exception: the instruction at @from has not retired, @to goes on. */
+/* An interrupt or exception is about to be delivered: state is still what it interrupts. */
+void pc_truth_origin(struct pc_cpu *pc);
+/* It was: the instruction at @from has not retired, @to goes on. */
 void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to);
 /* VM entry and exit, once all state is the new owner's; the guest's instruction at @from has not
  * retired. */

@@ -37,6 +37,7 @@ struct truth {
 	u64 icount;		    /* when the last instruction began */
 	u32 count;		    /* of a new block */
 	struct truth_code code[BLOCK_MAX];
+	struct truth_state origin; /* what the event under way interrupts */
 	bool on, smm;
 	bool traced_only; /* only while TraceEn is 1 */
 	std::map<u64, std::unique_ptr<truth_file>> files;
@@ -340,6 +341,12 @@ void pc_truth_report(const struct pc_cpu *pc)
 
 /* ---- what leads elsewhere ---- */
 
+void pc_truth_origin(struct pc_cpu *pc)
+{
+	if (writes(pc->truth))
+		state_now(pc->truth, &pc->truth->origin);
+}
+
 void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to)
 {
 	struct truth *t = pc->truth;
@@ -347,6 +354,9 @@ void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to)
 	if (!writes(t))
 		return;
 	finish(t, retired(t, from));
+	/* Where nothing was executed before it, nothing else has told: a RET to user space that faults
+	 * at its first fetch. */
+	t->file->state(&t->origin, from);
 	t->file->event(from, to);
 }
 
