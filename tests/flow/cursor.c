@@ -20,6 +20,12 @@ bool cursor_is_soft_int(const u8 *code, u8 length)
 	       (length == 1 && (code[0] == 0xcc || code[0] == 0xce || code[0] == 0xf1));
 }
 
+bool cursor_is_vmentry(const u8 *code, u8 length)
+{
+	return length == 3 && code[0] == 0x0f && code[1] == 0x01 &&
+	       (code[2] == 0xc2 || code[2] == 0xc3);
+}
+
 bool cursor_is_self_jump(const u8 *code, u8 length)
 {
 	static const u8 near32[] = { 0xe9, 0xfb, 0xff, 0xff, 0xff };

@@ -86,6 +86,8 @@ bool cursor_take_run(struct cursor *c, struct cursor_run *run);
 bool cursor_is_self_jump(const u8 *code, u8 length);
 /* INT n, INT3, INTO, INT1 */
 bool cursor_is_soft_int(const u8 *code, u8 length);
+/* VMLAUNCH, VMRESUME */
+bool cursor_is_vmentry(const u8 *code, u8 length);
 /* A string instruction with REP, REPE, REPNE. */
 bool cursor_is_rep(const u8 *code, u8 length);
 

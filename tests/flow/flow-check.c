@@ -66,6 +66,9 @@ static void report(const struct flow_counts *n, size_t size, double seconds)
 	if (n->compressed)
 		printf("%llu RETs compressed, %llu of them to where libipt would not have gone\n",
 		       (unsigned long long)n->compressed, (unsigned long long)n->led);
+	if (n->entries)
+		printf("%llu VM entries that the trace tells by their FUP alone\n",
+		       (unsigned long long)n->entries);
 	if (n->overflows)
 		printf("%llu overflows, %llu instructions lost, %llu searches\n",
 		       (unsigned long long)n->overflows, (unsigned long long)n->lost,

@@ -234,6 +234,8 @@ static bool unlisted(struct flow *f, u64 ip)
 		f->counts->soft_ints++;
 	else if (cursor_is_self_jump(cursor_code(c), cursor_length(c)))
 		f->counts->silent++;
+	else if (cursor_is_vmentry(cursor_code(c), cursor_length(c)))
+		f->counts->entries++; /* to a CPL that is not traced (Table 33-56, case 8) */
 	else
 		return false;
 	cursor_pass(c);
@@ -309,9 +311,12 @@ static bool next_run(struct flow *f, struct cursor_run *run, u64 ip)
 /* A run begins or ends at @ip, if it is known where; not all truths tell of runs. */
 static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 {
+	u64 entries = f->counts->entries;
 	struct cursor_run run;
 
 	while (next_run(f, &run, ip)) {
+		if (f->counts->entries != entries && !run.ip)
+			known = false; /* what was at @ip has retired, to the truth */
 		if (run.kind == kind && (run.ip == ip || !known))
 			return true;
 		/* Behind a loss nobody knows how many were lost. */

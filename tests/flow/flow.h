@@ -26,6 +26,7 @@ struct flow_counts {
 	u64 soft_ints;	 /* INT n and such that the truth lists: the trace has their event alone */
 	u64 compressed;	 /* RETs */
 	u64 led;	 /* of them: libipt would have gone elsewhere */
+	u64 entries;	 /* VM entries that the truth lists: the trace has their FUP alone */
 	u64 overflows;	 /* OVFs */
 	u64 lost;	 /* instructions that no packet told of */
 	u64 searches;	 /* behind OVFs, in vain: the flow was elsewhere */

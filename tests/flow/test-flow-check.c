@@ -367,6 +367,30 @@ START_TEST(runs)
 }
 END_TEST
 
+/* A VM entry to a CPL that is not traced: FUP with its IP, TIP.PGD(). @_i: or another END. */
+START_TEST(entry)
+{
+	static const struct code vmresume = { BACK_IP, 1, 3, { 3, 0x0f, 0x01, 0xc3 } };
+
+	start();
+	rig_on(CTL);
+	place(TRUTH_BEGIN, START_IP);
+	vmpt_unit_jcc(&rig.unit, true, INT_IP);
+	far(VMPT_FAR_SOFT_INT, INT_IP, HANDLER_IP);
+	far(VMPT_FAR_IRET, HANDLER_IP, BACK_IP);
+	put(START);
+	event(INT_IP, HANDLER_IP);
+	put(HANDLER);
+	define(BACK, &vmresume);
+	put(BACK);
+	rig_off(BACK_IP);
+	place(TRUTH_END, _i ? START_IP : 0);
+	ck_assert(check_words(4 * truth.n) == !_i);
+	ck_assert_uint_eq(truth.counts.entries, 1);
+	ck_assert_uint_eq(truth.counts.insns, 3);
+}
+END_TEST
+
 /* The trace lacks the last turns. */
 START_TEST(tail)
 {
@@ -588,6 +612,7 @@ int main(void)
 		tcase_add_test(tc, once[i]);
 	tcase_add_loop_test(tc, one_difference, 0, 10);
 	tcase_add_loop_test(tc, self_modified_code, 0, 2);
+	tcase_add_loop_test(tc, entry, 0, 2);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
