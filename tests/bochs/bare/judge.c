@@ -9,7 +9,7 @@
  * SYMBOLS: what nm says of the program. A file of expectations has sections:
  *
  *	trace NAME [WORD...]	one or more of these lines: NAME.pt in FOLDER must match
- *	[+WORD|-WORD] PACKET	only with, or without, that word
+ *	[+WORD|-WORD]... PACKET	only with, or without, those words
  *	PACKET ?		may be missing
  *	PACKET || PACKET	either
  *	...			any packets
@@ -402,16 +402,18 @@ static size_t furthest, words_at;
 
 static bool applies(const char **line)
 {
-	const char *end;
-	bool with = **line == '+';
-	char word[LINE];
+	bool all = true;
 
-	if (!with && **line != '-')
-		return true;
-	end = *line + strcspn(*line, " \t");
-	snprintf(word, sizeof(word), "%.*s", (int)(end - *line - 1), *line + 1);
-	*line = end + strspn(end, " \t");
-	return has_word(section.trace[words_at], word, strlen(word)) == with;
+	while (**line == '+' || **line == '-') {
+		const char *end = *line + strcspn(*line, " \t");
+		char word[LINE];
+
+		snprintf(word, sizeof(word), "%.*s", (int)(end - *line - 1), *line + 1);
+		if (has_word(section.trace[words_at], word, strlen(word)) != (**line == '+'))
+			all = false;
+		*line = end + strspn(end, " \t");
+	}
+	return all;
 }
 
 static bool matches(const struct trace *t, size_t at, size_t want)
