@@ -94,6 +94,15 @@ check 'RET compression: 152 bits of TNT' [ "$(number 'TNT bits' 1)" = 152 ]
 check 'no RET compression: 53 TIP' [ "$(number TIP 2)" = 53 ]
 check 'no RET compression: 102 bits of TNT' [ "$(number 'TNT bits' 2)" = 102 ]
 check 'the output came' [ -s "$run/files/ret.pt" -a -s "$run/files/noret.pt" ]
+# KVM conceals that this is a guest (Table 33-52): no VMCS, no NR, and each PSB+ is that of a
+# processor outside VMX operation (33.3.7), with FUP and MODE.Exec if PacketEn is 1. The third guest
+# has more than 8 KiB of output, and a PSB+ every 2 KiB.
+psb='PSB CBR PIP MODE\.TSX'
+check 'no VMCS packets' [ "$(count 'VMCS')" = 0 ]
+check 'all have PIPs, none with NR' [ "$(count '^bytes .*; NR 0; .* PIP [1-9]')" = 3 ]
+check 'PSB+ in the guest' [ "$(count "^PSB\+: $psb MODE\.Exec FUP PSBEND$")" -ge 4 ]
+check 'no other PSB+' \
+	[ "$(count '^PSB\+:')" = "$(count "^PSB\+: $psb( MODE\.Exec FUP)? PSBEND$")" ]
 
 job qemu-linux qemu-linux,hello --with qemu
 check 'ran' [ $rc = 0 ]

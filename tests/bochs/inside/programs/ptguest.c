@@ -66,12 +66,30 @@ static void save(struct scene *s, const char *path, u64 size)
 		die("%s: %s", path, strerror(errno));
 }
 
-/* Packets by kind, and the bits of all TNT packets. */
+/* The packets of each PSB+ in a line, from PSB to PSBEND. */
+static void show_psb(const struct vmpt_pt_packet *packet)
+{
+	static bool inside;
+
+	if (packet->kind == VMPT_PT_PSB) {
+		printf("PSB+:");
+		inside = true;
+	}
+	if (!inside)
+		return;
+	printf(" %s", vmpt_pt_name(packet->kind));
+	if (packet->kind == VMPT_PT_PSBEND) {
+		printf("\n");
+		inside = false;
+	}
+}
+
+/* Packets by kind, how many PIPs have NR, and the bits of all TNT packets. */
 static void report(struct scene *s, u64 size)
 {
 	const u8 *bytes = vm_at(&s->vm, TOPA_PAGES, size);
 	struct vmpt_pt_packet packet;
-	u32 counts[256] = { 0 }, kind;
+	u32 counts[256] = { 0 }, kind, nr = 0;
 	unsigned int block = 0;
 	u64 at = 0, bits = 0;
 	int error = 0;
@@ -80,14 +98,16 @@ static void report(struct scene *s, u64 size)
 		error = vmpt_pt_decode(&packet, bytes + at, size - at, block);
 		if (error)
 			break;
+		show_psb(&packet);
 		counts[packet.kind]++;
+		nr += packet.kind == VMPT_PT_PIP && packet.pip.nr;
 		if (packet.kind == VMPT_PT_TNT_8 || packet.kind == VMPT_PT_TNT_64)
 			bits += packet.tnt.count;
 		block = vmpt_pt_block_after(&packet, block);
 		at += packet.size;
 	}
-	printf("bytes %llu, bad from %llu; TNT bits %llu;", (unsigned long long)size,
-	       (unsigned long long)(error ? at : size), (unsigned long long)bits);
+	printf("bytes %llu, bad from %llu; TNT bits %llu; NR %u;", (unsigned long long)size,
+	       (unsigned long long)(error ? at : size), (unsigned long long)bits, nr);
 	for (kind = 0; kind < VMPT_ARRAY_SIZE(counts); kind++) {
 		if (counts[kind])
 			printf(" %s %u", vmpt_pt_name(kind), counts[kind]);
