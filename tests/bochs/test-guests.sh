@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Guests of stock KVM on the Bochs PC: stubs in 16, 32 and 64 bits compute what they should and KVM's
 # counters agree with each other; guests that trace themselves get the packets that their loop makes;
-# a Linux under QEMU runs, and perf in it traces.
+# a Linux under QEMU runs. What perf in it traces is test-perf-guest.sh's.
 #
 #	test-guests.sh SOURCE OUT
 set -u
@@ -104,7 +104,7 @@ check 'PSB+ in the guest' [ "$(count "^PSB\+: $psb MODE\.Exec FUP PSBEND$")" -ge
 check 'no other PSB+' \
 	[ "$(count '^PSB\+:')" = "$(count "^PSB\+: $psb( MODE\.Exec FUP)? PSBEND$")" ]
 
-job qemu-linux qemu-linux,hello --with qemu
+job qemu-linux qemu-linux,hello --with qemu --timeout 180
 check 'ran' [ $rc = 0 ]
 check 'a Linux in the Linux' said '^L2: 6\.12\.'
 
