@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # perf in a Linux guest with PT of its own (kvm-intel.pt_mode=1) records of a program what perf on
-# the PC itself does: the same targets in the same order, as many as the program's source says.
+# the PC itself does: the same targets in the same order, as many as the program's source says; and
+# decoded with the program at hand, the same instructions, with as many calls as the source says.
 #
 #	test-perf-guest.sh SOURCE OUT VMPT
 set -u
@@ -36,18 +37,41 @@ check()
 	fi
 }
 
-# The targets of all TIP packets of a trace that lie in the program's own functions.
-targets()
+# Those of standard input's addresses that lie in the program's own functions.
+own()
 {
-	local low high
+	local low high ip
 
 	low=$(nm "$out/programs/traced" | sed -n 's/ t add$//p')
 	high=$(nm -S "$out/programs/traced" | awk '$4 == "main" { print $1, $2 }')
 	high=$((16#${high% *} + 16#${high#* }))
-	"$vmpt" dump "$1" 2>/dev/null | sed -nE 's/.* TIP +0x([0-9a-f]+) .*/\1/p' |
-		while read -r ip; do
-			((16#$ip < 16#$low || 16#$ip >= high)) || echo "$ip"
-		done
+	low=$((16#$low))
+	while read -r ip; do
+		((16#$ip < low || 16#$ip >= high)) || echo "$ip"
+	done
+}
+
+# The targets of all TIP packets of a trace.
+targets()
+{
+	"$vmpt" dump "$1" 2>/dev/null | sed -nE 's/.* TIP +0x([0-9a-f]+) .*/\1/p' | own
+}
+
+# All instructions that the program executed, by its conditional branches and all else; what was
+# executed outside of it is not at hand.
+flow()
+{
+	perf script -i "$1" --symfs "$out/root" --itrace=i0ns -F ip 2>/dev/null |
+		sed 's/[^0-9a-f]//g' | own
+}
+
+# How often a function of the program is entered.
+entered()
+{
+	local ip
+
+	ip=$(nm "$out/programs/traced" | sed -n "s/^0*\(.*\) t $2$/\1/p")
+	grep -cx "$ip" "$1"
 }
 
 mix()
@@ -57,25 +81,37 @@ mix()
 
 # How many there are, from traced.c: each round has an indirect call and its return, and deep() with
 # n levels more: n + 1 returns of it and n of mix(). Then there are the call of main() and the return
-# of printf().
-wanted()
+# of printf(). $called: how often each function is called.
+count()
 {
-	local x=1 i n level total=2
+	local x=1 i n level
 
+	total=2
+	called=([add]=0 [mix]=0 [turn]=0 [deep]=0)
 	for ((i = 0; i < 200; i++)); do
 		n=$((x & 7))
 		case $((x & 3)) in
-		0) x=$((x + 0x9e3779b9 & 0xffffffff)) ;;
-		2) x=$(((x << 7 | x >> 25) & 0xffffffff)) ;;
-		*) mix ;;
+		0)
+			x=$((x + 0x9e3779b9 & 0xffffffff))
+			called[add]=$((called[add] + 1))
+			;;
+		2)
+			x=$(((x << 7 | x >> 25) & 0xffffffff))
+			called[turn]=$((called[turn] + 1))
+			;;
+		*)
+			mix
+			called[mix]=$((called[mix] + 1))
+			;;
 		esac
 		for ((level = n; level > 0; level--)); do
 			mix
 		done
 		x=$((x + n * (n + 1) / 2 & 0xffffffff))
+		called[mix]=$((called[mix] + n))
+		called[deep]=$((called[deep] + n + 1))
 		total=$((total + 3 + 2 * n))
 	done
-	echo $total
 }
 
 rm -rf "$out/run"
@@ -84,11 +120,23 @@ rc=0
 "$source/tests/bochs/run" --with perf --with qemu --append kvm-intel.pt_mode=1 --timeout 180 \
 	--out "$out/run" perf-in-guest >"$out/run/said" 2>&1 || rc=$?
 check 'ran' [ $rc = 0 ]
+mkdir -p "$out/root/bin"
+cp "$out/programs/traced" "$out/root/bin/"
 for where in here guest; do
 	targets "$out/run/files/perf-$where.data" >"$out/$where"
+	flow "$out/run/files/perf-$where.data" >"$out/$where-flow"
 done
-check 'as many targets as the program has' [ "$(wc -l <"$out/here")" = "$(wanted)" ]
+declare -A called
+count
+check 'as many targets as the program has' [ "$(wc -l <"$out/here")" = $total ]
 check 'the guest has the same' cmp "$out/here" "$out/guest"
+for function in "${!called[@]}"; do
+	check "$function is called ${called[$function]} times" \
+		[ "$(entered "$out/here-flow" "$function")" = "${called[$function]}" ]
+done
+check 'the guest executed the same instructions' cmp "$out/here-flow" "$out/guest-flow"
+check 'a guest sees no VMCS packets' \
+	[ "$("$vmpt" dump "$out/run/files/perf-guest.data" 2>/dev/null | grep -cE ' (VMCS|PIP) ')" = 0 ]
 
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
