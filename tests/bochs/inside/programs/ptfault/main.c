@@ -3,8 +3,8 @@
  * ptfault: what KVM's virtualization of Intel PT does wrong, one scenario for each known defect.
  *
  *	ptfault --list		name, what it does, what is right; a line each, parts between |
- *	ptfault NAME		run one; prints one line "Dnn: FAULT …", "Dnn: ok …" or "Dnn:
- *skipped: …"
+ *	ptfault NAME		run one; prints one line: "Dnn: FAULT …", "Dnn: ok …", or
+ *				"Dnn: skipped: …"
  *
  * Exit status: 0 ok, 1 fault, 77 skipped, 2 if it could not be tried.
  */

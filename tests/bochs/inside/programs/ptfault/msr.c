@@ -116,6 +116,7 @@ static void save_msrs(struct scene *s, u32 word)
 void fault_d13(struct scene *s)
 {
 	static struct scene other;
+	enum scene_end end;
 	int n;
 
 	scene_open(s, false);
@@ -126,8 +127,9 @@ void fault_d13(struct scene *s)
 	scene_op_stop(s, CTL_TRACE);
 	s->on_out = save_msrs;
 	scene_load(s);
-	if (scene_run(s) != SCENE_DONE || !saved.head.nmsrs)
-		die("the guest did not trace: %s %#llx", scene_end_name(SCENE_OTHER),
+	end = scene_run(s);
+	if (end != SCENE_DONE || !saved.head.nmsrs)
+		die("the guest did not trace: %s %#llx", scene_end_name(end),
 		    (unsigned long long)s->reason);
 	scene_open(&other, false);
 	if (scene_set_cpuid(&other))
