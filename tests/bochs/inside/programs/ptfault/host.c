@@ -7,6 +7,7 @@
 #include "faults.h"
 
 #define EXITS	  20000
+#define D02_EXITS 100000 /* it was seen after 1,720 to 11,753 */
 #define SMALL_AUX 4
 #define STILL	  300 /* exits, more than it takes to fill that */
 #define LARGE_AUX 16
@@ -14,7 +15,7 @@
 static struct host_pt pt;
 static bool host_on;
 static u64 most; /* bytes that perf said came at once */
-static u32 stuck, stopped;
+static u32 exits = EXITS, stuck, stopped;
 
 static bool open_host(size_t pages)
 {
@@ -63,7 +64,7 @@ void fault_d01(struct scene *s)
  */
 static void busy(struct scene *s)
 {
-	bool on = s->outs < EXITS && !stuck;
+	bool on = s->outs < exits && !stuck;
 
 	if (on != host_on)
 		host_pt_enable(&pt, on);
@@ -91,7 +92,7 @@ static enum scene_end trace_both(struct scene *s, u32 int_every,
 
 	scene_topa(s, 8, int_every);
 	scene_op_start(s, CTL_TRACE);
-	scene_op(s, OP_EXITS, EXITS, 0);
+	scene_op(s, OP_EXITS, exits, 0);
 	scene_op_stop(s, CTL_TRACE);
 	s->on_out = on_out;
 	scene_load(s);
@@ -108,6 +109,7 @@ void fault_d02(struct scene *s)
 	scene_open(s, false);
 	if (!open_host(SMALL_AUX))
 		return;
+	exits = D02_EXITS;
 	end = trace_both(s, 0, keep_tracing);
 	if (scene_said(s, "unchecked MSR access"))
 		fault("after %u exits: %s %#llx; %s", s->outs, scene_end_name(end),
