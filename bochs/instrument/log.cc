@@ -50,13 +50,13 @@ void pc_log(const char *format, ...)
 	fflush(file);
 }
 
-void pc_status(u8 status)
+void pc_status(const char *status)
 {
 	FILE *file = fopen((std::string(pc_folder()) + "/status").c_str(), "we");
 
 	if (!file)
 		return;
-	fprintf(file, "%u\n", status);
+	fprintf(file, "%s\n", status);
 	fclose(file);
 }
 

@@ -185,7 +185,8 @@ void pc_truth_report(const struct pc_cpu *pc);
 const char *pc_folder(void);
 /* A line of the run's log (log.cc). */
 void pc_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void pc_status(u8 status);
+/* The run's status for vmpt-bochs, "none" if it was switched off without one. */
+void pc_status(const char *status);
 void pc_count_entry(struct pc_cpu *pc);
 void pc_count_exit(struct pc_cpu *pc);
 void pc_log_counts(const struct pc_cpu *pc);

@@ -15,11 +15,14 @@
  *	7	dword			power off; the low byte is the run's status
  *	8	dword			1 NMI, 2 SMI, 3 INIT at the next instruction boundary; bits
  *					15:8: the processor
+ *	9	anything		none but to begin anew: what another left behind is over
  *
  * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
- * run's folder. An error stands in run.log as "error: …"; data for a file that cannot be is
- *dropped. The PC executes no instruction behind the power off, and Bochs ends with the run's
- *status.
+ * run's folder. An error stands in run.log as "error: …". Data for a file that cannot be is
+ * dropped. A file ends at any command, and so does a file that cannot be: whoever sent it may have
+ * been killed. What stood before such a command went into the file, so that the command has none.
+ * A power off without its dword is the end of a run without a status, which is no success. The PC
+ * executes no instruction behind the power off, and Bochs ends with the run's status.
  */
 #include "pc.h"
 
@@ -31,6 +34,7 @@
 #define PORT_COMMAND 0x560
 #define PORT_DATA    0x564
 #define NAME_MAX_    127u
+#define STATUS_NONE  120 /* Bochs's own where there is none, as vmpt-bochs's */
 
 enum command {
 	FILE_BEGIN = 1,
@@ -41,6 +45,7 @@ enum command {
 	MARK,
 	POWER_OFF,
 	PULSE,
+	ANEW,
 };
 
 static struct {
@@ -93,9 +98,6 @@ static void begin_file(void)
 {
 	std::string name = take_name("file");
 
-	if (port.file)
-		pc_log("error: %s: another file begins in it", port.name.c_str());
-	end_file();
 	port.dropped = true;
 	if (name.empty())
 		return;
@@ -121,20 +123,21 @@ static void data(unsigned int len, u32 value)
 
 /* ---- commands ---- */
 
-/* The last dword of the data, @none if there is none. */
-static u32 number(u32 none)
+/* The dword that is the data. If that is something else it is an error of @what. */
+static bool number(const char *what, u32 *value)
 {
-	u32 value;
-
-	if (port.data.size() < 4)
-		return none;
-	memcpy(&value, port.data.data() + port.data.size() - 4, 4);
-	return value;
+	if (port.data.size() != sizeof(*value)) {
+		pc_log("error: %s: no dword before it", what);
+		return false;
+	}
+	memcpy(value, port.data.data(), sizeof(*value));
+	return true;
 }
 
 static void truth(bool on)
 {
-	bool traced_only = number(0) & 1;
+	u32 how = 0;
+	bool traced_only = on && !port.data.empty() && number("truth", &how) && (how & 1);
 
 	pc_log("truth %s", !on ? "off" : traced_only ? "on, while traced" : "on");
 	for (unsigned int cpu = 0; cpu < VMPT_BOCHS_CPUS; cpu++) {
@@ -147,10 +150,22 @@ static void truth(bool on)
 	}
 }
 
-static void pulse(u32 what)
+static void mark(void)
 {
-	struct pc_cpu *pc = (what >> 8) < VMPT_BOCHS_CPUS ? pc_of(what >> 8) : nullptr;
+	u32 value;
 
+	if (number("mark", &value))
+		pc_log("mark %u", value);
+}
+
+static void pulse(void)
+{
+	struct pc_cpu *pc;
+	u32 what;
+
+	if (!number("pulse", &what))
+		return;
+	pc = (what >> 8) < VMPT_BOCHS_CPUS ? pc_of(what >> 8) : nullptr;
 	if (!pc) {
 		pc_log("error: pulse: no processor %u", what >> 8);
 		return;
@@ -170,20 +185,40 @@ static void pulse(u32 what)
 	}
 }
 
-static void power_off(u8 status)
+static void power_off(void)
 {
-	pc_log("status %u", status);
-	pc_status(status);
+	u32 value;
+	u8 status = STATUS_NONE;
+
+	if (number("power off", &value)) {
+		status = (u8)value;
+		pc_log("status %u", status);
+		pc_status(std::to_string(status).c_str());
+	} else {
+		pc_status("none");
+	}
 	vmpt_environment_exit();
 	/* The serial line's file, too. */
 	fflush(nullptr);
 	bx_exit(status);
 }
 
+/* What is left of a file that another command came into. */
+static void leave_file(u32 what)
+{
+	if (port.file) {
+		pc_log("error: %s: command %u comes in it", port.name.c_str(), what);
+		end_file();
+	}
+	port.dropped = false;
+}
+
 static void command(u32 what)
 {
 	std::string name;
 
+	if (what != FILE_END)
+		leave_file(what);
 	switch (what) {
 	case FILE_BEGIN:
 		begin_file();
@@ -204,13 +239,15 @@ static void command(u32 what)
 		truth(what == TRUTH_ON);
 		break;
 	case MARK:
-		pc_log("mark %u", number(0));
+		mark();
 		break;
 	case POWER_OFF:
-		power_off((u8)number(0));
+		power_off();
 		break;
 	case PULSE:
-		pulse(number(0));
+		pulse();
+		break;
+	case ANEW:
 		break;
 	default:
 		pc_log("error: command %u is none", what);

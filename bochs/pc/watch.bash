@@ -54,7 +54,7 @@ collect_evidence()
 	done
 }
 
-# Start Bochs and wait for it: $end is job, off, panic, bochs or timeout; $rc Bochs's own status.
+# Start Bochs and wait for it: $end is timeout or empty; $rc Bochs's own status.
 run()
 {
 	local began panicked='' now fixed=()
@@ -101,15 +101,23 @@ run()
 	millis=$(($(date +%s%3N) - began))
 }
 
-# How the run ended, from what it left: the serial line, the host port's status, Bochs's last words.
+# How the run ended, from what it left: the serial line, the host port's status ("none": switched off
+# without one), Bochs's last words.
 judge()
 {
-	status=$(tr -d '\r' <"$out/serial.log" | sed -n 's/^vmpt: end \([0-9]*\)$/\1/p' | tail -n 1)
-	[ ! -s "$out/files/status" ] || status=$(head -n 1 "$out/files/status")
+	local port=
+
+	serial=$(tr -d '\r' <"$out/serial.log" | sed -n 's/^vmpt: end \([0-9]*\)$/\1/p' | tail -n 1)
+	[ ! -s "$out/files/status" ] || port=$(head -n 1 "$out/files/status")
+	status=${port:-$serial}
 	warnings=$(grep -c "$faults" "$out/serial.log")
 	[ -z "$end" ] || return 0
 	if grep -q 'Kernel panic - not syncing' "$out/serial.log"; then
 		end=panic
+	elif [ -n "$serial" ] && [ "$serial" != "$status" ]; then
+		end=differ
+	elif [ "$status" = none ]; then
+		end=off
 	elif [ -n "$status" ]; then
 		end=job
 	elif [ $rc = 0 ] || grep -q 'soft power off\|shutdown requested' "$out/stderr"; then
@@ -127,6 +135,7 @@ report()
 	case $end in
 	job) code=$status what="ended with status $status" ;;
 	off) code=120 what="the PC was switched off without a status" ;;
+	differ) code=120 what="status $serial on the serial line, $status at the host port" ;;
 	panic) code=122 what=$(grep -m 1 -o 'Kernel panic - .*' "$out/serial.log" | tr -d '\r') ;;
 	bochs) code=123 what="Bochs failed ($rc): $(sed -n '/message:/{n;p}' "$out/stderr")" ;;
 	timeout) code=124 what="hung: $timeout s are over; see $out/evidence" ;;

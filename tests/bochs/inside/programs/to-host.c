@@ -2,12 +2,17 @@
 /*
  * Hands files to the host through the Bochs PC's host port (bochs/instrument/port.cc), and tells
  * it other things: see usage(). Only on the PC itself; in its guests the ports are nobody's.
+ * Several at once take turns, but for the one that switches off: it waits for nobody.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/io.h>
 #include <termios.h>
 #include <unistd.h>
@@ -26,6 +31,7 @@ enum command {
 	MARK,
 	POWER_OFF,
 	PULSE,
+	ANEW,
 };
 
 static int usage(void)
@@ -36,7 +42,7 @@ static int usage(void)
 	      "       to-host --truth on|off	begin or end to write down what is executed\n"
 	      "       to-host --truth traced	the same, while TraceEn is 1 only\n"
 	      "       to-host --mark NUMBER	a mark in the run's log\n"
-	      "       to-host --status NUMBER	switch off with this status\n"
+	      "       to-host --status NUMBER	switch off with this status, 0 to 255\n"
 	      "       to-host --pulse nmi|smi|init\n",
 	      stderr);
 	return 2;
@@ -90,17 +96,23 @@ static int send_files(char **paths)
 	return status;
 }
 
-static void number(enum command what, const char *text)
+static int number(enum command what, const char *text, unsigned long max)
 {
-	outl((unsigned int)strtoul(text, NULL, 0), PORT_DATA);
+	char *end;
+	unsigned long value = strtoul(text, &end, 0);
+
+	if (!isdigit((unsigned char)*text) || *end || value > max)
+		return usage();
+	outl((unsigned int)value, PORT_DATA);
 	command(what);
+	return 0;
 }
 
 /* What was printed before is still on its way: the serial line is slow, and ends with the PC. */
-static void power_off(const char *status)
+static int power_off(const char *status)
 {
 	tcdrain(STDOUT_FILENO);
-	number(POWER_OFF, status);
+	return number(POWER_OFF, status, 255);
 }
 
 static int with_word(const char *option, const char *word)
@@ -118,9 +130,9 @@ static int with_word(const char *option, const char *word)
 	} else if (!strcmp(option, "--truth") && !strcmp(word, "off")) {
 		command(TRUTH_OFF);
 	} else if (!strcmp(option, "--mark")) {
-		number(MARK, word);
+		return number(MARK, word, UINT32_MAX);
 	} else if (!strcmp(option, "--status")) {
-		power_off(word);
+		return power_off(word);
 	} else if (!strcmp(option, "--pulse")) {
 		for (unsigned int i = 0; i < 3; i++) {
 			if (!strcmp(word, pulses[i])) {
@@ -136,12 +148,26 @@ static int with_word(const char *option, const char *word)
 	return 0;
 }
 
+/*
+ * Wait for our turn; it ends with the program, even if that is killed. Who was killed in the middle
+ * of a file left it open.
+ */
+static void begin(bool wait)
+{
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	if (self >= 0 && wait)
+		flock(self, LOCK_EX);
+	command(ANEW);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return usage();
 	if (iopl(3))
 		return fail("iopl");
+	begin(strcmp(argv[1], "--status"));
 	if (argv[1][0] != '-' || !argv[1][1])
 		return send_files(argv + 1);
 	if (argc == 4 && !strcmp(argv[1], "--name"))
