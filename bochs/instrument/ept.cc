@@ -34,7 +34,7 @@ struct walk {
 	u64 gpa;
 	unsigned int level;	/* 3: PML4 … 0: of the last entry read */
 	u64 entry[4], place[4]; /* by level */
-	u64 allowed;		/* READ, WRITE, EXECUTE so far */
+	u64 allowed;		/* READ, WRITE, EXECUTE, USER_EXECUTE so far */
 };
 
 static u64 get(struct walk *w, u64 pa)
@@ -103,11 +103,19 @@ static bool present(const struct walk *w)
 	return w->entry[w->level] & bits;
 }
 
+/* What all entries allow, as bits 6:3 of the exit qualification. */
+static u64 allowed(const struct walk *w)
+{
+	bool user = w->pc->cpu->vmcs.vmexec_ctrls2.MBE_CTRL() && w->allowed & USER_EXECUTE;
+
+	return (w->allowed & (READ | WRITE | EXECUTE)) << 3 | (user ? 0x40 : 0);
+}
+
 static bool find(struct walk *w, bool write, struct ept_exit *exit)
 {
 	u64 table = w->pc->cpu->vmcs.eptptr & ADDRESS, access = write ? WRITE : READ;
 
-	w->allowed = READ | WRITE | EXECUTE;
+	w->allowed = READ | WRITE | EXECUTE | USER_EXECUTE;
 	for (w->level = 3;; w->level--) {
 		w->place[w->level] = table + (w->gpa >> (12 + 9 * w->level) & 0x1ff) * 8;
 		w->entry[w->level] = get(w, w->place[w->level]);
@@ -122,7 +130,7 @@ static bool find(struct walk *w, bool write, struct ept_exit *exit)
 	}
 	if (present(w) && w->allowed & access)
 		return true;
-	return fail(w, exit, VMX_VMEXIT_EPT_VIOLATION, ASYNCHRONOUS | w->allowed << 3 | access);
+	return fail(w, exit, VMX_VMEXIT_EPT_VIOLATION, ASYNCHRONOUS | allowed(w) | access);
 }
 
 /* Accessed and dirty flags, and the log of pages that become dirty. */
