@@ -2,14 +2,22 @@
 /*
  * Is the code that was executed in an image of the memory?
  *
- *	image-check [--kernel] [--modified=FILE] IMAGE TRUTH
+ *	image-check [--modified=FILE] IMAGE TRUTH
+ *	image-check --host [--modified=FILE] IMAGE... TRUTH
  *
  * IMAGE: of the PC's memory. TRUTH: a truth file of the PC (model/truth-format.h); its blocks are
- * looked up where they were when they were first executed. --kernel: only those in the upper half
- * of the addresses, which all address spaces share; the one that has most of them is taken, for
- * others may be gone. --modified: the run's log, run.log, which lists pages whose code changed
- *while it was written down ("modified TRUTH cr3 CR3 page PAGE"): there it may differ. Each page
- *that does is printed. Exit code 0: all others are equal, 1: not, 2: usage.
+ * looked up where they were when they were first executed.
+ *
+ * --host: the upper half of the addresses is the kernel's, which all address spaces share. It
+ * must be in each image; the space that has most of it is taken, for others may be gone. What is
+ * mapped of a process's own code in its own space must be that code, in each image. What is mapped
+ * there in no image is of a process that was gone, or of a page that was not touched yet: it may
+ * lie in another space of an image, for a process that forks has a copy, and a static program is
+ * where it always is. The rest is not there; no more than one in 50 may be so.
+ *
+ * --modified: the run's log, run.log, which lists pages whose code changed while it was written
+ * down ("modified TRUTH cr3 CR3 page PAGE"): there it may differ. Each page that does is printed.
+ * Exit code 0: all others are equal, 1: not, 2: usage.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -21,24 +29,36 @@
 
 #define PAGES_MAX  4096u
 #define SPACES_MAX 64u
+#define IMAGES_MAX 4u
+
+enum result {
+	EQUAL,
+	ELSEWHERE, /* not there, but in another address space */
+	DIFFERS,
+	NOT_THERE,
+	RESULTS,
+};
 
 struct page {
 	u64 cr3, page;
 };
 
 static struct {
-	bool kernel, quiet;
-	u64 cr3[SPACES_MAX]; /* with --kernel: all that the truth has */
+	bool host;
+	struct image images[IMAGES_MAX];
+	unsigned int n_images;
+	u64 cr3[SPACES_MAX]; /* with --host: all that the truth has */
 	unsigned int n_spaces;
-	u64 space; /* the one that is taken */
+	u64 kernel[IMAGES_MAX]; /* the one that is taken for the kernel */
 	struct page modified[PAGES_MAX], differs[PAGES_MAX];
 	unsigned int n_modified, n_differ;
-	u64 equal, excepted, wrong, unmapped, left_out;
+	u64 n[RESULTS], user[RESULTS], excepted;
 } check;
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: image-check [--kernel] [--modified=FILE] IMAGE TRUTH\n");
+	fprintf(stderr, "usage: image-check [--modified=FILE] IMAGE TRUTH\n"
+			"       image-check --host [--modified=FILE] IMAGE... TRUTH\n");
 	return 2;
 }
 
@@ -73,21 +93,17 @@ static bool read_modified(const char *log, const char *path)
 	return true;
 }
 
-static void differs(u64 cr3, u64 page)
+/* Prints each page once. True: it was modified. */
+static bool differs(u64 cr3, u64 page)
 {
 	bool excepted = has(check.modified, check.n_modified, cr3, page);
 
-	if (excepted)
-		check.excepted++;
-	else
-		check.wrong++;
 	if (has(check.differs, check.n_differ, cr3, page) || check.n_differ == PAGES_MAX)
-		return;
-	if (check.quiet)
-		return;
+		return excepted;
 	check.differs[check.n_differ++] = (struct page){ cr3, page };
 	printf("page %llx, CR3 %llx: %s\n", (unsigned long long)page, (unsigned long long)cr3,
 	       excepted ? "differs, was modified" : "differs");
+	return excepted;
 }
 
 static void note_space(u64 cr3)
@@ -100,119 +116,205 @@ static void note_space(u64 cr3)
 		check.cr3[check.n_spaces++] = cr3;
 }
 
-static void one(const struct image *image, struct truth_now *now, const struct truth_block *block)
+/* An instruction, and the state that it was executed in. */
+struct insn {
+	const struct truth_now *now;
+	u64 ip;
+	const u8 *code;
+	u8 length;
+};
+
+static enum result look(const struct image *image, const struct insn *insn, u64 cr3)
 {
-	const u8 *code = block->code;
-	u64 ip = block->ip;
+	struct truth_now now = *insn->now;
 	u8 bytes[16];
 
-	note_space(now->cr3);
-	if (check.kernel && check.space)
-		now->cr3 = check.space;
-	for (u32 i = 0; i < block->insns; i++) {
-		u8 length = block->lengths[i];
+	now.cr3 = cr3;
+	if (!image_read(image, &now, insn->ip, bytes, insn->length))
+		return NOT_THERE;
+	return memcmp(bytes, insn->code, insn->length) ? DIFFERS : EQUAL;
+}
 
-		if (check.kernel && !(ip >> 63))
-			check.left_out++;
-		else if (!image_read(image, now, ip, bytes, length))
-			check.unmapped++;
-		else if (!memcmp(bytes, code, length))
-			check.equal++;
+/* The worst of all images. */
+static enum result look_kernel(const struct insn *insn)
+{
+	enum result worst = EQUAL, result;
+
+	for (unsigned int i = 0; i < check.n_images; i++) {
+		result = look(&check.images[i], insn,
+			      check.kernel[i] ? check.kernel[i] : insn->now->cr3);
+		if (result > worst)
+			worst = result;
+	}
+	return worst;
+}
+
+static enum result look_user(const struct insn *insn)
+{
+	bool equal = false;
+	enum result result;
+
+	for (unsigned int i = 0; i < check.n_images; i++) {
+		result = look(&check.images[i], insn, insn->now->cr3);
+		if (result == DIFFERS)
+			return DIFFERS;
+		equal |= result == EQUAL;
+	}
+	if (equal)
+		return EQUAL;
+	for (unsigned int i = 0; i < check.n_images; i++) {
+		for (unsigned int j = 0; j < check.n_spaces; j++) {
+			if (look(&check.images[i], insn, check.cr3[j]) == EQUAL)
+				return ELSEWHERE;
+		}
+	}
+	return NOT_THERE;
+}
+
+static void one(const struct truth_now *now, const struct truth_block *block)
+{
+	struct insn insn = { .now = now, .ip = block->ip, .code = block->code };
+	enum result result;
+	bool user;
+
+	for (u32 i = 0; i < block->insns; i++) {
+		insn.length = block->lengths[i];
+		user = check.host && !(insn.ip >> 63);
+		result = user ? look_user(&insn) : look_kernel(&insn);
+		if (result == DIFFERS && differs(now->cr3, insn.ip & ~0xfffull))
+			check.excepted++;
+		else if (user)
+			check.user[result]++;
 		else
-			differs(now->cr3, ip & ~0xfffull);
-		code += length;
-		ip += length;
+			check.n[result]++;
+		insn.code += insn.length;
+		insn.ip += insn.length;
 	}
 }
 
-static bool walk(const struct image *image, struct truth_reader *reader)
+static bool walk(struct truth_reader *reader,
+		 void (*visit)(const struct truth_now *now, const struct truth_block *block))
 {
 	struct truth_item item = { .kind = TRUTH_NOTHING };
 	struct truth_now now;
 
-	check.equal = check.excepted = check.wrong = check.unmapped = check.left_out = 0;
 	while (item.kind != TRUTH_END_OF_FILE) {
 		if (!truth_reader_next(reader, &item))
 			return false;
 		if (item.kind == TRUTH_RUN_BLOCK && item.block->runs == 1) {
 			now = reader->now;
-			one(image, &now, item.block);
+			visit(&now, item.block);
 		}
 	}
 	return true;
 }
 
-static bool pass(const struct image *image, const char *path)
+static bool pass(const char *path,
+		 void (*visit)(const struct truth_now *now, const struct truth_block *block))
 {
 	struct truth_reader reader;
 	bool good;
 
-	good = truth_reader_open(&reader, path) && walk(image, &reader);
+	good = truth_reader_open(&reader, path) && walk(&reader, visit);
 	if (!good)
 		fprintf(stderr, "%s: %s\n", path, reader.error);
 	truth_reader_close(&reader);
 	return good;
 }
 
-/* The address space in which most of the kernel is there. */
-static bool choose_space(const struct image *image, const char *path)
-{
-	u64 best = 0, most = 0;
+static u64 tried; /* space, of image */
+static const struct image *tried_in;
 
-	check.quiet = true;
-	if (!pass(image, path))
+static void spaces(const struct truth_now *now, const struct truth_block *block)
+{
+	(void)block;
+	note_space(now->cr3);
+}
+
+/* How many blocks of the kernel begin as they should. */
+static void try_space(const struct truth_now *now, const struct truth_block *block)
+{
+	struct insn insn = { now, block->ip, block->code, block->lengths[0] };
+
+	if (insn.ip >> 63 && look(tried_in, &insn, tried) == EQUAL)
+		check.n[EQUAL]++;
+}
+
+/* The address space of each image in which most of the kernel is there. */
+static bool choose_spaces(const char *path)
+{
+	u64 most;
+
+	if (!pass(path, spaces))
 		return false;
-	for (unsigned int i = 0; i < check.n_spaces; i++) {
-		check.space = check.cr3[i];
-		if (!pass(image, path))
-			return false;
-		if (check.equal > most) {
-			most = check.equal;
-			best = check.space;
+	for (unsigned int i = 0; i < check.n_images; i++) {
+		tried_in = &check.images[i];
+		most = 0;
+		for (unsigned int j = 0; j < check.n_spaces; j++) {
+			tried = check.cr3[j];
+			check.n[EQUAL] = 0;
+			if (!pass(path, try_space))
+				return false;
+			if (check.n[EQUAL] > most) {
+				most = check.n[EQUAL];
+				check.kernel[i] = tried;
+			}
 		}
 	}
-	check.space = best;
-	check.quiet = false;
+	check.n[EQUAL] = 0;
 	return true;
 }
 
-static int run(const char *image_path, const char *truth_path)
+static bool good_user(void)
 {
-	struct image image;
-	bool good;
+	u64 all = check.user[EQUAL] + check.user[ELSEWHERE] + check.user[NOT_THERE];
 
-	if (!image_open(&image, image_path))
-		return EXIT_FAILURE;
-	good = !check.kernel || choose_space(&image, truth_path);
-	good = good && pass(&image, truth_path);
-	printf("%llu instructions equal, %llu differ and were modified, %llu differ, %llu not there, "
-	       "%llu left out\n",
-	       (unsigned long long)check.equal, (unsigned long long)check.excepted,
-	       (unsigned long long)check.wrong, (unsigned long long)check.unmapped,
-	       (unsigned long long)check.left_out);
-	image_close(&image);
-	return good && check.equal && !check.wrong && !check.unmapped ? EXIT_SUCCESS : EXIT_FAILURE;
+	printf("user code: %llu equal, %llu in another address space, %llu differ, %llu not there\n",
+	       (unsigned long long)check.user[EQUAL], (unsigned long long)check.user[ELSEWHERE],
+	       (unsigned long long)check.user[DIFFERS], (unsigned long long)check.user[NOT_THERE]);
+	return !check.user[DIFFERS] && check.user[NOT_THERE] <= all / 50 &&
+	       check.user[EQUAL] > check.user[ELSEWHERE];
+}
+
+static int run(char **paths, const char *truth)
+{
+	bool good = true;
+
+	for (; good && *paths != truth; paths++) {
+		good = image_open(&check.images[check.n_images], *paths);
+		check.n_images += good;
+	}
+	good = good && (!check.host || choose_spaces(truth)) && pass(truth, one);
+	if (good && check.host)
+		good = good_user();
+	printf("%llu instructions equal, %llu differ and were modified, %llu differ, %llu not there\n",
+	       (unsigned long long)check.n[EQUAL], (unsigned long long)check.excepted,
+	       (unsigned long long)check.n[DIFFERS], (unsigned long long)check.n[NOT_THERE]);
+	for (unsigned int i = 0; i < check.n_images; i++)
+		image_close(&check.images[i]);
+	good = good && check.n[EQUAL] && !check.n[DIFFERS] && !check.n[NOT_THERE];
+	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option longs[] = { { "kernel", no_argument, NULL, 'k' },
+	static const struct option longs[] = { { "host", no_argument, NULL, 'h' },
 					       { "modified", required_argument, NULL, 'm' },
 					       { NULL, 0, NULL, 0 } };
 	const char *modified = NULL;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-		if (c == 'k')
-			check.kernel = true;
+		if (c == 'h')
+			check.host = true;
 		else if (c == 'm')
 			modified = optarg;
 		else
 			return usage();
 	}
-	if (argc - optind != 2)
+	if (argc - optind < 2 || argc - optind > (check.host ? (int)IMAGES_MAX + 1 : 2))
 		return usage();
-	if (modified && !read_modified(modified, argv[optind + 1]))
+	if (modified && !read_modified(modified, argv[argc - 1]))
 		return EXIT_FAILURE;
-	return run(argv[optind], argv[optind + 1]);
+	return run(argv + optind, argv[argc - 1]);
 }
