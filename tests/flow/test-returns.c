@@ -37,7 +37,7 @@ static u64 execute(const u8 *code, u8 length)
 {
 	u8 bytes[16] = { length };
 	u32 w;
-	u8 i;
+	int i;
 
 	memcpy(bytes + 1, code, length);
 	put(TRUTH_DEFINE);
