@@ -354,8 +354,8 @@ void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to)
 	if (!writes(t))
 		return;
 	finish(t, retired(t, from));
-	/* Where nothing was executed before it, nothing else has told: a RET to user space that faults
-	 * at its first fetch. */
+	/* Where nothing was executed before it, nothing else has told: a RET to user space that
+	 * faults at its first fetch. */
 	t->file->state(&t->origin, from);
 	t->file->event(from, to);
 }
