@@ -174,7 +174,7 @@ static const struct row rows[] = {
 	{ "behind OVF a PIP before a TIP may be a MOV CR3 of a guest that was entered unseen",
 	  "|host " HOST_PSB "pge:f000 ovf |unknown fup:8100 tnt:T |vm pip:2000:nr tip:8000", NULL },
 	{ "behind damage, too",
-	  "|host " HOST_PSB "pge:f000 |loss raw:05 |host " HOST_PSB "pge:f000 ovf |unknown fup:8100 "
+	  "|host " HOST_PSB "pge:f000 |loss raw:05 tnt:T |unknown psb cbr:8 psbend pge:8100 tnt:T "
 	  "|vm pip:2000:nr tip:8000",
 	  NULL },
 	{ "at the start, too", "|unknown tnt:T |vm pip:2000:nr tip:8000", &headless },
@@ -209,11 +209,13 @@ static const struct row rows[] = {
 	  "pge:f00c tnt:T |vm:a000 pip:2000:nr tip:8000",
 	  NULL },
 	{ "a pause: the guest's user, its kernel, MOV CR3 and RET",
-	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- mtc:1 cyc:9 pad*3 exec:64 "
+	  "|host " HOST_PSB
+	  "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- mtc:1 cyc:9 pad*3 exec:64 "
 	  "pge:8100 tnt:T pip:4000:nr tip:8200 tnt:T",
 	  NULL },
 	{ "two pauses, a PSB+ without PIP, then an exit",
-	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- psb cbr:8 psbend pge:8100 "
+	  "|host " HOST_PSB
+	  "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- psb cbr:8 psbend pge:8100 "
 	  "tnt:T pgd:- pge:8100 tnt:N fup:8200 |host pip:1000 tip:f000",
 	  NULL },
 	{ "one of two is no pause: nothing proves whom the exit leaves",
@@ -221,7 +223,8 @@ static const struct row rows[] = {
 	  "tnt:T pgd:- pge:8100 tnt:N fup:8200 |host pip:1000 tip:f000",
 	  NULL },
 	{ "a pause that an OVF ends is none",
-	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown ovf pge:8100 tnt:T "
+	  "|host " HOST_PSB
+	  "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown ovf pge:8100 tnt:T "
 	  "fup:8200 |host pip:1000 tip:f000",
 	  NULL },
 	{ "an OVF behind a pause",
@@ -229,7 +232,8 @@ static const struct row rows[] = {
 	  "fup:8104 |host pip:1000 tip:f000",
 	  NULL },
 	{ "a pause: an exit from the guest's user",
-	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- pge:8100 tnt:T pgd:- mtc:1 "
+	  "|host " HOST_PSB
+	  "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- pge:8100 tnt:T pgd:- mtc:1 "
 	  "|host pip:1000 exec:64 pge:f000 tnt:T",
 	  NULL },
 	{ "with the same CR3 it may be the MOV CR3 that a CR3 filter waits for",
@@ -237,11 +241,13 @@ static const struct row rows[] = {
 	  "pip:1000 pge:f000 tnt:T",
 	  NULL },
 	{ "a pause: the host's user, its kernel, an entry to the guest's user",
-	  "|host " HOST_PSB "pge:f000 tnt:T pgd:- mtc:1 exec:64 pge:f100 tnt:T |vm:a000 pip:2000:nr "
+	  "|host " HOST_PSB
+	  "pge:f000 tnt:T pgd:- mtc:1 exec:64 pge:f100 tnt:T |vm:a000 pip:2000:nr "
 	  "pgd:- pge:8100 tnt:T fup:8200 |host pip:1000 tip:f000",
 	  NULL },
 	{ "in a pause a PIP without TIP packet proves no transition",
-	  "|host " HOST_PSB "pge:f000 pgd:- |unknown pge:8000 tnt:T |vm:a000 pip:2000:nr tnt:T", NULL },
+	  "|host " HOST_PSB "pge:f000 pgd:- |unknown pge:8000 tnt:T |vm:a000 pip:2000:nr tnt:T",
+	  NULL },
 	{ "a TIP.PGD with an IP leaves no doubt",
 	  "|host " HOST_PSB "pge:f000 pgd:e000 pge:f00c tnt:T", NULL },
 	{ "guest only: one VM, exits and entries without PIP",
@@ -251,7 +257,8 @@ static const struct row rows[] = {
 	{ "guest only: behind TIP.PGD() a PIP proves the VM, its VMCS assumed",
 	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- pip:2000:nr pge:8008 tnt:T", NULL },
 	{ "guest only: a MOV CR3 and a RET",
-	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- cbr:8 pge:8008 tnt:T pip:2000:nr tip:8200 tnt:T",
+	  "|vm:a000 " A_PSB
+	  "pge:8000 fup:8008 pgd:- cbr:8 pge:8008 tnt:T pip:2000:nr tip:8200 tnt:T",
 	  NULL },
 	{ "guest only: a PSB+ tells of another VMCS",
 	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- |vm:b000 " B_PSB "pge:9000 tnt:T", NULL },
@@ -306,15 +313,18 @@ END_TEST
 /* What a pause hides nothing of is an entry or an exit; what may be a MOV CR3 is none. */
 START_TEST(entries_and_exits_in_doubt)
 {
-	const char *pause = HOST_PSB "pge:f000 pgd:- pge:f100 pip:2000:nr tip:8000 pgd:- pge:8100 "
-				     "fup:8200 pip:1000 tip:f000 pip:2000:nr pgd:- pip:1000 pge:f000";
+	const char *pause =
+		HOST_PSB "pge:f000 pgd:- pge:f100 pip:2000:nr tip:8000 pgd:- pge:8100 "
+			 "fup:8200 pip:1000 tip:f000 pip:2000:nr pgd:- pip:1000 pge:f000";
 	const char *lost = HOST_PSB "pge:f000 ovf fup:8000 pip:2000:nr tip:8000";
+	const char *damage = HOST_PSB "raw:05 psb cbr:8 psbend pge:8100 pip:2000:nr tip:8000";
 
 	ck_assert_uint_eq(slice_of(pause, 1).begin, VMPT_BEGIN_ENTRY);
 	ck_assert_uint_eq(slice_of(pause, 2).begin, VMPT_BEGIN_EXIT);
 	ck_assert_uint_eq(slice_of(pause, 3).begin, VMPT_BEGIN_ENTRY);
 	ck_assert_uint_eq(slice_of(pause, 4).begin, VMPT_BEGIN_EXIT);
 	ck_assert_uint_eq(slice_of(lost, 2).begin, VMPT_BEGIN_SWITCH);
+	ck_assert_uint_eq(slice_of(damage, 3).begin, VMPT_BEGIN_SWITCH);
 }
 END_TEST
 
