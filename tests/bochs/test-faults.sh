@@ -40,7 +40,7 @@ declare -A expected=(
 	[D09]='FAULT: the write of 0x8000000000000000 was taken; VM entry failed, reason 0x80000021'
 	[D10]='FAULT: .* InjectPsbPmiOnEnable EventEn DisTNT$'
 	[D11]='FAULT: FabricEn goes to the VMCS; VM entry failed, reason 0x80000021'
-	[D12]='FAULT: '
+	[D12]='FAULT: KVM_SET_CPUID2 takes leaf 14H with all bits of EBX and ECX set$'
 	[D13]='FAULT: KVM_SET_MSRS takes 1 of 9;'
 	[D14]='FAULT: KVM_SET_MSRS refuses RTIT_STATUS 0xc0'
 	[D15]='FAULT: reads 0$'
@@ -48,7 +48,7 @@ declare -A expected=(
 	[D17]='skipped: '
 	[D18]='FAULT: after [0-9]+ exits RTIT_CTL.TraceEn is 1 with perf.s buffer full'
 	[D19]='FAULT: done 0; KVM emulated [1-9][0-9]* instructions'
-	[D20]='skipped: '
+	[D20]='FAULT: RTIT_CTL stays 0x210d, PIP packets [1-9][0-9]*, none of them with the new CR3'
 	[D21]='FAULT: RTIT_CTL reads 0x210d in SMM'
 	[D22]='FAULT: 1 PIP packets where the processor makes 9'
 	[D22b]='FAULT: [01] PIP packets for 8 MOV CR3'
@@ -58,7 +58,7 @@ declare -A expected=(
 	[D26]='ok: '
 	[D27]='FAULT: the write is taken'
 	[D28]='FAULT: #GP with MTC periods 0x248 and MTCEn 0'
-	[D29]='FAULT: no RTIT_CTL behind '
+	[D29]='FAULT: 1[0-9]{2} reads of RTIT_CTL in 1[0-9]{2} exits; no RTIT_CTL behind '
 	[ctl]='FAULT: #GP'
 )
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "faults.h"
@@ -20,6 +21,10 @@
 #define MSR_VMX_BASIC	    0x480
 #define MSR_LVTPC	    0x834
 #define CYCLES		    60000
+#define MSR_X2APIC_ICR	    0x830
+#define ICR_INIT	    0x4500 /* asserted, to the APIC whose ID is 0 */
+#define RESET_SEGMENT	    0xffff0000
+#define RESET_VECTOR	    0xfff0
 
 static bool set_parameter(const char *name, const char *value)
 {
@@ -151,6 +156,63 @@ void fault_d19(struct scene *s)
 		fault("%s %#llx; KVM emulated %llu instructions of the guest, RTIT_STATUS %#llx",
 		      scene_end_name(end), (unsigned long long)s->reason,
 		      (unsigned long long)emulated, (unsigned long long)s->ops[op].result);
+}
+
+/* PIPs of the output that have this CR3. */
+static u32 pips_with(struct scene *s, u64 size, u64 cr3)
+{
+	const u8 *bytes = vm_at(&s->vm, TOPA_PAGES, size);
+	struct vmpt_pt_packet packet;
+	unsigned int block = 0;
+	u32 n = 0;
+	u64 at = 0;
+
+	while (at < size && !vmpt_pt_decode(&packet, bytes + at, size - at, block)) {
+		n += packet.kind == VMPT_PT_PIP && packet.pip.cr3 == cr3;
+		block = vmpt_pt_block_after(&packet, block);
+		at += packet.size;
+	}
+	return n;
+}
+
+/* The guest sends INIT to itself. CR3 becomes 0: the processor would tell it (Table 33-24). */
+void fault_d20(struct scene *s)
+{
+	/* out of %al to GUEST_PORT_RESULT, then to GUEST_PORT_DONE, in 16 bits */
+	static const u8 reset[] = { 0xe6, GUEST_PORT_RESULT, 0xe6, GUEST_PORT_DONE, 0xeb, 0xfe };
+	u8 *rom = mmap(NULL, 0x10000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	enum scene_end end;
+	u64 ctl = 0, size;
+	u32 all, told;
+
+	if (rom == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	memcpy(rom + RESET_VECTOR, reset, sizeof(reset));
+	scene_open(s, true);
+	scene_topa(s, 4, 0);
+	vm_map(&s->vm, 2, RESET_SEGMENT, 0x10000, rom);
+	scene_op_start(s, CTL_TRACE);
+	scene_op(s, OP_WORK, 10, 0);
+	scene_op(s, OP_WRMSR, MSR_X2APIC_ICR, ICR_INIT);
+	scene_op_stop(s, CTL_TRACE);
+	scene_load(s);
+	end = scene_run(s);
+	size = scene_output(s);
+	all = scene_packets(s, size, VMPT_PT_PIP);
+	told = pips_with(s, size, 0);
+	if (vcpu_get_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, &ctl))
+		die("RTIT_CTL cannot be read");
+	if (s->outs != 1 || end != SCENE_DONE)
+		skip("INIT did not lead to the reset vector: %s %#llx", scene_end_name(end),
+		     (unsigned long long)s->reason);
+	else if (!(ctl & VMPT_CTL_TRACE_EN))
+		fault("RTIT_CTL is %#llx after INIT", (unsigned long long)ctl);
+	else if (!told)
+		fault("RTIT_CTL stays %#llx, PIP packets %u, none of them with the new CR3",
+		      (unsigned long long)ctl, all);
+	else
+		ok("RTIT_CTL stays %#llx, PIP packets %u, with the new CR3 %u",
+		   (unsigned long long)ctl, all, told);
 }
 
 static void raise_smi(struct scene *s, u32 word)
