@@ -59,8 +59,10 @@ run()
 {
 	local began panicked='' now fixed=()
 
+	# It does not outlive us, however we end.
+	! setpriv --pdeathsig KILL true 2>/dev/null || fixed=(setpriv --pdeathsig KILL)
 	# With two processors a run depends on where things lie in Bochs's memory, too.
-	! setarch -R true 2>/dev/null || fixed=(setarch -R)
+	! setarch -R true 2>/dev/null || fixed+=(setarch -R)
 	began=$(date +%s%3N)
 	: >"$out/serial.log"
 	(
@@ -129,15 +131,21 @@ judge()
 
 report()
 {
-	local code what
+	local code what why
 
 	judge
 	case $end in
-	job) code=$status what="ended with status $status" ;;
+	job)
+		code=$status what="ended with status $status"
+		[ "$status" -lt 120 ] || code=118
+		;;
 	off) code=120 what="the PC was switched off without a status" ;;
 	differ) code=120 what="status $serial on the serial line, $status at the host port" ;;
 	panic) code=122 what=$(grep -m 1 -o 'Kernel panic - .*' "$out/serial.log" | tr -d '\r') ;;
-	bochs) code=123 what="Bochs failed ($rc): $(sed -n '/message:/{n;p}' "$out/stderr")" ;;
+	bochs)
+		why=$(sed -n '/message:/{n;p}' "$out/stderr")
+		code=123 what="Bochs failed ($rc): ${why:-$(tail -n 1 "$out/stderr")}"
+		;;
 	timeout) code=124 what="hung: $timeout s are over; see $out/evidence" ;;
 	esac
 	if [ "$warnings" != 0 ]; then

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The Bochs PC boots the small kernel with KVM and perf; a job's status and files come out; and
-# vmpt-bochs tells a hang, a panic, a warning, a PC that was switched off and a failing Bochs apart.
+# vmpt-bochs tells a hang, a panic, a warning, a PC that was switched off and a failing Bochs apart,
+# refuses what cannot be, and leaves alone what it did not make.
 #
 #	test-boot.sh SOURCE OUT
 set -u
@@ -73,6 +74,10 @@ check 'the folder is named' [ "$(tail -n 1 "$run/said")" = "$(realpath "$run")" 
 job status hello,7
 check 'status 7' [ $rc = 7 ]
 check 'in the result' result status=7
+
+job high-status hello,200
+check 'a status that would say something else' [ $rc = 118 ]
+check 'in the result' result status=200
 
 job parameters hello --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
 check 'status 0' [ $rc = 0 ]
@@ -156,16 +161,123 @@ check 'no such job' [ $rc = 119 ]
 job no-model hello --model nonsense
 check 'Bochs fails' [ $rc = 123 ]
 
-name=usage run=$out/usage
-mkdir -p "$run"
-rc=0
-"$source/bochs/vmpt-bochs" run --colour red >"$run/said" 2>&1 || rc=$?
+# vmpt-bochs itself, in a folder of test $1.
+vmpt_bochs()
+{
+	name=$1
+	run=$out/$name
+	mkdir -p "$run"
+	rc=0
+	"$source/bochs/vmpt-bochs" run --out "$run" "${@:2}" >"$run/said" 2>&1 || rc=$?
+}
+
+# Firmware $1, which begins 16 bytes below the end of 64 KB, with the bytes $2.
+firmware()
+{
+	truncate -s 0 "$out/$1"
+	truncate -s 65520 "$out/$1"
+	printf '%b' "$2" >>"$out/$1"
+	truncate -s 65536 "$out/$1"
+}
+
+firmware loop.rom '\xeb\xfe'
+# OUT of the dword 7 to port 560H: power off without a status
+firmware off.rom '\xba\x60\x05\x66\xb8\x07\x00\x00\x00\x66\xef'
+off=(--firmware "$out/off.rom" --timeout 10)
+kernel=$("$source/tests/bochs/build-kernel")/bzImage
+
+vmpt_bochs usage --colour red
 check 'unknown option' [ $rc = 2 ]
 check 'says what there is' grep -q -- '--kernel FILE' "$run/said"
-rc=0
-"$source/bochs/vmpt-bochs" run --kernel "$0" --out "$run" >"$run/said" 2>&1 || rc=$?
+vmpt_bochs usage --kernel "$0"
 check 'not a kernel' [ $rc = 125 ]
 check 'says so' grep -q 'is no bzImage' "$run/said"
+while read -r option value; do
+	vmpt_bochs usage "${off[@]}" "$option" "$value"
+	check "$option '$value' is refused" [ $rc = 2 ]
+	check "$option '$value' is named" grep -q -- "^vmpt-bochs: $option '\?$value" "$run/said"
+done <<-'END'
+	--memory
+	--memory 508
+	--memory 2056
+	--memory 0
+	--memory 99999999999999999999
+	--cpus 3
+	--cpus 0
+	--seed -1
+	--timeout 1.5
+	--timeout 0
+	--model a|b
+	--load loop
+	--load loop@
+	--load loop@x
+END
+vmpt_bochs timeout --firmware "$out/loop.rom" --timeout 01
+check '--timeout 01 is 1' [ $rc = 124 ]
+vmpt_bochs pt "${off[@]}" --pt nonsense
+check '--pt nonsense: Bochs fails' [ $rc = 123 ]
+check '--pt nonsense: and why' grep -q '^vmpt-bochs: .*"nonsense" is not known; words are: ' "$run/said"
+vmpt_bochs address "${off[@]}" --load "$out/loop.rom@0x10000" --load "$out/loop.rom@131072"
+check 'addresses' [ "$(grep -c 'optramimage[12]: .* address=0x[12]0000$' "$run/bochsrc")" = 2 ]
+head -c 1000000 /dev/zero >"$out/million"
+vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 80
+check 'not enough memory' [ $rc = 125 ]
+check 'says how much' grep -q 'the initrd of 1000000 bytes wants --memory 88$' "$run/said"
+vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 88 --timeout 20
+check 'that is enough' grep -q '^Linux version\|No working init\|Unable to mount root' "$run/serial.log"
+
+# Folders with names that sed, a shell or Bochs could take for something else.
+vmpt_bochs names "${off[@]}" --out "$out/names/a|b & c, d#e%f"
+check 'an odd name' [ $rc = 120 ]
+check 'has the log' [ -s "$out/names/a|b & c, d#e%f/bochs.log" ]
+for odd in 'a'\$'b' 'a"b' 'a,,b'; do
+	vmpt_bochs names "${off[@]}" --out "$out/names/$odd"
+	check "the name $odd" [ $rc = 125 ]
+	check "the name $odd: says so" grep -q 'Bochs cannot read the name' "$run/said"
+done
+
+# What is not ours.
+for file in files result evidence stdout; do
+	rm -rf "$out/own"
+	mkdir -p "$out/own/$file/mine"
+	vmpt_bochs own "${off[@]}"
+	check "a $file that is there" [ $rc = 125 ]
+	check "a $file that is there: stays" [ -d "$run/$file/mine" ]
+done
+rm -rf "$out/own"
+mkdir -p "$out/own/mine"
+vmpt_bochs own "${off[@]}"
+check 'a folder with other things' [ $rc = 120 ]
+touch "$run/files/old"
+vmpt_bochs own "${off[@]}"
+check 'the same again' [ $rc = 120 ]
+check 'without what was in it' [ ! -e "$run/files/old" ]
+check 'but for the other things' [ -d "$run/mine" ]
+
+# Killed, it leaves nobody behind, and nothing.
+name=killed run=$out/killed
+rm -rf "$run"
+mkdir -p "$run/tmp"
+TMPDIR=$run/tmp "$source/bochs/vmpt-bochs" run --firmware "$out/loop.rom" --timeout 600 \
+	--out "$run" >"$run/said" 2>&1 &
+pid=$!
+for _ in $(seq 100); do
+	[ ! -s "$run/bochs.log" ] || break
+	sleep 0.1
+done
+check 'it has a folder' [ -n "$(ls "$run/tmp")" ]
+pc=$(pgrep -P $pid -x bochs)
+check 'it has a Bochs' [ -n "$pc" ]
+kill -KILL $pid
+wait $pid 2>/dev/null
+rc=$?
+for _ in $(seq 50); do
+	[ -e "/proc/$pc" ] || [ -n "$(ls "$run/tmp")" ] || break
+	sleep 0.1
+done
+check "Bochs ends" [ -n "$pc" -a ! -e "/proc/$pc" ]
+[ -z "$pc" ] || kill -KILL "$pc" 2>/dev/null
+check 'the folder goes' [ -z "$(ls "$run/tmp")" ]
 
 echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
