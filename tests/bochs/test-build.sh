@@ -184,7 +184,38 @@ wait $group || rc=$?
 check 'interrupted: says so' [ $rc = 143 ]
 check 'interrupted: nothing is left' [ -z "$(made_things)" ]
 
+# Killed while it does, and then another call: of the folders that are not young the one whose
+# builder is at work stays.
+setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
+group=$!
+for _ in $(seq 300); do
+	! grep -q 'configuring Bochs' "$out/stderr" || break
+	sleep 0.1
+done
+{
+	kill -KILL -- -$group
+	wait $group
+} 2>/dev/null
+left=$(made_things)
+check 'killed: something is left' [ -n "$left" ]
+mkdir "$own"/.bochs-{atwork,ayoung,image-abcdef,kernel-abcdef,kernel-atwork}
+touch -d '11 minutes ago' "$left" "$own"/.bochs-{atwork,kernel-atwork}
+touch -d '11 hours ago' "$own"/.bochs-{image,kernel}-abcdef
+exec 7<"$own/.bochs-atwork"
+flock 7
+fresh_tree
+build "$tree"
+check 'killed: another call does its work' [ $rc = 0 ]
+check 'killed: and tidies' [ ! -e "$left" ]
+check "killed: the tests' too" [ "$(cd "$own" && echo .bochs-{image,kernel}-*)" = \
+	'.bochs-image-* .bochs-kernel-atwork' ]
+check 'killed: but for who is at work' [ -e "$own/.bochs-atwork" ]
+check 'killed: or may be' [ -e "$own/.bochs-ayoung" ]
+exec 7<&-
+rm -rf "$own"/.bochs-{atwork,ayoung,kernel-atwork} "$own"/bochs_*
+
 # Without archives, and what was downloaded is damaged.
+echo '/* changed */' >>"$tree/bochs/instrument/instrument.h"
 echo 'Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "/dev/null";' >"$out/apt.conf"
 for file in "$own"/bochs-files/bochs_3.0*.tar.xz; do
 	head -c 100000 "$file" >"$out/short" && cp "$out/short" "$file"
