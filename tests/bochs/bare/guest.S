@@ -44,6 +44,13 @@ guest_nmi_next:
 	nop
 	vmcall
 
+	/* Sleeps until something comes that ends it. */
+	.globl	guest_hlt, guest_hlt_next
+guest_hlt:
+	hlt
+guest_hlt_next:
+	vmcall
+
 	/* RCX indirect jumps: three bytes of packets each, by IP compression */
 	.globl	guest_fill, guest_fill_to, guest_fill_end
 guest_fill:

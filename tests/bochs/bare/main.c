@@ -21,7 +21,8 @@ static const struct scenario *const lists[] = {
 	vmx_scenarios,	 system_scenarios,  guest_only_scenarios, fail_scenarios,
 	caps_scenarios,	 gpa_scenarios,	    gpa_exit_scenarios,	  pmi_scenarios,
 	time_scenarios,	 ptwrite_scenarios, modes_scenarios,	  suite_scenarios,
-	second_scenarios, ept_scenarios,	  memory_scenarios
+	second_scenarios, ept_scenarios,	  memory_scenarios,
+	event_scenarios
 };
 
 static bool starts(const char *name, const char *word)

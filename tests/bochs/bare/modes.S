@@ -111,6 +111,65 @@ jumps_off:
 	wrmsr
 	ret
 
+/* void traced_int(u64 ctl): INT n to the handler of NMIs, which has the fewest branches */
+	.globl	traced_int, int_on, int_at, int_next, int_off
+traced_int:
+	trace_on
+int_on:
+	nop
+int_at:
+	int	$2
+int_next:
+	nop
+	trace_off
+int_off:
+	wrmsr
+	ret
+
+/* void traced_if(u64 ctl): RFLAGS.IF becomes 1, 0, 1, 1, 0, 0 */
+	.globl	traced_if, if_on, if_sti, if_cli, if_popf, if_sti_2, if_popf_2, if_cli_2, if_off
+traced_if:
+	pushfq
+	mov	(%rsp), %rsi
+	or	$0x200, %rsi
+	trace_on
+if_on:
+	nop
+if_sti:
+	sti
+if_cli:
+	cli
+	push	%rsi
+if_popf:
+	popfq
+if_sti_2:
+	sti
+if_popf_2:
+	popfq
+if_cli_2:
+	cli
+	trace_off
+if_off:
+	wrmsr
+	ret
+
+/* void traced_fault(u64 ctl, const void *nothing): #PF */
+	.globl	traced_fault, fault_on, fault_at, fault_next, fault_off
+traced_fault:
+	trace_on
+fault_on:
+	nop
+fault_at:
+	testb	$0, (%rsi)
+fault_next:
+	trace_off
+fault_off:
+	wrmsr
+	ret
+	.pushsection .fixups, "a"
+	.quad	fault_at, fault_next
+	.popsection
+
 	/* SMM: as real mode, at SMBASE + 8000H. CTL as it is here, how often it came here. */
 	.code16
 	.globl	smm_handler, smm_handler_end

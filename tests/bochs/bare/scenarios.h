@@ -8,6 +8,7 @@
 extern const struct scenario vmx_scenarios[];
 extern const struct scenario caps_scenarios[];
 extern const struct scenario ept_scenarios[];
+extern const struct scenario event_scenarios[];
 extern const struct scenario fail_scenarios[];
 extern const struct scenario guest_only_scenarios[];
 extern const struct scenario gpa_scenarios[];

@@ -80,6 +80,7 @@
 #define PIN_INTERRUPTS	       (1u << 0)
 #define PIN_NMI		       (1u << 3)
 #define PIN_VIRTUAL_NMI	       (1u << 5)
+#define PIN_PREEMPTION_TIMER   (1u << 6)
 #define PRIMARY_TSC_OFFSET     (1u << 3)
 #define PRIMARY_HLT	       (1u << 7)
 #define PRIMARY_CR3_LOAD       (1u << 15)
@@ -118,6 +119,7 @@
 #define REASON_APIC_ACCESS   44
 #define REASON_EPT_VIOLATION 48
 #define REASON_EPT_MISCONFIG 49
+#define REASON_PREEMPTION    52
 #define REASON_PML_FULL	     62
 #define REASON_ENTRY_FAILED  (1u << 31)
 

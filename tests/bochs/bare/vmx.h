@@ -122,6 +122,7 @@ void guest_empty(void);
 void guest_call_done(void);
 void guest_cr3(void);
 void guest_32(void);
+void guest_hlt(void);
 void guest_nmi(void);
 void guest_fill(void);
 void guest_rdmsr(void);
