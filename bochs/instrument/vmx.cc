@@ -26,16 +26,17 @@ bool vmpt_pt_traces(unsigned int cpu)
 	return pc_of(cpu)->unit.regs.ctl & VMPT_CTL_TRACE_EN;
 }
 
-/* Reserved bits and encodings, whatever TraceEn is. */
+/*
+ * Reserved bits and encodings, whatever TraceEn is. Without IA32_VMX_MISC[14] no value is right in
+ * VMX operation (33.2.9.4), for a list of MSRs neither.
+ */
 bool vmpt_pt_ctl_valid(unsigned int cpu, Bit64u ctl)
 {
 	const struct vmpt_unit *unit = &pc_of(cpu)->unit;
 	struct vmpt_pt_regs regs = unit->regs;
-	struct vmpt_pt_rules rules = unit->rules;
 
-	rules.no_ctl_writes = 0;
 	regs.ctl = 0;
-	return !vmpt_pt_wrmsr(&rules, &regs, VMPT_MSR_RTIT_CTL, ctl, NULL);
+	return !vmpt_pt_wrmsr(&unit->rules, &regs, VMPT_MSR_RTIT_CTL, ctl, NULL);
 }
 
 Bit64u vmpt_pt_ctl(unsigned int cpu)
