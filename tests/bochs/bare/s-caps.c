@@ -97,10 +97,31 @@ static void no_vmx_pt(void)
 	trace_save("vmxon");
 }
 
+/* Nor by a list of MSRs (33.2.8.1). */
+static void no_vmx_pt_list(void)
+{
+	static struct vm_list load = { VMPT_MSR_RTIT_CTL, 0, CTL_BASE };
+	struct vm vm;
+
+	vm_default(&vm, guest_empty);
+	vm.entry_load = &load;
+	vm.entry_loads = 1;
+	vm_load(&vm);
+	vm_run(&vm);
+	want("exit reason: CTL in the list", REASON_BAD_LIST | REASON_ENTRY_FAILED, vm.reason);
+	want("which entry", 1, vm.qualification);
+	/* Another one is right. */
+	load.msr = VMPT_MSR_RTIT_CR3_MATCH;
+	load.value = 0x5000;
+	vm_run(&vm);
+	want("exit reason: CR3_MATCH in the list", REASON_VMCALL, vm.reason);
+}
+
 const struct scenario caps_scenarios[] = {
 	{ "caps-all", all, NEEDS_VMX | NEEDS_PT | NEEDS_NAME },
 	{ "caps-no-load-clear", no_load_clear, NEEDS_VMX | NEEDS_PT | NEEDS_NAME },
 	{ "caps-no-gpa", no_gpa, NEEDS_VMX | NEEDS_PT | NEEDS_NAME },
 	{ "caps-no-vmx-pt", no_vmx_pt, NEEDS_VMX | NEEDS_PT | NEEDS_NAME },
+	{ "caps-no-vmx-pt-list", no_vmx_pt_list, NEEDS_VMX | NEEDS_PT | NEEDS_NAME },
 	{ 0 }
 };

@@ -13,6 +13,7 @@ extern const struct scenario fail_scenarios[];
 extern const struct scenario guest_only_scenarios[];
 extern const struct scenario gpa_scenarios[];
 extern const struct scenario gpa_exit_scenarios[];
+extern const struct scenario list_scenarios[];
 extern const struct scenario memory_scenarios[];
 extern const struct scenario modes_scenarios[];
 extern const struct scenario pmi_scenarios[];

@@ -24,7 +24,7 @@ enum vm_mode { VM_64, VM_32, VM_16 };
 struct vm_list {
 	u32 msr, zero;
 	u64 value;
-};
+} __attribute__((aligned(16)));
 
 /* What a guest is, beyond what vm_default() sets. */
 struct vm {
