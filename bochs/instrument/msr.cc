@@ -5,8 +5,10 @@
  */
 #include "clock.h"
 
-/* Bit 55 of IA32_PERF_GLOBAL_STATUS: ToPA PMI */
+/* Bits of IA32_PERF_GLOBAL_STATUS beside those of the counters; CondChgd can only be reset. */
 #define TRACE_TOPA_PMI (1ULL << 55)
+#define OTHER_BITS     (0x1bULL << 58) /* LBR_Frz, CTR_Frz, Ovf_Uncore, OvfBuf; no ASCI (SGX) */
+#define COND_CHANGED   (1ULL << 63)
 
 static bool is_status(u32 index)
 {
@@ -87,6 +89,20 @@ static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 	return ret ? -1 : 1;
 }
 
+/* GLOBAL_STATUS_RESET and _SET: which bits are there (SDM 4 table 2-2, by CPUID leaf 0AH). */
+static bool status_valid(const struct pc_cpu *pc, u32 index, u64 value)
+{
+	u64 bits = TRACE_TOPA_PMI | OTHER_BITS;
+	struct cpuid_function_t leaf;
+
+	pc->cpu->cpuid->get_cpuid_leaf(10, 0, &leaf);
+	bits |= (1ULL << (leaf.eax >> 8 & 0xff)) - 1;
+	bits |= ((1ULL << (leaf.edx & 0x1f)) - 1) << 32;
+	if (index == VMPT_MSR_PERF_GLOBAL_RESET)
+		bits |= COND_CHANGED;
+	return !(value & ~bits);
+}
+
 int vmpt_wrmsr(unsigned int cpu, Bit32u index, Bit64u value)
 {
 	struct pc_cpu *pc = pc_of(cpu);
@@ -100,9 +116,13 @@ int vmpt_wrmsr(unsigned int cpu, Bit32u index, Bit64u value)
 	case VMPT_MSR_PLATFORM_INFO:
 		return -1;
 	case VMPT_MSR_PERF_GLOBAL_RESET:
+		if (!status_valid(pc, index, value))
+			return -1;
 		pc->global_status &= ~value;
 		return 1;
 	case VMPT_MSR_PERF_GLOBAL_SET:
+		if (!status_valid(pc, index, value))
+			return -1;
 		pc->global_status |= value & TRACE_TOPA_PMI;
 		return 1;
 	default:

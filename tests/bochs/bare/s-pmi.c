@@ -215,7 +215,28 @@ static void time(void)
 	one_time(12345678, 3ULL << 47, cbr);
 }
 
+/* Reserved bits of IA32_PERF_GLOBAL_STATUS_RESET and _SET (SDM 4 table 2-2, CPUID leaf 0AH). */
+static void reserved(void)
+{
+	u64 counters = cpuid(10, 0).eax >> 8 & 0xff, fixed = cpuid(10, 0).edx & 0x1f;
+
+	for (u64 bit = 0; bit < 64; bit++) {
+		bool there = bit < counters || (bit >= 32 && bit < 32 + fixed) || bit == 55 ||
+			     bit == 58 || bit == 59 || bit == 61 || bit == 62;
+		int reset = try_wrmsr(VMPT_MSR_PERF_GLOBAL_RESET, 1ULL << bit);
+		int set = try_wrmsr(VMPT_MSR_PERF_GLOBAL_SET, 1ULL << bit);
+
+		/* CondChgd can be reset, and not set; ASCI (60) comes with SGX. */
+		if (reset != (there || bit == 63 ? 0 : FAULT_GP))
+			wrong("RESET, bit %u: %x", (unsigned int)bit, (u64)reset);
+		if (set != (there ? 0 : FAULT_GP))
+			wrong("SET, bit %u: %x", (unsigned int)bit, (u64)set);
+	}
+	msr_write(VMPT_MSR_PERF_GLOBAL_RESET, VMPT_GLOBAL_TOPA_PMI);
+}
+
 const struct scenario pmi_scenarios[] = {
+	{ "pmi-reserved", reserved, NEEDS_PT },
 	{ "pmi-nmi", as_nmi, NEEDS_PT },
 	{ "pmi-vector", as_vector, NEEDS_PT },
 	{ "pmi-stop", stop, NEEDS_PT },
