@@ -97,8 +97,10 @@ void vmpt_vmexit_done(unsigned int cpu);
 bool vmpt_pt_traces(unsigned int cpu);
 bool vmpt_pt_ctl_valid(unsigned int cpu, Bit64u ctl);
 Bit64u vmpt_pt_ctl(unsigned int cpu);
-/* At an instruction boundary behind BX_EVENT_VMX_PT_OUTPUT (ept.cc). */
+/* At an instruction boundary behind BX_EVENT_VMX_PT_OUTPUT (memory.cc). */
 void vmpt_pt_output_exit(unsigned int cpu);
+/* The VM exit under way is one of these. */
+bool vmpt_pt_output_exits(unsigned int cpu);
 
 /* ---- what is executed (truth.cc) ---- */
 void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i);
@@ -183,6 +185,7 @@ void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i);
 #define BX_INSTR_PT_CTL_VALID(cpu, ctl) vmpt_pt_ctl_valid(cpu, ctl)
 #define BX_INSTR_PT_CTL(cpu)		vmpt_pt_ctl(cpu)
 #define BX_INSTR_PT_OUTPUT_EXIT(cpu)	vmpt_pt_output_exit(cpu)
+#define BX_INSTR_PT_OUTPUT_EXITS(cpu)	vmpt_pt_output_exits(cpu)
 
 #endif /* BX_INSTRUMENTATION */
 #endif

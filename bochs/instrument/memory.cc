@@ -166,7 +166,7 @@ void pc_memory_leave(struct pc_cpu *pc)
 		kept->output_mask_ptrs = pc->unit.regs.output_mask_ptrs;
 		vmpt_unit_rest_take(&pc->unit, &kept->rest);
 	}
-	pc->ept.on = false;
+	pc->ept.on = pc->ept.exits = false;
 	pc->ept.exit = {};
 	pc->cpu->clear_event(BX_EVENT_VMX_PT_OUTPUT);
 }
@@ -174,7 +174,7 @@ void pc_memory_leave(struct pc_cpu *pc)
 void pc_memory_reset(struct pc_cpu *pc)
 {
 	waiting.clear();
-	pc->ept.on = false;
+	pc->ept.on = pc->ept.exits = false;
 	pc->ept.exit = {};
 }
 
@@ -188,5 +188,11 @@ void vmpt_pt_output_exit(unsigned int cpu)
 		return;
 	if (exit.has_gpa)
 		pc->cpu->VMwrite64(VMCS_64BIT_GUEST_PHYSICAL_ADDR, exit.gpa);
+	pc->ept.exits = true;
 	pc->cpu->VMexit(exit.reason, exit.qualification);
+}
+
+bool vmpt_pt_output_exits(unsigned int cpu)
+{
+	return pc_of(cpu)->ept.exits;
 }

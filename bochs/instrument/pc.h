@@ -75,6 +75,7 @@ struct pc_cpu {
 
 	struct {
 		bool on;	      /* the guest's PT uses guest physical addresses */
+		bool exits;	      /* the VM exit under way is of its output */
 		struct ept_exit exit; /* to come at the next instruction boundary */
 	} ept;
 	struct pc_counts *counts; /* log.cc */

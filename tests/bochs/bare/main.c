@@ -18,11 +18,11 @@ void skip(const char *why)
 }
 
 static const struct scenario *const lists[] = {
-	vmx_scenarios,	 system_scenarios,  guest_only_scenarios, fail_scenarios,
-	caps_scenarios,	 gpa_scenarios,	    gpa_exit_scenarios,	  pmi_scenarios,
-	time_scenarios,	 ptwrite_scenarios, modes_scenarios,	  suite_scenarios,
-	second_scenarios, ept_scenarios,	  memory_scenarios,
-	event_scenarios,  list_scenarios
+	vmx_scenarios,	  system_scenarios,   guest_only_scenarios, fail_scenarios,
+	caps_scenarios,	  gpa_scenarios,      gpa_exit_scenarios,   pmi_scenarios,
+	time_scenarios,	  ptwrite_scenarios,  modes_scenarios,	    suite_scenarios,
+	second_scenarios, ept_scenarios,      memory_scenarios,	    event_scenarios,
+	list_scenarios,	  gpa_trap_scenarios,
 };
 
 static bool starts(const char *name, const char *word)

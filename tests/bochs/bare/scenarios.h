@@ -15,6 +15,7 @@ extern const struct scenario gpa_scenarios[];
 extern const struct scenario gpa_exit_scenarios[];
 extern const struct scenario list_scenarios[];
 extern const struct scenario memory_scenarios[];
+extern const struct scenario gpa_trap_scenarios[];
 extern const struct scenario modes_scenarios[];
 extern const struct scenario pmi_scenarios[];
 extern const struct scenario ptwrite_scenarios[];

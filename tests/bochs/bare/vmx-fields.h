@@ -85,6 +85,7 @@
 #define PRIMARY_HLT	       (1u << 7)
 #define PRIMARY_CR3_LOAD       (1u << 15)
 #define PRIMARY_CR3_STORE      (1u << 16)
+#define PRIMARY_MONITOR_TRAP   (1u << 27)
 #define PRIMARY_MSR_BITMAP     (1u << 28)
 #define PRIMARY_SECONDARY      (1u << 31)
 #define SECONDARY_APIC_ACCESS  (1u << 0)
@@ -116,6 +117,7 @@
 #define REASON_CR	     28
 #define REASON_BAD_STATE     33
 #define REASON_BAD_LIST	     34
+#define REASON_MONITOR_TRAP  37
 #define REASON_APIC_ACCESS   44
 #define REASON_EPT_VIOLATION 48
 #define REASON_EPT_MISCONFIG 49

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The VM exits of PT's output beside what else comes between two instructions: a single step, the
+ * monitor trap flag.
+ */
+#include "gpa.h"
+
+#define TF	    0x100
+#define DB	    (1u << 1)
+#define SINGLE_STEP (1u << 14)
+
+/* The guest is WRMSR that sets TraceEn, then JMP, XOR, VMCALL. */
+static void prepare(struct vm *vm, bool there)
+{
+	gpa_map(there ? EPT_RWX : 0);
+	gpa_prepare(vm, RANGE);
+	vmwrite(F_GUEST_RTIT_CTL, CTL_BASE & ~(u64)VMPT_CTL_TOPA);
+	vmwrite(F_GUEST_RIP, (uintptr_t)guest_wrmsr);
+	vm->regs.rcx = VMPT_MSR_RTIT_CTL;
+	vm->regs.rax = CTL_ON & ~(u64)VMPT_CTL_TOPA;
+	vm->regs.rdx = 0;
+}
+
+/* How many exits for @reason there are to the VMCALL; @pending: debug traps at that of the output.
+ */
+static unsigned int count(struct vm *vm, u32 reason, bool there, u64 pending)
+{
+	unsigned int traps = 0, exits = 0;
+
+	for (unsigned int i = 0; i < 16; i++) {
+		vm_run(vm);
+		if (vm->reason == REASON_VMCALL)
+			break;
+		if (vm->reason == REASON_EPT_VIOLATION) {
+			exits++;
+			want("pending debug traps", pending, vmread(F_GUEST_PENDING_DEBUG));
+			gpa_mend(vm);
+			continue;
+		}
+		if (!want("exit reason", reason, vm->reason))
+			return 0;
+		traps++;
+	}
+	want("exits of the output", !there, exits);
+	return traps;
+}
+
+static void single_step(void)
+{
+	struct vm vm;
+
+	for (unsigned int there = 0; there < 2; there++) {
+		prepare(&vm, there);
+		vmwrite(F_GUEST_RFLAGS, 2 | TF);
+		vmwrite(F_EXCEPTIONS, DB);
+		/* Behind WRMSR, JMP and XOR */
+		want("single steps", 3, count(&vm, REASON_NMI, there, SINGLE_STEP));
+	}
+}
+
+static void monitor_trap(void)
+{
+	struct vm vm;
+
+	for (unsigned int there = 0; there < 2; there++) {
+		prepare(&vm, there);
+		vmwrite(F_PRIMARY, vmread(F_PRIMARY) | PRIMARY_MONITOR_TRAP);
+		want("monitor trap exits", 3, count(&vm, REASON_MONITOR_TRAP, there, 0));
+	}
+}
+
+const struct scenario gpa_trap_scenarios[] = { { "gpa-single-step", single_step, GPA_NEEDS },
+					       { "gpa-monitor-trap", monitor_trap, GPA_NEEDS },
+					       { 0 } };
