@@ -13,14 +13,17 @@
  *   activity state that it saves; so the guest sleeps on when it is resumed.
  * - The exit, like each one under this control, clears TraceEn. Bytes that still have no home
  *   then (the page of the next byte was gone at the entry or when TraceEn was set, or went while
- *   the guest ran) are kept with the VMCS and the OUTPUT MSRs' position. At the next entry with
- *   that VMCS and that position they come back, before anything else is traced, also if TraceEn
- *   stays 0. No byte is lost, and none is written twice.
+ *   the guest ran) are kept with the VMCS, the OUTPUT MSRs' position and IA32_RTIT_STATUS, which
+ *   counts the packets (PacketByteCnt). At the next entry where all are the same they come back,
+ *   before anything else is traced, also if TraceEn stays 0. No byte is lost, and none is written
+ *   twice. VMCLEAR and another processor are no obstacle, as a VMM may move a guest. A new guest
+ *   whose VMCS lies in the page of one that is gone has a STATUS of its own, which is 0; on a PC
+ *   without PacketByteCnt (--pt no-psb-cyc) it can get the bytes of the old one.
  * - A VMM that mends nothing gets the exit again at once. The packets of each entry and exit
  *   wait, too; when the unit's buffer is full it overflows, and an OVF says so once there is
- *   room. A VMM that changes OUTPUT_BASE or OUTPUT_MASK_PTRS in between has sent output
- *   elsewhere: what waited is dropped, with a line in Bochs's log. The guest cannot do that: the
- *   exit comes before its next WRMSR.
+ *   room. A VMM that changes OUTPUT_BASE, OUTPUT_MASK_PTRS or STATUS in between has
+ *   another trace in mind: what waited is dropped, with a line in Bochs's log. The guest cannot do
+ *   that: the exit comes before its next WRMSR.
  *
  * Restricted memory (SDM 3 33.2.7.4, Table 33-5): bytes for what is not RAM (nothing there, the
  * local APIC, devices, ROM, SMRAM below 000C0000H) are dropped, and output goes on; no device
@@ -41,7 +44,7 @@
 
 /* What waits for a VMCS' next entry. */
 struct waiting {
-	u64 output_base, output_mask_ptrs;
+	u64 output_base, output_mask_ptrs, status;
 	struct vmpt_unit_rest rest;
 };
 
@@ -149,11 +152,13 @@ void pc_memory_enter(struct pc_cpu *pc)
 	if (kept == waiting.end())
 		return;
 	if (kept->second.output_base == regs->output_base &&
-	    kept->second.output_mask_ptrs == regs->output_mask_ptrs)
+	    kept->second.output_mask_ptrs == regs->output_mask_ptrs &&
+	    kept->second.status == regs->status)
 		vmpt_unit_rest_give(&pc->unit, &kept->second.rest);
 	else
-		BX_INFO(("PT: output of VMCS %" PRIx64 " was moved while %u bytes waited", vmcs,
-			 kept->second.rest.used));
+		BX_INFO(("PT: VMCS %" PRIx64
+			 " has another trace now; %u bytes of the old one waited",
+			 vmcs, kept->second.rest.used));
 	waiting.erase(kept);
 }
 
@@ -164,6 +169,7 @@ void pc_memory_leave(struct pc_cpu *pc)
 
 		kept->output_base = pc->unit.regs.output_base;
 		kept->output_mask_ptrs = pc->unit.regs.output_mask_ptrs;
+		kept->status = pc->unit.regs.status;
 		vmpt_unit_rest_take(&pc->unit, &kept->rest);
 	}
 	pc->ept.on = pc->ept.exits = false;

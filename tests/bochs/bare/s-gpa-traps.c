@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The VM exits of PT's output beside what else comes between two instructions: a single step, the
- * monitor trap flag.
+ * monitor trap flag. And what waits for one guest is not given to another.
  */
 #include "gpa.h"
 
@@ -69,6 +69,50 @@ static void monitor_trap(void)
 	}
 }
 
+/*
+ * A guest goes away while bytes wait for it, and another one has its VMCS in the same page and its
+ * output in the same place. Or it is the same one, on another processor as it were.
+ */
+static void successor(bool same)
+{
+	u64 base = G_OUT, status;
+	struct gpa_tally t;
+	struct vm vm;
+
+	gpa_map(0);
+	gpa_prepare(&vm, RANGE);
+	vm_run(&vm);
+	want("exit reason", REASON_EPT_VIOLATION, vm.reason);
+	status = msr_read(VMPT_MSR_RTIT_STATUS);
+	vmclear(VMCS(0));
+	gpa_map(EPT_RWX);
+	if (same) {
+		vmptrld(VMCS(0));
+		vm.regs.launched = 0;
+	} else {
+		memset((void *)(VMCS(0) + 4), 0, 0xffc);
+		gpa_prepare(&vm, RANGE);
+		status = 0;
+	}
+	msr_write(VMPT_MSR_RTIT_OUTPUT_BASE, base);
+	msr_write(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0xffff);
+	msr_write(VMPT_MSR_RTIT_STATUS, status);
+	vm_run(&vm);
+	want("exit reason", REASON_VMCALL, vm.reason);
+	want("PSB at the beginning", 0x8202820282028202, *(u64 *)OUT);
+	gpa_count(&t, trace_size());
+	want("TIPs", ROUNDS, t.tips);
+	want("TIP.PGEs", 1 + same, t.on);
+	want("TIP.PGDs", 1 + same, t.off);
+}
+
+static void another(void)
+{
+	successor(false);
+	successor(true);
+}
+
 const struct scenario gpa_trap_scenarios[] = { { "gpa-single-step", single_step, GPA_NEEDS },
 					       { "gpa-monitor-trap", monitor_trap, GPA_NEEDS },
+					       { "gpa-another", another, GPA_NEEDS },
 					       { 0 } };
