@@ -299,10 +299,8 @@ struct vmpt_unit_entry {
 };
 void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry);
 
-/* A failed VM entry (Table 33-54): early falls through to @entry->ip's next IP in @host_ip,
- * late goes to the host like a VM exit, with @host. */
-void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
-			      bool late, u64 host_ip, const struct vmpt_mode *host);
+/* A VM entry that fails early (Table 33-54): execution goes on at @next_ip. */
+void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, u64 next_ip);
 
 struct vmpt_unit_exit {
 	bool clear_ctl; /* exit control 25: CTL becomes 0 */
@@ -317,6 +315,13 @@ struct vmpt_unit_exit {
 	struct vmpt_mode mode;
 };
 void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit);
+
+/*
+ * One that fails late, and goes to the host as a VM exit does. @entry->load_ctl: CTL was loaded
+ * before it failed. Of @exit the host's side counts, with what it does to CTL.
+ */
+void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
+				   const struct vmpt_unit_exit *exit);
 
 /* ---- time ---- */
 

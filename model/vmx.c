@@ -124,30 +124,13 @@ void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *ent
 	}
 }
 
-void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
-			      bool late, u64 host_ip, const struct vmpt_mode *host)
+void vmpt_unit_vmentry_failed(struct vmpt_unit *unit, u64 next_ip)
 {
-	bool was = unit->context_en, before = unit->packet_en;
-	/* VMM only: TraceEn was 0 meanwhile, there is the TIP alone (Table 33-54). */
-	bool pips = !entry->load_ctl;
-
-	/* VM only: none. */
-	if (!unit->trigger_en) {
-		unit->mode = *host;
+	if (!unit->trigger_en)
 		return;
-	}
-	if (!late) {
-		if (before)
-			unit_tip(unit, host_ip, false);
-		unit_after(unit, host_ip);
-		return;
-	}
-	if (pips) {
-		entry_event(unit, entry, unit_context(unit, host), false);
-		if (!entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
-			unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
-	}
-	arrive(unit, before, host_ip, host, was, pips && !entry->vmx.conceal_exit, false);
+	if (unit->packet_en)
+		unit_tip(unit, next_ip, false);
+	unit_after(unit, next_ip);
 }
 
 /* EVDs and CFE of a VM exit (Table 33-59, rows 13 to 15). */
@@ -212,4 +195,56 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 		if (exit->ctl & VMPT_CTL_TRACE_EN)
 			unit_enable(unit, exit->target, true);
 	}
+}
+
+/* What a VM entry that fails late leaves in CTL: what it loaded, then what the exit does. */
+static u64 failed_ctl(const struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
+		      const struct vmpt_unit_exit *exit)
+{
+	if (exit->load_ctl)
+		return exit->ctl;
+	if (exit->clear_ctl)
+		return 0;
+	return entry->load_ctl ? entry->ctl : unit->regs.ctl;
+}
+
+void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
+				   const struct vmpt_unit_exit *exit)
+{
+	bool was = unit->context_en, before = unit->packet_en;
+	bool load = loads(unit, entry->load_ctl, entry->ctl);
+	u64 ctl = failed_ctl(unit, entry, exit);
+	/*
+	 * "VMM only": TraceEn was 0 meanwhile, there is the TIP alone. What else touches CTL ends
+	 * the trace at the instruction, and may begin one in the host.
+	 */
+	bool vmm_only = load && !(entry->ctl & VMPT_CTL_TRACE_EN) && ctl == unit->regs.ctl;
+	bool ends = (load && !vmm_only) || (exit->clear_ctl && !vmm_only) || ctl != unit->regs.ctl;
+
+	if (unit->trigger_en) {
+		if (!load)
+			entry_event(unit, entry, !ends && unit_context(unit, &exit->mode),
+				    ends && before);
+		if (ends && before)
+			unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
+		if (!load && !entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
+			unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
+		/* The MSR list comes behind the host's state. */
+		if (ends && !load && !exit->clear_ctl && !entry->vmx.conceal_exit && was &&
+		    unit->regs.ctl & VMPT_CTL_OS)
+			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
+		if (!ends) {
+			arrive(unit, before, exit->target, &exit->mode, was,
+			       !load && !entry->vmx.conceal_exit, false);
+			return;
+		}
+	}
+	if (ends && unit->regs.ctl & VMPT_CTL_TRACE_EN)
+		exit_disables(unit, before);
+	unit->mode = exit->mode;
+	if (!ends)
+		return;
+	unit->regs.ctl = ctl;
+	if (ctl & VMPT_CTL_TRACE_EN)
+		unit_enable(unit, exit->target, true);
 }

@@ -51,8 +51,9 @@ static int list_write(struct pc_cpu *pc, u32 index, u64 value)
 		pc->list_ctl_value = value;
 		return 1;
 	}
-	/* An exit that clears TraceEn has done so before its list. */
-	if (pc->in_exit && pc->exit.clear_ctl && !pc->exit_told) {
+	/* An exit that clears TraceEn has done so before its list, as has an entry that failed. */
+	if (pc->in_exit && !pc->exit_told &&
+	    (pc->exit.clear_ctl || (pc->exit_late && pc->entry.load_ctl))) {
 		pc_mode(pc, &pc->exit.mode);
 		pc->exit.target = pc_next(pc);
 		pc_exit_tell(pc);

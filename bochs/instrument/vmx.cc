@@ -83,14 +83,12 @@ void vmpt_vmentry_begin(unsigned int cpu)
 void vmpt_vmentry_failed(unsigned int cpu)
 {
 	struct pc_cpu *pc = pc_of(cpu);
-	struct vmpt_mode mode;
 
 	pc->in_entry = false;
 	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT))
 		return;
-	pc_mode(pc, &mode);
 	pc_time(pc);
-	vmpt_unit_vmentry_failed(&pc->unit, &pc->entry, false, pc->entry_next, &mode);
+	vmpt_unit_vmentry_failed(&pc->unit, pc->entry_next);
 	pc_after(pc);
 }
 
@@ -160,9 +158,11 @@ void vmpt_vmexit_begin(unsigned int cpu)
 	const VMCS_CACHE *vm = &pc->cpu->vmcs;
 	u32 event;
 
-	/* A late failure may have left a list's CTL behind. */
+	/* A late failure by the guest's state has loaded nothing, one by the list all before. */
 	if (pc->in_entry) {
 		read_controls(pc);
+		if ((u16)pc->exit.reason != VMX_VMEXIT_VMENTRY_FAILURE_MSR)
+			pc->entry.load_ctl = false;
 		pc->entry.mode.cr3 = pc->cpu->VMread64(VMCS_GUEST_CR3);
 		pc->in_entry = false;
 	}
@@ -190,7 +190,10 @@ void vmpt_vmexit_begin(unsigned int cpu)
 void pc_exit_tell(struct pc_cpu *pc)
 {
 	pc->exit_told = true;
-	vmpt_unit_vmexit(&pc->unit, &pc->exit);
+	if (pc->exit_late)
+		vmpt_unit_vmentry_failed_late(&pc->unit, &pc->entry, &pc->exit);
+	else
+		vmpt_unit_vmexit(&pc->unit, &pc->exit);
 	pc_memory_leave(pc);
 }
 
@@ -208,19 +211,16 @@ void vmpt_vmexit_done(unsigned int cpu)
 	pc->exit.ctl = pc->list_ctl_value;
 	pc->list_ctl = false;
 	pc_time(pc);
-	if (list)
+	/* The list's CTL, or of a late failure the entry's, may begin a trace. */
+	if (list || (pc->exit_late && pc->entry.load_ctl))
 		pc_time_now(pc);
-	if (pc->exit_late) {
-		vmpt_unit_vmentry_failed(&pc->unit, &pc->entry, true, pc->exit.target,
-					 &pc->exit.mode);
-	} else {
-		if (!pc->exit_told)
-			pc_exit_tell(pc);
-		if (list && apart)
-			(void)vmpt_unit_wrmsr(&pc->unit, VMPT_MSR_RTIT_CTL, pc->exit.ctl,
-					      pc->exit.target, pc->exit.target);
+	if (!pc->exit_told)
+		pc_exit_tell(pc);
+	if (list && apart)
+		(void)vmpt_unit_wrmsr(&pc->unit, VMPT_MSR_RTIT_CTL, pc->exit.ctl, pc->exit.target,
+				      pc->exit.target);
+	if (!pc->exit_late)
 		pc_truth_exit(pc, pc->exit.ip, pc->exit.target);
-	}
 	pc_flush(pc);
 	pc_watch(pc);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * model/vmx.c: Tables 33-52 to 33-54, rows 13 to 16 of 33-59, VMXON, VMPTRLD; all eight
+ * model/vmx.c: Tables 33-52 and 33-53, rows 13 to 16 of 33-59, VMXON, VMPTRLD; all eight
  * settings of the conceal controls.
  */
 #include <stdio.h>
@@ -335,71 +335,6 @@ START_TEST(clear_and_load)
 }
 END_TEST
 
-/* ---- Table 33-54: failed VM entries ---- */
-
-static void failed(bool late, bool load, const char *want)
-{
-	struct vmpt_unit_entry e = entry();
-	struct vmpt_mode host = mode64(0, HOST_CR3);
-
-	e.load_ctl = load;
-	vmpt_unit_vmentry_failed(&rig.unit, &e, late, late ? HOST : LAUNCH + 3, &host);
-	expect(want);
-}
-
-START_TEST(t54_system_wide_early)
-{
-	root(CTL | VMPT_CTL_EVENT_EN);
-	failed(false, false, "TIP(0x402003)");
-	rig.unit.psb_due = true;
-	failed(false, false,
-	       "TIP(0x402003), PSB, CBR(20), PIP(0x1000), VMCS(0x55000), MODE.TSX(), "
-	       "MODE.Exec(64), FUP(0x402003), PSBEND");
-}
-END_TEST
-
-START_TEST(t54_system_wide_late)
-{
-	root(CTL);
-	failed(true, false, "PIP(0x7000,NR), PIP(0x1000), TIP(0x403000)");
-	rig_setup();
-	root(CTL | VMPT_CTL_EVENT_EN);
-	failed(true, false,
-	       "CFE.VMENTRY(IP,0), FUP(0x402000), PIP(0x7000,NR), PIP(0x1000), TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t54_vmm_only_early)
-{
-	root(CTL);
-	failed(false, true, "TIP(0x402003)");
-}
-END_TEST
-
-START_TEST(t54_vmm_only_late)
-{
-	root(CTL);
-	failed(true, true, "TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t54_vm_only)
-{
-	root(0);
-	failed(false, true, "");
-	failed(true, true, "");
-	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CTL), 0);
-}
-END_TEST
-
-START_TEST(failed_entry_out_of_context)
-{
-	root(CTL & ~VMPT_CTL_OS);
-	failed(false, false, "");
-	failed(true, false, "");
-}
-END_TEST
-
 /* ---- PacketEn changes, Table 33-56 rows 7 to 10 for VMX ---- */
 
 START_TEST(t56_rows_7_8_vm_exit_out_of_context)
@@ -603,10 +538,8 @@ RIG_MAIN("vmx", t53_vm_entry_and_t55_row_16, t53_vm_exit_and_t55_row_15, t53_wit
 	 t53_with_event_en, t53_without_branch_en, t59_row_13_vm_exit_by_an_event,
 	 t59_row_14_vm_exit, t59_row_15_vm_exit_into_context, t59_row_16_vm_entry,
 	 t52_all_settings_system_wide, t52_all_settings_guest_only, host_only_by_lists,
-	 lists_that_change_nothing, clear_and_load, t54_system_wide_early, t54_system_wide_late,
-	 t54_vmm_only_early, t54_vmm_only_late, t54_vm_only, failed_entry_out_of_context,
-	 t56_rows_7_8_vm_exit_out_of_context, t56_rows_7_8_vm_entry_out_of_context,
-	 t56_row_11_vm_exit_guest_only, t56_row_12_vm_entry_guest_only,
-	 vm_entry_out_of_context_with_event_en, filters_at_vmx_transitions, vmxon_without_misc_14,
-	 vmxon_with_misc_14_and_no_context, vmptrld, without_trace_only_the_mode_changes,
-	 tsc_offset_and_scaling)
+	 lists_that_change_nothing, clear_and_load, t56_rows_7_8_vm_exit_out_of_context,
+	 t56_rows_7_8_vm_entry_out_of_context, t56_row_11_vm_exit_guest_only,
+	 t56_row_12_vm_entry_guest_only, vm_entry_out_of_context_with_event_en,
+	 filters_at_vmx_transitions, vmxon_without_misc_14, vmxon_with_misc_14_and_no_context,
+	 vmptrld, without_trace_only_the_mode_changes, tsc_offset_and_scaling)

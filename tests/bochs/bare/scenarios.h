@@ -10,6 +10,7 @@ extern const struct scenario caps_scenarios[];
 extern const struct scenario ept_scenarios[];
 extern const struct scenario event_scenarios[];
 extern const struct scenario fail_scenarios[];
+extern const struct scenario fail_late_scenarios[];
 extern const struct scenario guest_only_scenarios[];
 extern const struct scenario gpa_scenarios[];
 extern const struct scenario gpa_exit_scenarios[];
