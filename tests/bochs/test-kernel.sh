@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# tests/bochs/build-kernel: a patched kernel is another one, and the kernel's tree in the user's cache
+# is afterwards as it was, also if a patch does not apply or someone stops the build; what users set
+# for their own kernels has no say.
+#
+#	test-kernel.sh SOURCE OUT
+set -u
+
+source=$1
+out=$2
+failures=0 checks=0
+file=arch/x86/kvm/irq.c # what is patched: small
+
+rm -rf "$out"
+mkdir -p "$out"
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails; rc $rc, stdout and stderr:"
+		tail -n 40 "$out/stdout" "$out/stderr"
+	fi
+}
+
+build()
+{
+	rc=0
+	"$source/tests/bochs/build-kernel" "$@" >"$out/stdout" 2>"$out/stderr" || rc=$?
+	made=$(cat "$out/stdout")
+}
+
+# The source of the tree without what was built.
+sums()
+{
+	(cd "$tree/arch/x86/kvm" && find . -type f -exec sha256sum {} +; ls -A "$tree") | sort
+}
+
+# The tree is as it was, and can be used.
+check_tree()
+{
+	sums >"$out/sums.now"
+	check "$1: the tree is as it was" cmp -s "$out/sums" "$out/sums.now"
+}
+
+# Folder $1 of patches: $2 is put before the first line of $file, and a file is added.
+patches()
+{
+	mkdir "$out/$1"
+	printf '%s\n' "--- a/$file" "+++ b/$file" '@@ -1,3 +1,4 @@' "+$2" >"$out/$1/1.patch"
+	head -n 3 "$tree/$file" | sed 's/^/ /' >>"$out/$1/1.patch"
+	printf '%s\n' '--- /dev/null' '+++ b/arch/x86/kvm/vmpt-test.h' '@@ -0,0 +1 @@' \
+		'+#define VMPT_TEST 1' >>"$out/$1/1.patch"
+	echo 1.patch >"$out/$1/series"
+}
+
+build
+[ $rc != 77 ] || { cat "$out/stdout" && exit 77; }
+check 'the stock kernel' [ $rc = 0 -a -e "$made/bzImage" -a -e "$made/vmlinux" ]
+[ $rc = 0 ] || exit 1
+stock=$made
+tree=${stock%/*}/bochs-kernel-tree_${stock##*_}
+build --where
+check 'its name' [ "$made" = "$stock" ]
+ARCH=arm64 build --where
+check 'does not hang on the environment' [ "$made" = "$stock" ]
+if ! [ -e "$tree/complete" ]; then
+	echo 'skipped: the tree of the kernel is no longer in the cache'
+	exit 77
+fi
+sums >"$out/sums"
+
+patches good 'extern int vmpt_test_patched; int vmpt_test_patched = 1;'
+build --patches "$out/good" --where
+rm -rf "$made"
+MAKEFLAGS=n ARCH=arm64 CROSS_COMPILE=no-such- LLVM=1 KCFLAGS=-no-such KBUILD_OUTPUT=/no/such \
+	build --patches "$out/good"
+good=$made
+check 'a patched kernel, whatever the environment says' [ $rc = 0 ]
+check 'is another one' [ "$good" != "$stock" -a -e "$good/bzImage" ]
+check 'has what the patch adds' grep -q ' vmpt_test_patched$' "$good/System.map"
+check_tree 'a patched kernel'
+
+patches bad 'extern int vmpt_test_patched; int vmpt_test_patched = 2;'
+printf '%s\n' "--- a/$file" "+++ b/$file" '@@ -1 +1 @@' '-no such line' '+none' >"$out/bad/2.patch"
+echo 2.patch >>"$out/bad/series"
+build --patches "$out/bad"
+check 'a patch that does not apply: fails' [ $rc = 1 ]
+check 'a patch that does not apply: is named' grep -q '2.patch does not apply' "$out/stderr"
+check_tree 'a patch that does not apply'
+
+patches wrong 'this is not C'
+build --patches "$out/wrong"
+check 'an error in a patch: fails' [ $rc = 1 ]
+check 'an error in a patch: is shown' grep -q 'irq.c:1.*error' "$out/stderr"
+check_tree 'an error in a patch'
+
+# Stopped while it compiles, in a session of its own.
+patches stopped 'extern int vmpt_test_patched; int vmpt_test_patched = 3;'
+setsid "$source/tests/bochs/build-kernel" --patches "$out/stopped" >"$out/stdout" 2>"$out/stderr" &
+group=$!
+for _ in $(seq 300); do
+	! [ -e "$tree/arch/x86/kvm/vmpt-test.h" ] || break
+	sleep 0.1
+done
+check 'stopped: was at work' [ -e "$tree/arch/x86/kvm/vmpt-test.h" ]
+kill -TERM -- -$group
+rc=0
+wait $group || rc=$?
+check 'stopped: says so' [ $rc = 143 ]
+check_tree stopped
+
+# The objects, too: with another patch elsewhere, nothing is left of those before.
+patches next '/* nothing */'
+build --patches "$out/next"
+check 'the next one: is made' [ $rc = 0 ]
+check 'the next one: has nothing of those before' [ "$(grep -c vmpt_test "$made/System.map")" = 0 ]
+rm -rf "$made" "$good"
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
