@@ -7,7 +7,7 @@
 #include "faults.h"
 
 #define EXITS	  20000
-#define D02_EXITS 100000 /* it was seen after 1,720 to 19,201 */
+#define D02_EXITS 100000 /* it was seen after 557 to 19,201 */
 #define SMALL_AUX 4
 #define STILL	  300 /* exits, more than it takes to fill that */
 #define LARGE_AUX 16
