@@ -14,19 +14,23 @@
 
 #define PAGE_TABLES 0x200000 /* the host's: PML4, PDPT, four page directories */
 /* More CR3s over the same tables; low bits of CR3 are not used. */
-#define GUEST_CR3   0x210000
-#define OTHER_CR3   0x211000
-#define VMX_PAGES   0x220000 /* VMXON region, two VMCSs, bitmaps, MSR lists */
-#define EPT_PAGES   0x240000 /* PML4, PDPT, PD, 4-KiB tables */
-#define TEXT	    0x280000 /* the results */
-#define TEXT_SIZE   0x20000
-#define GUEST_STACK 0x2f0000 /* its top */
-#define OUT_TABLE   0x300000 /* ToPA table */
-#define OUT	    0x400000 /* packets */
-#define OUT_SIZE    0x200000
-#define SUITE_RAM   0x800000 /* the conformance suite's */
-#define RAM_END	    0x4000000
-#define HOLE	    0x40000000ULL /* nothing is there */
+#define GUEST_CR3 0x210000
+#define OTHER_CR3 0x211000
+/* 32-bit page directory, in which is a PDPT; two more PDPTs */
+#define LEGACY_CR3   0x212fe0
+#define LEGACY_CR3_2 0x213040
+#define LEGACY_CR3_3 0x213080
+#define VMX_PAGES    0x220000 /* VMXON region, two VMCSs, bitmaps, MSR lists */
+#define EPT_PAGES    0x240000 /* PML4, PDPT, PD, 4-KiB tables */
+#define TEXT	     0x280000 /* the results */
+#define TEXT_SIZE    0x20000
+#define GUEST_STACK  0x2f0000 /* its top */
+#define OUT_TABLE    0x300000 /* ToPA table */
+#define OUT	     0x400000 /* packets */
+#define OUT_SIZE     0x200000
+#define SUITE_RAM    0x800000 /* the conformance suite's */
+#define RAM_END	     0x4000000
+#define HOLE	     0x40000000ULL /* nothing is there */
 
 #define SEL_CODE64 8
 #define SEL_CODE32 16

@@ -22,7 +22,7 @@ static const struct scenario *const lists[] = {
 	caps_scenarios,	  gpa_scenarios,      gpa_exit_scenarios,   pmi_scenarios,
 	time_scenarios,	  ptwrite_scenarios,  modes_scenarios,	    suite_scenarios,
 	second_scenarios, ept_scenarios,      memory_scenarios,	    event_scenarios,
-	list_scenarios,	  gpa_trap_scenarios, fail_late_scenarios,
+	list_scenarios,	  gpa_trap_scenarios, fail_late_scenarios,  legacy_scenarios,
 };
 
 static bool starts(const char *name, const char *word)

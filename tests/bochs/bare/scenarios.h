@@ -14,6 +14,7 @@ extern const struct scenario fail_late_scenarios[];
 extern const struct scenario guest_only_scenarios[];
 extern const struct scenario gpa_scenarios[];
 extern const struct scenario gpa_exit_scenarios[];
+extern const struct scenario legacy_scenarios[];
 extern const struct scenario list_scenarios[];
 extern const struct scenario memory_scenarios[];
 extern const struct scenario gpa_trap_scenarios[];
