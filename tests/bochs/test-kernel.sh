@@ -34,10 +34,13 @@ build()
 	made=$(cat "$out/stdout")
 }
 
-# The source of the tree without what was built.
+# The source of the tree without what was built, while nobody else is at work on it.
 sums()
 {
-	(cd "$tree/arch/x86/kvm" && find . -type f -exec sha256sum {} +; ls -A "$tree") | sort
+	# shellcheck disable=SC2016 # the inner shell's
+	flock "${tree%/*}/.bochs-kernel.lock" \
+		bash -c 'cd "$1/arch/x86/kvm" && find . -type f -exec sha256sum {} + && ls -A "$1"' bash "$tree" |
+		sort
 }
 
 # The tree is as it was, and can be used.
@@ -47,12 +50,14 @@ check_tree()
 	check "$1: the tree is as it was" cmp -s "$out/sums" "$out/sums.now"
 }
 
-# Folder $1 of patches: $2 is put before the first line of $file, and a file is added.
+# Folder $1 of patches: $2 is put before the first line of $file, and a file is added. No other run
+# of this test, at the same time, has the same ones.
 patches()
 {
 	mkdir "$out/$1"
-	printf '%s\n' "--- a/$file" "+++ b/$file" '@@ -1,3 +1,4 @@' "+$2" >"$out/$1/1.patch"
-	head -n 3 "$tree/$file" | sed 's/^/ /' >>"$out/$1/1.patch"
+	printf '%s\n' "--- a/$file" "+++ b/$file" '@@ -1,3 +1,4 @@' "+$2 /* $$ */" \
+		>"$out/$1/1.patch"
+	head -n 3 "$out/file" | sed 's/^/ /' >>"$out/$1/1.patch"
 	printf '%s\n' '--- /dev/null' '+++ b/arch/x86/kvm/vmpt-test.h' '@@ -0,0 +1 @@' \
 		'+#define VMPT_TEST 1' >>"$out/$1/1.patch"
 	echo 1.patch >"$out/$1/series"
@@ -73,6 +78,7 @@ if ! [ -e "$tree/complete" ]; then
 	exit 77
 fi
 sums >"$out/sums"
+flock "${stock%/*}/.bochs-kernel.lock" cp "$tree/$file" "$out/file"
 
 patches good 'extern int vmpt_test_patched; int vmpt_test_patched = 1;'
 build --patches "$out/good" --where
@@ -115,7 +121,7 @@ check 'stopped: says so' [ $rc = 143 ]
 check_tree stopped
 
 # The objects, too: with another patch elsewhere, nothing is left of those before.
-patches next '/* nothing */'
+patches next ''
 build --patches "$out/next"
 check 'the next one: is made' [ $rc = 0 ]
 check 'the next one: has nothing of those before' [ "$(grep -c vmpt_test "$made/System.map")" = 0 ]
