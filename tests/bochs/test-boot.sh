@@ -12,16 +12,9 @@ out=$2
 failures=0 checks=0
 
 mkdir -p "$out"
-for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" \
-	"$source/tests/bochs/build base perf"; do
-	# shellcheck disable=SC2086 # a command and its words
-	printed=$($what 2>"$out/build.log") || {
-		rc=$?
-		echo "$printed"
-		cat "$out/build.log"
-		exit $rc
-	}
-done
+. "$source/tests/bochs/lib.sh" || exit
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
+	"$source/tests/bochs/build base perf"
 
 # Check that a command succeeds; if not, say what the last run was like.
 check()

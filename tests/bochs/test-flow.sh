@@ -29,16 +29,9 @@ fi
 # Images, truths and traces are large.
 trap 'rm -rf "$out"/*/files/image-* "$out"/*/files/*.truth.* "$out"/*/split "$out"/*/files/perf.data \
 	"$out/wrong"' EXIT
-for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" \
-	"$source/tests/bochs/build base perf"; do
-	# shellcheck disable=SC2086 # a command and its words
-	printed=$($what 2>"$out/build.log") || {
-		rc=$?
-		echo "$printed"
-		cat "$out/build.log"
-		exit $rc
-	}
-done
+. "$source/tests/bochs/lib.sh" || exit
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
+	"$source/tests/bochs/build base perf"
 
 # What is wrong is said by the file named second.
 check()

@@ -12,14 +12,8 @@ out=$2
 failures=0 checks=0
 
 mkdir -p "$out"
-for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build"; do
-	printed=$($what 2>"$out/build.log") || {
-		rc=$?
-		echo "$printed"
-		cat "$out/build.log"
-		exit $rc
-	}
-done
+. "$source/tests/bochs/lib.sh" || exit
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build"
 
 check()
 {

@@ -13,15 +13,8 @@ failures=0 checks=0 rc=0
 
 mkdir -p "$out"
 export LC_ALL=C
-for what in "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build base"; do
-	# shellcheck disable=SC2086 # a command and its words
-	printed=$($what 2>"$out/build.log") || {
-		rc=$?
-		echo "$printed"
-		cat "$out/build.log"
-		exit $rc
-	}
-done
+. "$source/tests/bochs/lib.sh" || exit
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build base"
 
 check()
 {

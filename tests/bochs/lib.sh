@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What the tests that start the PC share; they source it, with the folder $out of their own.
+
+# Make what the test runs on: each argument is a command with its words, which makes it or says
+# "skipped:" and ends with 77, as this then does. What a failing one said is printed.
+make_all()
+{
+	local what printed rc
+
+	for what; do
+		# shellcheck disable=SC2086 # a command and its words
+		printed=$($what 2>"$out/build.log") || {
+			rc=$?
+			echo "$printed"
+			cat "$out/build.log"
+			exit $rc
+		}
+	done
+}
