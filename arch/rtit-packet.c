@@ -259,9 +259,10 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len)
 		width = d->field[i].coding == VMPT_RTIT_LIP ? 8 * (size - 1) : d->field[i].width;
 		put_field(buf, &d->field[i], pkt->val[i], width);
 	}
-	for (i = 0; i < cycles; i++)
-		buf[size + i] = !i ? (u8)((pkt->cycles & 0x3f) << 2 | cycles)
-				   : (u8)(pkt->cycles >> (6 + 8 * (i - 1)));
+	if (cycles)
+		buf[size] = (u8)((pkt->cycles & 0x3f) << 2 | cycles);
+	for (i = 1; i < cycles; i++)
+		buf[size + i] = (u8)(pkt->cycles >> (6 + 8 * (i - 1)));
 	pkt->size = (u8)(size + cycles);
 	return pkt->size;
 }
