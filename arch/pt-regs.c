@@ -16,6 +16,8 @@ static const char *const reasons[VMPT_GP_REASONS] = {
 	[VMPT_GP_OUTPUT] = "an output scheme that the processor does not have",
 	[VMPT_GP_NOT_CANONICAL] = "the address is not canonical",
 	[VMPT_GP_VMX] = "IA32_RTIT_CTL written in VMX operation without IA32_VMX_MISC[14]",
+	[VMPT_GP_CTL_UNREAD] = "RTIT_CTL has not been read since RESET",
+	[VMPT_GP_TNT_ZERO] = "RTIT_TNT_BUFF written 0",
 };
 
 const char *vmpt_gp_reason(enum vmpt_gp_reason why)

@@ -125,6 +125,9 @@ enum vmpt_gp_reason {
 	VMPT_GP_OUTPUT,	  /* output scheme that is not there */
 	VMPT_GP_NOT_CANONICAL,
 	VMPT_GP_VMX, /* CTL written in VMX operation (33.2.9.4) */
+	/* RTIT (arch/rtit-regs.h) */
+	VMPT_GP_CTL_UNREAD, /* RTIT_CTL (768H) has not been read yet */
+	VMPT_GP_TNT_ZERO,   /* RTIT_TNT_BUFF would be 0 */
 	VMPT_GP_REASONS
 };
 

@@ -45,6 +45,7 @@ enum vmpt_rtit_kind {
 /* The longest packet: PSB; a TIP, FUP or STS of 7 bytes and 3 of cycles are 10. */
 #define VMPT_RTIT_SIZE_MAX 10
 #define VMPT_RTIT_LIP_BITS 48
+#define VMPT_RTIT_ERRATA   7 /* of Appendix E, numbered from 1 */
 
 /* Flags of a decoded packet */
 #define VMPT_RTIT_CYCLES 0x01 /* a cycle count rides behind it */
