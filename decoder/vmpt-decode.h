@@ -5,7 +5,8 @@
  *
  * Everything is pulled: open a trace, take its streams (one per CPU or thread),
  * open a decoder or a splitter on one, call _next until it returns 0. Memory is
- * constant whatever the trace's size. No globals; two streams may be used by
+ * constant whatever the trace's size. Streams are Intel PT's, or RTIT's of the 2013-15 Atoms
+ * (docs/rtit.md): same calls, other kinds of items. No globals; two streams may be used by
  * two threads. All pointers handed out stay valid until the next call on the
  * same object unless said otherwise.
  */
@@ -13,6 +14,7 @@
 #define VMPT_DECODE_H
 
 #include "arch/pt-packet.h"
+#include "arch/rtit-packet.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,12 +41,16 @@ struct vmpt_extent {
 	u64 file_offset;
 };
 
+/* What wrote a trace. */
+enum vmpt_isa { VMPT_ISA_PT, VMPT_ISA_RTIT };
+
 /* One CPU's or thread's trace. Memory is owned by its vmpt_trace. */
 struct vmpt_stream {
 	const u8 *data;
 	u64 size;
 	int cpu;		     /* -1: not known */
 	int tid;		     /* -1: a whole CPU's trace */
+	u8 isa;			     /* enum vmpt_isa; of all streams of a trace the same */
 	const struct vmpt_gap *gaps; /* by offset, each between two bytes of the stream */
 	size_t gap_count;
 	const struct vmpt_extent *extents; /* by offset */
@@ -56,6 +62,7 @@ enum vmpt_trace_format { VMPT_TRACE_RAW, VMPT_TRACE_PERF };
 /* What a trace's file says of the whole; all 0 for raw traces. */
 struct vmpt_trace_info {
 	enum vmpt_trace_format format;
+	enum vmpt_isa isa;
 	bool has_time_conv; /* the three below are valid: perf time = f(TSC) */
 	u16 time_shift;
 	u32 time_mult;
@@ -92,7 +99,10 @@ int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct
 int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
 			struct vmpt_diag *diag);
 int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
-/* Add another raw file as one more stream, another CPU's. */
+/* A raw file of RTIT bytes. vmpt_trace_open() takes a file for one whose first PSB is RTIT's. */
+int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
+			 struct vmpt_diag *diag);
+/* Add another raw file as one more stream, another CPU's, of the same isa. */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
 void vmpt_trace_close(struct vmpt_trace *trace);
 
@@ -163,6 +173,28 @@ struct vmpt_item {
 	u8 aux;
 };
 
+/*
+ * Items of RTIT: VMPT_ITEM_RTIT + enum vmpt_rtit_kind, and two more. payload by kind:
+ *   TIP, FUP.*  the full LIP, 48 bits; aux VMPT_RTIT_AUX_*, CNT and Zext as sent
+ *   TNT         the byte                PIP       CR3[39:0], bit 40 CR0.PG
+ *   MTC         the 8 bits of TSC, bits 9:8 RNG
+ *   STS         TSC[39:0], bits 45:40 ACBR, bits 51:46 ECBR
+ *   CYC         the cycle count as sent; it rides behind the packet before it
+ * others 0. A run is of TNTs without cycle counts.
+ */
+enum vmpt_rtit_item_kind {
+	VMPT_ITEM_RTIT = 128,
+	VMPT_ITEM_RTIT_CYC = VMPT_ITEM_RTIT + VMPT_RTIT_KINDS,
+	VMPT_ITEM_RTIT_RUN,
+};
+
+#define VMPT_RTIT_AUX_CNT    0x03
+#define VMPT_RTIT_AUX_ZEXT   0x04
+#define VMPT_RTIT_AUX_NO_LIP 0x08 /* bits above those sent are not known: payload has the sent */
+#define VMPT_RTIT_AUX_IGNORE 0x10 /* of no meaning by the erratum: E2, E5, E7 */
+/* Bits 7:5: the erratum (Appendix E) whose workaround applies to this item, 0: none. */
+#define VMPT_RTIT_AUX_ERRATUM(aux) ((aux) >> 5)
+
 struct vmpt_batch {
 	const struct vmpt_item *items;
 	size_t count;
@@ -176,13 +208,26 @@ struct vmpt_packet {
 	u64 offset; /* in the stream */
 	u64 payload;
 	u32 size; /* bytes; for VMPT_ITEM_LOSS 0, see payload */
-	u8 kind;  /* enum vmpt_pt_kind or VMPT_ITEM_LOSS; never VMPT_ITEM_RUN */
+	u8 kind;  /* enum vmpt_pt_kind, VMPT_ITEM_LOSS, or RTIT's; never a run */
 	u8 aux;
 	struct vmpt_owner owner;
 };
 
 /* Whether the trace holds guests only, which TIP.PGD() needs to know. */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
+
+/* RTIT: whether cycle counts ride behind packets (RTIT_CTL.Cycle_Acc): no byte tells it. */
+enum vmpt_cycle_acc { VMPT_CYCLE_ACC_AUTO, VMPT_CYCLE_ACC_YES, VMPT_CYCLE_ACC_NO };
+
+/*
+ * RTIT has neither VMCS packets nor NR: who runs is told by a side record. From @at on, with the
+ * first FUP.PGE at or behind it, it is @owner. By time, with the first FUP.PGE at or after it.
+ */
+struct vmpt_run {
+	u64 at; /* offset in the stream, or hardware TSC */
+	bool by_tsc;
+	struct vmpt_owner owner; /* of a VM: vmcs is the caller's number for it */
+};
 
 /* All 0 is the default. */
 struct vmpt_options {
@@ -192,6 +237,10 @@ struct vmpt_options {
 	bool headless;	      /* take the first byte as a packet's; else start at a PSB */
 	bool scalar;	      /* the plain loop, the reference for all else */
 	enum vmpt_guest_only guest_only;
+	enum vmpt_cycle_acc cycle_acc;
+	/* RTIT, of this stream, by at; NULL: all is the host's, assumed. Stays the caller's. */
+	const struct vmpt_run *runs;
+	size_t run_count;
 	/* Called now and then with the offset that is reached, by the caller's thread. Or NULL. */
 	void (*progress)(void *opaque, u64 offset);
 	void *progress_opaque;
@@ -231,11 +280,13 @@ static inline int vmpt_packet_next(struct vmpt_decoder *dec, struct vmpt_cursor 
 	item = &at->batch.items[at->item];
 	pkt->offset = at->batch.base + item->offset;
 	pkt->owner = at->batch.owner;
-	if (item->kind == VMPT_ITEM_RUN) {
+	if (item->kind == VMPT_ITEM_RUN || item->kind == VMPT_ITEM_RTIT_RUN) {
 		u8 b = at->batch.data[item->offset + at->byte];
 
 		pkt->offset += at->byte;
 		pkt->kind = b ? VMPT_PT_TNT_8 : VMPT_PT_PAD;
+		if (item->kind == VMPT_ITEM_RTIT_RUN)
+			pkt->kind = VMPT_ITEM_RTIT + VMPT_RTIT_TNT;
 		pkt->payload = b;
 		pkt->size = 1;
 		pkt->aux = 0;
@@ -264,6 +315,7 @@ enum vmpt_begin {
 	VMPT_BEGIN_PSB,	   /* a PSB+ that says so */
 	VMPT_BEGIN_DOUBT,  /* an OVF or TIP.PGD() after which nothing proved the owner */
 	VMPT_BEGIN_LOSS,   /* bytes that are no packets */
+			   /* RTIT: ENTRY, EXIT and SWITCH come with the side record */
 };
 
 #define VMPT_SLICE_CR3S 6
@@ -275,12 +327,15 @@ struct vmpt_slice {
 	u8 loss;       /* enum vmpt_error if begin is VMPT_BEGIN_LOSS */
 	bool by_group; /* it starts with a group (PIP, VMCS, MODE.Exec … TIP) */
 	bool has_tsc;
-	u64 first_tsc, last_tsc;  /* as in the packets: 56 bits, the owner's clock */
+	u64 first_tsc, last_tsc;  /* as in the packets: 56 bits, the owner's clock; STS: 40 bits */
 	u64 cr3[VMPT_SLICE_CR3S]; /* the first that differ */
 	u32 cr3_count;		  /* capped at VMPT_SLICE_CR3S + 1: there are more */
 	u32 overflows;
 	u32 failed_entries;
 	u32 doubts; /* stretches that were uncertain and then proved to be this owner's */
+	/* RTIT */
+	u32 enables, disables;		  /* FUP.PGEs and FUP.PGDs but those of E2 */
+	u32 errata[VMPT_RTIT_ERRATA + 1]; /* workarounds applied, by number */
 };
 
 struct vmpt_splitter;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The RTIT unit of one logical processor of the 2013-15 Atoms: events in, packets out, as the
+ * RTIT Programming Reference (March 2015) has them. What executes tells the unit each event that
+ * could make a packet. Same events, same bytes. The caller's memory, no allocation, no globals,
+ * freestanding.
+ *
+ * Order: an event is told when it retires, with the state that holds after it. "next_ip" is NLIP,
+ * the address behind the instruction, taken or not; "target" is where execution goes on. IPs are
+ * linear; bits 63:48 are not looked at.
+ *
+ * Instructions that are no branches need be told (vmpt_rtit_unit_step()) only while unit->walk is
+ * set, when a filter or TraceStop range can be walked into or out of, and only those whose next_ip
+ * is a base or a limit in use; others do no harm.
+ *
+ * What the manual leaves open and what is chosen here: docs/rtit.md.
+ */
+#ifndef VMPT_MODEL_VMPT_RTIT_H
+#define VMPT_MODEL_VMPT_RTIT_H
+
+#include "arch/rtit-packet.h"
+#include "arch/rtit-regs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what executes ---- */
+
+/* The processor's mode, as far as packets and filters depend on it. */
+struct vmpt_rtit_mode {
+	u64 cr3;
+	u8 cpl;
+	bool paging; /* CR0.PG */
+};
+
+/* Clocks, pushed by the caller whenever time has passed. */
+struct vmpt_rtit_clocks {
+	u64 tsc;    /* the hardware's, without per-core and VMCS offset (4.2.12, 4.2.13) */
+	u64 cycles; /* core clock cycles that were not slept through */
+};
+
+/* Where packets go: to physical memory as the MSRs say, or as a stream. */
+struct vmpt_rtit_sink {
+	/*
+	 * All of @len bytes at @pa, inside one circular buffer; for a stream @pa means nothing.
+	 * Negative: they could not be taken now, and wait.
+	 */
+	int (*write)(void *opaque, u64 pa, const u8 *bytes, size_t len);
+	void *opaque;
+};
+
+/* Errata of Appendix E, to be switched on each. */
+#define VMPT_RTIT_ERRATUM(n) (1u << (n))
+
+struct vmpt_rtit_unit_options {
+	u32 errata; /* VMPT_RTIT_ERRATUM(1) … (7) */
+	/*
+	 * 3.3.9: a PSB of Pkt_Mask clears LAST_LIP and LAST_CALL_NLIP only this many packets
+	 * later, 0 to 4.
+	 */
+	u8 psb_clears_late;
+	/* 4.2.8: a TriggerEn that is cleared by WRMSR "may not" make a FUP.PGD: here it does. */
+	bool pgd_at_disable;
+	struct vmpt_rtit_rules rules;
+};
+
+struct vmpt_rtit_unit_config {
+	struct vmpt_rtit_unit_options options;
+	const struct vmpt_rtit_sink *sink;
+};
+
+/* Bytes that wait inside a unit at the most. */
+#define VMPT_RTIT_UNIT_BUFFER 1024
+
+/* A unit. Fields are the model's; "to read" ones are for the caller too. */
+struct vmpt_rtit_unit {
+	struct vmpt_rtit_unit_config config;
+
+	/* to read */
+	struct vmpt_rtit_regs regs; /* STATUS is whole; CNTP and OFFSET are true after a drain */
+	struct vmpt_rtit_mode mode;
+	struct vmpt_rtit_clocks now;
+	u8 acbr, ecbr; /* core/bus ratios as STS has them */
+	u64 bytes;     /* given to the sink since init */
+	u64 overflows; /* FUP.BuffOvfs */
+	bool packet_en, trigger_en, context_en, filter_en;
+	bool walk; /* steps are wanted: see above */
+	bool smm, vmx_root;
+
+	/* the rest is the model's own */
+	struct vmpt_rtit_last_lip last_lip;
+	bool stop_pending;    /* TraceStop in an overflow (4.2.5) */
+	u8 late;	      /* packets until a PSB's clearing takes effect; 0: none is due */
+	bool psb_late;	      /* E3: a PSB that is due comes one packet later */
+	bool mtc_first;	      /* E7: no MTC since TriggerEn was set */
+	bool overflow_branch; /* E5: a branch in the overflow would have made a TIP … */
+	u64 overflow_target;  /* … to here */
+	u64 cycles_at, mtc_at;
+	u8 buffer[VMPT_RTIT_UNIT_BUFFER];
+	u16 used;
+};
+
+/* After RESET, in real mode's state (mode all 0). -VMPT_E_INVAL: no sink, late > 4. @config is
+ * copied, the sink stays the caller's. */
+int vmpt_rtit_unit_init(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config);
+void vmpt_rtit_unit_reset(struct vmpt_rtit_unit *unit);
+
+/* ---- MSRs (3.3) ---- */
+
+/*
+ * RDMSR, WRMSR of an RTIT MSR. Checks as arch/rtit-regs.h. A write of CTL makes the packets of
+ * 3.3.2 and 4.2.1 (PSB, FUP.PGE, FUP.PGD) with @next_ip and drains; one of STATUS changes FilterEn
+ * and Buffer_Overflow (4.2.5). 0, VMPT_GP, -VMPT_E_INVAL.
+ */
+int vmpt_rtit_unit_rdmsr(struct vmpt_rtit_unit *unit, u32 msr, u64 *value);
+int vmpt_rtit_unit_wrmsr(struct vmpt_rtit_unit *unit, u32 msr, u64 value, u64 next_ip);
+
+/* ---- instructions (Tables 2 and 19) ---- */
+
+/* One that is no branch: rows 1 to 5. */
+void vmpt_rtit_unit_step(struct vmpt_rtit_unit *unit, u64 next_ip);
+/* Jcc and LOOP; execution goes on at @target if taken, at @next_ip if not: rows 11 to 20. */
+void vmpt_rtit_unit_jcc(struct vmpt_rtit_unit *unit, bool taken, u64 next_ip, u64 target);
+/* Direct near JMP and CALL: rows 6 to 10. */
+void vmpt_rtit_unit_jmp(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
+void vmpt_rtit_unit_call(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
+/* Indirect near JMP, CALL; RET: rows 21 to 26. */
+void vmpt_rtit_unit_jmp_indirect(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
+void vmpt_rtit_unit_call_indirect(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
+void vmpt_rtit_unit_ret(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target);
+
+/* Far JMP, CALL, RET, IRET, SYSCALL …, interrupts, exceptions, INIT, SIPI: rows 27 to 35. */
+struct vmpt_rtit_far {
+	u64 ip; /* as Table 1: NLIP; of a fault the faulting instruction's own */
+	u64 target;
+	struct vmpt_rtit_mode mode; /* after it */
+	/* E1: of a far transfer instruction, its first byte and how many prefixes it has; else 0 */
+	u64 insn;
+	u8 prefixes;
+};
+void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far *far);
+
+/* MOV CR3, rows 39 to 44; MOV CR0, which makes a PIP if CR0.PG changes (4.2.10). */
+void vmpt_rtit_unit_mov_cr3(struct vmpt_rtit_unit *unit, u64 next_ip, u64 cr3);
+void vmpt_rtit_unit_mov_cr0(struct vmpt_rtit_unit *unit, u64 next_ip, bool paging);
+
+/* ---- SMM and VMX (2.6): rows 36 to 38; no TIP, no PIP ---- */
+
+void vmpt_rtit_unit_smi(struct vmpt_rtit_unit *unit, u64 ip);
+void vmpt_rtit_unit_rsm(struct vmpt_rtit_unit *unit, u64 target, const struct vmpt_rtit_mode *mode);
+/* VMXON and VMXOFF: into and out of root operation, which is never traced. */
+void vmpt_rtit_unit_vmxon(struct vmpt_rtit_unit *unit, u64 next_ip);
+void vmpt_rtit_unit_vmxoff(struct vmpt_rtit_unit *unit, u64 next_ip);
+/* @target and @mode are the guest's; @ip: saved in the VMCS; @mode the host's. */
+void vmpt_rtit_unit_vmentry(struct vmpt_rtit_unit *unit, u64 target,
+			    const struct vmpt_rtit_mode *mode);
+void vmpt_rtit_unit_vmexit(struct vmpt_rtit_unit *unit, u64 ip, const struct vmpt_rtit_mode *mode);
+
+/* ---- time (4.2.12 to 4.2.15) ---- */
+
+/* Time has passed: MTCs that are due, CNTP. A FUP.PCC comes with the next instruction. */
+void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now);
+/* Causes of an STS (4.2.13): another frequency or clock modulation; a wakeup from any sleep. */
+void vmpt_rtit_unit_frequency(struct vmpt_rtit_unit *unit, u8 acbr, u8 ecbr);
+void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit);
+
+/* ---- trouble (4.2.5) and end ---- */
+
+/* The internal buffers are full. */
+void vmpt_rtit_unit_overflow(struct vmpt_rtit_unit *unit);
+/*
+ * They are empty again and an instruction begins; @ip: where execution goes on behind it. With
+ * TriggerEn and ContextEn the overflow clears naturally; else nothing happens.
+ */
+void vmpt_rtit_unit_overflow_resolve(struct vmpt_rtit_unit *unit, u64 ip);
+
+/* What waits goes to the sink (TNT_BUFF stays). 0, or what the sink returned. */
+int vmpt_rtit_unit_drain(struct vmpt_rtit_unit *unit);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
