@@ -13,7 +13,7 @@
  * set, when a filter or TraceStop range can be walked into or out of, and only those whose next_ip
  * is a base or a limit in use; others do no harm.
  *
- * What the manual leaves open and what is chosen here: docs/rtit.md.
+ * What the manual leaves open and what is chosen here: docs/rtit/model.md.
  */
 #ifndef VMPT_MODEL_VMPT_RTIT_H
 #define VMPT_MODEL_VMPT_RTIT_H
@@ -89,10 +89,11 @@ struct vmpt_rtit_unit {
 	bool smm, vmx_root;
 
 	/* the rest is the model's own */
-	struct vmpt_rtit_last_lip last_lip;
+	bool plain;	      /* PacketEn, and no event changes it or has to look: fast path */
 	bool stop_pending;    /* TraceStop in an overflow (4.2.5) */
+	bool psb_held;	      /* PSB of TriggerEn that found no room in an overflow */
 	u8 late;	      /* packets until a PSB's clearing takes effect; 0: none is due */
-	bool psb_late;	      /* E3: a PSB that is due comes one packet later */
+	bool psb_late;	      /* a PSB comes behind the next packet (E3, or it found no room) */
 	bool mtc_first;	      /* E7: no MTC since TriggerEn was set */
 	bool overflow_branch; /* E5: a branch in the overflow would have made a TIP … */
 	u64 overflow_target;  /* … to here */
