@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Inside the RTIT unit: how packets leave it, and what its files use of each other. */
+#ifndef VMPT_MODEL_RTIT_EMIT_H
+#define VMPT_MODEL_RTIT_EMIT_H
+
+#include "model/vmpt-rtit.h"
+
+static inline bool rtit_erratum(const struct vmpt_rtit_unit *unit, unsigned int n)
+{
+	return unit->config.options.errata & VMPT_RTIT_ERRATUM(n);
+}
+
+static inline bool rtit_in_overflow(const struct vmpt_rtit_unit *unit)
+{
+	return unit->regs.status & VMPT_RTIT_STATUS_OVERFLOW;
+}
+
+/* ---- rtit-emit.c: packets into the buffer, the buffer to where the trace goes ---- */
+
+/* TIP and FUPs; TNT bits that wait go first. */
+void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip);
+/* PIP, MTC, STS; only PIP drains TNT_BUFF (4.2.2). */
+void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt);
+/* A TNT bit; and what waits in TNT_BUFF, false if it has to wait. */
+void rtit_tnt(struct vmpt_rtit_unit *unit, bool taken);
+bool rtit_send_tnt(struct vmpt_rtit_unit *unit);
+/* The PSB of TriggerEn, which an overflow does not keep back. */
+void rtit_psb(struct vmpt_rtit_unit *unit);
+/* The PSB that Pkt_Mask wants, if it does (3.3.9). */
+void rtit_check_psb(struct vmpt_rtit_unit *unit);
+/* One TraceSTOP as far as there is room, whatever the overflow. */
+void rtit_put_trace_stop(struct vmpt_rtit_unit *unit);
+/* Room for a packet and no overflow; without room one begins. */
+bool rtit_ready(struct vmpt_rtit_unit *unit);
+
+/* ---- rtit-enable.c: 2.1, 2.4, 4.3.2 ---- */
+
+/* The enables before an event, and what it brings about. */
+struct rtit_change {
+	bool packet, context, filter; /* before */
+	bool enabled;		      /* a WRMSR set TriggerEn */
+	bool disabled;		      /* a WRMSR cleared it */
+	bool stop;		      /* TraceStop, not in an overflow */
+	bool after;		      /* PacketEn behind the event */
+};
+
+/* All enables and STATUS from the registers, mode and FilterEn. */
+void rtit_update(struct vmpt_rtit_unit *unit);
+/* An instruction begins: FUP.PCC if it is due (4.2.6). */
+void rtit_pcc(struct vmpt_rtit_unit *unit, u64 next_ip);
+void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c);
+/* The enables behind the event; @taken: @ip is the target of a taken branch or event. */
+void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
+/* The same where the filter and TraceStop do not look. */
+void rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c);
+/* FUP.PGD with @nlip or FUP.PGE with @ip, then TraceStop. */
+void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
+/* The same, with PacketEn 1 to 0 told already. */
+void rtit_finish_told(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
+
+/* ---- rtit-overflow.c ---- */
+
+/* TraceStop: now, or behind the overflow. */
+void rtit_trace_stop(struct vmpt_rtit_unit *unit);
+/* In an overflow: a branch that would have made a TIP (E5). */
+void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target);
+/* WRMSR of STATUS set or cleared Buffer_Overflow. */
+void rtit_overflow_written(struct vmpt_rtit_unit *unit, bool was);
+
+/* ---- rtit-time.c ---- */
+
+/* An STS if it is sent in this mode (Table 17). */
+void rtit_sts(struct vmpt_rtit_unit *unit);
+/* MTC counts from here: TriggerEn or the range is another. */
+void rtit_mtc_restart(struct vmpt_rtit_unit *unit);
+
+#endif

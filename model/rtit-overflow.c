@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Buffer overflow (4.2.5) and TraceStop (4.2.11), which an overflow holds back, in an RTIT unit. */
+#include "model/rtit-emit.h"
+
+/* ---- TraceStop ---- */
+
+void rtit_trace_stop(struct vmpt_rtit_unit *unit)
+{
+	/* E4: the packet comes at once, and nothing else of it. */
+	if (!rtit_ready(unit)) {
+		if (rtit_erratum(unit, 4))
+			rtit_put_trace_stop(unit);
+		else
+			unit->stop_pending = true;
+		return;
+	}
+	unit->regs.ctl &= ~VMPT_RTIT_CTL_TRACE_ACTIVE;
+	unit->filter_en = false;
+	unit->stop_pending = false;
+	rtit_update(unit);
+	rtit_put_trace_stop(unit);
+}
+
+static void pending_stop(struct vmpt_rtit_unit *unit)
+{
+	if (unit->stop_pending && unit->trigger_en)
+		rtit_trace_stop(unit);
+}
+
+/* ---- overflow ---- */
+
+void vmpt_rtit_unit_overflow(struct vmpt_rtit_unit *unit)
+{
+	if (!unit->trigger_en || rtit_in_overflow(unit))
+		return;
+	unit->regs.status |= VMPT_RTIT_STATUS_OVERFLOW;
+	unit->overflow_branch = false;
+	unit->plain = false;
+}
+
+void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
+{
+	if (!rtit_in_overflow(unit))
+		return;
+	unit->overflow_branch = true;
+	unit->overflow_target = target & VMPT_RTIT_LIP_MASK;
+}
+
+/* By software: no packet; what the overflow held back comes now, or with TriggerEn 0 never. */
+void rtit_overflow_written(struct vmpt_rtit_unit *unit, bool was)
+{
+	bool is = rtit_in_overflow(unit);
+
+	if (!was && is)
+		unit->overflow_branch = false;
+	if (!was || is)
+		return;
+	if (unit->psb_held && unit->trigger_en)
+		rtit_psb(unit);
+	pending_stop(unit);
+	unit->stop_pending = false;
+	unit->psb_held = false;
+}
+
+void vmpt_rtit_unit_overflow_resolve(struct vmpt_rtit_unit *unit, u64 ip)
+{
+	if (!rtit_in_overflow(unit) || !unit->trigger_en || !unit->context_en)
+		return;
+	vmpt_rtit_unit_drain(unit);
+	if (unit->used)
+		return;
+	unit->regs.status &= ~VMPT_RTIT_STATUS_OVERFLOW;
+	if (unit->psb_held)
+		rtit_psb(unit);
+	/* Branches before the overflow, also a full TNT that was the cause of it. */
+	rtit_send_tnt(unit);
+	unit->regs.last_lip = 0;
+	unit->regs.last_call_nlip = 0;
+	unit->late = 0;
+	unit->overflows++;
+	rtit_lip(unit, VMPT_RTIT_BUFF_OVF, ip);
+	/* E5: only where tracing resumes at that branch's target. */
+	if (rtit_erratum(unit, 5) && unit->overflow_branch &&
+	    unit->overflow_target == (ip & VMPT_RTIT_LIP_MASK))
+		rtit_lip(unit, VMPT_RTIT_TIP, ip);
+	unit->overflow_branch = false;
+	rtit_update(unit);
+	pending_stop(unit);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Time in an RTIT unit: MTC (4.2.12), STS (4.2.13), CNTP (3.3.4). It is what was pushed last. */
+#include "model/rtit-emit.h"
+
+static bool less_pkts(const struct vmpt_rtit_unit *unit)
+{
+	return unit->regs.ctl & VMPT_RTIT_CTL_LESS_PKTS;
+}
+
+/* MTC and STS in Table 17. */
+static bool timing_sent(const struct vmpt_rtit_unit *unit)
+{
+	return less_pkts(unit) ? unit->packet_en : unit->trigger_en;
+}
+
+/* ---- STS ---- */
+
+void rtit_sts(struct vmpt_rtit_unit *unit)
+{
+	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_STS };
+
+	if (!(unit->regs.ctl & VMPT_RTIT_CTL_STS_EN) || !timing_sent(unit))
+		return;
+	pkt.sts.acbr = unit->acbr & 0x3f;
+	pkt.sts.ecbr = unit->ecbr & 0x3f;
+	pkt.sts.tsc = unit->now.tsc & vmpt_mask64(40);
+	rtit_put(unit, &pkt);
+}
+
+void vmpt_rtit_unit_frequency(struct vmpt_rtit_unit *unit, u8 acbr, u8 ecbr)
+{
+	unit->acbr = acbr;
+	unit->ecbr = ecbr;
+	rtit_sts(unit);
+}
+
+void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit)
+{
+	rtit_sts(unit);
+}
+
+/* ---- MTC ---- */
+
+static unsigned int mtc_range(const struct vmpt_rtit_unit *unit)
+{
+	return (unsigned int)((unit->regs.ctl & VMPT_RTIT_CTL_MTC_RANGE) >>
+			      VMPT_RTIT_CTL_MTC_RANGE_SHIFT);
+}
+
+/* The counter whose low 8 bits an MTC has. */
+static u64 mtc_counter(const struct vmpt_rtit_unit *unit)
+{
+	return unit->now.tsc >> (7 + 2 * mtc_range(unit));
+}
+
+void rtit_mtc_restart(struct vmpt_rtit_unit *unit)
+{
+	unit->mtc_at = mtc_counter(unit);
+}
+
+static void send_mtc(struct vmpt_rtit_unit *unit, u64 counter)
+{
+	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_MTC };
+
+	pkt.mtc.rng = mtc_range(unit);
+	pkt.mtc.tsc = counter & 0xff;
+	rtit_put(unit, &pkt);
+}
+
+/* Changes that are told one by one at the most: behind more the 8 bits say nothing. */
+#define MTC_MAX 255
+
+static void pass_mtcs(struct vmpt_rtit_unit *unit)
+{
+	u64 now = mtc_counter(unit);
+
+	if (!(unit->regs.ctl & VMPT_RTIT_CTL_MTC_EN) || !timing_sent(unit)) {
+		unit->mtc_at = now;
+		return;
+	}
+	/* E7: the first one comes without a change. */
+	if (unit->mtc_first && rtit_erratum(unit, 7))
+		send_mtc(unit, unit->mtc_at);
+	unit->mtc_first = false;
+	if (now - unit->mtc_at > MTC_MAX)
+		unit->mtc_at = now - 1;
+	while (unit->mtc_at != now)
+		send_mtc(unit, ++unit->mtc_at);
+}
+
+/* ---- CNTP ---- */
+
+/* As Table 17 has it: with LESS_PKTS it counts in more states than without. */
+static bool counts_cycles(const struct vmpt_rtit_unit *unit)
+{
+	return less_pkts(unit) ? unit->trigger_en && unit->context_en : unit->packet_en;
+}
+
+void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
+{
+	u64 cycles = now->cycles - unit->cycles_at;
+
+	unit->now = *now;
+	unit->cycles_at = now->cycles;
+	if (counts_cycles(unit))
+		unit->regs.cntp = (unit->regs.cntp + cycles) & VMPT_RTIT_CNTP_MASK;
+	pass_mtcs(unit);
+	/* A FUP.PCC may be due. */
+	if (unit->regs.cntp & VMPT_RTIT_CNTP_MSB)
+		unit->plain = false;
+}
