@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "decoder/rtit.h"
 #include "decoder/vm-tracker.h"
 
 /* An owner that holds from an offset on. */
@@ -15,6 +16,7 @@ struct change {
 };
 
 struct vmpt_decoder {
+	struct vmpt_rtit_decoder *rtit; /* of a stream of RTIT, or NULL and all below */
 	struct vmpt_source *source;
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
@@ -37,7 +39,10 @@ int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *strea
 		return -VMPT_E_NOMEM;
 	if (!options)
 		options = &defaults;
-	err = vmpt_source_open(&d->source, stream, options, true);
+	if (stream->isa == VMPT_ISA_RTIT)
+		err = vmpt_rtit_decoder_open(&d->rtit, stream, options);
+	else
+		err = vmpt_source_open(&d->source, stream, options, true);
 	if (err) {
 		free(d);
 		return err;
@@ -53,6 +58,7 @@ void vmpt_decoder_close(struct vmpt_decoder *d)
 {
 	if (!d)
 		return;
+	vmpt_rtit_decoder_close(d->rtit);
 	vmpt_source_close(d->source);
 	free(d->changes);
 	free(d);
@@ -181,6 +187,8 @@ int vmpt_batch_next(struct vmpt_decoder *d, struct vmpt_batch *batch)
 {
 	int ret;
 
+	if (d->rtit)
+		return vmpt_rtit_batch_next(d->rtit, batch);
 	while (!next_of_piece(d, batch)) {
 		ret = vmpt_source_next(d->source, &d->piece);
 		if (ret <= 0) {

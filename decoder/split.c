@@ -6,12 +6,14 @@
  */
 #include <stdlib.h>
 
+#include "decoder/rtit.h"
 #include "decoder/vm-tracker.h"
 
 /* Slices that one token can finish: before the doubt, the doubt, a loss. */
 #define READY_MAX 32
 
 struct vmpt_splitter {
+	struct vmpt_rtit_splitter *rtit; /* of a stream of RTIT, or NULL and all below */
 	struct vmpt_source *source;
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
@@ -35,7 +37,10 @@ int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *s
 		return -VMPT_E_NOMEM;
 	if (!options)
 		options = &defaults;
-	err = vmpt_source_open(&s->source, stream, options, false);
+	if (stream->isa == VMPT_ISA_RTIT)
+		err = vmpt_rtit_splitter_open(&s->rtit, stream, options);
+	else
+		err = vmpt_source_open(&s->source, stream, options, false);
 	if (err) {
 		free(s);
 		return err;
@@ -53,6 +58,7 @@ void vmpt_splitter_close(struct vmpt_splitter *s)
 {
 	if (!s)
 		return;
+	vmpt_rtit_splitter_close(s->rtit);
 	vmpt_source_close(s->source);
 	free(s);
 }
@@ -228,6 +234,8 @@ int vmpt_split_next(struct vmpt_splitter *s, struct vmpt_slice *slice)
 {
 	int ret;
 
+	if (s->rtit)
+		return vmpt_rtit_split_next(s->rtit, slice);
 	while (!s->ready_count) {
 		if (s->done)
 			return 0;

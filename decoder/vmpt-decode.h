@@ -194,6 +194,7 @@ enum vmpt_rtit_item_kind {
 #define VMPT_RTIT_AUX_IGNORE 0x10 /* of no meaning by the erratum: E2, E5, E7 */
 /* Bits 7:5: the erratum (Appendix E) whose workaround applies to this item, 0: none. */
 #define VMPT_RTIT_AUX_ERRATUM(aux) ((aux) >> 5)
+#define VMPT_RTIT_AUX_BY(erratum)  ((erratum) << 5)
 
 struct vmpt_batch {
 	const struct vmpt_item *items;

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the decoder, RTIT: a source takes a stream apart, in order, piece by piece, as
+ * source.h does for PT. For each piece it gives the tokens that the tracker needs and, if
+ * asked, the items of all packets. Two sources must agree in all: the plain one
+ * (rtit-scan.c) and the fast one (rtit-fast.c).
+ *
+ * What both do:
+ * - Gaps cut a stream into regions. Each but the first begins with a LOSS of VMPT_E_GAP, size 0.
+ * - A region starts at its first PSB; what stands before is a LOSS with VMPT_E_SYNC. With
+ *   options.headless it starts at its first byte.
+ * - A decode error at e is a LOSS from e to the next PSB at or behind e + 1, or to the
+ *   region's end, with the error's code.
+ * - Last LIP is not known at a region's start, behind a loss and before a FUP.BuffOvf. It goes
+ *   on over a PSB: the processor may clear its own up to four packets later (3.3.9).
+ */
+#ifndef VMPT_DECODER_RTIT_H
+#define VMPT_DECODER_RTIT_H
+
+#include "decoder/vmpt-decode.h"
+#include "decoder/vmpt-rtit-clock.h"
+
+/*
+ * Tokens are made for PGE, PGD, BuffOvf, PSB, TraceSTOP, PIP, MTC and STS, and for losses.
+ */
+#define VMPT_RTIT_TOKEN_LOSS 63u
+
+struct vmpt_rtit_token {
+	u64 at;	    /* in the stream */
+	u64 size;   /* a loss: its bytes. A PSB: those of the packet before it, 0: not known */
+	u32 item;   /* its item, if there are any */
+	u32 cycles; /* cycle counts other than 0 in the piece before it */
+	u8 kind;    /* enum vmpt_rtit_kind, VMPT_RTIT_TOKEN_LOSS */
+	u8 err;	    /* of a loss: enum vmpt_error */
+};
+
+/* A stretch of whole packets, or of no bytes if all it says is that there is a gap. */
+struct vmpt_rtit_piece {
+	u64 start, end; /* a piece starts where the last ended */
+	u64 region_end; /* bytes up to here may be read */
+	const struct vmpt_rtit_token *tokens;
+	size_t token_count;
+	struct vmpt_item *items; /* NULL unless asked for; the reader may change them */
+	size_t item_count;
+	u32 cycles; /* cycle counts other than 0 */
+};
+
+/* What is carried from packet to packet. */
+struct vmpt_rtit_state {
+	struct vmpt_rtit_last_lip last;
+	u32 prev_size; /* of the packet before, with its cycle count; 0: not known */
+};
+
+/* Room to put what is found. */
+struct vmpt_rtit_sink {
+	struct vmpt_rtit_token *tokens;
+	size_t token_count, token_max;
+	struct vmpt_item *items; /* NULL: none wanted */
+	size_t item_count, item_max;
+	u32 cycles;
+};
+
+/* What a packet may put: a token; an item and that of its cycle count. */
+#define VMPT_RTIT_PUT_TOKENS 1
+#define VMPT_RTIT_PUT_ITEMS  2
+
+static inline bool vmpt_rtit_token_wanted(unsigned int kind)
+{
+	return kind != VMPT_RTIT_TNT && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_FAR &&
+	       kind != VMPT_RTIT_PCC;
+}
+
+/* Offset of the first PSB that lies whole in [@from, @end) of @data, or @end. */
+u64 vmpt_rtit_psb_find(const u8 *data, u64 from, u64 end);
+
+/*
+ * The plain loop: decode packets of [@at, @region_end) until the position is at or behind
+ * @stop, or the sink has no room for one more packet. @base is what item offsets count from.
+ * Returns the position: the start of the next packet, or @region_end.
+ */
+u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_end, u64 base,
+		   struct vmpt_rtit_state *state, struct vmpt_rtit_sink *sink);
+
+/* A loss of @size bytes at @at; its item's offset is @at - @base. */
+void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, u64 at, u64 size, unsigned int err, u64 base);
+
+/* Whether cycle counts ride behind packets, as the bytes tell it (rtit-cycles.c). */
+bool vmpt_rtit_cycles_guess(const struct vmpt_stream *stream, bool headless);
+
+struct vmpt_rtit_source;
+
+int vmpt_rtit_source_open(struct vmpt_rtit_source **src, const struct vmpt_stream *stream,
+			  const struct vmpt_options *options, bool items);
+/* 1: @piece is the next one, valid until the next call; 0: the end; or a negative error. */
+int vmpt_rtit_source_next(struct vmpt_rtit_source *src, struct vmpt_rtit_piece *piece);
+void vmpt_rtit_source_close(struct vmpt_rtit_source *src);
+bool vmpt_rtit_source_cycles(const struct vmpt_rtit_source *src);
+
+/* ---- the tracker (rtit-tracker.c): owners, and which errata apply ---- */
+
+struct vmpt_rtit_tracker {
+	const u8 *data;
+	bool cycle_acc;
+	const struct vmpt_run *runs;
+	size_t run, run_count; /* run: the next one */
+	struct vmpt_owner owner;
+	u32 errata[VMPT_RTIT_ERRATA + 1]; /* by this token; taken and cleared by the reader */
+	u32 cycles;			  /* cycle counts of the piece that are counted */
+
+	enum { TRACKER_UNSURE, TRACKER_ENABLED, TRACKER_DISABLED } packets; /* by PGE and PGD */
+	u64 psb;		      /* the last one's offset, if known */
+	bool psb_known;		      /* no loss since */
+	bool fresh;		      /* at the stream's very start */
+	bool stopped;		      /* a TraceSTOP, and no PSB since */
+	bool want_mtc;		      /* the next MTC is the first behind an enable */
+	u64 mark;		      /* offset of the TIP that E5 marks; ~0: none */
+	struct vmpt_rtit_clock clock; /* for runs by time */
+	size_t fed;		      /* items of the piece */
+	u64 clock_base;
+	bool based;
+};
+
+void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cycle_acc,
+			    const struct vmpt_options *options);
+/* Before the tokens of a piece. */
+void vmpt_rtit_tracker_piece(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece);
+/* True: from this token on t->owner is another than before. Marks the items. */
+bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
+			    const struct vmpt_rtit_token *token);
+/* Behind them. */
+void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece);
+/* Whether any run is by time: the tracker then needs all items. */
+bool vmpt_rtit_by_time(const struct vmpt_options *options);
+
+/* ---- behind vmpt_decoder_open() and vmpt_splitter_open() ---- */
+
+struct vmpt_rtit_decoder;
+int vmpt_rtit_decoder_open(struct vmpt_rtit_decoder **dec, const struct vmpt_stream *stream,
+			   const struct vmpt_options *options);
+void vmpt_rtit_decoder_close(struct vmpt_rtit_decoder *dec);
+int vmpt_rtit_batch_next(struct vmpt_rtit_decoder *dec, struct vmpt_batch *batch);
+
+struct vmpt_rtit_splitter;
+int vmpt_rtit_splitter_open(struct vmpt_rtit_splitter **split, const struct vmpt_stream *stream,
+			    const struct vmpt_options *options);
+void vmpt_rtit_splitter_close(struct vmpt_rtit_splitter *split);
+int vmpt_rtit_split_next(struct vmpt_rtit_splitter *split, struct vmpt_slice *slice);
+
+#endif
