@@ -120,6 +120,7 @@ static int open_map(struct vmpt_trace **trace, struct vmpt_map *map, bool perf, 
 	}
 	if (!perf)
 		return trace_done(trace, t, vmpt_raw_read_map(t, map, cpu, diag));
+	t->isa_told = true;
 	ret = vmpt_trace_take_map(t, map, diag);
 	if (!ret)
 		ret = vmpt_perf_read(t, data, size, diag);
@@ -157,15 +158,29 @@ int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct
 	return open_map(trace, &map, vmpt_perf_is(map.data, map.size), cpu, diag);
 }
 
-int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
-			struct vmpt_diag *diag)
+static int open_as(struct vmpt_trace **trace, const char *path, enum vmpt_isa isa, int cpu,
+		   struct vmpt_diag *diag)
 {
 	struct vmpt_trace *t = trace_new(VMPT_TRACE_RAW, diag);
 
 	*trace = NULL;
 	if (!t)
 		return -VMPT_E_NOMEM;
+	t->info.isa = isa;
+	t->isa_told = true;
 	return trace_done(trace, t, vmpt_raw_read(t, path, cpu, diag));
+}
+
+int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
+			struct vmpt_diag *diag)
+{
+	return open_as(trace, path, VMPT_ISA_PT, cpu, diag);
+}
+
+int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
+			 struct vmpt_diag *diag)
+{
+	return open_as(trace, path, VMPT_ISA_RTIT, cpu, diag);
 }
 
 int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag)

@@ -18,6 +18,8 @@ struct vmpt_map {
 
 struct vmpt_trace {
 	struct vmpt_trace_info info;
+	bool isa_known; /* a PSB said it, or the caller */
+	bool isa_told;	/* the caller: files are not looked into */
 	struct vmpt_stream *streams;
 	size_t stream_count;
 	struct vmpt_map *maps;
@@ -71,6 +73,9 @@ int vmpt_raw_read(struct vmpt_trace *trace, const char *path, int cpu, struct vm
 /* The same from @map, which is handed over. */
 int vmpt_raw_read_map(struct vmpt_trace *trace, struct vmpt_map *map, int cpu,
 		      struct vmpt_diag *diag);
+
+/* What wrote the raw trace at @data: an enum vmpt_isa, or -1 if its head has no PSB of either. */
+int vmpt_isa_detect(const u8 *data, u64 size);
 
 /* Whether these bytes start a perf.data, of whatever version and byte order. */
 bool vmpt_perf_is(const u8 *data, u64 size);

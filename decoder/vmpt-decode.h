@@ -89,20 +89,27 @@ struct vmpt_diag {
 struct vmpt_trace;
 
 /*
- * Open a trace: a raw file of PT bytes (one CPU's, @cpu or -1) or a perf.data
+ * Open a trace: a raw file of PT or RTIT bytes (one CPU's, @cpu or -1) or a perf.data
  * (file or pipe format, told by its magic). "-" or a pipe is copied to an
  * unlinked temporary file first, as are perf.data streams in several parts.
+ * A raw file is RTIT's if the first PSB in its first 4 MiB is RTIT's with packets of RTIT behind
+ * it, PT's if it is PT's or there is none at all.
  * Returns 0, or a negative error with @diag filled (may be NULL). After 0 its text is
  * empty, or says what could not be read when the info has incomplete set.
  */
 int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag);
+/* A raw file of PT bytes. */
 int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
 			struct vmpt_diag *diag);
-int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
-/* A raw file of RTIT bytes. vmpt_trace_open() takes a file for one whose first PSB is RTIT's. */
+/* A raw file of RTIT bytes. */
 int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
 			 struct vmpt_diag *diag);
-/* Add another raw file as one more stream, another CPU's, of the same isa. */
+int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
+/*
+ * Add another raw file as one more stream, another CPU's, of the same isa: -VMPT_E_INVAL if its
+ * first PSB is of the other. After vmpt_trace_open_raw() and _rtit() it is not looked at. Files
+ * without a PSB are what the others are, those added later too.
+ */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
 void vmpt_trace_close(struct vmpt_trace *trace);
 
