@@ -79,6 +79,8 @@ struct cli_progress {
 	bool on, drawn;
 };
 
+enum cli_format { CLI_FORMAT_AUTO, CLI_FORMAT_PT, CLI_FORMAT_RTIT };
+
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 
 /* A file, whatever it is called. */
@@ -95,6 +97,7 @@ struct cli {
 	/* Common options */
 	bool json, quiet;
 	enum cli_color color;
+	enum cli_format format;
 	struct cli_cpu_range cpu[CLI_CPU_RANGES];
 	size_t cpus; /* 0: all */
 	struct vmpt_options options;
@@ -139,6 +142,8 @@ int cli_open(struct cli *cli);
 void cli_close(struct cli *cli);
 /* Whether the file of @st is one of the inputs, by whatever name. */
 bool cli_is_input(const struct cli *cli, const struct stat *st);
+/* Whether the trace is RTIT's. */
+bool cli_is_rtit(const struct cli *cli);
 /* "CPU 3", "thread 77"; "trace" if neither is known. */
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
 /* "3", "tid 77" or "–", for tables. */

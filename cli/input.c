@@ -34,15 +34,30 @@ static int cpu_number(const char *s, const char *end)
 	return n <= CPU_MAX ? n : -1;
 }
 
-/* The CPU that a name says by its end: "x.cpu3", "x.cpu3.pt", and the whole name "cpu3.pt". */
+/* Its length without ".pt" or ".rtit". */
+static size_t stem(const char *path)
+{
+	static const char *const suffix[] = { ".pt", ".rtit" };
+	size_t len = strlen(path), n, i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(suffix); i++) {
+		n = strlen(suffix[i]);
+		if (len > n && !strcmp(path + len - n, suffix[i]))
+			return len - n;
+	}
+	return len;
+}
+
+/*
+ * The CPU that a name says by its end: "x.cpu3", "x.cpu3.pt", and the whole name "cpu3.pt"; all
+ * with ".rtit" too.
+ */
 static int cpu_of_name(const char *path)
 {
 	const char *base = strrchr(path, '/'), *end, *s = path;
-	size_t len = strlen(path);
+	size_t len = stem(path);
 	int cpu = -1;
 
-	if (len > 3 && !strcmp(path + len - 3, ".pt"))
-		len -= 3;
 	end = path + len;
 	base = base ? base + 1 : path;
 	if (!strncmp(base, "cpu", 3) && *end)
@@ -147,6 +162,40 @@ static int open_failed(struct cli *cli, const char *path, int err, const struct 
 	return CLI_FAILED;
 }
 
+bool cli_is_rtit(const struct cli *cli)
+{
+	return vmpt_trace_info(cli->trace)->isa == VMPT_ISA_RTIT;
+}
+
+/* --format, where it was given. */
+static int take_format(struct cli *cli, const char *path)
+{
+	if (cli->format == CLI_FORMAT_AUTO ||
+	    !vmpt_trace_set_isa(cli->trace,
+				cli->format == CLI_FORMAT_PT ? VMPT_ISA_PT : VMPT_ISA_RTIT))
+		return CLI_OK;
+	return cli_usage(cli, "%s: a perf.data holds Intel PT; --format=rtit is for raw files",
+			 path);
+}
+
+/* An option that means nothing for this trace is a mistake. */
+static int check_options(struct cli *cli)
+{
+	const char *path = cli->file[0];
+
+	if (!cli_is_rtit(cli) && cli->options.cycle_acc != VMPT_CYCLE_ACC_AUTO)
+		return cli_usage(cli,
+				 "--cycle-acc is for RTIT, and %s is taken for Intel PT; "
+				 "--format=rtit says that it is not",
+				 path);
+	if (cli_is_rtit(cli) && cli->options.guest_only != VMPT_GUEST_ONLY_AUTO)
+		return cli_usage(cli,
+				 "--guest-only is for Intel PT, and %s is taken for RTIT; "
+				 "--format=pt says that it is not",
+				 path);
+	return CLI_OK;
+}
+
 static int open_inputs(struct cli *cli, const struct input *in)
 {
 	struct vmpt_diag diag = { 0 };
@@ -164,6 +213,9 @@ static int open_inputs(struct cli *cli, const struct input *in)
 			 (unsigned long long)diag.offset, diag.text);
 		cli->lost_events = true;
 	}
+	ret = take_format(cli, in[0].path);
+	if (ret)
+		return ret;
 	perf = vmpt_trace_info(cli->trace)->format == VMPT_TRACE_PERF;
 	for (i = 1; i < cli->files; i++) {
 		if (perf || is_perf_file(in[i].path)) {
@@ -176,7 +228,7 @@ static int open_inputs(struct cli *cli, const struct input *in)
 		if (ret)
 			return open_failed(cli, in[i].path, ret, &diag);
 	}
-	return CLI_OK;
+	return check_options(cli);
 }
 
 /* So that no output is written over an input. */

@@ -71,6 +71,7 @@ json_t *cli_json_document(struct cli *cli)
 	cli_json_string(cli, doc, "version", VMPT_VERSION);
 	cli_json_set(cli, doc, "files", files);
 	cli_json_string(cli, doc, "format", info->format == VMPT_TRACE_PERF ? "perf" : "raw");
+	cli_json_string(cli, doc, "isa", cli_is_rtit(cli) ? "rtit" : "pt");
 	return doc;
 }
 

@@ -30,7 +30,8 @@ static void help(void)
 	printf("Usage: vmpt COMMAND [OPTION]... FILE[@CPU]...\n"
 	       "\n"
 	       "Read Intel PT traces of machines that run VMs: raw bytes, one file per CPU,\n"
-	       "or a perf.data; and make such traces with VMs under QEMU.\n"
+	       "or a perf.data; and make such traces with VMs under QEMU. Read RTIT traces,\n"
+	       "of the Atoms of 2013 to 2015, too.\n"
 	       "\n"
 	       "Commands:\n");
 	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++)

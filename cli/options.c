@@ -131,6 +131,24 @@ static int set_guest_only(struct cli *cli, const char *arg)
 	return i < 0 ? -1 : 0;
 }
 
+static int set_format(struct cli *cli, const char *arg)
+{
+	static const char *const word[3] = { "auto", "pt", "rtit" };
+	int i = choose(cli, "--format", arg, word);
+
+	cli->format = i < 0 ? CLI_FORMAT_AUTO : (enum cli_format)i;
+	return i < 0 ? -1 : 0;
+}
+
+static int set_cycle_acc(struct cli *cli, const char *arg)
+{
+	static const char *const word[3] = { "auto", "yes", "no" };
+	int i = choose(cli, "--cycle-acc", arg, word);
+
+	cli->options.cycle_acc = i < 0 ? VMPT_CYCLE_ACC_AUTO : (enum vmpt_cycle_acc)i;
+	return i < 0 ? -1 : 0;
+}
+
 static int set_color(struct cli *cli, const char *arg)
 {
 	static const char *const word[3] = { "auto", "always", "never" };
@@ -147,6 +165,14 @@ static const struct cli_option tracing[] = {
 	  "whether the trace holds guests only: auto, yes, no;\n"
 	  "auto asks the trace itself",
 	  set_guest_only },
+	{ "format", 0, "WHAT",
+	  "what raw files hold: auto, pt, rtit;\n"
+	  "auto goes by the first PSB, and by pt without one",
+	  set_format },
+	{ "cycle-acc", 0, "WHEN",
+	  "RTIT: whether cycle counts follow packets: auto,\n"
+	  "yes, no; auto asks the trace itself",
+	  set_cycle_acc },
 	{ "headless", 0, NULL,
 	  "take the first byte as the start of a packet;\n"
 	  "else start at the first PSB",
@@ -208,10 +234,10 @@ static int help(const struct cli *cli)
 		return CLI_OK;
 	}
 	printf("\n"
-	       "FILE is a perf.data, or the raw trace of one CPU; \"-\" is the standard input.\n"
-	       "The CPU of a raw FILE is the number behind @, else that of a name that ends in\n"
-	       ".cpuN or .cpuN.pt, or is cpuN.pt; of several files the others get the free\n"
-	       "numbers from 0 on.\n"
+	       "FILE is a perf.data, or the raw trace of one CPU, Intel PT's or RTIT's; \"-\" is\n"
+	       "the standard input. The CPU of a raw FILE is the number behind @, else that of a\n"
+	       "name that ends in .cpuN, .cpuN.pt or .cpuN.rtit, or is cpuN.pt or cpuN.rtit; of\n"
+	       "several files the others get the free numbers from 0 on.\n"
 	       "If there is a file of the whole name, @ and all, it is that one.\n"
 	       "\n"
 	       "%s"

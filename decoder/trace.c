@@ -158,6 +158,19 @@ int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct
 	return open_map(trace, &map, vmpt_perf_is(map.data, map.size), cpu, diag);
 }
 
+int vmpt_trace_set_isa(struct vmpt_trace *trace, enum vmpt_isa isa)
+{
+	size_t i;
+
+	if (trace->info.format != VMPT_TRACE_RAW)
+		return isa == trace->info.isa ? 0 : -VMPT_E_INVAL;
+	trace->info.isa = isa;
+	trace->isa_told = true;
+	for (i = 0; i < trace->stream_count; i++)
+		trace->streams[i].isa = (u8)isa;
+	return 0;
+}
+
 static int open_as(struct vmpt_trace **trace, const char *path, enum vmpt_isa isa, int cpu,
 		   struct vmpt_diag *diag)
 {
@@ -166,8 +179,7 @@ static int open_as(struct vmpt_trace **trace, const char *path, enum vmpt_isa is
 	*trace = NULL;
 	if (!t)
 		return -VMPT_E_NOMEM;
-	t->info.isa = isa;
-	t->isa_told = true;
+	vmpt_trace_set_isa(t, isa);
 	return trace_done(trace, t, vmpt_raw_read(t, path, cpu, diag));
 }
 

@@ -111,6 +111,9 @@ int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmp
  * without a PSB are what the others are, those added later too.
  */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
+/* The caller knows better what its raw files are, those added later too. -VMPT_E_INVAL for another
+ * isa than that of a perf.data. Before a decoder is opened. */
+int vmpt_trace_set_isa(struct vmpt_trace *trace, enum vmpt_isa isa);
 void vmpt_trace_close(struct vmpt_trace *trace);
 
 size_t vmpt_trace_streams(const struct vmpt_trace *trace);

@@ -23,8 +23,10 @@ _vmpt_value()
 	case $1 in
 	--color)
 		_vmpt_words 'auto always never' ;;
-	--guest-only)
+	--guest-only | --cycle-acc)
 		_vmpt_words 'auto yes no' ;;
+	--format)
+		_vmpt_words 'auto pt rtit' ;;
 	--kinds)
 		_vmpt_list 'PAD BIP TNT-8 TIP TIP.PGE TIP.PGD FUP CYC MTC TSC MODE.Exec MODE.TSX
 			TNT-64 PIP TraceStop CBR TMA VMCS OVF PSB PSBEND MNT PTW EXSTOP MWAIT PWRE
@@ -78,8 +80,8 @@ _vmpt_domain()
 _vmpt()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} own=
-	local common='--cpu= --guest-only= --headless --threads= -j --json --quiet -q --color=
-		--help -h --version'
+	local common='--cpu= --guest-only= --format= --cycle-acc= --headless --threads= -j --json
+		--quiet -q --color= --help -h --version'
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then

@@ -40,6 +40,8 @@ expect 'auto always' vmpt vms --color = a
 expect 'never' vmpt vms --color n
 expect 'auto yes no' vmpt vms --guest-only =
 expect '--guest-only=' vmpt stat --g
+expect 'rtit' vmpt stat --format = r
+expect 'yes' vmpt stat --cycle-acc = y
 expect '' vmpt stat --own
 expect '--output=' vmpt split --o
 expect '--owner=' vmpt dump --ow

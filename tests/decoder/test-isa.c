@@ -156,6 +156,14 @@ START_TEST(the_caller_may_know_better)
 	ck_assert_int_eq(vmpt_trace_add_raw(t, FILE_OF("b", RTIT_PSB), 1, NULL), 0);
 	ck_assert_int_eq(vmpt_trace_stream(t, 1)->isa, VMPT_ISA_PT);
 	vmpt_trace_close(t);
+	/* Said after opening, of all files */
+	ck_assert_int_eq(vmpt_trace_open(&t, FILE_OF("a", RTIT_PSB), 0, NULL), 0);
+	ck_assert_int_eq(vmpt_trace_set_isa(t, VMPT_ISA_PT), 0);
+	ck_assert_int_eq(vmpt_trace_add_raw(t, FILE_OF("b", RTIT_PSB), 1, NULL), 0);
+	ck_assert_int_eq(vmpt_trace_info(t)->isa, VMPT_ISA_PT);
+	ck_assert_int_eq(vmpt_trace_stream(t, 0)->isa, VMPT_ISA_PT);
+	ck_assert_int_eq(vmpt_trace_stream(t, 1)->isa, VMPT_ISA_PT);
+	vmpt_trace_close(t);
 }
 END_TEST
 
