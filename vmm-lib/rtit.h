@@ -12,7 +12,7 @@
  *
  * A vCPU is the caller's memory; nothing is allocated, nothing is global; one thread at a time.
  * Results: 0, VMPT_GP (#GP(0) for the guest), or a negative enum vmpt_error. A negative answer
- * of a callback is handed on as it is. Guest memory is hostile: all work is bounded.
+ * of a callback for memory is handed on as it is. Guest memory is hostile: all work is bounded.
  */
 #ifndef VMPT_VMM_RTIT_H
 #define VMPT_VMM_RTIT_H
@@ -31,12 +31,13 @@ struct vmpt_rtit_signature {
 	u8 family, model, stepping; /* as DisplayFamily, DisplayModel */
 };
 
-/* The processors of 1.2, the oldest first; count in *@n. Static memory. */
+/* The processors of 1.2 in its order; count in *@n. Static memory. */
 const struct vmpt_rtit_signature *vmpt_rtit_signatures(unsigned int *n);
 
 /*
- * CPUID for the guest: in leaf 1 EAX the signature replaces family, model and stepping; leaf 7
- * EBX[25] (Intel PT) becomes 0, leaf 14H 0. Other leaves are left alone.
+ * CPUID for the guest: in leaf 1 EAX the signature replaces family, model and stepping. Of Intel
+ * PT nothing is left: leaf 7 EBX[25], leaf 14H, 0DH.1 ECX[8] and 0DH.8 become 0. Other leaves are
+ * left alone.
  */
 void vmpt_rtit_cpuid(const struct vmpt_rtit_signature *signature, u32 leaf, u32 subleaf,
 		     struct vmpt_cpuid_regs *regs);
@@ -44,31 +45,43 @@ void vmpt_rtit_cpuid(const struct vmpt_rtit_signature *signature, u32 leaf, u32 
 /* ---- the VMM's callbacks ---- */
 
 struct vmpt_rtit_ops {
-	/* The processor's RTIT MSRs, on the processor that runs the vCPU, preemption off. Both or
-	 * none: none in a VMM that is the processor itself. */
+	/*
+	 * The processor's RTIT MSRs, on the processor that runs the vCPU, preemption off. Both or
+	 * none: none in a VMM that is the processor itself. 0; all else is a failure.
+	 */
 	int (*hw_rdmsr)(void *opaque, u32 msr, u64 *value);
 	int (*hw_wrmsr)(void *opaque, u32 msr, u64 value);
-	/* Guest-physical memory; 0 or an enum vmpt_guest_mem with nothing done. */
-	int (*guest_read)(void *opaque, u64 gpa, void *buf, size_t len);
+	/*
+	 * Guest-physical memory for the guest's output, any address; never across 4 KiB. 0 or an
+	 * enum vmpt_guest_mem with nothing done.
+	 */
 	int (*guest_write)(void *opaque, u64 gpa, const void *buf, size_t len);
 	/*
 	 * VMPT_RTIT_CONTIGUOUS: host-physical address of @gpa and how many bytes from there are
-	 * contiguous and pinned until vmpt_rtit_vcpu_unmap(). Or an enum vmpt_guest_mem.
+	 * contiguous and stay where they are until guest_release(). Or an enum vmpt_guest_mem.
 	 */
 	int (*guest_translate)(void *opaque, u64 gpa, u64 *hpa, u64 *size);
+	/* Nothing that guest_translate() gave is in use any more. Optional. */
+	void (*guest_release)(void *opaque);
+	/* Output with CTL.Dest = 0, which never comes to a real port (2.3.1). Optional: without
+	 * it these bytes go nowhere. @pa: where the guest sent them. */
+	void (*debug_port)(void *opaque, u64 pa, const u8 *bytes, size_t len);
 	/* The hardware TSC, and the core/bus ratios an STS carries; for STSs that the library
 	 * inserts. Optional: without it none is. */
 	void (*clock)(void *opaque, u64 *tsc, u8 *acbr, u8 *ecbr);
 };
 
 enum vmpt_rtit_output {
-	VMPT_RTIT_CONTIGUOUS, /* the processor writes to guest memory; falls back to a bounce
-				 buffer where that is not contiguous, if there is one */
+	VMPT_RTIT_CONTIGUOUS, /* the processor writes to guest memory; through the bounce buffer
+				 where that is not contiguous, if there is one */
 	VMPT_RTIT_BOUNCE,     /* always through the host's buffer */
 };
 
-/* A buffer of the host's, for one vCPU: @size a power of 2, 128 bytes to 4 MiB, @hpa aligned to
- * it and below 64 GiB. */
+/*
+ * A buffer of the host's, for one vCPU: @size a power of 2, 128 bytes to 4 MiB, @hpa aligned to
+ * it and below 64 GiB. If it is as large as the guest's own, a guest that fills it between two
+ * calls of vmpt_rtit_vcpu_sync() loses nothing: its own buffer would have wrapped as well.
+ */
 struct vmpt_rtit_bounce {
 	u8 *bytes;
 	u64 hpa;
@@ -83,53 +96,73 @@ struct vmpt_rtit_config {
 	struct vmpt_rtit_bounce bounce; /* bytes NULL: none */
 	/*
 	 * 4.2.13: STS and MTC carry the hardware counter. false: so they stay, and the side
-	 * record has the offsets. true: copied-out STSs get tsc_offset added (modulo 2^40); MTCs
-	 * stay, for 8 bits out of the middle cannot take an offset but a multiple of their step:
-	 * the guest gets times that disagree unless it is one (vmpt_rtit_mtc_fits()).
+	 * record has the offsets. true: they get both offsets added on their way out, as
+	 * vmpt_rtit_clock_rewrite() does. Wants VMPT_RTIT_BOUNCE: in memory that a guest reads
+	 * while the processor writes there is no moment to do it.
 	 */
-	bool rewrite_sts;
-	u8 on_unbacked, on_mmio; /* enum vmpt_mem_policy for output; RETRY and DROP */
+	bool rewrite_clock;
+	/*
+	 * enum vmpt_mem_policy for output to memory that answers so. DROP: the bytes vanish;
+	 * ERROR is the same, for RTIT has no bit to tell one. RETRY: -VMPT_E_RETRY.
+	 */
+	u8 on_unbacked, on_mmio, on_apic, on_restricted;
 };
 
 /* What has to be told to a caller, added up until it clears them. */
-#define VMPT_RTIT_EVENT_LOST 0x1 /* bytes of the guest's trace were lost: see lost */
+#define VMPT_RTIT_EVENT_LOST	 0x1 /* bytes of the guest's trace were lost: see lost */
+#define VMPT_RTIT_EVENT_PARKED	 0x2 /* no memory for output: the guest is not traced now */
+#define VMPT_RTIT_EVENT_HARDWARE 0x4 /* the processor answered what no such MSR can hold */
+
+/* Where the processor's output goes while the guest's MSRs are in it. */
+enum vmpt_rtit_path {
+	VMPT_RTIT_PATH_NONE,   /* TriggerEn = 0 since they were loaded: there is none */
+	VMPT_RTIT_PATH_DIRECT, /* to the guest's memory */
+	VMPT_RTIT_PATH_BOUNCE,
+	VMPT_RTIT_PATH_PARKED, /* there is no place: TraceActive is 0 in the processor */
+};
 
 struct vmpt_rtit_vcpu {
 	/* set by init */
 	struct vmpt_rtit_config config;
 
-	/* to read: the guest's registers as the guest sees them; stable while it is out */
+	/*
+	 * To read: the guest's registers as the guest sees them. While they are loaded CNTP, LIPs,
+	 * PKT_CNT, TNT_BUFF, STATUS, TraceActive and OFFSET are in the processor: rdmsr has them.
+	 */
 	struct vmpt_rtit_regs regs;
 	u32 events;
-	u64 lost;	 /* bytes */
-	u8 gp_why;	 /* enum vmpt_gp_reason of the last #GP */
-	u64 tsc_offset;	 /* VMCS TSC offset in use */
-	u64 core_offset; /* IA32_TSC_OFFSET of the processor, for the side record */
+	u64 lost;    /* bytes, as far as they can be counted */
+	u8 gp_why;   /* enum vmpt_gp_reason of the last #GP */
+	bool loaded; /* its MSRs are in the processor */
+	u8 path;     /* enum vmpt_rtit_path */
 
 	/* the library's own */
-	bool entered; /* its MSRs are in the processor */
-	bool bounced; /* output goes to the bounce buffer now */
-	bool lost_state;
-	u64 hw_base, hw_mask;		 /* output as the processor has it */
-	u64 hw_offset;			 /* OFFSET when it was loaded, or last copied out */
-	u64 rewritten;			 /* guest OFFSET up to which STSs were rewritten */
+	u64 tsc_offset, core_offset;	 /* vmpt_rtit_vcpu_clock() */
+	bool quiet;			 /* vmpt_rtit_vcpu_quiet() */
+	u64 hw_ctl;			 /* as written last */
 	struct vmpt_rtit_regs host_regs; /* what the processor held */
-	u8 tail[VMPT_RTIT_SIZE_MAX];	 /* of the output: a packet that was cut */
-	u8 tail_len;
+	/* The bounce buffer: from pos on, used bytes wait; of these the last unseen ones were not
+	 * rewritten, for they are the head of a packet. */
+	u32 pos, used, unseen;
+	u32 mark;	/* where a pattern ends that the processor writes over if it wraps */
+	bool sync_lost; /* where packets begin is not known until a PSB */
 };
 
-/* -VMPT_E_INVAL: a callback is missing, a bounce buffer is not as said. After RESET. */
+/* After RESET. -VMPT_E_INVAL: a callback is missing, a bounce buffer is not as said, or
+ * rewrite_clock without VMPT_RTIT_BOUNCE. */
 int vmpt_rtit_vcpu_init(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_config *config);
-/* RESET of the virtual processor; INIT changes nothing and has no call. */
-void vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu);
+/* RESET of the virtual processor; INIT changes nothing and has no call. -VMPT_E_STATE: loaded. */
+int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu);
 
 /* ---- MSRs ---- */
 
 /*
  * RDMSR and WRMSR of the guest, which always exit. While the guest's MSRs are in the processor
- * they are read from and written to it, in the only legal order. 0, VMPT_GP, -VMPT_E_INVAL.
- * @context_en: what the processor's STATUS would show for the guest (2.1.2); the processor itself
- * is in root operation now and shows 0.
+ * they are read from and written to it, in the only legal order. 0, VMPT_GP (see gp_why),
+ * -VMPT_E_INVAL (not one of RTIT), -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's error: nothing
+ * has changed, let the guest execute it again.
+ * @context_en: what the processor's STATUS would show for the guest (2.1.2), out of SMM
+ * vmpt_rtit_context_en(&vcpu->regs, 0, cr3); the processor itself is in root operation, shows 0.
  */
 int vmpt_rtit_vcpu_rdmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, bool context_en, u64 *value);
 int vmpt_rtit_vcpu_wrmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, u64 value);
@@ -137,22 +170,44 @@ int vmpt_rtit_vcpu_wrmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, u64 value);
 /* ---- the processor ---- */
 
 /*
+ * Whether the guest may not run without its MSRs in the processor: Trace_En is 1 (with it 0
+ * nothing is traced and FilterEn is frozen, 2.1.3). Ask after each exit that wrote an MSR.
+ */
+static inline bool vmpt_rtit_vcpu_wanted(const struct vmpt_rtit_vcpu *vcpu)
+{
+	return vcpu->regs.ctl & VMPT_RTIT_CTL_TRACE_EN;
+}
+
+/*
  * Before this vCPU's next VM entry, if its MSRs are not in the processor: stop what traces now
  * (TraceActive off, Trace_En off, the drain that a write of CTL is), save it in host_regs, load
  * the guest's (Trace_En on, then TraceActive on: a PSB comes, 4.2.1). -VMPT_E_STATE: they are
- * there already; -VMPT_E_HARDWARE; -VMPT_E_GUEST_MEM, -VMPT_E_RETRY: by policy.
+ * there already; -VMPT_E_INVAL: no hw_wrmsr. With the processor's as they were: -VMPT_E_RETRY or a
+ * callback's error (there is no memory for output yet), -VMPT_E_HOST_TRACING (Trace_En does not
+ * stay clear), -VMPT_E_HARDWARE (then Trace_En may be 0).
  */
 int vmpt_rtit_vcpu_load(struct vmpt_rtit_vcpu *vcpu);
 /*
  * Before another vCPU or the host needs them, in root operation: stop, drain, save the guest's
- * (LAST_LIP, LAST_CALL_NLIP, TNT_BUFF and CNTP too), copy out, load host_regs again.
+ * (LAST_LIP, LAST_CALL_NLIP, TNT_BUFF and CNTP too), copy out, load host_regs again. Goes to its
+ * end whatever happens: after each answer but -VMPT_E_STATE they are out. -VMPT_E_HARDWARE; what
+ * vmpt_rtit_vcpu_sync() returned: call that again later, out of the processor.
  */
 int vmpt_rtit_vcpu_unload(struct vmpt_rtit_vcpu *vcpu);
-/* Copy what the bounce buffer holds out to the guest: after each exit, or before it has wrapped
- * round. Drains first. @wrapped: the VMM knows it was too late: all is lost but the newest. */
-int vmpt_rtit_vcpu_sync(struct vmpt_rtit_vcpu *vcpu, bool wrapped);
-/* The memory that guest_translate() gave is no more: go on elsewhere at the next load. */
-int vmpt_rtit_vcpu_unmap(struct vmpt_rtit_vcpu *vcpu);
+/*
+ * Drain, and copy to the guest what is in the bounce buffer: after each exit, or before it is
+ * full. Without a bounce buffer it drains only. -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's
+ * error: what was not copied waits; do not enter the guest before it is. At most 4 MiB are copied
+ * in (size / 4096 + 2) calls of guest_write().
+ */
+int vmpt_rtit_vcpu_sync(struct vmpt_rtit_vcpu *vcpu);
+/*
+ * With LESS_PKTS = 0 the processor makes MTCs in root operation too while the guest's MSRs are in
+ * it: they tell the guest of time that it did not have, and fill its buffer. true: from here on
+ * (behind an exit) none is made; false: before the entry. At most one WRMSR each, and none for
+ * guests that would not get such packets. Stays over vmpt_rtit_vcpu_load().
+ */
+int vmpt_rtit_vcpu_quiet(struct vmpt_rtit_vcpu *vcpu, bool quiet);
 
 /* ---- missing packets (4.2.10) ---- */
 
@@ -160,24 +215,40 @@ struct vmpt_rtit_cr_write {
 	u64 new_cr3;
 	bool new_paging;
 	bool was_mov_cr3; /* else MOV CR0 that changed CR0.PG */
-	u8 cpl;
 };
 
 /*
- * A guest's CR3 or CR0.PG changed by an exit: append what the processor would have made: the
- * partial TNT, the PIP if ContextEn, TriggerEn and CR3En = 0, the STS of STS_on_CR3. 1: appended,
- * 0: none was due. STATUS.FilterEn is as the processor left it.
+ * A guest's MOV CR3, or MOV CR0 that changed CR0.PG (both at CPL 0), was carried out behind an
+ * exit: append what the processor would have made: the partial TNT and the PIP if ContextEn,
+ * TriggerEn and CR3En = 0, the STS of STS_on_CR3. 1: appended, 0: none was due. -VMPT_E_HARDWARE;
+ * -VMPT_E_RETRY or a callback's error: nothing was done, call again with the same.
  */
 int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write);
 
 /* ---- clocks ---- */
 
-/* Whether MTCs of @range (0 to 3) stay true under @offset. */
-bool vmpt_rtit_mtc_fits(u64 offset, unsigned int range);
-/* Rewrite the STSs of whole packets in @buf by @offset; returns the bytes that were looked at: the
- * rest is the head of a packet. @cycle_acc as RTIT_CTL has it. Bytes that are no packets: up to
- * the next PSB they stay. */
-size_t vmpt_rtit_sts_rewrite(u8 *buf, size_t len, bool cycle_acc, u64 offset);
+/*
+ * The guest's TSC = hardware TSC + @core_offset (IA32_TSC_OFFSET of the processor) + @tsc_offset
+ * (of the VMCS). Call it with each change; with rewrite_clock it syncs first, and its errors are
+ * that call's.
+ */
+int vmpt_rtit_vcpu_clock(struct vmpt_rtit_vcpu *vcpu, u64 tsc_offset, u64 core_offset);
+
+/* Whether MTCs of @range (0 to 3) can take @offset: a multiple of their step, 2^(7 + 2 range). One
+ * of 2^13 = 8192 fits all. */
+static inline bool vmpt_rtit_mtc_fits(u64 offset, unsigned int range)
+{
+	return !(offset & vmpt_mask64(7 + 2 * (range & 3)));
+}
+
+/*
+ * Add @offset to the clocks of the whole packets in @buf: STSs modulo 2^40; MTCs where it is a
+ * multiple of their step, else they stay: eight bits out of the middle take no other, nor would
+ * they come at the right moments. Returns the bytes that were looked at: the rest is the head of
+ * a packet. @cycle_acc as CTL has it. *@lost, in and out: where packets begin is not known; up to
+ * the next PSB nothing is rewritten. Bytes that are no packet set it.
+ */
+size_t vmpt_rtit_clock_rewrite(u8 *buf, size_t len, bool cycle_acc, u64 offset, bool *lost);
 
 /* From byte @offset of processor @cpu's stream on (or from hardware TSC @tsc on), this runs. */
 struct vmpt_rtit_record {
@@ -199,9 +270,19 @@ size_t vmpt_rtit_record_print(const struct vmpt_rtit_record *record, char *buf, 
 
 #define VMPT_RTIT_STATE_VERSION 1
 #define VMPT_RTIT_STATE_MAX	512
-/* Also while loaded is -VMPT_E_STATE. Little-endian, versioned, the same on every machine. */
+/*
+ * The state of a vCPU that is not loaded, to @buf. Returns the bytes written or -VMPT_E_SPACE,
+ * -VMPT_E_STATE (loaded, or output waits: vmpt_rtit_vcpu_sync()). Little-endian, versioned, the
+ * same on every machine.
+ */
 int vmpt_rtit_vcpu_save(const struct vmpt_rtit_vcpu *vcpu, u8 *buf, size_t len);
-int vmpt_rtit_vcpu_restore(struct vmpt_rtit_vcpu *vcpu, const u8 *buf, size_t len);
+/*
+ * Into a vCPU made by vmpt_rtit_vcpu_init(). Nothing is changed unless all fits: -VMPT_E_INVAL
+ * with @why (may be NULL) naming the field, -VMPT_E_UNSUPPORTED (a newer version), -VMPT_E_FORMAT,
+ * -VMPT_E_TRUNCATED, -VMPT_E_STATE (loaded).
+ */
+int vmpt_rtit_vcpu_restore(struct vmpt_rtit_vcpu *vcpu, const u8 *buf, size_t len,
+			   struct vmpt_refusal *why);
 
 #ifdef __cplusplus
 }
