@@ -153,30 +153,41 @@ flows()
 	cat "$run/rets"
 }
 
-# What "split" has in no file: "last" and its size, if it is one piece at the end of the trace.
+# What "split" has in no file: "last", if it is one piece at the end of the trace; where it begins,
+# and its size.
 left_out()
 {
 	python3 -c 'import json, sys
 index = json.load(open(sys.argv[1]))
 last = index["slices"][-1]
 print("last" if last["owner"] == "unknown" and last["size"] == index["left_out_bytes"] else "more",
-      last["size"])' "$run/split/index.json"
+      last["offset"], last["size"])' "$run/split/index.json"
+}
+
+# The trace's bytes from $1 on. In the file they need not lie together.
+bytes_from()
+{
+	"$vmpt" dump --json --start "$1" "$files/perf.data" 2>"$run/dump.log" |
+		python3 -c 'import json, sys
+for packet in map(json.loads, sys.stdin):
+    pads = packet["size"] if packet.get("packet") == "PAD" else 0
+    sys.stdout.buffer.write(bytes.fromhex(packet.get("bytes", "")) or bytes(pads))'
 }
 
 # Of a trace of the kernel alone the last bytes are nobody's. Taken for the host's, they are what
 # its stream lacks.
 give_last_bytes()
 {
-	local host=$run/split/host.cpu0.pt piece size at
+	local host=$run/split/host.cpu0.pt piece offset size
 
-	# What "split" said of the bytes.
-	at=$(sed -n 's/^ *at .* (\(0x[0-9a-f]*\) of the file), [0-9]* bytes:.*/\1/p' "$run/said")
-	read -r piece size < <(left_out)
+	read -r piece offset size < <(left_out)
 	check 'only the last bytes are nobody'\''s' "$run/said" [ "$piece" = last ]
 	try "$flow_check" --traced "$host" "$files/host.truth.0"
 	check 'the host lacks no more than its last instructions' "$run/said" \
 		grep -q '^the trace ends behind instruction' "$run/said"
-	tail -c "+$((at + 1))" "$files/perf.data" | head -c "$size" >>"$host"
+	bytes_from "$offset" >"$run/last"
+	check 'the last bytes are all there' "$run/dump.log" [ "$(wc -c <"$run/last")" = "$size" ]
+	cat "$run/last" >>"$host"
 }
 
 # Both VMMs take an image; each guest's code must be in one, the kernel's in both, and that of the
