@@ -46,7 +46,7 @@ void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
 	unit->overflow_target = target & VMPT_RTIT_LIP_MASK;
 }
 
-/* By software: no packet; what the overflow held back comes now, or with TriggerEn 0 never. */
+/* By software: no FUP.BuffOvf; what was held back comes now, or with TriggerEn 0 never. */
 void rtit_overflow_written(struct vmpt_rtit_unit *unit, bool was)
 {
 	bool is = rtit_in_overflow(unit);
@@ -55,11 +55,14 @@ void rtit_overflow_written(struct vmpt_rtit_unit *unit, bool was)
 		unit->overflow_branch = false;
 	if (!was || is)
 		return;
-	if (unit->psb_held && unit->trigger_en)
+	if (unit->psb_held && unit->trigger_en) {
 		rtit_psb(unit);
-	pending_stop(unit);
-	unit->stop_pending = false;
+		/* No room still: behind the next packet. */
+		unit->psb_late |= unit->psb_held;
+	}
 	unit->psb_held = false;
+	pending_stop(unit);
+	unit->stop_pending &= unit->trigger_en;
 }
 
 void vmpt_rtit_unit_overflow_resolve(struct vmpt_rtit_unit *unit, u64 ip)
