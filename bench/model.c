@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* libvmpt-model alone: events from a list, packets to a sink that forgets them. */
+/* libvmpt-model alone, PT's unit and RTIT's: events from a list, packets to a sink that forgets. */
 #include <stdio.h>
 #include <time.h>
 
 #include "bench/vmm.h"
 #include "model/vmpt-model.h"
+#include "model/vmpt-rtit.h"
 
 #define EVENTS 4096u
 #define LOOPS  2000u
@@ -20,6 +21,8 @@ struct event {
 struct rig {
 	struct vmpt_unit unit;
 	struct vmpt_sink sink;
+	struct vmpt_rtit_unit rtit;
+	struct vmpt_rtit_sink rtit_sink;
 	struct event events[EVENTS];
 };
 
@@ -76,6 +79,7 @@ static void fill_jcc(struct event *events)
 	for (i = 0; i < EVENTS; i++) {
 		events[i].kind = JCC;
 		events[i].taken = next_random(&seed) & 1;
+		events[i].next = 0x400000 + i;
 		events[i].target = 0x400000 + i;
 	}
 }
@@ -125,24 +129,92 @@ static int rig_init(struct rig *rig)
 			       0, 0x400000);
 }
 
-double model_branches(bool mix)
+/* ---- RTIT ---- */
+
+static int forget_at(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	(void)pa;
+	return forget(opaque, bytes, len);
+}
+
+static void play_rtit(struct vmpt_rtit_unit *unit, const struct event *events)
+{
+	const struct event *e;
+
+	for (e = events; e < events + EVENTS; e++) {
+		switch (e->kind) {
+		case JCC:
+			vmpt_rtit_unit_jcc(unit, e->taken, e->next, e->target);
+			break;
+		case CALL:
+			vmpt_rtit_unit_call(unit, e->next, e->target);
+			break;
+		case RET:
+			vmpt_rtit_unit_ret(unit, e->next, e->target);
+			break;
+		case JMP:
+			vmpt_rtit_unit_jmp(unit, e->next, e->target);
+			break;
+		case ICALL:
+			vmpt_rtit_unit_call_indirect(unit, e->next, e->target);
+			break;
+		default:
+			vmpt_rtit_unit_jmp_indirect(unit, e->next, e->target);
+		}
+	}
+}
+
+static int rig_init_rtit(struct rig *rig)
+{
+	struct vmpt_rtit_unit_config config = { .sink = &rig->rtit_sink };
+	u64 ctl;
+
+	rig->rtit_sink = (struct vmpt_rtit_sink){ .write = forget_at };
+	if (vmpt_rtit_unit_init(&rig->rtit, &config) ||
+	    vmpt_rtit_unit_rdmsr(&rig->rtit, VMPT_RTIT_MSR_CTL, &ctl) ||
+	    vmpt_rtit_unit_wrmsr(&rig->rtit, VMPT_RTIT_MSR_LIMIT_MASK, 0x3fffff, 0x400000) ||
+	    vmpt_rtit_unit_wrmsr(&rig->rtit, VMPT_RTIT_MSR_EVENTS,
+				 VMPT_RTIT_EVENT_ON | VMPT_RTIT_EVENT_OFF
+							      << VMPT_RTIT_EVENTS_STOP_SHIFT,
+				 0x400000))
+		return -1;
+	ctl = VMPT_RTIT_CTL_TRACE_EN | VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER | VMPT_RTIT_CTL_DEST |
+	      VMPT_RTIT_CTL_CMPRS_RET;
+	if (vmpt_rtit_unit_wrmsr(&rig->rtit, VMPT_RTIT_MSR_CTL, ctl, 0x400000))
+		return -1;
+	return vmpt_rtit_unit_wrmsr(&rig->rtit, VMPT_RTIT_MSR_CTL, ctl | VMPT_RTIT_CTL_TRACE_ACTIVE,
+				    0x400000);
+}
+
+/* ---- both ---- */
+
+double model_branches(bool rtit, bool mix)
 {
 	static struct rig rig;
 	double start;
+	u64 bytes;
 	u32 i;
 
 	(mix ? fill_mix : fill_jcc)(rig.events);
-	if (rig_init(&rig)) {
+	if ((rtit ? rig_init_rtit : rig_init)(&rig)) {
 		fprintf(stderr, "vmpt-bench-vmm: the model does not start to trace\n");
 		return -1;
 	}
 	start = now();
-	for (i = 0; i < LOOPS; i++)
-		play(&rig.unit, rig.events);
+	for (i = 0; i < LOOPS; i++) {
+		if (rtit)
+			play_rtit(&rig.rtit, rig.events);
+		else
+			play(&rig.unit, rig.events);
+	}
 	start = now() - start;
-	vmpt_unit_flush(&rig.unit);
+	if (rtit)
+		vmpt_rtit_unit_drain(&rig.rtit);
+	else
+		vmpt_unit_flush(&rig.unit);
+	bytes = rtit ? rig.rtit.bytes : rig.unit.bytes;
 	/* 6 conditional branches a byte */
-	if (rig.unit.bytes < EVENTS * (u64)LOOPS / 8) {
+	if (bytes < EVENTS * (u64)LOOPS / 8) {
 		fprintf(stderr, "vmpt-bench-vmm: the model makes no packets\n");
 		return -1;
 	}

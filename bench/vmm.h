@@ -37,9 +37,9 @@ double vmm_shadow_full(struct vmm *vmm, bool scattered);
 double vmm_tsc_adjust(struct vmm *vmm, const u8 *bytes, size_t size, size_t window, double *copy);
 
 /*
- * Millions of branch events a second through libvmpt-model alone (model.c): of all kinds, or
- * conditional ones only.
+ * Millions of branch events a second through libvmpt-model alone (model.c), PT's unit or RTIT's:
+ * of all kinds, or conditional ones only.
  */
-double model_branches(bool mix);
+double model_branches(bool rtit, bool mix);
 
 #endif
