@@ -26,12 +26,14 @@ static void slow(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 ne
 	u64 ip = taken ? target : next_ip;
 	struct rtit_change c;
 
-	rtit_begin(unit, &c);
-	if (c.packet) {
+	if (unit->packet_en) {
 		if (cofi == COFI_TIP)
 			rtit_lost_tip(unit, target);
 		own_packet(unit, cofi, taken, target);
 	}
+	if (rtit_unchanged(unit, taken, ip))
+		return;
+	rtit_begin(unit, &c); /* the packet above changed no enable */
 	rtit_decide(unit, &c, taken, ip);
 	rtit_finish(unit, &c, next_ip, ip);
 }

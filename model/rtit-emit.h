@@ -49,6 +49,8 @@ void rtit_update(struct vmpt_rtit_unit *unit);
 /* An instruction begins: FUP.PCC if it is due (4.2.6). */
 void rtit_pcc(struct vmpt_rtit_unit *unit, u64 next_ip);
 void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c);
+/* With ranges: a near branch or a step to @ip, as below, changes no enable and stops nothing. */
+bool rtit_unchanged(const struct vmpt_rtit_unit *unit, bool taken, u64 ip);
 /* The enables behind the event; @taken: @ip is the target of a taken branch or event. */
 void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
 /* The same where the filter and TraceStop do not look. */

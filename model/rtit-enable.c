@@ -8,54 +8,61 @@
  */
 #include "model/rtit-emit.h"
 
-static unsigned int filter_id(const struct vmpt_rtit_unit *unit)
+static inline unsigned int filter_id(const struct vmpt_rtit_unit *unit)
 {
 	return (unsigned int)unit->regs.events & 7;
 }
 
-static unsigned int stop_id(const struct vmpt_rtit_unit *unit)
+static inline unsigned int stop_id(const struct vmpt_rtit_unit *unit)
 {
 	return (unsigned int)(unit->regs.events >> VMPT_RTIT_EVENTS_STOP_SHIFT) & 7;
 }
 
 /* Whether range @n is a part of event @id (Table 7). */
-static bool uses_range(unsigned int id, unsigned int n)
+static inline bool uses_range(unsigned int id, unsigned int n)
 {
 	return id == n || id == VMPT_RTIT_EVENT_RANGES;
 }
 
-static bool is_ranges(unsigned int id)
+static inline bool is_ranges(unsigned int id)
 {
 	return id <= VMPT_RTIT_EVENT_RANGES;
 }
 
-static bool in_ranges(const struct vmpt_rtit_unit *unit, unsigned int id, u64 ip)
+/* vmpt_rtit_in_range(), inline: with ranges this is asked at each branch. */
+static inline bool in_range(const struct vmpt_rtit_unit *unit, unsigned int n, u64 lip)
 {
-	return (uses_range(id, 0) && vmpt_rtit_in_range(&unit->regs, 0, ip)) ||
-	       (uses_range(id, 1) && vmpt_rtit_in_range(&unit->regs, 1, ip));
+	return lip >= unit->regs.lip[n] && lip < unit->regs.lip[n + 2];
+}
+
+static inline bool in_ranges(const struct vmpt_rtit_unit *unit, unsigned int id, u64 ip)
+{
+	return (uses_range(id, 0) && in_range(unit, 0, ip)) ||
+	       (uses_range(id, 1) && in_range(unit, 1, ip));
+}
+
+static inline bool is_edge(const struct vmpt_rtit_unit *unit, unsigned int n, u64 ip)
+{
+	return ip == unit->regs.lip[n] || ip == unit->regs.lip[n + 2];
 }
 
 /* Whether @ip is a base or a limit of the event's ranges. */
-static bool at_edge(const struct vmpt_rtit_unit *unit, unsigned int id, u64 ip)
+static inline bool at_edge(const struct vmpt_rtit_unit *unit, unsigned int id, u64 ip)
 {
-	unsigned int n;
-
-	ip &= VMPT_RTIT_LIP_MASK;
-	for (n = 0; n < 2; n++)
-		if (uses_range(id, n) && (ip == unit->regs.lip[n] || ip == unit->regs.lip[n + 2]))
-			return true;
-	return false;
+	return (uses_range(id, 0) && is_edge(unit, 0, ip)) ||
+	       (uses_range(id, 1) && is_edge(unit, 1, ip));
 }
 
 /*
  * What becomes of an event's condition, @was before (3.3.5): a branch's target decides; who walks
  * changes it at a base or limit only.
  */
-static bool condition(const struct vmpt_rtit_unit *unit, unsigned int id, bool was, bool taken,
-		      u64 ip)
+static inline bool condition(const struct vmpt_rtit_unit *unit, unsigned int id, bool was,
+			     bool taken, u64 ip)
 {
 	if (!is_ranges(id))
 		return id == VMPT_RTIT_EVENT_ON;
+	ip &= VMPT_RTIT_LIP_MASK;
 	return taken || at_edge(unit, id, ip) ? in_ranges(unit, id, ip) : was;
 }
 
@@ -112,6 +119,13 @@ void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c)
 		.context = unit->context_en,
 		.filter = unit->filter_en,
 	};
+}
+
+bool rtit_unchanged(const struct vmpt_rtit_unit *unit, bool taken, u64 ip)
+{
+	return unit->walk &&
+	       condition(unit, filter_id(unit), unit->filter_en, taken, ip) == unit->filter_en &&
+	       !(unit->trigger_en && condition(unit, stop_id(unit), false, taken, ip));
 }
 
 void rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c)
