@@ -148,7 +148,7 @@ static void count(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *to
 		s->slice.enables++;
 		break;
 	case VMPT_RTIT_PGD:
-		s->slice.disables++;
+		s->slice.disables += !s->tracker.ignored;
 		break;
 	case VMPT_RTIT_BUFF_OVF:
 		s->slice.overflows++;

@@ -6,6 +6,9 @@
 #include "decoder/rtit.h"
 #include "decoder/vm-tracker.h"
 
+/* The least of RTIT_PKT_CNT.Pkt_Mask: a PSB when the bytes since the last reach it (Table 11). */
+#define PKT_CNT_LIMIT 2048ULL
+
 bool vmpt_rtit_by_time(const struct vmpt_options *options)
 {
 	size_t i;
@@ -31,55 +34,171 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 		t->owner = t->runs[t->run++].owner;
 }
 
+/* ---- owners ---- */
+
+/* The runs up to @at have begun. True if the owner is another than before. */
+static bool take_runs(struct vmpt_rtit_tracker *t, u64 at)
+{
+	struct vmpt_owner was = t->owner;
+
+	while (t->run < t->run_count && !t->runs[t->run].by_tsc && t->runs[t->run].at <= at)
+		t->owner = t->runs[t->run++].owner;
+	return !vmpt_owner_same(&t->owner, &was) || t->owner.sure != was.sure;
+}
+
+/* ---- errata ---- */
+
+static void mark_item(struct vmpt_rtit_piece *piece, size_t item, u8 aux)
+{
+	if (piece->items)
+		piece->items[item].aux |= aux;
+}
+
+static void apply(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece, size_t item,
+		  unsigned int erratum, u8 flags)
+{
+	t->errata[erratum]++;
+	mark_item(piece, item, (u8)(VMPT_RTIT_AUX_BY(erratum) | flags));
+}
+
+/* E5's TIP, if it stands in this piece: not far behind item @i. */
+static void mark_tip(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece, size_t i)
+{
+	if (!piece->items || t->mark >= piece->end)
+		return;
+	while (i < piece->item_count && piece->items[i].offset < t->mark - piece->start)
+		i++;
+	if (i < piece->item_count)
+		mark_item(piece, i, VMPT_RTIT_AUX_BY(5) | VMPT_RTIT_AUX_IGNORE);
+	t->mark = ~0ULL;
+}
+
+/*
+ * E5: a TIP directly behind a FUP.BuffOvf, with the same LIP. PSBs may stand between: its own
+ * bytes can have called for one (4.2.5).
+ */
+static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
+			const struct vmpt_rtit_token *token)
+{
+	struct vmpt_rtit_last_lip last = { 0 };
+	struct vmpt_rtit_packet pkt;
+	u64 at = token->at, lip, target;
+
+	if (t->stopped)
+		apply(t, piece, token->item, 4, 0);
+	t->stopped = false;
+	/* PGEs and PGDs may have been lost. */
+	t->packets = VMPT_RTIT_UNSURE;
+	if (vmpt_rtit_decode(&pkt, t->data + at, piece->region_end - at, t->cycle_acc) ||
+	    !vmpt_rtit_lip_expand(&last, &pkt, &lip))
+		return;
+	do {
+		at += pkt.size;
+		if (vmpt_rtit_decode(&pkt, t->data + at, piece->region_end - at, t->cycle_acc))
+			return;
+	} while (pkt.kind == VMPT_RTIT_PSB);
+	if (pkt.kind != VMPT_RTIT_TIP || !vmpt_rtit_lip_expand(&last, &pkt, &target) ||
+	    target != lip)
+		return;
+	t->errata[5]++;
+	t->mark = at;
+	mark_tip(t, piece, token->item);
+}
+
+/*
+ * One that comes because of the bytes since the last one comes when they reach 2 KiB << Pkt_Mask,
+ * one packet later by E3. Whatever else it is: what it begins is taken for a new enable.
+ */
+static void on_psb(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
+		   const struct vmpt_rtit_token *token)
+{
+	u64 bytes = token->at - t->psb, limit = PKT_CNT_LIMIT;
+	bool periodic;
+
+	while (limit < PKT_CNT_LIMIT << 3 && bytes >= limit << 1)
+		limit <<= 1;
+	periodic = t->psb_known && !t->stopped && bytes >= limit &&
+		   bytes < limit + 2 * VMPT_RTIT_SIZE_MAX;
+	if (periodic && token->size && bytes - token->size >= limit)
+		apply(t, piece, token->item, 3, 0);
+	if (t->stopped || (t->psb_known && !periodic) || (t->fresh && !token->at))
+		t->want_mtc = true;
+	t->stopped = false;
+	t->psb = token->at;
+	t->psb_known = true;
+}
+
+static void on_disable(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
+		       const struct vmpt_rtit_token *token)
+{
+	t->ignored = t->packets == VMPT_RTIT_DISABLED;
+	if (t->ignored)
+		apply(t, piece, token->item, 2, VMPT_RTIT_AUX_IGNORE);
+	t->packets = VMPT_RTIT_DISABLED;
+}
+
+static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
+		   const struct vmpt_rtit_token *token)
+{
+	if (t->want_mtc)
+		apply(t, piece, token->item, 7, VMPT_RTIT_AUX_IGNORE);
+	t->want_mtc = false;
+}
+
+/* What came before says nothing of what comes. Runs whose PGE may be lost have begun, we say. */
+static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
+{
+	u64 end = token->at + token->size;
+	bool changed = end && take_runs(t, end - 1);
+
+	if (changed && t->owner.sure < VMPT_ASSUMED)
+		t->owner.sure = VMPT_ASSUMED;
+	t->packets = VMPT_RTIT_UNSURE;
+	t->psb_known = t->fresh = t->stopped = t->want_mtc = false;
+	return changed;
+}
+
+/* ---- tokens ---- */
+
 void vmpt_rtit_tracker_piece(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece)
 {
-	(void)piece;
 	t->cycles = 0;
-	t->fed = 0;
-}
-
-/* The owner of @now on; true if it is another one. */
-static bool become(struct vmpt_rtit_tracker *t, const struct vmpt_owner *now)
-{
-	bool same = vmpt_owner_same(&t->owner, now) && t->owner.sure == now->sure;
-
-	t->owner = *now;
-	return !same;
-}
-
-static bool on_loss(struct vmpt_rtit_tracker *t)
-{
-	t->packets = TRACKER_UNSURE;
-	return false;
-}
-
-static bool on_enable(struct vmpt_rtit_tracker *t, u64 at)
-{
-	bool changed = false;
-
-	t->packets = TRACKER_ENABLED;
-	while (t->run < t->run_count && !t->runs[t->run].by_tsc && t->runs[t->run].at <= at)
-		changed = become(t, &t->runs[t->run++].owner) || changed;
-	return changed;
+	if (t->mark != ~0ULL)
+		mark_tip(t, piece, 0);
 }
 
 bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 			    const struct vmpt_rtit_token *token)
 {
-	(void)piece;
 	t->errata[6] += token->cycles - t->cycles;
 	t->cycles = token->cycles;
+	t->ignored = false;
 	switch (token->kind) {
 	case VMPT_RTIT_TOKEN_LOSS:
-		return on_loss(t);
+		return on_loss(t, token);
 	case VMPT_RTIT_PGE:
-		return on_enable(t, token->at);
-	default:
-		return false;
+		t->packets = VMPT_RTIT_ENABLED;
+		return take_runs(t, token->at);
+	case VMPT_RTIT_PGD:
+		on_disable(t, piece, token);
+		break;
+	case VMPT_RTIT_BUFF_OVF:
+		on_overflow(t, piece, token);
+		break;
+	case VMPT_RTIT_PSB:
+		on_psb(t, piece, token);
+		break;
+	case VMPT_RTIT_TRACESTOP:
+		t->stopped = true;
+		break;
+	case VMPT_RTIT_MTC:
+		on_mtc(t, piece, token);
+		break;
 	}
+	return false;
 }
 
-void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece)
+void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece)
 {
 	t->errata[6] += piece->cycles - t->cycles;
 	t->cycles = piece->cycles;

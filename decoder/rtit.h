@@ -98,37 +98,38 @@ bool vmpt_rtit_source_cycles(const struct vmpt_rtit_source *src);
 
 /* ---- the tracker (rtit-tracker.c): owners, and which errata apply ---- */
 
+/* What the PGEs and PGDs so far say. */
+enum vmpt_rtit_packets { VMPT_RTIT_UNSURE, VMPT_RTIT_ENABLED, VMPT_RTIT_DISABLED };
+
 struct vmpt_rtit_tracker {
 	const u8 *data;
 	bool cycle_acc;
 	const struct vmpt_run *runs;
 	size_t run, run_count; /* run: the next one */
 	struct vmpt_owner owner;
-	u32 errata[VMPT_RTIT_ERRATA + 1]; /* by this token; taken and cleared by the reader */
-	u32 cycles;			  /* cycle counts of the piece that are counted */
+	/* By the tokens so far, by erratum; the reader takes them and sets them to 0. */
+	u32 errata[VMPT_RTIT_ERRATA + 1];
+	bool ignored; /* the token was a PGD that means nothing: E2 */
 
-	enum { TRACKER_UNSURE, TRACKER_ENABLED, TRACKER_DISABLED } packets; /* by PGE and PGD */
-	u64 psb;		      /* the last one's offset, if known */
-	bool psb_known;		      /* no loss since */
-	bool fresh;		      /* at the stream's very start */
-	bool stopped;		      /* a TraceSTOP, and no PSB since */
-	bool want_mtc;		      /* the next MTC is the first behind an enable */
-	u64 mark;		      /* offset of the TIP that E5 marks; ~0: none */
-	struct vmpt_rtit_clock clock; /* for runs by time */
-	size_t fed;		      /* items of the piece */
-	u64 clock_base;
-	bool based;
+	u32 cycles; /* of the piece, counted as E6 */
+	enum vmpt_rtit_packets packets;
+	u64 psb;	/* offset of the last one */
+	bool psb_known; /* there is one, and no loss since */
+	bool fresh;	/* no loss since the stream's start */
+	bool stopped;	/* a TraceSTOP, and no PSB since */
+	bool want_mtc;	/* the next MTC is the first behind an enable */
+	u64 mark;	/* offset of the TIP that E5 marks; ~0: none */
 };
 
 void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cycle_acc,
 			    const struct vmpt_options *options);
 /* Before the tokens of a piece. */
 void vmpt_rtit_tracker_piece(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece);
-/* True: from this token on t->owner is another than before. Marks the items. */
+/* True: from this token on (behind it, if it is a loss) t->owner is another. Marks items. */
 bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 			    const struct vmpt_rtit_token *token);
 /* Behind them. */
-void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece);
+void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece);
 /* Whether any run is by time: the tracker then needs all items. */
 bool vmpt_rtit_by_time(const struct vmpt_options *options);
 

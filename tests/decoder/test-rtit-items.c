@@ -99,7 +99,7 @@ START_TEST(every_kind)
 		0xc3, 0x01, 0x20, 0x30, 0x40, 0x50,	  /* 49: PIP, PG */
 		0xc2, 0x00, 0xf0, 0x00, 0x00, 0xff,	  /* 55: PIP */
 		0xc6, 0xab,				  /* 61: MTC, RNG 2 */
-		0xd5, 0x8f, 0x11, 0x22, 0x33, 0x44, 0x55, /* 63: STS */
+		0xd5, 0x8f, 0x11, 0x22, 0x33, 0x44, 0x55, /* 63: STS, ACBR 010110b, ECBR 15 */
 	};
 
 	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 0x1234, 3, K(PGE), VMPT_RTIT_AUX_NO_LIP },
@@ -108,10 +108,9 @@ START_TEST(every_kind)
 	      { 30, 0x04030201, 5, K(TIP), 1 }, { 35, 0xffffffffffff, 7, K(FAR), 2 },
 	      { 42, 0x02, 1, K(TNT), 0 }, { 43, 0x07, 1, K(TNT), 0 }, { 44, 0x0a, 1, K(TNT), 0 },
 	      { 45, 0x1f, 1, K(TNT), 0 }, { 46, 0x20, 1, K(TNT), 0 }, { 47, 0x7f, 1, K(TNT), 0 },
-	      { 48, 0, 1, K(TRACESTOP), 0 },
-	      /* ACBR 5 << 2 | 10b = 22, ECBR 15 */
-	      { 49, 0x10000000000ULL | 0x5040302001, 6, K(PIP), 0 },
-	      { 55, 0xff0000f000, 6, K(PIP), 0 }, { 61, 0x2ab, 2, K(MTC), VMPT_RTIT_AUX_BY(0) },
+	      { 48, 0, 1, K(TRACESTOP), 0 }, { 49, 0x10000000000ULL | 0x5040302001, 6, K(PIP), 0 },
+	      { 55, 0xff0000f000, 6, K(PIP), 0 },
+	      { 61, 0x2ab, 2, K(MTC), 7 << 5 | VMPT_RTIT_AUX_IGNORE },
 	      { 63, 0x5544332211ULL | 22ULL << 40 | 15ULL << 46, 7, K(STS), 0 });
 }
 END_TEST
@@ -132,8 +131,8 @@ START_TEST(cycle_counts)
 	      { 16, 0, 1, VMPT_ITEM_RTIT_CYC, 0 }, { 17, 0x0a, 1, K(TNT), 0 },
 	      { 18, 0x40, 1, K(TNT), 0 }, { 19, 1, 1, VMPT_ITEM_RTIT_CYC, 6 << 5 },
 	      { 20, 0x060504030807, 3, K(TIP), 0 }, { 23, 0x3fffff, 3, VMPT_ITEM_RTIT_CYC, 6 << 5 },
-	      { 26, 0x001, 2, K(MTC), 0 }, { 28, 1 | 2 << 6, 2, VMPT_ITEM_RTIT_CYC, 6 << 5 },
-	      { 30, 0, 1, K(TRACESTOP), 0 });
+	      { 26, 0x001, 2, K(MTC), 7 << 5 | VMPT_RTIT_AUX_IGNORE },
+	      { 28, 1 | 2 << 6, 2, VMPT_ITEM_RTIT_CYC, 6 << 5 }, { 30, 0, 1, K(TRACESTOP), 0 });
 }
 END_TEST
 
