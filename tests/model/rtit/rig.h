@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * An RTIT unit on the bench: a sink that keeps the bytes and minds their addresses, and packets
+ * as one line of text to compare with, LIPs whole:
+ *
+ *   PSB, FUP.PGE 401000, TNT TN, TIP 983 +12, PIP 2000 PG, MTC 2:5a, STS 45/6 504030201, TraceSTOP
+ *
+ * Numbers are hexadecimal, but the ratios of STS and cycle counts. One unit a program: each test
+ * has its own process.
+ */
+#ifndef VMPT_TESTS_MODEL_RTIT_RIG_H
+#define VMPT_TESTS_MODEL_RTIT_RIG_H
+
+#include "model/vmpt-rtit.h"
+#include "tests/support/support.h"
+
+/* LIPs are put together against Last LIP as Table 18 has it, here by code of its own. */
+struct rtit_text {
+	u64 last_lip;
+	bool valid;
+	bool keep; /* a PSB does not clear it: 3.3.9's late clearing */
+};
+
+/* Append the packets of @bytes to @text, ", " between them. The test fails on bad bytes. */
+void rtit_text(struct rtit_text *state, const u8 *bytes, size_t len, bool cycle_acc, char *text,
+	       size_t size);
+
+struct rig {
+	struct vmpt_rtit_unit unit;
+	struct vmpt_rtit_unit_config config;
+	struct vmpt_rtit_sink sink;
+	int refuse; /* what the sink returns instead of taking bytes */
+	u8 bytes[1 << 18];
+	u64 pa[1 << 18];
+	size_t size, shown;
+	u64 base, mask, offset; /* as written last; offset goes on with the bytes */
+	struct rtit_text state;
+	bool cycle_acc;
+	char text[1 << 20];
+};
+
+extern struct rig rig;
+
+/* MSRs by their addresses in 3.3 */
+#define LIP0	       0x760
+#define LIP1	       0x761
+#define LIP2	       0x762
+#define LIP3	       0x763
+#define CTL	       0x768
+#define STATUS	       0x769
+#define CNTP	       0x76b
+#define EVENTS	       0x76c
+#define LAST_LIP       0x76e
+#define LAST_CALL_NLIP 0x76f
+#define BASE_ADDR      0x770
+#define LIMIT_MASK     0x771
+#define OFFSET	       0x772
+#define CR3_MATCH      0x777
+#define PKT_CNT	       0x77c
+#define TNT_BUFF       0x77d
+
+/* RTIT_CTL, Table 4 */
+#define TRACE_EN     0x0001
+#define CYCLE_ACC    0x0002
+#define OS	     0x0004
+#define USER	     0x0008
+#define STS_ON_CR3   0x0010
+#define CR3_EN	     0x0080
+#define DEST	     0x0100
+#define MTC_EN	     0x0200
+#define STS_EN	     0x0400
+#define CMPRS_RET    0x0800
+#define LESS_PKTS    0x1000
+#define TRACE_ACTIVE 0x2000
+#define MTC_RANGE(n) ((u64)(n) << 14)
+#define BOTH	     (OS | USER) /* what most tests trace */
+
+/* RTIT_STATUS, 3.3.3 */
+#define FILTER_EN	1u
+#define CONTEXT_EN	2u
+#define TRIGGER_EN	4u
+#define BUFFER_OVERFLOW 8u
+
+/* RTIT_EVENTS, Tables 6 and 7 */
+#define EVENT(filter, stop) ((u64)(filter) | (u64)(stop) << 3)
+#define RANGE0		    0
+#define RANGE1		    1
+#define RANGES		    2
+#define NEVER		    6
+#define ALWAYS		    7
+
+/*
+ * A fixture: CTL has been read, the filter is always on, TraceStop always off, 4 KiB of output at
+ * 10000000H, CPL 0, CR3 = 1000H, paging on.
+ */
+void rig_setup(void);
+/* After a change of rig.config: a unit anew. */
+void rig_init(void);
+/* The same with one erratum, 1 to 7. */
+void rig_erratum(unsigned int n);
+
+/* Where the WRMSRs of tests end, unless they say it. */
+#define NEXT 0x600000
+
+/* MSRs that must be there and take the value. */
+void wr(u32 msr, u64 value);
+void wr_at(u32 msr, u64 value, u64 next_ip);
+u64 rd(u32 msr);
+/* Set and clear bits of CTL by one WRMSR. */
+void ctl_set(u64 bits);
+void ctl_clear(u64 bits);
+u64 status(void);
+
+/* The filter's RANGE0: @base to @limit - 1; TraceStop's is RANGE1. */
+void range0(u64 base, u64 limit);
+void range1(u64 base, u64 limit);
+
+/* Enable with @ctl as 3.3.2 recommends it: Trace_En, then TraceActive. What is sent is not shown.
+ */
+void on(u64 ctl);
+void on_shown(u64 ctl);
+/* Clear TraceActive, then Trace_En. */
+void off(void);
+
+/* What was sent since the last call, drained; TNT bits that wait stay where they are. */
+const char *rig_text(void);
+void rig_skip(void);
+#define expect(want)   ck_assert_str_eq(rig_text(), want)
+#define expect_nothing expect("")
+/* The same as bytes: "b5 83 09". */
+void expect_bytes(const char *want);
+/* That TNT_BUFF is @want. */
+#define expect_tnt(want) ck_assert_uint_eq(rd(TNT_BUFF), want)
+
+/* A far transfer from @ip, mode as it is now; or to @cpl. */
+void far(u64 ip, u64 target);
+void far_cpl(u64 ip, u64 target, unsigned int cpl);
+void far_cr3(u64 ip, u64 target, u64 cr3);
+/* Others that tests are full of; Jccs are at 2 bytes before @next. */
+void jcc(bool taken, u64 next, u64 target);
+void jccs(const char *which); /* "TNT": they stay around 401000H */
+void step(u64 next);
+void jmp(u64 next, u64 target);
+void call(u64 next, u64 target);
+void jmp_ind(u64 next, u64 target);
+void call_ind(u64 next, u64 target);
+void ret(u64 next, u64 target);
+void mov_cr3(u64 next, u64 cr3);
+/* Push clocks: one of them, the other as it was. */
+void cycles(u64 more);
+void tsc(u64 now);
+
+/* main() of a test program: a suite of @n tests, each on a rig that was just set up. */
+int rig_main(const char *name, const TTest *const *tests, size_t n);
+#define RIG_MAIN(name, ...)                                           \
+	int main(void)                                                \
+	{                                                             \
+		const TTest *const tests[] = { __VA_ARGS__ };         \
+                                                                      \
+		return rig_main(name, tests, VMPT_ARRAY_SIZE(tests)); \
+	}
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* RTIT Programming Reference: Table 3 step by step; IP filtering, 2.1.3, 2.4.3 and 3.3.5. */
+#include "tests/model/rtit/rig.h"
+
+#define IN	0x401000
+#define IN_END	0x402000
+#define OUT	0x300000
+#define IN1	0x7f0000001000
+#define IN1_END 0x7f0000002000
+
+/* Enabled behind @next_ip, with the filter as @id says. Nothing is shown. */
+static void filter(unsigned int id, u64 next_ip)
+{
+	range0(IN, IN_END);
+	range1(IN1, IN1_END);
+	wr(EVENTS, EVENT(id, NEVER));
+	wr_at(CTL, BOTH | DEST | TRACE_EN, next_ip);
+	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, next_ip);
+	rig_skip();
+}
+
+/* Steps 1 to 10; the bytes are written out from Figures 3, 5 and 8. */
+static void table_3(const char *const *want, bool raw)
+{
+	struct vmpt_rtit_unit *u = &rig.unit;
+	unsigned int n;
+
+	range0(0x100, 0x110);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	wr_at(CTL, BOTH | DEST | TRACE_EN, 0x1e);
+	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
+	for (n = 0; n <= 10; n++) {
+		switch (n) {
+		case 1:
+			vmpt_rtit_unit_jmp(u, 0x023, 0x102);
+			break;
+		case 2:
+			vmpt_rtit_unit_step(u, 0x102);
+			break;
+		case 3:
+			far(0x105, 0x983);
+			break;
+		case 4:
+			far(0x985, 0x10e);
+			break;
+		case 5: /* a fault: its own address */
+			far(0x10e, 0x345);
+			break;
+		case 6:
+			vmpt_rtit_unit_step(u, 0x348);
+			break;
+		case 7:
+			vmpt_rtit_unit_step(u, 0x34c);
+			break;
+		case 8:
+			vmpt_rtit_unit_step(u, 0x350);
+			break;
+		case 9:
+			vmpt_rtit_unit_step(u, 0x353);
+			break;
+		case 10: /* IRET */
+			far(0x357, 0x113);
+			break;
+		}
+		if (raw)
+			expect_bytes(want[n]);
+		else
+			expect(want[n]);
+	}
+}
+
+START_TEST(table_3_packets)
+{
+	const char *const want[] = { "PSB",
+				     "FUP.PGE 102",
+				     "",
+				     "FUP.PGD 105, TIP 983",
+				     "FUP.PGE 10e",
+				     "FUP.PGD 10e, TIP 345",
+				     "",
+				     "",
+				     "",
+				     "",
+				     "" };
+
+	table_3(want, false);
+}
+END_TEST
+
+START_TEST(table_3_bytes)
+{
+	const char *const want[] = { "c0 00 00 00 00 00 00 00 00",
+				     "84 02 01",
+				     "",
+				     "8c 05 01 b4 83 09",
+				     "84 0e 01",
+				     "8c 0e 01 b4 45 03",
+				     "",
+				     "",
+				     "",
+				     "",
+				     "" };
+
+	table_3(want, true);
+}
+END_TEST
+
+/* 3.3.5: "executes an instruction at the base IP … at the limit IP" */
+START_TEST(walk_in_and_out)
+{
+	filter(RANGE0, OUT);
+	step(IN - 8);
+	expect_nothing;
+	ck_assert_uint_eq(status() & FILTER_EN, 0);
+	step(IN);
+	expect("FUP.PGE 401000");
+	ck_assert_uint_eq(status() & FILTER_EN, FILTER_EN);
+	step(IN + 4);
+	step(IN_END - 1);
+	expect_nothing;
+	step(IN_END);
+	expect("FUP.PGD 402000");
+	ck_assert_uint_eq(status() & FILTER_EN, 0);
+}
+END_TEST
+
+/* "a taken branch … whose target is within the range", first and last byte */
+START_TEST(branch_in_and_out)
+{
+	filter(RANGE0, OUT);
+	jmp(OUT + 5, IN - 1);
+	expect_nothing;
+	jmp(OUT + 5, IN);
+	expect("FUP.PGE 401000");
+	jmp(IN + 5, IN_END - 1);
+	expect_nothing;
+	jmp(IN + 5, IN_END);
+	expect("FUP.PGD 401005");
+	jmp(OUT + 5, IN_END - 1);
+	expect("FUP.PGE 401fff");
+	jmp(IN + 5, IN - 1);
+	expect("FUP.PGD 401005");
+	/* Not taken is walking. */
+	jcc(false, IN - 2, IN + 0x10);
+	expect_nothing;
+	jcc(false, IN, OUT);
+	expect("FUP.PGE 401000");
+}
+END_TEST
+
+/* "if RTIT is enabled from within RANGE0 …, the CPU will not trigger" */
+START_TEST(enabled_from_within)
+{
+	filter(RANGE0, IN + 0x100);
+	ck_assert_uint_eq(status() & FILTER_EN, 0);
+	step(IN + 0x104);
+	jcc(false, IN + 0x106, IN + 0x200);
+	expect_nothing;
+	/* "If neither of these occurs before … the limit …, no triggering will occur." */
+	step(IN_END);
+	expect_nothing;
+	jmp(IN_END + 5, IN + 0x10);
+	expect("FUP.PGE 401010");
+}
+END_TEST
+
+START_TEST(enabled_from_within_then_a_branch)
+{
+	filter(RANGE0, IN + 0x100);
+	jmp(IN + 0x105, IN + 0x180);
+	expect("FUP.PGE 401180");
+}
+END_TEST
+
+/* Table 7 */
+START_TEST(event_range1)
+{
+	filter(RANGE1, OUT);
+	jmp(OUT + 5, IN);
+	expect_nothing;
+	jmp(OUT + 5, IN1_END - 1);
+	expect("FUP.PGE 7f0000001fff");
+	jmp(IN1 + 5, IN1_END);
+	expect("FUP.PGD 7f0000001005");
+	step(IN1);
+	expect("FUP.PGE 7f0000001000");
+	step(IN1_END);
+	expect("FUP.PGD 7f0000002000");
+	/* Bits 63:48 of an address do not count. */
+	jmp(OUT + 5, 0xffff000000000000 | IN1);
+	expect("FUP.PGE 7f0000001000");
+}
+END_TEST
+
+START_TEST(event_both_ranges)
+{
+	filter(RANGES, OUT);
+	jmp(OUT + 5, IN);
+	expect("FUP.PGE 401000");
+	jmp(IN + 5, IN1);
+	expect_nothing;
+	jmp(IN1 + 5, OUT);
+	expect("FUP.PGD 7f0000001005");
+	step(IN1);
+	expect("FUP.PGE 7f0000001000");
+	step(IN1_END);
+	expect("FUP.PGD 7f0000002000");
+}
+END_TEST
+
+START_TEST(event_never_and_reserved)
+{
+	static const unsigned int ids[] = { 3, 4, 5, NEVER };
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(ids); i++) {
+		filter(ids[i], OUT);
+		jmp(OUT + 5, IN);
+		step(IN + 4);
+		jmp_ind(IN + 6, IN1);
+		far(IN1 + 8, OUT);
+		expect_nothing;
+		ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN);
+		off();
+		rig_skip();
+	}
+}
+END_TEST
+
+START_TEST(event_always)
+{
+	filter(ALWAYS, OUT);
+	ck_assert_uint_eq(status(), FILTER_EN | CONTEXT_EN | TRIGGER_EN);
+	jmp(OUT + 5, IN);
+	step(IN_END);
+	expect_nothing;
+	jmp_ind(IN + 6, IN1);
+	expect("TIP 7f0000001000");
+}
+END_TEST
+
+/* 2.4.3: "FilterEn … will not be changed by the IP when Trace_En is cleared" */
+START_TEST(frozen_without_trace_en)
+{
+	range0(IN, IN_END);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	wr_at(CTL, BOTH | DEST, OUT);
+	jmp(OUT + 5, IN);
+	step(IN);
+	ck_assert_uint_eq(status() & FILTER_EN, 0);
+	/* With Trace_En the comparison runs, TraceActive or not. */
+	wr_at(CTL, BOTH | DEST | TRACE_EN, OUT);
+	jmp(OUT + 5, IN + 0x20);
+	ck_assert_uint_eq(status(), FILTER_EN | CONTEXT_EN);
+	/* Frozen at 1, too. */
+	wr_at(CTL, BOTH | DEST, IN + 0x30);
+	jmp(IN + 0x35, OUT);
+	ck_assert_uint_eq(status() & FILTER_EN, FILTER_EN);
+	expect_nothing;
+}
+END_TEST
+
+/* 2.1.3: "It is also frozen when either Trace_En or ContextEn are 0." */
+START_TEST(frozen_without_context_en)
+{
+	range0(IN, IN_END);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	wr_at(CTL, USER | DEST | TRACE_EN, OUT); /* CPL is 0 */
+	jmp(OUT + 5, IN);
+	ck_assert_uint_eq(status(), 0);
+	wr_at(CTL, BOTH | DEST | TRACE_EN, IN + 0x10);
+	jmp(IN + 0x15, IN + 0x20);
+	ck_assert_uint_eq(status(), FILTER_EN | CONTEXT_EN);
+	wr_at(CTL, USER | DEST | TRACE_EN, IN + 0x30);
+	jmp(IN + 0x35, OUT);
+	ck_assert_uint_eq(status(), FILTER_EN);
+	expect_nothing;
+}
+END_TEST
+
+/* STATUS: FilterEn "can be manipulated" (3.3.3). */
+START_TEST(status_write)
+{
+	filter(RANGE0, OUT);
+	wr(STATUS, FILTER_EN);
+	ck_assert_uint_eq(status(), FILTER_EN | CONTEXT_EN | TRIGGER_EN);
+	rig_skip();
+	jmp_ind(OUT + 2, IN + 8);
+	expect("TIP 401008");
+	wr(STATUS, 0);
+	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN);
+	rig_skip();
+	step(IN + 12);
+	expect_nothing;
+}
+END_TEST
+
+RIG_MAIN("filter", table_3_packets, table_3_bytes, walk_in_and_out, branch_in_and_out,
+	 enabled_from_within, enabled_from_within_then_a_branch, event_range1, event_both_ranges,
+	 event_never_and_reserved, event_always, frozen_without_trace_en, frozen_without_context_en,
+	 status_write)
