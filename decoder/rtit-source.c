@@ -53,7 +53,9 @@ int vmpt_rtit_source_open(struct vmpt_rtit_source **src, const struct vmpt_strea
 		return -VMPT_E_NOMEM;
 	s->options = *options;
 	s->stream = stream;
-	s->cycle_acc = options->cycle_acc == VMPT_CYCLE_ACC_YES;
+	s->cycle_acc = options->cycle_acc == VMPT_CYCLE_ACC_YES ||
+		       (options->cycle_acc == VMPT_CYCLE_ACC_AUTO &&
+			vmpt_rtit_cycles_guess(stream, options->headless));
 	if (!open_plain(s, items)) {
 		vmpt_rtit_source_close(s);
 		return -VMPT_E_NOMEM;

@@ -227,7 +227,11 @@ struct vmpt_packet {
 /* Whether the trace holds guests only, which TIP.PGD() needs to know. */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
 
-/* RTIT: whether cycle counts ride behind packets (RTIT_CTL.Cycle_Acc): no byte tells it. */
+/*
+ * RTIT: whether cycle counts ride behind packets (RTIT_CTL.Cycle_Acc): no byte tells it. AUTO
+ * tries both from each PSB to the next, up to 1 MiB behind the first, for the whole stream; where
+ * both fit, as with no packet that would have a count, it says NO.
+ */
 enum vmpt_cycle_acc { VMPT_CYCLE_ACC_AUTO, VMPT_CYCLE_ACC_YES, VMPT_CYCLE_ACC_NO };
 
 /*
