@@ -5,7 +5,7 @@
  */
 #include "qemu-plugin/flow-end.h"
 
-#include "model/fast.h"
+#include "qemu-plugin/flow-units.h"
 #include "qemu-plugin/mode.h"
 
 void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
@@ -17,8 +17,7 @@ void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
 		far.cr3_written = true;
 	}
 	vcpu->cpu.switched = false;
-	FOR_UNITS (vcpu, u)
-		vmpt_unit_far(vcpu->unit[u], &far);
+	units_far(vcpu, &far);
 }
 
 /* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */
@@ -28,28 +27,26 @@ void end_tell(struct vcpu *vcpu, const struct block *done, u64 ip)
 
 	switch (done->kind) {
 	case INSN_JCC:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jcc_fast(vcpu->unit[u], ip != next, ip);
+		units_jcc(vcpu, done, ip);
 		break;
 	case INSN_JMP:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jmp(vcpu->unit[u], ip);
+		units_jmp(vcpu, done, ip);
 		break;
 	case INSN_CALL:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_call(vcpu->unit[u], next, ip);
+		units_call(vcpu, done, ip);
 		break;
 	case INSN_JMP_IND:
 		FOR_UNITS (vcpu, u)
 			vmpt_unit_jmp_indirect(vcpu->unit[u], ip);
+		units_rtit_end(vcpu, done, ip);
 		break;
 	case INSN_CALL_IND:
 		FOR_UNITS (vcpu, u)
 			vmpt_unit_call_indirect(vcpu->unit[u], next, ip);
+		units_rtit_end(vcpu, done, ip);
 		break;
 	case INSN_RET:
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_ret(vcpu->unit[u], ip);
+		units_ret(vcpu, done, ip);
 		break;
 	case INSN_FAR:
 		end_tell_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
@@ -64,6 +61,10 @@ void end_tell(struct vcpu *vcpu, const struct block *done, u64 ip)
 	case INSN_MOV_CR3:
 		FOR_UNITS (vcpu, u)
 			vmpt_unit_mov_cr3(vcpu->unit[u], next, &vcpu->mode);
+		units_rtit_end(vcpu, done, ip);
+		break;
+	case INSN_MODE:
+		units_rtit_end(vcpu, done, ip);
 		break;
 	default:
 		break;

@@ -7,9 +7,6 @@
 
 #include "qemu-plugin/plugin.h"
 
-/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
-#define FOR_UNITS(vcpu, u) for (unsigned int u = 0; u < (vcpu)->units; u++)
-
 /* A far transfer or event; vcpu->mode holds behind it. */
 void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to);
 /* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "model/fast.h"
 #include "qemu-plugin/flow-end.h"
+#include "qemu-plugin/flow-units.h"
 #include "qemu-plugin/guest-view.h"
 #include "qemu-plugin/host-view.h"
 #include "qemu-plugin/mode.h"
@@ -72,9 +72,12 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 		end_take_mode(vcpu, done->kind);
 	ip = read_ip(vcpu, block->start);
 	armed |= end_shown(vcpu, done, ip);
-	if (!armed || (ip == done->last + vcpu->delta && !insn_repeats(done->kind)))
-		return end_follows(vcpu, done, ip) ? ip
-						   : astray(vcpu, done->end + vcpu->delta, block);
+	if (!armed || (ip == done->last + vcpu->delta && !insn_repeats(done->kind))) {
+		if (!end_follows(vcpu, done, ip))
+			return astray(vcpu, done->end + vcpu->delta, block);
+		units_step(vcpu, ip);
+		return ip;
+	}
 	if (!end_leads(vcpu, done, block, ip))
 		return astray(vcpu, end_lost(vcpu, done), block);
 	end_tell(vcpu, done, ip);
@@ -92,6 +95,8 @@ static __attribute__((noinline)) void attend(struct vcpu *vcpu, u64 ip)
 	struct plugin *plugin = vcpu->plugin;
 
 	vcpu->tick = TICK;
+	if (vcpu->asleep)
+		rtit_wakes(vcpu);
 	if (plugin->host && !host_running(vcpu))
 		host_enter(vcpu, ip);
 	else if (plugin->host)
@@ -114,12 +119,11 @@ static __attribute__((noinline)) u64 arrive_slowly(struct vcpu *vcpu, const stru
 }
 
 /* A RET, if it goes where its CALL was. */
-static inline bool returned(struct vcpu *vcpu, u64 ip)
+static inline bool returned(struct vcpu *vcpu, const struct block *done, u64 ip)
 {
 	if (ip != pop_ret(vcpu))
 		return false;
-	FOR_UNITS (vcpu, u)
-		vmpt_unit_ret(vcpu->unit[u], ip);
+	units_ret(vcpu, done, ip);
 	return true;
 }
 
@@ -131,24 +135,21 @@ static inline bool follow(struct vcpu *vcpu, const struct block *done, const str
 	case INSN_JCC:
 		if (block->start != done->target && block->start != done->end)
 			return false;
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jcc_fast(vcpu->unit[u], block->start != done->end, ip);
+		units_jcc(vcpu, done, ip);
 		return true;
 	case INSN_JMP:
 		if (block->start != done->target)
 			return false;
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_jmp_fast(vcpu->unit[u], ip);
+		units_jmp(vcpu, done, ip);
 		return true;
 	case INSN_CALL:
 		if (block->start != done->target)
 			return false;
 		push_ret(vcpu, done->end + vcpu->delta);
-		FOR_UNITS (vcpu, u)
-			vmpt_unit_call(vcpu->unit[u], done->end + vcpu->delta, ip);
+		units_call(vcpu, done, ip);
 		return true;
 	case INSN_RET:
-		return returned(vcpu, ip);
+		return returned(vcpu, done, ip);
 	default:
 		return false;
 	}
@@ -172,8 +173,11 @@ static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 			ip = arrive_slowly(vcpu, block);
 	} else if (vcpu->arrived || vcpu->lost || !done || !next_to(done, block)) {
 		ip = arrive_slowly(vcpu, block);
+	} else {
+		units_step(vcpu, ip);
 	}
 	vcpu->block = block;
+	vcpu->walked = ip;
 	/* A site that sets the PC needs RIP. */
 	if (block->sites && vcpu->plugin->guest && !mode_paged(vcpu))
 		mode_place(vcpu, block->start);
@@ -322,8 +326,7 @@ static void tell_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 fro
 		far.page_fault = true;
 		far.pf_address = qemu_read_reg(vcpu->regs, QREG_CR2);
 	}
-	FOR_UNITS (vcpu, u)
-		vmpt_unit_far(vcpu->unit[u], &far);
+	units_far(vcpu, &far);
 }
 
 static void event(struct vcpu *vcpu, u64 from, u64 to)
@@ -331,6 +334,8 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 	unsigned int kind = VMPT_FAR_INTERRUPT;
 	int vector;
 
+	if (vcpu->asleep)
+		rtit_wakes(vcpu);
 	/* Two events without a block between: the first one's target is the second one's source. */
 	if (vcpu->block && !vcpu->arrived && !vcpu->lost)
 		kind = before_event(vcpu, from);
@@ -401,7 +406,13 @@ void flow_idle(unsigned int index, void *user)
 	if (plugin->host && vcpu->block && vcpu->block->halts && host_running(vcpu)) {
 		vcpu->known = vcpu->block->end + vcpu->delta;
 		vcpu->known_in = vcpu->block;
+		units_step(vcpu, vcpu->known);
 		host_exit(vcpu, vcpu->known, EXIT_HLT);
+		vcpu->tick = 1;
+	}
+	/* One that a host traces sleeps in root operation. */
+	if (rtit_listens(vcpu) && vcpu->block && vcpu->block->halts) {
+		rtit_sleeps(vcpu);
 		vcpu->tick = 1;
 	}
 	flow_done(vcpu);
@@ -431,6 +442,19 @@ void flow_stop(struct plugin *plugin)
 
 /* ---- for the views ---- */
 
+/* Whether the flow is wanted may have changed. */
+static void listen(struct vcpu *vcpu)
+{
+	bool on = vcpu->units || vcpu->rtits || vcpu->watched || vcpu->plugin->always;
+
+	/* What happened while nobody listened is not known. */
+	if (on && !vcpu->hot->on) {
+		vcpu->lost = true;
+		vcpu->hot->armed = 0;
+	}
+	vcpu->hot->on = on;
+}
+
 void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on)
 {
 	unsigned int i;
@@ -442,29 +466,37 @@ void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on)
 	} else if (!on && i < vcpu->units) {
 		vcpu->unit[i] = vcpu->unit[--vcpu->units];
 	}
-	if (on && !vcpu->hot->on) {
-		/* What happened while nobody listened is not known. */
-		vcpu->lost = true;
-		vcpu->hot->armed = 0;
+	listen(vcpu);
+}
+
+void flow_rtit(struct vcpu *vcpu, struct vmpt_rtit_unit *unit, bool on)
+{
+	unsigned int i;
+
+	for (i = 0; i < vcpu->rtits && vcpu->rtit[i] != unit; i++)
+		;
+	if (on && i == vcpu->rtits && i < VCPU_UNITS) {
+		if (!vcpu->rtits)
+			vcpu->walked = RTIT_WALKED;
+		vcpu->rtit[vcpu->rtits++] = unit;
+	} else if (!on && i < vcpu->rtits) {
+		vcpu->rtit[i] = vcpu->rtit[--vcpu->rtits];
 	}
-	vcpu->hot->on = vcpu->units || vcpu->watched || vcpu->plugin->always;
+	listen(vcpu);
 }
 
 void flow_watch(struct vcpu *vcpu, bool on)
 {
 	vcpu->watched = on;
 	vcpu->tick = 1;
-	if (on && !vcpu->hot->on) {
-		vcpu->lost = true;
-		vcpu->hot->armed = 0;
-	}
-	vcpu->hot->on = vcpu->units || vcpu->watched || vcpu->plugin->always;
+	listen(vcpu);
 }
 
 void flow_go_to(struct vcpu *vcpu, u64 ip)
 {
 	u64 rip = linear_to_rip(vcpu, ip);
 
+	units_step(vcpu, ip);
 	vcpu->hot->armed = 0;
 	vcpu->arrive = ip;
 	vcpu->arrived = vcpu->hot->on;

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "model/vmpt-model.h"
+#include "model/vmpt-rtit.h"
 #include "qemu-plugin/block.h"
 #include "qemu-plugin/clock.h"
 #include "qemu-plugin/idt.h"
@@ -79,8 +80,13 @@ struct vcpu {
 
 	/* what is traced */
 	struct vmpt_unit *unit[VCPU_UNITS];
-	unsigned int units; /* those of them that get events now */
-	u32 tick;	    /* blocks until attend(); 1: at the next one */
+	unsigned int units;			 /* those of them that get events now */
+	struct vmpt_rtit_unit *rtit[VCPU_UNITS]; /* the same of RTIT (flow-rtit.c) */
+	unsigned int rtits;
+	u64 walked;	       /* to where steps in the block are told */
+	u64 slept, slept_from; /* ticks of the TSC; since when, while asleep */
+	bool asleep;
+	u32 tick; /* blocks until attend(); 1: at the next one */
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;
@@ -98,6 +104,7 @@ struct plugin {
 	struct host_view *host;	    /* NULL: that view is off */
 	struct guest_view *guest;   /* NULL: that view is off */
 	bool always;		    /* block callbacks are always wanted */
+	bool rtit;		    /* isa=rtit: RTIT in place of Intel PT */
 	bool events;		    /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
 	bool whole;		    /* blocks are translated with all that the flow needs */
 	bool whole_asked;	    /* atomic: that is under way */
@@ -129,6 +136,7 @@ static inline u64 linear_to_rip(const struct vcpu *vcpu, u64 linear)
  * begins wherever it does, without an event. Only between two events of the flow.
  */
 void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on);
+void flow_rtit(struct vcpu *vcpu, struct vmpt_rtit_unit *unit, bool on);
 
 /* guest_block() at the beginning of each block from here on, or no longer. */
 void flow_watch(struct vcpu *vcpu, bool on);

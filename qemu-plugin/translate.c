@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "qemu-plugin/flow-units.h"
 #include "qemu-plugin/flow.h"
 #include "qemu-plugin/guest-view.h"
 #include "qemu-plugin/host-view.h"
@@ -42,12 +43,14 @@ static void free_block(struct block *block)
 	free(block);
 }
 
-/* Whether a truth file waits to hear how far the block came. */
+/* Whether a truth file or RTIT's steps wait to hear how far the block came. */
 static bool is_unwritten(const struct plugin *plugin, const struct block *block)
 {
 	for (unsigned int i = 0; block->code && i < plugin->machine.max_vcpus; i++) {
-		if (plugin->vcpu[i] && plugin->vcpu[i]->truth &&
-		    truth_holds(plugin->vcpu[i]->truth, block->code))
+		const struct vcpu *vcpu = plugin->vcpu[i];
+
+		if (vcpu && ((vcpu->truth && truth_holds(vcpu->truth, block->code)) ||
+			     (vcpu->block && vcpu->block->code == block->code)))
 			return true;
 	}
 	return false;
@@ -126,12 +129,14 @@ static void site_executes(unsigned int index, void *user)
 	if (!flow_begin(vcpu))
 		return;
 	ip = site_ip(vcpu, site);
+	units_step(vcpu, ip);
 	if (site->hook == HOOK_IO && plugin->host && host_running(vcpu)) {
 		host_exit_io(vcpu, ip, plugin->events ? io_qualification(vcpu, site) : 0);
 		/* One that repeats itself is entered again with the block that follows. */
 		if (site->block->kind != INSN_REP) {
 			host_enter(vcpu, ip + site->size);
 			vcpu->known = ip + site->size;
+			vcpu->walked = vcpu->known;
 			vcpu->known_in = site->block;
 		} else
 			vcpu->tick = 1;
@@ -336,7 +341,8 @@ static bool describe(struct plugin *plugin, struct block *block, struct qemu_blo
 	block->plugin = plugin;
 	block->whole = plugin->whole;
 	block->start = first.vaddr;
-	if (!plugin->options.truth)
+	/* RTIT's steps need to know where instructions end. */
+	if (!plugin->options.truth && !(plugin->rtit && plugin->whole))
 		return true;
 	block->code = copy_code(plugin, qemu);
 	return block->code;
