@@ -196,6 +196,18 @@ void flow_block(unsigned int index, void *user)
 	flow_done(vcpu);
 }
 
+/* A trace of the guest's own has but a part of what the truth has: this tells which. */
+static void write_state(struct vcpu *vcpu, u64 ip)
+{
+	const struct vmpt_mode *mode = &vcpu->mode;
+	struct truth_state state = { .ctl = guest_ctl(vcpu), .cr3 = mode->cr3 };
+
+	state.flags = mode->cpl | (mode_paged(vcpu) ? TRUTH_PAGING : 0) |
+		      (mode->pae ? TRUTH_PAE : 0) | (mode_long(vcpu) ? TRUTH_LONG : 0) |
+		      (mode->cs_l ? TRUTH_CS_L : 0) | (mode->cs_d ? TRUTH_CS_D : 0);
+	truth_state(vcpu->truth, &state, ip);
+}
+
 void flow_block_truth(unsigned int index, void *user)
 {
 	const struct block *block = user;
@@ -212,6 +224,8 @@ void flow_block_truth(unsigned int index, void *user)
 	ip = read_ip(vcpu, block->start);
 	vcpu->misplaced += ip != block->start + vcpu->delta;
 	truth_block(vcpu->truth, block, ip, progress);
+	if (vcpu->plugin->rtit && vcpu->plugin->guest && !vcpu->plugin->host)
+		write_state(vcpu, ip);
 	flow_done(vcpu);
 }
 

@@ -8,6 +8,7 @@
 #include "qemu-plugin/guest.h"
 
 #define LAST_LEAF     0x15U	  /* of those that are shown */
+#define LAST_RTIT     0x16U	  /* the same beside RTIT */
 #define INVARIANT_TSC (1U << 8)	  /* 80000007H:EDX */
 #define INTEL_EBX     0x756e6547U /* "Genu" */
 
@@ -35,11 +36,19 @@ static void write_regs(const struct vcpu *vcpu, const struct vmpt_cpuid_regs *re
 	qemu_write_reg(vcpu->regs, QREG_RDX, regs->edx);
 }
 
+static u32 last_leaf(const struct guest_vcpu *guest)
+{
+	return guest->vcpu->plugin->rtit ? LAST_RTIT : LAST_LEAF;
+}
+
 /* Whether QEMU has no say in @leaf. Beyond its highest leaf it repeats that. */
 static bool ours(const struct guest_vcpu *guest, u32 leaf)
 {
-	return leaf == 0xa || leaf == 0x14 || leaf == 0x15 ||
-	       (guest->max_leaf && leaf > guest->max_leaf && leaf <= LAST_LEAF);
+	if (guest->max_leaf && leaf > guest->max_leaf && leaf <= last_leaf(guest))
+		return true;
+	if (guest->vcpu->plugin->rtit)
+		return leaf == 0x14 || leaf == 0x16;
+	return leaf == 0xa || leaf == 0x14 || leaf == 0x15;
 }
 
 /* Whether QEMU's answer to @leaf is changed, or looked at. */
@@ -68,7 +77,9 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 	u32 subleaf = (u32)qemu_read_reg(vcpu->regs, QREG_RCX);
 
 	if (ours(guest, leaf)) {
-		if (leaf == 0xa)
+		if (vcpu->plugin->rtit)
+			guest_rtit_cpuid(guest, leaf, subleaf, &regs);
+		else if (leaf == 0xa)
 			guest_pmu_cpuid(&regs);
 		else
 			vmpt_vcpu_cpuid(&guest->vmm, leaf, subleaf, &regs);
@@ -95,14 +106,15 @@ static void leaf_0(struct guest_vcpu *guest, struct vmpt_cpuid_regs *regs)
 	struct guest_view *view = guest->vcpu->plugin->guest;
 
 	guest->max_leaf = regs->eax;
-	if (regs->eax < LAST_LEAF)
-		regs->eax = LAST_LEAF;
+	if (regs->eax < last_leaf(guest))
+		regs->eax = last_leaf(guest);
 	if (regs->ebx == INTEL_EBX || view->not_intel)
 		return;
 	view->not_intel = true;
-	fputs("vmpt: guest-view: the processor is not Intel's, and systems look for PT there "
-	      "only: -cpu max,vendor=GenuineIntel\n",
-	      stderr);
+	fprintf(stderr,
+		"vmpt: guest-view: the processor is not Intel's, and systems look for %s there "
+		"only: -cpu max,vendor=GenuineIntel\n",
+		guest->vcpu->plugin->rtit ? "RTIT" : "PT");
 }
 
 /*
@@ -140,6 +152,8 @@ void guest_cpuid_patch(struct guest_vcpu *guest)
 		/* The lower bits of the ID, and all of them */
 		if ((guest->apic.id & 0xff) != regs.ebx >> 24)
 			guest->apic.id = regs.ebx >> 24;
+		if (vcpu->plugin->rtit)
+			guest_rtit_cpuid(guest, 1, 0, &regs);
 		break;
 	case 0xb:
 		guest->apic.id = regs.edx;
@@ -149,9 +163,14 @@ void guest_cpuid_patch(struct guest_vcpu *guest)
 			regs.edx |= INVARIANT_TSC;
 		break;
 	case 0x80000008:
-		widths(guest, &regs);
+		if (!vcpu->plugin->rtit)
+			widths(guest, &regs);
 		break;
 	default:
+		if (vcpu->plugin->rtit) {
+			guest_rtit_cpuid(guest, guest->cpuid.leaf, guest->cpuid.subleaf, &regs);
+			break;
+		}
 		vmpt_vcpu_cpuid(&guest->vmm, guest->cpuid.leaf, guest->cpuid.subleaf, &regs);
 		break;
 	}

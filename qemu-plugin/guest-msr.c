@@ -39,13 +39,20 @@ static int read_msr(struct guest_vcpu *guest, u32 msr, u64 *value)
 	return vmpt_vcpu_rdmsr(&guest->vmm, msr, value);
 }
 
-/* Whether @msr is the plugin's; *ret: 0 or VMPT_GP. */
-static bool emulated_read(struct guest_vcpu *guest, u32 msr, u64 *value, int *ret)
+/* The same where there is RTIT: neither a PMU nor a PMI. */
+static bool read_beside_rtit(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value, int *ret)
 {
-	bool tsc = !guest->vcpu->plugin->options.rdtsc_qemu;
+	if (vmpt_rtit_is_msr(msr))
+		*ret = guest_rtit_read(guest, msr, ip, value);
+	else if (msr == MSR_PLATFORM_INFO)
+		*value = PLATFORM_INFO;
+	else
+		return false;
+	return true;
+}
 
-	*ret = 0;
-	*value = 0;
+static bool read_beside_pt(struct guest_vcpu *guest, u32 msr, u64 *value, int *ret)
+{
 	if (guest_pmu_read(&guest->pmu, msr, value)) {
 		if (msr == VMPT_MSR_PERF_GLOBAL_STATUS)
 			*ret = read_msr(guest, msr, value);
@@ -55,12 +62,25 @@ static bool emulated_read(struct guest_vcpu *guest, u32 msr, u64 *value, int *re
 		*ret = read_msr(guest, msr, value);
 		return true;
 	}
+	return guest_apic_read(guest, msr, value);
+}
+
+/* Whether @msr is the plugin's; *ret: 0 or VMPT_GP. */
+static bool emulated_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value, int *ret)
+{
+	const struct plugin *plugin = guest->vcpu->plugin;
+	bool tsc = !plugin->options.rdtsc_qemu;
+
+	*ret = 0;
+	*value = 0;
 	if (tsc && msr == MSR_TSC)
 		*value = guest_tsc(guest);
 	else if (tsc && msr == MSR_TSC_ADJUST)
 		*value = guest->tsc_adjust;
+	else if (plugin->rtit)
+		return read_beside_rtit(guest, msr, ip, value, ret);
 	else
-		return guest_apic_read(guest, msr, value);
+		return read_beside_pt(guest, msr, value, ret);
 	return true;
 }
 
@@ -72,7 +92,7 @@ void guest_rdmsr(struct guest_vcpu *guest, const struct site *site)
 	u64 value;
 	int ret;
 
-	if (!emulated_read(guest, msr, &value, &ret))
+	if (!emulated_read(guest, msr, site_ip(vcpu, site), &value, &ret))
 		return;
 	if (ret) {
 		guest_fault(guest, site, false);
@@ -103,12 +123,11 @@ static int write_pt(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 ne
 	return ret;
 }
 
-static bool emulated_write(struct guest_vcpu *guest, u32 msr, u64 value, const struct site *site,
-			   int *ret)
+static bool write_beside_pt(struct guest_vcpu *guest, u32 msr, u64 value, const struct site *site,
+			    int *ret)
 {
-	bool tsc = !guest->vcpu->plugin->options.rdtsc_qemu, gp;
+	bool gp;
 
-	*ret = 0;
 	if (guest_pmu_write(&guest->pmu, msr, value, &gp)) {
 		*ret = gp ? VMPT_GP : 0;
 		if (!gp && msr == VMPT_MSR_PERF_GLOBAL_RESET)
@@ -120,6 +139,23 @@ static bool emulated_write(struct guest_vcpu *guest, u32 msr, u64 value, const s
 				guest_next(guest, site));
 		return true;
 	}
+	return false;
+}
+
+static bool emulated_write(struct guest_vcpu *guest, u32 msr, u64 value, const struct site *site,
+			   int *ret)
+{
+	const struct plugin *plugin = guest->vcpu->plugin;
+	bool tsc = !plugin->options.rdtsc_qemu;
+
+	*ret = 0;
+	if (plugin->rtit && vmpt_rtit_is_msr(msr)) {
+		*ret = guest_rtit_write(guest, msr, value, site_ip(guest->vcpu, site),
+					guest_next(guest, site));
+		return true;
+	}
+	if (!plugin->rtit && write_beside_pt(guest, msr, value, site, ret))
+		return true;
 	if (tsc && msr == MSR_TSC)
 		guest_tsc_set(guest, value);
 	else if (tsc && msr == MSR_TSC_ADJUST)
@@ -131,6 +167,13 @@ static bool emulated_write(struct guest_vcpu *guest, u32 msr, u64 value, const s
 	return true;
 }
 
+/* Whether a write of @value may be the beginning of a trace. */
+static bool may_enable(const struct plugin *plugin, u32 msr, u64 value)
+{
+	return plugin->rtit ? msr == VMPT_RTIT_MSR_CTL && value & VMPT_RTIT_CTL_TRACE_EN
+			    : msr == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN;
+}
+
 void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 {
 	struct vcpu *vcpu = guest->vcpu;
@@ -140,7 +183,7 @@ void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 	const struct guest_result nothing = { 0 };
 	int ret;
 
-	if (msr == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN && !flow_ready(vcpu, site))
+	if (may_enable(vcpu->plugin, msr, value) && !flow_ready(vcpu, site))
 		flow_go_to(vcpu, site_ip(vcpu, site));
 	if (emulated_write(guest, msr, value, site, &ret)) {
 		if (ret)
@@ -156,5 +199,6 @@ void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 		guest->aux.ip = site_ip(vcpu, site);
 		guest->aux.pending = true;
 	}
-	guest_apic_write(guest, msr, value);
+	if (!vcpu->plugin->rtit)
+		guest_apic_write(guest, msr, value);
 }

@@ -105,7 +105,8 @@ int guest_view_open(struct plugin *plugin)
 		fputs("vmpt: no memory\n", stderr);
 		return -1;
 	}
-	if (guest_caps(view, &plugin->options)) {
+	if (plugin->rtit ? guest_rtit_find(view, &plugin->options)
+			 : guest_caps(view, &plugin->options)) {
 		free(view);
 		return -1;
 	}
@@ -165,7 +166,7 @@ int guest_vcpu_open(struct vcpu *vcpu)
 	guest->apic.id = vcpu->index;
 	guest_pmu_reset(&guest->pmu);
 	vcpu->guest = guest;
-	return guest_make(guest);
+	return vcpu->plugin->rtit ? guest_rtit_make(guest) : guest_make(guest);
 }
 
 /* ---- RESET ---- */
@@ -174,8 +175,13 @@ int guest_vcpu_open(struct vcpu *vcpu)
 static void reset(struct guest_vcpu *guest)
 {
 	__atomic_store_n(&guest->reset, false, __ATOMIC_RELAXED);
-	vmpt_vcpu_reset(&guest->vmm, true);
-	vmpt_unit_reset(&guest->unit, true);
+	if (guest->vcpu->plugin->rtit) {
+		guest_rtit_reset(guest);
+	} else {
+		vmpt_vcpu_reset(&guest->vmm, true);
+		vmpt_unit_reset(&guest->unit, true);
+		guest_follow(guest);
+	}
 	guest_pmu_reset(&guest->pmu);
 	guest->apic.waiting = false;
 	guest->tsc_adjust = 0;
@@ -183,7 +189,6 @@ static void reset(struct guest_vcpu *guest)
 	guest->fault.pending = false;
 	guest->step.pending = false;
 	memset(&guest->aux, 0, sizeof(guest->aux));
-	guest_follow(guest);
 	flow_watch(guest->vcpu, false);
 }
 
@@ -216,13 +221,15 @@ bool guest_hooks(const struct plugin *plugin, unsigned int hook)
 	case HOOK_BEHIND_CPUID:
 	case HOOK_RDMSR:
 	case HOOK_WRMSR:
-	case HOOK_RDPMC:
 	case HOOK_RESET:
 		return true;
+	case HOOK_RDPMC:
+		return !plugin->rtit;
 	case HOOK_RDTSC:
 		return !plugin->options.rdtsc_qemu;
 	case HOOK_PTWRITE:
-		return vmpt_pt_cap_effective(&plugin->guest->caps.cpuid, VMPT_CAP_PTWRITE);
+		return !plugin->rtit &&
+		       vmpt_pt_cap_effective(&plugin->guest->caps.cpuid, VMPT_CAP_PTWRITE);
 	default:
 		return false;
 	}
@@ -297,6 +304,11 @@ void guest_block(struct vcpu *vcpu, u64 ip)
 		flow_watch(vcpu, false);
 }
 
+u64 guest_ctl(const struct vcpu *vcpu)
+{
+	return vcpu->plugin->rtit ? vcpu->guest->rtit.unit.regs.ctl : vcpu->guest->unit.regs.ctl;
+}
+
 void guest_tick(struct vcpu *vcpu, u64 ip)
 {
 	struct guest_vcpu *guest = vcpu->guest;
@@ -304,6 +316,10 @@ void guest_tick(struct vcpu *vcpu, u64 ip)
 
 	(void)ip;
 	notice_reset(guest);
+	if (vcpu->plugin->rtit) {
+		guest_rtit_tick(guest);
+		return;
+	}
 	if (!guest->unit.trigger_en) {
 		guest_follow(guest);
 		return;

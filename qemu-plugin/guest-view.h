@@ -34,6 +34,9 @@ void guest_event(struct vcpu *vcpu, u64 from, u64 to);
 /* A block begins at @ip and the flow has told all events up to here. Registers are exact. */
 void guest_block(struct vcpu *vcpu, u64 ip);
 
+/* The CTL of its trace. */
+u64 guest_ctl(const struct vcpu *vcpu);
+
 /* Time has passed, as host_tick(). */
 void guest_tick(struct vcpu *vcpu, u64 ip);
 

@@ -8,6 +8,7 @@
 #define VMPT_QEMU_PLUGIN_GUEST_H
 
 #include "qemu-plugin/plugin.h"
+#include "vmm-lib/rtit.h"
 #include "vmm-lib/vmpt.h"
 
 #define LOW32(x) ((x)&0xffffffffULL)
@@ -26,7 +27,8 @@ struct guest_view {
 	struct vmpt_caps caps; /* what the guest is shown */
 	struct vmpt_vmx_plan plan;
 	struct guest_ram ram;
-	bool not_intel; /* said already */
+	const struct vmpt_rtit_signature *signature; /* with isa=rtit, in place of the caps */
+	bool not_intel, dropped;		     /* said already */
 };
 
 /* The performance monitoring unit (SDM 3 19.2), version 2. Its counters stand still. */
@@ -55,11 +57,19 @@ struct guest_result {
 	u64 value[4];
 };
 
+/* With isa=rtit in place of vmm, unit and memory below. */
+struct guest_rtit {
+	struct vmpt_rtit_vcpu vmm;
+	struct vmpt_rtit_unit unit;
+	struct vmpt_rtit_sink sink;
+};
+
 struct guest_vcpu {
 	struct vcpu *vcpu;
 	struct vmpt_vcpu vmm;
 	struct vmpt_unit unit;
 	struct vmpt_output_memory memory;
+	struct guest_rtit rtit;
 	u64 tsc_adjust; /* IA32_TSC_ADJUST */
 	bool reset;	/* atomic: vCPU 0 has begun anew, this one has not noticed yet */
 
@@ -117,6 +127,22 @@ void guest_fault(struct guest_vcpu *guest, const struct site *site, bool write);
 
 /* Sets host, caps and plan by the option pt=NAME. -1: printed why. */
 int guest_caps(struct guest_view *view, const struct options *options);
+
+/* ---- guest-rtit.c: all with isa=rtit ---- */
+
+/* Sets signature by the option rtit=NAME. -1: printed why. */
+int guest_rtit_find(struct guest_view *view, const struct options *options);
+/* vCPU and unit after RESET. -1: printed why. */
+int guest_rtit_make(struct guest_vcpu *guest);
+void guest_rtit_reset(struct guest_vcpu *guest);
+/* Time has passed. */
+void guest_rtit_tick(struct guest_vcpu *guest);
+/* QEMU's answer in @regs becomes that of the processor that is shown. */
+void guest_rtit_cpuid(const struct guest_vcpu *guest, u32 leaf, u32 subleaf,
+		      struct vmpt_cpuid_regs *regs);
+/* RDMSR and WRMSR at linear address @ip: 0 or VMPT_GP. */
+int guest_rtit_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value);
+int guest_rtit_write(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 next);
 
 /* ---- guest-cpuid.c ---- */
 

@@ -153,14 +153,18 @@ static int choose(const struct options *options, struct vmpt_record *record, con
  * Two that run at a time under one VMCS would make a stream that nobody can decode. OFD locks are
  * the open file's: they end with QEMU, however it ends.
  */
+static bool hold_byte(int fd, u64 n)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS_AT + (off_t)n, .l_len = 1
+	};
+
+	return !fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 static int hold(int fd, const struct options *options, const struct vmpt_record *record)
 {
-	struct flock lock = { .l_type = F_WRLCK,
-			      .l_whence = SEEK_SET,
-			      .l_start = LOCKS_AT + (off_t)(record->vmcs >> 12),
-			      .l_len = 1 };
-
-	if (!fcntl(fd, F_OFD_SETLK, &lock))
+	if (hold_byte(fd, record->vmcs >> 12))
 		return 0;
 	fprintf(stderr,
 		"vmpt: %s/vms.jsonl: vCPU %u of %s, VMCS 0x%llx, runs in another QEMU; give "
@@ -229,4 +233,65 @@ fail:
 	if (fd >= 0)
 		close(fd);
 	return -1;
+}
+
+/* ---- RTIT ---- */
+
+u64 host_record_key(const struct vmpt_rtit_record *who)
+{
+	return derive(who->vm, who->vcpu) | 1;
+}
+
+/* Cuts what a kill has left. */
+static int mend(int fd)
+{
+	size_t size = 0;
+	char *all = read_all(fd, &size);
+	int err = all ? end_last_line(fd, all, &size) : -1;
+
+	free(all);
+	return err;
+}
+
+int host_record_open(const struct options *options, const struct vmpt_rtit_record *who)
+{
+	char path[4096];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0) {
+		while (flock(fd, LOCK_EX) && errno == EINTR)
+			;
+		err = mend(fd);
+		flock(fd, LOCK_UN);
+	}
+	if (fd < 0 || err) {
+		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	} else if (!hold_byte(fd, host_record_key(who) >> 12)) {
+		fprintf(stderr, "vmpt: %s: vCPU %u of %s runs in another QEMU; give another vm=\n",
+			path, who->vcpu, who->vm);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int host_record_run(int fd, const struct vmpt_rtit_record *who)
+{
+	struct line line;
+	struct stat st;
+	int err = 0;
+
+	line.len = vmpt_rtit_record_print(who, line.text, sizeof(line.text));
+	if (line.len >= sizeof(line.text))
+		return -EOVERFLOW;
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	if (fstat(fd, &st) || append(fd, &line, (size_t)st.st_size))
+		err = -errno;
+	flock(fd, LOCK_UN);
+	return err;
 }

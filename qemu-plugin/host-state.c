@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* The digit goes up when what is in the file, struct vmpt_unit in it, gets another meaning. */
-#define MAGIC "VMPTCP1"
+#define MAGIC "VMPTCP2"
 
 static int complain(const char *path)
 {
@@ -65,7 +65,7 @@ static void begin(struct host_shared *shared, const struct host_state_wants *wan
 
 	read_boot(boot, sizeof(boot));
 	if (ours && old.ctl == wants->ctl && old.synthetic == wants->synthetic &&
-	    old.perf == wants->perf && !strcmp(old.boot, boot))
+	    old.perf == wants->perf && old.rtit == wants->rtit && !strcmp(old.boot, boot))
 		return;
 	memset(shared, 0, sizeof(*shared));
 	shared->layout = sizeof(*shared);
@@ -73,6 +73,7 @@ static void begin(struct host_shared *shared, const struct host_state_wants *wan
 	shared->ctl = wants->ctl;
 	shared->synthetic = wants->synthetic;
 	shared->perf = wants->perf;
+	shared->rtit = wants->rtit;
 	if (ours) {
 		shared->size = old.size;
 		shared->bytes = old.bytes;
@@ -89,6 +90,8 @@ static int join(const struct host_shared *shared, const char *path,
 
 	if (memcmp(shared->magic, MAGIC, sizeof(MAGIC)) || shared->layout != sizeof(*shared))
 		what = "another version of this plugin";
+	else if (shared->rtit != wants->rtit)
+		what = "another isa=";
 	else if (shared->ctl != wants->ctl)
 		what = "another ctl=";
 	else if (shared->synthetic != wants->synthetic)

@@ -17,7 +17,7 @@ struct host_shared {
 	char boot[40];
 	/* what all that share it must have asked for */
 	u64 ctl;
-	u8 synthetic, perf;
+	u8 synthetic, perf, rtit;
 
 	u8 busy;    /* a run is being appended: whoever finds it set was left alone by a kill */
 	u8 started; /* TraceEn was 1 once */
@@ -27,6 +27,7 @@ struct host_shared {
 	struct vmpt_clocks end;
 	u64 host_ip; /* of a synthetic host, where it stands */
 	struct vmpt_unit unit;
+	u64 owner; /* with isa=rtit, of host_record_key(): whose run is the last one; 0: nobody's */
 };
 
 struct host_state {
@@ -37,7 +38,7 @@ struct host_state {
 
 struct host_state_wants {
 	u64 ctl;
-	bool synthetic, perf;
+	bool synthetic, perf, rtit;
 };
 
 /*

@@ -17,6 +17,8 @@
 #include "qemu-plugin/host-loop.h"
 #include "qemu-plugin/host-move.h"
 #include "qemu-plugin/host-perf.h"
+#include "qemu-plugin/host-record.h"
+#include "qemu-plugin/host-rtit.h"
 
 /* ---- the unit of the host CPU ---- */
 
@@ -334,10 +336,91 @@ static void append(struct host_stream *stream, struct host_run *run)
 	__atomic_store_n(&shared->busy, false, __ATOMIC_RELEASE);
 }
 
+/* ---- RTIT: a run is whole, and has no state but its own ---- */
+
+static int take_rtit(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	(void)pa;
+	return take(opaque, bytes, len);
+}
+
+/* Packets of a loss before execution at @ip, into @bytes; returns their number. */
+static size_t mark_rtit(struct host_stream *stream, u64 ip, u8 *bytes)
+{
+	const struct vmpt_rtit_sink sink = { take_rtit, stream };
+
+	collect(stream, bytes, HOST_ROOM_HEAD);
+	host_rtit_lost(stream->settings->options, &sink, ip);
+	return stream->piece_used;
+}
+
+static void move_rtit(struct host_stream *stream, struct host_run *run)
+{
+	struct host_shared *shared = stream->state.shared;
+	u64 ticks;
+
+	if (run->begin.tsc > shared->end.tsc)
+		return;
+	ticks = host_rtit_move_by(shared->ctl, shared->end.tsc + 1 - run->begin.tsc);
+	host_rtit_move(shared->ctl, ticks, run->room + HOST_ROOM_HEAD, run->used);
+	run->end.tsc += ticks;
+	stream->moved++;
+}
+
+/* The run with @n bytes; and a line of the record, if another vCPU ran last. */
+static int put_rtit(struct host_stream *stream, struct host_run *run, const u8 *bytes, size_t n)
+{
+	struct host_shared *shared = stream->state.shared;
+	u64 size = shared->size, key = host_record_key(&run->who);
+	int err = write_raw(stream, bytes, n);
+
+	if (err || shared->owner == key)
+		return err;
+	run->who.offset = size;
+	err = host_record_run(run->record, &run->who);
+	if (!err) {
+		shared->owner = key;
+		return 0;
+	}
+	/* Bytes that nobody owns would be taken for another's. */
+	if (ftruncate(stream->fd, (off_t)size))
+		err = -errno;
+	shared->size = size;
+	return err;
+}
+
+static void append_rtit(struct host_stream *stream, struct host_run *run)
+{
+	struct host_shared *shared = stream->state.shared;
+	u8 *bytes = run->room + HOST_ROOM_HEAD, mark[HOST_ROOM_HEAD];
+	size_t n = 0;
+
+	if (shared->busy && ftruncate(stream->fd, (off_t)shared->size))
+		stream->why = errno;
+	if (shared->busy || !shared->started) {
+		shared->lost = shared->started;
+		shared->started = true;
+		shared->owner = 0;
+	}
+	__atomic_store_n(&shared->busy, true, __ATOMIC_SEQ_CST);
+	move_rtit(stream, run);
+	if (shared->lost) {
+		n = mark_rtit(stream, run->entry.target, mark);
+		bytes -= n;
+		memcpy(bytes, mark, n);
+	}
+	n += run->used;
+	finish(stream, run, n, put_rtit(stream, run, bytes, n));
+	__atomic_store_n(&shared->busy, false, __ATOMIC_RELEASE);
+}
+
 void host_stream_append(struct host_stream *stream, struct host_run *run)
 {
 	host_state_lock(&stream->state);
-	append(stream, run);
+	if (stream->state.shared->rtit)
+		append_rtit(stream, run);
+	else
+		append(stream, run);
 	host_state_unlock(&stream->state);
 }
 
@@ -356,7 +439,7 @@ static int open_raw(struct host_stream *stream)
 	char path[4096];
 	int err;
 
-	snprintf(path, sizeof(path), "%s/cpu%u.pt", dir, stream->cpu);
+	snprintf(path, sizeof(path), "%s/cpu%u.%s", dir, stream->cpu, shared->rtit ? "rtit" : "pt");
 	stream->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (stream->fd < 0) {
 		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
@@ -381,7 +464,8 @@ struct host_stream *host_stream_open(const struct host_stream_settings *settings
 {
 	struct host_state_wants wants = { .ctl = settings->options->ctl,
 					  .synthetic = settings->options->synthetic,
-					  .perf = settings->perf };
+					  .perf = settings->perf,
+					  .rtit = settings->options->rtit };
 	struct host_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream) {
@@ -408,6 +492,8 @@ static size_t make_mark(struct host_stream *stream, u8 *bytes)
 {
 	struct host_shared *shared = stream->state.shared;
 
+	if (shared->rtit)
+		return mark_rtit(stream, stream->lost.entry.target, bytes);
 	adopt(stream, &shared->unit);
 	stream->kept = shared->unit;
 	collect(stream, bytes, HOST_ROOM_HEAD);

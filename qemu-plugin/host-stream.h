@@ -10,6 +10,7 @@
 
 #include "qemu-plugin/host-state.h"
 #include "qemu-plugin/options.h"
+#include "vmm-lib/rtit.h"
 
 struct host_perf;
 
@@ -31,11 +32,15 @@ struct host_run {
 	struct vmpt_clocks begin, end;
 	u64 since_stream; /* the stream's bytes since its PSB, when the run began */
 	u64 since_begin;  /* the unit's own */
+	/* with isa=rtit: who runs, and the side record's file */
+	struct vmpt_rtit_record who;
+	int record;
 };
 
 struct host_stream_settings {
 	const struct options *options;
 	const struct vmpt_unit_config *config;
+	const char *vm;
 	struct host_perf *perf; /* NULL: DIR/cpuN.pt */
 	bool fresh;		/* it is new: so are its streams */
 };

@@ -13,10 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "qemu-plugin/flow-rtit.h"
 #include "qemu-plugin/flow.h"
 #include "qemu-plugin/host-loop.h"
 #include "qemu-plugin/host-perf.h"
 #include "qemu-plugin/host-record.h"
+#include "qemu-plugin/host-rtit.h"
 #include "qemu-plugin/host-stream.h"
 
 struct host_view {
@@ -32,6 +34,8 @@ struct host_vcpu {
 	struct host_stream *stream;
 	struct vmpt_unit unit, idle; /* idle: as it is before a VM entry */
 	struct vmpt_sink sink;
+	struct vmpt_rtit_unit rtit, rtit_idle; /* the same with isa=rtit */
+	struct vmpt_rtit_sink rtit_sink;
 	struct host_run run;
 	int record;	     /* open as long as the VMCS is this vCPU's */
 	u64 slice;	     /* in ticks of the TSC */
@@ -142,7 +146,9 @@ int host_view_open(struct plugin *plugin)
 	view->settings.options = options;
 	view->settings.config = &view->config;
 	name_vm(view, options->vm);
-	if (check_ctl(view, options->ctl) || make_dir(options->host_view))
+	view->settings.vm = view->vm;
+	if ((plugin->rtit ? host_rtit_check(options->ctl) : check_ctl(view, options->ctl)) ||
+	    make_dir(options->host_view))
 		return -1;
 	if (options->perf_data) {
 		view->settings.perf =
@@ -190,33 +196,49 @@ static int take(void *opaque, const u8 *bytes, size_t len)
 	return 0;
 }
 
-int host_vcpu_open(struct vcpu *vcpu)
+static int take_rtit(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	(void)pa;
+	return take(opaque, bytes, len);
+}
+
+/* RTIT has no VMCS: the record tells who runs where that changes. */
+static int open_rtit(struct vcpu *vcpu, struct host_vcpu *host)
+{
+	const struct options *options = &vcpu->plugin->options;
+	struct host_run *run = &host->run;
+
+	run->who = (struct vmpt_rtit_record){ .vm = vcpu->plugin->host->vm,
+					      .vcpu = vcpu->index,
+					      .cpu = host->stream->cpu,
+					      .tsc_offset = options->tsc_offset };
+	host->record = host_record_open(options, &run->who);
+	run->record = host->record;
+	if (host->record < 0)
+		return -1;
+	host->rtit_sink = (struct vmpt_rtit_sink){ .write = take_rtit, .opaque = run };
+	host_rtit_init(&host->rtit_idle, options, &host->rtit_sink);
+	return 0;
+}
+
+/* The VMCS, and units with what a VM entry loads. */
+static int open_pt(struct vcpu *vcpu, struct host_vcpu *host)
 {
 	struct host_view *view = vcpu->plugin->host;
 	const struct options *options = &vcpu->plugin->options;
 	struct vmpt_unit_config config = view->config;
-	struct host_vcpu *host = calloc(1, sizeof(*host));
 	struct vmpt_clocks now;
 	u64 vmcs;
 
-	if (!host)
-		goto no_memory;
-	host->run.room = malloc(HOST_ROOM);
-	if (!host->run.room)
-		goto no_memory;
 	clock_read(&vcpu->plugin->clock, &now);
-	host->stream = find_stream(view, cpu_of(options, vcpu->index));
-	if (!host->stream)
-		goto fail;
 	host->record = host_record_add(options, view->vm, vcpu->index, now.tsc, &vmcs);
 	if (host->record < 0)
-		goto fail;
+		return -1;
 	host->sink = (struct vmpt_sink){ .write = take, .opaque = &host->run };
 	config.sink = &host->sink;
 	vmpt_unit_init(&host->idle, &config);
 	vmpt_unit_vmxon(&host->idle, true, 0);
 	vmpt_unit_vmptrld(&host->idle, vmcs);
-	host->slice = options->slice_us * 1000;
 	host->run.unit = &host->unit;
 	host->run.entry.load_ctl = true;
 	host->run.entry.ctl = options->ctl | VMPT_CTL_TRACE_EN;
@@ -224,6 +246,25 @@ int host_vcpu_open(struct vcpu *vcpu)
 						      .vmcs = vmcs,
 						      .tsc_offset = options->tsc_offset,
 						      .tsc_multiplier = options->tsc_multiplier };
+	return 0;
+}
+
+int host_vcpu_open(struct vcpu *vcpu)
+{
+	const struct options *options = &vcpu->plugin->options;
+	struct host_vcpu *host = calloc(1, sizeof(*host));
+
+	if (!host)
+		goto no_memory;
+	host->run.room = malloc(HOST_ROOM);
+	if (!host->run.room)
+		goto no_memory;
+	host->stream = find_stream(vcpu->plugin->host, cpu_of(options, vcpu->index));
+	if (!host->stream)
+		goto fail;
+	if (vcpu->plugin->rtit ? open_rtit(vcpu, host) : open_pt(vcpu, host))
+		goto fail;
+	host->slice = options->slice_us * 1000;
 	vcpu->host = host;
 	return 0;
 no_memory:
@@ -257,19 +298,30 @@ static void warn_of_middle(struct vcpu *vcpu)
 		vcpu->index);
 }
 
+static void enter_rtit(struct vcpu *vcpu, u64 ip)
+{
+	struct host_vcpu *host = vcpu->host;
+	struct host_run *run = &host->run;
+
+	host->rtit = host->rtit_idle;
+	run->used = 0;
+	run->entry.target = ip;
+	clock_read(&vcpu->plugin->clock, &run->begin);
+	host_rtit_enter(&host->rtit, vcpu, ip);
+	flow_rtit(vcpu, &host->rtit, true);
+}
+
 /*
  * The entry's own packets are made where the run is appended, when it is known what the stream
  * lacks. Here the unit only becomes what it is behind them.
  */
-void host_enter(struct vcpu *vcpu, u64 ip)
+static void enter_pt(struct vcpu *vcpu, u64 ip)
 {
 	struct host_vcpu *host = vcpu->host;
 	struct host_run *run = &host->run;
 	struct vmpt_unit *unit = &host->unit;
 	u64 status;
 
-	if (!host->begun)
-		warn_of_middle(vcpu);
 	*unit = host->idle;
 	run->since_stream = host_stream_since(host->stream);
 	status = run->since_stream << VMPT_STATUS_BYTES_SHIFT & VMPT_STATUS_BYTES;
@@ -291,8 +343,20 @@ void host_enter(struct vcpu *vcpu, u64 ip)
 	/* Last IP is not the same here and in the stream where the entry told none. */
 	if (!unit->packet_en)
 		unit->whole_ip = true;
-	host->running = true;
 	flow_unit(vcpu, unit, true);
+}
+
+void host_enter(struct vcpu *vcpu, u64 ip)
+{
+	struct host_vcpu *host = vcpu->host;
+
+	if (!host->begun)
+		warn_of_middle(vcpu);
+	if (vcpu->plugin->rtit)
+		enter_rtit(vcpu, ip);
+	else
+		enter_pt(vcpu, ip);
+	host->running = true;
 	if (vcpu->truth)
 		truth_begin(vcpu->truth, ip);
 }
@@ -304,9 +368,15 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 
 	if (vcpu->truth)
 		truth_end(vcpu->truth, ip);
-	flow_unit(vcpu, &host->unit, false);
 	host->running = false;
 	clock_read(&vcpu->plugin->clock, &run->end);
+	if (vcpu->plugin->rtit) {
+		flow_rtit(vcpu, &host->rtit, false);
+		host_rtit_exit(&host->rtit, vcpu, ip);
+		host_stream_append(host->stream, run);
+		return;
+	}
+	flow_unit(vcpu, &host->unit, false);
 	vmpt_unit_time(&host->unit, &run->end);
 	vmpt_unit_flush(&host->unit);
 	run->exit = (struct vmpt_unit_exit){ .reason = reason,
@@ -331,6 +401,7 @@ void host_exit_io(struct vcpu *vcpu, u64 ip, u64 qualification)
 void host_tick(struct vcpu *vcpu, u64 ip)
 {
 	struct host_vcpu *host = vcpu->host;
+	struct vmpt_rtit_clocks rtit;
 	struct vmpt_clocks now;
 
 	if (!host->running)
@@ -339,6 +410,11 @@ void host_tick(struct vcpu *vcpu, u64 ip)
 	if (now.tsc - host->run.begin.tsc >= host->slice || host->run.used >= HOST_RUN_MAX) {
 		host_exit(vcpu, ip, EXIT_PREEMPTION_TIMER);
 		host_enter(vcpu, ip);
+		return;
+	}
+	if (vcpu->plugin->rtit) {
+		rtit_clocks(vcpu, &rtit);
+		vmpt_rtit_unit_time(&host->rtit, &rtit);
 		return;
 	}
 	vmpt_unit_time(&host->unit, &now);

@@ -9,16 +9,24 @@
 #include <string.h>
 
 #include "arch/pt-regs.h"
+#include "arch/rtit-regs.h"
 #include "qemu-plugin/options.h"
 
 enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE };
 /* The view without which an option has no effect. */
-enum option_view { ANY_VIEW, HOST_VIEW, GUEST_VIEW };
+enum option_view {
+	ANY_VIEW = 0,
+	HOST_VIEW = 1,
+	GUEST_VIEW = 2,
+	/* and without which kind of trace */
+	PT = 4,
+	RTIT = 8
+};
 
 struct option {
 	const char *name;
 	u8 type;
-	u8 needs;	   /* enum option_view */
+	u8 needs;	   /* of enum option_view */
 	size_t at;	   /* in struct options */
 	const char *value; /* how a value looks; a choice's words, the first is 0 */
 	const char *help;
@@ -29,32 +37,40 @@ struct option {
 
 static const struct option table[] = {
 	{ "help", OPT_FLAG, ANY_VIEW, AT(help), "1", "print the options and end QEMU", 0, 0 },
+	{ "isa", OPT_CHOICE, ANY_VIEW, AT(rtit), "pt|rtit",
+	  "what traces: Intel PT, or RTIT of the Atoms of 2013 to 2015", 0, 0 },
+	{ "errata", OPT_NUMBER, RTIT, AT(errata), "BITS",
+	  "with isa=rtit: bit n is erratum En of the processor, 1 to 7 (0)", 0, 0xfe },
 	{ "host-view", OPT_TEXT, ANY_VIEW, AT(host_view), "DIR",
 	  "trace the guest from outside: one stream per host CPU in DIR/cpuN.pt,\n"
 	  "and the side record DIR/vms.jsonl; several QEMUs may share DIR",
 	  0, 0 },
-	{ "perf-data", OPT_TEXT, HOST_VIEW, AT(perf_data), "FILE",
+	{ "perf-data", OPT_TEXT, HOST_VIEW | PT, AT(perf_data), "FILE",
 	  "with host-view: the streams in a perf.data in place of cpuN.pt", 0, 0 },
 	{ "vm", OPT_TEXT, HOST_VIEW, AT(vm), "NAME", "the guest's name in the side record (vm-PID)",
 	  0, 0 },
-	{ "vmcs", OPT_NUMBER, HOST_VIEW, AT(vmcs), "ADDR",
+	{ "vmcs", OPT_NUMBER, HOST_VIEW | PT, AT(vmcs), "ADDR",
 	  "VMCS pointer of vCPU 0, 4-KiB aligned, the next vCPUs' behind it (by name)", 4096,
 	  0xffffffffff000 },
 	{ "cpus", OPT_CPUS, HOST_VIEW, AT(cpus), "N[:N...]",
 	  "host CPU of vCPU 0, 1, …; those not named follow the last (0)", 0, 0 },
-	{ "host", OPT_CHOICE, HOST_VIEW, AT(synthetic), "none|synthetic",
+	{ "host", OPT_CHOICE, HOST_VIEW | PT, AT(synthetic), "none|synthetic",
 	  "what lies between runs: nothing, or a host's VMRESUME loop", 0, 0 },
 	{ "slice-us", OPT_NUMBER, HOST_VIEW, AT(slice_us), "N",
 	  "longest run in µs of host time (10000)", 1, 10000000 },
 	{ "tsc-offset", OPT_NUMBER, HOST_VIEW, AT(tsc_offset), "N", "of the VMCSs (0)", 0, ~0ULL },
-	{ "tsc-multiplier", OPT_NUMBER, HOST_VIEW, AT(tsc_multiplier), "N",
+	{ "tsc-multiplier", OPT_NUMBER, HOST_VIEW | PT, AT(tsc_multiplier), "N",
 	  "of the VMCSs, 48 bits of fraction (1 << 48: none)", 1, ~0ULL },
 	{ "ctl", OPT_NUMBER, HOST_VIEW, AT(ctl), "BITS",
-	  "IA32_RTIT_CTL of the host's trace (TraceEn, ToPA are ours)", 0, ~0ULL },
+	  "IA32_RTIT_CTL of the host's trace (TraceEn, ToPA are ours);\n"
+	  "with isa=rtit RTIT_CTL (Trace_En, TraceActive, Dest are ours)",
+	  0, ~0ULL },
 	{ "guest-view", OPT_FLAG, ANY_VIEW, AT(guest_view), "1",
-	  "the guest finds PT in its processor", 0, 0 },
-	{ "pt", OPT_TEXT, GUEST_VIEW, AT(cpu), "NAME",
+	  "the guest finds PT, or RTIT, in its processor", 0, 0 },
+	{ "pt", OPT_TEXT, GUEST_VIEW | PT, AT(cpu), "NAME",
 	  "with guest-view: the PT it finds (qemu-icelake)", 0, 0 },
+	{ "rtit", OPT_TEXT, GUEST_VIEW | RTIT, AT(signature), "MODEL-STEPPING",
+	  "with guest-view: the processor of family 6 that it finds (37-8)", 0, 0 },
 	{ "rdtsc", OPT_CHOICE, GUEST_VIEW, AT(rdtsc_qemu), "emulate|qemu",
 	  "with guest-view: who answers RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
 	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
@@ -162,10 +178,14 @@ static int check_view(const struct options *options, const struct option *opt, c
 {
 	const char *view = NULL;
 
-	if (opt->needs == HOST_VIEW && !options->host_view)
+	if (opt->needs & HOST_VIEW && !options->host_view)
 		view = "host view: add host-view=DIR";
-	else if (opt->needs == GUEST_VIEW && !options->guest_view)
+	else if (opt->needs & GUEST_VIEW && !options->guest_view)
 		view = "guest view: add guest-view=1";
+	else if (opt->needs & PT && options->rtit)
+		view = "Intel PT: isa=rtit has none of it";
+	else if (opt->needs & RTIT && !options->rtit)
+		view = "RTIT: add isa=rtit";
 	if (!view)
 		return 0;
 	fprintf(stderr, "vmpt: %s is of the %s\n", arg, view);
@@ -185,15 +205,31 @@ static int check(const struct options *options, int argc, char **argv)
 	return 0;
 }
 
+/* As perf's default for intel_pt//, but MTC every 512 crystal ticks: TCG is slow. */
+#define CTL_PT                                                             \
+	(VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | \
+	 9ULL << VMPT_CTL_MTC_FREQ_SHIFT | 3ULL << VMPT_CTL_PSB_FREQ_SHIFT | VMPT_CTL_BRANCH_EN)
+/* The same: MTC every 8192 ticks of the TSC. */
+#define CTL_RTIT                                                                               \
+	(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER | VMPT_RTIT_CTL_MTC_EN | VMPT_RTIT_CTL_STS_EN | \
+	 VMPT_RTIT_CTL_STS_ON_CR3 | VMPT_RTIT_CTL_CMPRS_RET | VMPT_RTIT_CTL_MTC_RANGE)
+
+/* Defaults hang on it: it is looked for first. */
+static bool wants_rtit(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		if (!strcmp(argv[i], "isa=rtit"))
+			return true;
+	}
+	return false;
+}
+
 int options_parse(struct options *options, int argc, char **argv)
 {
 	*options = (struct options){
 		.slice_us = 10000,
 		.tsc_multiplier = 1ULL << 48,
-		/* as perf's default for intel_pt//, but MTC every 512 crystal ticks: TCG is slow */
-		.ctl = VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN |
-		       9ULL << VMPT_CTL_MTC_FREQ_SHIFT | 3ULL << VMPT_CTL_PSB_FREQ_SHIFT |
-		       VMPT_CTL_BRANCH_EN,
+		.ctl = wants_rtit(argc, argv) ? CTL_RTIT : CTL_PT,
 	};
 	for (int i = 0; i < argc; i++) {
 		const struct option *opt = find(argv[i]);

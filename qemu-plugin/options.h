@@ -12,6 +12,8 @@
 /* Values as given, checked for their form; strings are the plugin's for ever. */
 struct options {
 	bool help;
+	bool rtit;  /* isa=rtit */
+	u64 errata; /* of RTIT's Appendix E that the processor has, bits 1 to 7 */
 
 	/* host view */
 	const char *host_view; /* folder of the streams; NULL: that view is off */
@@ -23,12 +25,13 @@ struct options {
 	bool synthetic;	       /* host=synthetic */
 	u64 slice_us;	       /* longest run */
 	u64 tsc_offset, tsc_multiplier;
-	u64 ctl; /* IA32_RTIT_CTL of the host's trace */
+	u64 ctl; /* IA32_RTIT_CTL, or RTIT_CTL, of the host's trace */
 
 	/* guest view */
 	bool guest_view;
-	const char *cpu; /* capabilities offered: a baseline's name */
-	bool rdtsc_qemu; /* RDTSC is QEMU's, not ours */
+	const char *cpu;       /* capabilities offered: a baseline's name */
+	const char *signature; /* with RTIT: model and stepping */
+	bool rdtsc_qemu;       /* RDTSC is QEMU's, not ours */
 
 	const char *truth; /* prefix of the truth files; NULL: none */
 };

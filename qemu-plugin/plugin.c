@@ -253,13 +253,14 @@ int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **
 	}
 	if (check_machine(machine))
 		return -1;
+	plugin->rtit = plugin->options.rtit;
 	clock_start(&plugin->clock);
 	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin) ||
 	    open_truths(plugin))
 		return -1;
 	plugin->always = plugin->host || plugin->options.truth;
 	plugin->whole = plugin->always;
-	plugin->events = plugin->host && plugin->options.ctl & VMPT_CTL_EVENT_EN;
+	plugin->events = plugin->host && !plugin->rtit && plugin->options.ctl & VMPT_CTL_EVENT_EN;
 	qemu_listen(plugin->id, &events, plugin);
 	return 0;
 }

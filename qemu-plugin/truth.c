@@ -20,6 +20,8 @@ struct truth {
 	u32 id;
 	u64 ip, last; /* of its first and last instruction */
 	u8 kind;      /* enum insn_kind of the last */
+	struct truth_state state;
+	bool has_state;
 };
 
 static void put(struct truth *truth, const void *bytes, size_t n)
@@ -147,12 +149,31 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
 {
-	/* A direct jump cannot fault. */
-	bool direct = truth->kind == INSN_JCC || truth->kind == INSN_JMP;
+	/* A direct jump cannot fault; INT n has executed, though its event is from where it is. */
+	bool left = truth->kind == INSN_JCC || truth->kind == INSN_JMP ||
+		    truth->kind == INSN_SOFT_INT;
 
-	finish(truth, retired(truth, progress, from, direct));
+	finish(truth, retired(truth, progress, from, left));
 	put_address(truth, TRUTH_EVENT, from);
 	put(truth, &to, sizeof(to));
+}
+
+void truth_state(struct truth *truth, const struct truth_state *state, u64 ip)
+{
+	const u64 eptp = 0, *const words[] = { &ip, &state->ctl, &state->cr3, &eptp };
+	const struct truth_state *old = &truth->state;
+
+	if (truth->has_state && old->flags == state->flags && old->ctl == state->ctl &&
+	    old->cr3 == state->cr3)
+		return;
+	if (!truth->has_state)
+		truth_begin(truth, ip);
+	truth->has_state = true;
+	truth->state = *state;
+	put_word(truth, TRUTH_STATE);
+	put_word(truth, state->flags);
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		put(truth, words[i], sizeof(u64));
 }
 
 void truth_begin(struct truth *truth, u64 ip)

@@ -26,6 +26,12 @@ int truth_close(struct truth *truth);
 /* Block @block at @ip begins; @progress: of the block before it, how many instructions began. */
 void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 progress);
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to);
+/* What holds from the block at @ip on, which was the last one told; written if it has changed. */
+struct truth_state {
+	u32 flags; /* enum truth_flag */
+	u64 ctl, cr3;
+};
+void truth_state(struct truth *truth, const struct truth_state *state, u64 ip);
 void truth_begin(struct truth *truth, u64 ip);
 void truth_end(struct truth *truth, u64 ip);
 /* Whether the block that began last, and is not written yet, has @code. */

@@ -75,6 +75,12 @@ void guest_block(struct vcpu *vcpu, u64 ip)
 	(void)ip;
 }
 
+u64 guest_ctl(const struct vcpu *vcpu)
+{
+	(void)vcpu;
+	return 0;
+}
+
 void guest_tick(struct vcpu *vcpu, u64 ip)
 {
 	(void)vcpu;
