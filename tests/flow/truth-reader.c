@@ -232,11 +232,15 @@ static bool next(struct truth_reader *r, struct truth_item *item)
 	return w != TRUTH_DEFINE && record(r, item, w);
 }
 
-static bool traced(const struct truth_now *now)
+static bool traced(const struct truth_reader *r)
 {
+	const struct truth_now *now = &r->now;
 	u64 level = now->flags & TRUTH_CPL ? VMPT_CTL_USER : VMPT_CTL_OS;
+	u64 trace_en = r->trace_en ? r->trace_en : VMPT_CTL_TRACE_EN;
 
-	return now->ctl & VMPT_CTL_TRACE_EN && now->ctl & level;
+	if (r->cr3_match && now->ctl & VMPT_CTL_CR3_FILTER && now->cr3 >> 5 != r->cr3_match >> 5)
+		return false;
+	return (now->ctl & trace_en) == trace_en && now->ctl & level;
 }
 
 /* STATE: an item of its own if it begins or ends what is traced of a run. */
@@ -244,7 +248,7 @@ static bool take_state(struct truth_reader *r, struct truth_item *item)
 {
 	bool was = r->is_traced;
 
-	r->is_traced = traced(&r->now);
+	r->is_traced = traced(r);
 	item->kind = r->is_traced ? TRUTH_RUN_BEGIN : TRUTH_RUN_END;
 	item->from = r->now.ip;
 	return r->is_run && r->is_traced != was;

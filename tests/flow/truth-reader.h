@@ -57,10 +57,13 @@ struct truth_reader {
 	struct truth_now now;
 	/*
 	 * Set behind open(): only what is executed while TraceEn is 1 and OS or User, whichever it
-	 * takes, too. Where that begins and ends within a run, BEGIN and END stand. CR3 filter and
-	 * IP filter are not looked at.
+	 * takes, too. Where that begins and ends within a run, BEGIN and END stand. IP filter is
+	 * not looked at, CR3 filter only if cr3_match is set. RTIT_CTL has these bits where
+	 * IA32_RTIT_CTL has them, but for TraceActive.
 	 */
 	bool traced_only;
+	u64 trace_en;		/* bits of CTL, all of them 1: TraceEn is; 0: IA32_RTIT_CTL's */
+	u64 cr3_match;		/* bits 11:5 too; 0: CR3 filter is not looked at */
 	bool is_run, is_traced; /* a run is open; it is traced */
 	char error[128];	/* what is wrong with the file, "" */
 };
