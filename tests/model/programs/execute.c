@@ -11,35 +11,15 @@
 #include "tests/model/programs/memory.h"
 #include "tests/model/programs/program.h"
 
-#define STACK  256u
-#define FRAMES 32u
-
-/* Return addresses; the oldest are forgotten. */
-struct stack {
-	u64 ip[STACK];
-	unsigned int top, depth;
-};
-
-struct frame {
-	u64 ip;
-	u8 cpl;
-};
-
 struct cpu {
-	const struct program *program;
+	struct machine m;
 	const struct program_settings *set;
-	struct test_rng *rng;
 	struct execution *done;
 	struct program_memory memory;
 	struct vmpt_unit unit;
 	struct vmpt_clocks clocks;
 
-	u64 ip, cr3;
 	u64 cr3_told; /* by the last PIP */
-	unsigned int cpl;
-	struct stack stack[3]; /* user 64, user 32, kernel */
-	struct frame frame[FRAMES];
-	unsigned int frames;
 
 	/* Enables, found without the model. */
 	bool trace_en, stopped, context, filter, overflow;
@@ -83,10 +63,10 @@ static bool context_now(const struct cpu *cpu)
 {
 	u64 ctl = cpu->set->ctl;
 
-	if (!(ctl & (cpu->cpl ? VMPT_CTL_USER : VMPT_CTL_OS)))
+	if (!(ctl & (cpu->m.cpl ? VMPT_CTL_USER : VMPT_CTL_OS)))
 		return false;
 	/* CR3[63:12] with four-level paging (33.2.5.2) */
-	return !(ctl & VMPT_CTL_CR3_FILTER) || cpu->cr3 >> 12 == cpu->set->cr3_match >> 12;
+	return !(ctl & VMPT_CTL_CR3_FILTER) || cpu->m.cr3 >> 12 == cpu->set->cr3_match >> 12;
 }
 
 static bool packet_en(const struct cpu *cpu)
@@ -119,57 +99,7 @@ static void retired(struct cpu *cpu, const struct program_insn *insn)
 	done->insn[done->insns++] =
 		(struct executed){ .ip = insn->ip,
 				   .branches = cpu->branches,
-				   .cr3 = cpu->cr3 == cpu->cr3_told ? cpu->cr3 : 0 };
-}
-
-/* ---- registers and stack ---- */
-
-static const struct program_region *here(const struct cpu *cpu)
-{
-	return program_region_at(cpu->program, cpu->ip);
-}
-
-static struct stack *stack_of(struct cpu *cpu)
-{
-	if (!cpu->cpl)
-		return &cpu->stack[2];
-	return &cpu->stack[here(cpu)->mode == 32];
-}
-
-/* A code address that a register holds, of @region; mostly a function's. */
-static u64 address_in(struct cpu *cpu, const struct program_region *r)
-{
-	if (once_in(cpu->rng, 4))
-		return r->insn[below(cpu->rng, r->insns)].ip;
-	return r->insn[r->entry[below(cpu->rng, r->functions)]].ip;
-}
-
-/* One that a near branch can go to. */
-static u64 address(struct cpu *cpu)
-{
-	const struct program_region *r = here(cpu);
-
-	if (cpu->cpl && r->mode == 64)
-		r = &cpu->program->region[once_in(cpu->rng, 2) ? PROGRAM_MAIN : PROGRAM_LIBRARY];
-	return address_in(cpu, r);
-}
-
-static void push(struct stack *s, u64 ip)
-{
-	s->top = (s->top + 1) % STACK;
-	s->ip[s->top] = ip;
-	s->depth += s->depth < STACK;
-}
-
-static u64 pop(struct cpu *cpu, struct stack *s)
-{
-	u64 ip = s->ip[s->top];
-
-	if (!s->depth)
-		return address(cpu);
-	s->top = (s->top + STACK - 1) % STACK;
-	s->depth--;
-	return ip;
+				   .cr3 = cpu->m.cr3 == cpu->cr3_told ? cpu->m.cr3 : 0 };
 }
 
 /* ---- near branches ---- */
@@ -178,7 +108,7 @@ static void jump(struct cpu *cpu, u64 target, bool packet)
 {
 	cpu->branches += packet;
 	landed(cpu, target);
-	cpu->ip = target;
+	cpu->m.ip = target;
 }
 
 static void conditional(struct cpu *cpu, const struct program_insn *insn, bool taken)
@@ -194,7 +124,7 @@ static void conditional(struct cpu *cpu, const struct program_insn *insn, bool t
 		jump(cpu, insn->target, true);
 	} else {
 		cpu->branches++;
-		cpu->ip = next;
+		cpu->m.ip = next;
 	}
 }
 
@@ -205,7 +135,7 @@ static void near_branch(struct cpu *cpu, const struct program_insn *insn)
 	switch (insn->kind) {
 	case TG_JCC:
 	case TG_LOOP:
-		conditional(cpu, insn, below(cpu->rng, 256) < ((insn->ip * 37) & 0xff));
+		conditional(cpu, insn, below(cpu->m.rng, 256) < ((insn->ip * 37) & 0xff));
 		return;
 	case TG_JMP:
 		if (cpu->set->steps % 2)
@@ -215,23 +145,23 @@ static void near_branch(struct cpu *cpu, const struct program_insn *insn)
 		jump(cpu, insn->target, false);
 		return;
 	case TG_CALL:
-		push(stack_of(cpu), next);
+		machine_push(&cpu->m, next);
 		vmpt_unit_call(&cpu->unit, next, insn->target);
 		jump(cpu, insn->target, false);
 		return;
 	case TG_ICALL:
-		to = once_in(cpu->rng, 8) ? next : address(cpu);
-		push(stack_of(cpu), next);
+		to = once_in(cpu->m.rng, 8) ? next : machine_address(&cpu->m);
+		machine_push(&cpu->m, next);
 		vmpt_unit_call_indirect(&cpu->unit, next, to);
 		jump(cpu, to, true);
 		return;
 	case TG_IJMP:
-		to = address(cpu);
+		to = machine_address(&cpu->m);
 		vmpt_unit_jmp_indirect(&cpu->unit, to);
 		jump(cpu, to, true);
 		return;
 	default: /* TG_RET */
-		to = pop(cpu, stack_of(cpu));
+		to = machine_pop(&cpu->m);
 		vmpt_unit_ret(&cpu->unit, to);
 		jump(cpu, to, true);
 	}
@@ -241,10 +171,10 @@ static void near_branch(struct cpu *cpu, const struct program_insn *insn)
 
 static struct vmpt_mode mode_at(const struct cpu *cpu, u64 ip, unsigned int cpl)
 {
-	bool is_64 = program_region_at(cpu->program, ip)->mode == 64;
+	bool is_64 = program_region_at(cpu->m.program, ip)->mode == 64;
 
 	return (struct vmpt_mode){
-		.cr3 = cpu->cr3, .cpl = (u8)cpl, .cs_l = is_64, .cs_d = !is_64, .rflags_if = true
+		.cr3 = cpu->m.cr3, .cpl = (u8)cpl, .cs_l = is_64, .cs_d = !is_64, .rflags_if = true
 	};
 }
 
@@ -255,38 +185,23 @@ static void far_transfer(struct cpu *cpu, unsigned int kind, u64 source, u64 tar
 
 	far.mode = mode_at(cpu, target, cpl);
 	vmpt_unit_far(&cpu->unit, &far);
-	cpu->cpl = cpl;
+	cpu->m.cpl = cpl;
 	jump(cpu, target, true);
-}
-
-static u64 kernel_entry(struct cpu *cpu)
-{
-	const struct program_region *r = &cpu->program->region[PROGRAM_KERNEL];
-
-	return r->insn[r->entry[below(cpu->rng, r->functions)]].ip;
 }
 
 /* Into the kernel by interrupt, exception or software; @back: where IRET goes. */
 static void enter_kernel(struct cpu *cpu, unsigned int kind, u64 source, u64 back)
 {
-	if (cpu->frames == FRAMES) {
-		memmove(cpu->frame, cpu->frame + 1, (FRAMES - 1) * sizeof(*cpu->frame));
-		cpu->frames--;
-	}
-	cpu->frame[cpu->frames++] = (struct frame){ .ip = back, .cpl = (u8)cpu->cpl };
-	far_transfer(cpu, kind, source, kernel_entry(cpu), 0);
+	machine_push_frame(&cpu->m, back);
+	far_transfer(cpu, kind, source, machine_kernel_entry(&cpu->m), 0);
 }
 
 /* To where the youngest frame says, or a new task. */
 static void leave_kernel(struct cpu *cpu, const struct program_insn *insn)
 {
 	unsigned int kind = insn->kind == TG_IRET ? VMPT_FAR_IRET : VMPT_FAR_BRANCH;
-	unsigned int task = (unsigned int)below(cpu->rng, PROGRAM_KERNEL);
-	struct frame f = { .ip = address_in(cpu, &cpu->program->region[task]), .cpl = 3 };
+	struct machine_frame f = machine_pop_frame(&cpu->m, insn->kind == TG_IRET);
 
-	/* SYSRET only goes to 64-bit user code here. */
-	if (cpu->frames && (insn->kind == TG_IRET || cpu->frame[cpu->frames - 1].cpl))
-		f = cpu->frame[--cpu->frames];
 	far_transfer(cpu, kind, insn->ip, f.ip, f.cpl);
 }
 
@@ -299,7 +214,7 @@ static void far_branch(struct cpu *cpu, const struct program_insn *insn)
 		enter_kernel(cpu, VMPT_FAR_BRANCH, insn->ip, next);
 		return;
 	case TG_FAR:
-		far_transfer(cpu, VMPT_FAR_BRANCH, insn->ip, address(cpu), 0);
+		far_transfer(cpu, VMPT_FAR_BRANCH, insn->ip, machine_address(&cpu->m), 0);
 		return;
 	default:
 		leave_kernel(cpu, insn);
@@ -313,14 +228,14 @@ static void mov_cr3(struct cpu *cpu, u64 next)
 	struct vmpt_mode mode;
 	bool was = cpu->context;
 
-	cpu->cr3 = 0x1000 * (1 + below(cpu->rng, 3)) | below(cpu->rng, 2) << 3;
-	mode = mode_at(cpu, cpu->ip, 0);
+	cpu->m.cr3 = 0x1000 * (1 + below(cpu->m.rng, 3)) | below(cpu->m.rng, 2) << 3;
+	mode = mode_at(cpu, cpu->m.ip, 0);
 	vmpt_unit_mov_cr3(&cpu->unit, next, &mode);
 	cpu->context = context_now(cpu);
 	if (!cpu->trace_en || cpu->stopped)
 		return;
 	if (was || cpu->context)
-		cpu->cr3_told = cpu->cr3;
+		cpu->cr3_told = cpu->m.cr3;
 	if (!was && cpu->context)
 		cpu->filter = in_filter(cpu, next);
 }
@@ -350,7 +265,7 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 	cpu->filter = in_filter(cpu, next);
 	cpu->idle++;
 	/* Table 33-56 has no PIP here, a PSB+ that may come has one. */
-	if (cpu->cr3_told != cpu->cr3)
+	if (cpu->cr3_told != cpu->m.cr3)
 		cpu->cr3_told = 0;
 }
 
@@ -364,13 +279,13 @@ static void write_msr(struct cpu *cpu, const struct program_insn *insn)
 	u64 next = insn->ip + insn->len;
 
 	if ((cpu->overflow && cpu->trace_en) ||
-	    (!cpu->stopped && cpu->trace_en && (!packet_en(cpu) || !once_in(cpu->rng, 4)))) {
+	    (!cpu->stopped && cpu->trace_en && (!packet_en(cpu) || !once_in(cpu->m.rng, 4)))) {
 		retired(cpu, insn);
 		return;
 	}
 	if (cpu->trace_en)
 		trace_off(cpu, insn->ip, next);
-	if (cpu->idle < 3 && (cpu->stopped || !once_in(cpu->rng, 2)))
+	if (cpu->idle < 3 && (cpu->stopped || !once_in(cpu->m.rng, 2)))
 		trace_on(cpu, insn->ip, next);
 }
 
@@ -396,7 +311,7 @@ static void overflow_close(struct cpu *cpu)
 
 	cpu->overflow = false;
 	o->to = cpu->done->insns;
-	o->is_64 = here(cpu)->mode == 64;
+	o->is_64 = machine_here(&cpu->m)->mode == 64;
 }
 
 /*
@@ -423,10 +338,10 @@ static struct overflow as_is(const struct cpu *cpu)
 
 static void overflows(struct cpu *cpu)
 {
-	if (cpu->overflow && once_in(cpu->rng, 30))
-		vmpt_unit_overflow_resolve(&cpu->unit, cpu->ip);
+	if (cpu->overflow && once_in(cpu->m.rng, 30))
+		vmpt_unit_overflow_resolve(&cpu->unit, cpu->m.ip);
 	else if (!cpu->overflow && cpu->trace_en && !cpu->stopped &&
-		 once_in(cpu->rng, cpu->set->overflows))
+		 once_in(cpu->m.rng, cpu->set->overflows))
 		vmpt_unit_overflow(&cpu->unit);
 }
 
@@ -434,10 +349,10 @@ static void overflows(struct cpu *cpu)
 
 static void pass_time(struct cpu *cpu)
 {
-	u64 ticks = below(cpu->rng, 8);
+	u64 ticks = below(cpu->m.rng, 8);
 
-	if (once_in(cpu->rng, 500))
-		ticks += below(cpu->rng, 5000);
+	if (once_in(cpu->m.rng, 500))
+		ticks += below(cpu->m.rng, 5000);
 	cpu->clocks.cycles += ticks;
 	cpu->clocks.tsc += ticks;
 	cpu->clocks.art = cpu->clocks.tsc / 48;
@@ -456,7 +371,7 @@ static void execute(struct cpu *cpu, const struct program_insn *insn)
 	}
 	if (insn->kind == TG_WRMSR) {
 		write_msr(cpu, insn);
-		cpu->ip = next;
+		cpu->m.ip = next;
 		return;
 	}
 	retired(cpu, insn);
@@ -472,14 +387,14 @@ static void execute(struct cpu *cpu, const struct program_insn *insn)
 		break;
 	case TG_PTWRITE4:
 	case TG_PTWRITE8:
-		vmpt_unit_ptwrite(&cpu->unit, insn->ip, test_random(cpu->rng),
+		vmpt_unit_ptwrite(&cpu->unit, insn->ip, test_random(cpu->m.rng),
 				  insn->kind == TG_PTWRITE8 ? 8 : 4);
 		break;
 	case TG_PUSH:
-		push(stack_of(cpu), address(cpu));
+		machine_push(&cpu->m, machine_address(&cpu->m));
 		break;
 	case TG_POP:
-		pop(cpu, stack_of(cpu));
+		machine_pop(&cpu->m);
 		break;
 	case TG_NOP:
 		break;
@@ -487,18 +402,18 @@ static void execute(struct cpu *cpu, const struct program_insn *insn)
 		near_branch(cpu, insn);
 		return;
 	}
-	cpu->ip = next;
+	cpu->m.ip = next;
 }
 
 static void execute_or_interrupt(struct cpu *cpu)
 {
-	const struct program_region *r = here(cpu);
+	const struct program_region *r = machine_here(&cpu->m);
 
-	if (once_in(cpu->rng, cpu->set->interrupts))
-		enter_kernel(cpu, once_in(cpu->rng, 2) ? VMPT_FAR_EXCEPTION : VMPT_FAR_INTERRUPT,
-			     cpu->ip, cpu->ip);
+	if (once_in(cpu->m.rng, cpu->set->interrupts))
+		enter_kernel(cpu, once_in(cpu->m.rng, 2) ? VMPT_FAR_EXCEPTION : VMPT_FAR_INTERRUPT,
+			     cpu->m.ip, cpu->m.ip);
 	else
-		execute(cpu, &r->insn[r->at[cpu->ip - r->base]]);
+		execute(cpu, &r->insn[r->at[cpu->m.ip - r->base]]);
 }
 
 static void step(struct cpu *cpu)
@@ -520,16 +435,16 @@ static void finish(struct cpu *cpu)
 	cpu->memory.refuse_every = 0;
 	cpu->memory.refuse = 0;
 	ck_assert_int_eq(vmpt_unit_flush(&cpu->unit), 0);
-	vmpt_unit_overflow_resolve(&cpu->unit, cpu->ip);
+	vmpt_unit_overflow_resolve(&cpu->unit, cpu->m.ip);
 	watch(cpu, &before);
 	/* An OVF that had no room comes when tracing goes on. */
 	if (cpu->overflow && (!cpu->trace_en || cpu->stopped)) {
 		if (cpu->trace_en)
-			trace_off(cpu, cpu->ip, cpu->ip);
-		trace_on(cpu, cpu->ip, cpu->ip);
+			trace_off(cpu, cpu->m.ip, cpu->m.ip);
+		trace_on(cpu, cpu->m.ip, cpu->m.ip);
 	}
 	if (cpu->trace_en)
-		trace_off(cpu, cpu->ip, cpu->ip);
+		trace_off(cpu, cpu->m.ip, cpu->m.ip);
 	watch(cpu, &before);
 	ck_assert_int_eq(vmpt_unit_flush(&cpu->unit), 0);
 	program_memory_collect(&cpu->memory);
@@ -543,18 +458,18 @@ static void start(struct cpu *cpu)
 	unsigned int n;
 
 	program_memory_init(&cpu->memory, set, &cpu->unit, cpu->done);
-	cpu->ip = cpu->program->region[PROGRAM_KERNEL].base;
-	cpu->cr3 = 0x1000;
+	cpu->m.ip = cpu->m.program->region[PROGRAM_KERNEL].base;
+	cpu->m.cr3 = 0x1000;
 	cpu->cr3_told = 0x1000;
-	cpu->clocks.tsc = below(cpu->rng, 1ULL << 40);
+	cpu->clocks.tsc = below(cpu->m.rng, 1ULL << 40);
 	cpu->clocks.cbr = 24;
 	pass_time(cpu);
-	cpu->unit.mode = mode_at(cpu, cpu->ip, 0);
+	cpu->unit.mode = mode_at(cpu, cpu->m.ip, 0);
 	program_memory_msrs(&cpu->memory);
 	wrmsr(cpu, VMPT_MSR_RTIT_CR3_MATCH, set->cr3_match, 0, 0);
 	for (n = 0; n < 2 * VMPT_PT_RANGES_MAX; n++)
 		wrmsr(cpu, VMPT_MSR_RTIT_ADDR0_A + n, set->addr[n], 0, 0);
-	trace_on(cpu, cpu->ip, cpu->ip);
+	trace_on(cpu, cpu->m.ip, cpu->m.ip);
 }
 
 void program_execute(struct execution *done, const struct program *program,
@@ -565,9 +480,9 @@ void program_execute(struct execution *done, const struct program *program,
 
 	ck_assert_ptr_nonnull(cpu);
 	memset(done, 0, sizeof(*done));
-	cpu->program = program;
+	cpu->m.program = program;
 	cpu->set = settings;
-	cpu->rng = rng;
+	cpu->m.rng = rng;
 	cpu->done = done;
 	start(cpu);
 	for (i = 0; i < settings->steps && !program_memory_full(&cpu->memory); i++)

@@ -1,65 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Generated x86-64 programs for the model: generate.c makes the code, execute.c is a tiny
- * processor that executes it and tells the model, decode.c has libipt turn the trace back
- * into instructions and compares them with those that were executed.
+ * Generated x86-64 programs (tests/programs) for the model: execute.c is a tiny processor that
+ * executes them and tells the model, decode.c has libipt turn the trace back into instructions
+ * and compares them with those that were executed.
  */
 #ifndef VMPT_MODEL_PROGRAM_H
 #define VMPT_MODEL_PROGRAM_H
 
 #include "model/vmpt-model.h"
-#include "tests/support/support.h"
-#include "tests/tracegen/internal.h"
-
-/* ---- code ---- */
-
-#define PROGRAM_INSNS	  400u
-#define PROGRAM_FUNCTIONS 24u
-#define PROGRAM_NO_INSN	  0xffffu
-
-struct program_insn {
-	u64 ip, target; /* target: of a direct branch */
-	u8 kind;	/* enum tg_insn_kind */
-	u8 len;
-};
-
-/* Code that lies together. Direct branches stay in it. */
-struct program_region {
-	u64 base;
-	unsigned int size;	       /* bytes of code */
-	unsigned int mode;	       /* 32 or 64 */
-	unsigned int insns, functions; /* counts */
-	struct program_insn insn[PROGRAM_INSNS];
-	u16 entry[PROGRAM_FUNCTIONS]; /* first instructions of functions */
-	u8 code[8 * PROGRAM_INSNS];
-	u16 at[8 * PROGRAM_INSNS]; /* byte to instruction, PROGRAM_NO_INSN: none begins there */
-};
-
-enum { PROGRAM_MAIN, PROGRAM_LIBRARY, PROGRAM_OLD, PROGRAM_KERNEL, PROGRAM_REGIONS };
-
-struct program {
-	struct program_region region[PROGRAM_REGIONS];
-};
-
-/*
- * Every cycle in the code makes a packet: a decoder could not tell how often an event's IP
- * was passed in a cycle without one.
- */
-void program_generate(struct program *program, struct test_rng *rng);
-
-/* The region that holds @ip, or NULL. */
-const struct program_region *program_region_at(const struct program *program, u64 ip);
-
-/* A number below @n. */
-static inline u64 below(struct test_rng *rng, u64 n)
-{
-	return test_random(rng) % n;
-}
-
-static inline bool once_in(struct test_rng *rng, u64 n)
-{
-	return n && !below(rng, n);
-}
+#include "tests/programs/machine.h"
 
 /* ---- how a program is executed and traced ---- */
 

@@ -2,7 +2,7 @@
 /* Random code: functions with jumps, loops, calls of each other, and what a kernel does. */
 #include <check.h>
 
-#include "tests/model/programs/program.h"
+#include "tests/programs/code.h"
 
 /* How often a kind comes, of the sum of all. */
 struct weight {
