@@ -195,6 +195,58 @@ $VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.c -o uni
 $cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.cc -o unit-plus $model_libs
 ./unit-plus
 
+# RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, for Last LIP has the
+# others (Table 18).
+cat >rtit.c <<'END'
+#include <model/vmpt-rtit.h>
+#include <model/rtit-fast.h>
+
+static struct vmpt_rtit_unit unit;
+static u8 trace[256];
+static size_t size;
+
+static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	(void)opaque;
+	(void)pa;
+	if (size + len > sizeof(trace))
+		return -1;
+	memcpy(trace + size, bytes, len);
+	size += len;
+	return 0;
+}
+
+int main(void)
+{
+	static const u8 want[] = { 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0x85, 0x00, 0x10, 0x40, 0x00,
+				   0xb0, 0x00, 0x20 };
+	struct vmpt_rtit_unit_config config;
+	struct vmpt_rtit_sink sink = { take, NULL };
+	u64 ctl;
+
+	memset(&config, 0, sizeof(config));
+	config.sink = &sink;
+	if (vmpt_rtit_unit_init(&unit, &config) ||
+	    vmpt_rtit_unit_rdmsr(&unit, VMPT_RTIT_MSR_CTL, &ctl) ||
+	    vmpt_rtit_unit_wrmsr(&unit, VMPT_RTIT_MSR_EVENTS, 0x37, 0x401000) ||
+	    vmpt_rtit_unit_wrmsr(&unit, VMPT_RTIT_MSR_CTL,
+				 VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_TRIGGER, 0x401000))
+		return 1;
+	vmpt_rtit_unit_jmp_fast(&unit, 0x401002, 0x401800);
+	vmpt_rtit_unit_jmp_indirect(&unit, 0x401802, 0x402000);
+	if (vmpt_rtit_unit_drain(&unit) || size != sizeof(want))
+		return 2;
+	return memcmp(trace, want, sizeof(want)) ? 3 : 0;
+}
+END
+cp rtit.c rtit.cc
+# shellcheck disable=SC2086
+$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.c -o rtit $model_libs
+./rtit
+# shellcheck disable=SC2086
+$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.cc -o rtit-plus $model_libs
+./rtit-plus
+
 # Both libraries hold the objects of arch/: in one program they are there once.
 cat >both.c <<'END'
 #include <model/vmpt-model.h>
