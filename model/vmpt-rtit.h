@@ -136,7 +136,10 @@ struct vmpt_rtit_far {
 	u64 ip; /* as Table 1: NLIP; of a fault the faulting instruction's own */
 	u64 target;
 	struct vmpt_rtit_mode mode; /* after it */
-	/* E1: of a far transfer instruction, its first byte and how many prefixes it has; else 0 */
+	/*
+	 * Of a far transfer instruction, its first byte and how many prefixes it has, for E1; else
+	 * 0. A FUP.PCC that is due comes before an instruction only.
+	 */
 	u64 insn;
 	u8 prefixes;
 };
