@@ -19,15 +19,16 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	ck_assert_ptr_eq(opaque, &rig);
 	ck_assert_uint_gt(len, 0);
 	ck_assert_uint_le(rig.size + len, sizeof(rig.bytes));
-	for (i = 0; i < len; i++)
-		ck_assert_uint_eq(pa + i, address(rig.offset + i));
+	ck_assert_uint_eq(pa, address(rig.offset));
 	if (rig.refuse)
 		return rig.refuse;
 	for (i = 0; i < len; i++) {
+		ck_assert_uint_eq(pa + i, address(rig.offset));
+		/* Table 13: "ANDed with RTIT write pointer offset" */
+		rig.offset = (rig.offset + 1) & rig.mask;
 		rig.pa[rig.size] = pa + i;
 		rig.bytes[rig.size++] = bytes[i];
 	}
-	rig.offset += len;
 	return 0;
 }
 
