@@ -25,7 +25,7 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	for (i = 0; i < len; i++) {
 		ck_assert_uint_eq(pa + i, address(rig.offset));
 		/* Table 13: "ANDed with RTIT write pointer offset" */
-		rig.offset = (rig.offset + 1) & rig.mask;
+		rig.offset = ((rig.offset & rig.mask) + 1) & rig.mask;
 		rig.pa[rig.size] = pa + i;
 		rig.bytes[rig.size++] = bytes[i];
 	}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * An RTIT unit under any sequence of MSR accesses and events that bytes spell out, with what the
+ * manual says of every such sequence looked at after each step. For random tests and libFuzzer.
+ */
+#ifndef VMPT_TESTS_MODEL_RTIT_HOSTILE_H
+#define VMPT_TESTS_MODEL_RTIT_HOSTILE_H
+
+#include "model/vmpt-rtit.h"
+
+#define HOSTILE_HEAD 2	/* bytes: errata; late clearing, pgd_at_disable, sign extension */
+#define HOSTILE_STEP 10 /* bytes: what, which, a value of 8 */
+
+struct hostile {
+	const char *wrong; /* NULL: all was well */
+	size_t step;	   /* steps done, or the one that went wrong */
+
+	/* sums over all walks, to see that they get somewhere */
+	u64 kinds[VMPT_RTIT_KINDS];
+	u64 legal, faults, traced;
+};
+
+/* Walk on a new unit; @h's sums go on. */
+void hostile_walk(struct hostile *h, const u8 *data, size_t size);
+
+#endif
