@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "decoder/rtit.h"
+#include "decoder/rtit-fast.h"
 
 #define PIECE_TOKENS 4096
 #define PIECE_ITEMS  8192
@@ -15,6 +15,7 @@ struct vmpt_rtit_source {
 	struct vmpt_options options;
 	const struct vmpt_stream *stream;
 	bool cycle_acc;
+	struct vmpt_rtit_fast_source *fast; /* or NULL and all below */
 	u64 at, region_end;
 	size_t gap; /* the next one */
 	bool at_head;
@@ -48,6 +49,7 @@ int vmpt_rtit_source_open(struct vmpt_rtit_source **src, const struct vmpt_strea
 			  const struct vmpt_options *options, bool items)
 {
 	struct vmpt_rtit_source *s = calloc(1, sizeof(*s));
+	int err;
 
 	if (!s)
 		return -VMPT_E_NOMEM;
@@ -56,9 +58,13 @@ int vmpt_rtit_source_open(struct vmpt_rtit_source **src, const struct vmpt_strea
 	s->cycle_acc = options->cycle_acc == VMPT_CYCLE_ACC_YES ||
 		       (options->cycle_acc == VMPT_CYCLE_ACC_AUTO &&
 			vmpt_rtit_cycles_guess(stream, options->headless));
-	if (!open_plain(s, items)) {
+	if (!options->scalar)
+		err = vmpt_rtit_fast_open(&s->fast, stream, options, s->cycle_acc, items);
+	else
+		err = open_plain(s, items) ? 0 : -VMPT_E_NOMEM;
+	if (err) {
 		vmpt_rtit_source_close(s);
-		return -VMPT_E_NOMEM;
+		return err;
 	}
 	*src = s;
 	return 0;
@@ -68,6 +74,7 @@ void vmpt_rtit_source_close(struct vmpt_rtit_source *s)
 {
 	if (!s)
 		return;
+	vmpt_rtit_fast_close(s->fast);
 	free(s->sink.tokens);
 	free(s->sink.items);
 	free(s);
@@ -128,7 +135,7 @@ static int next_plain(struct vmpt_rtit_source *s, struct vmpt_rtit_piece *piece)
 
 int vmpt_rtit_source_next(struct vmpt_rtit_source *s, struct vmpt_rtit_piece *piece)
 {
-	int ret = next_plain(s, piece);
+	int ret = s->fast ? vmpt_rtit_fast_next(s->fast, piece) : next_plain(s, piece);
 
 	if (ret > 0 && s->options.progress)
 		s->options.progress(s->options.progress_opaque, piece->end);

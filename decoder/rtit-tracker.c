@@ -13,7 +13,7 @@ bool vmpt_rtit_by_time(const struct vmpt_options *options)
 {
 	size_t i;
 
-	for (i = 0; i < options->run_count; i++)
+	for (i = 0; options->runs && i < options->run_count; i++)
 		if (options->runs[i].by_tsc)
 			return true;
 	return false;
