@@ -3,85 +3,8 @@
  * Items of RTIT: bytes written out from Figure 2 and 4.2, and what the decoder and the
  * splitter make of them. Both ways, the plain loop and the fast source, must agree.
  */
-#include <stdlib.h>
-
 #include "decoder/vmpt-decode.h"
-#include "tests/decoder/streams.h"
-
-#define K(kind) (VMPT_ITEM_RTIT + VMPT_RTIT_##kind)
-#define PSB	0xc0, 0, 0, 0, 0, 0, 0, 0, 0
-
-struct want {
-	u64 offset, payload;
-	u32 size;
-	u8 kind, aux;
-};
-
-static const struct vmpt_owner host = { .kind = VMPT_OWNER_HOST, .sure = VMPT_ASSUMED };
-
-static void check_packets(const struct vmpt_stream *stream, const struct vmpt_options *options,
-			  const struct want *want, size_t n)
-{
-	struct vmpt_cursor at = { 0 };
-	struct vmpt_decoder *dec;
-	struct vmpt_packet pkt;
-	size_t i;
-	int ret;
-
-	ck_assert_int_eq(vmpt_decoder_open(&dec, stream, options), 0);
-	for (i = 0; (ret = vmpt_packet_next(dec, &at, &pkt)) == 1; i++) {
-		must(i < n, "packet %zu: more than %zu", i, n);
-		must(pkt.offset == want[i].offset && pkt.payload == want[i].payload &&
-			     pkt.size == want[i].size && pkt.kind == want[i].kind &&
-			     pkt.aux == want[i].aux,
-		     "packet %zu (scalar %d): at 0x%llx size %u kind %u aux 0x%x payload 0x%llx, "
-		     "want at 0x%llx size %u kind %u aux 0x%x payload 0x%llx",
-		     i, options->scalar, (unsigned long long)pkt.offset, pkt.size, pkt.kind,
-		     pkt.aux, (unsigned long long)pkt.payload, (unsigned long long)want[i].offset,
-		     want[i].size, want[i].kind, want[i].aux, (unsigned long long)want[i].payload);
-		if (pkt.kind == VMPT_ITEM_LOSS)
-			must(pkt.owner.sure == VMPT_UNKNOWN, "a loss has an owner");
-		else
-			must(pkt.owner.kind == host.kind && pkt.owner.sure == host.sure,
-			     "packet %zu: owner %u", i, pkt.owner.kind);
-	}
-	ck_assert_int_eq(ret, 0);
-	ck_assert_uint_eq(i, n);
-	vmpt_decoder_close(dec);
-}
-
-/* @bytes as a stream that ends where nothing can be read behind it. */
-static void check(const u8 *bytes, size_t size, struct vmpt_options o, const struct want *want,
-		  size_t n)
-{
-	struct vmpt_stream stream = { .size = size, .cpu = -1, .tid = -1, .isa = VMPT_ISA_RTIT };
-	struct room room;
-
-	room_copy(&room, bytes, size);
-	stream.data = room.data;
-	for (o.scalar = true;; o.scalar = false) {
-		check_packets(&stream, &o, want, n);
-		if (!o.scalar)
-			break;
-	}
-	room_close(&room);
-}
-
-#define CHECK(bytes, options, ...)                                               \
-	do {                                                                     \
-		const struct want want_[] = { __VA_ARGS__ };                     \
-		check(bytes, sizeof(bytes), (struct vmpt_options)options, want_, \
-		      VMPT_ARRAY_SIZE(want_));                                   \
-	} while (0)
-
-#define PLAIN                                  \
-	{                                      \
-		.cycle_acc = VMPT_CYCLE_ACC_NO \
-	}
-#define CYCLES                                  \
-	{                                       \
-		.cycle_acc = VMPT_CYCLE_ACC_YES \
-	}
+#include "tests/decoder/rtit-check.h"
 
 START_TEST(every_kind)
 {
@@ -102,15 +25,14 @@ START_TEST(every_kind)
 		0xd5, 0x8f, 0x11, 0x22, 0x33, 0x44, 0x55, /* 63: STS, ACBR 010110b, ECBR 15 */
 	};
 
-	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 0x1234, 3, K(PGE), VMPT_RTIT_AUX_NO_LIP },
+	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 0x1234, 3, K(PGE), NO_LIP },
 	      { 12, 0xccbbaa123456, 7, K(PGE), 2 }, { 19, 0x5678, 3, K(PGD), 4 },
 	      { 22, 0x44332211, 5, K(BUFF_OVF), 5 }, { 27, 0x44338899, 3, K(PCC), 0 },
 	      { 30, 0x04030201, 5, K(TIP), 1 }, { 35, 0xffffffffffff, 7, K(FAR), 2 },
 	      { 42, 0x02, 1, K(TNT), 0 }, { 43, 0x07, 1, K(TNT), 0 }, { 44, 0x0a, 1, K(TNT), 0 },
 	      { 45, 0x1f, 1, K(TNT), 0 }, { 46, 0x20, 1, K(TNT), 0 }, { 47, 0x7f, 1, K(TNT), 0 },
 	      { 48, 0, 1, K(TRACESTOP), 0 }, { 49, 0x10000000000ULL | 0x5040302001, 6, K(PIP), 0 },
-	      { 55, 0xff0000f000, 6, K(PIP), 0 },
-	      { 61, 0x2ab, 2, K(MTC), 7 << 5 | VMPT_RTIT_AUX_IGNORE },
+	      { 55, 0xff0000f000, 6, K(PIP), 0 }, { 61, 0x2ab, 2, K(MTC), IGNORE(7) },
 	      { 63, 0x5544332211ULL | 22ULL << 40 | 15ULL << 46, 7, K(STS), 0 });
 }
 END_TEST
@@ -128,11 +50,10 @@ START_TEST(cycle_counts)
 	};
 
 	CHECK(bytes, CYCLES, { 0, 0, 9, K(PSB), 0 }, { 9, 0x060504030201, 7, K(PGE), 2 },
-	      { 16, 0, 1, VMPT_ITEM_RTIT_CYC, 0 }, { 17, 0x0a, 1, K(TNT), 0 },
-	      { 18, 0x40, 1, K(TNT), 0 }, { 19, 1, 1, VMPT_ITEM_RTIT_CYC, 6 << 5 },
-	      { 20, 0x060504030807, 3, K(TIP), 0 }, { 23, 0x3fffff, 3, VMPT_ITEM_RTIT_CYC, 6 << 5 },
-	      { 26, 0x001, 2, K(MTC), 7 << 5 | VMPT_RTIT_AUX_IGNORE },
-	      { 28, 1 | 2 << 6, 2, VMPT_ITEM_RTIT_CYC, 6 << 5 }, { 30, 0, 1, K(TRACESTOP), 0 });
+	      { 16, 0, 1, CYC, 0 }, { 17, 0x0a, 1, K(TNT), 0 }, { 18, 0x40, 1, K(TNT), 0 },
+	      { 19, 1, 1, CYC, BY(6) }, { 20, 0x060504030807, 3, K(TIP), 0 },
+	      { 23, 0x3fffff, 3, CYC, BY(6) }, { 26, 0x001, 2, K(MTC), IGNORE(7) },
+	      { 28, 1 | 2 << 6, 2, CYC, BY(6) }, { 30, 0, 1, K(TRACESTOP), 0 });
 }
 END_TEST
 
@@ -153,10 +74,11 @@ START_TEST(errors)
 		{ { 0xc4, 0x00, 0x00 }, true, VMPT_E_CYC },
 	};
 	u8 bytes[] = { 0x7f, PSB, 0x02, 0, 0, 0, PSB, 0x03 };
+	struct vmpt_stream stream;
 	size_t i;
 
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
-		const struct want want[] = {
+		const struct rtit_want want[] = {
 			{ 0, 1, 0, VMPT_ITEM_LOSS, VMPT_E_SYNC },
 			{ 1, 0, 9, K(PSB), 0 },
 			{ 10, 0x02, 1, K(TNT), 0 },
@@ -168,8 +90,179 @@ START_TEST(errors)
 								     : VMPT_CYCLE_ACC_NO };
 
 		memcpy(bytes + 11, row[i].bytes, 3);
-		check(bytes, sizeof(bytes), o, want, VMPT_ARRAY_SIZE(want));
+		stream = rtit_stream(bytes, sizeof(bytes));
+		rtit_check(&stream, &o, want, VMPT_ARRAY_SIZE(want));
 	}
+}
+END_TEST
+
+/* LIPs by Table 18; Last LIP goes on over a PSB (3.3.9) and is what was sent, ignored or not. */
+START_TEST(lips)
+{
+	static const u8 bytes[] = {
+		PSB,					  /* 0 */
+		0xb2, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, /* 9: all 6 bytes */
+		0xb1, 0xaa, 0xbb, 0xcc, 0xdd,		  /* 16: 47:32 of the last */
+		0xb0, 0x77, 0x88,			  /* 21: 47:16 of the last */
+		PSB,					  /* 24 */
+		0x80, 0x99, 0x99,			  /* 33: still of the last */
+		0xb5, 0x01, 0x00, 0x40, 0x00,		  /* 36: 47:32 zero */
+		0xb8, 0x02, 0x00,			  /* 41: of the last, zero above */
+		0xb4, 0x03, 0x00,			  /* 44: 47:16 zero */
+		0x88, 0x04, 0x00,			  /* 47: zero as the last */
+		0xb6, 0x01, 0x00, 0x02, 0x00, 0x03, 0x00, /* 50: Zext means nothing with CNT 10b */
+	};
+
+	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 0x665544332211, 7, K(TIP), 2 },
+	      { 16, 0x6655ddccbbaa, 5, K(TIP), 1 }, { 21, 0x6655ddcc8877, 3, K(TIP), 0 },
+	      { 24, 0, 9, K(PSB), 0 }, { 33, 0x6655ddcc9999, 3, K(PGE), 0 },
+	      { 36, 0x400001, 5, K(TIP), 5 }, { 41, 0x400002, 3, K(FAR), 0 },
+	      { 44, 0x3, 3, K(TIP), 4 }, { 47, 0x4, 3, K(PGD), 0 },
+	      { 50, 0x300020001, 7, K(TIP), 6 });
+}
+END_TEST
+
+/* Nothing is known of Last LIP after a sync, a loss, and before a FUP.BuffOvf's own LIP. */
+START_TEST(unknown_lips)
+{
+	static const u8 bytes[] = {
+		PSB,					  /* 0 */
+		0xb0, 0x11, 0x22,			  /* 9 */
+		0xb1, 0x33, 0x44, 0x55, 0x66,		  /* 12 */
+		0xb0, 0x77, 0x88,			  /* 17: what 12 sent is not all of a LIP */
+		PSB,					  /* 20 */
+		0xb0, 0x99, 0x99,			  /* 29 */
+		0xb2, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, /* 32 */
+		0x90, 0xaa, 0xaa, /* 39: BuffOvf, which it may not send so */
+		0xb0, 0xbb, 0xbb, /* 42 */
+		0x94, 0xcc, 0xcc, /* 45: BuffOvf, zeros above */
+		0xb0, 0xdd, 0xdd, /* 48 */
+		0xff,		  /* 51 */
+		PSB,		  /* 52 */
+		0xb0, 0xee, 0xee, /* 61 */
+	};
+
+	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 0x2211, 3, K(TIP), NO_LIP },
+	      { 12, 0x66554433, 5, K(TIP), NO_LIP | 1 }, { 17, 0x8877, 3, K(TIP), NO_LIP },
+	      { 20, 0, 9, K(PSB), 0 }, { 29, 0x9999, 3, K(TIP), NO_LIP },
+	      { 32, 0x060504030201, 7, K(TIP), 2 }, { 39, 0xaaaa, 3, K(BUFF_OVF), NO_LIP },
+	      { 42, 0xbbbb, 3, K(TIP), NO_LIP }, { 45, 0xcccc, 3, K(BUFF_OVF), 4 },
+	      { 48, 0xdddd, 3, K(TIP), 0 }, { 51, 1, 0, VMPT_ITEM_LOSS, VMPT_E_OPCODE },
+	      { 52, 0, 9, K(PSB), 0 }, { 61, 0xeeee, 3, K(TIP), NO_LIP });
+}
+END_TEST
+
+/* Cut at every byte: whole packets, and what is left of the last one is a loss. */
+START_TEST(cut_ends)
+{
+	static const u8 bytes[] = {
+		PSB, 0x82, 1, 2,    3,	  4, 5, 6, 0x07, 1, 2, 0xc2, 1, 2,
+		3,   4,	   5, 0x05, 0xd0, 1, 2, 3, 4,	 5, 6, 0x06, 1, PSB,
+	};
+	/* Where packets begin; the fast source and the plain loop agree as always. */
+	static const u8 starts[] = { 0, 9, 19, 26, 35, 44 };
+	struct vmpt_options o = CYCLES;
+	struct vmpt_cursor at;
+	struct vmpt_packet pkt;
+	struct vmpt_decoder *dec;
+	struct vmpt_stream stream;
+	size_t n, begin, i;
+
+	for (n = 1; n <= sizeof(bytes); n++) {
+		for (i = 0; i + 1 < VMPT_ARRAY_SIZE(starts) && starts[i + 1] <= n; i++)
+			;
+		begin = starts[i];
+		stream = rtit_stream(bytes, n);
+		for (o.scalar = true;; o.scalar = false) {
+			memset(&at, 0, sizeof(at));
+			memset(&pkt, 0, sizeof(pkt));
+			ck_assert_int_eq(vmpt_decoder_open(&dec, &stream, &o), 0);
+			while (vmpt_packet_next(dec, &at, &pkt) == 1)
+				ck_assert(pkt.offset <= begin);
+			vmpt_decoder_close(dec);
+			if (n > begin) {
+				ck_assert_uint_eq(pkt.offset, begin);
+				ck_assert_uint_eq(pkt.kind, VMPT_ITEM_LOSS);
+				ck_assert_uint_eq(pkt.payload, n - begin);
+				ck_assert_uint_eq(pkt.aux, n < 9 ? VMPT_E_SYNC : VMPT_E_TRUNCATED);
+			} else {
+				ck_assert_uint_ne(pkt.kind, VMPT_ITEM_LOSS);
+			}
+			if (!o.scalar)
+				break;
+		}
+	}
+}
+END_TEST
+
+/* A gap is an empty loss; behind it all is to be found anew. */
+START_TEST(gaps)
+{
+	static const u8 bytes[] = {
+		PSB,			   /* 0 */
+		0xb2, 1,    2, 3, 4, 5, 6, /* 9 */
+		0xb0, 7,    8,		   /* 16, a gap at 18 */
+		0x55, 0x66,		   /* 19 */
+		PSB,			   /* 21 */
+		0xb0, 9,    9,		   /* 30 */
+	};
+	const struct vmpt_gap gaps[] = { { .offset = 18 }, { .offset = 21 } };
+	const struct rtit_want want[] = {
+		{ 0, 0, 9, K(PSB), 0 },
+		{ 9, 0x060504030201, 7, K(TIP), 2 },
+		{ 16, 2, 0, VMPT_ITEM_LOSS, VMPT_E_TRUNCATED },
+		{ 18, 0, 0, VMPT_ITEM_LOSS, VMPT_E_GAP },
+		{ 18, 3, 0, VMPT_ITEM_LOSS, VMPT_E_SYNC },
+		{ 21, 0, 0, VMPT_ITEM_LOSS, VMPT_E_GAP },
+		{ 21, 0, 9, K(PSB), 0 },
+		{ 30, 0x0909, 3, K(TIP), NO_LIP },
+	};
+	struct vmpt_stream stream = rtit_stream(bytes, sizeof(bytes));
+
+	stream.gaps = gaps;
+	stream.gap_count = 2;
+	rtit_check(&stream, &PLAIN, want, VMPT_ARRAY_SIZE(want));
+}
+END_TEST
+
+START_TEST(headless)
+{
+	static const u8 bytes[] = { 0xb4, 0x01, 0x02, 0x07, PSB, 0x03 };
+	struct vmpt_options o = { .headless = true, .cycle_acc = VMPT_CYCLE_ACC_NO };
+
+	CHECK(bytes, o, { 0, 0x0201, 3, K(TIP), 4 }, { 3, 7, 1, K(TNT), 0 }, { 4, 0, 9, K(PSB), 0 },
+	      { 13, 3, 1, K(TNT), 0 });
+}
+END_TEST
+
+/* ---- cycle counts or not, by the bytes ---- */
+
+START_TEST(cycles_by_bytes)
+{
+	/* A count of 0 is no packet, one of 5 is a TNT of four branches before another. */
+	static const u8 zero[] = { PSB, 0xb4, 1, 2, 0x01, 0x05 };
+	static const u8 five[] = { PSB, 0xb4, 1, 2, 0x15, 0x42, 0x15, 0xb4, 3, 4, 0x15 };
+	/* Read with counts the first TIP's is CCNT 00b, the second misses the PSB. */
+	static const u8 none[] = { PSB, 0xb4, 1, 2, 0xb4, 3, 4 };
+	static const u8 over[] = { PSB, 0xb4, 1, 2, 0x02, PSB, 0x02 };
+	/* Both readings are good: without counts it is. */
+	static const u8 either[] = { PSB, 0xb4, 1, 2, 0x05 };
+	static const u8 nothing[] = { PSB, 0x05, 0xc1 };
+
+	CHECK(zero, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },
+	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 0, 1, CYC, 0 }, { 13, 5, 1, K(TNT), 0 });
+	CHECK(five, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },
+	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 5, 1, CYC, BY(6) }, { 13, 0x42, 1, K(TNT), 0 },
+	      { 14, 5, 1, CYC, BY(6) }, { 15, 0x403, 3, K(TIP), 4 }, { 18, 5, 1, CYC, BY(6) });
+	CHECK(none, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },
+	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 0x403, 3, K(TIP), 4 });
+	CHECK(over, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },
+	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 2, 1, K(TNT), 0 }, { 13, 0, 9, K(PSB), 0 },
+	      { 22, 2, 1, K(TNT), 0 });
+	CHECK(either, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },
+	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 5, 1, K(TNT), 0 });
+	CHECK(nothing, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 }, { 9, 5, 1, K(TNT), 0 },
+	      { 10, 0, 1, K(TRACESTOP), 0 });
 }
 END_TEST
 
@@ -181,6 +274,12 @@ int main(void)
 	tcase_add_test(t, every_kind);
 	tcase_add_test(t, cycle_counts);
 	tcase_add_test(t, errors);
+	tcase_add_test(t, lips);
+	tcase_add_test(t, unknown_lips);
+	tcase_add_test(t, cut_ends);
+	tcase_add_test(t, gaps);
+	tcase_add_test(t, headless);
+	tcase_add_test(t, cycles_by_bytes);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
