@@ -14,19 +14,49 @@
 extern "C" {
 #endif
 
+/*
+ * What the bound rests on: no 256 MTCs in a row are lost in one overflow (4.2.12), and two STSs
+ * are less than 2^40 ticks apart. Where the trace was off so that no MTC could come, and where
+ * bytes are lost, there is no bound (error is ~0) until the next STS.
+ */
 struct vmpt_rtit_clock {
-	/* to read, after each packet */
+	/* to read, after each packet, and behind the CYC again if it has one */
 	u64 tsc;	/* estimate for the last packet fed; never goes back but where said */
-	u64 error;	/* it lies in [tsc - error, tsc + error]; ~0: not known yet */
+	u64 error;	/* it lies in [tsc - error, tsc + error]; ~0: not known */
 	u64 since;	/* core cycles since the last STS or MTC; cycle accurate mode */
-	bool known;	/* an STS has come */
-	bool went_back; /* this packet's time is before the one fed last: a wrap or a reset */
+	u32 bus_ratio;	/* TSC ticks a bus clock: as given, or measured; 0: not known yet */
+	bool known;	/* an STS has come: tsc means something */
+	bool went_back; /* tsc is less than before: the estimate was ahead, the TSC was reset, or
+			   two traces lie one behind the other */
 
 	/* the clock's own */
-	u64 anchor, anchor_cycles, cycles, ticks, ticks_cycles, last_mtc;
-	u32 bus_ratio; /* TSC ticks per bus clock; 0: measured from MTCs and STSs */
-	u8 acbr, ecbr, rng, lost;
-	bool mtc_known, skip_mtc;
+	u64 lo;		   /* the last packet came at this tick or later */
+	u64 window;	   /* and before this one, by MTCs; ~0: not known */
+	u64 mtc;	   /* tick of the last MTC */
+	u64 base, base_hi; /* tick at which the cycles below begin, and at most; ~0: not known */
+	u64 base_tsc;	   /* the estimate there */
+	u64 cycles[2];	   /* since then, at least and at most (E6) */
+	u64 span, span_hi; /* the same of what the ratio is measured by */
+	u64 span_cycles[2];
+	u64 ratio[2]; /* ticks a bus clock times 2^16, at least and at most; 0: not known */
+	u8 acbr, ecbr, rng;
+	u8 on;		   /* PacketEn: 0, 1, or 2: not known */
+	bool mtc_known;	   /* rng is valid, MTCs come */
+	bool mtc_last;	   /* no STS since the last MTC */
+	bool mtc_cycles;   /* an MTC's CYC is next */
+	bool sts_cycles;   /* an STS's CYC is next */
+	bool stray_cycles; /* the next CYC may count from anywhere */
+	bool counting;	   /* the counter has run since the last CYC */
+	bool acbr_trusted; /* no STS can have been lost since the last */
+	bool spanning;	   /* span is valid */
+	bool silent;	   /* the last packet came when MTCs may have been held back */
+	bool lost;	   /* no bound until the next STS */
+	bool doubt;	   /* the same, if LESS_PKTS is 1 */
+	bool less_clear;   /* LESS_PKTS is 0: there were MTCs or STSs while PacketEn was 0 */
+	bool extended;	   /* window is: an overflow dropped MTCs */
+	bool restarted;	   /* and no MTC since */
+	bool after_psb;	   /* the last packet was one */
+	bool given;	   /* bus_ratio was */
 };
 
 /* @tsc_ratio: TSC ticks a bus clock (the guaranteed ratio), 0: not known, measure it. */
