@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/extract-internal.h"
+#include "decoder/rtit-extract.h"
 
 /* ---- writing ---- */
 
@@ -402,9 +403,12 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 	static const struct vmpt_extract_options defaults;
 	struct vmpt_splitter *split = NULL;
 	struct walk w = { 0 };
-	struct extract *x = calloc(1, sizeof(*x));
+	struct extract *x;
 	int err;
 
+	if (stream->isa == VMPT_ISA_RTIT)
+		return vmpt_rtit_extract(stream, options ? options : &defaults, ops, opaque);
+	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -VMPT_E_NOMEM;
 	x->stream = stream;

@@ -22,7 +22,8 @@ extern "C" {
 
 struct vmpt_extract_options {
 	struct vmpt_options decode;
-	/* Hide VMX: NR = 0, no VMCS, CFE.VMENTRY, CFE.VMEXIT*, EVD.VMXQ, EVD.VMXR */
+	/* Hide VMX: NR = 0, no VMCS, CFE.VMENTRY, CFE.VMEXIT*, EVD.VMXQ, EVD.VMXR. Not in RTIT,
+	 * which has nothing of it. */
 	bool conceal;
 };
 
@@ -49,6 +50,12 @@ struct vmpt_extracted {
 	u32 dropped;	   /* BIPs whose block began in another owner's slice */
 	u32 flow_dropped;  /* TNT, TIP, FUP while the stream does not know where its owner is */
 	u32 tips_enabling; /* TIPs that became a TIP.PGE: there it knows again */
+	/*
+	 * RTIT: head is a PSB, ips_reencoded counts LIPs that were written in full, and of the
+	 * others only lacks_calls and this are used: LIPs that the trace does not tell, before
+	 * which a byte that is no packet was written so that nobody makes them up.
+	 */
+	u32 lips_unknown;
 };
 
 struct vmpt_extract_ops {

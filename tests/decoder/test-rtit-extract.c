@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * One owner's stream out of RTIT traces: bytes written out by hand; and random streams with random
+ * cuts, where each written stream decodes, by itself, to the packets of its owner's slices.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/decoder/extract-memory.h"
+#include "tests/support/support.h"
+
+#define PSB 0xc0, 0, 0, 0, 0, 0, 0, 0, 0
+
+static const struct vmpt_owner vm_1 = { .vmcs = 1, .kind = VMPT_OWNER_VM };
+static const struct vmpt_owner vm_2 = { .vmcs = 2, .kind = VMPT_OWNER_VM };
+
+static struct vmpt_stream stream_of(const u8 *bytes, u64 size)
+{
+	return (struct vmpt_stream){
+		.data = bytes, .size = size, .cpu = -1, .tid = -1, .isa = VMPT_ISA_RTIT
+	};
+}
+
+static void check_stream(const struct extracted *e, u64 vmcs, const u8 *bytes, size_t size)
+{
+	const struct extracted_stream *s = extracted_find(e, vmcs);
+
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(s->size, size);
+	ck_assert_mem_eq(s->bytes, bytes, size);
+}
+
+/* ---- by hand ---- */
+
+START_TEST(a_lip_that_leans_on_another_owner_is_full)
+{
+	static const u8 trace[] = {
+		PSB,					  /* 0 */
+		0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, /* 9 FUP.PGE ffff81001000 */
+		0x43,					  /* 16 TNT */
+		0x88, 0x20, 0x10,			  /* 17 FUP.PGD, last LIP: …1020 */
+		0x80, 0x00, 0x20,			  /* 20 FUP.PGE, last LIP: …2000 */
+		0xb0, 0x10, 0x20,			  /* 23 TIP …2010 */
+		0x8d, 0x00, 0x00, 0x40, 0x00,		  /* 26 FUP.PGD 400000, zext */
+		0x80, 0x30, 0x10,			  /* 31 FUP.PGE 401030, last LIP */
+		0xb5, 0x44, 0x33, 0x22, 0x11,		  /* 34 TIP 11223344, zext */
+	};
+	static const u8 first[] = {
+		PSB,  0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, 0x43, 0x88, 0x20, 0x10, PSB,
+		0x82, 0x30, 0x10, 0x40, 0x00, 0x00, 0x00, 0xb5, 0x44, 0x33, 0x22, 0x11,
+	};
+	static const u8 second[] = {
+		PSB,  0x82, 0x00, 0x20, 0x00, 0x81, 0xff, 0xff,
+		0xb0, 0x10, 0x20, 0x8d, 0x00, 0x00, 0x40, 0x00,
+	};
+	const struct vmpt_run runs[] = { { .at = 0, .owner = vm_1 },
+					 { .at = 20, .owner = vm_2 },
+					 { .at = 31, .owner = vm_1 } };
+	struct vmpt_extract_options options = {
+		.decode = { .cycle_acc = VMPT_CYCLE_ACC_NO, .runs = runs, .run_count = 3 },
+	};
+	struct vmpt_stream stream = stream_of(trace, sizeof(trace));
+	struct extracted e;
+
+	extract_to_memory(&e, &stream, &options);
+	ck_assert_int_eq(e.count, 2);
+	check_stream(&e, 1, first, sizeof(first));
+	check_stream(&e, 2, second, sizeof(second));
+	ck_assert_uint_eq(e.slice_count, 3);
+	/* The first begins with its own PSB. */
+	ck_assert(!e.slices[0].head && !e.slices[0].lacks_calls);
+	ck_assert(e.slices[1].head && e.slices[1].lacks_calls);
+	ck_assert(e.slices[2].head && e.slices[2].lacks_calls);
+	ck_assert_uint_eq(e.slices[1].ips_reencoded, 1);
+	ck_assert_uint_eq(e.slices[2].out_offset, 20);
+	ck_assert_uint_eq(e.slices[2].out_size, 9 + 7 + 5);
+	extracted_free(&e);
+}
+END_TEST
+
+/* Who decodes the stream may forget the last LIP at the PSB that was put, or may not. */
+START_TEST(behind_a_cut_a_lip_is_full_all_the_same)
+{
+	static const u8 trace[] = {
+		PSB,  0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, /* 0 */
+		0x80, 0x00, 0x20,				/* 16 FUP.PGE, last LIP: …2000 */
+		0x80, 0x00, 0x30,				/* 19 FUP.PGE, last LIP: …3000 */
+		0xb0, 0x10, 0x30,				/* 22 TIP …3010 */
+	};
+	static const u8 first[] = {
+		PSB,  0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, PSB,  0x82,
+		0x00, 0x30, 0x00, 0x81, 0xff, 0xff, 0xb0, 0x10, 0x30,
+	};
+	const struct vmpt_run runs[] = { { .at = 0, .owner = vm_1 },
+					 { .at = 16, .owner = vm_2 },
+					 { .at = 19, .owner = vm_1 } };
+	struct vmpt_extract_options options = {
+		.decode = { .cycle_acc = VMPT_CYCLE_ACC_NO, .runs = runs, .run_count = 3 },
+	};
+	struct vmpt_stream stream = stream_of(trace, sizeof(trace));
+	struct extracted e;
+
+	extract_to_memory(&e, &stream, &options);
+	check_stream(&e, 1, first, sizeof(first));
+	extracted_free(&e);
+}
+END_TEST
+
+/* A cycle count stays with its packet; a PSB of the trace's own is no second one's reason. */
+START_TEST(cycle_counts_and_psbs_stay)
+{
+	static const u8 trace[] = {
+		PSB,  0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, 0x21, /* 0: 17 bytes */
+		PSB,						      /* 17 */
+		0x80, 0x00, 0x20, 0x2d,				      /* 26 */
+		0x43, 0x05,					      /* 30 full TNT, 1 cycle */
+	};
+	static const u8 second[] = {
+		PSB, 0x82, 0x00, 0x20, 0x00, 0x81, 0xff, 0xff, 0x2d, 0x43, 0x05,
+	};
+	const struct vmpt_run runs[] = { { .at = 0, .owner = vm_1 }, { .at = 17, .owner = vm_2 } };
+	struct vmpt_extract_options options = {
+		.decode = { .cycle_acc = VMPT_CYCLE_ACC_YES, .runs = runs, .run_count = 2 },
+	};
+	struct vmpt_stream stream = stream_of(trace, sizeof(trace));
+	struct extracted e;
+
+	extract_to_memory(&e, &stream, &options);
+	/* The owner changes with the FUP.PGE: the PSB before it is the first one's. */
+	check_stream(&e, 1, trace, 26);
+	check_stream(&e, 2, second, sizeof(second));
+	extracted_free(&e);
+}
+END_TEST
+
+/* Behind the loss nobody knows the TIP's upper bits; the stream's reader must not either. */
+START_TEST(an_unknown_lip_stays_unknown)
+{
+	static const u8 trace[] = {
+		PSB, 0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, 0xff, 0x11, /* 0: loss at 16 */
+		PSB, 0xb0, 0x10, 0x20,					   /* 18 */
+	};
+	static const u8 want[] = {
+		PSB, 0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, PSB, 0xff, PSB, 0xb0, 0x10, 0x20,
+	};
+	struct vmpt_extract_options options = { .decode = { .cycle_acc = VMPT_CYCLE_ACC_NO } };
+	struct vmpt_stream stream = stream_of(trace, sizeof(trace));
+	struct extracted e;
+
+	extract_to_memory(&e, &stream, &options);
+	ck_assert_int_eq(e.count, 1);
+	check_stream(&e, 0, want, sizeof(want));
+	ck_assert_uint_eq(e.slice_count, 3);
+	ck_assert_int_eq(e.slices[1].stream, -1);
+	ck_assert_uint_eq(e.slices[2].lips_unknown, 1);
+	extracted_free(&e);
+}
+END_TEST
+
+/* ---- random ---- */
+
+#define PACKETS	  400
+#define BYTES_MAX (PACKETS * (VMPT_RTIT_SIZE_MAX + VMPT_RTIT_PSB_SIZE))
+#define RUNS	  24
+#define OWNERS	  4 /* the host, and VMs 1 to 3 */
+
+struct trace {
+	struct test_rng rng;
+	u8 bytes[BYTES_MAX];
+	size_t size;
+	bool cycle_acc;
+	struct vmpt_rtit_last_lip last;
+	struct vmpt_run runs[RUNS];
+	size_t run_count;
+};
+
+static u64 below(struct trace *t, u64 n)
+{
+	return test_random(&t->rng) % n;
+}
+
+/* LIPs that often share their upper halves, or have none. */
+static u64 random_lip(struct trace *t)
+{
+	static const u64 high[] = {
+		0, 0x400000, 0x410000, 0x7f0000400000, 0x7f0000410000, 0xffff81000000
+	};
+
+	return high[below(t, VMPT_ARRAY_SIZE(high))] | below(t, 0x10000);
+}
+
+static void put(struct trace *t, struct vmpt_rtit_packet *pkt)
+{
+	const struct vmpt_rtit_desc *d = &vmpt_rtit_table[pkt->kind];
+	int n;
+
+	if (t->cycle_acc && (d->classes & VMPT_RTIT_CYCLED ||
+			     (pkt->kind == VMPT_RTIT_TNT && pkt->tnt.count == 6))) {
+		pkt->flags = VMPT_RTIT_CYCLES;
+		pkt->cycles = (u32)(test_random(&t->rng) >> (42 + below(t, 22)));
+	}
+	n = vmpt_rtit_encode(pkt, t->bytes + t->size, BYTES_MAX - t->size);
+	ck_assert_int_gt(n, 0);
+	t->size += (size_t)n;
+}
+
+static void put_random(struct trace *t)
+{
+	struct vmpt_rtit_packet pkt = { .kind = (u8)below(t, VMPT_RTIT_KINDS) };
+
+	switch (pkt.kind) {
+	case VMPT_RTIT_TNT:
+		pkt.tnt.count = 1 + below(t, 6);
+		pkt.tnt.bits = below(t, 1ULL << pkt.tnt.count);
+		break;
+	case VMPT_RTIT_PIP:
+		pkt.pip.pg = below(t, 2);
+		pkt.pip.cr3 = below(t, 1ULL << 40);
+		break;
+	case VMPT_RTIT_MTC:
+		pkt.mtc.rng = below(t, 4);
+		pkt.mtc.tsc = below(t, 256);
+		break;
+	case VMPT_RTIT_STS:
+		pkt.sts.acbr = below(t, 64);
+		pkt.sts.ecbr = below(t, 64);
+		pkt.sts.tsc = below(t, 1ULL << 40);
+		break;
+	case VMPT_RTIT_PSB:
+		/* The state is cleared at once, or later (3.3.9). */
+		if (below(t, 2))
+			t->last.valid = false;
+		break;
+	case VMPT_RTIT_TRACESTOP:
+		break;
+	default:
+		if (pkt.kind == VMPT_RTIT_BUFF_OVF)
+			t->last.valid = false;
+		vmpt_rtit_lip_compress(&t->last, random_lip(t), &pkt);
+	}
+	put(t, &pkt);
+}
+
+static void random_runs(struct trace *t)
+{
+	u64 at = 0, owner;
+
+	t->run_count = below(t, RUNS);
+	for (u64 i = 0; i < t->run_count; i++) {
+		owner = below(t, OWNERS);
+		t->runs[i] = (struct vmpt_run){ .at = at };
+		t->runs[i].owner.kind = owner ? VMPT_OWNER_VM : VMPT_OWNER_HOST;
+		t->runs[i].owner.vmcs = owner;
+		at += below(t, 300);
+	}
+}
+
+static void random_trace(struct trace *t, u64 seed, bool damage)
+{
+	struct vmpt_rtit_packet psb = { .kind = VMPT_RTIT_PSB };
+	unsigned int i;
+
+	*t = (struct trace){ .rng = { seed } };
+	t->cycle_acc = below(t, 2);
+	put(t, &psb);
+	for (i = 0; i < PACKETS; i++)
+		put_random(t);
+	for (i = 0; damage && i < 5; i++)
+		t->bytes[below(t, t->size)] = (u8)test_random(&t->rng);
+	random_runs(t);
+}
+
+/* The next packet of @owner (NULL: anyone) that is no PSB, no TIP of unknown bits made up. */
+static int next_packet(struct vmpt_decoder *dec, struct vmpt_cursor *at, int owner,
+		       struct vmpt_packet *pkt)
+{
+	int ret;
+
+	while ((ret = vmpt_packet_next(dec, at, pkt)) > 0) {
+		if (pkt->kind == VMPT_ITEM_LOSS || pkt->kind == VMPT_ITEM_RTIT + VMPT_RTIT_PSB)
+			continue;
+		if (owner < 0 || (pkt->owner.kind == (owner ? VMPT_OWNER_VM : VMPT_OWNER_HOST) &&
+				  pkt->owner.vmcs == (u64)owner))
+			return 1;
+	}
+	return ret;
+}
+
+/* Packets, full LIPs, whether a LIP is known; not how many bytes of it were sent. */
+static void check_same(const struct trace *t, const struct vmpt_stream *from,
+		       const struct vmpt_options *options, const struct extracted_stream *to)
+{
+	struct vmpt_options alone = { .cycle_acc = options->cycle_acc };
+	struct vmpt_stream written = stream_of(to->bytes, to->size);
+	struct vmpt_cursor at = { 0 }, at_2 = { 0 };
+	struct vmpt_packet want, got;
+	struct vmpt_decoder *dec, *dec_2;
+	int ret, n;
+
+	ck_assert_int_eq(vmpt_decoder_open(&dec, from, options), 0);
+	ck_assert_int_eq(vmpt_decoder_open(&dec_2, &written, &alone), 0);
+	for (n = 0;; n++) {
+		ret = next_packet(dec, &at, (int)to->owner.vmcs, &want);
+		ck_assert_int_eq(next_packet(dec_2, &at_2, -1, &got), ret);
+		if (ret <= 0)
+			break;
+		ck_assert_msg(got.kind == want.kind && got.payload == want.payload &&
+				      !((got.aux ^ want.aux) & VMPT_RTIT_AUX_NO_LIP),
+			      "size %zu, packet %d of VM %llu: kind %u payload %llx aux %x, want "
+			      "%u %llx %x (at %llx)",
+			      t->size, n, (unsigned long long)to->owner.vmcs, got.kind,
+			      (unsigned long long)got.payload, got.aux, want.kind,
+			      (unsigned long long)want.payload, want.aux,
+			      (unsigned long long)want.offset);
+	}
+	vmpt_decoder_close(dec);
+	vmpt_decoder_close(dec_2);
+}
+
+static void check_random(u64 seed, bool damage)
+{
+	static struct trace t;
+	struct vmpt_extract_options options = { 0 };
+	struct vmpt_stream stream;
+	struct extracted e;
+	int i;
+
+	random_trace(&t, seed, damage);
+	options.decode.cycle_acc = t.cycle_acc ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
+	options.decode.runs = t.runs;
+	options.decode.run_count = t.run_count;
+	stream = stream_of(t.bytes, t.size);
+	extract_to_memory(&e, &stream, &options);
+	for (i = 0; i < e.count; i++)
+		check_same(&t, &stream, &options.decode, &e.streams[i]);
+	/* Whoever has a slice has a stream. */
+	for (size_t k = 0; k < e.slice_count; k++)
+		ck_assert(e.slices[k].stream >= 0 || e.slices[k].slice.begin == VMPT_BEGIN_LOSS);
+	extracted_free(&e);
+}
+
+START_TEST(streams_have_the_packets_of_their_slices)
+{
+	int i;
+
+	for (i = 0; i < 40; i++)
+		check_random((u64)(_i * 1000 + i), _i & 1);
+}
+END_TEST
+
+/* VMPT_SOAK: other seeds, always the same ones in order, for so many seconds. */
+static int soak_seconds(void)
+{
+	const char *seconds = getenv("VMPT_SOAK");
+
+	return seconds ? atoi(seconds) : 0;
+}
+
+START_TEST(soak_streams)
+{
+	time_t end = time(NULL) + soak_seconds();
+	u64 seed;
+
+	for (seed = 1000000; time(NULL) < end; seed++)
+		check_random(seed, seed & 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("decoder/rtit-extract");
+	TCase *t = tcase_create("streams");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, a_lip_that_leans_on_another_owner_is_full);
+	tcase_add_test(t, behind_a_cut_a_lip_is_full_all_the_same);
+	tcase_add_test(t, cycle_counts_and_psbs_stay);
+	tcase_add_test(t, an_unknown_lip_stays_unknown);
+	tcase_add_loop_test(t, streams_have_the_packets_of_their_slices, 0, 20);
+	suite_add_tcase(s, t);
+	if (soak_seconds()) {
+		t = tcase_create("soak");
+		tcase_set_timeout(t, 0);
+		tcase_add_test(t, soak_streams);
+		suite_add_tcase(s, t);
+	}
+	return test_main(s);
+}
