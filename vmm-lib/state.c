@@ -8,10 +8,7 @@
  */
 #include "vmm-lib/caps-rules.h"
 #include "vmm-lib/internal.h"
-
-#define HEADER_SIZE 12
-/* A reader that does not know a tag with this bit must refuse the whole. */
-#define NEEDED 0x8000
+#include "vmm-lib/state-bytes.h"
 
 enum tag {
 	TAG_CAPS = NEEDED | 1,
@@ -57,67 +54,6 @@ struct saved {
 	u8 vmx_operation, in_smm, smm_trace_en, force_psb;
 	u8 output_why, cut_len[2];
 };
-
-/* ---- bytes ---- */
-
-struct writer {
-	u8 *buf;
-	size_t len, used;
-};
-
-static void put(struct writer *w, u64 value, unsigned int bytes)
-{
-	for (; bytes--; value >>= 8, w->used++)
-		if (w->used < w->len)
-			w->buf[w->used] = (u8)value;
-}
-
-/* Room for a field's head; its length is filled in when the field is complete. */
-static size_t begin(struct writer *w, enum tag tag)
-{
-	put(w, tag, 2);
-	put(w, 0, 2);
-	return w->used;
-}
-
-static void end(const struct writer *w, size_t start)
-{
-	struct writer head = { w->buf, w->len, start - 2 };
-
-	put(&head, w->used - start, 2);
-}
-
-struct reader {
-	const u8 *p;
-	size_t left;
-	bool bad; /* more was asked for than there is, or a flag is no flag */
-};
-
-static u64 get(struct reader *r, unsigned int bytes)
-{
-	u64 value = 0;
-	unsigned int i;
-
-	if (bytes > r->left) {
-		r->bad = true;
-		r->left = 0;
-		return 0;
-	}
-	for (i = 0; i < bytes; i++)
-		value |= (u64)r->p[i] << 8 * i;
-	r->p += bytes;
-	r->left -= bytes;
-	return value;
-}
-
-static u8 get_flag(struct reader *r)
-{
-	u8 flag = (u8)get(r, 1);
-
-	if (flag > 1)
-		r->bad = true;
-	return flag;
-}
 
 /* ---- save ---- */
 
@@ -204,20 +140,17 @@ static void put_scan(struct writer *w, const struct vmpt_vcpu *vcpu)
 
 int vmpt_vcpu_save(const struct vmpt_vcpu *vcpu, u8 *buf, size_t len)
 {
-	struct writer w = { buf, len, 0 }, size = { buf, len, HEADER_SIZE - 4 };
+	struct writer w = { buf, len, 0 };
 
 	if (vcpu->entered || vcpu->lost)
 		return -VMPT_E_STATE;
-	put(&w, vmpt_load32(magic), sizeof(magic));
-	put(&w, VMPT_STATE_VERSION, 2);
-	put(&w, 0, 2 + 4);
+	put_header(&w, magic, VMPT_STATE_VERSION);
 	put_caps(&w, vcpu);
 	put_msrs(&w, vcpu);
 	put_flags(&w, vcpu);
 	if (vcpu->scan_set)
 		put_scan(&w, vcpu);
-	put(&size, w.used, 4);
-	return w.used > len ? -VMPT_E_SPACE : (int)w.used;
+	return put_size(&w);
 }
 
 /* ---- parse ---- */
@@ -325,30 +258,6 @@ static int get_field(struct reader *r, u32 tag, struct saved *s, struct vmpt_ref
 	return 0;
 }
 
-/* The header; on return @r holds the fields. */
-static int get_header(struct reader *r, struct vmpt_refusal *why)
-{
-	u32 first = (u32)get(r, 4), version = (u32)get(r, 2), zero = (u32)get(r, 2);
-	u64 size = get(r, 4);
-
-	if (r->bad)
-		return vmpt_refuse(why, VMPT_E_TRUNCATED, "header of the state", "cut", 0, 0);
-	if (first != vmpt_load32(magic))
-		return vmpt_refuse(why, VMPT_E_FORMAT, "magic of the state", "no state of a vCPU",
-				   first, vmpt_load32(magic));
-	if (version > VMPT_STATE_VERSION)
-		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "version of the state",
-				   "newer than this library", version, VMPT_STATE_VERSION);
-	if (!version || zero || size < HEADER_SIZE)
-		return vmpt_refuse(why, VMPT_E_FORMAT, "header of the state",
-				   "a value that was never written", version, VMPT_STATE_VERSION);
-	if (size - HEADER_SIZE > r->left)
-		return vmpt_refuse(why, VMPT_E_TRUNCATED, "size of the state", "more than there is",
-				   size, r->left + HEADER_SIZE);
-	r->left = (size_t)size - HEADER_SIZE;
-	return 0;
-}
-
 static int parse(struct saved *s, const u8 *buf, size_t len, struct vmpt_refusal *why)
 {
 	const u16 all = 1u << (TAG_CAPS & 0xf) | 1u << (TAG_MSRS & 0xf) | 1u << (TAG_PMI & 0xf) |
@@ -357,17 +266,14 @@ static int parse(struct saved *s, const u8 *buf, size_t len, struct vmpt_refusal
 	int err;
 
 	memset(s, 0, sizeof(*s));
-	err = get_header(&r, why);
+	err = get_header(&r, magic, VMPT_STATE_VERSION, why);
 	while (!err && r.left) {
-		u32 tag = (u32)get(&r, 2);
-		struct reader field = { NULL, (size_t)get(&r, 2), false };
+		struct reader field;
+		u32 tag;
 
-		if (r.bad || field.left > r.left)
+		if (!get_next(&r, &tag, &field))
 			return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state",
 					   "goes beyond the end", tag, 0);
-		field.p = r.p;
-		r.p += field.left;
-		r.left -= field.left;
 		err = get_field(&field, tag, s, why);
 	}
 	if (!err && (s->has_tag & all) != all)

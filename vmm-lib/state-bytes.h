@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The bytes of a saved state (docs/vmm-lib/state.md): a header, then fields with a tag and a
+ * length, little-endian, written and read byte by byte. Reading never goes beyond the end.
+ */
+#ifndef VMPT_VMM_STATE_BYTES_H
+#define VMPT_VMM_STATE_BYTES_H
+
+#include "arch/error.h"
+#include "vmm-lib/caps-rules.h"
+
+#define HEADER_SIZE 12
+/* A reader that does not know a tag with this bit must refuse the whole. */
+#define NEEDED 0x8000
+
+struct writer {
+	u8 *buf;
+	size_t len, used;
+};
+
+static inline void put(struct writer *w, u64 value, unsigned int bytes)
+{
+	for (; bytes--; value >>= 8, w->used++)
+		if (w->used < w->len)
+			w->buf[w->used] = (u8)value;
+}
+
+/* Room for a field's head; its length is filled in when the field is complete. */
+static inline size_t begin(struct writer *w, u32 tag)
+{
+	put(w, tag, 2);
+	put(w, 0, 2);
+	return w->used;
+}
+
+static inline void end(const struct writer *w, size_t start)
+{
+	struct writer head = { w->buf, w->len, start - 2 };
+
+	put(&head, w->used - start, 2);
+}
+
+struct reader {
+	const u8 *p;
+	size_t left;
+	bool bad; /* more was asked for than there is, or a flag is no flag */
+};
+
+static inline u64 get(struct reader *r, unsigned int bytes)
+{
+	u64 value = 0;
+	unsigned int i;
+
+	if (bytes > r->left) {
+		r->bad = true;
+		r->left = 0;
+		return 0;
+	}
+	for (i = 0; i < bytes; i++)
+		value |= (u64)r->p[i] << 8 * i;
+	r->p += bytes;
+	r->left -= bytes;
+	return value;
+}
+
+static inline u8 get_flag(struct reader *r)
+{
+	u8 flag = (u8)get(r, 1);
+
+	if (flag > 1)
+		r->bad = true;
+	return flag;
+}
+
+/* The header of @version; the size follows when all is written. */
+static inline void put_header(struct writer *w, const u8 magic[4], u32 version)
+{
+	put(w, vmpt_load32(magic), 4);
+	put(w, version, 2);
+	put(w, 0, 2 + 4);
+}
+
+/* What save returns: the size, which is in the header then, or -VMPT_E_SPACE. */
+static inline int put_size(const struct writer *w)
+{
+	struct writer size = { w->buf, w->len, HEADER_SIZE - 4 };
+
+	put(&size, w->used, 4);
+	return w->used > w->len ? -VMPT_E_SPACE : (int)w->used;
+}
+
+/* The header; on return @r holds the fields. */
+static inline int get_header(struct reader *r, const u8 magic[4], u32 newest,
+			     struct vmpt_refusal *why)
+{
+	u32 first = (u32)get(r, 4), version = (u32)get(r, 2), zero = (u32)get(r, 2);
+	u64 size = get(r, 4);
+
+	if (r->bad)
+		return vmpt_refuse(why, VMPT_E_TRUNCATED, "header of the state", "cut", 0, 0);
+	if (first != vmpt_load32(magic))
+		return vmpt_refuse(why, VMPT_E_FORMAT, "magic of the state", "no state of a vCPU",
+				   first, vmpt_load32(magic));
+	if (version > newest)
+		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "version of the state",
+				   "newer than this library", version, newest);
+	if (!version || zero || size < HEADER_SIZE)
+		return vmpt_refuse(why, VMPT_E_FORMAT, "header of the state",
+				   "a value that was never written", version, newest);
+	if (size - HEADER_SIZE > r->left)
+		return vmpt_refuse(why, VMPT_E_TRUNCATED, "size of the state", "more than there is",
+				   size, r->left + HEADER_SIZE);
+	r->left = (size_t)size - HEADER_SIZE;
+	return 0;
+}
+
+/* The next field: its tag in *@tag, its contents in @field. False: it goes beyond the end. */
+static inline bool get_next(struct reader *r, u32 *tag, struct reader *field)
+{
+	*tag = (u32)get(r, 2);
+	*field = (struct reader){ NULL, (size_t)get(r, 2), false };
+	if (r->bad || field->left > r->left)
+		return false;
+	field->p = r->p;
+	r->p += field->left;
+	r->left -= field->left;
+	return true;
+}
+
+#endif
