@@ -55,16 +55,49 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu)
 	return 0;
 }
 
+/* ---- RDMSR ---- */
+
+/* What the processor has of @msr, into vcpu->regs. */
+static int fetch(struct vmpt_rtit_vcpu *vcpu, u32 msr)
+{
+	int err = 0;
+	u64 value;
+
+	if (msr == VMPT_RTIT_MSR_CTL || msr == VMPT_RTIT_MSR_STATUS)
+		err = vmpt_rtit_hw_refresh(vcpu);
+	/* What OFFSET says is there a guest finds in its memory. */
+	if (msr == VMPT_RTIT_MSR_OFFSET)
+		return vmpt_rtit_vcpu_sync(vcpu);
+	if (err || !vmpt_rtit_is_live(msr))
+		return err;
+	err = vmpt_rtit_hw_read(vcpu, msr, &value);
+	if (!err)
+		*vmpt_rtit_reg(&vcpu->regs, msr) = value;
+	return err;
+}
+
+static int fault(struct vmpt_rtit_vcpu *vcpu, int err, enum vmpt_gp_reason why)
+{
+	if (err == VMPT_GP)
+		vcpu->gp_why = (u8)why;
+	return err;
+}
+
 int vmpt_rtit_vcpu_rdmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, bool context_en, u64 *value)
 {
+	const struct vmpt_rtit_rules *rules = &vcpu->config.rules;
 	enum vmpt_gp_reason why = VMPT_GP_NONE;
 	int err;
 
-	err = vmpt_rtit_rdmsr(&vcpu->config.rules, &vcpu->regs, msr, value, &why);
-	if (err == VMPT_GP)
-		vcpu->gp_why = (u8)why;
+	/* Once for the rules, then for the value. */
+	err = vmpt_rtit_rdmsr(rules, &vcpu->regs, msr, value, &why);
+	if (!err && vcpu->loaded) {
+		err = fetch(vcpu, msr);
+		if (!err)
+			err = vmpt_rtit_rdmsr(rules, &vcpu->regs, msr, value, &why);
+	}
 	if (err)
-		return err;
+		return fault(vcpu, err, why);
 	if (msr == VMPT_RTIT_MSR_STATUS) {
 		*value &= ~VMPT_RTIT_STATUS_CONTEXT_EN;
 		if (context_en)
@@ -73,13 +106,120 @@ int vmpt_rtit_vcpu_rdmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, bool context_en, 
 	return 0;
 }
 
+/* ---- WRMSR while the MSRs are in the processor ---- */
+
+/* The output goes elsewhere: TraceActive off, the new place, TraceActive on with a PSB. */
+static int move_output(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs,
+		       const struct vmpt_rtit_plan *plan)
+{
+	int err = 0;
+
+	if (vcpu->hw_ctl & VMPT_RTIT_CTL_TRACE_ACTIVE) {
+		err = vmpt_rtit_hw_set_ctl(vcpu, vcpu->hw_ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE);
+		/* As at a load: the PSB's clearing. */
+		if (!err)
+			err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LAST_LIP, 0);
+		if (!err)
+			err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LAST_CALL_NLIP, 0);
+	}
+	if (err) {
+		vmpt_rtit_plan_drop(vcpu, plan);
+		return err;
+	}
+	return vmpt_rtit_plan_apply(vcpu, regs, plan);
+}
+
+/* Whether @regs' output may go on where it goes now. */
+static bool same_place(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs)
+{
+	const struct vmpt_rtit_regs *old = &vcpu->regs;
+
+	switch (vcpu->path) {
+	case VMPT_RTIT_PATH_BOUNCE:
+		/* Where the copies go is a guest's own matter; a new start may do without. */
+		return vcpu->config.output == VMPT_RTIT_BOUNCE || vmpt_rtit_trigger_en(old);
+	case VMPT_RTIT_PATH_DIRECT:
+		return regs->ctl & VMPT_RTIT_CTL_DEST && regs->base_addr == old->base_addr &&
+		       regs->limit_mask == old->limit_mask;
+	default:
+		return false;
+	}
+}
+
+/* The new CTL: behind the write all that was generated is in the guest's memory (3.3.2). */
+static int new_ctl(struct vmpt_rtit_vcpu *vcpu)
+{
+	int err = vmpt_rtit_hw_set_ctl(vcpu, vmpt_rtit_hw_ctl(vcpu, true)), ret;
+
+	if (err)
+		return err;
+	ret = vmpt_rtit_collect(vcpu);
+	err = vmpt_rtit_thaw(vcpu);
+	return err ? err : ret;
+}
+
+/*
+ * CTL, BASE_ADDR, LIMIT_MASK or OFFSET become @regs'. What was generated before goes to where the
+ * old ones say.
+ */
+static int write_control(struct vmpt_rtit_vcpu *vcpu, u32 msr, struct vmpt_rtit_regs *regs)
+{
+	bool on = vmpt_rtit_trigger_en(regs), same = same_place(vcpu, regs);
+	struct vmpt_rtit_plan plan;
+	int err;
+
+	err = vmpt_rtit_vcpu_sync(vcpu);
+	if (err)
+		return err;
+	if (msr != VMPT_RTIT_MSR_OFFSET)
+		regs->offset = vcpu->regs.offset;
+	if (on && !same) {
+		err = vmpt_rtit_plan_output(vcpu, regs, &plan);
+		if (!err)
+			err = move_output(vcpu, regs, &plan);
+	} else if (msr == VMPT_RTIT_MSR_OFFSET && vcpu->path == VMPT_RTIT_PATH_DIRECT) {
+		err = vmpt_rtit_hw_write(vcpu, msr, regs->offset);
+	}
+	if (err)
+		return err;
+	vcpu->regs = *regs;
+	if (msr == VMPT_RTIT_MSR_CTL || (on && !same))
+		err = new_ctl(vcpu);
+	/* Stopped: the next start looks for another place. */
+	if (!err && !on && !same && vcpu->path == VMPT_RTIT_PATH_DIRECT)
+		vmpt_rtit_output_end(vcpu);
+	return err;
+}
+
+static bool is_control(u32 msr)
+{
+	return msr == VMPT_RTIT_MSR_CTL || msr == VMPT_RTIT_MSR_BASE_ADDR ||
+	       msr == VMPT_RTIT_MSR_LIMIT_MASK || msr == VMPT_RTIT_MSR_OFFSET;
+}
+
 int vmpt_rtit_vcpu_wrmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, u64 value)
 {
 	enum vmpt_gp_reason why = VMPT_GP_NONE;
+	struct vmpt_rtit_regs regs;
 	int err;
 
-	err = vmpt_rtit_wrmsr(&vcpu->config.rules, &vcpu->regs, msr, value, &why);
-	if (err == VMPT_GP)
-		vcpu->gp_why = (u8)why;
-	return err;
+	/* A TraceStop may have come: the guest's write is on top of that. */
+	if (vcpu->loaded && vmpt_rtit_hw_refresh(vcpu))
+		return -VMPT_E_HARDWARE;
+	regs = vcpu->regs;
+	err = vmpt_rtit_wrmsr(&vcpu->config.rules, &regs, msr, value, &why);
+	if (err)
+		return fault(vcpu, err, why);
+	if (vcpu->loaded && is_control(msr))
+		return write_control(vcpu, msr, &regs);
+	if (vcpu->loaded)
+		err = vmpt_rtit_hw_write(vcpu, msr, vmpt_rtit_hw_value(&regs, msr));
+	else if (is_control(msr))
+		err = vmpt_rtit_copy_out(vcpu, true);
+	if (err)
+		return err;
+	if (msr != VMPT_RTIT_MSR_OFFSET)
+		regs.offset = vcpu->regs.offset;
+	vcpu->regs = regs;
+	return 0;
 }

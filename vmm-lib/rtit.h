@@ -57,12 +57,14 @@ struct vmpt_rtit_ops {
 	 */
 	int (*guest_write)(void *opaque, u64 gpa, const void *buf, size_t len);
 	/*
-	 * VMPT_RTIT_CONTIGUOUS: host-physical address of @gpa and how many bytes from there are
-	 * contiguous and stay where they are until guest_release(). Or an enum vmpt_guest_mem.
+	 * VMPT_RTIT_CONTIGUOUS: host-physical address of @gpa. *size: in: bytes wanted; out: how
+	 * many of them are contiguous from there, 1 at least. They stay where they are until a
+	 * guest_release() with them. Or an enum vmpt_guest_mem. At most 1,025 calls for a buffer.
 	 */
 	int (*guest_translate)(void *opaque, u64 gpa, u64 *hpa, u64 *size);
-	/* Nothing that guest_translate() gave is in use any more. Optional. */
-	void (*guest_release)(void *opaque);
+	/* What guest_translate() gave for these bytes is not in use any more; several answers of
+	 * it may be taken together. Optional. */
+	void (*guest_release)(void *opaque, u64 gpa, u64 size);
 	/* Output with CTL.Dest = 0, which never comes to a real port (2.3.1). Optional: without
 	 * it these bytes go nowhere. @pa: where the guest sent them. */
 	void (*debug_port)(void *opaque, u64 pa, const u8 *bytes, size_t len);
@@ -141,6 +143,7 @@ struct vmpt_rtit_vcpu {
 	bool quiet;			 /* vmpt_rtit_vcpu_quiet() */
 	u64 hw_ctl;			 /* as written last */
 	struct vmpt_rtit_regs host_regs; /* what the processor held */
+	u64 direct_gpa, direct_size;	 /* what guest_translate() gave */
 	/* The bounce buffer: from pos on, used bytes wait; of these the last unseen ones were not
 	 * rewritten, for they are the head of a packet. */
 	u32 pos, used, unseen;

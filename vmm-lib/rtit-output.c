@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A guest's RTIT output (2.3): it believes in (BASE AND NOT MASK) + (OFFSET AND MASK) of its own
+ * physical memory. The processor writes either to that memory, where it is one piece aligned to
+ * its size, or to a buffer of the host's, from where the bytes are copied.
+ */
+#include "vmm-lib/rtit-internal.h"
+
+#define PAGE 4096u
+/* BASE_ADDR has bits 35:6 (Table 12). */
+#define PHYS_END (1ULL << 36)
+/* Pieces that guest_translate() may give a buffer in: pages of 4 MiB, and one. */
+#define PIECES_MAX 1025
+
+/*
+ * Bytes that OFFSET walks through: MASK's run of ones from bit 0. Above a zero of the mask ones
+ * select a part of memory and are never counted into, for the AND takes the carry away.
+ */
+static u64 run_size(u64 mask)
+{
+	return (mask + 1) & ~mask;
+}
+
+static bool to_port(const struct vmpt_rtit_regs *regs)
+{
+	return !(regs->ctl & VMPT_RTIT_CTL_DEST);
+}
+
+/* ---- guest memory ---- */
+
+static u8 policy_for(const struct vmpt_rtit_vcpu *vcpu, int kind)
+{
+	const struct vmpt_rtit_config *config = &vcpu->config;
+
+	switch (kind) {
+	case VMPT_MEM_UNBACKED:
+		return config->on_unbacked;
+	case VMPT_MEM_MMIO:
+		return config->on_mmio;
+	case VMPT_MEM_APIC:
+		return config->on_apic;
+	case VMPT_MEM_RESTRICTED:
+		return config->on_restricted;
+	default:
+		return VMPT_ON_MEM_DROP;
+	}
+}
+
+/* @len bytes that lie in one page and one run. */
+static int put_piece(struct vmpt_rtit_vcpu *vcpu, u64 gpa, const u8 *bytes, size_t len, u64 *lost)
+{
+	const struct vmpt_rtit_ops *ops = vcpu->config.ops;
+	int kind;
+
+	if (to_port(&vcpu->regs)) {
+		if (ops->debug_port)
+			ops->debug_port(vcpu->config.opaque, gpa, bytes, len);
+		return 0;
+	}
+	kind = ops->guest_write(vcpu->config.opaque, gpa, bytes, len);
+	if (kind <= 0)
+		return kind;
+	if (policy_for(vcpu, kind) == VMPT_ON_MEM_RETRY)
+		return -VMPT_E_RETRY;
+	*lost += len;
+	return 0;
+}
+
+int vmpt_rtit_put(struct vmpt_rtit_vcpu *vcpu, struct vmpt_rtit_position *at, const u8 *bytes,
+		  size_t len)
+{
+	u64 mask = vcpu->regs.limit_mask, base = vcpu->regs.base_addr & ~mask;
+	u64 run = run_size(mask), offset, gpa, n;
+	int err;
+
+	while (len) {
+		offset = at->offset & mask;
+		gpa = base + offset;
+		n = run - (offset & (run - 1));
+		if (n > PAGE - (gpa & (PAGE - 1)))
+			n = PAGE - (gpa & (PAGE - 1));
+		if (n > len)
+			n = len;
+		err = put_piece(vcpu, gpa, bytes, (size_t)n, &at->lost);
+		if (err)
+			return err;
+		at->offset = (offset + n) & mask;
+		at->done += n;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+void vmpt_rtit_put_done(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_position *at)
+{
+	vcpu->regs.offset = at->offset;
+	if (at->lost) {
+		vcpu->events |= VMPT_RTIT_EVENT_LOST;
+		vcpu->lost += at->lost;
+	}
+}
+
+/* ---- where output goes ---- */
+
+static void release(struct vmpt_rtit_vcpu *vcpu, u64 gpa, u64 size)
+{
+	if (size && vcpu->config.ops->guest_release)
+		vcpu->config.ops->guest_release(vcpu->config.opaque, gpa, size);
+}
+
+/*
+ * All of the guest's buffer at one host-physical address, aligned to its size, for the hardware
+ * uses BASE AND NOT MASK. 0: it is in @plan. 1: it is not so, *@kind if there is no memory.
+ * Negative: a callback's.
+ */
+static int translate(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs,
+		     struct vmpt_rtit_plan *plan, int *kind)
+{
+	const struct vmpt_rtit_ops *ops = vcpu->config.ops;
+	u64 mask = regs->limit_mask, size = mask + 1, gpa = regs->base_addr & ~mask, done = 0;
+	bool fits = run_size(mask) == size;
+	unsigned int i;
+	u64 hpa, n;
+	int ret = 0;
+
+	for (i = 0; i < PIECES_MAX && fits && done < size; i++) {
+		n = size - done;
+		ret = ops->guest_translate(vcpu->config.opaque, gpa + done, &hpa, &n);
+		if (ret)
+			break;
+		if (!done)
+			plan->hpa = hpa;
+		if (n > size - done)
+			n = size - done;
+		fits = n && hpa == plan->hpa + done && !(plan->hpa & mask) && plan->hpa < PHYS_END;
+		done += n;
+	}
+	if (!ret && fits && done == size) {
+		plan->gpa = gpa;
+		plan->size = size;
+		return 0;
+	}
+	release(vcpu, gpa, done);
+	if (ret > 0)
+		*kind = ret;
+	return ret < 0 ? ret : 1;
+}
+
+int vmpt_rtit_plan_output(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs,
+			  struct vmpt_rtit_plan *plan)
+{
+	int ret = 1, kind = VMPT_MEM_OK;
+
+	*plan = (struct vmpt_rtit_plan){ .path = VMPT_RTIT_PATH_NONE };
+	if (!vmpt_rtit_trigger_en(regs))
+		return 0;
+	if (vcpu->config.output == VMPT_RTIT_CONTIGUOUS && !to_port(regs))
+		ret = translate(vcpu, regs, plan, &kind);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		plan->path = VMPT_RTIT_PATH_DIRECT;
+	else if (vcpu->config.bounce.bytes)
+		plan->path = VMPT_RTIT_PATH_BOUNCE;
+	else if (kind && policy_for(vcpu, kind) == VMPT_ON_MEM_RETRY)
+		return -VMPT_E_RETRY;
+	else
+		plan->path = VMPT_RTIT_PATH_PARKED;
+	return 0;
+}
+
+void vmpt_rtit_plan_drop(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_plan *plan)
+{
+	release(vcpu, plan->gpa, plan->size);
+}
+
+void vmpt_rtit_output_end(struct vmpt_rtit_vcpu *vcpu)
+{
+	release(vcpu, vcpu->direct_gpa, vcpu->direct_size);
+	vcpu->direct_gpa = vcpu->direct_size = 0;
+	vcpu->path = VMPT_RTIT_PATH_NONE;
+}
+
+/* ---- the bounce buffer ---- */
+
+/*
+ * Whether the processor wrapped is seen by a pattern in front of where it starts. No legal trace
+ * has it: among so many bytes is a header (a packet has VMPT_RTIT_SIZE_MAX at the most), and FFH
+ * is none.
+ */
+#define MARK_SIZE 16u
+#define MARK	  0xff
+
+static u8 *byte_at(const struct vmpt_rtit_vcpu *vcpu, u32 at)
+{
+	return vcpu->config.bounce.bytes + (at & (vcpu->config.bounce.size - 1));
+}
+
+static void set_mark(struct vmpt_rtit_vcpu *vcpu)
+{
+	u32 i;
+
+	vcpu->mark = vcpu->pos;
+	for (i = 1; i <= MARK_SIZE; i++)
+		*byte_at(vcpu, vcpu->mark - i) = MARK;
+}
+
+/* How many bytes in front of the mark's end are as they were. */
+static u32 mark_left(const struct vmpt_rtit_vcpu *vcpu)
+{
+	u32 i = 0;
+
+	while (i < MARK_SIZE && *byte_at(vcpu, vcpu->mark - i - 1) == MARK)
+		i++;
+	return i;
+}
+
+/*
+ * It wrapped, once or more, and ends at @end; @passed bytes modulo its size since pos. Where the
+ * guest's own buffer is not larger it would have wrapped too, and the newest bytes are all it
+ * would have: nothing is lost. Else packets go on at the first PSB.
+ */
+static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
+{
+	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0, i;
+	u64 mask = vcpu->regs.limit_mask, run = run_size(mask), low;
+
+	/* Not written yet: as far as the pattern reaches from the end on. */
+	if (((vcpu->mark - end) & (size - 1)) <= left)
+		skip = (vcpu->mark - end) & (size - 1);
+	vcpu->sync_lost = true;
+	if (run <= size && !to_port(&vcpu->regs)) {
+		low = (vcpu->regs.offset + passed + skip) & (run - 1);
+		vcpu->regs.offset = (vcpu->regs.offset & mask & ~(run - 1)) | low;
+	} else {
+		for (i = 0; skip < size; skip++, i = 0) {
+			if (*byte_at(vcpu, end + skip) != vmpt_rtit_table[VMPT_RTIT_PSB].header)
+				continue;
+			while (++i < VMPT_RTIT_PSB_SIZE && !*byte_at(vcpu, end + skip + i))
+				;
+			if (i == VMPT_RTIT_PSB_SIZE && skip + i <= size)
+				break;
+		}
+		vcpu->events |= VMPT_RTIT_EVENT_LOST;
+		vcpu->lost += vcpu->used + skip;
+	}
+	vcpu->pos = (end + skip) & (size - 1);
+	vcpu->used = vcpu->unseen = size - skip;
+}
+
+/* The clocks of what was not looked at yet, in the buffer: in one piece, over its end, behind. */
+static void rewrite(struct vmpt_rtit_vcpu *vcpu)
+{
+	u32 size = vcpu->config.bounce.size, at, n, i, tail;
+	bool cycle_acc = vcpu->regs.ctl & VMPT_RTIT_CTL_CYCLE_ACC;
+	u64 offset = vcpu->tsc_offset + vcpu->core_offset;
+	u8 cut[2 * VMPT_RTIT_SIZE_MAX];
+
+	if (!vcpu->config.rewrite_clock) {
+		vcpu->unseen = 0;
+		return;
+	}
+	for (;;) {
+		at = (vcpu->pos + vcpu->used - vcpu->unseen) & (size - 1);
+		n = vcpu->unseen < size - at ? vcpu->unseen : size - at;
+		n = (u32)vmpt_rtit_clock_rewrite(vcpu->config.bounce.bytes + at, n, cycle_acc,
+						 offset, &vcpu->sync_lost);
+		vcpu->unseen -= n;
+		tail = size - at - n;
+		if (!vcpu->unseen || tail >= vcpu->unseen)
+			return;
+		/* A packet's head at the end of the buffer, its rest at the beginning */
+		at += n;
+		n = vcpu->unseen < sizeof(cut) ? vcpu->unseen : (u32)sizeof(cut);
+		for (i = 0; i < n; i++)
+			cut[i] = *byte_at(vcpu, at + i);
+		n = (u32)vmpt_rtit_clock_rewrite(cut, n, cycle_acc, offset, &vcpu->sync_lost);
+		for (i = 0; i < n; i++)
+			*byte_at(vcpu, at + i) = cut[i];
+		vcpu->unseen -= n;
+		if (n <= tail)
+			return;
+	}
+}
+
+/* The processor is at @end, and all before that is in memory. */
+static void take(struct vmpt_rtit_vcpu *vcpu, u32 end)
+{
+	u32 size = vcpu->config.bounce.size, passed = (end - vcpu->pos) & (size - 1);
+
+	if (mark_left(vcpu) < MARK_SIZE) {
+		wrapped(vcpu, end, passed);
+	} else {
+		vcpu->unseen += passed - vcpu->used;
+		vcpu->used = passed;
+	}
+	rewrite(vcpu);
+}
+
+int vmpt_rtit_copy_out(struct vmpt_rtit_vcpu *vcpu, bool all)
+{
+	struct vmpt_rtit_position at = { .offset = vcpu->regs.offset };
+	u64 mask = vcpu->regs.limit_mask, run = run_size(mask);
+	u32 size = vcpu->config.bounce.size, n = vcpu->used - (all ? 0 : vcpu->unseen), piece;
+	int err = 0;
+
+	/* What the guest's buffer would not hold to the end is not copied first. */
+	if (n > run && !to_port(&vcpu->regs)) {
+		piece = n - (u32)run;
+		at.offset = (at.offset & mask & ~(run - 1)) | ((at.offset + piece) & (run - 1));
+		vcpu->pos = (vcpu->pos + piece) & (size - 1);
+		vcpu->used -= piece;
+		n -= piece;
+	}
+	while (n && !err) {
+		piece = n < size - vcpu->pos ? n : size - vcpu->pos;
+		at.done = 0;
+		err = vmpt_rtit_put(vcpu, &at, vcpu->config.bounce.bytes + vcpu->pos, piece);
+		vcpu->pos = (vcpu->pos + (u32)at.done) & (size - 1);
+		vcpu->used -= (u32)at.done;
+		n -= piece;
+	}
+	if (vcpu->unseen > vcpu->used)
+		vcpu->unseen = vcpu->used;
+	vmpt_rtit_put_done(vcpu, &at);
+	return err;
+}
+
+/* ---- the processor's side ---- */
+
+int vmpt_rtit_plan_apply(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs,
+			 const struct vmpt_rtit_plan *plan)
+{
+	u64 base = plan->hpa, mask = regs->limit_mask, offset = regs->offset;
+	int err;
+
+	vmpt_rtit_output_end(vcpu);
+	vcpu->path = plan->path;
+	vcpu->direct_gpa = plan->gpa;
+	vcpu->direct_size = plan->size;
+	if (plan->path == VMPT_RTIT_PATH_PARKED)
+		vcpu->events |= VMPT_RTIT_EVENT_PARKED | VMPT_RTIT_EVENT_LOST;
+	if (plan->path == VMPT_RTIT_PATH_PARKED || plan->path == VMPT_RTIT_PATH_NONE)
+		return 0;
+	if (plan->path == VMPT_RTIT_PATH_BOUNCE) {
+		base = vcpu->config.bounce.hpa;
+		mask = vcpu->config.bounce.size - 1;
+		offset = (vcpu->pos + vcpu->used) & mask;
+		vcpu->sync_lost = false;
+		set_mark(vcpu);
+	}
+	err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_BASE_ADDR, base);
+	if (!err)
+		err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LIMIT_MASK, mask);
+	if (!err)
+		err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_OFFSET, offset);
+	if (err) {
+		/* Whatever is in the processor now, nothing may go there. */
+		vmpt_rtit_output_end(vcpu);
+		vcpu->path = VMPT_RTIT_PATH_PARKED;
+	}
+	return err;
+}
+
+int vmpt_rtit_collect(struct vmpt_rtit_vcpu *vcpu)
+{
+	u64 offset;
+	int err;
+
+	if (vcpu->path != VMPT_RTIT_PATH_DIRECT && vcpu->path != VMPT_RTIT_PATH_BOUNCE)
+		return 0;
+	if (vmpt_rtit_hw_read(vcpu, VMPT_RTIT_MSR_OFFSET, &offset))
+		return -VMPT_E_HARDWARE;
+	if (vcpu->path == VMPT_RTIT_PATH_DIRECT) {
+		vcpu->regs.offset = offset;
+		return 0;
+	}
+	take(vcpu, (u32)offset & (vcpu->config.bounce.size - 1));
+	err = vmpt_rtit_copy_out(vcpu, false);
+	if (!vcpu->used)
+		set_mark(vcpu);
+	return err;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets of a guest's RTIT trace that a VMM makes or changes: the PIP and STS of a CR3 or CR0.PG
+ * that it wrote (4.2.10), and the clocks in STS and MTC (4.2.12, 4.2.13).
+ */
+#include "vmm-lib/rtit-internal.h"
+
+/* ---- missing packets ---- */
+
+/* TNT and its cycles, PIP, STS, and a PSB behind each. */
+#define EMIT_MAX 64
+
+struct emit {
+	struct vmpt_rtit_regs regs;
+	u8 buf[EMIT_MAX];
+	u32 len;
+};
+
+static void append(struct emit *e, struct vmpt_rtit_packet *pkt)
+{
+	int size = vmpt_rtit_encode(pkt, e->buf + e->len, sizeof(e->buf) - e->len);
+
+	if (size > 0)
+		e->len += (u32)size;
+}
+
+/* Pkt_Cnt, and the PSB when the bit comes up that Pkt_Mask watches (3.3.9). */
+static void count(struct emit *e, u32 n)
+{
+	struct vmpt_rtit_packet psb = { .kind = VMPT_RTIT_PSB };
+	u64 bytes = (e->regs.pkt_cnt & VMPT_RTIT_PKT_CNT_MASK) + n;
+	u64 mask = e->regs.pkt_cnt & ~VMPT_RTIT_PKT_CNT_MASK;
+
+	if (bytes & vmpt_rtit_psb_period(&e->regs)) {
+		append(e, &psb);
+		bytes = VMPT_RTIT_PSB_SIZE;
+		e->regs.last_lip = 0;
+		e->regs.last_call_nlip = 0;
+	}
+	e->regs.pkt_cnt = mask | (bytes & VMPT_RTIT_PKT_CNT_MASK);
+}
+
+/* @cycled: a packet that has a cycle count in cycle accurate mode: the first one has CNTP. */
+static void emit(struct emit *e, struct vmpt_rtit_packet *pkt, bool cycled)
+{
+	u32 at = e->len;
+
+	if (cycled && e->regs.ctl & VMPT_RTIT_CTL_CYCLE_ACC) {
+		pkt->flags = VMPT_RTIT_CYCLES;
+		pkt->cycles = (u32)(e->regs.cntp & VMPT_RTIT_CNTP_MASK);
+		e->regs.cntp = 0;
+	}
+	append(e, pkt);
+	count(e, e->len - at);
+}
+
+static void emit_tnt(struct emit *e)
+{
+	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_TNT };
+	u64 buff = e->regs.tnt_buff & 0x7f, top;
+
+	if (buff <= 1)
+		return;
+	top = 63 - (u64)__builtin_clzll(buff);
+	pkt.tnt.count = top;
+	pkt.tnt.bits = buff & vmpt_mask64((unsigned int)top);
+	e->regs.tnt_buff = VMPT_RTIT_RESET_TNT_BUFF;
+	emit(e, &pkt, top == VMPT_RTIT_TNT_FULL);
+}
+
+static void emit_pip(struct emit *e, const struct vmpt_rtit_cr_write *w)
+{
+	struct vmpt_rtit_packet pkt = {
+		.kind = VMPT_RTIT_PIP,
+		.pip = { .pg = w->new_paging, .cr3 = w->new_cr3 & vmpt_mask64(40) },
+	};
+
+	emit_tnt(e);
+	emit(e, &pkt, true);
+}
+
+static void emit_sts(struct emit *e, const struct vmpt_rtit_vcpu *vcpu)
+{
+	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_STS };
+	u8 acbr = 0, ecbr = 0;
+	u64 tsc = 0;
+
+	vcpu->config.ops->clock(vcpu->config.opaque, &tsc, &acbr, &ecbr);
+	if (vcpu->config.rewrite_clock)
+		tsc += vcpu->tsc_offset + vcpu->core_offset;
+	pkt.sts.acbr = acbr & 0x3f;
+	pkt.sts.ecbr = ecbr & 0x3f;
+	pkt.sts.tsc = tsc & vmpt_mask64(40);
+	emit(e, &pkt, true);
+}
+
+/* MOV to a control register is done at CPL 0. */
+static bool pip_is_due(const struct vmpt_rtit_regs *regs, u64 cr3)
+{
+	return !(regs->ctl & VMPT_RTIT_CTL_CR3_EN) && vmpt_rtit_context_en(regs, 0, cr3);
+}
+
+/* "if STS packets are sent out in the current mode", ContextEn as after the write. */
+static bool sts_is_due(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+{
+	const struct vmpt_rtit_regs *regs = &vcpu->regs;
+	u64 both = VMPT_RTIT_CTL_STS_EN | VMPT_RTIT_CTL_STS_ON_CR3;
+
+	if (!w->was_mov_cr3 || !vcpu->config.ops->clock || (regs->ctl & both) != both)
+		return false;
+	if (!(regs->ctl & VMPT_RTIT_CTL_LESS_PKTS))
+		return true;
+	return regs->status & VMPT_RTIT_STATUS_FILTER_EN &&
+	       vmpt_rtit_context_en(regs, 0, w->new_cr3);
+}
+
+/* What the packets changed, back into the processor. */
+static int put_back(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *old)
+{
+	static const u32 msrs[] = {
+		VMPT_RTIT_MSR_OFFSET,	      VMPT_RTIT_MSR_CNTP,    VMPT_RTIT_MSR_LAST_LIP,
+		VMPT_RTIT_MSR_LAST_CALL_NLIP, VMPT_RTIT_MSR_PKT_CNT, VMPT_RTIT_MSR_TNT_BUFF,
+	};
+	struct vmpt_rtit_regs was = *old;
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(msrs); i++) {
+		u64 value = *vmpt_rtit_reg(&vcpu->regs, msrs[i]);
+
+		/* Behind a bounce buffer the processor has an OFFSET of its own. */
+		if (!i && vcpu->path != VMPT_RTIT_PATH_DIRECT)
+			continue;
+		if (value != *vmpt_rtit_reg(&was, msrs[i]) &&
+		    vmpt_rtit_hw_write(vcpu, msrs[i], value))
+			return -VMPT_E_HARDWARE;
+	}
+	return 0;
+}
+
+/* All that came before is in memory, and vcpu->regs is true. 1, 0 or an error. */
+static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+{
+	struct vmpt_rtit_position at = { .offset = vcpu->regs.offset };
+	struct emit e = { .regs = vcpu->regs };
+	int err;
+
+	/* 4.2.5: none is generated. */
+	if (vcpu->regs.status & VMPT_RTIT_STATUS_OVERFLOW)
+		return 0;
+	if (pip_is_due(&vcpu->regs, w->new_cr3))
+		emit_pip(&e, w);
+	if (sts_is_due(vcpu, w))
+		emit_sts(&e, vcpu);
+	if (!e.len)
+		return 0;
+	err = vmpt_rtit_put(vcpu, &at, e.buf, e.len);
+	if (err)
+		return err;
+	vcpu->regs = e.regs;
+	vmpt_rtit_put_done(vcpu, &at);
+	return 1;
+}
+
+static int append_loaded(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+{
+	struct vmpt_rtit_regs old;
+	int err, ret;
+
+	err = vmpt_rtit_freeze(vcpu);
+	if (err)
+		return err;
+	ret = vmpt_rtit_collect(vcpu);
+	if (!ret)
+		ret = vmpt_rtit_hw_fetch(vcpu);
+	old = vcpu->regs;
+	if (!ret)
+		ret = append_packets(vcpu, w);
+	if (ret > 0)
+		err = put_back(vcpu, &old);
+	if (vmpt_rtit_thaw(vcpu))
+		err = -VMPT_E_HARDWARE;
+	return err ? err : ret;
+}
+
+int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write)
+{
+	const struct vmpt_rtit_regs *regs = &vcpu->regs;
+	int err;
+
+	/* What MSRs of the processor do not say is asked first: most writes need none of them. */
+	if (!vmpt_rtit_trigger_en(regs) ||
+	    (!pip_is_due(regs, write->new_cr3) && !(regs->ctl & VMPT_RTIT_CTL_STS_ON_CR3)))
+		return 0;
+	if (vcpu->loaded && vcpu->path == VMPT_RTIT_PATH_PARKED) {
+		vcpu->events |= VMPT_RTIT_EVENT_LOST;
+		return 0;
+	}
+	if (!vcpu->loaded) {
+		err = vmpt_rtit_copy_out(vcpu, true);
+		return err ? err : append_packets(vcpu, write);
+	}
+	err = vmpt_rtit_hw_refresh(vcpu);
+	if (err || !vmpt_rtit_trigger_en(regs))
+		return err;
+	return append_loaded(vcpu, write);
+}
+
+/* ---- clocks ---- */
+
+#define STS_BITS 40
+
+static void rewrite_sts(u8 *p, u64 offset)
+{
+	u64 tsc = vmpt_load32(p + 2) | (u64)p[6] << 32;
+	unsigned int i;
+
+	tsc += offset;
+	for (i = 0; i < STS_BITS / 8; i++)
+		p[2 + i] = (u8)(tsc >> 8 * i);
+}
+
+static void rewrite_mtc(u8 *p, u64 offset)
+{
+	unsigned int range = p[0] & 3;
+
+	if (vmpt_rtit_mtc_fits(offset, range))
+		p[1] = (u8)(p[1] + (offset >> (7 + 2 * range)));
+}
+
+/* The first PSB, or where the head of one may be. */
+static size_t find_psb(const u8 *buf, size_t len)
+{
+	size_t i, n;
+
+	for (i = 0; i < len; i++) {
+		if (buf[i] != vmpt_rtit_table[VMPT_RTIT_PSB].header)
+			continue;
+		for (n = 1; n < VMPT_RTIT_PSB_SIZE && i + n < len && !buf[i + n]; n++)
+			;
+		if (n == VMPT_RTIT_PSB_SIZE || i + n == len)
+			break;
+	}
+	return i;
+}
+
+size_t vmpt_rtit_clock_rewrite(u8 *buf, size_t len, bool cycle_acc, u64 offset, bool *lost)
+{
+	struct vmpt_rtit_packet pkt;
+	size_t at = 0;
+	int err;
+
+	while (at < len) {
+		if (*lost) {
+			at += find_psb(buf + at, len - at);
+			if (len - at < VMPT_RTIT_PSB_SIZE)
+				return at;
+			*lost = false;
+		}
+		err = vmpt_rtit_decode(&pkt, buf + at, len - at, cycle_acc);
+		if (err == -VMPT_E_TRUNCATED)
+			return at;
+		if (err) {
+			*lost = true;
+			at++;
+			continue;
+		}
+		if (pkt.kind == VMPT_RTIT_STS)
+			rewrite_sts(buf + at, offset);
+		else if (pkt.kind == VMPT_RTIT_MTC)
+			rewrite_mtc(buf + at, offset);
+		at += pkt.size;
+	}
+	return at;
+}
