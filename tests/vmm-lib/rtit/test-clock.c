@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Clocks of a guest's RTIT trace (4.2.12, 4.2.13): what vmpt_rtit_clock_rewrite() makes of a
+ * buffer, and of one that goes round, against packets that a processor with the other TSC makes.
+ */
+#include "tests/vmm-lib/rtit/rig.h"
+
+#define OFFSET 0x12345678000ULL /* a multiple of each MTC's step */
+
+START_TEST(sts)
+{
+	/* ACBR, ECBR, then 40 bits of TSC: the oldest first */
+	u8 buf[] = { 0xd4, 0x8f, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const u8 want[] = { 0xd4, 0x8f, 0x01, 0x00, 0x00, 0x00, 0x00 };
+	bool lost = false;
+
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 7, false, 2, &lost), 7);
+	ck_assert(!memcmp(buf, want, 7) && !lost);
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 7, false, 0xff00000000fffffe, &lost), 7);
+	ck_assert(buf[2] == 0xff && buf[3] == 0xff && buf[4] == 0xff && !buf[5] && !buf[6]);
+}
+END_TEST
+
+/* An MTC of range n has TSC[14 + 2n:7 + 2n]; a multiple of 2^(7 + 2n) moves it by itself. */
+START_TEST(mtc)
+{
+	unsigned int range;
+
+	for (range = 0; range < 4; range++) {
+		u64 step = 128ULL << 2 * range, offset;
+		bool lost = false;
+
+		for (offset = 0; offset < 4 * step; offset += step / 2) {
+			u8 buf[] = { (u8)(0xc4 | range), 0xfe };
+			bool fits = offset % step == 0;
+
+			ck_assert(vmpt_rtit_mtc_fits(offset, range) == fits);
+			vmpt_rtit_clock_rewrite(buf, 2, false, offset, &lost);
+			ck_assert_uint_eq(buf[1], (u8)(0xfe + (fits ? offset / step : 0)));
+			ck_assert_uint_eq(buf[0], 0xc4 | range);
+		}
+	}
+	ck_assert(vmpt_rtit_mtc_fits(8192, 0) && vmpt_rtit_mtc_fits(8192, 3));
+	ck_assert(!vmpt_rtit_mtc_fits(4096, 3));
+}
+END_TEST
+
+/* Cut at each byte: what is looked at is whole packets, and the rest goes on with more bytes. */
+START_TEST(cut)
+{
+	static const u8 stream[] = {
+		0xc0, 0,    0,	  0, 0, 0, 0,	 0,    0,	   /* PSB */
+		0x82, 1,    2,	  3, 4, 5, 6,	 0x0f, 0x22, 0x33, /* FUP.PGE, 3 bytes of cycles */
+		0x2a,						   /* TNT of 5 */
+		0xd1, 0x42, 5,	  6, 7, 8, 9,	 0x05,		   /* STS, 1 */
+		0x6a, 0x0e, 0x44,				   /* TNT of 6, 2 */
+		0xc6, 0x7f, 0x01,				   /* MTC, 1 */
+		0xc3, 1,    2,	  3, 4, 5, 0x01,		   /* PIP, 1 */
+	};
+	u8 whole[sizeof(stream)], parts[sizeof(stream)];
+	bool lost = false;
+	size_t n, at;
+
+	memcpy(whole, stream, sizeof(stream));
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(whole, sizeof(whole), true, OFFSET, &lost),
+			  sizeof(whole));
+	ck_assert(whole[22] == 5 && whole[23] == (u8)(6 + 0x80) && whole[24] == (u8)(7 + 0x67));
+	ck_assert_uint_eq(whole[32], (u8)(0x7f + (OFFSET >> 11)));
+	for (n = 1; n < sizeof(stream); n++) {
+		memcpy(parts, stream, sizeof(stream));
+		at = vmpt_rtit_clock_rewrite(parts, n, true, OFFSET, &lost);
+		ck_assert(at <= n && n - at < VMPT_RTIT_SIZE_MAX);
+		at += vmpt_rtit_clock_rewrite(parts + at, sizeof(parts) - at, true, OFFSET, &lost);
+		ck_assert_uint_eq(at, sizeof(parts));
+		ck_assert_msg(!memcmp(parts, whole, sizeof(whole)), "cut at %zu", n);
+	}
+}
+END_TEST
+
+/* Bytes that are no packet: nothing changes up to the next PSB. */
+START_TEST(resync)
+{
+	u8 buf[] = { 0xd0, 0, 1, 0, 0, 0, 0,		   /* STS */
+		     0xa0,				   /* reserved */
+		     0xd0, 0, 1, 0, 0, 0, 0,		   /* looks like one */
+		     0xc0, 0, 0, 0, 0, 0, 0, 0,	   1,	   /* not a PSB */
+		     0xc0, 0, 0, 0, 0, 0, 0, 0,	   0,	   /* PSB */
+		     0xd0, 0, 1, 0, 0, 0, 0, 0xc0, 0, 0 }; /* STS, a PSB's head */
+	bool lost = false;
+
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, sizeof(buf), false, 5, &lost),
+			  sizeof(buf) - 3);
+	ck_assert(buf[2] == 6 && buf[10] == 1 && buf[35] == 6 && !lost);
+	/* Lost to begin with: up to a head of a PSB at the end */
+	lost = true;
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 10, false, 5, &lost), 10);
+	ck_assert(lost && buf[2] == 6);
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf + 8, 20, false, 5, &lost), 16);
+	ck_assert(lost && buf[10] == 1);
+}
+END_TEST
+
+/* ---- a guest's trace through the bounce buffer ---- */
+
+static u64 bytes_of_run(struct rig *r, struct test_rng *rng, u64 ctl, u8 *to)
+{
+	u64 got = 0, offset = 0, now;
+	int i;
+
+	rig_program(r, 0x100000, 0x3fff, ctl);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r->v), 0);
+	for (i = 0; i < 400; i++) {
+		u64 a = test_random(rng), b = test_random(rng), j;
+
+		rig_enter(r, a);
+		for (j = 0; j < a % 20; j++) {
+			rig_time(r, b % 1500);
+			vmpt_rtit_unit_jcc(&r->unit, b & 1, a, a);
+			b = test_random(rng);
+			vmpt_rtit_unit_jmp_indirect(&r->unit, b, a + b);
+			if (!(b % 7))
+				vmpt_rtit_unit_wake(&r->unit);
+		}
+		rig_exit(r, b);
+		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r->v), 0);
+		for (now = r->v.regs.offset; offset != now; offset = (offset + 1) & 0x3fff)
+			rig_get(r, 0x100000 + offset, to + got++, 1);
+	}
+	return got;
+}
+
+/* Two processors whose TSCs are OFFSET apart, the same guest: what the one's trace becomes is the
+ * other's, to the byte. The small buffer goes round at every place of a packet. */
+static void two_processors(u64 ctl, u32 bounce)
+{
+	static u8 one[1 << 20], two[1 << 20];
+	struct vmpt_rtit_clocks now = { 0 };
+	struct test_rng a = { 3 }, b = { 3 };
+	struct rig r;
+	u64 n;
+
+	rig_init(&r, VMPT_RTIT_BOUNCE, bounce);
+	r.config.rewrite_clock = true;
+	rig_again(&r);
+	now.tsc = 0x3333;
+	vmpt_rtit_unit_time(&r.unit, &now);
+	ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, OFFSET - 0x2000, 0x2000), 0);
+	n = bytes_of_run(&r, &a, ctl, one);
+	ck_assert_uint_eq(r.v.lost, 0);
+	rig_free(&r);
+
+	rig_init(&r, VMPT_RTIT_BOUNCE, RIG_BOUNCE_MAX);
+	now.tsc = 0x3333 + OFFSET;
+	vmpt_rtit_unit_time(&r.unit, &now);
+	ck_assert_uint_eq(bytes_of_run(&r, &b, ctl, two), n);
+	rig_free(&r);
+	ck_assert(n > 20000 && !memcmp(one, two, n));
+}
+
+#define CLOCKS (RIG_ON | VMPT_RTIT_CTL_MTC_EN | VMPT_RTIT_CTL_STS_EN)
+
+START_TEST(through_the_buffer)
+{
+	two_processors(CLOCKS | (u64)_i << VMPT_RTIT_CTL_MTC_RANGE_SHIFT, 1024);
+	two_processors(CLOCKS | (u64)_i << VMPT_RTIT_CTL_MTC_RANGE_SHIFT | VMPT_RTIT_CTL_CYCLE_ACC |
+			       VMPT_RTIT_CTL_LESS_PKTS,
+		       2048);
+}
+END_TEST
+
+/* Another offset in the middle: what came before has the old one. */
+START_TEST(new_offset)
+{
+	struct rig r;
+	u8 buf[64];
+
+	rig_init(&r, VMPT_RTIT_BOUNCE, 1024);
+	r.config.rewrite_clock = true;
+	rig_again(&r);
+	rig_program(&r, 0x10000, 0xfff, CLOCKS);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
+	vmpt_rtit_unit_wake(&r.unit);
+	ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, 0x11, 0), 0);
+	vmpt_rtit_unit_wake(&r.unit);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+	rig_get(&r, 0x10000, buf, 23);
+	ck_assert(buf[9] == 0xd4 && buf[11] == 0 && buf[16] == 0xd4 && buf[18] == 0x11);
+	rig_free(&r);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rtit-clock");
+	TCase *tc = tcase_create("clock");
+
+	tcase_add_test(tc, sts);
+	tcase_add_test(tc, mtc);
+	tcase_add_test(tc, cut);
+	tcase_add_test(tc, resync);
+	tcase_add_loop_test(tc, through_the_buffer, 0, 4);
+	tcase_add_test(tc, new_offset);
+	tcase_set_timeout(tc, 30);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}
