@@ -77,7 +77,7 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	 */
 	if ((dram || !guest->rtit.unit.trigger_en) && !guest_write(guest, pa, bytes, len))
 		return 0;
-	if (__atomic_exchange_n(&view->dropped, true, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(dram ? &view->no_ram : &view->no_port, true, __ATOMIC_RELAXED))
 		return 0;
 	if (dram)
 		fprintf(stderr, "vmpt: guest-view: output at 0x%llx, where no RAM is, is dropped\n",

@@ -28,7 +28,7 @@ struct guest_view {
 	struct vmpt_vmx_plan plan;
 	struct guest_ram ram;
 	const struct vmpt_rtit_signature *signature; /* with isa=rtit, in place of the caps */
-	bool not_intel, dropped;		     /* said already */
+	bool not_intel, no_ram, no_port;	     /* said already */
 };
 
 /* The performance monitoring unit (SDM 3 19.2), version 2. Its counters stand still. */

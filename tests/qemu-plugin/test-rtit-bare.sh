@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# isa=rtit for a guest without an operating system (tests/qemu-plugin/rtit): what it finds, its
+# MSRs, and traces of its own by the three scenarios of the manual's Appendix A, which are
+# compared with the plugin's truth instruction for instruction. How many instructions a trace has
+# is counted by hand in entry.S.
+#
+#	test-rtit-bare.sh SOURCE PLUGIN VMPT FLOW-CHECK ROMS OUT
+#
+# ROMS: the folder of rtit-N.rom, and of the programs in them.
+set -u
+
+source=$1
+plugin=$(realpath "$2")
+vmpt=$(realpath "$3")
+flow_check=$(realpath "$4")
+roms=$(realpath "$5")
+out=$6
+# Sums of the numbers in entry.S
+APP=805 HELPER=20 DRIVER=12
+failures=0 checks=0 rc=0
+
+mkdir -p "$out"
+export LC_ALL=C
+if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
+	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
+	exit 77
+fi
+cd "$out" || exit 1
+rm -f ./*.log ./*.rtit ./*.truth.* ./*.said ./*.flow
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$name: $what: fails: $*; rc $rc"
+		tail -n 20 "$name".{log,said,flow} 2>/dev/null
+	fi
+}
+
+not()
+{
+	! "$@"
+}
+
+# Scenario $1 as $name, with more options of the plugin ($2) and of QEMU.
+run()
+{
+	local rom=$roms/rtit-$1.rom options=$2
+	shift 2
+	rc=0
+	timeout 40 "$qemu" -accel tcg -cpu max,vendor=GenuineIntel -machine pc -m 64 -nodefaults \
+		-display none -device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$rom" \
+		-serial "file:$name.log" -serial "file:$name.rtit" -plugin \
+		"$plugin,isa=rtit,guest-view=1,truth=$name.truth$options" "$@" </dev/null \
+		>"$name.said" 2>&1 || rc=$?
+}
+
+# The guest ended, with $1 checks of its own; the plugin said $2 lines.
+judge()
+{
+	check 'ran to its end' [ $rc = 33 ]
+	check "own checks: $1" [ "$(grep -c '^ok ' "$name.log")" = "$1" ]
+	check 'own checks: none fails' [ "$(grep -c '^FAILED' "$name.log")" = 0 ]
+	check 'all of the trace came' \
+		[ "$(stat -c %s "$name.rtit")" = "$(($(sed -n 's/^bytes //p' "$name.log")))" ]
+	check "the plugin says $2 lines" [ "$(grep -c ^vmpt: "$name.said")" = "$2" ]
+}
+
+# The trace is what was executed; options are flow-check's.
+flow()
+{
+	rc=0
+	"$flow_check" --traced --bits=64 "$@" "$name.rtit" "$name.truth.0" >"$name.flow" 2>&1 ||
+		rc=$?
+	check 'the flow is true' [ $rc = 0 ]
+}
+
+# A count of flow-check's: "12 enables".
+count()
+{
+	sed -n "s/.*\\b\\([0-9]\\+\\) $1.*/\\1/p" "$name.flow" | head -n 1
+}
+
+# Where scenario $1's program has a symbol.
+address()
+{
+	echo "0x$(nm "$roms/rtit-program-$1" | sed -n "s/ [a-zA-Z] $2$//p")"
+}
+
+# The packets' kinds, those of names that match $1.
+packets()
+{
+	"$vmpt" dump --format=rtit --no-bytes "$name.rtit" 2>&1 | tail -n +2 | awk '{ print $3 }' |
+		grep -x -- "${1-.*}"
+}
+
+name=registers
+run 0 ''
+judge 74 2
+check 'output where no RAM is: said' grep -q '0xfdc00000, where no RAM is' "$name.said"
+check 'output without Dest: said' grep -q 'debug port' "$name.said"
+
+# Appendix A, one user application: its range, one CR3, user mode only. It runs twice, and
+# once in another address space.
+name=application
+run 1 ''
+judge 9 0
+flow --cr3=0x200000 --range0="$(address 1 app),$(address 1 app_end)" --skip=$((2 * HELPER))
+check 'each instruction of it' [ "$(count instructions)" = $((2 * APP)) ]
+check 'and none of the library' [ "$(count 'where packets')" = $((2 * HELPER)) ]
+check 'no PIP: CR3 is known' [ "$(packets PIP | wc -l)" = 0 ]
+# The test can fail: a bit of a TNT.
+offset=$(grep -obUaP '\x03' "$name.rtit" | head -n 1 | cut -d : -f 1)
+cp "$name.rtit" bad.rtit
+printf '\x02' | dd of=bad.rtit bs=1 seek="${offset:-20}" conv=notrunc status=none
+check 'a wrong bit is found' not "$flow_check" --traced --bits=64 --cr3=0x200000 \
+	--range0="$(address 1 app),$(address 1 app_end)" --skip=$((2 * HELPER)) bad.rtit \
+	"$name.truth.0" >application.bad 2>&1
+
+# All of user and OS, with what tells address spaces and time apart.
+name=all
+run 2 ''
+judge 9 0
+flow --tail=10
+check 'application and driver' [ "$(count instructions)" -ge $((2 * APP + 20 * DRIVER)) ]
+check 'system calls of two applications' [ "$(count events)" = 22 ]
+check 'PIPs: to each address space and back' [ "$(packets PIP | wc -l)" = 4 ]
+check 'an STS with each' [ "$(packets STS | wc -l)" = 4 ]
+
+# A driver: its range, the kernel only. Ten calls to its base, ten times it is walked into.
+name=driver
+run 3 ''
+judge 9 0
+flow --range0="$(address 3 driver),$(address 3 driver_end)" --skip=1000 --tail=100
+check 'each instruction of it' [ "$(count instructions)" = $((20 * DRIVER)) ]
+check 'it is enabled' [ "$(count enables)" = 20 ]
+check 'it is walked out of' [ "$(count disables)" = 20 ]
+
+name=stop
+run 4 ''
+judge 11 0
+check 'TraceSTOP is the last packet' [ "$(packets | tail -n 1)" = TraceSTOP ]
+check 'once' [ "$(packets TraceSTOP | wc -l)" = 1 ]
+
+# 10 ms asleep: an STS behind them, and no MTC of them (Appendix B, 4.1.1): 8.192 µs each.
+name=sleep
+run 5 ''
+judge 9 0
+flow --tail=10
+check 'an STS when it wakes' [ "$(packets STS | wc -l)" = 1 ]
+check 'before the interrupt' [ "$(packets 'STS\|FUP.Far' | head -n 1)" = STS ]
+check 'no MTCs of the sleep' [ "$(packets MTC | wc -l)" -lt 500 ]
+
+name=signature
+run 0 ,rtit=37-9
+check 'no such processor: refused' [ $rc = 1 ]
+check 'no such processor: those there are' \
+	grep -q 'rtit=37-9 is not known; there are 37-8, 5d-0, 5d-1, 4a-8, 4d-8, 5a-0, 4c-3' \
+	"$name.said"
+
+# In an Airmont all is the same, but what it is.
+name=airmont
+run 0 ,rtit=4c-3
+check 'an Airmont' [ "$(grep -A 2 '^FAILED' "$name.log" | tr -s '\n ' ' ')" = \
+	"FAILED family 6, model 37H, stepping 8 want 0x0000000000030678 got 0x00000000000406c3 " ]
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
