@@ -10,6 +10,7 @@
  *	--cycle-acc		cycle counts ride behind packets (RTIT_CTL.Cycle_Acc)
  *	--traced		cut the truth to what its STATE records say was executed with
  *				TriggerEn = 1 and OS or User as RTIT_CTL had it
+ *	--ctl=BITS		and with these bits of RTIT_CTL 1, for one of several traces
  *	--cr3=CR3		and, while RTIT_CTL.CR3En is 1, with this CR3
  *	--range0=FROM,TO	the filter is RANGE0, [FROM, TO): tells jumps out of it. Other
  *				filters are taken for not known
@@ -32,8 +33,8 @@
 static int usage(void)
 {
 	fprintf(stderr,
-		"usage: rtit-flow-check [--cycle-acc] [--traced] [--cr3=CR3] [--range0=FROM,TO]\n"
-		"                       [--skip=N] [--tail=N] [--allow-overflow] [--bits=N] TRACE TRUTH\n");
+		"usage: rtit-flow-check [--cycle-acc] [--traced] [--ctl=BITS] [--cr3=CR3]\n"
+		"                       [--range0=FROM,TO] [--skip=N] [--tail=N] [--allow-overflow] [--bits=N] TRACE TRUTH\n");
 	return 2;
 }
 
@@ -92,7 +93,7 @@ struct arguments {
 	struct rtit_check_options options;
 	struct vmpt_rtit_regs regs;
 	bool traced;
-	u64 cr3;
+	u64 ctl, cr3;
 };
 
 static int check(const struct arguments *a, const char *trace_path, const char *truth_path)
@@ -107,7 +108,7 @@ static int check(const struct arguments *a, const char *trace_path, const char *
 		return EXIT_FAILURE;
 	if (truth_reader_open(&reader, truth_path)) {
 		reader.traced_only = a->traced;
-		reader.trace_en = VMPT_RTIT_CTL_TRIGGER;
+		reader.trace_en = VMPT_RTIT_CTL_TRIGGER | a->ctl;
 		reader.cr3_match = a->cr3;
 		equal = rtit_flow_check(&reader, trace, size, &a->options, &counts);
 		report(&counts, size);
@@ -142,6 +143,9 @@ static bool option(struct arguments *a, int c, const char *value)
 	case 'r':
 		a->traced = true;
 		return true;
+	case 'l':
+		a->ctl = strtoull(value, NULL, 0);
+		return true;
 	case '3':
 		a->cr3 = strtoull(value, NULL, 0);
 		return true;
@@ -169,6 +173,7 @@ int main(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "cycle-acc", no_argument, NULL, 'c' },
 		{ "traced", no_argument, NULL, 'r' },
+		{ "ctl", required_argument, NULL, 'l' },
 		{ "cr3", required_argument, NULL, '3' },
 		{ "range0", required_argument, NULL, '0' },
 		{ "skip", required_argument, NULL, 's' },
