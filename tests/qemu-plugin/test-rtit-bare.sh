@@ -147,7 +147,7 @@ check 'TraceSTOP is the last packet' [ "$(packets | tail -n 1)" = TraceSTOP ]
 check 'once' [ "$(packets TraceSTOP | wc -l)" = 1 ]
 
 # 10 ms asleep: an STS behind them, and no MTC of them (Appendix B, 4.1.1): 8.192 µs each.
-name=sleep
+name=asleep
 run 5 ''
 judge 9 0
 flow --tail=10

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# isa=rtit under Linux: a program programs RTIT through /dev/cpu/0/msr by the three scenarios of the
+# manual's Appendix A (rtit/rtit-linux.c), and its traces are compared with what was executed,
+# instruction for instruction. What a scenario must have traced is known by the program.
+#
+#	test-rtit-linux.sh SOURCE PLUGIN FLOW-CHECK OUT
+set -u
+
+source=$(realpath "$1")
+plugin=$(realpath "$2")
+flow_check=$(realpath "$3")
+out=$4
+# Rounds of work(), 10 system calls in each; calls of the driver, for which it is entered more
+# than once
+WORK=3 CALLS=100
+failures=0 checks=0 rc=0
+
+mkdir -p "$out"
+cd "$out" || exit 1
+export LC_ALL=C
+trap 'rm -f truth.*' EXIT
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$what: fails: $*; rc $rc"
+		tail -n 20 boot.log guest/serial.log guest/stderr.log flow 2>/dev/null
+	fi
+}
+
+# What the guest said under $1.
+said()
+{
+	sed -n "s/^rtit: $1 \([^\r]*\)\r*$/\1/p" guest/serial.log
+}
+
+# Trace $1 is what was executed; options are flow-check's.
+flow()
+{
+	local name=$1
+	shift
+	rc=0
+	"$flow_check" --traced "$@" "guest/files/$name.rtit" truth.0 >flow 2>&1 || rc=$?
+	check "$name: the flow is true" [ $rc = 0 ]
+}
+
+# A count of flow-check's: "12 enables".
+count()
+{
+	sed -n "s/.*\\b\\([0-9]\\+\\) $1.*/\\1/p" flow | head -n 1
+}
+
+gcc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -fno-pie -no-pie -static \
+	-I"$source" -o rtit-linux "$source/tests/qemu-plugin/rtit/rtit-linux.c" \
+	"$source/arch/rtit-packet.c" >boot.log 2>&1
+check 'the program is compiled' [ -x rtit-linux ]
+
+# nopcid: so that a process has one CR3. The buffer is memory that the kernel leaves alone.
+"$source/tests/guests/boot" --out guest --timeout 180 --run 0x10000000 \
+	--file "test=$source/tests/qemu-plugin/guest-rtit" --file /bin/rtit-linux=rtit-linux \
+	--append "nopcid memmap=4M\$0x10000000" \
+	--plugin "$plugin,isa=rtit,guest-view=1,truth=$PWD/truth" work >boot.log 2>&1
+rc=$?
+if [ $rc = 77 ]; then
+	cat boot.log
+	exit 77
+fi
+check 'the guest is content' [ $rc = 0 ]
+check 'a Silvermont, as Linux has it' grep -q '^rtit: 55 8 ' guest/serial.log
+check '#GP before CTL was read: EIO' [ "$(said 'STATUS before CTL:')" = 'Input/output error' ]
+check 'no MSR that Linux complains of' [ "$(said 'bad MSR')" = 0 ]
+check 'the TSC is what Linux takes it for' [ "$(said 'unstable TSC')" = 0 ]
+mapfile -t range < <(said range)
+
+# One application, by CR3 and range, in user mode; another process executes the same code.
+flow application --ctl=0x4000 --cr3="$(said cr3)" --range0="${range[0]}" --skip=5000 --tail=1000
+check 'application: entered by calls and behind system calls' \
+	[ "$(count enables)" -ge $((11 * WORK)) ]
+check 'application: all of its rounds' [ "$(count instructions)" -ge $((WORK * 1000 * 15)) ]
+check 'application: and nothing else' [ "$(count instructions)" -le $((WORK * 1000 * 40)) ]
+
+# User and OS.
+flow all --ctl=0x8000 --tail=1000
+check 'all: a fork and more' [ "$(count instructions)" -ge 100000 ]
+check 'all: enabled once' [ "$(count enables)" = 1 ]
+
+# A driver: all of its module, the kernel only.
+flow driver --ctl=0x1000 --range0="${range[1]}" --skip=10000000 --tail=10000
+check 'driver: entered by each call' [ "$(count enables)" -ge "$CALLS" ]
+check 'driver: and left' [ "$(count disables)" -ge "$CALLS" ]
+check 'driver: little of what the kernel executed' \
+	[ "$(count instructions)" -le $(($(count 'where packets') / 4)) ]
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
