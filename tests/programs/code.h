@@ -16,7 +16,8 @@
 struct program_insn {
 	u64 ip, target; /* target: of a direct branch */
 	u8 kind;	/* enum tg_insn_kind */
-	u8 len;
+	u8 len;		/* with them: */
+	u8 prefixes;	/* that mean nothing */
 };
 
 /* Code that lies together. Direct branches stay in it. */
@@ -34,6 +35,7 @@ struct program_region {
 enum { PROGRAM_MAIN, PROGRAM_LIBRARY, PROGRAM_OLD, PROGRAM_KERNEL, PROGRAM_REGIONS };
 
 struct program {
+	bool prefixes; /* set before: far transfers have up to 5 */
 	struct program_region region[PROGRAM_REGIONS];
 };
 

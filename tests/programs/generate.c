@@ -4,6 +4,9 @@
 
 #include "tests/programs/code.h"
 
+#define PREFIXES 5u
+#define CS	 0x2e /* without a meaning where no memory is read, in 64-bit code anywhere */
+
 /* How often a kind comes, of the sum of all. */
 struct weight {
 	u8 kind;
@@ -72,8 +75,16 @@ static u8 kind_at(const struct mix *mix, struct test_rng *rng, unsigned int i, u
 	return kind == TG_MOV_CR3 && i == n - 2 ? TG_NOP : kind;
 }
 
+static u8 prefixes_for(unsigned int kind, struct test_rng *rng)
+{
+	bool far = kind == TG_SYSCALL || kind == TG_SYSRET || kind == TG_INT || kind == TG_IRET ||
+		   kind == TG_FAR;
+
+	return far && once_in(rng, 2) ? (u8)below(rng, PREFIXES + 1) : 0;
+}
+
 /* Kinds and places of instructions; their targets come later. */
-static void lay_out(struct program_region *r, struct test_rng *rng, bool kernel)
+static void lay_out(struct program_region *r, struct test_rng *rng, bool kernel, bool prefixes)
 {
 	unsigned int f, i, n;
 	struct mix mix;
@@ -92,7 +103,10 @@ static void lay_out(struct program_region *r, struct test_rng *rng, bool kernel)
 
 			insn->kind = kind_at(&mix, rng, i, n, i ? insn[-1].kind : 0);
 			insn->ip = r->base + r->size;
-			insn->len = (u8)tg_x86_encode(buf, insn->kind, r->mode, insn->ip, insn->ip);
+			insn->prefixes = prefixes ? prefixes_for(insn->kind, rng) : 0;
+			insn->len = insn->prefixes;
+			insn->len +=
+				(u8)tg_x86_encode(buf, insn->kind, r->mode, insn->ip, insn->ip);
 			r->at[r->size] = (u16)r->insns++;
 			r->size += insn->len;
 		}
@@ -141,9 +155,11 @@ static void encode(struct program_region *r, struct test_rng *rng)
 
 	for (i = 0; i < r->insns; i++) {
 		struct program_insn *insn = &r->insn[i];
+		u8 *code = r->code + (insn->ip - r->base);
 
 		insn->target = target_for(r, rng, i);
-		tg_x86_encode(r->code + (insn->ip - r->base), insn->kind, r->mode, insn->ip,
+		memset(code, CS, insn->prefixes);
+		tg_x86_encode(code + insn->prefixes, insn->kind, r->mode, insn->ip + insn->prefixes,
 			      insn->target);
 	}
 }
@@ -165,7 +181,7 @@ void program_generate(struct program *program, struct test_rng *rng)
 		r->base = base[i] +
 			  (once_in(rng, 3) ? 0xffff0 - below(rng, 512) : below(rng, 0x100000));
 		r->mode = i == PROGRAM_OLD ? 32 : 64;
-		lay_out(r, rng, i == PROGRAM_KERNEL);
+		lay_out(r, rng, i == PROGRAM_KERNEL, program->prefixes);
 		encode(r, rng);
 	}
 }

@@ -171,10 +171,11 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *insn)
 	return true;
 }
 
-static bool executed(void *opaque, u64 ip)
+static bool executed(void *opaque, u64 ip, u64 offset)
 {
 	struct check *k = opaque;
 
+	(void)offset;
 	k->last_ip = ip;
 	k->decoded[k->decodes++ % CURSOR_PAST] = ip;
 	if (k->unsure && !--k->unsure)

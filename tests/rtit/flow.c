@@ -36,10 +36,12 @@ struct flow {
 	bool stopping; /* TraceStop: no more but what TNT_BUFF has */
 	bool far;      /* FUP.FAR came, its TIP is next */
 	u64 far_lip;
-	bool left;  /* FUP.PGD came, a far transfer's TIP may be next */
-	bool fresh; /* FUP.BuffOvf came, and no packet of the flow since */
-	bool probe; /* instructions are not told */
-	bool ended; /* by one of ops */
+	bool left;		/* FUP.PGD came, a far transfer's TIP may be next */
+	bool fresh;		/* FUP.BuffOvf came, and no packet of the flow since */
+	bool psb;		/* one came, and no FUP or TIP since */
+	bool probe;		/* instructions are not told */
+	bool wrmsr, over_wrmsr; /* over one, and further */
+	bool ended;		/* by one of ops */
 };
 
 /* ---- what is told ---- */
@@ -65,6 +67,8 @@ static bool fail(struct flow *f, const char *fmt, ...)
 
 static bool tell(struct flow *f, struct rtit_flow_event *event)
 {
+	if (f->probe)
+		return true;
 	event->offset = f->pkt.offset;
 	event->from = rtit_canonical(event->from);
 	event->to = rtit_canonical(event->to);
@@ -166,10 +170,13 @@ static bool executed(struct flow *f)
 		f->call_valid = true;
 		f->call_nlip = next_lip(f);
 	}
-	if (f->probe)
+	if (f->probe) {
+		f->over_wrmsr |= f->wrmsr;
+		f->wrmsr = f->insn.kind == RTIT_INSN_WRMSR;
 		return true;
+	}
 	f->result->insns++;
-	if (f->ops->executed(f->ops->opaque, rtit_canonical(f->ip)))
+	if (f->ops->executed(f->ops->opaque, rtit_canonical(f->ip), f->pkt.offset))
 		return true;
 	f->ended = true;
 	return false;
@@ -273,7 +280,7 @@ static bool tnt_buff(struct flow *f, u64 offset)
 	while (f->tnt < o->tnts && o->tnt[f->tnt].offset <= offset) {
 		u8 value = o->tnt[f->tnt++].value;
 
-		if (f->state == ON && !bits(f, value))
+		if ((f->state == ON || f->state == DOUBT) && !bits(f, value))
 			return false;
 	}
 	return true;
@@ -410,20 +417,45 @@ static bool far_source(struct flow *f, u64 lip)
 	return walk_to(f, lip, false, wanted);
 }
 
+/*
+ * No packet says that packets are still enabled: tracing may have been switched off silently and
+ * on again, which a PSB tells, or FilterEn was 0 behind a FUP.BuffOvf.
+ */
+static bool may_be_off(const struct flow *f)
+{
+	return f->state == DOUBT || (f->state == ON && (f->psb || f->stopping));
+}
+
+/* Whether a FUP.PGD with @lip can be what the code says. */
+static bool reaches(struct flow *f, u64 lip)
+{
+	struct flow saved = *f;
+	bool found;
+
+	if (f->options->in_order)
+		return true;
+	f->probe = true;
+	found = !f->stopping && walk_to(f, lip, true, "") && !f->over_wrmsr;
+	*f = saved;
+	return found;
+}
+
 static bool disable(struct flow *f, u64 lip)
 {
 	enum state was = f->state;
 	char wanted[64];
 
 	snprintf(wanted, sizeof(wanted), "a FUP.PGD of %#llx", (unsigned long long)lip);
-	if ((was == ON || was == DOUBT) && has_lip(f)) {
-		f->state = ON;
-		if (!walk_to(f, lip, true, wanted))
-			return false;
-	}
+	if (was == OFF)
+		return erratum(f, 2);
+	if (may_be_off(f) && !reaches(f, lip))
+		return quiet(f) && erratum(f, 2);
 	f->state = OFF;
 	f->left = true;
-	f->stopping = false;
+	if (was == LOST)
+		return true;
+	if (!walk_to(f, lip, true, wanted))
+		return false;
 	return tell_at(f, RTIT_FLOW_DISABLED, lip, 0);
 }
 
@@ -443,16 +475,16 @@ static bool no_lip(struct flow *f, unsigned int kind)
 	if (!f->options->middle)
 		return fail(f, "%s is compressed, no LIP was before it", vmpt_rtit_name(kind));
 	f->far = f->left = false;
-	if (kind == VMPT_RTIT_PGD)
+	if (kind == VMPT_RTIT_PGD && f->state == LOST)
 		return disable(f, 0);
 	return lose(f, "a LIP that is compressed against one before the first PSB");
 }
 
 static bool overflow(struct flow *f, u64 lip)
 {
-	f->state = DOUBT;
-	if (f->options->regs)
-		f->state = leaves(f, lip) ? OFF : ON;
+	/* FilterEn may be 0, and in a range too: 2.1.3 "usually correct". */
+	f->state = f->options->regs && (f->options->regs->events & 7) == VMPT_RTIT_EVENT_ON ? ON
+											    : DOUBT;
 	f->call_valid = false;
 	f->stopping = false;
 	f->far = false;
@@ -463,12 +495,9 @@ static bool overflow(struct flow *f, u64 lip)
 
 /* ---- the rest ---- */
 
-static bool paging(struct flow *f)
+static bool walk_to_paging(struct flow *f)
 {
-	struct rtit_flow_event event = { .kind = RTIT_FLOW_PAGING,
-					 .cr3 = f->pkt.payload & 0xffffffffffULL,
-					 .paging = f->pkt.payload >> 40 & 1 };
-	bool done = f->state != ON;
+	bool done = false;
 
 	while (!done) {
 		if (!fetch(f))
@@ -477,31 +506,38 @@ static bool paging(struct flow *f)
 		if (!silent(f, "a PIP"))
 			return false;
 	}
-	return tell(f, &event);
+	return true;
+}
+
+/* It comes where FilterEn is 0 too. */
+static bool paging(struct flow *f)
+{
+	struct rtit_flow_event event = { .kind = RTIT_FLOW_PAGING,
+					 .cr3 = f->pkt.payload & 0xffffffffffULL,
+					 .paging = f->pkt.payload >> 40 & 1 };
+	struct flow saved = *f;
+	bool found = true;
+
+	if (f->state == ON && may_be_off(f) && !f->options->in_order) {
+		f->probe = true;
+		found = !f->stopping && walk_to_paging(f) && !f->over_wrmsr;
+		*f = saved;
+	}
+	if (!found && !quiet(f))
+		return false;
+	return (f->state != ON || walk_to_paging(f)) && tell(f, &event);
 }
 
 static bool stop(struct flow *f)
 {
-	f->stopping = f->state == ON || f->state == DOUBT;
+	f->stopping |= f->state == ON || f->state == DOUBT;
 	return tell_at(f, RTIT_FLOW_STOP, 0, 0);
 }
 
-static bool packet(struct flow *f, unsigned int kind)
+static bool take(struct flow *f, unsigned int kind)
 {
 	u64 lip = f->pkt.payload;
-	bool fresh = f->fresh;
 
-	f->silent = 0;
-	if (f->pkt.aux & VMPT_RTIT_AUX_IGNORE && VMPT_RTIT_AUX_ERRATUM(f->pkt.aux))
-		return erratum(f, VMPT_RTIT_AUX_ERRATUM(f->pkt.aux));
-	if (kind == VMPT_RTIT_PSB || kind == VMPT_RTIT_PCC || kind == VMPT_RTIT_MTC ||
-	    kind == VMPT_RTIT_STS)
-		return true;
-	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF)
-		return fail(f, "behind a FUP.FAR stands %s, not a TIP", vmpt_rtit_name(kind));
-	if (kind != VMPT_RTIT_TIP)
-		f->left = false;
-	f->fresh = kind == VMPT_RTIT_BUFF_OVF || (fresh && kind == VMPT_RTIT_TRACESTOP);
 	if (vmpt_rtit_table[kind].classes & VMPT_RTIT_HAS_LIP && !has_lip(f))
 		return no_lip(f, kind);
 	switch (kind) {
@@ -514,7 +550,7 @@ static bool packet(struct flow *f, unsigned int kind)
 	case VMPT_RTIT_PGE:
 		return enable(f, lip);
 	case VMPT_RTIT_PGD:
-		return f->state == OFF ? erratum(f, 2) : disable(f, lip);
+		return disable(f, lip);
 	case VMPT_RTIT_BUFF_OVF:
 		return overflow(f, lip);
 	case VMPT_RTIT_TRACESTOP:
@@ -522,6 +558,26 @@ static bool packet(struct flow *f, unsigned int kind)
 	default:
 		return paging(f);
 	}
+}
+
+static bool packet(struct flow *f, unsigned int kind)
+{
+	f->silent = 0;
+	f->psb |= kind == VMPT_RTIT_PSB;
+	if (f->pkt.aux & VMPT_RTIT_AUX_IGNORE && VMPT_RTIT_AUX_ERRATUM(f->pkt.aux))
+		return erratum(f, VMPT_RTIT_AUX_ERRATUM(f->pkt.aux));
+	if (kind == VMPT_RTIT_PSB || kind == VMPT_RTIT_PCC || kind == VMPT_RTIT_MTC ||
+	    kind == VMPT_RTIT_STS)
+		return true;
+	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF)
+		return fail(f, "behind a FUP.FAR stands %s, not a TIP", vmpt_rtit_name(kind));
+	if (kind != VMPT_RTIT_TIP)
+		f->left = false;
+	if (!take(f, kind))
+		return false;
+	f->fresh = kind == VMPT_RTIT_BUFF_OVF || (f->fresh && kind == VMPT_RTIT_TRACESTOP);
+	f->psb &= kind == VMPT_RTIT_TNT || kind == VMPT_RTIT_TRACESTOP;
+	return true;
 }
 
 static bool run(struct flow *f)

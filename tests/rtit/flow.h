@@ -41,8 +41,8 @@ struct rtit_flow_event {
 struct rtit_flow_ops {
 	/* The instruction at @ip into @insn; false: there is no code. */
 	bool (*insn)(void *opaque, u64 ip, struct rtit_insn *insn);
-	/* The one at @ip was executed. False: stop. */
-	bool (*executed)(void *opaque, u64 ip);
+	/* The one at @ip was executed, so says the packet at @offset. False: stop. */
+	bool (*executed)(void *opaque, u64 ip, u64 offset);
 	/* May be NULL. False: stop. */
 	bool (*event)(void *opaque, const struct rtit_flow_event *event);
 	void *opaque;

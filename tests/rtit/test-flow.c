@@ -325,8 +325,9 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *out)
 	return false;
 }
 
-static bool executed(void *opaque, u64 ip)
+static bool executed(void *opaque, u64 ip, u64 offset)
 {
+	(void)offset;
 	say(opaque, "%llx", (unsigned long long)ip);
 	return true;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* The processor of execute.c: its trace unit, time, overflows, and the truth it writes down. */
+#ifndef VMPT_TESTS_RTIT_CPU_H
+#define VMPT_TESTS_RTIT_CPU_H
+
+#include "model/rtit-fast.h"
+#include "tests/rtit/programs/program.h"
+
+struct rtit_cpu {
+	struct machine m;
+	const struct rtit_settings *set;
+	struct rtit_execution *done;
+	struct vmpt_rtit_unit unit;
+	struct vmpt_rtit_sink sink;
+	unsigned int refuse; /* writes that the sink refuses yet */
+	bool willing;	     /* none any more */
+	struct vmpt_rtit_clocks clocks;
+
+	struct rtit_enables enables;
+	bool smm, root;
+	bool overflow;
+	bool stop_pending;		      /* TraceStop in an overflow */
+	bool doubt;			      /* a FUP.BuffOvf, and no packet of the flow since */
+	u64 resumed;			      /* its LIP */
+	size_t confirmed;		      /* so many instructions packets tell */
+	size_t begin_events, begin_confirmed; /* when the step began */
+	u64 begin_stops;
+	bool stop_filter; /* FilterEn before TraceStop cleared it */
+};
+
+/* ---- what a decoder has to find; nothing in an overflow ---- */
+
+/* The instruction at @ip retires. */
+void cpu_retired(struct rtit_cpu *cpu, u64 ip);
+/* A packet tells all that was executed until now. */
+void cpu_confirm(struct rtit_cpu *cpu);
+void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to);
+/* The last one's from may be less, by up to @slack bytes. */
+void cpu_slack(struct rtit_cpu *cpu, unsigned int slack);
+void cpu_log_cr3(struct rtit_cpu *cpu);
+
+/* ---- enables ---- */
+
+/* True: TraceStop strikes. */
+bool cpu_decide(struct rtit_cpu *cpu, bool taken, u64 ip);
+void cpu_stop(struct rtit_cpu *cpu);
+/* By WRMSR, which ends at @next. */
+void cpu_trace_on(struct rtit_cpu *cpu, u64 next);
+void cpu_trace_off(struct rtit_cpu *cpu, u64 next);
+
+/* ---- around a step ---- */
+
+void cpu_pass_time(struct rtit_cpu *cpu);
+/* Overflows begin and end here, or with a sink that refuses: */
+void cpu_overflows(struct rtit_cpu *cpu);
+void cpu_begin(struct rtit_cpu *cpu);
+void cpu_watch(struct rtit_cpu *cpu);
+
+void cpu_start(struct rtit_cpu *cpu);
+void cpu_finish(struct rtit_cpu *cpu);
+
+#endif

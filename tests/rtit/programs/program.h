@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Generated programs (tests/programs) through the RTIT unit and back: execute.c is a tiny
+ * processor that executes one and tells the unit, enables.c says on its own when packets are
+ * enabled, compare.c decodes the trace and compares with what was executed.
+ */
+#ifndef VMPT_TESTS_RTIT_PROGRAM_H
+#define VMPT_TESTS_RTIT_PROGRAM_H
+
+#include "model/vmpt-rtit.h"
+#include "tests/programs/machine.h"
+#include "tests/rtit/flow.h"
+
+/* ---- how a program is executed and traced ---- */
+
+struct rtit_settings {
+	unsigned int steps;
+	u64 ctl; /* with both of TriggerEn */
+	u64 cr3_match, events, lip[4];
+	u64 pkt_mask, limit_mask;
+	struct vmpt_rtit_unit_options options;
+	/* One in so many instructions, 0: never. */
+	unsigned int interrupts, smis, exits, overflows;
+	unsigned int refusals; /* the sink takes nothing for a while, one in so many writes */
+	bool reset_tnt;	       /* TNT_BUFF is read and reset where tracing is enabled again */
+	bool clear_trace_en;   /* with TraceActive */
+	bool edges;	       /* the unit is told of no step but those it has to know */
+};
+
+void rtit_settings_make(struct rtit_settings *s, const struct program *program,
+			struct test_rng *rng);
+
+/* ---- when packets are enabled (2.1, 2.4, 3.3.5) ---- */
+
+struct rtit_enables {
+	bool trace_en, active, context, filter;
+};
+
+/* What ContextEn depends on, beside CTL. */
+struct rtit_context {
+	unsigned int cpl;
+	u64 cr3;
+	bool smm, root;
+};
+
+static inline bool rtit_enables_packet(const struct rtit_enables *e)
+{
+	return e->trace_en && e->active && e->context && e->filter;
+}
+
+bool rtit_enables_context(const struct rtit_settings *s, const struct rtit_context *now);
+/*
+ * An instruction or event ends at @ip, @taken: it led there. True: TraceStop strikes, which is
+ * left to the caller.
+ */
+bool rtit_enables_decide(struct rtit_enables *e, const struct rtit_settings *s,
+			 const struct rtit_context *now, bool taken, u64 ip);
+/* Whether walking from one instruction to the next at @ip may matter. */
+bool rtit_enables_edge(const struct rtit_settings *s, u64 ip);
+
+/* ---- what was executed ---- */
+
+/*
+ * What the flow decoder has to tell: its own kinds of events, but RTIT_FLOW_QUIET. @at: so many
+ * instructions were executed before it; the decoder may have found as few as @sure.
+ */
+struct rtit_truth_event {
+	u8 kind;       /* enum rtit_flow_event_kind */
+	bool optional; /* an overflow began with it */
+	bool passes;   /* that many instructions need not have been found yet */
+	u8 slack;      /* E1: bytes that from may be less */
+	size_t at, sure;
+	u64 from, to, cr3;
+};
+
+struct rtit_execution {
+	u64 *insn; /* IPs that were executed while packets were enabled */
+	size_t insns, insns_max;
+	struct rtit_truth_event *event;
+	size_t events, events_max;
+	size_t sure; /* of all instructions */
+	u8 *trace;   /* the whole stream */
+	size_t size, max;
+	u8 *memory; /* the circular buffer at the end, limit_mask + 1 bytes */
+	struct rtit_flow_tnt *tnt;
+	size_t tnts, tnts_max;
+	u64 overflows, stops;
+};
+
+void rtit_execute(struct rtit_execution *done, const struct program *program,
+		  const struct rtit_settings *settings, struct test_rng *rng);
+void rtit_execution_free(struct rtit_execution *done);
+
+/* ---- the way back ---- */
+
+/* What was compared. */
+struct rtit_sums {
+	u64 insns, bytes, overflows, stops, wrapped, middle, errata;
+	u64 events[RTIT_FLOW_ERRATUM + 1];
+};
+
+/* Where the trace does not say what was executed, the test fails with @what. */
+void rtit_compare(const struct program *program, const struct rtit_settings *settings,
+		  const struct rtit_execution *done, const char *what, struct rtit_sums *sums);
+
+#endif
