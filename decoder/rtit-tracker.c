@@ -28,6 +28,9 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 	t->runs = options->runs;
 	t->run_count = options->runs ? options->run_count : 0;
 	t->owner = (struct vmpt_owner){ .kind = VMPT_OWNER_HOST, .sure = VMPT_ASSUMED };
+	t->by_time = vmpt_rtit_by_time(options);
+	if (t->by_time)
+		vmpt_rtit_clock_init(&t->clock, 0);
 	t->fresh = true;
 	t->mark = ~0ULL;
 	if (t->run_count && !t->runs[0].by_tsc && !t->runs[0].at)
@@ -36,14 +39,69 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 
 /* ---- owners ---- */
 
-/* The runs up to @at have begun. True if the owner is another than before. */
-static bool take_runs(struct vmpt_rtit_tracker *t, u64 at)
+/* All items of the piece before @end to the clock, marks and all. */
+static void feed(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece, size_t end)
+{
+	const struct vmpt_item *item;
+	struct vmpt_packet pkt = { 0 };
+
+	if (!t->by_time)
+		return;
+	for (; t->fed < end; t->fed++) {
+		item = &piece->items[t->fed];
+		if (item->kind == VMPT_ITEM_RTIT_RUN)
+			continue;
+		pkt.offset = piece->start + item->offset;
+		pkt.payload = item->payload;
+		pkt.size = item->size;
+		pkt.kind = item->kind;
+		pkt.aux = item->aux;
+		vmpt_rtit_clock_feed(&t->clock, &pkt);
+	}
+}
+
+/*
+ * The hardware TSC of the PGE fed last, as late as it can be: the side record's time is one of
+ * before the VM entry that sent it. STS has 40 bits, so the first is taken for the one that is
+ * nearest to the next run. 0: not known.
+ */
+static u64 time_of_enable(struct vmpt_rtit_tracker *t)
+{
+	u64 time = t->clock.tsc + (t->clock.error == ~0ULL ? 0 : t->clock.error);
+
+	if (!t->clock.known || t->run == t->run_count)
+		return 0;
+	if (!t->aligned)
+		t->clock_base = (t->runs[t->run].at - time + (1ULL << 39)) & ~vmpt_mask64(40);
+	t->aligned = true;
+	return time + t->clock_base;
+}
+
+/* The runs up to offset @at and @time have begun. True if the owner is another than before. */
+static bool take_runs(struct vmpt_rtit_tracker *t, u64 at, u64 time)
 {
 	struct vmpt_owner was = t->owner;
 
-	while (t->run < t->run_count && !t->runs[t->run].by_tsc && t->runs[t->run].at <= at)
+	while (t->run < t->run_count && t->runs[t->run].at <= (t->runs[t->run].by_tsc ? time : at))
 		t->owner = t->runs[t->run++].owner;
 	return !vmpt_owner_same(&t->owner, &was) || t->owner.sure != was.sure;
+}
+
+static bool on_enable(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
+		      const struct vmpt_rtit_token *token)
+{
+	size_t behind = token->item + 1;
+	u64 time = 0;
+
+	t->packets = VMPT_RTIT_ENABLED;
+	if (t->by_time) {
+		/* Its cycle count is a part of it. */
+		behind += behind < piece->item_count &&
+			  piece->items[behind].kind == VMPT_ITEM_RTIT_CYC;
+		feed(t, piece, behind);
+		time = time_of_enable(t);
+	}
+	return take_runs(t, token->at, time);
 }
 
 /* ---- errata ---- */
@@ -149,7 +207,7 @@ static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
 {
 	u64 end = token->at + token->size;
-	bool changed = end && take_runs(t, end - 1);
+	bool changed = end && take_runs(t, end - 1, 0);
 
 	if (changed && t->owner.sure < VMPT_ASSUMED)
 		t->owner.sure = VMPT_ASSUMED;
@@ -163,6 +221,7 @@ static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *t
 void vmpt_rtit_tracker_piece(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece)
 {
 	t->cycles = 0;
+	t->fed = 0;
 	if (t->mark != ~0ULL)
 		mark_tip(t, piece, 0);
 }
@@ -173,12 +232,12 @@ bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece 
 	t->errata[6] += token->cycles - t->cycles;
 	t->cycles = token->cycles;
 	t->ignored = false;
+	feed(t, piece, token->item);
 	switch (token->kind) {
 	case VMPT_RTIT_TOKEN_LOSS:
 		return on_loss(t, token);
 	case VMPT_RTIT_PGE:
-		t->packets = VMPT_RTIT_ENABLED;
-		return take_runs(t, token->at);
+		return on_enable(t, piece, token);
 	case VMPT_RTIT_PGD:
 		on_disable(t, piece, token);
 		break;
@@ -202,4 +261,5 @@ void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_p
 {
 	t->errata[6] += piece->cycles - t->cycles;
 	t->cycles = piece->cycles;
+	feed(t, piece, piece->item_count);
 }

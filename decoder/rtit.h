@@ -119,6 +119,13 @@ struct vmpt_rtit_tracker {
 	bool stopped;	/* a TraceSTOP, and no PSB since */
 	bool want_mtc;	/* the next MTC is the first behind an enable */
 	u64 mark;	/* offset of the TIP that E5 marks; ~0: none */
+
+	/* If a run is by time, items are needed: all are fed to the clock. */
+	bool by_time;
+	bool aligned; /* clock_base, what is above the 40 bits of an STS, is known */
+	u64 clock_base;
+	size_t fed; /* items of the piece */
+	struct vmpt_rtit_clock clock;
 };
 
 void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cycle_acc,

@@ -375,6 +375,59 @@ START_TEST(runs_and_losses)
 }
 END_TEST
 
+/* By time, with wraps of STS's 40 bits; what the clock says of a PGE is its latest time. */
+START_TEST(runs_by_time)
+{
+	static const u8 bytes[] = {
+		PSB,					     /* 0 */
+		0xd0, 0, 0x00, 0xf0, 0xff, 0xff, 0xff, 0x01, /* 9: STS FFFFFFF000H, +0 */
+		0x84, 1, 0,    0x01,			     /* 17: PGE */
+		0x8c, 1, 0,    0x05,			     /* 21: PGD */
+		0xd0, 0, 0x00, 0x10, 0,	   0,	 0,    0x05, /* 25: STS 1000H of the next 2^40 */
+		0x84, 2, 0,    0x01,			     /* 33: PGE: VM 5 */
+		0x8c, 2, 0,    0x05,			     /* 37 */
+		0xd0, 0, 0x00, 0x20, 0,	   0,	 0,    0x05, /* 41: 2000H */
+		0x84, 3, 0,    0x01,			     /* 49: PGE: still VM 5 */
+		0x8c, 3, 0,    0x05,			     /* 53 */
+		0xd0, 0, 0x00, 0x30, 0,	   0,	 0,    0x05, /* 57: 3000H */
+		0x84, 4, 0,    0x01,			     /* 65: PGE: the host */
+	};
+	const struct vmpt_run runs[] = {
+		{ .at = 0x70000000800, .by_tsc = true, .owner = VM(5) },
+		{ .at = 0x70000003000, .by_tsc = true, .owner = { .kind = VMPT_OWNER_HOST } },
+	};
+	const struct vmpt_slice want[] = {
+		{ .size = 33,
+		  .owner = host,
+		  .has_tsc = true,
+		  .first_tsc = 0xfffffff000,
+		  .last_tsc = 0x1000,
+		  .enables = 1,
+		  .disables = 1,
+		  .errata = { [6] = 2 } },
+		{ .offset = 33,
+		  .size = 32,
+		  .owner = VM(5),
+		  .begin = VMPT_BEGIN_ENTRY,
+		  .has_tsc = true,
+		  .first_tsc = 0x2000,
+		  .last_tsc = 0x3000,
+		  .enables = 2,
+		  .disables = 2,
+		  .errata = { [6] = 4 } },
+		{ .offset = 65,
+		  .size = 4,
+		  .owner = { .kind = VMPT_OWNER_HOST },
+		  .begin = VMPT_BEGIN_EXIT,
+		  .enables = 1 },
+	};
+	struct vmpt_options o = { .cycle_acc = VMPT_CYCLE_ACC_YES, .runs = runs, .run_count = 2 };
+	struct vmpt_stream stream = rtit_stream(bytes, sizeof(bytes));
+
+	rtit_check_slices(&stream, &o, want, VMPT_ARRAY_SIZE(want));
+}
+END_TEST
+
 /* Batches are cut where the owner changes. */
 START_TEST(batches_of_one_owner)
 {
@@ -420,6 +473,7 @@ int main(void)
 	tcase_add_test(t, e7_periodic_psb);
 	tcase_add_test(owners, runs_by_offset);
 	tcase_add_test(owners, runs_and_losses);
+	tcase_add_test(owners, runs_by_time);
 	tcase_add_test(owners, batches_of_one_owner);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, owners);

@@ -411,10 +411,13 @@ static void noise(struct rtit_builder *b, struct test_rng *rng, size_t size)
 
 static void random_runs(struct vmpt_run *runs, struct test_rng *rng, size_t size)
 {
+	bool by_tsc = !(test_random(rng) & 3);
 	size_t i;
 
 	for (i = 0; i < RUNS; i++) {
-		runs[i] = (struct vmpt_run){ .at = test_random(rng) % size };
+		runs[i] = (struct vmpt_run){ .at = test_random(rng) % size, .by_tsc = by_tsc };
+		if (by_tsc)
+			runs[i].at = test_random(rng) & vmpt_mask64(40);
 		runs[i].owner.kind = (u8)(test_random(rng) % 4);
 		runs[i].owner.sure = (u8)(test_random(rng) % 2);
 		if (runs[i].owner.kind == VMPT_OWNER_VM)
