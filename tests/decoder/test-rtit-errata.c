@@ -96,6 +96,9 @@ static u8 e3_of(size_t tnts, size_t last, bool cycles)
 	n += last;
 	bytes[n] = 0xc0;
 	n += 9;
+	/* The last bytes of a stream are left to the plain loop. */
+	memset(bytes + n, 0x02, 100);
+	n += 100;
 	stream = rtit_stream(bytes, n);
 	for (o.scalar = true;; o.scalar = false) {
 		memset(&at, 0, sizeof(at));

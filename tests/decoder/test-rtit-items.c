@@ -248,6 +248,8 @@ START_TEST(cycles_by_bytes)
 	/* Both readings are good: without counts it is. */
 	static const u8 either[] = { PSB, 0xb4, 1, 2, 0x05 };
 	static const u8 nothing[] = { PSB, 0x05, 0xc1 };
+	/* The cut packet at the end is no reason against it: the other gets to the end by TNTs. */
+	static const u8 cut[] = { PSB, 0xb4, 1, 2, 0xb2, 1, 2, 3 };
 
 	CHECK(zero, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },
 	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 0, 1, CYC, 0 }, { 13, 5, 1, K(TNT), 0 });
@@ -263,6 +265,8 @@ START_TEST(cycles_by_bytes)
 	      { 9, 0x201, 3, K(TIP), 4 }, { 12, 5, 1, K(TNT), 0 });
 	CHECK(nothing, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 }, { 9, 5, 1, K(TNT), 0 },
 	      { 10, 0, 1, K(TRACESTOP), 0 });
+	CHECK(cut, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 }, { 9, 0x201, 3, K(TIP), 4 },
+	      { 12, 4, 0, VMPT_ITEM_LOSS, VMPT_E_TRUNCATED });
 }
 END_TEST
 
