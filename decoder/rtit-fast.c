@@ -331,6 +331,9 @@ static bool alloc_sink(const struct vmpt_rtit_fast_source *s, struct vmpt_rtit_s
 {
 	size_t raws = s->items ? VMPT_RTIT_PACKETS_RAW : VMPT_RTIT_INDEX_RAW;
 
+	/* A packet has a byte at least. */
+	if (raws > s->stream->size)
+		raws = (size_t)s->stream->size + 1;
 	sink->token_max = raws;
 	sink->tokens = malloc(sink->token_max * sizeof(*sink->tokens));
 	if (!s->items)
