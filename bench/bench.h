@@ -22,11 +22,14 @@ struct bench_input {
 	const char *name;
 	char about[200];
 	struct bench_bytes vmpt;
-	struct bench_bytes ipt; /* libipt's own where it does not know all kinds; else the same */
-	bool same;		/* both get the same bytes: their counts must agree */
+	struct bench_bytes ipt;	 /* libipt's own where it does not know all kinds; else the same */
+	bool same;		 /* both get the same bytes: their counts must agree */
+	enum vmpt_isa isa;	 /* of RTIT's there is no other decoder: ipt is empty */
+	struct bench_bytes runs; /* RTIT: the side record, struct vmpt_run */
+	size_t run_count;
 };
 
-enum { BENCH_INPUTS = 4 };
+enum { BENCH_INPUTS = 6 };
 
 /* What input @i is called; the order they are run in. */
 const char *bench_input_name(unsigned int i);
@@ -99,18 +102,21 @@ struct bench_result {
  */
 double bench_seconds(const struct bench_result *r, unsigned int id);
 
-enum { BENCH_GOALS = 5 };
+enum { BENCH_GOALS = 7 };
 
 struct bench_goal {
 	const char *name;
 	double want;
-	bool at_most; /* else at least */
+	bool at_most;  /* else at least */
+	bool pt, rtit; /* inputs that it is for */
 };
 
 extern const struct bench_goal bench_goals[BENCH_GOALS];
 
 /* Value of goal @i; negative: it was not measured. */
 double bench_goal_value(const struct bench_result *r, unsigned int i);
+/* Whether it is for the input at all. */
+bool bench_goal_applies(const struct bench_result *r, unsigned int i);
 bool bench_goal_met(const struct bench_result *r, unsigned int i);
 
 /*

@@ -17,6 +17,16 @@ static struct vmpt_stream stream_of(const struct bench_input *in)
 		.size = in->vmpt.size,
 		.cpu = -1,
 		.tid = -1,
+		.isa = (u8)in->isa,
+	};
+}
+
+static struct vmpt_options options_of(const struct bench_input *in, const struct bench_contest *c)
+{
+	return (struct vmpt_options){
+		.threads = c->threads,
+		.runs = (const struct vmpt_run *)in->runs.data,
+		.run_count = in->run_count,
 	};
 }
 
@@ -39,7 +49,7 @@ static inline void tick_at(u64 offset, u64 *next, void (*tick)(void))
 static int run_split(const struct bench_input *in, const struct bench_contest *c,
 		     struct bench_count *out, void (*tick)(void))
 {
-	struct vmpt_options options = { .threads = c->threads };
+	struct vmpt_options options = options_of(in, c);
 	struct vmpt_stream stream = stream_of(in);
 	struct vmpt_splitter *split;
 	struct vmpt_slice slice;
@@ -65,14 +75,14 @@ static int run_split(const struct bench_input *in, const struct bench_contest *c
  * Take everything from the items of a batch: kind, size, payload or full IP, owner.
  * No branches: they would measure the branch predictor, not the decoder.
  */
-static void consume(const struct vmpt_batch *batch, struct bench_count *out)
+static void consume(const struct vmpt_batch *batch, unsigned int run_kind, struct bench_count *out)
 {
 	u64 owner = batch->owner.vmcs + batch->owner.kind;
 	u64 sum = 0, extra = 0, losses = 0, run;
 	const struct vmpt_item *item = batch->items, *end = item + batch->count;
 
 	for (; item < end; item++) {
-		run = item->kind == VMPT_ITEM_RUN;
+		run = item->kind == run_kind;
 		sum += item->payload + item->size + item->kind + owner;
 		extra += (item->size - 1u) & -run; /* a run's packets but one */
 		losses += item->kind == VMPT_ITEM_LOSS;
@@ -86,7 +96,8 @@ static void consume(const struct vmpt_batch *batch, struct bench_count *out)
 static int run_batch(const struct bench_input *in, const struct bench_contest *c,
 		     struct bench_count *out, void (*tick)(void))
 {
-	struct vmpt_options options = { .threads = c->threads };
+	struct vmpt_options options = options_of(in, c);
+	unsigned int run_kind = in->isa == VMPT_ISA_RTIT ? VMPT_ITEM_RTIT_RUN : VMPT_ITEM_RUN;
 	struct vmpt_stream stream = stream_of(in);
 	struct vmpt_decoder *dec;
 	struct vmpt_batch batch;
@@ -97,7 +108,7 @@ static int run_batch(const struct bench_input *in, const struct bench_contest *c
 	if (ret)
 		return failed(in, c, ret);
 	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
-		consume(&batch, out);
+		consume(&batch, run_kind, out);
 		tick_at(batch.base, &next, tick);
 	}
 	if (tick)
@@ -109,7 +120,7 @@ static int run_batch(const struct bench_input *in, const struct bench_contest *c
 static int run_packet(const struct bench_input *in, const struct bench_contest *c,
 		      struct bench_count *out, void (*tick)(void))
 {
-	struct vmpt_options options = { .threads = c->threads };
+	struct vmpt_options options = options_of(in, c);
 	struct vmpt_stream stream = stream_of(in);
 	struct vmpt_cursor cursor = { 0 };
 	struct vmpt_decoder *dec;
@@ -137,16 +148,19 @@ static int run_packet(const struct bench_input *in, const struct bench_contest *
 static int run_memmem(const struct bench_input *in, const struct bench_contest *c,
 		      struct bench_count *out, void (*tick)(void))
 {
-	static const u8 psb[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
-				    2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
+	static const u8 pt[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
+	static const u8 rtit[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
+	const u8 *psb = in->isa == VMPT_ISA_RTIT ? rtit : pt;
+	size_t size = in->isa == VMPT_ISA_RTIT ? sizeof(rtit) : sizeof(pt);
 	const u8 *p = in->vmpt.data, *end = p + in->vmpt.size;
 
 	(void)c;
 	(void)tick;
-	while ((p = memmem(p, (size_t)(end - p), psb, sizeof(psb)))) {
+	while ((p = memmem(p, (size_t)(end - p), psb, size))) {
 		out->items++;
 		out->sum += (u64)(p - in->vmpt.data);
-		p += sizeof(psb);
+		p += size;
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/rtit-synth.h"
 #include "bench/synth.h"
 
 #define SEED 1
@@ -20,11 +21,14 @@ static const struct {
 	const char *file;    /* of the real traces; NULL: synthetic */
 	unsigned int copies; /* of the file */
 	bool common;	     /* vmpt gets libipt's stream too */
+	bool rtit, cycles;   /* a stream of RTIT, with cycle counts */
 } inputs[BENCH_INPUTS] = {
 	{ .name = "synth" },
 	{ .name = "synth-common", .common = true },
 	{ .name = "two-vmcs", .file = "guest-two-vmcs.pt", .copies = 128 },
 	{ .name = "mruby", .file = "guest-mruby.pt", .copies = 256 },
+	{ .name = "rtit", .rtit = true },
+	{ .name = "rtit-cycles", .rtit = true, .cycles = true },
 };
 
 const char *bench_input_name(unsigned int i)
@@ -96,6 +100,38 @@ static int synth_input(struct bench_input *in, size_t size, bool common)
 	return 1;
 }
 
+static int rtit_input(struct bench_input *in, size_t size, bool cycles)
+{
+	size_t entries = size / RTIT_SYNTH_VM_BYTES + 1, i;
+	struct rtit_synth_counts counts;
+	struct vmpt_run *runs;
+	u64 *at;
+	int err;
+
+	in->isa = VMPT_ISA_RTIT;
+	if (bytes_open(&in->vmpt, size) || bytes_open(&in->runs, entries * sizeof(*runs)))
+		return -1;
+	/* The offsets first, then in their place, from the last on, the runs. */
+	at = (u64 *)in->runs.data;
+	runs = (struct vmpt_run *)in->runs.data;
+	err = rtit_synth_generate(in->vmpt.data, size, SEED, cycles, at, &counts);
+	in->run_count = counts.entries;
+	for (i = in->run_count; i-- > 0;)
+		runs[i] = (struct vmpt_run){
+			.at = at[i], .owner = { .kind = VMPT_OWNER_VM, .vmcs = i * i % 7 % 2 }
+		};
+	if (err) {
+		fprintf(stderr, "vmpt-bench: the generator of RTIT failed: %s\n",
+			vmpt_strerror(err));
+		return -1;
+	}
+	in->vmpt.packets = counts.items;
+	snprintf(in->about, sizeof(in->about),
+		 "synthetic stream of RTIT with%s cycle counts; there is no other decoder",
+		 cycles ? "" : "out");
+	return 1;
+}
+
 /* One copy of the file in memory of its own; NULL after a message. */
 static u8 *read_file(FILE *f, const char *path, size_t *size)
 {
@@ -155,6 +191,8 @@ int bench_input_open(struct bench_input *in, unsigned int i, size_t size, unsign
 	*in = (struct bench_input){ .name = inputs[i].name };
 	if (inputs[i].file)
 		ret = file_input(in, inputs[i].file, inputs[i].copies / divide);
+	else if (inputs[i].rtit)
+		ret = rtit_input(in, size, inputs[i].cycles);
 	else
 		ret = synth_input(in, size, inputs[i].common);
 	if (ret <= 0)
@@ -167,5 +205,6 @@ void bench_input_close(struct bench_input *in)
 	if (in->ipt.data == in->vmpt.data)
 		in->ipt.data = NULL;
 	bytes_close(&in->ipt);
+	bytes_close(&in->runs);
 	bytes_close(&in->vmpt);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt-bench: vmpt and libipt over the same inputs in one go. docs/performance.md */
+/* vmpt-bench: vmpt and libipt over the same inputs in one go, RTIT alone. docs/performance.md */
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const char help[] =
 	"  --rounds N    rounds, of which the best counts (default 5)\n"
 	"  --size MIB    size of the synthetic streams in MiB, 1 to 65536 (default 256)\n"
 	"  --input NAME  this input only; may be given again: synth, synth-common,\n"
-	"                two-vmcs, mruby (default all)\n"
+	"                two-vmcs, mruby, rtit, rtit-cycles (default all)\n"
 	"  --quick       16 MiB, an eighth of the copies of the real traces, 2 rounds; the\n"
 	"                options above win when they come later\n"
 	"  --json FILE   where the JSON goes (default bench.json beside the program)\n"

@@ -32,8 +32,10 @@ static bool is_decoder(unsigned int id)
 static void print_contest(const struct bench_result *r, unsigned int id)
 {
 	const struct bench_time *t = &r->time[id];
-	double mb, reference = mb_per_s(r, BENCH_LIBIPT);
+	double mb;
 
+	if (id == BENCH_LIBIPT && r->input.isa == VMPT_ISA_RTIT)
+		return;
 	if (!t->runs) {
 		printf("  %-32s  not run: one core\n", bench_contests[id].title);
 		return;
@@ -44,7 +46,8 @@ static void print_contest(const struct bench_result *r, unsigned int id)
 		printf(" %12.0f", (double)packets_of(r, id) / bench_seconds(r, id) / 1e6);
 	else
 		printf(" %12s", "-");
-	printf(" %10.2f", mb / reference);
+	if (r->time[BENCH_LIBIPT].runs)
+		printf(" %10.2f", mb / mb_per_s(r, BENCH_LIBIPT));
 	if (bench_contests[id].threads == 1 && t->wall > t->cpu * BUSY)
 		printf("  (busy machine: %.0f MB/s by the wall clock)", mb * t->cpu / t->wall);
 	printf("\n");
@@ -73,13 +76,17 @@ void bench_report_input(const struct bench_result *r)
 	       (unsigned long long)r->time[BENCH_BATCH].count.items,
 	       (unsigned long long)r->time[BENCH_SPLIT].count.items,
 	       (unsigned long long)r->time[BENCH_BATCH].count.losses);
-	printf("  %-32s %9s %12s %10s\n", "", "MB/s", "M packets/s", "x libipt");
+	printf("  %-32s %9s %12s %10s\n", "", "MB/s", "M packets/s",
+	       r->time[BENCH_LIBIPT].runs ? "x libipt" : "");
 	for (i = 0; i < BENCH_CONTESTS; i++)
 		print_contest(r, i);
 	for (i = 0; i < BENCH_GOALS; i++)
-		print_goal(r, i);
-	printf("  packets: libipt's count equals vmpt's over the same bytes (%llu)\n\n",
-	       (unsigned long long)r->common_packets);
+		if (bench_goal_applies(r, i))
+			print_goal(r, i);
+	if (r->time[BENCH_LIBIPT].runs)
+		printf("  packets: libipt's count equals vmpt's over the same bytes (%llu)\n",
+		       (unsigned long long)r->common_packets);
+	printf("\n");
 	fflush(stdout);
 }
 
@@ -101,12 +108,14 @@ void bench_report_machine(const struct bench_machine *m, unsigned int rounds)
 static json_t *json_contest(const struct bench_result *r, unsigned int id)
 {
 	const struct bench_time *t = &r->time[id];
-	json_t *j = json_pack(
-		"{s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "name", bench_contests[id].name, "threads",
-		(json_int_t)bench_contests[id].threads, "bytes", (json_int_t)bytes_of(r, id)->size,
-		"wall_seconds", t->wall, "cpu_seconds", t->cpu, "mb_per_s", mb_per_s(r, id),
-		"ratio_to_libipt", mb_per_s(r, id) / mb_per_s(r, BENCH_LIBIPT));
+	json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "name", bench_contests[id].name,
+			      "threads", (json_int_t)bench_contests[id].threads, "bytes",
+			      (json_int_t)bytes_of(r, id)->size, "wall_seconds", t->wall,
+			      "cpu_seconds", t->cpu, "mb_per_s", mb_per_s(r, id));
 
+	if (j && r->time[BENCH_LIBIPT].runs)
+		json_object_set_new(j, "ratio_to_libipt",
+				    json_real(mb_per_s(r, id) / mb_per_s(r, BENCH_LIBIPT)));
 	if (j && is_decoder(id))
 		json_object_set_new(j, "packets_per_s",
 				    json_real((double)packets_of(r, id) / bench_seconds(r, id)));
@@ -133,7 +142,8 @@ static json_t *json_input(const struct bench_result *r)
 		if (r->time[i].runs)
 			json_array_append_new(contests, json_contest(r, i));
 	for (i = 0; i < BENCH_GOALS; i++)
-		json_array_append_new(goals, json_goal(r, i));
+		if (bench_goal_applies(r, i))
+			json_array_append_new(goals, json_goal(r, i));
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "name",
 			 r->input.name, "about", r->input.about, "bytes",
 			 (json_int_t)r->input.vmpt.size, "packets",

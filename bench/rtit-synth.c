@@ -3,7 +3,6 @@
 #include "bench/rtit-synth.h"
 
 #define PSB_BYTES 4096
-#define VM_BYTES  1536
 #define MODULES	  3
 
 struct gen {
@@ -17,6 +16,7 @@ struct gen {
 	unsigned int module;
 	u64 tsc;
 	unsigned int since_mtc;
+	u64 *entries;
 	struct rtit_synth_counts *counts;
 	int err;
 };
@@ -31,16 +31,18 @@ static u64 rnd(struct gen *g, u64 below)
 
 static void put(struct gen *g, struct vmpt_rtit_packet *pkt)
 {
-	bool cycled = pkt->kind == VMPT_RTIT_TNT ?
-			      pkt->tnt.count == VMPT_RTIT_TNT_FULL :
-			      vmpt_rtit_table[pkt->kind].classes & VMPT_RTIT_CYCLED;
+	bool cycled = pkt->kind == VMPT_RTIT_TNT
+			      ? pkt->tnt.count == VMPT_RTIT_TNT_FULL
+			      : vmpt_rtit_table[pkt->kind].classes & VMPT_RTIT_CYCLED;
 	u64 r = rnd(g, 100);
 	int n;
 
 	if (g->cycle_acc && cycled) {
 		pkt->flags = VMPT_RTIT_CYCLES;
-		pkt->cycles = (u32)(r < 10 ? 0 : r < 75 ? rnd(g, 64) :
-				    r < 97 ? rnd(g, 1 << 14) : rnd(g, 1 << 21));
+		pkt->cycles = (u32)(r < 10   ? 0
+				    : r < 75 ? rnd(g, 64)
+				    : r < 97 ? rnd(g, 1 << 14)
+					     : rnd(g, 1 << 21));
 		g->counts->items++;
 	}
 	n = vmpt_rtit_encode(pkt, g->buf + g->at, g->size - g->at);
@@ -125,14 +127,21 @@ static void far(struct gen *g)
 	put_lip(g, VMPT_RTIT_TIP, step(g));
 }
 
+static void entry(struct gen *g)
+{
+	if (g->entries)
+		g->entries[g->counts->entries] = g->at;
+	g->counts->entries++;
+	g->vm = g->at;
+	g->module = (unsigned int)rnd(g, MODULES);
+	put_lip(g, VMPT_RTIT_PGE, step(g));
+}
+
 static void exit_and_entry(struct gen *g)
 {
 	branches(g);
 	put_lip(g, VMPT_RTIT_PGD, step(g));
-	g->module = (unsigned int)rnd(g, MODULES);
-	put_lip(g, VMPT_RTIT_PGE, step(g));
-	g->counts->entries++;
-	g->vm = g->at;
+	entry(g);
 }
 
 static void timing(struct gen *g)
@@ -149,7 +158,7 @@ static void event(struct gen *g)
 {
 	u64 r = rnd(g, 10000);
 
-	if (g->at - g->vm >= VM_BYTES) {
+	if (g->at - g->vm >= RTIT_SYNTH_VM_BYTES) {
 		exit_and_entry(g);
 	} else if (r < 9800) {
 		branches(g);
@@ -167,11 +176,17 @@ static void event(struct gen *g)
 		timing(g);
 }
 
-int rtit_synth_generate(u8 *buf, size_t size, u64 seed, bool cycle_acc,
+int rtit_synth_generate(u8 *buf, size_t size, u64 seed, bool cycle_acc, u64 *entries,
 			struct rtit_synth_counts *counts)
 {
-	struct gen g = { .buf = buf, .size = size, .rng = seed * 0x9e3779b97f4a7c15ULL + 1,
-			 .cycle_acc = cycle_acc, .counts = counts };
+	struct gen g = {
+		.buf = buf,
+		.size = size,
+		.rng = seed * 0x9e3779b97f4a7c15ULL + 1,
+		.cycle_acc = cycle_acc,
+		.entries = entries,
+		.counts = counts,
+	};
 	struct vmpt_rtit_packet psb = { .kind = VMPT_RTIT_PSB };
 	struct vmpt_rtit_packet stop = { .kind = VMPT_RTIT_TRACESTOP };
 
@@ -180,8 +195,7 @@ int rtit_synth_generate(u8 *buf, size_t size, u64 seed, bool cycle_acc,
 	g.lip[2] = 0xffff81000000;
 	memset(counts, 0, sizeof(*counts));
 	put(&g, &psb);
-	put_lip(&g, VMPT_RTIT_PGE, g.lip[0]);
-	counts->entries++;
+	entry(&g);
 	put_sts(&g);
 	while (g.size - g.at >= 256 && !g.err) {
 		event(&g);

@@ -7,8 +7,8 @@
  * TIPs of RETs and indirect calls within a program, a library and a kernel, interrupts and
  * system calls (FUP.Far and TIP), MOV CR3 (PIP and STS), MTCs every 30 packets, FUP.PGD and
  * FUP.PGE of VM exits and entries every 1.5 KiB, now and then a FUP.BuffOvf; with cycle counts
- * FUP.PCC too. A PSB when Pkt_Mask 1 asks for it: every 4 KiB. 2.1 bytes a packet without, 3.2
- * with cycle counts (which are items of their own).
+ * FUP.PCC too. A PSB when Pkt_Mask 1 asks for it: every 4 KiB. 1.7 bytes a packet; with cycle
+ * counts, which are items of their own, 1.5 bytes an item.
  */
 #ifndef VMPT_BENCH_RTIT_SYNTH_H
 #define VMPT_BENCH_RTIT_SYNTH_H
@@ -21,8 +21,14 @@ struct rtit_synth_counts {
 	u64 entries; /* FUP.PGEs */
 };
 
-/* Fill @buf of @size bytes, 1024 at least. Starts with a PSB, ends with a whole packet. */
-int rtit_synth_generate(u8 *buf, size_t size, u64 seed, bool cycle_acc,
+/* There is a FUP.PGE in so many bytes at the most, but for the first. */
+#define RTIT_SYNTH_VM_BYTES 1536
+
+/*
+ * Fill @buf of @size bytes, 1024 at least. Starts with a PSB, ends with a whole packet. @entries:
+ * where each FUP.PGE stands, room for size / RTIT_SYNTH_VM_BYTES + 1 of them, or NULL.
+ */
+int rtit_synth_generate(u8 *buf, size_t size, u64 seed, bool cycle_acc, u64 *entries,
 			struct rtit_synth_counts *counts);
 
 #endif
