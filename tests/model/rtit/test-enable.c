@@ -280,6 +280,38 @@ START_TEST(trace_stop_ids_that_never_come)
 }
 END_TEST
 
+/* 3.3.5: "enabled from within" goes for TraceStop, too. */
+START_TEST(trace_stop_from_within)
+{
+	range1(STOP, STOP + 0x1000);
+	wr(EVENTS, EVENT(ALWAYS, RANGE1));
+	wr_at(CTL, BOTH | DEST | TRACE_EN, STOP + 0x100);
+	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, STOP + 0x102);
+	step(STOP + 0x106);
+	jcc(false, STOP + 0x108, STOP + 0x200);
+	step(STOP + 0x1000);
+	expect("PSB, FUP.PGE 500102");
+	jmp(STOP + 0x1005, STOP + 0x200);
+	expect("TraceSTOP");
+	stopped();
+}
+END_TEST
+
+/* Table 7, "always on": the first instruction that could be traced stops it. */
+START_TEST(trace_stop_always)
+{
+	const char *text;
+
+	stop_at(NEVER, NEVER);
+	wr(EVENTS, EVENT(ALWAYS, ALWAYS));
+	step(0x600004);
+	text = rig_text();
+	ck_assert_msg(strstr(text, "TraceSTOP") != NULL, "%s", text);
+	ck_assert_uint_eq(rd(CTL) & TRACE_ACTIVE, 0);
+	ck_assert(!rig.unit.packet_en);
+}
+END_TEST
+
 /* "while (RTIT_STATUS[ContextEn] and RTIT_STATUS[TriggerEn] are set)" */
 START_TEST(trace_stop_wants_context)
 {
@@ -450,6 +482,7 @@ RIG_MAIN("enable", enable, enable_at_once, ctl_unread, refused_write, packet_en_
 	 ctl_drains, pge_by_trigger_en, pge_by_walking_from_wrmsr, pgd_by_walking_from_wrmsr,
 	 no_pgd_at_disable, pgd_at_disable, disabled, trace_stop_walk, trace_stop_branch,
 	 trace_stop_indirect, trace_stop_range0_and_both, trace_stop_ids_that_never_come,
-	 trace_stop_wants_context, trace_stop_wants_trigger, trace_stop_outside_the_filter,
-	 trace_stop_leaves_tnt, re_enable_same, re_enable_same_in_overflow, re_enable_output,
-	 re_enable_region, scenario_one_application, scenario_all, scenario_driver)
+	 trace_stop_from_within, trace_stop_always, trace_stop_wants_context,
+	 trace_stop_wants_trigger, trace_stop_outside_the_filter, trace_stop_leaves_tnt,
+	 re_enable_same, re_enable_same_in_overflow, re_enable_output, re_enable_region,
+	 scenario_one_application, scenario_all, scenario_driver)

@@ -208,6 +208,22 @@ START_TEST(event_both_ranges)
 }
 END_TEST
 
+/* The limit of one is the base of the other: who walks over it is never outside. */
+START_TEST(event_both_ranges_side_by_side)
+{
+	range0(IN, IN_END);
+	range1(IN_END, IN_END + 0x100);
+	wr(EVENTS, EVENT(RANGES, NEVER));
+	on(BOTH);
+	step(IN);
+	expect("FUP.PGE 401000");
+	step(IN_END);
+	expect_nothing;
+	step(IN_END + 0x100);
+	expect("FUP.PGD 402100");
+}
+END_TEST
+
 START_TEST(event_never_and_reserved)
 {
 	static const unsigned int ids[] = { 3, 4, 5, NEVER };
@@ -297,5 +313,5 @@ END_TEST
 
 RIG_MAIN("filter", table_3_packets, table_3_bytes, walk_in_and_out, branch_in_and_out,
 	 enabled_from_within, enabled_from_within_then_a_branch, event_range1, event_both_ranges,
-	 event_never_and_reserved, event_always, frozen_without_trace_en, frozen_without_context_en,
-	 status_write)
+	 event_both_ranges_side_by_side, event_never_and_reserved, event_always,
+	 frozen_without_trace_en, frozen_without_context_en, status_write)
