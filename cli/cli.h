@@ -22,6 +22,7 @@ enum cli_exit {
 };
 
 struct cli;
+struct cli_record;
 
 /* An option of the command line, and its line in --help. */
 struct cli_option {
@@ -101,6 +102,7 @@ struct cli {
 	struct cli_cpu_range cpu[CLI_CPU_RANGES];
 	size_t cpus; /* 0: all */
 	struct vmpt_options options;
+	const char *side_record; /* a file's name; NULL: none */
 
 	char **file; /* as given */
 	int files;
@@ -111,6 +113,7 @@ struct cli {
 	struct vmpt_trace *trace;
 	const struct vmpt_stream **stream; /* those chosen */
 	size_t streams;
+	struct cli_record *record; /* of --side-record, record.h; or NULL */
 
 	bool stdout_tty;
 	bool paint_out, paint_err;
@@ -144,6 +147,8 @@ void cli_close(struct cli *cli);
 bool cli_is_input(const struct cli *cli, const struct stat *st);
 /* Whether the trace is RTIT's. */
 bool cli_is_rtit(const struct cli *cli);
+/* The library's options for stream number @i. */
+struct vmpt_options cli_stream_options(const struct cli *cli, size_t i);
 /* "CPU 3", "thread 77"; "trace" if neither is known. */
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
 /* "3", "tid 77" or "–", for tables. */
@@ -231,7 +236,9 @@ void cli_json_hex(struct cli *cli, json_t *obj, const char *key, u64 value);
 void cli_json_string(struct cli *cli, json_t *obj, const char *key, const char *value);
 /* "cpu" and "tid", null where not known. */
 void cli_json_stream(struct cli *cli, json_t *obj, const struct vmpt_stream *stream);
-/* "owner", "vmcs" for a VM, "sure". */
+/* Of a VM: "vmcs", or what the side record calls it: "vm" and "vcpu". */
+void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
+/* "owner", that of a VM, "sure". */
 void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
 /* A document with the command, the files and their format. */
 json_t *cli_json_document(struct cli *cli);
@@ -248,8 +255,12 @@ void cli_json_list_close(FILE *out);
 
 /* ---- owner.c ---- */
 
-/* "host", "3b56ee000", "vm" (VMCS unknown), "unknown". */
+#define CLI_WHO 160
+
+/* "host", "3b56ee000", "vm?" (VMCS unknown), "unknown". */
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);
+/* The same, where a side record may name it: "web vcpu 0". Nothing in it harms a terminal. */
+const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
 /* The word for owner->kind in JSON: "host", "vm", "vm_any", "unknown". */
 const char *cli_owner_kind(const struct vmpt_owner *owner);
 const char *cli_sure_name(unsigned int sure);

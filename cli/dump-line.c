@@ -4,50 +4,70 @@
 
 #include "cli/dump.h"
 
-#define BYTES_WIDTH 23 /* 8 bytes: few packets are longer */
-#define NAME_WIDTH  9  /* "MODE.Exec" */
+#define NAME_WIDTH  9 /* "MODE.Exec" */
 #define BYTES_SHOWN 16
 
-void dump_header(struct cli *cli, const struct dump_style *style)
+void dump_header(struct cli *cli, const struct dump_style *style, bool time)
 {
 	printf("%s%*s  %-*s  ", cli_paint(cli, CLI_BOLD), style->offset_width, "OFFSET",
 	       style->owner_width, "OWNER");
 	if (style->bytes)
-		printf("%-*s  ", BYTES_WIDTH, "BYTES");
+		printf("%-*s  ", style->bytes_width, "BYTES");
+	if (time)
+		printf("%-*s  ", DUMP_TIME_WIDTH, "TSC");
 	printf("PACKET%s\n", cli_paint(cli, CLI_PLAIN));
 }
 
-/* Print and pad to @width columns; "×" and "…" are one column each. */
-static void print_padded(const char *text, size_t width)
+static size_t columns_of(const char *text)
 {
 	size_t columns = 0;
-	const char *s;
 
-	for (s = text; *s; s++)
-		columns += ((unsigned char)*s & 0xc0) != 0x80;
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+void dump_print_padded(const char *text, size_t width)
+{
+	size_t columns = columns_of(text);
+
 	fputs(text, stdout);
 	if (columns < width)
 		printf("%*s", (int)(width - columns), "");
 }
 
-static void print_owner(struct cli *cli, struct dump_style *style, const struct vmpt_owner *owner)
+void dump_print_where(struct cli *cli, struct dump_style *style, u64 offset,
+		      const struct vmpt_owner *owner)
 {
-	char name[40];
-	size_t len;
+	char name[CLI_WHO + 2];
+	size_t columns;
 
-	cli_owner_name(owner, name);
+	cli_who(cli, owner, name);
 	if (owner->kind != VMPT_OWNER_UNKNOWN && owner->sure == VMPT_ASSUMED)
 		strcat(name, "~");
 	if (owner->kind != VMPT_OWNER_UNKNOWN && owner->sure == VMPT_UNCERTAIN)
 		strcat(name, "?");
-	len = strlen(name);
-	if ((int)len > style->owner_width)
-		style->owner_width = (int)len;
-	printf("%s%-*s%s  ", cli_paint(cli, cli_owner_paint(owner)), style->owner_width, name,
-	       cli_paint(cli, CLI_PLAIN));
+	columns = columns_of(name);
+	if ((int)columns > style->owner_width)
+		style->owner_width = (int)columns;
+	printf("%*llx  %s", style->offset_width, (unsigned long long)offset,
+	       cli_paint(cli, cli_owner_paint(owner)));
+	dump_print_padded(name, (size_t)style->owner_width);
+	printf("%s  ", cli_paint(cli, CLI_PLAIN));
 }
 
-static void print_bytes(struct cli *cli, const struct dump_line *line)
+void dump_print_bytes(struct cli *cli, struct dump_style *style, const char *text)
+{
+	size_t columns = columns_of(text);
+
+	if ((int)columns > style->bytes_width && style->bytes_grow)
+		style->bytes_width = (int)columns;
+	fputs(cli_paint(cli, CLI_DIM), stdout);
+	dump_print_padded(text, (size_t)style->bytes_width);
+	printf("%s  ", cli_paint(cli, CLI_PLAIN));
+}
+
+static void print_bytes(struct cli *cli, struct dump_style *style, const struct dump_line *line)
 {
 	const u8 *b = line->stream->data + line->offset;
 	char text[3 * BYTES_SHOWN + 32], *at = text;
@@ -66,9 +86,7 @@ static void print_bytes(struct cli *cli, const struct dump_line *line)
 		if (cut)
 			strcpy(at, " …");
 	}
-	fputs(cli_paint(cli, CLI_DIM), stdout);
-	print_padded(text, BYTES_WIDTH);
-	printf("%s  ", cli_paint(cli, CLI_PLAIN));
+	dump_print_bytes(cli, style, text);
 }
 
 static enum cli_paint kind_paint(unsigned int kind)
@@ -135,23 +153,23 @@ static void print_packet(struct cli *cli, const struct dump_line *line)
 	putchar('\n');
 }
 
-static void print_loss(struct cli *cli, const struct dump_line *line)
+void dump_print_loss(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64 size,
+		     unsigned int err)
 {
 	char text[160], buf[32];
 
 	printf("%s%-*s%s %s bytes: %s\n", cli_paint(cli, CLI_RED), NAME_WIDTH, "LOST",
-	       cli_paint(cli, CLI_PLAIN), cli_number(line->size, buf),
-	       cli_loss_text(line->stream, line->offset, (int)line->loss, text, sizeof(text)));
+	       cli_paint(cli, CLI_PLAIN), cli_number(size, buf),
+	       cli_loss_text(stream, offset, (int)err, text, sizeof(text)));
 }
 
 void dump_text(struct cli *cli, struct dump_style *style, const struct dump_line *line)
 {
-	printf("%*llx  ", style->offset_width, (unsigned long long)line->offset);
-	print_owner(cli, style, &line->owner);
+	dump_print_where(cli, style, line->offset, &line->owner);
 	if (style->bytes)
-		print_bytes(cli, line);
+		print_bytes(cli, style, line);
 	if (line->kind == VMPT_ITEM_LOSS)
-		print_loss(cli, line);
+		dump_print_loss(cli, line->stream, line->offset, line->size, line->loss);
 	else
 		print_packet(cli, line);
 }
@@ -221,10 +239,19 @@ static void json_packet(struct cli *cli, json_t *o, const struct dump_line *line
 		cli_json_set(cli, o, "reserved", json_true());
 }
 
+void dump_json_loss(struct cli *cli, json_t *o, const struct vmpt_stream *stream, u64 offset,
+		    unsigned int err)
+{
+	char text[160];
+
+	cli_json_string(cli, o, "lost", vmpt_strerror((int)err));
+	cli_json_string(cli, o, "text",
+			cli_loss_text(stream, offset, (int)err, text, sizeof(text)));
+}
+
 void dump_json(struct cli *cli, const struct dump_style *style, const struct dump_line *line)
 {
 	json_t *o = json_object();
-	char text[160];
 
 	cli_json_stream(cli, o, line->stream);
 	cli_json_number(cli, o, "offset", line->offset);
@@ -233,10 +260,7 @@ void dump_json(struct cli *cli, const struct dump_style *style, const struct dum
 	if (style->bytes && line->kind != VMPT_PT_PAD)
 		json_bytes(cli, o, line);
 	if (line->kind == VMPT_ITEM_LOSS) {
-		cli_json_string(cli, o, "lost", vmpt_strerror((int)line->loss));
-		cli_json_string(cli, o, "text",
-				cli_loss_text(line->stream, line->offset, (int)line->loss, text,
-					      sizeof(text)));
+		dump_json_loss(cli, o, line->stream, line->offset, line->loss);
 	} else {
 		json_packet(cli, o, line);
 	}

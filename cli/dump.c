@@ -6,26 +6,7 @@
 #include <strings.h>
 
 #include "cli/dump.h"
-
-#define VMCS_MAX  16
-#define LOSS_BIT  (1ULL << VMPT_ITEM_LOSS)
-#define ALL_KINDS (LOSS_BIT | ((1ULL << VMPT_PT_KINDS) - 1))
-
-/* The options, and where we are. */
-struct dump {
-	u64 start, end;	     /* of the stream; end 0: its end */
-	u64 head;	     /* lines; 0: all */
-	u64 kinds;	     /* bits by kind; 0: all */
-	unsigned int owners; /* bits by enum vmpt_owner_kind */
-	u64 vmcs[VMCS_MAX];
-	size_t vmcs_count;
-	bool no_bytes, no_pad, expand_pad;
-
-	struct dump_style style;
-	struct dump_line pad; /* PADs not printed yet; size 0: none */
-	u64 lines;
-	unsigned int bbp_type;
-};
+#include "cli/record.h"
 
 /* ---- options ---- */
 
@@ -55,6 +36,18 @@ static int set_head(struct cli *cli, const char *arg)
 	if (d->head)
 		return 0;
 	cli_usage(cli, "--head: 0 packets are none; give 1 or more");
+	return -1;
+}
+
+static int set_tsc_ratio(struct cli *cli, const char *arg)
+{
+	struct dump *d = cli->own;
+
+	if (cli_parse_u64(cli, "--tsc-ratio", arg, &d->tsc_ratio))
+		return -1;
+	if (d->tsc_ratio && d->tsc_ratio <= 255)
+		return 0;
+	cli_usage(cli, "--tsc-ratio: a ratio is from 1 to 255");
 	return -1;
 }
 
@@ -96,10 +89,10 @@ static int each_word(struct cli *cli, const char *arg,
 	return ret;
 }
 
+/* A VMCS in hex, or a VM's name: which, is known when the trace is. */
 static int set_one_owner(struct cli *cli, const char *word)
 {
 	struct dump *d = cli->own;
-	char *end;
 
 	if (!strcmp(word, "host")) {
 		d->owners |= 1u << VMPT_OWNER_HOST;
@@ -107,19 +100,44 @@ static int set_one_owner(struct cli *cli, const char *word)
 		d->owners |= 1u << VMPT_OWNER_UNKNOWN;
 	} else if (!strcmp(word, "vm")) {
 		d->owners |= 1u << VMPT_OWNER_VM | 1u << VMPT_OWNER_VM_ANY;
-	} else if (d->vmcs_count == VMCS_MAX) {
-		cli_usage(cli, "--owner: at most %d VMCSs", VMCS_MAX);
+	} else if (d->names == DUMP_OWNERS_MAX) {
+		cli_usage(cli, "--owner: at most %d VMs", DUMP_OWNERS_MAX);
+		return -1;
+	} else if (strlen(word) >= DUMP_NAME_MAX) {
+		cli_usage(cli, "--owner: a name of more than %d bytes", DUMP_NAME_MAX - 1);
 		return -1;
 	} else {
-		errno = 0;
-		d->vmcs[d->vmcs_count++] = strtoull(word, &end, 16);
-		if (errno || end == word || *end || word[0] == '-') {
-			cli_usage(cli, "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
-				  word);
-			return -1;
-		}
+		strcpy(d->name[d->names++], word);
 	}
 	return 0;
+}
+
+/* What --owner's names stand for in this trace. 0, or an exit code. */
+static int find_owners(struct cli *cli)
+{
+	const struct cli_record *r = cli->record;
+	struct dump *d = cli->own;
+	size_t i, k;
+	char *end;
+
+	for (i = 0; i < d->names && !cli_is_rtit(cli); i++) {
+		errno = 0;
+		d->vmcs[d->vmcs_count++] = strtoull(d->name[i], &end, 16);
+		if (errno || end == d->name[i] || *end || d->name[i][0] == '-')
+			return cli_usage(cli,
+					 "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
+					 d->name[i]);
+	}
+	for (i = 0; i < d->names && cli_is_rtit(cli); i++) {
+		for (k = 0; r && k < r->vcpus && strcmp(r->vcpu[k].vm, d->name[i]) != 0; k++)
+			;
+		if (!r || k == r->vcpus)
+			return cli_usage(cli, "--owner: '%s' is not host, vm, unknown or %s",
+					 d->name[i],
+					 r ? "a VM of the side record"
+					   : "the name of a VM, which --side-record tells");
+	}
+	return CLI_OK;
 }
 
 static int set_owner(struct cli *cli, const char *arg)
@@ -144,23 +162,59 @@ static u64 kind_group(const char *word)
 		    !strcasecmp(word, name))
 			kinds |= 1ULL << i;
 	}
-	return strcasecmp(word, "lost") ? kinds : LOSS_BIT;
+	return strcasecmp(word, "lost") ? kinds : DUMP_LOSS_BIT;
+}
+
+static u64 rtit_kind_group(const char *word)
+{
+	u64 kinds = 0;
+	unsigned int i;
+
+	for (i = 0; i < VMPT_RTIT_KINDS; i++) {
+		unsigned int c = vmpt_rtit_table[i].classes;
+		const char *name = vmpt_rtit_name(i);
+
+		if ((!strcasecmp(word, "timing") && (c & VMPT_RTIT_TIMING)) ||
+		    (!strcasecmp(word, "ip") && (c & VMPT_RTIT_HAS_LIP)) ||
+		    (!strcasecmp(word, "fup") && !strncmp(name, "FUP", 3)) ||
+		    !strcasecmp(word, name))
+			kinds |= 1ULL << i;
+	}
+	return strcasecmp(word, "lost") ? kinds : DUMP_LOSS_BIT;
 }
 
 static int set_one_kind(struct cli *cli, const char *word)
 {
-	u64 kinds = kind_group(word);
+	u64 kinds = kind_group(word), rtit_kinds = rtit_kind_group(word);
+	struct dump *d = cli->own;
 	unsigned int i;
 
-	((struct dump *)cli->own)->kinds |= kinds;
-	if (kinds)
+	d->kinds |= kinds;
+	d->rtit_kinds |= rtit_kinds;
+	if (kinds || rtit_kinds)
 		return 0;
 	cli_usage(cli, "--kinds: no packet is called '%s'", word);
 	fprintf(stderr, "Kinds:");
 	for (i = 0; i < VMPT_PT_KINDS; i++)
 		fprintf(stderr, " %s", vmpt_pt_name(i));
-	fprintf(stderr, "\nGroups: ip mode tnt timing; lost\n");
+	fprintf(stderr, "\nof RTIT:");
+	for (i = 0; i < VMPT_RTIT_KINDS; i++)
+		fprintf(stderr, " %s", vmpt_rtit_name(i));
+	fprintf(stderr, "\nGroups: ip mode tnt fup timing; lost\n");
 	return -1;
+}
+
+/* Without --kinds all are wanted. 0, or an exit code. */
+static int check_kinds(struct cli *cli)
+{
+	struct dump *d = cli->own;
+
+	if (!d->kinds && !d->rtit_kinds)
+		d->kinds = d->rtit_kinds = ~0ULL;
+	if (cli_is_rtit(cli) ? d->rtit_kinds : d->kinds)
+		return CLI_OK;
+	return cli_usage(cli, "--kinds: %s has no such packets",
+			 cli_is_rtit(cli) ? "RTIT" : "Intel PT");
 }
 
 static int set_kinds(struct cli *cli, const char *arg)
@@ -170,29 +224,36 @@ static int set_kinds(struct cli *cli, const char *arg)
 
 /* ---- the walk ---- */
 
-static bool owner_wanted(const struct dump *d, const struct vmpt_owner *o)
+bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *o)
 {
+	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, o);
+	const struct dump *d = cli->own;
 	size_t i;
 
-	if (!d->owners && !d->vmcs_count)
+	if (!d->owners && !d->names)
 		return true;
 	if (d->owners >> o->kind & 1)
 		return true;
+	for (i = 0; i < d->names && vcpu; i++)
+		if (!strcmp(d->name[i], vcpu->vm))
+			return true;
 	for (i = 0; i < d->vmcs_count && o->kind == VMPT_OWNER_VM; i++)
 		if (d->vmcs[i] == o->vmcs)
 			return true;
 	return false;
 }
 
-/* Whether it ends before the range asked for; a loss may have the size 0. */
-static bool too_early(const struct dump *d, const struct vmpt_packet *pkt, u64 size)
+bool dump_too_early(const struct dump *d, u64 offset, u64 size)
 {
-	return pkt->offset < d->start && pkt->offset + size <= d->start;
+	return offset < d->start && offset + size <= d->start;
 }
 
-static bool wanted(const struct dump *d, const struct vmpt_packet *pkt)
+static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
 {
-	if (!(d->kinds >> pkt->kind & 1) || !owner_wanted(d, &pkt->owner))
+	const struct dump *d = cli->own;
+	u64 bit = pkt->kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << pkt->kind;
+
+	if (!(d->kinds & bit) || !dump_owner_wanted(cli, &pkt->owner))
 		return false;
 	return !(d->no_pad && pkt->kind == VMPT_PT_PAD);
 }
@@ -282,8 +343,10 @@ static void note_block(struct dump *d, const struct vmpt_stream *stream,
 		d->bbp_type = (unsigned int)bbp.bbp.type;
 }
 
-static bool enough(struct cli *cli, const struct dump *d)
+bool dump_enough(struct cli *cli)
 {
+	const struct dump *d = cli->own;
+
 	return (d->head && d->lines == d->head) || cli_output_failed(cli);
 }
 
@@ -298,20 +361,35 @@ static int walk(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 	while ((ret = vmpt_packet_next(dec, &at, &pkt)) > 0) {
 		u64 size = pkt.kind == VMPT_ITEM_LOSS ? pkt.payload : pkt.size;
 
-		if ((d->end && pkt.offset >= d->end) || enough(cli, d)) {
+		if ((d->end && pkt.offset >= d->end) || dump_enough(cli)) {
 			ret = 0;
 			break;
 		}
 		note_block(d, stream, &pkt);
-		if (too_early(d, &pkt, size))
+		if (dump_too_early(d, pkt.offset, size))
 			continue;
 		if (pkt.kind == VMPT_ITEM_LOSS)
 			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
-		if (wanted(d, &pkt))
+		if (wanted(cli, &pkt))
 			put_packet(cli, stream, &pkt, size);
 	}
 	flush_pads(cli);
 	return ret;
+}
+
+/* So that names do not push the columns to and fro. */
+static void widen_owner(struct cli *cli, u64 number)
+{
+	struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = number };
+	struct dump *d = cli->own;
+	char buf[CLI_WHO];
+	int columns = 0;
+	const char *s;
+
+	for (s = cli_who(cli, &owner, buf); *s; s++)
+		columns += ((unsigned char)*s & 0xc0) != 0x80;
+	if (columns > d->style.owner_width && columns <= 32)
+		d->style.owner_width = columns;
 }
 
 static int dump_stream(struct cli *cli, size_t i)
@@ -320,41 +398,43 @@ static int dump_stream(struct cli *cli, size_t i)
 	struct dump *d = cli->own;
 	struct vmpt_decoder *dec;
 	char name[32];
+	struct vmpt_options opts = cli_stream_options(cli, i);
+	bool rtit = cli_is_rtit(cli);
+	size_t k;
 	u64 size;
-	int ret = vmpt_decoder_open(&dec, stream, &cli->options);
+	int ret = vmpt_decoder_open(&dec, stream, &opts);
 
 	if (ret)
 		return ret;
-	d->style =
-		(struct dump_style){ .bytes = !d->no_bytes, .offset_width = 8, .owner_width = 10 };
+	/* 8 bytes: few packets of PT are longer. RTIT's are, with a cycle count. */
+	d->style = (struct dump_style){ .bytes = !d->no_bytes,
+					.offset_width = 8,
+					.owner_width = 10,
+					.bytes_width = rtit ? 20 : 23,
+					.bytes_grow = rtit };
+	for (k = 0; cli->record && k < cli->record->vcpus; k++)
+		widen_owner(cli, k + 1);
 	for (size = stream->size; size >> 4 * d->style.offset_width;)
 		d->style.offset_width++;
 	if (!cli->json && cli->streams > 1)
 		printf("%s%s%s%s\n", i ? "\n" : "", cli_paint(cli, CLI_BOLD),
 		       cli_stream_name(stream, name), cli_paint(cli, CLI_PLAIN));
 	if (!cli->json)
-		dump_header(cli, &d->style);
-	ret = walk(cli, i, dec);
+		dump_header(cli, &d->style, rtit);
+	ret = rtit ? dump_rtit(cli, i, dec) : walk(cli, i, dec);
 	vmpt_decoder_close(dec);
 	return ret;
 }
 
-static int run(struct cli *cli)
+static int dump_all(struct cli *cli)
 {
-	struct dump *d = cli->own;
 	int ret = 0;
 	size_t i;
 
-	if (d->end && d->end <= d->start)
-		return cli_usage(cli, "--end must lie behind --start");
-	if (d->no_pad && d->expand_pad)
-		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
-	if (!d->kinds)
-		d->kinds = ALL_KINDS;
 	/* On a terminal the lines themselves show the progress. */
 	if (!cli->stdout_tty)
 		cli_progress_start(cli, 1);
-	for (i = 0; i < cli->streams && !ret && !enough(cli, d); i++) {
+	for (i = 0; i < cli->streams && !ret && !dump_enough(cli); i++) {
 		cli_progress_stream(cli, i);
 		ret = dump_stream(cli, i);
 	}
@@ -364,16 +444,44 @@ static int run(struct cli *cli)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
+static int check_usage(struct cli *cli)
+{
+	const struct dump *d = cli->own;
+	int code;
+
+	if (d->end && d->end <= d->start)
+		return cli_usage(cli, "--end must lie behind --start");
+	if (d->no_pad && d->expand_pad)
+		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
+	if (d->tsc_ratio && !cli_is_rtit(cli))
+		return cli_usage(cli, "--tsc-ratio is for RTIT");
+	code = find_owners(cli);
+	return code ? code : check_kinds(cli);
+}
+
+static int run(struct cli *cli)
+{
+	int code = check_usage(cli);
+
+	return code ? code : dump_all(cli);
+}
+
 static const struct cli_option options[] = {
 	{ "start", 0, "OFFSET", "from this offset of the stream on", set_start },
 	{ "end", 0, "OFFSET", "up to this offset", set_end },
 	{ "head", 'n', "N", "stop after N lines", set_head },
-	{ "owner", 0, "LIST", "only these owners: host, vm (any), unknown, or a\nVMCS in hex",
+	{ "owner", 0, "LIST",
+	  "only these owners: host, vm (any), unknown, a VMCS\n"
+	  "in hex, or of RTIT a VM's name",
 	  set_owner },
 	{ "kinds", 0, "LIST",
 	  "only these packets, by name, like psb,tip.pge, or\n"
-	  "by group: ip, mode, tnt, timing; lost for losses",
+	  "by group: ip, mode, tnt, fup, timing; lost for losses",
 	  set_kinds },
+	{ "tsc-ratio", 0, "N",
+	  "RTIT: the TSC has N ticks a bus clock (MSR CEH,\n"
+	  "bits 15:8); else it is measured, for times by cycles",
+	  set_tsc_ratio },
 	{ "no-bytes", 0, NULL, "leave the raw bytes out", set_no_bytes },
 	{ "no-pad", 0, NULL, "leave PADs out", set_no_pad },
 	{ "expand-pad", 0, NULL, "a line for each PAD; else one for a run of them",
@@ -387,11 +495,13 @@ const struct cli_command cli_dump = {
 	.about =
 		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
 		"with an IP show the full IP and IPBytes. Behind an owner, ~ says that it is\n"
-		"assumed, ? that it is uncertain. --json prints one JSON object a line.",
+		"assumed, ? that it is uncertain. --json prints one JSON object a line.\n"
+		"RTIT's have the hardware TSC too, as far as it is known, with a bound.",
 	.examples = "  vmpt dump --head 40 trace.pt           the first lines\n"
 		    "  vmpt dump --start 0x1000 --end 0x1100 trace.pt\n"
 		    "  vmpt dump --owner 3b56ee000 --kinds ip,tnt trace.pt\n"
 		    "  vmpt dump --kinds pip,vmcs --no-bytes --cpu 2 perf.data\n"
+		    "  vmpt dump --side-record vms.jsonl --owner web cpu0.rtit\n"
 		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
 	.options = options,
 	.own_size = sizeof(struct dump),

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* One line of vmpt dump. */
+/* vmpt dump: its options, and one line of it; of Intel PT and of RTIT. */
 #ifndef VMPT_CLI_DUMP_H
 #define VMPT_CLI_DUMP_H
 
 #include "cli/cli.h"
+
+#define DUMP_OWNERS_MAX 16
+#define DUMP_TIME_WIDTH 16 /* "12ab34cd56 ±127" */
+#define DUMP_NAME_MAX	160
+#define DUMP_LOSS_BIT	(1ULL << 63) /* in kinds */
 
 /* What a line tells: a packet, several PADs in a row, or a loss. */
 struct dump_line {
@@ -22,10 +27,59 @@ struct dump_style {
 	bool bytes;
 	int offset_width;
 	int owner_width; /* grows with the owners seen */
+	int bytes_width;
+	bool bytes_grow; /* too, with the bytes */
 };
 
-void dump_header(struct cli *cli, const struct dump_style *style);
+/* The options, and where we are. */
+struct dump {
+	u64 start, end;	     /* of the stream; end 0: its end */
+	u64 head;	     /* lines; 0: all */
+	u64 kinds;	     /* bits by kind of PT; with rtit_kinds 0: all */
+	u64 rtit_kinds;	     /* by kind of RTIT */
+	unsigned int owners; /* bits by enum vmpt_owner_kind */
+	u64 vmcs[DUMP_OWNERS_MAX];
+	size_t vmcs_count;
+	char name[DUMP_OWNERS_MAX][DUMP_NAME_MAX]; /* of VMs: VMCSs in hex, or a side record's */
+	size_t names;
+	u64 tsc_ratio; /* RTIT: TSC ticks a bus clock; 0: measure it */
+	bool no_bytes, no_pad, expand_pad;
+
+	struct dump_style style;
+	struct dump_line pad; /* PADs not printed yet; size 0: none */
+	u64 lines;
+	unsigned int bbp_type;
+};
+
+/* ---- dump.c ---- */
+
+/* Whether no line is wanted any more. */
+bool dump_enough(struct cli *cli);
+bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *owner);
+/* Whether all of @size bytes at @offset are before --start; a loss may have the size 0. */
+bool dump_too_early(const struct dump *d, u64 offset, u64 size);
+
+/* ---- dump-line.c ---- */
+
+/* @time: there is a column for it. */
+void dump_header(struct cli *cli, const struct dump_style *style, bool time);
 void dump_text(struct cli *cli, struct dump_style *style, const struct dump_line *line);
 void dump_json(struct cli *cli, const struct dump_style *style, const struct dump_line *line);
+/* Parts of a line: its offset and owner; @text in the column of bytes; a loss, to the end. */
+void dump_print_where(struct cli *cli, struct dump_style *style, u64 offset,
+		      const struct vmpt_owner *owner);
+void dump_print_bytes(struct cli *cli, struct dump_style *style, const char *text);
+void dump_print_loss(struct cli *cli, const struct vmpt_stream *stream, u64 offset, u64 size,
+		     unsigned int err);
+/* A loss's members. */
+void dump_json_loss(struct cli *cli, json_t *o, const struct vmpt_stream *stream, u64 offset,
+		    unsigned int err);
+/* Print and pad to @width columns; "×" and "…" are one column each. */
+void dump_print_padded(const char *text, size_t width);
+
+/* ---- dump-rtit.c ---- */
+
+/* All packets of stream number @i that are wanted; the header is printed. 0 or a negative error. */
+int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/record.h"
 
 #define CPU_MAX 65535
 
@@ -162,6 +162,18 @@ static int open_failed(struct cli *cli, const char *path, int err, const struct 
 	return CLI_FAILED;
 }
 
+struct vmpt_options cli_stream_options(const struct cli *cli, size_t i)
+{
+	const struct cli_runs *runs = cli->record ? cli->record->of_stream[i] : NULL;
+	struct vmpt_options options = cli->options;
+
+	if (runs) {
+		options.runs = runs->run;
+		options.run_count = runs->count;
+	}
+	return options;
+}
+
 bool cli_is_rtit(const struct cli *cli)
 {
 	return vmpt_trace_info(cli->trace)->isa == VMPT_ISA_RTIT;
@@ -183,6 +195,11 @@ static int check_options(struct cli *cli)
 {
 	const char *path = cli->file[0];
 
+	if (!cli_is_rtit(cli) && cli->side_record)
+		return cli_usage(cli,
+				 "--side-record is for RTIT, and %s is taken for Intel PT; "
+				 "--format=rtit says that it is not",
+				 path);
 	if (!cli_is_rtit(cli) && cli->options.cycle_acc != VMPT_CYCLE_ACC_AUTO)
 		return cli_usage(cli,
 				 "--cycle-acc is for RTIT, and %s is taken for Intel PT; "
@@ -347,6 +364,8 @@ int cli_open(struct cli *cli)
 		code = note_inputs(cli, in);
 	if (!code)
 		code = choose_streams(cli);
+	if (!code && cli->side_record)
+		code = cli_record_open(cli);
 	if (!code)
 		warn_perf_losses(cli);
 	for (i = 0; i < cli->files; i++)
@@ -359,6 +378,7 @@ void cli_close(struct cli *cli)
 {
 	if (cli->trace)
 		vmpt_trace_close(cli->trace);
+	cli_record_close(cli);
 	free(cli->stream);
 	free(cli->input);
 }

@@ -149,6 +149,12 @@ static int set_cycle_acc(struct cli *cli, const char *arg)
 	return i < 0 ? -1 : 0;
 }
 
+static int set_side_record(struct cli *cli, const char *arg)
+{
+	cli->side_record = arg;
+	return 0;
+}
+
 static int set_color(struct cli *cli, const char *arg)
 {
 	static const char *const word[3] = { "auto", "always", "never" };
@@ -173,6 +179,10 @@ static const struct cli_option tracing[] = {
 	  "RTIT: whether cycle counts follow packets: auto,\n"
 	  "yes, no; auto asks the trace itself",
 	  set_cycle_acc },
+	{ "side-record", 0, "FILE",
+	  "RTIT: who ran, by the VMM's side record, JSON lines;\n"
+	  "without it all is taken for the host's",
+	  set_side_record },
 	{ "headless", 0, NULL,
 	  "take the first byte as the start of a packet;\n"
 	  "else start at the first PSB",

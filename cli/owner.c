@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Owners in words, the same in tables, options, file names and JSON. */
-#include "cli/cli.h"
+#include <string.h>
+
+#include "cli/record.h"
 
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 {
@@ -9,6 +11,41 @@ const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 	else
 		snprintf(buf, 32, "%s",
 			 owner->kind == VMPT_OWNER_VM_ANY ? "vm?" : cli_owner_kind(owner));
+	return buf;
+}
+
+#define NAME_SHOWN 120 /* bytes */
+
+/*
+ * A name out of a file: control characters, of ASCII and of ISO 8859 in UTF-8, become '?', and a
+ * long one is cut where a character begins.
+ */
+static void print_safely(const char *name, char buf[CLI_WHO])
+{
+	const unsigned char *s = (const unsigned char *)name;
+	size_t n = 0;
+
+	for (; *s && (n < NAME_SHOWN || (*s & 0xc0) == 0x80); s++) {
+		bool c1 = s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0;
+
+		buf[n++] = *s < 0x20 || *s == 0x7f || c1 ? '?' : (char)*s;
+		s += c1;
+	}
+	buf[n] = '\0';
+	if (*s)
+		strcpy(buf + n, "…");
+}
+
+const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO])
+{
+	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
+	size_t n;
+
+	if (!vcpu)
+		return cli_owner_name(owner, buf);
+	print_safely(vcpu->vm, buf);
+	n = strlen(buf);
+	snprintf(buf + n, CLI_WHO - n, " vcpu %u", vcpu->vcpu);
 	return buf;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/record.h"
 #include "cli/split.h"
 
 int split_io_failed(struct cli *cli, const char *name)
@@ -44,39 +45,68 @@ static void name_where(const struct vmpt_stream *stream, char where[32])
 		snprintf(where, 32, ".cpu%d", stream->cpu);
 }
 
-/* What names end in, of both formats. */
-static const char *const suffix[] = { ".pt", ".perf.data" };
+/* What names end in. */
+static const char *const suffix[] = { ".pt", ".perf.data", ".rtit" };
 
 static bool is_suffix(const char *end)
 {
-	return !strcmp(end, suffix[0]) || !strcmp(end, suffix[1]);
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(suffix); i++)
+		if (!strcmp(end, suffix[i]))
+			return true;
+	return false;
+}
+
+static const char *suffix_of(const struct cli *cli)
+{
+	return suffix[cli_is_rtit(cli) ? 2 : ((const struct split *)cli->own)->perf];
 }
 
 void split_name(const struct cli *cli, const struct vmpt_owner *owner,
-		const struct vmpt_stream *stream, char name[80])
+		const struct vmpt_stream *stream, char name[SPLIT_NAME])
 {
-	const struct split *s = cli->own;
-	char who[32], where[32];
+	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
+	char who[SPLIT_NAME - 48], where[32];
 
-	if (owner->kind == VMPT_OWNER_VM)
+	if (vcpu)
+		snprintf(who, sizeof(who), "%s", vcpu->file);
+	else if (owner->kind == VMPT_OWNER_VM)
 		snprintf(who, sizeof(who), "vmcs-%llx", (unsigned long long)owner->vmcs);
 	else
 		snprintf(who, sizeof(who), "%s",
 			 owner->kind == VMPT_OWNER_HOST ? "host" : "vm-unknown");
 	name_where(stream, where);
-	snprintf(name, 80, "%s%s%s", who, where, suffix[s->perf]);
+	snprintf(name, SPLIT_NAME, "%s%s%s", who, where, suffix_of(cli));
+}
+
+/*
+ * The end of "vm-NAME-vcpuN" in a name of RTIT: its last "-vcpuN", behind which stand a '.' and
+ * no other '-'. NULL: there is none.
+ */
+static const char *end_of_vcpu(const char *name)
+{
+	const char *at = strrchr(name, '-');
+	size_t digits;
+
+	if (strncmp(name, "vm-", 3) || !at || at < name + 4 || strncmp(at, "-vcpu", 5))
+		return NULL;
+	digits = strspn(at + 5, "0123456789");
+	return digits && at[5 + digits] == '.' ? at + 5 + digits : NULL;
 }
 
 /*
  * Where a name that split_name() makes says that the stream is from: its part
- * ".cpu2.pt", ".tid77.pt", ".pt" or those of a perf.data. NULL: it makes no such name.
+ * ".cpu2.pt", ".tid77.pt", ".pt" or those of a perf.data or RTIT. NULL: it makes no such name.
  */
 static const char *where_of_name(const char *name)
 {
-	const char *where = NULL, *end;
+	const char *where = end_of_vcpu(name), *end;
 	size_t digits;
 
-	if (!strncmp(name, "host", 4)) {
+	if (where) {
+		;
+	} else if (!strncmp(name, "host", 4)) {
 		where = name + 4;
 	} else if (!strncmp(name, "vm-unknown", 10)) {
 		where = name + 10;
@@ -101,7 +131,6 @@ static const char *where_of_name(const char *name)
 static bool may_be_written(const struct cli *cli, const char *name)
 {
 	const char *where = where_of_name(name);
-	const struct split *s = cli->own;
 	size_t i;
 
 	if (!strcmp(name, "index.json"))
@@ -111,7 +140,7 @@ static bool may_be_written(const struct cli *cli, const char *name)
 
 		name_where(cli->stream[i], one);
 		if (!strncmp(where, one, strlen(one)) &&
-		    !strcmp(where + strlen(one), suffix[s->perf]))
+		    !strcmp(where + strlen(one), suffix_of(cli)))
 			return true;
 	}
 	return false;

@@ -81,6 +81,26 @@ static void flag_if(struct cli *cli, json_t *o, const char *key, bool value)
 		cli_json_set(cli, o, key, json_true());
 }
 
+static void json_rtit(struct cli *cli, json_t *o, const struct vmpt_slice *slice)
+{
+	json_t *errata = NULL;
+	unsigned int i;
+	char name[16];
+
+	number_if(cli, o, "enables", slice->enables);
+	number_if(cli, o, "disables", slice->disables);
+	for (i = 1; i <= VMPT_RTIT_ERRATA; i++) {
+		if (!slice->errata[i])
+			continue;
+		if (!errata)
+			errata = json_object();
+		snprintf(name, sizeof(name), "E%u", i);
+		cli_json_number(cli, errata, name, slice->errata[i]);
+	}
+	if (errata)
+		cli_json_set(cli, o, "errata", errata);
+}
+
 static void json_slice(struct cli *cli, json_t *o, const struct vmpt_slice *slice)
 {
 	json_t *cr3s = json_array();
@@ -107,6 +127,7 @@ static void json_slice(struct cli *cli, json_t *o, const struct vmpt_slice *slic
 	number_if(cli, o, "overflows", slice->overflows);
 	number_if(cli, o, "failed_entries", slice->failed_entries);
 	number_if(cli, o, "doubts", slice->doubts);
+	json_rtit(cli, o, slice);
 }
 
 static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extracted *x)
@@ -135,6 +156,7 @@ static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extract
 	number_if(cli, o, "tips_enabling", x->tips_enabling);
 	number_if(cli, o, "concealed_packets", x->concealed);
 	number_if(cli, o, "dropped_packets", x->dropped);
+	number_if(cli, o, "lips_unknown", x->lips_unknown);
 }
 
 int split_index_slice(struct cli *cli, const struct vmpt_extracted *x)
@@ -168,8 +190,7 @@ json_t *split_json_streams(struct cli *cli)
 		cli_json_string(cli, o, "file", out->name);
 		cli_json_stream(cli, o, cli->stream[out->stream]);
 		cli_json_string(cli, o, "owner", cli_owner_kind(&out->owner));
-		if (out->owner.kind == VMPT_OWNER_VM)
-			cli_json_hex(cli, o, "vmcs", out->owner.vmcs);
+		cli_json_vm(cli, o, &out->owner);
 		cli_json_number(cli, o, "slices", out->slices);
 		cli_json_number(cli, o, "source_bytes", out->source_bytes);
 		cli_json_number(cli, o, "bytes", out->bytes);

@@ -125,7 +125,8 @@ static int split_stream(struct cli *cli, size_t i)
 		.slice = on_slice,
 	};
 	struct split *s = cli->own;
-	struct vmpt_extract_options options = { .decode = cli->options, .conceal = s->conceal };
+	struct vmpt_extract_options options = { .decode = cli_stream_options(cli, i),
+						.conceal = s->conceal };
 	int ret;
 
 	s->stream = i;
@@ -191,6 +192,9 @@ static int run(struct cli *cli)
 		return cli_usage(cli, "no directory to write to: give -o DIR");
 	if (!s->perf && (s->kernel || s->images))
 		return cli_usage(cli, "--kernel and --image are for --perf");
+	if (s->conceal && cli_is_rtit(cli))
+		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no packets "
+				      "of VMX, and perf does not read it");
 	err = take_code(cli);
 	if (!err)
 		err = split_open_dir(cli);
@@ -251,10 +255,12 @@ const struct cli_command cli_split = {
 	.title = "write one stream per VM and CPU, and an index",
 	.about = "Take the trace apart: one stream per VMCS and CPU, one per CPU for the host,\n"
 		 "each a trace of its own, and index.json, which lists the slices: whose, how\n"
-		 "sure, from where, and what was done at their edges.",
+		 "sure, from where, and what was done at their edges. Those of RTIT go by the\n"
+		 "side record.",
 	.examples = "  vmpt split -o out perf.data\n"
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"
+		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.options = options,

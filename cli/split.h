@@ -11,9 +11,12 @@
 /* Files kept open at once; the one not used for longest makes room. */
 #define SPLIT_OPEN_MAX 64
 
+/* Bytes of a file's name; a side record's have up to 160. */
+#define SPLIT_NAME 224
+
 /* One stream that is written. */
 struct split_out {
-	char name[80]; /* of the file in the directory */
+	char name[SPLIT_NAME]; /* of the file in the directory */
 	struct vmpt_owner owner;
 	size_t stream; /* index in cli->stream */
 	u64 slices, source_bytes, bytes;
@@ -58,10 +61,11 @@ FILE *split_create(struct cli *cli, const char *name);
 
 /*
  * The name of a stream's file: "vmcs-3b56ee000.cpu2.pt", as a perf.data
- * "vmcs-3b56ee000.cpu2.perf.data". The CPU is read from the former again.
+ * "vmcs-3b56ee000.cpu2.perf.data", of RTIT "vm-web-vcpu0.cpu2.rtit". The CPU is read from all but
+ * perf.data's again.
  */
 void split_name(const struct cli *cli, const struct vmpt_owner *owner,
-		const struct vmpt_stream *stream, char name[80]);
+		const struct vmpt_stream *stream, char name[SPLIT_NAME]);
 /* Make and open the directory; nothing in it that may be written is an input. */
 int split_open_dir(struct cli *cli);
 /* Remove the streams of the split before this one that were not written again. */

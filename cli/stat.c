@@ -2,7 +2,7 @@
 /* vmpt stat: packets and bytes per kind, per CPU and in all. */
 #include <stdlib.h>
 
-#include "cli/cli.h"
+#include "cli/stat.h"
 
 struct tally {
 	u64 packets, bytes;
@@ -59,8 +59,9 @@ static int count_stream(struct cli *cli, size_t i, struct counts *c)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
 	struct vmpt_decoder *dec;
+	struct vmpt_options options = cli_stream_options(cli, i);
 	struct vmpt_batch batch;
-	int ret = vmpt_decoder_open(&dec, stream, &cli->options);
+	int ret = vmpt_decoder_open(&dec, stream, &options);
 
 	if (ret)
 		return ret;
@@ -207,10 +208,13 @@ static void print_json(struct cli *cli, const struct counts *c, const struct cou
 
 static int run(struct cli *cli)
 {
-	struct counts *c = calloc(cli->streams, sizeof(*c)), total = { 0 };
+	struct counts *c, total = { 0 };
 	int ret = 0;
 	size_t i;
 
+	if (cli_is_rtit(cli))
+		return stat_rtit(cli);
+	c = calloc(cli->streams, sizeof(*c));
 	if (!c)
 		return cli_no_memory(cli);
 	cli_progress_start(cli, 1);
@@ -235,7 +239,8 @@ const struct cli_command cli_stat = {
 	.title = "count packets and bytes per kind and CPU",
 	.about =
 		"Count the packets of each kind and their bytes, per CPU and in all, and what was\n"
-		"lost between them.",
+		"lost between them. Of RTIT also cycle counts, PSB distance, MTC ranges, errata\n"
+		"and CR3s.",
 	.examples = "  vmpt stat trace.pt              one CPU's raw trace\n"
 		    "  vmpt stat -j 4 perf.data        all CPUs, four threads\n"
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"

@@ -117,6 +117,10 @@ static void add_slice(struct vms_row *row, const struct vmpt_slice *s)
 	row->entries += s->begin == VMPT_BEGIN_ENTRY;
 	row->overflows += s->overflows;
 	row->failed_entries += s->failed_entries;
+	row->enables += s->enables;
+	row->disables += s->disables;
+	for (i = 0; i <= VMPT_RTIT_ERRATA; i++)
+		row->errata[i] += s->errata[i];
 	row->concealed |= s->owner.concealed;
 	vms_add_tsc(row, s->has_tsc, s->first_tsc, s->last_tsc);
 	for (i = 0; i < s->cr3_count && i < VMPT_SLICE_CR3S; i++)
@@ -145,15 +149,30 @@ static void add_loss_before(struct vms_row *row, ssize_t at, ssize_t prev, bool 
 		row->losses++;
 }
 
+/* STSs have 40 bits, which go round in minutes: @last is the one before, the wraps in it. */
+static u64 follow(u64 *last, u64 tsc)
+{
+	const u64 range = 1ULL << 40, back = 1ULL << 36;
+	u64 at = (*last & ~(range - 1)) | tsc;
+
+	/* As the library's clock has it (vmpt-rtit-clock.h) */
+	if (at < *last && *last - at >= back)
+		at += range;
+	*last = at;
+	return at;
+}
+
 int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
 	ssize_t at, prev = -1, owner = -1; /* owner: prev, losses skipped */
 	bool transitions = false;
+	u64 sts = 0;
 	struct vmpt_splitter *split;
 	struct vmpt_slice s;
+	struct vmpt_options options = cli_stream_options(cli, i);
 	size_t k;
-	int ret = vmpt_splitter_open(&split, stream, &cli->options);
+	int ret = vmpt_splitter_open(&split, stream, &options);
 
 	if (ret)
 		return ret;
@@ -165,6 +184,10 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	while ((ret = vmpt_split_next(split, &s)) > 0) {
 		bool lost = cli_lose_slice(cli, stream, &s);
 
+		if (s.has_tsc && stream->isa == VMPT_ISA_RTIT) {
+			s.first_tsc = follow(&sts, s.first_tsc);
+			s.last_tsc = follow(&sts, s.last_tsc);
+		}
 		at = find_row(rows, i, lost ? VMS_LOST : s.owner.kind,
 			      !lost && s.owner.kind == VMPT_OWNER_VM ? s.owner.vmcs : 0);
 		if (at < 0) {

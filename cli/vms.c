@@ -42,14 +42,17 @@ static void add_row(struct vms_row *to, const struct vms_row *from)
 	to->overflows += from->overflows;
 	to->failed_entries += from->failed_entries;
 	to->concealed |= from->concealed;
+	to->enables += from->enables;
+	to->disables += from->disables;
+	for (i = 0; i <= VMPT_RTIT_ERRATA; i++)
+		to->errata[i] += from->errata[i];
 	vms_add_tsc(to, from->has_tsc, from->first_tsc, from->last_tsc);
 	for (i = 0; i < from->cr3s; i++)
 		vms_add_cr3(to, from->cr3[i]);
 	to->more_cr3s |= from->more_cr3s;
 }
 
-/* The rows of one owner, from @row on: their number, and the sum. */
-static size_t merge(const struct vms_row *row, size_t n, struct vms_row *all)
+size_t vms_merge(const struct vms_row *row, size_t n, struct vms_row *all)
 {
 	size_t i;
 
@@ -59,16 +62,16 @@ static size_t merge(const struct vms_row *row, size_t n, struct vms_row *all)
 	return i;
 }
 
-static const char *row_name(const struct vms_row *row, char buf[32])
+const char *vms_name(const struct cli *cli, const struct vms_row *row, char buf[CLI_WHO])
 {
 	struct vmpt_owner owner = { .kind = row->kind, .vmcs = row->vmcs };
 
 	if (row->kind == VMS_OTHERS)
 		return "others";
-	return row->kind == VMS_LOST ? "lost" : cli_owner_name(&owner, buf);
+	return row->kind == VMS_LOST ? "lost" : cli_who(cli, &owner, buf);
 }
 
-static enum cli_paint row_paint(const struct vms_row *row)
+enum cli_paint vms_paint(const struct vms_row *row)
 {
 	struct vmpt_owner owner = { .kind = row->kind };
 
@@ -85,9 +88,8 @@ static bool is_vm(const struct vms_row *row)
 
 /* ---- text ---- */
 
-/* "0-3,8": the CPUs of @n rows in order of their streams, cut where it gets long. */
-static const char *cpu_list(const struct cli *cli, const struct vms_row *row, size_t n, char *buf,
-			    size_t len)
+const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_t n, char *buf,
+			 size_t len)
 {
 	size_t i, used = 0;
 	char one[32];
@@ -130,11 +132,11 @@ static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 		total += cli->stream[i]->size;
 	for (i = 0; i < rows; i += n) {
 		struct vms_row all;
-		char buf[96];
+		char buf[CLI_WHO];
 
-		n = merge(row + i, rows - i, &all);
-		cli_cell(t, row_paint(&all), "%s", row_name(&all, buf));
-		cli_cell(t, CLI_PLAIN, "%s", cpu_list(cli, row + i, n, buf, sizeof(buf)));
+		n = vms_merge(row + i, rows - i, &all);
+		cli_cell(t, vms_paint(&all), "%s", vms_name(cli, &all, buf));
+		cli_cell(t, CLI_PLAIN, "%s", vms_cpu_list(cli, row + i, n, buf, sizeof(buf)));
 		cli_cell_number(t, true, all.slices);
 		cli_cell_number(t, is_vm(&all) && all.transitions, all.entries);
 		cli_cell_number(t, is_vm(&all) && all.transitions, all.exits);
@@ -185,11 +187,14 @@ static bool has_time(const struct cli *cli, const struct vms_row *first, const s
 	return row->kind == VMPT_OWNER_HOST || (row->kind == VMPT_OWNER_UNKNOWN && !is_vm(first));
 }
 
-static void print_when(struct cli *cli, const struct vms_row *row, size_t rows)
+void vms_print_when(struct cli *cli, const struct vms_row *row, size_t rows)
 {
-	static const struct cli_column column[] = {
-		{ "VMCS", false },    { "LOSSES", true }, { "FIRST TSC", true },
-		{ "LAST TSC", true }, { "CR3S", false },
+	const struct cli_column column[] = {
+		{ cli_is_rtit(cli) ? "VM" : "VMCS", false },
+		{ "LOSSES", true },
+		{ "FIRST TSC", true },
+		{ "LAST TSC", true },
+		{ "CR3S", false },
 	};
 	struct cli_table *t;
 	size_t i;
@@ -202,12 +207,12 @@ static void print_when(struct cli *cli, const struct vms_row *row, size_t rows)
 
 	for (i = 0; i < rows;) {
 		struct vms_row all;
-		char buf[32];
+		char buf[CLI_WHO];
 
-		i += merge(row + i, rows - i, &all);
+		i += vms_merge(row + i, rows - i, &all);
 		if (all.kind == VMS_LOST)
 			continue;
-		cli_cell(t, row_paint(&all), "%s", row_name(&all, buf));
+		cli_cell(t, vms_paint(&all), "%s", vms_name(cli, &all, buf));
 		cli_cell_number(t, true, all.losses);
 		cell_tsc(t, &all, all.first_tsc);
 		cell_tsc(t, &all, all.last_tsc);
@@ -230,13 +235,13 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 {
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 	struct vms_row all;
-	char room[32], buf[32], to[32];
+	char room[CLI_WHO], buf[32], to[32];
 	const char *name;
 	size_t i;
 
 	for (i = 0; i < rows;) {
-		i += merge(row + i, rows - i, &all);
-		name = row_name(&all, room);
+		i += vms_merge(row + i, rows - i, &all);
+		name = vms_name(cli, &all, room);
 		if (has_time(cli, row, &all))
 			printf("%s: perf time %s to %s\n", name,
 			       perf_time(info, all.first_tsc, buf),
@@ -292,12 +297,25 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	}
 }
 
+void vms_json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row)
+{
+	json_t *cr3s = json_array();
+	u32 i;
+
+	for (i = 0; i < row->cr3s; i++) {
+		char buf[24];
+
+		snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)row->cr3[i]);
+		cli_json_add(cli, cr3s, json_string(buf));
+	}
+	cli_json_set(cli, o, "cr3s", cr3s);
+	cli_json_set(cli, o, "cr3s_complete", json_boolean(!row->more_cr3s));
+}
+
 static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bool times)
 {
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 	struct vmpt_owner owner = { .kind = row->kind };
-	json_t *cr3s = json_array();
-	u32 i;
 
 	cli_json_string(cli, o, "owner",
 			row->kind == VMS_LOST	  ? "lost"
@@ -311,14 +329,7 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 				vmpt_tsc_to_perf_time(info, row->first_tsc));
 		cli_json_number(cli, o, "last_time_ns", vmpt_tsc_to_perf_time(info, row->last_tsc));
 	}
-	for (i = 0; i < row->cr3s; i++) {
-		char buf[24];
-
-		snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)row->cr3[i]);
-		cli_json_add(cli, cr3s, json_string(buf));
-	}
-	cli_json_set(cli, o, "cr3s", cr3s);
-	cli_json_set(cli, o, "cr3s_complete", json_boolean(!row->more_cr3s));
+	vms_json_cr3s(cli, o, row);
 }
 
 /* The owner of @n rows; an object a line: there may be many. */
@@ -329,7 +340,7 @@ static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u
 	struct vms_row all;
 	size_t k;
 
-	merge(row, n, &all);
+	vms_merge(row, n, &all);
 	json_owner(cli, o, &all, times);
 	for (k = 0; k < n; k++) {
 		json_t *one = json_object();
@@ -356,7 +367,7 @@ static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 	for (i = 0; i < rows && !cli->out_of_memory && !cli_output_failed(cli); i += n) {
 		struct vms_row all;
 
-		n = merge(row + i, rows - i, &all);
+		n = vms_merge(row + i, rows - i, &all);
 		cli_json_list_add(cli, json_rows(cli, row + i, n, total, has_time(cli, row, &all)),
 				  !i, stdout);
 	}
@@ -373,7 +384,7 @@ static void warn_others(const struct cli *cli, const struct vms_row *row, size_t
 		;
 	if (i == rows)
 		return;
-	merge(row + i, rows - i, &all);
+	vms_merge(row + i, rows - i, &all);
 	cli_warn(cli, "%s: too many VMCSs: %s slices, %s bytes are in one row, \"others\"",
 		 cli->file[0], cli_number(all.slices, slices), cli_number(all.bytes, buf));
 	if (!cli->quiet)
@@ -400,11 +411,13 @@ static int run(struct cli *cli)
 	} else {
 		if (rows.count)
 			qsort(rows.row, rows.count, sizeof(*rows.row), compare);
-		if (cli->json) {
+		if (cli_is_rtit(cli)) {
+			vms_print_rtit(cli, rows.row, rows.count);
+		} else if (cli->json) {
 			print_json(cli, rows.row, rows.count);
 		} else {
 			print_who(cli, rows.row, rows.count);
-			print_when(cli, rows.row, rows.count);
+			vms_print_when(cli, rows.row, rows.count);
 			print_notes(cli, rows.row, rows.count);
 		}
 		warn_others(cli, rows.row, rows.count);
@@ -420,10 +433,13 @@ const struct cli_command cli_vms = {
 	.about =
 		"Show the owners of the trace: each VM by its VMCS, the host, and what belongs to\n"
 		"nobody that the trace names. Entries and exits are counted where the trace\n"
-		"tells them apart; a dash stands for what it does not tell.",
+		"tells them apart; a dash stands for what it does not tell.\n"
+		"RTIT names nobody: --side-record does. FUP.PGEs and FUP.PGDs are counted for\n"
+		"each, which come with VM entries and exits among others.",
 	.examples = "  vmpt vms perf.data              all CPUs of a host\n"
 		    "  vmpt vms cpu0.pt cpu1.pt        raw traces of CPU 0 and CPU 1\n"
 		    "  vmpt vms --cpu 2,3 perf.data    two CPUs only\n"
+		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
 	.run = run,
 };

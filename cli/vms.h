@@ -21,6 +21,7 @@ struct vms_row {
 	u64 slices, entries, exits, leaves, returns;
 	u64 bytes, assumed, uncertain, unproven; /* all are part of bytes */
 	u64 losses, overflows, failed_entries;
+	u64 enables, disables, errata[VMPT_RTIT_ERRATA + 1]; /* RTIT */
 	bool transitions; /* the stream shows VM entries and exits */
 	bool concealed;
 	bool has_tsc;
@@ -39,6 +40,26 @@ struct vms_rows {
 	size_t vmcss; /* rows of VMCSs, of all streams */
 	u64 seed;     /* of the hash: a trace shall not choose who collides */
 };
+
+/* ---- vms.c ---- */
+
+/* The rows of one owner, from @row on: their number, and the sum. */
+size_t vms_merge(const struct vms_row *row, size_t n, struct vms_row *all);
+const char *vms_name(const struct cli *cli, const struct vms_row *row, char buf[CLI_WHO]);
+enum cli_paint vms_paint(const struct vms_row *row);
+/* "0-3,8": the CPUs of @n rows in order of their streams, cut where it gets long. */
+const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_t n, char *buf,
+			 size_t len);
+void vms_json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row);
+/* The second table: losses, first and last TSC, CR3s. */
+void vms_print_when(struct cli *cli, const struct vms_row *row, size_t rows);
+
+/* ---- vms-rtit.c ---- */
+
+/* Of RTIT: all of the command's output. */
+void vms_print_rtit(struct cli *cli, const struct vms_row *row, size_t rows);
+
+/* ---- vms-count.c ---- */
 
 /* Add the rows of stream number @i. 0 or a negative error. */
 int vms_count(struct cli *cli, size_t i, struct vms_rows *rows);

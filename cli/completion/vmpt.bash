@@ -30,18 +30,21 @@ _vmpt_value()
 	--kinds)
 		_vmpt_list 'PAD BIP TNT-8 TIP TIP.PGE TIP.PGD FUP CYC MTC TSC MODE.Exec MODE.TSX
 			TNT-64 PIP TraceStop CBR TMA VMCS OVF PSB PSBEND MNT PTW EXSTOP MWAIT PWRE
-			PWRX BBP BEP CFE EVD ip mode tnt timing lost' ;;
+			PWRX BBP BEP CFE EVD TNT FUP.PGE FUP.PGD FUP.BuffOvf FUP.PCC FUP.Far STS ip mode tnt
+			fup timing lost' ;;
 	--owner)
 		_vmpt_list 'host vm unknown' ;;
 	--host)
 		_vmpt_words 'none synthetic' ;;
-	--plugin | --kernel | --image)
+	--plugin | --kernel | --image | --side-record)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--output | -o | --root)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	--cpu | --cpus | --connect | --set | --seconds | --threads | -j | --start | --end | --head | -n)
+		COMPREPLY=() ;;
+	--tsc-ratio)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;
@@ -80,8 +83,8 @@ _vmpt_domain()
 _vmpt()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} own=
-	local common='--cpu= --guest-only= --format= --cycle-acc= --headless --threads= -j --json
-		--quiet -q --color= --help -h --version'
+	local common='--cpu= --guest-only= --format= --cycle-acc= --side-record= --headless
+		--threads= -j --json --quiet -q --color= --help -h --version'
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
@@ -96,7 +99,8 @@ _vmpt()
 	_vmpt_value "$prev" && return
 	case ${COMP_WORDS[1]} in
 	dump)
-		own='--start= --end= --head= -n --owner= --kinds= --no-bytes --no-pad --expand-pad' ;;
+		own='--start= --end= --head= -n --owner= --kinds= --tsc-ratio= --no-bytes --no-pad
+			--expand-pad' ;;
 	split)
 		own='--output= -o --conceal --perf --kernel= --image= --force -f' ;;
 	stat | vms) ;;

@@ -42,6 +42,9 @@ expect 'auto yes no' vmpt vms --guest-only =
 expect '--guest-only=' vmpt stat --g
 expect 'rtit' vmpt stat --format = r
 expect 'yes' vmpt stat --cycle-acc = y
+expect '--side-record=' vmpt vms --si
+expect 'FUP.PGE FUP.PGD' vmpt dump --kinds = FUP.PG
+expect '' vmpt dump --tsc-ratio = 1
 expect '' vmpt stat --own
 expect '--output=' vmpt split --o
 expect '--owner=' vmpt dump --ow
@@ -66,6 +69,7 @@ expect 'out' vmpt split -o o
 expect 'out' vmpt domain trace -o o
 expect 'one.pt' vmpt domain trace --plugin = on
 expect 'one.pt' vmpt split --kernel = one
+expect 'one.pt' vmpt vms --side-record = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
 commands=(dump stat vms split)

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt dump of RTIT. A packet's cycle count is an item of its own behind it, so a line waits for
+ * the next item.
+ */
+#include <string.h>
+
+#include "cli/dump.h"
+#include "decoder/vmpt-rtit-clock.h"
+
+#define NAME_WIDTH 11 /* "FUP.BuffOvf" */
+
+/* A packet with its cycle count, or a loss. */
+struct rtit_line {
+	struct vmpt_packet at; /* size 0: none */
+	u64 size;	       /* with the cycle count */
+	struct vmpt_rtit_packet pkt;
+	bool timed; /* tsc and error are valid */
+	u64 tsc, error;
+	bool went_back;
+};
+
+struct walk {
+	struct cli *cli;
+	struct dump *d;
+	const struct vmpt_stream *stream;
+	struct vmpt_rtit_clock clock;
+	struct rtit_line line; /* not printed yet */
+	bool waiting;
+};
+
+/* What was done because of it (Appendix E); E6 is in every cycle count other than 0. */
+static const char *const erratum_text[VMPT_RTIT_ERRATA + 1] = {
+	[1] = "E1: may lie inside the far transfer",
+	[2] = "E2: one too many, ignored",
+	[3] = "E3: one packet late",
+	[4] = "E4: the TraceSTOP before it did not stop",
+	[5] = "E5: of no meaning, ignored",
+	[7] = "E7: the first behind an enable, ignored",
+};
+
+/* ---- text ---- */
+
+static void print_bytes(struct cli *cli, struct walk *w)
+{
+	const struct rtit_line *line = &w->line;
+	const u8 *b = w->stream->data + line->at.offset;
+	bool loss = line->at.kind == VMPT_ITEM_LOSS;
+	char text[64] = "", *at = text;
+	u64 i, n = line->size;
+
+	if (!loss && line->pkt.kind == VMPT_RTIT_PSB) {
+		strcpy(text, "c0 00 ×8");
+	} else {
+		if (n > 8)
+			n = loss ? 7 : n > VMPT_RTIT_SIZE_MAX ? VMPT_RTIT_SIZE_MAX : n;
+		for (i = 0; i < n; i++)
+			at += sprintf(at, "%s%02x", i ? " " : "", b[i]);
+		if (n < line->size)
+			strcpy(at, " …");
+	}
+	dump_print_bytes(cli, &w->d->style, text);
+}
+
+static void print_time(struct cli *cli, const struct rtit_line *line)
+{
+	char text[64] = "–";
+
+	if (line->timed && line->error == ~0ULL)
+		snprintf(text, sizeof(text), "%llx ?", (unsigned long long)line->tsc);
+	else if (line->timed && line->error)
+		snprintf(text, sizeof(text), "%llx ±%llu", (unsigned long long)line->tsc,
+			 (unsigned long long)line->error);
+	else if (line->timed)
+		snprintf(text, sizeof(text), "%llx", (unsigned long long)line->tsc);
+	fputs(cli_paint(cli, CLI_DIM), stdout);
+	dump_print_padded(text, DUMP_TIME_WIDTH);
+	printf("%s  ", cli_paint(cli, CLI_PLAIN));
+}
+
+static enum cli_paint kind_paint(unsigned int kind)
+{
+	unsigned int classes = vmpt_rtit_table[kind].classes;
+
+	switch (kind) {
+	case VMPT_RTIT_PSB:
+		return CLI_BOLD;
+	case VMPT_RTIT_PIP:
+		return CLI_MAGENTA;
+	case VMPT_RTIT_BUFF_OVF:
+	case VMPT_RTIT_TRACESTOP:
+		return CLI_RED;
+	default:
+		return classes & VMPT_RTIT_TIMING    ? CLI_YELLOW
+		       : classes & VMPT_RTIT_HAS_LIP ? CLI_CYAN
+						     : CLI_PLAIN;
+	}
+}
+
+/* The full LIP; digits that are not known are '?'. */
+static void print_lip(struct cli *cli, const struct rtit_line *line)
+{
+	unsigned int digits = 4 * ((unsigned int)line->pkt.ip.cnt + 1);
+
+	if (line->at.aux & VMPT_RTIT_AUX_NO_LIP)
+		printf(" 0x%.*s%0*llx", 12 - (int)digits, "????????????", (int)digits,
+		       (unsigned long long)line->at.payload);
+	else
+		printf(" 0x%llx", (unsigned long long)line->at.payload);
+	printf("%s cnt=%u%s%s", cli_paint(cli, CLI_DIM), (unsigned int)line->pkt.ip.cnt,
+	       line->pkt.ip.zext ? " zext" : "", cli_paint(cli, CLI_PLAIN));
+}
+
+static void print_packet(struct cli *cli, const struct rtit_line *line)
+{
+	const struct vmpt_rtit_packet *p = &line->pkt;
+	enum cli_paint paint = kind_paint(p->kind);
+	unsigned int erratum = VMPT_RTIT_AUX_ERRATUM(line->at.aux);
+	struct vmpt_rtit_packet body = *p;
+	const char *fields;
+	char text[128];
+
+	body.flags = 0;
+	vmpt_rtit_print(&body, text, sizeof(text));
+	fields = strchr(text, ' ');
+	printf("%s%-*s%s", paint ? cli_paint(cli, paint) : "",
+	       fields || p->flags || erratum ? NAME_WIDTH : 0, vmpt_rtit_name(p->kind),
+	       paint ? cli_paint(cli, CLI_PLAIN) : "");
+	if (vmpt_rtit_table[p->kind].classes & VMPT_RTIT_HAS_LIP)
+		print_lip(cli, line);
+	else
+		fputs(fields ? fields : "", stdout);
+	if (p->flags & VMPT_RTIT_CYCLES)
+		printf(" +%u", p->cycles);
+	if (erratum && erratum_text[erratum])
+		printf(" %s(%s)%s", cli_paint(cli, CLI_RED), erratum_text[erratum],
+		       cli_paint(cli, CLI_PLAIN));
+	if (line->went_back)
+		printf(" %s(the TSC went back)%s", cli_paint(cli, CLI_RED),
+		       cli_paint(cli, CLI_PLAIN));
+	putchar('\n');
+}
+
+static void print_text(struct walk *w)
+{
+	const struct rtit_line *line = &w->line;
+	struct cli *cli = w->cli;
+
+	dump_print_where(cli, &w->d->style, line->at.offset, &line->at.owner);
+	if (w->d->style.bytes)
+		print_bytes(cli, w);
+	print_time(cli, line);
+	if (line->at.kind == VMPT_ITEM_LOSS)
+		dump_print_loss(cli, w->stream, line->at.offset, line->size, line->at.aux);
+	else
+		print_packet(cli, line);
+}
+
+/* ---- JSON ---- */
+
+static void json_bytes(struct cli *cli, json_t *o, const struct walk *w)
+{
+	const u8 *b = w->stream->data + w->line.at.offset;
+	u64 i, n = w->line.size < 16 ? w->line.size : 16;
+	char text[33] = "";
+
+	for (i = 0; i < n; i++)
+		sprintf(text + 2 * i, "%02x", b[i]);
+	cli_json_string(cli, o, "bytes", text);
+}
+
+static void json_fields(struct cli *cli, json_t *o, const struct vmpt_rtit_packet *p)
+{
+	const struct vmpt_rtit_desc *desc = &vmpt_rtit_table[p->kind];
+	char taken[VMPT_RTIT_TNT_FULL + 1] = "";
+	u64 i;
+
+	for (i = 0; i < desc->fields; i++) {
+		const struct vmpt_rtit_field *f = &desc->field[i];
+
+		if (f->coding == VMPT_RTIT_COUNT || f->format == VMPT_RTIT_TAKEN)
+			continue;
+		if (f->format == VMPT_RTIT_FLAG)
+			cli_json_set(cli, o, f->name, json_boolean(p->val[i]));
+		else if (f->format == VMPT_RTIT_DEC)
+			cli_json_number(cli, o, f->name, p->val[i]);
+		else
+			cli_json_hex(cli, o, f->name, p->val[i]);
+	}
+	if (p->kind != VMPT_RTIT_TNT)
+		return;
+	for (i = 0; i < p->tnt.count && i < VMPT_RTIT_TNT_FULL; i++)
+		taken[i] = p->tnt.bits >> (p->tnt.count - 1 - i) & 1 ? 'T' : 'N';
+	cli_json_string(cli, o, "bits", taken);
+}
+
+static void json_packet(struct cli *cli, json_t *o, const struct rtit_line *line)
+{
+	const struct vmpt_rtit_packet *p = &line->pkt;
+	unsigned int erratum = VMPT_RTIT_AUX_ERRATUM(line->at.aux);
+	char text[8];
+
+	cli_json_string(cli, o, "packet", vmpt_rtit_name(p->kind));
+	json_fields(cli, o, p);
+	if (vmpt_rtit_table[p->kind].classes & VMPT_RTIT_HAS_LIP &&
+	    !(line->at.aux & VMPT_RTIT_AUX_NO_LIP))
+		cli_json_hex(cli, o, "full_lip", line->at.payload);
+	if (p->flags & VMPT_RTIT_CYCLES)
+		cli_json_number(cli, o, "cycles", p->cycles);
+	if (erratum) {
+		snprintf(text, sizeof(text), "E%u", erratum);
+		cli_json_string(cli, o, "erratum", text);
+	}
+	if (line->at.aux & VMPT_RTIT_AUX_IGNORE)
+		cli_json_set(cli, o, "ignored", json_true());
+}
+
+static void print_json(struct walk *w)
+{
+	const struct rtit_line *line = &w->line;
+	struct cli *cli = w->cli;
+	json_t *o = json_object();
+
+	cli_json_stream(cli, o, w->stream);
+	cli_json_number(cli, o, "offset", line->at.offset);
+	cli_json_number(cli, o, "size", line->size);
+	cli_json_owner(cli, o, &line->at.owner);
+	if (w->d->style.bytes)
+		json_bytes(cli, o, w);
+	if (line->at.kind == VMPT_ITEM_LOSS)
+		dump_json_loss(cli, o, w->stream, line->at.offset, line->at.aux);
+	else
+		json_packet(cli, o, line);
+	/* The STS's own "tsc" has 40 bits. */
+	if (line->timed)
+		cli_json_hex(cli, o, "time", line->tsc);
+	if (line->timed)
+		cli_json_set(cli, o, "time_error",
+			     line->error == ~0ULL ? json_null()
+						  : json_integer((json_int_t)line->error));
+	if (line->went_back)
+		cli_json_set(cli, o, "time_went_back", json_true());
+	cli_json_print(cli, o, stdout, true);
+}
+
+/* ---- the walk ---- */
+
+static bool wanted(const struct walk *w, const struct rtit_line *line)
+{
+	u64 bit = line->at.kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << line->pkt.kind;
+
+	return w->d->rtit_kinds & bit && dump_owner_wanted(w->cli, &line->at.owner);
+}
+
+static void flush(struct walk *w)
+{
+	const struct rtit_line *line = &w->line;
+
+	if (!w->waiting)
+		return;
+	w->waiting = false;
+	if (dump_too_early(w->d, line->at.offset, line->size))
+		return;
+	if (line->at.kind == VMPT_ITEM_LOSS)
+		cli_lose(w->cli, CLI_LOST, w->stream, line->at.offset, line->size, line->at.aux);
+	if (!wanted(w, line) || (w->d->head && w->d->lines == w->d->head))
+		return;
+	w->d->lines++;
+	if (w->cli->json)
+		print_json(w);
+	else
+		print_text(w);
+}
+
+static void note_time(struct walk *w, const struct vmpt_packet *at)
+{
+	vmpt_rtit_clock_feed(&w->clock, at);
+	w->line.timed = w->clock.known && at->kind != VMPT_ITEM_LOSS;
+	w->line.tsc = w->clock.tsc;
+	w->line.error = w->clock.error;
+	w->line.went_back = w->clock.went_back;
+}
+
+static void take(struct walk *w, const struct vmpt_packet *at)
+{
+	struct rtit_line *line = &w->line;
+
+	if (at->kind == VMPT_ITEM_RTIT_CYC) {
+		line->size += at->size;
+		line->pkt.flags = VMPT_RTIT_CYCLES;
+		line->pkt.cycles = (u32)at->payload;
+	} else {
+		flush(w);
+		*line = (struct rtit_line){ .at = *at, .size = at->size };
+		if (at->kind == VMPT_ITEM_LOSS)
+			line->size = at->payload;
+		/* The decoder took it for a packet already: this cannot fail. */
+		else if (vmpt_rtit_decode(&line->pkt, w->stream->data + at->offset, at->size,
+					  false))
+			line->pkt.kind = (u8)(at->kind - VMPT_ITEM_RTIT);
+		w->waiting = true;
+	}
+	note_time(w, at);
+}
+
+int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
+{
+	struct walk w = { .cli = cli, .d = cli->own, .stream = cli->stream[i] };
+	struct vmpt_cursor cursor = { 0 };
+	struct vmpt_packet at;
+	int ret;
+
+	vmpt_rtit_clock_init(&w.clock, (u32)w.d->tsc_ratio);
+	while ((ret = vmpt_packet_next(dec, &cursor, &at)) > 0) {
+		if (dump_enough(cli) ||
+		    (w.d->end && at.offset >= w.d->end && at.kind != VMPT_ITEM_RTIT_CYC)) {
+			ret = 0;
+			break;
+		}
+		take(&w, &at);
+	}
+	flush(&w);
+	return ret;
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The side record of an RTIT trace: JSON lines, each looked at closely, for whose bytes are whose
+ * rests on them alone.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/record.h"
+
+#define CPU_MAX	   65535
+#define VCPUS_MAX  65536
+#define NAME_BYTES 120 /* bytes of a VM's name in a file's */
+
+/* A line, taken apart. */
+struct line {
+	size_t number;
+	const char *vm; /* NULL: the host, or nobody */
+	u32 vcpu, cpu;
+	bool by_tsc;
+	u64 at, tsc_offset, core_offset;
+};
+
+__attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli, size_t number,
+							  const char *fmt, ...)
+{
+	char text[240];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	cli_error(cli, "%s: line %zu: %s", cli->side_record, number, text);
+	return CLI_FAILED;
+}
+
+/* ---- one line ---- */
+
+/* A member that is a number: "0x…", or a JSON number of 0 or more. */
+static int take_u64(const struct cli *cli, const struct line *l, json_t *o, const char *key,
+		    u64 max, u64 *value)
+{
+	json_t *v = json_object_get(o, key);
+	const char *s = json_string_value(v);
+	char *end;
+
+	*value = 0;
+	if (json_is_integer(v) && json_integer_value(v) >= 0) {
+		*value = (u64)json_integer_value(v);
+	} else if (s && s[0] == '0' && s[1] == 'x' && s[2] &&
+		   s[2 + strspn(s + 2, "0123456789abcdefABCDEF")] == '\0') {
+		errno = 0;
+		*value = strtoull(s, &end, 16);
+		if (errno)
+			return bad_line(cli, l->number, "\"%s\" has more than 64 bits", key);
+	} else {
+		return bad_line(cli, l->number, "\"%s\" is not a number, like 3 or \"0x1f\"", key);
+	}
+	if (*value > max)
+		return bad_line(cli, l->number, "\"%s\" is larger than %llu", key,
+				(unsigned long long)max);
+	return CLI_OK;
+}
+
+static int take_vm(const struct cli *cli, struct line *l, json_t *o)
+{
+	json_t *vm = json_object_get(o, "vm");
+
+	l->vm = json_string_value(vm);
+	if (!l->vm && !json_is_null(vm))
+		return bad_line(cli, l->number,
+				"\"vm\" is not a name, nor null for a time of the host");
+	if (l->vm && !l->vm[0])
+		return bad_line(cli, l->number, "\"vm\" is an empty name");
+	return CLI_OK;
+}
+
+/* "offset" or "tsc" */
+static int take_where(const struct cli *cli, struct line *l, json_t *o)
+{
+	bool offset = json_object_get(o, "offset");
+
+	l->by_tsc = json_object_get(o, "tsc");
+	if (offset == l->by_tsc)
+		return bad_line(cli, l->number, "%s of \"offset\" and \"tsc\"",
+				offset ? "both" : "none");
+	return take_u64(cli, l, o, l->by_tsc ? "tsc" : "offset", ~0ULL, &l->at);
+}
+
+static int take_members(const struct cli *cli, struct line *l, json_t *o)
+{
+	json_t *rtit = json_object_get(o, "rtit");
+	u64 vcpu = 0, cpu = 0;
+	int err;
+
+	if (!rtit)
+		return bad_line(cli, l->number,
+				"no \"rtit\": this is no side record of an RTIT trace");
+	if (!json_is_integer(rtit) || json_integer_value(rtit) != 1)
+		return bad_line(cli, l->number, "\"rtit\" is not 1, the version that is known");
+	err = take_vm(cli, l, o);
+	/* Where nobody runs, no one asks for a number. */
+	if (!err && (l->vm || json_object_get(o, "vcpu")))
+		err = take_u64(cli, l, o, "vcpu", 0xffffffff, &vcpu);
+	if (!err)
+		err = take_u64(cli, l, o, "cpu", CPU_MAX, &cpu);
+	if (!err)
+		err = take_where(cli, l, o);
+	if (!err && json_object_get(o, "tsc_offset"))
+		err = take_u64(cli, l, o, "tsc_offset", ~0ULL, &l->tsc_offset);
+	if (!err && json_object_get(o, "core_offset"))
+		err = take_u64(cli, l, o, "core_offset", ~0ULL, &l->core_offset);
+	l->vcpu = (u32)vcpu;
+	l->cpu = (u32)cpu;
+	return err;
+}
+
+/* ---- what they add up to ---- */
+
+/* Room for one more of @size bytes behind the @count that are there. False: no memory. */
+static bool grow(void *array, size_t count, size_t *room, size_t size)
+{
+	void **at = array, *more;
+	size_t want = *room ? 2 * *room : 8;
+
+	if (count < *room)
+		return true;
+	more = realloc(*at, want * size);
+	if (!more)
+		return false;
+	*at = more;
+	*room = want;
+	return true;
+}
+
+/*
+ * "vm-NAME-vcpuN". Where not all of the name can stand in a file's, '+' and a number of its own
+ * follow it: no name that can stand there has a '+'.
+ */
+static char *file_of(const struct line *l, size_t number)
+{
+	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789._-";
+	size_t len = strlen(l->vm), n = len < NAME_BYTES ? len : NAME_BYTES, i;
+	bool changed = n < len;
+	char name[NAME_BYTES + 1], extra[24] = "", *file;
+
+	for (i = 0; i < n; i++) {
+		name[i] = strchr(safe, l->vm[i]) ? l->vm[i] : '_';
+		changed |= name[i] != l->vm[i];
+	}
+	name[n] = '\0';
+	if (changed)
+		snprintf(extra, sizeof(extra), "+%zu", number);
+	return asprintf(&file, "vm-%s%s-vcpu%u", name, extra, l->vcpu) < 0 ? NULL : file;
+}
+
+/* The number of the line's owner, made if it is new; 0 after a message. */
+static u64 vcpu_number(struct cli *cli, const struct line *l)
+{
+	struct cli_record *r = cli->record;
+	struct cli_vcpu *v;
+	size_t i;
+
+	/* The one before is often the one before that. */
+	for (i = r->vcpus; i--;) {
+		v = &r->vcpu[i];
+		if (v->vcpu == l->vcpu && !strcmp(v->vm, l->vm)) {
+			v->tsc_offset = l->tsc_offset;
+			v->core_offset = l->core_offset;
+			return i + 1;
+		}
+	}
+	if (r->vcpus == VCPUS_MAX) {
+		bad_line(cli, l->number, "more than %d virtual CPUs", VCPUS_MAX);
+		return 0;
+	}
+	if (!grow(&r->vcpu, r->vcpus, &r->vcpu_room, sizeof(*r->vcpu))) {
+		cli_no_memory(cli);
+		return 0;
+	}
+	v = &r->vcpu[r->vcpus++];
+	*v = (struct cli_vcpu){ .vcpu = l->vcpu,
+				.tsc_offset = l->tsc_offset,
+				.core_offset = l->core_offset };
+	v->vm = strdup(l->vm);
+	v->file = file_of(l, r->vcpus);
+	if (!v->vm || !v->file) {
+		cli_no_memory(cli);
+		return 0;
+	}
+	return r->vcpus;
+}
+
+static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
+{
+	struct cli_record *r = cli->record;
+	size_t i;
+
+	for (i = 0; i < r->cpus; i++)
+		if (r->runs[i].cpu == cpu)
+			return &r->runs[i];
+	if (!grow(&r->runs, r->cpus, &r->cpu_room, sizeof(*r->runs)))
+		return NULL;
+	r->runs[r->cpus] = (struct cli_runs){ .cpu = cpu };
+	return &r->runs[r->cpus++];
+}
+
+static int add_run(struct cli *cli, const struct line *l)
+{
+	struct vmpt_run run = { .at = l->at, .by_tsc = l->by_tsc };
+	struct cli_runs *runs = runs_of(cli, l->cpu);
+	const struct vmpt_run *last;
+
+	run.owner.kind = l->vm ? VMPT_OWNER_VM : VMPT_OWNER_HOST;
+	if (l->vm) {
+		run.owner.vmcs = vcpu_number(cli, l);
+		if (!run.owner.vmcs)
+			return CLI_FAILED;
+	}
+	if (!runs || !grow(&runs->run, runs->count, &runs->room, sizeof(run)))
+		return cli_no_memory(cli);
+	last = runs->count ? &runs->run[runs->count - 1] : NULL;
+	if (last && last->by_tsc != l->by_tsc)
+		return bad_line(cli, l->number,
+				"CPU %u is told by \"%s\" here, but by \"%s\" in line %zu", l->cpu,
+				l->by_tsc ? "tsc" : "offset", last->by_tsc ? "tsc" : "offset",
+				runs->line);
+	if (last && last->at > l->at)
+		return bad_line(cli, l->number,
+				"CPU %u is at 0x%llx here, but at 0x%llx in line %zu already",
+				l->cpu, (unsigned long long)l->at, (unsigned long long)last->at,
+				runs->line);
+	runs->run[runs->count++] = run;
+	runs->line = l->number;
+	return CLI_OK;
+}
+
+static int add_line(struct cli *cli, const char *text, size_t len, size_t number)
+{
+	struct line l = { .number = number };
+	json_error_t why;
+	json_t *o;
+	int err;
+
+	if (strspn(text, " \t\r\n") == len)
+		return CLI_OK;
+	o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return bad_line(cli, number, "%s", o ? "is no JSON object" : why.text);
+	}
+	err = take_members(cli, &l, o);
+	if (!err)
+		err = add_run(cli, &l);
+	json_decref(o);
+	return err;
+}
+
+static int read_lines(struct cli *cli, FILE *f)
+{
+	size_t room = 0, number = 0;
+	char *text = NULL;
+	ssize_t len;
+	int err = CLI_OK;
+
+	errno = 0;
+	while (!err && (len = getline(&text, &room, f)) > 0)
+		err = add_line(cli, text, (size_t)len, ++number);
+	free(text);
+	if (!err && ferror(f)) {
+		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		err = CLI_FAILED;
+	}
+	return err;
+}
+
+/* ---- streams ---- */
+
+/* A single file of which nobody said the CPU is that of a record of a single CPU. */
+static int choose_runs(struct cli *cli)
+{
+	struct cli_record *r = cli->record;
+	size_t i, k;
+
+	r->of_stream = calloc(cli->streams, sizeof(*r->of_stream));
+	if (!r->of_stream)
+		return cli_no_memory(cli);
+	for (i = 0; i < cli->streams; i++) {
+		int cpu = cli->stream[i]->cpu;
+
+		if (cpu < 0 && r->cpus > 1)
+			return cli_usage(cli,
+					 "%s: the side record is of %zu CPUs; say whose trace this "
+					 "is with FILE@CPU",
+					 cli->file[0], r->cpus);
+		for (k = 0; k < r->cpus; k++)
+			if (cpu < 0 || r->runs[k].cpu == (u32)cpu)
+				r->of_stream[i] = &r->runs[k];
+		if (!r->of_stream[i])
+			cli_warn(cli, "%s: nothing of CPU %d: all of it is taken for the host's",
+				 cli->side_record, cpu);
+	}
+	return CLI_OK;
+}
+
+int cli_record_open(struct cli *cli)
+{
+	FILE *f;
+	int err;
+
+	cli->record = calloc(1, sizeof(*cli->record));
+	if (!cli->record)
+		return cli_no_memory(cli);
+	f = fopen(cli->side_record, "re");
+	if (!f) {
+		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		return CLI_FAILED;
+	}
+	err = read_lines(cli, f);
+	fclose(f);
+	if (!err && !cli->record->cpus) {
+		cli_error(cli, "%s: no record in it", cli->side_record);
+		err = CLI_FAILED;
+	}
+	return err ? err : choose_runs(cli);
+}
+
+void cli_record_close(struct cli *cli)
+{
+	struct cli_record *r = cli->record;
+	size_t i;
+
+	if (!r)
+		return;
+	for (i = 0; i < r->vcpus; i++) {
+		free(r->vcpu[i].vm);
+		free(r->vcpu[i].file);
+	}
+	for (i = 0; i < r->cpus; i++)
+		free(r->runs[i].run);
+	free(r->vcpu);
+	free(r->runs);
+	free(r->of_stream);
+	free(r);
+}
+
+const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner)
+{
+	const struct cli_record *r = cli->record;
+
+	if (!r || owner->kind != VMPT_OWNER_VM || !owner->vmcs || owner->vmcs > r->vcpus)
+		return NULL;
+	return &r->vcpu[owner->vmcs - 1];
+}
