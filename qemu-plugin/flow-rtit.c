@@ -70,8 +70,7 @@ void rtit_steps(struct vcpu *vcpu, u64 ip)
 	if (from == RTIT_WALKED || ip - start > block->end - block->start || ip <= from)
 		return;
 	vcpu->walked = ip;
-	FOR_RTITS(vcpu, u)
-	{
+	FOR_RTITS (vcpu, u) {
 		if (vcpu->rtit[u]->walk && any_between(vcpu->rtit[u], from, ip))
 			walk(vcpu, vcpu->rtit[u], from, ip);
 	}
@@ -119,8 +118,8 @@ void rtit_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 	u64 next = done->end + vcpu->delta;
 
 	rtit_steps(vcpu, done->last + vcpu->delta);
-	FOR_RTITS(vcpu, u)
-	end_one(vcpu->rtit[u], vcpu, done->kind, next, ip);
+	FOR_RTITS (vcpu, u)
+		end_one(vcpu->rtit[u], vcpu, done->kind, next, ip);
 	vcpu->walked = RTIT_WALKED;
 }
 
@@ -170,8 +169,8 @@ void rtit_far(struct vcpu *vcpu, const struct vmpt_far *far)
 	default:
 		break;
 	}
-	FOR_RTITS(vcpu, u)
-	vmpt_rtit_unit_far(vcpu->rtit[u], &what);
+	FOR_RTITS (vcpu, u)
+		vmpt_rtit_unit_far(vcpu->rtit[u], &what);
 	vcpu->walked = RTIT_WALKED;
 }
 
@@ -182,8 +181,8 @@ void rtit_sleeps(struct vcpu *vcpu)
 	struct vmpt_rtit_clocks now;
 
 	rtit_clocks(vcpu, &now);
-	FOR_RTITS(vcpu, u)
-	vmpt_rtit_unit_time(vcpu->rtit[u], &now);
+	FOR_RTITS (vcpu, u)
+		vmpt_rtit_unit_time(vcpu->rtit[u], &now);
 	vcpu->asleep = true;
 	vcpu->slept_from = now.tsc;
 }
@@ -196,8 +195,9 @@ void rtit_wakes(struct vcpu *vcpu)
 	rtit_clocks(vcpu, &now);
 	vcpu->slept += now.tsc - vcpu->slept_from;
 	now.cycles -= now.tsc - vcpu->slept_from;
-	FOR_RTITS(vcpu, u)
-	{
+	FOR_RTITS (vcpu, u) {
+		/* Nor are there MTCs of that time (Appendix B, 4.1.1): the STS tells it. */
+		vcpu->rtit[u]->mtc_at = now.tsc >> rtit_mtc_shift(vcpu->rtit[u]->regs.ctl);
 		vmpt_rtit_unit_time(vcpu->rtit[u], &now);
 		vmpt_rtit_unit_wake(vcpu->rtit[u]);
 	}

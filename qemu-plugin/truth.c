@@ -150,8 +150,8 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
 {
 	/* A direct jump cannot fault; INT n has executed, though its event is from where it is. */
-	bool left = truth->kind == INSN_JCC || truth->kind == INSN_JMP ||
-		    truth->kind == INSN_SOFT_INT;
+	bool left =
+		truth->kind == INSN_JCC || truth->kind == INSN_JMP || truth->kind == INSN_SOFT_INT;
 
 	finish(truth, retired(truth, progress, from, left));
 	put_address(truth, TRUTH_EVENT, from);

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The flow in the words of RTIT: addresses behind instructions, steps at bases and limits, what a
+ * HLT slept through. As test-flow.c: code is hex bytes, addresses are worked out beside it.
+ */
+#include <time.h>
+
+#include "qemu-plugin/flow.h"
+#include "tests/model/rtit/rig.h"
+#include "tests/qemu-plugin/stand-in.h"
+
+#define JMP_RAX "ffe0"
+#define NOPS	"90 90"
+
+/* The vCPU is at 400000H, and nothing is traced yet. */
+static void begin(void)
+{
+	stand_in_setup();
+	stand_in.plugin.rtit = true;
+	rig_setup();
+	flow_rtit(&stand_in.vcpu, &rig.unit, true);
+	stand_in_run_here(stand_in_block(0x400000, "eb00"));
+}
+
+static void begin_traced(u64 ctl)
+{
+	begin();
+	on(ctl);
+}
+
+static void jump(u64 at, u64 to)
+{
+	stand_in_run_here(stand_in_block(at, JMP_RAX));
+	stand_in_run_here(stand_in_block(to, NOPS));
+}
+
+START_TEST(near_branches)
+{
+	begin_traced(BOTH | CMPRS_RET);
+	/* jz +10H, taken and not; call +0; call *rax; ret to where it was called */
+	stand_in_run_here(stand_in_block(0x400002, "7410"));
+	stand_in_run_here(stand_in_block(0x400014, "74ea"));
+	stand_in_run_here(stand_in_block(0x400016, "e8e5ffffff")); /* to 400000 */
+	stand_in_run_here(stand_in_block(0x400000, "c3"));
+	stand_in_run_here(stand_in_block(0x40001b, "ffd0"));
+	stand_in_run_here(stand_in_block(0x500000, "c3"));
+	stand_in_run_here(stand_in_block(0x40001d, "c3"));
+	stand_in_run_here(stand_in_block(0x7000, NOPS));
+	jump(0x7002, 0x500000);
+	expect("TNT TNT, TIP 500000, TNT T, TIP 7000, TIP 500000");
+}
+END_TEST
+
+/* Table 1: a far transfer instruction's FUP is NLIP, INT n's too; a fault's its own address. */
+START_TEST(far_transfers)
+{
+	begin_traced(BOTH);
+	stand_in_run_here(stand_in_block(0x400002, "90 cd80")); /* int 80h */
+	stand_in_event(0x400003, 0x800000);
+	expect("FUP.Far 400005, TIP 800000");
+	stand_in_run_here(stand_in_block(0x800000, "48cf"));	/* iretq */
+	stand_in_run_here(stand_in_block(0x400005, "8b00 90")); /* mov (%rax),%eax */
+	expect("FUP.Far 800002, TIP 400005");
+	stand_in_event(0x400005, 0x800000); /* #PF */
+	expect("FUP.Far 400005, TIP 800000");
+	stand_in_run_here(stand_in_block(0x800000, "48cf"));
+	stand_in_run_here(stand_in_block(0x400005, "8b00 90"));
+	stand_in_event(0x400008, 0x800000); /* an interrupt behind the block */
+	expect("FUP.Far 800002, TIP 400005, FUP.Far 400008, TIP 800000");
+	/* two at once */
+	stand_in_event(0x800000, 0x900000);
+	expect("FUP.Far 800000, TIP 900000");
+}
+END_TEST
+
+START_TEST(privilege)
+{
+	begin_traced(USER);
+	expect_nothing;
+	stand_in_run_here(stand_in_block(0x400002, "480f07")); /* sysret */
+	stand_in.reg[QREG_CS] = 0x1b;
+	stand_in_run_here(stand_in_block(0x403000, "0f05")); /* syscall */
+	expect("FUP.PGE 403000");
+	stand_in.reg[QREG_CS] = 8;
+	stand_in_run_here(stand_in_block(0x800000, NOPS));
+	expect("FUP.PGD 403002");
+}
+END_TEST
+
+START_TEST(control_registers)
+{
+	begin_traced(BOTH);
+	stand_in_run_here(stand_in_block(0x400002, "0f22d8"));
+	stand_in.reg[QREG_CR3] = 0x5000;
+	stand_in_run_here(stand_in_block(0x400005, "0f22c0"));
+	expect("PIP 5000 PG");
+	/* CR0 as it was, then without PG */
+	stand_in_run_here(stand_in_block(0x400008, "0f22c0"));
+	expect_nothing;
+	stand_in.reg[QREG_CR0] = 1;
+	stand_in.reg[QREG_EFER] = 0;
+	stand_in_run(stand_in_block(0x40000b, NOPS), 0x40000b, 0);
+	expect("PIP 5000");
+}
+END_TEST
+
+/* Walked into and out of, in one block: base and limit are the ends of instructions. */
+START_TEST(walks)
+{
+	begin();
+	range0(0x400004, 0x400006);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	on(BOTH);
+	/* 400002 to 400008: 90 90 90 90 90 90 */
+	stand_in_run_here(stand_in_block(0x400002, "90 90 90 90 90 90"));
+	expect_nothing;
+	stand_in_run_here(stand_in_block(0x400008, NOPS));
+	expect("FUP.PGE 400004, FUP.PGD 400006");
+	/* once more, by a jump to the base: nothing was walked into */
+	jump(0x40000a, 0x400004);
+	expect("FUP.PGE 400004");
+	/* a block that was cut at the limit */
+	stand_in_run_here(stand_in_block(0x400006, NOPS));
+	expect("FUP.PGD 400006");
+}
+END_TEST
+
+/* A base or limit that is inside an instruction is never at its end. */
+START_TEST(walks_over_no_instruction)
+{
+	begin();
+	range0(0x400003, 0x400004);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	on(BOTH);
+	stand_in_run_here(stand_in_block(0x400002, "48ffc0 90 90"));
+	jump(0x400007, 0x500000);
+	expect_nothing;
+}
+END_TEST
+
+/* What has not executed is not walked over; what has, once. */
+START_TEST(walks_until_a_fault)
+{
+	struct qemu_block *block;
+
+	begin();
+	range0(0x400003, 0x400005);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	on(BOTH);
+	block = stand_in_block(0x400002, "90 90 8b00 90");
+	stand_in_run(block, 0x400002, 3);
+	stand_in_event(0x400004, 0x800000);
+	expect("FUP.PGE 400003, FUP.PGD 400004, TIP 800000");
+	/* back, behind the base: not in it until a branch or the base comes */
+	stand_in_run_here(stand_in_block(0x800000, "48cf"));
+	stand_in_run_here(stand_in_block(0x400004, "8b00 90"));
+	expect("FUP.PGE 400004");
+	stand_in_run_here(stand_in_block(0x400007, NOPS));
+	expect("");
+	jump(0x400009, 0x500000);
+	expect("TIP 500000, FUP.PGD 40000b");
+}
+END_TEST
+
+/* Before a branch that ends the block comes what is walked over in it. */
+START_TEST(walks_before_a_branch)
+{
+	begin();
+	range0(0x400003, 0x400010);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	on(BOTH);
+	/* 400002: nop; 400003: nop; 400004: jz +10H, taken: out of it */
+	stand_in_run_here(stand_in_block(0x400002, "90 90 7410"));
+	stand_in_run_here(stand_in_block(0x400016, NOPS));
+	expect("FUP.PGE 400003, TNT T, FUP.PGD 400006");
+}
+END_TEST
+
+/* The same code at another address: bases are run-time addresses. */
+START_TEST(walks_where_a_block_is_shared)
+{
+	struct qemu_block *block;
+
+	begin();
+	range0(0x700003, 0x700004);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	on(BOTH);
+	block = stand_in_block(0x400002, "90 90 ffe0");
+	stand_in_run_here(block);
+	stand_in_run(block, 0x700002, 0);
+	expect("");
+	stand_in_run(stand_in_block(0x500000, NOPS), 0x500000, 0);
+	expect("FUP.PGE 700003, FUP.PGD 700004");
+}
+END_TEST
+
+START_TEST(trace_stop_is_walked_into)
+{
+	begin();
+	range1(0x400004, 0x400006);
+	wr(EVENTS, EVENT(ALWAYS, RANGE1));
+	on(BOTH);
+	stand_in_run_here(stand_in_block(0x400002, "90 90 90 90"));
+	stand_in_run_here(stand_in_block(0x400006, NOPS));
+	expect("TraceSTOP");
+	ck_assert(!rig.unit.trigger_en);
+}
+END_TEST
+
+/* Asleep there are no MTCs, and no cycles; an STS tells that it woke (Appendix B, 4.1.1). */
+START_TEST(sleep)
+{
+	const struct timespec two_ms = { .tv_nsec = 2000000 };
+	const char *text;
+	u64 cycles;
+
+	begin_traced(BOTH | MTC_EN | STS_EN);
+	stand_in_run_here(stand_in_block(0x400002, "90 f4")); /* nop; hlt */
+	flow_idle(0, &stand_in.plugin);
+	rig_skip();
+	cycles = rig.unit.now.cycles;
+	nanosleep(&two_ms, NULL);
+	stand_in_event(0x400004, 0x800000);
+	text = rig_text();
+	ck_assert_msg(!strncmp(text, "STS ", 4), "%s", text);
+	text = strchr(text, ',');
+	ck_assert_str_eq(text ? text : "", ", FUP.Far 400004, TIP 800000");
+	ck_assert_uint_eq(rig.unit.now.cycles, cycles);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("qemu-plugin/flow-rtit");
+	TCase *tcase = tcase_create("all");
+
+	tcase_add_test(tcase, near_branches);
+	tcase_add_test(tcase, far_transfers);
+	tcase_add_test(tcase, privilege);
+	tcase_add_test(tcase, control_registers);
+	tcase_add_test(tcase, walks);
+	tcase_add_test(tcase, walks_over_no_instruction);
+	tcase_add_test(tcase, walks_until_a_fault);
+	tcase_add_test(tcase, walks_before_a_branch);
+	tcase_add_test(tcase, walks_where_a_block_is_shared);
+	tcase_add_test(tcase, trace_stop_is_walked_into);
+	tcase_add_test(tcase, sleep);
+	suite_add_tcase(suite, tcase);
+	return test_main(suite);
+}
