@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-#include "arch/rtit-packet.h"
 #include "qemu-plugin/flow-rtit.h"
 #include "qemu-plugin/plugin.h"
+#include "vmm-lib/rtit.h"
 
 /* Core/bus, as clock_read() has CBR. */
 #define RATIO (CLOCK_TSC_KHZ / 100000)
@@ -16,7 +16,6 @@
 #define EVENTS (VMPT_RTIT_EVENT_ON | VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT)
 /* When tracing is on and where packets go is ours; filters would need MSRs that no option sets. */
 #define CTL_OURS (VMPT_RTIT_CTL_TRIGGER | VMPT_RTIT_CTL_DEST | VMPT_RTIT_CTL_CR3_EN)
-#define STS_MASK ((1ULL << 40) - 1)
 
 int host_rtit_check(u64 ctl)
 {
@@ -119,17 +118,7 @@ u64 host_rtit_move_by(u64 ctl, u64 gap)
 
 void host_rtit_move(u64 ctl, u64 ticks, u8 *bytes, size_t n)
 {
-	struct vmpt_rtit_packet packet;
+	bool lost = false;
 
-	for (size_t at = 0; at < n; at += packet.size) {
-		if (vmpt_rtit_decode(&packet, bytes + at, n - at, ctl & VMPT_RTIT_CTL_CYCLE_ACC))
-			return; /* not ours */
-		if (packet.kind == VMPT_RTIT_STS)
-			packet.sts.tsc = (packet.sts.tsc + ticks) & STS_MASK;
-		else if (packet.kind == VMPT_RTIT_MTC)
-			packet.mtc.tsc = (packet.mtc.tsc + (ticks >> rtit_mtc_shift(ctl))) & 0xff;
-		else
-			continue;
-		(void)vmpt_rtit_encode(&packet, bytes + at, n - at);
-	}
+	(void)vmpt_rtit_clock_rewrite(bytes, n, ctl & VMPT_RTIT_CTL_CYCLE_ACC, ticks, &lost);
 }
