@@ -25,6 +25,13 @@ int trace_cpu_of(const char *file, const char *suffix)
 	return cpu;
 }
 
+int trace_stream_of(const char *file)
+{
+	int cpu = trace_cpu_of(file, ".pt");
+
+	return cpu >= 0 ? cpu : trace_cpu_of(file, ".rtit");
+}
+
 /* What an earlier trace has left, and nothing of anybody else's. */
 static bool is_of_trace(const char *file)
 {
@@ -34,7 +41,7 @@ static bool is_of_trace(const char *file)
 	for (i = 0; i < VMPT_ARRAY_SIZE(names); i++)
 		if (!strcmp(file, names[i]))
 			return true;
-	return trace_cpu_of(file, ".pt") >= 0 || trace_cpu_of(file, ".state") >= 0;
+	return trace_stream_of(file) >= 0 || trace_cpu_of(file, ".state") >= 0;
 }
 
 static bool is_dot(const char *name)
@@ -196,8 +203,7 @@ u64 trace_bytes(const struct trace *t)
 	u64 bytes = 0;
 
 	while (dir && (entry = readdir(dir)) != NULL)
-		if ((trace_cpu_of(entry->d_name, ".pt") >= 0 ||
-		     !strcmp(entry->d_name, "perf.data")) &&
+		if ((trace_stream_of(entry->d_name) >= 0 || !strcmp(entry->d_name, "perf.data")) &&
 		    !fstatat(dirfd(dir), entry->d_name, &st, 0))
 			bytes += (u64)st.st_size;
 	if (dir)

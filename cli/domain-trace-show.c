@@ -13,8 +13,8 @@
 static int sort_names(const struct dirent **a, const struct dirent **b)
 {
 	/* Those of CPUs first. */
-	unsigned int x = (unsigned int)trace_cpu_of((*a)->d_name, ".pt");
-	unsigned int y = (unsigned int)trace_cpu_of((*b)->d_name, ".pt");
+	unsigned int x = (unsigned int)trace_stream_of((*a)->d_name);
+	unsigned int y = (unsigned int)trace_stream_of((*b)->d_name);
 
 	return x == y ? strcmp((*a)->d_name, (*b)->d_name) : x < y ? -1 : 1;
 }

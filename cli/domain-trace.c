@@ -126,6 +126,8 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 	text[n++] = option("host-view", t->dir, "");
 	text[n++] = option("vm", d->name, "");
 	text[n++] = cpus_option(t, i);
+	if (o->isa)
+		text[n++] = option("isa", o->isa, "");
 	if (o->host)
 		text[n++] = option("host", o->host, "");
 	if (o->perf_data)

@@ -42,6 +42,8 @@ void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 u64 trace_bytes(const struct trace *trace);
 /* The number of "cpu3.pt", or -1; @suffix: ".pt", or what QEMUs share beside it, ".state". */
 int trace_cpu_of(const char *file, const char *suffix);
+/* The same of a stream, of Intel PT or RTIT ("cpu3.rtit"). */
+int trace_stream_of(const char *file);
 /* Show what came out: who had which VMCS and host CPU, how it ended, which files there are. */
 int trace_show(struct cli *cli, const struct domain_run *run, struct trace *trace);
 

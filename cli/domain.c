@@ -142,6 +142,18 @@ static int set_host(struct cli *cli, const char *arg)
 	return 0;
 }
 
+static int set_isa(struct cli *cli, const char *arg)
+{
+	struct domain_options *o = cli->own;
+
+	if (strcmp(arg, "pt") && strcmp(arg, "rtit")) {
+		cli_usage(cli, "--isa: '%s' is none of pt, rtit", arg);
+		return -1;
+	}
+	o->isa = arg;
+	return 0;
+}
+
 #define OPTION_SET                                                 \
 	{                                                          \
 		"set", 0, "NAME=VALUE",                            \
@@ -182,6 +194,7 @@ static const struct cli_option trace_options[] = {
 	  "host CPUs that run the vCPUs, as 0,2-5;\ndealt in turn [0 to the largest VM's]",
 	  set_cpus },
 	{ "plugin", 0, "FILE", "the plugin [the XML's, else vmpt's own]", set_plugin },
+	{ "isa", 0, "WHAT", "what traces: pt, rtit (the Atoms of 2013 to 2015)", set_isa },
 	{ "host", 0, "WHAT", "trace of the host between: none, synthetic", set_host },
 	{ "perf-data", 0, NULL, "write a perf.data instead of cpuN.pt", set_perf_data },
 	{ "seconds", 0, "N", "stop the domains after so long", set_seconds },

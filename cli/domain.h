@@ -27,7 +27,7 @@ struct domain_options {
 	bool console, force, perf_data;
 	bool has_seconds;
 	u64 seconds;
-	const char *output, *plugin, *cpus, *host;
+	const char *output, *plugin, *cpus, *host, *isa;
 };
 
 /* ---- domain-connect.c ---- */

@@ -34,6 +34,8 @@ _vmpt_value()
 			fup timing lost' ;;
 	--owner)
 		_vmpt_list 'host vm unknown' ;;
+	--isa)
+		_vmpt_words 'pt rtit' ;;
 	--host)
 		_vmpt_words 'none synthetic' ;;
 	--plugin | --kernel | --image | --side-record)
@@ -73,8 +75,8 @@ _vmpt_domain()
 	qemu)
 		common='--quiet -q --color= --help -h --version' ;;
 	trace)
-		own='--set= --output= -o --force -f --cpus= --plugin= --host= --perf-data --seconds=
-			--json' ;;
+		own='--set= --output= -o --force -f --cpus= --plugin= --isa= --host= --perf-data
+			--seconds= --json' ;;
 	*)
 		return 1 ;;
 	esac

@@ -422,6 +422,15 @@ check 'plugin: perf.data' [ $rc = 0 ]
 check 'plugin: no other trace' [ ! -e real/cpu0.pt ]
 check 'plugin: who is in it' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
 
+domain "${trace[@]}" -o real --force --isa rtit one="$xml" two="$xml"
+check 'plugin: RTIT' [ $rc = 0 ]
+check 'plugin: RTIT: its stream, and no other' [ -s real/cpu0.rtit -a ! -e real/cpu0.pt ]
+check 'plugin: RTIT: both VMs' [ "$(sed -n 's/^{"rtit":1,"vm":"\([a-z]*\)",.*/\1/p' real/vms.jsonl |
+	sort -u | paste -sd ' ')" = 'one two' ]
+check 'plugin: RTIT: told' grep -q '"file": "cpu0.rtit"' stdout
+domain "${trace[@]}" -o real --force --perf-data one="$xml" two="$xml"
+check 'plugin: RTIT: an earlier one is removed' [ ! -e real/cpu0.rtit ]
+
 # --force removes an earlier trace only where the new domains run.
 printf abc >real/cpu9.pt
 (cd real && sha256sum -- *) >before.sum

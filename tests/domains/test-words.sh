@@ -36,6 +36,7 @@ fails 2 'more than 256' -- trace --cpus=0-256 x.xml
 for seconds in 0 -1 x 1000001; do
 	fails 2 --seconds -- trace "--seconds=$seconds" x.xml
 done
+fails 2 "'some' is none of pt, rtit" -- trace --isa=some x.xml
 fails 2 "'some' is none of none, synthetic" -- trace --host=some x.xml
 fails 2 '--connect: no URI is named' -- list --connect=
 fails 2 'no folder' -- trace --output= x.xml
