@@ -179,16 +179,16 @@ static int check_view(const struct options *options, const struct option *opt, c
 	const char *view = NULL;
 
 	if (opt->needs & HOST_VIEW && !options->host_view)
-		view = "host view: add host-view=DIR";
+		view = "the host view: add host-view=DIR";
 	else if (opt->needs & GUEST_VIEW && !options->guest_view)
-		view = "guest view: add guest-view=1";
+		view = "the guest view: add guest-view=1";
 	else if (opt->needs & PT && options->rtit)
-		view = "Intel PT: isa=rtit has none of it";
+		view = "Intel PT, not of RTIT";
 	else if (opt->needs & RTIT && !options->rtit)
 		view = "RTIT: add isa=rtit";
 	if (!view)
 		return 0;
-	fprintf(stderr, "vmpt: %s is of the %s\n", arg, view);
+	fprintf(stderr, "vmpt: %s is of %s\n", arg, view);
 	return -1;
 }
 
@@ -197,6 +197,10 @@ static int check(const struct options *options, int argc, char **argv)
 	for (int i = 0; i < argc; i++) {
 		if (check_view(options, find(argv[i]), argv[i]))
 			return -1;
+	}
+	if (options->errata & 1) {
+		fputs("vmpt: errata=BITS: bit 0 is none of E1 to E7\n", stderr);
+		return -1;
 	}
 	if (options->vmcs & 0xfff) {
 		fputs("vmpt: vmcs=ADDR is not 4-KiB aligned\n", stderr);

@@ -240,7 +240,7 @@ check 'full: goes on' [ "$(count full.d/cpu0.rtit FUP.BuffOvf)" -ge 1 ]
 for options in perf-data=x host=synthetic vmcs=0x1000 tsc-multiplier=1; do
 	run "host-view=no.d,$options" "$small"
 	check "$options: refused" [ $rc = 1 ]
-	check "$options: why" grep -q "^vmpt: $options is of the Intel PT" stderr
+	check "$options: why" grep -q "^vmpt: $options is of Intel PT" stderr
 done
 for ctl in 0x1 0x2000 0x100 0x80; do
 	run "host-view=no.d,ctl=$ctl" "$small"
@@ -256,7 +256,7 @@ qemu_pt()
 		-plugin "$plugin,$1" </dev/null >stdout 2>stderr || rc=$?
 }
 qemu_pt host-view=no.d,errata=2
-check 'errata of Intel PT: refused' grep -q '^vmpt: errata=2 is of the RTIT: add isa=rtit' stderr
+check 'errata of Intel PT: refused' grep -q '^vmpt: errata=2 is of RTIT: add isa=rtit' stderr
 qemu_pt host-view=one.d,vm=other
 check 'Intel PT in the same folder' [ -s one.d/cpu0.pt ]
 
