@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The flow decoder's walk: from where execution is to what a packet tells, instruction by
+ * instruction. False everywhere: the result says what is wrong, or one of the ops said stop; of a
+ * probe only that it leads nowhere.
+ */
+#ifndef VMPT_TESTS_RTIT_FLOW_WALK_H
+#define VMPT_TESTS_RTIT_FLOW_WALK_H
+
+#include "tests/rtit/flow.h"
+#include "tests/rtit/packets.h"
+
+enum state {
+	OFF,   /* PacketEn is 0 */
+	ON,    /* PacketEn is 1, execution is at ip */
+	DOUBT, /* at ip; whether PacketEn is 1 the next packet tells */
+	LOST,
+};
+
+struct flow {
+	const struct rtit_flow_options *options;
+	const struct rtit_flow_ops *ops;
+	struct rtit_flow_result *result;
+	struct rtit_packets packets;
+	struct vmpt_packet pkt;
+	size_t tnt; /* of the options' that come next */
+
+	enum state state;
+	u64 ip;
+	struct rtit_insn insn; /* at ip, if fetched */
+	u64 silent;	       /* instructions since a packet */
+	bool call_valid;
+	u64 call_nlip;
+	bool branched; /* a near branch led to ip … */
+	u64 behind;    /* … which had this NLIP */
+	bool stop_hit; /* ip is where TraceStop strikes, as far as it is known */
+	bool stopping; /* TraceStop: no more but what TNT_BUFF has */
+	bool far;      /* FUP.FAR came, its TIP is next */
+	u64 far_lip;
+	bool left;		/* FUP.PGD came, a far transfer's TIP may be next */
+	bool fresh;		/* FUP.BuffOvf came, and no packet of the flow since */
+	bool psb;		/* one came, and no FUP or TIP since */
+	bool probe;		/* instructions are not told */
+	bool wrmsr, over_wrmsr; /* over one, and further */
+	bool ended;		/* by one of ops */
+};
+
+/* ---- what is told ---- */
+
+bool rtit_walk_fail(struct flow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool rtit_walk_tell(struct flow *f, struct rtit_flow_event *event);
+bool rtit_walk_tell_at(struct flow *f, unsigned int kind, u64 from, u64 to);
+bool rtit_walk_erratum(struct flow *f, unsigned int number);
+/* The way is lost. */
+bool rtit_walk_lose(struct flow *f, const char *why);
+
+/* ---- the walk ---- */
+
+/* Execution goes on at @ip; @branch: a taken branch or an event led there. */
+void rtit_walk_arrive(struct flow *f, u64 ip, bool branch);
+/* To the Jcc or RET whose bit this is, and over it. */
+bool rtit_walk_bit(struct flow *f, bool taken);
+/* To the indirect branch or RET, and to @target. */
+bool rtit_walk_tip(struct flow *f, u64 target);
+/*
+ * To where the FUP's @lip says: an event before the instruction there, or a far transfer
+ * instruction that has it behind itself. @pgd: or a near branch that left the region. @wanted:
+ * what came, for an error.
+ */
+bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted);
+/* Over the MOV to CR3 or CR0 that a PIP is of. */
+bool rtit_walk_to_paging(struct flow *f);
+/* To where TraceStop struck, or behind the WRMSR that cleared Trace_En or TraceActive (4.2.8). */
+bool rtit_walk_to_end(struct flow *f);
+
+#endif
