@@ -115,8 +115,8 @@ void cpu_stop(struct rtit_cpu *cpu)
 {
 	if (!cpu->overflow)
 		stopped(cpu);
-	else if (cpu->set->options.errata & VMPT_RTIT_ERRATUM(4))
-		log_event(cpu, RTIT_FLOW_STOP);
+	else if (cpu->set->options.errata & VMPT_RTIT_ERRATUM(4)) /* as far as there is room */
+		log_event(cpu, RTIT_FLOW_STOP)->optional = cpu->set->refusals != 0;
 	else
 		cpu->stop_pending = true;
 }

@@ -36,6 +36,11 @@ static void filters(struct rtit_settings *s, const struct program *program, stru
 	range(s, program, rng, 1, half(rng) ? PROGRAM_INSNS : 20);
 	if (once_in(rng, 4) && s->lip[2] < s->lip[3])
 		s->lip[1] = s->lip[2];
+	/* What overlapping ranges do is undefined (3.3.5). */
+	if (s->lip[0] < s->lip[3] && s->lip[1] < s->lip[2]) {
+		s->lip[1] = s->lip[2];
+		s->lip[3] = s->lip[2] + 1 + below(rng, 100);
+	}
 	switch (below(rng, 6)) {
 	case 0:
 		filter = VMPT_RTIT_EVENT_RANGES;
