@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/rtit-packet.h"
 #include "tests/rtit/flow.h"
+#include "tests/rtit/write.h"
 #include "tests/support/support.h"
 
 struct code {
@@ -24,7 +24,7 @@ struct code {
 struct flow_case {
 	const char *name;
 	struct code code[CODE_MAX];
-	/* "PGE:102 TNT:TN …"; a PSB comes first */
+	/* as rtit_write() has them */
 	const char *packets;
 	/*
 	 * IPs executed; +IP enabled, -IP disabled, >IP where it then went, IP>IP far transfer,
@@ -229,66 +229,6 @@ static const struct flow_case cases[] = {
 	  .error = "a loop that makes no packet" },
 };
 
-/* ---- packets ---- */
-
-struct bytes {
-	u8 data[512];
-	size_t size;
-	struct vmpt_rtit_last_lip last;
-};
-
-static void put(struct bytes *b, struct vmpt_rtit_packet *pkt)
-{
-	int n = vmpt_rtit_encode(pkt, b->data + b->size, sizeof(b->data) - b->size);
-
-	ck_assert_int_gt(n, 0);
-	b->size += (size_t)n;
-}
-
-static void put_text(struct bytes *b, const char *text)
-{
-	static const struct {
-		const char *name;
-		u8 kind;
-	} kinds[] = {
-		{ "TNT", VMPT_RTIT_TNT },	 { "PGE", VMPT_RTIT_PGE },
-		{ "PGD", VMPT_RTIT_PGD },	 { "OVF", VMPT_RTIT_BUFF_OVF },
-		{ "PCC", VMPT_RTIT_PCC },	 { "TIP", VMPT_RTIT_TIP },
-		{ "FAR", VMPT_RTIT_FAR },	 { "PSB", VMPT_RTIT_PSB },
-		{ "STOP", VMPT_RTIT_TRACESTOP }, { "PIP", VMPT_RTIT_PIP },
-	};
-	struct vmpt_rtit_packet pkt = { 0 };
-	size_t i, n = strcspn(text, ":");
-	const char *value = text[n] ? text + n + 1 : "";
-
-	for (i = 0; i < VMPT_ARRAY_SIZE(kinds); i++)
-		if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, text, n) == 0)
-			break;
-	ck_assert_uint_lt(i, VMPT_ARRAY_SIZE(kinds));
-	pkt.kind = kinds[i].kind;
-	if (pkt.kind == VMPT_RTIT_TNT) {
-		for (; *value; value++, pkt.tnt.count++)
-			pkt.tnt.bits = pkt.tnt.bits << 1 | (*value == 'T');
-	} else if (pkt.kind == VMPT_RTIT_PIP) {
-		pkt.pip.pg = 1;
-		pkt.pip.cr3 = strtoull(value, NULL, 16);
-	} else if (vmpt_rtit_table[pkt.kind].classes & VMPT_RTIT_HAS_LIP) {
-		if (pkt.kind == VMPT_RTIT_BUFF_OVF)
-			b->last.valid = false;
-		vmpt_rtit_lip_compress(&b->last, strtoull(value, NULL, 16), &pkt);
-	}
-	put(b, &pkt);
-}
-
-static void put_all(struct bytes *b, const char *packets)
-{
-	char text[256], *save, *word;
-
-	snprintf(text, sizeof(text), "PSB %s", packets);
-	for (word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		put_text(b, word);
-}
-
 /* ---- what comes of them ---- */
 
 struct seen {
@@ -383,10 +323,10 @@ START_TEST(test_flow)
 		.insn = insn, .executed = executed, .event = event, .opaque = &s
 	};
 	struct rtit_flow_result result;
-	struct bytes b = { .size = 0 };
+	struct rtit_write b = { .size = 0 };
 	bool done;
 
-	put_all(&b, c->packets);
+	rtit_write(&b, c->packets);
 	options.regs = c->limit ? &regs : NULL;
 	options.tnts = c->tnt_buff ? 1 : 0;
 	tnt.offset = b.size;
