@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmm-lib/rtit-output.c: where a guest's packets go (2.3): its own memory in one piece, or a
+ * buffer of the host's that is copied out, that goes round, and that a guest's mask need not fit.
+ */
+#include "tests/vmm-lib/rtit/rig.h"
+
+static struct rig rig;
+
+static void start(enum vmpt_rtit_output output, u32 bounce)
+{
+	rig_init(&rig, output, bounce);
+}
+
+static void teardown(void)
+{
+	rig_free(&rig);
+}
+
+static void load(void)
+{
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), 0);
+}
+
+static void sync(void)
+{
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+}
+
+/* @n TIPs of 3 bytes whose LIP counts up: "b4 LL LL"; they begin at @first. */
+static void tips(u32 first, u32 n)
+{
+	u32 i;
+
+	rig_enter(&rig, 0x8000);
+	for (i = first; i < first + n; i++)
+		vmpt_rtit_unit_jmp_indirect(&rig.unit, 0x8002, i & 0xffff);
+	rig_exit(&rig, 0x8000);
+}
+
+/* ---- in one piece ---- */
+
+/* The buffer's size is a power of 2, and host memory aligned to it in one piece: 2.3 with
+ * BASE AND NOT MASK. */
+START_TEST(direct)
+{
+	start(VMPT_RTIT_CONTIGUOUS, 0);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(rig.unit.regs.base_addr, GUEST_HPA + 0x10000);
+	ck_assert_uint_eq(rig.unit.regs.limit_mask, 0xffff);
+	/* Bits of BASE under MASK count as 0. */
+	rig_wr(&rig, 0x770, 0x23fc0);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(rig.unit.regs.base_addr, GUEST_HPA + 0x20000);
+	ck_assert_uint_eq(rig_rd(&rig, 0x770), 0x23fc0);
+	ck_assert_uint_eq(rig.pins[0x10], 0);
+	ck_assert_uint_eq(rig.pins[0x2f], 1);
+	/* Stopped: what was held is given back when the place changes. */
+	rig_wr(&rig, 0x768, RIG_CTL);
+	rig_wr(&rig, 0x771, 0x3f);
+	ck_assert_uint_eq(rig.pins[0x2f], 0);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_NONE);
+}
+END_TEST
+
+/* 64 bytes and 4 MiB, and frames in order but not at a multiple of the size. */
+START_TEST(alignment)
+{
+	u32 i;
+
+	start(VMPT_RTIT_CONTIGUOUS, 4096);
+	rig_program(&rig, 0x12340, 0x3f, RIG_ON);
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(rig.unit.regs.base_addr, GUEST_HPA + 0x12340);
+	rig_wr(&rig, 0x771, 0x3fffff);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(rig.unit.regs.base_addr, GUEST_HPA);
+	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
+	/* The frames one page on: in one piece, but not aligned to more than a page. */
+	for (i = 0; i < RIG_PAGES; i++)
+		rig.guest.frame[i] = (i + 1) % RIG_PAGES;
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_BOUNCE);
+	rig_wr(&rig, 0x768, RIG_CTL);
+	rig_wr(&rig, 0x771, 0xfff);
+	rig_wr(&rig, 0x768, RIG_ON);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(rig.unit.regs.base_addr, GUEST_HPA + 0x13000);
+}
+END_TEST
+
+/* guest_translate() in pieces of a page: 1,024 of them are one buffer; one that does not fit is
+ * found. */
+static u32 pieces, odd_piece;
+
+static int translate_pages(void *opaque, u64 gpa, u64 *hpa, u64 *size)
+{
+	(void)opaque, (void)size;
+	pieces++;
+	*hpa = GUEST_HPA + gpa + (pieces == odd_piece ? 0x1000 : 0);
+	*size = 4096 - gpa % 4096;
+	return 0;
+}
+
+START_TEST(many_pieces)
+{
+	start(VMPT_RTIT_CONTIGUOUS, 4096);
+	rig.ops.guest_translate = translate_pages;
+	rig.ops.guest_release = NULL;
+	rig_again(&rig);
+	rig_program(&rig, 0, 0x3fffff, RIG_ON);
+	rig.pins[0] = 1; /* for the PSB */
+	odd_piece = 0;
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(pieces, 1024);
+	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
+	pieces = 0;
+	odd_piece = 1000;
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_BOUNCE);
+	ck_assert_uint_eq(pieces, 1000);
+	rig.pins[0] = 0;
+}
+END_TEST
+
+/* A VMM whose pieces have no size, lie at no page or beyond 64 GiB: not taken. */
+static u64 odd_hpa, odd_size;
+
+static int translate_odd(void *opaque, u64 gpa, u64 *hpa, u64 *size)
+{
+	(void)opaque, (void)gpa;
+	*hpa = odd_hpa;
+	*size = odd_size;
+	return 0;
+}
+
+START_TEST(odd_translations)
+{
+	static const u64 rows[][2] = {
+		{ GUEST_HPA, 0 },
+		{ GUEST_HPA + 64, 0x10000 },
+		{ 1ULL << 36, 0x10000 },
+		{ 1ULL << 63, 0x10000 },
+	};
+	size_t i;
+
+	start(VMPT_RTIT_CONTIGUOUS, 4096);
+	rig.ops.guest_translate = translate_odd;
+	rig.ops.guest_release = NULL;
+	rig_again(&rig);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	for (i = 0; i < VMPT_ARRAY_SIZE(rows); i++) {
+		odd_hpa = rows[i][0];
+		odd_size = rows[i][1];
+		load();
+		ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_BOUNCE);
+		ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
+	}
+}
+END_TEST
+
+/* A write of OFFSET while it traces: the next byte goes there. */
+START_TEST(direct_offset)
+{
+	u8 buf[3];
+
+	start(VMPT_RTIT_CONTIGUOUS, 0);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	load();
+	rig_wr(&rig, 0x772, 0x3ffff0);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0x3ffff0);
+	rig_enter(&rig, 0x4321);
+	rig_exit(&rig, 0x4321);
+	sync();
+	rig_get(&rig, 0x1fff0, buf, 3);
+	ck_assert(buf[0] == 0x84 && buf[1] == 0x21 && buf[2] == 0x43);
+}
+END_TEST
+
+/* ---- no place ---- */
+
+/* Without a bounce buffer a guest whose memory is not in one piece is not traced: its MSRs are
+ * as it wrote them, nothing is stored, and the VMM is told. */
+START_TEST(parked)
+{
+	u64 value;
+
+	start(VMPT_RTIT_CONTIGUOUS, 0);
+	rig.guest.frame[0x11] = 0x20;
+	rig.guest.frame[0x20] = 0x11;
+	rig_program(&rig, 0x10000, 0x1fff, RIG_ON);
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_PARKED | VMPT_RTIT_EVENT_LOST);
+	tips(0, 10);
+	sync();
+	ck_assert_uint_eq(rig.unit.bytes, 0);
+	ck_assert_uint_eq(rig_rd(&rig, 0x768), RIG_ON);
+	ck_assert_int_eq(vmpt_rtit_vcpu_rdmsr(&rig.v, 0x769, true, &value), 0);
+	ck_assert_uint_eq(value, 7);
+	/* The guest goes elsewhere. */
+	rig_wr(&rig, 0x770, 0x30000);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	tips(0, 1);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 9 + 3 + 3 + 3);
+}
+END_TEST
+
+START_TEST(no_memory)
+{
+	start(VMPT_RTIT_CONTIGUOUS, 0);
+	rig.config.on_mmio = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	guest_set_kind(&rig.guest, 0x1f, 1, VMPT_MEM_MMIO);
+	guest_set_kind(&rig.guest, 0x2f, 1, VMPT_MEM_APIC);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_RETRY);
+	ck_assert(!rig.v.loaded && !rig.pins[0x10]);
+	ck_assert_uint_eq(rig.unit.regs.ctl_read, 0); /* the processor was not touched */
+	rig_wr(&rig, 0x770, 0x20000);
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
+	/* In a WRMSR: nothing has changed, the guest executes it again. */
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0x10000), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig_rd(&rig, 0x770), 0x20000);
+	guest_set_kind(&rig.guest, 0x1f, 1, VMPT_MEM_OK);
+	rig_wr(&rig, 0x770, 0x10000);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	/* An error of the callback's own comes out as it is. */
+	rig.guest.retry = true;
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0x7fff0000), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+}
+END_TEST
+
+/* ---- the debug port (2.3.1) ---- */
+
+START_TEST(port)
+{
+	static const u8 psb[9] = { 0xc0 };
+	u32 i;
+
+	start(VMPT_RTIT_CONTIGUOUS, 4096);
+	rig_program(&rig, 0xfdc00000, 0x7f, RIG_ON & ~VMPT_RTIT_CTL_DEST);
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_BOUNCE);
+	sync();
+	ck_assert_uint_eq(rig.port_len, 9);
+	ck_assert_uint_eq(rig.port_pa, 0xfdc00000);
+	ck_assert(!memcmp(rig.port, psb, 9));
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 9);
+	ck_assert_uint_eq(rig_rd(&rig, 0x768), RIG_ON & ~VMPT_RTIT_CTL_DEST);
+	/* From memory to the port while it traces */
+	rig_wr(&rig, 0x768, RIG_CTL);
+	rig_wr(&rig, 0x770, 0x10000);
+	rig_wr(&rig, 0x768, RIG_ON);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	rig.port_len = 0;
+	rig_wr(&rig, 0x768, RIG_ON & ~VMPT_RTIT_CTL_DEST);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_BOUNCE);
+	tips(0, 1);
+	sync();
+	ck_assert_uint_eq(rig.port_len, 9 + 9);
+	for (i = 0; i < RIG_PAGES; i++)
+		ck_assert(i == 0x10 || !rig.stored[i]);
+	/* Nobody listens: nothing is lost that anybody wanted. */
+	rig.ops.debug_port = NULL;
+	tips(0, 1);
+	sync();
+	ck_assert_uint_eq(rig.v.lost, 0);
+}
+END_TEST
+
+START_TEST(port_without_bounce)
+{
+	start(VMPT_RTIT_CONTIGUOUS, 0);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON & ~VMPT_RTIT_CTL_DEST);
+	load();
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
+}
+END_TEST
+
+/* ---- through the bounce buffer ---- */
+
+/* 2.3 byte by byte: what lies at (BASE AND NOT MASK) + (OFFSET AND MASK). */
+static u8 guest_byte(u64 base, u64 mask, u64 offset)
+{
+	u8 byte;
+
+	rig_get(&rig, (base & ~mask) + (offset & mask), &byte, 1);
+	return byte;
+}
+
+/* Any mask: each byte is where 2.3 says, none is elsewhere. */
+START_TEST(any_mask)
+{
+	static const u64 masks[] = { 0x3f,   0x7f,   0xfff, 0x1fff,   0x103f, 0x1fbf,
+				     0x2fff, 0xf03f, 0x3ff, 0x3ff03f, 0x2007f };
+	static u8 memory[RIG_PAGES * 4096];
+	u64 mask = masks[_i], base = 0x41000, run = (mask + 1) & ~mask, first, i;
+	u8 want[165];
+
+	start(VMPT_RTIT_BOUNCE, 1024);
+	rig_program(&rig, base, mask, RIG_ON);
+	first = 0x2abcd & mask;
+	rig_wr(&rig, 0x772, 0x2abcd);
+	load();
+	tips(0x100, 50);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772),
+			  (first & ~(run - 1)) | ((first + 9 + 3 + 150 + 3) & (run - 1)));
+	/* What it wrote: the newest of run bytes */
+	memset(want, 0, sizeof(want));
+	want[0] = 0xc0;
+	memcpy(want + 9, "\x84\x00\x80", 3);
+	for (i = 0; i < 50; i++)
+		memcpy(want + 12 + 3 * i, (u8[]){ 0xb4, (u8)i, 1 }, 3);
+	memcpy(want + 162, "\x8c\x00\x80", 3);
+	for (i = run < 165 ? 165 - run : 0; i < 165; i++)
+		ck_assert_msg(
+			guest_byte(base, mask, (first & ~(run - 1)) | ((first + i) & (run - 1))) ==
+				want[i],
+			"byte %u", (u32)i);
+	/* All else is as it was: 0. */
+	for (i = 0; i < 165; i++) {
+		u64 offset = (first & ~(run - 1)) | ((first + i) & (run - 1)), gpa;
+		u8 zero = 0;
+
+		gpa = (base & ~mask) + (offset & mask);
+		guest_put(&rig.guest, gpa, &zero, 1);
+	}
+	rig_get(&rig, 0, memory, sizeof(memory));
+	for (i = 0; i < sizeof(memory) && !memory[i]; i++)
+		;
+	ck_assert_uint_eq(i, sizeof(memory));
+	for (i = 0; i < RIG_PAGES; i++)
+		ck_assert(!rig.stored[i]);
+}
+END_TEST
+
+/* The buffer goes round many times; OFFSET and memory agree at each RDMSR of OFFSET. */
+START_TEST(around)
+{
+	u32 i, next = 0;
+	u64 seen = 0;
+	u8 last[3];
+
+	start(VMPT_RTIT_BOUNCE, 256);
+	rig_program(&rig, 0x10000, 0xfff, RIG_ON);
+	load();
+	for (i = 0; i < 1000; i++) {
+		u64 offset;
+
+		rig_wr(&rig, 0x77c, 0x30000); /* no PSB */
+		tips(next, i % 60 + 1);
+		next += i % 60 + 1;
+		offset = rig_rd(&rig, 0x772);
+		ck_assert_uint_eq(offset, rig.unit.bytes & 0xfff);
+		last[0] = guest_byte(0x10000, 0xfff, offset - 6);
+		last[1] = guest_byte(0x10000, 0xfff, offset - 5);
+		last[2] = guest_byte(0x10000, 0xfff, offset - 4);
+		ck_assert(last[0] == 0xb4 && last[1] == (u8)(next - 1) &&
+			  last[2] == (u8)((next - 1) >> 8));
+		seen += i % 60 + 1;
+	}
+	ck_assert_uint_eq(rig.v.lost, 0);
+	ck_assert_uint_gt(seen, 25000);
+}
+END_TEST
+
+/* ---- more than the bounce buffer holds ---- */
+
+/* What the guest's memory would hold had the processor written there itself. */
+static void as_direct(u32 bounce, u64 mask, u32 n)
+{
+	static u8 direct[0x10000], copied[0x10000];
+	u64 offset;
+	int pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		if (pass)
+			start(VMPT_RTIT_BOUNCE, bounce);
+		else
+			start(VMPT_RTIT_CONTIGUOUS, 0);
+		rig_program(&rig, 0x20000, mask, RIG_ON);
+		rig_wr(&rig, 0x772, 0x123);
+		load();
+		tips(0, 7);
+		sync();
+		tips(7, n);
+		sync();
+		if (!pass)
+			offset = rig_rd(&rig, 0x772);
+		else
+			ck_assert_uint_eq(rig_rd(&rig, 0x772), offset);
+		rig_get(&rig, 0x20000, pass ? copied : direct, mask + 1);
+		/* And on behind it */
+		tips(n, 3);
+		sync();
+		ck_assert_uint_eq(rig.v.lost, 0);
+		rig_free(&rig);
+	}
+	ck_assert_msg(!memcmp(direct, copied, mask + 1), "%u TIPs", n);
+	start(VMPT_RTIT_CONTIGUOUS, 0); /* for teardown */
+}
+
+/* As large as the guest's buffer: nothing is lost that the guest would have had, wherever the
+ * processor stops: all around the mark too. */
+START_TEST(overrun_large)
+{
+	u32 n;
+
+	for (n = 60; n < 100; n++) {
+		as_direct(256, 0xff, n);
+		as_direct(512, 0xff, n + 80);
+		as_direct(256, 0x7f, 5 * n);
+	}
+	as_direct(4096, 0xfff, 1359);
+	as_direct(4096, 0xfff, 30000);
+}
+END_TEST
+
+/* Smaller: what is left begins with a PSB, or there is none and all is dropped; it is told. */
+START_TEST(overrun_small)
+{
+	u8 buf[16];
+	u64 offset;
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	rig_program(&rig, 0x20000, 0xffff, RIG_ON);
+	rig_wr(&rig, 0x77c, 0); /* a PSB each 2 KiB */
+	load();
+	sync();
+	offset = rig_rd(&rig, 0x772);
+	tips(0, 3000);
+	sync();
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_LOST);
+	ck_assert_uint_gt(rig.v.lost, 0);
+	rig_get(&rig, 0x20000 + offset, buf, 12);
+	ck_assert(buf[0] == 0xc0 && !buf[1] && !buf[8] && buf[9] == 0xb4);
+	ck_assert_uint_gt(rig.v.regs.offset, offset + 1000);
+	ck_assert_uint_le(rig.v.regs.offset, offset + 4096);
+	/* No PSB in it */
+	rig_wr(&rig, 0x77c, 0x30000);
+	offset = rig.v.regs.offset;
+	rig.v.lost = 0;
+	tips(0, 2000);
+	sync();
+	ck_assert_uint_eq(rig.v.lost, 4096);
+	ck_assert_uint_eq(rig.v.regs.offset, offset);
+	/* And on: what comes now is whole. */
+	tips(0x77, 1);
+	sync();
+	rig_get(&rig, 0x20000 + offset, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x77\x00\x8c\x00\x80", 9));
+}
+END_TEST
+
+/* ---- guest memory that is not there ---- */
+
+START_TEST(dropped)
+{
+	u8 buf[4];
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_UNBACKED);
+	rig_program(&rig, 0x10000, 0x3fff, RIG_ON);
+	rig_wr(&rig, 0x772, 0x1000 - 10);
+	load();
+	tips(0x55, 400);
+	sync();
+	/* 10 bytes before it, a page of nothing, no more than that */
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0xff6 + 9 + 3 + 1200 + 3);
+	ck_assert_uint_eq(rig.v.lost, 9 + 3 + 1200 + 3 - 10);
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_LOST);
+	rig_get(&rig, 0x10ff6, buf, 1);
+	ck_assert_uint_eq(buf[0], 0xc0);
+}
+END_TEST
+
+START_TEST(retried)
+{
+	struct vmpt_rtit_cr_write w = { 0x1000, true, true };
+	u64 value;
+	u8 buf[3];
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_UNBACKED);
+	rig_program(&rig, 0x10000, 0x3fff, RIG_ON);
+	rig_wr(&rig, 0x772, 0x1000 - 10);
+	load();
+	tips(0x55, 400);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.regs.offset, 0x1000); /* as far as it went */
+	ck_assert_int_eq(vmpt_rtit_vcpu_rdmsr(&rig.v, 0x772, false, &value), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x772, 0), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x768, RIG_CTL), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_cr_write(&rig.v, &w), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.regs.ctl, RIG_ON);
+	/* Out of the processor all the same; not into it before it is copied. */
+	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), -VMPT_E_RETRY);
+	ck_assert(!rig.v.loaded);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_cr_write(&rig.v, &w), -VMPT_E_RETRY);
+	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_OK);
+	sync();
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0xff6 + 9 + 3 + 1200 + 3);
+	rig_get(&rig, 0x11000 - 10 + 12 + 3 * 399, buf, 3);
+	ck_assert(buf[0] == 0xb4 && buf[1] == (u8)(0x55 + 399) && buf[2] == (0x55 + 399) >> 8);
+	ck_assert_uint_eq(rig.v.lost, 0);
+	load();
+}
+END_TEST
+
+/* While it waits the processor goes round: that is found when there is memory again. */
+START_TEST(retried_too_late)
+{
+	start(VMPT_RTIT_BOUNCE, 1024);
+	rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	rig_program(&rig, 0x10000, 0x3fff, RIG_ON);
+	load();
+	sync();
+	guest_set_kind(&rig.guest, 0x10, 4, VMPT_MEM_UNBACKED);
+	tips(0, 200);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	tips(0, 100);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.lost, 0);
+	tips(0, 100);
+	/* No PSB is left: all is dropped, and nothing waits. */
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+	ck_assert_uint_ge(rig.v.lost, 1024);
+	guest_set_kind(&rig.guest, 0x10, 4, VMPT_MEM_OK);
+	tips(0, 1);
+	sync();
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 9 + 9);
+}
+END_TEST
+
+/* A new place while it traces: what came before is at the old one. */
+START_TEST(moved)
+{
+	u8 buf[9];
+
+	start(VMPT_RTIT_BOUNCE, 1024);
+	rig_program(&rig, 0x10000, 0xfff, RIG_ON);
+	load();
+	tips(0x11, 1);
+	rig_wr(&rig, 0x770, 0x20000);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 18);
+	rig_wr(&rig, 0x772, 0);
+	tips(0x22, 1);
+	sync();
+	rig_get(&rig, 0x10000 + 9, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x11\x00\x8c\x00\x80", 9));
+	rig_get(&rig, 0x20000, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x22\x00\x8c\x00\x80", 9));
+}
+END_TEST
+
+/* ---- how much work one call may be ---- */
+
+START_TEST(bound)
+{
+	start(VMPT_RTIT_BOUNCE, RIG_BOUNCE_MAX);
+	rig_program(&rig, 0x1fc0, 0x3fffff, RIG_ON);
+	load();
+	tips(0, 1398000);
+	rig.guest.writes = 0;
+	sync();
+	ck_assert_uint_gt(rig.guest.writes, 1000);
+	ck_assert_uint_le(rig.guest.writes, 1026);
+	/* A mask that scatters: no more than its run */
+	rig_wr(&rig, 0x771, 0x3ff03f);
+	tips(0, 100000);
+	rig.guest.writes = 0;
+	sync();
+	ck_assert_uint_le(rig.guest.writes, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rtit-output");
+	TCase *tc = tcase_create("output");
+
+	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_test(tc, direct);
+	tcase_add_test(tc, alignment);
+	tcase_add_test(tc, many_pieces);
+	tcase_add_test(tc, odd_translations);
+	tcase_add_test(tc, direct_offset);
+	tcase_add_test(tc, parked);
+	tcase_add_test(tc, no_memory);
+	tcase_add_test(tc, port);
+	tcase_add_test(tc, port_without_bounce);
+	tcase_add_loop_test(tc, any_mask, 0, 11);
+	tcase_add_test(tc, around);
+	tcase_add_test(tc, overrun_large);
+	tcase_add_test(tc, overrun_small);
+	tcase_add_test(tc, dropped);
+	tcase_add_test(tc, retried);
+	tcase_add_test(tc, retried_too_late);
+	tcase_add_test(tc, moved);
+	tcase_add_test(tc, bound);
+	tcase_set_timeout(tc, 60);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}
