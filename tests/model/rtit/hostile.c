@@ -471,9 +471,10 @@ static void check_registers(struct walk *w)
 static void step(struct walk *w, const u8 *data)
 {
 	u64 status = w->unit.regs.status, made = w->unit.bytes + w->unit.used;
+	u64 ctl = w->unit.regs.ctl;
 	u64 value = vmpt_load64(data + 2);
 	u8 what = data[0] % 16;
-	bool quiet;
+	bool quiet, frozen;
 
 	w->calls = 0;
 	if (what < 4)
@@ -485,6 +486,10 @@ static void step(struct walk *w, const u8 *data)
 		(status & w->unit.regs.status & 8 && !ERRATUM(w, 4));
 	if (quiet && !(what < 4 && data[1] % MSRS == CTL) && what != 15)
 		check(w, made == w->unit.bytes + w->unit.used, "packets where there are none");
+	/* 2.1.3: "frozen when either Trace_En or ContextEn are 0" */
+	frozen = !((status | w->unit.regs.status) & 2) || !((ctl | w->unit.regs.ctl) & 1);
+	if (frozen && !(what < 4 && data[1] % MSRS == STATUS) && what != 15)
+		check(w, !((status ^ w->unit.regs.status) & 1), "FilterEn is not frozen");
 	decode(w);
 	check_registers(w);
 	if (w->refuse)

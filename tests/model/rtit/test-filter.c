@@ -294,6 +294,25 @@ START_TEST(frozen_without_context_en)
 }
 END_TEST
 
+/* Far transfers that leave ContextEn 0, and an SMI with its handler, too */
+START_TEST(frozen_across_far_transfers)
+{
+	filter(RANGE0, OUT);
+	jmp(OUT + 5, IN);
+	wr_at(CTL, (rd(CTL) & ~(u64)OS) | USER, IN + 8);
+	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
+	far(IN + 10, OUT);
+	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
+	mov_cr3(IN_END, 0x5000);
+	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
+	vmpt_rtit_unit_smi(&rig.unit, OUT + 2);
+	far(0x38002, 0x38100);
+	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
+	far_cpl(0x38102, OUT, 3);
+	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
+}
+END_TEST
+
 /* STATUS: FilterEn "can be manipulated" (3.3.3). */
 START_TEST(status_write)
 {
@@ -314,4 +333,5 @@ END_TEST
 RIG_MAIN("filter", table_3_packets, table_3_bytes, walk_in_and_out, branch_in_and_out,
 	 enabled_from_within, enabled_from_within_then_a_branch, event_range1, event_both_ranges,
 	 event_both_ranges_side_by_side, event_never_and_reserved, event_always,
-	 frozen_without_trace_en, frozen_without_context_en, status_write)
+	 frozen_without_trace_en, frozen_without_context_en, frozen_across_far_transfers,
+	 status_write)

@@ -129,6 +129,21 @@ START_TEST(not_without_trigger_en)
 }
 END_TEST
 
+/* The last packet, TraceSTOP, counts; but "PSB … can be sent out when TriggerEn is set". */
+START_TEST(not_behind_trace_stop)
+{
+	range1(0x500000, 0x501000);
+	wr(EVENTS, EVENT(ALWAYS, RANGE1));
+	on(BOTH);
+	wr(PKT_CNT, 0x007ff);
+	step(0x500000);
+	expect("TraceSTOP");
+	wr_at(CTL, rd(CTL) | TRACE_ACTIVE, 0x401000);
+	expect("PSB, FUP.PGE 401000");
+	ck_assert_uint_eq(count(), 9 + 5);
+}
+END_TEST
+
 /* "The PSB will not be generated in the middle of a packet, but … between the packets" */
 START_TEST(between_packets)
 {
@@ -229,7 +244,8 @@ int main(void)
 				      only_trigger_en,
 				      too_late,
 				      between_packets,
-				      outside_the_filter };
+				      outside_the_filter,
+				      not_behind_trace_stop };
 	Suite *suite = suite_create("psb");
 	TCase *tc = tcase_create("psb");
 	size_t i;

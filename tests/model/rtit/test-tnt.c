@@ -170,5 +170,19 @@ START_TEST(psb_leaves_them)
 }
 END_TEST
 
+/* Nor are MTC and STS: the list in 4.2.2 has FUP, TIP and PIP. */
+START_TEST(timing_leaves_them)
+{
+	on(BOTH | MTC_EN | STS_EN);
+	jccs("TN");
+	tsc(0x80);
+	vmpt_rtit_unit_wake(&rig.unit);
+	expect("MTC 0:01, STS 20/10 80");
+	expect_tnt(6);
+	jccs("TTTT");
+	expect("TNT TNTTTT");
+}
+END_TEST
+
 RIG_MAIN("tnt", shifts, every_full_one, partial, example, interrupt, cycle_counts, written,
-	 written_full, kept_by_quiet_events, psb_leaves_them)
+	 written_full, kept_by_quiet_events, psb_leaves_them, timing_leaves_them)
