@@ -48,6 +48,17 @@ START_TEST(mtc_bytes)
 }
 END_TEST
 
+/* "Whenever that 8-bit range being watched changes, an MTC packet will be sent out": time that is
+ * pushed late has as many changes. */
+START_TEST(mtc_each_change)
+{
+	tsc(0x7f);
+	on(BOTH | MTC_EN);
+	tsc(0x234);
+	expect("MTC 0:01, MTC 0:02, MTC 0:03, MTC 0:04");
+}
+END_TEST
+
 START_TEST(mtc_not_enabled)
 {
 	on(BOTH);
@@ -302,21 +313,14 @@ END_TEST
 int main(void)
 {
 	const TTest *const once[] = {
-		mtc_not_enabled,
-		sts_bytes,
-		sts_causes,
-		sts_not_enabled,
-		cycle_accurate_packets,
-		not_appended,
-		cntp_counts,
-		cntp_overflows,
-		pcc,
-		not_in_other_modes,
-		pcc_written,
-		pcc_and_tnt,
-		sleep_states,
-		pcc_and_another,
-		pcc_cycle_acc_only,
+		mtc_not_enabled,    mtc_each_change,
+		sts_bytes,	    sts_causes,
+		sts_not_enabled,    cycle_accurate_packets,
+		not_appended,	    cntp_counts,
+		cntp_overflows,	    pcc,
+		not_in_other_modes, pcc_written,
+		pcc_and_tnt,	    sleep_states,
+		pcc_and_another,    pcc_cycle_acc_only,
 	};
 	Suite *suite = suite_create("time");
 	TCase *tc = tcase_create("time");
