@@ -29,7 +29,7 @@ static always_inline bool lane_step(const struct vmpt_rtit_fast *f, struct place
 	if (cycles) {
 		bytes = vmpt_load32(p + size);
 		n = bytes & step / (VMPT_RTIT_STEP_CYCLES / 3) & 3;
-		l->cycles += cycle_bytes(bytes, n) > 3;
+		l->cycles += (bytes & count_mask[n]) != 0;
 	}
 	l->prev_size = size + n;
 	l->at += size + n;

@@ -33,11 +33,8 @@ static always_inline unsigned int lane_skip(const u8 *p, const bool cycles);
 /* Stage 2. */
 static void lane_finish(const struct vmpt_rtit_fast *f, struct lane *l);
 
-/* A CCNT's cycle count in 4 bytes of which it is the first: the bytes that count. */
-static always_inline u32 cycle_bytes(u32 bytes, unsigned int ccnt)
-{
-	return bytes & (u32)(0xffffffULL >> (24 - 8 * ccnt));
-}
+/* By CCNT, the bits of a cycle count in its bytes; none without. */
+static const u32 count_mask[4] = { 0, 0xfc, 0xfffc, 0xfffffc };
 
 /* Steps that can be done with no look at the lane's end or its room. */
 static always_inline u64 lane_steps(const struct lane *l, const struct place *now)

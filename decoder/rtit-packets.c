@@ -145,7 +145,7 @@ static always_inline unsigned int put_cycles(struct made *m, const u8 *p, u64 at
 {
 	u32 bytes = vmpt_load32(p + row->size);
 	unsigned int n = bytes & row->cycles;
-	u32 count = cycle_bytes(bytes, n) >> 2;
+	u32 count = (bytes & count_mask[n]) >> 2;
 
 	put(m->item, count,
 	    META(at + row->size, n, VMPT_ITEM_RTIT_CYC, count ? VMPT_RTIT_AUX_BY(6) : 0));
