@@ -247,13 +247,14 @@ struct vmpt_run {
 /* All 0 is the default. */
 struct vmpt_options {
 	unsigned int threads; /* that work, the caller's included; 0 is 1, over 12 is 12 */
-	unsigned int lanes;   /* 1 to 8 chunks decoded at once in a thread; 0: the best */
+	unsigned int lanes;   /* 1 to 8 (RTIT: 4) chunks at once in a thread; 0: the best */
 	size_t chunk;	      /* bytes between the PSBs looked for; 0: the best */
 	bool headless;	      /* take the first byte as a packet's; else start at a PSB */
 	bool scalar;	      /* the plain loop, the reference for all else */
 	enum vmpt_guest_only guest_only;
 	enum vmpt_cycle_acc cycle_acc;
-	/* RTIT, of this stream, by at; NULL: all is the host's, assumed. Stays the caller's. */
+	/* RTIT, of this stream, by at; before the first all is the host's, assumed. NULL: all
+	 * of it is. Stays the caller's. */
 	const struct vmpt_run *runs;
 	size_t run_count;
 	/* Called now and then with the offset that is reached, by the caller's thread. Or NULL. */
@@ -343,7 +344,7 @@ struct vmpt_slice {
 	bool by_group; /* it starts with a group (PIP, VMCS, MODE.Exec … TIP) */
 	bool has_tsc;
 	u64 first_tsc, last_tsc;  /* as in the packets: 56 bits, the owner's clock; STS: 40 bits */
-	u64 cr3[VMPT_SLICE_CR3S]; /* the first that differ */
+	u64 cr3[VMPT_SLICE_CR3S]; /* the first that differ; RTIT: of PIPs with CR0.PG */
 	u32 cr3_count;		  /* capped at VMPT_SLICE_CR3S + 1: there are more */
 	u32 overflows;
 	u32 failed_entries;
