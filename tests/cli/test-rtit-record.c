@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The side record of RTIT: its names where they could do harm, its lines, its CPUs. */
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/cli/rtit-streams.h"
+#include "tests/support/support.h"
+
+#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
+#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
+
+static void setup(void)
+{
+	cli_setup();
+	write_all();
+}
+
+/* What cannot stand in a file's name, or harms a terminal */
+START_TEST(names_are_made_safe)
+{
+	static const char names[] =
+		"{\"rtit\":1,\"vm\":\"../a b\",\"vcpu\":0,\"cpu\":0,\"offset\":\"0x9\"}\n"
+		"{\"rtit\":1,\"vm\":\"..\\u002fa\\tb\",\"vcpu\":0,\"cpu\":0,\"offset\":\"0x28\"}\n"
+		"{\"rtit\":1,\"vm\":\"\\u001b[31m\\u009bm\\u00e4\",\"vcpu\":4294967295,\"cpu\":0,"
+		"\"offset\":\"0x3d\"}\n";
+	const struct run *r;
+
+	write_text("names.jsonl", names);
+	r = vmpt("split -o out --side-record=names.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_int_eq(access("out/vm-.._a_b+1-vcpu0.cpu0.rtit", F_OK), 0);
+	ck_assert_int_eq(access("out/vm-.._a_b+2-vcpu0.cpu0.rtit", F_OK), 0);
+	ck_assert_int_eq(access("out/vm-__31m__m__+3-vcpu4294967295.cpu0.rtit", F_OK), 0);
+	r = vmpt("vms --side-record=names.jsonl x.cpu0.rtit");
+	ck_has(r->out, "?[31m?mä vcpu 4294967295 ");
+	ck_has(r->out, "../a?b vcpu 0 ");
+	ck_lacks(r->out, "\033");
+	ck_lacks(r->out, "\xc2\x9b");
+}
+END_TEST
+
+#define LINE(vm, cpu, where) "{\"rtit\":1,\"vm\":" vm ",\"vcpu\":0,\"cpu\":" cpu "," where "}\n"
+#define GOOD		     LINE("\"web\"", "0", "\"offset\":\"0x9\"")
+
+static const struct {
+	const char *text, *message;
+} bad[] = {
+	{ "", "no record in it" },
+	{ "\n \n", "no record in it" },
+	{ GOOD "{", "line 2: " },
+	{ GOOD "\n[]\n", "line 3: is no JSON object" },
+	{ "web\n", "line 1: " },
+	{ "{\"vm\":\"a\",\"vcpu\":0,\"vmcs\":\"0x1\"}\n", "line 1: no \"rtit\"" },
+	{ "{\"rtit\":2}\n", "line 1: \"rtit\" is not 1" },
+	{ "{\"rtit\":1,\"vcpu\":0,\"cpu\":0,\"offset\":0}\n", "line 1: \"vm\" is not a name" },
+	{ LINE("7", "0", "\"offset\":0"), "line 1: \"vm\" is not a name" },
+	{ LINE("\"\"", "0", "\"offset\":0"), "line 1: \"vm\" is an empty name" },
+	{ "{\"rtit\":1,\"vm\":\"a\",\"cpu\":0,\"offset\":0}\n",
+	  "line 1: \"vcpu\" is not a number" },
+	{ LINE("\"a\"", "-1", "\"offset\":0"), "line 1: \"cpu\" is not a number" },
+	{ LINE("\"a\"", "65536", "\"offset\":0"), "line 1: \"cpu\" is larger than 65535" },
+	{ LINE("\"a\"", "0", "\"ofset\":0"), "line 1: none of \"offset\" and \"tsc\"" },
+	{ LINE("\"a\"", "0", "\"offset\":0,\"tsc\":0"), "line 1: both of \"offset\" and \"tsc\"" },
+	{ LINE("\"a\"", "0", "\"offset\":\"12\""), "line 1: \"offset\" is not a number" },
+	{ LINE("\"a\"", "0", "\"offset\":\"0x\""), "line 1: \"offset\" is not a number" },
+	{ LINE("\"a\"", "0", "\"offset\":\"0x1g\""), "line 1: \"offset\" is not a number" },
+	{ LINE("\"a\"", "0", "\"offset\":1.5"), "line 1: \"offset\" is not a number" },
+	{ LINE("\"a\"", "0", "\"offset\":\"0x10000000000000000\""),
+	  "line 1: \"offset\" has more than 64 bits" },
+	{ LINE("\"a\"", "0", "\"offset\":1,\"tsc_offset\":[]"),
+	  "line 1: \"tsc_offset\" is not a number" },
+	{ LINE("\"a\"", "0", "\"offset\":1,\"offset\":2"), "line 1: " },
+	{ GOOD LINE("\"b\"", "0", "\"tsc\":\"0x10\""),
+	  "line 2: CPU 0 is told by \"tsc\" here, but by \"offset\" in line 1" },
+	{ GOOD LINE("\"b\"", "1", "\"offset\":1") LINE("\"b\"", "0", "\"offset\":\"0x8\""),
+	  "line 3: CPU 0 is at 0x8 here, but at 0x9 in line 1 already" },
+	{ LINE("\"\xff\"", "0", "\"offset\":1"), "line 1: " },
+	{ LINE("\"a\\u0000b\"", "0", "\"offset\":1"), "line 1: " },
+};
+
+START_TEST(bad_lines_are_named)
+{
+	const struct run *r;
+
+	write_text("bad.jsonl", bad[_i].text);
+	r = vmpt("vms --side-record=bad.jsonl x.cpu0.rtit");
+	ck_assert_msg(r->code == 1, "%s: exit code %d", bad[_i].text, r->code);
+	ck_assert_str_eq(r->out, "");
+	ck_has(r->err, "bad.jsonl: ");
+	ck_has(r->err, bad[_i].message);
+}
+END_TEST
+
+START_TEST(a_record_and_its_cpus)
+{
+	const struct run *r;
+
+	write_text("two.jsonl", GOOD LINE("\"b\"", "1", "\"offset\":1"));
+	write_text("one.jsonl",
+		   LINE("null", "7", "\"offset\":0") LINE("\"b\"", "7", "\"offset\":\"0x9\""));
+	write_file("x.rtit", plain, SIZE);
+	/* Whose is it? */
+	r = vmpt("vms --side-record=two.jsonl x.rtit");
+	ck_assert_int_eq(r->code, 2);
+	ck_has(r->err, "the side record is of 2 CPUs");
+	ck_has(vmpt("vms --side-record=two.jsonl x.rtit@1")->out, "b vcpu 0  1 ");
+	ck_has(vmpt("vms --side-record=one.jsonl x.rtit")->out, "b vcpu 0  – ");
+	/* vm null is the host, and known to be. */
+	ck_lacks(vmpt("vms --side-record=one.jsonl x.rtit")->out, "assumption");
+	r = vmpt("vms --side-record=one.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "nothing of CPU 0: all of it is taken for the host's");
+	r = vmpt("vms --side-record=none.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "none.jsonl: No such file");
+	ck_assert_int_eq(vmpt("vms --side-record=. x.cpu0.rtit")->code, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("cli rtit-record");
+	TCase *t = tcase_create("record");
+
+	tcase_add_checked_fixture(t, setup, cli_clean);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, names_are_made_safe);
+	tcase_add_loop_test(t, bad_lines_are_named, 0, VMPT_ARRAY_SIZE(bad));
+	tcase_add_test(t, a_record_and_its_cpus);
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
