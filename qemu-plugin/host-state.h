@@ -17,11 +17,12 @@ struct host_shared {
 	char boot[40];
 	/* what all that share it must have asked for */
 	u64 ctl;
-	u8 synthetic, perf, rtit;
+	u8 synthetic, perf; /* rtit too, below */
 
 	u8 busy;    /* a run is being appended: whoever finds it set was left alone by a kill */
 	u8 started; /* TraceEn was 1 once */
 	u8 lost;    /* bytes were lost: an OVF is due */
+	u8 rtit;    /* isa=rtit */
 	u64 size;   /* bytes of whole runs in cpuN.pt … */
 	u64 bytes;  /* … and in this stream, wherever it goes */
 	struct vmpt_clocks end;
