@@ -78,35 +78,35 @@ run()
 
 # ---- of a trace ----
 
-# Packets, one line each: offset, owner, kind, fields.
+# Packets, one line each: kind, fields. A packet that is none has no kind.
 dump()
 {
-	"$vmpt" dump --format=rtit --no-bytes "$@" 2>dump.err | tail -n +2
+	"$vmpt" dump -q --json "$@" 2>dump.err | sed 's/.*"packet":"\([^"]*\)"/\1 /'
 }
 
 # How many packets of kind $2.
 count()
 {
-	dump "$1" | awk -v kind="$2" '$3 == kind { n++ } END { print n + 0 }'
+	dump "$1" | awk -v kind="$2" '$1 == kind { n++ } END { print n + 0 }'
 }
 
 # STSs, each with as many digits as the largest, do not go back.
 time_goes_on()
 {
-	dump "$1" | awk '$3 == "STS" { t = $NF; sub(/.*tsc=0x/, "", t); t = sprintf("%10s", t)
-		gsub(/ /, "0", t); if (t < last) bad = 1; last = t; n++ } END { exit bad || !n }'
+	dump "$1" | awk '$1 == "STS" { t = $0; sub(/.*"tsc":"0x/, "", t); sub(/".*/, "", t)
+		t = sprintf("%10s", t); gsub(/ /, "0", t); if (t < last) bad = 1; last = t; n++ } END { exit bad || !n }'
 }
 
 # A run: PSB, FUP.PGE, STS (the time); FUP.PGD at its end. There is nothing between two runs, but
 # PSB, FUP.BuffOvf, FUP.PGD where some were lost.
 runs_are_whole()
 {
-	dump "$1" | awk '$3 == "PSB" && !on { psb = 1; next }
-		$3 == "FUP.PGE" { if (!psb || on) bad = 1; on = 1; psb = 0; pge = NR; n++; next }
-		$3 == "FUP.BuffOvf" { if (!psb || on) bad = 1; on = 1; psb = 0; next }
-		NR == pge + 1 && $3 != "STS" { bad = 1 }
+	dump "$1" | awk '$1 == "PSB" && !on { psb = 1; next }
+		$1 == "FUP.PGE" { if (!psb || on) bad = 1; on = 1; psb = 0; pge = NR; n++; next }
+		$1 == "FUP.BuffOvf" { if (!psb || on) bad = 1; on = 1; psb = 0; next }
+		NR == pge + 1 && $1 != "STS" { bad = 1 }
 		!on { bad = 1 }
-		$3 == "FUP.PGD" { on = 0 }
+		$1 == "FUP.PGD" { on = 0 }
 		END { exit bad || on || n < 2 }'
 }
 
@@ -194,8 +194,11 @@ check 'two: all bytes are somebody'"'s" \
 	[ "$(cat two.0.rtit two.1.rtit | wc -c)" = "$(stat -c %s two.d/cpu0.rtit)" ]
 "$vmpt" split -q --side-record=two.d/vms.jsonl -o two.split two.d/cpu0.rtit >split.log 2>&1
 for i in 0 1; do
-	check "two: vmpt split: vCPU $i" cmp two.$i.rtit two.split/*two*$i*.rtit
+	check "two: vmpt split: flow of vCPU $i" \
+		flow two.split/vm-two-vcpu$i.cpu0.rtit two.truth.$i
 done
+check 'two: vmpt vms: both' [ "$("$vmpt" vms -q --json --side-record=two.d/vms.jsonl \
+	two.d/cpu0.rtit | grep -c '"vcpu"')" -ge 2 ]
 
 for vm in left right; do
 	timeout 60 bash -c 'start "$@"' run \

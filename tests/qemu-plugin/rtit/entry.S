@@ -72,6 +72,7 @@ entry:
 	mov	%ax, tss_descriptor + 2
 	shr	$16, %eax
 	mov	%al, tss_descriptor + 4
+	movb	$0x89, tss_descriptor + 5	/* behind a reset it is busy */
 	mov	$TSS, %eax
 	ltr	%ax
 	call	make_idt
@@ -196,10 +197,14 @@ run_sleep:
 	movl	$0x1ff, 0xf0(%rax)
 	movl	$0xb, 0x3e0(%rax)
 	movl	$TIMER, 0x320(%rax)
-	movl	$10000000, 0x380(%rax)	/* 10 ms */
+	mov	$3, %ecx
+1:	mov	$APIC, %eax
+	movl	$30000000, 0x380(%rax)	/* 30 ms */
 	sti
 	hlt
 	cli
+	dec	%ecx
+	jnz	1b
 	ret
 
 run_driver:

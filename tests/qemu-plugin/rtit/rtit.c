@@ -2,11 +2,13 @@
 /*
  * RTIT as software on one of its processors sees it: that it is there, its registers' rules, and
  * then, by SCENARIO, one of those of the manual's Appendix A (1 to 3), a TraceStop (4), a sleep
- * (5). A line for each check goes to the first serial port, the trace to the second one.
+ * (5), a reset (6). A line for each check goes to the first serial port, the trace to the second
+ * one.
  */
 #include "rtit.h"
 
 #include "arch/rtit-regs.h"
+#include "tests/support/bare/rom.h"
 
 #define BUFFER	   0x800000ULL
 #define MASK	   0xffffULL /* 64 KiB */
@@ -214,10 +216,29 @@ static void nowhere(void)
 	check("without Dest nothing is written to RAM", 0x5a, *(volatile u8 *)BUFFER);
 }
 
+/* The machine is reset while it traces; rtit_main() goes on behind it, with what was printed. */
+static void reset(void)
+{
+	volatile u32 *resume = (volatile u32 *)RESUME;
+
+	if (*resume == MAGIC) {
+		*resume = 0;
+		registers();
+		return;
+	}
+	configure(NO_FILTER, app, app);
+	(void)wrmsr(VMPT_RTIT_MSR_CTL, VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_TRACE_EN);
+	(void)wrmsr(VMPT_RTIT_MSR_CTL, VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_TRIGGER);
+	*resume = MAGIC;
+	for (;;)
+		out(0xcf9, 6);
+}
+
 void rtit_main(void)
 {
 	static void (*const scenarios[])(void) = { nowhere,    one_application, user_and_os,
-						   one_driver, trace_stop,	sleep };
+						   one_driver, trace_stop,	sleep,
+						   reset };
 
 	identify();
 	unlock();

@@ -247,6 +247,8 @@ static size_t compare_lists(const struct list *whole, const struct list *part, u
 	size_t a = 0, b = 0, na, nb, told = 0;
 	bool known = false, ok;
 
+	if (!part->n || !whole->n)
+		return part->n ? ~(size_t)0 : 0;
 	while (a < whole->n && whole->told[a].offset < from)
 		a++;
 	for (; a < whole->n || b < part->n; a += na, b += nb, told += nb) {
