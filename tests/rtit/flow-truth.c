@@ -306,7 +306,7 @@ static bool event(void *opaque, const struct rtit_flow_event *e)
 	case RTIT_FLOW_OVERFLOW:
 		return overflow(k, e->to);
 	case RTIT_FLOW_LOST:
-		return differ(k, e->why, e->from);
+		return differ(k, "the way is lost at", e->from);
 	default:
 		return true;
 	}

@@ -55,12 +55,11 @@ bool rtit_walk_erratum(struct flow *f, unsigned int number)
 	return rtit_walk_tell(f, &event);
 }
 
-bool rtit_walk_lose(struct flow *f, const char *why)
+bool rtit_walk_lose(struct flow *f, bool no_lip)
 {
-	struct rtit_flow_event event = { .kind = RTIT_FLOW_LOST, .from = f->ip, .why = why };
+	struct rtit_flow_event event = { .kind = RTIT_FLOW_LOST, .from = f->ip, .no_lip = no_lip };
 
 	f->state = LOST;
-	f->call_valid = false;
 	return rtit_walk_tell(f, &event);
 }
 
@@ -199,7 +198,7 @@ static bool compressed(struct flow *f, bool taken)
 		return branch(f, f->call_nlip);
 	if (!f->options->middle)
 		return rtit_walk_fail(f, "the TNT compresses a RET, and no CALL was before it");
-	return executed(f) && rtit_walk_lose(f, "a RET to a CALL before the first PSB");
+	return executed(f) && rtit_walk_lose(f, false);
 }
 
 bool rtit_walk_bit(struct flow *f, bool taken)

@@ -52,7 +52,7 @@ bool rtit_walk_tell(struct flow *f, struct rtit_flow_event *event);
 bool rtit_walk_tell_at(struct flow *f, unsigned int kind, u64 from, u64 to);
 bool rtit_walk_erratum(struct flow *f, unsigned int number);
 /* The way is lost. */
-bool rtit_walk_lose(struct flow *f, const char *why);
+bool rtit_walk_lose(struct flow *f, bool no_lip);
 
 /* ---- the walk ---- */
 

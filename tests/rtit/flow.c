@@ -176,7 +176,7 @@ static bool no_lip(struct flow *f, unsigned int kind)
 	f->far = f->left = false;
 	if (kind == VMPT_RTIT_PGD && f->state == LOST)
 		return disable(f, 0);
-	return rtit_walk_lose(f, "a LIP that is compressed against one before the first PSB");
+	return rtit_walk_lose(f, true);
 }
 
 static bool overflow(struct flow *f, u64 lip)
@@ -254,6 +254,7 @@ static bool packet(struct flow *f, unsigned int kind)
 	if (kind == VMPT_RTIT_PSB || kind == VMPT_RTIT_PCC || kind == VMPT_RTIT_MTC ||
 	    kind == VMPT_RTIT_STS)
 		return true;
+	f->result->flows++;
 	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF)
 		return rtit_walk_fail(f, "behind a FUP.FAR stands %s, not a TIP",
 				      vmpt_rtit_name(kind));

@@ -24,7 +24,7 @@ enum rtit_flow_event_kind {
 	RTIT_FLOW_OVERFLOW, /* to: FUP.BuffOvf, execution goes on there; packets may be disabled */
 	RTIT_FLOW_STOP,	    /* TraceStop */
 	RTIT_FLOW_PAGING,   /* PIP: cr3, paging */
-	RTIT_FLOW_LOST,	    /* the way is lost until the next packet with a LIP: why */
+	RTIT_FLOW_LOST,	    /* the way is lost until the next packet with a LIP; no_lip */
 	RTIT_FLOW_ERRATUM,  /* number: a workaround of Appendix E applied */
 };
 
@@ -34,8 +34,8 @@ struct rtit_flow_event {
 	u64 from, to;
 	u64 cr3;
 	bool paging;
+	bool no_lip; /* LOST: for bits of a LIP that were before the first PSB, else for a CALL */
 	unsigned int number;
-	const char *why;
 };
 
 struct rtit_flow_ops {
@@ -73,6 +73,7 @@ struct rtit_flow_options {
 
 struct rtit_flow_result {
 	u64 insns, packets;
+	u64 flows; /* packets but PSB, FUP.PCC, MTC, STS */
 	u64 events[RTIT_FLOW_ERRATUM + 1];
 	char error[240]; /* "": none */
 };

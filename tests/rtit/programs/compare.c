@@ -160,10 +160,19 @@ static void finish(struct walk *w, const char *what, const struct rtit_flow_resu
 
 /* ---- from the middle ---- */
 
+/*
+ * Behind a PSB LIPs may still be compressed against one before it, some packets late: those that
+ * the settings say, and one for E3.
+ */
+#define NO_LIP_MORE 1u
+
 struct middle {
 	struct code *code;
 	struct list list;
 	u64 base; /* of its offsets in the whole stream */
+	struct rtit_flow_result result;
+	u64 may_lose; /* a LIP, with so many packets of the flow */
+	bool lost;    /* later than that */
 };
 
 static bool middle_insn(void *opaque, u64 ip, struct rtit_insn *out)
@@ -185,6 +194,7 @@ static bool middle_event(void *opaque, const struct rtit_flow_event *e)
 {
 	struct middle *m = opaque;
 
+	m->lost |= e->kind == RTIT_FLOW_LOST && e->no_lip && m->result.flows > m->may_lose;
 	if (e->kind != RTIT_FLOW_ERRATUM && e->kind != RTIT_FLOW_QUIET)
 		keep(&m->list, m->base + e->offset, e->kind, e->from ^ e->cr3, e->to);
 	return true;
@@ -276,16 +286,16 @@ static size_t compare_lists(const struct list *whole, const struct list *part, u
 
 /* @bytes are what is left of the stream from @base on. */
 static void check_middle(struct walk *w, const struct rtit_flow_options *options, u64 base,
-			 const u8 *bytes, size_t size, const char *what, struct rtit_sums *sums)
+			 const u8 *bytes, size_t size, unsigned int late, const char *what,
+			 struct rtit_sums *sums)
 {
-	struct middle m = { .code = w->code, .base = base };
+	struct middle m = { .code = w->code, .base = base, .may_lose = late + NO_LIP_MORE };
 	struct rtit_flow_ops ops = { .insn = middle_insn,
 				     .executed = middle_executed,
 				     .event = middle_event,
 				     .opaque = &m };
 	struct rtit_flow_options middle = *options;
 	struct rtit_flow_tnt *tnt = calloc(options->tnts + 1, sizeof(*tnt));
-	struct rtit_flow_result result;
 	size_t n;
 
 	middle.middle = true;
@@ -296,9 +306,12 @@ static void check_middle(struct walk *w, const struct rtit_flow_options *options
 			tnt[middle.tnts] = options->tnt[n];
 			tnt[middle.tnts++].offset -= base;
 		}
-	if (!rtit_flow_run(bytes, size, &middle, &ops, &result))
+	if (!rtit_flow_run(bytes, size, &middle, &ops, &m.result))
 		ck_abort_msg("%s: from the middle, %#llx: %s", what, (unsigned long long)base,
-			     result.error);
+			     m.result.error);
+	if (m.lost)
+		ck_abort_msg("%s: from the middle, %#llx: a LIP is compressed too late", what,
+			     (unsigned long long)base);
 	n = compare_lists(&w->list, &m.list, base);
 	if (n == ~(size_t)0)
 		ck_abort_msg("%s: from the middle, %#llx: not what it is from the beginning", what,
@@ -315,13 +328,14 @@ static void check_parts(struct walk *w, const struct rtit_settings *s,
 {
 	const struct rtit_execution *done = w->done;
 	size_t ring = (size_t)s->limit_mask + 1, from, i;
+	unsigned int late = s->options.psb_clears_late;
 	u8 *left;
 
 	for (i = 1; i < 4; i++) {
 		from = rtit_psb_find(done->trace, done->size, done->size * i / 4);
 		if (from < done->size)
-			check_middle(w, options, from, done->trace + from, done->size - from, what,
-				     sums);
+			check_middle(w, options, from, done->trace + from, done->size - from, late,
+				     what, sums);
 	}
 	if (done->size <= ring)
 		return;
@@ -331,7 +345,7 @@ static void check_parts(struct walk *w, const struct rtit_settings *s,
 	for (i = 0; i < ring; i++)
 		left[i] = done->memory[(from + i) & s->limit_mask];
 	ck_assert_msg(memcmp(left, done->trace + from, ring) == 0, "%s: the circular buffer", what);
-	check_middle(w, options, from, left, ring, what, sums);
+	check_middle(w, options, from, left, ring, late, what, sums);
 	sums->wrapped++;
 	free(left);
 }

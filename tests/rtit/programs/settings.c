@@ -41,9 +41,13 @@ static void filters(struct rtit_settings *s, const struct program *program, stru
 		s->lip[1] = s->lip[2];
 		s->lip[3] = s->lip[2] + 1 + below(rng, 100);
 	}
-	switch (below(rng, 6)) {
+	switch (below(rng, 7)) {
 	case 0:
 		filter = VMPT_RTIT_EVENT_RANGES;
+		break;
+	case 4:
+		filter = VMPT_RTIT_EVENT_RANGES;
+		stop = VMPT_RTIT_EVENT_RANGE1;
 		break;
 	case 1:
 		filter = VMPT_RTIT_EVENT_RANGE1;
