@@ -158,6 +158,22 @@ static int new_ctl(struct vmpt_rtit_vcpu *vcpu)
 	return err ? err : ret;
 }
 
+/* Frozen: the new place, if @regs' output may not stay where it is. */
+static int place_output(struct vmpt_rtit_vcpu *vcpu, u32 msr, const struct vmpt_rtit_regs *regs,
+			bool moves)
+{
+	struct vmpt_rtit_plan plan;
+	int err;
+
+	if (moves) {
+		err = vmpt_rtit_plan_output(vcpu, regs, &plan);
+		return err ? err : move_output(vcpu, regs, &plan);
+	}
+	if (msr == VMPT_RTIT_MSR_OFFSET && vcpu->path == VMPT_RTIT_PATH_DIRECT)
+		return vmpt_rtit_hw_write(vcpu, msr, regs->offset);
+	return 0;
+}
+
 /*
  * CTL, BASE_ADDR, LIMIT_MASK or OFFSET become @regs'. What was generated before goes to where the
  * old ones say.
@@ -165,26 +181,27 @@ static int new_ctl(struct vmpt_rtit_vcpu *vcpu)
 static int write_control(struct vmpt_rtit_vcpu *vcpu, u32 msr, struct vmpt_rtit_regs *regs)
 {
 	bool on = vmpt_rtit_trigger_en(regs), same = same_place(vcpu, regs);
-	struct vmpt_rtit_plan plan;
 	int err;
 
-	err = vmpt_rtit_vcpu_sync(vcpu);
+	/* A guest that gets ready: nobody needs it yet. */
+	if (!on && vcpu->path == VMPT_RTIT_PATH_NONE && msr != VMPT_RTIT_MSR_CTL) {
+		vcpu->regs = *regs;
+		return 0;
+	}
+	err = vmpt_rtit_freeze(vcpu);
 	if (err)
 		return err;
+	err = vmpt_rtit_collect(vcpu);
 	if (msr != VMPT_RTIT_MSR_OFFSET)
 		regs->offset = vcpu->regs.offset;
-	if (on && !same) {
-		err = vmpt_rtit_plan_output(vcpu, regs, &plan);
-		if (!err)
-			err = move_output(vcpu, regs, &plan);
-	} else if (msr == VMPT_RTIT_MSR_OFFSET && vcpu->path == VMPT_RTIT_PATH_DIRECT) {
-		err = vmpt_rtit_hw_write(vcpu, msr, regs->offset);
-	}
-	if (err)
+	if (!err)
+		err = place_output(vcpu, msr, regs, on && !same);
+	if (err) {
+		vmpt_rtit_thaw(vcpu);
 		return err;
+	}
 	vcpu->regs = *regs;
-	if (msr == VMPT_RTIT_MSR_CTL || (on && !same))
-		err = new_ctl(vcpu);
+	err = new_ctl(vcpu);
 	/* Stopped: the next start looks for another place. */
 	if (!err && !on && !same && vcpu->path == VMPT_RTIT_PATH_DIRECT)
 		vmpt_rtit_output_end(vcpu);

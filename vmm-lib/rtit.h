@@ -162,8 +162,8 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu);
 /*
  * RDMSR and WRMSR of the guest, which always exit. While the guest's MSRs are in the processor
  * they are read from and written to it, in the only legal order. 0, VMPT_GP (see gp_why),
- * -VMPT_E_INVAL (not one of RTIT), -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's error: nothing
- * has changed, let the guest execute it again.
+ * -VMPT_E_INVAL (not one of RTIT), -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's error: it was not
+ * done to its end, let the guest execute it again.
  * @context_en: what the processor's STATUS would show for the guest (2.1.2), out of SMM
  * vmpt_rtit_context_en(&vcpu->regs, 0, cr3); the processor itself is in root operation, shows 0.
  */
