@@ -524,7 +524,7 @@ int main(void)
 	Suite *suite = suite_create("rtit-migrate");
 	TCase *tc = tcase_create("migrate");
 
-	tcase_add_loop_test(tc, as_undisturbed, 0, getenv("VMPT_SANITIZED") ? 40 : 150);
+	tcase_add_loop_test(tc, as_undisturbed, 0, getenv("VMPT_SANITIZED") ? 30 : 100);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
