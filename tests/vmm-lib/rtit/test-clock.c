@@ -189,6 +189,68 @@ START_TEST(new_offset)
 }
 END_TEST
 
+/* Memory comes late: what waited is rewritten once. */
+START_TEST(once)
+{
+	struct rig r;
+	u8 buf[64];
+	int i;
+
+	rig_init(&r, VMPT_RTIT_BOUNCE, 1024);
+	r.config.rewrite_clock = true;
+	r.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&r);
+	ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, 0x11, 0), 0);
+	guest_set_kind(&r.guest, 0x10, 1, VMPT_MEM_UNBACKED);
+	rig_program(&r, 0x10000, 0xfff, CLOCKS);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
+	for (i = 0; i < 3; i++) {
+		vmpt_rtit_unit_wake(&r.unit);
+		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), -VMPT_E_RETRY);
+	}
+	guest_set_kind(&r.guest, 0x10, 1, VMPT_MEM_OK);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+	rig_get(&r, 0x10000, buf, 30);
+	for (i = 0; i < 3; i++)
+		ck_assert(buf[9 + 7 * i] == 0xd4 && buf[11 + 7 * i] == 0x11);
+	rig_free(&r);
+}
+END_TEST
+
+/* Behind a wrap nobody knows where a packet begins: nothing changes up to a PSB. */
+START_TEST(wrapped)
+{
+	struct rig r;
+	u8 buf[256];
+	int i, n;
+
+	for (n = 0; n < 7; n++) {
+		rig_init(&r, VMPT_RTIT_BOUNCE, 256);
+		r.config.rewrite_clock = true;
+		rig_again(&r);
+		ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, 0x11, 0), 0);
+		rig_program(&r, 0x10000, 0xff, CLOCKS);
+		rig_wr(&r, 0x772, (u64)n);
+		ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
+		for (i = 0; i < 100; i++)
+			vmpt_rtit_unit_wake(&r.unit);
+		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+		rig_get(&r, 0x10000, buf, sizeof(buf));
+		for (i = 0; i < 256; i++)
+			ck_assert(buf[i] == 0xd4 || buf[i] == 0x8f || !buf[i]);
+		/* A new start has a PSB. */
+		rig_wr(&r, 0x768, RIG_CTL);
+		rig_wr(&r, 0x772, 0);
+		rig_wr(&r, 0x768, CLOCKS);
+		vmpt_rtit_unit_wake(&r.unit);
+		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+		rig_get(&r, 0x10000, buf, 16);
+		ck_assert(buf[0] == 0xc0 && buf[9] == 0xd4 && buf[11] == 0x11);
+		rig_free(&r);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rtit-clock");
@@ -200,6 +262,8 @@ int main(void)
 	tcase_add_test(tc, resync);
 	tcase_add_loop_test(tc, through_the_buffer, 0, 4);
 	tcase_add_test(tc, new_offset);
+	tcase_add_test(tc, once);
+	tcase_add_test(tc, wrapped);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);

@@ -133,6 +133,7 @@ static u64 odd_hpa, odd_size;
 static int translate_odd(void *opaque, u64 gpa, u64 *hpa, u64 *size)
 {
 	(void)opaque, (void)gpa;
+	pieces++;
 	*hpa = odd_hpa;
 	*size = odd_size;
 	return 0;
@@ -156,7 +157,9 @@ START_TEST(odd_translations)
 	for (i = 0; i < VMPT_ARRAY_SIZE(rows); i++) {
 		odd_hpa = rows[i][0];
 		odd_size = rows[i][1];
+		pieces = 0;
 		load();
+		ck_assert_uint_eq(pieces, 1);
 		ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_BOUNCE);
 		ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
 	}
@@ -338,6 +341,24 @@ START_TEST(any_mask)
 	ck_assert_uint_eq(i, sizeof(memory));
 	for (i = 0; i < RIG_PAGES; i++)
 		ck_assert(!rig.stored[i]);
+}
+END_TEST
+
+/* "any changes to RTIT_CTL are visible in memory by the time the MSR write completes" (3.3.2) */
+START_TEST(ctl_drains)
+{
+	u8 byte;
+
+	start(VMPT_RTIT_BOUNCE, 256);
+	rig_program(&rig, 0x10000, 0xfff, RIG_CTL);
+	load();
+	rig_wr(&rig, 0x768, RIG_ON);
+	rig_get(&rig, 0x10000, &byte, 1);
+	ck_assert_uint_eq(byte, 0xc0);
+	tips(0, 1);
+	rig_wr(&rig, 0x768, RIG_CTL);
+	rig_get(&rig, 0x10009, &byte, 1);
+	ck_assert_uint_eq(byte, 0x84);
 }
 END_TEST
 
@@ -602,6 +623,7 @@ int main(void)
 	tcase_add_test(tc, port);
 	tcase_add_test(tc, port_without_bounce);
 	tcase_add_loop_test(tc, any_mask, 0, 11);
+	tcase_add_test(tc, ctl_drains);
 	tcase_add_test(tc, around);
 	tcase_add_test(tc, overrun_large);
 	tcase_add_test(tc, overrun_small);

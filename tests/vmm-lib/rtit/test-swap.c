@@ -310,6 +310,27 @@ START_TEST(trace_stop_at_unload)
 }
 END_TEST
 
+/* The guest's next exit is a WRMSR of something else. */
+START_TEST(trace_stop_then_write)
+{
+	static const struct {
+		u32 msr;
+		u64 value;
+	} rows[] = { { 0x770, 0x20000 }, { 0x771, 0xfff }, { 0x772, 0 }, { 0x76b, 1 } };
+
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	rig_wr(&rig, 0x762, 0x9100);
+	rig_wr(&rig, 0x76c, 0x07);
+	load();
+	rig_enter(&rig, 0xa000);
+	vmpt_rtit_unit_jmp(&rig.unit, 0xa005, 0x9000);
+	rig_exit(&rig, 0x9000);
+	rig_wr(&rig, rows[_i].msr, rows[_i].value);
+	ck_assert_uint_eq(rig_rd(&rig, 0x768), RIG_CTL | VMPT_RTIT_CTL_TRACE_EN);
+	ck_assert(!rig.unit.trigger_en);
+}
+END_TEST
+
 /* Reserved event IDs are stored for the guest, and are "always off" in the processor. */
 START_TEST(reserved_events)
 {
@@ -548,6 +569,7 @@ int main(void)
 	tcase_add_test(tc, guest_order);
 	tcase_add_test(tc, trace_stop);
 	tcase_add_test(tc, trace_stop_at_unload);
+	tcase_add_loop_test(tc, trace_stop_then_write, 0, 4);
 	tcase_add_test(tc, reserved_events);
 	tcase_add_test(tc, overflow);
 	tcase_add_test(tc, quiet);
