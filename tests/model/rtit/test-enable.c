@@ -434,6 +434,47 @@ START_TEST(re_enable_region)
 }
 END_TEST
 
+/*
+ * A context switch by MSRs (3.3.3, 3.3.13): TraceActive off first, on last. TNT bits, FilterEn, an
+ * overflow, output and Pkt_Cnt's mask come back; the PSB clears the rest.
+ */
+START_TEST(context_switch)
+{
+	static const u32 msrs[] = { LIP0,   LIP1,	    LIP2,     LIP3,	 EVENTS,
+				    CNTP,   CR3_MATCH,	    LAST_LIP, BASE_ADDR, LIMIT_MASK,
+				    OFFSET, LAST_CALL_NLIP, PKT_CNT,  TNT_BUFF,	 STATUS };
+	u64 saved[VMPT_ARRAY_SIZE(msrs)], ctl;
+	size_t i;
+
+	stop_at(RANGE0, RANGE1);
+	wr(PKT_CNT, 0x10100);
+	jmp(OUT + 5, IN);
+	jccs("TNT");
+	jmp(IN + 5, IN + 0x10);
+	rig_skip();
+	ctl = rd(CTL);
+	wr_at(CTL, ctl & ~(u64)TRACE_ACTIVE, IN + 0x14);
+	for (i = 0; i < VMPT_ARRAY_SIZE(msrs); i++)
+		saved[i] = rd(msrs[i]);
+	/* Another's: none of it is there. */
+	vmpt_rtit_unit_reset(&rig.unit);
+	rig.unit.mode = (struct vmpt_rtit_mode){ .cr3 = 0x1000, .paging = true };
+	ck_assert_uint_eq(rd(CTL), 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(msrs); i++)
+		wr_at(msrs[i], saved[i], 0x700000);
+	wr_at(CTL, ctl & ~(u64)TRACE_ACTIVE, IN + 0x18);
+	ck_assert_uint_eq(status(), FILTER_EN | CONTEXT_EN);
+	for (i = 0; i + 1 < VMPT_ARRAY_SIZE(msrs); i++)
+		ck_assert_uint_eq(rd(msrs[i]), saved[i]);
+	expect_nothing;
+	wr_at(CTL, ctl, IN + 0x1c);
+	expect("PSB, TNT TNT, FUP.PGE 40101c");
+	ck_assert_uint_eq(rd(PKT_CNT), 0x10000 + 9 + 1 + 5);
+	jmp_ind(IN + 0x20, STOP);
+	expect("TIP 500000, TraceSTOP");
+}
+END_TEST
+
 /* ---- Appendix A ---- */
 
 START_TEST(scenario_one_application)
@@ -485,4 +526,4 @@ RIG_MAIN("enable", enable, enable_at_once, ctl_unread, refused_write, packet_en_
 	 trace_stop_from_within, trace_stop_always, trace_stop_wants_context,
 	 trace_stop_wants_trigger, trace_stop_outside_the_filter, trace_stop_leaves_tnt,
 	 re_enable_same, re_enable_same_in_overflow, re_enable_output, re_enable_region,
-	 scenario_one_application, scenario_all, scenario_driver)
+	 context_switch, scenario_one_application, scenario_all, scenario_driver)
