@@ -53,11 +53,11 @@ struct walk {
 	bool refuse, ctl_read, cycle_acc;
 	bool moving; /* the output's place is being written */
 	u64 base, mask, offset;
-	u64 bytes; /* that the sink took */
-	u32 calls;
-	u64 pkt_cnt;   /* as 3.3.9 counts; 14 bits of it there are */
-	bool last_lip; /* there is one to compress against */
-	bool came;     /* a packet, in this step */
+	u64 bytes;	  /* that the sink took */
+	u32 calls, takes; /* takes: before it refuses */
+	u64 pkt_cnt;	  /* as 3.3.9 counts; 14 bits of it there are */
+	bool last_lip;	  /* there is one to compress against */
+	bool came;	  /* a packet, in this step */
 	u8 stream[1 << 16];
 	size_t used;
 };
@@ -75,8 +75,10 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	size_t i;
 
 	check(w, ++w->calls <= CALLS_MAX, "too many calls of the sink");
-	if (w->refuse)
+	if (w->refuse && !w->takes--) {
+		w->takes = 0;
 		return -VMPT_E_IO;
+	}
 	check(w, len && len <= VMPT_RTIT_UNIT_BUFFER, "a length");
 	for (i = 0; i < len; i++) {
 		check(w, w->moving || pa + i == (w->base & ~w->mask) + (w->offset & w->mask),
@@ -374,6 +376,7 @@ static void trouble(struct walk *w, u8 how, u64 value)
 		break;
 	case 3:
 		w->refuse = how & 8;
+		w->takes = how >> 4 & 3;
 		break;
 	default:
 		vmpt_rtit_unit_overflow_resolve(&w->unit, address(value));

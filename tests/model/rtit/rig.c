@@ -20,8 +20,9 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	ck_assert_uint_gt(len, 0);
 	ck_assert_uint_le(rig.size + len, sizeof(rig.bytes));
 	ck_assert_uint_eq(pa, address(rig.offset));
-	if (rig.refuse)
+	if (rig.refuse && !rig.takes)
 		return rig.refuse;
+	rig.takes -= rig.refuse != 0;
 	for (i = 0; i < len; i++) {
 		ck_assert_uint_eq(pa + i, address(rig.offset));
 		/* Table 13: "ANDed with RTIT write pointer offset" */

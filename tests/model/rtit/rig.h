@@ -29,7 +29,8 @@ struct rig {
 	struct vmpt_rtit_unit unit;
 	struct vmpt_rtit_unit_config config;
 	struct vmpt_rtit_sink sink;
-	int refuse; /* what the sink returns instead of taking bytes */
+	int refuse;	    /* what the sink returns instead of taking bytes … */
+	unsigned int takes; /* … behind so many calls */
 	u8 bytes[1 << 18];
 	u64 pa[1 << 18];
 	size_t size, shown;

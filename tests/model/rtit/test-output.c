@@ -134,6 +134,25 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Refused in the middle of a packet, behind the wrap: the rest of it comes first. */
+START_TEST(refused_at_the_wrap)
+{
+	wr(LIMIT_MASK, 0x3f);
+	on(BOTH);
+	wr(OFFSET, 0x3e);
+	tips(2);
+	rig.refuse = -VMPT_E_IO;
+	rig.takes = 1;
+	ck_assert_int_eq(vmpt_rtit_unit_drain(&rig.unit), -VMPT_E_IO);
+	ck_assert_uint_eq(rig.size, 14 + 2);
+	ck_assert_uint_eq(rig.unit.used, 4);
+	ck_assert_uint_eq(rig.unit.bytes, 14 + 2);
+	rig.refuse = 0;
+	expect("TIP 5000, TIP 5000");
+	ck_assert_uint_eq(rd(OFFSET), 4);
+}
+END_TEST
+
 /* The buffer inside fills up: a buffer overflow like others (4.2.5), nothing is cut. */
 START_TEST(refused_for_long)
 {
@@ -172,4 +191,5 @@ START_TEST(drain)
 END_TEST
 
 RIG_MAIN("output", from_the_base, wraps, wraps_exactly, four_megabytes, base_bits_in_the_mask,
-	 offset_beyond_the_mask, mask_with_holes, moved, refused, refused_for_long, drain)
+	 offset_beyond_the_mask, mask_with_holes, moved, refused, refused_at_the_wrap,
+	 refused_for_long, drain)
