@@ -76,7 +76,7 @@ bool vmpt_rtit_cycles_guess(const struct vmpt_stream *t, bool headless)
 			due = at + STRETCH;
 		end = vmpt_rtit_psb_find(t->data, at + 1, due);
 		votes += stretch_says(t->data, at, end, end == due);
-		at = vmpt_rtit_psb_find(t->data, end, t->size);
+		at = vmpt_rtit_psb_find(t->data, end, stop);
 	}
 	return votes > 0;
 }

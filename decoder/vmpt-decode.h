@@ -190,7 +190,7 @@ struct vmpt_item {
  *   MTC         the 8 bits of TSC, bits 9:8 RNG
  *   STS         TSC[39:0], bits 45:40 ACBR, bits 51:46 ECBR
  *   CYC         the cycle count as sent; it rides behind the packet before it
- * others 0. A run is of TNTs without cycle counts.
+ * others 0. A run is of TNTs without cycle counts; such a TNT may be an item of its own, too.
  */
 enum vmpt_rtit_item_kind {
 	VMPT_ITEM_RTIT = 128,
