@@ -5,6 +5,7 @@
  */
 #include <time.h>
 
+#include "qemu-plugin/flow-rtit.h"
 #include "qemu-plugin/flow.h"
 #include "tests/model/rtit/rig.h"
 #include "tests/qemu-plugin/stand-in.h"
@@ -211,6 +212,7 @@ END_TEST
 START_TEST(sleep)
 {
 	const struct timespec two_ms = { .tv_nsec = 2000000 };
+	struct vmpt_rtit_clocks now;
 	const char *text;
 	u64 cycles;
 
@@ -226,6 +228,9 @@ START_TEST(sleep)
 	text = strchr(text, ',');
 	ck_assert_str_eq(text ? text : "", ", FUP.Far 400004, TIP 800000");
 	ck_assert_uint_eq(rig.unit.now.cycles, cycles);
+	/* and never again */
+	rtit_clocks(&stand_in.vcpu, &now);
+	ck_assert_uint_ge(now.tsc - now.cycles, 2000000);
 }
 END_TEST
 
