@@ -255,7 +255,9 @@ static bool packet(struct flow *f, unsigned int kind)
 	    kind == VMPT_RTIT_STS)
 		return true;
 	f->result->flows++;
-	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF)
+	/* An overflow may have taken its TIP, and by E4 a TraceSTOP come in it. */
+	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF &&
+	    kind != VMPT_RTIT_TRACESTOP)
 		return rtit_walk_fail(f, "behind a FUP.FAR stands %s, not a TIP",
 				      vmpt_rtit_name(kind));
 	if (kind != VMPT_RTIT_TIP)
