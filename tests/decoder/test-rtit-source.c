@@ -14,6 +14,9 @@
 #include "tests/decoder/rtit-streams.h"
 #include "tests/decoder/streams.h"
 
+/* Of the random stream, for a failure's message. */
+static u64 random_seed;
+
 struct result {
 	struct vmpt_packet *packets;
 	struct vmpt_slice *slices;
@@ -130,20 +133,23 @@ static void compare(const struct result *want, const struct vmpt_stream *stream,
 		must(packets_equal(a, b),
 		     "packet %zu: kind %u at 0x%llx size %u payload 0x%llx aux 0x%x owner %u, want "
 		     "kind %u at 0x%llx size %u payload 0x%llx aux 0x%x owner %u (lanes %u chunk "
-		     "%zu threads %u cycles %d headless %d of %llu bytes)",
+		     "%zu threads %u cycles %d headless %d of %llu bytes, seed %llu)",
 		     i, b->kind, (unsigned long long)b->offset, b->size,
 		     (unsigned long long)b->payload, b->aux, b->owner.kind, a->kind,
 		     (unsigned long long)a->offset, a->size, (unsigned long long)a->payload, a->aux,
 		     a->owner.kind, o->lanes, o->chunk, o->threads, o->cycle_acc, o->headless,
-		     (unsigned long long)stream->size);
+		     (unsigned long long)stream->size, (unsigned long long)random_seed);
 	}
-	ck_assert_uint_eq(got.packets_n, want->packets_n);
+	must(got.packets_n == want->packets_n, "%zu packets, want %zu (seed %llu)", got.packets_n,
+	     want->packets_n, (unsigned long long)random_seed);
 	for (i = 0; i < want->slices_n && i < got.slices_n; i++)
 		must(slices_equal(&want->slices[i], &got.slices[i]),
-		     "slice %zu at 0x%llx differs (lanes %u chunk %zu threads %u cycles %d)", i,
-		     (unsigned long long)got.slices[i].offset, o->lanes, o->chunk, o->threads,
-		     o->cycle_acc);
-	ck_assert_uint_eq(got.slices_n, want->slices_n);
+		     "slice %zu at 0x%llx differs (lanes %u chunk %zu threads %u cycles %d, "
+		     "seed %llu)",
+		     i, (unsigned long long)got.slices[i].offset, o->lanes, o->chunk, o->threads,
+		     o->cycle_acc, (unsigned long long)random_seed);
+	must(got.slices_n == want->slices_n, "%zu slices, want %zu (seed %llu)", got.slices_n,
+	     want->slices_n, (unsigned long long)random_seed);
 	result_free(&got);
 }
 
@@ -471,8 +477,7 @@ START_TEST(random_streams)
 	for (; n < 600 || (soak && time(NULL) < end); n++) {
 		struct test_rng rng = { seed + n };
 
-		/* For the message of a failure. */
-		ck_assert_msg(true, "seed %llu", (unsigned long long)(seed + n));
+		random_seed = seed + n;
 		random_stream(&rng);
 	}
 }
