@@ -117,6 +117,22 @@ START_TEST(a_record_and_its_cpus)
 }
 END_TEST
 
+/* By hardware TSC: the FUP.PGE at 28H is at 1234567080H, the one at 9 before any STS. */
+START_TEST(a_record_by_time)
+{
+	const struct run *r;
+
+	write_text("tsc.jsonl", LINE("\"b\"", "0", "\"tsc\":\"0x1234567050\""));
+	r = vmpt("vms --side-record=tsc.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "b vcpu 0  0        1    2    1     35  46.7 %\n");
+	ck_has(r->out, "host      0        1    1    1     40  53.3 %\n");
+	/* Never */
+	write_text("tsc.jsonl", LINE("\"b\"", "0", "\"tsc\":\"0x1234567081\""));
+	ck_has(vmpt("vms --side-record=tsc.jsonl x.cpu0.rtit")->out, "host  0        1    3    2");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("cli rtit-record");
@@ -127,6 +143,7 @@ int main(void)
 	tcase_add_test(t, names_are_made_safe);
 	tcase_add_loop_test(t, bad_lines_are_named, 0, VMPT_ARRAY_SIZE(bad));
 	tcase_add_test(t, a_record_and_its_cpus);
+	tcase_add_test(t, a_record_by_time);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
