@@ -202,6 +202,7 @@ static void set_mark(struct vmpt_rtit_vcpu *vcpu)
 	u32 i;
 
 	vcpu->mark = vcpu->pos;
+	vcpu->over = false;
 	for (i = 1; i <= MARK_SIZE; i++)
 		*byte_at(vcpu, vcpu->mark - i) = MARK;
 }
@@ -247,6 +248,8 @@ static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 	}
 	vcpu->pos = (end + skip) & (size - 1);
 	vcpu->used = vcpu->unseen = size - skip;
+	vcpu->over = true;
+	vcpu->end = end;
 }
 
 /* The clocks of what was not looked at yet, in the buffer: in one piece, over its end, behind. */
@@ -289,6 +292,9 @@ static void take(struct vmpt_rtit_vcpu *vcpu, u32 end)
 {
 	u32 size = vcpu->config.bounce.size, passed = (end - vcpu->pos) & (size - 1);
 
+	/* It waits since the last time, and there is no room for another mark. */
+	if (vcpu->over && vcpu->end == end)
+		return;
 	if (mark_left(vcpu) < MARK_SIZE) {
 		wrapped(vcpu, end, passed);
 	} else {

@@ -147,7 +147,9 @@ struct vmpt_rtit_vcpu {
 	/* The bounce buffer: from pos on, used bytes wait; of these the last unseen ones were not
 	 * rewritten, for they are the head of a packet. */
 	u32 pos, used, unseen;
-	u32 mark;	/* where a pattern ends that the processor writes over if it wraps */
+	u32 mark;  /* where a pattern ends that the processor writes over if it wraps */
+	bool over; /* it wrapped, and was at end then */
+	u32 end;
 	bool sync_lost; /* where packets begin is not known until a PSB */
 };
 
@@ -162,8 +164,8 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu);
 /*
  * RDMSR and WRMSR of the guest, which always exit. While the guest's MSRs are in the processor
  * they are read from and written to it, in the only legal order. 0, VMPT_GP (see gp_why),
- * -VMPT_E_INVAL (not one of RTIT), -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's error: it was not
- * done to its end, let the guest execute it again.
+ * -VMPT_E_INVAL (not one of RTIT), -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's error: it was
+ * not done to its end, let the guest execute it again.
  * @context_en: what the processor's STATUS would show for the guest (2.1.2), out of SMM
  * vmpt_rtit_context_en(&vcpu->regs, 0, cr3); the processor itself is in root operation, shows 0.
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A processor with RTIT for the tests of vmm-lib/rtit*.c. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/vmm-lib/rtit/rig.h"
@@ -311,4 +312,18 @@ void rig_host_on(struct rig *rig, u64 ctl)
 void rig_get(struct rig *rig, u64 gpa, u8 *buf, size_t len)
 {
 	guest_get(&rig->guest, gpa, buf, len);
+}
+
+void rig_expect(struct rig *rig, u64 gpa, const char *hex)
+{
+	u8 buf[64];
+	char text[3 * sizeof(buf) + 1];
+	size_t n = (strlen(hex) + 1) / 3, i;
+
+	ck_assert(n && n <= sizeof(buf));
+	rig_get(rig, gpa, buf, n);
+	for (i = 0; i < n; i++)
+		snprintf(text + 3 * i, 4, "%02x ", buf[i]);
+	text[3 * n - 1] = '\0';
+	ck_assert_str_eq(text, hex);
 }

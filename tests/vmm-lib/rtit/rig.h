@@ -82,5 +82,7 @@ void rig_host_on(struct rig *rig, u64 ctl);
 
 /* Bytes of the guest's memory. */
 void rig_get(struct rig *rig, u64 gpa, u8 *buf, size_t len);
+/* They are "c0 00 …", 64 at most. */
+void rig_expect(struct rig *rig, u64 gpa, const char *hex);
 
 #endif

@@ -5,8 +5,10 @@
  * undisturbed. Both streams are read packet by packet and must tell what was executed: the
  * guest's has, besides, a FUP.PGD and FUP.PGE at each VM exit and entry, more PSBs, and behind
  * them whole LIPs and RETs that are not compressed. Time and cycles are the same in both.
+ * VMPT_SOAK=seconds goes on with other seeds for so long.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -498,7 +500,7 @@ static void finish(struct pair *p)
 	}
 }
 
-START_TEST(as_undisturbed)
+static void run(u64 seed)
 {
 	static void (*const events[])(struct pair *) = {
 		jcc, jcc, jcc, jcc, jcc, jmp_indirect, call, ret, far, time_passes, mov_cr,
@@ -506,7 +508,7 @@ START_TEST(as_undisturbed)
 	static struct pair p;
 	u32 n, disturb;
 
-	start(&p, (u64)_i + 1);
+	start(&p, seed);
 	disturb = (u32)pick(&p, 60) + 3;
 	for (n = 0; n < EVENTS; n++) {
 		events[pick(&p, VMPT_ARRAY_SIZE(events))](&p);
@@ -517,6 +519,22 @@ START_TEST(as_undisturbed)
 	ck_assert(p.swaps > 3 && p.writes > 50);
 	finish(&p);
 }
+
+START_TEST(as_undisturbed)
+{
+	run((u64)_i + 1);
+}
+END_TEST
+
+START_TEST(soak)
+{
+	const char *seconds = getenv("VMPT_SOAK");
+	time_t end = time(NULL) + (seconds ? atoi(seconds) : 0);
+	u64 seed = 1000;
+
+	while (time(NULL) < end)
+		run(seed++);
+}
 END_TEST
 
 int main(void)
@@ -526,6 +544,10 @@ int main(void)
 
 	tcase_add_loop_test(tc, as_undisturbed, 0, getenv("VMPT_SANITIZED") ? 30 : 100);
 	tcase_set_timeout(tc, 60);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("soak");
+	tcase_add_test(tc, soak);
+	tcase_set_timeout(tc, 0);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }

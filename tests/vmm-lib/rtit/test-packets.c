@@ -3,8 +3,6 @@
  * vmm-lib/rtit-packets.c: the PIP and STS of a CR3 or CR0.PG that the VMM wrote (4.2.10), by hand
  * and against the model's unit, which executes the same MOV itself.
  */
-#include <stdio.h>
-
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;
@@ -24,15 +22,7 @@ static void teardown(void)
 
 static void expect_bytes(u64 gpa, const char *hex)
 {
-	u8 buf[64];
-	char text[3 * sizeof(buf)];
-	size_t n = (strlen(hex) + 1) / 3, i;
-
-	rig_get(&rig, gpa, buf, n);
-	for (i = 0; i < n; i++)
-		snprintf(text + 3 * i, 4, "%02x ", buf[i]);
-	text[3 * n - 1] = '\0';
-	ck_assert_str_eq(text, hex);
+	rig_expect(&rig, gpa, hex);
 }
 
 static const struct vmpt_rtit_cr_write to_cr3 = {

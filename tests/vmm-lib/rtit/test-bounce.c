@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmm-lib/rtit-output.c: a bounce buffer that goes round before it is copied, guest memory that is
+ * not there, and how much work one call may be.
+ */
+#include "tests/vmm-lib/rtit/rig.h"
+
+static struct rig rig;
+
+static void start(enum vmpt_rtit_output output, u32 bounce)
+{
+	rig_init(&rig, output, bounce);
+}
+
+static void teardown(void)
+{
+	rig_free(&rig);
+}
+
+static void load(void)
+{
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), 0);
+}
+
+static void sync(void)
+{
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+}
+
+/* @n TIPs of 3 bytes whose LIP counts up: "b4 LL LL"; they begin at @first. */
+static void tips(u32 first, u32 n)
+{
+	u32 i;
+
+	rig_enter(&rig, 0x8000);
+	for (i = first; i < first + n; i++)
+		vmpt_rtit_unit_jmp_indirect(&rig.unit, 0x8002, i & 0xffff);
+	rig_exit(&rig, 0x8000);
+}
+
+/* ---- more than the bounce buffer holds ---- */
+
+/* What the guest's memory would hold had the processor written there itself. */
+static void as_direct(u32 bounce, u64 mask, u32 n)
+{
+	static u8 direct[0x10000], copied[0x10000];
+	u64 offset;
+	int pass;
+
+	for (pass = 0; pass < 2; pass++) {
+		if (pass)
+			start(VMPT_RTIT_BOUNCE, bounce);
+		else
+			start(VMPT_RTIT_CONTIGUOUS, 0);
+		rig_program(&rig, 0x20000, mask, RIG_ON);
+		rig_wr(&rig, 0x772, 0x123);
+		load();
+		tips(0, 7);
+		sync();
+		tips(7, n);
+		sync();
+		if (!pass)
+			offset = rig_rd(&rig, 0x772);
+		else
+			ck_assert_uint_eq(rig_rd(&rig, 0x772), offset);
+		rig_get(&rig, 0x20000, pass ? copied : direct, mask + 1);
+		/* And on behind it */
+		tips(n, 3);
+		sync();
+		ck_assert_uint_eq(rig.v.lost, 0);
+		rig_free(&rig);
+	}
+	ck_assert_msg(!memcmp(direct, copied, mask + 1), "%u TIPs", n);
+}
+
+/* As large as the guest's buffer: nothing is lost that the guest would have had, wherever the
+ * processor stops: all around the mark too. */
+START_TEST(overrun_large)
+{
+	u32 n;
+
+	for (n = 60; n < 100; n++) {
+		as_direct(256, 0xff, n);
+		as_direct(512, 0xff, n + 80);
+		as_direct(256, 0x7f, 5 * n);
+	}
+	as_direct(4096, 0xfff, 1359);
+	as_direct(4096, 0xfff, 30000);
+	start(VMPT_RTIT_CONTIGUOUS, 0); /* for teardown */
+}
+END_TEST
+
+/* Smaller: what is left begins with a PSB, or there is none and all is dropped; it is told. */
+START_TEST(overrun_small)
+{
+	u8 buf[16];
+	u64 offset;
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	rig_program(&rig, 0x20000, 0xffff, RIG_ON);
+	rig_wr(&rig, 0x77c, 0); /* a PSB each 2 KiB */
+	load();
+	sync();
+	offset = rig_rd(&rig, 0x772);
+	tips(0, 3000);
+	sync();
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_LOST);
+	ck_assert_uint_gt(rig.v.lost, 0);
+	rig_get(&rig, 0x20000 + offset, buf, 12);
+	ck_assert(buf[0] == 0xc0 && !buf[1] && !buf[8] && buf[9] == 0xb4);
+	ck_assert_uint_gt(rig.v.regs.offset, offset + 1000);
+	ck_assert_uint_le(rig.v.regs.offset, offset + 4096);
+	/* No PSB in it */
+	rig_wr(&rig, 0x77c, 0x30000);
+	offset = rig.v.regs.offset;
+	rig.v.lost = 0;
+	tips(0, 2000);
+	sync();
+	ck_assert_uint_eq(rig.v.lost, 4096);
+	ck_assert_uint_eq(rig.v.regs.offset, offset);
+	/* And on: what comes now is whole. */
+	tips(0x77, 1);
+	sync();
+	rig_get(&rig, 0x20000 + offset, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x77\x00\x8c\x00\x80", 9));
+}
+END_TEST
+
+/* ---- guest memory that is not there ---- */
+
+START_TEST(dropped)
+{
+	u8 buf[4];
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_UNBACKED);
+	rig_program(&rig, 0x10000, 0x3fff, RIG_ON);
+	rig_wr(&rig, 0x772, 0x1000 - 10);
+	load();
+	tips(0x55, 400);
+	sync();
+	/* 10 bytes before it, a page of nothing, no more than that */
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0xff6 + 9 + 3 + 1200 + 3);
+	ck_assert_uint_eq(rig.v.lost, 9 + 3 + 1200 + 3 - 10);
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_LOST);
+	rig_get(&rig, 0x10ff6, buf, 1);
+	ck_assert_uint_eq(buf[0], 0xc0);
+}
+END_TEST
+
+START_TEST(retried)
+{
+	struct vmpt_rtit_cr_write w = { 0x1000, true, true };
+	u64 value;
+	u8 buf[3];
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_UNBACKED);
+	rig_program(&rig, 0x10000, 0x3fff, RIG_ON);
+	rig_wr(&rig, 0x772, 0x1000 - 10);
+	load();
+	tips(0x55, 400);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.regs.offset, 0x1000); /* as far as it went */
+	ck_assert_int_eq(vmpt_rtit_vcpu_rdmsr(&rig.v, 0x772, false, &value), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x772, 0), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x768, RIG_CTL), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_cr_write(&rig.v, &w), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.regs.ctl, RIG_ON);
+	/* Out of the processor all the same; not into it before it is copied. */
+	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), -VMPT_E_RETRY);
+	ck_assert(!rig.v.loaded);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0), -VMPT_E_RETRY);
+	ck_assert_int_eq(vmpt_rtit_vcpu_cr_write(&rig.v, &w), -VMPT_E_RETRY);
+	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_OK);
+	sync();
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0xff6 + 9 + 3 + 1200 + 3);
+	rig_get(&rig, 0x11000 - 10 + 12 + 3 * 399, buf, 3);
+	ck_assert(buf[0] == 0xb4 && buf[1] == (u8)(0x55 + 399) && buf[2] == (0x55 + 399) >> 8);
+	ck_assert_uint_eq(rig.v.lost, 0);
+	load();
+}
+END_TEST
+
+/* While it waits the processor goes round: that is found when there is memory again. */
+START_TEST(retried_too_late)
+{
+	start(VMPT_RTIT_BOUNCE, 1024);
+	rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	rig_program(&rig, 0x10000, 0x3fff, RIG_ON);
+	load();
+	sync();
+	guest_set_kind(&rig.guest, 0x10, 4, VMPT_MEM_UNBACKED);
+	tips(0, 200);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	tips(0, 100);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.lost, 0);
+	tips(0, 100);
+	/* No PSB is left: all is dropped, and nothing waits. */
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+	ck_assert_uint_ge(rig.v.lost, 1024);
+	guest_set_kind(&rig.guest, 0x10, 4, VMPT_MEM_OK);
+	tips(0, 1);
+	sync();
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 9 + 9);
+}
+END_TEST
+
+/* Wrapped, and no memory yet: what is left waits as it is, and is counted once. */
+START_TEST(wrapped_and_retried)
+{
+	u8 want[256], got[256];
+	u64 lost;
+	int i, mask;
+
+	for (mask = 0xff; mask <= 0xfff; mask += 0xf00) {
+		start(VMPT_RTIT_BOUNCE, 256);
+		rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+		rig_again(&rig);
+		rig_program(&rig, 0x10000, (u64)mask, RIG_ON);
+		load();
+		sync();
+		guest_set_kind(&rig.guest, 0x10, 1, VMPT_MEM_UNBACKED);
+		tips(0, 300);
+		/* A PSB among the newest */
+		rig_wr(&rig, 0x77c, 0x7ff);
+		tips(0, 20);
+		lost = 0;
+		for (i = 0; i < 4; i++) {
+			ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+			ck_assert(!i || rig.v.lost == lost);
+			lost = rig.v.lost;
+			memcpy(want, rig.bounce, sizeof(want));
+		}
+		ck_assert(mask == 0xff ? !lost : lost > 100);
+		guest_set_kind(&rig.guest, 0x10, 1, VMPT_MEM_OK);
+		sync();
+		rig_get(&rig, 0x10000, got, sizeof(got));
+		if (mask == 0xff)
+			ck_assert(rig_rd(&rig, 0x772) == (rig.unit.bytes & 0xff) &&
+				  !memcmp(got, want, sizeof(got)));
+		else
+			ck_assert(got[9] == 0xc0 && got[18] == 0xb4);
+		rig_free(&rig);
+	}
+	start(VMPT_RTIT_BOUNCE, 256); /* for teardown */
+}
+END_TEST
+
+/* A new place while it traces: what came before is at the old one. */
+START_TEST(moved)
+{
+	u8 buf[9];
+
+	start(VMPT_RTIT_BOUNCE, 1024);
+	rig_program(&rig, 0x10000, 0xfff, RIG_ON);
+	load();
+	tips(0x11, 1);
+	rig_wr(&rig, 0x770, 0x20000);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 18);
+	rig_wr(&rig, 0x772, 0);
+	tips(0x22, 1);
+	sync();
+	rig_get(&rig, 0x10000 + 9, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x11\x00\x8c\x00\x80", 9));
+	rig_get(&rig, 0x20000, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x22\x00\x8c\x00\x80", 9));
+}
+END_TEST
+
+/* ---- how much work one call may be ---- */
+
+START_TEST(bound)
+{
+	start(VMPT_RTIT_BOUNCE, RIG_BOUNCE_MAX);
+	rig_program(&rig, 0x1fc0, 0x3fffff, RIG_ON);
+	load();
+	tips(0, 1398000);
+	rig.guest.writes = 0;
+	sync();
+	ck_assert_uint_gt(rig.guest.writes, 1000);
+	ck_assert_uint_le(rig.guest.writes, 1026);
+	/* A mask that scatters: no more than its run */
+	rig_wr(&rig, 0x771, 0x3ff03f);
+	tips(0, 100000);
+	rig.guest.writes = 0;
+	sync();
+	ck_assert_uint_le(rig.guest.writes, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rtit-bounce");
+	TCase *tc = tcase_create("bounce");
+
+	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_test(tc, overrun_large);
+	tcase_add_test(tc, overrun_small);
+	tcase_add_test(tc, dropped);
+	tcase_add_test(tc, retried);
+	tcase_add_test(tc, retried_too_late);
+	tcase_add_test(tc, wrapped_and_retried);
+	tcase_add_test(tc, moved);
+	tcase_add_test(tc, bound);
+	tcase_set_timeout(tc, 60);
+	suite_add_tcase(suite, tc);
+	return test_main(suite);
+}
