@@ -14,6 +14,7 @@
  *	--cr3=CR3		and, while RTIT_CTL.CR3En is 1, with this CR3
  *	--range0=FROM,TO	the filter is RANGE0, [FROM, TO): tells jumps out of it. Other
  *				filters are taken for not known
+ *	--unfiltered		there is no IP filter and no TraceStop: no jump leaves
  *	--skip=N		so many instructions of the truth may be missing, all in all, where
  *				packets were disabled (IP filters); 0
  *	--tail=N		and so many at the end; 0
@@ -34,7 +35,8 @@ static int usage(void)
 {
 	fprintf(stderr,
 		"usage: rtit-flow-check [--cycle-acc] [--traced] [--ctl=BITS] [--cr3=CR3]\n"
-		"                       [--range0=FROM,TO] [--skip=N] [--tail=N] [--allow-overflow] [--bits=N] TRACE TRUTH\n");
+		"                       [--range0=FROM,TO | --unfiltered] [--skip=N] [--tail=N]\n"
+		"                       [--allow-overflow] [--bits=N] TRACE TRUTH\n");
 	return 2;
 }
 
@@ -151,6 +153,11 @@ static bool option(struct arguments *a, int c, const char *value)
 		return true;
 	case '0':
 		return range(a, value);
+	case 'u':
+		a->regs.events = VMPT_RTIT_EVENT_ON | VMPT_RTIT_EVENT_OFF
+							      << VMPT_RTIT_EVENTS_STOP_SHIFT;
+		a->options.flow.regs = &a->regs;
+		return true;
 	case 's':
 		a->options.skip = strtoull(value, NULL, 0);
 		return true;
@@ -176,6 +183,7 @@ int main(int argc, char **argv)
 		{ "ctl", required_argument, NULL, 'l' },
 		{ "cr3", required_argument, NULL, '3' },
 		{ "range0", required_argument, NULL, '0' },
+		{ "unfiltered", no_argument, NULL, 'u' },
 		{ "skip", required_argument, NULL, 's' },
 		{ "tail", required_argument, NULL, 't' },
 		{ "allow-overflow", no_argument, NULL, 'o' },
