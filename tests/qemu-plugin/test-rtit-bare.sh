@@ -126,7 +126,7 @@ check 'a wrong bit is found' not "$flow_check" --traced --bits=64 --cr3=0x200000
 name=all
 run 2 ''
 judge 9 0
-flow --tail=10
+flow --unfiltered --tail=10
 check 'application and driver' [ "$(count instructions)" -ge $((2 * APP + 20 * DRIVER)) ]
 check 'system calls of two applications' [ "$(count events)" = 22 ]
 check 'PIPs: to each address space and back' [ "$(packets PIP | wc -l)" = 4 ]
@@ -152,7 +152,7 @@ check 'once' [ "$(packets TraceSTOP | wc -l)" = 1 ]
 name=asleep
 run 5 ''
 judge 9 0
-flow --tail=10
+flow --unfiltered --tail=10
 stss=$(packets STS | wc -l)
 check 'an STS when it wakes' [ "$stss" -ge 1 -a "$stss" -le 3 ]
 check 'right before the interrupt' [ "$(packets | grep -vx TNT | grep -A 1 STS | grep -cx FUP.Far)" = "$stss" ]
@@ -168,7 +168,7 @@ name=both
 run 2 ",host-view=both.d"
 judge 9 1
 rc=0
-"$flow_check" both.d/cpu0.rtit both.truth.0 >both.flow 2>&1 || rc=$?
+"$flow_check" --unfiltered both.d/cpu0.rtit both.truth.0 >both.flow 2>&1 || rc=$?
 check "the flow of the host's trace is true" [ $rc = 0 ]
 check "and all that was executed is in it" [ "$(count instructions)" -ge 10000 ]
 

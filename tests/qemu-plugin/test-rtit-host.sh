@@ -131,7 +131,7 @@ take_apart()
 flow()
 {
 	rc=0
-	"$flow_check" "$@" >flow.log 2>&1
+	"$flow_check" --unfiltered "$@" >flow.log 2>&1
 }
 
 # ---- one vCPU ----

@@ -85,7 +85,7 @@ check 'application: all of its rounds' [ "$(count instructions)" -ge $((WORK * 1
 check 'application: and nothing else' [ "$(count instructions)" -le $((WORK * 1000 * 40)) ]
 
 # User and OS.
-flow all --ctl=0x8000 --tail=1000
+flow all --ctl=0x8000 --unfiltered --tail=1000
 check 'all: a fork and more' [ "$(count instructions)" -ge 100000 ]
 check 'all: enabled once' [ "$(count enables)" = 1 ]
 
