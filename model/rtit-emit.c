@@ -110,7 +110,9 @@ void rtit_psb(struct vmpt_rtit_unit *unit)
 {
 	clear_compression(unit);
 	unit->psb_held = !has_room(unit);
-	if (!unit->psb_held)
+	if (unit->psb_held)
+		vmpt_rtit_unit_overflow(unit);
+	else
 		store_psb(unit);
 }
 

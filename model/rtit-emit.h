@@ -24,7 +24,7 @@ void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt);
 /* A TNT bit; and what waits in TNT_BUFF, false if it has to wait. */
 void rtit_tnt(struct vmpt_rtit_unit *unit, bool taken);
 bool rtit_send_tnt(struct vmpt_rtit_unit *unit);
-/* The PSB of TriggerEn, which an overflow does not keep back. */
+/* The PSB of TriggerEn, which an overflow does not keep back; without room one begins. */
 void rtit_psb(struct vmpt_rtit_unit *unit);
 /* The PSB that Pkt_Mask wants, if it does (3.3.9). */
 void rtit_check_psb(struct vmpt_rtit_unit *unit);
@@ -66,8 +66,10 @@ void rtit_finish_told(struct vmpt_rtit_unit *unit, const struct rtit_change *c, 
 void rtit_trace_stop(struct vmpt_rtit_unit *unit);
 /* In an overflow: a branch that would have made a TIP (E5). */
 void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target);
-/* WRMSR of STATUS set or cleared Buffer_Overflow. */
-void rtit_overflow_written(struct vmpt_rtit_unit *unit, bool was);
+/* WRMSR of STATUS set Buffer_Overflow; or cleared it: what comes first, and what last of it. */
+void rtit_overflow_begins(struct vmpt_rtit_unit *unit);
+void rtit_held_psb(struct vmpt_rtit_unit *unit);
+void rtit_held_stop(struct vmpt_rtit_unit *unit);
 
 /* ---- rtit-time.c ---- */
 

@@ -29,13 +29,18 @@ static void pending_stop(struct vmpt_rtit_unit *unit)
 
 /* ---- overflow ---- */
 
+void rtit_overflow_begins(struct vmpt_rtit_unit *unit)
+{
+	unit->overflow_branch = false;
+	unit->plain = false;
+}
+
 void vmpt_rtit_unit_overflow(struct vmpt_rtit_unit *unit)
 {
 	if (!unit->trigger_en || rtit_in_overflow(unit))
 		return;
 	unit->regs.status |= VMPT_RTIT_STATUS_OVERFLOW;
-	unit->overflow_branch = false;
-	unit->plain = false;
+	rtit_overflow_begins(unit);
 }
 
 void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
@@ -46,21 +51,17 @@ void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
 	unit->overflow_target = target & VMPT_RTIT_LIP_MASK;
 }
 
-/* By software: no FUP.BuffOvf; what was held back comes now, or with TriggerEn 0 never. */
-void rtit_overflow_written(struct vmpt_rtit_unit *unit, bool was)
+/* What was held back comes when software ends the overflow, or with TriggerEn 0 never. */
+void rtit_held_psb(struct vmpt_rtit_unit *unit)
 {
-	bool is = rtit_in_overflow(unit);
-
-	if (!was && is)
-		unit->overflow_branch = false;
-	if (!was || is)
-		return;
-	if (unit->psb_held && unit->trigger_en) {
+	if (unit->psb_held && unit->trigger_en)
 		rtit_psb(unit);
-		/* No room still: behind the next packet. */
-		unit->psb_late |= unit->psb_held;
-	}
-	unit->psb_held = false;
+	else
+		unit->psb_held = false;
+}
+
+void rtit_held_stop(struct vmpt_rtit_unit *unit)
+{
 	pending_stop(unit);
 	unit->stop_pending &= unit->trigger_en;
 }

@@ -89,13 +89,20 @@ static void write_ctl(struct vmpt_rtit_unit *unit, u64 was, u64 next_ip)
 /* FilterEn as written stays until the next instruction; see docs/rtit/model.md. */
 static void write_status(struct vmpt_rtit_unit *unit, bool was_overflow, u64 next_ip)
 {
+	bool ended = was_overflow && !rtit_in_overflow(unit);
 	struct rtit_change c;
 
+	if (!was_overflow && rtit_in_overflow(unit))
+		rtit_overflow_begins(unit);
 	rtit_begin(unit, &c);
 	unit->filter_en = unit->regs.status & VMPT_RTIT_STATUS_FILTER_EN;
 	rtit_decide_no_filter(unit, &c);
+	/* The PSB of TriggerEn before all that it makes readable. */
+	if (ended)
+		rtit_held_psb(unit);
 	rtit_finish(unit, &c, next_ip, next_ip);
-	rtit_overflow_written(unit, was_overflow);
+	if (ended)
+		rtit_held_stop(unit);
 }
 
 static void write_other(struct vmpt_rtit_unit *unit, u32 msr, u64 next_ip)

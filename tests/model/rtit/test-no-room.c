@@ -23,15 +23,20 @@ static void fill(void)
 	ck_assert(overflowed());
 }
 
-/* What was sent ends with @tail, behind a TIP that fits. */
-static void expect_tail(const char *tail)
+static const char *expect_end(const char *tail)
 {
 	const char *text = rig_text();
 	size_t len = strlen(text), n = strlen(tail);
 
 	ck_assert_uint_gt(len, n + 16);
 	ck_assert_str_eq(text + len - n, tail);
-	ck_assert_int_eq(strncmp(text, "TIP 555566667777", 16), 0);
+	return text;
+}
+
+/* What was sent ends with @tail, behind a TIP that fits. */
+static void expect_tail(const char *tail)
+{
+	ck_assert_int_eq(strncmp(expect_end(tail), "TIP 555566667777", 16), 0);
 }
 
 static bool ends_with_tip(void)
@@ -123,20 +128,61 @@ START_TEST(psb_held_trigger_off)
 }
 END_TEST
 
-/* Still no room then: the next packet overflows again, and the PSB comes behind the first that
- * is stored. */
+/* The FUP.PGE of the same write stands behind that PSB (4.2.1: it is TriggerEn's). */
+START_TEST(psb_held_status_enables)
+{
+	on(BOTH);
+	fill();
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	wr(STATUS, BUFFER_OVERFLOW);
+	off_and_on();
+	rig.refuse = 0;
+	wr_at(STATUS, FILTER_EN, 0x9010);
+	expect_tail(", PSB, FUP.PGE 9010");
+}
+END_TEST
+
+/* Still no room then: the PSB begins an overflow anew, and waits in it. */
 START_TEST(psb_held_still_no_room)
 {
 	on(BOTH);
 	fill();
 	off_and_on();
 	wr(STATUS, FILTER_EN);
-	ck_assert(!overflowed());
-	jmp_ind(IN + 2, 0x5000);
 	ck_assert(overflowed());
+	jmp_ind(IN + 2, 0x5000);
 	rig.refuse = 0;
 	resolve(0x3000);
-	expect_tail(", FUP.BuffOvf 3000, PSB");
+	expect_tail(", PSB, FUP.BuffOvf 3000");
+}
+END_TEST
+
+/* No room and no overflow: that PSB begins one (4.2.5), it is not lost (3.3.2). */
+START_TEST(psb_no_room)
+{
+	unsigned int i;
+
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	range0(0x9000, 0x9100);
+	on(BOTH | MTC_EN);
+	jmp(IN + 2, 0x9000);
+	rig_skip();
+	rig.refuse = -VMPT_E_IO;
+	/* The FUP.PGD, 3 bytes too, is the last that fits. */
+	for (i = 0; rig.unit.used + VMPT_RTIT_SIZE_MAX + 3 <= VMPT_RTIT_UNIT_BUFFER; i++)
+		jmp_ind(0x9002, i & 1 ? 0x9010 : 0x9020);
+	jmp(0x9002, 0x2000);
+	ctl_clear(TRACE_ACTIVE);
+	wr(STATUS, 0);
+	ck_assert(!overflowed());
+	ctl_set(TRACE_ACTIVE);
+	ck_assert(overflowed());
+	rig.refuse = 0;
+	tsc(0x80); /* MTCs are lost in it, not sent before the PSB */
+	resolve(0x3000);
+	tsc(0x100);
+	jmp(0x3002, 0x9030);
+	expect_end(", FUP.PGD 9002, PSB, FUP.BuffOvf 3000, MTC 0:02, FUP.PGE 9030");
 }
 END_TEST
 
@@ -191,5 +237,5 @@ START_TEST(refused_behind_the_wrap)
 END_TEST
 
 RIG_MAIN("no-room", not_resolved_before_drained, not_resolved_with_room, psb_held,
-	 psb_held_status_cleared, psb_held_trigger_off, psb_held_still_no_room, e4_no_room,
-	 refused_behind_the_wrap)
+	 psb_held_status_cleared, psb_held_trigger_off, psb_held_status_enables,
+	 psb_held_still_no_room, psb_no_room, e4_no_room, refused_behind_the_wrap)
