@@ -12,7 +12,9 @@ static void far_packets(struct vmpt_rtit_unit *unit, const struct rtit_change *c
 {
 	u64 lip = far->ip;
 
-	rtit_lost_tip(unit, far->target);
+	/* Where ContextEn is 0 behind it, there would have been no TIP. */
+	if (unit->context_en)
+		rtit_lost_tip(unit, far->target);
 	/* FUP.PGD takes the place of FUP.FAR (4.2.9), but none comes with a TraceStop (4.2.8). */
 	if (!c->after && !c->stop) {
 		rtit_lip(unit, VMPT_RTIT_PGD, lip);

@@ -4,14 +4,20 @@
 
 /* ---- TraceStop ---- */
 
+/* In an overflow. E4: the packet comes at once, one in each, and nothing else of it. */
+static void held(struct vmpt_rtit_unit *unit)
+{
+	if (!rtit_erratum(unit, 4))
+		unit->stop_pending = true;
+	else if (!unit->stop_told)
+		rtit_put_trace_stop(unit);
+	unit->stop_told = true;
+}
+
 void rtit_trace_stop(struct vmpt_rtit_unit *unit)
 {
-	/* E4: the packet comes at once, and nothing else of it. */
 	if (!rtit_ready(unit)) {
-		if (rtit_erratum(unit, 4))
-			rtit_put_trace_stop(unit);
-		else
-			unit->stop_pending = true;
+		held(unit);
 		return;
 	}
 	unit->regs.ctl &= ~VMPT_RTIT_CTL_TRACE_ACTIVE;
@@ -32,6 +38,7 @@ static void pending_stop(struct vmpt_rtit_unit *unit)
 void rtit_overflow_begins(struct vmpt_rtit_unit *unit)
 {
 	unit->overflow_branch = false;
+	unit->stop_told = false;
 	unit->plain = false;
 }
 

@@ -241,6 +241,27 @@ START_TEST(e4_on)
 }
 END_TEST
 
+/* One TraceSTOP of an overflow, however often the range is branched into; the next has its own. */
+START_TEST(e4_on_twice)
+{
+	rig_erratum(4);
+	stop_in_overflow();
+	expect("TraceSTOP, FUP.BuffOvf 500004");
+	vmpt_rtit_unit_overflow(&rig.unit);
+	jmp(STOP + 5, STOP);
+	jmp(STOP + 5, STOP + 8);
+	far(STOP + 10, STOP);
+	vmpt_rtit_unit_overflow_resolve(&rig.unit, STOP + 4);
+	expect("TraceSTOP, FUP.BuffOvf 500004");
+	/* By software it begins and ends too. */
+	wr(STATUS, FILTER_EN | BUFFER_OVERFLOW);
+	jmp(STOP + 5, STOP);
+	jmp(STOP + 5, STOP + 8);
+	wr_at(STATUS, FILTER_EN, STOP + 12);
+	expect("TraceSTOP");
+}
+END_TEST
+
 /* Without an overflow it stops. */
 START_TEST(e4_on_without_overflow)
 {
@@ -291,6 +312,23 @@ START_TEST(e5_on)
 	step(0x7004);
 	vmpt_rtit_unit_overflow_resolve(&rig.unit, 0x7004);
 	expect("FUP.BuffOvf 7004");
+}
+END_TEST
+
+/* A far transfer that ends where ContextEn is 0 makes no TIP (row 32), nor does the way back. */
+START_TEST(e5_on_row_32)
+{
+	rig_erratum(5);
+	on(OS);
+	vmpt_rtit_unit_overflow(&rig.unit);
+	far_cpl(IN + 2, 0x5000, 3);
+	far_cpl(0x5002, 0x5000, 0);
+	vmpt_rtit_unit_overflow_resolve(&rig.unit, 0x5000);
+	expect("FUP.BuffOvf 5000");
+	vmpt_rtit_unit_overflow(&rig.unit);
+	far_cpl(IN + 2, 0x6000, 0);
+	vmpt_rtit_unit_overflow_resolve(&rig.unit, 0x6000);
+	expect("FUP.BuffOvf 6000, TIP 6000");
 }
 END_TEST
 
@@ -414,7 +452,7 @@ int main(void)
 	const TTest *const once[] = {
 		e1_off, e1_on, e2_on_not_met, e3_off, e3_on,
 		e4_off, e4_on, e5_off,	      e5_on,  e3_on_enabling,
-		e6_off, e6_on, e7_off,	      e7_on,  e4_on_without_overflow,
+		e6_off, e6_on, e7_off,	      e7_on,  e4_on_without_overflow, e4_on_twice, e5_on_row_32,
 	};
 	Suite *suite = suite_create("errata");
 	TCase *tc = tcase_create("errata");

@@ -110,15 +110,16 @@ static void stopped(struct rtit_cpu *cpu)
 	log_event(cpu, RTIT_FLOW_STOP);
 }
 
-/* An overflow holds it back (4.2.5); by E4 there is the packet alone. */
+/* An overflow holds it back (4.2.5); by E4 there is the packet alone, once. */
 void cpu_stop(struct rtit_cpu *cpu)
 {
 	if (!cpu->overflow)
 		stopped(cpu);
-	else if (cpu->set->options.errata & VMPT_RTIT_ERRATUM(4)) /* as far as there is room */
-		log_event(cpu, RTIT_FLOW_STOP)->optional = cpu->set->refusals != 0;
-	else
+	else if (!(cpu->set->options.errata & VMPT_RTIT_ERRATUM(4)))
 		cpu->stop_pending = true;
+	else if (!cpu->stop_told) /* as far as there is room */
+		log_event(cpu, RTIT_FLOW_STOP)->optional = cpu->set->refusals != 0;
+	cpu->stop_told |= cpu->overflow;
 }
 
 static void wrmsr(struct rtit_cpu *cpu, u32 msr, u64 value, u64 next)
@@ -218,6 +219,7 @@ static void overflow_ended(struct rtit_cpu *cpu)
 	struct rtit_truth_event *e;
 
 	cpu->overflow = false;
+	cpu->stop_told = false;
 	e = log_event(cpu, RTIT_FLOW_OVERFLOW);
 	e->sure = cpu->confirmed;
 	e->to = cpu->m.ip;

@@ -20,6 +20,7 @@ struct rtit_cpu {
 	bool smm, root;
 	bool overflow;
 	bool stop_pending;		      /* TraceStop in an overflow */
+	bool stop_told;			      /* E4's TraceSTOP came in this one */
 	bool doubt;			      /* a FUP.BuffOvf, and no packet of the flow since */
 	u64 resumed;			      /* its LIP */
 	size_t confirmed;		      /* so many instructions packets tell */
