@@ -22,7 +22,7 @@ static void far_packets(struct vmpt_rtit_unit *unit, const struct rtit_change *c
 			return;
 	} else {
 		/* E1: a byte between the instruction's first and last one; it has 5 at least. */
-		if (rtit_erratum(unit, 1) && far->insn && far->prefixes > 3)
+		if (rtit_erratum(unit, 1) && far->is_insn && far->prefixes > 3)
 			lip = far->insn + 3;
 		rtit_lip(unit, VMPT_RTIT_FAR, lip);
 	}
@@ -34,7 +34,7 @@ void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far 
 	struct rtit_change c;
 
 	/* An interrupt or exception is no instruction: a FUP.PCC waits for the handler's first. */
-	if (far->insn)
+	if (far->is_insn)
 		rtit_pcc(unit, far->ip);
 	rtit_begin(unit, &c);
 	unit->mode = far->mode;

@@ -138,11 +138,12 @@ struct vmpt_rtit_far {
 	u64 target;
 	struct vmpt_rtit_mode mode; /* after it */
 	/*
-	 * Of a far transfer instruction, its first byte and how many prefixes it has, for E1; else
-	 * 0. A FUP.PCC that is due comes before an instruction only.
+	 * A far transfer instruction, no event: a FUP.PCC that is due comes before it. For E1 its
+	 * first byte and how many prefixes it has.
 	 */
-	u64 insn;
+	bool is_insn;
 	u8 prefixes;
+	u64 insn;
 };
 void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far *far);
 

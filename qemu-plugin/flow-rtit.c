@@ -162,6 +162,7 @@ void rtit_far(struct vcpu *vcpu, const struct vmpt_far *far)
 	case VMPT_FAR_TASK:
 	case VMPT_FAR_SOFT_INT:
 		/* Table 1: of an instruction the address behind it. A fault's is its own. */
+		what.is_insn = true;
 		what.insn = block->last + vcpu->delta;
 		what.ip = block->end + vcpu->delta;
 		what.prefixes = count_prefixes(block, vcpu->cpu.cs_l);

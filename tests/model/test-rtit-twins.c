@@ -108,6 +108,7 @@ static void draw_event(struct draw *d)
 	d->mode.paging = random_below(2);
 	d->far = (struct vmpt_rtit_far){ .ip = d->ip, .target = d->target, .mode = d->mode };
 	if (random_below(2)) {
+		d->far.is_insn = true;
 		d->far.prefixes = (u8)random_below(6);
 		d->far.insn = d->ip - d->far.prefixes - 1;
 	}

@@ -289,6 +289,7 @@ static void far(struct walk *w, u8 how, u64 value)
 				   .mode = mode_of(value) };
 
 	if (how & 1) {
+		f.is_insn = true;
 		f.prefixes = how >> 1 & 7;
 		f.insn = f.ip - 2 - f.prefixes;
 	}

@@ -113,6 +113,7 @@ static void far_transfer(struct rtit_cpu *cpu, const struct program_insn *insn, 
 	bool was = rtit_enables_packet(&cpu->enables), stop, is;
 
 	if (insn) {
+		far.is_insn = true;
 		far.insn = insn->ip;
 		far.prefixes = insn->prefixes;
 	}
