@@ -34,11 +34,6 @@ void vmpt_rtit_unit_frequency(struct vmpt_rtit_unit *unit, u8 acbr, u8 ecbr)
 	rtit_sts(unit);
 }
 
-void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit)
-{
-	rtit_sts(unit);
-}
-
 /* ---- MTC ---- */
 
 static unsigned int mtc_range(const struct vmpt_rtit_unit *unit)
@@ -96,7 +91,7 @@ static bool counts_cycles(const struct vmpt_rtit_unit *unit)
 	return less_pkts(unit) ? unit->trigger_en && unit->context_en : unit->packet_en;
 }
 
-void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
+static void push(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
 {
 	u64 cycles = now->cycles - unit->cycles_at;
 
@@ -104,8 +99,20 @@ void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clo
 	unit->cycles_at = now->cycles;
 	if (counts_cycles(unit))
 		unit->regs.cntp = (unit->regs.cntp + cycles) & VMPT_RTIT_CNTP_MASK;
-	pass_mtcs(unit);
 	/* A FUP.PCC may be due. */
 	if (unit->regs.cntp & VMPT_RTIT_CNTP_MSB)
 		unit->plain = false;
+}
+
+void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
+{
+	push(unit, now);
+	pass_mtcs(unit);
+}
+
+void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
+{
+	push(unit, now);
+	rtit_mtc_restart(unit);
+	rtit_sts(unit);
 }

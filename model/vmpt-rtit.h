@@ -167,9 +167,12 @@ void vmpt_rtit_unit_vmexit(struct vmpt_rtit_unit *unit, u64 ip, const struct vmp
 
 /* Time has passed: MTCs that are due, CNTP. A FUP.PCC comes with the next instruction. */
 void vmpt_rtit_unit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now);
-/* Causes of an STS (4.2.13): another frequency or clock modulation; a wakeup from any sleep. */
+/*
+ * Causes of an STS (4.2.13): another frequency or clock modulation; a wakeup from any sleep, which
+ * began at the last push of time: no MTC is of the time since (Appendix B 4.1).
+ */
 void vmpt_rtit_unit_frequency(struct vmpt_rtit_unit *unit, u8 acbr, u8 ecbr);
-void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit);
+void vmpt_rtit_unit_wake(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now);
 
 /* ---- trouble (4.2.5) and end ---- */
 

@@ -196,10 +196,6 @@ void rtit_wakes(struct vcpu *vcpu)
 	rtit_clocks(vcpu, &now);
 	vcpu->slept += now.tsc - vcpu->slept_from;
 	now.cycles -= now.tsc - vcpu->slept_from;
-	FOR_RTITS (vcpu, u) {
-		/* Nor are there MTCs of that time (Appendix B, 4.1.1): the STS tells it. */
-		vcpu->rtit[u]->mtc_at = now.tsc >> rtit_mtc_shift(vcpu->rtit[u]->regs.ctl);
-		vmpt_rtit_unit_time(vcpu->rtit[u], &now);
-		vmpt_rtit_unit_wake(vcpu->rtit[u]);
-	}
+	FOR_RTITS (vcpu, u)
+		vmpt_rtit_unit_wake(vcpu->rtit[u], &now);
 }

@@ -77,7 +77,7 @@ void host_rtit_enter(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 i
 	switch_on(unit);
 	vmpt_rtit_unit_vmentry(unit, ip, &mode);
 	/* The host may have slept: so that each run tells its time. */
-	vmpt_rtit_unit_wake(unit);
+	vmpt_rtit_unit_wake(unit, &now);
 }
 
 void host_rtit_exit(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 ip)

@@ -112,7 +112,7 @@ static void draw_event(struct draw *d)
 		d->far.prefixes = (u8)random_below(6);
 		d->far.insn = d->ip - d->far.prefixes - 1;
 	}
-	if (d->kind == 26) {
+	if (d->kind == 26 || d->kind == 28) {
 		d->clocks.tsc += random_below(1ULL << random_below(24));
 		d->clocks.cycles += random_below(1ULL << random_below(24));
 	}
@@ -198,7 +198,7 @@ static int play(struct twin *twin, const struct draw *d, bool inline_path)
 	else if (d->kind == 27)
 		vmpt_rtit_unit_frequency(unit, (u8)d->ip, (u8)d->value);
 	else if (d->kind == 28)
-		vmpt_rtit_unit_wake(unit);
+		vmpt_rtit_unit_wake(unit, &d->clocks);
 	else if (d->kind == 29 && d->taken)
 		vmpt_rtit_unit_overflow(unit);
 	else if (d->kind < 32)

@@ -349,7 +349,7 @@ static void system_mode(struct walk *w, u8 how, u64 value)
 	}
 }
 
-static void time_passes(struct walk *w, u8 how, u64 value)
+static struct vmpt_rtit_clocks later(const struct walk *w, u8 how, u64 value)
 {
 	struct vmpt_rtit_clocks now = w->unit.now;
 
@@ -360,6 +360,26 @@ static void time_passes(struct walk *w, u8 how, u64 value)
 		now.tsc += (value & 0xffff) >> (how & 15);
 		now.cycles += (value >> 16 & 0xffffff) >> (how >> 4) * 2;
 	}
+	return now;
+}
+
+static void sleep_passes(struct walk *w, u8 how, u64 value)
+{
+	const struct vmpt_rtit_clocks now = later(w, how, value);
+	u64 mtcs;
+
+	decode(w);
+	mtcs = w->h->kinds[VMPT_RTIT_MTC];
+	vmpt_rtit_unit_wake(&w->unit, &now);
+	decode(w);
+	/* Appendix B 4.1 */
+	check(w, w->refuse || mtcs == w->h->kinds[VMPT_RTIT_MTC], "an MTC of a sleep");
+}
+
+static void time_passes(struct walk *w, u8 how, u64 value)
+{
+	const struct vmpt_rtit_clocks now = later(w, how, value);
+
 	vmpt_rtit_unit_time(&w->unit, &now);
 }
 
@@ -370,7 +390,7 @@ static void trouble(struct walk *w, u8 how, u64 value)
 		vmpt_rtit_unit_frequency(&w->unit, value & 0x3f, value >> 8 & 0x3f);
 		break;
 	case 1:
-		vmpt_rtit_unit_wake(&w->unit);
+		sleep_passes(w, how, value >> 8);
 		break;
 	case 2:
 		vmpt_rtit_unit_overflow(&w->unit);

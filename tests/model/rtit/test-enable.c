@@ -188,7 +188,7 @@ START_TEST(disabled)
 	far(0x401002, 0x5000);
 	mov_cr3(0x401003, 0x7000);
 	tsc(0x100000);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	step(0x401000);
 	expect_nothing;
 	expect_tnt(1);

@@ -208,7 +208,7 @@ START_TEST(others_leave_it)
 	jccs("TNTNTN");
 	mov_cr3(0x401003, 0x2000);
 	tsc(0x80);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	expect("TNT TNTNTN, PIP 2000 PG, MTC 0:01, STS 20/10 80");
 	ck_assert_uint_eq(rd(LAST_LIP), LAST(0x7fff12340000));
 }

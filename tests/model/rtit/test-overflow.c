@@ -28,7 +28,7 @@ static void busy(void)
 	vmpt_rtit_unit_mov_cr0(&rig.unit, 0x500006, false);
 	vmpt_rtit_unit_mov_cr0(&rig.unit, 0x500009, true);
 	vmpt_rtit_unit_frequency(&rig.unit, 30, 15);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	tsc(rig.unit.now.tsc + 0x200000);
 	cycles(1000);
 	vmpt_rtit_unit_smi(&rig.unit, 0x500010);

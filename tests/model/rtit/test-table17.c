@@ -146,7 +146,7 @@ START_TEST(sts)
 	tsc(0x9876543210);
 	vmpt_rtit_unit_frequency(&rig.unit, 12, 6);
 	expect(want ? "STS 12/6 9876543210" : "");
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	expect(want ? "STS 12/6 9876543210" : "");
 }
 END_TEST

@@ -91,7 +91,7 @@ START_TEST(sts_causes)
 	vmpt_rtit_unit_frequency(&rig.unit, 30, 15);
 	expect("STS 30/15 1000");
 	tsc(0x2000);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	expect("STS 30/15 2000");
 	mov_cr3(0x401003, 0x3000);
 	expect("PIP 3000 PG, STS 30/15 2000");
@@ -109,7 +109,7 @@ START_TEST(sts_not_enabled)
 {
 	on(BOTH | STS_ON_CR3 | CR3_EN);
 	vmpt_rtit_unit_frequency(&rig.unit, 30, 15);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	mov_cr3(0x401003, 0x3000);
 	expect_nothing;
 }
@@ -168,7 +168,7 @@ START_TEST(cycle_accurate_packets)
 	tsc(0x80);
 	expect("MTC 0:01 +5");
 	cycles(6);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	expect("STS 20/10 80 +6");
 }
 END_TEST
@@ -199,7 +199,7 @@ START_TEST(not_in_other_modes)
 	cycles(1000);
 	jmp_ind(0x401002, 0x5000);
 	tsc(0x80);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	expect_bytes("b4 00 50 c4 01 d5 0a 80 00 00 00 00");
 }
 END_TEST
@@ -298,15 +298,47 @@ START_TEST(pcc_and_tnt)
 }
 END_TEST
 
+static void wake_at(u64 tsc)
+{
+	struct vmpt_rtit_clocks now = { .tsc = tsc, .cycles = rig.unit.now.cycles };
+
+	vmpt_rtit_unit_wake(&rig.unit, &now);
+}
+
 /* The end of a sleep: an STS, and no cycles of it (4.2.14). */
 START_TEST(sleep_states)
 {
 	on(BOTH | CYCLE_ACC | STS_EN);
 	wr(CNTP, 0);
 	cycles(10);
-	tsc(0x100000); /* slept: no cycles */
-	vmpt_rtit_unit_wake(&rig.unit);
+	wake_at(0x100000); /* slept: no cycles */
 	expect("STS 20/10 100000 +10");
+}
+END_TEST
+
+/* "MiniTime counter packets will not be issued" (Appendix B 4.1), however short the sleep is. */
+START_TEST(sleep_without_mtcs)
+{
+	static const u64 steps[] = { 1, 3, 254, 255, 256, 300, 0x10001 };
+	char want[40];
+	size_t i;
+	u64 now = 0x100000;
+
+	on(BOTH | MTC_EN | STS_EN);
+	tsc(now);
+	rig_skip();
+	for (i = 0; i < VMPT_ARRAY_SIZE(steps); i++) {
+		now += 0x80 * steps[i];
+		wake_at(now + 3);
+		snprintf(want, sizeof(want), "STS 20/10 %llx", (unsigned long long)now + 3);
+		expect(want);
+		tsc(now + 0x7f);
+		expect_nothing;
+		now += 0x80;
+		tsc(now);
+		snprintf(want, sizeof(want), "MTC 0:%02llx", (unsigned long long)now >> 7 & 0xff);
+		expect(want);
+	}
 }
 END_TEST
 
@@ -320,6 +352,7 @@ int main(void)
 		cntp_overflows,	    pcc,
 		not_in_other_modes, pcc_written,
 		pcc_and_tnt,	    sleep_states,
+		sleep_without_mtcs,
 		pcc_and_another,    pcc_cycle_acc_only,
 	};
 	Suite *suite = suite_create("time");

@@ -176,7 +176,7 @@ START_TEST(timing_leaves_them)
 	on(BOTH | MTC_EN | STS_EN);
 	jccs("TN");
 	tsc(0x80);
-	vmpt_rtit_unit_wake(&rig.unit);
+	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
 	expect("MTC 0:01, STS 20/10 80");
 	expect_tnt(6);
 	jccs("TTTT");

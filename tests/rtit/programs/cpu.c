@@ -207,8 +207,10 @@ void cpu_pass_time(struct rtit_cpu *cpu)
 	vmpt_rtit_unit_time(&cpu->unit, &cpu->clocks);
 	if (once_in(rng, 1000))
 		vmpt_rtit_unit_frequency(&cpu->unit, (u8)below(rng, 64), (u8)below(rng, 64));
-	if (once_in(rng, 1000))
-		vmpt_rtit_unit_wake(&cpu->unit);
+	if (once_in(rng, 1000)) {
+		cpu->clocks.tsc += below(rng, 1000000); /* slept */
+		vmpt_rtit_unit_wake(&cpu->unit, &cpu->clocks);
+	}
 }
 
 /* ---- overflows ---- */

@@ -119,7 +119,7 @@ static u64 bytes_of_run(struct rig *r, struct test_rng *rng, u64 ctl, u8 *to)
 			b = test_random(rng);
 			vmpt_rtit_unit_jmp_indirect(&r->unit, b, a + b);
 			if (!(b % 7))
-				vmpt_rtit_unit_wake(&r->unit);
+				vmpt_rtit_unit_wake(&r->unit, &r->unit.now);
 		}
 		rig_exit(r, b);
 		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r->v), 0);
@@ -179,9 +179,9 @@ START_TEST(new_offset)
 	rig_again(&r);
 	rig_program(&r, 0x10000, 0xfff, CLOCKS);
 	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
-	vmpt_rtit_unit_wake(&r.unit);
+	vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 	ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, 0x11, 0), 0);
-	vmpt_rtit_unit_wake(&r.unit);
+	vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
 	rig_get(&r, 0x10000, buf, 23);
 	ck_assert(buf[9] == 0xd4 && buf[11] == 0 && buf[16] == 0xd4 && buf[18] == 0x11);
@@ -205,7 +205,7 @@ START_TEST(once)
 	rig_program(&r, 0x10000, 0xfff, CLOCKS);
 	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
 	for (i = 0; i < 3; i++) {
-		vmpt_rtit_unit_wake(&r.unit);
+		vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), -VMPT_E_RETRY);
 	}
 	guest_set_kind(&r.guest, 0x10, 1, VMPT_MEM_OK);
@@ -234,7 +234,7 @@ START_TEST(cut_by_the_processor)
 	for (i = 0; i < 100; i++) {
 		u64 end = 9 + 7 * i;
 
-		vmpt_rtit_unit_wake(&r.unit);
+		vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 		vmpt_rtit_unit_drain(&r.unit);
 		left = (u8)(i % 6 + 1);
 		r.fake_msr = 0x772;
@@ -247,7 +247,7 @@ START_TEST(cut_by_the_processor)
 		rig_get(&r, 0x10000 + end, buf, 7);
 		ck_assert(buf[0] == 0xd4 && buf[2] == 0x11 && !buf[3]);
 	}
-	vmpt_rtit_unit_wake(&r.unit);
+	vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 	vmpt_rtit_unit_drain(&r.unit);
 	r.fake_msr = 0x772;
 	r.fake_value = (r.unit.regs.offset - 3) & 0x7f;
@@ -275,7 +275,7 @@ START_TEST(wrapped)
 		rig_program(&r, 0x10000, 0xff, CLOCKS);
 		ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
 		for (i = 0; i < 100; i++)
-			vmpt_rtit_unit_wake(&r.unit);
+			vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 		rig_time(&r, 128 * (u64)n); /* n MTCs: what is oldest then is each byte of an STS */
 		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
 		rig_get(&r, 0x10000, buf, sizeof(buf));
@@ -285,7 +285,7 @@ START_TEST(wrapped)
 		rig_wr(&r, 0x768, RIG_CTL);
 		rig_wr(&r, 0x772, 0);
 		rig_wr(&r, 0x768, CLOCKS);
-		vmpt_rtit_unit_wake(&r.unit);
+		vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
 		rig_get(&r, 0x10000, buf, 16);
 		ck_assert(buf[0] == 0xc0 && buf[9] == 0xd4 && (buf[11] & 0x7f) == 0x11);

@@ -320,8 +320,8 @@ static void time_passes(struct pair *p)
 	vmpt_rtit_unit_time(&p->alone, &now);
 	vmpt_rtit_unit_time(&p->rig.unit, &now);
 	if (!pick(p, 8)) {
-		vmpt_rtit_unit_wake(&p->alone);
-		vmpt_rtit_unit_wake(&p->rig.unit);
+		vmpt_rtit_unit_wake(&p->alone, &p->alone.now);
+		vmpt_rtit_unit_wake(&p->rig.unit, &p->rig.unit.now);
 	}
 }
 
