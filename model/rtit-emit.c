@@ -87,11 +87,20 @@ static void store_psb(struct vmpt_rtit_unit *unit)
 	add_bytes(unit, VMPT_RTIT_PSB_SIZE);
 }
 
+/* Before packets that are not in the list of 4.2.2. */
+static bool tnt_first(struct vmpt_rtit_unit *unit)
+{
+	return !unit->config.options.tnt_before_all || rtit_send_tnt(unit);
+}
+
 /* What Pkt_Mask wants. Without room it stays due. */
 static void pkt_mask_psb(struct vmpt_rtit_unit *unit)
 {
 	unit->psb_late = true;
-	if (!unit->trigger_en || !rtit_ready(unit))
+	if (!unit->trigger_en || !tnt_first(unit) || !rtit_ready(unit))
+		return;
+	/* That of the TNT may have settled it. */
+	if (!unit->psb_late)
 		return;
 	store_psb(unit);
 	unit->late = unit->config.options.psb_clears_late;
@@ -108,6 +117,8 @@ void rtit_check_psb(struct vmpt_rtit_unit *unit)
 
 void rtit_psb(struct vmpt_rtit_unit *unit)
 {
+	if (!rtit_in_overflow(unit))
+		tnt_first(unit);
 	clear_compression(unit);
 	unit->psb_held = !has_room(unit);
 	if (unit->psb_held)
@@ -225,11 +236,12 @@ void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip)
 
 void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt)
 {
+	bool first = pkt->kind == VMPT_RTIT_PIP ? rtit_send_tnt(unit) : tnt_first(unit);
 	unsigned int n;
 	u8 *to;
 	int size;
 
-	if ((pkt->kind == VMPT_RTIT_PIP && !rtit_send_tnt(unit)) || !rtit_ready(unit))
+	if (!first || !rtit_ready(unit))
 		return;
 	to = unit->buffer + unit->used;
 	size = vmpt_rtit_encode(pkt, to, VMPT_RTIT_SIZE_MAX);

@@ -19,7 +19,7 @@ static inline bool rtit_in_overflow(const struct vmpt_rtit_unit *unit)
 
 /* TIP and FUPs; TNT bits that wait go first. */
 void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip);
-/* PIP, MTC, STS; only PIP drains TNT_BUFF (4.2.2). */
+/* PIP, MTC, STS; only PIP drains TNT_BUFF (4.2.2), or with an option all. */
 void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt);
 /* A TNT bit; and what waits in TNT_BUFF, false if it has to wait. */
 void rtit_tnt(struct vmpt_rtit_unit *unit, bool taken);
@@ -55,6 +55,11 @@ bool rtit_unchanged(const struct vmpt_rtit_unit *unit, bool taken, u64 ip);
 void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
 /* The same where the filter and TraceStop do not look. */
 void rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c);
+/* PacketEn 1 to 0 is a FUP.PGD, as far as a TraceStop has a say. */
+static inline bool rtit_stop_tells(const struct vmpt_rtit_unit *unit, const struct rtit_change *c)
+{
+	return !c->stop || unit->config.options.pgd_at_stop;
+}
 /* FUP.PGD with @nlip or FUP.PGE with @ip, then TraceStop. */
 void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
 /* The same, with PacketEn 1 to 0 told already. */
@@ -73,8 +78,9 @@ void rtit_held_stop(struct vmpt_rtit_unit *unit);
 
 /* ---- rtit-time.c ---- */
 
-/* An STS if it is sent in this mode (Table 17). */
+/* An STS if it is sent in this mode (Table 17); that of MOV CR3 behind a TNT (Table 19). */
 void rtit_sts(struct vmpt_rtit_unit *unit);
+void rtit_sts_on_cr3(struct vmpt_rtit_unit *unit);
 /* MTC counts from here: TriggerEn or the range is another. */
 void rtit_mtc_restart(struct vmpt_rtit_unit *unit);
 

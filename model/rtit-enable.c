@@ -168,7 +168,7 @@ void rtit_finish_told(struct vmpt_rtit_unit *unit, const struct rtit_change *c, 
 void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
 {
 	/* Not where TriggerEn becomes 0 with it (4.2.8). */
-	if (c->packet && !c->after && !c->stop && !c->disabled)
+	if (c->packet && !c->after && rtit_stop_tells(unit, c) && !c->disabled)
 		rtit_lip(unit, VMPT_RTIT_PGD, nlip);
 	rtit_finish_told(unit, c, nlip, ip);
 }

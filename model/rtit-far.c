@@ -15,8 +15,8 @@ static void far_packets(struct vmpt_rtit_unit *unit, const struct rtit_change *c
 	/* Where ContextEn is 0 behind it, there would have been no TIP. */
 	if (unit->context_en)
 		rtit_lost_tip(unit, far->target);
-	/* FUP.PGD takes the place of FUP.FAR (4.2.9), but none comes with a TraceStop (4.2.8). */
-	if (!c->after && !c->stop) {
+	/* FUP.PGD takes the place of FUP.FAR (4.2.9); of a TraceStop's see 4.2.8. */
+	if (!c->after && rtit_stop_tells(unit, c)) {
 		rtit_lip(unit, VMPT_RTIT_PGD, lip);
 		if (!unit->context_en)
 			return;
@@ -67,8 +67,7 @@ void vmpt_rtit_unit_mov_cr3(struct vmpt_rtit_unit *unit, u64 next_ip, u64 cr3)
 	unit->mode.cr3 = cr3;
 	rtit_decide(unit, &c, false, next_ip);
 	pip(unit);
-	if (unit->regs.ctl & VMPT_RTIT_CTL_STS_ON_CR3)
-		rtit_sts(unit);
+	rtit_sts_on_cr3(unit);
 	rtit_finish(unit, &c, next_ip, next_ip);
 }
 

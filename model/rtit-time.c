@@ -15,16 +15,27 @@ static bool timing_sent(const struct vmpt_rtit_unit *unit)
 
 /* ---- STS ---- */
 
+static bool sts_sent(const struct vmpt_rtit_unit *unit)
+{
+	return unit->regs.ctl & VMPT_RTIT_CTL_STS_EN && timing_sent(unit);
+}
+
 void rtit_sts(struct vmpt_rtit_unit *unit)
 {
 	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_STS };
 
-	if (!(unit->regs.ctl & VMPT_RTIT_CTL_STS_EN) || !timing_sent(unit))
+	if (!sts_sent(unit))
 		return;
 	pkt.sts.acbr = unit->acbr & 0x3f;
 	pkt.sts.ecbr = unit->ecbr & 0x3f;
 	pkt.sts.tsc = unit->now.tsc & vmpt_mask64(40);
 	rtit_put(unit, &pkt);
+}
+
+void rtit_sts_on_cr3(struct vmpt_rtit_unit *unit)
+{
+	if (unit->regs.ctl & VMPT_RTIT_CTL_STS_ON_CR3 && sts_sent(unit) && rtit_send_tnt(unit))
+		rtit_sts(unit);
 }
 
 void vmpt_rtit_unit_frequency(struct vmpt_rtit_unit *unit, u8 acbr, u8 ecbr)
@@ -85,10 +96,12 @@ static void pass_mtcs(struct vmpt_rtit_unit *unit)
 
 /* ---- CNTP ---- */
 
-/* As Table 17 has it: with LESS_PKTS it counts in more states than without. */
+/* As Table 17 has it, with LESS_PKTS it counts in more states than without. */
 static bool counts_cycles(const struct vmpt_rtit_unit *unit)
 {
-	return less_pkts(unit) ? unit->trigger_en && unit->context_en : unit->packet_en;
+	return less_pkts(unit) == unit->config.options.cycle_rows_exchanged ?
+		       unit->packet_en :
+		       unit->trigger_en && unit->context_en;
 }
 
 static void push(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)

@@ -62,6 +62,15 @@ struct vmpt_rtit_unit_options {
 	u8 psb_clears_late;
 	/* 4.2.8: a TriggerEn that is cleared by WRMSR "may not" make a FUP.PGD: here it does. */
 	bool pgd_at_disable;
+	/* The same of a TraceStop: FUP.PGD, then TraceSTOP; not of one that an overflow held. */
+	bool pgd_at_stop;
+	/*
+	 * 4.2.2: a partial TNT goes out "if any other packet needs to be sent", MTC, STS and PSB
+	 * too; else before those that the list there has.
+	 */
+	bool tnt_before_all;
+	/* Table 17's last two rows exchanged: with LESS_PKTS cycles count in PacketEn only. */
+	bool cycle_rows_exchanged;
 	struct vmpt_rtit_rules rules;
 };
 

@@ -279,6 +279,9 @@ START_TEST(test_fast_paths)
 		options.errata = (u32)random_below(0x100);
 	options.psb_clears_late = (u8)random_below(5);
 	options.pgd_at_disable = random_below(2);
+	options.pgd_at_stop = random_below(2);
+	options.tnt_before_all = random_below(2);
+	options.cycle_rows_exchanged = random_below(2);
 	begin(&fast, &options);
 	begin(&slow, &options);
 	for (i = 0; i < EVENTS; i++) {

@@ -271,7 +271,7 @@ static bool is_far(const struct flow *f, u64 lip)
 bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted)
 {
 	for (;;) {
-		if (pgd && f->branched && f->behind == lip && leaves(f, f->ip))
+		if (pgd && f->branched && f->behind == lip && (f->stop_hit || leaves(f, f->ip)))
 			return true;
 		if (f->ip == lip)
 			return true;

@@ -64,8 +64,8 @@ bool rtit_walk_bit(struct flow *f, bool taken);
 bool rtit_walk_tip(struct flow *f, u64 target);
 /*
  * To where the FUP's @lip says: an event before the instruction there, or a far transfer
- * instruction that has it behind itself. @pgd: or a near branch that left the region. @wanted:
- * what came, for an error.
+ * instruction that has it behind itself. @pgd: or a near branch that left the region, or went where
+ * TraceStop strikes. @wanted: what came, for an error.
  */
 bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted);
 /* Over the MOV to CR3 or CR0 that a PIP is of. */

@@ -542,6 +542,9 @@ void hostile_walk(struct hostile *h, const u8 *data, size_t size)
 	w->config.options.errata = (data[0] & 0x80 ? data[0] & 0x7fu : 0) << 1;
 	w->config.options.psb_clears_late = data[1] & 8 ? (data[1] & 7) % 5 : 0;
 	w->config.options.pgd_at_disable = data[1] >> 4 & 1;
+	w->config.options.pgd_at_stop = data[1] >> 6 & 1;
+	w->config.options.cycle_rows_exchanged = data[1] >> 6 & 1;
+	w->config.options.tnt_before_all = data[1] >> 7;
 	w->config.options.rules.lip_sign_extended = data[1] >> 5 & 1;
 	if (vmpt_rtit_unit_init(&w->unit, &w->config)) {
 		h->wrong = "init";

@@ -387,6 +387,43 @@ START_TEST(row_44_cr3_en)
 }
 END_TEST
 
+/* Footnote 1: "The order of the packets will be that specified in the list." */
+START_TEST(row_40_cr3_en)
+{
+	wr(CR3_MATCH, 0x1000);
+	inside(BOTH | CR3_EN | STS);
+	tsc(0x123);
+	jccs("TNT");
+	mov_cr3(IN + 0x83, 0x1000);
+	expect("TNT TNT, STS 20/10 123");
+	expect_tnt(1);
+}
+END_TEST
+
+/* No other packet, no TNT (4.2.15: one is "always immediately followed by another packet"). */
+START_TEST(row_40_cr3_en_nothing)
+{
+	wr(CR3_MATCH, 0x1000);
+	inside(BOTH | CR3_EN);
+	jccs("TNT");
+	mov_cr3(IN + 0x83, 0x1000);
+	expect_nothing;
+	expect_tnt(0xd);
+}
+END_TEST
+
+START_TEST(row_44_cr3_en_sts)
+{
+	wr(CR3_MATCH, 0x1000);
+	inside(BOTH | CR3_EN | STS);
+	tsc(0x123);
+	jccs("TNTNT");
+	mov_cr3(IN + 0x83, 0x2000);
+	expect("TNT TNTNT, STS 20/10 123, FUP.PGD 401083");
+	expect_tnt(1);
+}
+END_TEST
+
 /* ---- footnotes ---- */
 
 /* 2: of an exception its own address, whose TNT bits came before */
@@ -417,4 +454,4 @@ RIG_MAIN("rows-far", row_27, row_28, row_29, row_29_context, row_30, row_31, row
 	 row_35, row_36, row_36_vm_exit, row_37, row_37_vm_exit, row_38, row_38_vm_entry, row_39,
 	 row_39_cr3_en, row_40, row_41, row_41_context, row_42, row_42_cr3_en, row_42_cr3_en_sts,
 	 row_42_cr3_en_sts_less_pkts, row_43, row_43_cr3_en, row_43_cr3_en_less_pkts, row_44,
-	 row_44_cr3_en, footnote_2, footnote_3)
+	 row_44_cr3_en, row_40_cr3_en, row_40_cr3_en_nothing, row_44_cr3_en_sts, footnote_2, footnote_3)

@@ -19,6 +19,12 @@ static u64 not_resumed(struct rtit_cpu *cpu, u64 target)
 	return target;
 }
 
+/* TraceStop comes with a FUP.PGD where packets were enabled (4.2.8). */
+static bool stop_tells(const struct rtit_cpu *cpu)
+{
+	return cpu->set->options.pgd_at_stop;
+}
+
 /* The instruction, a near branch or none, ends at @ip. */
 static void ends(struct rtit_cpu *cpu, bool taken, u64 next, u64 ip)
 {
@@ -26,7 +32,7 @@ static void ends(struct rtit_cpu *cpu, bool taken, u64 next, u64 ip)
 	bool stop = cpu_decide(cpu, taken, ip);
 	bool is = rtit_enables_packet(&cpu->enables);
 
-	if (was && !is && !stop)
+	if (was && (stop ? stop_tells(cpu) : !is))
 		cpu_log(cpu, RTIT_FLOW_DISABLED, next, 0);
 	if (!was && is && !stop)
 		cpu_log(cpu, RTIT_FLOW_ENABLED, 0, ip);
@@ -122,7 +128,7 @@ static void far_transfer(struct rtit_cpu *cpu, const struct program_insn *insn, 
 	vmpt_rtit_unit_far(&cpu->unit, &far);
 	stop = cpu_decide(cpu, true, target);
 	is = rtit_enables_packet(&cpu->enables);
-	if (was && cpu->enables.context && (is || stop)) {
+	if (was && cpu->enables.context && (stop ? !stop_tells(cpu) : is)) {
 		cpu_log(cpu, RTIT_FLOW_FAR, from, target);
 		/* E1: an address in the instruction */
 		if (insn && cpu->set->options.errata & VMPT_RTIT_ERRATUM(1) && insn->prefixes > 3)
@@ -232,7 +238,7 @@ static void mov_cr3(struct rtit_cpu *cpu, u64 next)
 	    !(cpu->set->ctl & VMPT_RTIT_CTL_CR3_EN))
 		cpu_log_cr3(cpu);
 	stop = cpu_decide(cpu, false, next);
-	if (was != rtit_enables_packet(&cpu->enables) && !stop)
+	if (stop ? was && stop_tells(cpu) : was != rtit_enables_packet(&cpu->enables))
 		cpu_log(cpu, was ? RTIT_FLOW_DISABLED : RTIT_FLOW_ENABLED, next, next);
 	if (stop)
 		cpu_stop(cpu);

@@ -87,6 +87,9 @@ static void packets(struct rtit_settings *s, struct test_rng *rng)
 	s->pkt_mask = below(rng, 4);
 	s->options.psb_clears_late = (u8)below(rng, 5);
 	s->options.pgd_at_disable = half(rng);
+	s->options.pgd_at_stop = half(rng);
+	s->options.tnt_before_all = half(rng);
+	s->options.cycle_rows_exchanged = half(rng);
 }
 
 /* None, one, or a few of E1 to E7. */
