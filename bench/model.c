@@ -164,7 +164,22 @@ static void play_rtit(struct vmpt_rtit_unit *unit, const struct event *events)
 	}
 }
 
-static int rig_init_rtit(struct rig *rig)
+/* By ranges: RANGE0 has all of the code, RANGE1 is elsewhere. */
+static int write_filter(struct vmpt_rtit_unit *unit, bool ranges)
+{
+	const u64 lip[4] = { 0x400000, 0x800000, 0x420000, 0x900000 };
+	u64 filter = ranges ? VMPT_RTIT_EVENT_RANGES : VMPT_RTIT_EVENT_ON;
+	u32 n;
+
+	for (n = 0; n < 4; n++)
+		if (vmpt_rtit_unit_wrmsr(unit, VMPT_RTIT_MSR_LIP0 + n, lip[n], 0x500000))
+			return -1;
+	return vmpt_rtit_unit_wrmsr(
+		unit, VMPT_RTIT_MSR_EVENTS,
+		filter | VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT, 0x500000);
+}
+
+static int rig_init_rtit(struct rig *rig, bool ranges)
 {
 	struct vmpt_rtit_unit_config config = { .sink = &rig->rtit_sink };
 	u64 ctl;
@@ -173,10 +188,7 @@ static int rig_init_rtit(struct rig *rig)
 	if (vmpt_rtit_unit_init(&rig->rtit, &config) ||
 	    vmpt_rtit_unit_rdmsr(&rig->rtit, VMPT_RTIT_MSR_CTL, &ctl) ||
 	    vmpt_rtit_unit_wrmsr(&rig->rtit, VMPT_RTIT_MSR_LIMIT_MASK, 0x3fffff, 0x400000) ||
-	    vmpt_rtit_unit_wrmsr(&rig->rtit, VMPT_RTIT_MSR_EVENTS,
-				 VMPT_RTIT_EVENT_ON | VMPT_RTIT_EVENT_OFF
-							      << VMPT_RTIT_EVENTS_STOP_SHIFT,
-				 0x400000))
+	    write_filter(&rig->rtit, ranges))
 		return -1;
 	ctl = VMPT_RTIT_CTL_TRACE_EN | VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER | VMPT_RTIT_CTL_DEST |
 	      VMPT_RTIT_CTL_CMPRS_RET;
@@ -188,18 +200,23 @@ static int rig_init_rtit(struct rig *rig)
 
 /* ---- both ---- */
 
-double model_branches(bool rtit, bool mix)
+static double model_fails(const char *what)
+{
+	fprintf(stderr, "vmpt-bench-vmm: the model %s\n", what);
+	return -1;
+}
+
+double model_branches(enum model_kind kind, bool mix)
 {
 	static struct rig rig;
+	bool rtit = kind != MODEL_PT;
 	double start;
 	u64 bytes;
 	u32 i;
 
 	(mix ? fill_mix : fill_jcc)(rig.events);
-	if ((rtit ? rig_init_rtit : rig_init)(&rig)) {
-		fprintf(stderr, "vmpt-bench-vmm: the model does not start to trace\n");
-		return -1;
-	}
+	if (rtit ? rig_init_rtit(&rig, kind == MODEL_RTIT_RANGES) : rig_init(&rig))
+		return model_fails("does not start to trace");
 	start = now();
 	for (i = 0; i < LOOPS; i++) {
 		if (rtit)
@@ -214,9 +231,7 @@ double model_branches(bool rtit, bool mix)
 		vmpt_unit_flush(&rig.unit);
 	bytes = rtit ? rig.rtit.bytes : rig.unit.bytes;
 	/* 6 conditional branches a byte */
-	if (bytes < EVENTS * (u64)LOOPS / 8) {
-		fprintf(stderr, "vmpt-bench-vmm: the model makes no packets\n");
-		return -1;
-	}
+	if (bytes < EVENTS * (u64)LOOPS / 8)
+		return model_fails("makes no packets");
 	return EVENTS * (double)LOOPS / start * 1e-6;
 }

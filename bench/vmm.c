@@ -127,21 +127,23 @@ static int measure_calls(unsigned int rounds)
 /* The model: millions of branches a second; RTIT's unit shall be as fast as PT's. */
 static int measure_model(unsigned int rounds)
 {
-	double jcc, mix, rtit_jcc, rtit_mix;
+	double jcc, mix, rtit_jcc, rtit_mix, ranges;
 	unsigned int i;
 
 	for (i = 0; i < rounds; i++) {
-		jcc = model_branches(false, false);
-		mix = model_branches(false, true);
-		rtit_jcc = model_branches(true, false);
-		rtit_mix = model_branches(true, true);
+		jcc = model_branches(MODEL_PT, false);
+		mix = model_branches(MODEL_PT, true);
+		rtit_jcc = model_branches(MODEL_RTIT, false);
+		rtit_mix = model_branches(MODEL_RTIT, true);
+		ranges = model_branches(MODEL_RTIT_RANGES, true);
 		put("model: conditional branches", "M/s", 50, true, i, jcc);
 		put("model: a mix of branches", "M/s", 50, true, i, mix);
 		put("RTIT: conditional branches", "M/s", 50, true, i, rtit_jcc);
 		put("RTIT: conditional, in PT's", "x", 1, true, i, rtit_jcc / jcc);
 		put("RTIT: a mix of branches", "M/s", 50, true, i, rtit_mix);
 		put("RTIT: a mix, in PT's", "x", 1, true, i, rtit_mix / mix);
-		if (jcc < 0 || mix < 0 || rtit_jcc < 0 || rtit_mix < 0)
+		put("RTIT: a mix, filter by ranges", "M/s", 50, true, i, ranges);
+		if (jcc < 0 || mix < 0 || rtit_jcc < 0 || rtit_mix < 0 || ranges < 0)
 			return -1;
 	}
 	return 0;

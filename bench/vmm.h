@@ -36,10 +36,11 @@ double vmm_shadow_full(struct vmm *vmm, bool scattered);
  */
 double vmm_tsc_adjust(struct vmm *vmm, const u8 *bytes, size_t size, size_t window, double *copy);
 
-/*
- * Millions of branch events a second through libvmpt-model alone (model.c), PT's unit or RTIT's:
- * of all kinds, or conditional ones only.
- */
-double model_branches(bool rtit, bool mix);
+/* RTIT's with the filter always on, and by ranges. */
+enum model_kind { MODEL_PT, MODEL_RTIT, MODEL_RTIT_RANGES };
+
+/* Millions of branch events a second through libvmpt-model alone (model.c): of all kinds, or
+ * conditional ones only. */
+double model_branches(enum model_kind kind, bool mix);
 
 #endif
