@@ -174,9 +174,9 @@ static int write_filter(struct vmpt_rtit_unit *unit, bool ranges)
 	for (n = 0; n < 4; n++)
 		if (vmpt_rtit_unit_wrmsr(unit, VMPT_RTIT_MSR_LIP0 + n, lip[n], 0x500000))
 			return -1;
-	return vmpt_rtit_unit_wrmsr(
-		unit, VMPT_RTIT_MSR_EVENTS,
-		filter | VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT, 0x500000);
+	return vmpt_rtit_unit_wrmsr(unit, VMPT_RTIT_MSR_EVENTS,
+				    filter | VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT,
+				    0x500000);
 }
 
 static int rig_init_rtit(struct rig *rig, bool ranges)

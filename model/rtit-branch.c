@@ -41,7 +41,8 @@ static void slow(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 ne
 static inline void branch(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 next_ip,
 			  u64 target)
 {
-	if (unit->plain)
+	if (unit->plain || (unit->packet_en && !rtit_in_overflow(unit) &&
+			    rtit_unchanged(unit, taken, taken ? target : next_ip)))
 		own_packet(unit, cofi, taken, target);
 	else if (unit->regs.ctl & VMPT_RTIT_CTL_TRACE_EN && unit->context_en)
 		slow(unit, cofi, taken, next_ip, target);

@@ -35,6 +35,49 @@ bool rtit_ready(struct vmpt_rtit_unit *unit);
 
 /* ---- rtit-enable.c: 2.1, 2.4, 4.3.2 ---- */
 
+/*
+ * What becomes of an event's condition, @was before (3.3.5): a branch's target decides; who walks
+ * changes it at a base or limit only. With ranges this is asked at each branch.
+ */
+static inline bool rtit_event(const struct vmpt_rtit_event *e, bool was, bool taken, u64 ip)
+{
+	bool in, decides;
+
+	if (!e->ranges)
+		return e->on;
+	ip &= VMPT_RTIT_LIP_MASK;
+	/* No jumps here: which address comes is not to be guessed. */
+	in = ((ip >= e->base[0]) & (ip < e->limit[0])) | ((ip >= e->base[1]) & (ip < e->limit[1]));
+	decides = taken | (ip == e->base[0]) | (ip == e->limit[0]) | (ip == e->base[1]) |
+		  (ip == e->limit[1]);
+	return (in & decides) | (was & !decides);
+}
+
+/* With ranges: a near branch or a step to @ip changes no enable and stops nothing. */
+static inline bool rtit_unchanged(const struct vmpt_rtit_unit *unit, bool taken, u64 ip)
+{
+	return unit->walk &&
+	       rtit_event(&unit->filter, unit->filter_en, taken, ip) == unit->filter_en &&
+	       !(unit->trigger_en && rtit_event(&unit->stop, false, taken, ip));
+}
+
+/* A FUP.PCC is due and sent in this mode (4.2.6). */
+static inline bool rtit_pcc_due(const struct vmpt_rtit_unit *unit)
+{
+	u64 ctl = unit->regs.ctl;
+
+	return unit->regs.cntp & VMPT_RTIT_CNTP_MSB && ctl & VMPT_RTIT_CTL_CYCLE_ACC &&
+	       unit->trigger_en && unit->context_en &&
+	       (unit->filter_en || !(ctl & VMPT_RTIT_CTL_LESS_PKTS));
+}
+
+/* An instruction begins: that FUP.PCC. */
+static inline void rtit_pcc(struct vmpt_rtit_unit *unit, u64 next_ip)
+{
+	if (rtit_pcc_due(unit) && !rtit_in_overflow(unit))
+		rtit_lip(unit, VMPT_RTIT_PCC, next_ip);
+}
+
 /* The enables before an event, and what it brings about. */
 struct rtit_change {
 	bool packet, context, filter; /* before */
@@ -46,11 +89,7 @@ struct rtit_change {
 
 /* All enables and STATUS from the registers, mode and FilterEn. */
 void rtit_update(struct vmpt_rtit_unit *unit);
-/* An instruction begins: FUP.PCC if it is due (4.2.6). */
-void rtit_pcc(struct vmpt_rtit_unit *unit, u64 next_ip);
 void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c);
-/* With ranges: a near branch or a step to @ip, as below, changes no enable and stops nothing. */
-bool rtit_unchanged(const struct vmpt_rtit_unit *unit, bool taken, u64 ip);
 /* The enables behind the event; @taken: @ip is the target of a taken branch or event. */
 void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
 /* The same where the filter and TraceStop do not look. */

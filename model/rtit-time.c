@@ -99,9 +99,9 @@ static void pass_mtcs(struct vmpt_rtit_unit *unit)
 /* As Table 17 has it, with LESS_PKTS it counts in more states than without. */
 static bool counts_cycles(const struct vmpt_rtit_unit *unit)
 {
-	return less_pkts(unit) == unit->config.options.cycle_rows_exchanged ?
-		       unit->packet_en :
-		       unit->trigger_en && unit->context_en;
+	return less_pkts(unit) == unit->config.options.cycle_rows_exchanged
+		       ? unit->packet_en
+		       : unit->trigger_en && unit->context_en;
 }
 
 static void push(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
@@ -112,8 +112,7 @@ static void push(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now
 	unit->cycles_at = now->cycles;
 	if (counts_cycles(unit))
 		unit->regs.cntp = (unit->regs.cntp + cycles) & VMPT_RTIT_CNTP_MASK;
-	/* A FUP.PCC may be due. */
-	if (unit->regs.cntp & VMPT_RTIT_CNTP_MSB)
+	if (rtit_pcc_due(unit))
 		unit->plain = false;
 }
 

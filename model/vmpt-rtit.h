@@ -79,6 +79,13 @@ struct vmpt_rtit_unit_config {
 	const struct vmpt_rtit_sink *sink;
 };
 
+/* What an event ID of RTIT_EVENTS stands for (Table 7). */
+struct vmpt_rtit_event {
+	bool ranges; /* those in use; of others base and limit are no address */
+	bool on;     /* else: always */
+	u64 base[2], limit[2];
+};
+
 /* Bytes that wait inside a unit at the most. */
 #define VMPT_RTIT_UNIT_BUFFER 1024
 
@@ -98,9 +105,10 @@ struct vmpt_rtit_unit {
 	bool smm, vmx_root;
 
 	/* the rest is the model's own */
-	bool plain;	      /* PacketEn, and no event changes it or has to look: fast path */
-	bool stop_pending;    /* TraceStop in an overflow (4.2.5) */
-	bool stop_told;	      /* E4: its TraceSTOP was tried in this overflow */
+	bool plain; /* PacketEn, and no event changes it or has to look: fast path */
+	struct vmpt_rtit_event filter, stop; /* of RTIT_EVENTS and the LIPs */
+	bool stop_pending;		     /* TraceStop in an overflow (4.2.5) */
+	bool stop_told;			     /* E4: its TraceSTOP was tried in this overflow */
 	bool psb_held;	      /* PSB of TriggerEn that found no room in an overflow */
 	u8 late;	      /* packets until a PSB's clearing takes effect; 0: none is due */
 	bool psb_late;	      /* a PSB comes behind the next packet (E3, or it found no room) */

@@ -76,8 +76,8 @@ START_TEST(far_insn_at_0)
 	rig_skip();
 	cycles(0x200000);
 	far_insn(0, 4, 11, STOP);
-	ck_assert_int_eq(sscanf(rig_text(), "FUP.PCC b +2097152, FUP.Far %llx +0, TIP 500000 +0",
-				&lip), 1);
+	ck_assert_int_eq(
+		sscanf(rig_text(), "FUP.PCC b +2097152, FUP.Far %llx +0, TIP 500000 +0", &lip), 1);
 	ck_assert_uint_lt(lip, 11);
 }
 END_TEST
@@ -468,9 +468,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const once[] = {
-		e1_off, e1_on, e2_on_not_met, e3_off, e3_on,
-		e4_off, e4_on, e5_off,	      e5_on,  e3_on_enabling,
-		e6_off, e6_on, e7_off,	      e7_on,  e4_on_without_overflow, e4_on_twice, far_insn_at_0, e5_on_row_32,
+		e1_off,	     e1_on,	    e2_on_not_met, e3_off, e3_on,
+		e4_off,	     e4_on,	    e5_off,	   e5_on,  e3_on_enabling,
+		e6_off,	     e6_on,	    e7_off,	   e7_on,  e4_on_without_overflow,
+		e4_on_twice, far_insn_at_0, e5_on_row_32,
 	};
 	Suite *suite = suite_create("errata");
 	TCase *tc = tcase_create("errata");

@@ -173,6 +173,24 @@ START_TEST(cycle_accurate_packets)
 }
 END_TEST
 
+/* CNTP's MSB alone makes no FUP.PCC, and must not cost the fast path either. */
+START_TEST(msb_without_pcc)
+{
+	on(BOTH);
+	wr(CNTP, 0);
+	jcc(true, 0x401002, 0x401000);
+	ck_assert(rig.unit.plain);
+	cycles(0x200000);
+	ck_assert_uint_eq(rd(CNTP), 0x200000);
+	ck_assert(rig.unit.plain);
+	ctl_set(CYCLE_ACC);
+	cycles(1);
+	ck_assert(!rig.unit.plain);
+	step(0x401004);
+	expect("TNT T, FUP.PCC 401004 +2097153");
+}
+END_TEST
+
 /* "not appended to partial TNT packets, TraceSTOP, or" PSB */
 START_TEST(not_appended)
 {
@@ -352,7 +370,7 @@ int main(void)
 		cntp_overflows,	    pcc,
 		not_in_other_modes, pcc_written,
 		pcc_and_tnt,	    sleep_states,
-		sleep_without_mtcs,
+		sleep_without_mtcs, msb_without_pcc,
 		pcc_and_another,    pcc_cycle_acc_only,
 	};
 	Suite *suite = suite_create("time");

@@ -20,16 +20,17 @@ static u64 share;
 
 static void describe(char *text, size_t size, u64 seed, const struct rtit_settings *s)
 {
-	snprintf(text, size,
-		 "VMPT_SEED=%#llx: CTL %#llx, EVENTS %#llx, errata %#x, PSB mask %llu late %u,%s%s%s%s "
-		 "interrupts 1/%u, SMIs 1/%u, VM exits 1/%u, overflows 1/%u, refusals 1/%u",
-		 (unsigned long long)seed, (unsigned long long)s->ctl,
-		 (unsigned long long)s->events, s->options.errata, (unsigned long long)s->pkt_mask,
-		 s->options.psb_clears_late, s->options.pgd_at_disable ? " PGD at disable," : "",
-		 s->options.pgd_at_stop ? " PGD at stop," : "",
-		 s->options.tnt_before_all ? " TNT before all," : "",
-		 s->reset_tnt ? " TNT_BUFF read," : "", s->interrupts, s->smis, s->exits,
-		 s->overflows, s->refusals);
+	snprintf(
+		text, size,
+		"VMPT_SEED=%#llx: CTL %#llx, EVENTS %#llx, errata %#x, PSB mask %llu late %u,%s%s%s%s "
+		"interrupts 1/%u, SMIs 1/%u, VM exits 1/%u, overflows 1/%u, refusals 1/%u",
+		(unsigned long long)seed, (unsigned long long)s->ctl, (unsigned long long)s->events,
+		s->options.errata, (unsigned long long)s->pkt_mask, s->options.psb_clears_late,
+		s->options.pgd_at_disable ? " PGD at disable," : "",
+		s->options.pgd_at_stop ? " PGD at stop," : "",
+		s->options.tnt_before_all ? " TNT before all," : "",
+		s->reset_tnt ? " TNT_BUFF read," : "", s->interrupts, s->smis, s->exits,
+		s->overflows, s->refusals);
 }
 
 /* For a look at a program that failed. */
