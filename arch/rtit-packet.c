@@ -67,76 +67,112 @@ const char *vmpt_rtit_name(unsigned int kind)
 
 /* ---- decode ---- */
 
-static u64 load(const u8 *p, size_t n)
+/* Little-endian, of @n bytes that may be read; what is beyond 8 is left out. */
+static inline u64 load(const u8 *p, size_t n)
 {
 	u64 v = 0;
+	size_t i;
 
-	memcpy(&v, p, n < 8 ? n : 8);
+	if (n >= 8) {
+		memcpy(&v, p, 8);
+		return v;
+	}
+	for (i = 0; i < n; i++)
+		v |= (u64)p[i] << 8 * i;
 	return v;
 }
 
-static int find_kind(u8 byte)
-{
-	int kind;
+#define NO_KIND VMPT_RTIT_KINDS
 
-	/* A TNT whose leading one is bit 0 has no branch: not in Figure 2. */
-	if (byte < 2)
-		return -VMPT_E_OPCODE;
-	for (kind = 0; kind < VMPT_RTIT_KINDS; kind++)
-		if ((byte & vmpt_rtit_table[kind].mask) == vmpt_rtit_table[kind].header)
-			return kind;
-	return -VMPT_E_OPCODE;
-}
+/*
+ * The kind of each header: vmpt_rtit_table's headers and masks, turned around. A TNT whose leading
+ * one is bit 0 has no branch and is none.
+ */
+static const u8 kinds[256] = {
+	[0x00 ... 0x01] = NO_KIND,
+	[0x02 ... 0x7f] = VMPT_RTIT_TNT,
+	[0x80 ... 0x87] = VMPT_RTIT_PGE,
+	[0x88 ... 0x8f] = VMPT_RTIT_PGD,
+	[0x90 ... 0x97] = VMPT_RTIT_BUFF_OVF,
+	[0x98 ... 0x9f] = VMPT_RTIT_PCC,
+	[0xa0 ... 0xaf] = NO_KIND,
+	[0xb0 ... 0xb7] = VMPT_RTIT_TIP,
+	[0xb8 ... 0xbf] = VMPT_RTIT_FAR,
+	[0xc0] = VMPT_RTIT_PSB,
+	[0xc1] = VMPT_RTIT_TRACESTOP,
+	[0xc2 ... 0xc3] = VMPT_RTIT_PIP,
+	[0xc4 ... 0xc7] = VMPT_RTIT_MTC,
+	[0xc8 ... 0xcf] = NO_KIND,
+	[0xd0 ... 0xdf] = VMPT_RTIT_STS,
+	[0xe0 ... 0xff] = NO_KIND,
+};
 
 /* LIP bytes for CNT. */
-static unsigned int lip_size(unsigned int cnt)
+static inline unsigned int lip_size(unsigned int cnt)
 {
 	return 2 + 2 * cnt;
 }
 
-static bool psb_whole(const u8 *buf, size_t len)
-{
-	size_t i;
+/* A packet without its cycle count: its bytes, or an error. */
 
-	for (i = 1; i < VMPT_RTIT_PSB_SIZE && i < len; i++)
-		if (buf[i])
-			return false;
-	return true;
+static inline int get_tnt(struct vmpt_rtit_packet *pkt, const u8 *buf)
+{
+	unsigned int top = 31 - (unsigned int)__builtin_clz(buf[0]);
+
+	pkt->val[0] = buf[0] & ((1u << top) - 1);
+	pkt->val[1] = top;
+	pkt->val[2] = 0;
+	return 1;
 }
 
-/* Bytes without the cycle count, or an error. */
-static int body_size(int kind, const u8 *buf, size_t len)
+static inline int get_lip(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len)
 {
-	const struct vmpt_rtit_desc *d = &vmpt_rtit_table[kind];
+	u64 raw = load(buf, len);
+	unsigned int cnt = raw & 3, size = lip_size(cnt);
 
-	if (d->classes & VMPT_RTIT_HAS_LIP)
-		return (buf[0] & 3) == 3 ? -VMPT_E_IPBYTES : (int)(1 + lip_size(buf[0] & 3));
-	if (kind == VMPT_RTIT_PSB && !psb_whole(buf, len))
+	if (cnt == 3)
+		return -VMPT_E_IPBYTES;
+	if (size >= len)
+		return -VMPT_E_TRUNCATED;
+	pkt->val[0] = cnt;
+	pkt->val[1] = raw >> 2 & 1;
+	pkt->val[2] = raw >> 8 & ((1ULL << 8 * size) - 1);
+	return (int)size + 1;
+}
+
+static bool psb_whole(const u8 *buf, size_t len)
+{
+	return len < VMPT_RTIT_PSB_SIZE ? !load(buf + 1, len - 1) : !load(buf + 1, 8);
+}
+
+static inline u64 get_field(const struct vmpt_rtit_field *f, u64 raw)
+{
+	if (f->coding == VMPT_RTIT_ACBR)
+		return (raw & 0xf) << 2 | (raw >> 14 & 3);
+	return raw >> f->bit & ((1ULL << f->width) - 1);
+}
+
+/* All others: as the table has them. */
+static int get_other(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len)
+{
+	const struct vmpt_rtit_desc *d = &vmpt_rtit_table[pkt->kind];
+	u64 raw = load(buf, len);
+	unsigned int i;
+
+	if (pkt->kind == VMPT_RTIT_PSB && !psb_whole(buf, len))
 		return -VMPT_E_PSB;
+	if (d->size > len)
+		return -VMPT_E_TRUNCATED;
+	pkt->val[0] = 0;
+	pkt->val[1] = 0;
+	pkt->val[2] = 0;
+	for (i = 0; i < d->fields; i++)
+		pkt->val[i] = get_field(&d->field[i], raw);
 	return d->size;
 }
 
-static u64 get_field(const struct vmpt_rtit_field *f, const u8 *buf, size_t size)
-{
-	u64 raw = load(buf + f->bit / 8, size - f->bit / 8) >> (f->bit % 8);
-	unsigned int top;
-
-	switch (f->coding) {
-	case VMPT_RTIT_STOP_BIT:
-	case VMPT_RTIT_COUNT:
-		top = 63 - (unsigned int)__builtin_clzll(raw & 0x7f);
-		return f->coding == VMPT_RTIT_COUNT ? top : raw & vmpt_mask64(top);
-	case VMPT_RTIT_LIP:
-		return raw & vmpt_mask64((unsigned int)(8 * (size - 1)));
-	case VMPT_RTIT_ACBR:
-		return (u64)(buf[0] & 0xf) << 2 | buf[1] >> 6;
-	default:
-		return raw & vmpt_mask64(f->width);
-	}
-}
-
 /* Whether a cycle count follows @pkt in cycle accurate mode (4.2.15). */
-static bool is_cycled(const struct vmpt_rtit_packet *pkt)
+static inline bool is_cycled(const struct vmpt_rtit_packet *pkt)
 {
 	if (pkt->kind == VMPT_RTIT_TNT)
 		return pkt->tnt.count == VMPT_RTIT_TNT_FULL;
@@ -165,25 +201,25 @@ static int get_cycles(const u8 *buf, size_t len, u32 *cycles)
 
 int vmpt_rtit_decode(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len, bool cycle_acc)
 {
-	const struct vmpt_rtit_desc *d;
-	int kind, size, cycles;
-	unsigned int i;
+	int size, cycles;
+	u8 kind;
 
 	if (!len)
 		return -VMPT_E_TRUNCATED;
-	kind = find_kind(buf[0]);
-	if (kind < 0)
-		return kind;
-	size = body_size(kind, buf, len);
+	kind = kinds[buf[0]];
+	if (kind == NO_KIND)
+		return -VMPT_E_OPCODE;
+	pkt->kind = kind;
+	pkt->flags = 0;
+	pkt->cycles = 0;
+	if (kind == VMPT_RTIT_TNT)
+		size = get_tnt(pkt, buf);
+	else if (kind < VMPT_RTIT_PSB)
+		size = get_lip(pkt, buf, len);
+	else
+		size = get_other(pkt, buf, len);
 	if (size < 0)
 		return size;
-	if ((size_t)size > len)
-		return -VMPT_E_TRUNCATED;
-	d = &vmpt_rtit_table[kind];
-	memset(pkt, 0, sizeof(*pkt));
-	pkt->kind = (u8)kind;
-	for (i = 0; i < d->fields; i++)
-		pkt->val[i] = get_field(&d->field[i], buf, (size_t)size);
 	if (cycle_acc && is_cycled(pkt)) {
 		cycles = get_cycles(buf + size, len - (size_t)size, &pkt->cycles);
 		if (cycles < 0)
@@ -219,24 +255,26 @@ static unsigned int cycle_size(u32 cycles)
 	return !(cycles >> 6) ? 1 : !(cycles >> 14) ? 2 : 3;
 }
 
-static void put_field(u8 *buf, const struct vmpt_rtit_field *f, u64 v, unsigned int width)
+/* The fields in their places. */
+static u64 put_fields(const struct vmpt_rtit_desc *d, const u64 *val)
 {
+	u64 raw = d->header;
 	unsigned int i;
 
-	if (f->coding == VMPT_RTIT_ACBR) {
-		buf[0] |= (u8)(v >> 2);
-		buf[1] |= (u8)((v & 3) << 6);
-		return;
+	for (i = 0; i < d->fields; i++) {
+		if (d->field[i].coding == VMPT_RTIT_ACBR)
+			raw |= val[i] >> 2 | (val[i] & 3) << 14;
+		else
+			raw |= val[i] << d->field[i].bit;
 	}
-	v <<= f->bit % 8;
-	for (i = 0; i < (f->bit % 8 + width + 7) / 8; i++)
-		buf[f->bit / 8 + i] |= (u8)(v >> 8 * i);
+	return raw;
 }
 
 int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len)
 {
 	const struct vmpt_rtit_desc *d;
-	unsigned int i, size, width, cycles = 0;
+	unsigned int i, size, cycles = 0;
+	u64 raw;
 
 	if (pkt->kind >= VMPT_RTIT_KINDS || !fits(pkt))
 		return -VMPT_E_INVAL;
@@ -251,14 +289,10 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len)
 	}
 	if (size + cycles > len)
 		return -VMPT_E_SPACE;
-	memset(buf, 0, size);
-	buf[0] = d->header;
-	if (pkt->kind == VMPT_RTIT_TNT)
-		buf[0] = (u8)(1u << pkt->tnt.count | (unsigned int)pkt->tnt.bits);
-	for (i = 0; i < d->fields && pkt->kind != VMPT_RTIT_TNT; i++) {
-		width = d->field[i].coding == VMPT_RTIT_LIP ? 8 * (size - 1) : d->field[i].width;
-		put_field(buf, &d->field[i], pkt->val[i], width);
-	}
+	raw = pkt->kind == VMPT_RTIT_TNT ? 1u << pkt->tnt.count | pkt->tnt.bits
+					 : put_fields(d, pkt->val);
+	for (i = 0; i < size; i++)
+		buf[i] = i < 8 ? (u8)(raw >> 8 * i) : 0;
 	if (cycles)
 		buf[size] = (u8)((pkt->cycles & 0x3f) << 2 | cycles);
 	for (i = 1; i < cycles; i++)

@@ -122,6 +122,76 @@ START_TEST(every_header)
 }
 END_TEST
 
+/* ---- decoding beside vmpt_rtit_table ---- */
+
+static u64 field_of(const struct vmpt_rtit_field *f, const u8 *bytes, unsigned int size)
+{
+	unsigned int i, top;
+	u64 v = 0;
+
+	for (i = 0; i < f->width && f->bit + i < 8 * size; i++)
+		v |= (u64)(bytes[(f->bit + i) / 8] >> (f->bit + i) % 8 & 1) << i;
+	for (top = 7; top && !(v >> top); top--)
+		;
+	switch (f->coding) {
+	case VMPT_RTIT_STOP_BIT:
+		return v ^ 1u << top;
+	case VMPT_RTIT_COUNT:
+		return top;
+	case VMPT_RTIT_ACBR:
+		return (bytes[0] & 0xfu) << 2 | bytes[1] >> 6;
+	default:
+		return v;
+	}
+}
+
+static int kind_in_table(u8 byte)
+{
+	int kind;
+
+	for (kind = 0; kind < VMPT_RTIT_KINDS && byte >= 2; kind++)
+		if ((byte & vmpt_rtit_table[kind].mask) == vmpt_rtit_table[kind].header)
+			return kind;
+	return -1;
+}
+
+/* Each header with any bytes behind it, of any length: what the table says of it. */
+START_TEST(as_in_the_table)
+{
+	struct test_rng rng = { (u64)_i };
+	const struct vmpt_rtit_desc *d;
+	struct vmpt_rtit_packet pkt;
+	int kind = kind_in_table((u8)_i), want, got;
+	unsigned int n, i, size, len;
+	u8 bytes[16];
+
+	for (n = 0; n < 2000; n++) {
+		for (i = 0; i < sizeof(bytes); i++)
+			bytes[i] = kind == VMPT_RTIT_PSB ? 0 : (u8)test_random(&rng);
+		bytes[0] = (u8)_i;
+		len = 1 + n % 12;
+		d = &vmpt_rtit_table[kind < 0 ? 0 : kind];
+		size = d->size + (d->classes & VMPT_RTIT_HAS_LIP ? 2 + 2 * (_i & 3u) : 0);
+		want = kind < 0					    ? -VMPT_E_OPCODE
+		       : d->classes & VMPT_RTIT_HAS_LIP && size > 7 ? -VMPT_E_IPBYTES
+		       : size > len				    ? -VMPT_E_TRUNCATED
+								    : 0;
+		memset(&pkt, 0xa5, sizeof(pkt));
+		got = vmpt_rtit_decode(&pkt, bytes, len, false);
+		if (got != want)
+			ck_abort_msg("%02x, %u bytes: %d, want %d", _i, len, got, want);
+		if (got)
+			continue;
+		if (pkt.kind != kind || pkt.size != size || pkt.flags || pkt.cycles)
+			ck_abort_msg("%02x: kind %u, size %u", _i, pkt.kind, pkt.size);
+		for (i = 0; i < VMPT_RTIT_VALUES; i++)
+			if (pkt.val[i] != (i < d->fields ? field_of(&d->field[i], bytes, size) : 0))
+				ck_abort_msg("%02x: field %u is %llx", _i, i,
+					     (unsigned long long)pkt.val[i]);
+	}
+}
+END_TEST
+
 START_TEST(broken)
 {
 	u8 psb[9] = { 0xc0 }, no_ccnt[] = { 0xc4, 0, 0xfc };
@@ -229,8 +299,10 @@ int main(void)
 	Suite *s = suite_create("arch/rtit-packet");
 	TCase *t = tcase_create("packets");
 
+	tcase_set_timeout(t, 30);
 	tcase_add_loop_test(t, as_in_the_figures, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_loop_test(t, every_header, 0, 256);
+	tcase_add_loop_test(t, as_in_the_table, 0, 256);
 	tcase_add_test(t, broken);
 	tcase_add_loop_test(t, does_not_fit, 0, VMPT_ARRAY_SIZE(unfit));
 	tcase_add_loop_test(t, table_18_row, 0, VMPT_ARRAY_SIZE(table_18));
