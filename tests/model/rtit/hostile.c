@@ -51,7 +51,8 @@ struct walk {
 	struct vmpt_rtit_sink sink;
 	struct vmpt_rtit_mode mode;
 	bool refuse, ctl_read, cycle_acc;
-	bool moving; /* the output's place is being written */
+	bool moving;   /* the output's place is being written … */
+	size_t before; /* … and this many bytes belong to the old one */
 	u64 base, mask, offset;
 	u64 bytes;	  /* that the sink took */
 	u32 calls, takes; /* takes: before it refuses */
@@ -81,8 +82,12 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	}
 	check(w, len && len <= VMPT_RTIT_UNIT_BUFFER, "a length");
 	for (i = 0; i < len; i++) {
-		check(w, w->moving || pa + i == (w->base & ~w->mask) + (w->offset & w->mask),
+		check(w,
+		      (w->moving && !w->before) ||
+			      pa + i == (w->base & ~w->mask) + (w->offset & w->mask),
 		      "an output address");
+		if (w->moving && w->before)
+			w->before--;
 		w->offset = ((w->offset & w->mask) + 1) & w->mask;
 		if (w->used < sizeof(w->stream))
 			w->stream[w->used++] = bytes[i];
@@ -228,16 +233,20 @@ static void write_msr(struct walk *w, unsigned int i, u8 how, u64 value, u64 nex
 	int ret;
 
 	w->refuse = false;
-	decode(w);
-	w->came = false;
+	w->moving = i >= BASE && i <= OFFSET;
+	w->before = w->unit.used;
+	/* Where output moves the unit itself drains. */
+	if (!w->moving)
+		decode(w);
+	w->came = w->moving && w->before;
 	value = wanted(i, how, value);
 	ok = legal(w, i, value);
 	if (ok && i == CTL)
 		change_cycle_acc(w, value);
 	if (i >= LAST_LIP && i <= OFFSET)
 		next_ip = QUIET_IP;
-	w->moving = i >= BASE && i <= OFFSET;
 	ret = vmpt_rtit_unit_wrmsr(&w->unit, msrs[i].msr, value, next_ip);
+	check(w, !ok || !w->moving || !w->before, "what was generated before goes elsewhere");
 	decode(w);
 	w->moving = false;
 	check(w, ret == (ok ? 0 : VMPT_GP), "WRMSR");

@@ -80,27 +80,31 @@ static void pick_up(void)
 
 void wr_at(u32 msr, u64 value, u64 next_ip)
 {
-	switch (msr) {
-	case CTL:
+	size_t made = rig.size + rig.unit.used;
+
+	if (msr == CTL) {
 		if (rig.cycle_acc != !!(value & CYCLE_ACC))
 			pick_up();
 		rig.cycle_acc = value & CYCLE_ACC;
-		break;
-	case BASE_ADDR:
-		vmpt_rtit_unit_drain(&rig.unit);
-		rig.base = value;
-		break;
-	case LIMIT_MASK:
-		vmpt_rtit_unit_drain(&rig.unit);
-		rig.mask = value;
-		break;
-	case OFFSET:
-		vmpt_rtit_unit_drain(&rig.unit);
-		rig.offset = value;
-		break;
 	}
 	ck_assert_msg(!vmpt_rtit_unit_wrmsr(&rig.unit, msr, value, next_ip), "WRMSR %x, %llx", msr,
 		      (unsigned long long)value);
+	switch (msr) {
+	case BASE_ADDR:
+		rig.base = value;
+		break;
+	case LIMIT_MASK:
+		rig.mask = value;
+		break;
+	case OFFSET:
+		rig.offset = value;
+		break;
+	default:
+		return;
+	}
+	/* What was generated before is where output went until then. */
+	if (!rig.refuse)
+		ck_assert_uint_ge(rig.size, made);
 }
 
 void wr(u32 msr, u64 value)
