@@ -107,12 +107,6 @@ static const u8 kinds[256] = {
 	[0xe0 ... 0xff] = NO_KIND,
 };
 
-/* LIP bytes for CNT. */
-static inline unsigned int lip_size(unsigned int cnt)
-{
-	return 2 + 2 * cnt;
-}
-
 /* A packet without its cycle count: its bytes, or an error. */
 
 static inline int get_tnt(struct vmpt_rtit_packet *pkt, const u8 *buf)
@@ -128,7 +122,7 @@ static inline int get_tnt(struct vmpt_rtit_packet *pkt, const u8 *buf)
 static inline int get_lip(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len)
 {
 	u64 raw = load(buf, len);
-	unsigned int cnt = raw & 3, size = lip_size(cnt);
+	unsigned int cnt = raw & 3, size = vmpt_rtit_lip_size(cnt);
 
 	if (cnt == 3)
 		return -VMPT_E_IPBYTES;
@@ -246,13 +240,9 @@ static bool fits(const struct vmpt_rtit_packet *pkt)
 			return false;
 	if (d->classes & VMPT_RTIT_HAS_LIP)
 		return pkt->ip.cnt < 3 &&
-		       !(pkt->ip.lip & ~vmpt_mask64(8 * lip_size((unsigned int)pkt->ip.cnt)));
+		       !(pkt->ip.lip &
+			 ~vmpt_mask64(8 * vmpt_rtit_lip_size((unsigned int)pkt->ip.cnt)));
 	return true;
-}
-
-static unsigned int cycle_size(u32 cycles)
-{
-	return !(cycles >> 6) ? 1 : !(cycles >> 14) ? 2 : 3;
 }
 
 /* The fields in their places. */
@@ -281,11 +271,11 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len)
 	d = &vmpt_rtit_table[pkt->kind];
 	size = d->size;
 	if (d->classes & VMPT_RTIT_HAS_LIP)
-		size += lip_size((unsigned int)pkt->ip.cnt);
+		size += vmpt_rtit_lip_size((unsigned int)pkt->ip.cnt);
 	if (pkt->flags & VMPT_RTIT_CYCLES) {
 		if (!is_cycled(pkt) || pkt->cycles > VMPT_RTIT_CYCLE_MAX)
 			return -VMPT_E_INVAL;
-		cycles = cycle_size(pkt->cycles);
+		cycles = vmpt_rtit_cycle_size(pkt->cycles);
 	}
 	if (size + cycles > len)
 		return -VMPT_E_SPACE;
@@ -294,9 +284,7 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len)
 	for (i = 0; i < size; i++)
 		buf[i] = i < 8 ? (u8)(raw >> 8 * i) : 0;
 	if (cycles)
-		buf[size] = (u8)((pkt->cycles & 0x3f) << 2 | cycles);
-	for (i = 1; i < cycles; i++)
-		buf[size + i] = (u8)(pkt->cycles >> (6 + 8 * (i - 1)));
+		vmpt_rtit_put_bytes(buf + size, (u64)pkt->cycles << 2 | cycles, cycles);
 	pkt->size = (u8)(size + cycles);
 	return pkt->size;
 }
@@ -350,7 +338,7 @@ void vmpt_rtit_lip_compress(struct vmpt_rtit_last_lip *last, u64 lip, struct vmp
 	/* Zero extension goes before Last LIP (4.2.3.1). */
 	pkt->ip.zext = high0 && (mid0 || !(high && mid));
 	pkt->ip.cnt = (high0 && mid0) || (high && mid) ? 0 : high0 || high ? 1 : 2;
-	pkt->ip.lip = lip & vmpt_mask64(8 * lip_size((unsigned int)pkt->ip.cnt));
+	pkt->ip.lip = lip & vmpt_mask64(8 * vmpt_rtit_lip_size((unsigned int)pkt->ip.cnt));
 	last->lip = lip & vmpt_mask64(VMPT_RTIT_LIP_BITS);
 	last->valid = true;
 }
@@ -358,7 +346,7 @@ void vmpt_rtit_lip_compress(struct vmpt_rtit_last_lip *last, u64 lip, struct vmp
 bool vmpt_rtit_lip_expand(struct vmpt_rtit_last_lip *last, const struct vmpt_rtit_packet *pkt,
 			  u64 *lip)
 {
-	u64 sent = vmpt_mask64(8 * lip_size((unsigned int)pkt->ip.cnt));
+	u64 sent = vmpt_mask64(8 * vmpt_rtit_lip_size((unsigned int)pkt->ip.cnt));
 
 	*lip = pkt->ip.lip & sent;
 	if (!pkt->ip.zext && pkt->ip.cnt < 2) {

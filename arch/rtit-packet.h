@@ -140,6 +140,38 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len);
  * needs without the NUL. */
 size_t vmpt_rtit_print(const struct vmpt_rtit_packet *pkt, char *buf, size_t len);
 
+/* ---- parts of packets ---- */
+
+/* Bytes of a LIP for CNT 0 to 2 (Table 18). */
+static inline unsigned int vmpt_rtit_lip_size(unsigned int cnt)
+{
+	return 2 + 2 * cnt;
+}
+
+/* The @n low bytes of @v, as all fields of RTIT lie in memory. */
+static inline void vmpt_rtit_put_bytes(u8 *to, u64 v, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		to[i] = (u8)(v >> 8 * i);
+}
+
+/* Bytes of a cycle count (4.2.14). */
+static inline unsigned int vmpt_rtit_cycle_size(u32 cycles)
+{
+	return !(cycles >> 6) ? 1 : !(cycles >> 14) ? 2 : 3;
+}
+
+/* A cycle count of 22 bits at @to, where 3 bytes may be written; how many it has. */
+static inline unsigned int vmpt_rtit_put_cycles(u8 *to, u32 cycles)
+{
+	unsigned int n = vmpt_rtit_cycle_size(cycles);
+
+	vmpt_rtit_put_bytes(to, (u64)cycles << 2 | n, 3);
+	return n;
+}
+
 /* ---- LIP compression (4.2.3.1, Table 18) ---- */
 
 /* RTIT_LAST_LIP, whose low 16 bits of LIP are not kept (Table 9). */

@@ -145,19 +145,30 @@ static int check(const struct vmpt_rtit_reg_desc *desc, u64 value, enum vmpt_gp_
 	return 0;
 }
 
+static int check_wrmsr(const struct vmpt_rtit_regs *regs, const struct vmpt_rtit_reg_desc *desc,
+		       u64 value, enum vmpt_gp_reason *why)
+{
+	if (!desc)
+		return -VMPT_E_INVAL;
+	return regs->ctl_read ? check(desc, value, why) : fault(VMPT_GP_CTL_UNREAD, why);
+}
+
+int vmpt_rtit_check_wrmsr(const struct vmpt_rtit_regs *regs, u32 msr, u64 value,
+			  enum vmpt_gp_reason *why)
+{
+	return check_wrmsr(regs, find(msr), value, why);
+}
+
 int vmpt_rtit_wrmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 		    u64 value, enum vmpt_gp_reason *why)
 {
 	const struct vmpt_rtit_reg_desc *desc = find(msr);
+	int ret = check_wrmsr(regs, desc, value, why);
 	u64 *reg = vmpt_rtit_reg(regs, msr);
 
 	(void)rules;
-	if (!desc)
-		return -VMPT_E_INVAL;
-	if (!regs->ctl_read)
-		return fault(VMPT_GP_CTL_UNREAD, why);
-	if (check(desc, value, why))
-		return VMPT_GP;
+	if (ret)
+		return ret;
 	*reg = (value & (desc->fields | desc->ones)) | (*reg & desc->ignored & ~SIGN_EXT);
 	follow_ctl(regs);
 	return 0;
@@ -187,10 +198,4 @@ bool vmpt_rtit_context_en(const struct vmpt_rtit_regs *regs, unsigned int cpl, u
 		return false;
 	/* Table 10: bits 35:5 are compared. */
 	return !(ctl & VMPT_RTIT_CTL_CR3_EN) || regs->cr3_match == (cr3 & PHYS_BITS & ~0x1fULL);
-}
-
-bool vmpt_rtit_in_range(const struct vmpt_rtit_regs *regs, unsigned int n, u64 lip)
-{
-	lip &= VMPT_RTIT_LIP_MASK;
-	return lip >= regs->lip[n] && lip < regs->lip[n + 2];
 }

@@ -150,6 +150,10 @@ int vmpt_rtit_rdmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *
 int vmpt_rtit_wrmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 		    u64 value, enum vmpt_gp_reason *why);
 
+/* Only the checks of a WRMSR, in their order. */
+int vmpt_rtit_check_wrmsr(const struct vmpt_rtit_regs *regs, u32 msr, u64 value,
+			  enum vmpt_gp_reason *why);
+
 /* The same for whoever restores a state and executes no instruction: CTL need not have been read,
  * STATUS is stored whole (but reserved bits). */
 int vmpt_rtit_restore_msr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
@@ -165,7 +169,11 @@ static inline bool vmpt_rtit_trigger_en(const struct vmpt_rtit_regs *regs)
 bool vmpt_rtit_context_en(const struct vmpt_rtit_regs *regs, unsigned int cpl, u64 cr3);
 
 /* Whether @lip lies in RANGE0 (@n 0) or RANGE1 (@n 1): [LIP0..LIP2-1], [LIP1..LIP3-1] (3.3.5). */
-bool vmpt_rtit_in_range(const struct vmpt_rtit_regs *regs, unsigned int n, u64 lip);
+static inline bool vmpt_rtit_in_range(const struct vmpt_rtit_regs *regs, unsigned int n, u64 lip)
+{
+	lip &= VMPT_RTIT_LIP_MASK;
+	return lip >= regs->lip[n] && lip < regs->lip[n + 2];
+}
 
 /* Physical address of the next output byte (2.3): (BASE AND NOT MASK) + (OFFSET AND MASK). */
 static inline u64 vmpt_rtit_output_address(const struct vmpt_rtit_regs *regs)

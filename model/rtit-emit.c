@@ -147,16 +147,11 @@ static inline void stored(struct vmpt_rtit_unit *unit, unsigned int n)
 static unsigned int store_cycles(struct vmpt_rtit_unit *unit, u8 *to)
 {
 	u32 cycles = (u32)(unit->regs.cntp & VMPT_RTIT_CNTP_MASK);
-	unsigned int n;
 
 	if (cycles && rtit_erratum(unit, 6))
 		cycles--;
-	n = !(cycles >> 6) ? 1 : !(cycles >> 14) ? 2 : 3;
-	to[0] = (u8)(cycles << 2 | n);
-	to[1] = (u8)(cycles >> 6);
-	to[2] = (u8)(cycles >> 14);
 	unit->regs.cntp = 0;
-	return n;
+	return vmpt_rtit_put_cycles(to, cycles);
 }
 
 static inline bool cycle_acc(const struct vmpt_rtit_unit *unit)
@@ -215,7 +210,7 @@ static void compress(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt, 
 void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip)
 {
 	struct vmpt_rtit_packet pkt = { .kind = (u8)kind };
-	unsigned int i, n;
+	unsigned int n;
 	u8 *to;
 
 	if (!rtit_send_tnt(unit) || !rtit_ready(unit))
@@ -223,9 +218,8 @@ void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip)
 	compress(unit, &pkt, lip);
 	to = unit->buffer + unit->used;
 	to[0] = (u8)(vmpt_rtit_table[kind].header | pkt.ip.zext << 2 | pkt.ip.cnt);
-	n = 2 * ((unsigned int)pkt.ip.cnt + 1);
-	for (i = 0; i < n; i++)
-		to[1 + i] = (u8)(pkt.ip.lip >> 8 * i);
+	n = vmpt_rtit_lip_size((unsigned int)pkt.ip.cnt);
+	vmpt_rtit_put_bytes(to + 1, pkt.ip.lip, n);
 	n++;
 	if (cycle_acc(unit))
 		n += store_cycles(unit, to + n);

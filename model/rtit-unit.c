@@ -126,8 +126,7 @@ static void write_other(struct vmpt_rtit_unit *unit, u32 msr, u64 next_ip)
 int vmpt_rtit_unit_wrmsr(struct vmpt_rtit_unit *unit, u32 msr, u64 value, u64 next_ip)
 {
 	const struct vmpt_rtit_rules *rules = &unit->config.options.rules;
-	struct vmpt_rtit_regs regs = unit->regs;
-	int ret = vmpt_rtit_wrmsr(rules, &regs, msr, value, NULL);
+	int ret = vmpt_rtit_check_wrmsr(&unit->regs, msr, value, NULL);
 	u64 was;
 
 	if (ret)

@@ -155,7 +155,8 @@ static void set(struct vmpt_rtit_regs *r, u32 msr, u64 value)
 {
 	enum vmpt_gp_reason why = VMPT_GP_REASONS;
 
-	if (vmpt_rtit_wrmsr(&plain, r, msr, value, &why))
+	if (vmpt_rtit_check_wrmsr(r, msr, value, &why) ||
+	    vmpt_rtit_wrmsr(&plain, r, msr, value, &why))
 		ck_abort_msg("%x, %llx: #GP, reason %d", msr, (unsigned long long)value, why);
 }
 
@@ -163,10 +164,12 @@ static void set(struct vmpt_rtit_regs *r, u32 msr, u64 value)
 static void refused(const struct vmpt_rtit_regs *r, u32 msr, u64 value, enum vmpt_gp_reason reason)
 {
 	struct vmpt_rtit_regs copy = *r;
-	enum vmpt_gp_reason why = VMPT_GP_NONE;
+	enum vmpt_gp_reason why = VMPT_GP_NONE, checked = VMPT_GP_NONE;
 
 	if (vmpt_rtit_wrmsr(&plain, &copy, msr, value, &why) != VMPT_GP)
 		ck_abort_msg("%x, %llx: no #GP", msr, (unsigned long long)value);
+	if (vmpt_rtit_check_wrmsr(r, msr, value, &checked) != VMPT_GP || checked != why)
+		ck_abort_msg("%x, %llx: the check alone differs", msr, (unsigned long long)value);
 	if (why != reason)
 		ck_abort_msg("%x, %llx: reason %d", msr, (unsigned long long)value, why);
 	if (vmpt_rtit_wrmsr(&plain, &copy, msr, value, NULL) != VMPT_GP ||
@@ -202,6 +205,7 @@ START_TEST(msr_numbers)
 		}
 		ck_assert_int_eq(vmpt_rtit_rdmsr(&plain, &r, msr, &value, NULL), -VMPT_E_INVAL);
 		ck_assert_int_eq(vmpt_rtit_wrmsr(&plain, &r, msr, 0, NULL), -VMPT_E_INVAL);
+		ck_assert_int_eq(vmpt_rtit_check_wrmsr(&r, msr, 0, NULL), -VMPT_E_INVAL);
 		ck_assert_int_eq(vmpt_rtit_restore_msr(&plain, &r, msr, 0, NULL), -VMPT_E_INVAL);
 	}
 	ck_assert_uint_eq(n, REGS);
