@@ -166,6 +166,25 @@ void off(void)
 	ctl_clear(TRACE_EN);
 }
 
+void rig_outside(u64 ctl)
+{
+	range0(RIG_IN, RIG_LIMIT);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	wr_at(CTL, ctl | DEST | TRACE_EN, RIG_OUT);
+	wr_at(CTL, ctl | DEST | TRACE_EN | TRACE_ACTIVE, RIG_OUT);
+	rig_skip();
+	ck_assert(!rig.unit.packet_en);
+}
+
+void rig_inside(u64 ctl)
+{
+	rig_outside(ctl);
+	jmp(RIG_OUT + 5, RIG_IN + 0x80);
+	rig_skip();
+	ck_assert(rig.unit.packet_en);
+	expect_tnt(1);
+}
+
 /* ---- what was sent ---- */
 
 const char *rig_text(void)

@@ -123,6 +123,13 @@ void on_shown(u64 ctl);
 /* Clear TraceActive, then Trace_En. */
 void off(void);
 
+/* A filter by RANGE0, enabled from outside it at RIG_OUT; and inside of it since a jump. */
+#define RIG_IN	  0x401000
+#define RIG_LIMIT 0x402000
+#define RIG_OUT	  0x300000
+void rig_outside(u64 ctl);
+void rig_inside(u64 ctl);
+
 /* What was sent since the last call, drained; TNT bits that wait stay where they are. */
 const char *rig_text(void);
 void rig_skip(void);

@@ -2,35 +2,16 @@
 /* RTIT Programming Reference, Table 19, rows 27 to 44, one test each, and its footnotes. */
 #include "tests/model/rtit/rig.h"
 
-#define IN    0x401000 /* the filter's range */
-#define LIMIT 0x402000
-#define OUT   0x300000
+#define IN    RIG_IN /* the filter's range */
+#define LIMIT RIG_LIMIT
+#define OUT   RIG_OUT
 
 /* Enabled outside the range with @ctl. */
-static void outside(u64 ctl)
-{
-	range0(IN, LIMIT);
-	wr(EVENTS, EVENT(RANGE0, NEVER));
-	wr_at(CTL, ctl | DEST | TRACE_EN, OUT);
-	wr_at(CTL, ctl | DEST | TRACE_EN | TRACE_ACTIVE, OUT);
-	rig_skip();
-	ck_assert(!rig.unit.packet_en);
-}
-
-static void inside(u64 ctl)
-{
-	outside(ctl);
-	jmp(OUT + 5, IN + 0x80);
-	rig_skip();
-	ck_assert(rig.unit.packet_en);
-	expect_tnt(1);
-}
-
 /* ---- 27 to 35: far transfers ---- */
 
 START_TEST(row_27)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	far(IN + 0x84, IN + 0x200);
 	expect("FUP.Far 401084, TIP 401200");
 	/* Another CPL that is traced is none to tell. */
@@ -41,7 +22,7 @@ END_TEST
 
 START_TEST(row_28)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	jccs("TNN");
 	far(IN + 0x84, IN + 0x200);
 	expect("TNT TNN, FUP.Far 401084, TIP 401200");
@@ -51,7 +32,7 @@ END_TEST
 
 START_TEST(row_29)
 {
-	outside(BOTH);
+	rig_outside(BOTH);
 	far(OUT + 2, OUT + 0x200);
 	far_cpl(OUT + 0x202, OUT + 0x300, 3);
 	expect_nothing;
@@ -61,7 +42,7 @@ END_TEST
 /* The same where ContextEn is what is 0 before and after. */
 START_TEST(row_29_context)
 {
-	outside(USER);
+	rig_outside(USER);
 	far(IN + 2, IN + 0x200);
 	far_cpl(IN + 2, OUT + 0x200, 3);
 	expect_nothing;
@@ -70,7 +51,7 @@ END_TEST
 
 START_TEST(row_30)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	far(IN + 0x84, OUT);
 	expect("FUP.PGD 401084, TIP 300000");
 	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN);
@@ -79,7 +60,7 @@ END_TEST
 
 START_TEST(row_31)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	jccs("T");
 	far(IN + 0x84, OUT);
 	expect("TNT T, FUP.PGD 401084, TIP 300000");
@@ -90,7 +71,7 @@ END_TEST
 /* CPL 3 is traced; in the kernel there is neither TIP nor FUP.FAR (2.4.1). */
 static void user(void)
 {
-	outside(USER);
+	rig_outside(USER);
 	far_cpl(OUT + 2, IN + 0x80, 3);
 	rig_skip();
 	ck_assert(rig.unit.packet_en);
@@ -122,7 +103,7 @@ END_TEST
 
 START_TEST(row_34)
 {
-	outside(USER);
+	rig_outside(USER);
 	far_cpl(OUT + 2, IN + 0x84, 3);
 	expect("FUP.PGE 401084");
 	expect_tnt(1);
@@ -131,7 +112,7 @@ END_TEST
 
 START_TEST(row_35)
 {
-	outside(BOTH);
+	rig_outside(BOTH);
 	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN);
 	far(OUT + 2, IN + 0x84);
 	expect("FUP.PGE 401084");
@@ -145,7 +126,7 @@ static void guest(void)
 {
 	const struct vmpt_rtit_mode mode = { .cr3 = 0x5000, .paging = true };
 
-	inside(BOTH);
+	rig_inside(BOTH);
 	vmpt_rtit_unit_vmxon(&rig.unit, IN + 0x90);
 	vmpt_rtit_unit_vmentry(&rig.unit, IN + 0x100, &mode);
 	rig_skip();
@@ -154,7 +135,7 @@ static void guest(void)
 
 START_TEST(row_36)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	vmpt_rtit_unit_smi(&rig.unit, IN + 0x88);
 	expect("FUP.PGD 401088");
 	ck_assert(!rig.unit.packet_en);
@@ -172,7 +153,7 @@ END_TEST
 
 START_TEST(row_37)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	jccs("NTN");
 	vmpt_rtit_unit_smi(&rig.unit, IN + 0x88);
 	expect("TNT NTN, FUP.PGD 401088");
@@ -192,7 +173,7 @@ END_TEST
 
 START_TEST(row_38)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	vmpt_rtit_unit_smi(&rig.unit, IN + 0x88);
 	rig_skip();
 	vmpt_rtit_unit_rsm(&rig.unit, IN + 0x88, &rig.unit.mode);
@@ -221,7 +202,7 @@ END_TEST
 /* PIP and STS, each "when enabled": CR3En = 0; STS_En and STS_on_CR3. */
 START_TEST(row_39)
 {
-	inside(BOTH | STS);
+	rig_inside(BOTH | STS);
 	tsc(0x123);
 	mov_cr3(IN + 0x83, 0x2000);
 	expect("PIP 2000 PG, STS 20/10 123");
@@ -239,7 +220,7 @@ END_TEST
 START_TEST(row_39_cr3_en)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | STS | CR3_EN);
+	rig_inside(BOTH | STS | CR3_EN);
 	tsc(0x123);
 	mov_cr3(IN + 0x83, 0x1018);
 	expect("STS 20/10 123");
@@ -251,7 +232,7 @@ END_TEST
 
 START_TEST(row_40)
 {
-	inside(BOTH | STS);
+	rig_inside(BOTH | STS);
 	tsc(0x123);
 	jccs("TN");
 	mov_cr3(IN + 0x83, 0x2000);
@@ -267,7 +248,7 @@ END_TEST
 /* PacketEn 0 because of FilterEn: a PIP wants ContextEn and TriggerEn only. */
 START_TEST(row_41)
 {
-	outside(BOTH | STS);
+	rig_outside(BOTH | STS);
 	tsc(0x123);
 	mov_cr3(OUT + 3, 0x2000);
 	expect("PIP 2000 PG, STS 20/10 123");
@@ -280,7 +261,7 @@ END_TEST
 /* PacketEn 0 because of ContextEn */
 START_TEST(row_41_context)
 {
-	outside(USER | STS);
+	rig_outside(USER | STS);
 	tsc(0x123);
 	mov_cr3(OUT + 3, 0x2000);
 	expect("STS 20/10 123");
@@ -293,7 +274,7 @@ END_TEST
 /* The MOV before the base of the range */
 START_TEST(row_42)
 {
-	outside(BOTH | STS);
+	rig_outside(BOTH | STS);
 	tsc(0x123);
 	mov_cr3(IN, 0x2000);
 	expect("PIP 2000 PG, STS 20/10 123, FUP.PGE 401000");
@@ -305,7 +286,7 @@ static void cr3_comes(u64 ctl)
 {
 	wr(CR3_MATCH, 0x2000);
 	wr(CTL, BOTH | DEST);
-	inside(BOTH); /* FilterEn is 1, */
+	rig_inside(BOTH); /* FilterEn is 1, */
 	wr_at(CTL, rd(CTL) | CR3_EN | ctl, IN + 0x90);
 	rig_skip(); /* and is frozen now. */
 	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
@@ -337,7 +318,7 @@ END_TEST
 
 START_TEST(row_43)
 {
-	inside(BOTH | STS);
+	rig_inside(BOTH | STS);
 	tsc(0x123);
 	mov_cr3(LIMIT, 0x2000);
 	expect("PIP 2000 PG, STS 20/10 123, FUP.PGD 402000");
@@ -347,7 +328,7 @@ END_TEST
 START_TEST(row_43_cr3_en)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | CR3_EN | STS);
+	rig_inside(BOTH | CR3_EN | STS);
 	tsc(0x123);
 	mov_cr3(IN + 0x83, 0x2000);
 	expect("STS 20/10 123, FUP.PGD 401083");
@@ -358,7 +339,7 @@ END_TEST
 START_TEST(row_43_cr3_en_less_pkts)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | CR3_EN | STS | LESS_PKTS);
+	rig_inside(BOTH | CR3_EN | STS | LESS_PKTS);
 	tsc(0x123);
 	mov_cr3(IN + 0x83, 0x2000);
 	expect("FUP.PGD 401083");
@@ -367,7 +348,7 @@ END_TEST
 
 START_TEST(row_44)
 {
-	inside(BOTH | STS);
+	rig_inside(BOTH | STS);
 	tsc(0x123);
 	jccs("TNTNT");
 	mov_cr3(LIMIT, 0x2000);
@@ -379,7 +360,7 @@ END_TEST
 START_TEST(row_44_cr3_en)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | CR3_EN);
+	rig_inside(BOTH | CR3_EN);
 	jccs("TNTNT");
 	mov_cr3(IN + 0x83, 0x2000);
 	expect("TNT TNTNT, FUP.PGD 401083");
@@ -391,7 +372,7 @@ END_TEST
 START_TEST(row_40_cr3_en)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | CR3_EN | STS);
+	rig_inside(BOTH | CR3_EN | STS);
 	tsc(0x123);
 	jccs("TNT");
 	mov_cr3(IN + 0x83, 0x1000);
@@ -404,7 +385,7 @@ END_TEST
 START_TEST(row_40_cr3_en_nothing)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | CR3_EN);
+	rig_inside(BOTH | CR3_EN);
 	jccs("TNT");
 	mov_cr3(IN + 0x83, 0x1000);
 	expect_nothing;
@@ -415,7 +396,7 @@ END_TEST
 START_TEST(row_44_cr3_en_sts)
 {
 	wr(CR3_MATCH, 0x1000);
-	inside(BOTH | CR3_EN | STS);
+	rig_inside(BOTH | CR3_EN | STS);
 	tsc(0x123);
 	jccs("TNTNT");
 	mov_cr3(IN + 0x83, 0x2000);
@@ -429,7 +410,7 @@ END_TEST
 /* 2: of an exception its own address, whose TNT bits came before */
 START_TEST(footnote_2)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	jcc(true, IN + 0x82, IN + 0x90);
 	far(IN + 0x90, IN + 0x300);
 	expect("TNT T, FUP.Far 401090, TIP 401300");
@@ -438,7 +419,7 @@ END_TEST
 
 START_TEST(footnote_3)
 {
-	inside(BOTH | CYCLE_ACC | STS);
+	rig_inside(BOTH | CYCLE_ACC | STS);
 	tsc(0x123);
 	jccs("T");
 	cycles(100);

@@ -2,34 +2,15 @@
 /* RTIT Programming Reference, Table 19, rows 1 to 26, one test each: what is no far transfer. */
 #include "tests/model/rtit/rig.h"
 
-#define IN    0x401000 /* the filter's range */
-#define LIMIT 0x402000
-#define OUT   0x300000
-
-static void outside(void)
-{
-	range0(IN, LIMIT);
-	wr(EVENTS, EVENT(RANGE0, NEVER));
-	wr_at(CTL, BOTH | DEST | TRACE_EN, OUT);
-	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, OUT);
-	rig_skip();
-	ck_assert(!rig.unit.packet_en);
-}
-
-static void inside(void)
-{
-	outside();
-	jmp(OUT + 5, IN + 0x80);
-	rig_skip();
-	ck_assert(rig.unit.packet_en);
-	expect_tnt(1);
-}
+#define IN    RIG_IN /* the filter's range */
+#define LIMIT RIG_LIMIT
+#define OUT   RIG_OUT
 
 /* ---- 1 to 5: normal non-jump operation ---- */
 
 START_TEST(row_1)
 {
-	inside();
+	rig_inside(BOTH);
 	step(IN + 0x84);
 	expect_nothing;
 	jccs("TN");
@@ -42,7 +23,7 @@ END_TEST
 
 START_TEST(row_2)
 {
-	outside();
+	rig_outside(BOTH);
 	step(OUT + 4);
 	expect_nothing;
 	ck_assert(!rig.unit.packet_en);
@@ -51,7 +32,7 @@ END_TEST
 
 START_TEST(row_3)
 {
-	inside();
+	rig_inside(BOTH);
 	step(LIMIT);
 	expect("FUP.PGD 402000");
 	ck_assert(!rig.unit.packet_en);
@@ -60,7 +41,7 @@ END_TEST
 
 START_TEST(row_4)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("TNN");
 	step(LIMIT);
 	expect("TNT TNN, FUP.PGD 402000");
@@ -70,7 +51,7 @@ END_TEST
 
 START_TEST(row_5)
 {
-	outside();
+	rig_outside(BOTH);
 	step(IN);
 	expect("FUP.PGE 401000");
 	expect_tnt(1);
@@ -84,7 +65,7 @@ static void (*const direct[])(u64 next, u64 target) = { jmp, call };
 
 START_TEST(row_6)
 {
-	inside();
+	rig_inside(BOTH);
 	direct[_i](IN + 0x85, IN + 0x90);
 	expect_nothing;
 	jccs("N");
@@ -96,7 +77,7 @@ END_TEST
 
 START_TEST(row_7)
 {
-	outside();
+	rig_outside(BOTH);
 	direct[_i](OUT + 5, OUT + 0x100);
 	/* Its NLIP is not executed, so it is not walked into the range either. */
 	direct[_i](IN, OUT);
@@ -106,7 +87,7 @@ END_TEST
 
 START_TEST(row_8)
 {
-	inside();
+	rig_inside(BOTH);
 	direct[_i](IN + 0x85, OUT);
 	expect("FUP.PGD 401085");
 }
@@ -114,7 +95,7 @@ END_TEST
 
 START_TEST(row_9)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("TT");
 	direct[_i](IN + 0x85, OUT);
 	expect("TNT TT, FUP.PGD 401085");
@@ -124,7 +105,7 @@ END_TEST
 
 START_TEST(row_10)
 {
-	outside();
+	rig_outside(BOTH);
 	direct[_i](OUT + 5, IN + 0x10);
 	expect("FUP.PGE 401010");
 	expect_tnt(1);
@@ -135,7 +116,7 @@ END_TEST
 
 START_TEST(row_11)
 {
-	inside();
+	rig_inside(BOTH);
 	jcc(true, IN + 0x82, IN + 0x90);
 	expect_nothing;
 	expect_tnt(3);
@@ -156,7 +137,7 @@ END_TEST
 
 START_TEST(row_12)
 {
-	inside();
+	rig_inside(BOTH);
 	jcc(false, IN + 0x82, OUT);
 	expect_nothing;
 	expect_tnt(2);
@@ -175,7 +156,7 @@ END_TEST
 
 START_TEST(row_13)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("TNTNT");
 	expect_nothing;
 	jcc(true, IN + 0x82, IN);
@@ -189,7 +170,7 @@ static void stays_empty(bool taken)
 {
 	unsigned int i;
 
-	inside();
+	rig_inside(BOTH);
 	jccs("TNTNT");
 	jmp(IN + 5, OUT);
 	expect("TNT TNTNT, FUP.PGD 401005");
@@ -208,7 +189,7 @@ END_TEST
 
 START_TEST(row_15)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("TNTNT");
 	jcc(true, IN + 0x82, OUT);
 	expect("TNT TNTNTT, FUP.PGD 401082");
@@ -227,7 +208,7 @@ END_TEST
 
 START_TEST(row_17)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("NNNNN");
 	expect_nothing;
 	jcc(false, IN + 0x82, OUT);
@@ -244,7 +225,7 @@ END_TEST
 
 START_TEST(row_19)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("TTTTT");
 	jcc(false, LIMIT, IN);
 	expect("TNT TTTTTN, FUP.PGD 402000");
@@ -264,7 +245,7 @@ END_TEST
 /* Bits that a cleared TriggerEn left behind (4.2.8) do not become six either. */
 START_TEST(rows_14_to_20_disabled)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("TNTNT");
 	wr_at(CTL, BOTH | DEST | TRACE_EN, IN + 0x90);
 	rig_skip();
@@ -280,7 +261,7 @@ static void (*const indirect[])(u64 next, u64 target) = { jmp_ind, call_ind, ret
 
 START_TEST(row_21)
 {
-	inside();
+	rig_inside(BOTH);
 	indirect[_i](IN + 0x82, IN + 0x100);
 	expect("TIP 401100");
 }
@@ -288,7 +269,7 @@ END_TEST
 
 START_TEST(row_22)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("NT");
 	indirect[_i](IN + 0x82, IN + 0x100);
 	expect("TNT NT, TIP 401100");
@@ -298,7 +279,7 @@ END_TEST
 
 START_TEST(row_23)
 {
-	outside();
+	rig_outside(BOTH);
 	indirect[_i](OUT + 2, OUT + 0x100);
 	indirect[_i](IN, OUT);
 	expect_nothing;
@@ -308,7 +289,7 @@ END_TEST
 
 START_TEST(row_24)
 {
-	inside();
+	rig_inside(BOTH);
 	indirect[_i](IN + 0x82, OUT);
 	expect("TIP 300000, FUP.PGD 401082");
 }
@@ -316,7 +297,7 @@ END_TEST
 
 START_TEST(row_25)
 {
-	inside();
+	rig_inside(BOTH);
 	jccs("NT");
 	indirect[_i](IN + 0x82, OUT);
 	expect("TNT NT, TIP 300000, FUP.PGD 401082");
@@ -326,7 +307,7 @@ END_TEST
 
 START_TEST(row_26)
 {
-	outside();
+	rig_outside(BOTH);
 	indirect[_i](OUT + 2, IN + 0x100);
 	expect("FUP.PGE 401100");
 	expect_tnt(1);
@@ -336,7 +317,7 @@ END_TEST
 /* Footnote 3: the first cycle count of an instruction has it all, others are 0. */
 START_TEST(footnote_3)
 {
-	inside();
+	rig_inside(BOTH);
 	ctl_set(CYCLE_ACC);
 	rig_skip();
 	jccs("T");

@@ -5,25 +5,9 @@
  */
 #include "tests/model/rtit/rig.h"
 
-#define IN    0x401000
-#define LIMIT 0x402000
-#define OUT   0x300000
-
-static void outside(u64 ctl)
-{
-	range0(IN, LIMIT);
-	wr(EVENTS, EVENT(RANGE0, NEVER));
-	wr_at(CTL, ctl | DEST | TRACE_EN, OUT);
-	wr_at(CTL, ctl | DEST | TRACE_EN | TRACE_ACTIVE, OUT);
-	rig_skip();
-}
-
-static void inside(u64 ctl)
-{
-	outside(ctl);
-	jmp(OUT + 5, IN + 0x80);
-	rig_skip();
-}
+#define IN    RIG_IN
+#define LIMIT RIG_LIMIT
+#define OUT   RIG_OUT
 
 /* ---- Table 1 ---- */
 
@@ -79,7 +63,7 @@ END_TEST
 
 START_TEST(walking_out_next_ip)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	step(LIMIT);
 	expect("FUP.PGD 402000");
 }
@@ -107,7 +91,7 @@ END_TEST
 
 START_TEST(near_jump_out_next_ip)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	jmp(IN + 0x85, OUT);
 	expect("FUP.PGD 401085");
 }
@@ -127,7 +111,7 @@ END_TEST
 
 START_TEST(packet_en_where_entered)
 {
-	outside(BOTH);
+	rig_outside(BOTH);
 	jmp(OUT + 5, IN + 0x10);
 	expect("FUP.PGE 401010");
 	jmp(IN + 0x15, OUT);
@@ -192,7 +176,7 @@ END_TEST
 
 START_TEST(jcc_in)
 {
-	outside(BOTH);
+	rig_outside(BOTH);
 	jcc(true, OUT + 2, IN + 0x10);
 	expect("FUP.PGE 401010");
 	expect_tnt(1);
@@ -201,7 +185,7 @@ END_TEST
 
 START_TEST(jcc_out)
 {
-	inside(BOTH);
+	rig_inside(BOTH);
 	jcc(true, IN + 0x82, OUT);
 	expect("TNT T, FUP.PGD 401082");
 	expect_tnt(1);
@@ -210,7 +194,7 @@ END_TEST
 
 START_TEST(ret_in)
 {
-	outside(BOTH | CMPRS_RET);
+	rig_outside(BOTH | CMPRS_RET);
 	wr(LAST_CALL_NLIP, (1ULL << 48) | (IN + 0x10));
 	ret(OUT + 1, IN + 0x10);
 	expect("FUP.PGE 401010");
@@ -221,7 +205,7 @@ END_TEST
 /* "does send out the TIP or updates the TNT buffer" */
 START_TEST(ret_out)
 {
-	inside(BOTH | CMPRS_RET);
+	rig_inside(BOTH | CMPRS_RET);
 	ret(IN + 0x81, OUT + 5);
 	expect("TIP 300005, FUP.PGD 401081");
 	jmp(OUT + 10, IN + 0x80);
@@ -234,7 +218,7 @@ END_TEST
 
 START_TEST(indirect_in_and_out)
 {
-	outside(BOTH);
+	rig_outside(BOTH);
 	jmp_ind(OUT + 2, IN + 4);
 	expect("FUP.PGE 401004");
 	jmp_ind(IN + 6, OUT);
@@ -244,7 +228,7 @@ END_TEST
 
 START_TEST(far_in_and_out)
 {
-	outside(BOTH);
+	rig_outside(BOTH);
 	far(OUT + 2, IN + 4);
 	expect("FUP.PGE 401004");
 	far(IN + 6, OUT);
@@ -254,7 +238,7 @@ END_TEST
 
 START_TEST(call_in)
 {
-	outside(BOTH | CMPRS_RET);
+	rig_outside(BOTH | CMPRS_RET);
 	call(OUT + 5, IN + 4);
 	ck_assert_uint_eq(rd(LAST_CALL_NLIP), 0);
 	jmp(IN + 9, OUT);
@@ -265,7 +249,7 @@ END_TEST
 
 START_TEST(call_out)
 {
-	inside(BOTH | CMPRS_RET);
+	rig_inside(BOTH | CMPRS_RET);
 	call(IN + 0x85, OUT);
 	ck_assert_uint_eq(rd(LAST_CALL_NLIP), (1ULL << 48) | (IN + 0x85));
 	jmp(OUT + 5, IN + 0x90);
