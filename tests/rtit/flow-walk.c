@@ -100,6 +100,7 @@ void rtit_walk_arrive(struct flow *f, u64 ip, bool branch)
 
 	f->ip = ip & VMPT_RTIT_LIP_MASK;
 	f->branched = false;
+	f->from_unknown = false;
 	f->stop_hit = false;
 	if (regs) {
 		u64 id = regs->events >> VMPT_RTIT_EVENTS_STOP_SHIFT & 7;
@@ -264,6 +265,12 @@ static bool is_far(const struct flow *f, u64 lip)
 	       vmpt_rtit_far_source(lip, f->ip, f->insn.len, NULL) == next_lip(f);
 }
 
+/* Whether a near branch that has @lip behind itself led to ip. */
+static bool left_from(const struct flow *f, u64 lip)
+{
+	return f->from_unknown ? f->options->regs != NULL : f->branched && f->behind == lip;
+}
+
 /*
  * To where the FUP's @lip says: an event before the instruction there, or a far transfer
  * instruction that has it behind itself. @pgd: or a near branch that left the region.
@@ -271,7 +278,7 @@ static bool is_far(const struct flow *f, u64 lip)
 bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted)
 {
 	for (;;) {
-		if (pgd && f->branched && f->behind == lip && (f->stop_hit || leaves(f, f->ip)))
+		if (pgd && left_from(f, lip) && (f->stop_hit || leaves(f, f->ip)))
 			return true;
 		if (f->ip == lip)
 			return true;

@@ -31,11 +31,12 @@ struct flow {
 	u64 silent;	       /* instructions since a packet */
 	bool call_valid;
 	u64 call_nlip;
-	bool branched; /* a near branch led to ip … */
-	u64 behind;    /* … which had this NLIP */
-	bool stop_hit; /* ip is where TraceStop strikes, as far as it is known */
-	bool stopping; /* TraceStop: no more but what TNT_BUFF has */
-	bool far;      /* FUP.FAR came, its TIP is next */
+	bool branched;	   /* a near branch led to ip … */
+	u64 behind;	   /* … which had this NLIP */
+	bool from_unknown; /* a branch led to ip, of which nothing is known */
+	bool stop_hit;	   /* ip is where TraceStop strikes, as far as it is known */
+	bool stopping;	   /* TraceStop: no more but what TNT_BUFF has */
+	bool far;	   /* FUP.FAR came, its TIP is next */
 	u64 far_lip;
 	bool left;		/* FUP.PGD came, a far transfer's TIP may be next */
 	bool fresh;		/* FUP.BuffOvf came, and no packet of the flow since */

@@ -92,6 +92,7 @@ static bool tip(struct flow *f, u64 lip)
 	if (f->state == LOST) {
 		f->state = DOUBT;
 		rtit_walk_arrive(f, lip, true);
+		f->from_unknown = true;
 		return true;
 	}
 	if (f->state == OFF)
@@ -182,8 +183,12 @@ static bool no_lip(struct flow *f, unsigned int kind)
 static bool overflow(struct flow *f, u64 lip)
 {
 	/* FilterEn may be 0, and in a range too: 2.1.3 "usually correct". */
-	f->state = f->options->regs && (f->options->regs->events & 7) == VMPT_RTIT_EVENT_ON ? ON
-											    : DOUBT;
+	if (f->options->overflow_nlip)
+		f->state = LOST;
+	else
+		f->state = f->options->regs && (f->options->regs->events & 7) == VMPT_RTIT_EVENT_ON
+				   ? ON
+				   : DOUBT;
 	f->call_valid = false;
 	f->stopping = false;
 	f->far = false;

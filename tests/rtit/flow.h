@@ -65,6 +65,12 @@ struct rtit_flow_options {
 	 * one, what was executed last is not looked for.
 	 */
 	bool in_order;
+	/*
+	 * A FUP.BuffOvf's LIP is the address behind an instruction, taken jump or not (4.2.5): the
+	 * way is lost until a TIP or another FUP tells it. Else it is where execution goes on
+	 * (Table 1).
+	 */
+	bool overflow_nlip;
 	/* RTIT_EVENTS and the ranges, or NULL: not known. */
 	const struct vmpt_rtit_regs *regs;
 	const struct rtit_flow_tnt *tnt; /* by offset */

@@ -359,6 +359,7 @@ void rtit_compare(const struct program *program, const struct rtit_settings *set
 	};
 	struct vmpt_rtit_regs regs = { .events = settings->events };
 	struct rtit_flow_options options = { .cycle_acc = settings->ctl & VMPT_RTIT_CTL_CYCLE_ACC,
+					     .overflow_nlip = settings->overflow_nlip,
 					     .regs = &regs,
 					     .tnt = done->tnt,
 					     .tnts = done->tnts };

@@ -23,7 +23,7 @@ void cpu_retired(struct rtit_cpu *cpu, u64 ip)
 {
 	struct rtit_execution *done = cpu->done;
 
-	if (cpu->overflow || !rtit_enables_packet(&cpu->enables))
+	if (cpu->overflow || cpu->lost || !rtit_enables_packet(&cpu->enables))
 		return;
 	done->insn = grow(done->insn, done->insns, &done->insns_max, sizeof(*done->insn));
 	done->insn[done->insns++] = ip;
@@ -35,6 +35,16 @@ void cpu_confirm(struct rtit_cpu *cpu)
 		return;
 	cpu->confirmed = cpu->done->insns;
 	cpu->doubt = false;
+}
+
+/* Behind a loss it is not sure that packets are still enabled. */
+void cpu_found(struct rtit_cpu *cpu)
+{
+	cpu_confirm(cpu);
+	if (cpu->overflow || !cpu->lost)
+		return;
+	cpu->lost = false;
+	cpu->doubt = true;
 }
 
 static struct rtit_truth_event *log_event(struct rtit_cpu *cpu, unsigned int kind)
@@ -57,8 +67,13 @@ static struct rtit_truth_event *log_event(struct rtit_cpu *cpu, unsigned int kin
 void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to)
 {
 	struct rtit_truth_event *e;
+	bool lost = cpu->lost;
 
 	if (cpu->overflow)
+		return;
+	cpu->lost = false;
+	/* What is disabled there is not known to be enabled. */
+	if (lost && kind == RTIT_FLOW_DISABLED)
 		return;
 	if (kind == RTIT_FLOW_FAR || kind == RTIT_FLOW_DISABLED)
 		cpu_confirm(cpu);
@@ -215,6 +230,12 @@ void cpu_pass_time(struct rtit_cpu *cpu)
 
 /* ---- overflows ---- */
 
+/* What a FUP.BuffOvf has, by Table 1 or 4.2.5. */
+static u64 resumes(const struct rtit_cpu *cpu)
+{
+	return cpu->set->overflow_nlip ? cpu->nlip : cpu->m.ip;
+}
+
 static void overflow_ended(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;
@@ -224,10 +245,11 @@ static void overflow_ended(struct rtit_cpu *cpu)
 	cpu->stop_told = false;
 	e = log_event(cpu, RTIT_FLOW_OVERFLOW);
 	e->sure = cpu->confirmed;
-	e->to = cpu->m.ip;
+	e->to = resumes(cpu);
 	cpu->confirmed = done->insns;
 	cpu->doubt = true;
-	cpu->resumed = cpu->m.ip;
+	cpu->lost = cpu->set->overflow_nlip;
+	cpu->resumed = e->to;
 	done->overflows++;
 	if (cpu->stop_pending)
 		stopped(cpu);
@@ -239,7 +261,7 @@ void cpu_overflows(struct rtit_cpu *cpu)
 	u64 before = cpu->unit.overflows;
 
 	if (cpu->overflow && once_in(cpu->m.rng, 30)) {
-		vmpt_rtit_unit_overflow_resolve(&cpu->unit, cpu->m.ip);
+		vmpt_rtit_unit_overflow_resolve(&cpu->unit, resumes(cpu));
 		if (cpu->unit.overflows != before)
 			overflow_ended(cpu);
 	} else if (!cpu->overflow && cpu->enables.trace_en && cpu->enables.active &&
@@ -343,7 +365,7 @@ void cpu_finish(struct rtit_cpu *cpu)
 
 	cpu->refuse = 0;
 	cpu->willing = true;
-	vmpt_rtit_unit_overflow_resolve(&cpu->unit, cpu->m.ip);
+	vmpt_rtit_unit_overflow_resolve(&cpu->unit, resumes(cpu));
 	if (cpu->unit.overflows != before)
 		overflow_ended(cpu);
 	if (cpu->enables.trace_en && cpu->enables.active)

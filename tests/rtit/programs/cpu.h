@@ -19,11 +19,13 @@ struct rtit_cpu {
 	struct rtit_enables enables;
 	bool smm, root;
 	bool overflow;
-	bool stop_pending;		      /* TraceStop in an overflow */
-	bool stop_told;			      /* E4's TraceSTOP came in this one */
-	bool doubt;			      /* a FUP.BuffOvf, and no packet of the flow since */
-	u64 resumed;			      /* its LIP */
-	size_t confirmed;		      /* so many instructions packets tell */
+	bool stop_pending; /* TraceStop in an overflow */
+	bool stop_told;	   /* E4's TraceSTOP came in this one */
+	bool doubt;	   /* a FUP.BuffOvf, and no packet of the flow since */
+	bool lost;	   /* it may have an address that is never executed, and none came since */
+	u64 nlip;	   /* behind the last instruction */
+	u64 resumed;	   /* its LIP */
+	size_t confirmed;  /* so many instructions packets tell */
 	size_t begin_events, begin_confirmed; /* when the step began */
 	u64 begin_stops;
 	bool stop_filter; /* FilterEn before TraceStop cleared it */
@@ -35,6 +37,8 @@ struct rtit_cpu {
 void cpu_retired(struct rtit_cpu *cpu, u64 ip);
 /* A packet tells all that was executed until now. */
 void cpu_confirm(struct rtit_cpu *cpu);
+/* A TIP does, and tells where execution goes on. */
+void cpu_found(struct rtit_cpu *cpu);
 void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to);
 /* The last one's from may be less, by up to @slack bytes. */
 void cpu_slack(struct rtit_cpu *cpu, unsigned int slack);

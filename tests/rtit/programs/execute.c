@@ -44,7 +44,7 @@ static void ends(struct rtit_cpu *cpu, bool taken, u64 next, u64 ip)
 static void jump(struct rtit_cpu *cpu, u64 next, u64 target, bool packet)
 {
 	if (packet && rtit_enables_packet(&cpu->enables))
-		cpu_confirm(cpu);
+		cpu_found(cpu);
 	ends(cpu, true, next, target);
 }
 
@@ -278,6 +278,7 @@ static void execute(struct rtit_cpu *cpu, const struct program_insn *insn)
 {
 	u64 next = insn->ip + insn->len;
 
+	cpu->nlip = next;
 	cpu_retired(cpu, insn->ip);
 	switch (insn->kind) {
 	case TG_SYSCALL:
@@ -316,6 +317,7 @@ static void step(struct rtit_cpu *cpu)
 	const struct rtit_settings *set = cpu->set;
 	struct test_rng *rng = cpu->m.rng;
 
+	cpu->nlip = cpu->m.ip;		   /* of no instruction */
 	if (once_in(rng, set->interrupts)) /* or a fault: the same IP */
 		enter_kernel(cpu, NULL, cpu->m.ip, cpu->m.ip);
 	else if (once_in(rng, set->smis))

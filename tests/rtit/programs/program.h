@@ -22,6 +22,7 @@ struct rtit_settings {
 	/* One in so many instructions, 0: never. */
 	unsigned int interrupts, smis, exits, overflows;
 	unsigned int refusals; /* the sink takes nothing for a while, one in so many writes */
+	bool overflow_nlip;    /* FUP.BuffOvf has NLIP, be it never executed (4.2.5) */
 	bool reset_tnt;	       /* TNT_BUFF is read and reset where tracing is enabled again */
 	bool clear_trace_en;   /* with TraceActive */
 	bool edges;	       /* the unit is told of no step but those it has to know */

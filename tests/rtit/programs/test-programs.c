@@ -22,13 +22,14 @@ static void describe(char *text, size_t size, u64 seed, const struct rtit_settin
 {
 	snprintf(
 		text, size,
-		"VMPT_SEED=%#llx: CTL %#llx, EVENTS %#llx, errata %#x, PSB mask %llu late %u,%s%s%s%s "
+		"VMPT_SEED=%#llx: CTL %#llx, EVENTS %#llx, errata %#x, PSB mask %llu late %u,%s%s%s%s%s "
 		"interrupts 1/%u, SMIs 1/%u, VM exits 1/%u, overflows 1/%u, refusals 1/%u",
 		(unsigned long long)seed, (unsigned long long)s->ctl, (unsigned long long)s->events,
 		s->options.errata, (unsigned long long)s->pkt_mask, s->options.psb_clears_late,
 		s->options.pgd_at_disable ? " PGD at disable," : "",
 		s->options.pgd_at_stop ? " PGD at stop," : "",
 		s->options.tnt_before_all ? " TNT before all," : "",
+		s->overflow_nlip ? " NLIP behind overflows," : "",
 		s->reset_tnt ? " TNT_BUFF read," : "", s->interrupts, s->smis, s->exits,
 		s->overflows, s->refusals);
 }
