@@ -117,8 +117,7 @@ void rtit_check_psb(struct vmpt_rtit_unit *unit)
 
 void rtit_psb(struct vmpt_rtit_unit *unit)
 {
-	if (!rtit_in_overflow(unit))
-		tnt_first(unit);
+	tnt_first(unit);
 	clear_compression(unit);
 	unit->psb_held = !has_room(unit);
 	if (unit->psb_held)

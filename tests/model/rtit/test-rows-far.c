@@ -385,7 +385,7 @@ END_TEST
 START_TEST(row_40_cr3_en_nothing)
 {
 	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN);
+	rig_inside(BOTH | CR3_EN | STS_ON_CR3);
 	jccs("TNT");
 	mov_cr3(IN + 0x83, 0x1000);
 	expect_nothing;
