@@ -80,9 +80,11 @@ static void e_vmxon(void)
 
 static void e_far_jmp(void)
 {
-	struct vmpt_rtit_far f = {
-		.ip = NLIP, .target = 0x5000, .mode = rig.unit.mode, .insn = NLIP - 5
-	};
+	struct vmpt_rtit_far f = { .ip = NLIP,
+				   .target = 0x5000,
+				   .mode = rig.unit.mode,
+				   .is_insn = true,
+				   .insn = NLIP - 5 };
 
 	vmpt_rtit_unit_far(U, &f);
 }
