@@ -91,6 +91,8 @@ static void emit_sts(struct emit *e, const struct vmpt_rtit_vcpu *vcpu)
 	pkt.sts.acbr = acbr & 0x3f;
 	pkt.sts.ecbr = ecbr & 0x3f;
 	pkt.sts.tsc = tsc & vmpt_mask64(40);
+	/* Rows 40 and 44 of Table 19, where no PIP took it along. */
+	emit_tnt(e);
 	emit(e, &pkt, true);
 }
 

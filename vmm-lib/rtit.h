@@ -224,9 +224,10 @@ struct vmpt_rtit_cr_write {
 
 /*
  * A guest's MOV CR3, or MOV CR0 that changed CR0.PG (both at CPL 0), was carried out behind an
- * exit: append what the processor would have made: the partial TNT and the PIP if ContextEn,
- * TriggerEn and CR3En = 0, the STS of STS_on_CR3. 1: appended, 0: none was due. -VMPT_E_HARDWARE;
- * -VMPT_E_RETRY or a callback's error: nothing was done, call again with the same.
+ * exit: append what the processor would have made: the PIP if ContextEn, TriggerEn and CR3En = 0,
+ * the STS of STS_on_CR3, and before them the partial TNT. 1: appended, 0: none was due.
+ * -VMPT_E_HARDWARE; -VMPT_E_RETRY or a callback's error: nothing was done, call again with the
+ * same.
  */
 int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write);
 

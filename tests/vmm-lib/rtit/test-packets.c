@@ -153,12 +153,17 @@ START_TEST(tnt_and_cycles)
 	rig_wr(&rig, 0x76b, 0x3fffff);
 	write_cr3(1);
 	expect_bytes(BASE, "55 ff ff ff " PIP " 01");
-	/* Without a PIP the TNT stays (the list of 4.2.2). */
+	/* Before an STS alone too (Table 19, row 40). */
 	rig_program(&rig, BASE, 0xffff, RIG_ON | STS | VMPT_RTIT_CTL_CR3_EN);
 	rig_wr(&rig, 0x77d, 0x0d);
 	write_cr3(1);
+	ck_assert_uint_eq(rig_rd(&rig, 0x77d), 1);
+	expect_bytes(BASE, "0d d4 8f");
+	/* Without either it stays. */
+	rig_program(&rig, BASE, 0xffff, RIG_ON | VMPT_RTIT_CTL_CR3_EN);
+	rig_wr(&rig, 0x77d, 0x0d);
+	write_cr3(0);
 	ck_assert_uint_eq(rig_rd(&rig, 0x77d), 0x0d);
-	expect_bytes(BASE, "d4");
 }
 END_TEST
 
