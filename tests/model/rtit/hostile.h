@@ -8,7 +8,7 @@
 
 #include "model/vmpt-rtit.h"
 
-#define HOSTILE_HEAD 2	/* bytes: errata; late clearing, pgd_at_disable, sign extension */
+#define HOSTILE_HEAD 2	/* bytes: errata; late clearing, the other options, sign extension */
 #define HOSTILE_STEP 10 /* bytes: what, which, a value of 8 */
 
 struct hostile {
