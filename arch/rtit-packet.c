@@ -282,7 +282,7 @@ int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len)
 	raw = pkt->kind == VMPT_RTIT_TNT ? 1u << pkt->tnt.count | pkt->tnt.bits
 					 : put_fields(d, pkt->val);
 	for (i = 0; i < size; i++)
-		buf[i] = i < 8 ? (u8)(raw >> 8 * i) : 0;
+		buf[i] = (u8)(i < 8 ? raw >> 8 * i : 0);
 	if (cycles)
 		vmpt_rtit_put_bytes(buf + size, (u64)pkt->cycles << 2 | cycles, cycles);
 	pkt->size = (u8)(size + cycles);
