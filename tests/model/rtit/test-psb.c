@@ -223,6 +223,32 @@ START_TEST(clears_late_call)
 }
 END_TEST
 
+/* An overflow clears both at once; nothing is due behind it. */
+START_TEST(clears_late_overflow)
+{
+	u64 target = FAR_AWAY;
+	size_t before;
+	int n;
+
+	rig.config.options.psb_clears_late = (u8)_i;
+	rig_init();
+	on(BOTH);
+	jmp_ind(0x401002, target);
+	wr(PKT_CNT, 0x007fd);
+	jmp_ind(0x401002, target += 0x10);
+	vmpt_rtit_unit_overflow(&rig.unit);
+	vmpt_rtit_unit_overflow_resolve(&rig.unit, target);
+	for (n = 0; n < 8; n++) {
+		vmpt_rtit_unit_drain(&rig.unit);
+		before = rig.size;
+		jmp_ind(0x401002, target += 0x10);
+		vmpt_rtit_unit_drain(&rig.unit);
+		ck_assert_msg(rig.size - before == (n ? 3 : 7), "late %d: packet %d has %zu", _i, n,
+			      rig.size - before);
+	}
+}
+END_TEST
+
 START_TEST(too_late)
 {
 	rig.config.options.psb_clears_late = 5;
@@ -257,6 +283,7 @@ int main(void)
 	tcase_add_loop_test(tc, each_pkt_mask, 0, 4);
 	tcase_add_loop_test(tc, clears_late, 0, 5);
 	tcase_add_loop_test(tc, clears_late_call, 0, 5);
+	tcase_add_loop_test(tc, clears_late_overflow, 0, 5);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }

@@ -81,6 +81,16 @@ START_TEST(sts_bytes)
 }
 END_TEST
 
+/* What is beyond the ratios' 6 bits is cut, the packet is not lost. */
+START_TEST(sts_wide_ratios)
+{
+	on(BOTH | STS_EN);
+	tsc(0x1000);
+	vmpt_rtit_unit_frequency(&rig.unit, 0xc0 + 45, 0x40 + 6);
+	expect("STS 45/6 1000");
+}
+END_TEST
+
 /* Frequency, clock modulation (only the effective ratio changes), wakeup, MOV CR3 */
 START_TEST(sts_causes)
 {
@@ -372,6 +382,7 @@ int main(void)
 		pcc_and_tnt,	    sleep_states,
 		sleep_without_mtcs, msb_without_pcc,
 		pcc_and_another,    pcc_cycle_acc_only,
+		sts_wide_ratios,
 	};
 	Suite *suite = suite_create("time");
 	TCase *tc = tcase_create("time");
