@@ -137,26 +137,39 @@ START_TEST(psb)
 }
 END_TEST
 
-START_TEST(sts)
-{
-	bool want = trigger && (!less || (context && filter));
+/* ---- rows with LESS_PKTS: loop numbers are the eight states only ---- */
 
-	enter(_i, STS_EN);
-	want = trigger && (!less || (context && filter));
+#define LESS	   8
+#define TRIGGER(n) ((n)&1)
+#define CONTEXT(n) (((n)&3) == 3)
+#define PACKET(n)  (((n)&7) == 7)
+
+static void check_sts(int n, bool want)
+{
+	enter(n, STS_EN);
 	tsc(0x9876543210);
 	vmpt_rtit_unit_frequency(&rig.unit, 12, 6);
 	expect(want ? "STS 12/6 9876543210" : "");
-	vmpt_rtit_unit_wake(&rig.unit, &rig.unit.now);
-	expect(want ? "STS 12/6 9876543210" : "");
+	tsc(0x9876543333);
+	vmpt_rtit_unit_frequency(&rig.unit, 12, 3);
+	expect(want ? "STS 12/3 9876543333" : "");
+}
+
+START_TEST(sts_less_pkts_set)
+{
+	check_sts(_i | LESS, PACKET(_i));
 }
 END_TEST
 
-START_TEST(mtc)
+START_TEST(sts_less_pkts_clear)
 {
-	bool want;
+	check_sts(_i, TRIGGER(_i));
+}
+END_TEST
 
-	enter(_i, MTC_EN);
-	want = trigger && (!less || (context && filter));
+static void check_mtc(int n, bool want)
+{
+	enter(n, MTC_EN);
 	tsc(0x7f);
 	expect_nothing;
 	tsc(0x80);
@@ -164,20 +177,61 @@ START_TEST(mtc)
 	tsc(0x100);
 	expect(want ? "MTC 0:02" : "");
 }
+
+START_TEST(mtc_less_pkts_set)
+{
+	check_mtc(_i | LESS, PACKET(_i));
+}
 END_TEST
 
-START_TEST(fup_pcc)
+START_TEST(mtc_less_pkts_clear)
 {
-	bool want;
+	check_mtc(_i, TRIGGER(_i));
+}
+END_TEST
 
-	enter(_i, CYCLE_ACC);
-	want = trigger && context && (!less || filter);
+static void check_pcc(int n, bool want)
+{
+	enter(n, CYCLE_ACC);
 	wr_at(CNTP, 0x200000, here + 8);
 	rig_skip();
 	step(here + 10);
 	expect(!want ? "" : filter ? "FUP.PCC 40110a +2097152" : "FUP.PCC 30000a +2097152");
 }
+
+START_TEST(fup_pcc_less_pkts_set)
+{
+	check_pcc(_i | LESS, PACKET(_i));
+}
 END_TEST
+
+START_TEST(fup_pcc_less_pkts_clear)
+{
+	check_pcc(_i, CONTEXT(_i));
+}
+END_TEST
+
+static void check_counter(int n, bool want)
+{
+	enter(n, CYCLE_ACC);
+	wr_at(CNTP, 0, here + 8);
+	cycles(100);
+	ck_assert_uint_eq(rd(CNTP), want ? 100 : 0);
+}
+
+START_TEST(cycle_counter_less_pkts_set)
+{
+	check_counter(_i | LESS, CONTEXT(_i));
+}
+END_TEST
+
+START_TEST(cycle_counter_less_pkts_clear)
+{
+	check_counter(_i, PACKET(_i));
+}
+END_TEST
+
+/* ---- the last row ---- */
 
 START_TEST(fup_buff_ovf)
 {
@@ -194,22 +248,15 @@ START_TEST(fup_buff_ovf)
 }
 END_TEST
 
-START_TEST(cycle_counter)
-{
-	bool want;
-
-	enter(_i, CYCLE_ACC);
-	want = trigger && context && (less || filter);
-	wr_at(CNTP, 0, here + 8);
-	cycles(100);
-	ck_assert_uint_eq(rd(CNTP), want ? 100 : 0);
-}
-END_TEST
-
 int main(void)
 {
-	const TTest *const tests[] = { fup_pge, tnt, tip, fup_far, fup_pgd,	 trace_stop,
-				       psb,	sts, mtc, fup_pcc, fup_buff_ovf, cycle_counter };
+	const TTest *const tests[] = { fup_pge, tnt,	    tip, fup_far,
+				       fup_pgd, trace_stop, psb, fup_buff_ovf };
+	const TTest *const rows[] = {
+		sts_less_pkts_set,	     sts_less_pkts_clear,	    mtc_less_pkts_set,
+		mtc_less_pkts_clear,	     fup_pcc_less_pkts_set,	    fup_pcc_less_pkts_clear,
+		cycle_counter_less_pkts_set, cycle_counter_less_pkts_clear,
+	};
 	Suite *suite = suite_create("table17");
 	TCase *tc = tcase_create("table17");
 	size_t i;
@@ -218,6 +265,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	for (i = 0; i < VMPT_ARRAY_SIZE(tests); i++)
 		tcase_add_loop_test(tc, tests[i], 0, 16);
+	for (i = 0; i < VMPT_ARRAY_SIZE(rows); i++)
+		tcase_add_loop_test(tc, rows[i], 0, 8);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }
