@@ -317,18 +317,30 @@ START_TEST(random_values)
 {
 	struct vmpt_rtit_regs r = fresh();
 	struct test_rng rng = { 760 };
-	unsigned int n;
+	u64 bits[REGS][4];
+	unsigned int n, i;
 
+	for (i = 0; i < REGS; i++) {
+		bits[i][RW] = bits_of(regs[i].msr, RW);
+		bits[i][RO] = bits_of(regs[i].msr, RO);
+		bits[i][ONE] = bits_of(regs[i].msr, ONE);
+		bits[i][EXT] = bits_of(regs[i].msr, EXT);
+	}
 	for (n = 0; n < 10000; n++) {
-		u32 msr = regs[test_random(&rng) % REGS].msr;
 		u64 value = test_random(&rng) >> (test_random(&rng) % 64), was, stored;
-		u64 rw = bits_of(msr, RW), ones = bits_of(msr, ONE);
-		u64 free = bits_of(msr, RO) | bits_of(msr, EXT);
+		u64 rw, ones, free;
+		u32 msr;
+
+		i = (unsigned int)(test_random(&rng) % REGS);
+		msr = regs[i].msr;
+		rw = bits[i][RW];
+		ones = bits[i][ONE];
+		free = bits[i][RO] | bits[i][EXT];
 
 		if (n & 1)
 			value = (value & (rw | free)) | ones;
 		was = get(&r, msr);
-		stored = (value & (rw | ones)) | (was & bits_of(msr, RO));
+		stored = (value & (rw | ones)) | (was & bits[i][RO]);
 		if (msr == TNT_BUFF && !value) {
 			refused(&r, msr, value, VMPT_GP_TNT_ZERO);
 		} else if ((value & ~(rw | free | ones)) || (~value & ones)) {
@@ -337,7 +349,9 @@ START_TEST(random_values)
 			set(&r, msr, value);
 			was = stored;
 		}
-		ck_assert_uint_eq(get(&r, msr), was);
+		if (get(&r, msr) != was)
+			ck_abort_msg("%x, %llx: reads %llx", msr, (unsigned long long)value,
+				     (unsigned long long)get(&r, msr));
 	}
 }
 END_TEST
