@@ -77,7 +77,8 @@ static void collect_slices(struct result *r, const struct vmpt_stream *stream,
 		ret = vmpt_split_next(split, s);
 		if (ret != 1)
 			break;
-		ck_assert_uint_eq(s->offset, reached);
+		must(s->offset == reached, "a slice at 0x%llx, the last ended at 0x%llx",
+		     (unsigned long long)s->offset, (unsigned long long)reached);
 		reached += s->size;
 		r->slices_n++;
 	} while (true);
