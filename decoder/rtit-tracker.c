@@ -19,6 +19,32 @@ bool vmpt_rtit_by_time(const struct vmpt_options *options)
 	return false;
 }
 
+static void report_start(struct vmpt_rtit_tracker *t, struct vmpt_run_report *report)
+{
+	struct vmpt_run_effect *effects = report->effects;
+	size_t i;
+
+	*report = (struct vmpt_run_report){ .effects = effects, .never = t->run_count };
+	for (i = 0; effects && i < t->run_count; i++)
+		effects[i] = (struct vmpt_run_effect){ .offset = ~0ULL };
+	t->report = report;
+}
+
+/* The next run has begun, with the packet at @offset. */
+static void take_run(struct vmpt_rtit_tracker *t, u64 offset, enum vmpt_run_fate fate)
+{
+	struct vmpt_run_effect *effects = t->report ? t->report->effects : NULL;
+
+	if (effects) {
+		if (t->run && effects[t->run - 1].offset == offset)
+			effects[t->run - 1].fate = VMPT_RUN_COVERED;
+		effects[t->run] = (struct vmpt_run_effect){ offset, (u8)fate };
+	}
+	if (t->report)
+		t->report->never--;
+	t->owner = t->runs[t->run++].owner;
+}
+
 void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cycle_acc,
 			    const struct vmpt_options *options)
 {
@@ -33,8 +59,10 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 		vmpt_rtit_clock_init(&t->clock, 0);
 	t->fresh = true;
 	t->mark = ~0ULL;
+	if (options->run_report)
+		report_start(t, options->run_report);
 	if (t->run_count && !t->runs[0].by_tsc && !t->runs[0].at)
-		t->owner = t->runs[t->run++].owner;
+		take_run(t, 0, VMPT_RUN_TAKEN);
 }
 
 /* ---- owners ---- */
@@ -60,6 +88,20 @@ static void feed(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piec
 	}
 }
 
+static void align(struct vmpt_rtit_tracker *t, u64 time)
+{
+	u64 at = t->runs[t->run].at;
+
+	t->clock_base = (at - time + (1ULL << 39)) & ~vmpt_mask64(40);
+	t->aligned = true;
+	if (!t->report)
+		return;
+	time += t->clock_base;
+	t->report->aligned = true;
+	t->report->tsc = time;
+	t->report->apart = time > at ? time - at : at - time;
+}
+
 /*
  * The hardware TSC of the PGE fed last, as late as it can be: the side record's time is one of
  * before the VM entry that sent it. STS has 40 bits, so the first is taken for the one that is
@@ -72,18 +114,20 @@ static u64 time_of_enable(struct vmpt_rtit_tracker *t)
 	if (!t->clock.known || t->run == t->run_count)
 		return 0;
 	if (!t->aligned)
-		t->clock_base = (t->runs[t->run].at - time + (1ULL << 39)) & ~vmpt_mask64(40);
-	t->aligned = true;
+		align(t, time);
 	return time + t->clock_base;
 }
 
 /* The runs up to offset @at and @time have begun. True if the owner is another than before. */
-static bool take_runs(struct vmpt_rtit_tracker *t, u64 at, u64 time)
+static bool take_runs(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token, u64 at,
+		      u64 time)
 {
+	bool lost = token->kind == VMPT_RTIT_TOKEN_LOSS;
 	struct vmpt_owner was = t->owner;
 
 	while (t->run < t->run_count && t->runs[t->run].at <= (t->runs[t->run].by_tsc ? time : at))
-		t->owner = t->runs[t->run++].owner;
+		take_run(t, token->at + (lost ? token->size : 0),
+			 lost ? VMPT_RUN_LOST : VMPT_RUN_TAKEN);
 	return !vmpt_owner_same(&t->owner, &was) || t->owner.sure != was.sure;
 }
 
@@ -101,7 +145,7 @@ static bool on_enable(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece 
 		feed(t, piece, behind);
 		time = time_of_enable(t);
 	}
-	return take_runs(t, token->at, time);
+	return take_runs(t, token, token->at, time);
 }
 
 /* ---- errata ---- */
@@ -207,7 +251,7 @@ static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
 {
 	u64 end = token->at + token->size;
-	bool changed = end && take_runs(t, end - 1, 0);
+	bool changed = end && take_runs(t, token, end - 1, 0);
 
 	if (changed && t->owner.sure < VMPT_ASSUMED)
 		t->owner.sure = VMPT_ASSUMED;

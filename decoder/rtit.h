@@ -105,7 +105,8 @@ struct vmpt_rtit_tracker {
 	const u8 *data;
 	bool cycle_acc;
 	const struct vmpt_run *runs;
-	size_t run, run_count; /* run: the next one */
+	size_t run, run_count;		/* run: the next one */
+	struct vmpt_run_report *report; /* or NULL */
 	struct vmpt_owner owner;
 	/* By the tokens so far, by erratum; the reader takes them and sets them to 0. */
 	u32 errata[VMPT_RTIT_ERRATA + 1];

@@ -244,6 +244,34 @@ struct vmpt_run {
 	struct vmpt_owner owner; /* of a VM: vmcs is the caller's number for it */
 };
 
+/* What came of a run. */
+enum vmpt_run_fate {
+	VMPT_RUN_NEVER,	  /* its place never came: behind the stream's end, or no packet was due */
+	VMPT_RUN_TAKEN,	  /* it holds from its offset on */
+	VMPT_RUN_COVERED, /* as the next one, which began at the same packet: it owns no byte */
+	VMPT_RUN_LOST,	  /* it began in lost bytes: its offset is that of the byte behind them */
+};
+
+struct vmpt_run_effect {
+	u64 offset; /* of the first packet that it owns; VMPT_RUN_NEVER: ~0 */
+	u8 fate;    /* enum vmpt_run_fate */
+};
+
+/*
+ * What came of all runs of a stream. Runs by time meet STSs of 40 bits: the first time that is
+ * known is taken for the one nearest to the first run. Over VMPT_RUNS_APART between them, half a
+ * minute, they may not be of the same hour.
+ */
+#define VMPT_RUNS_APART (1ULL << 36)
+
+struct vmpt_run_report {
+	struct vmpt_run_effect *effects; /* the caller's, run_count of them; or NULL */
+	size_t never;			 /* runs with VMPT_RUN_NEVER */
+	/* by time only */
+	bool aligned;	/* a time became known; else all the others are 0 */
+	u64 tsc, apart; /* it, in 64 bits; ticks between it and the first run */
+};
+
 /* All 0 is the default. */
 struct vmpt_options {
 	unsigned int threads; /* that work, the caller's included; 0 is 1, over 12 is 12 */
@@ -257,6 +285,9 @@ struct vmpt_options {
 	 * of it is. Stays the caller's. */
 	const struct vmpt_run *runs;
 	size_t run_count;
+	/* Filled while a decoder or a splitter works, whole when it has come to the end; each open
+	 * starts it anew, so give it to one at a time. Stays the caller's; or NULL. */
+	struct vmpt_run_report *run_report;
 	/* Called now and then with the offset that is reached, by the caller's thread. Or NULL. */
 	void (*progress)(void *opaque, u64 offset);
 	void *progress_opaque;
