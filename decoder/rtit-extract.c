@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "decoder/rtit-extract.h"
-#include "decoder/rtit.h"
+#include "decoder/rtit-fast.h"
 #include "decoder/vm-tracker.h"
 
 /* No packet begins with it (Figure 2). */
@@ -18,27 +18,26 @@ struct out_stream {
 	struct vmpt_owner owner;
 	int id;
 	u64 size;
-	u64 source_end;			/* of the last slice */
-	struct vmpt_rtit_last_lip last; /* of who decodes it */
-	bool cut;			/* a PSB was put, and no LIP came since */
+	u64 source_end;		       /* of the last slice */
+	struct vmpt_rtit_stretch tail; /* its end; Last LIP there is that of who decodes it */
+	bool cut;		       /* a PSB was put, and no LIP came since */
+	bool settled;		       /* from here on Last LIP is the source's */
 };
 
 struct extract {
 	const struct vmpt_stream *stream;
-	const struct vmpt_extract_options *options;
 	const struct vmpt_extract_ops *ops;
 	void *opaque;
 	struct vmpt_splitter *split;
-	struct vmpt_decoder *decoder;
-	struct vmpt_batch batch;
-	size_t item;
-	u16 used; /* bytes of the run at work */
+	struct vmpt_rtit_fast fast; /* for its tables */
 	struct out_stream *streams;
 	int stream_count, stream_max;
+	/* Up to the end of the slice before: Last LIP there is the source's. */
+	struct vmpt_rtit_stretch before;
+	bool lost; /* it was a loss */
 	/* the slice at work */
 	struct out_stream *out; /* NULL: written nowhere */
 	struct vmpt_extracted done;
-	u64 copy_from, copy_to; /* bytes of the source to be written as they are */
 };
 
 /* ---- writing ---- */
@@ -49,24 +48,9 @@ static int put_bytes(struct extract *x, const u8 *bytes, size_t n)
 	return x->ops->write(x->opaque, x->out->id, bytes, n);
 }
 
-static int flush(struct extract *x)
+static int copy(struct extract *x, u64 from, u64 to)
 {
-	u64 from = x->copy_from, to = x->copy_to;
-
-	x->copy_from = x->copy_to = 0;
 	return from == to ? 0 : put_bytes(x, x->stream->data + from, to - from);
-}
-
-static int copy(struct extract *x, u64 at, u64 size)
-{
-	int err = 0;
-
-	if (at != x->copy_to || x->copy_from == x->copy_to) {
-		err = flush(x);
-		x->copy_from = at;
-	}
-	x->copy_to = at + size;
-	return err;
 }
 
 static int put_psb(struct extract *x)
@@ -80,10 +64,8 @@ static int put_psb(struct extract *x)
 static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip)
 {
 	u8 wire[VMPT_RTIT_SIZE_MAX];
-	int err = flush(x), n;
+	int n;
 
-	if (err)
-		return err;
 	pkt->ip.cnt = 2;
 	pkt->ip.zext = 0;
 	pkt->ip.lip = lip;
@@ -99,105 +81,94 @@ static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip
 static int put_loss(struct extract *x)
 {
 	static const u8 no_packet = NO_PACKET;
-	int err = flush(x);
+	int err = put_bytes(x, &no_packet, 1);
 
 	if (!err)
-		err = put_bytes(x, &no_packet, 1);
-	if (!err)
 		err = put_psb(x);
-	x->out->last.valid = x->out->cut = false;
 	x->done.lips_unknown++;
 	return err;
 }
 
-/* ---- packets ---- */
+/* ---- the first LIP of a slice ---- */
 
-static int lip_packet(struct extract *x, u64 at, const struct vmpt_item *item)
+/* Last LIP at the end of @s, which is looked for once. */
+static const struct vmpt_rtit_last_lip *last_lip_of(const struct extract *x,
+						    struct vmpt_rtit_stretch *s)
 {
-	struct out_stream *out = x->out;
-	struct vmpt_rtit_packet pkt;
-	u64 lip;
-	int err;
-
-	err = vmpt_rtit_decode(&pkt, x->stream->data + at, item->size, false);
-	if (err)
-		return err;
-	/* It starts anew here, in the source and for who decodes the stream. */
-	if (pkt.kind == VMPT_RTIT_BUFF_OVF)
-		out->last.valid = out->cut = false;
-	if (item->aux & VMPT_RTIT_AUX_NO_LIP) {
-		err = out->last.valid ? put_loss(x) : 0;
-		return err ? err : copy(x, at, item->size);
-	}
-	/* Behind a PSB some may forget the last one, others may not (3.3.9). */
-	if (out->cut && pkt.ip.cnt < 2 && !pkt.ip.zext)
-		out->last.valid = false;
-	out->cut = false;
-	if (vmpt_rtit_lip_expand(&out->last, &pkt, &lip) && lip == item->payload)
-		return copy(x, at, item->size);
-	out->last.lip = item->payload;
-	out->last.valid = true;
-	return put_full_lip(x, &pkt, item->payload);
+	s->last = vmpt_rtit_last_lip_at(&x->fast, x->stream->size, s);
+	s->from = s->end;
+	return &s->last;
 }
 
-static int put_item(struct extract *x, u64 at, const struct vmpt_item *item)
+/* Behind the packet at @at Last LIP is known, or known to be none. */
+static void set_last_lip(struct extract *x, const struct vmpt_rtit_packet *pkt, u64 at,
+			 const struct vmpt_rtit_last_lip *last)
 {
-	unsigned int kind = item->kind - (unsigned int)VMPT_ITEM_RTIT;
+	x->before.from = at + pkt->size;
+	x->before.last = *last;
+	x->out->settled = true;
+	x->out->cut = false;
+}
 
-	if (!x->out || item->kind == VMPT_ITEM_LOSS)
+/*
+ * The packet at @at is the first with a LIP since a cut or a loss: behind it Last LIP is one for
+ * the source and for who decodes the stream, or both have none.
+ */
+static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
+{
+	bool leans = pkt->ip.cnt < 2 && !pkt->ip.zext, cut = x->out->cut, known;
+	struct vmpt_rtit_last_lip last = { 0 };
+	u64 lip;
+	int err = 0;
+
+	/* It starts anew at this one, in the source and for who decodes the stream. */
+	if (leans && pkt->kind != VMPT_RTIT_BUFF_OVF)
+		last = *last_lip_of(x, &x->before);
+	known = vmpt_rtit_lip_expand(&last, pkt, &lip);
+	if (!known && pkt->kind != VMPT_RTIT_BUFF_OVF && last_lip_of(x, &x->out->tail)->valid)
+		err = put_loss(x);
+	set_last_lip(x, pkt, at, &last);
+	if (err)
+		return err;
+	/* Behind a PSB some may forget the last one, others may not (3.3.9). */
+	if (known && leans && cut)
+		return put_full_lip(x, pkt, lip);
+	return copy(x, at, at + pkt->size);
+}
+
+/* A slice's bytes up to its first LIP packet and with it. Sets where the rest begins. */
+static int put_until_lip(struct extract *x, u64 *rest)
+{
+	const struct vmpt_slice *slice = &x->done.slice;
+	u64 at = slice->offset, end = at + slice->size;
+	struct vmpt_rtit_packet pkt;
+	int err = 0;
+
+	for (*rest = at; at < end && !x->out->settled && !err; at = *rest) {
+		err = vmpt_rtit_decode(&pkt, x->stream->data + at, end - at, x->fast.cycle_acc);
+		if (err)
+			return err;
+		*rest = at + pkt.size;
+		if (vmpt_rtit_table[pkt.kind].classes & VMPT_RTIT_HAS_LIP)
+			err = first_lip(x, &pkt, at);
+		else
+			err = copy(x, at, *rest);
+	}
+	return err;
+}
+
+static int put_slice(struct extract *x)
+{
+	u64 end = x->done.slice.offset + x->done.slice.size, rest;
+	int err;
+
+	if (!x->out)
 		return 0;
-	if (kind < VMPT_RTIT_KINDS && vmpt_rtit_table[kind].classes & VMPT_RTIT_HAS_LIP)
-		return lip_packet(x, at, item);
-	return copy(x, at, item->size);
+	err = put_until_lip(x, &rest);
+	return err ? err : copy(x, rest, end);
 }
 
 /* ---- the walk ---- */
-
-/* 1: there is an item at the cursor, 0: the end, or a negative error. */
-static int fill(struct extract *x)
-{
-	int ret;
-
-	while (x->item >= x->batch.count) {
-		ret = vmpt_batch_next(x->decoder, &x->batch);
-		if (ret <= 0)
-			return ret;
-		x->item = 0;
-		x->used = 0;
-	}
-	return 1;
-}
-
-/* The packets of [.., @end), which belong to the slice at work. */
-static int walk_slice(struct extract *x, u64 end)
-{
-	struct vmpt_item item;
-	u64 at, left;
-	int ret;
-
-	for (;;) {
-		ret = fill(x);
-		if (ret <= 0)
-			return ret;
-		item = x->batch.items[x->item];
-		at = x->batch.base + item.offset + x->used;
-		/* A loss of size 0 stands at the start of what follows it. */
-		if (at >= end && !(item.kind == VMPT_ITEM_LOSS && at == end && !item.payload))
-			return 0;
-		left = item.size - x->used;
-		if (item.kind == VMPT_ITEM_RTIT_RUN && left > end - at) {
-			item.size = (u16)(end - at);
-			x->used = (u16)(x->used + item.size);
-		} else {
-			item.size = (u16)left;
-			x->item++;
-			x->used = 0;
-		}
-		ret = put_item(x, at, &item);
-		if (ret)
-			return ret;
-	}
-}
 
 static int find_stream(struct extract *x, const struct vmpt_owner *owner)
 {
@@ -244,8 +215,11 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 		return err;
 	x->done.stream = out->id;
 	x->done.out_offset = out->size;
+	if (x->lost)
+		out->settled = false;
 	if (out->size && out->source_end == slice->offset)
 		return 0;
+	out->settled = false;
 	if (vmpt_rtit_psb_find(x->stream->data, slice->offset, slice->offset + head) ==
 		    slice->offset &&
 	    head == VMPT_RTIT_PSB_SIZE)
@@ -255,18 +229,36 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	return put_psb(x);
 }
 
+/* Last LIP behind the slice, for the next one and for its own stream. */
+static void note_last_lip(struct extract *x)
+{
+	const struct vmpt_slice *slice = &x->done.slice;
+	struct vmpt_rtit_stretch *s = &x->before;
+	struct out_stream *out = x->out;
+
+	x->lost = slice->begin == VMPT_BEGIN_LOSS;
+	s->end = slice->offset + slice->size;
+	if (x->lost) {
+		*s = (struct vmpt_rtit_stretch){ .from = s->end, .end = s->end };
+		return;
+	}
+	if (slice->last_psb)
+		s->psb = slice->last_psb;
+	/* Without a LIP in it the stream's last one stays. */
+	if (out && out->settled)
+		out->tail = *s;
+}
+
 static int end_slice(struct extract *x)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
-	int err = x->out ? flush(x) : 0;
 
 	if (x->out) {
 		x->out->source_end = slice->offset + slice->size;
 		x->done.out_size = x->out->size - x->done.out_offset;
 	}
-	if (!err && x->ops->slice)
-		err = x->ops->slice(x->opaque, &x->done);
-	return err;
+	note_last_lip(x);
+	return x->ops->slice ? x->ops->slice(x->opaque, &x->done) : 0;
 }
 
 static int walk(struct extract *x)
@@ -277,7 +269,7 @@ static int walk(struct extract *x)
 	while ((ret = vmpt_split_next(x->split, &slice)) > 0) {
 		err = begin_slice(x, &slice);
 		if (!err)
-			err = walk_slice(x, slice.offset + slice.size);
+			err = put_slice(x);
 		if (!err)
 			err = end_slice(x);
 		if (err)
@@ -289,14 +281,17 @@ static int walk(struct extract *x)
 int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
 		      const struct vmpt_extract_ops *ops, void *opaque)
 {
-	struct extract x = { .stream = stream, .options = options, .ops = ops, .opaque = opaque };
-	int err = vmpt_splitter_open(&x.split, stream, &options->decode);
+	const struct vmpt_options *o = &options->decode;
+	struct extract x = { .stream = stream, .ops = ops, .opaque = opaque };
+	int err = vmpt_splitter_open(&x.split, stream, o);
 
-	if (!err)
-		err = vmpt_decoder_open(&x.decoder, stream, &options->decode);
+	x.fast.data = stream->data;
+	x.fast.cycle_acc =
+		o->cycle_acc == VMPT_CYCLE_ACC_YES || (o->cycle_acc == VMPT_CYCLE_ACC_AUTO &&
+						       vmpt_rtit_cycles_guess(stream, o->headless));
+	vmpt_rtit_fast_tables(&x.fast);
 	if (!err)
 		err = walk(&x);
-	vmpt_decoder_close(x.decoder);
 	vmpt_splitter_close(x.split);
 	free(x.streams);
 	return err;

@@ -77,6 +77,19 @@ void vmpt_rtit_index_decode(const struct vmpt_rtit_fast *f, struct vmpt_rtit_chu
 void vmpt_rtit_packets_decode(const struct vmpt_rtit_fast *f, struct vmpt_rtit_chunk *chunks,
 			      unsigned int count, u32 *raw);
 
+/* ---- Last LIP (rtit-last-lip.c) ---- */
+
+/* Whole packets, with no loss among them. */
+struct vmpt_rtit_stretch {
+	u64 from, end;
+	u64 psb;			/* the last one in it; what is not in it: none is known */
+	struct vmpt_rtit_last_lip last; /* at @from */
+};
+
+/* At its end. @size: of the stream. */
+struct vmpt_rtit_last_lip vmpt_rtit_last_lip_at(const struct vmpt_rtit_fast *f, u64 size,
+						const struct vmpt_rtit_stretch *s);
+
 struct vmpt_rtit_fast_source;
 
 int vmpt_rtit_fast_open(struct vmpt_rtit_fast_source **src, const struct vmpt_stream *stream,

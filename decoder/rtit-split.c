@@ -153,6 +153,9 @@ static void count(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *to
 	case VMPT_RTIT_BUFF_OVF:
 		s->slice.overflows++;
 		break;
+	case VMPT_RTIT_PSB:
+		s->slice.last_psb = token->at;
+		break;
 	case VMPT_RTIT_PIP:
 		if (p[0] & 1)
 			add_cr3(&s->slice, bytes_at(p + 1, 5));

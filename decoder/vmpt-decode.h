@@ -383,6 +383,7 @@ struct vmpt_slice {
 	/* RTIT */
 	u32 enables, disables;		  /* FUP.PGEs and FUP.PGDs but those of E2 */
 	u32 errata[VMPT_RTIT_ERRATA + 1]; /* workarounds applied, by number */
+	u64 last_psb;			  /* offset of the last PSB in it, 0 if there is none */
 };
 
 struct vmpt_splitter;
