@@ -164,7 +164,8 @@ static void print_text(struct cli *cli)
 	if (s->removed)
 		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
 		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");
-	printf("%s/index.json: %s slices\n", s->dir, cli_number(s->slices, buf));
+	printf("%s/index.json: %s slice%s\n", s->dir, cli_number(s->slices, buf),
+	       s->slices == 1 ? "" : "s");
 }
 
 static void print_json(struct cli *cli)
@@ -200,8 +201,8 @@ static int run(struct cli *cli)
 		err = split_open_dir(cli);
 	if (!err)
 		err = split_index_start(cli);
-	/* The library asks for slices first, then for their packets. */
-	cli_progress_start(cli, 2);
+	/* Of PT the library asks for slices first, then for their packets; of RTIT for slices. */
+	cli_progress_start(cli, cli_is_rtit(cli) ? 1 : 2);
 	for (i = 0; i < cli->streams && !err; i++) {
 		cli_progress_stream(cli, i);
 		err = split_stream(cli, i);
