@@ -57,6 +57,7 @@ enum bench_contest_id {
 	BENCH_SPLIT,
 	BENCH_BATCH,
 	BENCH_PACKET,
+	BENCH_EXTRACT,
 	BENCH_SPLIT_2,
 	BENCH_BATCH_2,
 	BENCH_MEMMEM,
@@ -102,7 +103,7 @@ struct bench_result {
  */
 double bench_seconds(const struct bench_result *r, unsigned int id);
 
-enum { BENCH_GOALS = 7 };
+enum { BENCH_GOALS = 8 };
 
 struct bench_goal {
 	const char *name;

@@ -4,8 +4,10 @@
  * and what memory itself allows. libipt's is in contest-libipt.c.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/bench.h"
+#include "decoder/extract.h"
 
 /* Between two calls of tick(). */
 #define TICK_BYTES (1u << 20)
@@ -144,6 +146,59 @@ static int run_packet(const struct bench_input *in, const struct bench_contest *
 	return ret ? failed(in, c, ret) : 0;
 }
 
+/* ---- one owner's streams ---- */
+
+struct written {
+	struct bench_count *out;
+	u8 buffer[64 << 10];
+};
+
+static int on_stream(void *opaque, int stream, const struct vmpt_owner *owner)
+{
+	(void)opaque;
+	(void)stream;
+	(void)owner;
+	return 0;
+}
+
+/* What a file would need at least: all bytes go somewhere else. */
+static int on_write(void *opaque, int stream, const u8 *bytes, size_t n)
+{
+	struct written *w = opaque;
+	size_t part;
+
+	w->out->sum += n + (u64)stream;
+	for (; n; bytes += part, n -= part) {
+		part = n < sizeof(w->buffer) ? n : sizeof(w->buffer);
+		memcpy(w->buffer, bytes, part);
+		w->out->sum += w->buffer[part - 1];
+	}
+	return 0;
+}
+
+static int on_slice(void *opaque, const struct vmpt_extracted *done)
+{
+	struct written *w = opaque;
+
+	w->out->items++;
+	w->out->losses += done->slice.begin == VMPT_BEGIN_LOSS;
+	return 0;
+}
+
+static int run_extract(const struct bench_input *in, const struct bench_contest *c,
+		       struct bench_count *out, void (*tick)(void))
+{
+	static const struct vmpt_extract_ops ops = { on_stream, on_write, on_slice };
+	struct vmpt_extract_options options = { .decode = options_of(in, c) };
+	struct vmpt_stream stream = stream_of(in);
+	struct written w = { .out = out };
+	int ret = vmpt_extract(&stream, &options, &ops, &w);
+
+	if (tick)
+		tick();
+	return ret ? failed(in, c, ret) : 0;
+}
+
 /* The PSBs, by the C library's search: no decoder can start faster. */
 static int run_memmem(const struct bench_input *in, const struct bench_contest *c,
 		      struct bench_count *out, void (*tick)(void))
@@ -188,6 +243,7 @@ const struct bench_contest bench_contests[BENCH_CONTESTS] = {
 	[BENCH_SPLIT] = { "split", "vmpt index + split", 1, run_split },
 	[BENCH_BATCH] = { "batch", "vmpt full iteration, runs", 1, run_batch },
 	[BENCH_PACKET] = { "packet", "vmpt full iteration, packets", 1, run_packet },
+	[BENCH_EXTRACT] = { "extract", "vmpt streams by owner", 1, run_extract },
 	[BENCH_SPLIT_2] = { "split-2", "vmpt index + split, 2 threads", 2, run_split },
 	[BENCH_BATCH_2] = { "batch-2", "vmpt full iteration, 2 threads", 2, run_batch },
 	[BENCH_MEMMEM] = { "memmem", "memmem for PSBs", 1, run_memmem },

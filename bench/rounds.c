@@ -14,6 +14,7 @@ const struct bench_goal bench_goals[BENCH_GOALS] = {
 	{ "full iteration / libipt", 4, false, true, false },
 	{ "index + split, MB/s", 1000, false, false, true },
 	{ "full iteration, MB/s", 300, false, false, true },
+	{ "streams by owner, MB/s", 500, false, false, true },
 	{ "index + split, 2 threads / 1", 1.7, false, true, true },
 	{ "full iteration, 2 threads / 1", 1.7, false, true, true },
 	{ "memory beyond the input, MiB", 64, true, true, true },
@@ -70,8 +71,10 @@ double bench_goal_value(const struct bench_result *r, unsigned int i)
 	case 3:
 		return rate(r, BENCH_BATCH) / 1e6;
 	case 4:
-		return gain(r, BENCH_SPLIT_2, BENCH_SPLIT);
+		return rate(r, BENCH_EXTRACT) / 1e6;
 	case 5:
+		return gain(r, BENCH_SPLIT_2, BENCH_SPLIT);
+	case 6:
 		return gain(r, BENCH_BATCH_2, BENCH_BATCH);
 	default:
 		return (double)r->rss / (1 << 20);
@@ -163,6 +166,7 @@ static int check_counts(struct bench_result *r)
 	const struct bench_count *split = &r->time[BENCH_SPLIT].count;
 	const struct bench_count *batch = &r->time[BENCH_BATCH].count;
 	const struct bench_count *packet = &r->time[BENCH_PACKET].count;
+	const struct bench_count *extract = &r->time[BENCH_EXTRACT].count;
 	const struct bench_count *split2 = &r->time[BENCH_SPLIT_2].count;
 	const struct bench_count *batch2 = &r->time[BENCH_BATCH_2].count;
 	int bad = count_common(r);
@@ -171,6 +175,8 @@ static int check_counts(struct bench_result *r)
 		bad |= check_equal(r, "packets", ipt->packets, "libipt", r->common_packets, "vmpt");
 	bad |= check_equal(r, "packets", batch->packets, "batch", packet->packets, "packet");
 	bad |= check_equal(r, "losses", batch->losses, "batch", packet->losses, "packet");
+	bad |= check_equal(r, "slices", split->items, "split", extract->items, "extract");
+	bad |= check_equal(r, "losses", split->losses, "split", extract->losses, "extract");
 	if (r->input.same)
 		bad |= check_equal(r, "losses", ipt->losses, "libipt", batch->losses, "vmpt");
 	if (r->input.vmpt.packets)
