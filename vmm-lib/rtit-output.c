@@ -252,6 +252,20 @@ static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 	vcpu->end = end;
 }
 
+/*
+ * OFFSET is before what it was, and nothing was written over: no processor does so by itself. Who
+ * changed it (a sleep of the machine, a hypervisor below) may have changed more: what waits is not
+ * believed, and the next bytes are not known to follow on anything.
+ */
+static void backwards(struct vmpt_rtit_vcpu *vcpu, u32 end)
+{
+	vcpu->events |= VMPT_RTIT_EVENT_HARDWARE | VMPT_RTIT_EVENT_LOST;
+	vcpu->lost += vcpu->used;
+	vcpu->pos = end;
+	vcpu->used = vcpu->unseen = 0;
+	vcpu->sync_lost = true;
+}
+
 /* The clocks of what was not looked at yet, in the buffer: in one piece, over its end, behind. */
 static void rewrite(struct vmpt_rtit_vcpu *vcpu)
 {
@@ -297,6 +311,8 @@ static void take(struct vmpt_rtit_vcpu *vcpu, u32 end)
 		return;
 	if (mark_left(vcpu) < MARK_SIZE) {
 		wrapped(vcpu, end, passed);
+	} else if (passed < vcpu->used) {
+		backwards(vcpu, end);
 	} else {
 		vcpu->unseen += passed - vcpu->used;
 		vcpu->used = passed;

@@ -40,6 +40,9 @@ int vmpt_rtit_vcpu_init(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_conf
 	if (!config || !config_fits(config))
 		return -VMPT_E_INVAL;
 	vcpu->config = *config;
+	/* If the processor's OFFSET is ever wrong, no old memory of the host's is copied. */
+	if (config->bounce.bytes)
+		memset(config->bounce.bytes, 0, config->bounce.size);
 	vmpt_rtit_reset(&vcpu->regs);
 	return 0;
 }

@@ -83,6 +83,7 @@ enum vmpt_rtit_output {
  * A buffer of the host's, for one vCPU: @size a power of 2, 128 bytes to 4 MiB, @hpa aligned to
  * it and below 64 GiB. If it is as large as the guest's own, a guest that fills it between two
  * calls of vmpt_rtit_vcpu_sync() loses nothing: its own buffer would have wrapped as well.
+ * vmpt_rtit_vcpu_init() clears it.
  */
 struct vmpt_rtit_bounce {
 	u8 *bytes;
@@ -111,9 +112,11 @@ struct vmpt_rtit_config {
 };
 
 /* What has to be told to a caller, added up until it clears them. */
-#define VMPT_RTIT_EVENT_LOST	 0x1 /* bytes of the guest's trace were lost: see lost */
-#define VMPT_RTIT_EVENT_PARKED	 0x2 /* no memory for output: the guest is not traced now */
-#define VMPT_RTIT_EVENT_HARDWARE 0x4 /* the processor answered what no such MSR can hold */
+#define VMPT_RTIT_EVENT_LOST   0x1 /* bytes of the guest's trace were lost: see lost */
+#define VMPT_RTIT_EVENT_PARKED 0x2 /* no memory for output: the guest is not traced now */
+#define VMPT_RTIT_EVENT_HARDWARE                                        \
+	0x4 /* the processor answered what no such MSR can hold, or its \
+	     * OFFSET went back */
 
 /* Where the processor's output goes while the guest's MSRs are in it. */
 enum vmpt_rtit_path {

@@ -273,6 +273,65 @@ START_TEST(moved)
 }
 END_TEST
 
+/* ---- an OFFSET that no processor has ---- */
+
+/* It went back and nothing was written over: what waits is dropped at once, and told. */
+START_TEST(offset_back)
+{
+	u32 waits;
+	u8 buf[9];
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	rig.config.rewrite_clock = true;
+	rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	guest_set_kind(&rig.guest, 0x10, 1, VMPT_MEM_UNBACKED);
+	rig_program(&rig, 0x10000, 0xfff, RIG_ON);
+	load();
+	tips(0, 50);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_RETRY);
+	waits = 9 + 3 + 150 + 3;
+	ck_assert_uint_eq(rig.v.used, waits);
+	ck_assert_uint_eq(rig.v.events, 0);
+	rig.fake_msr = 0x772;
+	rig.fake_value = 20;
+	sync();
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_HARDWARE | VMPT_RTIT_EVENT_LOST);
+	ck_assert_uint_eq(rig.v.lost, waits);
+	ck_assert(!rig.v.used && !rig.v.unseen && rig.v.pos == 20);
+	/* On from there */
+	rig.fake_msr = 0;
+	rig.unit.regs.offset = 20;
+	guest_set_kind(&rig.guest, 0x10, 1, VMPT_MEM_OK);
+	tips(0x77, 1);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 9);
+	rig_get(&rig, 0x10000, buf, 9);
+	ck_assert(!memcmp(buf, "\x84\x00\x80\xb4\x77\x00\x8c\x00\x80", 9));
+	ck_assert_uint_eq(rig.v.lost, waits);
+}
+END_TEST
+
+/* It went forward: no byte is the host's. */
+START_TEST(offset_forward)
+{
+	static u8 got[4096];
+	u32 i;
+
+	start(VMPT_RTIT_BOUNCE, 4096);
+	memset(rig.bounce, 0x5a, RIG_BOUNCE_MAX);
+	rig_again(&rig);
+	ck_assert(!rig.bounce[0] && !rig.bounce[4095] && rig.bounce[4096] == 0x5a);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	load();
+	rig.fake_msr = 0x772;
+	rig.fake_value = 4000;
+	sync();
+	rig_get(&rig, 0x10000, got, sizeof(got));
+	for (i = 0; i < sizeof(got); i++)
+		ck_assert(got[i] != 0x5a);
+}
+END_TEST
+
 /* ---- how much work one call may be ---- */
 
 START_TEST(bound)
@@ -307,6 +366,8 @@ int main(void)
 	tcase_add_test(tc, retried_too_late);
 	tcase_add_test(tc, wrapped_and_retried);
 	tcase_add_test(tc, moved);
+	tcase_add_test(tc, offset_back);
+	tcase_add_test(tc, offset_forward);
 	tcase_add_test(tc, bound);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
