@@ -190,6 +190,13 @@ static bool is_forgotten(u32 msr)
 	return msr == VMPT_RTIT_MSR_LAST_LIP || msr == VMPT_RTIT_MSR_LAST_CALL_NLIP;
 }
 
+int vmpt_rtit_hw_forget(struct vmpt_rtit_vcpu *vcpu)
+{
+	int err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LAST_LIP, 0);
+
+	return err ? err : vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LAST_CALL_NLIP, 0);
+}
+
 static bool is_output(u32 msr)
 {
 	return msr == VMPT_RTIT_MSR_BASE_ADDR || msr == VMPT_RTIT_MSR_LIMIT_MASK ||
@@ -233,8 +240,14 @@ static int save_host(struct vmpt_rtit_vcpu *vcpu)
 
 	if (stop(vcpu) || vmpt_rtit_hw_read(vcpu, VMPT_RTIT_MSR_CTL, &ctl))
 		return -VMPT_E_HARDWARE;
-	if (ctl & VMPT_RTIT_CTL_TRACE_EN)
+	if (ctl & VMPT_RTIT_CTL_TRACE_EN) {
+		/* Whoever traces again already is left alone. */
+		if (ctl & VMPT_RTIT_CTL_TRACE_ACTIVE)
+			ctl = vcpu->host_regs.ctl;
+		if (vcpu->hw_ctl != vcpu->host_regs.ctl)
+			vcpu->hw_ctl = ctl;
 		return -VMPT_E_HOST_TRACING;
+	}
 	for (i = 0; i < VMPT_RTIT_MSRS; i++) {
 		u32 msr = vmpt_rtit_reg_table[i].msr;
 
@@ -243,6 +256,20 @@ static int save_host(struct vmpt_rtit_vcpu *vcpu)
 			return -VMPT_E_HARDWARE;
 	}
 	return 0;
+}
+
+/*
+ * CTL as it was, of which stop() may have cleared bits; nothing else has changed. A PSB comes, as
+ * in give_back().
+ */
+static void untake(struct vmpt_rtit_vcpu *vcpu)
+{
+	const struct vmpt_rtit_regs *host = &vcpu->host_regs;
+
+	if (vcpu->hw_ctl == host->ctl)
+		return;
+	if (!vmpt_rtit_trigger_en(host) || !vmpt_rtit_hw_forget(vcpu))
+		vmpt_rtit_hw_set_ctl(vcpu, host->ctl);
 }
 
 /* CTL comes first: until it has been read nothing else may be (3.3.1). */
@@ -255,9 +282,8 @@ static int take_processor(struct vmpt_rtit_vcpu *vcpu)
 		return -VMPT_E_HARDWARE;
 	vcpu->hw_ctl = host->ctl;
 	err = save_host(vcpu);
-	/* Nothing but CTL has changed. */
-	if (err == -VMPT_E_HARDWARE && vcpu->hw_ctl != host->ctl)
-		vmpt_rtit_hw_set_ctl(vcpu, host->ctl);
+	if (err)
+		untake(vcpu);
 	return err;
 }
 

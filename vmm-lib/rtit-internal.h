@@ -14,6 +14,9 @@ int vmpt_rtit_hw_write(struct vmpt_rtit_vcpu *vcpu, u32 msr, u64 value);
 /* What the processor gets for @msr of a guest's @regs; not for CTL. */
 u64 vmpt_rtit_hw_value(const struct vmpt_rtit_regs *regs, u32 msr);
 
+/* LAST_LIP and LAST_CALL_NLIP as the PSB makes them that TraceActive is about to bring. */
+int vmpt_rtit_hw_forget(struct vmpt_rtit_vcpu *vcpu);
+
 /* Take notice of a TraceStop: TraceActive went off in the processor. */
 int vmpt_rtit_hw_refresh(struct vmpt_rtit_vcpu *vcpu);
 /* The registers that packets change, into vcpu->regs; OFFSET is not among them. */

@@ -121,9 +121,7 @@ static int move_output(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs 
 		err = vmpt_rtit_hw_set_ctl(vcpu, vcpu->hw_ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE);
 		/* As at a load: the PSB's clearing. */
 		if (!err)
-			err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LAST_LIP, 0);
-		if (!err)
-			err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_LAST_CALL_NLIP, 0);
+			err = vmpt_rtit_hw_forget(vcpu);
 	}
 	if (err) {
 		vmpt_rtit_plan_drop(vcpu, plan);

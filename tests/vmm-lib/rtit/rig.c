@@ -65,7 +65,7 @@ static int hw_rdmsr(void *opaque, u32 msr, u64 *value)
 		return -5;
 	if (vmpt_rtit_unit_rdmsr(&rig->unit, msr, value))
 		ck_abort_msg("RDMSR %x is #GP", msr);
-	if (rig->fake_msr == msr)
+	if (rig->fake_msr == msr && rig->accesses >= rig->fake_from)
 		*value = rig->fake_value;
 	return 0;
 }

@@ -49,7 +49,8 @@ struct rig {
 	u32 fail_at;	 /* the access that fails, from 1 on; 0: none */
 	u32 fail_msr;	 /* accesses to this one fail */
 	u32 fake_msr;	 /* this one reads … */
-	u64 fake_value;	 /* … so */
+	u64 fake_value;	 /* … so … */
+	u32 fake_from;	 /* … from this access on */
 	bool host_again; /* an NMI handler sets Trace_En whenever it was cleared */
 	bool unchecked;	 /* the order is wrong on purpose: a failing processor */
 };

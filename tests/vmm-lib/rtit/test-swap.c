@@ -227,14 +227,59 @@ START_TEST(host_traces)
 }
 END_TEST
 
-/* An NMI handler of the host's that sets Trace_En again: do not enter. */
+/* An NMI handler of the host's that sets Trace_En again: do not enter, and the host traces on. */
 START_TEST(host_does_not_stop)
 {
-	rig_host_on(&rig, RIG_ON);
+	rig_host_on(&rig, RIG_ON | VMPT_RTIT_CTL_CMPRS_RET);
+	rig.unit.regs.last_lip = 0x1deadbeef;
+	rig.unit.regs.last_call_nlip = 0x1000000401005;
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
 	rig.host_again = true;
+	rig_forget(&rig);
 	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_HOST_TRACING);
-	ck_assert(!rig.v.loaded);
+	ck_assert(!rig.v.loaded && !rig.pins[0x10]);
+	ck_assert_uint_eq(rig.unit.regs.ctl, RIG_ON | VMPT_RTIT_CTL_CMPRS_RET);
+	ck_assert_uint_eq(rig.unit.regs.base_addr, RIG_HOST_HPA);
+	/* Before its PSB, also for a processor whose PSB here clears nothing (4.2.1) */
+	ck_assert_uint_eq(written(0x76e), 0);
+	ck_assert_uint_eq(written(0x76f), 0);
+	rig_enter(&rig, 0x7000);
+	rig_exit(&rig, 0x7000);
+	vmpt_rtit_unit_drain(&rig.unit);
+	ck_assert_uint_eq(rig.unit.regs.offset, 9 + 9 + 3 + 3);
+}
+END_TEST
+
+/* It sets both bits, or Trace_En where the host did not trace: that is its own, and stays. */
+START_TEST(host_starts_anew)
+{
+	u64 own = _i ? VMPT_RTIT_CTL_TRIGGER | VMPT_RTIT_CTL_CMPRS_RET : VMPT_RTIT_CTL_TRACE_EN;
+
+	if (_i)
+		rig_host_on(&rig, RIG_ON);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	rig_forget(&rig);
+	rig.fake_msr = 0x768;
+	rig.fake_value = RIG_CTL | own;
+	rig.fake_from = 2;
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_HOST_TRACING);
+	ck_assert_uint_eq(rig.logged, _i ? 2 : 0); /* those of the stop */
+}
+END_TEST
+
+/* The processor fails while the host's MSRs are saved: the host traces on as well. */
+START_TEST(host_cannot_be_saved)
+{
+	rig_host_on(&rig, RIG_ON);
+	rig.unit.regs.last_lip = 0x1deadbeef;
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	rig_forget(&rig);
+	rig.fail_at = 10;
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_HARDWARE);
+	ck_assert_uint_eq(rig.unit.regs.ctl, RIG_ON);
+	ck_assert_uint_eq(written(0x76e), 0);
+	ck_assert_uint_eq(written(0x76f), 0);
+	ck_assert_uint_eq(rig.logged, 2 + 2 + 2);
 }
 END_TEST
 
@@ -455,6 +500,8 @@ int main(void)
 	tcase_add_test(tc, state_goes_along);
 	tcase_add_test(tc, host_traces);
 	tcase_add_test(tc, host_does_not_stop);
+	tcase_add_loop_test(tc, host_starts_anew, 0, 2);
+	tcase_add_test(tc, host_cannot_be_saved);
 	tcase_add_test(tc, wrong_calls);
 	tcase_add_test(tc, guest_order);
 	tcase_add_test(tc, trace_stop);
