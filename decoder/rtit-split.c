@@ -171,14 +171,16 @@ static void take_token(struct vmpt_rtit_splitter *s)
 	const struct vmpt_rtit_token *token = &s->piece.tokens[s->token++];
 	bool changed = vmpt_rtit_tracker_take(&s->tracker, &s->piece, token);
 
-	/* A token at which the owner changes has none but those of the packets before it. */
-	take_errata(s);
+	/* E6 is of the packets before the token: theirs who owned them. */
+	s->slice.errata[6] += s->tracker.errata[6];
+	s->tracker.errata[6] = 0;
 	if (token->kind == VMPT_RTIT_TOKEN_LOSS) {
 		on_loss(s, token);
 		return;
 	}
 	if (changed)
 		on_owner(s, token->at);
+	take_errata(s);
 	count(s, token);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Owners and errata of an RTIT stream: who runs says the side record, and takes effect with a
- * FUP.PGE; which errata's workarounds apply follows from the packets that are tokens.
+ * Owners and errata of an RTIT stream: who runs says the side record, and takes effect where the
+ * guest before it has made its last packet; which errata's workarounds apply follows from the
+ * packets that are tokens.
  */
 #include "decoder/rtit.h"
 #include "decoder/vm-tracker.h"
@@ -42,7 +43,16 @@ static void take_run(struct vmpt_rtit_tracker *t, u64 offset, enum vmpt_run_fate
 	}
 	if (t->report)
 		t->report->never--;
-	t->owner = t->runs[t->run++].owner;
+	t->run++;
+}
+
+static void set_owner(struct vmpt_rtit_tracker *t)
+{
+	t->owner = (struct vmpt_owner){ .kind = VMPT_OWNER_HOST, .sure = VMPT_ASSUMED };
+	if (t->run)
+		t->owner = t->runs[t->run - 1].owner;
+	if (t->assumed && t->owner.sure < VMPT_ASSUMED)
+		t->owner.sure = VMPT_ASSUMED;
 }
 
 void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cycle_acc,
@@ -53,16 +63,16 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 	t->cycle_acc = cycle_acc;
 	t->runs = options->runs;
 	t->run_count = options->runs ? options->run_count : 0;
-	t->owner = (struct vmpt_owner){ .kind = VMPT_OWNER_HOST, .sure = VMPT_ASSUMED };
 	t->by_time = vmpt_rtit_by_time(options);
 	if (t->by_time)
 		vmpt_rtit_clock_init(&t->clock, 0);
 	t->fresh = true;
-	t->mark = ~0ULL;
+	t->mark = t->begun = ~0ULL;
 	if (options->run_report)
 		report_start(t, options->run_report);
 	if (t->run_count && !t->runs[0].by_tsc && !t->runs[0].at)
 		take_run(t, 0, VMPT_RUN_TAKEN);
+	set_owner(t);
 }
 
 /* ---- owners ---- */
@@ -88,64 +98,132 @@ static void feed(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piec
 	}
 }
 
-static void align(struct vmpt_rtit_tracker *t, u64 time)
+/*
+ * STS has 40 bits: the first time that is known is taken for the one that is nearest to the next
+ * run. Returns a time of the clock's in 64 bits.
+ */
+static u64 whole_time(struct vmpt_rtit_tracker *t, u64 time)
 {
 	u64 at = t->runs[t->run].at;
 
+	if (t->aligned)
+		return time + t->clock_base;
 	t->clock_base = (at - time + (1ULL << 39)) & ~vmpt_mask64(40);
 	t->aligned = true;
-	if (!t->report)
-		return;
 	time += t->clock_base;
-	t->report->aligned = true;
-	t->report->tsc = time;
-	t->report->apart = time > at ? time - at : at - time;
+	if (t->report) {
+		t->report->aligned = true;
+		t->report->tsc = time;
+		t->report->apart = time > at ? time - at : at - time;
+	}
+	return time;
 }
 
-/*
- * The hardware TSC of the PGE fed last, as late as it can be: the side record's time is one of
- * before the VM entry that sent it. STS has 40 bits, so the first is taken for the one that is
- * nearest to the next run. 0: not known.
- */
-static u64 time_of_enable(struct vmpt_rtit_tracker *t)
-{
-	u64 time = t->clock.tsc + (t->clock.error == ~0ULL ? 0 : t->clock.error);
-
-	if (!t->clock.known || t->run == t->run_count)
-		return 0;
-	if (!t->aligned)
-		align(t, time);
-	return time + t->clock_base;
-}
-
-/* The runs up to offset @at and @time have begun. True if the owner is another than before. */
-static bool take_runs(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token, u64 at,
+/* The runs up to offset @at and @time have begun. */
+static void take_runs(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token, u64 at,
 		      u64 time)
 {
 	bool lost = token->kind == VMPT_RTIT_TOKEN_LOSS;
-	struct vmpt_owner was = t->owner;
 
 	while (t->run < t->run_count && t->runs[t->run].at <= (t->runs[t->run].by_tsc ? time : at))
 		take_run(t, token->at + (lost ? token->size : 0),
 			 lost ? VMPT_RUN_LOST : VMPT_RUN_TAKEN);
-	return !vmpt_owner_same(&t->owner, &was) || t->owner.sure != was.sure;
 }
 
-static bool on_enable(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
-		      const struct vmpt_rtit_token *token)
+static bool reached(const struct vmpt_rtit_tracker *t, u64 at, u64 time)
 {
-	size_t behind = token->item + 1;
-	u64 time = 0;
+	return t->run < t->run_count && t->runs[t->run].at <= (t->runs[t->run].by_tsc ? time : at);
+}
 
-	t->packets = VMPT_RTIT_ENABLED;
-	if (t->by_time) {
-		/* Its cycle count is a part of it. */
-		behind += behind < piece->item_count &&
-			  piece->items[behind].kind == VMPT_ITEM_RTIT_CYC;
-		feed(t, piece, behind);
-		time = time_of_enable(t);
+/*
+ * Whose the token is, by what its packet says of who can have sent it. In VMX root operation
+ * ContextEn is 0: with packets disabled the guest before has sent its last one, and a FUP.PGE is
+ * always the new one's. Where PGEs and PGDs may be lost, all is an assumption up to the next.
+ */
+static void by_offset(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
+{
+	if (token->kind == VMPT_RTIT_PGE || t->packets == VMPT_RTIT_DISABLED) {
+		t->assumed &= token->kind != VMPT_RTIT_PGE && !reached(t, token->at, 0);
+		take_runs(t, token, token->at, 0);
+	} else if (t->packets == VMPT_RTIT_UNSURE) {
+		t->assumed |= reached(t, token->at, 0);
 	}
-	return take_runs(t, token, token->at, time);
+}
+
+/* Whether the next run may have begun before the token, if no more is known than that. */
+static bool may_be_next(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
+			const struct vmpt_rtit_times *times)
+{
+	if (t->run == t->run_count)
+		return false;
+	return times->before == ~0ULL || reached(t, token->at, whole_time(t, times->before));
+}
+
+/* A FUP.PGE is of the last run that began before it: the record's time is one before the entry. */
+static void enable_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
+			   const struct vmpt_rtit_times *times)
+{
+	bool sure = times->latest != ~0ULL;
+
+	if (sure || times->known)
+		take_runs(t, token, token->at, whole_time(t, sure ? times->latest : times->about));
+	t->assumed = !sure && may_be_next(t, token, times);
+}
+
+/*
+ * Any other token, PacketEn being 0 or not known. A PSB between two guests is of who comes. What
+ * a guest can send out of its filter may be of both if it came between two known times.
+ */
+static void other_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
+			  const struct vmpt_rtit_times *times)
+{
+	bool off = t->packets == VMPT_RTIT_DISABLED, sure = times->latest != ~0ULL;
+	size_t run = t->run;
+
+	if (times->known)
+		take_runs(t, token, token->at, whole_time(t, times->earliest));
+	t->assumed &= t->run == run;
+	if (!may_be_next(t, token, times))
+		return;
+	if (!off || (token->kind != VMPT_RTIT_PSB && token->kind != VMPT_RTIT_MTC &&
+		     token->kind != VMPT_RTIT_STS))
+		t->assumed = true;
+	if (off && sure && token->kind != VMPT_RTIT_MTC && token->kind != VMPT_RTIT_STS)
+		take_runs(t, token, token->at, whole_time(t, times->latest));
+}
+
+static void by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
+		    const struct vmpt_rtit_token *token)
+{
+	struct vmpt_rtit_times times;
+
+	if (token->kind != VMPT_RTIT_PGE && t->packets == VMPT_RTIT_ENABLED)
+		return;
+	if (t->run == t->run_count) {
+		t->assumed &= token->kind != VMPT_RTIT_PGE;
+		return;
+	}
+	vmpt_rtit_times(t, piece, token, &times);
+	if (token->kind == VMPT_RTIT_PGE)
+		enable_by_time(t, token, &times);
+	else
+		other_by_time(t, token, &times);
+}
+
+/* The owner from the token on. True if it is another, or as sure of another degree. */
+static bool decide(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
+		   const struct vmpt_rtit_token *token)
+{
+	struct vmpt_owner was = t->owner;
+
+	if (!t->run_count)
+		return false;
+	if (t->by_time)
+		by_time(t, piece, token);
+	else
+		by_offset(t, token);
+	set_owner(t);
+	return !vmpt_owner_same(&t->owner, &was) || t->owner.sure != was.sure;
 }
 
 /* ---- errata ---- */
@@ -191,6 +269,7 @@ static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *pie
 	t->stopped = false;
 	/* PGEs and PGDs may have been lost. */
 	t->packets = VMPT_RTIT_UNSURE;
+	t->overflowed = true;
 	if (vmpt_rtit_decode(&pkt, t->data + at, piece->region_end - at, t->cycle_acc) ||
 	    !vmpt_rtit_lip_expand(&last, &pkt, &lip))
 		return;
@@ -205,6 +284,40 @@ static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *pie
 	t->errata[5]++;
 	t->mark = at;
 	mark_tip(t, piece, token->item);
+}
+
+/*
+ * PacketEn was 0 when a PSB came with an enable. If nothing but the bytes before it says that it
+ * did, a packet that needs PacketEn says that it did not. Where a FUP.BuffOvf stands before it the
+ * enable's FUP.PGE may be lost.
+ */
+static void begin_disabled(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
+{
+	if (t->overflowed && !t->stopped)
+		return;
+	if (!t->stopped && t->packets != VMPT_RTIT_DISABLED)
+		t->begun = token->at + VMPT_RTIT_PSB_SIZE;
+	t->packets = VMPT_RTIT_DISABLED;
+	t->overflowed = false;
+}
+
+/* Whether the tokens are still one behind the other since that PSB. */
+static void follow_begun(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
+			 const struct vmpt_rtit_token *token)
+{
+	struct vmpt_rtit_packet pkt;
+
+	if (t->begun == ~0ULL)
+		return;
+	if (token->at != t->begun)
+		t->packets = VMPT_RTIT_ENABLED;
+	if (token->at != t->begun || token->kind == VMPT_RTIT_TOKEN_LOSS ||
+	    token->kind == VMPT_RTIT_PGE || token->kind == VMPT_RTIT_PGD ||
+	    vmpt_rtit_decode(&pkt, t->data + token->at, piece->region_end - token->at,
+			     t->cycle_acc))
+		t->begun = ~0ULL;
+	else
+		t->begun += pkt.size;
 }
 
 /*
@@ -223,8 +336,10 @@ static void on_psb(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 		   bytes < limit + 2 * VMPT_RTIT_SIZE_MAX;
 	if (periodic && token->size && bytes - token->size >= limit)
 		apply(t, piece, token->item, 3, 0);
-	if (t->stopped || (t->psb_known && !periodic) || (t->fresh && !token->at))
+	if (t->stopped || (t->psb_known && !periodic) || (t->fresh && !token->at)) {
 		t->want_mtc = true;
+		begin_disabled(t, token);
+	}
 	t->stopped = false;
 	t->psb = token->at;
 	t->psb_known = true;
@@ -237,6 +352,7 @@ static void on_disable(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piec
 	if (t->ignored)
 		apply(t, piece, token->item, 2, VMPT_RTIT_AUX_IGNORE);
 	t->packets = VMPT_RTIT_DISABLED;
+	t->overflowed = false;
 }
 
 static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
@@ -251,13 +367,15 @@ static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
 {
 	u64 end = token->at + token->size;
-	bool changed = end && take_runs(t, token, end - 1, 0);
+	size_t run = t->run;
 
-	if (changed && t->owner.sure < VMPT_ASSUMED)
-		t->owner.sure = VMPT_ASSUMED;
+	if (end)
+		take_runs(t, token, end - 1, 0);
+	t->assumed |= t->run != run;
+	set_owner(t);
 	t->packets = VMPT_RTIT_UNSURE;
-	t->psb_known = t->fresh = t->stopped = t->want_mtc = false;
-	return changed;
+	t->psb_known = t->fresh = t->stopped = t->want_mtc = t->overflowed = false;
+	return t->run != run;
 }
 
 /* ---- tokens ---- */
@@ -273,23 +391,28 @@ void vmpt_rtit_tracker_piece(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece
 bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 			    const struct vmpt_rtit_token *token)
 {
+	bool changed;
+
 	t->errata[6] += token->cycles - t->cycles;
 	t->cycles = token->cycles;
 	t->ignored = false;
 	feed(t, piece, token->item);
-	switch (token->kind) {
-	case VMPT_RTIT_TOKEN_LOSS:
+	follow_begun(t, piece, token);
+	if (token->kind == VMPT_RTIT_TOKEN_LOSS)
 		return on_loss(t, token);
+	if (token->kind == VMPT_RTIT_PSB)
+		on_psb(t, piece, token);
+	changed = decide(t, piece, token);
+	switch (token->kind) {
 	case VMPT_RTIT_PGE:
-		return on_enable(t, piece, token);
+		t->packets = VMPT_RTIT_ENABLED;
+		t->overflowed = false;
+		break;
 	case VMPT_RTIT_PGD:
 		on_disable(t, piece, token);
 		break;
 	case VMPT_RTIT_BUFF_OVF:
 		on_overflow(t, piece, token);
-		break;
-	case VMPT_RTIT_PSB:
-		on_psb(t, piece, token);
 		break;
 	case VMPT_RTIT_TRACESTOP:
 		t->stopped = true;
@@ -298,7 +421,7 @@ bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece 
 		on_mtc(t, piece, token);
 		break;
 	}
-	return false;
+	return changed;
 }
 
 void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece)

@@ -21,7 +21,8 @@
 #include "decoder/vmpt-rtit-clock.h"
 
 /*
- * Tokens are made for PGE, PGD, BuffOvf, PSB, TraceSTOP, PIP, MTC and STS, and for losses.
+ * Tokens are made for PGE, PGD, BuffOvf, PCC, PSB, TraceSTOP, PIP, MTC and STS, and for losses:
+ * all that may come while PacketEn is 0, but for a TIP that belongs to the FUP.PGD before it.
  */
 #define VMPT_RTIT_TOKEN_LOSS 63u
 
@@ -66,8 +67,7 @@ struct vmpt_rtit_sink {
 
 static inline bool vmpt_rtit_token_wanted(unsigned int kind)
 {
-	return kind != VMPT_RTIT_TNT && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_FAR &&
-	       kind != VMPT_RTIT_PCC;
+	return kind != VMPT_RTIT_TNT && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_FAR;
 }
 
 /* Offset of the first PSB that lies whole in [@from, @end) of @data, or @end. */
@@ -108,24 +108,32 @@ struct vmpt_rtit_tracker {
 	size_t run, run_count;		/* run: the next one */
 	struct vmpt_run_report *report; /* or NULL */
 	struct vmpt_owner owner;
-	/* By the tokens so far, by erratum; the reader takes them and sets them to 0. */
+	bool assumed; /* the owner may be another: the place of the next run is not clear */
+	/* By the tokens so far, by erratum; the reader takes them and sets them to 0. E6 is of the
+	 * packets before the token, all others of the token. */
 	u32 errata[VMPT_RTIT_ERRATA + 1];
 	bool ignored; /* the token was a PGD that means nothing: E2 */
 
 	u32 cycles; /* of the piece, counted as E6 */
 	enum vmpt_rtit_packets packets;
-	u64 psb;	/* offset of the last one */
-	bool psb_known; /* there is one, and no loss since */
-	bool fresh;	/* no loss since the stream's start */
-	bool stopped;	/* a TraceSTOP, and no PSB since */
-	bool want_mtc;	/* the next MTC is the first behind an enable */
-	u64 mark;	/* offset of the TIP that E5 marks; ~0: none */
+	u64 begun; /* an enable's PSB, we think, and nothing that needs PacketEn up to here; or ~0
+		    */
+	bool overflowed; /* a FUP.BuffOvf, and no PGE, PGD or loss since */
+	u64 psb;	 /* offset of the last one */
+	bool psb_known;	 /* there is one, and no loss since */
+	bool fresh;	 /* no loss since the stream's start */
+	bool stopped;	 /* a TraceSTOP, and no PSB since */
+	bool want_mtc;	 /* the next MTC is the first behind an enable */
+	u64 mark;	 /* offset of the TIP that E5 marks; ~0: none */
 
 	/* If a run is by time, items are needed: all are fed to the clock. */
 	bool by_time;
 	bool aligned; /* clock_base, what is above the 40 bits of an STS, is known */
 	u64 clock_base;
 	size_t fed; /* items of the piece */
+	/* Tokens before ahead_to came at ahead at the latest, as vmpt_rtit_times.latest has it;
+	 * those before before_to, as vmpt_rtit_times.before has it. ~0: not known. */
+	u64 ahead, ahead_to, before, before_to;
 	struct vmpt_rtit_clock clock;
 };
 
@@ -138,6 +146,18 @@ bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece 
 			    const struct vmpt_rtit_token *token);
 /* Behind them. */
 void vmpt_rtit_tracker_end(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece);
+/* When a token came, as the stream's clock counts (rtit-times.c). */
+struct vmpt_rtit_times {
+	u64 earliest;
+	u64 latest; /* told by packets of the same run; ~0: not known */
+	u64 before; /* the same, told by any; what it says may be long after */
+	u64 about;
+	bool known; /* about means something */
+};
+
+/* All before the token has been fed to the tracker's clock. */
+void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
+		     const struct vmpt_rtit_token *token, struct vmpt_rtit_times *times);
 /* Whether any run is by time: the tracker then needs all items. */
 bool vmpt_rtit_by_time(const struct vmpt_options *options);
 

@@ -51,8 +51,8 @@ START_TEST(e2_extra_pgd)
 {
 	static const u8 bytes[] = {
 		PSB,	      /* 0 */
-		0x8c, 1,   0, /* 9: PGD: what was before is not known */
-		0x8c, 2,   0, /* 12: extra */
+		0xb4, 1,   0, /* 9: TIP: tracing was on before the stream */
+		0x8c, 2,   0, /* 12: PGD */
 		0xc1, PSB,    /* 15, 16: enabled anew, and still no PGE */
 		0x8c, 3,   0, /* 25: extra */
 		0x84, 4,   0, /* 28: PGE */
@@ -62,13 +62,13 @@ START_TEST(e2_extra_pgd)
 		0x8c, 8,   0, /* 40: extra */
 	};
 
-	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 1, 3, K(PGD), 4 },
-	      { 12, 2, 3, K(PGD), 4 | IGNORE(2) }, { 15, 0, 1, K(TRACESTOP), 0 },
-	      { 16, 0, 9, K(PSB), 0 }, { 25, 3, 3, K(PGD), 4 | IGNORE(2) }, { 28, 4, 3, K(PGE), 4 },
-	      { 31, 5, 3, K(PGD), 4 }, { 34, 6, 3, K(BUFF_OVF), 4 }, { 37, 7, 3, K(PGD), 4 },
+	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 1, 3, K(TIP), 4 }, { 12, 2, 3, K(PGD), 4 },
+	      { 15, 0, 1, K(TRACESTOP), 0 }, { 16, 0, 9, K(PSB), 0 },
+	      { 25, 3, 3, K(PGD), 4 | IGNORE(2) }, { 28, 4, 3, K(PGE), 4 }, { 31, 5, 3, K(PGD), 4 },
+	      { 34, 6, 3, K(BUFF_OVF), 4 }, { 37, 7, 3, K(PGD), 4 },
 	      { 40, 8, 3, K(PGD), 4 | IGNORE(2) });
 	COUNTS(bytes, PLAIN,
-	       { .enables = 1, .disables = 3, .overflows = 1, .errata = { [2] = 3 } });
+	       { .enables = 1, .disables = 3, .overflows = 1, .errata = { [2] = 2 } });
 }
 END_TEST
 
@@ -282,8 +282,8 @@ START_TEST(runs_by_offset)
 		0x84, 1, 0,		   /* 9: PGE */
 		0xd0, 0, 0x11, 0, 0, 0, 0, /* 12: STS */
 		0x8c, 1, 0,		   /* 19: PGD: VM exit */
-		0xc4, 9, PSB,		   /* 22, 24: between, the owner before's */
-		0x84, 2, 0,		   /* 33: PGE: VM 7 */
+		0xc4, 9, PSB,		   /* 22, 24: behind it all is VM 7's */
+		0x84, 2, 0,		   /* 33: PGE */
 		0xc3, 0, 0x10, 0, 0, 0,	   /* 36: PIP */
 		0xc2, 0, 0x20, 0, 0, 0,	   /* 42: PIP, CR0.PG = 0: no address space */
 		0x8c, 2, 0,		   /* 48 */
@@ -303,22 +303,22 @@ START_TEST(runs_by_offset)
 		{ .at = 76, .owner = { .kind = VMPT_OWNER_HOST } },
 	};
 	const struct vmpt_slice want[] = {
-		{ .size = 33,
+		{ .size = 22,
 		  .owner = host,
 		  .has_tsc = true,
 		  .first_tsc = 0x11,
 		  .last_tsc = 0x11,
 		  .enables = 1,
-		  .disables = 1,
-		  .errata = { [7] = 1 } },
-		{ .offset = 33,
-		  .size = 18,
+		  .disables = 1 },
+		{ .offset = 22,
+		  .size = 29,
 		  .owner = VM(7),
 		  .begin = VMPT_BEGIN_ENTRY,
 		  .cr3 = { 0x1000 },
 		  .cr3_count = 1,
 		  .enables = 1,
-		  .disables = 1 },
+		  .disables = 1,
+		  .errata = { [7] = 1 } },
 		{ .offset = 51,
 		  .size = 26,
 		  .owner = VM(8),
@@ -378,51 +378,59 @@ START_TEST(runs_and_losses)
 }
 END_TEST
 
-/* By time, with wraps of STS's 40 bits; what the clock says of a PGE is its latest time. */
+/* By time, with wraps of STS's 40 bits. Behind a FUP.PGD an STS says that the next one runs. */
 START_TEST(runs_by_time)
 {
 	static const u8 bytes[] = {
-		PSB,					     /* 0 */
-		0xd0, 0, 0x00, 0xf0, 0xff, 0xff, 0xff, 0x01, /* 9: STS FFFFFFF000H, +0 */
-		0x84, 1, 0,    0x01,			     /* 17: PGE */
-		0x8c, 1, 0,    0x05,			     /* 21: PGD */
-		0xd0, 0, 0x00, 0x10, 0,	   0,	 0,    0x05, /* 25: STS 1000H of the next 2^40 */
-		0x84, 2, 0,    0x01,			     /* 33: PGE: VM 5 */
-		0x8c, 2, 0,    0x05,			     /* 37 */
-		0xd0, 0, 0x00, 0x20, 0,	   0,	 0,    0x05, /* 41: 2000H */
-		0x84, 3, 0,    0x01,			     /* 49: PGE: still VM 5 */
-		0x8c, 3, 0,    0x05,			     /* 53 */
-		0xd0, 0, 0x00, 0x30, 0,	   0,	 0,    0x05, /* 57: 3000H */
-		0x84, 4, 0,    0x01,			     /* 65: PGE: the host */
+		PSB, /* 0 */
+		0xd0, 0,    0x00, 0xf0,
+		0xff, 0xff, 0xff, 0x01, /* 9: STS FFFFFFF000H, +0 */
+		0x84, 1,    0,	  0x01, /* 17: PGE */
+		0x8c, 1,    0,	  0x05, /* 21: PGD */
+		0xd0, 0,    0x00, 0x10,
+		0,    0,    0,	  0x05, /* 25: STS 1000H of the next 2^40: VM 5 */
+		0x84, 2,    0,	  0x01, /* 33: PGE */
+		0x8c, 2,    0,	  0x05, /* 37 */
+		0xd0, 0,    0x00, 0x20,
+		0,    0,    0,	  0x05, /* 41: 2000H */
+		0x84, 3,    0,	  0x01, /* 49: PGE: still VM 5 */
+		0x8c, 3,    0,	  0x05, /* 53 */
+		0xd0, 0,    0x00, 0x30,
+		0,    0,    0,	  0x05, /* 57: 3000H: the host */
+		0x84, 4,    0,	  0x01, /* 65: PGE */
 	};
 	const struct vmpt_run runs[] = {
 		{ .at = 0x70000000800, .by_tsc = true, .owner = VM(5) },
 		{ .at = 0x70000003000, .by_tsc = true, .owner = { .kind = VMPT_OWNER_HOST } },
 	};
 	const struct vmpt_slice want[] = {
-		{ .size = 33,
+		{ .size = 25,
 		  .owner = host,
 		  .has_tsc = true,
 		  .first_tsc = 0xfffffff000,
-		  .last_tsc = 0x1000,
+		  .last_tsc = 0xfffffff000,
 		  .enables = 1,
 		  .disables = 1,
-		  .errata = { [6] = 2 } },
-		{ .offset = 33,
+		  .errata = { [6] = 1 } },
+		{ .offset = 25,
 		  .size = 32,
-		  .owner = VM(5),
+		  .owner = { .kind = VMPT_OWNER_VM, .vmcs = 5, .sure = VMPT_ASSUMED },
 		  .begin = VMPT_BEGIN_ENTRY,
 		  .has_tsc = true,
-		  .first_tsc = 0x2000,
-		  .last_tsc = 0x3000,
+		  .first_tsc = 0x1000,
+		  .last_tsc = 0x2000,
 		  .enables = 2,
 		  .disables = 2,
 		  .errata = { [6] = 4 } },
-		{ .offset = 65,
-		  .size = 4,
+		{ .offset = 57,
+		  .size = 12,
 		  .owner = { .kind = VMPT_OWNER_HOST },
 		  .begin = VMPT_BEGIN_EXIT,
-		  .enables = 1 },
+		  .has_tsc = true,
+		  .first_tsc = 0x3000,
+		  .last_tsc = 0x3000,
+		  .enables = 1,
+		  .errata = { [6] = 1 } },
 	};
 	struct vmpt_options o = { .cycle_acc = VMPT_CYCLE_ACC_YES, .runs = runs, .run_count = 2 };
 	struct vmpt_stream stream = rtit_stream(bytes, sizeof(bytes));

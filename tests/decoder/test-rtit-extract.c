@@ -126,8 +126,8 @@ START_TEST(cycle_counts_and_psbs_stay)
 	struct extracted e;
 
 	extract_to_memory(&e, &stream, &options);
-	/* The owner changes with the FUP.PGE: the PSB before it is the first one's. */
-	check_stream(&e, 1, trace, 26);
+	/* The owner changes with the enable's PSB. */
+	check_stream(&e, 1, trace, 17);
 	check_stream(&e, 2, second, sizeof(second));
 	extracted_free(&e);
 }
