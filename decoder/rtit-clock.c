@@ -62,10 +62,13 @@ static u64 step_of(const struct vmpt_rtit_clock *c)
 
 /* ---- cycles ---- */
 
-/* Whether the core runs at ACBR, as the last STS said, and the ratio of the TSC to it is known. */
+/*
+ * Whether the core runs at ACBR, as the last STS said, and the ratio of the TSC to it is known.
+ * While PacketEn is 0 LESS_PKTS may hold back STSs.
+ */
 static bool rate_is_known(const struct vmpt_rtit_clock *c)
 {
-	return c->acbr_trusted && !c->doubt && c->ratio[MAX];
+	return c->acbr_trusted && !c->doubt && c->ratio[MAX] && (c->counting || c->less_clear);
 }
 
 /* Ticks of so many cycles at least: of the fastest core there may be, if it is not known. */
@@ -103,6 +106,25 @@ static void start_cycles(struct vmpt_rtit_clock *c, u64 hi)
 	c->cycles[MIN] = c->cycles[MAX] = 0;
 }
 
+/*
+ * Cycles say other than an STS or MTC: it came at tick @lo or later and at @hi at most. What the
+ * cycles told is dropped, and the ratio, whoever said it. @fast: they said too much, so perhaps the
+ * counts are what they say (no E6).
+ */
+static void contradict(struct vmpt_rtit_clock *c, u64 lo, u64 hi, bool fast)
+{
+	c->contradictions++;
+	c->whole_counts |= fast;
+	c->given = c->spanning = false;
+	c->ratio[MIN] = c->ratio[MAX] = c->bus_ratio = 0;
+	c->lo = lo;
+	if (c->tsc > hi) {
+		c->tsc = lo;
+		c->went_back = true;
+	}
+	start_cycles(c, hi);
+}
+
 /* ---- the ratio of TSC and bus clock, where it was not given ---- */
 
 /* Measure from here on, which is from tick @lo to @hi. */
@@ -132,7 +154,7 @@ static void measure(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 		return;
 	/* What was measured before, or now, is wrong: begin anew. */
 	if (min > max) {
-		c->ratio[MIN] = c->ratio[MAX] = c->bus_ratio = 0;
+		contradict(c, lo, hi, max < c->ratio[MAX]);
 		start_span(c, lo, hi);
 		return;
 	}
@@ -147,7 +169,7 @@ static void measure(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 /* Where no MTC came they may have been held back: what the last one said is over. */
 static u64 window_of(const struct vmpt_rtit_clock *c)
 {
-	return c->silent ? NONE : c->window;
+	return c->silent || c->doubt ? NONE : c->window;
 }
 
 /* ---- what breaks it ---- */
@@ -219,12 +241,14 @@ static void feed_sts(struct vmpt_rtit_clock *c, u64 payload)
 			tick -= STS_RANGE;
 		c->went_back = tick < c->lo || tick < c->tsc;
 	}
+	if (c->known && tick < c->lo && tick >= c->floor)
+		contradict(c, tick, tick, true);
 	c->known = c->acbr_trusted = true;
 	c->lost = c->doubt = c->mtc_last = c->extended = c->mtc_cycles = false;
 	c->acbr = payload >> 40 & 63;
 	c->ecbr = payload >> 46 & 63;
 	c->acbr_trusted = c->acbr;
-	c->lo = c->tsc = tick;
+	c->lo = c->tsc = c->floor = tick;
 	c->window = c->mtc_known ? (tick | (step_of(c) - 1)) + 1 : NONE;
 	c->since = 0;
 	c->sts_cycles = true;
@@ -232,14 +256,32 @@ static void feed_sts(struct vmpt_rtit_clock *c, u64 payload)
 	start_span(c, tick, tick);
 }
 
-/* The first tick that an MTC of @value may stand for. */
-static u64 mtc_tick(const struct vmpt_rtit_clock *c, u64 value)
+/* The first tick, @from or later, that an MTC of @value may stand for. */
+static u64 mtc_from(const struct vmpt_rtit_clock *c, u64 value, u64 from)
+{
+	u64 step = step_of(c), range = step << 8, tick;
+
+	if (c->mtc_last)
+		from = max_u64(from, c->mtc + step);
+	tick = (from & ~(range - 1)) | value * step;
+	return tick + step - 1 < from ? tick + range : tick;
+}
+
+/*
+ * The tick of an MTC of @value. If it is one of those that are over by the cycles, then either they
+ * are wrong or more than half a round of MTCs is missing.
+ */
+static u64 mtc_tick(struct vmpt_rtit_clock *c, u64 value)
 {
 	u64 step = step_of(c), range = step << 8;
-	u64 from = c->mtc_last ? max_u64(c->lo, c->mtc + step) : c->lo;
-	u64 tick = (from & ~(range - 1)) | value * step;
+	u64 tick = mtc_from(c, value, c->lo);
 
-	return tick + step - 1 < from ? tick + range : tick;
+	if (mtc_from(c, value, c->floor) == tick || tick - c->lo <= range / 2)
+		return tick;
+	tick -= range;
+	contradict(c, max_u64(tick, c->floor), tick + step - 1, true);
+	c->lost = true;
+	return tick;
 }
 
 static void feed_mtc(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt)
@@ -266,6 +308,7 @@ static void feed_mtc(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt)
 			c->lost = true;
 		c->lo = max_u64(c->lo, tick);
 		c->mtc = tick;
+		c->floor = max_u64(c->floor, tick);
 		c->window = c->lost ? NONE : tick + step;
 		c->mtc_last = true;
 	}
@@ -279,24 +322,26 @@ static void feed_mtc(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt)
 /* Cycles from the base to here say that it is tick @hi at most. */
 static u64 lead_on(struct vmpt_rtit_clock *c)
 {
-	u64 lo = add(c->base, ticks_min(c));
-	u64 hi = c->base_hi == NONE ? NONE : add(c->base_hi, ticks_max(c));
-	u64 about = add(c->base_tsc, ticks_about(c)), from_mtc;
+	u64 lo, hi, about, from_mtc = c->window - 1;
 
 	if (!c->known)
 		return NONE;
+	if (window_of(c) != NONE && c->mtc_cycles && c->spanning)
+		measure(c, c->mtc, from_mtc);
+	lo = add(c->base, ticks_min(c));
+	hi = c->base_hi == NONE ? NONE : add(c->base_hi, ticks_max(c));
+	about = add(c->base_tsc, ticks_about(c));
 	if (window_of(c) == NONE) {
 		c->lo = max_u64(c->lo, lo);
 		c->tsc = max_u64(c->tsc, min_u64(about, hi));
 		return hi;
 	}
-	/* An MTC goes before cycles that say otherwise. */
-	if (c->mtc_cycles && c->spanning)
-		measure(c, c->mtc, c->window - 1);
-	from_mtc = c->window - 1;
-	c->lo = max_u64(c->lo, min_u64(lo, from_mtc));
-	if (hi < c->lo)
-		hi = NONE;
+	/* An MTC goes before cycles that say otherwise: the whole of its step is left. */
+	if (lo > from_mtc || hi < c->lo) {
+		contradict(c, c->floor, from_mtc, lo > from_mtc);
+		return from_mtc;
+	}
+	c->lo = max_u64(c->lo, lo);
 	c->tsc = max_u64(c->tsc, min_u64(about, min_u64(hi, from_mtc)));
 	if (from_mtc < hi || c->lo > lo) {
 		hi = min_u64(hi, from_mtc);
@@ -308,7 +353,7 @@ static u64 lead_on(struct vmpt_rtit_clock *c)
 
 static u64 feed_cycles(struct vmpt_rtit_clock *c, u64 count)
 {
-	u64 hi = NONE, n = count ? count + 1 : 0;
+	u64 hi = NONE, n = count ? count + !c->whole_counts : 0;
 
 	/* An STS tells more than the cycles up to it; RTIT_CNTP may have been written. */
 	if (c->sts_cycles) {
@@ -321,9 +366,9 @@ static u64 feed_cycles(struct vmpt_rtit_clock *c, u64 count)
 		}
 		/* A count of 0 may be of one cycle (E6). */
 		c->cycles[MIN] += n;
-		c->cycles[MAX] += count ? n : 1;
+		c->cycles[MAX] += count + 1;
 		c->span_cycles[MIN] += n;
-		c->span_cycles[MAX] += count ? n : 1;
+		c->span_cycles[MAX] += count + 1;
 		hi = lead_on(c);
 	}
 	if (c->mtc_cycles && c->counting && !c->spanning && c->window != NONE && c->known)
@@ -342,8 +387,11 @@ static void report(struct vmpt_rtit_clock *c, u64 hi)
 
 	if (window_of(c) != NONE)
 		hi = min_u64(hi, c->window - 1);
-	if (!c->went_back)
-		c->tsc = max_u64(c->tsc, c->lo);
+	if (c->known && hi < c->lo) {
+		contradict(c, c->floor, NONE, true);
+		c->lost = true;
+	}
+	c->tsc = max_u64(c->tsc, c->lo);
 	c->error = NONE;
 	if (!c->known || c->lost || c->doubt || hi == NONE)
 		return;

@@ -28,11 +28,14 @@ struct vmpt_rtit_clock {
 	bool known;	/* an STS has come: tsc means something */
 	bool went_back; /* tsc is less than before: the estimate was ahead, the TSC was reset, or
 			   two traces lie one behind the other */
+	u64 contradictions; /* how often cycles said other than an MTC or STS, which went before:
+			       bus_ratio, also a given one, is measured anew */
 
 	/* the clock's own */
 	u64 lo;		   /* the last packet came at this tick or later */
 	u64 window;	   /* and before this one, by MTCs; ~0: not known */
 	u64 mtc;	   /* tick of the last MTC */
+	u64 floor;	   /* and of the last MTC or STS */
 	u64 base, base_hi; /* tick at which the cycles below begin, and at most; ~0: not known */
 	u64 base_tsc;	   /* the estimate there */
 	u64 cycles[2];	   /* since then, at least and at most (E6) */
@@ -56,7 +59,8 @@ struct vmpt_rtit_clock {
 	bool extended;	   /* window is: an overflow dropped MTCs */
 	bool restarted;	   /* and no MTC since */
 	bool after_psb;	   /* the last packet was one */
-	bool given;	   /* bus_ratio was */
+	bool given;	   /* bus_ratio was, and nothing spoke against it */
+	bool whole_counts; /* payloads of CYCs may be right (no E6) */
 };
 
 /* @tsc_ratio: TSC ticks a bus clock (the guaranteed ratio), 0: not known, measure it. */

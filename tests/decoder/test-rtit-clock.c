@@ -379,6 +379,131 @@ START_TEST(the_ratio_is_measured)
 }
 END_TEST
 
+/* An MTC says in which step it is; cycles that say otherwise are dropped, and never "exact". */
+START_TEST(cycles_that_go_too_far)
+{
+	vmpt_rtit_clock_init(&c, 10);
+	feed(R(PGE), 0, 0);
+	cyc(5);
+	sts(0x100000, 10, 10);
+	cyc(7);
+	mtc(0, 1);
+	cyc(127);
+	check(0x100080, 0);
+	feed(R(TIP), 0, 0);
+	/* The next MTC was due after 128. */
+	cyc(700);
+	check(0x100080, 127);
+	ck_assert_uint_eq(c.contradictions, 1);
+	ck_assert_uint_eq(c.bus_ratio, 0);
+	mtc(0, 2);
+	cyc(1);
+	check(0x100100, 127);
+	feed(R(TIP), 0, 0);
+	cyc(3);
+	check(0x100100, 127);
+	ck_assert_uint_eq(c.contradictions, 1);
+}
+END_TEST
+
+START_TEST(cycles_that_fall_short)
+{
+	vmpt_rtit_clock_init(&c, 10);
+	feed(R(PGE), 0, 0);
+	cyc(5);
+	sts(0x100000, 10, 10);
+	cyc(7);
+	mtc(0, 1);
+	cyc(19);
+	check(0x100080, 127);
+	ck_assert_uint_eq(c.contradictions, 1);
+	ck_assert(!c.whole_counts);
+}
+END_TEST
+
+/* Before the first MTC nothing but cycles leads on from an STS: they may be behind it. */
+START_TEST(cycles_that_pass_the_first_mtc)
+{
+	vmpt_rtit_clock_init(&c, 10);
+	feed(R(PGE), 0, 0);
+	cyc(5);
+	sts(0xb8cb5b1000, 10, 10);
+	cyc(7);
+	feed(R(TIP), 0, 0);
+	cyc(0x3f09);
+	check(0xb8cb5b4f0a, 0);
+	/* bits 20:13 of b8cb5b1000 .. b8cb5b1fff; no round of 256 MTCs has passed */
+	mtc(3, 0xd8);
+	ck_assert(c.went_back);
+	ck_assert_uint_eq(c.tsc, 0xb8cb5b1000);
+	ck_assert_uint_eq(c.error, NONE);
+	ck_assert_uint_eq(c.contradictions, 1);
+	cyc(0);
+	ck_assert_uint_eq(c.error, NONE);
+	mtc(3, 0xd9);
+	cyc(8191);
+	check(0xb8cb5b2000, NONE);
+	sts(0xb8cb5b2100, 10, 10);
+	check(0xb8cb5b2100, 0);
+}
+END_TEST
+
+START_TEST(cycles_that_pass_an_sts)
+{
+	vmpt_rtit_clock_init(&c, 10);
+	feed(R(PGE), 0, 0);
+	cyc(5);
+	sts(0x100000, 10, 10);
+	cyc(7);
+	feed(R(TIP), 0, 0);
+	cyc(999);
+	check(0x100000 + 1000, 0);
+	sts(0x100000 + 500, 10, 10);
+	ck_assert(c.went_back);
+	ck_assert_uint_eq(c.tsc, 0x100000 + 500);
+	ck_assert_uint_eq(c.error, 0);
+	ck_assert_uint_eq(c.contradictions, 1);
+	cyc(7);
+	feed(R(TIP), 0, 0);
+	cyc(9);
+	check(0x100000 + 500, NONE);
+}
+END_TEST
+
+/* 10 ticks a bus clock; the caller says @_i. */
+START_TEST(a_wrong_given_ratio_is_dropped)
+{
+	u64 i, k, truth = 0x100000, error;
+
+	vmpt_rtit_clock_init(&c, (u32)_i);
+	feed(R(PGE), 0, 0);
+	cyc(5);
+	sts(truth, 10, 10);
+	cyc(7);
+	for (i = 0; i < 400; i++) {
+		for (k = 0; k < 3; k++) {
+			truth += 32;
+			feed(R(TIP), 0, 0);
+			cyc(31);
+			if (!c.contradictions)
+				continue;
+			error = c.tsc > truth ? c.tsc - truth : truth - c.tsc;
+			ck_assert_msg(error <= c.error, "%llx: %llx +- %llx",
+				      (unsigned long long)truth, (unsigned long long)c.tsc,
+				      (unsigned long long)c.error);
+		}
+		truth += 32;
+		mtc(0, truth >> 7 & 0xff);
+		cyc(31);
+		/* whatever the ratio, it is in the MTC's step */
+		ck_assert_uint_le(c.tsc + c.error, truth + 127);
+		ck_assert_uint_ge(c.tsc, truth);
+	}
+	ck_assert_uint_eq(c.bus_ratio, 10);
+	ck_assert_uint_ge(c.contradictions, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("decoder/rtit-clock");
@@ -398,6 +523,12 @@ int main(void)
 	tcase_add_test(t, another_start_of_the_trace_is_seen);
 	tcase_add_test(t, e7_counts_for_nothing);
 	tcase_add_test(t, the_ratio_is_measured);
+	tcase_add_test(t, cycles_that_go_too_far);
+	tcase_add_test(t, cycles_that_fall_short);
+	tcase_add_test(t, cycles_that_pass_the_first_mtc);
+	tcase_add_test(t, cycles_that_pass_an_sts);
+	tcase_add_loop_test(t, a_wrong_given_ratio_is_dropped, 4, 10);
+	tcase_add_loop_test(t, a_wrong_given_ratio_is_dropped, 11, 20);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
