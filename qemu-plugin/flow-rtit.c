@@ -18,14 +18,45 @@ struct vmpt_rtit_mode rtit_mode(const struct vcpu *vcpu)
 					.paging = mode_paged(vcpu) };
 }
 
-void rtit_clocks(const struct vcpu *vcpu, struct vmpt_rtit_clocks *now)
+/* ---- time ---- */
+
+/*
+ * Ticks between two looks at the clock, which are some microseconds apart, that tell that the vCPU
+ * did not execute: its thread waited for a host CPU, or nothing was traced. It is as if it slept.
+ */
+#define STALL (1U << 20)
+
+void rtit_clocks(struct vcpu *vcpu, struct vmpt_rtit_clocks *now)
 {
 	struct vmpt_clocks clocks;
 
 	/* The hardware's: neither a VMCS's offset nor TSC_ADJUST is in it (4.2.12, 4.2.13). */
 	clock_read(&vcpu->plugin->clock, &clocks);
+	if (!vcpu->asleep && clocks.tsc - vcpu->looked > STALL)
+		vcpu->slept += clocks.tsc - vcpu->looked;
+	vcpu->looked = clocks.tsc;
 	now->tsc = clocks.tsc;
 	now->cycles = clocks.tsc - vcpu->slept;
+}
+
+void rtit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
+{
+	u64 period = 1ULL << rtit_mtc_shift(unit->regs.ctl);
+	struct vmpt_rtit_clocks at = unit->now;
+	u64 ticks = now->tsc - at.tsc;
+
+	if (ticks != now->cycles - at.cycles) {
+		vmpt_rtit_unit_wake(unit, now);
+		return;
+	}
+	if (unit->trigger_en && unit->regs.ctl & VMPT_RTIT_CTL_MTC_EN) {
+		for (ticks = period - at.tsc % period; at.tsc + ticks < now->tsc; ticks = period) {
+			at.tsc += ticks;
+			at.cycles += ticks;
+			vmpt_rtit_unit_time(unit, &at);
+		}
+	}
+	vmpt_rtit_unit_time(unit, now);
 }
 
 /* ---- steps ---- */
@@ -183,7 +214,7 @@ void rtit_sleeps(struct vcpu *vcpu)
 
 	rtit_clocks(vcpu, &now);
 	FOR_RTITS (vcpu, u)
-		vmpt_rtit_unit_time(vcpu->rtit[u], &now);
+		rtit_time(vcpu->rtit[u], &now);
 	vcpu->asleep = true;
 	vcpu->slept_from = now.tsc;
 }
@@ -192,8 +223,8 @@ void rtit_wakes(struct vcpu *vcpu)
 {
 	struct vmpt_rtit_clocks now;
 
-	vcpu->asleep = false;
 	rtit_clocks(vcpu, &now);
+	vcpu->asleep = false;
 	vcpu->slept += now.tsc - vcpu->slept_from;
 	now.cycles -= now.tsc - vcpu->slept_from;
 	FOR_RTITS (vcpu, u)

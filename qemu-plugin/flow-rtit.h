@@ -29,7 +29,12 @@ void rtit_wakes(struct vcpu *vcpu);
 
 /* For the views: mode and clocks as units take them. */
 struct vmpt_rtit_mode rtit_mode(const struct vcpu *vcpu);
-void rtit_clocks(const struct vcpu *vcpu, struct vmpt_rtit_clocks *now);
+void rtit_clocks(struct vcpu *vcpu, struct vmpt_rtit_clocks *now);
+/*
+ * Push them. MTCs come one by one, each with the cycles up to its own tick; if the vCPU slept or
+ * its thread did not run for a while, none does, and an STS tells the time.
+ */
+void rtit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now);
 
 /* The TSC's bit that is bit 0 of MTCs (4.2.12). */
 static inline unsigned int rtit_mtc_shift(u64 ctl)

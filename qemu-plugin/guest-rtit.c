@@ -129,7 +129,7 @@ void guest_rtit_tick(struct guest_vcpu *guest)
 	if (!guest->rtit.unit.trigger_en)
 		return;
 	rtit_clocks(guest->vcpu, &now);
-	vmpt_rtit_unit_time(&guest->rtit.unit, &now);
+	rtit_time(&guest->rtit.unit, &now);
 }
 
 /* ---- RDMSR and WRMSR ---- */
@@ -143,7 +143,7 @@ static void bring_up(struct guest_vcpu *guest, u64 ip)
 	bool read = guest->rtit.vmm.regs.ctl_read;
 
 	rtit_clocks(guest->vcpu, &now);
-	vmpt_rtit_unit_time(unit, &now);
+	rtit_time(unit, &now);
 	if (!(unit->regs.ctl & VMPT_RTIT_CTL_TRACE_EN))
 		vmpt_rtit_unit_far(unit, &far);
 	(void)vmpt_rtit_unit_drain(unit);

@@ -67,7 +67,7 @@ static void switch_off(struct vmpt_rtit_unit *unit)
 	vmpt_rtit_unit_drain(unit);
 }
 
-void host_rtit_enter(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 ip)
+void host_rtit_enter(struct vmpt_rtit_unit *unit, struct vcpu *vcpu, u64 ip)
 {
 	struct vmpt_rtit_mode mode = rtit_mode(vcpu);
 	struct vmpt_rtit_clocks now;
@@ -80,13 +80,13 @@ void host_rtit_enter(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 i
 	vmpt_rtit_unit_wake(unit, &now);
 }
 
-void host_rtit_exit(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 ip)
+void host_rtit_exit(struct vmpt_rtit_unit *unit, struct vcpu *vcpu, u64 ip)
 {
 	const struct vmpt_rtit_mode host = { .paging = true };
 	struct vmpt_rtit_clocks now;
 
 	rtit_clocks(vcpu, &now);
-	vmpt_rtit_unit_time(unit, &now);
+	rtit_time(unit, &now);
 	vmpt_rtit_unit_vmexit(unit, ip, &host);
 	switch_off(unit);
 }

@@ -19,9 +19,9 @@ int host_rtit_check(u64 ctl);
 void host_rtit_init(struct vmpt_rtit_unit *unit, const struct options *options,
 		    const struct vmpt_rtit_sink *sink);
 /* TraceActive, VM entry to linear address @ip with the vCPU's mode; an STS, for the time. */
-void host_rtit_enter(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 ip);
+void host_rtit_enter(struct vmpt_rtit_unit *unit, struct vcpu *vcpu, u64 ip);
 /* VM exit at @ip; TraceActive off, what waits goes to the sink. */
-void host_rtit_exit(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, u64 ip);
+void host_rtit_exit(struct vmpt_rtit_unit *unit, struct vcpu *vcpu, u64 ip);
 
 /* Of runs that were lost: the first instruction @ip behind the overflow, and a VM exit there. */
 void host_rtit_lost(const struct options *options, const struct vmpt_rtit_sink *sink, u64 ip);

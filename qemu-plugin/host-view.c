@@ -414,7 +414,7 @@ void host_tick(struct vcpu *vcpu, u64 ip)
 	}
 	if (vcpu->plugin->rtit) {
 		rtit_clocks(vcpu, &rtit);
-		vmpt_rtit_unit_time(&host->rtit, &rtit);
+		rtit_time(&host->rtit, &rtit);
 		return;
 	}
 	vmpt_unit_time(&host->unit, &now);

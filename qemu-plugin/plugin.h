@@ -85,6 +85,7 @@ struct vcpu {
 	unsigned int rtits;
 	u64 walked;	       /* to where steps in the block are told */
 	u64 slept, slept_from; /* ticks of the TSC; since when, while asleep */
+	u64 looked;	       /* when RTIT's clocks were read last; 0: never */
 	bool asleep;
 	u32 tick; /* blocks until attend(); 1: at the next one */
 	struct host_vcpu *host;

@@ -3,6 +3,7 @@
  * The flow in the words of RTIT: addresses behind instructions, steps at bases and limits, what a
  * HLT slept through. As test-flow.c: code is hex bytes, addresses are worked out beside it.
  */
+#include <stdio.h>
 #include <time.h>
 
 #include "qemu-plugin/flow-rtit.h"
@@ -212,25 +213,95 @@ END_TEST
 START_TEST(sleep)
 {
 	const struct timespec two_ms = { .tv_nsec = 2000000 };
-	struct vmpt_rtit_clocks now;
+	struct vmpt_rtit_clocks was, now;
 	const char *text;
-	u64 cycles;
 
 	begin_traced(BOTH | MTC_EN | STS_EN);
 	stand_in_run_here(stand_in_block(0x400002, "90 f4")); /* nop; hlt */
 	flow_idle(0, &stand_in.plugin);
 	rig_skip();
-	cycles = rig.unit.now.cycles;
+	was = rig.unit.now;
 	nanosleep(&two_ms, NULL);
 	stand_in_event(0x400004, 0x800000);
 	text = rig_text();
 	ck_assert_msg(!strncmp(text, "STS ", 4), "%s", text);
 	text = strchr(text, ',');
 	ck_assert_str_eq(text ? text : "", ", FUP.Far 400004, TIP 800000");
-	ck_assert_uint_eq(rig.unit.now.cycles, cycles);
+	ck_assert_uint_eq(rig.unit.now.cycles, was.cycles);
 	/* and never again */
 	rtit_clocks(&stand_in.vcpu, &now);
-	ck_assert_uint_ge(now.tsc - now.cycles, 2000000);
+	ck_assert_uint_ge(now.tsc - now.cycles - (was.tsc - was.cycles), 2000000);
+}
+END_TEST
+
+/* An MTC's cycles are those up to its own tick, however late the clock was looked at. */
+START_TEST(mtcs_come_one_by_one)
+{
+	struct vmpt_rtit_clocks at = { .tsc = 0x12340, .cycles = 0x5000 };
+	const char *text;
+	unsigned int i;
+	char one[32];
+
+	begin_traced(BOTH | CYCLE_ACC | MTC_EN);
+	vmpt_rtit_unit_wake(&rig.unit, &at);
+	wr(CNTP, 0);
+	at.tsc += 0x150;
+	at.cycles += 0x150;
+	rtit_time(&rig.unit, &at);
+	expect("MTC 0:47 +64, MTC 0:48 +128, MTC 0:49 +128");
+	/* 10H are left; another 70H are just the next. */
+	at.tsc += 0x70;
+	at.cycles += 0x70;
+	rtit_time(&rig.unit, &at);
+	expect("MTC 0:4a +128");
+	/* More than a round of 8 bits: every one of them */
+	at.tsc += 0x80 * 300;
+	at.cycles += 0x80 * 300;
+	rtit_time(&rig.unit, &at);
+	text = rig_text();
+	for (i = 1; i <= 300; i++) {
+		snprintf(one, sizeof(one), "MTC 0:%02x +128%s", (0x4a + i) & 0xff,
+			 i < 300 ? ", " : "");
+		ck_assert_msg(!strncmp(text, one, strlen(one)), "%u: %.40s", i, text);
+		text += strlen(one);
+	}
+	ck_assert_str_eq(text, "");
+}
+END_TEST
+
+/* Ticks that are no cycles: no MTC is of them. */
+START_TEST(what_was_slept_through_has_no_mtc)
+{
+	struct vmpt_rtit_clocks at = { .tsc = 0x12340, .cycles = 0x5000 };
+
+	begin_traced(BOTH | CYCLE_ACC | MTC_EN | STS_EN);
+	rtit_time(&rig.unit, &at);
+	wr(CNTP, 0);
+	rig_skip();
+	at.tsc += 0x10000;
+	at.cycles += 0x20;
+	rtit_time(&rig.unit, &at);
+	expect("STS 20/10 22340 +32");
+	at.tsc += 0x40;
+	at.cycles += 0x40;
+	rtit_time(&rig.unit, &at);
+	expect("MTC 0:47 +64");
+}
+END_TEST
+
+/* A thread that does not get a host CPU. */
+START_TEST(waiting_is_sleep)
+{
+	struct vmpt_rtit_clocks was, now;
+
+	begin_traced(BOTH);
+	rtit_clocks(&stand_in.vcpu, &was);
+	stand_in.vcpu.looked -= 10000000;
+	rtit_clocks(&stand_in.vcpu, &now);
+	ck_assert_uint_ge(now.tsc - now.cycles - (was.tsc - was.cycles), 10000000);
+	was = now;
+	rtit_clocks(&stand_in.vcpu, &now);
+	ck_assert(now.tsc - now.cycles == was.tsc - was.cycles || now.tsc - was.tsc > 1000000);
 }
 END_TEST
 
@@ -250,6 +321,9 @@ int main(void)
 	tcase_add_test(tcase, walks_where_a_block_is_shared);
 	tcase_add_test(tcase, trace_stop_is_walked_into);
 	tcase_add_test(tcase, sleep);
+	tcase_add_test(tcase, mtcs_come_one_by_one);
+	tcase_add_test(tcase, what_was_slept_through_has_no_mtc);
+	tcase_add_test(tcase, waiting_is_sleep);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
 }

@@ -151,7 +151,8 @@ check 'one: flow' flow one.d/cpu0.rtit one.truth.0
 check 'one: runs' [ "$runs" -ge 115 -a "$runs" -le 126 ]
 check 'one: FUP.PGE at each VM entry' [ "$(count one.d/cpu0.rtit FUP.PGE)" = "$runs" ]
 check 'one: FUP.PGD at each VM exit' [ "$(count one.d/cpu0.rtit FUP.PGD)" = "$runs" ]
-check 'one: an STS each' [ "$(count one.d/cpu0.rtit STS)" = "$runs" ]
+# More where its thread waited for a host CPU.
+check 'one: an STS each' [ "$(count one.d/cpu0.rtit STS)" -ge "$runs" ]
 check 'one: runs are whole' runs_are_whole one.d/cpu0.rtit
 check 'one: time' time_goes_on one.d/cpu0.rtit
 
