@@ -3,7 +3,7 @@
 #include "tests/support/support.h"
 #include "vmm-lib/rtit.h"
 
-static u8 bytes[4096];
+static u8 bytes[0x400000];
 
 static int guest_write(void *opaque, u64 gpa, const void *buf, size_t len)
 {
