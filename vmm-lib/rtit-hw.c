@@ -79,6 +79,9 @@ u64 vmpt_rtit_hw_ctl(const struct vmpt_rtit_vcpu *vcpu, bool quiet)
 	 * in our copy. */
 	if (!vmpt_rtit_trigger_en(&vcpu->regs) || vcpu->path == VMPT_RTIT_PATH_PARKED)
 		ctl &= ~VMPT_RTIT_CTL_TRACE_ACTIVE;
+	/* ContextEn is 0 at any CPL then (2.1.2), as SMM and root operation have it. */
+	if (vcpu->held)
+		ctl &= ~(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER);
 	if (quiet && makes_timing(ctl))
 		ctl |= VMPT_RTIT_CTL_LESS_PKTS;
 	return ctl;
@@ -117,6 +120,17 @@ int vmpt_rtit_vcpu_quiet(struct vmpt_rtit_vcpu *vcpu, bool quiet)
 
 	vcpu->quiet = quiet;
 	if (!vcpu->loaded || !makes_timing(vcpu->regs.ctl))
+		return 0;
+	err = vmpt_rtit_hw_refresh(vcpu);
+	return err ? err : vmpt_rtit_thaw(vcpu);
+}
+
+int vmpt_rtit_vcpu_hold(struct vmpt_rtit_vcpu *vcpu, bool held)
+{
+	int err;
+
+	vcpu->held = held;
+	if (!vcpu->loaded)
 		return 0;
 	err = vmpt_rtit_hw_refresh(vcpu);
 	return err ? err : vmpt_rtit_thaw(vcpu);

@@ -97,9 +97,14 @@ static void emit_sts(struct emit *e, const struct vmpt_rtit_vcpu *vcpu)
 }
 
 /* MOV to a control register is done at CPL 0. */
-static bool pip_is_due(const struct vmpt_rtit_regs *regs, u64 cr3)
+static bool context_en(const struct vmpt_rtit_vcpu *vcpu, u64 cr3)
 {
-	return !(regs->ctl & VMPT_RTIT_CTL_CR3_EN) && vmpt_rtit_context_en(regs, 0, cr3);
+	return !vcpu->held && vmpt_rtit_context_en(&vcpu->regs, 0, cr3);
+}
+
+static bool pip_is_due(const struct vmpt_rtit_vcpu *vcpu, u64 cr3)
+{
+	return !(vcpu->regs.ctl & VMPT_RTIT_CTL_CR3_EN) && context_en(vcpu, cr3);
 }
 
 /* "if STS packets are sent out in the current mode", ContextEn as after the write. */
@@ -112,8 +117,7 @@ static bool sts_is_due(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit
 		return false;
 	if (!(regs->ctl & VMPT_RTIT_CTL_LESS_PKTS))
 		return true;
-	return regs->status & VMPT_RTIT_STATUS_FILTER_EN &&
-	       vmpt_rtit_context_en(regs, 0, w->new_cr3);
+	return regs->status & VMPT_RTIT_STATUS_FILTER_EN && context_en(vcpu, w->new_cr3);
 }
 
 /* What the packets changed, back into the processor. */
@@ -149,7 +153,7 @@ static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr
 	/* 4.2.5: none is generated. */
 	if (vcpu->regs.status & VMPT_RTIT_STATUS_OVERFLOW)
 		return 0;
-	if (pip_is_due(&vcpu->regs, w->new_cr3))
+	if (pip_is_due(vcpu, w->new_cr3))
 		emit_pip(&e, w);
 	if (sts_is_due(vcpu, w))
 		emit_sts(&e, vcpu);
@@ -191,7 +195,7 @@ int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_
 
 	/* What MSRs of the processor do not say is asked first: most writes need none of them. */
 	if (!vmpt_rtit_trigger_en(regs) ||
-	    (!pip_is_due(regs, write->new_cr3) && !(regs->ctl & VMPT_RTIT_CTL_STS_ON_CR3)))
+	    (!pip_is_due(vcpu, write->new_cr3) && !(regs->ctl & VMPT_RTIT_CTL_STS_ON_CR3)))
 		return 0;
 	if (vcpu->loaded && vcpu->path == VMPT_RTIT_PATH_PARKED) {
 		vcpu->events |= VMPT_RTIT_EVENT_LOST;

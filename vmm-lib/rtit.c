@@ -55,6 +55,7 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu)
 	vcpu->path = VMPT_RTIT_PATH_NONE;
 	vcpu->used = vcpu->unseen = 0;
 	vcpu->sync_lost = false;
+	vcpu->held = false;
 	return 0;
 }
 
@@ -103,7 +104,7 @@ int vmpt_rtit_vcpu_rdmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, bool context_en, 
 		return fault(vcpu, err, why);
 	if (msr == VMPT_RTIT_MSR_STATUS) {
 		*value &= ~VMPT_RTIT_STATUS_CONTEXT_EN;
-		if (context_en)
+		if (context_en && !vcpu->held)
 			*value |= VMPT_RTIT_STATUS_CONTEXT_EN;
 	}
 	return 0;

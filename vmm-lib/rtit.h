@@ -144,6 +144,7 @@ struct vmpt_rtit_vcpu {
 	/* the library's own */
 	u64 tsc_offset, core_offset;	 /* vmpt_rtit_vcpu_clock() */
 	bool quiet;			 /* vmpt_rtit_vcpu_quiet() */
+	bool held;			 /* vmpt_rtit_vcpu_hold() */
 	u64 hw_ctl;			 /* as written last */
 	struct vmpt_rtit_regs host_regs; /* what the processor held */
 	u64 direct_gpa, direct_size;	 /* what guest_translate() gave */
@@ -171,6 +172,7 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu);
  * not done to its end, let the guest execute it again.
  * @context_en: what the processor's STATUS would show for the guest (2.1.2), out of SMM
  * vmpt_rtit_context_en(&vcpu->regs, 0, cr3); the processor itself is in root operation, shows 0.
+ * While vmpt_rtit_vcpu_hold() it is 0 whatever is said.
  */
 int vmpt_rtit_vcpu_rdmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, bool context_en, u64 *value);
 int vmpt_rtit_vcpu_wrmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, u64 value);
@@ -216,6 +218,15 @@ int vmpt_rtit_vcpu_sync(struct vmpt_rtit_vcpu *vcpu);
  * guests that would not get such packets. Stays over vmpt_rtit_vcpu_load().
  */
 int vmpt_rtit_vcpu_quiet(struct vmpt_rtit_vcpu *vcpu, bool quiet);
+/*
+ * true: the guest is in an SMM that the VMM emulates, or in the root operation of its own VMX:
+ * "RTIT is always disabled" there (2.6), but the processor that runs it in non-root operation knows
+ * of neither. Call it at SMI, RSM, VMXON, VMXOFF and a nested entry and exit, in root operation,
+ * before the VM entry behind it. The exit's FUP.PGD and the entry's FUP.PGE are those of 2.6 then,
+ * and nothing is between them but what comes with ContextEn = 0. -VMPT_E_HARDWARE: do not enter.
+ * Stays over load and unload; a RESET ends it; it is in no saved state.
+ */
+int vmpt_rtit_vcpu_hold(struct vmpt_rtit_vcpu *vcpu, bool held);
 
 /* ---- missing packets (4.2.10) ---- */
 
