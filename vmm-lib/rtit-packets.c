@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Packets of a guest's RTIT trace that a VMM makes or changes: the PIP and STS of a CR3 or CR0.PG
- * that it wrote (4.2.10), and the clocks in STS and MTC (4.2.12, 4.2.13).
+ * that it wrote (4.2.10), the STS of a sleep that it played (4.2.13), and the clocks in STS and MTC
+ * (4.2.12, 4.2.13).
  */
 #include "vmm-lib/rtit-internal.h"
 
@@ -91,8 +92,6 @@ static void emit_sts(struct emit *e, const struct vmpt_rtit_vcpu *vcpu)
 	pkt.sts.acbr = acbr & 0x3f;
 	pkt.sts.ecbr = ecbr & 0x3f;
 	pkt.sts.tsc = tsc & vmpt_mask64(40);
-	/* Rows 40 and 44 of Table 19, where no PIP took it along. */
-	emit_tnt(e);
 	emit(e, &pkt, true);
 }
 
@@ -107,17 +106,42 @@ static bool pip_is_due(const struct vmpt_rtit_vcpu *vcpu, u64 cr3)
 	return !(vcpu->regs.ctl & VMPT_RTIT_CTL_CR3_EN) && context_en(vcpu, cr3);
 }
 
-/* "if STS packets are sent out in the current mode", ContextEn as after the write. */
-static bool sts_is_due(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+/* "if STS packets are sent out in the current mode" (Table 17) */
+static bool sts_is_sent(const struct vmpt_rtit_vcpu *vcpu, bool in_context)
 {
 	const struct vmpt_rtit_regs *regs = &vcpu->regs;
-	u64 both = VMPT_RTIT_CTL_STS_EN | VMPT_RTIT_CTL_STS_ON_CR3;
 
-	if (!w->was_mov_cr3 || !vcpu->config.ops->clock || (regs->ctl & both) != both)
+	if (!vcpu->config.ops->clock || !(regs->ctl & VMPT_RTIT_CTL_STS_EN))
 		return false;
 	if (!(regs->ctl & VMPT_RTIT_CTL_LESS_PKTS))
 		return true;
-	return regs->status & VMPT_RTIT_STATUS_FILTER_EN && context_en(vcpu, w->new_cr3);
+	return regs->status & VMPT_RTIT_STATUS_FILTER_EN && in_context;
+}
+
+/* ContextEn as after the write. */
+static bool sts_is_due(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+{
+	return w->was_mov_cr3 && vcpu->regs.ctl & VMPT_RTIT_CTL_STS_ON_CR3 &&
+	       sts_is_sent(vcpu, context_en(vcpu, w->new_cr3));
+}
+
+/* What is missing: the packets of @cr, or (NULL) of a wakeup with ContextEn as here. */
+struct missing {
+	const struct vmpt_rtit_cr_write *cr;
+	bool in_context;
+};
+
+static void emit_missing(struct emit *e, const struct vmpt_rtit_vcpu *vcpu, const struct missing *m)
+{
+	if (!m->cr && sts_is_sent(vcpu, m->in_context))
+		emit_sts(e, vcpu);
+	if (m->cr && pip_is_due(vcpu, m->cr->new_cr3))
+		emit_pip(e, m->cr);
+	if (m->cr && sts_is_due(vcpu, m->cr)) {
+		/* Rows 40 and 44 of Table 19, where no PIP took it along. */
+		emit_tnt(e);
+		emit_sts(e, vcpu);
+	}
 }
 
 /* What the packets changed, back into the processor. */
@@ -144,7 +168,7 @@ static int put_back(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *ol
 }
 
 /* All that came before is in memory, and vcpu->regs is true. 1, 0 or an error. */
-static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct missing *m)
 {
 	struct vmpt_rtit_position at = { .offset = vcpu->regs.offset };
 	struct emit e = { .regs = vcpu->regs };
@@ -153,10 +177,7 @@ static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr
 	/* 4.2.5: none is generated. */
 	if (vcpu->regs.status & VMPT_RTIT_STATUS_OVERFLOW)
 		return 0;
-	if (pip_is_due(vcpu, w->new_cr3))
-		emit_pip(&e, w);
-	if (sts_is_due(vcpu, w))
-		emit_sts(&e, vcpu);
+	emit_missing(&e, vcpu, m);
 	if (!e.len)
 		return 0;
 	err = vmpt_rtit_put(vcpu, &at, e.buf, e.len);
@@ -167,7 +188,7 @@ static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr
 	return 1;
 }
 
-static int append_loaded(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *w)
+static int append_loaded(struct vmpt_rtit_vcpu *vcpu, const struct missing *m)
 {
 	struct vmpt_rtit_regs old;
 	int err, ret;
@@ -180,7 +201,7 @@ static int append_loaded(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_
 		ret = vmpt_rtit_hw_fetch(vcpu);
 	old = vcpu->regs;
 	if (!ret)
-		ret = append_packets(vcpu, w);
+		ret = append_packets(vcpu, m);
 	if (ret > 0)
 		err = put_back(vcpu, &old);
 	if (vmpt_rtit_thaw(vcpu))
@@ -188,27 +209,47 @@ static int append_loaded(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_
 	return err ? err : ret;
 }
 
-int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write)
+static int append_missing(struct vmpt_rtit_vcpu *vcpu, const struct missing *m)
 {
-	const struct vmpt_rtit_regs *regs = &vcpu->regs;
 	int err;
 
-	/* What MSRs of the processor do not say is asked first: most writes need none of them. */
-	if (!vmpt_rtit_trigger_en(regs) ||
-	    (!pip_is_due(vcpu, write->new_cr3) && !(regs->ctl & VMPT_RTIT_CTL_STS_ON_CR3)))
-		return 0;
 	if (vcpu->loaded && vcpu->path == VMPT_RTIT_PATH_PARKED) {
 		vcpu->events |= VMPT_RTIT_EVENT_LOST;
 		return 0;
 	}
 	if (!vcpu->loaded) {
 		err = vmpt_rtit_copy_out(vcpu, true);
-		return err ? err : append_packets(vcpu, write);
+		return err ? err : append_packets(vcpu, m);
 	}
 	err = vmpt_rtit_hw_refresh(vcpu);
-	if (err || !vmpt_rtit_trigger_en(regs))
+	if (err || !vmpt_rtit_trigger_en(&vcpu->regs))
 		return err;
-	return append_loaded(vcpu, write);
+	return append_loaded(vcpu, m);
+}
+
+/* What MSRs of the processor do not say is asked first: most of the guest's writes and sleeps need
+ * none of them. */
+
+int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write)
+{
+	const struct vmpt_rtit_regs *regs = &vcpu->regs;
+	struct missing m = { .cr = write };
+
+	if (!vmpt_rtit_trigger_en(regs) ||
+	    (!pip_is_due(vcpu, write->new_cr3) && !(regs->ctl & VMPT_RTIT_CTL_STS_ON_CR3)))
+		return 0;
+	return append_missing(vcpu, &m);
+}
+
+int vmpt_rtit_vcpu_wake(struct vmpt_rtit_vcpu *vcpu, bool context_en)
+{
+	const struct vmpt_rtit_regs *regs = &vcpu->regs;
+	struct missing m = { .in_context = context_en && !vcpu->held };
+
+	if (!vmpt_rtit_trigger_en(regs) || !vcpu->config.ops->clock ||
+	    !(regs->ctl & VMPT_RTIT_CTL_STS_EN))
+		return 0;
+	return append_missing(vcpu, &m);
 }
 
 /* ---- clocks ---- */

@@ -228,7 +228,7 @@ int vmpt_rtit_vcpu_quiet(struct vmpt_rtit_vcpu *vcpu, bool quiet);
  */
 int vmpt_rtit_vcpu_hold(struct vmpt_rtit_vcpu *vcpu, bool held);
 
-/* ---- missing packets (4.2.10) ---- */
+/* ---- missing packets (4.2.10, 4.2.13) ---- */
 
 struct vmpt_rtit_cr_write {
 	u64 new_cr3;
@@ -244,6 +244,13 @@ struct vmpt_rtit_cr_write {
  * same.
  */
 int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write);
+/*
+ * The guest's HLT, MWAIT or shutdown exited, the VMM let it sleep, and it wakes now: append the STS
+ * of a wakeup (4.2.13), if such packets are sent. No MTC comes in a sleep (Appendix B 4.1), so be
+ * quiet from the exit to the entry behind this. @context_en as for vmpt_rtit_vcpu_rdmsr(); results
+ * as of cr_write. Not for a sleep that the guest sees nothing of.
+ */
+int vmpt_rtit_vcpu_wake(struct vmpt_rtit_vcpu *vcpu, bool context_en);
 
 /* ---- clocks ---- */
 

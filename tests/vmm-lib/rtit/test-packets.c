@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit-packets.c: the PIP and STS of a CR3 or CR0.PG that the VMM wrote (4.2.10), by hand
- * and against the model's unit, which executes the same MOV itself.
+ * vmm-lib/rtit-packets.c: the PIP and STS of a CR3 or CR0.PG that the VMM wrote (4.2.10) and the
+ * STS of a wakeup, by hand and against the model's unit, which executes the same MOV and wakes
+ * itself.
  */
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -239,6 +240,72 @@ START_TEST(stopped)
 }
 END_TEST
 
+/* ---- a sleep that the VMM played (4.2.13, Appendix B 4.1) ---- */
+
+static void wake(bool context_en, int ret)
+{
+	ck_assert_int_eq(vmpt_rtit_vcpu_wake(&rig.v, context_en), ret);
+}
+
+START_TEST(wakeup)
+{
+	u64 sts = RIG_ON | VMPT_RTIT_CTL_STS_EN;
+
+	rig.sts_tsc = 0x123456789abcdef;
+	rig_program(&rig, BASE, 0xffff, RIG_ON | VMPT_RTIT_CTL_STS_ON_CR3);
+	wake(true, 0);
+	rig_program(&rig, BASE, 0xffff, sts & ~VMPT_RTIT_CTL_TRACE_ACTIVE);
+	wake(true, 0);
+	/* STS_on_CR3 has no part in it, nor has the TNT buffer. */
+	rig_program(&rig, BASE, 0xffff, sts);
+	rig_wr(&rig, 0x77d, 0x0d);
+	wake(false, 1);
+	expect_bytes(BASE, "d4 8f ef cd ab 89 67 00");
+	ck_assert_uint_eq(rig_rd(&rig, 0x77d), 0x0d);
+	ck_assert_uint_eq(rig_rd(&rig, 0x77c), 0x20007);
+	/* LESS_PKTS: PacketEn */
+	rig_program(&rig, BASE, 0xffff, sts | VMPT_RTIT_CTL_LESS_PKTS);
+	wake(true, 0);
+	rig_wr(&rig, 0x769, 1);
+	wake(false, 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_hold(&rig.v, true), 0);
+	wake(true, 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_hold(&rig.v, false), 0);
+	wake(true, 1);
+	rig_wr(&rig, 0x769, 9);
+	wake(true, 0);
+	rig_wr(&rig, 0x769, 1);
+	rig.ops.clock = NULL;
+	wake(true, 0);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 7);
+}
+END_TEST
+
+/* Between the exit's and the entry's packets, and no MTC is of the sleep. */
+START_TEST(sleep_in_the_processor)
+{
+	u64 ctl = RIG_ON | VMPT_RTIT_CTL_STS_EN | VMPT_RTIT_CTL_MTC_EN;
+
+	rig_free(&rig);
+	rig_init(&rig, _i ? VMPT_RTIT_BOUNCE : VMPT_RTIT_CONTIGUOUS, 4096);
+	rig_program(&rig, BASE, 0xffff, ctl);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), 0);
+	rig_enter(&rig, 0x1000);
+	vmpt_rtit_unit_jcc(&rig.unit, true, 0x1002, 0x1010);
+	rig_exit(&rig, 0x1010);
+	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, true), 0);
+	rig_time(&rig, 0x12345);
+	wake(true, 1);
+	ck_assert_uint_eq(rig.unit.regs.ctl, ctl | VMPT_RTIT_CTL_LESS_PKTS);
+	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, false), 0);
+	rig_enter(&rig, 0x1011);
+	rig_exit(&rig, 0x1011);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+	expect_bytes(BASE + 9, "84 00 10 03 8c 10 10 d4 8f 45 23 01 00 00 84 11 10 8c 11 10 00");
+	ck_assert_uint_eq(rig.unit.regs.ctl, ctl);
+}
+END_TEST
+
 /* All or nothing where memory is not there yet. */
 START_TEST(retry)
 {
@@ -366,6 +433,30 @@ static void random_state(struct test_rng *rng, bool cr3_en)
 	rig_wr(&rig, 0x777, pick(rng, 0x1000, 0x2000));
 }
 
+/* One step of the unit's, and the same of the VMM's: its result. */
+static int step(struct test_rng *rng, struct vmpt_rtit_unit *unit, u64 cr3)
+{
+	struct vmpt_rtit_cr_write w = { pick(rng, 0x1000, 0x2000), true, true };
+	struct vmpt_rtit_clocks now = unit->now;
+	unsigned int what = test_random(rng) & 7;
+
+	if (what < 2) {
+		w = (struct vmpt_rtit_cr_write){ cr3, test_random(rng) & 1, false };
+		unit->mode.paging = !w.new_paging;
+		vmpt_rtit_unit_mov_cr0(unit, 0x1234, w.new_paging);
+	} else if (what < 6) {
+		vmpt_rtit_unit_mov_cr3(unit, 0x1234, w.new_cr3);
+	} else {
+		bool context = vmpt_rtit_context_en(&rig.v.regs, 0, cr3);
+
+		vmpt_rtit_unit_wake(unit, &now);
+		vmpt_rtit_unit_drain(unit);
+		return vmpt_rtit_vcpu_wake(&rig.v, context);
+	}
+	vmpt_rtit_unit_drain(unit);
+	return vmpt_rtit_vcpu_cr_write(&rig.v, &w);
+}
+
 /* The bits that a PSB watches lie above: 3.3.9 looks at one bit only, and so do both. */
 START_TEST(as_the_unit)
 {
@@ -375,24 +466,12 @@ START_TEST(as_the_unit)
 	rig.sts_tsc = 0x7654321fedcba;
 	for (i = 0; i < 20000; i++) {
 		u64 cr3 = pick(&rng, 0x1000, 0x2000);
-		bool cr0 = !(test_random(&rng) & 3), paging = test_random(&rng) & 1;
-		struct vmpt_rtit_cr_write w = { pick(&rng, 0x1000, 0x2000), cr0 ? paging : true,
-						!cr0 };
 		struct vmpt_rtit_unit unit;
 		int ret;
 
 		random_state(&rng, !(test_random(&rng) & 7));
-		if (cr0)
-			w.new_cr3 = cr3;
 		unit_for(&unit, &rig.v.regs, cr3);
-		if (cr0) {
-			unit.mode.paging = !paging;
-			vmpt_rtit_unit_mov_cr0(&unit, 0x1234, paging);
-		} else {
-			vmpt_rtit_unit_mov_cr3(&unit, 0x1234, w.new_cr3);
-		}
-		vmpt_rtit_unit_drain(&unit);
-		ret = vmpt_rtit_vcpu_cr_write(&rig.v, &w);
+		ret = step(&rng, &unit, cr3);
 		ck_assert_msg(ret == (unit.bytes ? 1 : 0), "%u: %d", i, ret);
 		made += ret > 0;
 		ck_assert_msg(rig.v.regs.pkt_cnt == unit.regs.pkt_cnt &&
@@ -427,6 +506,8 @@ int main(void)
 	tcase_add_test(tc, wrap);
 	tcase_add_test(tc, in_the_processor);
 	tcase_add_test(tc, stopped);
+	tcase_add_test(tc, wakeup);
+	tcase_add_loop_test(tc, sleep_in_the_processor, 0, 2);
 	tcase_add_test(tc, retry);
 	tcase_add_test(tc, failing);
 	tcase_add_test(tc, as_the_unit);
