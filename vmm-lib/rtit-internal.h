@@ -5,6 +5,15 @@
 
 #include "vmm-lib/rtit.h"
 
+/* Where output can go: BASE_ADDR has bits 35:6 (Table 12). */
+#define VMPT_RTIT_PHYS_END (1ULL << 36)
+
+/* Whether @byte may be a PSB's byte @i. */
+static inline bool vmpt_rtit_is_psb(unsigned int i, u8 byte)
+{
+	return byte == (i ? 0 : vmpt_rtit_table[VMPT_RTIT_PSB].header);
+}
+
 /* ---- rtit-hw.c: the processor's MSRs, in root operation, where ContextEn is 0 ---- */
 
 /* One MSR; what it cannot hold is made what it can, and told as an event. -VMPT_E_HARDWARE. */

@@ -7,8 +7,6 @@
 #include "vmm-lib/rtit-internal.h"
 
 #define PAGE 4096u
-/* BASE_ADDR has bits 35:6 (Table 12). */
-#define PHYS_END (1ULL << 36)
 /* Pieces that guest_translate() may give a buffer in: pages of 4 MiB, and one. */
 #define PIECES_MAX 1025
 
@@ -133,7 +131,8 @@ static int translate(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *r
 			plan->hpa = hpa;
 		if (n > size - done)
 			n = size - done;
-		fits = n && hpa == plan->hpa + done && !(plan->hpa & mask) && plan->hpa < PHYS_END;
+		fits = n && hpa == plan->hpa + done && !(plan->hpa & mask) &&
+		       plan->hpa < VMPT_RTIT_PHYS_END;
 		done += n;
 	}
 	if (!ret && fits && done == size) {
@@ -217,6 +216,16 @@ static u32 mark_left(const struct vmpt_rtit_vcpu *vcpu)
 	return i;
 }
 
+/* A whole PSB @skip bytes behind @end, which is the newest byte's end too. */
+static bool psb_at(const struct vmpt_rtit_vcpu *vcpu, u32 end, u32 skip)
+{
+	u32 i = 0;
+
+	while (i < VMPT_RTIT_PSB_SIZE && vmpt_rtit_is_psb(i, *byte_at(vcpu, end + skip + i)))
+		i++;
+	return i == VMPT_RTIT_PSB_SIZE && skip + i <= vcpu->config.bounce.size;
+}
+
 /*
  * It wrapped, once or more, and ends at @end; @passed bytes modulo its size since pos. Where the
  * guest's own buffer is not larger it would have wrapped too, and the newest bytes are all it
@@ -224,7 +233,7 @@ static u32 mark_left(const struct vmpt_rtit_vcpu *vcpu)
  */
 static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 {
-	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0, i;
+	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0;
 	u64 mask = vcpu->regs.limit_mask, run = run_size(mask), low;
 
 	/* Not written yet: as far as the pattern reaches from the end on. */
@@ -235,14 +244,8 @@ static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 		low = (vcpu->regs.offset + passed + skip) & (run - 1);
 		vcpu->regs.offset = (vcpu->regs.offset & mask & ~(run - 1)) | low;
 	} else {
-		for (i = 0; skip < size; skip++, i = 0) {
-			if (*byte_at(vcpu, end + skip) != vmpt_rtit_table[VMPT_RTIT_PSB].header)
-				continue;
-			while (++i < VMPT_RTIT_PSB_SIZE && !*byte_at(vcpu, end + skip + i))
-				;
-			if (i == VMPT_RTIT_PSB_SIZE && skip + i <= size)
-				break;
-		}
+		while (skip < size && !psb_at(vcpu, end, skip))
+			skip++;
 		vcpu->events |= VMPT_RTIT_EVENT_LOST;
 		vcpu->lost += vcpu->used + skip;
 	}

@@ -277,13 +277,13 @@ static void rewrite_mtc(u8 *p, u64 offset)
 /* The first PSB, or where the head of one may be. */
 static size_t find_psb(const u8 *buf, size_t len)
 {
-	size_t i, n;
+	unsigned int n;
+	size_t i;
 
 	for (i = 0; i < len; i++) {
-		if (buf[i] != vmpt_rtit_table[VMPT_RTIT_PSB].header)
-			continue;
-		for (n = 1; n < VMPT_RTIT_PSB_SIZE && i + n < len && !buf[i + n]; n++)
-			;
+		n = 0;
+		while (n < VMPT_RTIT_PSB_SIZE && i + n < len && vmpt_rtit_is_psb(n, buf[i + n]))
+			n++;
 		if (n == VMPT_RTIT_PSB_SIZE || i + n == len)
 			break;
 	}

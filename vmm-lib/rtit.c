@@ -4,15 +4,13 @@
 
 #define BOUNCE_MIN 128u
 #define BOUNCE_MAX 0x400000u
-/* BASE_ADDR has bits 35:6 (Table 12). */
-#define PHYS_END (1ULL << 36)
 
 static bool bounce_fits(const struct vmpt_rtit_bounce *bounce)
 {
 	u32 size = bounce->size;
 
 	return size >= BOUNCE_MIN && size <= BOUNCE_MAX && !(size & (size - 1)) &&
-	       !(bounce->hpa & (size - 1)) && bounce->hpa < PHYS_END;
+	       !(bounce->hpa & (size - 1)) && bounce->hpa < VMPT_RTIT_PHYS_END;
 }
 
 static bool config_fits(const struct vmpt_rtit_config *config)
