@@ -26,7 +26,8 @@ struct machine {
 	struct vmpt_rtit_unit unit;
 	struct vmpt_rtit_vcpu vcpu;
 	u8 memory[MEMORY], bounce[BOUNCE];
-	u8 kind; /* of the second half of the guest's memory */
+	u8 kind;   /* of the second half of the guest's memory */
+	u64 twist; /* bits that are wrong in each OFFSET that is read */
 };
 
 static struct machine m;
@@ -46,8 +47,12 @@ static int store(void *opaque, u64 pa, const u8 *bytes, size_t len)
 
 static int hw_rdmsr(void *opaque, u32 msr, u64 *value)
 {
+	int ret = vmpt_rtit_unit_rdmsr(&m.unit, msr, value);
+
 	(void)opaque;
-	return vmpt_rtit_unit_rdmsr(&m.unit, msr, value);
+	if (msr == VMPT_RTIT_MSR_OFFSET)
+		*value ^= m.twist;
+	return ret;
 }
 
 static int hw_wrmsr(void *opaque, u32 msr, u64 value)
@@ -197,10 +202,16 @@ static void call(u8 op, u64 value)
 		vmpt_rtit_vcpu_sync(&m.vcpu);
 		break;
 	case 3:
-		vmpt_rtit_vcpu_quiet(&m.vcpu, value & 1);
+		if (value & 2)
+			vmpt_rtit_vcpu_hold(&m.vcpu, value & 1);
+		else
+			vmpt_rtit_vcpu_quiet(&m.vcpu, value & 1);
 		break;
 	case 4:
-		vmpt_rtit_vcpu_cr_write(&m.vcpu, &w);
+		if (value & 4)
+			vmpt_rtit_vcpu_wake(&m.vcpu, value & 1);
+		else
+			vmpt_rtit_vcpu_cr_write(&m.vcpu, &w);
 		break;
 	case 5:
 		vmpt_rtit_vcpu_clock(&m.vcpu, value, 7);
@@ -212,6 +223,7 @@ static void call(u8 op, u64 value)
 		now.tsc += value & 0xffff;
 		now.cycles += value >> 16 & 0xffff;
 		vmpt_rtit_unit_time(&m.unit, &now);
+		m.twist = value >> 32 & 0xfff;
 		break;
 	case 8:
 		run(value);

@@ -174,6 +174,8 @@ static void cr_write(void)
 	int ret = vmpt_rtit_vcpu_cr_write(&rig.v, &w);
 
 	ck_assert(ret == 0 || ret == 1 || ret == -VMPT_E_RETRY);
+	ret = vmpt_rtit_vcpu_wake(&rig.v, pick(2));
+	ck_assert(ret == 0 || ret == 1 || ret == -VMPT_E_RETRY);
 }
 
 static void swap(void)
@@ -203,6 +205,7 @@ static void step(void)
 		break;
 	case 2:
 		ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, pick(2)), 0);
+		ck_assert_int_eq(vmpt_rtit_vcpu_hold(&rig.v, pick(2)), 0);
 		break;
 	case 3:
 		cr_write();
