@@ -32,7 +32,9 @@ struct code {
 struct walk {
 	struct code *code;
 	const struct rtit_execution *done;
-	size_t at, event;
+	u32 errata;   /* those that are switched on */
+	u64 *applied; /* how often each workaround was */
+	size_t at, event, quiet;
 	struct list list;
 	char error[200];
 };
@@ -75,12 +77,29 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *out)
 	return insn_at(w->code, ip, out);
 }
 
+/* Packets were disabled before what comes now, and the decoder has told it. */
+static bool quiets_told(struct walk *w)
+{
+	const struct rtit_truth_quiet *q = w->done->quiet + w->quiet;
+
+	for (; w->quiet < w->done->quiets && q->at <= w->at; q++, w->quiet++) {
+		if (q->unsure)
+			continue;
+		snprintf(w->error, sizeof(w->error), "packets were disabled at %#llx, not decoded",
+			 (unsigned long long)q->from);
+		return false;
+	}
+	return true;
+}
+
 static bool executed(void *opaque, u64 ip, u64 offset)
 {
 	struct walk *w = opaque;
 	const struct rtit_execution *done = w->done;
 
 	keep(&w->list, offset, INSN, ip, 0);
+	if (!quiets_told(w))
+		return false;
 	if (w->at < done->insns && done->insn[w->at] == ip) {
 		w->at++;
 		return true;
@@ -122,13 +141,46 @@ static bool differ(struct walk *w, const struct rtit_flow_event *e,
 	return false;
 }
 
+static bool quiet(struct walk *w, const struct rtit_flow_event *e)
+{
+	const struct rtit_truth_quiet *q = w->done->quiet + w->quiet;
+
+	for (; w->quiet < w->done->quiets && q->at < w->at && q->unsure; q++)
+		w->quiet++;
+	for (; w->quiet < w->done->quiets; q++) {
+		w->quiet++;
+		if (q->unsure ? w->at <= q->at : w->at == q->at && e->from == q->from)
+			return true;
+		if (!q->unsure)
+			break;
+	}
+	return differ(w, e, NULL);
+}
+
+/*
+ * A workaround of what this processor does not have finds what is not there. Of E7 nothing tells
+ * the MTC that is right from the one that is not: it is left out always.
+ */
+static bool erratum(u32 errata, unsigned int number)
+{
+	return number == 7 || errata & VMPT_RTIT_ERRATUM(number);
+}
+
 static bool event(void *opaque, const struct rtit_flow_event *e)
 {
 	struct walk *w = opaque;
 	const struct rtit_truth_event *t = NULL;
 
-	if (e->kind == RTIT_FLOW_ERRATUM || e->kind == RTIT_FLOW_QUIET)
-		return true;
+	if (e->kind == RTIT_FLOW_ERRATUM) {
+		w->applied[e->number]++;
+		if (erratum(w->errata, e->number))
+			return true;
+		snprintf(w->error, sizeof(w->error), "offset %#llx: a workaround of E%u",
+			 (unsigned long long)e->offset, e->number);
+		return false;
+	}
+	if (e->kind == RTIT_FLOW_QUIET)
+		return quiet(w, e);
 	keep(&w->list, e->offset, e->kind, e->from ^ e->cr3, e->to);
 	while (w->event < w->done->events) {
 		t = &w->done->event[w->event];
@@ -136,6 +188,9 @@ static bool event(void *opaque, const struct rtit_flow_event *e)
 			if (!t->passes)
 				w->at = t->at;
 			w->event++;
+			/* It tells nothing of what was before it. */
+			if (t->kind == RTIT_FLOW_OVERFLOW && w->quiet < t->quiets)
+				w->quiet = t->quiets;
 			return true;
 		}
 		if (!t->optional)
@@ -173,6 +228,8 @@ struct middle {
 	struct rtit_flow_result result;
 	u64 may_lose; /* a LIP, with so many packets of the flow */
 	bool lost;    /* later than that */
+	u32 errata;
+	bool wrong; /* a workaround of another one */
 };
 
 static bool middle_insn(void *opaque, u64 ip, struct rtit_insn *out)
@@ -195,6 +252,7 @@ static bool middle_event(void *opaque, const struct rtit_flow_event *e)
 	struct middle *m = opaque;
 
 	m->lost |= e->kind == RTIT_FLOW_LOST && e->no_lip && m->result.flows > m->may_lose;
+	m->wrong |= e->kind == RTIT_FLOW_ERRATUM && !erratum(m->errata, e->number);
 	if (e->kind != RTIT_FLOW_ERRATUM && e->kind != RTIT_FLOW_QUIET)
 		keep(&m->list, m->base + e->offset, e->kind, e->from ^ e->cr3, e->to);
 	return true;
@@ -289,7 +347,9 @@ static void check_middle(struct walk *w, const struct rtit_flow_options *options
 			 const u8 *bytes, size_t size, unsigned int late, const char *what,
 			 struct rtit_sums *sums)
 {
-	struct middle m = { .code = w->code, .base = base, .may_lose = late + NO_LIP_MORE };
+	struct middle m = {
+		.code = w->code, .base = base, .may_lose = late + NO_LIP_MORE, .errata = w->errata
+	};
 	struct rtit_flow_ops ops = { .insn = middle_insn,
 				     .executed = middle_executed,
 				     .event = middle_event,
@@ -311,6 +371,9 @@ static void check_middle(struct walk *w, const struct rtit_flow_options *options
 			     m.result.error);
 	if (m.lost)
 		ck_abort_msg("%s: from the middle, %#llx: a LIP is compressed too late", what,
+			     (unsigned long long)base);
+	if (m.wrong)
+		ck_abort_msg("%s: from the middle, %#llx: an erratum that is not there", what,
 			     (unsigned long long)base);
 	n = compare_lists(&w->list, &m.list, base);
 	if (n == ~(size_t)0)
@@ -353,7 +416,10 @@ static void check_parts(struct walk *w, const struct rtit_settings *s,
 void rtit_compare(const struct program *program, const struct rtit_settings *settings,
 		  const struct rtit_execution *done, const char *what, struct rtit_sums *sums)
 {
-	struct walk w = { .done = done, .code = calloc(1, sizeof(struct code)) };
+	struct walk w = { .done = done,
+			  .errata = settings->options.errata,
+			  .applied = sums->errata,
+			  .code = calloc(1, sizeof(struct code)) };
 	struct rtit_flow_ops ops = {
 		.insn = insn, .executed = executed, .event = event, .opaque = &w
 	};

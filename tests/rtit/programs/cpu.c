@@ -58,6 +58,7 @@ static struct rtit_truth_event *log_event(struct rtit_cpu *cpu, unsigned int kin
 		.kind = (u8)kind,
 		.at = done->insns,
 		.sure = cpu->doubt ? cpu->confirmed : done->insns,
+		.quiets = done->quiets,
 		.passes = kind == RTIT_FLOW_STOP,
 	};
 	return e;
@@ -105,6 +106,28 @@ void cpu_log_cr3(struct rtit_cpu *cpu)
 		cpu_confirm(cpu);
 }
 
+/* What no packet has told to be enabled need not be told as disabled. */
+static struct rtit_truth_quiet *log_quiet(struct rtit_cpu *cpu, u64 from)
+{
+	struct rtit_execution *done = cpu->done;
+	struct rtit_truth_quiet *q;
+
+	done->quiet = grow(done->quiet, done->quiets, &done->quiets_max, sizeof(*done->quiet));
+	q = &done->quiet[done->quiets++];
+	*q = (struct rtit_truth_quiet){
+		.unsure = cpu->doubt || cpu->lost,
+		.at = done->insns,
+		.from = from,
+	};
+	return q;
+}
+
+void cpu_quiet(struct rtit_cpu *cpu, u64 from)
+{
+	if (!cpu->overflow)
+		log_quiet(cpu, from);
+}
+
 /* ---- enables ---- */
 
 bool cpu_decide(struct rtit_cpu *cpu, bool taken, u64 ip)
@@ -125,6 +148,13 @@ static void stopped(struct rtit_cpu *cpu)
 	log_event(cpu, RTIT_FLOW_STOP);
 }
 
+/* By E4, in an overflow, as far as there is room; if that never ends it looks like an end. */
+static void stop_packet(struct rtit_cpu *cpu)
+{
+	log_event(cpu, RTIT_FLOW_STOP)->optional = cpu->set->refusals != 0;
+	log_quiet(cpu, 0)->unsure = true;
+}
+
 /* An overflow holds it back (4.2.5); by E4 there is the packet alone, once. */
 void cpu_stop(struct rtit_cpu *cpu)
 {
@@ -132,8 +162,8 @@ void cpu_stop(struct rtit_cpu *cpu)
 		stopped(cpu);
 	else if (!(cpu->set->options.errata & VMPT_RTIT_ERRATUM(4)))
 		cpu->stop_pending = true;
-	else if (!cpu->stop_told) /* as far as there is room */
-		log_event(cpu, RTIT_FLOW_STOP)->optional = cpu->set->refusals != 0;
+	else if (!cpu->stop_told)
+		stop_packet(cpu);
 	cpu->stop_told |= cpu->overflow;
 }
 
@@ -197,6 +227,8 @@ void cpu_trace_off(struct rtit_cpu *cpu, u64 next)
 {
 	if (rtit_enables_packet(&cpu->enables) && cpu->set->options.pgd_at_disable)
 		cpu_log(cpu, RTIT_FLOW_DISABLED, next, 0);
+	else if (rtit_enables_packet(&cpu->enables))
+		cpu_quiet(cpu, next);
 	wrmsr(cpu, VMPT_RTIT_MSR_CTL, cpu->set->ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE, next);
 	cpu->enables.active = false;
 	cpu_decide(cpu, false, next);
@@ -251,8 +283,10 @@ static void overflow_ended(struct rtit_cpu *cpu)
 	cpu->lost = cpu->set->overflow_nlip;
 	cpu->resumed = e->to;
 	done->overflows++;
-	if (cpu->stop_pending)
+	if (cpu->stop_pending) {
+		cpu_quiet(cpu, e->to);
 		stopped(cpu);
+	}
 	cpu->stop_pending = false;
 }
 
@@ -274,6 +308,7 @@ void cpu_overflows(struct rtit_cpu *cpu)
 void cpu_begin(struct rtit_cpu *cpu)
 {
 	cpu->begin_events = cpu->done->events;
+	cpu->begin_quiets = cpu->done->quiets;
 	cpu->begin_confirmed = cpu->confirmed;
 	cpu->begin_stops = cpu->done->stops;
 }
@@ -304,6 +339,8 @@ void cpu_watch(struct rtit_cpu *cpu)
 		done->event[i].optional = true;
 		done->event[i].sure = cpu->confirmed;
 	}
+	for (i = cpu->begin_quiets; i < done->quiets; i++)
+		done->quiet[i].unsure = true;
 }
 
 /* ---- beginning and end ---- */
@@ -381,6 +418,7 @@ void rtit_execution_free(struct rtit_execution *done)
 {
 	free(done->insn);
 	free(done->event);
+	free(done->quiet);
 	free(done->trace);
 	free(done->memory);
 	free(done->tnt);

@@ -26,7 +26,7 @@ struct rtit_cpu {
 	u64 nlip;	   /* behind the last instruction */
 	u64 resumed;	   /* its LIP */
 	size_t confirmed;  /* so many instructions packets tell */
-	size_t begin_events, begin_confirmed; /* when the step began */
+	size_t begin_events, begin_quiets, begin_confirmed; /* when the step began */
 	u64 begin_stops;
 	bool stop_filter; /* FilterEn before TraceStop cleared it */
 };
@@ -43,6 +43,8 @@ void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to);
 /* The last one's from may be less, by up to @slack bytes. */
 void cpu_slack(struct rtit_cpu *cpu, unsigned int slack);
 void cpu_log_cr3(struct rtit_cpu *cpu);
+/* Packets are disabled at @from without one. */
+void cpu_quiet(struct rtit_cpu *cpu, u64 from);
 
 /* ---- enables ---- */
 

@@ -25,6 +25,14 @@ static bool stop_tells(const struct rtit_cpu *cpu)
 	return cpu->set->options.pgd_at_stop;
 }
 
+/* TraceStop strikes at @ip; @was: packets were enabled, and still are by the context. */
+static void stops(struct rtit_cpu *cpu, bool was, u64 ip)
+{
+	if (was && !stop_tells(cpu))
+		cpu_quiet(cpu, ip);
+	cpu_stop(cpu);
+}
+
 /* The instruction, a near branch or none, ends at @ip. */
 static void ends(struct rtit_cpu *cpu, bool taken, u64 next, u64 ip)
 {
@@ -37,7 +45,7 @@ static void ends(struct rtit_cpu *cpu, bool taken, u64 next, u64 ip)
 	if (!was && is && !stop)
 		cpu_log(cpu, RTIT_FLOW_ENABLED, 0, ip);
 	if (stop)
-		cpu_stop(cpu);
+		stops(cpu, was, ip);
 	cpu->m.ip = ip;
 }
 
@@ -141,7 +149,7 @@ static void far_transfer(struct rtit_cpu *cpu, const struct program_insn *insn, 
 		cpu_log(cpu, RTIT_FLOW_ENABLED, 0, target);
 	}
 	if (stop)
-		cpu_stop(cpu);
+		stops(cpu, was && cpu->enables.context, target);
 	cpu->m.ip = target;
 }
 
@@ -241,7 +249,7 @@ static void mov_cr3(struct rtit_cpu *cpu, u64 next)
 	if (stop ? was && stop_tells(cpu) : was != rtit_enables_packet(&cpu->enables))
 		cpu_log(cpu, was ? RTIT_FLOW_DISABLED : RTIT_FLOW_ENABLED, next, next);
 	if (stop)
-		cpu_stop(cpu);
+		stops(cpu, was, next);
 	cpu->m.ip = next;
 }
 

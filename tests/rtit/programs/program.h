@@ -62,7 +62,7 @@ bool rtit_enables_edge(const struct rtit_settings *s, u64 ip);
 /* ---- what was executed ---- */
 
 /*
- * What the flow decoder has to tell: its own kinds of events, but RTIT_FLOW_QUIET. @at: so many
+ * What the flow decoder has to tell: its own kinds of events; QUIETs apart. @at: so many
  * instructions were executed before it; the decoder may have found as few as @sure.
  */
 struct rtit_truth_event {
@@ -71,7 +71,18 @@ struct rtit_truth_event {
 	bool passes;   /* that many instructions need not have been found yet */
 	u8 slack;      /* E1: bytes that from may be less */
 	size_t at, sure;
+	size_t quiets; /* before it */
 	u64 from, to, cr3;
+};
+
+/*
+ * Packets were disabled and no packet says so: the decoder tells it before anything else that it
+ * finds executed, but perhaps behind events of the time when they were disabled.
+ */
+struct rtit_truth_quiet {
+	bool unsure; /* it may not tell it, or not know the place */
+	size_t at;
+	u64 from;
 };
 
 struct rtit_execution {
@@ -79,6 +90,8 @@ struct rtit_execution {
 	size_t insns, insns_max;
 	struct rtit_truth_event *event;
 	size_t events, events_max;
+	struct rtit_truth_quiet *quiet;
+	size_t quiets, quiets_max;
 	size_t sure; /* of all instructions */
 	u8 *trace;   /* the whole stream */
 	size_t size, max;
@@ -96,7 +109,8 @@ void rtit_execution_free(struct rtit_execution *done);
 
 /* What was compared. */
 struct rtit_sums {
-	u64 insns, bytes, overflows, stops, wrapped, middle, errata;
+	u64 insns, bytes, overflows, stops, wrapped, middle;
+	u64 errata[VMPT_RTIT_ERRATA + 1]; /* workarounds that were right */
 	u64 events[RTIT_FLOW_ERRATUM + 1];
 };
 

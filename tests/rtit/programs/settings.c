@@ -111,12 +111,17 @@ void rtit_settings_make(struct rtit_settings *s, const struct program *program,
 	packets(s, rng);
 	filters(s, program, rng);
 	s->options.errata = errata(rng);
+	/* E2 is of a ContextEn that is set again. */
+	if (s->options.errata & VMPT_RTIT_ERRATUM(2) && s->ctl & VMPT_RTIT_CTL_USER && half(rng))
+		s->ctl &= ~(u64)VMPT_RTIT_CTL_OS;
 	/* 1 MiB, or so little that it is written over. */
 	s->limit_mask = once_in(rng, 3) ? (4096u << below(rng, 3)) - 1 : 0xfffff;
 	s->interrupts = half(rng) ? 20 + (unsigned int)below(rng, 2000) : 0;
 	s->smis = once_in(rng, 3) ? 50 + (unsigned int)below(rng, 2000) : 0;
 	s->exits = once_in(rng, 3) ? 50 + (unsigned int)below(rng, 2000) : 0;
-	s->overflows = once_in(rng, 3) ? 50 + (unsigned int)below(rng, 2000) : 0;
+	s->overflows = once_in(rng, 3) || s->options.errata & VMPT_RTIT_ERRATUM(5)
+			       ? 50 + (unsigned int)below(rng, 2000)
+			       : 0;
 	s->refusals = once_in(rng, 4) ? 1 + (unsigned int)below(rng, 20) : 0;
 	/* The first TIP behind it tells the way, and no bit in its place. */
 	s->overflow_nlip = !(s->ctl & VMPT_RTIT_CTL_CMPRS_RET) && half(rng);

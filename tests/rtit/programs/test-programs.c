@@ -66,6 +66,7 @@ static void run(u64 seed, struct rtit_sums *sums)
 /* That a test of nothing does not pass. */
 static void check_sums(const struct rtit_sums *s, u64 n)
 {
+	static const unsigned int told[] = { 1, 2, 5 };
 	unsigned int i;
 
 	ck_assert_uint_gt(s->insns, 1000 * n);
@@ -77,6 +78,9 @@ static void check_sums(const struct rtit_sums *s, u64 n)
 	for (i = 0; i <= RTIT_FLOW_ERRATUM; i++)
 		if (i != RTIT_FLOW_LOST)
 			ck_assert_uint_gt(s->events[i], n / 20);
+	for (i = 0; i < VMPT_ARRAY_SIZE(told); i++)
+		ck_assert_msg(s->errata[told[i]] > n / 50, "E%u: %llu times", told[i],
+			      (unsigned long long)s->errata[told[i]]);
 }
 
 START_TEST(test_programs)
@@ -94,13 +98,15 @@ START_TEST(test_programs)
 		run(share << 32 | i, &sums);
 	check_sums(&sums, n);
 	printf("%llu programs, %llu instructions, %llu bytes, %llu enables, %llu far transfers, "
-	       "%llu overflows, %llu TraceStops, %llu workarounds, %llu wrapped buffers, "
-	       "%llu told from the middle\n",
+	       "%llu overflows, %llu TraceStops, %llu silent disables, %llu, %llu and %llu times "
+	       "E1, E2 and E5, %llu wrapped buffers, %llu told from the middle\n",
 	       (unsigned long long)i, (unsigned long long)sums.insns,
 	       (unsigned long long)sums.bytes, (unsigned long long)sums.events[RTIT_FLOW_ENABLED],
 	       (unsigned long long)sums.events[RTIT_FLOW_FAR], (unsigned long long)sums.overflows,
-	       (unsigned long long)sums.stops, (unsigned long long)sums.events[RTIT_FLOW_ERRATUM],
-	       (unsigned long long)sums.wrapped, (unsigned long long)sums.middle);
+	       (unsigned long long)sums.stops, (unsigned long long)sums.events[RTIT_FLOW_QUIET],
+	       (unsigned long long)sums.errata[1], (unsigned long long)sums.errata[2],
+	       (unsigned long long)sums.errata[5], (unsigned long long)sums.wrapped,
+	       (unsigned long long)sums.middle);
 }
 END_TEST
 
