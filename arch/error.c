@@ -12,6 +12,7 @@ static const char *const sentence[VMPT_E_NR] = {
 	[VMPT_E_MODE_LEAF] = "unknown MODE leaf",
 	[VMPT_E_PSB] = "broken PSB pattern",
 	[VMPT_E_CYC] = "CYC count over 64 bits",
+	[VMPT_E_CCNT] = "reserved cycle count (CCNT 00b)",
 	[VMPT_E_INVAL] = "value out of range",
 	[VMPT_E_SPACE] = "buffer too small",
 	[VMPT_E_NOMEM] = "out of memory",

@@ -20,6 +20,7 @@ enum vmpt_error {
 	VMPT_E_MODE_LEAF, /* MODE leaf ID 2 to 7 (33.4.2.8) */
 	VMPT_E_PSB,	  /* 02H 82H that is not followed by a whole PSB */
 	VMPT_E_CYC,	  /* a CYC packet whose count exceeds 64 bits */
+	VMPT_E_CCNT,	  /* RTIT: a cycle count with CCNT 00b */
 	/* Use of an interface */
 	VMPT_E_INVAL, /* an argument or a field is out of range */
 	VMPT_E_SPACE, /* the caller's buffer is too small */

@@ -182,7 +182,7 @@ static int get_cycles(const u8 *buf, size_t len, u32 *cycles)
 		return -VMPT_E_TRUNCATED;
 	n = buf[0] & 3;
 	if (!n)
-		return -VMPT_E_CYC;
+		return -VMPT_E_CCNT;
 	if (len < n)
 		return -VMPT_E_TRUNCATED;
 	*cycles = buf[0] >> 2;

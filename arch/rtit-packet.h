@@ -126,7 +126,7 @@ const char *vmpt_rtit_name(unsigned int kind);
 /*
  * Decode the packet at @buf, of which @len bytes may be read. @cycle_acc: RTIT_CTL.Cycle_Acc was
  * 1. 0 and @pkt, or -VMPT_E_TRUNCATED, -VMPT_E_OPCODE (reserved headers, TNT without a branch),
- * -VMPT_E_IPBYTES (CNT 11b), -VMPT_E_PSB, -VMPT_E_CYC (CCNT 00b). @pkt is then undefined.
+ * -VMPT_E_IPBYTES (CNT 11b), -VMPT_E_PSB, -VMPT_E_CCNT (CCNT 00b). @pkt is then undefined.
  */
 int vmpt_rtit_decode(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len, bool cycle_acc);
 

@@ -52,7 +52,7 @@ static void fill_header(struct vmpt_rtit_fast *f, unsigned int header)
 	else
 		fill_payload(row, header);
 	step = pkt.size | VMPT_RTIT_STEP_PLAIN;
-	if (f->cycle_acc && vmpt_rtit_decode(&pkt, bytes, sizeof(bytes), true) == -VMPT_E_CYC) {
+	if (f->cycle_acc && vmpt_rtit_decode(&pkt, bytes, sizeof(bytes), true) == -VMPT_E_CCNT) {
 		step = row->size | VMPT_RTIT_STEP_CYCLES;
 		row->cycles = 3;
 	}

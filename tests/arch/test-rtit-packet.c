@@ -203,7 +203,7 @@ START_TEST(broken)
 		psb[i] = 0;
 	}
 	ck_assert_int_eq(vmpt_rtit_decode(&pkt, psb, 9, false), 0);
-	ck_assert_int_eq(vmpt_rtit_decode(&pkt, no_ccnt, 3, true), -VMPT_E_CYC);
+	ck_assert_int_eq(vmpt_rtit_decode(&pkt, no_ccnt, 3, true), -VMPT_E_CCNT);
 	ck_assert_int_eq(vmpt_rtit_decode(&pkt, no_ccnt, 3, false), 0);
 	ck_assert_uint_eq(pkt.size, 2);
 }
