@@ -67,7 +67,8 @@ struct cli_loss {
 	u64 count, bytes;
 	const struct vmpt_stream *stream; /* where the first one was */
 	u64 offset, size;
-	int err; /* CLI_LOST: enum vmpt_error */
+	int err;   /* CLI_LOST: enum vmpt_error */
+	u64 ccnts; /* of the count those of VMPT_E_CCNT */
 };
 
 struct cli_progress {

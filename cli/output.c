@@ -136,6 +136,7 @@ void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stre
 		l->err = err;
 	}
 	l->count++;
+	l->ccnts += err == VMPT_E_CCNT;
 	l->bytes += size;
 }
 
@@ -150,35 +151,81 @@ bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream, const str
 	return true;
 }
 
+/* The cause, and those of the bytes that tell it. */
+static void print_rtit_error(int err, const u8 *b, u64 n, char *buf, size_t len)
+{
+	if (err == VMPT_E_IPBYTES)
+		snprintf(buf, len, "reserved size of a LIP (CNT 11b) in %02x", b[0]);
+	else if (err == VMPT_E_OPCODE)
+		snprintf(buf, len, "%s in %02x", vmpt_strerror(err), b[0]);
+	else if (err == VMPT_E_PSB && n >= VMPT_RTIT_PSB_SIZE)
+		snprintf(buf, len, "%s in %02x %02x %02x %02x %02x %02x %02x %02x %02x",
+			 vmpt_strerror(err), b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8]);
+	else
+		snprintf(buf, len, "%s", vmpt_strerror(err));
+}
+
 const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err, char *buf,
 			  size_t len)
 {
-	if (err > VMPT_OK && err <= VMPT_E_CYC && offset < stream->size)
+	if (stream->isa == VMPT_ISA_RTIT && offset < stream->size)
+		print_rtit_error(err, stream->data + offset, stream->size - offset, buf, len);
+	else if (err > VMPT_OK && err <= VMPT_E_CYC && offset < stream->size)
 		vmpt_pt_print_error(-err, stream->data + offset, stream->size - offset, buf, len);
 	else
 		snprintf(buf, len, "%s", vmpt_strerror(err));
 	return buf;
 }
 
-/* What to do about the first loss, a line of its own; NULL: nothing helps. */
-static const char *loss_advice(const struct cli_loss *l)
+static bool is_called_rtit(const char *path)
 {
+	size_t len = strlen(path);
+
+	return len >= 5 && !strcmp(path + len - 5, ".rtit");
+}
+
+/* Where no PSB is in all of the stream: is it the other format's? */
+static const char *no_psb_advice(const struct cli *cli, const struct vmpt_stream *s)
+{
+	static const u8 pt[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82 };
+	static const u8 rtit[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
+
+	if (s->isa == VMPT_ISA_RTIT) {
+		if (memmem(s->data, s->size, pt, sizeof(pt)))
+			return "there is a PSB of Intel PT in it: try --format=pt";
+		return "is this a trace of RTIT? If it only lacks PSBs, try --headless";
+	}
+	if (memmem(s->data, s->size, rtit, sizeof(rtit)))
+		return "there is a PSB of RTIT in it: try --format=rtit";
+	if (is_called_rtit(cli->file[0]))
+		return "it was taken for Intel PT; if it is RTIT's and only lacks PSBs, try "
+		       "--format=rtit --headless";
+	return "is this an Intel PT trace? If it only lacks PSBs, try --headless";
+}
+
+/* What to do about the first loss, a line of its own; NULL: nothing helps. */
+static const char *loss_advice(const struct cli *cli, const struct cli_loss *l)
+{
+	if (2 * l->ccnts > l->count)
+		return "was Cycle_Acc 0 when it was recorded? Try --cycle-acc=no";
 	switch (l->err) {
 	case VMPT_E_SYNC:
 		if (l->bytes < l->stream->size)
 			return "bytes before the first PSB cannot be told apart; to try, --headless";
-		return "is this an Intel PT trace? If it only lacks PSBs, try --headless";
+		return no_psb_advice(cli, l->stream);
 	case VMPT_E_GAP:
 		return "a larger buffer loses less: perf record -m ,64M";
 	case VMPT_E_TRUNCATED:
 		return "the trace ends inside a packet; all before it was read";
-	default:
-		return "decoding went on at the next PSB";
 	}
+	if (l->offset + l->size >= l->stream->size)
+		return "nothing behind it could be decoded";
+	return "decoding went on at the next PSB";
 }
 
 /* What the first loss is, and what to do about it. */
-static void tell_first(enum cli_lost why, const struct cli_loss *l)
+static void tell_first(const struct cli *cli, enum cli_lost why, const struct cli_loss *l)
 {
 	char text[160];
 
@@ -194,7 +241,7 @@ static void tell_first(enum cli_lost why, const struct cli_loss *l)
 	default:
 		fprintf(stderr, "%s\n  %s\n",
 			cli_loss_text(l->stream, l->offset, l->err, text, sizeof(text)),
-			loss_advice(l));
+			loss_advice(cli, l));
 	}
 }
 
@@ -222,7 +269,7 @@ static void tell_loss(const struct cli *cli, enum cli_lost why)
 		fprintf(stderr, " (0x%llx of the file)",
 			(unsigned long long)vmpt_stream_file_offset(l->stream, l->offset));
 	fprintf(stderr, ", %s bytes: ", cli_number(l->size, bytes));
-	tell_first(why, l);
+	tell_first(cli, why, l);
 }
 
 /* True if there were any. */
