@@ -27,7 +27,8 @@ struct counts {
 	u64 cr3[CR3S];
 	u32 cr3s;
 	bool more_cr3s;
-	bool is_total; /* of streams with cycle counts and without, perhaps */
+	enum vmpt_cycle_acc found; /* by the bytes; AUTO: nothing tells */
+	bool is_total;		   /* of streams with cycle counts and without, perhaps */
 };
 
 /* Of the stream at work. */
@@ -132,6 +133,7 @@ static int count_stream(struct cli *cli, size_t i, struct counts *c)
 	if (ret)
 		return ret;
 	c->size = w.stream->size;
+	c->found = vmpt_rtit_cycles_guess(w.stream, options.headless);
 	while ((ret = vmpt_batch_next(dec, &batch)) > 0)
 		count_batch(&w, &batch);
 	vmpt_decoder_close(dec);
@@ -185,6 +187,11 @@ static bool is_given(const struct cli *cli)
 	return cli->options.cycle_acc != VMPT_CYCLE_ACC_AUTO;
 }
 
+static bool is_sure(const struct cli *cli, const struct counts *c)
+{
+	return is_given(cli) || c->found != VMPT_CYCLE_ACC_AUTO;
+}
+
 /* ---- text ---- */
 
 static void print_row(struct cli_table *t, enum cli_paint paint, const char *prefix,
@@ -226,7 +233,9 @@ static void print_facts(const struct cli *cli, const struct counts *c)
 
 	if (!c->is_total)
 		printf("  cycle counts: %s, %s\n", is_cycle_acc(cli, c) ? "yes" : "no",
-		       is_given(cli) ? "as given" : "as found");
+		       is_given(cli)	 ? "as given"
+		       : is_sure(cli, c) ? "as found"
+					 : "by assumption: nothing tells but --cycle-acc");
 	if (c->psbs)
 		printf("  PSB distance: %s to %s bytes, %s on average\n",
 		       cli_number(c->psb_min, buf), cli_number(c->psb_max, to),
@@ -307,6 +316,8 @@ static void json_facts(struct cli *cli, json_t *o, const struct counts *c)
 
 	cli_json_set(cli, o, "cycle_acc", json_boolean(is_cycle_acc(cli, c)));
 	cli_json_set(cli, o, "cycle_acc_given", json_boolean(is_given(cli)));
+	if (!c->is_total)
+		cli_json_set(cli, o, "cycle_acc_sure", json_boolean(is_sure(cli, c)));
 	cli_json_set(cli, o, "cycle_counts", json_tally(cli, "count", &c->cycles));
 	if (c->psbs) {
 		cli_json_number(cli, psb, "min", c->psb_min);

@@ -63,7 +63,7 @@ static u64 region_end(const struct vmpt_stream *t, u64 at)
 	return t->size;
 }
 
-bool vmpt_rtit_cycles_guess(const struct vmpt_stream *t, bool headless)
+enum vmpt_cycle_acc vmpt_rtit_cycles_guess(const struct vmpt_stream *t, bool headless)
 {
 	u64 at = headless ? 0 : vmpt_rtit_psb_find(t->data, 0, t->size);
 	u64 stop = t->size - at > WINDOW ? at + WINDOW : t->size;
@@ -78,5 +78,7 @@ bool vmpt_rtit_cycles_guess(const struct vmpt_stream *t, bool headless)
 		votes += stretch_says(t->data, at, end, end == due);
 		at = vmpt_rtit_psb_find(t->data, end, stop);
 	}
-	return votes > 0;
+	if (!votes)
+		return VMPT_CYCLE_ACC_AUTO;
+	return votes > 0 ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
 }

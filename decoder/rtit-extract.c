@@ -286,9 +286,7 @@ int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extrac
 	int err = vmpt_splitter_open(&x.split, stream, o);
 
 	x.fast.data = stream->data;
-	x.fast.cycle_acc =
-		o->cycle_acc == VMPT_CYCLE_ACC_YES || (o->cycle_acc == VMPT_CYCLE_ACC_AUTO &&
-						       vmpt_rtit_cycles_guess(stream, o->headless));
+	x.fast.cycle_acc = vmpt_rtit_has_cycles(stream, o);
 	vmpt_rtit_fast_tables(&x.fast);
 	if (!err)
 		err = walk(&x);

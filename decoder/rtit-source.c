@@ -55,9 +55,7 @@ int vmpt_rtit_source_open(struct vmpt_rtit_source **src, const struct vmpt_strea
 		return -VMPT_E_NOMEM;
 	s->options = *options;
 	s->stream = stream;
-	s->cycle_acc = options->cycle_acc == VMPT_CYCLE_ACC_YES ||
-		       (options->cycle_acc == VMPT_CYCLE_ACC_AUTO &&
-			vmpt_rtit_cycles_guess(stream, options->headless));
+	s->cycle_acc = vmpt_rtit_has_cycles(stream, options);
 	if (!options->scalar)
 		err = vmpt_rtit_fast_open(&s->fast, stream, options, s->cycle_acc, items);
 	else

@@ -84,8 +84,16 @@ u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_
 /* A loss of @size bytes at @at; its item's offset is @at - @base. */
 void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, u64 at, u64 size, unsigned int err, u64 base);
 
-/* Whether cycle counts ride behind packets, as the bytes tell it (rtit-cycles.c). */
-bool vmpt_rtit_cycles_guess(const struct vmpt_stream *stream, bool headless);
+/* Whether cycle counts ride behind packets: as the caller says, else as the bytes do. */
+static inline bool vmpt_rtit_has_cycles(const struct vmpt_stream *stream,
+					const struct vmpt_options *o)
+{
+	enum vmpt_cycle_acc acc = o->cycle_acc;
+
+	if (acc == VMPT_CYCLE_ACC_AUTO)
+		acc = vmpt_rtit_cycles_guess(stream, o->headless);
+	return acc == VMPT_CYCLE_ACC_YES;
+}
 
 struct vmpt_rtit_source;
 

@@ -234,6 +234,9 @@ enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONL
  */
 enum vmpt_cycle_acc { VMPT_CYCLE_ACC_AUTO, VMPT_CYCLE_ACC_YES, VMPT_CYCLE_ACC_NO };
 
+/* What AUTO finds; AUTO if nothing tells. @headless as in the options. */
+enum vmpt_cycle_acc vmpt_rtit_cycles_guess(const struct vmpt_stream *stream, bool headless);
+
 /*
  * RTIT has neither VMCS packets nor NR: who runs is told by a side record. From @at on, with the
  * first FUP.PGE at or behind it, it is @owner. By time, with the first FUP.PGE at or after it.

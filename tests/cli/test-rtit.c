@@ -224,6 +224,28 @@ START_TEST(stat_psb_distance)
 }
 END_TEST
 
+/* Both readings fit: it is said that nothing tells. */
+START_TEST(stat_says_what_is_assumed)
+{
+	static const u8 trace[] = { PSB, 0xc1 };
+	json_t *doc;
+
+	write_file("little.rtit", trace, sizeof(trace));
+	ck_has(vmpt("stat little.rtit")->out,
+	       "cycle counts: no, by assumption: nothing tells but --cycle-acc\n");
+	ck_has(vmpt("stat --cycle-acc=no little.rtit")->out, "cycle counts: no, as given\n");
+	doc = run_json(vmpt("stat --json little.rtit cycles.rtit"));
+	ck_assert(json_is_false(json_at(doc, "streams/0/cycle_acc")));
+	ck_assert(json_is_false(json_at(doc, "streams/0/cycle_acc_sure")));
+	ck_assert(json_is_true(json_at(doc, "streams/1/cycle_acc")));
+	ck_assert(json_is_true(json_at(doc, "streams/1/cycle_acc_sure")));
+	json_decref(doc);
+	doc = run_json(vmpt("stat --json --cycle-acc=no little.rtit"));
+	ck_assert(json_is_true(json_at(doc, "streams/0/cycle_acc_sure")));
+	json_decref(doc);
+}
+END_TEST
+
 /* ---- vms ---- */
 
 START_TEST(vms_by_the_record)
@@ -428,6 +450,7 @@ int main(void)
 	tcase_add_test(t, dump_json);
 	tcase_add_test(t, stat_counts);
 	tcase_add_test(t, stat_psb_distance);
+	tcase_add_test(t, stat_says_what_is_assumed);
 	tcase_add_test(t, vms_by_the_record);
 	tcase_add_test(t, vms_without_a_record);
 	tcase_add_test(t, vms_times_go_on);
