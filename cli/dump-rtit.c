@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/dump.h"
+#include "cli/record.h"
 #include "decoder/vmpt-rtit-clock.h"
 
 #define NAME_WIDTH 11 /* "FUP.BuffOvf" */
@@ -314,11 +315,13 @@ int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 	while ((ret = vmpt_packet_next(dec, &cursor, &at)) > 0) {
 		if (dump_enough(cli) ||
 		    (w.d->end && at.offset >= w.d->end && at.kind != VMPT_ITEM_RTIT_CYC)) {
-			ret = 0;
-			break;
+			flush(&w);
+			return 0;
 		}
 		take(&w, &at);
 	}
 	flush(&w);
+	if (!ret)
+		cli_record_tell(cli, i);
 	return ret;
 }

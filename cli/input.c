@@ -164,12 +164,13 @@ static int open_failed(struct cli *cli, const char *path, int err, const struct 
 
 struct vmpt_options cli_stream_options(const struct cli *cli, size_t i)
 {
-	const struct cli_runs *runs = cli->record ? cli->record->of_stream[i] : NULL;
+	struct cli_runs *runs = cli->record ? cli->record->of_stream[i] : NULL;
 	struct vmpt_options options = cli->options;
 
 	if (runs) {
 		options.runs = runs->run;
 		options.run_count = runs->count;
+		options.run_report = &runs->report;
 	}
 	return options;
 }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "cli/record.h"
 
@@ -157,21 +158,63 @@ static char *file_of(const struct line *l, size_t number)
 	return asprintf(&file, "vm-%s%s-vcpu%u", name, extra, l->vcpu) < 0 ? NULL : file;
 }
 
+/* FNV-1a from a seed, and mixed as splitmix64 does. */
+static u64 hash(const struct cli_record *r, const char *vm, u32 vcpu)
+{
+	u64 h = r->seed ^ vcpu;
+
+	for (; *vm; vm++)
+		h = (h ^ (u8)*vm) * 0x100000001b3ULL;
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
+	return h ^ h >> 31;
+}
+
+/* Where the virtual CPU stands in the hash, or could. */
+static u32 *find_slot(const struct cli_record *r, const char *vm, u32 vcpu)
+{
+	const struct cli_vcpu *v;
+	u64 h;
+
+	for (h = hash(r, vm, vcpu); r->slot[h & (r->slots - 1)]; h++) {
+		v = &r->vcpu[r->slot[h & (r->slots - 1)] - 1];
+		if (v->vcpu == vcpu && !strcmp(v->vm, vm))
+			break;
+	}
+	return &r->slot[h & (r->slots - 1)];
+}
+
+/* Twice as many slots as virtual CPUs, one more of them included. False: no memory. */
+static bool grow_slots(struct cli_record *r)
+{
+	size_t slots = r->slots ? 2 * r->slots : 64, i;
+
+	if (2 * (r->vcpus + 1) <= r->slots)
+		return true;
+	free(r->slot);
+	r->slot = calloc(slots, sizeof(*r->slot));
+	r->slots = r->slot ? slots : 0;
+	for (i = 0; i < r->vcpus && r->slot; i++)
+		*find_slot(r, r->vcpu[i].vm, r->vcpu[i].vcpu) = (u32)i + 1;
+	return r->slot;
+}
+
 /* The number of the line's owner, made if it is new; 0 after a message. */
 static u64 vcpu_number(struct cli *cli, const struct line *l)
 {
 	struct cli_record *r = cli->record;
 	struct cli_vcpu *v;
-	size_t i;
+	u32 *slot;
 
-	/* The one before is often the one before that. */
-	for (i = r->vcpus; i--;) {
-		v = &r->vcpu[i];
-		if (v->vcpu == l->vcpu && !strcmp(v->vm, l->vm)) {
-			v->tsc_offset = l->tsc_offset;
-			v->core_offset = l->core_offset;
-			return i + 1;
-		}
+	if (!grow_slots(r)) {
+		cli_no_memory(cli);
+		return 0;
+	}
+	slot = find_slot(r, l->vm, l->vcpu);
+	if (*slot) {
+		v = &r->vcpu[*slot - 1];
+		v->tsc_offset = l->tsc_offset;
+		v->core_offset = l->core_offset;
+		return *slot;
 	}
 	if (r->vcpus == VCPUS_MAX) {
 		bad_line(cli, l->number, "more than %d virtual CPUs", VCPUS_MAX);
@@ -191,21 +234,21 @@ static u64 vcpu_number(struct cli *cli, const struct line *l)
 		cli_no_memory(cli);
 		return 0;
 	}
+	*slot = (u32)r->vcpus;
 	return r->vcpus;
 }
 
 static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
 {
 	struct cli_record *r = cli->record;
-	size_t i;
 
-	for (i = 0; i < r->cpus; i++)
-		if (r->runs[i].cpu == cpu)
-			return &r->runs[i];
+	if (r->by_cpu[cpu])
+		return &r->runs[r->by_cpu[cpu] - 1];
 	if (!grow(&r->runs, r->cpus, &r->cpu_room, sizeof(*r->runs)))
 		return NULL;
-	r->runs[r->cpus] = (struct cli_runs){ .cpu = cpu };
-	return &r->runs[r->cpus++];
+	r->runs[r->cpus++] = (struct cli_runs){ .cpu = cpu };
+	r->by_cpu[cpu] = (u32)r->cpus;
+	return &r->runs[r->cpus - 1];
 }
 
 static int add_run(struct cli *cli, const struct line *l)
@@ -220,21 +263,22 @@ static int add_run(struct cli *cli, const struct line *l)
 		if (!run.owner.vmcs)
 			return CLI_FAILED;
 	}
-	if (!runs || !grow(&runs->run, runs->count, &runs->room, sizeof(run)))
+	if (!runs || !grow(&runs->run, runs->count, &runs->room, sizeof(run)) ||
+	    !grow(&runs->line, runs->count, &runs->line_room, sizeof(*runs->line)))
 		return cli_no_memory(cli);
 	last = runs->count ? &runs->run[runs->count - 1] : NULL;
 	if (last && last->by_tsc != l->by_tsc)
 		return bad_line(cli, l->number,
 				"CPU %u is told by \"%s\" here, but by \"%s\" in line %zu", l->cpu,
 				l->by_tsc ? "tsc" : "offset", last->by_tsc ? "tsc" : "offset",
-				runs->line);
+				runs->line[runs->count - 1]);
 	if (last && last->at > l->at)
 		return bad_line(cli, l->number,
 				"CPU %u is at 0x%llx here, but at 0x%llx in line %zu already",
 				l->cpu, (unsigned long long)l->at, (unsigned long long)last->at,
-				runs->line);
+				runs->line[runs->count - 1]);
+	runs->line[runs->count] = l->number;
 	runs->run[runs->count++] = run;
-	runs->line = l->number;
 	return CLI_OK;
 }
 
@@ -279,6 +323,13 @@ static int read_lines(struct cli *cli, FILE *f)
 
 /* ---- streams ---- */
 
+/* Room for what comes of a CPU's runs. */
+static bool make_report(struct cli_runs *runs)
+{
+	runs->report.effects = calloc(runs->count, sizeof(*runs->report.effects));
+	return runs->report.effects;
+}
+
 /* A single file of which nobody said the CPU is that of a record of a single CPU. */
 static int choose_runs(struct cli *cli)
 {
@@ -299,6 +350,8 @@ static int choose_runs(struct cli *cli)
 		for (k = 0; k < r->cpus; k++)
 			if (cpu < 0 || r->runs[k].cpu == (u32)cpu)
 				r->of_stream[i] = &r->runs[k];
+		if (r->of_stream[i] && !make_report(r->of_stream[i]))
+			return cli_no_memory(cli);
 		if (!r->of_stream[i])
 			cli_warn(cli, "%s: nothing of CPU %d: all of it is taken for the host's",
 				 cli->side_record, cpu);
@@ -312,8 +365,13 @@ int cli_record_open(struct cli *cli)
 	int err;
 
 	cli->record = calloc(1, sizeof(*cli->record));
-	if (!cli->record)
+	if (cli->record)
+		cli->record->by_cpu = calloc(CPU_MAX + 1, sizeof(*cli->record->by_cpu));
+	if (!cli->record || !cli->record->by_cpu)
 		return cli_no_memory(cli);
+	/* Without a seed it is as right, if names are not made to collide. */
+	if (getrandom(&cli->record->seed, sizeof(cli->record->seed), GRND_NONBLOCK) < 0)
+		cli->record->seed = 0;
 	f = fopen(cli->side_record, "re");
 	if (!f) {
 		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
@@ -339,9 +397,14 @@ void cli_record_close(struct cli *cli)
 		free(r->vcpu[i].vm);
 		free(r->vcpu[i].file);
 	}
-	for (i = 0; i < r->cpus; i++)
+	for (i = 0; i < r->cpus; i++) {
 		free(r->runs[i].run);
+		free(r->runs[i].line);
+		free(r->runs[i].report.effects);
+	}
 	free(r->vcpu);
+	free(r->slot);
+	free(r->by_cpu);
 	free(r->runs);
 	free(r->of_stream);
 	free(r);

@@ -20,8 +20,10 @@ struct cli_vcpu {
 struct cli_runs {
 	u32 cpu;
 	struct vmpt_run *run;
-	size_t count, room;
-	size_t line; /* of the last one */
+	size_t *line; /* of each */
+	size_t count, room, line_room;
+	/* What came of them: filled by the library */
+	struct vmpt_run_report report;
 };
 
 struct cli_record {
@@ -29,12 +31,19 @@ struct cli_record {
 	size_t vcpus, vcpu_room;
 	struct cli_runs *runs;
 	size_t cpus, cpu_room;
-	const struct cli_runs **of_stream; /* by index in cli->stream; NULL: none */
+	u32 *slot; /* a hash of vcpu[]: 1 + index; 0: free */
+	size_t slots;
+	u64 seed;
+	u32 *by_cpu;		     /* 1 + index in runs[]; 0: none */
+	struct cli_runs **of_stream; /* by index in cli->stream; NULL: none */
 };
 
 /* Read --side-record's file. 0, or the exit code after a message with the line's number. */
 int cli_record_open(struct cli *cli);
 void cli_record_close(struct cli *cli);
+
+/* Stream number @i is done, to its end: warn if there are lines that never took effect. */
+void cli_record_tell(struct cli *cli, size_t i);
 
 /* The virtual CPU of an owner, NULL if it is none of the record's. */
 const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/record.h"
 #include "cli/split.h"
 
 static int set_output(struct cli *cli, const char *arg)
@@ -134,6 +135,8 @@ static int split_stream(struct cli *cli, size_t i)
 	ret = vmpt_extract(cli->stream[i], &options, &ops, cli);
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	if (!ret)
+		cli_record_tell(cli, i);
 	return ret || split_finish_all(cli) ? 1 : 0;
 }
 

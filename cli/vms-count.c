@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "cli/record.h"
 #include "cli/vms.h"
 
 void vms_add_cr3(struct vms_row *row, u64 cr3)
@@ -205,5 +206,7 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	vmpt_splitter_close(split);
 	for (k = rows->first; k < rows->count; k++)
 		rows->row[k].transitions = transitions;
+	if (!ret)
+		cli_record_tell(cli, i);
 	return ret;
 }

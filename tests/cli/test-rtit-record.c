@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The side record of RTIT: its names where they could do harm, its lines, its CPUs. */
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/cli/rtit-streams.h"
@@ -133,6 +135,108 @@ START_TEST(a_record_by_time)
 }
 END_TEST
 
+/* Lines that do not fit the trace: each is named, and nothing is said of those that do. */
+START_TEST(lines_without_effect_are_told)
+{
+	const struct run *r = vmpt("vms --side-record=vms.jsonl x.cpu0.rtit");
+
+	ck_assert_str_eq(r->err, "");
+	write_text("far.jsonl", GOOD LINE("\"b\"", "0", "\"offset\":\"0x100000\""));
+	r = vmpt("vms --side-record=far.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "far.jsonl: line 2: offset 0x100000 lies behind the end, 0x4b; "
+		       "1 of 2 lines of CPU 0 took no effect");
+	ck_has(vmpt("dump --side-record=far.jsonl x.cpu0.rtit")->err, "line 2: offset 0x100000");
+	ck_has(vmpt("split -o out --side-record=far.jsonl x.cpu0.rtit")->err,
+	       "line 2: offset 0x100000");
+	/* Nobody knows yet. */
+	ck_assert_str_eq(vmpt("dump --head=3 --side-record=far.jsonl x.cpu0.rtit")->err, "");
+	/* Where the stream ends is where the VMM took it. */
+	write_text("end.jsonl", GOOD LINE("null", "0", "\"offset\":\"0x4b\""));
+	ck_assert_str_eq(vmpt("vms --side-record=end.jsonl x.cpu0.rtit")->err, "");
+}
+END_TEST
+
+START_TEST(times_that_do_not_fit_are_told)
+{
+	static const u8 no_time[] = { PSB, 0x85, 0x00, 0x10, 0x40, 0x00, 0x43 };
+	const struct run *r;
+
+	write_text("tsc.jsonl", LINE("\"b\"", "0", "\"tsc\":\"0x1234567081\""));
+	r = vmpt("vms --side-record=tsc.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "tsc.jsonl: line 1: TSC 0x1234567081 is never reached; "
+		       "1 of 1 lines of CPU 0 took no effect");
+	/* 12H in the STS's 40 bits: nothing near 5000000000H, whatever is above them. */
+	write_text("tsc.jsonl", LINE("\"b\"", "0", "\"tsc\":\"0x5000000000\""));
+	r = vmpt("vms --side-record=tsc.jsonl x.cpu0.rtit");
+	ck_has(r->err, "tsc.jsonl: line 1: TSC 0x5000000000 is far from the trace's, of which the "
+		       "first is taken for 0x12");
+	write_file("t.cpu0.rtit", no_time, sizeof(no_time));
+	r = vmpt("vms --side-record=tsc.jsonl t.cpu0.rtit");
+	ck_has(r->err, "tsc.jsonl: no time is known of CPU 0's trace: none of its lines took "
+		       "effect");
+}
+END_TEST
+
+static double children_seconds(void)
+{
+	struct rusage u;
+
+	ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &u), 0);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* A record of so many VMs, each on a CPU of its own: CPU seconds that it takes. */
+static double seconds_of_vms(int n)
+{
+	double before = children_seconds();
+	FILE *f = fopen("many.jsonl", "w");
+	json_t *doc;
+	char name[16];
+	int i;
+
+	ck_assert_ptr_nonnull(f);
+	for (i = 0; i < n; i++)
+		fprintf(f, LINE("\"v%d\"", "%d", "\"offset\":0"), i, i);
+	ck_assert_int_eq(fclose(f), 0);
+	snprintf(name, sizeof(name), "v%d", n - 1);
+	doc = run_json(vmpt("vms --json --side-record=many.jsonl x.cpu0.rtit@%d", n - 1));
+	ck_assert_str_eq(json_text(doc, "owners/0/vm"), name);
+	json_decref(doc);
+	return children_seconds() - before;
+}
+
+/* Four times the VMs take four times as long, not 16 times. */
+START_TEST(many_vms)
+{
+	double few = seconds_of_vms(16384), many = seconds_of_vms(65536);
+
+	ck_assert_msg(many < 8 * few, "%.3f s for 65,536 VMs, %.3f s for 16,384", many, few);
+}
+END_TEST
+
+/* The same VM and CPU in many lines */
+START_TEST(vms_come_again)
+{
+	const struct run *r;
+	char text[16384] = "";
+	int i;
+
+	for (i = 0; i < 120; i++)
+		sprintf(text + strlen(text), LINE("\"v%d\"", "0", "\"offset\":%d"), i * 7 % 100,
+			i / 2);
+	write_text("again.jsonl", text);
+	r = vmpt("split -o out --side-record=again.jsonl x.cpu0.rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_lacks(r->out, "+");
+	/* The last line that holds: i = 119, at the FUP.PGE at 3d. */
+	ck_has(vmpt("dump --side-record=again.jsonl --start=0x3d --head=1 x.cpu0.rtit")->out,
+	       "v33 vcpu 0");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("cli rtit-record");
@@ -144,6 +248,10 @@ int main(void)
 	tcase_add_loop_test(t, bad_lines_are_named, 0, VMPT_ARRAY_SIZE(bad));
 	tcase_add_test(t, a_record_and_its_cpus);
 	tcase_add_test(t, a_record_by_time);
+	tcase_add_test(t, lines_without_effect_are_told);
+	tcase_add_test(t, times_that_do_not_fit_are_told);
+	tcase_add_test(t, many_vms);
+	tcase_add_test(t, vms_come_again);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
