@@ -193,7 +193,8 @@ static int measure_traces(unsigned int rounds, size_t size, unsigned int divide)
 			continue;
 		memset(&in, 0, sizeof(in));
 		ret = bench_input_open(&in, i, size, divide);
-		if (ret > 0)
+		/* TSC packets are Intel PT's. */
+		if (ret > 0 && in.isa == VMPT_ISA_PT)
 			ret = measure_adjust(&in, rounds);
 		bench_input_close(&in);
 		if (ret < 0)

@@ -20,7 +20,7 @@ grep '^| \(D[0-9]\|6\.12\)' "$page" | sed 's/.*| \(.*\) |$/\1/' | tr ',' '\n' | 
 		else if ($i != "–") print file, $i }' >"$2"
 [ "$(wc -l <"$2")" -ge 29 ] || { echo "$page: fewer tests than faults"; status=1; }
 while read -r file name; do
-	source=$(find tests/arch tests/vmm-lib -name "$file.c")
+	source=$(find tests/arch tests/vmm-lib -maxdepth 1 -name "$file.c")
 	if [ -z "$source" ]; then
 		echo "$page: there is no $file.c"
 		status=1
