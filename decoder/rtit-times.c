@@ -57,6 +57,8 @@ static bool stops(struct walk *w)
 			return true;
 		w->on = true;
 		return false;
+	case VMPT_RTIT_PSB: /* an enable's? */
+		return !w->on;
 	case VMPT_RTIT_PGD: /* without a FUP.PGE it is E2's */
 		return w->on;
 	case VMPT_RTIT_BUFF_OVF:

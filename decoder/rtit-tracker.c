@@ -104,10 +104,11 @@ static void feed(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piec
  */
 static u64 whole_time(struct vmpt_rtit_tracker *t, u64 time)
 {
-	u64 at = t->runs[t->run].at;
+	u64 at;
 
 	if (t->aligned)
 		return time + t->clock_base;
+	at = t->runs[t->run].at;
 	t->clock_base = (at - time + (1ULL << 39)) & ~vmpt_mask64(40);
 	t->aligned = true;
 	time += t->clock_base;
@@ -171,24 +172,26 @@ static void enable_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_t
 }
 
 /*
- * Any other token, PacketEn being 0 or not known. A PSB between two guests is of who comes. What
- * a guest can send out of its filter may be of both if it came between two known times.
+ * Any other token, PacketEn being 0 or not known. An enable between two guests is of who comes.
+ * What a guest can send out of its filter may be of both if it came between two known times. MTC
+ * and STS say themselves when they came.
  */
 static void other_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
 			  const struct vmpt_rtit_times *times)
 {
 	bool off = t->packets == VMPT_RTIT_DISABLED, sure = times->latest != ~0ULL;
-	size_t run = t->run;
+	u64 now = times->known ? whole_time(t, times->earliest) : 0;
 
-	if (times->known)
-		take_runs(t, token, token->at, whole_time(t, times->earliest));
-	t->assumed &= t->run == run;
+	take_runs(t, token, token->at, now);
+	if (off && t->run && t->runs[t->run - 1].at <= now)
+		t->assumed = false;
 	if (!may_be_next(t, token, times))
 		return;
-	if (!off || (token->kind != VMPT_RTIT_PSB && token->kind != VMPT_RTIT_MTC &&
-		     token->kind != VMPT_RTIT_STS))
+	if (off && (token->kind == VMPT_RTIT_MTC || token->kind == VMPT_RTIT_STS))
+		return;
+	if (!off || !sure || token->kind != VMPT_RTIT_PSB || !t->enable)
 		t->assumed = true;
-	if (off && sure && token->kind != VMPT_RTIT_MTC && token->kind != VMPT_RTIT_STS)
+	if (off && sure)
 		take_runs(t, token, token->at, whole_time(t, times->latest));
 }
 
@@ -336,8 +339,9 @@ static void on_psb(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 		   bytes < limit + 2 * VMPT_RTIT_SIZE_MAX;
 	if (periodic && token->size && bytes - token->size >= limit)
 		apply(t, piece, token->item, 3, 0);
+	t->enable = false;
 	if (t->stopped || (t->psb_known && !periodic) || (t->fresh && !token->at)) {
-		t->want_mtc = true;
+		t->want_mtc = t->enable = true;
 		begin_disabled(t, token);
 	}
 	t->stopped = false;

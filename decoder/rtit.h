@@ -131,6 +131,7 @@ struct vmpt_rtit_tracker {
 	bool psb_known;	 /* there is one, and no loss since */
 	bool fresh;	 /* no loss since the stream's start */
 	bool stopped;	 /* a TraceSTOP, and no PSB since */
+	bool enable;	 /* the last PSB came with one, we think */
 	bool want_mtc;	 /* the next MTC is the first behind an enable */
 	u64 mark;	 /* offset of the TIP that E5 marks; ~0: none */
 

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Owners of an RTIT stream by a side record, packet by packet against the truth: guests on one
+ * unit of the model walk in and out of their filter and write CR3 there. Whoever was on the
+ * processor when the unit made a byte owns it.
+ */
+#include <stdlib.h>
+
+#include "decoder/vmpt-decode.h"
+#include "model/vmpt-rtit.h"
+#include "tests/decoder/streams.h"
+#include "tests/support/support.h"
+
+#define SIZE_MAX_ (1u << 20)
+#define ROUNDS	  1000
+#define GUESTS	  3
+#define INSIDE	  0x400000
+#define OUTSIDE	  0x800000
+
+/* How the VMM and the guests do; each alone and together. */
+enum how {
+	BY_TIME = 1,
+	LESS = 2,  /* LESS_PKTS */
+	SWAP = 4,  /* TraceActive off and on between two guests: a PSB */
+	CYCLE = 8, /* cycle counts */
+	LATE = 16, /* the record's offset was read before the exit's packets were drained */
+	HOWS = 32,
+};
+
+struct rig {
+	struct test_rng rng;
+	unsigned int how;
+	struct vmpt_rtit_unit unit;
+	struct vmpt_rtit_sink sink;
+	u8 *bytes, *truth; /* truth: guest + 1 by byte */
+	size_t size, told;
+	struct vmpt_run runs[ROUNDS + 1];
+	size_t run_count;
+	u8 guest; /* + 1 */
+	bool inside;
+	u64 cr3;
+	struct vmpt_rtit_clocks now;
+};
+
+static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	struct rig *r = opaque;
+
+	(void)pa;
+	must(r->size + len <= SIZE_MAX_, "too much");
+	memcpy(r->bytes + r->size, bytes, len);
+	r->size += len;
+	return 0;
+}
+
+/* All that was made since the last time is the guest's; drained or not. */
+static void tell(struct rig *r)
+{
+	size_t made = r->size + r->unit.used;
+
+	memset(r->truth + r->told, r->guest, made - r->told);
+	r->told = made;
+}
+
+static void settle(struct rig *r)
+{
+	tell(r);
+	must(!vmpt_rtit_unit_drain(&r->unit), "drain");
+	must(r->size == r->told, "0x%zx, told 0x%zx", r->size, r->told);
+}
+
+static void pass(struct rig *r)
+{
+	u64 n = 1 + test_random(&r->rng) % 3000;
+
+	r->now.tsc += n;
+	r->now.cycles += n;
+	vmpt_rtit_unit_time(&r->unit, &r->now);
+	settle(r);
+}
+
+static void set(struct rig *r, u32 msr, u64 value)
+{
+	must(!vmpt_rtit_unit_wrmsr(&r->unit, msr, value, 0x1000), "WRMSR %x", msr);
+}
+
+static void enable(struct rig *r)
+{
+	u64 ctl = VMPT_RTIT_CTL_TRACE_EN | VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER |
+		  VMPT_RTIT_CTL_DEST | VMPT_RTIT_CTL_STS_ON_CR3 | VMPT_RTIT_CTL_STS_EN;
+
+	if (r->how & LESS)
+		ctl |= VMPT_RTIT_CTL_LESS_PKTS;
+	if (r->how & CYCLE)
+		ctl |= VMPT_RTIT_CTL_CYCLE_ACC;
+	set(r, VMPT_RTIT_MSR_CTL, ctl);
+	set(r, VMPT_RTIT_MSR_CTL, ctl | VMPT_RTIT_CTL_TRACE_ACTIVE);
+}
+
+/* A guest comes to the processor, and the record says so. */
+static void come(struct rig *r)
+{
+	u8 guest = (u8)(1 + test_random(&r->rng) % GUESTS);
+	struct vmpt_run *run = &r->runs[r->run_count++];
+
+	run->by_tsc = r->how & BY_TIME;
+	run->at = run->by_tsc ? r->now.tsc : r->size;
+	run->owner = (struct vmpt_owner){ .kind = VMPT_OWNER_VM, .vmcs = guest };
+	r->guest = guest;
+	if (r->how & SWAP) {
+		set(r, VMPT_RTIT_MSR_CTL, r->unit.regs.ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE);
+		enable(r);
+	}
+	/* The next one comes at another time. */
+	if (r->how & BY_TIME)
+		r->now.tsc++;
+}
+
+static void start(struct rig *r)
+{
+	struct vmpt_rtit_unit_config config = { .sink = &r->sink };
+	u64 value;
+
+	config.options.errata = r->how & SWAP ? VMPT_RTIT_ERRATUM(2) : 0;
+	r->sink = (struct vmpt_rtit_sink){ take, r };
+	must(!vmpt_rtit_unit_init(&r->unit, &config), "init");
+	vmpt_rtit_unit_rdmsr(&r->unit, VMPT_RTIT_MSR_CTL, &value);
+	set(r, VMPT_RTIT_MSR_BASE_ADDR, 0);
+	set(r, VMPT_RTIT_MSR_LIMIT_MASK, 0xfff);
+	set(r, VMPT_RTIT_MSR_LIP0, INSIDE);
+	set(r, VMPT_RTIT_MSR_LIP0 + 1, INSIDE + 0x1000);
+	set(r, VMPT_RTIT_MSR_LIP0 + 2, INSIDE + 0x1000);
+	set(r, VMPT_RTIT_MSR_EVENTS,
+	    VMPT_RTIT_EVENT_RANGE0 | VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT);
+	set(r, VMPT_RTIT_MSR_TNT_BUFF, 1);
+	vmpt_rtit_unit_vmxon(&r->unit, 0x1000);
+	r->now = (struct vmpt_rtit_clocks){ 0x5000000000 + (test_random(&r->rng) & 0xffffff), 0 };
+	vmpt_rtit_unit_time(&r->unit, &r->now);
+	come(r);
+	if (!(r->how & SWAP))
+		enable(r);
+	settle(r);
+}
+
+static void jump(struct rig *r, u64 to)
+{
+	u64 from = r->inside ? INSIDE + 0x10 : OUTSIDE;
+
+	r->inside = to >= INSIDE && to < INSIDE + 0x1000;
+	vmpt_rtit_unit_jmp_indirect(&r->unit, from + 2, to);
+}
+
+static void act(struct rig *r)
+{
+	switch (test_random(&r->rng) % 5) {
+	case 0:
+		jump(r, OUTSIDE + (test_random(&r->rng) & 0xff0));
+		break;
+	case 1:
+		jump(r, INSIDE + (test_random(&r->rng) & 0xff0));
+		break;
+	case 2:
+		r->cr3 = (test_random(&r->rng) & 0xff) << 12;
+		vmpt_rtit_unit_mov_cr3(&r->unit, (r->inside ? INSIDE : OUTSIDE) + 3, r->cr3);
+		break;
+	default:
+		if (r->inside)
+			vmpt_rtit_unit_jcc(&r->unit, test_random(&r->rng) & 1, INSIDE + 2,
+					   INSIDE + 0x20);
+	}
+	settle(r);
+}
+
+/* One stay in a guest, entry to exit. */
+static void stay(struct rig *r)
+{
+	struct vmpt_rtit_mode guest = { .paging = true, .cr3 = r->cr3 }, host = { .paging = true };
+	u64 n = test_random(&r->rng) % 8, to;
+
+	r->inside = test_random(&r->rng) & 1;
+	to = r->inside ? INSIDE + 0x40 : OUTSIDE;
+	vmpt_rtit_unit_vmentry(&r->unit, to, &guest);
+	settle(r);
+	/* As the processor: an STS tells of a wakeup, here of each entry. PSB, FUP.PGE, STS. */
+	if (r->unit.packet_en)
+		vmpt_rtit_unit_wake(&r->unit, &r->now);
+	settle(r);
+	while (n--) {
+		if (!r->inside)
+			vmpt_rtit_unit_mov_cr3(&r->unit, OUTSIDE + 3, r->cr3 += 0x1000);
+		pass(r);
+		act(r);
+		if (!r->inside && test_random(&r->rng) & 1)
+			jump(r, INSIDE);
+		if (!r->inside)
+			continue;
+		settle(r);
+		vmpt_rtit_unit_wake(&r->unit, &r->now);
+		settle(r);
+	}
+	pass(r);
+	n = r->unit.packet_en;
+	vmpt_rtit_unit_vmexit(&r->unit, to, &host);
+	tell(r);
+	if (!(r->how & LATE) || !n)
+		settle(r);
+}
+
+static void run_all(struct rig *r)
+{
+	int i;
+
+	r->bytes = calloc(1, SIZE_MAX_);
+	r->truth = calloc(1, SIZE_MAX_);
+	must(r->bytes && r->truth, "no memory");
+	start(r);
+	for (i = 0; i < ROUNDS; i++) {
+		if (i && test_random(&r->rng) & 1)
+			come(r);
+		stay(r);
+		settle(r);
+		if (!(r->how & LATE))
+			pass(r);
+	}
+}
+
+/* What a guest sends out of its filter, or an enable: by time it may be of two. */
+static bool may_be_of_two(u8 kind, u8 aux)
+{
+	/* E2's FUP.PGD */
+	if (aux & VMPT_RTIT_AUX_IGNORE)
+		return true;
+	return kind == VMPT_ITEM_RTIT + VMPT_RTIT_PIP || kind == VMPT_ITEM_RTIT + VMPT_RTIT_PSB ||
+	       kind == VMPT_ITEM_RTIT_CYC;
+}
+
+/* Every owner is right, and known but where it may be of two. */
+static void compare(const struct rig *r, const struct vmpt_options *o)
+{
+	struct vmpt_stream stream = { .data = r->bytes, .size = r->size, .isa = VMPT_ISA_RTIT };
+	size_t n = 0, right = 0;
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_decoder *dec;
+	struct vmpt_packet pkt;
+	bool same;
+
+	must(!vmpt_decoder_open(&dec, &stream, o), "open");
+	for (; vmpt_packet_next(dec, &at, &pkt) == 1; n++) {
+		must(pkt.kind != VMPT_ITEM_LOSS, "a loss at 0x%llx",
+		     (unsigned long long)pkt.offset);
+		same = pkt.owner.vmcs == r->truth[pkt.offset];
+		must(same || pkt.owner.sure != VMPT_KNOWN,
+		     "kind %u at 0x%llx: of %llu, is of %u (how %u)", pkt.kind - VMPT_ITEM_RTIT,
+		     (unsigned long long)pkt.offset, (unsigned long long)pkt.owner.vmcs,
+		     r->truth[pkt.offset], r->how);
+		right += same;
+		must(pkt.owner.sure == VMPT_KNOWN ||
+			     (r->how & BY_TIME && may_be_of_two(pkt.kind, pkt.aux)),
+		     "kind %u at 0x%llx: not known (how %u)", pkt.kind - VMPT_ITEM_RTIT,
+		     (unsigned long long)pkt.offset, r->how);
+	}
+	must(n > 1000, "%zu packets", n);
+	must(right * 100 >= n * 97, "%zu of %zu are right (how %u)", right, n, r->how);
+	vmpt_decoder_close(dec);
+}
+
+/* The slices say the same, byte by byte. */
+static void compare_slices(const struct rig *r, const struct vmpt_options *o)
+{
+	struct vmpt_stream stream = { .data = r->bytes, .size = r->size, .isa = VMPT_ISA_RTIT };
+	struct vmpt_splitter *split;
+	struct vmpt_slice s;
+	u64 i;
+
+	must(!vmpt_splitter_open(&split, &stream, o), "open");
+	while (vmpt_split_next(split, &s) == 1)
+		for (i = s.offset; s.owner.sure == VMPT_KNOWN && i < s.offset + s.size; i++)
+			must(s.owner.vmcs == r->truth[i], "a slice at 0x%llx (how %u)",
+			     (unsigned long long)s.offset, r->how);
+	vmpt_splitter_close(split);
+}
+
+START_TEST(truth)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+	struct vmpt_run_effect effects[ROUNDS + 1];
+	struct vmpt_run_report report = { .effects = effects };
+	struct vmpt_options o = { .run_report = &report };
+
+	must(r, "no memory");
+	r->how = (unsigned int)_i;
+	r->rng.state = 77 + (u64)_i;
+	run_all(r);
+	o.cycle_acc = _i & CYCLE ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
+	o.runs = r->runs;
+	o.run_count = r->run_count;
+	for (o.scalar = true;; o.scalar = false) {
+		compare(r, &o);
+		ck_assert_uint_eq(report.aligned, _i & BY_TIME);
+		compare_slices(r, &o);
+		if (!o.scalar)
+			break;
+	}
+	free(r->bytes);
+	free(r->truth);
+	free(r);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("decoder/rtit-owners");
+	TCase *t = tcase_create("truth");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, truth, 0, HOWS);
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
