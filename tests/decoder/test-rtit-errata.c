@@ -72,6 +72,40 @@ START_TEST(e2_extra_pgd)
 }
 END_TEST
 
+/* Behind an enable PacketEn was 0 (3b of E2), unless a packet says that there was none. */
+START_TEST(e2_behind_enable)
+{
+	static const u8 bytes[] = {
+		PSB,			  /* 0: begins the stream */
+		0xc4, 1,		  /* 9: MTC */
+		0x8c, 1,   0,		  /* 11: extra */
+		0x84, 2,   0,		  /* 14: PGE */
+		0xc1, PSB,		  /* 17, 18 */
+		0x8c, 3,   0,		  /* 27: extra */
+		0x84, 4,   0,		  /* 30: PGE, and TriggerEn ends without a FUP.PGD */
+		PSB,			  /* 33 */
+		0x8c, 5,   0,		  /* 42: extra */
+		0x84, 6,   0,		  /* 45: PGE */
+		PSB,			  /* 48: whyever */
+		0xb4, 6,   0,		  /* 57: TIP: it was no enable's */
+		0x8c, 7,   0,		  /* 60: PGD */
+		0x84, 8,   0, 0x94, 8, 0, /* 63, 66: PGE, BuffOvf */
+		PSB,			  /* 69: an enable's, and its PGE may be lost */
+		0x8c, 9,   0,		  /* 78: PGD */
+	};
+
+	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 1, 2, K(MTC), IGNORE(7) },
+	      { 11, 1, 3, K(PGD), 4 | IGNORE(2) }, { 14, 2, 3, K(PGE), 4 },
+	      { 17, 0, 1, K(TRACESTOP), 0 }, { 18, 0, 9, K(PSB), 0 },
+	      { 27, 3, 3, K(PGD), 4 | IGNORE(2) }, { 30, 4, 3, K(PGE), 4 }, { 33, 0, 9, K(PSB), 0 },
+	      { 42, 5, 3, K(PGD), 4 | IGNORE(2) }, { 45, 6, 3, K(PGE), 4 }, { 48, 0, 9, K(PSB), 0 },
+	      { 57, 6, 3, K(TIP), 4 }, { 60, 7, 3, K(PGD), 4 }, { 63, 8, 3, K(PGE), 4 },
+	      { 66, 8, 3, K(BUFF_OVF), 4 }, { 69, 0, 9, K(PSB), 0 }, { 78, 9, 3, K(PGD), 4 });
+	COUNTS(bytes, PLAIN,
+	       { .enables = 4, .disables = 2, .overflows = 1, .errata = { [2] = 3, [7] = 1 } });
+}
+END_TEST
+
 /* @tnts bytes behind a PSB, a packet of @last bytes, and the next PSB. */
 static u8 e3_of(size_t tnts, size_t last, bool cycles)
 {
@@ -475,6 +509,7 @@ int main(void)
 
 	tcase_add_test(t, e1_far_inside);
 	tcase_add_test(t, e2_extra_pgd);
+	tcase_add_test(t, e2_behind_enable);
 	tcase_add_test(t, e3_late_psb);
 	tcase_add_test(t, e4_goes_on);
 	tcase_add_test(t, e5_tip_behind_overflow);

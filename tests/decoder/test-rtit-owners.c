@@ -307,6 +307,173 @@ START_TEST(truth)
 }
 END_TEST
 
+/* ---- by hand ---- */
+
+#define PSB 0xc0, 0, 0, 0, 0, 0, 0, 0, 0
+#define VM(n)                                      \
+	{                                          \
+		.kind = VMPT_OWNER_VM, .vmcs = (n) \
+	}
+#define ASSUMED 0x80
+
+/* @want: owner (| ASSUMED) by packet. */
+static void check_owners(const u8 *bytes, size_t size, struct vmpt_options o, const u8 *want,
+			 size_t n)
+{
+	struct vmpt_stream stream = { .data = bytes, .size = size, .isa = VMPT_ISA_RTIT };
+	struct vmpt_cursor at;
+	struct vmpt_decoder *dec;
+	struct vmpt_packet pkt;
+	size_t i;
+
+	o.cycle_acc = VMPT_CYCLE_ACC_NO;
+	for (o.scalar = true;; o.scalar = false) {
+		memset(&at, 0, sizeof(at));
+		must(!vmpt_decoder_open(&dec, &stream, &o), "open");
+		for (i = 0; vmpt_packet_next(dec, &at, &pkt) == 1; i++)
+			must(i < n && pkt.owner.vmcs == (want[i] & 0x7f) &&
+				     (pkt.owner.sure == VMPT_ASSUMED) == (want[i] >> 7),
+			     "packet %zu at 0x%llx: of %llu, %u", i, (unsigned long long)pkt.offset,
+			     (unsigned long long)pkt.owner.vmcs, pkt.owner.sure);
+		ck_assert_uint_eq(i, n);
+		vmpt_decoder_close(dec);
+		if (!o.scalar)
+			break;
+	}
+}
+
+/* Behind an overflow a FUP.PGE or FUP.PGD may be missing: an assumption up to the next. */
+START_TEST(behind_an_overflow)
+{
+	static const u8 bytes[] = {
+		PSB,		     /* 0 */
+		0x84, 1, 0,	     /* 9: PGE */
+		0x94, 2, 0,	     /* 12: BuffOvf */
+		0xc3, 1, 0, 0, 0, 0, /* 15: PIP: of 1, and its FUP.PGD comes; or of 2 */
+		0x84, 3, 0,	     /* 21: PGE: 2 */
+		0x8c, 3, 0,	     /* 24: PGD */
+		0x94, 4, 0,	     /* 27: BuffOvf: 3's */
+		0x8c, 5, 0,	     /* 30: PGD */
+		0xc3, 2, 0, 0, 0, 0, /* 33: PIP: 4 */
+	};
+	const struct vmpt_run runs[] = {
+		{ .at = 0, .owner = VM(1) },
+		{ .at = 15, .owner = VM(2) },
+		{ .at = 27, .owner = VM(3) },
+		{ .at = 28, .owner = VM(4) },
+	};
+	static const u8 want[] = { 1, 1, 1, 1 | ASSUMED, 2, 2, 3, 3 | ASSUMED, 4 };
+	struct vmpt_options o = { .runs = runs, .run_count = 4 };
+
+	check_owners(bytes, sizeof(bytes), o, want, sizeof(want));
+}
+END_TEST
+
+/* A FUP.PGE without any time behind it may be the next one's, unless a later time says no. */
+START_TEST(no_time_behind)
+{
+	static const u8 bytes[] = {
+		PSB,			   /* 0 */
+		0x84, 1, 0,		   /* 9: PGE */
+		0xd0, 0, 0, 0x10, 0, 0, 0, /* 12: STS 1000H */
+		0x8c, 1, 0,		   /* 19: PGD */
+		0x84, 2, 0,		   /* 22: PGE: before 2000H */
+		0x8c, 2, 0,		   /* 25: PGD */
+		0x84, 3, 0,		   /* 28: PGE */
+		0xd0, 0, 0, 0x20, 0, 0, 0, /* 31: STS 2000H */
+		0x8c, 3, 0,		   /* 38: PGD */
+		0x84, 4, 0,		   /* 41: PGE: 1 or 2 */
+		0x8c, 4, 0,		   /* 44: PGD */
+	};
+	const struct vmpt_run runs[] = {
+		{ .at = 0x800, .by_tsc = true, .owner = VM(1) },
+		{ .at = 0x2800, .by_tsc = true, .owner = VM(2) },
+	};
+	static const u8 want[] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 | ASSUMED, 1 | ASSUMED };
+	struct vmpt_options o = { .runs = runs, .run_count = 2 };
+
+	check_owners(bytes, sizeof(bytes), o, want, sizeof(want));
+}
+END_TEST
+
+/* ---- what came of the runs ---- */
+
+static void split_all(const u8 *bytes, size_t size, struct vmpt_options o)
+{
+	struct vmpt_stream stream = { .data = bytes, .size = size, .isa = VMPT_ISA_RTIT };
+	struct vmpt_splitter *split;
+	struct vmpt_slice slice;
+
+	o.cycle_acc = VMPT_CYCLE_ACC_NO;
+	must(!vmpt_splitter_open(&split, &stream, &o), "open");
+	while (vmpt_split_next(split, &slice) == 1)
+		;
+	vmpt_splitter_close(split);
+}
+
+START_TEST(runs_that_never_came)
+{
+	static const u8 bytes[] = {
+		PSB,  0x84, 1, 0, 0x8c, 1, 0, /* 0, 9, 12 */
+		0xff, 0,		      /* 15: lost */
+		PSB,  0x84, 2, 0,	      /* 17, 26 */
+	};
+	const struct vmpt_run runs[] = {
+		{ .at = 0, .owner = VM(1) },  { .at = 4, .owner = VM(2) },
+		{ .at = 9, .owner = VM(3) },  { .at = 16, .owner = VM(4) },
+		{ .at = 18, .owner = VM(5) }, { .at = 0x100000, .owner = VM(6) },
+	};
+	static const struct vmpt_run_effect want[] = {
+		{ 0, VMPT_RUN_TAKEN }, { 9, VMPT_RUN_COVERED }, { 9, VMPT_RUN_TAKEN },
+		{ 17, VMPT_RUN_LOST }, { 26, VMPT_RUN_TAKEN },	{ ~0ULL, VMPT_RUN_NEVER },
+	};
+	struct vmpt_run_effect effects[6];
+	struct vmpt_run_report report = { .effects = effects, .aligned = true };
+	size_t i;
+
+	split_all(bytes, sizeof(bytes),
+		  (struct vmpt_options){ .runs = runs, .run_count = 6, .run_report = &report });
+	for (i = 0; i < 6; i++)
+		must(effects[i].offset == want[i].offset && effects[i].fate == want[i].fate,
+		     "run %zu: %u at 0x%llx", i, effects[i].fate,
+		     (unsigned long long)effects[i].offset);
+	ck_assert_uint_eq(report.never, 1);
+	ck_assert(!report.aligned);
+}
+END_TEST
+
+/* The time of a trace in 64 bits, and how far it is from the record's. */
+START_TEST(runs_far_away)
+{
+	static const u8 bytes[] = { PSB, 0x84, 1, 0, 0xd0, 0, 0, 0x10, 0, 0, 0, 0x8c, 1, 0 };
+	static const struct {
+		u64 at, tsc, apart;
+		bool never;
+	} row[] = {
+		{ 0x800, 0x1000, 0x800, false },
+		{ 0xfffffffffffff, 0x10000000001000, 0x1001, false },
+		{ 0x30000000f00, 0x30000001000, 0x100, false },
+		{ 0x7000001000, 0x1000, 0x7000000000, true },
+		{ 0x9000001000, 0x10000001000, 0x7000000000, false },
+	};
+	struct vmpt_run run = { .by_tsc = true, .owner = VM(1) };
+	struct vmpt_run_report report = { 0 };
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
+		run.at = row[i].at;
+		split_all(bytes, sizeof(bytes),
+			  (struct vmpt_options){
+				  .runs = &run, .run_count = 1, .run_report = &report });
+		ck_assert(report.aligned);
+		ck_assert_uint_eq(report.tsc, row[i].tsc);
+		ck_assert_uint_eq(report.apart, row[i].apart);
+		ck_assert_uint_eq(report.never, row[i].never);
+		ck_assert_int_eq(report.apart > VMPT_RUNS_APART, i > 2);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("decoder/rtit-owners");
@@ -314,6 +481,12 @@ int main(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, truth, 0, HOWS);
+	suite_add_tcase(s, t);
+	t = tcase_create("hand");
+	tcase_add_test(t, behind_an_overflow);
+	tcase_add_test(t, no_time_behind);
+	tcase_add_test(t, runs_that_never_came);
+	tcase_add_test(t, runs_far_away);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
