@@ -3,7 +3,7 @@
  * What wrote a raw trace: Intel PT or RTIT. Nothing says it but the pattern of their PSBs
  * (SDM 3 33.4.2.17; RTIT Programming Reference 4.2.1), so the first one decides.
  */
-#include "arch/rtit-packet.h"
+#include "decoder/rtit.h"
 #include "decoder/source.h"
 #include "decoder/trace.h"
 
@@ -11,17 +11,6 @@
 #define WINDOW (4ULL << 20)
 /* So many packets behind its PSB must be RTIT's. */
 #define BELIEVE 16
-
-static u64 rtit_psb_find(const u8 *data, u64 from, u64 end)
-{
-	static const u8 psb[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
-	const u8 *p;
-
-	if (from >= end)
-		return end;
-	p = memmem(data + from, end - from, psb, sizeof(psb));
-	return p ? (u64)(p - data) : end;
-}
 
 /* Whether BELIEVE packets of RTIT stand at @data, or with @is_end as many as end it. */
 static bool packets_follow(const u8 *data, u64 size, bool is_end, bool cycle_acc)
@@ -50,10 +39,10 @@ int vmpt_isa_detect(const u8 *data, u64 size)
 {
 	u64 end = size < WINDOW ? size : WINDOW;
 	u64 pt = vmpt_psb_find(data, 0, end);
-	u64 at = rtit_psb_find(data, 0, end), behind, limit = pt < end ? pt : size;
+	u64 at = vmpt_rtit_psb_find(data, 0, end), behind, limit = pt < end ? pt : size;
 	bool seen = at < end;
 
-	for (; at < pt; at = rtit_psb_find(data, at + 1, pt)) {
+	for (; at < pt; at = vmpt_rtit_psb_find(data, at + 1, pt)) {
 		behind = at + VMPT_RTIT_PSB_SIZE;
 		if (packets_follow(data + behind, limit - behind, pt == end, false) ||
 		    packets_follow(data + behind, limit - behind, pt == end, true))
