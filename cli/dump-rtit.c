@@ -30,9 +30,9 @@ struct walk {
 	bool waiting;
 };
 
-/* What was done because of it (Appendix E); E6 is in every cycle count other than 0. */
+/* What was done because of it (Appendix E). E1 needs the code; E6 is in every cycle count other
+ * than 0. */
 static const char *const erratum_text[VMPT_RTIT_ERRATA + 1] = {
-	[1] = "E1: may lie inside the far transfer",
 	[2] = "E2: one too many, ignored",
 	[3] = "E3: one packet late",
 	[4] = "E4: the TraceSTOP before it did not stop",
