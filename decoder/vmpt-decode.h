@@ -238,8 +238,12 @@ enum vmpt_cycle_acc { VMPT_CYCLE_ACC_AUTO, VMPT_CYCLE_ACC_YES, VMPT_CYCLE_ACC_NO
 enum vmpt_cycle_acc vmpt_rtit_cycles_guess(const struct vmpt_stream *stream, bool headless);
 
 /*
- * RTIT has neither VMCS packets nor NR: who runs is told by a side record. From @at on, with the
- * first FUP.PGE at or behind it, it is @owner. By time, with the first FUP.PGE at or after it.
+ * RTIT has neither VMCS packets nor NR: who runs is told by a side record. By offset, @owner's is
+ * all from the first packet at or behind @at on that finds packets disabled (behind a FUP.PGD, or
+ * where tracing begins): in VMX root operation ContextEn is 0, so the guest before has sent its
+ * last. A FUP.PGE is always the new one's. By time it is the same, with packets that came at or
+ * after hardware TSC @at; one that is not told goes by the next that is told before a FUP.PGD.
+ * Where it is not sure who of two it was, @owner.sure is VMPT_ASSUMED up to the next FUP.PGE.
  */
 struct vmpt_run {
 	u64 at; /* offset in the stream, or hardware TSC */

@@ -277,7 +277,11 @@ static inline bool vmpt_rtit_mtc_fits(u64 offset, unsigned int range)
  */
 size_t vmpt_rtit_clock_rewrite(u8 *buf, size_t len, bool cycle_acc, u64 offset, bool *lost);
 
-/* From byte @offset of processor @cpu's stream on (or from hardware TSC @tsc on), this runs. */
+/*
+ * From byte @offset of processor @cpu's stream on (or from hardware TSC @tsc on), this runs. Taken
+ * behind the last one's exit and its drain, before this one's MSRs are loaded and it is entered:
+ * all behind it is this one's. Not drained, what waits must end with the exit's FUP.PGD.
+ */
 struct vmpt_rtit_record {
 	const char *vm; /* UTF-8; NULL: the host, or nobody */
 	u32 vcpu, cpu;
