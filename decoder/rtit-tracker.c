@@ -109,7 +109,9 @@ static u64 whole_time(struct vmpt_rtit_tracker *t, u64 time)
 	if (t->aligned)
 		return time + t->clock_base;
 	at = t->runs[t->run].at;
-	t->clock_base = (at - time + (1ULL << 39)) & ~vmpt_mask64(40);
+	/* None is below 0. */
+	t->clock_base =
+		at + (1ULL << 39) < time ? 0 : (at - time + (1ULL << 39)) & ~vmpt_mask64(40);
 	t->aligned = true;
 	time += t->clock_base;
 	if (t->report) {

@@ -445,23 +445,28 @@ END_TEST
 /* The time of a trace in 64 bits, and how far it is from the record's. */
 START_TEST(runs_far_away)
 {
-	static const u8 bytes[] = { PSB, 0x84, 1, 0, 0xd0, 0, 0, 0x10, 0, 0, 0, 0x8c, 1, 0 };
 	static const struct {
-		u64 at, tsc, apart;
+		u64 at;
+		u8 sts; /* bits 39:32 */
+		u64 tsc, apart;
 		bool never;
 	} row[] = {
-		{ 0x800, 0x1000, 0x800, false },
-		{ 0xfffffffffffff, 0x10000000001000, 0x1001, false },
-		{ 0x30000000f00, 0x30000001000, 0x100, false },
-		{ 0x7000001000, 0x1000, 0x7000000000, true },
-		{ 0x9000001000, 0x10000001000, 0x7000000000, false },
+		{ 0x800, 0, 0x1000, 0x800, false },
+		{ 0xfffffffffffff, 0, 0x10000000001000, 0x1001, false },
+		{ 0x30000000f00, 0, 0x30000001000, 0x100, false },
+		{ 0x7000001000, 0, 0x1000, 0x7000000000, true },
+		{ 0x9000001000, 0, 0x10000001000, 0x7000000000, false },
+		/* No time is below 0. */
+		{ 1, 0xb8, 0xb800001000, 0xb800000fff, false },
 	};
+	u8 bytes[] = { PSB, 0x84, 1, 0, 0xd0, 0, 0, 0x10, 0, 0, 0, 0x8c, 1, 0 };
 	struct vmpt_run run = { .by_tsc = true, .owner = VM(1) };
 	struct vmpt_run_report report = { 0 };
 	size_t i;
 
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
 		run.at = row[i].at;
+		bytes[18] = row[i].sts;
 		split_all(bytes, sizeof(bytes),
 			  (struct vmpt_options){
 				  .runs = &run, .run_count = 1, .run_report = &report });
