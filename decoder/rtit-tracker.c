@@ -302,6 +302,8 @@ static void begin_disabled(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_t
 		return;
 	if (!t->stopped && t->packets != VMPT_RTIT_DISABLED)
 		t->begun = token->at + VMPT_RTIT_PSB_SIZE;
+	/* A stream that was cut at a PSB begins so, too. */
+	t->start = t->packets == VMPT_RTIT_UNSURE && !t->psb_known;
 	t->packets = VMPT_RTIT_DISABLED;
 	t->overflowed = false;
 }
@@ -354,11 +356,11 @@ static void on_psb(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 static void on_disable(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 		       const struct vmpt_rtit_token *token)
 {
-	t->ignored = t->packets == VMPT_RTIT_DISABLED;
+	t->ignored = t->packets == VMPT_RTIT_DISABLED && !t->start;
 	if (t->ignored)
 		apply(t, piece, token->item, 2, VMPT_RTIT_AUX_IGNORE);
 	t->packets = VMPT_RTIT_DISABLED;
-	t->overflowed = false;
+	t->overflowed = t->start = false;
 }
 
 static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
@@ -380,7 +382,8 @@ static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *t
 	t->assumed |= t->run != run;
 	set_owner(t);
 	t->packets = VMPT_RTIT_UNSURE;
-	t->psb_known = t->fresh = t->stopped = t->want_mtc = t->overflowed = false;
+	t->psb_known = t->fresh = t->stopped = t->want_mtc = false;
+	t->overflowed = t->start = false;
 	return t->run != run;
 }
 
@@ -412,7 +415,7 @@ bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece 
 	switch (token->kind) {
 	case VMPT_RTIT_PGE:
 		t->packets = VMPT_RTIT_ENABLED;
-		t->overflowed = false;
+		t->overflowed = t->start = false;
 		break;
 	case VMPT_RTIT_PGD:
 		on_disable(t, piece, token);

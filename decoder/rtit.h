@@ -124,8 +124,9 @@ struct vmpt_rtit_tracker {
 
 	u32 cycles; /* of the piece, counted as E6 */
 	enum vmpt_rtit_packets packets;
-	u64 begun; /* an enable's PSB, we think, and nothing that needs PacketEn up to here; or ~0
-		    */
+	u64 begun;  /* an enable's PSB, we think, and nothing that needs PacketEn up to here; or ~0
+		     */
+	bool start; /* no PGE or PGD since a PSB that begins the stream */
 	bool overflowed; /* a FUP.BuffOvf, and no PGE, PGD or loss since */
 	u64 psb;	 /* offset of the last one */
 	bool psb_known;	 /* there is one, and no loss since */

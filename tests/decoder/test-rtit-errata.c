@@ -78,7 +78,7 @@ START_TEST(e2_behind_enable)
 	static const u8 bytes[] = {
 		PSB,			  /* 0: begins the stream */
 		0xc4, 1,		  /* 9: MTC */
-		0x8c, 1,   0,		  /* 11: extra */
+		0x8c, 1,   0,		  /* 11: the stream may be cut there */
 		0x84, 2,   0,		  /* 14: PGE */
 		0xc1, PSB,		  /* 17, 18 */
 		0x8c, 3,   0,		  /* 27: extra */
@@ -95,14 +95,14 @@ START_TEST(e2_behind_enable)
 	};
 
 	CHECK(bytes, PLAIN, { 0, 0, 9, K(PSB), 0 }, { 9, 1, 2, K(MTC), IGNORE(7) },
-	      { 11, 1, 3, K(PGD), 4 | IGNORE(2) }, { 14, 2, 3, K(PGE), 4 },
-	      { 17, 0, 1, K(TRACESTOP), 0 }, { 18, 0, 9, K(PSB), 0 },
-	      { 27, 3, 3, K(PGD), 4 | IGNORE(2) }, { 30, 4, 3, K(PGE), 4 }, { 33, 0, 9, K(PSB), 0 },
-	      { 42, 5, 3, K(PGD), 4 | IGNORE(2) }, { 45, 6, 3, K(PGE), 4 }, { 48, 0, 9, K(PSB), 0 },
-	      { 57, 6, 3, K(TIP), 4 }, { 60, 7, 3, K(PGD), 4 }, { 63, 8, 3, K(PGE), 4 },
-	      { 66, 8, 3, K(BUFF_OVF), 4 }, { 69, 0, 9, K(PSB), 0 }, { 78, 9, 3, K(PGD), 4 });
+	      { 11, 1, 3, K(PGD), 4 }, { 14, 2, 3, K(PGE), 4 }, { 17, 0, 1, K(TRACESTOP), 0 },
+	      { 18, 0, 9, K(PSB), 0 }, { 27, 3, 3, K(PGD), 4 | IGNORE(2) }, { 30, 4, 3, K(PGE), 4 },
+	      { 33, 0, 9, K(PSB), 0 }, { 42, 5, 3, K(PGD), 4 | IGNORE(2) }, { 45, 6, 3, K(PGE), 4 },
+	      { 48, 0, 9, K(PSB), 0 }, { 57, 6, 3, K(TIP), 4 }, { 60, 7, 3, K(PGD), 4 },
+	      { 63, 8, 3, K(PGE), 4 }, { 66, 8, 3, K(BUFF_OVF), 4 }, { 69, 0, 9, K(PSB), 0 },
+	      { 78, 9, 3, K(PGD), 4 });
 	COUNTS(bytes, PLAIN,
-	       { .enables = 4, .disables = 2, .overflows = 1, .errata = { [2] = 3, [7] = 1 } });
+	       { .enables = 4, .disables = 3, .overflows = 1, .errata = { [2] = 2, [7] = 1 } });
 }
 END_TEST
 
