@@ -21,8 +21,13 @@ extern "C" {
  */
 struct vmpt_rtit_clock {
 	/* to read, after each packet, and behind the CYC again if it has one */
-	u64 tsc;	/* estimate for the last packet fed; never goes back but where said */
-	u64 error;	/* it lies in [tsc - error, tsc + error]; ~0: not known */
+	u64 tsc;   /* estimate for the last packet fed; never goes back but where said */
+	u64 error; /* it lies in [tsc - error, tsc + error]; ~0: not known */
+	/*
+	 * It came at this tick or later. Where a packet has no CYC of its own though others do
+	 * (partial TNT, PSB), that and the bound of the next one, which sent it, are its bound.
+	 */
+	u64 lo;
 	u64 since;	/* core cycles since the last STS or MTC; cycle accurate mode */
 	u32 bus_ratio;	/* TSC ticks a bus clock: as given, or measured; 0: not known yet */
 	bool known;	/* an STS has come: tsc means something */
@@ -32,8 +37,7 @@ struct vmpt_rtit_clock {
 			       bus_ratio, also a given one, is measured anew */
 
 	/* the clock's own */
-	u64 lo;		   /* the last packet came at this tick or later */
-	u64 window;	   /* and before this one, by MTCs; ~0: not known */
+	u64 window;	   /* the last packet came before this tick, by MTCs; ~0: not known */
 	u64 mtc;	   /* tick of the last MTC */
 	u64 floor;	   /* and of the last MTC or STS */
 	u64 base, base_hi; /* tick at which the cycles below begin, and at most; ~0: not known */
