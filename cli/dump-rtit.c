@@ -304,11 +304,23 @@ static void take(struct walk *w, const struct vmpt_packet *at)
 	note_time(w, at);
 }
 
+/* Once: MTCs and STSs tell that the ratio is another, or cycles are not what they seem. */
+static void tell_contradiction(const struct walk *w, u64 before, u64 offset)
+{
+	if (w->d->tsc_ratio && !before && w->clock.contradictions)
+		cli_warn(
+			w->cli,
+			"at 0x%llx: cycle counts and --tsc-ratio=%llu do not fit the MTCs and STSs; "
+			"from here on the ratio is measured",
+			(unsigned long long)offset, (unsigned long long)w->d->tsc_ratio);
+}
+
 int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 {
 	struct walk w = { .cli = cli, .d = cli->own, .stream = cli->stream[i] };
 	struct vmpt_cursor cursor = { 0 };
 	struct vmpt_packet at;
+	u64 before;
 	int ret;
 
 	vmpt_rtit_clock_init(&w.clock, (u32)w.d->tsc_ratio);
@@ -318,7 +330,9 @@ int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 			flush(&w);
 			return 0;
 		}
+		before = w.clock.contradictions;
 		take(&w, &at);
+		tell_contradiction(&w, before, at.offset);
 	}
 	flush(&w);
 	if (!ret)

@@ -90,6 +90,36 @@ START_TEST(dump_cycles)
 }
 END_TEST
 
+/* Steps of 128 ticks and cycles: at ACBR 10 that is 10 ticks a bus clock. E7's MTC comes first. */
+START_TEST(dump_with_a_wrong_ratio)
+{
+	/* clang-format off */
+	static const u8 bytes[] = {
+		0x85, 0x00, 0x10, 0x40, 0x00, 0x01,		/* FUP.PGE 401000 +0 */
+		0xd2, 0x8a, 0x00, 0x00, 0x10, 0x00, 0x00, 0x01, /* STS 10/10 100000 +0 */
+		0xc4, 0x01, 0xfe, 0x01,				/* MTC 0:01 +127 */
+		0xc4, 0x02, 0xfe, 0x01,				/* MTC 0:02 +127 */
+		0xc4, 0x03, 0xfe, 0x01,				/* MTC 0:03 +127 */
+	};
+	/* clang-format on */
+	u8 file[9 + sizeof(bytes)];
+	const struct run *r;
+
+	memcpy(file, plain, 9); /* PSB */
+	memcpy(file + 9, bytes, sizeof(bytes));
+	write_file("ratio.rtit", file, sizeof(file));
+	r = vmpt("dump --no-bytes --cycle-acc=yes --tsc-ratio=5 ratio.rtit");
+	ck_has(r->err, "--tsc-ratio=5 do not fit the MTCs and STSs");
+	ck_assert_ptr_eq(strchr(r->err, '\n'), strrchr(r->err, '\n'));
+	ck_has(r->out, "100100 ±127       MTC         rng=0 tsc=0x2 +127\n");
+	ck_has(r->out, "100180 ±127       MTC         rng=0 tsc=0x3 +127\n");
+	r = vmpt("dump --no-bytes --cycle-acc=yes --tsc-ratio=10 ratio.rtit");
+	ck_assert_str_eq(r->err, "");
+	ck_has(r->out, "100100            MTC         rng=0 tsc=0x2 +127\n");
+	ck_has(r->out, "100180            MTC         rng=0 tsc=0x3 +127\n");
+}
+END_TEST
+
 START_TEST(dump_chooses)
 {
 	const struct run *r = vmpt("dump --kinds=fup.pgd,psb --no-bytes x.cpu0.rtit");
@@ -445,6 +475,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, dump_lines);
 	tcase_add_test(t, dump_cycles);
+	tcase_add_test(t, dump_with_a_wrong_ratio);
 	tcase_add_test(t, dump_chooses);
 	tcase_add_test(t, dump_losses);
 	tcase_add_test(t, dump_json);
