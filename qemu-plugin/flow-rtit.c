@@ -59,6 +59,17 @@ void rtit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now)
 	vmpt_rtit_unit_time(unit, now);
 }
 
+/* Returns the TSC. */
+static u64 push_time(struct vcpu *vcpu)
+{
+	struct vmpt_rtit_clocks now;
+
+	rtit_clocks(vcpu, &now);
+	FOR_RTITS (vcpu, u)
+		rtit_time(vcpu->rtit[u], &now);
+	return now.tsc;
+}
+
 /* ---- steps ---- */
 
 /* Whether @lip, 48 bits of a register, is in (@from, @to]. */
@@ -210,13 +221,11 @@ void rtit_far(struct vcpu *vcpu, const struct vmpt_far *far)
 
 void rtit_sleeps(struct vcpu *vcpu)
 {
-	struct vmpt_rtit_clocks now;
-
-	rtit_clocks(vcpu, &now);
-	FOR_RTITS (vcpu, u)
-		rtit_time(vcpu->rtit[u], &now);
+	/* QEMU says so once more after each kick that has not let it execute. */
+	if (vcpu->asleep)
+		return;
+	vcpu->slept_from = push_time(vcpu);
 	vcpu->asleep = true;
-	vcpu->slept_from = now.tsc;
 }
 
 void rtit_wakes(struct vcpu *vcpu)

@@ -305,6 +305,32 @@ START_TEST(waiting_is_sleep)
 }
 END_TEST
 
+/* A kick that wakes nobody: QEMU says once more that it waits (Appendix B, 4.1.1). */
+START_TEST(sleep_goes_on)
+{
+	const struct timespec two_ms = { .tv_nsec = 2000000 };
+	const char *text;
+	u64 cycles;
+
+	begin_traced(BOTH | MTC_EN | STS_EN);
+	stand_in_run_here(stand_in_block(0x400002, "90 f4"));
+	flow_idle(0, &stand_in.plugin);
+	rig_skip();
+	cycles = rig.unit.now.cycles;
+	nanosleep(&two_ms, NULL);
+	flow_idle(0, &stand_in.plugin);
+	expect_nothing;
+	nanosleep(&two_ms, NULL);
+	stand_in_event(0x400004, 0x800000);
+	text = rig_text();
+	ck_assert_msg(!strncmp(text, "STS ", 4), "%s", text);
+	text = strchr(text, ',');
+	ck_assert_str_eq(text ? text : "", ", FUP.Far 400004, TIP 800000");
+	ck_assert_uint_eq(rig.unit.now.cycles, cycles);
+	ck_assert_uint_ge(stand_in.vcpu.slept, 4000000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("qemu-plugin/flow-rtit");
@@ -324,6 +350,7 @@ int main(void)
 	tcase_add_test(tcase, mtcs_come_one_by_one);
 	tcase_add_test(tcase, what_was_slept_through_has_no_mtc);
 	tcase_add_test(tcase, waiting_is_sleep);
+	tcase_add_test(tcase, sleep_goes_on);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
 }
