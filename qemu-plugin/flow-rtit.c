@@ -160,6 +160,9 @@ void rtit_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 	u64 next = done->end + vcpu->delta;
 
 	rtit_steps(vcpu, done->last + vcpu->delta);
+	/* Its STS tells the time (4.2.13). */
+	if (done->kind == INSN_MOV_CR3)
+		push_time(vcpu);
 	FOR_RTITS (vcpu, u)
 		end_one(vcpu->rtit[u], vcpu, done->kind, next, ip);
 	vcpu->walked = RTIT_WALKED;

@@ -4,6 +4,7 @@
  * HLT slept through. As test-flow.c: code is hex bytes, addresses are worked out beside it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "qemu-plugin/flow-rtit.h"
@@ -331,6 +332,35 @@ START_TEST(sleep_goes_on)
 }
 END_TEST
 
+/* The TSC of the last STS. */
+static u64 last_sts(void)
+{
+	const char *at = rig_text(), *last = NULL;
+
+	while ((at = strstr(at, "STS ")))
+		last = at += 4;
+	ck_assert_ptr_nonnull(last);
+	at = strchr(last, ' ');
+	ck_assert_ptr_nonnull(at);
+	return strtoull(at, NULL, 16);
+}
+
+/* An STS of MOV CR3 is of now, not of the last look at the clock (4.2.13). */
+START_TEST(mov_cr3_tells_the_time)
+{
+	const struct timespec half_ms = { .tv_nsec = 500000 };
+	u64 first;
+
+	begin_traced(BOTH | STS_ON_CR3 | STS_EN);
+	stand_in_run_here(stand_in_block(0x400002, "0f22d8"));
+	stand_in_run_here(stand_in_block(0x400005, "0f22d8"));
+	first = last_sts();
+	nanosleep(&half_ms, NULL);
+	stand_in_run_here(stand_in_block(0x400008, "90"));
+	ck_assert_uint_ge(last_sts() - first, 500000);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("qemu-plugin/flow-rtit");
@@ -351,6 +381,7 @@ int main(void)
 	tcase_add_test(tcase, what_was_slept_through_has_no_mtc);
 	tcase_add_test(tcase, waiting_is_sleep);
 	tcase_add_test(tcase, sleep_goes_on);
+	tcase_add_test(tcase, mov_cr3_tells_the_time);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
 }
