@@ -71,11 +71,9 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
 	struct guest_vcpu *guest = opaque;
 	struct guest_view *view = guest->vcpu->plugin->guest;
-	bool dram = guest->rtit.unit.regs.ctl & VMPT_RTIT_CTL_DEST;
+	bool dram = guest->rtit.dram;
 
-	/* What comes with the clearing of Dest is still for the old place; hardware's way is open.
-	 */
-	if ((dram || !guest->rtit.unit.trigger_en) && !guest_write(guest, pa, bytes, len))
+	if (dram && !guest_write(guest, pa, bytes, len))
 		return 0;
 	if (__atomic_exchange_n(dram ? &view->no_ram : &view->no_port, true, __ATOMIC_RELAXED))
 		return 0;
@@ -118,6 +116,7 @@ void guest_rtit_reset(struct guest_vcpu *guest)
 {
 	(void)vmpt_rtit_vcpu_reset(&guest->rtit.vmm);
 	vmpt_rtit_unit_reset(&guest->rtit.unit);
+	guest->rtit.dram = false;
 	follow(guest);
 }
 
@@ -165,6 +164,23 @@ int guest_rtit_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value)
 	return ret;
 }
 
+/*
+ * Packets of a WRMSR of CTL itself, all others are in memory: those of an end are for the old
+ * place, those of a beginning for the new one. What hardware does is open.
+ */
+static int write_unit(struct guest_rtit *rtit, u32 msr, u64 value, u64 next)
+{
+	bool begins = msr == VMPT_RTIT_MSR_CTL && !rtit->unit.trigger_en &&
+		      (value & VMPT_RTIT_CTL_TRIGGER) == VMPT_RTIT_CTL_TRIGGER;
+	int ret;
+
+	if (begins)
+		rtit->dram = value & VMPT_RTIT_CTL_DEST;
+	ret = vmpt_rtit_unit_wrmsr(&rtit->unit, msr, value, next);
+	rtit->dram = rtit->unit.regs.ctl & VMPT_RTIT_CTL_DEST;
+	return ret;
+}
+
 int guest_rtit_write(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 next)
 {
 	struct guest_rtit *rtit = &guest->rtit;
@@ -173,7 +189,7 @@ int guest_rtit_write(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 n
 	bring_up(guest, ip);
 	ret = vmpt_rtit_vcpu_wrmsr(&rtit->vmm, msr, value);
 	if (!ret)
-		ret = vmpt_rtit_unit_wrmsr(&rtit->unit, msr, value, next);
+		ret = write_unit(rtit, msr, value, next);
 	follow(guest);
 	return ret;
 }

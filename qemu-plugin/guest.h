@@ -62,6 +62,7 @@ struct guest_rtit {
 	struct vmpt_rtit_vcpu vmm;
 	struct vmpt_rtit_unit unit;
 	struct vmpt_rtit_sink sink;
+	bool dram; /* RTIT_CTL.Dest of what comes to the sink now */
 };
 
 struct guest_vcpu {

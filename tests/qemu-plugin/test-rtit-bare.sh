@@ -101,7 +101,7 @@ packets()
 
 name=registers
 run 0 ''
-judge 74 2
+judge 76 2
 check 'output where no RAM is: said' grep -q '0xfdc00000, where no RAM is' "$name.said"
 check 'output without Dest: said' grep -q 'debug port' "$name.said"
 
