@@ -243,7 +243,10 @@ static size_t make_tail(struct host_stream *stream, struct host_run *run)
 
 /* ---- writing ---- */
 
-/* All or nothing: what a full disk took of it is cut off again. */
+/*
+ * All or nothing: what a full disk took of it is cut off again. shared->size is the caller's: as
+ * long as it is not raised, a kill makes the next one cut the bytes off.
+ */
 static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 {
 	u64 size = stream->state.shared->size;
@@ -258,10 +261,8 @@ static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 			break;
 		done += more > 0 ? (size_t)more : 0;
 	}
-	if (done == n) {
-		stream->state.shared->size += n;
+	if (done == n)
 		return 0;
-	}
 	err = -errno;
 	if (ftruncate(stream->fd, (off_t)size))
 		err = -errno;
@@ -271,14 +272,18 @@ static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 /* To where the stream goes. perf.data has records of whole 8 bytes: PADs are added. */
 static int put(struct host_stream *stream, u8 *bytes, size_t *n)
 {
+	struct host_shared *shared = stream->state.shared;
 	size_t padding = -*n & 7;
+	int err;
 
-	if (stream->fd >= 0)
-		return write_raw(stream, bytes, *n);
+	if (stream->fd >= 0) {
+		err = write_raw(stream, bytes, *n);
+		shared->size += err ? 0 : *n;
+		return err;
+	}
 	memset(bytes + *n, 0, padding);
 	*n += padding;
-	return host_perf_append(stream->settings->perf, stream->cpu, stream->state.shared->bytes,
-				bytes, *n);
+	return host_perf_append(stream->settings->perf, stream->cpu, shared->bytes, bytes, *n);
 }
 
 static void finish(struct host_stream *stream, const struct host_run *run, size_t n, int err)
@@ -367,26 +372,30 @@ static void move_rtit(struct host_stream *stream, struct host_run *run)
 	stream->moved++;
 }
 
-/* The run with @n bytes; and a line of the record, if another vCPU ran last. */
+/*
+ * The run with @n bytes; and a line of the record, if another vCPU ran last. Bytes that nobody
+ * owns would be taken for another's: there are none before the line is there.
+ */
 static int put_rtit(struct host_stream *stream, struct host_run *run, const u8 *bytes, size_t n)
 {
 	struct host_shared *shared = stream->state.shared;
-	u64 size = shared->size, key = host_record_key(&run->who);
+	u64 key = host_record_key(&run->who);
 	int err = write_raw(stream, bytes, n);
 
-	if (err || shared->owner == key)
+	if (err)
 		return err;
-	run->who.offset = size;
-	err = host_record_run(run->record, &run->who);
-	if (!err) {
-		shared->owner = key;
-		return 0;
+	if (shared->owner != key) {
+		run->who.offset = shared->size;
+		err = host_record_run(run->record, &run->who);
 	}
-	/* Bytes that nobody owns would be taken for another's. */
-	if (ftruncate(stream->fd, (off_t)size))
-		err = -errno;
-	shared->size = size;
-	return err;
+	if (err) {
+		if (ftruncate(stream->fd, (off_t)shared->size))
+			err = -errno;
+		return err;
+	}
+	shared->owner = key;
+	shared->size += n;
+	return 0;
 }
 
 static void append_rtit(struct host_stream *stream, struct host_run *run)
@@ -516,13 +525,15 @@ static void mark_end(struct host_stream *stream)
 	struct host_shared *shared = stream->state.shared;
 	u8 bytes[HOST_ROOM_HEAD + 8];
 	size_t n;
+	int err;
 
 	/* What somebody was killed in the middle of, the next one to append marks. */
 	if (!shared->lost || shared->busy)
 		return;
 	__atomic_store_n(&shared->busy, true, __ATOMIC_SEQ_CST);
 	n = make_mark(stream, bytes);
-	if (put(stream, bytes, &n)) {
+	err = shared->rtit ? put_rtit(stream, &stream->lost, bytes, n) : put(stream, bytes, &n);
+	if (err) {
 		shared->unit = stream->kept;
 		stream->unmarked = true;
 	} else {
