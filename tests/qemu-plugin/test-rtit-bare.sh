@@ -110,7 +110,7 @@ check 'output without Dest: said' grep -q 'debug port' "$name.said"
 name=application
 run 1 ''
 judge 9 0
-flow --cr3=0x200000 --range0="$(address 1 app),$(address 1 app_end)" --skip=$((2 * HELPER))
+flow --cr3=0x200000 --range0="$(address 1 app),$(address 1 app_end)"
 check 'each instruction of it' [ "$(count instructions)" = $((2 * APP)) ]
 check 'and none of the library' [ "$(count 'where packets')" = $((2 * HELPER)) ]
 check 'no PIP: CR3 is known' [ "$(packets PIP | wc -l)" = 0 ]
@@ -119,8 +119,8 @@ offset=$(grep -obUaP '\x03' "$name.rtit" | head -n 1 | cut -d : -f 1)
 cp "$name.rtit" bad.rtit
 printf '\x02' | dd of=bad.rtit bs=1 seek="${offset:-20}" conv=notrunc status=none
 check 'a wrong bit is found' not "$flow_check" --traced --bits=64 --cr3=0x200000 \
-	--range0="$(address 1 app),$(address 1 app_end)" --skip=$((2 * HELPER)) bad.rtit \
-	"$name.truth.0" >application.bad 2>&1
+	--range0="$(address 1 app),$(address 1 app_end)" bad.rtit "$name.truth.0" \
+	>application.bad 2>&1
 
 # All of user and OS, with what tells address spaces and time apart.
 name=all
@@ -136,7 +136,7 @@ check 'an STS with each' [ "$(packets STS | wc -l)" = 4 ]
 name=driver
 run 3 ''
 judge 9 0
-flow --range0="$(address 3 driver),$(address 3 driver_end)" --skip=1000 --tail=100
+flow --range0="$(address 3 driver),$(address 3 driver_end)"
 check 'each instruction of it' [ "$(count instructions)" = $((20 * DRIVER)) ]
 check 'it is enabled' [ "$(count enables)" = 20 ]
 check 'it is walked out of' [ "$(count disables)" = 20 ]

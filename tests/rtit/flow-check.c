@@ -12,8 +12,9 @@
  *				TriggerEn = 1 and OS or User as RTIT_CTL had it
  *	--ctl=BITS		and with these bits of RTIT_CTL 1, for one of several traces
  *	--cr3=CR3		and, while RTIT_CTL.CR3En is 1, with this CR3
- *	--range0=FROM,TO	the filter is RANGE0, [FROM, TO): tells jumps out of it. Other
- *				filters are taken for not known
+ *	--range0=FROM,TO	the filter is RANGE0, [FROM, TO): tells jumps out of it; nothing in
+ *				it may be missing, all else may. Other filters are taken for not
+ *				known
  *	--unfiltered		there is no IP filter and no TraceStop: no jump leaves
  *	--skip=N		so many instructions of the truth may be missing, all in all, where
  *				packets were disabled (IP filters); 0

@@ -70,13 +70,35 @@ static bool differ(struct check *k, const char *what, u64 ip)
 
 /* ---- the place in the truth ---- */
 
-static void pass_over(struct check *k)
+/* The filter is RANGE0 and nothing stops the trace: what is in it has packets. */
+static bool range_known(const struct check *k)
+{
+	const struct vmpt_rtit_regs *regs = k->options->flow.regs;
+
+	return regs && (regs->events & 7) == VMPT_RTIT_EVENT_RANGE0;
+}
+
+/* The truth's next instruction may be missing in the trace where packets are disabled. */
+static bool may_lack(struct check *k)
+{
+	u64 lip = k->cursor.ip & VMPT_RTIT_LIP_MASK;
+	const u64 *range = range_known(k) ? k->options->flow.regs->lip : NULL;
+
+	if (!range || lip < range[0] || lip >= range[2])
+		return true;
+	return differ(k, "in the range, and not in the trace:", k->cursor.ip);
+}
+
+static bool pass_over(struct check *k)
 {
 	if (k->lost)
 		k->counts->lost++;
+	else if (!may_lack(k))
+		return false;
 	else
 		k->counts->skipped++;
 	cursor_pass(&k->cursor);
+	return true;
 }
 
 /*
@@ -88,12 +110,14 @@ static bool search(struct check *k, u64 ip)
 	struct cursor *c = &k->cursor;
 
 	while (!cursor_in_block(c) || c->ip != ip) {
+		if (cursor_in_block(c) && !pass_over(k))
+			return false;
 		if (cursor_in_block(c))
-			pass_over(k);
-		else if (c->item.kind == TRUTH_END_OF_FILE || !cursor_next(c))
+			continue;
+		if (c->item.kind == TRUTH_END_OF_FILE || !cursor_next(c))
 			return differ(k, "the truth has no more of", ip);
 	}
-	return k->counts->skipped <= k->options->skip ||
+	return range_known(k) || k->counts->skipped <= k->options->skip ||
 	       differ(k, "packets were disabled for more than --skip says, and enabled at", ip);
 }
 
@@ -159,7 +183,8 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *insn)
 			return differ(k, "the trace has", ip);
 		if (!k->gap)
 			k->counts->searches++;
-		k->unsure = SURE;
+		/* Where nothing in the range is passed over it is the right place. */
+		k->unsure = range_known(k) && !k->lost ? 0 : SURE;
 		if (!search(k, ip))
 			return false;
 	}
@@ -320,13 +345,15 @@ static bool end(struct check *k)
 
 	do {
 		while (cursor_in_block(c)) {
+			if (!k->lost && !may_lack(k))
+				return false;
 			cursor_pass(c);
 			k->counts->tail++;
 		}
 		if (!cursor_next(c))
 			return differ(k, "", 0);
 	} while (c->item.kind != TRUTH_END_OF_FILE);
-	if (k->counts->tail <= k->options->tail)
+	if (range_known(k) || k->counts->tail <= k->options->tail)
 		return true;
 	fprintf(stderr, "the trace ends behind instruction %llu, the truth has %llu more\n",
 		(unsigned long long)k->decodes, (unsigned long long)k->counts->tail);

@@ -14,8 +14,11 @@ struct rtit_check_options {
 	struct rtit_flow_options flow; /* in_order is set here */
 	bool allow_overflow;	       /* go on behind a FUP.BuffOvf where the truth has its IP */
 	unsigned int bits;	       /* of all code: 16, 32, 64; 0: as STATE or the lengths say */
-	u64 skip; /* so many instructions of the truth may be missing where packets were disabled */
-	u64 tail; /* and so many at the end */
+	/*
+	 * So many instructions of the truth may be missing where packets were disabled, and at the
+	 * end. Where flow.regs has RANGE0 as the filter: all outside it, and none in it.
+	 */
+	u64 skip, tail;
 };
 
 struct rtit_check_counts {

@@ -58,6 +58,7 @@ static const struct check_case {
 	const char *truth;
 	bool equal, overflow, traced;
 	u64 skip, tail, cr3;
+	u64 range[2]; /* RANGE0 is the filter, if not 0 */
 } cases[] = {
 	{ "a turn", "PGE:401000 " PASSED "PGD:401012", TURN, .equal = false, .tail = 0 },
 	{ "a turn and its tail", "PGE:401000 " PASSED "PGD:401012", TURN, .equal = true,
@@ -122,6 +123,23 @@ static const struct check_case {
 	{ "what is traced, with another CR3", "PGE:401003 TNT:T PGD:401008",
 	  "S57,401000,2089,3000 s S57,401003,2089,5000 c f S57,401008,2089,3000 r j",
 	  .equal = false, .traced = true, .cr3 = 0x3000 },
+	/* RANGE0: CALL and REP; or FUNCTION. */
+	{ "in a range", "PGE:401003 PGD:401008 PGE:401008 PGD:40100a", TURN, .equal = true,
+	  .range = { 0x401003, 0x40100a } },
+	{ "in a range, the first time missing", "PGE:401008 PGD:40100a", TURN, .equal = false,
+	  .skip = 100, .tail = 100, .range = { 0x401003, 0x40100a } },
+	{ "the same, the range is not known", "PGE:401008 PGD:40100a", TURN, .equal = true,
+	  .skip = 100, .tail = 100 },
+	{ "in a range, the last time missing", "PGE:401003 PGD:401008", TURN, .equal = false,
+	  .skip = 100, .tail = 100, .range = { 0x401003, 0x40100a } },
+	{ "in a range, two turns",
+	  "PGE:401100 TIP:401008 PGD:401103 PGE:401100 TIP:401008 PGD:401103", TURN TURN,
+	  .equal = true, .range = { 0x401100, 0x401103 } },
+	{ "in a range, one of two turns", "PGE:401100 TIP:401008 PGD:401103", TURN TURN,
+	  .equal = false, .skip = 100, .tail = 100, .range = { 0x401100, 0x401103 } },
+	{ "in a range, an interrupt there that the trace has not",
+	  "PGE:401100 TIP:401008 PGD:401103", "s c f1 E401102>402000 h j", .equal = false,
+	  .tail = 100, .range = { 0x401100, 0x401103 } },
 	{ "bytes that are no packet", "PGE:401000 TNT:N", "s", .equal = false },
 };
 
@@ -227,7 +245,13 @@ static int truth_file(const char *text)
 static bool compare(const struct check_case *c, const struct rtit_write *b,
 		    struct rtit_check_counts *counts)
 {
-	struct rtit_check_options options = { .allow_overflow = c->overflow,
+	struct vmpt_rtit_regs regs = {
+		.lip = { c->range[0], 0, c->range[1] },
+		.events = VMPT_RTIT_EVENT_RANGE0 | VMPT_RTIT_EVENT_OFF
+							   << VMPT_RTIT_EVENTS_STOP_SHIFT,
+	};
+	struct rtit_check_options options = { .flow.regs = c->range[0] ? &regs : NULL,
+					      .allow_overflow = c->overflow,
 					      .skip = c->skip,
 					      .tail = c->tail };
 	struct truth_reader reader;
