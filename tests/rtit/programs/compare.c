@@ -252,7 +252,9 @@ static bool middle_event(void *opaque, const struct rtit_flow_event *e)
 	struct middle *m = opaque;
 
 	m->lost |= e->kind == RTIT_FLOW_LOST && e->no_lip && m->result.flows > m->may_lose;
-	m->wrong |= e->kind == RTIT_FLOW_ERRATUM && !erratum(m->errata, e->number);
+	/* The PSB it begins with may be an enable's: then a FUP.PGD behind it would be E2's. */
+	if (e->kind == RTIT_FLOW_ERRATUM && (e->number != 2 || m->result.flows))
+		m->wrong |= !erratum(m->errata, e->number);
 	if (e->kind != RTIT_FLOW_ERRATUM && e->kind != RTIT_FLOW_QUIET)
 		keep(&m->list, m->base + e->offset, e->kind, e->from ^ e->cr3, e->to);
 	return true;
