@@ -130,7 +130,8 @@ flow --unfiltered --tail=10
 check 'application and driver' [ "$(count instructions)" -ge $((2 * APP + 20 * DRIVER)) ]
 check 'system calls of two applications' [ "$(count events)" = 22 ]
 check 'PIPs: to each address space and back' [ "$(packets PIP | wc -l)" = 4 ]
-check 'an STS with each' [ "$(packets STS | wc -l)" = 4 ]
+# There are more where a host that was busy let the vCPU wait.
+check 'an STS with each' [ "$(packets | grep -A 1 -x PIP | grep -cx STS)" = 4 ]
 
 # A driver: its range, the kernel only. Ten calls to its base, ten times it is walked into.
 name=driver
@@ -153,9 +154,8 @@ name=asleep
 run 5 ''
 judge 9 0
 flow --unfiltered --tail=10
-stss=$(packets STS | wc -l)
-check 'an STS when it wakes' [ "$stss" -ge 1 -a "$stss" -le 3 ]
-check 'right before the interrupt' [ "$(packets | grep -vx TNT | grep -A 1 STS | grep -cx FUP.Far)" = "$stss" ]
+stss=$(packets | grep -vx TNT | grep -A 1 -x STS | grep -cx FUP.Far)
+check 'an STS when it wakes, right before the interrupt' [ "$stss" -ge 1 -a "$stss" -le 3 ]
 check 'interrupts' [ "$(count events)" = 3 ]
 
 # What it finds first, then the same and all registers once more behind a reset.
