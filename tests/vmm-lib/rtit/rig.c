@@ -97,7 +97,7 @@ static int hw_wrmsr(void *opaque, u32 msr, u64 value)
 {
 	struct rig *rig = opaque;
 
-	if (fails(rig, msr))
+	if (fails(rig, msr) || msr == rig->fail_write)
 		return -5;
 	ck_assert(rig->unit.vmx_root);
 	if (rig->logged < RIG_LOG) {

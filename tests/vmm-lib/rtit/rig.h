@@ -48,6 +48,7 @@ struct rig {
 	u32 logged, accesses;
 	u32 fail_at;	 /* the access that fails, from 1 on; 0: none */
 	u32 fail_msr;	 /* accesses to this one fail */
+	u32 fail_write;	 /* writes of this one fail */
 	u32 fake_msr;	 /* this one reads … */
 	u64 fake_value;	 /* … so … */
 	u32 fake_from;	 /* … from this access on */

@@ -118,6 +118,34 @@ START_TEST(failing_msrs)
 }
 END_TEST
 
+/* The output moves, and one of 770H to 772H cannot be written: where the others point to is
+ * nobody's memory, so nothing may go there. */
+START_TEST(failing_move)
+{
+	u64 mtc = RIG_ON | VMPT_RTIT_CTL_MTC_EN;
+
+	rig_program(&rig, 0x10000, 0xfff, mtc);
+	load();
+	rig.fail_write = 0x770 + (u32)_i;
+	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0x20000), -VMPT_E_HARDWARE);
+	rig.fail_write = 0;
+	ck_assert(!vmpt_rtit_trigger_en(&rig.unit.regs) && !rig.unit.trigger_en);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
+	ck_assert(!rig.pins[0x10] && !rig.pins[0x20]);
+	/* Nor with what the VMM does next */
+	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, true), 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, false), 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+	rig_enter(&rig, 0x1000);
+	rig_exit(&rig, 0x1000);
+	ck_assert(!rig.unit.trigger_en);
+	/* The guest's next try finds a place. */
+	rig_wr(&rig, 0x770, 0x20000);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	ck_assert_uint_eq(rig.unit.regs.ctl, mtc);
+}
+END_TEST
+
 START_TEST(nonsense)
 {
 	static const struct {
@@ -165,6 +193,7 @@ int main(void)
 	tcase_add_test(tc, failing_load);
 	tcase_add_test(tc, failing_unload);
 	tcase_add_test(tc, failing_msrs);
+	tcase_add_loop_test(tc, failing_move, 0, 3);
 	tcase_add_test(tc, nonsense);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);

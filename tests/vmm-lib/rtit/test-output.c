@@ -144,6 +144,8 @@ START_TEST(odd_translations)
 	static const u64 rows[][2] = {
 		{ GUEST_HPA, 0 },
 		{ GUEST_HPA + 64, 0x10000 },
+		/* Aligned to half its size: BASE AND NOT MASK is below it (3.3.10). */
+		{ GUEST_HPA + 0x8000, 0x10000 },
 		{ 1ULL << 36, 0x10000 },
 		{ 1ULL << 63, 0x10000 },
 	};
@@ -220,7 +222,7 @@ START_TEST(no_memory)
 	rig_again(&rig);
 	guest_set_kind(&rig.guest, 0x1f, 1, VMPT_MEM_MMIO);
 	guest_set_kind(&rig.guest, 0x2f, 1, VMPT_MEM_APIC);
-	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON | VMPT_RTIT_CTL_MTC_EN);
 	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_RETRY);
 	ck_assert(!rig.v.loaded && !rig.pins[0x10]);
 	ck_assert_uint_eq(rig.unit.regs.ctl_read, 0); /* the processor was not touched */
@@ -237,6 +239,8 @@ START_TEST(no_memory)
 	rig.guest.retry = true;
 	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0x7fff0000), -VMPT_E_RETRY);
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
+	/* And it traces on as it did: no LESS_PKTS is left of that. */
+	ck_assert_uint_eq(rig.unit.regs.ctl, RIG_ON | VMPT_RTIT_CTL_MTC_EN);
 }
 END_TEST
 

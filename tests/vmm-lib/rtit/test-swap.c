@@ -363,6 +363,31 @@ START_TEST(trace_stop)
 }
 END_TEST
 
+/* With MTCs, where being quiet is a write of CTL; or the guest reads STATUS first. */
+START_TEST(trace_stop_seen_first)
+{
+	u64 bytes, value;
+
+	rig_program(&rig, 0x10000, 0xffff, RIG_ON | VMPT_RTIT_CTL_MTC_EN);
+	rig_wr(&rig, 0x762, 0x9100);
+	rig_wr(&rig, 0x76c, 0x07);
+	load();
+	rig_enter(&rig, 0xa000);
+	vmpt_rtit_unit_jmp(&rig.unit, 0xa005, 0x9000);
+	rig_exit(&rig, 0x9000);
+	ck_assert(!rig.unit.trigger_en);
+	vmpt_rtit_unit_drain(&rig.unit);
+	bytes = rig.unit.bytes;
+	if (_i)
+		ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, true), 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_rdmsr(&rig.v, 0x769, true, &value), 0);
+	ck_assert_uint_eq(value & VMPT_RTIT_STATUS_TRIGGER_EN, 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, false), 0);
+	ck_assert(!rig.unit.trigger_en);
+	ck_assert_uint_eq(rig.unit.bytes, bytes);
+}
+END_TEST
+
 /* The same seen at the unload only. */
 START_TEST(trace_stop_at_unload)
 {
@@ -505,6 +530,7 @@ int main(void)
 	tcase_add_test(tc, wrong_calls);
 	tcase_add_test(tc, guest_order);
 	tcase_add_test(tc, trace_stop);
+	tcase_add_loop_test(tc, trace_stop_seen_first, 0, 2);
 	tcase_add_test(tc, trace_stop_at_unload);
 	tcase_add_loop_test(tc, trace_stop_then_write, 0, 4);
 	tcase_add_test(tc, reserved_events);
