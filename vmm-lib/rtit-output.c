@@ -227,13 +227,27 @@ static bool psb_at(const struct vmpt_rtit_vcpu *vcpu, u32 end, u32 skip)
 }
 
 /*
+ * Bytes from pos to @end, where it wrapped: @passed, or a buffer more where what waited, or the
+ * mark's bytes that were written over, would be beyond it. Each further lap cannot be told.
+ */
+static u32 since_pos(const struct vmpt_rtit_vcpu *vcpu, u32 passed)
+{
+	u32 size = vcpu->config.bounce.size, over = vcpu->mark - mark_left(vcpu);
+
+	if (passed < vcpu->used ||
+	    (!vcpu->over && passed < ((over - vcpu->pos - 1) & (size - 1)) + 1))
+		passed += size;
+	return passed;
+}
+
+/*
  * It wrapped, once or more, and ends at @end; @passed bytes modulo its size since pos. Where the
  * guest's own buffer is not larger it would have wrapped too, and the newest bytes are all it
  * would have: nothing is lost. Else packets go on at the first PSB.
  */
 static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 {
-	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0;
+	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0, n;
 	u64 mask = vcpu->regs.limit_mask, run = run_size(mask), low;
 
 	/* Not written yet: as far as the pattern reaches from the end on. */
@@ -247,7 +261,8 @@ static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 		while (skip < size && !psb_at(vcpu, end, skip))
 			skip++;
 		vcpu->events |= VMPT_RTIT_EVENT_LOST;
-		vcpu->lost += vcpu->used + skip;
+		n = since_pos(vcpu, passed);
+		vcpu->lost += n > size - skip ? n - (size - skip) : 0;
 	}
 	vcpu->pos = (end + skip) & (size - 1);
 	vcpu->used = vcpu->unseen = size - skip;

@@ -38,10 +38,31 @@ static void tips(u32 first, u32 n)
 	rig_exit(&rig, 0x8000);
 }
 
+/*
+ * The longest runs of FFH in a legal trace: in cycle accurate mode FUP.PCCs with LIP
+ * FFFF_FFFF_FFFFH and the largest count, 9 bytes of them behind a header. Behind each a TIP that
+ * counts up, so that no LIP is compressed; the first tnts have a TNT of one byte in front.
+ */
+static u32 tnts;
+
+static void wide(u32 first, u32 n)
+{
+	u32 i;
+
+	rig_enter(&rig, 0x8000);
+	for (i = first; i < first + n; i++) {
+		if (i < tnts)
+			vmpt_rtit_unit_jcc(&rig.unit, true, 0x8002, 0x8010);
+		rig_time(&rig, 0x3fffff);
+		vmpt_rtit_unit_jmp_indirect(&rig.unit, 0xffffffffffff, i & 0xffff);
+	}
+	rig_exit(&rig, 0x8000);
+}
+
 /* ---- more than the bounce buffer holds ---- */
 
 /* What the guest's memory would hold had the processor written there itself. */
-static void as_direct(u32 bounce, u64 mask, u32 n)
+static void as_direct(u32 bounce, u64 mask, u32 n, void (*run)(u32 first, u32 n), u64 ctl)
 {
 	static u8 direct[0x10000], copied[0x10000];
 	u64 offset;
@@ -52,12 +73,12 @@ static void as_direct(u32 bounce, u64 mask, u32 n)
 			start(VMPT_RTIT_BOUNCE, bounce);
 		else
 			start(VMPT_RTIT_CONTIGUOUS, 0);
-		rig_program(&rig, 0x20000, mask, RIG_ON);
+		rig_program(&rig, 0x20000, mask, RIG_ON | ctl);
 		rig_wr(&rig, 0x772, 0x123);
 		load();
-		tips(0, 7);
+		run(0, 7);
 		sync();
-		tips(7, n);
+		run(7, n);
 		sync();
 		if (!pass)
 			offset = rig_rd(&rig, 0x772);
@@ -80,12 +101,25 @@ START_TEST(overrun_large)
 	u32 n;
 
 	for (n = 60; n < 100; n++) {
-		as_direct(256, 0xff, n);
-		as_direct(512, 0xff, n + 80);
-		as_direct(256, 0x7f, 5 * n);
+		as_direct(256, 0xff, n, tips, 0);
+		as_direct(512, 0xff, n + 80, tips, 0);
+		as_direct(256, 0x7f, 5 * n, tips, 0);
 	}
-	as_direct(4096, 0xfff, 1359);
-	as_direct(4096, 0xfff, 30000);
+	as_direct(4096, 0xfff, 1359, tips, 0);
+	as_direct(4096, 0xfff, 30000, tips, 0);
+	start(VMPT_RTIT_CONTIGUOUS, 0); /* for teardown */
+}
+END_TEST
+
+/* The mark is longer than any of them: a wrap that writes FFH over it is seen, wherever in it the
+ * processor stops and wherever a packet ends. */
+START_TEST(overrun_of_ones)
+{
+	u32 n;
+
+	tnts = 7 + (u32)_i;
+	for (n = 14; n < 22; n++)
+		as_direct(256, 0xff, n, wide, VMPT_RTIT_CTL_CYCLE_ACC);
 	start(VMPT_RTIT_CONTIGUOUS, 0); /* for teardown */
 }
 END_TEST
@@ -116,7 +150,7 @@ START_TEST(overrun_small)
 	rig.v.lost = 0;
 	tips(0, 2000);
 	sync();
-	ck_assert_uint_eq(rig.v.lost, 4096);
+	ck_assert_uint_eq(rig.v.lost, 3 + 6000 + 3);
 	ck_assert_uint_eq(rig.v.regs.offset, offset);
 	/* And on: what comes now is whole. */
 	tips(0x77, 1);
@@ -203,7 +237,7 @@ START_TEST(retried_too_late)
 	tips(0, 100);
 	/* No PSB is left: all is dropped, and nothing waits. */
 	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
-	ck_assert_uint_ge(rig.v.lost, 1024);
+	ck_assert_uint_eq(rig.v.lost, (3 + 600 + 3) + 2 * (3 + 300 + 3));
 	guest_set_kind(&rig.guest, 0x10, 4, VMPT_MEM_OK);
 	tips(0, 1);
 	sync();
@@ -360,6 +394,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_add_test(tc, overrun_large);
+	tcase_add_loop_test(tc, overrun_of_ones, 0, 16);
 	tcase_add_test(tc, overrun_small);
 	tcase_add_test(tc, dropped);
 	tcase_add_test(tc, retried);
