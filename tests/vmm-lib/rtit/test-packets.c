@@ -240,6 +240,25 @@ START_TEST(stopped)
 }
 END_TEST
 
+/* There is no place for output: none for these either, not even where a guest pointed. */
+START_TEST(parked)
+{
+	rig.guest.frame[0x10] = 0x21;
+	rig.guest.frame[0x21] = 0x10;
+	rig_program(&rig, BASE, 0x1fff, RIG_ON | STS);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), 0);
+	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
+	rig.v.events = 0;
+	rig_forget(&rig);
+	write_cr3(0);
+	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_LOST);
+	ck_assert_int_eq(vmpt_rtit_vcpu_wake(&rig.v, true), 0);
+	ck_assert_uint_eq(rig.accesses, 0);
+	ck_assert_uint_eq(rig.v.regs.offset, 0);
+	expect_bytes(BASE, "00 00 00 00 00 00 00");
+}
+END_TEST
+
 /* ---- a sleep that the VMM played (4.2.13, Appendix B 4.1) ---- */
 
 static void wake(bool context_en, int ret)
@@ -506,6 +525,7 @@ int main(void)
 	tcase_add_test(tc, wrap);
 	tcase_add_test(tc, in_the_processor);
 	tcase_add_test(tc, stopped);
+	tcase_add_test(tc, parked);
 	tcase_add_test(tc, wakeup);
 	tcase_add_loop_test(tc, sleep_in_the_processor, 0, 2);
 	tcase_add_test(tc, retry);

@@ -273,6 +273,27 @@ START_TEST(waiting)
 }
 END_TEST
 
+/* Output of the vCPU that was here before is not the new one's: its first sync brings nothing. */
+START_TEST(waited_before)
+{
+	rig_free(&rig);
+	rig_init(&rig, VMPT_RTIT_BOUNCE, 4096);
+	rig.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&rig);
+	guest_set_kind(&rig.guest, 0x30, 1, VMPT_MEM_UNBACKED);
+	rig_program(&rig, 0x30000, 0xfff, RIG_ON);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), 0);
+	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), -VMPT_E_RETRY);
+	ck_assert_uint_eq(rig.v.used, 9);
+	ck_assert_int_eq(vmpt_rtit_vcpu_restore(&rig.v, buf, (size_t)size, NULL), 0);
+	rig.guest.writes = 0;
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
+	ck_assert_uint_eq(rig.guest.writes, 0);
+	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0x321);
+	ck_assert_int_eq(vmpt_rtit_vcpu_save(&rig.v, buf, sizeof(buf)), size);
+}
+END_TEST
+
 /* Any bytes changed: an error or a state by the rules, never anything else. */
 START_TEST(random_bytes)
 {
@@ -311,6 +332,7 @@ int main(void)
 	tcase_add_test(tc, fields);
 	tcase_add_test(tc, missing);
 	tcase_add_test(tc, waiting);
+	tcase_add_test(tc, waited_before);
 	tcase_add_test(tc, random_bytes);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
