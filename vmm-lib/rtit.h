@@ -60,10 +60,16 @@ struct vmpt_rtit_ops {
 	 * VMPT_RTIT_CONTIGUOUS: host-physical address of @gpa. *size: in: bytes wanted; out: how
 	 * many of them are contiguous from there, 1 at least. They stay where they are until a
 	 * guest_release() with them. Or an enum vmpt_guest_mem. At most 1,025 calls for a buffer.
+	 *
+	 * The processor stores there past EPT and the host's page tables (2.3). So give only RAM
+	 * that this guest may write at that moment, that is its own (no page shared with another
+	 * guest, merged or copy-on-write) and is pinned; VMPT_MEM_RESTRICTED for a ROM or a page
+	 * that is write-protected.
 	 */
 	int (*guest_translate)(void *opaque, u64 gpa, u64 *hpa, u64 *size);
 	/* What guest_translate() gave for these bytes is not in use any more; several answers of
-	 * it may be taken together. Optional. */
+	 * it may be taken together. Holds must be counted: while output moves the new place is held
+	 * before the old one is released, and both may have the same pages. Optional. */
 	void (*guest_release)(void *opaque, u64 gpa, u64 size);
 	/* Output with CTL.Dest = 0, which never comes to a real port (2.3.1). Optional: without
 	 * it these bytes go nowhere. @pa: where the guest sent them. */
@@ -84,6 +90,8 @@ enum vmpt_rtit_output {
  * it and below 64 GiB. If it is as large as the guest's own, a guest that fills it between two
  * calls of vmpt_rtit_vcpu_sync() loses nothing: its own buffer would have wrapped as well.
  * vmpt_rtit_vcpu_init() clears it.
+ * The processor's stores are USWC, whatever the MTRRs say (2.3): map @bytes write-combining or
+ * uncached. A stale line of a write-back mapping is taken for the trace, or hides a wrap.
  */
 struct vmpt_rtit_bounce {
 	u8 *bytes;
