@@ -112,12 +112,46 @@ static int set_one_owner(struct cli *cli, const char *word)
 	return 0;
 }
 
+/* "NAME vcpu N", as dump prints it, or "NAME:N". */
+static bool is_vcpu(const struct cli *cli, size_t k, const char *word)
+{
+	const struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = k + 1 };
+	const struct cli_vcpu *v = &cli->record->vcpu[k];
+	size_t len = strlen(v->vm);
+	char text[CLI_WHO];
+
+	if (!strcmp(word, cli_who(cli, &owner, text)))
+		return true;
+	snprintf(text, sizeof(text), "%u", v->vcpu);
+	return !strncmp(word, v->vm, len) &&
+	       ((word[len] == ':' && !strcmp(word + len + 1, text)) ||
+		(!strncmp(word + len, " vcpu ", 6) && !strcmp(word + len + 6, text)));
+}
+
+/* The virtual CPUs that @word names: all of a VM of this name, else one. False if none. */
+static bool take_vm(struct cli *cli, const char *word)
+{
+	const struct cli_record *r = cli->record;
+	struct dump *d = cli->own;
+	bool any = false;
+	size_t k;
+
+	for (k = 0; k < r->vcpus; k++) {
+		if (strcmp(r->vcpu[k].vm, word) != 0)
+			continue;
+		any = d->vcpu_wanted[k] = true;
+	}
+	for (k = 0; k < r->vcpus && !any; k++)
+		any = d->vcpu_wanted[k] |= is_vcpu(cli, k, word);
+	return any;
+}
+
 /* What --owner's names stand for in this trace. 0, or an exit code. */
 static int find_owners(struct cli *cli)
 {
 	const struct cli_record *r = cli->record;
 	struct dump *d = cli->own;
-	size_t i, k;
+	size_t i;
 	char *end;
 
 	for (i = 0; i < d->names && !cli_is_rtit(cli); i++) {
@@ -128,15 +162,17 @@ static int find_owners(struct cli *cli)
 					 "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
 					 d->name[i]);
 	}
-	for (i = 0; i < d->names && cli_is_rtit(cli); i++) {
-		for (k = 0; r && k < r->vcpus && strcmp(r->vcpu[k].vm, d->name[i]) != 0; k++)
-			;
-		if (!r || k == r->vcpus)
+	if (r && d->names) {
+		d->vcpu_wanted = calloc(r->vcpus + 1, sizeof(*d->vcpu_wanted));
+		if (!d->vcpu_wanted)
+			return cli_no_memory(cli);
+	}
+	for (i = 0; i < d->names && cli_is_rtit(cli); i++)
+		if (!r || !take_vm(cli, d->name[i]))
 			return cli_usage(cli, "--owner: '%s' is not host, vm, unknown or %s",
 					 d->name[i],
-					 r ? "a VM of the side record"
+					 r ? "a VM of the side record, NAME or NAME:VCPU"
 					   : "the name of a VM, which --side-record tells");
-	}
 	return CLI_OK;
 }
 
@@ -226,7 +262,6 @@ static int set_kinds(struct cli *cli, const char *arg)
 
 bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *o)
 {
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, o);
 	const struct dump *d = cli->own;
 	size_t i;
 
@@ -234,9 +269,8 @@ bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *o)
 		return true;
 	if (d->owners >> o->kind & 1)
 		return true;
-	for (i = 0; i < d->names && vcpu; i++)
-		if (!strcmp(d->name[i], vcpu->vm))
-			return true;
+	if (d->vcpu_wanted && cli_record_vcpu(cli, o))
+		return d->vcpu_wanted[o->vmcs - 1];
 	for (i = 0; i < d->vmcs_count && o->kind == VMPT_OWNER_VM; i++)
 		if (d->vmcs[i] == o->vmcs)
 			return true;
@@ -392,6 +426,15 @@ static void widen_owner(struct cli *cli, u64 number)
 		d->style.owner_width = columns;
 }
 
+static bool has_cycles(const struct cli *cli, size_t i)
+{
+	enum vmpt_cycle_acc acc = cli->options.cycle_acc;
+
+	if (acc == VMPT_CYCLE_ACC_AUTO)
+		acc = vmpt_rtit_cycles_guess(cli->stream[i], cli->options.headless);
+	return acc == VMPT_CYCLE_ACC_YES;
+}
+
 static int dump_stream(struct cli *cli, size_t i)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
@@ -406,11 +449,13 @@ static int dump_stream(struct cli *cli, size_t i)
 
 	if (ret)
 		return ret;
-	/* 8 bytes: few packets of PT are longer. RTIT's are, with a cycle count. */
+	/* 8 bytes: few packets of PT are longer. RTIT's are 7, 10 with a cycle count. */
 	d->style = (struct dump_style){ .bytes = !d->no_bytes,
 					.offset_width = 8,
 					.owner_width = 10,
-					.bytes_width = rtit ? 20 : 23,
+					.bytes_width = !rtit		    ? 23
+						       : has_cycles(cli, i) ? 29
+									    : 20,
 					.bytes_grow = rtit };
 	for (k = 0; cli->record && k < cli->record->vcpus; k++)
 		widen_owner(cli, k + 1);
@@ -463,7 +508,10 @@ static int run(struct cli *cli)
 {
 	int code = check_usage(cli);
 
-	return code ? code : dump_all(cli);
+	if (!code)
+		code = dump_all(cli);
+	free(((struct dump *)cli->own)->vcpu_wanted);
+	return code;
 }
 
 static const struct cli_option options[] = {
@@ -472,7 +520,7 @@ static const struct cli_option options[] = {
 	{ "head", 'n', "N", "stop after N lines", set_head },
 	{ "owner", 0, "LIST",
 	  "only these owners: host, vm (any), unknown, a VMCS\n"
-	  "in hex, or of RTIT a VM's name",
+	  "in hex, or of RTIT a VM's name, or NAME:VCPU",
 	  set_owner },
 	{ "kinds", 0, "LIST",
 	  "only these packets, by name, like psb,tip.pge, or\n"

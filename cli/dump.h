@@ -42,7 +42,8 @@ struct dump {
 	size_t vmcs_count;
 	char name[DUMP_OWNERS_MAX][DUMP_NAME_MAX]; /* of VMs: VMCSs in hex, or a side record's */
 	size_t names;
-	u64 tsc_ratio; /* RTIT: TSC ticks a bus clock; 0: measure it */
+	bool *vcpu_wanted; /* by name, of the side record's; NULL: by none */
+	u64 tsc_ratio;	   /* RTIT: TSC ticks a bus clock; 0: measure it */
 	bool no_bytes, no_pad, expand_pad;
 
 	struct dump_style style;

@@ -65,6 +65,8 @@ static void split_words(char *text, char **argv)
 	for (word = strtok(text, " "); word; word = strtok(NULL, " ")) {
 		ck_assert_int_lt(n, WORDS_MAX - 1);
 		argv[n++] = word;
+		while ((word = strchr(word, '\t')))
+			*word = ' ';
 	}
 	argv[n] = NULL;
 }

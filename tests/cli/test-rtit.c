@@ -150,6 +150,60 @@ START_TEST(dump_chooses)
 }
 END_TEST
 
+/* By what the column prints, and in short; a VM's whole name goes before both. */
+START_TEST(dump_chooses_a_vcpu)
+{
+	static const char *const owner[] = { "web\tvcpu\t1", "web:1" };
+	static const char two[] =
+		"{\"rtit\":1,\"vm\":\"web\",\"vcpu\":0,\"cpu\":0,\"offset\":\"0x9\"}\n"
+		"{\"rtit\":1,\"vm\":\"web\",\"vcpu\":1,\"cpu\":0,\"offset\":\"0x28\"}\n"
+		"{\"rtit\":1,\"vm\":\"web:0\",\"vcpu\":7,\"cpu\":0,\"offset\":\"0x3d\"}\n";
+	const struct run *r;
+	size_t i;
+
+	write_text("two.jsonl", two);
+	for (i = 0; i < VMPT_ARRAY_SIZE(owner); i++) {
+		r = vmpt("dump --side-record=two.jsonl --owner=%s x.cpu0.rtit", owner[i]);
+		ck_assert_int_eq(r->code, 0);
+		ck_has(r->out, "\n      28  web vcpu 1    ");
+		ck_lacks(r->out, "  web vcpu 0  ");
+		ck_lacks(r->out, "  web:0 vcpu 7");
+	}
+	r = vmpt("dump --side-record=two.jsonl --owner=web x.cpu0.rtit");
+	ck_has(r->out, "  web vcpu 0 ");
+	ck_has(r->out, "  web vcpu 1 ");
+	r = vmpt("dump --side-record=two.jsonl --owner=web:0 x.cpu0.rtit");
+	ck_has(r->out, "  web:0 vcpu 7");
+	ck_lacks(r->out, "  web vcpu 0 ");
+	ck_assert_int_eq(vmpt("dump --side-record=two.jsonl --owner=web:2 x.cpu0.rtit")->code, 2);
+}
+END_TEST
+
+/* A packet of 7 bytes and its count of 3 are no wider than the column. */
+START_TEST(dump_has_room_for_cycle_counts)
+{
+	static const u8 trace[] = {
+		PSB,						      /* 0 */
+		0x76, 0x31,					      /* 9 TNT +12 */
+		0x82, 0x00, 0x10, 0x00, 0x81, 0xff, 0xff, 0x03, 0, 1, /* 11 FUP.PGE +16384 */
+		0x76, 0x31,					      /* 21 */
+	};
+
+	write_file("wide.rtit", trace, sizeof(trace));
+	ck_assert_str_eq(vmpt("dump --cycle-acc=yes wide.rtit")->out,
+			 "  OFFSET  OWNER       BYTES                          TSC"
+			 "               PACKET\n"
+			 "       0  host~       c0 00 ×8                       –  "
+			 "               PSB\n"
+			 "       9  host~       76 31                          –  "
+			 "               TNT         TTNTTN +12\n"
+			 "       b  host~       82 00 10 00 81 ff ff 03 00 01  –  "
+			 "               FUP.PGE     0xffff81001000 cnt=2 +16384\n"
+			 "      15  host~       76 31                          –  "
+			 "               TNT         TTNTTN +12\n");
+}
+END_TEST
+
 START_TEST(dump_losses)
 {
 	const struct run *r = vmpt("dump damaged.cpu0.rtit");
@@ -477,6 +531,8 @@ int main(void)
 	tcase_add_test(t, dump_cycles);
 	tcase_add_test(t, dump_with_a_wrong_ratio);
 	tcase_add_test(t, dump_chooses);
+	tcase_add_test(t, dump_chooses_a_vcpu);
+	tcase_add_test(t, dump_has_room_for_cycle_counts);
 	tcase_add_test(t, dump_losses);
 	tcase_add_test(t, dump_json);
 	tcase_add_test(t, stat_counts);
