@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/stat.h"
+#include "cli/sts.h"
 
 #define CR3S	   64
 #define CR3S_SHOWN 6
@@ -24,6 +25,9 @@ struct counts {
 	u64 psbs, psb_sum, psb_min, psb_max;
 	u64 errata[VMPT_RTIT_ERRATA + 1];
 	u32 mtc_ranges; /* bits */
+	/* Of a stream: STSs, and what MTCs tell, where none of them is lost. */
+	bool has_tsc;
+	u64 first_tsc, last_tsc, mtc_ticks;
 	u64 cr3[CR3S];
 	u32 cr3s;
 	bool more_cr3s;
@@ -38,6 +42,8 @@ struct walk {
 	struct counts *c;
 	u64 psb;
 	bool psb_known;
+	u64 mtc; /* the last one's payload */
+	bool mtc_known;
 };
 
 static void add_cr3(struct counts *c, u64 cr3)
@@ -71,8 +77,29 @@ static void count_loss(struct walk *w, u64 at, const struct vmpt_item *item)
 
 	w->c->loss[err].count++;
 	w->c->loss[err].bytes += item->payload;
-	w->psb_known = false;
+	w->psb_known = w->mtc_known = false;
 	cli_lose(w->cli, CLI_LOST, w->stream, at, item->payload, (int)err);
+}
+
+static void count_sts(struct counts *c, u64 tsc)
+{
+	cli_follow_sts(&c->last_tsc, tsc);
+	if (!c->has_tsc)
+		c->first_tsc = c->last_tsc;
+	c->has_tsc = true;
+}
+
+/* 8 bits of the TSC: how far it went since the last one, less whole rounds. */
+static void count_mtc(struct walk *w, const struct vmpt_item *item)
+{
+	unsigned int rng = item->payload >> 8 & 3;
+
+	w->c->mtc_ranges |= 1u << rng;
+	if (w->mtc_known && w->mtc >> 8 == item->payload >> 8)
+		w->c->mtc_ticks += ((item->payload - w->mtc) & 0xff) << (7 + 2 * rng);
+	w->mtc = item->payload;
+	/* The first behind an enable comes at any time (E7). */
+	w->mtc_known = !(item->aux & VMPT_RTIT_AUX_IGNORE);
 }
 
 static void count_packet(struct walk *w, u64 at, const struct vmpt_item *item)
@@ -91,7 +118,10 @@ static void count_packet(struct walk *w, u64 at, const struct vmpt_item *item)
 		w->psb_known = true;
 		break;
 	case VMPT_RTIT_MTC:
-		c->mtc_ranges |= 1u << (item->payload >> 8 & 3);
+		count_mtc(w, item);
+		break;
+	case VMPT_RTIT_STS:
+		count_sts(c, item->payload & 0xffffffffff);
 		break;
 	case VMPT_RTIT_PIP:
 		if (item->payload >> 40 & 1)
@@ -225,6 +255,19 @@ static void print_table(struct cli *cli, const struct counts *c)
 	cli_table_print(t, "  ");
 }
 
+static void print_time(const struct counts *c)
+{
+	char buf[32];
+
+	if (c->has_tsc)
+		printf("  time: STSs from %llx to %llx, %s ticks of the TSC\n",
+		       (unsigned long long)c->first_tsc, (unsigned long long)c->last_tsc,
+		       cli_number(c->last_tsc - c->first_tsc, buf));
+	else if (c->mtc_ticks)
+		printf("  time: no STS; MTCs tell %s ticks of the TSC, or more\n",
+		       cli_number(c->mtc_ticks, buf));
+}
+
 static void print_facts(const struct cli *cli, const struct counts *c)
 {
 	char buf[32], to[32], mean[32];
@@ -236,6 +279,8 @@ static void print_facts(const struct cli *cli, const struct counts *c)
 		       is_given(cli)	 ? "as given"
 		       : is_sure(cli, c) ? "as found"
 					 : "by assumption: nothing tells but --cycle-acc");
+	if (!c->is_total)
+		print_time(c);
 	if (c->psbs)
 		printf("  PSB distance: %s to %s bytes, %s on average\n",
 		       cli_number(c->psb_min, buf), cli_number(c->psb_max, to),
@@ -316,8 +361,14 @@ static void json_facts(struct cli *cli, json_t *o, const struct counts *c)
 
 	cli_json_set(cli, o, "cycle_acc", json_boolean(is_cycle_acc(cli, c)));
 	cli_json_set(cli, o, "cycle_acc_given", json_boolean(is_given(cli)));
-	if (!c->is_total)
+	if (!c->is_total) {
 		cli_json_set(cli, o, "cycle_acc_sure", json_boolean(is_sure(cli, c)));
+		cli_json_number(cli, o, "mtc_ticks", c->mtc_ticks);
+	}
+	if (c->has_tsc) {
+		cli_json_hex(cli, o, "first_tsc", c->first_tsc);
+		cli_json_hex(cli, o, "last_tsc", c->last_tsc);
+	}
 	cli_json_set(cli, o, "cycle_counts", json_tally(cli, "count", &c->cycles));
 	if (c->psbs) {
 		cli_json_number(cli, psb, "min", c->psb_min);

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "cli/record.h"
+#include "cli/sts.h"
 #include "cli/vms.h"
 
 void vms_add_cr3(struct vms_row *row, u64 cr3)
@@ -150,19 +151,6 @@ static void add_loss_before(struct vms_row *row, ssize_t at, ssize_t prev, bool 
 		row->losses++;
 }
 
-/* STSs have 40 bits, which go round in minutes: @last is the one before, the wraps in it. */
-static u64 follow(u64 *last, u64 tsc)
-{
-	const u64 range = 1ULL << 40, back = 1ULL << 36;
-	u64 at = (*last & ~(range - 1)) | tsc;
-
-	/* As the library's clock has it (vmpt-rtit-clock.h) */
-	if (at < *last && *last - at >= back)
-		at += range;
-	*last = at;
-	return at;
-}
-
 int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
@@ -186,8 +174,8 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 		bool lost = cli_lose_slice(cli, stream, &s);
 
 		if (s.has_tsc && stream->isa == VMPT_ISA_RTIT) {
-			s.first_tsc = follow(&sts, s.first_tsc);
-			s.last_tsc = follow(&sts, s.last_tsc);
+			s.first_tsc = cli_follow_sts(&sts, s.first_tsc);
+			s.last_tsc = cli_follow_sts(&sts, s.last_tsc);
 		}
 		at = find_row(rows, i, lost ? VMS_LOST : s.owner.kind,
 			      !lost && s.owner.kind == VMPT_OWNER_VM ? s.owner.vmcs : 0);

@@ -330,6 +330,39 @@ START_TEST(stat_says_what_is_assumed)
 }
 END_TEST
 
+/* From the first STS to the last, over a wrap; without any, what MTCs tell. */
+START_TEST(stat_time)
+{
+	static const u8 sts[] = {
+		PSB,  0xd4, 0x10, 0xf0, 0xff, 0xff, 0xff, 0xff, /* fffffffff0 */
+		0xd4, 0x10, 0x10, 0x00, 0x00, 0x00, 0x00,	/* 10, once round */
+	};
+	static const u8 mtc[] = {
+		PSB,  0xc5, 0x07,		    /* rng 1, 512 ticks a step: E7 */
+		0xc5, 0xfe, 0xc5, 0xff, 0xc5, 0x02, /* 1 + 3 steps */
+		0xe3, PSB,  0xc5, 0x80, 0xc5, 0x82, /* behind a loss: E7 or not, 2 at most */
+	};
+	json_t *doc;
+
+	write_file("sts.rtit", sts, sizeof(sts));
+	write_file("mtc.rtit", mtc, 9 + 2 + 6);
+	ck_has(vmpt("stat sts.rtit")->out,
+	       "\n  time: STSs from fffffffff0 to 10000000010, 32 ticks of the TSC\n");
+	ck_has(vmpt("stat mtc.rtit")->out,
+	       "\n  time: no STS; MTCs tell 2,048 ticks of the TSC, or more\n");
+	doc = run_json(vmpt("stat --json sts.rtit mtc.rtit"));
+	ck_assert_str_eq(json_text(doc, "streams/0/first_tsc"), "0xfffffffff0");
+	ck_assert_str_eq(json_text(doc, "streams/0/last_tsc"), "0x10000000010");
+	ck_assert_uint_eq(json_u64(doc, "streams/1/mtc_ticks"), 2048);
+	json_decref(doc);
+	/* What was lost is not made up. */
+	write_file("loss.rtit", mtc, sizeof(mtc));
+	doc = run_json(vmpt("stat --json loss.rtit"));
+	ck_assert_uint_le(json_u64(doc, "streams/0/mtc_ticks"), 2048 + 2 * 512);
+	json_decref(doc);
+}
+END_TEST
+
 /* ---- vms ---- */
 
 START_TEST(vms_by_the_record)
@@ -538,6 +571,7 @@ int main(void)
 	tcase_add_test(t, stat_counts);
 	tcase_add_test(t, stat_psb_distance);
 	tcase_add_test(t, stat_says_what_is_assumed);
+	tcase_add_test(t, stat_time);
 	tcase_add_test(t, vms_by_the_record);
 	tcase_add_test(t, vms_without_a_record);
 	tcase_add_test(t, vms_times_go_on);
