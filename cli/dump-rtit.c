@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt dump of RTIT. A packet's cycle count is an item of its own behind it, so a line waits for
- * the next item.
+ * the next item. Of a packet that has none though others do, the next one's time tells more: it
+ * waits for that one too.
  */
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "decoder/vmpt-rtit-clock.h"
 
 #define NAME_WIDTH 11 /* "FUP.BuffOvf" */
+#define WAIT_MAX   4  /* lines */
 
 /* A packet with its cycle count, or a loss. */
 struct rtit_line {
@@ -18,7 +20,10 @@ struct rtit_line {
 	struct vmpt_rtit_packet pkt;
 	bool timed; /* tsc and error are valid */
 	u64 tsc, error;
+	u64 lo; /* not before this tick */
 	bool went_back;
+	bool by_mtc; /* no STS yet: since_mtc is valid */
+	u64 since_mtc;
 };
 
 struct walk {
@@ -26,8 +31,12 @@ struct walk {
 	struct dump *d;
 	const struct vmpt_stream *stream;
 	struct vmpt_rtit_clock clock;
-	struct rtit_line line; /* not printed yet */
-	bool waiting;
+	struct rtit_line line[WAIT_MAX]; /* not printed yet */
+	unsigned int waiting;
+	bool cycles; /* a cycle count was seen */
+	u64 mtc;     /* before the first STS: the last one's payload */
+	bool mtc_known;
+	u64 since_mtc; /* ticks since the first one */
 };
 
 /* What was done because of it (Appendix E). E1 needs the code; E6 is in every cycle count other
@@ -42,9 +51,8 @@ static const char *const erratum_text[VMPT_RTIT_ERRATA + 1] = {
 
 /* ---- text ---- */
 
-static void print_bytes(struct cli *cli, struct walk *w)
+static void print_bytes(struct cli *cli, struct walk *w, const struct rtit_line *line)
 {
-	const struct rtit_line *line = &w->line;
 	const u8 *b = w->stream->data + line->at.offset;
 	bool loss = line->at.kind == VMPT_ITEM_LOSS;
 	char text[64] = "", *at = text;
@@ -74,6 +82,8 @@ static void print_time(struct cli *cli, const struct rtit_line *line)
 			 (unsigned long long)line->error);
 	else if (line->timed)
 		snprintf(text, sizeof(text), "%llx", (unsigned long long)line->tsc);
+	else if (line->by_mtc)
+		snprintf(text, sizeof(text), "+%llx", (unsigned long long)line->since_mtc);
 	fputs(cli_paint(cli, CLI_DIM), stdout);
 	dump_print_padded(text, DUMP_TIME_WIDTH);
 	printf("%s  ", cli_paint(cli, CLI_PLAIN));
@@ -142,14 +152,13 @@ static void print_packet(struct cli *cli, const struct rtit_line *line)
 	putchar('\n');
 }
 
-static void print_text(struct walk *w)
+static void print_text(struct walk *w, const struct rtit_line *line)
 {
-	const struct rtit_line *line = &w->line;
 	struct cli *cli = w->cli;
 
 	dump_print_where(cli, &w->d->style, line->at.offset, &line->at.owner);
 	if (w->d->style.bytes)
-		print_bytes(cli, w);
+		print_bytes(cli, w, line);
 	print_time(cli, line);
 	if (line->at.kind == VMPT_ITEM_LOSS)
 		dump_print_loss(cli, w->stream, line->at.offset, line->size, line->at.aux);
@@ -159,10 +168,11 @@ static void print_text(struct walk *w)
 
 /* ---- JSON ---- */
 
-static void json_bytes(struct cli *cli, json_t *o, const struct walk *w)
+static void json_bytes(struct cli *cli, json_t *o, const struct walk *w,
+		       const struct rtit_line *line)
 {
-	const u8 *b = w->stream->data + w->line.at.offset;
-	u64 i, n = w->line.size < 16 ? w->line.size : 16;
+	const u8 *b = w->stream->data + line->at.offset;
+	u64 i, n = line->size < 16 ? line->size : 16;
 	char text[33] = "";
 
 	for (i = 0; i < n; i++)
@@ -216,9 +226,23 @@ static void json_packet(struct cli *cli, json_t *o, const struct rtit_line *line
 		cli_json_set(cli, o, "ignored", json_true());
 }
 
-static void print_json(struct walk *w)
+static void json_time(struct cli *cli, json_t *o, const struct rtit_line *line)
 {
-	const struct rtit_line *line = &w->line;
+	/* The STS's own "tsc" has 40 bits. */
+	if (line->timed)
+		cli_json_hex(cli, o, "time", line->tsc);
+	if (line->timed)
+		cli_json_set(cli, o, "time_error",
+			     line->error == ~0ULL ? json_null()
+						  : json_integer((json_int_t)line->error));
+	if (line->by_mtc)
+		cli_json_hex(cli, o, "since_first_mtc", line->since_mtc);
+	if (line->went_back)
+		cli_json_set(cli, o, "time_went_back", json_true());
+}
+
+static void print_json(struct walk *w, const struct rtit_line *line)
+{
 	struct cli *cli = w->cli;
 	json_t *o = json_object();
 
@@ -227,20 +251,12 @@ static void print_json(struct walk *w)
 	cli_json_number(cli, o, "size", line->size);
 	cli_json_owner(cli, o, &line->at.owner);
 	if (w->d->style.bytes)
-		json_bytes(cli, o, w);
+		json_bytes(cli, o, w, line);
 	if (line->at.kind == VMPT_ITEM_LOSS)
 		dump_json_loss(cli, o, w->stream, line->at.offset, line->at.aux);
 	else
 		json_packet(cli, o, line);
-	/* The STS's own "tsc" has 40 bits. */
-	if (line->timed)
-		cli_json_hex(cli, o, "time", line->tsc);
-	if (line->timed)
-		cli_json_set(cli, o, "time_error",
-			     line->error == ~0ULL ? json_null()
-						  : json_integer((json_int_t)line->error));
-	if (line->went_back)
-		cli_json_set(cli, o, "time_went_back", json_true());
+	json_time(cli, o, line);
 	cli_json_print(cli, o, stdout, true);
 }
 
@@ -253,13 +269,8 @@ static bool wanted(const struct walk *w, const struct rtit_line *line)
 	return w->d->rtit_kinds & bit && dump_owner_wanted(w->cli, &line->at.owner);
 }
 
-static void flush(struct walk *w)
+static void put_line(struct walk *w, const struct rtit_line *line)
 {
-	const struct rtit_line *line = &w->line;
-
-	if (!w->waiting)
-		return;
-	w->waiting = false;
 	if (dump_too_early(w->d, line->at.offset, line->size))
 		return;
 	if (line->at.kind == VMPT_ITEM_LOSS)
@@ -268,30 +279,95 @@ static void flush(struct walk *w)
 		return;
 	w->d->lines++;
 	if (w->cli->json)
-		print_json(w);
+		print_json(w, line);
 	else
-		print_text(w);
+		print_text(w, line);
 }
 
-static void note_time(struct walk *w, const struct vmpt_packet *at)
+/* What came before the last line was sent before it. */
+static void bound_by_last(struct walk *w)
+{
+	const struct rtit_line *last = &w->line[w->waiting - 1];
+	struct rtit_line *line;
+	u64 hi;
+
+	if (!last->timed || last->error == ~0ULL || last->went_back)
+		return;
+	hi = last->tsc + last->error;
+	for (line = w->line; line < last; line++)
+		if (line->timed && line->error == ~0ULL && line->lo <= line->tsc && line->tsc <= hi)
+			line->error = hi - line->tsc > line->tsc - line->lo ? hi - line->tsc
+									    : line->tsc - line->lo;
+}
+
+static void flush(struct walk *w)
+{
+	unsigned int i;
+
+	if (w->waiting > 1)
+		bound_by_last(w);
+	for (i = 0; i < w->waiting; i++)
+		put_line(w, &w->line[i]);
+	w->waiting = 0;
+}
+
+/* Whether the last line, which is whole, waits for the next one's time (4.2.15). */
+static bool waits_on(const struct walk *w)
+{
+	const struct rtit_line *line = &w->line[w->waiting - 1];
+
+	return w->waiting < WAIT_MAX && w->cycles && line->timed && line->error == ~0ULL &&
+	       line->at.kind != VMPT_ITEM_LOSS && !(line->pkt.flags & VMPT_RTIT_CYCLES) &&
+	       (line->pkt.kind == VMPT_RTIT_TNT || line->pkt.kind == VMPT_RTIT_PSB);
+}
+
+/* Without an STS an MTC tells how long after the first one it was sent. */
+static void note_mtc(struct walk *w, struct rtit_line *line, const struct vmpt_packet *at)
+{
+	unsigned int rng = at->payload >> 8 & 3;
+
+	if (at->kind == VMPT_ITEM_LOSS)
+		w->mtc_known = false;
+	if (w->clock.known || at->kind != VMPT_ITEM_RTIT + VMPT_RTIT_MTC)
+		return;
+	if (at->aux & VMPT_RTIT_AUX_IGNORE) {
+		w->mtc_known = false;
+		return;
+	}
+	if (w->mtc_known && w->mtc >> 8 == at->payload >> 8)
+		w->since_mtc += ((at->payload - w->mtc) & 0xff) << (7 + 2 * rng);
+	else
+		w->since_mtc = 0;
+	w->mtc = at->payload;
+	w->mtc_known = line->by_mtc = true;
+	line->since_mtc = w->since_mtc;
+}
+
+static void note_time(struct walk *w, struct rtit_line *line, const struct vmpt_packet *at)
 {
 	vmpt_rtit_clock_feed(&w->clock, at);
-	w->line.timed = w->clock.known && at->kind != VMPT_ITEM_LOSS;
-	w->line.tsc = w->clock.tsc;
-	w->line.error = w->clock.error;
-	w->line.went_back = w->clock.went_back;
+	line->timed = w->clock.known && at->kind != VMPT_ITEM_LOSS;
+	line->tsc = w->clock.tsc;
+	line->error = w->clock.error;
+	line->lo = w->clock.lo;
+	line->went_back = w->clock.went_back;
+	note_mtc(w, line, at);
 }
 
 static void take(struct walk *w, const struct vmpt_packet *at)
 {
-	struct rtit_line *line = &w->line;
+	struct rtit_line *line;
 
-	if (at->kind == VMPT_ITEM_RTIT_CYC) {
+	if (at->kind == VMPT_ITEM_RTIT_CYC && w->waiting) {
+		line = &w->line[w->waiting - 1];
 		line->size += at->size;
 		line->pkt.flags = VMPT_RTIT_CYCLES;
 		line->pkt.cycles = (u32)at->payload;
+		w->cycles = true;
 	} else {
-		flush(w);
+		if (w->waiting && !waits_on(w))
+			flush(w);
+		line = &w->line[w->waiting++];
 		*line = (struct rtit_line){ .at = *at, .size = at->size };
 		if (at->kind == VMPT_ITEM_LOSS)
 			line->size = at->payload;
@@ -299,9 +375,8 @@ static void take(struct walk *w, const struct vmpt_packet *at)
 		else if (vmpt_rtit_decode(&line->pkt, w->stream->data + at->offset, at->size,
 					  false))
 			line->pkt.kind = (u8)(at->kind - VMPT_ITEM_RTIT);
-		w->waiting = true;
 	}
-	note_time(w, at);
+	note_time(w, line, at);
 }
 
 /* Once: MTCs and STSs tell that the ratio is another, or cycles are not what they seem. */

@@ -76,7 +76,8 @@ START_TEST(dump_cycles)
 				 "      11  host~       1234567000        "
 				 "STS         acbr=16 ecbr=16 tsc=0x1234567000 +7\n"
 				 "      19  host~       123456700d        TNT         TTNTTN +12\n"
-				 "      1b  host~       123456700d ?      TNT         TN\n"
+				 /* Sent because of the TIP: not behind it */
+				 "      1b  host~       123456700d ±100   TNT         TN\n"
 				 "      1c  host~       1234567071        "
 				 "TIP         0xffff81002010 cnt=0 +99\n"
 				 "      21  host~       1234567071 ±1     "
