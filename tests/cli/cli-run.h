@@ -22,7 +22,8 @@ struct run {
 void cli_setup(void);
 void cli_clean(void);
 
-/* Run vmpt with the words of @args, split at blanks; a tab is a blank within a word. The last run's memory is reused. */
+/* Run vmpt with the words of @args, split at blanks; a tab is a blank within a word. The last run's
+ * memory is reused. */
 const struct run *vmpt(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The file that vmpt reads as its standard input: /dev/null unless set. */
 extern const char *vmpt_stdin;

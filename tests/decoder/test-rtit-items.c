@@ -65,12 +65,12 @@ START_TEST(errors)
 		bool cycles;
 		u8 err;
 	} row[] = {
-		{ { 0x00 }, false, VMPT_E_OPCODE },	    { { 0x01 }, false, VMPT_E_OPCODE },
-		{ { 0xa0 }, false, VMPT_E_OPCODE },	    { { 0xaf }, false, VMPT_E_OPCODE },
-		{ { 0xc8 }, false, VMPT_E_OPCODE },	    { { 0xcf }, false, VMPT_E_OPCODE },
-		{ { 0xe0 }, false, VMPT_E_OPCODE },	    { { 0xff }, false, VMPT_E_OPCODE },
-		{ { 0x83 }, false, VMPT_E_IPBYTES },	    { { 0xb7 }, false, VMPT_E_IPBYTES },
-		{ { 0xc0, 0, 1 }, false, VMPT_E_PSB },	    { { 0x40, 0x04 }, true, VMPT_E_CCNT },
+		{ { 0x00 }, false, VMPT_E_OPCODE },	     { { 0x01 }, false, VMPT_E_OPCODE },
+		{ { 0xa0 }, false, VMPT_E_OPCODE },	     { { 0xaf }, false, VMPT_E_OPCODE },
+		{ { 0xc8 }, false, VMPT_E_OPCODE },	     { { 0xcf }, false, VMPT_E_OPCODE },
+		{ { 0xe0 }, false, VMPT_E_OPCODE },	     { { 0xff }, false, VMPT_E_OPCODE },
+		{ { 0x83 }, false, VMPT_E_IPBYTES },	     { { 0xb7 }, false, VMPT_E_IPBYTES },
+		{ { 0xc0, 0, 1 }, false, VMPT_E_PSB },	     { { 0x40, 0x04 }, true, VMPT_E_CCNT },
 		{ { 0xc4, 0x00, 0x00 }, true, VMPT_E_CCNT },
 	};
 	u8 bytes[] = { 0x7f, PSB, 0x02, 0, 0, 0, PSB, 0x03 };
