@@ -20,7 +20,7 @@ struct out_stream {
 	u64 size;
 	u64 source_end;		       /* of the last slice */
 	struct vmpt_rtit_stretch tail; /* its end; Last LIP there is that of who decodes it */
-	bool cut;		       /* a PSB was put, and no LIP came since */
+	bool cut;		       /* others came between, and no LIP since */
 	bool settled;		       /* from here on Last LIP is the source's */
 };
 
@@ -57,7 +57,6 @@ static int put_psb(struct extract *x)
 {
 	static const u8 psb[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
 
-	x->out->cut = true;
 	return put_bytes(x, psb, sizeof(psb));
 }
 
@@ -220,6 +219,7 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	if (out->size && out->source_end == slice->offset)
 		return 0;
 	out->settled = false;
+	out->cut = true;
 	if (vmpt_rtit_psb_find(x->stream->data, slice->offset, slice->offset + head) ==
 		    slice->offset &&
 	    head == VMPT_RTIT_PSB_SIZE) {
