@@ -483,6 +483,7 @@ START_TEST(split_by_the_record)
 	r = vmpt("split -f -o out x.cpu0.rtit");
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "removed 2 streams");
+	ck_has(r->out, "out/index.json: 1 slice\n");
 	ck_assert_int_ne(access("out/vm-db-vcpu1.cpu0.rtit", F_OK), 0);
 	check_file("out/host.cpu0.rtit", plain, SIZE);
 }
