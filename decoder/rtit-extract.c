@@ -218,15 +218,13 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 		out->settled = false;
 	if (out->size && out->source_end == slice->offset)
 		return 0;
+	/* Its own PSB is as good as one that is put: LIPs may lean on what is before it. */
 	out->settled = false;
 	out->cut = true;
 	if (vmpt_rtit_psb_find(x->stream->data, slice->offset, slice->offset + head) ==
 		    slice->offset &&
-	    head == VMPT_RTIT_PSB_SIZE) {
-		/* Its own PSB is as good as one that is put: LIPs may lean on what is before it. */
-		out->cut = true;
+	    head == VMPT_RTIT_PSB_SIZE)
 		return 0;
-	}
 	/* A RET may lean on a CALL, which another owner may have made (4.2.3.2). */
 	x->done.head = x->done.lacks_calls = true;
 	return put_psb(x);
