@@ -20,7 +20,8 @@ struct rtit_line {
 	struct vmpt_rtit_packet pkt;
 	bool timed; /* tsc and error are valid */
 	u64 tsc, error;
-	u64 lo; /* not before this tick */
+	u64 lo;		    /* not before this tick */
+	u64 contradictions; /* of the clock up to here */
 	bool went_back;
 	bool by_mtc; /* no STS yet: since_mtc is valid */
 	u64 since_mtc;
@@ -295,7 +296,9 @@ static void bound_by_last(struct walk *w)
 		return;
 	hi = last->tsc + last->error;
 	for (line = w->line; line < last; line++)
-		if (line->timed && line->error == ~0ULL && line->lo <= line->tsc && line->tsc <= hi)
+		if (line->timed && line->error == ~0ULL &&
+		    line->contradictions == last->contradictions && line->lo <= line->tsc &&
+		    line->tsc <= hi)
 			line->error = hi - line->tsc > line->tsc - line->lo ? hi - line->tsc
 									    : line->tsc - line->lo;
 }
@@ -350,6 +353,7 @@ static void note_time(struct walk *w, struct rtit_line *line, const struct vmpt_
 	line->tsc = w->clock.tsc;
 	line->error = w->clock.error;
 	line->lo = w->clock.lo;
+	line->contradictions = w->clock.contradictions;
 	line->went_back = w->clock.went_back;
 	note_mtc(w, line, at);
 }
