@@ -17,8 +17,10 @@ static void stored_to_guest(struct rig *rig, u64 hpa)
 
 	for (page = 0; page < RIG_PAGES && rig->guest.frame[page] != frame; page++)
 		;
-	ck_assert_msg(page < RIG_PAGES && rig->pins[page], "a store to page %u, not held", page);
-	rig->stored[page] = 1;
+	if (page == RIG_PAGES || !rig->pins[page])
+		ck_abort_msg("a store to page %u, not held", page);
+	else
+		rig->stored[page] = 1;
 }
 
 static int store(void *opaque, u64 pa, const u8 *bytes, size_t len)
@@ -320,7 +322,8 @@ void rig_expect(struct rig *rig, u64 gpa, const char *hex)
 	char text[3 * sizeof(buf) + 1];
 	size_t n = (strlen(hex) + 1) / 3, i;
 
-	ck_assert(n && n <= sizeof(buf));
+	if (!n || n > sizeof(buf))
+		n = 1; /* and is not as wanted */
 	rig_get(rig, gpa, buf, n);
 	for (i = 0; i < n; i++)
 		snprintf(text + 3 * i, 4, "%02x ", buf[i]);

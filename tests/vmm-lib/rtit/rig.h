@@ -82,6 +82,12 @@ void rig_new_processor(struct rig *rig);
 /* The host traces its guests to its own buffer, from now on. */
 void rig_host_on(struct rig *rig, u64 ctl);
 
+/* Nothing was changed between a copy and this, padding included. */
+static inline bool rig_same(const void *a, const void *b, size_t len)
+{
+	return !memcmp(a, b, len);
+}
+
 /* Bytes of the guest's memory. */
 void rig_get(struct rig *rig, u64 gpa, u8 *buf, size_t len);
 /* They are "c0 00 …", 64 at most. */

@@ -340,11 +340,9 @@ static void expect(struct reading *r, u8 kind, u64 value)
 	const struct token *next = &t->list[r->at];
 
 	ck_assert_msg(r->at < t->n, "seed %u: more than was executed", (u32)r->p->seed);
-	if (next->kind == RET && kind == BIT && value && next->compressed)
-		r->at++;
-	else if (next->kind == RET && kind == TIP && next->value == value)
-		r->at++;
-	else if (next->kind == kind && next->value == value)
+	if ((next->kind == RET && kind == BIT && value && next->compressed) ||
+	    (next->kind == RET && kind == TIP && next->value == value) ||
+	    (next->kind == kind && next->value == value))
 		r->at++;
 	else
 		ck_abort_msg("seed %u, stream %d, token %u: %u %llx, not %u %llx", (u32)r->p->seed,

@@ -322,10 +322,10 @@ START_TEST(any_mask)
 	/* What it wrote: the newest of run bytes */
 	memset(want, 0, sizeof(want));
 	want[0] = 0xc0;
-	memcpy(want + 9, "\x84\x00\x80", 3);
+	memcpy(want + 9, (u8[]){ 0x84, 0x00, 0x80 }, 3);
 	for (i = 0; i < 50; i++)
 		memcpy(want + 12 + 3 * i, (u8[]){ 0xb4, (u8)i, 1 }, 3);
-	memcpy(want + 162, "\x8c\x00\x80", 3);
+	memcpy(want + 162, (u8[]){ 0x8c, 0x00, 0x80 }, 3);
 	for (i = run < 165 ? 165 - run : 0; i < 165; i++)
 		ck_assert_msg(
 			guest_byte(base, mask, (first & ~(run - 1)) | ((first + i) & (run - 1))) ==

@@ -339,7 +339,7 @@ START_TEST(retry)
 	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_UNBACKED);
 	before = rig.v.regs;
 	write_cr3(-VMPT_E_RETRY);
-	ck_assert(!memcmp(&before, &rig.v.regs, sizeof(before)));
+	ck_assert(rig_same(&before, &rig.v.regs, sizeof(before)));
 	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_OK);
 	write_cr3(1);
 	expect_bytes(BASE + 0xffe, "0d " PIP " 15");

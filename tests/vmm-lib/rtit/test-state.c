@@ -126,7 +126,7 @@ static void refused(int err, const char *field)
 	ck_assert_str_eq(why.field, field);
 	ck_assert(why.rule != NULL);
 	ck_assert_int_eq(vmpt_rtit_vcpu_restore(&rig.v, buf, (size_t)size, NULL), -err);
-	ck_assert(!memcmp(&before, &rig.v, sizeof(before)));
+	ck_assert(rig_same(&before, &rig.v, sizeof(before)));
 }
 
 START_TEST(header)
