@@ -256,7 +256,7 @@ static int mend(int fd)
 int host_record_open(const struct options *options, const struct vmpt_rtit_record *who)
 {
 	char path[4096];
-	int fd, err;
+	int fd, err = 0;
 
 	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -268,7 +268,7 @@ static void event(struct cpu *p)
 	u64 what = below(p, 2000);
 
 	run(p, 1 + below(p, 1ULL << below(p, 10)));
-	if (what < 1800)
+	if (what < 1800 || (what >= 1960 && p->calm))
 		any_packet(p);
 	else if (what < 1900)
 		p->on ? disable(p) : enable(p);
@@ -276,8 +276,6 @@ static void event(struct cpu *p)
 		put_sts(p);
 	else if (what < 1960)
 		set_speed(p);
-	else if (p->calm)
-		any_packet(p);
 	else if (what < 1970)
 		doze(p);
 	else if (what < 1980)

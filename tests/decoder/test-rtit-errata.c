@@ -109,6 +109,8 @@ END_TEST
 /* @tnts bytes behind a PSB, a packet of @last bytes, and the next PSB. */
 static u8 e3_of(size_t tnts, size_t last, bool cycles)
 {
+	static const u8 mtc[3] = { 0xc4, 1, 5 }, tip[3] = { 0xb4, 1, 2 };
+	static const u8 whole[7] = { 0xb2, 1, 2, 3, 4, 5, 6 };
 	static u8 bytes[20000];
 	struct vmpt_options o = cycles ? CYCLES : PLAIN;
 	struct vmpt_cursor at = { 0 };
@@ -124,9 +126,9 @@ static u8 e3_of(size_t tnts, size_t last, bool cycles)
 	memset(bytes + n, 0x02, tnts);
 	n += tnts;
 	if (last == 3)
-		memcpy(bytes + n, cycles ? "\xc4\x01\x05" : "\xb4\x01\x02", 3);
+		memcpy(bytes + n, cycles ? mtc : tip, sizeof(mtc));
 	else if (last == 7)
-		memcpy(bytes + n, "\xb2\x01\x02\x03\x04\x05\x06", 7);
+		memcpy(bytes + n, whole, sizeof(whole));
 	n += last;
 	bytes[n] = 0xc0;
 	n += 9;

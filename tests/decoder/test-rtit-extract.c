@@ -350,7 +350,7 @@ START_TEST(streams_have_the_packets_of_their_slices)
 	int i;
 
 	for (i = 0; i < 40; i++)
-		check_random((u64)(_i * 1000 + i), _i & 1);
+		check_random((u64)_i * 1000 + (u64)i, _i & 1);
 }
 END_TEST
 

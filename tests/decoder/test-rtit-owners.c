@@ -427,7 +427,7 @@ START_TEST(runs_that_never_came)
 		{ 0, VMPT_RUN_TAKEN }, { 9, VMPT_RUN_COVERED }, { 9, VMPT_RUN_TAKEN },
 		{ 17, VMPT_RUN_LOST }, { 26, VMPT_RUN_TAKEN },	{ ~0ULL, VMPT_RUN_NEVER },
 	};
-	struct vmpt_run_effect effects[6];
+	struct vmpt_run_effect effects[6] = { 0 };
 	struct vmpt_run_report report = { .effects = effects, .aligned = true };
 	size_t i;
 

@@ -45,7 +45,7 @@ static u8 *read_trace(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
 	size_t max = 1u << 20;
-	u8 *bytes = f ? malloc(max) : NULL;
+	u8 *bytes = f ? malloc(max) : NULL, *more;
 
 	for (*size = 0; bytes;) {
 		size_t n = fread(bytes + *size, 1, max - *size, f);
@@ -53,8 +53,12 @@ static u8 *read_trace(const char *path, size_t *size)
 		*size += n;
 		if (!n)
 			break;
-		if (*size == max)
-			bytes = realloc(bytes, max *= 2);
+		if (*size < max)
+			continue;
+		more = realloc(bytes, max *= 2);
+		if (!more)
+			free(bytes);
+		bytes = more;
 	}
 	if (!bytes || ferror(f)) {
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));

@@ -29,12 +29,14 @@ static void put_text(struct rtit_write *b, const char *text)
 	struct vmpt_rtit_packet pkt = { 0 };
 	size_t i, n = strcspn(text, ":");
 	const char *value = text[n] ? text + n + 1 : "";
+	bool known = false;
 
-	for (i = 0; i < VMPT_ARRAY_SIZE(kinds); i++)
-		if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, text, n) == 0)
-			break;
-	ck_assert_uint_lt(i, VMPT_ARRAY_SIZE(kinds));
-	pkt.kind = kinds[i].kind;
+	for (i = 0; i < VMPT_ARRAY_SIZE(kinds) && !known; i++) {
+		known = strlen(kinds[i].name) == n && memcmp(kinds[i].name, text, n) == 0;
+		pkt.kind = kinds[i].kind;
+	}
+	if (!known)
+		ck_abort_msg("%s: no kind of packet", text);
 	if (pkt.kind == VMPT_RTIT_TNT) {
 		for (; *value; value++, pkt.tnt.count++)
 			pkt.tnt.bits = pkt.tnt.bits << 1 | (*value == 'T');
