@@ -11,9 +11,7 @@
 
 #define INDEX_CHUNK   (64u << 10)
 #define PACKETS_CHUNK (32u << 10)
-#define CHUNK_MIN     16u
-#define CHUNK_MAX     (1u << 20)
-/* A chunk is cut at any packet if no PSB stands in so many bytes behind its due end. */
+/* See struct vmpt_planner. */
 #define PSB_WINDOW    (1u << 20)
 #define DEFAULT_LANES 4
 /* With items a job holds 3.6 MB at the most: 64 MiB in all. */
@@ -24,22 +22,10 @@ struct job {
 	unsigned int count;
 };
 
-/* Where the next chunk begins. */
-struct planner {
-	size_t gap; /* the next one */
-	u64 at, region_end;
-	u64 no_psb; /* none begins in [at, no_psb) that a search has not returned */
-	bool at_head;
-	bool open;  /* @at is not known before all before it is handed out */
-	bool carry; /* the chunk continues an open one: state is the source's */
-};
-
 struct vmpt_fast_source {
-	const struct vmpt_stream *stream;
 	struct vmpt_fast fast;
-	size_t chunk_size;
-	bool headless, items;
-	struct planner plan;
+	bool items;
+	struct vmpt_planner plan;
 	struct vmpt_pool *pool;
 	struct job *jobs;
 	unsigned int slots, workers;
@@ -56,84 +42,13 @@ struct vmpt_fast_source {
 	struct vmpt_item head_items[2];
 };
 
-/* ---- the planner ---- */
+/* ---- planning ---- */
 
-static u64 next_region_end(const struct vmpt_fast_source *s)
-{
-	const struct vmpt_stream *t = s->stream;
-	u64 end = t->size;
-
-	if (s->plan.gap < t->gap_count && t->gaps[s->plan.gap].offset < end)
-		end = t->gaps[s->plan.gap].offset;
-	return end < s->plan.at ? s->plan.at : end;
-}
-
-/* Go on to the next region that is not empty. False at the stream's end. */
-static bool plan_region(struct vmpt_fast_source *s)
-{
-	struct planner *p = &s->plan;
-
-	while (p->at == p->region_end) {
-		if (p->region_end >= s->stream->size)
-			return false;
-		p->gap++;
-		p->region_end = next_region_end(s);
-		p->at_head = true;
-	}
-	return true;
-}
-
-static void plan_head(struct vmpt_fast_source *s, struct vmpt_chunk *c)
-{
-	struct planner *p = &s->plan;
-
-	p->at_head = false;
-	p->carry = false;
-	p->no_psb = 0;
-	c->first = true;
-	c->gap = p->gap != 0;
-	c->head = p->at;
-	if (!s->headless)
-		p->at = vmpt_psb_find(s->stream->data, p->at, p->region_end);
-}
-
-/* The end of the chunk that starts at the planner's place. */
-static u64 plan_end(struct vmpt_fast_source *s)
-{
-	struct planner *p = &s->plan;
-	u64 due, from, to, psb;
-
-	if (p->region_end - p->at <= s->chunk_size)
-		return p->region_end;
-	due = p->at + s->chunk_size;
-	from = due > p->no_psb ? due : p->no_psb;
-	to = p->region_end - due > PSB_WINDOW ? due + PSB_WINDOW : p->region_end;
-	psb = vmpt_psb_find(s->stream->data, from, to);
-	if (psb < to || to == p->region_end)
-		return psb < to ? psb : p->region_end;
-	p->no_psb = to - (VMPT_PT_SIZE_MAX - 1);
-	p->open = true;
-	return due;
-}
-
-/* Plan one chunk; false if there is none, or none yet. */
 static bool plan_chunk(struct vmpt_fast_source *s, struct vmpt_chunk *c)
 {
-	struct planner *p = &s->plan;
-
-	if (p->open || !plan_region(s))
+	if (!vmpt_plan_next(&s->plan, &c->span))
 		return false;
-	c->first = false;
-	if (p->at_head)
-		plan_head(s, c);
-	c->state = (struct vmpt_scan_state){ 0 };
-	if (p->carry)
-		c->state = s->state;
-	p->carry = false;
-	c->start = p->at;
-	c->end = plan_end(s);
-	c->region_end = p->region_end;
-	p->at = c->end;
+	c->state = c->span.carry ? s->state : (struct vmpt_scan_state){ 0 };
 	return true;
 }
 
@@ -155,18 +70,6 @@ static void plan(struct vmpt_fast_source *s)
 			return;
 		vmpt_pool_put(s->pool);
 	}
-}
-
-/* All is handed out: an open chunk's end is now known. */
-static void plan_go_on(struct vmpt_fast_source *s)
-{
-	struct planner *p = &s->plan;
-
-	if (!p->open)
-		return;
-	p->open = false;
-	p->carry = true;
-	p->at = s->at;
 }
 
 /* ---- decoding ---- */
@@ -198,9 +101,9 @@ static void run_job(void *owner, unsigned int slot, unsigned int worker)
 static void give(struct vmpt_piece *piece, const struct vmpt_chunk *c)
 {
 	*piece = (struct vmpt_piece){
-		.start = c->start,
+		.start = c->span.start,
 		.end = c->at,
-		.region_end = c->region_end,
+		.region_end = c->span.region_end,
 		.tokens = c->sink.tokens,
 		.token_items = c->sink.token_items,
 		.token_count = c->sink.token_count,
@@ -227,20 +130,20 @@ static void put_loss(struct vmpt_fast_source *s, struct vmpt_piece *piece, u64 a
 static bool give_head(struct vmpt_fast_source *s, struct vmpt_piece *piece,
 		      const struct vmpt_chunk *c)
 {
-	*piece = (struct vmpt_piece){ .start = c->head,
-				      .end = c->start,
-				      .region_end = c->region_end,
+	*piece = (struct vmpt_piece){ .start = c->span.head,
+				      .end = c->span.start,
+				      .region_end = c->span.region_end,
 				      .tokens = s->head_tokens,
 				      .token_items = s->head_token_items };
-	if (c->gap)
-		put_loss(s, piece, c->head, 0, VMPT_E_GAP);
-	if (c->start > c->head)
-		put_loss(s, piece, c->head, c->start - c->head, VMPT_E_SYNC);
+	if (c->span.gap)
+		put_loss(s, piece, c->span.head, 0, VMPT_E_GAP);
+	if (c->span.start > c->span.head)
+		put_loss(s, piece, c->span.head, c->span.start - c->span.head, VMPT_E_SYNC);
 	if (s->items)
 		piece->items = s->head_items;
 	else
 		piece->item_count = 0;
-	s->at = c->start;
+	s->at = c->span.start;
 	s->state = c->state;
 	return piece->token_count > 0;
 }
@@ -257,8 +160,8 @@ static struct vmpt_chunk *next_chunk(struct vmpt_fast_source *s)
 	if (!s->job) {
 		plan(s);
 		slot = vmpt_pool_take(s->pool);
-		if (slot < 0) {
-			plan_go_on(s);
+		/* All is handed out: the end of what the planner left open is now known. */
+		if (slot < 0 && vmpt_plan_go_on(&s->plan, s->at)) {
 			plan(s);
 			slot = vmpt_pool_take(s->pool);
 		}
@@ -273,9 +176,8 @@ static struct vmpt_chunk *next_chunk(struct vmpt_fast_source *s)
 /* Decode what the chunk's own result does not hold, from s->at on, on our own. */
 static void redo(struct vmpt_fast_source *s, const struct vmpt_chunk *c)
 {
-	s->redo.start = s->at;
-	s->redo.end = c->end;
-	s->redo.region_end = c->region_end;
+	s->redo.span = c->span;
+	s->redo.span.start = s->at;
 	s->redo.state = s->state;
 	decode(s, &s->redo, 1, 0);
 }
@@ -285,18 +187,18 @@ int vmpt_fast_next(struct vmpt_fast_source *s, struct vmpt_piece *piece)
 	struct vmpt_chunk *c;
 
 	while ((c = next_chunk(s))) {
-		if (c->first && !s->head_given) {
+		if (c->span.first && !s->head_given) {
 			s->head_given = true;
 			if (give_head(s, piece, c))
 				return 1;
 		}
-		if (s->at >= c->end) {
+		if (s->at >= c->span.end) {
 			s->next++;
 			s->head_given = s->used = false;
 			continue;
 		}
 		/* A chunk that starts where the last packet ended is right, else it is not. */
-		if (s->at != c->start || s->used) {
+		if (s->at != c->span.start || s->used) {
 			redo(s, c);
 			c = &s->redo;
 		}
@@ -354,14 +256,19 @@ int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stre
 	static const struct vmpt_options defaults;
 	struct vmpt_fast_source *s = calloc(1, sizeof(*s));
 	const struct vmpt_options *o = options ? options : &defaults;
-	size_t chunk = o->chunk ? o->chunk : items ? PACKETS_CHUNK : INDEX_CHUNK;
+	size_t size = items ? PACKETS_CHUNK : INDEX_CHUNK;
 
 	if (!s)
 		return -VMPT_E_NOMEM;
-	s->stream = stream;
 	s->items = items;
-	s->headless = o->headless;
-	s->chunk_size = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
+	s->plan = (struct vmpt_planner){
+		.stream = stream,
+		.psb_find = vmpt_psb_find,
+		.size = o->chunk ? o->chunk : size,
+		.psb_window = PSB_WINDOW,
+		.headless = o->headless,
+	};
+	vmpt_plan_start(&s->plan);
 	s->workers = o->threads > THREADS_MAX ? THREADS_MAX : o->threads ? o->threads : 1;
 	/* One job is handed out, one runs in each thread, two wait. */
 	s->slots = s->workers > 1 ? s->workers + 3 : 1;
@@ -369,8 +276,6 @@ int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stre
 	s->fast.lanes = o->lanes ? o->lanes : DEFAULT_LANES;
 	if (s->fast.lanes > VMPT_LANES_MAX)
 		s->fast.lanes = VMPT_LANES_MAX;
-	s->plan.region_end = next_region_end(s);
-	s->plan.at_head = true;
 	if (!alloc_all(s) || vmpt_pool_open(&s->pool, s->workers, s->slots, run_job, s)) {
 		vmpt_fast_close(s);
 		return -VMPT_E_NOMEM;

@@ -9,6 +9,7 @@
 #define VMPT_DECODER_FAST_H
 
 #include "decoder/fast-table.h"
+#include "decoder/plan.h"
 
 #define VMPT_LANES_MAX	8
 #define VMPT_JOB_CHUNKS 8
@@ -19,13 +20,10 @@
 /* Raw entries that one step may add beyond where a lane stops. */
 #define VMPT_RAW_SLACK 8
 
-/* A stretch of a region, what is known of its start, and what was found in it. */
+/* A span, what is known of its start, and what was found in it. */
 struct vmpt_chunk {
-	u64 start, end, region_end;
-	bool first; /* of its region */
-	bool gap;   /* first, and the region begins behind a gap */
-	u64 head;   /* first: where the region begins */
-	/* Results: all packets of [start, at); @at >= @end unless there was no room. */
+	struct vmpt_span span;
+	/* Results: all packets of [start, at); @at >= its end unless there was no room. */
 	u64 at;
 	struct vmpt_scan_state state; /* in: at start, out: at @at */
 	struct vmpt_sink sink;

@@ -61,7 +61,7 @@ static always_inline bool is_kind(const u8 *p, unsigned int kind)
 
 static void lane_loss(const struct vmpt_fast *f, struct lane *l, int err)
 {
-	u64 next = vmpt_psb_find(f->data, l->now.at + 1, l->chunk->region_end);
+	u64 next = vmpt_psb_find(f->data, l->now.at + 1, l->chunk->span.region_end);
 
 	if (LANES_ITEMS) {
 		*l->now.raw++ = l->now.at << 8 | VMPT_ROW_LOSS;
@@ -88,7 +88,7 @@ static void lane_any(const struct vmpt_fast *f, struct lane *l)
 	unsigned int row;
 	int err;
 
-	err = vmpt_pt_decode(&pkt, p, l->chunk->region_end - l->now.at, l->block);
+	err = vmpt_pt_decode(&pkt, p, l->chunk->span.region_end - l->now.at, l->block);
 	if (err) {
 		lane_loss(f, l, err);
 		return;
@@ -276,11 +276,11 @@ static void (*const lanes_run[VMPT_LANES_MAX])(const struct vmpt_fast *, struct 
 static void lane_begin(const struct vmpt_fast *f, struct lane *l, struct vmpt_chunk *c, u64 *raw,
 		       size_t raw_max)
 {
-	u64 safe = c->region_end > VMPT_FAST_GUARD ? c->region_end - VMPT_FAST_GUARD : 0;
+	u64 safe = c->span.region_end > VMPT_FAST_GUARD ? c->span.region_end - VMPT_FAST_GUARD : 0;
 
 	*l = (struct lane){
-		.now = { .at = c->start, .raw = raw },
-		.end = c->end < safe ? c->end : safe,
+		.now = { .at = c->span.start, .raw = raw },
+		.end = c->span.end < safe ? c->span.end : safe,
 		.raw_start = raw,
 		.raw_end = raw + raw_max,
 		.block = c->state.block,
@@ -305,9 +305,9 @@ static void lane_end(const struct vmpt_fast *f, struct lane *l)
  */
 static void chunk_end(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
-	if (c->at < c->end)
-		c->at = vmpt_scalar_scan(f->data, c->at, c->end, c->region_end, c->start, &c->state,
-					 &c->sink);
+	if (c->at < c->span.end)
+		c->at = vmpt_scalar_scan(f->data, c->at, c->span.end, c->span.region_end,
+					 c->span.start, &c->state, &c->sink);
 }
 
 #endif

@@ -176,7 +176,7 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 	struct vmpt_chunk *c = l->chunk;
 	struct vmpt_item *item = c->sink.items;
 	const struct vmpt_item *first = item;
-	u64 at, v, half, start = c->start, end = 0, last_ip = c->state.last_ip;
+	u64 at, v, half, start = c->span.start, end = 0, last_ip = c->state.last_ip;
 	const u8 *data = f->data + start;
 	u64 *token = c->sink.tokens;
 
@@ -225,7 +225,7 @@ static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 	for (i = 0; i < sink->token_count; i++, n++) {
 		half = sink->tokens[i];
 		row = half & 0xff;
-		at = c->start + ((half & vmpt_mask64(HALF_TOKEN_ITEM)) >> 8);
+		at = c->span.start + ((half & vmpt_mask64(HALF_TOKEN_ITEM)) >> 8);
 		sink->token_items[n] = (u32)(half >> HALF_TOKEN_ITEM);
 		if (unlikely(row == VMPT_ROW_LOSS)) {
 			sink->tokens[n++] = VMPT_TOKEN(at, VMPT_TOKEN_LOSS);

@@ -11,9 +11,7 @@
 
 #define INDEX_CHUNK   (64u << 10)
 #define PACKETS_CHUNK (16u << 10)
-#define CHUNK_MIN     16u
-#define CHUNK_MAX     (1u << 20)
-/* A chunk is cut at any packet if no PSB stands in so many bytes behind its due end. */
+/* See struct vmpt_planner. */
 #define PSB_WINDOW    (64u << 10)
 #define DEFAULT_LANES 4
 #define THREADS_MAX   12
@@ -23,20 +21,11 @@ struct job {
 	unsigned int count;
 };
 
-/* Where the next chunk begins. */
-struct planner {
-	size_t gap; /* the next one */
-	u64 at, region_end;
-	bool at_head;
-	bool open; /* @at is not known before all before it is handed out */
-};
-
 struct vmpt_rtit_fast_source {
 	const struct vmpt_stream *stream;
 	struct vmpt_rtit_fast fast;
-	size_t chunk_size;
-	bool headless, items;
-	struct planner plan;
+	bool items;
+	struct vmpt_planner plan;
 	struct vmpt_pool *pool;
 	struct job *jobs;
 	unsigned int slots, workers;
@@ -54,78 +43,7 @@ struct vmpt_rtit_fast_source {
 	struct vmpt_item head_items[2];
 };
 
-/* ---- the planner ---- */
-
-static u64 next_region_end(const struct vmpt_rtit_fast_source *s)
-{
-	const struct vmpt_stream *t = s->stream;
-	u64 end = t->size;
-
-	if (s->plan.gap < t->gap_count && t->gaps[s->plan.gap].offset < end)
-		end = t->gaps[s->plan.gap].offset;
-	return end < s->plan.at ? s->plan.at : end;
-}
-
-/* Go on to the next region that is not empty. False at the stream's end. */
-static bool plan_region(struct vmpt_rtit_fast_source *s)
-{
-	struct planner *p = &s->plan;
-
-	while (p->at == p->region_end) {
-		if (p->region_end >= s->stream->size)
-			return false;
-		p->gap++;
-		p->region_end = next_region_end(s);
-		p->at_head = true;
-	}
-	return true;
-}
-
-static void plan_head(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_chunk *c)
-{
-	struct planner *p = &s->plan;
-
-	p->at_head = false;
-	c->first = true;
-	c->gap = p->gap != 0;
-	c->head = p->at;
-	if (!s->headless)
-		p->at = vmpt_rtit_psb_find(s->stream->data, p->at, p->region_end);
-}
-
-/* The end of the chunk that starts at the planner's place. */
-static u64 plan_end(struct vmpt_rtit_fast_source *s)
-{
-	struct planner *p = &s->plan;
-	u64 due, to, psb;
-
-	if (p->region_end - p->at <= s->chunk_size)
-		return p->region_end;
-	due = p->at + s->chunk_size;
-	to = p->region_end - due > PSB_WINDOW ? due + PSB_WINDOW : p->region_end;
-	psb = vmpt_rtit_psb_find(s->stream->data, due, to);
-	if (psb < to || to == p->region_end)
-		return psb;
-	p->open = true;
-	return due;
-}
-
-/* Plan one chunk; false if there is none, or none yet. */
-static bool plan_chunk(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_chunk *c)
-{
-	struct planner *p = &s->plan;
-
-	if (p->open || !plan_region(s))
-		return false;
-	c->first = false;
-	if (p->at_head)
-		plan_head(s, c);
-	c->start = p->at;
-	c->end = plan_end(s);
-	c->region_end = p->region_end;
-	p->at = c->end;
-	return true;
-}
+/* ---- planning ---- */
 
 /* Fill the ring. */
 static void plan(struct vmpt_rtit_fast_source *s)
@@ -136,7 +54,8 @@ static void plan(struct vmpt_rtit_fast_source *s)
 	while ((slot = vmpt_pool_free_slot(s->pool)) >= 0) {
 		job = &s->jobs[slot];
 		job->count = 0;
-		while (job->count < VMPT_RTIT_JOB_CHUNKS && plan_chunk(s, &job->chunk[job->count]))
+		while (job->count < VMPT_RTIT_JOB_CHUNKS &&
+		       vmpt_plan_next(&s->plan, &job->chunk[job->count].span))
 			job->count++;
 		if (!job->count)
 			return;
@@ -185,12 +104,13 @@ static bool give_head(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *p
 {
 	s->head = (struct vmpt_rtit_sink){ .tokens = s->head_tokens,
 					   .items = s->items ? s->head_items : NULL };
-	if (c->gap)
-		vmpt_rtit_put_loss(&s->head, c->head, 0, VMPT_E_GAP, c->head);
-	if (c->start > c->head)
-		vmpt_rtit_put_loss(&s->head, c->head, c->start - c->head, VMPT_E_SYNC, c->head);
-	give(piece, c->head, c->start, c->region_end, &s->head);
-	s->at = c->start;
+	if (c->span.gap)
+		vmpt_rtit_put_loss(&s->head, c->span.head, 0, VMPT_E_GAP, c->span.head);
+	if (c->span.start > c->span.head)
+		vmpt_rtit_put_loss(&s->head, c->span.head, c->span.start - c->span.head,
+				   VMPT_E_SYNC, c->span.head);
+	give(piece, c->span.head, c->span.start, c->span.region_end, &s->head);
+	s->at = c->span.start;
 	s->state = (struct vmpt_rtit_state){ 0 };
 	s->refused = false;
 	return s->head.token_count > 0;
@@ -208,10 +128,8 @@ static struct vmpt_rtit_chunk *next_chunk(struct vmpt_rtit_fast_source *s)
 	if (!s->job) {
 		plan(s);
 		slot = vmpt_pool_take(s->pool);
-		if (slot < 0 && s->plan.open) {
-			/* All is handed out: the open chunk's end is now known. */
-			s->plan.open = false;
-			s->plan.at = s->at;
+		/* All is handed out: the end of what the planner left open is now known. */
+		if (slot < 0 && vmpt_plan_go_on(&s->plan, s->at)) {
 			plan(s);
 			slot = vmpt_pool_take(s->pool);
 		}
@@ -257,13 +175,13 @@ static void give_chunk(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *
 {
 	struct vmpt_rtit_token *first = c->sink.tokens;
 
-	if (c->sink.token_count && first->at == c->start && first->kind == VMPT_RTIT_PSB)
+	if (c->sink.token_count && first->at == c->span.start && first->kind == VMPT_RTIT_PSB)
 		first->size = s->state.prev_size;
 	if (s->items)
 		lean_lips(s, c);
-	if (c->at > c->start)
+	if (c->at > c->span.start)
 		s->state.prev_size = c->prev_size;
-	give(piece, c->start, c->at, c->region_end, &c->sink);
+	give(piece, c->span.start, c->at, c->span.region_end, &c->sink);
 	s->at = c->at;
 	s->refused = c->refused;
 }
@@ -276,16 +194,16 @@ static void give_plain(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *
 	u64 from = s->at;
 
 	sink->token_count = sink->item_count = sink->cycles = 0;
-	s->at = vmpt_rtit_scan(s->stream->data, s->fast.cycle_acc, from, c->end, c->region_end,
-			       from, &s->state, sink);
-	give(piece, from, s->at, c->region_end, sink);
+	s->at = vmpt_rtit_scan(s->stream->data, s->fast.cycle_acc, from, c->span.end,
+			       c->span.region_end, from, &s->state, sink);
+	give(piece, from, s->at, c->span.region_end, sink);
 }
 
 /* The chunk's result, if it is right, or what is made anew from s->at on. */
 static void give_next(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *piece,
 		      struct vmpt_rtit_chunk *c)
 {
-	bool right = s->at == c->start && !s->used;
+	bool right = s->at == c->span.start && !s->used;
 
 	s->used = true;
 	if (right) {
@@ -296,9 +214,8 @@ static void give_next(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *p
 		give_plain(s, piece, c);
 		return;
 	}
-	s->redo.start = s->at;
-	s->redo.end = c->end;
-	s->redo.region_end = c->region_end;
+	s->redo.span = c->span;
+	s->redo.span.start = s->at;
 	decode(s, &s->redo, 1, 0);
 	give_chunk(s, piece, &s->redo);
 }
@@ -308,12 +225,12 @@ int vmpt_rtit_fast_next(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece 
 	struct vmpt_rtit_chunk *c;
 
 	while ((c = next_chunk(s))) {
-		if (c->first && !s->head_given) {
+		if (c->span.first && !s->head_given) {
 			s->head_given = true;
 			if (give_head(s, piece, c))
 				return 1;
 		}
-		if (s->at >= c->end) {
+		if (s->at >= c->span.end) {
 			s->next++;
 			s->head_given = s->used = s->refused = false;
 			continue;
@@ -339,7 +256,7 @@ static bool alloc_sink(const struct vmpt_rtit_fast_source *s, struct vmpt_rtit_s
 	if (!s->items)
 		return sink->tokens;
 	/* A run before each packet, or its cycle count behind it; the run behind the last. */
-	sink->item_max = 2 * raws + 1 + CHUNK_MAX / 65535 + 2;
+	sink->item_max = 2 * raws + 1 + VMPT_SPAN_MAX / 65535 + 2;
 	sink->items = malloc(sink->item_max * sizeof(*sink->items));
 	return sink->tokens && sink->items;
 }
@@ -371,14 +288,20 @@ int vmpt_rtit_fast_open(struct vmpt_rtit_fast_source **src, const struct vmpt_st
 			const struct vmpt_options *o, bool cycle_acc, bool items)
 {
 	struct vmpt_rtit_fast_source *s = calloc(1, sizeof(*s));
-	size_t chunk = o->chunk ? o->chunk : items ? PACKETS_CHUNK : INDEX_CHUNK;
+	size_t size = items ? PACKETS_CHUNK : INDEX_CHUNK;
 
 	if (!s)
 		return -VMPT_E_NOMEM;
 	s->stream = stream;
 	s->items = items;
-	s->headless = o->headless;
-	s->chunk_size = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
+	s->plan = (struct vmpt_planner){
+		.stream = stream,
+		.psb_find = vmpt_rtit_psb_find,
+		.size = o->chunk ? o->chunk : size,
+		.psb_window = PSB_WINDOW,
+		.headless = o->headless,
+	};
+	vmpt_plan_start(&s->plan);
 	s->workers = o->threads > THREADS_MAX ? THREADS_MAX : o->threads ? o->threads : 1;
 	/* One job is handed out, one runs in each thread, two wait. */
 	s->slots = s->workers > 1 ? s->workers + 3 : 1;
@@ -388,8 +311,6 @@ int vmpt_rtit_fast_open(struct vmpt_rtit_fast_source **src, const struct vmpt_st
 	if (s->fast.lanes > VMPT_RTIT_LANES_MAX)
 		s->fast.lanes = VMPT_RTIT_LANES_MAX;
 	vmpt_rtit_fast_tables(&s->fast);
-	s->plan.region_end = next_region_end(s);
-	s->plan.at_head = true;
 	if (!alloc_all(s) || vmpt_pool_open(&s->pool, s->workers, s->slots, run_job, s)) {
 		vmpt_rtit_fast_close(s);
 		return -VMPT_E_NOMEM;

@@ -8,6 +8,7 @@
 #ifndef VMPT_DECODER_RTIT_FAST_H
 #define VMPT_DECODER_RTIT_FAST_H
 
+#include "decoder/plan.h"
 #include "decoder/rtit.h"
 
 #define VMPT_RTIT_LANES_MAX  4
@@ -49,12 +50,9 @@ struct vmpt_rtit_fast {
 
 void vmpt_rtit_fast_tables(struct vmpt_rtit_fast *f);
 
-/* A stretch of a region and what was found in it. */
+/* A span and what was found in it. */
 struct vmpt_rtit_chunk {
-	u64 start, end, region_end;
-	bool first; /* of its region */
-	bool gap;   /* first, and the region begins behind a gap */
-	u64 head;   /* first: where the region begins */
+	struct vmpt_span span;
 	/* Results: all packets of [start, at). */
 	u64 at;
 	bool refused; /* what stands at @at is for the plain loop */

@@ -122,11 +122,11 @@ static void (*const lanes_run[2][VMPT_RTIT_LANES_MAX])(const struct vmpt_rtit_fa
 
 static void lane_begin(struct lane *l, struct vmpt_rtit_chunk *c, RTIT_RAW *raw)
 {
-	u64 safe = c->region_end > VMPT_RTIT_GUARD ? c->region_end - VMPT_RTIT_GUARD : 0;
+	u64 safe = c->span.region_end > VMPT_RTIT_GUARD ? c->span.region_end - VMPT_RTIT_GUARD : 0;
 
 	*l = (struct lane){
-		.now = { .at = c->start, .raw = raw },
-		.end = c->end < safe ? c->end : safe,
+		.now = { .at = c->span.start, .raw = raw },
+		.end = c->span.end < safe ? c->span.end : safe,
 		.raw_start = raw,
 		.raw_end = raw + RTIT_RAW_MAX,
 		.chunk = c,

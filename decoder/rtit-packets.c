@@ -130,7 +130,7 @@ static always_inline bool put_token(struct vmpt_rtit_chunk *c, struct made *m,
 	if (row->kind == VMPT_RTIT_BUFF_OVF && row->keep)
 		return false;
 	*m->token++ = (struct vmpt_rtit_token){
-		.at = c->start + at,
+		.at = c->span.start + at,
 		.size = size,
 		.item = (u32)(m->item - c->sink.items),
 		.cycles = m->cycles,
@@ -159,14 +159,14 @@ static always_inline void make_items(const struct vmpt_rtit_fast *f, struct lane
 {
 	struct vmpt_rtit_chunk *c = l->chunk;
 	struct made m = { .item = c->sink.items, .token = c->sink.tokens };
-	const u8 *data = f->data + c->start, *p;
+	const u8 *data = f->data + c->span.start, *p;
 	const struct vmpt_rtit_row *row;
-	u64 at, body, v, to = l->now.at - c->start;
+	u64 at, body, v, to = l->now.at - c->span.start;
 	struct vmpt_item *behind;
 	const u32 *raw;
 
 	for (raw = l->raw_start; raw < l->now.raw; raw++) {
-		at = (u32)(*raw - (u32)c->start);
+		at = (u32)(*raw - (u32)c->span.start);
 		p = data + at;
 		row = &f->rows[*p];
 		body = vmpt_load64(p + 1);
@@ -194,7 +194,7 @@ static always_inline void make_items(const struct vmpt_rtit_fast *f, struct lane
 	if (m.end < to)
 		m.prev_size = 1;
 	m.item = put_run(m.item, m.end, to);
-	c->at = c->start + to;
+	c->at = c->span.start + to;
 	c->last_lip = m.last_lip;
 	c->prev_size = m.prev_size;
 	c->sink.cycles = m.cycles;
