@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decoder/rtit.h"
+#include "decoder/slice.h"
 #include "decoder/vm-tracker.h"
 
 /* Slices that one token can finish: the one before a loss, and the loss. */
@@ -78,27 +79,6 @@ static void take_errata(struct vmpt_rtit_splitter *s)
 	}
 }
 
-static void add_cr3(struct vmpt_slice *slice, u64 cr3)
-{
-	u32 i;
-
-	for (i = 0; i < slice->cr3_count && i < VMPT_SLICE_CR3S; i++)
-		if (slice->cr3[i] == cr3)
-			return;
-	if (slice->cr3_count < VMPT_SLICE_CR3S)
-		slice->cr3[slice->cr3_count++] = cr3;
-	else
-		slice->cr3_count = VMPT_SLICE_CR3S + 1;
-}
-
-static void add_tsc(struct vmpt_slice *slice, u64 tsc)
-{
-	if (!slice->has_tsc)
-		slice->first_tsc = tsc;
-	slice->last_tsc = tsc;
-	slice->has_tsc = true;
-}
-
 static void on_loss(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *token)
 {
 	emit(s, &s->slice, token->at);
@@ -158,10 +138,10 @@ static void count(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *to
 		break;
 	case VMPT_RTIT_PIP:
 		if (p[0] & 1)
-			add_cr3(&s->slice, bytes_at(p + 1, 5));
+			slice_add_cr3(&s->slice, bytes_at(p + 1, 5));
 		break;
 	case VMPT_RTIT_STS:
-		add_tsc(&s->slice, bytes_at(p + 2, 5));
+		slice_add_tsc(&s->slice, bytes_at(p + 2, 5));
 		break;
 	}
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/rtit.h"
+#include "decoder/slice.h"
 #include "decoder/vm-tracker.h"
 
 /* Slices that one token can finish: before the doubt, the doubt, a loss. */
@@ -85,39 +86,18 @@ static void begin(struct vmpt_slice *slice, const struct vmpt_mark *m, enum vmpt
 	slice->by_group = m->by_group;
 }
 
-static void add_cr3(struct vmpt_slice *slice, u64 cr3)
-{
-	u32 i;
-
-	for (i = 0; i < slice->cr3_count && i < VMPT_SLICE_CR3S; i++)
-		if (slice->cr3[i] == cr3)
-			return;
-	if (slice->cr3_count < VMPT_SLICE_CR3S)
-		slice->cr3[slice->cr3_count++] = cr3;
-	else
-		slice->cr3_count = VMPT_SLICE_CR3S + 1;
-}
-
-static void add_tsc(struct vmpt_slice *slice, u64 tsc)
-{
-	if (!slice->has_tsc)
-		slice->first_tsc = tsc;
-	slice->last_tsc = tsc;
-	slice->has_tsc = true;
-}
-
 /* What was in doubt is the slice's after all. */
 static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 {
 	u32 i;
 
 	for (i = 0; i < doubt->cr3_count && i < VMPT_SLICE_CR3S; i++)
-		add_cr3(slice, doubt->cr3[i]);
+		slice_add_cr3(slice, doubt->cr3[i]);
 	if (doubt->cr3_count > VMPT_SLICE_CR3S)
 		slice->cr3_count = VMPT_SLICE_CR3S + 1;
 	if (doubt->has_tsc) {
-		add_tsc(slice, doubt->first_tsc);
-		add_tsc(slice, doubt->last_tsc);
+		slice_add_tsc(slice, doubt->first_tsc);
+		slice_add_tsc(slice, doubt->last_tsc);
 	}
 	slice->overflows += doubt->overflows;
 	slice->failed_entries += doubt->failed_entries;
@@ -189,10 +169,10 @@ static void take_mark(struct vmpt_splitter *s, const struct vmpt_mark *m)
 		on_loss(s, m);
 		break;
 	case VMPT_MARK_TSC:
-		add_tsc(here, m->value);
+		slice_add_tsc(here, m->value);
 		break;
 	case VMPT_MARK_CR3:
-		add_cr3(here, m->value);
+		slice_add_cr3(here, m->value);
 		break;
 	case VMPT_MARK_OVERFLOW:
 		here->overflows++;
