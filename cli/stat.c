@@ -4,142 +4,153 @@
 
 #include "cli/stat.h"
 
-struct tally {
-	u64 packets, bytes;
-};
-
-struct counts {
-	struct tally kind[VMPT_PT_KINDS];
-	struct tally loss[VMPT_E_NR]; /* by cause; packets: how many losses */
-	u64 size;		      /* of the stream(s) */
-};
-
-static void count_run(struct counts *c, const u8 *bytes, size_t size)
+static void count_run(struct stat_counts *c, const u8 *bytes, size_t size)
 {
 	size_t i, pads = 0;
 
 	for (i = 0; i < size; i++)
 		pads += !bytes[i];
-	c->kind[VMPT_PT_PAD].packets += pads;
+	c->kind[VMPT_PT_PAD].count += pads;
 	c->kind[VMPT_PT_PAD].bytes += pads;
-	c->kind[VMPT_PT_TNT_8].packets += size - pads;
+	c->kind[VMPT_PT_TNT_8].count += size - pads;
 	c->kind[VMPT_PT_TNT_8].bytes += size - pads;
 }
 
-static void count_loss(struct cli *cli, const struct vmpt_stream *stream, struct counts *c,
-		       u64 offset, const struct vmpt_item *item)
+void stat_count_loss(const struct stat_walk *w, u64 at, const struct vmpt_item *item)
 {
 	unsigned int err = item->aux < VMPT_E_NR ? item->aux : VMPT_E_SYNC;
 
-	c->loss[err].packets++;
-	c->loss[err].bytes += item->payload;
-	cli_lose(cli, CLI_LOST, stream, offset, item->payload, (int)err);
+	w->c->loss[err].count++;
+	w->c->loss[err].bytes += item->payload;
+	cli_lose(w->cli, CLI_LOST, w->stream, at, item->payload, (int)err);
 }
 
-static void count_batch(struct cli *cli, const struct vmpt_stream *stream, struct counts *c,
-			const struct vmpt_batch *b)
+static void count_batch(const struct stat_walk *w, const struct vmpt_batch *b)
 {
+	struct stat_counts *c = w->c;
 	size_t i;
 
 	for (i = 0; i < b->count; i++) {
 		const struct vmpt_item *item = &b->items[i];
 
 		if (item->kind < VMPT_PT_KINDS) {
-			c->kind[item->kind].packets++;
+			c->kind[item->kind].count++;
 			c->kind[item->kind].bytes += item->size;
 		} else if (item->kind == VMPT_ITEM_RUN) {
 			count_run(c, b->data + item->offset, item->size);
 		} else {
-			count_loss(cli, stream, c, b->base + item->offset, item);
+			stat_count_loss(w, b->base + item->offset, item);
 		}
 	}
 }
 
-static int count_stream(struct cli *cli, size_t i, struct counts *c)
+static int count_stream(struct cli *cli, size_t i, struct stat_counts *c)
 {
-	const struct vmpt_stream *stream = cli->stream[i];
-	struct vmpt_decoder *dec;
+	struct stat_walk w = { .cli = cli, .stream = cli->stream[i], .c = c };
 	struct vmpt_options options = cli_stream_options(cli, i);
+	struct vmpt_decoder *dec;
 	struct vmpt_batch batch;
-	int ret = vmpt_decoder_open(&dec, stream, &options);
+	int ret = vmpt_decoder_open(&dec, w.stream, &options);
 
 	if (ret)
 		return ret;
-	c->size = stream->size;
-	while ((ret = vmpt_batch_next(dec, &batch)) > 0)
-		count_batch(cli, stream, c, &batch);
+	c->size = w.stream->size;
+	if (cli_is_rtit(cli))
+		c->rtit.found = vmpt_rtit_cycles_guess(w.stream, options.headless);
+	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
+		if (cli_is_rtit(cli))
+			stat_rtit_count(&w, &batch);
+		else
+			count_batch(&w, &batch);
+	}
 	vmpt_decoder_close(dec);
 	return ret;
 }
 
-static void add_tally(struct tally *to, const struct tally *from, size_t n)
+static void add_tally(struct stat_tally *to, const struct stat_tally *from, size_t n)
 {
 	for (; n; n--, to++, from++) {
-		to->packets += from->packets;
+		to->count += from->count;
 		to->bytes += from->bytes;
 	}
 }
 
-static void add_counts(struct counts *to, const struct counts *from)
+static void add_counts(struct stat_counts *to, const struct stat_counts *from)
 {
-	add_tally(to->kind, from->kind, VMPT_PT_KINDS);
+	add_tally(to->kind, from->kind, STAT_KINDS);
 	add_tally(to->loss, from->loss, VMPT_E_NR);
 	to->size += from->size;
+	stat_rtit_add(&to->rtit, &from->rtit);
 }
 
-static struct tally sum(const struct tally *t, size_t n)
+static struct stat_tally sum(const struct stat_tally *t, size_t n)
 {
-	struct tally all = { 0 };
+	struct stat_tally all = { 0 };
 
 	for (; n; n--, t++)
 		add_tally(&all, t, 1);
 	return all;
 }
 
+static const char *kind_name(const struct cli *cli, unsigned int kind)
+{
+	return cli_is_rtit(cli) ? vmpt_rtit_name(kind) : vmpt_pt_name(kind);
+}
+
 /* ---- text ---- */
 
 static void print_row(struct cli_table *t, enum cli_paint paint, const char *prefix,
-		      const char *name, const struct tally *n, u64 size)
+		      const char *name, const struct stat_tally *n, u64 size)
 {
 	cli_cell(t, paint, "%s%s", prefix, name);
-	cli_cell_number(t, true, n->packets);
+	cli_cell_number(t, true, n->count);
 	cli_cell_number(t, true, n->bytes);
 	if (size)
 		cli_cell(t, CLI_PLAIN, "%.2f %%", 100.0 * (double)n->bytes / (double)size);
 	cli_row_end(t);
 }
 
-static void print_counts(struct cli *cli, const char *name, const struct counts *c)
+static void print_table(struct cli *cli, const struct stat_counts *c)
 {
 	static const struct cli_column column[] = {
 		{ "PACKET", false }, { "COUNT", true }, { "BYTES", true }, { "SHARE", true }
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
-	struct tally packets = sum(c->kind, VMPT_PT_KINDS), lost = sum(c->loss, VMPT_E_NR);
-	char buf[32];
-	size_t i;
+	unsigned int i;
 
-	printf("%s%s%s: %s bytes", cli_paint(cli, CLI_BOLD), name, cli_paint(cli, CLI_PLAIN),
-	       cli_number(c->size, buf));
-	printf(", %s packets", cli_number(packets.packets, buf));
-	if (lost.packets) {
-		printf(", %s%s loss%s", cli_paint(cli, CLI_RED), cli_number(lost.packets, buf),
-		       lost.packets == 1 ? "" : "es");
-		printf(" of %s bytes%s", cli_number(lost.bytes, buf), cli_paint(cli, CLI_PLAIN));
-	}
-	printf("\n");
-	for (i = 0; i < VMPT_PT_KINDS; i++)
-		if (c->kind[i].packets)
-			print_row(t, CLI_PLAIN, "", vmpt_pt_name((unsigned int)i), &c->kind[i],
-				  c->size);
+	for (i = 0; i < STAT_KINDS; i++)
+		if (c->kind[i].count)
+			print_row(t, CLI_PLAIN, "", kind_name(cli, i), &c->kind[i], c->size);
+	if (c->rtit.cycles.count)
+		print_row(t, CLI_PLAIN, "", "cycle counts", &c->rtit.cycles, c->size);
 	for (i = 0; i < VMPT_E_NR; i++)
-		if (c->loss[i].packets)
+		if (c->loss[i].count)
 			print_row(t, CLI_RED, "lost: ", vmpt_strerror((int)i), &c->loss[i],
 				  c->size);
 	cli_table_print(t, "  ");
 }
 
-static void print_text(struct cli *cli, const struct counts *c, const struct counts *total)
+static void print_counts(struct cli *cli, const char *name, const struct stat_counts *c)
+{
+	struct stat_tally packets = sum(c->kind, STAT_KINDS), lost = sum(c->loss, VMPT_E_NR);
+	char buf[32];
+
+	printf("%s%s%s: %s bytes", cli_paint(cli, CLI_BOLD), name, cli_paint(cli, CLI_PLAIN),
+	       cli_number(c->size, buf));
+	printf(", %s packets", cli_number(packets.count, buf));
+	if (lost.count) {
+		printf(", %s%s loss%s", cli_paint(cli, CLI_RED), cli_number(lost.count, buf),
+		       lost.count == 1 ? "" : "es");
+		printf(" of %s bytes%s", cli_number(lost.bytes, buf), cli_paint(cli, CLI_PLAIN));
+	}
+	printf("\n");
+	print_table(cli, c);
+	if (cli_is_rtit(cli))
+		stat_rtit_print(cli, &c->rtit);
+}
+
+static void print_text(struct cli *cli, const struct stat_counts *c,
+		       const struct stat_counts *total)
 {
 	char name[32];
 	size_t i;
@@ -157,38 +168,41 @@ static void print_text(struct cli *cli, const struct counts *c, const struct cou
 
 /* ---- JSON ---- */
 
-static json_t *json_tally(struct cli *cli, const char *what, const struct tally *n)
+json_t *stat_json_tally(struct cli *cli, const char *what, const struct stat_tally *n)
 {
 	json_t *o = json_object();
 
-	cli_json_number(cli, o, what, n->packets);
+	cli_json_number(cli, o, what, n->count);
 	cli_json_number(cli, o, "bytes", n->bytes);
 	return o;
 }
 
-static void json_counts(struct cli *cli, json_t *o, const struct counts *c)
+static void json_counts(struct cli *cli, json_t *o, const struct stat_counts *c)
 {
 	json_t *kinds = json_object(), *losses = json_object();
-	struct tally all = sum(c->kind, VMPT_PT_KINDS), lost = sum(c->loss, VMPT_E_NR);
-	size_t i;
+	struct stat_tally all = sum(c->kind, STAT_KINDS), lost = sum(c->loss, VMPT_E_NR);
+	unsigned int i;
 
-	for (i = 0; i < VMPT_PT_KINDS; i++)
-		if (c->kind[i].packets)
-			cli_json_set(cli, kinds, vmpt_pt_name((unsigned int)i),
-				     json_tally(cli, "packets", &c->kind[i]));
+	for (i = 0; i < STAT_KINDS; i++)
+		if (c->kind[i].count)
+			cli_json_set(cli, kinds, kind_name(cli, i),
+				     stat_json_tally(cli, "packets", &c->kind[i]));
 	for (i = 0; i < VMPT_E_NR; i++)
-		if (c->loss[i].packets)
+		if (c->loss[i].count)
 			cli_json_set(cli, losses, vmpt_strerror((int)i),
-				     json_tally(cli, "count", &c->loss[i]));
+				     stat_json_tally(cli, "count", &c->loss[i]));
 	cli_json_number(cli, o, "bytes", c->size);
-	cli_json_number(cli, o, "packets", all.packets);
-	cli_json_number(cli, o, "losses", lost.packets);
+	cli_json_number(cli, o, "packets", all.count);
+	cli_json_number(cli, o, "losses", lost.count);
 	cli_json_number(cli, o, "lost_bytes", lost.bytes);
 	cli_json_set(cli, o, "kinds", kinds);
 	cli_json_set(cli, o, "loss_causes", losses);
+	if (cli_is_rtit(cli))
+		stat_rtit_json(cli, o, &c->rtit);
 }
 
-static void print_json(struct cli *cli, const struct counts *c, const struct counts *total)
+static void print_json(struct cli *cli, const struct stat_counts *c,
+		       const struct stat_counts *total)
 {
 	json_t *doc = cli_json_document(cli), *streams = json_array(), *all = json_object();
 	size_t i;
@@ -208,13 +222,11 @@ static void print_json(struct cli *cli, const struct counts *c, const struct cou
 
 static int run(struct cli *cli)
 {
-	struct counts *c, total = { 0 };
+	struct stat_counts *c = calloc(cli->streams, sizeof(*c));
+	struct stat_counts total = { .rtit.is_total = true };
 	int ret = 0;
 	size_t i;
 
-	if (cli_is_rtit(cli))
-		return stat_rtit(cli);
-	c = calloc(cli->streams, sizeof(*c));
 	if (!c)
 		return cli_no_memory(cli);
 	cli_progress_start(cli, 1);
