@@ -3,31 +3,19 @@
  * vmpt vms of RTIT: who ran, as the side record has it. The trace itself tells how often packets
  * were enabled and disabled, which VM entries and exits do, and others.
  */
-#include <stdlib.h>
-
 #include "cli/record.h"
 #include "cli/vms.h"
 
-static u64 total_bytes(const struct cli *cli)
-{
-	u64 total = 0;
-	size_t i;
-
-	for (i = 0; i < cli->streams; i++)
-		total += cli->stream[i]->size;
-	return total;
-}
-
 /* ---- text ---- */
 
-static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
+void vms_rtit_print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	static const struct cli_column column[] = {
 		{ "VM", false }, { "CPUS", false }, { "RUNS", true },  { "PGE", true },
 		{ "PGD", true }, { "BYTES", true }, { "SHARE", true },
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
-	u64 total = total_bytes(cli);
+	u64 total = vms_total(cli);
 	size_t i, n;
 
 	for (i = 0; i < rows; i += n) {
@@ -64,7 +52,7 @@ static void print_errata(const char *name, const struct vms_row *row)
 		printf("\n");
 }
 
-static void print_notes(const struct cli *cli, const struct vms_row *row, size_t rows)
+void vms_rtit_print_notes(const struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	char room[CLI_WHO], buf[32];
 	struct vms_row all;
@@ -91,7 +79,7 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 
 /* ---- JSON ---- */
 
-static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
+void vms_rtit_json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 {
 	json_t *errata = json_object();
 	unsigned int i;
@@ -116,63 +104,14 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	}
 }
 
-/* The owner of @n rows. */
-static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u64 total)
+void vms_rtit_json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 {
-	json_t *o = json_object(), *streams = json_array();
 	struct vmpt_owner owner = { .kind = row->kind, .vmcs = row->vmcs };
 	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, &owner);
-	struct vms_row all;
-	size_t k;
 
-	vms_merge(row, n, &all);
-	cli_json_string(cli, o, "owner",
-			row->kind == VMS_LOST	  ? "lost"
-			: row->kind == VMS_OTHERS ? "others"
-						  : cli_owner_kind(&owner));
-	if (vcpu) {
-		cli_json_vm(cli, o, &owner);
-		cli_json_hex(cli, o, "tsc_offset", vcpu->tsc_offset);
-		cli_json_hex(cli, o, "core_offset", vcpu->core_offset);
-	}
-	json_row(cli, o, &all);
-	vms_json_cr3s(cli, o, &all);
-	for (k = 0; k < n; k++) {
-		json_t *one = json_object();
-
-		cli_json_stream(cli, one, cli->stream[row[k].stream]);
-		json_row(cli, one, &row[k]);
-		cli_json_add(cli, streams, one);
-	}
-	cli_json_set(cli, o, "share", json_real(total ? (double)all.bytes / (double)total : 0.0));
-	cli_json_set(cli, o, "streams", streams);
-	return o;
-}
-
-static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
-{
-	json_t *doc = cli_json_document(cli);
-	u64 total = total_bytes(cli);
-	size_t i, n;
-
-	cli_json_number(cli, doc, "bytes", total);
-	cli_json_list_open(cli, doc, "owners", stdout);
-	for (i = 0; i < rows && !cli->out_of_memory && !cli_output_failed(cli); i += n) {
-		struct vms_row all;
-
-		n = vms_merge(row + i, rows - i, &all);
-		cli_json_list_add(cli, json_rows(cli, row + i, n, total), !i, stdout);
-	}
-	cli_json_list_close(stdout);
-}
-
-void vms_print_rtit(struct cli *cli, const struct vms_row *row, size_t rows)
-{
-	if (cli->json) {
-		print_json(cli, row, rows);
+	if (!vcpu)
 		return;
-	}
-	print_who(cli, row, rows);
-	vms_print_when(cli, row, rows);
-	print_notes(cli, row, rows);
+	cli_json_vm(cli, o, &owner);
+	cli_json_hex(cli, o, "tsc_offset", vcpu->tsc_offset);
+	cli_json_hex(cli, o, "core_offset", vcpu->core_offset);
 }

@@ -62,6 +62,16 @@ size_t vms_merge(const struct vms_row *row, size_t n, struct vms_row *all)
 	return i;
 }
 
+u64 vms_total(const struct cli *cli)
+{
+	u64 total = 0;
+	size_t i;
+
+	for (i = 0; i < cli->streams; i++)
+		total += cli->stream[i]->size;
+	return total;
+}
+
 const char *vms_name(const struct cli *cli, const struct vms_row *row, char buf[CLI_WHO])
 {
 	struct vmpt_owner owner = { .kind = row->kind, .vmcs = row->vmcs };
@@ -125,11 +135,9 @@ static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 		{ "RETURNS", true }, { "BYTES", true }, { "SHARE", true },
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
-	u64 total = 0;
+	u64 total = vms_total(cli);
 	size_t i, n;
 
-	for (i = 0; i < cli->streams; i++)
-		total += cli->stream[i]->size;
 	for (i = 0; i < rows; i += n) {
 		struct vms_row all;
 		char buf[CLI_WHO];
@@ -182,12 +190,13 @@ static void cell_tsc(struct cli_table *t, const struct vms_row *row, u64 tsc)
  */
 static bool has_time(const struct cli *cli, const struct vms_row *first, const struct vms_row *row)
 {
-	if (!row->has_tsc || !vmpt_trace_info(cli->trace)->has_time_conv)
+	if (cli_is_rtit(cli) || !row->has_tsc || !vmpt_trace_info(cli->trace)->has_time_conv)
 		return false;
 	return row->kind == VMPT_OWNER_HOST || (row->kind == VMPT_OWNER_UNKNOWN && !is_vm(first));
 }
 
-void vms_print_when(struct cli *cli, const struct vms_row *row, size_t rows)
+/* The second table: losses, first and last TSC, CR3s. */
+static void print_when(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	const struct cli_column column[] = {
 		{ cli_is_rtit(cli) ? "VM" : "VMCS", false },
@@ -267,6 +276,19 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 	}
 }
 
+static void print_text(struct cli *cli, const struct vms_row *row, size_t rows)
+{
+	if (cli_is_rtit(cli))
+		vms_rtit_print_who(cli, row, rows);
+	else
+		print_who(cli, row, rows);
+	print_when(cli, row, rows);
+	if (cli_is_rtit(cli))
+		vms_rtit_print_notes(cli, row, rows);
+	else
+		print_notes(cli, row, rows);
+}
+
 /* ---- JSON ---- */
 
 static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
@@ -274,6 +296,10 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	bool times = is_vm(row) && row->transitions;
 	u64 n;
 
+	if (cli_is_rtit(cli)) {
+		vms_rtit_json_row(cli, o, row);
+		return;
+	}
 	cli_json_number(cli, o, "slices", row->slices);
 	n = row->entries;
 	cli_json_set(cli, o, "entries", times ? json_integer((json_int_t)n) : json_null());
@@ -297,7 +323,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	}
 }
 
-void vms_json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row)
+static void json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row)
 {
 	json_t *cr3s = json_array();
 	u32 i;
@@ -321,7 +347,9 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 			row->kind == VMS_LOST	  ? "lost"
 			: row->kind == VMS_OTHERS ? "others"
 						  : cli_owner_kind(&owner));
-	if (row->kind == VMPT_OWNER_VM)
+	if (cli_is_rtit(cli))
+		vms_rtit_json_vm(cli, o, row);
+	else if (row->kind == VMPT_OWNER_VM)
 		cli_json_hex(cli, o, "vmcs", row->vmcs);
 	json_row(cli, o, row);
 	if (times) {
@@ -329,7 +357,7 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 				vmpt_tsc_to_perf_time(info, row->first_tsc));
 		cli_json_number(cli, o, "last_time_ns", vmpt_tsc_to_perf_time(info, row->last_tsc));
 	}
-	vms_json_cr3s(cli, o, row);
+	json_cr3s(cli, o, row);
 }
 
 /* The owner of @n rows; an object a line: there may be many. */
@@ -357,11 +385,9 @@ static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u
 static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	json_t *doc = cli_json_document(cli);
-	u64 total = 0;
+	u64 total = vms_total(cli);
 	size_t i, n;
 
-	for (i = 0; i < cli->streams; i++)
-		total += cli->stream[i]->size;
 	cli_json_number(cli, doc, "bytes", total);
 	cli_json_list_open(cli, doc, "owners", stdout);
 	for (i = 0; i < rows && !cli->out_of_memory && !cli_output_failed(cli); i += n) {
@@ -411,15 +437,10 @@ static int run(struct cli *cli)
 	} else {
 		if (rows.count)
 			qsort(rows.row, rows.count, sizeof(*rows.row), compare);
-		if (cli_is_rtit(cli)) {
-			vms_print_rtit(cli, rows.row, rows.count);
-		} else if (cli->json) {
+		if (cli->json)
 			print_json(cli, rows.row, rows.count);
-		} else {
-			print_who(cli, rows.row, rows.count);
-			vms_print_when(cli, rows.row, rows.count);
-			print_notes(cli, rows.row, rows.count);
-		}
+		else
+			print_text(cli, rows.row, rows.count);
 		warn_others(cli, rows.row, rows.count);
 	}
 	free(rows.row);

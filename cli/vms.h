@@ -45,19 +45,21 @@ struct vms_rows {
 
 /* The rows of one owner, from @row on: their number, and the sum. */
 size_t vms_merge(const struct vms_row *row, size_t n, struct vms_row *all);
+/* Bytes of all streams. */
+u64 vms_total(const struct cli *cli);
 const char *vms_name(const struct cli *cli, const struct vms_row *row, char buf[CLI_WHO]);
 enum cli_paint vms_paint(const struct vms_row *row);
 /* "0-3,8": the CPUs of @n rows in order of their streams, cut where it gets long. */
 const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_t n, char *buf,
 			 size_t len);
-void vms_json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row);
-/* The second table: losses, first and last TSC, CR3s. */
-void vms_print_when(struct cli *cli, const struct vms_row *row, size_t rows);
 
-/* ---- vms-rtit.c ---- */
+/* ---- vms-rtit.c: what is not as of PT ---- */
 
-/* Of RTIT: all of the command's output. */
-void vms_print_rtit(struct cli *cli, const struct vms_row *row, size_t rows);
+void vms_rtit_print_who(struct cli *cli, const struct vms_row *row, size_t rows);
+void vms_rtit_print_notes(const struct cli *cli, const struct vms_row *row, size_t rows);
+void vms_rtit_json_row(struct cli *cli, json_t *o, const struct vms_row *row);
+/* The VM, if the side record has it. */
+void vms_rtit_json_vm(struct cli *cli, json_t *o, const struct vms_row *row);
 
 /* ---- vms-count.c ---- */
 
