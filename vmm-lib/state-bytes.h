@@ -114,17 +114,54 @@ static inline int get_header(struct reader *r, const u8 magic[4], u32 newest,
 	return 0;
 }
 
-/* The next field: its tag in *@tag, its contents in @field. False: it goes beyond the end. */
-static inline bool get_next(struct reader *r, u32 *tag, struct reader *field)
+/* The next field: its tag in *@tag, its contents in @field. */
+static inline int get_next(struct reader *r, u32 *tag, struct reader *field,
+			   struct vmpt_refusal *why)
 {
 	*tag = (u32)get(r, 2);
 	*field = (struct reader){ NULL, (size_t)get(r, 2), false };
 	if (r->bad || field->left > r->left)
-		return false;
+		return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state", "goes beyond the end",
+				   *tag, 0);
 	field->p = r->p;
 	r->p += field->left;
 	r->left -= field->left;
-	return true;
+	return 0;
+}
+
+/* A field of a tag that the reader does not know. */
+static inline int get_unknown(u32 tag, struct vmpt_refusal *why)
+{
+	if (tag & NEEDED)
+		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "field of the state",
+				   "needed, and not known here", tag, 0);
+	return 0;
+}
+
+/* @field is read: was it right, and the first of its tag? Bit n of *@has: tag n, NEEDED aside. */
+static inline int get_field_end(const struct reader *field, u32 tag, u16 *has,
+				struct vmpt_refusal *why)
+{
+	u16 bit = (u16)(1u << (tag & 0xf));
+
+	if (field->bad || field->left || *has & bit)
+		return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state",
+				   "wrong length, a wrong flag, or there twice", tag, 0);
+	*has |= bit;
+	return 0;
+}
+
+/* All is read: were all fields there that must be? */
+static inline int check_all(u16 has, u16 all, struct vmpt_refusal *why)
+{
+	if ((has & all) == all)
+		return 0;
+	return vmpt_refuse(why, VMPT_E_FORMAT, "fields of the state", "one is missing", has, all);
+}
+
+static inline int invalid(struct vmpt_refusal *why, const char *field, const char *rule, u64 value)
+{
+	return vmpt_refuse(why, VMPT_E_INVAL, field, rule, value, 0);
 }
 
 #endif

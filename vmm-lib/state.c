@@ -246,40 +246,27 @@ static int get_field(struct reader *r, u32 tag, struct saved *s, struct vmpt_ref
 		s->output_why = (u8)get(r, 1);
 		break;
 	default:
-		if (tag & NEEDED)
-			return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "field of the state",
-					   "needed, and not known here", tag, 0);
-		return 0;
+		return get_unknown(tag, why);
 	}
-	if (r->bad || r->left || s->has_tag >> (tag & 0xf) & 1)
-		return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state",
-				   "wrong length, a wrong flag, or there twice", tag, 0);
-	s->has_tag |= (u16)(1u << (tag & 0xf));
-	return 0;
+	return get_field_end(r, tag, &s->has_tag, why);
 }
 
 static int parse(struct saved *s, const u8 *buf, size_t len, struct vmpt_refusal *why)
 {
 	const u16 all = 1u << (TAG_CAPS & 0xf) | 1u << (TAG_MSRS & 0xf) | 1u << (TAG_PMI & 0xf) |
 			1u << (TAG_MODES & 0xf);
-	struct reader r = { buf, len, false };
+	struct reader r = { buf, len, false }, field;
+	u32 tag;
 	int err;
 
 	memset(s, 0, sizeof(*s));
 	err = get_header(&r, magic, VMPT_STATE_VERSION, why);
 	while (!err && r.left) {
-		struct reader field;
-		u32 tag;
-
-		if (!get_next(&r, &tag, &field))
-			return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state",
-					   "goes beyond the end", tag, 0);
-		err = get_field(&field, tag, s, why);
+		err = get_next(&r, &tag, &field, why);
+		if (!err)
+			err = get_field(&field, tag, s, why);
 	}
-	if (!err && (s->has_tag & all) != all)
-		err = vmpt_refuse(why, VMPT_E_FORMAT, "fields of the state", "one is missing",
-				  s->has_tag, all);
-	return err;
+	return err ? err : check_all(s->has_tag, all, why);
 }
 
 /* ---- check ---- */
@@ -315,11 +302,6 @@ static int check_caps(const struct vmpt_vcpu *vcpu, const struct saved *s, struc
 		err = differs(why, vmpt_cap_field(cap), vmpt_pt_cap(was, cap),
 			      vmpt_pt_cap(is, cap));
 	return err;
-}
-
-static int invalid(struct vmpt_refusal *why, const char *field, const char *rule, u64 value)
-{
-	return vmpt_refuse(why, VMPT_E_INVAL, field, rule, value, 0);
 }
 
 /* Each MSR by the rules of the vCPU. @s->regs becomes what it will hold. */
