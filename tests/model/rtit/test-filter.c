@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RTIT Programming Reference: Table 3 step by step; IP filtering, 2.1.3, 2.4.3 and 3.3.5. */
+/* RTIT Programming Reference: IP filtering, 2.1.3, 2.4.3 and 3.3.5. */
 #include "tests/model/rtit/rig.h"
 
 #define IN	0x401000
@@ -18,92 +18,6 @@ static void filter(unsigned int id, u64 next_ip)
 	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, next_ip);
 	rig_skip();
 }
-
-/* Steps 1 to 10; the bytes are written out from Figures 3, 5 and 8. */
-static void table_3(const char *const *want, bool raw)
-{
-	struct vmpt_rtit_unit *u = &rig.unit;
-	unsigned int n;
-
-	range0(0x100, 0x110);
-	wr(EVENTS, EVENT(RANGE0, NEVER));
-	wr_at(CTL, BOTH | DEST | TRACE_EN, 0x1e);
-	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
-	for (n = 0; n <= 10; n++) {
-		switch (n) {
-		case 1:
-			vmpt_rtit_unit_jmp(u, 0x023, 0x102);
-			break;
-		case 2:
-			vmpt_rtit_unit_step(u, 0x102);
-			break;
-		case 3:
-			far(0x105, 0x983);
-			break;
-		case 4:
-			far(0x985, 0x10e);
-			break;
-		case 5: /* a fault: its own address */
-			far(0x10e, 0x345);
-			break;
-		case 6:
-			vmpt_rtit_unit_step(u, 0x348);
-			break;
-		case 7:
-			vmpt_rtit_unit_step(u, 0x34c);
-			break;
-		case 8:
-			vmpt_rtit_unit_step(u, 0x350);
-			break;
-		case 9:
-			vmpt_rtit_unit_step(u, 0x353);
-			break;
-		case 10: /* IRET */
-			far(0x357, 0x113);
-			break;
-		}
-		if (raw)
-			expect_bytes(want[n]);
-		else
-			expect(want[n]);
-	}
-}
-
-START_TEST(table_3_packets)
-{
-	const char *const want[] = { "PSB",
-				     "FUP.PGE 102",
-				     "",
-				     "FUP.PGD 105, TIP 983",
-				     "FUP.PGE 10e",
-				     "FUP.PGD 10e, TIP 345",
-				     "",
-				     "",
-				     "",
-				     "",
-				     "" };
-
-	table_3(want, false);
-}
-END_TEST
-
-START_TEST(table_3_bytes)
-{
-	const char *const want[] = { "c0 00 00 00 00 00 00 00 00",
-				     "84 02 01",
-				     "",
-				     "8c 05 01 b4 83 09",
-				     "84 0e 01",
-				     "8c 0e 01 b4 45 03",
-				     "",
-				     "",
-				     "",
-				     "",
-				     "" };
-
-	table_3(want, true);
-}
-END_TEST
 
 /* 3.3.5: "executes an instruction at the base IP … at the limit IP" */
 START_TEST(walk_in_and_out)
@@ -330,8 +244,8 @@ START_TEST(status_write)
 }
 END_TEST
 
-RIG_MAIN("filter", table_3_packets, table_3_bytes, walk_in_and_out, branch_in_and_out,
-	 enabled_from_within, enabled_from_within_then_a_branch, event_range1, event_both_ranges,
+RIG_MAIN("filter", walk_in_and_out, branch_in_and_out, enabled_from_within,
+	 enabled_from_within_then_a_branch, event_range1, event_both_ranges,
 	 event_both_ranges_side_by_side, event_never_and_reserved, event_always,
 	 frozen_without_trace_en, frozen_without_context_en, frozen_across_far_transfers,
 	 status_write)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT Programming Reference, Table 3: each step by itself, with FilterEn and the bytes written
- * out from Figures 5 and 8; test-filter.c has the whole trace.
+ * RTIT Programming Reference, Table 3: each step by itself, with FilterEn, and the whole trace;
+ * the bytes are written out from Figures 3, 5 and 8.
  */
 #include "tests/model/rtit/rig.h"
 
@@ -43,15 +43,20 @@ static void instruction(unsigned int step)
 	}
 }
 
+static void enable(void)
+{
+	range0(0x100, 0x110);
+	wr(EVENTS, EVENT(RANGE0, NEVER));
+	wr_at(CTL, BOTH | DEST | TRACE_EN, 0x1e);
+	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
+}
+
 /* All before @step, then it alone: its bytes, and whether the filter is in behind it. */
 static void check(unsigned int step, const char *bytes, bool in)
 {
 	unsigned int n;
 
-	range0(0x100, 0x110);
-	wr(EVENTS, EVENT(RANGE0, NEVER));
-	wr_at(CTL, BOTH | DEST | TRACE_EN, 0x1e);
-	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
+	enable();
 	for (n = 1; n < step; n++)
 		instruction(n);
 	rig_skip();
@@ -126,4 +131,56 @@ START_TEST(step_10)
 }
 END_TEST
 
-RIG_MAIN("table3", step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10)
+/* What enabling makes, then each step. */
+static void table_3(const char *const *want, bool raw)
+{
+	unsigned int n;
+
+	enable();
+	for (n = 0; n <= 10; n++) {
+		instruction(n);
+		if (raw)
+			expect_bytes(want[n]);
+		else
+			expect(want[n]);
+	}
+}
+
+START_TEST(table_3_packets)
+{
+	const char *const want[] = { "PSB",
+				     "FUP.PGE 102",
+				     "",
+				     "FUP.PGD 105, TIP 983",
+				     "FUP.PGE 10e",
+				     "FUP.PGD 10e, TIP 345",
+				     "",
+				     "",
+				     "",
+				     "",
+				     "" };
+
+	table_3(want, false);
+}
+END_TEST
+
+START_TEST(table_3_bytes)
+{
+	const char *const want[] = { "c0 00 00 00 00 00 00 00 00",
+				     "84 02 01",
+				     "",
+				     "8c 05 01 b4 83 09",
+				     "84 0e 01",
+				     "8c 0e 01 b4 45 03",
+				     "",
+				     "",
+				     "",
+				     "",
+				     "" };
+
+	table_3(want, true);
+}
+END_TEST
+
+RIG_MAIN("table3", step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10,
+	 table_3_packets, table_3_bytes)
