@@ -81,6 +81,8 @@ if ! [ -d "$kernel" ]; then
 	mv -T "$new" "$kernel" 2>/dev/null || [ -d "$kernel" ]
 fi
 touch "$kernel"
-# Those of other versions that nobody asked for in two weeks.
-find "$cache" -mindepth 1 -maxdepth 1 -type d -name "${package}_*" -mtime +14 -exec rm -rf {} +
+# Those of other versions that nobody asked for in two weeks. find fails where another call removes
+# something at the same time.
+find "$cache" -mindepth 1 -maxdepth 1 -type d -name "${package}_*" -mtime +14 \
+	-exec rm -rf {} + 2>/dev/null || true
 echo "$kernel"
