@@ -56,7 +56,8 @@ first:
 	.endif
 	mov	$0x10, %al
 	mov	$0xf4, %dx
-	out	%al, %dx
+# Where QEMU ends the guest.
+last:	out	%al, %dx
 	jmp	.
 
 other:

@@ -427,12 +427,17 @@ check 'migrated: a trace' no_damage to.d/cpu0.pt
 
 # ---- no room ----
 
-# The last packet is an OVF, unless so few bytes were left that the plugin said there is none. (The
-# last run may have been small enough to be written: then the OVF is before it.)
+# The trace goes to the guest's end, or its last packet is an OVF, or so few bytes were left that the
+# plugin said there is none. (The guest's last runs are small: they may have found room behind an OVF.)
 ends_marked()
 {
-	grep -q '; no room for the OVF that tells so$' stderr ||
-		dump --kinds=ovf,ip "$1" | tail -n 8 | grep -q " OVF"
+	local last
+
+	grep -q '; no room for the OVF that tells so$' stderr && return
+	# a jump to itself is behind the OUT, of two bytes, that ends the guest
+	last=$((0xf0000 + 0x$(nm "${middle%.bin}.o" | sed -n 's/ t last$//p')))
+	dump --kinds=ovf,ip "$1" | sed -n 's/.* OVF$/OVF/p; s/.* FUP  *0x\(f[0-9a-f]\{4\}\) .*/\1/p' |
+		tail -n 1 | grep -qxF -e OVF -e "$(printf %x $last)" -e "$(printf %x $((last + 1)))"
 }
 
 (
