@@ -22,6 +22,7 @@
 #include "arch/output.h"
 #include "arch/pt-regs.h"
 #include "vmm-lib/caps.h"
+#include "vmm-lib/pip-write.h"
 #include "vmm-lib/shadow-topa.h"
 #include "vmm-lib/tsc.h"
 #include "vmm-lib/vmx.h"
@@ -373,22 +374,6 @@ enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualifi
 void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu);
 
 /* ---- missing packets ---- */
-
-enum vmpt_cr3_cause {
-	VMPT_CR3_MOV,	      /* MOV CR3 that exited, or that the VMM emulated */
-	VMPT_CR3_TASK_SWITCH, /* no PIP if CR3 stays as it is (Table 33-24) */
-	VMPT_CR3_NESTED,      /* a transition between L1 and L2 that the VMM carries out */
-	VMPT_CR3_INIT,	      /* INIT or SIPI that the VMM carries out */
-	VMPT_CR3_RESTORE,     /* the VMM sets registers; see config.pip_on_restore */
-	VMPT_CR3_SMM,	      /* SMI or RSM: never a PIP (33.2.9.3) */
-};
-
-struct vmpt_cr3_write {
-	u64 old_cr3, new_cr3; /* as the guest believes; bit 63 of a MOV's source is ignored */
-	u8 cause;	      /* enum vmpt_cr3_cause */
-	u8 cpl_before, cpl_after;
-	bool pae_before, pae_after; /* PAE paging: CR3[11:5] count */
-};
 
 /*
  * A guest's CR3 changed without the processor doing it: append the PIP that is missing, if
