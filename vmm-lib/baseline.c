@@ -73,7 +73,7 @@ static int cut(struct vmpt_pt_cpuid *common, const struct vmpt_pt_cpuid *host,
 		else
 			vmpt_pt_cap_set(common, cap, a & b);
 	}
-	vmpt_caps_close(common);
+	vmpt_leaf_close(common);
 	if (!vmpt_pt_cap(common, VMPT_CAP_TOPA) && !vmpt_pt_cap(common, VMPT_CAP_SINGLE_RANGE))
 		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
 				   "no output scheme is common to the pool", 0,

@@ -196,8 +196,8 @@ static int check_host(const struct vmpt_caps *host, const struct vmpt_policy *po
 int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *policy,
 		    struct vmpt_caps *guest, struct vmpt_refusal *why)
 {
-	struct vmpt_pt_cpuid offer = { 0 };
-	unsigned int cap;
+	struct vmpt_pt_cpuid offer;
+	struct vmpt_leaf_fault fault;
 	int err;
 
 	*guest = *host;
@@ -211,25 +211,15 @@ int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *poli
 		return err;
 
 	offer = guest->cpuid;
-	offer.present = 1;
-	for (cap = 0; cap < VMPT_CAPS; cap++) {
-		u32 value = vmpt_pt_cap_effective(&host->cpuid, cap);
-
-		if (cap == VMPT_CAP_FABRIC || policy->hide >> cap & 1)
-			value = 0;
-		if (cap == VMPT_CAP_MAX_SUBLEAF && value > VMPT_PT_SUBLEAVES - 1)
-			value = VMPT_PT_SUBLEAVES - 1;
-		if (cap == VMPT_CAP_RANGES && value > policy->ranges_max)
-			value = policy->ranges_max;
-		vmpt_pt_cap_set(&offer, cap, value);
-	}
-	vmpt_caps_close(&offer);
-	if (!vmpt_pt_cap(&offer, VMPT_CAP_TOPA) && !vmpt_pt_cap(&offer, VMPT_CAP_SINGLE_RANGE))
-		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
-				   "no way to memory is left: neither ToPA nor a single range", 0,
-				   host->cpuid.leaf14[0].ecx & 5);
-	err = vmpt_caps_check_psb(&host->cpuid, &offer, why);
-	if (!err)
+	switch (vmpt_leaf_offer(&host->cpuid, policy->hide, policy->ranges_max, &offer, &fault)) {
+	case VMPT_LEAF_OK:
 		guest->cpuid = offer;
-	return err;
+		return 0;
+	case VMPT_LEAF_OUTPUT:
+		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
+				   "no way to memory is left: neither ToPA nor a single range",
+				   fault.guest, fault.host);
+	default:
+		return vmpt_leaf_refuse(&fault, why);
+	}
 }

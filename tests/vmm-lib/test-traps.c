@@ -96,7 +96,7 @@ END_TEST
 static void hide(struct vmpt_caps *caps, enum vmpt_pt_cap cap)
 {
 	vmpt_pt_cap_set(&caps->cpuid, cap, 0);
-	vmpt_caps_close(&caps->cpuid);
+	vmpt_leaf_close(&caps->cpuid);
 }
 
 static const u32 processors[] = { RIG_FULL, RIG_NO_GPA, RIG_LISTS };
