@@ -198,8 +198,10 @@ static int next_place(struct vmpt_output *out, struct place *next)
  */
 static int store(struct vmpt_output *out, const u8 *bytes, size_t len, size_t *stored)
 {
-	u64 offset = vmpt_pt_output_offset(out->regs), room = out->size - offset;
-	u64 page = PAGE - (out->region + offset) % PAGE, most = room < page ? room : page;
+	u64 offset = vmpt_pt_output_offset(out->regs);
+	u64 room = out->size - offset;
+	u64 page = PAGE - (out->region + offset) % PAGE;
+	u64 most = room < page ? room : page;
 	size_t n = len < most ? len : (size_t)most;
 	struct place next = { .base = out->regs->output_base };
 	int err;
