@@ -21,6 +21,7 @@ int vmpt_rdmsr(unsigned int cpu, Bit32u index, Bit64u *value)
 	struct pc_cpu *pc = pc_of(cpu);
 	u64 v;
 
+	pc_msr_count(pc, index, false);
 	if (vmpt_pt_is_msr(index)) {
 		(void)vmpt_unit_flush(&pc->unit);
 		if (vmpt_unit_rdmsr(&pc->unit, index, &v))
@@ -108,6 +109,7 @@ int vmpt_wrmsr(unsigned int cpu, Bit32u index, Bit64u value)
 {
 	struct pc_cpu *pc = pc_of(cpu);
 
+	pc_msr_count(pc, index, true);
 	if (vmpt_pt_is_msr(index))
 		return pt_write(pc, index, value);
 	if (!pc_options.pt)

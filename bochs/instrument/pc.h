@@ -33,6 +33,7 @@ extern struct pc_options pc_options;
 void pc_options_read(void);
 
 struct pc_counts;
+struct pc_msr_counts;
 struct truth;
 
 /* The VM exit that an access of PT's output ends in; reason 0: none. */
@@ -79,6 +80,7 @@ struct pc_cpu {
 		struct ept_exit exit; /* to come at the next instruction boundary */
 	} ept;
 	struct pc_counts *counts; /* log.cc */
+	struct pc_msr_counts *msr_counts; /* msr-count.cc */
 	struct truth *truth;
 };
 
@@ -191,6 +193,11 @@ void pc_status(const char *status);
 void pc_count_entry(struct pc_cpu *pc);
 void pc_count_exit(struct pc_cpu *pc);
 void pc_log_counts(const struct pc_cpu *pc);
+/* RDMSR and WRMSR between VM exits and entries; a mark reports them (msr-count.cc). */
+void pc_msr_count(struct pc_cpu *pc, u32 index, bool write);
+void pc_msr_count_exit(struct pc_cpu *pc);
+void pc_msr_count_entry(struct pc_cpu *pc);
+void pc_msr_count_report(struct pc_cpu *pc);
 /* An image of the memory (image.cc). */
 void pc_image(const char *name);
 /* A file that is still open ends (port.cc). */

@@ -73,6 +73,7 @@ void vmpt_vmentry_begin(unsigned int cpu)
 {
 	struct pc_cpu *pc = pc_of(cpu);
 
+	pc_msr_count_entry(pc);
 	pc->entry = {};
 	pc->entry.ip = pc_place(pc);
 	pc->entry_next = pc_next(pc);
@@ -205,6 +206,7 @@ void vmpt_vmexit_done(unsigned int cpu)
 
 	pc->in_exit = false;
 	pc_count_exit(pc);
+	pc_msr_count_exit(pc);
 	pc->exit.target = pc_next(pc);
 	pc_mode(pc, &pc->exit.mode);
 	pc->exit.load_ctl = list && !apart;
