@@ -7,6 +7,7 @@
 # What a kernel prints of its own faults.
 faults='WARNING: CPU: \|BUG: \|Oops: \|general protection fault\|unchecked MSR access error'
 faults+='\|INFO: rcu_.* self-detected stall'
+faults+='\|NMI received for unknown reason'
 
 # Is process $pid still there? One that ended but was not waited for is not.
 runs()
