@@ -11,11 +11,13 @@
 #define SMALL_AUX 4
 #define STILL	  300 /* exits, more than it takes to fill that */
 #define LARGE_AUX 16
+#define TOPA_PMI  (1ull << 55)
 
 static struct host_pt pt;
 static bool host_on;
 static u64 most; /* bytes that perf said came at once */
-static u32 exits = EXITS, stuck, stopped;
+static u64 total;
+static u32 exits = EXITS, stuck, stopped, status;
 
 static bool open_host(size_t pages)
 {
@@ -50,9 +52,9 @@ void fault_d01(struct scene *s)
 	host_pt_enable(&pt, true);
 	end = scene_run(s);
 	host_pt_enable(&pt, false);
-	host_pt_close(&pt);
-	if (end == SCENE_DONE)
-		ok("the guest ran");
+	if (end == SCENE_DONE && host_pt_head(&pt))
+		ok("the guest ran, %llu bytes of the host's trace",
+		   (unsigned long long)host_pt_head(&pt));
 	else
 		fault("%s %#llx; %s", scene_end_name(end), (unsigned long long)s->reason,
 		      scene_said(s, "VM") ? s->line : "the kernel said nothing");
@@ -80,6 +82,7 @@ static void keep_tracing(struct scene *s, u32 word)
 	(void)word;
 	busy(s);
 	n = host_pt_drain(&pt);
+	total += n;
 	if (n > most)
 		most = n;
 }
@@ -94,6 +97,7 @@ static enum scene_end trace_both(struct scene *s, u32 int_every,
 	scene_op_start(s, CTL_TRACE);
 	scene_op(s, OP_EXITS, exits, 0);
 	scene_op_stop(s, CTL_TRACE);
+	status = scene_op(s, OP_RDMSR, VMPT_MSR_PERF_GLOBAL_STATUS, 0);
 	s->on_out = on_out;
 	scene_load(s);
 	end = scene_run(s);
@@ -117,8 +121,11 @@ void fault_d02(struct scene *s)
 	else if (end != SCENE_DONE)
 		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
 		      (unsigned long long)s->reason);
+	else if (!total)
+		fault("after %u exits: no byte of the host's trace", s->outs);
 	else
-		ok("not seen in %u exits", s->outs);
+		ok("not seen in %u exits, %llu bytes of the host's trace", s->outs,
+		   (unsigned long long)total);
 }
 
 void fault_d04(struct scene *s)
@@ -137,8 +144,13 @@ void fault_d04(struct scene *s)
 	else if (end != SCENE_DONE)
 		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
 		      (unsigned long long)s->reason);
+	else if (!total || !(s->ops[status].result & TOPA_PMI))
+		fault("after %u exits: %llu bytes of the host's trace, the guest's global status %#llx",
+		      s->outs, (unsigned long long)total,
+		      (unsigned long long)s->ops[status].result);
 	else
-		ok("not seen in %u exits", s->outs);
+		ok("not seen in %u exits, %llu bytes of the host's trace, the guest's global status %#llx",
+		   s->outs, (unsigned long long)total, (unsigned long long)s->ops[status].result);
 }
 
 /*
@@ -186,6 +198,8 @@ void fault_d18(struct scene *s)
 	else if (end != SCENE_DONE)
 		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
 		      (unsigned long long)s->reason);
+	else if (!stopped)
+		fault("after %u exits: perf's buffer was never full", s->outs);
 	else
 		ok("not seen in %u exits, perf's buffer was full %u times", s->outs, stopped);
 }

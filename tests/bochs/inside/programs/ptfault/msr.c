@@ -64,6 +64,9 @@ void fault_d07(struct scene *s)
 
 void fault_d08(struct scene *s)
 {
+	enum scene_end end;
+	u64 bytes;
+
 	scene_open(s, false);
 	scene_topa(s, 4, 0);
 	if (scene_leaf(s, 0x14, 0)->ebx & 1) {
@@ -74,11 +77,15 @@ void fault_d08(struct scene *s)
 	scene_op(s, OP_WORK, 10, 0);
 	scene_op_stop(s, CTL_TRACE);
 	scene_load(s);
-	scene_run(s);
+	end = scene_run(s);
+	bytes = scene_output(s);
 	if (scene_said(s, "unchecked MSR access"))
 		fault("%s", s->line);
+	else if (end != SCENE_DONE || !bytes)
+		fault("%s %#llx, %llu bytes came", scene_end_name(end),
+		      (unsigned long long)s->reason, (unsigned long long)bytes);
 	else
-		ok("no access to CR3_MATCH");
+		ok("no access to CR3_MATCH, %llu bytes came", (unsigned long long)bytes);
 }
 
 struct msrs {
@@ -109,6 +116,17 @@ static void get_pt_msrs(struct scene *s, struct msrs *msrs)
 		die("KVM_GET_MSRS does not give what KVM lists");
 }
 
+static u64 pt_msr(const struct msrs *msrs, u32 index)
+{
+	u32 i;
+
+	for (i = 0; i < msrs->head.nmsrs; i++) {
+		if (msrs->entries[i].index == index)
+			return msrs->entries[i].data;
+	}
+	return 0;
+}
+
 static struct msrs saved;
 
 static void save_msrs(struct scene *s, u32 word)
@@ -120,6 +138,7 @@ static void save_msrs(struct scene *s, u32 word)
 void fault_d13(struct scene *s)
 {
 	static struct scene other;
+	static struct msrs read;
 	enum scene_end end;
 	int n;
 
@@ -139,31 +158,40 @@ void fault_d13(struct scene *s)
 	if (scene_set_cpuid(&other))
 		die("KVM refuses CPUID that it says it supports");
 	n = ioctl(other.vcpu.fd, KVM_SET_MSRS, &saved);
-	if (n == (int)saved.head.nmsrs)
-		ok("all %d", n);
-	else
+	if (n == (int)saved.head.nmsrs) {
+		get_pt_msrs(&other, &read);
+		if (memcmp(&read, &saved, sizeof(read)))
+			fault("all %d are taken, but do not read back", n);
+		else
+			ok("all %d, and read back, RTIT_CTL %#llx", n,
+			   (unsigned long long)pt_msr(&read, VMPT_MSR_RTIT_CTL));
+	} else {
 		fault("KVM_SET_MSRS takes %d of %u; the first refused is %#x", n, saved.head.nmsrs,
 		      n < 0 ? 0 : saved.entries[n].index);
+	}
 }
 
 void fault_d14(struct scene *s)
 {
+	const u64 pending = VMPT_STATUS_PEND_PSB | VMPT_STATUS_PEND_PMI;
+	u64 value = 0;
 	int error;
 
 	scene_open(s, false);
 	if (!(scene_leaf(s, 0x14, 0)->ebx & 1u << 6)) {
-		skip("this processor has no PSB and PMI preservation");
+		ok("CPUID has no PSB and PMI preservation");
 		return;
 	}
 	if (scene_set_cpuid(s))
 		die("KVM refuses CPUID that it says it supports");
-	error = vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS,
-			     VMPT_STATUS_PEND_PSB | VMPT_STATUS_PEND_PMI);
+	error = vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS, pending);
 	if (error)
-		fault("KVM_SET_MSRS refuses RTIT_STATUS %#llx",
-		      (unsigned long long)(VMPT_STATUS_PEND_PSB | VMPT_STATUS_PEND_PMI));
+		fault("KVM_SET_MSRS refuses RTIT_STATUS %#llx", (unsigned long long)pending);
+	else if (vcpu_get_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS, &value) || value != pending)
+		fault("RTIT_STATUS %#llx reads %#llx", (unsigned long long)pending,
+		      (unsigned long long)value);
 	else
-		ok("taken");
+		ok("taken, reads %#llx", (unsigned long long)value);
 }
 
 void fault_d15(struct scene *s)
@@ -226,6 +254,18 @@ static s64 reads_of_ctl(struct scene *s, u64 *exits)
 	return reads;
 }
 
+/* No processor enters a guest without a task register (SDM 3 27.3.1.2). */
+static void spoil_tr(struct scene *s)
+{
+	struct kvm_sregs sregs;
+
+	if (ioctl(s->vcpu.fd, KVM_GET_SREGS, &sregs) < 0)
+		die("KVM_GET_SREGS fails");
+	sregs.tr.unusable = 1;
+	if (ioctl(s->vcpu.fd, KVM_SET_SREGS, &sregs) < 0)
+		die("KVM_SET_SREGS fails");
+}
+
 void fault_d29(struct scene *s)
 {
 	u64 exits;
@@ -243,11 +283,8 @@ void fault_d29(struct scene *s)
 		return;
 	}
 	scene_open(s, false);
-	scene_leaf(s, 7, 0)->ebx &= ~(1u << 25);
-	if (scene_set_cpuid(s))
-		die("CPUID without PT is refused");
-	scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_CTL, 1ull << 63);
 	scene_load(s);
+	spoil_tr(s);
 	scene_run(s);
 	if (!scene_said(s, "*** Guest State ***")) {
 		skip("no entry failed, nothing is printed");
@@ -264,19 +301,22 @@ void fault_d29(struct scene *s)
 
 void fault_ctl(struct scene *s)
 {
-	u32 op;
+	u32 op, read;
 
 	scene_open(s, false);
 	scene_topa(s, 4, 0);
 	scene_op_start(s, CTL_TRACE);
 	scene_op(s, OP_WORK, 10, 0);
 	op = scene_op(s, OP_WRMSR, VMPT_MSR_RTIT_CTL, 0);
+	read = scene_op(s, OP_RDMSR, VMPT_MSR_RTIT_CTL, 0);
 	scene_op_stop(s, CTL_TRACE);
 	scene_load(s);
 	if (scene_run(s) != SCENE_DONE)
 		die("the guest did not end: %#llx", (unsigned long long)s->reason);
 	if (s->ops[op].fault == GP)
 		fault("#GP");
+	else if (s->ops[read].result)
+		fault("reads %#llx", (unsigned long long)s->ops[read].result);
 	else
-		ok("taken");
+		ok("taken, reads 0");
 }
