@@ -8,7 +8,9 @@
 # taken while the guests were there, but for pages that changed (image-check). Then both checkers
 # are shown wrong streams, truths and images, and must refuse them.
 #
-#	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK OUT
+#	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK OUT [small]
+#
+# small: one recording of two small guests.
 set -u
 
 source=$1
@@ -323,13 +325,14 @@ if [ -n "${VMPT_SOAK-}" ]; then
 	echo "note: $((seed - 1000)) runs of a Linux under KVM"
 	end
 fi
-linux 1
+[ "${6-}" = small ] || linux 1
 
 record noretcomp flow,noretcomp/,traced,long64,prot32
 check 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows no
 images 0
+[ "${6-}" != small ] || end
 wrong
 
 # As perf records by itself.
