@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What an entry and exit cost in RDMSR and WRMSR, as the PC counted them: on the stock kernel and on
+# the one with kvm-patches/6.12, for a VM without PT, one that does not trace and one that does, with
+# and without an event of the host's perf. A VM without PT costs no more with pt_mode=1 than with
+# pt_mode=0; one with PT no more patched than stock.
+#
+#	test-msr-cost.sh SOURCE OUT
+#
+# The table goes to OUT/table. A figure is that of the most of some 200 windows from an exit, by CPUID,
+# to the next entry; KVM stays in the kernel between them.
+set -u
+
+source=$1
+out=$2
+here=$source/tests/bochs
+patches=$source/kvm-patches/6.12
+failures=0 checks=0
+
+mkdir -p "$out"
+. "$here/lib.sh" || exit
+[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+make_all "$source/bochs/build" "$here/build-kernel" "$here/build-kernel --patches $patches" \
+	"$here/build base"
+
+check()
+{
+	checks=$((checks + 1))
+	"${@:2}" && return
+	failures=$((failures + 1))
+	echo "$1: not so"
+}
+
+# The counts of what came behind mark 200 + $2 of run $1: "PT-READS PT-WRITES READS WRITES" of most
+# windows, nothing if there are fewer than 100 of them.
+most()
+{
+	awk -v mark=$((200 + $2)) '$2 == "mark" { here = $3 == mark }
+		here && $2 == "msrs" && $14 > count { count = $14; cost = $8 " " $9 " " $11 " " $12 }
+		END { if (count >= 100) print cost }' "$out/$1/files/run.log"
+}
+
+declare -A cost
+# Kernel $1 with pt_mode=$2: a VM of each KIND $3...
+run()
+{
+	local name=$1-$2 kernel=() kinds words host i=0
+	[ "$1" = stock ] && kernel=(--allow-warnings) || kernel=(--patches "$patches")
+	kinds=("${@:3}")
+	words=$(printf ',%s' "${kinds[@]}")
+	rm -rf "${out:?}/$name"
+	mkdir -p "$out/$name"
+	"$here/run" --out "$out/$name" --timeout 180 "${kernel[@]}" \
+		--append "kvm-intel.pt_mode=$2 msr.allow_writes=on" "msrcost$words" >"$out/$name/said" 2>&1
+	check "$name ran: $(cat "$out/$name/said")" [ $? = 0 ]
+	for host in no yes; do
+		for kind in "${kinds[@]}"; do
+			cost[$name $kind $host]=$(most "$name" $i)
+			i=$((i + 1))
+		done
+	done
+}
+
+
+# Cost $1 is there and no more than cost $2: reads, writes, and both.
+no_more()
+{
+	local a b
+
+	read -ra a <<<"$1"
+	read -ra b <<<"$2"
+	[ ${#a[@]} = 4 ] && [ ${#b[@]} = 4 ] && [ $((a[0] + a[2])) -le $((b[0] + b[2])) ] &&
+		[ $((a[1] + a[3])) -le $((b[1] + b[3])) ]
+}
+
+# A cell of the table: reads + writes, PT's of them.
+cell()
+{
+	local c
+
+	read -ra c <<<"$1"
+	if [ ${#c[@]} = 4 ]; then
+		echo "$((c[0] + c[2])) + $((c[1] + c[3])) (${c[0]} + ${c[1]})"
+	else
+		echo 'no entry'
+	fi
+}
+
+run stock 0 none
+run stock 1 none idle trace
+run patched 0 none
+run patched 1 none idle trace
+
+declare -A what=([none]='without PT' [idle]='with PT, not tracing' [trace]='tracing')
+{
+	echo '| VM | host'\''s perf traces | stock, pt_mode=0 | stock, pt_mode=1 | patched, pt_mode=0 | patched, pt_mode=1 |'
+	echo '| --- | --- | --- | --- | --- | --- |'
+	for kind in none idle trace; do
+		for host in no yes; do
+			line="| ${what[$kind]} | $host"
+			for name in stock-0 stock-1 patched-0 patched-1; do
+				if [[ $name == *-0 && $kind != none ]]; then
+					line+=' | –'
+				else
+					line+=" | $(cell "${cost[$name $kind $host]}")"
+				fi
+			done
+			echo "$line |"
+		done
+	done
+} >"$out/table"
+
+for host in no yes; do
+	check "without PT, pt_mode=1 costs no more than pt_mode=0 (host's trace: $host)" \
+		no_more "${cost[patched-1 none $host]}" "${cost[stock-0 none $host]}"
+	check "pt_mode=0 costs no more than before (host's trace: $host)" \
+		no_more "${cost[patched-0 none $host]}" "${cost[stock-0 none $host]}"
+done
+for kind in idle trace; do
+	check "${what[$kind]}: no more than stock" \
+		no_more "${cost[patched-1 $kind no]}" "${cost[stock-1 $kind no]}"
+done
+check 'tracing while the host traces: no more than stock' \
+	no_more "${cost[patched-1 trace yes]}" "${cost[stock-1 trace yes]}"
+# Stock fails each such entry. What the host's trace needs: stopped at the entry, started behind the exit.
+check 'not tracing while the host traces: is entered' [ -n "${cost[patched-1 idle yes]}" ]
+cat "$out/table"
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
