@@ -87,6 +87,7 @@ static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 	ret = vmpt_unit_wrmsr(&pc->unit, index, value, pc_place(pc), pc_next(pc));
 	pc_flush(pc);
 	pc_truth_ctl(pc, ctl, pc_place(pc), pc_next(pc));
+	pc_walk_ctl(pc, ctl);
 	pc_watch(pc);
 	return ret ? -1 : 1;
 }

@@ -44,6 +44,21 @@ struct ept_exit {
 	u64 gpa;
 };
 
+/* Interrupts at one instruction after the other, see walk.cc. */
+#define PC_WALK_STOP  0x10000 /* begin: where the host clears TraceEn; else an exit reason */
+#define PC_WALK_PMI   1	      /* flags: bit 55 of the status, if TraceEn is 1 then */
+#define PC_WALK_LATE  2	      /* bit 55 from the window's begin on */
+#define PC_WALK_WORDS 6
+
+struct pc_walk {
+	bool on, inside, late, guest_traced;
+	u32 begin, at, stride, flags;
+	u64 status;
+	u32 count;  /* instructions of this window so far */
+	u32 misses; /* windows that ended too soon, one after the other */
+	u32 windows, interrupts, idle, masked;
+};
+
 struct pc_cpu {
 	unsigned int id;
 	BX_CPU_C *cpu;
@@ -82,6 +97,7 @@ struct pc_cpu {
 	struct pc_counts *counts; /* log.cc */
 	struct pc_msr_counts *msr_counts; /* msr-count.cc */
 	struct truth *truth;
+	struct pc_walk walk;
 };
 
 extern struct pc_cpu *pc_cpus[VMPT_BOCHS_CPUS];
@@ -181,6 +197,20 @@ void pc_truth_reset(struct pc_cpu *pc);
 void pc_truth_ctl(struct pc_cpu *pc, u64 old, u64 place, u64 next);
 /* What it wrote, into the run's log. */
 void pc_truth_report(const struct pc_cpu *pc);
+
+/* ---- interrupts on a walk (walk.cc) ---- */
+
+/* A new one: PC_WALK_WORDS of them, as the host port has them; the old one ends, with a line in the
+ * log. Stride 0: there is none. */
+void pc_walk_set(struct pc_cpu *pc, const u32 *words);
+void pc_walk_end(struct pc_cpu *pc);
+/* An instruction begins. */
+void pc_walk_insn(struct pc_cpu *pc);
+/* A VM exit begins, is done; a VM entry was found right; software wrote IA32_RTIT_CTL. */
+void pc_walk_exit_begin(struct pc_cpu *pc);
+void pc_walk_exit(struct pc_cpu *pc);
+void pc_walk_entry(struct pc_cpu *pc);
+void pc_walk_ctl(struct pc_cpu *pc, u64 old);
 
 /* ---- files of the run ---- */
 

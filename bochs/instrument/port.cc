@@ -16,6 +16,9 @@
  *	8	dword			1 NMI, 2 SMI, 3 INIT at the next instruction boundary; bits
  *					15:8: the processor
  *	9	anything		none but to begin anew: what another left behind is over
+ *	10	6 dwords		interrupts at one instruction after the other (walk.cc):
+ *what begins a window, the first instruction, stride (0: none), flags and in bits 15:8 the
+ *processor, low and high dword of the status
  *
  * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
  * run's folder. An error stands in run.log as "error: …". Data for a file that cannot be is
@@ -46,6 +49,7 @@ enum command {
 	POWER_OFF,
 	PULSE,
 	ANEW,
+	WALK,
 };
 
 static struct {
@@ -189,6 +193,23 @@ static void pulse(void)
 	}
 }
 
+static void walk(void)
+{
+	u32 words[PC_WALK_WORDS];
+	struct pc_cpu *pc;
+
+	if (port.data.size() != sizeof(words)) {
+		pc_log("error: walk: not %u dwords before it", PC_WALK_WORDS);
+		return;
+	}
+	memcpy(words, port.data.data(), sizeof(words));
+	pc = pc_of(words[3] >> 8 & (VMPT_BOCHS_CPUS - 1));
+	if (pc)
+		pc_walk_set(pc, words);
+	else
+		pc_log("error: walk: no such processor");
+}
+
 static void power_off(void)
 {
 	u32 value;
@@ -252,6 +273,9 @@ static void command(u32 what)
 		pulse();
 		break;
 	case ANEW:
+		break;
+	case WALK:
+		walk();
 		break;
 	default:
 		pc_log("error: command %u is none", what);

@@ -65,6 +65,7 @@ void vmpt_environment_exit(void)
 		if (!pc)
 			continue;
 		pc_truth_stop(pc);
+		pc_walk_end(pc);
 		(void)vmpt_unit_flush(&pc->unit);
 		pc_log_counts(pc);
 		pc_truth_report(pc);
@@ -93,6 +94,9 @@ void pc_watch(struct pc_cpu *pc)
 	u64 ctl = pc->unit.regs.ctl;
 	u8 watch = pc_truth_writes(pc) ? VMPT_WATCH_TRUTH : 0;
 
+	/* The walk hears of instructions as the truth does. */
+	if (pc->walk.inside)
+		watch |= VMPT_WATCH_TRUTH;
 	if (ctl & VMPT_CTL_TRACE_EN) {
 		watch |= VMPT_WATCH_PT;
 		if (ctl & VMPT_CTL_EVENT_EN)

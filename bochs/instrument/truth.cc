@@ -43,6 +43,12 @@ struct truth {
 	std::map<u64, std::unique_ptr<truth_file>> files;
 };
 
+static bool writes(const struct truth *t)
+{
+	return t && t->on && !t->smm &&
+	       !(t->traced_only && !(t->pc->unit.regs.ctl & VMPT_CTL_TRACE_EN));
+}
+
 /* ---- instructions ---- */
 
 static bool is_prefix(u8 byte)
@@ -215,11 +221,17 @@ void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i)
 	static const u64 mask[9] = { 0,		 0xff,	       0xffff,	       0xffffff,
 				     0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
 				     ~0ULL };
-	struct truth *t = pc_cpus[cpu]->truth;
-	const BX_CPU_C *c = t->pc->cpu;
+	struct pc_cpu *pc = pc_cpus[cpu];
+	struct truth *t = pc->truth;
+	const BX_CPU_C *c = pc->cpu;
 	struct truth_code code;
 	u64 ip;
 
+	if (pc->walk.inside) {
+		pc_walk_insn(pc);
+		if (!writes(t))
+			return;
+	}
 	code.len = i->ilen();
 	/* Bochs has instructions of its own, of no bytes. */
 	if (!code.len)
@@ -270,12 +282,6 @@ static void set_owner(struct truth *t, u64 owner)
 static u64 owner_now(const struct pc_cpu *pc)
 {
 	return pc->cpu->in_vmx_guest ? pc->cpu->vmcsptr : HOST;
-}
-
-static bool writes(const struct truth *t)
-{
-	return t && t->on && !t->smm &&
-	       !(t->traced_only && !(t->pc->unit.regs.ctl & VMPT_CTL_TRACE_EN));
 }
 
 bool pc_truth_writes(const struct pc_cpu *pc)

@@ -123,6 +123,7 @@ void vmpt_vmentry(unsigned int cpu)
 	struct pc_cpu *pc = pc_of(cpu);
 
 	pc->in_entry = false;
+	pc_walk_entry(pc);
 	read_controls(pc);
 	pc->list_ctl = false;
 	pc->entry.target = pc_next(pc);
@@ -168,6 +169,7 @@ void vmpt_vmexit_begin(unsigned int cpu)
 		pc->in_entry = false;
 	}
 	pc->list_ctl = false;
+	pc_walk_exit_begin(pc);
 	pc->exit.ip = pc_next(pc);
 	pc->exit.clear_ctl = vm->vmexit_ctrls1.CLEAR_IA32_RTIT_CTRL();
 	event = pc->cpu->VMread32(VMCS_32BIT_VMEXIT_INTERRUPTION_INFO);
@@ -225,4 +227,5 @@ void vmpt_vmexit_done(unsigned int cpu)
 		pc_truth_exit(pc, pc->exit.ip, pc->exit.target);
 	pc_flush(pc);
 	pc_watch(pc);
+	pc_walk_exit(pc);
 }
