@@ -64,6 +64,7 @@ table:
 	WORD	A(op_end), A(op_rdmsr), A(op_wrmsr), A(op_work), A(op_out), A(op_cpuid)
 	WORD	A(op_cr3), A(op_read), A(op_write), A(op_halt), A(op_jump)
 	WORD	A(op_vmxon), A(op_exits), A(op_irqs), A(op_await)
+	WORD	A(op_traps)
 table_end:
 
 op_end:
@@ -142,6 +143,17 @@ op_vmxon:
 	/* ECX exits, with nothing between them. */
 op_exits:
 1:	outl	%eax, $PORT_RESULT
+	decl	%ecx
+	jnz	1b
+	jmp	done
+
+	/* ECX exits that KVM handles itself, with a little of op_work between them. */
+op_traps:
+1:	push	REG(cx)
+	call	leaf
+	xorl	%eax, %eax
+	cpuid
+	pop	REG(cx)
 	decl	%ecx
 	jnz	1b
 	jmp	done

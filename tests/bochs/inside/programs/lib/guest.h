@@ -75,6 +75,7 @@ enum guest_opcode {
 	OP_EXITS, /* arg OUTs with nothing between them */
 	OP_IRQS,  /* result: interrupts so far */
 	OP_AWAIT, /* at most arg rounds for an interrupt; result as OP_IRQS */
+	OP_TRAPS, /* arg CPUIDs, which KVM answers */
 };
 
 struct guest_op {

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The host's perf and a guest trace at once, under KVM: both traces are what was executed,
+# instruction for instruction, so that neither has a byte of the other's; the host's registers are
+# the host's after each exit; an event that stopped stays stopped. Then interrupts come at every
+# instruction of the host from a guest's exit to its next entry, one in each, and from where the
+# host stops its trace on: with a region of perf's just filled, with a counter's overflow whose
+# samples stop and start the trace, and late ones for what the guest or the host filled before.
+#
+#	test-handover.sh SOURCE OUT FLOW_CHECK
+#
+# On the stock kernel each shall show what it does wrong there; on the kernel with kvm-patches/6.12
+# all shall be right. In a soak the longer walks are done instruction by instruction.
+set -u
+
+source=$1
+out=$2
+flow_check=$3
+patches=$source/kvm-patches/6.12
+failures=0 checks=0
+# Of the long way through user space only its end, and each third instruction.
+first=3400 stride=3 rounds=2000
+[ -z "${VMPT_SOAK-}" ] || first=0 stride=1 rounds=5000
+
+mkdir -p "$out"
+. "$source/tests/bochs/lib.sh" || exit
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build base"
+[ ! -e "$patches/series" ] || make_all "$source/tests/bochs/build-kernel --patches $patches"
+
+# Run the program with the words $3 as test $2 on kernel $1.
+start()
+{
+	local dir=$out/$1-$2 options=(--allow-warnings)
+
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	[ "$1" = stock ] || options=(--patches "$patches")
+	"$source/tests/bochs/run" --out "$dir" --timeout 180 "${options[@]}" \
+		--append 'kvm-intel.pt_mode=1 msr.allow_writes=on' "handover,$3" >"$dir/said" 2>&1
+	echo $? >"$dir/rc"
+	tr -d '\r' <"$dir/serial.log" >"$dir/serial"
+}
+
+check()
+{
+	checks=$((checks + 1))
+	"${@:2}" && return
+	failures=$((failures + 1))
+	echo "$name: $1: not so"
+	tail -n 15 "$dir/serial"
+	cat "$dir/said"
+}
+
+# The trace $1 against the truth $2.
+flow()
+{
+	"$flow_check" --traced "$1" "$2" >"$dir/flow" 2>&1
+	check "the flow of ${1##*/}" [ $? = 0 ]
+	echo "$name: ${1##*/}: $(head -n 1 "$dir/flow")"
+}
+
+# What must be so on a right kernel. A guest without PT is traced with the host: its packets are in
+# the host's trace.
+is_right()
+{
+	local truth
+
+	check 'ends well' [ "$(cat "$dir/rc")" = 0 ]
+	check 'says so' grep -qx 'handover: right' "$dir/serial"
+	check 'no error' [ "$(grep -c '^[0-9]* error:' "$dir/files/run.log")" = 0 ]
+	case $words in
+	*walk=*) check 'the walk came to its end' grep -q ' walk cpu 0 done ' "$dir/files/run.log" ;;
+	esac
+	case $words in
+	*fill* | *filter* | *no-pt*) ;;
+	*) flow "$dir/files/host.pt" "$dir/files/host.truth.0" ;;
+	esac
+	for truth in "$dir"/files/vm-*.truth.0; do
+		[ -e "$dir/files/guest.pt" ] || break
+		flow "$dir/files/guest.pt" "$truth"
+	done
+}
+
+# name|words|what stock Linux says, an extended regular expression; right: nothing is wrong there
+tests="
+both|rounds=500|right
+whole|whole,rounds=100|VM entry failed, reason 0x7
+idle|idle,rounds=100|VM entry failed, reason 0x7
+no-pt|no-pt,rounds=100|VM entry failed, reason 0x7
+filter|filter,io,rounds=500|right
+fill|fill,io,aux=4,walk=exit,pmi,stride=3,rounds=3000|VM entry failed|went on [1-9]|unchecked MSR
+guest-int|int=1,rounds=1000|host: [0-9]{12,} bytes|0 interrupts in the guest
+pmi|walk=exit,pmi,rounds=4000|unchecked MSR access error: WRMSR to 0x57
+sample|walk=exit,sample,rounds=4000|unchecked MSR access error: WRMSR to 0x57
+late|walk=exit,late,rounds=4000|host: [0-9]{12,} bytes
+stop-late|walk=stop,late,rounds=4000|unchecked MSR access error: WRMSR to 0x57
+user-pmi|io,walk=exit,pmi,first=$first,rounds=$rounds|unchecked MSR access error: WRMSR to 0x57
+user-late|io,walk=exit,late,stride=$stride,rounds=$rounds|host: [0-9]{12,} bytes
+"
+
+kernels=(stock)
+if [ -e "$patches/series" ]; then
+	kernels+=(patched)
+fi
+# Two at a time.
+while IFS='|' read -r name words _; do
+	[ -n "$name" ] || continue
+	for kernel in "${kernels[@]}"; do
+		[ "$(jobs -rp | wc -l)" -lt 2 ] || wait -n
+		start "$kernel" "$name" "$words" &
+	done
+done <<<"$tests"
+wait
+
+while IFS='|' read -r test words wrong; do
+	[ -n "$test" ] || continue
+	for kernel in "${kernels[@]}"; do
+		name=$kernel-$test
+		dir=$out/$name
+		if [ "$kernel" = patched ] || [ "$wrong" = right ]; then
+			is_right
+		else
+			check "shows: $wrong" grep -qE "$wrong" "$dir/serial"
+			echo "$name: $(grep -m 1 -oE "$wrong" "$dir/serial")"
+		fi
+	done
+done <<<"$tests"
+[ ${#kernels[@]} = 2 ] || echo "there is no $patches: stock only"
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
