@@ -39,7 +39,8 @@ sums()
 {
 	# shellcheck disable=SC2016 # the inner shell's
 	flock "${tree%/*}/.bochs-kernel.lock" \
-		bash -c 'cd "$1/arch/x86/kvm" && find . -type f -exec sha256sum {} + && ls -A "$1"' bash "$tree" |
+		bash -c 'cd "$1/arch/x86/kvm" && find . -type f -exec sha256sum {} + && ls -A "$1" &&
+			sha256sum "$1/build/.config"' bash "$tree" |
 		sort
 }
 
@@ -125,6 +126,25 @@ patches next ''
 build --patches "$out/next"
 check 'the next one: is made' [ $rc = 0 ]
 check 'the next one: has nothing of those before' [ "$(grep -c vmpt_test "$made/System.map")" = 0 ]
+check 'the next one: has pt_mode' grep -q ' __param_pt_mode$' "$made/System.map"
+rm -rf "$made"
+
+# An option, in whose place the word CONFIG_BROKEN goes, and files that are not there.
+patches option ''
+flock "${tree%/*}/.bochs-kernel.lock" head -n 3 "$tree/arch/x86/kvm/Kconfig" | sed 's/^/ /' >"$out/lines"
+{
+	printf '%s\n' '--- a/arch/x86/kvm/Kconfig' '+++ b/arch/x86/kvm/Kconfig' '@@ -1,3 +1,6 @@' \
+		'+config KVM_INTEL_PT' '+	bool "PT for guests"' '+'
+	cat "$out/lines"
+	printf '%s\n' '--- a/Documentation/virt/kvm/index.rst' '+++ b/Documentation/virt/kvm/index.rst' \
+		'@@ -1 +1 @@' '-no such line' '+none'
+} >"$out/option/2.patch"
+echo 2.patch >>"$out/option/series"
+build --patches "$out/option"
+check 'an option: a kernel' [ $rc = 0 ]
+check 'an option: is there' grep -qx CONFIG_KVM_INTEL_PT=y "$made/config"
+check 'an option: without the word' [ "$(grep -c ' __param_pt_mode$' "$made/System.map")" = 0 ]
+check_tree 'an option'
 rm -rf "$made" "$good"
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
