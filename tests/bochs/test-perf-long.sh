@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# perf in a Linux guest with PT of its own traces a program for long and loses nothing: each call of
+# the program is in the trace, no record is truncated or lost, no packet says overflow, and the stream
+# decodes from its first byte to its last. Then the same while perf traces the whole PC, whose trace
+# must be whole, too. On the kernel with kvm-patches/6.12; in a soak for minutes of the guest's time.
+#
+#	test-perf-long.sh SOURCE OUT VMPT
+set -u
+
+source=$1
+out=$2
+vmpt=$3
+patches=$source/kvm-patches/6.12
+failures=0 checks=0
+# 10 s of the guest's time; beside the host's perf 3 s.
+times=200 pause=50000
+
+mkdir -p "$out"
+export LC_ALL=C
+. "$source/tests/bochs/lib.sh" || exit
+[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+if [ -n "${VMPT_SOAK-}" ]; then
+	times=3000 # 150 s
+	# A soak has no time to make the PC.
+	if ! { [ -d "$("$source/bochs/build" --where)" ] &&
+		[ -d "$("$source/tests/bochs/build-kernel" --where --patches "$patches")" ]; }; then
+		echo 'skipped: the Bochs PC was not made: make test-kvm'
+		exit 77
+	fi
+fi
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel --patches $patches" \
+	"$source/tests/bochs/build" "$source/tests/bochs/inside/programs/build $out/programs"
+trap 'rm -f "$out"/*/files/perf-*.data' EXIT
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	if ! "$@"; then
+		failures=$((failures + 1))
+		echo "$name: $what: fails; rc $rc"
+		cat "$run/said"
+		tail -n 20 "$run/serial.log"
+	fi
+}
+
+# Test $1: the job's words are $2.
+record()
+{
+	name=$1
+	run=$out/$name
+	rm -rf "$run"
+	mkdir -p "$run"
+	rc=0
+	"$source/tests/bochs/run" --patches "$patches" --with perf --with qemu --timeout 900 \
+		--append kvm-intel.pt_mode=1 --out "$run" "perf-long,$2" >"$run/said" 2>&1 || rc=$?
+	check 'ran' [ $rc = 0 ]
+	tr -d '\r' <"$run/serial.log" | sed -n "s/^L2: seconds: /$name: the guest's seconds: /p"
+}
+
+# The trace $1 is whole; $2: kinds of packets that must not be there, as a pattern.
+whole()
+{
+	local file=$run/files/$1.data
+
+	"$vmpt" stat --json "$file" >"$run/$1.json" 2>"$run/said"
+	python3 - "$run/$1.json" <<-'END' >"$run/said" 2>&1
+		import json, sys
+		total = json.load(open(sys.argv[1]))["total"]
+		print({k: total[k] for k in ("bytes", "packets", "losses", "lost_bytes")}, total["loss_causes"])
+		sys.exit(not total["packets"] or total["losses"] or total["lost_bytes"] or "OVF" in total["kinds"])
+	END
+	rc=$?
+	check "$1: decodes from its first byte to its last, without overflow" [ $rc = 0 ]
+	echo "$name: $1: $(cat "$run/said")"
+	perf script -D -i "$file" 2>/dev/null |
+		sed -n 's/.*PERF_RECORD_\(AUX .* flags: .*\|LOST.*\)/\1/p' >"$run/records"
+	check "$1: there are AUX records" grep -q '^AUX ' "$run/records"
+	check "$1: none is truncated, none lost" [ "$(grep -cvE '^AUX .* flags: 0( |$)' "$run/records")" = 0 ]
+}
+
+# Calls in the guest's trace, and what it says it made.
+calls()
+{
+	local target
+
+	target=$(nm "$out/programs/paced" | sed -n 's/^0*\(.*\) t target$/\1/p')
+	"$vmpt" dump "$run/files/perf-guest.data" 2>/dev/null | grep -cE " TIP +0x0*$target( |$)"
+}
+
+record alone "$times,$pause"
+whole perf-guest
+made=$((times * 1000))
+found=$(calls)
+check "$made calls, $found in the trace" [ "$found" = $made ]
+
+record beside "$((times * 3 / 10)),$pause,host"
+whole perf-guest
+made=$((times * 300))
+found=$(calls)
+check "$made calls, $found in the trace" [ "$found" = $made ]
+whole perf-host
+echo "note: $times rounds in the guest"
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
