@@ -112,6 +112,13 @@ void fault_d16(struct scene *s)
 
 	scene_open(s, true);
 	scene_topa(s, 8, 1);
+	/*
+	 * What delivery reads and writes has been touched: if it meets an EPT violation, Bochs says
+	 * vector 0 in the IDT-vectoring information of a virtual interrupt.
+	 */
+	scene_op(s, OP_READ, 0, GUEST_TABLES);
+	scene_op(s, OP_READ, 0, GUEST_TABLES + PAGE_SIZE);
+	scene_op(s, OP_CPUID, 0, 0);
 	scene_op(s, OP_WRMSR, MSR_LVTPC, GUEST_VECTOR_IRQ);
 	scene_op_start(s, CTL_TRACE);
 	irqs = scene_op(s, OP_AWAIT, CYCLES, 0);
