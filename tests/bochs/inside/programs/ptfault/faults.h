@@ -24,6 +24,9 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const struct scenario *current;
 
+/* A parameter of the module kvm. Returns whether that could be done. */
+bool set_parameter(const char *name, const char *value);
+
 /* One for each defect, by the kind of what is needed. */
 void fault_d01(struct scene *s);
 void fault_d02(struct scene *s);
@@ -43,10 +46,15 @@ void fault_d15(struct scene *s);
 void fault_d16(struct scene *s);
 void fault_d18(struct scene *s);
 void fault_d19(struct scene *s);
+void fault_d19_log(struct scene *s);
+void fault_d19_mmio(struct scene *s);
 void fault_d20(struct scene *s);
 void fault_d21(struct scene *s);
+void fault_d21_rsm(struct scene *s);
 void fault_d22(struct scene *s);
 void fault_d22_exit(struct scene *s);
+void fault_d22_edges(struct scene *s);
+void fault_d22_task(struct scene *s);
 void fault_d23(struct scene *s);
 void fault_d24(struct scene *s);
 void fault_d26(struct scene *s);

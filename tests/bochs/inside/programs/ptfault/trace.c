@@ -26,7 +26,7 @@
 #define RESET_SEGMENT	    0xffff0000
 #define RESET_VECTOR	    0xfff0
 
-static bool set_parameter(const char *name, const char *value)
+bool set_parameter(const char *name, const char *value)
 {
 	char path[128];
 	FILE *file;
