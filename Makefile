@@ -48,6 +48,13 @@ bochs: ## the PC with VMX and PT in software, and what tests run on it
 	@tests/bochs/build-kernel
 	@tests/bochs/build
 
+.PHONY: kvm-series
+kvm-series: ## put pt_core, made from arch/ and vmm-lib/, into the patches of kvm-patches/
+	$(call need,lint)
+	@for series in kvm-patches/*/series; do \
+		kvm-patches/pt_core/update "$${series%/series}" || exit; \
+	done
+
 .PHONY: test-kvm
 test-kvm: ## what needs that PC: KVM, real kernels and perf on it; builds what is missing
 	$(call need,build test-build bochs qemu guests)

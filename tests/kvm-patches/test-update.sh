@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# kvm-patches/pt_core/update on a small series: nothing to do when it is as generate makes it, --check
+# fails on a line that is not, and a run gives back the bytes that git gave.
+set -euo pipefail
+
+root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/vmpt-update.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C HOME=$work GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.org \
+	GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.org
+checks=0 failures=0
+
+check()
+{
+	local what=$1
+	shift
+	checks=$((checks + 1))
+	"$@" >"$work/log" 2>&1 || {
+		failures=$((failures + 1))
+		echo "failed: $what"
+		cat "$work/log"
+	}
+}
+
+refused()
+{
+	! "$root/kvm-patches/pt_core/update" --check "$work/series" &&
+		grep -q "$1.*make kvm-series" "$work/log"
+}
+
+command -v clang-format-14 >/dev/null || {
+	echo "skipped: no clang-format-14 (Debian's clang-format)"
+	exit 77
+}
+"$root/kvm-patches/pt_core/generate" "$work/made"
+
+# Four commits: the files, a change beside them, the tests, one that has nothing to do with it.
+kvm=$work/linux/arch/x86/kvm
+mkdir -p "$kvm/vmx"
+cd "$work/linux"
+git init -q .
+printf 'obj-y := vmx.o\nlast\n' >"$kvm/Makefile"
+git add . && git commit -qm base
+cp "$work"/made/pt_core.[ch] "$kvm/vmx/"
+printf 'obj-y := vmx.o pt_core.o\n' >"$kvm/Makefile"
+git add . && git commit -qm "Add pt_core
+
+Why it is done."
+cp "$work"/made/*_test.c "$kvm/vmx/"
+git rm -qf "$kvm/Makefile" && git add . && git commit -qm "Add tests"
+printf -- '-- a/line\n' >"$kvm/other" && git add . && git commit -qm "Something else"
+git format-patch -q -o "$work/series" --full-index --zero-commit --no-signature --stat=80 --summary \
+	--no-renames HEAD~3
+cd "$work/series"
+printf '%s\n' *.patch >series
+cp -r "$work/series" "$work/before"
+
+check "as it is made" "$root/kvm-patches/pt_core/update" --check "$work/series"
+sed -i '0,/^+.*static bool/s//+static int/' 0001-*
+check "another line" refused 0001-
+# As it was when the test was shorter, with its statistics.
+sed -i -e '/^+.*KUNIT_CASE/d' -e 's/ [0-9]* +*$/ 3 +/' 0002-*
+check "lines that lack" refused 0002-
+check "made anew" "$root/kvm-patches/pt_core/update" "$work/series"
+check "the bytes of git" diff -r "$work/before" "$work/series"
+# A later patch may not touch what an earlier one adds.
+sed 's|arch/x86/kvm/other|arch/x86/kvm/vmx/pt_core.c|g' "$work"/before/0003-* >"$(echo 0003-*)"
+check "touched again" sh -c '! "$1" --check "$2"' sh "$root/kvm-patches/pt_core/update" "$work/series"
+
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
