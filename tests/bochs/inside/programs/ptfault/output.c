@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "faults.h"
@@ -12,6 +13,11 @@
 #define HOLE	     0xb0000 /* no memory, but in the guest's page tables */
 #define LOGGED_SLOT  1
 #define LOGGED_PAGES ((GUEST_SIZE - GUEST_HIGH) / PAGE_SIZE)
+#define FAR_SLOT     2
+#define FAR_GPA	     0x2000000
+#define FAR_SIZE     0x10000
+#define FAR_ENTRY    (FAR_GPA | 4 << 6) /* a region of that size */
+#define MEMORY_FAULT 39			/* KVM_EXIT_MEMORY_FAULT, not in older headers */
 #define SMM_ENTRY    0x38000
 #define TASK_CODE    0x30000
 #define TASK_OLD     0x31000 /* task-state segments */
@@ -143,6 +149,70 @@ void fault_d19_log(struct scene *s)
 	else
 		ok("%u changes of a page in %u rounds, all in the log", logged.changed,
 		   logged.rounds);
+}
+
+static void *map_far(void *at)
+{
+	int fixed = at ? MAP_FIXED : 0;
+	void *memory = mmap(at, FAR_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return memory;
+}
+
+/* Whether a trace is whole from its PSB on. */
+static bool decodes(const u8 *bytes, u64 size)
+{
+	struct vmpt_pt_packet packet;
+	unsigned int block = 0;
+	u64 at = 0;
+
+	while (at < size && !vmpt_pt_decode(&packet, bytes + at, size - at, block)) {
+		if (!at && packet.kind != VMPT_PT_PSB)
+			return false;
+		block = vmpt_pt_block_after(&packet, block);
+		at += packet.size;
+	}
+	return size && at == size;
+}
+
+/* The host takes the memory behind a slot away, and gives it back when KVM says that it lacks. */
+void fault_d19_host(struct scene *s)
+{
+	u8 *memory = map_far(NULL);
+	u64 *run, gpa, size, mask = 0;
+	enum scene_end end;
+	u32 reason;
+
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	memcpy(vm_at(&s->vm, TOPA_TABLE, 8), &(u64){ FAR_ENTRY }, 8);
+	vm_map(&s->vm, FAR_SLOT, FAR_GPA, FAR_SIZE, memory);
+	munmap(memory, FAR_SIZE);
+	scene_op_start(s, CTL_TRACE);
+	scene_op(s, OP_WORK, 100, 0);
+	scene_op_stop(s, CTL_TRACE);
+	scene_load(s);
+	end = scene_run(s);
+	run = (u64 *)s->vcpu.run->padding; /* memory_fault: flags, gpa, size */
+	reason = s->vcpu.run->exit_reason;
+	gpa = run[1];
+	if (end != SCENE_ERROR || s->reason != EFAULT || reason != MEMORY_FAULT || gpa != FAR_GPA) {
+		fault("%s %llu, exit reason %u", scene_end_name(end), (unsigned long long)s->reason,
+		      reason);
+		return;
+	}
+	map_far(memory);
+	end = scene_run(s);
+	vcpu_get_msr(&s->vcpu, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &mask);
+	size = mask >> 32;
+	if (end == SCENE_DONE && decodes(memory, size))
+		ok("KVM_EXIT_MEMORY_FAULT, then a whole trace");
+	else
+		fault("%s %llu, %llu bytes", scene_end_name(end), (unsigned long long)s->reason,
+		      (unsigned long long)size);
 }
 
 static void raise_smi(struct scene *s, u32 word)
@@ -325,4 +395,75 @@ void fault_d22_edges(struct scene *s)
 		vm_close(&s->vm);
 	}
 	ok("%u guests, each with %u PIP packets and an interrupt", n, EDGE_PIPS);
+}
+
+static u32 sregs_outs;
+
+/* The first time a new CR3; the second time as a VMM does that restores the vCPU. */
+static void set_cr3(struct scene *s, u32 word)
+{
+	struct kvm_sregs sregs;
+	u64 ctl = 0;
+
+	(void)word;
+	if (ioctl(s->vcpu.fd, KVM_GET_SREGS, &sregs) < 0)
+		die("KVM_GET_SREGS: %s", strerror(errno));
+	sregs.cr3 ^= GUEST_PAGING ^ (GUEST_PAGING + GUEST_PAGING_SIZE);
+	if (sregs_outs++ && (vcpu_get_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, &ctl) ||
+			     vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, ctl)))
+		die("RTIT_CTL cannot be written");
+	if (ioctl(s->vcpu.fd, KVM_SET_SREGS, &sregs) < 0)
+		die("KVM_SET_SREGS: %s", strerror(errno));
+}
+
+/* How many PIPs there are if the VMM sets CR3 twice. */
+static u32 sregs_pips(struct scene *s, u64 *pips, u32 max)
+{
+	enum scene_end end;
+	u32 i;
+
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	scene_op_start(s, CTL_TRACE);
+	for (i = 0; i < 2; i++) {
+		scene_op(s, OP_WORK, 10, 0);
+		scene_op(s, OP_OUT, 0, 0);
+	}
+	scene_op_stop(s, CTL_TRACE);
+	scene_load(s);
+	sregs_outs = 0;
+	s->on_out = set_cr3;
+	end = scene_run(s);
+	if (end != SCENE_DONE)
+		die("%s %#llx", scene_end_name(end), (unsigned long long)s->reason);
+	return list_pips(s, 0, pips, max);
+}
+
+static bool pip_on_sregs(bool on)
+{
+	FILE *file = fopen("/sys/module/kvm_intel/parameters/pt_pip_on_set_sregs", "we");
+
+	return file && fputs(on ? "1\n" : "0\n", file) >= 0 && !fclose(file);
+}
+
+void fault_d22_sregs(struct scene *s)
+{
+	u64 pips[8] = {};
+	u32 without, with;
+
+	if (!pip_on_sregs(false)) {
+		fault("there is no parameter for it");
+		return;
+	}
+	without = sregs_pips(s, pips, 8);
+	vcpu_close(&s->vcpu);
+	vm_close(&s->vm);
+	pip_on_sregs(true);
+	with = sregs_pips(s, pips, 8);
+	pip_on_sregs(false);
+	/* That of PSB+ is in each. */
+	if (without == 1 && with == 2 && pips[1] == GUEST_PAGING + GUEST_PAGING_SIZE)
+		ok("1 PIP packet, with pt_pip_on_set_sregs 2, the second has the new CR3");
+	else
+		fault("%u PIP packets, with pt_pip_on_set_sregs %u", without, with);
 }
