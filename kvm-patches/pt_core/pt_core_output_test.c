@@ -16,8 +16,8 @@
 
 #define TABLE	0x10000ull /* a ToPA table ... */
 #define TABLE_2 0x11000ull
-#define OUT_A	0x20000ull /* ... and two pages that output goes to */
-#define OUT_B	0x30000ull
+#define OUT_A	0x20000ull /* ... and two pages that output goes to, side by side */
+#define OUT_B	0x21000ull
 
 #define TOPA_END  BIT_ULL(0)
 #define TOPA_INT  BIT_ULL(2)
@@ -294,6 +294,19 @@ static void pip_across(struct kunit *test)
 	}
 }
 
+/* A region of two pages: memory is written page by page. */
+static void pip_pages(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 4093);
+
+	bed->table[0] |= 1 << 6;
+	KUNIT_EXPECT_EQ(test, pt_core_pip_append(&bed->out, &to_2000, false), 1);
+	KUNIT_EXPECT_EQ(test, memcmp(bed->a + 4093, pip_2000, 3), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(bed->b, pip_2000 + 3, 5), 0);
+	KUNIT_EXPECT_EQ(test, bed->regs.output_mask_ptrs, 0x10050000007f);
+	KUNIT_EXPECT_EQ(test, bed->wrong, 0);
+}
+
 /* END leads to another table; INT tells the caller of a PMI. */
 static void pip_end_and_int(struct kunit *test)
 {
@@ -552,23 +565,14 @@ static void hostile(struct kunit *test)
 	}
 }
 
-static struct kunit_case pt_core_output_cases[] = { KUNIT_CASE(topa_rows),
-						    KUNIT_CASE(single_range),
-						    KUNIT_CASE(pip_bytes),
-						    KUNIT_CASE(pip_due),
-						    KUNIT_CASE(pip_across),
-						    KUNIT_CASE(pip_end_and_int),
-						    KUNIT_CASE(pip_stop),
-						    KUNIT_CASE(pip_stop_and_int),
-						    KUNIT_CASE(pip_early_int),
-						    KUNIT_CASE(pip_single_range),
-						    KUNIT_CASE(pip_dropped),
-						    KUNIT_CASE(pip_error),
-						    KUNIT_CASE(pip_error_next),
-						    KUNIT_CASE(pip_again),
-						    KUNIT_CASE(pip_count),
-						    KUNIT_CASE(hostile),
-						    {} };
+static struct kunit_case pt_core_output_cases[] = {
+	KUNIT_CASE(topa_rows),	     KUNIT_CASE(single_range),	   KUNIT_CASE(pip_bytes),
+	KUNIT_CASE(pip_due),	     KUNIT_CASE(pip_across),	   KUNIT_CASE(pip_pages),
+	KUNIT_CASE(pip_end_and_int), KUNIT_CASE(pip_stop),	   KUNIT_CASE(pip_stop_and_int),
+	KUNIT_CASE(pip_early_int),   KUNIT_CASE(pip_single_range), KUNIT_CASE(pip_dropped),
+	KUNIT_CASE(pip_error),	     KUNIT_CASE(pip_error_next),   KUNIT_CASE(pip_again),
+	KUNIT_CASE(pip_count),	     KUNIT_CASE(hostile),	   {},
+};
 
 static struct kunit_suite pt_core_output_suite = {
 	.name = "kvm-pt-core-output",

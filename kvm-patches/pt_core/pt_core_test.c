@@ -419,8 +419,9 @@ static enum pt_core_leaf_rule check(const struct pt_core_cpuid *host,
 				    const struct pt_core_cpuid *guest)
 {
 	struct pt_core_leaf_fault fault;
+	enum pt_core_leaf_rule rule = pt_core_leaf_check(host, guest, &fault);
 
-	return pt_core_leaf_check(host, guest, &fault);
+	return !rule || fault.rule == rule ? rule : PT_CORE_LEAF_RULES;
 }
 
 /* Each flag: a guest may lack it (with what rests on it), and may not have what the host lacks. */
@@ -517,6 +518,8 @@ static void leaf_rows(struct kunit *test)
 		{ { 1, 2, 7, 0, 0x2000f }, { 1, 0, 7 }, PT_CORE_LEAF_PSB_0 },
 		{ { 1, 2, 7, 0, 0x1000f }, { 1, 0, 7 }, PT_CORE_LEAF_OK },
 	};
+	struct pt_core_leaf_fault fault = { 0 };
+	struct pt_core_cpuid cpuid = whole;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -534,6 +537,12 @@ static void leaf_rows(struct kunit *test)
 
 		KUNIT_EXPECT_EQ_MSG(test, check(&host, &guest), rows[i].rule, "row %d", i);
 	}
+	/* What is told of it */
+	cpuid.leaf14[1].eax |= 7;
+	pt_core_leaf_check(&whole, &cpuid, &fault);
+	KUNIT_EXPECT_EQ(test, fault.field, PT_CORE_CAP_RANGES);
+	KUNIT_EXPECT_EQ(test, fault.guest, 7);
+	KUNIT_EXPECT_EQ(test, fault.host, 4);
 }
 
 /* The offer of a processor that is all ones: what the tables have, and no more. */
@@ -571,23 +580,25 @@ static void leaf_offer(struct kunit *test)
 	}
 }
 
-static struct kunit_case pt_core_cases[] = { KUNIT_CASE(ctl_bits),
-					     KUNIT_CASE(ctl_encodings),
-					     KUNIT_CASE(ctl_encoding_0),
-					     KUNIT_CASE(ctl_addr_cfg),
-					     KUNIT_CASE(ctl_output),
-					     KUNIT_CASE(status_bits),
-					     KUNIT_CASE(status_value),
-					     KUNIT_CASE(output_msrs),
-					     KUNIT_CASE(cr3_and_addr),
-					     KUNIT_CASE(existence),
-					     KUNIT_CASE(tracing),
-					     KUNIT_CASE(restore),
-					     KUNIT_CASE(leaf_flags),
-					     KUNIT_CASE(leaf_reserved),
-					     KUNIT_CASE(leaf_rows),
-					     KUNIT_CASE(leaf_offer),
-					     {} };
+static struct kunit_case pt_core_cases[] = {
+	KUNIT_CASE(ctl_bits),
+	KUNIT_CASE(ctl_encodings),
+	KUNIT_CASE(ctl_encoding_0),
+	KUNIT_CASE(ctl_addr_cfg),
+	KUNIT_CASE(ctl_output),
+	KUNIT_CASE(status_bits),
+	KUNIT_CASE(status_value),
+	KUNIT_CASE(output_msrs),
+	KUNIT_CASE(cr3_and_addr),
+	KUNIT_CASE(existence),
+	KUNIT_CASE(tracing),
+	KUNIT_CASE(restore),
+	KUNIT_CASE(leaf_flags),
+	KUNIT_CASE(leaf_reserved),
+	KUNIT_CASE(leaf_rows),
+	KUNIT_CASE(leaf_offer),
+	{},
+};
 
 static struct kunit_suite pt_core_suite = {
 	.name = "kvm-pt-core",
