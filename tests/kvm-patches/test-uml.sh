@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The KUnit suites of pt_core in a kernel: User Mode Linux with the series. All cases that the sources
+# have run, and pass. It belongs to "make soak", which sets VMPT_SOAK: the first run builds the kernel.
+set -euo pipefail
+
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/vmpt-uml.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+status=0
+out=$("$here/uml") || status=$?
+[ $status = 0 ] || { echo "$out" && exit $status; }
+
+# Cases in the sources, a name each.
+cases=$(grep -oh 'KUNIT_CASE(\w*)' "$here"/../../kvm-patches/pt_core/*_test.c | wc -l)
+timeout --kill-after=5 60 "$out"/linux mem=64M kunit_shutdown=halt \
+	>"$work/log" 2>&1 </dev/null || true
+# Subtests stand four columns in.
+passed=$(grep -cE '(^|[[:space:]])    ok [0-9]+ [a-z_0-9]+\s*$' "$work/log" || true)
+suites=$(grep -cE '(^|[] ])ok [0-9]+ kvm-pt-core(-output)?\s*$' "$work/log" || true)
+bad=$(grep -cE 'not ok|WARNING|BUG|Kernel panic' "$work/log" || true)
+if [ "$cases" -lt 20 ] || [ "$passed" != "$cases" ] || [ "$suites" != 2 ] || [ "$bad" != 0 ]; then
+	tail -n 80 "$work/log"
+	echo "of $cases cases $passed passed, $suites suites of 2, $bad lines that should not be"
+	echo "$((100 * passed / cases))%: Checks: $cases, Failures: $((cases - passed)), Errors: 0"
+	exit 1
+fi
+echo "100%: Checks: $cases, Failures: 0, Errors: 0"
