@@ -54,13 +54,20 @@ static u64 value(void)
 /* The structs differ in fields that the kernel does without. */
 static void make_cpuid(struct vmpt_pt_cpuid *theirs, struct pt_core_cpuid *ours)
 {
-	*theirs = (struct vmpt_pt_cpuid){
-		.present = (next() & 15) != 0,
-		.maxphyaddr = (u8)(30 + next() % 30),
-		.linear_bits = next() & 1 ? 48 : 57,
-		.leaf14 = { { (u32)next() & 3, (u32)value(), (u32)value() | 5, (u32)value() & 1 },
-			    { (u32)value(), (u32)value() | (u32)next(), 0, 0 } },
-	};
+	u32 *word = (u32 *)theirs->leaf14;
+	int i;
+
+	/* One call a statement: the order of more is not told. */
+	memset(theirs, 0, sizeof(*theirs));
+	theirs->present = (next() & 15) != 0;
+	theirs->maxphyaddr = (u8)(30 + next() % 30);
+	theirs->linear_bits = next() & 1 ? 48 : 57;
+	for (i = 0; i < 6; i++)
+		word[i] = (u32)value();
+	theirs->leaf14[0].eax &= 3;
+	theirs->leaf14[0].ecx |= 5;
+	theirs->leaf14[0].edx &= 1;
+	theirs->leaf14[1].ebx |= (u32)next();
 	if (next() & 3) {
 		theirs->leaf14[0].eax = 1;
 		theirs->leaf14[0].ebx |= 0x1ff;
@@ -177,8 +184,8 @@ static void make_table(struct memory *memory, struct vmpt_pt_regs *regs)
 	if (next() % 4) {
 		regs->ctl = (regs->ctl & ~VMPT_CTL_FABRIC_EN) | VMPT_CTL_TOPA;
 		regs->output_base = 0x1000;
-		regs->output_mask_ptrs = (next() % 4 ? 4090 + next() % 6 : next() % 4096) << 32 |
-					 (next() & 0x380) | 0x7f;
+		i = next() % 4 ? 4090 + next() % 6 : next() % 4096;
+		regs->output_mask_ptrs = i << 32 | (next() & 0x380) | 0x7f;
 	}
 }
 
@@ -190,10 +197,10 @@ static void one_pip(struct kunit *test, const struct vmpt_pt_rules *rules,
 	const struct vmpt_output_memory callbacks = { read_entry, write_bytes, &memory };
 	const struct pt_core_output_memory core_callbacks = { read_entry, write_bytes,
 							      &core_memory };
-	u64 n = next();
+	u64 old_cr3 = value(), n = next();
 	const struct vmpt_cr3_write write = {
-		.old_cr3 = value(),
-		.new_cr3 = value(),
+		.old_cr3 = old_cr3,
+		.new_cr3 = n * 0x100,
 		.cause = n % 6,
 		.cpl_before = n >> 8 & 3,
 		.cpl_after = n >> 10 & 3,
@@ -236,12 +243,17 @@ static void one_leaf(struct kunit *test, const struct vmpt_pt_cpuid *host,
 	struct vmpt_pt_cpuid guest, offer = { 0 };
 	u32 hide = next() % 2 ? 0 : (u32)value();
 	unsigned int ranges = (unsigned int)(next() % 5);
+	u32 bit, *word;
 
 	make_cpuid(&guest, &core_guest);
 	if (next() & 1) {
 		/* What is offered, or that with a bit more or less. */
 		vmpt_leaf_offer(host, 0, 4, &guest, &theirs);
-		((u32 *)guest.leaf14)[next() % 8] ^= next() % 2 << next() % 32;
+		theirs = (struct vmpt_leaf_fault){ 0 };
+		bit = next() & 1;
+		bit <<= next() & 31;
+		word = (u32 *)guest.leaf14 + next() % 8;
+		*word ^= bit;
 		memcpy(core_guest.leaf14, guest.leaf14, sizeof(guest.leaf14));
 	}
 	KUNIT_EXPECT_EQ(test, vmpt_leaf_check(host, &guest, &theirs),
