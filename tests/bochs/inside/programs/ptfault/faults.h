@@ -42,6 +42,7 @@ void fault_d11(struct scene *s);
 void fault_d12(struct scene *s);
 void fault_d13(struct scene *s);
 void fault_d14(struct scene *s);
+void fault_d14_pmi(struct scene *s);
 void fault_d15(struct scene *s);
 void fault_d16(struct scene *s);
 void fault_d18(struct scene *s);

@@ -21,6 +21,7 @@
 #define MSR_VMX_BASIC	    0x480
 #define MSR_LVTPC	    0x834
 #define CYCLES		    60000
+#define LIVELOCK	    1000 /* exits; some dozens are enough */
 #define MSR_X2APIC_ICR	    0x830
 #define ICR_INIT	    0x4500 /* asserted, to the APIC whose ID is 0 */
 #define RESET_SEGMENT	    0xffff0000
@@ -134,6 +135,45 @@ void fault_d16(struct scene *s)
 		fault("no interrupt, global status %#llx, %u bytes in the first page; %s",
 		      (unsigned long long)s->ops[status].result, written(s, TOPA_PAGES),
 		      scene_said(s, "NMI received") ? s->line : "the kernel said nothing");
+}
+
+/*
+ * Each VM entry sets TraceEn, and that pends the PMI of PendTopaPMI, which the guest has not
+ * cleared: it shall have it once, and get on.
+ */
+void fault_d14_pmi(struct scene *s)
+{
+	const u64 ctl = CTL_TRACE | VMPT_CTL_INJECT;
+	u32 start, irqs, status;
+	enum scene_end end;
+	u64 exits;
+
+	scene_open(s, true);
+	scene_topa(s, 8, 1);
+	scene_op(s, OP_READ, 0, GUEST_TABLES);
+	scene_op(s, OP_READ, 0, GUEST_TABLES + PAGE_SIZE);
+	scene_op(s, OP_CPUID, 0, 0);
+	scene_op(s, OP_WRMSR, MSR_LVTPC, GUEST_VECTOR_IRQ);
+	start = scene_op_start(s, ctl);
+	scene_op(s, OP_AWAIT, CYCLES, 0);
+	scene_op(s, OP_EXITS, TIMES, 0);
+	irqs = scene_op(s, OP_IRQS, 0, 0);
+	scene_op_stop(s, ctl);
+	status = scene_op(s, OP_RDMSR, VMPT_MSR_RTIT_STATUS, 0);
+	scene_load(s);
+	alarm(3);
+	end = scene_run(s);
+	exits = vcpu_stat(&s->vcpu, "exits");
+	if (s->ops[start].fault)
+		fault("#GP for RTIT_CTL %#llx", (unsigned long long)ctl);
+	else if (end == SCENE_DONE && s->ops[irqs].result == 1 && exits < LIVELOCK &&
+		 s->ops[status].result & VMPT_STATUS_PEND_PMI)
+		ok("1 interrupt, RTIT_STATUS %#llx", (unsigned long long)s->ops[status].result);
+	else
+		fault("%s %#llx after %llu exits, %llu interrupts, RTIT_STATUS %#llx",
+		      scene_end_name(end), (unsigned long long)s->reason, (unsigned long long)exits,
+		      (unsigned long long)s->ops[irqs].result,
+		      (unsigned long long)s->ops[status].result);
 }
 
 void fault_d19(struct scene *s)
