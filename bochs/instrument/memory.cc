@@ -13,12 +13,13 @@
  *   activity state that it saves; so the guest sleeps on when it is resumed.
  * - The exit, like each one under this control, clears TraceEn. Bytes that still have no home
  *   then (the page of the next byte was gone at the entry or when TraceEn was set, or went while
- *   the guest ran) are kept with the VMCS, the OUTPUT MSRs' position and IA32_RTIT_STATUS, which
- *   counts the packets (PacketByteCnt). At the next entry where all are the same they come back,
- *   before anything else is traced, also if TraceEn stays 0. No byte is lost, and none is written
- *   twice. VMCLEAR and another processor are no obstacle, as a VMM may move a guest. A new guest
- *   whose VMCS lies in the page of one that is gone has a STATUS of its own, which is 0; on a PC
- *   without PacketByteCnt (--pt no-psb-cyc) it can get the bytes of the old one.
+ *   the guest ran) are kept with the VMCS, the OUTPUT MSRs' position and what software writes of
+ *   IA32_RTIT_STATUS, which has the count of bytes (PacketByteCnt). At the next entry where all are
+ *   the same they come back, before anything else is traced, also if TraceEn stays 0. No byte is
+ *   lost, and none is written twice. VMCLEAR and another processor are no obstacle, as a VMM may
+ *   move a guest. A new guest whose VMCS lies in the page of one that is gone has a STATUS of its
+ *   own, which is 0; on a PC without PacketByteCnt (--pt no-psb-cyc) it can get the bytes of the
+ *   old one.
  * - A VMM that mends nothing gets the exit again at once. The packets of each entry and exit
  *   wait, too; when the unit's buffer is full it overflows, and an OVF says so once there is
  *   room. A VMM that changes OUTPUT_BASE, OUTPUT_MASK_PTRS or STATUS in between has
@@ -49,6 +50,12 @@ struct waiting {
 };
 
 static std::map<u64, struct waiting> waiting;
+
+/* The bits that WRMSR leaves alone (SDM 3 Table 33-7) are whose trace was last in the processor. */
+static u64 written_status(u64 status)
+{
+	return status & ~(VMPT_STATUS_FILTER_EN | VMPT_STATUS_CONTEXT_EN | VMPT_STATUS_TRIGGER_EN);
+}
 
 static bool uses_ept(const struct pc_cpu *pc)
 {
@@ -153,7 +160,7 @@ void pc_memory_enter(struct pc_cpu *pc)
 		return;
 	if (kept->second.output_base == regs->output_base &&
 	    kept->second.output_mask_ptrs == regs->output_mask_ptrs &&
-	    kept->second.status == regs->status)
+	    kept->second.status == written_status(regs->status))
 		vmpt_unit_rest_give(&pc->unit, &kept->second.rest);
 	else
 		BX_INFO(("PT: VMCS %" PRIx64
@@ -169,7 +176,7 @@ void pc_memory_leave(struct pc_cpu *pc)
 
 		kept->output_base = pc->unit.regs.output_base;
 		kept->output_mask_ptrs = pc->unit.regs.output_mask_ptrs;
-		kept->status = pc->unit.regs.status;
+		kept->status = written_status(pc->unit.regs.status);
 		vmpt_unit_rest_take(&pc->unit, &kept->rest);
 	}
 	pc->ept.on = pc->ept.exits = false;
