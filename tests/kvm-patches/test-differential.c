@@ -240,7 +240,7 @@ static void one_leaf(struct kunit *test, const struct vmpt_pt_cpuid *host,
 	struct vmpt_leaf_fault theirs = { 0 };
 	struct pt_core_leaf_fault ours = { 0 };
 	struct pt_core_cpuid core_guest, core_offer = { 0 };
-	struct vmpt_pt_cpuid guest, offer = { 0 };
+	struct vmpt_pt_cpuid guest = { 0 }, offer = { 0 };
 	u32 hide = next() % 2 ? 0 : (u32)value();
 	unsigned int ranges = (unsigned int)(next() % 5);
 	u32 bit, *word;
