@@ -37,6 +37,7 @@ void fault_d06(struct scene *s);
 void fault_d07(struct scene *s);
 void fault_d08(struct scene *s);
 void fault_d09(struct scene *s);
+void fault_d09_late(struct scene *s);
 void fault_d10(struct scene *s);
 void fault_d11(struct scene *s);
 void fault_d12(struct scene *s);

@@ -27,6 +27,8 @@ const struct scenario scenarios[] = {
 	  "only registers that exist are switched", false },
 	{ "D09", fault_d09, "guest without PT in CPUID writes a reserved bit of RTIT_CTL",
 	  "#GP in the guest", false },
+	{ "D09b", fault_d09_late, "user space sets TraceEn, then takes PT out of CPUID",
+	  "the guest is not traced", false },
 	{ "D10", fault_d10, "guest sets the bits of RTIT_CTL that its CPUID says are there",
 	  "each is taken, or CPUID does not offer it", false },
 	{ "D11", fault_d11, "CPUID says trace transport; guest sets FabricEn",

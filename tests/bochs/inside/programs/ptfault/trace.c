@@ -21,6 +21,7 @@
 #define MSR_VMX_BASIC	    0x480
 #define MSR_LVTPC	    0x834
 #define CYCLES		    60000
+#define GP		    (1 + 13)
 #define LIVELOCK	    1000 /* exits; some dozens are enough */
 #define MSR_X2APIC_ICR	    0x830
 #define ICR_INIT	    0x4500 /* asserted, to the APIC whose ID is 0 */
@@ -46,6 +47,35 @@ static u32 written(struct scene *s, u64 gpa)
 	for (i = 0; i < PAGE_SIZE; i++)
 		n += page[i] != 0;
 	return n;
+}
+
+/* KVM_SET_CPUID2 may come again until the vCPU runs. */
+void fault_d09_late(struct scene *s)
+{
+	enum scene_end end;
+	u32 op;
+
+	scene_open(s, false);
+	scene_topa(s, 4, 0);
+	if (scene_set_cpuid(s))
+		die("KVM refuses CPUID that it says it supports");
+	if (vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_OUTPUT_BASE, TOPA_TABLE) ||
+	    vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f) ||
+	    vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, CTL_TRACE))
+		die("KVM_SET_MSRS refuses a trace");
+	scene_leaf(s, 7, 0)->ebx &= ~(1u << 25);
+	if (scene_set_cpuid(s))
+		die("CPUID without PT is refused");
+	scene_op(s, OP_WORK, 100, 0);
+	op = scene_op(s, OP_RDMSR, VMPT_MSR_RTIT_CTL, 0);
+	scene_load(s);
+	end = scene_run(s);
+	if (end == SCENE_DONE && s->ops[op].fault == GP && !written(s, TOPA_PAGES))
+		ok("not traced, #GP for RTIT_CTL");
+	else
+		fault("%s %#llx, RTIT_CTL %#llx, %u bytes of trace", scene_end_name(end),
+		      (unsigned long long)s->reason, (unsigned long long)s->ops[op].result,
+		      written(s, TOPA_PAGES));
 }
 
 static void allow_vmx(struct scene *s)
