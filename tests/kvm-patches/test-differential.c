@@ -269,7 +269,7 @@ static void same_as_source(struct kunit *test)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	const time_t end = time(NULL) + (soak ? atoi(soak) : 0);
-	struct vmpt_pt_cpuid cpuid;
+	struct vmpt_pt_cpuid cpuid = { 0 };
 	struct pt_core_cpuid core_cpuid;
 	struct vmpt_pt_rules rules;
 	struct pt_core_rules core;
