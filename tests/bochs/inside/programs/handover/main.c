@@ -191,8 +191,16 @@ static u32 script(struct scene *s)
 	if (options.no_pt)
 		scene_leaf(s, 7, 0)->ebx &= ~(1u << 25);
 	scene_topa(s, options.pages, options.int_every);
-	if (options.int_every)
+	/*
+	 * What delivery reads and writes has been touched: if it meets an EPT violation, Bochs says
+	 * vector 0 in the IDT-vectoring information of a virtual interrupt.
+	 */
+	if (options.int_every) {
+		scene_op(s, OP_READ, 0, GUEST_TABLES);
+		scene_op(s, OP_READ, 0, GUEST_TABLES + PAGE_SIZE);
+		scene_op(s, OP_CPUID, 0, 0);
 		scene_op(s, OP_WRMSR, MSR_LVTPC, GUEST_VECTOR_IRQ);
+	}
 	if (!options.idle && !options.no_pt)
 		scene_op_start(s, CTL_TRACE | VMPT_CTL_DIS_RETC | VMPT_CTL_TSC_EN);
 	scene_op(s, OP_OUT, 0, BEGIN);
@@ -225,7 +233,8 @@ static int judge(struct scene *s, enum scene_end end)
 		printf("handover: the buffer was full %u times, the trace went on %u times\n", full,
 		       stuck);
 	bad += end != SCENE_DONE || n.lost || wrong || stuck;
-	if (!options.fill)
+	/* What is overwritten, or was thrown away, has no order. */
+	if (!options.fill && !options.status)
 		bad += n.gap || n.flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL);
 	bad += complaints(s) != 0;
 	return bad;

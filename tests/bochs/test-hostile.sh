@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Random guests and random VMMs against KVM's PT. Guests execute random RDMSR and WRMSR of PT's
+# registers, each with a random part of what KVM offers: all must be as the manual says (ptmsrs). A
+# hostile VMM hands KVM random CPUIDs and registers, and enters what it takes (attack).
+#
+#	test-hostile.sh SOURCE OUT stock|patched
+#
+# The stock kernel must be caught at it, with fewer; on the kernel with kvm-patches/6.12 there is
+# nothing to catch. In a soak there are more of each.
+set -u
+
+source=$1
+out=$2
+kernel=$3
+here=$source/tests/bochs
+patches=$source/kvm-patches/6.12
+failures=0 checks=0 programs=100 cpuids=200
+options=(--allow-warnings) build=$here/build-kernel
+
+mkdir -p "$out"
+. "$here/lib.sh" || exit
+if [ "$kernel" = patched ]; then
+	[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+	options=(--patches "$patches")
+	build+=" --patches $patches"
+	programs=1000 cpuids=2000
+	[ -z "${VMPT_SOAK-}" ] || programs=20000 cpuids=50000
+fi
+make_all "$source/bochs/build" "$build" "$here/build base"
+
+# Run program $1 with $2 as its word.
+start()
+{
+	local dir=$out/$1
+
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	"$here/run" --out "$dir" --timeout 900 "${options[@]}" \
+		--append 'kvm-intel.pt_mode=1 msr.allow_writes=on' "do,$1,$2" >"$dir/said" 2>&1
+	echo $? >"$dir/rc"
+	tr -d '\r' <"$dir/serial.log" >"$dir/serial"
+}
+
+check()
+{
+	checks=$((checks + 1))
+	"${@:2}" && return
+	failures=$((failures + 1))
+	echo "$name: $1: not so"
+	grep "^$name:" "$out/$name/serial"
+	tail -n 5 "$out/$name/serial"
+	cat "$out/$name/said"
+}
+
+# The number before the words $1 in the last line of the program.
+number()
+{
+	tail -n 2 "$out/$name/serial" | sed -nE "s/^$name: .*[ ;,]([0-9]+) $1.*/\1/p" | grep . || echo 0
+}
+
+start ptmsrs "$programs" &
+start attack "$cpuids" &
+wait
+
+right=0
+[ "$kernel" = patched ] || right=1
+for name in ptmsrs attack; do
+	check 'its status' [ "$(cat "$out/$name/rc")" = $right ]
+	grep "^$name: [0-9]" "$out/$name/serial"
+done
+# That they did something: a third of the accesses are right and a third are not.
+name=ptmsrs
+accesses=$(number accesses)
+check 'programs enough' [ $(($(number programs) * 2)) -ge "$programs" ]
+if [ "$kernel" = patched ]; then
+	check 'no difference' [ "$(number differ)" = 0 ]
+	check 'accesses enough' [ "$accesses" -ge $((50 * $(number programs))) ]
+	check '#GP enough' [ $(($(number '#GP') * 4)) -ge "$accesses" ]
+	check 'not all are #GP' [ $(($(number '#GP') * 4)) -le $((accesses * 3)) ]
+	check 'traces enough' [ "$(number 'times TraceEn')" -ge $((programs / 4)) ]
+else
+	check 'differences' [ "$(number differ)" -gt 0 ]
+fi
+name=attack
+check 'entries enough' [ $(($(number entries) * 20)) -ge "$cpuids" ]
+if [ "$kernel" = patched ]; then
+	check 'no CPUID with too much' [ "$(number 'with too much')" = 0 ]
+	check 'no entry failed' [ "$(number failed)" = 0 ]
+	check 'no register changed' [ "$(number 'registers changed')" = 0 ]
+else
+	check 'CPUIDs with too much' [ "$(number 'with too much')" -gt 0 ]
+	check 'entries failed' [ "$(number failed)" -gt 0 ]
+	check 'the kernel said so' grep -q '^attack: the kernel said: ' "$out/attack/serial"
+fi
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
