@@ -56,7 +56,7 @@ check()
 # The number before the words $1 in the last line of the program.
 number()
 {
-	tail -n 2 "$out/$name/serial" | sed -nE "s/^$name: .*[ ;,]([0-9]+) $1.*/\1/p" | grep . || echo 0
+	tail -n 2 "$out/$name/serial" | sed -nE "s/^$name:.*[ ;,]([0-9]+) $1.*/\1/p" | grep . || echo 0
 }
 
 start ptmsrs "$programs" &

@@ -2,6 +2,8 @@
 /*
  * Work that is the same each time and wherever it runs, to be traced: branches that depend on
  * numbers, calls deep and through a table. Prints its result.
+ *
+ *	traced [ROUNDS [AT]]	says "traced: at" when it has done AT of them
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +34,16 @@ int main(int argc, char **argv)
 {
 	static step *const steps[] = { add, mix, turn, mix };
 	unsigned int rounds = argc > 1 ? (unsigned int)atoi(argv[1]) : 200;
+	unsigned int at = argc > 2 ? (unsigned int)atoi(argv[2]) : rounds;
 	unsigned int x = 1, i;
 
-	for (i = 0; i < rounds; i++)
+	for (i = 0; i < rounds; i++) {
+		if (i == at) {
+			puts("traced: at");
+			fflush(stdout);
+		}
 		x = deep(steps[x & 3](x), x & 7);
+	}
 	printf("%08x\n", x);
 	return 0;
 }

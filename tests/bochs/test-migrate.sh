@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# A Linux guest whose perf traces a program with the guest's own PT is moved from one QEMU to another
+# in the middle of the trace, over a socket. The trace must be whole: decoded with the program at
+# hand it has each call that the program makes, before the move and behind it, and no error.
+#
+#	test-migrate.sh SOURCE OUT stock|patched
+#
+# QEMU puts IA32_RTIT_CTL before the other registers; the stock kernel then refuses these, and the
+# QEMU that the guest comes to gives up. With kvm-patches/6.12 the same QEMU can.
+set -u
+
+source=$1
+out=$2
+kernel=$3
+here=$source/tests/bochs
+patches=$source/kvm-patches/6.12
+failures=0 checks=0
+rounds=120000 at=20000
+options=(--allow-warnings) build=$here/build-kernel
+
+mkdir -p "$out"
+. "$here/lib.sh" || exit
+if [ "$kernel" = patched ]; then
+	[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+	options=(--patches "$patches")
+	build+=" --patches $patches"
+fi
+make_all "$source/bochs/build" "$build" "$here/build" \
+	"$here/inside/programs/build $out/programs"
+
+check()
+{
+	checks=$((checks + 1))
+	"${@:2}" && return
+	failures=$((failures + 1))
+	echo "$1: not so"
+	cat "$out/said"
+	tail -n 20 "$out/serial"
+}
+
+# What the program of inside/programs/traced.c does, worked out once more: its result, and how often
+# each function is called.
+expected()
+{
+	python3 - $rounds <<-'END'
+		import sys
+		called = dict.fromkeys(("add", "mix", "turn", "deep"), 0)
+		def mix(x):
+		    called["mix"] += 1
+		    return x >> 1 ^ 0xedb88320 if x & 1 else x >> 1
+		x = 1
+		for _ in range(int(sys.argv[1])):
+		    n = x & 7
+		    if x & 1:
+		        x = mix(x)
+		    elif x & 2:
+		        called["turn"] += 1
+		        x = (x << 7 | x >> 25) & 0xffffffff
+		    else:
+		        called["add"] += 1
+		        x = (x + 0x9e3779b9) & 0xffffffff
+		    called["deep"] += n + 1
+		    for _ in range(n):
+		        x = mix(x)
+		    x = (x + n * (n + 1) // 2) & 0xffffffff
+		print("%08x" % x)
+		for name in sorted(called):
+		    print(called[name], name)
+	END
+}
+
+# How often each is called by the trace, and what could not be decoded.
+traced()
+{
+	perf script -i "$out/run/files/migrated.data" --symfs "$out/root" --itrace=ce -F addr \
+		2>"$out/perf.log" | sed 's/[^0-9a-f]//g' | sort | uniq -c |
+		while read -r n address; do
+			nm "$out/programs/traced" | sed -nE "s/^0*$address t (add|mix|turn|deep)$/$n \1/p"
+		done | sort -k 2
+}
+
+rm -rf "$out/run"
+mkdir -p "$out/run" "$out/root/bin"
+cp "$out/programs/traced" "$out/root/bin/"
+rc=0
+"$here/run" --with perf --with qemu --out "$out/run" --timeout 900 "${options[@]}" \
+	--append kvm-intel.pt_mode=1 "migrate,$rounds,$at" >"$out/said" 2>&1 || rc=$?
+tr -d '\r' <"$out/run/serial.log" >"$out/serial"
+if [ "$kernel" = stock ]; then
+	check 'the QEMU that the guest comes to gives up' \
+		grep -q '^QEMU 2: .*failed to set MSR 0x5[67]' "$out/serial"
+	grep -m 1 '^QEMU 2: .*MSR' "$out/serial"
+else
+	check 'ran' [ $rc = 0 ]
+	check 'moved' grep -qi 'status: completed' "$out/run/files/monitor-1"
+	expected >"$out/right"
+	check 'the result' grep -qx "L2: $(head -n 1 "$out/right")" "$out/serial"
+	traced >"$out/calls"
+	check 'each call is in the trace' diff "$out/calls" <(tail -n +2 "$out/right")
+	check 'perf has no error' [ "$(grep -ciE 'error|lost|truncated' "$out/perf.log")" = 0 ]
+	echo "moved; in the trace: $(paste -s -d ',' "$out/calls")"
+fi
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
