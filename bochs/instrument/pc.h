@@ -94,7 +94,7 @@ struct pc_cpu {
 		bool exits;	      /* the VM exit under way is of its output */
 		struct ept_exit exit; /* to come at the next instruction boundary */
 	} ept;
-	struct pc_counts *counts; /* log.cc */
+	struct pc_counts *counts;	  /* log.cc */
 	struct pc_msr_counts *msr_counts; /* msr-count.cc */
 	struct truth *truth;
 	struct pc_walk walk;
