@@ -11,8 +11,8 @@
  *	3	name, NUL		NAME gets an image of the PC's memory (image.cc)
  *	4, 5				truth on, off (truth.cc); dword 1 before 4: only while
  *					TraceEn is 1
- *	6	dword			a mark in the run's log, and what msr-count.cc counted before
- *it 7	dword			power off; the low byte is the run's status
+ *	6	dword			a mark in the run's log, with what msr-count.cc counted
+ *	7	dword			power off; the low byte is the run's status
  *	8	dword			1 NMI, 2 SMI, 3 INIT at the next instruction boundary; bits
  *					15:8: the processor
  *	9	anything		none but to begin anew: what another left behind is over
