@@ -24,7 +24,8 @@ mkdir -p "$out"
 export LC_ALL=C
 # A soak has no time to make the PC.
 if [ -n "${VMPT_SOAK-}" ] && ! { [ -d "$("$source/bochs/build" --where)" ] &&
-	[ -d "$("$source/tests/bochs/build-kernel" --where)" ]; }; then
+	[ -d "$("$source/tests/bochs/build-kernel" \
+		${VMPT_BOCHS_PATCHES:+--patches "$VMPT_BOCHS_PATCHES"} --where)" ]; }; then
 	echo 'skipped: the Bochs PC was not made: make bochs'
 	exit 77
 fi
