@@ -51,8 +51,8 @@ bochs: ## the PC with VMX and PT in software, and what tests run on it
 .PHONY: kvm-series
 kvm-series: ## put pt_core, made from arch/ and vmm-lib/, into the patches of kvm-patches/
 	$(call need,lint)
-	@for series in kvm-patches/*/series; do \
-		kvm-patches/pt_core/update "$${series%/series}" || exit; \
+	@for series in kvm-patches/6.12 kvm-patches/7.x; do \
+		kvm-patches/pt_core/update $$series || exit; \
 	done
 
 .PHONY: test-kvm
