@@ -17,8 +17,9 @@
  *					15:8: the processor
  *	9	anything		none but to begin anew: what another left behind is over
  *	10	6 dwords		interrupts at one instruction after the other (walk.cc):
- *what begins a window, the first instruction, stride (0: none), flags and in bits 15:8 the
- *processor, low and high dword of the status
+ *					what begins a window, the first instruction, stride
+ *					(0: none), flags and in bits 15:8 the processor, low
+ *					and high dword of the status
  *
  * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
  * run's folder. An error stands in run.log as "error: …". Data for a file that cannot be is
