@@ -11,12 +11,16 @@
 #define SMALL_AUX 4
 #define STILL	  300 /* exits, more than it takes to fill that */
 #define LARGE_AUX 16
+#define ATTEMPTS  20
+#define MORE	  200 /* where entries fail */
+#define D04_EXITS 4000
 #define TOPA_PMI  (1ull << 55)
 
 static struct host_pt pt;
 static bool host_on;
 static u64 most; /* bytes that perf said came at once */
 static u64 total;
+static u32 attempt; /* another one takes another course */
 static u32 exits = EXITS, stuck, stopped, status;
 
 static bool open_host(size_t pages)
@@ -72,7 +76,7 @@ static void busy(struct scene *s)
 		host_pt_enable(&pt, on);
 	host_on = on;
 	if (on)
-		burn(10 + (s->outs * 2654435761u >> 26));
+		burn(10 + ((s->outs + attempt * D04_EXITS) * 2654435761u >> 26));
 }
 
 static void keep_tracing(struct scene *s, u32 word)
@@ -103,6 +107,7 @@ static enum scene_end trace_both(struct scene *s, u32 int_every,
 	end = scene_run(s);
 	if (host_on)
 		host_pt_enable(&pt, false);
+	host_on = false;
 	return end;
 }
 
@@ -128,29 +133,48 @@ void fault_d02(struct scene *s)
 		   (unsigned long long)total);
 }
 
+/* Has it been seen? A failed entry is D02, which may come first: then it is tried again. */
+static bool seen_d04(struct scene *s)
+{
+	return most > pt.aux_size || scene_said(s, "BUG") || scene_said(s, "WARNING");
+}
+
 void fault_d04(struct scene *s)
 {
+	u32 failed = 0, all = 0;
 	enum scene_end end;
+	u64 pmis = 0;
 
-	scene_open(s, true);
-	if (!open_host(LARGE_AUX))
-		return;
-	end = trace_both(s, 1, keep_tracing);
+	exits = D04_EXITS;
+	for (attempt = 0; attempt < (failed ? MORE : ATTEMPTS); attempt++) {
+		if (attempt) {
+			if (seen_d04(s))
+				break;
+			host_pt_close(&pt);
+			vcpu_close(&s->vcpu);
+			vm_close(&s->vm);
+		}
+		scene_open(s, true);
+		if (!open_host(LARGE_AUX))
+			return;
+		end = trace_both(s, 1, keep_tracing);
+		all += s->outs;
+		failed += end != SCENE_DONE;
+		pmis += !!(s->ops[status].result & TOPA_PMI);
+	}
 	if (most > pt.aux_size)
-		fault("after %u exits: perf says %llu bytes came into a buffer of %zu", s->outs,
+		fault("after %u exits: perf says %llu bytes came into a buffer of %zu", all,
 		      (unsigned long long)most, pt.aux_size);
-	else if (scene_said(s, "BUG") || scene_said(s, "WARNING"))
-		fault("after %u exits: %s", s->outs, s->line);
-	else if (end != SCENE_DONE)
-		fault("after %u exits: %s %#llx", s->outs, scene_end_name(end),
-		      (unsigned long long)s->reason);
-	else if (!total || !(s->ops[status].result & TOPA_PMI))
-		fault("after %u exits: %llu bytes of the host's trace, the guest's global status %#llx",
-		      s->outs, (unsigned long long)total,
-		      (unsigned long long)s->ops[status].result);
+	else if (seen_d04(s))
+		fault("after %u exits: %s", all, s->line);
+	else if (failed)
+		fault("after %u exits: %u guests of %u did not end", all, failed, attempt);
+	else if (!total || pmis != attempt)
+		fault("after %u exits: %llu bytes of the host's trace, PMIs in %llu guests of %u",
+		      all, (unsigned long long)total, (unsigned long long)pmis, attempt);
 	else
-		ok("not seen in %u exits, %llu bytes of the host's trace, the guest's global status %#llx",
-		   s->outs, (unsigned long long)total, (unsigned long long)s->ops[status].result);
+		ok("not seen in %u exits, %llu bytes of the host's trace, PMIs in each of %u guests",
+		   all, (unsigned long long)total, attempt);
 }
 
 /*
