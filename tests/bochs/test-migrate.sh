@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A Linux guest whose perf traces a program with the guest's own PT is moved from one QEMU to another
-# in the middle of the trace, over a socket. The trace must be whole: decoded with the program at
+# in the middle of the trace, through a pipe. The trace must be whole: decoded with the program at
 # hand it has each call that the program makes, before the move and behind it, and no error.
 #
 #	test-migrate.sh SOURCE OUT stock|patched
