@@ -30,6 +30,15 @@ refused()
 		grep -q "$1.*make kvm-series" "$work/log"
 }
 
+# refused_with TEXT FOLDER: status 1 and one line, which has TEXT.
+refused_with()
+{
+	local rc=0
+
+	"$root/kvm-patches/pt_core/update" --check "$2" || rc=$?
+	[ $rc = 1 ] && [ "$(wc -l <"$work/log")" = 1 ] && grep -qF "$1" "$work/log"
+}
+
 command -v clang-format-14 >/dev/null || {
 	echo "skipped: no clang-format-14 (Debian's clang-format)"
 	exit 77
@@ -67,7 +76,11 @@ check "made anew" "$root/kvm-patches/pt_core/update" "$work/series"
 check "the bytes of git" diff -r "$work/before" "$work/series"
 # A later patch may not touch what an earlier one adds.
 sed 's|arch/x86/kvm/other|arch/x86/kvm/vmx/pt_core.c|g' "$work"/before/0003-* >"$(echo 0003-*)"
-check "touched again" sh -c '! "$1" --check "$2"' sh "$root/kvm-patches/pt_core/update" "$work/series"
+check "touched again" refused_with "$(echo 0003-*): touches pt_core.c again" "$work/series"
+check "no series" refused_with "update: $work/made has no file series" "$work/made"
+echo 0003-* >series
+cp "$work"/before/0003-* .
+check "no files" refused_with "update: $work/series: no patch adds pt_core.h" "$work/series"
 
 echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
 [ $failures = 0 ]
