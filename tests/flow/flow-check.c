@@ -2,12 +2,13 @@
 /*
  * Is the flow in a trace what was executed?
  *
- *	flow-check [--allow-overflow] [--tail=N] [--traced] TRACE TRUTH
+ *	flow-check [--allow-overflow] [--shared-returns] [--tail=N] [--traced] TRACE TRUTH
  *
  * TRACE: the packets of one vCPU, a file. TRUTH: what was executed
  * (model/truth-format.h), a file, a FIFO, or - for stdin. --traced: the truth is
  * cut to what was executed with TraceEn = 1 and OS or User as IA32_RTIT_CTL had it (its STATE
- * records). Exit code 0: equal, 1: not, 2: usage.
+ * records). --shared-returns: another owner's CALLs and RETs may have shifted the processor's stack
+ * of returns; such compressed RETs are counted. Exit code 0: equal, 1: not, 2: usage.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,8 @@
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: flow-check [--allow-overflow] [--tail=N] [--traced] TRACE TRUTH\n");
+	fprintf(stderr, "usage: flow-check [--allow-overflow] [--shared-returns] [--tail=N] "
+			"[--traced] TRACE TRUTH\n");
 	return 2;
 }
 
@@ -66,6 +68,9 @@ static void report(const struct flow_counts *n, size_t size, double seconds)
 	if (n->compressed)
 		printf("%llu RETs compressed, %llu of them to where libipt would not have gone\n",
 		       (unsigned long long)n->compressed, (unsigned long long)n->led);
+	if (n->shared)
+		printf("%llu compressed RETs where other owners had shifted the stack\n",
+		       (unsigned long long)n->shared);
 	if (n->entries)
 		printf("%llu VM entries that the trace tells by their FUP alone\n",
 		       (unsigned long long)n->entries);
@@ -113,6 +118,7 @@ static int check(const char *trace_path, const char *truth_path, bool traced,
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = { { "allow-overflow", no_argument, NULL, 'o' },
+					       { "shared-returns", no_argument, NULL, 's' },
 					       { "tail", required_argument, NULL, 't' },
 					       { "traced", no_argument, NULL, 'r' },
 					       { NULL, 0, NULL, 0 } };
@@ -127,6 +133,9 @@ int main(int argc, char **argv)
 			break;
 		case 'r':
 			traced = true;
+			break;
+		case 's':
+			options.shared_returns = true;
 			break;
 		case 't':
 			options.tail = strtoull(optarg, NULL, 0);

@@ -19,6 +19,7 @@ struct flow {
 	u64 offset;	   /* libipt's in the trace, before the instruction */
 	unsigned int bits; /* that it has left of a TNT */
 	u64 unsure;	   /* instructions yet to be equal behind an OVF */
+	u64 shared_runs;   /* that had begun when the stack of returns was put in order */
 	u64 decoded[CURSOR_PAST];
 	u64 asked; /* the last IP that the decoder wanted code for */
 	bool failed;
@@ -184,12 +185,48 @@ static bool takes_bit(struct flow *f)
 	return false;
 }
 
+/* What the truth has next; an event or a run's end is at the instruction that has not retired. */
+static bool truth_next(struct flow *f, u64 *ip)
+{
+	struct cursor *c = &f->cursor;
+	const struct truth_item *next;
+
+	*ip = c->ip;
+	if (cursor_in_block(c))
+		return true;
+	next = cursor_peek(c);
+	if (!next || next->kind == TRUTH_END_OF_FILE)
+		return false;
+	*ip = next->kind == TRUTH_RUN_BLOCK ? next->block->ip : next->from;
+	return true;
+}
+
+/*
+ * A compressed RET that does not go where this owner's CALLs say: that is how it must be if another
+ * owner ran since, and the address is one that its CALLs and RETs can have brought to the top.
+ */
+static bool shared_return(struct flow *f)
+{
+	u64 ip;
+
+	if (!f->options->shared_returns || f->cursor.begun == f->shared_runs ||
+	    !truth_next(f, &ip) || (f->returns.called && ip == f->returns.to) ||
+	    !returns_shared(&f->returns, ip))
+		return false;
+	f->shared_runs = f->cursor.begun;
+	f->counts->shared++;
+	return true;
+}
+
 static bool near_return(struct flow *f, const struct pt_insn *insn)
 {
 	bool compressed = takes_bit(f);
+	bool known = returns_ret(&f->returns, insn, compressed);
 
 	f->counts->compressed += compressed;
-	if (!returns_ret(&f->returns, insn, compressed) && !f->unsure)
+	if (compressed)
+		known |= shared_return(f);
+	if (!known && !f->unsure)
 		return differ(f, "the trace has a compressed RET, but no CALL for it: at",
 			      insn->ip);
 	f->counts->led += f->returns.leads;
@@ -423,7 +460,7 @@ static bool walk(struct flow *f)
 bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 		const struct flow_options *options, struct flow_counts *counts)
 {
-	struct flow f = { .options = options, .counts = counts };
+	struct flow f = { .options = options, .counts = counts, .shared_runs = 1 };
 	struct pt_config config;
 	bool equal;
 

@@ -11,6 +11,7 @@
 
 struct flow_options {
 	bool allow_overflow; /* go on behind an OVF where the truth has its IP next */
+	bool shared_returns; /* other owners' CALLs and RETs are on the processor's stack, too */
 	u64 tail;	     /* so many instructions of the truth may be missing at the end */
 };
 
@@ -26,6 +27,7 @@ struct flow_counts {
 	u64 soft_ints;	 /* INT n and such that the truth lists: the trace has their event alone */
 	u64 compressed;	 /* RETs */
 	u64 led;	 /* of them: libipt would have gone elsewhere */
+	u64 shared;	 /* of them: where other owners shifted the stack */
 	u64 entries;	 /* VM entries that the truth lists: the trace has their FUP alone */
 	u64 overflows;	 /* OVFs */
 	u64 lost;	 /* instructions that no packet told of */

@@ -31,6 +31,7 @@ void returns_init(struct returns *r)
 void returns_forget(struct returns *r)
 {
 	r->manual.depth = 0;
+	r->n_taken = 0;
 }
 
 /* ---- CALL and RET ---- */
@@ -66,17 +67,75 @@ void returns_call(struct returns *r, const struct pt_insn *insn)
 	push(&r->libipt, insn->ip + insn->size);
 }
 
+/* The oldest gives way. */
+static void note_taken(struct returns *r)
+{
+	if (r->n_taken == RETURNS_TAKEN)
+		memmove(r->taken, r->taken + 1, --r->n_taken * sizeof(r->taken[0]));
+	r->taken[r->n_taken].ip = r->to;
+	r->taken[r->n_taken++].level = r->manual.depth;
+}
+
 bool returns_ret(struct returns *r, const struct pt_insn *insn, bool compressed)
 {
-	bool called = pop(&r->manual, &r->to);
-
-	if (!compressed)
+	r->called = pop(&r->manual, &r->to);
+	if (!compressed) {
+		if (r->called)
+			note_taken(r);
 		return true;
+	}
 	/* libipt has at least as many addresses: it takes none off that is not taken off here. */
-	r->leads = pop(&r->libipt, &r->at) && called && r->at != r->to;
+	r->leads = pop(&r->libipt, &r->at) && r->called && r->at != r->to;
 	/* In 16-bit mode with an operand-size prefix. */
 	r->jump = insn->mode == ptem_16bit ? 6 : 5;
-	return called;
+	return r->called;
+}
+
+/* ---- other owners' CALLs and RETs ---- */
+
+/* Others' RETs took off what is above @to. */
+static bool drop_to(struct returns *r, u64 to)
+{
+	struct returns_stack s = r->manual;
+	u64 ip;
+
+	while (pop(&s, &ip)) {
+		if (ip != to)
+			continue;
+		r->manual = s;
+		return true;
+	}
+	return false;
+}
+
+/* RETs went to what others' CALLs had put on: @to and what lay below it was taken off wrongly. */
+static bool put_back(struct returns *r, u64 to)
+{
+	unsigned int n = r->n_taken, level = r->manual.depth + r->called;
+
+	/* Those that were taken off one behind the other, down to here. */
+	while (n && r->taken[n - 1].level == level) {
+		if (r->taken[--n].ip == to)
+			break;
+		level++;
+	}
+	if (n == r->n_taken || r->taken[n].ip != to)
+		return false;
+	if (r->called)
+		push(&r->manual, r->to);
+	while (r->n_taken - 1 > n)
+		push(&r->manual, r->taken[--r->n_taken].ip);
+	r->n_taken = n;
+	return true;
+}
+
+bool returns_shared(struct returns *r, u64 to)
+{
+	if (!drop_to(r, to) && !put_back(r, to))
+		return false;
+	r->to = to;
+	r->leads = r->at != to;
+	return true;
 }
 
 /* ---- the way ---- */

@@ -13,6 +13,7 @@
 #include "arch/types.h"
 
 #define RETURNS_DEPTH 64u
+#define RETURNS_TAKEN 64u
 
 struct returns_stack {
 	u64 ip[RETURNS_DEPTH];
@@ -21,7 +22,14 @@ struct returns_stack {
 
 struct returns {
 	struct returns_stack manual, libipt;
-	bool leads; /* libipt is led */
+	/* Taken off the manual's by RETs that went elsewhere; level: the addresses left then. */
+	struct {
+		u64 ip;
+		unsigned int level;
+	} taken[RETURNS_TAKEN];
+	unsigned int n_taken;
+	bool called; /* the last RET had an address on the manual's stack: */
+	bool leads;  /* libipt is led */
 	u64 at, to;
 	u8 jump; /* bytes of a jump there */
 };
@@ -35,6 +43,13 @@ void returns_forget(struct returns *r);
 void returns_call(struct returns *r, const struct pt_insn *insn);
 /* Behind a near RET. False: it is compressed, and there is no CALL. */
 bool returns_ret(struct returns *r, const struct pt_insn *insn, bool compressed);
+/*
+ * Behind returns_ret() of a compressed RET that went to @to, and that is not r->to. The processor
+ * has one stack for all owners: another one's RETs may have taken addresses off it, or its CALLs
+ * put some on, which then went at RETs of this owner. Puts the stack in order: without what is
+ * above @to, or with what was taken off it in another's stead. False: neither explains @to.
+ */
+bool returns_shared(struct returns *r, u64 to);
 
 /* The code at @ip of a jump on the way on which libipt is led. 0: it is not there. */
 int returns_code(const struct returns *r, u64 ip, u8 *buf, size_t size);

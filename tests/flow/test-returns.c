@@ -16,7 +16,8 @@
 static struct {
 	u32 words[1 << 20];
 	size_t n;
-	u64 ip; /* of the next instruction */
+	u64 ip;	     /* of the next instruction */
+	bool shared; /* the stack, with another owner */
 	struct flow_counts counts;
 } walk;
 
@@ -57,6 +58,7 @@ static u64 execute(const u8 *code, u8 length)
 static void start(u64 ip, bool l, bool d)
 {
 	walk.n = 0;
+	walk.shared = false;
 	put(0x54504d56); /* "VMPT" */
 	put(0x31555254); /* "TRU1" */
 	rig.unit.mode.cs_l = l;
@@ -74,7 +76,7 @@ static void start(u64 ip, bool l, bool d)
 static bool is_equal(void)
 {
 	int fd = memfd_create("truth", 0);
-	const struct flow_options options = { 0 };
+	const struct flow_options options = { .shared_returns = walk.shared };
 	struct truth_reader reader;
 	char path[64];
 	bool equal;
@@ -304,6 +306,103 @@ START_TEST(other_target)
 }
 END_TEST
 
+/* ---- two owners, one stack ---- */
+
+/*
+ * Another owner runs, makes @calls more CALLs than RETs, and this one goes on where it was. A run
+ * ends and the next begins; the stack stays, as where PacketEn is 1 all along.
+ */
+static void another(int calls)
+{
+	int top = rig.unit.ret_top, depth = rig.unit.ret_depth, i;
+	u64 back = walk.ip;
+
+	rig_off(walk.ip);
+	put(TRUTH_END);
+	put64(walk.ip);
+	rig_on(CTL);
+	put(TRUTH_BEGIN);
+	walk.ip = ON_NEXT;
+	put64(walk.ip);
+	execute((const u8[]){ 0xff, 0xe0 }, 2); /* JMP RAX */
+	vmpt_unit_jmp_indirect(&rig.unit, back);
+	walk.ip = back;
+	rig.unit.ret_top = (u8)((top + calls) & (VMPT_RET_STACK - 1));
+	rig.unit.ret_depth = (u8)(depth + calls);
+	for (i = 1; i <= calls; i++)
+		rig.unit.ret_stack[(top + i) & (VMPT_RET_STACK - 1)] = 0x123400 + (u64)i;
+}
+
+static const int excess[] = { 1, 2, 3, -1, -2 };
+
+/* RETs go where the other owner's CALLs did not lead, or its RETs took what was due. @own: CALLs of
+ * its own stand in between. */
+static void shifted(int calls, bool own)
+{
+	u64 next[6];
+	int i;
+
+	start(places[0].first, true, false);
+	walk.shared = true;
+	for (i = 0; i < 6; i++)
+		next[i] = call(0x600000 + 0x1000 * (u64)i);
+	another(calls);
+	for (i = 0; i < calls; i++)
+		ret(0x800000 + 0x100 * (u64)i);
+	if (own) {
+		u64 here = call(0x900000);
+
+		interrupt(0xa00000);
+		ret(here);
+	}
+	for (i = calls < 0 ? 5 + calls : 5; i >= 0; i--) {
+		ret(next[i]);
+		nop();
+	}
+	ck_assert(is_equal());
+	ck_assert_uint_eq(walk.counts.shared, 1);
+	ck_assert_uint_eq(walk.counts.compressed, (u64)(6 + (calls < 0 ? calls : 0) + own));
+}
+
+START_TEST(other_owner)
+{
+	shifted(excess[_i], false);
+}
+END_TEST
+
+START_TEST(other_owner_and_own_calls)
+{
+	shifted(excess[_i], true);
+}
+END_TEST
+
+/* No reason: nobody else ran (0), none was said to (1), an address of nowhere (2). */
+START_TEST(no_other_owner)
+{
+	u64 a;
+
+	start(places[0].first, true, false);
+	walk.shared = _i != 1;
+	a = call(0x600000);
+	call(0x700000);
+	if (_i)
+		another(-1);
+	else
+		rig.unit.ret_top--;
+	if (_i == 2) {
+		a = 0x600666;
+		rig.unit.ret_stack[rig.unit.ret_top] = a;
+	}
+	ret(a);
+	nop();
+	ck_assert(!is_equal());
+	ck_assert_uint_eq(walk.counts.shared, 0);
+	ck_assert_uint_eq(walk.counts.compressed, 1);
+}
+END_TEST
+
+/* ---- any walk ---- */
+
 /* Addresses that software has on its stack, as many as it likes. */
 struct software {
 	u64 ip[1000];
@@ -382,6 +481,9 @@ int main(void)
 	tcase_add_test(tc, deep);
 	tcase_add_test(tc, no_call);
 	tcase_add_test(tc, other_target);
+	tcase_add_loop_test(tc, other_owner, 0, VMPT_ARRAY_SIZE(excess));
+	tcase_add_loop_test(tc, other_owner_and_own_calls, 0, VMPT_ARRAY_SIZE(excess));
+	tcase_add_loop_test(tc, no_other_owner, 0, 3);
 	tcase_add_loop_test(tc, random_walk, 0, 40);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
