@@ -24,7 +24,8 @@ if [ "$kernel" = patched ]; then
 	[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
 	options=(--patches "$patches")
 	build+=" --patches $patches"
-	programs=1000 cpuids=2000
+	# Of the programs a third has a CPUID that KVM refuses: it does not run.
+	programs=1500 cpuids=2000
 	[ -z "${VMPT_SOAK-}" ] || programs=20000 cpuids=50000
 fi
 make_all "$source/bochs/build" "$build" "$here/build base"
@@ -72,8 +73,9 @@ done
 # That they did something: a third of the accesses are right and a third are not.
 name=ptmsrs
 accesses=$(number accesses)
-check 'programs enough' [ $(($(number programs) * 2)) -ge "$programs" ]
+check 'all programs' [ "$(number programs)" = "$programs" ]
 if [ "$kernel" = patched ]; then
+	check 'programs enough' [ $((programs - $(number 'CPUIDs refused'))) -ge $((programs * 2 / 3)) ]
 	check 'no difference' [ "$(number differ)" = 0 ]
 	check 'accesses enough' [ "$accesses" -ge $((50 * $(number programs))) ]
 	check '#GP enough' [ $(($(number '#GP') * 4)) -ge "$accesses" ]

@@ -1,8 +1,51 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The patches of each series have what kvm-patches/pt_core/generate makes of the sources now.
+# The patches of each series have what kvm-patches/pt_core/generate makes of the sources now, and the
+# series for the newer kernel is that of 6.12 as 7.x/plan has it: a patch of its own stands for one
+# of 6.12 that has not changed since, what is taken is in both, in that order.
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
-"$root/kvm-patches/pt_core/update" --check "$root/kvm-patches/6.12" "$root/kvm-patches/7.x"
+patches=$root/kvm-patches
+checks=0 failures=0
+
+"$patches/pt_core/update" --check "$patches/6.12" "$patches/7.x"
+
+wrong()
+{
+	failures=$((failures + 1))
+	echo "7.x/plan: $*"
+}
+
+# The file of series $1 that is called $2.
+file_of()
+{
+	grep -E "^[0-9]+-$(printf '%s' "$2" | sed 's/[.]/[.]/g')\.patch$" "$patches/$1/series" || true
+}
+
+planned=()
+while read -r how title id; do
+	checks=$((checks + 1))
+	old=$(file_of 6.12 "$title") new=$(file_of 7.x "$title")
+	case $how in
+	take) [ -n "$old" ] && [ -n "$new" ] || wrong "$title is not in both series" ;;
+	leave) [ -n "$old" ] && [ -z "$new" ] || wrong "$title is not only in 6.12" ;;
+	own)
+		if [ -z "$new" ]; then
+			wrong "$title is not in 7.x"
+		elif [ "$id" = - ]; then
+			[ -z "$old" ] || wrong "$title is in 6.12, too"
+		elif [ -z "$old" ] || [ "$("$patches/port" --id "$patches/6.12/$old")" != "$id" ]; then
+			wrong "$title of 6.12 is not what that of 7.x was made of"
+		fi
+		;;
+	*) wrong "what is $how?" ;;
+	esac
+	[ "$how" = leave ] || planned+=("$title")
+done <"$patches/7.x/plan"
+checks=$((checks + 1))
+diff <(printf '%s\n' "${planned[@]}") <(sed 's/^[0-9]*-//; s/\.patch$//' "$patches/7.x/series") ||
+	wrong 'the series is not that, in that order'
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]

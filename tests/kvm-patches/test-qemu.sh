@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The patches to QEMU apply to its source, are clean and compile (kvm-patches/qemu/check). It belongs
+# to "make soak", which sets VMPT_SOAK: the first run fetches the source.
+set -euo pipefail
+
+patches=$(cd "$(dirname "$(readlink -f "$0")")/../../kvm-patches/qemu" && pwd)
+status=0
+"$patches/check" || status=$?
+[ $status != 77 ] || exit 77
+count=$(find "$patches" -name '*.patch' | wc -l)
+failures=$((status ? count : 0))
+echo "$((100 * (count - failures) / count))%: Checks: $count, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
