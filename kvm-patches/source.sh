@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2154,SC2016
+#
+# To be sourced: where a series' kernel comes from. The one who sources it has say() and skip(), and a
+# folder $work for what is fetched.
+
+# Sets $package, $version and, where it is installed, $tarball, by the file "source" of the series in
+# folder $1. Where it is not, fetch_source gets it.
+find_source()
+{
+	read -r package version source_path source_sum < <(grep -v '^#' "$1/source")
+	tarball=/usr/src/$package.tar.xz
+	if [ "$source_path" = installed ]; then
+		[ -r "$tarball" ] || skip "$tarball is missing: scripts/deps test"
+		version=$(dpkg-query -W -f '${Version}' "$package")
+	else
+		version=$package-$version
+	fi
+}
+
+# Debian's package, installed or, of a newer Debian than this one, fetched: $tarball is there.
+fetch_source()
+{
+	local uri deb=$work/source.deb
+
+	[ "$source_path" != installed ] || return 0
+	command -v apt-get >/dev/null || skip "this is not a Debian system: no $package"
+	while read -r uri; do
+		say "fetching ${source_path##*/}"
+		timeout 900 /usr/lib/apt/apt-helper -o APT::Sandbox::User=root \
+			-o Acquire::Retries=2 -o Acquire::http::Timeout=30 \
+			download-file "${uri%/}/$source_path" "$deb" "SHA256:$source_sum" >"$work/log" 2>&1 &&
+			break
+		rm -f "$deb"
+	done < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
+		grep -v '^[^ ]*-security ' | cut -d ' ' -f 2 | sort -u)
+	[ -e "$deb" ] || skip "${source_path##*/} cannot be had of the archives that apt uses"
+	dpkg-deb --fsys-tarfile "$deb" | tar -C "$work" -x "./usr/src/$package.tar.xz"
+	rm "$deb"
+	tarball=$work/usr/src/$package.tar.xz
+}
