@@ -99,10 +99,10 @@ fill|fill,io,aux=4,walk=exit,pmi,stride=3,rounds=3000|VM entry failed|went on [1
 guest-int|int=1,rounds=1000|host: [0-9]{12,} bytes|0 interrupts in the guest
 pmi|walk=exit,pmi,rounds=4000|unchecked MSR access error: WRMSR to 0x57
 sample|walk=exit,sample,rounds=4000|unchecked MSR access error: WRMSR to 0x57
-late|walk=exit,late,rounds=4000|(host: [0-9]{12,} bytes|unchecked MSR access error: WRMSR to 0x57)
+late|walk=exit,late,rounds=4000|host: [0-9]{12,} bytes|unchecked MSR access error: WRMSR to 0x57
 stop-late|walk=stop,late,rounds=4000|unchecked MSR access error: WRMSR to 0x57
 user-pmi|io,walk=exit,pmi,first=$first,rounds=$rounds|unchecked MSR access error: WRMSR to 0x57
-user-late|io,walk=exit,late,stride=$stride,rounds=$rounds|(host: [0-9]{12,} bytes|unchecked MSR access error: WRMSR to 0x57)
+user-late|io,walk=exit,late,stride=$stride,rounds=$rounds|host: [0-9]{12,} bytes|unchecked MSR access error: WRMSR to 0x57
 "
 
 # Two at a time.
