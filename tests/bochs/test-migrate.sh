@@ -8,6 +8,9 @@
 #
 # QEMU puts IA32_RTIT_CTL before the other registers; the stock kernel then refuses these, and the
 # QEMU that the guest comes to gives up. With kvm-patches/6.12 the same QEMU can.
+#
+# Without APIC virtualization: with it a guest that was stopped in its timer's handler was seen to wait
+# for ever where it came to, with the timer's vector still in service.
 set -u
 
 source=$1
@@ -16,7 +19,7 @@ kernel=$3
 here=$source/tests/bochs
 patches=$source/kvm-patches/6.12
 failures=0 checks=0
-rounds=120000 at=20000
+rounds=60000 at=10000
 options=(--allow-warnings) build=$here/build-kernel
 
 mkdir -p "$out"
@@ -80,12 +83,20 @@ traced()
 		done | sort -k 2
 }
 
+# What of it perf cannot decode, but for the program's first instruction: the trace begins a little
+# before perf writes down what is mapped there.
+errors()
+{
+	perf script -i "$out/run/files/migrated.data" --symfs "$out/root" --itrace=e 2>/dev/null |
+		grep error | grep -v " ip 0x$(nm "$out/programs/traced" | sed -n 's/^0*\(.*\) T _start$/\1/p') "
+}
+
 rm -rf "$out/run"
 mkdir -p "$out/run" "$out/root/bin"
 cp "$out/programs/traced" "$out/root/bin/"
 rc=0
 "$here/run" --with perf --with qemu --out "$out/run" --timeout 900 "${options[@]}" \
-	--append kvm-intel.pt_mode=1 "migrate,$rounds,$at" >"$out/said" 2>&1 || rc=$?
+	--append 'kvm-intel.pt_mode=1 kvm-intel.enable_apicv=0' "migrate,$rounds,$at" >"$out/said" 2>&1 || rc=$?
 tr -d '\r' <"$out/run/serial.log" >"$out/serial"
 if [ "$kernel" = stock ]; then
 	check 'the QEMU that the guest comes to gives up' \
@@ -93,12 +104,14 @@ if [ "$kernel" = stock ]; then
 	grep -m 1 '^QEMU 2: .*MSR' "$out/serial"
 else
 	check 'ran' [ $rc = 0 ]
-	check 'moved' grep -qi 'status: completed' "$out/run/files/monitor-1"
+	check 'moved' grep -q 'Status:.*completed' "$out/run/files/monitor-1"
 	expected >"$out/right"
 	check 'the result' grep -qx "L2: $(head -n 1 "$out/right")" "$out/serial"
 	traced >"$out/calls"
 	check 'each call is in the trace' diff "$out/calls" <(tail -n +2 "$out/right")
-	check 'perf has no error' [ "$(grep -ciE 'error|lost|truncated' "$out/perf.log")" = 0 ]
+	errors >"$out/errors"
+	check 'no other error' [ "$(wc -l <"$out/errors")" = 0 ]
+	check 'nothing lost' [ "$(grep -ciE 'lost|truncated' "$out/perf.log")" = 0 ]
 	echo "moved; in the trace: $(paste -s -d ',' "$out/calls")"
 fi
 
