@@ -324,7 +324,7 @@ end()
 }
 
 # In a soak it is Linux alone, with one seed after another.
-if [ -n "${VMPT_SOAK-}" ]; then
+if [ -n "${VMPT_SOAK-}" ] && [ "${6-}" != small ]; then
 	seed=1001
 	while linux $seed && linux_kernel $seed && [ $failures = 0 ] &&
 		[ $SECONDS -lt "$VMPT_SOAK" ]; do

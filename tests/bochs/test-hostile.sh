@@ -26,7 +26,9 @@ if [ "$kernel" = patched ]; then
 	build+=" --patches $patches"
 	# Of the programs a third has a CPUID that KVM refuses: it does not run.
 	programs=1500 cpuids=2000
-	[ -z "${VMPT_SOAK-}" ] || programs=20000 cpuids=50000
+	# So many more a second.
+	[ -z "${VMPT_SOAK-}" ] ||
+		programs=$((programs + 40 * VMPT_SOAK)) cpuids=$((cpuids + 60 * VMPT_SOAK))
 fi
 make_all "$source/bochs/build" "$build" "$here/build base"
 
