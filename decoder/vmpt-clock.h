@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The time of a packet (docs/time.md): on the host's clock, and on its guest's.
+ *
+ * The time line is the host's TSC, unadjusted, in ticks (SDM 3 33.8.3.1). In non-root operation a
+ * TSC packet has the guest's TSC, (host TSC * multiplier >> 48) + offset; MTC, TMA's CTC, CYC and
+ * CBR are not adjusted (33.5.2.1, 33.8.3.3). Three layers:
+ *
+ *	vmpt_clock	one stream's packets to times, causal: the next packet is never needed
+ *	vmpt_clocks	a whole trace: what maps each VMCS's TSC to the host's, told or found
+ *	vmpt_timed	a decoder whose batches have a time for each item
+ */
+#ifndef VMPT_CLOCK_H
+#define VMPT_CLOCK_H
+
+#include "decoder/vmpt-decode.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- a time and its bound ---- */
+
+#define VMPT_TIME_OPEN (~0u)   /* no bound on that side */
+#define VMPT_TIME_NONE (~0ULL) /* .tsc: nothing is known of the time yet */
+
+/* The packet was made in [tsc - early, tsc + late], host ticks. */
+struct vmpt_time {
+	u64 tsc;
+	u32 early, late;
+};
+
+/* Why the time of a stream went back; else it never does. */
+enum vmpt_back {
+	VMPT_BACK_NOT,
+	VMPT_BACK_GAP,	     /* bytes were lost before it: the clock was estimated too far ahead */
+	VMPT_BACK_TSC_RESET, /* a TSC packet far below the time before: the TSC was written, or
+				reset */
+	VMPT_BACK_MAP, /* another offset or multiplier of the guest's TSC holds from here on */
+	VMPT_BACK_CONTRADICTION, /* TSC and MTC disagree: the TSC wins */
+};
+
+/* ---- what the processor's clocks are ---- */
+
+enum vmpt_skz84 { VMPT_SKZ84_AUTO, VMPT_SKZ84_NO, VMPT_SKZ84_YES };
+
+/* All 0: not known; what is not known is found in the trace where it can be. */
+struct vmpt_rates {
+	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX: TSC ticks a tick of the crystal clock (P) */
+	u32 nominal;	      /* the maximum non-turbo ratio: CBR counts in its units */
+	u8 mtc_freq;	      /* IA32_RTIT_CTL.MTCFreq, valid if has_mtc_freq */
+	bool has_mtc_freq;
+	bool found; /* tsc_num / tsc_den or mtc_freq came from the trace's packets themselves */
+	u8 skz84;   /* enum vmpt_skz84: TMAs of guests under offsetting or scaling are corrupt */
+};
+
+/* From a perf.data's AUXTRACE_INFO. */
+void vmpt_rates_from_info(struct vmpt_rates *rates, const struct vmpt_trace_info *info);
+
+/*
+ * Fill what @rates lacks from the stream's TSC, TMA, MTC and CBR packets. Returns 1 if P and
+ * MTCFreq are known afterwards, 0 if not, or a negative error.
+ */
+int vmpt_rates_find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
+		    const struct vmpt_options *options);
+
+/* ---- how a guest's TSC follows from the host's ---- */
+
+#define VMPT_TSC_UNSCALED (1ULL << 48)
+
+/* guest TSC = (host TSC * multiplier >> 48) + offset, modulo 2^64 (TSC packets: modulo 2^56). */
+struct vmpt_tsc_map {
+	u64 multiplier, offset;
+};
+
+u64 vmpt_tsc_to_guest(const struct vmpt_tsc_map *map, u64 host);
+/* The first host TSC that maps to @guest, of those nearest to @near (56 bits of @guest count). */
+u64 vmpt_tsc_to_host(const struct vmpt_tsc_map *map, u64 guest, u64 near);
+
+/* Who says so. In this order: the first that does not contradict the trace is taken. */
+enum vmpt_map_source {
+	VMPT_MAP_NONE,
+	VMPT_MAP_RECORD,   /* a side record */
+	VMPT_MAP_KVM,	   /* KVM's debugfs, as vmpt record saved it */
+	VMPT_MAP_USER,	   /* --vm */
+	VMPT_MAP_INFERRED, /* the trace itself */
+};
+
+/* One stretch of host time over which one map of a VMCS holds. */
+struct vmpt_epoch {
+	u64 from, to; /* host ticks: the first and last packet it was seen to hold for */
+	struct vmpt_tsc_map map;
+	u64 offset_error;      /* ticks; the offset at .from .. .to is that near; ~0: not known */
+	double multiplier_ppm; /* the multiplier is that near; negative: not known */
+	u8 source;	       /* enum vmpt_map_source */
+	bool scaled;	       /* the multiplier is not 1 beyond doubt */
+	u32 pairs;	       /* TSC packets of the guest that agree */
+	u32 outliers;	       /* that do not */
+};
+
+/* What contradicts what the caller told. */
+struct vmpt_told_wrong {
+	u64 vmcs;
+	u8 source; /* who told it */
+	struct vmpt_tsc_map told, found;
+	u64 at; /* host ticks of the first packet that says otherwise */
+};
+
+/* Something told of a VMCS's map; from host tick .from on (0: from the start). */
+struct vmpt_told {
+	u64 vmcs;
+	struct vmpt_tsc_map map;
+	u64 from;
+	u8 source;
+};
+
+/* ---- one stream ---- */
+
+/* A TSC packet of a guest, with the host's time by MTC, CYC and CTC alone. */
+struct vmpt_tsc_pair {
+	u64 vmcs;  /* of the owner; VMPT_OWNER_VM only */
+	u64 guest; /* as in the packet, 56 bits */
+	struct vmpt_time host;
+	u64 offset; /* of the packet in its stream */
+	u32 stream; /* its index: filled by vmpt_clocks */
+};
+
+/* Finds the map of a VMCS at about that host time; NULL: not known. */
+typedef const struct vmpt_tsc_map *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
+
+struct vmpt_clock_options {
+	struct vmpt_rates rates;
+	vmpt_map_find *map; /* NULL: no map is known; guests' TSC packets then give no time */
+	void *map_opaque;
+	/* For each TSC packet of a VM whose host time is bounded without it. May be NULL. */
+	void (*pair)(void *opaque, const struct vmpt_tsc_pair *pair);
+	void *pair_opaque;
+	u64 near_tsc; /* the stream is of about this host TSC: bits 63:56; 0: those are 0 */
+};
+
+struct vmpt_clock; /* clock.h has it */
+
+/* What a clock met. */
+struct vmpt_clock_counts {
+	u64 tscs, guest_tscs;
+	u64 unmapped; /* of the guest_tscs those without a map */
+	u64 tmas, tmas_bad;
+	u64 mtcs, mtcs_lost, cycs, cbrs, ovfs;
+	u64 backs; /* the time went back */
+	u64 contradictions;
+};
+
+/* ---- a whole trace ---- */
+
+struct vmpt_clocks;
+
+struct vmpt_clocks_options {
+	struct vmpt_options decode; /* .threads: streams at once */
+	struct vmpt_rates rates;
+	const struct vmpt_told
+		*told; /* the caller's, while the clocks are open; sorted in no way */
+	size_t told_count;
+	u64 near_tsc;
+};
+
+/*
+ * Walk all @count @streams once: find rates, pairs, epochs. They and the trace must outlive the
+ * clocks. 0 or a negative error.
+ */
+int vmpt_clocks_open(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
+		     size_t count, const struct vmpt_clocks_options *options);
+void vmpt_clocks_close(struct vmpt_clocks *clocks);
+
+/* What the time line is. */
+enum vmpt_time_base {
+	VMPT_BASE_NONE,	 /* no TSC packet at all: ticks from the start, by MTC or cycles, or nothing
+			  */
+	VMPT_BASE_HOST,	 /* the host's TSC */
+	VMPT_BASE_GUEST, /* no TSC of the host in the trace, no map told: one guest's, as it is */
+};
+enum vmpt_time_base vmpt_clocks_base(const struct vmpt_clocks *clocks);
+u64 vmpt_clocks_base_vmcs(const struct vmpt_clocks *clocks); /* VMPT_BASE_GUEST */
+
+const struct vmpt_rates *vmpt_clocks_rates(const struct vmpt_clocks *clocks);
+const struct vmpt_clock_counts *vmpt_clocks_counts(const struct vmpt_clocks *clocks, size_t stream);
+
+/* VMCSs with a TSC packet or something told of them, by number. */
+size_t vmpt_clocks_vmcs_count(const struct vmpt_clocks *clocks);
+u64 vmpt_clocks_vmcs(const struct vmpt_clocks *clocks, size_t i);
+/* Its epochs by time. Change points are where one ends and the next begins. */
+const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *clocks, size_t i,
+					    size_t *count);
+const struct vmpt_told_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *clocks, size_t *count);
+
+/* The epoch of @vmcs at host time @at (the nearest one); NULL: there is none. */
+const struct vmpt_epoch *vmpt_clocks_at(const struct vmpt_clocks *clocks, u64 vmcs, u64 at);
+
+/* ---- a decoder with times ---- */
+
+struct vmpt_timed;
+
+struct vmpt_timed_batch {
+	struct vmpt_batch batch;
+	const struct vmpt_time *time; /* batch.count of them; a run has that of its first packet */
+	u8 back; /* enum vmpt_back, of the first that went back in this batch */
+	size_t back_item;
+};
+
+/* @stream: its index as given to vmpt_clocks_open(). */
+int vmpt_timed_open(struct vmpt_timed **timed, const struct vmpt_clocks *clocks, size_t stream,
+		    const struct vmpt_options *options);
+void vmpt_timed_close(struct vmpt_timed *timed);
+/* 1: @batch is filled, 0: the end, or a negative error. */
+int vmpt_timed_next(struct vmpt_timed *timed, struct vmpt_timed_batch *batch);
+const struct vmpt_clock_counts *vmpt_timed_counts(const struct vmpt_timed *timed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What a perf.data has beside Processor Trace: context switches, KVM's entries and exits, names of
+ * processes (docs/record.md); and the names of VMCSs that follow from them. A VMCS page is freed
+ * and used again, so a name holds for an interval of time.
+ */
+#ifndef VMPT_EVENTS_H
+#define VMPT_EVENTS_H
+
+#include "decoder/vmpt-decode.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum vmpt_event_kind {
+	VMPT_EVENT_SWITCH_IN,  /* .pid, .tid begin to run on .cpu */
+	VMPT_EVENT_SWITCH_OUT, /* stop to; .flag: preempted */
+	VMPT_EVENT_KVM_ENTRY,  /* kvm:kvm_entry: .vcpu, .ip */
+	VMPT_EVENT_KVM_EXIT,   /* kvm:kvm_exit: .vcpu, .ip, .reason, .info1, .info2 */
+	VMPT_EVENT_COMM,       /* .text: a thread's name; .flag: by exec */
+	VMPT_EVENT_FORK,       /* .pid, .tid: the child */
+	VMPT_EVENT_THREAD_END, /* .pid, .tid */
+	VMPT_EVENT_ITRACE_START,
+	VMPT_EVENT_LOST, /* .info1: so many events were lost about here */
+};
+
+/* Memory is the trace's. */
+struct vmpt_event {
+	u64 time; /* perf's, ns; 0: the record has none */
+	u64 tsc;  /* the same as host TSC, if the trace has perf's time conversion; else 0 */
+	u64 ip, info1, info2;
+	const char *text;
+	int cpu, pid, tid; /* -1: not known */
+	u16 vcpu;	   /* KVM's number */
+	u16 reason;	   /* basic exit reason */
+	u8 kind;	   /* enum vmpt_event_kind */
+	bool flag;
+};
+
+/*
+ * All of them by time, those without a time where they stand in the file. *@events stays the
+ * trace's. 0 or a negative error; a trace without a perf.data has none. Formats of the tracepoints
+ * come from the file itself. Read from the file at the first call.
+ */
+int vmpt_trace_events(struct vmpt_trace *trace, const struct vmpt_event **events, size_t *count);
+
+/* Host TSC of a perf time: the inverse of vmpt_tsc_to_perf_time(). */
+u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns);
+
+/* ---- names ---- */
+
+/* Who a VMCS was for a time. */
+struct vmpt_vm_name {
+	u64 vmcs;
+	u64 from, to;	/* host TSC; ~0: still */
+	const char *vm; /* libvirt's domain, or the VMM's guest name, or its process; owned by the
+			   names */
+	int pid, tid;	/* of the VMM and its vCPU thread; -1: not known */
+	int vcpu;	/* -1: not known */
+	u32 runs;	/* guest runs that say so */
+	u32 against;	/* that say otherwise */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

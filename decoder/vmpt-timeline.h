@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What ran when (docs/timeline.md): all CPUs' streams on one time line, as spans by time. A span is
+ * a stretch of one CPU with one owner; a guest's ends with an exit and says why, as far as the
+ * trace tells. Who needs totals, lanes or files takes spans one by one: nothing is kept here but
+ * what is open.
+ */
+#ifndef VMPT_TIMELINE_H
+#define VMPT_TIMELINE_H
+
+#include "decoder/vmpt-clock.h"
+#include "decoder/vmpt-events.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum vmpt_span_kind {
+	VMPT_SPAN_HOST,
+	VMPT_SPAN_GUEST,   /* .vmcs if .owner.kind is VMPT_OWNER_VM */
+	VMPT_SPAN_UNKNOWN, /* packets, but nobody proved whose */
+	VMPT_SPAN_LOST,	   /* bytes that are gone or no packets, or an overflow's */
+	VMPT_SPAN_OFF,	   /* tracing was off: TraceEn = 0, or the CPU's packets ended for a time */
+};
+
+/* How a guest's span began or ended. */
+enum vmpt_edge {
+	VMPT_EDGE_UNKNOWN, /* at or in a loss, or at the trace's start or end */
+	VMPT_EDGE_ENTRY,   /* a VM entry */
+	VMPT_EDGE_EXIT,	   /* a VM exit */
+	VMPT_EDGE_SWITCH,  /* another VMCS without an exit seen between */
+	VMPT_EDGE_TRACE,   /* tracing began or ended there */
+};
+
+/* Where a reason comes from. */
+enum vmpt_reason_source {
+	VMPT_REASON_NONE,
+	VMPT_REASON_EVD,     /* EVD.VMXR: the processor says so */
+	VMPT_REASON_EVENT,   /* perf's kvm:kvm_exit of that CPU and time */
+	VMPT_REASON_CODE,    /* the instruction at the exit's IP causes it: guessed */
+	VMPT_REASON_PATTERN, /* what the packets around it look like: guessed */
+};
+
+#define VMPT_REASON_UNKNOWN 0xffff
+
+struct vmpt_exit {
+	u16 reason;  /* basic exit reason (SDM 3, Appendix C), or VMPT_REASON_UNKNOWN */
+	u8 source;   /* enum vmpt_reason_source; CODE and PATTERN are guesses */
+	bool has_ip; /* .ip: the guest's IP at the exit (FUP), of .cr3 if it is not 0 */
+	bool has_qualification;
+	bool halted; /* the vCPU had nothing to do: HLT, MWAIT, or the exit's pattern says so */
+	u64 ip, cr3, qualification;
+};
+
+struct vmpt_span {
+	u32 stream; /* its index */
+	u8 kind;    /* enum vmpt_span_kind */
+	u8 began, ended;
+	u8 back; /* enum vmpt_back: the time of this stream went back at its start */
+	struct vmpt_owner owner;
+	struct vmpt_time start, end;
+	u64 offset, size;      /* bytes of the stream */
+	struct vmpt_exit exit; /* of a guest's span that ended with VMPT_EDGE_EXIT */
+	u32 overflows, failed_entries;
+};
+
+struct vmpt_timeline;
+
+struct vmpt_timeline_options {
+	struct vmpt_options decode;
+	/* All events of the trace by time, or NULL; they stay the caller's. */
+	const struct vmpt_event *events;
+	size_t event_count;
+	/*
+	 * The guest's code: up to @size bytes at @ip of @owner with @cr3 into @buf; how many, 0:
+	 * not there. For VMPT_REASON_CODE. May be NULL.
+	 */
+	size_t (*code)(void *opaque, const struct vmpt_owner *owner, u64 cr3, u64 ip, u8 *buf,
+		       size_t size);
+	void *code_opaque;
+};
+
+int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
+		       const struct vmpt_stream *const *streams, size_t count,
+		       const struct vmpt_timeline_options *options);
+void vmpt_timeline_close(struct vmpt_timeline *timeline);
+
+/*
+ * The next span of all streams, by start. Of one stream they follow each other without holes.
+ * 1, 0 at the end, or a negative error.
+ */
+int vmpt_timeline_next(struct vmpt_timeline *timeline, struct vmpt_span *span);
+
+/* "EPT violation"; NULL for a number the manual has not. */
+const char *vmpt_exit_reason_name(unsigned int reason);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
