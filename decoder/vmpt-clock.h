@@ -125,8 +125,11 @@ struct vmpt_tsc_pair {
 	u32 stream; /* its index: filled by vmpt_clocks */
 };
 
-/* Finds the map of a VMCS at about that host time; NULL: not known. */
-typedef const struct vmpt_tsc_map *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
+/*
+ * Finds the map of a VMCS at about that host time; NULL: not known. Of the epoch map and
+ * offset_error count. With no host time known yet @near is VMPT_TIME_NONE: the first one.
+ */
+typedef const struct vmpt_epoch *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
 
 struct vmpt_clock_options {
 	struct vmpt_rates rates;
