@@ -13,7 +13,7 @@
  * Where crystal clock and TSC meet: the tick at which MTC number @mtc was due is in
  * [edge + rem / den, + slack].
  */
-struct vmpt_line {
+struct vmpt_crystal {
 	u64 mtc;       /* unwrapped number of the last MTC that was due; from an arbitrary start */
 	u64 edge;      /* host tick */
 	u64 rem;       /* and this part of one, in 1 / den */
@@ -33,9 +33,10 @@ struct vmpt_clock {
 	/* the clock's own */
 	struct vmpt_clock_options options;
 	u64 step, step_rem; /* ticks an MTC, and 1 / den of them */
-	bool rated;	    /* P and MTCFreq are known: the line works */
+	u64 tick;	    /* ticks of the TSC a crystal clock, rounded up */
+	bool rated;	    /* P and MTCFreq are known */
 
-	struct vmpt_line line;
+	struct vmpt_crystal crystal;
 	u64 lo, hi;   /* packets from here on came in between; hi ~0: open */
 	u64 est;      /* what was said last */
 	bool known;   /* lo and est mean something */
