@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "decoder/vmpt-clock.h"
 #include "decoder/vmpt-decode.h"
 
 enum cli_exit {
@@ -42,6 +43,7 @@ struct cli_command {
 	const char *lacking;  /* the message if there are none; NULL: none are needed */
 	const struct cli_option *options;
 	const struct cli_option *group; /* what it shares with its group's commands, or NULL */
+	bool clock;			/* it has the options of clock-options.h, too */
 	size_t own_size;		/* of the command's struct behind cli->own */
 	int (*run)(struct cli *cli);	/* returns enum cli_exit */
 };
@@ -91,6 +93,15 @@ struct cli_file_id {
 	ino_t ino;
 };
 
+#define CLI_CLOCK_VMS 256
+
+/* What the options of clock-options.h told; rates: 0 what they did not. */
+struct cli_clock {
+	struct vmpt_rates rates;
+	struct vmpt_told told[CLI_CLOCK_VMS];
+	size_t told_count;
+};
+
 /* One run of a command. */
 struct cli {
 	const struct cli_command *cmd;
@@ -104,6 +115,7 @@ struct cli {
 	size_t cpus; /* 0: all */
 	struct vmpt_options options;
 	const char *side_record; /* a file's name; NULL: none */
+	struct cli_clock clock;
 
 	char **file; /* as given */
 	int files;

@@ -386,12 +386,13 @@ static void take(struct walk *w, const struct vmpt_packet *at)
 /* Once: MTCs and STSs tell that the ratio is another, or cycles are not what they seem. */
 static void tell_contradiction(const struct walk *w, u64 before, u64 offset)
 {
-	if (w->d->tsc_ratio && !before && w->clock.contradictions)
+	if (w->cli->clock.rates.tsc_num && !before && w->clock.contradictions)
 		cli_warn(
 			w->cli,
 			"at 0x%llx: cycle counts and --tsc-ratio=%llu do not fit the MTCs and STSs; "
 			"from here on the ratio is measured",
-			(unsigned long long)offset, (unsigned long long)w->d->tsc_ratio);
+			(unsigned long long)offset,
+			(unsigned long long)w->cli->clock.rates.tsc_num);
 }
 
 int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
@@ -402,7 +403,7 @@ int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 	u64 before;
 	int ret;
 
-	vmpt_rtit_clock_init(&w.clock, (u32)w.d->tsc_ratio);
+	vmpt_rtit_clock_init(&w.clock, cli->clock.rates.tsc_num);
 	while ((ret = vmpt_packet_next(dec, &cursor, &at)) > 0) {
 		if (dump_enough(cli) ||
 		    (w.d->end && at.offset >= w.d->end && at.kind != VMPT_ITEM_RTIT_CYC)) {

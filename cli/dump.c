@@ -39,18 +39,6 @@ static int set_head(struct cli *cli, const char *arg)
 	return -1;
 }
 
-static int set_tsc_ratio(struct cli *cli, const char *arg)
-{
-	struct dump *d = cli->own;
-
-	if (cli_parse_u64(cli, "--tsc-ratio", arg, &d->tsc_ratio))
-		return -1;
-	if (d->tsc_ratio && d->tsc_ratio <= 255)
-		return 0;
-	cli_usage(cli, "--tsc-ratio: a ratio is from 1 to 255");
-	return -1;
-}
-
 static int set_no_bytes(struct cli *cli, const char *arg)
 {
 	(void)arg;
@@ -489,6 +477,13 @@ static int dump_all(struct cli *cli)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
+static bool has_clock_options(const struct cli *cli)
+{
+	const struct vmpt_rates *r = &cli->clock.rates;
+
+	return r->tsc_num || r->has_mtc_freq || r->nominal || r->skz84 || cli->clock.told_count;
+}
+
 static int check_usage(struct cli *cli)
 {
 	const struct dump *d = cli->own;
@@ -498,8 +493,11 @@ static int check_usage(struct cli *cli)
 		return cli_usage(cli, "--end must lie behind --start");
 	if (d->no_pad && d->expand_pad)
 		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
-	if (d->tsc_ratio && !cli_is_rtit(cli))
-		return cli_usage(cli, "--tsc-ratio is for RTIT");
+	if (cli_is_rtit(cli) && cli->clock.rates.tsc_num &&
+	    (cli->clock.rates.tsc_num > 255 || cli->clock.rates.tsc_den != 1))
+		return cli_usage(cli, "--tsc-ratio: of RTIT it is one number from 1 to 255");
+	if (!cli_is_rtit(cli) && !d->time && has_clock_options(cli))
+		return cli_usage(cli, "rates and maps are for times: give --time, too");
 	code = find_owners(cli);
 	return code ? code : check_kinds(cli);
 }
@@ -526,10 +524,6 @@ static const struct cli_option options[] = {
 	  "only these packets, by name, like psb,tip.pge, or\n"
 	  "by group: ip, mode, tnt, fup, timing; lost for losses",
 	  set_kinds },
-	{ "tsc-ratio", 0, "N",
-	  "RTIT: the TSC has N ticks a bus clock (MSR CEH,\n"
-	  "bits 15:8); else it is measured, for times by cycles",
-	  set_tsc_ratio },
 	{ "no-bytes", 0, NULL, "leave the raw bytes out", set_no_bytes },
 	{ "no-pad", 0, NULL, "leave PADs out", set_no_pad },
 	{ "expand-pad", 0, NULL, "a line for each PAD; else one for a run of them",
@@ -552,6 +546,7 @@ const struct cli_command cli_dump = {
 		    "  vmpt dump --side-record vms.jsonl --owner web cpu0.rtit\n"
 		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
 	.options = options,
+	.clock = true,
 	.own_size = sizeof(struct dump),
 	.run = run,
 };

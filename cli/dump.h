@@ -43,8 +43,7 @@ struct dump {
 	char name[DUMP_OWNERS_MAX][DUMP_NAME_MAX]; /* of VMs: VMCSs in hex, or a side record's */
 	size_t names;
 	bool *vcpu_wanted; /* by name, of the side record's; NULL: by none */
-	u64 tsc_ratio;	   /* RTIT: TSC ticks a bus clock; 0: measure it */
-	bool no_bytes, no_pad, expand_pad;
+	bool no_bytes, no_pad, expand_pad, time;
 
 	struct dump_style style;
 	struct dump_line pad; /* PADs not printed yet; size 0: none */

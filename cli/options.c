@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/clock-options.h"
 
-#define OPTIONS_MAX 48
+#define OPTIONS_MAX 64
 #define THREADS_MAX 256
 #define CPU_MAX	    65535
 
@@ -236,6 +236,10 @@ static int help(const struct cli *cli)
 		printf("\nOptions of vmpt %s:\n", cmd->name);
 		help_options(cmd->options);
 	}
+	if (cmd->clock) {
+		printf("\nOptions for times:\n");
+		help_options(cli_clock_options);
+	}
 	printf("\nCommon options:\n");
 	help_options(cmd->args ? cmd->group : tracing);
 	help_options(common);
@@ -334,6 +338,8 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	int code;
 
 	add_options(&p, cli->cmd->options);
+	if (cli->cmd->clock)
+		add_options(&p, cli_clock_options);
 	add_options(&p, cli->cmd->args ? cli->cmd->group : tracing);
 	add_options(&p, common);
 	/* getopt names the program in its messages. */

@@ -46,7 +46,9 @@ _vmpt_value()
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	--cpu | --cpus | --connect | --set | --seconds | --threads | -j | --start | --end | --head | -n)
 		COMPREPLY=() ;;
-	--tsc-ratio)
+	--skz84)
+		_vmpt_words 'auto yes no' ;;
+	--tsc-ratio | --mtc-freq | --nominal-ratio | --vm)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;
@@ -85,6 +87,7 @@ _vmpt_domain()
 _vmpt()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} own=
+	local clock='--tsc-ratio= --mtc-freq= --nominal-ratio= --skz84= --vm='
 	local common='--cpu= --guest-only= --format= --cycle-acc= --side-record= --headless
 		--threads= -j --json --quiet -q --color= --help -h --version'
 
@@ -101,8 +104,8 @@ _vmpt()
 	_vmpt_value "$prev" && return
 	case ${COMP_WORDS[1]} in
 	dump)
-		own='--start= --end= --head= -n --owner= --kinds= --tsc-ratio= --no-bytes --no-pad
-			--expand-pad' ;;
+		own="--start= --end= --head= -n --owner= --kinds= --no-bytes --no-pad
+			--expand-pad $clock" ;;
 	split)
 		own='--output= -o --conceal --perf --kernel= --image= --force -f' ;;
 	stat | vms) ;;

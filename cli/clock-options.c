@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84 and --vm. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/clock-options.h"
+
+/* A whole number at *@s, decimal or 0x…; *@s moves behind it. False if there is none. */
+static bool number(const char **s, u64 *value)
+{
+	char *end;
+
+	if (**s < '0' || **s > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(*s, &end, 0);
+	*s = end;
+	return !errno;
+}
+
+static int set_tsc_ratio(struct cli *cli, const char *arg)
+{
+	const char *s = arg;
+	u64 num, den = 1;
+	bool good = number(&s, &num);
+
+	if (good && *s == '/') {
+		s++;
+		good = number(&s, &den);
+	}
+	if (!good || *s) {
+		cli_usage(cli, "--tsc-ratio: '%s' is not a ratio like 176/2 or 84", arg);
+		return -1;
+	}
+	if (!num || !den || num >> 32 || den >> 32) {
+		cli_usage(cli, "--tsc-ratio: both numbers are from 1 to 4294967295");
+		return -1;
+	}
+	cli->clock.rates.tsc_num = (u32)num;
+	cli->clock.rates.tsc_den = (u32)den;
+	return 0;
+}
+
+static int set_mtc_freq(struct cli *cli, const char *arg)
+{
+	u64 freq;
+
+	if (cli_parse_u64(cli, "--mtc-freq", arg, &freq))
+		return -1;
+	if (freq > 15) {
+		cli_usage(cli, "--mtc-freq: MTCFreq is from 0 to 15");
+		return -1;
+	}
+	cli->clock.rates.mtc_freq = (u8)freq;
+	cli->clock.rates.has_mtc_freq = true;
+	return 0;
+}
+
+static int set_nominal(struct cli *cli, const char *arg)
+{
+	u64 ratio;
+
+	if (cli_parse_u64(cli, "--nominal-ratio", arg, &ratio))
+		return -1;
+	if (!ratio || ratio > 255) {
+		cli_usage(cli, "--nominal-ratio: a ratio is from 1 to 255");
+		return -1;
+	}
+	cli->clock.rates.nominal = (u32)ratio;
+	return 0;
+}
+
+static int set_skz84(struct cli *cli, const char *arg)
+{
+	static const char *const word[] = {
+		[VMPT_SKZ84_AUTO] = "auto", [VMPT_SKZ84_NO] = "no", [VMPT_SKZ84_YES] = "yes"
+	};
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(word); i++)
+		if (!strcmp(arg, word[i])) {
+			cli->clock.rates.skz84 = (u8)i;
+			return 0;
+		}
+	cli_usage(cli, "--skz84: '%s' is none of auto, yes, no", arg);
+	return -1;
+}
+
+/* "VMCS:offset[,multiplier]" */
+static bool parse_vm(const char *arg, struct vmpt_told *told)
+{
+	const char *s;
+	char *end;
+	bool minus;
+
+	if (!((*arg >= '0' && *arg <= '9') || (*arg >= 'a' && *arg <= 'f') ||
+	      (*arg >= 'A' && *arg <= 'F')))
+		return false;
+	errno = 0;
+	told->vmcs = strtoull(arg, &end, 16);
+	if (errno || *end != ':')
+		return false;
+	s = end + 1;
+	minus = *s == '-';
+	s += minus || *s == '+';
+	if (!number(&s, &told->map.offset))
+		return false;
+	if (minus)
+		told->map.offset = -told->map.offset;
+	told->map.multiplier = VMPT_TSC_UNSCALED;
+	if (*s == ',') {
+		s++;
+		if (!number(&s, &told->map.multiplier) || !told->map.multiplier)
+			return false;
+	}
+	return !*s;
+}
+
+static int set_vm(struct cli *cli, const char *arg)
+{
+	struct vmpt_told told = { .source = VMPT_MAP_USER };
+
+	if (!parse_vm(arg, &told)) {
+		cli_usage(cli,
+			  "--vm: '%s' is not VMCS:OFFSET[,MULTIPLIER]: the VMCS in hex, offset and "
+			  "multiplier (2^48: none) decimal or with 0x",
+			  arg);
+		return -1;
+	}
+	if (cli->clock.told_count == CLI_CLOCK_VMS) {
+		cli_usage(cli, "--vm: more than %d", CLI_CLOCK_VMS);
+		return -1;
+	}
+	cli->clock.told[cli->clock.told_count++] = told;
+	return 0;
+}
+
+const struct cli_option cli_clock_options[] = {
+	{ "tsc-ratio", 0, "NUM/DEN",
+	  "TSC ticks a tick of the crystal clock, CPUID.15H EBX\n"
+	  "and EAX; RTIT: N, TSC ticks a bus clock (MSR CEH,\n"
+	  "bits 15:8); else the file says it, or it is measured",
+	  set_tsc_ratio },
+	{ "mtc-freq", 0, "N", "IA32_RTIT_CTL.MTCFreq; else the file, or found", set_mtc_freq },
+	{ "nominal-ratio", 0, "N", "the maximum non-turbo ratio, MSR CEH bits 15:8", set_nominal },
+	{ "skz84", 0, "WHEN",
+	  "erratum SKZ84, TMAs of guests are corrupt: auto,\n"
+	  "yes, no; auto asks the trace itself",
+	  set_skz84 },
+	{ "vm", 0, "VMCS:OFFSET",
+	  "the guest's TSC is the host's and OFFSET; with\n"
+	  ",MULTIPLIER behind it the host's * that >> 48;\n"
+	  "once for each VMCS",
+	  set_vm },
+	{ 0 },
+};
+
+void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options)
+{
+	const struct vmpt_rates *told = &cli->clock.rates;
+	struct vmpt_rates *r = &options->rates;
+
+	memset(options, 0, sizeof(*options));
+	options->decode = cli->options;
+	vmpt_rates_from_info(r, vmpt_trace_info(cli->trace));
+	if (told->tsc_num) {
+		r->tsc_num = told->tsc_num;
+		r->tsc_den = told->tsc_den;
+	}
+	if (told->has_mtc_freq) {
+		r->mtc_freq = told->mtc_freq;
+		r->has_mtc_freq = true;
+	}
+	if (told->nominal)
+		r->nominal = told->nominal;
+	/* Of RTIT it is the one ratio there is. */
+	if (cli_is_rtit(cli) && told->tsc_num)
+		r->nominal = told->tsc_num;
+	r->skz84 = told->skz84;
+	options->told = cli->clock.told;
+	options->told_count = cli->clock.told_count;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Options of the commands that need the time of packets: rates of the clocks, and maps of guests'
+ * TSCs. A command has them if its struct cli_command has .clock.
+ */
+#ifndef VMPT_CLI_CLOCK_OPTIONS_H
+#define VMPT_CLI_CLOCK_OPTIONS_H
+
+#include "cli/cli.h"
+
+extern const struct cli_option cli_clock_options[];
+
+/*
+ * What the trace's file says and, before it, the command line: to open clocks with. Rates that
+ * are told in neither are 0, told is the command line's (VMPT_MAP_USER) and stays @cli's.
+ */
+void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options);
+
+#endif
