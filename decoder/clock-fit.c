@@ -25,7 +25,7 @@ struct guess {
 	u64 guest, host;
 	size_t first, count;
 	s64 lo, hi; /* not scaled: host - guest */
-	struct vmpt_line line;
+	struct vmpt_fit_line line;
 };
 
 /* What became of a stretch of pairs under a guess. */
@@ -66,7 +66,7 @@ static void guess_clear(struct guess *g, bool scaled)
 	g->scaled = scaled;
 	g->count = 0;
 	if (scaled)
-		vmpt_line_clear(&g->line);
+		vmpt_fit_line_clear(&g->line);
 }
 
 /* The segment of a pair; false: too far away for numbers. */
@@ -99,7 +99,7 @@ static bool guess_add(struct guess *g, const struct fitting *f, size_t i)
 	if (!segment(g, p, g->scaled ? LINE_SLACK : SLACK, &x, &lo, &hi))
 		return false;
 	if (g->scaled) {
-		if (!vmpt_line_add(&g->line, x, lo, hi, (u32)i))
+		if (!vmpt_fit_line_add(&g->line, x, lo, hi, (u32)i))
 			return false;
 	} else {
 		lo -= lo == -OPEN ? 0 : x;
@@ -166,7 +166,7 @@ static bool plausible(const struct guess *g)
 {
 	double flat, steep;
 
-	if (!vmpt_line_slopes(&g->line, &flat, &steep))
+	if (!vmpt_fit_line_slopes(&g->line, &flat, &steep))
 		return false;
 	return steep > 1 / RATIO_MAX && flat < RATIO_MAX;
 }
@@ -210,7 +210,7 @@ static void set_unscaled(struct vmpt_epoch *e, const struct guess *g, const stru
 	e->map.offset = (u64)signed56(e->map.offset);
 	e->offset_error = g->lo == -OPEN || g->hi == OPEN ? ~0ULL : width - width / 2;
 	e->multiplier_ppm = -1;
-	if (!vmpt_line_slopes(&line->line, &flat, &steep) || flat <= 0)
+	if (!vmpt_fit_line_slopes(&line->line, &flat, &steep) || flat <= 0)
 		return;
 	flat = 1e6 * (flat < 1 ? 1 / flat - 1 : 1 - 1 / flat);
 	steep = 1e6 * (steep > 1 ? 1 - 1 / steep : 1 / steep - 1);
@@ -224,8 +224,8 @@ static void set_scaled(struct vmpt_epoch *e, const struct guess *g)
 	double slope, y, flat, steep, lo, hi, error;
 	u64 host, product;
 
-	vmpt_line_slopes(&g->line, &flat, &steep);
-	vmpt_line_middle(&g->line, middle, &slope, &y);
+	vmpt_fit_line_slopes(&g->line, &flat, &steep);
+	vmpt_fit_line_middle(&g->line, middle, &slope, &y);
 	/* Segments are wider by the slack to the left as to the right; rounding is to one side. */
 	y -= (slope - 1) / 2;
 	e->scaled = true;
@@ -234,9 +234,9 @@ static void set_scaled(struct vmpt_epoch *e, const struct guess *g)
 	product = (u64)((unsigned __int128)host * e->map.multiplier >> 48);
 	e->map.offset = g->guest + (u64)middle - product;
 	e->map.offset = (u64)signed56(e->map.offset);
-	vmpt_line_at(&g->line, 0, &lo, &hi);
+	vmpt_fit_line_at(&g->line, 0, &lo, &hi);
 	error = hi - lo;
-	vmpt_line_at(&g->line, g->line.last, &lo, &hi);
+	vmpt_fit_line_at(&g->line, g->line.last, &lo, &hi);
 	error = hi - lo > error ? hi - lo : error;
 	e->offset_error = ticks(error / 2 / slope + 1);
 	e->multiplier_ppm = 1e6 * (steep - flat) / 2 / slope;
@@ -272,9 +272,9 @@ static bool snap(struct guess *g)
 	double flat, steep, lo, hi;
 	s64 middle = g->line.last / 2;
 
-	if (!vmpt_line_slopes(&g->line, &flat, &steep) || flat > 1 || steep < 1)
+	if (!vmpt_fit_line_slopes(&g->line, &flat, &steep) || flat > 1 || steep < 1)
 		return false;
-	vmpt_line_at(&g->line, middle, &lo, &hi);
+	vmpt_fit_line_at(&g->line, middle, &lo, &hi);
 	g->lo = (s64)lo - middle;
 	g->hi = (s64)hi - middle + 1;
 	return true;
@@ -433,15 +433,15 @@ static int fit_all(struct fitting *f, struct vmpt_fit *fit)
 static int fitting_init(struct fitting *f, const struct vmpt_fit_pair *pairs, size_t n)
 {
 	*f = (struct fitting){ .pairs = pairs, .n = n };
-	return vmpt_line_init(&f->now.line, n) || vmpt_line_init(&f->next_line.line, n)
+	return vmpt_fit_line_init(&f->now.line, n) || vmpt_fit_line_init(&f->next_line.line, n)
 		       ? -VMPT_E_NOMEM
 		       : 0;
 }
 
 static void fitting_free(struct fitting *f)
 {
-	vmpt_line_free(&f->now.line);
-	vmpt_line_free(&f->next_line.line);
+	vmpt_fit_line_free(&f->now.line);
+	vmpt_fit_line_free(&f->next_line.line);
 }
 
 int vmpt_fit_epochs(struct vmpt_fit *fit, const struct vmpt_fit_pair *pairs, size_t n)
@@ -461,7 +461,7 @@ int vmpt_fit_epochs(struct vmpt_fit *fit, const struct vmpt_fit_pair *pairs, siz
 
 /* ---- thinning ---- */
 
-static void keep_hull(const struct vmpt_line_hull *hull, bool *keep)
+static void keep_hull(const struct vmpt_fit_line_hull *hull, bool *keep)
 {
 	size_t i;
 

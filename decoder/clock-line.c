@@ -10,33 +10,33 @@
 
 #include "decoder/clock-line.h"
 
-int vmpt_line_init(struct vmpt_line *line, size_t room)
+int vmpt_fit_line_init(struct vmpt_fit_line *line, size_t room)
 {
-	*line = (struct vmpt_line){ .room = room };
+	*line = (struct vmpt_fit_line){ .room = room };
 	line->upper.at = calloc(room + 1, sizeof(*line->upper.at));
 	line->lower.at = calloc(room + 1, sizeof(*line->lower.at));
 	if (line->upper.at && line->lower.at)
 		return 0;
-	vmpt_line_free(line);
+	vmpt_fit_line_free(line);
 	return -VMPT_E_NOMEM;
 }
 
-void vmpt_line_free(struct vmpt_line *line)
+void vmpt_fit_line_free(struct vmpt_fit_line *line)
 {
 	free(line->upper.at);
 	free(line->lower.at);
 	line->upper.at = line->lower.at = NULL;
 }
 
-void vmpt_line_clear(struct vmpt_line *line)
+void vmpt_fit_line_clear(struct vmpt_fit_line *line)
 {
 	line->count = 0;
 	line->upper.start = line->upper.end = line->lower.start = line->lower.end = 0;
 }
 
 /* Over 0: the slope of a to b is less than that of c to d. Both go to the right. */
-static int steeper(const struct vmpt_line_point *a, const struct vmpt_line_point *b,
-		   const struct vmpt_line_point *c, const struct vmpt_line_point *d)
+static int steeper(const struct vmpt_fit_line_point *a, const struct vmpt_fit_line_point *b,
+		   const struct vmpt_fit_line_point *c, const struct vmpt_fit_line_point *d)
 {
 	__int128 ab = (__int128)(b->y - a->y) * (d->x - c->x);
 	__int128 cd = (__int128)(d->y - c->y) * (b->x - a->x);
@@ -48,8 +48,8 @@ static int steeper(const struct vmpt_line_point *a, const struct vmpt_line_point
  * The point of @hull from which the line to @to is the flattest (@sign 1) or steepest (-1); the
  * hull begins there from now on.
  */
-static struct vmpt_line_point tangent(struct vmpt_line_hull *hull, const struct vmpt_line_point *to,
-				      int sign)
+static struct vmpt_fit_line_point tangent(struct vmpt_fit_line_hull *hull,
+					  const struct vmpt_fit_line_point *to, int sign)
 {
 	size_t best = hull->start;
 
@@ -61,7 +61,7 @@ static struct vmpt_line_point tangent(struct vmpt_line_hull *hull, const struct 
 }
 
 /* Add a point to the right; @sign 1: a hull that is convex from below, of upper ends. */
-static void hull_add(struct vmpt_line_hull *hull, const struct vmpt_line_point *p, int sign)
+static void hull_add(struct vmpt_fit_line_hull *hull, const struct vmpt_fit_line_point *p, int sign)
 {
 	while (hull->end >= hull->start + 2 &&
 	       sign * steeper(&hull->at[hull->end - 2], &hull->at[hull->end - 1],
@@ -71,8 +71,8 @@ static void hull_add(struct vmpt_line_hull *hull, const struct vmpt_line_point *
 	hull->at[hull->end++] = *p;
 }
 
-static bool add_first(struct vmpt_line *line, const struct vmpt_line_point *low,
-		      const struct vmpt_line_point *high)
+static bool add_first(struct vmpt_fit_line *line, const struct vmpt_fit_line_point *low,
+		      const struct vmpt_fit_line_point *high)
 {
 	line->lower.start = line->upper.start = 0;
 	line->lower.end = line->upper.end = 1;
@@ -81,8 +81,8 @@ static bool add_first(struct vmpt_line *line, const struct vmpt_line_point *low,
 	return true;
 }
 
-static bool add_second(struct vmpt_line *line, const struct vmpt_line_point *low,
-		       const struct vmpt_line_point *high)
+static bool add_second(struct vmpt_fit_line *line, const struct vmpt_fit_line_point *low,
+		       const struct vmpt_fit_line_point *high)
 {
 	line->flat[1] = *low;
 	line->steep[1] = *high;
@@ -91,10 +91,10 @@ static bool add_second(struct vmpt_line *line, const struct vmpt_line_point *low
 	return true;
 }
 
-static bool add_more(struct vmpt_line *line, const struct vmpt_line_point *low,
-		     const struct vmpt_line_point *high)
+static bool add_more(struct vmpt_fit_line *line, const struct vmpt_fit_line_point *low,
+		     const struct vmpt_fit_line_point *high)
 {
-	struct vmpt_line_point *flat = line->flat, *steep = line->steep;
+	struct vmpt_fit_line_point *flat = line->flat, *steep = line->steep;
 
 	/* Below the flattest line, or above the steepest, there is none. */
 	if (steeper(&flat[0], high, &flat[0], &flat[1]) > 0 ||
@@ -113,9 +113,9 @@ static bool add_more(struct vmpt_line *line, const struct vmpt_line_point *low,
 	return true;
 }
 
-bool vmpt_line_add(struct vmpt_line *line, s64 x, s64 lo, s64 hi, u32 tag)
+bool vmpt_fit_line_add(struct vmpt_fit_line *line, s64 x, s64 lo, s64 hi, u32 tag)
 {
-	struct vmpt_line_point low = { x, lo, tag }, high = { x, hi, tag };
+	struct vmpt_fit_line_point low = { x, lo, tag }, high = { x, hi, tag };
 
 	if (line->count && x < line->last)
 		return false;
@@ -138,12 +138,12 @@ bool vmpt_line_add(struct vmpt_line *line, s64 x, s64 lo, s64 hi, u32 tag)
 	return true;
 }
 
-static double slope_of(const struct vmpt_line_point p[2])
+static double slope_of(const struct vmpt_fit_line_point p[2])
 {
 	return (double)(p[1].y - p[0].y) / (double)(p[1].x - p[0].x);
 }
 
-bool vmpt_line_slopes(const struct vmpt_line *line, double *flat, double *steep)
+bool vmpt_fit_line_slopes(const struct vmpt_fit_line *line, double *flat, double *steep)
 {
 	if (line->count < 2)
 		return false;
@@ -152,12 +152,12 @@ bool vmpt_line_slopes(const struct vmpt_line *line, double *flat, double *steep)
 	return true;
 }
 
-static double line_at(const struct vmpt_line_point p[2], s64 x)
+static double line_at(const struct vmpt_fit_line_point p[2], s64 x)
 {
 	return (double)p[0].y + slope_of(p) * (double)(x - p[0].x);
 }
 
-void vmpt_line_at(const struct vmpt_line *line, s64 x, double *lo, double *hi)
+void vmpt_fit_line_at(const struct vmpt_fit_line *line, s64 x, double *lo, double *hi)
 {
 	double a, b;
 
@@ -172,11 +172,11 @@ void vmpt_line_at(const struct vmpt_line *line, s64 x, double *lo, double *hi)
 	*hi = a < b ? b : a;
 }
 
-void vmpt_line_middle(const struct vmpt_line *line, s64 x, double *slope, double *y)
+void vmpt_fit_line_middle(const struct vmpt_fit_line *line, s64 x, double *slope, double *y)
 {
 	double lo, hi;
 
 	*slope = line->count < 2 ? 1 : (slope_of(line->flat) + slope_of(line->steep)) / 2;
-	vmpt_line_at(line, x, &lo, &hi);
+	vmpt_fit_line_at(line, x, &lo, &hi);
 	*y = (lo + hi) / 2;
 }

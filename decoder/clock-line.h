@@ -13,44 +13,44 @@
 #include "arch/error.h"
 #include "arch/types.h"
 
-struct vmpt_line_point {
+struct vmpt_fit_line_point {
 	s64 x, y;
 	u32 tag; /* the caller's, of the segment */
 };
 
 /* Part of a convex hull: points [start, end) of .at. */
-struct vmpt_line_hull {
-	struct vmpt_line_point *at;
+struct vmpt_fit_line_hull {
+	struct vmpt_fit_line_point *at;
 	size_t start, end;
 };
 
-struct vmpt_line {
+struct vmpt_fit_line {
 	size_t room;	      /* segments that may be added */
 	size_t count;	      /* that have been */
 	s64 last;	      /* x of the last one */
 	s64 last_lo, last_hi; /* it; after segments with the same x what they have in common */
-	struct vmpt_line_hull upper, lower; /* of the segments' upper and lower ends */
+	struct vmpt_fit_line_hull upper, lower; /* of the segments' upper and lower ends */
 	/* The flattest line goes through the first two, the steepest through the others. */
-	struct vmpt_line_point flat[2], steep[2];
+	struct vmpt_fit_line_point flat[2], steep[2];
 };
 
 /* Room for @room segments. 0 or -VMPT_E_NOMEM. */
-int vmpt_line_init(struct vmpt_line *line, size_t room);
-void vmpt_line_free(struct vmpt_line *line);
+int vmpt_fit_line_init(struct vmpt_fit_line *line, size_t room);
+void vmpt_fit_line_free(struct vmpt_fit_line *line);
 /* No segments. */
-void vmpt_line_clear(struct vmpt_line *line);
+void vmpt_fit_line_clear(struct vmpt_fit_line *line);
 
 /*
  * Whether some line goes through all segments and this one: it is added then. @x may not be less
  * than that of the one before. All values are less than 2^60 in size.
  */
-bool vmpt_line_add(struct vmpt_line *line, s64 x, s64 lo, s64 hi, u32 tag);
+bool vmpt_fit_line_add(struct vmpt_fit_line *line, s64 x, s64 lo, s64 hi, u32 tag);
 
 /* The range of slopes (y per x); false: fewer than two different x, any slope will do. */
-bool vmpt_line_slopes(const struct vmpt_line *line, double *flat, double *steep);
+bool vmpt_fit_line_slopes(const struct vmpt_fit_line *line, double *flat, double *steep);
 /* The range of y at @x, which is not inside the segments' range but at one of its ends or out. */
-void vmpt_line_at(const struct vmpt_line *line, s64 x, double *lo, double *hi);
+void vmpt_fit_line_at(const struct vmpt_fit_line *line, s64 x, double *lo, double *hi);
 /* A line in the middle of all: its slope, and y at @x. */
-void vmpt_line_middle(const struct vmpt_line *line, s64 x, double *slope, double *y);
+void vmpt_fit_line_middle(const struct vmpt_fit_line *line, s64 x, double *slope, double *y);
 
 #endif

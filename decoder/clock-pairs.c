@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * One walk over a stream: pairs of guests' TSC packets and the host's time, with the run (from VM
+ * entry to VM exit, as far as the packets tell) that each was made in: a VMM changes a map between
+ * two runs.
+ */
+#include <stdlib.h>
+
+#include "decoder/clocks.h"
+
+struct collector {
+	struct vmpt_pairs *pairs;
+	size_t limit;
+	u32 index;
+	int err;
+	struct vmpt_clock clock;
+	struct vmpt_time *times;
+	size_t times_room;
+	/* the run at work */
+	struct vmpt_owner owner;
+	u64 run_from, last; /* last: estimate of the item before */
+	size_t run_first;   /* pairs from here on are of it */
+	size_t seen;	    /* pairs whose run is known */
+	size_t open;	    /* no pair before this one has an open end that may still be closed */
+	u64 mapped;	    /* VMCS used last, 1 + its index in pairs->vmcs[]; 0: none */
+	u32 *slot;	    /* a hash of pairs->vmcs[]: 1 + index */
+};
+
+#define SLOTS (4 * VMPT_CLOCKS_VMCSS) /* a power of two */
+
+void vmpt_pairs_free(struct vmpt_pairs *pairs)
+{
+	free(pairs->at);
+	free(pairs->vmcs);
+	*pairs = (struct vmpt_pairs){ 0 };
+}
+
+/* ---- thinning ---- */
+
+/* Drop every other pair; what it stood for counts with its neighbour. */
+static size_t halve(struct vmpt_fit_pair *at, size_t n)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		at[left] = at[i];
+		at[left++].weight = at[i].weight + at[i + 1].weight;
+	}
+	if (i < n)
+		at[left++] = at[i];
+	return left;
+}
+
+/* Only between runs: indices into the array do not survive. */
+static void thin(struct collector *c)
+{
+	struct vmpt_pairs *p = c->pairs;
+	size_t i, n, left = 0;
+
+	qsort(p->at, p->count, sizeof(*p->at), vmpt_fit_compare);
+	for (i = 0; i < p->count; i += n) {
+		long kept;
+		size_t j;
+
+		for (n = 1; i + n < p->count && p->at[i + n].pair.vmcs == p->at[i].pair.vmcs; n++)
+			;
+		kept = vmpt_fit_thin(&p->at[i], n);
+		if (kept < 0) {
+			c->err = (int)kept;
+			return;
+		}
+		for (j = 0; j < (size_t)kept; j++)
+			p->at[left++] = p->at[i + j];
+	}
+	while (left > c->limit / 2)
+		left = halve(p->at, left);
+	p->count = left;
+}
+
+/* ---- pairs and runs ---- */
+
+static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
+{
+	struct collector *c = opaque;
+	struct vmpt_pairs *p = c->pairs;
+	struct vmpt_fit_pair *at;
+
+	/* A run with so many TSC packets: what it has is enough. */
+	if (p->count >= 2 * c->limit || c->err)
+		return;
+	if (p->count == p->room) {
+		size_t room = p->room ? 2 * p->room : 256;
+
+		at = realloc(p->at, room * sizeof(*at));
+		if (!at) {
+			c->err = -VMPT_E_NOMEM;
+			return;
+		}
+		p->at = at;
+		p->room = room;
+	}
+	at = &p->at[p->count++];
+	*at = (struct vmpt_fit_pair){ .pair = *pair, .weight = 1 };
+	at->pair.stream = c->index;
+	/* Bits 63:56 are nobody's. */
+	at->pair.guest &= (1ULL << 56) - 1;
+}
+
+/* Pairs up to @offset are of the run at work. */
+static void take_pairs(struct collector *c, u64 offset)
+{
+	struct vmpt_pairs *p = c->pairs;
+
+	for (; c->seen < p->count && p->at[c->seen].pair.offset < offset; c->seen++)
+		p->at[c->seen].run_from = c->run_from;
+}
+
+static void end_run(struct collector *c, u64 offset, u64 from)
+{
+	struct vmpt_pairs *p = c->pairs;
+
+	take_pairs(c, offset);
+	for (; c->run_first < c->seen; c->run_first++)
+		p->at[c->run_first].run_to = c->last;
+	c->run_from = from;
+}
+
+/* The time is bounded again: a pair before it was made before. */
+static void close_pairs(struct collector *c, u64 offset, u64 latest)
+{
+	struct vmpt_pairs *p = c->pairs;
+	struct vmpt_time *t;
+
+	for (; c->open < p->count && p->at[c->open].pair.offset < offset; c->open++) {
+		t = &p->at[c->open].pair.host;
+		if (t->late == VMPT_TIME_OPEN && latest >= t->tsc &&
+		    latest - t->tsc < VMPT_TIME_OPEN)
+			t->late = (u32)(latest - t->tsc);
+	}
+}
+
+static void count_tsc(struct collector *c, u64 vmcs)
+{
+	struct vmpt_pairs *p = c->pairs;
+	u64 hash = (vmcs >> 12) * 0x9e3779b97f4a7c15ULL >> 40;
+	u32 *slot;
+
+	if (c->mapped && p->vmcs[c->mapped - 1].vmcs == vmcs) {
+		p->vmcs[c->mapped - 1].tscs++;
+		return;
+	}
+	for (;; hash++) {
+		slot = &c->slot[hash & (SLOTS - 1)];
+		if (!*slot || p->vmcs[*slot - 1].vmcs == vmcs)
+			break;
+	}
+	if (!*slot) {
+		if (p->vmcss == VMPT_CLOCKS_VMCSS)
+			return;
+		p->vmcs[p->vmcss++].vmcs = vmcs;
+		*slot = (u32)p->vmcss;
+	}
+	c->mapped = *slot;
+	p->vmcs[*slot - 1].tscs++;
+}
+
+static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t i)
+{
+	const struct vmpt_item *item = &batch->items[i];
+	const struct vmpt_time *t = &c->times[i];
+	u64 at = batch->base + item->offset;
+
+	if (t->tsc != VMPT_TIME_NONE) {
+		if (t->late != VMPT_TIME_OPEN)
+			close_pairs(c, at, t->tsc + t->late);
+		c->last = t->tsc;
+	}
+	if (item->kind == VMPT_PT_TSC && batch->owner.kind == VMPT_OWNER_VM)
+		count_tsc(c, batch->owner.vmcs);
+	else if (item->kind == VMPT_PT_TIP_PGE)
+		end_run(c, at, c->last);
+	else if (item->kind == VMPT_PT_TIP_PGD)
+		end_run(c, at + 1, c->last);
+}
+
+static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
+}
+
+static int on_batch(struct collector *c, const struct vmpt_stream *stream,
+		    const struct vmpt_batch *batch)
+{
+	size_t i;
+
+	if (batch->count > c->times_room) {
+		free(c->times);
+		c->times_room = 0;
+		c->times = calloc(batch->count, sizeof(*c->times));
+		if (!c->times)
+			return -VMPT_E_NOMEM;
+		c->times_room = batch->count;
+	}
+	if (!same_owner(&batch->owner, &c->owner)) {
+		end_run(c, batch->base, c->last);
+		c->owner = batch->owner;
+		if (c->pairs->count >= c->limit) {
+			thin(c);
+			c->run_first = c->seen = c->open = c->pairs->count;
+		}
+	}
+	vmpt_clock_batch(&c->clock, stream, batch, c->times, NULL);
+	for (i = 0; i < batch->count; i++)
+		on_item(c, batch, i);
+	return c->err;
+}
+
+int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *stream, u32 index,
+		       const struct vmpt_options *decode, const struct vmpt_clock_options *options,
+		       size_t limit)
+{
+	struct vmpt_clock_options clock_options = *options;
+	struct vmpt_decoder *dec = NULL;
+	struct vmpt_batch batch;
+	struct collector *c;
+	int ret;
+
+	*pairs = (struct vmpt_pairs){ 0 };
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -VMPT_E_NOMEM;
+	c->pairs = pairs;
+	c->limit = limit;
+	c->index = index;
+	c->slot = calloc(SLOTS, sizeof(*c->slot));
+	pairs->vmcs = calloc(VMPT_CLOCKS_VMCSS, sizeof(*pairs->vmcs));
+	clock_options.pair = on_pair;
+	clock_options.pair_opaque = c;
+	vmpt_clock_init(&c->clock, &clock_options);
+	ret = c->slot && pairs->vmcs ? vmpt_decoder_open(&dec, stream, decode) : -VMPT_E_NOMEM;
+	while (!ret && (ret = vmpt_batch_next(dec, &batch)) > 0)
+		ret = on_batch(c, stream, &batch);
+	if (!ret) {
+		vmpt_clock_end(&c->clock);
+		end_run(c, ~0ULL, c->last);
+		ret = c->err;
+	}
+	pairs->counts = c->clock.counts;
+	vmpt_decoder_close(dec);
+	free(c->times);
+	free(c->slot);
+	free(c);
+	return ret;
+}
