@@ -98,7 +98,9 @@ static int take_header_attr(struct perf_reader *r, const u8 *rec, u32 size, u64 
 	if (attr_size > size - PERF_RECORD_HEADER)
 		return perf_stop(r, offset, "HEADER_ATTR record of %u bytes with an attr of %u",
 				 size, attr_size);
-	return perf_take_attr(r, rec + PERF_RECORD_HEADER, attr_size);
+	return perf_take_attr(r, rec + PERF_RECORD_HEADER, attr_size,
+			      rec + PERF_RECORD_HEADER + attr_size,
+			      size - PERF_RECORD_HEADER - attr_size);
 }
 
 /* The attr of the intel_pt event; the first of all if none has its type. NULL: there is none. */
@@ -230,6 +232,8 @@ int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 {
 	u32 type = vmpt_load32(rec);
 
+	if (r->events && type < PERF_USER_HEADER_ATTR)
+		return perf_events_record(r, rec, size);
 	switch (type) {
 	case PERF_RECORD_AUX:
 		return take_aux(r, rec, size, offset);
@@ -285,7 +289,7 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 		part.size = left;
 	}
 	*at += part.size;
-	if (!part.size)
+	if (!part.size || r->events)
 		return ret;
 	parts = vmpt_grow(r->parts, r->part_count, sizeof(*parts));
 	if (!parts)
@@ -321,6 +325,8 @@ static int next_record(struct perf_reader *r, u64 *at)
 		if (extra > left - size)
 			return perf_stop(r, *at, "tracing data of %" PRIu64 " bytes are cut",
 					 extra);
+		if (r->events)
+			perf_events_formats(r, rec + size, extra);
 		*at += size + extra;
 		return 0;
 	}

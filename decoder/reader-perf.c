@@ -74,7 +74,7 @@ static bool in_file(const struct perf_reader *r, struct section s)
 	return s.offset <= r->size && s.size <= r->size - s.offset;
 }
 
-int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size)
+int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *ids, u64 id_size)
 {
 	struct perf_event_attr attr = { 0 };
 	struct perf_attr *attrs = vmpt_grow(r->attrs, r->attr_count, sizeof(*attrs));
@@ -89,8 +89,9 @@ int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size)
 		.sample_id_all = attr.sample_id_all,
 		.config = attr.config,
 		.sample_type = attr.sample_type,
+		.read_format = attr.read_format,
 	};
-	return 0;
+	return r->events ? perf_events_ids(r, ids, id_size) : 0;
 }
 
 int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset)
@@ -99,6 +100,8 @@ int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u
 		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, offset,
 				      "perf.data in directory format (perf record --threads) "
 				      "is not supported");
+	if (id == PERF_FEATURE_TRACING_DATA && r->events)
+		perf_events_formats(r, data, size);
 	if (id == PERF_FEATURE_AUXTRACE && size >= 8 && !r->info->pipe) {
 		/* u64 count, then the places */
 		r->index = data + 8;
@@ -162,8 +165,14 @@ static int read_attrs(struct perf_reader *r)
 				      "the attributes (%" PRIu64 " bytes at %" PRIu64
 				      ") lie behind the end of the file at %" PRIu64,
 				      attrs.size, attrs.offset, r->size);
-	for (at = 0; !ret && attrs.size - at >= attr_size; at += attr_size)
-		ret = perf_take_attr(r, r->file + attrs.offset + at, attr_size - SECTION_SIZE);
+	for (at = 0; !ret && attrs.size - at >= attr_size; at += attr_size) {
+		struct section ids = section_at(r, attrs.offset + at + attr_size - SECTION_SIZE);
+
+		if (!in_file(r, ids))
+			ids = (struct section){ 0 };
+		ret = perf_take_attr(r, r->file + attrs.offset + at, attr_size - SECTION_SIZE,
+				     r->file + ids.offset, ids.size);
+	}
 	return ret;
 }
 
@@ -248,6 +257,13 @@ static int check_pt(struct perf_reader *r)
 	return vmpt_diag_fail(r->diag, VMPT_E_NO_PT, 0, "this perf.data has no Intel PT trace");
 }
 
+int perf_read_file(struct perf_reader *r)
+{
+	int ret = read_header(r);
+
+	return ret ? ret : perf_read_records(r);
+}
+
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag)
 {
 	struct perf_reader r = {
@@ -258,10 +274,8 @@ int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vm
 		.size = size,
 		.pt_attr = SIZE_MAX,
 	};
-	int ret = read_header(&r);
+	int ret = perf_read_file(&r);
 
-	if (!ret)
-		ret = perf_read_records(&r);
 	if (!ret)
 		ret = check_pt(&r);
 	if (!ret)

@@ -26,6 +26,7 @@ enum {
 
 /* Features: bits of the file header, ids of HEADER_FEATURE records. */
 enum {
+	PERF_FEATURE_TRACING_DATA = 1,
 	PERF_FEATURE_AUXTRACE = 18,
 	PERF_FEATURE_DIR_FORMAT = 24,
 	PERF_FEATURE_COMPRESSED = 27,
@@ -44,7 +45,10 @@ struct perf_attr {
 	bool sample_id_all;
 	u64 config;
 	u64 sample_type;
+	u64 read_format;
 };
+
+struct perf_events;
 
 /* One AUXTRACE buffer. */
 struct perf_part {
@@ -94,6 +98,9 @@ struct perf_reader {
 	const u8 *index; /* u64 file_offset, size */
 	u64 index_count, index_next;
 	u32 damage; /* how often that was needed */
+
+	/* Not NULL: events are collected and nothing else, from a file that was read before */
+	struct perf_events *events;
 };
 
 /* Something of the file cannot be read: note it, the first with its reason. Returns 1. */
@@ -101,8 +108,8 @@ int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int perf_no_memory(struct perf_reader *r);
 
-/* Note an attr of @size bytes. 0 or an error. */
-int perf_take_attr(struct perf_reader *r, const u8 *attr, u64 size);
+/* Note an attr of @size bytes, and the @id_size bytes of its events' ids. 0 or an error. */
+int perf_take_attr(struct perf_reader *r, const u8 *attr, u64 size, const u8 *ids, u64 id_size);
 /* Feature @id, whose data are @size bytes at @data; @offset is for diags. 0 or an error. */
 int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset);
 
@@ -125,5 +132,36 @@ void perf_inflate_free(struct perf_reader *r);
 
 /* Make the streams of all parts and marks. 0 or an error. */
 int perf_make_streams(struct perf_reader *r);
+
+/* Everything of the file: header, then records. 0 or an error. */
+int perf_read_file(struct perf_reader *r);
+
+/* ---- events (reader-perf-events.c) ---- */
+
+/* The ids of the attr that was taken last. 0 or an error. */
+int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
+/* A record of the kernel's. 0 or an error: what makes no sense is left out. */
+int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
+/* TRACING_DATA: the formats of the tracepoints. What makes no sense is left out. */
+void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size);
+
+/* ---- formats of tracepoints (reader-perf-formats.c) ---- */
+
+/* Where a field lies in a tracepoint's raw data; size 0: it has none of that name. */
+struct perf_field {
+	u32 offset, size;
+};
+
+enum perf_tracepoint_kind { PERF_TP_KVM_ENTRY, PERF_TP_KVM_EXIT, PERF_TPS };
+
+/* kvm:kvm_entry or kvm:kvm_exit. */
+struct perf_tracepoint {
+	bool known;
+	u64 id; /* attr.config of its events */
+	struct perf_field vcpu_id, rip, exit_reason, isa, info1, info2;
+};
+
+/* Those of the two that @data, TRACING_DATA of the perf tool, has. */
+void perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size);
 
 #endif

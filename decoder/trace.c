@@ -75,6 +75,7 @@ void vmpt_trace_close(struct vmpt_trace *trace)
 	}
 	for (i = 0; i < trace->map_count; i++)
 		vmpt_map_close(&trace->maps[i]);
+	vmpt_perf_events_free(trace->events);
 	free(trace->streams);
 	free(trace->maps);
 	free(trace);

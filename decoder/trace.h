@@ -23,7 +23,8 @@ struct vmpt_trace {
 	struct vmpt_stream *streams;
 	size_t stream_count;
 	struct vmpt_map *maps;
-	size_t map_count;
+	size_t map_count;	    /* the first of a perf.data is the file */
+	struct perf_events *events; /* NULL: not asked for yet */
 };
 
 /* Fill @diag (may be NULL) and return -@err. */
@@ -81,6 +82,9 @@ int vmpt_isa_detect(const u8 *data, u64 size);
 bool vmpt_perf_is(const u8 *data, u64 size);
 /* All streams of the perf.data at @file, whose bytes the trace owns already. */
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag);
+
+/* vmpt_trace_events()'s memory; NULL is fine. */
+void vmpt_perf_events_free(struct perf_events *events);
 
 /* ---- snapshots (snapshot.c) ---- */
 

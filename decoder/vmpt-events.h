@@ -17,13 +17,18 @@ enum vmpt_event_kind {
 	VMPT_EVENT_SWITCH_IN,  /* .pid, .tid begin to run on .cpu */
 	VMPT_EVENT_SWITCH_OUT, /* stop to; .flag: preempted */
 	VMPT_EVENT_KVM_ENTRY,  /* kvm:kvm_entry: .vcpu, .ip */
-	VMPT_EVENT_KVM_EXIT,   /* kvm:kvm_exit: .vcpu, .ip, .reason, .info1, .info2 */
+	VMPT_EVENT_KVM_EXIT,   /* kvm:kvm_exit: .vcpu, .ip, .reason, .info1, .info2; .flag: the
+				  entry failed */
 	VMPT_EVENT_COMM,       /* .text: a thread's name; .flag: by exec */
 	VMPT_EVENT_FORK,       /* .pid, .tid: the child */
 	VMPT_EVENT_THREAD_END, /* .pid, .tid */
 	VMPT_EVENT_ITRACE_START,
 	VMPT_EVENT_LOST, /* .info1: so many events were lost about here */
 };
+
+#define VMPT_EVENT_NO_VCPU   0xffff /* the tracepoint of that kernel does not say */
+#define VMPT_EVENT_NO_REASON 0xffff /* the same, or the reason is not VMX's */
+#define VMPT_EVENT_ISA_VMX   1	    /* kvm_exit's isa */
 
 /* Memory is the trace's. */
 struct vmpt_event {

@@ -23,6 +23,32 @@ static void make_ring(u8 *ring, size_t size)
 		ring[i] = (u8)(i / 64);
 }
 
+/* Every kind of event. */
+static void write_events(struct perf_writer *w, bool pipe, bool packed)
+{
+	static const struct writer_at at = { 7, 8, 1, 2000 };
+	static const struct writer_exit exit = { 3, 48, 1, 0x1000, 2, 3 };
+	u8 ring[512];
+
+	make_ring(ring, sizeof(ring));
+	writer_start_kvm(w, pipe);
+	writer_info(w, false, WRITER_PRIVS);
+	if (packed)
+		writer_pack(w);
+	writer_comm(w, true, "CPU 0/KVM", 7, 8, &at);
+	writer_switch(w, false, false, &at);
+	writer_kvm_entry(w, 3, 0x1000, &at);
+	writer_kvm_exit(w, &exit, &at);
+	writer_switch(w, true, true, &at);
+	writer_lost(w, 5);
+	writer_task(w, PERF_RECORD_FORK, 7, 9, &at);
+	writer_task(w, PERF_RECORD_EXIT, 7, 9, &at);
+	if (packed)
+		writer_flush(w, 100, !pipe);
+	writer_auxtrace(w, 0, 1, 0, ring, 64);
+	writer_finish(w);
+}
+
 static void write_trace(struct perf_writer *w, bool pipe, bool snapshot, int kind)
 {
 	u8 ring[512];
@@ -56,12 +82,18 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s DIR\n", argv[0]);
 		return 2;
 	}
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < 20; i++) {
 		FILE *f;
 
-		write_trace(&w, i & 1, i & 2, i / 4);
+		if (i < 16)
+			write_trace(&w, i & 1, i & 2, i / 4);
+		else
+			write_events(&w, i & 1, i & 2);
 		snprintf(path, sizeof(path), "%s/%s%s-%d", argv[1], i & 1 ? "pipe" : "file",
-			 i & 2 ? "-snapshot" : "", i / 4);
+			 i >= 16 ? "-events"
+			 : i & 2 ? "-snapshot"
+				 : "",
+			 i >= 16 ? i / 2 & 1 : i / 4);
 		f = fopen(path, "wb");
 		if (!f || fwrite(w.buf, 1, w.size, f) != w.size || fclose(f)) {
 			perror(path);

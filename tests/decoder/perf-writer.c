@@ -50,21 +50,21 @@ static struct perf_event_attr make_attr(u32 type, u64 config)
 	};
 }
 
-void writer_start(struct perf_writer *w, bool pipe)
+/* The first @n of the attrs. */
+static void start_attrs(struct perf_writer *w, bool pipe, u64 config, unsigned int n)
 {
-	writer_start_config(w, pipe, WRITER_CONFIG);
-}
-
-void writer_start_config(struct perf_writer *w, bool pipe, u64 config)
-{
-	struct perf_event_attr attrs[2] = { make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
-					    make_attr(WRITER_PMU_TYPE, config) };
+	struct perf_event_attr attrs[4] = { make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
+					    make_attr(WRITER_PMU_TYPE, config),
+					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_ENTRY_ID),
+					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_EXIT_ID) };
 	unsigned int i;
 
-	*w = (struct perf_writer){ .pipe = pipe };
+	attrs[2].sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	attrs[3].sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	*w = (struct perf_writer){ .pipe = pipe, .kvm = n == 4 };
 	writer_bytes(w, "PERFILE2", 8);
 	put64(w, pipe ? 16 : 104);
-	for (i = 0; i < 2 && pipe; i++) {
+	for (i = 0; i < n && pipe; i++) {
 		u8 payload[ATTR_SIZE + 8];
 		u64 id = 100 + i;
 
@@ -75,21 +75,38 @@ void writer_start_config(struct perf_writer *w, bool pipe, u64 config)
 	if (pipe)
 		return;
 	put64(w, ATTR_SIZE + 16);
-	put64(w, 104 + 2 * 8); /* attrs, behind the ids */
-	put64(w, 2 * (ATTR_SIZE + 16));
-	w->records = 104 + 2 * 8 + 2 * (ATTR_SIZE + 16);
+	put64(w, 104 + n * 8); /* attrs, behind the ids */
+	put64(w, n * (ATTR_SIZE + 16));
+	w->records = 104 + n * 8 + n * (ATTR_SIZE + 16);
 	put64(w, w->records);
 	put64(w, 0); /* known at the end */
 	for (i = 0; i < 2 + 4; i++)
 		put64(w, 0);
-	put64(w, 100);
-	put64(w, 101);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < n; i++)
+		put64(w, 100 + i);
+	for (i = 0; i < n; i++) {
 		writer_bytes(w, &attrs[i], ATTR_SIZE);
 		put64(w, 104 + 8 * i);
 		put64(w, 8);
 	}
 	require(w->size == w->records);
+}
+
+void writer_start(struct perf_writer *w, bool pipe)
+{
+	writer_start_config(w, pipe, WRITER_CONFIG);
+}
+
+void writer_start_config(struct perf_writer *w, bool pipe, u64 config)
+{
+	start_attrs(w, pipe, config, 2);
+}
+
+void writer_start_kvm(struct perf_writer *w, bool pipe)
+{
+	start_attrs(w, pipe, WRITER_CONFIG, 4);
+	if (pipe)
+		writer_tracing_record(w);
 }
 
 void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n)
@@ -230,15 +247,25 @@ void writer_finish(struct perf_writer *w)
 		return;
 	if (w->compressed)
 		features |= 1ULL << 27;
+	if (w->kvm)
+		features |= 1ULL << 1;
 	memcpy(w->buf + 48, &data_size, 8);
 	memcpy(w->buf + 72, &features, 8);
 	at = w->size + (w->compressed ? 32 : 16);
+	if (w->kvm) {
+		at += 16;
+		put64(w, at);
+		put64(w, writer_tracing(NULL));
+		at += writer_tracing(NULL);
+	}
 	put64(w, at);
 	put64(w, 8 + 16 * w->index_count);
 	if (w->compressed) {
 		put64(w, at + 8 + 16 * w->index_count);
 		put64(w, 20);
 	}
+	if (w->kvm)
+		writer_tracing(w);
 	put64(w, w->index_count);
 	for (i = 0; i < w->index_count; i++) {
 		put64(w, w->index[i]);

@@ -15,6 +15,8 @@
 #define WRITER_MULT	672770566
 #define WRITER_ZERO	0x1234567890ULL
 #define WRITER_PRIVS	17
+#define WRITER_ENTRY_ID 1901
+#define WRITER_EXIT_ID	1902
 
 struct perf_writer {
 	u8 *buf;
@@ -28,12 +30,15 @@ struct perf_writer {
 	u8 *plain;
 	size_t plain_size;
 	bool compressed;
+	bool kvm; /* has the tracepoints kvm:kvm_entry and kvm:kvm_exit */
 };
 
 /* Header and attrs: an intel_pt event and a dummy one before it. */
 void writer_start(struct perf_writer *w, bool pipe);
 /* With this config of the intel_pt event; its bits are those of IA32_RTIT_CTL. */
 void writer_start_config(struct perf_writer *w, bool pipe, u64 config);
+/* With two more attrs, the tracepoints of KVM, and their formats. */
+void writer_start_kvm(struct perf_writer *w, bool pipe);
 void writer_bytes(struct perf_writer *w, const void *bytes, size_t n);
 /* A record with its header. Between writer_pack() and writer_flush() it is kept back. */
 void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n);
@@ -45,6 +50,34 @@ size_t writer_auxtrace(struct perf_writer *w, int cpu, int tid, u64 aux_offset, 
 /* AUX with its sample_id. */
 void writer_aux(struct perf_writer *w, int cpu, int tid, u64 aux_offset, u64 n, u64 flags);
 void writer_lost(struct perf_writer *w, u64 lost);
+
+/* ---- events (perf-writer-events.c) ---- */
+
+/* Who, where and when: what sample_id has. */
+struct writer_at {
+	u32 pid, tid, cpu;
+	u64 time;
+};
+
+/* What tracefs says of the two tracepoints, as perf copies it; its size. @w may be NULL. */
+size_t writer_tracing(struct perf_writer *w);
+/* The same as a record of the pipe form. */
+void writer_tracing_record(struct perf_writer *w);
+/* Any record of the kernel's: @n bytes, then sample_id. */
+void writer_kernel_record(struct perf_writer *w, u32 type, u16 misc, const void *payload, size_t n,
+			  const struct writer_at *at);
+void writer_switch(struct perf_writer *w, bool out, bool preempted, const struct writer_at *at);
+/* type: PERF_RECORD_FORK or PERF_RECORD_EXIT */
+void writer_task(struct perf_writer *w, u32 type, u32 pid, u32 tid, const struct writer_at *at);
+void writer_comm(struct perf_writer *w, bool exec, const char *name, u32 pid, u32 tid,
+		 const struct writer_at *at);
+void writer_kvm_entry(struct perf_writer *w, u32 vcpu, u64 rip, const struct writer_at *at);
+struct writer_exit {
+	u32 vcpu, reason, isa;
+	u64 rip, info1, info2;
+};
+void writer_kvm_exit(struct perf_writer *w, const struct writer_exit *exit,
+		     const struct writer_at *at);
 
 /* Keep records back, then write them compressed, at most @piece bytes a record. */
 void writer_pack(struct perf_writer *w);

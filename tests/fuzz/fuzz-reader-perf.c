@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "decoder/trace.h"
+#include "decoder/vmpt-events.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
@@ -31,6 +32,23 @@ static void check_stream(const struct vmpt_stream *s, const u8 *file, size_t fil
 			s->gaps[i].offset > (i ? s->gaps[i - 1].offset : 0));
 }
 
+static void check_events(struct vmpt_trace *trace)
+{
+	const struct vmpt_event *events;
+	u64 time = 0;
+	size_t i, n;
+
+	if (vmpt_trace_events(trace, &events, &n))
+		return;
+	for (i = 0; i < n; i++) {
+		require(events[i].kind <= VMPT_EVENT_LOST);
+		require(!events[i].text == (events[i].kind != VMPT_EVENT_COMM));
+		require(!events[i].text || strlen(events[i].text) < 64);
+		require(!events[i].time || events[i].time >= time);
+		time = events[i].time ? events[i].time : time;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct vmpt_trace *trace;
@@ -45,6 +63,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	require(vmpt_trace_info(trace)->incomplete == !!diag.text[0]);
 	for (i = 0; i < vmpt_trace_streams(trace); i++)
 		check_stream(vmpt_trace_stream(trace, i), data, size);
+	check_events(trace);
 	vmpt_trace_close(trace);
 	return 0;
 }
