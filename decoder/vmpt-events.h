@@ -7,7 +7,7 @@
 #ifndef VMPT_EVENTS_H
 #define VMPT_EVENTS_H
 
-#include "decoder/vmpt-decode.h"
+#include "decoder/vmpt-clock.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,7 +58,7 @@ u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns);
 /* Who a VMCS was for a time. */
 struct vmpt_vm_name {
 	u64 vmcs;
-	u64 from, to;	/* host TSC; ~0: still */
+	u64 from, to;	/* host TSC, .to is behind it; 0: from the start, ~0: still */
 	const char *vm; /* libvirt's domain, or the VMM's guest name, or its process; owned by the
 			   names */
 	int pid, tid;	/* of the VMM and its vCPU thread; -1: not known */
@@ -66,6 +66,47 @@ struct vmpt_vm_name {
 	u32 runs;	/* guest runs that say so */
 	u32 against;	/* that say otherwise */
 };
+
+/* A thread that runs a vCPU, as someone told who was not in the trace (vmpt record). */
+struct vmpt_told_thread {
+	int pid, tid;
+	int vcpu;	/* -1: not known */
+	const char *vm; /* NULL: not known; copied */
+	u64 from, to;	/* host TSC when it was seen to be so; thread ids are used again */
+};
+
+struct vmpt_names;
+
+struct vmpt_names_options {
+	/* vmpt_trace_events()'s, which must outlive the names. Those without .tsc are not used. */
+	const struct vmpt_event *events;
+	size_t event_count;
+	const struct vmpt_told_thread *told; /* needed by vmpt_names_open() only */
+	size_t told_count;
+};
+
+/*
+ * Join runs of guests with events: while a guest runs on a CPU, the thread there is the one that
+ * kvm:kvm_entry was last seen of, or that was switched in last. Without events of either kind on a
+ * CPU its runs have no name. 0 or -VMPT_E_NOMEM.
+ */
+int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *options);
+void vmpt_names_close(struct vmpt_names *names);
+
+/*
+ * A run of @vmcs on @cpu: non-root operation without a VM exit, between host TSCs @start and @end.
+ * In any order. Where the top 8 bits of the times are not known (TSC packets have 56), those of the
+ * events are taken. 0 or a negative error: -VMPT_E_INVAL after vmpt_names_finish().
+ */
+int vmpt_names_run(struct vmpt_names *names, u64 vmcs, int cpu, const struct vmpt_time *start,
+		   const struct vmpt_time *end);
+/* All runs are there: find the names. Once. */
+int vmpt_names_finish(struct vmpt_names *names);
+
+/* By VMCS, then by time. After vmpt_names_finish(). */
+const struct vmpt_vm_name *vmpt_names_list(const struct vmpt_names *names, size_t *count);
+/* NULL: it has none then. */
+const struct vmpt_vm_name *vmpt_names_at(const struct vmpt_names *names, u64 vmcs, u64 tsc);
 
 #ifdef __cplusplus
 }

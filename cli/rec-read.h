@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What vmpt record wrote beside a perf.data (docs/record.md): which threads are vCPUs of which VM,
+ * their TSC offsets and multipliers when they were read, and the host's clocks.
+ */
+#ifndef VMPT_CLI_REC_READ_H
+#define VMPT_CLI_REC_READ_H
+
+#include "cli/cli.h"
+#include "decoder/vmpt-clock.h"
+#include "decoder/vmpt-events.h"
+
+/* The files in the folder of vmpt record. */
+#define CLI_REC_TRACE "perf.data"
+#define CLI_REC_SIDE  "record.jsonl"
+
+/* One time that a vCPU was looked at. */
+struct cli_rec_look {
+	size_t vcpu;
+	u64 before, after; /* host TSC around the reading; 0: not known */
+	bool has_map;
+	struct vmpt_tsc_map map;
+};
+
+struct cli_rec_vcpu {
+	char *vm;     /* libvirt's domain, else the VMM's guest name, else "COMM/PID"; not NULL */
+	char *uuid;   /* NULL: not known */
+	int pid, tid; /* tid -1: not known */
+	int vcpu;
+	u64 from, to; /* host TSC, first and last time it was seen */
+};
+
+struct cli_rec {
+	struct cli_rec_vcpu *vcpu;
+	size_t vcpus, vcpu_room;
+	struct cli_rec_look *look; /* as in the file: by time */
+	size_t looks, look_room;
+	/* The host; 0: not known */
+	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX */
+	u32 nominal;	      /* maximum non-turbo ratio */
+	u32 family, model, stepping;
+};
+
+/*
+ * The side file of a trace: @path itself if it is a folder of vmpt record, or beside it if it is
+ * the perf.data in one. False: there is none. @side has @size bytes.
+ */
+bool cli_rec_find(const char *path, char *side, size_t size);
+/* Read @side. 0, or the exit code after a message with the line's number. */
+int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec);
+void cli_rec_free(struct cli_rec *rec);
+
+/* What is known before the trace is read. */
+void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates);
+/* For vmpt_names_open(); free() the array, its names are the record's. 0, or an exit code. */
+int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
+		    struct vmpt_told_thread **threads, size_t *count);
+/* What it tells of VMCSs, whose names are known by now: VMPT_MAP_KVM. free() it. */
+int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
+		 struct vmpt_told **told, size_t *count);
+
+#endif
