@@ -17,10 +17,9 @@ static u64 ticks(struct pc_cpu *pc)
 	return now;
 }
 
-static void clocks(struct pc_cpu *pc, struct vmpt_clocks *now)
+/* What they are at tick @t. */
+static void clocks_at(struct pc_cpu *pc, u64 t, struct vmpt_clocks *now)
 {
-	u64 t = ticks(pc);
-
 	now->cycles = t - pc->slept;
 	now->tsc = t + (u64)pc->cpu->tsc_adjust;
 	now->art = t / PC_TSC_PER_CRYSTAL;
@@ -28,12 +27,36 @@ static void clocks(struct pc_cpu *pc, struct vmpt_clocks *now)
 	now->cbr = (u8)pc_bus_ratio();
 }
 
-void pc_time_now(struct pc_cpu *pc)
+static void push(struct pc_cpu *pc, u64 t)
 {
 	struct vmpt_clocks now;
 
-	clocks(pc, &now);
+	clocks_at(pc, t, &now);
+	pc_times_note(pc);
 	vmpt_unit_time(&pc->unit, &now);
+}
+
+/* An MTC is made when its bit of the crystal clock changes, not at the event behind it. */
+static void pass_edges(struct pc_cpu *pc, u64 t)
+{
+	const struct vmpt_unit *unit = &pc->unit;
+	u64 freq = unit->regs.ctl >> VMPT_CTL_MTC_FREQ_SHIFT & 0xf;
+	u64 last = t / PC_TSC_PER_CRYSTAL >> freq;
+
+	/* After too long a gap there are none, but a TSC (model/clock.c). */
+	if (last - unit->mtc_at > 0xff)
+		return;
+	for (u64 at = unit->mtc_at + 1; at <= last && unit->trigger_en; at++)
+		push(pc, (at << freq) * PC_TSC_PER_CRYSTAL);
+}
+
+void pc_time_now(struct pc_cpu *pc)
+{
+	u64 t = ticks(pc);
+
+	if (pc->unit.trigger_en && pc->unit.regs.ctl & VMPT_CTL_MTC_EN)
+		pass_edges(pc, t);
+	push(pc, t);
 }
 
 void pc_time_sleep(struct pc_cpu *pc)
@@ -43,13 +66,16 @@ void pc_time_sleep(struct pc_cpu *pc)
 
 void pc_time_wake(struct pc_cpu *pc)
 {
-	pc->slept += ticks(pc) - pc->slept_at;
-	clocks(pc, &pc->unit.now);
+	u64 t = ticks(pc);
+
+	pc->slept += t - pc->slept_at;
+	pc_times_note(pc);
+	clocks_at(pc, t, &pc->unit.now);
 }
 
 void pc_time(struct pc_cpu *pc)
 {
-	if (pc->unit.regs.ctl & (VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_CYC_EN))
+	if (pc->unit.regs.ctl & (VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_CYC_EN) || pc->times)
 		pc_time_now(pc);
 }
 

@@ -35,6 +35,7 @@ void pc_options_read(void);
 struct pc_counts;
 struct pc_msr_counts;
 struct truth;
+struct pc_times;
 
 /* The VM exit that an access of PT's output ends in; reason 0: none. */
 struct ept_exit {
@@ -97,6 +98,7 @@ struct pc_cpu {
 	struct pc_counts *counts;	  /* log.cc */
 	struct pc_msr_counts *msr_counts; /* msr-count.cc */
 	struct truth *truth;
+	struct pc_times *times;
 	struct pc_walk walk;
 };
 
@@ -197,6 +199,17 @@ void pc_truth_reset(struct pc_cpu *pc);
 void pc_truth_ctl(struct pc_cpu *pc, u64 old, u64 place, u64 next);
 /* What it wrote, into the run's log. */
 void pc_truth_report(const struct pc_cpu *pc);
+
+/* ---- when each byte of the trace was made (times.cc) ---- */
+
+/* Into files of that name; another one ends. */
+void pc_times_start(struct pc_cpu *pc, const char *name);
+void pc_times_stop(struct pc_cpu *pc);
+/* The unit's time is about to be pushed. */
+void pc_times_note(struct pc_cpu *pc);
+/* A VM entry, a VM exit, before the unit is told. */
+void pc_times_entry(struct pc_cpu *pc);
+void pc_times_exit(struct pc_cpu *pc);
 
 /* ---- interrupts on a walk (walk.cc) ---- */
 

@@ -20,6 +20,9 @@
  *					what begins a window, the first instruction, stride
  *					(0: none), flags and in bits 15:8 the processor, low
  *					and high dword of the status
+ *	11	name, NUL		when each byte of the trace is made goes into files
+ *					NAME.times.CPU from here on (times.cc)
+ *	12				and no longer
  *
  * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
  * run's folder. An error stands in run.log as "error: …". Data for a file that cannot be is
@@ -51,6 +54,8 @@ enum command {
 	PULSE,
 	ANEW,
 	WALK,
+	TIMES_ON,
+	TIMES_OFF,
 };
 
 static struct {
@@ -72,6 +77,7 @@ static bool is_name(const std::string &name)
 	/* These the library writes itself. */
 	return !name.empty() && name.size() <= NAME_MAX_ && name[0] != '.' && name != "run.log" &&
 	       name != "status" && name.find(".truth.") == std::string::npos &&
+	       name.find(".times.") == std::string::npos &&
 	       name.find_first_not_of(good) == std::string::npos;
 }
 
@@ -152,6 +158,23 @@ static void truth(bool on)
 			pc_truth_start(pc_of(cpu), traced_only);
 		else
 			pc_truth_stop(pc_of(cpu));
+	}
+}
+
+static void times(bool on)
+{
+	std::string name = on ? take_name("times") : "";
+
+	if (on && name.empty())
+		return;
+	pc_log("times %s", on ? name.c_str() : "off");
+	for (struct pc_cpu *pc : pc_cpus) {
+		if (!pc)
+			continue;
+		if (on)
+			pc_times_start(pc, name.c_str());
+		else
+			pc_times_stop(pc);
 	}
 }
 
@@ -277,6 +300,10 @@ static void command(u32 what)
 		break;
 	case WALK:
 		walk();
+		break;
+	case TIMES_ON:
+	case TIMES_OFF:
+		times(what == TIMES_ON);
 		break;
 	default:
 		pc_log("error: command %u is none", what);

@@ -22,6 +22,7 @@ static void pmi(void *opaque)
 
 void vmpt_initialize(unsigned int cpu)
 {
+	const char *times = getenv("VMPT_BOCHS_TIMES");
 	struct vmpt_unit_config config = {};
 	struct pc_cpu *pc;
 
@@ -44,6 +45,8 @@ void vmpt_initialize(unsigned int cpu)
 		exit(2);
 	}
 	pc_cpus[cpu] = pc;
+	if (times && *times)
+		pc_times_start(pc, times);
 }
 
 void vmpt_exit(unsigned int cpu)
@@ -65,6 +68,7 @@ void vmpt_environment_exit(void)
 		if (!pc)
 			continue;
 		pc_truth_stop(pc);
+		pc_times_stop(pc);
 		pc_walk_end(pc);
 		(void)vmpt_unit_flush(&pc->unit);
 		pc_log_counts(pc);

@@ -134,6 +134,7 @@ void vmpt_vmentry(unsigned int cpu)
 	else
 		pc_time(pc);
 	pc_memory_enter(pc);
+	pc_times_entry(pc);
 	vmpt_unit_vmentry(&pc->unit, &pc->entry);
 	pc_truth_entry(pc, pc->entry.target);
 	pc_watch(pc);
@@ -193,10 +194,12 @@ void vmpt_vmexit_begin(unsigned int cpu)
 void pc_exit_tell(struct pc_cpu *pc)
 {
 	pc->exit_told = true;
-	if (pc->exit_late)
+	if (pc->exit_late) {
 		vmpt_unit_vmentry_failed_late(&pc->unit, &pc->entry, &pc->exit);
-	else
+	} else {
+		pc_times_exit(pc);
 		vmpt_unit_vmexit(&pc->unit, &pc->exit);
+	}
 	pc_memory_leave(pc);
 }
 

@@ -68,8 +68,8 @@ run()
 	: >"$out/serial.log"
 	(
 		cd "$work" || exit
-		VMPT_BOCHS_OUT=$out/files VMPT_BOCHS_PT=$pt VMPT_BOCHS_SEED=$seed BXSHARE=$bochs \
-			exec "${fixed[@]}" "$bochs/bochs" -q -f "$work/bochsrc"
+		VMPT_BOCHS_OUT=$out/files VMPT_BOCHS_PT=$pt VMPT_BOCHS_TIMES=$times \
+			VMPT_BOCHS_SEED=$seed BXSHARE=$bochs exec "${fixed[@]}" "$bochs/bochs" -q -f "$work/bochsrc"
 	) </dev/null >"$out/stdout" 2>"$out/stderr" &
 	pid=$!
 	if [ $show = yes ]; then

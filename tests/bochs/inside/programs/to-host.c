@@ -32,6 +32,8 @@ enum command {
 	POWER_OFF,
 	PULSE,
 	ANEW,
+	TIMES_ON = 11,
+	TIMES_OFF,
 };
 
 static int usage(void)
@@ -41,6 +43,7 @@ static int usage(void)
 	      "       to-host --dump NAME		the host writes a memory image NAME\n"
 	      "       to-host --truth on|off	begin or end to write down what is executed\n"
 	      "       to-host --truth traced	the same, while TraceEn is 1 only\n"
+	      "       to-host --times NAME|off	when each byte of traces is made, to NAME.times.CPU\n"
 	      "       to-host --mark NUMBER	a mark in the run's log\n"
 	      "       to-host --status NUMBER	switch off with this status, 0 to 255\n"
 	      "       to-host --pulse nmi|smi|init\n",
@@ -129,6 +132,11 @@ static int with_word(const char *option, const char *word)
 		command(TRUTH_ON);
 	} else if (!strcmp(option, "--truth") && !strcmp(word, "off")) {
 		command(TRUTH_OFF);
+	} else if (!strcmp(option, "--times") && !strcmp(word, "off")) {
+		command(TIMES_OFF);
+	} else if (!strcmp(option, "--times")) {
+		send_name(word);
+		command(TIMES_ON);
 	} else if (!strcmp(option, "--mark")) {
 		return number(MARK, word, UINT32_MAX);
 	} else if (!strcmp(option, "--status")) {

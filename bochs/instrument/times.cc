@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * When each byte of a trace was made (model/times-format.h): a file NAME.times.CPU for each
+ * processor. What came out of the unit between two pushes of time was made at the first of both;
+ * so it is enough to look at the unit's count of bytes before each push (clock.cc).
+ */
+#include "pc.h"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "model/times-format.h"
+
+#define BUFFER (1u << 16)
+
+struct pc_times {
+	FILE *file;
+	std::string name;
+	std::vector<u8> buffer;
+	bool failed;
+	u64 position, tsc, ctl; /* as the file has them by now */
+};
+
+static void write(struct pc_times *t)
+{
+	if (t->file && !t->failed &&
+	    fwrite(t->buffer.data(), 1, t->buffer.size(), t->file) != t->buffer.size())
+		t->failed = true;
+	t->buffer.clear();
+}
+
+static void put(struct pc_times *t, u64 v)
+{
+	while (v >> 7) {
+		t->buffer.push_back(static_cast<u8>(v | 0x80));
+		v >>= 7;
+	}
+	t->buffer.push_back(static_cast<u8>(v));
+}
+
+static void put_tsc(struct pc_times *t, u64 tsc)
+{
+	bool back = tsc < t->tsc;
+
+	if (t->buffer.size() > BUFFER)
+		write(t);
+	if (tsc == t->tsc)
+		return;
+	put(t, TIMES_AT);
+	put(t, back);
+	put(t, back ? t->tsc - tsc : tsc - t->tsc);
+	t->tsc = tsc;
+}
+
+static u64 position(const struct pc_cpu *pc)
+{
+	return pc->unit.bytes + pc->unit.used;
+}
+
+void pc_times_note(struct pc_cpu *pc)
+{
+	struct pc_times *t = pc->times;
+	u64 now;
+
+	if (!t)
+		return;
+	now = position(pc);
+	if (now == t->position && pc->unit.regs.ctl == t->ctl)
+		return;
+	put_tsc(t, pc->unit.now.tsc);
+	if (now != t->position) {
+		put(t, now > t->position ? TIMES_MADE : TIMES_LOST);
+		put(t, now > t->position ? now - t->position : t->position - now);
+		t->position = now;
+	}
+	if (pc->unit.regs.ctl != t->ctl) {
+		t->ctl = pc->unit.regs.ctl;
+		put(t, TIMES_CTL);
+		put(t, t->ctl);
+	}
+}
+
+void pc_times_entry(struct pc_cpu *pc)
+{
+	struct pc_times *t = pc->times;
+	const struct vmpt_unit_vmx *vmx = &pc->entry.vmx;
+
+	if (!t)
+		return;
+	pc_times_note(pc);
+	put_tsc(t, pc->unit.now.tsc);
+	put(t, TIMES_ENTRY);
+	put(t, pc->cpu->vmcsptr);
+	put(t, vmx->tsc_offset);
+	put(t, vmx->tsc_multiplier ? vmx->tsc_multiplier : 1ULL << 48);
+}
+
+void pc_times_exit(struct pc_cpu *pc)
+{
+	struct pc_times *t = pc->times;
+
+	if (!t)
+		return;
+	pc_times_note(pc);
+	put_tsc(t, pc->unit.now.tsc);
+	put(t, TIMES_EXIT);
+	put(t, pc->cpu->vmcsptr);
+	put(t, pc->exit.reason & 0xffff);
+}
+
+void pc_times_start(struct pc_cpu *pc, const char *name)
+{
+	struct pc_times *t;
+
+	pc_times_stop(pc);
+	/* What the unit has made is made at a time before. */
+	t = new struct pc_times();
+	t->name = std::string(name) + ".times." + std::to_string(pc->id);
+	t->file = fopen((std::string(pc_folder()) + "/" + t->name).c_str(), "we");
+	t->failed = !t->file;
+	t->buffer.assign(TIMES_MAGIC, TIMES_MAGIC + strlen(TIMES_MAGIC));
+	t->position = position(pc);
+	pc->times = t;
+	pc_time_now(pc);
+	put_tsc(t, pc->unit.now.tsc);
+}
+
+void pc_times_stop(struct pc_cpu *pc)
+{
+	struct pc_times *t = pc->times;
+
+	if (!t)
+		return;
+	pc_times_note(pc);
+	write(t);
+	if ((t->file && fclose(t->file)) || t->failed)
+		pc_log("error: %s: cannot be written", t->name.c_str());
+	pc->times = nullptr;
+	delete t;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * clocks: a VMM whose guest computes, exits and sleeps in rounds, while the VMM does to its TSC
+ * what VMMs do: see usage(). For traces whose times are judged.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define MSR_TSC	   0x10
+#define MAX_ROUNDS 1000
+#define MAX_STEPS  16
+#define ROUND_OPS  4
+
+enum what { WHAT_NONE, WHAT_TSC, WHAT_OFFSET, WHAT_KHZ, WHAT_CPU, WHAT_WRITE, WHAT_MOVE };
+
+static const struct {
+	const char *name;
+	enum what what;
+} words[] = {
+	{ "tsc", WHAT_TSC }, { "offset", WHAT_OFFSET }, { "khz", WHAT_KHZ },
+	{ "cpu", WHAT_CPU }, { "write", WHAT_WRITE },	{ "move", WHAT_MOVE },
+};
+
+/* Behind round @round @what is done with @value. */
+struct step {
+	unsigned int round;
+	enum what what;
+	unsigned long long value;
+};
+
+struct machine {
+	struct vm vm;
+	struct vcpu vcpu;
+	unsigned int round, rounds, work, traps, sleep;
+	struct step steps[MAX_STEPS];
+	unsigned int n_steps;
+};
+
+static void usage(void)
+{
+	printf("clocks [options] [ROUND:WHAT=VALUE]...: a guest and what is done to its TSC\n"
+	       "  --rounds=N  of the guest (40); in each it works, is left for CPUID, and sleeps\n"
+	       "  --work=N    loops of a round (600)\n"
+	       "  --traps=N   CPUIDs of a round (3)\n"
+	       "  --sleep=US  microseconds of real time behind every fourth round (200)\n"
+	       "What is done behind a round (0: before the first):\n"
+	       "  tsc=N       KVM_SET_MSRS of IA32_TSC\n"
+	       "  offset=N    KVM_VCPU_TSC_OFFSET\n"
+	       "  khz=N       KVM_SET_TSC_KHZ\n"
+	       "  cpu=N       goes on on this processor\n"
+	       "  write=N     the guest itself writes IA32_TSC\n"
+	       "  move=N      goes on in another process, in another VM with that TSC offset\n"
+	       "Exit status: 0, or 2 if the VMM could not go on.\n");
+}
+
+/* ---- the guest's program ---- */
+
+static void load(struct machine *m)
+{
+	static struct guest_op ops[(ROUND_OPS + MAX_STEPS) * MAX_ROUNDS + 1];
+	size_t n = 0;
+
+	for (unsigned int round = 0; round <= m->rounds; round++) {
+		if (round) {
+			ops[n++] = (struct guest_op){ .code = OP_WORK, .arg = m->work };
+			ops[n++] = (struct guest_op){ .code = OP_TRAPS, .arg = m->traps };
+			ops[n++] = (struct guest_op){ .code = OP_OUT, .value = round };
+		}
+		for (unsigned int i = 0; i < m->n_steps; i++)
+			if (m->steps[i].round == round && m->steps[i].what == WHAT_WRITE)
+				ops[n++] = (struct guest_op){ .code = OP_WRMSR,
+							      .arg = MSR_TSC,
+							      .value = m->steps[i].value };
+	}
+	ops[n++] = (struct guest_op){ .code = OP_END };
+	if (n * sizeof(*ops) > GUEST_PAGING - GUEST_OPS)
+		die("clocks: %zu operations are too many", n);
+	guest_load_script(&m->vm, GUEST_LONG64, ops, n);
+}
+
+static void open_machine(struct machine *m)
+{
+	struct cpuid cpuid;
+
+	vm_open(&m->vm, false);
+	vcpu_open(&m->vcpu, &m->vm, 0);
+	cpuid_supported(&m->vm, &cpuid);
+	if (vcpu_set_cpuid(&m->vcpu, &cpuid))
+		die("KVM refuses CPUID that it says it supports");
+}
+
+/* ---- what is done to its TSC ---- */
+
+static void set_offset(struct machine *m, unsigned long long offset)
+{
+	struct kvm_device_attr attr = { .group = KVM_VCPU_TSC_CTRL,
+					.attr = KVM_VCPU_TSC_OFFSET,
+					.addr = (unsigned long)&offset };
+
+	if (ioctl(m->vcpu.fd, KVM_SET_DEVICE_ATTR, &attr))
+		die("KVM_VCPU_TSC_OFFSET: %s", strerror(errno));
+}
+
+static void set_cpu(unsigned long long cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((int)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("processor %llu: %s", cpu, strerror(errno));
+}
+
+/*
+ * A child has the memory and the registers in a VM of its own; this process ends with it. The VM
+ * that was left is closed first, so that KVM may use its VMCS' page again.
+ */
+static void move(struct machine *m, unsigned long long offset)
+{
+	static u8 memory[GUEST_SIZE];
+	struct kvm_sregs sregs;
+	struct kvm_regs regs;
+	int status = 0;
+	pid_t child;
+
+	if (ioctl(m->vcpu.fd, KVM_GET_REGS, &regs) || ioctl(m->vcpu.fd, KVM_GET_SREGS, &sregs))
+		die("registers: %s", strerror(errno));
+	memcpy(memory, m->vm.memory, GUEST_SIZE);
+	vcpu_close(&m->vcpu);
+	vm_close(&m->vm);
+	child = fork();
+	if (child < 0)
+		die("fork: %s", strerror(errno));
+	if (child) {
+		waitpid(child, &status, 0);
+		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+	}
+	open_machine(m);
+	memcpy(m->vm.memory, memory, GUEST_SIZE);
+	if (ioctl(m->vcpu.fd, KVM_SET_SREGS, &sregs) || ioctl(m->vcpu.fd, KVM_SET_REGS, &regs))
+		die("registers: %s", strerror(errno));
+	set_offset(m, offset);
+}
+
+static void take(struct machine *m, const struct step *step)
+{
+	switch (step->what) {
+	case WHAT_TSC:
+		if (vcpu_set_msr(&m->vcpu, MSR_TSC, step->value))
+			die("IA32_TSC is refused");
+		break;
+	case WHAT_OFFSET:
+		set_offset(m, step->value);
+		break;
+	case WHAT_KHZ:
+		if (ioctl(m->vcpu.fd, KVM_SET_TSC_KHZ, (unsigned long)step->value))
+			die("KVM_SET_TSC_KHZ: %s", strerror(errno));
+		break;
+	case WHAT_CPU:
+		set_cpu(step->value);
+		break;
+	case WHAT_MOVE:
+		move(m, step->value);
+		break;
+	default:
+		break;
+	}
+}
+
+static void end_round(struct machine *m, unsigned int round)
+{
+	if (round != m->round + 1)
+		die("clocks: round %u comes behind round %u", round, m->round);
+	m->round = round;
+	if (m->sleep && round % 4 == 0)
+		usleep(m->sleep);
+	for (unsigned int i = 0; i < m->n_steps; i++)
+		if (m->steps[i].round == round)
+			take(m, &m->steps[i]);
+}
+
+static void run(struct machine *m)
+{
+	for (;;) {
+		struct kvm_run *run;
+		u32 word = 0;
+		int error = vcpu_run(&m->vcpu);
+
+		run = m->vcpu.run;
+		if (error)
+			die("KVM_RUN: %s", strerror(error));
+		if (run->exit_reason == KVM_EXIT_INTR)
+			continue;
+		if (run->exit_reason != KVM_EXIT_IO)
+			die("clocks: an exit for reason %u", run->exit_reason);
+		if (run->io.port == GUEST_PORT_DONE)
+			return;
+		memcpy(&word, (u8 *)run + run->io.data_offset, sizeof(word));
+		end_round(m, word);
+	}
+}
+
+/* ---- options ---- */
+
+static void parse_step(struct machine *m, const char *text)
+{
+	struct step *step = &m->steps[m->n_steps];
+	char name[16];
+	long long value;
+
+	if (m->n_steps == MAX_STEPS ||
+	    sscanf(text, "%u:%15[a-z]=%lli", &step->round, name, &value) != 3)
+		die("clocks: %s: not ROUND:WHAT=VALUE", text);
+	step->value = (unsigned long long)value;
+	for (unsigned int i = 0; i < VMPT_ARRAY_SIZE(words); i++)
+		if (!strcmp(words[i].name, name))
+			step->what = words[i].what;
+	if (!step->what)
+		die("clocks: %s: no such thing to do", text);
+	m->n_steps++;
+}
+
+static const struct option options[] = {
+	{ "rounds", required_argument, NULL, 'r' }, { "work", required_argument, NULL, 'w' },
+	{ "traps", required_argument, NULL, 't' },  { "sleep", required_argument, NULL, 's' },
+	{ "help", no_argument, NULL, 'h' },	    { NULL, 0, NULL, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	static struct machine m = { .rounds = 40, .work = 600, .traps = 3, .sleep = 200 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		unsigned int value = optarg ? (unsigned int)strtoul(optarg, NULL, 0) : 0;
+
+		switch (c) {
+		case 'r':
+			m.rounds = value;
+			break;
+		case 'w':
+			m.work = value;
+			break;
+		case 't':
+			m.traps = value;
+			break;
+		case 's':
+			m.sleep = value;
+			break;
+		case 'h':
+			usage();
+			return 0;
+		default:
+			return 2;
+		}
+	}
+	if (m.rounds > MAX_ROUNDS)
+		die("clocks: more than %d rounds", MAX_ROUNDS);
+	for (; optind < argc; optind++)
+		parse_step(&m, argv[optind]);
+	open_machine(&m);
+	load(&m);
+	guest_start(&m.vcpu, GUEST_LONG64);
+	for (unsigned int i = 0; i < m.n_steps; i++)
+		if (!m.steps[i].round)
+			take(&m, &m.steps[i]);
+	run(&m);
+	printf("clocks: %u rounds, exits %llu\n", m.round,
+	       (unsigned long long)vcpu_stat(&m.vcpu, "exits"));
+	return 0;
+}
