@@ -125,15 +125,19 @@ static void set_cpu(unsigned long long cpu)
  */
 static void move(struct machine *m, unsigned long long offset)
 {
-	static u8 memory[GUEST_SIZE];
+	static u8 memory[GUEST_LOW]; /* the guest uses no more */
 	struct kvm_sregs sregs;
 	struct kvm_regs regs;
 	int status = 0;
 	pid_t child;
 
+	/* The OUT that is under way ends. */
+	m->vcpu.run->immediate_exit = 1;
+	if (vcpu_run(&m->vcpu))
+		die("KVM_RUN: %s", strerror(errno));
 	if (ioctl(m->vcpu.fd, KVM_GET_REGS, &regs) || ioctl(m->vcpu.fd, KVM_GET_SREGS, &sregs))
 		die("registers: %s", strerror(errno));
-	memcpy(memory, m->vm.memory, GUEST_SIZE);
+	memcpy(memory, m->vm.memory, GUEST_LOW);
 	vcpu_close(&m->vcpu);
 	vm_close(&m->vm);
 	child = fork();
@@ -144,7 +148,7 @@ static void move(struct machine *m, unsigned long long offset)
 		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
 	}
 	open_machine(m);
-	memcpy(m->vm.memory, memory, GUEST_SIZE);
+	memcpy(m->vm.memory, memory, GUEST_LOW);
 	if (ioctl(m->vcpu.fd, KVM_SET_SREGS, &sregs) || ioctl(m->vcpu.fd, KVM_SET_REGS, &regs))
 		die("registers: %s", strerror(errno));
 	set_offset(m, offset);
