@@ -67,7 +67,7 @@ static inline void clock_step_back(struct vmpt_clock *c, enum vmpt_back why)
 /* The first tick of which it is sure that the next MTC was due before or at it. */
 static inline u64 clock_due(const struct vmpt_clock *c)
 {
-	return c->crystal.edge + c->step + 2 + c->crystal.slack;
+	return c->crystal.edge + c->step + c->cycle + 1 + c->crystal.slack;
 }
 
 /* Packets behind the last MTC came before this tick. */

@@ -32,6 +32,8 @@
 /* Cycles to measure the ratio by: from so many on, anew after so many. */
 #define SPAN_MIN 4096
 #define SPAN_MAX 65536
+/* Ticks a core cycle, as long as CBR and P1 are not known */
+#define CYCLE 16
 
 void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *options)
 {
@@ -45,6 +47,7 @@ void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *
 	clock->cyc_end = clock->tsc_end = ~0ULL;
 	clock->hi = CLOCK_OPEN;
 	clock->off = true;
+	clock->cycle = CYCLE;
 	if (!r->tsc_num || !r->tsc_den || !r->has_mtc_freq || r->mtc_freq > 15)
 		return;
 	clock->rated = true;
@@ -107,10 +110,12 @@ static void cbr(struct vmpt_clock *c, u8 ratio)
 		return;
 	c->cbr = ratio;
 	c->spanning = false;
-	if (c->options.rates.nominal)
+	if (c->options.rates.nominal) {
 		c->ratio = cbr_ratio(c);
-	else if (before)
+		c->cycle = c->options.rates.nominal / ratio + 1;
+	} else if (before) {
 		c->ratio = c->ratio * before / ratio;
+	}
 	if (c->ratio >> 32)
 		c->ratio = vmpt_mask64(32);
 }
@@ -151,11 +156,14 @@ static u64 mtcs_since(struct vmpt_clock *c, u8 payload)
 	u64 later = (payload - x->mtc) & 0xff, mask;
 
 	if (x->low_only) {
-		/* Bits of the count that no TMA has (33.4.2.13) become known. */
+		/* Bits of the count that no TMA has (33.4.2.13) become known, if none was lost. */
 		mask = vmpt_mask64(16 - c->options.rates.mtc_freq);
 		later = (payload - x->mtc) & mask;
 		if (!later && !c->exact)
 			later = mask + 1;
+		c->doubt |= c->lossy;
+		if (c->doubt)
+			return later;
 		x->mtc += (payload - (x->mtc + later)) & 0xff & ~mask;
 		x->low_only = false;
 		return later;

@@ -34,6 +34,7 @@ struct vmpt_clock {
 	struct vmpt_clock_options options;
 	u64 step, step_rem; /* ticks an MTC, and 1 / den of them */
 	u64 tick;	    /* ticks of the TSC a crystal clock, rounded up */
+	u64 cycle;	    /* ticks a core cycle at the most: an MTC comes with its end */
 	bool rated;	    /* P and MTCFreq are known */
 
 	struct vmpt_crystal crystal;
