@@ -508,17 +508,51 @@ static void check_stream(void)
 	vmpt_decoder_close(dec);
 }
 
-static void follow(int seed, const struct program *program)
+/* What the packets themselves tell; nothing rather than something wrong. Returns what they do. */
+static int check_rates(void)
+{
+	const struct vmpt_stream stream = {
+		.data = cpu.bytes, .size = cpu.size, .cpu = -1, .tid = -1
+	};
+	struct vmpt_rates rates = { 0 };
+	int ret = vmpt_rates_find(&rates, &stream, NULL);
+	u64 found, truth;
+
+	ck_assert_int_ge(ret, 0);
+	if (!ret)
+		return 0;
+	ck_assert(rates.found && rates.has_mtc_freq);
+	found = rates.tsc_num * cpu.den;
+	truth = cpu.num * rates.tsc_den;
+	ck_assert_msg(rates.mtc_freq == cpu.freq && found * 500 <= truth * 501 &&
+			      found * 501 >= truth * 500,
+		      "found %u/%u, MTCFreq %u; it is %llu/%llu, %llu", rates.tsc_num,
+		      rates.tsc_den, rates.mtc_freq, (unsigned long long)cpu.num,
+		      (unsigned long long)cpu.den, (unsigned long long)cpu.freq);
+	if (rates.nominal)
+		ck_assert_msg(rates.nominal + 1 >= cpu.nominal && rates.nominal <= cpu.nominal + 1,
+			      "found %u, it is %llu", rates.nominal,
+			      (unsigned long long)cpu.nominal);
+	return found == truth ? 2 : 1;
+}
+
+static void go(int seed, const struct program *program, unsigned int events)
 {
 	unsigned int i;
 
 	begin(seed, program);
-	for (i = 0; i < EVENTS; i++)
+	for (i = 0; i < events; i++)
 		event();
+}
+
+static void follow(int seed, const struct program *program)
+{
+	go(seed, program, EVENTS);
 	check_stream();
 	if (!program->writes)
 		ck_assert_uint_eq(clk.counts.contradictions, 0);
 	ck_assert_uint_eq(clk.counts.tmas_bad, 0);
+	check_rates();
 }
 
 /* MTCs come all the time. */
@@ -572,6 +606,16 @@ START_TEST(tsc_writes)
 }
 END_TEST
 
+/* With enough TMAs P and MTCFreq are found, and exactly. */
+START_TEST(rates)
+{
+	struct program p = { .psbs = true, .cycs = true, .guests = _i & 1 };
+
+	go(_i, &p, 4 * EVENTS);
+	ck_assert_int_eq(check_rates(), 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("decoder/clock-model");
@@ -582,6 +626,7 @@ int main(void)
 	tcase_add_loop_test(t, host_with_cycles, 0, 64);
 	tcase_add_loop_test(t, everything, 0, 192);
 	tcase_add_loop_test(t, tsc_writes, 0, 48);
+	tcase_add_loop_test(t, rates, 0, 32);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }
