@@ -39,6 +39,13 @@ static int set_head(struct cli *cli, const char *arg)
 	return -1;
 }
 
+static int set_time(struct cli *cli, const char *arg)
+{
+	(void)arg;
+	((struct dump *)cli->own)->time = true;
+	return 0;
+}
+
 static int set_no_bytes(struct cli *cli, const char *arg)
 {
 	(void)arg;
@@ -321,37 +328,36 @@ static void put_pad(struct cli *cli, const struct dump_line *line)
 	d->pad = *line;
 }
 
+/* @line has the packet's time. */
 static void put_packet(struct cli *cli, const struct vmpt_stream *stream,
-		       const struct vmpt_packet *pkt, u64 size)
+		       const struct vmpt_packet *pkt, u64 size, struct dump_line *line)
 {
 	struct dump *d = cli->own;
-	struct dump_line line = {
-		.stream = stream,
-		.offset = pkt->offset,
-		.size = size,
-		.owner = pkt->owner,
-		.kind = pkt->kind,
-		.full_ip = pkt->payload,
-		.bbp_type = d->bbp_type,
-	};
 	unsigned int block = 0;
 
+	line->stream = stream;
+	line->offset = pkt->offset;
+	line->size = size;
+	line->owner = pkt->owner;
+	line->kind = pkt->kind;
+	line->full_ip = pkt->payload;
+	line->bbp_type = d->bbp_type;
 	if (pkt->kind == VMPT_ITEM_LOSS) {
-		line.loss = pkt->aux;
+		line->loss = pkt->aux;
 	} else {
 		if (pkt->kind == VMPT_PT_BIP)
 			block = VMPT_PT_BLOCK(size == 5, d->bbp_type);
 		/* The decoder took it for a packet already: this cannot fail. */
-		if (vmpt_pt_decode(&line.pkt, stream->data + pkt->offset,
+		if (vmpt_pt_decode(&line->pkt, stream->data + pkt->offset,
 				   stream->size - pkt->offset, block))
-			line.pkt = (struct vmpt_pt_packet){ .kind = pkt->kind };
+			line->pkt = (struct vmpt_pt_packet){ .kind = pkt->kind };
 	}
 	if (pkt->kind == VMPT_PT_PAD && !d->expand_pad) {
-		put_pad(cli, &line);
+		put_pad(cli, line);
 		return;
 	}
 	flush_pads(cli);
-	print(cli, &line);
+	print(cli, line);
 }
 
 /* A BIP's meaning depends on the BBP before it. */
@@ -372,15 +378,15 @@ bool dump_enough(struct cli *cli)
 	return (d->head && d->lines == d->head) || cli_output_failed(cli);
 }
 
-static int walk(struct cli *cli, size_t i, struct vmpt_decoder *dec)
+static int walk(struct cli *cli, size_t i, struct dump_source *source)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
 	struct dump *d = cli->own;
-	struct vmpt_cursor at = { 0 };
 	struct vmpt_packet pkt;
+	struct dump_line line;
 	int ret;
 
-	while ((ret = vmpt_packet_next(dec, &at, &pkt)) > 0) {
+	while ((ret = dump_next(cli, source, &pkt, &line)) > 0) {
 		u64 size = pkt.kind == VMPT_ITEM_LOSS ? pkt.payload : pkt.size;
 
 		if ((d->end && pkt.offset >= d->end) || dump_enough(cli)) {
@@ -393,7 +399,7 @@ static int walk(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 		if (pkt.kind == VMPT_ITEM_LOSS)
 			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
 		if (wanted(cli, &pkt))
-			put_packet(cli, stream, &pkt, size);
+			put_packet(cli, stream, &pkt, size, &line);
 	}
 	flush_pads(cli);
 	return ret;
@@ -427,13 +433,14 @@ static int dump_stream(struct cli *cli, size_t i)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
 	struct dump *d = cli->own;
-	struct vmpt_decoder *dec;
+	struct dump_source source = { 0 };
 	char name[32];
 	struct vmpt_options opts = cli_stream_options(cli, i);
 	bool rtit = cli_is_rtit(cli);
 	size_t k;
 	u64 size;
-	int ret = vmpt_decoder_open(&dec, stream, &opts);
+	int ret = d->clocks ? vmpt_timed_open(&source.timed, d->clocks, i, &opts)
+			    : vmpt_decoder_open(&source.dec, stream, &opts);
 
 	if (ret)
 		return ret;
@@ -444,7 +451,8 @@ static int dump_stream(struct cli *cli, size_t i)
 					.bytes_width = !rtit		    ? 23
 						       : has_cycles(cli, i) ? 29
 									    : 20,
-					.bytes_grow = rtit };
+					.bytes_grow = rtit,
+					.time = d->clocks };
 	for (k = 0; cli->record && k < cli->record->vcpus; k++)
 		widen_owner(cli, k + 1);
 	for (size = stream->size; size >> 4 * d->style.offset_width;)
@@ -454,8 +462,9 @@ static int dump_stream(struct cli *cli, size_t i)
 		       cli_stream_name(stream, name), cli_paint(cli, CLI_PLAIN));
 	if (!cli->json)
 		dump_header(cli, &d->style, rtit);
-	ret = rtit ? dump_rtit(cli, i, dec) : walk(cli, i, dec);
-	vmpt_decoder_close(dec);
+	ret = rtit ? dump_rtit(cli, i, source.dec) : walk(cli, i, &source);
+	vmpt_timed_close(source.timed);
+	vmpt_decoder_close(source.dec);
 	return ret;
 }
 
@@ -504,11 +513,15 @@ static int check_usage(struct cli *cli)
 
 static int run(struct cli *cli)
 {
+	struct dump *d = cli->own;
 	int code = check_usage(cli);
 
+	if (!code && d->time && !cli_is_rtit(cli))
+		code = dump_time_open(cli);
 	if (!code)
 		code = dump_all(cli);
-	free(((struct dump *)cli->own)->vcpu_wanted);
+	vmpt_clocks_close(d->clocks);
+	free(d->vcpu_wanted);
 	return code;
 }
 
@@ -524,6 +537,12 @@ static const struct cli_option options[] = {
 	  "only these packets, by name, like psb,tip.pge, or\n"
 	  "by group: ip, mode, tnt, fup, timing; lost for losses",
 	  set_kinds },
+	{ "time", 0, NULL,
+	  "the time of each packet, in ticks of the host's TSC,\n"
+	  "with how much earlier and later it may have been (…:\n"
+	  "not known), and on its guest's clock; of RTIT it is\n"
+	  "always there",
+	  set_time },
 	{ "no-bytes", 0, NULL, "leave the raw bytes out", set_no_bytes },
 	{ "no-pad", 0, NULL, "leave PADs out", set_no_pad },
 	{ "expand-pad", 0, NULL, "a line for each PAD; else one for a run of them",
@@ -538,8 +557,10 @@ const struct cli_command cli_dump = {
 		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
 		"with an IP show the full IP and IPBytes. Behind an owner, ~ says that it is\n"
 		"assumed, ? that it is uncertain. --json prints one JSON object a line.\n"
-		"RTIT's have the hardware TSC too, as far as it is known, with a bound.",
-	.examples = "  vmpt dump --head 40 trace.pt           the first lines\n"
+		"--time: a < behind a time says that it went back there, for a reason that --json\n"
+		"names. RTIT's have the hardware TSC too, as far as it is known, with a bound.",
+	.examples = "  vmpt dump --time --vm 3b56ee000:-81923 trace.pt\n"
+		    "  vmpt dump --head 40 trace.pt           the first lines\n"
 		    "  vmpt dump --start 0x1000 --end 0x1100 trace.pt\n"
 		    "  vmpt dump --owner 3b56ee000 --kinds ip,tnt trace.pt\n"
 		    "  vmpt dump --kinds pip,vmcs --no-bytes --cpu 2 perf.data\n"

@@ -4,6 +4,7 @@
 #define VMPT_CLI_DUMP_H
 
 #include "cli/cli.h"
+#include "decoder/vmpt-clock.h"
 
 #define DUMP_OWNERS_MAX 16
 #define DUMP_TIME_WIDTH 16 /* "12ab34cd56 ±127" */
@@ -20,6 +21,9 @@ struct dump_line {
 	u64 full_ip;		   /* of a kind with an IP */
 	struct vmpt_pt_packet pkt; /* the packet, taken apart */
 	unsigned int bbp_type;	   /* of the block a BIP stands in */
+	struct vmpt_time time;	   /* --time */
+	u64 guest;		   /* the guest's clock then; VMPT_TIME_NONE: not known */
+	u8 back;		   /* enum vmpt_back */
 };
 
 /* How lines look. */
@@ -29,6 +33,7 @@ struct dump_style {
 	int owner_width; /* grows with the owners seen */
 	int bytes_width;
 	bool bytes_grow; /* too, with the bytes */
+	bool time;	 /* --time */
 };
 
 /* The options, and where we are. */
@@ -45,6 +50,7 @@ struct dump {
 	bool *vcpu_wanted; /* by name, of the side record's; NULL: by none */
 	bool no_bytes, no_pad, expand_pad, time;
 
+	struct vmpt_clocks *clocks; /* --time, of all streams */
 	struct dump_style style;
 	struct dump_line pad; /* PADs not printed yet; size 0: none */
 	u64 lines;
@@ -76,6 +82,25 @@ void dump_json_loss(struct cli *cli, json_t *o, const struct vmpt_stream *stream
 		    unsigned int err);
 /* Print and pad to @width columns; "×" and "…" are one column each. */
 void dump_print_padded(const char *text, size_t width);
+
+/* ---- dump-time.c ---- */
+
+/* Packets with times, or without. All 0 to start but for one of .dec and .timed. */
+struct dump_source {
+	struct vmpt_decoder *dec;
+	struct vmpt_timed *timed;
+	struct vmpt_timed_batch batch;
+	struct vmpt_cursor at;
+};
+
+/* Open the clocks of all streams. 0, or an exit code after a message. */
+int dump_time_open(struct cli *cli);
+/* The next packet; @line's time is filled. 1, 0 at the end, or a negative error. */
+int dump_next(struct cli *cli, struct dump_source *source, struct vmpt_packet *pkt,
+	      struct dump_line *line);
+void dump_time_header(void);
+void dump_time_text(const struct dump_line *line);
+void dump_time_json(struct cli *cli, json_t *o, const struct dump_line *line);
 
 /* ---- dump-rtit.c ---- */
 

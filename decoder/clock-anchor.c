@@ -204,7 +204,7 @@ void clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_
 
 	clock_pair_flush(c);
 	c->counts.tscs++;
-	c->tsc_end = offset + 8;
+	c->tsc_last = true;
 	if (owner->kind == VMPT_OWNER_VM) {
 		guest_tsc(c, payload, offset, owner->vmcs);
 		return;
@@ -385,14 +385,15 @@ static void guest_tma(struct vmpt_clock *c, const struct tma *t)
 		bad_tma(c, true);
 }
 
-void clock_tma(struct vmpt_clock *c, u64 payload, u64 offset)
+void clock_tma(struct vmpt_clock *c, u64 payload)
 {
 	const struct tma t = payload_of(c, payload);
-	u8 is = c->tsc_end == offset ? c->tsc_is : CLOCK_TSC_NONE;
+	/* PADs may go between (as in traces of real processors). */
+	u8 is = c->tsc_last ? c->tsc_is : CLOCK_TSC_NONE;
 	bool guest = is != CLOCK_TSC_HOST;
 
 	c->counts.tmas++;
-	c->tsc_end = ~0ULL;
+	c->tsc_last = false;
 	if (is != CLOCK_TSC_NONE && c->rated) {
 		if (guest && is_skz84(c))
 			bad_tma(c, true);

@@ -24,7 +24,7 @@ enum clock_tsc {
 
 /* clock-anchor.c */
 void clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_owner *owner);
-void clock_tma(struct vmpt_clock *c, u64 payload, u64 offset);
+void clock_tma(struct vmpt_clock *c, u64 payload);
 /* A pair whose TMA has not come, or cannot be used. */
 void clock_pair_flush(struct vmpt_clock *c);
 

@@ -44,7 +44,6 @@ void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *
 	clock->options = *options;
 	clock->next = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
 	clock->now = clock->next;
-	clock->cyc_end = clock->tsc_end = ~0ULL;
 	clock->hi = CLOCK_OPEN;
 	clock->off = true;
 	clock->cycle = CYCLE;
@@ -57,13 +56,12 @@ void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *
 
 /* ---- cycles ---- */
 
-static void cyc(struct vmpt_clock *c, u64 cycles, u64 end)
+static void cyc(struct vmpt_clock *c, u64 cycles)
 {
 	u64 part;
 
 	c->counts.cycs++;
 	c->cycs = true;
-	c->cyc_end = end;
 	if (cycles >> 31)
 		cycles = 1u << 31;
 	part = c->base_part + cycles * c->ratio;
@@ -223,7 +221,7 @@ static void next_mtc(struct vmpt_clock *c, u64 later, bool after_cyc)
 	}
 }
 
-static void mtc(struct vmpt_clock *c, u8 payload, u64 offset)
+static void mtc(struct vmpt_clock *c, u8 payload, bool after_cyc)
 {
 	struct vmpt_crystal *x = &c->crystal;
 	u64 later;
@@ -238,7 +236,7 @@ static void mtc(struct vmpt_clock *c, u8 payload, u64 offset)
 		/* The same again: after an OVF it may be 256 later. */
 		if (!later)
 			return;
-		next_mtc(c, later, offset == c->cyc_end);
+		next_mtc(c, later, after_cyc);
 	}
 	c->exact = c->lossy = false;
 	if (!x->tied)
@@ -263,7 +261,7 @@ void vmpt_clock_gap(struct vmpt_clock *c)
 	clock_pair_flush(c);
 	c->gap = c->doubt = c->off = true;
 	c->in_psb = false;
-	c->cyc_end = c->tsc_end = ~0ULL;
+	c->cyc_last = c->tsc_last = false;
 	open(c);
 }
 
@@ -284,20 +282,25 @@ static void psb(struct vmpt_clock *c)
 static void feed(struct vmpt_clock *c, const struct vmpt_item *item, u64 offset,
 		 const struct vmpt_owner *owner)
 {
+	bool after_cyc = c->cyc_last;
+
 	c->back = VMPT_BACK_NOT;
 	c->now = c->next;
+	c->cyc_last = item->kind == VMPT_PT_CYC;
+	if (item->kind != VMPT_PT_TMA)
+		c->tsc_last = false;
 	switch (item->kind) {
 	case VMPT_PT_CYC:
-		cyc(c, item->payload, offset + item->size);
+		cyc(c, item->payload);
 		break;
 	case VMPT_PT_MTC:
-		mtc(c, (u8)item->payload, offset);
+		mtc(c, (u8)item->payload, after_cyc);
 		break;
 	case VMPT_PT_TSC:
 		clock_tsc(c, item->payload, offset, owner);
 		break;
 	case VMPT_PT_TMA:
-		clock_tma(c, item->payload, offset);
+		clock_tma(c, item->payload);
 		break;
 	case VMPT_PT_CBR:
 		cbr(c, (u8)item->payload);
@@ -340,6 +343,16 @@ void vmpt_clock_feed(struct vmpt_clock *clock, const struct vmpt_item *item, u64
 	feed(clock, item, offset, owner);
 }
 
+static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
+{
+	u32 i;
+
+	for (i = 0; item->kind == VMPT_ITEM_RUN && i < item->size; i++)
+		if (b->data[item->offset + i])
+			return false;
+	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
+}
+
 static inline bool is_timed(const struct vmpt_item *item)
 {
 	return item->kind < 64 && TIMED >> item->kind & 1;
@@ -360,6 +373,9 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 			times[i] = next;
 		if (!is_timed(item))
 			continue;
+		if (c->cyc_last && item->kind == VMPT_PT_MTC && i && item[-1].kind != VMPT_PT_CYC)
+			c->cyc_last =
+				only_pads(b, item - 1) && (i < 2 || item[-2].kind == VMPT_PT_CYC);
 		feed(c, item, b->base + item->offset, &b->owner);
 		next = c->next;
 		if (times)

@@ -54,15 +54,15 @@ struct vmpt_clock {
 	u64 base_part;	       /* 2^-24 of it */
 	u64 ratio;	       /* ticks a cycle, 2^-24; 0: not known */
 	u64 span, span_cycles; /* what the ratio is measured by: from this tick on */
-	u64 cyc_end;	       /* offset behind the last CYC */
+	bool cyc_last;	       /* the packet before is one */
 	bool cycs;	       /* there are some */
 	bool spanning;	       /* span is valid */
 	u8 cbr;		       /* 0: not known */
 
 	/* the TSC whose TMA is due */
 	u64 tsc, tsc_late; /* host ticks: in [tsc, tsc_late] */
-	u64 tsc_end;	   /* offset behind it */
 	u8 tsc_is;	   /* enum in clock.c */
+	bool tsc_last;	   /* no other packet that says something of time came since */
 	bool pairing;	   /* pair is to be reported */
 	struct vmpt_tsc_pair pair;
 	u32 skz_good, skz_bad; /* TMAs of guests that fit the line, that do not */

@@ -104,7 +104,7 @@ _vmpt()
 	_vmpt_value "$prev" && return
 	case ${COMP_WORDS[1]} in
 	dump)
-		own="--start= --end= --head= -n --owner= --kinds= --no-bytes --no-pad
+		own="--start= --end= --head= -n --owner= --kinds= --time --no-bytes --no-pad
 			--expand-pad $clock" ;;
 	split)
 		own='--output= -o --conceal --perf --kernel= --image= --force -f' ;;
