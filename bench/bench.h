@@ -56,6 +56,7 @@ enum bench_contest_id {
 	BENCH_LIBIPT,
 	BENCH_SPLIT,
 	BENCH_BATCH,
+	BENCH_TIMED,
 	BENCH_PACKET,
 	BENCH_EXTRACT,
 	BENCH_SPLIT_2,
@@ -103,7 +104,7 @@ struct bench_result {
  */
 double bench_seconds(const struct bench_result *r, unsigned int id);
 
-enum { BENCH_GOALS = 8 };
+enum { BENCH_GOALS = 9 };
 
 struct bench_goal {
 	const char *name;

@@ -4,9 +4,11 @@
  * and what memory itself allows. libipt's is in contest-libipt.c.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "decoder/clock.h"
 #include "decoder/extract.h"
 
 /* Between two calls of tick(). */
@@ -115,6 +117,55 @@ static int run_batch(const struct bench_input *in, const struct bench_contest *c
 	}
 	if (tick)
 		tick();
+	vmpt_decoder_close(dec);
+	return ret ? failed(in, c, ret) : 0;
+}
+
+/* The same with a time for each item, which is consumed, too. */
+static int run_timed(const struct bench_input *in, const struct bench_contest *c,
+		     struct bench_count *out, void (*tick)(void))
+{
+	/* The synthetic traces' MTCs are 4096 ticks apart; others may be as they like. */
+	const struct vmpt_clock_options how = {
+		.rates = { .tsc_num = 512,
+			   .tsc_den = 1,
+			   .mtc_freq = 3,
+			   .has_mtc_freq = true,
+			   .nominal = 24 },
+	};
+	struct vmpt_options options = options_of(in, c);
+	struct vmpt_stream stream = stream_of(in);
+	struct vmpt_time *times = NULL, *grown;
+	size_t room = 0, i;
+	struct vmpt_decoder *dec;
+	struct vmpt_batch batch;
+	struct vmpt_clock clock;
+	u64 next = 0;
+	int ret;
+
+	ret = vmpt_decoder_open(&dec, &stream, &options);
+	if (ret)
+		return failed(in, c, ret);
+	vmpt_clock_init(&clock, &how);
+	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
+		if (batch.count > room) {
+			grown = realloc(times, batch.count * sizeof(*times));
+			if (!grown) {
+				ret = -VMPT_E_NOMEM;
+				break;
+			}
+			times = grown;
+			room = batch.count;
+		}
+		vmpt_clock_batch(&clock, &stream, &batch, times, NULL);
+		consume(&batch, VMPT_ITEM_RUN, out);
+		for (i = 0; i < batch.count; i++)
+			out->sum += times[i].tsc + times[i].late;
+		tick_at(batch.base, &next, tick);
+	}
+	if (tick)
+		tick();
+	free(times);
 	vmpt_decoder_close(dec);
 	return ret ? failed(in, c, ret) : 0;
 }
@@ -242,6 +293,7 @@ const struct bench_contest bench_contests[BENCH_CONTESTS] = {
 	[BENCH_LIBIPT] = { "libipt", "libipt packet decoder", 1, bench_run_libipt },
 	[BENCH_SPLIT] = { "split", "vmpt index + split", 1, run_split },
 	[BENCH_BATCH] = { "batch", "vmpt full iteration, runs", 1, run_batch },
+	[BENCH_TIMED] = { "timed", "vmpt full iteration, times", 1, run_timed },
 	[BENCH_PACKET] = { "packet", "vmpt full iteration, packets", 1, run_packet },
 	[BENCH_EXTRACT] = { "extract", "vmpt streams by owner", 1, run_extract },
 	[BENCH_SPLIT_2] = { "split-2", "vmpt index + split, 2 threads", 2, run_split },

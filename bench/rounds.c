@@ -17,6 +17,7 @@ const struct bench_goal bench_goals[BENCH_GOALS] = {
 	{ "streams by owner, MB/s", 500, false, false, true },
 	{ "index + split, 2 threads / 1", 1.7, false, true, true },
 	{ "full iteration, 2 threads / 1", 1.7, false, true, true },
+	{ "iteration with times / without", 0.5, false, true, false },
 	{ "memory beyond the input, MiB", 64, true, true, true },
 };
 
@@ -76,6 +77,8 @@ double bench_goal_value(const struct bench_result *r, unsigned int i)
 		return gain(r, BENCH_SPLIT_2, BENCH_SPLIT);
 	case 6:
 		return gain(r, BENCH_BATCH_2, BENCH_BATCH);
+	case 7:
+		return ratio(r, BENCH_TIMED, BENCH_BATCH);
 	default:
 		return (double)r->rss / (1 << 20);
 	}
@@ -177,6 +180,9 @@ static int check_counts(struct bench_result *r)
 	bad |= check_equal(r, "losses", batch->losses, "batch", packet->losses, "packet");
 	bad |= check_equal(r, "slices", split->items, "split", extract->items, "extract");
 	bad |= check_equal(r, "losses", split->losses, "split", extract->losses, "extract");
+	if (r->time[BENCH_TIMED].runs)
+		bad |= check_equal(r, "packets", batch->packets, "batch",
+				   r->time[BENCH_TIMED].count.packets, "timed");
 	if (r->input.same)
 		bad |= check_equal(r, "losses", ipt->losses, "libipt", batch->losses, "vmpt");
 	if (r->input.vmpt.packets)
@@ -216,7 +222,7 @@ static int measure_memory(struct bench_result *r)
 static bool can_run(const struct bench_result *r, enum bench_contest_id id, unsigned int cores)
 {
 	return bench_contests[id].threads <= cores &&
-	       (id != BENCH_LIBIPT || r->input.isa == VMPT_ISA_PT);
+	       ((id != BENCH_LIBIPT && id != BENCH_TIMED) || r->input.isa == VMPT_ISA_PT);
 }
 
 int bench_rounds(struct bench_result *r, unsigned int rounds, unsigned int cores)
