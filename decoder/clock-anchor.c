@@ -39,8 +39,7 @@ void clock_pair_flush(struct vmpt_clock *c)
 	if (!c->pairing)
 		return;
 	c->pairing = false;
-	if (c->pair.host.tsc != VMPT_TIME_NONE && c->pair.host.early != VMPT_TIME_OPEN &&
-	    c->pair.host.late != VMPT_TIME_OPEN)
+	if (c->pair.host.tsc != VMPT_TIME_NONE && c->pair.host.early != VMPT_TIME_OPEN)
 		c->options.pair(c->options.pair_opaque, &c->pair);
 }
 

@@ -14,6 +14,7 @@
 struct vmpt_fit_pair {
 	struct vmpt_tsc_pair pair;
 	u64 run_from, run_to; /* host ticks: the guest's run (slice) that it was in */
+	bool assumed;	      /* whose it is */
 	u32 weight;	      /* pairs: itself and those dropped because they say no more */
 };
 

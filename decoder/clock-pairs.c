@@ -8,6 +8,13 @@
 
 #include "decoder/clocks.h"
 
+/* A guest's TSC packet whose pair may still come, and its run. */
+struct seen {
+	u64 offset;
+	u64 run_from, run_to; /* run_to ~0: it goes on */
+	bool assumed;	      /* whose it is */
+};
+
 struct collector {
 	struct vmpt_pairs *pairs;
 	size_t limit;
@@ -19,11 +26,14 @@ struct collector {
 	/* the run at work */
 	struct vmpt_owner owner;
 	u64 run_from, last; /* last: estimate of the item before */
-	size_t run_first;   /* pairs from here on are of it */
-	size_t seen;	    /* pairs whose run is known */
+	size_t run_first;   /* pairs from here on are of it, or are not told yet */
+	size_t placed;	    /* pairs whose run is known */
 	size_t open;	    /* no pair before this one has an open end that may still be closed */
-	u64 mapped;	    /* VMCS used last, 1 + its index in pairs->vmcs[]; 0: none */
-	u32 *slot;	    /* a hash of pairs->vmcs[]: 1 + index */
+	/* TSC packets of this batch and the last one before: a pair comes late */
+	struct seen *seen;
+	size_t seen_count, seen_room, seen_open;
+	u64 vmcs_used; /* 1 + the index in pairs->vmcs[] used last; 0: none */
+	u32 *slot;     /* a hash of pairs->vmcs[]: 1 + index */
 };
 
 #define SLOTS (4 * VMPT_CLOCKS_VMCSS) /* a power of two */
@@ -106,23 +116,62 @@ static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 	at->pair.guest &= (1ULL << 56) - 1;
 }
 
-/* Pairs up to @offset are of the run at work. */
-static void take_pairs(struct collector *c, u64 offset)
+/* A guest's TSC packet at @offset. */
+static void see(struct collector *c, u64 offset)
 {
-	struct vmpt_pairs *p = c->pairs;
+	struct seen *s;
 
-	for (; c->seen < p->count && p->at[c->seen].pair.offset < offset; c->seen++)
-		p->at[c->seen].run_from = c->run_from;
+	if (c->seen_count == c->seen_room) {
+		size_t room = c->seen_room ? 2 * c->seen_room : 16;
+
+		s = realloc(c->seen, room * sizeof(*s));
+		if (!s) {
+			c->err = -VMPT_E_NOMEM;
+			return;
+		}
+		c->seen = s;
+		c->seen_room = room;
+	}
+	c->seen[c->seen_count++] =
+		(struct seen){ offset, c->run_from, ~0ULL, c->owner.sure != VMPT_KNOWN };
 }
 
-static void end_run(struct collector *c, u64 offset, u64 from)
+/* Behind a batch: each pair that came gets its TSC packet's run. */
+static void place_pairs(struct collector *c)
+{
+	struct vmpt_pairs *p = c->pairs;
+	size_t i = 0;
+
+	for (; c->placed < p->count; c->placed++) {
+		struct vmpt_fit_pair *at = &p->at[c->placed];
+
+		while (i < c->seen_count && c->seen[i].offset < at->pair.offset)
+			i++;
+		at->run_from = at->run_to = at->pair.host.tsc;
+		if (i < c->seen_count && c->seen[i].offset == at->pair.offset) {
+			at->run_from = c->seen[i].run_from;
+			at->run_to = c->seen[i].run_to;
+			at->assumed = c->seen[i].assumed;
+		}
+	}
+	if (c->seen_count > 1) {
+		c->seen[0] = c->seen[c->seen_count - 1];
+		c->seen_count = 1;
+	}
+	c->seen_open = c->seen_count && c->seen[0].run_to == ~0ULL ? 0 : c->seen_count;
+}
+
+/* A run ends and another begins. */
+static void end_run(struct collector *c)
 {
 	struct vmpt_pairs *p = c->pairs;
 
-	take_pairs(c, offset);
-	for (; c->run_first < c->seen; c->run_first++)
-		p->at[c->run_first].run_to = c->last;
-	c->run_from = from;
+	for (; c->seen_open < c->seen_count; c->seen_open++)
+		c->seen[c->seen_open].run_to = c->last;
+	for (; c->run_first < c->placed; c->run_first++)
+		if (p->at[c->run_first].run_to == ~0ULL)
+			p->at[c->run_first].run_to = c->last;
+	c->run_from = c->last;
 }
 
 /* The time is bounded again: a pair before it was made before. */
@@ -145,8 +194,8 @@ static void count_tsc(struct collector *c, u64 vmcs)
 	u64 hash = (vmcs >> 12) * 0x9e3779b97f4a7c15ULL >> 40;
 	u32 *slot;
 
-	if (c->mapped && p->vmcs[c->mapped - 1].vmcs == vmcs) {
-		p->vmcs[c->mapped - 1].tscs++;
+	if (c->vmcs_used && p->vmcs[c->vmcs_used - 1].vmcs == vmcs) {
+		p->vmcs[c->vmcs_used - 1].tscs++;
 		return;
 	}
 	for (;; hash++) {
@@ -160,7 +209,7 @@ static void count_tsc(struct collector *c, u64 vmcs)
 		p->vmcs[p->vmcss++].vmcs = vmcs;
 		*slot = (u32)p->vmcss;
 	}
-	c->mapped = *slot;
+	c->vmcs_used = *slot;
 	p->vmcs[*slot - 1].tscs++;
 }
 
@@ -175,12 +224,12 @@ static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t 
 			close_pairs(c, at, t->tsc + t->late);
 		c->last = t->tsc;
 	}
-	if (item->kind == VMPT_PT_TSC && batch->owner.kind == VMPT_OWNER_VM)
+	if (item->kind == VMPT_PT_TSC && batch->owner.kind == VMPT_OWNER_VM) {
 		count_tsc(c, batch->owner.vmcs);
-	else if (item->kind == VMPT_PT_TIP_PGE)
-		end_run(c, at, c->last);
-	else if (item->kind == VMPT_PT_TIP_PGD)
-		end_run(c, at + 1, c->last);
+		see(c, at);
+	} else if (item->kind == VMPT_PT_TIP_PGD) {
+		end_run(c);
+	}
 }
 
 static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
@@ -202,17 +251,36 @@ static int on_batch(struct collector *c, const struct vmpt_stream *stream,
 		c->times_room = batch->count;
 	}
 	if (!same_owner(&batch->owner, &c->owner)) {
-		end_run(c, batch->base, c->last);
-		c->owner = batch->owner;
+		end_run(c);
 		if (c->pairs->count >= c->limit) {
 			thin(c);
-			c->run_first = c->seen = c->open = c->pairs->count;
+			c->run_first = c->placed = c->open = c->pairs->count;
 		}
 	}
+	c->owner = batch->owner;
 	vmpt_clock_batch(&c->clock, stream, batch, c->times, NULL);
 	for (i = 0; i < batch->count; i++)
 		on_item(c, batch, i);
+	place_pairs(c);
 	return c->err;
+}
+
+/*
+ * Where several guests run without the host between them, VMPTRLD makes no packet and an owner is
+ * assumed (docs/vm-tracking.md): a TSC may be another's. Those that are proved are enough.
+ */
+static void drop_assumed(struct vmpt_pairs *p)
+{
+	size_t i, sure = 0;
+
+	for (i = 0; i < p->count; i++)
+		sure += !p->at[i].assumed;
+	if (p->vmcss < 2 || !sure)
+		return;
+	for (i = sure = 0; i < p->count; i++)
+		if (!p->at[i].assumed)
+			p->at[sure++] = p->at[i];
+	p->count = sure;
 }
 
 int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *stream, u32 index,
@@ -242,12 +310,15 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 		ret = on_batch(c, stream, &batch);
 	if (!ret) {
 		vmpt_clock_end(&c->clock);
-		end_run(c, ~0ULL, c->last);
+		place_pairs(c);
+		end_run(c);
+		drop_assumed(pairs);
 		ret = c->err;
 	}
 	pairs->counts = c->clock.counts;
 	vmpt_decoder_close(dec);
 	free(c->times);
+	free(c->seen);
 	free(c->slot);
 	free(c);
 	return ret;

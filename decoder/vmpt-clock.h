@@ -135,7 +135,10 @@ struct vmpt_clock_options {
 	struct vmpt_rates rates;
 	vmpt_map_find *map; /* NULL: no map is known; guests' TSC packets then give no time */
 	void *map_opaque;
-	/* For each TSC packet of a VM whose host time is bounded without it. May be NULL. */
+	/*
+	 * For each TSC packet of a VM whose host time is known without it, in order; .late may be
+	 * open. Called when the next TSC packet comes, at the latest. May be NULL.
+	 */
 	void (*pair)(void *opaque, const struct vmpt_tsc_pair *pair);
 	void *pair_opaque;
 	u64 near_tsc; /* the stream is of about this host TSC: bits 63:56; 0: those are 0 */
