@@ -45,6 +45,8 @@ int extract_head(struct extract *x, struct out_stream *out, const struct paging 
 	int err = put_kind(x, out, VMPT_PT_PSB);
 
 	if (!err)
+		err = extract_clock_head(x, out);
+	if (!err)
 		err = put_pip(x, out, paging);
 	if (!err && out->owner.kind == VMPT_OWNER_VM && !x->options->conceal) {
 		vmcs.vmcs.pointer = out->owner.vmcs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Shared by extract.c (the walk), extract-packets.c (what becomes of a packet) and
- * extract-edges.c (what is synthesized).
+ * Shared by extract.c (the walk), extract-packets.c (what becomes of a packet), extract-edges.c
+ * (what is synthesized) and extract-clock.c (on whose clock).
  */
 #ifndef VMPT_DECODER_EXTRACT_INTERNAL_H
 #define VMPT_DECODER_EXTRACT_INTERNAL_H
@@ -22,7 +22,10 @@ struct out_stream {
 	int cbr, tsx; /* as last written; -1: not yet */
 	u64 cycles;   /* of others' CYC, not yet written */
 	/* others' timing since the last slice, for the index */
-	u64 others_mtc, others_cbr, others_cyc, others_cycles, others_tsc;
+	u64 others_mtc, others_cbr, others_cyc, others_cycles, others_tsc, others_tsc_kept;
+	bool lacks_tsc; /* the last TSC was left out: its TMA too */
+	bool has_tsc;	/* first_tsc is the first that was written */
+	u64 first_tsc;
 	/* others' MTC and CBR, not yet written */
 	u16 pending_size;
 	u8 pending[512];
@@ -46,6 +49,8 @@ struct source_state {
 	bool consumer;	/* the last packet takes the FUP behind it */
 };
 
+struct extract_clock;
+
 struct extract {
 	const struct vmpt_stream *stream;
 	const struct vmpt_extract_options *options;
@@ -54,6 +59,7 @@ struct extract {
 	struct out_stream *streams;
 	int stream_count, stream_max;
 	struct source_state source;
+	struct extract_clock *clock; /* NULL: TSCs stay as they are */
 	/* the slice at work */
 	struct out_stream *out; /* NULL: written nowhere */
 	struct vmpt_extracted done;
@@ -78,6 +84,23 @@ int extract_copy(struct extract *x, u64 at, u64 size);
 u64 extract_region_end(const struct extract *x, u64 at);
 /* A timing packet of this slice, for all streams that are out. */
 int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes);
+
+/* ---- extract-clock.c: all but the first two do nothing without a clock ---- */
+
+int extract_clock_open(struct extract *x);
+void extract_clock_close(struct extract *x);
+/* The next batch; item @i of it is next. */
+int extract_clock_batch(struct extract *x, const struct vmpt_batch *batch);
+void extract_clock_item(struct extract *x, size_t i);
+/* The item is a TSC or TMA of the slice at work: before it goes to any stream. */
+void extract_clock_read(struct extract *x, const struct vmpt_item *item);
+/* It, for a stream that is not its owner's: bytes in @wire. False: it stays out. */
+bool extract_clock_other(struct extract *x, struct out_stream *out, const struct vmpt_item *item,
+			 u8 wire[VMPT_PT_SIZE_MAX]);
+/* It, for its owner's stream: written or left out. */
+int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item);
+/* A TSC of now for a head. */
+int extract_clock_head(struct extract *x, struct out_stream *out);
 
 /* ---- extract-packets.c ---- */
 

@@ -278,6 +278,9 @@ static int on_other(struct extract *x, u64 at, const struct vmpt_item *item)
 		if (x->out)
 			x->out->tsx = (int)item->payload;
 		break;
+	case VMPT_PT_TSC:
+	case VMPT_PT_TMA:
+		return extract_clock_own(x, at, item);
 	case VMPT_ITEM_LOSS:
 		return 0;
 	}
@@ -293,6 +296,7 @@ int extract_item(struct extract *x, u64 at, const struct vmpt_item *item)
 
 	note(x, item);
 	x->in_block = block_after(x, item, bytes);
+	extract_clock_read(x, item);
 	if (timing && x->stream_count > (x->out ? 1 : 0)) {
 		err = extract_others_timing(x, item, bytes);
 		if (err)

@@ -102,16 +102,19 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 
 /*
  * Others' timing: MTC and CBR stay in the stream while its PacketEn is 0, CYC as a sum;
- * TSC and TMA are another clock's. They wait in a buffer: a write of two bytes to each of
- * many streams for each MTC would cost more than all else.
+ * TSC and TMA are another clock's and stay where it is known (extract-clock.c). They wait in a
+ * buffer: a write of two bytes to each of many streams for each MTC would cost more than all else.
  */
 int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
 {
 	struct out_stream *s;
+	u8 wire[VMPT_PT_SIZE_MAX];
+	const u8 *from;
 	int i, err;
 
 	for (i = 0; i < x->stream_count; i++) {
 		s = &x->streams[i];
+		from = bytes;
 		if (s == x->out || s->needs_head || s->packet_en)
 			continue;
 		switch (item->kind) {
@@ -122,8 +125,13 @@ int extract_others_timing(struct extract *x, const struct vmpt_item *item, const
 			continue;
 		case VMPT_PT_TSC:
 		case VMPT_PT_TMA:
-			s->others_tsc++;
-			continue;
+			if (!extract_clock_other(x, s, item, wire)) {
+				s->others_tsc++;
+				continue;
+			}
+			from = wire;
+			s->others_tsc_kept++;
+			break;
 		case VMPT_PT_CBR:
 			s->cbr = (int)item->payload;
 			s->others_cbr++;
@@ -136,7 +144,7 @@ int extract_others_timing(struct extract *x, const struct vmpt_item *item, const
 			if (err)
 				return err;
 		}
-		memcpy(s->pending + s->pending_size, bytes, item->size);
+		memcpy(s->pending + s->pending_size, from, item->size);
 		s->pending_size = (u16)(s->pending_size + item->size);
 		s->size += item->size;
 	}
@@ -228,7 +236,9 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	x->done.others_cyc = x->out->others_cyc;
 	x->done.others_cycles = x->out->others_cycles;
 	x->done.others_tsc = x->out->others_tsc;
+	x->done.others_tsc_kept = x->out->others_tsc_kept;
 	x->out->others_mtc = x->out->others_cbr = x->out->others_tsc = 0;
+	x->out->others_tsc_kept = 0;
 	x->out->others_cyc = x->out->others_cycles = 0;
 	if (slice->by_group)
 		return begin_by_group(x, slice->offset);
@@ -295,8 +305,11 @@ static int end_slice(struct extract *x, const struct vmpt_slice *next)
 	/* What the slice is said to have in the stream has been written. */
 	if (!err && x->out)
 		err = put_pending(x, x->out);
-	if (x->out)
+	if (x->out) {
 		x->done.out_size = x->out->size - x->done.out_offset;
+		x->done.has_tsc = x->out->has_tsc;
+		x->done.first_tsc = x->out->first_tsc;
+	}
 	if (x->done.slice.begin == VMPT_BEGIN_DOUBT)
 		on_doubt_lost(x);
 	if (x->done.slice.begin == VMPT_BEGIN_LOSS)
@@ -315,7 +328,7 @@ struct walk {
 	bool ended;
 };
 
-static int walk_fill(struct walk *w)
+static int walk_fill(struct extract *x, struct walk *w)
 {
 	int ret;
 
@@ -326,7 +339,12 @@ static int walk_fill(struct walk *w)
 		w->ended = !ret;
 		w->i = 0;
 		w->used = 0;
+		ret = ret ? extract_clock_batch(x, &w->batch) : 0;
+		if (ret)
+			return ret;
 	}
+	if (!w->ended)
+		extract_clock_item(x, w->i);
 	return 0;
 }
 
@@ -338,7 +356,7 @@ static int walk_slice(struct extract *x, struct walk *w, u64 end)
 	int err;
 
 	for (;;) {
-		err = walk_fill(w);
+		err = walk_fill(x, w);
 		if (err || w->ended)
 			return err;
 		item = w->batch.items[w->i];
@@ -376,7 +394,10 @@ static int walk_all(struct extract *x, struct vmpt_splitter *split, struct walk 
 		more = vmpt_split_next(split, &next);
 		if (more < 0)
 			break;
-		err = begin_slice(x, &slice);
+		/* What is synthesized has the time of what follows. */
+		err = walk_fill(x, w);
+		if (!err)
+			err = begin_slice(x, &slice);
 		if (!err)
 			err = walk_slice(x, w, slice.offset + slice.size);
 		if (!err)
@@ -416,7 +437,9 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 	x->ops = ops;
 	x->opaque = opaque;
 	x->source = (struct source_state){ .exec = -1, .tsx = -1, .cbr = -1 };
-	err = vmpt_splitter_open(&split, stream, &x->options->decode);
+	err = extract_clock_open(x);
+	if (!err)
+		err = vmpt_splitter_open(&split, stream, &x->options->decode);
 	if (!err)
 		err = vmpt_decoder_open(&w.decoder, stream, &x->options->decode);
 	if (!err)
@@ -425,6 +448,7 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 		err = finish_streams(x);
 	vmpt_decoder_close(w.decoder);
 	vmpt_splitter_close(split);
+	extract_clock_close(x);
 	free(x->streams);
 	free(x);
 	return err;

@@ -8,7 +8,7 @@
 #ifndef VMPT_DECODER_EXTRACT_H
 #define VMPT_DECODER_EXTRACT_H
 
-#include "decoder/vmpt-decode.h"
+#include "decoder/vmpt-clock.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,8 +20,26 @@ extern "C" {
  */
 #define VMPT_EXTRACT_STREAMS_MAX 4096
 
+/*
+ * On whose clock the TSC packets of each stream are. HOST: all on the host's, so that streams can
+ * be merged. GUEST: each VM's on its own, as its RDTSC has it. Both rewrite TSC packets by
+ * vmpt_clocks' maps, and keep what AS_IS leaves out because it is another clock's: others' TSC and
+ * TMA packets, and an estimate in each head. Where no map is known a packet stays out, with its
+ * TMA. TMA's FastCounter stays in host ticks (SDM 3 33.8.3.3), with scaling under GUEST too. MTC,
+ * CYC and CBR are nobody's.
+ */
+enum vmpt_extract_clock {
+	VMPT_EXTRACT_CLOCK_AS_IS,
+	VMPT_EXTRACT_CLOCK_HOST,
+	VMPT_EXTRACT_CLOCK_GUEST,
+};
+
 struct vmpt_extract_options {
 	struct vmpt_options decode;
+	/* RTIT has the hardware's TSC alone: as is. */
+	u8 clock;			  /* enum vmpt_extract_clock */
+	const struct vmpt_clocks *clocks; /* for HOST and GUEST: not NULL */
+	size_t clock_stream;		  /* the stream's index as given to vmpt_clocks_open() */
 	/* Hide VMX: NR = 0, no VMCS, CFE.VMENTRY, CFE.VMEXIT*, EVD.VMXQ, EVD.VMXR. Not in RTIT,
 	 * which has nothing of it. */
 	bool conceal;
@@ -43,6 +61,7 @@ struct vmpt_extracted {
 	u64 others_mtc, others_cbr;    /* kept in the stream */
 	u64 others_cyc, others_cycles; /* packets; their sum, kept as one CYC */
 	u64 others_tsc;		       /* TSC and TMA packets left out: another clock */
+	u64 others_tsc_kept;	       /* and kept, on this stream's clock */
 	/* Packets of this slice that are not in the stream as they were. */
 	u32 fups_dropped; /* PSB+ FUPs before a TIP.PGE */
 	u32 ips_reencoded;
@@ -50,6 +69,11 @@ struct vmpt_extracted {
 	u32 dropped;	   /* BIPs whose block began in another owner's slice */
 	u32 flow_dropped;  /* TNT, TIP, FUP while the stream does not know where its owner is */
 	u32 tips_enabling; /* TIPs that became a TIP.PGE: there it knows again */
+	u32 tscs_rewritten;
+	u32 tscs_unmapped; /* left out: no map is known, or no time */
+	/* The first TSC in the stream's output so far. */
+	bool has_tsc;
+	u64 first_tsc;
 	/*
 	 * RTIT: head is a PSB, ips_reencoded counts LIPs that were written in full, and of the
 	 * others only lacks_calls and this are used: LIPs that the trace does not tell, before
