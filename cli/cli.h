@@ -44,11 +44,12 @@ struct cli_command {
 	const struct cli_option *options;
 	const struct cli_option *group; /* what it shares with its group's commands, or NULL */
 	bool clock;			/* it has the options of clock-options.h, too */
+	bool names;			/* takes a side record of a trace of Intel PT, too */
 	size_t own_size;		/* of the command's struct behind cli->own */
 	int (*run)(struct cli *cli);	/* returns enum cli_exit */
 };
 
-extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split;
+extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks;
 
 #define CLI_CPU_RANGES 64
 
@@ -274,6 +275,11 @@ void cli_json_list_close(FILE *out);
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);
 /* The same, where a side record may name it: "web vcpu 0". Nothing in it harms a terminal. */
 const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
+/*
+ * A name out of a file: control characters, of ASCII and of ISO 8859 in UTF-8, become '?', and a
+ * long one is cut where a character begins.
+ */
+void cli_safe_name(const char *name, char buf[CLI_WHO]);
 /* The word for owner->kind in JSON: "host", "vm", "vm_any", "unknown". */
 const char *cli_owner_kind(const struct vmpt_owner *owner);
 const char *cli_sure_name(unsigned int sure);

@@ -196,7 +196,7 @@ static int check_options(struct cli *cli)
 {
 	const char *path = cli->file[0];
 
-	if (!cli_is_rtit(cli) && cli->side_record)
+	if (!cli_is_rtit(cli) && cli->side_record && !cli->cmd->names)
 		return cli_usage(cli,
 				 "--side-record is for RTIT, and %s is taken for Intel PT; "
 				 "--format=rtit says that it is not",
@@ -365,7 +365,7 @@ int cli_open(struct cli *cli)
 		code = note_inputs(cli, in);
 	if (!code)
 		code = choose_streams(cli);
-	if (!code && cli->side_record)
+	if (!code && cli->side_record && cli_is_rtit(cli))
 		code = cli_record_open(cli);
 	if (!code)
 		warn_perf_losses(cli);

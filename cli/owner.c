@@ -16,11 +16,7 @@ const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 
 #define NAME_SHOWN 120 /* bytes */
 
-/*
- * A name out of a file: control characters, of ASCII and of ISO 8859 in UTF-8, become '?', and a
- * long one is cut where a character begins.
- */
-static void print_safely(const char *name, char buf[CLI_WHO])
+void cli_safe_name(const char *name, char buf[CLI_WHO])
 {
 	const unsigned char *s = (const unsigned char *)name;
 	size_t n = 0;
@@ -43,7 +39,7 @@ const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char 
 
 	if (!vcpu)
 		return cli_owner_name(owner, buf);
-	print_safely(vcpu->vm, buf);
+	cli_safe_name(vcpu->vm, buf);
 	n = strlen(buf);
 	snprintf(buf + n, CLI_WHO - n, " vcpu %u", vcpu->vcpu);
 	return buf;

@@ -46,6 +46,7 @@ static void write_member(struct cli *cli, const char *key, json_t *value, bool l
 
 int split_index_start(struct cli *cli)
 {
+	static const char *const clock_name[] = { "as-is", "host", "guest" };
 	struct split *s = cli->own;
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 	bool off = info->has_config && info->config & DIS_RETC;
@@ -59,6 +60,7 @@ int split_index_start(struct cli *cli)
 	}
 	cli_json_set(cli, doc, "conceal", json_boolean(s->conceal));
 	cli_json_set(cli, doc, "perf", json_boolean(s->perf));
+	cli_json_string(cli, doc, "clock", clock_name[s->on_clock]);
 	cli_json_string(cli, doc, "ret_compression", off ? "off" : "possible");
 	fprintf(s->index, "{\n");
 	for (at = json_object_iter(doc); at; at = json_object_iter_next(doc, at))
@@ -150,6 +152,9 @@ static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extract
 	number_if(cli, o, "others_cyc", x->others_cyc);
 	number_if(cli, o, "others_cycles", x->others_cycles);
 	number_if(cli, o, "others_tsc", x->others_tsc);
+	number_if(cli, o, "others_tsc_kept", x->others_tsc_kept);
+	number_if(cli, o, "tscs_rewritten", x->tscs_rewritten);
+	number_if(cli, o, "tscs_unmapped", x->tscs_unmapped);
 	number_if(cli, o, "fups_dropped", x->fups_dropped);
 	number_if(cli, o, "ips_reencoded", x->ips_reencoded);
 	number_if(cli, o, "flow_dropped", x->flow_dropped);

@@ -39,6 +39,22 @@ static int set_perf(struct cli *cli, const char *arg)
 	return 0;
 }
 
+static int set_clock(struct cli *cli, const char *arg)
+{
+	static const char *const word[] = { "as-is", "host", "guest" };
+	struct split *s = cli->own;
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(word); i++) {
+		if (!strcmp(arg, word[i])) {
+			s->on_clock = (u8)i;
+			return 0;
+		}
+	}
+	cli_usage(cli, "--clock: '%s' is none of as-is, host, guest", arg);
+	return -1;
+}
+
 static int set_kernel(struct cli *cli, const char *arg)
 {
 	struct split *s = cli->own;
@@ -108,9 +124,10 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 
 		out->slices++;
 		out->source_bytes += slice->size;
-		if (slice->has_tsc && !out->perf.has_tsc) {
+		s->unmapped += done->tscs_unmapped;
+		if (done->has_tsc && !out->perf.has_tsc) {
 			out->perf.has_tsc = true;
-			out->perf.first_tsc = slice->first_tsc;
+			out->perf.first_tsc = done->first_tsc;
 		}
 	} else {
 		s->left_out += slice->size;
@@ -127,7 +144,10 @@ static int split_stream(struct cli *cli, size_t i)
 	};
 	struct split *s = cli->own;
 	struct vmpt_extract_options options = { .decode = cli_stream_options(cli, i),
-						.conceal = s->conceal };
+						.conceal = s->conceal,
+						.clock = s->on_clock,
+						.clocks = s->clocks.clocks,
+						.clock_stream = i };
 	int ret;
 
 	s->stream = i;
@@ -164,6 +184,9 @@ static void print_text(struct cli *cli)
 	cli_table_print(t, "");
 	if (s->left_out)
 		printf("%s bytes are in no file\n", cli_number(s->left_out, buf));
+	if (s->unmapped)
+		printf("%s TSC packet%s of VMs left out: their clock is not known\n",
+		       cli_number(s->unmapped, buf), s->unmapped == 1 ? "" : "s");
 	if (s->removed)
 		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
 		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");
@@ -185,6 +208,17 @@ static void print_json(struct cli *cli)
 	cli_json_print(cli, doc, stdout, false);
 }
 
+static int check_clock(struct cli *cli)
+{
+	const struct split *s = cli->own;
+
+	if (s->on_clock && cli_is_rtit(cli))
+		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
+	if (!s->on_clock && cli->side_record && !cli_is_rtit(cli))
+		return cli_usage(cli, "--side-record: of Intel PT it is for --clock");
+	return CLI_OK;
+}
+
 static int run(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -199,7 +233,11 @@ static int run(struct cli *cli)
 	if (s->conceal && cli_is_rtit(cli))
 		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no packets "
 				      "of VMX, and perf does not read it");
-	err = take_code(cli);
+	err = check_clock(cli);
+	if (!err)
+		err = take_code(cli);
+	if (!err && s->on_clock)
+		err = cli_clocks_open(cli, &s->clocks, NULL, 0);
 	if (!err)
 		err = split_open_dir(cli);
 	if (!err)
@@ -225,6 +263,7 @@ static int run(struct cli *cli)
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
 	free(s->out);
+	cli_clocks_close(&s->clocks);
 	perf_code_free(&s->code);
 	return err;
 }
@@ -240,6 +279,10 @@ static const struct cli_option options[] = {
 	  "write each stream as a perf.data for perf script;\n"
 	  "conceals, too",
 	  set_perf },
+	{ "clock", 0, "WHOSE",
+	  "put TSC packets on one clock: host: the host's, in\n"
+	  "all streams; guest: each VM's own; as-is",
+	  set_clock },
 	{ "kernel", 0, "FILE[@ADDR]",
 	  "with --perf: the VMs' kernel is FILE, an ELF file\n"
 	  "with symbols; its _text is at ADDR if it was moved",
@@ -264,10 +307,13 @@ const struct cli_command cli_split = {
 	.examples = "  vmpt split -o out perf.data\n"
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"
+		    "  vmpt split -o out --clock=host --perf perf.data\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.options = options,
+	.clock = true,
+	.names = true,
 	.own_size = sizeof(struct split),
 	.run = run,
 };

@@ -3,6 +3,7 @@
 #ifndef VMPT_CLI_SPLIT_H
 #define VMPT_CLI_SPLIT_H
 
+#include "cli/clock-open.h"
 #include "cli/perf-out.h"
 #include "decoder/extract.h"
 
@@ -28,6 +29,8 @@ struct split_out {
 struct split {
 	const char *dir;
 	bool conceal, force;
+	u8 on_clock; /* enum vmpt_extract_clock */
+	struct cli_clocks clocks;
 	bool perf;	    /* streams are perf.data */
 	const char *kernel; /* as given; NULL: none */
 	const char *image[SPLIT_IMAGES_MAX];
@@ -43,6 +46,7 @@ struct split {
 	u64 clock;
 	bool again; /* the directory has an index: of a split before this one */
 	u64 removed;
+	u64 unmapped;	      /* TSC packets left out */
 	u64 slices, left_out; /* bytes written nowhere, losses included */
 	FILE *index;
 };

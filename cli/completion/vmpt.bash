@@ -46,6 +46,8 @@ _vmpt_value()
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	--cpu | --cpus | --connect | --set | --seconds | --threads | -j | --start | --end | --head | -n)
 		COMPREPLY=() ;;
+	--clock)
+		_vmpt_words 'as-is host guest' ;;
 	--skz84)
 		_vmpt_words 'auto yes no' ;;
 	--tsc-ratio | --mtc-freq | --nominal-ratio | --vm)
@@ -93,7 +95,7 @@ _vmpt()
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_vmpt_words 'dump stat vms split domain help --help -h --version'
+		_vmpt_words 'dump stat vms split clocks domain help --help -h --version'
 		return
 	fi
 	if [[ $cur == '=' ]]; then
@@ -107,12 +109,14 @@ _vmpt()
 		own="--start= --end= --head= -n --owner= --kinds= --time --no-bytes --no-pad
 			--expand-pad $clock" ;;
 	split)
-		own='--output= -o --conceal --perf --kernel= --image= --force -f' ;;
+		own="--output= -o --conceal --perf --clock= --kernel= --image= --force -f $clock" ;;
+	clocks)
+		own=$clock ;;
 	stat | vms) ;;
 	domain)
 		_vmpt_domain || return ;;
 	help)
-		_vmpt_words 'dump stat vms split domain'
+		_vmpt_words 'dump stat vms split clocks domain'
 		return ;;
 	*)
 		return ;;

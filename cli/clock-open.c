@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Opening the clocks of a trace; see clock-open.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/clock-open.h"
+#include "cli/clock-options.h"
+
+#define LINE_MAX_BYTES 65536
+#define VCPUS_MAX      65536
+
+/* A line of the side record, taken apart. */
+struct line {
+	size_t number;
+	const char *vm;
+	u64 vcpu, vmcs, offset, multiplier, since;
+	bool has_map;
+};
+
+__attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli, size_t number,
+							  const char *fmt, ...)
+{
+	char text[240];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	cli_error(cli, "%s: line %zu: %s", cli->side_record, number, text);
+	return CLI_FAILED;
+}
+
+/* A number: "0x…", or a JSON number of 0 or more. Absent: 0, if it may be. */
+static int take_u64(const struct cli *cli, const struct line *l, const json_t *o, const char *key,
+		    bool needed, u64 max, u64 *value)
+{
+	const json_t *v = json_object_get(o, key);
+	const char *s = json_string_value(v);
+
+	*value = 0;
+	if (!v && !needed)
+		return CLI_OK;
+	if (json_is_integer(v) && json_integer_value(v) >= 0) {
+		*value = (u64)json_integer_value(v);
+	} else if (s && s[0] == '0' && s[1] == 'x' && s[2] &&
+		   !s[2 + strspn(s + 2, "0123456789abcdefABCDEF")]) {
+		errno = 0;
+		*value = strtoull(s, NULL, 16);
+		if (errno)
+			return bad_line(cli, l->number, "\"%s\" has more than 64 bits", key);
+	} else {
+		return bad_line(cli, l->number, "\"%s\" is not a number, like 3 or \"0x1f\"", key);
+	}
+	if (*value > max)
+		return bad_line(cli, l->number, "\"%s\" is larger than %llu", key,
+				(unsigned long long)max);
+	return CLI_OK;
+}
+
+static int take_line(const struct cli *cli, struct line *l, const json_t *o)
+{
+	int err;
+
+	if (json_object_get(o, "rtit"))
+		return bad_line(cli, l->number, "this is the side record of an RTIT trace");
+	l->vm = json_string_value(json_object_get(o, "vm"));
+	if (!l->vm || !l->vm[0])
+		return bad_line(cli, l->number, "\"vm\" is not a name");
+	err = take_u64(cli, l, o, "vcpu", true, 0xffffffff, &l->vcpu);
+	if (!err)
+		err = take_u64(cli, l, o, "vmcs", true, ~0ULL, &l->vmcs);
+	if (!err)
+		err = take_u64(cli, l, o, "tsc_offset", false, ~0ULL, &l->offset);
+	if (!err)
+		err = take_u64(cli, l, o, "tsc_multiplier", false, ~0ULL, &l->multiplier);
+	if (!err)
+		err = take_u64(cli, l, o, "since", false, ~0ULL, &l->since);
+	l->has_map = json_object_get(o, "tsc_offset");
+	/* 0: the processor does not scale */
+	if (!l->multiplier)
+		l->multiplier = VMPT_TSC_UNSCALED;
+	return err;
+}
+
+static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_told *told)
+{
+	struct vmpt_told *more;
+
+	/* Room for 2^n */
+	if (!(c->told_count & (c->told_count - 1))) {
+		more = realloc(c->told, (c->told_count ? 2 * c->told_count : 1) * sizeof(*more));
+		if (!more)
+			return cli_no_memory(cli);
+		c->told = more;
+	}
+	c->told[c->told_count++] = *told;
+	return CLI_OK;
+}
+
+static int add_line(struct cli *cli, struct cli_clocks *c, const struct line *l)
+{
+	struct vmpt_told told = {
+		.vmcs = l->vmcs,
+		.map = { .multiplier = l->multiplier, .offset = l->offset },
+		.from = l->since,
+		.source = VMPT_MAP_RECORD,
+	};
+	struct cli_clock_vcpu *more;
+
+	if (c->vcpus == VCPUS_MAX)
+		return bad_line(cli, l->number, "more than %d records", VCPUS_MAX);
+	if (!(c->vcpus & (c->vcpus - 1))) {
+		more = realloc(c->vcpu, (c->vcpus ? 2 * c->vcpus : 1) * sizeof(*more));
+		if (!more)
+			return cli_no_memory(cli);
+		c->vcpu = more;
+	}
+	more = &c->vcpu[c->vcpus];
+	*more = (struct cli_clock_vcpu){ l->vmcs, l->since, strdup(l->vm), (u32)l->vcpu };
+	if (!more->vm)
+		return cli_no_memory(cli);
+	c->vcpus++;
+	return l->has_map ? add_told(cli, c, &told) : CLI_OK;
+}
+
+static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, size_t n,
+		     struct line *l)
+{
+	json_error_t error;
+	json_t *o;
+	int err;
+
+	if (n > LINE_MAX_BYTES)
+		return bad_line(cli, l->number, "longer than %d bytes", LINE_MAX_BYTES);
+	o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return bad_line(cli, l->number, "%s", o ? "no JSON object" : error.text);
+	}
+	err = take_line(cli, l, o);
+	if (!err)
+		err = add_line(cli, c, l);
+	json_decref(o);
+	return err;
+}
+
+static int by_vmcs(const void *a, const void *b)
+{
+	const struct cli_clock_vcpu *x = a, *y = b;
+
+	if (x->vmcs != y->vmcs)
+		return x->vmcs < y->vmcs ? -1 : 1;
+	return x->since < y->since ? -1 : x->since > y->since;
+}
+
+static int read_record(struct cli *cli, struct cli_clocks *c)
+{
+	FILE *f = fopen(cli->side_record, "re");
+	struct line l = { 0 };
+	char *text = NULL;
+	size_t room = 0;
+	int err = CLI_OK;
+	ssize_t n;
+
+	if (!f) {
+		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		return CLI_FAILED;
+	}
+	errno = 0;
+	while (!err && (n = getline(&text, &room, f)) >= 0) {
+		l.number++;
+		if (strspn(text, " \t\r\n") < (size_t)n)
+			err = read_line(cli, c, text, (size_t)n, &l);
+	}
+	if (!err && ferror(f)) {
+		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		err = CLI_FAILED;
+	}
+	if (!err && !c->vcpus) {
+		cli_error(cli, "%s: no record in it", cli->side_record);
+		err = CLI_FAILED;
+	}
+	free(text);
+	fclose(f);
+	if (c->vcpus)
+		qsort(c->vcpu, c->vcpus, sizeof(*c->vcpu), by_vmcs);
+	return err;
+}
+
+const char *cli_clocks_source(unsigned int source)
+{
+	static const char *const name[] = {
+		[VMPT_MAP_NONE] = "none", [VMPT_MAP_RECORD] = "record",	 [VMPT_MAP_KVM] = "kvm",
+		[VMPT_MAP_USER] = "user", [VMPT_MAP_INFERRED] = "trace",
+	};
+
+	return source < VMPT_ARRAY_SIZE(name) ? name[source] : "?";
+}
+
+/* What was told and is not so: the trace wins. */
+static void warn_wrong(const struct cli *cli, const struct cli_clocks *c)
+{
+	static const char *const who[] = {
+		[VMPT_MAP_RECORD] = "the side record",
+		[VMPT_MAP_KVM] = "KVM",
+		[VMPT_MAP_USER] = "--vm",
+	};
+	const struct vmpt_told_wrong *wrong;
+	size_t i, n;
+
+	wrong = vmpt_clocks_wrong(c->clocks, &n);
+	for (i = 0; i < n && i < 20; i++)
+		cli_warn(
+			cli,
+			"VMCS %llx: %s says TSC offset %lld, multiplier 0x%llx; the trace has %lld, "
+			"0x%llx from host TSC 0x%llx on, and that is taken",
+			(unsigned long long)wrong[i].vmcs, who[wrong[i].source],
+			(long long)wrong[i].told.offset,
+			(unsigned long long)wrong[i].told.multiplier,
+			(long long)wrong[i].found.offset,
+			(unsigned long long)wrong[i].found.multiplier,
+			(unsigned long long)wrong[i].at);
+	if (n > i)
+		cli_warn(cli, "%zu more such contradictions", n - i);
+}
+
+int cli_clocks_open(struct cli *cli, struct cli_clocks *c, const struct vmpt_told *more,
+		    size_t count)
+{
+	struct vmpt_clocks_options options;
+	int err = CLI_OK;
+	size_t i;
+
+	*c = (struct cli_clocks){ 0 };
+	cli_clock_settings(cli, &options);
+	options.decode.progress = NULL;
+	if (cli->side_record && !cli_is_rtit(cli))
+		err = read_record(cli, c);
+	for (i = 0; !err && i < count; i++)
+		err = add_told(cli, c, &more[i]);
+	for (i = 0; !err && i < options.told_count; i++)
+		err = add_told(cli, c, &options.told[i]);
+	if (err)
+		return err;
+	options.told = c->told;
+	options.told_count = c->told_count;
+	err = vmpt_clocks_open(&c->clocks, cli->stream, cli->streams, &options);
+	if (err) {
+		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(err));
+		return CLI_FAILED;
+	}
+	warn_wrong(cli, c);
+	return CLI_OK;
+}
+
+void cli_clocks_close(struct cli_clocks *c)
+{
+	size_t i;
+
+	vmpt_clocks_close(c->clocks);
+	for (i = 0; i < c->vcpus; i++)
+		free(c->vcpu[i].vm);
+	free(c->vcpu);
+	free(c->told);
+	*c = (struct cli_clocks){ 0 };
+}
+
+const struct cli_clock_vcpu *cli_clocks_vcpu(const struct cli_clocks *c, u64 vmcs, u64 at)
+{
+	const struct cli_clock_vcpu *best = NULL;
+	size_t low = 0, high = c->vcpus;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (c->vcpu[mid].vmcs < vmcs)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < c->vcpus && c->vcpu[low].vmcs == vmcs; low++)
+		if (!best || c->vcpu[low].since <= at)
+			best = &c->vcpu[low];
+	return best;
+}
+
+double cli_clocks_hertz(const struct cli *cli)
+{
+	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+
+	if (!info->has_time_conv || !info->time_mult || info->time_shift > 63)
+		return 0;
+	return 1e9 / ((double)info->time_mult / (double)(1ULL << info->time_shift));
+}
