@@ -11,8 +11,8 @@
 #define DOMAIN "vmpt-domain"
 #define CALLED "vmpt domain" /* what ps shows for it */
 
-static const struct cli_command *const command[] = { &cli_dump, &cli_stat, &cli_vms, &cli_split,
-						     &cli_clocks };
+static const struct cli_command *const command[] = { &cli_dump,	 &cli_stat,   &cli_vms,
+						     &cli_split, &cli_clocks, &cli_record_host };
 
 static const struct cli_command *find(const char *name)
 {

@@ -129,20 +129,23 @@ static int open_map(struct vmpt_trace **trace, struct vmpt_map *map, bool perf, 
 }
 
 /*
- * Map @path, or the file "data" in it if that is a directory which perf made:
- * perf record --kcore makes one, whose data file is complete.
+ * Map @path, or the file in it if that is a directory: perf record --kcore makes one whose "data"
+ * is complete, vmpt record one with a "perf.data", which may be such a directory.
  */
 static int map_path(struct vmpt_map *map, const char *path, struct vmpt_diag *diag)
 {
+	static const char *const name[] = { "data", "perf.data", "perf.data/data" };
 	char inner[4096];
-	struct stat st, st_inner;
+	struct stat st;
+	size_t i;
 	int n;
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-		n = snprintf(inner, sizeof(inner), "%s/data", path);
-		if (n > 0 && (size_t)n < sizeof(inner) && !stat(inner, &st_inner) &&
-		    S_ISREG(st_inner.st_mode))
-			path = inner;
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return vmpt_map_open(map, path, diag);
+	for (i = 0; i < VMPT_ARRAY_SIZE(name); i++) {
+		n = snprintf(inner, sizeof(inner), "%s/%s", path, name[i]);
+		if (n > 0 && (size_t)n < sizeof(inner) && !stat(inner, &st) && S_ISREG(st.st_mode))
+			return vmpt_map_open(map, inner, diag);
 	}
 	return vmpt_map_open(map, path, diag);
 }
