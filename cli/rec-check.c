@@ -202,12 +202,22 @@ static void check_tracepoints(struct rec *r)
 
 static void check_kernel_names(struct rec *r)
 {
-	char line[256];
+	char path[REC_PATH], line[256];
+	bool any = false, named = false;
+	FILE *f;
 
-	if (!rec_line(r, line, sizeof(line), "/proc/kallsyms"))
+	f = rec_path(r, path, "/proc/kallsyms") ? fopen(path, "re") : NULL;
+	/* Those of variables of each processor are small, and 0. */
+	while (f && !named && fgets(line, sizeof(line), f)) {
+		any = true;
+		named = strtoull(line, NULL, 16) != 0;
+	}
+	if (f)
+		fclose(f);
+	if (!any)
 		say(r, LACKING,
 		    "/proc/kallsyms cannot be read: the kernel's functions have no names");
-	else if (!strncmp(line, "0000000000000000 ", 17))
+	else if (!named)
 		say(r, LACKING,
 		    "/proc/kallsyms has no addresses: the kernel's functions have no names; sysctl "
 		    "kernel.kptr_restrict=0, or run as root");
@@ -279,7 +289,11 @@ static void check_vms(struct rec *r)
 void rec_check(struct rec *r)
 {
 	char path[REC_PATH];
+	struct stat st;
 
+	if (!r->o->check && !r->o->dry_run && !lstat(r->o->out, &st))
+		say(r, FATAL, "%s is there already: remove it, or name another with --output",
+		    r->o->out);
 	if (!rec_find_program("perf", path))
 		say(r, FATAL,
 		    "there is no perf in $PATH: install linux-perf (Debian), linux-tools (Ubuntu), "

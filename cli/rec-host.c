@@ -186,12 +186,21 @@ static void add_cpu(const struct rec *r, json_t *host)
 	}
 }
 
+void rec_clock(const struct rec *r, json_t *o)
+{
+	u64 tsc = rec_tsc();
+	struct timespec raw;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+	cli_json_hex(r->cli, o, "tsc", tsc);
+	cli_json_number(r->cli, o, "monotonic_raw_ns",
+			(u64)raw.tv_sec * 1000000000 + (u64)raw.tv_nsec);
+}
+
 json_t *rec_host(const struct rec *r)
 {
 	json_t *host = json_object();
-	struct timespec raw;
 	char text[256];
-	u64 tsc;
 
 	cli_json_string(r->cli, host, "kind", "host");
 	cli_json_number(r->cli, host, "version", 1);
@@ -204,11 +213,6 @@ json_t *rec_host(const struct rec *r)
 	if (rec_line(r, text, sizeof(text), "/sys/module/kvm_intel/parameters/pt_mode"))
 		cli_json_number(r->cli, host, "pt_mode", strtoul(text, NULL, 10));
 	cli_json_number(r->cli, host, "cpus", r->cpus);
-	/* Two of these, here and at the end, are the TSC's rate. */
-	tsc = rec_tsc();
-	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	cli_json_hex(r->cli, host, "tsc", tsc);
-	cli_json_number(r->cli, host, "monotonic_raw_ns",
-			(u64)raw.tv_sec * 1000000000 + (u64)raw.tv_nsec);
+	rec_clock(r, host);
 	return host;
 }

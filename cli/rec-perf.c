@@ -177,8 +177,9 @@ int rec_perf_run(struct rec *r, struct rec_perf *p)
 	status = pid < 0 ? -1 : watch(r, pid, &set, &stopped);
 	rec_look_last(r);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	end = rec_host(r);
+	end = json_object();
 	cli_json_string(r->cli, end, "kind", "end");
+	rec_clock(r, end);
 	cli_json_set(r->cli, end, "perf_exit",
 		     WIFEXITED(status) ? json_integer(WEXITSTATUS(status)) : json_null());
 	cli_json_set(r->cli, end, "stopped", json_boolean(stopped));

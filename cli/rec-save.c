@@ -63,7 +63,8 @@ static void save(struct rec *r, const char *from, const char *to)
 	if (n < 0 || n >= REC_PATH || !rec_path(r, source, "%s", from))
 		return;
 	err = copy(source, target);
-	if (err)
+	/* A kernel without modules has no list of them; a process may be gone. */
+	if (err && err != ENOENT)
 		cli_warn(r->cli, "%s is not saved: %s", from, strerror(err));
 }
 

@@ -180,12 +180,7 @@ static int make_folder(struct rec *r)
 	int fd;
 
 	if (mkdir(r->o->out, 0700)) {
-		if (errno == EEXIST)
-			cli_error(r->cli,
-				  "%s is there already: remove it, or name another with --output",
-				  r->o->out);
-		else
-			cli_error(r->cli, "%s: %s", r->o->out, strerror(errno));
+		cli_error(r->cli, "%s: %s", r->o->out, strerror(errno));
 		return CLI_FAILED;
 	}
 	snprintf(path, sizeof(path), "%s/" CLI_REC_SIDE, r->o->out);

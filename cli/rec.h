@@ -68,6 +68,8 @@ bool rec_u64(const struct rec *r, u64 *value, const char *fmt, ...)
 /* The value behind "NAME\t: " in /proc/cpuinfo, of its first processor. False: none. */
 bool rec_cpuinfo(const struct rec *r, const char *name, char *value, size_t size);
 u64 rec_tsc(void);
+/* Its TSC and its time: two of these, at the start and the end, are the TSC's rate. */
+void rec_clock(const struct rec *r, json_t *o);
 /* The line of the host. */
 json_t *rec_host(const struct rec *r);
 

@@ -194,6 +194,8 @@ void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
 	m->head->spin = options->spin;
 	m->head->flags |= options->flags;
 	guest_start(&m->vcpu, mode);
+	if (options->has_tsc_offset)
+		vcpu_set_tsc(&m->vcpu, options->tsc_offset, options->tsc_khz);
 	if (options->save)
 		save(m);
 	if (pthread_create(&m->thread, NULL, run_machine, m))

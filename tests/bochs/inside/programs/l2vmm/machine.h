@@ -17,6 +17,9 @@ struct machine_options {
 	u32 flags; /* of the guest */
 	bool irqchip;
 	bool no_pt;
+	bool has_tsc_offset;
+	u64 tsc_offset;
+	u32 tsc_khz; /* 0: the host's */
 	const char *save;
 	const char *image;
 };

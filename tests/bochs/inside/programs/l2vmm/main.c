@@ -11,12 +11,20 @@
 #include "machine.h"
 
 static const struct option options[] = {
-	{ "guest", required_argument, NULL, 'g' }, { "rounds", required_argument, NULL, 'r' },
-	{ "vms", required_argument, NULL, 'n' },   { "spin", required_argument, NULL, 's' },
-	{ "irqchip", no_argument, NULL, 'i' },	   { "smc", no_argument, NULL, 'm' },
-	{ "quiet", no_argument, NULL, 'q' },	   { "save", required_argument, NULL, 'S' },
-	{ "image", required_argument, NULL, 'I' }, { "no-pt", no_argument, NULL, 'p' },
-	{ "help", no_argument, NULL, 'h' },	   { NULL, 0, NULL, 0 },
+	{ "guest", required_argument, NULL, 'g' },
+	{ "rounds", required_argument, NULL, 'r' },
+	{ "vms", required_argument, NULL, 'n' },
+	{ "spin", required_argument, NULL, 's' },
+	{ "irqchip", no_argument, NULL, 'i' },
+	{ "smc", no_argument, NULL, 'm' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "save", required_argument, NULL, 'S' },
+	{ "image", required_argument, NULL, 'I' },
+	{ "no-pt", no_argument, NULL, 'p' },
+	{ "tsc-offset", required_argument, NULL, 'o' },
+	{ "tsc-khz", required_argument, NULL, 'k' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static void usage(void)
@@ -31,6 +39,8 @@ static void usage(void)
 	       "  --smc          guests rewrite their own code\n"
 	       "  --quiet        guests exit at the end of a round only\n"
 	       "  --no-pt        no Intel PT in the guests' CPUID\n"
+	       "  --tsc-offset=N the guests' TSC is the host's plus N\n"
+	       "  --tsc-khz=N    and runs at N kHz; with --tsc-offset only\n"
 	       "  --save=PREFIX  write each VM's lower memory to PREFIX-N.mem before it runs\n"
 	       "  --image=PREFIX have the host take an image of the whole PC's memory, PREFIX-N,\n"
 	       "                 when VM n has ended and is still there\n"
@@ -96,6 +106,13 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			opt.no_pt = true;
+			break;
+		case 'o':
+			opt.has_tsc_offset = true;
+			opt.tsc_offset = strtoull(optarg, NULL, 0);
+			break;
+		case 'k':
+			opt.tsc_khz = number(optarg, "tsc-khz");
 			break;
 		case 'S':
 			opt.save = optarg;

@@ -112,6 +112,19 @@ void vcpu_close(struct vcpu *vcpu)
 	close(vcpu->fd);
 }
 
+void vcpu_set_tsc(struct vcpu *vcpu, u64 offset, u32 khz)
+{
+	struct kvm_device_attr attr = {
+		.group = KVM_VCPU_TSC_CTRL,
+		.attr = KVM_VCPU_TSC_OFFSET,
+		.addr = (u64)&offset,
+	};
+
+	if (khz)
+		MUST(vcpu->fd, KVM_SET_TSC_KHZ, khz);
+	MUST(vcpu->fd, KVM_SET_DEVICE_ATTR, &attr);
+}
+
 int vcpu_run(struct vcpu *vcpu)
 {
 	if (ioctl(vcpu->fd, KVM_RUN, 0) < 0 && errno != EINTR)

@@ -43,6 +43,8 @@ void vm_map(struct vm *vm, u32 slot, u64 gpa, size_t size, void *memory);
 /* The vCPU has no CPUID yet: what KVM made of a first one it partly keeps. */
 void vcpu_open(struct vcpu *vcpu, struct vm *vm, unsigned int id);
 void vcpu_close(struct vcpu *vcpu);
+/* The guest's TSC: the host's, scaled to @khz (0: as it is), plus @offset. */
+void vcpu_set_tsc(struct vcpu *vcpu, u64 offset, u32 khz);
 /* KVM_RUN; EINTR is no error. Returns 0 or an errno. */
 int vcpu_run(struct vcpu *vcpu);
 /* One MSR: 0, or EIO if KVM refuses it. */
