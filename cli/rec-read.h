@@ -50,6 +50,17 @@ bool cli_rec_find(const char *path, char *side, size_t size);
 int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec);
 void cli_rec_free(struct cli_rec *rec);
 
+/* That of the trace that is open: --side-record's, or beside it. @rec is NULL if there is none. */
+int cli_rec_open(struct cli *cli, struct cli_rec **rec);
+/*
+ * Names of the VMCSs of the trace that is open, by its events and @rec (NULL: there is none). All
+ * streams are walked once. @names is NULL if the trace has no events with times: it has no names.
+ */
+int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_clocks *clocks,
+		  struct vmpt_names **names);
+/* A host TSC of the trace that is open, by its events: vmpt_clocks_options' near_tsc. 0: none. */
+u64 cli_rec_near_tsc(struct cli *cli);
+
 /* What is known before the trace is read. */
 void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates);
 /* For vmpt_names_open(); free() the array, its names are the record's. 0, or an exit code. */

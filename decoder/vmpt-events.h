@@ -100,6 +100,12 @@ void vmpt_names_close(struct vmpt_names *names);
  */
 int vmpt_names_run(struct vmpt_names *names, u64 vmcs, int cpu, const struct vmpt_time *start,
 		   const struct vmpt_time *end);
+/*
+ * All runs of a trace's stream, which was given to vmpt_clocks_open() as number @stream and is of
+ * @cpu. For many bytes it costs what vmpt_timed_next() does. 0 or a negative error.
+ */
+int vmpt_names_stream(struct vmpt_names *names, const struct vmpt_clocks *clocks, size_t stream,
+		      int cpu, const struct vmpt_options *options);
 /* All runs are there: find the names. Once. */
 int vmpt_names_finish(struct vmpt_names *names);
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * names-print FILE: names of the VMCSs of a trace that vmpt record made, and what its side file
+ * tells of their TSCs, a line each, for tests that know better:
+ *
+ *	name VMCS VM PID TID VCPU RUNS AGAINST FROM TO
+ *	told VMCS OFFSET MULTIPLIER FROM
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/rec-read.h"
+
+static void print_names(const struct vmpt_names *names)
+{
+	const struct vmpt_vm_name *n;
+	size_t i, count;
+
+	n = vmpt_names_list(names, &count);
+	for (i = 0; i < count; i++, n++)
+		printf("name %" PRIx64 " %s %d %d %d %u %u %" PRIu64 " %" PRIu64 "\n", n->vmcs,
+		       n->vm, n->pid, n->tid, n->vcpu, n->runs, n->against, n->from, n->to);
+}
+
+static int run(struct cli *cli)
+{
+	struct vmpt_clocks_options options = { .decode = cli->options };
+	struct vmpt_clocks *clocks = NULL;
+	struct vmpt_names *names = NULL;
+	struct vmpt_told *told = NULL;
+	struct cli_rec *rec = NULL;
+	size_t i, count = 0;
+	int code = cli_rec_open(cli, &rec);
+
+	vmpt_rates_from_info(&options.rates, vmpt_trace_info(cli->trace));
+	options.near_tsc = cli_rec_near_tsc(cli);
+	if (!code)
+		code = vmpt_clocks_open(&clocks, cli->stream, cli->streams, &options) ? CLI_FAILED
+										      : CLI_OK;
+	if (!code)
+		code = cli_rec_names(cli, rec, clocks, &names);
+	if (!code && names)
+		print_names(names);
+	if (!code && names && rec)
+		code = cli_rec_told(cli, rec, names, &told, &count);
+	for (i = 0; i < count; i++)
+		printf("told %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", told[i].vmcs,
+		       (s64)told[i].map.offset, told[i].map.multiplier, told[i].from);
+	free(told);
+	vmpt_names_close(names);
+	vmpt_clocks_close(clocks);
+	cli_rec_free(rec);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct cli_command command = { .name = "names-print", .run = run };
+
+	return cli_run(&command, argc, argv);
+}
