@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * vmpt timeline: spans with the names of their VMs and vCPUs, given to one output or several
+ * (tables, JSON, Chrome's trace events, the HTML page). An output is a sink: it takes spans by
+ * time, keeps what it must, and writes at the end or as it goes.
+ */
+#ifndef VMPT_CLI_TIMELINE_H
+#define VMPT_CLI_TIMELINE_H
+
+#include "cli/cli.h"
+#include "decoder/vmpt-timeline.h"
+
+#define TIMELINE_NONE (~0u) /* no vCPU, no VM, no number */
+
+/* What a vCPU, a VM or a CPU did. Times are ticks of the host's TSC. */
+struct timeline_totals {
+	u64 running;	   /* in non-root operation */
+	u64 exited;	   /* from a VM exit to the next entry, halts aside */
+	u64 halted;	   /* likewise, of exits with nothing to do */
+	u64 lost;	   /* in losses: of a CPU only */
+	u64 running_error; /* bounds of the three: +- so many ticks */
+	u64 exited_error, halted_error;
+	u64 entries, exits, halts, moves, losses;
+	u64 unsure;  /* runs of which one end is not known */
+	u64 guessed; /* of the exits those with a guessed reason */
+	u64 spans, bytes, overflows, failed_entries;
+};
+
+/* A line of the time line: one vCPU, on whatever CPU it runs. */
+struct timeline_vcpu {
+	char *name;  /* "web vcpu 0", or its VMCS as "3b56ee000"; nothing in it harms a terminal */
+	u32 vm;	     /* index of its VM */
+	u32 number;  /* of the vCPU in its VM, or TIMELINE_NONE */
+	u64 vmcs;    /* the first one it was seen with */
+	bool is_any; /* a VM's, but the VMCS is not known: "vm?" */
+	struct timeline_totals totals;
+
+	/* For who adds up: */
+	bool ran;  /* .last_* are valid */
+	bool open; /* it has exited, and .left tells how */
+	u32 last_stream;
+	struct vmpt_time last_end;
+	struct vmpt_exit left;
+};
+
+struct timeline_vm {
+	char *name; /* as the vCPU's, without its number */
+	u32 vcpus;  /* so many */
+	struct timeline_totals totals;
+};
+
+/* The whole; VMs and vCPUs are added as they come, so all are known at the end only. */
+struct timeline {
+	struct cli *cli;
+	const struct vmpt_clocks *clocks;
+	struct timeline_vm *vm;
+	size_t vms, vm_room;
+	struct timeline_vcpu *vcpu;
+	size_t vcpus, vcpu_room;
+	struct timeline_totals *cpu; /* by index in cli->stream; running: of guests on it */
+	u64 zero;  /* host TSC of time 0: the first one of the trace that is known */
+	u64 last;  /* the last one so far */
+	double hz; /* ticks a second; 0: not known, times are shown in ticks */
+	struct timeline_names *names;
+};
+
+/* A span as the sinks take it. */
+struct timeline_span {
+	const struct vmpt_span *span; /* until the sink returns */
+	u32 vcpu;	 /* index in timeline.vcpu, of a guest's span; else TIMELINE_NONE */
+	u32 moved_from;	 /* index of the stream on which the vCPU ran before, or TIMELINE_NONE */
+	u64 start, end;	 /* ticks from time 0 on; end >= start */
+	u64 early, late; /* bounds of .end - .start: it is that much shorter or longer at most */
+	bool bounded;	 /* .early and .late are known */
+	/*
+	 * The time out of the guest before this span: from the exit .left, whose span ended at
+	 * .left_at, to .start. Of a guest's span that began with an entry, if the exit before it
+	 * was seen and nothing was lost between.
+	 */
+	bool has_left;
+	struct vmpt_exit left;
+	u64 left_at;
+};
+
+/* An output. All return 0, or an exit code after a message. */
+struct timeline_sink {
+	int (*begin)(void *opaque, const struct timeline *timeline);
+	int (*span)(void *opaque, const struct timeline *timeline,
+		    const struct timeline_span *span);
+	/* All spans were given: totals and names are whole. */
+	int (*end)(void *opaque, const struct timeline *timeline);
+	void *opaque;
+};
+
+/* ---- words, the same in all outputs ---- */
+
+/* "host", the vCPU's name, "unknown", "lost", "off". */
+const char *timeline_who(const struct timeline *timeline, const struct timeline_span *span);
+/* "host", "guest", "unknown", "lost", "off": in JSON. */
+const char *timeline_kind(const struct vmpt_span *span);
+/* "EPT violation", "reason 77", "unknown"; without the mark of a guess. */
+const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
+/* "evd", "event", "code", "pattern", "none". */
+const char *timeline_reason_source(const struct vmpt_exit *exit);
+/* Whether the reason is a guess: shown with a '?' behind it. */
+bool timeline_guessed(const struct vmpt_exit *exit);
+/* Seconds, or ticks as they are where the frequency is not known. */
+double timeline_seconds(const struct timeline *timeline, u64 ticks);
+
+/* ---- outputs ---- */
+
+struct timeline_page; /* page.c */
+
+/*
+ * Make the HTML page as @path. 0, or an exit code after a message. Its sink writes the file in
+ * .end; timeline_page_close() frees all.
+ */
+int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
+		       struct timeline_sink *sink);
+void timeline_page_close(struct timeline_page *page);
+
+#endif
