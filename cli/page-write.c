@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The page as a file: HTML, style and script of cli/page/ as they were embedded when vmpt was
+ * built, between them the facts as JSON and everything large as packed bytes (deflate, which
+ * browsers read; base64). Names come from guests and users: in JSON every character that could end
+ * the script element is escaped.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "cli/page-parts.h"
+#include "cli/page.h"
+#include "page-files.h" /* made by cli/page/embed.py */
+
+static void put_bytes(struct page_bytes *bytes, const u8 *data, size_t size)
+{
+	size_t room = bytes->room ? bytes->room : 1u << 16;
+	u8 *all;
+
+	if (bytes->failed)
+		return;
+	while (room < bytes->size + size)
+		room *= 2;
+	if (room != bytes->room) {
+		all = realloc(bytes->data, room);
+		if (!all) {
+			bytes->failed = true;
+			return;
+		}
+		bytes->data = all;
+		bytes->room = room;
+	}
+	memcpy(bytes->data + bytes->size, data, size);
+	bytes->size += size;
+}
+
+void page_put(struct page_bytes *bytes, u64 value)
+{
+	u8 buf[10];
+	size_t n = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		buf[n++] = (u8)(value | 0x80);
+	buf[n++] = (u8)value;
+	put_bytes(bytes, buf, n);
+}
+
+void page_put_step(struct page_bytes *bytes, u64 from, u64 to)
+{
+	page_put(bytes, to >= from ? (to - from) << 1 : (from - to) << 1 | 1);
+}
+
+void page_put_raw64(struct page_bytes *bytes, u64 value)
+{
+	u8 buf[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		buf[i] = (u8)(value >> 8 * i);
+	put_bytes(bytes, buf, sizeof(buf));
+}
+
+/* How many bytes the character at @text takes, 0: it is not UTF-8 (RFC 3629). */
+static size_t utf8(const unsigned char *text)
+{
+	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n = text[0] < 0x80		       ? 1
+		   : text[0] >= 0xf0 && text[0] < 0xf8 ? 4
+		   : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+		   : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+						       : 0;
+	u32 value = text[0] & (0xffu >> (n + 1));
+	size_t i;
+
+	if (n < 2)
+		return n;
+	for (i = 1; i < n; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		value = value << 6 | (text[i] & 0x3f);
+	}
+	return value < least[n] || value > 0x10ffff || (value >> 11) == 0x1b ? 0 : n;
+}
+
+json_t *page_string(const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	char *clean = malloc(strlen(text) * 3 + 1), *to = clean;
+	json_t *string;
+
+	if (!clean)
+		return NULL;
+	while (*text) {
+		size_t n = utf8((const unsigned char *)text);
+
+		if (!n || (unsigned char)*text < 0x20 || *text == 0x7f) {
+			memcpy(to, replacement, 3);
+			to += 3;
+			text++;
+		} else {
+			memcpy(to, text, n);
+			to += n;
+			text += n;
+		}
+	}
+	*to = 0;
+	string = json_string(clean);
+	free(clean);
+	return string;
+}
+
+static void put_grid(const struct page_grid *grid, size_t lanes, struct page_bytes *bytes)
+{
+	page_put(bytes, grid->width);
+	page_put(bytes, grid->count);
+	page_put(bytes, lanes);
+	page_grid_put(grid, lanes, bytes);
+}
+
+/* What is packed: the sizes of its sections, then they. *@grid_size: of the first. */
+static int pack(const struct page_parts *parts, struct page_bytes *packed, size_t *grid_size)
+{
+	struct page_bytes plain = { 0 };
+	uLongf size;
+	int ret = -1;
+
+	put_grid(parts->cpus, parts->streams, &plain);
+	put_grid(parts->vcpus, parts->lines, &plain);
+	*grid_size = plain.size;
+	page_exits_put(parts->exits, &plain);
+	page_spans_put(parts->spans, &plain);
+	size = compressBound(plain.size);
+	packed->data = malloc(size);
+	if (!plain.failed && packed->data &&
+	    compress2(packed->data, &size, plain.data, plain.size, 6) == Z_OK) {
+		packed->size = size;
+		ret = 0;
+	}
+	/* Of the packed bytes about as many. */
+	if (plain.size)
+		*grid_size = (size_t)((double)*grid_size / (double)plain.size * (double)size);
+	free(plain.data);
+	return ret;
+}
+
+/* Less of everything until it fits: shares of time may have a third of the room. */
+static int fit(const struct page_parts *parts, size_t room, struct page_bytes *packed)
+{
+	size_t grid;
+	int tries;
+
+	for (tries = 0;; tries++) {
+		if (pack(parts, packed, &grid)) {
+			free(packed->data);
+			return -1;
+		}
+		if (packed->size <= room || tries == 40)
+			return 0;
+		free(packed->data);
+		if (parts->spans->count < 64 || grid > room / 3) {
+			struct page_grid *wide = parts->cpus;
+
+			if (parts->vcpus->count > wide->count)
+				wide = parts->vcpus;
+			if (wide->count > 16) {
+				page_grid_widen(wide, true);
+				continue;
+			}
+		}
+		page_spans_trim(parts->spans, (size_t)((double)parts->spans->count * 0.95 *
+						       (double)room / (double)packed->size));
+	}
+}
+
+static void write_base64(const struct page_bytes *bytes, FILE *out)
+{
+	static const char digit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t i;
+
+	for (i = 0; i < bytes->size; i += 3) {
+		size_t left = bytes->size - i;
+		u32 v = (u32)bytes->data[i] << 16 | (left > 1 ? (u32)bytes->data[i + 1] << 8 : 0) |
+			(left > 2 ? bytes->data[i + 2] : 0u);
+
+		fputc(digit[v >> 18], out);
+		fputc(digit[v >> 12 & 63], out);
+		fputc(left > 1 ? digit[v >> 6 & 63] : '=', out);
+		fputc(left > 2 ? digit[v & 63] : '=', out);
+	}
+}
+
+/* JSON that ends no script element: these characters stand in strings only. */
+static void write_json(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		if (*text == '<' || *text == '>' || *text == '&')
+			fprintf(out, "\\u%04x", (unsigned int)*text);
+		else
+			fputc(*text, out);
+	}
+}
+
+int page_parts_write(const struct page_parts *parts, json_t *meta, FILE *out)
+{
+	const size_t fixed = sizeof(page_head) + sizeof(page_middle) + sizeof(page_tail);
+	struct page_bytes packed = { 0 };
+	size_t room = parts->options->max_bytes, used;
+	char *text = NULL;
+	int ret = -1;
+
+	if (page_exits_json(parts->exits, parts->options, meta) ||
+	    json_object_set_new(meta, "spans", json_integer((json_int_t)parts->spans->total)))
+		return -1;
+	text = json_dumps(meta, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (!text)
+		return -1;
+	/* A character of the JSON may take six. */
+	used = fixed + strlen(text) + strlen(text) / 8;
+	room = room > used + 65536 ? room - used : 65536;
+	if (!fit(parts, room / 4 * 3 - 8, &packed)) {
+		fwrite(page_head, 1, sizeof(page_head), out);
+		write_json(text, out);
+		fwrite(page_middle, 1, sizeof(page_middle), out);
+		write_base64(&packed, out);
+		fwrite(page_tail, 1, sizeof(page_tail), out);
+		free(packed.data);
+		ret = 0;
+	}
+	free(text);
+	return ret;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// The side panel: facts of a span, exits by reason, exiting IPs, the key. Text goes in as text.
+
+const dlRows = (list) => {
+	const dl = make('dl', { class: 'rows' });
+	for (const row of list)
+		if (row)
+			dl.append(make('dt', {}, row[0]), make('dd', row[2] ? { class: row[2] } : {}, row[1]));
+	return dl;
+};
+
+const button = (text, fn, props) => make('button', { type: 'button', onclick: fn, ...props }, text);
+
+function showTab(name) {
+	for (const tab of document.querySelectorAll('[role=tab]')) {
+		const on = tab.id === 'tab-' + name;
+		tab.setAttribute('aria-selected', String(on));
+		tab.tabIndex = on ? 0 : -1;
+		$(tab.id.slice(4)).hidden = !on;
+	}
+	if (name === 'exits')
+		fillExits();
+}
+
+// ---- a span ----
+
+function bounds(early, late) {
+	if (!early || !late)
+		return early || late ? ' (bounded on one side)' : ' (no bound known)';
+	const e = early - 1, l = late - 1;
+	return e === l ? (e ? ' ± ' + time(e) : ' exactly') : ` −${time(e)} +${time(l)}`;
+}
+
+function ownerOf(i) {
+	if (spans.kind[i] !== KIND.guest)
+		return KINDS[spans.kind[i]];
+	const line = spans.line[i];
+	return line < 0 ? 'a VM, which one is not known' : lineName(line);
+}
+
+// Title and rows: of a run, or of the time out of the guest behind it.
+function factsOf({ i, part }) {
+	const s = spans, f = s.flags[i], end = s.start[i] + s.length[i], gap = part === 'gap';
+	const reason = f & EXITED ? reasonOf(s.reason[i]) : null;
+	const rows = [];
+	const edge = (name, at, b, how) => rows.push([name, exact(at) + bounds(s.bound[b][i], s.bound[b + 1][i])],
+		how && ['', how, 'dim'], [name + ' TSC', tsc(at)]);
+	if (gap) {
+		edge('From', end, 2, '');
+		rows.push(['To', exact(end + s.gap[i])], ['Lasts', time(s.gap[i])]);
+	} else {
+		edge('Start', s.start[i], 0, s.kind[i] === KIND.guest ? EDGES[s.edges[i] & 7] : '');
+		edge('End', end, 2, s.kind[i] === KIND.guest ? EDGES[s.edges[i] >> 3] : '');
+		rows.push(['Lasts', time(s.length[i])]);
+	}
+	rows.push(['CPU', cpuName(s.stream[i])], ['Owner', ownerOf(i) + (s.sure[i] ? ` (${SURE[s.sure[i]]})` : '')]);
+	if (s.line[i] >= 0)
+		rows.push(['VMCS', (meta.lines[s.line[i]] || {}).vmcs || '–']);
+	if (reason)
+		rows.push(['Exit', `${reason.name}${reason.number === 65535 ? '' : ' (' + reason.number + ')'}`],
+			['Told by', SOURCES[reason.source] + (guessed(reason) ? ': a guess' : ''), guessed(reason) ? 'warn' : ''],
+			reason.halted && ['State', 'halted: nothing to do']);
+	if (f & HAS_IP)
+		rows.push(['IP', hex(s.ip.of(i)) + symbolOf(s.ip.of(i))], ['CR3', s.cr3.of(i) ? hex(s.cr3.of(i)) : '–']);
+	if (f & HAS_QUAL)
+		rows.push(['Qualification', hex(s.qual.of(i))]);
+	if (!gap && reason)
+		rows.push(['Then out', f & TIMED ? time(s.gap[i]) : 'not known: a loss, or the end']);
+	rows.push(['Trace bytes', `${number(s.offset[i])} … ${number(s.offset[i] + s.size[i])} (${number(s.size[i])})`]);
+	if (f & MOVED)
+		rows.push(['Moved', `from ${cpuName(s.from[i] - 1)}`, 'warn']);
+	if (s.back[i])
+		rows.push(['Time went back', BACKS[s.back[i]] || 'for a reason not known', 'bad']);
+	if (s.overflows[i])
+		rows.push(['Overflows', number(s.overflows[i]), 'bad']);
+	if (s.failed[i])
+		rows.push(['Failed entries', number(s.failed[i]), 'warn']);
+	const title = gap ? (f & TIMED ? 'Out of the guest: ' + reasonName(s.reason[i]) : 'Unknown: not seen to come back') :
+		ownerOf(i) + (s.kind[i] === KIND.guest ? ' runs' : '');
+	return { title, rows: rows.filter(Boolean) };
+}
+
+function symbolOf(ip) {
+	const text = '0x' + ip.toString(16);
+	for (const vm of meta.ips)
+		for (const entry of vm.list)
+			if (entry.ip === text && entry.symbol)
+				return ' ' + entry.symbol;
+	return '';
+}
+
+function shareFacts(cells) {
+	const { lane, from, width, first, end, level, b } = cells, list = [];
+	for (let c = first; c < end; c++)
+		list.push([stateName(lane, level.state[c]),
+			`${(level.ticks[c] / Math.min(width, Math.max(1, view.end - from)) * 100).toFixed(1)} %, ${number(level.count[c])} spans`]);
+	const n = lane.kind === 'host' ? 0 : lane.dropped[b];
+	return { title: `${lane.name}: shares of ${time(width)}`, rows: [['From', exact(from)], ...list],
+		note: n > 0 ? `${number(n)} spans here, not kept singly: ${meta.command || 'vmpt timeline --html FILE'} ` +
+			`--from ${argument(from)} --to ${argument(from + width)} gives them.` : '' };
+}
+
+// As vmpt timeline takes a time.
+const argument = (ticks) => hz ? (ticks / hz).toFixed(9) + 's' : String(Math.round(ticks));
+
+function showSpan() {
+	const box = $('span'), sel = picked.span;
+	box.textContent = '';
+	if (!sel) {
+		box.append(make('p', { class: 'dim' }, 'Click a span, or go to the lanes with Tab and use arrows and Enter.'));
+		return;
+	}
+	const facts = sel.cells ? shareFacts(sel.cells) : factsOf(sel);
+	box.append(make('h2', {}, facts.title), dlRows(facts.rows));
+	if (facts.note)
+		box.append(make('p', { class: 'warn' }, facts.note));
+	const acts = make('div', { class: 'acts' });
+	acts.append(button('Zoom to it', () => zoomTo(sel)), button('◀ Previous', () => stepSpan(-1)),
+		button('Next ▶', () => stepSpan(1)));
+	if (!sel.cells && sel.part === 'gap')
+		acts.append(button('All of this reason', () => pickReason(spans.reason[sel.i])));
+	if (!sel.cells && spans.flags[sel.i] & HAS_IP)
+		acts.append(button('All at this IP', () => searchFor(hex(spans.ip.of(sel.i)))));
+	acts.append(button('Clear', clearPicked));
+	box.append(acts);
+}
+
+// ---- exits ----
+
+const exitView = { vm: -1, visible: true };
+
+function wholeStats() {
+	const stats = new Map();
+	for (const h of hists) {
+		if (exitView.vm >= 0 && lineVm(h.line) !== exitView.vm)
+			continue;
+		const st = stats.get(h.reason) || { count: 0, timed: 0, ticks: 0, max: 0, bins: new Map() };
+		st.count += h.count;
+		st.timed += h.timed;
+		st.ticks += h.ticks;
+		st.max = Math.max(st.max, h.max);
+		for (const [bin, n] of h.bins)
+			st.bins.set(bin, (st.bins.get(bin) || 0) + n);
+		stats.set(h.reason, st);
+	}
+	return stats;
+}
+
+// Of the visible range: from single spans where all are there, else from buckets, without percentiles.
+function rangeStats() {
+	const stats = new Map(), chosen = lanes.filter((l) => l.kind === 'vcpu' && (exitView.vm < 0 || l.vm === exitView.vm));
+	const all = chosen.every((l) => l.droppedIn(view.t0, view.t1) === 0);
+	const get = (reason) => {
+		if (!stats.has(reason))
+			stats.set(reason, { count: 0, timed: 0, ticks: 0, max: 0, bins: new Map() });
+		return stats.get(reason);
+	};
+	for (const lane of chosen) {
+		if (all) {
+			for (let [k, last] = lane.range(view.t0, view.t1); k < last; k++) {
+				const i = lane.items[k], at = spans.start[i] + spans.length[i];
+				if (!(spans.flags[i] & EXITED) || at < view.t0 || at >= view.t1)
+					continue;
+				const st = get(spans.reason[i]), gap = spans.gap[i], bin = binOf(gap);
+				st.count++;
+				if (!(spans.flags[i] & TIMED))
+					continue;
+				st.timed++;
+				st.ticks += gap;
+				st.max = Math.max(st.max, gap);
+				st.bins.set(bin, (st.bins.get(bin) || 0) + 1);
+			}
+			continue;
+		}
+		lane.shares.visit(0, view.t0, view.t1, (from, width, first, end, level) => {
+			for (let c = first; c < end; c++)
+				if (level.state[c] >= STATES) {
+					const st = get(level.state[c] - STATES);
+					st.count += level.count[c];
+					st.ticks += level.ticks[c];
+				}
+		});
+	}
+	return { stats, all };
+}
+
+function fillExits() {
+	const box = $('exits'), whole = !exitView.visible || (view.t0 <= 0 && view.t1 >= view.end);
+	const range = whole ? { stats: wholeStats(), all: true } : rangeStats();
+	const list = [...range.stats].sort((a, b) => reasonOf(a[0]).halted - reasonOf(b[0]).halted || b[1].ticks - a[1].ticks);
+	const focus = document.activeElement && document.activeElement.id;
+	const select = make('select', { id: 'exit-vm', 'aria-label': 'VM', onchange: (e) => {
+		exitView.vm = Number(e.target.value);
+		fillExits();
+	} }, make('option', { value: -1 }, 'all VMs'), ...meta.vms.map((vm, i) => make('option', { value: i }, vm.name)));
+	select.value = String(exitView.vm);
+	const check = make('input', { type: 'checkbox', id: 'exit-range', onchange: (e) => {
+		exitView.visible = e.target.checked;
+		fillExits();
+	} });
+	check.checked = exitView.visible;
+	box.textContent = '';
+	box.append(make('div', { class: 'opts' }, select, make('label', {}, check, ' only what is visible')),
+		make('p', { class: 'dim', id: 'exit-scope' }, whole ? 'Of the whole trace. Time is the host’s, from the exit to the next entry.' :
+			range.all ? 'Of the visible range, exactly.' :
+				`Of the visible range, rounded to buckets of ${time(vcpuGrid.width)}; percentiles: zoom in, or see the whole.`));
+	const body = make('tbody');
+	for (const [reason, st] of list) {
+		const bins = [...st.bins].sort((a, b) => a[0] - b[0]);
+		const q = (part) => st.timed ? time(quantile(bins, st.timed, part, st.max)) : '–';
+		const row = make('tr', reason === picked.reason ? { class: 'on' } : {},
+			make('td', {}, make('span', { class: 'swatch' }), ' ', button(reasonName(reason), () => pickReason(reason),
+				{ 'aria-pressed': String(reason === picked.reason), title: SOURCES[reasonOf(reason).source] })));
+		row.querySelector('.swatch').style.background = reasonColor(reason);
+		for (const text of [number(st.count), time(st.ticks), q(0.5), q(0.95), q(0.99)])
+			row.append(make('td', {}, text));
+		body.append(row);
+	}
+	box.append(make('table', {}, make('thead', {}, make('tr', {},
+		...['Reason', 'Exits', 'Host time', 'p50', 'p95', 'p99'].map((t) => make('th', { scope: 'col' }, t)))), body));
+	if (!list.length)
+		box.append(make('p', { class: 'dim' }, 'No exits here.'));
+	box.append(make('h3', {}, 'Exits by host time, ' + (picked.reason < 0 ? 'all but halts' : reasonName(picked.reason))),
+		make('canvas', { id: 'hist', role: 'img', 'aria-label': 'Histogram of the exits’ host times' }));
+	drawHist(range, list);
+	if (focus && $(focus))
+		$(focus).focus();
+}
+
+function drawHist(range, list) {
+	const canvas = $('hist'), w = canvas.clientWidth, h = 120;
+	if (!w)
+		return;
+	const ctx = fitCanvas(canvas, w, h), bins = new Map();
+	for (const [reason, st] of range.all ? list : wholeStats())
+		if (picked.reason < 0 ? !reasonOf(reason).halted : reason === picked.reason)
+			for (const [bin, n] of st.bins) {
+				const half = Math.floor(bin / 4);
+				bins.set(half, (bins.get(half) || 0) + n);
+			}
+	if (!bins.size)
+		return;
+	const keys = [...bins.keys()], low = Math.max(0, Math.min(...keys) - 1), high = Math.max(...keys) + 2;
+	const most = Math.max(...bins.values()), bar = w / (high - low), base = h - 16;
+	ctx.fillStyle = picked.reason < 0 ? theme.dim : reasonColor(picked.reason);
+	for (const [bin, n] of bins) {
+		const y = Math.max(2, n / most * (base - 14));
+		ctx.fillRect((bin - low) * bar, base - y, Math.max(1, bar - 1), y);
+	}
+	ctx.fillStyle = theme.line;
+	ctx.fillRect(0, base, w, 1);
+	ctx.fillStyle = theme.dim;
+	ctx.fillText('most: ' + number(most) + (range.all ? '' : ' (whole trace)'), 2, 6);
+	for (let bin = low, x = -99; bin <= high; bin++) {
+		const at = (bin - low) * bar;
+		if (at - x > 72 && at < w - 40) {
+			ctx.fillRect(at, base, 1, 4);
+			ctx.fillText(time(binEdge(bin * 4)), at + 2, h - 6);
+			x = at;
+		}
+	}
+}
+
+// ---- IPs ----
+
+const search = { list: [], at: -1, text: '', total: 0 };
+
+// The value or the range that @text asks for; null: it is no number.
+function parseIps(text) {
+	const m = /^\s*(?:0x)?([0-9a-f]{1,16})\s*(?:(-|\+|\.\.)\s*(?:0x)?([0-9a-f]{1,16}))?\s*$/i.exec(text);
+	if (!m)
+		return null;
+	const from = BigInt('0x' + m[1]), second = m[3] ? BigInt('0x' + m[3]) : 0n;
+	return [from, !m[2] ? from : m[2] === '+' ? from + second - 1n : second];
+}
+
+function runSearch(text) {
+	Object.assign(search, { list: [], at: -1, text, total: 0 });
+	picked.hits = null;
+	if (!text.trim())
+		return;
+	const range = parseIps(text), word = text.trim().toLowerCase(), named = new Set();
+	for (const vm of meta.ips)
+		for (const entry of vm.list) {
+			const ip = BigInt(entry.ip), fits = range && ip >= range[0] && ip <= range[1];
+			if (fits || (entry.symbol && entry.symbol.toLowerCase().includes(word))) {
+				named.add(ip);
+				search.total += entry.count;
+			}
+		}
+	const wanted = Uint8Array.from(spans.ip.table, (ip) =>
+		Number((range && ip >= range[0] && ip <= range[1]) || named.has(ip)));
+	for (let i = 0; i < spans.n; i++)
+		if (spans.ip.index[i] >= 0 && wanted[spans.ip.index[i]])
+			search.list.push(i);
+	search.list.sort((a, b) => spans.start[a] + spans.length[a] - spans.start[b] - spans.length[b]);
+	picked.hits = new Set(search.list);
+}
+
+function fillIps() {
+	const box = $('ips');
+	box.textContent = '';
+	if (search.text) {
+		const more = search.total > search.list.length ? ` of ${number(search.total)}, the others are not kept singly` : '';
+		box.append(make('h2', {}, 'Exits at ' + search.text), make('p', { class: 'dim', id: 'hit-count' },
+			search.list.length || search.total ? `${number(search.list.length)} exits${more}.` : 'No exit at that IP.'));
+		const hits = make('ol', { class: 'hits' }), first = Math.max(0, Math.min(search.at - 100, search.list.length - 200));
+		search.list.slice(first, first + 200).forEach((i, k) => {
+			const end = spans.start[i] + spans.length[i];
+			hits.append(make('li', first + k === search.at ? { class: 'on' } : {},
+				button(`${exact(end)}  ${lineName(spans.line[i])}  ${reasonName(spans.reason[i])}`, () => jumpTo(first + k))));
+		});
+		if (search.list.length)
+			box.append(hits);
+		const on = hits.querySelector('.on');
+		if (on)
+			hits.scrollTop = on.offsetTop - hits.offsetTop - 80;
+	}
+	for (const vm of meta.ips) {
+		box.append(make('h3', {}, `${vmName(vm.vm)}: IPs of most exits`));
+		if (vm.missed)
+			box.append(make('p', { class: 'dim' }, `Counts may be up to ${number(vm.missed)} too low; ${number(vm.total)} exits in all.`));
+		const body = make('tbody');
+		for (const entry of vm.list.slice(0, 60))
+			body.append(make('tr', {}, make('td', {}, button('', () => searchFor(entry.ip), { 'aria-label': 'Exits at ' + entry.ip }),
+				entry.symbol ? make('span', { class: 'sym' }, entry.symbol) : null), make('td', {}, number(entry.count)),
+			make('td', {}, time(entry.ticks)), make('td', {}, reasonName(entry.reason))));
+		body.querySelectorAll('button').forEach((b, k) => b.append(make('code', {}, vm.list[k].ip)));
+		box.append(make('table', {}, make('thead', {}, make('tr', {}, ...['IP', 'Exits', 'Host time', 'Mostly'].map((t) =>
+			make('th', { scope: 'col' }, t)))), body));
+	}
+	if (!meta.ips.length)
+		box.append(make('p', { class: 'dim' }, 'The trace has no IPs of exits.'));
+}

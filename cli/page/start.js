@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// What stands still: header, legend, labels of the lanes, the key; and the start of it all.
+
+function fillHeader() {
+	$('title').textContent = meta.title || '';
+	document.title = (meta.title ? meta.title + ' – ' : '') + 'vmpt timeline';
+	const totals = meta.totals || {}, facts = [['Duration', time(view.end)],
+		['CPUs', number(meta.streams.length)], ['VMs', `${number(meta.vms.length)} with ${number(meta.lines.length)} vCPUs`],
+		['Exits', number(totals.exits || 0)], ['Clock', meta.base + (hz ? '' : ', frequency not known')],
+		['Losses', totals.losses ? number(totals.losses) : 'none', totals.losses ? 'bad' : '']];
+	for (const [name, value, look] of facts)
+		$('facts').append(make('div', {}, make('dt', {}, name), make('dd', look ? { class: look } : {}, value)));
+	const notes = [...meta.notes || []];
+	if (meta.untold)
+		notes.push({ level: 'warning', text: `${number(meta.untold)} spans are of vCPUs beyond what the page has lanes for` });
+	$('notes').hidden = !notes.length;
+	const warnings = notes.filter((n) => n.level === 'warning').length;
+	$('notes-sum').textContent = warnings ? `${warnings} warning${warnings > 1 ? 's' : ''}` : 'Notes';
+	for (const note of notes)
+		$('note-list').append(make('li', { class: note.level === 'warning' ? 'warn' : '' }, note.text));
+}
+
+function legendItem(name, color, on, fn) {
+	const box = make('input', { type: 'checkbox', onchange: (e) => {
+		fn(e.target.checked);
+		layout();
+		tell(`${name} ${e.target.checked ? 'shown' : 'hidden'}`);
+	} }), swatch = make('span', { class: 'swatch' });
+	box.checked = on;
+	swatch.style.background = color;
+	return make('label', { title: name }, box, swatch, make('span', {}, name));
+}
+
+function fillLegend() {
+	$('legend').append(legendItem('CPUs', theme.host, true, (on) => {
+		showCpus = on;
+	}));
+	meta.vms.forEach((vm, v) => {
+		$('legend').append(legendItem(vm.name, vmColor(v), true, (on) => {
+			if (on)
+				hiddenVms.delete(v);
+			else
+				hiddenVms.add(v);
+		}));
+	});
+}
+
+// Lanes come and go: rows and their labels anew.
+function layout() {
+	const height = layRows(), box = $('labels');
+	$('rows').style.height = Math.max(height, $('scroll').clientHeight) + 'px';
+	box.textContent = '';
+	rows.forEach((row) => {
+		const el = row.group ? button(`${folded.has(row.group) ? '▸' : '▾'} ${row.name}`, () => {
+			if (!folded.delete(row.group))
+				folded.add(row.group);
+			layout();
+		}, { class: 'group', 'aria-expanded': String(!folded.has(row.group)), title: `${row.name}: ${row.count} lanes` }) :
+			make('div', { class: 'lane', title: row.lane.name }, row.lane.name);
+		el.style.top = row.y + 'px';
+		el.style.height = el.style.lineHeight = row.height + 'px';
+		box.append(el);
+	});
+	picked.lane = picked.span ? rows.findIndex((row) => row.lane === picked.span.lane) : -1;
+	markLabels();
+	draw();
+}
+
+function markLabels() {
+	const line = picked.span && !picked.span.cells ? spans.line[picked.span.i] : -1;
+	[...$('labels').children].forEach((el, k) => {
+		const { lane } = rows[k];
+		el.classList.toggle('on', Boolean(lane && picked.span &&
+			(lane === picked.span.lane || (lane.kind === 'vcpu' && line >= 0 && lane.id === line))));
+	});
+}
+
+// ---- the key ----
+
+function keyBox(state, kind, height, text) {
+	const canvas = make('canvas', { 'aria-hidden': 'true' }), lane = { kind, vm: 0 };
+	requestAnimationFrame(() => {
+		const ctx = fitCanvas(canvas, 40, 16);
+		ctx.fillStyle = state === 'pale' ? vmColor(0) : fillOf(ctx, kind, state) ||
+			(state === RUNS ? vmColor(0) : REASON_COLORS[0]);
+		ctx.globalAlpha = state === 'pale' ? 0.45 : 1;
+		ctx.fillRect(0, 16 - 16 * height, 40, 16 * height);
+		ctx.globalAlpha = 1;
+		if (state === 'pale') {
+			ctx.fillStyle = pattern(ctx, 'pale');
+			ctx.fillRect(0, 0, 40, 16);
+		}
+	});
+	return lane && [canvas, make('span', {}, text)];
+}
+
+function fillKey() {
+	const box = $('key');
+	box.textContent = '';
+	box.append(make('h2', {}, 'Lanes'), make('div', { class: 'keybox' },
+		...keyBox(RUNS, 'vcpu', 1, 'the guest runs: full height, its VM’s colour'),
+		...keyBox(STATES, 'vcpu', 0.55, 'out of the guest after an exit: lower, coloured by reason'),
+		...keyBox(STATES, 'vcpu', 0.16, 'halted: a thin line'),
+		...keyBox(RUNS, 'cpu', 0.4, 'the host runs on a CPU'),
+		...keyBox(UNKNOWN, 'cpu', 1, 'unknown: dotted; packets, but nobody proved whose'),
+		...keyBox(LOST, 'cpu', 1, 'lost: hatched; bytes are gone, or an overflow'),
+		...keyBox('pale', 'vcpu', 1, 'pale and striped: shares of time in a bucket, spans not kept singly')),
+	make('p', {}, 'From afar a lane shows shares of time, stacked. A translucent edge is where a time may be: its bounds. ' +
+		'A reason with ? is a guess.'),
+	make('h2', {}, 'Reasons'), make('div', { class: 'keybox', id: 'key-reasons' }), make('h2', {}, 'Keys'));
+	const order = reasonRank.map((rank, reason) => [rank, reason]).filter(Boolean).sort((a, b) => a[0] - b[0]);
+	for (const [, reason] of order.slice(0, 16)) {
+		const swatch = make('span', { class: 'swatch' });
+		swatch.style.background = reasonColor(reason);
+		$('key-reasons').append(swatch, make('span', {}, `${reasonName(reason)}: ${SOURCES[reasonOf(reason).source]}`));
+	}
+	box.append(dlRows([['+ −', 'zoom; wheel: at the pointer; double click: 4 ×'], ['← →', 'earlier, later; drag does it too'],
+		['0', 'the whole trace'], ['↑ ↓', 'lane'], ['Enter', 'select what is in the middle'],
+		['Shift + ← →', 'the span before, the next one'], ['/', 'search by IP; Enter: next, Shift+Enter: previous'],
+		['Esc', 'select nothing']]));
+}
+
+async function start() {
+	readTheme();
+	try {
+		await load();
+	} catch (error) {
+		tell('The page cannot be read: ' + error.message);
+		return;
+	}
+	view.end = Math.max(1, Number(meta.duration) || 1);
+	Object.assign(view, { t0: 0, t1: view.end });
+	fillHeader();
+	fillLegend();
+	listenLanes();
+	listenOverview();
+	listenKeys();
+	for (const [id, fn] of [['zoom-in', () => zoom(1 / 2)], ['zoom-out', () => zoom(2)], ['left', () => pan(-0.3)],
+		['right', () => pan(0.3)], ['fit', fit]])
+		$(id).addEventListener('click', fn);
+	$('scroll').addEventListener('scroll', draw);
+	new ResizeObserver(() => layout()).observe($('scroll'));
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+		readTheme();
+		fillKey();
+		draw();
+	});
+	layout();
+	showSpan();
+	fillIps();
+	fillKey();
+	tellView('Ready');
+}
+
+start();

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Make an HTML page of made-up spans, for the test in a browser: page-make FILE ROUNDS [SPANS]. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/cli/page-fake.h"
+
+int main(int argc, char **argv)
+{
+	static const char *const vm[] = { "web01", "</script><img src=x onerror=alert(1)>" };
+	struct page_options options = { .streams = FAKE_CPUS,
+					.reason_name = fake_reason,
+					.symbol = fake_symbol };
+	struct fake_sums sums;
+	struct page *page;
+	json_t *meta;
+	FILE *out;
+	int ret;
+
+	if (argc < 3)
+		return 2;
+	if (argc > 3)
+		options.max_spans = (u32)strtoul(argv[3], NULL, 0);
+	page = page_new(&options);
+	if (!page || fake_spans(page, 1, strtoull(argv[2], NULL, 0), &sums))
+		return 1;
+	meta = fake_meta(&sums, "host.perf.data", vm);
+	out = fopen(argv[1], "w");
+	ret = out ? page_write(page, meta, out) : -1;
+	if (out && (ferror(out) | fclose(out)))
+		ret = -1;
+	json_decref(meta);
+	page_free(page);
+	printf("%llu spans, %llu ticks\n", (unsigned long long)sums.spans,
+	       (unsigned long long)sums.end);
+	return ret ? 1 : 0;
+}
