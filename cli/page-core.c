@@ -44,7 +44,7 @@ struct page *page_new(const struct page_options *options)
 	page->options = *options;
 	if (!page->options.max_bytes)
 		page->options.max_bytes = 5000000;
-	page->cpus.max = options->max_buckets ? options->max_buckets : 8192;
+	page->cpus.max = options->max_buckets ? options->max_buckets : 16384;
 	page->vcpus.max = page->cpus.max;
 	page->spans.max = options->max_spans ? options->max_spans : 160000;
 	return page;

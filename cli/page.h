@@ -14,8 +14,8 @@
 /* 0: the default. */
 struct page_options {
 	size_t max_bytes; /* of the file: 5,000,000 */
-	u32 max_spans;	  /* kept singly: 160,000 */
-	u32 max_buckets;  /* of a lane: 8192; a power of 2 */
+	u32 max_spans;	  /* kept singly: at least 160,000 if there are, at most twice as many */
+	u32 max_buckets;  /* of a lane, at first: 16384; a power of 2 */
 	size_t streams;	  /* of the trace; all spans' .stream is below */
 	/* As timeline_reason(); NULL: reasons are numbers. */
 	const char *(*reason_name)(const struct vmpt_exit *exit, char buf[32]);

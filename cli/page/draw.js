@@ -2,7 +2,7 @@
 // The lanes on canvas. Where buckets are narrow, each pixel shows shares of time, stacked; where
 // they are wide, single spans on top of what is not kept singly, shown pale and striped.
 
-const LANE = 22, GROUP = 20;
+const GROUP = 20;
 const view = { t0: 0, t1: 1, end: 1 };
 const picked = { span: null, reason: -1, hits: null, lane: -1 };
 let rows = [], hiddenVms = new Set(), showCpus = true, folded = new Set();
@@ -10,6 +10,9 @@ let rows = [], hiddenVms = new Set(), showCpus = true, folded = new Set();
 // ---- rows ----
 
 function layRows() {
+	const shown = lanes.filter((l) => l.kind === 'cpu' ? showCpus : !hiddenVms.has(l.vm)).length;
+	// Few lanes get more room each.
+	const high = Math.max(22, Math.min(38, Math.floor(($('scroll').clientHeight - 120) / (shown + 1))));
 	let y = 0;
 	rows = [];
 	const add = (row, height) => {
@@ -19,9 +22,9 @@ function layRows() {
 	const addGroup = (key, name, members) => {
 		add({ group: key, name, count: members.length }, GROUP);
 		if (!folded.has(key))
-			members.forEach((lane) => add({ lane }, LANE));
+			members.forEach((lane) => add({ lane }, high));
 	};
-	add({ lane: lanes[0] }, LANE * 1.6);
+	add({ lane: lanes[0] }, Math.round(high * 1.3));
 	if (showCpus)
 		addGroup('cpus', 'CPUs', lanes.filter((l) => l.kind === 'cpu'));
 	meta.vms.forEach((vm, v) => {
@@ -71,7 +74,7 @@ function fillOf(ctx, kind, state) {
 		return null; // by the lane's VM or the reason
 	if (state === RUNS)
 		return theme.host;
-	return vmColor(kind === 'host' ? state - STATES : lineVm(state - STATES));
+	return vmColor(kind === 'machine' ? state - STATES : lineVm(state - STATES));
 }
 
 function paintOf(ctx, lane, state) {
@@ -104,20 +107,21 @@ function heightOf(lane, state) {
 	return state < STATES ? 1 : halted(lane, state) ? 0.16 : 0.55;
 }
 
+// From the bottom: who runs, then what else; halts stay empty.
+const ORDER = { cpu: (state) => state === RUNS ? 1 : 0, vcpu: (state) => state === RUNS ? 0 : 1,
+	host: (state) => state === RUNS ? 0 : state < STATES ? 1 : 2, machine: (state) => state === RUNS ? 1 : 0 };
+
 function drawStack(ctx, lane, x, y, w, h, cells, pale) {
-	const { first, end, level, width } = cells;
-	let top = y + h;
-	const total = lane.kind === 'host' ? width * Math.max(1, meta.streams.length) : width;
-	for (const pass of [0, 1, 2])
+	const { first, end, level, width } = cells, order = ORDER[lane.kind];
+	const total = width * (lane.kind === 'host' || lane.kind === 'machine' ? Math.max(1, meta.streams.length) : 1);
+	let top = y + h, lost = false;
+	for (const pass of [0, 1])
 		for (let c = first; c < end; c++) {
-			const state = level.state[c], order = halted(lane, state) ? 2 : state === LOST ? 0 :
-				lane.kind === 'vcpu' ? (state === RUNS ? 0 : 1) : state === RUNS ? 1 : 0;
-			if (order !== pass || state === OFF || (pass === 2 && lane.kind === 'vcpu'))
+			const state = level.state[c];
+			if (order(state) !== pass || state === OFF || halted(lane, state))
 				continue;
-			let high = h * Math.min(1, level.ticks[c] / total);
-			// A loss is seen, however short.
-			if (state === LOST)
-				high = Math.max(high, 3);
+			const high = Math.min(top - y, h * level.ticks[c] / total);
+			lost = lost || state === LOST;
 			ctx.globalAlpha = alphaOf(lane, state) * (pale ? 0.45 : 1);
 			ctx.fillStyle = paintOf(ctx, lane, state);
 			ctx.fillRect(x, top - high, w, high);
@@ -127,6 +131,11 @@ function drawStack(ctx, lane, x, y, w, h, cells, pale) {
 	if (pale) {
 		ctx.fillStyle = pattern(ctx, 'pale');
 		ctx.fillRect(x, y, w, h);
+	}
+	// A loss is seen, however short.
+	if (lost) {
+		ctx.fillStyle = theme.bad;
+		ctx.fillRect(x, y, w, 2);
 	}
 }
 
@@ -178,6 +187,10 @@ function drawPart(ctx, box, lane, i, part, from, length) {
 		return;
 	box.last = column;
 	const fill = paintOf(ctx, lane, state);
+	if (!lane.complete) {
+		ctx.fillStyle = theme.bg;
+		ctx.fillRect(x, box.y, w, box.h);
+	}
 	ctx.globalAlpha = alphaOf(lane, state);
 	ctx.fillStyle = fill;
 	ctx.fillRect(x, y, w > 4 ? w - 0.5 : w, h);
@@ -334,7 +347,7 @@ function drawAxis(w) {
 function drawOverview(w) {
 	const ctx = fitCanvas($('overview'), w, 36), now = { t0: view.t0, t1: view.t1 };
 	Object.assign(view, { t0: 0, t1: view.end });
-	drawShares(ctx, lanes[0], machine, { y: 2, h: 32, w }, Math.max(0, levelFor(machine.width, w)));
+	drawShares(ctx, { kind: 'machine' }, machine, { y: 2, h: 32, w }, Math.max(0, levelFor(machine.width, w)));
 	Object.assign(view, now);
 	const a = view.t0 / view.end * w, b = Math.max(a + 2, view.t1 / view.end * w);
 	ctx.globalAlpha = 0.7;

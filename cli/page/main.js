@@ -45,6 +45,7 @@ function setView(t0, t1, what) {
 	const least = hz ? Math.max(4, hz * 4e-9) : 10, length = Math.min(view.end, Math.max(least, t1 - t0));
 	t0 = Math.max(0, Math.min(view.end - length, t0));
 	Object.assign(view, { t0, t1: t0 + length });
+	$('tip').hidden = true;
 	draw();
 	tellView(what);
 	if (!$('exits').hidden && exitView.visible) {
@@ -90,7 +91,7 @@ function select(sel, move) {
 	if (row && (row.y < $('scroll').scrollTop || row.y + row.height > $('scroll').scrollTop + $('scroll').clientHeight))
 		$('scroll').scrollTop = row.y - 40;
 	draw();
-	tell(`${sel.lane.name}: ${facts.title}, ${facts.rows.slice(0, 1).map((r) => r.slice(0, 2).join(' ')).join()}`);
+	tell(`${sel.cells ? '' : sel.lane.name + ': '}${facts.title}, ${facts.rows.slice(0, 1).map((r) => r.slice(0, 2).join(' ')).join()}`);
 }
 
 function clearPicked() {
@@ -155,6 +156,7 @@ function nextHit(way) {
 function jumpTo(k) {
 	const i = search.list[k], lane = lanes.find((l) => l.kind === 'vcpu' && l.id === spans.line[i]);
 	search.at = k;
+	picked.reason = -1;
 	if (lane)
 		select({ lane, i, part: 'run' });
 	const at = spans.start[i] + spans.length[i];

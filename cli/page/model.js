@@ -31,14 +31,15 @@ function unitOf(seconds) {
 	return UNITS.find(([u]) => Math.abs(seconds) >= u) || UNITS[3];
 }
 
-// A stretch of time with about four digits.
-function time(ticks) {
+// A stretch of time with about @precision digits.
+function time(ticks, precision = 4) {
 	if (!hz)
 		return number(ticks) + ' ticks';
 	if (!ticks)
 		return '0';
 	const [unit, name] = unitOf(ticks / hz), value = ticks / hz / unit;
-	const digits = unit === 1e-9 || Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 10 ? 2 : 3;
+	const whole = Math.abs(value) >= 100 ? 3 : Math.abs(value) >= 10 ? 2 : 1;
+	const digits = Math.min(unit === 1e-9 ? 1 : 3, Math.max(0, precision - whole));
 	return value.toFixed(digits) + ' ' + name;
 }
 
@@ -64,12 +65,17 @@ const tsc = (ticks) => hex(zero + BigInt(Math.round(ticks)));
 const cpuName = (i) => (meta.streams[i] || { name: 'stream ' + i }).name;
 const lineName = (i) => (meta.lines[i] || { name: 'vCPU?' }).name;
 const lineVm = (i) => (meta.lines[i] || { vm: -1 }).vm;
+// In its VM's group the VM's name says nothing.
+const shortName = (i) => {
+	const name = lineName(i), vm = vmName(lineVm(i));
+	return name.startsWith(vm + ' ') ? name.slice(vm.length + 1) : name;
+};
 const vmName = (i) => (meta.vms[i] || { name: 'VM?' }).name;
 const reasonOf = (i) => meta.reasons[i] || { name: 'other', source: 0, halted: false };
 const guessed = (reason) => reason.source === 3 || reason.source === 4;
 const reasonName = (i) => {
 	const r = reasonOf(i);
-	return r.name + (guessed(r) ? '?' : '') + (r.halted ? ' (halted)' : '');
+	return (r.number === 65535 ? 'reason unknown' : r.name) + (guessed(r) ? '?' : '') + (r.halted ? ' (halted)' : '');
 };
 
 // ---- colours: told apart by people who see fewer, too (Okabe and Ito; Tol) ----

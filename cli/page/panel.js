@@ -207,12 +207,12 @@ function fillExits() {
 	const body = make('tbody');
 	for (const [reason, st] of list) {
 		const bins = [...st.bins].sort((a, b) => a[0] - b[0]);
-		const q = (part) => st.timed ? time(quantile(bins, st.timed, part, st.max)) : '–';
+		const q = (part) => st.timed ? time(quantile(bins, st.timed, part, st.max), 3) : '–';
 		const row = make('tr', reason === picked.reason ? { class: 'on' } : {},
-			make('td', {}, make('span', { class: 'swatch' }), ' ', button(reasonName(reason), () => pickReason(reason),
-				{ 'aria-pressed': String(reason === picked.reason), title: SOURCES[reasonOf(reason).source] })));
+			make('td', {}, make('div', {}, make('span', { class: 'swatch' }), button(reasonName(reason), () => pickReason(reason),
+				{ 'aria-pressed': String(reason === picked.reason), title: SOURCES[reasonOf(reason).source] }))));
 		row.querySelector('.swatch').style.background = reasonColor(reason);
-		for (const text of [number(st.count), time(st.ticks), q(0.5), q(0.95), q(0.99)])
+		for (const text of [number(st.count), time(st.ticks, 3), q(0.5), q(0.95), q(0.99)])
 			row.append(make('td', {}, text));
 		body.append(row);
 	}
@@ -324,7 +324,7 @@ function fillIps() {
 		for (const entry of vm.list.slice(0, 60))
 			body.append(make('tr', {}, make('td', {}, button('', () => searchFor(entry.ip), { 'aria-label': 'Exits at ' + entry.ip }),
 				entry.symbol ? make('span', { class: 'sym' }, entry.symbol) : null), make('td', {}, number(entry.count)),
-			make('td', {}, time(entry.ticks)), make('td', {}, reasonName(entry.reason))));
+			make('td', {}, time(entry.ticks, 3)), make('td', { class: 'wrap' }, reasonName(entry.reason))));
 		body.querySelectorAll('button').forEach((b, k) => b.append(make('code', {}, vm.list[k].ip)));
 		box.append(make('table', {}, make('thead', {}, make('tr', {}, ...['IP', 'Exits', 'Host time', 'Mostly'].map((t) =>
 			make('th', { scope: 'col' }, t)))), body));

@@ -56,7 +56,8 @@ function layout() {
 				folded.add(row.group);
 			layout();
 		}, { class: 'group', 'aria-expanded': String(!folded.has(row.group)), title: `${row.name}: ${row.count} lanes` }) :
-			make('div', { class: 'lane', title: row.lane.name }, row.lane.name);
+			make('div', { class: 'lane', title: row.lane.name },
+				row.lane.kind === 'vcpu' ? shortName(row.lane.id) : row.lane.name);
 		el.style.top = row.y + 'px';
 		el.style.height = el.style.lineHeight = row.height + 'px';
 		box.append(el);

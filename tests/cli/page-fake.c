@@ -208,7 +208,7 @@ json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *c
 		"level", "note", "text", "kvm_exit events were lost", "totals", "exits",
 		(json_int_t)(sums->runs[0] + sums->runs[1] + sums->runs[2]), "losses", 3);
 	json_t *list = json_array();
-	char name[64];
+	char name[128];
 	int i;
 
 	for (i = 0; i < FAKE_CPUS; i++) {
@@ -222,10 +222,11 @@ json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *c
 	json_object_set_new(meta, "vms", list);
 	list = json_array();
 	for (i = 0; i < FAKE_LINES; i++) {
-		snprintf(name, sizeof(name), "vcpu %d", i % 2);
-		json_array_append_new(list,
-				      json_pack("{s:s, s:i, s:s}", "name", name, "vm",
-						(int)fake_vm((unsigned int)i), "vmcs", "0x1000"));
+		unsigned int of = fake_vm((unsigned int)i);
+
+		snprintf(name, sizeof(name), "%s vcpu %d", vm[of], i % 2);
+		json_array_append_new(list, json_pack("{s:o, s:i, s:s}", "name", page_string(name),
+						      "vm", (int)of, "vmcs", "0x1000"));
 	}
 	json_object_set_new(meta, "lines", list);
 	return meta;
