@@ -33,6 +33,8 @@ struct page {
 	struct waiting *line;
 	size_t lines;
 	u64 untold; /* spans of vCPUs without a lane */
+	bool begun;
+	u64 begin, last; /* ticks from time 0: the page's times count from the first */
 };
 
 struct page *page_new(const struct page_options *options)
@@ -178,10 +180,17 @@ int page_add(struct page *page, const struct timeline_span *given, u32 vm)
 
 	if (of->stream >= page->options.streams)
 		return 0;
+	if (!page->begun)
+		page->begin = span.start;
+	page->begun = true;
+	span.start -= span.start < page->begin ? span.start : page->begin;
+	span.end -= span.end < page->begin ? span.end : page->begin;
 	if (span.end > MAX_TIME)
 		span.end = MAX_TIME;
 	if (span.start > span.end)
 		span.start = span.end;
+	if (span.end > page->last)
+		page->last = span.end;
 	if (line != TIMELINE_NONE && line >= MAX_LINES) {
 		page->untold++;
 		line = TIMELINE_NONE;
@@ -205,5 +214,7 @@ int page_write(struct page *page, json_t *meta, FILE *out)
 		if (page->line[i].is && settle(page, &page->line[i], NULL))
 			return -1;
 	ret |= json_object_set_new(meta, "untold", json_integer((json_int_t)page->untold));
+	ret |= json_object_set_new(meta, "begin", json_integer((json_int_t)page->begin));
+	ret |= json_object_set_new(meta, "duration", json_integer((json_int_t)page->last));
 	return ret ? -1 : page_parts_write(&parts, meta, out);
 }

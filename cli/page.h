@@ -42,11 +42,10 @@ json_t *page_string(const char *text);
 /*
  * Write the page. @meta: what it says of the trace, an object that gets the page's own facts added
  * and stays the caller's:
- *	"title", "files", "command"	strings: what to show, and the command for a narrower window
+ *	"title", "more", "command"	strings: file, " and 2 more", the command for less time
  *	"zero"				host TSC of time 0, "0x..."
  *	"hz"				ticks a second, 0: not known
  *	"base"				a sentence on the clock
- *	"duration"			ticks
  *	"notes"				array of {"level": "warning" or "note", "text"}
  *	"streams"			array of {"name"}, as many as in the options
  *	"vms"				array of {"name"}
@@ -55,5 +54,13 @@ json_t *page_string(const char *text);
  * 0, or -1: no memory. Failed writes show in ferror().
  */
 int page_write(struct page *page, json_t *meta, FILE *out);
+
+/* ---- page.c: the sink ---- */
+
+/* "name+0x10" of the IP of a guest of @vm into @buf; false: there is none. */
+typedef bool timeline_page_symbol(void *opaque, u32 vm, u64 ip, char *buf, size_t size);
+
+/* Names for the IPs of exits, asked when the page is written; before that. */
+void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque);
 
 #endif

@@ -331,14 +331,23 @@ function stepFor(span, w, gap) {
 	return hz ? step : Math.max(1, step);
 }
 
+// Where the axis has marks: at whole steps from time 0 of the trace.
+function marks(step) {
+	const list = [];
+	for (let k = Math.ceil((begin + view.t0) / step); k * step - begin <= view.t1 && list.length < 100; k++)
+		list.push(k * step - begin);
+	return list;
+}
+
 function drawAxis(w) {
 	const ctx = fitCanvas($('axis'), w, 24), step = stepFor(view.t1 - view.t0, w, 120);
 	ctx.fillStyle = theme.dim;
 	ctx.strokeStyle = theme.line;
-	for (let k = Math.ceil(view.t0 / step); k * step <= view.t1; k++) {
-		const x = (k * step - view.t0) / (view.t1 - view.t0) * w;
+	for (const at of marks(step)) {
+		const x = (at - view.t0) / (view.t1 - view.t0) * w, text = point(at, step);
 		ctx.fillRect(Math.round(x), 16, 1, 8);
-		ctx.fillText(point(k * step, step), Math.min(x + 4, w - 4), 10);
+		if (x + 4 + ctx.measureText(text).width < w)
+			ctx.fillText(text, x + 4, 10);
 	}
 	$('axis-label').textContent = hz ? 'from the start' : 'ticks from the start';
 	return step;
@@ -363,8 +372,8 @@ function drawOverview(w) {
 function drawLanes(w, height, scroll, step) {
 	const ctx = fitCanvas($('lanes'), w, height);
 	ctx.fillStyle = theme.line;
-	for (let k = Math.ceil(view.t0 / step); k * step <= view.t1; k++)
-		ctx.fillRect(Math.round((k * step - view.t0) / (view.t1 - view.t0) * w), 0, 1, height);
+	for (const at of marks(step))
+		ctx.fillRect(Math.round((at - view.t0) / (view.t1 - view.t0) * w), 0, 1, height);
 	for (const row of rows) {
 		const y = row.y - scroll;
 		if (y + row.height < 0 || y > height)

@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 const meta = JSON.parse($('meta').textContent);
 const hz = meta.hz > 0 ? meta.hz : 0;
-const zero = BigInt(meta.zero || 0);
+const zero = BigInt(meta.zero || 0), begin = Number(meta.begin) || 0;
 let spans, hists, cpuGrid, vcpuGrid, lanes = [], machine;
 
 // ---- words ----
@@ -49,8 +49,9 @@ function group(text) {
 	return rest === undefined ? grouped : grouped + '.' + rest;
 }
 
-// A point in time, so that @step can be told apart.
+// A point in time, so that @step can be told apart. The page's times count from its begin.
 function point(ticks, step) {
+	ticks += begin;
 	if (!hz)
 		return group(ticks.toFixed(step < 1 ? 1 : 0));
 	const [unit, name] = unitOf(step * 1.0000001 / hz);
@@ -58,10 +59,10 @@ function point(ticks, step) {
 	return group((ticks / hz / unit).toFixed(digits)) + ' ' + name;
 }
 
-const exact = (ticks) => hz ? group((ticks / hz * 1e6).toFixed(3)) + ' µs' :
-	number(ticks) + ' ticks';
+const exact = (ticks) => hz ? group(((begin + ticks) / hz * 1e6).toFixed(3)) + ' µs' :
+	number(begin + ticks) + ' ticks';
 const hex = (value) => value === null ? '–' : '0x' + value.toString(16);
-const tsc = (ticks) => hex(zero + BigInt(Math.round(ticks)));
+const tsc = (ticks) => hex(zero + BigInt(Math.round(begin + ticks)));
 const cpuName = (i) => (meta.streams[i] || { name: 'stream ' + i }).name;
 const lineName = (i) => (meta.lines[i] || { name: 'vCPU?' }).name;
 const lineVm = (i) => (meta.lines[i] || { vm: -1 }).vm;

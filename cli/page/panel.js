@@ -101,7 +101,7 @@ function shareFacts(cells) {
 }
 
 // As vmpt timeline takes a time.
-const argument = (ticks) => hz ? (ticks / hz).toFixed(9) + 's' : String(Math.round(ticks));
+const argument = (ticks) => hz ? ((begin + ticks) / hz).toFixed(9) : String(Math.round(begin + ticks));
 
 function showSpan() {
 	const box = $('span'), sel = picked.span;

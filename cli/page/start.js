@@ -2,7 +2,7 @@
 // What stands still: header, legend, labels of the lanes, the key; and the start of it all.
 
 function fillHeader() {
-	$('title').textContent = meta.title || '';
+	$('title').textContent = (meta.title || '') + (meta.more || '');
 	document.title = (meta.title ? meta.title + ' – ' : '') + 'vmpt timeline';
 	const totals = meta.totals || {}, facts = [['Duration', time(view.end)],
 		['CPUs', number(meta.streams.length)], ['VMs', `${number(meta.vms.length)} with ${number(meta.lines.length)} vCPUs`],

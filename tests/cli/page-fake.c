@@ -201,11 +201,11 @@ int fake_spans(struct page *page, u64 seed, u64 rounds, struct fake_sums *sums)
 json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *const vm[2])
 {
 	json_t *meta = json_pack(
-		"{s:s, s:s, s:s, s:f, s:s, s:I, s:[{s:s, s:s}, {s:s, s:s}], s:{s:I, s:i}}", "title",
+		"{s:s, s:s, s:s, s:f, s:s, s:[{s:s, s:s}, {s:s, s:s}], s:{s:I, s:i}}", "title",
 		title, "command", "vmpt timeline --html page.html", "zero", "0xf4240", "hz", 2e9,
-		"base", "host TSC", "duration", (json_int_t)sums->end, "notes", "level", "warning",
-		"text", "the offset told for VMCS 1000 contradicts the trace: the trace wins",
-		"level", "note", "text", "kvm_exit events were lost", "totals", "exits",
+		"base", "host TSC", "notes", "level", "warning", "text",
+		"the offset told for VMCS 1000 contradicts the trace: the trace wins", "level",
+		"note", "text", "kvm_exit events were lost", "totals", "exits",
 		(json_int_t)(sums->runs[0] + sums->runs[1] + sums->runs[2]), "losses", 3);
 	json_t *list = json_array();
 	char name[128];
