@@ -31,8 +31,8 @@ struct page {
 	struct page_exits exits;
 	struct page_spans spans;
 	struct waiting *line;
-	size_t lines;
-	u64 untold; /* spans of vCPUs without a lane */
+	size_t lines, seen; /* room, and those up to the last one seen */
+	u64 untold;	    /* spans of vCPUs without a lane */
 	bool begun;
 	u64 begin, last; /* ticks from time 0: the page's times count from the first */
 };
@@ -79,6 +79,8 @@ static struct waiting *waiting_of(struct page *page, u32 line)
 		page->line = all;
 		page->lines = lines;
 	}
+	if (line >= page->seen)
+		page->seen = line + 1;
 	return &page->line[line];
 }
 
@@ -205,7 +207,7 @@ int page_add(struct page *page, const struct timeline_span *given, u32 vm)
 
 int page_write(struct page *page, json_t *meta, FILE *out)
 {
-	struct page_parts parts = { &page->cpus,  &page->vcpus, page->options.streams, page->lines,
+	struct page_parts parts = { &page->cpus,  &page->vcpus, page->options.streams, page->seen,
 				    &page->exits, &page->spans, &page->options };
 	size_t i;
 	int ret = 0;
