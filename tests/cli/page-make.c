@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	struct page *page;
 	json_t *meta;
 	FILE *out;
-	int ret;
+	int ret, i;
 
 	if (argc < 3)
 		return 2;
@@ -33,5 +33,9 @@ int main(int argc, char **argv)
 	page_free(page);
 	printf("%llu spans, %llu ticks\n", (unsigned long long)sums.spans,
 	       (unsigned long long)sums.end);
+	for (i = 0; i < FAKE_REASONS; i++)
+		printf("exits %llu 0x%llx %s\n",
+		       (unsigned long long)(sums.at_ip[0][i] + sums.at_ip[1][i]),
+		       (unsigned long long)fake_exits[i].ip, fake_exits[i].name);
 	return ret ? 1 : 0;
 }

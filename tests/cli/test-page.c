@@ -142,7 +142,7 @@ START_TEST(small_has_all)
 	const struct page_options options = { 0 };
 	struct read_page read;
 	struct fake_sums sums;
-	u64 lost = 0, moved = 0;
+	u64 lost = 0, moved = 0, holes = 0;
 	size_t i;
 
 	make(&read, &options, 3000, &sums, plain);
@@ -153,8 +153,9 @@ START_TEST(small_has_all)
 		moved += read.flags[i] & PAGE_KEPT_MOVED;
 		/* Of one stream they follow each other without holes. */
 		if (i && read.stream[i] == read.stream[i - 1])
-			ck_assert_uint_eq(read.start[i], read.start[i - 1] + read.length[i - 1]);
+			holes += read.start[i] != read.start[i - 1] + read.length[i - 1];
 	}
+	ck_assert_uint_eq(holes, 0);
 	ck_assert_uint_eq(lost, sums.lost[0] + sums.lost[1] + sums.lost[2] + sums.lost[3]);
 	ck_assert_uint_eq(moved, sums.moves);
 	read_page_free(&read);
@@ -206,15 +207,16 @@ START_TEST(longest_is_kept)
 				    .vcpu = TIMELINE_NONE,
 				    .moved_from = TIMELINE_NONE };
 	struct read_page read;
-	size_t i, found = 0;
+	size_t i, found = 0, bad = 0;
 
 	for (i = 0; i < 50000; i++) {
 		/* Every 5000th is long. */
 		ts.end = ts.start + (i % 5000 == 77 ? 1000000 + i : test_random(&rng) % 10000);
-		ck_assert_int_eq(page_add(page, &ts, TIMELINE_NONE), 0);
+		bad += page_add(page, &ts, TIMELINE_NONE) != 0;
 		ts.start = ts.end;
 		span.offset += 8;
 	}
+	ck_assert_uint_eq(bad, 0);
 	write_page(&read, page, json_object());
 	for (i = 0; i < read.spans; i++)
 		found += read.length[i] >= 1000000;
@@ -288,7 +290,7 @@ START_TEST(hostile_spans)
 	size_t size = 0;
 	FILE *out = open_memstream(&html, &size);
 	json_t *meta = json_object();
-	u32 i;
+	u32 i, bad = 0;
 
 	for (i = 0; i < 60000; i++) {
 		span.stream = (u32)(test_random(&rng) % 4); /* 2 and 3 are not there */
@@ -305,8 +307,9 @@ START_TEST(hostile_spans)
 		ts.vcpu = (u32)(test_random(&rng) % 3000);
 		ts.start = test_random(&rng) >> (test_random(&rng) % 64);
 		ts.end = ts.start + (test_random(&rng) >> (test_random(&rng) % 64));
-		ck_assert_int_eq(page_add(page, &ts, (u32)test_random(&rng)), 0);
+		bad += page_add(page, &ts, (u32)test_random(&rng)) != 0;
 	}
+	ck_assert_uint_eq(bad, 0);
 	ck_assert_int_eq(page_write(page, meta, out), 0);
 	fclose(out);
 	ck_assert_uint_le(size, 600000);
@@ -326,7 +329,7 @@ START_TEST(frequent_ip_is_found)
 	struct timeline_span ts = { .span = &span, .moved_from = TIMELINE_NONE };
 	struct read_page read;
 	const json_t *ips, *first;
-	u64 i, n, missed;
+	u64 i, n, missed, bad = 0;
 
 	span.exit.has_ip = true;
 	for (i = 0; i < 90000; i++) {
@@ -334,8 +337,9 @@ START_TEST(frequent_ip_is_found)
 		ts.start = i * 10;
 		ts.end = ts.start + 5;
 		span.offset = i;
-		ck_assert_int_eq(page_add(page, &ts, 0), 0);
+		bad += page_add(page, &ts, 0) != 0;
 	}
+	ck_assert_uint_eq(bad, 0);
 	write_page(&read, page, json_object());
 	ips = json_array_get(json_object_get(read.meta, "ips"), 0);
 	first = json_array_get(json_object_get(ips, "list"), 0);

@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+"""What people do with the HTML page, done in a browser: page_test.py CHROMIUM FOLDER. Looks at what
+they see: text of the status line, the panel, pixels of the canvases."""
+import re
+import sys
+
+from page_browser import Browser
+
+SHIFT = 8
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+LANES = "document.getElementById('lanes')"
+
+
+class Test:
+	def __init__(self, browser, folder):
+		self.b, self.folder = browser, folder
+		self.checks, self.failures = 0, 0
+
+	def check(self, good, what):
+		self.checks += 1
+		if not good:
+			self.failures += 1
+			print(f"FAILED: {what}")
+
+	def load(self, name, width=1280, height=800, dark=False):
+		self.b.size(width, height, dark)
+		self.b.goto(f"{self.folder}/{name}.html")
+		self.b.wait("document.readyState === 'complete' && /^Ready/.test("
+			    "document.getElementById('status').textContent)", f"{name} is ready")
+		self.b.frame()
+
+	def text(self, id_):
+		self.b.frame()
+		return self.b.run(f"document.getElementById('{id_}').textContent")
+
+	def box(self, selector):
+		return self.b.run(f"(() => {{ const r = document.querySelector({selector!r})"
+				  ".getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
+
+	def click(self, selector):
+		x, y, w, h = self.box(selector)
+		self.b.click(x + w / 2, y + h / 2)
+		self.b.frame()
+
+	def wheel(self, x, y, turns):
+		for _ in range(abs(turns)):
+			self.b.mouse("mouseWheel", x, y, deltaX=0, deltaY=-240 if turns > 0 else 240)
+		self.b.frame()
+
+	# All pixels of a canvas.
+	def pixels(self, id_="lanes"):
+		self.b.frame()
+		return self.b.run(f"document.getElementById('{id_}').toDataURL()")
+
+	# Seconds that the status line says are visible: "1.5 ms" behind the last comma.
+	def visible(self):
+		number, unit = re.search(r"([\d.]+) (s|ms|µs|ns)$", self.text("status")).groups()
+		return float(number) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+
+	def shot(self, name):
+		self.b.screenshot(f"{self.folder}/{name}.png")
+
+	def row_of(self, name, group):
+		"""Middle of the lane with that label, behind that group."""
+		return self.b.run(
+			"(() => { let seen = false; for (const el of document.getElementById('labels')"
+			f".children) {{ seen = seen || el.textContent.includes({group!r}); if (seen && "
+			f"el.textContent === {name!r}) {{ const r = el.getBoundingClientRect(); "
+			"return r.y + r.height / 2; } } return 0; })()")
+
+	# ---- what is tried ----
+
+	def header(self):
+		self.check(self.b.run("document.title") == "host.perf.data – vmpt timeline", "title")
+		facts = self.text("facts")
+		for word in ("Duration", "CPUs4", "Exits3,000", "Clockhost TSC", "Losses3"):
+			self.check(word in facts, f"the header tells {word}: {facts}")
+		self.check("contradicts the trace" in self.text("note-list"), "the header warns")
+		self.check(self.b.run("document.images.length") == 0, "a name made no element")
+		self.check(HOSTILE in self.text("legend"), "a hostile name is shown as it is")
+		self.check(self.text("level") == "every span is here", "a small trace is whole")
+
+	def zooming(self):
+		whole, pixels = self.visible(), self.pixels()
+		x, y, w, _ = self.box("#lanes")
+		self.wheel(x + w / 4, y + 100, 1)
+		near = self.visible()
+		self.check(abs(near - whole / 2) < whole / 50, f"the wheel zooms: {whole} {near}")
+		first = re.match(r"([\d\u2009.]+) (ms|µs)", self.text("status"))
+		start = float(first[1].replace("\u2009", "")) * {"ms": 1e-3, "µs": 1e-6}[first[2]]
+		self.check(abs(start - whole / 8) < whole / 50, "the wheel zooms at the pointer")
+		self.check(self.pixels() != pixels, "zooming is seen")
+		pixels = self.pixels()
+		self.b.mouse("mousePressed", x + 300, y + 100, button="left", buttons=1, clickCount=1)
+		self.b.mouse("mouseMoved", x + 200, y + 100, button="left", buttons=1)
+		self.b.mouse("mouseReleased", x + 200, y + 100, button="left", clickCount=1)
+		self.check(self.pixels() != pixels and abs(self.visible() - near) < near / 50,
+			   "dragging moves")
+		self.b.run(LANES + ".focus()")
+		for key, factor in (("+", 0.5), ("-", 1), ("0", 2)):
+			self.b.key(key)
+			self.check(abs(self.visible() - near * factor) < near / 25, f"key {key}")
+		before = self.text("status")
+		self.b.key("+")
+		self.b.key("ArrowRight")
+		self.check(self.text("status") != before, "key →")
+		self.click("#fit")
+		self.check("whole trace" in self.text("status"), "Fit")
+
+	def selecting(self):
+		x, _, w, _ = self.box("#lanes")
+		y = self.row_of("vcpu 0", "web01")
+		self.wheel(x + w / 2, y, 5)
+		pixels = self.pixels()
+		self.b.run(LANES + ".focus()")
+		self.b.key("ArrowDown")
+		self.check(self.text("status").startswith("Lane host"), "arrows choose a lane")
+		self.b.click(x + w / 2, y)
+		facts = self.text("span")
+		for word in ("Start TSC0x", "CPUCPU ", "Ownerweb01 vcpu 0", "VMCS0x1000", "Trace bytes",
+			     "CR30x2000", "IP0x"):
+			self.check(word in facts or word.replace("Start", "From") in facts,
+				   f"the panel tells {word}: {facts}")
+		self.check(re.search(r"(Start|From)[\d\u2009]+\.\d{3} µs −10.0 ns \+20.0 ns", facts),
+			   f"times have bounds: {facts}")
+		self.check(self.pixels() != pixels, "the selection is seen")
+		self.check(self.b.run("document.querySelectorAll('#labels .on').length") == 1,
+			   "the label of its lane is marked")
+		self.shot("span-light")
+		self.b.run(LANES + ".focus()")
+		self.b.key("ArrowRight", SHIFT)
+		self.check(self.text("span") != facts, "Shift + → goes to the next span")
+		self.b.mouse("mouseMoved", x + w / 2 + 30, y)
+		self.b.frame()
+		self.check(self.b.run("!document.getElementById('tip').hidden"), "there is a tooltip")
+		self.check("Lasts" in self.text("tip"), "the tooltip has facts")
+		self.b.key("Escape")
+		self.check("Click a span" in self.text("span"), "Esc selects nothing")
+		self.wheel(x + w / 2, y, 12)
+		self.shot("deep-light")
+		self.click("#fit")
+
+	def counts(self):
+		"""What page-make says: exits by reason as the page names it."""
+		names = {"external interrupt": "external interrupt", "I/O instruction": "I/O instruction?",
+			 "HLT": "HLT (halted)", "unknown": "reason unknown"}
+		with open(f"{self.folder}/small.txt", encoding="utf-8") as file:
+			found = re.findall(r"^exits (\d+) 0x(\w+) (.*)$", file.read(), re.M)
+		return ({names.get(name, name): int(n) for n, _, name in found},
+			{ip: int(n) for n, ip, _ in found})
+
+	def table(self):
+		self.b.frame()
+		rows = self.b.run("[...document.querySelectorAll('#exits tbody tr')].map(tr => "
+				  "[...tr.cells].map(td => td.textContent))")
+		return {row[0]: int(row[1].replace(",", "")) for row in rows}
+
+	def exits(self):
+		want, _ = self.counts()
+		self.click("#tab-exits")
+		self.check(self.table() == want, f"exits by reason: {self.table()}, not {want}")
+		self.check("whole trace" in self.text("exit-scope"), "it says what they are of")
+		bars = self.pixels("hist")
+		pixels = self.pixels()
+		self.click("#exits tbody tr:first-child button")
+		self.check(self.pixels() != pixels, "the exits of a reason are seen")
+		self.check(self.pixels("hist") != bars, "the histogram is of that reason")
+		self.check(self.b.run("document.querySelectorAll('#exits tr.on').length") == 1,
+			   "its row is marked")
+		self.check(self.text("status").startswith("Highlighted: EPT violation"), "it is told")
+		self.shot("exits-light")
+		x, y, w, _ = self.box("#lanes")
+		self.wheel(x + w / 2, y + 100, 2)
+		self.b.wait("/visible range, exactly/.test(document.getElementById('exit-scope')"
+			    ".textContent)", "the table follows the view")
+		part = self.table()
+		self.check(0 < sum(part.values()) < sum(want.values()) / 2, "only what is visible")
+		self.click("#exits tbody tr:first-child button")
+		self.click("#fit")
+
+	def searching(self):
+		_, ips = self.counts()
+		self.b.run(LANES + ".focus()")
+		self.b.key("/")
+		self.b.type("ffffffff81234560")
+		self.b.key("Enter")
+		n = f"{ips['ffffffff81234560']:,}"
+		self.check(self.text("hit-count") == f"{n} exits.", f"hits: {self.text('hit-count')}")
+		first, pixels = self.text("status"), self.pixels()
+		self.check(first.startswith(f"Exit 1 of {n} at 0xffffffff81234560"), f"first: {first}")
+		self.b.key("Enter")
+		self.check(self.text("status").startswith("Exit 2 of"), "Enter: the next one")
+		self.check(self.pixels() != pixels, "the view went there")
+		self.b.key("Enter", SHIFT)
+		self.check(self.text("status") == first, "Shift+Enter: the one before")
+		self.shot("search-light")
+		for text, hits in (("0xffffffff81300000-0xffffffff813fffff", ips["ffffffff81300012"]),
+				   ("native_outb", ips["ffffffff81300012"]), ("401000", ips["401000"]),
+				   ("400fff+2", ips["401000"])):
+			self.b.run("document.getElementById('ip').value = ''")
+			self.b.type(text)
+			self.b.key("Enter")
+			self.check(f" of {hits:,} at " in self.text("status"), f"search for {text}")
+		self.b.run("document.getElementById('ip').value = ''")
+		self.b.type("0xdead")
+		self.b.key("Enter")
+		self.check(self.text("status") == "No exit at 0xdead", "an IP that is not there")
+		self.click("#ips tbody button")
+		self.check(self.text("status").startswith("Exit 1 of"), "an IP of the list")
+		self.click("#fit")
+
+	def legend(self):
+		labels = "document.querySelectorAll('#labels > *').length"
+		before, pixels = self.b.run(labels), self.pixels()
+		self.click("#legend label:nth-child(2) input")
+		self.check(self.b.run(labels) == before - 3 and self.pixels() != pixels, "a VM hides")
+		self.click("#legend label:nth-child(2) input")
+		self.check(self.b.run(labels) == before, "and comes back")
+		self.click("#labels button")
+		self.check(self.b.run(labels) == before - 4, "the CPUs fold")
+		self.click("#tab-span")
+		self.b.key("ArrowRight")
+		self.check(self.b.run("document.activeElement.id") == "tab-exits", "arrows on tabs")
+
+	def large(self):
+		self.load("large", dark=True)
+		self.check("kept singly" in self.text("level"), "it says that not all is there")
+		self.shot("large-dark")
+		x, y, w, _ = self.box("#lanes")
+		self.wheel(x + w / 2, y + 200, 12)
+		level = self.text("level")
+		self.check(re.match(r"[\d,]+ spans here, not kept singly: --from [\d.]+ --to [\d.]+ gives",
+				    level), f"it says how to see more: {level}")
+		self.shot("deep-dark")
+		self.click("#tab-exits")
+		self.check("rounded to buckets" in self.text("exit-scope"), "what is rounded is told")
+		self.shot("exits-dark")
+
+	def narrow(self):
+		self.load("small", 420, 800)
+		self.check(self.b.run("document.documentElement.scrollWidth <= innerWidth"),
+			   "nothing sticks out of a narrow window")
+		self.check(self.box("#lanes")[2] > 250, "lanes have room in a narrow window")
+		self.shot("narrow-light")
+
+	def contrast(self):
+		"""WCAG 2: 4.5 at least, for text."""
+		def light(color):
+			parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+			parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
+				 for c in parts]
+			return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+		for dark in (False, True):
+			self.b.size(1280, 800, dark)
+			get = "getComputedStyle(document.documentElement).getPropertyValue('--%s').trim()"
+			for on in ("bg", "soft"):
+				back = light(self.b.run(get % on))
+				for name in ("text", "dim", "warn", "bad", "accent"):
+					front = light(self.b.run(get % name))
+					ratio = (max(front, back) + 0.05) / (min(front, back) + 0.05)
+					self.check(ratio >= 4.5, f"{name} on {on}, dark {dark}: {ratio:.2f}")
+
+	def quiet(self):
+		"""No errors, nothing blocked, nothing from anywhere but the file itself."""
+		for event in self.b.events:
+			method, params = event.get("method"), event.get("params", {})
+			self.check(method not in ("Runtime.exceptionThrown", "Log.entryAdded",
+						  "Runtime.consoleAPICalled",
+						  "Page.javascriptDialogOpening"), f"{method}: {params}")
+			if method == "Network.requestWillBeSent":
+				url = params["request"]["url"]
+				self.check(re.fullmatch(r"file://.*/(small|large)\.html", url),
+					   f"a request: {url}")
+
+
+def main(chromium, folder):
+	browser = Browser(chromium)
+	test = Test(browser, folder)
+	try:
+		browser.open()
+		test.load("small")
+		test.shot("whole-light")
+		for part in (test.header, test.zooming, test.selecting, test.exits, test.searching,
+			     test.legend, test.large, test.narrow, test.contrast, test.quiet):
+			part()
+	finally:
+		browser.close()
+	good = test.checks - test.failures
+	print(f"{100 * good // test.checks}%: Checks: {test.checks}, Failures: {test.failures}, "
+	      "Errors: 0")
+	return 1 if test.failures else 0
+
+
+sys.exit(main(*sys.argv[1:]))
