@@ -139,7 +139,7 @@ function drawStack(ctx, lane, x, y, w, h, cells, pale) {
 	}
 }
 
-function label(ctx, text, x, y, w, h, fill) {
+function label(ctx, text, x, y, w, h, fill, faded) {
 	if (w < 34)
 		return;
 	const rgb = /^#(..)(..)(..)$/.exec(fill);
@@ -149,7 +149,7 @@ function label(ctx, text, x, y, w, h, fill) {
 	ctx.beginPath();
 	ctx.rect(x, y, w - 3, h);
 	ctx.clip();
-	ctx.fillStyle = !rgb ? theme.text : light ? '#111111' : '#ffffff';
+	ctx.fillStyle = !rgb || faded ? theme.text : light ? '#111111' : '#ffffff';
 	ctx.fillText(text, x + 4, y + h / 2 + 0.5);
 	ctx.restore();
 }
@@ -196,7 +196,7 @@ function drawPart(ctx, box, lane, i, part, from, length) {
 	ctx.fillRect(x, y, w > 4 ? w - 0.5 : w, h);
 	ctx.globalAlpha = 1;
 	if (h > 9)
-		label(ctx, stateName(lane, state), Math.max(0, x), y, w + Math.min(0, x), h, fill);
+		label(ctx, stateName(lane, state), Math.max(0, x), y, w + Math.min(0, x), h, fill, alphaOf(lane, state) < 0.6);
 	drawEdge(ctx, box, from, spans.bound[part === 'gap' ? 2 : 0][i],
 		spans.bound[part === 'gap' ? 3 : 1][i], scale);
 	const sel = picked.span;
@@ -207,6 +207,8 @@ function drawPart(ctx, box, lane, i, part, from, length) {
 	}
 	if (picked.hits && part === 'run' && picked.hits.has(i))
 		drawHit(ctx, x + w, box);
+	if (part === 'run')
+		drawMarks(ctx, i, x, box);
 }
 
 // Where the edge may be, at a zoom where it shows.
@@ -224,6 +226,24 @@ function drawEdge(ctx, box, at, early, late, scale) {
 	ctx.strokeRect(x, box.y + 1.5, w, box.h - 3);
 	ctx.setLineDash([]);
 	ctx.globalAlpha = 1;
+}
+
+// Worth a look: the vCPU came from another CPU; something went wrong.
+function drawMarks(ctx, i, x, box) {
+	const bad = spans.back[i] || spans.overflows[i] || spans.failed[i];
+	if (!bad && !(spans.flags[i] & MOVED))
+		return;
+	ctx.fillStyle = bad ? theme.bad : theme.text;
+	ctx.strokeStyle = theme.bg;
+	ctx.lineWidth = 1;
+	ctx.beginPath();
+	ctx.moveTo(x, box.y + box.h - 9);
+	ctx.lineTo(x + 4, box.y + box.h - 4.5);
+	ctx.lineTo(x, box.y + box.h);
+	ctx.lineTo(x - 4, box.y + box.h - 4.5);
+	ctx.closePath();
+	ctx.fill();
+	ctx.stroke();
 }
 
 function drawHit(ctx, x, box) {

@@ -91,7 +91,7 @@ function select(sel, move) {
 	if (row && (row.y < $('scroll').scrollTop || row.y + row.height > $('scroll').scrollTop + $('scroll').clientHeight))
 		$('scroll').scrollTop = row.y - 40;
 	draw();
-	tell(`${sel.cells ? '' : sel.lane.name + ': '}${facts.title}, ${facts.rows.slice(0, 1).map((r) => r.slice(0, 2).join(' ')).join()}`);
+	tell(`${sel.cells || facts.title.startsWith(sel.lane.name) ? '' : sel.lane.name + ': '}${facts.title}, ${facts.rows.slice(0, 1).map((r) => r.slice(0, 2).join(' ')).join()}`);
 }
 
 function clearPicked() {

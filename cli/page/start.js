@@ -107,6 +107,7 @@ function fillKey() {
 		...keyBox(LOST, 'cpu', 1, 'lost: hatched; bytes are gone, or an overflow'),
 		...keyBox('pale', 'vcpu', 1, 'pale and striped: shares of time in a bucket, spans not kept singly')),
 	make('p', {}, 'From afar a lane shows shares of time, stacked. A translucent edge is where a time may be: its bounds. ' +
+		'A diamond: the vCPU came from another CPU; a red one: an overflow, a failed entry, or time went back. ' +
 		'A reason with ? is a guess.'),
 	make('h2', {}, 'Reasons'), make('div', { class: 'keybox', id: 'key-reasons' }), make('h2', {}, 'Keys'));
 	const order = reasonRank.map((rank, reason) => [rank, reason]).filter(Boolean).sort((a, b) => a[0] - b[0]);

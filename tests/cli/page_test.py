@@ -195,6 +195,13 @@ class Test:
 		self.b.key("Enter", SHIFT)
 		self.check(self.text("status") == first, "Shift+Enter: the one before")
 		self.shot("search-light")
+		self.b.run(LANES + ".focus()")
+		for _ in range(9):
+			self.b.key("+")
+		# The end of a run is there in two lanes, 30 ns wide.
+		self.check(self.visible() < 5e-7, "zooming below a microsecond")
+		self.shot("edge-light")
+		self.b.run("document.getElementById('ip').focus()")
 		for text, hits in (("0xffffffff81300000-0xffffffff813fffff", ips["ffffffff81300012"]),
 				   ("native_outb", ips["ffffffff81300012"]), ("401000", ips["401000"]),
 				   ("400fff+2", ips["401000"])):
