@@ -2,7 +2,9 @@
 /*
  * When each byte of a trace was made (model/times-format.h): a file NAME.times.CPU for each
  * processor. What came out of the unit between two pushes of time was made at the first of both;
- * so it is enough to look at the unit's count of bytes before each push (clock.cc).
+ * so it is enough to look at the unit's count of bytes before each push (clock.cc). But a TNT comes
+ * out with a later packet, and is of the time of its first branch, as its CYC says (SDM
+ * 3 33.3.6.2).
  */
 #include "pc.h"
 
@@ -21,6 +23,8 @@ struct pc_times {
 	std::vector<u8> buffer;
 	bool failed;
 	u64 position, tsc, ctl; /* as the file has them by now */
+	bool tnt;		/* a TNT waits */
+	u64 tnt_tsc;		/* since then */
 };
 
 static void write(struct pc_times *t)
@@ -59,6 +63,24 @@ static u64 position(const struct pc_cpu *pc)
 	return pc->unit.bytes + pc->unit.used;
 }
 
+static void put_bytes(struct pc_times *t, u64 now, u64 tsc)
+{
+	if (now == t->position)
+		return;
+	put_tsc(t, tsc);
+	put(t, now > t->position ? TIMES_MADE : TIMES_LOST);
+	put(t, now > t->position ? now - t->position : t->position - now);
+	t->position = now;
+}
+
+/* Of the TNT that comes next, if it is still in the unit's buffer; else it is a short one. */
+static u64 tnt_size(const struct pc_cpu *pc)
+{
+	u64 at = pc->times->position - pc->unit.bytes;
+
+	return at < pc->unit.used && pc->unit.buffer[at] == 2 ? 8 : 1;
+}
+
 void pc_times_note(struct pc_cpu *pc)
 {
 	struct pc_times *t = pc->times;
@@ -67,15 +89,20 @@ void pc_times_note(struct pc_cpu *pc)
 	if (!t)
 		return;
 	now = position(pc);
-	if (now == t->position && pc->unit.regs.ctl == t->ctl)
-		return;
-	put_tsc(t, pc->unit.now.tsc);
-	if (now != t->position) {
-		put(t, now > t->position ? TIMES_MADE : TIMES_LOST);
-		put(t, now > t->position ? now - t->position : t->position - now);
-		t->position = now;
+	/* What waits comes before all else; in an overflow it is dropped. */
+	if (t->tnt && now > t->position) {
+		put_bytes(t, t->position + tnt_size(pc), t->tnt_tsc);
+		t->tnt = false;
+	}
+	if (!pc->unit.tnt_count)
+		t->tnt = false;
+	put_bytes(t, now, pc->unit.now.tsc);
+	if (pc->unit.tnt_count && !t->tnt) {
+		t->tnt = true;
+		t->tnt_tsc = pc->unit.now.tsc;
 	}
 	if (pc->unit.regs.ctl != t->ctl) {
+		put_tsc(t, pc->unit.now.tsc);
 		t->ctl = pc->unit.regs.ctl;
 		put(t, TIMES_CTL);
 		put(t, t->ctl);
