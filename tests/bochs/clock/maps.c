@@ -105,8 +105,20 @@ static u64 apart(const struct vmpt_tsc_map *x, const struct vmpt_tsc_map *y, u64
 	return d >> 63 ? 0 - d : d;
 }
 
-static void judge_epoch(struct judge *judge, const struct in_force *truth)
+/* The next one of the same VMCS, if it has a TSC packet. */
+static const struct in_force *next_of(const struct truth *truth, const struct in_force *epoch)
 {
+	const struct in_force *end = truth->epochs + truth->count, *next;
+
+	for (next = epoch + 1; next < end; next++)
+		if (next->vmcs == epoch->vmcs && next->pairs)
+			return next;
+	return NULL;
+}
+
+static void judge_epoch(struct judge *judge, const struct truth *all, const struct in_force *truth)
+{
+	const struct in_force *next = next_of(all, truth);
 	const struct vmpt_epoch *found = vmpt_clocks_at(
 		judge->clocks, truth->vmcs, truth->first + (truth->last - truth->first) / 2);
 	u64 far, far_last, period;
@@ -133,19 +145,22 @@ static void judge_epoch(struct judge *judge, const struct in_force *truth)
 	       (long long)truth->map.offset,
 	       (double)truth->map.multiplier / (double)VMPT_TSC_UNSCALED, (unsigned long long)far,
 	       (long long)found->offset_error, ppm, found->multiplier_ppm);
+	printf("found %llx offset %#llx multiplier %.9f\n", (unsigned long long)truth->vmcs,
+	       (unsigned long long)found->map.offset,
+	       (double)found->map.multiplier / (double)VMPT_TSC_UNSCALED);
 	if (judge->period && far > period)
 		judge_fails(judge, "that is more than an MTC period, %llu",
 			    (unsigned long long)period);
 	if (truth->moves >= MANY && ppm > 10)
 		judge_fails(judge, "that is more than 10 ppm");
-	/* The change is found with the first packet that shows it. */
-	if (found->from + judge->period < truth->first ||
-	    found->from > truth->first + judge->period)
+	/* The change is found with the first packet that shows it: behind the entry that made it.
+	 */
+	if (found->from + judge->period < truth->from || found->from > truth->first + judge->period)
 		judge_fails(judge, "found from %llu on; its first TSC packet is at %llu",
 			    (unsigned long long)found->from, (unsigned long long)truth->first);
-	if (found->to > truth->to + judge->period)
-		judge_fails(judge, "found to hold at %llu still; the last exit was at %llu",
-			    (unsigned long long)found->to, (unsigned long long)truth->to);
+	if (next && found->to > next->first + judge->period)
+		judge_fails(judge, "found to hold at %llu still; another has a TSC packet at %llu",
+			    (unsigned long long)found->to, (unsigned long long)next->first);
 }
 
 /* There are no more epochs than were in force. */
@@ -181,7 +196,7 @@ void judge_maps(struct judge *judge)
 			       (long long)truth.epochs[i].map.offset);
 			continue;
 		}
-		judge_epoch(judge, &truth.epochs[i]);
+		judge_epoch(judge, &truth, &truth.epochs[i]);
 		n++;
 	}
 	judge_counts(judge, &truth);
@@ -203,29 +218,43 @@ static int wrong_with(struct judge *judge, const struct vmpt_told *told, size_t 
 	return (int)n;
 }
 
-/* Of the first VMCS whose map does not change: the right one, and one that is wrong by ten MTCs. */
+/* All that was in force of VMCS @vmcs, into @told. */
+static size_t tell(const struct truth *truth, u64 vmcs, struct vmpt_told *told)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < truth->count; i++) {
+		if (truth->epochs[i].vmcs != vmcs)
+			continue;
+		told[n] = (struct vmpt_told){ .vmcs = vmcs,
+					      .map = truth->epochs[i].map,
+					      .from = n ? truth->epochs[i].from : 0,
+					      .source = VMPT_MAP_USER };
+		n++;
+	}
+	return n;
+}
+
+/* Of each VMCS: what is right, and a first offset that is wrong by ten MTCs. */
 void judge_told(struct judge *judge)
 {
+	struct vmpt_told told[MAX_EPOCHS];
 	struct truth truth = { 0 };
-	int right, wrong;
 
 	find_truth(judge, &truth);
 	for (size_t i = 0; i < truth.count; i++) {
 		const struct in_force *epoch = &truth.epochs[i];
-		struct vmpt_told told = { .vmcs = epoch->vmcs,
-					  .map = epoch->map,
-					  .source = VMPT_MAP_USER };
+		int right, wrong;
+		size_t n = tell(&truth, epoch->vmcs, told);
 
-		if (epoch->pairs < PAIRS || latest(&truth, epoch->vmcs) != epoch ||
-		    (i && truth.epochs[i - 1].vmcs == epoch->vmcs))
+		if (epoch->pairs < PAIRS || epoch->map.offset != told[0].map.offset)
 			continue;
-		right = wrong_with(judge, &told, 1);
-		told.map.offset += 10 * judge->period + 1000;
-		wrong = wrong_with(judge, &told, 1);
-		printf("told: the right offset of %llx is wrong %d times, a wrong one %d times\n",
+		right = wrong_with(judge, told, n);
+		told[0].map.offset += 10 * judge->period + 1000;
+		wrong = wrong_with(judge, told, n);
+		printf("told %zu offsets of %llx: %d contradicted; with a wrong one: %d\n", n,
 		       (unsigned long long)epoch->vmcs, right, wrong);
 		if (right || wrong < 1)
 			judge_fails(judge, "what was told is judged wrongly");
-		return;
 	}
 }
