@@ -135,9 +135,9 @@ int main(int argc, char **argv)
 	judge_align(&judge);
 	if (!judge.failures)
 		judge_packets(&judge);
-	if (!judge.failures && order)
+	if (order)
 		judge_moves(&judge);
-	if (!judge.failures && maps) {
+	if (maps) {
 		judge_maps(&judge);
 		judge_told(&judge);
 	}

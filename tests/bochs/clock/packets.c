@@ -186,7 +186,9 @@ static void judge_time(struct timing *t, u64 at, unsigned int kind, const struct
 	error = time->tsc > tsc ? time->tsc - tsc : tsc - time->tsc;
 	e->exact += !error;
 	e->percent += error * 100 <= mtc_distance(t, tsc);
-	e->period += error <= t->judge->period;
+	/* Where no bound is said no time is claimed; those are counted. */
+	e->period += error <= t->judge->period || time->early == VMPT_TIME_OPEN ||
+		     time->late == VMPT_TIME_OPEN;
 	e->sum += (double)error;
 	if (error > e->worst) {
 		e->worst = error;
@@ -262,6 +264,8 @@ static void report(struct judge *judge, int cpu, const struct error *e)
 		judge_fails(judge, "cpu %d: less than 99 %% within 1 %%", cpu);
 	if (judge->period && (double)e->period < timed)
 		judge_fails(judge, "cpu %d: not all within one MTC period", cpu);
+	if (1000 * e->open > e->packets)
+		judge_fails(judge, "cpu %d: more than 0.1 %% have no bound", cpu);
 	/* A PSB+ begins with PSB, and TSC is the next. */
 	if (e->before > 4)
 		judge_fails(judge, "cpu %d: %llu packets without a time", cpu,
