@@ -14,7 +14,7 @@
 
 static void usage(void)
 {
-	printf("clock-check [--no-order|--no-maps|--verbose] TRACE PREFIX: judge a perf.data by "
+	printf("clock-check [--no-order|--no-maps|--verbose|--spoil=TICKS] TRACE PREFIX: judge a perf.data by "
 	       "PREFIX.times.CPU\n");
 }
 
@@ -112,6 +112,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = { { "no-order", no_argument, NULL, 'o' },
 						 { "no-maps", no_argument, NULL, 'm' },
 						 { "verbose", no_argument, NULL, 'v' },
+						 { "spoil", required_argument, NULL, 's' },
 						 { NULL, 0, NULL, 0 } };
 	struct judge judge = { 0 };
 	bool order = true, maps = true;
@@ -121,6 +122,8 @@ int main(int argc, char **argv)
 		order = order && c != 'o';
 		maps = maps && c != 'm';
 		judge.verbose = judge.verbose || c == 'v';
+		if (c == 's')
+			judge.spoil = strtoull(optarg, NULL, 0);
 		if (c == '?')
 			return 2;
 	}

@@ -40,6 +40,7 @@ struct judge {
 	u64 period; /* ticks from MTC to MTC; 0: there are none */
 	bool cyc;
 	bool verbose;
+	u64 spoil; /* ticks that are added to each time: it must be found out */
 	unsigned int failures;
 };
 

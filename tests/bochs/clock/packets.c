@@ -215,8 +215,12 @@ static void batch(struct timing *t, const struct vmpt_timed_batch *b)
 		u64 at = b->batch.base + item->offset;
 
 		t->gone_back = b->back && i == b->back_item;
-		judge_time(t, at, item->kind, &b->time[i]);
-		note_move(t, at, &b->time[i]);
+		struct vmpt_time time = b->time[i];
+
+		if (time.tsc != VMPT_TIME_NONE)
+			time.tsc += t->judge->spoil;
+		judge_time(t, at, item->kind, &time);
+		note_move(t, at, &time);
 	}
 }
 
