@@ -98,7 +98,7 @@ for file in "$out"/all/run/files/*.pt; do
 done
 
 run named '' 'caps-all' 1
-run second '' 'second' 1 2
+run second '' 'second' 2 2
 compare second "$bare"/expect/pcs/second.expect
 run no-vmx-pt no-vmx-pt 'caps-no-vmx-pt vmx suite nmi smi' 12
 compare no-vmx-pt "$bare"/expect/pcs/no-vmx-pt.expect

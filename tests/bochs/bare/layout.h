@@ -9,6 +9,7 @@
 #define REAL_CODE   0x9000  /* the 16-bit guest's: below 1 MiB */
 #define SMM_BOX	    0x7100  /* what the SMM handler leaves */
 #define SECOND_BOX  0x7200  /* what the second processor says */
+#define SECOND_TASK 0x7208  /* and what it is to do */
 #define SIPI_CODE   0xa000  /* where it is started again */
 #define SMM_HANDLER 0x38000 /* at SMBASE + 8000H, as after RESET */
 
@@ -31,6 +32,10 @@
 #define SUITE_RAM    0x800000 /* the conformance suite's */
 #define RAM_END	     0x4000000
 #define HOLE	     0x40000000ULL /* nothing is there */
+#define ALIAS	     0x30000000ULL /* the second processor's scenario maps OUT here, too */
+
+#define TASK_TRACE   0 /* SECOND_TASK: a trace that INIT and SIPI find */
+#define TASK_MONITOR 1 /* sleep until OUT is written to */
 
 #define SEL_CODE64 8
 #define SEL_CODE32 16

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The second processor. Started at TRAMPOLINE it goes to 64-bit mode and sets TraceEn; INIT finds
- * it in a loop that makes no packets; started at SIPI_CODE it ends the trace.
+ * it in a loop that makes no packets; started at SIPI_CODE it ends the trace. Or it waits for a
+ * write of the first one.
  */
 #include "layout.h"
 
@@ -42,6 +43,8 @@ second_32:
 
 	.code64
 second_64:
+	cmpl	$TASK_MONITOR, SECOND_TASK
+	je	second_monitor
 	load	0x571, 0
 	wrmsr
 	load	0x560, OUT_TABLE
@@ -55,6 +58,24 @@ second_on:
 	movl	$1, SECOND_BOX
 second_loop:
 	jmp	second_loop
+
+	/* Stage 1: the monitor is armed. Stage 2: it has woken. */
+second_monitor:
+	/* MONITOR is for write-back memory alone. IA32_MTRR_DEF_TYPE: enabled, all is that. */
+	load	0x2ff, 0x806
+	wrmsr
+	mov	%cr3, %rax
+	mov	%rax, %cr3
+	mov	$OUT, %eax
+	xor	%ecx, %ecx
+	xor	%edx, %edx
+	monitor
+	movl	$1, SECOND_BOX
+	xor	%eax, %eax
+	mwait
+	movl	$2, SECOND_BOX
+1:	hlt
+	jmp	1b
 
 	.code16
 	.globl	sipi_code, sipi_code_end, sipi_at, sipi_off
