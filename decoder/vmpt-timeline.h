@@ -19,7 +19,7 @@ enum vmpt_span_kind {
 	VMPT_SPAN_HOST,
 	VMPT_SPAN_GUEST,   /* .vmcs if .owner.kind is VMPT_OWNER_VM */
 	VMPT_SPAN_UNKNOWN, /* packets, but nobody proved whose */
-	VMPT_SPAN_LOST,	   /* bytes that are gone or no packets, or an overflow's */
+	VMPT_SPAN_LOST,	   /* bytes that are gone or no packets */
 	VMPT_SPAN_OFF,	   /* tracing was off: TraceEn = 0, or the CPU's packets ended for a time */
 };
 
@@ -48,7 +48,7 @@ struct vmpt_exit {
 	u8 source;   /* enum vmpt_reason_source; CODE and PATTERN are guesses */
 	bool has_ip; /* .ip: the guest's IP at the exit (FUP), of .cr3 if it is not 0 */
 	bool has_qualification;
-	bool halted; /* the vCPU had nothing to do: HLT, MWAIT, or the exit's pattern says so */
+	bool halted; /* the vCPU had nothing to do: HLT, MWAIT, UMWAIT, TPAUSE, as .source tells */
 	u64 ip, cr3, qualification;
 };
 
@@ -66,27 +66,43 @@ struct vmpt_span {
 
 struct vmpt_timeline;
 
+/* What is known of an exit whose reason nobody tells. */
+struct vmpt_exit_place {
+	struct vmpt_owner owner;
+	u64 cr3; /* 0: not known */
+	u64 ip;	 /* the guest's IP at the exit */
+	bool has_next;
+	u64 next;  /* where the vCPU went on, if it did so on the same CPU */
+	bool idle; /* before it did, the CPU slept or ran something else (struct vmpt_exit) */
+};
+
 struct vmpt_timeline_options {
-	struct vmpt_options decode;
+	struct vmpt_options decode; /* .threads: streams at once; of a single stream its own */
 	/* All events of the trace by time, or NULL; they stay the caller's. */
 	const struct vmpt_event *events;
 	size_t event_count;
 	/*
-	 * The guest's code: up to @size bytes at @ip of @owner with @cr3 into @buf; how many, 0:
-	 * not there. For VMPT_REASON_CODE. May be NULL.
+	 * Guess a basic exit reason by the guest's code; VMPT_REASON_UNKNOWN: no idea. May be
+	 * NULL. Called by several threads at once if .decode.threads is over 1.
 	 */
-	size_t (*code)(void *opaque, const struct vmpt_owner *owner, u64 cr3, u64 ip, u8 *buf,
-		       size_t size);
-	void *code_opaque;
+	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
+	void *guess_opaque;
 };
 
+/*
+ * @streams as given to vmpt_clocks_open(), all of them; they, @clocks and what @options points to
+ * must outlive the timeline. 0, -VMPT_E_NOMEM, -VMPT_E_INVAL, or -VMPT_E_UNSUPPORTED for RTIT,
+ * which tells no VM exits.
+ */
 int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
 		       const struct vmpt_stream *const *streams, size_t count,
 		       const struct vmpt_timeline_options *options);
 void vmpt_timeline_close(struct vmpt_timeline *timeline);
 
 /*
- * The next span of all streams, by start. Of one stream they follow each other without holes.
+ * The next span of all streams, by start. Of one stream they follow each other without holes: each
+ * starts where and when the one before it ended, but for one whose .back says why not. Those of a
+ * stream before its first known time have VMPT_TIME_NONE and come first.
  * 1, 0 at the end, or a negative error.
  */
 int vmpt_timeline_next(struct vmpt_timeline *timeline, struct vmpt_span *span);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the timeline: a lane makes the spans of one stream (timeline-lane.c), its exits wait for
+ * their reasons (timeline-exits.c), and timeline.c merges lanes.
+ */
+#ifndef VMPT_DECODER_TIMELINE_H
+#define VMPT_DECODER_TIMELINE_H
+
+#include "decoder/vmpt-timeline.h"
+
+/* Spans that wait for what comes behind them. */
+#define LANE_RING 256
+/* Exits that wait for the next entry of their vCPU. */
+#define LANE_WAITING 16
+
+/* An exit without a reason, until its vCPU goes on. */
+struct lane_exit {
+	u64 span; /* its number in the lane */
+	struct vmpt_owner owner;
+	bool idle;
+};
+
+/* A KVM exit of this CPU, from the events. */
+struct lane_events {
+	const struct vmpt_event *event;
+	const u32 *index; /* of those of this CPU, by time */
+	size_t count;
+	size_t at; /* those before it are used up */
+};
+
+struct lane {
+	const struct vmpt_timeline_options *options;
+	const struct vmpt_stream *stream;
+	u32 index;
+	struct vmpt_splitter *split;
+	struct vmpt_timed *timed;
+
+	struct vmpt_slice slice, next_slice;
+	bool has_next; /* .next_slice is filled */
+	bool done;
+
+	struct vmpt_timed_batch batch;
+	size_t item; /* the next one of .batch */
+	bool items_done;
+
+	/* Spans by number; [first, next) are in the ring, the last may still grow. */
+	struct vmpt_span ring[LANE_RING];
+	u64 first, next;
+	bool open;	       /* the last one is the current span */
+	bool settling;	       /* the current one's start waits for a time that is bounded */
+	struct vmpt_time time; /* of the last item */
+
+	/* Of the current span, guest's: what an exit would need */
+	bool has_fup, has_entry, has_reason, has_qualification;
+	u64 fup, entry, cr3, qualification;
+	u16 reason;
+	/* Of the host's: signs of something else than going straight back */
+	u64 host_cr3;
+	bool has_host_cr3, host_idle;
+
+	bool in_psb;
+	bool stopped; /* behind a TIP.PGD, and nothing executed since */
+	u64 stop_offset;
+	struct vmpt_time stop_time;
+
+	struct lane_exit waiting[LANE_WAITING];
+	unsigned int waiting_count;
+	struct lane_events events;
+};
+
+int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct vmpt_stream *stream,
+	      size_t index, const struct vmpt_timeline_options *options, unsigned int threads);
+void lane_close(struct lane *lane);
+
+/* The next span that is done. 1, 0 at the end, or a negative error. */
+int lane_next(struct lane *lane, struct vmpt_span *span);
+
+static inline struct vmpt_span *lane_span(struct lane *lane, u64 number)
+{
+	return &lane->ring[number % LANE_RING];
+}
+
+/* ---- timeline-exits.c ---- */
+
+/* The guest's span @number, the last one, has ended with an exit. */
+void lane_exit_begin(struct lane *lane, u64 number);
+/* The vCPU of span @number goes on, at @ip if @has_ip. */
+void lane_exit_entry(struct lane *lane, u64 number, bool has_ip, u64 ip);
+/* The CPU slept or ran something else. */
+void lane_exits_idle(struct lane *lane);
+/* Nothing behind tells more of those that wait. */
+void lane_exits_give_up(struct lane *lane);
+/* Those before span @number give up: the ring is full. */
+void lane_exits_give_up_before(struct lane *lane, u64 number);
+/* The first span that may not be handed out yet. */
+u64 lane_exits_oldest(const struct lane *lane);
+
+#endif
