@@ -49,7 +49,8 @@ struct cli_command {
 	int (*run)(struct cli *cli);	/* returns enum cli_exit */
 };
 
-extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks, cli_record_host;
+extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks, cli_timeline,
+	cli_exits, cli_record_host;
 
 #define CLI_CPU_RANGES 64
 

@@ -11,8 +11,9 @@
 #define DOMAIN "vmpt-domain"
 #define CALLED "vmpt domain" /* what ps shows for it */
 
-static const struct cli_command *const command[] = { &cli_dump,	 &cli_stat,   &cli_vms,
-						     &cli_split, &cli_clocks, &cli_record_host };
+static const struct cli_command *const command[] = { &cli_dump,	  &cli_stat,	   &cli_vms,
+						     &cli_split,  &cli_timeline,   &cli_exits,
+						     &cli_clocks, &cli_record_host };
 
 static const struct cli_command *find(const char *name)
 {
@@ -36,8 +37,8 @@ static void help(void)
 	       "\n"
 	       "Commands:\n");
 	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++)
-		printf("  %-6s %s\n", command[i]->name, command[i]->title);
-	printf("  domain start, stop, show and trace VMs through libvirt\n"
+		printf("  %-8s %s\n", command[i]->name, command[i]->title);
+	printf("  domain   start, stop, show and trace VMs through libvirt\n"
 	       "\n"
 	       "Options:\n"
 	       "  -h, --help     show this text and exit; after a COMMAND, its own\n"

@@ -28,24 +28,29 @@ struct timeline_totals {
 
 /* A line of the time line: one vCPU, on whatever CPU it runs. */
 struct timeline_vcpu {
-	char *name;  /* "web vcpu 0", or its VMCS as "3b56ee000"; nothing in it harms a terminal */
-	u32 vm;	     /* index of its VM */
-	u32 number;  /* of the vCPU in its VM, or TIMELINE_NONE */
-	u64 vmcs;    /* the first one it was seen with */
-	bool is_any; /* a VM's, but the VMCS is not known: "vm?" */
+	char *name; /* "web vcpu 0", or its VMCS as "3b56ee000"; nothing in it harms a terminal */
+	u32 vm;	    /* index of its VM */
+	u32 next_of_vm; /* or TIMELINE_NONE */
+	u32 number;	/* of the vCPU in its VM, or TIMELINE_NONE */
+	u64 vmcs;	/* the first one it was seen with */
+	bool is_any;	/* a VM's, but the VMCS is not known: "vm?" */
 	struct timeline_totals totals;
 
 	/* For who adds up: */
 	bool ran;  /* .last_* are valid */
 	bool open; /* it has exited, and .left tells how */
 	u32 last_stream;
-	struct vmpt_time last_end;
+	u64 last_end; /* ticks from time 0 */
+	u32 last_early, last_late;
+	u64 overlaps; /* runs that began while it ran on another CPU: its name is wrong */
 	struct vmpt_exit left;
 };
 
 struct timeline_vm {
-	char *name; /* as the vCPU's, without its number */
-	u32 vcpus;  /* so many */
+	char *name;	 /* as the vCPU's, without its number */
+	bool named;	 /* else it is a VMCS of which nobody says whose it is */
+	u32 vcpus;	 /* so many */
+	u32 first, last; /* of them: indices; the others by .next_of_vm */
 	struct timeline_totals totals;
 };
 

@@ -67,6 +67,8 @@ static void begin(struct lane *lane, u8 began, u64 offset, const struct vmpt_tim
 	struct vmpt_span *span = push(lane, span_kind(&lane->slice), began, offset, start);
 
 	span->owner = lane->slice.owner;
+	span->loss = lane->slice.loss;
+	span->doubt = lane->slice.begin == VMPT_BEGIN_DOUBT && span->kind == VMPT_SPAN_UNKNOWN;
 	lane->has_fup = lane->has_entry = lane->has_reason = lane->has_qualification = false;
 	lane->cr3 = 0;
 	lane->host_idle = lane->has_host_cr3 = false;
@@ -351,7 +353,10 @@ static int begin_slice(struct lane *lane)
 	if (ret)
 		return ret;
 	begin(lane, began, lane->slice.offset, &time);
-	lane->settling = lane->slice.begin == VMPT_BEGIN_START;
+	/* At the start, and behind lost bytes, a PSB+ tells the time. */
+	lane->settling = time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START ||
+			 lane->after_loss;
+	lane->after_loss = lane->slice.begin == VMPT_BEGIN_LOSS;
 	lane_span(lane, lane->next - 1)->failed_entries = lane->slice.failed_entries;
 	return 0;
 }
@@ -413,6 +418,8 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 	int ret;
 
 	decode.threads = threads;
+	/* The timeline tells how far all of it is. */
+	decode.progress = NULL;
 	lane->options = options;
 	lane->stream = stream;
 	lane->index = (u32)index;

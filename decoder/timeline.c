@@ -33,6 +33,8 @@ struct vmpt_timeline {
 	u64 *heap;   /* streams that have a head, the earliest first */
 	size_t heap_count;
 	bool started;
+	u64 bytes; /* handed out */
+	unsigned int told;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work, made; /* for workers; for the caller */
@@ -202,6 +204,9 @@ int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
 		return 0;
 	q = &t->queue[t->heap[0]];
 	*span = q->head;
+	t->bytes += span->size;
+	if (t->options.decode.progress && !(++t->told % 256))
+		t->options.decode.progress(t->options.decode.progress_opaque, t->bytes);
 	ret = take(t, q);
 	if (ret < 0)
 		return ret;

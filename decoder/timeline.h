@@ -48,6 +48,7 @@ struct lane {
 	u64 first, next;
 	bool open;	       /* the last one is the current span */
 	bool settling;	       /* the current one's start waits for a time that is bounded */
+	bool after_loss;       /* the slice before was one */
 	struct vmpt_time time; /* of the last item */
 
 	/* Of the current span, guest's: what an exit would need */

@@ -56,7 +56,9 @@ struct vmpt_span {
 	u32 stream; /* its index */
 	u8 kind;    /* enum vmpt_span_kind */
 	u8 began, ended;
-	u8 back; /* enum vmpt_back: the time of this stream went back at its start */
+	u8 back;    /* enum vmpt_back: the time of this stream went back in it */
+	u8 loss;    /* VMPT_SPAN_LOST: enum vmpt_error */
+	bool doubt; /* VMPT_SPAN_UNKNOWN: behind an OVF or TIP.PGD() nothing proved the owner */
 	struct vmpt_owner owner;
 	struct vmpt_time start, end;
 	u64 offset, size;      /* bytes of the stream */
@@ -77,7 +79,8 @@ struct vmpt_exit_place {
 };
 
 struct vmpt_timeline_options {
-	struct vmpt_options decode; /* .threads: streams at once; of a single stream its own */
+	/* .threads: streams at once; of a single stream its own. .progress: bytes of all. */
+	struct vmpt_options decode;
 	/* All events of the trace by time, or NULL; they stay the caller's. */
 	const struct vmpt_event *events;
 	size_t event_count;

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Spans to lines: which vCPU ran, from which exit it came back and whether it moved, and the totals
+ * of vCPUs, VMs and CPUs. Memory is that of the lines, of which there are so many at the most.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/timeline-own.h"
+
+/* More vCPUs than these are one line, "others". */
+#define VCPUS_MAX 32768
+
+/* ---- lines ---- */
+
+/* Room for one more of @size bytes behind the @count that are there. */
+static bool grow(void *array, size_t count, size_t *room, size_t size)
+{
+	void **at = array, *more;
+	size_t want = *room ? 2 * *room : 16;
+
+	if (count < *room)
+		return true;
+	more = realloc(*at, want * size);
+	if (!more)
+		return false;
+	*at = more;
+	*room = want;
+	return true;
+}
+
+/* The mixing is that of splitmix64. */
+static u64 hash(u64 h)
+{
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
+	return h ^ h >> 31;
+}
+
+static u64 vcpu_hash(const struct timeline_count *c, const char *vm, u64 key)
+{
+	u64 h = hash(key ^ c->seed);
+
+	for (; vm && *vm; vm++)
+		h = hash(h ^ (unsigned char)*vm);
+	return h;
+}
+
+static void put_slot(struct timeline_count *c, u64 h, u32 index)
+{
+	while (c->slot[h & (c->slots - 1)])
+		h++;
+	c->slot[h & (c->slots - 1)] = index + 1;
+}
+
+/* What a line is found by: a name with its number, or a VMCS. */
+struct line_key {
+	const char *vm; /* as it is shown; NULL: .number is a VMCS */
+	u64 number;
+};
+
+static u64 key_of(const struct timeline_count *c, u32 i, const struct timeline *t)
+{
+	const struct timeline_vcpu *v = &t->vcpu[i];
+	bool named = t->vm[v->vm].named;
+
+	return vcpu_hash(c, named ? t->vm[v->vm].name : NULL, named ? v->number : v->vmcs);
+}
+
+static int rehash(struct timeline_count *c, struct timeline *t)
+{
+	size_t slots = c->slots ? 2 * c->slots : 256;
+	u32 *slot = calloc(slots, sizeof(*slot)), i;
+
+	if (!slot)
+		return cli_no_memory(t->cli);
+	free(c->slot);
+	c->slot = slot;
+	c->slots = slots;
+	for (i = 0; i < t->vcpus; i++)
+		if (!t->vcpu[i].is_any)
+			put_slot(c, key_of(c, i, t), i);
+	return CLI_OK;
+}
+
+static u32 find_vm(const struct timeline *t, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < t->vms; i++)
+		if (t->vm[i].named && !strcmp(t->vm[i].name, name))
+			return i;
+	return TIMELINE_NONE;
+}
+
+static int add_vm(struct timeline *t, const char *name, bool named)
+{
+	struct timeline_vm *vm;
+
+	if (!grow(&t->vm, t->vms, &t->vm_room, sizeof(*t->vm)))
+		return cli_no_memory(t->cli);
+	vm = &t->vm[t->vms];
+	memset(vm, 0, sizeof(*vm));
+	vm->name = strdup(name);
+	vm->named = named;
+	if (!vm->name)
+		return cli_no_memory(t->cli);
+	t->vms++;
+	return CLI_OK;
+}
+
+/* A new line called @name, of a VM @vm, new or not. */
+static int add_vcpu(struct timeline *t, const char *vm, bool named, const char *name)
+{
+	struct timeline_vcpu *v;
+	u32 of = named ? find_vm(t, vm) : TIMELINE_NONE;
+
+	if (of == TIMELINE_NONE) {
+		if (add_vm(t, vm, named))
+			return CLI_FAILED;
+		of = (u32)t->vms - 1;
+	}
+	if (!grow(&t->vcpu, t->vcpus, &t->vcpu_room, sizeof(*t->vcpu)))
+		return cli_no_memory(t->cli);
+	v = &t->vcpu[t->vcpus];
+	memset(v, 0, sizeof(*v));
+	v->vm = of;
+	v->number = TIMELINE_NONE;
+	v->name = strdup(name);
+	if (!v->name)
+		return cli_no_memory(t->cli);
+	v->next_of_vm = TIMELINE_NONE;
+	if (t->vm[of].vcpus++)
+		t->vcpu[t->vm[of].last].next_of_vm = (u32)t->vcpus;
+	else
+		t->vm[of].first = (u32)t->vcpus;
+	t->vm[of].last = (u32)t->vcpus;
+	t->vcpus++;
+	return CLI_OK;
+}
+
+/* A line that is found by no VMCS: "vm?", "others". */
+static int special(struct timeline *t, u32 *index, const char *name)
+{
+	if (*index == TIMELINE_NONE) {
+		if (add_vcpu(t, name, false, name))
+			return CLI_FAILED;
+		*index = (u32)t->vcpus - 1;
+		t->vcpu[*index].is_any = true;
+	}
+	return CLI_OK;
+}
+
+/* The line of a key, made if it is new. */
+static int find_line(struct timeline_count *c, struct timeline *t, const struct line_key *key,
+		     u64 vmcs, u32 *index)
+{
+	char name[CLI_WHO];
+	u64 h, at;
+
+	if (2 * t->vcpus >= c->slots && rehash(c, t))
+		return CLI_FAILED;
+	h = vcpu_hash(c, key->vm, key->number);
+	for (at = h; c->slot[at & (c->slots - 1)]; at++) {
+		u32 i = c->slot[at & (c->slots - 1)] - 1;
+		const struct timeline_vcpu *v = &t->vcpu[i];
+		bool named = t->vm[v->vm].named;
+
+		if (named != !!key->vm || (named && strcmp(t->vm[v->vm].name, key->vm)) ||
+		    (named ? v->number : v->vmcs) != key->number)
+			continue;
+		*index = i;
+		return CLI_OK;
+	}
+	if (t->vcpus >= VCPUS_MAX) {
+		*index = c->others;
+		if (special(t, &c->others, "others"))
+			return CLI_FAILED;
+		*index = c->others;
+		return CLI_OK;
+	}
+	if (key->vm && key->number == TIMELINE_NONE)
+		snprintf(name, sizeof(name), "%s", key->vm);
+	else if (key->vm)
+		snprintf(name, sizeof(name), "%s vcpu %llu", key->vm,
+			 (unsigned long long)key->number);
+	else
+		snprintf(name, sizeof(name), "%llx", (unsigned long long)vmcs);
+	if (add_vcpu(t, key->vm ? key->vm : name, key->vm, name))
+		return CLI_FAILED;
+	*index = (u32)t->vcpus - 1;
+	t->vcpu[*index].number = key->vm ? (u32)key->number : TIMELINE_NONE;
+	t->vcpu[*index].vmcs = vmcs;
+	put_slot(c, h, *index);
+	return CLI_OK;
+}
+
+static int resolve(struct timeline_count *c, struct timeline *t, const struct vmpt_span *s,
+		   u32 *index)
+{
+	struct line_key key = { .number = s->owner.vmcs };
+	const struct timeline_name *name;
+
+	if (s->owner.kind != VMPT_OWNER_VM) {
+		if (special(t, &c->any, "vm?"))
+			return CLI_FAILED;
+		*index = c->any;
+		return CLI_OK;
+	}
+	/* One VMCS runs many times in a row. */
+	if (c->last != TIMELINE_NONE && c->last_vmcs == s->owner.vmcs &&
+	    s->start.tsc >= c->last_from && s->start.tsc <= c->last_to) {
+		*index = c->last;
+		return CLI_OK;
+	}
+	name = timeline_names_find(t->names, s->owner.vmcs, s->start.tsc, &c->last_from,
+				   &c->last_to);
+	if (name) {
+		key.vm = name->shown;
+		key.number = name->vcpu;
+	}
+	c->last = TIMELINE_NONE;
+	if (find_line(c, t, &key, s->owner.vmcs, index))
+		return CLI_FAILED;
+	c->last = *index;
+	c->last_vmcs = s->owner.vmcs;
+	return CLI_OK;
+}
+
+/* ---- totals ---- */
+
+static void each_total(struct timeline *t, const struct timeline_span *s,
+		       struct timeline_totals *totals[3])
+{
+	totals[0] = &t->cpu[s->span->stream];
+	totals[1] = s->vcpu == TIMELINE_NONE ? NULL : &t->vcpu[s->vcpu].totals;
+	totals[2] = s->vcpu == TIMELINE_NONE ? NULL : &t->vm[t->vcpu[s->vcpu].vm].totals;
+}
+
+static void add_span(struct timeline_totals *n, const struct timeline_span *s)
+{
+	const struct vmpt_span *span = s->span;
+
+	n->spans++;
+	n->bytes += span->size;
+	n->overflows += span->overflows;
+	n->failed_entries += span->failed_entries;
+	if (span->kind == VMPT_SPAN_LOST) {
+		n->losses++;
+		n->lost += s->end - s->start;
+	}
+	if (span->kind != VMPT_SPAN_GUEST)
+		return;
+	n->running += s->end - s->start;
+	n->running_error += s->early > s->late ? s->early : s->late;
+	n->entries += span->began == VMPT_EDGE_ENTRY;
+	n->unsure += span->began == VMPT_EDGE_UNKNOWN || span->ended == VMPT_EDGE_UNKNOWN ||
+		     span->overflows;
+	n->moves += s->moved_from != TIMELINE_NONE;
+	if (span->ended == VMPT_EDGE_EXIT) {
+		n->exits++;
+		n->halts += span->exit.halted;
+		n->guessed += timeline_guessed(&span->exit);
+	}
+}
+
+static void add_out(struct timeline_totals *n, const struct timeline_span *s, u64 error)
+{
+	u64 out = s->start - s->left_at;
+
+	if (s->left.halted) {
+		n->halted += out;
+		n->halted_error += error;
+	} else {
+		n->exited += out;
+		n->exited_error += error;
+	}
+}
+
+/* ---- a span ---- */
+
+static u64 bound(const struct vmpt_time *time, u32 side)
+{
+	return time->tsc == VMPT_TIME_NONE || side == VMPT_TIME_OPEN ? 0 : side;
+}
+
+static void set_times(const struct timeline *t, struct timeline_span *s)
+{
+	const struct vmpt_time *a = &s->span->start, *b = &s->span->end;
+	u64 start = a->tsc, end = b->tsc;
+
+	if (start == VMPT_TIME_NONE)
+		start = end;
+	if (end == VMPT_TIME_NONE)
+		end = start;
+	if (start == VMPT_TIME_NONE)
+		start = end = t->zero;
+	s->start = start > t->zero ? start - t->zero : 0;
+	s->end = end > t->zero ? end - t->zero : 0;
+	if (s->end < s->start)
+		s->end = s->start;
+	s->bounded = a->tsc != VMPT_TIME_NONE && b->tsc != VMPT_TIME_NONE &&
+		     a->early != VMPT_TIME_OPEN && a->late != VMPT_TIME_OPEN &&
+		     b->early != VMPT_TIME_OPEN && b->late != VMPT_TIME_OPEN;
+	s->early = bound(b, b->early) + bound(a, a->late);
+	s->late = bound(b, b->late) + bound(a, a->early);
+	if (s->early > s->end - s->start)
+		s->early = s->end - s->start;
+}
+
+/* The exit that this entry ends, if nothing on its CPUs can have hidden another. */
+static void join_left(struct timeline_count *c, const struct timeline_vcpu *v,
+		      struct timeline_span *s)
+{
+	u32 stream = s->span->stream;
+
+	if (!v->open || s->span->began != VMPT_EDGE_ENTRY ||
+	    c->cpu[stream].lost_until > v->last_end ||
+	    c->cpu[v->last_stream].lost_until > v->last_end)
+		return;
+	s->has_left = true;
+	s->left = v->left;
+	s->left_at = v->last_end < s->start ? v->last_end : s->start;
+}
+
+/* What the line is left with. */
+static void leave(struct timeline *t, const struct timeline_span *s)
+{
+	struct timeline_vcpu *v = &t->vcpu[s->vcpu];
+
+	v->ran = true;
+	v->open = s->span->ended == VMPT_EDGE_EXIT;
+	v->left = s->span->exit;
+	v->last_end = s->end;
+	v->last_late = (u32)bound(&s->span->end, s->span->end.late);
+	v->last_early = (u32)bound(&s->span->end, s->span->end.early);
+	v->last_stream = s->span->stream;
+}
+
+/* A loss is one of the vCPU before it and of another behind it. */
+static void count_losses(struct timeline_count *c, struct timeline *t,
+			 const struct timeline_span *s)
+{
+	struct timeline_cpu *cpu = &c->cpu[s->span->stream];
+	u32 whom = TIMELINE_NONE;
+
+	if (s->span->kind == VMPT_SPAN_LOST) {
+		whom = cpu->last_vcpu;
+		cpu->after_loss = true;
+	} else if (cpu->after_loss) {
+		whom = s->vcpu == cpu->last_vcpu ? TIMELINE_NONE : s->vcpu;
+		cpu->after_loss = false;
+	}
+	if (whom != TIMELINE_NONE) {
+		t->vcpu[whom].totals.losses++;
+		t->vm[t->vcpu[whom].vm].totals.losses++;
+	}
+	if (s->span->kind != VMPT_SPAN_LOST)
+		cpu->last_vcpu = s->vcpu;
+	if (s->span->kind == VMPT_SPAN_LOST || s->span->kind == VMPT_SPAN_UNKNOWN ||
+	    s->span->overflows)
+		cpu->lost_until = s->end + 1;
+}
+
+static u32 larger(u32 a, u32 b)
+{
+	return a > b ? a : b;
+}
+
+/* Whose run it is, where it was before, and from which exit it comes. @error: of the time out. */
+static int take_run(struct timeline_count *c, struct timeline *t, struct timeline_span *s,
+		    u64 *error)
+{
+	const struct vmpt_time *start = &s->span->start;
+	struct timeline_vcpu *v;
+
+	if (resolve(c, t, s->span, &s->vcpu))
+		return CLI_FAILED;
+	v = &t->vcpu[s->vcpu];
+	join_left(c, v, s);
+	*error = (u64)larger(v->last_early, v->last_late) +
+		 larger((u32)bound(start, start->early), (u32)bound(start, start->late));
+	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
+		return CLI_OK;
+	s->moved_from = v->last_stream;
+	/* Nobody is in two places at once. */
+	if (start->late != VMPT_TIME_OPEN && s->start + start->late + v->last_early < v->last_end)
+		v->overlaps++;
+	return CLI_OK;
+}
+
+int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
+			struct timeline_span *s)
+{
+	struct timeline_totals *totals[3];
+	u64 error = 0;
+	int i;
+
+	memset(s, 0, sizeof(*s));
+	s->span = span;
+	s->vcpu = s->moved_from = TIMELINE_NONE;
+	set_times(t, s);
+	if (s->end > t->last)
+		t->last = s->end;
+	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s, &error))
+		return CLI_FAILED;
+	count_losses(c, t, s);
+	each_total(t, s, totals);
+	for (i = 0; i < 3 && totals[i]; i++) {
+		add_span(totals[i], s);
+		if (s->has_left)
+			add_out(totals[i], s, error);
+	}
+	if (s->vcpu != TIMELINE_NONE)
+		leave(t, s);
+	return CLI_OK;
+}
+
+int timeline_count_open(struct timeline_count *c, struct timeline *t)
+{
+	size_t i;
+
+	memset(c, 0, sizeof(*c));
+	c->seed = timeline_seed();
+	c->last = c->any = c->others = TIMELINE_NONE;
+	t->cpu = calloc(t->cli->streams, sizeof(*t->cpu));
+	c->cpu = calloc(t->cli->streams, sizeof(*c->cpu));
+	if (!t->cpu || !c->cpu)
+		return cli_no_memory(t->cli);
+	for (i = 0; i < t->cli->streams; i++)
+		c->cpu[i].last_vcpu = TIMELINE_NONE;
+	return CLI_OK;
+}
+
+void timeline_count_close(struct timeline_count *c, struct timeline *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->vcpus; i++)
+		free(t->vcpu[i].name);
+	for (i = 0; i < t->vms; i++)
+		free(t->vm[i].name);
+	free(t->vcpu);
+	free(t->vm);
+	free(t->cpu);
+	free(c->cpu);
+	free(c->slot);
+}

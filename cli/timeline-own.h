@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside vmpt timeline and vmpt exits: from the trace's files to spans with lines (timeline-run.c,
+ * timeline-count.c, timeline-names.c), which sinks take.
+ */
+#ifndef VMPT_CLI_TIMELINE_OWN_H
+#define VMPT_CLI_TIMELINE_OWN_H
+
+#include "cli/timeline.h"
+
+/* ---- timeline-names.c: whose a VMCS is ---- */
+
+struct timeline_name {
+	u64 vmcs;
+	u64 from, to; /* host TSC */
+	char *shown;  /* the VM's name; nothing in it harms a terminal */
+	u32 vcpu;     /* or TIMELINE_NONE */
+	u32 line;     /* of the side record */
+	bool seen;    /* in the trace */
+};
+
+struct timeline_names {
+	struct timeline_name *name; /* by VMCS, then time */
+	size_t count, room;
+};
+
+/* Read the side record if there is one. 0, or an exit code after a message. */
+int timeline_names_open(struct cli *cli, struct timeline_names *names);
+void timeline_names_close(struct timeline_names *names);
+/*
+ * Who has @vmcs at @tsc; NULL: nobody says. From *@from to *@to the answer is the same.
+ */
+const struct timeline_name *timeline_names_find(struct timeline_names *names, u64 vmcs, u64 tsc,
+						u64 *from, u64 *to);
+/* Warn of what does not fit the trace. */
+void timeline_names_tell(const struct cli *cli, const struct timeline_names *names);
+
+/* ---- timeline-count.c ---- */
+
+struct timeline_cpu {
+	u64 lost_until; /* ticks: an entry or an exit may be hidden up to here */
+	u32 last_vcpu;	/* that ran, losses aside; TIMELINE_NONE: somebody else */
+	bool after_loss;
+};
+
+struct timeline_count {
+	struct timeline_cpu *cpu; /* by stream */
+	u32 *slot;		  /* hash of lines: 1 + index, 0 is free */
+	size_t slots;
+	u64 seed;	 /* a trace shall not choose who collides */
+	u32 any, others; /* lines of VMs without a VMCS, and of those that are too many */
+	/* The answer of the last question */
+	u32 last;
+	u64 last_vmcs, last_from, last_to;
+};
+
+int timeline_count_open(struct timeline_count *c, struct timeline *t);
+void timeline_count_close(struct timeline_count *c, struct timeline *t);
+/* The next span, by start. 0, or an exit code after a message. */
+int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
+			struct timeline_span *s);
+u64 timeline_seed(void);
+
+/* ---- timeline-run.c ---- */
+
+/* What both commands are told. */
+struct timeline_wants {
+	u64 tsc_khz;	       /* 0: not told */
+	const char *from, *to; /* seconds, or ticks; NULL: all */
+	const char *vm;	       /* a name or a VMCS; NULL: all */
+	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
+	void *guess_opaque;
+};
+
+/* Walk the trace and give spans to all @count @sinks. 0, or an exit code after a message. */
+int timeline_run(struct cli *cli, const struct timeline_wants *wants,
+		 const struct timeline_sink *sinks, size_t count);
+
+/* Options of both; each is called with the command's own wants. */
+int timeline_parse_khz(struct cli *cli, const char *arg, struct timeline_wants *wants);
+
+/* ---- words ---- */
+
+#define TIMELINE_TIME 32
+
+/* "12.3 us", "4,711" ticks. */
+const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* The time from time 0 on: "0.001234567", ticks. */
+const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* The reason with its mark: "HLT?"; cut to @columns. */
+const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
+/* @name cut to @columns of a terminal, with "…" where it was cut. */
+const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
+
+/* ---- outputs ---- */
+
+struct timeline_table;	/* timeline-table.c */
+struct timeline_json;	/* timeline-json.c */
+struct timeline_chrome; /* timeline-chrome.c */
+
+/* The table of spans, @head lines at the most (0: all). */
+int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
+			struct timeline_sink *sink);
+void timeline_table_close(struct timeline_table *table);
+/* Totals instead: only .end. */
+void timeline_summary_sink(struct timeline_sink *sink);
+int timeline_json_open(struct cli *cli, bool summary, u64 head, struct timeline_json **json,
+		       struct timeline_sink *sink);
+void timeline_json_close(struct timeline_json *json);
+int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chrome **chrome,
+			 struct timeline_sink *sink);
+void timeline_chrome_close(struct timeline_chrome *chrome);
+
+#endif

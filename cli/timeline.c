@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt timeline: what ran when, of all CPUs by time; totals; files for programs that draw them.
+ */
+#include <string.h>
+
+#include "cli/timeline-code.h"
+#include "cli/timeline-own.h"
+
+struct own {
+	struct timeline_wants wants;
+	struct timeline_code_wants code;
+	const char *chrome;
+	u64 head;
+	bool summary, perf_time;
+};
+
+static int set_summary(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	(void)arg;
+	own->summary = true;
+	return 0;
+}
+
+static int set_perf_time(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	(void)arg;
+	own->perf_time = true;
+	return 0;
+}
+
+static int set_chrome(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->chrome = arg;
+	return 0;
+}
+
+static int set_head(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	if (cli_parse_u64(cli, "--head", arg, &own->head))
+		return -1;
+	if (own->head)
+		return 0;
+	cli_usage(cli, "--head: 0 lines are none; give 1 or more");
+	return -1;
+}
+
+static int set_from(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->wants.from = arg;
+	return 0;
+}
+
+static int set_to(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->wants.to = arg;
+	return 0;
+}
+
+static int set_owner(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->wants.vm = arg;
+	return 0;
+}
+
+static int set_khz(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	return timeline_parse_khz(cli, arg, &own->wants);
+}
+
+static int set_kernel(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	return timeline_code_set_kernel(cli, &own->code, arg);
+}
+
+static int set_image(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	return timeline_code_set_image(cli, &own->code, arg);
+}
+
+static const struct cli_option options[] = {
+	{ "summary", 0, NULL, "totals of VMs and vCPUs instead of the spans", set_summary },
+	{ "chrome", 0, "FILE",
+	  "write FILE for the Perfetto UI (ui.perfetto.dev) or\n"
+	  "Chrome's tracing page: trace events as JSON",
+	  set_chrome },
+	{ "from", 0, "TIME", "from this time on, in seconds from the trace's start", set_from },
+	{ "to", 0, "TIME", "up to this time", set_to },
+	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
+	{ "head", 'n', "N", "the first N spans only", set_head },
+	{ "perf-time", 0, NULL, "times as perf script has them", set_perf_time },
+	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },
+	{ "kernel", 0, "FILE[@ADDR]",
+	  "the guests' kernel, vmlinux, for guesses why they\n"
+	  "exit; ADDR: where its _text is, if it was moved",
+	  set_kernel },
+	{ "image", 0, "FILE[@ADDR]",
+	  "a program or library of theirs; ADDR: where its first\n"
+	  "page is, if it is position independent; repeatable",
+	  set_image },
+	{ 0 },
+};
+
+static int check(struct cli *cli, const struct own *own)
+{
+	if (own->summary && own->head)
+		return cli_usage(cli, "--head is for the spans, not for --summary");
+	if (own->summary && own->perf_time)
+		return cli_usage(cli, "--perf-time is for the spans, not for --summary");
+	if (own->perf_time && !vmpt_trace_info(cli->trace)->has_time_conv)
+		return cli_usage(cli,
+				 "--perf-time: %s does not say how perf's time follows from "
+				 "the TSC",
+				 cli->file[0]);
+	return CLI_OK;
+}
+
+static int run(struct cli *cli)
+{
+	struct own *own = cli->own;
+	struct timeline_table *table = NULL;
+	struct timeline_json *json = NULL;
+	struct timeline_chrome *chrome = NULL;
+	struct timeline_code *code = NULL;
+	struct timeline_sink sink[3];
+	size_t sinks = 0;
+	int ret = check(cli, own);
+
+	if (!ret)
+		ret = timeline_code_open(cli, &own->code, &code, &own->wants);
+	if (!ret && own->chrome) {
+		ret = timeline_chrome_open(cli, own->chrome, &chrome, &sink[sinks]);
+		sinks++;
+	}
+	if (!ret && cli->json) {
+		ret = timeline_json_open(cli, own->summary, own->head, &json, &sink[sinks]);
+		sinks++;
+	} else if (!ret && own->summary) {
+		timeline_summary_sink(&sink[sinks++]);
+	} else if (!ret && !own->chrome) {
+		ret = timeline_table_open(cli, own->head, own->perf_time, &table, &sink[sinks]);
+		sinks++;
+	}
+	if (!ret)
+		ret = timeline_run(cli, &own->wants, sink, sinks);
+	timeline_table_close(table);
+	timeline_json_close(json);
+	timeline_chrome_close(chrome);
+	timeline_code_close(code);
+	return ret;
+}
+
+const struct cli_command cli_timeline = {
+	.name = "timeline",
+	.title = "show what ran when, on all CPUs, by time",
+	.about =
+		"Show the spans of all CPUs by time: which vCPU ran on which CPU from when on, how\n"
+		"long, how exact that is, and why it was left: by the processor's own word (EVD),\n"
+		"KVM's event in a perf.data, or a guess, which has a '?' behind it. A vCPU is one\n"
+		"line, on whatever CPU it runs.",
+	.examples = "  vmpt timeline perf.data                        all spans\n"
+		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
+		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
+		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
+		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
+	.options = options,
+	.clock = true,
+	.names = true,
+	.own_size = sizeof(struct own),
+	.run = run,
+};
