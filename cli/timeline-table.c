@@ -238,7 +238,6 @@ static void print_cpus(const struct timeline *t)
 		cli_cell_number(table, true, n->overflows);
 		cli_cell_number(table, true, n->bytes);
 	}
-	printf("\n");
 	cli_table_print(table, "");
 }
 
@@ -250,8 +249,10 @@ static int summary_end(void *opaque, const struct timeline *t)
 	printf("%s%s on %zu CPU%s, %zu VM%s\n\n", timeline_length(t, t->last, buf),
 	       t->hz > 0 ? "" : " ticks", t->cli->streams, t->cli->streams == 1 ? "" : "s", t->vms,
 	       t->vms == 1 ? "" : "s");
-	if (t->vms)
+	if (t->vms) {
 		print_vms(t);
+		printf("\n");
+	}
 	print_cpus(t);
 	if (!(t->hz > 0) && !t->cli->quiet)
 		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "

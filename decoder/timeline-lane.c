@@ -204,6 +204,10 @@ static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offse
 	case VMPT_PT_PSBEND:
 		lane->in_psb = false;
 		break;
+	case VMPT_PT_MTC:
+		/* TraceEn is 1: only the context is not traced. */
+		lane->stopped = false;
+		break;
 	case VMPT_PT_TSC:
 	case VMPT_PT_CBR:
 		if (lane->stopped)

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt exits: for each VM and reason how often it exits, how long the host takes for it, and from
+ * where in the guest.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/elf-code.h"
+#include "cli/exits.h"
+#include "cli/timeline-code.h"
+
+#define TOP		 3
+#define SYMBOL_FILES_MAX 64
+
+struct own {
+	struct timeline_wants wants;
+	struct timeline_code_wants code;
+	u64 top;
+	bool top_set;
+	const char *symbol_vm[SYMBOL_FILES_MAX]; /* of each file; NULL: of all VMs */
+	char *symbol_file[SYMBOL_FILES_MAX];
+	size_t symbol_files;
+	struct elf_symbols symbols;
+	struct exits exits;
+};
+
+/* ---- options ---- */
+
+static int set_top(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->top_set = true;
+	return cli_parse_u64(cli, "--top", arg, &own->top);
+}
+
+/* "[VM:]FILE[@ADDR]": a file that is there may be called so itself. */
+static int set_symbols(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+	const char *colon = strchr(arg, ':');
+
+	if (own->symbol_files == SYMBOL_FILES_MAX) {
+		cli_usage(cli, "--symbols: more than %d", SYMBOL_FILES_MAX);
+		return -1;
+	}
+	if (colon && !access(arg, F_OK))
+		colon = NULL;
+	own->symbol_file[own->symbol_files] = strdup(colon ? colon + 1 : arg);
+	if (colon)
+		own->symbol_vm[own->symbol_files] = strndup(arg, (size_t)(colon - arg));
+	own->symbol_files++;
+	return 0;
+}
+
+static int set_from(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->wants.from = arg;
+	return 0;
+}
+
+static int set_to(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->wants.to = arg;
+	return 0;
+}
+
+static int set_owner(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->wants.vm = arg;
+	return 0;
+}
+
+static int set_khz(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	return timeline_parse_khz(cli, arg, &own->wants);
+}
+
+static int set_kernel(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	return timeline_code_set_kernel(cli, &own->code, arg);
+}
+
+static int set_image(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	return timeline_code_set_image(cli, &own->code, arg);
+}
+
+static const struct cli_option options[] = {
+	{ "top", 0, "N", "show the N IPs that exit most, of each row [3]", set_top },
+	{ "symbols", 0, "[VM:]FILE",
+	  "names of the guest's functions: an ELF file, with\n"
+	  "@ADDR behind it where it was moved to, or a text like\n"
+	  "/proc/kallsyms; VM: of this one only; repeatable",
+	  set_symbols },
+	{ "from", 0, "TIME", "from this time on, in seconds from the trace's start", set_from },
+	{ "to", 0, "TIME", "up to this time", set_to },
+	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
+	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },
+	{ "kernel", 0, "FILE[@ADDR]",
+	  "the guests' kernel, vmlinux, for guesses why they\n"
+	  "exit; ADDR: where its _text is, if it was moved",
+	  set_kernel },
+	{ "image", 0, "FILE[@ADDR]",
+	  "a program or library of theirs; ADDR: where its first\n"
+	  "page is, if it is position independent; repeatable",
+	  set_image },
+	{ 0 },
+};
+
+/* ---- words ---- */
+
+static const char *row_vm(const struct timeline *t, const struct exits_row *row)
+{
+	return row->vm == TIMELINE_NONE ? "others" : t->vm[row->vm].name;
+}
+
+static struct vmpt_exit row_exit(const struct exits_row *row)
+{
+	return (struct vmpt_exit){
+		.reason = row->reason,
+		.source = row->reason == VMPT_REASON_UNKNOWN ? VMPT_REASON_NONE
+			  : row->guessed		     ? VMPT_REASON_CODE
+							     : VMPT_REASON_EVD,
+	};
+}
+
+/* "do_idle+0x1f", or nothing. */
+static const char *symbol(const struct own *own, const struct timeline *t,
+			  const struct exits_row *row, u64 ip, char *buf, size_t len)
+{
+	const char *name;
+	u64 into;
+	u32 i;
+
+	for (i = 0; i < own->symbol_files; i++) {
+		if (own->symbol_vm[i] && strcmp(own->symbol_vm[i], row_vm(t, row)))
+			continue;
+		name = elf_symbols_find(&own->symbols, i, ip, &into);
+		if (!name)
+			continue;
+		if (into)
+			snprintf(buf, len, "%s+0x%llx", name, (unsigned long long)into);
+		else
+			snprintf(buf, len, "%s", name);
+		return buf;
+	}
+	return "";
+}
+
+/* ---- the table ---- */
+
+static void cell_length(struct cli_table *table, const struct timeline *t,
+			const struct exits_row *row, u64 ticks)
+{
+	char buf[TIMELINE_TIME];
+
+	if (row->out.count)
+		cli_cell(table, CLI_PLAIN, "%s", timeline_length(t, ticks, buf));
+	else
+		cli_cell(table, CLI_DIM, "–");
+}
+
+static void print_row(struct cli_table *table, const struct timeline *t,
+		      const struct exits_row *row, bool first)
+{
+	struct vmpt_exit e = row_exit(row);
+	char cut[CLI_WHO], why[96];
+
+	cli_cell(table, CLI_GREEN, "%s",
+		 first ? timeline_cut(row_vm(t, row), 14, cut, sizeof(cut)) : "");
+	cli_cell(table, row->halted ? CLI_DIM : CLI_PLAIN, "%s",
+		 row->others ? "others" : timeline_why(&e, why, sizeof(why), 22));
+	cli_cell_number(table, true, row->exits);
+	cli_cell_number(table, true, row->unsure);
+	cell_length(table, t, row, row->out.sum);
+	cell_length(table, t, row, histogram_at(&row->out, 500));
+	cell_length(table, t, row, histogram_at(&row->out, 950));
+	cell_length(table, t, row, histogram_at(&row->out, 990));
+	cell_length(table, t, row, row->out.max);
+}
+
+static void print_rows(const struct own *own, const struct timeline *t)
+{
+	static const struct cli_column column[] = {
+		{ "VM", false },    { "EXIT", false }, { "COUNT", true },
+		{ "UNSURE", true }, { "TOTAL", true }, { "P50", true },
+		{ "P95", true },    { "P99", true },   { "MAX", true },
+	};
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	const struct exits *x = &own->exits;
+	size_t i;
+
+	for (i = 0; i < x->rows; i++)
+		print_row(table, t, &x->row[i], !i || x->row[i].vm != x->row[i - 1].vm);
+	cli_table_print(table, "");
+}
+
+static void print_ips(const struct own *own, const struct timeline *t)
+{
+	static const struct cli_column column[] = {
+		{ "VM", false }, { "EXIT", false },   { "COUNT", true },
+		{ "IP", true },	 { "SYMBOL", false },
+	};
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	const struct exits *x = &own->exits;
+	char cut[CLI_WHO], why[96], name[CLI_WHO + 32];
+	size_t i, k, n;
+
+	for (i = 0; i < x->rows; i++) {
+		const struct exits_row *row = &x->row[i];
+		const struct exits_ip *ip = exits_ips(x, i, &n);
+		struct vmpt_exit e = row_exit(row);
+
+		for (k = 0; k < n && k < own->top; k++) {
+			cli_cell(table, CLI_GREEN, "%s",
+				 k ? "" : timeline_cut(row_vm(t, row), 14, cut, sizeof(cut)));
+			cli_cell(table, CLI_PLAIN, "%s",
+				 k	       ? ""
+				 : row->others ? "others"
+					       : timeline_why(&e, why, sizeof(why), 22));
+			cli_cell_number(table, true, ip[k].count);
+			cli_cell(table, CLI_PLAIN, "%llx", (unsigned long long)ip[k].ip);
+			cli_cell(table, CLI_PLAIN, "%s",
+				 timeline_cut(symbol(own, t, row, ip[k].ip, name, sizeof(name)), 32,
+					      cut, sizeof(cut)));
+		}
+	}
+	cli_table_print(table, "");
+}
+
+/* ---- JSON ---- */
+
+static void set_length(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		       u64 ticks)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
+	if (t->hz > 0)
+		cli_json_set(cli, o, name, json_real(timeline_seconds(t, ticks) * 1e9));
+	else
+		cli_json_number(cli, o, name, ticks);
+}
+
+static json_t *json_ips(struct cli *cli, const struct own *own, const struct timeline *t, size_t i)
+{
+	json_t *ips = json_array();
+	char name[CLI_WHO + 32];
+	size_t n, k;
+	const struct exits_ip *ip = exits_ips(&own->exits, i, &n);
+
+	for (k = 0; k < n && k < own->top; k++) {
+		json_t *o = json_object();
+		const char *s = symbol(own, t, &own->exits.row[i], ip[k].ip, name, sizeof(name));
+
+		cli_json_hex(cli, o, "ip", ip[k].ip);
+		cli_json_number(cli, o, "count", ip[k].count);
+		if (*s)
+			cli_json_string(cli, o, "symbol", s);
+		cli_json_add(cli, ips, o);
+	}
+	return ips;
+}
+
+static json_t *json_row(struct cli *cli, const struct own *own, const struct timeline *t, size_t i)
+{
+	const struct exits_row *row = &own->exits.row[i];
+	struct vmpt_exit e = row_exit(row);
+	json_t *o = json_object();
+	char buf[32];
+
+	cli_json_string(cli, o, "vm", row_vm(t, row));
+	cli_json_string(cli, o, "name", row->others ? "others" : timeline_reason(&e, buf));
+	if (row->others || row->reason == VMPT_REASON_UNKNOWN)
+		cli_json_set(cli, o, "reason", json_null());
+	else
+		cli_json_number(cli, o, "reason", row->reason);
+	cli_json_set(cli, o, "guessed", json_boolean(row->guessed));
+	cli_json_set(cli, o, "halted", json_boolean(row->halted));
+	cli_json_number(cli, o, "count", row->exits);
+	cli_json_number(cli, o, "unsure", row->unsure);
+	if (row->out.count) {
+		set_length(cli, t, o, "total", row->out.sum);
+		set_length(cli, t, o, "p50", histogram_at(&row->out, 500));
+		set_length(cli, t, o, "p95", histogram_at(&row->out, 950));
+		set_length(cli, t, o, "p99", histogram_at(&row->out, 990));
+		set_length(cli, t, o, "max", row->out.max);
+	}
+	cli_json_set(cli, o, "ips", json_ips(cli, own, t, i));
+	return o;
+}
+
+static void print_json(struct cli *cli, const struct own *own, const struct timeline *t)
+{
+	json_t *doc = cli_json_document(cli);
+	size_t i;
+
+	cli_json_hex(cli, doc, "start_tsc", t->zero);
+	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+	cli_json_number(cli, doc, "ips_left_out", own->exits.ips_left_out);
+	cli_json_list_open(cli, doc, "exits", stdout);
+	for (i = 0; i < own->exits.rows && !cli_output_failed(cli); i++)
+		cli_json_list_add(cli, json_row(cli, own, t, i), !i, stdout);
+	cli_json_list_close(stdout);
+}
+
+/* ---- the command ---- */
+
+static int take_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
+{
+	struct own *own = opaque;
+
+	return exits_span(&own->exits, t, s);
+}
+
+static int show(void *opaque, const struct timeline *t)
+{
+	struct own *own = opaque;
+	char buf[32];
+
+	exits_sort(&own->exits);
+	if (t->cli->json) {
+		print_json(t->cli, own, t);
+		return CLI_OK;
+	}
+	print_rows(own, t);
+	if (own->top && own->exits.ips) {
+		printf("\n");
+		print_ips(own, t);
+	}
+	if (own->exits.ips_left_out)
+		cli_warn(t->cli, "%s exits are at more IPs than can be counted",
+			 cli_number(own->exits.ips_left_out, buf));
+	if (!(t->hz > 0))
+		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
+				 "--tsc-khz tells it");
+	return CLI_OK;
+}
+
+static int run(struct cli *cli)
+{
+	struct own *own = cli->own;
+	struct timeline_code *code = NULL;
+	const struct timeline_sink sink = { .span = take_span, .end = show, .opaque = own };
+	size_t i;
+	int ret = CLI_OK;
+
+	if (!own->top_set)
+		own->top = TOP;
+	for (i = 0; i < own->symbol_files && !ret; i++) {
+		if (!own->symbol_file[i])
+			ret = cli_no_memory(cli);
+		else
+			ret = elf_symbols_add(cli, &own->symbols, own->symbol_file[i]);
+	}
+	elf_symbols_sort(&own->symbols);
+	if (!ret)
+		ret = timeline_code_open(cli, &own->code, &code, &own->wants);
+	if (!ret)
+		ret = timeline_run(cli, &own->wants, &sink, 1);
+	timeline_code_close(code);
+	exits_free(&own->exits);
+	elf_symbols_free(&own->symbols);
+	for (i = 0; i < own->symbol_files; i++) {
+		free(own->symbol_file[i]);
+		free((char *)own->symbol_vm[i]);
+	}
+	return ret;
+}
+
+const struct cli_command cli_exits = {
+	.name = "exits",
+	.title = "show why VMs exit, how often and for how long",
+	.about =
+		"Show each VM's exits by reason: how many, the host's time from an exit to the next\n"
+		"entry of the same vCPU on whatever CPU (in all, and percentiles), and the guest's\n"
+		"IPs that exit most. A '?' marks a guessed reason. Halts stand behind the others: that\n"
+		"time is nobody's work. UNSURE: exits whose return the trace does not show.",
+	.examples = "  vmpt exits perf.data                            of a host\n"
+		    "  vmpt exits --symbols vmlinux perf.data          with names of functions\n"
+		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
+		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
+	.options = options,
+	.clock = true,
+	.names = true,
+	.own_size = sizeof(struct own),
+	.run = run,
+};
