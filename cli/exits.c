@@ -170,7 +170,7 @@ static void cell_length(struct cli_table *table, const struct timeline *t,
 	char buf[TIMELINE_TIME];
 
 	if (row->out.count)
-		cli_cell(table, CLI_PLAIN, "%s", timeline_length(t, ticks, buf));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
 	else
 		cli_cell(table, CLI_DIM, "–");
 }

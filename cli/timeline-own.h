@@ -85,6 +85,8 @@ int timeline_parse_khz(struct cli *cli, const char *arg, struct timeline_wants *
 
 /* "12.3 us", "4,711" ticks. */
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* The same, "12.3 M" of many ticks: for tables of totals. */
+const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The time from time 0 on: "0.001234567", ticks. */
 const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The reason with its mark: "HLT?"; cut to @columns. */

@@ -167,8 +167,8 @@ static void cell_time(struct cli_table *table, const struct timeline *t, u64 tic
 {
 	char buf[TIMELINE_TIME], bound[TIMELINE_TIME];
 
-	cli_cell(table, CLI_PLAIN, "%s", timeline_length(t, ticks, buf));
-	cli_cell(table, CLI_DIM, "±%s", timeline_length(t, error, bound));
+	cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
+	cli_cell(table, CLI_DIM, "±%s", timeline_short(t, error, bound));
 }
 
 static void total_row(struct cli_table *table, const struct timeline *t, const char *name,
@@ -229,12 +229,12 @@ static void print_cpus(const struct timeline *t)
 		const struct timeline_totals *n = &t->cpu[i];
 
 		cli_cell(table, CLI_PLAIN, "%s", cli_stream_cpu(t->cli->stream[i], buf));
-		cli_cell(table, CLI_PLAIN, "%s", timeline_length(t, n->running, buf));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, n->running, buf));
 		cli_cell_number(table, true, n->entries);
 		cli_cell_number(table, true, n->exits);
 		cli_cell_number(table, true, n->guessed);
 		cli_cell_number(table, true, n->losses);
-		cli_cell(table, CLI_PLAIN, "%s", timeline_length(t, n->lost, buf));
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, n->lost, buf));
 		cli_cell_number(table, true, n->overflows);
 		cli_cell_number(table, true, n->bytes);
 	}
@@ -246,7 +246,7 @@ static int summary_end(void *opaque, const struct timeline *t)
 	char buf[TIMELINE_TIME];
 
 	(void)opaque;
-	printf("%s%s on %zu CPU%s, %zu VM%s\n\n", timeline_length(t, t->last, buf),
+	printf("%s%s on %zu CPU%s, %zu VM%s\n\n", timeline_short(t, t->last, buf),
 	       t->hz > 0 ? "" : " ticks", t->cli->streams, t->cli->streams == 1 ? "" : "s", t->vms,
 	       t->vms == 1 ? "" : "s");
 	if (t->vms) {

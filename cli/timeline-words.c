@@ -103,6 +103,23 @@ const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELI
 	return buf;
 }
 
+const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
+{
+	static const char unit[] = "kMGTPE";
+	double value = (double)ticks;
+	int i = -1, digits;
+
+	if (t->hz > 0 || ticks < 100000)
+		return timeline_length(t, ticks, buf);
+	while (value >= 999.5) {
+		value /= 1000;
+		i++;
+	}
+	digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	snprintf(buf, TIMELINE_TIME, "%.*f %c", digits, value, unit[i]);
+	return buf;
+}
+
 const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
 {
 	if (t->hz > 0)

@@ -10,7 +10,7 @@
 struct own {
 	struct timeline_wants wants;
 	struct timeline_code_wants code;
-	const char *chrome;
+	const char *chrome, *html;
 	u64 head;
 	bool summary, perf_time;
 };
@@ -38,6 +38,14 @@ static int set_chrome(struct cli *cli, const char *arg)
 	struct own *own = cli->own;
 
 	own->chrome = arg;
+	return 0;
+}
+
+static int set_html(struct cli *cli, const char *arg)
+{
+	struct own *own = cli->own;
+
+	own->html = arg;
 	return 0;
 }
 
@@ -104,6 +112,7 @@ static const struct cli_option options[] = {
 	  "write FILE for the Perfetto UI (ui.perfetto.dev) or\n"
 	  "Chrome's tracing page: trace events as JSON",
 	  set_chrome },
+	{ "html", 0, "FILE", "write FILE, a page for a browser, all in one", set_html },
 	{ "from", 0, "TIME", "from this time on, in seconds from the trace's start", set_from },
 	{ "to", 0, "TIME", "up to this time", set_to },
 	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
@@ -142,6 +151,7 @@ static int run(struct cli *cli)
 	struct timeline_json *json = NULL;
 	struct timeline_chrome *chrome = NULL;
 	struct timeline_code *code = NULL;
+	struct timeline_page *page = NULL;
 	struct timeline_sink sink[3];
 	size_t sinks = 0;
 	int ret = check(cli, own);
@@ -152,12 +162,16 @@ static int run(struct cli *cli)
 		ret = timeline_chrome_open(cli, own->chrome, &chrome, &sink[sinks]);
 		sinks++;
 	}
+	if (!ret && own->html) {
+		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
+		sinks++;
+	}
 	if (!ret && cli->json) {
 		ret = timeline_json_open(cli, own->summary, own->head, &json, &sink[sinks]);
 		sinks++;
 	} else if (!ret && own->summary) {
 		timeline_summary_sink(&sink[sinks++]);
-	} else if (!ret && !own->chrome) {
+	} else if (!ret && !own->chrome && !own->html) {
 		ret = timeline_table_open(cli, own->head, own->perf_time, &table, &sink[sinks]);
 		sinks++;
 	}
@@ -166,6 +180,7 @@ static int run(struct cli *cli)
 	timeline_table_close(table);
 	timeline_json_close(json);
 	timeline_chrome_close(chrome);
+	timeline_page_close(page);
 	timeline_code_close(code);
 	return ret;
 }
@@ -182,6 +197,7 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
 		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
 		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
+		    "  vmpt timeline --html page.html perf.data       to look at in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.options = options,
 	.clock = true,
