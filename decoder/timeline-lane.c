@@ -191,7 +191,6 @@ static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offse
 	struct vmpt_span *span = lane_span(lane, lane->next - 1);
 
 	switch (item->kind) {
-	case VMPT_ITEM_RUN:
 	case VMPT_PT_TNT_64:
 		lane->has_fup = false;
 		lane->has_entry = true;
@@ -289,37 +288,81 @@ static int have_item(struct lane *lane)
 	return !lane->items_done;
 }
 
-static u64 item_offset(const struct lane *lane)
+/* Kinds of which take_item() wants to know. */
+static const bool wanted[256] = {
+	[VMPT_PT_TNT_64] = true,  [VMPT_PT_PSB] = true,	   [VMPT_PT_PSBEND] = true,
+	[VMPT_PT_MTC] = true,	  [VMPT_PT_TSC] = true,	   [VMPT_PT_CBR] = true,
+	[VMPT_PT_FUP] = true,	  [VMPT_PT_TIP] = true,	   [VMPT_PT_TIP_PGE] = true,
+	[VMPT_PT_TIP_PGD] = true, [VMPT_PT_PIP] = true,	   [VMPT_PT_EVD] = true,
+	[VMPT_PT_MWAIT] = true,	  [VMPT_PT_PWRE] = true,   [VMPT_PT_PWRX] = true,
+	[VMPT_PT_OVF] = true,	  [VMPT_ITEM_LOSS] = true,
+};
+
+/* Items of the batch up to number @end, or as far as there is room. */
+static void take_some(struct lane *lane, size_t end)
 {
-	return lane->batch.batch.base + lane->batch.batch.items[lane->item].offset;
+	const struct vmpt_item *items = lane->batch.batch.items;
+	size_t back = lane->batch.back ? lane->batch.back_item : (size_t)-1, i;
+
+	for (i = lane->item; i < end; i++) {
+		const struct vmpt_item *item = &items[i];
+
+		if (i == back)
+			lane_span(lane, lane->next - 1)->back = lane->batch.back;
+		if (item->kind == VMPT_ITEM_RUN) {
+			lane->has_fup = false;
+			lane->has_entry = true;
+		} else if (wanted[item->kind]) {
+			if (is_full(lane))
+				break;
+			take_item(lane, item, lane->batch.batch.base + item->offset,
+				  &lane->batch.time[i]);
+		}
+		if (lane->settling)
+			settle(lane, item, &lane->batch.time[i]);
+	}
+	if (i > lane->item)
+		lane->time = lane->batch.time[i - 1];
+	lane->item = i;
 }
 
-/*
- * Take the items up to @limit, and those of the loss there if the span is one. 1: that far, 0: the
- * ring is full, or an error.
- */
+/* How many items of the batch lie before @limit, with those of the loss that the slice is. */
+static size_t items_before(const struct lane *lane, u64 limit)
+{
+	const struct vmpt_batch *b = &lane->batch.batch;
+	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
+	size_t low = lane->item, high = b->count;
+
+	if (b->base + b->items[high - 1].offset < limit)
+		return high;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->base + b->items[mid].offset < limit)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* A loss may have no bytes. */
+	while (lost && low < b->count && b->items[low].kind == VMPT_ITEM_LOSS &&
+	       b->base + b->items[low].offset == lane->slice.offset)
+		low++;
+	return low;
+}
+
+/* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
 static int take_items(struct lane *lane, u64 limit)
 {
-	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
+	size_t end;
 	int ret;
 
 	while ((ret = have_item(lane)) > 0) {
-		const struct vmpt_item *item = &lane->batch.batch.items[lane->item];
-		const struct vmpt_time *time = &lane->batch.time[lane->item];
-		u64 offset = item_offset(lane);
-
-		if (offset >= limit &&
-		    !(lost && item->kind == VMPT_ITEM_LOSS && offset == lane->slice.offset))
+		end = items_before(lane, limit);
+		if (end == lane->item)
 			break;
-		if (is_full(lane))
+		take_some(lane, end);
+		if (lane->item < end)
 			return 0;
-		if (lane->batch.back && lane->batch.back_item == lane->item)
-			lane_span(lane, lane->next - 1)->back = lane->batch.back;
-		take_item(lane, item, offset, time);
-		lane->time = *time;
-		if (lane->settling)
-			settle(lane, item, time);
-		lane->item++;
 	}
 	return ret < 0 ? ret : 1;
 }
