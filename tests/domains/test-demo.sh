@@ -69,6 +69,20 @@ check 'a switch' grep -q ' VMCS  *pointer=' "$said"
 check 'calls' [ "$(grep -c ' main => .* alpha$' "$dir/calls")" = 1000 ]
 check 'kernel' [ "$(grep -c 'instruction trace error.* ip 0xffff' "$dir/calls")" = 0 ]
 check 'user mode' [ "$(grep -c 'instruction trace error' "$dir/calls")" -le 8 ]
+# The time line has the exits that vmpt vms counts, by name, and each of them has a reason's row.
+exits_of()
+{
+	tr -d , <"$said" | sed -n '/^. vmpt timeline .*--summary/,/^CPU/p' |
+		awk -v vm="$1" '$1 == vm { print $(NF - 4) }'
+}
+vms=$(tr -d , <"$said" | sed -n '/^. vmpt vms/,/^host/s/^[0-9a-f]* *0 *\(\([0-9]* *\)\{3\}\).*/\1/p' |
+	awk '{ print $3 }' | sort)
+check 'time line: exits' [ "$(printf '%s\n' "$(exits_of alice)" "$(exits_of bob)" | sort)" = "$vms" ]
+check 'exits: reasons' [ "$(count '^\(alice\|bob\| *\)  *HLT?  *[0-9]')" -ge 2 ]
+check 'page: there' [ -s "$dir/timeline.html" ]
+check 'page: size' [ "$(stat -c %s "$dir/timeline.html")" -lt 5000000 ]
+check 'page: names' [ "$(grep -c -o '"alice"\|"bob"' "$dir/timeline.html")" -ge 1 ]
+check 'page: no network' [ "$(grep -c 'src="http\|href="http\|@import' "$dir/timeline.html")" = 0 ]
 check 'in the guest' [ "$(count '^  call .* main => .* alpha.$')" = 2 ]
 
 # As they were printed: the commands of the domains again, where it says.
