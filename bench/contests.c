@@ -140,7 +140,7 @@ static int run_timed(const struct bench_input *in, const struct bench_contest *c
 	struct vmpt_decoder *dec;
 	struct vmpt_batch batch;
 	struct vmpt_clock clock;
-	u64 next = 0;
+	u64 next = 0, sum;
 	int ret;
 
 	ret = vmpt_decoder_open(&dec, &stream, &options);
@@ -159,8 +159,9 @@ static int run_timed(const struct bench_input *in, const struct bench_contest *c
 		}
 		vmpt_clock_batch(&clock, &stream, &batch, times, NULL);
 		consume(&batch, VMPT_ITEM_RUN, out);
-		for (i = 0; i < batch.count; i++)
-			out->sum += times[i].tsc + times[i].late;
+		for (i = 0, sum = 0; i < batch.count; i++)
+			sum += times[i].tsc + times[i].late;
+		out->sum += sum;
 		tick_at(batch.base, &next, tick);
 	}
 	if (tick)

@@ -56,7 +56,7 @@ void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *
 
 /* ---- cycles ---- */
 
-static void cyc(struct vmpt_clock *c, u64 cycles)
+static inline void cyc(struct vmpt_clock *c, u64 cycles)
 {
 	u64 part;
 
@@ -358,6 +358,70 @@ static inline bool is_timed(const struct vmpt_item *item)
 	return item->kind < 64 && TIMED >> item->kind & 1;
 }
 
+/* The MTC that was due, in its plainest case: true, and all is done. */
+static inline bool plain_mtc(struct vmpt_clock *c, u8 payload)
+{
+	struct vmpt_crystal *x = &c->crystal;
+	u64 edge, due;
+
+	if (!x->tied || (u8)(x->mtc + 1) != payload || x->low_only || c->doubt || c->cycs)
+		return false;
+	edge = x->edge + c->step + (x->rem + c->step_rem >= c->options.rates.tsc_den);
+	due = edge + c->step + c->cycle + 1 + x->slack;
+	if (c->lo > due)
+		return false;
+	c->counts.mtcs++;
+	clock_advance(c, 1);
+	c->back = VMPT_BACK_NOT;
+	c->exact = c->lossy = c->tsc_last = c->cyc_last = false;
+	if (c->lo < edge)
+		c->lo = edge;
+	c->hi = due;
+	c->base = edge + x->slack / 2;
+	c->base_part = 0;
+	clock_settle(c, c->base);
+	return true;
+}
+
+/* Items that are the most. True: that is all. */
+static inline bool plain(struct vmpt_clock *c, const struct vmpt_item *item)
+{
+	switch (item->kind) {
+	case VMPT_PT_CYC:
+		c->back = VMPT_BACK_NOT;
+		c->cyc_last = true;
+		c->tsc_last = false;
+		c->now = c->next;
+		cyc(c, item->payload);
+		return true;
+	case VMPT_PT_MTC:
+		return plain_mtc(c, (u8)item->payload);
+	case VMPT_PT_PSBEND:
+		c->in_psb = c->cyc_last = c->tsc_last = false;
+		c->now = c->next;
+		c->back = VMPT_BACK_NOT;
+		return true;
+	case VMPT_PT_TIP_PGD:
+	case VMPT_PT_TIP_PGE:
+		c->off = item->kind == VMPT_PT_TIP_PGD;
+		c->cyc_last = c->tsc_last = false;
+		c->now = c->next;
+		c->back = VMPT_BACK_NOT;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A CYC and what it belongs to: @item is behind it if nothing but PADs is between. */
+static void part_cyc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
+{
+	const struct vmpt_item *item = &b->items[i];
+
+	if (item->kind == VMPT_PT_MTC && i && item[-1].kind != VMPT_PT_CYC)
+		c->cyc_last = only_pads(b, item - 1) && (i < 2 || item[-2].kind == VMPT_PT_CYC);
+}
+
 /* Items [from, to) of the batch. */
 static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from,
 			      size_t to, struct vmpt_time *times, size_t *back_item)
@@ -369,26 +433,40 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 	for (i = from; i < to; i++) {
 		const struct vmpt_item *item = &b->items[i];
 
-		if (times)
-			times[i] = next;
-		if (!is_timed(item))
+		times[i] = next;
+		if (__builtin_expect(!is_timed(item), 1))
 			continue;
-		if (c->cyc_last && item->kind == VMPT_PT_MTC && i && item[-1].kind != VMPT_PT_CYC)
-			c->cyc_last =
-				only_pads(b, item - 1) && (i < 2 || item[-2].kind == VMPT_PT_CYC);
-		feed(c, item, b->base + item->offset, &b->owner);
+		if (!plain(c, item)) {
+			if (c->cyc_last)
+				part_cyc(c, b, i);
+			feed(c, item, b->base + item->offset, &b->owner);
+		}
 		next = c->next;
-		if (times)
-			times[i] = c->now;
+		times[i] = c->now;
 		if (c->back && !why) {
 			why = c->back;
-			if (back_item)
-				*back_item = i;
-		} else if (times && i > from && item[-1].kind == VMPT_PT_CYC) {
+			*back_item = i;
+		} else if (i > from && item[-1].kind == VMPT_PT_CYC) {
 			times[i - 1] = c->now;
 		}
 	}
 	return why;
+}
+
+/* The same without times. */
+static void pass(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from, size_t to)
+{
+	size_t i;
+
+	for (i = from; i < to; i++) {
+		const struct vmpt_item *item = &b->items[i];
+
+		if (__builtin_expect(!is_timed(item), 1) || plain(c, item))
+			continue;
+		if (c->cyc_last)
+			part_cyc(c, b, i);
+		feed(c, item, b->base + item->offset, &b->owner);
+	}
 }
 
 enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *stream,
@@ -410,7 +488,11 @@ enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *
 			for (to = i + 1;
 			     b->base + b->items[to].offset < stream->gaps[c->gap_next].offset;)
 				to++;
-		back = stretch(c, b, i, to, times, &at);
+		back = VMPT_BACK_NOT;
+		if (times)
+			back = stretch(c, b, i, to, times, &at);
+		else
+			pass(c, b, i, to);
 		if (back && !why) {
 			why = back;
 			if (back_item)

@@ -84,7 +84,8 @@ void vmpt_clock_feed(struct vmpt_clock *clock, const struct vmpt_item *item, u64
  * All items of the stream's next batch, with the gaps of @stream before and in it. @times: NULL,
  * or @batch->count of them, filled. A CYC has the time of the packet right behind it, which it
  * belongs to; at the batch's end its own, with late open. @back_item: index of the first item
- * that went back, if the return value is not VMPT_BACK_NOT; may be NULL.
+ * that went back, if the return value is not VMPT_BACK_NOT; may be NULL. Without @times
+ * it is always that.
  */
 enum vmpt_back vmpt_clock_batch(struct vmpt_clock *clock, const struct vmpt_stream *stream,
 				const struct vmpt_batch *batch, struct vmpt_time *times,
