@@ -349,6 +349,19 @@ static int print_json(struct cli *cli, const struct clocks *s)
 	return cli_json_print(cli, doc, stdout, false);
 }
 
+static void tell_losses(struct cli *cli, const struct clocks *s)
+{
+	size_t i;
+
+	for (i = 0; i < cli->streams; i++) {
+		const struct vmpt_clock_counts *n = vmpt_clocks_counts(s->c.clocks, i);
+
+		if (n->losses)
+			cli_lose(cli, CLI_LOST, cli->stream[i], n->lost_at, n->lost_bytes,
+				 n->lost_why);
+	}
+}
+
 static int run(struct cli *cli)
 {
 	struct clocks *s = cli->own;
@@ -362,6 +375,7 @@ static int run(struct cli *cli)
 		s->hertz =
 			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli) : 0;
 		s->start = first_tick(s);
+		tell_losses(cli, s);
 		if (cli->json) {
 			code = print_json(cli, s);
 		} else {

@@ -214,6 +214,8 @@ static int check_clock(struct cli *cli)
 
 	if (s->on_clock && cli_is_rtit(cli))
 		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
+	if (!s->on_clock && cli->clock.told_count)
+		return cli_usage(cli, "--vm is for --clock");
 	if (!s->on_clock && cli->side_record && !cli_is_rtit(cli))
 		return cli_usage(cli, "--side-record: of Intel PT it is for --clock");
 	return CLI_OK;

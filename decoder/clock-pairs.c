@@ -33,7 +33,9 @@ struct collector {
 	struct seen *seen;
 	size_t seen_count, seen_room, seen_open;
 	u64 vmcs_used; /* 1 + the index in pairs->vmcs[] used last; 0: none */
-	u32 *slot;     /* a hash of pairs->vmcs[]: 1 + index */
+	u64 losses, lost_bytes, lost_at;
+	u8 lost_why;
+	u32 *slot; /* a hash of pairs->vmcs[]: 1 + index */
 };
 
 #define SLOTS (4 * VMPT_CLOCKS_VMCSS) /* a power of two */
@@ -229,6 +231,12 @@ static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t 
 		see(c, at);
 	} else if (item->kind == VMPT_PT_TIP_PGD) {
 		end_run(c);
+	} else if (item->kind == VMPT_ITEM_LOSS) {
+		if (!c->losses++) {
+			c->lost_at = at;
+			c->lost_why = item->aux;
+		}
+		c->lost_bytes += item->payload;
 	}
 }
 
@@ -316,6 +324,10 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 		ret = c->err;
 	}
 	pairs->counts = c->clock.counts;
+	pairs->counts.losses = c->losses;
+	pairs->counts.lost_bytes = c->lost_bytes;
+	pairs->counts.lost_at = c->lost_at;
+	pairs->counts.lost_why = c->lost_why;
 	vmpt_decoder_close(dec);
 	free(c->times);
 	free(c->seen);

@@ -154,6 +154,9 @@ struct vmpt_clock_counts {
 	u64 mtcs, mtcs_lost, cycs, cbrs, ovfs;
 	u64 backs; /* the time went back */
 	u64 contradictions;
+	/* of vmpt_clocks_counts() only: bytes that are no packets; where and why the first were */
+	u64 losses, lost_bytes, lost_at;
+	u8 lost_why; /* enum vmpt_error */
 };
 
 /* ---- a whole trace ---- */

@@ -9,7 +9,7 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-static const char *const commands[] = { "dump", "stat", "vms", "split" };
+static const char *const commands[] = { "dump", "stat", "vms", "split", "clocks" };
 
 #define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
 #define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)

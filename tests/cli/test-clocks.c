@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt clocks and vmpt split --clock, on a trace of tests/tracegen whose script says each VM's
+ * offset and multiplier: web has -0x4000000, db -0x1800000 and 0.75.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/cli/cli-run.h"
+#include "tests/support/support.h"
+
+#define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
+#define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
+
+#define RATES	   "--tsc-ratio=84 --mtc-freq=3 "
+#define WEB	   "0x12f7a4000"
+#define DB	   "0x13b2c9000"
+#define WEB_OFFSET (-0x4000000)
+#define DB_OFFSET  (-0x1800000)
+
+static void make_trace(const char *edit)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line),
+		 "sed 's/^loop 100/loop 40/; %s' \"$SCRIPTS/demo.trace\" >d.trace && \"$TRACEGEN\" "
+		 "-o d.pt --truth d.json --no-packets d.trace",
+		 edit);
+	ck_assert_int_eq(system(line), 0);
+}
+
+static void setup(void)
+{
+	cli_setup();
+	make_trace("");
+}
+
+static void write_text(const char *name, const char *text)
+{
+	write_file(name, text, strlen(text));
+}
+
+/* The first epoch of VMCS number @i of the document. */
+static json_t *epoch(json_t *doc, unsigned int i)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "vmcss/%u/epochs/0", i);
+	return json_at(doc, path);
+}
+
+START_TEST(found_in_the_trace)
+{
+	json_t *doc = run_json(vmpt("clocks --json " RATES "d.cpu0.pt d.cpu1.pt")), *e;
+
+	ck_assert_str_eq(json_text(doc, "base"), "host");
+	ck_assert_str_eq(json_text(doc, "vmcss/0/vmcs"), WEB);
+	ck_assert_str_eq(json_text(doc, "vmcss/1/vmcs"), DB);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vmcss")), 2);
+	ck_assert_uint_eq(json_u64(doc, "rates/tsc_numerator"), 84);
+	ck_assert_uint_gt(json_u64(doc, "streams/0/mtcs"), 1000);
+	e = epoch(doc, 0);
+	ck_assert_int_le(llabs(atoll(json_text(e, "offset")) - WEB_OFFSET), 4);
+	ck_assert_uint_le(json_u64(e, "offset_error"), 8);
+	ck_assert_str_eq(json_text(e, "multiplier"), "0x1000000000000");
+	ck_assert_str_eq(json_text(e, "source"), "trace");
+	ck_assert(json_is_false(json_at(e, "scaled")));
+	ck_assert_uint_gt(json_u64(e, "pairs"), 10);
+	e = epoch(doc, 1);
+	ck_assert(json_is_true(json_at(e, "scaled")));
+	ck_assert(json_real_value(json_at(e, "ratio")) > 0.75 * 0.99999);
+	ck_assert(json_real_value(json_at(e, "ratio")) < 0.75 * 1.00001);
+	ck_assert(json_real_value(json_at(e, "multiplier_ppm")) < 10);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vmcss/1/epochs")), 1);
+	json_decref(doc);
+}
+END_TEST
+
+START_TEST(as_a_table)
+{
+	const struct run *r = vmpt("clocks " RATES "d.cpu0.pt d.cpu1.pt");
+
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "time line: the host's TSC\n");
+	ck_has(r->out, "84/1 TSC ticks; an MTC each 8 (MTCFreq 3)");
+	ck_has(r->out, "\n12f7a4000 ");
+	ck_has(r->out, "\n13b2c9000 ");
+	ck_has(r->out, " trace ");
+	ck_assert_str_eq(r->err, "");
+	/* One CPU alone, and the rates found. */
+	r = vmpt("clocks d.cpu1.pt");
+	ck_has(r->out, "84/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
+	ck_has(r->out, " 0.750000");
+	ck_lacks(r->out, "12f7a4000");
+}
+END_TEST
+
+START_TEST(told_by_the_user)
+{
+	json_t *doc, *e;
+	const struct run *r;
+
+	doc = run_json(vmpt("clocks --json " RATES "--vm=12f7a4000:-67108864 "
+			    "--vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"));
+	e = epoch(doc, 0);
+	ck_assert_str_eq(json_text(e, "source"), "user");
+	ck_assert_str_eq(json_text(e, "offset"), "-67108864");
+	ck_assert_uint_eq(json_u64(e, "offset_error"), 0);
+	e = epoch(doc, 1);
+	ck_assert_str_eq(json_text(e, "source"), "user");
+	ck_assert_str_eq(json_text(e, "multiplier"), "0xc00000000000");
+	ck_assert_uint_eq(json_array_size(json_at(doc, "contradictions")), 0);
+	json_decref(doc);
+	/* Not so: the trace wins. */
+	r = vmpt("clocks --json " RATES "--vm=12f7a4000:1000 d.cpu0.pt");
+	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 1000");
+	doc = run_json(r);
+	ck_assert_str_eq(json_text(epoch(doc, 0), "source"), "trace");
+	ck_assert_str_eq(json_text(doc, "contradictions/0/vmcs"), WEB);
+	ck_assert_str_eq(json_text(doc, "contradictions/0/told/offset"), "1000");
+	ck_assert_str_eq(json_text(doc, "contradictions/0/source"), "user");
+	json_decref(doc);
+}
+END_TEST
+
+START_TEST(told_by_the_side_record)
+{
+	const struct run *r;
+	json_t *doc, *e;
+
+	write_text("vms.jsonl",
+		   "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB
+		   "\",\"tsc_offset\":\"0xfffffffffc000000\",\"tsc_multiplier\":\"0x0\","
+		   "\"since\":\"0x0\"}\n\n"
+		   "{\"vm\":\"db\\u001b[2J\",\"vcpu\":3,\"vmcs\":\"" DB
+		   "\",\"tsc_offset\":\"0x5\"}\n");
+	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl d.cpu0.pt d.cpu1.pt");
+	ck_has(r->err, "VMCS 13b2c9000: the side record says TSC offset 5");
+	doc = run_json(r);
+	e = epoch(doc, 0);
+	ck_assert_str_eq(json_text(e, "source"), "record");
+	ck_assert_str_eq(json_text(e, "vm"), "web");
+	ck_assert_str_eq(json_text(e, "offset"), "-67108864");
+	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "trace");
+	json_decref(doc);
+	r = vmpt("clocks " RATES "--side-record=vms.jsonl d.cpu0.pt d.cpu1.pt");
+	ck_has(r->out, "web vcpu 0");
+	ck_has(r->out, "db?[2J vcpu 3");
+}
+END_TEST
+
+START_TEST(bad_side_records)
+{
+	static const char *const bad[][2] = {
+		{ "", "no record in it" },
+		{ "{\"vm\":\"a\",\"vcpu\":0}\n", "line 1: \"vmcs\" is not a number" },
+		{ "\n{\"vm\":\"a\",\"vcpu\":-1,\"vmcs\":1}\n", "line 2: \"vcpu\" is not a number" },
+		{ "{\"vm\":\"\",\"vcpu\":0,\"vmcs\":1}\n", "line 1: \"vm\" is not a name" },
+		{ "{\"vcpu\":0,\"vmcs\":1}\n", "line 1: \"vm\" is not a name" },
+		{ "{\"vm\":\"a\",\"vcpu\":4294967296,\"vmcs\":1}", "is larger than 4294967295" },
+		{ "{\"vm\":\"a\",\"vcpu\":0,\"vmcs\":\"0x11112222333344445\"}", "more than 64" },
+		{ "{\"rtit\":1,\"vm\":\"a\",\"vcpu\":0}", "side record of an RTIT trace" },
+		{ "[1]", "line 1: no JSON object" },
+		{ "nonsense", "line 1: " },
+	};
+	const struct run *r;
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(bad); i++) {
+		write_text("bad.jsonl", bad[i][0]);
+		r = vmpt("clocks --side-record=bad.jsonl d.cpu0.pt");
+		ck_assert_msg(r->code == 1, "%s: %d", bad[i][0], r->code);
+		ck_has(r->err, "bad.jsonl: ");
+		ck_has(r->err, bad[i][1]);
+	}
+	r = vmpt("clocks --side-record=none.jsonl d.cpu0.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "none.jsonl: No such file");
+}
+END_TEST
+
+START_TEST(nothing_tells_the_time)
+{
+	make_trace("s/tsc=1 mtc=1/tsc=0 mtc=0/");
+	ck_has(vmpt("clocks d.cpu0.pt")->out, "time line: none, for there is no TSC packet\n");
+}
+END_TEST
+
+/* First and last TSC of a stream, by vmpt dump. */
+static void times_of(const char *file, u64 *first, u64 *last)
+{
+	char *at = vmpt("dump --kinds=TSC --json %s", file)->out, *end;
+	size_t n = 0;
+	json_t *o;
+
+	/* An object a line */
+	for (; (end = strchr(at, '\n')) != NULL; at = end + 1, n++) {
+		o = json_loadb(at, (size_t)(end - at), 0, NULL);
+		*last = strtoull(json_text(o, "tsc"), NULL, 0);
+		*first = n ? *first : *last;
+		json_decref(o);
+	}
+	ck_assert_uint_gt(n, 2);
+}
+
+START_TEST(streams_on_one_clock)
+{
+	static const char *const file[] = { "vmcs-12f7a4000.cpu0.pt", "vmcs-13b2c9000.cpu0.pt",
+					    "vmcs-13b2c9000.cpu1.pt" };
+	u64 host[2], first, last;
+	char path[64];
+	json_t *doc;
+	size_t i;
+
+	ck_assert_int_eq(vmpt("split --clock=host " RATES "-o out d.cpu0.pt d.cpu1.pt")->code, 0);
+	times_of("out/host.cpu0.pt", &host[0], &host[1]);
+	for (i = 0; i < VMPT_ARRAY_SIZE(file); i++) {
+		snprintf(path, sizeof(path), "out/%s", file[i]);
+		times_of(path, &first, &last);
+		ck_assert_uint_ge(first + 1000000, host[0]);
+		ck_assert_uint_le(last, host[1] + 1000000);
+		ck_assert_uint_gt(last, host[1] - 1000000);
+	}
+	doc = json_load_file("out/index.json", 0, NULL);
+	ck_assert_str_eq(json_text(doc, "clock"), "host");
+	json_decref(doc);
+	/* Each on its own: web's is the host's and its offset. */
+	ck_assert_int_eq(vmpt("split --clock=guest -f " RATES "-o out d.cpu0.pt d.cpu1.pt")->code,
+			 0);
+	times_of("out/vmcs-12f7a4000.cpu0.pt", &first, &last);
+	ck_assert_uint_gt(last, host[1] + (u64)WEB_OFFSET - 1000000);
+	ck_assert_uint_lt(last, host[1] + (u64)WEB_OFFSET + 1000000);
+	times_of("out/vmcs-13b2c9000.cpu1.pt", &first, &last);
+	ck_assert_uint_gt(last, host[1] / 4 * 3 + (u64)DB_OFFSET - 1000000);
+	ck_assert_uint_lt(last, host[1] / 4 * 3 + (u64)DB_OFFSET + 1000000);
+	doc = json_load_file("out/index.json", 0, NULL);
+	ck_assert_str_eq(json_text(doc, "clock"), "guest");
+	json_decref(doc);
+}
+END_TEST
+
+START_TEST(wrong_usage)
+{
+	static const char *const line[] = {
+		"split -o out --clock=mine d.cpu0.pt",
+		"split -o out --vm=a000:1 d.cpu0.pt",
+		"split -o out --side-record=vms.jsonl d.cpu0.pt",
+		"clocks --vm=nonsense d.cpu0.pt",
+		"clocks --mtc-freq=16 d.cpu0.pt",
+	};
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt("%s", line[i]);
+
+		ck_assert_msg(r->code == 2, "vmpt %s: exit code %d", line[i], r->code);
+	}
+	ck_assert_int_eq(access("out", F_OK), -1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cli clocks");
+	TCase *tcase = tcase_create("clocks");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, cli_clean);
+	tcase_add_test(tcase, found_in_the_trace);
+	tcase_add_test(tcase, as_a_table);
+	tcase_add_test(tcase, told_by_the_user);
+	tcase_add_test(tcase, told_by_the_side_record);
+	tcase_add_test(tcase, bad_side_records);
+	tcase_add_test(tcase, nothing_tells_the_time);
+	tcase_add_test(tcase, streams_on_one_clock);
+	tcase_add_test(tcase, wrong_usage);
+	suite_add_tcase(suite, tcase);
+	return test_main(suite);
+}
