@@ -356,9 +356,10 @@ static void tell_losses(struct cli *cli, const struct clocks *s)
 	for (i = 0; i < cli->streams; i++) {
 		const struct vmpt_clock_counts *n = vmpt_clocks_counts(s->c.clocks, i);
 
-		if (n->losses)
-			cli_lose(cli, CLI_LOST, cli->stream[i], n->lost_at, n->lost_bytes,
-				 n->lost_why);
+		if (!n->losses)
+			continue;
+		cli_lose(cli, CLI_LOST, cli->stream[i], n->lost_at, n->lost_bytes, n->lost_why);
+		cli->loss[CLI_LOST].count += n->losses - 1;
 	}
 }
 

@@ -193,6 +193,45 @@ START_TEST(moved_code)
 }
 END_TEST
 
+/* How often @a and @b take turns if the instructions that perf decodes are sorted by time. */
+static int turns(const char *a, const char *b)
+{
+	run("perf script -f -k db --itrace=i1ie --ns -F time,ip -i out/%s.perf.data | "
+	    "sed 's/$/ a/' >all",
+	    a);
+	run("perf script -f -k db --itrace=i1ie --ns -F time,ip -i out/%s.perf.data | "
+	    "sed 's/$/ b/' >>all",
+	    b);
+	return atoi(line_of("LC_ALL=C sort -s -n -k1,1 all | "
+			    "awk '{ n += $NF != last; last = $NF } END { print n }'"));
+}
+
+/*
+ * On CPU 0 web and db run by turns, 20 times in all. perf's times order their streams on the
+ * host's clock, but for runs that are less than an MTC apart; each on its own they are far apart.
+ */
+START_TEST(in_order_on_the_hosts_clock)
+{
+	int n;
+
+	make_traces("");
+	make_code();
+	ck_assert_int_eq(vmpt("split --perf --clock=host --tsc-ratio=84 --mtc-freq=3 --kernel=db "
+			      "--image=web -o out d.cpu0.pt d.cpu1.pt")
+				 ->code,
+			 0);
+	ck_decodes("out/" WEB ".cpu0.perf.data", "db", "web", 0);
+	ck_decodes("out/" DB ".cpu0.perf.data", "db", "db", 0);
+	ck_decodes("out/" DB ".cpu1.perf.data", "db", "db", 1);
+	n = turns(WEB ".cpu0", DB ".cpu0");
+	ck_assert_msg(n >= 20 && n <= 24, "%d turns", n);
+	ck_assert_int_eq(
+		vmpt("split -f --perf --kernel=db --image=web -o out d.cpu0.pt d.cpu1.pt")->code,
+		0);
+	ck_assert_int_lt(turns(WEB ".cpu0", DB ".cpu0"), 5);
+}
+END_TEST
+
 /* What a perf.data says of its clock and its settings is kept; a thread's stream stays one. */
 START_TEST(of_a_perf_data)
 {
@@ -243,6 +282,7 @@ int main(void)
 	tcase_add_test(tc, without_timing_packets);
 	tcase_add_test(tc, moved_code);
 	tcase_add_test(tc, of_a_perf_data);
+	tcase_add_test(tc, in_order_on_the_hosts_clock);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
 }

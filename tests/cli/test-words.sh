@@ -87,13 +87,13 @@ for cmd in "${commands[@]}"; do
 	help=$("$vmpt" "$@" --help) || fail "$cmd --help"
 	words=" $(offer vmpt "$@" --) $(offer vmpt "$@" -) "
 	pages=$(cat "$root/docs/man/vmpt.1" "$root/docs/man/vmpt-$1.1" | sed 's/\\-/-/g')
-	named=$(grep -oE '^ +(-[a-z], )?--[a-z-]+=?' <<<"$help" | grep -oE -- '--[a-z-]+=?')
+	named=$(grep -oE '^ +(-[a-z], )?--[a-z0-9-]+=?' <<<"$help" | grep -oE -- '--[a-z0-9-]+=?')
 	[[ $(wc -l <<<"$named") -ge 4 ]] || fail "$cmd --help names few options"
 	for option in $named; do
 		[[ $words == *" $option "* ]] || fail "$cmd: no completion of $option"
 		[[ $pages == *"$option"* ]] || fail "$cmd: $option is in no man page"
 	done
-	for option in $(grep -oE -- '--[a-z-]+=?' <<<"$words"); do
+	for option in $(grep -oE -- '--[a-z0-9-]+=?' <<<"$words"); do
 		grep -qxF -- "$option" <<<"$named" || fail "$cmd: --help lacks $option"
 	done
 	# --help fits 80 columns
