@@ -21,6 +21,7 @@ struct timeline_page {
 	json_t *notes;
 	timeline_page_symbol *symbol;
 	void *symbol_opaque;
+	bool by_bytes; /* the trace tells no time at all */
 };
 
 static void note(struct timeline_page *p, const char *level, const char *fmt, ...)
@@ -137,7 +138,7 @@ static const char *base_text(const struct timeline *t, char *buf, size_t len)
 			 (unsigned long long)vmpt_clocks_base_vmcs(t->clocks));
 		return buf;
 	default:
-		return "no TSC packet: ticks from the start";
+		return "no TSC packet";
 	}
 }
 
@@ -203,6 +204,7 @@ static json_t *meta_json(struct timeline_page *p, const struct timeline *t)
 	cli_json_hex(p->cli, meta, "zero", t->zero == VMPT_TIME_NONE ? 0 : t->zero);
 	cli_json_set(p->cli, meta, "hz", json_real(t->hz));
 	cli_json_string(p->cli, meta, "base", base_text(t, buf, sizeof(buf)));
+	cli_json_string(p->cli, meta, "unit", p->by_bytes ? "bytes" : "ticks");
 	note_wrongs(p, t);
 	note_clocks(p, t);
 	note_vcpus(p, t);
@@ -216,12 +218,35 @@ static int failed(const struct timeline_page *p, const char *what)
 	return CLI_FAILED;
 }
 
+/* Where no packet tells a time, the bytes of each stream show the order at least. */
+static int page_sink_begin(void *opaque, const struct timeline *t)
+{
+	struct timeline_page *p = opaque;
+	const struct vmpt_clock_counts *counts;
+	size_t i;
+
+	p->by_bytes = vmpt_clocks_base(t->clocks) == VMPT_BASE_NONE;
+	for (i = 0; i < t->cli->streams; i++) {
+		counts = vmpt_clocks_counts(t->clocks, i);
+		if (counts && (counts->tscs || counts->mtcs || counts->cycs))
+			p->by_bytes = false;
+	}
+	if (p->by_bytes)
+		note(p, "warning",
+		     "no packet tells a time: lanes count bytes of each CPU's trace, and how CPUs "
+		     "stand to each other is not known");
+	return CLI_OK;
+}
+
 static int page_sink_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_page *p = opaque;
 	u32 vm = s->vcpu < t->vcpus ? t->vcpu[s->vcpu].vm : TIMELINE_NONE;
+	struct timeline_span by_bytes = *s;
 
-	return page_add(p->page, s, vm) ? cli_no_memory(p->cli) : CLI_OK;
+	by_bytes.start = s->span->offset;
+	by_bytes.end = s->span->offset + s->span->size;
+	return page_add(p->page, p->by_bytes ? &by_bytes : s, vm) ? cli_no_memory(p->cli) : CLI_OK;
 }
 
 static int page_sink_end(void *opaque, const struct timeline *t)
@@ -268,7 +293,9 @@ int timeline_page_open(struct cli *cli, const char *path, struct timeline_page *
 	if (!p->file)
 		return failed(p, "create");
 	setvbuf(p->file, NULL, _IOFBF, 1 << 18);
-	*sink = (struct timeline_sink){ .span = page_sink_span, .end = page_sink_end, .opaque = p };
+	*sink = (struct timeline_sink){
+		.begin = page_sink_begin, .span = page_sink_span, .end = page_sink_end, .opaque = p
+	};
 	return CLI_OK;
 }
 

@@ -44,6 +44,7 @@ json_t *page_string(const char *text);
  * and stays the caller's:
  *	"title", "more", "command"	strings: file, " and 2 more", the command for less time
  *	"zero"				host TSC of time 0, "0x..."
+ *	"unit"				of the times if hz is 0: "ticks" or "bytes"
  *	"hz"				ticks a second, 0: not known
  *	"base"				a sentence on the clock
  *	"notes"				array of {"level": "warning" or "note", "text"}

@@ -369,7 +369,7 @@ function drawAxis(w) {
 		if (x + 4 + ctx.measureText(text).width < w)
 			ctx.fillText(text, x + 4, 10);
 	}
-	$('axis-label').textContent = hz ? 'from the start' : 'ticks from the start';
+	$('axis-label').textContent = hz ? 'from the start' : unitName + ' from the start';
 	return step;
 }
 

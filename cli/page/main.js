@@ -27,7 +27,7 @@ function tellLevel(w) {
 		if (row.lane && row.lane.kind === 'vcpu')
 			dropped += row.lane.droppedIn(view.t0, view.t1);
 	const bucket = Math.max(vcpuGrid.width, cpuGrid.width), near = (view.t1 - view.t0) / w < bucket / 3;
-	$('level').textContent = !dropped ? 'every span is here' : near ?
+	$('level').textContent = !dropped ? 'every span is here' : near && !bytes ?
 		`${number(dropped)} spans here, not kept singly: --from ${argument(view.t0)} --to ${argument(view.t1)} gives them` :
 		`shares of time; of ${number(meta.spans)} spans ${number(spans.n)} are kept singly`;
 }

@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const meta = JSON.parse($('meta').textContent);
-const hz = meta.hz > 0 ? meta.hz : 0;
+const hz = meta.hz > 0 ? meta.hz : 0, unitName = meta.unit || 'ticks', bytes = unitName === 'bytes';
 const zero = BigInt(meta.zero || 0), begin = Number(meta.begin) || 0;
 let spans, hists, cpuGrid, vcpuGrid, lanes = [], machine;
 
@@ -34,7 +34,7 @@ function unitOf(seconds) {
 // A stretch of time with about @precision digits.
 function time(ticks, precision = 4) {
 	if (!hz)
-		return number(ticks) + ' ticks';
+		return number(ticks) + ' ' + unitName;
 	if (!ticks)
 		return '0';
 	const [unit, name] = unitOf(ticks / hz), value = ticks / hz / unit;
@@ -60,7 +60,7 @@ function point(ticks, step) {
 }
 
 const exact = (ticks) => hz ? group(((begin + ticks) / hz * 1e6).toFixed(3)) + ' µs' :
-	number(begin + ticks) + ' ticks';
+	number(begin + ticks) + ' ' + unitName;
 const hex = (value) => value === null ? '–' : '0x' + value.toString(16);
 const tsc = (ticks) => hex(zero + BigInt(Math.round(begin + ticks)));
 const cpuName = (i) => (meta.streams[i] || { name: 'stream ' + i }).name;

@@ -43,8 +43,8 @@ function factsOf({ i, part }) {
 	const s = spans, f = s.flags[i], end = s.start[i] + s.length[i], gap = part === 'gap';
 	const reason = f & EXITED ? reasonOf(s.reason[i]) : null;
 	const rows = [];
-	const edge = (name, at, b, how) => rows.push([name, exact(at) + bounds(s.bound[b][i], s.bound[b + 1][i])],
-		how && ['', how, 'dim'], [name + ' TSC', tsc(at)]);
+	const edge = (name, at, b, how) => rows.push([name, exact(at) + (bytes ? '' : bounds(s.bound[b][i], s.bound[b + 1][i]))],
+		how && ['', how, 'dim'], !bytes && [name + ' TSC', tsc(at)]);
 	if (gap) {
 		edge('From', end, 2, '');
 		rows.push(['To', exact(end + s.gap[i])], ['Lasts', time(s.gap[i])]);
@@ -96,7 +96,7 @@ function shareFacts(cells) {
 			`${(level.ticks[c] / Math.min(width, Math.max(1, view.end - from)) * 100).toFixed(1)} %, ${number(level.count[c])} spans`]);
 	const n = lane.kind === 'host' ? 0 : lane.dropped[b];
 	return { title: `${lane.name}: shares of ${time(width)}`, rows: [['From', exact(from)], ...list],
-		note: n > 0 ? `${number(n)} spans here, not kept singly: ${meta.command || 'vmpt timeline --html FILE'} ` +
+		note: n > 0 && !bytes ? `${number(n)} spans here, not kept singly: ${meta.command || 'vmpt timeline --html FILE'} ` +
 			`--from ${argument(from)} --to ${argument(from + width)} gives them.` : '' };
 }
 
@@ -201,7 +201,7 @@ function fillExits() {
 	check.checked = exitView.visible;
 	box.textContent = '';
 	box.append(make('div', { class: 'opts' }, select, make('label', {}, check, ' only what is visible')),
-		make('p', { class: 'dim', id: 'exit-scope' }, whole ? 'Of the whole trace. Time is the host’s, from the exit to the next entry.' :
+		make('p', { class: 'dim', id: 'exit-scope' }, whole ? `Of the whole trace; the host’s ${bytes ? 'bytes' : 'time'} from the exit to the next entry.` :
 			range.all ? 'Of the visible range, exactly.' :
 				`Of the visible range, rounded to buckets of ${time(vcpuGrid.width)}; percentiles: zoom in, or see the whole.`));
 	const body = make('tbody');
@@ -217,7 +217,7 @@ function fillExits() {
 		body.append(row);
 	}
 	box.append(make('table', {}, make('thead', {}, make('tr', {},
-		...['Reason', 'Exits', 'Host time', 'p50', 'p95', 'p99'].map((t) => make('th', { scope: 'col' }, t)))), body));
+		...['Reason', 'Exits', bytes ? 'Host bytes' : 'Host time', 'p50', 'p95', 'p99'].map((t) => make('th', { scope: 'col' }, t)))), body));
 	if (!list.length)
 		box.append(make('p', { class: 'dim' }, 'No exits here.'));
 	box.append(make('h3', {}, 'Exits by host time, ' + (picked.reason < 0 ? 'all but halts' : reasonName(picked.reason))),

@@ -195,6 +195,8 @@ class Test:
 		self.b.key("Enter", SHIFT)
 		self.check(self.text("status") == first, "Shift+Enter: the one before")
 		self.shot("search-light")
+		self.click("#ips ol li:nth-child(6) button")
+		self.check(self.text("status").startswith("Exit 6 of"), "an exit of the list")
 		self.b.run(LANES + ".focus()")
 		for _ in range(9):
 			self.b.key("+")
