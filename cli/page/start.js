@@ -5,7 +5,7 @@ function fillHeader() {
 	$('title').textContent = (meta.title || '') + (meta.more || '');
 	document.title = (meta.title ? meta.title + ' – ' : '') + 'vmpt timeline';
 	const totals = meta.totals || {}, facts = [[bytes ? 'Length' : 'Duration', time(view.end)],
-		['CPUs', number(meta.streams.length)], ['VMs', `${number(meta.vms.length)} with ${number(meta.lines.length)} vCPUs`],
+		['CPUs', number(meta.streams.length)], ['VMs', meta.vms.length ? `${number(meta.vms.length)} with ${number(meta.lines.length)} vCPUs` : 'none'],
 		['Exits', number(totals.exits || 0)], ['Clock', meta.base + (hz || bytes ? '' : ', frequency not known')],
 		['Losses', totals.losses ? number(totals.losses) : 'none', totals.losses ? 'bad' : '']];
 	for (const [name, value, look] of facts)
