@@ -112,37 +112,51 @@ function rankReasons() {
 
 // ---- levels of detail ----
 
-// Pairs of buckets as one.
-function coarser(lane) {
-	const index = [], at = [0], state = [], count = [], ticks = [];
-	for (let i = 0; i < lane.index.length; i++) {
-		const half = lane.index[i] >>> 1;
-		if (!index.length || index[index.length - 1] !== half) {
-			index.push(half);
-			at.push(state.length);
-		}
-		const from = at[index.length - 1];
-		for (let c = lane.at[i]; c < lane.at[i + 1]; c++) {
-			let k = from;
-			while (k < state.length && state[k] !== lane.state[c])
-				k++;
-			if (k === state.length) {
-				state.push(lane.state[c]);
-				count.push(0);
-				ticks.push(0);
-			}
-			count[k] += lane.count[c];
-			ticks[k] += lane.ticks[c];
-		}
-		at[index.length] = state.length;
+function addCell(cells, state, count, ticks) {
+	const cell = cells.get(state);
+	if (cell) {
+		cell[0] += count;
+		cell[1] += ticks;
+	} else {
+		cells.set(state, [count, ticks]);
 	}
-	return { index, at, state, count, ticks };
 }
+
+// A lane's level from cells by bucket; by state, so that they are stacked alike everywhere.
+function levelOf(buckets) {
+	const level = { index: [], at: [0], state: [], count: [], ticks: [] };
+	for (const [bucket, cells] of [...buckets].sort((a, b) => a[0] - b[0])) {
+		for (const [state, [count, ticks]] of [...cells].sort((a, b) => a[0] - b[0])) {
+			level.state.push(state);
+			level.count.push(count);
+			level.ticks.push(ticks);
+		}
+		level.index.push(bucket);
+		level.at.push(level.state.length);
+	}
+	return level;
+}
+
+// Adds @lane's cells to @buckets: bucket by @bucketOf, state by @stateOf.
+function addCells(buckets, lane, bucketOf, stateOf) {
+	for (let i = 0; i < lane.index.length; i++) {
+		const bucket = bucketOf(lane.index[i]);
+		if (!buckets.has(bucket))
+			buckets.set(bucket, new Map());
+		const cells = buckets.get(bucket);
+		for (let c = lane.at[i]; c < lane.at[i + 1]; c++)
+			addCell(cells, stateOf(lane.state[c]), lane.count[c], lane.ticks[c]);
+	}
+	return buckets;
+}
+
+// Pairs of buckets as one.
+const coarser = (lane) => levelOf(addCells(new Map(), lane, (bucket) => bucket >>> 1, (state) => state));
 
 class Shares {
 	constructor(grid, lane) {
 		this.width = grid.width;
-		this.levels = [lane];
+		this.levels = [levelOf(addCells(new Map(), lane, (bucket) => bucket, (state) => state))];
 	}
 	level(n) {
 		while (this.levels.length <= n)
@@ -243,30 +257,9 @@ class Lane {
 function sumCpus() {
 	const buckets = new Map();
 	for (const lane of cpuGrid.lanes)
-		for (let b = 0; b < lane.index.length; b++) {
-			const key = lane.index[b];
-			if (!buckets.has(key))
-				buckets.set(key, new Map());
-			const cells = buckets.get(key);
-			for (let c = lane.at[b]; c < lane.at[b + 1]; c++) {
-				const s = lane.state[c];
-				const as = s < STATES ? s : STATES + Math.max(0, lineVm(s - STATES));
-				const cell = cells.get(as) || [0, 0];
-				cell[0] += lane.count[c];
-				cell[1] += lane.ticks[c];
-				cells.set(as, cell);
-			}
-		}
-	const sum = { index: [...buckets.keys()].sort((a, b) => a - b), at: [0], state: [], count: [], ticks: [] };
-	for (const key of sum.index) {
-		for (const [state, [count, ticks]] of [...buckets.get(key)].sort((a, b) => a[0] - b[0])) {
-			sum.state.push(state);
-			sum.count.push(count);
-			sum.ticks.push(ticks);
-		}
-		sum.at.push(sum.state.length);
-	}
-	return new Shares(cpuGrid, sum);
+		addCells(buckets, lane, (bucket) => bucket,
+			(state) => state < STATES ? state : STATES + Math.max(0, lineVm(state - STATES)));
+	return new Shares(cpuGrid, levelOf(buckets));
 }
 
 async function load() {
