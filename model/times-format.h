@@ -15,7 +15,8 @@
  *			a VM exit; its packets come next
  *	CTL VALUE	IA32_RTIT_CTL is this from here on
  *
- * A TNT is made when its first branch is. Position and TSC begin with 0. A guest's bytes are in it where they come out of the same unit.
+ * A TNT is made when its first branch is. Position and TSC begin with 0. A guest's bytes are in it
+ *where they come out of the same unit.
  */
 #ifndef VMPT_MODEL_TIMES_FORMAT_H
 #define VMPT_MODEL_TIMES_FORMAT_H
