@@ -141,7 +141,7 @@ static int vcpu_of_comm(const char *comm)
 	return -1;
 }
 
-static int find_thread(const struct rec *r, const struct rec_vcpu *v)
+static int find_thread(const struct rec *r, const struct rec_vcpu *v, bool *ran)
 {
 	char path[REC_PATH], comm[64];
 	struct dirent *entry;
@@ -150,8 +150,12 @@ static int find_thread(const struct rec *r, const struct rec_vcpu *v)
 	DIR *dir;
 
 	/* KVM says it since Linux 6.0; 0 before the vCPU first ran. */
-	if (*v->folder && rec_u64(r, &pid, REC_DEBUGFS "/%s/vcpu%d/pid", v->folder, v->vcpu) && pid)
-		return (int)pid;
+	*ran = true;
+	if (*v->folder && rec_u64(r, &pid, REC_DEBUGFS "/%s/vcpu%d/pid", v->folder, v->vcpu)) {
+		if (pid)
+			return (int)pid;
+		*ran = false;
+	}
 	dir = rec_path(r, path, "/proc/%d/task", v->pid) ? opendir(path) : NULL;
 	while (dir && tid < 0 && (entry = readdir(dir)) != NULL)
 		if (rec_line(r, comm, sizeof(comm), "/proc/%d/task/%s/comm", v->pid,
@@ -175,6 +179,9 @@ static void write_vcpu(struct rec *r, struct rec_vcpu *v, const char *kind)
 	cli_json_set(r->cli, o, "tid", v->tid < 0 ? json_null() : json_integer(v->tid));
 	cli_json_number(r->cli, o, "vcpu", (u64)v->vcpu);
 	set_or_null(r, o, "folder", v->folder);
+	/* Its VMM is still about to set it up: that is not what its guest saw. */
+	if (!v->ran)
+		cli_json_set(r->cli, o, "ran", json_false());
 	cli_json_hex(r->cli, o, "tsc_before", v->before);
 	cli_json_hex(r->cli, o, "tsc_after", v->after);
 	if (v->has_offset)
@@ -227,7 +234,7 @@ static void look_at(struct rec *r, const char *folder, int pid, int vcpu)
 		return;
 	now = *v;
 	now.seen = true;
-	now.tid = find_thread(r, v);
+	now.tid = find_thread(r, v, &now.ran);
 	now.before = rec_tsc();
 	if (*folder) {
 		now.has_offset =
@@ -240,8 +247,9 @@ static void look_at(struct rec *r, const char *folder, int pid, int vcpu)
 		now.has_bits =
 			rec_u64(r, &now.bits, REC_DEBUGFS "/%s/vcpu%d/tsc-scaling-ratio-frac-bits",
 				folder, vcpu);
-	changed = is_new || now.tid != v->tid || now.has_offset != v->has_offset ||
-		  now.offset != v->offset || now.has_ratio != v->has_ratio || now.ratio != v->ratio;
+	changed = is_new || now.tid != v->tid || now.ran != v->ran ||
+		  now.has_offset != v->has_offset || now.offset != v->offset ||
+		  now.has_ratio != v->has_ratio || now.ratio != v->ratio;
 	/* The last time it was as before bounds when it changed. */
 	if (changed && v->unwritten)
 		write_vcpu(r, v, "vcpu");

@@ -120,7 +120,7 @@ static int take_map(const struct reader *r, json_t *o, struct cli_rec_look *look
 		err = take_u64(r, o, "tsc_scaling_ratio", ~0ULL, &ratio, &has_ratio);
 	if (!err)
 		err = take_u64(r, o, "tsc_scaling_ratio_frac_bits", 63, &bits, &has_bits);
-	if (err || !has_offset || has_ratio != has_bits)
+	if (err || !has_offset || has_ratio != has_bits || json_is_false(json_object_get(o, "ran")))
 		return err;
 	look->map.multiplier = VMPT_TSC_UNSCALED;
 	if (has_ratio && !bits && ratio <= 1)

@@ -18,7 +18,7 @@
 struct cli_rec_look {
 	size_t vcpu;
 	u64 before, after; /* host TSC around the reading; 0: not known */
-	bool has_map;
+	bool has_map;	   /* of a vCPU that ran */
 	struct vmpt_tsc_map map;
 };
 

@@ -33,6 +33,7 @@ struct rec_vcpu {
 	bool has_offset, has_ratio, has_bits;
 	u64 offset, ratio, bits;
 	u64 before, after;    /* host TSC of the last look */
+	bool ran;	      /* or KVM does not say that it did not */
 	bool seen, unwritten; /* in this look; the last one is not in the file */
 };
 

@@ -450,12 +450,12 @@ int vmpt_names_run(struct vmpt_names *names, u64 vmcs, int cpu, const struct vmp
 	from = first + start->late;
 	to = end->early == VMPT_TIME_OPEN ? 0 : last - end->early;
 	if (from > to) {
-		/* A run shorter than its times are sure: the thread before must be the one behind.
+		/* Shorter than its times are sure: all that its start may be is to be one thread's.
 		 */
-		if (start->early == VMPT_TIME_OPEN || end->late == VMPT_TIME_OPEN)
+		if (start->early == VMPT_TIME_OPEN)
 			return 0;
 		from = first - start->early;
-		to = last + end->late;
+		to = first + start->late;
 	}
 	thread = thread_of(names, cpu, from, to);
 	return thread == NONE ? 0 : vote(names, vmcs, cpu, first, thread);

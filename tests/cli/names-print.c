@@ -5,6 +5,7 @@
  *
  *	name VMCS VM PID TID VCPU RUNS AGAINST FROM TO
  *	told VMCS OFFSET MULTIPLIER FROM
+ *	found VMCS OFFSET MULTIPLIER ERROR PPM PAIRS	an epoch that the trace alone says
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,6 +21,23 @@ static void print_names(const struct vmpt_names *names)
 	for (i = 0; i < count; i++, n++)
 		printf("name %" PRIx64 " %s %d %d %d %u %u %" PRIu64 " %" PRIu64 "\n", n->vmcs,
 		       n->vm, n->pid, n->tid, n->vcpu, n->runs, n->against, n->from, n->to);
+}
+
+static void print_found(const struct vmpt_clocks *clocks)
+{
+	const struct vmpt_epoch *e;
+	size_t i, k, count;
+
+	for (i = 0; i < vmpt_clocks_vmcs_count(clocks); i++) {
+		e = vmpt_clocks_epochs(clocks, i, &count);
+		for (k = 0; k < count; k++, e++)
+			if (e->source == VMPT_MAP_INFERRED)
+				printf("found %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64
+				       " %g %u\n",
+				       vmpt_clocks_vmcs(clocks, i), (s64)e->map.offset,
+				       e->map.multiplier, e->offset_error, e->multiplier_ppm,
+				       e->pairs);
+	}
 }
 
 static int run(struct cli *cli)
@@ -46,6 +64,8 @@ static int run(struct cli *cli)
 	for (i = 0; i < count; i++)
 		printf("told %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", told[i].vmcs,
 		       (s64)told[i].map.offset, told[i].map.multiplier, told[i].from);
+	if (!code)
+		print_found(clocks);
 	free(told);
 	vmpt_names_close(names);
 	vmpt_clocks_close(clocks);

@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# vmpt record on the stock kernel in the Bochs PC, while two VMMs run a guest each whose TSC is not the
+# host's, the second one's scaled: what it writes is what the VMMs set and what KVM's debugfs says;
+# events of its perf.data are those that perf itself shows; and each VMCS gets the name of the VMM
+# whose guest it was, by each of the guest's runs.
+#
+#	test-record.sh SOURCE OUT VMPT EVENTS-PRINT NAMES-PRINT
+set -u
+
+source=$1
+out=$2
+vmpt=$3
+events_print=$4
+names_print=$5
+failures=0 checks=0 rc=0
+# Of the first guest's TSC, of the second's, and its rate.
+first=-3000000000 second=77777777 khz=60000
+
+mkdir -p "$out"
+export LC_ALL=C
+. "$source/tests/bochs/lib.sh" || exit
+make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
+	"$source/tests/bochs/build base perf"
+trap 'rm -f "$out"/run/files/perf.data' EXIT
+
+check()
+{
+	checks=$((checks + 1))
+	"${@:2}" && return
+	failures=$((failures + 1))
+	echo "$1: not so; the run ended with $rc"
+}
+
+# The program with all that its loader finds for it, laid into the PC.
+files=(--file "vmpt/vmpt=$vmpt")
+while read -r library; do
+	case $library in
+	*/ld-linux*) files+=(--file "$library=$(readlink -f "$library")") ;;
+	*) files+=(--file "vmpt/${library##*/}=$(readlink -f "$library")") ;;
+	esac
+done < <(ldd "$vmpt" | grep -o '/[^ ]*')
+
+rm -rf "$out/run"
+mkdir -p "$out/run"
+"$source/tests/bochs/run" --out "$out/run" --timeout 240 --with perf "${files[@]}" \
+	"record,$first,$second,$khz" >"$out/run/said" 2>&1 || rc=$?
+tr -d '\r' <"$out/run/serial.log" >"$out/run/serial"
+got=$out/run/files
+
+check 'the run' [ $rc = 0 ]
+check 'the host can be recorded' grep -q '^check: 0$' "$out/run/serial"
+check 'what is there is not overwritten' grep -q '^again: 1$' "$out/run/serial"
+check 'nobody else may read it' [ "$(grep -c '^-rw------- .* \(perf.data\|record.jsonl\|kallsyms\)$' \
+	"$out/run/serial")" = 3 ]
+
+# ---- events: the perf tool's own ----
+
+"$events_print" "$got/perf.data" >"$out/run/events"
+perf script -f --no-itrace --ns -F pid,tid,cpu,time,event,trace -i "$got/perf.data" 2>/dev/null |
+	sed -nE -e 's,^ *([0-9]+)/([0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]+): +kvm:kvm_entry: vcpu ([0-9]+)\, rip (0x[0-9a-f]+).*,entry \3 \1 \2 \4\5 \6 \7,p' \
+		-e 's,^ *([0-9]+)/([0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]+): +kvm:kvm_exit: vcpu ([0-9]+) reason [^ ]+ rip (0x[0-9a-f]+) info1 0x0*([0-9a-f]+) info2 0x0*([0-9a-f]+).*,exit \3 \1 \2 \4\5 \6 \7 0x\8 0x\9,p' \
+		>"$out/run/perf-events"
+# perf gives the reason in words.
+awk '$1 == "exit" { $8 = ""; $0 = $0; $1 = $1 } $1 == "exit" || $1 == "entry"' "$out/run/events" \
+	>"$out/run/our-events"
+check 'entries and exits are those that perf shows' cmp "$out/run/our-events" "$out/run/perf-events"
+check 'there are many' [ "$(wc -l <"$out/run/our-events")" -gt 1000 ]
+# The guests' ports are I/O instructions (SDM 3, Appendix C: 30), their memory EPT violations (48).
+check 'reasons' [ "$(awk '$1 == "exit" && $8 == 30' "$out/run/events" | wc -l)" -gt 200 ]
+check 'context switches' [ "$(grep -c '^in ' "$out/run/events")" -gt 100 ]
+
+# ---- names, and what is told ----
+
+"$names_print" "$got" >"$out/run/names" 2>&1
+cat "$out/run/names"
+python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures + 1))
+	import json, re, sys
+	run, first, second, khz = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+	bad = 0
+
+	def check(what, holds):
+	    global bad
+	    if not holds:
+	        bad += 1
+	        print(what + ": not so")
+
+	pid = {}
+	for line in open(run + "/files/vmms"):
+	    number, guest = line.split()
+	    pid[int(number)] = guest
+	exits = dict(zip(("first", "second"),
+	                 map(int, re.findall(r"KVM: exits (\d+)", open(run + "/serial").read()))))
+	debugfs = {}
+	for line in open(run + "/files/debugfs"):
+	    words = line.split()
+	    # Now and then a file is gone between its name and its content.
+	    if len(words) == 3:
+	        debugfs[pid[int(words[0].split("-")[0])], words[1]] = int(words[2])
+	names, told, found = {}, {}, {}
+	for line in open(run + "/names"):
+	    words = line.split()
+	    {"name": names, "told": told, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
+
+	# Each VMCS is one guest's; the guest's runs say so: there are as many as exits.
+	check("two VMCSs have a name", len(names) == 2)
+	whose = {}
+	for vmcs, of in names.items():
+	    check("one name of " + vmcs, len(of) == 1)
+	    vm, number, tid, vcpu, runs, against = of[0][:6]
+	    guest = whose[vmcs] = pid.get(int(number))
+	    check("the VMM's process", vm == "l2vmm/" + number)
+	    check("the vCPU's thread", int(tid) == debugfs.get((guest, "pid")))
+	    check("the vCPU's number", vcpu == "0")
+	    # Each, but those at whose time another thread may have been there.
+	    check("each run says so", 0.95 * exits[guest] <= int(runs) <= exits[guest])
+	    check("no run says otherwise", against == "0")
+	check("two guests", sorted(map(str, whose.values())) == ["first", "second"])
+
+	# What is told: what the VMM set, and debugfs says.
+	offset = {"first": first, "second": second}
+	for vmcs, guest in whose.items():
+	    check("told of " + vmcs, len(told.get(vmcs, [])) == 1)
+	    ratio = debugfs[guest, "tsc-scaling-ratio"]
+	    for words in told.get(vmcs, []):
+	        check("the offset", int(words[0]) == offset[guest] == debugfs[guest, "tsc-offset"])
+	        check("the multiplier", int(words[1], 16) == ratio)
+	    # The trace alone says the same, as near as it says it is.
+	    check("found of " + vmcs, len(found.get(vmcs, [])) == 1)
+	    for words in found.get(vmcs, []):
+	        check("the multiplier found", abs(int(words[1], 16) / ratio - 1) < 10e-6)
+	        if guest == "first":
+	            check("the offset found", abs(int(words[0]) - offset[guest]) <= int(words[2]))
+
+	# The second guest's rate is that of the host's TSC, by the times in the side file, and ratio.
+	lines = [json.loads(line) for line in open(run + "/files/record.jsonl")]
+	ends = [l for l in lines if l["kind"] in ("host", "end")]
+	check("host and end", [l["kind"] for l in ends] == ["host", "end"])
+	host_khz = 1e6 * (int(ends[1]["tsc"], 16) - int(ends[0]["tsc"], 16)) / \
+	    (ends[1]["monotonic_raw_ns"] - ends[0]["monotonic_raw_ns"])
+	scaled = host_khz * debugfs["second", "tsc-scaling-ratio"] / 2 ** 48
+	print("note: the host's TSC has %.0f kHz, the second guest's %.0f" % (host_khz, scaled))
+	check("the rate", abs(scaled / khz - 1) < 0.01)
+	check("both ran", {l["pid"] for l in lines if l["kind"] == "vcpu" and l["tid"]} == set(pid))
+	check("both ended", sorted(l["pid"] for l in lines if l["kind"] == "vcpu-gone") == sorted(pid))
+	check("each was read within its time", all(int(l["tsc_before"], 16) < int(l["tsc_after"], 16)
+	      for l in lines if "vcpu" in l))
+	check("the processor", ends[0]["family"] == 6 and ends[0]["pt_mode"] == 0 and
+	      ends[0]["tsc_art_numerator"] > 0)
+	sys.exit(bad != 0)
+END
+checks=$((checks + 1))
+[ $failures = 0 ] || tail -n 40 "$out/run/said" "$out/run/serial"
+
+echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
