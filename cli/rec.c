@@ -168,7 +168,7 @@ static const struct cli_option options[] = {
 	{ "kcore", 0, NULL, "perf's --kcore: the kernel's code, too", set_kcore },
 	{ "every", 0, "MS", "look at the VMs each MS milliseconds [1000]", set_every },
 	{ "guest-memory", 0, "DOMAIN",
-	  "save the memory of this libvirt domain at the end;\nagain for more", set_guest_memory },
+	  "save the memory of this libvirt domain at\nthe end; again for more", set_guest_memory },
 	{ 0 },
 };
 
@@ -315,12 +315,12 @@ static int run(struct cli *cli)
 const struct cli_command cli_record_host = {
 	.name = "record",
 	.title = "record a host with all its VMs, by perf",
-	.about =
-		"Record Intel PT of all CPUs of this host with perf, and beside it what only the host\n"
-		"knows: which thread is which VM's vCPU, VMs' TSC offsets and multipliers while they\n"
-		"change, names of libvirt's domains, and the kernel's symbols. Without COMMAND until\n"
-		"Ctrl-C. All of it goes into one new folder that only you can read; name it, or the\n"
-		"perf.data in it, to the other commands. First it is said what is missing.",
+	.about = "Record Intel PT of all CPUs of this host with perf, and beside it what only\n"
+		 "the host knows: which thread is which VM's vCPU, VMs' TSC offsets and\n"
+		 "multipliers while they change, names of libvirt's domains, and the kernel's\n"
+		 "symbols. Without COMMAND until Ctrl-C. All of it goes into one new folder that\n"
+		 "only you can read: give it to the other commands as their FILE. First it is\n"
+		 "said what is missing.",
 	.examples = "  vmpt record --check                 what is missing, and what to do\n"
 		    "  vmpt record -o trace -- sleep 1     one second of this host\n"
 		    "  vmpt vms trace                      who ran in it\n",

@@ -50,6 +50,10 @@ _vmpt_value()
 		_vmpt_words 'as-is host guest' ;;
 	--skz84)
 		_vmpt_words 'auto yes no' ;;
+	--guest-memory)
+		_vmpt_words "$(virsh -q list --name 2>/dev/null)" ;;
+	--aux-size | --mtc-period | --psb-period | --every)
+		COMPREPLY=() ;;
 	--tsc-ratio | --mtc-freq | --nominal-ratio | --vm)
 		COMPREPLY=() ;;
 	*)
@@ -95,7 +99,7 @@ _vmpt()
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_vmpt_words 'dump stat vms split clocks domain help --help -h --version'
+		_vmpt_words 'dump stat vms split clocks record domain help --help -h --version'
 		return
 	fi
 	if [[ $cur == '=' ]]; then
@@ -113,10 +117,14 @@ _vmpt()
 	clocks)
 		own=$clock ;;
 	stat | vms) ;;
+	record)
+		own='--output= -o --check --dry-run -n --aux-size= --mtc-period= --psb-period= --no-cyc
+			--noretcomp --no-events --kcore --every= --guest-memory='
+		common='--quiet -q --color= --help -h --version' ;;
 	domain)
 		_vmpt_domain || return ;;
 	help)
-		_vmpt_words 'dump stat vms split clocks domain'
+		_vmpt_words 'dump stat vms split clocks record domain'
 		return ;;
 	*)
 		return ;;

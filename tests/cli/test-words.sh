@@ -37,6 +37,8 @@ expect 'dump domain' vmpt d
 expect 'clocks' vmpt c
 expect 'guest' vmpt split --clock = g
 expect 'stat split' vmpt s
+expect 'record' vmpt r
+expect '--guest-memory=' vmpt record --gu
 expect 'vms' vmpt help v
 expect 'auto always' vmpt vms --color = a
 expect 'never' vmpt vms --color n
@@ -74,7 +76,7 @@ expect 'one.pt' vmpt split --kernel = one
 expect 'one.pt' vmpt vms --side-record = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
-commands=(dump stat vms split clocks)
+commands=(dump stat vms split clocks record)
 if "$vmpt" domain --help >/dev/null 2>&1; then
 	commands+=('domain list' 'domain start' 'domain stop' 'domain console' 'domain trace' 'domain qemu')
 else
