@@ -172,6 +172,8 @@ int rec_perf_run(struct rec *r, struct rec_perf *p)
 	for (i = 0; i < VMPT_ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, &old);
+	/* A shell's job in the background is started with it ignored; perf does not mind either. */
+	signal(SIGINT, SIG_DFL);
 	rec_look(r);
 	pid = start(r, p->arg, &old);
 	status = pid < 0 ? -1 : watch(r, pid, &set, &stopped);

@@ -1,0 +1,332 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# vmpt record on a made-up system, with a made-up perf and virsh: what it says is missing, which
+# command line it gives perf, what it writes while VMs come, change and go, how signals end it, and
+# that its folder is read again.
+#
+#	test-record.sh VMPT NAMES-PRINT PERF-DATA
+#
+# PERF-DATA: a small one with the events of KVM.
+set -u
+
+vmpt=$(realpath "$1") names_print=$(realpath "$2") data=$(realpath "$3")
+checks=0 failures=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+export LC_ALL=C VMPT_RECORD_ROOT=$dir/root PATH=$dir/bin:$PATH
+
+# $1: what, then a command that succeeds.
+check()
+{
+	checks=$((checks + 1))
+	"${@:2}" && return
+	failures=$((failures + 1))
+	echo "FAILED: $1"
+	cat "$dir/said" 2>/dev/null
+}
+
+# Run with all that is said in said; its exit code is $rc.
+try()
+{
+	rc=0
+	timeout 30 "$@" >said 2>&1 || rc=$?
+}
+
+# Lines of the last run that say $1.
+says()
+{
+	[ "$(grep -c -- "$1" said)" = "${2-1}" ]
+}
+
+# put FILE TEXT: into the made-up system.
+put()
+{
+	mkdir -p "root/$(dirname "$1")"
+	printf '%s\n' "$2" >"root/$1"
+}
+
+# A vCPU of KVM: FOLDER VCPU TID OFFSET RATIO
+put_vcpu()
+{
+	local at=sys/kernel/debug/kvm/$1/vcpu$2
+
+	put "$at/pid" "$3"
+	put "$at/tsc-offset" "$4"
+	put "$at/tsc-scaling-ratio" "$5"
+	put "$at/tsc-scaling-ratio-frac-bits" 48
+}
+
+# A host that has everything, and three VMs: of libvirt, of QEMU, and another.
+make_host()
+{
+	rm -rf root
+	put proc/cpuinfo "$(printf 'processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon\nstepping\t: 4\nflags\t\t: fpu vmx intel_pt\n')"
+	put proc/self/status 'CapEff:	000001ffffffffff'
+	put proc/mounts "$(printf 'none /sys/kernel/debug debugfs rw 0 0\nnone /sys/kernel/tracing tracefs rw 0 0\n')"
+	put proc/sys/kernel/osrelease 6.1.0
+	put proc/sys/kernel/perf_event_paranoid 2
+	put proc/sys/kernel/perf_event_mlock_kb 516
+	put proc/kallsyms "$(printf '0000000000000000 A cpu_data\nffffffff81000000 T _text\n')"
+	put proc/modules 'kvm_intel 1 0 - Live 0x0'
+	put dev/kvm ''
+	put sys/module/kvm/refcnt 1
+	put sys/module/kvm_intel/parameters/pt_mode 0
+	for file in type:8 caps/mtc:1 caps/psb_cyc:1 format/mtc:config:9 format/cyc:config:1 \
+		max_nonturbo_ratio:24 tsc_art_ratio:250:2; do
+		put "sys/bus/event_source/devices/intel_pt/${file%%:*}" "${file#*:}"
+	done
+	put sys/kernel/tracing/events/kvm/kvm_entry/id 100
+	put sys/kernel/tracing/events/kvm/kvm_exit/id 101
+	put_vcpu 100-11 0 101 -5000 281474976710656
+	put_vcpu 100-11 1 102 -5000 281474976710656
+	put_vcpu 7-12 0 8 0 281474976710656
+	put_vcpu 300-9 0 301 77 168884986026393
+	put proc/100/comm qemu-system-x86
+	put proc/7/comm qemu-system-x86
+	put proc/300/comm myvmm
+	printf '%s\0' qemu-system-x86_64 -name guest=web-guest,debug-threads=on -uuid 11-22 >root/proc/100/cmdline
+	printf '%s\0' qemu-system-x86_64 -name db >root/proc/7/cmdline
+	printf '%s\0' myvmm >root/proc/300/cmdline
+	put run/libvirt/qemu/web.pid 100
+	put run/libvirt/qemu/other.pid 99
+}
+
+# perf writes the trace it was given, waits for its command or a signal, and notes its command line.
+mkdir bin
+cat >bin/perf <<'END'
+#!/bin/bash
+printf '%s\n' "$@" >"$DIR/perf-args"
+while [ $# -gt 0 ]; do
+	case $1 in
+	-o) out=$2 && shift ;;
+	--) shift && break ;;
+	esac
+	shift
+done
+trap 'touch "$DIR/interrupted"; kill $! 2>/dev/null; cp "$DATA" "$out"; exit 130' INT TERM
+touch "$DIR/started"
+[ $# -gt 0 ] || set -- sleep 20
+"$@" &
+wait $!
+rc=$?
+cp "$DATA" "$out"
+exit $rc
+END
+cat >bin/virsh <<'END'
+#!/bin/bash
+[[ "$*" == *'--domain broken '* ]] && exit 1
+echo "$*" >"${!#}"
+END
+chmod +x bin/perf bin/virsh
+export DIR=$dir DATA=$data
+
+# ---- what is missing ----
+
+make_host
+try "$vmpt" record --check
+check 'all is there' [ $rc = 0 ]
+check 'and says so' says '^This host can be recorded\.$'
+check 'the VM that has the host TSC' says '1 of 4 vCPUs have the host.s TSC'
+check 'no warning' says 'warning' 0
+
+# lacks WHAT RC TEXT: after a change of the system it says so, and nothing else.
+lacks()
+{
+	try "$vmpt" record --check
+	check "$1: exit code $rc" [ $rc = "$2" ]
+	check "$1: says it" says "$3"
+	check "$1: once" says 'error\|warning'
+	make_host
+}
+put sys/module/kvm_intel/parameters/pt_mode 1
+lacks 'pt_mode=1' 0 'warning: KVM has pt_mode=1 .*modprobe kvm_intel pt_mode=0'
+rm -r root/sys/bus
+lacks 'no PMU' 1 'error: the processor has Intel PT, but Linux offers no intel_pt event'
+rm -r root/sys/bus
+sed -i 's/intel_pt/hypervisor/' root/proc/cpuinfo
+lacks 'a VM without PT' 1 'error: this machine is a VM, and its hypervisor offers no Intel PT'
+rm -r root/sys/bus
+sed -i 's/intel_pt/pse/' root/proc/cpuinfo
+lacks 'no PT' 1 'error: the processor has no Intel PT'
+put proc/self/status 'CapEff:	0000000000004000'
+lacks 'no permission' 1 'error: no permission to trace the whole system: kernel.perf_event_paranoid is 2'
+put proc/self/status 'CapEff:	0000004000000000'
+put proc/sys/kernel/perf_event_mlock_kb 100000
+try "$vmpt" record --check
+check 'CAP_PERFMON is enough' [ $rc = 0 ]
+make_host
+put proc/self/status 'CapEff:	0000000000004000'
+put proc/sys/kernel/perf_event_paranoid -1
+try "$vmpt" record --check
+check 'paranoid -1 is enough' [ $rc = 0 ]
+make_host
+put proc/self/status 'CapEff:	0000000000200000'
+lacks 'locked memory' 0 'perf may lock 516 KiB .* its buffers want 18432'
+sed -i 's/vmx/pae/' root/proc/cpuinfo
+lacks 'no VMX' 0 'warning: the processor has no VMX'
+rm -r root/sys/module/kvm_intel
+lacks 'no KVM' 0 'warning: KVM is not loaded.*modprobe kvm_intel'
+rm -r root/sys/kernel/debug
+lacks 'debugfs unreadable' 0 'cannot be read: VMs. TSC offsets are not saved; run as root'
+rm -r root/sys/kernel/debug
+sed -i /debugfs/d root/proc/mounts
+lacks 'debugfs not mounted' 0 'debugfs is not mounted.*mount -t debugfs'
+rm -r root/sys/kernel/tracing
+lacks 'no tracepoints' 0 'the kernel has no events kvm:kvm_entry'
+rm -r root/sys/kernel/tracing
+sed -i /tracefs/d root/proc/mounts
+lacks 'tracefs not mounted' 0 'tracefs is not mounted.*mount -t tracefs'
+put proc/kallsyms '0000000000000000 T _text'
+lacks 'kallsyms without addresses' 0 'kptr_restrict=0'
+put sys/bus/event_source/devices/intel_pt/caps/mtc 0
+lacks 'no MTC' 0 'makes no MTC packets'
+put sys/bus/event_source/devices/intel_pt/caps/psb_cyc 0
+lacks 'no CYC' 0 'makes no CYC packets'
+put sys/kernel/debug/kvm/300-9/vcpu0/pid 0
+lacks 'no thread' 0 'of 1 of 4 vCPUs the thread is not known'
+mv bin/perf bin/hidden
+try env "PATH=$dir/bin" "$vmpt" record --check
+check 'no perf' says 'error: there is no perf in \$PATH'
+check 'no perf: exit code' [ $rc = 1 ]
+mv bin/hidden bin/perf
+
+# ---- perf's command line ----
+
+try "$vmpt" record -n -q -o x --aux-size 4M --psb-period 5 --mtc-period 6 -- echo 'a b'
+check 'the command line' says "^perf record -a -o x/perf.data -m 2M,4096K --switch-events -e intel_pt/tsc=1,mtc=1,mtc_period=6,cyc=1,psb_period=5/ -e kvm:kvm_entry -e kvm:kvm_exit -- echo 'a b'\$"
+try "$vmpt" record -n -q --no-cyc --noretcomp --no-events --kcore
+check 'less of it' says '^perf record -a -o vmpt-record/perf.data -m 2M,16384K --switch-events -e intel_pt/tsc=1,mtc=1,noretcomp=1/ --kcore$'
+check 'nothing was made' [ ! -e vmpt-record ]
+for wrong in --aux-size=3M --aux-size=1K --aux-size=4X --every=0 --psb-period=16 --guest-memory=../x \
+	--guest-memory=-x --output=; do
+	try "$vmpt" record "$wrong" -- true
+	check "$wrong is wrong usage" [ $rc = 2 ]
+done
+
+# ---- a recording ----
+
+cat >work <<'END'
+#!/bin/bash
+# What runs meanwhile: a TSC offset changes, a VM ends, another starts and has not run yet.
+wait_for() { for _ in {1..200}; do grep -q "$1" "$DIR/rec/record.jsonl" && return; sleep 0.05; done; }
+cd "$DIR/root/sys/kernel/debug/kvm" || exit
+echo -6000 >100-11/vcpu1/tsc-offset
+wait_for 0xffffffffffffe890
+rm -r 300-9
+wait_for vcpu-gone
+mkdir -p 400-5/vcpu0 && echo 0 >400-5/vcpu0/pid && echo 1 >400-5/vcpu0/tsc-offset
+wait_for 400-5
+END
+chmod +x work
+try "$vmpt" record -o rec --every 20 --guest-memory web --guest-memory db -- ./work
+check 'recorded' [ $rc = 3 ]
+check 'how much' says ' of trace of 1 CPUs in rec/perf.data'
+check 'lost events are told' says 'warning: 5 events were lost'
+check 'its files' [ "$(cd rec && find . -type f -printf '%P %m\n' | sort | tr '\n' ';')" = \
+	'cmdline/100 600;cmdline/300 600;cmdline/7 600;cpuinfo 600;kallsyms 600;memory/db.elf 644;memory/web.elf 644;modules 600;perf.data 644;record.jsonl 600;' ]
+check 'nobody else reads it' [ "$(stat -c %a rec)" = 700 ]
+check 'virsh' grep -qx -- '-q dump --memory-only --live --domain web --file rec/memory/web.elf' \
+	rec/memory/web.elf
+check "perf's words" grep -qx -- --switch-events perf-args
+python3 - rec/record.jsonl <<-'END'
+	import json, sys
+	lines = [json.loads(l) for l in open(sys.argv[1])]
+	assert [lines[0]["kind"], lines[-1]["kind"]] == ["host", "end"]
+	host = lines[0]
+	assert (host["family"], host["model"], host["stepping"]) == (6, 85, 4)
+	assert (host["tsc_art_numerator"], host["tsc_art_denominator"]) == (250, 2)
+	assert host["max_nonturbo_ratio"] == 24 and host["pt_mode"] == 0 and host["kernel"] == "6.1.0"
+	assert lines[-1]["perf_exit"] == 0 and lines[-1]["stopped"] is False
+	of = {}
+	for l in lines[1:-1]:
+	    assert int(l["tsc_before"], 16) <= int(l["tsc_after"], 16)
+	    of.setdefault((l["pid"], l["vcpu"]), []).append(l)
+	web0, web1, db, mine, new = of[100, 0], of[100, 1], of[7, 0], of[300, 0], of[400, 0]
+	assert (web0[0]["vm"], web0[0]["domain"], web0[0]["uuid"], web0[0]["guest"]) == ("web", "web", "11-22", "web-guest")
+	assert (db[0]["vm"], db[0]["domain"], db[0]["guest"]) == ("db", None, "db")
+	assert (mine[0]["vm"], mine[0]["comm"], mine[0]["guest"]) == ("myvmm/300", "myvmm", None)
+	assert [l["tid"] for l in (web0[0], web1[0], db[0], mine[0])] == [101, 102, 8, 301]
+	# At the start and at the end; the change between, and the last look before it.
+	assert [l["kind"] for l in web0] == ["vcpu", "vcpu"]
+	assert web0[0]["tsc_offset"] == "0xffffffffffffec78" and db[0]["tsc_offset"] == "0x0"
+	offsets = [l["tsc_offset"] for l in web1]
+	assert offsets[0] == "0xffffffffffffec78" and offsets[-1] == "0xffffffffffffe890"
+	assert offsets == sorted(offsets, reverse=True) and len(offsets) in (3, 4)
+	assert mine[0]["tsc_scaling_ratio"] == "0x999999999999"
+	assert [l["kind"] for l in mine] == ["vcpu", "vcpu-gone"]
+	assert new[0]["tid"] is None and new[0]["ran"] is False
+END
+check 'the side file' [ $? = 0 ]
+
+# It is read again: the trace's VMs have the names that KVM told of.
+for input in rec rec/perf.data; do
+	try "$names_print" "$input"
+	check "$input is read" [ $rc = 3 ]
+	try "$vmpt" vms "$input"
+	check "vms $input" [ $rc = 3 ]
+done
+cp -r rec bad
+echo '{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_before":"0x2","tsc_after":"0x1"}' >>bad/record.jsonl
+try "$names_print" bad
+check 'a wrong line is an error' [ $rc = 1 ]
+check 'with its number' says "record.jsonl: line $(wc -l <bad/record.jsonl): \"tsc_after\" is before"
+for line in '{"kind":"vcpu"}' 'no JSON' '[]' '{"kind":"vcpu","vm":"","pid":1,"vcpu":0}' \
+	'{"kind":"vcpu","vm":"x","pid":-1,"vcpu":0}' \
+	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x11112222333344445"}' \
+	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x0","tsc_scaling_ratio":"0x0","tsc_scaling_ratio_frac_bits":48}'; do
+	echo "$line" >bad/record.jsonl
+	try "$names_print" bad
+	check "an error: $line" [ $rc = 1 ]
+	check "line 1: $line" says 'record.jsonl: line 1: '
+done
+printf '{"kind":"later"}\n{"kind":"vcp' >bad/record.jsonl
+try "$names_print" bad
+check 'another kind, and a line that is cut' [ $rc = 3 ]
+check 'which is told' says 'warning: .*line 2 is cut'
+
+# ---- how it fails, and ends ----
+
+try "$vmpt" record -o rec -- true
+check 'what is there stays' [ $rc = 1 ]
+check 'and that is said' says 'error: rec is there already'
+make_host
+try "$vmpt" record -o failed -- sh -c 'exit 7'
+check "the command's failure" [ $rc = 1 ]
+check 'is told' says 'error: perf, or its command, ended with 7'
+check 'and the trace is kept' cmp "$data" failed/perf.data
+try "$vmpt" record -o memory --guest-memory broken -- true
+check 'no memory' [ $rc = 1 ]
+check 'is told ' says "error: the memory of domain 'broken' is not saved"
+
+for signal in INT TERM HUP; do
+	rm -f started interrupted
+	"$vmpt" record -o "by-$signal" --every 20 >said 2>&1 &
+	pid=$!
+	for _ in {1..200}; do
+		[ -e started ] && break
+		sleep 0.05
+	done
+	kill -"$signal" $pid
+	rc=0
+	wait $pid || rc=$?
+	check "$signal ends it" [ $rc = 3 ]
+	check "$signal: perf was asked to" [ -e interrupted ]
+	check "$signal: the trace is there" cmp "$data" "by-$signal/perf.data"
+	check "$signal: the side file is whole" grep -q '^{"kind":"end".*"stopped":true}$' \
+		"by-$signal/record.jsonl"
+done
+
+# Without debugfs: vCPUs by their VMMs' open files, threads by their names.
+rm -r root/sys/kernel/debug
+mkdir -p root/proc/100/fd root/proc/100/task/101 root/proc/100/task/102
+ln -s anon_inode:kvm-vcpu:1 root/proc/100/fd/20
+ln -s /dev/null root/proc/100/fd/21
+echo 'CPU 0/KVM' >root/proc/100/task/101/comm
+echo 'CPU 1/KVM' >root/proc/100/task/102/comm
+try "$vmpt" record -o plain -- true
+check 'without debugfs' [ "$(grep -c '"vm":"web".*"pid":100,"tid":102,"vcpu":1,"folder":null' plain/record.jsonl)" -ge 1 ]
+check 'no offset is made up' [ "$(grep -c tsc_offset plain/record.jsonl)" = 0 ]
+
+echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
