@@ -98,7 +98,8 @@ static void end(struct lane *lane, u8 ended, u64 offset, const struct vmpt_time 
 
 	if (!lane->open)
 		return;
-	lane->open = lane->settling = false;
+	lane->open = false;
+	lane->settling = SETTLED;
 	span->ended = ended;
 	span->end = *time;
 	span->size = offset - span->offset;
@@ -116,30 +117,38 @@ static void end(struct lane *lane, u8 ended, u64 offset, const struct vmpt_time 
  */
 static void resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
 {
-	struct vmpt_span *span = lane_span(lane, lane->next - 1), *off = span;
+	struct vmpt_span *span = lane_span(lane, lane->next - 1), *before;
 
 	lane->stopped = false;
-	if (span->offset == offset && lane->next > lane->first + 1) {
-		/* A slice begins here: if the one before was a doubt about the stop, it is it. */
-		off = lane_span(lane, lane->next - 2);
-		if (off->kind != VMPT_SPAN_UNKNOWN || off->offset != lane->stop_offset)
-			return;
-		off->kind = VMPT_SPAN_OFF;
-		off->began = off->ended = span->began = VMPT_EDGE_TRACE;
-	} else if (span->offset == lane->stop_offset && span->kind == VMPT_SPAN_UNKNOWN) {
-		off->kind = VMPT_SPAN_OFF;
-		off->began = VMPT_EDGE_TRACE;
-		end(lane, VMPT_EDGE_TRACE, offset, time);
-		begin(lane, VMPT_EDGE_TRACE, offset, time);
+	before = lane->next >= lane->first + 2 ? lane_span(lane, lane->next - 2) : NULL;
+	if (span->offset == lane->stop_offset) {
+		/* A slice begins at the stop, of doubt perhaps: first there is the time off. */
+		span->kind = VMPT_SPAN_OFF;
+		span->doubt = false;
+		span->began = VMPT_EDGE_TRACE;
+		span->start = lane->stop_time;
+		if (before) {
+			before->end = lane->stop_time;
+			before->ended = VMPT_EDGE_TRACE;
+		}
 	} else if (span->offset < lane->stop_offset) {
 		end(lane, VMPT_EDGE_TRACE, lane->stop_offset, &lane->stop_time);
 		push(lane, VMPT_SPAN_OFF, VMPT_EDGE_TRACE, lane->stop_offset, &lane->stop_time);
-		end(lane, VMPT_EDGE_TRACE, offset, time);
-		begin(lane, VMPT_EDGE_TRACE, offset, time);
+	} else if (span->offset == offset && before && before->kind == VMPT_SPAN_UNKNOWN &&
+		   before->offset == lane->stop_offset) {
+		/* A slice begins here: the doubt before it was about the stop. */
+		before->kind = VMPT_SPAN_OFF;
+		before->doubt = false;
+		before->began = before->ended = span->began = VMPT_EDGE_TRACE;
+		lane->settling = SETTLE_PSB;
+		return;
 	} else {
 		return;
 	}
-	lane->settling = true;
+	end(lane, VMPT_EDGE_TRACE, offset, time);
+	begin(lane, VMPT_EDGE_TRACE, offset, time);
+	lane->settling = SETTLE_PSB;
+	lane->executed = false;
 }
 
 /* ---- packets ---- */
@@ -248,21 +257,37 @@ static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offse
 	}
 }
 
-/* Behind a loss a PSB+ begins with the old time and has the new one. */
+/* Whether the time at @item is not yet that of the span's start. */
+static bool is_early(const struct lane *lane, const struct vmpt_item *item,
+		     const struct vmpt_time *time)
+{
+	if (item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
+		return true;
+	/* Of a group (VMPTRLD's VMCS may be its first) the PIP says when. */
+	if (lane->settling == SETTLE_GROUP)
+		return item->kind == VMPT_PT_VMCS || item->kind == VMPT_PT_MODE_EXEC ||
+		       item->kind == VMPT_PT_MTC || item->kind == VMPT_PT_TSC ||
+		       item->kind == VMPT_PT_TMA || item->kind == VMPT_PT_CYC ||
+		       item->kind == VMPT_PT_CBR;
+	/* Behind a loss a PSB+ begins with the old time; the new one comes with it or soon. */
+	return item->kind == VMPT_PT_PSB || !bounded(time);
+}
+
 static void settle(struct lane *lane, const struct vmpt_item *item, const struct vmpt_time *time)
 {
-	struct vmpt_span *span = lane_span(lane, lane->next - 1), *before;
+	struct vmpt_span *span = lane_span(lane, lane->next - 1);
 
-	if (item->kind == VMPT_PT_PSB || item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
+	if (is_early(lane, item, time)) {
+		lane->executed |= !lane->in_psb && item->kind != VMPT_PT_PAD;
 		return;
-	if (lane->in_psb && item->kind != VMPT_PT_TSC && !bounded(time))
-		return;
-	lane->settling = false;
+	}
 	span->start = *time;
-	if (lane->next < lane->first + 2)
-		return;
-	before = lane_span(lane, lane->next - 2);
-	before->end = *time;
+	/* Something ran already when the time became known. */
+	if (lane->settling == SETTLE_PSB && lane->executed)
+		span->start.early = VMPT_TIME_OPEN;
+	if (lane->next >= lane->first + 2)
+		lane_span(lane, lane->next - 2)->end = span->start;
+	lane->settling = SETTLED;
 }
 
 /* ---- the walk ---- */
@@ -399,10 +424,17 @@ static int begin_slice(struct lane *lane)
 		ret = peek_slice(lane);
 	if (ret)
 		return ret;
-	begin(lane, began, lane->slice.offset, &time);
+	/* A packet that is cut and the gap behind it are one loss. */
+	if (lane->slice.begin == VMPT_BEGIN_LOSS && lane->after_loss)
+		lane->open = true;
+	else
+		begin(lane, began, lane->slice.offset, &time);
 	/* At the start, and behind lost bytes, a PSB+ tells the time. */
-	lane->settling = time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START ||
-			 lane->after_loss;
+	if (time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START || lane->after_loss)
+		lane->settling = SETTLE_PSB;
+	else if (lane->slice.by_group)
+		lane->settling = SETTLE_GROUP;
+	lane->executed = false;
 	lane->after_loss = lane->slice.begin == VMPT_BEGIN_LOSS;
 	lane_span(lane, lane->next - 1)->failed_entries = lane->slice.failed_entries;
 	return 0;

@@ -28,6 +28,12 @@ struct lane_events {
 	size_t at; /* those before it are used up */
 };
 
+enum {
+	SETTLED,
+	SETTLE_PSB,   /* for a time that is bounded, in a PSB+ */
+	SETTLE_GROUP, /* for the PIP of a group */
+};
+
 struct lane {
 	const struct vmpt_timeline_options *options;
 	const struct vmpt_stream *stream;
@@ -47,7 +53,8 @@ struct lane {
 	struct vmpt_span ring[LANE_RING];
 	u64 first, next;
 	bool open;	       /* the last one is the current span */
-	bool settling;	       /* the current one's start waits for a time that is bounded */
+	u8 settling;	       /* the current one's start waits for a better time: see the enum */
+	bool executed;	       /* packets have gone by while .settling */
 	bool after_loss;       /* the slice before was one */
 	struct vmpt_time time; /* of the last item */
 
