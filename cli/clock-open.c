@@ -6,6 +6,7 @@
 
 #include "cli/clock-open.h"
 #include "cli/clock-options.h"
+#include "cli/rec-read.h"
 
 #define LINE_MAX_BYTES 65536
 #define VCPUS_MAX      65536
@@ -235,6 +236,7 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 	*c = (struct cli_clocks){ 0 };
 	cli_clock_settings(cli, &options);
 	options.decode.progress = NULL;
+	options.near_tsc = cli_rec_near_tsc(cli);
 	if (cli->side_record && !cli_is_rtit(cli))
 		err = read_record(cli, c);
 	for (i = 0; !err && i < count; i++)

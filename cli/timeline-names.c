@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whose a VMCS is: lines of a side record (vmm-lib's vmpt_record_print(), vms.jsonl of the QEMU
- * plugin, vmpt record). A page of a VMCS is freed and used again: a name holds from its "since" on
- * until another line names the same VMCS.
+ * Whose a VMCS is: by the side record (cli/clock-open.h), else by the trace's events and what vmpt
+ * record wrote beside it (cli/rec-read.h). A page of a VMCS is freed and used again, so a name
+ * holds for an interval of time.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "cli/timeline-own.h"
-
-#define NAMES_MAX 1000000
 
 u64 timeline_seed(void)
 {
@@ -22,36 +19,12 @@ u64 timeline_seed(void)
 	return seed;
 }
 
-/* ---- the side record ---- */
-
-static int bad_line(const struct cli *cli, u32 line, const char *what)
-{
-	cli_error(cli, "%s: line %u: %s", cli->side_record, line, what);
-	return CLI_FAILED;
-}
-
-/* "0x…" or a number of 0 or more. */
-static bool take_u64(json_t *v, u64 *value)
-{
-	const char *s = json_string_value(v);
-	char *end;
-
-	if (json_is_integer(v) && json_integer_value(v) >= 0) {
-		*value = (u64)json_integer_value(v);
-		return true;
-	}
-	if (!s || s[0] != '0' || s[1] != 'x' || !s[2] ||
-	    s[2 + strspn(s + 2, "0123456789abcdefABCDEF")])
-		return false;
-	errno = 0;
-	*value = strtoull(s, &end, 16);
-	return !errno;
-}
-
-static int add(struct cli *cli, struct timeline_names *names, const struct timeline_name *name)
+static int add(struct cli *cli, struct timeline_names *names, const char *vm,
+	       const struct timeline_name *name)
 {
 	size_t room = names->room ? 2 * names->room : 16;
 	struct timeline_name *more;
+	char buf[CLI_WHO];
 
 	if (names->count == names->room) {
 		more = realloc(names->name, room * sizeof(*more));
@@ -60,72 +33,89 @@ static int add(struct cli *cli, struct timeline_names *names, const struct timel
 		names->name = more;
 		names->room = room;
 	}
-	names->name[names->count++] = *name;
-	return CLI_OK;
-}
-
-static int take_line(struct cli *cli, struct timeline_names *names, json_t *o, u32 line)
-{
-	json_t *vmcs = json_object_get(o, "vmcs"), *vcpu = json_object_get(o, "vcpu");
-	json_t *since = json_object_get(o, "since");
-	const char *vm = json_string_value(json_object_get(o, "vm"));
-	struct timeline_name name = { .to = ~0ULL, .line = line, .vcpu = TIMELINE_NONE };
-	u64 number = TIMELINE_NONE;
-	char buf[CLI_WHO];
-
-	if (json_object_get(o, "rtit"))
-		return bad_line(cli, line, "this is a side record of an RTIT trace");
-	/* Lines of other things may be there. */
-	if (!vmcs || !vm)
-		return CLI_OK;
-	if (!take_u64(vmcs, &name.vmcs))
-		return bad_line(cli, line, "\"vmcs\" is not a number, like \"0x1f000\"");
-	if (vcpu && (!take_u64(vcpu, &number) || number >= TIMELINE_NONE))
-		return bad_line(cli, line, "\"vcpu\" is not a number of 32 bits");
-	if (since && !take_u64(since, &name.from))
-		return bad_line(cli, line, "\"since\" is not a number, like \"0x1f000\"");
-	if (!vm[0])
-		return bad_line(cli, line, "\"vm\" is an empty name");
-	name.vcpu = (u32)number;
 	cli_safe_name(vm, buf);
-	name.shown = strdup(buf);
-	if (!name.shown)
+	more = &names->name[names->count];
+	*more = *name;
+	more->shown = strdup(buf);
+	if (!more->shown)
 		return cli_no_memory(cli);
-	if (names->count == NAMES_MAX || add(cli, names, &name)) {
-		free(name.shown);
-		return names->count == NAMES_MAX ? bad_line(cli, line, "too many names")
-						 : CLI_FAILED;
-	}
+	names->count++;
 	return CLI_OK;
 }
 
-static int read_lines(struct cli *cli, struct timeline_names *names, FILE *file)
+/* ---- the side record ---- */
+
+static bool same_name(const struct cli_clock_vcpu *a, const struct cli_clock_vcpu *b)
 {
-	char *text = NULL;
-	size_t room = 0;
+	return a->vcpu == b->vcpu && !strcmp(a->vm, b->vm);
+}
+
+/*
+ * A name ends where the next one of its VMCS begins; before the first word of it the VMCS was
+ * already the same one's. Of two from the same time the last is taken.
+ */
+static int add_record(struct cli *cli, struct timeline_names *names, const struct cli_clocks *c)
+{
 	int code = CLI_OK;
-	ssize_t n;
-	u32 line = 0;
+	size_t i;
 
-	while (!code && (n = getline(&text, &room, file)) > 0) {
-		json_error_t error;
-		json_t *o;
+	for (i = 0; i < c->vcpus && !code; i++) {
+		const struct cli_clock_vcpu *v = &c->vcpu[i], *next = v + 1;
+		struct timeline_name name = { .vmcs = v->vmcs, .to = ~0ULL, .vcpu = v->vcpu };
+		bool more = i + 1 < c->vcpus && next->vmcs == v->vmcs;
 
-		line++;
-		if (text[strspn(text, " \t\r\n")] == '\0')
+		if (more && next->since == v->since) {
+			if (!same_name(v, next))
+				cli_warn(cli,
+					 "%s: names VMCS 0x%llx twice from the same time on: the "
+					 "latter is taken",
+					 cli->side_record, (unsigned long long)v->vmcs);
 			continue;
-		o = json_loadb(text, (size_t)n, 0, &error);
-		if (!json_is_object(o))
-			code = bad_line(cli, line, o ? "no JSON object" : error.text);
+		}
+		if (i && v[-1].vmcs == v->vmcs && v[-1].since < v->since)
+			name.from = v->since;
+		if (more)
+			name.to = next->since - 1;
+		code = add(cli, names, v->vm, &name);
+	}
+	names->from_record = names->count;
+	return code;
+}
+
+/* ---- events ---- */
+
+static bool has_record(const struct timeline_names *names, u64 vmcs)
+{
+	size_t low = 0, high = names->from_record;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (names->name[mid].vmcs < vmcs)
+			low = mid + 1;
 		else
-			code = take_line(cli, names, o, line);
-		json_decref(o);
+			high = mid;
 	}
-	if (!code && ferror(file)) {
-		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
-		code = CLI_FAILED;
+	return low < names->from_record && names->name[low].vmcs == vmcs;
+}
+
+static int add_found(struct cli *cli, struct timeline_names *names, const struct vmpt_names *found)
+{
+	size_t n, i;
+	const struct vmpt_vm_name *list = vmpt_names_list(found, &n);
+	int code = CLI_OK;
+
+	for (i = 0; i < n && !code; i++) {
+		struct timeline_name name = {
+			.vmcs = list[i].vmcs,
+			.from = list[i].from,
+			.to = list[i].to == ~0ULL ? ~0ULL : list[i].to - 1,
+			.vcpu = list[i].vcpu < 0 ? TIMELINE_NONE : (u32)list[i].vcpu,
+		};
+
+		if (list[i].vm && !has_record(names, name.vmcs))
+			code = add(cli, names, list[i].vm, &name);
 	}
-	free(text);
 	return code;
 }
 
@@ -135,66 +125,18 @@ static int by_vmcs(const void *a, const void *b)
 
 	if (x->vmcs != y->vmcs)
 		return x->vmcs < y->vmcs ? -1 : 1;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return x->line < y->line ? -1 : x->line > y->line;
+	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static bool same_name(const struct timeline_name *a, const struct timeline_name *b)
+int timeline_names_make(struct cli *cli, struct timeline_names *names,
+			const struct cli_clocks *clocks, const struct vmpt_names *found)
 {
-	return a->vcpu == b->vcpu && !strcmp(a->shown, b->shown);
-}
+	int code = add_record(cli, names, clocks);
 
-/* A name ends where the next one of its VMCS begins; of two from the same time the later line. */
-static void set_ends(const struct cli *cli, struct timeline_names *names)
-{
-	size_t i, n = 0;
-
+	if (!code && found)
+		code = add_found(cli, names, found);
 	if (names->count)
 		qsort(names->name, names->count, sizeof(*names->name), by_vmcs);
-	for (i = 0; i < names->count; i++) {
-		struct timeline_name *name = &names->name[i],
-				     *last = n ? &names->name[n - 1] : NULL;
-
-		if (last && last->vmcs == name->vmcs && last->from == name->from) {
-			if (!same_name(last, name))
-				cli_warn(cli,
-					 "%s: line %u and line %u name VMCS 0x%llx from the same "
-					 "time on: the latter is taken",
-					 cli->side_record, last->line, name->line,
-					 (unsigned long long)name->vmcs);
-			free(last->shown);
-			*last = *name;
-			continue;
-		}
-		if (last && last->vmcs == name->vmcs)
-			last->to = name->from - 1;
-		names->name[n++] = *name;
-	}
-	names->count = n;
-	/* Before the first word of it the VMCS was already somebody's: the same one's. */
-	for (i = 0; i < n; i++)
-		if (!i || names->name[i - 1].vmcs != names->name[i].vmcs)
-			names->name[i].from = 0;
-}
-
-int timeline_names_open(struct cli *cli, struct timeline_names *names)
-{
-	FILE *file;
-	int code;
-
-	memset(names, 0, sizeof(*names));
-	if (!cli->side_record)
-		return CLI_OK;
-	file = fopen(cli->side_record, "re");
-	if (!file) {
-		cli_error(cli, "cannot open %s: %s", cli->side_record, strerror(errno));
-		return CLI_FAILED;
-	}
-	code = read_lines(cli, names, file);
-	fclose(file);
-	if (!code)
-		set_ends(cli, names);
 	return code;
 }
 
@@ -211,6 +153,7 @@ const struct timeline_name *timeline_names_find(struct timeline_names *names, u6
 						u64 *from, u64 *to)
 {
 	size_t low = 0, high = names->count;
+	struct timeline_name *name = NULL;
 
 	if (tsc == VMPT_TIME_NONE)
 		tsc = 0;
@@ -226,28 +169,30 @@ const struct timeline_name *timeline_names_find(struct timeline_names *names, u6
 	}
 	*from = 0;
 	*to = ~0ULL;
+	if (low < names->count && names->name[low].vmcs == vmcs)
+		*to = names->name[low].from - 1;
 	if (!low || names->name[low - 1].vmcs != vmcs)
 		return NULL;
-	names->name[low - 1].seen = true;
-	*from = names->name[low - 1].from;
-	*to = names->name[low - 1].to;
-	return &names->name[low - 1];
+	name = &names->name[low - 1];
+	if (name->to < tsc) {
+		*from = name->to + 1;
+		return NULL;
+	}
+	name->seen = true;
+	*from = name->from;
+	*to = name->to;
+	return name;
 }
 
 void timeline_names_tell(const struct cli *cli, const struct timeline_names *names)
 {
-	const struct timeline_name *first = NULL;
-	size_t i, unseen = 0;
+	size_t i;
 
-	for (i = 0; i < names->count; i++) {
-		if (names->name[i].seen)
-			continue;
-		unseen++;
-		if (!first || names->name[i].line < first->line)
-			first = &names->name[i];
-	}
 	/* VMs that did not run are no news; none at all that did is another recording's record. */
-	if (first && unseen == names->count)
+	for (i = 0; i < names->count; i++)
+		if (names->name[i].seen)
+			return;
+	if (names->from_record)
 		cli_warn(cli,
 			 "%s: none of its VMCSs ran in this trace: is it the same recording's?",
 			 cli->side_record);

@@ -6,26 +6,28 @@
 #ifndef VMPT_CLI_TIMELINE_OWN_H
 #define VMPT_CLI_TIMELINE_OWN_H
 
+#include "cli/clock-open.h"
 #include "cli/timeline.h"
 
 /* ---- timeline-names.c: whose a VMCS is ---- */
 
 struct timeline_name {
 	u64 vmcs;
-	u64 from, to; /* host TSC */
+	u64 from, to; /* host TSC, both in it */
 	char *shown;  /* the VM's name; nothing in it harms a terminal */
 	u32 vcpu;     /* or TIMELINE_NONE */
-	u32 line;     /* of the side record */
 	bool seen;    /* in the trace */
 };
 
 struct timeline_names {
 	struct timeline_name *name; /* by VMCS, then time */
 	size_t count, room;
+	size_t from_record; /* so many came from the side record */
 };
 
-/* Read the side record if there is one. 0, or an exit code after a message. */
-int timeline_names_open(struct cli *cli, struct timeline_names *names);
+/* All 0 to start. By the side record; @found: by events, or NULL. 0, or an exit code. */
+int timeline_names_make(struct cli *cli, struct timeline_names *names,
+			const struct cli_clocks *clocks, const struct vmpt_names *found);
 void timeline_names_close(struct timeline_names *names);
 /*
  * Who has @vmcs at @tsc; NULL: nobody says. From *@from to *@to the answer is the same.

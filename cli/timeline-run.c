@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/clock-options.h"
+#include "cli/rec-read.h"
 #include "cli/timeline-own.h"
 
 /* Spans that wait for the first known time, at the most. */
@@ -23,7 +23,7 @@ struct run {
 	struct timeline t;
 	struct timeline_names names;
 	struct timeline_count count;
-	struct vmpt_clocks *clocks;
+	struct cli_clocks clocks;
 	struct vmpt_timeline *line;
 
 	struct vmpt_span early[EARLY_MAX];
@@ -94,18 +94,13 @@ static void parse_vm(struct run *r)
 
 static void set_frequency(struct run *r)
 {
-	const struct vmpt_trace_info *info = vmpt_trace_info(r->cli->trace);
-
-	if (r->wants->tsc_khz)
-		r->t.hz = (double)r->wants->tsc_khz * 1000;
-	else if (info->has_time_conv && info->time_mult)
-		r->t.hz = ldexp(1e9, info->time_shift) / info->time_mult;
+	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000 : cli_clocks_hertz(r->cli);
 }
 
 static void tell_base(const struct run *r)
 {
 	struct cli *cli = r->cli;
-	enum vmpt_time_base base = vmpt_clocks_base(r->clocks);
+	enum vmpt_time_base base = vmpt_clocks_base(r->t.clocks);
 
 	if (base == VMPT_BASE_NONE) {
 		cli_warn(cli,
@@ -118,25 +113,8 @@ static void tell_base(const struct run *r)
 		cli_warn(cli,
 			 "%s: no TSC packet of the host: the time is that of the guest with VMCS "
 			 "%llx",
-			 cli->file[0], (unsigned long long)vmpt_clocks_base_vmcs(r->clocks));
+			 cli->file[0], (unsigned long long)vmpt_clocks_base_vmcs(r->t.clocks));
 	}
-}
-
-static void tell_wrong(const struct run *r)
-{
-	size_t count, i;
-	const struct vmpt_told_wrong *wrong = vmpt_clocks_wrong(r->clocks, &count);
-
-	for (i = 0; i < count && i < 3; i++)
-		cli_warn(
-			r->cli,
-			"VMCS %llx: the trace says otherwise than what was told of its TSC: offset "
-			"0x%llx, not 0x%llx; the trace is taken",
-			(unsigned long long)wrong[i].vmcs,
-			(unsigned long long)wrong[i].found.offset,
-			(unsigned long long)wrong[i].told.offset);
-	if (count > i)
-		cli_warn(r->cli, "and %zu more of that kind", count - i);
 }
 
 static void tell_overlaps(const struct run *r)
@@ -303,27 +281,58 @@ static int walk(struct run *r)
 	return code ? code : finish(r);
 }
 
+/*
+ * Clocks, and names by the trace's events. What KVM told of VMCSs is only known by their names:
+ * then the clocks are opened once more.
+ */
+static int open_clocks(struct run *r)
+{
+	struct cli *cli = r->cli;
+	struct cli_rec *rec = NULL;
+	struct vmpt_names *names = NULL;
+	struct vmpt_told *told = NULL;
+	char side[4096];
+	size_t count = 0;
+	int code = CLI_OK;
+
+	if (!cli->side_record && cli->files == 1 && cli_rec_find(cli->file[0], side, sizeof(side)))
+		code = cli_rec_read(cli, side, &rec);
+	if (!code)
+		code = cli_clocks_open(cli, &r->clocks, NULL, 0);
+	if (!code)
+		code = cli_rec_names(cli, rec, r->clocks.clocks, &names);
+	if (!code && rec && names)
+		code = cli_rec_told(cli, rec, names, &told, &count);
+	if (!code && count) {
+		cli_clocks_close(&r->clocks);
+		code = cli_clocks_open(cli, &r->clocks, told, count);
+	}
+	if (!code)
+		code = timeline_names_make(cli, &r->names, &r->clocks, names);
+	free(told);
+	vmpt_names_close(names);
+	cli_rec_free(rec);
+	return code;
+}
+
 static int open_all(struct run *r)
 {
 	struct cli *cli = r->cli;
-	struct vmpt_clocks_options clocks;
 	struct vmpt_timeline_options line = {
 		.decode = cli->options,
 		.guess = r->wants->guess,
 		.guess_opaque = r->wants->guess_opaque,
 	};
-	int ret;
+	int ret = open_clocks(r);
 
-	cli_clock_settings(cli, &clocks);
-	clocks.decode.progress = NULL;
-	ret = vmpt_clocks_open(&r->clocks, cli->stream, cli->streams, &clocks);
-	if (!ret) {
-		r->t.clocks = r->clocks;
-		set_frequency(r);
-		tell_base(r);
-		tell_wrong(r);
-		ret = vmpt_timeline_open(&r->line, r->clocks, cli->stream, cli->streams, &line);
-	}
+	if (ret)
+		return ret;
+	r->t.clocks = r->clocks.clocks;
+	set_frequency(r);
+	tell_base(r);
+	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
+	if (!ret)
+		ret = vmpt_timeline_open(&r->line, r->t.clocks, cli->stream, cli->streams, &line);
 	if (!ret)
 		return CLI_OK;
 	cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
@@ -353,16 +362,14 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 	r->t.names = &r->names;
 	parse_vm(r);
 	cli_progress_start(cli, 1);
-	code = timeline_names_open(cli, &r->names);
-	if (!code)
-		code = timeline_count_open(&r->count, &r->t);
+	code = timeline_count_open(&r->count, &r->t);
 	if (!code)
 		code = open_all(r);
 	if (!code)
 		code = walk(r);
 	cli_progress_end(cli);
 	vmpt_timeline_close(r->line);
-	vmpt_clocks_close(r->clocks);
+	cli_clocks_close(&r->clocks);
 	timeline_count_close(&r->count, &r->t);
 	timeline_names_close(&r->names);
 	free(r);

@@ -13,6 +13,8 @@ enum { REASON_HLT = 12, REASON_MWAIT = 36, REASON_UMWAIT = 67, REASON_TPAUSE = 6
 
 /* The tracepoint kvm:kvm_exit comes that many ticks behind its VM exit, at the most. */
 #define EVENT_BEHIND 1000000ULL
+/* A time of perf's is in ns: so many ticks it may be off. */
+#define EVENT_ROUNDED 16
 
 static bool halts(const struct vmpt_exit *e)
 {
@@ -42,6 +44,7 @@ static void ask_events(struct lane *lane, struct vmpt_span *span)
 		return;
 	if (span->end.late != VMPT_TIME_OPEN)
 		until += span->end.late;
+	bound += EVENT_ROUNDED;
 	from -= bound < from ? bound : from;
 	/* Exits are asked about in nearly their order. */
 	while (ev->at && ev->event[ev->index[ev->at - 1]].tsc >= from)

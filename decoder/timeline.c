@@ -220,8 +220,8 @@ int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
 
 static bool is_exit_of(const struct vmpt_event *e, const struct vmpt_stream *stream)
 {
-	return e->kind == VMPT_EVENT_KVM_EXIT && e->tsc && stream->cpu >= 0 &&
-	       e->cpu == stream->cpu;
+	return e->kind == VMPT_EVENT_KVM_EXIT && e->tsc && e->reason != VMPT_EVENT_NO_REASON &&
+	       stream->cpu >= 0 && e->cpu == stream->cpu;
 }
 
 /* The KVM exits of each stream's CPU, as indices that lie behind each other. */
