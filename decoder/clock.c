@@ -474,6 +474,7 @@ enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *
 				size_t *back_item)
 {
 	enum vmpt_back why = VMPT_BACK_NOT, back;
+	const struct vmpt_item *last;
 	size_t i = 0, to, at = 0;
 
 	while (i < b->count) {
@@ -500,7 +501,12 @@ enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *
 		}
 		i = to;
 	}
-	if (times && b->count && b->items[b->count - 1].kind == VMPT_PT_CYC)
+	if (!b->count)
+		return why;
+	last = &b->items[b->count - 1];
+	if (times && last->kind == VMPT_PT_CYC)
 		times[b->count - 1].late = VMPT_TIME_OPEN;
+	if (!is_timed(last) && !only_pads(b, last))
+		c->cyc_last = false;
 	return why;
 }

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * decoder/timed.c: the times of batches are those of the clock, item by item, whatever threads and
+ * lanes the decoder has; of RTIT those of the RTIT clock. Over streams of random packets, which no
+ * processor would send: nothing crashes, and times go back only where that is said.
+ */
+#include <stdlib.h>
+
+#include "decoder/clock.h"
+#include "decoder/vmpt-rtit-clock.h"
+#include "tests/decoder/streams.h"
+
+#define SIZE (96u << 10)
+
+static struct builder mix;
+static struct vmpt_stream stream;
+static const struct vmpt_gap gaps[] = { { .offset = 30000, .flags = VMPT_GAP_LOST },
+					{ .offset = 61111, .flags = VMPT_GAP_TRUNCATED } };
+
+static struct vmpt_clocks *open_clocks(void)
+{
+	static const struct vmpt_stream *streams[1] = { &stream };
+	static const struct vmpt_told told = { .vmcs = 0x1000,
+					       .map = { VMPT_TSC_UNSCALED, -12345ULL },
+					       .source = VMPT_MAP_USER };
+	struct vmpt_clocks_options options = {
+		.rates = { .tsc_num = 176,
+			   .tsc_den = 2,
+			   .nominal = 24,
+			   .mtc_freq = 3,
+			   .has_mtc_freq = true },
+		.told = &told,
+		.told_count = 1,
+	};
+	struct vmpt_clocks *clocks;
+
+	ck_assert_int_eq(vmpt_clocks_open(&clocks, streams, 1, &options), 0);
+	return clocks;
+}
+
+struct timed_item {
+	u64 offset;
+	struct vmpt_time time;
+	u8 kind;
+};
+
+/* All items with times, by the decoder's @options; the caller's to free. */
+static struct timed_item *all_times(const struct vmpt_clocks *clocks,
+				    const struct vmpt_options *options, size_t *count)
+{
+	struct timed_item *item = calloc(SIZE, sizeof(*item));
+	struct vmpt_timed_batch b;
+	struct vmpt_timed *timed;
+	size_t n = 0, i;
+	u64 last = 0;
+
+	must(item, "no memory");
+	ck_assert_int_eq(vmpt_timed_open(&timed, clocks, 0, options), 0);
+	while (vmpt_timed_next(timed, &b) > 0) {
+		for (i = 0; i < b.batch.count; i++) {
+			const struct vmpt_item *at = &b.batch.items[i];
+			struct vmpt_time t = b.time[i];
+
+			must(n < SIZE, "more items than bytes");
+			item[n++] = (struct timed_item){ b.batch.base + at->offset, t, at->kind };
+			if (t.tsc == VMPT_TIME_NONE)
+				continue;
+			must(t.tsc >= last || (b.back && i >= b.back_item),
+			     "at %llx: back without a reason",
+			     (unsigned long long)(b.batch.base + at->offset));
+			last = t.tsc;
+		}
+	}
+	vmpt_timed_close(timed);
+	*count = n;
+	return item;
+}
+
+static void make(int seed)
+{
+	struct test_rng rng = { .state = (u64)seed * 977 + 5 };
+	size_t i;
+
+	memset(&mix, 0, sizeof(mix));
+	build_mix(&mix, &rng, SIZE / 2, 3000);
+	/* Some bytes that are none */
+	for (i = 0; seed & 1 && i < 20; i++)
+		mix.buf[test_random(&rng) % mix.size] = (u8)test_random(&rng);
+	stream = (struct vmpt_stream){
+		.data = mix.buf, .size = mix.size, .cpu = 0, .tid = -1, .gaps = gaps
+	};
+	stream.gap_count = seed & 2 ? 2 : 0;
+	if (mix.size <= gaps[1].offset && stream.gap_count)
+		stream.gap_count = mix.size > gaps[0].offset;
+}
+
+static bool same(const struct vmpt_time *a, const struct vmpt_time *b)
+{
+	return a->tsc == b->tsc && a->early == b->early && a->late == b->late;
+}
+
+START_TEST(by_batches_and_one_by_one)
+{
+	struct vmpt_options options = { .scalar = true };
+	struct vmpt_clock_options how;
+	struct vmpt_clocks *clocks;
+	struct timed_item *item;
+	struct vmpt_decoder *dec;
+	struct vmpt_batch b;
+	struct vmpt_clock clock;
+	struct vmpt_time time;
+	size_t count, n = 0, i, known = 0;
+
+	make(_i);
+	clocks = open_clocks();
+	item = all_times(clocks, &options, &count);
+	vmpt_clocks_clock_options(clocks, 0, &how);
+	vmpt_clock_init(&clock, &how);
+	ck_assert_int_eq(vmpt_decoder_open(&dec, &stream, &options), 0);
+	while (vmpt_batch_next(dec, &b) > 0) {
+		for (i = 0; i < b.count; i++, n++) {
+			struct vmpt_batch one = b;
+
+			one.items = &b.items[i];
+			one.count = 1;
+			vmpt_clock_batch(&clock, &stream, &one, &time, NULL);
+			must(n < count && item[n].offset == b.base + b.items[i].offset, "item");
+			/* A CYC's is that of the packet behind it. */
+			must(b.items[i].kind == VMPT_PT_CYC || same(&time, &item[n].time),
+			     "at %llx: %llx and %llx", (unsigned long long)item[n].offset,
+			     (unsigned long long)time.tsc, (unsigned long long)item[n].time.tsc);
+			known += time.tsc != VMPT_TIME_NONE;
+		}
+	}
+	ck_assert_uint_eq(n, count);
+	ck_assert_uint_gt(known, 0);
+	vmpt_decoder_close(dec);
+	vmpt_clocks_close(clocks);
+	free(item);
+	free(mix.buf);
+}
+END_TEST
+
+static size_t next_timing(const struct timed_item *item, size_t count, size_t i)
+{
+	while (i < count && item[i].kind != VMPT_PT_MTC && item[i].kind != VMPT_PT_TSC &&
+	       item[i].kind != VMPT_PT_OVF && item[i].kind != VMPT_PT_TIP)
+		i++;
+	return i;
+}
+
+/* Runs are cut as the decoder likes; the packets between them have the same times. */
+START_TEST(threads_and_lanes)
+{
+	static const struct vmpt_options way[] = {
+		{ .lanes = 1, .chunk = 4096 },
+		{ .lanes = 4, .chunk = 4096 },
+		{ .threads = 3, .chunk = 4096 },
+		{ 0 },
+	};
+	struct vmpt_options plain = { .scalar = true };
+	struct timed_item *want, *got;
+	struct vmpt_clocks *clocks;
+	size_t wants, gots, w, i, j;
+
+	make(_i);
+	clocks = open_clocks();
+	want = all_times(clocks, &plain, &wants);
+	for (j = 0; j < VMPT_ARRAY_SIZE(way); j++) {
+		got = all_times(clocks, &way[j], &gots);
+		w = next_timing(want, wants, 0);
+		i = next_timing(got, gots, 0);
+		while (w < wants && i < gots) {
+			must(want[w].offset == got[i].offset && same(&want[w].time, &got[i].time),
+			     "way %zu at %llx: %llx and %llx", j,
+			     (unsigned long long)want[w].offset,
+			     (unsigned long long)want[w].time.tsc,
+			     (unsigned long long)got[i].time.tsc);
+			w = next_timing(want, wants, w + 1);
+			i = next_timing(got, gots, i + 1);
+		}
+		ck_assert(w == wants && i == gots);
+		free(got);
+	}
+	vmpt_clocks_close(clocks);
+	free(want);
+	free(mix.buf);
+}
+END_TEST
+
+/* PSB, STS, MTC RNG 0, TIP, as Appendix A has them. */
+START_TEST(rtit)
+{
+	static u8 bytes[1024];
+	struct vmpt_rtit_clock clock;
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_timed_batch b;
+	struct vmpt_options options = { .cycle_acc = VMPT_CYCLE_ACC_NO };
+	struct vmpt_clocks *clocks;
+	struct vmpt_rtit_packet p;
+	struct vmpt_decoder *dec;
+	struct vmpt_timed *timed;
+	struct vmpt_packet pkt;
+	size_t size = 0, i, k, times = 0;
+	int n;
+
+	for (k = 0; k < 40; k++) {
+		memset(&p, 0, sizeof(p));
+		p.kind = k % 20 == 0 ? VMPT_RTIT_PSB : k % 20 == 1 ? VMPT_RTIT_STS : VMPT_RTIT_MTC;
+		if (p.kind == VMPT_RTIT_STS)
+			p.sts.tsc = 0x123456780 + k * 0x80;
+		if (p.kind == VMPT_RTIT_MTC)
+			p.mtc.tsc = (0x123456780 + k * 0x80) >> 7 & 0xff;
+		n = vmpt_rtit_encode(&p, bytes + size, sizeof(bytes) - size);
+		ck_assert_int_gt(n, 0);
+		size += (size_t)n;
+	}
+	stream = (struct vmpt_stream){
+		.data = bytes, .size = size, .cpu = 0, .tid = -1, .isa = VMPT_ISA_RTIT
+	};
+	clocks = open_clocks();
+	ck_assert_int_eq(vmpt_timed_open(&timed, clocks, 0, &options), 0);
+	ck_assert_int_eq(vmpt_decoder_open(&dec, &stream, &options), 0);
+	vmpt_rtit_clock_init(&clock, 24);
+	while (vmpt_timed_next(timed, &b) > 0)
+		for (i = 0; i < b.batch.count; i++) {
+			must(vmpt_packet_next(dec, &at, &pkt) > 0, "packet");
+			vmpt_rtit_clock_feed(&clock, &pkt);
+			must(pkt.offset == b.batch.base + b.batch.items[i].offset, "offset");
+			must(b.time[i].tsc == (clock.known ? clock.tsc : VMPT_TIME_NONE), "time");
+			times += clock.known;
+		}
+	ck_assert_uint_ge(times, 38);
+	ck_assert_uint_eq(vmpt_timed_counts(timed)->tscs, 2);
+	vmpt_decoder_close(dec);
+	vmpt_timed_close(timed);
+	vmpt_clocks_close(clocks);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("decoder/timed");
+	TCase *t = tcase_create("timed");
+
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, by_batches_and_one_by_one, 0, 24);
+	tcase_add_loop_test(t, threads_and_lanes, 0, 12);
+	tcase_add_test(t, rtit);
+	suite_add_tcase(s, t);
+	return test_main(s);
+}
