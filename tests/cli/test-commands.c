@@ -167,6 +167,39 @@ START_TEST(dump_lines)
 }
 END_TEST
 
+/* PSB, TSC 1000000, TMA CTC 1234H FastCounter 50, PSBEND, MTC 47H: 352 ticks behind 999950. */
+START_TEST(dump_times)
+{
+	static const u8 bytes[] = {
+		0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+		0x82, 0x02, 0x82, 0x02, 0x82, 0x19, 0x40, 0x42, 0x0f, 0,    0,
+		0,    0,    0x02, 0x73, 0x34, 0x12, 0,	  50,	0,    0x02, 0x43,
+		0,    0x10, 0,	  0,	0,    0,    0x02, 0x23, 0x59, 0x47,
+	};
+	const struct run *r;
+	json_t *o;
+
+	write_file("time.pt", bytes, sizeof(bytes));
+	r = vmpt("dump --time --tsc-ratio=176/2 --mtc-freq=3 --no-bytes time.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "HOST TSC");
+	ck_has(r->out, "f4240 -0 +0 ");
+	/* Nothing tells the rates: said, and the TSC is there all the same. */
+	r = vmpt("dump --time --no-bytes time.pt");
+	ck_has(r->err, "neither the file nor the packets tell the rates");
+	ck_has(r->out, "f4240 -0 +0 ");
+	o = run_json(
+		vmpt("dump --json --time --tsc-ratio=176/2 --mtc-freq=3 --start=0x29 time.pt"));
+	/* 1000302, to a tick */
+	ck_assert_uint_ge(strtoull(json_string_value(json_object_get(o, "host_tsc")), NULL, 16),
+			  1000301);
+	ck_assert_uint_le(strtoull(json_string_value(json_object_get(o, "host_tsc")), NULL, 16),
+			  1000303);
+	ck_assert_uint_ge((u64)json_integer_value(json_object_get(o, "late")), 704);
+	json_decref(o);
+}
+END_TEST
+
 START_TEST(dump_chooses)
 {
 	static const struct {
@@ -499,6 +532,7 @@ int main(void)
 	tcase_add_test(tc, vms_adds_cpus);
 	tcase_add_test(tc, losses_are_told);
 	tcase_add_test(tc, dump_lines);
+	tcase_add_test(tc, dump_times);
 	tcase_add_test(tc, dump_chooses);
 	tcase_add_test(tc, dump_pads);
 	tcase_add_test(tc, dump_json_tiles_the_file);
