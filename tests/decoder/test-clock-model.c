@@ -40,6 +40,13 @@ static size_t step_of(u64 offset)
 	return low;
 }
 
+static bool holds(const struct vmpt_time *t, u64 truth)
+{
+	if (t->early != VMPT_TIME_OPEN && truth < t->tsc - t->early)
+		return false;
+	return t->late == VMPT_TIME_OPEN || truth <= t->tsc + t->late;
+}
+
 static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 {
 	const struct vmpt_tsc_map *map = &cpu.map[(pair->vmcs >> 12) - 1];
@@ -48,18 +55,9 @@ static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 	(void)opaque;
 	said.pairs++;
 	ck_assert_uint_eq(pair->guest, vmpt_tsc_to_guest(map, truth) & vmpt_mask64(56));
-	ck_assert_msg(pair->host.tsc - pair->host.early <= truth &&
-			      pair->host.tsc + pair->host.late >= truth,
-		      "pair at %llx: %llx, said %llx -%x +%x", (unsigned long long)pair->offset,
-		      (unsigned long long)truth, (unsigned long long)pair->host.tsc,
-		      pair->host.early, pair->host.late);
-}
-
-static bool holds(const struct vmpt_time *t, u64 truth)
-{
-	if (t->early != VMPT_TIME_OPEN && truth < t->tsc - t->early)
-		return false;
-	return t->late == VMPT_TIME_OPEN || truth <= t->tsc + t->late;
+	ck_assert_msg(holds(&pair->host, truth), "pair at %llx: %llx, said %llx -%x +%x",
+		      (unsigned long long)pair->offset, (unsigned long long)truth,
+		      (unsigned long long)pair->host.tsc, pair->host.early, pair->host.late);
 }
 
 static void check_item(const struct vmpt_batch *b, size_t i, const struct vmpt_time *t)
