@@ -6,7 +6,6 @@
 
 #include "cli/clock-open.h"
 #include "cli/clock-options.h"
-#include "cli/rec-read.h"
 
 #define LINE_MAX_BYTES 65536
 #define VCPUS_MAX      65536
@@ -78,9 +77,6 @@ static int take_line(const struct cli *cli, struct line *l, const json_t *o)
 	if (!err)
 		err = take_u64(cli, l, o, "since", false, ~0ULL, &l->since);
 	l->has_map = json_object_get(o, "tsc_offset");
-	/* 0: the processor does not scale */
-	if (!l->multiplier)
-		l->multiplier = VMPT_TSC_UNSCALED;
 	return err;
 }
 
@@ -95,7 +91,11 @@ static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 			return cli_no_memory(cli);
 		c->told = more;
 	}
-	c->told[c->told_count++] = *told;
+	more = &c->told[c->told_count++];
+	*more = *told;
+	/* The processor does not scale. */
+	if (!more->map.multiplier)
+		more->map.multiplier = VMPT_TSC_UNSCALED;
 	return CLI_OK;
 }
 
@@ -226,34 +226,102 @@ static void warn_wrong(const struct cli *cli, const struct cli_clocks *c)
 		cli_warn(cli, "%zu more such contradictions", n - i);
 }
 
-int cli_clocks_open(struct cli *cli, struct cli_clocks *c, const struct vmpt_told *more,
-		    size_t count)
+/* Whether --side-record is what vmpt record wrote: its lines have a "kind". */
+static bool is_rec(const struct cli *cli)
 {
-	struct vmpt_clocks_options options;
+	FILE *f = fopen(cli->side_record, "re");
+	char *text = NULL;
+	size_t room = 0;
+	bool is = false;
+	ssize_t n;
+	json_t *o;
+
+	/* It is opened again, by who says what is wrong with it. */
+	n = f ? getline(&text, &room, f) : -1;
+	if (n > 0 && n <= LINE_MAX_BYTES) {
+		o = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+		is = json_is_string(json_object_get(o, "kind"));
+		json_decref(o);
+	}
+	free(text);
+	if (f)
+		fclose(f);
+	return is;
+}
+
+/* All that is told and needs no clock to be read. */
+static int take_told(struct cli *cli, struct cli_clocks *c,
+		     const struct vmpt_clocks_options *settings)
+{
 	int err = CLI_OK;
 	size_t i;
+
+	if (cli_is_rtit(cli))
+		return CLI_OK;
+	if (cli->side_record && !is_rec(cli))
+		err = read_record(cli, c);
+	else
+		err = cli_rec_open(cli, &c->rec);
+	for (i = 0; !err && i < settings->told_count; i++)
+		err = add_told(cli, c, &settings->told[i]);
+	return err;
+}
+
+static int open_clocks(struct cli *cli, struct cli_clocks *c, struct vmpt_clocks_options *options)
+{
+	int err;
+
+	options->told = c->told;
+	options->told_count = c->told_count;
+	err = vmpt_clocks_open(&c->clocks, cli->stream, cli->streams, options);
+	if (!err)
+		return CLI_OK;
+	cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(err));
+	return CLI_FAILED;
+}
+
+/* What KVM told, now that it is known whose the VMCSs are. @more: there is something. */
+static int take_kvm(struct cli *cli, struct cli_clocks *c, bool *more)
+{
+	struct vmpt_told *told = NULL;
+	size_t i, n = 0;
+	int err = cli_rec_names(cli, c->rec, c->clocks, &c->names);
+
+	if (!err && c->names && c->rec)
+		err = cli_rec_told(cli, c->rec, c->names, &told, &n);
+	for (i = 0; !err && i < n; i++)
+		err = add_told(cli, c, &told[i]);
+	free(told);
+	*more = n;
+	return err;
+}
+
+int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
+{
+	struct vmpt_clocks_options options;
+	bool more = false;
+	int err;
 
 	*c = (struct cli_clocks){ 0 };
 	cli_clock_settings(cli, &options);
 	options.decode.progress = NULL;
-	options.near_tsc = cli_rec_near_tsc(cli);
-	if (cli->side_record && !cli_is_rtit(cli))
-		err = read_record(cli, c);
-	for (i = 0; !err && i < count; i++)
-		err = add_told(cli, c, &more[i]);
-	for (i = 0; !err && i < options.told_count; i++)
-		err = add_told(cli, c, &options.told[i]);
-	if (err)
-		return err;
-	options.told = c->told;
-	options.told_count = c->told_count;
-	err = vmpt_clocks_open(&c->clocks, cli->stream, cli->streams, &options);
-	if (err) {
-		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(err));
-		return CLI_FAILED;
+	err = take_told(cli, c, &options);
+	if (!err && c->rec)
+		cli_rec_rates(c->rec, &options.rates);
+	if (!err && !cli_is_rtit(cli))
+		options.near_tsc = cli_rec_near_tsc(cli);
+	if (!err)
+		err = open_clocks(cli, c, &options);
+	if (!err && !cli_is_rtit(cli))
+		err = take_kvm(cli, c, &more);
+	if (!err && more) {
+		vmpt_clocks_close(c->clocks);
+		c->clocks = NULL;
+		err = open_clocks(cli, c, &options);
 	}
-	warn_wrong(cli, c);
-	return CLI_OK;
+	if (!err)
+		warn_wrong(cli, c);
+	return err;
 }
 
 void cli_clocks_close(struct cli_clocks *c)
@@ -265,10 +333,12 @@ void cli_clocks_close(struct cli_clocks *c)
 		free(c->vcpu[i].vm);
 	free(c->vcpu);
 	free(c->told);
+	vmpt_names_close(c->names);
+	cli_rec_free(c->rec);
 	*c = (struct cli_clocks){ 0 };
 }
 
-const struct cli_clock_vcpu *cli_clocks_vcpu(const struct cli_clocks *c, u64 vmcs, u64 at)
+static const struct cli_clock_vcpu *recorded(const struct cli_clocks *c, u64 vmcs, u64 at)
 {
 	const struct cli_clock_vcpu *best = NULL;
 	size_t low = 0, high = c->vcpus;
@@ -285,6 +355,24 @@ const struct cli_clock_vcpu *cli_clocks_vcpu(const struct cli_clocks *c, u64 vmc
 		if (!best || c->vcpu[low].since <= at)
 			best = &c->vcpu[low];
 	return best;
+}
+
+bool cli_clocks_who(const struct cli_clocks *c, u64 vmcs, u64 at, const char **vm, s64 *vcpu)
+{
+	const struct cli_clock_vcpu *v = recorded(c, vmcs, at);
+	const struct vmpt_vm_name *name;
+
+	if (v) {
+		*vm = v->vm;
+		*vcpu = v->vcpu;
+		return true;
+	}
+	name = c->names ? vmpt_names_at(c->names, vmcs, at) : NULL;
+	if (!name || !name->vm)
+		return false;
+	*vm = name->vm;
+	*vcpu = name->vcpu;
+	return true;
 }
 
 double cli_clocks_hertz(const struct cli *cli)

@@ -2,12 +2,13 @@
 /*
  * The clocks of the chosen streams, with all that is told of guests' TSCs: the side record of
  * vmm-lib and the QEMU plugin (--side-record, a JSON line per vCPU, docs/vmm-lib/tsc.md), what
- * KVM's debugfs said when vmpt record read it, and --vm. Commands with .clock use it.
+ * vmpt record wrote beside the trace (or --side-record: record.jsonl), and --vm. Commands with
+ * .clock and .names use it.
  */
 #ifndef VMPT_CLI_CLOCK_OPEN_H
 #define VMPT_CLI_CLOCK_OPEN_H
 
-#include "cli/cli.h"
+#include "cli/rec-read.h"
 
 /* A vCPU as the side record has it. */
 struct cli_clock_vcpu {
@@ -24,18 +25,21 @@ struct cli_clocks {
 	size_t vcpus;
 	struct vmpt_told *told; /* of all sources */
 	size_t told_count;
+	struct cli_rec *rec;	  /* what vmpt record wrote; NULL: nothing */
+	struct vmpt_names *names; /* by the trace's events and .rec; NULL: none */
 };
 
 /*
- * Open them; what was told and is not so is a warning. @more, @count: told by someone else
- * (KVM's), or NULL; copied. 0, or the exit code after a message: close them in either case.
+ * Open them; what was told and is not so is a warning. What vmpt record wrote is of threads: they
+ * are joined with VMCSs by a first opening. 0, or the exit code after a message: close them in
+ * either case.
  */
-int cli_clocks_open(struct cli *cli, struct cli_clocks *clocks, const struct vmpt_told *more,
-		    size_t count);
+int cli_clocks_open(struct cli *cli, struct cli_clocks *clocks);
 void cli_clocks_close(struct cli_clocks *clocks);
 
-/* Who @vmcs is at host tick @at by the side record; NULL: it does not say. */
-const struct cli_clock_vcpu *cli_clocks_vcpu(const struct cli_clocks *clocks, u64 vmcs, u64 at);
+/* Who @vmcs is at host tick @at by the side record or by names. False: nobody says. @vm is not for
+ * a terminal; @vcpu -1: not known. */
+bool cli_clocks_who(const struct cli_clocks *clocks, u64 vmcs, u64 at, const char **vm, s64 *vcpu);
 
 /* Ticks of the host a second, by perf's conversion or 0: not known. */
 double cli_clocks_hertz(const struct cli *cli);

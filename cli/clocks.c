@@ -47,6 +47,12 @@ static bool has_times(const struct vmpt_epoch *e)
 	return e->to != ~0ULL;
 }
 
+/* A time at which the VMCS was who it was in this epoch. */
+static u64 middle_of(const struct vmpt_epoch *e)
+{
+	return has_times(e) && e->to > e->from ? e->from + (e->to - e->from) / 2 : e->from;
+}
+
 /* ---- text ---- */
 
 static void print_rates(const struct clocks *s)
@@ -131,15 +137,19 @@ static void cell_tick(struct cli_table *t, const struct clocks *s, bool valid, u
 
 static void cell_vcpu(struct cli_table *t, const struct clocks *s, u64 vmcs, u64 at)
 {
-	const struct cli_clock_vcpu *vcpu = cli_clocks_vcpu(&s->c, vmcs, at);
 	char name[CLI_WHO];
+	const char *vm;
+	s64 vcpu;
 
-	if (vcpu) {
-		cli_safe_name(vcpu->vm, name);
-		cli_cell(t, CLI_PLAIN, "%s vcpu %u", name, vcpu->vcpu);
-	} else {
+	if (!cli_clocks_who(&s->c, vmcs, at, &vm, &vcpu)) {
 		cli_cell(t, CLI_DIM, "–");
+		return;
 	}
+	cli_safe_name(vm, name);
+	if (vcpu < 0)
+		cli_cell(t, CLI_PLAIN, "%s", name);
+	else
+		cli_cell(t, CLI_PLAIN, "%s vcpu %lld", name, (long long)vcpu);
 }
 
 static void print_epoch(struct cli_table *t, const struct clocks *s, u64 vmcs,
@@ -149,7 +159,7 @@ static void print_epoch(struct cli_table *t, const struct clocks *s, u64 vmcs,
 	char buf[32];
 
 	cli_cell(t, CLI_CYAN, "%llx", (unsigned long long)vmcs);
-	cell_vcpu(t, s, vmcs, e->from);
+	cell_vcpu(t, s, vmcs, middle_of(e));
 	cell_tick(t, s, e->from || has_times(e), e->from);
 	cell_tick(t, s, has_times(e), e->to);
 	if (known)
@@ -258,13 +268,14 @@ static json_t *json_streams(struct cli *cli, const struct clocks *s)
 static json_t *json_epoch(struct cli *cli, const struct clocks *s, u64 vmcs,
 			  const struct vmpt_epoch *e)
 {
-	const struct cli_clock_vcpu *vcpu = cli_clocks_vcpu(&s->c, vmcs, e->from);
 	json_t *o = json_object();
+	const char *vm;
 	char buf[24];
+	s64 vcpu;
 
-	if (vcpu) {
-		cli_json_string(cli, o, "vm", vcpu->vm);
-		cli_json_number(cli, o, "vcpu", vcpu->vcpu);
+	if (cli_clocks_who(&s->c, vmcs, middle_of(e), &vm, &vcpu)) {
+		cli_json_string(cli, o, "vm", vm);
+		cli_json_set(cli, o, "vcpu", vcpu < 0 ? json_null() : json_integer(vcpu));
 	}
 	cli_json_hex(cli, o, "from", e->from);
 	if (has_times(e))
@@ -371,7 +382,7 @@ static int run(struct cli *cli)
 	if (cli_is_rtit(cli))
 		return cli_usage(cli, "%s: RTIT has the hardware's TSC: there is nothing to find",
 				 cli->file[0]);
-	code = cli_clocks_open(cli, &s->c, NULL, 0);
+	code = cli_clocks_open(cli, &s->c);
 	if (!code) {
 		s->hertz =
 			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli) : 0;

@@ -239,7 +239,7 @@ static int run(struct cli *cli)
 	if (!err)
 		err = take_code(cli);
 	if (!err && s->on_clock)
-		err = cli_clocks_open(cli, &s->clocks, NULL, 0);
+		err = cli_clocks_open(cli, &s->clocks);
 	if (!err)
 		err = split_open_dir(cli);
 	if (!err)

@@ -281,37 +281,13 @@ static int walk(struct run *r)
 	return code ? code : finish(r);
 }
 
-/*
- * Clocks, and names by the trace's events. What KVM told of VMCSs is only known by their names:
- * then the clocks are opened once more.
- */
+/* Clocks, and names by the trace's events and what vmpt record saw. */
 static int open_clocks(struct run *r)
 {
-	struct cli *cli = r->cli;
-	struct cli_rec *rec = NULL;
-	struct vmpt_names *names = NULL;
-	struct vmpt_told *told = NULL;
-	char side[4096];
-	size_t count = 0;
-	int code = CLI_OK;
+	int code = cli_clocks_open(r->cli, &r->clocks);
 
-	if (!cli->side_record && cli->files == 1 && cli_rec_find(cli->file[0], side, sizeof(side)))
-		code = cli_rec_read(cli, side, &rec);
 	if (!code)
-		code = cli_clocks_open(cli, &r->clocks, NULL, 0);
-	if (!code)
-		code = cli_rec_names(cli, rec, r->clocks.clocks, &names);
-	if (!code && rec && names)
-		code = cli_rec_told(cli, rec, names, &told, &count);
-	if (!code && count) {
-		cli_clocks_close(&r->clocks);
-		code = cli_clocks_open(cli, &r->clocks, told, count);
-	}
-	if (!code)
-		code = timeline_names_make(cli, &r->names, &r->clocks, names);
-	free(told);
-	vmpt_names_close(names);
-	cli_rec_free(rec);
+		code = timeline_names_make(r->cli, &r->names, &r->clocks, r->clocks.names);
 	return code;
 }
 
