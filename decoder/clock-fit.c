@@ -225,7 +225,12 @@ static void set_scaled(struct vmpt_epoch *e, const struct guess *g)
 	u64 host, product;
 
 	vmpt_fit_line_slopes(&g->line, &flat, &steep);
-	vmpt_fit_line_middle(&g->line, middle, &slope, &y);
+	/* choose() saw that some of it is. */
+	flat = flat > 1 / RATIO_MAX ? flat : 1 / RATIO_MAX;
+	steep = steep < RATIO_MAX ? steep : RATIO_MAX;
+	slope = (flat + steep) / 2;
+	vmpt_fit_line_at(&g->line, middle, &lo, &hi);
+	y = (lo + hi) / 2;
 	/* Segments are wider by the slack to the left as to the right; rounding is to one side. */
 	y -= (slope - 1) / 2;
 	e->scaled = true;

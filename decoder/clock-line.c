@@ -171,12 +171,3 @@ void vmpt_fit_line_at(const struct vmpt_fit_line *line, s64 x, double *lo, doubl
 	*lo = a < b ? a : b;
 	*hi = a < b ? b : a;
 }
-
-void vmpt_fit_line_middle(const struct vmpt_fit_line *line, s64 x, double *slope, double *y)
-{
-	double lo, hi;
-
-	*slope = line->count < 2 ? 1 : (slope_of(line->flat) + slope_of(line->steep)) / 2;
-	vmpt_fit_line_at(line, x, &lo, &hi);
-	*y = (lo + hi) / 2;
-}

@@ -50,7 +50,5 @@ bool vmpt_fit_line_add(struct vmpt_fit_line *line, s64 x, s64 lo, s64 hi, u32 ta
 bool vmpt_fit_line_slopes(const struct vmpt_fit_line *line, double *flat, double *steep);
 /* The range of y at @x, which is not inside the segments' range but at one of its ends or out. */
 void vmpt_fit_line_at(const struct vmpt_fit_line *line, s64 x, double *lo, double *hi);
-/* A line in the middle of all: its slope, and y at @x. */
-void vmpt_fit_line_middle(const struct vmpt_fit_line *line, s64 x, double *slope, double *y);
 
 #endif

@@ -311,6 +311,35 @@ START_TEST(a_cpu_is_missing)
 }
 END_TEST
 
+/* Time of a machine that traces guests only; of the same moment as @m. */
+static struct machine *other;
+
+/* CPU 1 has no TSC of the host: A, known by CPU 0, stands for it, and B is found by A. */
+START_TEST(a_cpu_without_the_host)
+{
+	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1000000 } };
+	struct machine_guest b = { B, { VMPT_TSC_UNSCALED, 77000000 } };
+	struct vmpt_clocks_options options = options_of(TIMED);
+	const struct vmpt_epoch *e;
+	unsigned int i;
+
+	m = machine_new(1, TIMED, false, START);
+	for (i = 0; i < 20; i++)
+		machine_run(m, 0, &a, 10000, RUN, JUMPS);
+	other = machine_new(1, TIMED, true, machine_now(m));
+	for (i = 0; i < 60; i++)
+		machine_run(other, 0, i % 2 ? &a : &b, 1000, 20 * PERIOD, 20);
+	stream[0] = machine_stream(m, 0);
+	stream[1] = machine_stream(other, 0);
+	open_streams(2, &options);
+	ck_assert_int_eq(vmpt_clocks_base(clocks), VMPT_BASE_HOST);
+	check_map(epochs_of(A, 1), &a.map, START + 10 * RUN, 4);
+	e = epochs_of(B, 1);
+	check_map(e, &b.map, machine_now(other) - 10 * PERIOD, 45 * PERIOD);
+	machine_free(other);
+}
+END_TEST
+
 static const struct vmpt_stream rtit = { .isa = VMPT_ISA_RTIT };
 
 START_TEST(rtit_has_the_hardwares_tsc)
@@ -341,6 +370,7 @@ int main(void)
 	tcase_add_test(tcase, no_tsc);
 	tcase_add_test(tcase, guests_only);
 	tcase_add_loop_test(tcase, a_cpu_is_missing, 0, 2);
+	tcase_add_test(tcase, a_cpu_without_the_host);
 	tcase_add_test(tcase, rtit_has_the_hardwares_tsc);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);

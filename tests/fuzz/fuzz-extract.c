@@ -2,7 +2,8 @@
 /*
  * Splitter and stream writer on any bytes: slices follow each other without
  * holes, every byte that an owner gets is announced, and each stream decodes
- * again without a loss. The input's first byte chooses options and a gap.
+ * again without a loss. The input's first byte chooses options, a gap, and a clock,
+ * for which vmpt_clocks goes over the bytes before.
  */
 #include <stdlib.h>
 
@@ -80,12 +81,54 @@ static void decodes(const u8 *bytes, size_t size)
 	vmpt_decoder_close(d);
 }
 
+/* Epochs follow each other, and lookups find one of them. */
+static void check_epochs(const struct vmpt_clocks *clocks)
+{
+	const struct vmpt_epoch *e;
+	size_t i, k, n;
+
+	for (i = 0; i < vmpt_clocks_vmcs_count(clocks); i++) {
+		e = vmpt_clocks_epochs(clocks, i, &n);
+		for (k = 0; k < n; k++) {
+			CHECK(e[k].from <= e[k].to);
+			CHECK(!k || e[k].from >= e[k - 1].from);
+			CHECK(e[k].source == VMPT_MAP_NONE || e[k].map.multiplier);
+		}
+		e = vmpt_clocks_at(clocks, vmpt_clocks_vmcs(clocks, i), 1ULL << 40);
+		CHECK(!e || e->source != VMPT_MAP_NONE);
+	}
+}
+
+static struct vmpt_clocks *open_clocks(const struct vmpt_stream *const *streams,
+				       const struct vmpt_options *decode)
+{
+	static const struct vmpt_told told = { .vmcs = 0xa000,
+					       .map = { VMPT_TSC_UNSCALED, 1000 },
+					       .source = VMPT_MAP_USER };
+	struct vmpt_clocks_options options = {
+		.decode = *decode,
+		.rates = { .tsc_num = 84, .tsc_den = 1, .mtc_freq = 3, .has_mtc_freq = true },
+		.told = &told,
+		.told_count = 1,
+	};
+	struct vmpt_clocks *clocks;
+
+	/* Half of them without rates and told maps. */
+	if (streams[0]->size & 1)
+		options = (struct vmpt_clocks_options){ .decode = *decode };
+	CHECK(!vmpt_clocks_open(&clocks, streams, 1, &options));
+	check_epochs(clocks);
+	return clocks;
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static const struct vmpt_extract_ops ops = { new_stream, write_bytes, end_slice };
 	struct vmpt_extract_options options = { 0 };
 	struct vmpt_stream stream = { .cpu = 0, .tid = -1 };
 	struct vmpt_gap gap = { .flags = VMPT_GAP_LOST };
+	const struct vmpt_stream *whole = &stream;
+	struct vmpt_clocks *clocks = NULL;
 	struct out o = { 0 };
 	int i;
 
@@ -102,7 +145,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		stream.gaps = &gap;
 		stream.gap_count = 1;
 	}
+	options.clock = (data[0] >> 6) % 3;
+	if (options.clock)
+		options.clocks = clocks = open_clocks(&whole, &options.decode);
 	CHECK(!vmpt_extract(&stream, &options, &ops, &o));
+	vmpt_clocks_close(clocks);
 	CHECK(o.at == stream.size);
 	for (i = 0; i < KEPT; i++) {
 		decodes(o.bytes[i], o.size[i]);
