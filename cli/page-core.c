@@ -10,8 +10,6 @@
 #include "cli/page-parts.h"
 #include "cli/page.h"
 
-/* vCPUs beyond that many have no lane: their spans show on the CPUs, as "other". */
-#define MAX_LINES 2048
 /* Times end here: four centuries at 300 MHz. */
 #define MAX_TIME (1ULL << 62)
 
@@ -193,14 +191,14 @@ int page_add(struct page *page, const struct timeline_span *given, u32 vm)
 		span.start = span.end;
 	if (span.end > page->last)
 		page->last = span.end;
-	if (line != TIMELINE_NONE && line >= MAX_LINES) {
+	if (line != TIMELINE_NONE && line >= PAGE_LINES) {
 		page->untold++;
 		line = TIMELINE_NONE;
 	}
 	if (page_grid_add(&page->cpus, of->stream, cpu_state(of->kind, line), span.start, span.end))
 		return -1;
 	if (line != TIMELINE_NONE)
-		return add_guest(page, &span, line, vm < MAX_LINES ? vm : MAX_LINES);
+		return add_guest(page, &span, line, vm < PAGE_LINES ? vm : PAGE_LINES);
 	kept = kept_of(&span, line);
 	return page_spans_add(&page->spans, &kept, of->kind != VMPT_SPAN_HOST || of->back);
 }

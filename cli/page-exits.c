@@ -14,6 +14,7 @@
 #define IPS	  1024 /* of a VM, half of them used */
 #define IPS_USED  (IPS * 3 / 4)
 #define IPS_SHOWN 200
+#define IPS_ALL	  4000 /* of all VMs together, shown */
 
 u32 page_bin(u64 ticks)
 {
@@ -237,15 +238,17 @@ static json_t *reasons_json(const struct page_exits *exits, const struct page_op
 	return all;
 }
 
-static json_t *ips_json(struct page_ips *ips, u32 vm, const struct page_options *options)
+static json_t *ips_json(struct page_exits *exits, u32 vm, const struct page_options *options)
 {
+	const u32 share = (u32)(IPS_ALL / exits->vms), most = share < IPS_SHOWN ? share : IPS_SHOWN;
+	struct page_ips *ips = &exits->ips[vm];
 	json_t *list = json_array(), *one;
 	char text[256];
 	u32 i;
 
 	/* The table is not one any more: nothing is added behind the end. */
 	qsort(ips->entry, IPS, sizeof(*ips->entry), by_count);
-	for (i = 0; i < ips->used && i < IPS_SHOWN; i++) {
+	for (i = 0; i < ips->used && (i < most || !i); i++) {
 		const struct page_ip *entry = &ips->entry[i];
 
 		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)entry->ip);
@@ -269,8 +272,7 @@ int page_exits_json(struct page_exits *exits, const struct page_options *options
 
 	for (vm = 0; vm < exits->vms; vm++)
 		if (exits->ips[vm].entry)
-			ret |= json_array_append_new(all,
-						     ips_json(&exits->ips[vm], (u32)vm, options));
+			ret |= json_array_append_new(all, ips_json(exits, (u32)vm, options));
 	ret |= json_object_set_new(meta, "ips", all);
 	ret |= json_object_set_new(meta, "reasons", reasons_json(exits, options));
 	return ret;

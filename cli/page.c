@@ -156,6 +156,15 @@ static json_t *command_json(const struct timeline_page *p)
 	return string;
 }
 
+/* Names are short, so that the page is. */
+static json_t *name_json(const char *name)
+{
+	char buf[80];
+
+	snprintf(buf, sizeof(buf), "%s", name);
+	return page_string(buf);
+}
+
 static json_t *lists_json(struct timeline_page *p, const struct timeline *t, json_t *meta)
 {
 	json_t *streams = json_array(), *vms = json_array(), *lines = json_array();
@@ -166,10 +175,10 @@ static json_t *lists_json(struct timeline_page *p, const struct timeline *t, jso
 		cli_json_add(p->cli, streams,
 			     json_pack("{s:o}", "name",
 				       page_string(cli_stream_name(t->cli->stream[i], name))));
-	for (i = 0; i < t->vms; i++)
-		cli_json_add(p->cli, vms, json_pack("{s:o}", "name", page_string(t->vm[i].name)));
-	for (i = 0; i < t->vcpus; i++) {
-		json_t *line = json_pack("{s:o, s:I}", "name", page_string(t->vcpu[i].name), "vm",
+	for (i = 0; i < t->vms && i < PAGE_LINES; i++)
+		cli_json_add(p->cli, vms, json_pack("{s:o}", "name", name_json(t->vm[i].name)));
+	for (i = 0; i < t->vcpus && i < PAGE_LINES; i++) {
+		json_t *line = json_pack("{s:o, s:I}", "name", name_json(t->vcpu[i].name), "vm",
 					 (json_int_t)t->vcpu[i].vm);
 
 		if (!t->vcpu[i].is_any)
@@ -202,7 +211,7 @@ static json_t *meta_json(struct timeline_page *p, const struct timeline *t)
 		cli_json_string(p->cli, meta, "more", buf);
 	cli_json_set(p->cli, meta, "command", command_json(p));
 	cli_json_hex(p->cli, meta, "zero", t->zero == VMPT_TIME_NONE ? 0 : t->zero);
-	cli_json_set(p->cli, meta, "hz", json_real(t->hz));
+	cli_json_set(p->cli, meta, "hz", json_real(t->hz > 0 && t->hz < 1e15 ? t->hz : 0));
 	cli_json_string(p->cli, meta, "base", base_text(t, buf, sizeof(buf)));
 	cli_json_string(p->cli, meta, "unit", p->by_bytes ? "bytes" : "ticks");
 	note_wrongs(p, t);

@@ -11,6 +11,9 @@
 
 #include "cli/timeline.h"
 
+/* vCPUs, or VMs, beyond that many have no lane: their spans show on the CPUs, as "other". */
+#define PAGE_LINES 2048
+
 /* 0: the default. */
 struct page_options {
 	size_t max_bytes; /* of the file: 5,000,000 */
