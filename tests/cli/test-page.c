@@ -43,12 +43,13 @@ static void make(struct read_page *read, const struct page_options *given, u64 r
 static unsigned int which(const struct read_page *read, size_t i)
 {
 	const json_t *reason = json_array_get(json_object_get(read->meta, "reasons"), i);
-	unsigned int k;
+	const json_int_t wanted = json_integer_value(json_object_get(reason, "number"));
+	unsigned int at, k = 0;
 
-	for (k = 0; k < FAKE_REASONS; k++)
-		if (fake_exits[k].reason == json_integer_value(json_object_get(reason, "number")))
-			break;
-	ck_assert_uint_lt(k, FAKE_REASONS);
+	for (at = 0; at < FAKE_REASONS; at++)
+		if (fake_exits[at].reason == wanted)
+			k = at;
+	ck_assert_int_eq(fake_exits[k].reason, wanted);
 	ck_assert_str_eq(json_string_value(json_object_get(reason, "name")), fake_exits[k].name);
 	ck_assert_int_eq(json_integer_value(json_object_get(reason, "source")),
 			 fake_exits[k].source);
@@ -102,7 +103,7 @@ static void check_lines(const struct read_page *read, const struct fake_sums *su
 static void check_ips(const struct read_page *read, const struct fake_sums *sums)
 {
 	const json_t *ips = json_object_get(read->meta, "ips");
-	size_t vm, i, k;
+	size_t vm, i, k, at;
 
 	ck_assert_uint_eq(json_array_size(ips), 2);
 	for (vm = 0; vm < 2; vm++) {
@@ -113,10 +114,10 @@ static void check_ips(const struct read_page *read, const struct fake_sums *sums
 			const json_t *entry = json_array_get(list, i);
 			const char *ip = json_string_value(json_object_get(entry, "ip"));
 
-			for (k = 0; k < FAKE_REASONS; k++)
-				if (fake_exits[k].ip == strtoull(ip, NULL, 0))
-					break;
-			ck_assert_uint_lt(k, FAKE_REASONS);
+			for (at = k = 0; at < FAKE_REASONS; at++)
+				if (fake_exits[at].ip == strtoull(ip, NULL, 0))
+					k = at;
+			ck_assert_uint_eq(fake_exits[k].ip, strtoull(ip, NULL, 0));
 			ck_assert_uint_eq((u64)json_integer_value(json_object_get(entry, "count")),
 					  sums->at_ip[vm][k]);
 			ck_assert_uint_eq(which(read, (size_t)json_integer_value(
