@@ -121,13 +121,17 @@ to-host --name .hidden good
 to-host --name 'a b' good
 to-host --name $long good
 to-host --name ${long%a} good
+to-host --name a.times.0 good
+to-host --times ../bad
 to-host --mark 77
+to-host --times times
 to-host --truth on
 to-host --pulse nmi
 to-host --pulse smi
 i=0
 while [ \$i -lt 1000 ]; do i=\$((i + 1)); done
 to-host --truth off
+to-host --times off
 to-host --dump memory
 echo still here
 exit 42
@@ -139,13 +143,17 @@ check 'in the log' logged 'status 42'
 check 'a file' [ "$(cat "$files/good")" = good ]
 check 'one with a long name' [ "$(cat "$files/${long%a}")" = good ]
 check 'no others' [ "$(find "$files" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" = \
-	"$(echo "${long%a} good host.truth.0 memory run.log status" | tr ' ' '\n' | sort | tr '\n' ' ')" ]
+	"$(echo "${long%a} good host.truth.0 memory run.log status times.times.0" | tr ' ' '\n' | sort | tr '\n' ' ')" ]
 check 'none outside' [ ! -e "$out/run/bad" ]
-check 'seven errors' [ "$(grep -c '^[0-9]* error: file: no good name before it$' "$files/run.log")" = 7 ]
-check 'and no more' [ "$(errors)" = 7 ]
+check 'eight errors' [ "$(grep -c '^[0-9]* error: file: no good name before it$' "$files/run.log")" = 8 ]
+check 'one of times' logged 'error: times: no good name before it'
+check 'and no more' [ "$(errors)" = 9 ]
 check 'a mark' logged 'mark 77'
 check 'the truth is on' logged 'truth on'
 check 'and off' logged 'truth off'
+check 'the times are on' logged 'times times'
+check 'and off' logged 'times off'
+check 'their file has its magic number' [ "$(head -c 8 "$files/times.times.0")" = VMPTTIM1 ]
 check 'instructions were written' \
 	[ "$(sed -n 's/.* truth host.truth.0 instructions //p' "$files/run.log")" -gt 100000 ]
 check 'an image' logged 'image memory'
