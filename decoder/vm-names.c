@@ -49,7 +49,7 @@ struct vmpt_names {
 	size_t thread_count;
 	struct segment *segments;
 	size_t segment_count;
-	size_t last[CPU_MAX + 1]; /* 1 + the segment of a CPU's last run */
+	size_t *last; /* by CPU: 1 + the segment of its last run; up to the last CPU with a mark */
 	struct vmpt_vm_name *names;
 	size_t name_count;
 	u64 base;    /* a TSC of the events */
@@ -140,8 +140,12 @@ static int make_marks(struct vmpt_names *n, const struct vmpt_names_options *o)
 		marks[n->mark_count++] =
 			(struct mark){ .cpu = e->cpu, .tid = tid, .tsc = e->tsc, .order = i };
 	}
-	if (n->mark_count)
-		qsort(n->marks, n->mark_count, sizeof(*n->marks), by_cpu);
+	if (!n->mark_count)
+		return 0;
+	qsort(n->marks, n->mark_count, sizeof(*n->marks), by_cpu);
+	n->last = calloc((size_t)n->marks[n->mark_count - 1].cpu + 1, sizeof(*n->last));
+	if (!n->last)
+		return -VMPT_E_NOMEM;
 	for (i = n->mark_count; i-- > 0;) {
 		struct mark *m = &n->marks[i];
 		bool last = i + 1 == n->mark_count || m[1].cpu != m->cpu;
@@ -389,6 +393,7 @@ void vmpt_names_close(struct vmpt_names *names)
 	for (i = 0; i < names->thread_count; i++)
 		free(names->threads[i].vm);
 	free(names->marks);
+	free(names->last);
 	free(names->threads);
 	free(names->segments);
 	free(names->names);
@@ -553,8 +558,15 @@ static int name_vmcs(struct vmpt_names *n, struct segment *s, size_t count)
 		overrule(&s[count - 2], &s[count - 1]);
 		count--;
 	}
-	for (i = 0; !ret && i < count; i++)
-		ret = add_name(n, &s[i], i ? s[i].from : 0, i + 1 < count ? s[i + 1].from : ~0ULL);
+	for (i = 0; !ret && i < count; i++) {
+		u64 from = i ? s[i].from : 0, to = i + 1 < count ? s[i + 1].from : ~0ULL;
+
+		/* Two at once: one of them is wrong. */
+		if (from == to)
+			overrule(&s[i + 1], &s[i]);
+		else
+			ret = add_name(n, &s[i], from, to);
+	}
 	return ret;
 }
 

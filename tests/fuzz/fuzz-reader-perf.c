@@ -32,6 +32,35 @@ static void check_stream(const struct vmpt_stream *s, const u8 *file, size_t fil
 			s->gaps[i].offset > (i ? s->gaps[i - 1].offset : 0));
 }
 
+/* A run at each event, of a VMCS that its thread's number chooses: names by time, without overlap.
+ */
+static void check_names(const struct vmpt_event *events, size_t n)
+{
+	const struct vmpt_told_thread told = { 7, 8, 0, "told", 0, ~0ULL };
+	const struct vmpt_names_options options = { events, n, &told, 1 };
+	const struct vmpt_vm_name *list;
+	struct vmpt_names *names;
+	size_t i, count;
+
+	if (vmpt_names_open(&names, &options))
+		return;
+	for (i = 0; i < n; i++) {
+		struct vmpt_time start = { events[i].tsc + 1, 1, 1 }, end = start;
+
+		end.tsc += (u64)i % 7;
+		require(!vmpt_names_run(names, (u64)(events[i].tid & 3) << 12, events[i].cpu,
+					&start, &end));
+	}
+	require(!vmpt_names_finish(names));
+	list = vmpt_names_list(names, &count);
+	for (i = 0; i < count; i++) {
+		require(list[i].vm && list[i].runs && list[i].from < list[i].to);
+		require(!i || list[i - 1].vmcs < list[i].vmcs ||
+			(list[i - 1].vmcs == list[i].vmcs && list[i - 1].to == list[i].from));
+	}
+	vmpt_names_close(names);
+}
+
 static void check_events(struct vmpt_trace *trace)
 {
 	const struct vmpt_event *events;
@@ -47,6 +76,7 @@ static void check_events(struct vmpt_trace *trace)
 		require(!events[i].time || events[i].time >= time);
 		time = events[i].time ? events[i].time : time;
 	}
+	check_names(events, n);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
