@@ -74,6 +74,10 @@ check 'context switches' [ "$(grep -c '^in ' "$out/run/events")" -gt 100 ]
 
 "$names_print" "$got" >"$out/run/names" 2>&1
 cat "$out/run/names"
+"$vmpt" clocks "$got" 2>&1 | sed -n '/^VMCS/,$p'
+"$vmpt" clocks --json "$got" >"$out/run/clocks.json" 2>"$out/run/clocks.said"
+"$vmpt" exits --json "$got" >"$out/run/exits.json" 2>/dev/null
+check 'nothing contradicts what KVM told' [ ! -s "$out/run/clocks.said" ]
 python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures + 1))
 	import json, re, sys
 	run, first, second, khz = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -131,6 +135,35 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	        check("the multiplier found", abs(int(words[1], 16) / ratio - 1) < 10e-6)
 	        if guest == "first":
 	            check("the offset found", abs(int(words[0]) - offset[guest]) <= int(words[2]))
+
+	# vmpt clocks takes what KVM told, by the name.
+	clocks = {v["vmcs"][2:]: v["epochs"] for v in json.load(open(run + "/clocks.json"))["vmcss"]}
+	check("clocks of the same VMCSs", set(clocks) == set(names))
+	for vmcs, epochs in clocks.items():
+	    guest = whose[vmcs]
+	    for e in epochs:
+	        check("clocks: by KVM", e["source"] == "kvm" and e["outliers"] == 0)
+	        check("clocks: the name", (e["vm"], e["vcpu"]) == (names[vmcs][0][0], 0))
+	        check("clocks: the map", (int(e["offset"]), int(e["multiplier"], 16)) ==
+	              (offset[guest], debugfs[guest, "tsc-scaling-ratio"]))
+
+	# vmpt exits has each VM's exits by the reasons that KVM's events say, by name.
+	want, have = {}, {}
+	for line in open(run + "/events"):
+	    words = line.split()
+	    if words[0] == "exit":
+	        key = "l2vmm/" + words[2], int(words[7])
+	        want[key] = want.get(key, 0) + 1
+	for e in json.load(open(run + "/exits.json"))["exits"]:
+	    if not e["guessed"]:
+	        key = e["vm"], e["reason"]
+	        have[key] = have.get(key, 0) + e["count"]
+	apart = {key: (want.get(key, 0), have.get(key, 0)) for key in want.keys() | have.keys()
+	         if want.get(key, 0) != have.get(key, 0)}
+	print("note: %d exits of %d kinds" % (sum(want.values()), len(want)), apart or "are all there")
+	# Of an exit whose time is not known well enough the reason may not be told.
+	check("exits", len(want) > 15 and sum(abs(a - b) for a, b in apart.values()) <=
+	      0.01 * sum(want.values()))
 
 	# The second guest's rate is that of the host's TSC, by the times in the side file, and ratio.
 	lines = [json.loads(line) for line in open(run + "/files/record.jsonl")]
