@@ -107,7 +107,7 @@ static const struct cli_option options[] = {
 	  "@ADDR behind it where it was moved to, or a text like\n"
 	  "/proc/kallsyms; VM: of this one only; repeatable",
 	  set_symbols },
-	{ "from", 0, "TIME", "from this time on, in seconds from the trace's start", set_from },
+	{ "from", 0, "TIME", "from this time on, in seconds from the start", set_from },
 	{ "to", 0, "TIME", "up to this time", set_to },
 	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
 	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },

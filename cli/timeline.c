@@ -113,7 +113,7 @@ static const struct cli_option options[] = {
 	  "Chrome's tracing page: trace events as JSON",
 	  set_chrome },
 	{ "html", 0, "FILE", "write FILE, a page for a browser, all in one", set_html },
-	{ "from", 0, "TIME", "from this time on, in seconds from the trace's start", set_from },
+	{ "from", 0, "TIME", "from this time on, in seconds from the start", set_from },
 	{ "to", 0, "TIME", "up to this time", set_to },
 	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
 	{ "head", 'n', "N", "the first N spans only", set_head },

@@ -38,7 +38,7 @@ _vmpt_value()
 		_vmpt_words 'pt rtit' ;;
 	--host)
 		_vmpt_words 'none synthetic' ;;
-	--plugin | --kernel | --image | --side-record)
+	--plugin | --kernel | --image | --side-record | --symbols | --chrome | --html)
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--output | -o | --root)
@@ -54,7 +54,7 @@ _vmpt_value()
 		_vmpt_words "$(virsh -q list --name 2>/dev/null)" ;;
 	--aux-size | --mtc-period | --psb-period | --every)
 		COMPREPLY=() ;;
-	--tsc-ratio | --mtc-freq | --nominal-ratio | --vm)
+	--from | --to | --tsc-khz | --top | --tsc-ratio | --mtc-freq | --nominal-ratio | --vm)
 		COMPREPLY=() ;;
 	*)
 		return 1 ;;
@@ -99,7 +99,7 @@ _vmpt()
 
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		_vmpt_words 'dump stat vms split clocks record domain help --help -h --version'
+		_vmpt_words 'dump stat vms split clocks timeline exits record domain help --help -h --version'
 		return
 	fi
 	if [[ $cur == '=' ]]; then
@@ -114,6 +114,12 @@ _vmpt()
 			--expand-pad $clock" ;;
 	split)
 		own="--output= -o --conceal --perf --clock= --kernel= --image= --force -f $clock" ;;
+	timeline)
+		own="--summary --chrome= --html= --from= --to= --owner= --head= -n --perf-time
+			--tsc-khz= --kernel= --image= $clock" ;;
+	exits)
+		own="--top= --symbols= --from= --to= --owner= --tsc-khz= --kernel= --image=
+			$clock" ;;
 	clocks)
 		own=$clock ;;
 	stat | vms) ;;
@@ -124,7 +130,7 @@ _vmpt()
 	domain)
 		_vmpt_domain || return ;;
 	help)
-		_vmpt_words 'dump stat vms split clocks record domain'
+		_vmpt_words 'dump stat vms split clocks timeline exits record domain'
 		return ;;
 	*)
 		return ;;

@@ -35,6 +35,8 @@ expect()
 
 expect 'dump domain' vmpt d
 expect 'clocks' vmpt c
+expect 'timeline' vmpt t
+expect 'exits' vmpt e
 expect 'guest' vmpt split --clock = g
 expect 'stat split' vmpt s
 expect 'record' vmpt r
@@ -74,9 +76,10 @@ expect 'out' vmpt domain trace -o o
 expect 'one.pt' vmpt domain trace --plugin = on
 expect 'one.pt' vmpt split --kernel = one
 expect 'one.pt' vmpt vms --side-record = one
+expect 'one.pt' vmpt exits --symbols = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
-commands=(dump stat vms split clocks record)
+commands=(dump stat vms split clocks timeline exits record)
 if "$vmpt" domain --help >/dev/null 2>&1; then
 	commands+=('domain list' 'domain start' 'domain stop' 'domain console' 'domain trace' 'domain qemu')
 else
