@@ -387,10 +387,10 @@ const struct cli_command cli_exits = {
 	.name = "exits",
 	.title = "show why VMs exit, how often and for how long",
 	.about =
-		"Show each VM's exits by reason: how many, the host's time from an exit to the next\n"
-		"entry of the same vCPU on whatever CPU (in all, and percentiles), and the guest's\n"
-		"IPs that exit most. A '?' marks a guessed reason. Halts stand behind the others: that\n"
-		"time is nobody's work. UNSURE: exits whose return the trace does not show.",
+		"Show each VM's exits by reason: how many, the host's time from an exit to\n"
+		"the next entry of the same vCPU on whatever CPU (in all, and percentiles), and\n"
+		"the guest's IPs that exit most. A '?' marks a guessed reason. Halts stand behind\n"
+		"the others: that time is nobody's work. UNSURE: exits whose return is not seen.",
 	.examples = "  vmpt exits perf.data                            of a host\n"
 		    "  vmpt exits --symbols vmlinux perf.data          with names of functions\n"
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"

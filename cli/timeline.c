@@ -189,10 +189,10 @@ const struct cli_command cli_timeline = {
 	.name = "timeline",
 	.title = "show what ran when, on all CPUs, by time",
 	.about =
-		"Show the spans of all CPUs by time: which vCPU ran on which CPU from when on, how\n"
-		"long, how exact that is, and why it was left: by the processor's own word (EVD),\n"
-		"KVM's event in a perf.data, or a guess, which has a '?' behind it. A vCPU is one\n"
-		"line, on whatever CPU it runs.",
+		"Show the spans of all CPUs by time: which vCPU ran on which CPU from when on,\n"
+		"how long, how exact that is, and why it was left: by the processor's own word\n"
+		"(EVD), KVM's event in a perf.data, or a guess, which has a '?' behind it. A vCPU\n"
+		"is one line, on whatever CPU it runs.",
 	.examples = "  vmpt timeline perf.data                        all spans\n"
 		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
 		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
