@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 """What people do with the HTML page, done in a browser: page_test.py CHROMIUM FOLDER. Looks at what
 they see: text of the status line, the panel, pixels of the canvases."""
+import json
 import re
 import sys
 
@@ -253,6 +254,32 @@ class Test:
 		self.check(self.box("#lanes")[2] > 250, "lanes have room in a narrow window")
 		self.shot("narrow-light")
 
+	def truth(self):
+		"""Guests' ranges that the host follows, by the generator's truth: by owner."""
+		exits, before = {}, {}
+		with open(f"{self.folder}/demo.json", encoding="utf-8") as file:
+			for line in file:
+				fact = json.loads(line)
+				if fact["type"] != "range":
+					continue
+				last = before.get(fact["cpu"])
+				if fact["owner"] == "host" and last not in (None, "host"):
+					exits[last] = exits.get(last, 0) + 1
+				before[fact["cpu"]] = fact["owner"]
+		return exits
+
+	def whole_way(self):
+		"""A trace through vmpt timeline to the browser."""
+		exits = self.truth()
+		self.load("demo")
+		facts = self.text("facts")
+		for word in ("CPUs2", f"VMs{len(exits)} with", f"Exits{sum(exits.values()):,}", "Clockhost TSC"):
+			self.check(word in facts, f"a generated trace: {word}: {facts}")
+		self.click("#tab-exits")
+		self.check(sum(self.table().values()) == sum(exits.values()), "its exits by reason")
+		self.check(self.text("level") == "every span is here", "it is whole")
+		self.shot("demo-light")
+
 	def contrast(self):
 		"""WCAG 2: 4.5 at least, for text."""
 		def light(color):
@@ -280,7 +307,7 @@ class Test:
 						  "Page.javascriptDialogOpening"), f"{method}: {params}")
 			if method == "Network.requestWillBeSent":
 				url = params["request"]["url"]
-				self.check(re.fullmatch(r"file://.*/(small|large)\.html", url),
+				self.check(re.fullmatch(r"file://.*/(small|large|demo)\.html", url),
 					   f"a request: {url}")
 
 
@@ -292,7 +319,8 @@ def main(chromium, folder):
 		test.load("small")
 		test.shot("whole-light")
 		for part in (test.header, test.zooming, test.selecting, test.exits, test.searching,
-			     test.legend, test.large, test.narrow, test.contrast, test.quiet):
+			     test.legend, test.large, test.whole_way, test.narrow,
+			     test.contrast, test.quiet):
 			part()
 	finally:
 		browser.close()
