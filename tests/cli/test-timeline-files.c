@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt timeline: trace events, windows, guesses by code, and what is wrong with its input. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/cli/cli-run.h"
+#include "tests/cli/timeline-files.h"
+
+/* ---- Chrome's trace events ---- */
+
+struct track {
+	long long pid, tid;
+	double x_end; /* of the last X */
+	double last;  /* ts of the last event of any kind */
+	int open;     /* Bs */
+	bool named;
+};
+
+static struct track tracks[64];
+static size_t track_count;
+
+static struct track *track_of(json_t *e)
+{
+	long long pid = json_integer_value(json_object_get(e, "pid"));
+	long long tid = json_integer_value(json_object_get(e, "tid"));
+	size_t i;
+
+	ck_assert(json_is_integer(json_object_get(e, "pid")));
+	ck_assert(json_is_integer(json_object_get(e, "tid")));
+	for (i = 0; i < track_count; i++)
+		if (tracks[i].pid == pid && tracks[i].tid == tid)
+			return &tracks[i];
+	ck_assert_uint_lt(track_count, 64);
+	tracks[track_count] = (struct track){ .pid = pid, .tid = tid };
+	return &tracks[track_count++];
+}
+
+static double real(json_t *o, const char *key)
+{
+	json_t *v = json_object_get(o, key);
+
+	ck_assert_msg(json_is_number(v), "%s", key);
+	return json_number_value(v);
+}
+
+/* Durations to the 4 digits that are written. */
+#define DIGIT 0.00011
+
+static void check_event(json_t *e, double *before, size_t *xs)
+{
+	const char *ph = json_text(e, "ph");
+	struct track *t = track_of(e);
+	double ts;
+
+	if (!strcmp(ph, "M")) {
+		ck_assert(json_is_object(json_object_get(e, "args")));
+		t->named |= !strcmp(json_text(e, "name"), "thread_name") ||
+			    !strcmp(json_text(e, "name"), "process_name");
+		return;
+	}
+	ts = real(e, "ts");
+	ck_assert_msg(ts >= *before, "%f behind %f", ts, *before);
+	*before = ts;
+	ck_assert_msg(t->named, "an event of a thread without a name");
+	if (!strcmp(ph, "X")) {
+		double dur = real(e, "dur");
+
+		ck_assert(dur >= 0);
+		ck_assert_msg(ts + DIGIT >= t->x_end, "spans overlap on a thread");
+		ck_assert_int_eq(t->open, 0);
+		ck_assert(*json_text(e, "name") != '\0');
+		t->x_end = ts + dur;
+		++*xs;
+	} else if (!strcmp(ph, "B")) {
+		ck_assert_int_eq(t->open, 0);
+		ck_assert(ts + DIGIT >= t->x_end);
+		ck_assert(*json_text(e, "name") != '\0');
+		t->open++;
+	} else if (!strcmp(ph, "E")) {
+		ck_assert_int_eq(t->open, 1);
+		t->open--;
+	} else {
+		ck_assert_str_eq(ph, "i");
+		ck_assert_str_eq(json_text(e, "s"), "t");
+	}
+}
+
+START_TEST(trace_events)
+{
+	const struct run *r = vmpt("timeline -q --chrome=t.json " RATES " %s "
+				   "--side-record=vms.jsonl " FILES,
+				   _i ? KHZ : "-q");
+	json_t *doc = json_load_file("t.json", 0, NULL), *e;
+	size_t i, xs = 0, guests = 0;
+	double before = 0;
+
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_str_eq(r->out, "");
+	ck_assert_ptr_nonnull(doc);
+	track_count = 0;
+	json_array_foreach(json_at(doc, "traceEvents"), i, e)
+	{
+		check_event(e, &before, &xs);
+		if (!strcmp(json_text(e, "ph"), "X") && json_u64(e, "pid") > 1)
+			guests++;
+	}
+	for (i = 0; i < track_count; i++)
+		ck_assert_int_eq(tracks[i].open, 0);
+	/* Each run twice, on its vCPU and on its CPU. */
+	ck_assert_uint_eq(guests, runs);
+	ck_assert_uint_gt(xs, 2 * runs);
+	/* Processes: CPUs, web, db and two VMCSs; threads: 3 CPUs, 5 vCPUs; each process itself. */
+	ck_assert_uint_eq(track_count, 3 + 5 + 5);
+	json_decref(doc);
+}
+END_TEST
+
+/* ---- windows and owners ---- */
+
+START_TEST(a_window)
+{
+	json_t *doc =
+		run_json(vmpt("timeline --json -q --from=100000 --to=200000 " RATES " " FILES));
+	json_t *list = json_at(doc, "spans"), *o;
+	double sum[3] = { 0 };
+	size_t i;
+
+	json_array_foreach(list, i, o)
+	{
+		double start = real(o, "start_ticks"), length = real(o, "length_ticks");
+
+		ck_assert(start >= 100000 && start + length <= 200000);
+		sum[json_u64(o, "cpu")] += length;
+	}
+	for (i = 0; i < 3; i++)
+		ck_assert_uint_eq((u64)sum[i], 100000);
+	json_decref(doc);
+	doc = run_json(vmpt("timeline --json -q --owner=%llx " RATES " " FILES,
+			    (unsigned long long)tl_vmcs(3)));
+	json_array_foreach(json_at(doc, "spans"), i, o)
+		ck_assert_uint_eq(strtoull(json_text(o, "vmcs"), NULL, 16), tl_vmcs(3));
+	ck_assert_uint_gt(i, 100);
+	json_decref(doc);
+}
+END_TEST
+
+/* ---- guesses by code ---- */
+
+/* CPUID at a place that is known, in this program. */
+__asm__(".text\n.globl test_cpuid_here\ntest_cpuid_here:\n\tcpuid\n\tret\n");
+extern const char test_cpuid_here[];
+extern const char __ehdr_start[];
+
+START_TEST(guesses)
+{
+	static const struct tl_options o = { .cpus = 1, .guests = 1, .runs = 300, .seed = 8 };
+	u64 offset = (u64)(test_cpuid_here - __ehdr_start);
+	char self[4096];
+	const struct run *r;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char want[64];
+	size_t i;
+
+	ck_assert_int_gt((int)n, 0);
+	self[n] = '\0';
+	tl_free(m);
+	write_machine(&o);
+	for (i = 0; i + 1 < runs && run[i].reason != 10; i++)
+		;
+	ck_assert_uint_lt(i + 1, runs);
+	snprintf(want, sizeof(want), "  CPUID? %llx\n", (unsigned long long)run[i].ip);
+	r = vmpt("timeline -q " RATES " --image=%s@0x%llx a.cpu0.pt", self,
+		 (unsigned long long)(run[i].ip - offset));
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, want);
+	r = vmpt("timeline -q " RATES " a.cpu0.pt");
+	ck_lacks(r->out, "CPUID");
+	r = vmpt("timeline -q --image=a.cpu0.pt@0x1000 a.cpu0.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "not an ELF file");
+}
+END_TEST
+
+/* ---- bad input ---- */
+
+START_TEST(what_is_wrong_is_said)
+{
+	static const struct {
+		const char *args;
+		int code;
+		const char *err;
+	} cases[] = {
+		{ "timeline --head=0 a.cpu0.pt", 2, "0 lines" },
+		{ "timeline --tsc-khz=0 a.cpu0.pt", 2, "no frequency" },
+		{ "timeline --from=x a.cpu0.pt", 2, "not a time" },
+		{ "timeline --from=-1 a.cpu0.pt", 2, "not a time" },
+		{ "timeline --from=5 --to=4 a.cpu0.pt", 2, "not behind" },
+		{ "timeline --perf-time a.cpu0.pt", 2, "perf's time" },
+		{ "timeline --summary --head=3 a.cpu0.pt", 2, "--head" },
+		{ "timeline --chrome=a.cpu0.pt a.cpu0.pt", 2, "the trace itself" },
+		{ "timeline --chrome=no/such/place a.cpu0.pt", 1, "no/such/place" },
+		{ "timeline --owner=nobody a.cpu0.pt", 0, "no 'nobody'" },
+		{ "timeline --side-record=none a.cpu0.pt", 1, "none" },
+		{ "timeline --side-record=a.cpu0.pt a.cpu0.pt", 1, "line 1" },
+		{ "timeline --format=rtit a.cpu0.pt", 1, "RTIT" },
+		{ "exits --format=rtit a.cpu0.pt", 1, "RTIT" },
+		{ "exits --top=x a.cpu0.pt", 2, "--top" },
+		{ "timeline --side-record=other.jsonl a.cpu0.pt", 0, "same recording" },
+		{ "timeline --side-record=twice.jsonl a.cpu0.pt", 0, "twice" },
+		{ "timeline --side-record=one.jsonl " FILES, 0, "two CPUs at once" },
+		{ "timeline mixed.pt", 0, "no TSC packets" },
+	};
+	char text[512];
+	size_t i;
+
+	snprintf(text, sizeof(text), "{\"vm\":\"x\",\"vcpu\":0,\"vmcs\":\"0x5000\"}\n");
+	write_file("other.jsonl", text, strlen(text));
+	snprintf(text, sizeof(text),
+		 "{\"vm\":\"x\",\"vcpu\":0,\"vmcs\":\"0x%llx\"}\n"
+		 "{\"vm\":\"y\",\"vcpu\":0,\"vmcs\":\"0x%llx\"}\n",
+		 (unsigned long long)tl_vmcs(0), (unsigned long long)tl_vmcs(0));
+	write_file("twice.jsonl", text, strlen(text));
+	snprintf(text, sizeof(text),
+		 "{\"vm\":\"x\",\"vcpu\":0,\"vmcs\":\"0x%llx\"}\n"
+		 "{\"vm\":\"x\",\"vcpu\":0,\"vmcs\":\"0x%llx\"}\n",
+		 (unsigned long long)tl_vmcs(0), (unsigned long long)tl_vmcs(1));
+	write_file("one.jsonl", text, strlen(text));
+	write_mixed("mixed.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(cases); i++) {
+		const struct run *r = vmpt("%s", cases[i].args);
+
+		ck_assert_msg(r->code == cases[i].code && strstr(r->err, cases[i].err),
+			      "%s: %d: %s", cases[i].args, r->code, r->err);
+	}
+}
+END_TEST
+
+/* Bytes are gone from the middle: a row says so, and the exit code does. */
+START_TEST(a_loss)
+{
+	const struct vmpt_stream *s = tl_stream(m, 0);
+	u8 *bytes = malloc(s->size);
+	const struct run *r;
+	json_t *doc;
+
+	ck_assert_ptr_nonnull(bytes);
+	memcpy(bytes, s->data, s->size);
+	memset(bytes + s->size / 2, 0xff, 64);
+	write_file("a.cpu0.pt", bytes, s->size);
+	free(bytes);
+	r = vmpt("timeline " RATES " " KHZ " " FILES);
+	ck_assert_int_eq(r->code, 3);
+	ck_has(r->out, "  0  lost  ");
+	ck_has(r->err, "lost");
+	ck_assert_uint_le(widest(r->out), 100);
+	r = vmpt("timeline --json --summary -q " RATES " " FILES);
+	ck_assert_int_eq(r->code, 3);
+	doc = json_loads(r->out, 0, NULL);
+	ck_assert_uint_eq(json_u64(doc, "cpus/0/losses"), 1);
+	ck_assert_uint_eq(json_u64(doc, "cpus/1/losses"), 0);
+	json_decref(doc);
+	r = vmpt("timeline -q --chrome=t.json " RATES " " FILES);
+	ck_assert_int_eq(r->code, 3);
+	doc = json_load_file("t.json", 0, NULL);
+	ck_assert_ptr_nonnull(doc);
+	json_decref(doc);
+	r = vmpt("exits -q " RATES " " FILES);
+	ck_assert_int_eq(r->code, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("timeline-files");
+	TCase *tc = tcase_create("timeline");
+
+	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
+	tcase_add_loop_test(tc, trace_events, 0, 2);
+	tcase_add_test(tc, a_window);
+	tcase_add_test(tc, guesses);
+	tcase_add_test(tc, what_is_wrong_is_said);
+	tcase_add_test(tc, a_loss);
+	tcase_set_timeout(tc, 120);
+	suite_add_tcase(s, tc);
+	return test_main(s);
+}
