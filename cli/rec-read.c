@@ -112,8 +112,8 @@ static int take_host(const struct reader *r, json_t *o)
  */
 static int take_map(const struct reader *r, json_t *o, struct cli_rec_look *look)
 {
-	bool has_offset, has_ratio, has_bits;
-	u64 ratio, bits;
+	bool has_offset = false, has_ratio = false, has_bits = false;
+	u64 ratio = 0, bits = 0;
 	int err = take_u64(r, o, "tsc_offset", ~0ULL, &look->map.offset, &has_offset);
 
 	if (!err)
