@@ -7,22 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/elf-code.h"
 #include "cli/exits.h"
-#include "cli/timeline-code.h"
+#include "cli/timeline-options.h"
 
-#define TOP		 3
-#define SYMBOL_FILES_MAX 64
+#define TOP 3
 
 struct own {
-	struct timeline_wants wants;
-	struct timeline_code_wants code;
+	struct timeline_told told; /* the first: timeline-options.h */
 	u64 top;
 	bool top_set;
-	const char *symbol_vm[SYMBOL_FILES_MAX]; /* of each file; NULL: of all VMs */
-	char *symbol_file[SYMBOL_FILES_MAX];
-	size_t symbol_files;
-	struct elf_symbols symbols;
 	struct exits exits;
 };
 
@@ -36,89 +29,8 @@ static int set_top(struct cli *cli, const char *arg)
 	return cli_parse_u64(cli, "--top", arg, &own->top);
 }
 
-/* "[VM:]FILE[@ADDR]": a file that is there may be called so itself. */
-static int set_symbols(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-	const char *colon = strchr(arg, ':');
-
-	if (own->symbol_files == SYMBOL_FILES_MAX) {
-		cli_usage(cli, "--symbols: more than %d", SYMBOL_FILES_MAX);
-		return -1;
-	}
-	if (colon && !access(arg, F_OK))
-		colon = NULL;
-	own->symbol_file[own->symbol_files] = strdup(colon ? colon + 1 : arg);
-	if (colon)
-		own->symbol_vm[own->symbol_files] = strndup(arg, (size_t)(colon - arg));
-	own->symbol_files++;
-	return 0;
-}
-
-static int set_from(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->wants.from = arg;
-	return 0;
-}
-
-static int set_to(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->wants.to = arg;
-	return 0;
-}
-
-static int set_owner(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->wants.vm = arg;
-	return 0;
-}
-
-static int set_khz(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	return timeline_parse_khz(cli, arg, &own->wants);
-}
-
-static int set_kernel(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	return timeline_code_set_kernel(cli, &own->code, arg);
-}
-
-static int set_image(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	return timeline_code_set_image(cli, &own->code, arg);
-}
-
 static const struct cli_option options[] = {
 	{ "top", 0, "N", "show the N IPs that exit most, of each row [3]", set_top },
-	{ "symbols", 0, "[VM:]FILE",
-	  "names of the guest's functions: an ELF file, with\n"
-	  "@ADDR behind it where it was moved to, or a text like\n"
-	  "/proc/kallsyms; VM: of this one only; repeatable",
-	  set_symbols },
-	{ "from", 0, "TIME", "from this time on, in seconds from the start", set_from },
-	{ "to", 0, "TIME", "up to this time", set_to },
-	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
-	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },
-	{ "kernel", 0, "FILE[@ADDR]",
-	  "the guests' kernel, vmlinux, for guesses why they\n"
-	  "exit; ADDR: where its _text is, if it was moved",
-	  set_kernel },
-	{ "image", 0, "FILE[@ADDR]",
-	  "a program or library of theirs; ADDR: where its first\n"
-	  "page is, if it is position independent; repeatable",
-	  set_image },
 	{ 0 },
 };
 
@@ -143,23 +55,7 @@ static struct vmpt_exit row_exit(const struct exits_row *row)
 static const char *symbol(const struct own *own, const struct timeline *t,
 			  const struct exits_row *row, u64 ip, char *buf, size_t len)
 {
-	const char *name;
-	u64 into;
-	u32 i;
-
-	for (i = 0; i < own->symbol_files; i++) {
-		if (own->symbol_vm[i] && strcmp(own->symbol_vm[i], row_vm(t, row)))
-			continue;
-		name = elf_symbols_find(&own->symbols, i, ip, &into);
-		if (!name)
-			continue;
-		if (into)
-			snprintf(buf, len, "%s+0x%llx", name, (unsigned long long)into);
-		else
-			snprintf(buf, len, "%s", name);
-		return buf;
-	}
-	return "";
+	return timeline_symbol(&own->told, row_vm(t, row), ip, buf, len) ? buf : "";
 }
 
 /* ---- the table ---- */
@@ -355,31 +251,15 @@ static int show(void *opaque, const struct timeline *t)
 static int run(struct cli *cli)
 {
 	struct own *own = cli->own;
-	struct timeline_code *code = NULL;
 	const struct timeline_sink sink = { .span = take_span, .end = show, .opaque = own };
-	size_t i;
-	int ret = CLI_OK;
+	int ret = timeline_told_open(cli, &own->told);
 
 	if (!own->top_set)
 		own->top = TOP;
-	for (i = 0; i < own->symbol_files && !ret; i++) {
-		if (!own->symbol_file[i])
-			ret = cli_no_memory(cli);
-		else
-			ret = elf_symbols_add(cli, &own->symbols, own->symbol_file[i]);
-	}
-	elf_symbols_sort(&own->symbols);
 	if (!ret)
-		ret = timeline_code_open(cli, &own->code, &code, &own->wants);
-	if (!ret)
-		ret = timeline_run(cli, &own->wants, &sink, 1);
-	timeline_code_close(code);
+		ret = timeline_run(cli, &own->told.wants, &sink, 1);
 	exits_free(&own->exits);
-	elf_symbols_free(&own->symbols);
-	for (i = 0; i < own->symbol_files; i++) {
-		free(own->symbol_file[i]);
-		free((char *)own->symbol_vm[i]);
-	}
+	timeline_told_close(&own->told);
 	return ret;
 }
 
@@ -396,6 +276,7 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.options = options,
+	.group = timeline_options,
 	.clock = true,
 	.names = true,
 	.own_size = sizeof(struct own),

@@ -236,6 +236,8 @@ static int help(const struct cli *cli)
 	if (cmd->options && cmd->options->name) {
 		printf("\nOptions of vmpt %s:\n", cmd->name);
 		help_options(cmd->options);
+		if (!cmd->args)
+			help_options(cmd->group);
 	}
 	if (cmd->clock) {
 		printf("\nOptions for times:\n");
@@ -339,6 +341,8 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	int code;
 
 	add_options(&p, cli->cmd->options);
+	if (!cli->cmd->args)
+		add_options(&p, cli->cmd->group);
 	if (cli->cmd->clock)
 		add_options(&p, cli_clock_options);
 	add_options(&p, cli->cmd->args ? cli->cmd->group : tracing);

@@ -21,7 +21,8 @@ struct timeline_page {
 	json_t *notes;
 	timeline_page_symbol *symbol;
 	void *symbol_opaque;
-	bool by_bytes; /* the trace tells no time at all */
+	const struct timeline *timeline; /* from the first call of the sink on */
+	bool by_bytes;			 /* the trace tells no time at all */
 };
 
 static void note(struct timeline_page *p, const char *level, const char *fmt, ...)
@@ -49,7 +50,8 @@ static bool find_symbol(void *opaque, u32 vm, u64 ip, char *buf, size_t size)
 {
 	struct timeline_page *p = opaque;
 
-	return p->symbol && p->symbol(p->symbol_opaque, vm, ip, buf, size);
+	return p->symbol && vm < p->timeline->vms &&
+	       p->symbol(p->symbol_opaque, p->timeline->vm[vm].name, ip, buf, size);
 }
 
 void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque)
@@ -234,6 +236,7 @@ static int page_sink_begin(void *opaque, const struct timeline *t)
 	const struct vmpt_clock_counts *counts;
 	size_t i;
 
+	p->timeline = t;
 	p->by_bytes = vmpt_clocks_base(t->clocks) == VMPT_BASE_NONE;
 	for (i = 0; i < t->cli->streams; i++) {
 		counts = vmpt_clocks_counts(t->clocks, i);

@@ -61,8 +61,8 @@ int page_write(struct page *page, json_t *meta, FILE *out);
 
 /* ---- page.c: the sink ---- */
 
-/* "name+0x10" of the IP of a guest of @vm into @buf; false: there is none. */
-typedef bool timeline_page_symbol(void *opaque, u32 vm, u64 ip, char *buf, size_t size);
+/* "name+0x10" of the IP of a guest of the VM called @vm into @buf; false: there is none. */
+typedef bool timeline_page_symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t size);
 
 /* Names for the IPs of exits, asked when the page is written; before that. */
 void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque);

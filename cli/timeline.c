@@ -4,12 +4,11 @@
  */
 #include <string.h>
 
-#include "cli/timeline-code.h"
-#include "cli/timeline-own.h"
+#include "cli/page.h"
+#include "cli/timeline-options.h"
 
 struct own {
-	struct timeline_wants wants;
-	struct timeline_code_wants code;
+	struct timeline_told told; /* the first: timeline-options.h */
 	const char *chrome, *html;
 	u64 head;
 	bool summary, perf_time;
@@ -61,72 +60,18 @@ static int set_head(struct cli *cli, const char *arg)
 	return -1;
 }
 
-static int set_from(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->wants.from = arg;
-	return 0;
-}
-
-static int set_to(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->wants.to = arg;
-	return 0;
-}
-
-static int set_owner(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->wants.vm = arg;
-	return 0;
-}
-
-static int set_khz(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	return timeline_parse_khz(cli, arg, &own->wants);
-}
-
-static int set_kernel(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	return timeline_code_set_kernel(cli, &own->code, arg);
-}
-
-static int set_image(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	return timeline_code_set_image(cli, &own->code, arg);
-}
-
 static const struct cli_option options[] = {
 	{ "summary", 0, NULL, "totals of VMs and vCPUs instead of the spans", set_summary },
 	{ "chrome", 0, "FILE",
 	  "write FILE for the Perfetto UI (ui.perfetto.dev) or\n"
 	  "Chrome's tracing page: trace events as JSON",
 	  set_chrome },
-	{ "html", 0, "FILE", "write FILE, a page for a browser, all in one", set_html },
-	{ "from", 0, "TIME", "from this time on, in seconds from the start", set_from },
-	{ "to", 0, "TIME", "up to this time", set_to },
-	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
+	{ "html", 0, "FILE",
+	  "write FILE, one page for a browser: lanes to zoom\n"
+	  "into, exits, search by IP",
+	  set_html },
 	{ "head", 'n', "N", "the first N spans only", set_head },
 	{ "perf-time", 0, NULL, "times as perf script has them", set_perf_time },
-	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },
-	{ "kernel", 0, "FILE[@ADDR]",
-	  "the guests' kernel, vmlinux, for guesses why they\n"
-	  "exit; ADDR: where its _text is, if it was moved",
-	  set_kernel },
-	{ "image", 0, "FILE[@ADDR]",
-	  "a program or library of theirs; ADDR: where its first\n"
-	  "page is, if it is position independent; repeatable",
-	  set_image },
 	{ 0 },
 };
 
@@ -144,20 +89,25 @@ static int check(struct cli *cli, const struct own *own)
 	return CLI_OK;
 }
 
+/* For the page. */
+static bool symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t len)
+{
+	return timeline_symbol(opaque, vm, ip, buf, len);
+}
+
 static int run(struct cli *cli)
 {
 	struct own *own = cli->own;
 	struct timeline_table *table = NULL;
 	struct timeline_json *json = NULL;
 	struct timeline_chrome *chrome = NULL;
-	struct timeline_code *code = NULL;
 	struct timeline_page *page = NULL;
 	struct timeline_sink sink[3];
 	size_t sinks = 0;
 	int ret = check(cli, own);
 
 	if (!ret)
-		ret = timeline_code_open(cli, &own->code, &code, &own->wants);
+		ret = timeline_told_open(cli, &own->told);
 	if (!ret && own->chrome) {
 		ret = timeline_chrome_open(cli, own->chrome, &chrome, &sink[sinks]);
 		sinks++;
@@ -165,6 +115,8 @@ static int run(struct cli *cli)
 	if (!ret && own->html) {
 		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
 		sinks++;
+		if (!ret && own->told.symbol_files)
+			timeline_page_symbols(page, symbol, &own->told);
 	}
 	if (!ret && cli->json) {
 		ret = timeline_json_open(cli, own->summary, own->head, &json, &sink[sinks]);
@@ -176,12 +128,12 @@ static int run(struct cli *cli)
 		sinks++;
 	}
 	if (!ret)
-		ret = timeline_run(cli, &own->wants, sink, sinks);
+		ret = timeline_run(cli, &own->told.wants, sink, sinks);
 	timeline_table_close(table);
 	timeline_json_close(json);
 	timeline_chrome_close(chrome);
 	timeline_page_close(page);
-	timeline_code_close(code);
+	timeline_told_close(&own->told);
 	return ret;
 }
 
@@ -200,6 +152,7 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --html page.html perf.data       to look at in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.options = options,
+	.group = timeline_options,
 	.clock = true,
 	.names = true,
 	.own_size = sizeof(struct own),

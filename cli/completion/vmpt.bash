@@ -116,7 +116,7 @@ _vmpt()
 		own="--output= -o --conceal --perf --clock= --kernel= --image= --force -f $clock" ;;
 	timeline)
 		own="--summary --chrome= --html= --from= --to= --owner= --head= -n --perf-time
-			--tsc-khz= --kernel= --image= $clock" ;;
+			--tsc-khz= --symbols= --kernel= --image= $clock" ;;
 	exits)
 		own="--top= --symbols= --from= --to= --owner= --tsc-khz= --kernel= --image=
 			$clock" ;;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The options that vmpt timeline and vmpt exits share: which part of the trace, the TSC's
+ * frequency, the guests' code and the names of their functions.
+ */
+#ifndef VMPT_CLI_TIMELINE_OPTIONS_H
+#define VMPT_CLI_TIMELINE_OPTIONS_H
+
+#include "cli/elf-code.h"
+#include "cli/timeline-code.h"
+
+#define TIMELINE_SYMBOL_FILES 64
+
+/* The first member of the command's own struct. All 0 to start. */
+struct timeline_told {
+	struct timeline_wants wants;
+	struct timeline_code_wants code;
+	const char *symbol_vm[TIMELINE_SYMBOL_FILES]; /* of each file; NULL: of all VMs */
+	char *symbol_file[TIMELINE_SYMBOL_FILES];
+	size_t symbol_files;
+	/* open */
+	struct elf_symbols symbols;
+	struct timeline_code *opened;
+};
+
+/* For cli_command.group. */
+extern const struct cli_option timeline_options[];
+
+/* Read the files that were named. 0, or the exit code after a message; close in either case. */
+int timeline_told_open(struct cli *cli, struct timeline_told *told);
+void timeline_told_close(struct timeline_told *told);
+
+/* "do_idle+0x1f" of @ip in VM @vm, its name, into @buf; false: there is none. */
+bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, char *buf,
+		     size_t len);
+
+#endif
