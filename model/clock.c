@@ -98,14 +98,14 @@ static void send_mtcs(struct vmpt_unit *unit)
 	}
 }
 
-void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_clocks *now)
+void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_now *now)
 {
 	unit->now = *now;
 	if (unit->trigger_en && unit->regs.ctl & VMPT_CTL_MTC_EN)
 		send_mtcs(unit);
 }
 
-void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now)
+void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_now *now)
 {
 	unit_pass_time(unit, now);
 	if (unit->trigger_en)

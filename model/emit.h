@@ -49,7 +49,7 @@ bool unit_end_overflow(struct vmpt_unit *unit);
 /* The CYC before an eligible packet (33.3.6). */
 void unit_cyc(struct vmpt_unit *unit);
 /* Time passes inside an event: MTCs that are due, but no PSB+. */
-void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_clocks *now);
+void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_now *now);
 /* TSC and TMA as CTL has them. */
 void unit_emit_time(struct vmpt_unit *unit);
 void unit_emit_cbr(struct vmpt_unit *unit);

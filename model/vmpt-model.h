@@ -41,7 +41,7 @@ struct vmpt_mode {
 };
 
 /* Clocks. Pushed by the caller whenever time has passed; never goes back but for tsc. */
-struct vmpt_clocks {
+struct vmpt_now {
 	u64 tsc;    /* as root operation's RDTSC reads it */
 	u64 art;    /* core crystal clock */
 	u64 cycles; /* core clock cycles */
@@ -115,7 +115,7 @@ struct vmpt_unit {
 	struct vmpt_pt_regs regs;
 	struct vmpt_mode mode;
 	struct vmpt_unit_vmx vmx;
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 	u64 bytes;     /* given to the sink or to memory since init */
 	u64 overflows; /* OVFs */
 	u8 output_why; /* enum vmpt_output_error of the last STATUS.Error */
@@ -237,7 +237,7 @@ struct vmpt_far {
 	 * NULL: all of it at once. What goes before them (CFE, EVD, FUP) is at the time that
 	 * was pushed last.
 	 */
-	const struct vmpt_clocks *times;
+	const struct vmpt_now *times;
 };
 
 void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far);
@@ -326,7 +326,7 @@ void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_uni
 /* ---- time ---- */
 
 /* Time has passed: MTCs that are due. The cycle counter has 64 bits and does not wrap. */
-void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_clocks *now);
+void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_now *now);
 /* A standalone CYC, as before the hardware's counter wraps (33.3.6). */
 void vmpt_unit_cyc(struct vmpt_unit *unit);
 /* A frequency change (CBR), or clocks that stood still (TSC, TMA, CBR; Table 33-55, 25). */

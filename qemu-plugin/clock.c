@@ -19,7 +19,7 @@ void clock_start(struct clock *clock)
 	clock->start = 0;
 }
 
-void clock_read(const struct clock *clock, struct vmpt_clocks *now)
+void clock_read(const struct clock *clock, struct vmpt_now *now)
 {
 	u64 ratio = CLOCK_NUMERATOR / CLOCK_DENOMINATOR;
 

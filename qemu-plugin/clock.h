@@ -20,6 +20,6 @@ struct clock {
 
 /* Processes that are to agree (several QEMUs on one host) count from the host's boot. */
 void clock_start(struct clock *clock);
-void clock_read(const struct clock *clock, struct vmpt_clocks *now);
+void clock_read(const struct clock *clock, struct vmpt_now *now);
 
 #endif

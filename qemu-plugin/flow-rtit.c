@@ -28,7 +28,7 @@ struct vmpt_rtit_mode rtit_mode(const struct vcpu *vcpu)
 
 void rtit_clocks(struct vcpu *vcpu, struct vmpt_rtit_clocks *now)
 {
-	struct vmpt_clocks clocks;
+	struct vmpt_now clocks;
 
 	/* The hardware's: neither a VMCS's offset nor TSC_ADJUST is in it (4.2.12, 4.2.13). */
 	clock_read(&vcpu->plugin->clock, &clocks);

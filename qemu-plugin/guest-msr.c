@@ -106,7 +106,7 @@ void guest_rdmsr(struct guest_vcpu *guest, const struct site *site)
 static int write_pt(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 next)
 {
 	struct vcpu *vcpu = guest->vcpu;
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 	int ret;
 
 	guest_clocks(guest, &now);

@@ -7,7 +7,7 @@
 
 #define CR4_TSD 0x4ULL
 
-void guest_clocks(const struct guest_vcpu *guest, struct vmpt_clocks *now)
+void guest_clocks(const struct guest_vcpu *guest, struct vmpt_now *now)
 {
 	const struct plugin *plugin = guest->vcpu->plugin;
 	const struct options *options = &plugin->options;
@@ -19,7 +19,7 @@ void guest_clocks(const struct guest_vcpu *guest, struct vmpt_clocks *now)
 
 u64 guest_tsc(const struct guest_vcpu *guest)
 {
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 
 	guest_clocks(guest, &now);
 	return now.tsc;

@@ -312,7 +312,7 @@ u64 guest_ctl(const struct vcpu *vcpu)
 void guest_tick(struct vcpu *vcpu, u64 ip)
 {
 	struct guest_vcpu *guest = vcpu->guest;
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 
 	(void)ip;
 	notice_reset(guest);

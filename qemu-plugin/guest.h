@@ -165,7 +165,7 @@ void guest_follow(struct guest_vcpu *guest);
 /* ---- guest-tsc.c ---- */
 
 /* The guest's clocks now. */
-void guest_clocks(const struct guest_vcpu *guest, struct vmpt_clocks *now);
+void guest_clocks(const struct guest_vcpu *guest, struct vmpt_now *now);
 u64 guest_tsc(const struct guest_vcpu *guest);
 void guest_tsc_set(struct guest_vcpu *guest, u64 value);
 void guest_rdtsc(struct guest_vcpu *guest, const struct site *site);

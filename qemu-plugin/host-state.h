@@ -25,7 +25,7 @@ struct host_shared {
 	u8 rtit;    /* isa=rtit */
 	u64 size;   /* bytes of whole runs in cpuN.pt … */
 	u64 bytes;  /* … and in this stream, wherever it goes */
-	struct vmpt_clocks end;
+	struct vmpt_now end;
 	u64 host_ip; /* of a synthetic host, where it stands */
 	struct vmpt_unit unit;
 	u64 owner; /* with isa=rtit, of host_record_key(): whose run is the last one; 0: nobody's */

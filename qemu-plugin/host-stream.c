@@ -91,7 +91,7 @@ static u64 find_move(const struct host_shared *shared, const struct host_run *ru
 	return (gap + period - 1) / period * period;
 }
 
-static void move_clocks(struct vmpt_clocks *clocks, u64 ticks)
+static void move_clocks(struct vmpt_now *clocks, u64 ticks)
 {
 	u64 tsc = ticks * CLOCK_NUMERATOR / CLOCK_DENOMINATOR;
 

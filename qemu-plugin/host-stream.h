@@ -29,7 +29,7 @@ struct host_run {
 	struct vmpt_unit *unit;
 	struct vmpt_unit_entry entry;
 	struct vmpt_unit_exit exit;
-	struct vmpt_clocks begin, end;
+	struct vmpt_now begin, end;
 	u64 since_stream; /* the stream's bytes since its PSB, when the run began */
 	u64 since_begin;  /* the unit's own */
 	/* with isa=rtit: who runs, and the side record's file */

@@ -227,7 +227,7 @@ static int open_pt(struct vcpu *vcpu, struct host_vcpu *host)
 	struct host_view *view = vcpu->plugin->host;
 	const struct options *options = &vcpu->plugin->options;
 	struct vmpt_unit_config config = view->config;
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 	u64 vmcs;
 
 	clock_read(&vcpu->plugin->clock, &now);
@@ -402,7 +402,7 @@ void host_tick(struct vcpu *vcpu, u64 ip)
 {
 	struct host_vcpu *host = vcpu->host;
 	struct vmpt_rtit_clocks rtit;
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 
 	if (!host->running)
 		return;

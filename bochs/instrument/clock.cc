@@ -18,7 +18,7 @@ static u64 ticks(struct pc_cpu *pc)
 }
 
 /* What they are at tick @t. */
-static void clocks_at(struct pc_cpu *pc, u64 t, struct vmpt_clocks *now)
+static void clocks_at(struct pc_cpu *pc, u64 t, struct vmpt_now *now)
 {
 	now->cycles = t - pc->slept;
 	now->tsc = t + (u64)pc->cpu->tsc_adjust;
@@ -29,7 +29,7 @@ static void clocks_at(struct pc_cpu *pc, u64 t, struct vmpt_clocks *now)
 
 static void push(struct pc_cpu *pc, u64 t)
 {
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 
 	clocks_at(pc, t, &now);
 	pc_times_note(pc);

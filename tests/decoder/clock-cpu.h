@@ -86,12 +86,12 @@ static u64 art_now(void)
 	return (u64)((unsigned __int128)cpu.line * cpu.den / cpu.num);
 }
 
-static struct vmpt_clocks clocks(void)
+static struct vmpt_now clocks(void)
 {
-	struct vmpt_clocks now = { .tsc = cpu.line + cpu.shift,
-				   .art = art_now(),
-				   .cycles = cpu.cycles,
-				   .cbr = (u8)cpu.cbr };
+	struct vmpt_now now = { .tsc = cpu.line + cpu.shift,
+				.art = art_now(),
+				.cycles = cpu.cycles,
+				.cbr = (u8)cpu.cbr };
 
 	now.fast = (u32)(cpu.line - edge_of(now.art));
 	return now;
@@ -99,7 +99,7 @@ static struct vmpt_clocks clocks(void)
 
 static void push(void)
 {
-	struct vmpt_clocks now = clocks();
+	struct vmpt_now now = clocks();
 
 	vmpt_unit_time(&cpu.unit, &now);
 	note();
@@ -162,7 +162,7 @@ static void tick_on(u64 ticks)
 static void doze(void)
 {
 	bool told = below(2);
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 
 	if (told)
 		vmpt_unit_mwait(&cpu.unit, 0x400000, 0x20, 0, 2, 0);
@@ -197,7 +197,7 @@ static void overflow(void)
 static void off_and_on(void)
 {
 	u64 ctl = cpu.unit.regs.ctl;
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 
 	ck_assert_int_eq(vmpt_unit_wrmsr(&cpu.unit, VMPT_MSR_RTIT_CTL, ctl & ~VMPT_CTL_TRACE_EN,
 					 0x400000, 0x400002),
@@ -334,7 +334,7 @@ static void choose_rates(int seed)
 static void begin(int seed, const struct program *program)
 {
 	struct vmpt_unit_config config = { .sink = &cpu.sink };
-	struct vmpt_clocks now;
+	struct vmpt_now now;
 	u64 ctl = VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_MTC_EN |
 		  VMPT_CTL_TSC_EN | VMPT_CTL_BRANCH_EN | VMPT_CTL_PWR_EVT_EN;
 

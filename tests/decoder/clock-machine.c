@@ -53,7 +53,7 @@ static void push(struct machine *m, struct cpu *c, u64 tsc)
 	do {
 		now = (now / period + 1) * period;
 		now = now < tsc ? now : tsc;
-		vmpt_unit_time(&c->unit, &(struct vmpt_clocks){
+		vmpt_unit_time(&c->unit, &(struct vmpt_now){
 						 .tsc = now,
 						 .art = now / MACHINE_P,
 						 .fast = (u32)(now % MACHINE_P),

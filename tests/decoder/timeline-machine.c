@@ -67,7 +67,7 @@ static void pass(struct tl_cpu *c, u64 ticks)
 		c->now = (c->now / period + 1) * period;
 		if (c->now > end)
 			c->now = end;
-		vmpt_unit_time(&c->unit, &(struct vmpt_clocks){
+		vmpt_unit_time(&c->unit, &(struct vmpt_now){
 						 .tsc = c->now,
 						 .art = c->now / TL_P,
 						 .fast = (u32)(c->now % TL_P),
@@ -243,7 +243,7 @@ void tl_off(struct tl_machine *m, unsigned int cpu, u64 ticks, u64 *from, u64 *t
 	set_ctl(c, m->ctl);
 	*from = c->now;
 	c->now += ticks;
-	vmpt_unit_time(&c->unit, &(struct vmpt_clocks){
+	vmpt_unit_time(&c->unit, &(struct vmpt_now){
 					 .tsc = c->now,
 					 .art = c->now / TL_P,
 					 .fast = (u32)(c->now % TL_P),

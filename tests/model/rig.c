@@ -154,7 +154,7 @@ void rig_far(const struct vmpt_far *far)
 
 void rig_time(u64 cycles, u64 tsc, u64 art)
 {
-	struct vmpt_clocks now = rig.unit.now;
+	struct vmpt_now now = rig.unit.now;
 
 	now.cycles = cycles;
 	now.tsc = tsc;

@@ -177,7 +177,7 @@ END_TEST
  */
 START_TEST(example_2_by_order)
 {
-	struct vmpt_clocks times[VMPT_FAR_TIMES] = {
+	struct vmpt_now times[VMPT_FAR_TIMES] = {
 		[VMPT_AT_PIP] = { .cycles = X + 22 },
 		[VMPT_AT_EXEC] = { .cycles = X + 42 },
 		[VMPT_AT_TARGET] = { .cycles = X + 42 },
@@ -213,7 +213,7 @@ END_TEST
 static void slow(unsigned int kind, bool cr3, bool cs)
 {
 	u64 cycles = rig.unit.now.cycles, art = rig.unit.now.art;
-	struct vmpt_clocks times[VMPT_FAR_TIMES] = {
+	struct vmpt_now times[VMPT_FAR_TIMES] = {
 		[VMPT_AT_PIP] = { .cycles = cycles + 15, .art = art + 1 },
 		[VMPT_AT_EXEC] = { .cycles = cycles + 22, .art = art + 2 },
 		[VMPT_AT_TARGET] = { .cycles = cycles + 30, .art = art + 3 },
@@ -291,9 +291,9 @@ START_TEST(time_of_other_kinds)
 	far.waits = true;
 	far.cr3_written = true;
 	far.mode.cr3 = 0;
-	far.times = (const struct vmpt_clocks[VMPT_FAR_TIMES]){ { .cycles = 5 },
-								{ .cycles = 6 },
-								{ .cycles = 7 } };
+	far.times = (const struct vmpt_now[VMPT_FAR_TIMES]){ { .cycles = 5 },
+							     { .cycles = 6 },
+							     { .cycles = 7 } };
 	rig_far(&far);
 	expect("FUP(0x404002), CYC(5), PIP(0x0)");
 	ck_assert_uint_eq(rig.unit.now.cycles, 7);
@@ -467,7 +467,7 @@ END_TEST
 /* 7 bytes of the TSC, 16 bits of ART, 9 of the fast counter. */
 START_TEST(payload_widths)
 {
-	struct vmpt_clocks now = {
+	struct vmpt_now now = {
 		.tsc = 0xff12345678abcdef, .art = 0x123456789abcd, .fast = 0x1fe, .cbr = 255
 	};
 

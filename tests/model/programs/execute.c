@@ -17,7 +17,7 @@ struct cpu {
 	struct execution *done;
 	struct program_memory memory;
 	struct vmpt_unit unit;
-	struct vmpt_clocks clocks;
+	struct vmpt_now clocks;
 
 	u64 cr3_told; /* by the last PIP */
 
