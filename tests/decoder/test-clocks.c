@@ -127,7 +127,7 @@ START_TEST(changes_at_their_transition)
 	struct vmpt_clocks_options options = options_of(TIMED);
 	struct vmpt_tsc_map map[3];
 	const struct vmpt_epoch *e;
-	u64 change[3];
+	u64 change[3] = { 0 };
 	unsigned int i;
 
 	m = machine_new(1, TIMED, false, START);
