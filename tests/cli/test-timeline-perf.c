@@ -14,7 +14,7 @@
 #define ck_has(text, word)   ck_assert_msg(strstr(text, word) != NULL, "no '%s' in: %s", word, text)
 #define ck_lacks(text, word) ck_assert_msg(!strstr(text, word), "'%s' in: %s", word, text)
 
-#define RATES "--tsc-ratio=100 --mtc-freq=3"
+#define RATES "--tsc-ratio=100 --mtc-freq=3 --nominal-ratio=20"
 
 static struct tl_machine *m;
 static const struct tl_run *run;
