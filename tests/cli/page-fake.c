@@ -206,7 +206,8 @@ json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *c
 		"base", "host TSC", "notes", "level", "warning", "text",
 		"the offset told for VMCS 1000 contradicts the trace: the trace wins", "level",
 		"note", "text", "kvm_exit events were lost", "totals", "exits",
-		(json_int_t)(sums->runs[0] + sums->runs[1] + sums->runs[2]), "losses", 3);
+		(json_int_t)sums->runs[0] + (json_int_t)sums->runs[1] + (json_int_t)sums->runs[2],
+		"losses", 3);
 	json_t *list = json_array();
 	char name[128];
 	int i;

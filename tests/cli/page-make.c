@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)sums.end);
 	for (i = 0; i < FAKE_REASONS; i++)
 		printf("exits %llu 0x%llx %s\n",
-		       (unsigned long long)(sums.at_ip[0][i] + sums.at_ip[1][i]),
+		       (unsigned long long)sums.at_ip[0][i] + (unsigned long long)sums.at_ip[1][i],
 		       (unsigned long long)fake_exits[i].ip, fake_exits[i].name);
 	return ret ? 1 : 0;
 }

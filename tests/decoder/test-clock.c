@@ -74,12 +74,12 @@ static void host(void)
 		ck_assert_uint_eq(c.now.tsc + c.now.late, hi);  \
 	} while (0)
 /* The same, give or take the parts of ticks and cycles that nothing tells. */
-#define about(lo, hi)                                               \
-	do {                                                        \
-		ck_assert_uint_le(c.now.tsc - c.now.early, lo);     \
-		ck_assert_uint_ge(c.now.tsc - c.now.early, lo - 3); \
-		ck_assert_uint_ge(c.now.tsc + c.now.late, hi);      \
-		ck_assert_uint_le(c.now.tsc + c.now.late, hi + 22); \
+#define about(lo, hi)                                                 \
+	do {                                                          \
+		ck_assert_uint_le(c.now.tsc - c.now.early, lo);       \
+		ck_assert_uint_ge(c.now.tsc - c.now.early, (lo)-3);   \
+		ck_assert_uint_ge(c.now.tsc + c.now.late, hi);        \
+		ck_assert_uint_le(c.now.tsc + c.now.late, (hi) + 22); \
 	} while (0)
 
 START_TEST(nothing_is_known_before_a_tsc)

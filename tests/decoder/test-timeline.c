@@ -511,9 +511,9 @@ START_TEST(bad_streams)
 
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (u8)test_random(&rng);
-	if (_i % 2)
-		memcpy(bytes, "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82",
-		       16);
+	/* A PSB first. */
+	for (i = 0; _i % 2 && i < 16; i++)
+		bytes[i] = i % 2 ? 0x82 : 0x02;
 	stream[0] = &s;
 	read_spans(1, NULL);
 	ck_assert_uint_gt(spans, 0);
