@@ -19,14 +19,19 @@
 
 #define TSC_MASK vmpt_mask64(56)
 
-/* @tsc has 56 bits: of all it may be, the one nearest to @near. */
+/* A wrap of 56 bits is only believed across fewer ticks, days: else one wrong bit is one. */
+#define WRAP_MAX (1ULL << 50)
+
+/* @tsc has 56 bits: of all it may be, the one near @near, else that without a wrap. */
 static u64 widen(u64 tsc, u64 near)
 {
-	u64 ahead = (tsc - near) & TSC_MASK;
+	u64 ahead = (tsc - near) & TSC_MASK, behind = (near - tsc) & TSC_MASK;
 
-	if (ahead >> 55 && near >= (1ULL << 56) - ahead)
-		return near - ((1ULL << 56) - ahead);
-	return near + ahead;
+	if (ahead < WRAP_MAX)
+		return near + ahead;
+	if (behind < WRAP_MAX && behind <= near)
+		return near - behind;
+	return (near & ~TSC_MASK) | tsc;
 }
 
 static u64 near_now(const struct vmpt_clock *c)

@@ -314,6 +314,18 @@ START_TEST(mtc_freq_beyond_tma)
 }
 END_TEST
 
+/* One TSC with a wrong bit is no wrap: the next one is where it was, and that is said. */
+START_TEST(a_wrong_bit_is_no_wrap)
+{
+	feed(VMPT_PT_TSC, 1000000);
+	feed(VMPT_PT_TSC, 1001000 | 1ULL << 55);
+	feed(VMPT_PT_TSC, 1002000);
+	between(1002000, 1002000);
+	ck_assert_uint_eq(c.back, VMPT_BACK_TSC_RESET);
+	ck_assert_uint_eq(c.counts.backs, 1);
+}
+END_TEST
+
 /* TSC packets have 56 bits, 2^48 is no scaling: by hand. */
 START_TEST(maps)
 {
@@ -340,6 +352,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, nothing_is_known_before_a_tsc);
+	tcase_add_test(t, a_wrong_bit_is_no_wrap);
 	tcase_add_test(t, tma_and_mtc);
 	tcase_add_test(t, parts_of_ticks_do_not_add_up);
 	tcase_add_test(t, cycles);
