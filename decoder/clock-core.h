@@ -6,6 +6,8 @@
 #ifndef VMPT_DECODER_CLOCK_CORE_H
 #define VMPT_DECODER_CLOCK_CORE_H
 
+#include <string.h>
+
 #include "decoder/clock.h"
 
 #define CLOCK_OPEN	 (~0ULL) /* .hi */
@@ -33,9 +35,25 @@ static inline u32 clock_clip(u64 ticks)
 	return ticks < VMPT_TIME_OPEN ? (u32)ticks : VMPT_TIME_OPEN;
 }
 
+/*
+ * Both bounds are written at once and copied apart from .tsc: a load that is wider than the store
+ * before it waits for that, and times are copied right behind their making.
+ */
+static inline void clock_copy(struct vmpt_time *to, const struct vmpt_time *from)
+{
+	u64 bounds;
+
+	memcpy(&bounds, &from->early, sizeof(bounds));
+	to->tsc = from->tsc;
+	memcpy(&to->early, &bounds, sizeof(bounds));
+}
+
 /* @t: made in [lo, hi], probably at @est; not before what was said last. */
 static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
 {
+	u64 bounds;
+	u32 late;
+
 	if (est > hi)
 		est = hi;
 	if (est < lo)
@@ -43,9 +61,11 @@ static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, 
 	if (est < c->est)
 		est = c->est;
 	c->est = est;
+	late = hi == CLOCK_OPEN ? VMPT_TIME_OPEN : hi > est ? clock_clip(hi - est) : 0;
+	/* Little-endian, as all builds (arch/types.h). */
+	bounds = (u64)late << 32 | clock_clip(est - lo);
 	t->tsc = est;
-	t->early = clock_clip(est - lo);
-	t->late = hi == CLOCK_OPEN ? VMPT_TIME_OPEN : hi > est ? clock_clip(hi - est) : 0;
+	memcpy(&t->early, &bounds, sizeof(bounds));
 }
 
 /* The item and those behind it are in the window. */
@@ -54,7 +74,7 @@ static inline void clock_settle(struct vmpt_clock *c, u64 est)
 	if (!c->known)
 		return;
 	clock_say(c, &c->next, c->lo, c->hi, est);
-	c->now = c->next;
+	clock_copy(&c->now, &c->next);
 }
 
 static inline void clock_step_back(struct vmpt_clock *c, enum vmpt_back why)

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "decoder/clock-walk.h"
 #include "decoder/clocks.h"
 
 /* A guest's TSC packet whose pair may still come, and its run. */
@@ -21,8 +22,6 @@ struct collector {
 	u32 index;
 	int err;
 	struct vmpt_clock clock;
-	struct vmpt_time *times;
-	size_t times_room;
 	/* the run at work */
 	struct vmpt_owner owner;
 	u64 run_from, last; /* last: estimate of the item before */
@@ -215,21 +214,25 @@ static void count_tsc(struct collector *c, u64 vmcs)
 	p->vmcs[*slot - 1].tscs++;
 }
 
+/* Item @i says something of time, and the clock has been fed with it. */
 static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t i)
 {
 	const struct vmpt_item *item = &batch->items[i];
-	const struct vmpt_time *t = &c->times[i];
+	const struct vmpt_time *t = &c->clock.now;
 	u64 at = batch->base + item->offset;
 
-	if (t->tsc != VMPT_TIME_NONE) {
-		if (t->late != VMPT_TIME_OPEN)
+	if (c->open < c->pairs->count) {
+		if (t->late == VMPT_TIME_OPEN)
+			t = &c->clock.next;
+		if (t->tsc != VMPT_TIME_NONE && t->late != VMPT_TIME_OPEN)
 			close_pairs(c, at, t->tsc + t->late);
-		c->last = t->tsc;
 	}
 	if (item->kind == VMPT_PT_TSC && batch->owner.kind == VMPT_OWNER_VM) {
 		count_tsc(c, batch->owner.vmcs);
 		see(c, at);
 	} else if (item->kind == VMPT_PT_TIP_PGD) {
+		if (c->clock.now.tsc != VMPT_TIME_NONE)
+			c->last = c->clock.now.tsc;
 		end_run(c);
 	} else if (item->kind == VMPT_ITEM_LOSS) {
 		if (!c->losses++) {
@@ -240,6 +243,32 @@ static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t 
 	}
 }
 
+static void walk_batch(struct collector *c, const struct vmpt_stream *stream,
+		       const struct vmpt_batch *batch)
+{
+	const struct vmpt_time *last = &c->clock.next;
+	size_t i = 0, to;
+
+	while (i < batch->count) {
+		for (to = vmpt_clock_gaps(&c->clock, stream, batch, i); i < to; i++) {
+			const struct vmpt_item *item = &batch->items[i];
+
+			if (!clock_is_timed(item))
+				continue;
+			clock_feed(&c->clock, batch, i);
+			/* The most, and of no interest but for a pair that waits. */
+			if (item->kind == VMPT_PT_CYC && c->open == c->pairs->count)
+				continue;
+			on_item(c, batch, i);
+		}
+	}
+	vmpt_clock_batch_end(&c->clock, batch);
+	if (batch->count && clock_is_timed(&batch->items[batch->count - 1]))
+		last = &c->clock.now;
+	if (last->tsc != VMPT_TIME_NONE)
+		c->last = last->tsc;
+}
+
 static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
 {
 	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
@@ -248,16 +277,6 @@ static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
 static int on_batch(struct collector *c, const struct vmpt_stream *stream,
 		    const struct vmpt_batch *batch)
 {
-	size_t i;
-
-	if (batch->count > c->times_room) {
-		free(c->times);
-		c->times_room = 0;
-		c->times = calloc(batch->count, sizeof(*c->times));
-		if (!c->times)
-			return -VMPT_E_NOMEM;
-		c->times_room = batch->count;
-	}
 	if (!same_owner(&batch->owner, &c->owner)) {
 		end_run(c);
 		if (c->pairs->count >= c->limit) {
@@ -266,9 +285,7 @@ static int on_batch(struct collector *c, const struct vmpt_stream *stream,
 		}
 	}
 	c->owner = batch->owner;
-	vmpt_clock_batch(&c->clock, stream, batch, c->times, NULL);
-	for (i = 0; i < batch->count; i++)
-		on_item(c, batch, i);
+	walk_batch(c, stream, batch);
 	place_pairs(c);
 	return c->err;
 }
@@ -329,7 +346,6 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 	pairs->counts.lost_at = c->lost_at;
 	pairs->counts.lost_why = c->lost_why;
 	vmpt_decoder_close(dec);
-	free(c->times);
 	free(c->seen);
 	free(c->slot);
 	free(c);

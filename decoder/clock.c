@@ -18,14 +18,7 @@
  * A CYC belongs to the packet behind it (33.3.6.2): cycles up to that. Its ratio to the TSC is
  * P1 / CBR (33.8.3.2) until MTCs with CYCs right before them have measured it (33.8.3.4).
  */
-#include "decoder/clock-core.h"
-
-#define KIND(kind) (1ULL << (kind))
-#define TIMED                                                                               \
-	(KIND(VMPT_PT_CYC) | KIND(VMPT_PT_MTC) | KIND(VMPT_PT_TSC) | KIND(VMPT_PT_TMA) |    \
-	 KIND(VMPT_PT_CBR) | KIND(VMPT_PT_OVF) | KIND(VMPT_PT_PSB) | KIND(VMPT_PT_PSBEND) | \
-	 KIND(VMPT_PT_TIP_PGD) | KIND(VMPT_PT_TIP_PGE) | KIND(VMPT_PT_TRACESTOP) |          \
-	 KIND(VMPT_PT_EXSTOP) | KIND(VMPT_PT_PWRE) | KIND(VMPT_ITEM_LOSS))
+#include "decoder/clock-walk.h"
 
 /* An MTC that is so many behind the TMA before it was only late. */
 #define STALE 0xf0
@@ -55,21 +48,6 @@ void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *
 }
 
 /* ---- cycles ---- */
-
-static inline void cyc(struct vmpt_clock *c, u64 cycles)
-{
-	u64 part;
-
-	c->counts.cycs++;
-	c->cycs = true;
-	if (cycles >> 31)
-		cycles = 1u << 31;
-	part = c->base_part + cycles * c->ratio;
-	c->base += part >> CLOCK_RATIO_BITS;
-	c->base_part = part & vmpt_mask64(CLOCK_RATIO_BITS);
-	c->span_cycles += cycles;
-	clock_settle(c, c->base < c->hi ? c->base : c->hi - 1);
-}
 
 static u64 cbr_ratio(const struct vmpt_clock *c)
 {
@@ -285,13 +263,13 @@ static void feed(struct vmpt_clock *c, const struct vmpt_item *item, u64 offset,
 	bool after_cyc = c->cyc_last;
 
 	c->back = VMPT_BACK_NOT;
-	c->now = c->next;
+	clock_copy(&c->now, &c->next);
 	c->cyc_last = item->kind == VMPT_PT_CYC;
 	if (item->kind != VMPT_PT_TMA)
 		c->tsc_last = false;
 	switch (item->kind) {
 	case VMPT_PT_CYC:
-		cyc(c, item->payload);
+		clock_cyc(c, item->payload);
 		break;
 	case VMPT_PT_MTC:
 		mtc(c, (u8)item->payload, after_cyc);
@@ -353,68 +331,8 @@ static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
 	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
 }
 
-static inline bool is_timed(const struct vmpt_item *item)
-{
-	return item->kind < 64 && TIMED >> item->kind & 1;
-}
-
-/* The MTC that was due, in its plainest case: true, and all is done. */
-static inline bool plain_mtc(struct vmpt_clock *c, u8 payload)
-{
-	struct vmpt_crystal *x = &c->crystal;
-	u64 edge, due;
-
-	if (!x->tied || (u8)(x->mtc + 1) != payload || x->low_only || c->doubt || c->cycs)
-		return false;
-	edge = x->edge + c->step + (x->rem + c->step_rem >= c->options.rates.tsc_den);
-	due = edge + c->step + c->cycle + 1 + x->slack;
-	if (c->lo > due)
-		return false;
-	c->counts.mtcs++;
-	clock_advance(c, 1);
-	c->back = VMPT_BACK_NOT;
-	c->exact = c->lossy = c->tsc_last = c->cyc_last = false;
-	if (c->lo < edge)
-		c->lo = edge;
-	c->hi = due;
-	c->base = edge + x->slack / 2;
-	c->base_part = 0;
-	clock_settle(c, c->base);
-	return true;
-}
-
-/* Items that are the most. True: that is all. */
-static inline bool plain(struct vmpt_clock *c, const struct vmpt_item *item)
-{
-	switch (item->kind) {
-	case VMPT_PT_CYC:
-		c->back = VMPT_BACK_NOT;
-		c->cyc_last = true;
-		c->tsc_last = false;
-		c->now = c->next;
-		cyc(c, item->payload);
-		return true;
-	case VMPT_PT_MTC:
-		return plain_mtc(c, (u8)item->payload);
-	case VMPT_PT_PSBEND:
-		c->in_psb = c->cyc_last = c->tsc_last = false;
-		c->now = c->next;
-		c->back = VMPT_BACK_NOT;
-		return true;
-	case VMPT_PT_TIP_PGD:
-	case VMPT_PT_TIP_PGE:
-		c->off = item->kind == VMPT_PT_TIP_PGD;
-		c->cyc_last = c->tsc_last = false;
-		c->now = c->next;
-		c->back = VMPT_BACK_NOT;
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* A CYC and what it belongs to: @item is behind it if nothing but PADs is between. */
-static void part_cyc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
+void vmpt_clock_part_cyc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 {
 	const struct vmpt_item *item = &b->items[i];
 
@@ -433,21 +351,17 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 	for (i = from; i < to; i++) {
 		const struct vmpt_item *item = &b->items[i];
 
-		times[i] = next;
-		if (__builtin_expect(!is_timed(item), 1))
+		clock_copy(&times[i], &next);
+		if (__builtin_expect(!clock_is_timed(item), 1))
 			continue;
-		if (!plain(c, item)) {
-			if (c->cyc_last)
-				part_cyc(c, b, i);
-			feed(c, item, b->base + item->offset, &b->owner);
-		}
-		next = c->next;
-		times[i] = c->now;
+		clock_feed(c, b, i);
+		clock_copy(&next, &c->next);
+		clock_copy(&times[i], &c->now);
 		if (c->back && !why) {
 			why = c->back;
 			*back_item = i;
 		} else if (i > from && item[-1].kind == VMPT_PT_CYC) {
-			times[i - 1] = c->now;
+			clock_copy(&times[i - 1], &c->now);
 		}
 	}
 	return why;
@@ -458,15 +372,44 @@ static void pass(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from, 
 {
 	size_t i;
 
-	for (i = from; i < to; i++) {
-		const struct vmpt_item *item = &b->items[i];
+	for (i = from; i < to; i++)
+		if (clock_is_timed(&b->items[i]))
+			clock_feed(c, b, i);
+}
 
-		if (__builtin_expect(!is_timed(item), 1) || plain(c, item))
-			continue;
-		if (c->cyc_last)
-			part_cyc(c, b, i);
-		feed(c, item, b->base + item->offset, &b->owner);
+size_t vmpt_clock_gaps(struct vmpt_clock *c, const struct vmpt_stream *stream,
+		       const struct vmpt_batch *b, size_t i)
+{
+	size_t low = i + 1, high = b->count, mid;
+	u64 next;
+
+	while (c->gap_next < stream->gap_count &&
+	       stream->gaps[c->gap_next].offset <= b->base + b->items[i].offset) {
+		vmpt_clock_gap(c);
+		c->gap_next++;
 	}
+	if (c->gap_next == stream->gap_count)
+		return b->count;
+	next = stream->gaps[c->gap_next].offset;
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (b->base + b->items[mid].offset < next)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+void vmpt_clock_batch_end(struct vmpt_clock *c, const struct vmpt_batch *b)
+{
+	const struct vmpt_item *last;
+
+	if (!b->count)
+		return;
+	last = &b->items[b->count - 1];
+	if (!clock_is_timed(last) && !only_pads(b, last))
+		c->cyc_last = false;
 }
 
 enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *stream,
@@ -474,21 +417,10 @@ enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *
 				size_t *back_item)
 {
 	enum vmpt_back why = VMPT_BACK_NOT, back;
-	const struct vmpt_item *last;
 	size_t i = 0, to, at = 0;
 
 	while (i < b->count) {
-		while (c->gap_next < stream->gap_count &&
-		       stream->gaps[c->gap_next].offset <= b->base + b->items[i].offset) {
-			vmpt_clock_gap(c);
-			c->gap_next++;
-		}
-		to = b->count;
-		if (c->gap_next < stream->gap_count &&
-		    stream->gaps[c->gap_next].offset <= b->base + b->items[to - 1].offset)
-			for (to = i + 1;
-			     b->base + b->items[to].offset < stream->gaps[c->gap_next].offset;)
-				to++;
+		to = vmpt_clock_gaps(c, stream, b, i);
 		back = VMPT_BACK_NOT;
 		if (times)
 			back = stretch(c, b, i, to, times, &at);
@@ -501,12 +433,8 @@ enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *
 		}
 		i = to;
 	}
-	if (!b->count)
-		return why;
-	last = &b->items[b->count - 1];
-	if (times && last->kind == VMPT_PT_CYC)
+	if (times && b->count && b->items[b->count - 1].kind == VMPT_PT_CYC)
 		times[b->count - 1].late = VMPT_TIME_OPEN;
-	if (!is_timed(last) && !only_pads(b, last))
-		c->cyc_last = false;
+	vmpt_clock_batch_end(c, b);
 	return why;
 }
