@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The spans of one stream: slices (who) walked beside packets with their times (when). A stretch
- * with tracing off is cut out of its slice. What a guest's exit needs to be explained is picked up
- * from the packets on the way.
+ * The spans of one stream: slices (who) walked beside packets with their times (when,
+ * timeline-items.c). A stretch with tracing off is cut out of its slice.
  */
 #include <string.h>
 
 #include "decoder/timeline.h"
-
-static bool bounded(const struct vmpt_time *t)
-{
-	return t->tsc != VMPT_TIME_NONE && t->early != VMPT_TIME_OPEN && t->late != VMPT_TIME_OPEN;
-}
 
 /* ---- spans begin and end ---- */
 
@@ -115,7 +109,7 @@ static void end(struct lane *lane, u8 ended, u64 offset, const struct vmpt_time 
  * Behind a TIP.PGD comes what setting TraceEn makes, a CBR or a TSC (Table 33-56, cases 1 and 2),
  * or its PSB+: from the one to the other nothing was traced.
  */
-static void resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
+void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1), *before;
 
@@ -151,258 +145,7 @@ static void resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
 	lane->executed = false;
 }
 
-/* ---- packets ---- */
-
-/* The kernel's and the program's tables of one process differ in bit 12 and in what is below. */
-#define CR3_PROCESS 0x000fffffffffe000ULL
-
-static void on_pip(struct lane *lane, const struct vmpt_item *item)
-{
-	u64 cr3 = item->payload & ~1ULL;
-
-	if (lane_span(lane, lane->next - 1)->kind == VMPT_SPAN_GUEST) {
-		lane->cr3 = cr3;
-		return;
-	}
-	if (lane->has_host_cr3 && (cr3 ^ lane->host_cr3) & CR3_PROCESS)
-		lane->host_idle = true;
-	lane->host_cr3 = cr3;
-	lane->has_host_cr3 = true;
-}
-
-/* Something executed. */
-static void on_target(struct lane *lane, const struct vmpt_item *item)
-{
-	lane->has_fup = false;
-	lane->stopped = false;
-	if (lane->has_entry || lane->in_psb)
-		return;
-	lane->has_entry = true;
-	lane->entry = item->payload;
-	if (lane_span(lane, lane->next - 1)->kind == VMPT_SPAN_GUEST)
-		lane_exit_entry(lane, lane->next - 1, item->aux != 0, item->payload);
-}
-
-static void on_evd(struct lane *lane, const struct vmpt_item *item)
-{
-	if (item->aux == VMPT_EVD_VMXR) {
-		lane->has_reason = true;
-		lane->reason = (u16)item->payload;
-	} else if (item->aux == VMPT_EVD_VMXQ) {
-		lane->has_qualification = true;
-		lane->qualification = item->payload;
-	}
-}
-
-static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offset,
-		      const struct vmpt_time *time)
-{
-	struct vmpt_span *span = lane_span(lane, lane->next - 1);
-
-	switch (item->kind) {
-	case VMPT_PT_TNT_64:
-		lane->has_fup = false;
-		lane->has_entry = true;
-		break;
-	case VMPT_PT_PSB:
-		lane->in_psb = true;
-		if (lane->stopped)
-			resume(lane, offset, time);
-		break;
-	case VMPT_PT_PSBEND:
-		lane->in_psb = false;
-		break;
-	case VMPT_PT_MTC:
-		/* TraceEn is 1: only the context is not traced. */
-		lane->stopped = false;
-		break;
-	case VMPT_PT_TSC:
-	case VMPT_PT_CBR:
-		if (lane->stopped)
-			resume(lane, offset, time);
-		break;
-	case VMPT_PT_FUP:
-		if (!lane->in_psb) {
-			lane->has_fup = item->aux != 0;
-			lane->fup = item->payload;
-		}
-		break;
-	case VMPT_PT_TIP:
-	case VMPT_PT_TIP_PGE:
-		on_target(lane, item);
-		break;
-	case VMPT_PT_TIP_PGD:
-		lane->stopped = true;
-		lane->stop_offset = offset + item->size;
-		lane->stop_time = *time;
-		break;
-	case VMPT_PT_PIP:
-		on_pip(lane, item);
-		break;
-	case VMPT_PT_EVD:
-		on_evd(lane, item);
-		break;
-	case VMPT_PT_MWAIT:
-	case VMPT_PT_PWRE:
-	case VMPT_PT_PWRX:
-		lane->host_idle = true;
-		break;
-	case VMPT_PT_OVF:
-		lane->in_psb = lane->has_fup = lane->stopped = false;
-		span->overflows++;
-		break;
-	case VMPT_ITEM_LOSS:
-		lane->in_psb = lane->has_fup = lane->stopped = false;
-		break;
-	}
-}
-
-/* Whether the time at @item is not yet that of the span's start. */
-static bool is_early(const struct lane *lane, const struct vmpt_item *item,
-		     const struct vmpt_time *time)
-{
-	if (item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
-		return true;
-	/* Of a group (VMPTRLD's VMCS may be its first) the PIP says when. */
-	if (lane->settling == SETTLE_GROUP)
-		return item->kind == VMPT_PT_VMCS || item->kind == VMPT_PT_MODE_EXEC ||
-		       item->kind == VMPT_PT_MTC || item->kind == VMPT_PT_TSC ||
-		       item->kind == VMPT_PT_TMA || item->kind == VMPT_PT_CYC ||
-		       item->kind == VMPT_PT_CBR;
-	/* Behind a loss a PSB+ begins with the old time; the new one comes with it or soon. */
-	return item->kind == VMPT_PT_PSB || !bounded(time);
-}
-
-static void settle(struct lane *lane, const struct vmpt_item *item, const struct vmpt_time *time)
-{
-	struct vmpt_span *span = lane_span(lane, lane->next - 1);
-
-	if (is_early(lane, item, time)) {
-		lane->executed |= !lane->in_psb && item->kind != VMPT_PT_PAD;
-		return;
-	}
-	span->start = *time;
-	/* Something ran already when the time became known. */
-	if (lane->settling == SETTLE_PSB && lane->executed)
-		span->start.early = VMPT_TIME_OPEN;
-	if (lane->next >= lane->first + 2)
-		lane_span(lane, lane->next - 2)->end = span->start;
-	lane->settling = SETTLED;
-}
-
 /* ---- the walk ---- */
-
-/* A packet makes two spans at the most. */
-static bool is_full(const struct lane *lane)
-{
-	return lane->next - lane->first > LANE_RING - 4;
-}
-
-/* 1: .batch has an item at .item, 0: the end, or an error. */
-static int have_item(struct lane *lane)
-{
-	int ret;
-
-	while (!lane->items_done && lane->item >= lane->batch.batch.count) {
-		ret = vmpt_timed_next(lane->timed, &lane->batch);
-		if (ret < 0)
-			return ret;
-		lane->item = 0;
-		lane->items_done = !ret;
-	}
-	return !lane->items_done;
-}
-
-/* Kinds of which take_item() wants to know. */
-static const bool wanted[256] = {
-	[VMPT_PT_TNT_64] = true,  [VMPT_PT_PSB] = true,	   [VMPT_PT_PSBEND] = true,
-	[VMPT_PT_MTC] = true,	  [VMPT_PT_TSC] = true,	   [VMPT_PT_CBR] = true,
-	[VMPT_PT_FUP] = true,	  [VMPT_PT_TIP] = true,	   [VMPT_PT_TIP_PGE] = true,
-	[VMPT_PT_TIP_PGD] = true, [VMPT_PT_PIP] = true,	   [VMPT_PT_EVD] = true,
-	[VMPT_PT_MWAIT] = true,	  [VMPT_PT_PWRE] = true,   [VMPT_PT_PWRX] = true,
-	[VMPT_PT_OVF] = true,	  [VMPT_ITEM_LOSS] = true,
-};
-
-/* Items of the batch up to number @end, or as far as there is room. */
-static void take_some(struct lane *lane, size_t end)
-{
-	const struct vmpt_item *items = lane->batch.batch.items;
-	size_t back = lane->batch.back ? lane->batch.back_item : (size_t)-1, i;
-
-	for (i = lane->item; i < end; i++) {
-		const struct vmpt_item *item = &items[i];
-
-		if (i == back)
-			lane_span(lane, lane->next - 1)->back = lane->batch.back;
-		if (item->kind == VMPT_ITEM_RUN) {
-			lane->has_fup = false;
-			lane->has_entry = true;
-		} else if (wanted[item->kind]) {
-			if (is_full(lane))
-				break;
-			take_item(lane, item, lane->batch.batch.base + item->offset,
-				  &lane->batch.time[i]);
-		}
-		if (lane->settling)
-			settle(lane, item, &lane->batch.time[i]);
-	}
-	if (i > lane->item)
-		lane->time = lane->batch.time[i - 1];
-	lane->item = i;
-}
-
-/* How many items of the batch lie before @limit, with those of the loss that the slice is. */
-static size_t items_before(const struct lane *lane, u64 limit)
-{
-	const struct vmpt_batch *b = &lane->batch.batch;
-	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
-	size_t low = lane->item, high = b->count;
-
-	if (b->base + b->items[high - 1].offset < limit)
-		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->base + b->items[mid].offset < limit)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	/* A loss may have no bytes. */
-	while (lost && low < b->count && b->items[low].kind == VMPT_ITEM_LOSS &&
-	       b->base + b->items[low].offset == lane->slice.offset)
-		low++;
-	return low;
-}
-
-/* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
-static int take_items(struct lane *lane, u64 limit)
-{
-	size_t end;
-	int ret;
-
-	while ((ret = have_item(lane)) > 0) {
-		end = items_before(lane, limit);
-		if (end == lane->item)
-			break;
-		take_some(lane, end);
-		if (lane->item < end)
-			return 0;
-	}
-	return ret < 0 ? ret : 1;
-}
-
-/* The time at the next item, without taking it. */
-static int boundary_time(struct lane *lane, struct vmpt_time *time)
-{
-	int ret = have_item(lane);
-
-	if (ret > 0)
-		*time = lane->batch.time[lane->item];
-	else
-		*time = lane->time;
-	return ret < 0 ? ret : 0;
-}
 
 /* Fill .next_slice if there is one. */
 static int peek_slice(struct lane *lane)
@@ -417,7 +160,7 @@ static int begin_slice(struct lane *lane)
 {
 	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
 	struct vmpt_time time;
-	int ret = boundary_time(lane, &time);
+	int ret = lane_boundary_time(lane, &time);
 
 	lane->slice = lane->next_slice;
 	if (!ret)
@@ -443,7 +186,7 @@ static int begin_slice(struct lane *lane)
 static int end_slice(struct lane *lane)
 {
 	struct vmpt_time time;
-	int ret = boundary_time(lane, &time);
+	int ret = lane_boundary_time(lane, &time);
 
 	if (!ret)
 		end(lane, lane->has_next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE,
@@ -465,7 +208,7 @@ static int advance(struct lane *lane)
 		ret = begin_slice(lane);
 	}
 	if (!ret)
-		ret = take_items(lane, lane->slice.offset + lane->slice.size);
+		ret = lane_take_items(lane, lane->slice.offset + lane->slice.size);
 	return ret > 0 ? end_slice(lane) : ret;
 }
 
@@ -476,7 +219,7 @@ int lane_next(struct lane *lane, struct vmpt_span *span)
 	/* The last two may still be changed by what is behind them. */
 	while (!lane->done &&
 	       (lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first)) {
-		if (is_full(lane)) {
+		if (lane_is_full(lane)) {
 			lane_exits_give_up(lane);
 			continue;
 		}
@@ -494,8 +237,11 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 	      size_t index, const struct vmpt_timeline_options *options, unsigned int threads)
 {
 	struct vmpt_options decode = options->decode;
+	struct vmpt_clock_options how;
 	int ret;
 
+	if (!vmpt_clocks_stream(clocks, index))
+		return -VMPT_E_INVAL;
 	decode.threads = threads;
 	/* The timeline tells how far all of it is. */
 	decode.progress = NULL;
@@ -505,7 +251,9 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 	lane->time = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
 	ret = vmpt_splitter_open(&lane->split, stream, &decode);
 	if (!ret)
-		ret = vmpt_timed_open(&lane->timed, clocks, index, &decode);
+		ret = vmpt_decoder_open(&lane->dec, stream, &decode);
+	vmpt_clocks_clock_options(clocks, index, &how);
+	vmpt_clock_init(&lane->clock, &how);
 	if (!ret)
 		ret = peek_slice(lane);
 	return ret;
@@ -514,5 +262,5 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 void lane_close(struct lane *lane)
 {
 	vmpt_splitter_close(lane->split);
-	vmpt_timed_close(lane->timed);
+	vmpt_decoder_close(lane->dec);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the timeline: a lane makes the spans of one stream (timeline-lane.c), its exits wait for
- * their reasons (timeline-exits.c), and timeline.c merges lanes.
+ * Inside the timeline: a lane makes the spans of one stream (timeline-lane.c) from its items
+ * (timeline-items.c), its exits wait for their reasons (timeline-exits.c), and timeline.c merges
+ * lanes.
  */
 #ifndef VMPT_DECODER_TIMELINE_H
 #define VMPT_DECODER_TIMELINE_H
 
+#include "decoder/clock.h"
 #include "decoder/vmpt-timeline.h"
 
 /* Spans that wait for what comes behind them. */
@@ -39,14 +41,17 @@ struct lane {
 	const struct vmpt_stream *stream;
 	u32 index;
 	struct vmpt_splitter *split;
-	struct vmpt_timed *timed;
+	struct vmpt_decoder *dec;
+	struct vmpt_clock clock; /* fed up to .item */
 
 	struct vmpt_slice slice, next_slice;
 	bool has_next; /* .next_slice is filled */
 	bool done;
 
-	struct vmpt_timed_batch batch;
+	struct vmpt_batch batch;
 	size_t item; /* the next one of .batch */
+	size_t gap;  /* items before this one have no gap before them that the clock is not told */
+	bool went_back; /* in this batch: the first time counts */
 	bool items_done;
 
 	/* Spans by number; [first, next) are in the ring, the last may still grow. */
@@ -56,7 +61,7 @@ struct lane {
 	u8 settling;	       /* the current one's start waits for a better time: see the enum */
 	bool executed;	       /* packets have gone by while .settling */
 	bool after_loss;       /* the slice before was one */
-	struct vmpt_time time; /* of the last item */
+	struct vmpt_time time; /* of the last item of the batch before */
 
 	/* Of the current span, guest's: what an exit would need */
 	bool has_fup, has_entry, has_reason, has_qualification;
@@ -87,6 +92,22 @@ static inline struct vmpt_span *lane_span(struct lane *lane, u64 number)
 {
 	return &lane->ring[number % LANE_RING];
 }
+
+/* A packet makes two spans at the most. */
+static inline bool lane_is_full(const struct lane *lane)
+{
+	return lane->next - lane->first > LANE_RING - 4;
+}
+
+/* Tracing, which was off, goes on at the packet at @offset. */
+void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time);
+
+/* ---- timeline-items.c ---- */
+
+/* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
+int lane_take_items(struct lane *lane, u64 limit);
+/* The time at the next item, without taking it. 0 or an error. */
+int lane_boundary_time(struct lane *lane, struct vmpt_time *time);
 
 /* ---- timeline-exits.c ---- */
 
