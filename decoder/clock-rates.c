@@ -18,7 +18,11 @@
 #define BYTES	(64ULL << 20)
 /* CTCs that P is found by at least */
 #define CTCS_MIN 64
-#define FAST_MAX 0x1ff
+/* TMAs that P is to hold for before another that was told is wrong */
+#define SPANS_MIN 3
+/* The most that a guest's TSC may be scaled, up or down, before it is the told P that is wrong */
+#define SCALE_MAX 16
+#define FAST_MAX  0x1ff
 
 void vmpt_rates_from_info(struct vmpt_rates *rates, const struct vmpt_trace_info *info)
 {
@@ -321,7 +325,7 @@ static bool agrees(const struct fit *fit, const struct vmpt_rates *rates)
 {
 	struct ratio p = { rates->tsc_num, rates->tsc_den };
 	/* A told P may be that of another clock's unit by some ppm. */
-	u64 room = fit->slack + fit->ticks / 1000;
+	u64 room = fit->slack + fit->ticks / 10000;
 	struct ratio lo = { fit->ticks > room ? fit->ticks - room : 0, fit->ctcs };
 	struct ratio hi = { fit->ticks + room, fit->ctcs };
 
@@ -350,42 +354,72 @@ static u64 choose_clock(const struct finder *f)
 	return best;
 }
 
+/* TMAs of @who whose ticks since the one before are those of @p, and those whose are not. */
+struct spans {
+	u64 good, bad;
+};
+
+static struct spans spans_of(const struct finder *f, u64 who, unsigned int freq,
+			     const struct ratio *p)
+{
+	const struct record *r = f->record, *last = NULL;
+	u64 ctcs, ticks, should, apart, sum = 0;
+	struct spans spans = { 0 };
+	size_t i;
+
+	for (i = 0; i < f->count; i++) {
+		if (!i || !r[i].whole || !ctcs_between(&r[i - 1], &r[i], freq, &ctcs))
+			last = NULL;
+		else
+			sum += ctcs;
+		if (r[i].who != who)
+			continue;
+		if (last) {
+			ticks = (edge_of(&r[i]) - edge_of(last)) & vmpt_mask64(56);
+			should = (u64)((unsigned __int128)sum * p->num / p->den);
+			apart = ticks > should ? ticks - should : should - ticks;
+			if (apart <= slack_of(last, &r[i], should, sum) + 2 + should / 10000)
+				spans.good++;
+			else
+				spans.bad++;
+		}
+		last = &r[i];
+		sum = 0;
+	}
+	return spans;
+}
+
 /* Whether between most TMAs of @who P is @p; not so if the TSC was written on the way. */
 static bool holds_for(const struct finder *f, u64 who, unsigned int freq, const struct ratio *p)
 {
-	const struct record *r = f->record;
-	u64 ctcs, ticks, should, apart, good = 0, bad = 0;
-	size_t i;
+	struct spans spans = spans_of(f, who, freq, p);
 
-	for (i = 1; i < f->count; i++) {
-		if (r[i].who != who || r[i - 1].who != who || !r[i].whole ||
-		    !ctcs_between(&r[i - 1], &r[i], freq, &ctcs))
-			continue;
-		ticks = (edge_of(&r[i]) - edge_of(&r[i - 1])) & vmpt_mask64(56);
-		should = (u64)((unsigned __int128)ctcs * p->num / p->den);
-		apart = ticks > should ? ticks - should : should - ticks;
-		if (apart <= slack_of(&r[i - 1], &r[i], should, ctcs) + 2 + should / 10000)
-			good++;
-		else
-			bad++;
-	}
-	return bad * 4 <= good;
+	return spans.bad * 4 <= spans.good;
 }
 
-/* Several MTCFreq may fit: the one that most say, and of those the lowest. */
-static void choose_rates(const struct finder *f, struct vmpt_rates *rates)
+static bool fits(const struct fit *fit)
 {
-	u64 who = choose_clock(f), best = 0;
+	return fit->good >= 2 && fit->bad * 8 <= fit->good;
+}
+
+/*
+ * Several MTCFreq may fit: the one that most say, and of those the lowest. False: none does, with
+ * what @rates has already.
+ */
+static bool choose_rates(const struct finder *f, u64 who, struct vmpt_rates *rates)
+{
+	bool lacking = !rates->tsc_num || !rates->has_mtc_freq;
 	struct vmpt_rates found = *rates;
 	struct ratio p;
 	struct fit fit;
 	unsigned int n;
+	u64 best = 0;
 
 	for (n = 0; n < 16; n++) {
 		if (rates->has_mtc_freq && rates->mtc_freq != n)
 			continue;
 		fit_freq(f, who, n, &fit);
-		if (fit.good < 2 || fit.good <= best || fit.bad * 8 > fit.good)
+		if (!fits(&fit) || fit.good <= best)
 			continue;
 		if (rates->tsc_num ? !agrees(&fit, rates) : !ratio_of(&fit, &p))
 			continue;
@@ -397,9 +431,68 @@ static void choose_rates(const struct finder *f, struct vmpt_rates *rates)
 			found.tsc_den = (u32)p.den;
 		}
 		found.mtc_freq = (u8)n;
-		found.has_mtc_freq = found.found = true;
+		found.has_mtc_freq = true;
+		found.found = rates->found || lacking;
 	}
 	*rates = found;
+	return best;
+}
+
+/*
+ * Whether the P of @told is another than @found's, by the way as a whole and by most spans. By a
+ * guest's TSC it may be: that is scaled; but no processor is that much faster than another.
+ */
+static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates *told,
+			const struct vmpt_rates *found)
+{
+	struct ratio p = { told->tsc_num, told->tsc_den };
+	struct ratio high = { (u64)SCALE_MAX * found->tsc_num, found->tsc_den };
+	struct ratio low = { found->tsc_num, (u64)SCALE_MAX * found->tsc_den };
+	struct fit fit;
+
+	if (who)
+		return less(&high, &p) || less(&p, &low);
+	fit_freq(f, who, found->mtc_freq, &fit);
+	return !agrees(&fit, told) && !holds_for(f, who, found->mtc_freq, &p);
+}
+
+/*
+ * Fill what @rates lacks; what it has and the packets clearly contradict goes to @wrong, and what
+ * they say is taken. False: the packets do not tell.
+ */
+static bool judge(const struct finder *f, struct vmpt_rates *rates, struct vmpt_rates_wrong *wrong)
+{
+	struct vmpt_rates found = { 0 };
+	u64 who = choose_clock(f);
+	struct ratio p;
+	struct fit fit;
+
+	if (choose_rates(f, who, rates))
+		return true;
+	if (!wrong)
+		return false;
+	if (rates->has_mtc_freq) {
+		fit_freq(f, who, rates->mtc_freq, &fit);
+		found.has_mtc_freq = fits(&fit);
+		found.mtc_freq = rates->mtc_freq;
+	}
+	if (!choose_rates(f, who, &found))
+		return false;
+	p = (struct ratio){ found.tsc_num, found.tsc_den };
+	if (spans_of(f, who, found.mtc_freq, &p).good < SPANS_MIN)
+		return false;
+	wrong->told = *rates;
+	wrong->mtc_freq = rates->has_mtc_freq && rates->mtc_freq != found.mtc_freq;
+	wrong->tsc_ratio = rates->tsc_num && other_ratio(f, who, rates, &found);
+	if (!rates->tsc_num || wrong->tsc_ratio) {
+		rates->tsc_num = found.tsc_num;
+		rates->tsc_den = found.tsc_den;
+		rates->found = true;
+	}
+	rates->found |= !rates->has_mtc_freq || wrong->mtc_freq;
+	rates->mtc_freq = found.mtc_freq;
+	rates->has_mtc_freq = true;
+	return true;
 }
 
 static void choose_nominal(const struct finder *f, struct vmpt_rates *rates)
@@ -415,28 +508,50 @@ static void choose_nominal(const struct finder *f, struct vmpt_rates *rates)
 		rates->nominal = (u32)n;
 }
 
-int vmpt_rates_find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
-		    const struct vmpt_options *options)
+static int find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
+		const struct vmpt_options *options, struct vmpt_rates_wrong *wrong, bool *judged)
 {
 	struct finder f = { 0 };
 	int ret;
+
+	f.record = calloc(RECORDS, sizeof(*f.record));
+	if (!f.record)
+		return -VMPT_E_NOMEM;
+	ret = collect(&f, stream, options);
+	if (!ret && (wrong || !rates->tsc_num || !rates->has_mtc_freq))
+		*judged = judge(&f, rates, wrong);
+	if (!ret)
+		choose_nominal(&f, rates);
+	free(f.record);
+	return ret;
+}
+
+int vmpt_rates_find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
+		    const struct vmpt_options *options)
+{
+	bool judged;
+	int err = 0;
 
 	if (stream->isa != VMPT_ISA_PT)
 		return 0;
 	if (rates->tsc_num && !rates->tsc_den)
 		return -VMPT_E_INVAL;
-	if (!rates->tsc_num || !rates->has_mtc_freq || !rates->nominal) {
-		f.record = calloc(RECORDS, sizeof(*f.record));
-		if (!f.record)
-			return -VMPT_E_NOMEM;
-		ret = collect(&f, stream, options);
-		if (!ret && (!rates->tsc_num || !rates->has_mtc_freq))
-			choose_rates(&f, rates);
-		if (!ret)
-			choose_nominal(&f, rates);
-		free(f.record);
-		if (ret)
-			return ret;
-	}
-	return rates->tsc_num && rates->has_mtc_freq;
+	if (!rates->tsc_num || !rates->has_mtc_freq || !rates->nominal)
+		err = find(rates, stream, options, NULL, &judged);
+	return err ? err : rates->tsc_num && rates->has_mtc_freq;
+}
+
+int vmpt_rates_check(struct vmpt_rates *rates, const struct vmpt_stream *stream,
+		     const struct vmpt_options *options, struct vmpt_rates_wrong *wrong)
+{
+	bool judged = false;
+	int err;
+
+	*wrong = (struct vmpt_rates_wrong){ 0 };
+	if (stream->isa != VMPT_ISA_PT)
+		return 0;
+	if (rates->tsc_num && !rates->tsc_den)
+		return -VMPT_E_INVAL;
+	err = find(rates, stream, options, wrong, &judged);
+	return err ? err : judged;
 }

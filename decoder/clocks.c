@@ -19,6 +19,7 @@ struct vmpt_clocks {
 	size_t count;
 	struct vmpt_clocks_options options;
 	struct vmpt_rates rates;
+	struct vmpt_rates_wrong rates_wrong;
 	enum vmpt_time_base base;
 	u64 base_vmcs;
 	struct vmpt_clock_counts *counts; /* by stream */
@@ -304,7 +305,8 @@ static int find_rates(struct vmpt_clocks *c)
 	int ret = 0;
 
 	for (i = 0; i < c->count && ret == 0; i++)
-		ret = vmpt_rates_find(&c->rates, c->streams[i], &c->options.decode);
+		ret = vmpt_rates_check(&c->rates, c->streams[i], &c->options.decode,
+				       &c->rates_wrong);
 	return ret < 0 ? ret : 0;
 }
 
@@ -433,6 +435,11 @@ u64 vmpt_clocks_base_vmcs(const struct vmpt_clocks *c)
 const struct vmpt_rates *vmpt_clocks_rates(const struct vmpt_clocks *c)
 {
 	return &c->rates;
+}
+
+const struct vmpt_rates_wrong *vmpt_clocks_rates_wrong(const struct vmpt_clocks *c)
+{
+	return c->rates_wrong.tsc_ratio || c->rates_wrong.mtc_freq ? &c->rates_wrong : NULL;
 }
 
 const struct vmpt_clock_counts *vmpt_clocks_counts(const struct vmpt_clocks *c, size_t stream)

@@ -64,6 +64,20 @@ void vmpt_rates_from_info(struct vmpt_rates *rates, const struct vmpt_trace_info
 int vmpt_rates_find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
 		    const struct vmpt_options *options);
 
+/* Rates that were told and that the packets clearly contradict: what they say was taken. */
+struct vmpt_rates_wrong {
+	bool tsc_ratio, mtc_freq; /* which of .told */
+	struct vmpt_rates told;
+};
+
+/*
+ * The same, but what @rates has is checked, too. Returns 1 if the packets tell P and MTCFreq:
+ * @rates is then what they say, and @wrong what they contradict; 0 if they do not tell: then what
+ * was told stays. Or a negative error.
+ */
+int vmpt_rates_check(struct vmpt_rates *rates, const struct vmpt_stream *stream,
+		     const struct vmpt_options *options, struct vmpt_rates_wrong *wrong);
+
 /* ---- how a guest's TSC follows from the host's ---- */
 
 #define VMPT_TSC_UNSCALED (1ULL << 48)
@@ -191,6 +205,8 @@ enum vmpt_time_base vmpt_clocks_base(const struct vmpt_clocks *clocks);
 u64 vmpt_clocks_base_vmcs(const struct vmpt_clocks *clocks); /* VMPT_BASE_GUEST */
 
 const struct vmpt_rates *vmpt_clocks_rates(const struct vmpt_clocks *clocks);
+/* What of the rates that were told is not so. NULL: nothing. */
+const struct vmpt_rates_wrong *vmpt_clocks_rates_wrong(const struct vmpt_clocks *clocks);
 const struct vmpt_clock_counts *vmpt_clocks_counts(const struct vmpt_clocks *clocks, size_t stream);
 
 /* VMCSs with a TSC packet or something told of them, by number. */

@@ -214,6 +214,108 @@ START_TEST(told_maps)
 }
 END_TEST
 
+/* The host runs long enough for PSB+ of its own. */
+static void make_host_and_guests(void)
+{
+	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1ULL << 40 } };
+	struct machine_guest b = { B, { VMPT_TSC_UNSCALED, 1ULL << 41 } };
+	unsigned int i;
+
+	m = machine_new(1, TIMED, false, START);
+	for (i = 0; i < 20; i++) {
+		machine_host(m, 0, RUN, 2 * JUMPS);
+		machine_run(m, 0, i % 2 ? &a : &b, 10000, RUN, JUMPS);
+	}
+}
+
+/* Told rates that the packets contradict blame nobody who told a map. */
+START_TEST(told_rates)
+{
+	static const struct vmpt_told told[] = {
+		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 1ULL << 40 }, .source = VMPT_MAP_KVM },
+		{ .vmcs = B, .map = { VMPT_TSC_UNSCALED, 1ULL << 41 }, .source = VMPT_MAP_KVM },
+	};
+	static const struct vmpt_rates wrongs[] = {
+		{ .tsc_num = 99, .tsc_den = 1, .mtc_freq = FREQ, .has_mtc_freq = true },
+		{ .tsc_num = ~0u, .tsc_den = 1, .mtc_freq = FREQ, .has_mtc_freq = true },
+		{ .tsc_num = 1, .tsc_den = ~0u },
+		{ .tsc_num = MACHINE_P, .tsc_den = 1, .mtc_freq = 0, .has_mtc_freq = true },
+		{ .mtc_freq = 15, .has_mtc_freq = true },
+	};
+	struct vmpt_clocks_options options = { .told = told, .told_count = 2 };
+	const struct vmpt_rates_wrong *wrong;
+	const struct vmpt_rates *r;
+	size_t n;
+
+	make_host_and_guests();
+	options.rates = wrongs[_i];
+	open_cpus(1, &options);
+	wrong = vmpt_clocks_rates_wrong(clocks);
+	ck_assert_ptr_nonnull(wrong);
+	ck_assert_int_eq(wrong->tsc_ratio, _i < 3);
+	ck_assert_int_eq(wrong->mtc_freq, _i > 2);
+	ck_assert_uint_eq(wrong->told.tsc_num, wrongs[_i].tsc_num);
+	ck_assert_uint_eq(wrong->told.mtc_freq, wrongs[_i].mtc_freq);
+	r = vmpt_clocks_rates(clocks);
+	ck_assert_uint_eq(r->tsc_num, (u64)MACHINE_P * r->tsc_den);
+	ck_assert_uint_eq(r->mtc_freq, FREQ);
+	ck_assert(r->found);
+	vmpt_clocks_wrong(clocks, &n);
+	ck_assert_uint_eq(n, 0);
+	ck_assert_int_eq(epochs_of(A, 1)->source, VMPT_MAP_KVM);
+	ck_assert_int_eq(epochs_of(B, 1)->source, VMPT_MAP_KVM);
+	ck_assert_uint_eq(vmpt_clocks_counts(clocks, 0)->contradictions, 0);
+	ck_assert_uint_eq(vmpt_clocks_counts(clocks, 0)->backs, 0);
+	ck_assert_uint_eq(vmpt_clocks_counts(clocks, 0)->mtcs_lost, 0);
+}
+END_TEST
+
+/* What is so, and what nothing in the packets can tell. */
+START_TEST(told_rates_stay)
+{
+	struct vmpt_clocks_options options = options_of(TIMED);
+
+	make_two_offsets(_i ? VMPT_CTL_TSC_EN : TIMED);
+	if (_i)
+		options.rates.tsc_num = 77;
+	open_cpus(1, &options);
+	ck_assert_ptr_null(vmpt_clocks_rates_wrong(clocks));
+	ck_assert_uint_eq(vmpt_clocks_rates(clocks)->tsc_num, options.rates.tsc_num);
+	ck_assert_uint_eq(vmpt_clocks_rates(clocks)->tsc_den, 2);
+	ck_assert_uint_eq(vmpt_clocks_rates(clocks)->mtc_freq, FREQ);
+	ck_assert(!vmpt_clocks_rates(clocks)->found);
+}
+END_TEST
+
+/* A guest's TSC may be scaled: only what cannot be is then wrong. */
+START_TEST(told_rates_and_guests_alone)
+{
+	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1ULL << 40 } };
+	struct vmpt_clocks_options options = options_of(TIMED);
+	const struct vmpt_rates_wrong *wrong;
+	unsigned int i;
+
+	m = machine_new(1, TIMED, true, START);
+	for (i = 0; i < 20; i++)
+		machine_run(m, 0, &a, 10000, RUN, JUMPS);
+	/* As if the guest had 5/3 of the host's ticks. */
+	options.rates.tsc_num = MACHINE_P * 6 / 5;
+	if (_i)
+		options.rates.mtc_freq = FREQ - 4;
+	if (_i == 2)
+		options.rates.tsc_num = ~0u;
+	open_cpus(1, &options);
+	wrong = vmpt_clocks_rates_wrong(clocks);
+	ck_assert_int_eq(wrong && wrong->mtc_freq, _i > 0);
+	ck_assert_int_eq(wrong && wrong->tsc_ratio, _i == 2);
+	ck_assert_uint_eq(vmpt_clocks_rates(clocks)->mtc_freq, FREQ);
+	if (_i < 2)
+		ck_assert_uint_eq(vmpt_clocks_rates(clocks)->tsc_num, MACHINE_P * 6 / 5);
+	else
+		ck_assert_uint_eq(vmpt_clocks_rates(clocks)->tsc_num, MACHINE_P);
+}
+END_TEST
+
 START_TEST(told_is_checked)
 {
 	struct vmpt_told told = { .vmcs = A, .source = VMPT_MAP_USER };
@@ -365,6 +467,9 @@ int main(void)
 	tcase_add_loop_test(tcase, guests_that_move, 0, 2);
 	tcase_add_test(tcase, changes_at_their_transition);
 	tcase_add_test(tcase, told_maps);
+	tcase_add_loop_test(tcase, told_rates, 0, 5);
+	tcase_add_loop_test(tcase, told_rates_stay, 0, 2);
+	tcase_add_loop_test(tcase, told_rates_and_guests_alone, 0, 3);
 	tcase_add_test(tcase, told_is_checked);
 	tcase_add_test(tcase, no_mtc);
 	tcase_add_test(tcase, no_tsc);
