@@ -319,8 +319,10 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 		c->clocks = NULL;
 		err = open_clocks(cli, c, &options);
 	}
-	if (!err)
+	if (!err) {
+		cli_clock_warn_rates(cli, c->clocks);
 		warn_wrong(cli, c);
+	}
 	return err;
 }
 

@@ -181,3 +181,25 @@ void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *optio
 	options->told = cli->clock.told;
 	options->told_count = cli->clock.told_count;
 }
+
+void cli_clock_warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
+{
+	const struct vmpt_rates_wrong *wrong = vmpt_clocks_rates_wrong(clocks);
+	const struct vmpt_rates *found = vmpt_clocks_rates(clocks);
+	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+
+	if (wrong && wrong->tsc_ratio) {
+		/* In the order in which they are taken */
+		const char *who = cli->clock.rates.tsc_num ? "--tsc-ratio"
+				  : info->tsc_ctc_numerator && info->tsc_ctc_denominator
+					  ? "the file's TSC ratio"
+					  : "vmpt record's TSC ratio";
+
+		cli_warn(cli, "%s %u/%u: the trace's packets say %u/%u, and that is taken", who,
+			 wrong->told.tsc_num, wrong->told.tsc_den, found->tsc_num, found->tsc_den);
+	}
+	if (wrong && wrong->mtc_freq)
+		cli_warn(cli, "%s %u: the trace's packets say %u, and that is taken",
+			 cli->clock.rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
+			 wrong->told.mtc_freq, found->mtc_freq);
+}

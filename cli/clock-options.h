@@ -16,4 +16,7 @@ extern const struct cli_option cli_clock_options[];
  */
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options);
 
+/* Rates that were told and are not so in the trace: a warning for each. */
+void cli_clock_warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks);
+
 #endif

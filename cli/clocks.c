@@ -55,6 +55,20 @@ static u64 middle_of(const struct vmpt_epoch *e)
 
 /* ---- text ---- */
 
+static void print_wrong_rates(const struct clocks *s)
+{
+	const struct vmpt_rates_wrong *wrong = vmpt_clocks_rates_wrong(s->c.clocks);
+
+	if (!wrong)
+		return;
+	printf("told, and not so:");
+	if (wrong->tsc_ratio)
+		printf(" %u/%u TSC ticks", wrong->told.tsc_num, wrong->told.tsc_den);
+	if (wrong->mtc_freq)
+		printf("%s MTCFreq %u", wrong->tsc_ratio ? ";" : "", wrong->told.mtc_freq);
+	printf("\n");
+}
+
 static void print_rates(const struct clocks *s)
 {
 	const struct vmpt_rates *r = vmpt_clocks_rates(s->c.clocks);
@@ -81,6 +95,7 @@ static void print_rates(const struct clocks *s)
 	if (s->hertz > 0)
 		printf("; TSC %.3f MHz", s->hertz / 1e6);
 	printf("\n");
+	print_wrong_rates(s);
 }
 
 static void print_streams(struct cli *cli, const struct clocks *s)
@@ -224,7 +239,8 @@ static void json_rates(struct cli *cli, json_t *doc, const struct clocks *s)
 {
 	static const char *const base[] = { "none", "host", "guest" };
 	const struct vmpt_rates *r = vmpt_clocks_rates(s->c.clocks);
-	json_t *o = json_object();
+	const struct vmpt_rates_wrong *wrong = vmpt_clocks_rates_wrong(s->c.clocks);
+	json_t *o = json_object(), *told = json_object();
 
 	cli_json_string(cli, doc, "base", base[vmpt_clocks_base(s->c.clocks)]);
 	if (vmpt_clocks_base(s->c.clocks) == VMPT_BASE_GUEST)
@@ -235,6 +251,14 @@ static void json_rates(struct cli *cli, json_t *doc, const struct clocks *s)
 	cli_json_set(cli, o, "mtc_freq", r->has_mtc_freq ? json_integer(r->mtc_freq) : json_null());
 	cli_json_number(cli, o, "nominal", r->nominal);
 	cli_json_set(cli, o, "found", json_boolean(r->found));
+	if (wrong && wrong->tsc_ratio) {
+		cli_json_number(cli, told, "tsc_numerator", wrong->told.tsc_num);
+		cli_json_number(cli, told, "tsc_denominator", wrong->told.tsc_den);
+	}
+	if (wrong && wrong->mtc_freq)
+		cli_json_number(cli, told, "mtc_freq", wrong->told.mtc_freq);
+	cli_json_set(cli, o, "told_wrong", wrong ? json_incref(told) : json_null());
+	json_decref(told);
 	cli_json_set(cli, doc, "rates", o);
 }
 

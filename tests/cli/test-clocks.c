@@ -124,6 +124,50 @@ START_TEST(told_by_the_user)
 }
 END_TEST
 
+/* The trace wins, every command says so, and who told a true map is not blamed. */
+START_TEST(told_rates_that_are_not_so)
+{
+#define TOLD "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
+	static const char *const ratio =
+		"warning: --tsc-ratio 83/1: the trace's packets say 84/1, and that is taken\n";
+	static const char *const freq =
+		"warning: --mtc-freq 0: the trace's packets say 3, and that is taken\n";
+	const struct run *r;
+	json_t *doc;
+
+	r = vmpt("clocks --json --tsc-ratio=83 --mtc-freq=0 " TOLD);
+	ck_has(r->err, ratio);
+	ck_has(r->err, freq);
+	ck_lacks(r->err, "--vm");
+	doc = run_json(r);
+	ck_assert_uint_eq(json_u64(doc, "rates/tsc_numerator"), 84);
+	ck_assert_uint_eq(json_u64(doc, "rates/mtc_freq"), 3);
+	ck_assert(json_is_true(json_at(doc, "rates/found")));
+	ck_assert_uint_eq(json_u64(doc, "rates/told_wrong/tsc_numerator"), 83);
+	ck_assert_uint_eq(json_u64(doc, "rates/told_wrong/tsc_denominator"), 1);
+	ck_assert_uint_eq(json_u64(doc, "rates/told_wrong/mtc_freq"), 0);
+	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "user");
+	ck_assert_uint_eq(json_array_size(json_at(doc, "contradictions")), 0);
+	ck_assert_uint_eq(json_u64(doc, "streams/0/contradictions"), 0);
+	json_decref(doc);
+	r = vmpt("clocks --tsc-ratio=4294967295/1 --mtc-freq=3 d.cpu0.pt");
+	ck_has(r->err, "--tsc-ratio 4294967295/1: the trace's packets say 84/1, and");
+	ck_has(r->out, "84/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
+	ck_has(r->out, "\ntold, and not so: 4294967295/1 TSC ticks\n");
+	ck_lacks(r->err, "MTCFreq");
+	r = vmpt("clocks --tsc-ratio=84 --mtc-freq=15 d.cpu0.pt");
+	ck_has(r->out, "\ntold, and not so: MTCFreq 15\n");
+	ck_has(vmpt("dump --time -n 3 --tsc-ratio=83 --mtc-freq=0 d.cpu0.pt")->err, ratio);
+	r = vmpt("split --clock=host -o wrong --tsc-ratio=83 --mtc-freq=0 d.cpu0.pt");
+	ck_has(r->err, ratio);
+	ck_has(r->err, freq);
+	doc = run_json(vmpt("clocks --json " RATES "d.cpu0.pt"));
+	ck_assert(json_is_null(json_at(doc, "rates/told_wrong")));
+	json_decref(doc);
+#undef TOLD
+}
+END_TEST
+
 START_TEST(told_by_the_side_record)
 {
 	const struct run *r;
@@ -270,6 +314,7 @@ int main(void)
 	tcase_add_test(tcase, found_in_the_trace);
 	tcase_add_test(tcase, as_a_table);
 	tcase_add_test(tcase, told_by_the_user);
+	tcase_add_test(tcase, told_rates_that_are_not_so);
 	tcase_add_test(tcase, told_by_the_side_record);
 	tcase_add_test(tcase, bad_side_records);
 	tcase_add_test(tcase, nothing_tells_the_time);

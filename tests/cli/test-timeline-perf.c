@@ -161,6 +161,18 @@ START_TEST(exits_of_perf)
 }
 END_TEST
 
+/* The writer's AUXTRACE_INFO has the rates of another processor. */
+START_TEST(rates_of_the_file_that_are_not_so)
+{
+	const struct run *r = vmpt("clocks perf.data");
+
+	ck_has(r->err, "warning: the file's TSC ratio ");
+	ck_has(r->err, ": the trace's packets say 100/1, and that is taken");
+	ck_has(r->out, "100/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
+	ck_lacks(vmpt("clocks " RATES " perf.data")->err, "that is taken");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("timeline-perf");
@@ -168,6 +180,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, reasons_and_names);
+	tcase_add_test(tc, rates_of_the_file_that_are_not_so);
 	tcase_add_test(tc, times_of_perf);
 	tcase_add_test(tc, exits_of_perf);
 	tcase_set_timeout(tc, 60);
