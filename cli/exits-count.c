@@ -132,7 +132,7 @@ int exits_span(struct exits *x, const struct timeline *t, const struct timeline_
 		return CLI_OK;
 	if (!x->seed)
 		x->seed = timeline_seed() | 1;
-	if (s->has_left) {
+	if (s->has_left && s->left_timed) {
 		if (find_row(x, t, t->vcpu[s->vcpu].vm, &s->left, &at))
 			return CLI_FAILED;
 		if (!histogram_add(&x->row[at].out, s->start - s->left_at))

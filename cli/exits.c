@@ -206,7 +206,10 @@ static void print_json(struct cli *cli, const struct own *own, const struct time
 	json_t *doc = cli_json_document(cli);
 	size_t i;
 
-	cli_json_hex(cli, doc, "start_tsc", t->zero);
+	if (t->timed)
+		cli_json_hex(cli, doc, "start_tsc", t->zero);
+	else
+		cli_json_set(cli, doc, "start_tsc", json_null());
 	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
 	cli_json_number(cli, doc, "ips_left_out", own->exits.ips_left_out);
 	cli_json_list_open(cli, doc, "exits", stdout);
@@ -224,6 +227,26 @@ static int take_span(void *opaque, const struct timeline *t, const struct timeli
 	return exits_span(&own->exits, t, s);
 }
 
+/* Instead of tables: no exit is no error, but it may surprise. */
+static void print_none(const struct own *own, const struct timeline *t)
+{
+	const struct timeline_wants *w = &own->told.wants;
+	const char *where = w->from || w->to ? "this part of the trace" : "the trace";
+	u64 runs = 0;
+	char buf[32];
+	size_t i;
+
+	for (i = 0; i < t->vms; i++)
+		runs += t->vm[i].totals.spans;
+	if (!runs)
+		printf("No VM runs in %s.\n", where);
+	else if (w->vm)
+		printf("No VM exit of %s is in %s.\n", w->vm, where);
+	else
+		printf("No VM exit is in %s: %s run%s of VMs end%s in other ways.\n", where,
+		       cli_number(runs, buf), runs == 1 ? "" : "s", runs == 1 ? "s" : "");
+}
+
 static int show(void *opaque, const struct timeline *t)
 {
 	struct own *own = opaque;
@@ -234,7 +257,10 @@ static int show(void *opaque, const struct timeline *t)
 		print_json(t->cli, own, t);
 		return CLI_OK;
 	}
-	print_rows(own, t);
+	if (own->exits.rows)
+		print_rows(own, t);
+	else
+		print_none(own, t);
 	if (own->top && own->exits.ips) {
 		printf("\n");
 		print_ips(own, t);
@@ -242,9 +268,7 @@ static int show(void *opaque, const struct timeline *t)
 	if (own->exits.ips_left_out)
 		cli_warn(t->cli, "%s exits are at more IPs than can be counted",
 			 cli_number(own->exits.ips_left_out, buf));
-	if (!(t->hz > 0))
-		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
-				 "--tsc-khz tells it");
+	timeline_tell_ticks(t);
 	return CLI_OK;
 }
 

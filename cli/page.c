@@ -233,16 +233,9 @@ static int failed(const struct timeline_page *p, const char *what)
 static int page_sink_begin(void *opaque, const struct timeline *t)
 {
 	struct timeline_page *p = opaque;
-	const struct vmpt_clock_counts *counts;
-	size_t i;
 
 	p->timeline = t;
-	p->by_bytes = vmpt_clocks_base(t->clocks) == VMPT_BASE_NONE;
-	for (i = 0; i < t->cli->streams; i++) {
-		counts = vmpt_clocks_counts(t->clocks, i);
-		if (counts && (counts->tscs || counts->mtcs || counts->cycs))
-			p->by_bytes = false;
-	}
+	p->by_bytes = !t->timed;
 	if (p->by_bytes)
 		note(p, "warning",
 		     "no packet tells a time: lanes count bytes of each CPU's trace, and how CPUs "

@@ -27,6 +27,7 @@ struct timeline_chrome {
 	const char *path;
 	FILE *file;
 	bool any;		 /* an event is out */
+	u64 left_out;		 /* spans without times */
 	struct waiting *waiting; /* one a stream at the most, unordered */
 	size_t count;
 	u64 next;   /* the earliest of them */
@@ -254,6 +255,10 @@ static int chrome_span(void *opaque, const struct timeline *t, const struct time
 
 	if (put_names(c, t))
 		return CLI_FAILED;
+	if (!s->timed) {
+		c->left_out++;
+		return CLI_OK;
+	}
 	put_exits(c, t, s->start);
 	if (s->vcpu != TIMELINE_NONE) {
 		end_exit(c, t, s->vcpu, s->start);
@@ -296,6 +301,7 @@ static int failed(const struct timeline_chrome *c, const char *what)
 static int chrome_end(void *opaque, const struct timeline *t)
 {
 	struct timeline_chrome *c = opaque;
+	char buf[32];
 	u32 i;
 	int ret;
 
@@ -304,6 +310,9 @@ static int chrome_end(void *opaque, const struct timeline *t)
 		if (c->open[i])
 			end_exit(c, t, i, t->last);
 	fprintf(c->file, "\n]}\n");
+	if (c->left_out)
+		cli_warn(c->cli, "--chrome: %s spans of which no time is known are left out",
+			 cli_number(c->left_out, buf));
 	ret = ferror(c->file);
 	errno = 0;
 	ret |= fclose(c->file);

@@ -242,6 +242,7 @@ static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 	const struct vmpt_span *span = s->span;
 
 	n->spans++;
+	n->timed += s->timed;
 	n->bytes += span->size;
 	n->overflows += span->overflows;
 	n->failed_entries += span->failed_entries;
@@ -299,6 +300,8 @@ static void set_times(const struct timeline *t, struct timeline_span *s)
 	s->end = end > t->zero ? end - t->zero : 0;
 	if (s->end < s->start)
 		s->end = s->start;
+	s->begins = a->tsc != VMPT_TIME_NONE;
+	s->timed = s->begins && b->tsc != VMPT_TIME_NONE;
 	s->bounded = a->tsc != VMPT_TIME_NONE && b->tsc != VMPT_TIME_NONE &&
 		     a->early != VMPT_TIME_OPEN && a->late != VMPT_TIME_OPEN &&
 		     b->early != VMPT_TIME_OPEN && b->late != VMPT_TIME_OPEN;
@@ -319,6 +322,7 @@ static void join_left(struct timeline_count *c, const struct timeline_vcpu *v,
 	    c->cpu[v->last_stream].lost_until > v->last_end)
 		return;
 	s->has_left = true;
+	s->left_timed = v->last_timed && s->begins;
 	s->left = v->left;
 	s->left_at = v->last_end < s->start ? v->last_end : s->start;
 }
@@ -332,6 +336,7 @@ static void leave(struct timeline *t, const struct timeline_span *s)
 	v->open = s->span->ended == VMPT_EDGE_EXIT;
 	v->left = s->span->exit;
 	v->last_end = s->end;
+	v->last_timed = s->span->end.tsc != VMPT_TIME_NONE;
 	v->last_late = (u32)bound(&s->span->end, s->span->end.late);
 	v->last_early = (u32)bound(&s->span->end, s->span->end.early);
 	v->last_stream = s->span->stream;
@@ -408,7 +413,7 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 	each_total(t, s, totals);
 	for (i = 0; i < 3 && totals[i]; i++) {
 		add_span(totals[i], s);
-		if (s->has_left)
+		if (s->has_left && s->left_timed)
 			add_out(totals[i], s, error);
 	}
 	if (s->vcpu != TIMELINE_NONE)

@@ -55,6 +55,29 @@ static void set_tsc(struct cli *cli, json_t *o, const char *key, const struct vm
 	cli_json_set(cli, o, !strcmp(key, "tsc") ? "tsc_bounds" : "end_bounds", bounds);
 }
 
+/* The same, or null where nothing tells it. */
+static void set_told(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		     u64 ticks, bool told)
+{
+	char name[32];
+
+	if (told) {
+		set_time(cli, t, o, key, ticks);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
+	cli_json_set(cli, o, name, json_null());
+}
+
+static void set_zero(struct cli *cli, const struct timeline *t, json_t *doc)
+{
+	if (t->timed)
+		cli_json_hex(cli, doc, "start_tsc", t->zero);
+	else
+		cli_json_set(cli, doc, "start_tsc", json_null());
+	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+}
+
 static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
 {
 	json_t *o = json_object();
@@ -95,8 +118,7 @@ static int json_begin(void *opaque, const struct timeline *t)
 	if (j->summary)
 		return CLI_OK;
 	doc = cli_json_document(t->cli);
-	cli_json_hex(t->cli, doc, "start_tsc", t->zero);
-	cli_json_set(t->cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+	set_zero(t->cli, t, doc);
 	cli_json_list_open(t->cli, doc, "spans", stdout);
 	return CLI_OK;
 }
@@ -113,8 +135,8 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	o = json_object();
 	cli_json_string(cli, o, "kind", timeline_kind(span));
 	cli_json_stream(cli, o, cli->stream[span->stream]);
-	set_time(cli, t, o, "start", s->start);
-	set_time(cli, t, o, "length", s->end - s->start);
+	set_told(cli, t, o, "start", s->start, s->begins);
+	set_told(cli, t, o, "length", s->end - s->start, s->timed);
 	set_tsc(cli, o, "tsc", &span->start);
 	set_tsc(cli, o, "end_tsc", &span->end);
 	cli_json_hex(cli, o, "offset", span->offset);
@@ -132,7 +154,7 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT)
 		cli_json_set(cli, o, "exit", exit_object(cli, &span->exit));
 	if (s->has_left)
-		set_time(cli, t, o, "out", s->start - s->left_at);
+		set_told(cli, t, o, "out", s->start - s->left_at, s->left_timed);
 	if (span->overflows)
 		cli_json_number(cli, o, "overflows", span->overflows);
 	if (span->failed_entries)
@@ -147,13 +169,14 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 			     const struct timeline_totals *n)
 {
 	json_t *o = json_object();
+	bool told = n->timed || !n->spans;
 
-	set_time(cli, t, o, "running", n->running);
-	set_time(cli, t, o, "running_error", n->running_error);
-	set_time(cli, t, o, "exited", n->exited);
-	set_time(cli, t, o, "exited_error", n->exited_error);
-	set_time(cli, t, o, "halted", n->halted);
-	set_time(cli, t, o, "halted_error", n->halted_error);
+	set_told(cli, t, o, "running", n->running, told);
+	set_told(cli, t, o, "running_error", n->running_error, told);
+	set_told(cli, t, o, "exited", n->exited, told);
+	set_told(cli, t, o, "exited_error", n->exited_error, told);
+	set_told(cli, t, o, "halted", n->halted, told);
+	set_told(cli, t, o, "halted_error", n->halted_error, told);
 	cli_json_number(cli, o, "entries", n->entries);
 	cli_json_number(cli, o, "exits", n->exits);
 	cli_json_number(cli, o, "guessed", n->guessed);
@@ -175,14 +198,13 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 	size_t i;
 	u32 k;
 
-	cli_json_hex(cli, doc, "start_tsc", t->zero);
-	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
-	set_time(cli, t, doc, "length", t->last);
+	set_zero(cli, t, doc);
+	set_told(cli, t, doc, "length", t->last, t->timed);
 	for (i = 0; i < cli->streams; i++) {
 		json_t *o = totals_object(cli, t, &t->cpu[i]);
 
 		cli_json_stream(cli, o, cli->stream[i]);
-		set_time(cli, t, o, "lost", t->cpu[i].lost);
+		set_told(cli, t, o, "lost", t->cpu[i].lost, t->cpu[i].timed || !t->cpu[i].spans);
 		cli_json_add(cli, cpus, o);
 	}
 	cli_json_set(cli, doc, "cpus", cpus);

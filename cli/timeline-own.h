@@ -89,6 +89,10 @@ int timeline_parse_khz(struct cli *cli, const char *arg, struct timeline_wants *
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The same, "12.3 M" of many ticks: for tables of totals. */
 const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* What stands where the trace tells no time, in tables. */
+#define TIMELINE_UNTOLD "–"
+/* Warn that times are in ticks, if there are times. */
+void timeline_tell_ticks(const struct timeline *t);
 /* The time from time 0 on: "0.001234567", ticks. */
 const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The reason with its mark: "HLT?"; cut to @columns. */

@@ -33,6 +33,8 @@ struct run {
 	bool has_vmcs;
 	u64 vmcs; /* of --vm, if it is a number */
 	bool vm_seen, past;
+	bool any; /* a span is in the window */
+	u64 end;  /* host TSC: the last one that was seen */
 };
 
 /* ---- options ---- */
@@ -97,6 +99,21 @@ static void set_frequency(struct run *r)
 	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000 : cli_clocks_hertz(r->cli);
 }
 
+static bool tells_times(const struct timeline *t)
+{
+	const struct vmpt_clock_counts *counts;
+	size_t i;
+
+	if (vmpt_clocks_base(t->clocks) != VMPT_BASE_NONE)
+		return true;
+	for (i = 0; i < t->cli->streams; i++) {
+		counts = vmpt_clocks_counts(t->clocks, i);
+		if (counts && (counts->tscs || counts->mtcs || counts->cycs))
+			return true;
+	}
+	return false;
+}
+
 static void tell_base(const struct run *r)
 {
 	struct cli *cli = r->cli;
@@ -108,7 +125,7 @@ static void tell_base(const struct run *r)
 			 "CPUs stand to each other is not known",
 			 cli->file[0]);
 		if (!cli->quiet)
-			fprintf(stderr, "  record them: perf record -e intel_pt/tsc=1,mtc=1/k\n");
+			fprintf(stderr, "  vmpt record makes traces with times\n");
 	} else if (base == VMPT_BASE_GUEST) {
 		cli_warn(cli,
 			 "%s: no TSC packet of the host: the time is that of the guest with VMCS "
@@ -187,8 +204,11 @@ static int give(struct run *r, struct vmpt_span *span)
 	else if (span->kind == VMPT_SPAN_UNKNOWN && span->doubt)
 		cli_lose(r->cli, CLI_UNPROVEN, r->cli->stream[span->stream], span->offset,
 			 span->size, 0);
+	if (span->end.tsc != VMPT_TIME_NONE && span->end.tsc > r->end)
+		r->end = span->end.tsc;
 	if (!in_window(r, span))
 		return CLI_OK;
+	r->any = true;
 	code = timeline_count_span(&r->count, &r->t, span, &s);
 	if (code || !is_wanted_vm(r, &s))
 		return code;
@@ -242,6 +262,7 @@ static int take_span(struct run *r, struct vmpt_span *span)
 
 static int finish(struct run *r)
 {
+	char buf[TIMELINE_TIME];
 	size_t i;
 	int code = CLI_OK;
 
@@ -256,6 +277,10 @@ static int finish(struct run *r)
 	if (code)
 		return code;
 	tell_overlaps(r);
+	if (r->wants->from && !r->any)
+		cli_warn(r->cli, "--from: nothing is there: the trace ends at %s%s",
+			 timeline_at(&r->t, r->end > r->t.zero ? r->end - r->t.zero : 0, buf),
+			 r->t.hz > 0 ? " s" : " ticks");
 	timeline_names_tell(r->cli, &r->names);
 	if (r->wants->vm && !r->vm_seen)
 		cli_warn(r->cli, "--vm: no '%s' in the trace%s", r->wants->vm,
@@ -304,6 +329,9 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.clocks = r->clocks.clocks;
+	r->t.timed = tells_times(&r->t);
+	if (!r->t.timed && (r->wants->from || r->wants->to))
+		return cli_usage(cli, "--from and --to: %s tells no times", cli->file[0]);
 	set_frequency(r);
 	tell_base(r);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);

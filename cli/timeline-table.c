@@ -112,16 +112,21 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 	if (!table->headed)
 		print_titles(table, t);
 	table->headed = true;
-	field(table->perf_time ? perf_time(t, s->start, buf) : timeline_at(t, s->start, buf), 13,
-	      true);
+	field(!s->begins	 ? TIMELINE_UNTOLD
+	      : table->perf_time ? perf_time(t, s->start, buf)
+				 : timeline_at(t, s->start, buf),
+	      13, true);
 	printf("  ");
 	field(cli_stream_cpu(table->cli->stream[span->stream], buf), 3, true);
 	printf("  %s", cli_paint(table->cli, paint_of(span)));
 	field(timeline_cut(timeline_who(t, s), WHO_COLUMNS, cut, sizeof(cut)), WHO_COLUMNS, false);
 	printf("%s  ", cli_paint(table->cli, CLI_PLAIN));
-	field(timeline_length(t, s->end - s->start, buf), 10, true);
+	field(s->timed ? timeline_length(t, s->end - s->start, buf) : TIMELINE_UNTOLD, 10, true);
 	printf("  ");
-	field(s->bounded ? timeline_length(t, error, buf) : "?", 7, true);
+	field(!s->timed	   ? TIMELINE_UNTOLD
+	      : s->bounded ? timeline_length(t, error, buf)
+			   : "?",
+	      7, true);
 	printf("  ");
 	field(cli_number(span->size, buf), 9, true);
 	print_end(s);
@@ -134,9 +139,7 @@ static int table_end(void *opaque, const struct timeline *t)
 
 	if (!table->headed)
 		print_titles(table, t);
-	if (!(t->hz > 0) && !table->cli->quiet)
-		cli_warn(table->cli, "the TSC's frequency is not known: times are in its ticks; "
-				     "--tsc-khz tells it");
+	timeline_tell_ticks(t);
 	return CLI_OK;
 }
 
@@ -162,11 +165,17 @@ void timeline_table_close(struct timeline_table *table)
 
 /* ---- totals ---- */
 
-/* "12.3 ms ±1.2 us" */
-static void cell_time(struct cli_table *table, const struct timeline *t, u64 ticks, u64 error)
+/* "12.3 ms ±1.2 us"; nothing where @n has no times */
+static void cell_time(struct cli_table *table, const struct timeline *t,
+		      const struct timeline_totals *n, u64 ticks, u64 error)
 {
 	char buf[TIMELINE_TIME], bound[TIMELINE_TIME];
 
+	if (n->spans && !n->timed) {
+		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
+		cli_cell(table, CLI_DIM, "%s", "");
+		return;
+	}
 	cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
 	cli_cell(table, CLI_DIM, "±%s", timeline_short(t, error, bound));
 }
@@ -177,9 +186,9 @@ static void total_row(struct cli_table *table, const struct timeline *t, const c
 	char cut[CLI_WHO];
 
 	cli_cell(table, paint, "%s", timeline_cut(name, WHO_COLUMNS, cut, sizeof(cut)));
-	cell_time(table, t, n->running, n->running_error);
-	cell_time(table, t, n->exited, n->exited_error);
-	cell_time(table, t, n->halted, n->halted_error);
+	cell_time(table, t, n, n->running, n->running_error);
+	cell_time(table, t, n, n->exited, n->exited_error);
+	cell_time(table, t, n, n->halted, n->halted_error);
 	cli_cell_number(table, true, n->exits);
 	cli_cell_number(table, true, n->halts);
 	cli_cell_number(table, true, n->moves);
@@ -214,6 +223,17 @@ static void print_vms(const struct timeline *t)
 	cli_table_print(table, "");
 }
 
+/* "12.3 ms" */
+static void cell_sum(struct cli_table *table, const struct timeline *t,
+		     const struct timeline_totals *n, u64 ticks)
+{
+	char buf[TIMELINE_TIME];
+	bool told = n->timed || !n->spans;
+
+	cli_cell(table, told ? CLI_PLAIN : CLI_DIM, "%s",
+		 told ? timeline_short(t, ticks, buf) : TIMELINE_UNTOLD);
+}
+
 static void print_cpus(const struct timeline *t)
 {
 	static const struct cli_column column[] = {
@@ -229,12 +249,12 @@ static void print_cpus(const struct timeline *t)
 		const struct timeline_totals *n = &t->cpu[i];
 
 		cli_cell(table, CLI_PLAIN, "%s", cli_stream_cpu(t->cli->stream[i], buf));
-		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, n->running, buf));
+		cell_sum(table, t, n, n->running);
 		cli_cell_number(table, true, n->entries);
 		cli_cell_number(table, true, n->exits);
 		cli_cell_number(table, true, n->guessed);
 		cli_cell_number(table, true, n->losses);
-		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, n->lost, buf));
+		cell_sum(table, t, n, n->lost);
 		cli_cell_number(table, true, n->overflows);
 		cli_cell_number(table, true, n->bytes);
 	}
@@ -246,17 +266,17 @@ static int summary_end(void *opaque, const struct timeline *t)
 	char buf[TIMELINE_TIME];
 
 	(void)opaque;
-	printf("%s%s on %zu CPU%s, %zu VM%s\n\n", timeline_short(t, t->last, buf),
-	       t->hz > 0 ? "" : " ticks", t->cli->streams, t->cli->streams == 1 ? "" : "s", t->vms,
-	       t->vms == 1 ? "" : "s");
+	if (t->timed)
+		printf("%s%s on ", timeline_short(t, t->last, buf), t->hz > 0 ? "" : " ticks");
+	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s",
+	       t->vms, t->vms == 1 ? "" : "s", t->vms ? "" : ": none runs in it",
+	       t->timed ? "" : "; the trace tells no times");
 	if (t->vms) {
 		print_vms(t);
 		printf("\n");
 	}
 	print_cpus(t);
-	if (!(t->hz > 0) && !t->cli->quiet)
-		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
-				 "--tsc-khz tells it");
+	timeline_tell_ticks(t);
 	return CLI_OK;
 }
 

@@ -128,3 +128,10 @@ const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_T
 		snprintf(buf, TIMELINE_TIME, "%llu", (unsigned long long)ticks);
 	return buf;
 }
+
+void timeline_tell_ticks(const struct timeline *t)
+{
+	if (t->timed && !(t->hz > 0))
+		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
+				 "--tsc-khz tells it");
+}

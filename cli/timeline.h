@@ -24,6 +24,7 @@ struct timeline_totals {
 	u64 unsure;  /* runs of which one end is not known */
 	u64 guessed; /* of the exits those with a guessed reason */
 	u64 spans, bytes, overflows, failed_entries;
+	u64 timed; /* of the spans those that have times; without one no sum says anything */
 };
 
 /* A line of the time line: one vCPU, on whatever CPU it runs. */
@@ -37,8 +38,9 @@ struct timeline_vcpu {
 	struct timeline_totals totals;
 
 	/* For who adds up: */
-	bool ran;  /* .last_* are valid */
-	bool open; /* it has exited, and .left tells how */
+	bool ran;	 /* .last_* are valid */
+	bool last_timed; /* so is .last_end */
+	bool open;	 /* it has exited, and .left tells how */
 	u32 last_stream;
 	u64 last_end; /* ticks from time 0 */
 	u32 last_early, last_late;
@@ -63,9 +65,10 @@ struct timeline {
 	struct timeline_vcpu *vcpu;
 	size_t vcpus, vcpu_room;
 	struct timeline_totals *cpu; /* by index in cli->stream; running: of guests on it */
-	u64 zero;  /* host TSC of time 0: the first one of the trace that is known */
-	u64 last;  /* the last one so far */
-	double hz; /* ticks a second; 0: not known, times are shown in ticks */
+	bool timed; /* packets tell times: else .zero, .last and all ticks are 0 and mean nothing */
+	u64 zero;   /* host TSC of time 0: the first one of the trace that is known */
+	u64 last;   /* the last one so far */
+	double hz;  /* ticks a second; 0: not known, times are shown in ticks */
 	struct timeline_names *names;
 };
 
@@ -77,12 +80,15 @@ struct timeline_span {
 	u64 start, end;	 /* ticks from time 0 on; end >= start */
 	u64 early, late; /* bounds of .end - .start: it is that much shorter or longer at most */
 	bool bounded;	 /* .early and .late are known */
+	bool begins;	 /* .start is known, else it is 0 or .end */
+	bool timed;	 /* so is .end */
 	/*
 	 * The time out of the guest before this span: from the exit .left, whose span ended at
 	 * .left_at, to .start. Of a guest's span that began with an entry, if the exit before it
 	 * was seen and nothing was lost between.
 	 */
 	bool has_left;
+	bool left_timed; /* both times are known */
 	struct vmpt_exit left;
 	u64 left_at;
 };

@@ -211,6 +211,7 @@ START_TEST(what_is_wrong_is_said)
 		{ "timeline --side-record=twice.jsonl a.cpu0.pt", 0, "twice" },
 		{ "timeline --side-record=one.jsonl " FILES, 0, "two CPUs at once" },
 		{ "timeline mixed.pt", 0, "no TSC packets" },
+		{ "timeline --from=1 mixed.pt", 2, "tells no times" },
 	};
 	char text[512];
 	size_t i;
@@ -234,6 +235,77 @@ START_TEST(what_is_wrong_is_said)
 		ck_assert_msg(r->code == cases[i].code && strstr(r->err, cases[i].err),
 			      "%s: %d: %s", cases[i].args, r->code, r->err);
 	}
+}
+END_TEST
+
+/* No packet has a time: no output may say 0, which is one. */
+START_TEST(no_times)
+{
+	const struct run *r;
+	json_t *doc, *o;
+	size_t i;
+
+	write_mixed("mixed.pt");
+	r = vmpt("timeline mixed.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "\n            –    –  ");
+	ck_lacks(r->out, "\n            0 ");
+	ck_has(r->err, "vmpt record");
+	ck_lacks(r->err, "frequency");
+	r = vmpt("timeline --summary mixed.pt");
+	ck_has(r->out, "the trace tells no times");
+	ck_lacks(r->out, "±0");
+	ck_lacks(r->out, "0 ticks");
+	ck_lacks(r->err, "frequency");
+	doc = run_json(vmpt("timeline --json -q mixed.pt"));
+	ck_assert(json_is_null(json_at(doc, "start_tsc")));
+	json_array_foreach(json_at(doc, "spans"), i, o)
+	{
+		ck_assert(json_is_null(json_object_get(o, "start_ticks")));
+		ck_assert(json_is_null(json_object_get(o, "length_ticks")));
+		if (json_object_get(o, "out_ticks"))
+			ck_assert(json_is_null(json_object_get(o, "out_ticks")));
+	}
+	ck_assert_uint_gt(i, 2);
+	json_decref(doc);
+	doc = run_json(vmpt("timeline --json --summary -q mixed.pt"));
+	ck_assert(json_is_null(json_at(doc, "length_ticks")));
+	ck_assert(json_is_null(json_at(doc, "vms/0/running_ticks")));
+	ck_assert(json_is_null(json_at(doc, "vms/0/running_error_ticks")));
+	ck_assert(json_is_null(json_at(doc, "cpus/0/lost_ticks")));
+	json_decref(doc);
+	r = vmpt("exits mixed.pt");
+	ck_lacks(r->out, " 0  0  0");
+	ck_lacks(r->err, "frequency");
+	/* Without times there is nothing to draw. */
+	r = vmpt("timeline --chrome=t.json mixed.pt");
+	ck_has(r->err, "left out");
+	doc = json_load_file("t.json", 0, NULL);
+	json_array_foreach(json_at(doc, "traceEvents"), i, o)
+		ck_assert_str_eq(json_text(o, "ph"), "M");
+	json_decref(doc);
+}
+END_TEST
+
+/* Nothing to show is said in words. */
+START_TEST(nothing_is_there)
+{
+	static const u8 host[] = { 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
+				   0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, /* PSB */
+				   0x02, 0x23 };				   /* PSBEND */
+	const struct run *r;
+
+	write_file("host.pt", host, sizeof(host));
+	r = vmpt("exits host.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_str_eq(r->out, "No VM runs in the trace.\n");
+	r = vmpt("timeline --summary host.pt");
+	ck_has(r->out, "0 VMs: none runs in it");
+	r = vmpt("exits --from=1e12 " RATES " " FILES);
+	ck_assert_str_eq(r->out, "No VM runs in this part of the trace.\n");
+	ck_has(r->err, "--from: nothing is there: the trace ends at ");
+	r = vmpt("timeline --from=1e3 " KHZ " " RATES " " FILES);
+	ck_has(r->err, "--from: nothing is there: the trace ends at 0.");
 }
 END_TEST
 
@@ -281,6 +353,8 @@ int main(void)
 	tcase_add_test(tc, a_window);
 	tcase_add_test(tc, guesses);
 	tcase_add_test(tc, what_is_wrong_is_said);
+	tcase_add_test(tc, no_times);
+	tcase_add_test(tc, nothing_is_there);
 	tcase_add_test(tc, a_loss);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);
