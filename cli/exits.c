@@ -78,7 +78,7 @@ static void print_row(struct cli_table *table, const struct timeline *t,
 	char cut[CLI_WHO], why[96];
 
 	cli_cell(table, CLI_GREEN, "%s",
-		 first ? timeline_cut(row_vm(t, row), 14, cut, sizeof(cut)) : "");
+		 first ? timeline_cut_who(row_vm(t, row), 14, cut, sizeof(cut)) : "");
 	cli_cell(table, row->halted ? CLI_DIM : CLI_PLAIN, "%s",
 		 row->others ? "others" : timeline_why(&e, why, sizeof(why), 22));
 	cli_cell_number(table, true, row->exits);
@@ -124,7 +124,7 @@ static void print_ips(const struct own *own, const struct timeline *t)
 
 		for (k = 0; k < n && k < own->top; k++) {
 			cli_cell(table, CLI_GREEN, "%s",
-				 k ? "" : timeline_cut(row_vm(t, row), 14, cut, sizeof(cut)));
+				 k ? "" : timeline_cut_who(row_vm(t, row), 14, cut, sizeof(cut)));
 			cli_cell(table, CLI_PLAIN, "%s",
 				 k	       ? ""
 				 : row->others ? "others"

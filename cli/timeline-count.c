@@ -155,7 +155,7 @@ static int special(struct timeline *t, u32 *index, const char *name)
 static int find_line(struct timeline_count *c, struct timeline *t, const struct line_key *key,
 		     u64 vmcs, u32 *index)
 {
-	char name[CLI_WHO];
+	char name[CLI_WHO + 16]; /* with the vCPU's number */
 	u64 h, at;
 
 	if (2 * t->vcpus >= c->slots && rehash(c, t))
@@ -237,6 +237,13 @@ static void each_total(struct timeline *t, const struct timeline_span *s,
 	totals[2] = s->vcpu == TIMELINE_NONE ? NULL : &t->vm[t->vcpu[s->vcpu].vm].totals;
 }
 
+static void add_bounds(struct timeline_bounds *sum, u64 early, u64 late, bool bounded)
+{
+	sum->early += early;
+	sum->late += late;
+	sum->open |= !bounded;
+}
+
 static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 {
 	const struct vmpt_span *span = s->span;
@@ -253,7 +260,7 @@ static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 	if (span->kind != VMPT_SPAN_GUEST)
 		return;
 	n->running += s->end - s->start;
-	n->running_error += s->early > s->late ? s->early : s->late;
+	add_bounds(&n->running_bounds, s->early, s->late, s->bounded);
 	n->entries += span->began == VMPT_EDGE_ENTRY;
 	n->unsure += span->began == VMPT_EDGE_UNKNOWN || span->ended == VMPT_EDGE_UNKNOWN ||
 		     span->overflows;
@@ -265,16 +272,23 @@ static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 	}
 }
 
-static void add_out(struct timeline_totals *n, const struct timeline_span *s, u64 error)
+/* What the time out of a guest can be off: its ends are two edges, as a span's are. */
+struct out_bounds {
+	u64 early, late;
+	bool bounded;
+};
+
+static void add_out(struct timeline_totals *n, const struct timeline_span *s,
+		    const struct out_bounds *b)
 {
-	u64 out = s->start - s->left_at;
+	u64 out = s->start - s->left_at, early = b->early < out ? b->early : out;
 
 	if (s->left.halted) {
 		n->halted += out;
-		n->halted_error += error;
+		add_bounds(&n->halted_bounds, early, b->late, b->bounded);
 	} else {
 		n->exited += out;
-		n->exited_error += error;
+		add_bounds(&n->exited_bounds, early, b->late, b->bounded);
 	}
 }
 
@@ -339,6 +353,7 @@ static void leave(struct timeline *t, const struct timeline_span *s)
 	v->last_timed = s->span->end.tsc != VMPT_TIME_NONE;
 	v->last_late = (u32)bound(&s->span->end, s->span->end.late);
 	v->last_early = (u32)bound(&s->span->end, s->span->end.early);
+	v->last_open = s->span->end.early == VMPT_TIME_OPEN || s->span->end.late == VMPT_TIME_OPEN;
 	v->last_stream = s->span->stream;
 }
 
@@ -367,14 +382,9 @@ static void count_losses(struct timeline_count *c, struct timeline *t,
 		cpu->lost_until = s->end + 1;
 }
 
-static u32 larger(u32 a, u32 b)
-{
-	return a > b ? a : b;
-}
-
-/* Whose run it is, where it was before, and from which exit it comes. @error: of the time out. */
+/* Whose run it is, where it was before, and from which exit it comes. @b: of the time out. */
 static int take_run(struct timeline_count *c, struct timeline *t, struct timeline_span *s,
-		    u64 *error)
+		    struct out_bounds *b)
 {
 	const struct vmpt_time *start = &s->span->start;
 	struct timeline_vcpu *v;
@@ -383,8 +393,10 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 		return CLI_FAILED;
 	v = &t->vcpu[s->vcpu];
 	join_left(c, v, s);
-	*error = (u64)larger(v->last_early, v->last_late) +
-		 larger((u32)bound(start, start->early), (u32)bound(start, start->late));
+	b->early = v->last_late + bound(start, start->early);
+	b->late = v->last_early + bound(start, start->late);
+	b->bounded =
+		!v->last_open && start->early != VMPT_TIME_OPEN && start->late != VMPT_TIME_OPEN;
 	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
 		return CLI_OK;
 	s->moved_from = v->last_stream;
@@ -398,7 +410,7 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 			struct timeline_span *s)
 {
 	struct timeline_totals *totals[3];
-	u64 error = 0;
+	struct out_bounds b = { 0 };
 	int i;
 
 	memset(s, 0, sizeof(*s));
@@ -407,14 +419,14 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 	set_times(t, s);
 	if (s->end > t->last)
 		t->last = s->end;
-	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s, &error))
+	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s, &b))
 		return CLI_FAILED;
 	count_losses(c, t, s);
 	each_total(t, s, totals);
 	for (i = 0; i < 3 && totals[i]; i++) {
 		add_span(totals[i], s);
 		if (s->has_left && s->left_timed)
-			add_out(totals[i], s, error);
+			add_out(totals[i], s, &b);
 	}
 	if (s->vcpu != TIMELINE_NONE)
 		leave(t, s);

@@ -172,11 +172,14 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 	bool told = n->timed || !n->spans;
 
 	set_told(cli, t, o, "running", n->running, told);
-	set_told(cli, t, o, "running_error", n->running_error, told);
+	set_told(cli, t, o, "running_error", timeline_error(&n->running_bounds),
+		 told && !n->running_bounds.open);
 	set_told(cli, t, o, "exited", n->exited, told);
-	set_told(cli, t, o, "exited_error", n->exited_error, told);
+	set_told(cli, t, o, "exited_error", timeline_error(&n->exited_bounds),
+		 told && !n->exited_bounds.open);
 	set_told(cli, t, o, "halted", n->halted, told);
-	set_told(cli, t, o, "halted_error", n->halted_error, told);
+	set_told(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
+		 told && !n->halted_bounds.open);
 	cli_json_number(cli, o, "entries", n->entries);
 	cli_json_number(cli, o, "exits", n->exits);
 	cli_json_number(cli, o, "guessed", n->guessed);

@@ -45,7 +45,7 @@ static void print_titles(const struct timeline_table *table, const struct timeli
 	printf("  ");
 	field("FOR", 10, true);
 	printf("  ");
-	field("±", 7, true);
+	field("± MAX", 7, true);
 	printf("  ");
 	field("BYTES", 9, true);
 	printf("  ENDED BY, AT%s\n", cli_paint(table->cli, CLI_PLAIN));
@@ -119,7 +119,8 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 	printf("  ");
 	field(cli_stream_cpu(table->cli->stream[span->stream], buf), 3, true);
 	printf("  %s", cli_paint(table->cli, paint_of(span)));
-	field(timeline_cut(timeline_who(t, s), WHO_COLUMNS, cut, sizeof(cut)), WHO_COLUMNS, false);
+	field(timeline_cut_who(timeline_who(t, s), WHO_COLUMNS, cut, sizeof(cut)), WHO_COLUMNS,
+	      false);
 	printf("%s  ", cli_paint(table->cli, CLI_PLAIN));
 	field(s->timed ? timeline_length(t, s->end - s->start, buf) : TIMELINE_UNTOLD, 10, true);
 	printf("  ");
@@ -167,7 +168,8 @@ void timeline_table_close(struct timeline_table *table)
 
 /* "12.3 ms ±1.2 us"; nothing where @n has no times */
 static void cell_time(struct cli_table *table, const struct timeline *t,
-		      const struct timeline_totals *n, u64 ticks, u64 error)
+		      const struct timeline_totals *n, u64 ticks,
+		      const struct timeline_bounds *bounds)
 {
 	char buf[TIMELINE_TIME], bound[TIMELINE_TIME];
 
@@ -177,7 +179,10 @@ static void cell_time(struct cli_table *table, const struct timeline *t,
 		return;
 	}
 	cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
-	cli_cell(table, CLI_DIM, "±%s", timeline_short(t, error, bound));
+	if (bounds->open)
+		cli_cell(table, CLI_DIM, "±?");
+	else
+		cli_cell(table, CLI_DIM, "±%s", timeline_short(t, timeline_error(bounds), bound));
 }
 
 static void total_row(struct cli_table *table, const struct timeline *t, const char *name,
@@ -185,10 +190,10 @@ static void total_row(struct cli_table *table, const struct timeline *t, const c
 {
 	char cut[CLI_WHO];
 
-	cli_cell(table, paint, "%s", timeline_cut(name, WHO_COLUMNS, cut, sizeof(cut)));
-	cell_time(table, t, n, n->running, n->running_error);
-	cell_time(table, t, n, n->exited, n->exited_error);
-	cell_time(table, t, n, n->halted, n->halted_error);
+	cli_cell(table, paint, "%s", timeline_cut_who(name, WHO_COLUMNS, cut, sizeof(cut)));
+	cell_time(table, t, n, n->running, &n->running_bounds);
+	cell_time(table, t, n, n->exited, &n->exited_bounds);
+	cell_time(table, t, n, n->halted, &n->halted_bounds);
 	cli_cell_number(table, true, n->exits);
 	cli_cell_number(table, true, n->halts);
 	cli_cell_number(table, true, n->moves);
@@ -273,6 +278,8 @@ static int summary_end(void *opaque, const struct timeline *t)
 	       t->timed ? "" : "; the trace tells no times");
 	if (t->vms) {
 		print_vms(t);
+		if (t->timed)
+			printf("±: the most it can be off, all parts' bounds added up; ±?: a part has none\n");
 		printf("\n");
 	}
 	print_cpus(t);

@@ -49,6 +49,11 @@ bool timeline_guessed(const struct vmpt_exit *e)
 	return e->source == VMPT_REASON_CODE || e->source == VMPT_REASON_PATTERN;
 }
 
+u64 timeline_error(const struct timeline_bounds *bounds)
+{
+	return bounds->early > bounds->late ? bounds->early : bounds->late;
+}
+
 double timeline_seconds(const struct timeline *t, u64 ticks)
 {
 	return t->hz > 0 ? (double)ticks / t->hz : (double)ticks;
@@ -72,6 +77,45 @@ const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len
 			break;
 	}
 	snprintf(buf, len, "%.*s…", (int)last, name);
+	return buf;
+}
+
+static size_t columns_of(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* The first @columns of @s, in bytes. */
+static size_t bytes_of(const char *s, size_t columns)
+{
+	size_t i;
+
+	for (i = 0; s[i]; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80 && !columns--)
+			break;
+	return i;
+}
+
+const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t len)
+{
+	size_t all = columns_of(name), keep, head;
+	const char *number = NULL, *at;
+
+	if (all <= columns)
+		return name;
+	for (at = strstr(name, " vcpu "); at; at = strstr(at + 1, " vcpu "))
+		number = at;
+	/* Two columns of the name at least; so much of it stays at its end. */
+	keep = number ? columns_of(number) : 0;
+	if (keep + 3 > columns)
+		keep = 0;
+	head = (columns - keep) / 2;
+	snprintf(buf, len, "%.*s…%s", (int)bytes_of(name, head), name,
+		 name + bytes_of(name, all - (columns - 1 - head)));
 	return buf;
 }
 

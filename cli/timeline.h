@@ -14,12 +14,15 @@
 
 /* What a vCPU, a VM or a CPU did. Times are ticks of the host's TSC. */
 struct timeline_totals {
-	u64 running;	   /* in non-root operation */
-	u64 exited;	   /* from a VM exit to the next entry, halts aside */
-	u64 halted;	   /* likewise, of exits with nothing to do */
-	u64 lost;	   /* in losses: of a CPU only */
-	u64 running_error; /* bounds of the three: +- so many ticks */
-	u64 exited_error, halted_error;
+	u64 running; /* in non-root operation */
+	u64 exited;  /* from a VM exit to the next entry, halts aside */
+	u64 halted;  /* likewise, of exits with nothing to do */
+	u64 lost;    /* in losses: of a CPU only */
+	/* Each may be less by .early or more by .late at most: all bounds added up. */
+	struct timeline_bounds {
+		u64 early, late;
+		bool open; /* a part has no bound, so the sum has none */
+	} running_bounds, exited_bounds, halted_bounds;
 	u64 entries, exits, halts, moves, losses;
 	u64 unsure;  /* runs of which one end is not known */
 	u64 guessed; /* of the exits those with a guessed reason */
@@ -44,7 +47,8 @@ struct timeline_vcpu {
 	u32 last_stream;
 	u64 last_end; /* ticks from time 0 */
 	u32 last_early, last_late;
-	u64 overlaps; /* runs that began while it ran on another CPU: its name is wrong */
+	bool last_open; /* .last_end has no bounds */
+	u64 overlaps;	/* runs that began while it ran on another CPU: its name is wrong */
 	struct vmpt_exit left;
 };
 
@@ -115,6 +119,8 @@ const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
 const char *timeline_reason_source(const struct vmpt_exit *exit);
 /* Whether the reason is a guess: shown with a '?' behind it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
+/* The larger side. */
+u64 timeline_error(const struct timeline_bounds *bounds);
 /* Seconds, or ticks as they are where the frequency is not known. */
 double timeline_seconds(const struct timeline *timeline, u64 ticks);
 

@@ -247,6 +247,117 @@ START_TEST(json_summary)
 }
 END_TEST
 
+/* ---- bounds ---- */
+
+static u64 side(json_t *o, const char *key, size_t i)
+{
+	return (u64)json_integer_value(json_array_get(json_object_get(o, key), i));
+}
+
+/* The sums' bounds by hand, from the spans of one vCPU. */
+struct bounds {
+	u64 running[2], exited[2]; /* too much, too little */
+	json_t *last;
+};
+
+static void add_part(u64 sum[2], u64 early, u64 late, u64 length)
+{
+	sum[0] += early < length ? early : length;
+	sum[1] += late;
+}
+
+static void add_bounds(struct bounds *b, json_t *o)
+{
+	u64 early = side(o, "tsc_bounds", 0), late = side(o, "tsc_bounds", 1);
+
+	add_part(b->running, side(o, "end_bounds", 0) + late, side(o, "end_bounds", 1) + early,
+		 json_u64(o, "length_ticks"));
+	if (b->last && !json_is_true(json_at(b->last, "exit/halted")))
+		add_part(b->exited, early + side(b->last, "end_bounds", 1),
+			 late + side(b->last, "end_bounds", 0), json_u64(o, "out_ticks"));
+	b->last = o;
+}
+
+static u64 distance(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void check_bounds(json_t *vcpu, const struct bounds *b, const struct truth *t)
+{
+	u64 running = json_u64(vcpu, "running_error_ticks");
+	u64 exited = json_u64(vcpu, "exited_error_ticks");
+
+	ck_assert_uint_eq(running, b->running[0] > b->running[1] ? b->running[0] : b->running[1]);
+	ck_assert_uint_eq(exited, b->exited[0] > b->exited[1] ? b->exited[0] : b->exited[1]);
+	ck_assert_uint_gt(running, 1000);
+	ck_assert_uint_le(distance(json_u64(vcpu, "running_ticks"), t->running), running);
+	ck_assert_uint_le(distance(json_u64(vcpu, "exited_ticks"), t->exited), exited);
+}
+
+/* Without cycles bounds are wide: they hold, and are no wider than their parts. */
+START_TEST(bounds_of_sums)
+{
+	static const struct tl_options o = {
+		.cpus = 2, .guests = 3, .runs = 900, .seed = 5, .evd = true, .halts = true
+	};
+	json_t *spans, *sums, *s;
+	size_t i;
+	unsigned int g;
+
+	tl_free(m);
+	write_machine(&o);
+	spans = run_json(vmpt("timeline --json -q " RATES " a.cpu0.pt a.cpu1.pt"));
+	sums = run_json(vmpt("timeline --json --summary -q " RATES " a.cpu0.pt a.cpu1.pt"));
+	for (g = 0; g < 3; g++) {
+		struct truth truth = { 0 };
+		struct bounds b = { 0 };
+		json_t *vcpu = NULL;
+
+		json_array_foreach(json_at(spans, "spans"), i,
+				   s) if (json_object_get(s, "vmcs") &&
+					  strtoull(json_text(s, "vmcs"), NULL, 16) == tl_vmcs(g))
+			add_bounds(&b, s);
+		json_array_foreach(json_at(sums, "vms"), i,
+				   s) if (strtoull(json_text(s, "vcpus/0/vmcs"), NULL, 16) ==
+					  tl_vmcs(g)) vcpu = s;
+		ck_assert_ptr_nonnull(vcpu);
+		add_truth(&truth, g);
+		check_bounds(vcpu, &b, &truth);
+	}
+	json_decref(spans);
+	json_decref(sums);
+	ck_has(vmpt("timeline --summary -q " RATES " a.cpu0.pt")->out, "the most it can be off");
+	ck_has(vmpt("timeline -n 1 -q " RATES " a.cpu0.pt")->out, "  ± MAX  ");
+}
+END_TEST
+
+/* What tells vCPUs apart is not cut. */
+START_TEST(long_names)
+{
+	static const char record[] = "{\"vm\":\"qemu-system-x86/4711\",\"vcpu\":%d,"
+				     "\"vmcs\":\"0x%llx\"}\n";
+	char text[512];
+	const struct run *r;
+	int n = 0, g;
+
+	for (g = 0; g < 3; g++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, record, 10 * g,
+			      (unsigned long long)tl_vmcs((unsigned)g));
+	write_file("long.jsonl", text, (size_t)n);
+	r = vmpt("timeline -q " RATES " --side-record=long.jsonl " FILES);
+	/* 14 columns: three of the name, "…", two of its end; by hand. */
+	ck_has(r->out, "  qem…711 vcpu 0 ");
+	ck_has(r->out, "  qem…11 vcpu 10 ");
+	ck_has(r->out, "  qem…11 vcpu 20 ");
+	r = vmpt("exits -q " RATES " --side-record=long.jsonl " FILES);
+	ck_has(r->out, "\nqemu-sy…6/4711 ");
+	r = vmpt("timeline --summary -q " RATES " --side-record=long.jsonl " FILES);
+	ck_has(r->out, "\nqemu-sy…6/4711 ");
+	ck_has(r->out, "\n  vcpu 20 ");
+}
+END_TEST
+
 /* ---- exits ---- */
 
 static int by_value(const void *a, const void *b)
@@ -374,6 +485,8 @@ int main(void)
 	tcase_add_test(tc, the_table);
 	tcase_add_test(tc, json_spans);
 	tcase_add_test(tc, json_summary);
+	tcase_add_test(tc, bounds_of_sums);
+	tcase_add_test(tc, long_names);
 	tcase_add_test(tc, json_exits);
 	tcase_add_test(tc, symbols);
 	tcase_set_timeout(tc, 120);
