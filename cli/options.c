@@ -182,7 +182,8 @@ static const struct cli_option tracing[] = {
 	{ "side-record", 0, "FILE",
 	  "RTIT: who ran, by the VMM's side record, JSON lines;\n"
 	  "without it all is taken for the host's.\n"
-	  "timeline, exits: names of VMs by their VMCS",
+	  "Intel PT: names of VMs by their VMCS, for vms, split,\n"
+	  "clocks, timeline, exits",
 	  set_side_record },
 	{ "headless", 0, NULL,
 	  "take the first byte as the start of a packet;\n"

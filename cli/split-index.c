@@ -184,7 +184,7 @@ int split_index_slice(struct cli *cli, const struct vmpt_extracted *x)
 
 json_t *split_json_streams(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	struct split *s = cli->own;
 	json_t *streams = json_array();
 	size_t i;
 
@@ -196,6 +196,8 @@ json_t *split_json_streams(struct cli *cli)
 		cli_json_stream(cli, o, cli->stream[out->stream]);
 		cli_json_string(cli, o, "owner", cli_owner_kind(&out->owner));
 		cli_json_vm(cli, o, &out->owner);
+		if (out->owner.kind == VMPT_OWNER_VM)
+			cli_vm_names_json(cli, &s->names, o, out->owner.vmcs);
 		cli_json_number(cli, o, "slices", out->slices);
 		cli_json_number(cli, o, "source_bytes", out->source_bytes);
 		cli_json_number(cli, o, "bytes", out->bytes);

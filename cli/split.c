@@ -146,7 +146,7 @@ static int split_stream(struct cli *cli, size_t i)
 	struct vmpt_extract_options options = { .decode = cli_stream_options(cli, i),
 						.conceal = s->conceal,
 						.clock = s->on_clock,
-						.clocks = s->clocks.clocks,
+						.clocks = s->on_clock ? s->clocks.clocks : NULL,
 						.clock_stream = i };
 	int ret;
 
@@ -165,13 +165,13 @@ static int split_stream(struct cli *cli, size_t i)
 static void print_text(struct cli *cli)
 {
 	static const struct cli_column column[] = {
-		{ "FILE", false },
-		{ "SLICES", true },
-		{ "FROM BYTES", true },
-		{ "BYTES", true },
+		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
+		{ "BYTES", true }, { "VM", false },
 	};
-	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
-	const struct split *s = cli->own;
+	struct split *s = cli->own;
+	/* The last column only where there are names. */
+	size_t columns = VMPT_ARRAY_SIZE(column) - !s->names.count;
+	struct cli_table *t = cli_table_new(cli, column, columns);
 	char buf[32];
 	size_t i;
 
@@ -180,6 +180,10 @@ static void print_text(struct cli *cli)
 		cli_cell_number(t, true, s->out[i].slices);
 		cli_cell_number(t, true, s->out[i].source_bytes);
 		cli_cell_number(t, true, s->out[i].bytes);
+		if (s->names.count && s->out[i].owner.kind == VMPT_OWNER_VM)
+			cli_vm_names_cell(&s->names, t, s->out[i].owner.vmcs);
+		else if (s->names.count)
+			cli_cell(t, CLI_DIM, "–");
 	}
 	cli_table_print(t, "");
 	if (s->left_out)
@@ -216,9 +220,24 @@ static int check_clock(struct cli *cli)
 		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
 	if (!s->on_clock && cli->clock.told_count)
 		return cli_usage(cli, "--vm is for --clock");
-	if (!s->on_clock && cli->side_record && !cli_is_rtit(cli))
-		return cli_usage(cli, "--side-record: of Intel PT it is for --clock");
 	return CLI_OK;
+}
+
+/* Events name VMs, too, at the cost of clocks: only if there is somebody to name. */
+static int open_names(struct cli *cli)
+{
+	struct split *s = cli->own;
+	bool vms = false;
+	int code = CLI_OK;
+	size_t i;
+
+	for (i = 0; i < s->outs; i++)
+		vms |= s->out[i].owner.kind == VMPT_OWNER_VM;
+	if (!s->clocks.clocks && (!vms || !cli_vm_names_any(cli)))
+		return CLI_OK;
+	if (!s->clocks.clocks)
+		code = cli_clocks_open(cli, &s->clocks);
+	return code ? code : cli_vm_names_open(cli, &s->clocks, &s->names);
 }
 
 static int run(struct cli *cli)
@@ -238,7 +257,8 @@ static int run(struct cli *cli)
 	err = check_clock(cli);
 	if (!err)
 		err = take_code(cli);
-	if (!err && s->on_clock)
+	/* A record is read before anything is written: it may be bad. */
+	if (!err && (s->on_clock || cli_vm_names_told(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
 	if (!err)
 		err = split_open_dir(cli);
@@ -253,6 +273,8 @@ static int run(struct cli *cli)
 	cli_progress_end(cli);
 	split_close_all(cli);
 	if (!err)
+		err = open_names(cli);
+	if (!err)
 		err = split_index_finish(cli);
 	if (!err)
 		err = split_remove_old(cli);
@@ -260,11 +282,14 @@ static int run(struct cli *cli)
 		print_json(cli);
 	else if (!err)
 		print_text(cli);
+	if (!err)
+		cli_vm_names_tell(cli, &s->names);
 	if (s->index)
 		fclose(s->index);
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
 	free(s->out);
+	cli_vm_names_close(&s->names);
 	cli_clocks_close(&s->clocks);
 	perf_code_free(&s->code);
 	return err;

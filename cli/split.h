@@ -3,8 +3,8 @@
 #ifndef VMPT_CLI_SPLIT_H
 #define VMPT_CLI_SPLIT_H
 
-#include "cli/clock-open.h"
 #include "cli/perf-out.h"
+#include "cli/vm-names.h"
 #include "decoder/extract.h"
 
 #define SPLIT_IMAGES_MAX 64
@@ -29,8 +29,9 @@ struct split_out {
 struct split {
 	const char *dir;
 	bool conceal, force;
-	u8 on_clock; /* enum vmpt_extract_clock */
-	struct cli_clocks clocks;
+	u8 on_clock;		  /* enum vmpt_extract_clock */
+	struct cli_clocks clocks; /* of .on_clock and .names */
+	struct cli_vm_names names;
 	bool perf;	    /* streams are perf.data */
 	const char *kernel; /* as given; NULL: none */
 	const char *image[SPLIT_IMAGES_MAX];

@@ -127,14 +127,25 @@ const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_
 	return buf;
 }
 
-static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
+/* With a second column for names, if there are any. */
+static struct cli_table *who_table(struct cli *cli, bool named)
 {
 	static const struct cli_column column[] = {
-		{ "VMCS", false },   { "CPUS", false }, { "SLICES", true },
+		{ "VM", false },     { "CPUS", false }, { "SLICES", true },
 		{ "ENTRIES", true }, { "EXITS", true }, { "LEAVES", true },
 		{ "RETURNS", true }, { "BYTES", true }, { "SHARE", true },
 	};
-	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
+	struct cli_column shown[VMPT_ARRAY_SIZE(column) + 1] = { { "VMCS", false } };
+	size_t skip = named ? 0 : 1, n = VMPT_ARRAY_SIZE(column) - skip;
+
+	memcpy(shown + 1, column + skip, n * sizeof(*column));
+	return cli_table_new(cli, shown, n + 1);
+}
+
+static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
+{
+	struct cli_vm_names *names = &((struct vms *)cli->own)->names;
+	struct cli_table *t = who_table(cli, names->count);
 	u64 total = vms_total(cli);
 	size_t i, n;
 
@@ -144,6 +155,10 @@ static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 
 		n = vms_merge(row + i, rows - i, &all);
 		cli_cell(t, vms_paint(&all), "%s", vms_name(cli, &all, buf));
+		if (names->count && all.kind == VMPT_OWNER_VM)
+			cli_vm_names_cell(names, t, all.vmcs);
+		else if (names->count)
+			cli_cell(t, CLI_DIM, "–");
 		cli_cell(t, CLI_PLAIN, "%s", vms_cpu_list(cli, row + i, n, buf, sizeof(buf)));
 		cli_cell_number(t, true, all.slices);
 		cli_cell_number(t, is_vm(&all) && all.transitions, all.entries);
@@ -347,10 +362,12 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 			row->kind == VMS_LOST	  ? "lost"
 			: row->kind == VMS_OTHERS ? "others"
 						  : cli_owner_kind(&owner));
-	if (cli_is_rtit(cli))
+	if (cli_is_rtit(cli)) {
 		vms_rtit_json_vm(cli, o, row);
-	else if (row->kind == VMPT_OWNER_VM)
+	} else if (row->kind == VMPT_OWNER_VM) {
 		cli_json_hex(cli, o, "vmcs", row->vmcs);
+		cli_vm_names_json(cli, &((struct vms *)cli->own)->names, o, row->vmcs);
+	}
 	json_row(cli, o, row);
 	if (times) {
 		cli_json_number(cli, o, "first_time_ns",
@@ -420,10 +437,36 @@ static void warn_others(const struct cli *cli, const struct vms_row *row, size_t
 			cli_number(VMS_ROWS_MAX, buf));
 }
 
+/*
+ * Names cost walks of their own: only where a record is told or there is somebody to name. 0, or an
+ * exit code.
+ */
+static int open_names(struct cli *cli, const struct vms_rows *rows)
+{
+	struct vms *s = cli->own;
+	int code;
+
+	if (!cli_vm_names_told(cli) && (!rows->vmcss || !cli_vm_names_any(cli)))
+		return CLI_OK;
+	code = cli_clocks_open(cli, &s->clocks);
+	return code ? code : cli_vm_names_open(cli, &s->clocks, &s->names);
+}
+
+static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
+{
+	if (cli->json)
+		print_json(cli, row, rows);
+	else
+		print_text(cli, row, rows);
+	warn_others(cli, row, rows);
+	cli_vm_names_tell(cli, &((const struct vms *)cli->own)->names);
+}
+
 static int run(struct cli *cli)
 {
+	struct vms *s = cli->own;
 	struct vms_rows rows = { 0 };
-	int ret = 0;
+	int ret = 0, code = CLI_OK;
 	size_t i;
 
 	cli_progress_start(cli, 1);
@@ -434,18 +477,19 @@ static int run(struct cli *cli)
 	cli_progress_end(cli);
 	if (ret) {
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+		code = CLI_FAILED;
 	} else {
-		if (rows.count)
-			qsort(rows.row, rows.count, sizeof(*rows.row), compare);
-		if (cli->json)
-			print_json(cli, rows.row, rows.count);
-		else
-			print_text(cli, rows.row, rows.count);
-		warn_others(cli, rows.row, rows.count);
+		code = open_names(cli, &rows);
 	}
+	if (!code && rows.count)
+		qsort(rows.row, rows.count, sizeof(*rows.row), compare);
+	if (!code)
+		print_all(cli, rows.row, rows.count);
 	free(rows.row);
 	free(rows.slot);
-	return ret ? CLI_FAILED : CLI_OK;
+	cli_vm_names_close(&s->names);
+	cli_clocks_close(&s->clocks);
+	return code;
 }
 
 const struct cli_command cli_vms = {
@@ -455,12 +499,17 @@ const struct cli_command cli_vms = {
 		"Show the owners of the trace: each VM by its VMCS, the host, and what belongs to\n"
 		"nobody that the trace names. Entries and exits are counted where the trace\n"
 		"tells them apart; a dash stands for what it does not tell.\n"
+		"Names of VMs are --side-record's, those of the folder of vmpt record, or by the\n"
+		"context switches and KVM events of a perf.data.\n"
 		"RTIT names nobody: --side-record does. FUP.PGEs and FUP.PGDs are counted for\n"
 		"each, which come with VM entries and exits among others.",
 	.examples = "  vmpt vms perf.data              all CPUs of a host\n"
 		    "  vmpt vms cpu0.pt cpu1.pt        raw traces of CPU 0 and CPU 1\n"
 		    "  vmpt vms --cpu 2,3 perf.data    two CPUs only\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
+		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
+	.names = true,
+	.own_size = sizeof(struct vms),
 	.run = run,
 };

@@ -3,7 +3,7 @@
 #ifndef VMPT_CLI_VMS_H
 #define VMPT_CLI_VMS_H
 
-#include "cli/cli.h"
+#include "cli/vm-names.h"
 
 /* A kind of row beside enum vmpt_owner_kind: no packets, or no proven owner. */
 #define VMS_LOST (VMPT_OWNER_VM_ANY + 1)
@@ -39,6 +39,12 @@ struct vms_rows {
 	size_t slots;
 	size_t vmcss; /* rows of VMCSs, of all streams */
 	u64 seed;     /* of the hash: a trace shall not choose who collides */
+};
+
+/* The command's own. */
+struct vms {
+	struct cli_clocks clocks; /* of the names; open only if there may be some */
+	struct cli_vm_names names;
 };
 
 /* ---- vms.c ---- */

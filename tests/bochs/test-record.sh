@@ -75,6 +75,7 @@ check 'context switches' [ "$(grep -c '^in ' "$out/run/events")" -gt 100 ]
 "$names_print" "$got" >"$out/run/names" 2>&1
 cat "$out/run/names"
 "$vmpt" clocks "$got" 2>&1 | sed -n '/^VMCS/,$p'
+"$vmpt" vms --json "$got" >"$out/run/vms.json" 2>"$out/run/vms.said"
 "$vmpt" clocks --json "$got" >"$out/run/clocks.json" 2>"$out/run/clocks.said"
 "$vmpt" exits --json "$got" >"$out/run/exits.json" 2>/dev/null
 check 'nothing contradicts what KVM told' [ ! -s "$out/run/clocks.said" ]
@@ -149,6 +150,11 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	        check("clocks: the name", (e["vm"], e["vcpu"]) == (names[vmcs][0][0], 0))
 	        check("clocks: the map", (int(e["offset"]), int(e["multiplier"], 16)) ==
 	              (offset[guest], debugfs[guest, "tsc-scaling-ratio"]))
+
+	# vmpt vms names both VMs.
+	vms = {v["vmcs"][2:]: (v.get("vm"), v.get("vcpu"))
+	       for v in json.load(open(run + "/vms.json"))["owners"] if v["owner"] == "vm"}
+	check("vms: the names", vms == {vmcs: (of[0][0], 0) for vmcs, of in names.items()})
 
 	# vmpt exits has each VM's exits by the reasons that KVM's events say, by name.
 	want, have = {}, {}

@@ -289,7 +289,6 @@ START_TEST(wrong_usage)
 	static const char *const line[] = {
 		"split -o out --clock=mine d.cpu0.pt",
 		"split -o out --vm=a000:1 d.cpu0.pt",
-		"split -o out --side-record=vms.jsonl d.cpu0.pt",
 		"clocks --vm=nonsense d.cpu0.pt",
 		"clocks --mtc-freq=16 d.cpu0.pt",
 	};
