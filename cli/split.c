@@ -336,6 +336,7 @@ const struct cli_command cli_split = {
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"
 		    "  vmpt split -o out --clock=host --perf perf.data\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
+		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.options = options,
