@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/rec-read.h"
 #include "cli/record.h"
 
 #define CPU_MAX 65535
@@ -249,18 +251,31 @@ static int open_inputs(struct cli *cli, const struct input *in)
 	return check_options(cli);
 }
 
-/* So that no output is written over an input. */
+static void note_input(struct cli *cli, const struct stat *st)
+{
+	cli->input[cli->inputs++] = (struct cli_file_id){ st->st_dev, st->st_ino };
+}
+
+/* So that no output is written over an input: of a recording's folder also what is read in it. */
 static int note_inputs(struct cli *cli, const struct input *in)
 {
+	char name[PATH_MAX];
 	struct stat st;
 	int i;
 
-	cli->input = calloc((size_t)cli->files, sizeof(*cli->input));
+	cli->input = calloc(3 * (size_t)cli->files, sizeof(*cli->input));
 	if (!cli->input)
 		return cli_no_memory(cli);
-	for (i = 0; i < cli->files; i++)
-		if (!(strcmp(in[i].path, "-") ? stat(in[i].path, &st) : fstat(STDIN_FILENO, &st)))
-			cli->input[cli->inputs++] = (struct cli_file_id){ st.st_dev, st.st_ino };
+	for (i = 0; i < cli->files; i++) {
+		if (strcmp(in[i].path, "-") ? stat(in[i].path, &st) : fstat(STDIN_FILENO, &st))
+			continue;
+		note_input(cli, &st);
+		snprintf(name, sizeof(name), "%s/" CLI_REC_TRACE, in[i].path);
+		if (S_ISDIR(st.st_mode) && !stat(name, &st))
+			note_input(cli, &st);
+		if (cli_rec_find(in[i].path, name, sizeof(name)) && !stat(name, &st))
+			note_input(cli, &st);
+	}
 	return CLI_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/page.h"
+#include "cli/timeline-own.h"
 
 /* Contradictions told one by one; the others are counted. */
 #define WRONGS 20
@@ -223,12 +224,6 @@ static json_t *meta_json(struct timeline_page *p, const struct timeline *t)
 	return lists_json(p, t, meta);
 }
 
-static int failed(const struct timeline_page *p, const char *what)
-{
-	cli_error(p->cli, "cannot %s %s: %s", what, p->path, strerror(errno ? errno : EIO));
-	return CLI_FAILED;
-}
-
 /* Where no packet tells a time, the bytes of each stream show the order at least. */
 static int page_sink_begin(void *opaque, const struct timeline *t)
 {
@@ -263,13 +258,9 @@ static int page_sink_end(void *opaque, const struct timeline *t)
 	if (!p->cli->out_of_memory)
 		ret = page_write(p->page, meta, p->file);
 	json_decref(meta);
-	bad = ferror(p->file);
-	errno = 0;
-	bad |= fclose(p->file);
+	bad = timeline_out_close(p->cli, p->path, p->file);
 	p->file = NULL;
-	if (ret)
-		return cli_no_memory(p->cli);
-	return bad ? failed(p, "write") : CLI_OK;
+	return ret ? cli_no_memory(p->cli) : bad;
 }
 
 int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
@@ -279,10 +270,7 @@ int timeline_page_open(struct cli *cli, const char *path, struct timeline_page *
 					.reason_name = timeline_reason,
 					.symbol = find_symbol };
 	struct timeline_page *p;
-	struct stat st;
 
-	if (!stat(path, &st) && cli_is_input(cli, &st))
-		return cli_usage(cli, "--html: %s is the trace itself", path);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return cli_no_memory(cli);
@@ -294,10 +282,8 @@ int timeline_page_open(struct cli *cli, const char *path, struct timeline_page *
 	p->notes = json_array();
 	if (!p->page || !p->notes)
 		return cli_no_memory(cli);
-	p->file = fopen(path, "we");
-	if (!p->file)
-		return failed(p, "create");
-	setvbuf(p->file, NULL, _IOFBF, 1 << 18);
+	if (timeline_out_open(cli, path, &p->file))
+		return CLI_FAILED;
 	*sink = (struct timeline_sink){
 		.begin = page_sink_begin, .span = page_sink_span, .end = page_sink_end, .opaque = p
 	};
@@ -308,7 +294,7 @@ void timeline_page_close(struct timeline_page *p)
 {
 	if (!p)
 		return;
-	if (p->file)
+	if (p->file && p->file != stdout)
 		fclose(p->file);
 	json_decref(p->notes);
 	page_free(p->page);

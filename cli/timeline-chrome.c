@@ -292,12 +292,6 @@ static int chrome_begin(void *opaque, const struct timeline *t)
 	return CLI_OK;
 }
 
-static int failed(const struct timeline_chrome *c, const char *what)
-{
-	cli_error(c->cli, "cannot %s %s: %s", what, c->path, strerror(errno ? errno : EIO));
-	return CLI_FAILED;
-}
-
 static int chrome_end(void *opaque, const struct timeline *t)
 {
 	struct timeline_chrome *c = opaque;
@@ -313,21 +307,16 @@ static int chrome_end(void *opaque, const struct timeline *t)
 	if (c->left_out)
 		cli_warn(c->cli, "--chrome: %s spans of which no time is known are left out",
 			 cli_number(c->left_out, buf));
-	ret = ferror(c->file);
-	errno = 0;
-	ret |= fclose(c->file);
+	ret = timeline_out_close(c->cli, c->path, c->file);
 	c->file = NULL;
-	return ret ? failed(c, "write") : CLI_OK;
+	return ret;
 }
 
 int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chrome **chrome,
 			 struct timeline_sink *sink)
 {
 	struct timeline_chrome *c;
-	struct stat st;
 
-	if (!stat(path, &st) && cli_is_input(cli, &st))
-		return cli_usage(cli, "--chrome: %s is the trace itself", path);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return cli_no_memory(cli);
@@ -338,10 +327,8 @@ int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chro
 	c->waiting = calloc(cli->streams, sizeof(*c->waiting));
 	if (!c->waiting)
 		return cli_no_memory(cli);
-	c->file = fopen(path, "we");
-	if (!c->file)
-		return failed(c, "create");
-	setvbuf(c->file, NULL, _IOFBF, 1 << 18);
+	if (timeline_out_open(cli, path, &c->file))
+		return CLI_FAILED;
 	*sink = (struct timeline_sink){ chrome_begin, chrome_span, chrome_end, c };
 	return CLI_OK;
 }
@@ -350,7 +337,7 @@ void timeline_chrome_close(struct timeline_chrome *c)
 {
 	if (!c)
 		return;
-	if (c->file)
+	if (c->file && c->file != stdout)
 		fclose(c->file);
 	free(c->waiting);
 	free(c->open);

@@ -30,6 +30,13 @@ extern const struct cli_option timeline_options[];
 int timeline_told_open(struct cli *cli, struct timeline_told *told);
 void timeline_told_close(struct timeline_told *told);
 
+/*
+ * Whether both paths (NULL: not wanted) can be written without harm. @prints: something else goes
+ * to the standard output. 0, or an exit code after a message.
+ */
+int timeline_out_check(const struct cli *cli, const struct timeline_told *told, const char *chrome,
+		       const char *html, bool prints);
+
 /* "do_idle+0x1f" of @ip in VM @vm, its name, into @buf; false: there is none. */
 bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, char *buf,
 		     size_t len);

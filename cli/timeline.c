@@ -64,11 +64,11 @@ static const struct cli_option options[] = {
 	{ "summary", 0, NULL, "totals of VMs and vCPUs instead of the spans", set_summary },
 	{ "chrome", 0, "FILE",
 	  "write FILE for the Perfetto UI (ui.perfetto.dev) or\n"
-	  "Chrome's tracing page: trace events as JSON",
+	  "Chrome's tracing page: trace events as JSON; -: print",
 	  set_chrome },
 	{ "html", 0, "FILE",
 	  "write FILE, one page for a browser: lanes to zoom\n"
-	  "into, exits, search by IP",
+	  "into, exits, search by IP; -: print it",
 	  set_html },
 	{ "head", 'n', "N", "the first N spans only", set_head },
 	{ "perf-time", 0, NULL, "times as perf script has them", set_perf_time },
@@ -86,7 +86,8 @@ static int check(struct cli *cli, const struct own *own)
 				 "--perf-time: %s does not say how perf's time follows from "
 				 "the TSC",
 				 cli->file[0]);
-	return CLI_OK;
+	return timeline_out_check(cli, &own->told, own->chrome, own->html,
+				  own->summary || cli->json);
 }
 
 /* For the page. */

@@ -287,6 +287,48 @@ START_TEST(no_times)
 }
 END_TEST
 
+/* "-" is the standard output; two outputs or an output and an input are never one file. */
+START_TEST(where_outputs_go)
+{
+	static const struct {
+		const char *args, *err;
+	} cases[] = {
+		{ "--chrome=x --html=x", "both are x" },
+		{ "--chrome=x --html=./x", "both are x" },
+		{ "--chrome=y --html=z", "both are y" },
+		{ "--chrome=- --html=-", "both are -" },
+		{ "--chrome=- --json", "standard output" },
+		{ "--html=- --summary", "standard output" },
+		{ "--html=./a.cpu0.pt", "the trace itself" },
+		{ "--html=vms.jsonl --side-record=vms.jsonl", "vms.jsonl is an input" },
+		{ "--chrome=vms.jsonl --symbols=vms.jsonl@16", "vms.jsonl is an input" },
+	};
+	const struct run *r;
+	json_t *doc;
+	size_t i;
+
+	write_file("z", "", 0);
+	ck_assert_int_eq(symlink("z", "y"), 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(cases); i++) {
+		r = vmpt("timeline %s " RATES " a.cpu0.pt", cases[i].args);
+		ck_assert_msg(r->code == 2 && strstr(r->err, cases[i].err), "%s: %d: %s",
+			      cases[i].args, r->code, r->err);
+		ck_assert_str_eq(r->out, "");
+	}
+	ck_assert_int_ne(access("x", F_OK), 0);
+	r = vmpt("timeline -q --chrome=- " RATES " a.cpu0.pt");
+	ck_assert_int_eq(r->code, 0);
+	doc = json_loads(r->out, 0, NULL);
+	ck_assert_uint_gt(json_array_size(json_at(doc, "traceEvents")), 100);
+	json_decref(doc);
+	r = vmpt("timeline -q --html=- --chrome=t.json " RATES " a.cpu0.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_int_eq(strncasecmp(r->out, "<!doctype html", 14), 0);
+	ck_has(r->out, "</html>");
+	ck_assert_int_ne(access("-", F_OK), 0);
+}
+END_TEST
+
 /* Nothing to show is said in words. */
 START_TEST(nothing_is_there)
 {
@@ -355,6 +397,7 @@ int main(void)
 	tcase_add_test(tc, what_is_wrong_is_said);
 	tcase_add_test(tc, no_times);
 	tcase_add_test(tc, nothing_is_there);
+	tcase_add_test(tc, where_outputs_go);
 	tcase_add_test(tc, a_loss);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);

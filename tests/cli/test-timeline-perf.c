@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/cli/cli-run.h"
 #include "tests/decoder/perf-writer.h"
@@ -173,6 +175,39 @@ START_TEST(rates_of_the_file_that_are_not_so)
 }
 END_TEST
 
+static size_t size_of(const char *name)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(name, &st), 0);
+	return (size_t)st.st_size;
+}
+
+/* A recording's folder is an input, and so is what is read in it. */
+START_TEST(recording_is_not_overwritten)
+{
+	static const char *const name[] = { "rec/perf.data", "rec/record.jsonl" };
+	static const char *const file[] = { "rec", "rec/perf.data" };
+	static const char *const option[] = { "chrome", "html" };
+	unsigned int i;
+
+	ck_assert_int_eq(mkdir("rec", 0700), 0);
+	ck_assert_int_eq(rename("perf.data", "rec/perf.data"), 0);
+	write_file("rec/record.jsonl", "{}\n", 3);
+	for (i = 0; i < 8; i++) {
+		const char *out = name[i & 1];
+		size_t before = size_of(out);
+		const struct run *r =
+			vmpt("timeline --%s=%s %s", option[i >> 2], out, file[i >> 1 & 1]);
+
+		ck_assert_int_eq(r->code, 2);
+		ck_has(r->err, "the trace itself, or of it");
+		ck_assert_uint_eq(size_of(out), before);
+	}
+	ck_assert_int_eq(unlink("rec/perf.data") | unlink("rec/record.jsonl") | rmdir("rec"), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("timeline-perf");
@@ -183,6 +218,7 @@ int main(void)
 	tcase_add_test(tc, rates_of_the_file_that_are_not_so);
 	tcase_add_test(tc, times_of_perf);
 	tcase_add_test(tc, exits_of_perf);
+	tcase_add_test(tc, recording_is_not_overwritten);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	return test_main(s);
