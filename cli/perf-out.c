@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/perf-out.h"
@@ -99,7 +100,12 @@ static void put_header(FILE *f, u32 type, u16 misc, size_t size)
 
 static u32 pid_of(const struct perf_out *out)
 {
-	return out->tid >= 0 ? (u32)out->tid : PERF_OUT_PID;
+	return out->tid >= 0 && !out->thread ? (u32)out->tid : PERF_OUT_PID;
+}
+
+static u32 tid_of(const struct perf_out *out)
+{
+	return out->thread ? out->thread : pid_of(out);
 }
 
 /* A CPU that is not known is called 0: perf needs one. */
@@ -111,7 +117,7 @@ static u32 cpu_of(const struct perf_out *out)
 static void put_sample_id(const struct perf_out *out, FILE *f)
 {
 	struct sample_id s = {
-		.pid = pid_of(out), .tid = pid_of(out), .cpu = cpu_of(out), .id = ID
+		.pid = pid_of(out), .tid = tid_of(out), .cpu = cpu_of(out), .id = ID
 	};
 
 	put(f, &s, sizeof(s));
@@ -184,7 +190,7 @@ static void put_info(const struct perf_out *out, FILE *f)
 		CFG_NORETCOMP,
 		0, /* no sched_switch events */
 		0, /* no snapshots: they are one trace now */
-		out->tid < 0,
+		out->tid < 0 && !out->thread,
 		CFG_MTC,
 		period,
 		info->tsc_ctc_numerator,
@@ -204,7 +210,7 @@ static void put_comm(const struct perf_out *out, FILE *f)
 {
 	put_header(f, PERF_RECORD_COMM, 0, 16 + string_size(out->comm) + sizeof(struct sample_id));
 	put32(f, pid_of(out));
-	put32(f, pid_of(out));
+	put32(f, tid_of(out));
 	put_string(f, out->comm);
 	put_sample_id(out, f);
 }
@@ -229,7 +235,7 @@ static void put_image(const struct perf_out *out, FILE *f, const struct perf_map
 	put_header(f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER,
 		   72 + string_size(map->file) + sizeof(struct sample_id));
 	put32(f, pid_of(out));
-	put32(f, pid_of(out));
+	put32(f, tid_of(out));
 	put64(f, map->start);
 	put64(f, map->size);
 	put64(f, map->offset);
@@ -246,7 +252,7 @@ static void put_running(const struct perf_out *out, FILE *f)
 {
 	put_header(f, PERF_RECORD_ITRACE_START, 0, 16 + sizeof(struct sample_id));
 	put32(f, pid_of(out));
-	put32(f, pid_of(out));
+	put32(f, tid_of(out));
 	put_sample_id(out, f);
 }
 
@@ -258,26 +264,25 @@ static u64 first_tsc(const struct perf_out *out)
 
 static void put_auxtrace(const struct perf_out *out, FILE *f, u64 size)
 {
+	bool threads = out->tid >= 0 || out->thread;
 	struct auxtrace a = {
 		.header = { .type = RECORD_AUXTRACE, .size = sizeof(a) },
 		.size = size,
 		/* A TSC near by: perf takes bits 63:56 from it, and no time at all from 0. */
 		.reference = first_tsc(out),
-		.tid = out->tid < 0 ? UINT32_MAX : pid_of(out),
+		.idx = out->idx,
+		.tid = threads ? tid_of(out) : UINT32_MAX,
+		/* perf takes both: a thread's stream of one CPU. */
 		.cpu = out->tid < 0 ? cpu_of(out) : UINT32_MAX,
 	};
 
 	put(f, &a, sizeof(a));
 }
 
-int perf_out_start(struct perf_out *out, FILE *f)
+static void put_code(const struct perf_out *out, FILE *f)
 {
 	size_t i;
-	off_t at;
 
-	put_file_header(out, f, 0, 0);
-	put_info(out, f);
-	put_comm(out, f);
 	for (i = 0; out->code && i < out->code->count; i++) {
 		const struct perf_map *map = &out->code->map[i];
 
@@ -286,6 +291,16 @@ int perf_out_start(struct perf_out *out, FILE *f)
 		else
 			put_image(out, f, map);
 	}
+}
+
+int perf_out_start(struct perf_out *out, FILE *f)
+{
+	off_t at;
+
+	put_file_header(out, f, 0, 0);
+	put_info(out, f);
+	put_comm(out, f);
+	put_code(out, f);
 	put_running(out, f);
 	at = ftello(f);
 	if (at < 0)
@@ -340,18 +355,33 @@ static u64 stream_at(const struct perf_out *out)
 	return out->aux_at + sizeof(struct auxtrace);
 }
 
-/* The sections of the features, by their bits, then the sections. */
-static void put_features(const struct perf_out *out, FILE *f, u64 at)
+/* The sections of the features of @n streams, by their bits, then the sections. */
+static void put_features(const struct perf_out *out, size_t n, FILE *f, u64 at)
 {
+	size_t i;
+
 	at += 2 * 16;
 	put64(f, at);
 	put64(f, event_desc_size());
 	put64(f, at + event_desc_size());
-	put64(f, 8 + 16);
+	put64(f, 8 + 16 * n);
 	put_event_desc(out, f);
-	put64(f, 1);
-	put64(f, out->aux_at);
-	put64(f, sizeof(struct auxtrace));
+	put64(f, n);
+	for (i = 0; i < n; i++) {
+		put64(f, out[i].aux_at);
+		put64(f, sizeof(struct auxtrace));
+	}
+}
+
+/* All behind the records of @n streams, which end at @end, and their size in the header. */
+static int put_end(const struct perf_out *out, size_t n, FILE *f, u64 end)
+{
+	put_features(out, n, f, end);
+	if (ferror(f) || fseeko(f, 0, SEEK_SET))
+		return -1;
+	put_file_header(out, f, end - RECORDS_AT,
+			1ULL << FEATURE_EVENT_DESC | 1ULL << FEATURE_AUXTRACE);
+	return 0;
 }
 
 /* The first TSC, where perf_out_write() has made room for it. */
@@ -368,22 +398,79 @@ static int put_first_tsc(const struct perf_out *out, FILE *f)
 	return 0;
 }
 
-int perf_out_finish(const struct perf_out *out, FILE *f)
+int perf_out_finish(struct perf_out *out, FILE *f)
 {
 	u64 bytes = out->written + (out->written < PSB_SIZE ? 0 : PERF_OUT_ADDED);
-	u64 size = (bytes + 7) & ~7ULL, end = stream_at(out) + size;
 	static const u8 pads[8];
 
-	put(f, pads, size - bytes);
-	put_features(out, f, end);
-	if (ferror(f) || fseeko(f, 0, SEEK_SET))
+	out->size = (bytes + 7) & ~7ULL;
+	put(f, pads, out->size - bytes);
+	if (put_end(out, 1, f, stream_at(out) + out->size) ||
+	    fseeko(f, (off_t)out->aux_at, SEEK_SET))
 		return -1;
-	put_file_header(out, f, end - RECORDS_AT,
-			1ULL << FEATURE_EVENT_DESC | 1ULL << FEATURE_AUXTRACE);
-	if (fseeko(f, (off_t)out->aux_at, SEEK_SET))
-		return -1;
-	put_auxtrace(out, f, size);
+	put_auxtrace(out, f, out->size);
 	if (out->has_tsc && put_first_tsc(out, f))
 		return -1;
 	return ferror(f) ? -1 : 0;
+}
+
+/* ---- several streams ---- */
+
+/* @size bytes, or -1 by errno. */
+static int copy(FILE *to, FILE *from, u64 size)
+{
+	static const size_t most = 1 << 16;
+	u8 *bytes = malloc(most);
+	int ret = bytes ? 0 : -1;
+
+	while (!ret && size) {
+		size_t n = size < most ? (size_t)size : most, got = fread(bytes, 1, n, from);
+
+		if (got < n && !ferror(from))
+			errno = EIO; /* somebody has cut it */
+		if (got < n || fwrite(bytes, 1, n, to) < n)
+			ret = -1;
+		size -= got;
+	}
+	free(bytes);
+	return ret;
+}
+
+/* The stream of the perf.data @from, with its AUXTRACE. */
+static int put_stream(struct perf_out *out, FILE *f, FILE *from)
+{
+	off_t at = ftello(f);
+
+	if (at < 0 || fseeko(from, (off_t)stream_at(out), SEEK_SET))
+		return -1;
+	out->aux_at = (u64)at;
+	put_auxtrace(out, f, out->size);
+	return copy(f, from, out->size);
+}
+
+int perf_out_join(struct perf_out *out, size_t n, FILE *f, FILE *(*from)(void *opaque, size_t i),
+		  void *opaque)
+{
+	int ret = 0;
+	size_t i;
+
+	put_file_header(out, f, 0, 0);
+	put_info(out, f);
+	for (i = 0; i < n; i++)
+		if (!i || out[i].thread != out[i - 1].thread)
+			put_comm(&out[i], f);
+	put_code(out, f);
+	for (i = 0; i < n; i++)
+		put_running(&out[i], f);
+	for (i = 0; !ret && i < n; i++) {
+		FILE *stream = from(opaque, i);
+
+		ret = stream ? put_stream(&out[i], f, stream) : -1;
+		if (stream)
+			fclose(stream);
+	}
+	if (ret)
+		return ret;
+	ret = put_end(out, n, f, stream_at(&out[n - 1]) + out[n - 1].size);
+	return ret || ferror(f) ? -1 : 0;
 }

@@ -135,6 +135,8 @@ static bool may_be_written(const struct cli *cli, const char *name)
 
 	if (!strcmp(name, "index.json"))
 		return true;
+	if (((const struct split *)cli->own)->per_vm && split_vm_is_name(name))
+		return true;
 	for (i = 0; where && i < cli->streams; i++) {
 		char one[32];
 
@@ -222,7 +224,7 @@ static int remove_if_old(struct cli *cli, const char *name, void *opaque)
 	struct split *s = cli->own;
 	struct stat st;
 
-	if (!where_of_name(name) || names_input(cli, name) ||
+	if ((!where_of_name(name) && !split_vm_is_name(name)) || names_input(cli, name) ||
 	    (w->count && bsearch(&name, w->name, w->count, sizeof(*w->name), compare_names)))
 		return 0;
 	if (fstatat(s->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
@@ -237,19 +239,23 @@ int split_remove_old(struct cli *cli)
 {
 	const struct split *s = cli->own;
 	struct written w = { .count = s->outs };
-	size_t i;
+	size_t i, vms = 0;
 	int err;
 
 	/* Without an index these are no streams of ours, whatever they are called. */
 	if (!s->again)
 		return 0;
-	w.name = calloc(s->outs + 1, sizeof(*w.name));
+	while (split_vm_name(s, vms))
+		vms++;
+	w.name = calloc(s->outs + vms + 1, sizeof(*w.name));
 	if (!w.name) {
 		cli_no_memory(cli);
 		return 1;
 	}
 	for (i = 0; i < s->outs; i++)
 		w.name[i] = s->out[i].name;
+	for (i = 0; i < vms; i++)
+		w.name[w.count++] = split_vm_name(s, i);
 	qsort(w.name, w.count, sizeof(*w.name), compare_names);
 	err = each_file(cli, remove_if_old, &w);
 	free(w.name);

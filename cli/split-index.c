@@ -206,6 +206,14 @@ json_t *split_json_streams(struct cli *cli)
 	return streams;
 }
 
+static void write_index_vms(struct cli *cli)
+{
+	json_t *vms = split_json_vms(cli);
+
+	write_member(cli, "vms", vms, false);
+	json_decref(vms);
+}
+
 int split_index_finish(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -216,6 +224,8 @@ int split_index_finish(struct cli *cli)
 	errno = 0;
 	fprintf(f, "%s],\n", s->slices ? "\n" : "");
 	fprintf(f, "\"left_out_bytes\": %llu,\n", (unsigned long long)s->left_out);
+	if (s->per_vm)
+		write_index_vms(cli);
 	write_member(cli, "streams", streams, true);
 	json_decref(streams);
 	fprintf(f, "}\n");

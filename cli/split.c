@@ -39,6 +39,12 @@ static int set_perf(struct cli *cli, const char *arg)
 	return 0;
 }
 
+static int set_per_vm(struct cli *cli, const char *arg)
+{
+	((struct split *)cli->own)->per_vm = true;
+	return set_perf(cli, arg);
+}
+
 static int set_clock(struct cli *cli, const char *arg)
 {
 	static const char *const word[] = { "as-is", "host", "guest" };
@@ -48,6 +54,7 @@ static int set_clock(struct cli *cli, const char *arg)
 	for (i = 0; i < VMPT_ARRAY_SIZE(word); i++) {
 		if (!strcmp(arg, word[i])) {
 			s->on_clock = (u8)i;
+			s->clock_given = true;
 			return 0;
 		}
 	}
@@ -194,6 +201,7 @@ static void print_text(struct cli *cli)
 	if (s->removed)
 		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
 		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");
+	split_vms_print(s);
 	printf("%s/index.json: %s slice%s\n", s->dir, cli_number(s->slices, buf),
 	       s->slices == 1 ? "" : "s");
 }
@@ -209,13 +217,17 @@ static void print_json(struct cli *cli)
 	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
 	cli_json_number(cli, doc, "removed_streams", s->removed);
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
+	if (s->per_vm)
+		cli_json_set(cli, doc, "vms", split_json_vms(cli));
 	cli_json_print(cli, doc, stdout, false);
 }
 
 static int check_clock(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	struct split *s = cli->own;
 
+	if (s->per_vm && !s->clock_given)
+		s->on_clock = VMPT_EXTRACT_CLOCK_HOST;
 	if (s->on_clock && cli_is_rtit(cli))
 		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
 	if (!s->on_clock && cli->clock.told_count)
@@ -275,6 +287,8 @@ static int run(struct cli *cli)
 	if (!err)
 		err = open_names(cli);
 	if (!err)
+		err = split_vms_write(cli);
+	if (!err)
 		err = split_index_finish(cli);
 	if (!err)
 		err = split_remove_old(cli);
@@ -288,6 +302,7 @@ static int run(struct cli *cli)
 		fclose(s->index);
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
+	split_vms_close(s);
 	free(s->out);
 	cli_vm_names_close(&s->names);
 	cli_clocks_close(&s->clocks);
@@ -306,6 +321,10 @@ static const struct cli_option options[] = {
 	  "write each stream as a perf.data for perf script;\n"
 	  "conceals, too",
 	  set_perf },
+	{ "per-vm", 0, NULL,
+	  "as --perf, and all streams of a VM in one perf.data,\n"
+	  "in order of time; --clock=host if it is not given",
+	  set_per_vm },
 	{ "clock", 0, "WHOSE",
 	  "put TSC packets on one clock: host: the host's, in\n"
 	  "all streams; guest: each VM's own; as-is",
@@ -335,6 +354,8 @@ const struct cli_command cli_split = {
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"
 		    "  vmpt split -o out --clock=host --perf perf.data\n"
+		    "  vmpt split -o out --per-vm perf.data &&\n"
+		    "    perf script -i out/vm-web.perf.data --itrace=b\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"

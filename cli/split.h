@@ -32,7 +32,9 @@ struct split {
 	u8 on_clock;		  /* enum vmpt_extract_clock */
 	struct cli_clocks clocks; /* of .on_clock and .names */
 	struct cli_vm_names names;
-	bool perf;	    /* streams are perf.data */
+	bool perf;   /* streams are perf.data */
+	bool per_vm; /* and joined by VM */
+	bool clock_given;
 	const char *kernel; /* as given; NULL: none */
 	const char *image[SPLIT_IMAGES_MAX];
 	size_t images;
@@ -50,6 +52,7 @@ struct split {
 	u64 unmapped;	      /* TSC packets left out */
 	u64 slices, left_out; /* bytes written nowhere, losses included */
 	FILE *index;
+	struct split_vms *vms; /* of .per_vm */
 };
 
 /* ---- split-out.c: each 0, or 1 after a message ---- */
@@ -78,6 +81,18 @@ int split_remove_old(struct cli *cli);
 /* Say what is wrong with a file of the directory, by errno. */
 int split_io_failed(struct cli *cli, const char *name);
 int split_is_input(struct cli *cli, const char *name);
+
+/* ---- split-vm.c: likewise; nothing without --per-vm ---- */
+
+/* Join the streams, all of them finished. */
+int split_vms_write(struct cli *cli);
+void split_vms_close(struct split *s);
+void split_vms_print(const struct split *s);
+json_t *split_json_vms(struct cli *cli);
+/* The file of VM @i, or NULL: there are no more. */
+const char *split_vm_name(const struct split *s, size_t i);
+/* Whether a VM's file may have the name. */
+bool split_vm_is_name(const char *name);
 
 /* ---- split-index.c: likewise ---- */
 

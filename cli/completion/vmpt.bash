@@ -113,7 +113,7 @@ _vmpt()
 		own="--start= --end= --head= -n --owner= --kinds= --time --no-bytes --no-pad
 			--expand-pad $clock" ;;
 	split)
-		own="--output= -o --conceal --perf --clock= --kernel= --image= --force -f $clock" ;;
+		own="--output= -o --conceal --perf --per-vm --clock= --kernel= --image= --force -f $clock" ;;
 	timeline)
 		own="--summary --chrome= --html= --from= --to= --owner= --head= -n --perf-time
 			--tsc-khz= --symbols= --kernel= --image= $clock" ;;
