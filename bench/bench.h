@@ -57,6 +57,7 @@ enum bench_contest_id {
 	BENCH_SPLIT,
 	BENCH_BATCH,
 	BENCH_TIMED,
+	BENCH_TIMELINE,
 	BENCH_PACKET,
 	BENCH_EXTRACT,
 	BENCH_SPLIT_2,
@@ -104,7 +105,7 @@ struct bench_result {
  */
 double bench_seconds(const struct bench_result *r, unsigned int id);
 
-enum { BENCH_GOALS = 9 };
+enum { BENCH_GOALS = 10 };
 
 struct bench_goal {
 	const char *name;

@@ -10,6 +10,7 @@
 #include "bench/bench.h"
 #include "decoder/clock.h"
 #include "decoder/extract.h"
+#include "decoder/vmpt-timeline.h"
 
 /* Between two calls of tick(). */
 #define TICK_BYTES (1u << 20)
@@ -171,6 +172,36 @@ static int run_timed(const struct bench_input *in, const struct bench_contest *c
 	return ret ? failed(in, c, ret) : 0;
 }
 
+/* A whole timeline: rates and maps are found first, as `vmpt timeline` does. */
+static int run_timeline(const struct bench_input *in, const struct bench_contest *c,
+			struct bench_count *out, void (*tick)(void))
+{
+	struct vmpt_clocks_options how = { .decode = options_of(in, c) };
+	struct vmpt_timeline_options options = { .decode = options_of(in, c) };
+	struct vmpt_stream stream = stream_of(in);
+	const struct vmpt_stream *streams = &stream;
+	struct vmpt_timeline *timeline = NULL;
+	struct vmpt_clocks *clocks;
+	struct vmpt_span span;
+	int ret;
+
+	ret = vmpt_clocks_open(&clocks, &streams, 1, &how);
+	if (ret)
+		return failed(in, c, ret);
+	ret = vmpt_timeline_open(&timeline, clocks, &streams, 1, &options);
+	while (!ret && (ret = vmpt_timeline_next(timeline, &span)) > 0) {
+		out->items++;
+		out->losses += span.kind == VMPT_SPAN_LOST;
+		out->sum += span.size + span.start.tsc + span.end.tsc + span.exit.reason;
+		ret = 0;
+	}
+	if (tick)
+		tick();
+	vmpt_timeline_close(timeline);
+	vmpt_clocks_close(clocks);
+	return ret ? failed(in, c, ret) : 0;
+}
+
 static int run_packet(const struct bench_input *in, const struct bench_contest *c,
 		      struct bench_count *out, void (*tick)(void))
 {
@@ -295,6 +326,7 @@ const struct bench_contest bench_contests[BENCH_CONTESTS] = {
 	[BENCH_SPLIT] = { "split", "vmpt index + split", 1, run_split },
 	[BENCH_BATCH] = { "batch", "vmpt full iteration, runs", 1, run_batch },
 	[BENCH_TIMED] = { "timed", "vmpt full iteration, times", 1, run_timed },
+	[BENCH_TIMELINE] = { "timeline", "vmpt timeline", 1, run_timeline },
 	[BENCH_PACKET] = { "packet", "vmpt full iteration, packets", 1, run_packet },
 	[BENCH_EXTRACT] = { "extract", "vmpt streams by owner", 1, run_extract },
 	[BENCH_SPLIT_2] = { "split-2", "vmpt index + split, 2 threads", 2, run_split },

@@ -18,6 +18,7 @@ const struct bench_goal bench_goals[BENCH_GOALS] = {
 	{ "index + split, 2 threads / 1", 1.7, false, true, true },
 	{ "full iteration, 2 threads / 1", 1.7, false, true, true },
 	{ "iteration with times / without", 0.5, false, true, false },
+	{ "timeline / iteration", 0.2, false, true, false },
 	{ "memory beyond the input, MiB", 64, true, true, true },
 };
 
@@ -79,6 +80,8 @@ double bench_goal_value(const struct bench_result *r, unsigned int i)
 		return gain(r, BENCH_BATCH_2, BENCH_BATCH);
 	case 7:
 		return ratio(r, BENCH_TIMED, BENCH_BATCH);
+	case 8:
+		return ratio(r, BENCH_TIMELINE, BENCH_BATCH);
 	default:
 		return (double)r->rss / (1 << 20);
 	}
@@ -221,8 +224,9 @@ static int measure_memory(struct bench_result *r)
 
 static bool can_run(const struct bench_result *r, enum bench_contest_id id, unsigned int cores)
 {
-	return bench_contests[id].threads <= cores &&
-	       ((id != BENCH_LIBIPT && id != BENCH_TIMED) || r->input.isa == VMPT_ISA_PT);
+	bool pt = id == BENCH_LIBIPT || id == BENCH_TIMED || id == BENCH_TIMELINE;
+
+	return bench_contests[id].threads <= cores && (!pt || r->input.isa == VMPT_ISA_PT);
 }
 
 int bench_rounds(struct bench_result *r, unsigned int rounds, unsigned int cores)
