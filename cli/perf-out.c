@@ -125,6 +125,20 @@ static void put_sample_id(const struct perf_out *out, FILE *f)
 
 /* ---- header and attr ---- */
 
+void perf_out_rates(struct vmpt_trace_info *info, const struct vmpt_rates *rates)
+{
+	unsigned int shift = (unsigned int)__builtin_ctzll(CFG_MTC_PERIOD);
+
+	if (info->has_config || !rates->tsc_num || !rates->tsc_den || !rates->has_mtc_freq)
+		return;
+	info->has_config = true;
+	info->config = CFG_PT | CFG_BRANCH | CFG_MTC | (u64)rates->mtc_freq << shift;
+	info->mtc_freq_bits_shift = shift;
+	info->tsc_ctc_numerator = rates->tsc_num;
+	info->tsc_ctc_denominator = rates->tsc_den;
+	info->max_nonturbo_ratio = rates->nominal;
+}
+
 static u64 config_of(const struct perf_out *out)
 {
 	/* Not known: what every decoder needs; returns may be compressed. */

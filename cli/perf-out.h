@@ -8,6 +8,7 @@
 #define VMPT_CLI_PERF_OUT_H
 
 #include "cli/perf-code.h"
+#include "decoder/vmpt-clock.h"
 
 /*
  * Bytes put into the stream's first PSB+, behind its PSB: the stream's first TSC, or PADs if it
@@ -36,6 +37,12 @@ struct perf_out {
 	u64 written; /* of the stream */
 	u64 size;    /* in the file, with all that was added */
 };
+
+/*
+ * Tell perf the rates of a trace that says none, that it counts MTCs: where both P and MTCFreq are
+ * known it is as if @info were of a perf.data recorded with mtc=1.
+ */
+void perf_out_rates(struct vmpt_trace_info *info, const struct vmpt_rates *rates);
 
 /* All before the stream's bytes. @f is at its start. Each 0, or -1 by errno. */
 int perf_out_start(struct perf_out *out, FILE *f);

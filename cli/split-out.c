@@ -93,7 +93,7 @@ static int start_perf(struct cli *cli, struct split_out *out)
 	const struct split *s = cli->own;
 
 	out->perf = (struct perf_out){
-		.info = vmpt_trace_info(cli->trace),
+		.info = &s->info,
 		/* The code named is a guest's. */
 		.code = out->owner.kind == VMPT_OWNER_HOST ? NULL : &s->code,
 		.cpu = stream->cpu,

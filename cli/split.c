@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/clock-options.h"
 #include "cli/record.h"
 #include "cli/split.h"
 
@@ -222,6 +223,18 @@ static void print_json(struct cli *cli)
 	cli_json_print(cli, doc, stdout, false);
 }
 
+/* What perf is told: what the trace says, and the rates of one that says none. */
+static void take_info(struct cli *cli)
+{
+	struct split *s = cli->own;
+	struct vmpt_clocks_options told;
+
+	cli_clock_settings(cli, &told);
+	s->info = *vmpt_trace_info(cli->trace);
+	perf_out_rates(&s->info,
+		       s->clocks.clocks ? vmpt_clocks_rates(s->clocks.clocks) : &told.rates);
+}
+
 static int check_clock(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -272,6 +285,8 @@ static int run(struct cli *cli)
 	/* A record is read before anything is written: it may be bad. */
 	if (!err && (s->on_clock || cli_vm_names_told(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
+	if (!err)
+		take_info(cli);
 	if (!err)
 		err = split_open_dir(cli);
 	if (!err)

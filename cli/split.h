@@ -38,7 +38,8 @@ struct split {
 	const char *kernel; /* as given; NULL: none */
 	const char *image[SPLIT_IMAGES_MAX];
 	size_t images;
-	struct perf_code code; /* of both */
+	struct perf_code code;	     /* of both */
+	struct vmpt_trace_info info; /* of .perf: what perf is told of the trace */
 
 	int dir_fd;
 	struct split_out *out;
