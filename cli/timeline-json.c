@@ -213,12 +213,20 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 	cli_json_set(cli, doc, "cpus", cpus);
 	cli_json_list_open(cli, doc, "vms", stdout);
 	for (i = 0; i < t->vms && !cli_output_failed(cli); i++) {
-		json_t *o = totals_object(cli, t, &t->vm[i].totals), *vcpus = json_array();
+		json_t *o, *vcpus;
 
+		if (!t->vm[i].wanted)
+			continue;
+		o = t->vm[i].wanted == t->vm[i].vcpus ? totals_object(cli, t, &t->vm[i].totals)
+						      : json_object();
+		vcpus = json_array();
 		cli_json_string(cli, o, "name", t->vm[i].name);
 		for (k = t->vm[i].first; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
-			json_t *v = totals_object(cli, t, &t->vcpu[k].totals);
+			json_t *v;
 
+			if (!t->vcpu[k].wanted)
+				continue;
+			v = totals_object(cli, t, &t->vcpu[k].totals);
 			cli_json_string(cli, v, "name", t->vcpu[k].name);
 			set_line(cli, t, v, k);
 			if (!t->vcpu[k].is_any)

@@ -80,7 +80,10 @@ const struct cli_option timeline_options[] = {
 	  set_symbols },
 	{ "from", 0, "TIME", "from this time on, in seconds from the start", set_from },
 	{ "to", 0, "TIME", "up to this time", set_to },
-	{ "owner", 0, "NAME", "only this VM or vCPU, by name or VMCS", set_owner },
+	{ "owner", 0, "NAME",
+	  "only this VM or vCPU, by name or VMCS; or host, vm,\n"
+	  "unknown",
+	  set_owner },
 	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },
 	{ "kernel", 0, "FILE[@ADDR]",
 	  "the guests' kernel, vmlinux, for guesses why they\n"

@@ -31,7 +31,7 @@ struct run {
 	bool has_zero;
 	u64 from, to; /* host TSC */
 	bool has_vmcs;
-	u64 vmcs; /* of --vm, if it is a number */
+	u64 vmcs; /* of --owner, if it is a number */
 	bool vm_seen, past;
 	bool any; /* a span is in the window */
 	u64 end;  /* host TSC: the last one that was seen */
@@ -183,10 +183,13 @@ static bool is_wanted_vm(const struct run *r, const struct timeline_span *s)
 
 	if (!r->wants->vm)
 		return true;
+	/* The words of vmpt dump's --owner. */
 	if (s->vcpu == TIMELINE_NONE)
-		return false;
+		return s->span->kind != VMPT_SPAN_LOST && s->span->kind != VMPT_SPAN_OFF &&
+		       !strcmp(r->wants->vm, timeline_kind(s->span));
 	v = &t->vcpu[s->vcpu];
-	return !strcmp(t->vm[v->vm].name, r->wants->vm) || !strcmp(v->name, r->wants->vm) ||
+	return !strcmp(r->wants->vm, "vm") || !strcmp(t->vm[v->vm].name, r->wants->vm) ||
+	       !strcmp(v->name, r->wants->vm) ||
 	       (r->has_vmcs && s->span->owner.kind == VMPT_OWNER_VM &&
 		s->span->owner.vmcs == r->vmcs);
 }
@@ -213,6 +216,10 @@ static int give(struct run *r, struct vmpt_span *span)
 	if (code || !is_wanted_vm(r, &s))
 		return code;
 	r->vm_seen = true;
+	if (s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
+		r->t.vcpu[s.vcpu].wanted = true;
+		r->t.vm[r->t.vcpu[s.vcpu].vm].wanted++;
+	}
 	for (i = 0; i < r->sinks && !code; i++)
 		if (r->sink[i].span)
 			code = r->sink[i].span(r->sink[i].opaque, &r->t, &s);
@@ -283,7 +290,7 @@ static int finish(struct run *r)
 			 r->t.hz > 0 ? " s" : " ticks");
 	timeline_names_tell(r->cli, &r->names);
 	if (r->wants->vm && !r->vm_seen)
-		cli_warn(r->cli, "--vm: no '%s' in the trace%s", r->wants->vm,
+		cli_warn(r->cli, "--owner: no '%s' in the trace%s", r->wants->vm,
 			 r->wants->from || r->wants->to ? " at that time" : "");
 	return CLI_OK;
 }

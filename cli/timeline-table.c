@@ -215,10 +215,17 @@ static void print_vms(const struct timeline *t)
 	u32 k;
 
 	for (i = 0; i < t->vms; i++) {
-		total_row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
+		bool all = t->vm[i].wanted == t->vm[i].vcpus;
+
+		if (all)
+			total_row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
 		k = t->vm[i].vcpus > 1 ? t->vm[i].first : TIMELINE_NONE;
 		for (; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
-			if (t->vcpu[k].number == TIMELINE_NONE)
+			if (!t->vcpu[k].wanted)
+				continue;
+			if (!all)
+				snprintf(name, sizeof(name), "%s", t->vcpu[k].name);
+			else if (t->vcpu[k].number == TIMELINE_NONE)
 				snprintf(name, sizeof(name), "  %s", t->vcpu[k].name);
 			else
 				snprintf(name, sizeof(name), "  vcpu %u", t->vcpu[k].number);
@@ -269,14 +276,17 @@ static void print_cpus(const struct timeline *t)
 static int summary_end(void *opaque, const struct timeline *t)
 {
 	char buf[TIMELINE_TIME];
+	size_t vms = 0, i;
 
 	(void)opaque;
+	for (i = 0; i < t->vms; i++)
+		vms += t->vm[i].wanted > 0;
 	if (t->timed)
 		printf("%s%s on ", timeline_short(t, t->last, buf), t->hz > 0 ? "" : " ticks");
-	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s",
-	       t->vms, t->vms == 1 ? "" : "s", t->vms ? "" : ": none runs in it",
+	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s", vms,
+	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs in it",
 	       t->timed ? "" : "; the trace tells no times");
-	if (t->vms) {
+	if (vms) {
 		print_vms(t);
 		if (t->timed)
 			printf("±: the most it can be off, all parts' bounds added up; ±?: a part has none\n");

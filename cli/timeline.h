@@ -38,6 +38,7 @@ struct timeline_vcpu {
 	u32 number;	/* of the vCPU in its VM, or TIMELINE_NONE */
 	u64 vmcs;	/* the first one it was seen with */
 	bool is_any;	/* a VM's, but the VMCS is not known: "vm?" */
+	bool wanted;	/* --owner names it, or nobody: totals show only such */
 	struct timeline_totals totals;
 
 	/* For who adds up: */
@@ -57,6 +58,7 @@ struct timeline_vm {
 	bool named;	 /* else it is a VMCS of which nobody says whose it is */
 	u32 vcpus;	 /* so many */
 	u32 first, last; /* of them: indices; the others by .next_of_vm */
+	u32 wanted;	 /* so many of them are; if not all, totals show these alone */
 	struct timeline_totals totals;
 };
 

@@ -332,6 +332,38 @@ START_TEST(bounds_of_sums)
 }
 END_TEST
 
+/* Totals are of the one that is named, as spans are. */
+START_TEST(totals_of_one)
+{
+	const char *args = "--side-record=vms.jsonl " RATES " " FILES;
+	const struct run *r = vmpt("timeline --summary -q --owner=db %s", args);
+	json_t *doc;
+
+	ck_has(r->out, ", 1 VM\n");
+	ck_has(r->out, "\ndb ");
+	ck_lacks(r->out, "web");
+	r = vmpt("timeline --summary -q --owner=%llx %s", (unsigned long long)tl_vmcs(1), args);
+	ck_has(r->out, "\nweb vcpu 1 ");
+	ck_lacks(r->out, "vcpu 0");
+	ck_lacks(r->out, "\nweb  ");
+	doc = run_json(vmpt("timeline --summary --json -q --owner=web %s", args));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vms")), 1);
+	ck_assert_str_eq(json_text(doc, "vms/0/name"), "web");
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vms/0/vcpus")), 2);
+	json_decref(doc);
+	r = vmpt("timeline --summary --owner=nobody %s", args);
+	ck_has(r->out, ", 0 VMs\n");
+	ck_lacks(r->out, "\ndb");
+	ck_has(r->err, "--owner: no 'nobody' in the trace");
+	r = vmpt("timeline -q --owner=host %s", args);
+	ck_has(r->out, "  host  ");
+	ck_lacks(r->out, "vcpu");
+	r = vmpt("timeline -q --owner=vm %s", args);
+	ck_lacks(r->out, "  host  ");
+	ck_has(r->out, "  web vcpu 1 ");
+}
+END_TEST
+
 /* What tells vCPUs apart is not cut. */
 START_TEST(long_names)
 {
@@ -487,6 +519,7 @@ int main(void)
 	tcase_add_test(tc, json_summary);
 	tcase_add_test(tc, bounds_of_sums);
 	tcase_add_test(tc, long_names);
+	tcase_add_test(tc, totals_of_one);
 	tcase_add_test(tc, json_exits);
 	tcase_add_test(tc, symbols);
 	tcase_set_timeout(tc, 120);
