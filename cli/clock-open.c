@@ -189,43 +189,6 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	return err;
 }
 
-const char *cli_clocks_source(unsigned int source)
-{
-	static const char *const name[] = {
-		[VMPT_MAP_NONE] = "none", [VMPT_MAP_RECORD] = "record",	 [VMPT_MAP_KVM] = "kvm",
-		[VMPT_MAP_USER] = "user", [VMPT_MAP_INFERRED] = "trace",
-	};
-
-	return source < VMPT_ARRAY_SIZE(name) ? name[source] : "?";
-}
-
-/* What was told and is not so: the trace wins. */
-static void warn_wrong(const struct cli *cli, const struct cli_clocks *c)
-{
-	static const char *const who[] = {
-		[VMPT_MAP_RECORD] = "the side record",
-		[VMPT_MAP_KVM] = "KVM",
-		[VMPT_MAP_USER] = "--vm",
-	};
-	const struct vmpt_told_wrong *wrong;
-	size_t i, n;
-
-	wrong = vmpt_clocks_wrong(c->clocks, &n);
-	for (i = 0; i < n && i < 20; i++)
-		cli_warn(
-			cli,
-			"VMCS %llx: %s says TSC offset %lld, multiplier 0x%llx; the trace has %lld, "
-			"0x%llx from host TSC 0x%llx on, and that is taken",
-			(unsigned long long)wrong[i].vmcs, who[wrong[i].source],
-			(long long)wrong[i].told.offset,
-			(unsigned long long)wrong[i].told.multiplier,
-			(long long)wrong[i].found.offset,
-			(unsigned long long)wrong[i].found.multiplier,
-			(unsigned long long)wrong[i].at);
-	if (n > i)
-		cli_warn(cli, "%zu more such contradictions", n - i);
-}
-
 /* Whether --side-record is what vmpt record wrote: its lines have a "kind". */
 static bool is_rec(const struct cli *cli)
 {
@@ -319,10 +282,8 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 		c->clocks = NULL;
 		err = open_clocks(cli, c, &options);
 	}
-	if (!err) {
-		cli_clock_warn_rates(cli, c->clocks);
-		warn_wrong(cli, c);
-	}
+	if (!err)
+		cli_clock_warn(cli, c->clocks);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #ifndef VMPT_CLI_CLOCK_OPEN_H
 #define VMPT_CLI_CLOCK_OPEN_H
 
+#include "cli/clock-options.h"
 #include "cli/rec-read.h"
 
 /* A vCPU as the side record has it. */
@@ -43,8 +44,5 @@ bool cli_clocks_who(const struct cli_clocks *clocks, u64 vmcs, u64 at, const cha
 
 /* Ticks of the host a second, by perf's conversion or 0: not known. */
 double cli_clocks_hertz(const struct cli *cli);
-
-/* "record", "kvm", "user", "trace", "none": enum vmpt_map_source. */
-const char *cli_clocks_source(unsigned int source);
 
 #endif

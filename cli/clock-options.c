@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84 and --vm. */
+/*
+ * --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84 and --vm; and the warnings of what was told, by
+ * whomever, and is not so.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +123,7 @@ static bool parse_vm(const char *arg, struct vmpt_told *told)
 static int set_vm(struct cli *cli, const char *arg)
 {
 	struct vmpt_told told = { .source = VMPT_MAP_USER };
+	size_t i;
 
 	if (!parse_vm(arg, &told)) {
 		cli_usage(cli,
@@ -128,6 +132,12 @@ static int set_vm(struct cli *cli, const char *arg)
 			  arg);
 		return -1;
 	}
+	for (i = 0; i < cli->clock.told_count; i++)
+		if (cli->clock.told[i].vmcs == told.vmcs) {
+			cli_usage(cli, "--vm: VMCS %llx is told twice",
+				  (unsigned long long)told.vmcs);
+			return -1;
+		}
 	if (cli->clock.told_count == CLI_CLOCK_VMS) {
 		cli_usage(cli, "--vm: more than %d", CLI_CLOCK_VMS);
 		return -1;
@@ -182,7 +192,7 @@ void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *optio
 	options->told_count = cli->clock.told_count;
 }
 
-void cli_clock_warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
+static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
 	const struct vmpt_rates_wrong *wrong = vmpt_clocks_rates_wrong(clocks);
 	const struct vmpt_rates *found = vmpt_clocks_rates(clocks);
@@ -202,4 +212,73 @@ void cli_clock_warn_rates(const struct cli *cli, const struct vmpt_clocks *clock
 		cli_warn(cli, "%s %u: the trace's packets say %u, and that is taken",
 			 cli->clock.rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
 			 wrong->told.mtc_freq, found->mtc_freq);
+}
+
+const char *cli_clocks_source(unsigned int source)
+{
+	static const char *const name[] = {
+		[VMPT_MAP_NONE] = "none", [VMPT_MAP_RECORD] = "record",	 [VMPT_MAP_KVM] = "kvm",
+		[VMPT_MAP_USER] = "user", [VMPT_MAP_INFERRED] = "trace",
+	};
+
+	return source < VMPT_ARRAY_SIZE(name) ? name[source] : "?";
+}
+
+static void warn_map(const struct cli *cli, const struct vmpt_told_wrong *w)
+{
+	static const char *const who[] = {
+		[VMPT_MAP_RECORD] = "the side record",
+		[VMPT_MAP_KVM] = "KVM",
+		[VMPT_MAP_USER] = "--vm",
+	};
+	char says[120], other[80], from[40] = "";
+
+	snprintf(says, sizeof(says), "%s says TSC offset %lld, multiplier 0x%llx", who[w->source],
+		 (long long)w->told.offset, (unsigned long long)w->told.multiplier);
+	snprintf(other, sizeof(other), "%lld, 0x%llx", (long long)w->found.offset,
+		 (unsigned long long)w->found.multiplier);
+	if (w->at != VMPT_TIME_NONE)
+		snprintf(from, sizeof(from), " from host TSC 0x%llx on", (unsigned long long)w->at);
+	if (w->by == VMPT_MAP_INFERRED)
+		cli_warn(cli, "VMCS %llx: %s; the trace has %s%s, and that is taken",
+			 (unsigned long long)w->vmcs, says, other, from);
+	else if (from[0])
+		cli_warn(cli,
+			 "VMCS %llx: %s; the trace has another%s; %s says %s, and that is taken",
+			 (unsigned long long)w->vmcs, says, from, who[w->by], other);
+	else
+		cli_warn(cli, "VMCS %llx: %s; %s says %s, and that is taken",
+			 (unsigned long long)w->vmcs, says, who[w->by], other);
+}
+
+/* What was told and is not so: the trace wins. */
+static void warn_maps(const struct cli *cli, const struct vmpt_clocks *clocks)
+{
+	const struct vmpt_told_wrong *wrong;
+	size_t i, n;
+
+	wrong = vmpt_clocks_wrong(clocks, &n);
+	for (i = 0; i < n && i < 20; i++)
+		warn_map(cli, &wrong[i]);
+	if (n > i)
+		cli_warn(cli, "%zu more such contradictions", n - i);
+}
+
+static void warn_absent(const struct cli *cli, const struct vmpt_clocks *clocks)
+{
+	size_t i, k, n = vmpt_clocks_vmcs_count(clocks);
+
+	for (i = 0; i < cli->clock.told_count; i++)
+		for (k = 0; k < n; k++)
+			if (vmpt_clocks_vmcs(clocks, k) == cli->clock.told[i].vmcs &&
+			    !vmpt_clocks_vmcs_tscs(clocks, k))
+				cli_warn(cli, "--vm: the trace has no TSC packet of VMCS %llx",
+					 (unsigned long long)cli->clock.told[i].vmcs);
+}
+
+void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks)
+{
+	warn_rates(cli, clocks);
+	warn_maps(cli, clocks);
+	warn_absent(cli, clocks);
 }

@@ -16,7 +16,13 @@ extern const struct cli_option cli_clock_options[];
  */
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options);
 
-/* Rates that were told and are not so in the trace: a warning for each. */
-void cli_clock_warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks);
+/*
+ * Warnings of what was told and is not so in the trace: rates, maps, and each --vm of which the
+ * trace has no TSC packet.
+ */
+void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks);
+
+/* "record", "kvm", "user", "trace", "none": enum vmpt_map_source. */
+const char *cli_clocks_source(unsigned int source);
 
 #endif

@@ -367,7 +367,11 @@ static json_t *json_wrong(struct cli *cli, const struct clocks *s)
 		cli_json_string(cli, o, "source", cli_clocks_source(wrong[i].source));
 		json_map(cli, o, "told", &wrong[i].told);
 		json_map(cli, o, "found", &wrong[i].found);
-		cli_json_hex(cli, o, "at", wrong[i].at);
+		cli_json_string(cli, o, "by", cli_clocks_source(wrong[i].by));
+		if (wrong[i].at != VMPT_TIME_NONE)
+			cli_json_hex(cli, o, "at", wrong[i].at);
+		else
+			cli_json_set(cli, o, "at", json_null());
 		cli_json_add(cli, array, o);
 	}
 	return array;

@@ -21,7 +21,7 @@ int dump_time_open(struct cli *cli)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
 		return CLI_FAILED;
 	}
-	cli_clock_warn_rates(cli, d->clocks);
+	cli_clock_warn(cli, d->clocks);
 	r = vmpt_clocks_rates(d->clocks);
 	if (!cli_is_rtit(cli) && (!r->tsc_num || !r->has_mtc_freq))
 		cli_warn(cli,

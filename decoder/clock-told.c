@@ -2,7 +2,7 @@
 /*
  * What was told of a VMCS's map against what its pairs say. The sources have an order; the first
  * that the pairs do not contradict is taken, for it is exact. Where all are contradicted the trace
- * wins, and each contradiction is noted.
+ * wins. Each contradiction is noted, also of the sources behind the one that is taken.
  */
 #include <stdlib.h>
 
@@ -48,6 +48,7 @@ static int note(struct vmpt_told_list *list, const struct vmpt_told *told,
 	list->at[list->count++] = (struct vmpt_told_wrong){
 		.vmcs = told->vmcs,
 		.source = told->source,
+		.by = found->source,
 		.told = told->map,
 		.found = found->map,
 		.at = at,
@@ -91,10 +92,11 @@ static void take(struct vmpt_epoch *e, const struct vmpt_told *told)
 	e->scaled = told->map.multiplier != VMPT_TSC_UNSCALED;
 }
 
-/* The pairs do not contradict each other more than they contradict what was told. */
+/* What is taken: the pairs do not contradict each other more than they contradict it. */
 static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_told *told, size_t count,
 		       const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong)
 {
+	u64 limit = e->outliers + e->pairs / 10;
 	unsigned int source;
 	int err = 0;
 
@@ -105,18 +107,40 @@ static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_told *t
 		if (!t)
 			continue;
 		off = against(e, &t->map, pairs, n, &first);
-		if (off < AGAINST || off < e->outliers + e->pairs / 10) {
+		if (off >= AGAINST && off >= limit) {
+			err = note(wrong, t, e, first);
+		} else if (e->source == VMPT_MAP_INFERRED) {
 			e->outliers = (u32)off;
 			take(e, t);
-			return 0;
 		}
-		err = note(wrong, t, e, first);
+	}
+	return err;
+}
+
+/* Sources behind the one that was taken unchecked, which say something else. */
+static int note_others(const struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count,
+		       struct vmpt_told_list *wrong)
+{
+	const struct vmpt_epoch *e = map->epochs;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < count && !err; i++) {
+		if (told[i].vmcs != map->vmcs || told[i].source <= e->source)
+			continue;
+		for (k = 0; k < map->count && (e[k].map.offset != told[i].map.offset ||
+					       e[k].map.multiplier != told[i].map.multiplier);
+		     k++)
+			;
+		if (k == map->count)
+			err = note(wrong, &told[i], e, VMPT_TIME_NONE);
 	}
 	return err;
 }
 
 /* Nothing was found: what was told holds unchecked. */
-static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count)
+static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count,
+		    struct vmpt_told_list *wrong)
 {
 	unsigned int source;
 	size_t i, n = 0, j;
@@ -143,7 +167,7 @@ static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_told *told, siz
 	}
 	for (i = 0; i < n; i++)
 		map->epochs[i].to = i + 1 < n ? map->epochs[i + 1].from - 1 : ~0ULL;
-	return 0;
+	return note_others(map, told, count, wrong);
 }
 
 int vmpt_told_weigh(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t told_count,
@@ -156,7 +180,7 @@ int vmpt_told_weigh(struct vmpt_vmcs_map *map, const struct vmpt_told *told, siz
 		return 0;
 	/* Fewer pairs than a contradiction needs prove nothing. */
 	if (!map->count || (map->count == 1 && map->epochs[0].pairs < AGAINST))
-		return take_all(map, told, told_count);
+		return take_all(map, told, told_count, wrong);
 	for (i = 0; i < map->count && !err; i++)
 		if (map->epochs[i].source == VMPT_MAP_INFERRED)
 			err = weigh_epoch(&map->epochs[i], map->vmcs, told, told_count, pairs, n,

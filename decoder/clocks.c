@@ -457,6 +457,11 @@ u64 vmpt_clocks_vmcs(const struct vmpt_clocks *c, size_t i)
 	return i < c->table.count ? c->table.map[i].vmcs : 0;
 }
 
+u64 vmpt_clocks_vmcs_tscs(const struct vmpt_clocks *c, size_t i)
+{
+	return i < c->table.count ? c->table.map[i].tscs : 0;
+}
+
 const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *c, size_t i, size_t *count)
 {
 	*count = i < c->table.count ? c->table.map[i].count : 0;

@@ -116,8 +116,10 @@ struct vmpt_epoch {
 struct vmpt_told_wrong {
 	u64 vmcs;
 	u8 source; /* who told it */
+	u8 by;	   /* who told .found, VMPT_MAP_INFERRED: nobody, it is the trace's */
 	struct vmpt_tsc_map told, found;
-	u64 at; /* host ticks of the first packet that says otherwise */
+	/* host ticks of the first packet that says otherwise; VMPT_TIME_NONE: only .by does */
+	u64 at;
 };
 
 /* Something told of a VMCS's map; from host tick .from on (0: from the start). */
@@ -212,6 +214,8 @@ const struct vmpt_clock_counts *vmpt_clocks_counts(const struct vmpt_clocks *clo
 /* VMCSs with a TSC packet or something told of them, by number. */
 size_t vmpt_clocks_vmcs_count(const struct vmpt_clocks *clocks);
 u64 vmpt_clocks_vmcs(const struct vmpt_clocks *clocks, size_t i);
+/* TSC packets of it in the streams; 0: of what was told nothing can be checked. */
+u64 vmpt_clocks_vmcs_tscs(const struct vmpt_clocks *clocks, size_t i);
 /* Its epochs by time. Change points are where one ends and the next begins. */
 const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *clocks, size_t i,
 					    size_t *count);

@@ -112,6 +112,13 @@ START_TEST(told_by_the_user)
 	ck_assert_str_eq(json_text(e, "multiplier"), "0xc00000000000");
 	ck_assert_uint_eq(json_array_size(json_at(doc, "contradictions")), 0);
 	json_decref(doc);
+	/* What the trace cannot tell anything of */
+	r = vmpt("clocks " RATES "--vm=c000:7 --vm=12f7a4000:-67108864 d.cpu0.pt");
+	ck_assert_str_eq(r->err,
+			 "vmpt clocks: warning: --vm: the trace has no TSC packet of VMCS c000\n");
+	r = vmpt("dump --time -n 3 " RATES "--vm=c000:7 --vm=12f7a4000:7 d.cpu0.pt");
+	ck_has(r->err, "--vm: the trace has no TSC packet of VMCS c000\n");
+	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 7, ");
 	/* Not so: the trace wins. */
 	r = vmpt("clocks --json " RATES "--vm=12f7a4000:1000 d.cpu0.pt");
 	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 1000");
@@ -187,6 +194,16 @@ START_TEST(told_by_the_side_record)
 	ck_assert_str_eq(json_text(e, "vm"), "web");
 	ck_assert_str_eq(json_text(e, "offset"), "-67108864");
 	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "trace");
+	json_decref(doc);
+	/* --vm comes behind it, and is held against the trace, too. */
+	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl --vm=12f7a4000:12345 d.cpu0.pt");
+	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 12345, multiplier 0x1000000000000; "
+		       "the trace has another from host TSC 0x");
+	ck_has(r->err, "; the side record says -67108864, 0x1000000000000, and that is taken\n");
+	doc = run_json(r);
+	ck_assert_str_eq(json_text(epoch(doc, 0), "source"), "record");
+	ck_assert_str_eq(json_text(doc, "contradictions/0/source"), "user");
+	ck_assert_str_eq(json_text(doc, "contradictions/0/by"), "record");
 	json_decref(doc);
 	r = vmpt("clocks " RATES "--side-record=vms.jsonl d.cpu0.pt d.cpu1.pt");
 	ck_has(r->out, "web vcpu 0");
@@ -290,6 +307,7 @@ START_TEST(wrong_usage)
 		"split -o out --clock=mine d.cpu0.pt",
 		"split -o out --vm=a000:1 d.cpu0.pt",
 		"clocks --vm=nonsense d.cpu0.pt",
+		"clocks --vm=a000:1 --vm=0b000:1 --vm=0a000:2 d.cpu0.pt",
 		"clocks --mtc-freq=16 d.cpu0.pt",
 	};
 	size_t i;

@@ -208,9 +208,54 @@ START_TEST(told_maps)
 	ck_assert_uint_eq(wrong[0].told.offset, 77);
 	ck_assert_uint_eq(wrong[1].vmcs, B);
 	ck_assert_int_eq(wrong[1].source, VMPT_MAP_USER);
+	ck_assert_int_eq(wrong[1].by, VMPT_MAP_INFERRED);
 	ck_assert_uint_le(apart(wrong[1].found.offset, 1ULL << 41), 4);
 	ck_assert_uint_ge(wrong[1].at, START);
 	ck_assert_uint_lt(wrong[1].at, machine_now(m));
+}
+END_TEST
+
+/* Also of those that come behind the one that is taken. */
+START_TEST(told_by_others)
+{
+	static const struct vmpt_told told[] = {
+		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 12345 }, .source = VMPT_MAP_USER },
+		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 1ULL << 40 }, .source = VMPT_MAP_RECORD },
+		{ .vmcs = B, .map = { VMPT_TSC_UNSCALED, 1ULL << 41 }, .source = VMPT_MAP_KVM },
+		{ .vmcs = B, .map = { VMPT_TSC_UNSCALED, 1ULL << 41 }, .source = VMPT_MAP_USER },
+		/* never seen */
+		{ .vmcs = 0xc000, .map = { 3, 4 }, .source = VMPT_MAP_USER },
+		{ .vmcs = 0xc000, .map = { 3, 5 }, .source = VMPT_MAP_KVM },
+		{ .vmcs = 0xd000, .map = { 3, 4 }, .source = VMPT_MAP_USER },
+		{ .vmcs = 0xd000, .map = { 3, 4 }, .source = VMPT_MAP_KVM },
+	};
+	struct vmpt_clocks_options options = options_of(TIMED);
+	const struct vmpt_told_wrong *wrong;
+	size_t n;
+
+	options.told = told;
+	options.told_count = VMPT_ARRAY_SIZE(told);
+	make_two_offsets(TIMED);
+	open_cpus(1, &options);
+	ck_assert_int_eq(epochs_of(A, 1)->source, VMPT_MAP_RECORD);
+	ck_assert_uint_eq(epochs_of(A, 1)->outliers, 0);
+	wrong = vmpt_clocks_wrong(clocks, &n);
+	ck_assert_uint_eq(n, 2);
+	ck_assert_uint_eq(wrong[0].vmcs, A);
+	ck_assert_int_eq(wrong[0].source, VMPT_MAP_USER);
+	ck_assert_int_eq(wrong[0].by, VMPT_MAP_RECORD);
+	ck_assert_uint_eq(wrong[0].told.offset, 12345);
+	ck_assert_uint_eq(wrong[0].found.offset, 1ULL << 40);
+	ck_assert_uint_ge(wrong[0].at, START);
+	ck_assert_uint_lt(wrong[0].at, machine_now(m));
+	ck_assert_uint_eq(wrong[1].vmcs, 0xc000);
+	ck_assert_int_eq(wrong[1].source, VMPT_MAP_USER);
+	ck_assert_int_eq(wrong[1].by, VMPT_MAP_KVM);
+	ck_assert_uint_eq(wrong[1].found.offset, 5);
+	ck_assert_uint_eq(wrong[1].at, VMPT_TIME_NONE);
+	ck_assert_uint_gt(vmpt_clocks_vmcs_tscs(clocks, 0), 0);
+	ck_assert_uint_eq(vmpt_clocks_vmcs(clocks, 2), 0xc000);
+	ck_assert_uint_eq(vmpt_clocks_vmcs_tscs(clocks, 2), 0);
 }
 END_TEST
 
@@ -467,6 +512,7 @@ int main(void)
 	tcase_add_loop_test(tcase, guests_that_move, 0, 2);
 	tcase_add_test(tcase, changes_at_their_transition);
 	tcase_add_test(tcase, told_maps);
+	tcase_add_test(tcase, told_by_others);
 	tcase_add_loop_test(tcase, told_rates, 0, 5);
 	tcase_add_loop_test(tcase, told_rates_stay, 0, 2);
 	tcase_add_loop_test(tcase, told_rates_and_guests_alone, 0, 3);
