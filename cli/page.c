@@ -77,11 +77,11 @@ static void note_wrongs(struct timeline_page *p, const struct timeline *t)
 	wrong = vmpt_clocks_wrong(t->clocks, &count);
 	for (i = 0; i < count && i < WRONGS; i++)
 		note(p, "warning",
-		     "VMCS %llx: %s says TSC offset 0x%llx and multiplier 0x%llx, the trace says "
-		     "0x%llx and 0x%llx: the trace wins",
+		     "VMCS %llx: %s says TSC offset 0x%llx and multiplier 0x%llx, %s says "
+		     "0x%llx and 0x%llx, and that is taken",
 		     (unsigned long long)wrong[i].vmcs, source_name(wrong[i].source),
 		     (unsigned long long)wrong[i].told.offset,
-		     (unsigned long long)wrong[i].told.multiplier,
+		     (unsigned long long)wrong[i].told.multiplier, source_name(wrong[i].by),
 		     (unsigned long long)wrong[i].found.offset,
 		     (unsigned long long)wrong[i].found.multiplier);
 	if (count > WRONGS)
