@@ -198,8 +198,7 @@ void vmpt_clocks_close(struct vmpt_clocks *clocks);
 
 /* What the time line is. */
 enum vmpt_time_base {
-	VMPT_BASE_NONE,	 /* no TSC packet at all: ticks from the start, by MTC or cycles, or nothing
-			  */
+	VMPT_BASE_NONE,	 /* no TSC packet at all: no times */
 	VMPT_BASE_HOST,	 /* the host's TSC */
 	VMPT_BASE_GUEST, /* no TSC of the host in the trace, no map told: one guest's, as it is */
 };
