@@ -155,6 +155,18 @@ static int by_vmcs(const void *a, const void *b)
 	return x->since < y->since ? -1 : x->since > y->since;
 }
 
+/* Whether a line without its end was cut: a VMM that dies writes one. */
+static bool is_cut(const char *text, size_t n)
+{
+	json_t *o;
+
+	if (!n || text[n - 1] == '\n' || n > LINE_MAX_BYTES)
+		return false;
+	o = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+	json_decref(o);
+	return !o;
+}
+
 static int read_record(struct cli *cli, struct cli_clocks *c)
 {
 	FILE *f = fopen(cli->side_record, "re");
@@ -171,7 +183,10 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	errno = 0;
 	while (!err && (n = getline(&text, &room, f)) >= 0) {
 		l.number++;
-		if (strspn(text, " \t\r\n") < (size_t)n)
+		if (c->vcpus && is_cut(text, (size_t)n))
+			cli_warn(cli, "%s: line %zu: it is cut, and left out", cli->side_record,
+				 l.number);
+		else if (strspn(text, " \t\r\n") < (size_t)n)
 			err = read_line(cli, c, text, (size_t)n, &l);
 	}
 	if (!err && ferror(f)) {

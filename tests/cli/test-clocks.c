@@ -235,6 +235,13 @@ START_TEST(bad_side_records)
 		ck_has(r->err, "bad.jsonl: ");
 		ck_has(r->err, bad[i][1]);
 	}
+	/* What stands before a last line that is cut counts. */
+	write_text("bad.jsonl",
+		   "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB "\"}\n{\"vm\":\"db\",\"vc");
+	r = vmpt("clocks " RATES "--side-record=bad.jsonl d.cpu0.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "warning: bad.jsonl: line 2: it is cut, and left out");
+	ck_has(r->out, "web vcpu 0");
 	r = vmpt("clocks --side-record=none.jsonl d.cpu0.pt");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "none.jsonl: No such file");
