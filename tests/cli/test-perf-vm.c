@@ -51,13 +51,6 @@ static bool next(FILE *f, struct printed *p)
 	return true;
 }
 
-static void setup(void)
-{
-	cli_setup();
-	make_traces(LOOPS, "");
-	make_code();
-}
-
 /* Runs of one CPU's instructions. */
 struct turns {
 	u64 count, small, large; /* of the runs behind the first three */
@@ -95,6 +88,8 @@ START_TEST(all_cpus_in_order)
 	u64 last = 0;
 	FILE *f;
 
+	make_traces(LOOPS, "");
+	make_code();
 	r = vmpt("split --per-vm " RATES "--kernel=db --image=web -o out d.cpu0.pt d.cpu1.pt");
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "out/" DB ".perf.data: 2 streams\n");
@@ -132,6 +127,8 @@ START_TEST(vcpus_of_a_vm)
 	FILE *f;
 	json_t *doc;
 
+	make_traces(20, "");
+	make_code();
 	write_file("vms.jsonl", record, strlen(record));
 	ck_assert_int_eq(vmpt("split --per-vm -o out d.cpu0.pt d.cpu1.pt")->code, 0);
 	ck_assert_int_eq(access("out/" DB ".perf.data", F_OK), 0);
@@ -208,7 +205,7 @@ int main(void)
 		return 77;
 	}
 	tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, setup, cli_clean);
+	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, all_cpus_in_order);
 	tcase_add_test(tc, vcpus_of_a_vm);
 	tcase_add_test(tc, without_times);

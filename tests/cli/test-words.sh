@@ -53,6 +53,7 @@ expect 'FUP.PGE FUP.PGD' vmpt dump --kinds = FUP.PG
 expect '' vmpt dump --tsc-ratio = 1
 expect '' vmpt stat --own
 expect '--output=' vmpt split --o
+expect '--perf --per-vm' vmpt split --pe
 expect '--owner=' vmpt dump --ow
 expect 'PSB PSBEND' vmpt dump --kinds = PS
 expect 'PIP,PSB PIP,PSBEND' vmpt dump --kinds = PIP,PS
