@@ -9,7 +9,6 @@
 #include "pc.h"
 
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -139,6 +138,7 @@ void pc_times_exit(struct pc_cpu *pc)
 
 void pc_times_start(struct pc_cpu *pc, const char *name)
 {
+	static const char magic[] = TIMES_MAGIC;
 	struct pc_times *t;
 
 	pc_times_stop(pc);
@@ -147,7 +147,7 @@ void pc_times_start(struct pc_cpu *pc, const char *name)
 	t->name = std::string(name) + ".times." + std::to_string(pc->id);
 	t->file = fopen((std::string(pc_folder()) + "/" + t->name).c_str(), "we");
 	t->failed = !t->file;
-	t->buffer.assign(TIMES_MAGIC, TIMES_MAGIC + strlen(TIMES_MAGIC));
+	t->buffer.assign(magic, magic + sizeof(magic) - 1);
 	t->position = position(pc);
 	pc->times = t;
 	pc_time_now(pc);
