@@ -22,13 +22,10 @@ failures=0 checks=0 rc=0
 
 mkdir -p "$out"
 export LC_ALL=C
-# A soak has no time to make the PC.
-if [ -n "${VMPT_SOAK-}" ] && ! { [ -d "$("$source/bochs/build" --where)" ] &&
-	[ -d "$("$source/tests/bochs/build-kernel" \
-		${VMPT_BOCHS_PATCHES:+--patches "$VMPT_BOCHS_PATCHES"} --where)" ]; }; then
-	echo 'skipped: the Bochs PC was not made: make bochs'
-	exit 77
-fi
+. "$source/tests/soak.sh" || exit
+soak_takes "$([ "${6-}" = small ] && echo 60 || echo 400)"
+soak_made "$source/bochs/build" \
+	"$source/tests/bochs/build-kernel${VMPT_BOCHS_PATCHES:+ --patches $VMPT_BOCHS_PATCHES}"
 # Images, truths and traces are large.
 trap 'rm -rf "$out"/*/files/image-* "$out"/*/files/*.truth.* "$out"/*/split "$out"/*/files/perf.data \
 	"$out/wrong"' EXIT

@@ -32,6 +32,9 @@ if [ "$kernel" = patched ]; then
 	options=(--patches "$patches")
 	build+=" --patches $patches"
 fi
+. "$source/tests/soak.sh" || exit
+soak_takes 160
+soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build base"
 
 # Run the program with the words $2 as test $1.

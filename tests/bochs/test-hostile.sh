@@ -30,6 +30,9 @@ if [ "$kernel" = patched ]; then
 	[ -z "${VMPT_SOAK-}" ] ||
 		programs=$((programs + 40 * VMPT_SOAK)) cpuids=$((cpuids + 60 * VMPT_SOAK))
 fi
+. "$source/tests/soak.sh" || exit
+soak_takes 220
+soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build base"
 
 # Run program $1 with $2 as its word.

@@ -22,13 +22,10 @@ export LC_ALL=C
 [ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
 if [ -n "${VMPT_SOAK-}" ]; then
 	times=600 beside=100 pause=300000 # 3 minutes, half a minute
-	# A soak has no time to make the PC.
-	if ! { [ -d "$("$source/bochs/build" --where)" ] &&
-		[ -d "$("$source/tests/bochs/build-kernel" --where --patches "$patches")" ]; }; then
-		echo 'skipped: the Bochs PC was not made: make test-kvm'
-		exit 77
-	fi
 fi
+. "$source/tests/soak.sh" || exit
+soak_takes 330
+soak_made "$source/bochs/build" "$source/tests/bochs/build-kernel --patches $patches"
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel --patches $patches" \
 	"$source/tests/bochs/build" "$source/tests/bochs/inside/programs/build $out/programs"
 trap 'rm -f "$out"/*/files/perf-*.data' EXIT

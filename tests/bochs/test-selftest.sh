@@ -17,6 +17,9 @@ failures=0 checks=0
 mkdir -p "$out"
 . "$here/lib.sh" || exit
 [ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+. "$source/tests/soak.sh" || exit
+soak_takes 160
+soak_made "$source/bochs/build" "$here/build-kernel" "$here/build-kernel --patches $patches"
 make_all "$source/bochs/build" "$here/build-kernel" "$here/build-kernel --patches $patches" \
 	"$here/build base"
 folder=$("$here/build-selftests" "$patches" 2>"$out/build.log") || {

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The patches to QEMU apply to its source, are clean and compile (kvm-patches/qemu/check). It belongs
-# to "make soak", which sets VMPT_SOAK: the first run fetches the source.
+# to "make soak": the first run fetches the source.
 set -euo pipefail
 
-patches=$(cd "$(dirname "$(readlink -f "$0")")/../../kvm-patches/qemu" && pwd)
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+patches=$here/../../kvm-patches/qemu
+# shellcheck source=tests/soak.sh
+. "$here/../soak.sh"
+soak_takes 200
 status=0
 "$patches/check" || status=$?
 [ $status != 77 ] || exit 77

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The KUnit suites of pt_core in a kernel: User Mode Linux with the series. All cases that the sources
-# have run, and pass; of the newer kernel, if the word 7.x is given. It belongs to "make soak", which
-# sets VMPT_SOAK: the first run builds the kernel.
+# have run, and pass; of the newer kernel, if the word 7.x is given. It belongs to "make soak": the
+# first run builds the kernel.
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/vmpt-uml.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
+# shellcheck source=tests/soak.sh
+. "$here/../soak.sh"
+soak_takes 300
 status=0
 out=$("$here/uml" "$@") || status=$?
 [ $status = 0 ] || { echo "$out" && exit $status; }
