@@ -61,7 +61,7 @@ record()
 	run=$out/$name
 	files=$run/files
 	mkdir -p "$run"
-	try "$source/tests/bochs/run" --with perf --timeout 120 --out "$run" "${@:3}" "$2"
+	try "$source/tests/bochs/run" --with perf --timeout 300 --out "$run" "${@:3}" "$2"
 	check 'the PC ran' "$run/said" [ $rc = 0 ]
 	check 'the host port has no errors' "$files/run.log" \
 		[ "$(grep -c '^[0-9]* error:' "$files/run.log")" = 0 ]
