@@ -151,6 +151,8 @@ async function start() {
 	showSpan();
 	fillIps();
 	fillKey();
+	if ((meta.totals || {}).exits)
+		showTab('exits');
 	tellView('Ready');
 }
 

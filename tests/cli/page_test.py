@@ -73,6 +73,8 @@ class Test:
 	# ---- what is tried ----
 
 	def header(self):
+		self.check(self.table() == self.counts()[0] and not self.b.run(
+			"document.getElementById('exits').hidden"), "what it opens with: exits by reason")
 		self.check(self.b.run("document.title") == "host.perf.data – vmpt timeline", "title")
 		facts = self.text("facts")
 		for word in ("Duration", "CPUs4", "Exits3,000", "Clockhost TSC", "Losses3"):
