@@ -3,7 +3,8 @@
 # vmpt record on the stock kernel in the Bochs PC, while two VMMs run a guest each whose TSC is not the
 # host's, the second one's scaled: what it writes is what the VMMs set and what KVM's debugfs says;
 # events of its perf.data are those that perf itself shows; and each VMCS gets the name of the VMM
-# whose guest it was, by each of the guest's runs.
+# whose guest it was, by each of the guest's runs. perf script places what each VM executed into these
+# runs.
 #
 #	test-record.sh SOURCE OUT VMPT EVENTS-PRINT NAMES-PRINT
 set -u
@@ -192,6 +193,46 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	sys.exit(bad != 0)
 END
 checks=$((checks + 1))
+
+# ---- perf.data per VM: what perf prints of it was executed while KVM ran that VM ----
+
+rm -rf "$out/run/split"
+rc=0
+"$vmpt" split --per-vm -o "$out/run/split" "$got" >"$out/run/said" 2>&1 || rc=$?
+check 'a perf.data per VM' [ $rc = 0 ]
+while read -r pid _; do
+	perf script --ns -F time,event,ip --itrace=b -i "$out/run/split/vm-l2vmm_$pid"+*.perf.data \
+		>"$out/run/script" 2>/dev/null
+	python3 - "$out/run" "$pid" <<-'END' || failures=$((failures + 1))
+		import bisect, re, sys
+		run, pid = sys.argv[1:]
+		runs, entry = [], None
+		for line in open(run + "/events"):
+		    words = line.split()
+		    if words[0] in ("entry", "exit") and words[2] == pid:
+		        if words[0] == "exit" and entry is not None:
+		            runs.append((entry, int(words[4])))
+		        entry = int(words[4]) if words[0] == "entry" else None
+		branches, outside, back, last, seen = 0, 0, 0, 0, set()
+		for line in open(run + "/script"):
+		    found = re.match(r"\s*(\d+)\.(\d{9}):", line)
+		    if not found:
+		        continue
+		    at = int(found[1]) * 10**9 + int(found[2])
+		    i = bisect.bisect(runs, (at, 1 << 62)) - 1
+		    branches += 1
+		    if i >= 0 and at <= runs[i][1]:
+		        seen.add(i)
+		    else:
+		        outside += 1
+		    back += at < last
+		    last = max(at, last)
+		print(f"note: l2vmm/{pid}: {branches} branches by perf script in {len(seen)} of {len(runs)} runs")
+		sys.exit(outside or back or not 0.95 * len(runs) <= len(seen))
+	END
+	checks=$((checks + 1))
+done <"$got/vmms"
+rm -rf "$out/run/split"
 [ $failures = 0 ] || tail -n 40 "$out/run/said" "$out/run/serial"
 
 echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
