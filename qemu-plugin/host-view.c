@@ -369,13 +369,15 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 	if (vcpu->truth)
 		truth_end(vcpu->truth, ip);
 	host->running = false;
-	clock_read(&vcpu->plugin->clock, &run->end);
 	if (vcpu->plugin->rtit) {
 		flow_rtit(vcpu, &host->rtit, false);
 		host_rtit_exit(&host->rtit, vcpu, ip);
+		/* Behind it, for it may have told a later time than any before it. */
+		clock_read(&vcpu->plugin->clock, &run->end);
 		host_stream_append(host->stream, run);
 		return;
 	}
+	clock_read(&vcpu->plugin->clock, &run->end);
 	flow_unit(vcpu, &host->unit, false);
 	vmpt_unit_time(&host->unit, &run->end);
 	vmpt_unit_flush(&host->unit);
