@@ -3,8 +3,8 @@
 # Times of system-wide traces by stock perf of stock KVM's guests, judged by the truth: when the PC
 # made each byte, when VM entries and exits were, and which offsets and multipliers were in force
 # (docs/time.md, docs/bochs/truth.md). Guests' TSCs are offset and scaled, written by the guest and by
-# the VMM, and go to another VM; guests sleep; on two processors they move to and fro. perf's own VM
-# time correlation must agree where it works.
+# the VMM, and go to another VM; guests sleep; a VM has two vCPUs; on two processors they move to and
+# fro. perf's own VM time correlation must agree where it works.
 #
 #	test-clock.sh SOURCE CLOCK-CHECK OUT
 set -u
@@ -42,7 +42,7 @@ record()
 	for recording; do
 		job+=,${recording// /.}
 	done
-	"$source/tests/bochs/run" --with perf --cpus "$cpus" --timeout 300 --out "$run" "$job" \
+	"$source/tests/bochs/run" --with perf --cpus "$cpus" --timeout 900 --out "$run" "$job" \
 		>"$run/said" 2>&1
 	echo $? >"$run/rc"
 }
@@ -66,6 +66,16 @@ judge()
 	maps=$(sed -n 's/^maps: \([0-9]*\),.*/\1/p' "$log")
 	check "$2: $3 maps or more are judged" "$log" [ "${maps:-0}" -ge "$3" ]
 	sed -n "/^cpu .* packets\|^order\|entries and exits\|^maps/s/^/$2: /p" "$log"
+}
+
+# One VMCS exits for HLT (12), with what KVM halts for; none for MWAIT (36).
+slept()
+{
+	local log=$out/1/files/run.log
+
+	check 'HLT exits in one recording' "$log" \
+		[ "$(grep -c '^[0-9]* exits .* reason 12 ' "$log")" = 1 ]
+	check 'MWAIT does not exit' "$log" [ "$(grep -c '^[0-9]* exits .* reason 36 ' "$log")" = 0 ]
 }
 
 # perf's offsets of recording $1, by the page of the VMCS, and ours, must be no more than 8 apart.
@@ -98,9 +108,15 @@ record 1 \
 	"mtc+mtc_period=3 $common+--rounds=60 30:write=5+--rounds=60 30:tsc=7000000 45:move=-77" \
 	"mtc9+mtc_period=9 $common+--rounds=40+--rounds=40" \
 	"halt+cyc mtc_period=3 pwr_evt=1 $common+--rounds=30 --halt" \
+	"mwait+cyc mtc_period=3 pwr_evt=1 $common+--rounds=30 --mwait" \
+	"exits+cyc mtc_period=3 pwr_evt=1 $common+--rounds=30 --halt --exits" \
+	"mtc0+mtc_period=0 $common+--rounds=20 10:offset=-5000000+--rounds=20" \
+	"cyc0+cyc mtc_period=0 $common+--rounds=20 10:khz=150000" \
+	"vcpus+cyc mtc_period=3 $common+--rounds=40 --second=0 20:offset=777" \
 	"again+mtc_period=6 $common+--rounds=28 --work=700 --sleep=0$again" &
 record 2 \
 	"two+cyc mtc_period=3 $common+--rounds=40 0:cpu=1 10:cpu=0 20:cpu=1 30:cpu=0+--rounds=40 0:cpu=0 8:cpu=1 18:cpu=0 28:cpu=1 20:khz=120000" \
+	"two-vcpus+cyc mtc_period=3 $common+--rounds=40 --second=1 0:cpu=0 10:cpu=1 20:cpu=0 30:cpu=1 25:offset=-4242" \
 	"two-mtc+mtc_period=3 $common+--rounds=40 0:cpu=1 10:cpu=0 20:cpu=1 30:cpu=0 25:offset=12345+--rounds=40 0:cpu=0 8:cpu=1 18:cpu=0 28:cpu=1" &
 wait
 ran 1
@@ -110,13 +126,22 @@ judge 1 cyc 4
 # The guest writes its TSC, the VMM does, a guest moves to another process.
 judge 1 mtc 5
 judge 1 mtc9 2
-# HLT in the guest, without an exit.
+# HLT and MWAIT in the guest, without an exit; HLT with one.
 judge 1 halt 1
+judge 1 mwait 1
+judge 1 exits 1
+slept
+# An MTC each tick of the crystal clock.
+judge 1 mtc0 3
+judge 1 cyc0 2
+# Two vCPUs of one VM.
+judge 1 vcpus 3
 # One VM after the other; KVM may use the page of a VMCS again.
 judge 1 again 9
 echo "again: $(sed -n 's/^found \([0-9a-f]*\) .*/\1/p' "$out/1/again.log" | sort | uniq -d | wc -l)" \
 	"VMCS pages were used again"
 judge 2 two 3
+judge 2 two-vcpus 3
 judge 2 two-mtc 3
 same_as_perf mtc9
 

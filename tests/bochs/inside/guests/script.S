@@ -21,8 +21,6 @@
 #define OP_RESULT 24
 #define OP_SIZE   32
 
-#define OPS 0x20000 /* the list; ESI is in it */
-
 	.section .rodata
 	.balign	16
 	.globl	SYMBOL()
@@ -41,8 +39,8 @@ irqs:	.long	0
 
 	.fill	0x1000 - (. - blob)
 
+	/* ESI is in the list; the VMM begins it. */
 start:
-	movl	$OPS, %esi
 next:
 	movl	OP_CODE(REG(si)), %edi
 	movl	OP_ARG(REG(si)), %ecx
@@ -64,7 +62,7 @@ table:
 	WORD	A(op_end), A(op_rdmsr), A(op_wrmsr), A(op_work), A(op_out), A(op_cpuid)
 	WORD	A(op_cr3), A(op_read), A(op_write), A(op_halt), A(op_jump)
 	WORD	A(op_vmxon), A(op_exits), A(op_irqs), A(op_await)
-	WORD	A(op_traps)
+	WORD	A(op_traps), A(op_mwait)
 table_end:
 
 op_end:
@@ -127,6 +125,18 @@ op_write:
 op_halt:
 	sti
 	hlt
+	cli
+	jmp	done
+
+	/* C1, until an interrupt. */
+op_mwait:
+	movl	$A(spin), %eax
+	xorl	%ecx, %ecx
+	xorl	%edx, %edx
+	monitor
+	xorl	%eax, %eax
+	sti
+	mwait
 	cli
 	jmp	done
 

@@ -19,6 +19,9 @@
 #define MAX_ROUNDS 1000
 #define MAX_STEPS  16
 #define ROUND_OPS  4
+/* Of the second vCPU. */
+#define SECOND_OPS   (GUEST_OPS + 0x10000)
+#define SECOND_STACK (GUEST_STACK - 0x4000)
 
 enum what {
 	WHAT_NONE,
@@ -49,9 +52,12 @@ struct step {
 
 struct machine {
 	struct vm vm;
-	struct vcpu vcpu;
+	struct vcpu vcpu, second;
+	bool has_second;
+	unsigned int second_cpu;
 	unsigned int round, rounds, work, traps, sleep;
-	bool halt;
+	u32 halt;   /* how the guest does: OP_HALT, OP_MWAIT; 0: it does not */
+	bool exits; /* where it does */
 	volatile bool done;
 	struct step steps[MAX_STEPS];
 	unsigned int n_steps;
@@ -66,6 +72,10 @@ static void usage(void)
 	       "  --sleep=US  microseconds of real time behind every fourth round (200)\n"
 	       "  --halt      in each round the guest itself halts, without an exit, until an\n"
 	       "              interrupt\n"
+	       "  --mwait     the same, by MWAIT\n"
+	       "  --exits     and with an exit: KVM halts for it, and ignores an MWAIT\n"
+	       "  --second=N  the VM has a second vCPU, which does the same rounds on processor N;\n"
+	       "              what is done is done to the first\n"
 	       "What is done behind a round (0: before the first):\n"
 	       "  tsc=N       KVM_SET_MSRS of IA32_TSC\n"
 	       "  offset=N    KVM_VCPU_TSC_OFFSET\n"
@@ -79,9 +89,9 @@ static void usage(void)
 
 /* ---- the guest's program ---- */
 
-static void load(struct machine *m)
+/* The operations of a vCPU, into @ops; returns how many. */
+static size_t make_ops(const struct machine *m, bool second, struct guest_op *ops)
 {
-	static struct guest_op ops[(ROUND_OPS + MAX_STEPS) * MAX_ROUNDS + 1];
 	size_t n = 0;
 
 	/* An EPT violation within an interrupt's delivery is not for Bochs (docs/bochs.md). */
@@ -92,34 +102,74 @@ static void load(struct machine *m)
 			ops[n++] = (struct guest_op){ .code = OP_WORK, .arg = m->work };
 			ops[n++] = (struct guest_op){ .code = OP_TRAPS, .arg = m->traps };
 			if (m->halt)
-				ops[n++] = (struct guest_op){ .code = OP_HALT };
+				ops[n++] = (struct guest_op){ .code = m->halt };
 			ops[n++] = (struct guest_op){ .code = OP_OUT, .value = round };
 		}
-		for (unsigned int i = 0; i < m->n_steps; i++)
+		for (unsigned int i = 0; i < m->n_steps && !second; i++)
 			if (m->steps[i].round == round && m->steps[i].what == WHAT_WRITE)
 				ops[n++] = (struct guest_op){ .code = OP_WRMSR,
 							      .arg = MSR_TSC,
 							      .value = m->steps[i].value };
 	}
 	ops[n++] = (struct guest_op){ .code = OP_END };
-	if (n * sizeof(*ops) > GUEST_PAGING - GUEST_OPS)
+	return n;
+}
+
+static void load(struct machine *m)
+{
+	static struct guest_op ops[(ROUND_OPS + MAX_STEPS) * MAX_ROUNDS + 1];
+	u64 room = (m->has_second ? SECOND_OPS : GUEST_PAGING) - GUEST_OPS;
+	size_t n = make_ops(m, false, ops);
+
+	if (n * sizeof(*ops) > room)
 		die("clocks: %zu operations are too many", n);
 	guest_load_script(&m->vm, GUEST_LONG64, ops, n);
+	guest_start(&m->vcpu, GUEST_LONG64);
+}
+
+/* No more than the first one's. */
+static void load_second(struct machine *m)
+{
+	static struct guest_op ops[ROUND_OPS * MAX_ROUNDS + 1];
+	size_t size = make_ops(m, true, ops) * sizeof(*ops);
+	struct kvm_regs regs;
+
+	memcpy(vm_at(&m->vm, SECOND_OPS, size), ops, size);
+	guest_start(&m->second, GUEST_LONG64);
+	if (ioctl(m->second.fd, KVM_GET_REGS, &regs))
+		die("registers: %s", strerror(errno));
+	regs.rsi = SECOND_OPS;
+	regs.rsp = SECOND_STACK;
+	if (ioctl(m->second.fd, KVM_SET_REGS, &regs))
+		die("registers: %s", strerror(errno));
+}
+
+static void open_vcpu(struct vcpu *vcpu, struct vm *vm, unsigned int id)
+{
+	struct cpuid cpuid;
+
+	vcpu_open(vcpu, vm, id);
+	cpuid_supported(vm, &cpuid);
+	if (vcpu_set_cpuid(vcpu, &cpuid))
+		die("KVM refuses CPUID that it says it supports");
 }
 
 static void open_machine(struct machine *m)
 {
 	struct kvm_enable_cap no_exits = { .cap = KVM_CAP_X86_DISABLE_EXITS,
-					   .args = { KVM_X86_DISABLE_EXITS_HLT } };
-	struct cpuid cpuid;
+					   .args = { m->halt == OP_MWAIT
+							     ? KVM_X86_DISABLE_EXITS_MWAIT
+							     : KVM_X86_DISABLE_EXITS_HLT } };
 
 	vm_open(&m->vm, m->halt);
-	if (m->halt && ioctl(m->vm.fd, KVM_ENABLE_CAP, &no_exits))
-		die("KVM_CAP_X86_DISABLE_EXITS: %s", strerror(errno));
-	vcpu_open(&m->vcpu, &m->vm, 0);
-	cpuid_supported(&m->vm, &cpuid);
-	if (vcpu_set_cpuid(&m->vcpu, &cpuid))
-		die("KVM refuses CPUID that it says it supports");
+	if (m->halt && !m->exits &&
+	    (!(ioctl(m->vm.fd, KVM_CHECK_EXTENSION, no_exits.cap) & no_exits.args[0]) ||
+	     ioctl(m->vm.fd, KVM_ENABLE_CAP, &no_exits)))
+		die("KVM_CAP_X86_DISABLE_EXITS: KVM has no %#llx",
+		    (unsigned long long)no_exits.args[0]);
+	open_vcpu(&m->vcpu, &m->vm, 0);
+	if (m->has_second)
+		open_vcpu(&m->second, &m->vm, 1);
 }
 
 /* A guest that halts gets an interrupt now and then. */
@@ -181,6 +231,8 @@ static void move(struct machine *m, unsigned long long offset, bool child)
 	struct kvm_sregs sregs;
 	struct kvm_regs regs;
 
+	if (m->has_second)
+		die("clocks: a VM with a second vCPU does not move");
 	/* The OUT that is under way ends. */
 	m->vcpu.run->immediate_exit = 1;
 	if (vcpu_run(&m->vcpu))
@@ -225,39 +277,65 @@ static void take(struct machine *m, const struct step *step)
 	}
 }
 
+static void sleep_a_while(const struct machine *m, unsigned int round)
+{
+	if (m->sleep && !m->halt && round % 4 == 0)
+		usleep(m->sleep);
+}
+
 static void end_round(struct machine *m, unsigned int round)
 {
 	if (round != m->round + 1)
 		die("clocks: round %u comes behind round %u", round, m->round);
 	m->round = round;
-	if (m->sleep && !m->halt && round % 4 == 0)
-		usleep(m->sleep);
+	sleep_a_while(m, round);
 	for (unsigned int i = 0; i < m->n_steps; i++)
 		if (m->steps[i].round == round)
 			take(m, &m->steps[i]);
 }
 
-static void run(struct machine *m)
+/* Until the guest puts out @word; false: it has ended. */
+static bool next_word(struct vcpu *vcpu, u32 *word)
 {
-	for (;;) {
-		struct kvm_run *run;
-		u32 word = 0;
-		int error = vcpu_run(&m->vcpu);
+	struct kvm_run *run = vcpu->run;
+	int error;
 
-		run = m->vcpu.run;
+	do {
+		error = vcpu_run(vcpu);
 		if (error)
 			die("KVM_RUN: %s", strerror(error));
-		if (run->exit_reason == KVM_EXIT_INTR)
-			continue;
-		if (run->exit_reason != KVM_EXIT_IO)
-			die("clocks: an exit for reason %u", run->exit_reason);
-		memcpy(&word, (u8 *)run + run->io.data_offset, run->io.size);
-		if (run->io.port == GUEST_PORT_DONE && word)
-			die("clocks: the guest ends with %u in round %u", word, m->round + 1);
-		if (run->io.port == GUEST_PORT_DONE)
-			return;
+	} while (run->exit_reason == KVM_EXIT_INTR);
+	if (run->exit_reason != KVM_EXIT_IO)
+		die("clocks: an exit for reason %u", run->exit_reason);
+	*word = 0;
+	memcpy(word, (u8 *)run + run->io.data_offset, run->io.size);
+	if (run->io.port == GUEST_PORT_DONE && *word)
+		die("clocks: the guest of vCPU %u ends with %u", vcpu->id, *word);
+	return run->io.port != GUEST_PORT_DONE;
+}
+
+static void run(struct machine *m)
+{
+	u32 word;
+
+	while (next_word(&m->vcpu, &word))
 		end_round(m, word);
+}
+
+static void *run_second(void *argument)
+{
+	struct machine *m = argument;
+	u32 word, round = 0;
+
+	set_cpu(m->second_cpu);
+	while (next_word(&m->second, &word)) {
+		if (word != ++round)
+			die("clocks: vCPU 1: round %u comes behind round %u", word, round - 1);
+		sleep_a_while(m, round);
 	}
+	if (round != m->rounds)
+		die("clocks: vCPU 1: %u rounds", round);
+	return NULL;
 }
 
 /* ---- options ---- */
@@ -281,19 +359,17 @@ static void parse_step(struct machine *m, const char *text)
 }
 
 static const struct option options[] = {
-	{ "rounds", required_argument, NULL, 'r' },
-	{ "work", required_argument, NULL, 'w' },
-	{ "traps", required_argument, NULL, 't' },
-	{ "sleep", required_argument, NULL, 's' },
-	{ "halt", no_argument, NULL, 'H' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	{ "rounds", required_argument, NULL, 'r' }, { "work", required_argument, NULL, 'w' },
+	{ "traps", required_argument, NULL, 't' },  { "sleep", required_argument, NULL, 's' },
+	{ "halt", no_argument, NULL, 'H' },	    { "mwait", no_argument, NULL, 'm' },
+	{ "exits", no_argument, NULL, 'e' },	    { "second", required_argument, NULL, '2' },
+	{ "help", no_argument, NULL, 'h' },	    { NULL, 0, NULL, 0 },
 };
 
 int main(int argc, char **argv)
 {
 	static struct machine m = { .rounds = 40, .work = 600, .traps = 3, .sleep = 200 };
-	pthread_t thread;
+	pthread_t waker, second;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -313,7 +389,17 @@ int main(int argc, char **argv)
 			m.sleep = value;
 			break;
 		case 'H':
-			m.halt = true;
+			m.halt = OP_HALT;
+			break;
+		case 'm':
+			m.halt = OP_MWAIT;
+			break;
+		case 'e':
+			m.exits = true;
+			break;
+		case '2':
+			m.has_second = true;
+			m.second_cpu = value;
 			break;
 		case 'h':
 			usage();
@@ -326,15 +412,21 @@ int main(int argc, char **argv)
 		die("clocks: more than %d rounds", MAX_ROUNDS);
 	for (; optind < argc; optind++)
 		parse_step(&m, argv[optind]);
+	if (m.has_second && m.halt)
+		die("clocks: only the first vCPU gets interrupts: no --second with --halt");
 	open_machine(&m);
 	load(&m);
-	guest_start(&m.vcpu, GUEST_LONG64);
+	if (m.has_second)
+		load_second(&m);
 	for (unsigned int i = 0; i < m.n_steps; i++)
 		if (!m.steps[i].round)
 			take(&m, &m.steps[i]);
-	if (m.halt && pthread_create(&thread, NULL, wake, &m))
+	if ((m.halt && pthread_create(&waker, NULL, wake, &m)) ||
+	    (m.has_second && pthread_create(&second, NULL, run_second, &m)))
 		die("clocks: no thread");
 	run(&m);
+	if (m.has_second)
+		pthread_join(second, NULL);
 	m.done = true;
 	printf("clocks: %u rounds, exits %llu\n", m.round,
 	       (unsigned long long)vcpu_stat(&m.vcpu, "exits"));

@@ -251,6 +251,7 @@ void guest_start(struct vcpu *vcpu, enum guest_mode mode)
 	struct kvm_regs regs = {
 		.rip = head->entry,
 		.rsp = mode == GUEST_REAL16 ? 0xfff0 : GUEST_STACK,
+		.rsi = GUEST_OPS,
 		.rflags = 2,
 	};
 	struct kvm_sregs sregs;

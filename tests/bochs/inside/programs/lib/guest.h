@@ -76,6 +76,7 @@ enum guest_opcode {
 	OP_IRQS,  /* result: interrupts so far */
 	OP_AWAIT, /* at most arg rounds for an interrupt; result as OP_IRQS */
 	OP_TRAPS, /* arg CPUIDs, which KVM answers */
+	OP_MWAIT, /* as OP_HALT */
 };
 
 struct guest_op {
