@@ -44,7 +44,7 @@ done < <(ldd "$vmpt" | grep -o '/[^ ]*')
 
 rm -rf "$out/run"
 mkdir -p "$out/run"
-"$source/tests/bochs/run" --out "$out/run" --timeout 240 --with perf "${files[@]}" \
+"$source/tests/bochs/run" --out "$out/run" --timeout 900 --with perf "${files[@]}" \
 	"record,$first,$second,$khz" >"$out/run/said" 2>&1 || rc=$?
 tr -d '\r' <"$out/run/serial.log" >"$out/run/serial"
 got=$out/run/files

@@ -19,7 +19,11 @@ FLAGS = ("--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
 
 class Browser:
 	def __init__(self, chromium):
-		self.profile = tempfile.mkdtemp(prefix="vmpt-page-")
+		# Not below $TMPDIR: the name of a socket in it may have 107 characters.
+		self.profile = tempfile.mkdtemp(prefix="vmpt-page-", dir="/tmp")
+		# Nothing of the user's, flags or settings.
+		env = {"PATH": os.environ["PATH"], "HOME": self.profile, "TMPDIR": self.profile,
+		       "LC_ALL": "C.UTF-8"}
 		to_read, self.to = os.pipe()
 		self.back, back_write = os.pipe()
 
@@ -35,7 +39,7 @@ class Browser:
 
 		self.process = subprocess.Popen(
 			[chromium, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
-			preexec_fn=fds, close_fds=False, start_new_session=True,
+			env=env, preexec_fn=fds, close_fds=False, start_new_session=True,
 			stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 		os.close(to_read)
 		os.close(back_write)
@@ -61,7 +65,7 @@ class Browser:
 		data = json.dumps(message).encode() + b"\0"
 		while data:
 			data = data[os.write(self.to, data):]
-		until = time.monotonic() + 40
+		until = time.monotonic() + 100
 		while True:
 			answer = self.read(until)
 			if answer.get("id") == self.last:
@@ -108,7 +112,7 @@ class Browser:
 		return result["result"].get("value")
 
 	def wait(self, script, what):
-		until = time.monotonic() + 30
+		until = time.monotonic() + 100
 		while not self.run(script):
 			if time.monotonic() > until:
 				raise TimeoutError(f"never: {what}")

@@ -14,6 +14,7 @@ checks=0 failures=0
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
+umask 022
 export LC_ALL=C VMPT_RECORD_ROOT=$dir/root PATH=$dir/bin:$PATH
 
 # $1: what, then a command that succeeds.
@@ -30,7 +31,7 @@ check()
 try()
 {
 	rc=0
-	timeout 30 "$@" >said 2>&1 || rc=$?
+	timeout 100 "$@" >said 2>&1 || rc=$?
 }
 
 # Lines of the last run that say $1.
@@ -104,13 +105,13 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-trap 'touch "$DIR/interrupted"; kill $! 2>/dev/null; cp "$DATA" "$out"; exit 130' INT TERM
+trap 'touch "$DIR/interrupted"; kill $! 2>/dev/null; cat "$DATA" >"$out"; exit 130' INT TERM
 touch "$DIR/started"
 [ $# -gt 0 ] || set -- sleep 20
 "$@" &
 wait $!
 rc=$?
-cp "$DATA" "$out"
+cat "$DATA" >"$out"
 exit $rc
 END
 cat >bin/virsh <<'END'
@@ -208,14 +209,16 @@ done
 
 cat >work <<'END'
 #!/bin/bash
-# What runs meanwhile: a TSC offset changes, a VM ends, another starts and has not run yet.
-wait_for() { for _ in {1..200}; do grep -q "$1" "$DIR/rec/record.jsonl" && return; sleep 0.05; done; }
+# What runs meanwhile: a TSC offset changes, a VM ends, another starts and has not run yet. Each at
+# once, as in a kernel: nobody sees a half of it.
+wait_for() { for _ in {1..500}; do grep -q "$1" "$DIR/rec/record.jsonl" && return; sleep 0.05; done; }
 cd "$DIR/root/sys/kernel/debug/kvm" || exit
-echo -6000 >100-11/vcpu1/tsc-offset
+echo -6000 >"$DIR/offset" && mv "$DIR/offset" 100-11/vcpu1/tsc-offset
 wait_for 0xffffffffffffe890
-rm -r 300-9
+mv 300-9 "$DIR/gone"
 wait_for vcpu-gone
-mkdir -p 400-5/vcpu0 && echo 0 >400-5/vcpu0/pid && echo 1 >400-5/vcpu0/tsc-offset
+mkdir -p "$DIR/new/vcpu0" && echo 0 >"$DIR/new/vcpu0/pid" && echo 1 >"$DIR/new/vcpu0/tsc-offset"
+mv "$DIR/new" 400-5
 wait_for 400-5
 END
 chmod +x work
@@ -303,7 +306,7 @@ for signal in INT TERM HUP; do
 	rm -f started interrupted
 	"$vmpt" record -o "by-$signal" --every 20 >said 2>&1 &
 	pid=$!
-	for _ in {1..200}; do
+	for _ in {1..1000}; do
 		[ -e started ] && break
 		sleep 0.05
 	done

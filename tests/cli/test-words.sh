@@ -4,6 +4,7 @@
 # completion gives the right words; the man pages have no errors.
 # Usage: test-words.sh VMPT SOURCE-ROOT
 set -u
+export LC_ALL=C.UTF-8 # a character is a column
 vmpt=$(realpath "$1") root=$2 failed=0
 
 fail()

@@ -288,7 +288,7 @@ void writer_save(const struct perf_writer *w, char *path)
 	const char *dir = getenv("TMPDIR");
 	int fd;
 
-	snprintf(path, 64, "%.40s/vmpt-test-XXXXXX", dir && *dir ? dir : "/tmp");
+	snprintf(path, WRITER_PATH, "%s/vmpt-test-XXXXXX", dir && *dir ? dir : "/tmp");
 	fd = mkstemp(path);
 	require(fd >= 0);
 	require(write(fd, w->buf, w->size) == (ssize_t)w->size);

@@ -86,7 +86,8 @@ void writer_flush(struct perf_writer *w, size_t piece, bool type2);
 /* Sizes and features; nothing can be added after it. */
 void writer_finish(struct perf_writer *w);
 void writer_free(struct perf_writer *w);
-/* Write it to a temporary file, whose name is put in @path of 64 bytes at least. */
+#define WRITER_PATH 4096
+/* Write it to a temporary file, whose name is put in @path of WRITER_PATH bytes. */
 void writer_save(const struct perf_writer *w, char *path);
 
 #endif

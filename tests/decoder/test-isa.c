@@ -12,40 +12,12 @@
 #define PLAIN  "\x85\x00\x10\x40\x00\xb5\x20\x10\x40\x00\x43"
 #define CYCLED "\x85\x00\x10\x40\x00\xf1\xb5\x20\x10\x40\x00\xf1\x43\xf1"
 
-static char dir[64];
-
 static void setup(void)
 {
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(dir, sizeof(dir), "%.40s/vmpt-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)test_dir_make();
 }
 
-static void teardown(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static const char *file(const char *name, const void *bytes, size_t n)
-{
-	static char path[4][128];
-	static unsigned int next;
-	char *p = path[next++ % 4];
-	FILE *f;
-
-	snprintf(p, 128, "%s/%s", dir, name);
-	f = fopen(p, "wb");
-	ck_assert_ptr_nonnull(f);
-	ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
-	fclose(f);
-	return p;
-}
-
-#define FILE_OF(name, literal) file(name, literal, sizeof(literal) - 1)
+#define FILE_OF(name, literal) test_dir_file(name, literal, sizeof(literal) - 1)
 
 static const struct {
 	const char *what, *bytes;
@@ -82,8 +54,9 @@ START_TEST(the_first_psb_decides)
 
 	ck_assert_msg(vmpt_isa_detect((const u8 *)heads[_i].bytes, heads[_i].size) == isa,
 		      "%s: not %d", heads[_i].what, isa);
-	ck_assert_int_eq(vmpt_trace_open(&t, file("a", heads[_i].bytes, heads[_i].size), 0, NULL),
-			 0);
+	ck_assert_int_eq(
+		vmpt_trace_open(&t, test_dir_file("a", heads[_i].bytes, heads[_i].size), 0, NULL),
+		0);
 	/* Without a PSB it is PT's. */
 	ck_assert_int_eq((int)vmpt_trace_info(t)->isa, isa < 0 ? VMPT_ISA_PT : isa);
 	ck_assert_int_eq(vmpt_trace_stream(t, 0)->isa, isa < 0 ? VMPT_ISA_PT : isa);
@@ -130,7 +103,7 @@ START_TEST(files_without_a_psb_follow_the_others)
 {
 	struct vmpt_trace *t;
 
-	ck_assert_int_eq(vmpt_trace_open(&t, file("a", "", 0), 0, NULL), 0);
+	ck_assert_int_eq(vmpt_trace_open(&t, test_dir_file("a", "", 0), 0, NULL), 0);
 	ck_assert_int_eq(vmpt_trace_info(t)->isa, VMPT_ISA_PT);
 	ck_assert_int_eq(vmpt_trace_add_raw(t, FILE_OF("b", RTIT_PSB PLAIN), 1, NULL), 0);
 	ck_assert_int_eq(vmpt_trace_info(t)->isa, VMPT_ISA_RTIT);
@@ -172,7 +145,7 @@ int main(void)
 	Suite *s = suite_create("decoder/isa");
 	TCase *t = tcase_create("isa");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, setup, test_dir_remove);
 	tcase_add_loop_test(t, the_first_psb_decides, 0, VMPT_ARRAY_SIZE(heads));
 	tcase_add_test(t, the_search_is_bounded);
 	tcase_add_test(t, a_trace_is_of_one_isa);

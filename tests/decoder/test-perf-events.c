@@ -215,7 +215,7 @@ END_TEST
 /* A raw trace has no events. */
 START_TEST(raw_trace)
 {
-	char path[64];
+	char path[WRITER_PATH];
 
 	w = (struct perf_writer){ 0 };
 	writer_bytes(&w, bytes, sizeof(bytes));

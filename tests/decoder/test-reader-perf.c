@@ -277,7 +277,7 @@ static void check_two_cpus(void)
 
 START_TEST(written_files_are_what_perf_says)
 {
-	char path[64];
+	char path[WRITER_PATH];
 	struct oracle o;
 	size_t i;
 
@@ -552,7 +552,7 @@ END_TEST
 
 START_TEST(a_kcore_directory_holds_its_data_file)
 {
-	char file[64], dir[80], data[100];
+	char file[WRITER_PATH], dir[WRITER_PATH + 16], data[WRITER_PATH + 32];
 
 	begin(false, false);
 	writer_auxtrace(&w, 0, 1, 0, bytes, 16);

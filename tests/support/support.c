@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+#include <errno.h>
+#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/support.h"
+
+/*
+ * Check gives a test 4 s, which is little where many programs share few processors. It asks as a
+ * case is made, before test_main().
+ */
+__attribute__((constructor)) static void be_patient(void)
+{
+	setenv("CK_DEFAULT_TIMEOUT", "60", 0);
+}
 
 int test_main(Suite *suite)
 {
@@ -42,6 +54,45 @@ const char *test_data(const char *name)
 		return path;
 	test_skip("%s is not there", name);
 	return NULL;
+}
+
+static char dir[4096];
+
+const char *test_dir_make(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(dir, sizeof(dir), "%s/vmpt-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	ck_assert_msg(mkdtemp(dir) != NULL, "%s: %s", dir, strerror(errno));
+	return dir;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+void test_dir_remove(void)
+{
+	ck_assert_int_eq(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+const char *test_dir_file(const char *name, const void *bytes, size_t n)
+{
+	static char paths[4][sizeof(dir) + 256];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+	FILE *f;
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", dir, name);
+	f = fopen(path, "wb");
+	ck_assert_msg(f != NULL, "%s: %s", path, strerror(errno));
+	ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+	ck_assert_int_eq(fclose(f), 0);
+	return path;
 }
 
 u8 *test_read_file(const char *path, size_t *size)

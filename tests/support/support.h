@@ -27,6 +27,15 @@ const char *test_data(const char *name);
 /* A whole file in memory; the test fails if it cannot be read. free() it. */
 u8 *test_read_file(const char *path, size_t *size);
 
+/*
+ * A new folder in $TMPDIR, else in /tmp. Returns its name: static memory. One at a time.
+ * test_dir_remove() removes it with all that is in it.
+ */
+const char *test_dir_make(void);
+void test_dir_remove(void);
+/* A new file in it with @n bytes. Returns its path: static memory, good for four calls. */
+const char *test_dir_file(const char *name, const void *bytes, size_t n);
+
 /* A deterministic random generator: same seed, same numbers. */
 struct test_rng {
 	u64 state;
