@@ -137,6 +137,7 @@ struct cli {
 	int write_errno;    /* why stdout cannot be written, 0: it can */
 	struct cli_loss loss[CLI_LOSTS];
 	struct cli_progress progress;
+	json_t *warnings; /* what cli_warn() was given, also under -q; NULL: nobody asks */
 };
 
 /* ---- run.c ---- */
@@ -267,6 +268,10 @@ int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out);
 void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out);
 void cli_json_list_close(FILE *out);
+/* The same, with a last member "warnings": all of them so far. */
+void cli_json_list_close_warned(struct cli *cli, FILE *out);
+/* obj["warnings"]: strings. */
+void cli_json_warnings(struct cli *cli, json_t *obj);
 
 /* ---- owner.c ---- */
 

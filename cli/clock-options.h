@@ -22,6 +22,13 @@ void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *optio
  */
 void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks);
 
+/*
+ * Warnings of what the clocks cannot tell (no TSC packets, rates or offsets that are not known) and
+ * of CPUs on which they contradict each other or step back. A line each, of a few CPUs. Of RTIT
+ * none.
+ */
+void cli_clock_doubts(const struct cli *cli, const struct vmpt_clocks *clocks);
+
 /* "record", "kvm", "user", "trace", "none": enum vmpt_map_source. */
 const char *cli_clocks_source(unsigned int source);
 

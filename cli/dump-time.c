@@ -12,7 +12,6 @@ int dump_time_open(struct cli *cli)
 {
 	struct vmpt_clocks_options options;
 	struct dump *d = cli->own;
-	const struct vmpt_rates *r;
 	int ret;
 
 	cli_clock_settings(cli, &options);
@@ -22,14 +21,7 @@ int dump_time_open(struct cli *cli)
 		return CLI_FAILED;
 	}
 	cli_clock_warn(cli, d->clocks);
-	r = vmpt_clocks_rates(d->clocks);
-	if (!cli_is_rtit(cli) && (!r->tsc_num || !r->has_mtc_freq))
-		cli_warn(cli,
-			 "neither the file nor the packets tell the rates of the clocks: times "
-			 "are by TSC packets alone; --tsc-ratio and --mtc-freq tell them");
-	if (vmpt_clocks_base(d->clocks) == VMPT_BASE_GUEST)
-		cli_warn(cli, "no TSC of the host: times are those of the guest with VMCS 0x%llx",
-			 (unsigned long long)vmpt_clocks_base_vmcs(d->clocks));
+	cli_clock_doubts(cli, d->clocks);
 	return CLI_OK;
 }
 

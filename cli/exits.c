@@ -215,7 +215,7 @@ static void print_json(struct cli *cli, const struct own *own, const struct time
 	cli_json_list_open(cli, doc, "exits", stdout);
 	for (i = 0; i < own->exits.rows && !cli_output_failed(cli); i++)
 		cli_json_list_add(cli, json_row(cli, own, t, i), !i, stdout);
-	cli_json_list_close(stdout);
+	cli_json_list_close_warned(cli, stdout);
 }
 
 /* ---- the command ---- */

@@ -141,3 +141,15 @@ void cli_json_list_close(FILE *out)
 {
 	fprintf(out, "\n]\n}\n");
 }
+
+void cli_json_list_close_warned(struct cli *cli, FILE *out)
+{
+	fprintf(out, "\n],\n\"warnings\": ");
+	dump(cli, json_incref(cli->warnings), out);
+	fprintf(out, "\n}\n");
+}
+
+void cli_json_warnings(struct cli *cli, json_t *obj)
+{
+	cli_json_set(cli, obj, "warnings", json_incref(cli->warnings));
+}

@@ -13,6 +13,7 @@
 #include "decoder/extract.h"
 
 #define OUT_BUFFER     (256u << 10)
+#define WARNINGS_KEPT  256
 #define PROGRESS_BYTES (1u << 20) /* the clock is not asked more often */
 
 static const char *const escape[CLI_PAINTS] = {
@@ -77,10 +78,29 @@ void cli_error(const struct cli *cli, const char *fmt, ...)
 	va_end(args);
 }
 
+/* A lack of memory is told by what comes behind it. */
+static void keep_warning(const struct cli *cli, const char *fmt, va_list args)
+{
+	char text[512];
+	json_t *string;
+
+	if (json_array_size(cli->warnings) == WARNINGS_KEPT)
+		return;
+	vsnprintf(text, sizeof(text), fmt, args);
+	string = json_string(text);
+	/* A file's name need not be UTF-8, and the end may be cut. */
+	json_array_append_new(cli->warnings, string ? string : json_string("?"));
+}
+
 void cli_warn(const struct cli *cli, const char *fmt, ...)
 {
 	va_list args;
 
+	if (cli->warnings) {
+		va_start(args, fmt);
+		keep_warning(cli, fmt, args);
+		va_end(args);
+	}
 	if (cli->quiet)
 		return;
 	va_start(args, fmt);

@@ -11,9 +11,6 @@
 #include "cli/page.h"
 #include "cli/timeline-own.h"
 
-/* Contradictions told one by one; the others are counted. */
-#define WRONGS 20
-
 struct timeline_page {
 	struct cli *cli;
 	const char *path;
@@ -61,60 +58,21 @@ void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *sym
 	page->symbol_opaque = opaque;
 }
 
-static const char *source_name(u8 source)
+/* What was warned of is in the page, too. */
+static void note_warnings(struct timeline_page *p)
 {
-	static const char *const names[] = { "nobody", "the side record", "KVM's debugfs", "--vm",
-					     "the trace" };
+	json_t *text;
+	size_t i;
 
-	return source < VMPT_ARRAY_SIZE(names) ? names[source] : "somebody";
-}
-
-static void note_wrongs(struct timeline_page *p, const struct timeline *t)
-{
-	const struct vmpt_told_wrong *wrong;
-	size_t count, i;
-
-	wrong = vmpt_clocks_wrong(t->clocks, &count);
-	for (i = 0; i < count && i < WRONGS; i++)
-		note(p, "warning",
-		     "VMCS %llx: %s says TSC offset 0x%llx and multiplier 0x%llx, %s says "
-		     "0x%llx and 0x%llx, and that is taken",
-		     (unsigned long long)wrong[i].vmcs, source_name(wrong[i].source),
-		     (unsigned long long)wrong[i].told.offset,
-		     (unsigned long long)wrong[i].told.multiplier, source_name(wrong[i].by),
-		     (unsigned long long)wrong[i].found.offset,
-		     (unsigned long long)wrong[i].found.multiplier);
-	if (count > WRONGS)
-		note(p, "warning", "and %zu more contradictions of that kind", count - WRONGS);
+	json_array_foreach(p->cli->warnings, i, text)
+		note(p, "warning", "%s", json_string_value(text));
 }
 
 static void note_clocks(struct timeline_page *p, const struct timeline *t)
 {
-	const struct vmpt_clock_counts *counts;
-	u64 backs = 0, contradictions = 0, unmapped = 0;
-	size_t i;
-
-	for (i = 0; i < t->cli->streams; i++) {
-		counts = vmpt_clocks_counts(t->clocks, i);
-		if (!counts)
-			continue;
-		backs += counts->backs;
-		contradictions += counts->contradictions;
-		unmapped += counts->unmapped;
-	}
 	if (vmpt_clocks_rates(t->clocks)->found)
 		note(p, "note",
 		     "the ratio of TSC and crystal clock, or MTCFreq, was found from the packets");
-	if (backs)
-		note(p, "warning", "the time of a CPU went back %llu times",
-		     (unsigned long long)backs);
-	if (contradictions)
-		note(p, "warning", "TSC and MTC packets disagree %llu times: the TSC wins",
-		     (unsigned long long)contradictions);
-	if (unmapped)
-		note(p, "warning",
-		     "%llu TSC packets of guests tell no time: offset and multiplier are not known",
-		     (unsigned long long)unmapped);
 }
 
 static void note_vcpus(struct timeline_page *p, const struct timeline *t)
@@ -127,8 +85,6 @@ static void note_vcpus(struct timeline_page *p, const struct timeline *t)
 	if (guesses)
 		note(p, "note", "the reasons of %llu exits are guesses, marked with ?",
 		     (unsigned long long)guesses);
-	if (p->cli->lost_events)
-		note(p, "warning", "perf lost events");
 }
 
 static const char *base_text(const struct timeline *t, char *buf, size_t len)
@@ -217,7 +173,7 @@ static json_t *meta_json(struct timeline_page *p, const struct timeline *t)
 	cli_json_set(p->cli, meta, "hz", json_real(t->hz > 0 && t->hz < 1e15 ? t->hz : 0));
 	cli_json_string(p->cli, meta, "base", base_text(t, buf, sizeof(buf)));
 	cli_json_string(p->cli, meta, "unit", p->by_bytes ? "bytes" : "ticks");
-	note_wrongs(p, t);
+	note_warnings(p);
 	note_clocks(p, t);
 	note_vcpus(p, t);
 	cli_json_set(p->cli, meta, "notes", json_incref(p->notes));

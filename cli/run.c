@@ -6,13 +6,15 @@
 
 int cli_run(const struct cli_command *cmd, int argc, char **argv)
 {
-	struct cli cli = { .cmd = cmd };
+	struct cli cli = { .cmd = cmd, .warnings = json_array() };
 	int code;
 
 	if (cmd->own_size) {
 		cli.own = calloc(1, cmd->own_size);
-		if (!cli.own)
+		if (!cli.own) {
+			json_decref(cli.warnings);
 			return cli_no_memory(&cli);
+		}
 	}
 	code = cli_options(&cli, argc, argv);
 	if (code < 0) {
@@ -24,5 +26,6 @@ int cli_run(const struct cli_command *cmd, int argc, char **argv)
 	code = cli_finish(&cli, code);
 	cli_close(&cli);
 	free(cli.own);
+	json_decref(cli.warnings);
 	return code;
 }

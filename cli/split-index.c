@@ -226,7 +226,8 @@ int split_index_finish(struct cli *cli)
 	fprintf(f, "\"left_out_bytes\": %llu,\n", (unsigned long long)s->left_out);
 	if (s->per_vm)
 		write_index_vms(cli);
-	write_member(cli, "streams", streams, true);
+	write_member(cli, "streams", streams, false);
+	write_member(cli, "warnings", cli->warnings, true);
 	json_decref(streams);
 	fprintf(f, "}\n");
 	err = ferror(f) || cli->out_of_memory;

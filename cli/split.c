@@ -220,6 +220,7 @@ static void print_json(struct cli *cli)
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
 	if (s->per_vm)
 		cli_json_set(cli, doc, "vms", split_json_vms(cli));
+	cli_json_warnings(cli, doc);
 	cli_json_print(cli, doc, stdout, false);
 }
 
@@ -285,6 +286,8 @@ static int run(struct cli *cli)
 	/* A record is read before anything is written: it may be bad. */
 	if (!err && (s->on_clock || cli_vm_names_told(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
+	if (!err && s->on_clock)
+		cli_clock_doubts(cli, s->clocks.clocks);
 	if (!err)
 		take_info(cli);
 	if (!err)

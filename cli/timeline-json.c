@@ -237,7 +237,7 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 		cli_json_list_add(cli, o, first, stdout);
 		first = false;
 	}
-	cli_json_list_close(stdout);
+	cli_json_list_close_warned(cli, stdout);
 }
 
 static int json_end(void *opaque, const struct timeline *t)
@@ -247,7 +247,7 @@ static int json_end(void *opaque, const struct timeline *t)
 	if (j->summary)
 		print_summary(t->cli, t);
 	else
-		cli_json_list_close(stdout);
+		cli_json_list_close_warned(t->cli, stdout);
 	return CLI_OK;
 }
 

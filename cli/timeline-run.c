@@ -114,26 +114,6 @@ static bool tells_times(const struct timeline *t)
 	return false;
 }
 
-static void tell_base(const struct run *r)
-{
-	struct cli *cli = r->cli;
-	enum vmpt_time_base base = vmpt_clocks_base(r->t.clocks);
-
-	if (base == VMPT_BASE_NONE) {
-		cli_warn(cli,
-			 "%s: no TSC packets: each CPU's spans are in their order, but how "
-			 "CPUs stand to each other is not known",
-			 cli->file[0]);
-		if (!cli->quiet)
-			fprintf(stderr, "  vmpt record makes traces with times\n");
-	} else if (base == VMPT_BASE_GUEST) {
-		cli_warn(cli,
-			 "%s: no TSC packet of the host: the time is that of the guest with VMCS "
-			 "%llx",
-			 cli->file[0], (unsigned long long)vmpt_clocks_base_vmcs(r->t.clocks));
-	}
-}
-
 static void tell_overlaps(const struct run *r)
 {
 	size_t i;
@@ -278,11 +258,9 @@ static int finish(struct run *r)
 			r->t.zero = 0;
 		code = begin(r);
 	}
-	for (i = 0; i < r->sinks && !code; i++)
-		if (r->sink[i].end)
-			code = r->sink[i].end(r->sink[i].opaque, &r->t);
 	if (code)
 		return code;
+	/* Before the sinks end: some of them write what was warned of. */
 	tell_overlaps(r);
 	if (r->wants->from && !r->any)
 		cli_warn(r->cli, "--from: nothing is there: the trace ends at %s%s",
@@ -292,7 +270,10 @@ static int finish(struct run *r)
 	if (r->wants->vm && !r->vm_seen)
 		cli_warn(r->cli, "--owner: no '%s' in the trace%s", r->wants->vm,
 			 r->wants->from || r->wants->to ? " at that time" : "");
-	return CLI_OK;
+	for (i = 0; i < r->sinks && !code; i++)
+		if (r->sink[i].end)
+			code = r->sink[i].end(r->sink[i].opaque, &r->t);
+	return code;
 }
 
 static int walk(struct run *r)
@@ -340,7 +321,7 @@ static int open_all(struct run *r)
 	if (!r->t.timed && (r->wants->from || r->wants->to))
 		return cli_usage(cli, "--from and --to: %s tells no times", cli->file[0]);
 	set_frequency(r);
-	tell_base(r);
+	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
 	if (!ret)
 		ret = vmpt_timeline_open(&r->line, r->t.clocks, cli->stream, cli->streams, &line);

@@ -248,10 +248,98 @@ START_TEST(bad_side_records)
 }
 END_TEST
 
+/* Whether @doc has a warning like "warning: TEXT" of stderr. */
+static void check_warned(json_t *doc, const char *err)
+{
+	json_t *list = json_at(doc, "warnings"), *text;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(list, i, text) found |=
+		strstr(json_string_value(text), err + strlen("warning: ")) != NULL;
+	ck_assert_msg(found, "no '%s' in the JSON", err);
+	json_decref(doc);
+}
+
+/* All that make use of times say it, on stderr and in their JSON, and go on. */
+static void check_doubt(const char *args, const char *err)
+{
+	static const char *const command[] = {
+		"timeline",    "timeline --summary",	   "exits",
+		"dump --time", "split --clock=host -fo o", "split --per-vm --perf -fo p"
+	};
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++) {
+		const struct run *r = vmpt("%s %s", command[i], args);
+		int code = r->code;
+
+		ck_assert_msg(code == 0 || code == 3, "%s: %d", command[i], code);
+		ck_has(r->err, err);
+		r = vmpt("%s -q %s", command[i], args);
+		ck_assert_int_eq(r->code, code);
+		ck_lacks(r->err, err);
+		/* The packets of vmpt dump are an object a line. */
+		if (i != 3)
+			check_warned(run_json(vmpt("%s --json -q %s", command[i], args)), err);
+	}
+	check_warned(json_load_file("o/index.json", 0, NULL), err);
+}
+
 START_TEST(nothing_tells_the_time)
 {
 	make_trace("s/tsc=1 mtc=1/tsc=0 mtc=0/");
 	ck_has(vmpt("clocks d.cpu0.pt")->out, "time line: none, for there is no TSC packet\n");
+	check_doubt("d.cpu0.pt", "warning: d.cpu0.pt: no TSC packets: ");
+}
+END_TEST
+
+/* Its head alone: too few packets to find rates by. */
+START_TEST(nothing_tells_the_rates)
+{
+	char head[400];
+	FILE *f = fopen("d.cpu0.pt", "re");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fread(head, 1, sizeof(head), f), sizeof(head));
+	fclose(f);
+	write_file("short.cpu0.pt", head, sizeof(head));
+	check_doubt("short.cpu0.pt", "warning: neither the file nor the packets tell the rates of "
+				     "the clocks (CPUID leaf 15H, MTCFreq)");
+	ck_lacks(vmpt("timeline " RATES "short.cpu0.pt")->err, "leaf 15H");
+}
+END_TEST
+
+/* A TSC of the host that is 6,000 ticks too low: MTCs are 672 apart. */
+START_TEST(clocks_that_contradict_themselves)
+{
+	static const char *const contradiction =
+		"warning: CPU 0: TSC and MTC packets contradict each other ";
+	static const char *const back = "warning: CPU 0: the time steps back once";
+	static u8 bytes[1 << 20];
+	char *end = vmpt("dump --kinds=TSC --owner=host --json d.cpu0.pt")->out;
+	size_t n, i, at;
+	FILE *f;
+	json_t *o;
+	u64 tsc = 0;
+
+	for (i = 0; i < 15; i++)
+		end = strchr(end, '\n') + 1;
+	o = json_loads(end, JSON_DISABLE_EOF_CHECK, NULL);
+	at = json_u64(o, "offset");
+	json_decref(o);
+	f = fopen("d.cpu0.pt", "re");
+	ck_assert_ptr_nonnull(f);
+	n = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	ck_assert_uint_eq(bytes[at], 0x19);
+	memcpy(&tsc, bytes + at + 1, 7);
+	tsc -= 6000;
+	memcpy(bytes + at + 1, &tsc, 7);
+	write_file("bad.cpu0.pt", bytes, n);
+	check_doubt(RATES "bad.cpu0.pt", contradiction);
+	check_doubt(RATES "bad.cpu0.pt", back);
+	ck_lacks(vmpt("timeline " RATES "d.cpu0.pt")->err, "CPU 0: ");
 }
 END_TEST
 
@@ -342,6 +430,8 @@ int main(void)
 	tcase_add_test(tcase, told_by_the_side_record);
 	tcase_add_test(tcase, bad_side_records);
 	tcase_add_test(tcase, nothing_tells_the_time);
+	tcase_add_test(tcase, nothing_tells_the_rates);
+	tcase_add_test(tcase, clocks_that_contradict_themselves);
 	tcase_add_test(tcase, streams_on_one_clock);
 	tcase_add_test(tcase, wrong_usage);
 	suite_add_tcase(suite, tcase);
