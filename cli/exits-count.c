@@ -123,6 +123,19 @@ static int count_ip(struct exits *x, const struct cli *cli, u32 row, u64 ip)
 
 /* ---- spans ---- */
 
+/* An exit that is over. False: no memory. */
+static bool add_out(struct exits_row *row, const struct timeline_span *s)
+{
+	u64 error = s->out_early > s->out_late ? s->out_early : s->out_late;
+
+	row->bounds.early += s->out_early;
+	row->bounds.late += s->out_late;
+	row->bounds.open |= !s->out_bounded;
+	if (error > row->one_error)
+		row->one_error = error;
+	return histogram_add(&row->out, s->start - s->left_at);
+}
+
 int exits_span(struct exits *x, const struct timeline *t, const struct timeline_span *s)
 {
 	const struct vmpt_exit *e = &s->span->exit;
@@ -135,7 +148,7 @@ int exits_span(struct exits *x, const struct timeline *t, const struct timeline_
 	if (s->has_left && s->left_timed) {
 		if (find_row(x, t, t->vcpu[s->vcpu].vm, &s->left, &at))
 			return CLI_FAILED;
-		if (!histogram_add(&x->row[at].out, s->start - s->left_at))
+		if (!add_out(&x->row[at], s))
 			return cli_no_memory(t->cli);
 	}
 	if (s->span->ended != VMPT_EDGE_EXIT)

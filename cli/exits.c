@@ -71,6 +71,21 @@ static void cell_length(struct cli_table *table, const struct timeline *t,
 		cli_cell(table, CLI_DIM, "–");
 }
 
+/* The most that the sum can be off. */
+static void cell_error(struct cli_table *table, const struct timeline *t,
+		       const struct exits_row *row)
+{
+	char buf[TIMELINE_TIME];
+
+	if (!row->out.count)
+		cli_cell(table, CLI_DIM, "%s", "");
+	else if (row->bounds.open)
+		cli_cell(table, CLI_DIM, "±?");
+	else
+		cli_cell(table, CLI_DIM, "±%s",
+			 timeline_short(t, timeline_error(&row->bounds), buf));
+}
+
 static void print_row(struct cli_table *table, const struct timeline *t,
 		      const struct exits_row *row, bool first)
 {
@@ -84,18 +99,46 @@ static void print_row(struct cli_table *table, const struct timeline *t,
 	cli_cell_number(table, true, row->exits);
 	cli_cell_number(table, true, row->unsure);
 	cell_length(table, t, row, row->out.sum);
+	cell_error(table, t, row);
 	cell_length(table, t, row, histogram_at(&row->out, 500));
 	cell_length(table, t, row, histogram_at(&row->out, 950));
 	cell_length(table, t, row, histogram_at(&row->out, 990));
 	cell_length(table, t, row, row->out.max);
 }
 
+/* What ± is. No percentile is off by more than the worst of its exits. */
+static void print_errors(const struct own *own, const struct timeline *t)
+{
+	bool open = false, bounded = false;
+	u64 count = 0, one = 0;
+	char buf[TIMELINE_TIME];
+	size_t i;
+
+	for (i = 0; i < own->exits.rows; i++) {
+		const struct exits_row *row = &own->exits.row[i];
+
+		count += row->out.count;
+		open |= row->bounds.open;
+		if (row->bounds.open || !row->out.count)
+			continue;
+		bounded = true;
+		one = row->one_error > one ? row->one_error : one;
+	}
+	if (!count)
+		return;
+	printf("±: the most TOTAL can be off, all parts' bounds added up%s\n",
+	       open ? "; ±?: a part has none" : "");
+	if (bounded)
+		printf("P50 to MAX are of times that can be off by %s each%s\n",
+		       timeline_short(t, one, buf), open ? ", but for rows with ±?" : "");
+}
+
 static void print_rows(const struct own *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
-		{ "VM", false },    { "EXIT", false }, { "COUNT", true },
-		{ "UNSURE", true }, { "TOTAL", true }, { "P50", true },
-		{ "P95", true },    { "P99", true },   { "MAX", true },
+		{ "VM", false },   { "EXIT", false }, { "COUNT", true }, { "UNSURE", true },
+		{ "TOTAL", true }, { "", true },      { "P50", true },	 { "P95", true },
+		{ "P99", true },   { "MAX", true },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
 	const struct exits *x = &own->exits;
@@ -104,6 +147,7 @@ static void print_rows(const struct own *own, const struct timeline *t)
 	for (i = 0; i < x->rows; i++)
 		print_row(table, t, &x->row[i], !i || x->row[i].vm != x->row[i - 1].vm);
 	cli_table_print(table, "");
+	print_errors(own, t);
 }
 
 static void print_ips(const struct own *own, const struct timeline *t)
@@ -153,6 +197,20 @@ static void set_length(struct cli *cli, const struct timeline *t, json_t *o, con
 		cli_json_number(cli, o, name, ticks);
 }
 
+/* Null where an exit of the row has no bound. */
+static void set_error(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		      const struct exits_row *row, u64 ticks)
+{
+	char name[32];
+
+	if (!row->bounds.open) {
+		set_length(cli, t, o, key, ticks);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
+	cli_json_set(cli, o, name, json_null());
+}
+
 static json_t *json_ips(struct cli *cli, const struct own *own, const struct timeline *t, size_t i)
 {
 	json_t *ips = json_array();
@@ -192,6 +250,8 @@ static json_t *json_row(struct cli *cli, const struct own *own, const struct tim
 	cli_json_number(cli, o, "unsure", row->unsure);
 	if (row->out.count) {
 		set_length(cli, t, o, "total", row->out.sum);
+		set_error(cli, t, o, "total_error", row, timeline_error(&row->bounds));
+		set_error(cli, t, o, "one_error", row, row->one_error);
 		set_length(cli, t, o, "p50", histogram_at(&row->out, 500));
 		set_length(cli, t, o, "p95", histogram_at(&row->out, 950));
 		set_length(cli, t, o, "p99", histogram_at(&row->out, 990));

@@ -34,6 +34,9 @@ struct exits_row {
 	u64 exits;
 	u64 unsure; /* of them those whose return was not seen, or may have been another's */
 	struct histogram out;
+	/* Of those in .out: all bounds added up, and the widest of one, either side. */
+	struct timeline_bounds bounds;
+	u64 one_error;
 };
 
 struct exits_ip {

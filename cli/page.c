@@ -61,11 +61,10 @@ void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *sym
 /* What was warned of is in the page, too. */
 static void note_warnings(struct timeline_page *p)
 {
-	json_t *text;
 	size_t i;
 
-	json_array_foreach(p->cli->warnings, i, text)
-		note(p, "warning", "%s", json_string_value(text));
+	for (i = 0; i < json_array_size(p->cli->warnings); i++)
+		note(p, "warning", "%s", json_string_value(json_array_get(p->cli->warnings, i)));
 }
 
 static void note_clocks(struct timeline_page *p, const struct timeline *t)

@@ -272,23 +272,16 @@ static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 	}
 }
 
-/* What the time out of a guest can be off: its ends are two edges, as a span's are. */
-struct out_bounds {
-	u64 early, late;
-	bool bounded;
-};
-
-static void add_out(struct timeline_totals *n, const struct timeline_span *s,
-		    const struct out_bounds *b)
+static void add_out(struct timeline_totals *n, const struct timeline_span *s)
 {
-	u64 out = s->start - s->left_at, early = b->early < out ? b->early : out;
+	u64 out = s->start - s->left_at;
 
 	if (s->left.halted) {
 		n->halted += out;
-		add_bounds(&n->halted_bounds, early, b->late, b->bounded);
+		add_bounds(&n->halted_bounds, s->out_early, s->out_late, s->out_bounded);
 	} else {
 		n->exited += out;
-		add_bounds(&n->exited_bounds, early, b->late, b->bounded);
+		add_bounds(&n->exited_bounds, s->out_early, s->out_late, s->out_bounded);
 	}
 }
 
@@ -329,6 +322,7 @@ static void set_times(const struct timeline *t, struct timeline_span *s)
 static void join_left(struct timeline_count *c, const struct timeline_vcpu *v,
 		      struct timeline_span *s)
 {
+	const struct vmpt_time *start = &s->span->start;
 	u32 stream = s->span->stream;
 
 	if (!v->open || s->span->began != VMPT_EDGE_ENTRY ||
@@ -339,6 +333,13 @@ static void join_left(struct timeline_count *c, const struct timeline_vcpu *v,
 	s->left_timed = v->last_timed && s->begins;
 	s->left = v->left;
 	s->left_at = v->last_end < s->start ? v->last_end : s->start;
+	/* Its ends are two edges, as a span's are. */
+	s->out_early = v->last_late + bound(start, start->early);
+	s->out_late = v->last_early + bound(start, start->late);
+	s->out_bounded =
+		!v->last_open && start->early != VMPT_TIME_OPEN && start->late != VMPT_TIME_OPEN;
+	if (s->out_early > s->start - s->left_at)
+		s->out_early = s->start - s->left_at;
 }
 
 /* What the line is left with. */
@@ -382,9 +383,8 @@ static void count_losses(struct timeline_count *c, struct timeline *t,
 		cpu->lost_until = s->end + 1;
 }
 
-/* Whose run it is, where it was before, and from which exit it comes. @b: of the time out. */
-static int take_run(struct timeline_count *c, struct timeline *t, struct timeline_span *s,
-		    struct out_bounds *b)
+/* Whose run it is, where it was before, and from which exit it comes. */
+static int take_run(struct timeline_count *c, struct timeline *t, struct timeline_span *s)
 {
 	const struct vmpt_time *start = &s->span->start;
 	struct timeline_vcpu *v;
@@ -393,10 +393,6 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 		return CLI_FAILED;
 	v = &t->vcpu[s->vcpu];
 	join_left(c, v, s);
-	b->early = v->last_late + bound(start, start->early);
-	b->late = v->last_early + bound(start, start->late);
-	b->bounded =
-		!v->last_open && start->early != VMPT_TIME_OPEN && start->late != VMPT_TIME_OPEN;
 	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
 		return CLI_OK;
 	s->moved_from = v->last_stream;
@@ -410,7 +406,6 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 			struct timeline_span *s)
 {
 	struct timeline_totals *totals[3];
-	struct out_bounds b = { 0 };
 	int i;
 
 	memset(s, 0, sizeof(*s));
@@ -419,14 +414,14 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 	set_times(t, s);
 	if (s->end > t->last)
 		t->last = s->end;
-	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s, &b))
+	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s))
 		return CLI_FAILED;
 	count_losses(c, t, s);
 	each_total(t, s, totals);
 	for (i = 0; i < 3 && totals[i]; i++) {
 		add_span(totals[i], s);
 		if (s->has_left && s->left_timed)
-			add_out(totals[i], s, &b);
+			add_out(totals[i], s);
 	}
 	if (s->vcpu != TIMELINE_NONE)
 		leave(t, s);

@@ -97,6 +97,9 @@ struct timeline_span {
 	bool left_timed; /* both times are known */
 	struct vmpt_exit left;
 	u64 left_at;
+	/* Bounds of .start - .left_at, as those of the span's length. */
+	u64 out_early, out_late;
+	bool out_bounded;
 };
 
 /* An output. All return 0, or an exit code after a message. */

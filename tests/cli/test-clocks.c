@@ -297,7 +297,8 @@ END_TEST
 /* Its head alone: too few packets to find rates by. */
 START_TEST(nothing_tells_the_rates)
 {
-	char head[400];
+	char head[400], *out;
+	json_t *doc;
 	FILE *f = fopen("d.cpu0.pt", "re");
 
 	ck_assert_ptr_nonnull(f);
@@ -307,6 +308,15 @@ START_TEST(nothing_tells_the_rates)
 	check_doubt("short.cpu0.pt", "warning: neither the file nor the packets tell the rates of "
 				     "the clocks (CPUID leaf 15H, MTCFreq)");
 	ck_lacks(vmpt("timeline " RATES "short.cpu0.pt")->err, "leaf 15H");
+	/* So no exit's time has a bound. */
+	out = vmpt("exits -q short.cpu0.pt")->out;
+	ck_has(out, "  ±?  ");
+	ck_has(out, "; ±?: a part has none\n");
+	ck_lacks(out, "P50 to MAX");
+	doc = run_json(vmpt("exits -q --json short.cpu0.pt"));
+	ck_assert(json_is_null(json_at(doc, "exits/0/total_error_ticks")));
+	ck_assert(json_is_null(json_at(doc, "exits/0/one_error_ticks")));
+	json_decref(doc);
 }
 END_TEST
 

@@ -507,6 +507,95 @@ START_TEST(symbols)
 }
 END_TEST
 
+/* Of one VM and reason, by hand: from the spans, and what was. */
+struct exit_bounds {
+	u64 sum[2], one; /* too much, too little; the worst of one */
+	u64 total, max;	 /* the truth */
+	size_t n;
+};
+
+static void span_bounds(json_t *spans, const char *vmcs, u64 reason, struct exit_bounds *b)
+{
+	json_t *s, *last = NULL;
+	size_t i;
+
+	json_array_foreach(json_at(spans, "spans"), i, s)
+	{
+		u64 early, late, out;
+
+		if (!json_object_get(s, "vmcs") || strcmp(json_text(s, "vmcs") + 2, vmcs))
+			continue;
+		if (last && json_u64(last, "exit/reason") == reason) {
+			out = json_u64(s, "out_ticks");
+			early = side(s, "tsc_bounds", 0) + side(last, "end_bounds", 1);
+			late = side(s, "tsc_bounds", 1) + side(last, "end_bounds", 0);
+			add_part(b->sum, early, late, out);
+			early = early < out ? early : out;
+			b->one = early > b->one ? early : b->one;
+			b->one = late > b->one ? late : b->one;
+			b->n++;
+		}
+		last = s;
+	}
+}
+
+static void true_bounds(const char *vmcs, u64 reason, struct exit_bounds *b)
+{
+	const struct tl_run *list[2000];
+	unsigned int g = 0;
+	size_t n, i;
+
+	while (tl_vmcs(g) != strtoull(vmcs, NULL, 16))
+		g++;
+	n = runs_of(g, list);
+	for (i = 0; i + 1 < n; i++) {
+		u64 out = list[i + 1]->entry - list[i]->exit;
+
+		if (list[i]->reason != reason)
+			continue;
+		b->total += out;
+		b->max = out > b->max ? out : b->max;
+	}
+}
+
+START_TEST(bounds_of_exits)
+{
+	static const struct tl_options o = {
+		.cpus = 2, .guests = 3, .runs = 900, .seed = 6, .evd = true, .halts = true
+	};
+	json_t *spans, *exits, *row;
+	size_t i, n = 0;
+
+	tl_free(m);
+	write_machine(&o);
+	spans = run_json(vmpt("timeline --json -q " RATES " a.cpu0.pt a.cpu1.pt"));
+	exits = run_json(vmpt("exits --json -q " RATES " a.cpu0.pt a.cpu1.pt"));
+	json_array_foreach(json_at(exits, "exits"), i, row)
+	{
+		struct exit_bounds b = { 0 };
+
+		span_bounds(spans, json_text(row, "vm"), json_u64(row, "reason"), &b);
+		true_bounds(json_text(row, "vm"), json_u64(row, "reason"), &b);
+		if (!b.n)
+			continue;
+		n += b.n;
+		ck_assert_uint_eq(json_u64(row, "total_error_ticks"),
+				  b.sum[0] > b.sum[1] ? b.sum[0] : b.sum[1]);
+		ck_assert_uint_eq(json_u64(row, "one_error_ticks"), b.one);
+		ck_assert_uint_gt(b.one, 100);
+		ck_assert_uint_le(distance(json_u64(row, "total_ticks"), b.total),
+				  json_u64(row, "total_error_ticks"));
+		ck_assert_uint_le(distance(json_u64(row, "max_ticks"), b.max), b.one);
+	}
+	ck_assert_uint_gt(n, 800);
+	json_decref(spans);
+	json_decref(exits);
+	ck_has(vmpt("exits -q " RATES " a.cpu0.pt a.cpu1.pt")->out,
+	       "\n±: the most TOTAL can be off, all parts' bounds added up\n"
+	       "P50 to MAX are of times that can be off by ");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("timeline");
@@ -518,6 +607,7 @@ int main(void)
 	tcase_add_test(tc, json_spans);
 	tcase_add_test(tc, json_summary);
 	tcase_add_test(tc, bounds_of_sums);
+	tcase_add_test(tc, bounds_of_exits);
 	tcase_add_test(tc, long_names);
 	tcase_add_test(tc, totals_of_one);
 	tcase_add_test(tc, json_exits);
