@@ -151,15 +151,19 @@ static void put_exits(struct timeline_chrome *c, const struct timeline *t, u64 t
 	}
 }
 
-/* The vCPU is back, or the trace ends: what was open is closed. */
-static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vcpu, u64 ticks)
+/*
+ * The vCPU is back, or the trace ends: what was open is closed. @unseen: it was on a CPU that is
+ * not in the trace, so it is not known how much of it was out of the guest.
+ */
+static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vcpu, u64 ticks,
+		     bool unseen)
 {
 	size_t i;
 
 	if (c->open[vcpu]) {
 		event(c, "E", pid_of(t, vcpu), vcpu + 1);
 		put_units(c->file, "ts", units(t, ticks));
-		fprintf(c->file, "}");
+		fprintf(c->file, "%s}", unseen ? ",\"args\":{\"unseen\":true}" : "");
 		c->open[vcpu] = false;
 		return;
 	}
@@ -261,7 +265,7 @@ static int chrome_span(void *opaque, const struct timeline *t, const struct time
 	}
 	put_exits(c, t, s->start);
 	if (s->vcpu != TIMELINE_NONE) {
-		end_exit(c, t, s->vcpu, s->start);
+		end_exit(c, t, s->vcpu, s->start, s->unseen);
 		put_span(c, t, s, pid_of(t, s->vcpu), s->vcpu + 1, "running");
 		if (span->ended == VMPT_EDGE_EXIT && c->count < t->cli->streams) {
 			c->waiting[c->count++] = (struct waiting){ s->end, s->vcpu, span->exit };
@@ -302,7 +306,7 @@ static int chrome_end(void *opaque, const struct timeline *t)
 	put_exits(c, t, ~0ULL - 1);
 	for (i = 0; i < c->vcpus; i++)
 		if (c->open[i])
-			end_exit(c, t, i, t->last);
+			end_exit(c, t, i, t->last, false);
 	fprintf(c->file, "\n]}\n");
 	if (c->left_out)
 		cli_warn(c->cli, "--chrome: %s spans of which no time is known are left out",

@@ -319,8 +319,8 @@ static void set_times(const struct timeline *t, struct timeline_span *s)
 }
 
 /* The exit that this entry ends, if nothing on its CPUs can have hidden another. */
-static void join_left(struct timeline_count *c, const struct timeline_vcpu *v,
-		      struct timeline_span *s)
+static void join_left(struct timeline_count *c, const struct timeline *t,
+		      const struct timeline_vcpu *v, struct timeline_span *s)
 {
 	const struct vmpt_time *start = &s->span->start;
 	u32 stream = s->span->stream;
@@ -329,7 +329,10 @@ static void join_left(struct timeline_count *c, const struct timeline_vcpu *v,
 	    c->cpu[stream].lost_until > v->last_end ||
 	    c->cpu[v->last_stream].lost_until > v->last_end)
 		return;
-	s->has_left = true;
+	s->unseen = v->last_timed && s->begins && s->span->owner.kind == VMPT_OWNER_VM &&
+		    timeline_missing_ran(t->missing, s->span->owner.vmcs, v->last_end + t->zero,
+					 start->tsc);
+	s->has_left = !s->unseen;
 	s->left_timed = v->last_timed && s->begins;
 	s->left = v->left;
 	s->left_at = v->last_end < s->start ? v->last_end : s->start;
@@ -392,7 +395,7 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 	if (resolve(c, t, s->span, &s->vcpu))
 		return CLI_FAILED;
 	v = &t->vcpu[s->vcpu];
-	join_left(c, v, s);
+	join_left(c, t, v, s);
 	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
 		return CLI_OK;
 	s->moved_from = v->last_stream;
@@ -422,6 +425,8 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 		add_span(totals[i], s);
 		if (s->has_left && s->left_timed)
 			add_out(totals[i], s);
+		totals[i]->unseens += s->unseen;
+		totals[i]->unseen += s->unseen ? s->start - s->left_at : 0;
 	}
 	if (s->vcpu != TIMELINE_NONE)
 		leave(t, s);

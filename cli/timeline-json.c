@@ -155,6 +155,8 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 		cli_json_set(cli, o, "exit", exit_object(cli, &span->exit));
 	if (s->has_left)
 		set_told(cli, t, o, "out", s->start - s->left_at, s->left_timed);
+	if (s->unseen)
+		set_time(cli, t, o, "unseen", s->start - s->left_at);
 	if (span->overflows)
 		cli_json_number(cli, o, "overflows", span->overflows);
 	if (span->failed_entries)
@@ -180,6 +182,8 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 	set_told(cli, t, o, "halted", n->halted, told);
 	set_told(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
 		 told && !n->halted_bounds.open);
+	set_told(cli, t, o, "unseen", n->unseen, told);
+	cli_json_number(cli, o, "unseens", n->unseens);
 	cli_json_number(cli, o, "entries", n->entries);
 	cli_json_number(cli, o, "exits", n->exits);
 	cli_json_number(cli, o, "guessed", n->guessed);

@@ -37,6 +37,29 @@ const struct timeline_name *timeline_names_find(struct timeline_names *names, u6
 /* Warn of what does not fit the trace. */
 void timeline_names_tell(const struct cli *cli, const struct timeline_names *names);
 
+/* ---- timeline-missing.c: CPUs that were recorded and have no trace ---- */
+
+/* A thread was on such a CPU. */
+struct timeline_seen {
+	u64 tsc; /* of the host */
+	int tid;
+};
+
+struct timeline_missing {
+	struct timeline_seen *seen; /* by thread, then time */
+	size_t seens;
+	const struct vmpt_names *names; /* whose thread a VMCS is; NULL: nobody says */
+};
+
+/* Warn of them. @names and the trace's @count events at @event must outlive it. 0, or an exit code.
+ */
+int timeline_missing_open(struct cli *cli, struct timeline_missing *missing,
+			  const struct vmpt_names *names, const struct vmpt_event *event,
+			  size_t count);
+void timeline_missing_close(struct timeline_missing *missing);
+/* Whether the vCPU of @vmcs was on such a CPU between two host TSCs. */
+bool timeline_missing_ran(const struct timeline_missing *missing, u64 vmcs, u64 from, u64 to);
+
 /* ---- timeline-count.c ---- */
 
 struct timeline_cpu {

@@ -22,6 +22,7 @@ struct run {
 
 	struct timeline t;
 	struct timeline_names names;
+	struct timeline_missing missing;
 	struct timeline_count count;
 	struct cli_clocks clocks;
 	struct vmpt_timeline *line;
@@ -130,6 +131,24 @@ static void tell_overlaps(const struct run *r)
 				 : "clocks of CPUs disagree");
 		return;
 	}
+}
+
+static void tell_unseen(const struct run *r)
+{
+	char number[32], length[TIMELINE_TIME];
+	u64 times = 0, sum = 0;
+	size_t i;
+
+	for (i = 0; i < r->t.vms; i++) {
+		times += r->t.vm[i].totals.unseens;
+		sum += r->t.vm[i].totals.unseen;
+	}
+	if (times)
+		cli_warn(r->cli,
+			 "%s time%s a vCPU ran on a CPU that is not in the trace: %s between are "
+			 "unknown, and not out of the guest",
+			 cli_number(times, number), times == 1 ? "" : "s",
+			 timeline_short(&r->t, sum, length));
 }
 
 /* ---- spans ---- */
@@ -262,6 +281,7 @@ static int finish(struct run *r)
 		return code;
 	/* Before the sinks end: some of them write what was warned of. */
 	tell_overlaps(r);
+	tell_unseen(r);
 	if (r->wants->from && !r->any)
 		cli_warn(r->cli, "--from: nothing is there: the trace ends at %s%s",
 			 timeline_at(&r->t, r->end > r->t.zero ? r->end - r->t.zero : 0, buf),
@@ -323,6 +343,9 @@ static int open_all(struct run *r)
 	set_frequency(r);
 	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
+	if (!ret &&
+	    timeline_missing_open(cli, &r->missing, r->clocks.names, line.events, line.event_count))
+		return CLI_FAILED;
 	if (!ret)
 		ret = vmpt_timeline_open(&r->line, r->t.clocks, cli->stream, cli->streams, &line);
 	if (!ret)
@@ -352,6 +375,7 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 	r->sinks = count;
 	r->t.zero = VMPT_TIME_NONE;
 	r->t.names = &r->names;
+	r->t.missing = &r->missing;
 	parse_vm(r);
 	cli_progress_start(cli, 1);
 	code = timeline_count_open(&r->count, &r->t);
@@ -364,6 +388,7 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 	cli_clocks_close(&r->clocks);
 	timeline_count_close(&r->count, &r->t);
 	timeline_names_close(&r->names);
+	timeline_missing_close(&r->missing);
 	free(r);
 	return code;
 }

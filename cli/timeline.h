@@ -17,13 +17,15 @@ struct timeline_totals {
 	u64 running; /* in non-root operation */
 	u64 exited;  /* from a VM exit to the next entry, halts aside */
 	u64 halted;  /* likewise, of exits with nothing to do */
+	u64 unseen;  /* from a VM exit to the next entry that was seen: between, it ran on a CPU
+			that is not in the trace */
 	u64 lost;    /* in losses: of a CPU only */
 	/* Each may be less by .early or more by .late at most: all bounds added up. */
 	struct timeline_bounds {
 		u64 early, late;
 		bool open; /* a part has no bound, so the sum has none */
 	} running_bounds, exited_bounds, halted_bounds;
-	u64 entries, exits, halts, moves, losses;
+	u64 entries, exits, halts, moves, losses, unseens;
 	u64 unsure;  /* runs of which one end is not known */
 	u64 guessed; /* of the exits those with a guessed reason */
 	u64 spans, bytes, overflows, failed_entries;
@@ -76,6 +78,7 @@ struct timeline {
 	u64 last;   /* the last one so far */
 	double hz;  /* ticks a second; 0: not known, times are shown in ticks */
 	struct timeline_names *names;
+	struct timeline_missing *missing;
 };
 
 /* A span as the sinks take it. */
@@ -91,9 +94,11 @@ struct timeline_span {
 	/*
 	 * The time out of the guest before this span: from the exit .left, whose span ended at
 	 * .left_at, to .start. Of a guest's span that began with an entry, if the exit before it
-	 * was seen and nothing was lost between.
+	 * was seen and nothing was lost between. If the vCPU was on a CPU between that is not in
+	 * the trace it is .unseen instead, and only .left_timed and .left_at are valid.
 	 */
 	bool has_left;
+	bool unseen;
 	bool left_timed; /* both times are known */
 	struct vmpt_exit left;
 	u64 left_at;

@@ -37,7 +37,7 @@ static struct writer_at at(const struct tl_run *r, u64 tsc)
 }
 
 /* Guest n is a process of its own, 700 + n. */
-static void write_events(void)
+static void write_events(bool kvm)
 {
 	size_t i;
 	u32 g;
@@ -53,10 +53,33 @@ static void write_events(void)
 		struct writer_at out = at(&run[i], run[i].exit + 150);
 
 		writer_switch(&w, false, false, &in);
-		writer_kvm_entry(&w, 0, run[i].entry_ip, &in);
-		writer_kvm_exit(&w, &exit, &out);
+		if (kvm)
+			writer_kvm_entry(&w, 0, run[i].entry_ip, &in);
+		if (kvm)
+			writer_kvm_exit(&w, &exit, &out);
 		writer_switch(&w, true, false, &out);
 	}
+}
+
+/* With the traces of CPUs below @cpus only. */
+static void write_perf(const char *name, bool kvm, unsigned int cpus)
+{
+	unsigned int cpu;
+
+	if (kvm)
+		writer_start_kvm(&w, false);
+	else
+		writer_start(&w, false);
+	writer_info(&w, false, WRITER_PRIVS);
+	write_events(kvm);
+	for (cpu = 0; cpu < cpus; cpu++) {
+		const struct vmpt_stream *s = tl_stream(m, cpu);
+
+		writer_aux(&w, (int)cpu, -1, 0, s->size, 0);
+		writer_auxtrace(&w, (int)cpu, -1, 0, s->data, s->size);
+	}
+	writer_finish(&w);
+	write_file(name, w.buf, w.size);
 }
 
 static void setup(void)
@@ -64,23 +87,12 @@ static void setup(void)
 	static const struct tl_options o = {
 		.cpus = 2, .guests = 2, .runs = 400, .seed = 15, .cyc = true
 	};
-	unsigned int cpu;
 
 	cli_setup();
 	m = tl_new(&o);
 	tl_go(m);
 	run = tl_runs(m, &runs);
-	writer_start_kvm(&w, false);
-	writer_info(&w, false, WRITER_PRIVS);
-	write_events();
-	for (cpu = 0; cpu < o.cpus; cpu++) {
-		const struct vmpt_stream *s = tl_stream(m, cpu);
-
-		writer_aux(&w, (int)cpu, -1, 0, s->size, 0);
-		writer_auxtrace(&w, (int)cpu, -1, 0, s->data, s->size);
-	}
-	writer_finish(&w);
-	write_file("perf.data", w.buf, w.size);
+	write_perf("perf.data", true, o.cpus);
 }
 
 static void teardown(void)
@@ -175,6 +187,103 @@ START_TEST(rates_of_the_file_that_are_not_so)
 }
 END_TEST
 
+static int by_entry(const void *a, const void *b)
+{
+	const struct tl_run *const *x = a, *const *y = b;
+
+	return (*x)->entry < (*y)->entry ? -1 : (*x)->entry > (*y)->entry;
+}
+
+/* What is out of guest @g as CPU 0 alone shows it: [0] truly, [1] while it was on CPU 1, too. */
+static void truth_of(unsigned int g, u64 sum[2], size_t n[2])
+{
+	const struct tl_run *list[400], *last = NULL;
+	size_t count = 0, i;
+	bool away = false;
+
+	for (i = 0; i < runs; i++)
+		if (run[i].guest == g)
+			list[count++] = &run[i];
+	qsort(list, count, sizeof(*list), by_entry);
+	sum[0] = sum[1] = n[0] = n[1] = 0;
+	for (i = 0; i < count; i++) {
+		if (list[i]->cpu) {
+			away = true;
+			continue;
+		}
+		if (last) {
+			sum[away] += list[i]->entry - last->exit;
+			n[away]++;
+		}
+		last = list[i];
+		away = false;
+	}
+}
+
+static void check_near(double ns, u64 ticks, size_t parts)
+{
+	double want = (double)ticks * WRITER_MULT / (double)(1ULL << WRITER_SHIFT);
+
+	ck_assert_msg(ns >= want - (double)parts * 2 && ns <= want + (double)parts * 2,
+		      "%f ns, not %f", ns, want);
+}
+
+/* CPU 1's trace is not there, its events are: what its guests did there is not out of them. */
+static void check_missing(const char *file)
+{
+	static const char *const told =
+		"has events of CPU 1, but no trace: what ran there is not known";
+	const struct run *r = vmpt("timeline --json --summary " RATES " %s", file);
+	json_t *doc, *vm, *exits, *o;
+	size_t n[2], i, unsure = 0, away = 0;
+	u64 sum[2];
+	unsigned int g;
+
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, told);
+	ck_has(r->err, " times a vCPU ran on a CPU that is not in the trace: ");
+	doc = run_json(r);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vms")), 2);
+	for (g = 0; g < 2; g++) {
+		vm = json_at(doc, "vms/0");
+		if (!strstr(json_text(vm, "name"), g ? "beta" : "alpha"))
+			vm = json_at(doc, "vms/1");
+		truth_of(g, sum, n);
+		ck_assert_uint_gt(n[1], 10);
+		ck_assert_uint_gt(n[0], 10);
+		away += n[1];
+		ck_assert_uint_eq(json_u64(vm, "unseens"), n[1]);
+		check_near(json_number_value(json_at(vm, "unseen_ns")), sum[1], n[1]);
+		check_near(json_number_value(json_at(vm, "exited_ns")) +
+				   json_number_value(json_at(vm, "halted_ns")),
+			   sum[0], n[0]);
+	}
+	json_decref(doc);
+	/* Nor are they lengths of exits: but the last of each guest they alone are unsure. */
+	exits = run_json(vmpt("exits --json -q " RATES " %s", file));
+	json_array_foreach(json_at(exits, "exits"), i, o) unsure += json_u64(o, "unsure");
+	ck_assert_uint_eq(unsure, away + 2);
+	json_decref(exits);
+}
+
+START_TEST(a_cpu_is_missing)
+{
+	writer_free(&w);
+	write_perf("one.data", true, 1);
+	check_missing("one.data");
+	ck_has(vmpt("timeline --chrome=- -q " RATES " one.data")->out, "\"unseen\":true");
+	ck_lacks(vmpt("timeline --chrome=- -q " RATES " perf.data")->out, "\"unseen\":true");
+	/* Without KVM's events the switches tell. */
+	writer_free(&w);
+	write_perf("two.data", false, 1);
+	check_missing("two.data");
+	/* CPU 1 is there, and only not looked at. */
+	ck_lacks(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "but no trace");
+	ck_has(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "not in the trace");
+	ck_lacks(vmpt("timeline " RATES " perf.data")->err, "the trace: ");
+}
+END_TEST
+
 static size_t size_of(const char *name)
 {
 	struct stat st;
@@ -218,6 +327,7 @@ int main(void)
 	tcase_add_test(tc, rates_of_the_file_that_are_not_so);
 	tcase_add_test(tc, times_of_perf);
 	tcase_add_test(tc, exits_of_perf);
+	tcase_add_test(tc, a_cpu_is_missing);
 	tcase_add_test(tc, recording_is_not_overwritten);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
