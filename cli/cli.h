@@ -195,6 +195,11 @@ const char *cli_paint(const struct cli *cli, enum cli_paint paint);
 
 void cli_error(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_warn(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A line of a side record is left out: the first five tell why. @skipped counts them. */
+void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
+		   size_t *skipped);
+/* At the end of the file: how many more. */
+void cli_warn_lines(const struct cli *cli, const char *file, size_t skipped);
 /* Both return an exit code. */
 int cli_usage(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int cli_no_memory(const struct cli *cli);

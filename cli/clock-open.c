@@ -9,6 +9,7 @@
 
 #define LINE_MAX_BYTES 65536
 #define VCPUS_MAX      65536
+#define LINES_ASKED    1000
 
 /* A line of the side record, taken apart. */
 struct line {
@@ -16,9 +17,13 @@ struct line {
 	const char *vm;
 	u64 vcpu, vmcs, offset, multiplier, since;
 	bool has_map;
+	size_t skipped; /* lines before it that say nothing */
 };
 
-__attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli, size_t number,
+/* The line is not used; the others are. */
+#define SKIPPED (-1)
+
+__attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli, struct line *l,
 							  const char *fmt, ...)
 {
 	char text[240];
@@ -27,12 +32,12 @@ __attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli,
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	cli_error(cli, "%s: line %zu: %s", cli->side_record, number, text);
-	return CLI_FAILED;
+	cli_warn_line(cli, cli->side_record, l->number, text, &l->skipped);
+	return SKIPPED;
 }
 
 /* A number: "0x…", or a JSON number of 0 or more. Absent: 0, if it may be. */
-static int take_u64(const struct cli *cli, const struct line *l, const json_t *o, const char *key,
+static int take_u64(const struct cli *cli, struct line *l, const json_t *o, const char *key,
 		    bool needed, u64 max, u64 *value)
 {
 	const json_t *v = json_object_get(o, key);
@@ -48,13 +53,12 @@ static int take_u64(const struct cli *cli, const struct line *l, const json_t *o
 		errno = 0;
 		*value = strtoull(s, NULL, 16);
 		if (errno)
-			return bad_line(cli, l->number, "\"%s\" has more than 64 bits", key);
+			return bad_line(cli, l, "\"%s\" has more than 64 bits", key);
 	} else {
-		return bad_line(cli, l->number, "\"%s\" is not a number, like 3 or \"0x1f\"", key);
+		return bad_line(cli, l, "\"%s\" is not a number, like 3 or \"0x1f\"", key);
 	}
 	if (*value > max)
-		return bad_line(cli, l->number, "\"%s\" is larger than %llu", key,
-				(unsigned long long)max);
+		return bad_line(cli, l, "\"%s\" is larger than %llu", key, (unsigned long long)max);
 	return CLI_OK;
 }
 
@@ -63,10 +67,10 @@ static int take_line(const struct cli *cli, struct line *l, const json_t *o)
 	int err;
 
 	if (json_object_get(o, "rtit"))
-		return bad_line(cli, l->number, "this is the side record of an RTIT trace");
+		return bad_line(cli, l, "this is the side record of an RTIT trace");
 	l->vm = json_string_value(json_object_get(o, "vm"));
 	if (!l->vm || !l->vm[0])
-		return bad_line(cli, l->number, "\"vm\" is not a name");
+		return bad_line(cli, l, "\"vm\" is not a name");
 	err = take_u64(cli, l, o, "vcpu", true, 0xffffffff, &l->vcpu);
 	if (!err)
 		err = take_u64(cli, l, o, "vmcs", true, ~0ULL, &l->vmcs);
@@ -99,7 +103,7 @@ static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 	return CLI_OK;
 }
 
-static int add_line(struct cli *cli, struct cli_clocks *c, const struct line *l)
+static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
 {
 	struct vmpt_told told = {
 		.vmcs = l->vmcs,
@@ -110,7 +114,7 @@ static int add_line(struct cli *cli, struct cli_clocks *c, const struct line *l)
 	struct cli_clock_vcpu *more;
 
 	if (c->vcpus == VCPUS_MAX)
-		return bad_line(cli, l->number, "more than %d records", VCPUS_MAX);
+		return bad_line(cli, l, "more than %d records", VCPUS_MAX);
 	if (!(c->vcpus & (c->vcpus - 1))) {
 		more = realloc(c->vcpu, (c->vcpus ? 2 * c->vcpus : 1) * sizeof(*more));
 		if (!more)
@@ -133,11 +137,11 @@ static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, si
 	int err;
 
 	if (n > LINE_MAX_BYTES)
-		return bad_line(cli, l->number, "longer than %d bytes", LINE_MAX_BYTES);
+		return bad_line(cli, l, "longer than %d bytes", LINE_MAX_BYTES);
 	o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
 	if (!json_is_object(o)) {
 		json_decref(o);
-		return bad_line(cli, l->number, "%s", o ? "no JSON object" : error.text);
+		return bad_line(cli, l, "%s", o ? "no JSON object" : error.text);
 	}
 	err = take_line(cli, l, o);
 	if (!err)
@@ -188,13 +192,17 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 				 l.number);
 		else if (strspn(text, " \t\r\n") < (size_t)n)
 			err = read_line(cli, c, text, (size_t)n, &l);
+		if (err == SKIPPED)
+			err = CLI_OK;
 	}
+	cli_warn_lines(cli, cli->side_record, l.skipped);
 	if (!err && ferror(f)) {
 		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
 		err = CLI_FAILED;
 	}
 	if (!err && !c->vcpus) {
-		cli_error(cli, "%s: no record in it", cli->side_record);
+		cli_error(cli, "%s: no record in it%s", cli->side_record,
+			  l.skipped ? " can be read" : "");
 		err = CLI_FAILED;
 	}
 	free(text);
@@ -204,20 +212,29 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	return err;
 }
 
-/* Whether --side-record is what vmpt record wrote: its lines have a "kind". */
+/*
+ * Whether --side-record is what vmpt record wrote: its lines have a "kind". The first that can be
+ * read tells.
+ */
 static bool is_rec(const struct cli *cli)
 {
 	FILE *f = fopen(cli->side_record, "re");
+	bool is = false, read = false;
 	char *text = NULL;
 	size_t room = 0;
-	bool is = false;
+	unsigned int lines;
 	ssize_t n;
 	json_t *o;
 
 	/* It is opened again, by who says what is wrong with it. */
-	n = f ? getline(&text, &room, f) : -1;
-	if (n > 0 && n <= LINE_MAX_BYTES) {
+	for (lines = 0; f && !read && lines < LINES_ASKED; lines++) {
+		n = getline(&text, &room, f);
+		if (n < 0)
+			break;
+		if (n > LINE_MAX_BYTES)
+			continue;
 		o = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+		read = json_is_object(o);
 		is = json_is_string(json_object_get(o, "kind"));
 		json_decref(o);
 	}

@@ -13,6 +13,7 @@
 #include "decoder/extract.h"
 
 #define OUT_BUFFER     (256u << 10)
+#define LINES_TOLD     5
 #define WARNINGS_KEPT  256
 #define PROGRESS_BYTES (1u << 20) /* the clock is not asked more often */
 
@@ -106,6 +107,20 @@ void cli_warn(const struct cli *cli, const char *fmt, ...)
 	va_start(args, fmt);
 	message(cli, CLI_YELLOW, "warning: ", fmt, args);
 	va_end(args);
+}
+
+void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
+		   size_t *skipped)
+{
+	if (++*skipped <= LINES_TOLD)
+		cli_warn(cli, "%s: line %zu: %s; it is left out", file, number, why);
+}
+
+void cli_warn_lines(const struct cli *cli, const char *file, size_t skipped)
+{
+	if (skipped > LINES_TOLD)
+		cli_warn(cli, "%s: %zu more line%s left out", file, skipped - LINES_TOLD,
+			 skipped - LINES_TOLD == 1 ? " is" : "s are");
 }
 
 int cli_usage(const struct cli *cli, const char *fmt, ...)

@@ -19,10 +19,14 @@ struct reader {
 	struct cli *cli;
 	const char *side;
 	size_t number; /* of the line */
+	size_t used, skipped;
 	struct cli_rec *rec;
 };
 
-__attribute__((format(printf, 2, 3))) static int bad(const struct reader *r, const char *fmt, ...)
+/* The line is not used; the others are. */
+#define SKIPPED (-1)
+
+__attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const char *fmt, ...)
 {
 	char text[240];
 	va_list args;
@@ -30,8 +34,8 @@ __attribute__((format(printf, 2, 3))) static int bad(const struct reader *r, con
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	cli_error(r->cli, "%s: line %zu: %s", r->side, r->number, text);
-	return CLI_FAILED;
+	cli_warn_line(r->cli, r->side, r->number, text, &r->skipped);
+	return SKIPPED;
 }
 
 bool cli_rec_find(const char *path, char *side, size_t size)
@@ -54,8 +58,7 @@ bool cli_rec_find(const char *path, char *side, size_t size)
 /* ---- members ---- */
 
 /* "0x…" or a number of 0 or more, up to @max; @has false: it is not there, or null. */
-static int take_u64(const struct reader *r, json_t *o, const char *key, u64 max, u64 *value,
-		    bool *has)
+static int take_u64(struct reader *r, json_t *o, const char *key, u64 max, u64 *value, bool *has)
 {
 	json_t *v = json_object_get(o, key);
 	const char *s = json_string_value(v);
@@ -79,7 +82,7 @@ static int take_u64(const struct reader *r, json_t *o, const char *key, u64 max,
 	return CLI_OK;
 }
 
-static int take_u32(const struct reader *r, json_t *o, const char *key, u32 *value)
+static int take_u32(struct reader *r, json_t *o, const char *key, u32 *value)
 {
 	u64 v;
 	bool has;
@@ -90,27 +93,31 @@ static int take_u32(const struct reader *r, json_t *o, const char *key, u32 *val
 	return err;
 }
 
-static int take_host(const struct reader *r, json_t *o)
+static int take_host(struct reader *r, json_t *o)
 {
-	struct cli_rec *rec = r->rec;
-	int err = take_u32(r, o, "tsc_art_numerator", &rec->tsc_num);
+	struct cli_rec host = *r->rec;
+	int err = take_u32(r, o, "tsc_art_numerator", &host.tsc_num);
 
 	if (!err)
-		err = take_u32(r, o, "tsc_art_denominator", &rec->tsc_den);
+		err = take_u32(r, o, "tsc_art_denominator", &host.tsc_den);
 	if (!err)
-		err = take_u32(r, o, "max_nonturbo_ratio", &rec->nominal);
+		err = take_u32(r, o, "max_nonturbo_ratio", &host.nominal);
 	if (!err)
-		err = take_u32(r, o, "family", &rec->family);
+		err = take_u32(r, o, "family", &host.family);
 	if (!err)
-		err = take_u32(r, o, "model", &rec->model);
-	return err ? err : take_u32(r, o, "stepping", &rec->stepping);
+		err = take_u32(r, o, "model", &host.model);
+	if (!err)
+		err = take_u32(r, o, "stepping", &host.stepping);
+	if (!err)
+		*r->rec = host;
+	return err;
 }
 
 /* ---- a vCPU ---- */
 
 /* The multiplier has 48 bits behind the point here (SDM 3 26.6.5), KVM says how many its ratio has.
  */
-static int take_map(const struct reader *r, json_t *o, struct cli_rec_look *look)
+static int take_map(struct reader *r, json_t *o, struct cli_rec_look *look)
 {
 	bool has_offset = false, has_ratio = false, has_bits = false;
 	u64 ratio = 0, bits = 0;
@@ -138,7 +145,7 @@ static int take_map(const struct reader *r, json_t *o, struct cli_rec_look *look
 	return CLI_OK;
 }
 
-static int take_place(const struct reader *r, json_t *o, struct cli_rec_vcpu *v,
+static int take_place(struct reader *r, json_t *o, struct cli_rec_vcpu *v,
 		      struct cli_rec_look *look)
 {
 	u64 pid, tid, vcpu;
@@ -184,7 +191,7 @@ static bool grow(void **array, size_t count, size_t *room, size_t size)
 }
 
 /* The vCPU that @v is, or a new one, whose names are taken from @o. */
-static int find_vcpu(const struct reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
+static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
 {
 	const char *vm = json_string_value(json_object_get(o, "vm"));
 	const char *uuid = json_string_value(json_object_get(o, "uuid"));
@@ -221,7 +228,7 @@ static int find_vcpu(const struct reader *r, json_t *o, const struct cli_rec_vcp
 	return CLI_OK;
 }
 
-static int take_vcpu(const struct reader *r, json_t *o)
+static int take_vcpu(struct reader *r, json_t *o)
 {
 	struct cli_rec *rec = r->rec;
 	struct cli_rec_vcpu v = { 0 }, *known;
@@ -249,7 +256,7 @@ static int take_vcpu(const struct reader *r, json_t *o)
 
 /* ---- the file ---- */
 
-static int take_line(const struct reader *r, const char *line, size_t n)
+static int take_line(struct reader *r, const char *line, size_t n)
 {
 	json_error_t error;
 	json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
@@ -294,6 +301,14 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 			cli_warn(cli, "%s: line %zu is cut", side, r.number);
 		else if (strspn(line, " \t\n") < (size_t)n)
 			err = take_line(&r, line, (size_t)n);
+		r.used += !err && n <= LINE_BYTES && line[n - 1] == '\n';
+		if (err == SKIPPED)
+			err = CLI_OK;
+	}
+	cli_warn_lines(cli, side, r.skipped);
+	if (!err && r.skipped && !r.used) {
+		cli_error(cli, "%s: no record in it can be read", side);
+		err = CLI_FAILED;
 	}
 	if (!err && ferror(f)) {
 		cli_error(cli, "%s: %s", side, strerror(errno));

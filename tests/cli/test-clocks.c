@@ -242,6 +242,28 @@ START_TEST(bad_side_records)
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->err, "warning: bad.jsonl: line 2: it is cut, and left out");
 	ck_has(r->out, "web vcpu 0");
+	/* Nor is anything else lost with one in the middle. */
+	write_text("mid.jsonl", "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB "\"}\n"
+				"{\"vm\":\"lost\",\"vcpu\":0,\"vm\n"
+				"[]\n{\"vm\":\"lost\",\"vcpu\":0}\n"
+				"{\"vm\":\"db\",\"vcpu\":3,\"vmcs\":\"" DB "\"}\n");
+	r = vmpt("clocks " RATES "--side-record=mid.jsonl d.cpu0.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "warning: mid.jsonl: line 2: ");
+	ck_has(r->err, "warning: mid.jsonl: line 3: no JSON object; it is left out\n");
+	ck_has(r->err, "warning: mid.jsonl: line 4: \"vmcs\" is not a number, like 3 or \"0x1f\"; "
+		       "it is left out\n");
+	ck_lacks(r->err, "more");
+	ck_has(r->out, "web vcpu 0");
+	ck_has(r->out, "db vcpu 3");
+	ck_lacks(r->out, "lost");
+	write_text("many.jsonl", "{}\n{}\n{}\n{}\n{}\n{}\n{}\n"
+				 "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB "\"}\n");
+	r = vmpt("clocks " RATES "--side-record=many.jsonl d.cpu0.pt");
+	ck_has(r->err, "many.jsonl: line 5: ");
+	ck_lacks(r->err, "many.jsonl: line 6: ");
+	ck_has(r->err, "warning: many.jsonl: 2 more lines are left out\n");
+	ck_has(r->out, "web vcpu 0");
 	r = vmpt("clocks --side-record=none.jsonl d.cpu0.pt");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "none.jsonl: No such file");

@@ -272,8 +272,13 @@ done
 cp -r rec bad
 echo '{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_before":"0x2","tsc_after":"0x1"}' >>bad/record.jsonl
 try "$names_print" bad
-check 'a wrong line is an error' [ $rc = 1 ]
-check 'with its number' says "record.jsonl: line $(wc -l <bad/record.jsonl): \"tsc_after\" is before"
+check 'a wrong line is left out' [ $rc = 3 ]
+check 'with its number' says "warning: .*record.jsonl: line $(wc -l <bad/record.jsonl): \"tsc_after\" is before"
+lines=$(wc -l <rec/record.jsonl)
+{ sed -n 1p rec/record.jsonl; echo '{"kind":"vcpu","vm"'; sed -n '2,$p' rec/record.jsonl; echo '[]'; } >bad/record.jsonl
+try "$names_print" bad
+check 'its number' says 'line 2: no JSON: '
+check 'that of another one' says "line $((lines + 2)): no object"
 for line in '{"kind":"vcpu"}' 'no JSON' '[]' '{"kind":"vcpu","vm":"","pid":1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":-1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x11112222333344445"}' \

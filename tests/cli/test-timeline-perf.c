@@ -317,6 +317,38 @@ START_TEST(recording_is_not_overwritten)
 }
 END_TEST
 
+/* What stands around a line of vmpt record's that cannot be read counts. */
+START_TEST(recording_with_a_bad_line)
+{
+	static const char whole[] =
+		"{\"kind\":\"host\",\"version\":1}\n"
+		"{\"kind\":\"vcpu\",\"vm\":\"we\n"
+		"{\"kind\":\"vcpu\",\"vm\":\"web\",\"pid\":700,\"tid\":700,\"vcpu\":3,"
+		"\"tsc_before\":\"0x1\",\"tsc_after\":\"0x7fffffffffffff\"}\n";
+	const struct run *r;
+
+	ck_assert_int_eq(mkdir("rec", 0700), 0);
+	ck_assert_int_eq(rename("perf.data", "rec/perf.data"), 0);
+	write_file("rec/record.jsonl", whole, strlen(whole));
+	r = vmpt("timeline --summary " RATES " rec");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "warning: rec/record.jsonl: line 2: no JSON: ");
+	ck_has(r->err, "; it is left out\n");
+	ck_has(r->out, "\nweb ");
+	ck_has(r->out, "\nbeta");
+	/* Named as a side record, also if it begins with the line. */
+	write_file("late.jsonl", strchr(whole, '\n') + 1, strlen(strchr(whole, '\n') + 1));
+	r = vmpt("timeline --summary --side-record=late.jsonl " RATES " rec/perf.data");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "\nweb ");
+	write_file("rec/record.jsonl", "{}\n", 3);
+	r = vmpt("timeline --summary " RATES " rec");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "error: rec/record.jsonl: no record in it can be read\n");
+	ck_assert_int_eq(unlink("rec/perf.data") | unlink("rec/record.jsonl") | rmdir("rec"), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("timeline-perf");
@@ -329,6 +361,7 @@ int main(void)
 	tcase_add_test(tc, exits_of_perf);
 	tcase_add_test(tc, a_cpu_is_missing);
 	tcase_add_test(tc, recording_is_not_overwritten);
+	tcase_add_test(tc, recording_with_a_bad_line);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	return test_main(s);
