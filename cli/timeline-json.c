@@ -16,7 +16,7 @@ static const char *edge(unsigned int e)
 	static const char *const word[] = {
 		[VMPT_EDGE_UNKNOWN] = "unknown", [VMPT_EDGE_ENTRY] = "entry",
 		[VMPT_EDGE_EXIT] = "exit",	 [VMPT_EDGE_SWITCH] = "switch",
-		[VMPT_EDGE_TRACE] = "trace",
+		[VMPT_EDGE_TRACE] = "trace",	 [VMPT_EDGE_CUT] = "cut",
 	};
 
 	return word[e];

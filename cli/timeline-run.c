@@ -166,11 +166,11 @@ static bool in_window(struct run *r, struct vmpt_span *s)
 		return false;
 	if (s->start.tsc < r->from) {
 		s->start = (struct vmpt_time){ .tsc = r->from };
-		s->began = VMPT_EDGE_TRACE;
+		s->began = VMPT_EDGE_CUT;
 	}
 	if (s->end.tsc > r->to) {
 		s->end = (struct vmpt_time){ .tsc = r->to };
-		s->ended = VMPT_EDGE_TRACE;
+		s->ended = VMPT_EDGE_CUT;
 	}
 	return true;
 }

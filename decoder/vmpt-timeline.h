@@ -30,6 +30,7 @@ enum vmpt_edge {
 	VMPT_EDGE_EXIT,	   /* a VM exit */
 	VMPT_EDGE_SWITCH,  /* another VMCS without an exit seen between */
 	VMPT_EDGE_TRACE,   /* tracing began or ended there */
+	VMPT_EDGE_CUT,	   /* who shows the span cut it there: never of vmpt_timeline_next() */
 };
 
 /* Where a reason comes from. */

@@ -5,7 +5,7 @@ const RUNS = 0, UNKNOWN = 1, LOST = 2, OFF = 3, OTHER = 4, STATES = 5;
 const KIND = { host: 0, guest: 1, unknown: 2, lost: 3, off: 4 };
 const MOVED = 1, TIMED = 2, HAS_IP = 4, HAS_QUAL = 8, EXITED = 16;
 const KINDS = ['host', 'guest', 'unknown owner', 'lost', 'tracing off'];
-const EDGES = ['not seen', 'VM entry', 'VM exit', 'another VMCS', 'tracing'];
+const EDGES = ['not seen', 'VM entry', 'VM exit', 'another VMCS', 'tracing', 'cut here'];
 const BACKS = ['', 'after a gap: the clock had been estimated too far ahead',
 	'the TSC was written or reset', 'another offset or multiplier of the TSC from here on',
 	'TSC and MTC disagree: the TSC wins'];

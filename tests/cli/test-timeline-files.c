@@ -119,6 +119,47 @@ END_TEST
 
 /* ---- windows and owners ---- */
 
+/* The span of the whole trace that @o is, or is a part of. */
+static json_t *whole_of(json_t *spans, json_t *o)
+{
+	json_t *s;
+	size_t i;
+
+	json_array_foreach(spans, i,
+			   s) if (json_u64(s, "cpu") == json_u64(o, "cpu") &&
+				  !strcmp(json_text(s, "offset"), json_text(o, "offset"))) return s;
+	ck_abort_msg("no span at %s", json_text(o, "offset"));
+}
+
+/* Where it is cut it says so, else what the whole says. */
+START_TEST(cut_by_a_window)
+{
+	json_t *doc = run_json(vmpt("timeline --json -q " RATES " " FILES));
+	json_t *part =
+		run_json(vmpt("timeline --json -q --from=100000 --to=200000 " RATES " " FILES));
+	json_t *all = json_at(doc, "spans"), *list = json_at(part, "spans"), *o;
+	size_t i, began = 0, ended = 0;
+
+	json_array_foreach(list, i, o)
+	{
+		json_t *whole = whole_of(all, o);
+		double start = real(whole, "start_ticks"),
+		       end = start + real(whole, "length_ticks");
+		bool before = start<100000, behind = end> 200000;
+
+		ck_assert_str_eq(json_text(o, "began"), before ? "cut" : json_text(whole, "began"));
+		ck_assert_str_eq(json_text(o, "ended"), behind ? "cut" : json_text(whole, "ended"));
+		began += before;
+		ended += behind;
+	}
+	/* Each CPU's first and last */
+	ck_assert_uint_eq(began, 3);
+	ck_assert_uint_eq(ended, 3);
+	json_decref(doc);
+	json_decref(part);
+}
+END_TEST
+
 START_TEST(a_window)
 {
 	json_t *doc =
@@ -392,6 +433,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
 	tcase_add_loop_test(tc, trace_events, 0, 2);
+	tcase_add_test(tc, cut_by_a_window);
 	tcase_add_test(tc, a_window);
 	tcase_add_test(tc, guesses);
 	tcase_add_test(tc, what_is_wrong_is_said);
