@@ -166,6 +166,13 @@ const struct cli_option cli_clock_options[] = {
 	{ 0 },
 };
 
+bool cli_clock_given(const struct cli *cli)
+{
+	const struct vmpt_rates *r = &cli->clock.rates;
+
+	return r->tsc_num || r->has_mtc_freq || r->nominal || r->skz84 || cli->clock.told_count;
+}
+
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options)
 {
 	const struct vmpt_rates *told = &cli->clock.rates;

@@ -10,6 +10,9 @@
 
 extern const struct cli_option cli_clock_options[];
 
+/* Whether the command line had one of them. */
+bool cli_clock_given(const struct cli *cli);
+
 /*
  * What the trace's file says and, before it, the command line: to open clocks with. Rates that
  * are told in neither are 0, told is the command line's (VMPT_MAP_USER) and stays @cli's.

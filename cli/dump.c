@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/clock-options.h"
 #include "cli/dump.h"
 #include "cli/record.h"
 
@@ -486,13 +487,6 @@ static int dump_all(struct cli *cli)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
-static bool has_clock_options(const struct cli *cli)
-{
-	const struct vmpt_rates *r = &cli->clock.rates;
-
-	return r->tsc_num || r->has_mtc_freq || r->nominal || r->skz84 || cli->clock.told_count;
-}
-
 static int check_usage(struct cli *cli)
 {
 	const struct dump *d = cli->own;
@@ -505,7 +499,7 @@ static int check_usage(struct cli *cli)
 	if (cli_is_rtit(cli) && cli->clock.rates.tsc_num &&
 	    (cli->clock.rates.tsc_num > 255 || cli->clock.rates.tsc_den != 1))
 		return cli_usage(cli, "--tsc-ratio: of RTIT it is one number from 1 to 255");
-	if (!cli_is_rtit(cli) && !d->time && has_clock_options(cli))
+	if (!cli_is_rtit(cli) && !d->time && cli_clock_given(cli))
 		return cli_usage(cli, "rates and maps are for times: give --time, too");
 	code = find_owners(cli);
 	return code ? code : check_kinds(cli);

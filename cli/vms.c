@@ -469,6 +469,9 @@ static int run(struct cli *cli)
 	int ret = 0, code = CLI_OK;
 	size_t i;
 
+	if (cli_is_rtit(cli) && cli_clock_given(cli))
+		return cli_usage(cli,
+				 "rates and maps are for Intel PT: RTIT's owners need no times");
 	cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret; i++) {
 		cli_progress_stream(cli, i);
@@ -509,6 +512,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
+	.clock = true,
 	.names = true,
 	.own_size = sizeof(struct vms),
 	.run = run,

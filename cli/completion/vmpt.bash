@@ -120,9 +120,9 @@ _vmpt()
 	exits)
 		own="--top= --symbols= --from= --to= --owner= --tsc-khz= --kernel= --image=
 			$clock" ;;
-	clocks)
+	clocks | vms)
 		own=$clock ;;
-	stat | vms) ;;
+	stat) ;;
 	record)
 		own='--output= -o --check --dry-run -n --aux-size= --mtc-period= --psb-period= --no-cyc
 			--noretcomp --no-events --kcore --every= --guest-memory='

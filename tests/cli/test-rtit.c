@@ -493,6 +493,7 @@ START_TEST(split_tells_what_is_not_for_rtit)
 {
 	ck_assert_int_eq(vmpt("split -o out --conceal x.cpu0.rtit")->code, 2);
 	ck_assert_int_eq(vmpt("split -o out --perf x.cpu0.rtit")->code, 2);
+	ck_assert_int_eq(vmpt("vms --tsc-ratio=16 x.cpu0.rtit")->code, 2);
 	ck_assert_int_ne(access("out", F_OK), 0);
 }
 END_TEST

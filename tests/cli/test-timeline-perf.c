@@ -184,6 +184,13 @@ START_TEST(rates_of_the_file_that_are_not_so)
 	ck_has(r->err, ": the trace's packets say 100/1, and that is taken");
 	ck_has(r->out, "100/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
 	ck_lacks(vmpt("clocks " RATES " perf.data")->err, "that is taken");
+	/* Names need times: vms can be told as well. */
+	ck_has(vmpt("vms perf.data")->err, "warning: the file's TSC ratio ");
+	r = vmpt("vms " RATES " perf.data");
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_str_eq(r->err, "");
+	ck_has(r->out, "  alpha");
+	ck_has(r->out, "  beta");
 }
 END_TEST
 
