@@ -286,10 +286,7 @@ void cli_json_warnings(struct cli *cli, json_t *obj);
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);
 /* The same, where a side record may name it: "web vcpu 0". Nothing in it harms a terminal. */
 const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
-/*
- * A name out of a file: control characters, of ASCII and of ISO 8859 in UTF-8, become '?', and a
- * long one is cut where a character begins.
- */
+/* A name out of a file as it may be shown (safe-text.h); a long one is cut. */
 void cli_safe_name(const char *name, char buf[CLI_WHO]);
 /* The word for owner->kind in JSON: "host", "vm", "vm_any", "unknown". */
 const char *cli_owner_kind(const struct vmpt_owner *owner);

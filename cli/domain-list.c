@@ -67,8 +67,10 @@ static void print_table(struct cli *cli, const struct row *row, size_t n)
 
 	for (i = 0; i < n; i++) {
 		bool runs = row[i].info.state == VIR_DOMAIN_RUNNING;
+		char name[CLI_WHO];
 
-		cli_cell(t, CLI_BOLD, "%s", virDomainGetName(row[i].ptr));
+		cli_safe_name(virDomainGetName(row[i].ptr), name);
+		cli_cell(t, CLI_BOLD, "%s", name);
 		cli_cell_number(t, row[i].id >= 0, (u64)row[i].id);
 		cli_cell(t, runs ? CLI_GREEN : CLI_PLAIN, "%s", state_name(row[i].info.state));
 		cli_cell_number(t, true, row[i].info.nrVirtCpu);

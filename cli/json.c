@@ -90,7 +90,8 @@ json_t *cli_json_document(struct cli *cli)
 
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 {
-	size_t flags = line ? JSON_COMPACT : JSON_INDENT(2);
+	/* Names in it shall not steer a terminal; a reader gets them as they are. */
+	size_t flags = JSON_ENSURE_ASCII | (line ? JSON_COMPACT : JSON_INDENT(2));
 	int ret;
 
 	if (cli->out_of_memory) {
@@ -112,7 +113,7 @@ int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 static void dump(struct cli *cli, json_t *value, FILE *out)
 {
 	errno = 0;
-	if (!value || json_dumpf(value, out, JSON_COMPACT | JSON_ENCODE_ANY))
+	if (!value || json_dumpf(value, out, JSON_ENSURE_ASCII | JSON_COMPACT | JSON_ENCODE_ANY))
 		cli->out_of_memory |= !ferror(out);
 	json_decref(value);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/record.h"
+#include "cli/safe-text.h"
 
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 {
@@ -18,18 +19,7 @@ const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 
 void cli_safe_name(const char *name, char buf[CLI_WHO])
 {
-	const unsigned char *s = (const unsigned char *)name;
-	size_t n = 0;
-
-	for (; *s && (n < NAME_SHOWN || (*s & 0xc0) == 0x80); s++) {
-		bool c1 = s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0;
-
-		buf[n++] = *s < 0x20 || *s == 0x7f || c1 ? '?' : (char)*s;
-		s += c1;
-	}
-	buf[n] = '\0';
-	if (*s)
-		strcpy(buf + n, "…");
+	cli_safe_text(name, buf, CLI_WHO, NAME_SHOWN);
 }
 
 const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO])

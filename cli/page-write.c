@@ -11,6 +11,7 @@
 
 #include "cli/page-parts.h"
 #include "cli/page.h"
+#include "cli/safe-text.h"
 #include "page-files.h" /* made by cli/page/embed.py */
 
 static void put_bytes(struct page_bytes *bytes, const u8 *data, size_t size)
@@ -61,51 +62,16 @@ void page_put_raw64(struct page_bytes *bytes, u64 value)
 	put_bytes(bytes, buf, sizeof(buf));
 }
 
-/* How many bytes the character at @text takes, 0: it is not UTF-8 (RFC 3629). */
-static size_t utf8(const unsigned char *text)
-{
-	static const u32 least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = text[0] < 0x80		       ? 1
-		   : text[0] >= 0xf0 && text[0] < 0xf8 ? 4
-		   : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-		   : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
-						       : 0;
-	u32 value = text[0] & (0xffu >> (n + 1));
-	size_t i;
-
-	if (n < 2)
-		return n;
-	for (i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		value = value << 6 | (text[i] & 0x3f);
-	}
-	return value < least[n] || value > 0x10ffff || (value >> 11) == 0x1b ? 0 : n;
-}
-
 json_t *page_string(const char *text)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
-	char *clean = malloc(strlen(text) * 3 + 1), *to = clean;
+	char *clean = malloc(strlen(text) * CLI_SAFE_CHAR + 1), *to = clean;
 	json_t *string;
 
 	if (!clean)
 		return NULL;
-	while (*text) {
-		size_t n = utf8((const unsigned char *)text);
-
-		if (!n || (unsigned char)*text < 0x20 || *text == 0x7f) {
-			memcpy(to, replacement, 3);
-			to += 3;
-			text++;
-		} else {
-			memcpy(to, text, n);
-			to += n;
-			text += n;
-		}
-	}
-	*to = 0;
-	string = json_string(clean);
+	while (*text)
+		to += cli_safe_char(&text, to);
+	string = json_stringn(clean, (size_t)(to - clean));
 	free(clean);
 	return string;
 }

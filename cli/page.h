@@ -39,7 +39,7 @@ void page_free(struct page *page);
  */
 int page_add(struct page *page, const struct timeline_span *span, u32 vm);
 
-/* @text as JSON; bytes that are no UTF-8 become U+FFFD, as do control characters. */
+/* @text as JSON, escaped as cli/safe-text.h has it: a browser is to show it as it stands. */
 json_t *page_string(const char *text);
 
 /*

@@ -39,7 +39,8 @@ static void write_member(struct cli *cli, const char *key, json_t *value, bool l
 	struct split *s = cli->own;
 
 	fprintf(s->index, "\"%s\": ", key);
-	if (!value || json_dumpf(value, s->index, JSON_COMPACT | JSON_ENCODE_ANY))
+	if (!value ||
+	    json_dumpf(value, s->index, JSON_ENSURE_ASCII | JSON_COMPACT | JSON_ENCODE_ANY))
 		cli->out_of_memory |= !ferror(s->index);
 	fprintf(s->index, "%s\n", last ? "" : ",");
 }
@@ -175,7 +176,7 @@ int split_index_slice(struct cli *cli, const struct vmpt_extracted *x)
 		json_extracted(cli, o, x);
 	errno = 0;
 	fputs(s->slices ? ",\n" : "\n", s->index);
-	if (json_dumpf(o, s->index, JSON_COMPACT))
+	if (json_dumpf(o, s->index, JSON_ENSURE_ASCII | JSON_COMPACT))
 		cli->out_of_memory |= !ferror(s->index);
 	json_decref(o);
 	s->slices++;

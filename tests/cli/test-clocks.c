@@ -207,7 +207,7 @@ START_TEST(told_by_the_side_record)
 	json_decref(doc);
 	r = vmpt("clocks " RATES "--side-record=vms.jsonl d.cpu0.pt d.cpu1.pt");
 	ck_has(r->out, "web vcpu 0");
-	ck_has(r->out, "db?[2J vcpu 3");
+	ck_has(r->out, "db\\u001b[2J vcpu 3");
 }
 END_TEST
 

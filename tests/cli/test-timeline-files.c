@@ -131,6 +131,48 @@ static json_t *whole_of(json_t *spans, json_t *o)
 	ck_abort_msg("no span at %s", json_text(o, "offset"));
 }
 
+/* Names that would steer a terminal, or turn what stands beside them. */
+START_TEST(hostile_names)
+{
+	static const char *const line[] = { "timeline",
+					    "timeline --summary",
+					    "timeline --chrome=-",
+					    "timeline --html=-",
+					    "timeline --json",
+					    "exits --json",
+					    "exits",
+					    "clocks",
+					    "clocks --json",
+					    "vms",
+					    "vms --json",
+					    "split -fo o",
+					    "split --json -fo o" };
+	static const char *const bad[] = { "\033",	   "\xc2\x9b",	   "\xe2\x80\xae",
+					   "\xe2\x81\xa6", "\xe2\x80\x8f", "\xd8\x9c" };
+	char text[256];
+	size_t i, k;
+
+	snprintf(text, sizeof(text),
+		 "{\"vm\":\"a\\u202eb\\u2066\\u200f\\u001b[\\u009bc\\u061c\",\"vcpu\":0,"
+		 "\"vmcs\":\"0x%llx\"}\n",
+		 (unsigned long long)tl_vmcs(0));
+	write_file("bad.jsonl", text, strlen(text));
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt("%s --side-record=bad.jsonl " RATES " " FILES, line[i]);
+
+		ck_assert_int_eq(r->code, 0);
+		ck_assert_msg(strstr(r->out, "a\\") != NULL, "%s: %.300s", line[i], r->out);
+		for (k = 0; k < VMPT_ARRAY_SIZE(bad); k++)
+			ck_assert_msg(!strstr(r->out, bad[k]) && !strstr(r->err, bad[k]), "%s: %zu",
+				      line[i], k);
+	}
+	ck_has(vmpt("timeline --owner=a\\u202eb\\u2066\\u200f\\u001b[\\u009bc\\u061c -n 9 "
+		    "--side-record=bad.jsonl -q " RATES " " FILES)
+		       ->out,
+	       " vcpu 0 ");
+}
+END_TEST
+
 /* Where it is cut it says so, else what the whole says. */
 START_TEST(cut_by_a_window)
 {
@@ -433,6 +475,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
 	tcase_add_loop_test(tc, trace_events, 0, 2);
+	tcase_add_test(tc, hostile_names);
 	tcase_add_test(tc, cut_by_a_window);
 	tcase_add_test(tc, a_window);
 	tcase_add_test(tc, guesses);

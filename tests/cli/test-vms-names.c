@@ -222,7 +222,7 @@ START_TEST(hostile_names)
 	snprintf(text, sizeof(text), "%.24s… vcpu 65535  ", longest);
 	ck_has(r->out, text);
 	ck_lacks(r->out, "\033");
-	ck_has(r->out, "?[31m vcpu 0");
+	ck_has(r->out, "\\u001b[31m vcpu 0");
 }
 END_TEST
 
