@@ -3,6 +3,7 @@
  * vmpt exits: for each VM and reason how often it exits, how long the host takes for it, and from
  * where in the guest.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,8 +26,15 @@ static int set_top(struct cli *cli, const char *arg)
 {
 	struct own *own = cli->own;
 
+	char *end;
+
 	own->top_set = true;
-	return cli_parse_u64(cli, "--top", arg, &own->top);
+	errno = 0;
+	own->top = strtoull(arg, &end, 0);
+	if (*arg >= '0' && *arg <= '9' && !errno && !*end && own->top <= EXITS_IPS_MAX)
+		return 0;
+	cli_usage(cli, "--top: '%s' is not a number from 0 to %d", arg, EXITS_IPS_MAX);
+	return -1;
 }
 
 static const struct cli_option options[] = {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/safe-text.h"
 #include "decoder/extract.h"
 
 #define OUT_BUFFER     (256u << 10)
@@ -82,15 +83,19 @@ void cli_error(const struct cli *cli, const char *fmt, ...)
 /* A lack of memory is told by what comes behind it. */
 static void keep_warning(const struct cli *cli, const char *fmt, va_list args)
 {
-	char text[512];
+	char text[512], safe[640];
 	json_t *string;
 
 	if (json_array_size(cli->warnings) == WARNINGS_KEPT)
 		return;
 	vsnprintf(text, sizeof(text), fmt, args);
 	string = json_string(text);
-	/* A file's name need not be UTF-8, and the end may be cut. */
-	json_array_append_new(cli->warnings, string ? string : json_string("?"));
+	if (!string) {
+		/* A file's name need not be UTF-8, and the end may be cut. */
+		cli_safe_text(text, safe, sizeof(safe), sizeof(safe));
+		string = json_string(safe);
+	}
+	json_array_append_new(cli->warnings, string);
 }
 
 void cli_warn(const struct cli *cli, const char *fmt, ...)

@@ -96,10 +96,32 @@ const struct cli_option timeline_options[] = {
 	{ 0 },
 };
 
+/* --symbols of a VM that did not run */
+static void tell_symbols(void *opaque, const struct timeline *t)
+{
+	const struct timeline_told *told = opaque;
+	size_t i, k;
+
+	for (i = 0; i < told->symbol_files; i++) {
+		if (!told->symbol_vm[i])
+			continue;
+		for (k = 0; k < t->vms && strcmp(t->vm[k].name, told->symbol_vm[i]); k++)
+			;
+		if (k == t->vms)
+			cli_warn(t->cli, "--symbols: no VM '%s' in the trace%s: %s is not used",
+				 told->symbol_vm[i],
+				 told->wants.from || told->wants.to ? " at that time" : "",
+				 told->symbol_file[i]);
+	}
+}
+
 int timeline_told_open(struct cli *cli, struct timeline_told *told)
 {
 	int ret = CLI_OK;
 	size_t i;
+
+	told->wants.tell = tell_symbols;
+	told->wants.tell_opaque = told;
 
 	for (i = 0; i < told->symbol_files && !ret; i++) {
 		if (!told->symbol_file[i])

@@ -95,6 +95,9 @@ struct timeline_wants {
 	const char *vm;	       /* a name or a VMCS; NULL: all */
 	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
 	void *guess_opaque;
+	/* All spans were given: warn of what was told and does not fit. May be NULL. */
+	void (*tell)(void *opaque, const struct timeline *timeline);
+	void *tell_opaque;
 };
 
 /* Walk the trace and give spans to all @count @sinks. 0, or an exit code after a message. */

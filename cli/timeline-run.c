@@ -287,6 +287,8 @@ static int finish(struct run *r)
 			 timeline_at(&r->t, r->end > r->t.zero ? r->end - r->t.zero : 0, buf),
 			 r->t.hz > 0 ? " s" : " ticks");
 	timeline_names_tell(r->cli, &r->names);
+	if (r->wants->tell)
+		r->wants->tell(r->wants->tell_opaque, &r->t);
 	if (r->wants->vm && !r->vm_seen)
 		cli_warn(r->cli, "--owner: no '%s' in the trace%s", r->wants->vm,
 			 r->wants->from || r->wants->to ? " at that time" : "");

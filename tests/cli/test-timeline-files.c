@@ -289,7 +289,14 @@ START_TEST(what_is_wrong_is_said)
 		{ "timeline --side-record=a.cpu0.pt a.cpu0.pt", 1, "line 1" },
 		{ "timeline --format=rtit a.cpu0.pt", 1, "RTIT" },
 		{ "exits --format=rtit a.cpu0.pt", 1, "RTIT" },
-		{ "exits --top=x a.cpu0.pt", 2, "--top" },
+		{ "exits --top=x a.cpu0.pt", 2, "--top: 'x' is not a number from 0 to 262144" },
+		{ "exits --top=-1 a.cpu0.pt", 2, "'-1' is not a number from 0 to 262144" },
+		{ "exits --top=262145 a.cpu0.pt", 2, "is not a number from 0 to 262144" },
+		{ "exits --top=99999999999999999999 a.cpu0.pt", 2, "from 0 to 262144" },
+		{ "exits --symbols=x:syms --side-record=twice.jsonl a.cpu0.pt", 0,
+		  "--symbols: no VM 'x' in the trace: syms is not used" },
+		{ "timeline --symbols=y:syms --side-record=other.jsonl a.cpu0.pt", 0,
+		  "--symbols: no VM 'y' in the trace: syms is not used" },
 		{ "timeline --side-record=other.jsonl a.cpu0.pt", 0, "same recording" },
 		{ "timeline --side-record=twice.jsonl a.cpu0.pt", 0, "twice" },
 		{ "timeline --side-record=one.jsonl " FILES, 0, "two CPUs at once" },
@@ -312,6 +319,10 @@ START_TEST(what_is_wrong_is_said)
 		 (unsigned long long)tl_vmcs(0), (unsigned long long)tl_vmcs(1));
 	write_file("one.jsonl", text, strlen(text));
 	write_mixed("mixed.pt");
+	write_file("syms", "1000 T a\n", 9);
+	ck_lacks(vmpt("exits --symbols=y:syms --side-record=twice.jsonl a.cpu0.pt")->err,
+		 "--symbols");
+	ck_assert_int_eq(vmpt("exits --top=262144 a.cpu0.pt")->code, 0);
 	for (i = 0; i < VMPT_ARRAY_SIZE(cases); i++) {
 		const struct run *r = vmpt("%s", cases[i].args);
 
