@@ -51,7 +51,13 @@ int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf
 {
 	int ret = elf_file_name(cli, what, arg, f);
 
-	return ret ? ret : elf_file_open_named(cli, f);
+	if (!ret)
+		ret = elf_file_open_named(cli, f);
+	if (!ret && f->header.e_type != ET_EXEC && f->header.e_type != ET_DYN) {
+		cli_error(cli, "%s: neither a program nor a library", f->path);
+		ret = CLI_FAILED;
+	}
+	return ret;
 }
 
 void elf_file_close(struct elf_file *f)
@@ -110,13 +116,18 @@ static int take_text(void *opaque, const char *name, const GElf_Sym *symbol)
 	return 1;
 }
 
+bool elf_file_text(const struct elf_file *f, u64 *address)
+{
+	return elf_file_symbols(f, SHT_SYMTAB, take_text, address);
+}
+
 int elf_file_kernel_shift(struct cli *cli, const struct elf_file *f, u64 *shift)
 {
 	u64 text = 0;
 
 	if (!f->has_address)
 		return CLI_OK;
-	if (!elf_file_symbols(f, SHT_SYMTAB, take_text, &text)) {
+	if (!elf_file_text(f, &text)) {
 		cli_error(cli, "%s: no symbol _text, by which its @ADDR is meant", f->path);
 		return CLI_FAILED;
 	}

@@ -19,14 +19,16 @@ struct elf_file {
 
 /* The name alone: a file may be called so itself. @f is set up in any case. */
 int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
-/* And open it. */
+/* And open it: a program or a library. */
 int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
-/* Only what elf_file_name() left to do. */
+/* Only what elf_file_name() left to do; of any kind. */
 int elf_file_open_named(struct cli *cli, struct elf_file *f);
 void elf_file_close(struct elf_file *f);
 
 /* Segment @i if it is loaded. */
 bool elf_file_loaded(const struct elf_file *f, size_t i, GElf_Phdr *segment);
+/* Where its symbol _text is; false: it has none. */
+bool elf_file_text(const struct elf_file *f, u64 *address);
 /* What is added to its addresses: as a kernel, by its _text; as a program, by its first page. */
 int elf_file_kernel_shift(struct cli *cli, const struct elf_file *f, u64 *shift);
 int elf_file_image_shift(struct cli *cli, const struct elf_file *f, u64 *shift);
