@@ -109,6 +109,8 @@ static int take_host(struct reader *r, json_t *o)
 	if (!err)
 		err = take_u32(r, o, "stepping", &host.stepping);
 	if (!err)
+		err = take_u32(r, o, "cpus", &host.cpus);
+	if (!err)
 		*r->rec = host;
 	return err;
 }

@@ -39,6 +39,7 @@ struct cli_rec {
 	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX */
 	u32 nominal;	      /* maximum non-turbo ratio */
 	u32 family, model, stepping;
+	u32 cpus; /* online when the recording began */
 };
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * CPUs that perf recorded and whose trace is not there: its events tell of them. What a vCPU did on
- * such a CPU is not in the trace, but that it was there may be: by kvm:kvm_entry of its thread, or,
- * in a recording without it, because the thread was switched in there.
+ * CPUs that perf recorded and whose trace is not there: its header and events tell of them. What a
+ * vCPU did on such a CPU is not in the trace, but that it was there may be: by kvm:kvm_entry of its
+ * thread, or, in a recording without it, because the thread was switched in there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +41,7 @@ static bool is_of_cpu(const struct vmpt_event *e)
 	case VMPT_EVENT_KVM_ENTRY:
 	case VMPT_EVENT_KVM_EXIT:
 	case VMPT_EVENT_ITRACE_START:
+	case VMPT_EVENT_RECORDED:
 		return e->cpu >= 0 && e->cpu < CPU_MAX;
 	}
 	return false;
@@ -61,7 +62,8 @@ static bool *find_cpus(const struct cli *cli, const struct vmpt_event *event, si
 	return missing;
 }
 
-static void warn(const struct cli *cli, const bool *missing)
+/* How many are told of. */
+static size_t warn(const struct cli *cli, const bool *missing)
 {
 	char list[CPUS_TOLD * 8 + 32] = "";
 	size_t n = 0, used = 0;
@@ -78,8 +80,22 @@ static void warn(const struct cli *cli, const bool *missing)
 		snprintf(list + used, sizeof(list) - used, " and %zu more", n - CPUS_TOLD);
 	if (n)
 		cli_warn(cli,
-			 "%s: has events of CPU%s %s, but no trace: what ran there is not known",
-			 cli->file[0], n == 1 ? "" : "s", list);
+			 "%s: CPU%s %s %s recorded, but there is no trace: what ran there is not "
+			 "known",
+			 cli->file[0], n == 1 ? "" : "s", list, n == 1 ? "was" : "were");
+	return n;
+}
+
+/* Of others only their number may be known. */
+static void warn_count(const struct cli *cli, const struct cli_rec *rec)
+{
+	size_t n = vmpt_trace_streams(cli->trace);
+
+	if (rec && n < rec->cpus)
+		cli_warn(cli,
+			 "%s: vmpt record saw %u CPUs, and the trace is of %zu: what ran on the "
+			 "others is not known",
+			 cli->file[0], rec->cpus, n);
 }
 
 static int by_thread(const void *a, const void *b)
@@ -126,7 +142,7 @@ static int add_seen(struct timeline_missing *m, const struct vmpt_event *event, 
 }
 
 int timeline_missing_open(struct cli *cli, struct timeline_missing *m,
-			  const struct vmpt_names *names, const struct vmpt_event *event,
+			  const struct cli_clocks *clocks, const struct vmpt_event *event,
 			  size_t count)
 {
 	bool *missing;
@@ -134,17 +150,15 @@ int timeline_missing_open(struct cli *cli, struct timeline_missing *m,
 	int ret;
 
 	memset(m, 0, sizeof(*m));
-	m->names = names;
+	m->names = clocks->names;
 	/* Of a thread's stream no CPU is known. */
 	for (i = 0; i < cli->streams; i++)
 		if (cli->stream[i]->cpu < 0)
 			return CLI_OK;
-	if (!count)
-		return CLI_OK;
 	missing = find_cpus(cli, event, count);
 	ret = missing ? add_seen(m, event, count, missing) : -1;
-	if (!ret)
-		warn(cli, missing);
+	if (!ret && !warn(cli, missing))
+		warn_count(cli, clocks->rec);
 	free(missing);
 	return ret ? cli_no_memory(cli) : CLI_OK;
 }

@@ -51,10 +51,12 @@ struct timeline_missing {
 	const struct vmpt_names *names; /* whose thread a VMCS is; NULL: nobody says */
 };
 
-/* Warn of them. @names and the trace's @count events at @event must outlive it. 0, or an exit code.
+/*
+ * Warn of them. @clocks and the trace's @count events at @event must outlive it. 0, or an exit
+ * code.
  */
 int timeline_missing_open(struct cli *cli, struct timeline_missing *missing,
-			  const struct vmpt_names *names, const struct vmpt_event *event,
+			  const struct cli_clocks *clocks, const struct vmpt_event *event,
 			  size_t count);
 void timeline_missing_close(struct timeline_missing *missing);
 /* Whether the vCPU of @vmcs was on such a CPU between two host TSCs. */

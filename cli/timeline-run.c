@@ -346,7 +346,7 @@ static int open_all(struct run *r)
 	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
 	if (!ret &&
-	    timeline_missing_open(cli, &r->missing, r->clocks.names, line.events, line.event_count))
+	    timeline_missing_open(cli, &r->missing, &r->clocks, line.events, line.event_count))
 		return CLI_FAILED;
 	if (!ret)
 		ret = vmpt_timeline_open(&r->line, r->t.clocks, cli->stream, cli->streams, &line);

@@ -370,6 +370,29 @@ int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size)
 	}
 }
 
+/* u64 nr, then of each event: u64 id, idx, cpu, tid. It stands before AUXTRACE_INFO. */
+int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size)
+{
+	struct vmpt_event event = {
+		.kind = VMPT_EVENT_RECORDED, .pid = -1, .tid = -1, .vcpu = VMPT_EVENT_NO_VCPU
+	};
+	const struct perf_attr *attr;
+	u32 at;
+	int ret = 0;
+	u64 cpu;
+
+	for (at = PERF_RECORD_HEADER + 8; !ret && at + 32 <= size; at += 32) {
+		attr = attr_of(r, vmpt_load64(rec + at));
+		cpu = vmpt_load64(rec + at + 16);
+		if (!attr || !r->trace->pmu_type || attr->type != r->trace->pmu_type ||
+		    cpu > INT32_MAX)
+			continue;
+		event.cpu = (int)cpu;
+		ret = add(r, &event);
+	}
+	return ret;
+}
+
 void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size)
 {
 	perf_formats_read(r->events->tps, data, size);

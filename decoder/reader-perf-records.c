@@ -58,6 +58,7 @@ static int take_auxtrace_info(struct perf_reader *r, const u8 *rec, u32 size, u6
 		priv[i] = vmpt_load64(rec + 16 + 8 * i);
 	r->has_pt_info = true;
 	r->pmu_type = (u32)priv[PRIV_PMU_TYPE];
+	r->trace->pmu_type = r->pmu_type;
 	r->pt_attr = SIZE_MAX;
 	if (priv[PRIV_CAP_USER_TIME_ZERO])
 		set_time_conv(info, priv[PRIV_TIME_SHIFT], priv[PRIV_TIME_MULT],
@@ -245,6 +246,8 @@ int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 		return take_header_attr(r, rec, size, offset);
 	case PERF_USER_AUXTRACE_INFO:
 		return take_auxtrace_info(r, rec, size, offset);
+	case PERF_USER_ID_INDEX:
+		return r->events ? perf_events_id_index(r, rec, size) : 0;
 	case PERF_USER_TIME_CONV:
 		return take_time_conv(r, rec, size, offset);
 	case PERF_USER_HEADER_FEATURE:

@@ -16,6 +16,7 @@
 enum {
 	PERF_USER_HEADER_ATTR = 64,
 	PERF_USER_TRACING_DATA = 66,
+	PERF_USER_ID_INDEX = 69,
 	PERF_USER_AUXTRACE_INFO = 70,
 	PERF_USER_AUXTRACE = 71,
 	PERF_USER_TIME_CONV = 79,
@@ -142,6 +143,8 @@ int perf_read_file(struct perf_reader *r);
 int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
 /* A record of the kernel's. 0 or an error: what makes no sense is left out. */
 int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
+/* ID_INDEX: the CPUs of the intel_pt event. 0 or an error: what makes no sense is left out. */
+int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size);
 /* TRACING_DATA: the formats of the tracepoints. What makes no sense is left out. */
 void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size);
 

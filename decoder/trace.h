@@ -24,6 +24,7 @@ struct vmpt_trace {
 	size_t stream_count;
 	struct vmpt_map *maps;
 	size_t map_count;	    /* the first of a perf.data is the file */
+	u32 pmu_type;		    /* of a perf.data: attr.type of intel_pt; 0: it is not told */
 	struct perf_events *events; /* NULL: not asked for yet */
 };
 

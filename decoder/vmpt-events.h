@@ -23,7 +23,8 @@ enum vmpt_event_kind {
 	VMPT_EVENT_FORK,       /* .pid, .tid: the child */
 	VMPT_EVENT_THREAD_END, /* .pid, .tid */
 	VMPT_EVENT_ITRACE_START,
-	VMPT_EVENT_LOST, /* .info1: so many events were lost about here */
+	VMPT_EVENT_LOST,     /* .info1: so many events were lost about here */
+	VMPT_EVENT_RECORDED, /* perf opened its intel_pt event on .cpu; without a time */
 };
 
 #define VMPT_EVENT_NO_VCPU   0xffff /* the tracepoint of that kernel does not say */

@@ -61,6 +61,14 @@ static void write_events(bool kvm)
 	}
 }
 
+/* perf's list of events and their CPUs: intel_pt (id 101) on CPUs 0 and 1. */
+static void write_index(void)
+{
+	static const u64 index[] = { 2, 101, 0, 0, ~0ULL, 101, 1, 1, ~0ULL };
+
+	writer_record(&w, 69, index, sizeof(index));
+}
+
 /* With the traces of CPUs below @cpus only. */
 static void write_perf(const char *name, bool kvm, unsigned int cpus)
 {
@@ -239,7 +247,7 @@ static void check_near(double ns, u64 ticks, size_t parts)
 static void check_missing(const char *file)
 {
 	static const char *const told =
-		"has events of CPU 1, but no trace: what ran there is not known";
+		"CPU 1 was recorded, but there is no trace: what ran there is not known";
 	const struct run *r = vmpt("timeline --json --summary " RATES " %s", file);
 	json_t *doc, *vm, *exits, *o;
 	size_t n[2], i, unsure = 0, away = 0;
@@ -275,6 +283,8 @@ static void check_missing(const char *file)
 
 START_TEST(a_cpu_is_missing)
 {
+	const struct run *r;
+
 	writer_free(&w);
 	write_perf("one.data", true, 1);
 	check_missing("one.data");
@@ -284,8 +294,20 @@ START_TEST(a_cpu_is_missing)
 	writer_free(&w);
 	write_perf("two.data", false, 1);
 	check_missing("two.data");
+	/* Without any event of it the header's list tells of CPU 1, and no more. */
+	writer_free(&w);
+	writer_start(&w, false);
+	write_index();
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, -1, 0, tl_stream(m, 0)->data, tl_stream(m, 0)->size);
+	writer_finish(&w);
+	write_file("three.data", w.buf, w.size);
+	r = vmpt("timeline --summary " RATES " three.data");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->err, "three.data: CPU 1 was recorded, but there is no trace: ");
+	ck_lacks(r->err, "not in the trace");
 	/* CPU 1 is there, and only not looked at. */
-	ck_lacks(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "but no trace");
+	ck_lacks(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "but there is no trace");
 	ck_has(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "not in the trace");
 	ck_lacks(vmpt("timeline " RATES " perf.data")->err, "the trace: ");
 }
@@ -328,7 +350,7 @@ END_TEST
 START_TEST(recording_with_a_bad_line)
 {
 	static const char whole[] =
-		"{\"kind\":\"host\",\"version\":1}\n"
+		"{\"kind\":\"host\",\"version\":1,\"cpus\":3}\n"
 		"{\"kind\":\"vcpu\",\"vm\":\"we\n"
 		"{\"kind\":\"vcpu\",\"vm\":\"web\",\"pid\":700,\"tid\":700,\"vcpu\":3,"
 		"\"tsc_before\":\"0x1\",\"tsc_after\":\"0x7fffffffffffff\"}\n";
@@ -341,8 +363,11 @@ START_TEST(recording_with_a_bad_line)
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->err, "warning: rec/record.jsonl: line 2: no JSON: ");
 	ck_has(r->err, "; it is left out\n");
+	ck_has(r->err, "vmpt record saw 3 CPUs, and the trace is of 2: ");
 	ck_has(r->out, "\nweb ");
 	ck_has(r->out, "\nbeta");
+	write_file("rec/record.jsonl", "{\"kind\":\"host\",\"cpus\":2}\n", 26);
+	ck_lacks(vmpt("timeline --summary " RATES " rec")->err, "vmpt record saw");
 	/* Named as a side record, also if it begins with the line. */
 	write_file("late.jsonl", strchr(whole, '\n') + 1, strlen(strchr(whole, '\n') + 1));
 	r = vmpt("timeline --summary --side-record=late.jsonl " RATES " rec/perf.data");

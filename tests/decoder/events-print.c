@@ -13,7 +13,7 @@
 int main(int argc, char **argv)
 {
 	static const char *const kind[] = { "in",   "out", "entry",  "exit", "comm",
-					    "fork", "end", "itrace", "lost" };
+					    "fork", "end", "itrace", "lost", "recorded" };
 	const struct vmpt_event *events;
 	struct vmpt_trace *trace;
 	struct vmpt_diag diag;

@@ -121,6 +121,40 @@ START_TEST(all_kinds)
 END_TEST
 
 /* What was counted at open is not counted again, and a second call gives the same. */
+/* u64 nr, then u64 id, idx, cpu, tid: of the dummy event (id 100) and of intel_pt (101), here. */
+static void write_index(u64 cut)
+{
+	static const u64 index[] = { 5, 100,   0,   7, ~0ULL, 101,   0,	  0, ~0ULL, 101, 1,
+				     3, ~0ULL, 100, 1, 8,     ~0ULL, 101, 2, ~0ULL, 77 };
+
+	writer_record(&w, 69, index, sizeof(index) - cut);
+}
+
+/* The CPUs of the intel_pt event, and no others; a CPU of -1 is a thread's. */
+START_TEST(recorded_cpus)
+{
+	size_t i, n = 0;
+
+	writer_start_kvm(&w, _i & 1);
+	if (_i & 2)
+		write_index(0);
+	writer_info(&w, false, WRITER_PRIVS);
+	if (!(_i & 2))
+		write_index(0);
+	/* The last one that is whole is of CPU 8, and the dummy's. */
+	write_index(33);
+	write_index(sizeof(u64[21]));
+	open_written();
+	for (i = 0; i < count; i++) {
+		ck_assert_int_eq(events[i].kind, VMPT_EVENT_RECORDED);
+		ck_assert_int_eq(events[i].cpu, n & 1 ? 3 : 0);
+		ck_assert_uint_eq(events[i].time, 0);
+		n++;
+	}
+	ck_assert_uint_eq(n, 4);
+}
+END_TEST
+
 START_TEST(asked_twice)
 {
 	const struct vmpt_event *again;
@@ -256,7 +290,7 @@ START_TEST(hostile)
 		if (!vmpt_trace_open_perf_memory(&t, copy, size, NULL)) {
 			if (!vmpt_trace_events(t, &e, &n)) {
 				for (k = 0; k < n; k++) {
-					ck_assert_uint_le(e[k].kind, VMPT_EVENT_LOST);
+					ck_assert_uint_le(e[k].kind, VMPT_EVENT_RECORDED);
 					ck_assert_int_eq(!e[k].text, e[k].kind != VMPT_EVENT_COMM);
 				}
 			}
@@ -334,7 +368,7 @@ START_TEST(real)
 {
 	const char *path = test_data("host-loopy.perf.data");
 	char command[4200], line[1024];
-	size_t i = 0, kinds[VMPT_EVENT_LOST + 1] = { 0 };
+	size_t i = 0, kinds[VMPT_EVENT_RECORDED + 1] = { 0 };
 	FILE *f;
 
 	if (!path)
@@ -384,6 +418,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, all_kinds, 0, 4);
+	tcase_add_loop_test(tc, recorded_cpus, 0, 4);
 	tcase_add_test(tc, asked_twice);
 	tcase_add_test(tc, order);
 	tcase_add_test(tc, other_isa);

@@ -70,7 +70,7 @@ static void check_events(struct vmpt_trace *trace)
 	if (vmpt_trace_events(trace, &events, &n))
 		return;
 	for (i = 0; i < n; i++) {
-		require(events[i].kind <= VMPT_EVENT_LOST);
+		require(events[i].kind <= VMPT_EVENT_RECORDED);
 		require(!events[i].text == (events[i].kind != VMPT_EVENT_COMM));
 		require(!events[i].text || strlen(events[i].text) < 64);
 		require(!events[i].time || events[i].time >= time);
