@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A machine of trace units; see clock-machine.h. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "model/vmpt-model.h"
 #include "tests/decoder/clock-machine.h"
 #include "tests/support/support.h"
 
@@ -13,54 +11,17 @@
 #define CTL	  (VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN | VMPT_CTL_DIS_RETC)
 #define MSR_WRITE 0xffffffff80ff0000ULL
 
-struct cpu {
-	struct vmpt_unit unit;
-	struct vmpt_sink sink;
-	u8 *bytes;
-	size_t size, room;
-	u64 vmcs;
-	struct vmpt_stream stream;
-};
-
 struct machine {
 	unsigned int cpus;
 	u64 ctl, tsc;
 	bool guest_only;
 	struct test_rng rng;
-	struct cpu cpu[MACHINE_CPUS];
+	struct unit_cpu cpu[MACHINE_CPUS];
 };
 
-static int take(void *opaque, const u8 *bytes, size_t len)
+static void push(struct machine *m, struct unit_cpu *c, u64 tsc)
 {
-	struct cpu *c = opaque;
-
-	if (c->size + len > c->room) {
-		c->room = 2 * c->room + len + 4096;
-		c->bytes = realloc(c->bytes, c->room);
-		ck_assert_ptr_nonnull(c->bytes);
-	}
-	memcpy(c->bytes + c->size, bytes, len);
-	c->size += len;
-	return 0;
-}
-
-/* Time goes on to @tsc on this CPU, in steps that no MTC is left out in. */
-static void push(struct machine *m, struct cpu *c, u64 tsc)
-{
-	unsigned int freq = (unsigned int)(m->ctl >> VMPT_CTL_MTC_FREQ_SHIFT & 0xf);
-	u64 period = (u64)MACHINE_P << freq, now = c->unit.now.tsc;
-
-	do {
-		now = (now / period + 1) * period;
-		now = now < tsc ? now : tsc;
-		vmpt_unit_time(&c->unit, &(struct vmpt_now){
-						 .tsc = now,
-						 .art = now / MACHINE_P,
-						 .fast = (u32)(now % MACHINE_P),
-						 .cycles = now,
-						 .cbr = 20,
-					 });
-	} while (now < tsc);
+	unit_cpu_pass(c, tsc, (unsigned int)(m->ctl >> VMPT_CTL_MTC_FREQ_SHIFT & 0xf));
 }
 
 static struct vmpt_mode mode_of(u64 cr3)
@@ -68,28 +29,9 @@ static struct vmpt_mode mode_of(u64 cr3)
 	return (struct vmpt_mode){ .cr3 = cr3, .cs_l = true };
 }
 
-static void start(struct machine *m, struct cpu *c)
+static void start(struct machine *m, struct unit_cpu *c)
 {
-	static const struct vmpt_unit_vmx on = { .on = true, .vmcs = VMPT_PT_VMCS_NONE };
-	struct vmpt_unit_config config = { 0 };
-	unsigned int cap;
-
-	config.cpuid.present = 1;
-	config.cpuid.maxphyaddr = 46;
-	config.cpuid.linear_bits = 48;
-	for (cap = 0; cap < VMPT_CAPS; cap++)
-		vmpt_pt_cap_set(&config.cpuid, cap, ~0u);
-	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_MAX_SUBLEAF, 1);
-	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_RANGES, 4);
-	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_FABRIC, 0);
-	c->sink = (struct vmpt_sink){ .write = take, .opaque = c };
-	config.sink = &c->sink;
-	ck_assert_int_eq(vmpt_unit_init(&c->unit, &config), 0);
-	c->unit.mode = mode_of(HOST_CR3);
-	c->unit.now.cbr = 20;
-	c->unit.vmx = on;
-	c->unit.now.tsc = m->tsc;
-	push(m, c, m->tsc);
+	unit_cpu_init(c, HOST_CR3, m->tsc);
 	if (!m->guest_only)
 		ck_assert_int_eq(vmpt_unit_wrmsr(&c->unit, VMPT_MSR_RTIT_CTL,
 						 m->ctl | VMPT_CTL_TRACE_EN, MSR_WRITE, HOST_IP),
@@ -118,12 +60,13 @@ void machine_free(struct machine *m)
 	unsigned int i;
 
 	for (i = 0; i < m->cpus; i++)
-		free(m->cpu[i].bytes);
+		unit_cpu_free(&m->cpu[i]);
 	free(m);
 }
 
 /* @jumps to anywhere near @base, over @ticks. */
-static void jumps_over(struct machine *m, struct cpu *c, u64 base, u64 ticks, unsigned int jumps)
+static void jumps_over(struct machine *m, struct unit_cpu *c, u64 base, u64 ticks,
+		       unsigned int jumps)
 {
 	unsigned int i;
 
@@ -143,7 +86,7 @@ void machine_host(struct machine *m, unsigned int cpu, u64 ticks, unsigned int j
 void machine_run(struct machine *m, unsigned int cpu, const struct machine_guest *guest, u64 host,
 		 u64 ticks, unsigned int jumps)
 {
-	struct cpu *c = &m->cpu[cpu];
+	struct unit_cpu *c = &m->cpu[cpu];
 	struct vmpt_unit_entry entry = {
 		.vmx = { .on = true,
 			 .vmcs = guest->vmcs,
@@ -164,14 +107,11 @@ void machine_run(struct machine *m, unsigned int cpu, const struct machine_guest
 	};
 
 	machine_host(m, cpu, host, 4);
-	if (c->vmcs != guest->vmcs)
-		vmpt_unit_vmptrld(&c->unit, guest->vmcs);
 	/* VMPTRLD makes no packet while TraceEn is 0: as a VMM must, ask for a PSB+. */
-	if (m->guest_only && c->vmcs != guest->vmcs)
+	if (unit_cpu_load(c, guest->vmcs) && m->guest_only)
 		ck_assert_int_eq(vmpt_unit_wrmsr(&c->unit, VMPT_MSR_RTIT_STATUS,
 						 c->unit.regs.status & ~VMPT_STATUS_BYTES, 0, 0),
 				 0);
-	c->vmcs = guest->vmcs;
 	vmpt_unit_vmentry(&c->unit, &entry);
 	jumps_over(m, c, GUEST_IP, ticks, jumps);
 	vmpt_unit_vmexit(&c->unit, &exit);
@@ -185,21 +125,15 @@ u64 machine_now(const struct machine *m)
 
 const struct vmpt_stream *machine_stream(struct machine *m, unsigned int cpu)
 {
-	struct cpu *c = &m->cpu[cpu];
-
-	vmpt_unit_flush(&c->unit);
-	c->stream = (struct vmpt_stream){
-		.data = c->bytes, .size = c->size, .cpu = (int)cpu, .tid = -1, .isa = VMPT_ISA_PT
-	};
-	return &c->stream;
+	return unit_cpu_stream(&m->cpu[cpu], cpu);
 }
 
 struct vmpt_rates machine_rates(u64 ctl)
 {
 	return (struct vmpt_rates){
-		.tsc_num = 2 * MACHINE_P,
+		.tsc_num = 2 * UNIT_CPU_P,
 		.tsc_den = 2,
-		.nominal = 20,
+		.nominal = UNIT_CPU_NOMINAL,
 		.mtc_freq = (u8)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT & 0xf),
 		.has_mtc_freq = ctl & VMPT_CTL_MTC_EN,
 	};

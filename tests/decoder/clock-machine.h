@@ -8,11 +8,12 @@
 #define VMPT_TESTS_CLOCK_MACHINE_H
 
 #include "decoder/vmpt-clock.h"
+#include "tests/decoder/unit-cpu.h"
 
 #define MACHINE_CPUS 4
 
 /* A machine: 100 TSC ticks a crystal tick (CPUID.15H: EBX 200, EAX 2). */
-#define MACHINE_P 100
+#define MACHINE_P UNIT_CPU_P
 
 struct machine_guest {
 	u64 vmcs;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Machines with their truth; see timeline-machine.h. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "model/vmpt-model.h"
 #include "tests/decoder/timeline-machine.h"
 
 #define HOST_CR3  0x1000
@@ -13,15 +11,6 @@
 	(VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN | VMPT_CTL_DIS_RETC | VMPT_CTL_TSC_EN | \
 	 VMPT_CTL_MTC_EN | (u64)TL_FREQ << VMPT_CTL_MTC_FREQ_SHIFT)
 #define RUNS_MAX 20000
-
-struct tl_cpu {
-	struct vmpt_unit unit;
-	struct vmpt_sink sink;
-	u8 *bytes;
-	size_t size, room;
-	u64 now, vmcs;
-	struct vmpt_stream stream;
-};
 
 struct tl_guest {
 	struct vmpt_tsc_map map;
@@ -33,7 +22,7 @@ struct tl_machine {
 	struct tl_options options;
 	struct test_rng rng;
 	u64 ctl;
-	struct tl_cpu cpu[TL_CPUS];
+	struct unit_cpu cpu[TL_CPUS];
 	struct tl_guest guest[TL_GUESTS];
 	struct tl_run run[RUNS_MAX];
 	size_t runs;
@@ -44,66 +33,21 @@ static u64 below(struct tl_machine *m, u64 n)
 	return test_random(&m->rng) % n;
 }
 
-static int take(void *opaque, const u8 *bytes, size_t len)
+static void pass(struct unit_cpu *c, u64 ticks)
 {
-	struct tl_cpu *c = opaque;
-
-	if (c->size + len > c->room) {
-		c->room = 2 * c->room + len + 4096;
-		c->bytes = realloc(c->bytes, c->room);
-		ck_assert_ptr_nonnull(c->bytes);
-	}
-	memcpy(c->bytes + c->size, bytes, len);
-	c->size += len;
-	return 0;
+	unit_cpu_pass(c, unit_cpu_now(c) + ticks, TL_FREQ);
 }
 
-/* Time goes on, in steps that no MTC is left out in. The CPU has one cycle a tick. */
-static void pass(struct tl_cpu *c, u64 ticks)
-{
-	u64 period = (u64)TL_P << TL_FREQ, end = c->now + ticks;
-
-	while (c->now < end) {
-		c->now = (c->now / period + 1) * period;
-		if (c->now > end)
-			c->now = end;
-		vmpt_unit_time(&c->unit, &(struct vmpt_now){
-						 .tsc = c->now,
-						 .art = c->now / TL_P,
-						 .fast = (u32)(c->now % TL_P),
-						 .cycles = c->now,
-						 .cbr = 20,
-					 });
-	}
-}
-
-static void set_ctl(struct tl_cpu *c, u64 ctl)
+static void set_ctl(struct unit_cpu *c, u64 ctl)
 {
 	ck_assert_int_eq(vmpt_unit_wrmsr(&c->unit, VMPT_MSR_RTIT_CTL, ctl, HOST_IP + 0x8000,
 					 HOST_IP + 0x8002),
 			 0);
 }
 
-static void start(struct tl_machine *m, struct tl_cpu *c)
+static void start(struct tl_machine *m, struct unit_cpu *c)
 {
-	struct vmpt_unit_config config = { 0 };
-	unsigned int cap;
-
-	config.cpuid.present = 1;
-	config.cpuid.maxphyaddr = 46;
-	config.cpuid.linear_bits = 48;
-	for (cap = 0; cap < VMPT_CAPS; cap++)
-		vmpt_pt_cap_set(&config.cpuid, cap, ~0u);
-	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_MAX_SUBLEAF, 1);
-	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_RANGES, 4);
-	vmpt_pt_cap_set(&config.cpuid, VMPT_CAP_FABRIC, 0);
-	c->sink = (struct vmpt_sink){ .write = take, .opaque = c };
-	config.sink = &c->sink;
-	ck_assert_int_eq(vmpt_unit_init(&c->unit, &config), 0);
-	c->unit.mode = (struct vmpt_mode){ .cr3 = HOST_CR3, .cs_l = true };
-	c->unit.vmx = (struct vmpt_unit_vmx){ .on = true, .vmcs = VMPT_PT_VMCS_NONE };
-	c->unit.now.cbr = 20;
-	c->now = TL_START - 1000;
+	unit_cpu_init(c, HOST_CR3, TL_START - 1000);
 	pass(c, 1000 + below(m, 500));
 	set_ctl(c, m->ctl | VMPT_CTL_TRACE_EN);
 }
@@ -136,11 +80,11 @@ void tl_free(struct tl_machine *m)
 	unsigned int i;
 
 	for (i = 0; i < TL_CPUS; i++)
-		free(m->cpu[i].bytes);
+		unit_cpu_free(&m->cpu[i]);
 	free(m);
 }
 
-static void jumps(struct tl_machine *m, struct tl_cpu *c, u64 base, unsigned int n, u64 ticks)
+static void jumps(struct tl_machine *m, struct unit_cpu *c, u64 base, unsigned int n, u64 ticks)
 {
 	while (n--) {
 		pass(c, 1 + below(m, ticks));
@@ -149,7 +93,7 @@ static void jumps(struct tl_machine *m, struct tl_cpu *c, u64 base, unsigned int
 	pass(c, 1 + below(m, ticks));
 }
 
-static void enter(struct tl_machine *m, struct tl_cpu *c, unsigned int g)
+static void enter(struct tl_machine *m, struct unit_cpu *c, unsigned int g)
 {
 	struct vmpt_unit_entry entry = {
 		.vmx = { .on = true,
@@ -162,9 +106,7 @@ static void enter(struct tl_machine *m, struct tl_cpu *c, unsigned int g)
 	};
 
 	vmpt_unit_jmp_indirect(&c->unit, HOST_IP + 0x80);
-	if (c->vmcs != tl_vmcs(g))
-		vmpt_unit_vmptrld(&c->unit, tl_vmcs(g));
-	c->vmcs = tl_vmcs(g);
+	unit_cpu_load(c, tl_vmcs(g));
 	pass(c, 20);
 	vmpt_unit_vmentry(&c->unit, &entry);
 }
@@ -177,7 +119,7 @@ static const struct {
 /* Guest @g on CPU @k, from the host's work before it to its exit, and perhaps a process behind. */
 static void one_run(struct tl_machine *m, unsigned int k, unsigned int g)
 {
-	struct tl_cpu *c = &m->cpu[k];
+	struct unit_cpu *c = &m->cpu[k];
 	struct tl_run *run = &m->run[m->runs++];
 	size_t kind = below(m, VMPT_ARRAY_SIZE(kinds));
 	bool halt = m->options.halts && !below(m, 3);
@@ -191,17 +133,17 @@ static void one_run(struct tl_machine *m, unsigned int k, unsigned int g)
 
 	jumps(m, c, HOST_IP, 1 + (unsigned int)below(m, 5), 400);
 	enter(m, c, g);
-	*run = (struct tl_run){ k, g, .entry = c->now, .entry_ip = m->guest[g].ip };
+	*run = (struct tl_run){ k, g, .entry = unit_cpu_now(c), .entry_ip = m->guest[g].ip };
 	jumps(m, c, 0x400000 + 0x100000 * g, 1 + (unsigned int)below(m, 12), 3000);
 	exit.ip = 0x800000 + 0x100000 * g + below(m, 0x1000);
 	pass(c, 20);
 	vmpt_unit_vmexit(&c->unit, &exit);
-	run->exit = c->now;
+	run->exit = unit_cpu_now(c);
 	run->ip = exit.ip;
 	run->reason = (u16)exit.reason;
 	m->guest[g].ip = exit.ip + (halt ? 1 : kinds[kind].length);
 	/* A halted one stays where it is not run for long. */
-	m->guest[g].free_at = c->now + (halt ? 100000 : 500);
+	m->guest[g].free_at = unit_cpu_now(c) + (halt ? 100000 : 500);
 	jumps(m, c, HOST_IP, 1, 200);
 	if (!halt)
 		return;
@@ -217,7 +159,7 @@ static unsigned int next_cpu(const struct tl_machine *m)
 	unsigned int i, k = 0;
 
 	for (i = 1; i < m->options.cpus; i++)
-		if (m->cpu[i].now < m->cpu[k].now)
+		if (unit_cpu_now(&m->cpu[i]) < unit_cpu_now(&m->cpu[k]))
 			k = i;
 	return k;
 }
@@ -229,7 +171,7 @@ void tl_go(struct tl_machine *m)
 	while (m->runs < end) {
 		unsigned int k = next_cpu(m), g = (unsigned int)below(m, m->options.guests);
 
-		if (m->guest[g].free_at < m->cpu[k].now)
+		if (m->guest[g].free_at < unit_cpu_now(&m->cpu[k]))
 			one_run(m, k, g);
 		else
 			jumps(m, &m->cpu[k], HOST_IP, 2, 500);
@@ -238,31 +180,18 @@ void tl_go(struct tl_machine *m)
 
 void tl_off(struct tl_machine *m, unsigned int cpu, u64 ticks, u64 *from, u64 *to)
 {
-	struct tl_cpu *c = &m->cpu[cpu];
+	struct unit_cpu *c = &m->cpu[cpu];
 
 	set_ctl(c, m->ctl);
-	*from = c->now;
-	c->now += ticks;
-	vmpt_unit_time(&c->unit, &(struct vmpt_now){
-					 .tsc = c->now,
-					 .art = c->now / TL_P,
-					 .fast = (u32)(c->now % TL_P),
-					 .cycles = c->now,
-					 .cbr = 20,
-				 });
+	*from = unit_cpu_now(c);
+	unit_cpu_skip(c, *from + ticks);
 	set_ctl(c, m->ctl | VMPT_CTL_TRACE_EN);
-	*to = c->now;
+	*to = unit_cpu_now(c);
 }
 
 const struct vmpt_stream *tl_stream(struct tl_machine *m, unsigned int cpu)
 {
-	struct tl_cpu *c = &m->cpu[cpu];
-
-	vmpt_unit_flush(&c->unit);
-	c->stream = (struct vmpt_stream){
-		.data = c->bytes, .size = c->size, .cpu = (int)cpu, .tid = -1, .isa = VMPT_ISA_PT
-	};
-	return &c->stream;
+	return unit_cpu_stream(&m->cpu[cpu], cpu);
 }
 
 const struct tl_run *tl_runs(const struct tl_machine *m, size_t *count)
@@ -288,9 +217,9 @@ u64 tl_vmcs(unsigned int guest)
 
 struct vmpt_rates tl_rates(void)
 {
-	return (struct vmpt_rates){ .tsc_num = TL_P,
+	return (struct vmpt_rates){ .tsc_num = UNIT_CPU_P,
 				    .tsc_den = 1,
-				    .nominal = 20,
+				    .nominal = UNIT_CPU_NOMINAL,
 				    .mtc_freq = TL_FREQ,
 				    .has_mtc_freq = true };
 }

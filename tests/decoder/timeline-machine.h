@@ -7,12 +7,13 @@
 #define VMPT_TESTS_TIMELINE_MACHINE_H
 
 #include "decoder/vmpt-timeline.h"
+#include "tests/decoder/unit-cpu.h"
 #include "tests/support/support.h"
 
 #define TL_CPUS	  4
 #define TL_GUESTS 6
-#define TL_P	  100 /* TSC ticks a crystal tick */
-#define TL_FREQ	  3   /* MTCFreq */
+#define TL_P	  UNIT_CPU_P /* TSC ticks a crystal tick */
+#define TL_FREQ	  3	     /* MTCFreq */
 #define TL_START  0x123456789aULL
 
 /* One run of a guest. */
