@@ -12,6 +12,8 @@
 
 #define CLOCK_OPEN	 (~0ULL) /* .hi */
 #define CLOCK_RATIO_BITS 24
+/* An MTC that is so many behind the TMA before it was only late. */
+#define CLOCK_STALE 0xf0
 
 /* Whose TSC was the last one. */
 enum clock_tsc {
@@ -48,23 +50,33 @@ static inline void clock_copy(struct vmpt_time *to, const struct vmpt_time *from
 	memcpy(&to->early, &bounds, sizeof(bounds));
 }
 
-/* @t: made in [lo, hi], probably at @est; not before what was said last. */
-static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
+/* What is said of a packet made in [lo, hi], probably at @est; not before @last. */
+static inline u64 clock_estimate(u64 lo, u64 hi, u64 est, u64 last)
 {
-	u64 bounds;
-	u32 late;
-
 	if (est > hi)
 		est = hi;
 	if (est < lo)
 		est = lo;
-	if (est < c->est)
-		est = c->est;
-	c->est = est;
-	late = hi == CLOCK_OPEN ? VMPT_TIME_OPEN : hi > est ? clock_clip(hi - est) : 0;
+	return est < last ? last : est;
+}
+
+/* .early and .late of @est, as they lie in a struct vmpt_time. */
+static inline u64 clock_bounds(u64 lo, u64 hi, u64 est)
+{
+	u32 late = hi == CLOCK_OPEN ? VMPT_TIME_OPEN : hi > est ? clock_clip(hi - est) : 0;
+
 	/* Little-endian, as all builds (arch/types.h). */
-	bounds = (u64)late << 32 | clock_clip(est - lo);
-	t->tsc = est;
+	return (u64)late << 32 | clock_clip(est - lo);
+}
+
+/* @t: made in [lo, hi], probably at @est; not before what was said last. */
+static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
+{
+	u64 bounds;
+
+	c->est = clock_estimate(lo, hi, est, c->est);
+	bounds = clock_bounds(lo, hi, c->est);
+	t->tsc = c->est;
 	memcpy(&t->early, &bounds, sizeof(bounds));
 }
 
@@ -105,15 +117,19 @@ static inline u64 clock_ticks(const struct vmpt_clock *c, u64 ticks, u64 *rem)
 	return (u64)(t / c->options.rates.tsc_den);
 }
 
-/* @mtcs later. One at a time is the rule. */
+/* @mtcs later. */
 static inline void clock_advance(struct vmpt_clock *c, u64 mtcs)
 {
 	const u64 den = c->options.rates.tsc_den;
 	struct vmpt_crystal *x = &c->crystal;
-	u64 rem = c->step_rem, ticks = c->step;
+	u64 rem = mtcs * c->step_rem, ticks = mtcs * c->step;
 
-	if (mtcs != 1)
+	if (__builtin_expect(mtcs >> 32 != 0, 0)) {
 		ticks = clock_ticks(c, mtcs << c->options.rates.mtc_freq, &rem);
+	} else if (rem >= den) {
+		ticks += rem / den;
+		rem %= den;
+	}
 	x->mtc += mtcs;
 	x->edge += ticks;
 	x->rem += rem;
@@ -125,5 +141,7 @@ static inline void clock_advance(struct vmpt_clock *c, u64 mtcs)
 
 /* The crystal clock was @ctc at a tick in [lo, hi]. */
 void clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi);
+/* An MTC with a CYC right before it is due at @edge: what a cycle is may be measured. */
+void clock_measure(struct vmpt_clock *c, u64 edge);
 
 #endif

@@ -8,20 +8,17 @@
 
 #include "decoder/clock-core.h"
 
-/* Kinds that say something of time, or of where clocks may stop. All others have the clock's next
- * time, and are not fed. */
-#define CLOCK_KIND(kind) (1ULL << (kind))
-#define CLOCK_TIMED                                                                           \
-	(CLOCK_KIND(VMPT_PT_CYC) | CLOCK_KIND(VMPT_PT_MTC) | CLOCK_KIND(VMPT_PT_TSC) |        \
-	 CLOCK_KIND(VMPT_PT_TMA) | CLOCK_KIND(VMPT_PT_CBR) | CLOCK_KIND(VMPT_PT_OVF) |        \
-	 CLOCK_KIND(VMPT_PT_PSB) | CLOCK_KIND(VMPT_PT_PSBEND) | CLOCK_KIND(VMPT_PT_TIP_PGD) | \
-	 CLOCK_KIND(VMPT_PT_TIP_PGE) | CLOCK_KIND(VMPT_PT_TRACESTOP) |                        \
-	 CLOCK_KIND(VMPT_PT_EXSTOP) | CLOCK_KIND(VMPT_PT_PWRE) | CLOCK_KIND(VMPT_ITEM_LOSS))
+/* 1 for kinds that say something of time, or of where clocks may stop. All others have the clock's
+ * next time, and are not fed. */
+extern const u8 vmpt_clock_kinds[256];
 
 static inline bool clock_is_timed(const struct vmpt_item *item)
 {
-	return item->kind < 64 && CLOCK_TIMED >> item->kind & 1;
+	return vmpt_clock_kinds[item->kind];
 }
+
+/* Item @i is the first of time behind a CYC: whether that still belongs to it. */
+bool vmpt_clock_is_behind_cyc(const struct vmpt_batch *batch, size_t i);
 
 static inline void clock_cyc(struct vmpt_clock *c, u64 cycles)
 {
@@ -38,34 +35,50 @@ static inline void clock_cyc(struct vmpt_clock *c, u64 cycles)
 	clock_settle(c, c->base < c->hi ? c->base : c->hi - 1);
 }
 
-/* The MTC that was due, in its plainest case: true, and all is done. */
-static inline bool clock_plain_mtc(struct vmpt_clock *c, u8 payload)
+/* Item @i, an MTC, if it is a later one than the last and nothing contradicts it: true, and all is
+ * done. */
+static inline __attribute__((always_inline)) bool
+clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 {
-	struct vmpt_crystal *x = &c->crystal;
-	u64 edge, due;
+	struct vmpt_crystal *x = &c->crystal, was = *x;
+	u64 later = (u8)(b->items[i].payload - x->mtc), due, mid;
 
-	if (!x->tied || (u8)(x->mtc + 1) != payload || x->low_only || c->doubt || c->cycs)
+	if (!c->known || !x->tied || x->low_only || !later || later >= CLOCK_STALE)
 		return false;
-	edge = x->edge + c->step + (x->rem + c->step_rem >= c->options.rates.tsc_den);
-	due = edge + c->step + c->cycle + 1 + x->slack;
-	if (c->lo > due)
+	clock_advance(c, later);
+	due = c->doubt ? CLOCK_OPEN : clock_due(c);
+	if (__builtin_expect(c->lo > due, 0)) {
+		*x = was;
 		return false;
+	}
+	mid = x->edge + x->slack / 2;
+	if (c->cyc_last && vmpt_clock_is_behind_cyc(b, i)) {
+		if (later != 1 || c->doubt)
+			c->spanning = false;
+		clock_measure(c, mid);
+		c->base = mid;
+		c->base_part = 0;
+	} else if (!c->cycs || c->doubt) {
+		c->base = mid;
+		c->base_part = 0;
+	} else {
+		c->base = c->base > mid ? mid : c->base;
+	}
+	c->lo = c->lo < x->edge ? x->edge : c->lo;
+	c->hi = due;
 	c->counts.mtcs++;
-	clock_advance(c, 1);
+	c->counts.mtcs_lost += later - 1;
 	c->back = VMPT_BACK_NOT;
 	c->exact = c->lossy = c->tsc_last = c->cyc_last = false;
-	if (c->lo < edge)
-		c->lo = edge;
-	c->hi = due;
-	c->base = edge + x->slack / 2;
-	c->base_part = 0;
-	clock_settle(c, c->base);
+	clock_settle(c, c->base < due ? c->base : due - 1);
 	return true;
 }
 
-/* Items that are the most. True: that is all. */
-static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_item *item)
+/* Item @i, if it is one of those that are the most. True: that is all. */
+static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 {
+	const struct vmpt_item *item = &b->items[i];
+
 	switch (item->kind) {
 	case VMPT_PT_CYC:
 		c->back = VMPT_BACK_NOT;
@@ -75,7 +88,7 @@ static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_item *ite
 		clock_cyc(c, item->payload);
 		return true;
 	case VMPT_PT_MTC:
-		return clock_plain_mtc(c, (u8)item->payload);
+		return clock_take_mtc(c, b, i);
 	case VMPT_PT_PSBEND:
 		c->in_psb = c->cyc_last = c->tsc_last = false;
 		clock_copy(&c->now, &c->next);
@@ -93,8 +106,6 @@ static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_item *ite
 	}
 }
 
-/* A CYC is before item @i, with items of no time between: whether it still belongs to that one. */
-void vmpt_clock_part_cyc(struct vmpt_clock *clock, const struct vmpt_batch *batch, size_t i);
 /* All of the batch has been fed. */
 void vmpt_clock_batch_end(struct vmpt_clock *clock, const struct vmpt_batch *batch);
 /*
@@ -110,10 +121,10 @@ static inline __attribute__((always_inline)) void clock_feed(struct vmpt_clock *
 {
 	const struct vmpt_item *item = &b->items[i];
 
-	if (clock_plain(c, item))
+	if (clock_plain(c, b, i))
 		return;
-	if (c->cyc_last)
-		vmpt_clock_part_cyc(c, b, i);
+	if (c->cyc_last && item->kind == VMPT_PT_MTC)
+		c->cyc_last = vmpt_clock_is_behind_cyc(b, i);
 	vmpt_clock_feed(c, item, b->base + item->offset, &b->owner);
 }
 

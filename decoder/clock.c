@@ -20,8 +20,6 @@
  */
 #include "decoder/clock-walk.h"
 
-/* An MTC that is so many behind the TMA before it was only late. */
-#define STALE 0xf0
 /* Cycles to measure the ratio by: from so many on, anew after so many. */
 #define SPAN_MIN 4096
 #define SPAN_MAX 65536
@@ -54,10 +52,9 @@ static u64 cbr_ratio(const struct vmpt_clock *c)
 	return c->cbr ? ((u64)c->options.rates.nominal << CLOCK_RATIO_BITS) / c->cbr : 0;
 }
 
-/* An MTC is due at @edge, and so many cycles ago one was at .span. */
-static void measure(struct vmpt_clock *c, u64 edge)
+void clock_measure(struct vmpt_clock *c, u64 edge)
 {
-	u64 by_cbr = cbr_ratio(c), ticks = edge - c->span, ratio;
+	u64 by_cbr, ticks = edge - c->span, ratio;
 
 	if (!c->spanning || c->span_cycles >= SPAN_MAX || ticks >> 38) {
 		c->spanning = true;
@@ -67,6 +64,7 @@ static void measure(struct vmpt_clock *c, u64 edge)
 	}
 	if (!c->span_cycles || (c->ratio && c->span_cycles < SPAN_MIN))
 		return;
+	by_cbr = cbr_ratio(c);
 	ratio = (ticks << CLOCK_RATIO_BITS) / c->span_cycles;
 	/* CBR is rounded, and a ratio of 0 or of 256 is none. */
 	if (by_cbr && (ratio > by_cbr + by_cbr / 4 || ratio < by_cbr - by_cbr / 4)) {
@@ -144,7 +142,7 @@ static u64 mtcs_since(struct vmpt_clock *c, u8 payload)
 		x->low_only = false;
 		return later;
 	}
-	if (later >= STALE && c->exact && !c->lossy && !c->doubt)
+	if (later >= CLOCK_STALE && c->exact && !c->lossy && !c->doubt)
 		return 0;
 	return later;
 }
@@ -189,7 +187,7 @@ static void next_mtc(struct vmpt_clock *c, u64 later, bool after_cyc)
 	if (after_cyc) {
 		if (later != 1 || c->doubt)
 			c->spanning = false;
-		measure(c, edge);
+		clock_measure(c, edge);
 	}
 	if (after_cyc || !c->cycs || c->doubt) {
 		c->base = edge;
@@ -319,122 +317,4 @@ void vmpt_clock_feed(struct vmpt_clock *clock, const struct vmpt_item *item, u64
 		     const struct vmpt_owner *owner)
 {
 	feed(clock, item, offset, owner);
-}
-
-static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
-{
-	u32 i;
-
-	for (i = 0; item->kind == VMPT_ITEM_RUN && i < item->size; i++)
-		if (b->data[item->offset + i])
-			return false;
-	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
-}
-
-/* A CYC and what it belongs to: @item is behind it if nothing but PADs is between. */
-void vmpt_clock_part_cyc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
-{
-	const struct vmpt_item *item = &b->items[i];
-
-	if (item->kind == VMPT_PT_MTC && i && item[-1].kind != VMPT_PT_CYC)
-		c->cyc_last = only_pads(b, item - 1) && (i < 2 || item[-2].kind == VMPT_PT_CYC);
-}
-
-/* Items [from, to) of the batch. */
-static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from,
-			      size_t to, struct vmpt_time *times, size_t *back_item)
-{
-	enum vmpt_back why = VMPT_BACK_NOT;
-	struct vmpt_time next = c->next;
-	size_t i;
-
-	for (i = from; i < to; i++) {
-		const struct vmpt_item *item = &b->items[i];
-
-		clock_copy(&times[i], &next);
-		if (__builtin_expect(!clock_is_timed(item), 1))
-			continue;
-		clock_feed(c, b, i);
-		clock_copy(&next, &c->next);
-		clock_copy(&times[i], &c->now);
-		if (c->back && !why) {
-			why = c->back;
-			*back_item = i;
-		} else if (i > from && item[-1].kind == VMPT_PT_CYC) {
-			clock_copy(&times[i - 1], &c->now);
-		}
-	}
-	return why;
-}
-
-/* The same without times. */
-static void pass(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from, size_t to)
-{
-	size_t i;
-
-	for (i = from; i < to; i++)
-		if (clock_is_timed(&b->items[i]))
-			clock_feed(c, b, i);
-}
-
-size_t vmpt_clock_gaps(struct vmpt_clock *c, const struct vmpt_stream *stream,
-		       const struct vmpt_batch *b, size_t i)
-{
-	size_t low = i + 1, high = b->count, mid;
-	u64 next;
-
-	while (c->gap_next < stream->gap_count &&
-	       stream->gaps[c->gap_next].offset <= b->base + b->items[i].offset) {
-		vmpt_clock_gap(c);
-		c->gap_next++;
-	}
-	if (c->gap_next == stream->gap_count)
-		return b->count;
-	next = stream->gaps[c->gap_next].offset;
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (b->base + b->items[mid].offset < next)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-void vmpt_clock_batch_end(struct vmpt_clock *c, const struct vmpt_batch *b)
-{
-	const struct vmpt_item *last;
-
-	if (!b->count)
-		return;
-	last = &b->items[b->count - 1];
-	if (!clock_is_timed(last) && !only_pads(b, last))
-		c->cyc_last = false;
-}
-
-enum vmpt_back vmpt_clock_batch(struct vmpt_clock *c, const struct vmpt_stream *stream,
-				const struct vmpt_batch *b, struct vmpt_time *times,
-				size_t *back_item)
-{
-	enum vmpt_back why = VMPT_BACK_NOT, back;
-	size_t i = 0, to, at = 0;
-
-	while (i < b->count) {
-		to = vmpt_clock_gaps(c, stream, b, i);
-		back = VMPT_BACK_NOT;
-		if (times)
-			back = stretch(c, b, i, to, times, &at);
-		else
-			pass(c, b, i, to);
-		if (back && !why) {
-			why = back;
-			if (back_item)
-				*back_item = at;
-		}
-		i = to;
-	}
-	if (times && b->count && b->items[b->count - 1].kind == VMPT_PT_CYC)
-		times[b->count - 1].late = VMPT_TIME_OPEN;
-	vmpt_clock_batch_end(c, b);
-	return why;
 }

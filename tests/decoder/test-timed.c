@@ -188,6 +188,132 @@ START_TEST(threads_and_lanes)
 }
 END_TEST
 
+/* ---- many packets of time, as a processor sends them and now and then not ---- */
+
+#define MTC_FREQ 3
+#define STEP	 ((176ULL << MTC_FREQ) / 2)
+
+static void build_tsc(struct test_rng *rng, u64 ctc)
+{
+	struct vmpt_pt_packet tma = { .kind = VMPT_PT_TMA }, tsc = { .kind = VMPT_PT_TSC };
+
+	tma.tma.ctc = ctc & 0xffff;
+	tma.tma.fast_counter = test_random(rng) % 88;
+	tsc.tsc.tsc = 5000 + ctc * 176 / 2 + tma.tma.fast_counter;
+	/* Some go back. */
+	if (!(test_random(rng) % 40))
+		tsc.tsc.tsc -= STEP * (test_random(rng) % 100);
+	build(&mix, &tsc);
+	build(&mix, &tma);
+}
+
+static void build_clock(struct test_rng *rng, size_t size)
+{
+	static const u8 others[] = { VMPT_PT_TIP_PGE, VMPT_PT_TIP_PGD, VMPT_PT_TIP, VMPT_PT_PAD,
+				     VMPT_PT_FUP,     VMPT_PT_CBR,     VMPT_PT_OVF, VMPT_PT_PSBEND,
+				     VMPT_PT_TIP,     VMPT_PT_EXSTOP };
+	unsigned int cycles = 3 + test_random(rng) % 30, dense = test_random(rng) % 60;
+	struct vmpt_pt_packet pkt;
+	u64 ctc = 1 << 20;
+
+	build_kind(&mix, VMPT_PT_PSB);
+	build_tsc(rng, ctc);
+	while (mix.size < size) {
+		unsigned int what = test_random(rng) % (100 + dense);
+
+		memset(&pkt, 0, sizeof(pkt));
+		if (what >= 70) {
+			pkt.kind = VMPT_PT_CYC;
+			pkt.cyc.cycles = test_random(rng) & vmpt_mask64(cycles);
+			build(&mix, &pkt);
+		} else if (what >= 55) {
+			ctc += (test_random(rng) % 16 ? 1ULL : test_random(rng) % 300) << MTC_FREQ;
+			pkt.kind = VMPT_PT_MTC;
+			pkt.mtc.ctc = ctc >> MTC_FREQ & 0xff;
+			build(&mix, &pkt);
+		} else if (what >= 50) {
+			build_kind(&mix, VMPT_PT_FUP);
+			build_tsc(rng, ctc);
+		} else if (what >= 10) {
+			build_kind(&mix, others[what % 4]);
+		} else if (what == 0) {
+			build_kind(&mix, VMPT_PT_PSB);
+		} else if (test_random(rng) % 4) {
+			build_random(&mix, rng, others[what]);
+		}
+	}
+	stream = (struct vmpt_stream){ .data = mix.buf, .size = mix.size, .cpu = 0, .tid = -1 };
+}
+
+static bool is_padding(const struct vmpt_batch *b, const struct vmpt_item *item)
+{
+	size_t i;
+
+	for (i = 0; i < item->size; i++)
+		if (b->data[item->offset + i])
+			return false;
+	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
+}
+
+/*
+ * What a batch's items get is what the clock says that is fed with one after the other, but for
+ * CYCs: they have the time of the packet right behind.
+ */
+START_TEST(as_fed_one_by_one)
+{
+	static const struct vmpt_clock_options how = {
+		.rates = { .tsc_num = 176,
+			   .tsc_den = 2,
+			   .nominal = 24,
+			   .mtc_freq = MTC_FREQ,
+			   .has_mtc_freq = true },
+	};
+	struct test_rng rng = { .state = (u64)_i * 1543 + 9 };
+	struct vmpt_time *got, *want;
+	struct vmpt_clock one, all;
+	struct vmpt_decoder *dec;
+	size_t i, known = 0;
+	struct vmpt_batch b;
+
+	memset(&mix, 0, sizeof(mix));
+	build_clock(&rng, SIZE);
+	vmpt_clock_init(&one, &how);
+	vmpt_clock_init(&all, &how);
+	ck_assert_int_eq(vmpt_decoder_open(&dec, &stream, NULL), 0);
+	while (vmpt_batch_next(dec, &b) > 0) {
+		got = calloc(b.count, sizeof(*got));
+		want = calloc(b.count, sizeof(*want));
+		must(got && want, "no memory");
+		for (i = 0; i < b.count; i++) {
+			const struct vmpt_item *item = &b.items[i];
+
+			if (!is_padding(&b, item))
+				vmpt_clock_feed(&one, item, b.base + item->offset, &b.owner);
+			want[i] = is_padding(&b, item) ? one.next : one.now;
+			if (i && item[-1].kind == VMPT_PT_CYC)
+				want[i - 1] = want[i];
+		}
+		if (b.items[i - 1].kind == VMPT_PT_CYC)
+			want[i - 1].late = VMPT_TIME_OPEN;
+		vmpt_clock_batch(&all, &stream, &b, got, NULL);
+		for (i = 0; i < b.count; i++) {
+			must(same(&got[i], &want[i]),
+			     "seed %d at %llx: %llx -%x +%x, not %llx -%x +%x", _i,
+			     (unsigned long long)(b.base + b.items[i].offset),
+			     (unsigned long long)got[i].tsc, got[i].early, got[i].late,
+			     (unsigned long long)want[i].tsc, want[i].early, want[i].late);
+			known += got[i].late != VMPT_TIME_OPEN;
+		}
+		free(got);
+		free(want);
+	}
+	must(!memcmp(&one.counts, &all.counts, sizeof(one.counts)), "seed %d: counts", _i);
+	ck_assert_uint_gt(known, 1000);
+	vmpt_decoder_close(dec);
+	free(mix.buf);
+}
+END_TEST
+
 /* PSB, STS, MTC RNG 0, TIP, as Appendix A has them. */
 START_TEST(rtit)
 {
@@ -246,6 +372,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, by_batches_and_one_by_one, 0, 24);
 	tcase_add_loop_test(t, threads_and_lanes, 0, 12);
+	tcase_add_loop_test(t, as_fed_one_by_one, 0, 40);
 	tcase_add_test(t, rtit);
 	suite_add_tcase(s, t);
 	return test_main(s);
