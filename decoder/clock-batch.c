@@ -53,7 +53,7 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 			;
 		for (k = 0; k < n; k++) {
 			if (plain && k < room)
-				k = clock_take_most(c, b, at, k, room, true, times, &behind);
+				k = clock_take_most(c, b, at, k, room, times, &behind);
 			if (k == n)
 				break;
 			i = at[k];
@@ -79,21 +79,17 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 /* The same without times. */
 static void pass(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from, size_t to)
 {
-	size_t i, k, n, end, behind = CLOCK_NO_CYC;
-	bool plain = clock_is_plain(c);
-	u32 at[CLOCK_BLOCK + 1];
+	size_t i, k, n, end;
+	u32 at[CLOCK_BLOCK];
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
 		n = clock_find(b->items, i, end, vmpt_clock_kinds, at);
-		at[n] = (u32)end;
-		for (k = 0; k < n; k++) {
-			if (plain)
-				k = clock_take_most(c, b, at, k, n, false, NULL, &behind);
-			if (k == n)
-				break;
-			clock_feed(c, b, at[k]);
-			plain = clock_is_plain(c);
+		for (k = 0; k < n;) {
+			if (b->items[at[k]].kind == VMPT_PT_CYC)
+				k = clock_take_cycs(c, b->items, at, k, n);
+			else
+				clock_feed(c, b, at[k++]);
 		}
 	}
 }

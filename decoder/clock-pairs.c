@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "decoder/clock-walk.h"
+#include "decoder/clock-quick.h"
 #include "decoder/clocks.h"
 
 /* A guest's TSC packet whose pair may still come, and its run. */
@@ -243,24 +243,36 @@ static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t 
 	}
 }
 
+static void walk_stretch(struct collector *c, const struct vmpt_batch *batch, size_t from,
+			 size_t to)
+{
+	size_t i, k, n, end;
+	u32 at[CLOCK_BLOCK];
+
+	for (i = from; i < to; i = end) {
+		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
+		n = clock_find(batch->items, i, end, vmpt_clock_kinds, at);
+		for (k = 0; k < n;) {
+			/* The most, and of no interest but for a pair that waits. */
+			if (batch->items[at[k]].kind == VMPT_PT_CYC && c->open == c->pairs->count) {
+				k = clock_take_cycs(&c->clock, batch->items, at, k, n);
+				continue;
+			}
+			clock_feed(&c->clock, batch, at[k]);
+			on_item(c, batch, at[k++]);
+		}
+	}
+}
+
 static void walk_batch(struct collector *c, const struct vmpt_stream *stream,
 		       const struct vmpt_batch *batch)
 {
 	const struct vmpt_time *last = &c->clock.next;
 	size_t i = 0, to;
 
-	while (i < batch->count) {
-		for (to = vmpt_clock_gaps(&c->clock, stream, batch, i); i < to; i++) {
-			const struct vmpt_item *item = &batch->items[i];
-
-			if (!clock_is_timed(item))
-				continue;
-			clock_feed(&c->clock, batch, i);
-			/* The most, and of no interest but for a pair that waits. */
-			if (item->kind == VMPT_PT_CYC && c->open == c->pairs->count)
-				continue;
-			on_item(c, batch, i);
-		}
+	for (; i < batch->count; i = to) {
+		to = vmpt_clock_gaps(&c->clock, stream, batch, i);
+		walk_stretch(c, batch, i, to);
 	}
 	vmpt_clock_batch_end(&c->clock, batch);
 	if (batch->count && clock_is_timed(&batch->items[batch->count - 1]))

@@ -125,13 +125,12 @@ static inline bool clock_is_plain(const struct vmpt_clock *c)
 
 /*
  * Take items @at[@k] on as long as they are of those, and the clock is plain; @at[@n] is behind the
- * last one. Returns the first that is not taken. @times: if @put, those of @b's items, which are
- * filled up to the next item of time. @behind: number of the item behind the CYC that was last, or
- * CLOCK_NO_CYC.
+ * last one. Returns the first that is not taken. @times of @b's items are filled up to the next
+ * item of time. @behind: number of the item behind the CYC that was last, or CLOCK_NO_CYC.
  */
 static inline __attribute__((always_inline)) size_t
 clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at, size_t k, size_t n,
-		bool put, struct vmpt_time *times, size_t *behind)
+		struct vmpt_time *times, size_t *behind)
 {
 	const bool open = c->hi == CLOCK_OPEN;
 	/* An estimate's bounds are hi - est above est - lo, or all ones above that. */
@@ -154,14 +153,11 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 		cycs += is_cyc;
 		other = is_cyc ? other : i;
 		was = (i + 1) | (is_cyc - 1);
-		if (put) {
-			now = base + ((part + cycles * ratio) >> CLOCK_RATIO_BITS);
-			now = now < last ? now : last;
-			est = now > est ? now : est;
-			/* A CYC right before has the same time. */
-			clock_put(times, i, and_before, next,
-				  (clock_word){ est, bounds + est * factor });
-		}
+		now = base + ((part + cycles * ratio) >> CLOCK_RATIO_BITS);
+		now = now < last ? now : last;
+		est = now > est ? now : est;
+		/* A CYC right before has the same time. */
+		clock_put(times, i, and_before, next, (clock_word){ est, bounds + est * factor });
 		i = next;
 		k++;
 	}
@@ -178,13 +174,42 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 	c->back = VMPT_BACK_NOT;
 	if (other != CLOCK_NO_CYC)
 		c->off = items[other].kind == VMPT_PT_TIP_PGD;
-	now = c->base < last ? c->base : last;
-	est = now > c->est ? now : c->est;
 	c->est = c->next.tsc = c->now.tsc = est;
 	now = bounds + est * factor;
 	memcpy(&c->next.early, &now, sizeof(now));
 	memcpy(&c->now.early, &now, sizeof(now));
 	*behind = was;
+	return k;
+}
+
+/*
+ * Without times: take the CYCs of items @at[@k] on, which is one. Returns the first item that is
+ * none; all of them move the estimate as the last one does.
+ */
+static inline size_t clock_take_cycs(struct vmpt_clock *c, const struct vmpt_item *items,
+				     const u32 *at, size_t k, size_t n)
+{
+	u64 base = c->base, part = c->base_part, cycles, all = 0;
+	const u64 ratio = c->ratio;
+	size_t first = k;
+
+	do {
+		cycles = items[at[k]].payload;
+		cycles = cycles >> 31 ? 1u << 31 : cycles;
+		part += cycles * ratio;
+		base += part >> CLOCK_RATIO_BITS;
+		part &= vmpt_mask64(CLOCK_RATIO_BITS);
+		all += cycles;
+	} while (++k < n && items[at[k]].kind == VMPT_PT_CYC);
+	c->base = base;
+	c->base_part = part;
+	c->span_cycles += all;
+	c->counts.cycs += k - first;
+	c->cycs = c->cyc_last = true;
+	c->tsc_last = false;
+	c->back = VMPT_BACK_NOT;
+	clock_copy(&c->now, &c->next);
+	clock_settle(c, base < c->hi ? base : c->hi - 1);
 	return k;
 }
 
