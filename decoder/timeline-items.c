@@ -4,7 +4,7 @@
  * the time where a span begins or ends. What a guest's exit needs to be explained is picked up on
  * the way.
  */
-#include "decoder/clock-walk.h"
+#include "decoder/clock-quick.h"
 #include "decoder/timeline.h"
 
 static bool bounded(const struct vmpt_time *t)
@@ -286,28 +286,65 @@ static inline bool is_light(struct lane *lane, u8 class)
 	return !(heavy | (lane->settling != SETTLED));
 }
 
+/* Those that are of time or for take_item(): they are looked at, whatever the lane waits for. */
+static const u8 looked_at[256] = {
+	[VMPT_PT_CYC] = 1,	 [VMPT_PT_MTC] = 1,	[VMPT_PT_TSC] = 1,    [VMPT_PT_TMA] = 1,
+	[VMPT_PT_CBR] = 1,	 [VMPT_PT_OVF] = 1,	[VMPT_PT_PSB] = 1,    [VMPT_PT_PSBEND] = 1,
+	[VMPT_PT_TIP_PGD] = 1,	 [VMPT_PT_TIP_PGE] = 1, [VMPT_PT_EXSTOP] = 1, [VMPT_PT_PWRE] = 1,
+	[VMPT_PT_TRACESTOP] = 1, [VMPT_ITEM_LOSS] = 1,	[VMPT_PT_FUP] = 1,    [VMPT_PT_PIP] = 1,
+	[VMPT_PT_EVD] = 1,	 [VMPT_PT_MWAIT] = 1,	[VMPT_PT_PWRX] = 1,
+};
+
+/* Whether the next TNT or TIP, or for a time any item, changes something. */
+static inline bool is_waiting(const struct lane *lane)
+{
+	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
+}
+
+/* Items [@i, @to), CLOCK_BLOCK at the most and without a gap. Returns the first for which there is
+ * no room. */
+static size_t take_block(struct lane *lane, size_t i, size_t to)
+{
+	const struct vmpt_item *items = lane->batch.items;
+	u32 at[CLOCK_BLOCK + 1];
+	size_t k = 0, n;
+
+	n = clock_find(items, i, to, looked_at, at);
+	at[n] = (u32)to;
+	for (;; i++, k++) {
+		for (; i < at[k] && is_waiting(lane); i++)
+			if (!is_light(lane, class_of[items[i].kind]))
+				take_one(lane, i, class_of[items[i].kind]);
+		i = at[k];
+		if (k == n)
+			return to;
+		if (items[i].kind == VMPT_PT_CYC && !is_waiting(lane)) {
+			k = clock_take_cycs(&lane->clock, items, at, k, n) - 1;
+			i = at[k];
+			continue;
+		}
+		if (class_of[items[i].kind] & WANTED && lane_is_full(lane))
+			return i;
+		take_one(lane, i, class_of[items[i].kind]);
+	}
+}
+
 /* Items of the batch up to number @end, or as far as there is room. */
 static void take_some(struct lane *lane, size_t end)
 {
-	const struct vmpt_item *items = lane->batch.items;
-	size_t i = lane->item, to;
+	size_t i = lane->item, to, reached;
 
 	while (i < end) {
 		if (i >= lane->gap)
 			lane->gap = vmpt_clock_gaps(&lane->clock, lane->stream, &lane->batch, i);
-		for (to = end < lane->gap ? end : lane->gap; i < to; i++) {
-			u8 class = class_of[items[i].kind];
-
-			if (is_light(lane, class))
-				continue;
-			if (class & WANTED && lane_is_full(lane)) {
-				lane->item = i;
-				return;
-			}
-			take_one(lane, i, class);
-		}
+		to = end < lane->gap ? end : lane->gap;
+		to = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
+		reached = take_block(lane, i, to);
+		lane->item = reached;
+		if (reached < to)
+			return;
+		i = to;
 	}
-	lane->item = i;
 }
 
 /* How many items of the batch lie before @limit, with those of the loss that the slice is. */
