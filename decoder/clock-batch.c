@@ -5,13 +5,6 @@
  */
 #include "decoder/clock-quick.h"
 
-const u8 vmpt_clock_kinds[256] = {
-	[VMPT_PT_CYC] = 1,     [VMPT_PT_MTC] = 1,     [VMPT_PT_TSC] = 1,       [VMPT_PT_TMA] = 1,
-	[VMPT_PT_CBR] = 1,     [VMPT_PT_OVF] = 1,     [VMPT_PT_PSB] = 1,       [VMPT_PT_PSBEND] = 1,
-	[VMPT_PT_TIP_PGD] = 1, [VMPT_PT_TIP_PGE] = 1, [VMPT_PT_TRACESTOP] = 1, [VMPT_PT_EXSTOP] = 1,
-	[VMPT_PT_PWRE] = 1,    [VMPT_ITEM_LOSS] = 1,
-};
-
 static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
 {
 	u32 i;
@@ -43,7 +36,7 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
-		n = clock_find(b->items, i, end, vmpt_clock_kinds, at);
+		n = clock_find(b->items, i, end, vmpt_time_kinds, at);
 		at[n] = (u32)end;
 		if (i + CLOCK_PUTS <= b->count)
 			clock_put(times, i, 0, at[0], clock_word_of(&c->next));
@@ -84,7 +77,7 @@ static void pass(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from, 
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
-		n = clock_find(b->items, i, end, vmpt_clock_kinds, at);
+		n = clock_find(b->items, i, end, vmpt_time_kinds, at);
 		for (k = 0; k < n;) {
 			if (b->items[at[k]].kind == VMPT_PT_CYC)
 				k = clock_take_cycs(c, b->items, at, k, n);

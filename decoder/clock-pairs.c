@@ -251,7 +251,7 @@ static void walk_stretch(struct collector *c, const struct vmpt_batch *batch, si
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
-		n = clock_find(batch->items, i, end, vmpt_clock_kinds, at);
+		n = clock_find(batch->items, i, end, vmpt_time_kinds, at);
 		for (k = 0; k < n;) {
 			/* The most, and of no interest but for a pair that waits. */
 			if (batch->items[at[k]].kind == VMPT_PT_CYC && c->open == c->pairs->count) {
@@ -343,6 +343,8 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 	clock_options.pair_opaque = c;
 	vmpt_clock_init(&c->clock, &clock_options);
 	ret = c->slot && pairs->vmcs ? vmpt_decoder_open(&dec, stream, decode) : -VMPT_E_NOMEM;
+	if (!ret)
+		vmpt_decoder_time_only(dec);
 	while (!ret && (ret = vmpt_batch_next(dec, &batch)) > 0)
 		ret = on_batch(c, stream, &batch);
 	if (!ret) {

@@ -7,14 +7,12 @@
 #define VMPT_DECODER_CLOCK_WALK_H
 
 #include "decoder/clock-core.h"
+#include "decoder/source.h"
 
-/* 1 for kinds that say something of time, or of where clocks may stop. All others have the clock's
- * next time, and are not fed. */
-extern const u8 vmpt_clock_kinds[256];
-
+/* All others have the clock's next time, and are not fed. */
 static inline bool clock_is_timed(const struct vmpt_item *item)
 {
-	return vmpt_clock_kinds[item->kind];
+	return vmpt_time_wanted(item->kind);
 }
 
 /* Item @i is the first of time behind a CYC: whether that still belongs to it. */

@@ -64,6 +64,12 @@ void vmpt_decoder_close(struct vmpt_decoder *d)
 	free(d);
 }
 
+void vmpt_decoder_time_only(struct vmpt_decoder *d)
+{
+	if (d->source)
+		vmpt_source_time_only(d->source);
+}
+
 /* Room for all changes that the piece's tokens can make, behind those left over. */
 static int reserve(struct vmpt_decoder *d)
 {

@@ -45,16 +45,33 @@ static void print_packets(const struct vmpt_packet_table *t)
 	printf("\t},\n};\n");
 }
 
+static void print_time(const u16 *steps)
+{
+	unsigned int i;
+
+	printf("\nconst u16 vmpt_time_steps[65536] = {");
+	for (i = 0; i < 65536; i++)
+		printf("%s%u,", i % 16 ? "" : "\n", steps[i]);
+	printf("\n};\n\nconst u8 vmpt_time_kinds[256] = {\n");
+	for (i = 0; i < 256; i++)
+		if (vmpt_time_wanted(i))
+			printf("\t[%u] = 1,\n", i);
+	printf("};\n");
+}
+
 int main(void)
 {
+	static u16 steps[65536];
 	static struct vmpt_packet_table packets;
 	static struct vmpt_index_table index;
 
 	vmpt_index_table_init(&index);
 	vmpt_packet_table_init(&packets);
+	vmpt_time_steps_init(steps, &packets);
 	printf("/* Made by decoder/fast-table-gen.c from arch/pt-packet-table.c. */\n");
 	printf("#include \"decoder/fast-table.h\"\n\n");
 	print_index(&index);
 	print_packets(&packets);
+	print_time(steps);
 	return ferror(stdout) || fclose(stdout);
 }

@@ -244,3 +244,16 @@ void vmpt_packet_table_init(struct vmpt_packet_table *table)
 			step[b1] = packet_step(table, &rows, (u8)b0, (u8)b1);
 	}
 }
+
+void vmpt_time_steps_init(u16 *steps, const struct vmpt_packet_table *table)
+{
+	const struct vmpt_row *row;
+	unsigned int i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(table->step); i++) {
+		row = &table->rows[table->step[i] >> 8];
+		steps[i] = table->step[i];
+		if (!row->token && !vmpt_time_wanted(row->meta >> 48 & 0xff))
+			steps[i] &= VMPT_STEP_SIZE;
+	}
+}

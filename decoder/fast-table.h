@@ -77,10 +77,13 @@ static inline unsigned int vmpt_packet_key(const u8 *p)
 
 extern const struct vmpt_index_table vmpt_index_table;
 extern const struct vmpt_packet_table vmpt_packet_table;
+/* vmpt_packet_table.step for vmpt_source_time_only(): all else is stepped over as runs are. */
+extern const u16 vmpt_time_steps[65536];
 
-/* What the two above hold. For fast-table-gen.c alone. */
+/* What these hold. For fast-table-gen.c alone. */
 void vmpt_index_table_init(struct vmpt_index_table *table);
 void vmpt_packet_table_init(struct vmpt_packet_table *table);
+void vmpt_time_steps_init(u16 *steps, const struct vmpt_packet_table *table);
 
 /*
  * Two bytes tell a PSB and an MNT from all others but not that the rest of the header

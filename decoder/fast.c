@@ -273,6 +273,7 @@ int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stre
 	/* One job is handed out, one runs in each thread, two wait. */
 	s->slots = s->workers > 1 ? s->workers + 3 : 1;
 	s->fast.data = stream->data;
+	s->fast.steps = vmpt_packet_table.step;
 	s->fast.lanes = o->lanes ? o->lanes : DEFAULT_LANES;
 	if (s->fast.lanes > VMPT_LANES_MAX)
 		s->fast.lanes = VMPT_LANES_MAX;
@@ -282,6 +283,11 @@ int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stre
 	}
 	*src = s;
 	return 0;
+}
+
+void vmpt_fast_time_only(struct vmpt_fast_source *s)
+{
+	s->fast.steps = vmpt_time_steps;
 }
 
 static void free_sink(struct vmpt_sink *sink)

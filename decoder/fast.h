@@ -33,6 +33,7 @@ struct vmpt_chunk {
 struct vmpt_fast {
 	const u8 *data;
 	unsigned int lanes;
+	const u16 *steps; /* of the items that are wanted */
 };
 
 /*
@@ -49,6 +50,7 @@ struct vmpt_fast_source;
 int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stream,
 		   const struct vmpt_options *options, bool items);
 int vmpt_fast_next(struct vmpt_fast_source *src, struct vmpt_piece *piece);
+void vmpt_fast_time_only(struct vmpt_fast_source *src);
 void vmpt_fast_close(struct vmpt_fast_source *src);
 
 #endif

@@ -10,8 +10,9 @@
 #define LANES_ENTRY    u8
 #include "decoder/lanes.h"
 
-static always_inline const u8 *lanes_table(void)
+static always_inline const u8 *lanes_table(const struct vmpt_fast *f)
 {
+	(void)f;
 	return vmpt_index_table.step;
 }
 

@@ -171,7 +171,7 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
 
 /* The user's table, one step by it (the entry's size of 0 is left to lane_slow()) and how
  * far the last step of a chunk may not begin before. */
-static always_inline const LANES_ENTRY *lanes_table(void);
+static always_inline const LANES_ENTRY *lanes_table(const struct vmpt_fast *f);
 static always_inline unsigned int lanes_step(const u8 *data, const LANES_ENTRY *table,
 					     struct place *l);
 static always_inline unsigned int lanes_skip(const u8 *p);
@@ -232,7 +232,7 @@ static always_inline u64 lane_steps(const struct lane *l, const struct place *no
 static always_inline void lanes_run_n(const struct vmpt_fast *f, struct lane *lanes,
 				      const unsigned int n)
 {
-	const LANES_ENTRY *table = lanes_table();
+	const LANES_ENTRY *table = lanes_table(f);
 	const u8 *data = f->data;
 	struct place now[VMPT_LANES_MAX];
 	u64 steps;
@@ -294,7 +294,7 @@ static void lane_end(const struct vmpt_fast *f, struct lane *l)
 {
 	while (l->now.at < l->end && l->now.raw < l->raw_end) {
 		l->now.at += lanes_skip(f->data + l->now.at);
-		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(), &l->now))
+		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(f), &l->now))
 			lane_slow(f, l);
 	}
 }

@@ -38,9 +38,9 @@ static always_inline unsigned int run_length(const u8 *p)
 #endif
 }
 
-static always_inline const u16 *lanes_table(void)
+static always_inline const u16 *lanes_table(const struct vmpt_fast *f)
 {
-	return vmpt_packet_table.step;
+	return f->steps;
 }
 
 static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, struct place *l)

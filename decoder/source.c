@@ -70,6 +70,12 @@ int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 	return 0;
 }
 
+void vmpt_source_time_only(struct vmpt_source *s)
+{
+	if (s->fast)
+		vmpt_fast_time_only(s->fast);
+}
+
 void vmpt_source_close(struct vmpt_source *s)
 {
 	if (!s)

@@ -56,12 +56,46 @@ struct vmpt_piece {
 
 struct vmpt_source;
 
+/* Whether packets of a kind say something of time, or of where clocks may stop (clock.c). */
+static inline bool vmpt_time_wanted(unsigned int kind)
+{
+	switch (kind) {
+	case VMPT_PT_CYC:
+	case VMPT_PT_MTC:
+	case VMPT_PT_TSC:
+	case VMPT_PT_TMA:
+	case VMPT_PT_CBR:
+	case VMPT_PT_OVF:
+	case VMPT_PT_PSB:
+	case VMPT_PT_PSBEND:
+	case VMPT_PT_TIP_PGD:
+	case VMPT_PT_TIP_PGE:
+	case VMPT_PT_TRACESTOP:
+	case VMPT_PT_EXSTOP:
+	case VMPT_PT_PWRE:
+	case VMPT_ITEM_LOSS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The same for all kinds: 0 or 1. */
+extern const u8 vmpt_time_kinds[256];
+
 /* @items: make items too. */
 int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 		     const struct vmpt_options *options, bool items);
 /* 1: @piece is the next one, valid until the next call; 0: the end; or a negative error. */
 int vmpt_source_next(struct vmpt_source *src, struct vmpt_piece *piece);
 void vmpt_source_close(struct vmpt_source *src);
+/*
+ * Of no interest from here on is all that is neither a token nor of vmpt_time_wanted(): it may be
+ * in a run, with its bytes as they are, and Last IP is not kept. Before the first piece.
+ */
+void vmpt_source_time_only(struct vmpt_source *src);
+/* The same of a decoder of PT, before its first batch. (decoder.c) */
+void vmpt_decoder_time_only(struct vmpt_decoder *dec);
 
 /*
  * ---- shared by both sources ----

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/clock.h"
+#include "decoder/source.h"
 #include "decoder/vmpt-rtit-clock.h"
 #include "tests/decoder/streams.h"
 
@@ -314,6 +315,64 @@ START_TEST(as_fed_one_by_one)
 }
 END_TEST
 
+/* The next packet of time, or false; runs and all others are passed over. */
+static bool next_of_time(struct vmpt_decoder *dec, struct vmpt_batch *b, size_t *i)
+{
+	while (*i < b->count && !vmpt_time_wanted(b->items[*i].kind))
+		++*i;
+	while (*i == b->count) {
+		if (vmpt_batch_next(dec, b) <= 0)
+			return false;
+		for (*i = 0; *i < b->count && !vmpt_time_wanted(b->items[*i].kind);)
+			++*i;
+	}
+	return true;
+}
+
+/* A decoder that is asked for time only gives the same of those, with the same owners. */
+START_TEST(time_only)
+{
+	const struct vmpt_options options = { .chunk = 4096, .threads = _i % 3 };
+	struct vmpt_batch a = { 0 }, b = { 0 };
+	size_t i = 0, k = 0, items = 0, all = 0;
+	struct vmpt_decoder *every, *some;
+
+	make(_i);
+	ck_assert_int_eq(vmpt_decoder_open(&every, &stream, &options), 0);
+	ck_assert_int_eq(vmpt_decoder_open(&some, &stream, &options), 0);
+	vmpt_decoder_time_only(some);
+	for (; next_of_time(every, &a, &i); i++, k++, items++) {
+		const struct vmpt_item *x = &a.items[i], *y;
+
+		must(next_of_time(some, &b, &k), "%zu items of time", items);
+		y = &b.items[k];
+		must(a.base + x->offset == b.base + y->offset && x->kind == y->kind &&
+			     x->size == y->size,
+		     "item %zu at %llx", items, (unsigned long long)(a.base + x->offset));
+		/* Last IP is not kept. */
+		must(x->kind == VMPT_PT_TIP_PGE || x->kind == VMPT_PT_TIP_PGD ||
+			     x->payload == y->payload,
+		     "payload at %llx", (unsigned long long)(a.base + x->offset));
+		must(a.owner.kind == b.owner.kind && a.owner.sure == b.owner.sure &&
+			     a.owner.vmcs == b.owner.vmcs,
+		     "owner at %llx", (unsigned long long)(a.base + x->offset));
+	}
+	must(!next_of_time(some, &b, &k), "more items of time");
+	vmpt_decoder_close(every);
+	vmpt_decoder_close(some);
+	/* And most of the others are not made. */
+	ck_assert_int_eq(vmpt_decoder_open(&some, &stream, &options), 0);
+	vmpt_decoder_time_only(some);
+	while (vmpt_batch_next(some, &b) > 0)
+		for (k = 0; k < b.count; k++)
+			all += b.items[k].kind == VMPT_PT_TIP || b.items[k].kind == VMPT_PT_PTW;
+	ck_assert_uint_gt(items, 1000);
+	ck_assert_uint_lt(all, items / 20);
+	vmpt_decoder_close(some);
+	free(mix.buf);
+}
+END_TEST
+
 /* PSB, STS, MTC RNG 0, TIP, as Appendix A has them. */
 START_TEST(rtit)
 {
@@ -373,6 +432,7 @@ int main(void)
 	tcase_add_loop_test(t, by_batches_and_one_by_one, 0, 24);
 	tcase_add_loop_test(t, threads_and_lanes, 0, 12);
 	tcase_add_loop_test(t, as_fed_one_by_one, 0, 40);
+	tcase_add_loop_test(t, time_only, 0, 24);
 	tcase_add_test(t, rtit);
 	suite_add_tcase(s, t);
 	return test_main(s);
