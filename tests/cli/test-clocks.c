@@ -371,6 +371,11 @@ START_TEST(clocks_that_contradict_themselves)
 	write_file("bad.cpu0.pt", bytes, n);
 	check_doubt(RATES "bad.cpu0.pt", contradiction);
 	check_doubt(RATES "bad.cpu0.pt", back);
+	/* Nor is what was told and is not so said on stderr alone. */
+	check_doubt(RATES "--vm=12f7a4000:1000 d.cpu0.pt",
+		    "warning: VMCS 12f7a4000: --vm says TSC offset 1000");
+	check_doubt("--tsc-ratio=83 --mtc-freq=3 d.cpu0.pt",
+		    "warning: --tsc-ratio 83/1: the trace's packets say 84/1");
 	ck_lacks(vmpt("timeline " RATES "d.cpu0.pt")->err, "CPU 0: ");
 }
 END_TEST
