@@ -84,18 +84,32 @@ static void put_grid(const struct page_grid *grid, size_t lanes, struct page_byt
 	page_grid_put(grid, lanes, bytes);
 }
 
-/* What is packed: the sizes of its sections, then they. *@grid_size: of the first. */
-static int pack(const struct page_parts *parts, struct page_bytes *packed, size_t *grid_size)
+static void put_grids(const struct page_parts *parts, struct page_bytes *bytes)
+{
+	put_grid(parts->cpus, parts->streams, bytes);
+	put_grid(parts->vcpus, parts->lines, bytes);
+}
+
+/* Bytes before packing. */
+struct plain_sizes {
+	size_t grids, spans, all;
+};
+
+/* What is packed: the sizes of its sections, then they. */
+static int pack(const struct page_parts *parts, struct page_bytes *packed,
+		struct plain_sizes *sizes)
 {
 	struct page_bytes plain = { 0 };
 	uLongf size;
 	int ret = -1;
 
-	put_grid(parts->cpus, parts->streams, &plain);
-	put_grid(parts->vcpus, parts->lines, &plain);
-	*grid_size = plain.size;
+	put_grids(parts, &plain);
+	sizes->grids = plain.size;
 	page_exits_put(parts->exits, &plain);
+	sizes->spans = plain.size;
 	page_spans_put(parts->spans, &plain);
+	sizes->spans = plain.size - sizes->spans;
+	sizes->all = plain.size;
 	size = compressBound(plain.size);
 	packed->data = malloc(size);
 	if (!plain.failed && packed->data &&
@@ -103,39 +117,67 @@ static int pack(const struct page_parts *parts, struct page_bytes *packed, size_
 		packed->size = size;
 		ret = 0;
 	}
-	/* Of the packed bytes about as many. */
-	if (plain.size)
-		*grid_size = (size_t)((double)*grid_size / (double)plain.size * (double)size);
 	free(plain.data);
 	return ret;
 }
 
-/* Less of everything until it fits: shares of time may have a third of the room. */
+static bool widen(const struct page_parts *parts)
+{
+	struct page_grid *wide = parts->cpus;
+
+	if (parts->vcpus->count > wide->count)
+		wide = parts->vcpus;
+	if (wide->count <= 16)
+		return false;
+	page_grid_widen(wide, true);
+	return true;
+}
+
+/*
+ * What of @parts, of @sizes before packing, took @packed bytes: less, so that it will about fit.
+ * Packing takes long, so it is not done for each step: of all bytes as many are held to remain.
+ * Shares of time may have a third of the room.
+ */
+static void lessen(const struct page_parts *parts, const struct plain_sizes *sizes, size_t packed,
+		   size_t room)
+{
+	double ratio = (double)packed / (double)sizes->all, share, others;
+	bool few = parts->spans->count < 64, widened = false;
+	struct page_bytes grids = { .size = sizes->grids };
+
+	while ((few && !widened) || (double)grids.size * ratio > (double)room / 3) {
+		if (!widen(parts))
+			break;
+		widened = true;
+		free(grids.data);
+		grids = (struct page_bytes){ 0 };
+		put_grids(parts, &grids);
+	}
+	free(grids.data);
+	if (few && widened)
+		return;
+	others = (double)(sizes->all - sizes->grids - sizes->spans + grids.size) * ratio;
+	share = (0.98 * (double)room - others) / ((double)sizes->spans * ratio + 1);
+	if (share >= 1 && widened)
+		return;
+	share = share < 0.25 ? 0.25 : share > 0.98 ? 0.98 : share;
+	page_spans_trim(parts->spans, (size_t)((double)parts->spans->count * share));
+}
+
 static int fit(const struct page_parts *parts, size_t room, struct page_bytes *packed)
 {
-	size_t grid;
+	struct plain_sizes sizes;
 	int tries;
 
 	for (tries = 0;; tries++) {
-		if (pack(parts, packed, &grid)) {
+		if (pack(parts, packed, &sizes)) {
 			free(packed->data);
 			return -1;
 		}
 		if (packed->size <= room || tries == 40)
 			return 0;
 		free(packed->data);
-		if (parts->spans->count < 64 || grid > room / 3) {
-			struct page_grid *wide = parts->cpus;
-
-			if (parts->vcpus->count > wide->count)
-				wide = parts->vcpus;
-			if (wide->count > 16) {
-				page_grid_widen(wide, true);
-				continue;
-			}
-		}
-		page_spans_trim(parts->spans, (size_t)((double)parts->spans->count * 0.95 *
-						       (double)room / (double)packed->size));
+		lessen(parts, &sizes, packed->size, room);
 	}
 }
 
