@@ -64,10 +64,11 @@ static const char *suffix_of(const struct cli *cli)
 }
 
 void split_name(const struct cli *cli, const struct vmpt_owner *owner,
-		const struct vmpt_stream *stream, char name[SPLIT_NAME])
+		const struct vmpt_stream *stream, unsigned int nth, char name[SPLIT_NAME])
 {
 	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
 	char who[SPLIT_NAME - 48], where[32];
+	size_t n;
 
 	if (vcpu)
 		snprintf(who, sizeof(who), "%s", vcpu->file);
@@ -76,6 +77,9 @@ void split_name(const struct cli *cli, const struct vmpt_owner *owner,
 	else
 		snprintf(who, sizeof(who), "%s",
 			 owner->kind == VMPT_OWNER_HOST ? "host" : "vm-unknown");
+	n = strlen(who);
+	if (nth > 1)
+		snprintf(who + n, sizeof(who) - n, "-%u", nth);
 	name_where(stream, where);
 	snprintf(name, SPLIT_NAME, "%s%s%s", who, where, suffix_of(cli));
 }
@@ -114,6 +118,8 @@ static const char *where_of_name(const char *name)
 		digits = strspn(name + 5, "0123456789abcdef");
 		if (digits && digits <= 16)
 			where = name + 5 + digits;
+		if (where && *where == '-' && strspn(where + 1, "0123456789"))
+			where += 1 + strspn(where + 1, "0123456789");
 	}
 	if (!where)
 		return NULL;

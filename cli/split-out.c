@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/split.h"
+#include "decoder/vm-tracker.h"
 
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {
@@ -114,7 +115,9 @@ static int finish_perf(struct cli *cli, struct split_out *out)
 int split_add(struct cli *cli, const struct vmpt_owner *owner)
 {
 	struct split *s = cli->own;
+	unsigned int nth = 1;
 	struct split_out *out;
+	size_t i;
 
 	if (s->outs == s->room) {
 		size_t room = s->room ? 2 * s->room : 16;
@@ -131,7 +134,9 @@ int split_add(struct cli *cli, const struct vmpt_owner *owner)
 		return 1;
 	out = &s->out[s->outs];
 	*out = (struct split_out){ .owner = *owner, .stream = s->stream };
-	split_name(cli, owner, cli->stream[s->stream], out->name);
+	for (i = s->first; i < s->outs; i++)
+		nth += vmpt_owner_same(owner, &s->out[i].owner);
+	split_name(cli, owner, cli->stream[s->stream], nth, out->name);
 	out->file = split_create(cli, out->name);
 	if (!out->file)
 		return 1;

@@ -77,6 +77,50 @@ static int compare(const void *pa, const void *pb)
 	return c ? c : a->out < b->out ? -1 : a->out > b->out;
 }
 
+static bool same_who(const struct split_who *a, const struct split_who *b)
+{
+	return a->vcpu == b->vcpu && (a->vm && b->vm ? !strcmp(a->vm, b->vm) : a->vm == b->vm);
+}
+
+/* One more, and which one it is the same as. 0: no memory. */
+static u64 add_who(struct cli *cli, struct split_who who)
+{
+	struct split *s = cli->own;
+	struct split_who *more;
+
+	for (who.same = 0; who.same < s->whos; who.same++)
+		if (same_who(&s->who[who.same], &who))
+			break;
+	/* Room for 2^n */
+	if (!(s->whos & (s->whos - 1))) {
+		more = realloc(s->who, (s->whos ? 2 * s->whos : 1) * sizeof(*more));
+		if (!more) {
+			cli_no_memory(cli);
+			return 0;
+		}
+		s->who = more;
+	}
+	s->who[s->whos++] = who;
+	return who.same + 1;
+}
+
+u64 split_vm_who(void *opaque, u64 vmcs, const struct vmpt_time *at)
+{
+	struct cli *cli = opaque;
+	const struct split *s = cli->own;
+	struct split_who who;
+	/* A name begins with a run whose start may have been told later than now. */
+	u64 late = at->late == VMPT_TIME_OPEN ? 0 : at->late;
+	size_t i;
+
+	if (!cli_clocks_who(&s->clocks, vmcs, at->tsc + late, &who.vm, &who.vcpu))
+		who = (struct split_who){ .vcpu = -1 };
+	for (i = 0; i < s->whos; i++)
+		if (s->who[i].vm == who.vm && s->who[i].vcpu == who.vcpu)
+			return s->who[i].same + 1;
+	return add_who(cli, who);
+}
+
 static void collect(const struct split *s, struct split_vms *v)
 {
 	size_t i;
@@ -84,16 +128,17 @@ static void collect(const struct split *s, struct split_vms *v)
 	for (i = 0; i < s->outs; i++) {
 		const struct split_out *out = &s->out[i];
 		struct member *m = &v->member[v->members];
-		/* Times of names are the host's. */
-		bool host = s->on_clock == VMPT_EXTRACT_CLOCK_HOST;
 
 		if (out->owner.kind != VMPT_OWNER_VM || !out->perf.size)
 			continue;
 		*m = (struct member){ .out = i, .vcpu = -1, .vmcs = out->owner.vmcs };
-		if (s->clocks.clocks &&
-		    !cli_clocks_who(&s->clocks, m->vmcs, host ? out->perf.first_tsc : 0, &m->vm,
-				    &m->vcpu))
+		if (out->who) {
+			m->vm = s->who[out->who - 1].vm;
+			m->vcpu = s->who[out->who - 1].vcpu;
+		} else if (s->clocks.clocks &&
+			   !cli_clocks_who(&s->clocks, m->vmcs, 0, &m->vm, &m->vcpu)) {
 			*m = (struct member){ .out = i, .vcpu = -1, .vmcs = m->vmcs };
+		}
 		v->members++;
 	}
 	if (v->members)

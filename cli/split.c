@@ -131,6 +131,7 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 		struct split_out *out = &s->out[s->first + (size_t)done->stream];
 
 		out->slices++;
+		out->who = done->who_known ? done->who : 0;
 		out->source_bytes += slice->size;
 		s->unmapped += done->tscs_unmapped;
 		if (done->has_tsc && !out->perf.has_tsc) {
@@ -155,7 +156,9 @@ static int split_stream(struct cli *cli, size_t i)
 						.conceal = s->conceal,
 						.clock = s->on_clock,
 						.clocks = s->on_clock ? s->clocks.clocks : NULL,
-						.clock_stream = i };
+						.clock_stream = i,
+						.who = s->per_vm ? split_vm_who : NULL,
+						.who_opaque = cli };
 	int ret;
 
 	s->stream = i;
@@ -322,6 +325,7 @@ static int run(struct cli *cli)
 		close(s->dir_fd);
 	split_vms_close(s);
 	free(s->out);
+	free(s->who);
 	cli_vm_names_close(&s->names);
 	cli_clocks_close(&s->clocks);
 	perf_code_free(&s->code);

@@ -15,11 +15,19 @@
 /* Bytes of a file's name; a side record's have up to 160. */
 #define SPLIT_NAME 224
 
+/* Who a VMCS was for a time. */
+struct split_who {
+	const char *vm; /* the clocks'; NULL: nobody says */
+	s64 vcpu;	/* -1: not known */
+	size_t same;	/* the first in split.who that says the same */
+};
+
 /* One stream that is written. */
 struct split_out {
 	char name[SPLIT_NAME]; /* of the file in the directory */
 	struct vmpt_owner owner;
 	size_t stream; /* index in cli->stream */
+	size_t who;    /* index in split.who plus 1; 0: not known. With .per_vm */
 	u64 slices, source_bytes, bytes;
 	FILE *file; /* NULL: not open now */
 	u64 used;   /* when last, by split.clock */
@@ -54,6 +62,8 @@ struct split {
 	u64 slices, left_out; /* bytes written nowhere, losses included */
 	FILE *index;
 	struct split_vms *vms; /* of .per_vm */
+	struct split_who *who;
+	size_t whos;
 };
 
 /* ---- split-out.c: each 0, or 1 after a message ---- */
@@ -70,11 +80,12 @@ FILE *split_create(struct cli *cli, const char *name);
 
 /*
  * The name of a stream's file: "vmcs-3b56ee000.cpu2.pt", as a perf.data
- * "vmcs-3b56ee000.cpu2.perf.data", of RTIT "vm-web-vcpu0.cpu2.rtit". The CPU is read from all but
- * perf.data's again.
+ * "vmcs-3b56ee000.cpu2.perf.data", of RTIT "vm-web-vcpu0.cpu2.rtit"; the @nth of its VMCS and CPU
+ * from the second on "vmcs-3b56ee000-2.cpu2.perf.data". The CPU is read from all but perf.data's
+ * again.
  */
 void split_name(const struct cli *cli, const struct vmpt_owner *owner,
-		const struct vmpt_stream *stream, char name[SPLIT_NAME]);
+		const struct vmpt_stream *stream, unsigned int nth, char name[SPLIT_NAME]);
 /* Make and open the directory; nothing in it that may be written is an input. */
 int split_open_dir(struct cli *cli);
 /* Remove the streams of the split before this one that were not written again. */
@@ -85,6 +96,8 @@ int split_is_input(struct cli *cli, const char *name);
 
 /* ---- split-vm.c: likewise; nothing without --per-vm ---- */
 
+/* Whose a VMCS is: with --per-vm each gets a stream of its own (struct vmpt_extract_options). */
+u64 split_vm_who(void *cli, u64 vmcs, const struct vmpt_time *at);
 /* Join the streams, all of them finished. */
 int split_vms_write(struct cli *cli);
 void split_vms_close(struct split *s);

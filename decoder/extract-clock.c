@@ -16,8 +16,8 @@ struct extract_clock {
 	struct vmpt_clock clock;
 	struct vmpt_time *times; /* of the batch's items */
 	size_t count, room;
-	u64 now;    /* host time of the item, estimated; VMPT_TIME_NONE: not known */
-	bool known; /* .host is the host time of the TSC that was read last */
+	struct vmpt_time now; /* of the item, the host's */
+	bool known;	      /* .host is the host time of the TSC that was read last */
 	u64 host;
 };
 
@@ -37,7 +37,7 @@ int extract_clock_open(struct extract *x)
 		return -VMPT_E_NOMEM;
 	c->clocks = o->clocks;
 	c->guest = o->clock == VMPT_EXTRACT_CLOCK_GUEST;
-	c->now = VMPT_TIME_NONE;
+	c->now.tsc = VMPT_TIME_NONE;
 	vmpt_clocks_clock_options(o->clocks, o->clock_stream, &options);
 	vmpt_clock_init(&c->clock, &options);
 	x->clock = c;
@@ -77,20 +77,33 @@ void extract_clock_item(struct extract *x, size_t i)
 	struct extract_clock *c = x->clock;
 
 	if (c && i < c->count)
-		c->now = c->times[i].tsc;
+		c->now = c->times[i];
+}
+
+bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who)
+{
+	const struct vmpt_extract_options *o = x->options;
+
+	*who = 0;
+	if (!x->clock || !o->who || owner->kind != VMPT_OWNER_VM)
+		return true;
+	if (x->clock->now.tsc == VMPT_TIME_NONE)
+		return false;
+	*who = o->who(o->who_opaque, owner->vmcs, &x->clock->now);
+	return true;
 }
 
 /* The host time of a TSC packet of the slice at work; false: not known. */
 static bool read_tsc(struct extract_clock *c, const struct vmpt_owner *owner, u64 tsc, u64 *host)
 {
 	static const struct vmpt_epoch same = { .map.multiplier = VMPT_TSC_UNSCALED };
-	u64 near = c->now == VMPT_TIME_NONE ? c->clock.options.near_tsc : c->now;
+	u64 near = c->now.tsc == VMPT_TIME_NONE ? c->clock.options.near_tsc : c->now.tsc;
 	const struct vmpt_epoch *e = NULL;
 
 	if (owner->kind == VMPT_OWNER_HOST)
 		e = &same;
 	else if (owner->kind == VMPT_OWNER_VM)
-		e = vmpt_clocks_at(c->clocks, owner->vmcs, c->now);
+		e = vmpt_clocks_at(c->clocks, owner->vmcs, c->now.tsc);
 	if (!e)
 		return false;
 	*host = vmpt_tsc_to_host(&e->map, tsc, near);
@@ -184,7 +197,7 @@ int extract_clock_head(struct extract *x, struct out_stream *out)
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC };
 	const struct extract_clock *c = x->clock;
 
-	if (!c || c->now == VMPT_TIME_NONE || !tsc_for(c, out, c->now, &pkt.tsc.tsc))
+	if (!c || c->now.tsc == VMPT_TIME_NONE || !tsc_for(c, out, c->now.tsc, &pkt.tsc.tsc))
 		return 0;
 	note_tsc(out, pkt.tsc.tsc);
 	return extract_put(x, out, &pkt);

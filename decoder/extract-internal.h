@@ -12,6 +12,8 @@
 /* A stream being written. */
 struct out_stream {
 	struct vmpt_owner owner;
+	u64 who; /* of the options' who() */
+	bool who_known;
 	int id;
 	u64 size;
 	u64 last_ip;
@@ -99,6 +101,9 @@ bool extract_clock_other(struct extract *x, struct out_stream *out, const struct
 			 u8 wire[VMPT_PT_SIZE_MAX]);
 /* It, for its owner's stream: written or left out. */
 int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item);
+/* Whether host time is known, and whose the owner's VMCS is now by who(); 0 if that is not asked.
+ */
+bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who);
 /* A TSC of now for a head. */
 int extract_clock_head(struct extract *x, struct out_stream *out);
 

@@ -70,16 +70,24 @@ int extract_copy(struct extract *x, u64 at, u64 size)
 static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct out_stream **out)
 {
 	struct out_stream *s;
+	bool known;
 	int i, max;
+	u64 who;
 
 	*out = NULL;
 	if (owner->kind == VMPT_OWNER_UNKNOWN)
 		return 0;
-	for (i = 0; i < x->stream_count; i++) {
-		if (vmpt_owner_same(owner, &x->streams[i].owner)) {
-			*out = &x->streams[i];
-			return 0;
-		}
+	known = extract_clock_who(x, owner, &who);
+	/* The last one first: a VMCS whose time is not known is whose it was. */
+	for (i = x->stream_count - 1; i >= 0; i--) {
+		s = &x->streams[i];
+		if (!vmpt_owner_same(owner, &s->owner) || (known && s->who_known && s->who != who))
+			continue;
+		if (known)
+			s->who = who;
+		s->who_known |= known;
+		*out = s;
+		return 0;
 	}
 	if (x->stream_count == VMPT_EXTRACT_STREAMS_MAX)
 		return 0;
@@ -93,7 +101,13 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 	}
 	s = &x->streams[x->stream_count];
 	*s = (struct out_stream){
-		.owner = *owner, .id = x->stream_count, .needs_head = true, .cbr = -1, .tsx = -1
+		.owner = *owner,
+		.who = who,
+		.who_known = known,
+		.id = x->stream_count,
+		.needs_head = true,
+		.cbr = -1,
+		.tsx = -1,
 	};
 	x->stream_count++;
 	*out = s;
@@ -309,6 +323,8 @@ static int end_slice(struct extract *x, const struct vmpt_slice *next)
 		x->done.out_size = x->out->size - x->done.out_offset;
 		x->done.has_tsc = x->out->has_tsc;
 		x->done.first_tsc = x->out->first_tsc;
+		x->done.who_known = x->out->who_known;
+		x->done.who = x->out->who;
 	}
 	if (x->done.slice.begin == VMPT_BEGIN_DOUBT)
 		on_doubt_lost(x);

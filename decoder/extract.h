@@ -43,6 +43,14 @@ struct vmpt_extract_options {
 	/* Hide VMX: NR = 0, no VMCS, CFE.VMENTRY, CFE.VMEXIT*, EVD.VMXQ, EVD.VMXR. Not in RTIT,
 	 * which has nothing of it. */
 	bool conceal;
+	/*
+	 * With HOST and GUEST: whose VMCS @vmcs is at host time @at, as a number of the caller's.
+	 * Where it changes, a VMCS's slices go to another stream: its page was freed and used
+	 * again. What is before the first time that is known goes with what is behind it. NULL: a
+	 * VMCS is one stream.
+	 */
+	u64 (*who)(void *opaque, u64 vmcs, const struct vmpt_time *at);
+	void *who_opaque;
 };
 
 /* A slice and what became of it. */
@@ -74,6 +82,9 @@ struct vmpt_extracted {
 	/* The first TSC in the stream's output so far. */
 	bool has_tsc;
 	u64 first_tsc;
+	/* The stream's number by who(), if one of its times was known. */
+	bool who_known;
+	u64 who;
 	/*
 	 * RTIT: head is a PSB, ips_reencoded counts LIPs that were written in full, and of the
 	 * others only lacks_calls and this are used: LIPs that the trace does not tell, before

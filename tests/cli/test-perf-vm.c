@@ -167,6 +167,77 @@ START_TEST(vcpus_of_a_vm)
 }
 END_TEST
 
+/* What perf prints of @file, between @first and @last. Returns how many instructions. */
+static u64 add_script(const char *file, struct count got[2], u64 *first, u64 *last)
+{
+	FILE *f = script(file);
+	struct printed p;
+	u64 n = 0;
+
+	for (; next(f, &p); n++) {
+		*first = n ? *first : p.ns;
+		*last = p.ns;
+		count_one(&got[p.cpu], p.ip);
+	}
+	ck_assert_int_eq(pclose(f), 0);
+	return n;
+}
+
+/*
+ * A VMCS's page is freed, and another VM's VMCS is there from then on: what each of them executed
+ * is in its own perf.data, and nothing is lost between them.
+ */
+START_TEST(page_used_again)
+{
+	struct count got[2] = { count_none, count_none }, want;
+	u64 first, last, when, begins[2], ends[2], n[2];
+	char record[400], when_hex[32];
+	json_t *doc;
+
+	make_traces(30, "");
+	make_code();
+	ck_assert_int_eq(
+		vmpt("split --per-vm " RATES "--kernel=db -o out d.cpu0.pt d.cpu1.pt")->code, 0);
+	add_script(DB ".perf.data", got, &first, &last);
+	got[0] = got[1] = count_none;
+	/* Of a raw trace a tick of the TSC is a nanosecond. */
+	when = first + (last - first) / 2;
+	snprintf(when_hex, sizeof(when_hex), "0x%llx", (unsigned long long)when);
+	snprintf(record, sizeof(record),
+		 "{\"vm\":\"old\",\"vcpu\":0,\"vmcs\":\"0x13b2c9000\"}\n"
+		 "{\"vm\":\"new\",\"vcpu\":0,\"vmcs\":\"0x13b2c9000\",\"since\":\"%s\"}\n"
+		 "{\"vm\":\"new\",\"vcpu\":0,\"vmcs\":\"0x13b2c9000\",\"since\":\"0x%llx\"}\n",
+		 when_hex, (unsigned long long)(when + (last - when) / 2));
+	write_file("vms.jsonl", record, strlen(record));
+	doc = run_json(vmpt("split --json -f --per-vm --side-record=vms.jsonl " RATES
+			    "--kernel=db -o out d.cpu0.pt d.cpu1.pt"));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vms")), 3);
+	ck_assert_str_eq(json_text(doc, "vms/0/file"), "vm-new.perf.data");
+	ck_assert_str_eq(json_text(doc, "vms/1/file"), "vm-old.perf.data");
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vms/0/streams")), 2);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vms/1/streams")), 2);
+	json_decref(doc);
+	ck_assert_int_eq(access("out/" DB "-2.cpu1.perf.data", F_OK), 0);
+	n[0] = add_script("vm-old.perf.data", got, &begins[0], &ends[0]);
+	n[1] = add_script("vm-new.perf.data", got, &begins[1], &ends[1]);
+	/* A run in which the page changes hands is the one's whose it was; a loop has many. */
+	ck_assert_uint_eq(begins[0], first);
+	ck_assert_uint_gt(ends[0], when - (last - first) / 30);
+	ck_assert_uint_lt(ends[0], when + (last - first) / 30);
+	ck_assert_uint_ge(begins[1], ends[0]);
+	ck_assert_uint_eq(ends[1], last);
+	ck_assert_uint_gt(n[0], (n[0] + n[1]) / 4);
+	ck_assert_uint_gt(n[1], (n[0] + n[1]) / 4);
+	want = truth_of("db", 0);
+	ck_same_count("db on CPU 0", &got[0], &want);
+	want = truth_of("db", 1);
+	ck_same_count("db on CPU 1", &got[1], &want);
+	/* The files of that split are known as such, and gone. */
+	ck_assert_int_eq(vmpt("split -f --per-vm -o out d.cpu0.pt d.cpu1.pt")->code, 0);
+	ck_assert_int_ne(access("out/" DB "-2.cpu1.perf.data", F_OK), 0);
+}
+END_TEST
+
 /* Without times there is no order: that is said, and each instruction is there. */
 START_TEST(without_times)
 {
@@ -208,6 +279,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, all_cpus_in_order);
 	tcase_add_test(tc, vcpus_of_a_vm);
+	tcase_add_test(tc, page_used_again);
 	tcase_add_test(tc, without_times);
 	suite_add_tcase(suite, tc);
 	return test_main(suite);
