@@ -69,10 +69,6 @@ static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offse
 	case VMPT_PT_PSBEND:
 		lane->in_psb = false;
 		break;
-	case VMPT_PT_MTC:
-		/* TraceEn is 1: only the context is not traced. */
-		lane->stopped = false;
-		break;
 	case VMPT_PT_TSC:
 	case VMPT_PT_CBR:
 		if (lane->stopped)
@@ -194,7 +190,7 @@ static const u8 class_of[256] = {
 	[VMPT_ITEM_RUN] = FLOW,
 	[VMPT_PT_TNT_64] = FLOW,
 	[VMPT_PT_CYC] = TIMED,
-	[VMPT_PT_MTC] = TIMED | WANTED,
+	[VMPT_PT_MTC] = TIMED,
 	[VMPT_PT_TSC] = TIMED | WANTED,
 	[VMPT_PT_TMA] = TIMED,
 	[VMPT_PT_CBR] = TIMED | WANTED,
@@ -263,6 +259,8 @@ static inline void take_one(struct lane *lane, size_t i, u8 class)
 			lane_span(lane, lane->next - 1)->back = lane->clock.back;
 		}
 	}
+	/* TraceEn is 1 then: only the context is not traced. */
+	lane->stopped &= item->kind != VMPT_PT_MTC;
 	if (class & TARGET)
 		on_target(lane, item);
 	if (class & WANTED)
