@@ -15,13 +15,10 @@ static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
 	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
 }
 
-bool vmpt_clock_is_behind_cyc(const struct vmpt_batch *b, size_t i)
+bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *b, size_t i)
 {
 	const struct vmpt_item *item = &b->items[i];
 
-	if (!i || item[-1].kind == VMPT_PT_CYC)
-		return true;
-	/* PADs may go between. */
 	return only_pads(b, item - 1) && (i < 2 || item[-2].kind == VMPT_PT_CYC);
 }
 
@@ -50,8 +47,12 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 			if (k == n)
 				break;
 			i = at[k];
-			clock_feed(c, b, i);
-			plain = clock_is_plain(c);
+			if (b->items[i].kind == VMPT_PT_MTC && clock_take_mtc(c, b, i)) {
+				plain = clock_is_narrow(c);
+			} else {
+				clock_feed(c, b, i);
+				plain = clock_is_plain(c);
+			}
 			if (c->back && !why) {
 				why = c->back;
 				*back_item = i;

@@ -106,21 +106,27 @@ static inline bool clock_is_most(unsigned int kind)
 #define CLOCK_CYCLES_MAX_OPEN (1ULL << 19)
 #define CLOCK_SPAN_MAX	      (1ULL << 31)
 
+/* Whether that holds. */
+static inline bool clock_is_narrow(const struct vmpt_clock *c)
+{
+	_Static_assert(CLOCK_RATIO_MAX * CLOCK_CYCLES_MAX <= ~0ULL / (2 * CLOCK_BLOCK), "part");
+	_Static_assert(8 * CLOCK_CYCLES_MAX_OPEN * CLOCK_BLOCK <= CLOCK_SPAN_MAX, "bounds");
+	return c->ratio < CLOCK_RATIO_MAX && c->est < c->hi &&
+	       (c->hi == CLOCK_OPEN ? c->est : c->hi) - c->lo < CLOCK_SPAN_MAX;
+}
+
 /*
- * Whether that holds, and .next is what a CYC of no cycles makes: then a packet that is not of time
- * is the same.
+ * Whether it does, and .next is what a CYC of no cycles makes: then a packet that is not of time is
+ * the same. Behind clock_take_mtc() it is.
  */
 static inline bool clock_is_plain(const struct vmpt_clock *c)
 {
 	u64 est = c->base < c->hi ? c->base : c->hi - 1, bounds;
 
-	_Static_assert(CLOCK_RATIO_MAX * CLOCK_CYCLES_MAX <= ~0ULL / (2 * CLOCK_BLOCK), "part");
-	_Static_assert(8 * CLOCK_CYCLES_MAX_OPEN * CLOCK_BLOCK <= CLOCK_SPAN_MAX, "bounds");
 	memcpy(&bounds, &c->next.early, sizeof(bounds));
 	est = clock_estimate(c->lo, c->hi, est, c->est);
-	return c->known && c->ratio < CLOCK_RATIO_MAX && est == c->est && est == c->next.tsc &&
-	       est >= c->lo && est < c->hi && bounds == clock_bounds(c->lo, c->hi, est) &&
-	       (c->hi == CLOCK_OPEN ? est : c->hi) - c->lo < CLOCK_SPAN_MAX;
+	return c->known && est == c->est && est == c->next.tsc && est >= c->lo &&
+	       bounds == clock_bounds(c->lo, c->hi, est) && clock_is_narrow(c);
 }
 
 /*

@@ -15,8 +15,24 @@ static inline bool clock_is_timed(const struct vmpt_item *item)
 	return vmpt_time_wanted(item->kind);
 }
 
+/* Whether nothing but PADs is between item @i and the CYC before it. */
+bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *batch, size_t i);
+
 /* Item @i is the first of time behind a CYC: whether that still belongs to it. */
-bool vmpt_clock_is_behind_cyc(const struct vmpt_batch *batch, size_t i);
+static inline bool clock_is_behind_cyc(const struct vmpt_batch *b, size_t i)
+{
+	const struct vmpt_item *before = &b->items[i] - 1;
+	bool run;
+
+	if (!i)
+		return true;
+	/* Nobody can foresee what is before, but that it is seldom a PAD: that is the branch. */
+	run = before->kind == VMPT_ITEM_RUN;
+	if (__builtin_expect(
+		    (before->kind == VMPT_PT_PAD) | (run & !b->data[run ? before->offset : 0]), 0))
+		return vmpt_clock_pads_behind_cyc(b, i);
+	return before->kind == VMPT_PT_CYC;
+}
 
 static inline void clock_cyc(struct vmpt_clock *c, u64 cycles)
 {
@@ -40,6 +56,7 @@ clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 {
 	struct vmpt_crystal *x = &c->crystal, was = *x;
 	u64 later = (u8)(b->items[i].payload - x->mtc), due, mid;
+	bool behind_cyc;
 
 	if (!c->known || !x->tied || x->low_only || !later || later >= CLOCK_STALE)
 		return false;
@@ -50,7 +67,8 @@ clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 		return false;
 	}
 	mid = x->edge + x->slack / 2;
-	if (c->cyc_last && vmpt_clock_is_behind_cyc(b, i)) {
+	behind_cyc = clock_is_behind_cyc(b, i);
+	if (c->cyc_last & behind_cyc) {
 		if (later != 1 || c->doubt)
 			c->spanning = false;
 		clock_measure(c, mid);
@@ -122,7 +140,7 @@ static inline __attribute__((always_inline)) void clock_feed(struct vmpt_clock *
 	if (clock_plain(c, b, i))
 		return;
 	if (c->cyc_last && item->kind == VMPT_PT_MTC)
-		c->cyc_last = vmpt_clock_is_behind_cyc(b, i);
+		c->cyc_last = clock_is_behind_cyc(b, i);
 	vmpt_clock_feed(c, item, b->base + item->offset, &b->owner);
 }
 
