@@ -4,18 +4,16 @@
  * that was on its CPU then, which is a vCPU's of a VMM. Each run is a vote; a VMCS page is freed
  * and used again, so votes are counted by time, and a few against many are taken for mistakes.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "decoder/trace.h"
-#include "decoder/vmpt-events.h"
+#include "decoder/vm-threads.h"
 
 #define CPU_MAX	     65535
 #define NOBODY	     (-1) /* of a mark: it is not known who runs from here on */
-#define NONE	     SIZE_MAX
-#define MINORITY     4	/* between two that agree: so many times fewer is a mistake */
-#define EDGE_FEW     3	/* at either end: fewer than this ... */
-#define EDGE_RATIO   10 /* ... beside so many times more */
+#define MINORITY     4	  /* between two that agree: so many times fewer is a mistake */
+#define EDGE_FEW     3	  /* at either end: fewer than this ... */
+#define EDGE_RATIO   10	  /* ... beside so many times more */
 #define TSC_PKT_BITS 56
 
 /* From here on @tid runs on @cpu, up to @until. */
@@ -23,16 +21,6 @@ struct mark {
 	int cpu, tid;
 	u64 tsc, until;
 	size_t order;
-};
-
-/* A thread from its start to its end: its number is used again. */
-struct thread {
-	int tid, pid, vcpu;
-	u64 from, to;
-	const char *comm;
-	bool is_vcpu;
-	const struct vmpt_told_thread *told; /* while the names are opened */
-	char *vm;
 };
 
 /* Runs in a row of one VMCS with one thread. */
@@ -45,22 +33,14 @@ struct segment {
 struct vmpt_names {
 	struct mark *marks;
 	size_t mark_count;
-	struct thread *threads;
-	size_t thread_count;
+	struct vm_threads threads;
 	struct segment *segments;
 	size_t segment_count;
 	size_t *last; /* by CPU: 1 + the segment of its last run; up to the last CPU with a mark */
 	struct vmpt_vm_name *names;
 	size_t name_count;
-	u64 base;    /* a TSC of the events */
-	bool strict; /* some threads are known to be vCPUs': no others are taken */
+	u64 base; /* a TSC of the events */
 	bool done;
-};
-
-/* An event that says something of a thread. */
-struct place {
-	int tid;
-	size_t event;
 };
 
 static int by_cpu(const void *x, const void *y)
@@ -70,15 +50,6 @@ static int by_cpu(const void *x, const void *y)
 	if (a->cpu != b->cpu)
 		return a->cpu < b->cpu ? -1 : 1;
 	return a->order < b->order ? -1 : a->order > b->order;
-}
-
-static int by_tid(const void *x, const void *y)
-{
-	const struct place *a = x, *b = y;
-
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	return a->event < b->event ? -1 : a->event > b->event;
 }
 
 static int by_vmcs(const void *x, const void *y)
@@ -172,210 +143,13 @@ static const struct mark *mark_at(const struct vmpt_names *n, int cpu, u64 tsc)
 	return low && n->marks[low - 1].cpu == cpu ? &n->marks[low - 1] : NULL;
 }
 
-/* ---- threads ---- */
-
-/* "CPU 3/KVM" as QEMU calls them, "fc_vcpu 3", "crosvm_vcpu3", "vcpu3" as others do. */
-static int comm_vcpu(const char *comm)
-{
-	static const char *const before[] = { "CPU ", "fc_vcpu ", "crosvm_vcpu", "vcpu" };
-	size_t i, n;
-
-	for (i = 0; i < VMPT_ARRAY_SIZE(before); i++) {
-		const char *digits = comm + strlen(before[i]);
-
-		if (strncmp(comm, before[i], strlen(before[i])))
-			continue;
-		n = strspn(digits, "0123456789");
-		if (n && n < 5 && !strcmp(digits + n, i ? "" : "/KVM"))
-			return atoi(digits);
-	}
-	return -1;
-}
-
-static void learn(struct thread *t, const struct vmpt_event *e)
-{
-	if (e->pid >= 0)
-		t->pid = e->pid;
-	switch (e->kind) {
-	case VMPT_EVENT_COMM:
-		t->comm = e->text;
-		if (comm_vcpu(e->text) >= 0) {
-			t->is_vcpu = true;
-			t->vcpu = t->vcpu < 0 ? comm_vcpu(e->text) : t->vcpu;
-		}
-		break;
-	case VMPT_EVENT_KVM_ENTRY:
-	case VMPT_EVENT_KVM_EXIT:
-		t->is_vcpu = true;
-		if (e->vcpu != VMPT_EVENT_NO_VCPU)
-			t->vcpu = e->vcpu;
-		break;
-	case VMPT_EVENT_THREAD_END:
-		t->to = e->tsc ? e->tsc : t->to;
-		break;
-	default:
-		break;
-	}
-}
-
-static struct thread *add_thread(struct vmpt_names *n, int tid, u64 from)
-{
-	struct thread *threads = vmpt_grow(n->threads, n->thread_count, sizeof(*threads));
-
-	if (!threads)
-		return NULL;
-	n->threads = threads;
-	threads += n->thread_count++;
-	*threads = (struct thread){ .tid = tid, .pid = -1, .vcpu = -1, .from = from, .to = ~0ULL };
-	return threads;
-}
-
-/* By thread number, then by time: each event belongs to the thread that was born last. */
-static int make_threads(struct vmpt_names *n, const struct vmpt_event *events,
-			const struct place *places, size_t count)
-{
-	struct thread *t = NULL;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		const struct vmpt_event *e = &events[places[i].event];
-		bool same = t && t->tid == places[i].tid;
-
-		/* What ends on its own CPU is switched out for the last time behind its end. */
-		if (same && t->to != ~0ULL && e->kind == VMPT_EVENT_SWITCH_OUT)
-			continue;
-		if (!same || t->to != ~0ULL || (e->kind == VMPT_EVENT_FORK && e->tsc))
-			t = add_thread(n, places[i].tid, same ? e->tsc : 0);
-		if (!t)
-			return -VMPT_E_NOMEM;
-		learn(t, e);
-	}
-	return 0;
-}
-
-static int find_threads(struct vmpt_names *n, const struct vmpt_names_options *o)
-{
-	struct place *places = calloc(o->event_count ? o->event_count : 1, sizeof(*places));
-	size_t i, count = 0;
-	int ret;
-
-	if (!places)
-		return -VMPT_E_NOMEM;
-	for (i = 0; i < o->event_count; i++)
-		if (o->events[i].tid > 0 && o->events[i].kind != VMPT_EVENT_LOST)
-			places[count++] = (struct place){ o->events[i].tid, i };
-	if (count)
-		qsort(places, count, sizeof(*places), by_tid);
-	ret = make_threads(n, o->events, places, count);
-	free(places);
-	return ret;
-}
-
-/* Thread number @tid at @tsc: its index, or NONE. */
-static size_t thread_at(const struct vmpt_names *n, int tid, u64 tsc)
-{
-	size_t low = 0, high = n->thread_count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct thread *t = &n->threads[mid];
-
-		if (t->tid < tid || (t->tid == tid && t->from <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && n->threads[low - 1].tid == tid ? low - 1 : NONE;
-}
-
-/* ---- what was told ---- */
-
-/* Ticks between the time that was told and the thread's life. */
-static u64 apart(const struct vmpt_told_thread *told, const struct thread *t)
-{
-	if (told->to < t->from)
-		return t->from - told->to;
-	return told->from > t->to ? told->from - t->to : 0;
-}
-
-static void hear(struct vmpt_names *n, const struct vmpt_names_options *o)
-{
-	size_t i, k;
-
-	for (i = 0; i < o->told_count; i++) {
-		const struct vmpt_told_thread *told = &o->told[i];
-
-		/* A number that was used again: the one that lived then, or next to it */
-		k = thread_at(n, told->tid, told->to);
-		if (k == NONE && told->tid > 0)
-			k = thread_at(n, told->tid, ~0ULL);
-		for (; k != NONE; k = k && n->threads[k - 1].tid == told->tid ? k - 1 : NONE) {
-			struct thread *t = &n->threads[k];
-
-			if (t->pid >= 0 && told->pid >= 0 && t->pid != told->pid)
-				continue;
-			if (!t->told || apart(told, t) <= apart(t->told, t))
-				t->told = told;
-			break;
-		}
-	}
-}
-
-/* "COMM/PID": of the process' first thread, else the thread's own. */
-static int process_name(struct vmpt_names *n, struct thread *t)
-{
-	size_t first = t->pid > 0 ? thread_at(n, t->pid, t->to) : NONE;
-	const char *comm = first != NONE ? n->threads[first].comm : NULL;
-	char name[96];
-
-	comm = comm ? comm : t->comm;
-	snprintf(name, sizeof(name), "%s/%d", comm ? comm : "pid", t->pid >= 0 ? t->pid : t->tid);
-	t->vm = strdup(name);
-	return t->vm ? 0 : -VMPT_E_NOMEM;
-}
-
-/* All that is known of each thread that may run guests. */
-static int settle_threads(struct vmpt_names *n, const struct vmpt_names_options *o)
-{
-	size_t i;
-	int ret = 0;
-
-	hear(n, o);
-	for (i = 0; i < n->thread_count; i++) {
-		struct thread *t = &n->threads[i];
-
-		n->strict |= t->is_vcpu || t->told;
-		t->is_vcpu |= t->told != NULL;
-	}
-	for (i = 0; !ret && i < n->thread_count; i++) {
-		struct thread *t = &n->threads[i];
-
-		if (n->strict && !t->is_vcpu)
-			continue;
-		if (t->told && t->told->vcpu >= 0)
-			t->vcpu = t->told->vcpu;
-		if (t->told && t->pid < 0)
-			t->pid = t->told->pid;
-		if (t->told && t->told->vm) {
-			t->vm = strdup(t->told->vm);
-			ret = t->vm ? 0 : -VMPT_E_NOMEM;
-		} else {
-			ret = process_name(n, t);
-		}
-		t->told = NULL;
-	}
-	return ret;
-}
-
 int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *options)
 {
 	struct vmpt_names *n = calloc(1, sizeof(*n));
 	int ret = n ? make_marks(n, options) : -VMPT_E_NOMEM;
 
 	if (!ret)
-		ret = find_threads(n, options);
-	if (!ret)
-		ret = settle_threads(n, options);
+		ret = vmpt_vm_threads_open(&n->threads, options);
 	if (ret) {
 		vmpt_names_close(n);
 		n = NULL;
@@ -386,15 +160,11 @@ int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *
 
 void vmpt_names_close(struct vmpt_names *names)
 {
-	size_t i;
-
 	if (!names)
 		return;
-	for (i = 0; i < names->thread_count; i++)
-		free(names->threads[i].vm);
+	vmpt_vm_threads_close(&names->threads);
 	free(names->marks);
 	free(names->last);
-	free(names->threads);
 	free(names->segments);
 	free(names->names);
 	free(names);
@@ -412,10 +182,10 @@ static size_t thread_of(const struct vmpt_names *n, int cpu, u64 from, u64 to)
 	size_t thread;
 
 	if (!m || m->tid <= 0 || m->until <= to)
-		return NONE;
-	thread = thread_at(n, m->tid, m->tsc);
-	if (thread == NONE || (n->strict && !n->threads[thread].is_vcpu))
-		return NONE;
+		return VM_THREAD_NONE;
+	thread = vmpt_vm_threads_at(&n->threads, m->tid, m->tsc);
+	if (thread == VM_THREAD_NONE || (n->threads.strict && !n->threads.list[thread].is_vcpu))
+		return VM_THREAD_NONE;
 	return thread;
 }
 
@@ -463,7 +233,7 @@ int vmpt_names_run(struct vmpt_names *names, u64 vmcs, int cpu, const struct vmp
 		to = first + start->late;
 	}
 	thread = thread_of(names, cpu, from, to);
-	return thread == NONE ? 0 : vote(names, vmcs, cpu, first, thread);
+	return thread == VM_THREAD_NONE ? 0 : vote(names, vmcs, cpu, first, thread);
 }
 
 /* ---- names ---- */
@@ -514,7 +284,7 @@ static size_t settle(struct segment *s, size_t count)
 static bool is_stray(const struct vmpt_names *n, const struct segment *few,
 		     const struct segment *many)
 {
-	const struct thread *t = &n->threads[many->thread];
+	const struct vm_thread *t = &n->threads.list[many->thread];
 
 	return few->runs < EDGE_FEW && (u64)few->runs * EDGE_RATIO <= many->runs &&
 	       t->from <= few->from && t->to >= few->to;
@@ -522,7 +292,7 @@ static bool is_stray(const struct vmpt_names *n, const struct segment *few,
 
 static int add_name(struct vmpt_names *n, const struct segment *s, u64 from, u64 to)
 {
-	const struct thread *t = &n->threads[s->thread];
+	const struct vm_thread *t = &n->threads.list[s->thread];
 	struct vmpt_vm_name *names = vmpt_grow(n->names, n->name_count, sizeof(*names));
 
 	if (!names)

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Threads that may run guests, by the events of a trace and by what was told of them. */
+#ifndef VMPT_DECODER_VM_THREADS_H
+#define VMPT_DECODER_VM_THREADS_H
+
+#include "decoder/vmpt-events.h"
+
+#define VM_THREAD_NONE SIZE_MAX
+
+/* A thread from its start to its end: its number is used again. */
+struct vm_thread {
+	int tid, pid, vcpu;
+	u64 from, to;
+	const char *comm;
+	bool is_vcpu;
+	const struct vmpt_told_thread *told; /* while the names are opened */
+	char *vm;
+};
+
+struct vm_threads {
+	struct vm_thread *list; /* by number, then by time */
+	size_t count;
+	bool strict; /* some are known to be vCPUs': no others are taken */
+};
+
+/*
+ * Find all of @options' events. 0 or -VMPT_E_NOMEM; @threads, all zeros before, is to be closed in
+ * any case. Names of threads are the events'.
+ */
+int vmpt_vm_threads_open(struct vm_threads *threads, const struct vmpt_names_options *options);
+void vmpt_vm_threads_close(struct vm_threads *threads);
+
+/* Thread number @tid at @tsc: its index, or VM_THREAD_NONE. */
+size_t vmpt_vm_threads_at(const struct vm_threads *threads, int tid, u64 tsc);
+
+#endif
