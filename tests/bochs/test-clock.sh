@@ -15,6 +15,7 @@ out=$3
 failures=0 checks=0
 
 mkdir -p "$out"
+export LC_ALL=C PERF_CONFIG=/dev/null
 trap 'rm -f "$out"/*/files/*.times.* "$out"/*/files/*.data' EXIT
 . "$source/tests/bochs/lib.sh" || exit
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \

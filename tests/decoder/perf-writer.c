@@ -275,6 +275,22 @@ void writer_finish(struct perf_writer *w)
 		writer_bytes(w, compressed_feature, sizeof(compressed_feature));
 }
 
+void writer_two_cpus(struct perf_writer *w, const u8 *bytes, bool pipe, size_t compressed)
+{
+	writer_start(w, pipe);
+	writer_info(w, false, WRITER_PRIVS);
+	if (compressed)
+		writer_pack(w);
+	writer_aux(w, 1, 5, 0, 104, 0);
+	writer_aux(w, 0, 5, 0, 80, PERF_AUX_FLAG_TRUNCATED);
+	if (compressed)
+		writer_flush(w, compressed, false);
+	writer_auxtrace(w, 1, 5, 0, bytes, 104);
+	writer_auxtrace(w, 0, 5, 0, bytes + 1000, 80);
+	writer_auxtrace(w, 1, 5, 104, bytes + 104, 32);
+	writer_auxtrace(w, 0, 5, 80, bytes + 1080, 48);
+}
+
 void writer_free(struct perf_writer *w)
 {
 	free(w->buf);

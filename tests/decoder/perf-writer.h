@@ -83,6 +83,13 @@ void writer_kvm_exit(struct perf_writer *w, const struct writer_exit *exit,
 void writer_pack(struct perf_writer *w);
 void writer_flush(struct perf_writer *w, size_t piece, bool type2);
 
+/*
+ * Begin a file of CPUs 0 and 1, whose buffers come by turns: of CPU 1 bytes 0 to 135 of @bytes, of
+ * CPU 0 1000 to 1127, with a gap at 80. Other records are compressed @compressed bytes at a time;
+ * 0: they are not.
+ */
+void writer_two_cpus(struct perf_writer *w, const u8 *bytes, bool pipe, size_t compressed);
+
 /* Sizes and features; nothing can be added after it. */
 void writer_finish(struct perf_writer *w);
 void writer_free(struct perf_writer *w);

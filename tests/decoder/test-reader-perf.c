@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * decoder/reader-perf*.c: the streams, gaps and facts of perf.data files, real and
- * written here; where the perf tool is installed, it must read the same in them.
- */
-#include <inttypes.h>
+/* decoder/reader-perf*.c: the streams, gaps and facts of perf.data files that are written here. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decoder/source.h"
 #include "decoder/trace.h"
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"
@@ -97,169 +92,6 @@ static void check_places(size_t i)
 	ck_assert_uint_eq(at, s->size);
 }
 
-/* ---- a real file ---- */
-
-static void count_packets(const struct vmpt_stream *s, u64 *counts)
-{
-	struct vmpt_source *src;
-	struct vmpt_piece piece;
-	size_t i;
-
-	ck_assert_int_eq(vmpt_source_open(&src, s, &(struct vmpt_options){ .scalar = true }, true),
-			 0);
-	while (vmpt_source_next(src, &piece) == 1)
-		for (i = 0; i < piece.item_count; i++)
-			counts[piece.items[i].kind]++;
-	vmpt_source_close(src);
-}
-
-START_TEST(loopy_is_read_whole)
-{
-	u64 counts[VMPT_ITEM_LOSS + 1] = { 0 };
-	const char *path = test_data("host-loopy.perf.data");
-	const struct vmpt_trace_info *info;
-
-	if (!path)
-		return;
-	ck_assert_int_eq(vmpt_trace_open(&trace, path, -1, &diag), 0);
-	info = vmpt_trace_info(trace);
-	ck_assert(!info->incomplete && !info->pipe && !info->compressed && !info->snapshot);
-	ck_assert_int_eq(info->format, VMPT_TRACE_PERF);
-	ck_assert_uint_eq(vmpt_trace_streams(trace), 1);
-	ck_assert_uint_eq(stream(0)->gap_count, 0);
-	check_owner(0, 2, -1);
-	count_packets(stream(0), counts);
-	ck_assert_uint_eq(counts[VMPT_PT_TSC], 10);
-	ck_assert_uint_eq(counts[VMPT_PT_TMA], 10);
-	ck_assert_uint_eq(counts[VMPT_PT_MTC], 454);
-	ck_assert_uint_eq(counts[VMPT_ITEM_LOSS], 0);
-}
-END_TEST
-
-/*
- * The AUXTRACE record's reference is the TSC at which perf read the buffer: just
- * after the last AUX record, whose time is 969350.059433729 (perf script -D).
- */
-START_TEST(loopys_clock_is_that_of_its_records)
-{
-	const char *path = test_data("host-loopy.perf.data");
-	u64 ns;
-
-	if (!path)
-		return;
-	ck_assert_int_eq(vmpt_trace_open(&trace, path, -1, &diag), 0);
-	ck_assert(vmpt_trace_info(trace)->has_time_conv);
-	ns = vmpt_tsc_to_perf_time(vmpt_trace_info(trace), 0xafe29e3ab9540);
-	ck_assert_uint_gt(ns, 969350059433729);
-	ck_assert_uint_lt(ns, 969350059433729 + 100000000);
-}
-END_TEST
-
-/* ---- the perf tool ---- */
-
-static bool have_perf(void)
-{
-	if (!system("perf version >/dev/null 2>&1"))
-		return true;
-	test_skip("no perf tool");
-	return false;
-}
-
-/* What "perf script -D" says of a file: its AUXTRACE buffers and the values of INFO. */
-struct oracle {
-	size_t buffers;
-	u64 size[8], offset[8];
-	int cpu[8];
-	u64 shift, mult, zero, numerator, denominator, ratio, snapshot;
-	size_t aux_records;
-};
-
-/* perf reads its pipe form from pipes only: from a file it stops after the first buffer. */
-static void ask_perf(const char *path, bool pipe, struct oracle *o)
-{
-	char command[256], line[1024];
-	u64 size, offset;
-	int cpu;
-	FILE *f;
-
-	*o = (struct oracle){ 0 };
-	snprintf(command, sizeof(command),
-		 pipe ? "cat '%s' | perf script -D -i - 2>/dev/null"
-		      : "perf script -f -D -i '%s' 2>/dev/null",
-		 path);
-	f = popen(command, "r");
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof(line), f)) {
-		const char *rec = strstr(line, "PERF_RECORD_AUX");
-
-		sscanf(line, " Time Shift %" SCNu64, &o->shift);
-		sscanf(line, " Time Muliplier %" SCNu64, &o->mult);
-		sscanf(line, " Time Zero %" SCNu64, &o->zero);
-		sscanf(line, " Snapshot mode %" SCNu64, &o->snapshot);
-		sscanf(line, " TSC:CTC numerator %" SCNu64, &o->numerator);
-		sscanf(line, " TSC:CTC denominator %" SCNu64, &o->denominator);
-		sscanf(line, " Max non-turbo ratio %" SCNu64, &o->ratio);
-		if (rec && !strncmp(rec, "PERF_RECORD_AUX ", 16))
-			o->aux_records++;
-		if (!rec || sscanf(rec,
-				   "PERF_RECORD_AUXTRACE size: %" SCNx64 " offset: %" SCNx64
-				   " ref: %*x idx: %*d tid: %*d cpu: %d",
-				   &size, &offset, &cpu) != 3)
-			continue;
-		ck_assert_uint_lt(o->buffers, 8);
-		o->size[o->buffers] = size;
-		o->offset[o->buffers] = offset;
-		o->cpu[o->buffers++] = cpu;
-	}
-	pclose(f);
-}
-
-static void check_info(const struct oracle *o)
-{
-	const struct vmpt_trace_info *info = vmpt_trace_info(trace);
-
-	ck_assert_uint_eq(info->time_shift, o->shift);
-	ck_assert_uint_eq(info->time_mult, o->mult);
-	ck_assert_uint_eq(info->time_zero, o->zero);
-	ck_assert_uint_eq(info->snapshot, o->snapshot);
-	ck_assert_uint_eq(info->tsc_ctc_numerator, o->numerator);
-	ck_assert_uint_eq(info->tsc_ctc_denominator, o->denominator);
-	ck_assert_uint_eq(info->max_nonturbo_ratio, o->ratio);
-}
-
-START_TEST(loopy_is_what_perf_says)
-{
-	const char *path = test_data("host-loopy.perf.data");
-	struct oracle o;
-
-	if (!path || !have_perf())
-		return;
-	ck_assert_int_eq(vmpt_trace_open(&trace, path, -1, &diag), 0);
-	ask_perf(path, false, &o);
-	ck_assert_uint_eq(o.buffers, 1);
-	ck_assert_uint_eq(stream(0)->size, o.size[0]);
-	ck_assert_int_eq(stream(0)->cpu, o.cpu[0]);
-	ck_assert_uint_eq(o.mult, 672770566); /* perf said something */
-	check_info(&o);
-}
-END_TEST
-
-/* Two CPUs in turn, in either form; records compressed so many bytes at a time, or not */
-static void write_two_cpus(bool pipe, size_t compressed)
-{
-	begin(pipe, false);
-	if (compressed)
-		writer_pack(&w);
-	writer_aux(&w, 1, 5, 0, 104, 0);
-	writer_aux(&w, 0, 5, 0, 80, PERF_AUX_FLAG_TRUNCATED);
-	if (compressed)
-		writer_flush(&w, compressed, false);
-	writer_auxtrace(&w, 1, 5, 0, bytes, 104);
-	writer_auxtrace(&w, 0, 5, 0, bytes + 1000, 80);
-	writer_auxtrace(&w, 1, 5, 104, bytes + 104, 32);
-	writer_auxtrace(&w, 0, 5, 80, bytes + 1080, 48);
-}
-
 static void check_two_cpus(void)
 {
 	ck_assert_uint_eq(vmpt_trace_streams(trace), 2);
@@ -275,38 +107,11 @@ static void check_two_cpus(void)
 	ck_assert_uint_eq(vmpt_trace_info(trace)->truncated_buffers, 1);
 }
 
-START_TEST(written_files_are_what_perf_says)
-{
-	char path[WRITER_PATH];
-	struct oracle o;
-	size_t i;
-
-	if (!have_perf())
-		return;
-	/* perf expects that each compressed record gives something */
-	write_two_cpus(_i & 1, _i & 2 ? 1000 : 0);
-	open_written();
-	writer_save(&w, path);
-	ask_perf(path, _i & 1, &o);
-	unlink(path);
-	ck_assert_uint_eq(o.aux_records, 2);
-	ck_assert_uint_eq(o.buffers, 4);
-	for (i = 0; i < 4; i++) {
-		const struct vmpt_extent *x = &stream((size_t)o.cpu[i])->extents[i / 2];
-
-		ck_assert_uint_eq(x->size, o.size[i]);
-		ck_assert_uint_eq(x->offset, o.offset[i]);
-	}
-	ck_assert_uint_eq(o.zero, WRITER_ZERO);
-	check_info(&o);
-}
-END_TEST
-
 /* ---- streams ---- */
 
 START_TEST(buffers_of_a_cpu_are_one_stream)
 {
-	write_two_cpus(_i & 1, _i & 2 ? 11 : 0);
+	writer_two_cpus(&w, bytes, _i & 1, _i & 2 ? 11 : 0);
 	open_written();
 	check_two_cpus();
 	ck_assert(vmpt_trace_info(trace)->pipe == !!(_i & 1));
@@ -578,10 +383,6 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 30);
-	tcase_add_test(t, loopy_is_read_whole);
-	tcase_add_test(t, loopys_clock_is_that_of_its_records);
-	tcase_add_test(t, loopy_is_what_perf_says);
-	tcase_add_loop_test(t, written_files_are_what_perf_says, 0, 4);
 	tcase_add_loop_test(t, buffers_of_a_cpu_are_one_stream, 0, 4);
 	tcase_add_test(t, one_buffer_is_not_copied);
 	tcase_add_test(t, buffers_without_a_cpu_are_a_threads);

@@ -11,11 +11,12 @@
 
 /*
  * Check gives a test 4 s, which is little where many programs share few processors. It asks as a
- * case is made, before test_main().
+ * case is made, before test_main(). And perf has no settings of the user's.
  */
-__attribute__((constructor)) static void be_patient(void)
+__attribute__((constructor)) static void prepare(void)
 {
 	setenv("CK_DEFAULT_TIMEOUT", "60", 0);
+	setenv("PERF_CONFIG", "/dev/null", 1);
 }
 
 int test_main(Suite *suite)
