@@ -190,7 +190,7 @@ static u64 add_script(const char *file, struct count got[2], u64 *first, u64 *la
 START_TEST(page_used_again)
 {
 	struct count got[2] = { count_none, count_none }, want;
-	u64 first, last, when, begins[2], ends[2], n[2];
+	u64 first, last, when, later, begins[2], ends[2], n[2];
 	char record[400], when_hex[32];
 	json_t *doc;
 
@@ -202,12 +202,13 @@ START_TEST(page_used_again)
 	got[0] = got[1] = count_none;
 	/* Of a raw trace a tick of the TSC is a nanosecond. */
 	when = first + (last - first) / 2;
+	later = when + (last - when) / 2;
 	snprintf(when_hex, sizeof(when_hex), "0x%llx", (unsigned long long)when);
 	snprintf(record, sizeof(record),
 		 "{\"vm\":\"old\",\"vcpu\":0,\"vmcs\":\"0x13b2c9000\"}\n"
 		 "{\"vm\":\"new\",\"vcpu\":0,\"vmcs\":\"0x13b2c9000\",\"since\":\"%s\"}\n"
 		 "{\"vm\":\"new\",\"vcpu\":0,\"vmcs\":\"0x13b2c9000\",\"since\":\"0x%llx\"}\n",
-		 when_hex, (unsigned long long)(when + (last - when) / 2));
+		 when_hex, (unsigned long long)later);
 	write_file("vms.jsonl", record, strlen(record));
 	doc = run_json(vmpt("split --json -f --per-vm --side-record=vms.jsonl " RATES
 			    "--kernel=db -o out d.cpu0.pt d.cpu1.pt"));

@@ -212,7 +212,7 @@ static int by_entry(const void *a, const void *b)
 /* What is out of guest @g as CPU 0 alone shows it: [0] truly, [1] while it was on CPU 1, too. */
 static void truth_of(unsigned int g, u64 sum[2], size_t n[2])
 {
-	const struct tl_run *list[400], *last = NULL;
+	const struct tl_run *list[400] = { NULL }, *last = NULL;
 	size_t count = 0, i;
 	bool away = false;
 

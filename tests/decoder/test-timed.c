@@ -256,6 +256,14 @@ static bool is_padding(const struct vmpt_batch *b, const struct vmpt_item *item)
 	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
 }
 
+static bool same_counts(const struct vmpt_clock_counts *a, const struct vmpt_clock_counts *b)
+{
+	return a->tscs == b->tscs && a->guest_tscs == b->guest_tscs && a->unmapped == b->unmapped &&
+	       a->tmas == b->tmas && a->tmas_bad == b->tmas_bad && a->mtcs == b->mtcs &&
+	       a->mtcs_lost == b->mtcs_lost && a->cycs == b->cycs && a->cbrs == b->cbrs &&
+	       a->ovfs == b->ovfs && a->backs == b->backs && a->contradictions == b->contradictions;
+}
+
 /*
  * What a batch's items get is what the clock says that is fed with one after the other, but for
  * CYCs: they have the time of the packet right behind.
@@ -308,7 +316,7 @@ START_TEST(as_fed_one_by_one)
 		free(got);
 		free(want);
 	}
-	must(!memcmp(&one.counts, &all.counts, sizeof(one.counts)), "seed %d: counts", _i);
+	must(same_counts(&one.counts, &all.counts), "seed %d: counts", _i);
 	ck_assert_uint_gt(known, 1000);
 	vmpt_decoder_close(dec);
 	free(mix.buf);
