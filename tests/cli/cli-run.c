@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pty.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 
 #define WORDS_MAX 32
 
-static char dir[] = "/tmp/vmpt-cli-XXXXXX";
 static char home[4096];
 static struct run last;
 
@@ -32,28 +30,18 @@ static const char *exe(void)
 void cli_setup(void)
 {
 	ck_assert_ptr_nonnull(getcwd(home, sizeof(home)));
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	ck_assert_int_eq(chdir(dir), 0);
+	ck_assert_int_eq(chdir(test_dir_make()), 0);
 	unsetenv("NO_COLOR");
 	setenv("TERM", "xterm", 1);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
 }
 
 void cli_clean(void)
 {
 	ck_assert_int_eq(chdir(home), 0);
-	nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	test_dir_remove();
 	free(last.out);
 	free(last.err);
 	last = (struct run){ 0 };
-	strcpy(dir + strlen(dir) - 6, "XXXXXX");
 }
 
 static void split_words(char *text, char **argv)
