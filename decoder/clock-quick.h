@@ -60,8 +60,16 @@ static inline __attribute__((always_inline)) clock_word clock_word_of(const stru
 /* The times of items [@from, @to). */
 static inline void clock_put_some(struct vmpt_time *times, size_t from, size_t to, clock_word time)
 {
-	for (; from < to; from++)
-		*(clock_word *)&times[from] = time;
+	clock_word *at = (clock_word *)&times[from], *end = (clock_word *)&times[to];
+
+	for (; end - at >= 4; at += 4) {
+		at[0] = time;
+		at[1] = time;
+		at[2] = time;
+		at[3] = time;
+	}
+	for (; at < end; at++)
+		*at = time;
 }
 
 /*
@@ -123,9 +131,12 @@ static inline bool clock_is_plain(const struct vmpt_clock *c)
 {
 	u64 est = c->base < c->hi ? c->base : c->hi - 1, bounds;
 
+	/* No time is known, and none of these makes one known. */
+	if (!c->known)
+		return c->ratio < CLOCK_RATIO_MAX && c->next.tsc == VMPT_TIME_NONE;
 	memcpy(&bounds, &c->next.early, sizeof(bounds));
 	est = clock_estimate(c->lo, c->hi, est, c->est);
-	return c->known && est == c->est && est == c->next.tsc && est >= c->lo &&
+	return est == c->est && est == c->next.tsc && est >= c->lo &&
 	       bounds == clock_bounds(c->lo, c->hi, est) && clock_is_narrow(c);
 }
 
@@ -139,13 +150,15 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 		struct vmpt_time *times, size_t *behind)
 {
 	const bool open = c->hi == CLOCK_OPEN;
-	/* An estimate's bounds are hi - est above est - lo, or all ones above that. */
-	const u64 bounds = (open ? (u64)VMPT_TIME_OPEN << 32 : c->hi << 32) - c->lo;
-	const u64 factor = open ? 1 : 1 - (1ULL << 32);
+	/* An estimate's bounds are hi - est above est - lo, or all ones above that, or only those.
+	 */
+	const u64 bounds =
+		!c->known ? ~0ULL : (open ? (u64)VMPT_TIME_OPEN << 32 : c->hi << 32) - c->lo;
+	const u64 factor = !c->known ? 0 : open ? 1 : 1 - (1ULL << 32);
 	const u64 most = open ? CLOCK_CYCLES_MAX_OPEN : CLOCK_CYCLES_MAX;
 	const u64 last = c->hi - 1, base = c->base, part = c->base_part, ratio = c->ratio;
 	const struct vmpt_item *items = b->items;
-	u64 est = c->est, cycles = 0, cycs = 0, now;
+	u64 est = c->known ? c->est : VMPT_TIME_NONE, cycles = 0, cycs = 0, now;
 	size_t i = at[k], first = k, other = CLOCK_NO_CYC, was = *behind;
 
 	while (k < n) {
@@ -180,7 +193,8 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 	c->back = VMPT_BACK_NOT;
 	if (other != CLOCK_NO_CYC)
 		c->off = items[other].kind == VMPT_PT_TIP_PGD;
-	c->est = c->next.tsc = c->now.tsc = est;
+	c->est = c->known ? est : c->est;
+	c->next.tsc = c->now.tsc = est;
 	now = bounds + est * factor;
 	memcpy(&c->next.early, &now, sizeof(now));
 	memcpy(&c->now.early, &now, sizeof(now));
