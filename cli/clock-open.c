@@ -6,6 +6,7 @@
 
 #include "cli/clock-open.h"
 #include "cli/clock-options.h"
+#include "cli/json-line.h"
 
 #define LINE_MAX_BYTES 65536
 #define VCPUS_MAX      65536
@@ -13,73 +14,37 @@
 
 /* A line of the side record, taken apart. */
 struct line {
-	size_t number;
+	struct json_line at;
 	const char *vm;
 	u64 vcpu, vmcs, offset, multiplier, since;
 	bool has_map;
-	size_t skipped; /* lines before it that say nothing */
 };
 
-/* The line is not used; the others are. */
-#define SKIPPED (-1)
-
-__attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli, struct line *l,
-							  const char *fmt, ...)
+/* 0 where it is not. */
+static int take_if_there(struct line *l, const json_t *o, const char *key, u64 *value)
 {
-	char text[240];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	cli_warn_line(cli, cli->side_record, l->number, text, &l->skipped);
-	return SKIPPED;
-}
-
-/* A number: "0x…", or a JSON number of 0 or more. Absent: 0, if it may be. */
-static int take_u64(const struct cli *cli, struct line *l, const json_t *o, const char *key,
-		    bool needed, u64 max, u64 *value)
-{
-	const json_t *v = json_object_get(o, key);
-	const char *s = json_string_value(v);
-
 	*value = 0;
-	if (!v && !needed)
-		return CLI_OK;
-	if (json_is_integer(v) && json_integer_value(v) >= 0) {
-		*value = (u64)json_integer_value(v);
-	} else if (s && s[0] == '0' && s[1] == 'x' && s[2] &&
-		   !s[2 + strspn(s + 2, "0123456789abcdefABCDEF")]) {
-		errno = 0;
-		*value = strtoull(s, NULL, 16);
-		if (errno)
-			return bad_line(cli, l, "\"%s\" has more than 64 bits", key);
-	} else {
-		return bad_line(cli, l, "\"%s\" is not a number, like 3 or \"0x1f\"", key);
-	}
-	if (*value > max)
-		return bad_line(cli, l, "\"%s\" is larger than %llu", key, (unsigned long long)max);
-	return CLI_OK;
+	return json_object_get(o, key) ? json_line_u64(&l->at, o, key, ~0ULL, value) : CLI_OK;
 }
 
-static int take_line(const struct cli *cli, struct line *l, const json_t *o)
+static int take_line(struct line *l, const json_t *o)
 {
 	int err;
 
 	if (json_object_get(o, "rtit"))
-		return bad_line(cli, l, "this is the side record of an RTIT trace");
+		return json_line_bad(&l->at, "this is the side record of an RTIT trace");
 	l->vm = json_string_value(json_object_get(o, "vm"));
 	if (!l->vm || !l->vm[0])
-		return bad_line(cli, l, "\"vm\" is not a name");
-	err = take_u64(cli, l, o, "vcpu", true, 0xffffffff, &l->vcpu);
+		return json_line_bad(&l->at, "\"vm\" is not a name");
+	err = json_line_u64(&l->at, o, "vcpu", 0xffffffff, &l->vcpu);
 	if (!err)
-		err = take_u64(cli, l, o, "vmcs", true, ~0ULL, &l->vmcs);
+		err = json_line_u64(&l->at, o, "vmcs", ~0ULL, &l->vmcs);
 	if (!err)
-		err = take_u64(cli, l, o, "tsc_offset", false, ~0ULL, &l->offset);
+		err = take_if_there(l, o, "tsc_offset", &l->offset);
 	if (!err)
-		err = take_u64(cli, l, o, "tsc_multiplier", false, ~0ULL, &l->multiplier);
+		err = take_if_there(l, o, "tsc_multiplier", &l->multiplier);
 	if (!err)
-		err = take_u64(cli, l, o, "since", false, ~0ULL, &l->since);
+		err = take_if_there(l, o, "since", &l->since);
 	l->has_map = json_object_get(o, "tsc_offset");
 	return err;
 }
@@ -114,7 +79,7 @@ static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
 	struct cli_clock_vcpu *more;
 
 	if (c->vcpus == VCPUS_MAX)
-		return bad_line(cli, l, "more than %d records", VCPUS_MAX);
+		return json_line_bad(&l->at, "more than %d records", VCPUS_MAX);
 	if (!(c->vcpus & (c->vcpus - 1))) {
 		more = realloc(c->vcpu, (c->vcpus ? 2 * c->vcpus : 1) * sizeof(*more));
 		if (!more)
@@ -132,18 +97,15 @@ static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
 static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, size_t n,
 		     struct line *l)
 {
-	json_error_t error;
 	json_t *o;
 	int err;
 
 	if (n > LINE_MAX_BYTES)
-		return bad_line(cli, l, "longer than %d bytes", LINE_MAX_BYTES);
-	o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-	if (!json_is_object(o)) {
-		json_decref(o);
-		return bad_line(cli, l, "%s", o ? "no JSON object" : error.text);
-	}
-	err = take_line(cli, l, o);
+		return json_line_bad(&l->at, "longer than %d bytes", LINE_MAX_BYTES);
+	o = json_line_parse(&l->at, text, n);
+	if (!o)
+		return JSON_LINE_SKIPPED;
+	err = take_line(l, o);
 	if (!err)
 		err = add_line(cli, c, l);
 	json_decref(o);
@@ -174,7 +136,9 @@ static bool is_cut(const char *text, size_t n)
 static int read_record(struct cli *cli, struct cli_clocks *c)
 {
 	FILE *f = fopen(cli->side_record, "re");
-	struct line l = { 0 };
+	struct line l = {
+		.at = { .cli = cli, .file = cli->side_record, .left_out = true },
+	};
 	char *text = NULL;
 	size_t room = 0;
 	int err = CLI_OK;
@@ -186,23 +150,23 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	}
 	errno = 0;
 	while (!err && (n = getline(&text, &room, f)) >= 0) {
-		l.number++;
+		l.at.number++;
 		if (c->vcpus && is_cut(text, (size_t)n))
 			cli_warn(cli, "%s: line %zu: it is cut, and left out", cli->side_record,
-				 l.number);
+				 l.at.number);
 		else if (strspn(text, " \t\r\n") < (size_t)n)
 			err = read_line(cli, c, text, (size_t)n, &l);
-		if (err == SKIPPED)
+		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}
-	cli_warn_lines(cli, cli->side_record, l.skipped);
+	cli_warn_lines(cli, cli->side_record, l.at.skipped);
 	if (!err && ferror(f)) {
 		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
 		err = CLI_FAILED;
 	}
 	if (!err && !c->vcpus) {
 		cli_error(cli, "%s: no record in it%s", cli->side_record,
-			  l.skipped ? " can be read" : "");
+			  l.at.skipped ? " can be read" : "");
 		err = CLI_FAILED;
 	}
 	free(text);

@@ -4,11 +4,11 @@
  * alone: a newer vmpt may have written them.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/json-line.h"
 #include "cli/rec-read.h"
 
 #define LINE_BYTES (1 << 20)
@@ -17,26 +17,10 @@
 
 struct reader {
 	struct cli *cli;
-	const char *side;
-	size_t number; /* of the line */
-	size_t used, skipped;
+	struct json_line line;
+	size_t used; /* lines */
 	struct cli_rec *rec;
 };
-
-/* The line is not used; the others are. */
-#define SKIPPED (-1)
-
-__attribute__((format(printf, 2, 3))) static int bad(struct reader *r, const char *fmt, ...)
-{
-	char text[240];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	cli_warn_line(r->cli, r->side, r->number, text, &r->skipped);
-	return SKIPPED;
-}
 
 bool cli_rec_find(const char *path, char *side, size_t size)
 {
@@ -57,29 +41,13 @@ bool cli_rec_find(const char *path, char *side, size_t size)
 
 /* ---- members ---- */
 
-/* "0x…" or a number of 0 or more, up to @max; @has false: it is not there, or null. */
-static int take_u64(struct reader *r, json_t *o, const char *key, u64 max, u64 *value, bool *has)
+/* A number up to @max; @has false: it is not there, or null. */
+static int take_u64(struct reader *r, const json_t *o, const char *key, u64 max, u64 *value,
+		    bool *has)
 {
-	json_t *v = json_object_get(o, key);
-	const char *s = json_string_value(v);
-	char *end;
-
 	*value = 0;
-	*has = v && !json_is_null(v);
-	if (!*has)
-		return CLI_OK;
-	if (json_is_integer(v) && json_integer_value(v) >= 0) {
-		*value = (u64)json_integer_value(v);
-	} else {
-		errno = 0;
-		*value = s && s[0] == '0' && s[1] == 'x' ? strtoull(s, &end, 16) : 0;
-		if (!s || s[0] != '0' || s[1] != 'x' || !s[2] ||
-		    s[2 + strspn(s + 2, "0123456789abcdefABCDEF")] || errno)
-			return bad(r, "\"%s\" is not a number of 64 bits, like 3 or \"0x1f\"", key);
-	}
-	if (*value > max)
-		return bad(r, "\"%s\" is larger than %llu", key, (unsigned long long)max);
-	return CLI_OK;
+	*has = json_object_get(o, key) && !json_is_null(json_object_get(o, key));
+	return *has ? json_line_u64(&r->line, o, key, max, value) : CLI_OK;
 }
 
 static int take_u32(struct reader *r, json_t *o, const char *key, u32 *value)
@@ -140,9 +108,9 @@ static int take_map(struct reader *r, json_t *o, struct cli_rec_look *look)
 	else if (has_ratio && ratio <= ~0ULL >> (48 - bits))
 		look->map.multiplier = ratio << (48 - bits);
 	else if (has_ratio)
-		return bad(r, "\"tsc_scaling_ratio\" has more than 64 bits");
+		return json_line_bad(&r->line, "\"tsc_scaling_ratio\" has more than 64 bits");
 	if (!look->map.multiplier)
-		return bad(r, "\"tsc_scaling_ratio\" is 0");
+		return json_line_bad(&r->line, "\"tsc_scaling_ratio\" is 0");
 	look->has_map = true;
 	return CLI_OK;
 }
@@ -155,41 +123,25 @@ static int take_place(struct reader *r, json_t *o, struct cli_rec_vcpu *v,
 	int err = take_u64(r, o, "pid", NUMBER_MAX, &pid, &has);
 
 	if (!err && !has)
-		err = bad(r, "a vCPU without \"pid\"");
+		err = json_line_bad(&r->line, "a vCPU without \"pid\"");
 	if (!err)
 		err = take_u64(r, o, "tid", NUMBER_MAX, &tid, &has_tid);
 	if (!err)
 		err = take_u64(r, o, "vcpu", NUMBER_MAX, &vcpu, &has);
 	if (!err && !has)
-		err = bad(r, "a vCPU without \"vcpu\"");
+		err = json_line_bad(&r->line, "a vCPU without \"vcpu\"");
 	if (!err)
 		err = take_u64(r, o, "tsc_before", ~0ULL, &look->before, &has);
 	if (!err)
 		err = take_u64(r, o, "tsc_after", ~0ULL, &look->after, &has);
 	if (!err && look->after < look->before)
-		err = bad(r, "\"tsc_after\" is before \"tsc_before\"");
+		err = json_line_bad(&r->line, "\"tsc_after\" is before \"tsc_before\"");
 	if (err)
 		return err;
 	v->pid = (int)pid;
 	v->tid = has_tid ? (int)tid : -1;
 	v->vcpu = (int)vcpu;
 	return CLI_OK;
-}
-
-/* Room for one more at the end of an array. */
-static bool grow(void **array, size_t count, size_t *room, size_t size)
-{
-	size_t more = *room ? 2 * *room : 16;
-	void *grown;
-
-	if (count < *room)
-		return true;
-	grown = realloc(*array, more * size);
-	if (!grown)
-		return false;
-	*array = grown;
-	*room = more;
-	return true;
 }
 
 /* The vCPU that @v is, or a new one, whose names are taken from @o. */
@@ -202,7 +154,7 @@ static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, 
 	size_t i;
 
 	if (!vm || !*vm)
-		return bad(r, "a vCPU without the name of its \"vm\"");
+		return json_line_bad(&r->line, "a vCPU without the name of its \"vm\"");
 	/* The last ones are looked at first: they are those that are there. */
 	for (i = rec->vcpus; i-- > 0;) {
 		n = &rec->vcpu[i];
@@ -214,8 +166,8 @@ static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, 
 		}
 	}
 	if (rec->vcpus == VCPUS_MAX)
-		return bad(r, "more than %d vCPUs", VCPUS_MAX);
-	if (!grow((void **)&rec->vcpu, rec->vcpus, &rec->vcpu_room, sizeof(*n)))
+		return json_line_bad(&r->line, "more than %d vCPUs", VCPUS_MAX);
+	if (!cli_grow(&rec->vcpu, rec->vcpus, &rec->vcpu_room, sizeof(*n)))
 		return cli_no_memory(r->cli);
 	n = &rec->vcpu[rec->vcpus];
 	*n = *v;
@@ -250,7 +202,7 @@ static int take_vcpu(struct reader *r, json_t *o)
 		known->from = look.before;
 	if (look.after > known->to)
 		known->to = look.after;
-	if (!grow((void **)&rec->look, rec->looks, &rec->look_room, sizeof(look)))
+	if (!cli_grow(&rec->look, rec->looks, &rec->look_room, sizeof(look)))
 		return cli_no_memory(r->cli);
 	rec->look[rec->looks++] = look;
 	return CLI_OK;
@@ -260,15 +212,14 @@ static int take_vcpu(struct reader *r, json_t *o)
 
 static int take_line(struct reader *r, const char *line, size_t n)
 {
-	json_error_t error;
-	json_t *o = json_loadb(line, n, JSON_REJECT_DUPLICATES, &error);
+	json_t *o = json_line_parse(&r->line, line, n);
 	const char *kind = json_string_value(json_object_get(o, "kind"));
 	int err = CLI_OK;
 
 	if (!o)
-		return bad(r, "no JSON: %s", error.text);
+		return JSON_LINE_SKIPPED;
 	if (!kind)
-		err = bad(r, "no object with a \"kind\"");
+		err = json_line_bad(&r->line, "no object with a \"kind\"");
 	else if (!strcmp(kind, "host"))
 		err = take_host(r, o);
 	else if (!strcmp(kind, "vcpu") || !strcmp(kind, "vcpu-gone"))
@@ -279,7 +230,7 @@ static int take_line(struct reader *r, const char *line, size_t n)
 
 int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 {
-	struct reader r = { .cli = cli, .side = side };
+	struct reader r = { .cli = cli, .line = { .cli = cli, .file = side, .left_out = true } };
 	FILE *f = fopen(side, "re");
 	char *line = NULL;
 	size_t room = 0;
@@ -295,20 +246,20 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 	if (!r.rec)
 		err = cli_no_memory(cli);
 	while (!err && (n = getline(&line, &room, f)) > 0) {
-		r.number++;
+		r.line.number++;
 		if (n > LINE_BYTES)
-			err = bad(&r, "more than %d bytes", LINE_BYTES);
+			err = json_line_bad(&r.line, "more than %d bytes", LINE_BYTES);
 		/* A recording that was killed may end within a line. */
 		else if (line[n - 1] != '\n')
-			cli_warn(cli, "%s: line %zu is cut", side, r.number);
+			cli_warn(cli, "%s: line %zu is cut", side, r.line.number);
 		else if (strspn(line, " \t\n") < (size_t)n)
 			err = take_line(&r, line, (size_t)n);
 		r.used += !err && n <= LINE_BYTES && line[n - 1] == '\n';
-		if (err == SKIPPED)
+		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}
-	cli_warn_lines(cli, side, r.skipped);
-	if (!err && r.skipped && !r.used) {
+	cli_warn_lines(cli, side, r.line.skipped);
+	if (!err && r.line.skipped && !r.used) {
 		cli_error(cli, "%s: no record in it can be read", side);
 		err = CLI_FAILED;
 	}
@@ -416,7 +367,7 @@ int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct 
 			if (!first && look->map.offset == map.offset &&
 			    look->map.multiplier == map.multiplier)
 				continue;
-			if (!grow((void **)&t, *count, &room, sizeof(*t))) {
+			if (!cli_grow(&t, *count, &room, sizeof(*t))) {
 				free(t);
 				return cli_no_memory(cli);
 			}

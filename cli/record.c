@@ -4,11 +4,11 @@
  * rests on them alone.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "cli/json-line.h"
 #include "cli/record.h"
 
 #define CPU_MAX	   65535
@@ -17,124 +17,69 @@
 
 /* A line, taken apart. */
 struct line {
-	size_t number;
+	struct json_line at_line;
 	const char *vm; /* NULL: the host, or nobody */
 	u32 vcpu, cpu;
 	bool by_tsc;
 	u64 at, tsc_offset, core_offset;
 };
 
-__attribute__((format(printf, 3, 4))) static int bad_line(const struct cli *cli, size_t number,
-							  const char *fmt, ...)
-{
-	char text[240];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	cli_error(cli, "%s: line %zu: %s", cli->side_record, number, text);
-	return CLI_FAILED;
-}
-
 /* ---- one line ---- */
 
-/* A member that is a number: "0x…", or a JSON number of 0 or more. */
-static int take_u64(const struct cli *cli, const struct line *l, json_t *o, const char *key,
-		    u64 max, u64 *value)
-{
-	json_t *v = json_object_get(o, key);
-	const char *s = json_string_value(v);
-	char *end;
-
-	*value = 0;
-	if (json_is_integer(v) && json_integer_value(v) >= 0) {
-		*value = (u64)json_integer_value(v);
-	} else if (s && s[0] == '0' && s[1] == 'x' && s[2] &&
-		   s[2 + strspn(s + 2, "0123456789abcdefABCDEF")] == '\0') {
-		errno = 0;
-		*value = strtoull(s, &end, 16);
-		if (errno)
-			return bad_line(cli, l->number, "\"%s\" has more than 64 bits", key);
-	} else {
-		return bad_line(cli, l->number, "\"%s\" is not a number, like 3 or \"0x1f\"", key);
-	}
-	if (*value > max)
-		return bad_line(cli, l->number, "\"%s\" is larger than %llu", key,
-				(unsigned long long)max);
-	return CLI_OK;
-}
-
-static int take_vm(const struct cli *cli, struct line *l, json_t *o)
+static int take_vm(struct line *l, json_t *o)
 {
 	json_t *vm = json_object_get(o, "vm");
 
 	l->vm = json_string_value(vm);
 	if (!l->vm && !json_is_null(vm))
-		return bad_line(cli, l->number,
-				"\"vm\" is not a name, nor null for a time of the host");
+		return json_line_bad(&l->at_line,
+				     "\"vm\" is not a name, nor null for a time of the host");
 	if (l->vm && !l->vm[0])
-		return bad_line(cli, l->number, "\"vm\" is an empty name");
+		return json_line_bad(&l->at_line, "\"vm\" is an empty name");
 	return CLI_OK;
 }
 
 /* "offset" or "tsc" */
-static int take_where(const struct cli *cli, struct line *l, json_t *o)
+static int take_where(struct line *l, json_t *o)
 {
 	bool offset = json_object_get(o, "offset");
 
 	l->by_tsc = json_object_get(o, "tsc");
 	if (offset == l->by_tsc)
-		return bad_line(cli, l->number, "%s of \"offset\" and \"tsc\"",
-				offset ? "both" : "none");
-	return take_u64(cli, l, o, l->by_tsc ? "tsc" : "offset", ~0ULL, &l->at);
+		return json_line_bad(&l->at_line, "%s of \"offset\" and \"tsc\"",
+				     offset ? "both" : "none");
+	return json_line_u64(&l->at_line, o, l->by_tsc ? "tsc" : "offset", ~0ULL, &l->at);
 }
 
-static int take_members(const struct cli *cli, struct line *l, json_t *o)
+static int take_members(struct line *l, json_t *o)
 {
 	json_t *rtit = json_object_get(o, "rtit");
 	u64 vcpu = 0, cpu = 0;
 	int err;
 
 	if (!rtit)
-		return bad_line(cli, l->number,
-				"no \"rtit\": this is no side record of an RTIT trace");
+		return json_line_bad(&l->at_line,
+				     "no \"rtit\": this is no side record of an RTIT trace");
 	if (!json_is_integer(rtit) || json_integer_value(rtit) != 1)
-		return bad_line(cli, l->number, "\"rtit\" is not 1, the version that is known");
-	err = take_vm(cli, l, o);
+		return json_line_bad(&l->at_line, "\"rtit\" is not 1, the version that is known");
+	err = take_vm(l, o);
 	/* Where nobody runs, no one asks for a number. */
 	if (!err && (l->vm || json_object_get(o, "vcpu")))
-		err = take_u64(cli, l, o, "vcpu", 0xffffffff, &vcpu);
+		err = json_line_u64(&l->at_line, o, "vcpu", 0xffffffff, &vcpu);
 	if (!err)
-		err = take_u64(cli, l, o, "cpu", CPU_MAX, &cpu);
+		err = json_line_u64(&l->at_line, o, "cpu", CPU_MAX, &cpu);
 	if (!err)
-		err = take_where(cli, l, o);
+		err = take_where(l, o);
 	if (!err && json_object_get(o, "tsc_offset"))
-		err = take_u64(cli, l, o, "tsc_offset", ~0ULL, &l->tsc_offset);
+		err = json_line_u64(&l->at_line, o, "tsc_offset", ~0ULL, &l->tsc_offset);
 	if (!err && json_object_get(o, "core_offset"))
-		err = take_u64(cli, l, o, "core_offset", ~0ULL, &l->core_offset);
+		err = json_line_u64(&l->at_line, o, "core_offset", ~0ULL, &l->core_offset);
 	l->vcpu = (u32)vcpu;
 	l->cpu = (u32)cpu;
 	return err;
 }
 
 /* ---- what they add up to ---- */
-
-/* Room for one more of @size bytes behind the @count that are there. False: no memory. */
-static bool grow(void *array, size_t count, size_t *room, size_t size)
-{
-	void **at = array, *more;
-	size_t want = *room ? 2 * *room : 8;
-
-	if (count < *room)
-		return true;
-	more = realloc(*at, want * size);
-	if (!more)
-		return false;
-	*at = more;
-	*room = want;
-	return true;
-}
 
 /*
  * "vm-NAME-vcpuN". Where not all of the name can stand in a file's, '+' and a number of its own
@@ -199,7 +144,7 @@ static bool grow_slots(struct cli_record *r)
 }
 
 /* The number of the line's owner, made if it is new; 0 after a message. */
-static u64 vcpu_number(struct cli *cli, const struct line *l)
+static u64 vcpu_number(struct cli *cli, struct line *l)
 {
 	struct cli_record *r = cli->record;
 	struct cli_vcpu *v;
@@ -217,10 +162,10 @@ static u64 vcpu_number(struct cli *cli, const struct line *l)
 		return *slot;
 	}
 	if (r->vcpus == VCPUS_MAX) {
-		bad_line(cli, l->number, "more than %d virtual CPUs", VCPUS_MAX);
+		json_line_bad(&l->at_line, "more than %d virtual CPUs", VCPUS_MAX);
 		return 0;
 	}
-	if (!grow(&r->vcpu, r->vcpus, &r->vcpu_room, sizeof(*r->vcpu))) {
+	if (!cli_grow(&r->vcpu, r->vcpus, &r->vcpu_room, sizeof(*r->vcpu))) {
 		cli_no_memory(cli);
 		return 0;
 	}
@@ -244,14 +189,14 @@ static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
 
 	if (r->by_cpu[cpu])
 		return &r->runs[r->by_cpu[cpu] - 1];
-	if (!grow(&r->runs, r->cpus, &r->cpu_room, sizeof(*r->runs)))
+	if (!cli_grow(&r->runs, r->cpus, &r->cpu_room, sizeof(*r->runs)))
 		return NULL;
 	r->runs[r->cpus++] = (struct cli_runs){ .cpu = cpu };
 	r->by_cpu[cpu] = (u32)r->cpus;
 	return &r->runs[r->cpus - 1];
 }
 
-static int add_run(struct cli *cli, const struct line *l)
+static int add_run(struct cli *cli, struct line *l)
 {
 	struct vmpt_run run = { .at = l->at, .by_tsc = l->by_tsc };
 	struct cli_runs *runs = runs_of(cli, l->cpu);
@@ -263,40 +208,37 @@ static int add_run(struct cli *cli, const struct line *l)
 		if (!run.owner.vmcs)
 			return CLI_FAILED;
 	}
-	if (!runs || !grow(&runs->run, runs->count, &runs->room, sizeof(run)) ||
-	    !grow(&runs->line, runs->count, &runs->line_room, sizeof(*runs->line)))
+	if (!runs || !cli_grow(&runs->run, runs->count, &runs->room, sizeof(run)) ||
+	    !cli_grow(&runs->line, runs->count, &runs->line_room, sizeof(*runs->line)))
 		return cli_no_memory(cli);
 	last = runs->count ? &runs->run[runs->count - 1] : NULL;
 	if (last && last->by_tsc != l->by_tsc)
-		return bad_line(cli, l->number,
-				"CPU %u is told by \"%s\" here, but by \"%s\" in line %zu", l->cpu,
-				l->by_tsc ? "tsc" : "offset", last->by_tsc ? "tsc" : "offset",
-				runs->line[runs->count - 1]);
+		return json_line_bad(&l->at_line,
+				     "CPU %u is told by \"%s\" here, but by \"%s\" in line %zu",
+				     l->cpu, l->by_tsc ? "tsc" : "offset",
+				     last->by_tsc ? "tsc" : "offset", runs->line[runs->count - 1]);
 	if (last && last->at > l->at)
-		return bad_line(cli, l->number,
-				"CPU %u is at 0x%llx here, but at 0x%llx in line %zu already",
-				l->cpu, (unsigned long long)l->at, (unsigned long long)last->at,
-				runs->line[runs->count - 1]);
-	runs->line[runs->count] = l->number;
+		return json_line_bad(&l->at_line,
+				     "CPU %u is at 0x%llx here, but at 0x%llx in line %zu already",
+				     l->cpu, (unsigned long long)l->at,
+				     (unsigned long long)last->at, runs->line[runs->count - 1]);
+	runs->line[runs->count] = l->at_line.number;
 	runs->run[runs->count++] = run;
 	return CLI_OK;
 }
 
 static int add_line(struct cli *cli, const char *text, size_t len, size_t number)
 {
-	struct line l = { .number = number };
-	json_error_t why;
+	struct line l = { .at_line = { cli, cli->side_record, number } };
 	json_t *o;
 	int err;
 
 	if (strspn(text, " \t\r\n") == len)
 		return CLI_OK;
-	o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-	if (!json_is_object(o)) {
-		json_decref(o);
-		return bad_line(cli, number, "%s", o ? "is no JSON object" : why.text);
-	}
-	err = take_members(cli, &l, o);
+	o = json_line_parse(&l.at_line, text, len);
+	if (!o)
+		return CLI_FAILED;
+	err = take_members(&l, o);
 	if (!err)
 		err = add_run(cli, &l);
 	json_decref(o);

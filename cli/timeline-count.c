@@ -13,22 +13,6 @@
 
 /* ---- lines ---- */
 
-/* Room for one more of @size bytes behind the @count that are there. */
-static bool grow(void *array, size_t count, size_t *room, size_t size)
-{
-	void **at = array, *more;
-	size_t want = *room ? 2 * *room : 16;
-
-	if (count < *room)
-		return true;
-	more = realloc(*at, want * size);
-	if (!more)
-		return false;
-	*at = more;
-	*room = want;
-	return true;
-}
-
 /* The mixing is that of splitmix64. */
 static u64 hash(u64 h)
 {
@@ -97,7 +81,7 @@ static int add_vm(struct timeline *t, const char *name, bool named)
 {
 	struct timeline_vm *vm;
 
-	if (!grow(&t->vm, t->vms, &t->vm_room, sizeof(*t->vm)))
+	if (!cli_grow(&t->vm, t->vms, &t->vm_room, sizeof(*t->vm)))
 		return cli_no_memory(t->cli);
 	vm = &t->vm[t->vms];
 	memset(vm, 0, sizeof(*vm));
@@ -120,7 +104,7 @@ static int add_vcpu(struct timeline *t, const char *vm, bool named, const char *
 			return CLI_FAILED;
 		of = (u32)t->vms - 1;
 	}
-	if (!grow(&t->vcpu, t->vcpus, &t->vcpu_room, sizeof(*t->vcpu)))
+	if (!cli_grow(&t->vcpu, t->vcpus, &t->vcpu_room, sizeof(*t->vcpu)))
 		return cli_no_memory(t->cli);
 	v = &t->vcpu[t->vcpus];
 	memset(v, 0, sizeof(*v));

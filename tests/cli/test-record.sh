@@ -278,7 +278,7 @@ lines=$(wc -l <rec/record.jsonl)
 { sed -n 1p rec/record.jsonl; echo '{"kind":"vcpu","vm"'; sed -n '2,$p' rec/record.jsonl; echo '[]'; } >bad/record.jsonl
 try "$names_print" bad
 check 'its number' says 'line 2: no JSON: '
-check 'that of another one' says "line $((lines + 2)): no object"
+check 'that of another one' says "line $((lines + 2)): no JSON object"
 for line in '{"kind":"vcpu"}' 'no JSON' '[]' '{"kind":"vcpu","vm":"","pid":1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":-1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x11112222333344445"}' \

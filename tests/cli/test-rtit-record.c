@@ -50,7 +50,7 @@ static const struct {
 	{ "", "no record in it" },
 	{ "\n \n", "no record in it" },
 	{ GOOD "{", "line 2: " },
-	{ GOOD "\n[]\n", "line 3: is no JSON object" },
+	{ GOOD "\n[]\n", "line 3: no JSON object" },
 	{ "web\n", "line 1: " },
 	{ "{\"vm\":\"a\",\"vcpu\":0,\"vmcs\":\"0x1\"}\n", "line 1: no \"rtit\"" },
 	{ "{\"rtit\":2}\n", "line 1: \"rtit\" is not 1" },
