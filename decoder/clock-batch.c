@@ -33,6 +33,8 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
+		/* What holds for a block of one kind of packets need not for the next one. */
+		plain = plain && (!c->known || clock_is_narrow(c));
 		n = clock_find(b->items, i, end, vmpt_time_kinds, at);
 		at[n] = (u32)end;
 		if (i + CLOCK_PUTS <= b->count)

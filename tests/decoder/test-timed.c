@@ -266,9 +266,10 @@ static bool same_counts(const struct vmpt_clock_counts *a, const struct vmpt_clo
 
 /*
  * What a batch's items get is what the clock says that is fed with one after the other, but for
- * CYCs: they have the time of the packet right behind.
+ * CYCs: they have the time of the packet right behind. Returns how many have a late bound; frees
+ * the stream.
  */
-START_TEST(as_fed_one_by_one)
+static size_t check_one_by_one(int seed)
 {
 	static const struct vmpt_clock_options how = {
 		.rates = { .tsc_num = 176,
@@ -277,15 +278,12 @@ START_TEST(as_fed_one_by_one)
 			   .mtc_freq = MTC_FREQ,
 			   .has_mtc_freq = true },
 	};
-	struct test_rng rng = { .state = (u64)_i * 1543 + 9 };
 	struct vmpt_time *got, *want;
 	struct vmpt_clock one, all;
 	struct vmpt_decoder *dec;
 	size_t i, known = 0;
 	struct vmpt_batch b;
 
-	memset(&mix, 0, sizeof(mix));
-	build_clock(&rng, SIZE);
 	vmpt_clock_init(&one, &how);
 	vmpt_clock_init(&all, &how);
 	ck_assert_int_eq(vmpt_decoder_open(&dec, &stream, NULL), 0);
@@ -307,7 +305,7 @@ START_TEST(as_fed_one_by_one)
 		vmpt_clock_batch(&all, &stream, &b, got, NULL);
 		for (i = 0; i < b.count; i++) {
 			must(same(&got[i], &want[i]),
-			     "seed %d at %llx: %llx -%x +%x, not %llx -%x +%x", _i,
+			     "seed %d at %llx: %llx -%x +%x, not %llx -%x +%x", seed,
 			     (unsigned long long)(b.base + b.items[i].offset),
 			     (unsigned long long)got[i].tsc, got[i].early, got[i].late,
 			     (unsigned long long)want[i].tsc, want[i].early, want[i].late);
@@ -316,10 +314,40 @@ START_TEST(as_fed_one_by_one)
 		free(got);
 		free(want);
 	}
-	must(same_counts(&one.counts, &all.counts), "seed %d: counts", _i);
-	ck_assert_uint_gt(known, 1000);
+	must(same_counts(&one.counts, &all.counts), "seed %d: counts", seed);
 	vmpt_decoder_close(dec);
 	free(mix.buf);
+	return known;
+}
+
+START_TEST(as_fed_one_by_one)
+{
+	struct test_rng rng = { .state = (u64)_i * 1543 + 9 };
+
+	memset(&mix, 0, sizeof(mix));
+	build_clock(&rng, SIZE);
+	ck_assert_uint_gt(check_one_by_one(_i), 1000);
+}
+END_TEST
+
+/* Nothing bounds the time but the first TSC, until it is further away than a bound can tell. */
+START_TEST(cycles_without_end)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC, .tsc.tsc = 1ULL << 40 };
+	unsigned int i;
+
+	memset(&mix, 0, sizeof(mix));
+	build_kind(&mix, VMPT_PT_PSB);
+	build(&mix, &pkt);
+	pkt = (struct vmpt_pt_packet){ .kind = VMPT_PT_CBR, .cbr.ratio = 12 };
+	build(&mix, &pkt);
+	build_kind(&mix, VMPT_PT_PSBEND);
+	pkt = (struct vmpt_pt_packet){ .kind = VMPT_PT_CYC,
+				       .cyc.cycles = (1u << 19) - 1 - (u32)_i };
+	for (i = 0; i < 9000; i++)
+		build(&mix, &pkt);
+	stream = (struct vmpt_stream){ .data = mix.buf, .size = mix.size, .cpu = 0, .tid = -1 };
+	check_one_by_one(_i);
 }
 END_TEST
 
@@ -440,6 +468,7 @@ int main(void)
 	tcase_add_loop_test(t, by_batches_and_one_by_one, 0, 24);
 	tcase_add_loop_test(t, threads_and_lanes, 0, 12);
 	tcase_add_loop_test(t, as_fed_one_by_one, 0, 40);
+	tcase_add_loop_test(t, cycles_without_end, 0, 2);
 	tcase_add_loop_test(t, time_only, 0, 24);
 	tcase_add_test(t, rtit);
 	suite_add_tcase(s, t);
