@@ -9,6 +9,8 @@
 #include "decoder/extract-internal.h"
 
 #define TSC_MASK ((1ULL << 56) - 1)
+/* Items of a PSB+ that are looked at for its TSC. */
+#define PSB_ITEMS 64
 
 struct extract_clock {
 	const struct vmpt_clocks *clocks;
@@ -16,8 +18,10 @@ struct extract_clock {
 	struct vmpt_clock clock;
 	struct vmpt_time *times; /* of the batch's items */
 	size_t count, room;
-	struct vmpt_time now; /* of the item, the host's */
-	bool known;	      /* .host is the host time of the TSC that was read last */
+	const struct vmpt_item *items; /* of the batch */
+	size_t at;		       /* the item */
+	struct vmpt_time now;	       /* of it, the host's */
+	bool known;		       /* .host is the host time of the TSC that was read last */
 	u64 host;
 };
 
@@ -68,6 +72,7 @@ int extract_clock_batch(struct extract *x, const struct vmpt_batch *batch)
 		c->room = batch->count;
 	}
 	c->count = batch->count;
+	c->items = batch->items;
 	vmpt_clock_batch(&c->clock, x->stream, batch, c->times, NULL);
 	return 0;
 }
@@ -76,20 +81,40 @@ void extract_clock_item(struct extract *x, size_t i)
 {
 	struct extract_clock *c = x->clock;
 
-	if (c && i < c->count)
+	if (c && i < c->count) {
 		c->now = c->times[i];
+		c->at = i;
+	}
+}
+
+/*
+ * When the slice that begins with the item does. A PSB+ begins with the time of what was before it,
+ * perhaps long before; its TSC says the new one.
+ */
+static const struct vmpt_time *slice_time(const struct extract_clock *c)
+{
+	size_t i = c->at, end = c->count - i < PSB_ITEMS ? c->count : i + PSB_ITEMS;
+
+	if (!c->count || c->items[i].kind != VMPT_PT_PSB)
+		return &c->now;
+	for (i++; i < end && c->items[i].kind != VMPT_PT_PSBEND; i++)
+		if (c->times[i].early != VMPT_TIME_OPEN && c->times[i].late != VMPT_TIME_OPEN)
+			return &c->times[i];
+	return &c->now;
 }
 
 bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who)
 {
 	const struct vmpt_extract_options *o = x->options;
+	const struct vmpt_time *time;
 
 	*who = 0;
 	if (!x->clock || !o->who || owner->kind != VMPT_OWNER_VM)
 		return true;
-	if (x->clock->now.tsc == VMPT_TIME_NONE)
+	time = slice_time(x->clock);
+	if (time->tsc == VMPT_TIME_NONE)
 		return false;
-	*who = o->who(o->who_opaque, owner->vmcs, &x->clock->now);
+	*who = o->who(o->who_opaque, owner->vmcs, time);
 	return true;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "decoder/source.h"
 #include "decoder/timeline.h"
 
 /* ---- spans begin and end ---- */
@@ -156,6 +157,17 @@ static int peek_slice(struct lane *lane)
 	return ret < 0 ? ret : 0;
 }
 
+/* A PSB+ that tells whose what follows is: tracing went on with it, some time behind what was last.
+ */
+static bool begins_with_psb(const struct lane *lane)
+{
+	const struct vmpt_slice *s = &lane->slice;
+
+	return !s->by_group &&
+	       vmpt_psb_find(lane->stream->data, s->offset,
+			     s->offset + (s->size < 16 ? s->size : 16)) == s->offset;
+}
+
 static int begin_slice(struct lane *lane)
 {
 	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
@@ -172,8 +184,9 @@ static int begin_slice(struct lane *lane)
 		lane->open = true;
 	else
 		begin(lane, began, lane->slice.offset, &time);
-	/* At the start, and behind lost bytes, a PSB+ tells the time. */
-	if (time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START || lane->after_loss)
+	/* At the start, behind lost bytes or an overflow, a PSB+ tells the time. */
+	if (time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START ||
+	    lane->after_loss || begins_with_psb(lane))
 		lane->settling = SETTLE_PSB;
 	else if (lane->slice.by_group)
 		lane->settling = SETTLE_GROUP;
