@@ -299,21 +299,24 @@ void cli_clocks_close(struct cli_clocks *c)
 
 static const struct cli_clock_vcpu *recorded(const struct cli_clocks *c, u64 vmcs, u64 at)
 {
-	const struct cli_clock_vcpu *best = NULL;
+	const struct cli_clock_vcpu *last;
 	size_t low = 0, high = c->vcpus;
 
+	/* The last one from then or before. */
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
+		const struct cli_clock_vcpu *v = &c->vcpu[mid];
 
-		if (c->vcpu[mid].vmcs < vmcs)
+		if (v->vmcs < vmcs || (v->vmcs == vmcs && v->since <= at))
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < c->vcpus && c->vcpu[low].vmcs == vmcs; low++)
-		if (!best || c->vcpu[low].since <= at)
-			best = &c->vcpu[low];
-	return best;
+	last = low ? &c->vcpu[low - 1] : NULL;
+	if (last && last->vmcs == vmcs)
+		return last;
+	/* Before the first word of it it was already the same one's. */
+	return low < c->vcpus && c->vcpu[low].vmcs == vmcs ? &c->vcpu[low] : NULL;
 }
 
 bool cli_clocks_who(const struct cli_clocks *c, u64 vmcs, u64 at, const char **vm, s64 *vcpu)

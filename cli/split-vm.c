@@ -82,43 +82,50 @@ static bool same_who(const struct split_who *a, const struct split_who *b)
 	return a->vcpu == b->vcpu && (a->vm && b->vm ? !strcmp(a->vm, b->vm) : a->vm == b->vm);
 }
 
-/* One more, and which one it is the same as. 0: no memory. */
-static u64 add_who(struct cli *cli, struct split_who who)
+/* Its number from 1 on; 0: no memory. */
+static u64 number_of(struct cli *cli, const struct split_who *who)
 {
 	struct split *s = cli->own;
 	struct split_who *more;
+	size_t i;
 
-	for (who.same = 0; who.same < s->whos; who.same++)
-		if (same_who(&s->who[who.same], &who))
-			break;
+	for (i = 0; i < s->whos; i++)
+		if (same_who(&s->who[i], who))
+			return i + 1;
 	/* Room for 2^n */
 	if (!(s->whos & (s->whos - 1))) {
 		more = realloc(s->who, (s->whos ? 2 * s->whos : 1) * sizeof(*more));
 		if (!more) {
-			cli_no_memory(cli);
+			cli->out_of_memory = true;
 			return 0;
 		}
 		s->who = more;
 	}
-	s->who[s->whos++] = who;
-	return who.same + 1;
+	s->who[s->whos++] = *who;
+	return s->whos;
 }
+
+/*
+ * A name begins with a run whose start may have been told a bit later than it is now. A page does
+ * not become another VM's as fast as that.
+ */
+#define REUSE_MIN (1u << 15) /* ticks */
 
 u64 split_vm_who(void *opaque, u64 vmcs, const struct vmpt_time *at)
 {
 	struct cli *cli = opaque;
-	const struct split *s = cli->own;
+	struct split *s = cli->own;
 	struct split_who who;
-	/* A name begins with a run whose start may have been told later than now. */
-	u64 late = at->late == VMPT_TIME_OPEN ? 0 : at->late;
-	size_t i;
+	struct split_last *last = &s->last[(vmcs >> 12) % SPLIT_LAST];
+	u64 late = at->late < REUSE_MIN ? at->late : REUSE_MIN;
 
 	if (!cli_clocks_who(&s->clocks, vmcs, at->tsc + late, &who.vm, &who.vcpu))
 		who = (struct split_who){ .vcpu = -1 };
-	for (i = 0; i < s->whos; i++)
-		if (s->who[i].vm == who.vm && s->who[i].vcpu == who.vcpu)
-			return s->who[i].same + 1;
-	return add_who(cli, who);
+	/* Most slices are whose the VMCS's last one was. */
+	if (!last->number || last->vmcs != vmcs || last->who.vm != who.vm ||
+	    last->who.vcpu != who.vcpu)
+		*last = (struct split_last){ vmcs, who, number_of(cli, &who) };
+	return last->number;
 }
 
 static void collect(const struct split *s, struct split_vms *v)

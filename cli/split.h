@@ -19,7 +19,15 @@
 struct split_who {
 	const char *vm; /* the clocks'; NULL: nobody says */
 	s64 vcpu;	/* -1: not known */
-	size_t same;	/* the first in split.who that says the same */
+};
+
+/* VMCSs whose last answer is kept. */
+#define SPLIT_LAST 256
+
+struct split_last {
+	u64 vmcs;
+	struct split_who who;
+	u64 number; /* 0: none */
 };
 
 /* One stream that is written. */
@@ -64,6 +72,7 @@ struct split {
 	struct split_vms *vms; /* of .per_vm */
 	struct split_who *who;
 	size_t whos;
+	struct split_last last[SPLIT_LAST];
 };
 
 /* ---- split-out.c: each 0, or 1 after a message ---- */
