@@ -225,6 +225,7 @@ static int take_line(struct reader *r, const char *line, size_t n)
 	else if (!strcmp(kind, "vcpu") || !strcmp(kind, "vcpu-gone"))
 		err = take_vcpu(r, o);
 	json_decref(o);
+	r->used += !err;
 	return err;
 }
 
@@ -254,7 +255,6 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 			cli_warn(cli, "%s: line %zu is cut", side, r.line.number);
 		else if (strspn(line, " \t\n") < (size_t)n)
 			err = take_line(&r, line, (size_t)n);
-		r.used += !err && n <= LINE_BYTES && line[n - 1] == '\n';
 		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}
