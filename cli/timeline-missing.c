@@ -151,6 +151,9 @@ int timeline_missing_open(struct cli *cli, struct timeline_missing *m,
 
 	memset(m, 0, sizeof(*m));
 	m->names = clocks->names;
+	/* Threads that perf was told were not on the CPUs that have none of it. */
+	if (vmpt_trace_info(cli->trace)->threads)
+		return CLI_OK;
 	/* Of a thread's stream no CPU is known. */
 	for (i = 0; i < cli->streams; i++)
 		if (cli->stream[i]->cpu < 0)

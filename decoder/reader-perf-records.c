@@ -280,6 +280,7 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 	part.aux_offset = vmpt_load64(rec + 16);
 	part.cpu = (int)vmpt_load32(rec + 40);
 	part.tid = (int)vmpt_load32(rec + 36);
+	r->info->threads |= part.tid >= 0;
 	if (part.cpu < 0)
 		part.cpu = -1;
 	else

@@ -70,6 +70,7 @@ struct vmpt_trace_info {
 	bool snapshot;
 	bool pipe;
 	bool compressed;
+	bool threads;	 /* of threads that perf was told, on whatever CPU, not of whole CPUs */
 	bool incomplete; /* some of the file could not be read; the rest is here */
 	bool has_config; /* the intel_pt event's attr.config was found */
 	u64 config;	 /* IA32_RTIT_CTL as perf's format directory lays it out */

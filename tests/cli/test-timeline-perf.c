@@ -306,6 +306,15 @@ START_TEST(a_cpu_is_missing)
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->err, "three.data: CPU 1 was recorded, but there is no trace: ");
 	ck_lacks(r->err, "not in the trace");
+	/* A trace of a thread is of the CPUs that it was on. */
+	writer_free(&w);
+	writer_start(&w, false);
+	write_index();
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 5, 0, tl_stream(m, 0)->data, tl_stream(m, 0)->size);
+	writer_finish(&w);
+	write_file("four.data", w.buf, w.size);
+	ck_lacks(vmpt("timeline --summary " RATES " four.data")->err, "there is no trace");
 	/* CPU 1 is there, and only not looked at. */
 	ck_lacks(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "but there is no trace");
 	ck_has(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "not in the trace");
