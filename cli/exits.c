@@ -246,7 +246,10 @@ static json_t *json_row(struct cli *cli, const struct own *own, const struct tim
 	json_t *o = json_object();
 	char buf[32];
 
-	cli_json_string(cli, o, "vm", row_vm(t, row));
+	if (row->vm == TIMELINE_NONE)
+		cli_json_string(cli, o, "vm", row_vm(t, row));
+	else
+		timeline_json_vm(cli, o, "vm", &t->vm[row->vm]);
 	cli_json_string(cli, o, "name", row->others ? "others" : timeline_reason(&e, buf));
 	if (row->others || row->reason == VMPT_REASON_UNKNOWN)
 		cli_json_set(cli, o, "reason", json_null());

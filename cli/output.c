@@ -57,6 +57,22 @@ bool cli_output_failed(struct cli *cli)
 
 /* ---- messages ---- */
 
+/* Names, and words of files that are wrong, stand in messages, too. */
+static void put_safely(const char *fmt, va_list args)
+{
+	char *text, one[CLI_SAFE_CHAR];
+	const char *at;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		return;
+	for (at = text; *at;)
+		if (*at == '\n')
+			fputc(*at++, stderr);
+		else
+			fwrite(one, 1, cli_safe_char(&at, one), stderr);
+	free(text);
+}
+
 static void message(const struct cli *cli, enum cli_paint paint, const char *word, const char *fmt,
 		    va_list args)
 {
@@ -67,7 +83,7 @@ static void message(const struct cli *cli, enum cli_paint paint, const char *wor
 		fprintf(stderr, " %s", cli->cmd->name);
 	fprintf(stderr, ": %s%s%s", cli->paint_err ? escape[paint] : "", word,
 		cli->paint_err ? escape[CLI_PLAIN] : "");
-	vfprintf(stderr, fmt, args);
+	put_safely(fmt, args);
 	fputc('\n', stderr);
 }
 

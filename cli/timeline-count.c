@@ -39,7 +39,8 @@ static void put_slot(struct timeline_count *c, u64 h, u32 index)
 
 /* What a line is found by: a name with its number, or a VMCS. */
 struct line_key {
-	const char *vm; /* as it is shown; NULL: .number is a VMCS */
+	const char *vm; /* as it was told; NULL: .number is a VMCS */
+	const char *shown;
 	u64 number;
 };
 
@@ -48,7 +49,7 @@ static u64 key_of(const struct timeline_count *c, u32 i, const struct timeline *
 	const struct timeline_vcpu *v = &t->vcpu[i];
 	bool named = t->vm[v->vm].named;
 
-	return vcpu_hash(c, named ? t->vm[v->vm].name : NULL, named ? v->number : v->vmcs);
+	return vcpu_hash(c, named ? t->vm[v->vm].told : NULL, named ? v->number : v->vmcs);
 }
 
 static int rehash(struct timeline_count *c, struct timeline *t)
@@ -67,17 +68,17 @@ static int rehash(struct timeline_count *c, struct timeline *t)
 	return CLI_OK;
 }
 
-static u32 find_vm(const struct timeline *t, const char *name)
+static u32 find_vm(const struct timeline *t, const char *told)
 {
 	u32 i;
 
 	for (i = 0; i < t->vms; i++)
-		if (t->vm[i].named && !strcmp(t->vm[i].name, name))
+		if (t->vm[i].named && !strcmp(t->vm[i].told, told))
 			return i;
 	return TIMELINE_NONE;
 }
 
-static int add_vm(struct timeline *t, const char *name, bool named)
+static int add_vm(struct timeline *t, const char *told, const char *name, bool named)
 {
 	struct timeline_vm *vm;
 
@@ -86,21 +87,22 @@ static int add_vm(struct timeline *t, const char *name, bool named)
 	vm = &t->vm[t->vms];
 	memset(vm, 0, sizeof(*vm));
 	vm->name = strdup(name);
+	vm->told = strdup(told);
 	vm->named = named;
-	if (!vm->name)
-		return cli_no_memory(t->cli);
 	t->vms++;
+	if (!vm->name || !vm->told)
+		return cli_no_memory(t->cli);
 	return CLI_OK;
 }
 
-/* A new line called @name, of a VM @vm, new or not. */
-static int add_vcpu(struct timeline *t, const char *vm, bool named, const char *name)
+/* A new line called @name, of @key's VM, new or not, or of one of its own. */
+static int add_vcpu(struct timeline *t, const struct line_key *key, const char *name)
 {
 	struct timeline_vcpu *v;
-	u32 of = named ? find_vm(t, vm) : TIMELINE_NONE;
+	u32 of = key->vm ? find_vm(t, key->vm) : TIMELINE_NONE;
 
 	if (of == TIMELINE_NONE) {
-		if (add_vm(t, vm, named))
+		if (add_vm(t, key->vm ? key->vm : name, key->vm ? key->shown : name, key->vm))
 			return CLI_FAILED;
 		of = (u32)t->vms - 1;
 	}
@@ -126,8 +128,10 @@ static int add_vcpu(struct timeline *t, const char *vm, bool named, const char *
 /* A line that is found by no VMCS: "vm?", "others". */
 static int special(struct timeline *t, u32 *index, const char *name)
 {
+	static const struct line_key nobody;
+
 	if (*index == TIMELINE_NONE) {
-		if (add_vcpu(t, name, false, name))
+		if (add_vcpu(t, &nobody, name))
 			return CLI_FAILED;
 		*index = (u32)t->vcpus - 1;
 		t->vcpu[*index].is_any = true;
@@ -150,7 +154,7 @@ static int find_line(struct timeline_count *c, struct timeline *t, const struct 
 		const struct timeline_vcpu *v = &t->vcpu[i];
 		bool named = t->vm[v->vm].named;
 
-		if (named != !!key->vm || (named && strcmp(t->vm[v->vm].name, key->vm)) ||
+		if (named != !!key->vm || (named && strcmp(t->vm[v->vm].told, key->vm)) ||
 		    (named ? v->number : v->vmcs) != key->number)
 			continue;
 		*index = i;
@@ -164,13 +168,13 @@ static int find_line(struct timeline_count *c, struct timeline *t, const struct 
 		return CLI_OK;
 	}
 	if (key->vm && key->number == TIMELINE_NONE)
-		snprintf(name, sizeof(name), "%s", key->vm);
+		snprintf(name, sizeof(name), "%s", key->shown);
 	else if (key->vm)
-		snprintf(name, sizeof(name), "%s vcpu %llu", key->vm,
+		snprintf(name, sizeof(name), "%s vcpu %llu", key->shown,
 			 (unsigned long long)key->number);
 	else
 		snprintf(name, sizeof(name), "%llx", (unsigned long long)vmcs);
-	if (add_vcpu(t, key->vm ? key->vm : name, key->vm, name))
+	if (add_vcpu(t, key, name))
 		return CLI_FAILED;
 	*index = (u32)t->vcpus - 1;
 	t->vcpu[*index].number = key->vm ? (u32)key->number : TIMELINE_NONE;
@@ -200,7 +204,8 @@ static int resolve(struct timeline_count *c, struct timeline *t, const struct vm
 	name = timeline_names_find(t->names, s->owner.vmcs, s->start.tsc, &c->last_from,
 				   &c->last_to);
 	if (name) {
-		key.vm = name->shown;
+		key.vm = name->vm;
+		key.shown = name->shown;
 		key.number = name->vcpu;
 	}
 	c->last = TIMELINE_NONE;
@@ -439,8 +444,10 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t)
 
 	for (i = 0; i < t->vcpus; i++)
 		free(t->vcpu[i].name);
-	for (i = 0; i < t->vms; i++)
+	for (i = 0; i < t->vms; i++) {
 		free(t->vm[i].name);
+		free(t->vm[i].told);
+	}
 	free(t->vcpu);
 	free(t->vm);
 	free(t->cpu);

@@ -100,12 +100,20 @@ static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
 	return o;
 }
 
+void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm)
+{
+	json_t *told = json_string(vm->told);
+
+	/* A process's name need not be UTF-8. */
+	cli_json_set(cli, o, key, told ? told : json_string(vm->name));
+}
+
 static void set_line(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
 {
 	const struct timeline_vcpu *v = &t->vcpu[vcpu];
 
 	if (t->vm[v->vm].named)
-		cli_json_string(cli, o, "vm", t->vm[v->vm].name);
+		timeline_json_vm(cli, o, "vm", &t->vm[v->vm]);
 	if (v->number != TIMELINE_NONE)
 		cli_json_number(cli, o, "vcpu", v->number);
 }
@@ -224,7 +232,7 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 		o = t->vm[i].wanted == t->vm[i].vcpus ? totals_object(cli, t, &t->vm[i].totals)
 						      : json_object();
 		vcpus = json_array();
-		cli_json_string(cli, o, "name", t->vm[i].name);
+		timeline_json_vm(cli, o, "name", &t->vm[i]);
 		for (k = t->vm[i].first; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
 			json_t *v;
 

@@ -36,10 +36,11 @@ static int add(struct cli *cli, struct timeline_names *names, const char *vm,
 	cli_safe_name(vm, buf);
 	more = &names->name[names->count];
 	*more = *name;
+	more->vm = strdup(vm);
 	more->shown = strdup(buf);
-	if (!more->shown)
-		return cli_no_memory(cli);
 	names->count++;
+	if (!more->vm || !more->shown)
+		return cli_no_memory(cli);
 	return CLI_OK;
 }
 
@@ -144,8 +145,10 @@ void timeline_names_close(struct timeline_names *names)
 {
 	size_t i;
 
-	for (i = 0; i < names->count; i++)
+	for (i = 0; i < names->count; i++) {
+		free(names->name[i].vm);
 		free(names->name[i].shown);
+	}
 	free(names->name);
 }
 
@@ -184,7 +187,7 @@ const struct timeline_name *timeline_names_find(struct timeline_names *names, u6
 	return name;
 }
 
-void timeline_names_tell(const struct cli *cli, const struct timeline_names *names)
+void timeline_names_tell(const struct cli *cli, const struct timeline_names *names, bool part)
 {
 	size_t i;
 
@@ -194,6 +197,6 @@ void timeline_names_tell(const struct cli *cli, const struct timeline_names *nam
 			return;
 	if (names->from_record)
 		cli_warn(cli,
-			 "%s: none of its VMCSs ran in this trace: is it the same recording's?",
-			 cli->side_record);
+			 "%s: none of its VMCSs ran in this trace%s: is it the same recording's?",
+			 cli->side_record, part ? " at that time" : "");
 }

@@ -14,7 +14,8 @@
 struct timeline_name {
 	u64 vmcs;
 	u64 from, to; /* host TSC, both in it */
-	char *shown;  /* the VM's name; nothing in it harms a terminal */
+	char *vm;     /* the VM's name as it was told */
+	char *shown;  /* the same; nothing in it harms a terminal */
 	u32 vcpu;     /* or TIMELINE_NONE */
 	bool seen;    /* in the trace */
 };
@@ -34,8 +35,8 @@ void timeline_names_close(struct timeline_names *names);
  */
 const struct timeline_name *timeline_names_find(struct timeline_names *names, u64 vmcs, u64 tsc,
 						u64 *from, u64 *to);
-/* Warn of what does not fit the trace. */
-void timeline_names_tell(const struct cli *cli, const struct timeline_names *names);
+/* Warn of what does not fit the trace; @part: only a part of it was looked at. */
+void timeline_names_tell(const struct cli *cli, const struct timeline_names *names, bool part);
 
 /* ---- timeline-missing.c: CPUs that were recorded and have no trace ---- */
 

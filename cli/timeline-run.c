@@ -188,7 +188,7 @@ static bool is_wanted_vm(const struct run *r, const struct timeline_span *s)
 		       !strcmp(r->wants->vm, timeline_kind(s->span));
 	v = &t->vcpu[s->vcpu];
 	return !strcmp(r->wants->vm, "vm") || !strcmp(t->vm[v->vm].name, r->wants->vm) ||
-	       !strcmp(v->name, r->wants->vm) ||
+	       !strcmp(t->vm[v->vm].told, r->wants->vm) || !strcmp(v->name, r->wants->vm) ||
 	       (r->has_vmcs && s->span->owner.kind == VMPT_OWNER_VM &&
 		s->span->owner.vmcs == r->vmcs);
 }
@@ -286,7 +286,7 @@ static int finish(struct run *r)
 		cli_warn(r->cli, "--from: nothing is there: the trace ends at %s%s",
 			 timeline_at(&r->t, r->end > r->t.zero ? r->end - r->t.zero : 0, buf),
 			 r->t.hz > 0 ? " s" : " ticks");
-	timeline_names_tell(r->cli, &r->names);
+	timeline_names_tell(r->cli, &r->names, r->wants->from || r->wants->to);
 	if (r->wants->tell)
 		r->wants->tell(r->wants->tell_opaque, &r->t);
 	if (r->wants->vm && !r->vm_seen)

@@ -57,6 +57,7 @@ struct timeline_vcpu {
 
 struct timeline_vm {
 	char *name;	 /* as the vCPU's, without its number */
+	char *told;	 /* the same as it was told: what VMs are told apart by */
 	bool named;	 /* else it is a VMCS of which nobody says whose it is */
 	u32 vcpus;	 /* so many */
 	u32 first, last; /* of them: indices; the others by .next_of_vm */
@@ -127,6 +128,8 @@ const char *timeline_kind(const struct vmpt_span *span);
 const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
 /* "evd", "event", "code", "pattern", "none". */
 const char *timeline_reason_source(const struct vmpt_exit *exit);
+/* @o's @key: the VM's name as it was told. */
+void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm);
 /* Whether the reason is a guess: shown with a '?' behind it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */

@@ -173,6 +173,55 @@ START_TEST(hostile_names)
 }
 END_TEST
 
+/* Words of a line that is no JSON come back in the warning of it. */
+START_TEST(hostile_lines)
+{
+	static const char text[] = "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"0x1000\"}\n"
+				   "{\"vm\" \"\xc2\x9b\xe2\x80\xae\"}\n"
+				   "\033]0;title\007\n";
+	static const char *const line[] = { "timeline", "exits", "clocks", "vms" };
+	size_t i;
+
+	write_file("bad.jsonl", text, strlen(text));
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt("%s --side-record=bad.jsonl " RATES " " FILES, line[i]);
+
+		ck_has(r->err, "bad.jsonl: line 2: ");
+		ck_has(r->err, "\\u202e");
+		ck_has(r->err, "bad.jsonl: line 3: ");
+		ck_lacks(r->err, "\033");
+		ck_lacks(r->err, "\xc2\x9b");
+		ck_lacks(r->err, "\xe2\x80\xae");
+	}
+}
+END_TEST
+
+/* Two VMs are two, also where their names look the same when they are shown. */
+START_TEST(names_that_look_the_same)
+{
+	size_t i, told = 0, like = 0;
+	json_t *doc, *o;
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{\"vm\":\"a\\u202eb\",\"vcpu\":0,\"vmcs\":\"0x%llx\"}\n"
+		 "{\"vm\":\"a\\\\u202eb\",\"vcpu\":0,\"vmcs\":\"0x%llx\"}\n",
+		 (unsigned long long)tl_vmcs(0), (unsigned long long)tl_vmcs(1));
+	write_file("two.jsonl", text, strlen(text));
+	doc = run_json(
+		vmpt("timeline --json -q --summary --side-record=two.jsonl " RATES " " FILES));
+	json_array_foreach(json_at(doc, "vms"), i, o)
+	{
+		told += !strcmp(json_text(o, "name"), "a\xe2\x80\xae"
+						      "b");
+		like += !strcmp(json_text(o, "name"), "a\\u202eb");
+	}
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(like, 1);
+	json_decref(doc);
+}
+END_TEST
+
 /* Where it is cut it says so, else what the whole says. */
 START_TEST(cut_by_a_window)
 {
@@ -487,6 +536,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
 	tcase_add_loop_test(tc, trace_events, 0, 2);
 	tcase_add_test(tc, hostile_names);
+	tcase_add_test(tc, hostile_lines);
+	tcase_add_test(tc, names_that_look_the_same);
 	tcase_add_test(tc, cut_by_a_window);
 	tcase_add_test(tc, a_window);
 	tcase_add_test(tc, guesses);
