@@ -229,7 +229,7 @@ static int add_run(struct cli *cli, struct line *l)
 
 static int add_line(struct cli *cli, const char *text, size_t len, size_t number)
 {
-	struct line l = { .at_line = { cli, cli->side_record, number } };
+	struct line l = { .at_line = { .cli = cli, .file = cli->side_record, .number = number } };
 	json_t *o;
 	int err;
 

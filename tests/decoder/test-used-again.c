@@ -18,6 +18,7 @@ enum pause { PAUSE_OFF, PAUSE_LOSS, PAUSE_OVERFLOW, PAUSES };
 
 static struct builder built;
 static struct vmpt_stream stream;
+static const struct vmpt_stream *const streams[1] = { &stream };
 static struct vmpt_clocks *clocks;
 
 static void ip(unsigned int kind, u64 to)
@@ -73,7 +74,6 @@ static void leave(void)
 
 static void make(enum pause pause)
 {
-	const struct vmpt_stream *streams[1] = { &stream };
 	struct vmpt_clocks_options options = {
 		.rates = { .tsc_num = 100,
 			   .tsc_den = 1,
@@ -114,7 +114,6 @@ static void teardown(void)
 
 START_TEST(begins_with_its_psb)
 {
-	const struct vmpt_stream *streams[1] = { &stream };
 	struct vmpt_timeline *t;
 	struct vmpt_span span;
 	unsigned int guests = 0;
