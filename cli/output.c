@@ -65,11 +65,15 @@ static void put_safely(const char *fmt, va_list args)
 
 	if (vasprintf(&text, fmt, args) < 0)
 		return;
-	for (at = text; *at;)
+	for (at = text; *at;) {
+		size_t n = 1;
+
 		if (*at == '\n')
-			fputc(*at++, stderr);
+			one[0] = *at++;
 		else
-			fwrite(one, 1, cli_safe_char(&at, one), stderr);
+			n = cli_safe_char(&at, one);
+		fwrite(one, 1, n, stderr);
+	}
 	free(text);
 }
 
