@@ -5,6 +5,8 @@
  * all MTCFreq, many ratios of TSC and crystal clock, with frequency changes, sleeps, overflows,
  * tracing turned off and on, TSC writes, lost bytes.
  */
+#include <stdlib.h>
+
 #include "decoder/clock.h"
 #include "tests/decoder/clock-cpu.h"
 
@@ -319,14 +321,16 @@ END_TEST
 
 int main(void)
 {
+	/* The same code, several times slower. */
+	int part = getenv("VMPT_SANITIZED") ? 4 : 1;
 	Suite *s = suite_create("decoder/clock-model");
 	TCase *t = tcase_create("model");
 
 	tcase_set_timeout(t, 60);
-	tcase_add_loop_test(t, host, 0, 32);
-	tcase_add_loop_test(t, host_with_cycles, 0, 48);
-	tcase_add_loop_test(t, everything, 0, 128);
-	tcase_add_loop_test(t, tsc_writes, 0, 24);
+	tcase_add_loop_test(t, host, 0, 32 / part);
+	tcase_add_loop_test(t, host_with_cycles, 0, 48 / part);
+	tcase_add_loop_test(t, everything, 0, 128 / part);
+	tcase_add_loop_test(t, tsc_writes, 0, 24 / part);
 	/* MTCs of more would be too seldom, those of 16 too many. */
 	tcase_add_loop_test(t, rates, 0, 13);
 	tcase_add_loop_test(t, rates, 17, 29);
