@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover.c, handover-exit.c: entries that fail (SDM 3 33.5.2.5, Table 33-54), VMX
+ * vmm-lib/handover/handover.c, handover-exit.c: entries that fail (SDM 3 33.5.2.5, Table 33-54), VMX
  * abort (33.5.2.6), hosts that do not keep to the owner, MSR accesses that fail, callbacks
  * that fail, and calls out of order.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover.c, handover-exit.c: what the guest sees of the hand-over: its registers,
+ * vmm-lib/handover/handover.c, handover-exit.c: what the guest sees of the hand-over: its registers,
  * PMI preservation (SDM 3 33.2.7.2), EPT violations of its output, VMXON, a CTL that is not
  * intercepted, and a trace that libipt reads as one.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover.c, handover-exit.c: a host tracer whose NMI handler runs at every step.
+ * vmm-lib/handover/handover.c, handover-exit.c: a host tracer whose NMI handler runs at every step.
  * Whose PMI it is, what the handler may touch, and what the host gets back at the exit.
  */
 #include "tests/vmm-lib/handover-rig.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover.c, handover-exit.c: random uses, processors, entries that fail, NMIs at
+ * vmm-lib/handover/handover.c, handover-exit.c: random uses, processors, entries that fail, NMIs at
  * random steps and hosts that change their mind. VMPT_SOAK=seconds: for so long.
  */
 #include <stdlib.h>

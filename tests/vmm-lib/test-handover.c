@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover.c, handover-exit.c: the steps with their owners, what each processor
+ * vmm-lib/handover/handover.c, handover-exit.c: the steps with their owners, what each processor
  * and each guest gets into its MSRs, and what that costs.
  */
 #include "tests/vmm-lib/handover-rig.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/shadow-position.c: what the processor starts from and what its MSRs mean to the
+ * vmm-lib/shadow/position.c: what the processor starts from and what its MSRs mean to the
  * guest. The processor's values are put in by hand.
  */
 #include "tests/support/support.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/shadow-walk.c: the guest's regions in their order, and the host's parts of them. */
+/* vmm-lib/shadow/walk.c: the guest's regions in their order, and the host's parts of them. */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/shadow-rig.h"
-#include "vmm-lib/shadow-walk.h"
+#include "vmm-lib/shadow/walk.h"
 
 #define SIZE(n) ((u64)(n) << VMPT_TOPA_SIZE_SHIFT)
 #define END	VMPT_TOPA_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/shadow-topa.c: what the host's table says, entry by entry, and what invalidates it. */
+/* vmm-lib/shadow/topa.c: what the host's table says, entry by entry, and what invalidates it. */
 #include <stdlib.h>
 
 #include "tests/support/support.h"

@@ -8,7 +8,7 @@
 
 #include "tests/support/support.h"
 #include "tests/vmm-lib/tsc-oracle.h"
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 #define ONE  (1ULL << 48)
 #define PAGE 4096u

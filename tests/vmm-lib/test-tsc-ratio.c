@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/tsc-ratio.c. The oracle for the nearest fraction looks at every denominator: it
+ * vmm-lib/tsc/ratio.c. The oracle for the nearest fraction looks at every denominator: it
  * knows nothing of continued fractions.
  */
 #include <stdlib.h>

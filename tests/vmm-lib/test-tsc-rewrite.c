@@ -10,7 +10,7 @@
 
 #include "tests/support/support.h"
 #include "tests/vmm-lib/tsc-oracle.h"
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 #define ONE  (1ULL << 48)
 #define HALF (1ULL << 47)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/vmm-lib/tsc-oracle.h"
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 /* ---- the rewrite ---- */
 

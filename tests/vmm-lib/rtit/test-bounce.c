@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit-output.c: a bounce buffer that goes round before it is copied, guest memory that is
+ * vmm-lib/rtit/output.c: a bounce buffer that goes round before it is copied, guest memory that is
  * not there, and how much work one call may be.
  */
 #include "tests/vmm-lib/rtit/rig.h"

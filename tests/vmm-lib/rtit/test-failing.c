@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit-hw.c, rtit.c: a processor that fails, or answers what no such MSR can hold. */
+/* vmm-lib/rtit/hw.c, rtit.c: a processor that fails, or answers what no such MSR can hold. */
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;

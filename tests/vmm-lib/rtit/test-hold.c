@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit-hw.c: a guest in an SMM that the VMM emulates, or in the root operation of its own
+ * vmm-lib/rtit/hw.c: a guest in an SMM that the VMM emulates, or in the root operation of its own
  * VMX (2.6): by hand from rows 36 to 38 of Table 19, and against a unit that does SMI and RSM
  * itself.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit.c without a processor behind it: making a vCPU, RESET, RDMSR and WRMSR (3.3). */
+/* vmm-lib/rtit/rtit.c without a processor behind it: making a vCPU, RESET, RDMSR and WRMSR (3.3). */
 #include "tests/support/support.h"
 #include "vmm-lib/rtit.h"
 

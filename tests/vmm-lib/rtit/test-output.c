@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit-output.c: where a guest's packets go (2.3): its own memory in one piece, or a
+ * vmm-lib/rtit/output.c: where a guest's packets go (2.3): its own memory in one piece, or a
  * buffer of the host's that is copied out, that goes round, and that a guest's mask need not fit.
  */
 #include "tests/vmm-lib/rtit/rig.h"

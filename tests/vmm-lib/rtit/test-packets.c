@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit-packets.c: the PIP and STS of a CR3 or CR0.PG that the VMM wrote (4.2.10) and the
+ * vmm-lib/rtit/packets.c: the PIP and STS of a CR3 or CR0.PG that the VMM wrote (4.2.10) and the
  * STS of a wakeup, by hand and against the model's unit, which executes the same MOV and wakes
  * itself.
  */

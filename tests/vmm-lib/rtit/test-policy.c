@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit-policy.c, and the side record of vmm-lib/record.c. */
+/* vmm-lib/rtit/policy.c, and the side record of vmm-lib/record.c. */
 #include <jansson.h>
 #include <string.h>
 

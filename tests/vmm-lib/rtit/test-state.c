@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit-state.c: a vCPU as bytes, and bytes that somebody made up. */
+/* vmm-lib/rtit/state.c: a vCPU as bytes, and bytes that somebody made up. */
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit-hw.c, rtit.c: the MSRs into the processor and out of it, and its order (3.3.2). */
+/* vmm-lib/rtit/hw.c, rtit.c: the MSRs into the processor and out of it, and its order (3.3.2). */
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;

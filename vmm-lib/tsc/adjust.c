@@ -6,7 +6,7 @@
  * entry is read once and checked, and the way is looked for before a byte is touched.
  */
 #include "vmm-lib/internal.h"
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 #define PAGE 4096ULL
 /* Of what is read and of what is written back: 512 bytes of stack. */

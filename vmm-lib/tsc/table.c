@@ -4,7 +4,7 @@
  * tsc-scan.h describes. Written by hand, not made from arch/pt-packet-table.c, because a
  * kernel builds it; a test compares the two for all pairs of bytes.
  */
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 enum row {
 	ONE,	/* a packet of one byte, and the next one where its first byte tells its size */

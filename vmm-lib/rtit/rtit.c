@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A guest's RTIT: making a vCPU, RESET, and the guest's RDMSR and WRMSR (3.3). */
-#include "vmm-lib/rtit-internal.h"
+#include "vmm-lib/rtit/internal.h"
 
 #define BOUNCE_MIN 128u
 #define BOUNCE_MAX 0x400000u

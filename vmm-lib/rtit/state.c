@@ -4,7 +4,7 @@
  * (docs/vmm-lib/state.md). What is read may be made up: it is parsed as a whole, each value is
  * held against the rules of 3.3, and only then is the vCPU changed.
  */
-#include "vmm-lib/rtit-internal.h"
+#include "vmm-lib/rtit/internal.h"
 #include "vmm-lib/state-bytes.h"
 
 enum tag {

@@ -4,7 +4,7 @@
  * that it wrote (4.2.10), the STS of a sleep that it played (4.2.13), and the clocks in STS and MTC
  * (4.2.12, 4.2.13).
  */
-#include "vmm-lib/rtit-internal.h"
+#include "vmm-lib/rtit/internal.h"
 
 /* ---- missing packets ---- */
 

@@ -4,7 +4,7 @@
  * physical memory. The processor writes either to that memory, where it is one piece aligned to
  * its size, or to a buffer of the host's, from where the bytes are copied.
  */
-#include "vmm-lib/rtit-internal.h"
+#include "vmm-lib/rtit/internal.h"
 
 #define PAGE 4096u
 /* Pieces that guest_translate() may give a buffer in: pages of 4 MiB, and one. */

@@ -4,7 +4,7 @@
  * would go through them. Everything here was written by the guest and may change while it
  * is read: an entry is read once, checked, then used.
  */
-#include "vmm-lib/shadow-walk.h"
+#include "vmm-lib/shadow/walk.h"
 
 #define PAGE_BYTES 4096ULL
 #define PART_MAX   (128ULL << 20)

@@ -5,7 +5,7 @@
  * TraceStop comes, FilterEn is frozen and CNTP stands still. What may come are PSBs of our own
  * writes, and with LESS_PKTS = 0 MTCs and STSs.
  */
-#include "vmm-lib/rtit-internal.h"
+#include "vmm-lib/rtit/internal.h"
 
 #define STATUS_FIELDS (VMPT_RTIT_STATUS_FILTER_EN | VMPT_RTIT_STATUS_OVERFLOW)
 

@@ -4,7 +4,7 @@
  * 33.4.2.13): the values, what is carried from piece to piece, and the loop for short
  * pieces. Long ones go through tsc-lanes.c.
  */
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 #define TSC_BITS 56
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Conformance: what CPUID shows of PT, by itself and together with the MSRs (33.3.1). */
-#include "vmm-lib/conformance-run.h"
+#include "vmm-lib/conformance/run.h"
 
 static int ask(struct conformance *c, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *regs)
 {

@@ -5,7 +5,7 @@
  */
 #include "vmm-lib/shadow-topa.h"
 
-#include "vmm-lib/shadow-walk.h"
+#include "vmm-lib/shadow/walk.h"
 
 /* A place in the shadow. */
 struct place {

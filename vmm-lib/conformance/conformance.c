@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The conformance suite: its run, what scenarios share, and how a result is printed. */
 #include "arch/text.h"
-#include "vmm-lib/conformance-run.h"
+#include "vmm-lib/conformance/run.h"
 
 int conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at)
 {

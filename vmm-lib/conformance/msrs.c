@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Conformance: what the guest's RDMSR and WRMSR of the PT MSRs do (33.2.8). */
-#include "vmm-lib/conformance-run.h"
+#include "vmm-lib/conformance/run.h"
 
 /* Reads and writes of each MSR: #GP if and only if it is not there. */
 static int existence(struct conformance *c)

@@ -6,7 +6,7 @@
  * loads CTL fails; a PMI that is pending then is the host's; the guest's CTL comes last,
  * by the VM entry itself.
  */
-#include "vmm-lib/handover.h"
+#include "vmm-lib/handover/handover.h"
 
 const u16 vmpt_handover_msrs[VMPT_HANDOVER_MSRS] = {
 	VMPT_MSR_RTIT_OUTPUT_BASE,

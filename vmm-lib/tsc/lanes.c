@@ -7,7 +7,7 @@
  * order; if not, nothing was touched and the plain loop does the window. A lane goes on from
  * page to page, wherever they lie. All of it is on the stack, of which a kernel has little: 1 KiB.
  */
-#include "vmm-lib/tsc-scan.h"
+#include "vmm-lib/tsc/scan.h"
 
 #define LANES	   8
 #define NOTES	   28

@@ -5,7 +5,7 @@
  * whoever took the interrupt. The host gets what its tracer wants now, not what was there
  * at the entry, and CTL last.
  */
-#include "vmm-lib/handover.h"
+#include "vmm-lib/handover/handover.h"
 
 /* The first error counts; the way goes on to a state that is whole. */
 static void keep(int *first, int err)

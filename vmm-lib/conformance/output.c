@@ -4,7 +4,7 @@
  * the PIP of a CR3 write that the VMM carries out (33.5.2.3).
  */
 #include "arch/pt-packet.h"
-#include "vmm-lib/conformance-run.h"
+#include "vmm-lib/conformance/run.h"
 
 #define REGION (64 * 1024) /* from the start of the suite's RAM; tables lie below */
 #define RANGE  16384u

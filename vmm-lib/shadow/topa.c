@@ -5,7 +5,7 @@
  */
 #include "vmm-lib/shadow-topa.h"
 
-#include "vmm-lib/shadow-walk.h"
+#include "vmm-lib/shadow/walk.h"
 
 #define PAGE_MASK_LOW 4095ULL
 /* Malformed for every processor, in every place of a table (rule 4a). */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Conformance: RESET, INIT, SMI and RSM, VMXON, XSAVE, migration (33.2.8.1, 33.2.9, 33.3.4). */
-#include "vmm-lib/conformance-run.h"
+#include "vmm-lib/conformance/run.h"
 
 /* A state that differs from reset in every register that is there. */
 static int fill(struct conformance *c, u64 *ctl)
