@@ -5,6 +5,7 @@
 
 #include "bench/vmm-guest.h"
 #include "vmm-lib/internal.h"
+#include "vmm-lib/shadow/shadow.h"
 
 #define TABLE  0x1000ULL
 #define OUTPUT 0x100000ULL

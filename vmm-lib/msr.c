@@ -6,6 +6,7 @@
  * preservation kept (33.2.7.2).
  */
 #include "vmm-lib/internal.h"
+#include "vmm-lib/shadow/shadow.h"
 
 /*
  * The TSC adjuster starts at the position where output does. Where tracing was only

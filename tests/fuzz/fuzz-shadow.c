@@ -6,6 +6,7 @@
  * Input: flags, MSRs (17 bytes), two tables of 16 entries, then steps.
  */
 #include "vmm-lib/internal.h"
+#include "vmm-lib/shadow/shadow.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 

@@ -9,6 +9,7 @@
 
 #include "tests/vmm-lib/guest.h"
 #include "vmm-lib/internal.h"
+#include "vmm-lib/shadow/shadow.h"
 
 /* Host-physical address of page @n of the shadow: not in a row. */
 #define RIG_PAGE_HPA(n) (0x7700000000ULL + (u64)((n) ^ 1) * 0x10000)

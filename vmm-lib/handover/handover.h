@@ -4,6 +4,7 @@
 #define VMPT_VMM_HANDOVER_H
 
 #include "vmm-lib/internal.h"
+#include "vmm-lib/shadow/shadow.h"
 
 /* How often a TraceEn that comes back, or a host that changes its mind, is put up with. */
 #define VMPT_HANDOVER_TRIES 8

@@ -6,7 +6,7 @@
 #ifndef VMPT_VMM_SHADOW_WALK_H
 #define VMPT_VMM_SHADOW_WALK_H
 
-#include "vmm-lib/internal.h"
+#include "vmm-lib/shadow/shadow.h"
 
 /* What a step of the walk answers besides 0 and a negative error: STATUS.Error, see why. */
 #define VMPT_WALK_POISON 1

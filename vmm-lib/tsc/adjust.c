@@ -5,7 +5,7 @@
  * (33.2.7.1, 33.2.7.2). Everything on it is the guest's and may change at any time: each
  * entry is read once and checked, and the way is looked for before a byte is touched.
  */
-#include "vmm-lib/internal.h"
+#include "vmm-lib/vmpt.h"
 #include "vmm-lib/tsc/scan.h"
 
 #define PAGE 4096ULL
