@@ -3,7 +3,7 @@
  * The packets of Intel PT, one row a kind (SDM 3 33.4.2, Tables 33-16 to
  * 33-51). Encode, decode, print and the decoder's step tables follow from it. The
  * decoder keeps payload masks of its own where it cannot take the way over fields
- * (decoder/fast-table.c, payload.h): tests hold those against this table.
+ * (decoder/pt/fast-table.c, payload.h): tests hold those against this table.
  *
  * A field's bit is counted from bit 0 of byte 0: byte 2 bit 7 is 23.
  */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "decoder/clock.h"
-#include "decoder/extract.h"
+#include "decoder/clock/clock.h"
+#include "decoder/vmpt-extract.h"
 #include "decoder/vmpt-timeline.h"
 
 /* Between two calls of tick(). */

@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/safe-text.h"
-#include "decoder/extract.h"
+#include "decoder/vmpt-extract.h"
 
 #define OUT_BUFFER     (256u << 10)
 #define LINES_TOLD     5

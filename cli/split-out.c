@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/split.h"
-#include "decoder/vm-tracker.h"
+#include "decoder/pt/tracker.h"
 
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {

@@ -5,7 +5,7 @@
 
 #include "cli/perf-out.h"
 #include "cli/vm-names.h"
-#include "decoder/extract.h"
+#include "decoder/vmpt-extract.h"
 
 #define SPLIT_IMAGES_MAX 64
 

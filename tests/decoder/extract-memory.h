@@ -3,7 +3,7 @@
 #ifndef VMPT_TESTS_EXTRACT_MEMORY_H
 #define VMPT_TESTS_EXTRACT_MEMORY_H
 
-#include "decoder/extract.h"
+#include "decoder/vmpt-extract.h"
 
 struct extracted_stream {
 	struct vmpt_owner owner;

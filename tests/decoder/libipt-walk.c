@@ -7,7 +7,7 @@
 #include <intel-pt.h>
 #include <stdio.h>
 
-#include "decoder/source.h"
+#include "decoder/pt/source.h"
 #include "tests/decoder/libipt-walk.h"
 #include "tests/support/support.h"
 

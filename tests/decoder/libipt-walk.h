@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Two packet decoders side by side: ours (a source of decoder/source.h) and
+ * Two packet decoders side by side: ours (a source of decoder/pt/source.h) and
  * libipt 2.0.5. Every packet must be the same in offset, kind, size and payload,
  * every error must be one to both; what libipt does not know is excepted by name.
  */

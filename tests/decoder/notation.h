@@ -16,7 +16,7 @@
 #ifndef VMPT_TESTS_NOTATION_H
 #define VMPT_TESTS_NOTATION_H
 
-#include "decoder/vm-tracker.h"
+#include "decoder/pt/tracker.h"
 
 #define NOTATION_SLICES 64
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock-fit.c: pairs made of a known map, and the epochs found. The truth is that of
+ * decoder/clock/fit.c: pairs made of a known map, and the epochs found. The truth is that of
  * vmpt_tsc_map's definition, reckoned here.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "decoder/clock-fit.h"
+#include "decoder/clock/fit.h"
 #include "tests/support/support.h"
 
 #define MASK56 ((1ULL << 56) - 1)

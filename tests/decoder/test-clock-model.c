@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock.c over streams of the trace unit in model/, which are told the host's TSC when
+ * decoder/clock/clock.c over streams of the trace unit in model/, which are told the host's TSC when
  * each packet was made: random programs of a host and two guests with TSC offset and scaling, at
  * all MTCFreq, many ratios of TSC and crystal clock, with frequency changes, sleeps, overflows,
  * tracing turned off and on, TSC writes, lost bytes.
  */
 #include <stdlib.h>
 
-#include "decoder/clock.h"
+#include "decoder/clock/clock.h"
 #include "tests/decoder/clock-cpu.h"
 
 /* ---- what the clock says ---- */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock.c on a real host's trace, against libipt's query decoder: its time at each event
+ * decoder/clock/clock.c on a real host's trace, against libipt's query decoder: its time at each event
  * is ours, and ours never goes back.
  */
 #include <intel-pt.h>
 
-#include "decoder/clock.h"
+#include "decoder/clock/clock.h"
 #include "tests/support/support.h"
 
 #define ITEMS 4096

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock.c: times worked out by hand from SDM 3 33.8.3. The crystal clock has 88 ticks of
+ * decoder/clock/clock.c: times worked out by hand from SDM 3 33.8.3. The crystal clock has 88 ticks of
  * the TSC (176 / 2), MTCs are 8 of it apart: 704 ticks. Random programs are in test-clock-model.c.
  */
-#include "decoder/clock.h"
+#include "decoder/clock/clock.h"
 #include "tests/support/support.h"
 
 #define OPEN VMPT_TIME_OPEN

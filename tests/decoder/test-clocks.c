@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clocks.c: traces of machines whose guests' offsets and multipliers are known, and change
+ * decoder/clock/clocks.c: traces of machines whose guests' offsets and multipliers are known, and change
  * at known times.
  */
 #include <stdlib.h>

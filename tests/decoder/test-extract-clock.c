@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/extract-clock.c: streams of machines with known maps, on the host's clock and on their
+ * decoder/streams/clock.c: streams of machines with known maps, on the host's clock and on their
  * owners'. Truth is the definition of the map, reckoned on the source's packets.
  */
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* All 65,536 keys of both tables of the fast source against vmpt_pt_decode(). */
 #include <stdlib.h>
 
-#include "decoder/fast-table.h"
+#include "decoder/pt/fast-table.h"
 #include "tests/decoder/streams.h"
 
 /* Fill up a packet of which two bytes are given. */

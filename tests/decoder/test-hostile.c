@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "tests/decoder/notation.h"
-#include "decoder/extract.h"
+#include "decoder/vmpt-extract.h"
 #include "tests/support/support.h"
 
 #define SIZE (8u << 20)

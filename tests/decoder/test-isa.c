@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/isa.c and what opening makes of it: whether raw files are of Intel PT or of RTIT. */
+/* decoder/trace/isa.c and what opening makes of it: whether raw files are of Intel PT or of RTIT. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "decoder/trace.h"
+#include "decoder/trace/trace.h"
 #include "tests/support/support.h"
 
 #define PT_PSB	 "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82"

@@ -4,7 +4,7 @@
  * by hand from that header's list. Reserved bits are set where there are any: no
  * item may show them.
  */
-#include "decoder/source.h"
+#include "decoder/pt/source.h"
 #include "tests/support/support.h"
 
 struct row {

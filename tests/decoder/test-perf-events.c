@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/reader-perf-events.c, reader-perf-formats.c: events of perf.data files that are written
+ * decoder/trace/perf-events.c, reader-perf-formats.c: events of perf.data files that are written
  * here, and of a real one, where the perf tool must say the same.
  */
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "decoder/trace.h"
+#include "decoder/trace/trace.h"
 #include "decoder/vmpt-events.h"
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "decoder/trace.h"
+#include "decoder/trace/trace.h"
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"
 

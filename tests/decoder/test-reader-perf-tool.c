@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "decoder/source.h"
-#include "decoder/trace.h"
+#include "decoder/pt/source.h"
+#include "decoder/trace/trace.h"
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/reader-raw.c, file-map.c and the parts of trace.c that all readers share. */
+/* decoder/trace/raw.c, file-map.c and the parts of trace.c that all readers share. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decoder/trace.h"
+#include "decoder/trace/trace.h"
 #include "tests/support/support.h"
 
 static const char *dir;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/rtit-clock.c over streams of the trace unit in model/, which are told when each packet
+ * decoder/rtit/clock.c over streams of the trace unit in model/, which are told when each packet
  * was made: by the rules, and by processors that break them (bursts of MTCs, late ones, no E6) or
  * with a wrong TSC ratio given.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/rtit-clock.c under random sequences of a processor that knows its TSC: it always lies
+ * decoder/rtit/clock.c under random sequences of a processor that knows its TSC: it always lies
  * within the bound.
  */
 #include "decoder/vmpt-rtit-clock.h"

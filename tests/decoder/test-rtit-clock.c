@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/rtit-clock.c: times worked out by hand. Random sequences are in
+ * decoder/rtit/clock.c: times worked out by hand. Random sequences are in
  * test-rtit-clock-random.c.
  */
 #include "decoder/vmpt-rtit-clock.h"

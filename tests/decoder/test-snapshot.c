@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/snapshot.c: two snapshots of one ring buffer, put together again. */
+/* decoder/trace/snapshot.c: two snapshots of one ring buffer, put together again. */
 #include <stdlib.h>
 
-#include "decoder/trace.h"
+#include "decoder/trace/trace.h"
 #include "tests/support/support.h"
 
 #define TRACE	  16384

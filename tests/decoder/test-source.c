@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "decoder/source.h"
+#include "decoder/pt/source.h"
 #include "tests/decoder/streams.h"
 
 /* ---- what a source says ---- */

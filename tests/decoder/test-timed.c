@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/timed.c: the times of batches are those of the clock, item by item, whatever threads and
+ * decoder/clock/timed.c: the times of batches are those of the clock, item by item, whatever threads and
  * lanes the decoder has; of RTIT those of the RTIT clock. Over streams of random packets, which no
  * processor would send: nothing crashes, and times go back only where that is said.
  */
 #include <stdlib.h>
 
-#include "decoder/clock.h"
-#include "decoder/source.h"
+#include "decoder/clock/clock.h"
+#include "decoder/pt/source.h"
 #include "decoder/vmpt-rtit-clock.h"
 #include "tests/decoder/streams.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/vm-names.c: runs of guests that are made up here, with events by whose side it is plain
+ * decoder/names/names.c: runs of guests that are made up here, with events by whose side it is plain
  * which thread ran.
  */
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "decoder/payload.h"
+#include "decoder/pt/payload.h"
 #include "tests/decoder/notation.h"
 #include "tests/support/support.h"
 

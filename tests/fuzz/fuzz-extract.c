@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "decoder/extract.h"
+#include "decoder/vmpt-extract.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* Any bytes as a perf.data: an error or a trace whose streams make sense. */
 #include <stdlib.h>
 
-#include "decoder/trace.h"
+#include "decoder/trace/trace.h"
 #include "decoder/vmpt-events.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);

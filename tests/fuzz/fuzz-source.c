@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/source.h on any bytes: the fast source's tokens and items equal the
+ * decoder/pt/source.h on any bytes: the fast source's tokens and items equal the
  * scalar one's. The input's first three bytes choose lanes, chunk, where the
  * stream starts and a gap; the rest is the stream.
  */
 #include <stdlib.h>
 
-#include "decoder/source.h"
+#include "decoder/pt/source.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the decoder: a whole trace's clocks. clock-pairs.c walks a stream and collects,
+ * clock-fit.c makes epochs of it, clock-told.c weighs them against what was told, clock-epoch.c
+ * keeps them for lookups, clocks.c does one after the other.
+ */
+#ifndef VMPT_DECODER_CLOCKS_H
+#define VMPT_DECODER_CLOCKS_H
+
+#include "decoder/clock/fit.h"
+#include "decoder/clock/clock.h"
+
+/* More VMCSs than this in a stream or in all: nothing is found of the rest. */
+#define VMPT_CLOCKS_VMCSS 4096
+
+/* Pairs kept of one stream while it is walked. */
+#define VMPT_CLOCKS_PAIRS (1u << 17)
+
+/* ---- clock-pairs.c ---- */
+
+/* TSC packets of one VMCS in a stream. */
+struct vmpt_vmcs_tscs {
+	u64 vmcs, tscs;
+};
+
+/* What a walk over a stream finds. */
+struct vmpt_pairs {
+	struct vmpt_fit_pair *at;
+	size_t count, room;
+	struct vmpt_vmcs_tscs *vmcs; /* in no order */
+	size_t vmcss;
+	struct vmpt_clock_counts counts;
+};
+
+/*
+ * Walk @stream, which is PT's. @options: of the clock; its pair callback is not used. @limit: pairs
+ * are thinned out where there would be more, at least 64. 0 or a negative error; free @pairs in
+ * either case.
+ */
+int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *stream, u32 index,
+		       const struct vmpt_options *decode, const struct vmpt_clock_options *options,
+		       size_t limit);
+void vmpt_pairs_free(struct vmpt_pairs *pairs);
+
+/* ---- clock-epoch.c ---- */
+
+/* What is known of a VMCS. */
+struct vmpt_vmcs_map {
+	u64 vmcs;
+	u64 tscs;
+	struct vmpt_epoch *epochs;
+	size_t count;
+};
+
+struct vmpt_epoch_table {
+	struct vmpt_vmcs_map *map; /* by VMCS */
+	size_t count, room;
+	u32 *slot; /* a hash: 1 + index in map[]; 0: free */
+	size_t slots;
+};
+
+/* The VMCS's entry, made if need be: only before vmpt_epoch_table_index(). NULL: no memory, or too
+ * many. */
+struct vmpt_vmcs_map *vmpt_epoch_table_add(struct vmpt_epoch_table *table, u64 vmcs);
+/* All entries are there: make the hash. 0 or -VMPT_E_NOMEM. */
+int vmpt_epoch_table_index(struct vmpt_epoch_table *table);
+void vmpt_epoch_table_free(struct vmpt_epoch_table *table);
+/* NULL: not there. Needs the hash. */
+struct vmpt_vmcs_map *vmpt_epoch_table_find(const struct vmpt_epoch_table *table, u64 vmcs);
+/* The nearest epoch with a map. */
+const struct vmpt_epoch *vmpt_epoch_table_at(const struct vmpt_epoch_table *table, u64 vmcs,
+					     u64 at);
+
+/* ---- clock-told.c ---- */
+
+struct vmpt_told_list {
+	struct vmpt_told_wrong *at;
+	size_t count, room;
+};
+
+/*
+ * Weigh the epochs found of a VMCS (pairs @pairs, sorted) against all that was told of it. 0 or
+ * -VMPT_E_NOMEM.
+ */
+int vmpt_told_weigh(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t told_count,
+		    const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong);
+
+#endif

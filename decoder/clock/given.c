@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What was told of a VMCS's map against what its pairs say. The sources have an order; the first
+ * that the pairs do not contradict is taken, for it is exact. Where all are contradicted the trace
+ * wins. Each contradiction is noted, also of the sources behind the one that is taken.
+ */
+#include <stdlib.h>
+
+#include "decoder/clock/clocks.h"
+
+/* A contradiction needs so many pairs, and a tenth of all. */
+#define AGAINST 3
+
+/* What @source told for @at: the latest that begins at or before it. NULL: nothing. */
+static const struct vmpt_told *told_at(const struct vmpt_told *told, size_t n, u64 vmcs,
+				       unsigned int source, u64 at)
+{
+	const struct vmpt_told *best = NULL;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (told[i].vmcs == vmcs && told[i].source == source && told[i].from <= at &&
+		    (!best || told[i].from >= best->from))
+			best = &told[i];
+	return best;
+}
+
+static int note(struct vmpt_told_list *list, const struct vmpt_told *told,
+		const struct vmpt_epoch *found, u64 at)
+{
+	struct vmpt_told_wrong *w;
+
+	/* One for each told map is enough. */
+	for (w = list->at; w && w < list->at + list->count; w++)
+		if (w->vmcs == told->vmcs && w->source == told->source &&
+		    w->told.offset == told->map.offset &&
+		    w->told.multiplier == told->map.multiplier)
+			return 0;
+	if (list->count == list->room) {
+		size_t room = list->room ? 2 * list->room : 8;
+
+		w = realloc(list->at, room * sizeof(*w));
+		if (!w)
+			return -VMPT_E_NOMEM;
+		list->at = w;
+		list->room = room;
+	}
+	list->at[list->count++] = (struct vmpt_told_wrong){
+		.vmcs = told->vmcs,
+		.source = told->source,
+		.by = found->source,
+		.told = told->map,
+		.found = found->map,
+		.at = at,
+	};
+	return 0;
+}
+
+/* How many pairs of the epoch are against @map; @first: host tick of the first. */
+static u64 against(const struct vmpt_epoch *e, const struct vmpt_tsc_map *map,
+		   const struct vmpt_fit_pair *pairs, size_t n, u64 *first)
+{
+	size_t low = 0, high = n, i;
+	u64 count = 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (pairs[mid].pair.host.tsc < e->from)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (i = low; i < n && pairs[i].pair.host.tsc <= e->to; i++) {
+		const struct vmpt_tsc_pair *p = &pairs[i].pair;
+
+		if (!vmpt_fit_off(map, p))
+			continue;
+		if (!count)
+			*first = p->host.tsc;
+		count += pairs[i].weight;
+	}
+	return count;
+}
+
+static void take(struct vmpt_epoch *e, const struct vmpt_told *told)
+{
+	e->map = told->map;
+	e->source = told->source;
+	e->offset_error = 0;
+	e->multiplier_ppm = 0;
+	e->scaled = told->map.multiplier != VMPT_TSC_UNSCALED;
+}
+
+/* What is taken: the pairs do not contradict each other more than they contradict it. */
+static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_told *told, size_t count,
+		       const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong)
+{
+	u64 limit = e->outliers + e->pairs / 10;
+	unsigned int source;
+	int err = 0;
+
+	for (source = VMPT_MAP_RECORD; source <= VMPT_MAP_USER && !err; source++) {
+		const struct vmpt_told *t = told_at(told, count, vmcs, source, e->to);
+		u64 first = 0, off;
+
+		if (!t)
+			continue;
+		off = against(e, &t->map, pairs, n, &first);
+		if (off >= AGAINST && off >= limit) {
+			err = note(wrong, t, e, first);
+		} else if (e->source == VMPT_MAP_INFERRED) {
+			e->outliers = (u32)off;
+			take(e, t);
+		}
+	}
+	return err;
+}
+
+/* Sources behind the one that was taken unchecked, which say something else. */
+static int note_others(const struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count,
+		       struct vmpt_told_list *wrong)
+{
+	const struct vmpt_epoch *e = map->epochs;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < count && !err; i++) {
+		if (told[i].vmcs != map->vmcs || told[i].source <= e->source)
+			continue;
+		for (k = 0; k < map->count && (e[k].map.offset != told[i].map.offset ||
+					       e[k].map.multiplier != told[i].map.multiplier);
+		     k++)
+			;
+		if (k == map->count)
+			err = note(wrong, &told[i], e, VMPT_TIME_NONE);
+	}
+	return err;
+}
+
+/* Nothing was found: what was told holds unchecked. */
+static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count,
+		    struct vmpt_told_list *wrong)
+{
+	unsigned int source;
+	size_t i, n = 0, j;
+
+	for (source = VMPT_MAP_RECORD; source <= VMPT_MAP_USER && !n; source++)
+		for (i = 0; i < count; i++)
+			n += told[i].vmcs == map->vmcs && told[i].source == source;
+	if (!n)
+		return 0;
+	source--;
+	free(map->epochs);
+	map->count = 0;
+	map->epochs = calloc(n, sizeof(*map->epochs));
+	if (!map->epochs)
+		return -VMPT_E_NOMEM;
+	for (i = 0; i < count; i++) {
+		if (told[i].vmcs != map->vmcs || told[i].source != source)
+			continue;
+		for (j = map->count; j && map->epochs[j - 1].from > told[i].from; j--)
+			map->epochs[j] = map->epochs[j - 1];
+		map->epochs[j] = (struct vmpt_epoch){ .from = told[i].from };
+		take(&map->epochs[j], &told[i]);
+		map->count++;
+	}
+	for (i = 0; i < n; i++)
+		map->epochs[i].to = i + 1 < n ? map->epochs[i + 1].from - 1 : ~0ULL;
+	return note_others(map, told, count, wrong);
+}
+
+int vmpt_told_weigh(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t told_count,
+		    const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong)
+{
+	size_t i;
+	int err = 0;
+
+	if (!told_count)
+		return 0;
+	/* Fewer pairs than a contradiction needs prove nothing. */
+	if (!map->count || (map->count == 1 && map->epochs[0].pairs < AGAINST))
+		return take_all(map, told, told_count, wrong);
+	for (i = 0; i < map->count && !err; i++)
+		if (map->epochs[i].source == VMPT_MAP_INFERRED)
+			err = weigh_epoch(&map->epochs[i], map->vmcs, told, told_count, pairs, n,
+					  wrong);
+	return err;
+}

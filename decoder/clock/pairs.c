@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * One walk over a stream: pairs of guests' TSC packets and the host's time, with the run (from VM
+ * entry to VM exit, as far as the packets tell) that each was made in: a VMM changes a map between
+ * two runs.
+ */
+#include <stdlib.h>
+
+#include "decoder/clock/quick.h"
+#include "decoder/clock/clocks.h"
+
+/* A guest's TSC packet whose pair may still come, and its run. */
+struct seen {
+	u64 offset;
+	u64 run_from, run_to; /* run_to ~0: it goes on */
+	bool assumed;	      /* whose it is */
+};
+
+struct collector {
+	struct vmpt_pairs *pairs;
+	size_t limit;
+	u32 index;
+	int err;
+	struct vmpt_clock clock;
+	/* the run at work */
+	struct vmpt_owner owner;
+	u64 run_from, last; /* last: estimate of the item before */
+	size_t run_first;   /* pairs from here on are of it, or are not told yet */
+	size_t placed;	    /* pairs whose run is known */
+	size_t open;	    /* no pair before this one has an open end that may still be closed */
+	/* TSC packets of this batch and the last one before: a pair comes late */
+	struct seen *seen;
+	size_t seen_count, seen_room, seen_open;
+	u64 vmcs_used; /* 1 + the index in pairs->vmcs[] used last; 0: none */
+	u64 losses, lost_bytes, lost_at;
+	u8 lost_why;
+	u32 *slot; /* a hash of pairs->vmcs[]: 1 + index */
+};
+
+#define SLOTS (4 * VMPT_CLOCKS_VMCSS) /* a power of two */
+
+void vmpt_pairs_free(struct vmpt_pairs *pairs)
+{
+	free(pairs->at);
+	free(pairs->vmcs);
+	*pairs = (struct vmpt_pairs){ 0 };
+}
+
+/* ---- thinning ---- */
+
+/* Drop every other pair; what it stood for counts with its neighbour. */
+static size_t halve(struct vmpt_fit_pair *at, size_t n)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		at[left] = at[i];
+		at[left++].weight = at[i].weight + at[i + 1].weight;
+	}
+	if (i < n)
+		at[left++] = at[i];
+	return left;
+}
+
+/* Only between runs: indices into the array do not survive. */
+static void thin(struct collector *c)
+{
+	struct vmpt_pairs *p = c->pairs;
+	size_t i, n, left = 0;
+
+	qsort(p->at, p->count, sizeof(*p->at), vmpt_fit_compare);
+	for (i = 0; i < p->count; i += n) {
+		long kept;
+		size_t j;
+
+		for (n = 1; i + n < p->count && p->at[i + n].pair.vmcs == p->at[i].pair.vmcs; n++)
+			;
+		kept = vmpt_fit_thin(&p->at[i], n);
+		if (kept < 0) {
+			c->err = (int)kept;
+			return;
+		}
+		for (j = 0; j < (size_t)kept; j++)
+			p->at[left++] = p->at[i + j];
+	}
+	while (left > c->limit / 2)
+		left = halve(p->at, left);
+	p->count = left;
+}
+
+/* ---- pairs and runs ---- */
+
+static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
+{
+	struct collector *c = opaque;
+	struct vmpt_pairs *p = c->pairs;
+	struct vmpt_fit_pair *at;
+
+	/* A run with so many TSC packets: what it has is enough. */
+	if (p->count >= 2 * c->limit || c->err)
+		return;
+	if (p->count == p->room) {
+		size_t room = p->room ? 2 * p->room : 256;
+
+		at = realloc(p->at, room * sizeof(*at));
+		if (!at) {
+			c->err = -VMPT_E_NOMEM;
+			return;
+		}
+		p->at = at;
+		p->room = room;
+	}
+	at = &p->at[p->count++];
+	*at = (struct vmpt_fit_pair){ .pair = *pair, .weight = 1 };
+	at->pair.stream = c->index;
+	/* Bits 63:56 are nobody's. */
+	at->pair.guest &= (1ULL << 56) - 1;
+}
+
+/* A guest's TSC packet at @offset. */
+static void see(struct collector *c, u64 offset)
+{
+	struct seen *s;
+
+	if (c->seen_count == c->seen_room) {
+		size_t room = c->seen_room ? 2 * c->seen_room : 16;
+
+		s = realloc(c->seen, room * sizeof(*s));
+		if (!s) {
+			c->err = -VMPT_E_NOMEM;
+			return;
+		}
+		c->seen = s;
+		c->seen_room = room;
+	}
+	c->seen[c->seen_count++] =
+		(struct seen){ offset, c->run_from, ~0ULL, c->owner.sure != VMPT_KNOWN };
+}
+
+/* Behind a batch: each pair that came gets its TSC packet's run. */
+static void place_pairs(struct collector *c)
+{
+	struct vmpt_pairs *p = c->pairs;
+	size_t i = 0;
+
+	for (; c->placed < p->count; c->placed++) {
+		struct vmpt_fit_pair *at = &p->at[c->placed];
+
+		while (i < c->seen_count && c->seen[i].offset < at->pair.offset)
+			i++;
+		at->run_from = at->run_to = at->pair.host.tsc;
+		if (i < c->seen_count && c->seen[i].offset == at->pair.offset) {
+			at->run_from = c->seen[i].run_from;
+			at->run_to = c->seen[i].run_to;
+			at->assumed = c->seen[i].assumed;
+		}
+	}
+	if (c->seen_count > 1) {
+		c->seen[0] = c->seen[c->seen_count - 1];
+		c->seen_count = 1;
+	}
+	c->seen_open = c->seen_count && c->seen[0].run_to == ~0ULL ? 0 : c->seen_count;
+}
+
+/* A run ends and another begins. */
+static void end_run(struct collector *c)
+{
+	struct vmpt_pairs *p = c->pairs;
+
+	for (; c->seen_open < c->seen_count; c->seen_open++)
+		c->seen[c->seen_open].run_to = c->last;
+	for (; c->run_first < c->placed; c->run_first++)
+		if (p->at[c->run_first].run_to == ~0ULL)
+			p->at[c->run_first].run_to = c->last;
+	c->run_from = c->last;
+}
+
+/* The time is bounded again: a pair before it was made before. */
+static void close_pairs(struct collector *c, u64 offset, u64 latest)
+{
+	struct vmpt_pairs *p = c->pairs;
+	struct vmpt_time *t;
+
+	for (; c->open < p->count && p->at[c->open].pair.offset < offset; c->open++) {
+		t = &p->at[c->open].pair.host;
+		if (t->late == VMPT_TIME_OPEN && latest >= t->tsc &&
+		    latest - t->tsc < VMPT_TIME_OPEN)
+			t->late = (u32)(latest - t->tsc);
+	}
+}
+
+static void count_tsc(struct collector *c, u64 vmcs)
+{
+	struct vmpt_pairs *p = c->pairs;
+	u64 hash = (vmcs >> 12) * 0x9e3779b97f4a7c15ULL >> 40;
+	u32 *slot;
+
+	if (c->vmcs_used && p->vmcs[c->vmcs_used - 1].vmcs == vmcs) {
+		p->vmcs[c->vmcs_used - 1].tscs++;
+		return;
+	}
+	for (;; hash++) {
+		slot = &c->slot[hash & (SLOTS - 1)];
+		if (!*slot || p->vmcs[*slot - 1].vmcs == vmcs)
+			break;
+	}
+	if (!*slot) {
+		if (p->vmcss == VMPT_CLOCKS_VMCSS)
+			return;
+		p->vmcs[p->vmcss++].vmcs = vmcs;
+		*slot = (u32)p->vmcss;
+	}
+	c->vmcs_used = *slot;
+	p->vmcs[*slot - 1].tscs++;
+}
+
+/* Item @i says something of time, and the clock has been fed with it. */
+static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t i)
+{
+	const struct vmpt_item *item = &batch->items[i];
+	const struct vmpt_time *t = &c->clock.now;
+	u64 at = batch->base + item->offset;
+
+	if (c->open < c->pairs->count) {
+		if (t->late == VMPT_TIME_OPEN)
+			t = &c->clock.next;
+		if (t->tsc != VMPT_TIME_NONE && t->late != VMPT_TIME_OPEN)
+			close_pairs(c, at, t->tsc + t->late);
+	}
+	if (item->kind == VMPT_PT_TSC && batch->owner.kind == VMPT_OWNER_VM) {
+		count_tsc(c, batch->owner.vmcs);
+		see(c, at);
+	} else if (item->kind == VMPT_PT_TIP_PGD) {
+		if (c->clock.now.tsc != VMPT_TIME_NONE)
+			c->last = c->clock.now.tsc;
+		end_run(c);
+	} else if (item->kind == VMPT_ITEM_LOSS) {
+		if (!c->losses++) {
+			c->lost_at = at;
+			c->lost_why = item->aux;
+		}
+		c->lost_bytes += item->payload;
+	}
+}
+
+static void walk_stretch(struct collector *c, const struct vmpt_batch *batch, size_t from,
+			 size_t to)
+{
+	size_t i, k, n, end;
+	u32 at[CLOCK_BLOCK];
+
+	for (i = from; i < to; i = end) {
+		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
+		n = clock_find(batch->items, i, end, vmpt_time_kinds, at);
+		for (k = 0; k < n;) {
+			/* The most, and of no interest but for a pair that waits. */
+			if (batch->items[at[k]].kind == VMPT_PT_CYC && c->open == c->pairs->count) {
+				k = clock_take_cycs(&c->clock, batch->items, at, k, n);
+				continue;
+			}
+			clock_feed(&c->clock, batch, at[k]);
+			on_item(c, batch, at[k++]);
+		}
+	}
+}
+
+static void walk_batch(struct collector *c, const struct vmpt_stream *stream,
+		       const struct vmpt_batch *batch)
+{
+	const struct vmpt_time *last = &c->clock.next;
+	size_t i = 0, to;
+
+	for (; i < batch->count; i = to) {
+		to = vmpt_clock_gaps(&c->clock, stream, batch, i);
+		walk_stretch(c, batch, i, to);
+	}
+	vmpt_clock_batch_end(&c->clock, batch);
+	if (batch->count && clock_is_timed(&batch->items[batch->count - 1]))
+		last = &c->clock.now;
+	if (last->tsc != VMPT_TIME_NONE)
+		c->last = last->tsc;
+}
+
+static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
+}
+
+static int on_batch(struct collector *c, const struct vmpt_stream *stream,
+		    const struct vmpt_batch *batch)
+{
+	if (!same_owner(&batch->owner, &c->owner)) {
+		end_run(c);
+		if (c->pairs->count >= c->limit) {
+			thin(c);
+			c->run_first = c->placed = c->open = c->pairs->count;
+		}
+	}
+	c->owner = batch->owner;
+	walk_batch(c, stream, batch);
+	place_pairs(c);
+	return c->err;
+}
+
+/*
+ * Where several guests run without the host between them, VMPTRLD makes no packet and an owner is
+ * assumed (docs/vm-tracking.md): a TSC may be another's. Those that are proved are enough.
+ */
+static void drop_assumed(struct vmpt_pairs *p)
+{
+	size_t i, sure = 0;
+
+	for (i = 0; i < p->count; i++)
+		sure += !p->at[i].assumed;
+	if (p->vmcss < 2 || !sure)
+		return;
+	for (i = sure = 0; i < p->count; i++)
+		if (!p->at[i].assumed)
+			p->at[sure++] = p->at[i];
+	p->count = sure;
+}
+
+int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *stream, u32 index,
+		       const struct vmpt_options *decode, const struct vmpt_clock_options *options,
+		       size_t limit)
+{
+	struct vmpt_clock_options clock_options = *options;
+	struct vmpt_decoder *dec = NULL;
+	struct vmpt_batch batch;
+	struct collector *c;
+	int ret;
+
+	*pairs = (struct vmpt_pairs){ 0 };
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -VMPT_E_NOMEM;
+	c->pairs = pairs;
+	c->limit = limit;
+	c->index = index;
+	c->slot = calloc(SLOTS, sizeof(*c->slot));
+	pairs->vmcs = calloc(VMPT_CLOCKS_VMCSS, sizeof(*pairs->vmcs));
+	clock_options.pair = on_pair;
+	clock_options.pair_opaque = c;
+	vmpt_clock_init(&c->clock, &clock_options);
+	ret = c->slot && pairs->vmcs ? vmpt_decoder_open(&dec, stream, decode) : -VMPT_E_NOMEM;
+	if (!ret)
+		vmpt_decoder_time_only(dec);
+	while (!ret && (ret = vmpt_batch_next(dec, &batch)) > 0)
+		ret = on_batch(c, stream, &batch);
+	if (!ret) {
+		vmpt_clock_end(&c->clock);
+		place_pairs(c);
+		end_run(c);
+		drop_assumed(pairs);
+		ret = c->err;
+	}
+	pairs->counts = c->clock.counts;
+	pairs->counts.losses = c->losses;
+	pairs->counts.lost_bytes = c->lost_bytes;
+	pairs->counts.lost_at = c->lost_at;
+	pairs->counts.lost_why = c->lost_why;
+	vmpt_decoder_close(dec);
+	free(c->seen);
+	free(c->slot);
+	free(c);
+	return ret;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Walking a clock over a batch without a time for each item: the items that are the most are dealt
+ * with here, inline, and who walks asks for the time where it needs it.
+ */
+#ifndef VMPT_DECODER_CLOCK_WALK_H
+#define VMPT_DECODER_CLOCK_WALK_H
+
+#include "decoder/clock/core.h"
+#include "decoder/pt/source.h"
+
+/* All others have the clock's next time, and are not fed. */
+static inline bool clock_is_timed(const struct vmpt_item *item)
+{
+	return vmpt_time_wanted(item->kind);
+}
+
+/* Whether nothing but PADs is between item @i and the CYC before it. */
+bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *batch, size_t i);
+
+/* Item @i is the first of time behind a CYC: whether that still belongs to it. */
+static inline bool clock_is_behind_cyc(const struct vmpt_batch *b, size_t i)
+{
+	const struct vmpt_item *before = &b->items[i] - 1;
+	bool run;
+
+	if (!i)
+		return true;
+	/* Nobody can foresee what is before, but that it is seldom a PAD: that is the branch. */
+	run = before->kind == VMPT_ITEM_RUN;
+	if (__builtin_expect(
+		    (before->kind == VMPT_PT_PAD) | (run & !b->data[run ? before->offset : 0]), 0))
+		return vmpt_clock_pads_behind_cyc(b, i);
+	return before->kind == VMPT_PT_CYC;
+}
+
+static inline void clock_cyc(struct vmpt_clock *c, u64 cycles)
+{
+	u64 part;
+
+	c->counts.cycs++;
+	c->cycs = true;
+	if (cycles >> 31)
+		cycles = 1u << 31;
+	part = c->base_part + cycles * c->ratio;
+	c->base += part >> CLOCK_RATIO_BITS;
+	c->base_part = part & vmpt_mask64(CLOCK_RATIO_BITS);
+	c->span_cycles += cycles;
+	clock_settle(c, c->base < c->hi ? c->base : c->hi - 1);
+}
+
+/* Item @i, an MTC, if it is a later one than the last and nothing contradicts it: true, and all is
+ * done. */
+static inline __attribute__((always_inline)) bool
+clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
+{
+	struct vmpt_crystal *x = &c->crystal, was = *x;
+	u64 later = (u8)(b->items[i].payload - x->mtc), due, mid;
+	bool behind_cyc;
+
+	if (!c->known || !x->tied || x->low_only || !later || later >= CLOCK_STALE)
+		return false;
+	clock_advance(c, later);
+	due = c->doubt ? CLOCK_OPEN : clock_due(c);
+	if (__builtin_expect(c->lo > due, 0)) {
+		*x = was;
+		return false;
+	}
+	mid = x->edge + x->slack / 2;
+	behind_cyc = clock_is_behind_cyc(b, i);
+	if (c->cyc_last & behind_cyc) {
+		if (later != 1 || c->doubt)
+			c->spanning = false;
+		clock_measure(c, mid);
+		c->base = mid;
+		c->base_part = 0;
+	} else if (!c->cycs || c->doubt) {
+		c->base = mid;
+		c->base_part = 0;
+	} else {
+		c->base = c->base > mid ? mid : c->base;
+	}
+	c->lo = c->lo < x->edge ? x->edge : c->lo;
+	c->hi = due;
+	c->counts.mtcs++;
+	c->counts.mtcs_lost += later - 1;
+	c->back = VMPT_BACK_NOT;
+	c->exact = c->lossy = c->tsc_last = c->cyc_last = false;
+	clock_settle(c, c->base < due ? c->base : due - 1);
+	return true;
+}
+
+/* Item @i, if it is one of those that are the most. True: that is all. */
+static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
+{
+	const struct vmpt_item *item = &b->items[i];
+
+	switch (item->kind) {
+	case VMPT_PT_CYC:
+		c->back = VMPT_BACK_NOT;
+		c->cyc_last = true;
+		c->tsc_last = false;
+		clock_copy(&c->now, &c->next);
+		clock_cyc(c, item->payload);
+		return true;
+	case VMPT_PT_MTC:
+		return clock_take_mtc(c, b, i);
+	case VMPT_PT_PSBEND:
+		c->in_psb = c->cyc_last = c->tsc_last = false;
+		clock_copy(&c->now, &c->next);
+		c->back = VMPT_BACK_NOT;
+		return true;
+	case VMPT_PT_TIP_PGD:
+	case VMPT_PT_TIP_PGE:
+		c->off = item->kind == VMPT_PT_TIP_PGD;
+		c->cyc_last = c->tsc_last = false;
+		clock_copy(&c->now, &c->next);
+		c->back = VMPT_BACK_NOT;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* All of the batch has been fed. */
+void vmpt_clock_batch_end(struct vmpt_clock *clock, const struct vmpt_batch *batch);
+/*
+ * Tell the clock of the gaps of @stream before item @i. Returns the item up to which there is no
+ * other one.
+ */
+size_t vmpt_clock_gaps(struct vmpt_clock *clock, const struct vmpt_stream *stream,
+		       const struct vmpt_batch *batch, size_t i);
+
+/* Item @i of the batch, which clock_is_timed(). Its time is then .now, later ones have .next. */
+static inline __attribute__((always_inline)) void clock_feed(struct vmpt_clock *c,
+							     const struct vmpt_batch *b, size_t i)
+{
+	const struct vmpt_item *item = &b->items[i];
+
+	if (clock_plain(c, b, i))
+		return;
+	if (c->cyc_last && item->kind == VMPT_PT_MTC)
+		c->cyc_last = clock_is_behind_cyc(b, i);
+	vmpt_clock_feed(c, item, b->base + item->offset, &b->owner);
+}
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Threads that may run guests. Their numbers are used again: each life is a thread of its own.
+ */
+#include "decoder/names/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "decoder/trace/trace.h"
+
+/* An event that says something of a thread. */
+struct place {
+	int tid;
+	size_t event;
+};
+
+static int by_tid(const void *x, const void *y)
+{
+	const struct place *a = x, *b = y;
+
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* "CPU 3/KVM" as QEMU calls them, "fc_vcpu 3", "crosvm_vcpu3", "vcpu3" as others do. */
+static int comm_vcpu(const char *comm)
+{
+	static const char *const before[] = { "CPU ", "fc_vcpu ", "crosvm_vcpu", "vcpu" };
+	size_t i, n;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(before); i++) {
+		const char *digits = comm + strlen(before[i]);
+
+		if (strncmp(comm, before[i], strlen(before[i])))
+			continue;
+		n = strspn(digits, "0123456789");
+		if (n && n < 5 && !strcmp(digits + n, i ? "" : "/KVM"))
+			return atoi(digits);
+	}
+	return -1;
+}
+
+static void learn(struct vm_thread *t, const struct vmpt_event *e)
+{
+	if (e->pid >= 0)
+		t->pid = e->pid;
+	switch (e->kind) {
+	case VMPT_EVENT_COMM:
+		t->comm = e->text;
+		if (comm_vcpu(e->text) >= 0) {
+			t->is_vcpu = true;
+			t->vcpu = t->vcpu < 0 ? comm_vcpu(e->text) : t->vcpu;
+		}
+		break;
+	case VMPT_EVENT_KVM_ENTRY:
+	case VMPT_EVENT_KVM_EXIT:
+		t->is_vcpu = true;
+		if (e->vcpu != VMPT_EVENT_NO_VCPU)
+			t->vcpu = e->vcpu;
+		break;
+	case VMPT_EVENT_THREAD_END:
+		t->to = e->tsc ? e->tsc : t->to;
+		break;
+	default:
+		break;
+	}
+}
+
+static struct vm_thread *add_thread(struct vm_threads *n, int tid, u64 from)
+{
+	struct vm_thread *threads = vmpt_grow(n->list, n->count, sizeof(*threads));
+
+	if (!threads)
+		return NULL;
+	n->list = threads;
+	threads += n->count++;
+	*threads =
+		(struct vm_thread){ .tid = tid, .pid = -1, .vcpu = -1, .from = from, .to = ~0ULL };
+	return threads;
+}
+
+/* By thread number, then by time: each event belongs to the thread that was born last. */
+static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
+			const struct place *places, size_t count)
+{
+	struct vm_thread *t = NULL;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct vmpt_event *e = &events[places[i].event];
+		bool same = t && t->tid == places[i].tid;
+
+		/* What ends on its own CPU is switched out for the last time behind its end. */
+		if (same && t->to != ~0ULL && e->kind == VMPT_EVENT_SWITCH_OUT)
+			continue;
+		if (!same || t->to != ~0ULL || (e->kind == VMPT_EVENT_FORK && e->tsc))
+			t = add_thread(n, places[i].tid, same ? e->tsc : 0);
+		if (!t)
+			return -VMPT_E_NOMEM;
+		learn(t, e);
+	}
+	return 0;
+}
+
+static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o)
+{
+	struct place *places = calloc(o->event_count ? o->event_count : 1, sizeof(*places));
+	size_t i, count = 0;
+	int ret;
+
+	if (!places)
+		return -VMPT_E_NOMEM;
+	for (i = 0; i < o->event_count; i++)
+		if (o->events[i].tid > 0 && o->events[i].kind != VMPT_EVENT_LOST)
+			places[count++] = (struct place){ o->events[i].tid, i };
+	if (count)
+		qsort(places, count, sizeof(*places), by_tid);
+	ret = make_threads(n, o->events, places, count);
+	free(places);
+	return ret;
+}
+
+size_t vmpt_vm_threads_at(const struct vm_threads *n, int tid, u64 tsc)
+{
+	size_t low = 0, high = n->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct vm_thread *t = &n->list[mid];
+
+		if (t->tid < tid || (t->tid == tid && t->from <= tsc))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && n->list[low - 1].tid == tid ? low - 1 : VM_THREAD_NONE;
+}
+
+/* ---- what was told ---- */
+
+/* Ticks between the time that was told and the thread's life. */
+static u64 apart(const struct vmpt_told_thread *told, const struct vm_thread *t)
+{
+	if (told->to < t->from)
+		return t->from - told->to;
+	return told->from > t->to ? told->from - t->to : 0;
+}
+
+static void hear(struct vm_threads *n, const struct vmpt_names_options *o)
+{
+	size_t i, k;
+
+	for (i = 0; i < o->told_count; i++) {
+		const struct vmpt_told_thread *told = &o->told[i];
+
+		/* A number that was used again: the one that lived then, or next to it */
+		k = vmpt_vm_threads_at(n, told->tid, told->to);
+		if (k == VM_THREAD_NONE && told->tid > 0)
+			k = vmpt_vm_threads_at(n, told->tid, ~0ULL);
+		for (; k != VM_THREAD_NONE;
+		     k = k && n->list[k - 1].tid == told->tid ? k - 1 : VM_THREAD_NONE) {
+			struct vm_thread *t = &n->list[k];
+
+			if (t->pid >= 0 && told->pid >= 0 && t->pid != told->pid)
+				continue;
+			if (!t->told || apart(told, t) <= apart(t->told, t))
+				t->told = told;
+			break;
+		}
+	}
+}
+
+/* "COMM/PID": of the process' first thread, else the thread's own. */
+static int process_name(struct vm_threads *n, struct vm_thread *t)
+{
+	size_t first = t->pid > 0 ? vmpt_vm_threads_at(n, t->pid, t->to) : VM_THREAD_NONE;
+	const char *comm = first != VM_THREAD_NONE ? n->list[first].comm : NULL;
+	char name[96];
+
+	comm = comm ? comm : t->comm;
+	snprintf(name, sizeof(name), "%s/%d", comm ? comm : "pid", t->pid >= 0 ? t->pid : t->tid);
+	t->vm = strdup(name);
+	return t->vm ? 0 : -VMPT_E_NOMEM;
+}
+
+/* All that is known of each thread that may run guests. */
+static int settle_threads(struct vm_threads *n, const struct vmpt_names_options *o)
+{
+	size_t i;
+	int ret = 0;
+
+	hear(n, o);
+	for (i = 0; i < n->count; i++) {
+		struct vm_thread *t = &n->list[i];
+
+		n->strict |= t->is_vcpu || t->told;
+		t->is_vcpu |= t->told != NULL;
+	}
+	for (i = 0; !ret && i < n->count; i++) {
+		struct vm_thread *t = &n->list[i];
+
+		if (n->strict && !t->is_vcpu)
+			continue;
+		if (t->told && t->told->vcpu >= 0)
+			t->vcpu = t->told->vcpu;
+		if (t->told && t->pid < 0)
+			t->pid = t->told->pid;
+		if (t->told && t->told->vm) {
+			t->vm = strdup(t->told->vm);
+			ret = t->vm ? 0 : -VMPT_E_NOMEM;
+		} else {
+			ret = process_name(n, t);
+		}
+		t->told = NULL;
+	}
+	return ret;
+}
+
+int vmpt_vm_threads_open(struct vm_threads *threads, const struct vmpt_names_options *options)
+{
+	int ret = find_threads(threads, options);
+
+	return ret ? ret : settle_threads(threads, options);
+}
+
+void vmpt_vm_threads_close(struct vm_threads *threads)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		free(threads->list[i].vm);
+	free(threads->list);
+}

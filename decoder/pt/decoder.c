@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets with their owners: the items of a source, cut into batches at the
+ * marks of the VM tracker.
+ */
+#include <stdlib.h>
+
+#include "decoder/rtit/rtit.h"
+#include "decoder/pt/tracker.h"
+
+/* An owner that holds from an offset on. */
+struct change {
+	u64 offset;
+	size_t item; /* of the piece: the first at or behind offset */
+	struct vmpt_owner owner;
+};
+
+struct vmpt_decoder {
+	struct vmpt_rtit_decoder *rtit; /* of a stream of RTIT, or NULL and all below */
+	struct vmpt_source *source;
+	const struct vmpt_stream *stream;
+	struct vmpt_piece piece;
+	size_t item;
+	struct change *changes; /* of this piece, and what reaches beyond it */
+	size_t change, change_count, change_max;
+	struct vmpt_owner owner;
+	struct vmpt_item part; /* the head of a run that a change cuts */
+	struct vmpt_tracker tracker;
+};
+
+int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
+		      const struct vmpt_options *options)
+{
+	static const struct vmpt_options defaults;
+	struct vmpt_decoder *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return -VMPT_E_NOMEM;
+	if (!options)
+		options = &defaults;
+	if (stream->isa == VMPT_ISA_RTIT)
+		err = vmpt_rtit_decoder_open(&d->rtit, stream, options);
+	else
+		err = vmpt_source_open(&d->source, stream, options, true);
+	if (err) {
+		free(d);
+		return err;
+	}
+	d->stream = stream;
+	vmpt_tracker_init(&d->tracker, stream->data, options->guest_only, true);
+	d->owner = d->tracker.owner;
+	*dec = d;
+	return 0;
+}
+
+void vmpt_decoder_close(struct vmpt_decoder *d)
+{
+	if (!d)
+		return;
+	vmpt_rtit_decoder_close(d->rtit);
+	vmpt_source_close(d->source);
+	free(d->changes);
+	free(d);
+}
+
+void vmpt_decoder_time_only(struct vmpt_decoder *d)
+{
+	if (d->source)
+		vmpt_source_time_only(d->source);
+}
+
+/* Room for all changes that the piece's tokens can make, behind those left over. */
+static int reserve(struct vmpt_decoder *d)
+{
+	size_t left = d->change_count - d->change;
+	size_t want = left + d->piece.token_count * 3;
+	struct change *p;
+
+	if (left)
+		memmove(d->changes, d->changes + d->change, left * sizeof(*d->changes));
+	d->change = 0;
+	d->change_count = left;
+	if (want <= d->change_max)
+		return 0;
+	p = realloc(d->changes, want * sizeof(*p));
+	if (!p)
+		return -VMPT_E_NOMEM;
+	d->changes = p;
+	d->change_max = want;
+	return 0;
+}
+
+/* The first item at or behind @offset, from item @i on. */
+static size_t item_from(const struct vmpt_decoder *d, size_t i, u64 offset)
+{
+	u64 rel = offset - d->piece.start;
+
+	if (offset >= d->piece.end)
+		return d->piece.item_count;
+	while (i < d->piece.item_count && d->piece.items[i].offset < rel)
+		i++;
+	return i;
+}
+
+static void add_change(struct vmpt_decoder *d, const struct vmpt_mark *m)
+{
+	struct change *c = &d->changes[d->change_count++];
+
+	c->offset = m->offset;
+	c->owner = m->owner;
+	if (m->kind == VMPT_MARK_LOSS)
+		c->owner.sure = VMPT_UNKNOWN;
+	c->item = item_from(d, d->piece.token_items[d->tracker.token], m->offset);
+}
+
+static int track(struct vmpt_decoder *d)
+{
+	struct vmpt_mark *m;
+	size_t i = 0;
+	int err = reserve(d);
+
+	if (err)
+		return err;
+	/* What reached beyond the last piece. */
+	for (i = 0; i < d->change_count; i++)
+		d->changes[i].item = item_from(d, 0, d->changes[i].offset);
+	i = 0;
+	while (vmpt_tracker_take(&d->tracker, &d->piece, &i))
+		for (m = d->tracker.marks; m < d->tracker.marks + d->tracker.mark_count; m++)
+			if (m->kind == VMPT_MARK_OWNER || m->kind == VMPT_MARK_LOSS)
+				add_change(d, m);
+	return 0;
+}
+
+/* The run before item @i reaches beyond @offset: give its head as a batch of its own. */
+static void cut_run(struct vmpt_decoder *d, size_t i, u64 offset, struct vmpt_batch *b)
+{
+	struct vmpt_item *run = &d->piece.items[i];
+	u16 head = (u16)(offset - d->piece.start - run->offset);
+
+	d->part = *run;
+	d->part.size = head;
+	run->offset += head;
+	run->size = (u16)(run->size - head);
+	b->items = &d->part;
+	b->count = 1;
+}
+
+static void fill(struct vmpt_decoder *d, struct vmpt_batch *b, size_t end)
+{
+	b->items = d->piece.items + d->item;
+	b->count = end - d->item;
+	d->item = end;
+}
+
+/* Items up to the next change of owner. False if there are none. */
+static bool next_of_piece(struct vmpt_decoder *d, struct vmpt_batch *b)
+{
+	size_t end = d->piece.item_count;
+	struct vmpt_item *last;
+	u64 cut;
+
+	/* Changes that stand at the next item hold from here on. */
+	while (d->change < d->change_count && d->item < end &&
+	       d->changes[d->change].offset <= d->piece.start + d->piece.items[d->item].offset)
+		d->owner = d->changes[d->change++].owner;
+	if (d->item >= end)
+		return false;
+	b->base = d->piece.start;
+	b->data = d->stream->data + d->piece.start;
+	b->owner = d->owner;
+	if (d->change == d->change_count) {
+		fill(d, b, end);
+		return true;
+	}
+	cut = d->changes[d->change].offset;
+	end = d->changes[d->change].item;
+	last = &d->piece.items[end - 1];
+	if (last->kind == VMPT_ITEM_RUN && d->piece.start + last->offset + last->size > cut) {
+		if (end - 1 > d->item) {
+			fill(d, b, end - 1);
+			return true;
+		}
+		cut_run(d, end - 1, cut, b);
+		return true;
+	}
+	fill(d, b, end);
+	return true;
+}
+
+int vmpt_batch_next(struct vmpt_decoder *d, struct vmpt_batch *batch)
+{
+	int ret;
+
+	if (d->rtit)
+		return vmpt_rtit_batch_next(d->rtit, batch);
+	while (!next_of_piece(d, batch)) {
+		ret = vmpt_source_next(d->source, &d->piece);
+		if (ret <= 0) {
+			d->piece.item_count = d->item = 0;
+			return ret;
+		}
+		d->item = 0;
+		ret = track(d);
+		if (ret)
+			return ret;
+	}
+	return 1;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the decoder: the lookup tables of the fast loops, keyed by the first two
+ * bytes of a packet and made from vmpt_pt_table at build time (fast-table-gen.c). One
+ * lookup replaces all branches on the packet's kind.
+ */
+#ifndef VMPT_DECODER_FAST_TABLE_H
+#define VMPT_DECODER_FAST_TABLE_H
+
+#include "decoder/pt/source.h"
+
+/* Bytes that a packet's bytes may be looked up beyond its end without care. */
+#define VMPT_FAST_GUARD 64
+
+/*
+ * For the index. An entry is the bytes to go on, VMPT_STEP_TOKEN if the packet at the
+ * key is one that stage 2 must look at, or 0 where two bytes do not tell the length.
+ * When the first packet has one byte and the second's length follows from its first,
+ * and the second is no token, the entry steps over both.
+ */
+#define VMPT_STEP_TOKEN 0x80
+#define VMPT_STEP_SIZE	0x1f
+
+/* Keys of vmpt_index_table.kind: the first byte, or behind 02H 256 + the second. */
+#define VMPT_KIND_KEYS 512
+#define VMPT_KIND_NONE VMPT_PT_KINDS
+
+struct vmpt_index_table {
+	u8 step[65536];		 /* by vmpt_load16() */
+	u8 kind[VMPT_KIND_KEYS]; /* enum vmpt_pt_kind; for MODE that of leaf 0 */
+};
+
+static inline unsigned int vmpt_kind_key(const u8 *p)
+{
+	return p[0] == VMPT_PT_ESCAPE ? 256u + p[1] : p[0];
+}
+
+/* How the item of a packet is made, without a branch (packets.c). */
+struct vmpt_row {
+	u64 mask, keep;	   /* payload bits from the packet, from Last IP */
+	u64 last_ip;	   /* ~0: the payload becomes Last IP */
+	u64 meta;	   /* the item's second half: size, kind, aux */
+	u8 from;	   /* byte of the packet that the payload is read from */
+	u8 left, right;	   /* shifts: left, then right with sign */
+	u8 low, low_shift; /* payload bits |= (bytes >> low_shift) & low */
+	u8 token;	   /* 1: it makes a token */
+	u8 size;	   /* 0: one of the first rows below */
+	u8 pad[24];
+};
+
+/* Rows that are no packet of a size known to the table, or need more than a row says */
+#define VMPT_ROW_RUN  0 /* TNT-8 and PAD: nothing is stored */
+#define VMPT_ROW_LOSS 1 /* followed by the bytes and the error */
+#define VMPT_ROW_CYC  2 /* a CYC of three bytes and more */
+#define VMPT_ROW_EVD  3 /* its aux is behind the two bytes */
+/* BIP by its ID; what comes first has more than two bytes as well */
+#define VMPT_ROW_BIP4	 4
+#define VMPT_ROW_BIP8	 36
+#define VMPT_ROW_DYNAMIC 68
+#define VMPT_ROWS	 160
+
+/*
+ * For items. An entry is the row << 8, VMPT_STEP_TOKEN unless the row is
+ * VMPT_ROW_RUN, and the bytes to go on or 0: none of two bytes' packets is stepped over
+ * in pairs here.
+ */
+struct vmpt_packet_table {
+	u16 step[65536]; /* by vmpt_packet_key() */
+	struct vmpt_row rows[VMPT_ROWS] __attribute__((aligned(64)));
+};
+
+/* The first byte on top: the entries of one kind lie together, in few cache lines. */
+static inline unsigned int vmpt_packet_key(const u8 *p)
+{
+	return __builtin_bswap16(vmpt_load16(p));
+}
+
+extern const struct vmpt_index_table vmpt_index_table;
+extern const struct vmpt_packet_table vmpt_packet_table;
+/* vmpt_packet_table.step for vmpt_source_time_only(): all else is stepped over as runs are. */
+extern const u16 vmpt_time_steps[65536];
+
+/* What these hold. For fast-table-gen.c alone. */
+void vmpt_index_table_init(struct vmpt_index_table *table);
+void vmpt_packet_table_init(struct vmpt_packet_table *table);
+void vmpt_time_steps_init(u16 *steps, const struct vmpt_packet_table *table);
+
+/*
+ * Two bytes tell a PSB and an MNT from all others but not that the rest of the header
+ * is right. Whether the header of the packet of @kind at @p is wrong.
+ */
+static inline bool vmpt_header_wrong(const u8 *p, unsigned int kind)
+{
+	u64 psb = kind == VMPT_PT_PSB ? ~0ULL : 0;
+	u64 mnt = kind == VMPT_PT_MNT ? 0xff0000 : 0;
+	u64 want = 0x8202820282028202ULL;
+
+	return (((vmpt_load64(p) ^ want) | (vmpt_load64(p + 8) ^ want)) & psb) |
+	       ((vmpt_load64(p) ^ (u64)vmpt_pt_table[VMPT_PT_MNT].header[2] << 16) & mnt);
+}
+
+#endif

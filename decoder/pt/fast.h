@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the decoder: the fast source. It cuts a stream into chunks that start at
+ * PSBs, decodes some at once, each by a lane of one loop, and hands the results out
+ * in order. Nothing is known of a chunk's start but that a PSB's bytes stand there:
+ * only a chunk that the one before it ended at exactly is used as it is.
+ */
+#ifndef VMPT_DECODER_FAST_H
+#define VMPT_DECODER_FAST_H
+
+#include "decoder/pt/fast-table.h"
+#include "decoder/parallel/plan.h"
+
+#define VMPT_LANES_MAX	8
+#define VMPT_JOB_CHUNKS 8
+
+/* Tokens of a chunk in index mode; packets of a chunk beside runs otherwise. */
+#define VMPT_INDEX_RAW	 8192
+#define VMPT_PACKETS_RAW 10240
+/* Raw entries that one step may add beyond where a lane stops. */
+#define VMPT_RAW_SLACK 8
+
+/* A span, what is known of its start, and what was found in it. */
+struct vmpt_chunk {
+	struct vmpt_span span;
+	/* Results: all packets of [start, at); @at >= its end unless there was no room. */
+	u64 at;
+	struct vmpt_scan_state state; /* in: at start, out: at @at */
+	struct vmpt_sink sink;
+};
+
+/* What all who decode chunks share; read-only. */
+struct vmpt_fast {
+	const u8 *data;
+	unsigned int lanes;
+	const u16 *steps; /* of the items that are wanted */
+};
+
+/*
+ * Decode @count chunks, @f->lanes at once. @raw: scratch for vmpt_packets_decode(),
+ * VMPT_LANES_MAX times VMPT_PACKETS_RAW + VMPT_RAW_SLACK. (index.c, packets.c)
+ */
+void vmpt_index_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count);
+void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count,
+			 u64 *raw);
+
+/* The fast source behind vmpt_source_open() and so on. (fast.c) */
+struct vmpt_fast_source;
+
+int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stream,
+		   const struct vmpt_options *options, bool items);
+int vmpt_fast_next(struct vmpt_fast_source *src, struct vmpt_piece *piece);
+void vmpt_fast_time_only(struct vmpt_fast_source *src);
+void vmpt_fast_close(struct vmpt_fast_source *src);
+
+#endif

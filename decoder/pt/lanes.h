@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The lane loop of the fast source, inline for its two users, index.c and packets.c.
+ * Finding the next packet is one chain of dependent loads; several lanes, each in its
+ * own chunk, hide its latency. Lanes hold no state but their place: what a packet
+ * means is for stage 2.
+ *
+ * A user defines, before including this file:
+ *   LANES_ITEMS     0 or 1: whether all packets are wanted, or tokens only
+ *   LANES_STEP_MAX  bytes that one step goes on at the most
+ *   LANES_ENTRY     type of its table's entries
+ * and behind it lanes_table(), lanes_step() and lanes_skip(): see index.c.
+ */
+#ifndef VMPT_DECODER_LANES_H
+#define VMPT_DECODER_LANES_H
+
+#include "decoder/pt/fast.h"
+
+/*
+ * Raw entries. Index: a packet's offset in the stream, or a whole token (or the
+ * second half of a loss) marked by the top bit. Items: offset << 8 | row.
+ */
+#define RAW_DONE (1ULL << 63)
+
+/* What changes with each step, kept in registers. */
+struct place {
+	u64 at;
+	u64 *raw;
+};
+
+struct lane {
+	struct place now;
+	u64 end; /* of fast decoding: VMPT_FAST_GUARD bytes behind it can be read */
+	u64 *raw_start, *raw_end;
+	unsigned int block;
+	struct vmpt_chunk *chunk;
+};
+
+#define likely(x)     __builtin_expect(!!(x), 1)
+#define unlikely(x)   __builtin_expect(!!(x), 0)
+#define always_inline inline __attribute__((always_inline))
+
+/* ---- what a step does not do ---- */
+
+/* Bytes of a valid CYC of three bytes or more whose first 16 can be read, or 0. */
+static always_inline unsigned int long_cyc(const u8 *p)
+{
+	u64 stop = ~vmpt_load64(p + 1) & 0x0101010101010101ULL;
+
+	if ((p[0] & 0x07) != 0x07 || !stop)
+		return 0;
+	return 2 + ((unsigned int)__builtin_ctzll(stop) >> 3);
+}
+
+static always_inline bool is_kind(const u8 *p, unsigned int kind)
+{
+	const struct vmpt_pt_desc *d = &vmpt_pt_table[kind];
+
+	return (p[0] & d->mask[0]) == d->header[0] && (p[1] & d->mask[1]) == d->header[1];
+}
+
+static void lane_loss(const struct vmpt_fast *f, struct lane *l, int err)
+{
+	u64 next = vmpt_psb_find(f->data, l->now.at + 1, l->chunk->span.region_end);
+
+	if (LANES_ITEMS) {
+		*l->now.raw++ = l->now.at << 8 | VMPT_ROW_LOSS;
+		*l->now.raw++ = next - l->now.at;
+		*l->now.raw++ = (unsigned int)-err;
+	} else {
+		*l->now.raw++ = RAW_DONE | VMPT_TOKEN(l->now.at, VMPT_TOKEN_LOSS);
+		*l->now.raw++ = RAW_DONE | (next - l->now.at) << 6 | (unsigned int)-err;
+	}
+	l->block = 0;
+	l->now.at = next;
+}
+
+static always_inline unsigned int bip_row(u8 header, unsigned int item_size)
+{
+	return (item_size == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8) + (header >> 3);
+}
+
+/* One packet of any kind, or a loss, the slow way. */
+static void lane_any(const struct vmpt_fast *f, struct lane *l)
+{
+	const u8 *p = f->data + l->now.at;
+	struct vmpt_pt_packet pkt;
+	unsigned int row;
+	int err;
+
+	err = vmpt_pt_decode(&pkt, p, l->chunk->span.region_end - l->now.at, l->block);
+	if (err) {
+		lane_loss(f, l, err);
+		return;
+	}
+	if (LANES_ITEMS) {
+		row = vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
+		if (pkt.kind == VMPT_PT_BIP)
+			row = bip_row(p[0], pkt.size - 1u);
+		*l->now.raw = l->now.at << 8 | row;
+		l->now.raw += row != VMPT_ROW_RUN;
+	} else if (vmpt_token_wanted(&pkt)) {
+		*l->now.raw++ = RAW_DONE | VMPT_TOKEN(l->now.at, pkt.kind);
+	}
+	l->block = vmpt_pt_block_after(&pkt, l->block);
+	l->now.at += pkt.size;
+}
+
+/* The raw entry of the packet at @p, which the table knows. */
+static always_inline void lane_put(struct lane *l, const u8 *p)
+{
+	if (LANES_ITEMS)
+		*l->now.raw++ = l->now.at << 8 | vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
+}
+
+/* A BBP: what follows is its block. */
+static always_inline void lane_bbp(struct lane *l, const u8 *p)
+{
+	lane_put(l, p);
+	l->block = VMPT_PT_BLOCK(p[2] >> 7, p[2]);
+	l->now.at += vmpt_pt_table[VMPT_PT_BBP].size;
+}
+
+/* The rest of a packet block. It may end with the lane; the context is kept then. */
+static void lane_block(const struct vmpt_fast *f, struct lane *l)
+{
+	unsigned int item;
+	const u8 *p;
+
+	while (l->block && l->now.at < l->end && l->now.raw < l->raw_end) {
+		p = f->data + l->now.at;
+		item = vmpt_pt_block_item_size(l->block);
+		if (likely((p[0] & vmpt_pt_table[VMPT_PT_BIP].mask[0]) ==
+			   vmpt_pt_table[VMPT_PT_BIP].header[0])) {
+			if (LANES_ITEMS)
+				*l->now.raw++ = l->now.at << 8 | bip_row(p[0], item);
+			l->now.at += 1 + item;
+		} else if (is_kind(p, VMPT_PT_BEP)) {
+			lane_put(l, p);
+			l->now.at += vmpt_pt_table[VMPT_PT_BEP].size;
+			l->block = 0;
+		} else if (is_kind(p, VMPT_PT_BBP)) {
+			lane_bbp(l, p);
+		} else {
+			lane_any(f, l);
+		}
+	}
+}
+
+/* The table does not tell how long the packet at the lane's place is. */
+static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struct lane *l)
+{
+	const u8 *p = f->data + l->now.at;
+	unsigned int n = long_cyc(p);
+
+	if (n) {
+		if (LANES_ITEMS)
+			*l->now.raw++ = l->now.at << 8 | VMPT_ROW_CYC;
+		l->now.at += n;
+		return;
+	}
+	if (is_kind(p, VMPT_PT_BBP)) {
+		lane_bbp(l, p);
+	} else {
+		lane_any(f, l);
+	}
+	lane_block(f, l);
+}
+
+/* ---- the loop ---- */
+
+/* The user's table, one step by it (the entry's size of 0 is left to lane_slow()) and how
+ * far the last step of a chunk may not begin before. */
+static always_inline const LANES_ENTRY *lanes_table(const struct vmpt_fast *f);
+static always_inline unsigned int lanes_step(const u8 *data, const LANES_ENTRY *table,
+					     struct place *l);
+static always_inline unsigned int lanes_skip(const u8 *p);
+
+/* Steps that can be done with no look at the lane's end or its room. */
+static always_inline u64 lane_steps(const struct lane *l, const struct place *now)
+{
+	u64 bytes = now->at < l->end ? (l->end - now->at) / LANES_STEP_MAX : 0;
+	u64 room = now->raw < l->raw_end ? (u64)(l->raw_end - now->raw) : 0;
+
+	return bytes < room ? bytes : room;
+}
+
+/* With so few steps left a lane only keeps the others from doing many at once. */
+#define LANES_FEW 4
+
+#define EACH_LANE(n, op)       \
+	do {                   \
+		op(0);         \
+		if ((n) > 1)   \
+			op(1); \
+		if ((n) > 2)   \
+			op(2); \
+		if ((n) > 3)   \
+			op(3); \
+		if ((n) > 4)   \
+			op(4); \
+		if ((n) > 5)   \
+			op(5); \
+		if ((n) > 6)   \
+			op(6); \
+		if ((n) > 7)   \
+			op(7); \
+	} while (0)
+
+#define LANE_TAKE(i) now[i] = lanes[i].now
+#define LANE_GIVE(i) lanes[i].now = now[i]
+#define LANE_COUNT(i)                                    \
+	do {                                             \
+		u64 s_ = lane_steps(&lanes[i], &now[i]); \
+		steps = s_ < steps ? s_ : steps;         \
+	} while (0)
+#define LANE_STEP(i)                                                \
+	do {                                                        \
+		if (unlikely(!lanes_step(data, table, &now[i]))) {  \
+			lanes[i].now = now[i];                      \
+			lane_slow(f, &lanes[i]);                    \
+			now[i] = lanes[i].now;                      \
+			if (lane_steps(&lanes[i], &now[i]) < steps) \
+				goto again;                         \
+		}                                                   \
+	} while (0)
+
+/*
+ * Run @n lanes, a constant, until one is near its end or out of room. All of now[] stays
+ * in registers: its indexes are constants and no address of it is given away.
+ */
+static always_inline void lanes_run_n(const struct vmpt_fast *f, struct lane *lanes,
+				      const unsigned int n)
+{
+	const LANES_ENTRY *table = lanes_table(f);
+	const u8 *data = f->data;
+	struct place now[VMPT_LANES_MAX];
+	u64 steps;
+
+	EACH_LANE(n, LANE_TAKE);
+again:
+	for (;;) {
+		steps = ~0ULL;
+		EACH_LANE(n, LANE_COUNT);
+		if (steps < LANES_FEW)
+			break;
+		do
+			EACH_LANE(n, LANE_STEP);
+		while (--steps);
+	}
+	EACH_LANE(n, LANE_GIVE);
+}
+
+#define LANES_VARIANT(n)                                                               \
+	static __attribute__((noinline)) void lanes_run_##n(const struct vmpt_fast *f, \
+							    struct lane *lanes)        \
+	{                                                                              \
+		lanes_run_n(f, lanes, n);                                              \
+	}
+LANES_VARIANT(1)
+LANES_VARIANT(2)
+LANES_VARIANT(3)
+LANES_VARIANT(4)
+LANES_VARIANT(5)
+LANES_VARIANT(6)
+LANES_VARIANT(7)
+LANES_VARIANT(8)
+
+static void (*const lanes_run[VMPT_LANES_MAX])(const struct vmpt_fast *, struct lane *) = {
+	lanes_run_1, lanes_run_2, lanes_run_3, lanes_run_4,
+	lanes_run_5, lanes_run_6, lanes_run_7, lanes_run_8,
+};
+
+/* ---- chunks ---- */
+
+static void lane_begin(const struct vmpt_fast *f, struct lane *l, struct vmpt_chunk *c, u64 *raw,
+		       size_t raw_max)
+{
+	u64 safe = c->span.region_end > VMPT_FAST_GUARD ? c->span.region_end - VMPT_FAST_GUARD : 0;
+
+	*l = (struct lane){
+		.now = { .at = c->span.start, .raw = raw },
+		.end = c->span.end < safe ? c->span.end : safe,
+		.raw_start = raw,
+		.raw_end = raw + raw_max,
+		.block = c->state.block,
+		.chunk = c,
+	};
+	lane_block(f, l);
+}
+
+/* The last steps of a chunk, one by one: none may take the PSB at its end. */
+static void lane_end(const struct vmpt_fast *f, struct lane *l)
+{
+	while (l->now.at < l->end && l->now.raw < l->raw_end) {
+		l->now.at += lanes_skip(f->data + l->now.at);
+		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(f), &l->now))
+			lane_slow(f, l);
+	}
+}
+
+/*
+ * Stage 2 is done with the lane's raw entries: the rest of the chunk by the plain loop.
+ * That is the region's last bytes, and all from the first packet that stage 2 refused.
+ */
+static void chunk_end(const struct vmpt_fast *f, struct vmpt_chunk *c)
+{
+	if (c->at < c->span.end)
+		c->at = vmpt_scalar_scan(f->data, c->at, c->span.end, c->span.region_end,
+					 c->span.start, &c->state, &c->sink);
+}
+
+#endif

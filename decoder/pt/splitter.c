@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * From marks to slices: maximal runs of bytes of one owner. A stretch of doubt
+ * (after an OVF or a TIP.PGD()) is held back until something proves the owner:
+ * the same one gets it, else nobody does. Constant memory: a slice, a doubt.
+ */
+#include <stdlib.h>
+
+#include "decoder/rtit/rtit.h"
+#include "decoder/pt/slice.h"
+#include "decoder/pt/tracker.h"
+
+/* Slices that one token can finish: before the doubt, the doubt, a loss. */
+#define READY_MAX 32
+
+struct vmpt_splitter {
+	struct vmpt_rtit_splitter *rtit; /* of a stream of RTIT, or NULL and all below */
+	struct vmpt_source *source;
+	const struct vmpt_stream *stream;
+	struct vmpt_piece piece;
+	size_t token;
+	bool open, doubting, done;
+	struct vmpt_slice slice; /* size is not set yet */
+	struct vmpt_slice doubt;
+	struct vmpt_slice ready[READY_MAX];
+	unsigned int ready_first, ready_count;
+	struct vmpt_tracker tracker;
+};
+
+int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *stream,
+		       const struct vmpt_options *options)
+{
+	static const struct vmpt_options defaults;
+	struct vmpt_splitter *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -VMPT_E_NOMEM;
+	if (!options)
+		options = &defaults;
+	if (stream->isa == VMPT_ISA_RTIT)
+		err = vmpt_rtit_splitter_open(&s->rtit, stream, options);
+	else
+		err = vmpt_source_open(&s->source, stream, options, false);
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->stream = stream;
+	vmpt_tracker_init(&s->tracker, stream->data, options->guest_only, false);
+	s->slice.owner = s->tracker.owner;
+	s->slice.begin = VMPT_BEGIN_START;
+	s->open = true;
+	*split = s;
+	return 0;
+}
+
+void vmpt_splitter_close(struct vmpt_splitter *s)
+{
+	if (!s)
+		return;
+	vmpt_rtit_splitter_close(s->rtit);
+	vmpt_source_close(s->source);
+	free(s);
+}
+
+static void emit(struct vmpt_splitter *s, const struct vmpt_slice *slice, u64 end)
+{
+	struct vmpt_slice *r;
+
+	/* An empty stretch is nobody's; an empty loss is a gap to be told. */
+	if (end == slice->offset && slice->begin != VMPT_BEGIN_LOSS)
+		return;
+	/* take_tokens() stops at the first that is ready: a token finishes five at the most. */
+	r = &s->ready[(s->ready_first + s->ready_count++) % READY_MAX];
+	*r = *slice;
+	r->size = end - slice->offset;
+}
+
+static void begin(struct vmpt_slice *slice, const struct vmpt_mark *m, enum vmpt_begin cause)
+{
+	memset(slice, 0, sizeof(*slice));
+	slice->offset = m->offset;
+	slice->owner = m->owner;
+	slice->begin = (u8)cause;
+	slice->by_group = m->by_group;
+}
+
+/* What was in doubt is the slice's after all. */
+static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
+{
+	u32 i;
+
+	for (i = 0; i < doubt->cr3_count && i < VMPT_SLICE_CR3S; i++)
+		slice_add_cr3(slice, doubt->cr3[i]);
+	if (doubt->cr3_count > VMPT_SLICE_CR3S)
+		slice->cr3_count = VMPT_SLICE_CR3S + 1;
+	if (doubt->has_tsc) {
+		slice_add_tsc(slice, doubt->first_tsc);
+		slice_add_tsc(slice, doubt->last_tsc);
+	}
+	slice->overflows += doubt->overflows;
+	slice->failed_entries += doubt->failed_entries;
+	slice->doubts++;
+}
+
+/* The doubt ends at @at without proof: its bytes are nobody's. */
+static void drop_doubt(struct vmpt_splitter *s, u64 at)
+{
+	emit(s, &s->slice, s->doubt.offset);
+	s->doubt.owner = (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
+	emit(s, &s->doubt, at);
+	s->doubting = false;
+}
+
+static void close_slice(struct vmpt_splitter *s, u64 at)
+{
+	if (s->doubting)
+		drop_doubt(s, at);
+	else
+		emit(s, &s->slice, at);
+}
+
+static void on_owner(struct vmpt_splitter *s, const struct vmpt_mark *m)
+{
+	bool same = vmpt_owner_same(&m->owner, &s->slice.owner);
+
+	if (m->owner.sure == VMPT_UNCERTAIN) {
+		s->doubting = true;
+		begin(&s->doubt, m, VMPT_BEGIN_DOUBT);
+		return;
+	}
+	if (!same || m->cause == VMPT_BEGIN_START) {
+		close_slice(s, m->offset);
+		begin(&s->slice, m, m->cause);
+		return;
+	}
+	if (s->doubting)
+		give_doubt(&s->slice, &s->doubt);
+	s->doubting = false;
+	if (m->owner.sure > s->slice.owner.sure)
+		s->slice.owner.sure = m->owner.sure;
+	s->slice.owner.concealed |= m->owner.concealed;
+}
+
+static void on_loss(struct vmpt_splitter *s, const struct vmpt_mark *m)
+{
+	struct vmpt_slice loss;
+
+	close_slice(s, m->offset);
+	begin(&loss, m, VMPT_BEGIN_LOSS);
+	loss.owner.sure = VMPT_UNKNOWN;
+	loss.loss = m->cause;
+	emit(s, &loss, m->offset + m->value);
+	/* The mark that follows begins the next slice; this one is empty. */
+	begin(&s->slice, m, VMPT_BEGIN_START);
+	s->slice.offset = m->offset + m->value;
+}
+
+static void take_mark(struct vmpt_splitter *s, const struct vmpt_mark *m)
+{
+	struct vmpt_slice *here = s->doubting ? &s->doubt : &s->slice;
+
+	switch (m->kind) {
+	case VMPT_MARK_OWNER:
+		on_owner(s, m);
+		break;
+	case VMPT_MARK_LOSS:
+		on_loss(s, m);
+		break;
+	case VMPT_MARK_TSC:
+		slice_add_tsc(here, m->value);
+		break;
+	case VMPT_MARK_CR3:
+		slice_add_cr3(here, m->value);
+		break;
+	case VMPT_MARK_OVERFLOW:
+		here->overflows++;
+		break;
+	case VMPT_MARK_FAILED_ENTRY:
+		here->failed_entries++;
+		break;
+	}
+}
+
+/* Nothing but padding proves no owner and is no loss. */
+static bool all_zero(const u8 *p, u64 n)
+{
+	while (n && !*p)
+		p++, n--;
+	return !n;
+}
+
+static void finish(struct vmpt_splitter *s)
+{
+	u64 end = s->stream->size;
+
+	s->done = true;
+	if (s->doubting && all_zero(s->stream->data + s->doubt.offset, end - s->doubt.offset))
+		s->doubting = false;
+	close_slice(s, end);
+}
+
+static void take_tokens(struct vmpt_splitter *s)
+{
+	unsigned int i;
+
+	while (!s->ready_count && vmpt_tracker_take(&s->tracker, &s->piece, &s->token))
+		for (i = 0; i < s->tracker.mark_count; i++)
+			take_mark(s, &s->tracker.marks[i]);
+}
+
+int vmpt_split_next(struct vmpt_splitter *s, struct vmpt_slice *slice)
+{
+	int ret;
+
+	if (s->rtit)
+		return vmpt_rtit_split_next(s->rtit, slice);
+	while (!s->ready_count) {
+		if (s->done)
+			return 0;
+		take_tokens(s);
+		if (s->ready_count)
+			break;
+		ret = vmpt_source_next(s->source, &s->piece);
+		if (ret < 0)
+			return ret;
+		s->token = 0;
+		if (!ret)
+			finish(s);
+	}
+	*slice = s->ready[s->ready_first];
+	s->ready_first = (s->ready_first + 1) % READY_MAX;
+	s->ready_count--;
+	return 1;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Tokens only: stage 1 steps over one or two packets at a time and keeps the offsets
+ * of those that may be tokens; stage 2 turns the offsets into tokens in place.
+ */
+#include "decoder/pt/fast.h"
+
+#define LANES_ITEMS    0
+#define LANES_STEP_MAX VMPT_PT_SIZE_MAX
+#define LANES_ENTRY    u8
+#include "decoder/pt/lanes.h"
+
+static always_inline const u8 *lanes_table(const struct vmpt_fast *f)
+{
+	(void)f;
+	return vmpt_index_table.step;
+}
+
+/* The offset is stored always and kept if it counts: no branch but for what is slow. */
+static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, struct place *l)
+{
+	unsigned int step = table[vmpt_load16(data + l->at)];
+
+	*l->raw = l->at;
+	l->raw += step / VMPT_STEP_TOKEN;
+	l->at += step & VMPT_STEP_SIZE;
+	return step;
+}
+
+/* No step over two packets ends with an escape byte, with which a PSB begins. */
+static always_inline unsigned int lanes_skip(const u8 *p)
+{
+	(void)p;
+	return 0;
+}
+
+/* Returns the offset of a packet with a wrong header that ends all, or @at. */
+static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_sink *sink, size_t raws, u64 at)
+{
+	u64 *tokens = sink->tokens, raw;
+	unsigned int kind;
+	size_t i, n = 0;
+	const u8 *p;
+
+	for (i = 0; i < raws; i++) {
+		raw = tokens[i];
+		if (unlikely(raw & RAW_DONE)) {
+			tokens[n++] = raw & ~RAW_DONE;
+			continue;
+		}
+		p = f->data + raw;
+		kind = vmpt_index_table.kind[vmpt_kind_key(p)];
+		if (unlikely(vmpt_header_wrong(p, kind))) {
+			at = raw;
+			break;
+		}
+		tokens[n] = VMPT_TOKEN(raw, kind);
+		n += kind != VMPT_PT_MNT;
+	}
+	sink->token_count = n;
+	return at;
+}
+
+static void lane_finish(const struct vmpt_fast *f, struct lane *l)
+{
+	struct vmpt_chunk *c = l->chunk;
+
+	lane_end(f, l);
+	c->at = make_tokens(f, &c->sink, (size_t)(l->now.raw - l->raw_start), l->now.at);
+	/* Last IP is of no interest to tokens. A refused packet stands in no block. */
+	c->state = (struct vmpt_scan_state){ .block = c->at == l->now.at ? l->block : 0 };
+	if (c->at != l->now.at || l->now.at >= l->end)
+		chunk_end(f, c);
+}
+
+void vmpt_index_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count)
+{
+	struct lane lane[VMPT_LANES_MAX];
+	unsigned int i, active = 0, next = 0;
+	struct vmpt_chunk *c;
+
+	while (active || next < count) {
+		while (active < f->lanes && next < count) {
+			c = &chunks[next++];
+			lane_begin(f, &lane[active++], c, c->sink.tokens, VMPT_INDEX_RAW);
+		}
+		lanes_run[active - 1](f, lane);
+		for (i = active; i-- > 0;) {
+			if (lane_steps(&lane[i], &lane[i].now) >= LANES_FEW)
+				continue;
+			lane_finish(f, &lane[i]);
+			lane[i] = lane[--active];
+		}
+	}
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Who owns a byte of a trace: the only place with ownership rules. Fed with the
+ * tokens of one stream in order; says from which byte on which owner holds.
+ * The rules are in docs/vm-tracking.md, each named where it is applied.
+ *
+ * Look-ahead (a PSB+, a group) is read from the stream's bytes themselves and
+ * never further than the unit that begins at the token: linear work.
+ */
+#ifndef VMPT_DECODER_VM_TRACKER_H
+#define VMPT_DECODER_VM_TRACKER_H
+
+#include "decoder/pt/heads.h"
+#include "decoder/pt/payload.h"
+#include "decoder/pt/source.h"
+
+/* ---- units that begin at a packet; the stream writer reads them too ---- */
+
+/* PSB … PSBEND (33.3.7), or what there is of it. */
+struct vmpt_psb_plus {
+	u64 end; /* behind PSBEND; else at the packet that ended it */
+	u64 cr3;
+	u64 vmcs;
+	struct vmpt_tscs tsc;
+	unsigned int tokens; /* that its packets make, the PSB's aside */
+	bool complete;	     /* PSBEND was there */
+	bool has_pip, nr, has_vmcs, has_fup;
+};
+
+void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
+
+/* Behind the PADs at @at. */
+u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
+
+/*
+ * PSB+ of one trace look alike: the same packets in the same order. A shape is such
+ * an order as bytes to compare, so that a PSB+ is known at a glance; a few shapes are
+ * kept. Same results as vmpt_psb_plus_scan().
+ */
+#define VMPT_PSB_SHAPES	     4
+#define VMPT_PSB_SHAPE_WORDS 10
+
+struct vmpt_psb_shape {
+	u64 mask[VMPT_PSB_SHAPE_WORDS], bytes[VMPT_PSB_SHAPE_WORDS];
+	u64 facts[VMPT_PSB_SHAPE_WORDS]; /* mask, and the payloads of PIP and VMCS */
+	u8 size;			 /* 0: none kept here */
+	u8 tokens;
+	u8 pip, vmcs, tsc; /* where they stand; 0: there is none */
+	bool has_fup;
+};
+
+struct vmpt_psb_shapes {
+	struct vmpt_psb_shape shape[VMPT_PSB_SHAPES];
+	unsigned int next; /* to be replaced */
+};
+
+/* A PSB+ that told what is known: while nothing changes, its like tells nothing new. */
+struct vmpt_psb_same {
+	const struct vmpt_psb_shape *shape; /* NULL: none */
+	u64 bytes[VMPT_PSB_SHAPE_WORDS];
+};
+
+static inline bool vmpt_psb_is_same(const struct vmpt_psb_same *same, const u8 *p)
+{
+	u64 differ = 0;
+	unsigned int i;
+
+	/* From the third word on: the first two are the PSB. */
+	for (i = 2; i < VMPT_PSB_SHAPE_WORDS; i++)
+		differ |= (vmpt_load64(p + 8 * i) ^ same->bytes[i]) & same->shape->facts[i];
+	return !differ;
+}
+
+/* Returns the shape that it has, NULL if none is known. */
+const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data,
+						u64 at, u64 end, struct vmpt_psb_plus *psb);
+
+/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
+struct vmpt_group {
+	u64 end;  /* at the packet that ends it: .last */
+	int last; /* its kind, -1 if there is none */
+	unsigned int last_size;
+	u64 cr3, vmcs;
+	u64 first_pip;
+	struct vmpt_tscs tsc;
+	unsigned int pips;
+	bool nr;	  /* of the last PIP */
+	bool was_nonroot; /* some PIP had NR = 1 */
+	bool has_vmcs;
+	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
+};
+
+void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *group);
+
+/*
+ * Whether tracing goes on behind the TIP.PGD() before @at without TraceEn having been 0: up to a
+ * TIP.PGE there is neither a CBR nor a TSC, of which setting TraceEn makes one (Table 33-56, cases
+ * 1 and 2).
+ */
+bool vmpt_pause_scan(const u8 *data, u64 at, u64 end);
+
+/* ---- the tracker ---- */
+
+struct vmpt_fact {
+	u64 value;
+	u8 sure; /* enum vmpt_sure */
+};
+
+enum vmpt_mark_kind {
+	VMPT_MARK_OWNER, /* from offset on .owner */
+	VMPT_MARK_LOSS,	 /* a loss: .value bytes from offset on, .cause is enum vmpt_error */
+	VMPT_MARK_TSC,	 /* .value */
+	VMPT_MARK_CR3,	 /* .value */
+	VMPT_MARK_OVERFLOW,
+	VMPT_MARK_FAILED_ENTRY,
+};
+
+struct vmpt_mark {
+	u64 offset;
+	u64 value;
+	struct vmpt_owner owner; /* sure == VMPT_UNCERTAIN: perhaps still this one's */
+	u8 kind;		 /* enum vmpt_mark_kind */
+	u8 cause;		 /* OWNER: enum vmpt_begin */
+	bool by_group;
+};
+
+#define VMPT_TRACKER_MARKS 12
+
+/* Why NR is in doubt: the worst since it was known. */
+enum vmpt_doubt {
+	VMPT_DOUBT_PAUSE, /* TIP.PGD() to TIP.PGE, TraceEn stayed 1 */
+	VMPT_DOUBT_STOP,  /* a TIP.PGD() behind which TraceEn may have been 0 */
+	VMPT_DOUBT_LOST,  /* OVF */
+};
+
+struct vmpt_tracker {
+	const u8 *data;
+	u64 end; /* of the region: look-ahead stops here */
+	struct vmpt_fact nr, vmcs, cr3;
+	struct vmpt_owner owner;
+	u64 skip;  /* tokens before this offset are part of a unit that was applied */
+	u64 alone; /* PIP and VMCS before this offset apply at the packet: no TIP ends their group
+		    */
+	unsigned int skip_tokens; /* so many are, right behind the one applied */
+	enum vmpt_guest_only guest_only;
+	enum vmpt_doubt doubt;
+	bool seen_root;	  /* a PIP with NR = 0 */
+	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
+	bool owners_only; /* marks of TSC and CR3 are not wanted */
+	size_t token;	  /* index of the one applied last */
+	unsigned int mark_count;
+	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
+	struct vmpt_psb_shapes shapes;
+	struct vmpt_psb_same same;
+};
+
+/* @owners_only: no marks of TSC and CR3. */
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only,
+		       bool owners_only);
+
+/* Whether a CFE tells NR. @p: the packet. */
+static inline bool vmpt_cfe_tells_nr(const u8 *p)
+{
+	unsigned int type = p[2] & 0x1f;
+
+	return type >= VMPT_CFE_VMENTRY && type <= VMPT_CFE_VMEXIT_INTR;
+}
+
+/*
+ * Apply a token at or behind t->skip; @loss is the second word of a VMPT_TOKEN_LOSS.
+ * Look-ahead reads up to @region_end. What changes is in t->marks.
+ */
+void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
+
+/*
+ * Take tokens from @token[*i] on until one leaves marks or there are no more. True if
+ * t->marks has some.
+ */
+static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_piece *piece,
+				     size_t *i)
+{
+	const u64 *tokens = piece->tokens;
+	unsigned int kind;
+	u64 token, at;
+
+	while (*i < piece->token_count) {
+		t->token = *i;
+		token = tokens[(*i)++];
+		kind = vmpt_token_kind(token);
+		if (kind == VMPT_TOKEN_LOSS) {
+			vmpt_tracker_apply(t, token, tokens[(*i)++], piece->region_end);
+		} else {
+			at = vmpt_token_offset(token);
+			if (at < t->skip || (kind == VMPT_PT_TSC && t->owners_only) ||
+			    (kind == VMPT_PT_CFE && !vmpt_cfe_tells_nr(t->data + at)))
+				continue;
+			t->skip_tokens = 0;
+			if (kind == VMPT_PT_PSB && t->same.shape &&
+			    piece->region_end - at >= 8 * VMPT_PSB_SHAPE_WORDS &&
+			    vmpt_psb_is_same(&t->same, t->data + at)) {
+				t->skip = at + t->same.shape->size;
+				t->skip_tokens = t->same.shape->tokens;
+				t->mark_count = 0;
+			} else {
+				vmpt_tracker_apply(t, token, 0, piece->region_end);
+			}
+			/* Unless the piece ends before: then skip tells. */
+			if (t->skip_tokens <= piece->token_count - *i)
+				*i += t->skip_tokens;
+		}
+		if (t->mark_count)
+			return true;
+	}
+	return false;
+}
+
+static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
+}
+
+#endif

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * One owner's stream out of a trace of RTIT. Slices stay as they are, byte by byte, but for what
+ * leans on another owner's: a LIP that was compressed against the other's last one is written in
+ * full. At each cut stands a PSB, for time went by that the stream does not have. A PSB says
+ * nothing else, so it is wrong nowhere.
+ */
+#include <stdlib.h>
+
+#include "decoder/streams/rtit.h"
+#include "decoder/rtit/fast.h"
+#include "decoder/pt/tracker.h"
+
+/* No packet begins with it (Figure 2). */
+#define NO_PACKET 0xff
+
+struct out_stream {
+	struct vmpt_owner owner;
+	int id;
+	u64 size;
+	u64 source_end;		       /* of the last slice */
+	struct vmpt_rtit_stretch tail; /* its end; Last LIP there is that of who decodes it */
+	bool cut;		       /* others came between, and no LIP since */
+	bool settled;		       /* from here on Last LIP is the source's */
+};
+
+struct extract {
+	const struct vmpt_stream *stream;
+	const struct vmpt_extract_ops *ops;
+	void *opaque;
+	struct vmpt_splitter *split;
+	struct vmpt_rtit_fast fast; /* for its tables */
+	struct out_stream *streams;
+	int stream_count, stream_max;
+	/* Up to the end of the slice before: Last LIP there is the source's. */
+	struct vmpt_rtit_stretch before;
+	bool lost; /* it was a loss */
+	/* the slice at work */
+	struct out_stream *out; /* NULL: written nowhere */
+	struct vmpt_extracted done;
+};
+
+/* ---- writing ---- */
+
+static int put_bytes(struct extract *x, const u8 *bytes, size_t n)
+{
+	x->out->size += n;
+	return x->ops->write(x->opaque, x->out->id, bytes, n);
+}
+
+static int copy(struct extract *x, u64 from, u64 to)
+{
+	return from == to ? 0 : put_bytes(x, x->stream->data + from, to - from);
+}
+
+static int put_psb(struct extract *x)
+{
+	static const u8 psb[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
+
+	return put_bytes(x, psb, sizeof(psb));
+}
+
+static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip)
+{
+	u8 wire[VMPT_RTIT_SIZE_MAX];
+	int n;
+
+	pkt->ip.cnt = 2;
+	pkt->ip.zext = 0;
+	pkt->ip.lip = lip;
+	n = vmpt_rtit_encode(pkt, wire, sizeof(wire));
+	x->done.ips_reencoded++;
+	return n < 0 ? n : put_bytes(x, wire, (size_t)n);
+}
+
+/*
+ * The source does not know this LIP, but who decodes the stream would make one up from the
+ * owner's last slice. Bytes are lost here: so say it, by one that is no packet.
+ */
+static int put_loss(struct extract *x)
+{
+	static const u8 no_packet = NO_PACKET;
+	int err = put_bytes(x, &no_packet, 1);
+
+	if (!err)
+		err = put_psb(x);
+	x->done.lips_unknown++;
+	return err;
+}
+
+/* ---- the first LIP of a slice ---- */
+
+/* Last LIP at the end of @s, which is looked for once. */
+static const struct vmpt_rtit_last_lip *last_lip_of(const struct extract *x,
+						    struct vmpt_rtit_stretch *s)
+{
+	s->last = vmpt_rtit_last_lip_at(&x->fast, x->stream->size, s);
+	s->from = s->end;
+	return &s->last;
+}
+
+/* Behind the packet at @at Last LIP is known, or known to be none. */
+static void set_last_lip(struct extract *x, const struct vmpt_rtit_packet *pkt, u64 at,
+			 const struct vmpt_rtit_last_lip *last)
+{
+	x->before.from = at + pkt->size;
+	x->before.last = *last;
+	x->out->settled = true;
+	x->out->cut = false;
+}
+
+/*
+ * The packet at @at is the first with a LIP since a cut or a loss: behind it Last LIP is one for
+ * the source and for who decodes the stream, or both have none.
+ */
+static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
+{
+	bool leans = pkt->ip.cnt < 2 && !pkt->ip.zext, cut = x->out->cut, known;
+	struct vmpt_rtit_last_lip last = { 0 };
+	u64 lip;
+	int err = 0;
+
+	/* It starts anew at this one, in the source and for who decodes the stream. */
+	if (leans && pkt->kind != VMPT_RTIT_BUFF_OVF)
+		last = *last_lip_of(x, &x->before);
+	known = vmpt_rtit_lip_expand(&last, pkt, &lip);
+	if (!known && pkt->kind != VMPT_RTIT_BUFF_OVF && last_lip_of(x, &x->out->tail)->valid)
+		err = put_loss(x);
+	set_last_lip(x, pkt, at, &last);
+	if (err)
+		return err;
+	/* Behind a PSB some may forget the last one, others may not (3.3.9). */
+	if (known && leans && cut)
+		return put_full_lip(x, pkt, lip);
+	return copy(x, at, at + pkt->size);
+}
+
+/* A slice's bytes up to its first LIP packet and with it. Sets where the rest begins. */
+static int put_until_lip(struct extract *x, u64 *rest)
+{
+	const struct vmpt_slice *slice = &x->done.slice;
+	u64 at = slice->offset, end = at + slice->size;
+	struct vmpt_rtit_packet pkt;
+	int err = 0;
+
+	for (*rest = at; at < end && !x->out->settled && !err; at = *rest) {
+		err = vmpt_rtit_decode(&pkt, x->stream->data + at, end - at, x->fast.cycle_acc);
+		if (err)
+			return err;
+		*rest = at + pkt.size;
+		if (vmpt_rtit_table[pkt.kind].classes & VMPT_RTIT_HAS_LIP)
+			err = first_lip(x, &pkt, at);
+		else
+			err = copy(x, at, *rest);
+	}
+	return err;
+}
+
+static int put_slice(struct extract *x)
+{
+	u64 end = x->done.slice.offset + x->done.slice.size, rest;
+	int err;
+
+	if (!x->out)
+		return 0;
+	err = put_until_lip(x, &rest);
+	return err ? err : copy(x, rest, end);
+}
+
+/* ---- the walk ---- */
+
+static int find_stream(struct extract *x, const struct vmpt_owner *owner)
+{
+	struct out_stream *s;
+	int i;
+
+	x->out = NULL;
+	if (owner->kind == VMPT_OWNER_UNKNOWN)
+		return 0;
+	for (i = 0; i < x->stream_count; i++) {
+		x->out = &x->streams[i];
+		if (vmpt_owner_same(owner, &x->out->owner))
+			return 0;
+	}
+	x->out = NULL;
+	if (x->stream_count == VMPT_EXTRACT_STREAMS_MAX)
+		return 0;
+	if (x->stream_count == x->stream_max) {
+		int max = x->stream_max ? 2 * x->stream_max : 8;
+
+		s = realloc(x->streams, (size_t)max * sizeof(*s));
+		if (!s)
+			return -VMPT_E_NOMEM;
+		x->streams = s;
+		x->stream_max = max;
+	}
+	x->out = &x->streams[x->stream_count];
+	*x->out = (struct out_stream){ .owner = *owner, .id = x->stream_count++ };
+	return x->ops->stream(x->opaque, x->out->id, owner);
+}
+
+static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
+{
+	u64 head = slice->size < VMPT_RTIT_PSB_SIZE ? slice->size : VMPT_RTIT_PSB_SIZE;
+	struct out_stream *out;
+	int err;
+
+	memset(&x->done, 0, sizeof(x->done));
+	x->done.slice = *slice;
+	x->done.stream = -1;
+	err = find_stream(x, &slice->owner);
+	out = x->out;
+	if (err || !out)
+		return err;
+	x->done.stream = out->id;
+	x->done.out_offset = out->size;
+	if (x->lost)
+		out->settled = false;
+	if (out->size && out->source_end == slice->offset)
+		return 0;
+	/* Its own PSB is as good as one that is put: LIPs may lean on what is before it. */
+	out->settled = false;
+	out->cut = true;
+	if (vmpt_rtit_psb_find(x->stream->data, slice->offset, slice->offset + head) ==
+		    slice->offset &&
+	    head == VMPT_RTIT_PSB_SIZE)
+		return 0;
+	/* A RET may lean on a CALL, which another owner may have made (4.2.3.2). */
+	x->done.head = x->done.lacks_calls = true;
+	return put_psb(x);
+}
+
+/* Last LIP behind the slice, for the next one and for its own stream. */
+static void note_last_lip(struct extract *x)
+{
+	const struct vmpt_slice *slice = &x->done.slice;
+	struct vmpt_rtit_stretch *s = &x->before;
+	struct out_stream *out = x->out;
+
+	x->lost = slice->begin == VMPT_BEGIN_LOSS;
+	s->end = slice->offset + slice->size;
+	if (x->lost) {
+		*s = (struct vmpt_rtit_stretch){ .from = s->end, .end = s->end };
+		return;
+	}
+	if (slice->last_psb)
+		s->psb = slice->last_psb;
+	/* Without a LIP in it the stream's last one stays. */
+	if (out && out->settled)
+		out->tail = *s;
+}
+
+static int end_slice(struct extract *x)
+{
+	const struct vmpt_slice *slice = &x->done.slice;
+
+	if (x->out) {
+		x->out->source_end = slice->offset + slice->size;
+		x->done.out_size = x->out->size - x->done.out_offset;
+	}
+	note_last_lip(x);
+	return x->ops->slice ? x->ops->slice(x->opaque, &x->done) : 0;
+}
+
+static int walk(struct extract *x)
+{
+	struct vmpt_slice slice;
+	int ret, err;
+
+	while ((ret = vmpt_split_next(x->split, &slice)) > 0) {
+		err = begin_slice(x, &slice);
+		if (!err)
+			err = put_slice(x);
+		if (!err)
+			err = end_slice(x);
+		if (err)
+			return err;
+	}
+	return ret;
+}
+
+int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,
+		      const struct vmpt_extract_ops *ops, void *opaque)
+{
+	const struct vmpt_options *o = &options->decode;
+	struct extract x = { .stream = stream, .ops = ops, .opaque = opaque };
+	int err = vmpt_splitter_open(&x.split, stream, o);
+
+	x.fast.data = stream->data;
+	x.fast.cycle_acc = vmpt_rtit_has_cycles(stream, o);
+	vmpt_rtit_fast_tables(&x.fast);
+	if (!err)
+		err = walk(&x);
+	vmpt_splitter_close(x.split);
+	free(x.streams);
+	return err;
+}

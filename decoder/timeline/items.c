@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The items of one stream for its lane: the clock is fed with those that it needs and is asked for
+ * the time where a span begins or ends. What a guest's exit needs to be explained is picked up on
+ * the way.
+ */
+#include "decoder/clock/quick.h"
+#include "decoder/timeline/timeline.h"
+
+static bool bounded(const struct vmpt_time *t)
+{
+	return t->tsc != VMPT_TIME_NONE && t->early != VMPT_TIME_OPEN && t->late != VMPT_TIME_OPEN;
+}
+
+/* ---- packets ---- */
+
+/* The kernel's and the program's tables of one process differ in bit 12 and in what is below. */
+#define CR3_PROCESS 0x000fffffffffe000ULL
+
+static void on_pip(struct lane *lane, const struct vmpt_item *item)
+{
+	u64 cr3 = item->payload & ~1ULL;
+
+	if (lane_span(lane, lane->next - 1)->kind == VMPT_SPAN_GUEST) {
+		lane->cr3 = cr3;
+		return;
+	}
+	if (lane->has_host_cr3 && (cr3 ^ lane->host_cr3) & CR3_PROCESS)
+		lane->host_idle = true;
+	lane->host_cr3 = cr3;
+	lane->has_host_cr3 = true;
+}
+
+/* Something executed. */
+static void on_target(struct lane *lane, const struct vmpt_item *item)
+{
+	lane->has_fup = false;
+	lane->stopped = false;
+	if (lane->has_entry || lane->in_psb)
+		return;
+	lane->has_entry = true;
+	lane->entry = item->payload;
+	if (lane_span(lane, lane->next - 1)->kind == VMPT_SPAN_GUEST)
+		lane_exit_entry(lane, lane->next - 1, item->aux != 0, item->payload);
+}
+
+static void on_evd(struct lane *lane, const struct vmpt_item *item)
+{
+	if (item->aux == VMPT_EVD_VMXR) {
+		lane->has_reason = true;
+		lane->reason = (u16)item->payload;
+	} else if (item->aux == VMPT_EVD_VMXQ) {
+		lane->has_qualification = true;
+		lane->qualification = item->payload;
+	}
+}
+
+static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offset,
+		      const struct vmpt_time *time)
+{
+	struct vmpt_span *span = lane_span(lane, lane->next - 1);
+
+	switch (item->kind) {
+	case VMPT_PT_PSB:
+		lane->in_psb = true;
+		if (lane->stopped)
+			lane_resume(lane, offset, time);
+		break;
+	case VMPT_PT_PSBEND:
+		lane->in_psb = false;
+		break;
+	case VMPT_PT_TSC:
+	case VMPT_PT_CBR:
+		if (lane->stopped)
+			lane_resume(lane, offset, time);
+		break;
+	case VMPT_PT_FUP:
+		if (!lane->in_psb) {
+			lane->has_fup = item->aux != 0;
+			lane->fup = item->payload;
+		}
+		break;
+	case VMPT_PT_TIP_PGE:
+		on_target(lane, item);
+		break;
+	case VMPT_PT_TIP_PGD:
+		lane->stopped = true;
+		lane->stop_offset = offset + item->size;
+		lane->stop_time = *time;
+		break;
+	case VMPT_PT_PIP:
+		on_pip(lane, item);
+		break;
+	case VMPT_PT_EVD:
+		on_evd(lane, item);
+		break;
+	case VMPT_PT_MWAIT:
+	case VMPT_PT_PWRE:
+	case VMPT_PT_PWRX:
+		lane->host_idle = true;
+		break;
+	case VMPT_PT_OVF:
+		lane->in_psb = lane->has_fup = lane->stopped = false;
+		span->overflows++;
+		break;
+	case VMPT_ITEM_LOSS:
+		lane->in_psb = lane->has_fup = lane->stopped = false;
+		break;
+	}
+}
+
+/* Whether the time at @item is not yet that of the span's start. */
+static bool is_early(const struct lane *lane, const struct vmpt_item *item,
+		     const struct vmpt_time *time)
+{
+	if (item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
+		return true;
+	/* Of a group (VMPTRLD's VMCS may be its first) the PIP says when. */
+	if (lane->settling == SETTLE_GROUP)
+		return item->kind == VMPT_PT_VMCS || item->kind == VMPT_PT_MODE_EXEC ||
+		       item->kind == VMPT_PT_MTC || item->kind == VMPT_PT_TSC ||
+		       item->kind == VMPT_PT_TMA || item->kind == VMPT_PT_CYC ||
+		       item->kind == VMPT_PT_CBR;
+	/* Behind a loss a PSB+ begins with the old time; the new one comes with it or soon. */
+	return item->kind == VMPT_PT_PSB || !bounded(time);
+}
+
+static void settle(struct lane *lane, const struct vmpt_item *item, const struct vmpt_time *time)
+{
+	struct vmpt_span *span = lane_span(lane, lane->next - 1);
+
+	if (is_early(lane, item, time)) {
+		lane->executed |= !lane->in_psb && item->kind != VMPT_PT_PAD;
+		return;
+	}
+	span->start = *time;
+	/* Something ran already when the time became known. */
+	if (lane->settling == SETTLE_PSB && lane->executed)
+		span->start.early = VMPT_TIME_OPEN;
+	if (lane->next >= lane->first + 2)
+		lane_span(lane, lane->next - 2)->end = span->start;
+	lane->settling = SETTLED;
+}
+
+/* ---- the walk ---- */
+
+/* The time of the batch's last item: of that before a stream's end. */
+static void end_batch(struct lane *lane)
+{
+	const struct vmpt_batch *b = &lane->batch;
+	const struct vmpt_item *last;
+
+	vmpt_clock_batch_end(&lane->clock, b);
+	if (!b->count)
+		return;
+	last = &b->items[b->count - 1];
+	lane->time = clock_is_timed(last) ? lane->clock.now : lane->clock.next;
+	if (last->kind == VMPT_PT_CYC)
+		lane->time.late = VMPT_TIME_OPEN;
+}
+
+/* 1: .batch has an item at .item, 0: the end, or an error. */
+static int have_item(struct lane *lane)
+{
+	int ret;
+
+	while (!lane->items_done && lane->item >= lane->batch.count) {
+		end_batch(lane);
+		ret = vmpt_batch_next(lane->dec, &lane->batch);
+		if (ret <= 0)
+			lane->batch.count = 0;
+		if (ret < 0)
+			return ret;
+		lane->item = lane->gap = 0;
+		lane->went_back = false;
+		lane->items_done = !ret;
+	}
+	return !lane->items_done;
+}
+
+/* What an item is to a lane. */
+enum {
+	TIMED = 1,  /* to the clock */
+	WANTED = 2, /* to take_item() */
+	FLOW = 4,   /* TNTs: something executed */
+	TARGET = 8, /* TIP: and where; to on_target() if it is the span's first */
+};
+
+static const u8 class_of[256] = {
+	[VMPT_ITEM_RUN] = FLOW,
+	[VMPT_PT_TNT_64] = FLOW,
+	[VMPT_PT_CYC] = TIMED,
+	[VMPT_PT_MTC] = TIMED,
+	[VMPT_PT_TSC] = TIMED | WANTED,
+	[VMPT_PT_TMA] = TIMED,
+	[VMPT_PT_CBR] = TIMED | WANTED,
+	[VMPT_PT_OVF] = TIMED | WANTED,
+	[VMPT_PT_PSB] = TIMED | WANTED,
+	[VMPT_PT_PSBEND] = TIMED | WANTED,
+	[VMPT_PT_TIP_PGD] = TIMED | WANTED,
+	[VMPT_PT_TIP_PGE] = TIMED | WANTED,
+	[VMPT_PT_TRACESTOP] = TIMED,
+	[VMPT_PT_EXSTOP] = TIMED,
+	[VMPT_PT_PWRE] = TIMED | WANTED,
+	[VMPT_ITEM_LOSS] = TIMED | WANTED,
+	[VMPT_PT_FUP] = WANTED,
+	[VMPT_PT_TIP] = TARGET,
+	[VMPT_PT_PIP] = WANTED,
+	[VMPT_PT_EVD] = WANTED,
+	[VMPT_PT_MWAIT] = WANTED,
+	[VMPT_PT_PWRX] = WANTED,
+};
+
+/*
+ * @clock has been fed with item @i, a CYC: its time is that of the packet right behind it, in
+ * front of which there is no gap before item @gap.
+ */
+static void cyc_time(const struct lane *lane, struct vmpt_clock *clock, size_t i, size_t gap,
+		     struct vmpt_time *time)
+{
+	const struct vmpt_batch *b = &lane->batch;
+
+	*time = clock->now;
+	if (i + 1 == b->count) {
+		time->late = VMPT_TIME_OPEN;
+	} else if (i + 1 < gap && clock_is_timed(&b->items[i + 1])) {
+		clock_feed(clock, b, i + 1);
+		if (!clock->back)
+			*time = clock->now;
+	}
+}
+
+/* Item @i, and the clock knows it: its time is that of the span, if that waits for one. */
+static void settle_at(struct lane *lane, size_t i, const struct vmpt_time *time)
+{
+	const struct vmpt_item *item = &lane->batch.items[i];
+	struct vmpt_clock ahead;
+	struct vmpt_time cyc;
+
+	if (item->kind == VMPT_PT_CYC) {
+		ahead = lane->clock;
+		cyc_time(lane, &ahead, i, lane->gap, &cyc);
+		time = &cyc;
+	}
+	settle(lane, item, time);
+}
+
+/* Item @i, of the class @class. */
+static inline void take_one(struct lane *lane, size_t i, u8 class)
+{
+	const struct vmpt_item *item = &lane->batch.items[i];
+	const struct vmpt_time *time = &lane->clock.next;
+
+	if (class & TIMED) {
+		clock_feed(&lane->clock, &lane->batch, i);
+		time = &lane->clock.now;
+		if (lane->clock.back && !lane->went_back) {
+			lane->went_back = true;
+			lane_span(lane, lane->next - 1)->back = lane->clock.back;
+		}
+	}
+	/* TraceEn is 1 then: only the context is not traced. */
+	lane->stopped &= item->kind != VMPT_PT_MTC;
+	if (class & TARGET)
+		on_target(lane, item);
+	if (class & WANTED)
+		take_item(lane, item, lane->batch.base + item->offset, time);
+	if (lane->settling)
+		settle_at(lane, i, time);
+}
+
+/*
+ * TNTs and TIPs are the most by far, and nobody can foresee which is next: what they do is done
+ * without a branch on it. True: that was all.
+ */
+static inline bool is_light(struct lane *lane, u8 class)
+{
+	bool heavy = class & (TIMED | WANTED);
+
+	lane->has_fup &= !(class & (FLOW | TARGET));
+	lane->has_entry |= (class & FLOW) != 0;
+	lane->stopped &= !(class & TARGET);
+	heavy |= ((class & TARGET) != 0) & !(lane->has_entry | lane->in_psb);
+	return !(heavy | (lane->settling != SETTLED));
+}
+
+/* Those that are of time or for take_item(): they are looked at, whatever the lane waits for. */
+static const u8 looked_at[256] = {
+	[VMPT_PT_CYC] = 1,	 [VMPT_PT_MTC] = 1,	[VMPT_PT_TSC] = 1,    [VMPT_PT_TMA] = 1,
+	[VMPT_PT_CBR] = 1,	 [VMPT_PT_OVF] = 1,	[VMPT_PT_PSB] = 1,    [VMPT_PT_PSBEND] = 1,
+	[VMPT_PT_TIP_PGD] = 1,	 [VMPT_PT_TIP_PGE] = 1, [VMPT_PT_EXSTOP] = 1, [VMPT_PT_PWRE] = 1,
+	[VMPT_PT_TRACESTOP] = 1, [VMPT_ITEM_LOSS] = 1,	[VMPT_PT_FUP] = 1,    [VMPT_PT_PIP] = 1,
+	[VMPT_PT_EVD] = 1,	 [VMPT_PT_MWAIT] = 1,	[VMPT_PT_PWRX] = 1,
+};
+
+/* Whether the next TNT or TIP, or for a time any item, changes something. */
+static inline bool is_waiting(const struct lane *lane)
+{
+	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
+}
+
+/* Items [@i, @to), CLOCK_BLOCK at the most and without a gap. Returns the first for which there is
+ * no room. */
+static size_t take_block(struct lane *lane, size_t i, size_t to)
+{
+	const struct vmpt_item *items = lane->batch.items;
+	u32 at[CLOCK_BLOCK + 1];
+	size_t k = 0, n;
+
+	n = clock_find(items, i, to, looked_at, at);
+	at[n] = (u32)to;
+	for (;; i++, k++) {
+		for (; i < at[k] && is_waiting(lane); i++)
+			if (!is_light(lane, class_of[items[i].kind]))
+				take_one(lane, i, class_of[items[i].kind]);
+		i = at[k];
+		if (k == n)
+			return to;
+		if (items[i].kind == VMPT_PT_CYC && !is_waiting(lane)) {
+			k = clock_take_cycs(&lane->clock, items, at, k, n) - 1;
+			i = at[k];
+			continue;
+		}
+		if (class_of[items[i].kind] & WANTED && lane_is_full(lane))
+			return i;
+		take_one(lane, i, class_of[items[i].kind]);
+	}
+}
+
+/* Items of the batch up to number @end, or as far as there is room. */
+static void take_some(struct lane *lane, size_t end)
+{
+	size_t i = lane->item, to, reached;
+
+	while (i < end) {
+		if (i >= lane->gap)
+			lane->gap = vmpt_clock_gaps(&lane->clock, lane->stream, &lane->batch, i);
+		to = end < lane->gap ? end : lane->gap;
+		to = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
+		reached = take_block(lane, i, to);
+		lane->item = reached;
+		if (reached < to)
+			return;
+		i = to;
+	}
+}
+
+/* How many items of the batch lie before @limit, with those of the loss that the slice is. */
+static size_t items_before(const struct lane *lane, u64 limit)
+{
+	const struct vmpt_batch *b = &lane->batch;
+	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
+	size_t low = lane->item, high = b->count;
+
+	if (b->base + b->items[high - 1].offset < limit)
+		return high;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (b->base + b->items[mid].offset < limit)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* A loss may have no bytes. */
+	while (lost && low < b->count && b->items[low].kind == VMPT_ITEM_LOSS &&
+	       b->base + b->items[low].offset == lane->slice.offset)
+		low++;
+	return low;
+}
+
+/* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
+int lane_take_items(struct lane *lane, u64 limit)
+{
+	size_t end;
+	int ret;
+
+	while ((ret = have_item(lane)) > 0) {
+		end = items_before(lane, limit);
+		if (end == lane->item)
+			break;
+		take_some(lane, end);
+		if (lane->item < end)
+			return 0;
+	}
+	return ret < 0 ? ret : 1;
+}
+
+/* The time at the next item, without taking it. */
+int lane_boundary_time(struct lane *lane, struct vmpt_time *time)
+{
+	const struct vmpt_item *item;
+	struct vmpt_clock ahead;
+	int ret = have_item(lane);
+	size_t gap = lane->gap;
+
+	*time = lane->time;
+	if (ret <= 0)
+		return ret;
+	item = &lane->batch.items[lane->item];
+	*time = lane->clock.next;
+	if (lane->item < lane->gap && !clock_is_timed(item))
+		return 0;
+	ahead = lane->clock;
+	if (lane->item >= lane->gap)
+		gap = vmpt_clock_gaps(&ahead, lane->stream, &lane->batch, lane->item);
+	*time = ahead.next;
+	if (!clock_is_timed(item))
+		return 0;
+	clock_feed(&ahead, &lane->batch, lane->item);
+	*time = ahead.now;
+	if (item->kind == VMPT_PT_CYC)
+		cyc_time(lane, &ahead, lane->item, gap, time);
+	return 0;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The spans of one stream: slices (who) walked beside packets with their times (when,
+ * timeline-items.c). A stretch with tracing off is cut out of its slice.
+ */
+#include <string.h>
+
+#include "decoder/pt/source.h"
+#include "decoder/timeline/timeline.h"
+
+/* ---- spans begin and end ---- */
+
+static u8 span_kind(const struct vmpt_slice *s)
+{
+	if (s->begin == VMPT_BEGIN_LOSS)
+		return VMPT_SPAN_LOST;
+	switch (s->owner.kind) {
+	case VMPT_OWNER_HOST:
+		return VMPT_SPAN_HOST;
+	case VMPT_OWNER_VM:
+	case VMPT_OWNER_VM_ANY:
+		return VMPT_SPAN_GUEST;
+	default:
+		return VMPT_SPAN_UNKNOWN;
+	}
+}
+
+/* What the beginning of a slice says of the edge there. */
+static u8 edge_of(const struct vmpt_slice *s)
+{
+	switch (s->begin) {
+	case VMPT_BEGIN_ENTRY:
+		return VMPT_EDGE_ENTRY;
+	case VMPT_BEGIN_EXIT:
+		return VMPT_EDGE_EXIT;
+	case VMPT_BEGIN_SWITCH:
+		return VMPT_EDGE_SWITCH;
+	default:
+		return VMPT_EDGE_UNKNOWN;
+	}
+}
+
+static struct vmpt_span *push(struct lane *lane, u8 kind, u8 began, u64 offset,
+			      const struct vmpt_time *start)
+{
+	struct vmpt_span *span = lane_span(lane, lane->next++);
+
+	memset(span, 0, sizeof(*span));
+	span->stream = lane->index;
+	span->kind = kind;
+	span->began = began;
+	span->offset = offset;
+	span->start = *start;
+	span->exit.reason = VMPT_REASON_UNKNOWN;
+	lane->open = true;
+	return span;
+}
+
+/* The current slice's span, or the rest of it, from @offset on. */
+static void begin(struct lane *lane, u8 began, u64 offset, const struct vmpt_time *start)
+{
+	struct vmpt_span *span = push(lane, span_kind(&lane->slice), began, offset, start);
+
+	span->owner = lane->slice.owner;
+	span->loss = lane->slice.loss;
+	span->doubt = lane->slice.begin == VMPT_BEGIN_DOUBT && span->kind == VMPT_SPAN_UNKNOWN;
+	lane->has_fup = lane->has_entry = lane->has_reason = lane->has_qualification = false;
+	lane->cr3 = 0;
+	lane->host_idle = lane->has_host_cr3 = false;
+	if (span->kind == VMPT_SPAN_LOST || span->kind == VMPT_SPAN_UNKNOWN)
+		lane_exits_give_up(lane);
+}
+
+static void fill_exit(struct lane *lane, struct vmpt_span *span)
+{
+	struct vmpt_exit *e = &span->exit;
+
+	e->has_ip = lane->has_fup;
+	e->ip = lane->has_fup ? lane->fup : 0;
+	e->cr3 = lane->cr3;
+	if (lane->has_reason) {
+		e->reason = lane->reason;
+		e->source = VMPT_REASON_EVD;
+		e->has_qualification = lane->has_qualification;
+		e->qualification = lane->qualification;
+	}
+	lane_exit_begin(lane, lane->next - 1);
+}
+
+static void end(struct lane *lane, u8 ended, u64 offset, const struct vmpt_time *time)
+{
+	struct vmpt_span *span = lane_span(lane, lane->next - 1);
+
+	if (!lane->open)
+		return;
+	lane->open = false;
+	lane->settling = SETTLED;
+	span->ended = ended;
+	span->end = *time;
+	span->size = offset - span->offset;
+	if (span->kind == VMPT_SPAN_GUEST && ended == VMPT_EDGE_EXIT)
+		fill_exit(lane, span);
+	if (span->kind == VMPT_SPAN_HOST && lane->host_idle)
+		lane_exits_idle(lane);
+}
+
+/* ---- tracing off ---- */
+
+/*
+ * Behind a TIP.PGD comes what setting TraceEn makes, a CBR or a TSC (Table 33-56, cases 1 and 2),
+ * or its PSB+: from the one to the other nothing was traced.
+ */
+void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
+{
+	struct vmpt_span *span = lane_span(lane, lane->next - 1), *before;
+
+	lane->stopped = false;
+	before = lane->next >= lane->first + 2 ? lane_span(lane, lane->next - 2) : NULL;
+	if (span->offset == lane->stop_offset) {
+		/* A slice begins at the stop, of doubt perhaps: first there is the time off. */
+		span->kind = VMPT_SPAN_OFF;
+		span->doubt = false;
+		span->began = VMPT_EDGE_TRACE;
+		span->start = lane->stop_time;
+		if (before) {
+			before->end = lane->stop_time;
+			before->ended = VMPT_EDGE_TRACE;
+		}
+	} else if (span->offset < lane->stop_offset) {
+		end(lane, VMPT_EDGE_TRACE, lane->stop_offset, &lane->stop_time);
+		push(lane, VMPT_SPAN_OFF, VMPT_EDGE_TRACE, lane->stop_offset, &lane->stop_time);
+	} else if (span->offset == offset && before && before->kind == VMPT_SPAN_UNKNOWN &&
+		   before->offset == lane->stop_offset) {
+		/* A slice begins here: the doubt before it was about the stop. */
+		before->kind = VMPT_SPAN_OFF;
+		before->doubt = false;
+		before->began = before->ended = span->began = VMPT_EDGE_TRACE;
+		lane->settling = SETTLE_PSB;
+		return;
+	} else {
+		return;
+	}
+	end(lane, VMPT_EDGE_TRACE, offset, time);
+	begin(lane, VMPT_EDGE_TRACE, offset, time);
+	lane->settling = SETTLE_PSB;
+	lane->executed = false;
+}
+
+/* ---- the walk ---- */
+
+/* Fill .next_slice if there is one. */
+static int peek_slice(struct lane *lane)
+{
+	int ret = vmpt_split_next(lane->split, &lane->next_slice);
+
+	lane->has_next = ret > 0;
+	return ret < 0 ? ret : 0;
+}
+
+/* A PSB+ that tells whose what follows is: tracing went on with it, some time behind what was last.
+ */
+static bool begins_with_psb(const struct lane *lane)
+{
+	const struct vmpt_slice *s = &lane->slice;
+
+	return !s->by_group &&
+	       vmpt_psb_find(lane->stream->data, s->offset,
+			     s->offset + (s->size < 16 ? s->size : 16)) == s->offset;
+}
+
+static int begin_slice(struct lane *lane)
+{
+	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
+	struct vmpt_time time;
+	int ret = lane_boundary_time(lane, &time);
+
+	lane->slice = lane->next_slice;
+	if (!ret)
+		ret = peek_slice(lane);
+	if (ret)
+		return ret;
+	/* A packet that is cut and the gap behind it are one loss. */
+	if (lane->slice.begin == VMPT_BEGIN_LOSS && lane->after_loss)
+		lane->open = true;
+	else
+		begin(lane, began, lane->slice.offset, &time);
+	/* At the start, behind lost bytes or an overflow, a PSB+ tells the time. */
+	if (time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START ||
+	    lane->after_loss || begins_with_psb(lane))
+		lane->settling = SETTLE_PSB;
+	else if (lane->slice.by_group)
+		lane->settling = SETTLE_GROUP;
+	lane->executed = false;
+	lane->after_loss = lane->slice.begin == VMPT_BEGIN_LOSS;
+	lane_span(lane, lane->next - 1)->failed_entries = lane->slice.failed_entries;
+	return 0;
+}
+
+static int end_slice(struct lane *lane)
+{
+	struct vmpt_time time;
+	int ret = lane_boundary_time(lane, &time);
+
+	if (!ret)
+		end(lane, lane->has_next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE,
+		    lane->slice.offset + lane->slice.size, &time);
+	return ret;
+}
+
+/* To the end of a slice, or as far as there is room. 0 or an error. */
+static int advance(struct lane *lane)
+{
+	int ret = 0;
+
+	if (!lane->open) {
+		if (!lane->has_next) {
+			lane->done = true;
+			lane_exits_give_up(lane);
+			return 0;
+		}
+		ret = begin_slice(lane);
+	}
+	if (!ret)
+		ret = lane_take_items(lane, lane->slice.offset + lane->slice.size);
+	return ret > 0 ? end_slice(lane) : ret;
+}
+
+int lane_next(struct lane *lane, struct vmpt_span *span)
+{
+	int ret;
+
+	/* The last two may still be changed by what is behind them. */
+	while (!lane->done &&
+	       (lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first)) {
+		if (lane_is_full(lane)) {
+			lane_exits_give_up(lane);
+			continue;
+		}
+		ret = advance(lane);
+		if (ret < 0)
+			return ret;
+	}
+	if (lane->first == lane->next)
+		return 0;
+	*span = *lane_span(lane, lane->first++);
+	return 1;
+}
+
+int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct vmpt_stream *stream,
+	      size_t index, const struct vmpt_timeline_options *options, unsigned int threads)
+{
+	struct vmpt_options decode = options->decode;
+	struct vmpt_clock_options how;
+	int ret;
+
+	if (!vmpt_clocks_stream(clocks, index))
+		return -VMPT_E_INVAL;
+	decode.threads = threads;
+	/* The timeline tells how far all of it is. */
+	decode.progress = NULL;
+	lane->options = options;
+	lane->stream = stream;
+	lane->index = (u32)index;
+	lane->time = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
+	ret = vmpt_splitter_open(&lane->split, stream, &decode);
+	if (!ret)
+		ret = vmpt_decoder_open(&lane->dec, stream, &decode);
+	vmpt_clocks_clock_options(clocks, index, &how);
+	vmpt_clock_init(&lane->clock, &how);
+	if (!ret)
+		ret = peek_slice(lane);
+	return ret;
+}
+
+void lane_close(struct lane *lane)
+{
+	vmpt_splitter_close(lane->split);
+	vmpt_decoder_close(lane->dec);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * All streams' spans as one sequence by time. Each stream's lane fills a bounded queue; whoever
+ * has time works on the lane whose queue is emptiest, and the caller takes the earliest head.
+ * Memory is constant: a ring and a queue a stream.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "decoder/timeline/timeline.h"
+
+#define QUEUE	    1024
+#define CHUNK	    64 /* spans made before others get a look at the queue */
+#define THREADS_MAX 12
+
+enum { LANE_IDLE, LANE_BUSY, LANE_DONE };
+
+struct queue {
+	struct lane lane;
+	struct vmpt_span span[QUEUE];
+	u64 first, next; /* by number: taken, put */
+	u8 state;
+	int error;
+	struct vmpt_span head; /* the caller's own: taken out of the queue */
+	bool has_head;
+};
+
+struct vmpt_timeline {
+	struct vmpt_timeline_options options;
+	struct queue *queue;
+	size_t count;
+	u32 *events; /* indices of KVM exits, by stream */
+	u64 *heap;   /* streams that have a head, the earliest first */
+	size_t heap_count;
+	bool started;
+	u64 bytes; /* handed out */
+	unsigned int told;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work, made; /* for workers; for the caller */
+	pthread_t thread[THREADS_MAX];
+	unsigned int threads;
+	bool stop;
+};
+
+/* ---- lanes at work ---- */
+
+/* Make some spans of @q, which nobody else works on. The lock is held here, not meanwhile. */
+static void produce(struct vmpt_timeline *t, struct queue *q)
+{
+	u64 first = q->first, next = q->next, end = first + QUEUE;
+	int ret = 1;
+
+	q->state = LANE_BUSY;
+	pthread_mutex_unlock(&t->lock);
+	if (end > next + CHUNK)
+		end = next + CHUNK;
+	while (next < end && (ret = lane_next(&q->lane, &q->span[next % QUEUE])) > 0)
+		next++;
+	pthread_mutex_lock(&t->lock);
+	q->next = next;
+	q->error = ret < 0 ? ret : 0;
+	q->state = ret > 0 ? LANE_IDLE : LANE_DONE;
+	pthread_cond_broadcast(&t->made);
+	pthread_cond_signal(&t->work);
+}
+
+/* The lane that is worth working on most: the emptiest with room for a chunk. */
+static struct queue *find_work(struct vmpt_timeline *t)
+{
+	struct queue *best = NULL;
+	size_t i;
+
+	for (i = 0; i < t->count; i++) {
+		struct queue *q = &t->queue[i];
+
+		if (q->state != LANE_IDLE || q->next - q->first > QUEUE - CHUNK)
+			continue;
+		if (!best || q->next - q->first < best->next - best->first)
+			best = q;
+	}
+	return best;
+}
+
+static void *work(void *arg)
+{
+	struct vmpt_timeline *t = arg;
+	struct queue *q;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->stop) {
+		q = find_work(t);
+		if (q)
+			produce(t, q);
+		else
+			pthread_cond_wait(&t->work, &t->lock);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* The next span of @q into its head. 1, 0 at its end, or an error. */
+static int take(struct vmpt_timeline *t, struct queue *q)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&t->lock);
+	while (q->first == q->next && q->state != LANE_DONE) {
+		if (q->state == LANE_IDLE)
+			produce(t, q);
+		else
+			pthread_cond_wait(&t->made, &t->lock);
+	}
+	if (q->first < q->next) {
+		q->head = q->span[q->first++ % QUEUE];
+		if (t->threads && q->next - q->first == QUEUE - CHUNK)
+			pthread_cond_signal(&t->work);
+		ret = 1;
+	} else {
+		ret = q->error;
+	}
+	pthread_mutex_unlock(&t->lock);
+	q->has_head = ret > 0;
+	return ret;
+}
+
+/* ---- merging ---- */
+
+/* Spans without a time come first: they are at a stream's beginning. */
+static u64 key(const struct vmpt_timeline *t, size_t heap_index)
+{
+	u64 tsc = t->queue[t->heap[heap_index]].head.start.tsc;
+
+	return tsc == VMPT_TIME_NONE ? 0 : tsc;
+}
+
+static bool before(const struct vmpt_timeline *t, size_t a, size_t b)
+{
+	u64 x = key(t, a), y = key(t, b);
+
+	return x != y ? x < y : t->heap[a] < t->heap[b];
+}
+
+static void swap(struct vmpt_timeline *t, size_t a, size_t b)
+{
+	u64 x = t->heap[a];
+
+	t->heap[a] = t->heap[b];
+	t->heap[b] = x;
+}
+
+static void sink_first(struct vmpt_timeline *t)
+{
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < t->heap_count) {
+		if (child + 1 < t->heap_count && before(t, child + 1, child))
+			child++;
+		if (!before(t, child, at))
+			return;
+		swap(t, child, at);
+		at = child;
+	}
+}
+
+static void add_last(struct vmpt_timeline *t, size_t stream)
+{
+	size_t at = t->heap_count++;
+
+	t->heap[at] = stream;
+	while (at && before(t, at, (at - 1) / 2)) {
+		swap(t, at, (at - 1) / 2);
+		at = (at - 1) / 2;
+	}
+}
+
+static int start(struct vmpt_timeline *t)
+{
+	size_t i;
+	int ret;
+
+	t->started = true;
+	for (i = 0; i < t->count; i++) {
+		ret = take(t, &t->queue[i]);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			add_last(t, i);
+	}
+	return 0;
+}
+
+int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
+{
+	struct queue *q;
+	int ret;
+
+	if (!t->started) {
+		ret = start(t);
+		if (ret)
+			return ret;
+	}
+	if (!t->heap_count)
+		return 0;
+	q = &t->queue[t->heap[0]];
+	*span = q->head;
+	t->bytes += span->size;
+	if (t->options.decode.progress && !(++t->told % 256))
+		t->options.decode.progress(t->options.decode.progress_opaque, t->bytes);
+	ret = take(t, q);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		t->heap[0] = t->heap[--t->heap_count];
+	sink_first(t);
+	return 1;
+}
+
+/* ---- opening and closing ---- */
+
+static bool is_exit_of(const struct vmpt_event *e, const struct vmpt_stream *stream)
+{
+	return e->kind == VMPT_EVENT_KVM_EXIT && e->tsc && e->reason != VMPT_EVENT_NO_REASON &&
+	       stream->cpu >= 0 && e->cpu == stream->cpu;
+}
+
+/* The KVM exits of each stream's CPU, as indices that lie behind each other. */
+static int sort_events(struct vmpt_timeline *t)
+{
+	const struct vmpt_timeline_options *o = &t->options;
+	size_t i, k, n = 0;
+
+	if (o->event_count > 0xffffffff)
+		return -VMPT_E_INVAL;
+	for (k = 0; k < t->count; k++)
+		for (i = 0; i < o->event_count; i++)
+			n += is_exit_of(&o->events[i], t->queue[k].lane.stream);
+	t->events = calloc(n + 1, sizeof(*t->events));
+	if (!t->events)
+		return -VMPT_E_NOMEM;
+	for (k = 0, n = 0; k < t->count; k++) {
+		struct lane *lane = &t->queue[k].lane;
+
+		lane->events.event = o->events;
+		lane->events.index = t->events + n;
+		for (i = 0; i < o->event_count; i++)
+			if (is_exit_of(&o->events[i], lane->stream))
+				t->events[n++] = (u32)i;
+		lane->events.count = (size_t)(t->events + n - lane->events.index);
+	}
+	return 0;
+}
+
+static int open_lanes(struct vmpt_timeline *t, const struct vmpt_clocks *clocks,
+		      const struct vmpt_stream *const *streams)
+{
+	unsigned int own = t->count == 1 ? t->options.decode.threads : 1;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < t->count && !ret; i++)
+		ret = lane_open(&t->queue[i].lane, clocks, streams[i], i, &t->options, own);
+	return ret ? ret : sort_events(t);
+}
+
+static void start_threads(struct vmpt_timeline *t)
+{
+	unsigned int want = t->options.decode.threads;
+
+	if (want > THREADS_MAX)
+		want = THREADS_MAX;
+	if (want > t->count)
+		want = (unsigned int)t->count;
+	/* The caller is one of them. */
+	while (t->threads + 1 < want && !pthread_create(&t->thread[t->threads], NULL, work, t))
+		t->threads++;
+}
+
+int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
+		       const struct vmpt_stream *const *streams, size_t count,
+		       const struct vmpt_timeline_options *options)
+{
+	static const struct vmpt_timeline_options defaults;
+	struct vmpt_timeline *t;
+	size_t i;
+	int ret;
+
+	if (!count)
+		return -VMPT_E_INVAL;
+	for (i = 0; i < count; i++)
+		if (streams[i]->isa != VMPT_ISA_PT)
+			return -VMPT_E_UNSUPPORTED;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -VMPT_E_NOMEM;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->work, NULL);
+	pthread_cond_init(&t->made, NULL);
+	t->options = options ? *options : defaults;
+	t->count = count;
+	t->queue = calloc(count, sizeof(*t->queue));
+	t->heap = calloc(count, sizeof(*t->heap));
+	ret = t->queue && t->heap ? open_lanes(t, clocks, streams) : -VMPT_E_NOMEM;
+	if (ret) {
+		vmpt_timeline_close(t);
+		return ret;
+	}
+	start_threads(t);
+	*timeline = t;
+	return 0;
+}
+
+void vmpt_timeline_close(struct vmpt_timeline *t)
+{
+	size_t i;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->stop = true;
+	pthread_cond_broadcast(&t->work);
+	pthread_mutex_unlock(&t->lock);
+	while (t->threads)
+		pthread_join(t->thread[--t->threads], NULL);
+	for (i = 0; t->queue && i < t->count; i++)
+		lane_close(&t->queue[i].lane);
+	pthread_cond_destroy(&t->made);
+	pthread_cond_destroy(&t->work);
+	pthread_mutex_destroy(&t->lock);
+	free(t->queue);
+	free(t->heap);
+	free(t->events);
+	free(t);
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * perf.data: its header and what that points to. Two forms exist: the file form
+ * has sections for attrs, records and features, the pipe form has a short header
+ * and everything else as records.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "decoder/trace/perf.h"
+
+/* struct perf_file_header, field by field */
+enum {
+	HEADER_SIZE = 8,
+	HEADER_ATTR_SIZE = 16,
+	HEADER_ATTRS = 24,
+	HEADER_DATA = 40,
+	HEADER_FLAGS = 72,
+	HEADER_END = 104,
+	PIPE_HEADER_END = 16,
+	SECTION_SIZE = 16,
+	ATTR_SIZE_MIN = PERF_ATTR_SIZE_VER0,
+};
+
+static const char magic_2[8] = "PERFILE2";
+static const char magic_1[8] = "PERFFILE";
+
+struct section {
+	u64 offset, size;
+};
+
+int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
+{
+	va_list args;
+
+	if (!r->info->incomplete && r->diag) {
+		r->diag->offset = offset;
+		va_start(args, fmt);
+		vsnprintf(r->diag->text, sizeof(r->diag->text), fmt, args);
+		va_end(args);
+	}
+	r->info->incomplete = true;
+	return 1;
+}
+
+int perf_no_memory(struct perf_reader *r)
+{
+	return vmpt_diag_fail(r->diag, VMPT_E_NOMEM, 0, "out of memory");
+}
+
+static bool is_swapped(const u8 *data, const char *magic)
+{
+	u64 v;
+
+	memcpy(&v, magic, 8);
+	return vmpt_load64(data) == __builtin_bswap64(v);
+}
+
+bool vmpt_perf_is(const u8 *data, u64 size)
+{
+	return size >= 8 && (!memcmp(data, magic_2, 8) || !memcmp(data, magic_1, 8) ||
+			     is_swapped(data, magic_2) || is_swapped(data, magic_1));
+}
+
+static struct section section_at(const struct perf_reader *r, u64 offset)
+{
+	return (struct section){ vmpt_load64(r->file + offset), vmpt_load64(r->file + offset + 8) };
+}
+
+static bool in_file(const struct perf_reader *r, struct section s)
+{
+	return s.offset <= r->size && s.size <= r->size - s.offset;
+}
+
+int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *ids, u64 id_size)
+{
+	struct perf_event_attr attr = { 0 };
+	struct perf_attr *attrs = vmpt_grow(r->attrs, r->attr_count, sizeof(*attrs));
+
+	if (!attrs)
+		return perf_no_memory(r);
+	r->attrs = attrs;
+	/* A newer attr is longer, an older one shorter; what we need is in all. */
+	memcpy(&attr, bytes, size < sizeof(attr) ? size : sizeof(attr));
+	attrs[r->attr_count++] = (struct perf_attr){
+		.type = attr.type,
+		.sample_id_all = attr.sample_id_all,
+		.config = attr.config,
+		.sample_type = attr.sample_type,
+		.read_format = attr.read_format,
+	};
+	return r->events ? perf_events_ids(r, ids, id_size) : 0;
+}
+
+int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset)
+{
+	if (id == PERF_FEATURE_DIR_FORMAT)
+		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, offset,
+				      "perf.data in directory format (perf record --threads) "
+				      "is not supported");
+	if (id == PERF_FEATURE_TRACING_DATA && r->events)
+		perf_events_formats(r, data, size);
+	if (id == PERF_FEATURE_AUXTRACE && size >= 8 && !r->info->pipe) {
+		/* u64 count, then the places */
+		r->index = data + 8;
+		r->index_count = vmpt_load64(data);
+		if (r->index_count > (size - 8) / PERF_INDEX_ENTRY)
+			r->index_count = (size - 8) / PERF_INDEX_ENTRY;
+	}
+	if (id != PERF_FEATURE_COMPRESSED)
+		return 0;
+	/* u32 version, type, level, ratio, mmap_len */
+	r->info->compressed = true;
+	if (size < 20) {
+		perf_stop(r, offset, "feature COMPRESSED of %" PRIu64 " bytes", size);
+		return 0;
+	}
+	if (vmpt_load32(data + 4) != PERF_COMPRESS_ZSTD)
+		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, offset,
+				      "records compressed by method %u, not zstd",
+				      vmpt_load32(data + 4));
+	return 0;
+}
+
+/* At @at, after the records, there is a section for each feature whose bit is set. */
+static int read_features(struct perf_reader *r, u64 at)
+{
+	unsigned int bit;
+	int ret = 0;
+
+	for (bit = 0; !ret && bit < PERF_FEATURES; bit++) {
+		struct section s = { 0 };
+
+		if (!(r->file[HEADER_FLAGS + bit / 8] >> bit % 8 & 1))
+			continue;
+		if (in_file(r, (struct section){ at, SECTION_SIZE }))
+			s = section_at(r, at);
+		else
+			perf_stop(r, r->size, "the file ends before its features");
+		if (!in_file(r, s)) {
+			perf_stop(r, at, "feature %u lies behind the end of the file", bit);
+			s = (struct section){ 0 };
+		}
+		ret = perf_take_feature(r, bit, r->file + s.offset, s.size, at);
+		at += SECTION_SIZE;
+	}
+	return ret;
+}
+
+static int read_attrs(struct perf_reader *r)
+{
+	u64 attr_size = vmpt_load64(r->file + HEADER_ATTR_SIZE);
+	struct section attrs = section_at(r, HEADER_ATTRS);
+	u64 at;
+	int ret = 0;
+
+	/* Each is a struct perf_event_attr and the section of its ids. */
+	if (attr_size < ATTR_SIZE_MIN + SECTION_SIZE || attr_size > UINT16_MAX)
+		return vmpt_diag_fail(r->diag, VMPT_E_FORMAT, HEADER_ATTR_SIZE,
+				      "attributes of %" PRIu64 " bytes each", attr_size);
+	if (!in_file(r, attrs))
+		return vmpt_diag_fail(r->diag, VMPT_E_FORMAT, HEADER_ATTRS,
+				      "the attributes (%" PRIu64 " bytes at %" PRIu64
+				      ") lie behind the end of the file at %" PRIu64,
+				      attrs.size, attrs.offset, r->size);
+	for (at = 0; !ret && attrs.size - at >= attr_size; at += attr_size) {
+		struct section ids = section_at(r, attrs.offset + at + attr_size - SECTION_SIZE);
+
+		if (!in_file(r, ids))
+			ids = (struct section){ 0 };
+		ret = perf_take_attr(r, r->file + attrs.offset + at, attr_size - SECTION_SIZE,
+				     r->file + ids.offset, ids.size);
+	}
+	return ret;
+}
+
+static int read_file_header(struct perf_reader *r)
+{
+	u64 header_size = vmpt_load64(r->file + HEADER_SIZE);
+	struct section data;
+	int ret;
+
+	/* Before Linux 2.6.35 the header ended without the feature bits. */
+	if (header_size != HEADER_END && header_size != HEADER_FLAGS)
+		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, HEADER_SIZE,
+				      "a perf.data header of %" PRIu64 " bytes", header_size);
+	if (r->size < header_size)
+		return vmpt_diag_fail(r->diag, VMPT_E_FORMAT, r->size,
+				      "the file ends inside its header");
+	ret = read_attrs(r);
+	if (ret)
+		return ret;
+	data = section_at(r, HEADER_DATA);
+	r->records = data.offset;
+	r->records_end = r->size;
+	if (data.offset > r->size) {
+		r->records = r->size;
+		perf_stop(r, HEADER_DATA, "the records start behind the end of the file");
+	} else if (!data.size) {
+		/* perf writes the size last. */
+		perf_stop(r, HEADER_DATA, "perf did not finish this file");
+	} else if (!in_file(r, data)) {
+		perf_stop(r, r->size, "the file ends inside its records, %" PRIu64 " bytes short",
+			  data.size - (r->size - data.offset));
+	} else {
+		r->records_end = data.offset + data.size;
+	}
+	return header_size == HEADER_END ? read_features(r, r->records_end) : 0;
+}
+
+static int read_header(struct perf_reader *r)
+{
+	if (r->size < 8 || !vmpt_perf_is(r->file, r->size))
+		return vmpt_diag_fail(r->diag, VMPT_E_FORMAT, 0,
+				      "no perf.data: it does not start with PERFILE2");
+	if (!memcmp(r->file, magic_1, 8) || is_swapped(r->file, magic_1))
+		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, 0,
+				      "perf.data of version 1 (Linux before 2.6.34)");
+	if (is_swapped(r->file, magic_2))
+		return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, 0,
+				      "perf.data of a big-endian machine");
+	if (r->size < PIPE_HEADER_END)
+		return vmpt_diag_fail(r->diag, VMPT_E_FORMAT, r->size,
+				      "the file ends inside its header");
+	if (vmpt_load64(r->file + HEADER_SIZE) != PIPE_HEADER_END)
+		return read_file_header(r);
+	r->info->pipe = true;
+	r->records = PIPE_HEADER_END;
+	r->records_end = r->size;
+	return 0;
+}
+
+/* The records are read: was there anything of Intel PT? */
+static int check_pt(struct perf_reader *r)
+{
+	char why[sizeof(r->diag->text)];
+	size_t i;
+
+	if (r->has_pt_info && !r->part_count)
+		for (i = 0; i < r->attr_count; i++)
+			if (r->attrs[i].sample_type & PERF_SAMPLE_AUX)
+				return vmpt_diag_fail(r->diag, VMPT_E_UNSUPPORTED, 0,
+						      "the trace lies in samples (perf record "
+						      "--aux-sample), which is not supported");
+	if (r->has_pt_info)
+		return 0;
+	if (r->has_info)
+		return vmpt_diag_fail(r->diag, VMPT_E_NO_PT, 0,
+				      "its AUX trace is of type %u, not Intel PT", r->aux_type);
+	if (r->info->incomplete && r->diag) {
+		memcpy(why, r->diag->text, sizeof(why));
+		return vmpt_diag_fail(r->diag, VMPT_E_NO_PT, r->diag->offset,
+				      "no Intel PT trace in what can be read: %.180s", why);
+	}
+	return vmpt_diag_fail(r->diag, VMPT_E_NO_PT, 0, "this perf.data has no Intel PT trace");
+}
+
+int perf_read_file(struct perf_reader *r)
+{
+	int ret = read_header(r);
+
+	return ret ? ret : perf_read_records(r);
+}
+
+int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag)
+{
+	struct perf_reader r = {
+		.trace = trace,
+		.info = &trace->info,
+		.diag = diag,
+		.file = file,
+		.size = size,
+		.pt_attr = SIZE_MAX,
+	};
+	int ret = perf_read_file(&r);
+
+	if (!ret)
+		ret = check_pt(&r);
+	if (!ret)
+		ret = perf_make_streams(&r);
+	perf_inflate_free(&r);
+	free(r.attrs);
+	free(r.parts);
+	free(r.marks);
+	return ret;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside the perf.data reader: the file's header (reader-perf.c), its records
+ * (reader-perf-records.c, -inflate.c), and the streams that the trace buffers
+ * found there make (reader-perf-streams.c). The format is described in Linux'
+ * tools/perf/Documentation/perf.data-file-format.txt.
+ */
+#ifndef VMPT_DECODER_READER_PERF_H
+#define VMPT_DECODER_READER_PERF_H
+
+#include <linux/perf_event.h>
+
+#include "decoder/trace/trace.h"
+
+/* Records that the perf tool adds to those of the kernel. */
+enum {
+	PERF_USER_HEADER_ATTR = 64,
+	PERF_USER_TRACING_DATA = 66,
+	PERF_USER_ID_INDEX = 69,
+	PERF_USER_AUXTRACE_INFO = 70,
+	PERF_USER_AUXTRACE = 71,
+	PERF_USER_TIME_CONV = 79,
+	PERF_USER_HEADER_FEATURE = 80,
+	PERF_USER_COMPRESSED = 81,
+	PERF_USER_COMPRESSED2 = 83,
+};
+
+/* Features: bits of the file header, ids of HEADER_FEATURE records. */
+enum {
+	PERF_FEATURE_TRACING_DATA = 1,
+	PERF_FEATURE_AUXTRACE = 18,
+	PERF_FEATURE_DIR_FORMAT = 24,
+	PERF_FEATURE_COMPRESSED = 27,
+	PERF_FEATURES = 256,
+};
+
+#define PERF_AUXTRACE_INTEL_PT 1  /* AUXTRACE_INFO.type */
+#define PERF_COMPRESS_ZSTD     1  /* HEADER_COMPRESSED.type */
+#define PERF_INDEX_ENTRY       16 /* bytes: u64 file_offset, size */
+#define PERF_RECORD_HEADER     8  /* bytes of struct perf_event_header */
+#define PERF_PADDING_MAX       7  /* an AUXTRACE buffer is padded to 8 bytes */
+
+/* What the reader needs of a struct perf_event_attr. */
+struct perf_attr {
+	u32 type;
+	bool sample_id_all;
+	u64 config;
+	u64 sample_type;
+	u64 read_format;
+};
+
+struct perf_events;
+
+/* One AUXTRACE buffer. */
+struct perf_part {
+	int cpu, tid; /* tid is -1 where cpu is known */
+	u32 damage;   /* how often records were lost before it */
+	u64 aux_offset;
+	u64 size;
+	u64 file_offset;
+	/* Set when the streams are made: bytes left out at its head, kept, and where */
+	u64 skip, used, stream_offset;
+};
+
+/* A place in an AUX area that an AUX record says something of. */
+struct perf_mark {
+	int cpu, tid; /* -1: the record does not say */
+	u32 flags;    /* VMPT_GAP_* */
+	u64 aux_offset;
+	size_t queue;
+};
+
+struct perf_inflate;
+
+struct perf_reader {
+	struct vmpt_trace *trace;
+	struct vmpt_trace_info *info; /* the trace's */
+	struct vmpt_diag *diag;
+	const u8 *file;
+	u64 size;
+	u64 records, records_end; /* where the records lie in the file */
+
+	struct perf_attr *attrs;
+	size_t attr_count;
+	size_t pt_attr; /* the intel_pt event's; attr_count and more: not known */
+
+	bool has_info, has_pt_info; /* an AUXTRACE_INFO was seen, of intel_pt */
+	bool inflate_broken;	    /* what is compressed cannot be read any more */
+	u32 aux_type;		    /* of the last AUXTRACE_INFO */
+	u32 pmu_type;		    /* attr.type of intel_pt events */
+
+	struct perf_part *parts;
+	size_t part_count;
+	struct perf_mark *marks;
+	size_t mark_count;
+	struct perf_inflate *inflate;
+
+	/* Places of the AUXTRACE records, from the feature: where to go on after damage */
+	const u8 *index; /* u64 file_offset, size */
+	u64 index_count, index_next;
+	u32 damage; /* how often that was needed */
+
+	/* Not NULL: events are collected and nothing else, from a file that was read before */
+	struct perf_events *events;
+};
+
+/* Something of the file cannot be read: note it, the first with its reason. Returns 1. */
+int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int perf_no_memory(struct perf_reader *r);
+
+/* Note an attr of @size bytes, and the @id_size bytes of its events' ids. 0 or an error. */
+int perf_take_attr(struct perf_reader *r, const u8 *attr, u64 size, const u8 *ids, u64 id_size);
+/* Feature @id, whose data are @size bytes at @data; @offset is for diags. 0 or an error. */
+int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset);
+
+/* All records. 0 or an error; what is broken is noted and left out. */
+int perf_read_records(struct perf_reader *r);
+/*
+ * One record, whole, of @size bytes; @offset is where it, or the compressed record
+ * it comes from, lies in the file. 0, 1 after perf_stop(), or an error.
+ */
+int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset);
+
+/*
+ * Inflate @size bytes and take the records they complete. 0, 1 after perf_stop(),
+ * or an error.
+ */
+int perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 offset);
+/* Bytes of a record whose rest never came. */
+size_t perf_inflate_rest(const struct perf_reader *r);
+void perf_inflate_free(struct perf_reader *r);
+
+/* Make the streams of all parts and marks. 0 or an error. */
+int perf_make_streams(struct perf_reader *r);
+
+/* Everything of the file: header, then records. 0 or an error. */
+int perf_read_file(struct perf_reader *r);
+
+/* ---- events (reader-perf-events.c) ---- */
+
+/* The ids of the attr that was taken last. 0 or an error. */
+int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
+/* A record of the kernel's. 0 or an error: what makes no sense is left out. */
+int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
+/* ID_INDEX: the CPUs of the intel_pt event. 0 or an error: what makes no sense is left out. */
+int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size);
+/* TRACING_DATA: the formats of the tracepoints. What makes no sense is left out. */
+void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size);
+
+/* ---- formats of tracepoints (reader-perf-formats.c) ---- */
+
+/* Where a field lies in a tracepoint's raw data; size 0: it has none of that name. */
+struct perf_field {
+	u32 offset, size;
+};
+
+enum perf_tracepoint_kind { PERF_TP_KVM_ENTRY, PERF_TP_KVM_EXIT, PERF_TPS };
+
+/* kvm:kvm_entry or kvm:kvm_exit. */
+struct perf_tracepoint {
+	bool known;
+	u64 id; /* attr.config of its events */
+	struct perf_field vcpu_id, rip, exit_reason, isa, info1, info2;
+};
+
+/* Those of the two that @data, TRACING_DATA of the perf tool, has. */
+void perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size);
+
+#endif

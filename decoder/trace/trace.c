@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Opening traces: which reader reads a file, what a trace owns, and the small
+ * questions it answers.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "decoder/trace/trace.h"
+
+int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, const char *fmt, ...)
+{
+	va_list args;
+
+	if (!diag)
+		return -(int)err;
+	diag->offset = offset;
+	va_start(args, fmt);
+	vsnprintf(diag->text, sizeof(diag->text), fmt, args);
+	va_end(args);
+	return -(int)err;
+}
+
+void *vmpt_grow(void *array, size_t count, size_t size)
+{
+	size_t room = count ? 2 * count : 1;
+
+	if (count & (count - 1))
+		return array;
+	if (room > SIZE_MAX / size)
+		return NULL;
+	return realloc(array, room * size);
+}
+
+int vmpt_trace_take_map(struct vmpt_trace *trace, struct vmpt_map *map, struct vmpt_diag *diag)
+{
+	struct vmpt_map *maps = vmpt_grow(trace->maps, trace->map_count, sizeof(*maps));
+
+	if (!maps) {
+		vmpt_map_close(map);
+		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	}
+	trace->maps = maps;
+	maps[trace->map_count++] = *map;
+	return 0;
+}
+
+int vmpt_trace_take_stream(struct vmpt_trace *trace, const struct vmpt_stream *stream,
+			   struct vmpt_diag *diag)
+{
+	struct vmpt_stream *streams =
+		vmpt_grow(trace->streams, trace->stream_count, sizeof(*streams));
+
+	if (!streams) {
+		free((void *)stream->gaps);
+		free((void *)stream->extents);
+		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	}
+	trace->streams = streams;
+	streams[trace->stream_count++] = *stream;
+	return 0;
+}
+
+void vmpt_trace_close(struct vmpt_trace *trace)
+{
+	size_t i;
+
+	if (!trace)
+		return;
+	for (i = 0; i < trace->stream_count; i++) {
+		free((void *)trace->streams[i].gaps);
+		free((void *)trace->streams[i].extents);
+	}
+	for (i = 0; i < trace->map_count; i++)
+		vmpt_map_close(&trace->maps[i]);
+	vmpt_perf_events_free(trace->events);
+	free(trace->streams);
+	free(trace->maps);
+	free(trace);
+}
+
+static struct vmpt_trace *trace_new(enum vmpt_trace_format format, struct vmpt_diag *diag)
+{
+	struct vmpt_trace *trace = calloc(1, sizeof(*trace));
+
+	if (diag)
+		*diag = (struct vmpt_diag){ 0 };
+	if (trace)
+		trace->info.format = format;
+	else
+		vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
+	return trace;
+}
+
+/* What an open function returns: the trace, or an error and no trace. */
+static int trace_done(struct vmpt_trace **trace, struct vmpt_trace *opened, int ret)
+{
+	if (ret) {
+		vmpt_trace_close(opened);
+		opened = NULL;
+	}
+	*trace = opened;
+	return ret;
+}
+
+/* Read @map, which is handed over. */
+static int open_map(struct vmpt_trace **trace, struct vmpt_map *map, bool perf, int cpu,
+		    struct vmpt_diag *diag)
+{
+	struct vmpt_trace *t = trace_new(perf ? VMPT_TRACE_PERF : VMPT_TRACE_RAW, diag);
+	const u8 *data = map->data;
+	u64 size = map->size;
+	int ret;
+
+	*trace = NULL;
+	if (!t) {
+		vmpt_map_close(map);
+		return -VMPT_E_NOMEM;
+	}
+	if (!perf)
+		return trace_done(trace, t, vmpt_raw_read_map(t, map, cpu, diag));
+	t->isa_told = true;
+	ret = vmpt_trace_take_map(t, map, diag);
+	if (!ret)
+		ret = vmpt_perf_read(t, data, size, diag);
+	return trace_done(trace, t, ret);
+}
+
+/*
+ * Map @path, or the file in it if that is a directory: perf record --kcore makes one whose "data"
+ * is complete, vmpt record one with a "perf.data", which may be such a directory.
+ */
+static int map_path(struct vmpt_map *map, const char *path, struct vmpt_diag *diag)
+{
+	static const char *const name[] = { "data", "perf.data", "perf.data/data" };
+	char inner[4096];
+	struct stat st;
+	size_t i;
+	int n;
+
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return vmpt_map_open(map, path, diag);
+	for (i = 0; i < VMPT_ARRAY_SIZE(name); i++) {
+		n = snprintf(inner, sizeof(inner), "%s/%s", path, name[i]);
+		if (n > 0 && (size_t)n < sizeof(inner) && !stat(inner, &st) && S_ISREG(st.st_mode))
+			return vmpt_map_open(map, inner, diag);
+	}
+	return vmpt_map_open(map, path, diag);
+}
+
+int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag)
+{
+	struct vmpt_map map;
+	int ret;
+
+	*trace = NULL;
+	ret = map_path(&map, path, diag);
+	if (ret)
+		return ret;
+	return open_map(trace, &map, vmpt_perf_is(map.data, map.size), cpu, diag);
+}
+
+int vmpt_trace_set_isa(struct vmpt_trace *trace, enum vmpt_isa isa)
+{
+	size_t i;
+
+	if (trace->info.format != VMPT_TRACE_RAW)
+		return isa == trace->info.isa ? 0 : -VMPT_E_INVAL;
+	trace->info.isa = isa;
+	trace->isa_told = true;
+	for (i = 0; i < trace->stream_count; i++)
+		trace->streams[i].isa = (u8)isa;
+	return 0;
+}
+
+static int open_as(struct vmpt_trace **trace, const char *path, enum vmpt_isa isa, int cpu,
+		   struct vmpt_diag *diag)
+{
+	struct vmpt_trace *t = trace_new(VMPT_TRACE_RAW, diag);
+
+	*trace = NULL;
+	if (!t)
+		return -VMPT_E_NOMEM;
+	vmpt_trace_set_isa(t, isa);
+	return trace_done(trace, t, vmpt_raw_read(t, path, cpu, diag));
+}
+
+int vmpt_trace_open_raw(struct vmpt_trace **trace, const char *path, int cpu,
+			struct vmpt_diag *diag)
+{
+	return open_as(trace, path, VMPT_ISA_PT, cpu, diag);
+}
+
+int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
+			 struct vmpt_diag *diag)
+{
+	return open_as(trace, path, VMPT_ISA_RTIT, cpu, diag);
+}
+
+int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag)
+{
+	struct vmpt_map map;
+	int ret;
+
+	*trace = NULL;
+	ret = map_path(&map, path, diag);
+	if (ret)
+		return ret;
+	return open_map(trace, &map, true, -1, diag);
+}
+
+int vmpt_trace_open_perf_memory(struct vmpt_trace **trace, const u8 *data, u64 size,
+				struct vmpt_diag *diag)
+{
+	struct vmpt_map map = { .data = data, .size = size };
+
+	return open_map(trace, &map, true, -1, diag);
+}
+
+int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag)
+{
+	if (diag)
+		*diag = (struct vmpt_diag){ 0 };
+	if (trace->info.format != VMPT_TRACE_RAW)
+		return vmpt_diag_fail(diag, VMPT_E_INVAL, 0,
+				      "a raw trace cannot be added to a perf.data");
+	return vmpt_raw_read(trace, path, cpu, diag);
+}
+
+size_t vmpt_trace_streams(const struct vmpt_trace *trace)
+{
+	return trace->stream_count;
+}
+
+const struct vmpt_stream *vmpt_trace_stream(const struct vmpt_trace *trace, size_t i)
+{
+	return i < trace->stream_count ? &trace->streams[i] : NULL;
+}
+
+const struct vmpt_trace_info *vmpt_trace_info(const struct vmpt_trace *trace)
+{
+	return &trace->info;
+}
+
+u64 vmpt_tsc_to_perf_time(const struct vmpt_trace_info *info, u64 tsc)
+{
+	u64 quotient = tsc >> info->time_shift;
+	u64 remainder = tsc & vmpt_mask64(info->time_shift);
+
+	return info->time_zero + quotient * info->time_mult +
+	       ((remainder * info->time_mult) >> info->time_shift);
+}
+
+u64 vmpt_stream_file_offset(const struct vmpt_stream *stream, u64 offset)
+{
+	size_t low = 0, high = stream->extent_count;
+
+	if (!high)
+		return offset;
+	/* The last extent that starts at or before @offset */
+	while (high - low > 1) {
+		size_t mid = low + (high - low) / 2;
+
+		if (stream->extents[mid].offset <= offset)
+			low = mid;
+		else
+			high = mid;
+	}
+	return stream->extents[low].file_offset + (offset - stream->extents[low].offset);
+}
