@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/split.h"
-#include "decoder/pt/tracker.h"
 
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {

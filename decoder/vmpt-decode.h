@@ -152,6 +152,12 @@ struct vmpt_owner {
 	bool concealed; /* host, but a PSB+ had a PIP and no VMCS: perhaps a concealed guest */
 };
 
+/* Whether both name the same owner, however sure. */
+static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
+}
+
 /* ---- packets ---- */
 
 /* Kinds of items beside enum vmpt_pt_kind. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "decoder/clock/clocks.h"
-#include "decoder/parallel/pool.h"
+#include "decoder/parallel/parallel.h"
 
 /* Walks over streams without the host's TSCs: each may make VMCSs known for the next. */
 #define WALKS 4

@@ -8,7 +8,7 @@
 #define VMPT_DECODER_CLOCKS_H
 
 #include "decoder/clock/fit.h"
-#include "decoder/clock/clock.h"
+#include "decoder/clock/state.h"
 
 /* More VMCSs than this in a stream or in all: nothing is found of the rest. */
 #define VMPT_CLOCKS_VMCSS 4096

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "decoder/clock/clock.h"
+#include "decoder/clock/state.h"
 
 #define CLOCK_OPEN	 (~0ULL) /* .hi */
 #define CLOCK_RATIO_BITS 24

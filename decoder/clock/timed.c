@@ -5,67 +5,26 @@
  */
 #include <stdlib.h>
 
-#include "decoder/clock/clock.h"
+#include "decoder/clock/state.h"
 #include "decoder/vmpt-rtit-clock.h"
 
 struct vmpt_timed {
 	struct vmpt_decoder *dec;
 	const struct vmpt_stream *stream;
+	/* PT's or RTIT's: fill .time of all items, .back and .back_item. */
+	void (*time_batch)(struct vmpt_timed *t, struct vmpt_timed_batch *batch);
 	struct vmpt_time *time;
 	size_t room;
 	struct vmpt_clock clock;
 	struct vmpt_rtit_clock rtit;
 };
 
-int vmpt_timed_open(struct vmpt_timed **timed, const struct vmpt_clocks *clocks, size_t stream,
-		    const struct vmpt_options *options)
+/* ---- PT ---- */
+
+static void pt_batch(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 {
-	struct vmpt_clock_options how = { 0 };
-	struct vmpt_timed *t;
-	int ret;
-
-	*timed = NULL;
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return -VMPT_E_NOMEM;
-	t->stream = vmpt_clocks_stream(clocks, stream);
-	if (!t->stream) {
-		free(t);
-		return -VMPT_E_INVAL;
-	}
-	ret = vmpt_decoder_open(&t->dec, t->stream, options);
-	if (ret) {
-		free(t);
-		return ret;
-	}
-	vmpt_clocks_clock_options(clocks, stream, &how);
-	vmpt_clock_init(&t->clock, &how);
-	vmpt_rtit_clock_init(&t->rtit, how.rates.nominal);
-	*timed = t;
-	return 0;
-}
-
-void vmpt_timed_close(struct vmpt_timed *t)
-{
-	if (!t)
-		return;
-	vmpt_decoder_close(t->dec);
-	free(t->time);
-	free(t);
-}
-
-static int grow(struct vmpt_timed *t, size_t count)
-{
-	struct vmpt_time *time;
-
-	if (count <= t->room)
-		return 0;
-	time = realloc(t->time, count * sizeof(*time));
-	if (!time)
-		return -VMPT_E_NOMEM;
-	t->time = time;
-	t->room = count;
-	return 0;
+	batch->back = (u8)vmpt_clock_batch(&t->clock, t->stream, &batch->batch, t->time,
+					   &batch->back_item);
 }
 
 /* ---- RTIT ---- */
@@ -141,6 +100,65 @@ static void rtit_batch(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 	counts->contradictions = t->rtit.contradictions;
 }
 
+/* ---- both ---- */
+
+static void (*const time_batch[])(struct vmpt_timed *t, struct vmpt_timed_batch *batch) = {
+	[VMPT_ISA_PT] = pt_batch,
+	[VMPT_ISA_RTIT] = rtit_batch,
+};
+
+int vmpt_timed_open(struct vmpt_timed **timed, const struct vmpt_clocks *clocks, size_t stream,
+		    const struct vmpt_options *options)
+{
+	struct vmpt_clock_options how = { 0 };
+	struct vmpt_timed *t;
+	int ret;
+
+	*timed = NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -VMPT_E_NOMEM;
+	t->stream = vmpt_clocks_stream(clocks, stream);
+	if (!t->stream) {
+		free(t);
+		return -VMPT_E_INVAL;
+	}
+	t->time_batch = time_batch[t->stream->isa];
+	ret = vmpt_decoder_open(&t->dec, t->stream, options);
+	if (ret) {
+		free(t);
+		return ret;
+	}
+	vmpt_clocks_clock_options(clocks, stream, &how);
+	vmpt_clock_init(&t->clock, &how);
+	vmpt_rtit_clock_init(&t->rtit, how.rates.nominal);
+	*timed = t;
+	return 0;
+}
+
+void vmpt_timed_close(struct vmpt_timed *t)
+{
+	if (!t)
+		return;
+	vmpt_decoder_close(t->dec);
+	free(t->time);
+	free(t);
+}
+
+static int grow(struct vmpt_timed *t, size_t count)
+{
+	struct vmpt_time *time;
+
+	if (count <= t->room)
+		return 0;
+	time = realloc(t->time, count * sizeof(*time));
+	if (!time)
+		return -VMPT_E_NOMEM;
+	t->time = time;
+	t->room = count;
+	return 0;
+}
+
 int vmpt_timed_next(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 {
 	int ret = vmpt_batch_next(t->dec, &batch->batch);
@@ -152,11 +170,7 @@ int vmpt_timed_next(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 	ret = grow(t, batch->batch.count);
 	if (ret)
 		return ret;
-	if (t->stream->isa == VMPT_ISA_RTIT)
-		rtit_batch(t, batch);
-	else
-		batch->back = (u8)vmpt_clock_batch(&t->clock, t->stream, &batch->batch, t->time,
-						   &batch->back_item);
+	t->time_batch(t, batch);
 	batch->time = t->time;
 	return 1;
 }

@@ -7,7 +7,7 @@
 #define VMPT_DECODER_CLOCK_WALK_H
 
 #include "decoder/clock/core.h"
-#include "decoder/pt/source.h"
+#include "decoder/pt/pt.h"
 
 /* All others have the clock's next time, and are not fed. */
 static inline bool clock_is_timed(const struct vmpt_item *item)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The planner: from a stream's regions to spans that begin at PSBs. */
-#include "decoder/parallel/plan.h"
+#include "decoder/parallel/parallel.h"
 
 static u64 next_region_end(const struct vmpt_planner *p)
 {

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "decoder/parallel/pool.h"
+#include "decoder/parallel/parallel.h"
 
 struct vmpt_pool {
 	vmpt_pool_run *run;

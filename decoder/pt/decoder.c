@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 
-#include "decoder/rtit/rtit.h"
 #include "decoder/pt/tracker.h"
 
 /* An owner that holds from an offset on. */
@@ -15,8 +14,8 @@ struct change {
 	struct vmpt_owner owner;
 };
 
-struct vmpt_decoder {
-	struct vmpt_rtit_decoder *rtit; /* of a stream of RTIT, or NULL and all below */
+struct pt_decoder {
+	struct vmpt_decoder base;
 	struct vmpt_source *source;
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
@@ -28,21 +27,15 @@ struct vmpt_decoder {
 	struct vmpt_tracker tracker;
 };
 
-int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
-		      const struct vmpt_options *options)
+static int open_decoder(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
+			const struct vmpt_options *options)
 {
-	static const struct vmpt_options defaults;
-	struct vmpt_decoder *d = calloc(1, sizeof(*d));
+	struct pt_decoder *d = calloc(1, sizeof(*d));
 	int err;
 
 	if (!d)
 		return -VMPT_E_NOMEM;
-	if (!options)
-		options = &defaults;
-	if (stream->isa == VMPT_ISA_RTIT)
-		err = vmpt_rtit_decoder_open(&d->rtit, stream, options);
-	else
-		err = vmpt_source_open(&d->source, stream, options, true);
+	err = vmpt_source_open(&d->source, stream, options, true);
 	if (err) {
 		free(d);
 		return err;
@@ -50,28 +43,26 @@ int vmpt_decoder_open(struct vmpt_decoder **dec, const struct vmpt_stream *strea
 	d->stream = stream;
 	vmpt_tracker_init(&d->tracker, stream->data, options->guest_only, true);
 	d->owner = d->tracker.owner;
-	*dec = d;
+	*dec = &d->base;
 	return 0;
 }
 
-void vmpt_decoder_close(struct vmpt_decoder *d)
+static void close_decoder(struct vmpt_decoder *dec)
 {
-	if (!d)
-		return;
-	vmpt_rtit_decoder_close(d->rtit);
+	struct pt_decoder *d = (struct pt_decoder *)dec;
+
 	vmpt_source_close(d->source);
 	free(d->changes);
 	free(d);
 }
 
-void vmpt_decoder_time_only(struct vmpt_decoder *d)
+static void time_only(struct vmpt_decoder *dec)
 {
-	if (d->source)
-		vmpt_source_time_only(d->source);
+	vmpt_source_time_only(((struct pt_decoder *)dec)->source);
 }
 
 /* Room for all changes that the piece's tokens can make, behind those left over. */
-static int reserve(struct vmpt_decoder *d)
+static int reserve(struct pt_decoder *d)
 {
 	size_t left = d->change_count - d->change;
 	size_t want = left + d->piece.token_count * 3;
@@ -92,7 +83,7 @@ static int reserve(struct vmpt_decoder *d)
 }
 
 /* The first item at or behind @offset, from item @i on. */
-static size_t item_from(const struct vmpt_decoder *d, size_t i, u64 offset)
+static size_t item_from(const struct pt_decoder *d, size_t i, u64 offset)
 {
 	u64 rel = offset - d->piece.start;
 
@@ -103,7 +94,7 @@ static size_t item_from(const struct vmpt_decoder *d, size_t i, u64 offset)
 	return i;
 }
 
-static void add_change(struct vmpt_decoder *d, const struct vmpt_mark *m)
+static void add_change(struct pt_decoder *d, const struct vmpt_mark *m)
 {
 	struct change *c = &d->changes[d->change_count++];
 
@@ -114,7 +105,7 @@ static void add_change(struct vmpt_decoder *d, const struct vmpt_mark *m)
 	c->item = item_from(d, d->piece.token_items[d->tracker.token], m->offset);
 }
 
-static int track(struct vmpt_decoder *d)
+static int track(struct pt_decoder *d)
 {
 	struct vmpt_mark *m;
 	size_t i = 0;
@@ -134,7 +125,7 @@ static int track(struct vmpt_decoder *d)
 }
 
 /* The run before item @i reaches beyond @offset: give its head as a batch of its own. */
-static void cut_run(struct vmpt_decoder *d, size_t i, u64 offset, struct vmpt_batch *b)
+static void cut_run(struct pt_decoder *d, size_t i, u64 offset, struct vmpt_batch *b)
 {
 	struct vmpt_item *run = &d->piece.items[i];
 	u16 head = (u16)(offset - d->piece.start - run->offset);
@@ -147,7 +138,7 @@ static void cut_run(struct vmpt_decoder *d, size_t i, u64 offset, struct vmpt_ba
 	b->count = 1;
 }
 
-static void fill(struct vmpt_decoder *d, struct vmpt_batch *b, size_t end)
+static void fill(struct pt_decoder *d, struct vmpt_batch *b, size_t end)
 {
 	b->items = d->piece.items + d->item;
 	b->count = end - d->item;
@@ -155,7 +146,7 @@ static void fill(struct vmpt_decoder *d, struct vmpt_batch *b, size_t end)
 }
 
 /* Items up to the next change of owner. False if there are none. */
-static bool next_of_piece(struct vmpt_decoder *d, struct vmpt_batch *b)
+static bool next_of_piece(struct pt_decoder *d, struct vmpt_batch *b)
 {
 	size_t end = d->piece.item_count;
 	struct vmpt_item *last;
@@ -189,12 +180,11 @@ static bool next_of_piece(struct vmpt_decoder *d, struct vmpt_batch *b)
 	return true;
 }
 
-int vmpt_batch_next(struct vmpt_decoder *d, struct vmpt_batch *batch)
+static int next_batch(struct vmpt_decoder *dec, struct vmpt_batch *batch)
 {
+	struct pt_decoder *d = (struct pt_decoder *)dec;
 	int ret;
 
-	if (d->rtit)
-		return vmpt_rtit_batch_next(d->rtit, batch);
 	while (!next_of_piece(d, batch)) {
 		ret = vmpt_source_next(d->source, &d->piece);
 		if (ret <= 0) {
@@ -208,3 +198,10 @@ int vmpt_batch_next(struct vmpt_decoder *d, struct vmpt_batch *batch)
 	}
 	return 1;
 }
+
+const struct vmpt_decoder_ops vmpt_pt_decoder_ops = {
+	.open = open_decoder,
+	.next = next_batch,
+	.close = close_decoder,
+	.time_only = time_only,
+};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/pt/fast.h"
-#include "decoder/parallel/pool.h"
+#include "decoder/parallel/parallel.h"
 
 #define INDEX_CHUNK   (64u << 10)
 #define PACKETS_CHUNK (32u << 10)

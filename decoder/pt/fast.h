@@ -9,7 +9,7 @@
 #define VMPT_DECODER_FAST_H
 
 #include "decoder/pt/fast-table.h"
-#include "decoder/parallel/plan.h"
+#include "decoder/parallel/parallel.h"
 
 #define VMPT_LANES_MAX	8
 #define VMPT_JOB_CHUNKS 8

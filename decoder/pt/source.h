@@ -21,7 +21,7 @@
 #ifndef VMPT_DECODER_SOURCE_H
 #define VMPT_DECODER_SOURCE_H
 
-#include "decoder/vmpt-decode.h"
+#include "decoder/pt/pt.h"
 
 /*
  * A token: the packet's offset in the stream << 6 | enum vmpt_pt_kind. Tokens are
@@ -56,33 +56,6 @@ struct vmpt_piece {
 
 struct vmpt_source;
 
-/* Whether packets of a kind say something of time, or of where clocks may stop (clock.c). */
-static inline bool vmpt_time_wanted(unsigned int kind)
-{
-	switch (kind) {
-	case VMPT_PT_CYC:
-	case VMPT_PT_MTC:
-	case VMPT_PT_TSC:
-	case VMPT_PT_TMA:
-	case VMPT_PT_CBR:
-	case VMPT_PT_OVF:
-	case VMPT_PT_PSB:
-	case VMPT_PT_PSBEND:
-	case VMPT_PT_TIP_PGD:
-	case VMPT_PT_TIP_PGE:
-	case VMPT_PT_TRACESTOP:
-	case VMPT_PT_EXSTOP:
-	case VMPT_PT_PWRE:
-	case VMPT_ITEM_LOSS:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* The same for all kinds: 0 or 1. */
-extern const u8 vmpt_time_kinds[256];
-
 /* @items: make items too. */
 int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 		     const struct vmpt_options *options, bool items);
@@ -94,15 +67,10 @@ void vmpt_source_close(struct vmpt_source *src);
  * in a run, with its bytes as they are, and Last IP is not kept. Before the first piece.
  */
 void vmpt_source_time_only(struct vmpt_source *src);
-/* The same of a decoder of PT, before its first batch. (decoder.c) */
-void vmpt_decoder_time_only(struct vmpt_decoder *dec);
 
 /*
  * ---- shared by both sources ----
  */
-
-/* Offset of the first PSB that lies whole in [@from, @end) of @data, or @end. (sync.c) */
-u64 vmpt_psb_find(const u8 *data, u64 from, u64 end);
 
 /* What a decoder carries from packet to packet. */
 struct vmpt_scan_state {

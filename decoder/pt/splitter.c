@@ -6,15 +6,13 @@
  */
 #include <stdlib.h>
 
-#include "decoder/rtit/rtit.h"
-#include "decoder/pt/slice.h"
 #include "decoder/pt/tracker.h"
 
 /* Slices that one token can finish: before the doubt, the doubt, a loss. */
 #define READY_MAX 32
 
-struct vmpt_splitter {
-	struct vmpt_rtit_splitter *rtit; /* of a stream of RTIT, or NULL and all below */
+struct pt_splitter {
+	struct vmpt_splitter base;
 	struct vmpt_source *source;
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
@@ -27,21 +25,15 @@ struct vmpt_splitter {
 	struct vmpt_tracker tracker;
 };
 
-int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *stream,
-		       const struct vmpt_options *options)
+static int open_splitter(struct vmpt_splitter **split, const struct vmpt_stream *stream,
+			 const struct vmpt_options *options)
 {
-	static const struct vmpt_options defaults;
-	struct vmpt_splitter *s = calloc(1, sizeof(*s));
+	struct pt_splitter *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -VMPT_E_NOMEM;
-	if (!options)
-		options = &defaults;
-	if (stream->isa == VMPT_ISA_RTIT)
-		err = vmpt_rtit_splitter_open(&s->rtit, stream, options);
-	else
-		err = vmpt_source_open(&s->source, stream, options, false);
+	err = vmpt_source_open(&s->source, stream, options, false);
 	if (err) {
 		free(s);
 		return err;
@@ -51,20 +43,19 @@ int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *s
 	s->slice.owner = s->tracker.owner;
 	s->slice.begin = VMPT_BEGIN_START;
 	s->open = true;
-	*split = s;
+	*split = &s->base;
 	return 0;
 }
 
-void vmpt_splitter_close(struct vmpt_splitter *s)
+static void close_splitter(struct vmpt_splitter *split)
 {
-	if (!s)
-		return;
-	vmpt_rtit_splitter_close(s->rtit);
+	struct pt_splitter *s = (struct pt_splitter *)split;
+
 	vmpt_source_close(s->source);
 	free(s);
 }
 
-static void emit(struct vmpt_splitter *s, const struct vmpt_slice *slice, u64 end)
+static void emit(struct pt_splitter *s, const struct vmpt_slice *slice, u64 end)
 {
 	struct vmpt_slice *r;
 
@@ -105,7 +96,7 @@ static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 }
 
 /* The doubt ends at @at without proof: its bytes are nobody's. */
-static void drop_doubt(struct vmpt_splitter *s, u64 at)
+static void drop_doubt(struct pt_splitter *s, u64 at)
 {
 	emit(s, &s->slice, s->doubt.offset);
 	s->doubt.owner = (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
@@ -113,7 +104,7 @@ static void drop_doubt(struct vmpt_splitter *s, u64 at)
 	s->doubting = false;
 }
 
-static void close_slice(struct vmpt_splitter *s, u64 at)
+static void close_slice(struct pt_splitter *s, u64 at)
 {
 	if (s->doubting)
 		drop_doubt(s, at);
@@ -121,7 +112,7 @@ static void close_slice(struct vmpt_splitter *s, u64 at)
 		emit(s, &s->slice, at);
 }
 
-static void on_owner(struct vmpt_splitter *s, const struct vmpt_mark *m)
+static void on_owner(struct pt_splitter *s, const struct vmpt_mark *m)
 {
 	bool same = vmpt_owner_same(&m->owner, &s->slice.owner);
 
@@ -143,7 +134,7 @@ static void on_owner(struct vmpt_splitter *s, const struct vmpt_mark *m)
 	s->slice.owner.concealed |= m->owner.concealed;
 }
 
-static void on_loss(struct vmpt_splitter *s, const struct vmpt_mark *m)
+static void on_loss(struct pt_splitter *s, const struct vmpt_mark *m)
 {
 	struct vmpt_slice loss;
 
@@ -157,7 +148,7 @@ static void on_loss(struct vmpt_splitter *s, const struct vmpt_mark *m)
 	s->slice.offset = m->offset + m->value;
 }
 
-static void take_mark(struct vmpt_splitter *s, const struct vmpt_mark *m)
+static void take_mark(struct pt_splitter *s, const struct vmpt_mark *m)
 {
 	struct vmpt_slice *here = s->doubting ? &s->doubt : &s->slice;
 
@@ -191,7 +182,7 @@ static bool all_zero(const u8 *p, u64 n)
 	return !n;
 }
 
-static void finish(struct vmpt_splitter *s)
+static void finish(struct pt_splitter *s)
 {
 	u64 end = s->stream->size;
 
@@ -201,7 +192,7 @@ static void finish(struct vmpt_splitter *s)
 	close_slice(s, end);
 }
 
-static void take_tokens(struct vmpt_splitter *s)
+static void take_tokens(struct pt_splitter *s)
 {
 	unsigned int i;
 
@@ -210,12 +201,11 @@ static void take_tokens(struct vmpt_splitter *s)
 			take_mark(s, &s->tracker.marks[i]);
 }
 
-int vmpt_split_next(struct vmpt_splitter *s, struct vmpt_slice *slice)
+static int next_slice(struct vmpt_splitter *split, struct vmpt_slice *slice)
 {
+	struct pt_splitter *s = (struct pt_splitter *)split;
 	int ret;
 
-	if (s->rtit)
-		return vmpt_rtit_split_next(s->rtit, slice);
 	while (!s->ready_count) {
 		if (s->done)
 			return 0;
@@ -234,3 +224,9 @@ int vmpt_split_next(struct vmpt_splitter *s, struct vmpt_slice *slice)
 	s->ready_count--;
 	return 1;
 }
+
+const struct vmpt_splitter_ops vmpt_pt_splitter_ops = {
+	.open = open_splitter,
+	.next = next_slice,
+	.close = close_splitter,
+};

@@ -10,27 +10,7 @@
 #ifndef VMPT_DECODER_VM_TRACKER_H
 #define VMPT_DECODER_VM_TRACKER_H
 
-#include "decoder/pt/heads.h"
-#include "decoder/pt/payload.h"
 #include "decoder/pt/source.h"
-
-/* ---- units that begin at a packet; the stream writer reads them too ---- */
-
-/* PSB … PSBEND (33.3.7), or what there is of it. */
-struct vmpt_psb_plus {
-	u64 end; /* behind PSBEND; else at the packet that ended it */
-	u64 cr3;
-	u64 vmcs;
-	struct vmpt_tscs tsc;
-	unsigned int tokens; /* that its packets make, the PSB's aside */
-	bool complete;	     /* PSBEND was there */
-	bool has_pip, nr, has_vmcs, has_fup;
-};
-
-void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
-
-/* Behind the PADs at @at. */
-u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
 
 /*
  * PSB+ of one trace look alike: the same packets in the same order. A shape is such
@@ -74,23 +54,6 @@ static inline bool vmpt_psb_is_same(const struct vmpt_psb_same *same, const u8 *
 /* Returns the shape that it has, NULL if none is known. */
 const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data,
 						u64 at, u64 end, struct vmpt_psb_plus *psb);
-
-/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
-struct vmpt_group {
-	u64 end;  /* at the packet that ends it: .last */
-	int last; /* its kind, -1 if there is none */
-	unsigned int last_size;
-	u64 cr3, vmcs;
-	u64 first_pip;
-	struct vmpt_tscs tsc;
-	unsigned int pips;
-	bool nr;	  /* of the last PIP */
-	bool was_nonroot; /* some PIP had NR = 1 */
-	bool has_vmcs;
-	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
-};
-
-void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *group);
 
 /*
  * Whether tracing goes on behind the TIP.PGD() before @at without TraceEn having been 0: up to a
@@ -212,11 +175,6 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 			return true;
 	}
 	return false;
-}
-
-static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt_owner *b)
-{
-	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
 }
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "decoder/rtit/rtit.h"
 
-struct vmpt_rtit_decoder {
+struct rtit_decoder {
+	struct vmpt_decoder base;
 	struct vmpt_rtit_source *source;
 	const struct vmpt_stream *stream;
 	struct vmpt_rtit_piece piece;
@@ -19,10 +20,10 @@ struct vmpt_rtit_decoder {
 	struct vmpt_rtit_tracker tracker;
 };
 
-int vmpt_rtit_decoder_open(struct vmpt_rtit_decoder **dec, const struct vmpt_stream *stream,
-			   const struct vmpt_options *options)
+static int open_decoder(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
+			const struct vmpt_options *options)
 {
-	struct vmpt_rtit_decoder *d = calloc(1, sizeof(*d));
+	struct rtit_decoder *d = calloc(1, sizeof(*d));
 	int err;
 
 	if (!d)
@@ -36,25 +37,25 @@ int vmpt_rtit_decoder_open(struct vmpt_rtit_decoder **dec, const struct vmpt_str
 	vmpt_rtit_tracker_init(&d->tracker, stream->data, vmpt_rtit_source_cycles(d->source),
 			       options);
 	d->owner = d->tracker.owner;
-	*dec = d;
+	*dec = &d->base;
 	return 0;
 }
 
-void vmpt_rtit_decoder_close(struct vmpt_rtit_decoder *d)
+static void close_decoder(struct vmpt_decoder *dec)
 {
-	if (!d)
-		return;
+	struct rtit_decoder *d = (struct rtit_decoder *)dec;
+
 	vmpt_rtit_source_close(d->source);
 	free(d);
 }
 
-static void put_change(struct vmpt_rtit_decoder *d, size_t item, const struct vmpt_owner *owner)
+static void put_change(struct rtit_decoder *d, size_t item, const struct vmpt_owner *owner)
 {
 	d->change[d->change_count].item = item;
 	d->change[d->change_count++].owner = *owner;
 }
 
-static void take_token(struct vmpt_rtit_decoder *d)
+static void take_token(struct rtit_decoder *d)
 {
 	const struct vmpt_rtit_token *token = &d->piece.tokens[d->token++];
 	static const struct vmpt_owner nobody = { .sure = VMPT_UNKNOWN };
@@ -68,7 +69,7 @@ static void take_token(struct vmpt_rtit_decoder *d)
 	}
 }
 
-static void fill(struct vmpt_rtit_decoder *d, struct vmpt_batch *b, size_t end)
+static void fill(struct rtit_decoder *d, struct vmpt_batch *b, size_t end)
 {
 	b->base = d->piece.start;
 	b->data = d->stream->data + d->piece.start;
@@ -79,7 +80,7 @@ static void fill(struct vmpt_rtit_decoder *d, struct vmpt_batch *b, size_t end)
 }
 
 /* Items up to the next change of owner. False if there are none. */
-static bool next_of_piece(struct vmpt_rtit_decoder *d, struct vmpt_batch *b)
+static bool next_of_piece(struct rtit_decoder *d, struct vmpt_batch *b)
 {
 	for (;;) {
 		if (d->change_count) {
@@ -102,8 +103,9 @@ static bool next_of_piece(struct vmpt_rtit_decoder *d, struct vmpt_batch *b)
 	return true;
 }
 
-int vmpt_rtit_batch_next(struct vmpt_rtit_decoder *d, struct vmpt_batch *batch)
+static int next_batch(struct vmpt_decoder *dec, struct vmpt_batch *batch)
 {
+	struct rtit_decoder *d = (struct rtit_decoder *)dec;
 	int ret;
 
 	while (!next_of_piece(d, batch)) {
@@ -118,3 +120,9 @@ int vmpt_rtit_batch_next(struct vmpt_rtit_decoder *d, struct vmpt_batch *batch)
 	}
 	return 1;
 }
+
+const struct vmpt_decoder_ops vmpt_rtit_decoder_ops = {
+	.open = open_decoder,
+	.next = next_batch,
+	.close = close_decoder,
+};

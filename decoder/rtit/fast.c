@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "decoder/parallel/pool.h"
+#include "decoder/parallel/parallel.h"
 #include "decoder/rtit/fast.h"
 
 #define INDEX_CHUNK   (64u << 10)

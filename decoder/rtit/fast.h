@@ -8,7 +8,7 @@
 #ifndef VMPT_DECODER_RTIT_FAST_H
 #define VMPT_DECODER_RTIT_FAST_H
 
-#include "decoder/parallel/plan.h"
+#include "decoder/parallel/parallel.h"
 #include "decoder/rtit/rtit.h"
 
 #define VMPT_RTIT_LANES_MAX  4

@@ -17,7 +17,7 @@
 #ifndef VMPT_DECODER_RTIT_H
 #define VMPT_DECODER_RTIT_H
 
-#include "decoder/vmpt-decode.h"
+#include "decoder/isa.h"
 #include "decoder/vmpt-rtit-clock.h"
 
 /*
@@ -170,19 +170,5 @@ void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *
 		     const struct vmpt_rtit_token *token, struct vmpt_rtit_times *times);
 /* Whether any run is by time: the tracker then needs all items. */
 bool vmpt_rtit_by_time(const struct vmpt_options *options);
-
-/* ---- behind vmpt_decoder_open() and vmpt_splitter_open() ---- */
-
-struct vmpt_rtit_decoder;
-int vmpt_rtit_decoder_open(struct vmpt_rtit_decoder **dec, const struct vmpt_stream *stream,
-			   const struct vmpt_options *options);
-void vmpt_rtit_decoder_close(struct vmpt_rtit_decoder *dec);
-int vmpt_rtit_batch_next(struct vmpt_rtit_decoder *dec, struct vmpt_batch *batch);
-
-struct vmpt_rtit_splitter;
-int vmpt_rtit_splitter_open(struct vmpt_rtit_splitter **split, const struct vmpt_stream *stream,
-			    const struct vmpt_options *options);
-void vmpt_rtit_splitter_close(struct vmpt_rtit_splitter *split);
-int vmpt_rtit_split_next(struct vmpt_rtit_splitter *split, struct vmpt_slice *slice);
 
 #endif

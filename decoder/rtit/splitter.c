@@ -2,14 +2,14 @@
 /* From RTIT's tokens to slices: maximal runs of bytes of one owner. */
 #include <stdlib.h>
 
+#include "decoder/isa.h"
 #include "decoder/rtit/rtit.h"
-#include "decoder/pt/slice.h"
-#include "decoder/pt/tracker.h"
 
 /* Slices that one token can finish: the one before a loss, and the loss. */
 #define READY_MAX 2
 
-struct vmpt_rtit_splitter {
+struct rtit_splitter {
+	struct vmpt_splitter base;
 	struct vmpt_rtit_source *source;
 	const struct vmpt_stream *stream;
 	struct vmpt_rtit_piece piece;
@@ -21,16 +21,16 @@ struct vmpt_rtit_splitter {
 	struct vmpt_rtit_tracker tracker;
 };
 
-static void begin(struct vmpt_rtit_splitter *s, u64 at, enum vmpt_begin cause)
+static void begin(struct rtit_splitter *s, u64 at, enum vmpt_begin cause)
 {
 	s->slice = (struct vmpt_slice){ .offset = at, .begin = (u8)cause };
 	s->slice.owner = s->tracker.owner;
 }
 
-int vmpt_rtit_splitter_open(struct vmpt_rtit_splitter **split, const struct vmpt_stream *stream,
-			    const struct vmpt_options *options)
+static int open_splitter(struct vmpt_splitter **split, const struct vmpt_stream *stream,
+			 const struct vmpt_options *options)
 {
-	struct vmpt_rtit_splitter *s = calloc(1, sizeof(*s));
+	struct rtit_splitter *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
@@ -44,19 +44,19 @@ int vmpt_rtit_splitter_open(struct vmpt_rtit_splitter **split, const struct vmpt
 	vmpt_rtit_tracker_init(&s->tracker, stream->data, vmpt_rtit_source_cycles(s->source),
 			       options);
 	begin(s, 0, VMPT_BEGIN_START);
-	*split = s;
+	*split = &s->base;
 	return 0;
 }
 
-void vmpt_rtit_splitter_close(struct vmpt_rtit_splitter *s)
+static void close_splitter(struct vmpt_splitter *split)
 {
-	if (!s)
-		return;
+	struct rtit_splitter *s = (struct rtit_splitter *)split;
+
 	vmpt_rtit_source_close(s->source);
 	free(s);
 }
 
-static void emit(struct vmpt_rtit_splitter *s, const struct vmpt_slice *slice, u64 end)
+static void emit(struct rtit_splitter *s, const struct vmpt_slice *slice, u64 end)
 {
 	struct vmpt_slice *r;
 
@@ -69,7 +69,7 @@ static void emit(struct vmpt_rtit_splitter *s, const struct vmpt_slice *slice, u
 }
 
 /* What the tracker has counted belongs to the slice that is open. */
-static void take_errata(struct vmpt_rtit_splitter *s)
+static void take_errata(struct rtit_splitter *s)
 {
 	unsigned int i;
 
@@ -79,7 +79,7 @@ static void take_errata(struct vmpt_rtit_splitter *s)
 	}
 }
 
-static void on_loss(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *token)
+static void on_loss(struct rtit_splitter *s, const struct vmpt_rtit_token *token)
 {
 	emit(s, &s->slice, token->at);
 	begin(s, token->at, VMPT_BEGIN_LOSS);
@@ -97,7 +97,7 @@ static enum vmpt_begin begin_of(const struct vmpt_owner *from, const struct vmpt
 	return was == is ? VMPT_BEGIN_SWITCH : is ? VMPT_BEGIN_ENTRY : VMPT_BEGIN_EXIT;
 }
 
-static void on_owner(struct vmpt_rtit_splitter *s, u64 at)
+static void on_owner(struct rtit_splitter *s, u64 at)
 {
 	struct vmpt_owner from = s->slice.owner;
 
@@ -119,7 +119,7 @@ static u64 bytes_at(const u8 *p, unsigned int n)
 	return v;
 }
 
-static void count(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *token)
+static void count(struct rtit_splitter *s, const struct vmpt_rtit_token *token)
 {
 	const u8 *p = s->stream->data + token->at;
 
@@ -146,7 +146,7 @@ static void count(struct vmpt_rtit_splitter *s, const struct vmpt_rtit_token *to
 	}
 }
 
-static void take_token(struct vmpt_rtit_splitter *s)
+static void take_token(struct rtit_splitter *s)
 {
 	const struct vmpt_rtit_token *token = &s->piece.tokens[s->token++];
 	bool changed = vmpt_rtit_tracker_take(&s->tracker, &s->piece, token);
@@ -165,7 +165,7 @@ static void take_token(struct vmpt_rtit_splitter *s)
 }
 
 /* One more token, or the next piece. 0: all is done; or a negative error. */
-static int step(struct vmpt_rtit_splitter *s)
+static int step(struct rtit_splitter *s)
 {
 	int ret;
 
@@ -188,8 +188,9 @@ static int step(struct vmpt_rtit_splitter *s)
 	return ret;
 }
 
-int vmpt_rtit_split_next(struct vmpt_rtit_splitter *s, struct vmpt_slice *slice)
+static int next_slice(struct vmpt_splitter *split, struct vmpt_slice *slice)
 {
+	struct rtit_splitter *s = (struct rtit_splitter *)split;
 	int ret = 1;
 
 	if (!s->ready_count)
@@ -205,3 +206,9 @@ int vmpt_rtit_split_next(struct vmpt_rtit_splitter *s, struct vmpt_slice *slice)
 	s->ready_count--;
 	return 1;
 }
+
+const struct vmpt_splitter_ops vmpt_rtit_splitter_ops = {
+	.open = open_splitter,
+	.next = next_slice,
+	.close = close_splitter,
+};

@@ -5,7 +5,6 @@
  * packets that are tokens.
  */
 #include "decoder/rtit/rtit.h"
-#include "decoder/pt/tracker.h"
 
 /* The least of RTIT_PKT_CNT.Pkt_Mask: a PSB when the bytes since the last reach it (Table 11). */
 #define PKT_CNT_LIMIT 2048ULL

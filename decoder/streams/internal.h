@@ -6,8 +6,8 @@
 #ifndef VMPT_DECODER_EXTRACT_INTERNAL_H
 #define VMPT_DECODER_EXTRACT_INTERNAL_H
 
+#include "decoder/pt/pt.h"
 #include "decoder/vmpt-extract.h"
-#include "decoder/pt/tracker.h"
 
 /* A stream being written. */
 struct out_stream {

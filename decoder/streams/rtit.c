@@ -7,9 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "decoder/streams/rtit.h"
+#include "decoder/streams/streams.h"
 #include "decoder/rtit/fast.h"
-#include "decoder/pt/tracker.h"
 
 /* No packet begins with it (Figure 2). */
 #define NO_PACKET 0xff

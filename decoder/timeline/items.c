@@ -4,7 +4,6 @@
  * the time where a span begins or ends. What a guest's exit needs to be explained is picked up on
  * the way.
  */
-#include "decoder/clock/quick.h"
 #include "decoder/timeline/timeline.h"
 
 static bool bounded(const struct vmpt_time *t)

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "decoder/pt/source.h"
+#include "decoder/pt/pt.h"
 #include "decoder/timeline/timeline.h"
 
 /* ---- spans begin and end ---- */

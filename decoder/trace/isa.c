@@ -4,7 +4,7 @@
  * (SDM 3 33.4.2.17; RTIT Programming Reference 4.2.1), so the first one decides.
  */
 #include "decoder/rtit/rtit.h"
-#include "decoder/pt/source.h"
+#include "decoder/pt/pt.h"
 #include "decoder/trace/trace.h"
 
 /* RTIT_LIMIT_MASK allows no larger output (Table 13), and PSBs are 16 KiB apart at most. */

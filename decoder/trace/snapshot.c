@@ -4,7 +4,7 @@
  * found by content; offsets help but do not prove anything, since perf counts them
  * modulo the size of the buffer.
  */
-#include "decoder/pt/source.h"
+#include "decoder/pt/pt.h"
 #include "decoder/trace/trace.h"
 
 #define PADDING	   7	/* an AUXTRACE buffer is padded with zeros to 8 bytes */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * PT for the other rooms of the decoder: PSBs, packets' heads and payloads, the units that begin
+ * at a packet (PSB+, groups), which packets are about time.
+ */
+#ifndef VMPT_DECODER_PT_H
+#define VMPT_DECODER_PT_H
+
+#include "decoder/isa.h"
+#include "decoder/pt/heads.h"
+#include "decoder/pt/payload.h"
+
+/* Offset of the first PSB that lies whole in [@from, @end) of @data, or @end. (sync.c) */
+u64 vmpt_psb_find(const u8 *data, u64 from, u64 end);
+
+/* ---- packets about time ---- */
+
+/* Whether packets of a kind say something of time, or of where clocks may stop (clock.c). */
+static inline bool vmpt_time_wanted(unsigned int kind)
+{
+	switch (kind) {
+	case VMPT_PT_CYC:
+	case VMPT_PT_MTC:
+	case VMPT_PT_TSC:
+	case VMPT_PT_TMA:
+	case VMPT_PT_CBR:
+	case VMPT_PT_OVF:
+	case VMPT_PT_PSB:
+	case VMPT_PT_PSBEND:
+	case VMPT_PT_TIP_PGD:
+	case VMPT_PT_TIP_PGE:
+	case VMPT_PT_TRACESTOP:
+	case VMPT_PT_EXSTOP:
+	case VMPT_PT_PWRE:
+	case VMPT_ITEM_LOSS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The same for all kinds: 0 or 1. */
+extern const u8 vmpt_time_kinds[256];
+
+/* ---- units that begin at a packet; the stream writer reads them too ---- */
+
+/* PSB … PSBEND (33.3.7), or what there is of it. */
+struct vmpt_psb_plus {
+	u64 end; /* behind PSBEND; else at the packet that ended it */
+	u64 cr3;
+	u64 vmcs;
+	struct vmpt_tscs tsc;
+	unsigned int tokens; /* that its packets make, the PSB's aside */
+	bool complete;	     /* PSBEND was there */
+	bool has_pip, nr, has_vmcs, has_fup;
+};
+
+void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
+
+/* Behind the PADs at @at. */
+u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
+
+/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
+struct vmpt_group {
+	u64 end;  /* at the packet that ends it: .last */
+	int last; /* its kind, -1 if there is none */
+	unsigned int last_size;
+	u64 cr3, vmcs;
+	u64 first_pip;
+	struct vmpt_tscs tsc;
+	unsigned int pips;
+	bool nr;	  /* of the last PIP */
+	bool was_nonroot; /* some PIP had NR = 1 */
+	bool has_vmcs;
+	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
+};
+
+void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *group);
+
+#endif
