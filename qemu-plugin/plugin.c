@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/flow.h"
-#include "qemu-plugin/guest-view.h"
-#include "qemu-plugin/host-view.h"
-#include "qemu-plugin/translate.h"
+#include "qemu-plugin/flow/flow.h"
+#include "qemu-plugin/guest/view.h"
+#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/flow/translate.h"
 
 /* The scoreboard may have moved: it grows with the vCPUs (beyond 16). */
 static void find_hot(struct plugin *plugin)

@@ -2,8 +2,8 @@
 /*
  * No guest view, and nothing that the flow would tell it.
  */
-#include "qemu-plugin/guest-view.h"
-#include "qemu-plugin/plugin.h"
+#include "qemu-plugin/guest/view.h"
+#include "qemu-plugin/flow/vcpu.h"
 
 bool guest_hooks(const struct plugin *plugin, unsigned int hook)
 {

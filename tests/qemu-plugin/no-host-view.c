@@ -2,8 +2,8 @@
 /*
  * No host view: a unit of a test's own stands for its.
  */
-#include "qemu-plugin/host-view.h"
-#include "qemu-plugin/plugin.h"
+#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/flow/vcpu.h"
 #include "tests/support/support.h"
 
 void host_enter(struct vcpu *vcpu, u64 ip)

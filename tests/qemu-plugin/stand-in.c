@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/mode.h"
-#include "qemu-plugin/translate.h"
+#include "qemu-plugin/flow/mode.h"
+#include "qemu-plugin/flow/translate.h"
 #include "tests/support/support.h"
 
 struct stand_in stand_in;

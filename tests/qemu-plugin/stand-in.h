@@ -7,7 +7,7 @@
 #ifndef VMPT_TESTS_STAND_IN_H
 #define VMPT_TESTS_STAND_IN_H
 
-#include "qemu-plugin/flow.h"
+#include "qemu-plugin/flow/flow.h"
 
 #define STAND_IN_INSNS	16
 #define STAND_IN_BLOCKS 64 /* of one test */

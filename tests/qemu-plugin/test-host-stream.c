@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qemu-plugin/host-record.h"
-#include "qemu-plugin/host-stream.h"
+#include "qemu-plugin/host/record.h"
+#include "qemu-plugin/host/stream.h"
 #include "tests/support/support.h"
 
 #define RECORDS 8
@@ -33,7 +33,7 @@ static struct {
 	bool killed; /* it ends the process */
 } t;
 
-/* ---- in place of host-record.c ---- */
+/* ---- in place of host/record.c ---- */
 
 int host_record_run(int fd, const struct vmpt_rtit_record *who)
 {

@@ -10,9 +10,9 @@
 
 #include "arch/rtit-packet.h"
 #include "arch/rtit-regs.h"
-#include "qemu-plugin/host-record.h"
-#include "qemu-plugin/host-view.h"
-#include "qemu-plugin/plugin.h"
+#include "qemu-plugin/host/record.h"
+#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/flow/vcpu.h"
 #include "tests/qemu-plugin/stand-in.h"
 #include "tests/support/support.h"
 
@@ -28,7 +28,7 @@ static struct {
 	u64 waited_from;
 } t;
 
-/* ---- in place of clock.c and host-record.c ---- */
+/* ---- in place of flow/clock.c and host/record.c ---- */
 
 void __wrap_clock_read(const struct clock *clock, struct vmpt_now *now);
 

@@ -2,7 +2,7 @@
 /*
  * What an I/O instruction does: opcodes and prefixes as SDM 2 has them, encoded by hand.
  */
-#include "qemu-plugin/insn.h"
+#include "qemu-plugin/flow/insn.h"
 #include "tests/support/support.h"
 
 /* Where port is DX it is not in the instruction: 0. */

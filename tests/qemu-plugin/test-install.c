@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qemu-plugin/api.h"
+#include "qemu-plugin/qemu/api.h"
 #include "tests/support/support.h"
 
 #define ID 0x1234567890abcdef

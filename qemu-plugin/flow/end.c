@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the last instruction of a block has done, by where execution is behind it, in the words
+ * of the trace units.
+ */
+#include "qemu-plugin/flow/end.h"
+
+#include "qemu-plugin/flow/units.h"
+#include "qemu-plugin/flow/mode.h"
+
+void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
+{
+	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
+
+	if (vcpu->cpu.switched && (kind == VMPT_FAR_BRANCH || kind == VMPT_FAR_IRET)) {
+		far.kind = VMPT_FAR_TASK;
+		far.cr3_written = true;
+	}
+	vcpu->cpu.switched = false;
+	units_far(vcpu, &far);
+}
+
+/* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */
+void end_tell(struct vcpu *vcpu, const struct block *done, u64 ip)
+{
+	u64 next = done->end + vcpu->delta;
+
+	switch (done->kind) {
+	case INSN_JCC:
+		units_jcc(vcpu, done, ip);
+		break;
+	case INSN_JMP:
+		units_jmp(vcpu, done, ip);
+		break;
+	case INSN_CALL:
+		units_call(vcpu, done, ip);
+		break;
+	case INSN_JMP_IND:
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_jmp_indirect(vcpu->unit[u], ip);
+		units_rtit_end(vcpu, done, ip);
+		break;
+	case INSN_CALL_IND:
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_call_indirect(vcpu->unit[u], next, ip);
+		units_rtit_end(vcpu, done, ip);
+		break;
+	case INSN_RET:
+		units_ret(vcpu, done, ip);
+		break;
+	case INSN_FAR:
+		end_tell_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
+		break;
+	case INSN_IRET:
+		end_tell_far(vcpu, VMPT_FAR_IRET, done->last + vcpu->delta, ip);
+		break;
+	case INSN_RSM:
+		/* The SMI came as an interrupt, with TraceEn as it was; no decoder follows RSM. */
+		end_tell_far(vcpu, VMPT_FAR_INTERRUPT, next, ip);
+		break;
+	case INSN_MOV_CR3:
+		FOR_UNITS (vcpu, u)
+			vmpt_unit_mov_cr3(vcpu->unit[u], next, &vcpu->mode);
+		units_rtit_end(vcpu, done, ip);
+		break;
+	case INSN_MODE:
+		units_rtit_end(vcpu, done, ip);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The mode behind an instruction that may change it. */
+void end_take_mode(struct vcpu *vcpu, unsigned int kind)
+{
+	switch (kind) {
+	case INSN_FAR:
+	case INSN_IRET:
+		mode_far(vcpu);
+		break;
+	case INSN_RSM:
+		mode_control(vcpu);
+		mode_far(vcpu);
+		vcpu->cpu.switched = false;
+		break;
+	case INSN_MOV_CR3:
+	case INSN_MODE:
+		mode_control(vcpu);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Whether an instruction at @ip follows @done without any branch: the block was cut there. */
+bool end_follows(const struct vcpu *vcpu, const struct block *done, u64 ip)
+{
+	u64 start = done->start + vcpu->delta, end = done->end + vcpu->delta;
+
+	/* A string instruction that goes on with itself; a block that was left half way. */
+	return ip - start <= end - start;
+}
+
+/* Whether execution at @ip shows that the direct branch at the end of @done has executed. */
+bool end_shown(const struct vcpu *vcpu, const struct block *done, u64 ip)
+{
+	return done->shows && ip - vcpu->delta - done->start > done->last - done->start;
+}
+
+/* Whether @ip is where the code at @vaddr is now. IP wraps at 16 and 32 bits. */
+static bool is_at(const struct vcpu *vcpu, u64 ip, u64 vaddr)
+{
+	u64 differ = ip ^ (vaddr + vcpu->delta);
+
+	if (!vcpu->cpu.cs_l && !vcpu->cpu.cs_d && !(vcpu->cpu.cs_base & 0xffff))
+		differ &= 0xffff;
+	return !(vcpu->cpu.cs_l ? differ : differ & 0xffffffff);
+}
+
+/* Whether the branch at the end of @done can lead to @block at @ip. */
+bool end_leads(const struct vcpu *vcpu, const struct block *done, const struct block *block, u64 ip)
+{
+	switch (done->kind) {
+	case INSN_JCC:
+		return is_at(vcpu, ip, done->target) || is_at(vcpu, ip, done->end);
+	case INSN_JMP:
+	case INSN_CALL:
+		return is_at(vcpu, ip, done->target);
+	case INSN_JMP_IND:
+	case INSN_CALL_IND:
+	case INSN_RET:
+		return block->start != RESET_VECTOR;
+	default:
+		return true;
+	}
+}
+
+/*
+ * The branch at the end of @done has executed, but where it led is not where execution is now:
+ * tell it as far as it is known, and return where execution was when it was lost. A JCC is told
+ * as not taken; an indirect branch, whose target nobody knows, as not executed.
+ */
+u64 end_lost(struct vcpu *vcpu, const struct block *done)
+{
+	u64 ip;
+
+	switch (done->kind) {
+	case INSN_JCC:
+		ip = done->end + vcpu->delta;
+		break;
+	case INSN_JMP:
+	case INSN_CALL:
+		ip = done->target + vcpu->delta;
+		break;
+	default:
+		vcpu->undone = true;
+		return done->last + vcpu->delta;
+	}
+	end_tell(vcpu, done, ip);
+	return ip;
+}

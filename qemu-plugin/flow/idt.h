@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which vector an event had. QEMU tells only where it went; the interrupt descriptor table in
+ * guest memory tells which gate leads there, and LIDT's operand where the table is.
+ */
+#ifndef VMPT_QEMU_PLUGIN_FLOW_IDT_H
+#define VMPT_QEMU_PLUGIN_FLOW_IDT_H
+
+#include "arch/types.h"
+
+#define IDT_VECTORS 256
+
+struct vcpu;
+
+struct idt {
+	u64 base;  /* linear, as LIDT last loaded it; 0 after a reset */
+	bool read; /* target[] holds what was there when it was read */
+	u64 target[IDT_VECTORS];
+};
+
+/* LIDT loaded @base. */
+void idt_load(struct vcpu *vcpu, u64 base);
+
+/*
+ * The first vector whose gate leads to linear address @to; negative: none does, or the table
+ * cannot be read. Reads 4 KiB of guest memory where it has to look anew.
+ */
+int idt_vector(struct vcpu *vcpu, u64 to);
+
+#endif
