@@ -10,7 +10,7 @@
 
 #include "arch/pt-regs.h"
 #include "arch/rtit-regs.h"
-#include "qemu-plugin/flow/options.h"
+#include "qemu-plugin/options.h"
 
 enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE };
 /* The view without which an option has no effect. */

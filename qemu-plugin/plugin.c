@@ -3,14 +3,17 @@
  * The plugin's life: what the options ask for, vCPUs that come, QEMU's end. All wiring between
  * flow and views is here and in translate.c.
  */
+#include "qemu-plugin/plugin.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "qemu-plugin/flow/flow.h"
+#include "qemu-plugin/flow/translate.h"
 #include "qemu-plugin/guest/view.h"
 #include "qemu-plugin/host/view.h"
-#include "qemu-plugin/flow/translate.h"
+#include "qemu-plugin/options.h"
 
 /* The scoreboard may have moved: it grows with the vCPUs (beyond 16). */
 static void find_hot(struct plugin *plugin)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plugin's options: one table for parsing, help and documentation (options.c).
+ * What the user asked for. All rooms read it; options.c at the top parses it.
  */
 #ifndef VMPT_QEMU_PLUGIN_FLOW_OPTIONS_H
 #define VMPT_QEMU_PLUGIN_FLOW_OPTIONS_H
@@ -35,9 +35,5 @@ struct options {
 
 	const char *truth; /* prefix of the truth files; NULL: none */
 };
-
-/* 0, or -1: printed which option is wrong and how. */
-int options_parse(struct options *options, int argc, char **argv);
-void options_print_help(void);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * QEMU's TCG plugin interface, version 7 (QEMU 11.1), as far as it is used here. Debian ships
  * no header for it and QEMU changes it with each release, so these are declarations of our own
- * of the ABI as measured on the binary. Only qemu.c includes it: nothing else of the plugin
- * knows the version.
+ * of the ABI as measured on the binary. Only qemu.c and install.c include it: nothing else of the
+ * plugin knows the version.
  */
 #ifndef VMPT_QEMU_PLUGIN_API_H
 #define VMPT_QEMU_PLUGIN_API_H

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The one file that knows QEMU's plugin interface: it turns its handles, flags and arrays into
- * what qemu.h has, and its door into plugin_install().
+ * QEMU's plugin interface: its handles, flags and arrays become what qemu.h has.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -226,8 +225,6 @@ void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *u
 
 /* ---- the plugin as a whole ---- */
 
-int qemu_plugin_version = VMPT_QEMU_PLUGIN_API;
-
 /* Of each -plugin: QEMU's callbacks have other arguments than ours. Never freed. */
 struct listener {
 	const struct qemu_events *events;
@@ -271,33 +268,4 @@ void qemu_listen(u64 id, const struct qemu_events *events, void *user)
 void qemu_reset(u64 id, void (*cb)(void *user), void *user)
 {
 	qemu_plugin_reset(id, cb, user);
-}
-
-static int check_qemu(const struct vmpt_qemu_info *info)
-{
-	int min = info->version.min, cur = info->version.cur;
-
-	if (min > VMPT_QEMU_PLUGIN_API || cur < VMPT_QEMU_PLUGIN_API) {
-		fprintf(stderr,
-			"vmpt: this QEMU has plugin API %d to %d, needed is %d (QEMU 11.1)\n", min,
-			cur, VMPT_QEMU_PLUGIN_API);
-		return -1;
-	}
-	if (!info->system_emulation || strcmp(info->target_name, "x86_64")) {
-		fprintf(stderr, "vmpt: this QEMU is not qemu-system-x86_64 (target %s)\n",
-			info->target_name);
-		return -1;
-	}
-	return 0;
-}
-
-int qemu_plugin_install(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv)
-{
-	struct qemu_machine machine;
-
-	if (check_qemu(info))
-		return -1;
-	machine.vcpus = (unsigned int)info->system.smp_vcpus;
-	machine.max_vcpus = (unsigned int)info->system.max_vcpus;
-	return plugin_install(id, &machine, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the rest of the plugin asks of QEMU, and what it is asked by it. qemu.c alone knows
- * QEMU's interface (api.h), which changes with each release.
+ * What the rest of the plugin asks of QEMU, and what it is asked by it. Only qemu.c and install.c
+ * know QEMU's interface (api.h), which changes with each release.
  */
 #ifndef VMPT_QEMU_PLUGIN_QEMU_H
 #define VMPT_QEMU_PLUGIN_QEMU_H
@@ -132,8 +132,5 @@ struct qemu_machine {
 	unsigned int vcpus;	/* at the start */
 	unsigned int max_vcpus; /* with those that can be plugged in */
 };
-
-/* plugin.c: QEMU is one that we know. 0, or -1: printed why, QEMU ends. */
-int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **argv);
 
 #endif

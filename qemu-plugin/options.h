@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The plugin's options: one table for parsing, help and documentation (options.c).
+ */
+#ifndef VMPT_QEMU_PLUGIN_OPTIONS_H
+#define VMPT_QEMU_PLUGIN_OPTIONS_H
+
+#include "qemu-plugin/flow/options.h"
+
+/* 0, or -1: printed which option is wrong and how. */
+int options_parse(struct options *options, int argc, char **argv);
+void options_print_help(void);
+
+#endif
