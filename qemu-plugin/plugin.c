@@ -115,8 +115,8 @@ static void stop(struct vcpu *vcpu)
 		ip = vcpu->arrive;
 	if (vcpu->truth)
 		truth_stop(vcpu->truth, ip);
-	if (vcpu->plugin->host && host_running(vcpu))
-		host_exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT);
+	if (vcpu->running)
+		vcpu->plugin->host_ops->exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT, 0);
 }
 
 /* Its thread's number may be the next one's. */
@@ -179,8 +179,6 @@ static void at_exit(void *user)
 	}
 	if (plugin->host)
 		host_view_close(plugin);
-	if (plugin->guest)
-		guest_view_close(plugin);
 	report(plugin, astray, misplaced);
 }
 
@@ -257,6 +255,8 @@ int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **
 	if (check_machine(machine))
 		return -1;
 	plugin->rtit = plugin->options.rtit;
+	plugin->host_ops = &host_view_ops;
+	plugin->guest_ops = &guest_view_ops;
 	clock_start(&plugin->clock);
 	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin) ||
 	    open_truths(plugin))

@@ -13,8 +13,6 @@
 
 #include "qemu-plugin/flow/end.h"
 #include "qemu-plugin/flow/units.h"
-#include "qemu-plugin/guest/view.h"
-#include "qemu-plugin/host/view.h"
 #include "qemu-plugin/flow/mode.h"
 
 /* Blocks between two looks at the clock: some microseconds. */
@@ -43,8 +41,8 @@ static u64 astray(struct vcpu *vcpu, u64 from, const struct block *block)
 	u64 to;
 
 	vcpu->astray++;
-	if (vcpu->plugin->host && host_running(vcpu))
-		host_exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT);
+	if (vcpu->running)
+		vcpu->plugin->host_ops->exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT, 0);
 	vcpu->tick = 1;
 	/* By the old mode RIP may mean another address. */
 	mode_all(vcpu, block->start);
@@ -97,15 +95,15 @@ static __attribute__((noinline)) void attend(struct vcpu *vcpu, u64 ip)
 	vcpu->tick = TICK;
 	if (vcpu->asleep)
 		rtit_wakes(vcpu);
-	if (plugin->host && !host_running(vcpu))
-		host_enter(vcpu, ip);
+	if (plugin->host && !vcpu->running)
+		plugin->host_ops->enter(vcpu, ip);
 	else if (plugin->host)
-		host_tick(vcpu, ip);
+		plugin->host_ops->tick(vcpu, ip);
 	if (plugin->guest)
-		guest_tick(vcpu, ip);
+		plugin->guest_ops->tick(vcpu);
 	if (vcpu->watched) {
 		vcpu->tick = 1;
-		guest_block(vcpu, ip);
+		plugin->guest_ops->block(vcpu);
 	}
 }
 
@@ -200,7 +198,7 @@ void flow_block(unsigned int index, void *user)
 static void write_state(struct vcpu *vcpu, u64 ip)
 {
 	const struct vmpt_mode *mode = &vcpu->mode;
-	struct truth_state state = { .ctl = guest_ctl(vcpu), .cr3 = mode->cr3 };
+	struct truth_state state = { .ctl = vcpu->plugin->guest_ops->ctl(vcpu), .cr3 = mode->cr3 };
 
 	state.flags = mode->cpl | (mode_paged(vcpu) ? TRUTH_PAGING : 0) |
 		      (mode->pae ? TRUTH_PAE : 0) | (mode_long(vcpu) ? TRUTH_LONG : 0) |
@@ -355,11 +353,12 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 		kind = before_event(vcpu, from);
 	vector = event_vector(vcpu, to, &kind);
 	/* A VMM delivers an interrupt with a VM entry: it had the guest exit for that. */
-	if (vcpu->plugin->host && kind == VMPT_FAR_INTERRUPT && host_running(vcpu))
-		host_exit(vcpu, from,
-			  vector == 2 ? EXIT_EXCEPTION_OR_NMI : EXIT_EXTERNAL_INTERRUPT);
-	if (vcpu->plugin->host && !host_running(vcpu))
-		host_enter(vcpu, from);
+	if (kind == VMPT_FAR_INTERRUPT && vcpu->running)
+		vcpu->plugin->host_ops->exit(
+			vcpu, from, vector == 2 ? EXIT_EXCEPTION_OR_NMI : EXIT_EXTERNAL_INTERRUPT,
+			0);
+	if (vcpu->plugin->host && !vcpu->running)
+		vcpu->plugin->host_ops->enter(vcpu, from);
 	mode_far(vcpu);
 	tell_event(vcpu, kind, vector, from, to);
 	vcpu->arrive = to;
@@ -401,7 +400,7 @@ void flow_event(unsigned int index, u64 from, u64 to, void *user)
 	if (!vcpu || !flow_begin(vcpu))
 		return;
 	if (plugin->guest)
-		guest_event(vcpu, from, to);
+		plugin->guest_ops->event(vcpu, from);
 	if (vcpu->hot->on)
 		event(vcpu, from, to);
 	else
@@ -417,11 +416,11 @@ void flow_idle(unsigned int index, void *user)
 	if (!vcpu || !flow_begin(vcpu))
 		return;
 	/* A machine that is paused is idle too: nobody knows where, and the run goes on. */
-	if (plugin->host && vcpu->block && vcpu->block->halts && host_running(vcpu)) {
+	if (vcpu->running && vcpu->block && vcpu->block->halts) {
 		vcpu->known = vcpu->block->end + vcpu->delta;
 		vcpu->known_in = vcpu->block;
 		units_step(vcpu, vcpu->known);
-		host_exit(vcpu, vcpu->known, EXIT_HLT);
+		plugin->host_ops->exit(vcpu, vcpu->known, EXIT_HLT, 0);
 		vcpu->tick = 1;
 	}
 	/* One that a host traces sleeps in root operation. */

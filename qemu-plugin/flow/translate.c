@@ -11,8 +11,6 @@
 
 #include "qemu-plugin/flow/units.h"
 #include "qemu-plugin/flow/flow.h"
-#include "qemu-plugin/guest/view.h"
-#include "qemu-plugin/host/view.h"
 #include "qemu-plugin/flow/mode.h"
 
 int translate_open(struct plugin *plugin)
@@ -130,11 +128,12 @@ static void site_executes(unsigned int index, void *user)
 		return;
 	ip = site_ip(vcpu, site);
 	units_step(vcpu, ip);
-	if (site->hook == HOOK_IO && plugin->host && host_running(vcpu)) {
-		host_exit_io(vcpu, ip, plugin->events ? io_qualification(vcpu, site) : 0);
+	if (site->hook == HOOK_IO && vcpu->running) {
+		plugin->host_ops->exit(vcpu, ip, EXIT_IO,
+				       plugin->events ? io_qualification(vcpu, site) : 0);
 		/* One that repeats itself is entered again with the block that follows. */
 		if (site->block->kind != INSN_REP) {
-			host_enter(vcpu, ip + site->size);
+			plugin->host_ops->enter(vcpu, ip + site->size);
 			vcpu->known = ip + site->size;
 			vcpu->walked = vcpu->known;
 			vcpu->known_in = site->block;
@@ -143,8 +142,8 @@ static void site_executes(unsigned int index, void *user)
 	}
 	if (site->hook == HOOK_IF && plugin->events)
 		flow_if(vcpu, site);
-	if (plugin->guest && guest_hooks(plugin, site->hook))
-		guest_site(vcpu, site);
+	if (plugin->guest && plugin->guest_ops->hooks(plugin, site->hook))
+		plugin->guest_ops->site(vcpu, site);
 	flow_done(vcpu);
 }
 
@@ -222,7 +221,7 @@ static void ldt_register(unsigned int index, void *user)
 static bool hooked(const struct plugin *plugin, unsigned int hook)
 {
 	return (hook == HOOK_IO && plugin->host) || (hook == HOOK_IF && plugin->events) ||
-	       (plugin->guest && guest_hooks(plugin, hook));
+	       (plugin->guest && plugin->guest_ops->hooks(plugin, hook));
 }
 
 static struct site *new_site(struct block *block, const struct qemu_insn *insn, unsigned int hook)
@@ -367,7 +366,7 @@ void translate_block(struct qemu_block *qemu, void *user)
 		return;
 	}
 	if (plugin->guest)
-		guest_translates(plugin, block->start, qemu_block_host(qemu));
+		plugin->guest_ops->translates(plugin, block->start, qemu_block_host(qemu));
 	for (size_t i = 0; i < n; i++)
 		before = add_insn(plugin, block, qemu, i, before);
 	block->shows =

@@ -19,6 +19,7 @@
 #include "qemu-plugin/flow/options.h"
 #include "qemu-plugin/qemu/qemu.h"
 #include "qemu-plugin/flow/truth.h"
+#include "qemu-plugin/flow/views.h"
 
 /* Highest number of vCPUs. */
 #define VCPUS 256U
@@ -69,7 +70,8 @@ struct vcpu {
 	u64 known;		      /* … to here at the least: behind I/O, behind HLT */
 	bool lost;		      /* delta is not known: tracing was off */
 	bool undone;		      /* the last branch is told as not executed: a reset */
-	bool watched;		      /* guest_block() is wanted */
+	bool watched;		      /* guest_ops.block() is wanted */
+	bool running;		      /* host view: a run is open */
 	bool busy;		      /* in a callback; see flow_stop() */
 	u64 rets[VCPU_RETS];	      /* where RETs will probably go, to save reads of RIP */
 	u8 ret_top;
@@ -104,12 +106,14 @@ struct plugin {
 	struct truth *truth[VCPUS]; /* files of those that are to come */
 	struct host_view *host;	    /* NULL: that view is off */
 	struct guest_view *guest;   /* NULL: that view is off */
-	bool always;		    /* block callbacks are always wanted */
-	bool rtit;		    /* isa=rtit: RTIT in place of Intel PT */
-	bool events;		    /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
-	bool whole;		    /* blocks are translated with all that the flow needs */
-	bool whole_asked;	    /* atomic: that is under way */
-	bool ending;		    /* atomic: callbacks do nothing any more */
+	const struct host_ops *host_ops;
+	const struct guest_ops *guest_ops;
+	bool always;	  /* block callbacks are always wanted */
+	bool rtit;	  /* isa=rtit: RTIT in place of Intel PT */
+	bool events;	  /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
+	bool whole;	  /* blocks are translated with all that the flow needs */
+	bool whole_asked; /* atomic: that is under way */
+	bool ending;	  /* atomic: callbacks do nothing any more */
 
 	struct qemu_slots *slots; /* of struct hot */
 
@@ -139,7 +143,7 @@ static inline u64 linear_to_rip(const struct vcpu *vcpu, u64 linear)
 void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on);
 void flow_rtit(struct vcpu *vcpu, struct vmpt_rtit_unit *unit, bool on);
 
-/* guest_block() at the beginning of each block from here on, or no longer. */
+/* guest_ops.block() at the beginning of each block from here on, or no longer. */
 void flow_watch(struct vcpu *vcpu, bool on);
 
 /*

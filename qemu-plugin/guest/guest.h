@@ -192,6 +192,8 @@ void guest_apic_poll(struct guest_vcpu *guest);
 
 /* ---- memory.c ---- */
 
+/* guest_ops.translates */
+void guest_translates(struct plugin *plugin, u64 linear, const void *host);
 /* Finds out where RAM is if that is not known yet and can be now: early in the guest's life. */
 void guest_find_ram(struct vcpu *vcpu);
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qemu-plugin/guest/view.h"
 #include "qemu-plugin/guest/guest.h"
 
 #define MIB  (1ULL << 20)

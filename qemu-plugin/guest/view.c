@@ -114,12 +114,6 @@ int guest_view_open(struct plugin *plugin)
 	return 0;
 }
 
-void guest_view_close(struct plugin *plugin)
-{
-	/* The trace is in the guest's memory, and nothing else is anywhere. */
-	(void)plugin;
-}
-
 static void pmi(void *opaque)
 {
 	struct guest_vcpu *guest = opaque;
@@ -214,7 +208,7 @@ static void notice_reset(struct guest_vcpu *guest)
 
 /* ---- what the flow calls ---- */
 
-bool guest_hooks(const struct plugin *plugin, unsigned int hook)
+static bool hooks(const struct plugin *plugin, unsigned int hook)
 {
 	switch (hook) {
 	case HOOK_CPUID:
@@ -235,7 +229,7 @@ bool guest_hooks(const struct plugin *plugin, unsigned int hook)
 	}
 }
 
-void guest_site(struct vcpu *vcpu, const struct site *site)
+static void site_executes(struct vcpu *vcpu, const struct site *site)
 {
 	struct guest_vcpu *guest = vcpu->guest;
 
@@ -272,11 +266,10 @@ void guest_site(struct vcpu *vcpu, const struct site *site)
 	}
 }
 
-void guest_event(struct vcpu *vcpu, u64 from, u64 to)
+static void event(struct vcpu *vcpu, u64 from)
 {
 	struct guest_vcpu *guest = vcpu->guest;
 
-	(void)to;
 	notice_reset(guest);
 	if (guest->fault.pending && from == guest->fault.ip)
 		unfault(guest);
@@ -289,11 +282,10 @@ void guest_event(struct vcpu *vcpu, u64 from, u64 to)
 		guest_cpuid_patch(guest);
 }
 
-void guest_block(struct vcpu *vcpu, u64 ip)
+static void block_begins(struct vcpu *vcpu)
 {
 	struct guest_vcpu *guest = vcpu->guest;
 
-	(void)ip;
 	notice_reset(guest);
 	if (guest->cpuid.pending)
 		guest_cpuid_patch(guest);
@@ -304,17 +296,16 @@ void guest_block(struct vcpu *vcpu, u64 ip)
 		flow_watch(vcpu, false);
 }
 
-u64 guest_ctl(const struct vcpu *vcpu)
+static u64 ctl(const struct vcpu *vcpu)
 {
 	return vcpu->plugin->rtit ? vcpu->guest->rtit.unit.regs.ctl : vcpu->guest->unit.regs.ctl;
 }
 
-void guest_tick(struct vcpu *vcpu, u64 ip)
+static void tick(struct vcpu *vcpu)
 {
 	struct guest_vcpu *guest = vcpu->guest;
 	struct vmpt_now now;
 
-	(void)ip;
 	notice_reset(guest);
 	if (vcpu->plugin->rtit) {
 		guest_rtit_tick(guest);
@@ -327,3 +318,13 @@ void guest_tick(struct vcpu *vcpu, u64 ip)
 	guest_clocks(guest, &now);
 	vmpt_unit_time(&guest->unit, &now);
 }
+
+const struct guest_ops guest_view_ops = {
+	.hooks = hooks,
+	.translates = guest_translates,
+	.site = site_executes,
+	.event = event,
+	.block = block_begins,
+	.tick = tick,
+	.ctl = ctl,
+};

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/flow/flow.h"
 
 /*
  *	00 exit:    call save

@@ -37,9 +37,9 @@ struct host_vcpu {
 	struct vmpt_rtit_unit rtit, rtit_idle; /* the same with isa=rtit */
 	struct vmpt_rtit_sink rtit_sink;
 	struct host_run run;
-	int record;	     /* open as long as the VMCS is this vCPU's */
-	u64 slice;	     /* in ticks of the TSC */
-	bool running, begun; /* begun: it had a run */
+	int record; /* open as long as the VMCS is this vCPU's */
+	u64 slice;  /* in ticks of the TSC */
+	bool begun; /* it had a run */
 };
 
 /* ---- the view ---- */
@@ -278,11 +278,6 @@ fail:
 
 /* ---- runs ---- */
 
-bool host_running(const struct vcpu *vcpu)
-{
-	return vcpu->host->running;
-}
-
 /* A guest that comes from elsewhere has loaded its GDT and IDT there. */
 static void warn_of_middle(struct vcpu *vcpu)
 {
@@ -346,7 +341,7 @@ static void enter_pt(struct vcpu *vcpu, u64 ip)
 	flow_unit(vcpu, unit, true);
 }
 
-void host_enter(struct vcpu *vcpu, u64 ip)
+static void enter(struct vcpu *vcpu, u64 ip)
 {
 	struct host_vcpu *host = vcpu->host;
 
@@ -356,7 +351,7 @@ void host_enter(struct vcpu *vcpu, u64 ip)
 		enter_rtit(vcpu, ip);
 	else
 		enter_pt(vcpu, ip);
-	host->running = true;
+	vcpu->running = true;
 	if (vcpu->truth)
 		truth_begin(vcpu->truth, ip);
 }
@@ -368,7 +363,7 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 
 	if (vcpu->truth)
 		truth_end(vcpu->truth, ip);
-	host->running = false;
+	vcpu->running = false;
 	if (vcpu->plugin->rtit) {
 		flow_rtit(vcpu, &host->rtit, false);
 		host_rtit_exit(&host->rtit, vcpu, ip);
@@ -390,28 +385,18 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 	host_stream_append(host->stream, run);
 }
 
-void host_exit(struct vcpu *vcpu, u64 ip, u32 reason)
-{
-	leave(vcpu, ip, reason, 0);
-}
-
-void host_exit_io(struct vcpu *vcpu, u64 ip, u64 qualification)
-{
-	leave(vcpu, ip, EXIT_IO, qualification);
-}
-
-void host_tick(struct vcpu *vcpu, u64 ip)
+static void tick(struct vcpu *vcpu, u64 ip)
 {
 	struct host_vcpu *host = vcpu->host;
 	struct vmpt_rtit_clocks rtit;
 	struct vmpt_now now;
 
-	if (!host->running)
+	if (!vcpu->running)
 		return;
 	clock_read(&vcpu->plugin->clock, &now);
 	if (now.tsc - host->run.begin.tsc >= host->slice || host->run.used >= HOST_RUN_MAX) {
-		host_exit(vcpu, ip, EXIT_PREEMPTION_TIMER);
-		host_enter(vcpu, ip);
+		leave(vcpu, ip, EXIT_PREEMPTION_TIMER, 0);
+		enter(vcpu, ip);
 		return;
 	}
 	if (vcpu->plugin->rtit) {
@@ -421,3 +406,9 @@ void host_tick(struct vcpu *vcpu, u64 ip)
 	}
 	vmpt_unit_time(&host->unit, &now);
 }
+
+const struct host_ops host_view_ops = {
+	.enter = enter,
+	.exit = leave,
+	.tick = tick,
+};

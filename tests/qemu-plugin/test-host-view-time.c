@@ -113,8 +113,8 @@ static void teardown(void)
 static void run(struct vcpu *vcpu)
 {
 	t.reads = 0;
-	host_enter(vcpu, 0x401000);
-	host_exit(vcpu, 0x401020, EXIT_IO);
+	host_view_ops.enter(vcpu, 0x401000);
+	host_view_ops.exit(vcpu, 0x401020, EXIT_IO, 0);
 }
 
 /* STSs of the stream, none before the one ahead of it. */
