@@ -5,7 +5,7 @@
 #ifndef VMPT_QEMU_PLUGIN_OPTIONS_H
 #define VMPT_QEMU_PLUGIN_OPTIONS_H
 
-#include "qemu-plugin/flow/options.h"
+#include "qemu-plugin/flow/flow.h"
 
 /* 0, or -1: printed which option is wrong and how. */
 int options_parse(struct options *options, int argc, char **argv);

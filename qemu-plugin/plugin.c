@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The plugin's life: what the options ask for, vCPUs that come, QEMU's end. All wiring between
- * flow and views is here and in translate.c.
+ * QEMU, flow and views is here.
  */
 #include "qemu-plugin/plugin.h"
 
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "qemu-plugin/flow/flow.h"
-#include "qemu-plugin/flow/translate.h"
 #include "qemu-plugin/guest/view.h"
 #include "qemu-plugin/host/view.h"
 #include "qemu-plugin/options.h"
@@ -182,7 +181,7 @@ static void at_exit(void *user)
 	report(plugin, astray, misplaced);
 }
 
-static const struct qemu_events events = {
+static const struct qemu_events callbacks = {
 	.vcpu_init = vcpu_init,
 	.vcpu_exit = vcpu_exit,
 	.vcpu_idle = flow_idle,
@@ -191,26 +190,6 @@ static const struct qemu_events events = {
 	.flush = flushed,
 	.at_exit = at_exit,
 };
-
-/* All blocks are gone, and no vCPU runs. */
-static void translate_whole(void *user)
-{
-	struct plugin *plugin = user;
-
-	plugin->whole = true;
-	qemu_listen(plugin->id, &events, plugin);
-}
-
-bool flow_ready(struct vcpu *vcpu, const struct site *site)
-{
-	struct plugin *plugin = vcpu->plugin;
-
-	if (site->block->whole)
-		return true;
-	if (!__atomic_exchange_n(&plugin->whole_asked, true, __ATOMIC_RELAXED))
-		qemu_reset(plugin->id, translate_whole, plugin);
-	return false;
-}
 
 /* What cannot be written is found before the guest begins; those plugged in open theirs. */
 static int open_truths(struct plugin *plugin)
@@ -264,6 +243,7 @@ int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **
 	plugin->always = plugin->host || plugin->options.truth;
 	plugin->whole = plugin->always;
 	plugin->events = plugin->host && !plugin->rtit && plugin->options.ctl & VMPT_CTL_EVENT_EN;
-	qemu_listen(plugin->id, &events, plugin);
+	plugin->callbacks = &callbacks;
+	qemu_listen(plugin->id, plugin->callbacks, plugin);
 	return 0;
 }

@@ -5,8 +5,8 @@
  */
 #include "qemu-plugin/flow/end.h"
 
-#include "qemu-plugin/flow/units.h"
 #include "qemu-plugin/flow/mode.h"
+#include "qemu-plugin/flow/units.h"
 
 void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
 {

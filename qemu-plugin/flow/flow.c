@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "qemu-plugin/flow/end.h"
-#include "qemu-plugin/flow/units.h"
 #include "qemu-plugin/flow/mode.h"
+#include "qemu-plugin/flow/units.h"
 
 /* Blocks between two looks at the clock: some microseconds. */
 #define TICK 512

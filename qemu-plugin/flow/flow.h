@@ -6,6 +6,7 @@
 #ifndef VMPT_QEMU_PLUGIN_FLOW_H
 #define VMPT_QEMU_PLUGIN_FLOW_H
 
+#include "qemu-plugin/flow/rtit.h"
 #include "qemu-plugin/flow/vcpu.h"
 
 /* Callbacks of a block: on every execution; with a truth file. @user: struct block. */
@@ -17,9 +18,8 @@ void flow_block_sites(unsigned int index, void *user);
 /* A discontinuity; @user: struct plugin. */
 void flow_event(unsigned int index, u64 from, u64 to, void *user);
 
-/* The vCPU waits (HLT), goes on. @user: struct plugin. */
+/* The vCPU waits (HLT). @user: struct plugin. */
 void flow_idle(unsigned int index, void *user);
-void flow_resume(unsigned int index, void *user);
 
 /* STI, CLI or POPF at @site is about to execute. */
 void flow_if(struct vcpu *vcpu, const struct site *site);
@@ -47,5 +47,50 @@ static inline void flow_done(struct vcpu *vcpu)
 }
 
 void flow_stop(struct plugin *plugin);
+
+/* ---- translate.c: what is put into translated code ---- */
+
+/* 0, or -1: printed why. */
+int translate_open(struct plugin *plugin);
+/* QEMU's callback; @user: struct plugin. */
+void translate_block(struct qemu_block *qemu, void *user);
+/* The numbers of vCPU @index, where they are now. */
+struct hot *translate_hot(struct plugin *plugin, unsigned int index);
+/* QEMU has dropped all blocks: free ours. */
+void translate_free(struct plugin *plugin);
+
+/* ---- for the views ---- */
+
+/* The run-time linear address of @site while its block executes. */
+static inline u64 site_ip(const struct vcpu *vcpu, const struct site *site)
+{
+	return site->vaddr + vcpu->delta;
+}
+
+/* RIP of a linear address in the current code segment. */
+static inline u64 linear_to_rip(const struct vcpu *vcpu, u64 linear)
+{
+	return linear - vcpu->cpu.cs_base;
+}
+
+/*
+ * Trace units of the views: @on, and the flow gives it all events from here on; the next block
+ * begins wherever it does, without an event. Only between two events of the flow.
+ */
+void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on);
+void flow_rtit(struct vcpu *vcpu, struct vmpt_rtit_unit *unit, bool on);
+
+/* guest_ops.block() at the beginning of each block from here on, or no longer. */
+void flow_watch(struct vcpu *vcpu, bool on);
+
+/*
+ * Whether the flow can begin at @site. While nothing was ever traced blocks are translated
+ * without what it needs, for that costs time: false: QEMU translates all anew, leave with
+ * flow_go_to() to the same site and ask again.
+ */
+bool flow_ready(struct vcpu *vcpu, const struct site *site);
+
+/* Leave a site's callback and go on at linear address @ip, without an event. */
+void flow_go_to(struct vcpu *vcpu, u64 ip) __attribute__((noreturn));
 
 #endif

@@ -3,15 +3,13 @@
  * A translated block becomes a struct block, and its code gets what the flow needs: a callback
  * at its beginning, a store that arms its last instruction, callbacks at sites.
  */
-#include "qemu-plugin/flow/translate.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/flow/units.h"
 #include "qemu-plugin/flow/flow.h"
 #include "qemu-plugin/flow/mode.h"
+#include "qemu-plugin/flow/units.h"
 
 int translate_open(struct plugin *plugin)
 {
@@ -345,6 +343,26 @@ static bool describe(struct plugin *plugin, struct block *block, struct qemu_blo
 		return true;
 	block->code = copy_code(plugin, qemu);
 	return block->code;
+}
+
+/* All blocks are gone, and no vCPU runs. */
+static void translate_whole(void *user)
+{
+	struct plugin *plugin = user;
+
+	plugin->whole = true;
+	qemu_listen(plugin->id, plugin->callbacks, plugin);
+}
+
+bool flow_ready(struct vcpu *vcpu, const struct site *site)
+{
+	struct plugin *plugin = vcpu->plugin;
+
+	if (site->block->whole)
+		return true;
+	if (!__atomic_exchange_n(&plugin->whole_asked, true, __ATOMIC_RELAXED))
+		qemu_reset(plugin->id, translate_whole, plugin);
+	return false;
 }
 
 void translate_block(struct qemu_block *qemu, void *user)

@@ -17,9 +17,9 @@
 #include "qemu-plugin/flow/clock.h"
 #include "qemu-plugin/flow/idt.h"
 #include "qemu-plugin/flow/options.h"
-#include "qemu-plugin/qemu/qemu.h"
 #include "qemu-plugin/flow/truth.h"
 #include "qemu-plugin/flow/views.h"
+#include "qemu-plugin/qemu/qemu.h"
 
 /* Highest number of vCPUs. */
 #define VCPUS 256U
@@ -99,6 +99,7 @@ struct vcpu {
 
 struct plugin {
 	u64 id; /* QEMU's name for it */
+	const struct qemu_events *callbacks;
 	struct qemu_machine machine;
 	struct options options;
 	struct clock clock;
@@ -121,39 +122,5 @@ struct plugin {
 	struct block *blocks;
 	u64 translated;
 };
-
-/* ---- flow.c: what the views call ---- */
-
-/* The run-time linear address of @site while its block executes. */
-static inline u64 site_ip(const struct vcpu *vcpu, const struct site *site)
-{
-	return site->vaddr + vcpu->delta;
-}
-
-/* RIP of a linear address in the current code segment. */
-static inline u64 linear_to_rip(const struct vcpu *vcpu, u64 linear)
-{
-	return linear - vcpu->cpu.cs_base;
-}
-
-/*
- * Trace units of the views: @on, and the flow gives it all events from here on; the next block
- * begins wherever it does, without an event. Only between two events of the flow.
- */
-void flow_unit(struct vcpu *vcpu, struct vmpt_unit *unit, bool on);
-void flow_rtit(struct vcpu *vcpu, struct vmpt_rtit_unit *unit, bool on);
-
-/* guest_ops.block() at the beginning of each block from here on, or no longer. */
-void flow_watch(struct vcpu *vcpu, bool on);
-
-/*
- * Whether the flow can begin at @site. While nothing was ever traced blocks are translated
- * without what it needs, for that costs time: false: QEMU translates all anew, leave with
- * flow_go_to() to the same site and ask again.
- */
-bool flow_ready(struct vcpu *vcpu, const struct site *site);
-
-/* Leave a site's callback and go on at linear address @ip, without an event. */
-void flow_go_to(struct vcpu *vcpu, u64 ip) __attribute__((noreturn));
 
 #endif

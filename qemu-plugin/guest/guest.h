@@ -7,7 +7,7 @@
 #ifndef VMPT_QEMU_PLUGIN_GUEST_H
 #define VMPT_QEMU_PLUGIN_GUEST_H
 
-#include "qemu-plugin/flow/vcpu.h"
+#include "qemu-plugin/flow/flow.h"
 #include "vmm-lib/rtit.h"
 #include "vmm-lib/vmpt.h"
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/flow/rtit.h"
 #include "qemu-plugin/guest/guest.h"
 
 /* Base frequency in MHz (SDM 2, CPUID.16H:EAX) */

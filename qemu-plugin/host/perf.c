@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "arch/pt-regs.h"
-#include "qemu-plugin/flow/clock.h"
+#include "qemu-plugin/flow/flow.h"
 
 /* perf's own record types (tools/lib/perf/include/perf/event.h) and AUXTRACE type. */
 #define RECORD_AUXTRACE_INFO 70

@@ -6,7 +6,7 @@
 #ifndef VMPT_QEMU_PLUGIN_HOST_RECORD_H
 #define VMPT_QEMU_PLUGIN_HOST_RECORD_H
 
-#include "qemu-plugin/flow/options.h"
+#include "qemu-plugin/flow/flow.h"
 #include "vmm-lib/rtit.h"
 
 /*

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-#include "qemu-plugin/flow/rtit.h"
-#include "qemu-plugin/flow/vcpu.h"
 #include "vmm-lib/rtit.h"
 
 /* Core/bus, as clock_read() has CBR. */

@@ -7,10 +7,7 @@
 #ifndef VMPT_QEMU_PLUGIN_HOST_RTIT_H
 #define VMPT_QEMU_PLUGIN_HOST_RTIT_H
 
-#include "model/vmpt-rtit.h"
-#include "qemu-plugin/flow/options.h"
-
-struct vcpu;
+#include "qemu-plugin/flow/flow.h"
 
 /* Whether @ctl can be the host's RTIT_CTL. 0, or -1: printed why. */
 int host_rtit_check(u64 ctl);

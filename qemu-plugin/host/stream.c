@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "qemu-plugin/flow/clock.h"
+#include "qemu-plugin/flow/flow.h"
 #include "qemu-plugin/host/loop.h"
 #include "qemu-plugin/host/move.h"
 #include "qemu-plugin/host/perf.h"

@@ -8,8 +8,8 @@
 #ifndef VMPT_QEMU_PLUGIN_HOST_STREAM_H
 #define VMPT_QEMU_PLUGIN_HOST_STREAM_H
 
+#include "qemu-plugin/flow/flow.h"
 #include "qemu-plugin/host/state.h"
-#include "qemu-plugin/flow/options.h"
 #include "vmm-lib/rtit.h"
 
 struct host_perf;

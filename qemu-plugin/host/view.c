@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "qemu-plugin/flow/rtit.h"
 #include "qemu-plugin/flow/flow.h"
 #include "qemu-plugin/host/loop.h"
 #include "qemu-plugin/host/perf.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "qemu-plugin/flow/mode.h"
-#include "qemu-plugin/flow/translate.h"
 #include "tests/support/support.h"
 
 struct stand_in stand_in;
@@ -93,6 +92,22 @@ void *qemu_slots_of(struct qemu_slots *slots, unsigned int vcpu)
 {
 	ck_assert_uint_eq(vcpu, 0);
 	return slots;
+}
+
+void qemu_listen(u64 id, const struct qemu_events *events, void *user)
+{
+	(void)id;
+	(void)events;
+	(void)user;
+	ck_abort_msg("all blocks are translated whole");
+}
+
+void qemu_reset(u64 id, void (*cb)(void *user), void *user)
+{
+	(void)id;
+	(void)cb;
+	(void)user;
+	ck_abort_msg("all blocks are translated whole");
 }
 
 /* ---- registers and memory ---- */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "qemu-plugin/flow/rtit.h"
 #include "qemu-plugin/flow/flow.h"
 #include "tests/model/rtit/rig.h"
 #include "tests/qemu-plugin/stand-in.h"

@@ -3,7 +3,6 @@
  * From blocks to packets: what the flow makes of all that QEMU tells and does not tell. Code is
  * written as hex bytes, an instruction a word; addresses are worked out beside it.
  */
-#include "qemu-plugin/flow/translate.h"
 #include "tests/model/rig.h"
 #include "tests/qemu-plugin/stand-in.h"
 

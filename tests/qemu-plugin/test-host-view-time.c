@@ -12,7 +12,6 @@
 #include "arch/rtit-regs.h"
 #include "qemu-plugin/host/record.h"
 #include "qemu-plugin/host/view.h"
-#include "qemu-plugin/flow/vcpu.h"
 #include "tests/qemu-plugin/stand-in.h"
 #include "tests/support/support.h"
 
