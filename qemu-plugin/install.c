@@ -17,8 +17,8 @@ static int check_qemu(const struct vmpt_qemu_info *info)
 
 	if (min > VMPT_QEMU_PLUGIN_API || cur < VMPT_QEMU_PLUGIN_API) {
 		fprintf(stderr,
-			"vmpt: this QEMU has plugin API %d to %d, needed is %d (QEMU 11.1)\n", min,
-			cur, VMPT_QEMU_PLUGIN_API);
+			"vmpt: this QEMU has plugin API %d to %d, but %d is needed (QEMU 11.1)\n",
+			min, cur, VMPT_QEMU_PLUGIN_API);
 		return -1;
 	}
 	if (!info->system_emulation || strcmp(info->target_name, "x86_64")) {

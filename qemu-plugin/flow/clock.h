@@ -18,7 +18,7 @@ struct clock {
 	u64 start; /* ns of the host's monotonic clock at which the TSC was 0 */
 };
 
-/* Processes that are to agree (several QEMUs on one host) count from the host's boot. */
+/* Counts from the host's boot, so that several QEMUs on one host agree. */
 void clock_start(struct clock *clock);
 void clock_read(const struct clock *clock, struct vmpt_now *now);
 

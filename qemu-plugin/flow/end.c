@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the last instruction of a block has done, by where execution is behind it, in the words
- * of the trace units.
+ * What the last instruction of a block did, as the address of the next one shows, in events for
+ * the trace units.
  */
 #include "qemu-plugin/flow/end.h"
 
 #include "qemu-plugin/flow/mode.h"
 #include "qemu-plugin/flow/units.h"
 
-void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
+void end_report_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
 {
 	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
 
@@ -20,8 +20,7 @@ void end_tell_far(struct vcpu *vcpu, unsigned int kind, u64 from, u64 to)
 	units_far(vcpu, &far);
 }
 
-/* The branch at the end of @done went to @ip; vcpu->mode holds behind it. */
-void end_tell(struct vcpu *vcpu, const struct block *done, u64 ip)
+void end_report(struct vcpu *vcpu, const struct block *done, u64 ip)
 {
 	u64 next = done->end + vcpu->delta;
 
@@ -49,14 +48,14 @@ void end_tell(struct vcpu *vcpu, const struct block *done, u64 ip)
 		units_ret(vcpu, done, ip);
 		break;
 	case INSN_FAR:
-		end_tell_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
+		end_report_far(vcpu, VMPT_FAR_BRANCH, done->last + vcpu->delta, ip);
 		break;
 	case INSN_IRET:
-		end_tell_far(vcpu, VMPT_FAR_IRET, done->last + vcpu->delta, ip);
+		end_report_far(vcpu, VMPT_FAR_IRET, done->last + vcpu->delta, ip);
 		break;
 	case INSN_RSM:
-		/* The SMI came as an interrupt, with TraceEn as it was; no decoder follows RSM. */
-		end_tell_far(vcpu, VMPT_FAR_INTERRUPT, next, ip);
+		/* The SMI was an interrupt that left TraceEn set; no decoder follows RSM. */
+		end_report_far(vcpu, VMPT_FAR_INTERRUPT, next, ip);
 		break;
 	case INSN_MOV_CR3:
 		FOR_UNITS (vcpu, u)
@@ -71,7 +70,6 @@ void end_tell(struct vcpu *vcpu, const struct block *done, u64 ip)
 	}
 }
 
-/* The mode behind an instruction that may change it. */
 void end_take_mode(struct vcpu *vcpu, unsigned int kind)
 {
 	switch (kind) {
@@ -93,16 +91,14 @@ void end_take_mode(struct vcpu *vcpu, unsigned int kind)
 	}
 }
 
-/* Whether an instruction at @ip follows @done without any branch: the block was cut there. */
 bool end_follows(const struct vcpu *vcpu, const struct block *done, u64 ip)
 {
 	u64 start = done->start + vcpu->delta, end = done->end + vcpu->delta;
 
-	/* A string instruction that goes on with itself; a block that was left half way. */
+	/* A string instruction that repeats; a block that was left halfway. */
 	return ip - start <= end - start;
 }
 
-/* Whether execution at @ip shows that the direct branch at the end of @done has executed. */
 bool end_shown(const struct vcpu *vcpu, const struct block *done, u64 ip)
 {
 	return done->shows && ip - vcpu->delta - done->start > done->last - done->start;
@@ -118,7 +114,6 @@ static bool is_at(const struct vcpu *vcpu, u64 ip, u64 vaddr)
 	return !(vcpu->cpu.cs_l ? differ : differ & 0xffffffff);
 }
 
-/* Whether the branch at the end of @done can lead to @block at @ip. */
 bool end_leads(const struct vcpu *vcpu, const struct block *done, const struct block *block, u64 ip)
 {
 	switch (done->kind) {
@@ -136,11 +131,6 @@ bool end_leads(const struct vcpu *vcpu, const struct block *done, const struct b
 	}
 }
 
-/*
- * The branch at the end of @done has executed, but where it led is not where execution is now:
- * tell it as far as it is known, and return where execution was when it was lost. A JCC is told
- * as not taken; an indirect branch, whose target nobody knows, as not executed.
- */
 u64 end_lost(struct vcpu *vcpu, const struct block *done)
 {
 	u64 ip;
@@ -157,6 +147,6 @@ u64 end_lost(struct vcpu *vcpu, const struct block *done)
 		vcpu->undone = true;
 		return done->last + vcpu->delta;
 	}
-	end_tell(vcpu, done, ip);
+	end_report(vcpu, done, ip);
 	return ip;
 }

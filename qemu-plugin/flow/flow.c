@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The state machine of a vCPU. A block that begins tells how the one before it ended: its last
- * instruction, if that was a branch, has armed itself by a store; where the new block lies says
- * which way it went. RIP is read only where that is not enough: it costs more than all else.
+ * The state machine of a vCPU. When a block begins, it is known how the one before it ended: if its
+ * last instruction was a branch, a store before it has set hot.armed, and the address of the new
+ * block is where it went. RIP is read only where that is not enough, because it costs more than
+ * everything else.
  */
 #include "qemu-plugin/flow/flow.h"
 
@@ -15,15 +16,15 @@
 #include "qemu-plugin/flow/mode.h"
 #include "qemu-plugin/flow/units.h"
 
-/* Blocks between two looks at the clock: some microseconds. */
+/* Blocks between two reads of the clock: a few microseconds. */
 #define TICK 512
 
 /* ---- addresses ---- */
 
-/* The block's run-time linear address, from RIP; @vaddr is where it was translated. */
+/* The linear address of a block that runs now, from RIP; it was translated at @vaddr. */
 static u64 read_ip(struct vcpu *vcpu, u64 vaddr)
 {
-	/* Without paging linear is physical, and QEMU's address exact. */
+	/* Without paging linear addresses are physical, and QEMU's address is exact. */
 	if (!mode_paged(vcpu))
 		return vaddr;
 	return qemu_read_reg(vcpu->regs, QREG_RIP) + vcpu->cpu.cs_base;
@@ -32,9 +33,9 @@ static u64 read_ip(struct vcpu *vcpu, u64 vaddr)
 /* ---- a block begins ---- */
 
 /*
- * Execution is where nothing led: reset, INIT and SIPI, SMI, what another processor or a
- * debugger did. An interrupt to there is what a trace has for it; a host sees the guest exit,
- * changes its state and enters it again.
+ * Execution is where no branch or event led: after a reset, INIT, SIPI or SMI, or because of
+ * another processor or a debugger. The trace gets an interrupt to there; in the host view the guest
+ * exits and is entered again with its new state.
  */
 static u64 astray(struct vcpu *vcpu, u64 from, const struct block *block)
 {
@@ -44,14 +45,14 @@ static u64 astray(struct vcpu *vcpu, u64 from, const struct block *block)
 	if (vcpu->running)
 		vcpu->plugin->host_ops->exit(vcpu, from, EXIT_EXTERNAL_INTERRUPT, 0);
 	vcpu->tick = 1;
-	/* By the old mode RIP may mean another address. */
+	/* In the old mode RIP might stand for another address. */
 	mode_all(vcpu, block->start);
 	to = read_ip(vcpu, block->start);
-	end_tell_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
+	end_report_far(vcpu, VMPT_FAR_INTERRUPT, from, to);
 	return to;
 }
 
-/* The general case of flow_block(): returns the block's address. */
+/* The general case of block_begins(). Returns the block's address. */
 static u64 arrive(struct vcpu *vcpu, const struct block *block)
 {
 	const struct block *done = vcpu->block;
@@ -78,15 +79,15 @@ static u64 arrive(struct vcpu *vcpu, const struct block *block)
 	}
 	if (!end_leads(vcpu, done, block, ip))
 		return astray(vcpu, end_lost(vcpu, done), block);
-	end_tell(vcpu, done, ip);
+	end_report(vcpu, done, ip);
 	if (done->kind == INSN_CALL || done->kind == INSN_CALL_IND)
 		push_ret(vcpu, done->end + vcpu->delta);
 	return ip;
 }
 
 /*
- * What is not done for every block: a VM entry where no run is open, clocks, the guest view's
- * wish to see the next block. All of them make the countdown end.
+ * What is not done for every block: VM entries, clocks, and guest_ops.block(). Whoever needs one of
+ * them in the next block sets vcpu->tick to 1.
  */
 static __attribute__((noinline)) void attend(struct vcpu *vcpu, u64 ip)
 {
@@ -116,7 +117,7 @@ static __attribute__((noinline)) u64 arrive_slowly(struct vcpu *vcpu, const stru
 	return ip;
 }
 
-/* A RET, if it goes where its CALL was. */
+/* A RET, if it returns to its CALL. */
 static inline bool returned(struct vcpu *vcpu, const struct block *done, u64 ip)
 {
 	if (ip != pop_ret(vcpu))
@@ -125,7 +126,7 @@ static inline bool returned(struct vcpu *vcpu, const struct block *done, u64 ip)
 	return true;
 }
 
-/* The commonest ends of @done, without a look at RIP: @block begins where they lead. */
+/* The most common ends of @done, if @block begins where they lead. Does not read RIP. */
 static inline bool follow(struct vcpu *vcpu, const struct block *done, const struct block *block,
 			  u64 ip)
 {
@@ -153,7 +154,7 @@ static inline bool follow(struct vcpu *vcpu, const struct block *done, const str
 	}
 }
 
-/* Behind a block that ends in no branch; a string instruction may come back to itself. */
+/* Whether @block follows @done, which ends without a branch or with a string instruction. */
 static inline bool next_to(const struct block *done, const struct block *block)
 {
 	return block->start == done->end || (done->kind == INSN_REP && block->start == done->last);
@@ -176,7 +177,7 @@ static inline void block_begins(struct vcpu *vcpu, const struct block *block)
 	}
 	vcpu->block = block;
 	vcpu->walked = ip;
-	/* A site that sets the PC needs RIP. */
+	/* A site that sets the PC needs the base of CS. */
 	if (block->sites && vcpu->plugin->guest && !mode_paged(vcpu))
 		mode_place(vcpu, block->start);
 	if (!--vcpu->tick)
@@ -194,7 +195,7 @@ void flow_block(unsigned int index, void *user)
 	flow_done(vcpu);
 }
 
-/* A trace of the guest's own has but a part of what the truth has: this tells which. */
+/* The guest's own trace is only a part of the truth file, which needs this to tell which. */
 static void write_state(struct vcpu *vcpu, u64 ip)
 {
 	const struct vmpt_mode *mode = &vcpu->mode;
@@ -218,7 +219,7 @@ void flow_block_truth(unsigned int index, void *user)
 	block_begins(vcpu, block);
 	progress -= vcpu->undone;
 	vcpu->undone = false;
-	/* Not what the flow believes: RIP, for every block. */
+	/* The truth is RIP for every block, not the flow's idea of it. */
 	ip = read_ip(vcpu, block->start);
 	vcpu->misplaced += ip != block->start + vcpu->delta;
 	truth_block(vcpu->truth, block, ip, progress);
@@ -242,9 +243,9 @@ void flow_block_sites(unsigned int index, void *user)
 	flow_done(vcpu);
 }
 
-/* ---- what comes between ---- */
+/* ---- what comes between blocks ---- */
 
-/* CS at @from, out of the frame that an event pushed: [error code,] RIP, CS. */
+/* CS at @from, from the frame that the event pushed: [error code,] RIP, CS. */
 static bool frame_cs(struct vcpu *vcpu, u64 from, u32 *cs)
 {
 	u64 frame[3], rsp = qemu_read_reg(vcpu->regs, QREG_RSP);
@@ -254,7 +255,7 @@ static bool frame_cs(struct vcpu *vcpu, u64 from, u32 *cs)
 		if (!qemu_read_linear(vcpu->regs, rsp, frame, sizeof(frame)))
 			return false;
 	} else {
-		/* Of 32-bit gates, on a flat stack. */
+		/* 32-bit gates, on a flat stack. */
 		if (!qemu_read_linear(vcpu->regs, rsp & 0xffffffff, narrow, sizeof(narrow)))
 			return false;
 		for (unsigned int i = 0; i < 3; i++)
@@ -270,8 +271,8 @@ static bool frame_cs(struct vcpu *vcpu, u64 from, u32 *cs)
 }
 
 /*
- * A far transfer that retired and was interrupted before its target's first block: the mode at
- * @from is only in the frame that was pushed. vcpu->mode is that mode then.
+ * A far transfer retired and was interrupted before the first block at its target: the mode at
+ * @from is only known from the frame that was pushed. Sets vcpu->mode to it.
  */
 static void end_before_event(struct vcpu *vcpu, const struct block *done, u64 from)
 {
@@ -280,10 +281,10 @@ static void end_before_event(struct vcpu *vcpu, const struct block *done, u64 fr
 	mode_control(vcpu);
 	if ((done->kind == INSN_FAR || done->kind == INSN_IRET) && frame_cs(vcpu, from, &cs))
 		mode_of_cs(vcpu, cs, &vcpu->mode);
-	end_tell(vcpu, done, from);
+	end_report(vcpu, done, from);
 }
 
-/* What the event at @from left of the block before it. Returns the kind of far transfer. */
+/* Reports how the block before the event at @from ended. Returns the kind of far transfer. */
 static unsigned int before_event(struct vcpu *vcpu, u64 from)
 {
 	const struct block *done = vcpu->block;
@@ -307,26 +308,26 @@ static unsigned int before_event(struct vcpu *vcpu, u64 from)
 }
 
 /*
- * Of the event that went to @to: its vector, if a gate tells, and what that says about @kind: an
- * exception may come between blocks, too, where the next instruction cannot be fetched.
+ * The vector of the event that went to @to, if a gate leads there. It corrects @kind: an exception
+ * may come between blocks, too, if the next instruction cannot be fetched.
  */
 static int event_vector(struct vcpu *vcpu, u64 to, unsigned int *kind)
 {
 	int vector = idt_vector(vcpu, to);
 	bool fault = vector < 32 && vector != 2;
 
-	/* In real mode the first 32 vectors are a BIOS's as well. */
+	/* In real mode a BIOS uses the first 32 vectors, too. */
 	if (vector < 0 || !(vcpu->cpu.cr0 & 1))
 		return vector;
 	if (fault && *kind == VMPT_FAR_INTERRUPT)
 		*kind = VMPT_FAR_EXCEPTION;
-	/* Where a write to the APIC interrupts at once, QEMU leaves the block behind the write. */
+	/* When a write to the APIC interrupts at once, QEMU leaves the block after the write. */
 	else if (!fault && *kind == VMPT_FAR_EXCEPTION)
 		*kind = VMPT_FAR_INTERRUPT;
 	return vector;
 }
 
-static void tell_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 from, u64 to)
+static void report_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 from, u64 to)
 {
 	struct vmpt_far far = { .kind = (u8)kind, .ip = from, .target = to, .mode = vcpu->mode };
 
@@ -348,11 +349,11 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 
 	if (vcpu->asleep)
 		rtit_wakes(vcpu);
-	/* Two events without a block between: the first one's target is the second one's source. */
+	/* With two events in a row, the first one's target is the second one's source. */
 	if (vcpu->block && !vcpu->arrived && !vcpu->lost)
 		kind = before_event(vcpu, from);
 	vector = event_vector(vcpu, to, &kind);
-	/* A VMM delivers an interrupt with a VM entry: it had the guest exit for that. */
+	/* A VMM delivers an interrupt at a VM entry, so the guest exits first. */
 	if (kind == VMPT_FAR_INTERRUPT && vcpu->running)
 		vcpu->plugin->host_ops->exit(
 			vcpu, from, vector == 2 ? EXIT_EXCEPTION_OR_NMI : EXIT_EXTERNAL_INTERRUPT,
@@ -360,7 +361,7 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 	if (vcpu->plugin->host && !vcpu->running)
 		vcpu->plugin->host_ops->enter(vcpu, from);
 	mode_far(vcpu);
-	tell_event(vcpu, kind, vector, from, to);
+	report_event(vcpu, kind, vector, from, to);
 	vcpu->arrive = to;
 	vcpu->arrived = true;
 	if (vcpu->truth)
@@ -379,7 +380,7 @@ void flow_if(struct vcpu *vcpu, const struct site *site)
 	if (vcpu->mode.cpl > (eflags >> 12 & 3))
 		return;
 	if (opcode == 0x9d) {
-		/* Other modes have a stack segment, whose base is not known. */
+		/* In other modes the base of SS is not known. */
 		if (!vcpu->cpu.cs_l ||
 		    !qemu_read_linear(vcpu->regs, qemu_read_reg(vcpu->regs, QREG_RSP), &popped, 8))
 			return;
@@ -415,15 +416,15 @@ void flow_idle(unsigned int index, void *user)
 
 	if (!vcpu || !flow_begin(vcpu))
 		return;
-	/* A machine that is paused is idle too: nobody knows where, and the run goes on. */
+	/* A paused machine is idle, too: its address is not known, and the run continues. */
 	if (vcpu->running && vcpu->block && vcpu->block->halts) {
-		vcpu->known = vcpu->block->end + vcpu->delta;
-		vcpu->known_in = vcpu->block;
-		units_step(vcpu, vcpu->known);
-		plugin->host_ops->exit(vcpu, vcpu->known, EXIT_HLT, 0);
+		vcpu->reached = vcpu->block->end + vcpu->delta;
+		vcpu->reached_in = vcpu->block;
+		units_step(vcpu, vcpu->reached);
+		plugin->host_ops->exit(vcpu, vcpu->reached, EXIT_HLT, 0);
 		vcpu->tick = 1;
 	}
-	/* One that a host traces sleeps in root operation. */
+	/* In the host view the unit is detached by now. */
 	if (rtit_listens(vcpu) && vcpu->block && vcpu->block->halts) {
 		rtit_sleeps(vcpu);
 		vcpu->tick = 1;
@@ -436,14 +437,14 @@ void flow_keep_block(struct vcpu *vcpu)
 	if (!vcpu->block || vcpu->block == &vcpu->kept)
 		return;
 	vcpu->kept = *vcpu->block;
-	vcpu->known_in = vcpu->known_in == vcpu->block ? &vcpu->kept : NULL;
+	vcpu->reached_in = vcpu->reached_in == vcpu->block ? &vcpu->kept : NULL;
 	vcpu->block = &vcpu->kept;
 }
 
 void flow_stop(struct plugin *plugin)
 {
 	__atomic_store_n(&plugin->ending, true, __ATOMIC_SEQ_CST);
-	/* Every thread passes a barrier between its "busy" and its look at "ending". */
+	/* A barrier on every thread, between its write of "busy" and its read of "ending". */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	for (unsigned int i = 0; i < VCPUS; i++) {
 		struct vcpu *vcpu = plugin->vcpu[i];
@@ -455,12 +456,12 @@ void flow_stop(struct plugin *plugin)
 
 /* ---- for the views ---- */
 
-/* Whether the flow is wanted may have changed. */
+/* Whether block callbacks are wanted may have changed. */
 static void listen(struct vcpu *vcpu)
 {
 	bool on = vcpu->units || vcpu->rtits || vcpu->watched || vcpu->plugin->always;
 
-	/* What happened while nobody listened is not known. */
+	/* What happened in the meantime is not known. */
 	if (on && !vcpu->hot->on) {
 		vcpu->lost = true;
 		vcpu->hot->armed = 0;

@@ -16,7 +16,7 @@ static unsigned int gate_size(const struct cpu_mode *cpu)
 	return cpu->efer & EFER_LMA ? 16 : cpu->cr0 & CR0_PE ? 8 : 4;
 }
 
-/* Where the gate at @gate leads; the code segments of protected mode are taken as flat. */
+/* Where the gate at @gate leads; code segments in protected mode are assumed to be flat. */
 static u64 gate_target(const u8 *gate, unsigned int size)
 {
 	u64 low = vmpt_load64(gate);
@@ -32,7 +32,7 @@ static void read_table(struct vcpu *vcpu)
 	unsigned int size = gate_size(&vcpu->cpu);
 	u8 table[IDT_VECTORS * 16 + 8] = { 0 };
 
-	/* A limit below 256 gates leaves what lies behind: it leads nowhere that an event went. */
+	/* Gates beyond the table's limit are read too: no event goes where they lead. */
 	vcpu->idt.read =
 		qemu_read_linear(vcpu->regs, vcpu->idt.base, table, (size_t)IDT_VECTORS * size);
 	for (unsigned int i = 0; vcpu->idt.read && i < IDT_VECTORS; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Zydis' view of an instruction, reduced to what a trace needs of it.
+ * Instructions decoded by Zydis, reduced to what tracing needs.
  */
 #include <string.h>
 
@@ -122,7 +122,7 @@ static u8 hook_of(const ZydisDecodedInstruction *i)
 	}
 }
 
-/* QEMU does not know PTWRITE and stops reading at its ModRM byte: what follows may be missing. */
+/* QEMU does not know PTWRITE and stops reading at its ModRM byte: the rest may be missing. */
 static bool is_cut_ptwrite(const u8 *bytes, size_t size)
 {
 	u8 padded[ZYDIS_MAX_INSTRUCTION_LENGTH] = { 0 };
@@ -169,7 +169,7 @@ bool insn_io(struct insn_io *io, const u8 *bytes, size_t size, unsigned int bits
 {
 	ZydisDecodedInstruction i;
 
-	/* Even opcodes are of bytes; bit 1 is the direction (SDM 2, IN, INS, OUT, OUTS). */
+	/* Even opcodes access bytes; bit 1 is the direction (SDM 2, IN, INS, OUT, OUTS). */
 	if (!decode_bits(bytes, size, bits, &i) || hook_of(&i) != HOOK_IO)
 		return false;
 	*io = (struct insn_io){

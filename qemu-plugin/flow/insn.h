@@ -18,24 +18,24 @@ enum insn_kind {
 	INSN_RET,
 	INSN_FAR, /* far JMP, CALL, RET; SYSCALL, SYSRET, SYSENTER, SYSEXIT */
 	INSN_IRET,
-	INSN_SOFT_INT, /* INT n, INT1, INT3, INTO: delivered, a discontinuity */
+	INSN_SOFT_INT, /* INT n, INT1, INT3, INTO: reported as events */
 	INSN_RSM,
 	INSN_MOV_CR3,
-	INSN_MODE, /* other moves to CRs, LMSW, WRMSR: paging or mode may change behind it */
-	INSN_REP,  /* a string instruction that comes back to itself */
+	INSN_MODE, /* other moves to CRs, LMSW, WRMSR: may change paging or mode */
+	INSN_REP,  /* a string instruction that repeats */
 };
 
 /*
- * Whether execution that is at an instruction of @kind again, without an event, has left it:
- * RET in a recursion may go to itself. Others have been stopped and start anew, as QEMU does
- * where they write to code of their own page.
+ * Whether an instruction of @kind that is reached twice in a row, without an event in between, has
+ * executed the first time: a RET in a recursion may go to itself. Others were interrupted by QEMU
+ * and start again, which happens where they write to code in their own page.
  */
 static inline bool insn_repeats(unsigned int kind)
 {
 	return kind == INSN_JCC || kind == INSN_JMP || kind == INSN_JMP_IND || kind == INSN_RET;
 }
 
-/* For whom an instruction is stopped at. */
+/* Why an instruction has a callback. */
 enum insn_hook {
 	HOOK_NONE,
 	HOOK_IO,  /* IN, OUT, INS, OUTS */
@@ -50,8 +50,8 @@ enum insn_hook {
 	HOOK_RDTSC, /* RDTSC, RDTSCP */
 	HOOK_RDPMC,
 	HOOK_PTWRITE,
-	HOOK_BEHIND_CPUID, /* the instruction that follows a CPUID in its block */
-	HOOK_RESET,	   /* the one at the reset vector */
+	HOOK_AFTER_CPUID, /* the instruction after a CPUID in the same block */
+	HOOK_RESET,	  /* the one at the reset vector */
 };
 
 struct insn {
@@ -62,20 +62,20 @@ struct insn {
 };
 
 /*
- * @bytes of an instruction that QEMU found to be @size long: the mode is the one in which it
- * is (64, 32 or 16 bits), for QEMU does not tell it. What cannot be decoded is PLAIN.
+ * @bytes are an instruction that is @size long according to QEMU. QEMU does not report the mode:
+ * it is the first of 64, 32 and 16 bits in which the size agrees. INSN_PLAIN if none does.
  */
 void insn_classify(struct insn *insn, const u8 *bytes, size_t size);
 
-/* What an IN, OUT, INS or OUTS does. */
+/* What an IN, OUT, INS or OUTS accesses. */
 struct insn_io {
 	u8 width; /* of an access, in bytes: 1, 2 or 4 */
 	bool in, string, rep;
-	bool immediate; /* the port is in the instruction: @port; else in DX */
+	bool immediate; /* the port is an immediate, in @port; else in DX */
 	u16 port;
 };
 
-/* Where code is of @bits: 16, 32 or 64. false: @bytes are none of the four. */
+/* In a code segment of @bits: 16, 32 or 64. false: @bytes are none of the four. */
 bool insn_io(struct insn_io *io, const u8 *bytes, size_t size, unsigned int bits);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CS from its selector where it is loaded: real and virtual-8086 mode by shifting, else by the
- * descriptor. What was loaded stays, whatever becomes of CR0 and of the tables (SDM 3 3.4.3).
+ * The hidden part of CS, worked out from its selector when it is loaded: by a shift in real and
+ * virtual-8086 mode, else from the descriptor. It stays as loaded, whatever happens to CR0 and
+ * the tables (SDM 3 3.4.3).
  */
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #define EFLAGS_VM  0x20000ULL
 #define EFLAGS_IF  0x200ULL
 #define SEGMENT_TI 0x4U
-#define SEGMENTS   4 /* remembered */
+#define SEGMENTS   4 /* cached */
 
 struct segment {
 	u64 base;
@@ -27,7 +28,7 @@ static bool descriptor(struct vcpu *vcpu, u32 cs, struct segment *seg)
 {
 	u64 table = cs & SEGMENT_TI ? vcpu->cpu.ldt : vcpu->cpu.gdt, word;
 
-	/* Entry 0 of the GDT is none; that of an LDT is one like others. */
+	/* Entry 0 of the GDT is no descriptor, but entry 0 of an LDT is. */
 	if (cs & SEGMENT_TI ? !table : !(cs & ~7U))
 		return false;
 	if (!qemu_read_linear(vcpu->regs, table + (cs & 0xfff8), &word, sizeof(word)))
@@ -39,9 +40,9 @@ static bool descriptor(struct vcpu *vcpu, u32 cs, struct segment *seg)
 }
 
 /*
- * In protected mode. A 64-bit segment of the GDT, of which nothing else counts, is remembered
- * until the next LGDT; others are read each time, for a kernel may give them to one process after
- * the other.
+ * In protected mode. The selectors of 64-bit segments in the GDT are cached until the next LGDT:
+ * base and D do not matter there. Others are read each time, because a kernel may change them from
+ * process to process.
  */
 static void protected_segment(struct vcpu *vcpu, u32 cs, struct segment *seg)
 {
@@ -55,7 +56,7 @@ static void protected_segment(struct vcpu *vcpu, u32 cs, struct segment *seg)
 		}
 	}
 	if (!descriptor(vcpu, cs, seg)) {
-		/* Its table is not known or cannot be read: a flat segment of the widest kind. */
+		/* The table is not known or cannot be read: a flat segment of the widest kind. */
 		seg->base = 0;
 		seg->l = cpu->efer & EFER_LMA && !(cs & SEGMENT_TI);
 		seg->d = !seg->l;
@@ -84,7 +85,7 @@ void mode_of_cs(struct vcpu *vcpu, u32 cs, struct vmpt_mode *mode)
 	mode->cs_d = seg.d;
 }
 
-/* What CS's hidden part means in the mode that CR0 and EFER make. */
+/* What the hidden part of CS means under the current CR0 and EFER. */
 static void apply(struct vcpu *vcpu)
 {
 	struct cpu_mode *cpu = &vcpu->cpu;
@@ -103,7 +104,7 @@ void mode_far(struct vcpu *vcpu)
 	u64 eflags = 0, cr3;
 
 	cpu->cs = (u32)qemu_read_reg(vcpu->regs, QREG_CS);
-	/* In long mode there is no virtual-8086 mode, and IF is of interest to CFE alone. */
+	/* Long mode has no virtual-8086 mode, and only CFE packets need IF. */
 	if (!(cpu->efer & EFER_LMA) || vcpu->plugin->events)
 		eflags = qemu_read_reg(vcpu->regs, QREG_EFLAGS);
 	segment_of(vcpu, cpu->cs, eflags, &seg);
@@ -115,7 +116,7 @@ void mode_far(struct vcpu *vcpu)
 	vcpu->mode.rflags_if = eflags & EFLAGS_IF;
 	if (cpu->efer & EFER_LMA)
 		return;
-	/* A task switch, by whichever transfer (SDM 3 8.3). */
+	/* Any far transfer may be a task switch (SDM 3 8.3). */
 	cr3 = qemu_read_reg(vcpu->regs, QREG_CR3);
 	cpu->switched = cr3 != vcpu->mode.cr3;
 	vcpu->mode.cr3 = cr3;

@@ -9,19 +9,19 @@
 
 #define OPTION_CPUS 256
 
-/* Values as given, checked for their form; strings are the plugin's for ever. */
+/* Values as given, with their syntax checked. Strings are never freed. */
 struct options {
 	bool help;
 	bool rtit;  /* isa=rtit */
-	u64 errata; /* of RTIT's Appendix E that the processor has, bits 1 to 7 */
+	u64 errata; /* that the processor has, of RTIT's Appendix E: bits 1 to 7 */
 
 	/* host view */
 	const char *host_view; /* folder of the streams; NULL: that view is off */
-	const char *perf_data; /* also (or instead) a perf.data; NULL: none */
+	const char *perf_data; /* in place of cpuN.pt; NULL: none */
 	const char *vm;	       /* name in the side record */
-	u64 vmcs;	       /* of vCPU 0, those of others follow page by page; 0: derived */
+	u64 vmcs;	       /* of vCPU 0, the others' follow page by page; 0: derived */
 	u32 cpus[OPTION_CPUS]; /* host CPU of each vCPU … */
-	u32 cpu_count;	       /* … given; the rest goes on from the last one by ones */
+	u32 cpu_count;	       /* … given; further vCPUs count on from the last */
 	bool synthetic;	       /* host=synthetic */
 	u64 slice_us;	       /* longest run */
 	u64 tsc_offset, tsc_multiplier;
@@ -31,7 +31,7 @@ struct options {
 	bool guest_view;
 	const char *cpu;       /* capabilities offered: a baseline's name */
 	const char *signature; /* with RTIT: model and stepping */
-	bool rdtsc_qemu;       /* RDTSC is QEMU's, not ours */
+	bool rdtsc_qemu;       /* RDTSC is left to QEMU */
 
 	const char *truth; /* prefix of the truth files; NULL: none */
 };

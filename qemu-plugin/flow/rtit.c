@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RTIT's trace units in the flow. Nothing here is called while none listens.
+ * RTIT's trace units in the flow. Nothing here is called while none is attached.
  */
 #include "qemu-plugin/flow/rtit.h"
 
@@ -21,8 +21,8 @@ struct vmpt_rtit_mode rtit_mode(const struct vcpu *vcpu)
 /* ---- time ---- */
 
 /*
- * Ticks between two looks at the clock, which are some microseconds apart, that tell that the vCPU
- * did not execute: its thread waited for a host CPU, or nothing was traced. It is as if it slept.
+ * The clock is read every few microseconds. If this many ticks pass between two reads, the vCPU did
+ * not execute, because its thread waited for a host CPU or nothing was traced: as if it slept.
  */
 #define STALL (1U << 20)
 
@@ -30,11 +30,11 @@ void rtit_clocks(struct vcpu *vcpu, struct vmpt_rtit_clocks *now)
 {
 	struct vmpt_now clocks;
 
-	/* The hardware's: neither a VMCS's offset nor TSC_ADJUST is in it (4.2.12, 4.2.13). */
+	/* The hardware's TSC, without a VMCS's offset and TSC_ADJUST (4.2.12, 4.2.13). */
 	clock_read(&vcpu->plugin->clock, &clocks);
-	if (!vcpu->asleep && clocks.tsc - vcpu->looked > STALL)
-		vcpu->slept += clocks.tsc - vcpu->looked;
-	vcpu->looked = clocks.tsc;
+	if (!vcpu->asleep && clocks.tsc - vcpu->last_clock > STALL)
+		vcpu->slept += clocks.tsc - vcpu->last_clock;
+	vcpu->last_clock = clocks.tsc;
 	now->tsc = clocks.tsc;
 	now->cycles = clocks.tsc - vcpu->slept;
 }
@@ -87,7 +87,7 @@ static bool any_between(const struct vmpt_rtit_unit *unit, u64 from, u64 to)
 	return any;
 }
 
-/* Tell @unit the ends of instructions that are bases or limits. */
+/* Report to @unit the ends of instructions that are a base or a limit of a range. */
 static void walk(const struct vcpu *vcpu, struct vmpt_rtit_unit *unit, u64 from, u64 to)
 {
 	const struct block_code *code = vcpu->block->code;
@@ -108,7 +108,7 @@ void rtit_steps(struct vcpu *vcpu, u64 ip)
 	if (!block || !block->code)
 		return;
 	start = block->start + vcpu->delta;
-	/* Not in the block: what came between has told the rest. */
+	/* Outside the block: the event in between has reported the rest. */
 	if (from == RTIT_WALKED || ip - start > block->end - block->start || ip <= from)
 		return;
 	vcpu->walked = ip;
@@ -146,7 +146,7 @@ static void end_one(struct vmpt_rtit_unit *unit, const struct vcpu *vcpu, unsign
 		vmpt_rtit_unit_mov_cr3(unit, next, vcpu->mode.cr3);
 		break;
 	case INSN_MODE:
-		/* Of any register: it makes a packet if CR0.PG has changed. */
+		/* Whichever register it was: a packet is made if CR0.PG has changed. */
 		vmpt_rtit_unit_mov_cr0(unit, next, mode_paged(vcpu));
 		vmpt_rtit_unit_step(unit, next);
 		break;
@@ -160,7 +160,7 @@ void rtit_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 	u64 next = done->end + vcpu->delta;
 
 	rtit_steps(vcpu, done->last + vcpu->delta);
-	/* Its STS tells the time (4.2.13). */
+	/* Its STS has the time (4.2.13). */
 	if (done->kind == INSN_MOV_CR3)
 		push_time(vcpu);
 	FOR_RTITS (vcpu, u)
@@ -199,14 +199,14 @@ void rtit_far(struct vcpu *vcpu, const struct vmpt_far *far)
 	struct vmpt_rtit_far what = { .ip = far->ip, .target = far->target };
 
 	what.mode = rtit_mode(vcpu);
-	/* Where it came from is in the block, or execution was elsewhere. */
+	/* far->ip is in the block, unless execution was elsewhere. */
 	rtit_steps(vcpu, far->ip);
 	switch (far->kind) {
 	case VMPT_FAR_BRANCH:
 	case VMPT_FAR_IRET:
 	case VMPT_FAR_TASK:
 	case VMPT_FAR_SOFT_INT:
-		/* Table 1: of an instruction the address behind it. A fault's is its own. */
+		/* Table 1: the address after an instruction; for a fault its own address. */
 		what.is_insn = true;
 		what.insn = block->last + vcpu->delta;
 		what.ip = block->end + vcpu->delta;
@@ -224,7 +224,7 @@ void rtit_far(struct vcpu *vcpu, const struct vmpt_far *far)
 
 void rtit_sleeps(struct vcpu *vcpu)
 {
-	/* QEMU says so once more after each kick that has not let it execute. */
+	/* QEMU reports it again after each kick that did not make the vCPU execute. */
 	if (vcpu->asleep)
 		return;
 	vcpu->slept_from = push_time(vcpu);

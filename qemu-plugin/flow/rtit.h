@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the flow: its events in the words of RTIT's trace units (rtit.c). Other than those
- * of Intel PT they want the address behind an instruction, and steps where a range that filters
- * may be walked into or out of.
+ * The flow's events for RTIT's trace units. Unlike those of Intel PT they need the address after an
+ * instruction, and a step for each instruction that may enter or leave a filter range.
  */
 #ifndef VMPT_QEMU_PLUGIN_FLOW_RTIT_H
 #define VMPT_QEMU_PLUGIN_FLOW_RTIT_H
@@ -10,29 +9,29 @@
 #include "model/vmpt-model.h"
 #include "model/vmpt-rtit.h"
 
-/* Of vcpu->walked: no more steps until another block begins. */
+/* vcpu->walked: no more steps until the next block begins. */
 #define RTIT_WALKED (~0ULL)
 
 struct block;
 struct vcpu;
 
-/* The block's last instruction has executed, whatever it is, and led to @ip. */
+/* The last instruction of @done, of any kind, has executed and led to @ip. */
 void rtit_end(struct vcpu *vcpu, const struct block *done, u64 ip);
-/* Execution of vcpu->block has come to @ip without a branch. */
+/* Execution of vcpu->block has reached @ip without a branch. */
 void rtit_steps(struct vcpu *vcpu, u64 ip);
-/* @far in the words of Intel PT; vcpu->block is where it came from. */
+/* @far as for a unit of Intel PT; it came from vcpu->block. */
 void rtit_far(struct vcpu *vcpu, const struct vmpt_far *far);
 
-/* The vCPU begins to wait, and executes again: what it slept through are no cycles. */
+/* The vCPU begins to wait; it executes again. The cycle counter stands still between them. */
 void rtit_sleeps(struct vcpu *vcpu);
 void rtit_wakes(struct vcpu *vcpu);
 
-/* For the views: mode and clocks as units take them. */
+/* For the views: mode and clocks as the units take them. */
 struct vmpt_rtit_mode rtit_mode(const struct vcpu *vcpu);
 void rtit_clocks(struct vcpu *vcpu, struct vmpt_rtit_clocks *now);
 /*
- * Push them. MTCs come one by one, each with the cycles up to its own tick; if the vCPU slept or
- * its thread did not run for a while, none does, and an STS tells the time.
+ * Pass them to @unit. It makes one MTC per period, each with the cycles up to its own tick. If the
+ * vCPU slept or its thread did not run for a while, it makes an STS instead.
  */
 void rtit_time(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_clocks *now);
 

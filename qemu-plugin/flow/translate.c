@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A translated block becomes a struct block, and its code gets what the flow needs: a callback
- * at its beginning, a store that arms its last instruction, callbacks at sites.
+ * Makes a struct block of a translated block, and adds to its code what the flow needs: a callback
+ * at its beginning, a store of hot.armed before its last instruction, callbacks at sites.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct hot *translate_hot(struct plugin *plugin, unsigned int index)
 	return qemu_slots_of(plugin->slots, index);
 }
 
-/* ---- the block's own memory ---- */
+/* ---- memory of blocks ---- */
 
 static void free_block(struct block *block)
 {
@@ -39,7 +39,7 @@ static void free_block(struct block *block)
 	free(block);
 }
 
-/* Whether a truth file or RTIT's steps wait to hear how far the block came. */
+/* Whether a truth file or RTIT's steps still need the block's code. */
 static bool is_unwritten(const struct plugin *plugin, const struct block *block)
 {
 	for (unsigned int i = 0; block->code && i < plugin->machine.max_vcpus; i++) {
@@ -101,7 +101,7 @@ static struct block_code *copy_code(const struct plugin *plugin, const struct qe
 
 /* ---- sites ---- */
 
-/* Of a VM exit by an IN, OUT, INS or OUTS (SDM 3 table 28-5). */
+/* Exit qualification of an IN, OUT, INS or OUTS (SDM 3 table 28-5). */
 static u64 io_qualification(struct vcpu *vcpu, const struct site *site)
 {
 	unsigned int bits = vcpu->cpu.cs_l ? 64 : vcpu->cpu.cs_d ? 32 : 16;
@@ -129,12 +129,12 @@ static void site_executes(unsigned int index, void *user)
 	if (site->hook == HOOK_IO && vcpu->running) {
 		plugin->host_ops->exit(vcpu, ip, EXIT_IO,
 				       plugin->events ? io_qualification(vcpu, site) : 0);
-		/* One that repeats itself is entered again with the block that follows. */
+		/* If it repeats, the VM entry is in the next block. */
 		if (site->block->kind != INSN_REP) {
 			plugin->host_ops->enter(vcpu, ip + site->size);
-			vcpu->known = ip + site->size;
-			vcpu->walked = vcpu->known;
-			vcpu->known_in = site->block;
+			vcpu->reached = ip + site->size;
+			vcpu->walked = vcpu->reached;
+			vcpu->reached_in = site->block;
 		} else
 			vcpu->tick = 1;
 	}
@@ -145,11 +145,11 @@ static void site_executes(unsigned int index, void *user)
 	flow_done(vcpu);
 }
 
-/* LGDT and LIDT read their operand: the limit, two bytes, and behind it the base. */
+/* LGDT and LIDT read their operand: two bytes of limit, then the base. */
 static bool table_base(struct vcpu *vcpu, unsigned int size, u64 vaddr, u64 *base)
 {
 	*base = 0;
-	/* While nothing is traced the mode is that of the last block with a site. */
+	/* While nothing is traced, the mode is that of the last block with a site. */
 	mode_control(vcpu);
 	return size == 2 && qemu_read_linear(vcpu->regs, vaddr + 2, base, vcpu->cpu.cs_l ? 8 : 4);
 }
@@ -247,7 +247,7 @@ static void add_site(struct plugin *plugin, struct block *block, const struct qe
 		qemu_call_insn(insn, site_executes, plugin->guest ? QEMU_LEAVES : QEMU_READS, site);
 }
 
-/* What loads a descriptor table, whoever else wants to see it. */
+/* Instructions that load a descriptor table, which the flow itself needs. */
 static void add_table(struct plugin *plugin, struct block *block, const struct qemu_insn *insn,
 		      unsigned int hook)
 {
@@ -267,7 +267,7 @@ static void add_table(struct plugin *plugin, struct block *block, const struct q
 	}
 }
 
-/* Instruction @i of the block. @before: the kind of hook of the one before it. */
+/* Instruction @i of the block; @before: the hook of the one before it. Returns its hook. */
 static unsigned int add_insn(struct plugin *plugin, struct block *block,
 			     const struct qemu_block *qemu, size_t i, unsigned int before)
 {
@@ -275,7 +275,7 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 	struct qemu_insn insn;
 
 	qemu_block_insn(qemu, i, &insn);
-	/* All that is stopped at in a block without flow has the two-byte opcodes' 0F. */
+	/* Without the flow only instructions with a 0F opcode byte need callbacks. */
 	if (block->whole || memchr(insn.bytes, 0x0f, insn.size))
 		insn_classify(&what, insn.bytes, insn.size);
 	if (plugin->options.truth)
@@ -287,8 +287,8 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 	block->halts = what.hook == HOOK_HLT;
 	if (!i && block->start == RESET_VECTOR && hooked(plugin, HOOK_RESET))
 		add_site(plugin, block, &insn, HOOK_RESET);
-	if (before == HOOK_CPUID && hooked(plugin, HOOK_BEHIND_CPUID))
-		add_site(plugin, block, &insn, HOOK_BEHIND_CPUID);
+	if (before == HOOK_CPUID && hooked(plugin, HOOK_AFTER_CPUID))
+		add_site(plugin, block, &insn, HOOK_AFTER_CPUID);
 	if (hooked(plugin, what.hook))
 		add_site(plugin, block, &insn, what.hook);
 	add_table(plugin, block, &insn, what.hook);
@@ -297,7 +297,7 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 
 /* ---- the block ---- */
 
-/* Only what a block ends with can be armed: a branch in its middle is none. */
+/* Only the last instruction can be armed: QEMU ends a block at each branch. */
 static void arm(struct plugin *plugin, const struct block *block, const struct qemu_block *qemu)
 {
 	struct qemu_insn insn;
@@ -311,7 +311,7 @@ static void arm(struct plugin *plugin, const struct block *block, const struct q
 static void call_back(struct plugin *plugin, struct block *block, struct qemu_block *qemu)
 {
 	qemu_callback cb = plugin->options.truth ? flow_block_truth : flow_block;
-	/* At a block's beginning all registers are in memory: asking for more costs nothing. */
+	/* All registers are in memory at the beginning of a block: write access costs nothing. */
 	enum qemu_access access = plugin->guest ? QEMU_WRITES : QEMU_READS;
 	size_t on = offsetof(struct hot, on);
 
@@ -329,7 +329,7 @@ static void call_back(struct plugin *plugin, struct block *block, struct qemu_bl
 		qemu_call_block_if(qemu, flow_block_sites, access, plugin->slots, on, false, block);
 }
 
-/* Fills @block from QEMU's. false: no memory. */
+/* Fills @block in. false: no memory. */
 static bool describe(struct plugin *plugin, struct block *block, struct qemu_block *qemu)
 {
 	struct qemu_insn first;
@@ -338,7 +338,7 @@ static bool describe(struct plugin *plugin, struct block *block, struct qemu_blo
 	block->plugin = plugin;
 	block->whole = plugin->whole;
 	block->start = first.vaddr;
-	/* RTIT's steps need to know where instructions end. */
+	/* RTIT's steps need the lengths of instructions. */
 	if (!plugin->options.truth && !(plugin->rtit && plugin->whole))
 		return true;
 	block->code = copy_code(plugin, qemu);
@@ -378,7 +378,7 @@ void translate_block(struct qemu_block *qemu, void *user)
 			fputs("vmpt: no memory: a block will be missing in the trace\n", stderr);
 		return;
 	}
-	/* Without a view there is nothing to call. */
+	/* Without a view and a truth file there is nothing to call. */
 	if (!plugin->always && !plugin->guest) {
 		keep(plugin, block);
 		return;

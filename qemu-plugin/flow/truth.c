@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The truth file's writer. Failures are kept and told at the end: the guest goes on.
+ * Writes truth files. Errors are reported at the end, so that the guest continues.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct truth {
 	int err;
 	u32 ids;
 	unsigned int index;
-	/* the block that began last and is not written yet; id 0: none */
+	/* the block that began last, not written yet; id 0: none */
 	const struct block_code *code;
 	u32 id;
 	u64 ip, last; /* of its first and last instruction */
@@ -92,7 +92,7 @@ static void define(struct truth *truth, const struct block_code *code, struct bl
 	put(truth, "\0\0\0", (4 - n % 4) % 4);
 }
 
-/* The block that began last has retired so many instructions. */
+/* Writes the block that began last, of which @retired instructions have retired. */
 static void finish(struct truth *truth, u64 retired)
 {
 	if (!truth->id)
@@ -120,9 +120,9 @@ static u64 begun(const struct truth *truth, u64 progress)
 }
 
 /*
- * How many have retired if @progress began and execution was at @ip then: there again, the last
- * has not, but where it was @left. QEMU starts an access to a device anew in a block of its own,
- * and a string instruction for its next iteration.
+ * How many instructions have retired if @progress have begun and execution is at @ip. If that is
+ * the address of the last one, it has not retired, unless it is @left. QEMU restarts an access to a
+ * device in a block of its own, and a string instruction for its next iteration.
  */
 static u64 retired(const struct truth *truth, u64 progress, u64 ip, bool left)
 {
@@ -137,7 +137,7 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 	struct block_name *name = &block->code->name[truth->index];
 
 	finish(truth, retired(truth, progress, ip, insn_repeats(truth->kind)));
-	/* The same code runs at several addresses; the one at hand is defined. */
+	/* The same code may run at several addresses; it is defined again for each. */
 	if (!name->id || name->ip != ip)
 		define(truth, block->code, name, ip);
 	truth->code = block->code;
@@ -149,7 +149,7 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 
 void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
 {
-	/* A direct jump cannot fault; INT n has executed, though its event is from where it is. */
+	/* A direct jump cannot fault; INT n has executed, though its event has its address. */
 	bool left =
 		truth->kind == INSN_JCC || truth->kind == INSN_JMP || truth->kind == INSN_SOFT_INT;
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the flow: events told to all trace units that listen, of Intel PT and of RTIT. The
- * former's are inline, for there are hundreds of millions of them; the latter's cost them one
- * look at how many there are. @done is the block that ended, vcpu->delta its place, @ip where
- * execution is behind it.
+ * Internal to the flow: events for all attached trace units, of Intel PT and of RTIT. Those for
+ * Intel PT are inline, because there are hundreds of millions of them; RTIT costs them one test.
+ * @done is the block that ended, vcpu->delta still belongs to it, and @ip is where execution went.
  */
 #ifndef VMPT_QEMU_PLUGIN_FLOW_UNITS_H
 #define VMPT_QEMU_PLUGIN_FLOW_UNITS_H
@@ -20,14 +19,14 @@ static inline bool rtit_listens(const struct vcpu *vcpu)
 	return __builtin_expect(vcpu->rtits, 0);
 }
 
-/* What ends with @done->kind, as rtit_end() has it. */
+/* For branches that have no inline function here. */
 static inline void units_rtit_end(struct vcpu *vcpu, const struct block *done, u64 ip)
 {
 	if (rtit_listens(vcpu))
 		rtit_end(vcpu, done, ip);
 }
 
-/* No branch: execution has come to @ip in the block, or behind it. */
+/* No branch: execution has reached @ip, in the block or at its end. */
 static inline void units_step(struct vcpu *vcpu, u64 ip)
 {
 	if (rtit_listens(vcpu))
@@ -62,7 +61,7 @@ static inline void units_ret(struct vcpu *vcpu, const struct block *done, u64 ip
 	units_rtit_end(vcpu, done, ip);
 }
 
-/* A far transfer, event or task switch; vcpu->mode holds behind it. */
+/* A far transfer, event or task switch; vcpu->mode is the mode after it. */
 static inline void units_far(struct vcpu *vcpu, const struct vmpt_far *far)
 {
 	FOR_UNITS (vcpu, u)

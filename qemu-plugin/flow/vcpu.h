@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plugin as a whole, and one vCPU of it. plugin.c wires QEMU's callbacks to the flow
- * (flow.c: blocks to events), the flow feeds the trace units of the views.
+ * One vCPU, and the plugin as a whole. plugin.c connects QEMU's callbacks with the flow, which
+ * turns blocks into events and feeds the views' trace units.
  *
- * Threads: a struct vcpu is its vCPU's thread's. struct plugin is not written once vCPUs run,
- * but for the list of blocks, under its lock.
+ * Threads: only the vCPU's own thread uses its struct vcpu. struct plugin does not change once
+ * vCPUs run, except the list of blocks, which has a lock.
  */
 #ifndef VMPT_QEMU_PLUGIN_FLOW_VCPU_H
 #define VMPT_QEMU_PLUGIN_FLOW_VCPU_H
@@ -21,7 +21,7 @@
 #include "qemu-plugin/flow/views.h"
 #include "qemu-plugin/qemu/qemu.h"
 
-/* Highest number of vCPUs. */
+/* Maximum number of vCPUs. */
 #define VCPUS 256U
 
 struct host_view;
@@ -29,23 +29,23 @@ struct host_vcpu;
 struct guest_view;
 struct guest_vcpu;
 
-/* What translated code writes or asks by itself, without a callback; QEMU's memory. */
+/* What translated code writes and tests without a callback. In memory of QEMU's. */
 struct hot {
 	u64 armed;    /* 1: the last instruction of the block has begun, and it is a branch */
 	u64 progress; /* instructions of the block that have begun; with a truth file */
 	u64 on;	      /* block callbacks are wanted */
 };
 
-/* CS and paging, as they decide about modes and addresses. */
+/* CS and paging, from which modes and addresses follow. */
 struct cpu_mode {
 	u64 cr0, cr4, efer;
-	u64 gdt; /* linear base; as LGDT last loaded it */
-	u64 ldt; /* the same of LLDT; 0: none */
+	u64 gdt; /* linear base that LGDT loaded last */
+	u64 ldt; /* the same for LLDT; 0: none */
 	u32 cs;
-	/* what was loaded with CS, and what it means now */
+	/* as loaded with CS, and as in effect now */
 	u64 hidden_base, cs_base;
 	bool hidden_l, hidden_d, cs_l, cs_d;
-	bool switched; /* the last far transfer or event brought another CR3 */
+	bool switched; /* the last far transfer or event changed CR3 */
 	u32 seen[4];   /* selectors of 64-bit segments; 0: none */
 };
 
@@ -56,55 +56,55 @@ struct vcpu {
 	struct plugin *plugin;
 	unsigned int index;
 	pthread_t thread;
-	bool gone; /* unplugged: its thread is no more */
+	bool gone; /* unplugged: its thread has ended */
 	struct hot *hot;
 	struct qemu_regs *regs;
 
-	/* where it is */
-	const struct block *block;    /* that began last; NULL: none */
-	struct block kept;	      /* a copy of it when QEMU dropped all blocks */
-	u64 delta;		      /* its run-time address - its vaddr */
-	u64 arrive;		      /* where an event said it goes on … */
-	bool arrived;		      /* … if one did */
-	const struct block *known_in; /* a block that has come … */
-	u64 known;		      /* … to here at the least: behind I/O, behind HLT */
-	bool lost;		      /* delta is not known: tracing was off */
-	bool undone;		      /* the last branch is told as not executed: a reset */
-	bool watched;		      /* guest_ops.block() is wanted */
-	bool running;		      /* host view: a run is open */
-	bool busy;		      /* in a callback; see flow_stop() */
-	u64 rets[VCPU_RETS];	      /* where RETs will probably go, to save reads of RIP */
+	/* where execution is */
+	const struct block *block;	/* the one that began last; NULL: none */
+	struct block kept;		/* a copy of it, after QEMU dropped all blocks */
+	u64 delta;			/* its address now - its address at translation */
+	u64 arrive;			/* where it continues after an event … */
+	bool arrived;			/* … if there was one */
+	const struct block *reached_in; /* a block that has executed … */
+	u64 reached;			/* … at least up to here: after I/O, after HLT */
+	bool lost;			/* delta is not known: tracing was off */
+	bool undone;			/* a reset: the last branch was reported as not executed */
+	bool watched;			/* guest_ops.block() is wanted */
+	bool running;			/* host view: a run is open */
+	bool busy;			/* in a callback; see flow_stop() */
+	u64 rets[VCPU_RETS];		/* where RETs will probably go, to avoid reading RIP */
 	u8 ret_top;
 
 	struct cpu_mode cpu;
 	struct idt idt;
-	struct vmpt_mode mode; /* as the units take it */
+	struct vmpt_mode mode; /* for the trace units */
 
-	/* what is traced */
+	/* tracing */
 	struct vmpt_unit *unit[VCPU_UNITS];
-	unsigned int units;			 /* those of them that get events now */
-	struct vmpt_rtit_unit *rtit[VCPU_UNITS]; /* the same of RTIT (rtit.c) */
+	unsigned int units;			 /* how many are attached */
+	struct vmpt_rtit_unit *rtit[VCPU_UNITS]; /* the same for RTIT */
 	unsigned int rtits;
-	u64 walked;	       /* to where steps in the block are told */
-	u64 slept, slept_from; /* ticks of the TSC; since when, while asleep */
-	u64 looked;	       /* when RTIT's clocks were read last; 0: never */
+	u64 walked;	       /* steps in the block are reported up to here */
+	u64 slept, slept_from; /* ticks of the TSC; if asleep, since when */
+	u64 last_clock;	       /* when RTIT's clocks were read last; 0: never */
 	bool asleep;
-	u32 tick; /* blocks until attend(); 1: at the next one */
+	u32 tick; /* blocks until attend(); 1: in the next one */
 	struct host_vcpu *host;
 	struct guest_vcpu *guest;
 	struct truth *truth;
-	u64 astray;    /* blocks that began where nothing led */
-	u64 misplaced; /* blocks that were not where the flow put them; with a truth file */
+	u64 astray;    /* blocks that began where no branch or event led */
+	u64 misplaced; /* with a truth file: blocks at another address than the flow's */
 };
 
 struct plugin {
-	u64 id; /* QEMU's name for it */
+	u64 id; /* in QEMU's interface */
 	const struct qemu_events *callbacks;
 	struct qemu_machine machine;
 	struct options options;
 	struct clock clock;
 	struct vcpu *vcpu[VCPUS];
-	struct truth *truth[VCPUS]; /* files of those that are to come */
+	struct truth *truth[VCPUS]; /* of vCPUs that do not run yet */
 	struct host_view *host;	    /* NULL: that view is off */
 	struct guest_view *guest;   /* NULL: that view is off */
 	const struct host_ops *host_ops;
@@ -112,9 +112,9 @@ struct plugin {
 	bool always;	  /* block callbacks are always wanted */
 	bool rtit;	  /* isa=rtit: RTIT in place of Intel PT */
 	bool events;	  /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
-	bool whole;	  /* blocks are translated with all that the flow needs */
-	bool whole_asked; /* atomic: that is under way */
-	bool ending;	  /* atomic: callbacks do nothing any more */
+	bool whole;	  /* blocks are translated with everything the flow needs */
+	bool whole_asked; /* atomic: this has been requested */
+	bool ending;	  /* atomic: callbacks do nothing from now on */
 
 	struct qemu_slots *slots; /* of struct hot */
 

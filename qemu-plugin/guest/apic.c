@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The way of a PMI: through the LVT performance counter register of the local APIC (SDM 3
- * 11.5.1), as an MSI to the vCPU itself, which QEMU takes as a write to memory.
+ * Delivery of a PMI: by the LVT performance counter register of the local APIC (SDM 3 11.5.1), as
+ * an MSI to the vCPU itself, which in QEMU is a write to memory.
  */
 #include <stdio.h>
 
 #include "qemu-plugin/guest/guest.h"
 
 /*
- * QEMU's APIC is always here, wherever IA32_APIC_BASE says it is. What the guest writes to
- * that MSR must not lead elsewhere: a device may be there. Whether the APIC is in x2APIC mode
- * it says itself, by not answering: QEMU alone knows if a WRMSR was #GP.
+ * QEMU's APIC is always at this address, whatever IA32_APIC_BASE says. The guest's value of that
+ * MSR is not used, because a device may be there. In x2APIC mode the APIC does not answer here,
+ * which is how the mode is found out: only QEMU knows whether a WRMSR to the MSR was #GP.
  */
 #define APIC_PAGE     0xfee00000ULL
 #define APIC_ID	      0x20
 #define APIC_LVT_PERF 0x340
 #define LVT_MASKED    0x10000U
 #define LVT_BITS      0x107ffU /* vector, delivery mode, mask */
-#define LVT_MSI	      0x7ffU   /* vector and delivery mode are an MSI's data */
+#define LVT_MSI	      0x7ffU   /* vector and delivery mode, an MSI's data */
 #define MSI_ID_MAX    255
 #define NO_ANSWER     0xffffffffU
 
@@ -31,8 +31,8 @@
 #define MSR_X2APIC_LVT 0x834
 
 /*
- * A register of the page. false: it does not answer, the APIC is in x2APIC mode. Reading
- * these registers has no effect, and each of them has bits that are 0.
+ * A register of the page. false: no answer, the APIC is in x2APIC mode. Reading these registers has
+ * no side effect, and each of them has bits that are always 0.
  */
 static bool read_page(const struct guest_vcpu *guest, u32 offset, u32 *value)
 {
@@ -73,12 +73,12 @@ static void deliver(struct guest_vcpu *guest, u32 lvt)
 				    sizeof(data));
 		return;
 	}
-	if (!guest->apic.said)
+	if (!guest->apic.warned)
 		fprintf(stderr,
-			"vmpt: guest-view: vCPU %u has APIC ID %u: its PMIs are lost, for they "
-			"reach IDs up to 255\n",
+			"vmpt: guest-view: vCPU %u has APIC ID %u: its PMIs are lost, because they "
+			"only reach IDs up to 255\n",
 			guest->vcpu->index, id);
-	guest->apic.said = true;
+	guest->apic.warned = true;
 }
 
 void guest_inject_pmi(void *opaque)
@@ -90,7 +90,7 @@ void guest_inject_pmi(void *opaque)
 		deliver(guest, lvt);
 		return;
 	}
-	/* Kept until it is unmasked, which nothing tells: it is polled for. */
+	/* Pending until the entry is unmasked, for which there is no callback: poll. */
 	guest->apic.waiting = true;
 	flow_watch(guest->vcpu, true);
 }
@@ -105,8 +105,8 @@ void guest_apic_poll(struct guest_vcpu *guest)
 	deliver(guest, lvt);
 }
 
-/* INIT of another vCPU, or its own, masks all entries (SDM 3 11.4.7.3). */
-static void tell_init(const struct guest_vcpu *from, u64 command)
+/* An INIT, of any vCPU including the sender, masks all entries (SDM 3 11.4.7.3). */
+static void send_init(const struct guest_vcpu *from, u64 command)
 {
 	const struct plugin *plugin = from->vcpu->plugin;
 	bool others = (command & ICR_SHORTHAND) == ICR_ALL_OTHERS;
@@ -125,17 +125,17 @@ void guest_apic_write(struct guest_vcpu *guest, u32 msr, u64 value)
 
 	if (msr != MSR_APIC_BASE && msr != MSR_X2APIC_ICR && msr != MSR_X2APIC_LVT)
 		return;
-	/* In xAPIC mode: the entry keeps its value from one mode to the other. */
+	/* In xAPIC mode: the entry keeps its value when the mode changes. */
 	if (read_page(guest, APIC_LVT_PERF, &lvt)) {
 		guest->apic.lvt = lvt;
 		return;
 	}
-	/* A write after an INIT is newer than that. */
+	/* A pending INIT came before this write. */
 	if (msr == MSR_X2APIC_LVT) {
 		(void)read_lvt(guest);
 		guest->apic.lvt = (u32)value & LVT_BITS;
 	} else if (msr == MSR_X2APIC_ICR && (value & ICR_MODE) == ICR_INIT) {
-		tell_init(guest, value);
+		send_init(guest, value);
 	}
 }
 

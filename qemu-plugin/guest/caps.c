@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What PT the guest is shown: all that unit and plugin do right, or a baseline of vmm-lib.
- * As a "host" vmm-lib gets a processor with all VMX controls, for here the trace unit is it.
+ * The PT that the guest sees: everything that unit and plugin do right, or a baseline of vmm-lib.
+ * The "host" for vmm-lib is the trace unit, a processor with all VMX controls.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "qemu-plugin/guest/guest.h"
 
-/* CPUID.14H with all that is told rightly; see docs/qemu-plugin/guest-view.md. */
+/* CPUID.14H with everything that works; see docs/qemu-plugin/guest-view.md. */
 static const enum vmpt_pt_cap all[] = {
 	VMPT_CAP_CR3_FILTER, VMPT_CAP_PSB_CYC,	    VMPT_CAP_IP_FILTER,	  VMPT_CAP_MTC,
 	VMPT_CAP_PTWRITE,    VMPT_CAP_PRESERVE,	    VMPT_CAP_TNT_DISABLE, VMPT_CAP_TOPA,
@@ -57,12 +57,12 @@ int guest_caps(struct guest_view *view, const struct options *options)
 		print_names();
 		return -1;
 	}
-	/* IPs are linear addresses in either: in flat segments there is no difference. */
+	/* IPs are linear addresses with and without LIP: flat segments make no difference. */
 	vmpt_pt_cap_set(&view->host.cpuid, VMPT_CAP_LIP,
 			vmpt_pt_cap(&view->caps.cpuid, VMPT_CAP_LIP));
 	/*
-	 * The crystal's frequency is not told: Linux would take it for that of the APIC's timer,
-	 * which in QEMU is another.
+	 * The crystal's frequency is not reported: Linux would use it for the APIC's timer, which
+	 * has another frequency in QEMU.
 	 */
 	view->host.cpuid.tsc_denominator = view->caps.cpuid.tsc_denominator = CLOCK_DENOMINATOR;
 	view->host.cpuid.tsc_numerator = view->caps.cpuid.tsc_numerator = CLOCK_NUMERATOR;

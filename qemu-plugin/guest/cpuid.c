@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CPUID: leaves that are the plugin's own are answered in place of the instruction; of the
- * others QEMU's answer is needed, and patched behind it.
+ * CPUID: some leaves are emulated in place of the instruction. For others QEMU's answer is needed,
+ * which is patched after the instruction.
  */
 #include <stdio.h>
 
 #include "qemu-plugin/guest/guest.h"
 
-#define LAST_LEAF     0x15U	  /* of those that are shown */
-#define LAST_RTIT     0x16U	  /* the same beside RTIT */
+#define LAST_LEAF     0x15U	  /* highest leaf */
+#define LAST_RTIT     0x16U	  /* the same with RTIT */
 #define INVARIANT_TSC (1U << 8)	  /* 80000007H:EDX */
 #define INTEL_EBX     0x756e6547U /* "Genu" */
 
@@ -20,7 +20,7 @@ static void read_regs(const struct vcpu *vcpu, struct vmpt_cpuid_regs *regs)
 	regs->edx = (u32)qemu_read_reg(vcpu->regs, QREG_RDX);
 }
 
-/* All 64 bits of each, whatever they were (SDM 2, CPUID). */
+/* All 64 bits of each register are written (SDM 2, CPUID). */
 static struct guest_result result_of(const struct vmpt_cpuid_regs *regs)
 {
 	return (struct guest_result){ 4,
@@ -41,8 +41,8 @@ static u32 last_leaf(const struct guest_vcpu *guest)
 	return guest->vcpu->plugin->rtit ? LAST_RTIT : LAST_LEAF;
 }
 
-/* Whether QEMU has no say in @leaf. Beyond its highest leaf it repeats that. */
-static bool ours(const struct guest_vcpu *guest, u32 leaf)
+/* Whether QEMU's answer to @leaf is of no use: beyond its highest leaf it repeats that one. */
+static bool is_emulated(const struct guest_vcpu *guest, u32 leaf)
 {
 	if (guest->max_leaf && leaf > guest->max_leaf && leaf <= last_leaf(guest))
 		return true;
@@ -51,8 +51,8 @@ static bool ours(const struct guest_vcpu *guest, u32 leaf)
 	return leaf == 0xa || leaf == 0x14 || leaf == 0x15;
 }
 
-/* Whether QEMU's answer to @leaf is changed, or looked at. */
-static bool patched(u32 leaf)
+/* Whether QEMU's answer to @leaf is changed or at least needed. */
+static bool is_patched(u32 leaf)
 {
 	switch (leaf) {
 	case 0:
@@ -76,7 +76,7 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 	u32 leaf = (u32)qemu_read_reg(vcpu->regs, QREG_RAX);
 	u32 subleaf = (u32)qemu_read_reg(vcpu->regs, QREG_RCX);
 
-	if (ours(guest, leaf)) {
+	if (is_emulated(guest, leaf)) {
 		if (vcpu->plugin->rtit)
 			guest_rtit_cpuid(guest, leaf, subleaf, &regs);
 		else if (leaf == 0xa)
@@ -87,9 +87,9 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 		guest_skip(guest, site, &result);
 		return;
 	}
-	if (!patched(leaf))
+	if (!is_patched(leaf))
 		return;
-	/* At the end of its block the next one begins with what is behind. */
+	/* At the end of its block: the next instruction is the first of the next block. */
 	if (guest_next(guest, site) == site->block->end + vcpu->delta) {
 		if (!flow_ready(vcpu, site))
 			flow_go_to(vcpu, site_ip(vcpu, site));
@@ -112,14 +112,14 @@ static void leaf_0(struct guest_vcpu *guest, struct vmpt_cpuid_regs *regs)
 		return;
 	view->not_intel = true;
 	fprintf(stderr,
-		"vmpt: guest-view: the processor is not Intel's, and systems look for %s there "
-		"only: -cpu max,vendor=GenuineIntel\n",
+		"vmpt: guest-view: the processor is not Intel's, but systems look for %s only "
+		"there: use -cpu max,vendor=GenuineIntel\n",
 		guest->vcpu->plugin->rtit ? "RTIT" : "PT");
 }
 
 /*
- * How many bits addresses have is known only now: registers that hold addresses are checked
- * by it. Not while tracing, that is, not for a guest that has asked before.
+ * The widths of addresses, by which registers that hold addresses are checked, are known only now.
+ * They do not change while tracing, because a guest that traces has asked before.
  */
 static void widths(struct guest_vcpu *guest, const struct vmpt_cpuid_regs *regs)
 {
@@ -149,7 +149,7 @@ void guest_cpuid_patch(struct guest_vcpu *guest)
 		leaf_0(guest, &regs);
 		break;
 	case 1:
-		/* The lower bits of the ID, and all of them */
+		/* The lower 8 bits of the APIC ID */
 		if ((guest->apic.id & 0xff) != regs.ebx >> 24)
 			guest->apic.id = regs.ebx >> 24;
 		if (vcpu->plugin->rtit)

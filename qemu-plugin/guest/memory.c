@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Guest-physical memory for the trace's output. A guest may name any address; a device must
- * not be touched, for reading one is an access too, and QEMU's interface does not tell devices
- * from RAM. So RAM's extent is found out once: where the code of a block in RAM lies in QEMU
- * tells where RAM begins there, /proc/self/maps how long it is, and where the guest has it is
- * tried out before devices have addresses. docs/qemu-plugin/guest-view.md has it in full.
+ * Guest-physical memory for trace output. A guest may use any address, but devices must not be
+ * accessed, not even read, and QEMU's interface does not distinguish them from RAM. So the extent
+ * of RAM is found out once: the address in QEMU of a block's code shows where RAM begins there,
+ * /proc/self/maps how long it is, and probing, before devices have addresses, where the guest has
+ * it. docs/qemu-plugin/guest-view.md has the details.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 #define VGA  0xa0000ULL /* from here to 1 MiB: VGA and ROMs */
 #define PAGE 4096ULL
 
-#define LOW_MAX (7 * GIB / 2) /* no machine has more of its RAM below 4 GiB */
-#define ROMS	(2 * GIB)     /* a block above may be a ROM's */
+#define LOW_MAX (7 * GIB / 2) /* no machine has more RAM below 4 GiB */
+#define ROMS	(2 * GIB)     /* a block above may be in a ROM */
 #define TRIES	1000	      /* to find RAM */
 
-/* Length of what QEMU has mapped for writing from @start on without a gap. */
+/* How much memory QEMU has mapped writable from @start on without a gap. */
 static u64 mapped(u64 start)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -39,8 +39,8 @@ static u64 mapped(u64 start)
 }
 
 /*
- * Whether the RAM @gpa bytes behind RAM's beginning in QEMU is what the guest has at @gpa: a
- * byte that changes here changes there.
+ * Whether the guest has, at @gpa, the byte at offset @gpa of the RAM in QEMU: if one changes, so
+ * does the other.
  */
 static bool shows(struct vcpu *vcpu, u8 *host, u64 gpa)
 {
@@ -56,8 +56,8 @@ static bool shows(struct vcpu *vcpu, u8 *host, u64 gpa)
 }
 
 /*
- * Whether linear addresses are physical ones up to @end, without paging or by a firmware's: the
- * guest has just begun, and no device has been given an address among those of RAM.
+ * Whether linear addresses up to @end are physical ones, without paging or with the firmware's: the
+ * guest has just started, and no device has an address there yet.
  */
 static bool is_flat(u64 end)
 {
@@ -70,12 +70,12 @@ static bool is_flat(u64 end)
 	return true;
 }
 
-/* Where the RAM ends that begins at 0: it has no gap between @from, which is in it, and @end. */
+/* The end of the RAM that begins at 0: @from is in it, and there is no gap up to @end. */
 static u64 end_of_low(struct vcpu *vcpu, u8 *host, u64 from, u64 end)
 {
 	u64 low = from / PAGE, high = end / PAGE, middle = high - 1;
 
-	/* Nearly always it is all of it, and nothing but RAM is read. */
+	/* Nearly always all of it is RAM, and nothing else is read. */
 	while (high - low > 1) {
 		if (shows(vcpu, host, middle * PAGE))
 			low = middle;
@@ -86,7 +86,7 @@ static u64 end_of_low(struct vcpu *vcpu, u8 *host, u64 from, u64 end)
 	return high * PAGE;
 }
 
-/* Whether what is not below 4 GiB is from there on: read where nothing else can be. */
+/* Whether the rest of RAM is at 4 GiB, where nothing else can be: reading it is safe. */
 static bool high_is_there(struct vcpu *vcpu, const struct guest_ram *ram, u64 size)
 {
 	u64 value, offset = size - sizeof(value);
@@ -96,8 +96,8 @@ static bool high_is_there(struct vcpu *vcpu, const struct guest_ram *ram, u64 si
 }
 
 /*
- * RAM of @size bytes: all machines of QEMU have it from 0 on, and what does not fit below their
- * devices from 4 GiB on. How much fits depends on machine and options.
+ * Finds low and high for RAM of @size bytes. All of QEMU's machines have it at 0, and what does not
+ * fit below their devices at 4 GiB. How much fits depends on the machine and its options.
  */
 static bool split(struct guest_ram *ram, struct vcpu *vcpu, u64 size)
 {
@@ -118,7 +118,7 @@ void guest_translates(struct plugin *plugin, u64 linear, const void *host)
 	struct guest_ram *ram = &plugin->guest->ram;
 	u64 gpa;
 
-	/* A block in low RAM; one below 1 MiB may be a ROM's. */
+	/* Only a block in low RAM: one below 1 MiB may be in a ROM. */
 	if (__atomic_load_n(&ram->host, __ATOMIC_RELAXED) || !host ||
 	    !qemu_translate(linear, &gpa) || gpa < MIB || gpa >= ROMS)
 		return;
@@ -130,12 +130,12 @@ void guest_translates(struct plugin *plugin, u64 linear, const void *host)
 	pthread_mutex_unlock(&plugin->lock);
 }
 
-/* Where the guest came into being otherwise than by its firmware, this does not end well. */
+/* This fails for a guest that was not started by its firmware. */
 static void give_up(struct guest_ram *ram)
 {
 	if (++ram->tries < TRIES)
 		return;
-	fputs("vmpt: guest-view: where the guest has its RAM cannot be found out: it gets no trace\n",
+	fputs("vmpt: guest-view: cannot find out where the guest has its RAM: it gets no trace\n",
 	      stderr);
 	ram->low = 0;
 	ram->high = 4 * GIB;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RDMSR and WRMSR. For PT's MSRs vmm-lib says what is legal and what comes of it, and the unit
- * does it with the packets that an instruction makes on a processor: there is no VM exit in
- * the guest's trace. The vCPU is never "entered", for the registers that the guest
- * sees are always the unit's.
+ * RDMSR and WRMSR. For PT's MSRs vmm-lib says what is legal, and the unit does it with the packets
+ * that the instruction makes on a processor: there is no VM exit in the guest's trace. The vCPU is
+ * never "entered", because the registers that the guest sees are always the unit's.
  */
 #include "qemu-plugin/guest/guest.h"
 
@@ -25,7 +24,7 @@ void guest_sync(struct guest_vcpu *guest)
 					*vmpt_pt_reg(&guest->unit.regs, moves[i]));
 }
 
-void guest_follow(struct guest_vcpu *guest)
+void guest_attach(struct guest_vcpu *guest)
 {
 	flow_unit(guest->vcpu, &guest->unit, guest->unit.trigger_en);
 }
@@ -39,8 +38,8 @@ static int read_msr(struct guest_vcpu *guest, u32 msr, u64 *value)
 	return vmpt_vcpu_rdmsr(&guest->vmm, msr, value);
 }
 
-/* The same where there is RTIT: neither a PMU nor a PMI. */
-static bool read_beside_rtit(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value, int *ret)
+/* The processor with RTIT has neither a PMU nor a PMI. */
+static bool read_with_rtit(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value, int *ret)
 {
 	if (vmpt_rtit_is_msr(msr))
 		*ret = guest_rtit_read(guest, msr, ip, value);
@@ -51,7 +50,7 @@ static bool read_beside_rtit(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *val
 	return true;
 }
 
-static bool read_beside_pt(struct guest_vcpu *guest, u32 msr, u64 *value, int *ret)
+static bool read_with_pt(struct guest_vcpu *guest, u32 msr, u64 *value, int *ret)
 {
 	if (guest_pmu_read(&guest->pmu, msr, value)) {
 		if (msr == VMPT_MSR_PERF_GLOBAL_STATUS)
@@ -65,7 +64,7 @@ static bool read_beside_pt(struct guest_vcpu *guest, u32 msr, u64 *value, int *r
 	return guest_apic_read(guest, msr, value);
 }
 
-/* Whether @msr is the plugin's; *ret: 0 or VMPT_GP. */
+/* Whether the plugin emulates @msr; *ret: 0 or VMPT_GP. */
 static bool emulated_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value, int *ret)
 {
 	const struct plugin *plugin = guest->vcpu->plugin;
@@ -78,9 +77,9 @@ static bool emulated_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value,
 	else if (tsc && msr == MSR_TSC_ADJUST)
 		*value = guest->tsc_adjust;
 	else if (plugin->rtit)
-		return read_beside_rtit(guest, msr, ip, value, ret);
+		return read_with_rtit(guest, msr, ip, value, ret);
 	else
-		return read_beside_pt(guest, msr, value, ret);
+		return read_with_pt(guest, msr, value, ret);
 	return true;
 }
 
@@ -102,7 +101,7 @@ void guest_rdmsr(struct guest_vcpu *guest, const struct site *site)
 	guest_skip(guest, site, &result);
 }
 
-/* What vmm-lib allowed the unit does. */
+/* vmm-lib checks the write, the unit does it. */
 static int write_pt(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 next)
 {
 	struct vcpu *vcpu = guest->vcpu;
@@ -115,16 +114,16 @@ static int write_pt(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 ne
 	ret = vmpt_vcpu_wrmsr(&guest->vmm, msr, value);
 	if (ret)
 		return ret;
-	/* While it does not trace nobody tells it what mode the processor is in. */
+	/* While it does not trace, it does not follow the processor's mode. */
 	if (!(guest->unit.regs.ctl & VMPT_CTL_TRACE_EN))
 		vmpt_unit_mov_cr3(&guest->unit, next, &vcpu->mode);
 	ret = vmpt_unit_wrmsr(&guest->unit, msr, value, ip, next);
-	guest_follow(guest);
+	guest_attach(guest);
 	return ret;
 }
 
-static bool write_beside_pt(struct guest_vcpu *guest, u32 msr, u64 value, const struct site *site,
-			    int *ret)
+static bool write_with_pt(struct guest_vcpu *guest, u32 msr, u64 value, const struct site *site,
+			  int *ret)
 {
 	bool gp;
 
@@ -154,7 +153,7 @@ static bool emulated_write(struct guest_vcpu *guest, u32 msr, u64 value, const s
 					guest_next(guest, site));
 		return true;
 	}
-	if (!plugin->rtit && write_beside_pt(guest, msr, value, site, ret))
+	if (!plugin->rtit && write_with_pt(guest, msr, value, site, ret))
 		return true;
 	if (tsc && msr == MSR_TSC)
 		guest_tsc_set(guest, value);
@@ -167,7 +166,7 @@ static bool emulated_write(struct guest_vcpu *guest, u32 msr, u64 value, const s
 	return true;
 }
 
-/* Whether a write of @value may be the beginning of a trace. */
+/* Whether writing @value may start a trace. */
 static bool may_enable(const struct plugin *plugin, u32 msr, u64 value)
 {
 	return plugin->rtit ? msr == VMPT_RTIT_MSR_CTL && value & VMPT_RTIT_CTL_TRACE_EN
@@ -192,7 +191,7 @@ void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 			guest_skip(guest, site, &nothing);
 		return;
 	}
-	/* QEMU's own, but we have to know. */
+	/* QEMU does these, but the plugin has to know their values. */
 	if (msr == MSR_TSC_AUX) {
 		guest->aux.before = guest->aux.now;
 		guest->aux.now = (u32)value;

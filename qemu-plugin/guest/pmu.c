@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A performance monitoring unit of version 2 whose counters stand still (SDM 3 19.2): what
- * systems want of a processor before they take its PMI.
+ * A performance monitoring unit of version 2 (SDM 3 19.2) whose counters do not count. Operating
+ * systems use the PMI only if there is one.
  */
 #include "qemu-plugin/guest/guest.h"
 
@@ -38,7 +38,7 @@ void guest_pmu_cpuid(struct vmpt_cpuid_regs *regs)
 	};
 }
 
-/* The register of a number, and which bits of it may be 1. */
+/* The register of @msr, and which of its bits may be 1. */
 static u64 *find(struct guest_pmu *pmu, u32 msr, u64 *mask)
 {
 	*mask = COUNTER_MASK;
@@ -105,13 +105,13 @@ void guest_rdpmc(struct guest_vcpu *guest, const struct site *site)
 	bool fixed = index & RDPMC_FIXED;
 	u64 value;
 
-	/* What faults is left to QEMU, which has no RDPMC: #GP is right at CPL 3 only. */
+	/* QEMU has no RDPMC: let it raise the fault. At CPL 0 it should be #GP, but is #UD. */
 	if ((vcpu->mode.cpl && !(vcpu->cpu.cr4 & CR4_PCE)) ||
 	    n >= (fixed ? PMU_FIXED : PMU_COUNTERS))
 		return;
 	value = fixed ? guest->pmu.fixed[n] : guest->pmu.counter[n];
 	qemu_write_reg(vcpu->regs, QREG_RAX, LOW32(value));
 	qemu_write_reg(vcpu->regs, QREG_RDX, value >> 32);
-	/* Also where the guest steps: QEMU would have #UD here. */
+	/* Even if the guest steps: QEMU would raise #UD. */
 	flow_go_to(vcpu, guest_next(guest, site));
 }

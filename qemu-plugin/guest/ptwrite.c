@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * PTWRITE (SDM 2, PTWRITE; SDM 3 33.2.2), which QEMU does not know: its operand is found by
- * Zydis, read, and told to the unit. QEMU's #UD remains where it is not offered, and where the
- * operand cannot be read, for a page fault cannot be made here.
+ * PTWRITE (SDM 2, PTWRITE; SDM 3 33.2.2), which QEMU does not know: Zydis decodes it, its operand
+ * is read and passed to the unit. QEMU raises #UD if the guest's processor does not have PTWRITE,
+ * and if the operand cannot be read, because the plugin cannot raise a page fault.
  */
 #include <Zydis/Zydis.h>
 
@@ -10,7 +10,7 @@
 
 #define INSN_MAX 15
 
-/* All general registers, for any form of address. */
+/* All general-purpose registers, for any form of address. */
 static void read_context(struct vcpu *vcpu, ZydisRegisterContext *context)
 {
 	static const struct {
@@ -49,12 +49,12 @@ static u64 segment_base(struct vcpu *vcpu, ZydisRegister segment)
 	case ZYDIS_REGISTER_CS:
 		return vcpu->cpu.cs_base;
 	default:
-		/* DS, ES and SS: QEMU does not tell; they are flat in all that is common. */
+		/* DS, ES and SS: QEMU does not expose their bases. Assume flat segments. */
 		return 0;
 	}
 }
 
-/* The whole instruction: QEMU may have stopped reading where it found it unknown. */
+/* Reads the whole instruction: QEMU may have stopped where it found it to be unknown. */
 static bool decode(struct vcpu *vcpu, u64 ip, ZydisDecodedInstruction *insn,
 		   ZydisDecodedOperand *operands)
 {
@@ -62,7 +62,7 @@ static bool decode(struct vcpu *vcpu, u64 ip, ZydisDecodedInstruction *insn,
 	size_t len = INSN_MAX, page = 4096 - ip % 4096;
 	ZydisDecoder decoder;
 
-	/* The page behind may not be there. */
+	/* The next page may not be present. */
 	if (!qemu_read_linear(vcpu->regs, ip, bytes, len)) {
 		len = page < len ? page : len;
 		if (!qemu_read_linear(vcpu->regs, ip, bytes, len))

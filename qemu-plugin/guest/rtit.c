@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RTIT in place of Intel PT: the guest finds one of the Atoms of 2013 to 2015 and programs the
+ * RTIT in place of Intel PT: the guest's processor is one of the Atoms of 2013 to 2015, with the
  * MSRs 760H to 77DH. vmm-lib's vCPU says what is legal, the trace unit is the processor. The
- * vCPU is never "loaded" into another one: the registers that the guest sees are the unit's.
+ * registers that the guest sees are always the unit's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ void guest_rtit_cpuid(const struct guest_vcpu *guest, u32 leaf, u32 subleaf,
 
 	vmpt_rtit_cpuid(plugin->guest->signature, leaf, subleaf, regs);
 	/*
-	 * Of these processors Linux takes the TSC's frequency, and that of the APIC's timer, from
-	 * MSRs that QEMU's machine has nothing to do with, unless CPUID tells the former.
+	 * Unless CPUID has the TSC's frequency, Linux takes it and that of the APIC's timer from
+	 * MSRs of these processors, which QEMU does not have.
 	 */
 	if (leaf == 0x16 && !plugin->options.rdtsc_qemu)
 		regs->eax = regs->ebx = BASE_MHZ;
@@ -100,12 +100,12 @@ int guest_rtit_make(struct guest_vcpu *guest)
 		rtit->unit.acbr = rtit->unit.ecbr = CLOCK_TSC_KHZ / 100000;
 		return 0;
 	}
-	fputs("vmpt: guest-view: RTIT cannot be made\n", stderr);
+	fputs("vmpt: guest-view: cannot set up RTIT\n", stderr);
 	return -1;
 }
 
-/* It needs events also while it does not trace: with Trace_En FilterEn follows them (2.4.3). */
-static void follow(struct guest_vcpu *guest)
+/* With Trace_En it needs events even if it does not trace, to keep FilterEn right (2.4.3). */
+static void attach(struct guest_vcpu *guest)
 {
 	flow_rtit(guest->vcpu, &guest->rtit.unit,
 		  guest->rtit.unit.regs.ctl & VMPT_RTIT_CTL_TRACE_EN);
@@ -116,14 +116,14 @@ void guest_rtit_reset(struct guest_vcpu *guest)
 	(void)vmpt_rtit_vcpu_reset(&guest->rtit.vmm);
 	vmpt_rtit_unit_reset(&guest->rtit.unit);
 	guest->rtit.dram = false;
-	follow(guest);
+	attach(guest);
 }
 
 void guest_rtit_tick(struct guest_vcpu *guest)
 {
 	struct vmpt_rtit_clocks now;
 
-	follow(guest);
+	attach(guest);
 	if (!guest->rtit.unit.trigger_en)
 		return;
 	rtit_clocks(guest->vcpu, &now);
@@ -132,7 +132,7 @@ void guest_rtit_tick(struct guest_vcpu *guest)
 
 /* ---- RDMSR and WRMSR ---- */
 
-/* While it is off nobody tells it what mode the processor is in. Before an access at @ip. */
+/* Before an access at @ip: while the unit is off it does not follow the processor's mode. */
 static void bring_up(struct guest_vcpu *guest, u64 ip)
 {
 	struct vmpt_rtit_unit *unit = &guest->rtit.unit;
@@ -157,15 +157,15 @@ int guest_rtit_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value)
 
 	bring_up(guest, ip);
 	ret = vmpt_rtit_vcpu_rdmsr(&rtit->vmm, msr, rtit->unit.context_en, value);
-	/* That CTL has been read the unit wants to know, too. */
+	/* The unit keeps track of whether CTL was read, too. */
 	if (!ret)
 		(void)vmpt_rtit_unit_rdmsr(&rtit->unit, msr, &same);
 	return ret;
 }
 
 /*
- * Packets of a WRMSR of CTL itself, all others are in memory: those of an end are for the old
- * place, those of a beginning for the new one. What hardware does is open.
+ * A WRMSR of CTL may change where output goes. Packets that it makes itself go to the old place if
+ * it ends tracing, and to the new one if it starts it. What hardware does is not documented.
  */
 static int write_unit(struct guest_rtit *rtit, u32 msr, u64 value, u64 next)
 {
@@ -189,6 +189,6 @@ int guest_rtit_write(struct guest_vcpu *guest, u32 msr, u64 value, u64 ip, u64 n
 	ret = vmpt_rtit_vcpu_wrmsr(&rtit->vmm, msr, value);
 	if (!ret)
 		ret = write_unit(rtit, msr, value, next);
-	follow(guest);
+	attach(guest);
 	return ret;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's TSC: the plugin's clock under the options' offset and multiplier, and
- * IA32_TSC_ADJUST of each vCPU. RDTSC reads what TSC packets say.
+ * The guest's TSC: the plugin's clock with the offset and the multiplier of the options, and with
+ * each vCPU's IA32_TSC_ADJUST. RDTSC agrees with TSC packets.
  */
 #include "qemu-plugin/guest/guest.h"
 
@@ -25,7 +25,7 @@ u64 guest_tsc(const struct guest_vcpu *guest)
 	return now.tsc;
 }
 
-/* A write to the TSC moves IA32_TSC_ADJUST by as much (SDM 3 18.17.3). */
+/* A write to the TSC changes IA32_TSC_ADJUST by the same amount (SDM 3 18.17.3). */
 void guest_tsc_set(struct guest_vcpu *guest, u64 value)
 {
 	guest->tsc_adjust += value - guest_tsc(guest);
@@ -36,7 +36,7 @@ void guest_rdtsc(struct guest_vcpu *guest, const struct site *site)
 	struct vcpu *vcpu = guest->vcpu;
 	struct guest_result result;
 
-	/* #GP is QEMU's to raise. */
+	/* QEMU raises the #GP. */
 	if (vcpu->plugin->options.rdtsc_qemu || (vcpu->mode.cpl && vcpu->cpu.cr4 & CR4_TSD))
 		return;
 	result = guest_edx_eax(guest_tsc(guest));

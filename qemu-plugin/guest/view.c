@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest view as the flow sees it: which instructions are stopped at, what is done there,
- * and RESET.
+ * The guest view as the flow sees it: which instructions need a callback, what happens there, and
+ * RESET.
  */
 #include "qemu-plugin/guest/view.h"
 
@@ -11,14 +11,14 @@
 
 #include "qemu-plugin/guest/guest.h"
 
-/* MSRs whose access faults in QEMU: VM_HSAVE_PA with a reserved bit, one of no APIC. */
+/* MSRs whose access faults in QEMU: VM_HSAVE_PA with a reserved bit, and no APIC register. */
 #define MSR_FAULTS_WRITE 0xc0010117
 #define MSR_FAULTS_READ	 0x8ff
 
-/* RFLAGS: #DB behind each instruction */
+/* RFLAGS: #DB after each instruction */
 #define EFLAGS_TF 0x100
 
-/* Blocks between two looks at a masked LVT entry for which a PMI waits */
+/* Blocks between two reads of a masked LVT entry for which a PMI is pending */
 #define POLL 64
 
 static const struct vmpt_ops ops = {
@@ -27,7 +27,7 @@ static const struct vmpt_ops ops = {
 	.inject_pmi = guest_inject_pmi,
 };
 
-/* ---- the instruments of the other files ---- */
+/* ---- for the other files ---- */
 
 u64 guest_next(const struct guest_vcpu *guest, const struct site *site)
 {
@@ -48,7 +48,7 @@ static void write_result(struct guest_vcpu *guest, const struct guest_result *re
 void guest_skip(struct guest_vcpu *guest, const struct site *site,
 		const struct guest_result *result)
 {
-	/* QEMU's blocks have one instruction then. */
+	/* QEMU's blocks have one instruction when the guest steps. */
 	if (site->block->start == site->block->last &&
 	    qemu_read_reg(guest->vcpu->regs, QREG_EFLAGS) & EFLAGS_TF) {
 		guest->step.pending = true;
@@ -60,7 +60,7 @@ void guest_skip(struct guest_vcpu *guest, const struct site *site,
 	flow_go_to(guest->vcpu, guest_next(guest, site));
 }
 
-/* The #DB behind an instruction that was stepped over. */
+/* The #DB after an instruction that the guest stepped over. */
 static void finish_step(struct guest_vcpu *guest, u64 from)
 {
 	guest->step.pending = false;
@@ -165,7 +165,7 @@ int guest_vcpu_open(struct vcpu *vcpu)
 
 /* ---- RESET ---- */
 
-/* QEMU's is one with the power on: a warm one (SDM 3 33.2.8.1). */
+/* QEMU's reset does not stand for power-on: it is a warm one (SDM 3 33.2.8.1). */
 static void reset(struct guest_vcpu *guest)
 {
 	__atomic_store_n(&guest->reset, false, __ATOMIC_RELAXED);
@@ -174,7 +174,7 @@ static void reset(struct guest_vcpu *guest)
 	} else {
 		vmpt_vcpu_reset(&guest->vmm, true);
 		vmpt_unit_reset(&guest->unit, true);
-		guest_follow(guest);
+		guest_attach(guest);
 	}
 	guest_pmu_reset(&guest->pmu);
 	guest->apic.waiting = false;
@@ -187,8 +187,8 @@ static void reset(struct guest_vcpu *guest)
 }
 
 /*
- * vCPU 0 begins at the reset vector: all were reset, and notice when they execute again. No
- * vCPU runs while QEMU resets, so none notices too early.
+ * vCPU 0 is at the reset vector: all vCPUs were reset, and notice when they execute again. No vCPU
+ * runs while QEMU resets, so none notices too early.
  */
 static void reset_all(struct plugin *plugin)
 {
@@ -212,7 +212,7 @@ static bool hooks(const struct plugin *plugin, unsigned int hook)
 {
 	switch (hook) {
 	case HOOK_CPUID:
-	case HOOK_BEHIND_CPUID:
+	case HOOK_AFTER_CPUID:
 	case HOOK_RDMSR:
 	case HOOK_WRMSR:
 	case HOOK_RESET:
@@ -289,7 +289,7 @@ static void block_begins(struct vcpu *vcpu)
 	notice_reset(guest);
 	if (guest->cpuid.pending)
 		guest_cpuid_patch(guest);
-	/* Asking costs a lock of QEMU's. */
+	/* Polling takes a lock of QEMU's. */
 	if (guest->apic.waiting && ++guest->apic.polls % POLL == 0)
 		guest_apic_poll(guest);
 	if (!guest->apic.waiting)
@@ -312,7 +312,7 @@ static void tick(struct vcpu *vcpu)
 		return;
 	}
 	if (!guest->unit.trigger_en) {
-		guest_follow(guest);
+		guest_attach(guest);
 		return;
 	}
 	guest_clocks(guest, &now);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The host's loop, and the events of one turn of it. Packets that wait must not: another
- * process may go on with the stream. So a turn is left behind a TIP, which takes TNTs with it.
+ * The host's loop, and the events of one turn of it. No packet may stay pending when a turn ends,
+ * because another process may continue the stream. So it ends after a TIP, before which pending
+ * TNTs are written.
  */
 #include "qemu-plugin/host/loop.h"
 
@@ -60,7 +61,7 @@ u64 host_loop_begin_ip(void)
 	return AT(0x50);
 }
 
-u64 host_loop_exited(struct vmpt_unit *unit, u32 reason)
+u64 host_loop_after_exit(struct vmpt_unit *unit, u32 reason)
 {
 	u64 handler = reason == EXIT_HLT ? AT(0x20) : reason == EXIT_IO ? AT(0x30) : AT(0x40);
 
@@ -71,7 +72,7 @@ u64 host_loop_exited(struct vmpt_unit *unit, u32 reason)
 	return handler;
 }
 
-void host_loop_resumes(struct vmpt_unit *unit, u64 vmcs)
+void host_loop_to_entry(struct vmpt_unit *unit, u64 vmcs)
 {
 	bool same = unit->vmx.vmcs == vmcs;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time is moved by whole MTC periods, so that no MTC comes or goes. vmm-lib's TSC rewriter would
- * leave MTC and TMA as they are; with it a run could only be moved by their whole range, 2.6 ms,
- * and two busy guests with many short runs would soon be minutes ahead of the clock.
+ * Time is moved by whole MTC periods, so that the number of MTCs does not change. vmm-lib's TSC
+ * rewriter leaves MTC and TMA as they are; with it a run could only be moved by multiples of their
+ * range, 2.6 ms, and two busy guests with many short runs would soon be minutes ahead of the clock.
  */
 #include "qemu-plugin/host/move.h"
 
@@ -38,13 +38,13 @@ void host_move_packets(const struct host_move *move, u8 *bytes, size_t n)
 	while (at < n) {
 		u8 *p = bytes + at;
 
-		/* TNT-8, most of a trace: an even byte that is no extended opcode. */
+		/* TNT-8, which is most of a trace: an even byte, but not an extended opcode. */
 		if (!(*p & 1) && *p != VMPT_PT_ESCAPE) {
 			at++;
 			continue;
 		}
 		if (vmpt_pt_decode(&pkt, p, n - at, 0))
-			return; /* not ours */
+			return; /* not made by us */
 		if (pkt.kind == VMPT_PT_TSC)
 			move_tsc(move, p);
 		else if (pkt.kind == VMPT_PT_TMA)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A run moved in time: its vCPU's thread executed it while another run was on the same host CPU,
- * which no processor can do. One of them comes later in the stream.
+ * Moving a run in time: its vCPU's thread executed it while another run was on the same host CPU,
+ * which a processor cannot do. One of the two comes later in the stream.
  */
 #ifndef VMPT_QEMU_PLUGIN_HOST_MOVE_H
 #define VMPT_QEMU_PLUGIN_HOST_MOVE_H
@@ -10,11 +10,11 @@
 
 struct host_move {
 	u64 ticks; /* of the crystal clock, a multiple of the MTC period */
-	u64 tsc;   /* of the TSC as the packets have it */
+	u64 tsc;   /* the same in units of the TSC in the packets */
 	unsigned int mtc_freq;
 };
 
-/* Rewrite the TSC, TMA and MTC packets in @bytes, whole packets without blocks (BBP). */
+/* Rewrite TSC, TMA and MTC packets in @bytes, which are whole packets without blocks (BBP). */
 void host_move_packets(const struct host_move *move, u8 *bytes, size_t n);
 
 #endif

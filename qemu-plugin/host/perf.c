@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf.data (perf.data-file-format.txt of Linux): a header, two events as perf record makes
- * them for intel_pt//, an AUXTRACE_INFO with the clocks, and one AUXTRACE record an append.
+ * perf.data (Linux: perf.data-file-format.txt): a header, two events as perf record has them for
+ * intel_pt//, an AUXTRACE_INFO with the clocks, and one AUXTRACE record per append.
  */
 #include "qemu-plugin/host/perf.h"
 
@@ -24,7 +24,7 @@
 #define RECORD_AUXTRACE_INFO 70
 #define RECORD_AUXTRACE	     71
 #define AUXTRACE_INTEL_PT    1
-/* As the kernel numbers the PMU; a file names it by this number only. */
+/* The kernel's number of the PMU, by which alone the file names it. */
 #define PMU_TYPE 8
 
 #define IDS	    2
@@ -53,7 +53,7 @@ struct perf_info {
 	u64 priv[17];
 };
 
-/* The file's beginning. */
+/* The beginning of the file. */
 struct perf_start {
 	struct perf_header header;
 	u64 ids[IDS];
@@ -88,7 +88,7 @@ static struct perf_event_attr make_attr(u32 type, u64 config)
 	};
 }
 
-/* The fields that perf record makes of the PMU's format and caps, in their order. */
+/* The fields that perf record takes from the PMU's format and caps, in perf's order. */
 static void make_info(struct perf_info *info)
 {
 	*info = (struct perf_info){
@@ -97,7 +97,7 @@ static void make_info(struct perf_info *info)
 		.priv = {
 			PMU_TYPE,
 			10, 1 << 10, 0, /* ns = (TSC * mult >> shift) + zero; TSC is 1 GHz */
-			1,		/* … and holds */
+			1,		/* … and this is valid */
 			VMPT_CTL_TSC_EN,
 			VMPT_CTL_DIS_RETC,
 			0, /* no context switches are recorded */
@@ -124,7 +124,7 @@ static void make_start(struct perf_start *start, u64 ctl)
 	start->header.data.offset = offsetof(struct perf_start, info);
 	start->header.data.size = sizeof(start->info);
 	start->attrs[0].attr = make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-	/* Bits as they are in RTIT_CTL; OS and User are exclude_kernel and exclude_user. */
+	/* The bits of RTIT_CTL, but OS and User are exclude_kernel and exclude_user. */
 	start->attrs[1].attr = make_attr(PMU_TYPE, ctl & ~(VMPT_CTL_OS | VMPT_CTL_USER));
 	start->attrs[1].attr.exclude_kernel = !(ctl & VMPT_CTL_OS);
 	start->attrs[1].attr.exclude_user = !(ctl & VMPT_CTL_USER);
@@ -214,13 +214,13 @@ static int write_record(struct host_perf *perf, struct iovec *iov, int n, size_t
 	    sizeof(data))
 		return -EIO;
 	done = pwritev(perf->fd, iov, n, (off_t)(data.offset + data.size));
-	/* Short: another byte says why. */
+	/* A short write: try one more byte to get the reason. */
 	if (done >= 0 && done < (ssize_t)size)
 		done = pwrite(perf->fd, "", 1, (off_t)(data.offset + data.size) + done) < 0 ? -1
 											    : 0;
 	err = done < 0 ? -errno : done == (ssize_t)size ? 0 : -ENOSPC;
 	if (err) {
-		/* Readers go by the header; the rest only takes room. */
+		/* Readers use the size in the header; the rest would only waste space. */
 		if (ftruncate(perf->fd, (off_t)(data.offset + data.size)))
 			return -errno;
 		return err;

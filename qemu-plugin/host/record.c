@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines of vmpt_record_print(). A line is in the file as a whole or not at all: it is one write,
- * under a lock, and what a full disk took of it is cut off again.
+ * Lines of vmpt_record_print(). A line is in the file as a whole or not at all: it is one write
+ * under a lock, and a partial line on a full disk is cut off again.
  */
 #include "qemu-plugin/host/record.h"
 
@@ -18,13 +18,13 @@
 
 /* VMCS pointers: 4-KiB aligned, 52 bits, neither 0 nor all ones (none). */
 #define VMCS_MASK 0xffffffffff000ULL
-/* Derived ones look like those of a host with a terabyte, and keep columns narrow. */
+/* Derived pointers look like those of a host with a terabyte, which keeps columns narrow. */
 #define DERIVED_MASK 0xfffffff000ULL
 #define TRIES	     64
-/* In the record's file each VMCS has a byte to be locked, far behind all text. */
+/* Each VMCS has a byte in the record's file that is locked, far beyond all text. */
 #define LOCKS_AT (1LL << 60)
 
-/* FNV-1a: the same name has the same VMCS each time. */
+/* FNV-1a: the same name gets the same VMCS each time. */
 static u64 derive(const char *vm, u32 vcpu)
 {
 	u64 hash = 0xcbf29ce484222325;
@@ -36,7 +36,7 @@ static u64 derive(const char *vm, u32 vcpu)
 	return (hash ^ hash >> 32) << 12 & DERIVED_MASK;
 }
 
-/* A record's line up to the VMCS, which tells the vCPU; and from there to the clock. */
+/* A line of the record: up to @who it names the vCPU, and the next @vmcs bytes are its VMCS. */
 struct line {
 	char text[8192];
 	size_t len, who, vmcs;
@@ -49,7 +49,7 @@ static int print(struct line *line, const struct vmpt_record *record)
 	line->len = vmpt_record_print(record, line->text, sizeof(line->text));
 	if (line->len >= sizeof(line->text))
 		return -1;
-	/* In the name quotes are escaped: this is no part of it. */
+	/* Quotes in the name are escaped, so these are not part of it. */
 	vmcs = strstr(line->text, ",\"vmcs\":");
 	tsc = strstr(line->text, ",\"tsc_offset\":");
 	line->who = (size_t)(vmcs - line->text);
@@ -108,7 +108,7 @@ static int append(int fd, const struct line *line, size_t at)
 	return -1;
 }
 
-/* Fits @line to a VMCS that is free. 1: none is. */
+/* Fill @line in for a VMCS that is free. 1: none is. */
 static int derive_free(struct vmpt_record *record, const char *all, struct line *line)
 {
 	record->vmcs = derive(record->vm, record->vcpu);
@@ -150,8 +150,8 @@ static int choose(const struct options *options, struct vmpt_record *record, con
 }
 
 /*
- * Two that run at a time under one VMCS would make a stream that nobody can decode. OFD locks are
- * the open file's: they end with QEMU, however it ends.
+ * Two vCPUs that run at the same time with one VMCS would make a stream that cannot be decoded. OFD
+ * locks belong to the open file: they go when QEMU exits, however it exits.
  */
 static bool hold_byte(int fd, u64 n)
 {
@@ -174,8 +174,8 @@ static int hold(int fd, const struct options *options, const struct vmpt_record 
 }
 
 /*
- * Where the next line goes. A half one that a kill has left is cut off; one to which somebody
- * gave no newline gets it. 0, or -1: errno tells.
+ * Prepare for the next line at *size. A partial line that a killed QEMU has left is cut off; a
+ * complete one without a newline gets one. 0, or -1 with errno.
  */
 static int end_last_line(int fd, char *all, size_t *size)
 {
@@ -242,7 +242,7 @@ u64 host_record_key(const struct vmpt_rtit_record *who)
 	return derive(who->vm, who->vcpu) | 1;
 }
 
-/* Cuts what a kill has left. */
+/* Cuts off what a killed QEMU has left. */
 static int mend(int fd)
 {
 	size_t size = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What RTIT's unit of a host CPU does around a run, and a run moved in time.
+ * What a host CPU's RTIT unit does around a run, and moving a run in time.
  */
 #include "qemu-plugin/host/rtit.h"
 
@@ -12,8 +12,8 @@
 #define RATIO (CLOCK_TSC_KHZ / 100000)
 /* RTIT_EVENTS: filter always on, TraceStop always off */
 #define EVENTS (VMPT_RTIT_EVENT_ON | VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT)
-/* When tracing is on and where packets go is ours; filters would need MSRs that no option sets. */
-#define CTL_OURS (VMPT_RTIT_CTL_TRIGGER | VMPT_RTIT_CTL_DEST | VMPT_RTIT_CTL_CR3_EN)
+/* The view sets these; filters need MSRs for which there is no option. */
+#define CTL_REFUSED (VMPT_RTIT_CTL_TRIGGER | VMPT_RTIT_CTL_DEST | VMPT_RTIT_CTL_CR3_EN)
 
 int host_rtit_check(u64 ctl)
 {
@@ -22,11 +22,11 @@ int host_rtit_check(u64 ctl)
 
 	vmpt_rtit_reset(&regs);
 	regs.ctl_read = true;
-	if (!(ctl & CTL_OURS) && !vmpt_rtit_wrmsr(&rules, &regs, VMPT_RTIT_MSR_CTL, ctl, NULL))
+	if (!(ctl & CTL_REFUSED) && !vmpt_rtit_wrmsr(&rules, &regs, VMPT_RTIT_MSR_CTL, ctl, NULL))
 		return 0;
 	fprintf(stderr, "vmpt: ctl=0x%llx: %s\n", (unsigned long long)ctl,
-		ctl & CTL_OURS ? "Trace_En, TraceActive, Dest and CR3En cannot be chosen here"
-			       : "a processor would refuse it (#GP)");
+		ctl & CTL_REFUSED ? "Trace_En, TraceActive, Dest and CR3En cannot be chosen here"
+				  : "a processor would refuse it (#GP)");
 	return -1;
 }
 
@@ -47,7 +47,7 @@ void host_rtit_init(struct vmpt_rtit_unit *unit, const struct options *options,
 	vmpt_rtit_unit_vmxon(unit, 0);
 }
 
-/* The only legal order (3.3.2): Trace_En first, and last. */
+/* The only legal order (3.3.2): Trace_En is set first and cleared last. */
 static void switch_on(struct vmpt_rtit_unit *unit)
 {
 	u64 ctl = unit->regs.ctl | VMPT_RTIT_CTL_TRACE_EN;
@@ -74,7 +74,7 @@ void host_rtit_enter(struct vmpt_rtit_unit *unit, struct vcpu *vcpu, u64 ip)
 	vmpt_rtit_unit_time(unit, &now);
 	switch_on(unit);
 	vmpt_rtit_unit_vmentry(unit, ip, &mode);
-	/* The host may have slept: so that each run tells its time. */
+	/* As after a sleep of the host: makes an STS, so that each run has its time. */
 	vmpt_rtit_unit_wake(unit, &now);
 }
 
@@ -91,7 +91,7 @@ void host_rtit_exit(struct vmpt_rtit_unit *unit, struct vcpu *vcpu, u64 ip)
 
 void host_rtit_lost(const struct options *options, const struct vmpt_rtit_sink *sink, u64 ip)
 {
-	/* Whatever CTL traces: in a mode that it does. */
+	/* Some mode that this CTL traces. */
 	struct vmpt_rtit_mode mode = { .paging = true,
 				       .cpl = options->ctl & VMPT_RTIT_CTL_OS ? 0 : 3 };
 	struct vmpt_rtit_unit unit;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two locks on a state file: flock() while a run is appended, and a lock on its first byte that
- * each user holds shared as long as it runs, so that one who comes can tell whether it is alone.
+ * A state file has two locks: flock() while a run is appended, and a lock on its first byte, which
+ * each process holds shared while it runs, so that a new one can tell whether it is alone.
  */
 #include "qemu-plugin/host/state.h"
 
@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The digit goes up when what is in the file, struct vmpt_unit in it, gets another meaning. */
+/* Change the digit when something in the file, struct vmpt_unit included, changes its meaning. */
 #define MAGIC "VMPTCP2"
 
-static int complain(const char *path)
+static int report_errno(const char *path)
 {
 	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
 	return -1;
@@ -35,7 +35,7 @@ void host_state_unlock(struct host_state *state)
 	pthread_mutex_unlock(&state->mutex);
 }
 
-/* The lock of users. OFD locks belong to the open file, not to the process. */
+/* The lock on the first byte. OFD locks belong to the open file, not to the process. */
 static bool lock_users(int fd, short type)
 {
 	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
@@ -43,7 +43,7 @@ static bool lock_users(int fd, short type)
 	return !fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-/* The clocks count from the host's boot: which one was it. */
+/* The clocks count from the host's boot, which has an ID. */
 static void read_boot(char *boot, size_t len)
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -56,24 +56,24 @@ static void read_boot(char *boot, size_t len)
 	fclose(file);
 }
 
-/* Begin a stream, or go on with one that a process before us has left. */
-static void begin(struct host_shared *shared, const struct host_state_wants *wants)
+/* Start a stream, or continue one that earlier processes have left. */
+static void begin(struct host_shared *shared, const struct host_state_settings *settings)
 {
 	struct host_shared old = *shared;
 	char boot[sizeof(old.boot)];
 	bool ours = !memcmp(old.magic, MAGIC, sizeof(MAGIC)) && old.layout == sizeof(old);
 
 	read_boot(boot, sizeof(boot));
-	if (ours && old.ctl == wants->ctl && old.synthetic == wants->synthetic &&
-	    old.perf == wants->perf && old.rtit == wants->rtit && !strcmp(old.boot, boot))
+	if (ours && old.ctl == settings->ctl && old.synthetic == settings->synthetic &&
+	    old.perf == settings->perf && old.rtit == settings->rtit && !strcmp(old.boot, boot))
 		return;
 	memset(shared, 0, sizeof(*shared));
 	shared->layout = sizeof(*shared);
 	memcpy(shared->boot, boot, sizeof(boot));
-	shared->ctl = wants->ctl;
-	shared->synthetic = wants->synthetic;
-	shared->perf = wants->perf;
-	shared->rtit = wants->rtit;
+	shared->ctl = settings->ctl;
+	shared->synthetic = settings->synthetic;
+	shared->perf = settings->perf;
+	shared->rtit = settings->rtit;
 	if (ours) {
 		shared->size = old.size;
 		shared->bytes = old.bytes;
@@ -84,48 +84,49 @@ static void begin(struct host_shared *shared, const struct host_state_wants *wan
 }
 
 static int join(const struct host_shared *shared, const char *path,
-		const struct host_state_wants *wants)
+		const struct host_state_settings *settings)
 {
 	const char *what = NULL;
 
 	if (memcmp(shared->magic, MAGIC, sizeof(MAGIC)) || shared->layout != sizeof(*shared))
 		what = "another version of this plugin";
-	else if (shared->rtit != wants->rtit)
+	else if (shared->rtit != settings->rtit)
 		what = "another isa=";
-	else if (shared->ctl != wants->ctl)
+	else if (shared->ctl != settings->ctl)
 		what = "another ctl=";
-	else if (shared->synthetic != wants->synthetic)
+	else if (shared->synthetic != settings->synthetic)
 		what = "another host=";
-	else if (shared->perf != wants->perf)
-		what = wants->perf ? "no perf-data=" : "perf-data=";
+	else if (shared->perf != settings->perf)
+		what = settings->perf ? "no perf-data=" : "perf-data=";
 	if (!what)
 		return 0;
 	fprintf(stderr, "vmpt: %s: a QEMU that shares this host CPU runs with %s\n", path, what);
 	return -1;
 }
 
-static int map(struct host_state *state, const char *path, const struct host_state_wants *wants)
+static int map(struct host_state *state, const char *path,
+	       const struct host_state_settings *settings)
 {
 	int err = posix_fallocate(state->fd, 0, sizeof(*state->shared));
 
-	/* A hole in it would end QEMU when it is written to on a full disk. */
+	/* A write to a hole would kill QEMU if the disk is full. */
 	if (err) {
 		errno = err;
-		return complain(path);
+		return report_errno(path);
 	}
 	state->shared = mmap(NULL, sizeof(*state->shared), PROT_READ | PROT_WRITE, MAP_SHARED,
 			     state->fd, 0);
 	if (state->shared == MAP_FAILED)
-		return complain(path);
+		return report_errno(path);
 	if (lock_users(state->fd, F_WRLCK))
-		begin(state->shared, wants);
-	else if (join(state->shared, path, wants))
+		begin(state->shared, settings);
+	else if (join(state->shared, path, settings))
 		return -1;
-	return lock_users(state->fd, F_RDLCK) ? 0 : complain(path);
+	return lock_users(state->fd, F_RDLCK) ? 0 : report_errno(path);
 }
 
 int host_state_open(struct host_state *state, const char *dir, u32 cpu,
-		    const struct host_state_wants *wants)
+		    const struct host_state_settings *settings)
 {
 	char path[4096];
 	int err;
@@ -134,9 +135,9 @@ int host_state_open(struct host_state *state, const char *dir, u32 cpu,
 	pthread_mutex_init(&state->mutex, NULL);
 	state->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (state->fd < 0)
-		return complain(path);
+		return report_errno(path);
 	host_state_lock(state);
-	err = map(state, path, wants);
+	err = map(state, path, settings);
 	host_state_unlock(state);
 	return err;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Appending a run. The host CPU's unit makes the VM entry; then it becomes a copy of the run's
- * unit, as it would be had it made the run; then it makes the VM exit. One write takes all.
+ * Appending a run. The host CPU's unit makes the VM entry, becomes a copy of the run's unit, as if
+ * it had made the run itself, and makes the VM exit. All of it is one write.
  */
 #include "qemu-plugin/host/stream.h"
 
@@ -46,7 +46,7 @@ static void adopt(struct host_stream *stream, struct vmpt_unit *unit)
 	unit->config.sink = &stream->sink;
 }
 
-/* A new stream, or one whose last user was killed in the middle of an append. */
+/* Start a new stream, or one whose last writer was killed in the middle of an append. */
 static void start(struct host_stream *stream)
 {
 	struct host_shared *shared = stream->state.shared;
@@ -62,7 +62,7 @@ static void start(struct host_stream *stream)
 	shared->busy = false;
 }
 
-/* PacketByteCnt = 0 makes a PSB+ at the next enabling (33.2.8.2); in a trace that is on, PSB+. */
+/* At once if the unit is tracing; else PacketByteCnt = 0 makes it at the enable (33.2.8.2). */
 static void force_psb(struct vmpt_unit *unit, bool tracing)
 {
 	if (tracing)
@@ -79,7 +79,7 @@ static unsigned int mtc_freq(u64 ctl)
 	return (unsigned int)(ctl >> VMPT_CTL_MTC_FREQ_SHIFT) & 0xf;
 }
 
-/* Crystal ticks by which @run has to be moved, so that the stream's time does not go back. */
+/* Crystal ticks by which @run has to be moved so that the stream's time does not go back. */
 static u64 find_move(const struct host_shared *shared, const struct host_run *run)
 {
 	u64 period = 1ULL << mtc_freq(shared->ctl), gap;
@@ -119,11 +119,11 @@ static void move_run(struct host_run *run, u64 ctl, u64 ticks)
 	host_move_packets(&move, run->room + HOST_ROOM_HEAD, run->used);
 }
 
-/* ---- the pieces of a run ---- */
+/* ---- the parts of a run ---- */
 
 /*
- * Runs were lost: an overflow took them, and TraceEn was cleared in it, so that an OVF is all
- * there is of them (33.3.8).
+ * Runs were lost, as if by an overflow in which TraceEn was cleared, so that only an OVF is left of
+ * them (33.3.8).
  */
 static void mark_loss(struct host_stream *stream, struct vmpt_unit *unit,
 		      const struct host_run *run)
@@ -132,7 +132,7 @@ static void mark_loss(struct host_stream *stream, struct vmpt_unit *unit,
 
 	if (stream->settings->options->synthetic) {
 		vmpt_unit_overflow(unit);
-		force_psb(unit, true); /* for whoever reads: an OVF leaves the VMCS in doubt */
+		force_psb(unit, true); /* after an OVF a decoder does not know the VMCS */
 		vmpt_unit_overflow_resolve(unit, stream->state.shared->host_ip);
 		return;
 	}
@@ -144,7 +144,7 @@ static void mark_loss(struct host_stream *stream, struct vmpt_unit *unit,
 	vmpt_unit_vmexit(unit, &exit);
 }
 
-/* The PSBs inside the run were made for a stream that others have written to meanwhile. */
+/* Whether a PSB is due before @run, because others have written to the stream since it began. */
 static bool psb_is_late(const struct vmpt_unit *unit, const struct host_run *run)
 {
 	u64 since = run->unit->since_psb;
@@ -156,7 +156,7 @@ static bool psb_is_late(const struct vmpt_unit *unit, const struct host_run *run
 	return unit->since_psb + run->used > vmpt_pt_psb_period(&run->unit->regs);
 }
 
-/* A synthetic host's trace begins, if it has not yet. */
+/* Start tracing a synthetic host, unless it is traced already. */
 static void trace_host(struct host_shared *shared)
 {
 	if (!(shared->unit.regs.ctl & VMPT_CTL_TRACE_EN))
@@ -174,7 +174,7 @@ static void synthetic_entry(struct host_stream *stream, struct vmpt_unit *unit,
 		mark_loss(stream, unit, run);
 	if (psb_is_late(unit, run))
 		force_psb(unit, true);
-	host_loop_resumes(unit, run->entry.vmx.vmcs);
+	host_loop_to_entry(unit, run->entry.vmx.vmcs);
 	run->entry.load_ctl = false;
 	run->entry.ip = host_loop_entry_ip();
 	vmpt_unit_vmentry(unit, &run->entry);
@@ -188,7 +188,7 @@ static void guest_only_entry(struct host_stream *stream, struct vmpt_unit *unit,
 
 	if (shared->lost)
 		mark_loss(stream, unit, run);
-	/* VMPTRLD in root makes no packet while TraceEn is 0: a PSB+ has to tell (33.4.2.15). */
+	/* VMPTRLD makes no packet while TraceEn is 0: the VMCS is in a PSB+ (33.4.2.15). */
 	if (shared->lost || unit->vmx.vmcs != vmcs || psb_is_late(unit, run))
 		force_psb(unit, false);
 	vmpt_unit_vmptrld(unit, vmcs);
@@ -210,7 +210,7 @@ static size_t make_head(struct host_stream *stream, struct host_run *run, u8 *he
 	return stream->piece_used;
 }
 
-/* The stream's unit is what the run's would be, had it made the entry too. */
+/* The stream's unit becomes what it would be if it had made the run. */
 static void take_over(struct host_stream *stream, struct host_run *run)
 {
 	struct vmpt_unit *unit = &stream->state.shared->unit;
@@ -236,7 +236,7 @@ static size_t make_tail(struct host_stream *stream, struct host_run *run)
 	run->exit.mode = host_loop_mode();
 	vmpt_unit_vmexit(unit, &run->exit);
 	if (shared->synthetic)
-		shared->host_ip = host_loop_exited(unit, run->exit.reason);
+		shared->host_ip = host_loop_after_exit(unit, run->exit.reason);
 	vmpt_unit_flush(unit);
 	return stream->piece_used;
 }
@@ -244,8 +244,8 @@ static size_t make_tail(struct host_stream *stream, struct host_run *run)
 /* ---- writing ---- */
 
 /*
- * All or nothing: what a full disk took of it is cut off again. shared->size is the caller's: as
- * long as it is not raised, a kill makes the next one cut the bytes off.
+ * All or nothing: a partial write on a full disk is cut off again. The caller updates shared->size:
+ * if it is killed before that, the next process cuts the bytes off.
  */
 static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 {
@@ -254,7 +254,7 @@ static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 	ssize_t more;
 	int err;
 
-	/* One write, but where it comes short: then the next one says why. */
+	/* One write; if it is short, the next one returns the reason. */
 	while (done < n) {
 		more = pwrite(stream->fd, bytes + done, n - done, (off_t)(size + done));
 		if (more <= 0 && errno != EINTR)
@@ -269,7 +269,7 @@ static int write_raw(struct host_stream *stream, const u8 *bytes, size_t n)
 	return err;
 }
 
-/* To where the stream goes. perf.data has records of whole 8 bytes: PADs are added. */
+/* Write to the stream's file. Records of perf.data are multiples of 8 bytes: PADs are added. */
 static int put(struct host_stream *stream, u8 *bytes, size_t *n)
 {
 	struct host_shared *shared = stream->state.shared;
@@ -318,7 +318,7 @@ static void append(struct host_stream *stream, struct host_run *run)
 		stream->why = errno;
 	if (shared->busy || !shared->started)
 		start(stream);
-	/* Before all else that changes: whoever finds it set believes nothing. */
+	/* First of all: a process that finds it set does not rely on the rest. */
 	__atomic_store_n(&shared->busy, true, __ATOMIC_SEQ_CST);
 	adopt(stream, &shared->unit);
 	stream->kept = shared->unit;
@@ -341,7 +341,7 @@ static void append(struct host_stream *stream, struct host_run *run)
 	__atomic_store_n(&shared->busy, false, __ATOMIC_RELEASE);
 }
 
-/* ---- RTIT: a run is whole, and has no state but its own ---- */
+/* ---- RTIT: a run is complete and does not depend on others ---- */
 
 static int take_rtit(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
@@ -349,7 +349,7 @@ static int take_rtit(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	return take(opaque, bytes, len);
 }
 
-/* Packets of a loss before execution at @ip, into @bytes; returns their number. */
+/* Packets that mark a loss before @ip, into @bytes; returns their size. */
 static size_t mark_rtit(struct host_stream *stream, u64 ip, u8 *bytes)
 {
 	const struct vmpt_rtit_sink sink = { take_rtit, stream };
@@ -373,8 +373,8 @@ static void move_rtit(struct host_stream *stream, struct host_run *run)
 }
 
 /*
- * The run with @n bytes; and a line of the record, if another vCPU ran last. Bytes that nobody
- * owns would be taken for another's: there are none before the line is there.
+ * Write the run of @n bytes, and a line of the side record if another vCPU ran last. Without its
+ * line the run would count as the other vCPU's, so shared->size is updated after both.
  */
 static int put_rtit(struct host_stream *stream, struct host_run *run, const u8 *bytes, size_t n)
 {
@@ -454,10 +454,10 @@ static int open_raw(struct host_stream *stream)
 		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
 		return -1;
 	}
-	/* The size as of now: others append meanwhile. */
+	/* Under the lock, because others append. */
 	host_state_lock(&stream->state);
 	err = fstat(stream->fd, &st);
-	/* Removed or changed by somebody: behind what is there. Else: a kill left half a run. */
+	/* The file was replaced: append to it. If busy, it is a partial run of a killed QEMU. */
 	if (!err &&
 	    ((u64)st.st_size < shared->size || ((u64)st.st_size > shared->size && !shared->busy))) {
 		shared->size = (u64)st.st_size;
@@ -471,10 +471,10 @@ static int open_raw(struct host_stream *stream)
 
 struct host_stream *host_stream_open(const struct host_stream_settings *settings, u32 cpu)
 {
-	struct host_state_wants wants = { .ctl = settings->options->ctl,
-					  .synthetic = settings->options->synthetic,
-					  .perf = settings->perf,
-					  .rtit = settings->options->rtit };
+	struct host_state_settings state = { .ctl = settings->options->ctl,
+					     .synthetic = settings->options->synthetic,
+					     .perf = settings->perf,
+					     .rtit = settings->options->rtit };
 	struct host_stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream) {
@@ -486,7 +486,7 @@ struct host_stream *host_stream_open(const struct host_stream_settings *settings
 	stream->fd = -1;
 	stream->sink.write = take;
 	stream->sink.opaque = stream;
-	if (host_state_open(&stream->state, settings->options->host_view, cpu, &wants) ||
+	if (host_state_open(&stream->state, settings->options->host_view, cpu, &state) ||
 	    (!settings->perf && open_raw(stream))) {
 		free(stream);
 		return NULL;
@@ -496,7 +496,7 @@ struct host_stream *host_stream_open(const struct host_stream_settings *settings
 	return stream;
 }
 
-/* Packets of a loss that no run follows, into @bytes; returns their number. */
+/* Packets that mark a loss after which no run comes, into @bytes; returns their size. */
 static size_t make_mark(struct host_stream *stream, u8 *bytes)
 {
 	struct host_shared *shared = stream->state.shared;
@@ -510,15 +510,15 @@ static size_t make_mark(struct host_stream *stream, u8 *bytes)
 		trace_host(shared);
 	mark_loss(stream, &shared->unit, &stream->lost);
 	vmpt_unit_flush(&shared->unit);
-	/* And a PSB+ at the next entry. */
+	/* A PSB+ at the next VM entry. */
 	if (!shared->synthetic)
 		force_psb(&shared->unit, false);
 	return stream->piece_used;
 }
 
 /*
- * No run came behind the last loss that could begin with its OVF: the stream would end as if it
- * were whole. An OVF alone often finds room where a run did not, in the file's last block.
+ * No run came after the last loss to begin with an OVF: the stream would end as if nothing were
+ * missing. Often there is room for an OVF, in the file's last block, when there is none for a run.
  */
 static void mark_end(struct host_stream *stream)
 {
@@ -527,7 +527,7 @@ static void mark_end(struct host_stream *stream)
 	size_t n;
 	int err;
 
-	/* What somebody was killed in the middle of, the next one to append marks. */
+	/* If a process was killed in the middle of an append, the next append marks the loss. */
 	if (!shared->lost || shared->busy)
 		return;
 	__atomic_store_n(&shared->busy, true, __ATOMIC_SEQ_CST);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The host view: runs. A vCPU makes the packets of its run by itself; where the run ends they
- * are appended to the stream of its host CPU (stream.c).
+ * The host view: runs. A vCPU makes the packets of its run by itself. When the run ends, they are
+ * appended to the stream of its host CPU (stream.c).
  */
 #include "qemu-plugin/host/view.h"
 
@@ -23,27 +23,27 @@
 struct host_view {
 	struct vmpt_unit_config config; /* without a sink */
 	struct host_stream_settings settings;
-	pthread_mutex_t lock; /* of the list: vCPUs begin on their own threads */
+	pthread_mutex_t lock; /* for the list: vCPUs are added on their own threads */
 	struct host_stream *streams;
-	bool warned; /* of a guest that was running before; atomic */
+	bool warned; /* atomic: of a guest that was running before */
 	char vm[256];
 };
 
 struct host_vcpu {
 	struct host_stream *stream;
-	struct vmpt_unit unit, idle; /* idle: as it is before a VM entry */
+	struct vmpt_unit unit, idle; /* idle: its state before a VM entry */
 	struct vmpt_sink sink;
 	struct vmpt_rtit_unit rtit, rtit_idle; /* the same with isa=rtit */
 	struct vmpt_rtit_sink rtit_sink;
 	struct host_run run;
-	int record; /* open as long as the VMCS is this vCPU's */
+	int record; /* side record; while it is open the VMCS is this vCPU's */
 	u64 slice;  /* in ticks of the TSC */
 	bool begun; /* it had a run */
 };
 
 /* ---- the view ---- */
 
-/* A processor that can all that the manual knows: ctl= chooses. */
+/* A processor with everything in the manual: ctl= chooses. */
 static void all_capabilities(struct vmpt_pt_cpuid *cpuid)
 {
 	*cpuid = (struct vmpt_pt_cpuid){ .present = 1, .maxphyaddr = 52, .linear_bits = 57 };
@@ -57,8 +57,8 @@ static void all_capabilities(struct vmpt_pt_cpuid *cpuid)
 	cpuid->tsc_denominator = CLOCK_DENOMINATOR;
 }
 
-/* TraceEn and where packets go are ours; address ranges would need MSRs that no option sets. */
-#define CTL_OURS                                                                        \
+/* The view sets TraceEn and the output; address ranges need MSRs for which there is no option. */
+#define CTL_REFUSED                                                                     \
 	(VMPT_CTL_TRACE_EN | VMPT_CTL_TOPA | VMPT_CTL_FABRIC_EN | VMPT_CTL_CR3_FILTER | \
 	 VMPT_CTL_ADDR(0) | VMPT_CTL_ADDR(1) | VMPT_CTL_ADDR(2) | VMPT_CTL_ADDR(3))
 
@@ -69,10 +69,10 @@ static int check_ctl(const struct host_view *view, u64 ctl)
 
 	vmpt_pt_rules_init(&rules, &view->config.cpuid);
 	vmpt_pt_reset_cold(&regs);
-	if (!(ctl & CTL_OURS) && !vmpt_pt_wrmsr(&rules, &regs, VMPT_MSR_RTIT_CTL, ctl, NULL))
+	if (!(ctl & CTL_REFUSED) && !vmpt_pt_wrmsr(&rules, &regs, VMPT_MSR_RTIT_CTL, ctl, NULL))
 		return 0;
 	fprintf(stderr, "vmpt: ctl=0x%llx: %s\n", (unsigned long long)ctl,
-		ctl & CTL_OURS
+		ctl & CTL_REFUSED
 			? "TraceEn, ToPA, FabricEn, CR3Filter and ADDRn_CFG cannot be chosen here"
 			: "a processor would refuse it (#GP)");
 	return -1;
@@ -157,10 +157,10 @@ int host_view_open(struct plugin *plugin)
 	}
 	if (options->synthetic && host_loop_save(options->host_view))
 		return -1;
-	/* What cannot be written is found before the guest begins. */
+	/* Find errors before the guest starts. */
 	if (!find_stream(view, cpu_of(options, 0)))
 		return -1;
-	/* A file-size limit is a loss like a full disk, not QEMU's end. */
+	/* At a file-size limit data is lost, as on a full disk, but QEMU continues. */
 	signal(SIGXFSZ, SIG_IGN);
 	plugin->host = view;
 	return 0;
@@ -201,7 +201,7 @@ static int take_rtit(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	return take(opaque, bytes, len);
 }
 
-/* RTIT has no VMCS: the record tells who runs where that changes. */
+/* RTIT has no VMCS: the side record says which vCPU runs, from each change on. */
 static int open_rtit(struct vcpu *vcpu, struct host_vcpu *host)
 {
 	const struct options *options = &vcpu->plugin->options;
@@ -220,7 +220,7 @@ static int open_rtit(struct vcpu *vcpu, struct host_vcpu *host)
 	return 0;
 }
 
-/* The VMCS, and units with what a VM entry loads. */
+/* Sets up the VMCS, and the units with what a VM entry loads. */
 static int open_pt(struct vcpu *vcpu, struct host_vcpu *host)
 {
 	struct host_view *view = vcpu->plugin->host;
@@ -277,7 +277,7 @@ fail:
 
 /* ---- runs ---- */
 
-/* A guest that comes from elsewhere has loaded its GDT and IDT there. */
+/* A guest that was restored has loaded its GDT and IDT before. */
 static void warn_of_middle(struct vcpu *vcpu)
 {
 	struct host_view *view = vcpu->plugin->host;
@@ -306,8 +306,8 @@ static void enter_rtit(struct vcpu *vcpu, u64 ip)
 }
 
 /*
- * The entry's own packets are made where the run is appended, when it is known what the stream
- * lacks. Here the unit only becomes what it is behind them.
+ * The packets of the VM entry are made when the run is appended, because only then it is known what
+ * the stream needs. Here the unit is just brought into the state after them.
  */
 static void enter_pt(struct vcpu *vcpu, u64 ip)
 {
@@ -334,7 +334,7 @@ static void enter_pt(struct vcpu *vcpu, u64 ip)
 	run->discard = false;
 	run->used = 0;
 	run->since_begin = unit->since_psb;
-	/* Last IP is not the same here and in the stream where the entry told none. */
+	/* If the entry makes no IP packet, the stream's last IP is not known here. */
 	if (!unit->packet_en)
 		unit->whole_ip = true;
 	flow_unit(vcpu, unit, true);
@@ -366,7 +366,7 @@ static void leave(struct vcpu *vcpu, u64 ip, u32 reason, u64 qualification)
 	if (vcpu->plugin->rtit) {
 		flow_rtit(vcpu, &host->rtit, false);
 		host_rtit_exit(&host->rtit, vcpu, ip);
-		/* Behind it, for it may have told a later time than any before it. */
+		/* After the exit, which may have a later time than any packet before it. */
 		clock_read(&vcpu->plugin->clock, &run->end);
 		host_stream_append(host->stream, run);
 		return;

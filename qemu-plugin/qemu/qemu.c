@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * QEMU's plugin interface: its handles, flags and arrays become what qemu.h has.
+ * Translates QEMU's plugin interface, with its handles, flags and arrays, to that of qemu.h.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 struct qemu_regs {
 	struct qemu_plugin_register *handle[QREGS];
-	u8 size[QREGS];	 /* of those that were written; 0: not known yet */
-	GByteArray *buf; /* has room for any of them */
+	u8 size[QREGS];	 /* of registers that were written; 0: not known yet */
+	GByteArray *buf; /* for any of them */
 };
 
 static const char *const reg_names[QREGS] = {
@@ -72,7 +72,7 @@ u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg)
 
 bool qemu_write_reg(struct qemu_regs *regs, enum qemu_reg reg, u64 value)
 {
-	/* The write needs the register's own size; a read of it tells, once. */
+	/* A write needs the register's exact size, which a first read returns. */
 	if (!regs->size[reg]) {
 		regs->buf->len = 0;
 		if (!qemu_plugin_read_register(regs->handle[reg], regs->buf) || regs->buf->len > 8)
@@ -117,7 +117,7 @@ bool qemu_translate(u64 linear, u64 *physical)
 	return qemu_plugin_translate_vaddr(linear, physical);
 }
 
-/* ---- numbers of each vCPU's: scoreboards ---- */
+/* ---- numbers per vCPU: scoreboards ---- */
 
 struct qemu_slots *qemu_slots_new(size_t size)
 {
@@ -198,7 +198,7 @@ void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t o
 							    entry(slots, offset), value);
 }
 
-/* QEMU packs the size into a number of its own; a callback of ours and its argument go behind. */
+/* QEMU encodes the size of an access in a number of its own, so its callback calls ours. */
 struct load {
 	qemu_load_callback cb;
 	void *user;
@@ -215,7 +215,7 @@ void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *u
 {
 	struct load *load = malloc(sizeof(*load));
 
-	/* LGDT and LIDT, which are few: never freed, for nobody tells when the block is gone. */
+	/* Never freed, as it is not known when QEMU drops the block: LGDT and LIDT are few. */
 	if (!load)
 		return;
 	load->cb = cb;
@@ -225,7 +225,7 @@ void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *u
 
 /* ---- the plugin as a whole ---- */
 
-/* Of each -plugin: QEMU's callbacks have other arguments than ours. Never freed. */
+/* One per -plugin, as QEMU's callbacks have other arguments than ours. Never freed. */
 struct listener {
 	const struct qemu_events *events;
 	void *user;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the rest of the plugin asks of QEMU, and what it is asked by it. Only qemu.c and install.c
- * know QEMU's interface (api.h), which changes with each release.
+ * What the plugin calls in QEMU, and how QEMU calls it. Only qemu.c and install.c know QEMU's
+ * interface (api.h), which changes with each release.
  */
 #ifndef VMPT_QEMU_PLUGIN_QEMU_H
 #define VMPT_QEMU_PLUGIN_QEMU_H
 
 #include "arch/types.h"
 
-/* ---- registers and memory of a vCPU: on its own thread, in its callbacks ---- */
+/* ---- registers and memory of a vCPU, in callbacks on its own thread ---- */
 
-/* Those that the plugin reads or writes; qemu.c has the names that QEMU's gdb stub gives them. */
+/* Registers that the plugin reads or writes; qemu.c has their names in QEMU's gdb stub. */
 enum qemu_reg {
 	QREG_RAX,
 	QREG_RBX,
@@ -44,33 +44,33 @@ enum qemu_reg {
 
 struct qemu_regs;
 
-/* Of the vCPU whose callback this is. NULL: a register is missing, or no memory. */
+/* For the vCPU that this callback is for. NULL: a register is missing, or no memory. */
 struct qemu_regs *qemu_regs_new(void);
 
 /*
- * Its value, 0 where it cannot be read. In callbacks of instructions RIP and EFLAGS are old;
- * in those of blocks they are exact.
+ * 0 if it cannot be read. RIP and EFLAGS are stale in callbacks of instructions, and exact in those
+ * of blocks.
  */
 u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg);
-/* false: in a callback that may not write it. */
+/* false: this callback may not write it. */
 bool qemu_write_reg(struct qemu_regs *regs, enum qemu_reg reg, u64 value);
 
-/* Leave the callback and go on at @pc (RIP, not linear). Needs RW_REGS_PC. */
+/* Leave the callback and continue at @pc (RIP, not linear). Needs QEMU_LEAVES. */
 void qemu_go_to(u64 pc) __attribute__((noreturn));
 
-/* Guest memory: linear, as the vCPU is paged now; physical, as the vCPU reaches it. */
+/* Guest memory by linear address under the vCPU's paging, and by physical address. */
 bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len);
 bool qemu_read_physical(struct qemu_regs *regs, u64 addr, void *buf, size_t len);
 bool qemu_write_physical(struct qemu_regs *regs, u64 addr, const void *buf, size_t len);
 bool qemu_translate(u64 linear, u64 *physical);
 
-/* ---- numbers of each vCPU's that translated code can write and ask ---- */
+/* ---- numbers per vCPU that translated code can write and test ---- */
 
 struct qemu_slots;
 
 /* @size bytes of 64-bit numbers for each vCPU. NULL: no memory. */
 struct qemu_slots *qemu_slots_new(size_t size);
-/* Those of @vcpu. They move when a vCPU comes; QEMU drops all blocks then. */
+/* Those of @vcpu. They may move when a vCPU is added; QEMU then drops all blocks. */
 void *qemu_slots_of(struct qemu_slots *slots, unsigned int vcpu);
 
 /* ---- while a block is translated ---- */
@@ -84,27 +84,29 @@ struct qemu_insn {
 	void *handle;
 };
 
-/* How many instructions it has; the one with index @i. */
+/* The number of its instructions; the one with index @i. */
 size_t qemu_block_insns(const struct qemu_block *block);
 void qemu_block_insn(const struct qemu_block *block, size_t i, struct qemu_insn *insn);
-/* Where QEMU has its first byte in its own memory; NULL: not in RAM. */
+/* Where its first byte is in QEMU's own memory; NULL: not in RAM. */
 const void *qemu_block_host(const struct qemu_block *block);
 
 typedef void (*qemu_callback)(unsigned int vcpu, void *user);
 /* @size bytes were read at linear address @addr. */
 typedef void (*qemu_load_callback)(unsigned int vcpu, unsigned int size, u64 addr, void *user);
 
-/* What a callback may do with registers; the last: leave by qemu_go_to(), too. */
+/* What a callback may do: read registers, write them, and leave by qemu_go_to(). */
 enum qemu_access { QEMU_READS, QEMU_WRITES, QEMU_LEAVES };
 
-/* Call @cb each time the block, the instruction is about to execute; when it has loaded. */
+/* Call @cb each time the block is about to execute. */
 void qemu_call_block(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
 		     void *user);
-/* The same if the number at @offset of @slots is not 0 (@set), is 0 (not @set). */
+/* The same, only if the number at @offset of @slots is not 0 (@set) or is 0 (not @set). */
 void qemu_call_block_if(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
 			struct qemu_slots *slots, size_t offset, bool set, void *user);
+/* Call @cb each time the instruction is about to execute. */
 void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_access access,
 		    void *user);
+/* Call @cb each time the instruction has read from memory. */
 void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *user);
 /* Store @value at @offset of @slots each time the instruction is about to execute. */
 void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value);
@@ -113,24 +115,24 @@ void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t o
 
 struct qemu_events {
 	qemu_callback vcpu_init;
-	qemu_callback vcpu_exit; /* it is unplugged, and its thread ends */
-	qemu_callback vcpu_idle; /* HLT and other waiting begins */
+	qemu_callback vcpu_exit; /* it was unplugged, and its thread ends */
+	qemu_callback vcpu_idle; /* it begins to wait, by HLT for example */
 	/* An interrupt or exception was delivered. */
 	void (*event)(unsigned int vcpu, u64 from, u64 to, void *user);
-	/* With several vCPUs, on several threads at once. */
+	/* With several vCPUs this is called on several threads at once. */
 	void (*translate)(struct qemu_block *block, void *user);
-	void (*flush)(void *user);   /* all blocks are gone; no vCPU runs */
-	void (*at_exit)(void *user); /* QEMU ends; registers can no longer be read */
+	void (*flush)(void *user);   /* all blocks were dropped; no vCPU runs */
+	void (*at_exit)(void *user); /* QEMU exits; registers can no longer be read */
 };
 
-/* Call @events, which stay the caller's, with @user. @id: as plugin_install() got it. */
+/* Register @events, which stay the caller's, to be called with @user. @id: of plugin_install(). */
 void qemu_listen(u64 id, const struct qemu_events *events, void *user);
-/* Soon, when no vCPU runs: drop all blocks and what listens, and call @cb, which listens anew. */
+/* As soon as no vCPU runs, drop all blocks and callbacks and call @cb, which registers again. */
 void qemu_reset(u64 id, void (*cb)(void *user), void *user);
 
 struct qemu_machine {
 	unsigned int vcpus;	/* at the start */
-	unsigned int max_vcpus; /* with those that can be plugged in */
+	unsigned int max_vcpus; /* including those that can be plugged in */
 };
 
 #endif

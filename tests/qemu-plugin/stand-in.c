@@ -130,7 +130,7 @@ bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len)
 
 void qemu_go_to(u64 pc)
 {
-	ck_abort_msg("nobody asks to go to %#llx", (unsigned long long)pc);
+	ck_abort_msg("unexpected jump to %#llx", (unsigned long long)pc);
 }
 
 /* ---- the machine ---- */

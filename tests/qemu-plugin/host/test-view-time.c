@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Time in a stream that two vCPUs share, with isa=rtit: it does not go back, wherever the host
- * makes a vCPU's thread wait. The clock and the side record are the test's own.
+ * Time in a stream that two vCPUs share, with isa=rtit: it does not go back, wherever a vCPU's
+ * thread has to wait. The clock and the side record are the test's own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +162,7 @@ START_TEST(other_runs_meanwhile)
 		t.wait_at = at;
 		ck_assert_uint_ge(count_times(), 2 * waits);
 	}
-	/* Entry and exit look at the clock, and the exit's end. */
+	/* The clock is read by entry and exit, and at the end of the exit. */
 	ck_assert_uint_ge(waits, 4);
 	ck_assert_uint_lt(waits, READS);
 	host_view_close(&stand_in.plugin);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The flow in the words of RTIT: addresses behind instructions, steps at bases and limits, what a
+ * The flow's events for RTIT: addresses after instructions, steps at bases and limits, what a
  * HLT slept through. As test-flow.c: code is hex bytes, addresses are worked out beside it.
  */
 #include <stdio.h>
@@ -67,7 +67,7 @@ START_TEST(far_transfers)
 	expect("FUP.Far 400005, TIP 800000");
 	stand_in_run_here(stand_in_block(0x800000, "48cf"));
 	stand_in_run_here(stand_in_block(0x400005, "8b00 90"));
-	stand_in_event(0x400008, 0x800000); /* an interrupt behind the block */
+	stand_in_event(0x400008, 0x800000); /* an interrupt after the block */
 	expect("FUP.Far 800002, TIP 400005, FUP.Far 400008, TIP 800000");
 	/* two at once */
 	stand_in_event(0x800000, 0x900000);
@@ -153,7 +153,7 @@ START_TEST(walks_until_a_fault)
 	stand_in_run(block, 0x400002, 3);
 	stand_in_event(0x400004, 0x800000);
 	expect("FUP.PGE 400003, FUP.PGD 400004, TIP 800000");
-	/* back, behind the base: not in it until a branch or the base comes */
+	/* back, but after the base: not in the range until a branch or the base */
 	stand_in_run_here(stand_in_block(0x800000, "48cf"));
 	stand_in_run_here(stand_in_block(0x400004, "8b00 90"));
 	expect("FUP.PGE 400004");
@@ -209,7 +209,7 @@ START_TEST(trace_stop_is_walked_into)
 }
 END_TEST
 
-/* Asleep there are no MTCs, and no cycles; an STS tells that it woke (Appendix B, 4.1.1). */
+/* During sleep there are no MTCs and no cycles; an STS follows it (Appendix B, 4.1.1). */
 START_TEST(sleep)
 {
 	const struct timespec two_ms = { .tv_nsec = 2000000 };
@@ -296,7 +296,7 @@ START_TEST(waiting_is_sleep)
 
 	begin_traced(BOTH);
 	rtit_clocks(&stand_in.vcpu, &was);
-	stand_in.vcpu.looked -= 10000000;
+	stand_in.vcpu.last_clock -= 10000000;
 	rtit_clocks(&stand_in.vcpu, &now);
 	ck_assert_uint_ge(now.tsc - now.cycles - (was.tsc - was.cycles), 10000000);
 	was = now;
@@ -305,7 +305,7 @@ START_TEST(waiting_is_sleep)
 }
 END_TEST
 
-/* A kick that wakes nobody: QEMU says once more that it waits (Appendix B, 4.1.1). */
+/* A kick without an event: QEMU reports the wait once more (Appendix B, 4.1.1). */
 START_TEST(sleep_goes_on)
 {
 	const struct timespec two_ms = { .tv_nsec = 2000000 };
@@ -344,8 +344,8 @@ static u64 last_sts(void)
 	return strtoull(at, NULL, 16);
 }
 
-/* An STS of MOV CR3 is of now, not of the last look at the clock (4.2.13). */
-START_TEST(mov_cr3_tells_the_time)
+/* The STS of a MOV CR3 has its own time, not that of the last clock read (4.2.13). */
+START_TEST(mov_cr3_has_its_own_time)
 {
 	const struct timespec half_ms = { .tv_nsec = 500000 };
 	u64 first;
@@ -380,7 +380,7 @@ int main(void)
 	tcase_add_test(tcase, what_was_slept_through_has_no_mtc);
 	tcase_add_test(tcase, waiting_is_sleep);
 	tcase_add_test(tcase, sleep_goes_on);
-	tcase_add_test(tcase, mov_cr3_tells_the_time);
+	tcase_add_test(tcase, mov_cr3_has_its_own_time);
 	suite_add_tcase(suite, tcase);
 	return test_main(suite);
 }

@@ -146,7 +146,7 @@ START_TEST(runs_are_somebodys)
 }
 END_TEST
 
-/* No run comes behind the loss: what marks it is of the vCPU that lost it. */
+/* No run comes after the loss: its mark belongs to the vCPU that lost it. */
 START_TEST(last_loss)
 {
 	struct host_stream *stream = open_stream();
@@ -161,7 +161,7 @@ START_TEST(last_loss)
 }
 END_TEST
 
-/* One that cannot be told to be somebody's is not there. */
+/* The mark of a loss whose line cannot be written is not in the stream. */
 START_TEST(last_loss_without_a_line)
 {
 	struct host_stream *stream = open_stream();
@@ -183,7 +183,7 @@ START_TEST(last_loss_without_a_line)
 }
 END_TEST
 
-/* A kill between a run's bytes and its line: the bytes are nobody's, so they go. */
+/* A kill between a run's bytes and its line: the bytes have no owner and are cut off. */
 START_TEST(killed_before_the_line)
 {
 	struct host_stream *stream = open_stream();
@@ -206,7 +206,7 @@ START_TEST(killed_before_the_line)
 	stream = open_stream();
 	run(stream, 3, 50);
 	host_stream_close(stream);
-	/* with what tells of a loss */
+	/* with the mark of a loss */
 	ck_assert_uint_gt(size(), 150);
 	ck_assert_uint_lt(size(), 250);
 	ck_assert_uint_eq(t.records, 2);

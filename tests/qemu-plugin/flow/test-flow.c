@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * From blocks to packets: what the flow makes of all that QEMU tells and does not tell. Code is
- * written as hex bytes, an instruction a word; addresses are worked out beside it.
+ * From blocks to packets: what the flow makes of what QEMU reports and what it does not. Code is
+ * hex bytes, one word per instruction; addresses are worked out in comments.
  */
 #include "tests/model/rig.h"
 #include "tests/qemu-plugin/stand-in.h"
@@ -79,19 +79,19 @@ END_TEST
 /* One translation serves two addresses: what was translated at 600000 runs at 7000000. */
 START_TEST(shared_block)
 {
-	struct qemu_block *shared, *behind;
+	struct qemu_block *shared, *next;
 
 	begin(CTL);
 	shared = stand_in_block(0x600000, "7402");
-	behind = stand_in_block(0x600004, JMP_RAX);
+	next = stand_in_block(0x600004, JMP_RAX);
 	stand_in_run_here(stand_in_block(0x400002, JMP_RAX));
 	stand_in_run(shared, 0x7000000, 0);
-	stand_in_run(behind, 0x7000004, 0);
+	stand_in_run(next, 0x7000004, 0);
 	stand_in_run(shared, 0x600000, 0);
-	stand_in_run(behind, 0x600004, 0);
+	stand_in_run(next, 0x600004, 0);
 	stand_in_run_here(stand_in_block(0x500000, "c3"));
 	stand_in_run(shared, 0x7000000, 0);
-	stand_in_run(behind, 0x7000004, 0);
+	stand_in_run(next, 0x7000004, 0);
 	stand_in_run_here(stand_in_block(0x500010, NOPS));
 	expect("TIP(0x7000000), TNT(T), TIP(0x600000), TNT(T), TIP(0x500000), TIP(0x7000000), "
 	       "TNT(T), TIP(0x500010)");
@@ -129,7 +129,7 @@ START_TEST(ret_to_itself)
 }
 END_TEST
 
-/* QEMU does not tell SMIs. RSM goes where no decoder follows: as an interrupt, with TraceEn on. */
+/* QEMU does not report SMIs. No decoder follows RSM: it is an interrupt, with TraceEn set. */
 START_TEST(rsm)
 {
 	begin(CTL);
@@ -163,7 +163,7 @@ START_TEST(faults)
 	stand_in_run_here(stand_in_block(0x800100, "c3"));
 	stand_in_run_here(stand_in_block(0x800005, NOPS));
 	expect("FUP(0x800000), TIP(0x800100), TIP(0x800005)");
-	/* the fetch behind a branch that was not taken: it has executed */
+	/* the fetch after a branch that was not taken: the branch has executed */
 	stand_in_run_here(stand_in_block(0x800007, "74f0"));
 	stand_in_event(0x800009, 0x800000);
 	expect("TNT(N), FUP(0x800009), TIP(0x800000)");
@@ -204,7 +204,7 @@ START_TEST(interrupts)
 }
 END_TEST
 
-/* Two flows that cannot be told by where they go: nothing is made up. */
+/* Where nothing leads to the next block, no branch is invented. */
 START_TEST(astray)
 {
 	begin(CTL);
@@ -318,7 +318,7 @@ START_TEST(flush)
 }
 END_TEST
 
-/* LGDT's operand: the limit and behind it the base of a table with other segments. */
+/* LGDT's operand: the limit, then the base of a table with other segments. */
 START_TEST(lgdt)
 {
 	struct qemu_block *tb;
@@ -375,7 +375,7 @@ START_TEST(lldt)
 }
 END_TEST
 
-/* LIDT, and the gates behind it: a page fault, an interrupt, one whose gate comes later. */
+/* LIDT and its gates: a page fault, an interrupt, one whose gate is written later. */
 START_TEST(vectors)
 {
 	u64 base = stand_in.page;
@@ -392,7 +392,7 @@ START_TEST(vectors)
 	ck_assert_ptr_nonnull(tb->put[0].load);
 	tb->put[0].load(0, 2, stand_in.page + 0x500, tb->put[0].load_user);
 	tb->put[0].load(0, 8, stand_in.page + 0x502, tb->put[0].load_user);
-	/* behind the block, where a fetch may fault: by its vector an exception */
+	/* after the block, where a fetch may fault: an exception by its vector */
 	stand_in.reg[QREG_CR2] = 0x400005;
 	stand_in_event(0x400005, 0xffffffff81000e00);
 	expect("EVD.PFA(0x400005), CFE.INTR(14), FUP(0x400005), TIP(0xffffffff81000e00)");
