@@ -282,7 +282,7 @@ static void event(struct vcpu *vcpu, u64 from)
 		guest_cpuid_patch(guest);
 }
 
-static void block_begins(struct vcpu *vcpu)
+static void watched_block(struct vcpu *vcpu)
 {
 	struct guest_vcpu *guest = vcpu->guest;
 
@@ -324,7 +324,7 @@ const struct guest_ops guest_view_ops = {
 	.translates = guest_translates,
 	.site = site_executes,
 	.event = event,
-	.block = block_begins,
+	.block = watched_block,
 	.tick = tick,
 	.ctl = ctl,
 };
