@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of options, and what is made of "name=value".
+ * The table of options, and parsing "name=value" by it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -13,12 +13,12 @@
 #include "qemu-plugin/options.h"
 
 enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE };
-/* The view without which an option has no effect. */
+/* The view that an option needs to have an effect … */
 enum option_view {
 	ANY_VIEW = 0,
 	HOST_VIEW = 1,
 	GUEST_VIEW = 2,
-	/* and without which kind of trace */
+	/* … and the kind of trace */
 	PT = 4,
 	RTIT = 8
 };
@@ -28,7 +28,7 @@ struct option {
 	u8 type;
 	u8 needs;	   /* of enum option_view */
 	size_t at;	   /* in struct options */
-	const char *value; /* how a value looks; a choice's words, the first is 0 */
+	const char *value; /* syntax of the value; of a choice its words, the first is 0 */
 	const char *help;
 	u64 min, max;
 };
@@ -38,9 +38,9 @@ struct option {
 static const struct option table[] = {
 	{ "help", OPT_FLAG, ANY_VIEW, AT(help), "1", "print the options and end QEMU", 0, 0 },
 	{ "isa", OPT_CHOICE, ANY_VIEW, AT(rtit), "pt|rtit",
-	  "what traces: Intel PT, or RTIT of the Atoms of 2013 to 2015", 0, 0 },
+	  "the kind of trace: Intel PT, or RTIT of the Atoms of 2013 to 2015", 0, 0 },
 	{ "errata", OPT_NUMBER, RTIT, AT(errata), "BITS",
-	  "with isa=rtit: bit n is erratum En of the processor, 1 to 7 (0)", 0, 0xfe },
+	  "with isa=rtit: the processor's errata, bit n is En, 1 to 7 (0)", 0, 0xfe },
 	{ "host-view", OPT_TEXT, ANY_VIEW, AT(host_view), "DIR",
 	  "trace the guest from outside: one stream per host CPU in DIR/cpuN.pt,\n"
 	  "and the side record DIR/vms.jsonl; several QEMUs may share DIR",
@@ -50,39 +50,40 @@ static const struct option table[] = {
 	{ "vm", OPT_TEXT, HOST_VIEW, AT(vm), "NAME", "the guest's name in the side record (vm-PID)",
 	  0, 0 },
 	{ "vmcs", OPT_NUMBER, HOST_VIEW | PT, AT(vmcs), "ADDR",
-	  "VMCS pointer of vCPU 0, 4-KiB aligned, the next vCPUs' behind it (by name)", 4096,
+	  "VMCS pointer of vCPU 0, 4-KiB aligned, followed by the other vCPUs' (by name)", 4096,
 	  0xffffffffff000 },
 	{ "cpus", OPT_CPUS, HOST_VIEW, AT(cpus), "N[:N...]",
-	  "host CPU of vCPU 0, 1, …; those not named follow the last (0)", 0, 0 },
+	  "host CPU of vCPU 0, 1, …; further vCPUs count on from the last (0)", 0, 0 },
 	{ "host", OPT_CHOICE, HOST_VIEW | PT, AT(synthetic), "none|synthetic",
-	  "what lies between runs: nothing, or a host's VMRESUME loop", 0, 0 },
+	  "what executes between runs: nothing, or a host's VMRESUME loop", 0, 0 },
 	{ "slice-us", OPT_NUMBER, HOST_VIEW, AT(slice_us), "N",
 	  "longest run in µs of host time (10000)", 1, 10000000 },
-	{ "tsc-offset", OPT_NUMBER, HOST_VIEW, AT(tsc_offset), "N", "of the VMCSs (0)", 0, ~0ULL },
+	{ "tsc-offset", OPT_NUMBER, HOST_VIEW, AT(tsc_offset), "N", "TSC offset in the VMCSs (0)",
+	  0, ~0ULL },
 	{ "tsc-multiplier", OPT_NUMBER, HOST_VIEW | PT, AT(tsc_multiplier), "N",
-	  "of the VMCSs, 48 bits of fraction (1 << 48: none)", 1, ~0ULL },
+	  "TSC multiplier in the VMCSs, 48 bits of fraction (1 << 48: none)", 1, ~0ULL },
 	{ "ctl", OPT_NUMBER, HOST_VIEW, AT(ctl), "BITS",
-	  "IA32_RTIT_CTL of the host's trace (TraceEn, ToPA are ours);\n"
-	  "with isa=rtit RTIT_CTL (Trace_En, TraceActive, Dest are ours)",
+	  "IA32_RTIT_CTL of the host's trace, without TraceEn and ToPA;\n"
+	  "with isa=rtit RTIT_CTL, without Trace_En, TraceActive and Dest",
 	  0, ~0ULL },
 	{ "guest-view", OPT_FLAG, ANY_VIEW, AT(guest_view), "1",
-	  "the guest finds PT, or RTIT, in its processor", 0, 0 },
+	  "the guest's processor has PT, or RTIT", 0, 0 },
 	{ "pt", OPT_TEXT, GUEST_VIEW | PT, AT(cpu), "NAME",
-	  "with guest-view: the PT it finds (qemu-icelake)", 0, 0 },
+	  "with guest-view: the PT it has, a baseline of vmm-lib or full (qemu-icelake)", 0, 0 },
 	{ "rtit", OPT_TEXT, GUEST_VIEW | RTIT, AT(signature), "MODEL-STEPPING",
-	  "with guest-view: the processor of family 6 that it finds (37-8)", 0, 0 },
+	  "with guest-view: the processor of family 6 that it is (37-8)", 0, 0 },
 	{ "rdtsc", OPT_CHOICE, GUEST_VIEW, AT(rdtsc_qemu), "emulate|qemu",
-	  "with guest-view: who answers RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
+	  "with guest-view: who executes RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
 	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
-	  "write which blocks were executed to PREFIX.vCPU (truth.h)", 0, 0 },
+	  "write which blocks were executed to PREFIX.vCPU", 0, 0 },
 };
 
 #define OPTIONS (sizeof(table) / sizeof(table[0]))
 
 static int bad(const struct option *opt, const char *value)
 {
-	fprintf(stderr, "vmpt: %s=%s: %s is wanted; help=1 explains the options\n", opt->name,
-		value, opt->value);
+	fprintf(stderr, "vmpt: %s=%s: expected %s; help=1 explains the options\n", opt->name, value,
+		opt->value);
 	return -1;
 }
 
@@ -108,7 +109,7 @@ static int parse_flag(const struct option *opt, const char *value, bool *out)
 	return 0;
 }
 
-/* Two words with a bar between. */
+/* One of two words, which a bar separates. */
 static int parse_choice(const struct option *opt, const char *value, bool *out)
 {
 	size_t first = strcspn(opt->value, "|");
@@ -173,22 +174,22 @@ static const struct option *find(const char *arg)
 	return NULL;
 }
 
-/* Whether @arg can do what it says; else it is a mistake that would go unseen. */
+/* An option that would have no effect is a mistake. */
 static int check_view(const struct options *options, const struct option *opt, const char *arg)
 {
-	const char *view = NULL;
+	const char *why = NULL;
 
 	if (opt->needs & HOST_VIEW && !options->host_view)
-		view = "the host view: add host-view=DIR";
+		why = "needs the host view: add host-view=DIR";
 	else if (opt->needs & GUEST_VIEW && !options->guest_view)
-		view = "the guest view: add guest-view=1";
+		why = "needs the guest view: add guest-view=1";
 	else if (opt->needs & PT && options->rtit)
-		view = "Intel PT, not of RTIT";
+		why = "is of Intel PT, not of RTIT";
 	else if (opt->needs & RTIT && !options->rtit)
-		view = "RTIT: add isa=rtit";
-	if (!view)
+		why = "is of RTIT: add isa=rtit";
+	if (!why)
 		return 0;
-	fprintf(stderr, "vmpt: %s is of %s\n", arg, view);
+	fprintf(stderr, "vmpt: %s %s\n", arg, why);
 	return -1;
 }
 
@@ -199,7 +200,7 @@ static int check(const struct options *options, int argc, char **argv)
 			return -1;
 	}
 	if (options->errata & 1) {
-		fputs("vmpt: errata=BITS: bit 0 is none of E1 to E7\n", stderr);
+		fputs("vmpt: errata=BITS: only bits 1 to 7 stand for errata\n", stderr);
 		return -1;
 	}
 	if (options->vmcs & 0xfff) {
@@ -209,7 +210,7 @@ static int check(const struct options *options, int argc, char **argv)
 	return 0;
 }
 
-/* As perf's default for intel_pt//, but MTC every 512 crystal ticks: TCG is slow. */
+/* As perf's default for intel_pt//, but an MTC every 512 crystal ticks, as TCG is slow. */
 #define CTL_PT                                                             \
 	(VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | \
 	 9ULL << VMPT_CTL_MTC_FREQ_SHIFT | 3ULL << VMPT_CTL_PSB_FREQ_SHIFT | VMPT_CTL_BRANCH_EN)
@@ -218,7 +219,7 @@ static int check(const struct options *options, int argc, char **argv)
 	(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER | VMPT_RTIT_CTL_MTC_EN | VMPT_RTIT_CTL_STS_EN | \
 	 VMPT_RTIT_CTL_STS_ON_CR3 | VMPT_RTIT_CTL_CMPRS_RET | VMPT_RTIT_CTL_MTC_RANGE)
 
-/* Defaults hang on it: it is looked for first. */
+/* Looked up first, because defaults depend on it. */
 static bool wants_rtit(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++) {

@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The plugin's options: one table for parsing, help and documentation (options.c).
+ * Parsing of the plugin's options and their help text, from one table.
  */
 #ifndef VMPT_QEMU_PLUGIN_OPTIONS_H
 #define VMPT_QEMU_PLUGIN_OPTIONS_H
 
-#include "arch/types.h"
+#include "qemu-plugin/flow/flow.h"
 
-#define OPTION_CPUS 256
-
-/* Values as given, checked for their form; strings are the plugin's for ever. */
-struct options {
-	bool help;
-	bool rtit;  /* isa=rtit */
-	u64 errata; /* of RTIT's Appendix E that the processor has, bits 1 to 7 */
-
-	/* host view */
-	const char *host_view; /* folder of the streams; NULL: that view is off */
-	const char *perf_data; /* also (or instead) a perf.data; NULL: none */
-	const char *vm;	       /* name in the side record */
-	u64 vmcs;	       /* of vCPU 0, those of others follow page by page; 0: derived */
-	u32 cpus[OPTION_CPUS]; /* host CPU of each vCPU … */
-	u32 cpu_count;	       /* … given; the rest goes on from the last one by ones */
-	bool synthetic;	       /* host=synthetic */
-	u64 slice_us;	       /* longest run */
-	u64 tsc_offset, tsc_multiplier;
-	u64 ctl; /* IA32_RTIT_CTL, or RTIT_CTL, of the host's trace */
-
-	/* guest view */
-	bool guest_view;
-	const char *cpu;       /* capabilities offered: a baseline's name */
-	const char *signature; /* with RTIT: model and stepping */
-	bool rdtsc_qemu;       /* RDTSC is QEMU's, not ours */
-
-	const char *truth; /* prefix of the truth files; NULL: none */
-};
-
-/* 0, or -1: printed which option is wrong and how. */
+/* 0, or -1: printed which option is wrong and why. */
 int options_parse(struct options *options, int argc, char **argv);
 void options_print_help(void);
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The plugin's life: what the options ask for, vCPUs that come, QEMU's end. All wiring between
- * flow and views is here and in translate.c.
+ * From install to exit: options, vCPUs that come and go, QEMU's end. QEMU, flow and views are
+ * connected here.
  */
+#include "qemu-plugin/plugin.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/flow.h"
-#include "qemu-plugin/guest-view.h"
-#include "qemu-plugin/host-view.h"
-#include "qemu-plugin/translate.h"
+#include "qemu-plugin/flow/flow.h"
+#include "qemu-plugin/guest/view.h"
+#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/options.h"
 
-/* The scoreboard may have moved: it grows with the vCPUs (beyond 16). */
+/* The scoreboard may have moved, because it grows with the number of vCPUs (beyond 16). */
 static void find_hot(struct plugin *plugin)
 {
 	for (unsigned int i = 0; i < VCPUS; i++) {
@@ -21,7 +23,7 @@ static void find_hot(struct plugin *plugin)
 	}
 }
 
-/* A vCPU that cannot be traced would be missing without a word. */
+/* A vCPU that cannot be traced would be missing without notice. */
 static void give_up(unsigned int index, const char *what)
 {
 	fprintf(stderr, "vmpt: vCPU %u: %s\n", index, what);
@@ -29,17 +31,18 @@ static void give_up(unsigned int index, const char *what)
 }
 
 /*
- * With one thread for several vCPUs QEMU 11.1 translates the number of the vCPU as a constant,
- * and where it finds the vCPU's part of a scoreboard it multiplies that constant in place:
- * callbacks get another number.
+ * With one thread for several vCPUs QEMU 11.1 translates the number of the vCPU as a constant, and
+ * multiplies that constant in place to find the vCPU's part of a scoreboard: callbacks then get a
+ * wrong number.
  */
 static void check_thread(const struct plugin *plugin, unsigned int index)
 {
 	for (unsigned int i = 0; i < VCPUS; i++) {
 		if (plugin->vcpu[i] && !plugin->vcpu[i]->gone &&
 		    pthread_equal(plugin->vcpu[i]->thread, pthread_self()))
-			give_up(index, "shares its thread with others, which QEMU's plugins cannot "
-				       "stand; -accel tcg,thread=multi is needed");
+			give_up(index,
+				"shares its thread with other vCPUs, which QEMU's plugins do "
+				"not support; use -accel tcg,thread=multi");
 	}
 }
 
@@ -49,12 +52,12 @@ static void vcpu_init(unsigned int index, void *user)
 	struct vcpu *vcpu;
 
 	if (index >= plugin->machine.max_vcpus)
-		give_up(index, "QEMU did not tell that there may be so many");
+		give_up(index, "QEMU did not announce that many vCPUs");
 	vcpu = plugin->vcpu[index];
 	if (vcpu && !vcpu->gone)
 		return;
 	check_thread(plugin, index);
-	/* Plugged in again: it goes on with its number, VMCS and files. */
+	/* Plugged in again: it keeps its number, VMCS and files. */
 	if (vcpu) {
 		vcpu->thread = pthread_self();
 		vcpu->gone = false;
@@ -69,7 +72,7 @@ static void vcpu_init(unsigned int index, void *user)
 	vcpu->tick = 1;
 	vcpu->regs = qemu_regs_new();
 	if (!vcpu->regs)
-		give_up(index, "QEMU does not show its registers");
+		give_up(index, "QEMU does not expose its registers");
 	pthread_mutex_lock(&plugin->lock);
 	plugin->vcpu[index] = vcpu;
 	find_hot(plugin);
@@ -84,10 +87,10 @@ static void vcpu_init(unsigned int index, void *user)
 			exit(1);
 	}
 	if ((plugin->host && host_vcpu_open(vcpu)) || (plugin->guest && guest_vcpu_open(vcpu)))
-		exit(1); /* it has said why */
+		exit(1); /* the view has printed why */
 }
 
-/* No vCPU runs. Where the scoreboard has moved QEMU flushes, too, for its address is in code. */
+/* No vCPU runs. QEMU also flushes when the scoreboard has moved, whose address is in the code. */
 static void flushed(void *user)
 {
 	struct plugin *plugin = user;
@@ -100,23 +103,23 @@ static void flushed(void *user)
 	translate_free(plugin);
 }
 
-/* How the last block ended is not known; what comes before I/O and HLT in it has retired. */
+/* How the last block ended is not known, but what comes before I/O or HLT in it has retired. */
 static void stop(struct vcpu *vcpu)
 {
 	u64 ip;
 
 	if (!vcpu->block)
 		return;
-	ip = vcpu->block == vcpu->known_in ? vcpu->known : vcpu->block->start + vcpu->delta;
+	ip = vcpu->block == vcpu->reached_in ? vcpu->reached : vcpu->block->start + vcpu->delta;
 	if (vcpu->arrived)
 		ip = vcpu->arrive;
 	if (vcpu->truth)
 		truth_stop(vcpu->truth, ip);
-	if (vcpu->plugin->host && host_running(vcpu))
-		host_exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT);
+	if (vcpu->running)
+		vcpu->plugin->host_ops->exit(vcpu, ip, EXIT_EXTERNAL_INTERRUPT, 0);
 }
 
-/* Its thread's number may be the next one's. */
+/* A later thread may get the same number. */
 static void vcpu_exit(unsigned int index, void *user)
 {
 	struct plugin *plugin = user;
@@ -135,7 +138,7 @@ static void vcpu_exit(unsigned int index, void *user)
 	flow_done(vcpu);
 }
 
-/* What a user may want to do something about; of a QEMU that never ran nothing. */
+/* Only what the user may want to act on, and nothing if QEMU never ran. */
 static void report(const struct plugin *plugin, u64 astray, u64 misplaced)
 {
 	if (misplaced)
@@ -153,7 +156,7 @@ static void report(const struct plugin *plugin, u64 astray, u64 misplaced)
 			(unsigned long long)plugin->translated);
 }
 
-/* QEMU's own output of plugins goes to its log, which nobody reads by default. */
+/* Prints to stderr: QEMU sends the output of plugins to its log, which is off by default. */
 static void at_exit(void *user)
 {
 	struct plugin *plugin = user;
@@ -176,12 +179,10 @@ static void at_exit(void *user)
 	}
 	if (plugin->host)
 		host_view_close(plugin);
-	if (plugin->guest)
-		guest_view_close(plugin);
 	report(plugin, astray, misplaced);
 }
 
-static const struct qemu_events events = {
+static const struct qemu_events callbacks = {
 	.vcpu_init = vcpu_init,
 	.vcpu_exit = vcpu_exit,
 	.vcpu_idle = flow_idle,
@@ -191,27 +192,7 @@ static const struct qemu_events events = {
 	.at_exit = at_exit,
 };
 
-/* All blocks are gone, and no vCPU runs. */
-static void translate_whole(void *user)
-{
-	struct plugin *plugin = user;
-
-	plugin->whole = true;
-	qemu_listen(plugin->id, &events, plugin);
-}
-
-bool flow_ready(struct vcpu *vcpu, const struct site *site)
-{
-	struct plugin *plugin = vcpu->plugin;
-
-	if (site->block->whole)
-		return true;
-	if (!__atomic_exchange_n(&plugin->whole_asked, true, __ATOMIC_RELAXED))
-		qemu_reset(plugin->id, translate_whole, plugin);
-	return false;
-}
-
-/* What cannot be written is found before the guest begins; those plugged in open theirs. */
+/* Errors are found before the guest starts. vCPUs that are plugged in later open their own. */
 static int open_truths(struct plugin *plugin)
 {
 	for (unsigned int i = 0; plugin->options.truth && i < plugin->machine.vcpus; i++) {
@@ -248,12 +229,14 @@ int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **
 		return -1;
 	if (plugin->options.help) {
 		options_print_help();
-		/* As "-device help" does; any return ends in a guest that runs or an error. */
+		/* As "-device help" does: QEMU would run the guest, or call it an error. */
 		exit(0);
 	}
 	if (check_machine(machine))
 		return -1;
 	plugin->rtit = plugin->options.rtit;
+	plugin->host_ops = &host_view_ops;
+	plugin->guest_ops = &guest_view_ops;
 	clock_start(&plugin->clock);
 	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin) ||
 	    open_truths(plugin))
@@ -261,6 +244,7 @@ int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **
 	plugin->always = plugin->host || plugin->options.truth;
 	plugin->whole = plugin->always;
 	plugin->events = plugin->host && !plugin->rtit && plugin->options.ctl & VMPT_CTL_EVENT_EN;
-	qemu_listen(plugin->id, &events, plugin);
+	plugin->callbacks = &callbacks;
+	qemu_listen(plugin->id, plugin->callbacks, plugin);
 	return 0;
 }

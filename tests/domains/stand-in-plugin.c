@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/api.h"
+#include "qemu-plugin/qemu/api.h"
 
 int qemu_plugin_version = VMPT_QEMU_PLUGIN_API;
 

@@ -183,7 +183,7 @@ echo 0 >"$work/cache/vmpt/qemu-x/plugin-api"
 echo "<domain type='test'><name>@QEMU@</name></domain>" >qemu.xml
 if ! type qemu-system-x86_64 >/dev/null 2>&1; then
 	fails 1 'qemu.xml: no value for @QEMU@' 'vmpt domain qemu fetches' -- start $test qemu.xml
-	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$source/qemu-plugin/api.h" \
+	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$source/qemu-plugin/qemu/api.h" \
 		>"$work/cache/vmpt/qemu-x/plugin-api"
 	domain qemu
 	check 'a QEMU' [ "$rc $(cat "$work/stdout")" = \

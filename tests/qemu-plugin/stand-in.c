@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/mode.h"
-#include "qemu-plugin/translate.h"
+#include "qemu-plugin/flow/mode.h"
 #include "tests/support/support.h"
 
 struct stand_in stand_in;
@@ -95,6 +94,22 @@ void *qemu_slots_of(struct qemu_slots *slots, unsigned int vcpu)
 	return slots;
 }
 
+void qemu_listen(u64 id, const struct qemu_events *events, void *user)
+{
+	(void)id;
+	(void)events;
+	(void)user;
+	ck_abort_msg("all blocks are translated whole");
+}
+
+void qemu_reset(u64 id, void (*cb)(void *user), void *user)
+{
+	(void)id;
+	(void)cb;
+	(void)user;
+	ck_abort_msg("all blocks are translated whole");
+}
+
 /* ---- registers and memory ---- */
 
 u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg)
@@ -115,7 +130,7 @@ bool qemu_read_linear(struct qemu_regs *regs, u64 addr, void *buf, size_t len)
 
 void qemu_go_to(u64 pc)
 {
-	ck_abort_msg("nobody asks to go to %#llx", (unsigned long long)pc);
+	ck_abort_msg("unexpected jump to %#llx", (unsigned long long)pc);
 }
 
 /* ---- the machine ---- */

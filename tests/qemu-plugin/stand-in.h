@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A program that stands for QEMU: it has one vCPU with registers, memory and translated
- * blocks, and runs what the plugin put into them. A test says what executes, as QEMU would
- * tell it; tests/qemu-plugin/test-flow.c looks at what the plugin makes of it.
+ * A program in place of QEMU: it has one vCPU with registers, memory and translated blocks, and
+ * runs what the plugin put into them. A test says what executes; tests/qemu-plugin/flow/test-flow.c
+ * checks the packets.
  */
 #ifndef VMPT_TESTS_STAND_IN_H
 #define VMPT_TESTS_STAND_IN_H
 
-#include "qemu-plugin/flow.h"
+#include "qemu-plugin/flow/flow.h"
 
 #define STAND_IN_INSNS	16
 #define STAND_IN_BLOCKS 64 /* of one test */

@@ -146,7 +146,7 @@ check 'no compiler: nothing fetched' [ "$(wc -l <"$out/mmdebstrap.args")" = 2 ]
 
 # Beside its header, as it is installed.
 mkdir "$out/installed"
-cp "$source/scripts/get-qemu" "$source/qemu-plugin/api.h" "$out/installed"
+cp "$source/scripts/get-qemu" "$source/qemu-plugin/qemu/api.h" "$out/installed"
 check 'as installed' [ "$("$out/installed/get-qemu" 2>"$out/stderr")" = \
 	"$out/cache/vmpt/qemu-11.1.9+ds-1/qemu-system-x86_64" ]
 rm -r "$out/cache/vmpt"

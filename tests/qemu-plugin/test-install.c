@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "qemu-plugin/api.h"
+#include "qemu-plugin/qemu/api.h"
 #include "tests/support/support.h"
 
 #define ID 0x1234567890abcdef
@@ -168,7 +168,7 @@ struct row {
 };
 
 #define API(min, cur) \
-	"vmpt: this QEMU has plugin API " #min " to " #cur ", needed is 7 (QEMU 11.1)\n"
+	"vmpt: this QEMU has plugin API " #min " to " #cur ", but 7 is needed (QEMU 11.1)\n"
 
 #define CALLBACKS 7
 
@@ -191,66 +191,66 @@ static const struct row rows[] = {
 	{ "unknown option", 7, 7, "x86_64", true, "helpful=1", -1, 0,
 	  "vmpt: option helpful=1 is not known; help=1 lists the options\n" },
 	{ "unknown value", 7, 7, "x86_64", true, "help=2", -1, 0,
-	  "vmpt: help=2: 1 is wanted; help=1 explains the options\n" },
+	  "vmpt: help=2: expected 1; help=1 explains the options\n" },
 	{ "no value", 7, 7, "x86_64", true, "host-view", -1, 0,
-	  "vmpt: host-view=: DIR is wanted; help=1 explains the options\n" },
+	  "vmpt: host-view=: expected DIR; help=1 explains the options\n" },
 	{ "no number", 7, 7, "x86_64", true, "vmcs=here", -1, 0,
-	  "vmpt: vmcs=here: ADDR is wanted; help=1 explains the options\n" },
+	  "vmpt: vmcs=here: expected ADDR; help=1 explains the options\n" },
 	{ "too large", 7, 7, "x86_64", true, "vmcs=0x10000000000000", -1, 0,
-	  "vmpt: vmcs=0x10000000000000: ADDR is wanted; help=1 explains the options\n" },
+	  "vmpt: vmcs=0x10000000000000: expected ADDR; help=1 explains the options\n" },
 	{ "not aligned", 7, 7, "x86_64", true, "vmcs=0x1234,host-view=d", -1, 0,
 	  "vmpt: vmcs=ADDR is not 4-KiB aligned\n" },
 	{ "no VMCS", 7, 7, "x86_64", true, "vmcs=0", -1, 0,
-	  "vmpt: vmcs=0: ADDR is wanted; help=1 explains the options\n" },
+	  "vmpt: vmcs=0: expected ADDR; help=1 explains the options\n" },
 	{ "not a choice", 7, 7, "x86_64", true, "host=real", -1, 0,
-	  "vmpt: host=real: none|synthetic is wanted; help=1 explains the options\n" },
+	  "vmpt: host=real: expected none|synthetic; help=1 explains the options\n" },
 	{ "no CPUs", 7, 7, "x86_64", true, "cpus=1:", -1, 0,
-	  "vmpt: cpus=1:: N[:N...] is wanted; help=1 explains the options\n" },
+	  "vmpt: cpus=1:: expected N[:N...]; help=1 explains the options\n" },
 	{ "of a view that is off", 7, 7, "x86_64", true, "host=synthetic", -1, 0,
-	  "vmpt: host=synthetic is of the host view: add host-view=DIR\n" },
+	  "vmpt: host=synthetic needs the host view: add host-view=DIR\n" },
 	{ "pt alone", 7, 7, "x86_64", true, "pt=qemu-icelake", -1, 0,
-	  "vmpt: pt=qemu-icelake is of the guest view: add guest-view=1\n" },
+	  "vmpt: pt=qemu-icelake needs the guest view: add guest-view=1\n" },
 	{ "rdtsc alone", 7, 7, "x86_64", true, "rdtsc=qemu", -1, 0,
-	  "vmpt: rdtsc=qemu is of the guest view: add guest-view=1\n" },
+	  "vmpt: rdtsc=qemu needs the guest view: add guest-view=1\n" },
 	{ "rdtsc with the other view", 7, 7, "x86_64", true, "rdtsc=emulate,host-view=d", -1, 0,
-	  "vmpt: rdtsc=emulate is of the guest view: add guest-view=1\n" },
+	  "vmpt: rdtsc=emulate needs the guest view: add guest-view=1\n" },
 	{ "no such trace", 7, 7, "x86_64", true, "isa=arm", -1, 0,
-	  "vmpt: isa=arm: pt|rtit is wanted; help=1 explains the options\n" },
+	  "vmpt: isa=arm: expected pt|rtit; help=1 explains the options\n" },
 	{ "rtit alone", 7, 7, "x86_64", true, "isa=rtit", 0, CALLBACKS, "" },
 	{ "RTIT in a guest", 7, 7, "x86_64", true, "isa=rtit,guest-view=1,rtit=4c-3", 0, CALLBACKS,
 	  "" },
 	{ "RTIT's processor without RTIT", 7, 7, "x86_64", true, "rtit=37-8,guest-view=1", -1, 0,
 	  "vmpt: rtit=37-8 is of RTIT: add isa=rtit\n" },
 	{ "RTIT's processor without its view", 7, 7, "x86_64", true, "isa=rtit,rtit=37-8", -1, 0,
-	  "vmpt: rtit=37-8 is of the guest view: add guest-view=1\n" },
+	  "vmpt: rtit=37-8 needs the guest view: add guest-view=1\n" },
 	{ "no such processor", 7, 7, "x86_64", true, "isa=rtit,guest-view=1,rtit=37-1", -1, 0,
 	  "vmpt: rtit=37-1 is not known; there are 37-8, 5d-0, 5d-1, 4a-8, 4d-8, 5a-0, 4c-3\n" },
 	{ "erratum 0", 7, 7, "x86_64", true, "isa=rtit,errata=1", -1, 0,
-	  "vmpt: errata=BITS: bit 0 is none of E1 to E7\n" },
+	  "vmpt: errata=BITS: only bits 1 to 7 stand for errata\n" },
 	{ "erratum 8", 7, 7, "x86_64", true, "isa=rtit,errata=0x100", -1, 0,
-	  "vmpt: errata=0x100: BITS is wanted; help=1 explains the options\n" },
+	  "vmpt: errata=0x100: expected BITS; help=1 explains the options\n" },
 	{ "baselines of Intel PT", 7, 7, "x86_64", true, "isa=rtit,guest-view=1,pt=full", -1, 0,
 	  "vmpt: pt=full is of Intel PT, not of RTIT\n" },
 	{ "truth that cannot be written", 7, 7, "x86_64", true, "truth=no/such/t", -1, 0,
 	  "vmpt: truth=no/such/t: no/such/t.0: No such file or directory\n" },
 	{ "perf-data alone", 7, 7, "x86_64", true, "perf-data=x", -1, 0,
-	  "vmpt: perf-data=x is of the host view: add host-view=DIR\n" },
+	  "vmpt: perf-data=x needs the host view: add host-view=DIR\n" },
 	{ "vm alone", 7, 7, "x86_64", true, "vm=a", -1, 0,
-	  "vmpt: vm=a is of the host view: add host-view=DIR\n" },
+	  "vmpt: vm=a needs the host view: add host-view=DIR\n" },
 	{ "vmcs alone", 7, 7, "x86_64", true, "vmcs=0x1000", -1, 0,
-	  "vmpt: vmcs=0x1000 is of the host view: add host-view=DIR\n" },
+	  "vmpt: vmcs=0x1000 needs the host view: add host-view=DIR\n" },
 	{ "cpus alone", 7, 7, "x86_64", true, "cpus=0:1", -1, 0,
-	  "vmpt: cpus=0:1 is of the host view: add host-view=DIR\n" },
+	  "vmpt: cpus=0:1 needs the host view: add host-view=DIR\n" },
 	{ "host alone", 7, 7, "x86_64", true, "host=none", -1, 0,
-	  "vmpt: host=none is of the host view: add host-view=DIR\n" },
+	  "vmpt: host=none needs the host view: add host-view=DIR\n" },
 	{ "slice-us alone", 7, 7, "x86_64", true, "slice-us=5", -1, 0,
-	  "vmpt: slice-us=5 is of the host view: add host-view=DIR\n" },
+	  "vmpt: slice-us=5 needs the host view: add host-view=DIR\n" },
 	{ "tsc-offset alone", 7, 7, "x86_64", true, "tsc-offset=1", -1, 0,
-	  "vmpt: tsc-offset=1 is of the host view: add host-view=DIR\n" },
+	  "vmpt: tsc-offset=1 needs the host view: add host-view=DIR\n" },
 	{ "tsc-multiplier alone", 7, 7, "x86_64", true, "tsc-multiplier=1", -1, 0,
-	  "vmpt: tsc-multiplier=1 is of the host view: add host-view=DIR\n" },
+	  "vmpt: tsc-multiplier=1 needs the host view: add host-view=DIR\n" },
 	{ "ctl with the other view", 7, 7, "x86_64", true, "ctl=5,guest-view=1", -1, 0,
-	  "vmpt: ctl=5 is of the host view: add host-view=DIR\n" },
+	  "vmpt: ctl=5 needs the host view: add host-view=DIR\n" },
 };
 
 /* Exit code: 0 for help, else 16 + number of registrations, and 8 more if refused. */

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Writes truth files. Errors are reported at the end, so that the guest continues.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "qemu-plugin/flow/block.h"
+#include "qemu-plugin/flow/truth.h"
+
+struct truth {
+	FILE *file;
+	int err;
+	u32 ids;
+	unsigned int index;
+	/* the block that began last, not written yet; id 0: none */
+	const struct block_code *code;
+	u32 id;
+	u64 ip, last; /* of its first and last instruction */
+	u8 kind;      /* enum insn_kind of the last */
+	struct truth_state state;
+	bool has_state;
+};
+
+static void put(struct truth *truth, const void *bytes, size_t n)
+{
+	if (!truth->err && fwrite(bytes, 1, n, truth->file) != n)
+		truth->err = errno ? -errno : -EIO;
+}
+
+static void put_word(struct truth *truth, u32 word)
+{
+	put(truth, &word, sizeof(word));
+}
+
+static void put_address(struct truth *truth, u32 word, u64 ip)
+{
+	put_word(truth, word);
+	put(truth, &ip, sizeof(ip));
+}
+
+struct truth *truth_open(const char *prefix, unsigned int index)
+{
+	struct truth *truth = calloc(1, sizeof(*truth));
+	char path[4096];
+
+	if (!truth) {
+		fputs("vmpt: no memory\n", stderr);
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "%s.%u", prefix, index);
+	truth->file = fopen(path, "we");
+	if (!truth->file) {
+		fprintf(stderr, "vmpt: truth=%s: %s: %s\n", prefix, path, strerror(errno));
+		free(truth);
+		return NULL;
+	}
+	truth->index = index;
+	setvbuf(truth->file, NULL, _IOFBF, 1 << 20);
+	put(truth, TRUTH_MAGIC, 8);
+	return truth;
+}
+
+int truth_close(struct truth *truth)
+{
+	int err;
+
+	if (fclose(truth->file) && !truth->err)
+		truth->err = -errno;
+	err = truth->err;
+	free(truth);
+	return err;
+}
+
+static void define(struct truth *truth, const struct block_code *code, struct block_name *name,
+		   u64 ip)
+{
+	u32 n = code->count + code->size;
+
+	if (!name->id)
+		name->id = ++truth->ids;
+	name->ip = ip;
+	put_word(truth, TRUTH_DEFINE);
+	put_word(truth, name->id);
+	put(truth, &ip, sizeof(ip));
+	put_word(truth, code->count);
+	put_word(truth, code->size);
+	put(truth, code->lengths, code->count);
+	put(truth, code->bytes, code->size);
+	put(truth, "\0\0\0", (4 - n % 4) % 4);
+}
+
+/* Writes the block that began last, of which @retired instructions have retired. */
+static void finish(struct truth *truth, u64 retired)
+{
+	if (!truth->id)
+		return;
+	if (retired >= truth->code->count) {
+		put_word(truth, truth->id);
+	} else if (retired) {
+		put_word(truth, TRUTH_PART);
+		put_word(truth, truth->id);
+		put_word(truth, (u32)retired);
+	}
+	truth->id = 0;
+}
+
+/* Address of the instruction that began last. */
+static u64 begun(const struct truth *truth, u64 progress)
+{
+	u64 ip = truth->ip;
+
+	if (progress >= truth->code->count)
+		return truth->last;
+	for (u64 i = 0; i + 1 < progress; i++)
+		ip += truth->code->lengths[i];
+	return ip;
+}
+
+/*
+ * How many instructions have retired if @progress have begun and execution is at @ip. If that is
+ * the address of the last one, it has not retired, unless it is @left. QEMU restarts an access to a
+ * device in a block of its own, and a string instruction for its next iteration.
+ */
+static u64 retired(const struct truth *truth, u64 progress, u64 ip, bool left)
+{
+	bool again = truth->id && progress && begun(truth, progress) == ip &&
+		     !(left && progress >= truth->code->count);
+
+	return progress - again;
+}
+
+void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 progress)
+{
+	struct block_name *name = &block->code->name[truth->index];
+
+	finish(truth, retired(truth, progress, ip, insn_repeats(truth->kind)));
+	/* The same code may run at several addresses; it is defined again for each. */
+	if (!name->id || name->ip != ip)
+		define(truth, block->code, name, ip);
+	truth->code = block->code;
+	truth->id = name->id;
+	truth->ip = ip;
+	truth->last = ip + (block->last - block->start);
+	truth->kind = block->kind;
+}
+
+void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
+{
+	/* A direct jump cannot fault; INT n has executed, though its event has its address. */
+	bool left =
+		truth->kind == INSN_JCC || truth->kind == INSN_JMP || truth->kind == INSN_SOFT_INT;
+
+	finish(truth, retired(truth, progress, from, left));
+	put_address(truth, TRUTH_EVENT, from);
+	put(truth, &to, sizeof(to));
+}
+
+void truth_state(struct truth *truth, const struct truth_state *state, u64 ip)
+{
+	const u64 eptp = 0, *const words[] = { &ip, &state->ctl, &state->cr3, &eptp };
+	const struct truth_state *old = &truth->state;
+
+	if (truth->has_state && old->flags == state->flags && old->ctl == state->ctl &&
+	    old->cr3 == state->cr3)
+		return;
+	if (!truth->has_state)
+		truth_begin(truth, ip);
+	truth->has_state = true;
+	truth->state = *state;
+	put_word(truth, TRUTH_STATE);
+	put_word(truth, state->flags);
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		put(truth, words[i], sizeof(u64));
+}
+
+void truth_begin(struct truth *truth, u64 ip)
+{
+	put_address(truth, TRUTH_BEGIN, ip);
+}
+
+void truth_end(struct truth *truth, u64 ip)
+{
+	put_address(truth, TRUTH_END, ip);
+}
+
+bool truth_holds(const struct truth *truth, const struct block_code *code)
+{
+	return truth->id && truth->code == code;
+}
+
+void truth_stop(struct truth *truth, u64 ip)
+{
+	u64 at = truth->ip;
+	u32 n = 0;
+
+	for (; truth->id && n < truth->code->count && at < ip; n++)
+		at += truth->code->lengths[n];
+	finish(truth, n);
+}

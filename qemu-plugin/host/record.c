@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines of vmpt_record_print(). A line is in the file as a whole or not at all: it is one write
+ * under a lock, and a partial line on a full disk is cut off again.
+ */
+#include "qemu-plugin/host/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vmm-lib/tsc.h"
+
+/* VMCS pointers: 4-KiB aligned, 52 bits, neither 0 nor all ones (none). */
+#define VMCS_MASK 0xffffffffff000ULL
+/* Derived pointers look like those of a host with a terabyte, which keeps columns narrow. */
+#define DERIVED_MASK 0xfffffff000ULL
+#define TRIES	     64
+/* Each VMCS has a byte in the record's file that is locked, far beyond all text. */
+#define LOCKS_AT (1LL << 60)
+
+/* FNV-1a: the same name gets the same VMCS each time. */
+static u64 derive(const char *vm, u32 vcpu)
+{
+	u64 hash = 0xcbf29ce484222325;
+
+	for (; *vm; vm++)
+		hash = (hash ^ (u8)*vm) * 0x100000001b3;
+	for (unsigned int i = 0; i < 4; i++, vcpu >>= 8)
+		hash = (hash ^ (vcpu & 0xff)) * 0x100000001b3;
+	return (hash ^ hash >> 32) << 12 & DERIVED_MASK;
+}
+
+/* A line of the record: up to @who it names the vCPU, and the next @vmcs bytes are its VMCS. */
+struct line {
+	char text[8192];
+	size_t len, who, vmcs;
+};
+
+static int print(struct line *line, const struct vmpt_record *record)
+{
+	const char *vmcs, *tsc;
+
+	line->len = vmpt_record_print(record, line->text, sizeof(line->text));
+	if (line->len >= sizeof(line->text))
+		return -1;
+	/* Quotes in the name are escaped, so these are not part of it. */
+	vmcs = strstr(line->text, ",\"vmcs\":");
+	tsc = strstr(line->text, ",\"tsc_offset\":");
+	line->who = (size_t)(vmcs - line->text);
+	line->vmcs = (size_t)(tsc - vmcs);
+	return 0;
+}
+
+/* Whether another vCPU in @all has @line's VMCS. */
+static bool taken(const char *all, const struct line *line)
+{
+	const char *at = all, *begin;
+	char vmcs[64];
+
+	snprintf(vmcs, sizeof(vmcs), "%.*s", (int)line->vmcs, line->text + line->who);
+	while ((at = strstr(at, vmcs))) {
+		for (begin = at; begin > all && begin[-1] != '\n'; begin--)
+			;
+		if ((size_t)(at - begin) != line->who || memcmp(begin, line->text, line->who))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+/* The whole file, NUL-terminated; the caller frees. */
+static char *read_all(int fd, size_t *size)
+{
+	struct stat st;
+	char *all;
+
+	if (fstat(fd, &st))
+		return NULL;
+	*size = (size_t)st.st_size;
+	all = malloc(*size + 1);
+	if (!all)
+		return NULL;
+	if (pread(fd, all, *size, 0) != (ssize_t)*size) {
+		free(all);
+		errno = EIO;
+		return NULL;
+	}
+	all[*size] = 0;
+	return all;
+}
+
+static int append(int fd, const struct line *line, size_t at)
+{
+	ssize_t done = pwrite(fd, line->text, line->len, (off_t)at);
+
+	if (done == (ssize_t)line->len)
+		return 0;
+	if (done >= 0)
+		errno = ENOSPC;
+	if (ftruncate(fd, (off_t)at))
+		return -1;
+	return -1;
+}
+
+/* Fill @line in for a VMCS that is free. 1: none is. */
+static int derive_free(struct vmpt_record *record, const char *all, struct line *line)
+{
+	record->vmcs = derive(record->vm, record->vcpu);
+	for (unsigned int i = 0; i < TRIES; i++, record->vmcs = (record->vmcs + 4096) & VMCS_MASK) {
+		if (!record->vmcs || record->vmcs == VMCS_MASK)
+			continue;
+		if (print(line, record))
+			return -1;
+		if (!taken(all, line))
+			return 0;
+	}
+	return 1;
+}
+
+static int choose(const struct options *options, struct vmpt_record *record, const char *all,
+		  struct line *line)
+{
+	int err;
+
+	if (options->vmcs) {
+		record->vmcs = options->vmcs + 4096ULL * record->vcpu;
+		if (record->vmcs >= VMCS_MASK) {
+			fprintf(stderr, "vmpt: vmcs=0x%llx: vCPU %u would have none\n",
+				(unsigned long long)options->vmcs, record->vcpu);
+			return -1;
+		}
+		err = print(line, record);
+		err = err ? err : taken(all, line);
+	} else {
+		err = derive_free(record, all, line);
+	}
+	if (err < 0)
+		fputs("vmpt: vm=NAME is too long\n", stderr);
+	else if (err)
+		fprintf(stderr, "vmpt: %s/vms.jsonl: another vCPU has VMCS 0x%llx; give %s vmcs=\n",
+			options->host_view, (unsigned long long)record->vmcs,
+			options->vmcs ? "another" : "a");
+	return err ? -1 : 0;
+}
+
+/*
+ * Two vCPUs that run at the same time with one VMCS would make a stream that cannot be decoded. OFD
+ * locks belong to the open file: they go when QEMU exits, however it exits.
+ */
+static bool hold_byte(int fd, u64 n)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS_AT + (off_t)n, .l_len = 1
+	};
+
+	return !fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static int hold(int fd, const struct options *options, const struct vmpt_record *record)
+{
+	if (hold_byte(fd, record->vmcs >> 12))
+		return 0;
+	fprintf(stderr,
+		"vmpt: %s/vms.jsonl: vCPU %u of %s, VMCS 0x%llx, runs in another QEMU; give "
+		"another vm=\n",
+		options->host_view, record->vcpu, record->vm, (unsigned long long)record->vmcs);
+	return -1;
+}
+
+/*
+ * Prepare for the next line at *size. A partial line that a killed QEMU has left is cut off; a
+ * complete one without a newline gets one. 0, or -1 with errno.
+ */
+static int end_last_line(int fd, char *all, size_t *size)
+{
+	size_t at = *size;
+
+	if (!at || all[at - 1] == '\n')
+		return 0;
+	if (all[at - 1] == '}') {
+		++*size;
+		return pwrite(fd, "\n", 1, (off_t)at) == 1 ? 0 : -1;
+	}
+	while (at && all[at - 1] != '\n')
+		at--;
+	all[at] = 0;
+	*size = at;
+	return ftruncate(fd, (off_t)at);
+}
+
+int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs)
+{
+	struct vmpt_record record = { .vm = vm,
+				      .vcpu = vcpu,
+				      .tsc_offset = options->tsc_offset,
+				      .tsc_multiplier = options->tsc_multiplier,
+				      .since = since };
+	char path[4096], *all = NULL;
+	struct line line;
+	size_t size = 0;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		goto fail;
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	all = read_all(fd, &size);
+	if (!all || end_last_line(fd, all, &size))
+		goto fail;
+	err = choose(options, &record, all, &line);
+	if (!err)
+		err = hold(fd, options, &record);
+	if (!err && append(fd, &line, size))
+		goto fail;
+	free(all);
+	flock(fd, LOCK_UN);
+	*vmcs = record.vmcs;
+	if (!err)
+		return fd;
+	close(fd);
+	return -1;
+fail:
+	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	free(all);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* ---- RTIT ---- */
+
+u64 host_record_key(const struct vmpt_rtit_record *who)
+{
+	return derive(who->vm, who->vcpu) | 1;
+}
+
+/* Cuts off what a killed QEMU has left. */
+static int mend(int fd)
+{
+	size_t size = 0;
+	char *all = read_all(fd, &size);
+	int err = all ? end_last_line(fd, all, &size) : -1;
+
+	free(all);
+	return err;
+}
+
+int host_record_open(const struct options *options, const struct vmpt_rtit_record *who)
+{
+	char path[4096];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0) {
+		while (flock(fd, LOCK_EX) && errno == EINTR)
+			;
+		err = mend(fd);
+		flock(fd, LOCK_UN);
+	}
+	if (fd < 0 || err) {
+		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	} else if (!hold_byte(fd, host_record_key(who) >> 12)) {
+		fprintf(stderr, "vmpt: %s: vCPU %u of %s runs in another QEMU; give another vm=\n",
+			path, who->vcpu, who->vm);
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int host_record_run(int fd, const struct vmpt_rtit_record *who)
+{
+	struct line line;
+	struct stat st;
+	int err = 0;
+
+	line.len = vmpt_rtit_record_print(who, line.text, sizeof(line.text));
+	if (line.len >= sizeof(line.text))
+		return -EOVERFLOW;
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	if (fstat(fd, &st) || append(fd, &line, (size_t)st.st_size))
+		err = -errno;
+	flock(fd, LOCK_UN);
+	return err;
+}

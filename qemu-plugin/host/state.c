@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A state file has two locks: flock() while a run is appended, and a lock on its first byte, which
+ * each process holds shared while it runs, so that a new one can tell whether it is alone.
+ */
+#include "qemu-plugin/host/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Change the digit when something in the file, struct vmpt_unit included, changes its meaning. */
+#define MAGIC "VMPTCP2"
+
+static int report_errno(const char *path)
+{
+	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	return -1;
+}
+
+void host_state_lock(struct host_state *state)
+{
+	pthread_mutex_lock(&state->mutex);
+	while (flock(state->fd, LOCK_EX) && errno == EINTR)
+		;
+}
+
+void host_state_unlock(struct host_state *state)
+{
+	flock(state->fd, LOCK_UN);
+	pthread_mutex_unlock(&state->mutex);
+}
+
+/* The lock on the first byte. OFD locks belong to the open file, not to the process. */
+static bool lock_users(int fd, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1 };
+
+	return !fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/* The clocks count from the host's boot, which has an ID. */
+static void read_boot(char *boot, size_t len)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	memset(boot, 0, len);
+	if (!file)
+		return;
+	if (!fgets(boot, (int)len, file))
+		boot[0] = 0;
+	fclose(file);
+}
+
+/* Start a stream, or continue one that earlier processes have left. */
+static void begin(struct host_shared *shared, const struct host_state_settings *settings)
+{
+	struct host_shared old = *shared;
+	char boot[sizeof(old.boot)];
+	bool ours = !memcmp(old.magic, MAGIC, sizeof(MAGIC)) && old.layout == sizeof(old);
+
+	read_boot(boot, sizeof(boot));
+	if (ours && old.ctl == settings->ctl && old.synthetic == settings->synthetic &&
+	    old.perf == settings->perf && old.rtit == settings->rtit && !strcmp(old.boot, boot))
+		return;
+	memset(shared, 0, sizeof(*shared));
+	shared->layout = sizeof(*shared);
+	memcpy(shared->boot, boot, sizeof(boot));
+	shared->ctl = settings->ctl;
+	shared->synthetic = settings->synthetic;
+	shared->perf = settings->perf;
+	shared->rtit = settings->rtit;
+	if (ours) {
+		shared->size = old.size;
+		shared->bytes = old.bytes;
+		if (!strcmp(old.boot, boot))
+			shared->end = old.end;
+	}
+	memcpy(shared->magic, MAGIC, sizeof(MAGIC));
+}
+
+static int join(const struct host_shared *shared, const char *path,
+		const struct host_state_settings *settings)
+{
+	const char *what = NULL;
+
+	if (memcmp(shared->magic, MAGIC, sizeof(MAGIC)) || shared->layout != sizeof(*shared))
+		what = "another version of this plugin";
+	else if (shared->rtit != settings->rtit)
+		what = "another isa=";
+	else if (shared->ctl != settings->ctl)
+		what = "another ctl=";
+	else if (shared->synthetic != settings->synthetic)
+		what = "another host=";
+	else if (shared->perf != settings->perf)
+		what = settings->perf ? "no perf-data=" : "perf-data=";
+	if (!what)
+		return 0;
+	fprintf(stderr, "vmpt: %s: a QEMU that shares this host CPU runs with %s\n", path, what);
+	return -1;
+}
+
+static int map(struct host_state *state, const char *path,
+	       const struct host_state_settings *settings)
+{
+	int err = posix_fallocate(state->fd, 0, sizeof(*state->shared));
+
+	/* A write to a hole would kill QEMU if the disk is full. */
+	if (err) {
+		errno = err;
+		return report_errno(path);
+	}
+	state->shared = mmap(NULL, sizeof(*state->shared), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     state->fd, 0);
+	if (state->shared == MAP_FAILED)
+		return report_errno(path);
+	if (lock_users(state->fd, F_WRLCK))
+		begin(state->shared, settings);
+	else if (join(state->shared, path, settings))
+		return -1;
+	return lock_users(state->fd, F_RDLCK) ? 0 : report_errno(path);
+}
+
+int host_state_open(struct host_state *state, const char *dir, u32 cpu,
+		    const struct host_state_settings *settings)
+{
+	char path[4096];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/cpu%u.state", dir, cpu);
+	pthread_mutex_init(&state->mutex, NULL);
+	state->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (state->fd < 0)
+		return report_errno(path);
+	host_state_lock(state);
+	err = map(state, path, settings);
+	host_state_unlock(state);
+	return err;
+}
+
+void host_state_close(struct host_state *state)
+{
+	munmap(state->shared, sizeof(*state->shared));
+	close(state->fd);
+}
