@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "qemu-plugin/flow/flow.h"
-#include "qemu-plugin/guest/view.h"
-#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/host/host.h"
 #include "qemu-plugin/options.h"
 
 /* The scoreboard may have moved, because it grows with the number of vCPUs (beyond 16). */

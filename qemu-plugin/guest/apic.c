@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 /*
  * QEMU's APIC is always at this address, whatever IA32_APIC_BASE says. The guest's value of that

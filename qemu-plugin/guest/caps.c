@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 /* CPUID.14H with everything that works; see docs/qemu-plugin/guest-view.md. */
 static const enum vmpt_pt_cap all[] = {

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 #define LAST_LEAF     0x15U	  /* highest leaf */
 #define LAST_RTIT     0x16U	  /* the same with RTIT */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 #define MIB  (1ULL << 20)
 #define GIB  (1ULL << 30)

@@ -4,7 +4,7 @@
  * that the instruction makes on a processor: there is no VM exit in the guest's trace. The vCPU is
  * never "entered", because the registers that the guest sees are always the unit's.
  */
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 #define MSR_TSC		  0x10
 #define MSR_TSC_ADJUST	  0x3b

@@ -3,7 +3,7 @@
  * A performance monitoring unit of version 2 (SDM 3 19.2) whose counters do not count. Operating
  * systems use the PMI only if there is one.
  */
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 #define MSR_PMC0	  0xc1
 #define MSR_PERFEVTSEL0	  0x186

@@ -6,7 +6,7 @@
  */
 #include <Zydis/Zydis.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 #define INSN_MAX 15
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 /* Base frequency in MHz (SDM 2, CPUID.16H:EAX) */
 #define BASE_MHZ (CLOCK_TSC_KHZ / 1000)

@@ -3,7 +3,7 @@
  * The guest's TSC: the plugin's clock with the offset and the multiplier of the options, and with
  * each vCPU's IA32_TSC_ADJUST. RDTSC agrees with TSC packets.
  */
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 #define CR4_TSD 0x4ULL
 

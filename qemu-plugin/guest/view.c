@@ -3,13 +3,13 @@
  * The guest view as the flow sees it: which instructions need a callback, what happens there, and
  * RESET.
  */
-#include "qemu-plugin/guest/view.h"
+#include "qemu-plugin/guest/guest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "qemu-plugin/guest/guest.h"
+#include "qemu-plugin/guest/internal.h"
 
 /* MSRs whose access faults in QEMU: VM_HSAVE_PA with a reserved bit, and no APIC register. */
 #define MSR_FAULTS_WRITE 0xc0010117

@@ -3,7 +3,7 @@
  * The host view: runs. A vCPU makes the packets of its run by itself. When the run ends, they are
  * appended to the stream of its host CPU (stream.c).
  */
-#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/host/host.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 #include "arch/rtit-packet.h"
 #include "arch/rtit-regs.h"
 #include "qemu-plugin/host/record.h"
-#include "qemu-plugin/host/view.h"
+#include "qemu-plugin/host/host.h"
 #include "tests/qemu-plugin/stand-in.h"
 #include "tests/support/support.h"
 

@@ -4,8 +4,8 @@
  * vCPUs that are assigned to it append their runs; a run is what executes between a VM entry and a
  * VM exit. The flow calls the view through struct host_ops; vcpu->host is private to the view.
  */
-#ifndef VMPT_QEMU_PLUGIN_HOST_VIEW_H
-#define VMPT_QEMU_PLUGIN_HOST_VIEW_H
+#ifndef VMPT_QEMU_PLUGIN_HOST_H
+#define VMPT_QEMU_PLUGIN_HOST_H
 
 struct host_ops;
 struct plugin;
