@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the decoder: the planner of both fast sources. It cuts a stream's regions, what is
+ * Inside the decoder: the planner of the fast source. It cuts a stream's regions, what is
  * between gaps, into spans that begin at PSBs. Where no PSB is near, a span ends at any packet:
  * the next one begins where that packet does, which its decoder has to tell.
  */
