@@ -71,6 +71,7 @@ struct bench_contest {
 	const char *name;  /* in the JSON */
 	const char *title; /* in the table */
 	unsigned int threads;
+	bool rtit; /* for inputs of RTIT too */
 	/* 0 or -1 after a message on stderr; @tick is called now and then, may be NULL */
 	int (*run)(const struct bench_input *in, const struct bench_contest *c,
 		   struct bench_count *out, void (*tick)(void));
@@ -104,6 +105,9 @@ struct bench_result {
  * on the machine do not count, wall time for two.
  */
 double bench_seconds(const struct bench_result *r, unsigned int id);
+
+/* Whether contestant @id is for the input at all. */
+bool bench_contest_applies(const struct bench_result *r, unsigned int id);
 
 enum { BENCH_GOALS = 10 };
 

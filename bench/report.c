@@ -34,7 +34,7 @@ static void print_contest(const struct bench_result *r, unsigned int id)
 	const struct bench_time *t = &r->time[id];
 	double mb;
 
-	if (id == BENCH_LIBIPT && r->input.isa == VMPT_ISA_RTIT)
+	if (!bench_contest_applies(r, id))
 		return;
 	if (!t->runs) {
 		printf("  %-32s  not run: one core\n", bench_contests[id].title);

@@ -288,8 +288,9 @@ struct vmpt_run_report {
 
 /* All 0 is the default. */
 struct vmpt_options {
+	/* RTIT takes one thread, and heeds none of lanes, chunk and scalar. */
 	unsigned int threads; /* that work, the caller's included; 0 is 1, over 12 is 12 */
-	unsigned int lanes;   /* 1 to 8 (RTIT: 4) chunks at once in a thread; 0: the best */
+	unsigned int lanes;   /* 1 to 8 chunks at once in a thread; 0: the best */
 	size_t chunk;	      /* bytes between the PSBs looked for; 0: the best */
 	bool headless;	      /* take the first byte as a packet's; else start at a PSB */
 	bool scalar;	      /* the plain loop, the reference for all else */

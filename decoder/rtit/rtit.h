@@ -2,10 +2,8 @@
 /*
  * Inside the decoder, RTIT: a source takes a stream apart, in order, piece by piece, as
  * source.h does for PT. For each piece it gives the tokens that the tracker needs and, if
- * asked, the items of all packets. Two sources must agree in all: the plain one
- * (rtit-scan.c) and the fast one (rtit-fast.c).
+ * asked, the items of all packets.
  *
- * What both do:
  * - Gaps cut a stream into regions. Each but the first begins with a LOSS of VMPT_E_GAP, size 0.
  * - A region starts at its first PSB; what stands before is a LOSS with VMPT_E_SYNC. With
  *   options.headless it starts at its first byte.
@@ -33,6 +31,7 @@ struct vmpt_rtit_token {
 	u32 cycles; /* cycle counts other than 0 in the piece before it */
 	u8 kind;    /* enum vmpt_rtit_kind, VMPT_RTIT_TOKEN_LOSS */
 	u8 err;	    /* of a loss: enum vmpt_error */
+	struct vmpt_rtit_last_lip last; /* before it */
 };
 
 /* A stretch of whole packets, or of no bytes if all it says is that there is a gap. */
@@ -74,15 +73,16 @@ static inline bool vmpt_rtit_token_wanted(unsigned int kind)
 u64 vmpt_rtit_psb_find(const u8 *data, u64 from, u64 end);
 
 /*
- * The plain loop: decode packets of [@at, @region_end) until the position is at or behind
- * @stop, or the sink has no room for one more packet. @base is what item offsets count from.
- * Returns the position: the start of the next packet, or @region_end.
+ * Decode packets of [@at, @region_end) until the position is at or behind @stop, or the sink has no
+ * room for one more packet. @base is what item offsets count from. Returns the position: the start
+ * of the next packet, or @region_end.
  */
 u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_end, u64 base,
 		   struct vmpt_rtit_state *state, struct vmpt_rtit_sink *sink);
 
-/* A loss of @size bytes at @at; its item's offset is @at - @base. */
-void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, u64 at, u64 size, unsigned int err, u64 base);
+/* A loss of @size bytes at @at; its item's offset is @at - @base. Behind it nothing is known. */
+void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, struct vmpt_rtit_state *state, u64 at,
+			u64 size, unsigned int err, u64 base);
 
 /* Whether cycle counts ride behind packets: as the caller says, else as the bytes do. */
 static inline bool vmpt_rtit_has_cycles(const struct vmpt_stream *stream,
@@ -170,5 +170,12 @@ void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *
 		     const struct vmpt_rtit_token *token, struct vmpt_rtit_times *times);
 /* Whether any run is by time: the tracker then needs all items. */
 bool vmpt_rtit_by_time(const struct vmpt_options *options);
+
+
+/*
+ * Last LIP at the end of the slice that vmpt_split_next() returned last, as the packets before
+ * it leave it; of no use at the stream's end. @split is RTIT's.
+ */
+const struct vmpt_rtit_last_lip *vmpt_rtit_split_last_lip(const struct vmpt_splitter *split);
 
 #endif

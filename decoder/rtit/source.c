@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The source of an RTIT decoder: the fast one (rtit-fast.c) or, if asked for, the plain one,
- * the regions of a stream in order by the plain loop. That one is the reference.
- */
+/* The source of an RTIT decoder: the regions of a stream in order, by scan.c. */
 #include <stdlib.h>
 
-#include "decoder/rtit/fast.h"
+#include "decoder/rtit/rtit.h"
 
 #define PIECE_TOKENS 4096
 #define PIECE_ITEMS  8192
@@ -15,7 +12,6 @@ struct vmpt_rtit_source {
 	struct vmpt_options options;
 	const struct vmpt_stream *stream;
 	bool cycle_acc;
-	struct vmpt_rtit_fast_source *fast; /* or NULL and all below */
 	u64 at, region_end;
 	size_t gap; /* the next one */
 	bool at_head;
@@ -33,36 +29,26 @@ static u64 next_region_end(const struct vmpt_rtit_source *s)
 	return end < s->at ? s->at : end;
 }
 
-static bool open_plain(struct vmpt_rtit_source *s, bool items)
-{
-	s->sink.token_max = PIECE_TOKENS;
-	s->sink.tokens = calloc(PIECE_TOKENS, sizeof(*s->sink.tokens));
-	s->sink.item_max = PIECE_ITEMS;
-	if (items)
-		s->sink.items = calloc(PIECE_ITEMS, sizeof(*s->sink.items));
-	s->region_end = next_region_end(s);
-	s->at_head = true;
-	return s->sink.tokens && (!items || s->sink.items);
-}
-
 int vmpt_rtit_source_open(struct vmpt_rtit_source **src, const struct vmpt_stream *stream,
 			  const struct vmpt_options *options, bool items)
 {
 	struct vmpt_rtit_source *s = calloc(1, sizeof(*s));
-	int err;
 
 	if (!s)
 		return -VMPT_E_NOMEM;
 	s->options = *options;
 	s->stream = stream;
 	s->cycle_acc = vmpt_rtit_has_cycles(stream, options);
-	if (!options->scalar)
-		err = vmpt_rtit_fast_open(&s->fast, stream, options, s->cycle_acc, items);
-	else
-		err = open_plain(s, items) ? 0 : -VMPT_E_NOMEM;
-	if (err) {
+	s->region_end = next_region_end(s);
+	s->at_head = true;
+	s->sink.token_max = PIECE_TOKENS;
+	s->sink.tokens = calloc(PIECE_TOKENS, sizeof(*s->sink.tokens));
+	s->sink.item_max = PIECE_ITEMS;
+	if (items)
+		s->sink.items = calloc(PIECE_ITEMS, sizeof(*s->sink.items));
+	if (!s->sink.tokens || (items && !s->sink.items)) {
 		vmpt_rtit_source_close(s);
-		return err;
+		return -VMPT_E_NOMEM;
 	}
 	*src = s;
 	return 0;
@@ -72,7 +58,6 @@ void vmpt_rtit_source_close(struct vmpt_rtit_source *s)
 {
 	if (!s)
 		return;
-	vmpt_rtit_fast_close(s->fast);
 	free(s->sink.tokens);
 	free(s->sink.items);
 	free(s);
@@ -89,18 +74,17 @@ static u64 start_region(struct vmpt_rtit_source *s)
 	u64 from = s->at, psb;
 
 	s->at_head = false;
-	s->state = (struct vmpt_rtit_state){ 0 };
 	if (s->gap)
-		vmpt_rtit_put_loss(&s->sink, from, 0, VMPT_E_GAP, from);
+		vmpt_rtit_put_loss(&s->sink, &s->state, from, 0, VMPT_E_GAP, from);
 	if (s->options.headless)
 		return from;
 	psb = vmpt_rtit_psb_find(s->stream->data, from, s->region_end);
 	if (psb > from)
-		vmpt_rtit_put_loss(&s->sink, from, psb - from, VMPT_E_SYNC, from);
+		vmpt_rtit_put_loss(&s->sink, &s->state, from, psb - from, VMPT_E_SYNC, from);
 	return psb;
 }
 
-static int next_plain(struct vmpt_rtit_source *s, struct vmpt_rtit_piece *piece)
+int vmpt_rtit_source_next(struct vmpt_rtit_source *s, struct vmpt_rtit_piece *piece)
 {
 	u64 at;
 
@@ -128,14 +112,7 @@ static int next_plain(struct vmpt_rtit_source *s, struct vmpt_rtit_piece *piece)
 		.cycles = s->sink.cycles,
 	};
 	s->at = at;
+	if (s->options.progress)
+		s->options.progress(s->options.progress_opaque, at);
 	return 1;
-}
-
-int vmpt_rtit_source_next(struct vmpt_rtit_source *s, struct vmpt_rtit_piece *piece)
-{
-	int ret = s->fast ? vmpt_rtit_fast_next(s->fast, piece) : next_plain(s, piece);
-
-	if (ret > 0 && s->options.progress)
-		s->options.progress(s->options.progress_opaque, piece->end);
-	return ret;
 }

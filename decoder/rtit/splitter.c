@@ -8,6 +8,8 @@
 /* Slices that one token can finish: the one before a loss, and the loss. */
 #define READY_MAX 2
 
+static const struct vmpt_rtit_last_lip not_known;
+
 struct rtit_splitter {
 	struct vmpt_splitter base;
 	struct vmpt_rtit_source *source;
@@ -17,6 +19,7 @@ struct rtit_splitter {
 	bool done;
 	struct vmpt_slice slice; /* size is not set yet */
 	struct vmpt_slice ready[READY_MAX];
+	struct vmpt_rtit_last_lip ready_last[READY_MAX]; /* at their ends */
 	unsigned int ready_first, ready_count;
 	struct vmpt_rtit_tracker tracker;
 };
@@ -56,16 +59,18 @@ static void close_splitter(struct vmpt_splitter *split)
 	free(s);
 }
 
-static void emit(struct rtit_splitter *s, const struct vmpt_slice *slice, u64 end)
+static void emit(struct rtit_splitter *s, const struct vmpt_slice *slice, u64 end,
+		 struct vmpt_rtit_last_lip last)
 {
-	struct vmpt_slice *r;
+	unsigned int i = s->ready_first + s->ready_count;
 
 	/* An empty stretch is nobody's; an empty loss is a gap to be told. */
 	if (end == slice->offset && slice->begin != VMPT_BEGIN_LOSS)
 		return;
-	r = &s->ready[s->ready_first + s->ready_count++];
-	*r = *slice;
-	r->size = end - slice->offset;
+	s->ready[i] = *slice;
+	s->ready[i].size = end - slice->offset;
+	s->ready_last[i] = last;
+	s->ready_count++;
 }
 
 /* What the tracker has counted belongs to the slice that is open. */
@@ -81,11 +86,11 @@ static void take_errata(struct rtit_splitter *s)
 
 static void on_loss(struct rtit_splitter *s, const struct vmpt_rtit_token *token)
 {
-	emit(s, &s->slice, token->at);
+	emit(s, &s->slice, token->at, token->last);
 	begin(s, token->at, VMPT_BEGIN_LOSS);
 	s->slice.owner = (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
 	s->slice.loss = token->err;
-	emit(s, &s->slice, token->at + token->size);
+	emit(s, &s->slice, token->at + token->size, not_known);
 	begin(s, token->at + token->size, VMPT_BEGIN_START);
 }
 
@@ -97,7 +102,7 @@ static enum vmpt_begin begin_of(const struct vmpt_owner *from, const struct vmpt
 	return was == is ? VMPT_BEGIN_SWITCH : is ? VMPT_BEGIN_ENTRY : VMPT_BEGIN_EXIT;
 }
 
-static void on_owner(struct rtit_splitter *s, u64 at)
+static void on_owner(struct rtit_splitter *s, const struct vmpt_rtit_token *token)
 {
 	struct vmpt_owner from = s->slice.owner;
 
@@ -106,8 +111,8 @@ static void on_owner(struct rtit_splitter *s, u64 at)
 			s->slice.owner.sure = s->tracker.owner.sure;
 		return;
 	}
-	emit(s, &s->slice, at);
-	begin(s, at, begin_of(&from, &s->tracker.owner));
+	emit(s, &s->slice, token->at, token->last);
+	begin(s, token->at, begin_of(&from, &s->tracker.owner));
 }
 
 /* Payloads of packets that are known to be whole; 8 bytes need not be there. */
@@ -159,7 +164,7 @@ static void take_token(struct rtit_splitter *s)
 		return;
 	}
 	if (changed)
-		on_owner(s, token->at);
+		on_owner(s, token);
 	take_errata(s);
 	count(s, token);
 }
@@ -184,7 +189,7 @@ static int step(struct rtit_splitter *s)
 		s->done = true;
 	}
 	if (!ret)
-		emit(s, &s->slice, s->stream->size);
+		emit(s, &s->slice, s->stream->size, not_known);
 	return ret;
 }
 
@@ -205,6 +210,13 @@ static int next_slice(struct vmpt_splitter *split, struct vmpt_slice *slice)
 	*slice = s->ready[s->ready_first++];
 	s->ready_count--;
 	return 1;
+}
+
+const struct vmpt_rtit_last_lip *vmpt_rtit_split_last_lip(const struct vmpt_splitter *split)
+{
+	const struct rtit_splitter *s = (const struct rtit_splitter *)split;
+
+	return &s->ready_last[s->ready_first - 1];
 }
 
 const struct vmpt_splitter_ops vmpt_rtit_splitter_ops = {

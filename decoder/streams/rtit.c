@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
+#include "decoder/rtit/rtit.h"
 #include "decoder/streams/streams.h"
-#include "decoder/rtit/fast.h"
 
 /* No packet begins with it (Figure 2). */
 #define NO_PACKET 0xff
@@ -17,10 +17,10 @@ struct out_stream {
 	struct vmpt_owner owner;
 	int id;
 	u64 size;
-	u64 source_end;		       /* of the last slice */
-	struct vmpt_rtit_stretch tail; /* its end; Last LIP there is that of who decodes it */
-	bool cut;		       /* others came between, and no LIP since */
-	bool settled;		       /* from here on Last LIP is the source's */
+	u64 source_end;			/* of the last slice */
+	struct vmpt_rtit_last_lip last; /* at its end, of who decodes it */
+	bool cut;			/* others came between, and no LIP since */
+	bool settled;			/* from here on Last LIP is the source's */
 };
 
 struct extract {
@@ -28,12 +28,11 @@ struct extract {
 	const struct vmpt_extract_ops *ops;
 	void *opaque;
 	struct vmpt_splitter *split;
-	struct vmpt_rtit_fast fast; /* for its tables */
+	bool cycle_acc;
 	struct out_stream *streams;
 	int stream_count, stream_max;
-	/* Up to the end of the slice before: Last LIP there is the source's. */
-	struct vmpt_rtit_stretch before;
-	bool lost; /* it was a loss */
+	struct vmpt_rtit_last_lip last; /* at the end of the slice before, in the source */
+	bool lost;			/* that was a loss */
 	/* the slice at work */
 	struct out_stream *out; /* NULL: written nowhere */
 	struct vmpt_extracted done;
@@ -89,25 +88,6 @@ static int put_loss(struct extract *x)
 
 /* ---- the first LIP of a slice ---- */
 
-/* Last LIP at the end of @s, which is looked for once. */
-static const struct vmpt_rtit_last_lip *last_lip_of(const struct extract *x,
-						    struct vmpt_rtit_stretch *s)
-{
-	s->last = vmpt_rtit_last_lip_at(&x->fast, x->stream->size, s);
-	s->from = s->end;
-	return &s->last;
-}
-
-/* Behind the packet at @at Last LIP is known, or known to be none. */
-static void set_last_lip(struct extract *x, const struct vmpt_rtit_packet *pkt, u64 at,
-			 const struct vmpt_rtit_last_lip *last)
-{
-	x->before.from = at + pkt->size;
-	x->before.last = *last;
-	x->out->settled = true;
-	x->out->cut = false;
-}
-
 /*
  * The packet at @at is the first with a LIP since a cut or a loss: behind it Last LIP is one for
  * the source and for who decodes the stream, or both have none.
@@ -121,11 +101,12 @@ static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
 
 	/* It starts anew at this one, in the source and for who decodes the stream. */
 	if (leans && pkt->kind != VMPT_RTIT_BUFF_OVF)
-		last = *last_lip_of(x, &x->before);
+		last = x->last;
 	known = vmpt_rtit_lip_expand(&last, pkt, &lip);
-	if (!known && pkt->kind != VMPT_RTIT_BUFF_OVF && last_lip_of(x, &x->out->tail)->valid)
+	if (!known && pkt->kind != VMPT_RTIT_BUFF_OVF && x->out->last.valid)
 		err = put_loss(x);
-	set_last_lip(x, pkt, at, &last);
+	x->out->settled = true;
+	x->out->cut = false;
 	if (err)
 		return err;
 	/* Behind a PSB some may forget the last one, others may not (3.3.9). */
@@ -143,7 +124,7 @@ static int put_until_lip(struct extract *x, u64 *rest)
 	int err = 0;
 
 	for (*rest = at; at < end && !x->out->settled && !err; at = *rest) {
-		err = vmpt_rtit_decode(&pkt, x->stream->data + at, end - at, x->fast.cycle_acc);
+		err = vmpt_rtit_decode(&pkt, x->stream->data + at, end - at, x->cycle_acc);
 		if (err)
 			return err;
 		*rest = at + pkt.size;
@@ -229,35 +210,19 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	return put_psb(x);
 }
 
-/* Last LIP behind the slice, for the next one and for its own stream. */
-static void note_last_lip(struct extract *x)
-{
-	const struct vmpt_slice *slice = &x->done.slice;
-	struct vmpt_rtit_stretch *s = &x->before;
-	struct out_stream *out = x->out;
-
-	x->lost = slice->begin == VMPT_BEGIN_LOSS;
-	s->end = slice->offset + slice->size;
-	if (x->lost) {
-		*s = (struct vmpt_rtit_stretch){ .from = s->end, .end = s->end };
-		return;
-	}
-	if (slice->last_psb)
-		s->psb = slice->last_psb;
-	/* Without a LIP in it the stream's last one stays. */
-	if (out && out->settled)
-		out->tail = *s;
-}
-
 static int end_slice(struct extract *x)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
 
+	x->last = *vmpt_rtit_split_last_lip(x->split);
+	x->lost = slice->begin == VMPT_BEGIN_LOSS;
 	if (x->out) {
 		x->out->source_end = slice->offset + slice->size;
 		x->done.out_size = x->out->size - x->done.out_offset;
+		/* Without a LIP in the slice the stream's last one stays. */
+		if (x->out->settled)
+			x->out->last = x->last;
 	}
-	note_last_lip(x);
 	return x->ops->slice ? x->ops->slice(x->opaque, &x->done) : 0;
 }
 
@@ -285,9 +250,7 @@ int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extrac
 	struct extract x = { .stream = stream, .ops = ops, .opaque = opaque };
 	int err = vmpt_splitter_open(&x.split, stream, o);
 
-	x.fast.data = stream->data;
-	x.fast.cycle_acc = vmpt_rtit_has_cycles(stream, o);
-	vmpt_rtit_fast_tables(&x.fast);
+	x.cycle_acc = vmpt_rtit_has_cycles(stream, o);
 	if (!err)
 		err = walk(&x);
 	vmpt_splitter_close(x.split);

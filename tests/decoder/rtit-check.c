@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* What RTIT's bytes shall become; see rtit-check.h. */
-#include <stdlib.h>
-
 #include "tests/decoder/rtit-check.h"
 #include "tests/decoder/streams.h"
 
@@ -20,10 +18,10 @@ static void check_packets(const struct vmpt_stream *stream, const struct vmpt_op
 		must(pkt.offset == want[i].offset && pkt.payload == want[i].payload &&
 			     pkt.size == want[i].size && pkt.kind == want[i].kind &&
 			     pkt.aux == want[i].aux,
-		     "packet %zu (scalar %d): at 0x%llx size %u kind %u aux 0x%x payload 0x%llx, "
+		     "packet %zu: at 0x%llx size %u kind %u aux 0x%x payload 0x%llx, "
 		     "want at 0x%llx size %u kind %u aux 0x%x payload 0x%llx",
-		     i, options->scalar, (unsigned long long)pkt.offset, pkt.size, pkt.kind,
-		     pkt.aux, (unsigned long long)pkt.payload, (unsigned long long)want[i].offset,
+		     i, (unsigned long long)pkt.offset, pkt.size, pkt.kind, pkt.aux,
+		     (unsigned long long)pkt.payload, (unsigned long long)want[i].offset,
 		     want[i].size, want[i].kind, want[i].aux, (unsigned long long)want[i].payload);
 		must((pkt.owner.sure == VMPT_UNKNOWN) == (pkt.kind == VMPT_ITEM_LOSS),
 		     "packet %zu: a loss is nobody's, and nothing else is", i);
@@ -33,45 +31,15 @@ static void check_packets(const struct vmpt_stream *stream, const struct vmpt_op
 	vmpt_decoder_close(dec);
 }
 
-#define TAIL 80
-
-/* With TNTs behind it: the fast source leaves a stream's last bytes to the plain loop. */
-static void check_fast(const struct vmpt_stream *stream, const struct vmpt_options *options,
-		       const struct rtit_want *want, size_t n)
-{
-	struct rtit_want *more = calloc(n + TAIL, sizeof(*more));
-	u8 *bytes = malloc(stream->size + TAIL);
-	struct vmpt_stream copy = *stream;
-	size_t i;
-
-	must(bytes && more, "no memory");
-	memcpy(bytes, stream->data, stream->size);
-	memset(bytes + stream->size, 0x02, TAIL);
-	memcpy(more, want, n * sizeof(*want));
-	for (i = 0; i < TAIL; i++)
-		more[n + i] = (struct rtit_want){ stream->size + i, 2, 1, K(TNT), 0 };
-	copy.data = bytes;
-	copy.size += TAIL;
-	check_packets(&copy, options, more, n + TAIL);
-	free(more);
-	free(bytes);
-}
-
 void rtit_check(const struct vmpt_stream *stream, const struct vmpt_options *options,
 		const struct rtit_want *want, size_t n)
 {
-	struct vmpt_options o = *options;
 	struct vmpt_stream copy = *stream;
 	struct room room;
 
 	room_copy(&room, stream->data, stream->size);
 	copy.data = room.data;
-	o.scalar = true;
-	check_packets(&copy, &o, want, n);
-	o.scalar = false;
-	check_packets(&copy, &o, want, n);
-	if (o.cycle_acc != VMPT_CYCLE_ACC_AUTO && want[n - 1].kind != VMPT_ITEM_LOSS)
-		check_fast(stream, &o, want, n);
+	check_packets(&copy, options, want, n);
 	room_close(&room);
 }
 
@@ -107,22 +75,17 @@ static void check_slice(const struct vmpt_slice *got, const struct vmpt_slice *w
 void rtit_check_slices(const struct vmpt_stream *stream, const struct vmpt_options *options,
 		       const struct vmpt_slice *want, size_t n)
 {
-	struct vmpt_options o = *options;
 	struct vmpt_splitter *split;
 	struct vmpt_slice slice;
 	size_t i;
 	int ret;
 
-	for (o.scalar = true;; o.scalar = false) {
-		ck_assert_int_eq(vmpt_splitter_open(&split, stream, &o), 0);
-		for (i = 0; (ret = vmpt_split_next(split, &slice)) == 1; i++) {
-			must(i < n, "slice %zu: more than %zu", i, n);
-			check_slice(&slice, &want[i], i);
-		}
-		ck_assert_int_eq(ret, 0);
-		ck_assert_uint_eq(i, n);
-		vmpt_splitter_close(split);
-		if (!o.scalar)
-			break;
+	ck_assert_int_eq(vmpt_splitter_open(&split, stream, options), 0);
+	for (i = 0; (ret = vmpt_split_next(split, &slice)) == 1; i++) {
+		must(i < n, "slice %zu: more than %zu", i, n);
+		check_slice(&slice, &want[i], i);
 	}
+	ck_assert_int_eq(ret, 0);
+	ck_assert_uint_eq(i, n);
+	vmpt_splitter_close(split);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * For tests of RTIT's decoding: bytes written out, and the packets and slices that the decoder
- * and the splitter shall make of them, by the plain loop and by the fast source.
+ * and the splitter shall make of them.
  */
 #ifndef VMPT_TESTS_RTIT_CHECK_H
 #define VMPT_TESTS_RTIT_CHECK_H

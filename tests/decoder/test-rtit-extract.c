@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "tests/decoder/extract-memory.h"
-#include "tests/support/support.h"
+#include "tests/decoder/rtit-streams.h"
 
 #define PSB 0xc0, 0, 0, 0, 0, 0, 0, 0, 0
 
@@ -159,116 +159,52 @@ END_TEST
 
 /* ---- random ---- */
 
-#define PACKETS	  400
-#define BYTES_MAX (PACKETS * (VMPT_RTIT_SIZE_MAX + VMPT_RTIT_PSB_SIZE))
-#define RUNS	  24
-#define OWNERS	  4 /* the host, and VMs 1 to 3 */
+#define PACKETS 400
+#define RUNS	24
+#define GAPS	4
+#define OWNERS	4 /* the host, and VMs 1 to 3 */
 
 struct trace {
-	struct test_rng rng;
-	u8 bytes[BYTES_MAX];
-	size_t size;
-	bool cycle_acc;
-	struct vmpt_rtit_last_lip last;
+	struct rtit_builder b;
 	struct vmpt_run runs[RUNS];
 	size_t run_count;
+	struct vmpt_gap gaps[GAPS]; /* at PSBs: nothing more is lost */
+	size_t gap_count;
 };
 
-static u64 below(struct trace *t, u64 n)
-{
-	return test_random(&t->rng) % n;
-}
-
-/* LIPs that often share their upper halves, or have none. */
-static u64 random_lip(struct trace *t)
-{
-	static const u64 high[] = {
-		0, 0x400000, 0x410000, 0x7f0000400000, 0x7f0000410000, 0xffff81000000
-	};
-
-	return high[below(t, VMPT_ARRAY_SIZE(high))] | below(t, 0x10000);
-}
-
-static void put(struct trace *t, struct vmpt_rtit_packet *pkt)
-{
-	const struct vmpt_rtit_desc *d = &vmpt_rtit_table[pkt->kind];
-	int n;
-
-	if (t->cycle_acc && (d->classes & VMPT_RTIT_CYCLED ||
-			     (pkt->kind == VMPT_RTIT_TNT && pkt->tnt.count == 6))) {
-		pkt->flags = VMPT_RTIT_CYCLES;
-		pkt->cycles = (u32)(test_random(&t->rng) >> (42 + below(t, 22)));
-	}
-	n = vmpt_rtit_encode(pkt, t->bytes + t->size, BYTES_MAX - t->size);
-	if (n <= 0)
-		ck_abort_msg("cannot encode a packet of kind %u: %d", pkt->kind, n);
-	t->size += (size_t)n;
-}
-
-static void put_random(struct trace *t)
-{
-	struct vmpt_rtit_packet pkt = { .kind = (u8)below(t, VMPT_RTIT_KINDS) };
-
-	switch (pkt.kind) {
-	case VMPT_RTIT_TNT:
-		pkt.tnt.count = 1 + below(t, 6);
-		pkt.tnt.bits = below(t, 1ULL << pkt.tnt.count);
-		break;
-	case VMPT_RTIT_PIP:
-		pkt.pip.pg = below(t, 2);
-		pkt.pip.cr3 = below(t, 1ULL << 40);
-		break;
-	case VMPT_RTIT_MTC:
-		pkt.mtc.rng = below(t, 4);
-		pkt.mtc.tsc = below(t, 256);
-		break;
-	case VMPT_RTIT_STS:
-		pkt.sts.acbr = below(t, 64);
-		pkt.sts.ecbr = below(t, 64);
-		pkt.sts.tsc = below(t, 1ULL << 40);
-		break;
-	case VMPT_RTIT_PSB:
-		/* The state is cleared at once, or later (3.3.9). */
-		if (below(t, 2))
-			t->last.valid = false;
-		break;
-	case VMPT_RTIT_TRACESTOP:
-		break;
-	default:
-		if (pkt.kind == VMPT_RTIT_BUFF_OVF)
-			t->last.valid = false;
-		vmpt_rtit_lip_compress(&t->last, random_lip(t), &pkt);
-	}
-	put(t, &pkt);
-}
-
-static void random_runs(struct trace *t)
+static void random_runs(struct trace *t, struct test_rng *rng)
 {
 	u64 at = 0, owner;
 
-	t->run_count = below(t, RUNS);
+	t->run_count = test_random(rng) % RUNS;
 	for (u64 i = 0; i < t->run_count; i++) {
-		owner = below(t, OWNERS);
+		owner = test_random(rng) % OWNERS;
 		t->runs[i] = (struct vmpt_run){ .at = at };
 		t->runs[i].owner.kind = owner ? VMPT_OWNER_VM : VMPT_OWNER_HOST;
 		t->runs[i].owner.vmcs = owner;
-		at += below(t, 300);
+		at += test_random(rng) % 300;
 	}
 }
 
 static void random_trace(struct trace *t, u64 seed, bool damage)
 {
-	struct vmpt_rtit_packet psb = { .kind = VMPT_RTIT_PSB };
-	unsigned int i;
+	struct test_rng rng = { seed };
+	unsigned int i, kind;
 
-	*t = (struct trace){ .rng = { seed } };
-	t->cycle_acc = below(t, 2);
-	put(t, &psb);
-	for (i = 0; i < PACKETS; i++)
-		put_random(t);
+	*t = (struct trace){ .b.cycle_acc = test_random(&rng) & 1 };
+	rtit_psb(&t->b);
+	for (i = 0; i < PACKETS; i++) {
+		kind = (unsigned int)(test_random(&rng) % VMPT_RTIT_KINDS);
+		if (kind == VMPT_RTIT_PSB && t->gap_count < GAPS && !(test_random(&rng) & 7))
+			t->gaps[t->gap_count++].offset = t->b.size;
+		rtit_random(&t->b, &rng, kind);
+		/* A PSB clears the state at once, or later (3.3.9). */
+		if (kind == VMPT_RTIT_PSB && test_random(&rng) & 1)
+			t->b.last.valid = false;
+	}
 	for (i = 0; damage && i < 5; i++)
-		t->bytes[below(t, t->size)] = (u8)test_random(&t->rng);
-	random_runs(t);
+		t->b.buf[test_random(&rng) % t->b.size] = (u8)test_random(&rng);
+	random_runs(t, &rng);
 }
 
 /* The next packet of @owner (NULL: anyone) that is no PSB, no TIP of unknown bits made up. */
@@ -304,7 +240,7 @@ static void check_same(const struct trace *t, const struct vmpt_stream *from,
 		ret = next_packet(dec, &at, (int)to->owner.vmcs, &want);
 		ret_2 = next_packet(dec_2, &at_2, -1, &got);
 		if (ret != ret_2)
-			ck_abort_msg("size %zu, packet %d of VM %llu: %d, want %d", t->size, n,
+			ck_abort_msg("size %zu, packet %d of VM %llu: %d, want %d", t->b.size, n,
 				     (unsigned long long)to->owner.vmcs, ret_2, ret);
 		if (ret <= 0)
 			break;
@@ -312,7 +248,7 @@ static void check_same(const struct trace *t, const struct vmpt_stream *from,
 		    (got.aux ^ want.aux) & VMPT_RTIT_AUX_NO_LIP)
 			ck_abort_msg("size %zu, packet %d of VM %llu: kind %u payload %llx aux %x, "
 				     "want %u %llx %x (at %llx)",
-				     t->size, n, (unsigned long long)to->owner.vmcs, got.kind,
+				     t->b.size, n, (unsigned long long)to->owner.vmcs, got.kind,
 				     (unsigned long long)got.payload, got.aux, want.kind,
 				     (unsigned long long)want.payload, want.aux,
 				     (unsigned long long)want.offset);
@@ -330,10 +266,12 @@ static void check_random(u64 seed, bool damage)
 	int i;
 
 	random_trace(&t, seed, damage);
-	options.decode.cycle_acc = t.cycle_acc ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
+	options.decode.cycle_acc = t.b.cycle_acc ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
 	options.decode.runs = t.runs;
 	options.decode.run_count = t.run_count;
-	stream = stream_of(t.bytes, t.size);
+	stream = stream_of(t.b.buf, t.b.size);
+	stream.gaps = t.gaps;
+	stream.gap_count = t.gap_count;
 	extract_to_memory(&e, &stream, &options);
 	for (i = 0; i < e.count; i++)
 		check_same(&t, &stream, &options.decode, &e.streams[i]);
@@ -343,6 +281,7 @@ static void check_random(u64 seed, bool damage)
 			ck_abort_msg("seed %llu: slice %zu has no stream", (unsigned long long)seed,
 				     k);
 	extracted_free(&e);
+	free(t.b.buf);
 }
 
 START_TEST(streams_have_the_packets_of_their_slices)

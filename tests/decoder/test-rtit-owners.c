@@ -294,13 +294,9 @@ START_TEST(truth)
 	o.cycle_acc = _i & CYCLE ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
 	o.runs = r->runs;
 	o.run_count = r->run_count;
-	for (o.scalar = true;; o.scalar = false) {
-		compare(r, &o);
-		ck_assert_uint_eq(report.aligned, _i & BY_TIME);
-		compare_slices(r, &o);
-		if (!o.scalar)
-			break;
-	}
+	compare(r, &o);
+	ck_assert_uint_eq(report.aligned, _i & BY_TIME);
+	compare_slices(r, &o);
 	free(r->bytes);
 	free(r->truth);
 	free(r);
@@ -321,25 +317,20 @@ static void check_owners(const u8 *bytes, size_t size, struct vmpt_options o, co
 			 size_t n)
 {
 	struct vmpt_stream stream = { .data = bytes, .size = size, .isa = VMPT_ISA_RTIT };
-	struct vmpt_cursor at;
+	struct vmpt_cursor at = { 0 };
 	struct vmpt_decoder *dec;
 	struct vmpt_packet pkt;
 	size_t i;
 
 	o.cycle_acc = VMPT_CYCLE_ACC_NO;
-	for (o.scalar = true;; o.scalar = false) {
-		memset(&at, 0, sizeof(at));
-		must(!vmpt_decoder_open(&dec, &stream, &o), "open");
-		for (i = 0; vmpt_packet_next(dec, &at, &pkt) == 1; i++)
-			must(i < n && pkt.owner.vmcs == (want[i] & 0x7f) &&
-				     (pkt.owner.sure == VMPT_ASSUMED) == (want[i] >> 7),
-			     "packet %zu at 0x%llx: of %llu, %u", i, (unsigned long long)pkt.offset,
-			     (unsigned long long)pkt.owner.vmcs, pkt.owner.sure);
-		ck_assert_uint_eq(i, n);
-		vmpt_decoder_close(dec);
-		if (!o.scalar)
-			break;
-	}
+	must(!vmpt_decoder_open(&dec, &stream, &o), "open");
+	for (i = 0; vmpt_packet_next(dec, &at, &pkt) == 1; i++)
+		must(i < n && pkt.owner.vmcs == (want[i] & 0x7f) &&
+			     (pkt.owner.sure == VMPT_ASSUMED) == (want[i] >> 7),
+		     "packet %zu at 0x%llx: of %llu, %u", i, (unsigned long long)pkt.offset,
+		     (unsigned long long)pkt.owner.vmcs, pkt.owner.sure);
+	ck_assert_uint_eq(i, n);
+	vmpt_decoder_close(dec);
 }
 
 /* Behind an overflow a FUP.PGE or FUP.PGD may be missing: an assumption up to the next. */
