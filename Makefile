@@ -14,7 +14,8 @@ export JOBS SOAK_SECONDS
 ifeq ($(DEPS),yes)
 need = @scripts/deps $(1)
 else
-need = @:
+need = @for tool in $(if $(filter build,$(1)),meson ninja); do command -v $$tool >/dev/null || { \
+	echo "make: $$tool is missing, and DEPS=no installs nothing: scripts/deps $(1)" >&2; exit 1; }; done
 endif
 
 # The goals share one build folder.
