@@ -94,6 +94,8 @@ lint: ## formatting, static analysis, licences, floors; warnings are errors
 .PHONY: format
 format: ## lay out all code as .clang-format says
 	$(call need,lint)
+	@command -v clang-format-14 >/dev/null || { \
+		echo "make format: no clang-format-14: another version has another layout" >&2; exit 1; }
 	@git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
 
 .PHONY: deps
