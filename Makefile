@@ -30,7 +30,9 @@ all: ## build everything into build/
 .PHONY: demo
 demo: ## two Linux guests traced as one system, and a guest that traces itself
 	$(call need,build test-build qemu guests)
-	@$(MAKE) --no-print-directory all DEPS=no
+	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -j $(JOBS) -C $(BUILD) cli/vmpt cli/vmpt-domain qemu-plugin/vmpt-plugin.so \
+		tests/guests/kernel-image
 	@scripts/demo
 
 .PHONY: demo-generated
