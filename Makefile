@@ -14,7 +14,8 @@ export JOBS SOAK_SECONDS
 ifeq ($(DEPS),yes)
 need = @scripts/deps $(1)
 else
-need = @:
+need = @for tool in $(if $(filter build,$(1)),meson ninja); do command -v $$tool >/dev/null || { \
+	echo "make: $$tool is missing, and DEPS=no installs nothing: scripts/deps $(1)" >&2; exit 1; }; done
 endif
 
 # The goals share one build folder.
@@ -29,7 +30,9 @@ all: ## build everything into build/
 .PHONY: demo
 demo: ## two Linux guests traced as one system, and a guest that traces itself
 	$(call need,build test-build qemu guests)
-	@$(MAKE) --no-print-directory all DEPS=no
+	@[ -e $(BUILD)/build.ninja ] || meson setup $(BUILD)
+	@ninja -j $(JOBS) -C $(BUILD) cli/vmpt cli/vmpt-domain qemu-plugin/vmpt-plugin.so \
+		tests/guests/kernel-image
 	@scripts/demo
 
 .PHONY: demo-generated
@@ -93,6 +96,8 @@ lint: ## formatting, static analysis, licences, floors; warnings are errors
 .PHONY: format
 format: ## lay out all code as .clang-format says
 	$(call need,lint)
+	@command -v clang-format-14 >/dev/null || { \
+		echo "make format: no clang-format-14: another version has another layout" >&2; exit 1; }
 	@git ls-files '*.c' '*.h' '*.cc' | xargs clang-format-14 -i
 
 .PHONY: deps

@@ -277,9 +277,10 @@ int domain_run_create(struct domain_run *run, unsigned int flags)
 	virConnectPtr conn = run->link->conn;
 	size_t i;
 
-	run->callback = virConnectDomainEventRegisterAny(conn, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-							 VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle),
-							 run, NULL);
+	run->callback = virConnectDomainEventRegisterAny(
+		conn, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+		/* of another type: libvirt's has no arguments */
+		(virConnectDomainEventGenericCallback)(void (*)(void))on_lifecycle, run, NULL);
 	if (run->callback < 0)
 		return domain_error(run->cli, run->link->uri, "tells of no events");
 	/* A driver without a daemon has no connection to lose. */

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* vmpt record: files of the system, and what the host is. */
-#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include "cli/rec.h"
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <x86intrin.h>
+#else /* it is built there, and finds no PT */
+#define __get_cpuid_max(leaf, signature)	       0
+#define __cpuid_count(leaf, index, eax, ebx, ecx, edx) ((void)0)
+#define __rdtsc()				       0
+#endif
 
 #define MSR_PLATFORM_INFO 0xce
 

@@ -41,8 +41,9 @@ static inline size_t clock_find(const struct vmpt_item *items, size_t from, size
 
 /* ---- many times at once ---- */
 
-/* A time that is written as one. */
-typedef u64 clock_word __attribute__((vector_size(16), aligned(8), may_alias));
+/* A time that is written as one, as a value and where it lies in memory. */
+typedef u64 clock_word __attribute__((vector_size(16)));
+typedef u64 clock_place __attribute__((vector_size(16), aligned(8), may_alias));
 
 static inline __attribute__((always_inline)) clock_word clock_word_of(const struct vmpt_time *t)
 {
@@ -60,7 +61,7 @@ static inline __attribute__((always_inline)) clock_word clock_word_of(const stru
 /* The times of items [@from, @to). */
 static inline void clock_put_some(struct vmpt_time *times, size_t from, size_t to, clock_word time)
 {
-	clock_word *at = (clock_word *)&times[from], *end = (clock_word *)&times[to];
+	clock_place *at = (clock_place *)&times[from], *end = (clock_place *)&times[to];
 
 	for (; end - at >= 4; at += 4) {
 		at[0] = time;
@@ -79,7 +80,7 @@ static inline void clock_put_some(struct vmpt_time *times, size_t from, size_t t
 static inline __attribute__((always_inline)) void
 clock_put(struct vmpt_time *times, size_t i, size_t and_before, size_t to, clock_word time)
 {
-	clock_word *at = (clock_word *)&times[i - and_before];
+	clock_place *at = (clock_place *)&times[i - and_before];
 
 	at[0] = time;
 	at[1] = time;

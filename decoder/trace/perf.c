@@ -24,8 +24,8 @@ enum {
 	ATTR_SIZE_MIN = PERF_ATTR_SIZE_VER0,
 };
 
-static const char magic_2[8] = "PERFILE2";
-static const char magic_1[8] = "PERFFILE";
+static const char magic_2[] = "PERFILE2";
+static const char magic_1[] = "PERFFILE";
 
 struct section {
 	u64 offset, size;

@@ -230,7 +230,7 @@ static void check_same(const struct trace *t, const struct vmpt_stream *from,
 	struct vmpt_options alone = { .cycle_acc = options->cycle_acc };
 	struct vmpt_stream written = stream_of(to->bytes, to->size);
 	struct vmpt_cursor at = { 0 }, at_2 = { 0 };
-	struct vmpt_packet want, got;
+	struct vmpt_packet want = { 0 }, got = { 0 };
 	struct vmpt_decoder *dec, *dec_2;
 	int ret, ret_2, n;
 
