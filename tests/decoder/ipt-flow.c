@@ -48,6 +48,11 @@ void ipt_flow_run(struct ipt_flow *flow, const u8 *bytes, size_t size, struct pt
 
 	memset(flow, 0, sizeof(*flow));
 	config_init(&config, bytes, size);
+	/*
+	 * Real traces are of processors with erratum BDM70: a PSB+ may have a FUP though the
+	 * TIP.PGE comes only after it. libipt 2.0 does not look, 2.1 refuses it by default.
+	 */
+	config.errata.bdm70 = 1;
 	d = pt_insn_alloc_decoder(&config);
 	ck_assert_ptr_nonnull(d);
 	ck_assert_int_ge(pt_insn_set_image(d, image), 0);
