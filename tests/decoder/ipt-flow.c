@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "tests/decoder/ipt-flow.h"
+#include "tests/support/ipt.h"
 
 struct pt_image *ipt_image_pages(const char *dump_path, const u8 *addr, size_t addr_size)
 {
@@ -64,9 +65,11 @@ void ipt_flow_run(struct ipt_flow *flow, const u8 *bytes, size_t size, struct pt
 			status = drain_events(d, status);
 			if (status < 0)
 				break;
-			status = pt_insn_next(d, &insn, sizeof(insn));
+			status = ipt_insn_next(d, &insn);
 			if (status < 0)
 				break;
+			if (!insn.size)
+				continue;
 			flow->instructions++;
 			flow->hash += mix(insn.ip);
 		}

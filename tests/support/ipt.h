@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* libipt's instruction decoder, the same in all versions. */
+#ifndef VMPT_TESTS_SUPPORT_IPT_H
+#define VMPT_TESTS_SUPPORT_IPT_H
+
+#include <intel-pt.h>
+
+/*
+ * The next instruction. From 2.2 on an event that comes before it may be found only now, which
+ * pt_insn_next() has an error for: here it is a pending event, and @insn has size 0.
+ */
+static inline int ipt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *insn)
+{
+	int status = pt_insn_next(decoder, insn, sizeof(*insn));
+
+	if (status != -pte_event_ignored)
+		return status;
+	insn->size = 0;
+	return pts_event_pending;
+}
+
+#endif
