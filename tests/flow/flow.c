@@ -15,9 +15,8 @@ struct flow {
 	struct flow_counts *counts;
 	struct pt_block_decoder *decoder;
 	struct pt_packet_decoder *packets;
-	struct pt_insn insn; /* the one that libipt was given code for; size 0: none yet */
-	bool withheld;	     /* it wanted the next one's too: */
-	u64 wanted;
+	struct pt_insn insn; /* the last that libipt was given code for; size 0: none yet */
+	unsigned int given;  /* so many in this block */
 	struct returns returns;
 	bool reads_ahead;  /* libipt does */
 	u64 offset;	   /* libipt's in the trace, before the instruction */
@@ -127,6 +126,26 @@ static bool advance(struct flow *f, u64 ip)
 	return true;
 }
 
+/* The instruction that libipt was given was executed. False: it only led libipt. */
+static bool executed(struct flow *f)
+{
+	if (returns_step(&f->returns, &f->insn))
+		return false;
+	f->decoded[f->counts->insns++ % CURSOR_PAST] = f->insn.ip;
+	f->unsure -= f->unsure != 0;
+	cursor_pass(&f->cursor);
+	return true;
+}
+
+/* No branch, and yet libipt does not go on where the truth has the next instruction. */
+static bool other_length(const struct flow *f, u64 ip)
+{
+	const struct cursor *c = &f->cursor;
+
+	return !f->unsure && f->insn.ip == c->ip && c->at + 1 < c->insns &&
+	       ip != c->ip + f->insn.size;
+}
+
 /* The code at @ip: the next instruction's and nothing behind it. */
 static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
 {
@@ -159,19 +178,29 @@ static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
 	return length;
 }
 
-/* libipt wants the code at @ip. */
+static void other_insn(struct flow *f)
+{
+	differ(f, "the trace's mode makes another instruction of that at", f->insn.ip);
+}
+
+/* libipt wants the code at @ip: within a block it has executed what it was given before. */
 static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
 {
 	struct flow *f = context;
 	int length;
 
 	(void)asid;
-	f->withheld = f->insn.size;
-	f->wanted = ip;
-	if (f->withheld)
-		return -pte_nomap;
+	if (f->insn.size) {
+		if (other_length(f, ip)) {
+			other_insn(f);
+			return -pte_nomap;
+		}
+		executed(f);
+	}
 	length = next_code(f, buf, size, ip);
 	if (length > 0) {
+		f->given++;
+		f->insn.ip = ip;
 		f->insn.size = (u8)length;
 		memcpy(f->insn.raw, buf, f->insn.size);
 	}
@@ -179,24 +208,25 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 }
 
 /*
- * The next instruction, of size 0 if an event comes before it. From 2.2 on libipt has blocks only,
- * its instruction decoder too: it wants the code of as many instructions as there are without a
- * packet. It is given one, and at the next call goes on behind it.
+ * Instructions up to a near CALL, or to what needs a packet, or to an event: of the last one libipt
+ * tells the class. From 2.2 on its instruction decoder hands out blocks, too, so that all code
+ * up to the next packet has been read before the first instruction is there.
  */
-static int next_insn(struct flow *f)
+static int next_block(struct flow *f)
 {
 	struct pt_block block;
 	int status;
 
 	f->insn.size = 0;
+	f->given = 0;
 	pt_blk_get_offset(f->decoder, &f->offset);
 	status = pt_blk_next(f->decoder, &block, sizeof(block));
-	f->insn.ip = block.ip;
 	f->insn.mode = block.mode;
 	f->insn.iclass = block.iclass;
-	if (!block.ninsn)
-		f->insn.size = 0;
-	return block.ninsn && f->withheld && status == -pte_nomap ? 0 : status;
+	/* Code that is none in the trace's mode: more of it was read, as if it were the next. */
+	if (status >= 0 && f->given != block.ninsn)
+		other_insn(f);
+	return status;
 }
 
 /*
@@ -280,20 +310,13 @@ static bool near_return(struct flow *f)
 	return true;
 }
 
-static bool instruction(struct flow *f)
+/* The last instruction of a block. */
+static bool last_insn(struct flow *f)
 {
 	const struct pt_insn *insn = &f->insn;
-	struct cursor *c = &f->cursor;
 
-	if (returns_step(&f->returns, insn))
+	if (!executed(f))
 		return true;
-	/* No branch: libipt goes on behind it. It tells no branch's length. */
-	if ((insn->iclass == ptic_other || insn->iclass == ptic_ptwrite) && f->withheld &&
-	    f->wanted != insn->ip + insn->size)
-		return differ(f, "the trace's mode makes another instruction of that at", insn->ip);
-	f->decoded[f->counts->insns++ % CURSOR_PAST] = insn->ip;
-	f->unsure -= f->unsure != 0;
-	cursor_pass(c);
 	switch (insn->iclass) {
 	case ptic_cond_jump:
 		takes_bit(f);
@@ -502,8 +525,8 @@ static bool walk(struct flow *f)
 		}
 		if (status < 0 || status & pts_eos)
 			break;
-		status = next_insn(f);
-		if (status >= 0 && f->insn.size && !instruction(f))
+		status = next_block(f);
+		if (f->failed || (status >= 0 && f->insn.size && !last_insn(f)))
 			return false;
 		/* With the code of a wrong place a decoder may go astray. */
 		if (status < 0 && status != -pte_eos && f->unsure && !f->failed) {
@@ -534,6 +557,7 @@ bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 	pt_config_init(&config);
 	config.begin = (u8 *)trace;
 	config.end = (u8 *)trace + size;
+	config.flags.variant.block.end_on_call = 1;
 	f.decoder = pt_blk_alloc_decoder(&config);
 	f.packets = pt_pkt_alloc_decoder(&config);
 	if (!f.decoder || !f.packets ||
