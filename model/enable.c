@@ -159,10 +159,12 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 	/* Table 33-59, row 11 */
 	if (unit->rsm && unit->context_en)
 		unit_emit_cfe(unit, VMPT_CFE_RSM, 0, false);
-	if (mode_exec && unit->branch_en)
-		unit_emit_exec(unit);
-	if (unit->packet_en)
+	/* It binds to the TIP.PGE (33.4.2.8), whatever Table 33-56, case 1 says: docs/model.md */
+	if (unit->packet_en) {
+		if (mode_exec)
+			unit_emit_exec(unit);
 		unit_emit_ip(unit, VMPT_PT_TIP_PGE, ip);
+	}
 	if (stop)
 		unit_trace_stop(unit);
 }

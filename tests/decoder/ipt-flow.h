@@ -17,7 +17,7 @@ struct ipt_flow {
 /* An image from pages of 4 KiB: @addr little-endian u64 addresses, @pages in that order. */
 struct pt_image *ipt_image_pages(const char *dump_path, const u8 *addr, size_t addr_size);
 
-/* Decode the instructions of @bytes against @image. */
+/* Decode the instructions of @bytes, of a processor with erratum BDM70, against @image. */
 void ipt_flow_run(struct ipt_flow *flow, const u8 *bytes, size_t size, struct pt_image *image);
 
 /* Decode all packets of @bytes from the first PSB on: 0, or libipt's first error. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Two packet decoders side by side: ours (a source of decoder/pt/source.h) and
- * libipt 2.0.5. Every packet must be the same in offset, kind, size and payload,
- * every error must be one to both; what libipt does not know is excepted by name.
+ * libipt's, 2.0, 2.1 or 2.2. Every packet must be the same in offset, kind, size and
+ * payload, every error must be one to both; what the libipt at hand does not know, or
+ * knows alone, is excepted by name.
  */
 #ifndef VMPT_TESTS_DECODER_LIBIPT_WALK_H
 #define VMPT_TESTS_DECODER_LIBIPT_WALK_H

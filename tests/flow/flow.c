@@ -13,11 +13,15 @@ struct flow {
 	struct cursor cursor;
 	const struct flow_options *options;
 	struct flow_counts *counts;
-	struct pt_insn_decoder *decoder;
+	struct pt_block_decoder *decoder;
 	struct pt_packet_decoder *packets;
+	struct pt_insn insn; /* the last that libipt was given code for; size 0: none yet */
+	unsigned int given;  /* so many in this block */
 	struct returns returns;
+	bool reads_ahead;  /* libipt does */
 	u64 offset;	   /* libipt's in the trace, before the instruction */
-	unsigned int bits; /* that it has left of a TNT */
+	u64 tnts;	   /* up to here TNTs are taken */
+	unsigned int bits; /* left of the last one */
 	u64 unsure;	   /* instructions yet to be equal behind an OVF */
 	u64 shared_runs;   /* that had begun when the stack of returns was put in order */
 	u64 decoded[CURSOR_PAST];
@@ -71,7 +75,7 @@ static bool differ(struct flow *f, const char *what, u64 ip)
 		fprintf(stderr, "%s\n", f->cursor.reader->error);
 		return false;
 	}
-	pt_insn_get_offset(f->decoder, &offset);
+	pt_blk_get_offset(f->decoder, &offset);
 	fprintf(stderr, "instruction %llu, trace offset %#llx: %s %llx\n",
 		(unsigned long long)f->counts->insns, (unsigned long long)offset, what,
 		(unsigned long long)ip);
@@ -122,15 +126,33 @@ static bool advance(struct flow *f, u64 ip)
 	return true;
 }
 
-/* libipt wants the code at @ip: the next instruction's and nothing behind it. */
-static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
+/* The instruction that libipt was given was executed. False: it only led libipt. */
+static bool executed(struct flow *f)
 {
-	struct flow *f = context;
+	if (returns_step(&f->returns, &f->insn))
+		return false;
+	f->decoded[f->counts->insns++ % CURSOR_PAST] = f->insn.ip;
+	f->unsure -= f->unsure != 0;
+	cursor_pass(&f->cursor);
+	return true;
+}
+
+/* No branch, and yet libipt does not go on where the truth has the next instruction. */
+static bool other_length(const struct flow *f, u64 ip)
+{
+	const struct cursor *c = &f->cursor;
+
+	return !f->unsure && f->insn.ip == c->ip && c->at + 1 < c->insns &&
+	       ip != c->ip + f->insn.size;
+}
+
+/* The code at @ip: the next instruction's and nothing behind it. */
+static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
+{
 	struct cursor *c = &f->cursor;
 	int jump = returns_code(&f->returns, ip, buf, size);
 	u8 length;
 
-	(void)asid;
 	if (jump)
 		return jump;
 	f->asked = ip;
@@ -156,27 +178,81 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 	return length;
 }
 
+static void other_insn(struct flow *f)
+{
+	differ(f, "the trace's mode makes another instruction of that at", f->insn.ip);
+}
+
+/* libipt wants the code at @ip: within a block it has executed what it was given before. */
+static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
+{
+	struct flow *f = context;
+	int length;
+
+	(void)asid;
+	if (f->insn.size) {
+		if (other_length(f, ip)) {
+			other_insn(f);
+			return -pte_nomap;
+		}
+		executed(f);
+	}
+	length = next_code(f, buf, size, ip);
+	if (length > 0) {
+		f->given++;
+		f->insn.ip = ip;
+		f->insn.size = (u8)length;
+		memcpy(f->insn.raw, buf, f->insn.size);
+	}
+	return length;
+}
+
 /*
- * Whether a conditional branch or RET took a bit of a TNT. libipt reads a TNT only when it needs a
- * bit and has none left: it stood in front of it before and is behind it now.
+ * Instructions up to a near CALL, or to what needs a packet, or to an event: of the last one libipt
+ * tells the class. From 2.2 on its instruction decoder hands out blocks, too, so that all code
+ * up to the next packet has been read before the first instruction is there.
+ */
+static int next_block(struct flow *f)
+{
+	struct pt_block block;
+	int status;
+
+	f->insn.size = 0;
+	f->given = 0;
+	pt_blk_get_offset(f->decoder, &f->offset);
+	status = pt_blk_next(f->decoder, &block, sizeof(block));
+	f->insn.mode = block.mode;
+	f->insn.iclass = block.iclass;
+	/* Code that is none in the trace's mode: more of it was read, as if it were the next. */
+	if (status >= 0 && f->given != block.ninsn)
+		other_insn(f);
+	return status;
+}
+
+/*
+ * Whether a conditional branch or RET took a bit of a TNT: there is one left, or libipt has read a
+ * TNT whose bits nobody took. 2.0 reads it when it needs a bit. From 2.1 on libipt is always one
+ * TNT, TIP or event ahead: it must have read it before the instruction.
  */
 static bool takes_bit(struct flow *f)
 {
 	struct pt_packet packet;
-	u64 at = f->offset, now = 0;
+	u64 until = f->offset;
 	int size;
 
 	if (f->bits) {
 		f->bits--;
 		return true;
 	}
-	pt_insn_get_offset(f->decoder, &now);
-	if (at >= now || pt_pkt_sync_set(f->packets, at) < 0)
+	if (!f->reads_ahead)
+		pt_blk_get_offset(f->decoder, &until);
+	if (f->tnts >= until || pt_pkt_sync_set(f->packets, f->tnts) < 0)
 		return false;
-	for (; at < now; at += (u64)size) {
+	while (f->tnts < until) {
 		size = pt_pkt_next(f->packets, &packet, sizeof(packet));
 		if (size <= 0)
 			return false;
+		f->tnts += (u64)size;
 		if (packet.type == ppt_tnt_8 || packet.type == ppt_tnt_64) {
 			f->bits = packet.payload.tnt.bit_size - 1;
 			return true;
@@ -218,8 +294,9 @@ static bool shared_return(struct flow *f)
 	return true;
 }
 
-static bool near_return(struct flow *f, const struct pt_insn *insn)
+static bool near_return(struct flow *f)
 {
+	const struct pt_insn *insn = &f->insn;
 	bool compressed = takes_bit(f);
 	bool known = returns_ret(&f->returns, insn, compressed);
 
@@ -233,17 +310,13 @@ static bool near_return(struct flow *f, const struct pt_insn *insn)
 	return true;
 }
 
-static bool instruction(struct flow *f, const struct pt_insn *insn)
+/* The last instruction of a block. */
+static bool last_insn(struct flow *f)
 {
-	struct cursor *c = &f->cursor;
+	const struct pt_insn *insn = &f->insn;
 
-	if (returns_step(&f->returns, insn))
+	if (!executed(f))
 		return true;
-	if (insn->ip != c->ip || !cursor_in_block(c) || insn->size != cursor_length(c))
-		return differ(f, "the trace's mode makes another instruction of that at", insn->ip);
-	f->decoded[f->counts->insns++ % CURSOR_PAST] = insn->ip;
-	f->unsure -= f->unsure != 0;
-	cursor_pass(c);
 	switch (insn->iclass) {
 	case ptic_cond_jump:
 		takes_bit(f);
@@ -252,7 +325,7 @@ static bool instruction(struct flow *f, const struct pt_insn *insn)
 		returns_call(&f->returns, insn);
 		return true;
 	case ptic_return:
-		return near_return(f, insn);
+		return near_return(f);
 	default:
 		return true;
 	}
@@ -384,6 +457,12 @@ static bool overflow(struct flow *f)
 
 static bool event(struct flow *f, const struct pt_event *e)
 {
+	/*
+	 * What a PSB+ says: libipt compares it with what it knows. From 2.1 on that is also whether
+	 * PacketEn is 1, as ptev_enabled or ptev_disabled, which begin and end no run here.
+	 */
+	if (e->status_update)
+		return true;
 	switch (e->type) {
 	case ptev_async_branch:
 		return async_branch(f, e->variant.async_branch.from, e->variant.async_branch.to);
@@ -423,31 +502,38 @@ static bool end(struct flow *f)
 	return false;
 }
 
+/* From the next PSB on. */
+static int sync_forward(struct flow *f)
+{
+	int status = pt_blk_sync_forward(f->decoder);
+
+	f->bits = 0;
+	pt_blk_get_sync_offset(f->decoder, &f->tnts);
+	return status;
+}
+
 static bool walk(struct flow *f)
 {
-	int status = pt_insn_sync_forward(f->decoder);
-	struct pt_insn insn;
+	int status = sync_forward(f);
 	struct pt_event e;
 
 	while (status >= 0) {
 		while (status >= 0 && status & pts_event_pending) {
-			status = pt_insn_event(f->decoder, &e, sizeof(e));
+			status = pt_blk_event(f->decoder, &e, sizeof(e));
 			if (status >= 0 && !event(f, &e))
 				return false;
 		}
 		if (status < 0 || status & pts_eos)
 			break;
-		pt_insn_get_offset(f->decoder, &f->offset);
-		status = pt_insn_next(f->decoder, &insn, sizeof(insn));
-		if (status >= 0 && !instruction(f, &insn))
+		status = next_block(f);
+		if (f->failed || (status >= 0 && f->insn.size && !last_insn(f)))
 			return false;
 		/* With the code of a wrong place a decoder may go astray. */
 		if (status < 0 && status != -pte_eos && f->unsure && !f->failed) {
 			f->counts->searches++;
 			f->unsure = SURE;
 			returns_init(&f->returns);
-			f->bits = 0;
-			status = pt_insn_sync_forward(f->decoder);
+			status = sync_forward(f);
 		}
 	}
 	if (f->failed)
@@ -461,18 +547,21 @@ bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 		const struct flow_options *options, struct flow_counts *counts)
 {
 	struct flow f = { .options = options, .counts = counts, .shared_runs = 1 };
+	struct pt_version version = pt_library_version();
 	struct pt_config config;
 	bool equal;
 
+	f.reads_ahead = version.major > 2 || (version.major == 2 && version.minor >= 1);
 	memset(counts, 0, sizeof(*counts));
 	cursor_init(&f.cursor, reader);
 	pt_config_init(&config);
 	config.begin = (u8 *)trace;
 	config.end = (u8 *)trace + size;
-	f.decoder = pt_insn_alloc_decoder(&config);
+	config.flags.variant.block.end_on_call = 1;
+	f.decoder = pt_blk_alloc_decoder(&config);
 	f.packets = pt_pkt_alloc_decoder(&config);
 	if (!f.decoder || !f.packets ||
-	    pt_image_set_callback(pt_insn_get_image(f.decoder), read_code, &f) < 0) {
+	    pt_image_set_callback(pt_blk_get_image(f.decoder), read_code, &f) < 0) {
 		fprintf(stderr, "libipt: no decoder\n");
 		return false;
 	}
@@ -483,6 +572,6 @@ bool flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 	counts->runs = f.cursor.begun;
 	counts->definitions = reader->blocks;
 	pt_pkt_free_decoder(f.packets);
-	pt_insn_free_decoder(f.decoder);
+	pt_blk_free_decoder(f.decoder);
 	return equal;
 }

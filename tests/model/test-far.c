@@ -239,7 +239,7 @@ START_TEST(rsm_evaluates_context_anew)
 	far = far_to(VMPT_FAR_RSM, 0, IP);
 	far.mode.cpl = 0;
 	rig_far(&far);
-	expect("CBR(20), MODE.Exec(64)");
+	expect("CBR(20)");
 }
 END_TEST
 
@@ -284,7 +284,7 @@ START_TEST(without_trigger_only_the_mode_is_noted)
 	rig_far(&far);
 	expect("");
 	rig_on_shown(CTL & ~VMPT_CTL_USER);
-	expect("PSB, CBR(20), PSBEND, MODE.Exec(64)");
+	expect("PSB, CBR(20), PSBEND");
 }
 END_TEST
 

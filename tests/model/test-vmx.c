@@ -345,7 +345,7 @@ START_TEST(t56_rows_7_8_vm_exit_out_of_context)
 	root(CTL & ~VMPT_CTL_OS);
 	e.mode.cpl = 3;
 	enter(&e);
-	expect("TIP.PGE(0x10000)");
+	expect("MODE.Exec(64), TIP.PGE(0x10000)"); /* the first since the enable (33.4.2.8) */
 	quit(&x);
 	expect("FUP(0x10020), TIP.PGD()");
 }

@@ -7,12 +7,12 @@
  * FILE is code, at ADDR. Prints how many instructions there are, how many of them are host's
  * (below them the VMRESUMEs and VMPTRLDs), how many overflows and how many errors.
  */
-#include <intel-pt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arch/types.h"
+#include "tests/support/ipt.h"
 
 struct counts {
 	u64 instructions, host, vmresumes, vmptrlds, overflows, errors;
@@ -86,8 +86,8 @@ static void walk(struct pt_insn_decoder *d, struct counts *n)
 		do {
 			status = take_events(d, n, status);
 			if (status >= 0)
-				status = pt_insn_next(d, &insn, sizeof(insn));
-			if (status >= 0)
+				status = ipt_insn_next(d, &insn);
+			if (status >= 0 && insn.size)
 				count(n, &insn);
 		} while (status >= 0);
 		if (status == -pte_eos)

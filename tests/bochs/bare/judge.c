@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Compares traces of the bare program with packets that were written down from the manual's
- * tables. The packets are read by libipt, which does not know CFE and EVD: these are read here.
+ * tables. The packets are read by libipt; CFE and EVD, which 2.0 does not know, are read here then.
  *
  *	judge FOLDER SYMBOLS EXPECTED...
  *	judge -p FILE SYMBOLS
@@ -189,24 +189,33 @@ static void power(struct trace *t, const struct pt_packet *p)
 		    p->payload.pwrx.store ? " ST" : "", p->payload.pwrx.autonomous ? " HW" : "");
 }
 
+static void cfe(struct trace *t, unsigned int type, bool ip, unsigned int vector)
+{
+	static const char *const names[] = { "0",	 "INTR", "IRET",    "SMI",    "RSM",
+					     "SIPI",	 "INIT", "VMENTRY", "VMEXIT", "VMEXIT_INTR",
+					     "SHUTDOWN", "11",	 "UINTR",   "UIRET" };
+
+	say(t, "CFE.%s%s 0x%x", type < 14 ? names[type] : "?", ip ? " IP" : "", vector);
+}
+
+static void evd(struct trace *t, unsigned int type, u64 payload)
+{
+	static const char *const names[] = { "PFA", "VMXQ", "VMXR", "3" };
+
+	say(t, "EVD.%s 0x%llx", names[type & 3], (unsigned long long)payload);
+}
+
 /* CFE: 02 13, bit 7 IP and type, vector. EVD: 02 53, type, payload (Tables 33-49, 33-51). */
 static void unknown(struct trace *t, const u8 *at)
 {
-	static const char *const cfe[] = { "0",	       "INTR", "IRET",	  "SMI",    "RSM",
-					   "SIPI",     "INIT", "VMENTRY", "VMEXIT", "VMEXIT_INTR",
-					   "SHUTDOWN", "11",   "UINTR",	  "UIRET" };
-	static const char *const evd[] = { "PFA", "VMXQ", "VMXR", "3" };
 	u64 payload = 0;
 
 	if (at[1] == 0x13) {
-		unsigned int type = at[2] & 0x1f;
-
-		say(t, "CFE.%s%s 0x%x", type < 14 ? cfe[type] : "?", at[2] & 0x80 ? " IP" : "",
-		    at[3]);
+		cfe(t, at[2] & 0x1f, at[2] & 0x80, at[3]);
 		return;
 	}
 	memcpy(&payload, at + 3, 8);
-	say(t, "EVD.%s 0x%llx", evd[at[2] & 3], (unsigned long long)payload);
+	evd(t, at[2], payload);
 }
 
 static int read_unknown(struct pt_packet_unknown *p, const struct pt_config *config, const u8 *pos,
@@ -277,6 +286,14 @@ static void packet(struct trace *t, const struct pt_packet *p)
 	case ppt_unknown:
 		unknown(t, p->payload.unknown.packet);
 		break;
+#if LIBIPT_VERSION >= 0x201
+	case ppt_cfe:
+		cfe(t, p->payload.cfe.type, p->payload.cfe.ip, p->payload.cfe.vector);
+		break;
+	case ppt_evd:
+		evd(t, p->payload.evd.type, p->payload.evd.payload);
+		break;
+#endif
 	default:
 		timing(t, p);
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The trace through libipt's instruction decoder, against what was executed. */
 #include <check.h>
-#include <intel-pt.h>
 
 #include "tests/model/programs/program.h"
+#include "tests/support/ipt.h"
 
 struct walk {
 	const struct program *program;
@@ -160,8 +160,8 @@ static int next(struct walk *w, int status)
 	status = drain(w, status);
 	if (status < 0 || status & pts_eos)
 		return status;
-	status = pt_insn_next(w->decoder, &insn, sizeof(insn));
-	if (status < 0)
+	status = ipt_insn_next(w->decoder, &insn);
+	if (status < 0 || !insn.size)
 		return status;
 	instruction(w, insn.ip);
 	w->resumed = false;
@@ -173,10 +173,12 @@ static int next_ip(struct walk *w, int status, u64 *ip)
 	struct pt_event event;
 	struct pt_insn insn;
 
-	while (status >= 0 && status & pts_event_pending)
-		status = pt_insn_event(w->decoder, &event, sizeof(event));
-	if (status >= 0)
-		status = pt_insn_next(w->decoder, &insn, sizeof(insn));
+	do {
+		while (status >= 0 && status & pts_event_pending)
+			status = pt_insn_event(w->decoder, &event, sizeof(event));
+		if (status >= 0)
+			status = ipt_insn_next(w->decoder, &insn);
+	} while (status >= 0 && !insn.size);
 	*ip = insn.ip;
 	return status;
 }

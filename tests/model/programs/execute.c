@@ -24,8 +24,7 @@ struct cpu {
 	/* Enables, found without the model. */
 	bool trace_en, stopped, context, filter, overflow;
 	u32 branches;
-	u64 ovfs;	   /* OVFs that are known */
-	unsigned int idle; /* times tracing was switched on since PacketEn was 1 */
+	u64 ovfs; /* OVFs that are known */
 };
 
 /* ---- what should be traced ---- */
@@ -90,7 +89,6 @@ static void retired(struct cpu *cpu, const struct program_insn *insn)
 
 	if (!packet_en(cpu))
 		return;
-	cpu->idle = 0;
 	if (done->insns == done->insns_max) {
 		done->insns_max = done->insns_max ? 2 * done->insns_max : 4096;
 		done->insn = realloc(done->insn, done->insns_max * sizeof(*done->insn));
@@ -263,16 +261,14 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 	cpu->stopped = false;
 	cpu->context = context_now(cpu);
 	cpu->filter = in_filter(cpu, next);
-	cpu->idle++;
 	/* Table 33-56 has no PIP here, a PSB+ that may come has one. */
 	if (cpu->cr3_told != cpu->m.cr3)
 		cpu->cr3_told = 0;
 }
 
 /*
- * WRMSR now and then switches tracing off or on. Off: FUP(CLIP), the WRMSR is not shown. Only
- * where PacketEn is 1, and not on too often: libipt has no room for the MODE.Execs of many
- * enables without TIP.PGE.
+ * WRMSR now and then switches tracing off, only where PacketEn is 1, or on. Off: FUP(CLIP), the
+ * WRMSR is not shown.
  */
 static void write_msr(struct cpu *cpu, const struct program_insn *insn)
 {
@@ -285,7 +281,7 @@ static void write_msr(struct cpu *cpu, const struct program_insn *insn)
 	}
 	if (cpu->trace_en)
 		trace_off(cpu, insn->ip, next);
-	if (cpu->idle < 3 && (cpu->stopped || !once_in(cpu->m.rng, 2)))
+	if (cpu->stopped || !once_in(cpu->m.rng, 2))
 		trace_on(cpu, insn->ip, next);
 }
 
