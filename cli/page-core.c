@@ -9,6 +9,7 @@
 
 #include "cli/page-parts.h"
 #include "cli/page.h"
+#include "util/array.h"
 
 /* Times end here: four centuries at 300 MHz. */
 #define MAX_TIME (1ULL << 62)
@@ -64,19 +65,8 @@ void page_free(struct page *page)
 
 static struct waiting *waiting_of(struct page *page, u32 line)
 {
-	size_t lines = page->lines ? page->lines : 16;
-	struct waiting *all;
-
-	while (lines <= line)
-		lines *= 2;
-	if (lines != page->lines) {
-		all = realloc(page->line, lines * sizeof(*all));
-		if (!all)
-			return NULL;
-		memset(all + page->lines, 0, (lines - page->lines) * sizeof(*all));
-		page->line = all;
-		page->lines = lines;
-	}
+	if (vmpt_reserve_zeroed(&page->line, &page->lines, line + 1ULL))
+		return NULL;
 	if (line >= page->seen)
 		page->seen = line + 1;
 	return &page->line[line];

@@ -10,6 +10,7 @@
 
 #include "cli/json-line.h"
 #include "cli/rec-read.h"
+#include "util/array.h"
 
 #define LINE_BYTES (1 << 20)
 #define VCPUS_MAX  65536
@@ -167,7 +168,7 @@ static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, 
 	}
 	if (rec->vcpus == VCPUS_MAX)
 		return json_line_bad(&r->line, "more than %d vCPUs", VCPUS_MAX);
-	if (!cli_grow(&rec->vcpu, rec->vcpus, &rec->vcpu_room, sizeof(*n)))
+	if (vmpt_grow(&rec->vcpu, rec->vcpus))
 		return cli_no_memory(r->cli);
 	n = &rec->vcpu[rec->vcpus];
 	*n = *v;
@@ -202,7 +203,7 @@ static int take_vcpu(struct reader *r, json_t *o)
 		known->from = look.before;
 	if (look.after > known->to)
 		known->to = look.after;
-	if (!cli_grow(&rec->look, rec->looks, &rec->look_room, sizeof(look)))
+	if (vmpt_grow(&rec->look, rec->looks))
 		return cli_no_memory(r->cli);
 	rec->look[rec->looks++] = look;
 	return CLI_OK;
@@ -350,7 +351,7 @@ int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct 
 {
 	const struct vmpt_vm_name *list;
 	struct vmpt_told *t = NULL;
-	size_t n, i, k, room = 0;
+	size_t n, i, k;
 
 	*told = NULL;
 	*count = 0;
@@ -367,7 +368,7 @@ int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct 
 			if (!first && look->map.offset == map.offset &&
 			    look->map.multiplier == map.multiplier)
 				continue;
-			if (!cli_grow(&t, *count, &room, sizeof(*t))) {
+			if (vmpt_grow(&t, *count)) {
 				free(t);
 				return cli_no_memory(cli);
 			}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/timeline-own.h"
+#include "util/array.h"
 
 #define PID_CPUS 1 /* VMs from here on */
 
@@ -180,8 +181,6 @@ static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vc
 /* Names of lines that are new. */
 static int put_names(struct timeline_chrome *c, const struct timeline *t)
 {
-	size_t want;
-	bool *open;
 	u32 i;
 
 	for (; c->vms < t->vms; c->vms++) {
@@ -193,15 +192,8 @@ static int put_names(struct timeline_chrome *c, const struct timeline *t)
 		put_name_of(c, pid_of(t, i), i + 1, "thread", t->vcpu[i].name,
 			    t->vcpu[i].number == TIMELINE_NONE ? i : t->vcpu[i].number);
 	}
-	if (t->vcpus <= c->opens)
-		return CLI_OK;
-	want = 2 * t->vcpus;
-	open = realloc(c->open, want * sizeof(*open));
-	if (!open)
+	if (vmpt_reserve_zeroed(&c->open, &c->opens, t->vcpus))
 		return cli_no_memory(c->cli);
-	memset(open + c->opens, 0, (want - c->opens) * sizeof(*open));
-	c->open = open;
-	c->opens = want;
 	return CLI_OK;
 }
 
