@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "decoder/reader-perf.h"
+#include "util/array.h"
+#include "util/search.h"
 
 #define PAGE 4096
 
@@ -62,23 +64,17 @@ static bool same_owner(const struct perf_part *a, const struct perf_part *b)
 
 static int add_gap(struct perf_reader *r, struct builder *s, u64 offset, u32 flags)
 {
-	struct vmpt_gap *gaps = vmpt_grow(s->gaps, s->gap_count, sizeof(*gaps));
-
-	if (!gaps)
+	if (vmpt_grow(&s->gaps, s->gap_count))
 		return perf_no_memory(r);
-	s->gaps = gaps;
-	gaps[s->gap_count++] = (struct vmpt_gap){ .offset = offset, .flags = flags };
+	s->gaps[s->gap_count++] = (struct vmpt_gap){ .offset = offset, .flags = flags };
 	return 0;
 }
 
 static int add_extent(struct perf_reader *r, struct builder *s, const struct perf_part *p)
 {
-	struct vmpt_extent *extents = vmpt_grow(s->extents, s->extent_count, sizeof(*extents));
-
-	if (!extents)
+	if (vmpt_grow(&s->extents, s->extent_count))
 		return perf_no_memory(r);
-	s->extents = extents;
-	extents[s->extent_count++] = (struct vmpt_extent){
+	s->extents[s->extent_count++] = (struct vmpt_extent){
 		.offset = s->size, .size = p->used, .file_offset = p->file_offset + p->skip
 	};
 	s->size += p->used;
@@ -164,21 +160,13 @@ static int put_parts(struct perf_reader *r, struct builder *s, struct perf_part 
 static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset)
 {
 	const struct perf_part *p;
-	size_t low = 0, high = n;
 	u64 in;
 
 	/* The last part that starts at or before it; parts are by AUX offset here */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (parts[mid].aux_offset <= aux_offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	n = vmpt_search(i, 0, n, parts[i].aux_offset <= aux_offset);
+	if (!n)
 		return parts[0].stream_offset;
-	p = &parts[low - 1];
+	p = &parts[n - 1];
 	in = aux_offset - p->aux_offset;
 	if (in > p->skip + p->used)
 		in = p->skip + p->used;
@@ -251,22 +239,12 @@ static bool find_queue(const struct perf_reader *r, const struct queues *q, int 
 		       size_t *found)
 {
 	struct perf_part key = { .cpu = cpu, .tid = tid };
-	size_t low = 0, high = q->count;
+	size_t n = vmpt_search(i, 0, q->count, by_owner(&r->parts[q->first[i]], &key) < 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct perf_part *p = &r->parts[q->first[mid]];
-
-		if (same_owner(p, &key)) {
-			*found = mid;
-			return true;
-		}
-		if (by_owner(p, &key) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return false;
+	if (n == q->count || !same_owner(&r->parts[q->first[n]], &key))
+		return false;
+	*found = n;
+	return true;
 }
 
 /* Give each mark its queue; those without one go last. */
@@ -358,15 +336,11 @@ static int find_queues(struct perf_reader *r, struct queues *q)
 	size_t i;
 
 	for (i = 0; i < r->part_count; i++) {
-		size_t *first;
-
 		if (i && same_owner(&r->parts[i - 1], &r->parts[i]))
 			continue;
-		first = vmpt_grow(q->first, q->count, sizeof(*first));
-		if (!first)
+		if (vmpt_grow(&q->first, q->count))
 			return perf_no_memory(r);
-		q->first = first;
-		first[q->count++] = i;
+		q->first[q->count++] = i;
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "decoder/rtit-extract.h"
 #include "decoder/rtit-fast.h"
 #include "decoder/vm-tracker.h"
+#include "util/array.h"
 
 /* No packet begins with it (Figure 2). */
 #define NO_PACKET 0xff
@@ -31,7 +32,7 @@ struct extract {
 	struct vmpt_splitter *split;
 	struct vmpt_rtit_fast fast; /* for its tables */
 	struct out_stream *streams;
-	int stream_count, stream_max;
+	int stream_count;
 	/* Up to the end of the slice before: Last LIP there is the source's. */
 	struct vmpt_rtit_stretch before;
 	bool lost; /* it was a loss */
@@ -171,7 +172,6 @@ static int put_slice(struct extract *x)
 
 static int find_stream(struct extract *x, const struct vmpt_owner *owner)
 {
-	struct out_stream *s;
 	int i;
 
 	x->out = NULL;
@@ -185,15 +185,8 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner)
 	x->out = NULL;
 	if (x->stream_count == VMPT_EXTRACT_STREAMS_MAX)
 		return 0;
-	if (x->stream_count == x->stream_max) {
-		int max = x->stream_max ? 2 * x->stream_max : 8;
-
-		s = realloc(x->streams, (size_t)max * sizeof(*s));
-		if (!s)
-			return -VMPT_E_NOMEM;
-		x->streams = s;
-		x->stream_max = max;
-	}
+	if (vmpt_grow(&x->streams, (size_t)x->stream_count))
+		return -VMPT_E_NOMEM;
 	x->out = &x->streams[x->stream_count];
 	*x->out = (struct out_stream){ .owner = *owner, .id = x->stream_count++ };
 	return x->ops->stream(x->opaque, x->out->id, owner);

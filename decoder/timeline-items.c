@@ -6,6 +6,7 @@
  */
 #include "decoder/clock-quick.h"
 #include "decoder/timeline.h"
+#include "util/search.h"
 
 static bool bounded(const struct vmpt_time *t)
 {
@@ -350,23 +351,16 @@ static size_t items_before(const struct lane *lane, u64 limit)
 {
 	const struct vmpt_batch *b = &lane->batch;
 	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
-	size_t low = lane->item, high = b->count;
+	size_t n = b->count;
 
-	if (b->base + b->items[high - 1].offset < limit)
-		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->base + b->items[mid].offset < limit)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	if (b->base + b->items[n - 1].offset < limit)
+		return n;
+	n = vmpt_search(i, lane->item, n, b->base + b->items[i].offset < limit);
 	/* A loss may have no bytes. */
-	while (lost && low < b->count && b->items[low].kind == VMPT_ITEM_LOSS &&
-	       b->base + b->items[low].offset == lane->slice.offset)
-		low++;
-	return low;
+	while (lost && n < b->count && b->items[n].kind == VMPT_ITEM_LOSS &&
+	       b->base + b->items[n].offset == lane->slice.offset)
+		n++;
+	return n;
 }
 
 /* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */

@@ -8,6 +8,8 @@
 
 #include "decoder/trace.h"
 #include "decoder/vm-threads.h"
+#include "util/array.h"
+#include "util/search.h"
 
 #define CPU_MAX	     65535
 #define NOBODY	     (-1) /* of a mark: it is not known who runs from here on */
@@ -98,17 +100,14 @@ static int make_marks(struct vmpt_names *n, const struct vmpt_names_options *o)
 
 	for (i = 0; i < o->event_count; i++) {
 		const struct vmpt_event *e = &o->events[i];
-		struct mark *marks;
 
 		if (!e->tsc || e->cpu < 0 || e->cpu > CPU_MAX || !event_thread(e, &tid))
 			continue;
 		if (!n->mark_count)
 			n->base = e->tsc;
-		marks = vmpt_grow(n->marks, n->mark_count, sizeof(*marks));
-		if (!marks)
+		if (vmpt_grow(&n->marks, n->mark_count))
 			return -VMPT_E_NOMEM;
-		n->marks = marks;
-		marks[n->mark_count++] =
+		n->marks[n->mark_count++] =
 			(struct mark){ .cpu = e->cpu, .tid = tid, .tsc = e->tsc, .order = i };
 	}
 	if (!n->mark_count)
@@ -129,18 +128,11 @@ static int make_marks(struct vmpt_names *n, const struct vmpt_names_options *o)
 /* The last mark of @cpu at or before @tsc. */
 static const struct mark *mark_at(const struct vmpt_names *n, int cpu, u64 tsc)
 {
-	size_t low = 0, high = n->mark_count;
+	const struct mark *m = n->marks;
+	size_t next = vmpt_search(i, 0, n->mark_count,
+				  m[i].cpu < cpu || (m[i].cpu == cpu && m[i].tsc <= tsc));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct mark *m = &n->marks[mid];
-
-		if (m->cpu < cpu || (m->cpu == cpu && m->tsc <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && n->marks[low - 1].cpu == cpu ? &n->marks[low - 1] : NULL;
+	return next && m[next - 1].cpu == cpu ? &m[next - 1] : NULL;
 }
 
 int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *options)
@@ -199,11 +191,9 @@ static int vote(struct vmpt_names *n, u64 vmcs, int cpu, u64 at, size_t thread)
 		s->runs += s->runs < UINT32_MAX;
 		return 0;
 	}
-	s = vmpt_grow(n->segments, n->segment_count, sizeof(*s));
-	if (!s)
+	if (vmpt_grow(&n->segments, n->segment_count))
 		return -VMPT_E_NOMEM;
-	n->segments = s;
-	s[n->segment_count++] =
+	n->segments[n->segment_count++] =
 		(struct segment){ .vmcs = vmcs, .from = at, .to = at, .thread = thread, .runs = 1 };
 	n->last[cpu] = n->segment_count;
 	return 0;
@@ -293,12 +283,10 @@ static bool is_stray(const struct vmpt_names *n, const struct segment *few,
 static int add_name(struct vmpt_names *n, const struct segment *s, u64 from, u64 to)
 {
 	const struct vm_thread *t = &n->threads.list[s->thread];
-	struct vmpt_vm_name *names = vmpt_grow(n->names, n->name_count, sizeof(*names));
 
-	if (!names)
+	if (vmpt_grow(&n->names, n->name_count))
 		return -VMPT_E_NOMEM;
-	n->names = names;
-	names[n->name_count++] = (struct vmpt_vm_name){
+	n->names[n->name_count++] = (struct vmpt_vm_name){
 		.vmcs = s->vmcs,
 		.from = from,
 		.to = to,
@@ -370,17 +358,11 @@ const struct vmpt_vm_name *vmpt_names_list(const struct vmpt_names *names, size_
 
 const struct vmpt_vm_name *vmpt_names_at(const struct vmpt_names *names, u64 vmcs, u64 tsc)
 {
-	size_t low = 0, high = names->name_count;
+	const struct vmpt_vm_name *name = names->names;
+	size_t n;
 
 	tsc = near_events(names, tsc);
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct vmpt_vm_name *name = &names->names[mid];
-
-		if (name->vmcs < vmcs || (name->vmcs == vmcs && name->from <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && names->names[low - 1].vmcs == vmcs ? &names->names[low - 1] : NULL;
+	n = vmpt_search(i, 0, names->name_count,
+			name[i].vmcs < vmcs || (name[i].vmcs == vmcs && name[i].from <= tsc));
+	return n && name[n - 1].vmcs == vmcs ? &name[n - 1] : NULL;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "decoder/trace.h"
+#include "util/array.h"
+#include "util/search.h"
 
 /* An event that says something of a thread. */
 struct place {
@@ -70,15 +72,13 @@ static void learn(struct vm_thread *t, const struct vmpt_event *e)
 
 static struct vm_thread *add_thread(struct vm_threads *n, int tid, u64 from)
 {
-	struct vm_thread *threads = vmpt_grow(n->list, n->count, sizeof(*threads));
+	struct vm_thread *t;
 
-	if (!threads)
+	if (vmpt_grow(&n->list, n->count))
 		return NULL;
-	n->list = threads;
-	threads += n->count++;
-	*threads =
-		(struct vm_thread){ .tid = tid, .pid = -1, .vcpu = -1, .from = from, .to = ~0ULL };
-	return threads;
+	t = &n->list[n->count++];
+	*t = (struct vm_thread){ .tid = tid, .pid = -1, .vcpu = -1, .from = from, .to = ~0ULL };
+	return t;
 }
 
 /* By thread number, then by time: each event belongs to the thread that was born last. */
@@ -124,18 +124,11 @@ static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o
 
 size_t vmpt_vm_threads_at(const struct vm_threads *n, int tid, u64 tsc)
 {
-	size_t low = 0, high = n->count;
+	const struct vm_thread *t = n->list;
+	size_t next = vmpt_search(i, 0, n->count,
+				  t[i].tid < tid || (t[i].tid == tid && t[i].from <= tsc));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct vm_thread *t = &n->list[mid];
-
-		if (t->tid < tid || (t->tid == tid && t->from <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && n->list[low - 1].tid == tid ? low - 1 : VM_THREAD_NONE;
+	return next && t[next - 1].tid == tid ? next - 1 : VM_THREAD_NONE;
 }
 
 /* ---- what was told ---- */

@@ -37,11 +37,14 @@ static inline int vmpt_array_grow(void *array, size_t count, size_t size)
 
 static inline int vmpt_array_reserve(void *array, size_t *room, size_t want, size_t size, bool zero)
 {
-	size_t now = *room, more = now > SIZE_MAX / 2 || want > 2 * now ? want : 2 * now;
+	size_t now = *room, more = 1;
 	int ret;
 
 	if (want <= now)
 		return 0;
+	while (more < want)
+		if (__builtin_mul_overflow(more, 2, &more))
+			return -VMPT_E_NOMEM;
 	ret = vmpt_array_resize(array, more, size);
 	if (ret)
 		return ret;
@@ -59,8 +62,8 @@ static inline int vmpt_array_reserve(void *array, size_t *room, size_t want, siz
 #define vmpt_grow(array, count) vmpt_array_grow((array), (count), sizeof(**(array)))
 
 /*
- * Room for @want elements where @room (a size_t) says how many there is room for: at least twice
- * as many as before. For arrays that grow by several at once.
+ * Room for @want elements where @room (a size_t) says how many there is room for: the next power of
+ * two. For arrays that grow by several at once.
  */
 #define vmpt_reserve(array, room, want) \
 	vmpt_array_reserve((array), (room), (want), sizeof(**(array)), false)

@@ -115,12 +115,13 @@ START_TEST(array_is_never_too_large)
 	ck_assert_int_eq(vmpt_grow(&all, top / 2), -VMPT_E_NOMEM);
 	ck_assert_int_eq(vmpt_grow(&all, top / 16), -VMPT_E_NOMEM);
 	ck_assert_int_eq(vmpt_reserve(&all, &room, SIZE_MAX), -VMPT_E_NOMEM);
-	/* 24 times this is 2^64 + 8. */
-	ck_assert_int_eq(vmpt_reserve(&all, &room, SIZE_MAX / 24 + 1), -VMPT_E_NOMEM);
+	ck_assert_int_eq(vmpt_reserve(&all, &room, top), -VMPT_E_NOMEM);
+	/* 24 times 2^61 is three times 2^64. */
+	ck_assert_int_eq(vmpt_reserve(&all, &room, top / 4), -VMPT_E_NOMEM);
 	ck_assert(!all && !room);
-	room = SIZE_MAX / 2 + 1;
-	ck_assert_int_eq(vmpt_reserve(&all, &room, room + 1), -VMPT_E_NOMEM);
-	ck_assert(!all && room == SIZE_MAX / 2 + 1);
+	room = top;
+	ck_assert_int_eq(vmpt_reserve(&all, &room, top + 1), -VMPT_E_NOMEM);
+	ck_assert(!all && room == top);
 	ck_assert_uint_eq(calls, 0);
 }
 END_TEST
@@ -133,16 +134,18 @@ START_TEST(array_has_the_room_asked_for)
 	ck_assert_int_eq(vmpt_reserve(&all, &room, 0), 0);
 	ck_assert(!all && !room);
 	ck_assert_int_eq(vmpt_reserve_zeroed(&all, &room, 3), 0);
-	ck_assert_uint_eq(room, 3);
+	ck_assert_uint_eq(room, 4);
 	all[2] = 9;
-	/* Twice as much at least, and only what is new is 0. */
+	all[3] = 8;
+	/* Only what is new is 0. */
 	ck_assert_int_eq(vmpt_reserve_zeroed(&all, &room, 4), 0);
-	ck_assert_uint_eq(room, 6);
+	ck_assert_int_eq(vmpt_reserve_zeroed(&all, &room, 5), 0);
+	ck_assert_uint_eq(room, 8);
 	ck_assert_int_eq(vmpt_reserve_zeroed(&all, &room, 100), 0);
-	ck_assert_uint_eq(room, 100);
+	ck_assert_uint_eq(room, 128);
 	for (i = 0; i < room; i++)
-		ck_assert_uint_eq(all[i], i == 2 ? 9 : 0);
-	ck_assert_int_eq(vmpt_reserve(&all, &room, 100), 0);
+		ck_assert_uint_eq(all[i], i == 2 ? 9 : i == 3 ? 8 : 0);
+	ck_assert_int_eq(vmpt_reserve(&all, &room, 128), 0);
 	ck_assert_uint_eq(calls, 3);
 	free(all);
 }
