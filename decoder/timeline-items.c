@@ -119,9 +119,8 @@ static bool is_early(const struct lane *lane, const struct vmpt_item *item,
 	/* Of a group (VMPTRLD's VMCS may be its first) the PIP says when. */
 	if (lane->settling == SETTLE_GROUP)
 		return item->kind == VMPT_PT_VMCS || item->kind == VMPT_PT_MODE_EXEC ||
-		       item->kind == VMPT_PT_MTC || item->kind == VMPT_PT_TSC ||
-		       item->kind == VMPT_PT_TMA || item->kind == VMPT_PT_CYC ||
-		       item->kind == VMPT_PT_CBR;
+		       (item->kind < VMPT_PT_KINDS &&
+			vmpt_pt_table[item->kind].classes & VMPT_PT_TIMING);
 	/* Behind a loss a PSB+ begins with the old time; the new one comes with it or soon. */
 	return item->kind == VMPT_PT_PSB || !bounded(time);
 }
@@ -187,30 +186,24 @@ enum {
 	TARGET = 8, /* TIP: and where; to on_target() if it is the span's first */
 };
 
-static const u8 class_of[256] = {
-	[VMPT_ITEM_RUN] = FLOW,
-	[VMPT_PT_TNT_64] = FLOW,
-	[VMPT_PT_CYC] = TIMED,
-	[VMPT_PT_MTC] = TIMED,
-	[VMPT_PT_TSC] = TIMED | WANTED,
-	[VMPT_PT_TMA] = TIMED,
-	[VMPT_PT_CBR] = TIMED | WANTED,
-	[VMPT_PT_OVF] = TIMED | WANTED,
-	[VMPT_PT_PSB] = TIMED | WANTED,
-	[VMPT_PT_PSBEND] = TIMED | WANTED,
-	[VMPT_PT_TIP_PGD] = TIMED | WANTED,
-	[VMPT_PT_TIP_PGE] = TIMED | WANTED,
-	[VMPT_PT_TRACESTOP] = TIMED,
-	[VMPT_PT_EXSTOP] = TIMED,
-	[VMPT_PT_PWRE] = TIMED | WANTED,
-	[VMPT_ITEM_LOSS] = TIMED | WANTED,
-	[VMPT_PT_FUP] = WANTED,
-	[VMPT_PT_TIP] = TARGET,
-	[VMPT_PT_PIP] = WANTED,
-	[VMPT_PT_EVD] = WANTED,
-	[VMPT_PT_MWAIT] = WANTED,
-	[VMPT_PT_PWRX] = WANTED,
-};
+void lane_item_classes(struct lane *lane)
+{
+	/* Without TIMED */
+	static const u8 class_of[256] = {
+		[VMPT_ITEM_RUN] = FLOW,	    [VMPT_PT_TNT_64] = FLOW,   [VMPT_PT_TIP] = TARGET,
+		[VMPT_PT_TSC] = WANTED,	    [VMPT_PT_CBR] = WANTED,    [VMPT_PT_OVF] = WANTED,
+		[VMPT_PT_PSB] = WANTED,	    [VMPT_PT_PSBEND] = WANTED, [VMPT_PT_TIP_PGD] = WANTED,
+		[VMPT_PT_TIP_PGE] = WANTED, [VMPT_PT_PWRE] = WANTED,   [VMPT_PT_PWRX] = WANTED,
+		[VMPT_PT_FUP] = WANTED,	    [VMPT_PT_PIP] = WANTED,    [VMPT_PT_EVD] = WANTED,
+		[VMPT_PT_MWAIT] = WANTED,   [VMPT_ITEM_LOSS] = WANTED,
+	};
+	unsigned int kind;
+
+	for (kind = 0; kind < VMPT_ARRAY_SIZE(class_of); kind++) {
+		lane->class_of[kind] = class_of[kind] | (vmpt_time_kinds[kind] ? TIMED : 0);
+		lane->looked_at[kind] = (lane->class_of[kind] & (TIMED | WANTED)) != 0;
+	}
+}
 
 /*
  * @clock has been fed with item @i, a CYC: its time is that of the packet right behind it, in
@@ -285,15 +278,6 @@ static inline bool is_light(struct lane *lane, u8 class)
 	return !(heavy | (lane->settling != SETTLED));
 }
 
-/* Those that are of time or for take_item(): they are looked at, whatever the lane waits for. */
-static const u8 looked_at[256] = {
-	[VMPT_PT_CYC] = 1,	 [VMPT_PT_MTC] = 1,	[VMPT_PT_TSC] = 1,    [VMPT_PT_TMA] = 1,
-	[VMPT_PT_CBR] = 1,	 [VMPT_PT_OVF] = 1,	[VMPT_PT_PSB] = 1,    [VMPT_PT_PSBEND] = 1,
-	[VMPT_PT_TIP_PGD] = 1,	 [VMPT_PT_TIP_PGE] = 1, [VMPT_PT_EXSTOP] = 1, [VMPT_PT_PWRE] = 1,
-	[VMPT_PT_TRACESTOP] = 1, [VMPT_ITEM_LOSS] = 1,	[VMPT_PT_FUP] = 1,    [VMPT_PT_PIP] = 1,
-	[VMPT_PT_EVD] = 1,	 [VMPT_PT_MWAIT] = 1,	[VMPT_PT_PWRX] = 1,
-};
-
 /* Whether the next TNT or TIP, or for a time any item, changes something. */
 static inline bool is_waiting(const struct lane *lane)
 {
@@ -308,12 +292,12 @@ static size_t take_block(struct lane *lane, size_t i, size_t to)
 	u32 at[CLOCK_BLOCK + 1];
 	size_t k = 0, n;
 
-	n = clock_find(items, i, to, looked_at, at);
+	n = clock_find(items, i, to, lane->looked_at, at);
 	at[n] = (u32)to;
 	for (;; i++, k++) {
 		for (; i < at[k] && is_waiting(lane); i++)
-			if (!is_light(lane, class_of[items[i].kind]))
-				take_one(lane, i, class_of[items[i].kind]);
+			if (!is_light(lane, lane->class_of[items[i].kind]))
+				take_one(lane, i, lane->class_of[items[i].kind]);
 		i = at[k];
 		if (k == n)
 			return to;
@@ -322,9 +306,9 @@ static size_t take_block(struct lane *lane, size_t i, size_t to)
 			i = at[k];
 			continue;
 		}
-		if (class_of[items[i].kind] & WANTED && lane_is_full(lane))
+		if (lane->class_of[items[i].kind] & WANTED && lane_is_full(lane))
 			return i;
-		take_one(lane, i, class_of[items[i].kind]);
+		take_one(lane, i, lane->class_of[items[i].kind]);
 	}
 }
 

@@ -261,6 +261,7 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 	lane->options = options;
 	lane->stream = stream;
 	lane->index = (u32)index;
+	lane_item_classes(lane);
 	lane->time = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
 	ret = vmpt_splitter_open(&lane->split, stream, &decode);
 	if (!ret)

@@ -79,6 +79,10 @@ struct lane {
 	struct lane_exit waiting[LANE_WAITING];
 	unsigned int waiting_count;
 	struct lane_events events;
+
+	/* By kind of item: what it is to a lane, see timeline-items.c; 1: of time, or for the lane,
+	 * so that it is looked at, whatever the lane waits for */
+	u8 class_of[256], looked_at[256];
 };
 
 int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct vmpt_stream *stream,
@@ -104,6 +108,8 @@ void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time);
 
 /* ---- timeline-items.c ---- */
 
+/* Fill .class_of and .looked_at. */
+void lane_item_classes(struct lane *lane);
 /* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
 int lane_take_items(struct lane *lane, u64 limit);
 /* The time at the next item, without taking it. 0 or an error. */
