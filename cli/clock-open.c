@@ -15,7 +15,7 @@
 #define LINES_ASKED    1000
 
 /* A line of the side record, taken apart. */
-struct line {
+struct vmcs_line {
 	struct json_line at;
 	const char *vm;
 	u64 vcpu, vmcs, offset, multiplier, since;
@@ -23,13 +23,13 @@ struct line {
 };
 
 /* 0 where it is not. */
-static int take_if_there(struct line *l, const json_t *o, const char *key, u64 *value)
+static int take_if_there(struct vmcs_line *l, const json_t *o, const char *key, u64 *value)
 {
 	*value = 0;
 	return json_object_get(o, key) ? json_line_u64(&l->at, o, key, ~0ULL, value) : CLI_OK;
 }
 
-static int take_line(struct line *l, const json_t *o)
+static int take_line(struct vmcs_line *l, const json_t *o)
 {
 	int err;
 
@@ -65,7 +65,7 @@ static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 	return CLI_OK;
 }
 
-static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
+static int add_line(struct cli *cli, struct cli_clocks *c, struct vmcs_line *l)
 {
 	struct vmpt_told told = {
 		.vmcs = l->vmcs,
@@ -88,7 +88,7 @@ static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
 }
 
 static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, size_t n,
-		     struct line *l)
+		     struct vmcs_line *l)
 {
 	json_t *o;
 	int err;
@@ -129,7 +129,7 @@ static bool is_cut(const char *text, size_t n)
 static int read_record(struct cli *cli, struct cli_clocks *c)
 {
 	FILE *f = fopen(cli->side_record, "re");
-	struct line l = {
+	struct vmcs_line l = {
 		.at = { .cli = cli, .file = cli->side_record, .left_out = true },
 	};
 	char *text = NULL;

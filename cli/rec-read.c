@@ -16,7 +16,7 @@
 #define VCPUS_MAX  65536
 #define NUMBER_MAX INT32_MAX
 
-struct reader {
+struct rec_reader {
 	struct cli *cli;
 	struct json_line line;
 	size_t used; /* lines */
@@ -43,7 +43,7 @@ bool cli_rec_find(const char *path, char *side, size_t size)
 /* ---- members ---- */
 
 /* A number up to @max; @has false: it is not there, or null. */
-static int take_u64(struct reader *r, const json_t *o, const char *key, u64 max, u64 *value,
+static int take_u64(struct rec_reader *r, const json_t *o, const char *key, u64 max, u64 *value,
 		    bool *has)
 {
 	*value = 0;
@@ -51,7 +51,7 @@ static int take_u64(struct reader *r, const json_t *o, const char *key, u64 max,
 	return *has ? json_line_u64(&r->line, o, key, max, value) : CLI_OK;
 }
 
-static int take_u32(struct reader *r, json_t *o, const char *key, u32 *value)
+static int take_u32(struct rec_reader *r, json_t *o, const char *key, u32 *value)
 {
 	u64 v;
 	bool has;
@@ -62,7 +62,7 @@ static int take_u32(struct reader *r, json_t *o, const char *key, u32 *value)
 	return err;
 }
 
-static int take_host(struct reader *r, json_t *o)
+static int take_host(struct rec_reader *r, json_t *o)
 {
 	struct cli_rec host = *r->rec;
 	int err = take_u32(r, o, "tsc_art_numerator", &host.tsc_num);
@@ -88,7 +88,7 @@ static int take_host(struct reader *r, json_t *o)
 
 /* The multiplier has 48 bits behind the point here (SDM 3 26.6.5), KVM says how many its ratio has.
  */
-static int take_map(struct reader *r, json_t *o, struct cli_rec_look *look)
+static int take_map(struct rec_reader *r, json_t *o, struct cli_rec_look *look)
 {
 	bool has_offset = false, has_ratio = false, has_bits = false;
 	u64 ratio = 0, bits = 0;
@@ -116,7 +116,7 @@ static int take_map(struct reader *r, json_t *o, struct cli_rec_look *look)
 	return CLI_OK;
 }
 
-static int take_place(struct reader *r, json_t *o, struct cli_rec_vcpu *v,
+static int take_place(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v,
 		      struct cli_rec_look *look)
 {
 	u64 pid, tid, vcpu;
@@ -146,7 +146,7 @@ static int take_place(struct reader *r, json_t *o, struct cli_rec_vcpu *v,
 }
 
 /* The vCPU that @v is, or a new one, whose names are taken from @o. */
-static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
+static int find_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
 {
 	const char *vm = json_string_value(json_object_get(o, "vm"));
 	const char *uuid = json_string_value(json_object_get(o, "uuid"));
@@ -183,7 +183,7 @@ static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, 
 	return CLI_OK;
 }
 
-static int take_vcpu(struct reader *r, json_t *o)
+static int take_vcpu(struct rec_reader *r, json_t *o)
 {
 	struct cli_rec *rec = r->rec;
 	struct cli_rec_vcpu v = { 0 }, *known;
@@ -211,7 +211,7 @@ static int take_vcpu(struct reader *r, json_t *o)
 
 /* ---- the file ---- */
 
-static int take_line(struct reader *r, const char *line, size_t n)
+static int take_line(struct rec_reader *r, const char *line, size_t n)
 {
 	json_t *o = json_line_parse(&r->line, line, n);
 	const char *kind = json_string_value(json_object_get(o, "kind"));
@@ -232,7 +232,8 @@ static int take_line(struct reader *r, const char *line, size_t n)
 
 int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 {
-	struct reader r = { .cli = cli, .line = { .cli = cli, .file = side, .left_out = true } };
+	struct rec_reader r = { .cli = cli,
+				.line = { .cli = cli, .file = side, .left_out = true } };
 	FILE *f = fopen(side, "re");
 	char *line = NULL;
 	size_t room = 0;

@@ -17,7 +17,7 @@
 #define NAME_BYTES 120 /* bytes of a VM's name in a file's */
 
 /* A line, taken apart. */
-struct line {
+struct run_line {
 	struct json_line at_line;
 	const char *vm; /* NULL: the host, or nobody */
 	u32 vcpu, cpu;
@@ -27,7 +27,7 @@ struct line {
 
 /* ---- one line ---- */
 
-static int take_vm(struct line *l, json_t *o)
+static int take_vm(struct run_line *l, json_t *o)
 {
 	json_t *vm = json_object_get(o, "vm");
 
@@ -41,7 +41,7 @@ static int take_vm(struct line *l, json_t *o)
 }
 
 /* "offset" or "tsc" */
-static int take_where(struct line *l, json_t *o)
+static int take_where(struct run_line *l, json_t *o)
 {
 	bool offset = json_object_get(o, "offset");
 
@@ -52,7 +52,7 @@ static int take_where(struct line *l, json_t *o)
 	return json_line_u64(&l->at_line, o, l->by_tsc ? "tsc" : "offset", ~0ULL, &l->at);
 }
 
-static int take_members(struct line *l, json_t *o)
+static int take_members(struct run_line *l, json_t *o)
 {
 	json_t *rtit = json_object_get(o, "rtit");
 	u64 vcpu = 0, cpu = 0;
@@ -86,7 +86,7 @@ static int take_members(struct line *l, json_t *o)
  * "vm-NAME-vcpuN". Where not all of the name can stand in a file's, '+' and a number of its own
  * follow it: no name that can stand there has a '+'.
  */
-static char *file_of(const struct line *l, size_t number)
+static char *file_of(const struct run_line *l, size_t number)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789._-";
@@ -115,7 +115,7 @@ static u64 hash_of(const struct cli_record *r, const char *vm, u32 vcpu)
 }
 
 /* The number of the line's owner, made if it is new; 0 after a message. */
-static u64 vcpu_number(struct cli *cli, struct line *l)
+static u64 vcpu_number(struct cli *cli, struct run_line *l)
 {
 	struct cli_record *r = cli->record;
 	u64 hash = hash_of(r, l->vm, l->vcpu);
@@ -163,7 +163,7 @@ static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
 	return &r->runs[r->cpus - 1];
 }
 
-static int add_run(struct cli *cli, struct line *l)
+static int add_run(struct cli *cli, struct run_line *l)
 {
 	struct vmpt_run run = { .at = l->at, .by_tsc = l->by_tsc };
 	struct cli_runs *runs = runs_of(cli, l->cpu);
@@ -195,7 +195,8 @@ static int add_run(struct cli *cli, struct line *l)
 
 static int add_line(struct cli *cli, const char *text, size_t len, size_t number)
 {
-	struct line l = { .at_line = { .cli = cli, .file = cli->side_record, .number = number } };
+	struct run_line l = { .at_line = {
+				      .cli = cli, .file = cli->side_record, .number = number } };
 	json_t *o;
 	int err;
 

@@ -325,7 +325,7 @@ static int end_slice(struct extract *x, const struct vmpt_slice *next)
 }
 
 /* A place among the decoder's items. */
-struct walk {
+struct item_walk {
 	struct vmpt_decoder *decoder;
 	struct vmpt_batch batch;
 	size_t i;
@@ -333,7 +333,7 @@ struct walk {
 	bool ended;
 };
 
-static int walk_fill(struct extract *x, struct walk *w)
+static int walk_fill(struct extract *x, struct item_walk *w)
 {
 	int ret;
 
@@ -354,7 +354,7 @@ static int walk_fill(struct extract *x, struct walk *w)
 }
 
 /* All items of [.., @end), which belong to the slice at work. */
-static int walk_slice(struct extract *x, struct walk *w, u64 end)
+static int walk_slice(struct extract *x, struct item_walk *w, u64 end)
 {
 	struct vmpt_item item;
 	u64 at, left;
@@ -389,7 +389,7 @@ static int walk_slice(struct extract *x, struct walk *w, u64 end)
 	}
 }
 
-static int walk_all(struct extract *x, struct vmpt_splitter *split, struct walk *w)
+static int walk_all(struct extract *x, struct vmpt_splitter *split, struct item_walk *w)
 {
 	struct vmpt_slice slice, next;
 	int more = vmpt_split_next(split, &slice);
@@ -428,7 +428,7 @@ int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_opt
 {
 	static const struct vmpt_extract_options defaults;
 	struct vmpt_splitter *split = NULL;
-	struct walk w = { 0 };
+	struct item_walk w = { 0 };
 	struct extract *x;
 	int err;
 

@@ -41,7 +41,7 @@ struct perf_events {
 };
 
 /* An event's place: by time, then as in the file. */
-struct place {
+struct event_place {
 	u64 time;
 	size_t index;
 };
@@ -55,7 +55,7 @@ static int by_id(const void *x, const void *y)
 
 static int by_place(const void *x, const void *y)
 {
-	const struct place *a = x, *b = y;
+	const struct event_place *a = x, *b = y;
 
 	if (a->time != b->time)
 		return a->time < b->time ? -1 : 1;
@@ -407,7 +407,7 @@ u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns)
 static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 {
 	struct vmpt_event *sorted;
-	struct place *places;
+	struct event_place *places;
 	u64 time = 0;
 	size_t i;
 
@@ -422,7 +422,7 @@ static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 	}
 	for (i = 0; i < e->count; i++) {
 		time = e->events[i].time ? e->events[i].time : time;
-		places[i] = (struct place){ time, i };
+		places[i] = (struct event_place){ time, i };
 	}
 	qsort(places, e->count, sizeof(*places), by_place);
 	for (i = 0; i < e->count; i++) {

@@ -14,7 +14,7 @@
 #define PAGE 4096
 
 /* A stream while it is made. */
-struct builder {
+struct stream_builder {
 	struct vmpt_gap *gaps;
 	size_t gap_count;
 	struct vmpt_extent *extents;
@@ -62,7 +62,7 @@ static bool same_owner(const struct perf_part *a, const struct perf_part *b)
 	return a->cpu == b->cpu && a->tid == b->tid;
 }
 
-static int add_gap(struct perf_reader *r, struct builder *s, u64 offset, u32 flags)
+static int add_gap(struct perf_reader *r, struct stream_builder *s, u64 offset, u32 flags)
 {
 	if (vmpt_grow(&s->gaps, s->gap_count))
 		return perf_no_memory(r);
@@ -70,7 +70,7 @@ static int add_gap(struct perf_reader *r, struct builder *s, u64 offset, u32 fla
 	return 0;
 }
 
-static int add_extent(struct perf_reader *r, struct builder *s, const struct perf_part *p)
+static int add_extent(struct perf_reader *r, struct stream_builder *s, const struct perf_part *p)
 {
 	if (vmpt_grow(&s->extents, s->extent_count))
 		return perf_no_memory(r);
@@ -82,7 +82,7 @@ static int add_extent(struct perf_reader *r, struct builder *s, const struct per
 }
 
 /* Take padding off the end of the stream, which is that of @p. */
-static void trim(struct builder *s, struct perf_part *p, u64 bytes)
+static void trim(struct stream_builder *s, struct perf_part *p, u64 bytes)
 {
 	if (!bytes || p->used < bytes || !s->extent_count)
 		return;
@@ -108,7 +108,7 @@ static bool is_padding(const struct perf_reader *r, const struct perf_part *p, u
 }
 
 /* How @p continues @last: what is left out of both, and the flags of the gap between. */
-static u32 join(const struct perf_reader *r, struct builder *s, struct perf_part *last,
+static u32 join(const struct perf_reader *r, struct stream_builder *s, struct perf_part *last,
 		struct perf_part *p)
 {
 	u64 last_end = last->aux_offset + last->size;
@@ -135,7 +135,8 @@ static u32 join(const struct perf_reader *r, struct builder *s, struct perf_part
 	return 0;
 }
 
-static int put_parts(struct perf_reader *r, struct builder *s, struct perf_part *parts, size_t n)
+static int put_parts(struct perf_reader *r, struct stream_builder *s, struct perf_part *parts,
+		     size_t n)
 {
 	u32 flags;
 	size_t i;
@@ -175,7 +176,7 @@ static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset
 }
 
 /* By offset, one for each, none at the ends where there is nothing to part. */
-static void tidy_gaps(struct builder *s)
+static void tidy_gaps(struct stream_builder *s)
 {
 	size_t i, n = 0;
 
@@ -199,7 +200,7 @@ static int make_stream(struct perf_reader *r, struct perf_part *parts, size_t n,
 		       const struct perf_mark *marks, size_t mark_count)
 {
 	int cpu = parts[0].cpu, tid = parts[0].tid;
-	struct builder s = { 0 };
+	struct stream_builder s = { 0 };
 	struct vmpt_stream stream;
 	size_t i;
 	int ret = put_parts(r, &s, parts, n);

@@ -15,7 +15,7 @@
 /* No packet begins with it (Figure 2). */
 #define NO_PACKET 0xff
 
-struct out_stream {
+struct rtit_out_stream {
 	struct vmpt_owner owner;
 	int id;
 	u64 size;
@@ -25,43 +25,43 @@ struct out_stream {
 	bool settled;		       /* from here on Last LIP is the source's */
 };
 
-struct extract {
+struct rtit_extract {
 	const struct vmpt_stream *stream;
 	const struct vmpt_extract_ops *ops;
 	void *opaque;
 	struct vmpt_splitter *split;
 	struct vmpt_rtit_fast fast; /* for its tables */
-	struct out_stream *streams;
+	struct rtit_out_stream *streams;
 	int stream_count;
 	/* Up to the end of the slice before: Last LIP there is the source's. */
 	struct vmpt_rtit_stretch before;
 	bool lost; /* it was a loss */
 	/* the slice at work */
-	struct out_stream *out; /* NULL: written nowhere */
+	struct rtit_out_stream *out; /* NULL: written nowhere */
 	struct vmpt_extracted done;
 };
 
 /* ---- writing ---- */
 
-static int put_bytes(struct extract *x, const u8 *bytes, size_t n)
+static int put_bytes(struct rtit_extract *x, const u8 *bytes, size_t n)
 {
 	x->out->size += n;
 	return x->ops->write(x->opaque, x->out->id, bytes, n);
 }
 
-static int copy(struct extract *x, u64 from, u64 to)
+static int copy(struct rtit_extract *x, u64 from, u64 to)
 {
 	return from == to ? 0 : put_bytes(x, x->stream->data + from, to - from);
 }
 
-static int put_psb(struct extract *x)
+static int put_psb(struct rtit_extract *x)
 {
 	static const u8 psb[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
 
 	return put_bytes(x, psb, sizeof(psb));
 }
 
-static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip)
+static int put_full_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 lip)
 {
 	u8 wire[VMPT_RTIT_SIZE_MAX];
 	int n;
@@ -78,7 +78,7 @@ static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip
  * The source does not know this LIP, but who decodes the stream would make one up from the
  * owner's last slice. Bytes are lost here: so say it, by one that is no packet.
  */
-static int put_loss(struct extract *x)
+static int put_loss(struct rtit_extract *x)
 {
 	static const u8 no_packet = NO_PACKET;
 	int err = put_bytes(x, &no_packet, 1);
@@ -92,7 +92,7 @@ static int put_loss(struct extract *x)
 /* ---- the first LIP of a slice ---- */
 
 /* Last LIP at the end of @s, which is looked for once. */
-static const struct vmpt_rtit_last_lip *last_lip_of(const struct extract *x,
+static const struct vmpt_rtit_last_lip *last_lip_of(const struct rtit_extract *x,
 						    struct vmpt_rtit_stretch *s)
 {
 	s->last = vmpt_rtit_last_lip_at(&x->fast, x->stream->size, s);
@@ -101,7 +101,7 @@ static const struct vmpt_rtit_last_lip *last_lip_of(const struct extract *x,
 }
 
 /* Behind the packet at @at Last LIP is known, or known to be none. */
-static void set_last_lip(struct extract *x, const struct vmpt_rtit_packet *pkt, u64 at,
+static void set_last_lip(struct rtit_extract *x, const struct vmpt_rtit_packet *pkt, u64 at,
 			 const struct vmpt_rtit_last_lip *last)
 {
 	x->before.from = at + pkt->size;
@@ -114,7 +114,7 @@ static void set_last_lip(struct extract *x, const struct vmpt_rtit_packet *pkt, 
  * The packet at @at is the first with a LIP since a cut or a loss: behind it Last LIP is one for
  * the source and for who decodes the stream, or both have none.
  */
-static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
+static int first_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 at)
 {
 	bool leans = pkt->ip.cnt < 2 && !pkt->ip.zext, cut = x->out->cut, known;
 	struct vmpt_rtit_last_lip last = { 0 };
@@ -137,7 +137,7 @@ static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
 }
 
 /* A slice's bytes up to its first LIP packet and with it. Sets where the rest begins. */
-static int put_until_lip(struct extract *x, u64 *rest)
+static int put_until_lip(struct rtit_extract *x, u64 *rest)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
 	u64 at = slice->offset, end = at + slice->size;
@@ -157,7 +157,7 @@ static int put_until_lip(struct extract *x, u64 *rest)
 	return err;
 }
 
-static int put_slice(struct extract *x)
+static int put_slice(struct rtit_extract *x)
 {
 	u64 end = x->done.slice.offset + x->done.slice.size, rest;
 	int err;
@@ -170,7 +170,7 @@ static int put_slice(struct extract *x)
 
 /* ---- the walk ---- */
 
-static int find_stream(struct extract *x, const struct vmpt_owner *owner)
+static int find_stream(struct rtit_extract *x, const struct vmpt_owner *owner)
 {
 	int i;
 
@@ -188,14 +188,14 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner)
 	if (vmpt_grow(&x->streams, (size_t)x->stream_count))
 		return -VMPT_E_NOMEM;
 	x->out = &x->streams[x->stream_count];
-	*x->out = (struct out_stream){ .owner = *owner, .id = x->stream_count++ };
+	*x->out = (struct rtit_out_stream){ .owner = *owner, .id = x->stream_count++ };
 	return x->ops->stream(x->opaque, x->out->id, owner);
 }
 
-static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
+static int begin_slice(struct rtit_extract *x, const struct vmpt_slice *slice)
 {
 	u64 head = slice->size < VMPT_RTIT_PSB_SIZE ? slice->size : VMPT_RTIT_PSB_SIZE;
-	struct out_stream *out;
+	struct rtit_out_stream *out;
 	int err;
 
 	memset(&x->done, 0, sizeof(x->done));
@@ -224,11 +224,11 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 }
 
 /* Last LIP behind the slice, for the next one and for its own stream. */
-static void note_last_lip(struct extract *x)
+static void note_last_lip(struct rtit_extract *x)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
 	struct vmpt_rtit_stretch *s = &x->before;
-	struct out_stream *out = x->out;
+	struct rtit_out_stream *out = x->out;
 
 	x->lost = slice->begin == VMPT_BEGIN_LOSS;
 	s->end = slice->offset + slice->size;
@@ -243,7 +243,7 @@ static void note_last_lip(struct extract *x)
 		out->tail = *s;
 }
 
-static int end_slice(struct extract *x)
+static int end_slice(struct rtit_extract *x)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
 
@@ -255,7 +255,7 @@ static int end_slice(struct extract *x)
 	return x->ops->slice ? x->ops->slice(x->opaque, &x->done) : 0;
 }
 
-static int walk(struct extract *x)
+static int walk(struct rtit_extract *x)
 {
 	struct vmpt_slice slice;
 	int ret, err;
@@ -276,7 +276,7 @@ int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extrac
 		      const struct vmpt_extract_ops *ops, void *opaque)
 {
 	const struct vmpt_options *o = &options->decode;
-	struct extract x = { .stream = stream, .ops = ops, .opaque = opaque };
+	struct rtit_extract x = { .stream = stream, .ops = ops, .opaque = opaque };
 	int err = vmpt_splitter_open(&x.split, stream, o);
 
 	x.fast.data = stream->data;

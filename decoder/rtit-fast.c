@@ -38,7 +38,7 @@ struct vmpt_rtit_fast_source {
 	bool head_given, used;
 	bool refused; /* at @at stands what the plain loop is for */
 	struct vmpt_rtit_chunk redo;
-	struct vmpt_rtit_sink head;
+	struct vmpt_rtit_scan_out head;
 	struct vmpt_rtit_token head_tokens[2];
 	struct vmpt_item head_items[2];
 };
@@ -84,7 +84,7 @@ static void run_job(void *owner, unsigned int slot, unsigned int worker)
 /* ---- handing out ---- */
 
 static void give(struct vmpt_rtit_piece *piece, u64 start, u64 end, u64 region_end,
-		 const struct vmpt_rtit_sink *sink)
+		 const struct vmpt_rtit_scan_out *sink)
 {
 	*piece = (struct vmpt_rtit_piece){
 		.start = start,
@@ -102,8 +102,8 @@ static void give(struct vmpt_rtit_piece *piece, u64 start, u64 end, u64 region_e
 static bool give_head(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *piece,
 		      const struct vmpt_rtit_chunk *c)
 {
-	s->head = (struct vmpt_rtit_sink){ .tokens = s->head_tokens,
-					   .items = s->items ? s->head_items : NULL };
+	s->head = (struct vmpt_rtit_scan_out){ .tokens = s->head_tokens,
+					       .items = s->items ? s->head_items : NULL };
 	if (c->span.gap)
 		vmpt_rtit_put_loss(&s->head, c->span.head, 0, VMPT_E_GAP, c->span.head);
 	if (c->span.start > c->span.head)
@@ -190,7 +190,7 @@ static void give_chunk(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *
 static void give_plain(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece *piece,
 		       const struct vmpt_rtit_chunk *c)
 {
-	struct vmpt_rtit_sink *sink = &s->redo.sink;
+	struct vmpt_rtit_scan_out *sink = &s->redo.sink;
 	u64 from = s->at;
 
 	sink->token_count = sink->item_count = sink->cycles = 0;
@@ -244,7 +244,7 @@ int vmpt_rtit_fast_next(struct vmpt_rtit_fast_source *s, struct vmpt_rtit_piece 
 
 /* ---- open and close ---- */
 
-static bool alloc_sink(const struct vmpt_rtit_fast_source *s, struct vmpt_rtit_sink *sink)
+static bool alloc_sink(const struct vmpt_rtit_fast_source *s, struct vmpt_rtit_scan_out *sink)
 {
 	size_t raws = s->items ? VMPT_RTIT_PACKETS_RAW : VMPT_RTIT_INDEX_RAW;
 
@@ -319,7 +319,7 @@ int vmpt_rtit_fast_open(struct vmpt_rtit_fast_source **src, const struct vmpt_st
 	return 0;
 }
 
-static void free_sink(struct vmpt_rtit_sink *sink)
+static void free_sink(struct vmpt_rtit_scan_out *sink)
 {
 	free(sink->tokens);
 	free(sink->items);

@@ -52,13 +52,13 @@ void vmpt_rtit_fast_tables(struct vmpt_rtit_fast *f);
 
 /* A span and what was found in it. */
 struct vmpt_rtit_chunk {
-	struct vmpt_span span;
+	struct vmpt_stretch span;
 	/* Results: all packets of [start, at). */
 	u64 at;
 	bool refused; /* what stands at @at is for the plain loop */
 	u64 last_lip; /* Last LIP at @at, the unknown bits of that at the start taken as 0 */
 	u32 prev_size;
-	struct vmpt_rtit_sink sink;
+	struct vmpt_rtit_scan_out sink;
 };
 
 /*

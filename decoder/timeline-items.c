@@ -18,7 +18,7 @@ static bool bounded(const struct vmpt_time *t)
 /* The kernel's and the program's tables of one process differ in bit 12 and in what is below. */
 #define CR3_PROCESS 0x000fffffffffe000ULL
 
-static void on_pip(struct lane *lane, const struct vmpt_item *item)
+static void on_pip(struct timeline_lane *lane, const struct vmpt_item *item)
 {
 	u64 cr3 = item->payload & ~1ULL;
 
@@ -33,7 +33,7 @@ static void on_pip(struct lane *lane, const struct vmpt_item *item)
 }
 
 /* Something executed. */
-static void on_target(struct lane *lane, const struct vmpt_item *item)
+static void on_target(struct timeline_lane *lane, const struct vmpt_item *item)
 {
 	lane->has_fup = false;
 	lane->stopped = false;
@@ -45,7 +45,7 @@ static void on_target(struct lane *lane, const struct vmpt_item *item)
 		lane_exit_entry(lane, lane->next - 1, item->aux != 0, item->payload);
 }
 
-static void on_evd(struct lane *lane, const struct vmpt_item *item)
+static void on_evd(struct timeline_lane *lane, const struct vmpt_item *item)
 {
 	if (item->aux == VMPT_EVD_VMXR) {
 		lane->has_reason = true;
@@ -56,7 +56,7 @@ static void on_evd(struct lane *lane, const struct vmpt_item *item)
 	}
 }
 
-static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offset,
+static void take_item(struct timeline_lane *lane, const struct vmpt_item *item, u64 offset,
 		      const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1);
@@ -111,7 +111,7 @@ static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offse
 }
 
 /* Whether the time at @item is not yet that of the span's start. */
-static bool is_early(const struct lane *lane, const struct vmpt_item *item,
+static bool is_early(const struct timeline_lane *lane, const struct vmpt_item *item,
 		     const struct vmpt_time *time)
 {
 	if (item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
@@ -125,7 +125,8 @@ static bool is_early(const struct lane *lane, const struct vmpt_item *item,
 	return item->kind == VMPT_PT_PSB || !bounded(time);
 }
 
-static void settle(struct lane *lane, const struct vmpt_item *item, const struct vmpt_time *time)
+static void settle(struct timeline_lane *lane, const struct vmpt_item *item,
+		   const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1);
 
@@ -145,7 +146,7 @@ static void settle(struct lane *lane, const struct vmpt_item *item, const struct
 /* ---- the walk ---- */
 
 /* The time of the batch's last item: of that before a stream's end. */
-static void end_batch(struct lane *lane)
+static void end_batch(struct timeline_lane *lane)
 {
 	const struct vmpt_batch *b = &lane->batch;
 	const struct vmpt_item *last;
@@ -160,7 +161,7 @@ static void end_batch(struct lane *lane)
 }
 
 /* 1: .batch has an item at .item, 0: the end, or an error. */
-static int have_item(struct lane *lane)
+static int have_item(struct timeline_lane *lane)
 {
 	int ret;
 
@@ -186,7 +187,7 @@ enum {
 	TARGET = 8, /* TIP: and where; to on_target() if it is the span's first */
 };
 
-void lane_item_classes(struct lane *lane)
+void lane_item_classes(struct timeline_lane *lane)
 {
 	/* Without TIMED */
 	static const u8 class_of[256] = {
@@ -209,8 +210,8 @@ void lane_item_classes(struct lane *lane)
  * @clock has been fed with item @i, a CYC: its time is that of the packet right behind it, in
  * front of which there is no gap before item @gap.
  */
-static void cyc_time(const struct lane *lane, struct vmpt_clock *clock, size_t i, size_t gap,
-		     struct vmpt_time *time)
+static void cyc_time(const struct timeline_lane *lane, struct vmpt_clock *clock, size_t i,
+		     size_t gap, struct vmpt_time *time)
 {
 	const struct vmpt_batch *b = &lane->batch;
 
@@ -225,7 +226,7 @@ static void cyc_time(const struct lane *lane, struct vmpt_clock *clock, size_t i
 }
 
 /* Item @i, and the clock knows it: its time is that of the span, if that waits for one. */
-static void settle_at(struct lane *lane, size_t i, const struct vmpt_time *time)
+static void settle_at(struct timeline_lane *lane, size_t i, const struct vmpt_time *time)
 {
 	const struct vmpt_item *item = &lane->batch.items[i];
 	struct vmpt_clock ahead;
@@ -240,7 +241,7 @@ static void settle_at(struct lane *lane, size_t i, const struct vmpt_time *time)
 }
 
 /* Item @i, of the class @class. */
-static inline void take_one(struct lane *lane, size_t i, u8 class)
+static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 {
 	const struct vmpt_item *item = &lane->batch.items[i];
 	const struct vmpt_time *time = &lane->clock.next;
@@ -267,7 +268,7 @@ static inline void take_one(struct lane *lane, size_t i, u8 class)
  * TNTs and TIPs are the most by far, and nobody can foresee which is next: what they do is done
  * without a branch on it. True: that was all.
  */
-static inline bool is_light(struct lane *lane, u8 class)
+static inline bool is_light(struct timeline_lane *lane, u8 class)
 {
 	bool heavy = class & (TIMED | WANTED);
 
@@ -279,14 +280,14 @@ static inline bool is_light(struct lane *lane, u8 class)
 }
 
 /* Whether the next TNT or TIP, or for a time any item, changes something. */
-static inline bool is_waiting(const struct lane *lane)
+static inline bool is_waiting(const struct timeline_lane *lane)
 {
 	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
 }
 
 /* Items [@i, @to), CLOCK_BLOCK at the most and without a gap. Returns the first for which there is
  * no room. */
-static size_t take_block(struct lane *lane, size_t i, size_t to)
+static size_t take_block(struct timeline_lane *lane, size_t i, size_t to)
 {
 	const struct vmpt_item *items = lane->batch.items;
 	u32 at[CLOCK_BLOCK + 1];
@@ -313,7 +314,7 @@ static size_t take_block(struct lane *lane, size_t i, size_t to)
 }
 
 /* Items of the batch up to number @end, or as far as there is room. */
-static void take_some(struct lane *lane, size_t end)
+static void take_some(struct timeline_lane *lane, size_t end)
 {
 	size_t i = lane->item, to, reached;
 
@@ -331,7 +332,7 @@ static void take_some(struct lane *lane, size_t end)
 }
 
 /* How many items of the batch lie before @limit, with those of the loss that the slice is. */
-static size_t items_before(const struct lane *lane, u64 limit)
+static size_t items_before(const struct timeline_lane *lane, u64 limit)
 {
 	const struct vmpt_batch *b = &lane->batch;
 	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
@@ -348,7 +349,7 @@ static size_t items_before(const struct lane *lane, u64 limit)
 }
 
 /* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
-int lane_take_items(struct lane *lane, u64 limit)
+int lane_take_items(struct timeline_lane *lane, u64 limit)
 {
 	size_t end;
 	int ret;
@@ -365,7 +366,7 @@ int lane_take_items(struct lane *lane, u64 limit)
 }
 
 /* The time at the next item, without taking it. */
-int lane_boundary_time(struct lane *lane, struct vmpt_time *time)
+int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time)
 {
 	const struct vmpt_item *item;
 	struct vmpt_clock ahead;

@@ -17,7 +17,7 @@
 enum { LANE_IDLE, LANE_BUSY, LANE_DONE };
 
 struct queue {
-	struct lane lane;
+	struct timeline_lane lane;
 	struct vmpt_span span[QUEUE];
 	u64 first, next; /* by number: taken, put */
 	u8 state;
@@ -198,7 +198,7 @@ static int sort_events(struct vmpt_timeline *t)
 	if (!t->events)
 		return -VMPT_E_NOMEM;
 	for (k = 0, n = 0; k < t->count; k++) {
-		struct lane *lane = &t->queue[k].lane;
+		struct timeline_lane *lane = &t->queue[k].lane;
 
 		lane->events.event = o->events;
 		lane->events.index = t->events + n;

@@ -26,7 +26,7 @@ struct mark {
 };
 
 /* Runs in a row of one VMCS with one thread. */
-struct segment {
+struct vmcs_segment {
 	u64 vmcs, from, to;
 	size_t thread;
 	u32 runs, against;
@@ -36,7 +36,7 @@ struct vmpt_names {
 	struct mark *marks;
 	size_t mark_count;
 	struct vm_threads threads;
-	struct segment *segments;
+	struct vmcs_segment *segments;
 	size_t segment_count;
 	size_t *last; /* by CPU: 1 + the segment of its last run; up to the last CPU with a mark */
 	struct vmpt_vm_name *names;
@@ -56,7 +56,7 @@ static int by_cpu(const void *x, const void *y)
 
 static int by_vmcs(const void *x, const void *y)
 {
-	const struct segment *a = x, *b = y;
+	const struct vmcs_segment *a = x, *b = y;
 
 	if (a->vmcs != b->vmcs)
 		return a->vmcs < b->vmcs ? -1 : 1;
@@ -184,7 +184,7 @@ static size_t thread_of(const struct vmpt_names *n, int cpu, u64 from, u64 to)
 static int vote(struct vmpt_names *n, u64 vmcs, int cpu, u64 at, size_t thread)
 {
 	size_t last = n->last[cpu];
-	struct segment *s = last ? &n->segments[last - 1] : NULL;
+	struct vmcs_segment *s = last ? &n->segments[last - 1] : NULL;
 
 	if (s && s->vmcs == vmcs && s->thread == thread && s->to <= at) {
 		s->to = at;
@@ -193,8 +193,9 @@ static int vote(struct vmpt_names *n, u64 vmcs, int cpu, u64 at, size_t thread)
 	}
 	if (vmpt_grow(&n->segments, n->segment_count))
 		return -VMPT_E_NOMEM;
-	n->segments[n->segment_count++] =
-		(struct segment){ .vmcs = vmcs, .from = at, .to = at, .thread = thread, .runs = 1 };
+	n->segments[n->segment_count++] = (struct vmcs_segment){
+		.vmcs = vmcs, .from = at, .to = at, .thread = thread, .runs = 1
+	};
 	n->last[cpu] = n->segment_count;
 	return 0;
 }
@@ -234,13 +235,13 @@ static u32 sum(u32 a, u32 b)
 }
 
 /* The runs of @from speak against @to, and are gone. */
-static void overrule(struct segment *to, const struct segment *from)
+static void overrule(struct vmcs_segment *to, const struct vmcs_segment *from)
 {
 	to->against = sum(to->against, sum(from->runs, from->against));
 	to->to = from->to > to->to ? from->to : to->to;
 }
 
-static void join(struct segment *to, const struct segment *from)
+static void join(struct vmcs_segment *to, const struct vmcs_segment *from)
 {
 	to->runs = sum(to->runs, from->runs);
 	to->against = sum(to->against, from->against);
@@ -251,7 +252,7 @@ static void join(struct segment *to, const struct segment *from)
  * Segments of one VMCS, by time: neighbours of one thread become one, and few between many that
  * agree are overruled. Returns how many are left.
  */
-static size_t settle(struct segment *s, size_t count)
+static size_t settle(struct vmcs_segment *s, size_t count)
 {
 	size_t i, n = 0;
 
@@ -271,8 +272,8 @@ static size_t settle(struct segment *s, size_t count)
 }
 
 /* Few at an end beside many are a mistake too, unless the others' thread was not there. */
-static bool is_stray(const struct vmpt_names *n, const struct segment *few,
-		     const struct segment *many)
+static bool is_stray(const struct vmpt_names *n, const struct vmcs_segment *few,
+		     const struct vmcs_segment *many)
 {
 	const struct vm_thread *t = &n->threads.list[many->thread];
 
@@ -280,7 +281,7 @@ static bool is_stray(const struct vmpt_names *n, const struct segment *few,
 	       t->from <= few->from && t->to >= few->to;
 }
 
-static int add_name(struct vmpt_names *n, const struct segment *s, u64 from, u64 to)
+static int add_name(struct vmpt_names *n, const struct vmcs_segment *s, u64 from, u64 to)
 {
 	const struct vm_thread *t = &n->threads.list[s->thread];
 
@@ -301,7 +302,7 @@ static int add_name(struct vmpt_names *n, const struct segment *s, u64 from, u64
 }
 
 /* All segments of one VMCS. */
-static int name_vmcs(struct vmpt_names *n, struct segment *s, size_t count)
+static int name_vmcs(struct vmpt_names *n, struct vmcs_segment *s, size_t count)
 {
 	size_t i;
 	int ret = 0;
@@ -330,7 +331,7 @@ static int name_vmcs(struct vmpt_names *n, struct segment *s, size_t count)
 
 int vmpt_names_finish(struct vmpt_names *names)
 {
-	struct segment *s = names->segments;
+	struct vmcs_segment *s = names->segments;
 	size_t i, k, count = names->segment_count;
 	int ret = 0;
 

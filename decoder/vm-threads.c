@@ -12,14 +12,14 @@
 #include "util/search.h"
 
 /* An event that says something of a thread. */
-struct place {
+struct thread_event {
 	int tid;
 	size_t event;
 };
 
 static int by_tid(const void *x, const void *y)
 {
-	const struct place *a = x, *b = y;
+	const struct thread_event *a = x, *b = y;
 
 	if (a->tid != b->tid)
 		return a->tid < b->tid ? -1 : 1;
@@ -83,7 +83,7 @@ static struct vm_thread *add_thread(struct vm_threads *n, int tid, u64 from)
 
 /* By thread number, then by time: each event belongs to the thread that was born last. */
 static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
-			const struct place *places, size_t count)
+			const struct thread_event *places, size_t count)
 {
 	struct vm_thread *t = NULL;
 	size_t i;
@@ -106,7 +106,7 @@ static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
 
 static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o)
 {
-	struct place *places = calloc(o->event_count ? o->event_count : 1, sizeof(*places));
+	struct thread_event *places = calloc(o->event_count ? o->event_count : 1, sizeof(*places));
 	size_t i, count = 0;
 	int ret;
 
@@ -114,7 +114,7 @@ static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o
 		return -VMPT_E_NOMEM;
 	for (i = 0; i < o->event_count; i++)
 		if (o->events[i].tid > 0 && o->events[i].kind != VMPT_EVENT_LOST)
-			places[count++] = (struct place){ o->events[i].tid, i };
+			places[count++] = (struct thread_event){ o->events[i].tid, i };
 	if (count)
 		qsort(places, count, sizeof(*places), by_tid);
 	ret = make_threads(n, o->events, places, count);
