@@ -9,23 +9,22 @@
  * The first index in [@from, @end) for which @before, an expression of the index @i, is false;
  * @end if there is none. @before must be true up to some index and false from there on.
  *
- *	n = vmpt_search(i, 0, count, list[i].start < at);	the first that starts at or after at
- *	n = vmpt_search(i, 0, count, list[i].start <= at);	one past the last that starts by
- *then
+ *	n = vmpt_search(i, 0, count, list[i].at < x);	the first at x or above
+ *	n = vmpt_search(i, 0, count, list[i].at <= x);	the first above x
  */
-#define vmpt_search(i, from, end, before)                     \
-	({                                                    \
-		size_t low_ = (from), high_ = (end);          \
-                                                              \
-		while (low_ < high_) {                        \
-			size_t i = low_ + (high_ - low_) / 2; \
-                                                              \
-			if (before)                           \
-				low_ = i + 1;                 \
-			else                                  \
-				high_ = i;                    \
-		}                                             \
-		low_;                                         \
+#define vmpt_search(i, from, end, before)                           \
+	({                                                          \
+		size_t low_ = (from), high_ = (end);                \
+                                                                    \
+		while (low_ < high_) {                              \
+			const size_t i = low_ + (high_ - low_) / 2; \
+                                                                    \
+			if (before)                                 \
+				low_ = (i) + 1;                     \
+			else                                        \
+				high_ = i;                          \
+		}                                                   \
+		low_;                                               \
 	})
 
 #endif

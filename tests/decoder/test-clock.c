@@ -357,7 +357,7 @@ static bool changes(u8 kind, u64 payload)
 	c.back = before.back;
 	c.cyc_last = before.cyc_last;
 	c.tsc_last = before.tsc_last;
-	changed = memcmp(&c, &before, sizeof(c));
+	changed = memcmp((const u8 *)&c, (const u8 *)&before, sizeof(c));
 	c = before;
 	return changed;
 }

@@ -156,7 +156,7 @@ END_TEST
 /* Every list of up to seven small numbers in order, with and without equal ones. */
 START_TEST(search_finds_the_first)
 {
-	u32 list[7], key, code, rest;
+	u32 list[7] = { 0 }, key, code, rest;
 	size_t n, i, from, below, upto;
 
 	for (code = 0; code < 4 * 4 * 4 * 4 * 4 * 4 * 4; code++) {
