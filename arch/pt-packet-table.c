@@ -53,9 +53,9 @@ const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {
 	},
 	[VMPT_PT_TIP] = IP_PACKET("TIP", "Target IP", 0x0d, VMPT_PT_ENDS_BLOCK, "33-17"),
 	[VMPT_PT_TIP_PGE] = IP_PACKET("TIP.PGE", "Packet Generation Enable", 0x11,
-				      VMPT_PT_ENDS_BLOCK, "33-20"),
+				      VMPT_PT_ENDS_BLOCK | VMPT_PT_TIME_BREAK, "33-20"),
 	[VMPT_PT_TIP_PGD] = IP_PACKET("TIP.PGD", "Packet Generation Disable", 0x01,
-				      VMPT_PT_ENDS_BLOCK, "33-21"),
+				      VMPT_PT_ENDS_BLOCK | VMPT_PT_TIME_BREAK, "33-21"),
 	[VMPT_PT_FUP] = IP_PACKET("FUP", "Flow Update", 0x1d, VMPT_PT_IN_PSB, "33-22"),
 	[VMPT_PT_CYC] = {
 		.name = "CYC", .title = "Cycle Count", .table = "33-33",
@@ -103,7 +103,7 @@ const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {
 	[VMPT_PT_TRACESTOP] = {
 		.name = "TraceStop", .title = "TraceStop region entered", .table = "33-28",
 		.header = { 0x02, 0x83 }, .mask = { 0xff, 0xff }, .header_size = 2, .size = 2,
-		.classes = VMPT_PT_ENDS_BLOCK,
+		.classes = VMPT_PT_ENDS_BLOCK | VMPT_PT_TIME_BREAK,
 	},
 	[VMPT_PT_CBR] = {
 		.name = "CBR", .title = "Core:Bus Ratio", .table = "33-29",
@@ -126,18 +126,18 @@ const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {
 	[VMPT_PT_OVF] = {
 		.name = "OVF", .title = "Overflow", .table = "33-35",
 		.header = { 0x02, 0xf3 }, .mask = { 0xff, 0xff }, .header_size = 2, .size = 2,
-		.classes = VMPT_PT_ENDS_BLOCK,
+		.classes = VMPT_PT_ENDS_BLOCK | VMPT_PT_TIME_BREAK,
 	},
 	[VMPT_PT_PSB] = {
 		/* The header is repeated to 16 bytes; decode checks them all. */
 		.name = "PSB", .title = "Packet Stream Boundary", .table = "33-36",
 		.header = { 0x02, 0x82 }, .mask = { 0xff, 0xff }, .header_size = 2, .size = 16,
-		.classes = VMPT_PT_ENDS_BLOCK,
+		.classes = VMPT_PT_ENDS_BLOCK | VMPT_PT_TIME_BREAK,
 	},
 	[VMPT_PT_PSBEND] = {
 		.name = "PSBEND", .title = "End of PSB+", .table = "33-37",
 		.header = { 0x02, 0x23 }, .mask = { 0xff, 0xff }, .header_size = 2, .size = 2,
-		.classes = VMPT_PT_ENDS_BLOCK,
+		.classes = VMPT_PT_ENDS_BLOCK | VMPT_PT_TIME_BREAK,
 	},
 	[VMPT_PT_MNT] = {
 		.name = "MNT", .title = "Maintenance", .table = "33-38",
@@ -156,7 +156,7 @@ const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {
 	[VMPT_PT_EXSTOP] = {
 		.name = "EXSTOP", .title = "Execution Stop", .table = "33-41",
 		.header = { 0x02, 0x62 }, .mask = { 0xff, 0x7f }, .header_size = 2, .size = 2,
-		.fields = 1, .field = { F("ip", 15, 1, FLAG) },
+		.classes = VMPT_PT_TIME_BREAK, .fields = 1, .field = { F("ip", 15, 1, FLAG) },
 	},
 	[VMPT_PT_MWAIT] = {
 		.name = "MWAIT", .title = "MWAIT", .table = "33-42",
@@ -167,7 +167,7 @@ const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {
 	[VMPT_PT_PWRE] = {
 		.name = "PWRE", .title = "Power Entry", .table = "33-43",
 		.header = { 0x02, 0x22 }, .mask = { 0xff, 0xff }, .header_size = 2, .size = 4,
-		.fields = 3,
+		.classes = VMPT_PT_TIME_BREAK, .fields = 3,
 		.field = { F("hw", 23, 1, FLAG), F("state", 28, 4, DEC), F("sub", 24, 4, DEC) },
 	},
 	[VMPT_PT_PWRX] = {

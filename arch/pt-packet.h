@@ -221,6 +221,7 @@ struct vmpt_pt_field {
 #define VMPT_PT_IN_PSB	   0x04 /* may stand between PSB and PSBEND (33.3.7) */
 #define VMPT_PT_GROUP	   0x08 /* PIP, VMCS, MODE.Exec: middle packets of Table 33-14 */
 #define VMPT_PT_HAS_IP	   0x10 /* an IP payload: TIP, TIP.PGE, TIP.PGD, FUP */
+#define VMPT_PT_TIME_BREAK 0x20 /* where time may stop, go on again or be lost: tracing, sleep */
 
 struct vmpt_pt_desc {
 	const char *name;  /* as in the manual: "TIP.PGE" */

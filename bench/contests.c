@@ -11,6 +11,7 @@
 #include "decoder/clock/clock.h"
 #include "decoder/vmpt-extract.h"
 #include "decoder/vmpt-timeline.h"
+#include "util/array.h"
 
 /* Between two calls of tick(). */
 #define TICK_BYTES (1u << 20)
@@ -136,7 +137,7 @@ static int run_timed(const struct bench_input *in, const struct bench_contest *c
 	};
 	struct vmpt_options options = options_of(in, c);
 	struct vmpt_stream stream = stream_of(in);
-	struct vmpt_time *times = NULL, *grown;
+	struct vmpt_time *times = NULL;
 	size_t room = 0, i;
 	struct vmpt_decoder *dec;
 	struct vmpt_batch batch;
@@ -149,15 +150,9 @@ static int run_timed(const struct bench_input *in, const struct bench_contest *c
 		return failed(in, c, ret);
 	vmpt_clock_init(&clock, &how);
 	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
-		if (batch.count > room) {
-			grown = realloc(times, batch.count * sizeof(*times));
-			if (!grown) {
-				ret = -VMPT_E_NOMEM;
-				break;
-			}
-			times = grown;
-			room = batch.count;
-		}
+		ret = vmpt_reserve(&times, &room, batch.count);
+		if (ret)
+			break;
 		vmpt_clock_batch(&clock, &stream, &batch, times, NULL);
 		consume(&batch, VMPT_ITEM_RUN, out);
 		for (i = 0, sum = 0; i < batch.count; i++)

@@ -204,12 +204,6 @@ void cli_warn_lines(const struct cli *cli, const char *file, size_t skipped);
 int cli_usage(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int cli_no_memory(const struct cli *cli);
 
-/*
- * Room for one more of @size bytes behind the @count of them at the pointer that @array points to.
- * False: no memory; all is as before.
- */
-bool cli_grow(void *array, size_t count, size_t *room, size_t size);
-
 /* Count a loss of @size bytes at @offset; @err: see struct cli_loss. */
 void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream, u64 offset,
 	      u64 size, int err);

@@ -7,13 +7,15 @@
 #include "cli/clock-open.h"
 #include "cli/clock-options.h"
 #include "cli/json-line.h"
+#include "util/array.h"
+#include "util/search.h"
 
 #define LINE_MAX_BYTES 65536
 #define VCPUS_MAX      65536
 #define LINES_ASKED    1000
 
 /* A line of the side record, taken apart. */
-struct line {
+struct vmcs_line {
 	struct json_line at;
 	const char *vm;
 	u64 vcpu, vmcs, offset, multiplier, since;
@@ -21,13 +23,13 @@ struct line {
 };
 
 /* 0 where it is not. */
-static int take_if_there(struct line *l, const json_t *o, const char *key, u64 *value)
+static int take_if_there(struct vmcs_line *l, const json_t *o, const char *key, u64 *value)
 {
 	*value = 0;
 	return json_object_get(o, key) ? json_line_u64(&l->at, o, key, ~0ULL, value) : CLI_OK;
 }
 
-static int take_line(struct line *l, const json_t *o)
+static int take_line(struct vmcs_line *l, const json_t *o)
 {
 	int err;
 
@@ -53,13 +55,8 @@ static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 {
 	struct vmpt_told *more;
 
-	/* Room for 2^n */
-	if (!(c->told_count & (c->told_count - 1))) {
-		more = realloc(c->told, (c->told_count ? 2 * c->told_count : 1) * sizeof(*more));
-		if (!more)
-			return cli_no_memory(cli);
-		c->told = more;
-	}
+	if (vmpt_grow(&c->told, c->told_count))
+		return cli_no_memory(cli);
 	more = &c->told[c->told_count++];
 	*more = *told;
 	/* The processor does not scale. */
@@ -68,7 +65,7 @@ static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 	return CLI_OK;
 }
 
-static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
+static int add_line(struct cli *cli, struct cli_clocks *c, struct vmcs_line *l)
 {
 	struct vmpt_told told = {
 		.vmcs = l->vmcs,
@@ -80,12 +77,8 @@ static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
 
 	if (c->vcpus == VCPUS_MAX)
 		return json_line_bad(&l->at, "more than %d records", VCPUS_MAX);
-	if (!(c->vcpus & (c->vcpus - 1))) {
-		more = realloc(c->vcpu, (c->vcpus ? 2 * c->vcpus : 1) * sizeof(*more));
-		if (!more)
-			return cli_no_memory(cli);
-		c->vcpu = more;
-	}
+	if (vmpt_grow(&c->vcpu, c->vcpus))
+		return cli_no_memory(cli);
 	more = &c->vcpu[c->vcpus];
 	*more = (struct cli_clock_vcpu){ l->vmcs, l->since, strdup(l->vm), (u32)l->vcpu };
 	if (!more->vm)
@@ -95,7 +88,7 @@ static int add_line(struct cli *cli, struct cli_clocks *c, struct line *l)
 }
 
 static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, size_t n,
-		     struct line *l)
+		     struct vmcs_line *l)
 {
 	json_t *o;
 	int err;
@@ -136,7 +129,7 @@ static bool is_cut(const char *text, size_t n)
 static int read_record(struct cli *cli, struct cli_clocks *c)
 {
 	FILE *f = fopen(cli->side_record, "re");
-	struct line l = {
+	struct vmcs_line l = {
 		.at = { .cli = cli, .file = cli->side_record, .left_out = true },
 	};
 	char *text = NULL;
@@ -299,24 +292,15 @@ void cli_clocks_close(struct cli_clocks *c)
 
 static const struct cli_clock_vcpu *recorded(const struct cli_clocks *c, u64 vmcs, u64 at)
 {
-	const struct cli_clock_vcpu *last;
-	size_t low = 0, high = c->vcpus;
+	const struct cli_clock_vcpu *v = c->vcpu;
+	size_t n = vmpt_search(i, 0, c->vcpus,
+			       v[i].vmcs < vmcs || (v[i].vmcs == vmcs && v[i].since <= at));
 
 	/* The last one from then or before. */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct cli_clock_vcpu *v = &c->vcpu[mid];
-
-		if (v->vmcs < vmcs || (v->vmcs == vmcs && v->since <= at))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	last = low ? &c->vcpu[low - 1] : NULL;
-	if (last && last->vmcs == vmcs)
-		return last;
+	if (n && v[n - 1].vmcs == vmcs)
+		return &v[n - 1];
 	/* Before the first word of it it was already the same one's. */
-	return low < c->vcpus && c->vcpu[low].vmcs == vmcs ? &c->vcpu[low] : NULL;
+	return n < c->vcpus && v[n].vmcs == vmcs ? &v[n] : NULL;
 }
 
 bool cli_clocks_who(const struct cli_clocks *c, u64 vmcs, u64 at, const char **vm, s64 *vcpu)

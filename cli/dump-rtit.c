@@ -27,7 +27,7 @@ struct rtit_line {
 	u64 since_mtc;
 };
 
-struct walk {
+struct rtit_walk {
 	struct cli *cli;
 	struct dump *d;
 	const struct vmpt_stream *stream;
@@ -52,7 +52,7 @@ static const char *const erratum_text[VMPT_RTIT_ERRATA + 1] = {
 
 /* ---- text ---- */
 
-static void print_bytes(struct cli *cli, struct walk *w, const struct rtit_line *line)
+static void print_bytes(struct cli *cli, struct rtit_walk *w, const struct rtit_line *line)
 {
 	const u8 *b = w->stream->data + line->at.offset;
 	bool loss = line->at.kind == VMPT_ITEM_LOSS;
@@ -153,7 +153,7 @@ static void print_packet(struct cli *cli, const struct rtit_line *line)
 	putchar('\n');
 }
 
-static void print_text(struct walk *w, const struct rtit_line *line)
+static void print_text(struct rtit_walk *w, const struct rtit_line *line)
 {
 	struct cli *cli = w->cli;
 
@@ -169,7 +169,7 @@ static void print_text(struct walk *w, const struct rtit_line *line)
 
 /* ---- JSON ---- */
 
-static void json_bytes(struct cli *cli, json_t *o, const struct walk *w,
+static void json_bytes(struct cli *cli, json_t *o, const struct rtit_walk *w,
 		       const struct rtit_line *line)
 {
 	const u8 *b = w->stream->data + line->at.offset;
@@ -242,7 +242,7 @@ static void json_time(struct cli *cli, json_t *o, const struct rtit_line *line)
 		cli_json_set(cli, o, "time_went_back", json_true());
 }
 
-static void print_json(struct walk *w, const struct rtit_line *line)
+static void print_json(struct rtit_walk *w, const struct rtit_line *line)
 {
 	struct cli *cli = w->cli;
 	json_t *o = json_object();
@@ -263,14 +263,14 @@ static void print_json(struct walk *w, const struct rtit_line *line)
 
 /* ---- the walk ---- */
 
-static bool wanted(const struct walk *w, const struct rtit_line *line)
+static bool wanted(const struct rtit_walk *w, const struct rtit_line *line)
 {
 	u64 bit = line->at.kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << line->pkt.kind;
 
 	return w->d->rtit_kinds & bit && dump_owner_wanted(w->cli, &line->at.owner);
 }
 
-static void put_line(struct walk *w, const struct rtit_line *line)
+static void put_line(struct rtit_walk *w, const struct rtit_line *line)
 {
 	if (dump_too_early(w->d, line->at.offset, line->size))
 		return;
@@ -286,7 +286,7 @@ static void put_line(struct walk *w, const struct rtit_line *line)
 }
 
 /* What came before the last line was sent before it. */
-static void bound_by_last(struct walk *w)
+static void bound_by_last(struct rtit_walk *w)
 {
 	const struct rtit_line *last = &w->line[w->waiting - 1];
 	struct rtit_line *line;
@@ -303,7 +303,7 @@ static void bound_by_last(struct walk *w)
 									    : line->tsc - line->lo;
 }
 
-static void flush(struct walk *w)
+static void flush(struct rtit_walk *w)
 {
 	unsigned int i;
 
@@ -315,7 +315,7 @@ static void flush(struct walk *w)
 }
 
 /* Whether the last line, which is whole, waits for the next one's time (4.2.15). */
-static bool waits_on(const struct walk *w)
+static bool waits_on(const struct rtit_walk *w)
 {
 	const struct rtit_line *line = &w->line[w->waiting - 1];
 
@@ -325,7 +325,7 @@ static bool waits_on(const struct walk *w)
 }
 
 /* Without an STS an MTC tells how long after the first one it was sent. */
-static void note_mtc(struct walk *w, struct rtit_line *line, const struct vmpt_packet *at)
+static void note_mtc(struct rtit_walk *w, struct rtit_line *line, const struct vmpt_packet *at)
 {
 	unsigned int rng = at->payload >> 8 & 3;
 
@@ -346,7 +346,7 @@ static void note_mtc(struct walk *w, struct rtit_line *line, const struct vmpt_p
 	line->since_mtc = w->since_mtc;
 }
 
-static void note_time(struct walk *w, struct rtit_line *line, const struct vmpt_packet *at)
+static void note_time(struct rtit_walk *w, struct rtit_line *line, const struct vmpt_packet *at)
 {
 	vmpt_rtit_clock_feed(&w->clock, at);
 	line->timed = w->clock.known && at->kind != VMPT_ITEM_LOSS;
@@ -358,7 +358,7 @@ static void note_time(struct walk *w, struct rtit_line *line, const struct vmpt_
 	note_mtc(w, line, at);
 }
 
-static void take(struct walk *w, const struct vmpt_packet *at)
+static void take(struct rtit_walk *w, const struct vmpt_packet *at)
 {
 	struct rtit_line *line;
 
@@ -384,7 +384,7 @@ static void take(struct walk *w, const struct vmpt_packet *at)
 }
 
 /* Once: MTCs and STSs tell that the ratio is another, or cycles are not what they seem. */
-static void tell_contradiction(const struct walk *w, u64 before, u64 offset)
+static void tell_contradiction(const struct rtit_walk *w, u64 before, u64 offset)
 {
 	if (w->cli->clock.rates.tsc_num && !before && w->clock.contradictions)
 		cli_warn(
@@ -397,7 +397,7 @@ static void tell_contradiction(const struct walk *w, u64 before, u64 offset)
 
 int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 {
-	struct walk w = { .cli = cli, .d = cli->own, .stream = cli->stream[i] };
+	struct rtit_walk w = { .cli = cli, .d = cli->own, .stream = cli->stream[i] };
 	struct vmpt_cursor cursor = { 0 };
 	struct vmpt_packet at;
 	u64 before;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/elf-file.h"
+#include "util/array.h"
 
 /* One program's code at the most: what is larger is no program. */
 #define PIECE_MAX (1ULL << 30)
@@ -12,19 +13,18 @@
 static int add_piece(struct cli *cli, struct elf_code *code, const struct elf_file *f,
 		     const GElf_Phdr *segment, u64 shift)
 {
-	struct elf_piece *piece = realloc(code->piece, (code->count + 1) * sizeof(*piece));
+	struct elf_piece *piece;
 	size_t size;
 	char *raw = elf_rawfile(f->elf, &size);
 
-	if (!piece)
+	if (vmpt_grow(&code->piece, code->count))
 		return cli_no_memory(cli);
-	code->piece = piece;
 	if (!raw || segment->p_filesz > PIECE_MAX || segment->p_offset > size ||
 	    segment->p_filesz > size - segment->p_offset) {
 		cli_error(cli, "%s: is cut: its code lies behind its end", f->path);
 		return CLI_FAILED;
 	}
-	piece += code->count;
+	piece = &code->piece[code->count];
 	piece->start = segment->p_vaddr + shift;
 	piece->size = segment->p_filesz;
 	piece->bytes = malloc(segment->p_filesz);

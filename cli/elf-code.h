@@ -41,7 +41,7 @@ struct elf_symbol {
 
 struct elf_symbols {
 	struct elf_symbol *symbol; /* by file, then address */
-	size_t count, room;
+	size_t count;
 	u32 files;
 };
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/elf-file.h"
+#include "util/array.h"
+#include "util/search.h"
 
 #define SYMBOLS_MAX 4000000
 
@@ -18,21 +20,14 @@ struct adder {
 static int add(struct adder *a, const char *name, u64 address, u64 size)
 {
 	struct elf_symbols *s = a->symbols;
-	size_t room = s->room ? 2 * s->room : 1024;
-	struct elf_symbol *more;
 	char safe[CLI_WHO];
 
 	if (s->count == SYMBOLS_MAX) {
 		cli_error(a->cli, "--symbols: more than %d functions", SYMBOLS_MAX);
 		return a->code = CLI_FAILED;
 	}
-	if (s->count == s->room) {
-		more = realloc(s->symbol, room * sizeof(*more));
-		if (!more)
-			return a->code = cli_no_memory(a->cli);
-		s->symbol = more;
-		s->room = room;
-	}
+	if (vmpt_grow(&s->symbol, s->count))
+		return a->code = cli_no_memory(a->cli);
 	cli_safe_name(name, safe);
 	s->symbol[s->count] = (struct elf_symbol){
 		.address = address,
@@ -172,21 +167,14 @@ void elf_symbols_free(struct elf_symbols *symbols)
 
 const char *elf_symbols_find(const struct elf_symbols *symbols, u32 file, u64 ip, u64 *into)
 {
-	size_t low = 0, high = symbols->count;
+	const struct elf_symbol *s = symbols->symbol;
+	size_t n = vmpt_search(i, 0, symbols->count,
+			       s[i].file < file || (s[i].file == file && s[i].address <= ip));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct elf_symbol *s = &symbols->symbol[mid];
-
-		if (s->file < file || (s->file == file && s->address <= ip))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || symbols->symbol[low - 1].file != file)
+	if (!n || s[n - 1].file != file)
 		return NULL;
-	*into = ip - symbols->symbol[low - 1].address;
-	if (symbols->symbol[low - 1].size && *into >= symbols->symbol[low - 1].size)
+	*into = ip - s[n - 1].address;
+	if (s[n - 1].size && *into >= s[n - 1].size)
 		return NULL;
-	return symbols->symbol[low - 1].name;
+	return s[n - 1].name;
 }

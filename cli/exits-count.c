@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cli/exits.h"
+#include "util/array.h"
+#include "util/search.h"
 
 /* ---- rows ---- */
 
@@ -18,16 +20,8 @@ static bool is_row(const struct exits_row *row, u32 vm, const struct vmpt_exit *
 
 static int add_row(struct exits *x, const struct cli *cli, const struct exits_row *row)
 {
-	size_t room = x->row_room ? 2 * x->row_room : 32;
-	struct exits_row *more;
-
-	if (x->rows == x->row_room) {
-		more = realloc(x->row, room * sizeof(*more));
-		if (!more)
-			return cli_no_memory(cli);
-		x->row = more;
-		x->row_room = room;
-	}
+	if (vmpt_grow(&x->row, x->rows))
+		return cli_no_memory(cli);
 	x->row[x->rows++] = *row;
 	return CLI_OK;
 }
@@ -60,64 +54,22 @@ static int find_row(struct exits *x, const struct timeline *t, u32 vm, const str
 
 /* ---- IPs ---- */
 
-/* The mixing is that of splitmix64. */
-static u64 hash(u64 h)
-{
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
-	return h ^ h >> 31;
-}
-
-static u64 ip_hash(const struct exits *x, u32 row, u64 ip)
-{
-	return hash(ip ^ hash(row ^ x->seed));
-}
-
-static int grow_ips(struct exits *x, const struct cli *cli)
-{
-	size_t room = x->ip_room ? 2 * x->ip_room : 256, i;
-	struct exits_ip *more = realloc(x->ip, room * sizeof(*more));
-	u32 *slot;
-	u64 h;
-
-	if (!more)
-		return cli_no_memory(cli);
-	x->ip = more;
-	x->ip_room = room;
-	slot = calloc(2 * room, sizeof(*slot));
-	if (!slot)
-		return cli_no_memory(cli);
-	free(x->slot);
-	x->slot = slot;
-	x->slots = 2 * room;
-	for (i = 0; i < x->ips; i++) {
-		for (h = ip_hash(x, x->ip[i].row, x->ip[i].ip); slot[h & (x->slots - 1)]; h++)
-			;
-		slot[h & (x->slots - 1)] = (u32)i + 1;
-	}
-	return CLI_OK;
-}
-
 static int count_ip(struct exits *x, const struct cli *cli, u32 row, u64 ip)
 {
-	u64 h;
+	u64 hash = vmpt_mix64(ip ^ vmpt_mix64(row ^ x->seed));
+	u32 found = vmpt_hash_find(&x->by_ip, hash, i, x->ip[i].row == row && x->ip[i].ip == ip);
 
-	if (x->ips == x->ip_room && x->ips < EXITS_IPS_MAX && grow_ips(x, cli))
-		return CLI_FAILED;
-	for (h = ip_hash(x, row, ip); x->slot[h & (x->slots - 1)]; h++) {
-		struct exits_ip *at = &x->ip[x->slot[h & (x->slots - 1)] - 1];
-
-		if (at->row != row || at->ip != ip)
-			continue;
-		at->count++;
+	if (found != VMPT_HASH_NONE) {
+		x->ip[found].count++;
 		return CLI_OK;
 	}
 	if (x->ips == EXITS_IPS_MAX) {
 		x->ips_left_out++;
 		return CLI_OK;
 	}
-	x->ip[x->ips] = (struct exits_ip){ .ip = ip, .count = 1, .row = row };
-	x->slot[h & (x->slots - 1)] = (u32)++x->ips;
+	if (vmpt_grow(&x->ip, x->ips) || vmpt_hash_add(&x->by_ip, hash, (u32)x->ips))
+		return cli_no_memory(cli);
+	x->ip[x->ips++] = (struct exits_ip){ .ip = ip, .count = 1, .row = row };
 	return CLI_OK;
 }
 
@@ -216,20 +168,12 @@ void exits_sort(struct exits *x)
 
 const struct exits_ip *exits_ips(const struct exits *x, size_t row, size_t *count)
 {
-	size_t low = 0, high = x->ips, end;
+	size_t first = vmpt_search(i, 0, x->ips, x->ip[i].row < row), end;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (x->ip[mid].row < row)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (end = low; end < x->ips && x->ip[end].row == row; end++)
+	for (end = first; end < x->ips && x->ip[end].row == row; end++)
 		;
-	*count = end - low;
-	return x->ip + low;
+	*count = end - first;
+	return x->ip + first;
 }
 
 void exits_free(struct exits *x)
@@ -240,5 +184,5 @@ void exits_free(struct exits *x)
 		histogram_free(&x->row[i].out);
 	free(x->row);
 	free(x->ip);
-	free(x->slot);
+	vmpt_hash_free(&x->by_ip);
 }

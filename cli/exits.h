@@ -4,6 +4,7 @@
 #define VMPT_CLI_EXITS_H
 
 #include "cli/timeline-own.h"
+#include "util/hash.h"
 
 /* ---- exits-histogram.c: lengths in buckets of under 1 % ---- */
 
@@ -46,11 +47,10 @@ struct exits_ip {
 
 struct exits {
 	struct exits_row *row;
-	size_t rows, row_room;
+	size_t rows;
 	struct exits_ip *ip;
-	size_t ips, ip_room;
-	u32 *slot; /* hash of ip[]: 1 + index, 0 is free */
-	size_t slots;
+	size_t ips;
+	struct vmpt_hash by_ip; /* and by row */
 	u64 seed;
 	u64 ips_left_out;
 };

@@ -166,21 +166,6 @@ int cli_no_memory(const struct cli *cli)
 	return CLI_FAILED;
 }
 
-bool cli_grow(void *array, size_t count, size_t *room, size_t size)
-{
-	void **at = array, *more;
-	size_t want = *room ? 2 * *room : 16;
-
-	if (count < *room)
-		return true;
-	more = realloc(*at, want * size);
-	if (!more)
-		return false;
-	*at = more;
-	*room = want;
-	return true;
-}
-
 const char *cli_number(u64 value, char buf[32])
 {
 	char *p = buf + 31;

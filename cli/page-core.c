@@ -9,12 +9,13 @@
 
 #include "cli/page-parts.h"
 #include "cli/page.h"
+#include "util/array.h"
 
 /* Times end here: four centuries at 300 MHz. */
 #define MAX_TIME (1ULL << 62)
 
 /* A vCPU's last span. */
-struct waiting {
+struct waiting_span {
 	bool is;
 	u8 reason; /* of its exit, if it ended with one */
 	u32 vm;
@@ -28,7 +29,7 @@ struct page {
 	struct page_grid cpus, vcpus;
 	struct page_exits exits;
 	struct page_spans spans;
-	struct waiting *line;
+	struct waiting_span *line;
 	size_t lines, seen; /* room, and those up to the last one seen */
 	u64 untold;	    /* spans of vCPUs without a lane */
 	bool begun;
@@ -62,28 +63,17 @@ void page_free(struct page *page)
 	free(page);
 }
 
-static struct waiting *waiting_of(struct page *page, u32 line)
+static struct waiting_span *waiting_of(struct page *page, u32 line)
 {
-	size_t lines = page->lines ? page->lines : 16;
-	struct waiting *all;
-
-	while (lines <= line)
-		lines *= 2;
-	if (lines != page->lines) {
-		all = realloc(page->line, lines * sizeof(*all));
-		if (!all)
-			return NULL;
-		memset(all + page->lines, 0, (lines - page->lines) * sizeof(*all));
-		page->line = all;
-		page->lines = lines;
-	}
+	if (vmpt_reserve_zeroed(&page->line, &page->lines, line + 1ULL))
+		return NULL;
 	if (line >= page->seen)
 		page->seen = line + 1;
 	return &page->line[line];
 }
 
 /* The span of a vCPU that waited: @next is its next one, NULL at the end. */
-static int settle(struct page *page, struct waiting *waiting, const struct timeline_span *next)
+static int settle(struct page *page, struct waiting_span *waiting, const struct timeline_span *next)
 {
 	struct page_kept *kept = &waiting->kept;
 	bool exited = kept->flags & PAGE_KEPT_EXITED, timed = exited && next && next->has_left;
@@ -135,12 +125,12 @@ static struct page_kept kept_of(const struct timeline_span *span, u32 line)
 
 static int add_guest(struct page *page, const struct timeline_span *span, u32 line, u32 vm)
 {
-	struct waiting *waiting = waiting_of(page, line);
+	struct waiting_span *waiting = waiting_of(page, line);
 	const struct vmpt_exit *exit = &span->span->exit;
 
 	if (!waiting || (waiting->is && settle(page, waiting, span)))
 		return -1;
-	*waiting = (struct waiting){
+	*waiting = (struct waiting_span){
 		.is = true, .vm = vm, .end = span->end, .kept = kept_of(span, line), .exit = *exit
 	};
 	if (span->span->ended == VMPT_EDGE_EXIT) {

@@ -9,6 +9,7 @@
 
 #include "cli/page-parts.h"
 #include "cli/page.h"
+#include "util/array.h"
 
 #define MAX_HISTS 8192
 #define IPS	  1024 /* of a VM, half of them used */
@@ -47,45 +48,27 @@ u8 page_exit_reason(struct page_exits *exits, const struct vmpt_exit *exit)
 
 static struct page_hist *hist_of(struct page_exits *exits, u32 line, u8 reason)
 {
-	struct page_hist **all = exits->hist, **slot;
-	size_t lines = exits->lines ? exits->lines : 16;
+	struct page_hist **of;
 
-	while (lines <= line)
-		lines *= 2;
-	if (lines != exits->lines) {
-		all = realloc(all, lines * PAGE_REASONS * sizeof(*all));
-		if (!all)
-			return NULL;
-		memset(all + exits->lines * PAGE_REASONS, 0,
-		       (lines - exits->lines) * PAGE_REASONS * sizeof(*all));
-		exits->hist = all;
-		exits->lines = lines;
-	}
-	if (!all[line * PAGE_REASONS + reason] && exits->hists >= MAX_HISTS)
+	if (vmpt_reserve_zeroed(&exits->hist, &exits->lines, line + 1ULL))
+		return NULL;
+	of = exits->hist[line];
+	if (!of[reason] && exits->hists >= MAX_HISTS)
 		reason = PAGE_REASONS - 1;
-	slot = &all[line * PAGE_REASONS + reason];
-	if (!*slot) {
-		*slot = calloc(1, sizeof(**slot));
-		exits->hists += *slot != NULL;
+	if (!of[reason]) {
+		of[reason] = calloc(1, sizeof(*of[reason]));
+		exits->hists += of[reason] != NULL;
 	}
-	return *slot;
+	return of[reason];
 }
 
 static struct page_ips *ips_of(struct page_exits *exits, u32 vm)
 {
-	size_t vms = exits->vms ? exits->vms : 8;
-	struct page_ips *ips = exits->ips;
+	struct page_ips *ips;
 
-	while (vms <= vm)
-		vms *= 2;
-	if (vms != exits->vms) {
-		ips = realloc(ips, vms * sizeof(*ips));
-		if (!ips)
-			return NULL;
-		memset(ips + exits->vms, 0, (vms - exits->vms) * sizeof(*ips));
-		exits->ips = ips;
-		exits->vms = vms;
-	}
+	if (vmpt_reserve_zeroed(&exits->ips, &exits->vms, vm + 1ULL))
+		return NULL;
+	ips = exits->ips;
 	if (!ips[vm].entry)
 		ips[vm].entry = calloc(IPS, sizeof(*ips[vm].entry));
 	return ips[vm].entry ? &ips[vm] : NULL;
@@ -193,7 +176,7 @@ void page_exits_put(const struct page_exits *exits, struct page_bytes *bytes)
 
 	page_put(bytes, exits->hists);
 	for (i = 0; i < exits->lines * PAGE_REASONS; i++) {
-		const struct page_hist *hist = exits->hist[i];
+		const struct page_hist *hist = exits->hist[i / PAGE_REASONS][i % PAGE_REASONS];
 
 		if (!hist)
 			continue;
@@ -283,7 +266,7 @@ void page_exits_free(struct page_exits *exits)
 	size_t i;
 
 	for (i = 0; i < exits->lines * PAGE_REASONS; i++)
-		free(exits->hist[i]);
+		free(exits->hist[i / PAGE_REASONS][i % PAGE_REASONS]);
 	free(exits->hist);
 	for (i = 0; i < exits->vms; i++)
 		free(exits->ips[i].entry);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/page-parts.h"
+#include "util/array.h"
 
 /* Of all lanes together, and the least of one. */
 #define ALL_BUCKETS (1u << 17)
@@ -17,21 +18,15 @@
 static struct page_cell *cell_of(struct page_bucket *bucket, u16 state)
 {
 	struct page_cell *cell;
-	u16 i, room;
+	u16 i;
 
 	for (i = 0; i < bucket->cells; i++)
 		if (bucket->cell[i].state == state)
 			return &bucket->cell[i];
 	if (bucket->cells >= PAGE_CELLS - 1 && state != PAGE_OTHER)
 		return cell_of(bucket, PAGE_OTHER);
-	if (bucket->cells == bucket->room) {
-		room = bucket->room ? (u16)(bucket->room * 2) : 2;
-		cell = realloc(bucket->cell, room * sizeof(*cell));
-		if (!cell)
-			return NULL;
-		bucket->cell = cell;
-		bucket->room = room;
-	}
+	if (vmpt_grow(&bucket->cell, bucket->cells))
+		return NULL;
 	cell = &bucket->cell[bucket->cells++];
 	*cell = (struct page_cell){ .state = state };
 	return cell;
@@ -83,19 +78,8 @@ void page_grid_widen(struct page_grid *grid, bool halve_count)
 
 static int add_lane(struct page_grid *grid, size_t lane)
 {
-	struct page_lane *all;
-	size_t lanes = grid->lanes ? grid->lanes : 16;
-
-	while (lanes <= lane)
-		lanes *= 2;
-	if (lanes != grid->lanes) {
-		all = realloc(grid->lane, lanes * sizeof(*all));
-		if (!all)
-			return -1;
-		memset(all + grid->lanes, 0, (lanes - grid->lanes) * sizeof(*all));
-		grid->lane = all;
-		grid->lanes = lanes;
-	}
+	if (vmpt_reserve_zeroed(&grid->lane, &grid->lanes, lane + 1))
+		return -1;
 	if (!grid->count) {
 		grid->count = grid->max;
 		grid->width = 1;

@@ -48,7 +48,7 @@ struct page_cell {
 };
 
 struct page_bucket {
-	u16 cells, room;
+	u16 cells;
 	struct page_cell *cell;
 };
 
@@ -105,7 +105,7 @@ struct page_ips {
 struct page_exits {
 	struct page_reason reason[PAGE_REASONS];
 	u32 reasons, hists;
-	struct page_hist **hist; /* by line and reason */
+	struct page_hist *(*hist)[PAGE_REASONS]; /* by line */
 	size_t lines;
 	struct page_ips *ips; /* by VM */
 	size_t vms;

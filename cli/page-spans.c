@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/page-parts.h"
+#include "util/array.h"
 
 static int by_key(const void *va, const void *vb)
 {
@@ -49,25 +50,14 @@ void page_spans_trim(struct page_spans *spans, size_t count)
 
 int page_spans_add(struct page_spans *spans, struct page_kept *kept, bool notable)
 {
-	struct page_kept *all;
-	size_t room;
-
 	spans->total++;
 	kept->key = key_of(spans, kept, notable);
 	if (kept->key < spans->least)
 		return 0;
 	if (spans->count == 2 * spans->max)
 		page_spans_trim(spans, spans->max);
-	if (spans->count == spans->room) {
-		room = spans->room ? spans->room * 2 : 1024;
-		if (room > 2 * spans->max)
-			room = 2 * spans->max;
-		all = realloc(spans->kept, room * sizeof(*all));
-		if (!all)
-			return -1;
-		spans->kept = all;
-		spans->room = room;
-	}
+	if (vmpt_reserve(&spans->kept, &spans->room, spans->count + 1))
+		return -1;
 	spans->kept[spans->count++] = *kept;
 	return 0;
 }

@@ -12,25 +12,16 @@
 #include "cli/page-parts.h"
 #include "cli/page.h"
 #include "cli/safe-text.h"
+#include "util/array.h"
 #include "page-files.h" /* made by cli/page/embed.py */
 
 static void put_bytes(struct page_bytes *bytes, const u8 *data, size_t size)
 {
-	size_t room = bytes->room ? bytes->room : 1u << 16;
-	u8 *all;
-
 	if (bytes->failed)
 		return;
-	while (room < bytes->size + size)
-		room *= 2;
-	if (room != bytes->room) {
-		all = realloc(bytes->data, room);
-		if (!all) {
-			bytes->failed = true;
-			return;
-		}
-		bytes->data = all;
-		bytes->room = room;
+	if (vmpt_reserve(&bytes->data, &bytes->room, bytes->size + size)) {
+		bytes->failed = true;
+		return;
 	}
 	memcpy(bytes->data + bytes->size, data, size);
 	bytes->size += size;

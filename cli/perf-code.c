@@ -6,19 +6,19 @@
 
 #include "cli/elf-file.h"
 #include "cli/perf-code.h"
+#include "util/array.h"
 
 #define PAGE 4096ULL
 
 static struct perf_map *new_map(struct cli *cli, struct perf_code *code)
 {
-	struct perf_map *map = realloc(code->map, (code->count + 1) * sizeof(*map));
+	struct perf_map *map;
 
-	if (!map) {
+	if (vmpt_grow(&code->map, code->count)) {
 		cli_no_memory(cli);
 		return NULL;
 	}
-	code->map = map;
-	map += code->count++;
+	map = &code->map[code->count++];
 	memset(map, 0, sizeof(*map));
 	return map;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/rec.h"
+#include "util/array.h"
 
 #define VCPUS_MAX 65536
 
@@ -208,15 +209,9 @@ static struct rec_vcpu *find_vcpu(struct rec *r, const char *folder, int pid, in
 	}
 	if (r->vcpus == VCPUS_MAX)
 		return NULL;
-	if (r->vcpus == r->room) {
-		r->room = r->room ? 2 * r->room : 16;
-		v = realloc(r->vcpu, r->room * sizeof(*v));
-		if (!v) {
-			r->cli->out_of_memory = true;
-			r->room = r->vcpus;
-			return NULL;
-		}
-		r->vcpu = v;
+	if (vmpt_grow(&r->vcpu, r->vcpus)) {
+		r->cli->out_of_memory = true;
+		return NULL;
 	}
 	*is_new = true;
 	v = &r->vcpu[r->vcpus++];

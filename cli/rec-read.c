@@ -10,12 +10,13 @@
 
 #include "cli/json-line.h"
 #include "cli/rec-read.h"
+#include "util/array.h"
 
 #define LINE_BYTES (1 << 20)
 #define VCPUS_MAX  65536
 #define NUMBER_MAX INT32_MAX
 
-struct reader {
+struct rec_reader {
 	struct cli *cli;
 	struct json_line line;
 	size_t used; /* lines */
@@ -42,7 +43,7 @@ bool cli_rec_find(const char *path, char *side, size_t size)
 /* ---- members ---- */
 
 /* A number up to @max; @has false: it is not there, or null. */
-static int take_u64(struct reader *r, const json_t *o, const char *key, u64 max, u64 *value,
+static int take_u64(struct rec_reader *r, const json_t *o, const char *key, u64 max, u64 *value,
 		    bool *has)
 {
 	*value = 0;
@@ -50,7 +51,7 @@ static int take_u64(struct reader *r, const json_t *o, const char *key, u64 max,
 	return *has ? json_line_u64(&r->line, o, key, max, value) : CLI_OK;
 }
 
-static int take_u32(struct reader *r, json_t *o, const char *key, u32 *value)
+static int take_u32(struct rec_reader *r, json_t *o, const char *key, u32 *value)
 {
 	u64 v;
 	bool has;
@@ -61,7 +62,7 @@ static int take_u32(struct reader *r, json_t *o, const char *key, u32 *value)
 	return err;
 }
 
-static int take_host(struct reader *r, json_t *o)
+static int take_host(struct rec_reader *r, json_t *o)
 {
 	struct cli_rec host = *r->rec;
 	int err = take_u32(r, o, "tsc_art_numerator", &host.tsc_num);
@@ -87,7 +88,7 @@ static int take_host(struct reader *r, json_t *o)
 
 /* The multiplier has 48 bits behind the point here (SDM 3 26.6.5), KVM says how many its ratio has.
  */
-static int take_map(struct reader *r, json_t *o, struct cli_rec_look *look)
+static int take_map(struct rec_reader *r, json_t *o, struct cli_rec_look *look)
 {
 	bool has_offset = false, has_ratio = false, has_bits = false;
 	u64 ratio = 0, bits = 0;
@@ -115,7 +116,7 @@ static int take_map(struct reader *r, json_t *o, struct cli_rec_look *look)
 	return CLI_OK;
 }
 
-static int take_place(struct reader *r, json_t *o, struct cli_rec_vcpu *v,
+static int take_place(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v,
 		      struct cli_rec_look *look)
 {
 	u64 pid, tid, vcpu;
@@ -145,7 +146,7 @@ static int take_place(struct reader *r, json_t *o, struct cli_rec_vcpu *v,
 }
 
 /* The vCPU that @v is, or a new one, whose names are taken from @o. */
-static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
+static int find_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
 {
 	const char *vm = json_string_value(json_object_get(o, "vm"));
 	const char *uuid = json_string_value(json_object_get(o, "uuid"));
@@ -167,7 +168,7 @@ static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, 
 	}
 	if (rec->vcpus == VCPUS_MAX)
 		return json_line_bad(&r->line, "more than %d vCPUs", VCPUS_MAX);
-	if (!cli_grow(&rec->vcpu, rec->vcpus, &rec->vcpu_room, sizeof(*n)))
+	if (vmpt_grow(&rec->vcpu, rec->vcpus))
 		return cli_no_memory(r->cli);
 	n = &rec->vcpu[rec->vcpus];
 	*n = *v;
@@ -182,7 +183,7 @@ static int find_vcpu(struct reader *r, json_t *o, const struct cli_rec_vcpu *v, 
 	return CLI_OK;
 }
 
-static int take_vcpu(struct reader *r, json_t *o)
+static int take_vcpu(struct rec_reader *r, json_t *o)
 {
 	struct cli_rec *rec = r->rec;
 	struct cli_rec_vcpu v = { 0 }, *known;
@@ -202,7 +203,7 @@ static int take_vcpu(struct reader *r, json_t *o)
 		known->from = look.before;
 	if (look.after > known->to)
 		known->to = look.after;
-	if (!cli_grow(&rec->look, rec->looks, &rec->look_room, sizeof(look)))
+	if (vmpt_grow(&rec->look, rec->looks))
 		return cli_no_memory(r->cli);
 	rec->look[rec->looks++] = look;
 	return CLI_OK;
@@ -210,7 +211,7 @@ static int take_vcpu(struct reader *r, json_t *o)
 
 /* ---- the file ---- */
 
-static int take_line(struct reader *r, const char *line, size_t n)
+static int take_line(struct rec_reader *r, const char *line, size_t n)
 {
 	json_t *o = json_line_parse(&r->line, line, n);
 	const char *kind = json_string_value(json_object_get(o, "kind"));
@@ -231,7 +232,8 @@ static int take_line(struct reader *r, const char *line, size_t n)
 
 int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 {
-	struct reader r = { .cli = cli, .line = { .cli = cli, .file = side, .left_out = true } };
+	struct rec_reader r = { .cli = cli,
+				.line = { .cli = cli, .file = side, .left_out = true } };
 	FILE *f = fopen(side, "re");
 	char *line = NULL;
 	size_t room = 0;
@@ -350,7 +352,7 @@ int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct 
 {
 	const struct vmpt_vm_name *list;
 	struct vmpt_told *t = NULL;
-	size_t n, i, k, room = 0;
+	size_t n, i, k;
 
 	*told = NULL;
 	*count = 0;
@@ -367,7 +369,7 @@ int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct 
 			if (!first && look->map.offset == map.offset &&
 			    look->map.multiplier == map.multiplier)
 				continue;
-			if (!cli_grow(&t, *count, &room, sizeof(*t))) {
+			if (vmpt_grow(&t, *count)) {
 				free(t);
 				return cli_no_memory(cli);
 			}

@@ -32,9 +32,9 @@ struct cli_rec_vcpu {
 
 struct cli_rec {
 	struct cli_rec_vcpu *vcpu;
-	size_t vcpus, vcpu_room;
+	size_t vcpus;
 	struct cli_rec_look *look; /* as in the file: by time */
-	size_t looks, look_room;
+	size_t looks;
 	/* The host; 0: not known */
 	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX */
 	u32 nominal;	      /* maximum non-turbo ratio */

@@ -44,7 +44,7 @@ struct rec {
 	FILE *side;
 	bool side_failed;
 	struct rec_vcpu *vcpu;
-	size_t vcpus, room;
+	size_t vcpus;
 	/* What the checks found */
 	unsigned int fatal, lacking;
 	bool has_tracepoints, has_mtc, has_cyc;

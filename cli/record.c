@@ -10,13 +10,14 @@
 
 #include "cli/json-line.h"
 #include "cli/record.h"
+#include "util/array.h"
 
 #define CPU_MAX	   65535
 #define VCPUS_MAX  65536
 #define NAME_BYTES 120 /* bytes of a VM's name in a file's */
 
 /* A line, taken apart. */
-struct line {
+struct run_line {
 	struct json_line at_line;
 	const char *vm; /* NULL: the host, or nobody */
 	u32 vcpu, cpu;
@@ -26,7 +27,7 @@ struct line {
 
 /* ---- one line ---- */
 
-static int take_vm(struct line *l, json_t *o)
+static int take_vm(struct run_line *l, json_t *o)
 {
 	json_t *vm = json_object_get(o, "vm");
 
@@ -40,7 +41,7 @@ static int take_vm(struct line *l, json_t *o)
 }
 
 /* "offset" or "tsc" */
-static int take_where(struct line *l, json_t *o)
+static int take_where(struct run_line *l, json_t *o)
 {
 	bool offset = json_object_get(o, "offset");
 
@@ -51,7 +52,7 @@ static int take_where(struct line *l, json_t *o)
 	return json_line_u64(&l->at_line, o, l->by_tsc ? "tsc" : "offset", ~0ULL, &l->at);
 }
 
-static int take_members(struct line *l, json_t *o)
+static int take_members(struct run_line *l, json_t *o)
 {
 	json_t *rtit = json_object_get(o, "rtit");
 	u64 vcpu = 0, cpu = 0;
@@ -85,7 +86,7 @@ static int take_members(struct line *l, json_t *o)
  * "vm-NAME-vcpuN". Where not all of the name can stand in a file's, '+' and a number of its own
  * follow it: no name that can stand there has a '+'.
  */
-static char *file_of(const struct line *l, size_t number)
+static char *file_of(const struct run_line *l, size_t number)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				   "0123456789._-";
@@ -103,69 +104,36 @@ static char *file_of(const struct line *l, size_t number)
 	return asprintf(&file, "vm-%s%s-vcpu%u", name, extra, l->vcpu) < 0 ? NULL : file;
 }
 
-/* FNV-1a from a seed, and mixed as splitmix64 does. */
-static u64 hash(const struct cli_record *r, const char *vm, u32 vcpu)
+/* FNV-1a from a seed, and mixed. */
+static u64 hash_of(const struct cli_record *r, const char *vm, u32 vcpu)
 {
 	u64 h = r->seed ^ vcpu;
 
 	for (; *vm; vm++)
 		h = (h ^ (u8)*vm) * 0x100000001b3ULL;
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
-	return h ^ h >> 31;
-}
-
-/* Where the virtual CPU stands in the hash, or could. */
-static u32 *find_slot(const struct cli_record *r, const char *vm, u32 vcpu)
-{
-	const struct cli_vcpu *v;
-	u64 h;
-
-	for (h = hash(r, vm, vcpu); r->slot[h & (r->slots - 1)]; h++) {
-		v = &r->vcpu[r->slot[h & (r->slots - 1)] - 1];
-		if (v->vcpu == vcpu && !strcmp(v->vm, vm))
-			break;
-	}
-	return &r->slot[h & (r->slots - 1)];
-}
-
-/* Twice as many slots as virtual CPUs, one more of them included. False: no memory. */
-static bool grow_slots(struct cli_record *r)
-{
-	size_t slots = r->slots ? 2 * r->slots : 64, i;
-
-	if (2 * (r->vcpus + 1) <= r->slots)
-		return true;
-	free(r->slot);
-	r->slot = calloc(slots, sizeof(*r->slot));
-	r->slots = r->slot ? slots : 0;
-	for (i = 0; i < r->vcpus && r->slot; i++)
-		*find_slot(r, r->vcpu[i].vm, r->vcpu[i].vcpu) = (u32)i + 1;
-	return r->slot;
+	return vmpt_mix64(h);
 }
 
 /* The number of the line's owner, made if it is new; 0 after a message. */
-static u64 vcpu_number(struct cli *cli, struct line *l)
+static u64 vcpu_number(struct cli *cli, struct run_line *l)
 {
 	struct cli_record *r = cli->record;
+	u64 hash = hash_of(r, l->vm, l->vcpu);
+	u32 found = vmpt_hash_find(&r->by_name, hash, i,
+				   r->vcpu[i].vcpu == l->vcpu && !strcmp(r->vcpu[i].vm, l->vm));
 	struct cli_vcpu *v;
-	u32 *slot;
 
-	if (!grow_slots(r)) {
-		cli_no_memory(cli);
-		return 0;
-	}
-	slot = find_slot(r, l->vm, l->vcpu);
-	if (*slot) {
-		v = &r->vcpu[*slot - 1];
+	if (found != VMPT_HASH_NONE) {
+		v = &r->vcpu[found];
 		v->tsc_offset = l->tsc_offset;
 		v->core_offset = l->core_offset;
-		return *slot;
+		return found + 1;
 	}
 	if (r->vcpus == VCPUS_MAX) {
 		json_line_bad(&l->at_line, "more than %d virtual CPUs", VCPUS_MAX);
 		return 0;
 	}
-	if (!cli_grow(&r->vcpu, r->vcpus, &r->vcpu_room, sizeof(*r->vcpu))) {
+	if (vmpt_grow(&r->vcpu, r->vcpus)) {
 		cli_no_memory(cli);
 		return 0;
 	}
@@ -175,11 +143,10 @@ static u64 vcpu_number(struct cli *cli, struct line *l)
 				.core_offset = l->core_offset };
 	v->vm = strdup(l->vm);
 	v->file = file_of(l, r->vcpus);
-	if (!v->vm || !v->file) {
+	if (!v->vm || !v->file || vmpt_hash_add(&r->by_name, hash, (u32)r->vcpus - 1)) {
 		cli_no_memory(cli);
 		return 0;
 	}
-	*slot = (u32)r->vcpus;
 	return r->vcpus;
 }
 
@@ -189,14 +156,14 @@ static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
 
 	if (r->by_cpu[cpu])
 		return &r->runs[r->by_cpu[cpu] - 1];
-	if (!cli_grow(&r->runs, r->cpus, &r->cpu_room, sizeof(*r->runs)))
+	if (vmpt_grow(&r->runs, r->cpus))
 		return NULL;
 	r->runs[r->cpus++] = (struct cli_runs){ .cpu = cpu };
 	r->by_cpu[cpu] = (u32)r->cpus;
 	return &r->runs[r->cpus - 1];
 }
 
-static int add_run(struct cli *cli, struct line *l)
+static int add_run(struct cli *cli, struct run_line *l)
 {
 	struct vmpt_run run = { .at = l->at, .by_tsc = l->by_tsc };
 	struct cli_runs *runs = runs_of(cli, l->cpu);
@@ -208,8 +175,7 @@ static int add_run(struct cli *cli, struct line *l)
 		if (!run.owner.vmcs)
 			return CLI_FAILED;
 	}
-	if (!runs || !cli_grow(&runs->run, runs->count, &runs->room, sizeof(run)) ||
-	    !cli_grow(&runs->line, runs->count, &runs->line_room, sizeof(*runs->line)))
+	if (!runs || vmpt_grow(&runs->run, runs->count) || vmpt_grow(&runs->line, runs->count))
 		return cli_no_memory(cli);
 	last = runs->count ? &runs->run[runs->count - 1] : NULL;
 	if (last && last->by_tsc != l->by_tsc)
@@ -229,7 +195,8 @@ static int add_run(struct cli *cli, struct line *l)
 
 static int add_line(struct cli *cli, const char *text, size_t len, size_t number)
 {
-	struct line l = { .at_line = { .cli = cli, .file = cli->side_record, .number = number } };
+	struct run_line l = { .at_line = {
+				      .cli = cli, .file = cli->side_record, .number = number } };
 	json_t *o;
 	int err;
 
@@ -345,7 +312,7 @@ void cli_record_close(struct cli *cli)
 		free(r->runs[i].report.effects);
 	}
 	free(r->vcpu);
-	free(r->slot);
+	vmpt_hash_free(&r->by_name);
 	free(r->by_cpu);
 	free(r->runs);
 	free(r->of_stream);

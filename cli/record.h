@@ -7,6 +7,7 @@
 #define VMPT_CLI_RECORD_H
 
 #include "cli/cli.h"
+#include "util/hash.h"
 
 /* A virtual CPU of the record. As an owner its .vmcs is 1 + its index. */
 struct cli_vcpu {
@@ -21,18 +22,17 @@ struct cli_runs {
 	u32 cpu;
 	struct vmpt_run *run;
 	size_t *line; /* of each */
-	size_t count, room, line_room;
+	size_t count;
 	/* What came of them: filled by the library */
 	struct vmpt_run_report report;
 };
 
 struct cli_record {
 	struct cli_vcpu *vcpu;
-	size_t vcpus, vcpu_room;
+	size_t vcpus;
 	struct cli_runs *runs;
-	size_t cpus, cpu_room;
-	u32 *slot; /* a hash of vcpu[]: 1 + index; 0: free */
-	size_t slots;
+	size_t cpus;
+	struct vmpt_hash by_name; /* of vcpu[], with its number */
 	u64 seed;
 	u32 *by_cpu;		     /* 1 + index in runs[]; 0: none */
 	struct cli_runs **of_stream; /* by index in cli->stream; NULL: none */

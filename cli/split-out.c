@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/split.h"
+#include "util/array.h"
 
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {
@@ -118,16 +119,9 @@ int split_add(struct cli *cli, const struct vmpt_owner *owner)
 	struct split_out *out;
 	size_t i;
 
-	if (s->outs == s->room) {
-		size_t room = s->room ? 2 * s->room : 16;
-
-		out = realloc(s->out, room * sizeof(*out));
-		if (!out) {
-			cli_no_memory(cli);
-			return 1;
-		}
-		s->out = out;
-		s->room = room;
+	if (vmpt_grow(&s->out, s->outs)) {
+		cli_no_memory(cli);
+		return 1;
 	}
 	if (make_room(cli))
 		return 1;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/split.h"
+#include "util/array.h"
 
 #define NAME_BYTES 120 /* bytes of a VM's name in a file's */
 
@@ -86,20 +87,14 @@ static bool same_who(const struct split_who *a, const struct split_who *b)
 static u64 number_of(struct cli *cli, const struct split_who *who)
 {
 	struct split *s = cli->own;
-	struct split_who *more;
 	size_t i;
 
 	for (i = 0; i < s->whos; i++)
 		if (same_who(&s->who[i], who))
 			return i + 1;
-	/* Room for 2^n */
-	if (!(s->whos & (s->whos - 1))) {
-		more = realloc(s->who, (s->whos ? 2 * s->whos : 1) * sizeof(*more));
-		if (!more) {
-			cli->out_of_memory = true;
-			return 0;
-		}
-		s->who = more;
+	if (vmpt_grow(&s->who, s->whos)) {
+		cli->out_of_memory = true;
+		return 0;
 	}
 	s->who[s->whos++] = *who;
 	return s->whos;

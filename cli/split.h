@@ -59,7 +59,7 @@ struct split {
 
 	int dir_fd;
 	struct split_out *out;
-	size_t outs, room;
+	size_t outs;
 	size_t first;  /* out of the CPU at work */
 	size_t stream; /* the CPU at work, index in cli->stream */
 	unsigned int open;

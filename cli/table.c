@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "util/array.h"
 
 #define COLUMNS_MAX 16
 
@@ -18,7 +19,7 @@ struct cli_table {
 	struct cli_column column[COLUMNS_MAX];
 	size_t columns;
 	struct cell *cell;
-	size_t cells, room;
+	size_t cells;
 };
 
 /* Columns on a terminal: UTF-8's bytes that do not continue another. */
@@ -46,21 +47,6 @@ struct cli_table *cli_table_new(struct cli *cli, const struct cli_column *column
 	return t;
 }
 
-static bool make_room(struct cli_table *t)
-{
-	size_t room = t->room ? 2 * t->room : 256;
-	struct cell *cell;
-
-	if (t->cells < t->room)
-		return true;
-	cell = realloc(t->cell, room * sizeof(*cell));
-	if (!cell)
-		return false;
-	t->cell = cell;
-	t->room = room;
-	return true;
-}
-
 void cli_cell(struct cli_table *t, enum cli_paint paint, const char *fmt, ...)
 {
 	va_list args;
@@ -72,7 +58,7 @@ void cli_cell(struct cli_table *t, enum cli_paint paint, const char *fmt, ...)
 	va_start(args, fmt);
 	n = vasprintf(&text, fmt, args);
 	va_end(args);
-	if (n < 0 || !make_room(t)) {
+	if (n < 0 || vmpt_grow(&t->cell, t->cells)) {
 		if (n >= 0)
 			free(text);
 		t->cli->out_of_memory = true;

@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include "cli/timeline-own.h"
+#include "util/array.h"
 
 #define PID_CPUS 1 /* VMs from here on */
 
 /* An exit that is not written yet. */
-struct waiting {
+struct waiting_exit {
 	u64 at; /* ticks */
 	u32 vcpu;
 	struct vmpt_exit exit;
@@ -26,9 +27,9 @@ struct timeline_chrome {
 	struct cli *cli;
 	const char *path;
 	FILE *file;
-	bool any;		 /* an event is out */
-	u64 left_out;		 /* spans without times */
-	struct waiting *waiting; /* one a stream at the most, unordered */
+	bool any;		      /* an event is out */
+	u64 left_out;		      /* spans without times */
+	struct waiting_exit *waiting; /* one a stream at the most, unordered */
 	size_t count;
 	u64 next;   /* the earliest of them */
 	bool *open; /* by vCPU: a "B" is out */
@@ -133,7 +134,7 @@ static void drop(struct timeline_chrome *c, size_t i)
 static void put_exits(struct timeline_chrome *c, const struct timeline *t, u64 ticks)
 {
 	while (c->next <= ticks && c->count) {
-		struct waiting w;
+		struct waiting_exit w;
 		size_t i;
 
 		for (i = 0; c->waiting[i].at != c->next; i++)
@@ -180,8 +181,6 @@ static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vc
 /* Names of lines that are new. */
 static int put_names(struct timeline_chrome *c, const struct timeline *t)
 {
-	size_t want;
-	bool *open;
 	u32 i;
 
 	for (; c->vms < t->vms; c->vms++) {
@@ -193,15 +192,8 @@ static int put_names(struct timeline_chrome *c, const struct timeline *t)
 		put_name_of(c, pid_of(t, i), i + 1, "thread", t->vcpu[i].name,
 			    t->vcpu[i].number == TIMELINE_NONE ? i : t->vcpu[i].number);
 	}
-	if (t->vcpus <= c->opens)
-		return CLI_OK;
-	want = 2 * t->vcpus;
-	open = realloc(c->open, want * sizeof(*open));
-	if (!open)
+	if (vmpt_reserve_zeroed(&c->open, &c->opens, t->vcpus))
 		return cli_no_memory(c->cli);
-	memset(open + c->opens, 0, (want - c->opens) * sizeof(*open));
-	c->open = open;
-	c->opens = want;
 	return CLI_OK;
 }
 
@@ -268,7 +260,8 @@ static int chrome_span(void *opaque, const struct timeline *t, const struct time
 		end_exit(c, t, s->vcpu, s->start, s->unseen);
 		put_span(c, t, s, pid_of(t, s->vcpu), s->vcpu + 1, "running");
 		if (span->ended == VMPT_EDGE_EXIT && c->count < t->cli->streams) {
-			c->waiting[c->count++] = (struct waiting){ s->end, s->vcpu, span->exit };
+			c->waiting[c->count++] =
+				(struct waiting_exit){ s->end, s->vcpu, span->exit };
 			set_next(c);
 		}
 	}

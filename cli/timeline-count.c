@@ -7,35 +7,12 @@
 #include <string.h>
 
 #include "cli/timeline-own.h"
+#include "util/array.h"
 
 /* More vCPUs than these are one line, "others". */
 #define VCPUS_MAX 32768
 
 /* ---- lines ---- */
-
-/* The mixing is that of splitmix64. */
-static u64 hash(u64 h)
-{
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
-	return h ^ h >> 31;
-}
-
-static u64 vcpu_hash(const struct timeline_count *c, const char *vm, u64 key)
-{
-	u64 h = hash(key ^ c->seed);
-
-	for (; vm && *vm; vm++)
-		h = hash(h ^ (unsigned char)*vm);
-	return h;
-}
-
-static void put_slot(struct timeline_count *c, u64 h, u32 index)
-{
-	while (c->slot[h & (c->slots - 1)])
-		h++;
-	c->slot[h & (c->slots - 1)] = index + 1;
-}
 
 /* What a line is found by: a name with its number, or a VMCS. */
 struct line_key {
@@ -44,28 +21,24 @@ struct line_key {
 	u64 number;
 };
 
-static u64 key_of(const struct timeline_count *c, u32 i, const struct timeline *t)
+static u64 hash_of(const struct timeline_count *c, const struct line_key *key)
 {
-	const struct timeline_vcpu *v = &t->vcpu[i];
-	bool named = t->vm[v->vm].named;
+	u64 h = vmpt_mix64(key->number ^ c->seed);
+	const char *vm;
 
-	return vcpu_hash(c, named ? t->vm[v->vm].told : NULL, named ? v->number : v->vmcs);
+	for (vm = key->vm; vm && *vm; vm++)
+		h = vmpt_mix64(h ^ (unsigned char)*vm);
+	return h;
 }
 
-static int rehash(struct timeline_count *c, struct timeline *t)
+static bool is_line(const struct timeline *t, u32 i, const struct line_key *key)
 {
-	size_t slots = c->slots ? 2 * c->slots : 256;
-	u32 *slot = calloc(slots, sizeof(*slot)), i;
+	const struct timeline_vcpu *v = &t->vcpu[i];
+	const struct timeline_vm *vm = &t->vm[v->vm];
 
-	if (!slot)
-		return cli_no_memory(t->cli);
-	free(c->slot);
-	c->slot = slot;
-	c->slots = slots;
-	for (i = 0; i < t->vcpus; i++)
-		if (!t->vcpu[i].is_any)
-			put_slot(c, key_of(c, i, t), i);
-	return CLI_OK;
+	if (!vm->named)
+		return !key->vm && v->vmcs == key->number;
+	return key->vm && v->number == key->number && !strcmp(vm->told, key->vm);
 }
 
 static u32 find_vm(const struct timeline *t, const char *told)
@@ -82,7 +55,7 @@ static int add_vm(struct timeline *t, const char *told, const char *name, bool n
 {
 	struct timeline_vm *vm;
 
-	if (!cli_grow(&t->vm, t->vms, &t->vm_room, sizeof(*t->vm)))
+	if (vmpt_grow(&t->vm, t->vms))
 		return cli_no_memory(t->cli);
 	vm = &t->vm[t->vms];
 	memset(vm, 0, sizeof(*vm));
@@ -106,7 +79,7 @@ static int add_vcpu(struct timeline *t, const struct line_key *key, const char *
 			return CLI_FAILED;
 		of = (u32)t->vms - 1;
 	}
-	if (!cli_grow(&t->vcpu, t->vcpus, &t->vcpu_room, sizeof(*t->vcpu)))
+	if (vmpt_grow(&t->vcpu, t->vcpus))
 		return cli_no_memory(t->cli);
 	v = &t->vcpu[t->vcpus];
 	memset(v, 0, sizeof(*v));
@@ -144,22 +117,11 @@ static int find_line(struct timeline_count *c, struct timeline *t, const struct 
 		     u64 vmcs, u32 *index)
 {
 	char name[CLI_WHO + 16]; /* with the vCPU's number */
-	u64 h, at;
+	u64 hash = hash_of(c, key);
 
-	if (2 * t->vcpus >= c->slots && rehash(c, t))
-		return CLI_FAILED;
-	h = vcpu_hash(c, key->vm, key->number);
-	for (at = h; c->slot[at & (c->slots - 1)]; at++) {
-		u32 i = c->slot[at & (c->slots - 1)] - 1;
-		const struct timeline_vcpu *v = &t->vcpu[i];
-		bool named = t->vm[v->vm].named;
-
-		if (named != !!key->vm || (named && strcmp(t->vm[v->vm].told, key->vm)) ||
-		    (named ? v->number : v->vmcs) != key->number)
-			continue;
-		*index = i;
+	*index = vmpt_hash_find(&c->lines, hash, i, is_line(t, i, key));
+	if (*index != VMPT_HASH_NONE)
 		return CLI_OK;
-	}
 	if (t->vcpus >= VCPUS_MAX) {
 		*index = c->others;
 		if (special(t, &c->others, "others"))
@@ -179,7 +141,8 @@ static int find_line(struct timeline_count *c, struct timeline *t, const struct 
 	*index = (u32)t->vcpus - 1;
 	t->vcpu[*index].number = key->vm ? (u32)key->number : TIMELINE_NONE;
 	t->vcpu[*index].vmcs = vmcs;
-	put_slot(c, h, *index);
+	if (vmpt_hash_add(&c->lines, hash, *index))
+		return cli_no_memory(t->cli);
 	return CLI_OK;
 }
 
@@ -452,5 +415,5 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t)
 	free(t->vm);
 	free(t->cpu);
 	free(c->cpu);
-	free(c->slot);
+	vmpt_hash_free(&c->lines);
 }

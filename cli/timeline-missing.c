@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/timeline-own.h"
+#include "util/search.h"
 
 #define CPU_MAX	  65536
 #define CPUS_TOLD 8
@@ -175,20 +176,13 @@ void timeline_missing_close(struct timeline_missing *m)
 bool timeline_missing_ran(const struct timeline_missing *m, u64 vmcs, u64 from, u64 to)
 {
 	const struct vmpt_vm_name *name;
-	size_t low = 0, high = m->seens;
 	struct timeline_seen key;
+	size_t n;
 
 	name = m->seens && m->names ? vmpt_names_at(m->names, vmcs, to) : NULL;
 	if (!name || name->tid <= 0)
 		return false;
 	key = (struct timeline_seen){ from, name->tid };
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (by_thread(&m->seen[mid], &key) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < m->seens && m->seen[low].tid == name->tid && m->seen[low].tsc < to;
+	n = vmpt_search(i, 0, m->seens, by_thread(&m->seen[i], &key) < 0);
+	return n < m->seens && m->seen[n].tid == name->tid && m->seen[n].tsc < to;
 }

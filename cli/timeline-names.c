@@ -9,6 +9,8 @@
 #include <sys/random.h>
 
 #include "cli/timeline-own.h"
+#include "util/array.h"
+#include "util/search.h"
 
 u64 timeline_seed(void)
 {
@@ -22,17 +24,11 @@ u64 timeline_seed(void)
 static int add(struct cli *cli, struct timeline_names *names, const char *vm,
 	       const struct timeline_name *name)
 {
-	size_t room = names->room ? 2 * names->room : 16;
 	struct timeline_name *more;
 	char buf[CLI_WHO];
 
-	if (names->count == names->room) {
-		more = realloc(names->name, room * sizeof(*more));
-		if (!more)
-			return cli_no_memory(cli);
-		names->name = more;
-		names->room = room;
-	}
+	if (vmpt_grow(&names->name, names->count))
+		return cli_no_memory(cli);
 	cli_safe_name(vm, buf);
 	more = &names->name[names->count];
 	*more = *name;
@@ -87,17 +83,9 @@ static int add_record(struct cli *cli, struct timeline_names *names, const struc
 
 static bool has_record(const struct timeline_names *names, u64 vmcs)
 {
-	size_t low = 0, high = names->from_record;
+	size_t n = vmpt_search(i, 0, names->from_record, names->name[i].vmcs < vmcs);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (names->name[mid].vmcs < vmcs)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < names->from_record && names->name[low].vmcs == vmcs;
+	return n < names->from_record && names->name[n].vmcs == vmcs;
 }
 
 static int add_found(struct cli *cli, struct timeline_names *names, const struct vmpt_names *found)
@@ -155,28 +143,21 @@ void timeline_names_close(struct timeline_names *names)
 const struct timeline_name *timeline_names_find(struct timeline_names *names, u64 vmcs, u64 tsc,
 						u64 *from, u64 *to)
 {
-	size_t low = 0, high = names->count;
-	struct timeline_name *name = NULL;
+	struct timeline_name *name = names->name;
+	size_t n;
 
 	if (tsc == VMPT_TIME_NONE)
 		tsc = 0;
 	/* The last one that begins at or before it. */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct timeline_name *n = &names->name[mid];
-
-		if (n->vmcs < vmcs || (n->vmcs == vmcs && n->from <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	n = vmpt_search(i, 0, names->count,
+			name[i].vmcs < vmcs || (name[i].vmcs == vmcs && name[i].from <= tsc));
 	*from = 0;
 	*to = ~0ULL;
-	if (low < names->count && names->name[low].vmcs == vmcs)
-		*to = names->name[low].from - 1;
-	if (!low || names->name[low - 1].vmcs != vmcs)
+	if (n < names->count && name[n].vmcs == vmcs)
+		*to = name[n].from - 1;
+	if (!n || name[n - 1].vmcs != vmcs)
 		return NULL;
-	name = &names->name[low - 1];
+	name += n - 1;
 	if (name->to < tsc) {
 		*from = name->to + 1;
 		return NULL;

@@ -8,6 +8,7 @@
 
 #include "cli/clock-open.h"
 #include "cli/timeline.h"
+#include "util/hash.h"
 
 /* ---- timeline-names.c: whose a VMCS is ---- */
 
@@ -22,7 +23,7 @@ struct timeline_name {
 
 struct timeline_names {
 	struct timeline_name *name; /* by VMCS, then time */
-	size_t count, room;
+	size_t count;
 	size_t from_record; /* so many came from the side record */
 };
 
@@ -73,10 +74,9 @@ struct timeline_cpu {
 
 struct timeline_count {
 	struct timeline_cpu *cpu; /* by stream */
-	u32 *slot;		  /* hash of lines: 1 + index, 0 is free */
-	size_t slots;
-	u64 seed;	 /* a trace shall not choose who collides */
-	u32 any, others; /* lines of VMs without a VMCS, and of those that are too many */
+	struct vmpt_hash lines;	  /* found by line_key */
+	u64 seed;		  /* a trace shall not choose who collides */
+	u32 any, others;	  /* lines of VMs without a VMCS, and of those that are too many */
 	/* The answer of the last question */
 	u32 last;
 	u64 last_vmcs, last_from, last_to;

@@ -70,9 +70,9 @@ struct timeline {
 	struct cli *cli;
 	const struct vmpt_clocks *clocks;
 	struct timeline_vm *vm;
-	size_t vms, vm_room;
+	size_t vms;
 	struct timeline_vcpu *vcpu;
-	size_t vcpus, vcpu_room;
+	size_t vcpus;
 	struct timeline_totals *cpu; /* by index in cli->stream; running: of guests on it */
 	bool timed; /* packets tell times: else .zero, .last and all ticks are 0 and mean nothing */
 	u64 zero;   /* host TSC of time 0: the first one of the trace that is known */

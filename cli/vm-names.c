@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cli/vm-names.h"
+#include "util/array.h"
+#include "util/search.h"
 
 /* Bytes of a VM's name in a table; the number of the vCPU is what is never cut. */
 #define SHOWN_BYTES 24
@@ -33,20 +35,12 @@ static bool same(const struct cli_vm_name *a, const struct cli_vm_name *b)
 /* In order. One that goes on, as in a record with a line for each new TSC offset, is one name. */
 static int add(struct cli *cli, struct cli_vm_names *names, const struct cli_vm_name *name)
 {
-	size_t room = names->room ? 2 * names->room : 16;
-	struct cli_vm_name *more;
-
 	if (names->count && same(&names->name[names->count - 1], name)) {
 		names->name[names->count - 1].to = name->to;
 		return CLI_OK;
 	}
-	if (names->count == names->room) {
-		more = realloc(names->name, room * sizeof(*more));
-		if (!more)
-			return cli_no_memory(cli);
-		names->name = more;
-		names->room = room;
-	}
+	if (vmpt_grow(&names->name, names->count))
+		return cli_no_memory(cli);
 	names->name[names->count++] = *name;
 	return CLI_OK;
 }
@@ -77,19 +71,11 @@ static int add_record(struct cli *cli, struct cli_vm_names *names, const struct 
 /* Those of @vmcs, @n of them; NULL: none. */
 static struct cli_vm_name *find(const struct cli_vm_names *names, u64 vmcs, size_t *n)
 {
-	size_t low = 0, high = names->count;
+	size_t first = vmpt_search(i, 0, names->count, names->name[i].vmcs < vmcs);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (names->name[mid].vmcs < vmcs)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (*n = 0; low + *n < names->count && names->name[low + *n].vmcs == vmcs;)
+	for (*n = 0; first + *n < names->count && names->name[first + *n].vmcs == vmcs;)
 		++*n;
-	return *n ? &names->name[low] : NULL;
+	return *n ? &names->name[first] : NULL;
 }
 
 static int by_vmcs(const void *a, const void *b)
@@ -134,19 +120,12 @@ static int add_found(struct cli *cli, struct cli_vm_names *names, const struct v
 /* The last one that begins at or before @at; before all of them it was already the first. */
 static void mark(struct cli_vm_name *name, size_t n, u64 at)
 {
-	size_t low = 0, high = n;
+	size_t next;
 
 	if (at == VMPT_TIME_NONE)
 		return;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (name[mid].from <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	name[low ? low - 1 : 0].ran = true;
+	next = vmpt_search(i, 0, n, name[i].from <= at);
+	name[next ? next - 1 : 0].ran = true;
 }
 
 static int walk(struct cli *cli, const struct cli_clocks *c, struct cli_vm_names *names, size_t i)

@@ -18,7 +18,7 @@ struct cli_vm_name {
 
 struct cli_vm_names {
 	struct cli_vm_name *name; /* by VMCS, then .from */
-	size_t count, room;
+	size_t count;
 	bool seen; /* a VMCS was asked for that has a name */
 };
 

@@ -10,6 +10,7 @@
 #include "cli/record.h"
 #include "cli/sts.h"
 #include "cli/vms.h"
+#include "util/array.h"
 
 void vms_add_cr3(struct vms_row *row, u64 cr3)
 {
@@ -35,72 +36,24 @@ void vms_add_tsc(struct vms_row *row, bool valid, u64 first, u64 last)
 	row->has_tsc = true;
 }
 
-/* The mixing is that of splitmix64. */
-static u64 hash(const struct vms_rows *r, u8 kind, u64 vmcs)
-{
-	u64 h = vmcs ^ r->seed ^ (u64)kind << 56;
-
-	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9ULL;
-	h = (h ^ h >> 27) * 0x94d049bb133111ebULL;
-	return h ^ h >> 31;
-}
-
-static void put_slot(struct vms_rows *r, size_t index)
-{
-	u64 h = hash(r, r->row[index].kind, r->row[index].vmcs);
-
-	while (r->slot[h & (r->slots - 1)])
-		h++;
-	r->slot[h & (r->slots - 1)] = (u32)index + 1;
-}
-
-/* Twice the room; the hash holds the rows of the stream at work. */
-static int grow(struct vms_rows *r)
-{
-	size_t room = r->room ? 2 * r->room : 64, i;
-	struct vms_row *row = realloc(r->row, room * sizeof(*row));
-	u32 *slot;
-
-	if (!row)
-		return -VMPT_E_NOMEM;
-	r->row = row;
-	slot = calloc(2 * room, sizeof(*slot));
-	if (!slot)
-		return -VMPT_E_NOMEM;
-	free(r->slot);
-	r->slot = slot;
-	r->slots = 2 * room;
-	r->room = room;
-	for (i = r->first; i < r->count; i++)
-		put_slot(r, i);
-	return 0;
-}
-
 /*
  * The index of an owner's row, made if there is none, or a negative error. A
  * VMCS that comes when there are too many is one of the others.
  */
 static ssize_t find_row(struct vms_rows *r, size_t stream, u8 kind, u64 vmcs)
 {
-	u64 h;
-	int ret;
+	u64 hash = vmpt_mix64(vmcs ^ r->seed ^ (u64)kind << 56);
+	u32 found = vmpt_hash_find(&r->by_owner, hash, i,
+				   r->row[i].kind == kind && r->row[i].vmcs == vmcs);
 
-	if (r->count == r->room) {
-		ret = grow(r);
-		if (ret)
-			return ret;
-	}
-	for (h = hash(r, kind, vmcs); r->slot[h & (r->slots - 1)]; h++) {
-		struct vms_row *row = &r->row[r->slot[h & (r->slots - 1)] - 1];
-
-		if (row->kind == kind && row->vmcs == vmcs)
-			return row - r->row;
-	}
+	if (found != VMPT_HASH_NONE)
+		return found;
 	if (kind == VMPT_OWNER_VM && r->vmcss == VMS_ROWS_MAX)
 		return find_row(r, stream, VMS_OTHERS, 0);
+	if (vmpt_grow(&r->row, r->count) || vmpt_hash_add(&r->by_owner, hash, (u32)r->count))
+		return -VMPT_E_NOMEM;
 	r->vmcss += kind == VMPT_OWNER_VM;
 	r->row[r->count] = (struct vms_row){ .kind = kind, .vmcs = vmcs, .stream = stream };
-	put_slot(r, r->count);
 	return (ssize_t)r->count++;
 }
 
@@ -168,8 +121,7 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	if (!i && getrandom(&rows->seed, sizeof(rows->seed), GRND_NONBLOCK) < 0)
 		rows->seed = (u64)time(NULL);
 	rows->first = rows->count;
-	if (rows->slot)
-		memset(rows->slot, 0, rows->slots * sizeof(*rows->slot));
+	vmpt_hash_clear(&rows->by_owner);
 	while ((ret = vmpt_split_next(split, &s)) > 0) {
 		bool lost = cli_lose_slice(cli, stream, &s);
 

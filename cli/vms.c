@@ -489,7 +489,7 @@ static int run(struct cli *cli)
 	if (!code)
 		print_all(cli, rows.row, rows.count);
 	free(rows.row);
-	free(rows.slot);
+	vmpt_hash_free(&rows.by_owner);
 	cli_vm_names_close(&s->names);
 	cli_clocks_close(&s->clocks);
 	return code;

@@ -4,6 +4,7 @@
 #define VMPT_CLI_VMS_H
 
 #include "cli/vm-names.h"
+#include "util/hash.h"
 
 /* A kind of row beside enum vmpt_owner_kind: no packets, or no proven owner. */
 #define VMS_LOST (VMPT_OWNER_VM_ANY + 1)
@@ -33,12 +34,11 @@ struct vms_row {
 
 struct vms_rows {
 	struct vms_row *row;
-	size_t count, room;
-	size_t first; /* row of the stream at work */
-	u32 *slot;    /* hash of that stream's rows: 1 + index, 0 is free */
-	size_t slots;
-	size_t vmcss; /* rows of VMCSs, of all streams */
-	u64 seed;     /* of the hash: a trace shall not choose who collides */
+	size_t count;
+	size_t first;		   /* row of the stream at work */
+	struct vmpt_hash by_owner; /* of that stream's rows */
+	size_t vmcss;		   /* rows of VMCSs, of all streams */
+	u64 seed;		   /* of the hash: a trace shall not choose who collides */
 };
 
 /* The command's own. */

@@ -5,9 +5,10 @@
  */
 #include "model/rtit-emit.h"
 
-enum cofi { COFI_NONE, COFI_TNT, COFI_TIP };
+enum rtit_cofi { COFI_NONE, COFI_TNT, COFI_TIP };
 
-static inline void own_packet(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 target)
+static inline void own_packet(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, bool taken,
+			      u64 target)
 {
 	switch (cofi) {
 	case COFI_NONE:
@@ -21,7 +22,8 @@ static inline void own_packet(struct vmpt_rtit_unit *unit, enum cofi cofi, bool 
 	}
 }
 
-static void slow(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 next_ip, u64 target)
+static void slow(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, bool taken, u64 next_ip,
+		 u64 target)
 {
 	u64 ip = taken ? target : next_ip;
 	struct rtit_change c;
@@ -38,7 +40,7 @@ static void slow(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 ne
 	rtit_finish(unit, &c, next_ip, ip);
 }
 
-static inline void branch(struct vmpt_rtit_unit *unit, enum cofi cofi, bool taken, u64 next_ip,
+static inline void branch(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, bool taken, u64 next_ip,
 			  u64 target)
 {
 	if (unit->plain || (unit->packet_en && !rtit_in_overflow(unit) &&

@@ -4,6 +4,7 @@
  * what a batch adds to its items: gaps, and CYCs that belong to the packet behind them.
  */
 #include "decoder/clock/quick.h"
+#include "util/search.h"
 
 static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
 {
@@ -93,7 +94,6 @@ static void pass(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from, 
 size_t vmpt_clock_gaps(struct vmpt_clock *c, const struct vmpt_stream *stream,
 		       const struct vmpt_batch *b, size_t i)
 {
-	size_t low = i + 1, high = b->count, mid;
 	u64 next;
 
 	while (c->gap_next < stream->gap_count &&
@@ -104,14 +104,7 @@ size_t vmpt_clock_gaps(struct vmpt_clock *c, const struct vmpt_stream *stream,
 	if (c->gap_next == stream->gap_count)
 		return b->count;
 	next = stream->gaps[c->gap_next].offset;
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (b->base + b->items[mid].offset < next)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return vmpt_search(k, i + 1, b->count, b->base + b->items[k].offset < next);
 }
 
 void vmpt_clock_batch_end(struct vmpt_clock *c, const struct vmpt_batch *b)

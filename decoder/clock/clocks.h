@@ -9,6 +9,7 @@
 
 #include "decoder/clock/fit.h"
 #include "decoder/clock/state.h"
+#include "util/hash.h"
 
 /* More VMCSs than this in a stream or in all: nothing is found of the rest. */
 #define VMPT_CLOCKS_VMCSS 4096
@@ -54,9 +55,8 @@ struct vmpt_vmcs_map {
 
 struct vmpt_epoch_table {
 	struct vmpt_vmcs_map *map; /* by VMCS */
-	size_t count, room;
-	u32 *slot; /* a hash: 1 + index in map[]; 0: free */
-	size_t slots;
+	size_t count;
+	struct vmpt_hash by_vmcs; /* of map[] */
 };
 
 /* The VMCS's entry, made if need be: only before vmpt_epoch_table_index(). NULL: no memory, or too
@@ -75,7 +75,7 @@ const struct vmpt_epoch *vmpt_epoch_table_at(const struct vmpt_epoch_table *tabl
 
 struct vmpt_told_list {
 	struct vmpt_told_wrong *at;
-	size_t count, room;
+	size_t count;
 };
 
 /*

@@ -20,7 +20,7 @@
 #define RATIO_MAX  16.0
 
 /* A map that some pairs agree with; coordinates count from the first one. */
-struct guess {
+struct map_guess {
 	bool scaled; /* a line of any slope; else of slope 1 */
 	u64 guest, host;
 	size_t first, count;
@@ -37,7 +37,7 @@ struct stretch {
 struct fitting {
 	const struct vmpt_fit_pair *pairs;
 	size_t n;
-	struct guess now, next, next_line;
+	struct map_guess now, next, next_line;
 };
 
 int vmpt_fit_compare(const void *a, const void *b)
@@ -61,7 +61,7 @@ static s64 signed56(u64 value)
 
 /* ---- guesses ---- */
 
-static void guess_clear(struct guess *g, bool scaled)
+static void guess_clear(struct map_guess *g, bool scaled)
 {
 	g->scaled = scaled;
 	g->count = 0;
@@ -70,7 +70,7 @@ static void guess_clear(struct guess *g, bool scaled)
 }
 
 /* The segment of a pair; false: too far away for numbers. */
-static bool segment(const struct guess *g, const struct vmpt_tsc_pair *p, s64 slack, s64 *x,
+static bool segment(const struct map_guess *g, const struct vmpt_tsc_pair *p, s64 slack, s64 *x,
 		    s64 *lo, s64 *hi)
 {
 	s64 y = (s64)(p->host.tsc - g->host);
@@ -84,7 +84,7 @@ static bool segment(const struct guess *g, const struct vmpt_tsc_pair *p, s64 sl
 }
 
 /* Whether pair @i agrees; if so it counts from now on. */
-static bool guess_add(struct guess *g, const struct fitting *f, size_t i)
+static bool guess_add(struct map_guess *g, const struct fitting *f, size_t i)
 {
 	const struct vmpt_tsc_pair *p = &f->pairs[i].pair;
 	s64 x, lo, hi;
@@ -116,7 +116,7 @@ static bool guess_add(struct guess *g, const struct fitting *f, size_t i)
 }
 
 /* A guess of those that do not fit: begins anew at each that does not fit it either. */
-static bool rival_add(struct guess *g, const struct fitting *f, size_t i, size_t enough)
+static bool rival_add(struct map_guess *g, const struct fitting *f, size_t i, size_t enough)
 {
 	if (!guess_add(g, f, i)) {
 		guess_clear(g, g->scaled);
@@ -162,7 +162,7 @@ static struct stretch reach(struct fitting *f, size_t from, bool scaled)
 	return s;
 }
 
-static bool plausible(const struct guess *g)
+static bool plausible(const struct map_guess *g)
 {
 	double flat, steep;
 
@@ -199,7 +199,8 @@ static u64 ticks(double error)
 }
 
 /* Of slope 1; the line only says how sure that is. */
-static void set_unscaled(struct vmpt_epoch *e, const struct guess *g, const struct guess *line)
+static void set_unscaled(struct vmpt_epoch *e, const struct map_guess *g,
+			 const struct map_guess *line)
 {
 	u64 width = (u64)(g->hi - g->lo);
 	double flat, steep;
@@ -218,7 +219,7 @@ static void set_unscaled(struct vmpt_epoch *e, const struct guess *g, const stru
 }
 
 /* The line is host over guest: the multiplier is 1 by its slope. */
-static void set_scaled(struct vmpt_epoch *e, const struct guess *g)
+static void set_scaled(struct vmpt_epoch *e, const struct map_guess *g)
 {
 	s64 middle = g->line.last / 2;
 	double slope, y, flat, steep, lo, hi, error;
@@ -272,7 +273,7 @@ struct part {
 };
 
 /* Slope 1 with a bit more room: then it is that. */
-static bool snap(struct guess *g)
+static bool snap(struct map_guess *g)
 {
 	double flat, steep, lo, hi;
 	s64 middle = g->line.last / 2;

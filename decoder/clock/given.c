@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "decoder/clock/clocks.h"
+#include "util/array.h"
+#include "util/search.h"
 
 /* A contradiction needs so many pairs, and a tenth of all. */
 #define AGAINST 3
@@ -36,15 +38,8 @@ static int note(struct vmpt_told_list *list, const struct vmpt_told *told,
 		    w->told.offset == told->map.offset &&
 		    w->told.multiplier == told->map.multiplier)
 			return 0;
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 8;
-
-		w = realloc(list->at, room * sizeof(*w));
-		if (!w)
-			return -VMPT_E_NOMEM;
-		list->at = w;
-		list->room = room;
-	}
+	if (vmpt_grow(&list->at, list->count))
+		return -VMPT_E_NOMEM;
 	list->at[list->count++] = (struct vmpt_told_wrong){
 		.vmcs = told->vmcs,
 		.source = told->source,
@@ -60,18 +55,10 @@ static int note(struct vmpt_told_list *list, const struct vmpt_told *told,
 static u64 against(const struct vmpt_epoch *e, const struct vmpt_tsc_map *map,
 		   const struct vmpt_fit_pair *pairs, size_t n, u64 *first)
 {
-	size_t low = 0, high = n, i;
+	size_t i = vmpt_search(k, 0, n, pairs[k].pair.host.tsc < e->from);
 	u64 count = 0;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (pairs[mid].pair.host.tsc < e->from)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (i = low; i < n && pairs[i].pair.host.tsc <= e->to; i++) {
+	for (; i < n && pairs[i].pair.host.tsc <= e->to; i++) {
 		const struct vmpt_tsc_pair *p = &pairs[i].pair;
 
 		if (!vmpt_fit_off(map, p))

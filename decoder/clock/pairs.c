@@ -8,6 +8,7 @@
 
 #include "decoder/clock/quick.h"
 #include "decoder/clock/clocks.h"
+#include "util/array.h"
 
 /* A guest's TSC packet whose pair may still come, and its run. */
 struct seen {
@@ -34,10 +35,8 @@ struct collector {
 	u64 vmcs_used; /* 1 + the index in pairs->vmcs[] used last; 0: none */
 	u64 losses, lost_bytes, lost_at;
 	u8 lost_why;
-	u32 *slot; /* a hash of pairs->vmcs[]: 1 + index */
+	struct vmpt_hash by_vmcs; /* of pairs->vmcs[] */
 };
-
-#define SLOTS (4 * VMPT_CLOCKS_VMCSS) /* a power of two */
 
 void vmpt_pairs_free(struct vmpt_pairs *pairs)
 {
@@ -99,17 +98,9 @@ static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 	/* A run with so many TSC packets: what it has is enough. */
 	if (p->count >= 2 * c->limit || c->err)
 		return;
-	if (p->count == p->room) {
-		size_t room = p->room ? 2 * p->room : 256;
-
-		at = realloc(p->at, room * sizeof(*at));
-		if (!at) {
-			c->err = -VMPT_E_NOMEM;
-			return;
-		}
-		p->at = at;
-		p->room = room;
-	}
+	c->err = vmpt_reserve(&p->at, &p->room, p->count + 1);
+	if (c->err)
+		return;
 	at = &p->at[p->count++];
 	*at = (struct vmpt_fit_pair){ .pair = *pair, .weight = 1 };
 	at->pair.stream = c->index;
@@ -120,18 +111,11 @@ static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 /* A guest's TSC packet at @offset. */
 static void see(struct collector *c, u64 offset)
 {
-	struct seen *s;
+	int err = vmpt_reserve(&c->seen, &c->seen_room, c->seen_count + 1);
 
-	if (c->seen_count == c->seen_room) {
-		size_t room = c->seen_room ? 2 * c->seen_room : 16;
-
-		s = realloc(c->seen, room * sizeof(*s));
-		if (!s) {
-			c->err = -VMPT_E_NOMEM;
-			return;
-		}
-		c->seen = s;
-		c->seen_room = room;
+	if (err) {
+		c->err = err;
+		return;
 	}
 	c->seen[c->seen_count++] =
 		(struct seen){ offset, c->run_from, ~0ULL, c->owner.sure != VMPT_KNOWN };
@@ -192,26 +176,26 @@ static void close_pairs(struct collector *c, u64 offset, u64 latest)
 static void count_tsc(struct collector *c, u64 vmcs)
 {
 	struct vmpt_pairs *p = c->pairs;
-	u64 hash = (vmcs >> 12) * 0x9e3779b97f4a7c15ULL >> 40;
-	u32 *slot;
+	u64 hash = vmpt_mix64(vmcs);
+	u32 found;
 
 	if (c->vmcs_used && p->vmcs[c->vmcs_used - 1].vmcs == vmcs) {
 		p->vmcs[c->vmcs_used - 1].tscs++;
 		return;
 	}
-	for (;; hash++) {
-		slot = &c->slot[hash & (SLOTS - 1)];
-		if (!*slot || p->vmcs[*slot - 1].vmcs == vmcs)
-			break;
-	}
-	if (!*slot) {
+	found = vmpt_hash_find(&c->by_vmcs, hash, i, p->vmcs[i].vmcs == vmcs);
+	if (found == VMPT_HASH_NONE) {
 		if (p->vmcss == VMPT_CLOCKS_VMCSS)
 			return;
+		found = (u32)p->vmcss;
+		if (vmpt_hash_add(&c->by_vmcs, hash, found)) {
+			c->err = -VMPT_E_NOMEM;
+			return;
+		}
 		p->vmcs[p->vmcss++].vmcs = vmcs;
-		*slot = (u32)p->vmcss;
 	}
-	c->vmcs_used = *slot;
-	p->vmcs[*slot - 1].tscs++;
+	c->vmcs_used = found + 1;
+	p->vmcs[found].tscs++;
 }
 
 /* Item @i says something of time, and the clock has been fed with it. */
@@ -337,12 +321,11 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 	c->pairs = pairs;
 	c->limit = limit;
 	c->index = index;
-	c->slot = calloc(SLOTS, sizeof(*c->slot));
 	pairs->vmcs = calloc(VMPT_CLOCKS_VMCSS, sizeof(*pairs->vmcs));
 	clock_options.pair = on_pair;
 	clock_options.pair_opaque = c;
 	vmpt_clock_init(&c->clock, &clock_options);
-	ret = c->slot && pairs->vmcs ? vmpt_decoder_open(&dec, stream, decode) : -VMPT_E_NOMEM;
+	ret = pairs->vmcs ? vmpt_decoder_open(&dec, stream, decode) : -VMPT_E_NOMEM;
 	if (!ret)
 		vmpt_decoder_time_only(dec);
 	while (!ret && (ret = vmpt_batch_next(dec, &batch)) > 0)
@@ -361,7 +344,7 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 	pairs->counts.lost_why = c->lost_why;
 	vmpt_decoder_close(dec);
 	free(c->seen);
-	free(c->slot);
+	vmpt_hash_free(&c->by_vmcs);
 	free(c);
 	return ret;
 }

@@ -203,7 +203,7 @@ static bool less(const struct ratio *a, const struct ratio *b)
 }
 
 /* How MTCFreq fits, and what P is by it. */
-struct fit {
+struct mtc_fit {
 	u64 good, bad;
 	struct ratio lo, hi; /* of the longest way without a loss */
 	u64 ctcs;	     /* of that */
@@ -226,7 +226,7 @@ static u64 edge_of(const struct record *r)
 }
 
 /* From @first on to @last: @ctcs. */
-static void take_way(struct fit *fit, const struct record *first, const struct record *last,
+static void take_way(struct mtc_fit *fit, const struct record *first, const struct record *last,
 		     u64 ctcs)
 {
 	u64 ticks = (edge_of(last) - edge_of(first)) & vmpt_mask64(56);
@@ -241,7 +241,7 @@ static void take_way(struct fit *fit, const struct record *first, const struct r
 	fit->hi = (struct ratio){ ticks + slack, ctcs };
 }
 
-static void fit_freq(const struct finder *f, u64 who, unsigned int freq, struct fit *fit)
+static void fit_freq(const struct finder *f, u64 who, unsigned int freq, struct mtc_fit *fit)
 {
 	const struct record *r = f->record;
 	size_t i, first = 0;
@@ -305,7 +305,7 @@ static struct ratio simplest(struct ratio lo, struct ratio hi)
 }
 
 /* P of what @fit has; false: it does not tell, or cannot be. */
-static bool ratio_of(const struct fit *fit, struct ratio *p)
+static bool ratio_of(const struct mtc_fit *fit, struct ratio *p)
 {
 	if (fit->ctcs < CTCS_MIN || !fit->lo.num || fit->slack > fit->ticks / 1000)
 		return false;
@@ -321,7 +321,7 @@ static bool ratio_of(const struct fit *fit, struct ratio *p)
 }
 
 /* Whether P that was told is what @fit has. */
-static bool agrees(const struct fit *fit, const struct vmpt_rates *rates)
+static bool agrees(const struct mtc_fit *fit, const struct vmpt_rates *rates)
 {
 	struct ratio p = { rates->tsc_num, rates->tsc_den };
 	/* A told P may be that of another clock's unit by some ppm. */
@@ -397,7 +397,7 @@ static bool holds_for(const struct finder *f, u64 who, unsigned int freq, const 
 	return spans.bad * 4 <= spans.good;
 }
 
-static bool fits(const struct fit *fit)
+static bool fits(const struct mtc_fit *fit)
 {
 	return fit->good >= 2 && fit->bad * 8 <= fit->good;
 }
@@ -411,7 +411,7 @@ static bool choose_rates(const struct finder *f, u64 who, struct vmpt_rates *rat
 	bool lacking = !rates->tsc_num || !rates->has_mtc_freq;
 	struct vmpt_rates found = *rates;
 	struct ratio p;
-	struct fit fit;
+	struct mtc_fit fit;
 	unsigned int n;
 	u64 best = 0;
 
@@ -448,7 +448,7 @@ static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates
 	struct ratio p = { told->tsc_num, told->tsc_den };
 	struct ratio high = { (u64)SCALE_MAX * found->tsc_num, found->tsc_den };
 	struct ratio low = { found->tsc_num, (u64)SCALE_MAX * found->tsc_den };
-	struct fit fit;
+	struct mtc_fit fit;
 
 	if (who)
 		return less(&high, &p) || less(&p, &low);
@@ -465,7 +465,7 @@ static bool judge(const struct finder *f, struct vmpt_rates *rates, struct vmpt_
 	struct vmpt_rates found = { 0 };
 	u64 who = choose_clock(f);
 	struct ratio p;
-	struct fit fit;
+	struct mtc_fit fit;
 
 	if (choose_rates(f, who, rates))
 		return true;

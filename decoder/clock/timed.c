@@ -7,6 +7,7 @@
 
 #include "decoder/clock/state.h"
 #include "decoder/vmpt-rtit-clock.h"
+#include "util/array.h"
 
 struct vmpt_timed {
 	struct vmpt_decoder *dec;
@@ -145,20 +146,6 @@ void vmpt_timed_close(struct vmpt_timed *t)
 	free(t);
 }
 
-static int grow(struct vmpt_timed *t, size_t count)
-{
-	struct vmpt_time *time;
-
-	if (count <= t->room)
-		return 0;
-	time = realloc(t->time, count * sizeof(*time));
-	if (!time)
-		return -VMPT_E_NOMEM;
-	t->time = time;
-	t->room = count;
-	return 0;
-}
-
 int vmpt_timed_next(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 {
 	int ret = vmpt_batch_next(t->dec, &batch->batch);
@@ -167,7 +154,7 @@ int vmpt_timed_next(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 	batch->back_item = 0;
 	if (ret <= 0)
 		return ret;
-	ret = grow(t, batch->batch.count);
+	ret = vmpt_reserve(&t->time, &t->room, batch->batch.count);
 	if (ret)
 		return ret;
 	t->time_batch(t, batch);

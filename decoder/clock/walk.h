@@ -12,7 +12,7 @@
 /* All others have the clock's next time, and are not fed. */
 static inline bool clock_is_timed(const struct vmpt_item *item)
 {
-	return vmpt_time_wanted(item->kind);
+	return vmpt_time_kinds[item->kind];
 }
 
 /* Whether nothing but PADs is between item @i and the CYC before it. */

@@ -8,6 +8,8 @@
 
 #include "decoder/trace/trace.h"
 #include "decoder/names/threads.h"
+#include "util/array.h"
+#include "util/search.h"
 
 #define CPU_MAX	     65535
 #define NOBODY	     (-1) /* of a mark: it is not known who runs from here on */
@@ -24,7 +26,7 @@ struct mark {
 };
 
 /* Runs in a row of one VMCS with one thread. */
-struct segment {
+struct vmcs_segment {
 	u64 vmcs, from, to;
 	size_t thread;
 	u32 runs, against;
@@ -34,7 +36,7 @@ struct vmpt_names {
 	struct mark *marks;
 	size_t mark_count;
 	struct vm_threads threads;
-	struct segment *segments;
+	struct vmcs_segment *segments;
 	size_t segment_count;
 	size_t *last; /* by CPU: 1 + the segment of its last run; up to the last CPU with a mark */
 	struct vmpt_vm_name *names;
@@ -54,7 +56,7 @@ static int by_cpu(const void *x, const void *y)
 
 static int by_vmcs(const void *x, const void *y)
 {
-	const struct segment *a = x, *b = y;
+	const struct vmcs_segment *a = x, *b = y;
 
 	if (a->vmcs != b->vmcs)
 		return a->vmcs < b->vmcs ? -1 : 1;
@@ -98,17 +100,14 @@ static int make_marks(struct vmpt_names *n, const struct vmpt_names_options *o)
 
 	for (i = 0; i < o->event_count; i++) {
 		const struct vmpt_event *e = &o->events[i];
-		struct mark *marks;
 
 		if (!e->tsc || e->cpu < 0 || e->cpu > CPU_MAX || !event_thread(e, &tid))
 			continue;
 		if (!n->mark_count)
 			n->base = e->tsc;
-		marks = vmpt_grow(n->marks, n->mark_count, sizeof(*marks));
-		if (!marks)
+		if (vmpt_grow(&n->marks, n->mark_count))
 			return -VMPT_E_NOMEM;
-		n->marks = marks;
-		marks[n->mark_count++] =
+		n->marks[n->mark_count++] =
 			(struct mark){ .cpu = e->cpu, .tid = tid, .tsc = e->tsc, .order = i };
 	}
 	if (!n->mark_count)
@@ -129,18 +128,11 @@ static int make_marks(struct vmpt_names *n, const struct vmpt_names_options *o)
 /* The last mark of @cpu at or before @tsc. */
 static const struct mark *mark_at(const struct vmpt_names *n, int cpu, u64 tsc)
 {
-	size_t low = 0, high = n->mark_count;
+	const struct mark *m = n->marks;
+	size_t next = vmpt_search(i, 0, n->mark_count,
+				  m[i].cpu < cpu || (m[i].cpu == cpu && m[i].tsc <= tsc));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct mark *m = &n->marks[mid];
-
-		if (m->cpu < cpu || (m->cpu == cpu && m->tsc <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && n->marks[low - 1].cpu == cpu ? &n->marks[low - 1] : NULL;
+	return next && m[next - 1].cpu == cpu ? &m[next - 1] : NULL;
 }
 
 int vmpt_names_open(struct vmpt_names **names, const struct vmpt_names_options *options)
@@ -192,19 +184,18 @@ static size_t thread_of(const struct vmpt_names *n, int cpu, u64 from, u64 to)
 static int vote(struct vmpt_names *n, u64 vmcs, int cpu, u64 at, size_t thread)
 {
 	size_t last = n->last[cpu];
-	struct segment *s = last ? &n->segments[last - 1] : NULL;
+	struct vmcs_segment *s = last ? &n->segments[last - 1] : NULL;
 
 	if (s && s->vmcs == vmcs && s->thread == thread && s->to <= at) {
 		s->to = at;
 		s->runs += s->runs < UINT32_MAX;
 		return 0;
 	}
-	s = vmpt_grow(n->segments, n->segment_count, sizeof(*s));
-	if (!s)
+	if (vmpt_grow(&n->segments, n->segment_count))
 		return -VMPT_E_NOMEM;
-	n->segments = s;
-	s[n->segment_count++] =
-		(struct segment){ .vmcs = vmcs, .from = at, .to = at, .thread = thread, .runs = 1 };
+	n->segments[n->segment_count++] = (struct vmcs_segment){
+		.vmcs = vmcs, .from = at, .to = at, .thread = thread, .runs = 1
+	};
 	n->last[cpu] = n->segment_count;
 	return 0;
 }
@@ -244,13 +235,13 @@ static u32 sum(u32 a, u32 b)
 }
 
 /* The runs of @from speak against @to, and are gone. */
-static void overrule(struct segment *to, const struct segment *from)
+static void overrule(struct vmcs_segment *to, const struct vmcs_segment *from)
 {
 	to->against = sum(to->against, sum(from->runs, from->against));
 	to->to = from->to > to->to ? from->to : to->to;
 }
 
-static void join(struct segment *to, const struct segment *from)
+static void join(struct vmcs_segment *to, const struct vmcs_segment *from)
 {
 	to->runs = sum(to->runs, from->runs);
 	to->against = sum(to->against, from->against);
@@ -261,7 +252,7 @@ static void join(struct segment *to, const struct segment *from)
  * Segments of one VMCS, by time: neighbours of one thread become one, and few between many that
  * agree are overruled. Returns how many are left.
  */
-static size_t settle(struct segment *s, size_t count)
+static size_t settle(struct vmcs_segment *s, size_t count)
 {
 	size_t i, n = 0;
 
@@ -281,8 +272,8 @@ static size_t settle(struct segment *s, size_t count)
 }
 
 /* Few at an end beside many are a mistake too, unless the others' thread was not there. */
-static bool is_stray(const struct vmpt_names *n, const struct segment *few,
-		     const struct segment *many)
+static bool is_stray(const struct vmpt_names *n, const struct vmcs_segment *few,
+		     const struct vmcs_segment *many)
 {
 	const struct vm_thread *t = &n->threads.list[many->thread];
 
@@ -290,15 +281,13 @@ static bool is_stray(const struct vmpt_names *n, const struct segment *few,
 	       t->from <= few->from && t->to >= few->to;
 }
 
-static int add_name(struct vmpt_names *n, const struct segment *s, u64 from, u64 to)
+static int add_name(struct vmpt_names *n, const struct vmcs_segment *s, u64 from, u64 to)
 {
 	const struct vm_thread *t = &n->threads.list[s->thread];
-	struct vmpt_vm_name *names = vmpt_grow(n->names, n->name_count, sizeof(*names));
 
-	if (!names)
+	if (vmpt_grow(&n->names, n->name_count))
 		return -VMPT_E_NOMEM;
-	n->names = names;
-	names[n->name_count++] = (struct vmpt_vm_name){
+	n->names[n->name_count++] = (struct vmpt_vm_name){
 		.vmcs = s->vmcs,
 		.from = from,
 		.to = to,
@@ -313,7 +302,7 @@ static int add_name(struct vmpt_names *n, const struct segment *s, u64 from, u64
 }
 
 /* All segments of one VMCS. */
-static int name_vmcs(struct vmpt_names *n, struct segment *s, size_t count)
+static int name_vmcs(struct vmpt_names *n, struct vmcs_segment *s, size_t count)
 {
 	size_t i;
 	int ret = 0;
@@ -342,7 +331,7 @@ static int name_vmcs(struct vmpt_names *n, struct segment *s, size_t count)
 
 int vmpt_names_finish(struct vmpt_names *names)
 {
-	struct segment *s = names->segments;
+	struct vmcs_segment *s = names->segments;
 	size_t i, k, count = names->segment_count;
 	int ret = 0;
 
@@ -370,17 +359,11 @@ const struct vmpt_vm_name *vmpt_names_list(const struct vmpt_names *names, size_
 
 const struct vmpt_vm_name *vmpt_names_at(const struct vmpt_names *names, u64 vmcs, u64 tsc)
 {
-	size_t low = 0, high = names->name_count;
+	const struct vmpt_vm_name *name = names->names;
+	size_t n;
 
 	tsc = near_events(names, tsc);
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct vmpt_vm_name *name = &names->names[mid];
-
-		if (name->vmcs < vmcs || (name->vmcs == vmcs && name->from <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && names->names[low - 1].vmcs == vmcs ? &names->names[low - 1] : NULL;
+	n = vmpt_search(i, 0, names->name_count,
+			name[i].vmcs < vmcs || (name[i].vmcs == vmcs && name[i].from <= tsc));
+	return n && name[n - 1].vmcs == vmcs ? &name[n - 1] : NULL;
 }

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 
 #include "decoder/trace/trace.h"
+#include "util/array.h"
+#include "util/search.h"
 
 /* An event that says something of a thread. */
-struct place {
+struct thread_event {
 	int tid;
 	size_t event;
 };
 
 static int by_tid(const void *x, const void *y)
 {
-	const struct place *a = x, *b = y;
+	const struct thread_event *a = x, *b = y;
 
 	if (a->tid != b->tid)
 		return a->tid < b->tid ? -1 : 1;
@@ -70,20 +72,18 @@ static void learn(struct vm_thread *t, const struct vmpt_event *e)
 
 static struct vm_thread *add_thread(struct vm_threads *n, int tid, u64 from)
 {
-	struct vm_thread *threads = vmpt_grow(n->list, n->count, sizeof(*threads));
+	struct vm_thread *t;
 
-	if (!threads)
+	if (vmpt_grow(&n->list, n->count))
 		return NULL;
-	n->list = threads;
-	threads += n->count++;
-	*threads =
-		(struct vm_thread){ .tid = tid, .pid = -1, .vcpu = -1, .from = from, .to = ~0ULL };
-	return threads;
+	t = &n->list[n->count++];
+	*t = (struct vm_thread){ .tid = tid, .pid = -1, .vcpu = -1, .from = from, .to = ~0ULL };
+	return t;
 }
 
 /* By thread number, then by time: each event belongs to the thread that was born last. */
 static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
-			const struct place *places, size_t count)
+			const struct thread_event *places, size_t count)
 {
 	struct vm_thread *t = NULL;
 	size_t i;
@@ -106,7 +106,7 @@ static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
 
 static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o)
 {
-	struct place *places = calloc(o->event_count ? o->event_count : 1, sizeof(*places));
+	struct thread_event *places = calloc(o->event_count ? o->event_count : 1, sizeof(*places));
 	size_t i, count = 0;
 	int ret;
 
@@ -114,7 +114,7 @@ static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o
 		return -VMPT_E_NOMEM;
 	for (i = 0; i < o->event_count; i++)
 		if (o->events[i].tid > 0 && o->events[i].kind != VMPT_EVENT_LOST)
-			places[count++] = (struct place){ o->events[i].tid, i };
+			places[count++] = (struct thread_event){ o->events[i].tid, i };
 	if (count)
 		qsort(places, count, sizeof(*places), by_tid);
 	ret = make_threads(n, o->events, places, count);
@@ -124,18 +124,11 @@ static int find_threads(struct vm_threads *n, const struct vmpt_names_options *o
 
 size_t vmpt_vm_threads_at(const struct vm_threads *n, int tid, u64 tsc)
 {
-	size_t low = 0, high = n->count;
+	const struct vm_thread *t = n->list;
+	size_t next = vmpt_search(i, 0, n->count,
+				  t[i].tid < tid || (t[i].tid == tid && t[i].from <= tsc));
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct vm_thread *t = &n->list[mid];
-
-		if (t->tid < tid || (t->tid == tid && t->from <= tsc))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && n->list[low - 1].tid == tid ? low - 1 : VM_THREAD_NONE;
+	return next && t[next - 1].tid == tid ? next - 1 : VM_THREAD_NONE;
 }
 
 /* ---- what was told ---- */

@@ -3,13 +3,13 @@
 #include "decoder/vmpt-events.h"
 
 /* What is open of a stream: packets of a guest in a row. */
-struct run {
+struct guest_run {
 	bool open;
 	u64 vmcs;
 	struct vmpt_time start, end;
 };
 
-static int end_run(struct vmpt_names *names, struct run *run, int cpu)
+static int end_run(struct vmpt_names *names, struct guest_run *run, int cpu)
 {
 	bool open = run->open;
 
@@ -18,7 +18,7 @@ static int end_run(struct vmpt_names *names, struct run *run, int cpu)
 }
 
 /* One owner has all of a batch. */
-static int take_batch(struct vmpt_names *names, struct run *run,
+static int take_batch(struct vmpt_names *names, struct guest_run *run,
 		      const struct vmpt_timed_batch *timed, int cpu)
 {
 	const struct vmpt_batch *batch = &timed->batch;
@@ -43,7 +43,7 @@ static int take_batch(struct vmpt_names *names, struct run *run,
 int vmpt_names_stream(struct vmpt_names *names, const struct vmpt_clocks *clocks, size_t stream,
 		      int cpu, const struct vmpt_options *options)
 {
-	struct run run = { 0 };
+	struct guest_run run = { 0 };
 	struct vmpt_timed_batch batch;
 	struct vmpt_timed *timed;
 	int ret = vmpt_timed_open(&timed, clocks, stream, options), more = 0;

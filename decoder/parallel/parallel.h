@@ -20,7 +20,7 @@
 #define VMPT_SPAN_MAX (1u << 20)
 
 /* A stretch of a region. */
-struct vmpt_span {
+struct vmpt_stretch {
 	u64 start, end, region_end;
 	bool first; /* of its region */
 	bool gap;   /* first, and the region begins behind a gap */
@@ -46,7 +46,7 @@ struct vmpt_planner {
 
 void vmpt_plan_start(struct vmpt_planner *p);
 /* False if there is no further span, or none yet. */
-bool vmpt_plan_next(struct vmpt_planner *p, struct vmpt_span *span);
+bool vmpt_plan_next(struct vmpt_planner *p, struct vmpt_stretch *span);
 /* All that was planned is decoded, up to @at. False if that tells nothing new. */
 bool vmpt_plan_go_on(struct vmpt_planner *p, u64 at);
 

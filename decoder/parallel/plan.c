@@ -35,7 +35,7 @@ static bool plan_region(struct vmpt_planner *p)
 	return true;
 }
 
-static void plan_head(struct vmpt_planner *p, struct vmpt_span *span)
+static void plan_head(struct vmpt_planner *p, struct vmpt_stretch *span)
 {
 	p->at_head = false;
 	p->carry = false;
@@ -65,7 +65,7 @@ static u64 plan_end(struct vmpt_planner *p)
 	return due;
 }
 
-bool vmpt_plan_next(struct vmpt_planner *p, struct vmpt_span *span)
+bool vmpt_plan_next(struct vmpt_planner *p, struct vmpt_stretch *span)
 {
 	if (p->open || !plan_region(p))
 		return false;

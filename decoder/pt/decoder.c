@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "decoder/pt/tracker.h"
+#include "util/array.h"
 
 /* An owner that holds from an offset on. */
 struct change {
@@ -66,20 +67,12 @@ static int reserve(struct pt_decoder *d)
 {
 	size_t left = d->change_count - d->change;
 	size_t want = left + d->piece.token_count * 3;
-	struct change *p;
 
 	if (left)
 		memmove(d->changes, d->changes + d->change, left * sizeof(*d->changes));
 	d->change = 0;
 	d->change_count = left;
-	if (want <= d->change_max)
-		return 0;
-	p = realloc(d->changes, want * sizeof(*p));
-	if (!p)
-		return -VMPT_E_NOMEM;
-	d->changes = p;
-	d->change_max = want;
-	return 0;
+	return vmpt_reserve(&d->changes, &d->change_max, want);
 }
 
 /* The first item at or behind @offset, from item @i on. */

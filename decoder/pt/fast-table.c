@@ -8,7 +8,7 @@
 /* ---- what two bytes tell ---- */
 
 /* A packet's kind and size as far as two bytes tell: size 0 if they do not. */
-struct guess {
+struct head_guess {
 	u8 kind, size;
 };
 
@@ -28,11 +28,11 @@ static int kind_of(const u8 *p)
 	return -1;
 }
 
-static struct guess guess(u8 b0, u8 b1)
+static struct head_guess guess(u8 b0, u8 b1)
 {
 	const u8 p[2] = { b0, b1 };
 	const struct vmpt_pt_desc *d;
-	struct guess g = { VMPT_KIND_NONE, 0 };
+	struct head_guess g = { VMPT_KIND_NONE, 0 };
 	int kind = kind_of(p);
 	unsigned int n;
 
@@ -61,13 +61,13 @@ static struct guess guess(u8 b0, u8 b1)
 /* Whether the second byte has no part in what guess() says. */
 static bool one_byte_tells(u8 b0)
 {
-	struct guess g = guess(b0, 0);
+	struct head_guess g = guess(b0, 0);
 
 	return b0 != VMPT_PT_ESCAPE && g.size && vmpt_pt_table[g.kind].header_size == 1 &&
 	       (vmpt_pt_table[g.kind].size_rule != VMPT_PT_SIZE_CYC || g.size == 1);
 }
 
-static bool makes_token(struct guess g)
+static bool makes_token(struct head_guess g)
 {
 	struct vmpt_pt_packet pkt = { .kind = g.kind };
 
@@ -77,7 +77,7 @@ static bool makes_token(struct guess g)
 
 /* ---- the index ---- */
 
-static u8 index_step(struct guess g)
+static u8 index_step(struct head_guess g)
 {
 	/* The rest of a block needs its context: a BBP is never stepped over. */
 	if (!g.size || g.kind == VMPT_PT_BBP)
@@ -92,7 +92,7 @@ void vmpt_index_table_init(struct vmpt_index_table *table)
 {
 	u8 pair_size[256]; /* as the second of two */
 	unsigned int b0, b1;
-	struct guess g;
+	struct head_guess g;
 	u8 step;
 
 	for (b1 = 0; b1 < 256; b1++) {
@@ -164,7 +164,7 @@ static void row_ip(struct vmpt_row *row, unsigned int ipbytes)
 	}
 }
 
-static void row_init(struct vmpt_row *row, struct guess g, u8 b0, u8 b1)
+static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 {
 	const struct vmpt_pt_desc *d = &vmpt_pt_table[g.kind];
 	const struct layout *l = &layouts[g.kind];
@@ -200,7 +200,7 @@ static bool same_row(const struct vmpt_row *a, const struct vmpt_row *b)
 /* The entry for a packet, its row made if it is the first of its like. */
 static u16 packet_step(struct vmpt_packet_table *table, unsigned int *rows, u8 b0, u8 b1)
 {
-	struct guess g = guess(b0, b1);
+	struct head_guess g = guess(b0, b1);
 	unsigned int i, step;
 	struct vmpt_row row;
 
@@ -226,10 +226,10 @@ void vmpt_packet_table_init(struct vmpt_packet_table *table)
 	memset(table->rows, 0, sizeof(table->rows));
 	for (id = 0; id < 32; id++) {
 		b0 = id << 3 | vmpt_pt_table[VMPT_PT_BIP].header[0];
-		row_init(&table->rows[VMPT_ROW_BIP4 + id], (struct guess){ VMPT_PT_BIP, 5 }, (u8)b0,
-			 0);
-		row_init(&table->rows[VMPT_ROW_BIP8 + id], (struct guess){ VMPT_PT_BIP, 9 }, (u8)b0,
-			 0);
+		row_init(&table->rows[VMPT_ROW_BIP4 + id], (struct head_guess){ VMPT_PT_BIP, 5 },
+			 (u8)b0, 0);
+		row_init(&table->rows[VMPT_ROW_BIP8 + id], (struct head_guess){ VMPT_PT_BIP, 9 },
+			 (u8)b0, 0);
 	}
 	for (b0 = 0; b0 < 256; b0++) {
 		u16 *step = &table->step[b0 << 8];

@@ -213,7 +213,7 @@ int vmpt_fast_next(struct vmpt_fast_source *s, struct vmpt_piece *piece)
 
 /* ---- open and close ---- */
 
-static bool alloc_sink(const struct vmpt_fast_source *s, struct vmpt_sink *sink)
+static bool alloc_sink(const struct vmpt_fast_source *s, struct vmpt_scan_out *sink)
 {
 	size_t raws = s->items ? VMPT_PACKETS_RAW : VMPT_INDEX_RAW;
 
@@ -290,7 +290,7 @@ void vmpt_fast_time_only(struct vmpt_fast_source *s)
 	s->fast.steps = vmpt_time_steps;
 }
 
-static void free_sink(struct vmpt_sink *sink)
+static void free_sink(struct vmpt_scan_out *sink)
 {
 	free(sink->tokens);
 	free(sink->token_items);

@@ -22,11 +22,11 @@
 
 /* A span, what is known of its start, and what was found in it. */
 struct vmpt_chunk {
-	struct vmpt_span span;
+	struct vmpt_stretch span;
 	/* Results: all packets of [start, at); @at >= its end unless there was no room. */
 	u64 at;
 	struct vmpt_scan_state state; /* in: at start, out: at @at */
-	struct vmpt_sink sink;
+	struct vmpt_scan_out sink;
 };
 
 /* What all who decode chunks share; read-only. */

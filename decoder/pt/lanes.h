@@ -23,13 +23,13 @@
 #define RAW_DONE (1ULL << 63)
 
 /* What changes with each step, kept in registers. */
-struct place {
+struct scan_place {
 	u64 at;
 	u64 *raw;
 };
 
-struct lane {
-	struct place now;
+struct scan_lane {
+	struct scan_place now;
 	u64 end; /* of fast decoding: VMPT_FAST_GUARD bytes behind it can be read */
 	u64 *raw_start, *raw_end;
 	unsigned int block;
@@ -59,7 +59,7 @@ static always_inline bool is_kind(const u8 *p, unsigned int kind)
 	return (p[0] & d->mask[0]) == d->header[0] && (p[1] & d->mask[1]) == d->header[1];
 }
 
-static void lane_loss(const struct vmpt_fast *f, struct lane *l, int err)
+static void lane_loss(const struct vmpt_fast *f, struct scan_lane *l, int err)
 {
 	u64 next = vmpt_psb_find(f->data, l->now.at + 1, l->chunk->span.region_end);
 
@@ -81,7 +81,7 @@ static always_inline unsigned int bip_row(u8 header, unsigned int item_size)
 }
 
 /* One packet of any kind, or a loss, the slow way. */
-static void lane_any(const struct vmpt_fast *f, struct lane *l)
+static void lane_any(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	const u8 *p = f->data + l->now.at;
 	struct vmpt_pt_packet pkt;
@@ -107,14 +107,14 @@ static void lane_any(const struct vmpt_fast *f, struct lane *l)
 }
 
 /* The raw entry of the packet at @p, which the table knows. */
-static always_inline void lane_put(struct lane *l, const u8 *p)
+static always_inline void lane_put(struct scan_lane *l, const u8 *p)
 {
 	if (LANES_ITEMS)
 		*l->now.raw++ = l->now.at << 8 | vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
 }
 
 /* A BBP: what follows is its block. */
-static always_inline void lane_bbp(struct lane *l, const u8 *p)
+static always_inline void lane_bbp(struct scan_lane *l, const u8 *p)
 {
 	lane_put(l, p);
 	l->block = VMPT_PT_BLOCK(p[2] >> 7, p[2]);
@@ -122,7 +122,7 @@ static always_inline void lane_bbp(struct lane *l, const u8 *p)
 }
 
 /* The rest of a packet block. It may end with the lane; the context is kept then. */
-static void lane_block(const struct vmpt_fast *f, struct lane *l)
+static void lane_block(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	unsigned int item;
 	const u8 *p;
@@ -148,7 +148,7 @@ static void lane_block(const struct vmpt_fast *f, struct lane *l)
 }
 
 /* The table does not tell how long the packet at the lane's place is. */
-static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struct lane *l)
+static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	const u8 *p = f->data + l->now.at;
 	unsigned int n = long_cyc(p);
@@ -173,11 +173,11 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
  * far the last step of a chunk may not begin before. */
 static always_inline const LANES_ENTRY *lanes_table(const struct vmpt_fast *f);
 static always_inline unsigned int lanes_step(const u8 *data, const LANES_ENTRY *table,
-					     struct place *l);
+					     struct scan_place *l);
 static always_inline unsigned int lanes_skip(const u8 *p);
 
 /* Steps that can be done with no look at the lane's end or its room. */
-static always_inline u64 lane_steps(const struct lane *l, const struct place *now)
+static always_inline u64 lane_steps(const struct scan_lane *l, const struct scan_place *now)
 {
 	u64 bytes = now->at < l->end ? (l->end - now->at) / LANES_STEP_MAX : 0;
 	u64 room = now->raw < l->raw_end ? (u64)(l->raw_end - now->raw) : 0;
@@ -229,12 +229,12 @@ static always_inline u64 lane_steps(const struct lane *l, const struct place *no
  * Run @n lanes, a constant, until one is near its end or out of room. All of now[] stays
  * in registers: its indexes are constants and no address of it is given away.
  */
-static always_inline void lanes_run_n(const struct vmpt_fast *f, struct lane *lanes,
+static always_inline void lanes_run_n(const struct vmpt_fast *f, struct scan_lane *lanes,
 				      const unsigned int n)
 {
 	const LANES_ENTRY *table = lanes_table(f);
 	const u8 *data = f->data;
-	struct place now[VMPT_LANES_MAX];
+	struct scan_place now[VMPT_LANES_MAX];
 	u64 steps;
 
 	EACH_LANE(n, LANE_TAKE);
@@ -253,7 +253,7 @@ again:
 
 #define LANES_VARIANT(n)                                                               \
 	static __attribute__((noinline)) void lanes_run_##n(const struct vmpt_fast *f, \
-							    struct lane *lanes)        \
+							    struct scan_lane *lanes)   \
 	{                                                                              \
 		lanes_run_n(f, lanes, n);                                              \
 	}
@@ -266,19 +266,19 @@ LANES_VARIANT(6)
 LANES_VARIANT(7)
 LANES_VARIANT(8)
 
-static void (*const lanes_run[VMPT_LANES_MAX])(const struct vmpt_fast *, struct lane *) = {
+static void (*const lanes_run[VMPT_LANES_MAX])(const struct vmpt_fast *, struct scan_lane *) = {
 	lanes_run_1, lanes_run_2, lanes_run_3, lanes_run_4,
 	lanes_run_5, lanes_run_6, lanes_run_7, lanes_run_8,
 };
 
 /* ---- chunks ---- */
 
-static void lane_begin(const struct vmpt_fast *f, struct lane *l, struct vmpt_chunk *c, u64 *raw,
-		       size_t raw_max)
+static void lane_begin(const struct vmpt_fast *f, struct scan_lane *l, struct vmpt_chunk *c,
+		       u64 *raw, size_t raw_max)
 {
 	u64 safe = c->span.region_end > VMPT_FAST_GUARD ? c->span.region_end - VMPT_FAST_GUARD : 0;
 
-	*l = (struct lane){
+	*l = (struct scan_lane){
 		.now = { .at = c->span.start, .raw = raw },
 		.end = c->span.end < safe ? c->span.end : safe,
 		.raw_start = raw,
@@ -290,7 +290,7 @@ static void lane_begin(const struct vmpt_fast *f, struct lane *l, struct vmpt_ch
 }
 
 /* The last steps of a chunk, one by one: none may take the PSB at its end. */
-static void lane_end(const struct vmpt_fast *f, struct lane *l)
+static void lane_end(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	while (l->now.at < l->end && l->now.raw < l->raw_end) {
 		l->now.at += lanes_skip(f->data + l->now.at);

@@ -43,7 +43,7 @@ static always_inline const u16 *lanes_table(const struct vmpt_fast *f)
 	return f->steps;
 }
 
-static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, struct place *l)
+static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, struct scan_place *l)
 {
 	u64 at = l->at + run_length(data + l->at);
 	unsigned int step = table[vmpt_packet_key(data + at)];
@@ -169,7 +169,7 @@ static __attribute__((noinline)) u64 put_loss(struct vmpt_item *item, u64 *token
 	return raw[1];
 }
 
-static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, struct lane *l)
+static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	const struct vmpt_row *row, *rows = vmpt_packet_table.rows;
 	const u64 *raw = l->raw_start, *raw_end = l->now.raw;
@@ -217,7 +217,7 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
 	const struct vmpt_row *rows = vmpt_packet_table.rows;
-	struct vmpt_sink *sink = &c->sink;
+	struct vmpt_scan_out *sink = &c->sink;
 	unsigned int kind, row;
 	size_t i, n = 0;
 	u64 at, half;
@@ -248,7 +248,7 @@ static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 	return true;
 }
 
-static void lane_finish(const struct vmpt_fast *f, struct lane *l)
+static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	lane_end(f, l);
 	make_items(f, l);
@@ -259,7 +259,7 @@ static void lane_finish(const struct vmpt_fast *f, struct lane *l)
 void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count,
 			 u64 *raw)
 {
-	struct lane lane[VMPT_LANES_MAX], done;
+	struct scan_lane lane[VMPT_LANES_MAX], done;
 	unsigned int i, active = 0, next = 0;
 
 	for (i = 0; i < f->lanes; i++)

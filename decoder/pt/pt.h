@@ -15,31 +15,17 @@ u64 vmpt_psb_find(const u8 *data, u64 from, u64 end);
 
 /* ---- packets about time ---- */
 
-/* Whether packets of a kind say something of time, or of where clocks may stop (clock.c). */
+/*
+ * Whether a clock needs items of a kind: packets of these classes, and losses. For loops there is a
+ * table of the same, of 0 or 1.
+ */
 static inline bool vmpt_time_wanted(unsigned int kind)
 {
-	switch (kind) {
-	case VMPT_PT_CYC:
-	case VMPT_PT_MTC:
-	case VMPT_PT_TSC:
-	case VMPT_PT_TMA:
-	case VMPT_PT_CBR:
-	case VMPT_PT_OVF:
-	case VMPT_PT_PSB:
-	case VMPT_PT_PSBEND:
-	case VMPT_PT_TIP_PGD:
-	case VMPT_PT_TIP_PGE:
-	case VMPT_PT_TRACESTOP:
-	case VMPT_PT_EXSTOP:
-	case VMPT_PT_PWRE:
-	case VMPT_ITEM_LOSS:
-		return true;
-	default:
-		return false;
-	}
+	return kind < VMPT_PT_KINDS
+		       ? vmpt_pt_table[kind].classes & (VMPT_PT_TIMING | VMPT_PT_TIME_BREAK)
+		       : kind == VMPT_ITEM_LOSS;
 }
 
-/* The same for all kinds: 0 or 1. */
 extern const u8 vmpt_time_kinds[256];
 
 /* ---- units that begin at a packet; the stream writer reads them too ---- */

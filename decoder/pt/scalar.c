@@ -91,7 +91,7 @@ void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, co
 	}
 }
 
-static void put_item(struct vmpt_sink *sink, const struct vmpt_item *item)
+static void put_item(struct vmpt_scan_out *sink, const struct vmpt_item *item)
 {
 	struct vmpt_item *last;
 
@@ -109,14 +109,14 @@ static void put_item(struct vmpt_sink *sink, const struct vmpt_item *item)
 }
 
 /* A token of the item that is put next. */
-static void put_token(struct vmpt_sink *sink, u64 token)
+static void put_token(struct vmpt_scan_out *sink, u64 token)
 {
 	if (sink->token_items)
 		sink->token_items[sink->token_count] = (u32)sink->item_count;
 	sink->tokens[sink->token_count++] = token;
 }
 
-static void put_loss(struct vmpt_sink *sink, u64 at, u64 size, int err, u64 base)
+static void put_loss(struct vmpt_scan_out *sink, u64 at, u64 size, int err, u64 base)
 {
 	struct vmpt_item item = { .offset = (u32)(at - base), .kind = VMPT_ITEM_LOSS };
 
@@ -128,7 +128,7 @@ static void put_loss(struct vmpt_sink *sink, u64 at, u64 size, int err, u64 base
 }
 
 u64 vmpt_scalar_scan(const u8 *data, u64 at, u64 stop, u64 region_end, u64 base,
-		     struct vmpt_scan_state *state, struct vmpt_sink *sink)
+		     struct vmpt_scan_state *state, struct vmpt_scan_out *sink)
 {
 	struct vmpt_pt_packet pkt;
 	struct vmpt_item item;

@@ -19,7 +19,7 @@ struct vmpt_source {
 	u64 at, region_end;
 	size_t gap; /* the next one */
 	struct vmpt_scan_state state;
-	struct vmpt_sink sink;
+	struct vmpt_scan_out sink;
 	bool at_head;
 };
 
@@ -89,7 +89,7 @@ void vmpt_source_close(struct vmpt_source *s)
 
 static void put_loss(struct vmpt_source *s, u64 at, u64 size, unsigned int err)
 {
-	struct vmpt_sink *k = &s->sink;
+	struct vmpt_scan_out *k = &s->sink;
 
 	if (k->token_items)
 		k->token_items[k->token_count] = k->token_items[k->token_count + 1] =

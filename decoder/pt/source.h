@@ -79,7 +79,7 @@ struct vmpt_scan_state {
 };
 
 /* Room to put what is found. */
-struct vmpt_sink {
+struct vmpt_scan_out {
 	u64 *tokens;
 	u32 *token_items; /* NULL: none wanted */
 	size_t token_count, token_max;
@@ -96,7 +96,7 @@ struct vmpt_sink {
  * Returns the position: the start of the next packet, or @region_end.
  */
 u64 vmpt_scalar_scan(const u8 *data, u64 at, u64 stop, u64 region_end, u64 base,
-		     struct vmpt_scan_state *state, struct vmpt_sink *sink);
+		     struct vmpt_scan_state *state, struct vmpt_scan_out *sink);
 
 /* The item of a decoded packet at @buf; updates state->last_ip. Not for TNT-8 and PAD. */
 void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, const u8 *buf,

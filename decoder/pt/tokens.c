@@ -17,7 +17,7 @@ static always_inline const u8 *lanes_table(const struct vmpt_fast *f)
 }
 
 /* The offset is stored always and kept if it counts: no branch but for what is slow. */
-static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, struct place *l)
+static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, struct scan_place *l)
 {
 	unsigned int step = table[vmpt_load16(data + l->at)];
 
@@ -35,7 +35,7 @@ static always_inline unsigned int lanes_skip(const u8 *p)
 }
 
 /* Returns the offset of a packet with a wrong header that ends all, or @at. */
-static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_sink *sink, size_t raws, u64 at)
+static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_scan_out *sink, size_t raws, u64 at)
 {
 	u64 *tokens = sink->tokens, raw;
 	unsigned int kind;
@@ -61,7 +61,7 @@ static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_sink *sink, size_t
 	return at;
 }
 
-static void lane_finish(const struct vmpt_fast *f, struct lane *l)
+static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	struct vmpt_chunk *c = l->chunk;
 
@@ -75,7 +75,7 @@ static void lane_finish(const struct vmpt_fast *f, struct lane *l)
 
 void vmpt_index_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count)
 {
-	struct lane lane[VMPT_LANES_MAX];
+	struct scan_lane lane[VMPT_LANES_MAX];
 	unsigned int i, active = 0, next = 0;
 	struct vmpt_chunk *c;
 

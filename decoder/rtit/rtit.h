@@ -52,7 +52,7 @@ struct vmpt_rtit_state {
 };
 
 /* Room to put what is found. */
-struct vmpt_rtit_sink {
+struct vmpt_rtit_scan_out {
 	struct vmpt_rtit_token *tokens;
 	size_t token_count, token_max;
 	struct vmpt_item *items; /* NULL: none wanted */
@@ -78,10 +78,10 @@ u64 vmpt_rtit_psb_find(const u8 *data, u64 from, u64 end);
  * of the next packet, or @region_end.
  */
 u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_end, u64 base,
-		   struct vmpt_rtit_state *state, struct vmpt_rtit_sink *sink);
+		   struct vmpt_rtit_state *state, struct vmpt_rtit_scan_out *sink);
 
 /* A loss of @size bytes at @at; its item's offset is @at - @base. Behind it nothing is known. */
-void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, struct vmpt_rtit_state *state, u64 at,
+void vmpt_rtit_put_loss(struct vmpt_rtit_scan_out *sink, struct vmpt_rtit_state *state, u64 at,
 			u64 size, unsigned int err, u64 base);
 
 /* Whether cycle counts ride behind packets: as the caller says, else as the bytes do. */

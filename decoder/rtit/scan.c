@@ -13,7 +13,7 @@ u64 vmpt_rtit_psb_find(const u8 *data, u64 from, u64 end)
 	return p ? (u64)(p - data) : end;
 }
 
-void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, struct vmpt_rtit_state *state, u64 at,
+void vmpt_rtit_put_loss(struct vmpt_rtit_scan_out *sink, struct vmpt_rtit_state *state, u64 at,
 			u64 size, unsigned int err, u64 base)
 {
 	sink->tokens[sink->token_count++] = (struct vmpt_rtit_token){
@@ -35,7 +35,7 @@ void vmpt_rtit_put_loss(struct vmpt_rtit_sink *sink, struct vmpt_rtit_state *sta
 		};
 }
 
-static void put_token(struct vmpt_rtit_sink *sink, const struct vmpt_rtit_packet *pkt, u64 at,
+static void put_token(struct vmpt_rtit_scan_out *sink, const struct vmpt_rtit_packet *pkt, u64 at,
 		      const struct vmpt_rtit_state *state)
 {
 	sink->tokens[sink->token_count++] = (struct vmpt_rtit_token){
@@ -97,7 +97,7 @@ static unsigned int body_size(const struct vmpt_rtit_packet *pkt)
 }
 
 /* A TNT without a cycle count makes the run before it longer. */
-static void put_in_run(struct vmpt_rtit_sink *sink, u32 offset)
+static void put_in_run(struct vmpt_rtit_scan_out *sink, u32 offset)
 {
 	struct vmpt_item *last = sink->item_count ? &sink->items[sink->item_count - 1] : NULL;
 
@@ -110,7 +110,7 @@ static void put_in_run(struct vmpt_rtit_sink *sink, u32 offset)
 		(struct vmpt_item){ .offset = offset, .size = 1, .kind = VMPT_ITEM_RTIT_RUN };
 }
 
-static void put_items(struct vmpt_rtit_sink *sink, const struct vmpt_rtit_packet *pkt,
+static void put_items(struct vmpt_rtit_scan_out *sink, const struct vmpt_rtit_packet *pkt,
 		      const u8 *buf, u32 offset, bool lip_known)
 {
 	struct vmpt_item item = { .offset = offset, .kind = (u8)(VMPT_ITEM_RTIT + pkt->kind) };
@@ -134,7 +134,7 @@ static void put_items(struct vmpt_rtit_sink *sink, const struct vmpt_rtit_packet
 }
 
 u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_end, u64 base,
-		   struct vmpt_rtit_state *state, struct vmpt_rtit_sink *sink)
+		   struct vmpt_rtit_state *state, struct vmpt_rtit_scan_out *sink)
 {
 	struct vmpt_rtit_packet pkt;
 	u64 next;

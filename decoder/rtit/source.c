@@ -16,7 +16,7 @@ struct vmpt_rtit_source {
 	size_t gap; /* the next one */
 	bool at_head;
 	struct vmpt_rtit_state state;
-	struct vmpt_rtit_sink sink;
+	struct vmpt_rtit_scan_out sink;
 };
 
 static u64 next_region_end(const struct vmpt_rtit_source *s)

@@ -8,7 +8,7 @@
 /* So far. A clock without a bound in so many bytes is no clock. */
 #define AHEAD_MAX (1u << 20)
 
-struct walk {
+struct time_walk {
 	struct vmpt_rtit_clock clock;
 	const struct vmpt_rtit_tracker *tracker;
 	u64 at, end;
@@ -17,14 +17,14 @@ struct walk {
 	struct vmpt_rtit_packet pkt;
 };
 
-static bool decode(struct walk *w)
+static bool decode(struct time_walk *w)
 {
 	return w->at < w->end && !vmpt_rtit_decode(&w->pkt, w->tracker->data + w->at,
 						   w->end - w->at, w->tracker->cycle_acc);
 }
 
 /* The packet to the clock, its cycle count too. */
-static void feed(struct walk *w)
+static void feed(struct time_walk *w)
 {
 	struct vmpt_packet pkt = { .kind = (u8)(VMPT_ITEM_RTIT + w->pkt.kind) };
 
@@ -43,13 +43,13 @@ static void feed(struct walk *w)
 	w->at += w->pkt.size;
 }
 
-static u64 latest(const struct walk *w)
+static u64 latest(const struct time_walk *w)
 {
 	return w->clock.error == ~0ULL ? ~0ULL : w->clock.tsc + w->clock.error;
 }
 
 /* Whether the packet may be of another run than those before it. */
-static bool stops(struct walk *w)
+static bool stops(struct time_walk *w)
 {
 	switch (w->pkt.kind) {
 	case VMPT_RTIT_PGE:
@@ -70,7 +70,7 @@ static bool stops(struct walk *w)
 }
 
 /* Up to the first packet with a time; @run: that no other run can have sent. */
-static u64 look_ahead(struct walk *w, bool run)
+static u64 look_ahead(struct time_walk *w, bool run)
 {
 	while (latest(w) == ~0ULL && decode(w) && !(run && stops(w)))
 		feed(w);
@@ -81,7 +81,7 @@ void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *
 		     const struct vmpt_rtit_token *token, struct vmpt_rtit_times *times)
 {
 	u64 left = piece->region_end - token->at;
-	struct walk w = {
+	struct time_walk w = {
 		.clock = t->clock,
 		.tracker = t,
 		.at = token->at,

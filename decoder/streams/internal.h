@@ -59,7 +59,7 @@ struct extract {
 	const struct vmpt_extract_ops *ops;
 	void *opaque;
 	struct out_stream *streams;
-	int stream_count, stream_max;
+	int stream_count;
 	struct source_state source;
 	struct extract_clock *clock; /* NULL: TSCs stay as they are */
 	/* the slice at work */

@@ -8,6 +8,8 @@
 
 #include "decoder/streams/internal.h"
 #include "decoder/streams/streams.h"
+#include "util/array.h"
+#include "util/search.h"
 
 /* ---- writing ---- */
 
@@ -71,7 +73,7 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 {
 	struct out_stream *s;
 	bool known;
-	int i, max;
+	int i;
 	u64 who;
 
 	*out = NULL;
@@ -91,14 +93,8 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 	}
 	if (x->stream_count == VMPT_EXTRACT_STREAMS_MAX)
 		return 0;
-	if (x->stream_count == x->stream_max) {
-		max = x->stream_max ? 2 * x->stream_max : 8;
-		s = realloc(x->streams, (size_t)max * sizeof(*s));
-		if (!s)
-			return -VMPT_E_NOMEM;
-		x->streams = s;
-		x->stream_max = max;
-	}
+	if (vmpt_grow(&x->streams, (size_t)x->stream_count))
+		return -VMPT_E_NOMEM;
 	s = &x->streams[x->stream_count];
 	*s = (struct out_stream){
 		.owner = *owner,
@@ -167,17 +163,10 @@ int extract_others_timing(struct extract *x, const struct vmpt_item *item, const
 
 u64 extract_region_end(const struct extract *x, u64 at)
 {
-	size_t low = 0, high = x->stream->gap_count;
+	const struct vmpt_gap *gaps = x->stream->gaps;
+	size_t n = vmpt_search(i, 0, x->stream->gap_count, gaps[i].offset <= at);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (x->stream->gaps[mid].offset <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < x->stream->gap_count ? x->stream->gaps[low].offset : x->stream->size;
+	return n < x->stream->gap_count ? gaps[n].offset : x->stream->size;
 }
 
 /* ---- one slice ---- */
@@ -336,7 +325,7 @@ static int end_slice(struct extract *x, const struct vmpt_slice *next)
 }
 
 /* A place among the decoder's items. */
-struct walk {
+struct item_walk {
 	struct vmpt_decoder *decoder;
 	struct vmpt_batch batch;
 	size_t i;
@@ -344,7 +333,7 @@ struct walk {
 	bool ended;
 };
 
-static int walk_fill(struct extract *x, struct walk *w)
+static int walk_fill(struct extract *x, struct item_walk *w)
 {
 	int ret;
 
@@ -365,7 +354,7 @@ static int walk_fill(struct extract *x, struct walk *w)
 }
 
 /* All items of [.., @end), which belong to the slice at work. */
-static int walk_slice(struct extract *x, struct walk *w, u64 end)
+static int walk_slice(struct extract *x, struct item_walk *w, u64 end)
 {
 	struct vmpt_item item;
 	u64 at, left;
@@ -400,7 +389,7 @@ static int walk_slice(struct extract *x, struct walk *w, u64 end)
 	}
 }
 
-static int walk_all(struct extract *x, struct vmpt_splitter *split, struct walk *w)
+static int walk_all(struct extract *x, struct vmpt_splitter *split, struct item_walk *w)
 {
 	struct vmpt_slice slice, next;
 	int more = vmpt_split_next(split, &slice);
@@ -438,7 +427,7 @@ int vmpt_pt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_
 		    const struct vmpt_extract_ops *ops, void *opaque)
 {
 	struct vmpt_splitter *split = NULL;
-	struct walk w = { 0 };
+	struct item_walk w = { 0 };
 	struct extract *x;
 	int err;
 

@@ -9,11 +9,12 @@
 
 #include "decoder/rtit/rtit.h"
 #include "decoder/streams/streams.h"
+#include "util/array.h"
 
 /* No packet begins with it (Figure 2). */
 #define NO_PACKET 0xff
 
-struct out_stream {
+struct rtit_out_stream {
 	struct vmpt_owner owner;
 	int id;
 	u64 size;
@@ -23,42 +24,42 @@ struct out_stream {
 	bool settled;			/* from here on Last LIP is the source's */
 };
 
-struct extract {
+struct rtit_extract {
 	const struct vmpt_stream *stream;
 	const struct vmpt_extract_ops *ops;
 	void *opaque;
 	struct vmpt_splitter *split;
 	bool cycle_acc;
-	struct out_stream *streams;
-	int stream_count, stream_max;
+	struct rtit_out_stream *streams;
+	int stream_count;
 	struct vmpt_rtit_last_lip last; /* at the end of the slice before, in the source */
 	bool lost;			/* that was a loss */
 	/* the slice at work */
-	struct out_stream *out; /* NULL: written nowhere */
+	struct rtit_out_stream *out; /* NULL: written nowhere */
 	struct vmpt_extracted done;
 };
 
 /* ---- writing ---- */
 
-static int put_bytes(struct extract *x, const u8 *bytes, size_t n)
+static int put_bytes(struct rtit_extract *x, const u8 *bytes, size_t n)
 {
 	x->out->size += n;
 	return x->ops->write(x->opaque, x->out->id, bytes, n);
 }
 
-static int copy(struct extract *x, u64 from, u64 to)
+static int copy(struct rtit_extract *x, u64 from, u64 to)
 {
 	return from == to ? 0 : put_bytes(x, x->stream->data + from, to - from);
 }
 
-static int put_psb(struct extract *x)
+static int put_psb(struct rtit_extract *x)
 {
 	static const u8 psb[VMPT_RTIT_PSB_SIZE] = { 0xc0 };
 
 	return put_bytes(x, psb, sizeof(psb));
 }
 
-static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip)
+static int put_full_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 lip)
 {
 	u8 wire[VMPT_RTIT_SIZE_MAX];
 	int n;
@@ -75,7 +76,7 @@ static int put_full_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 lip
  * The source does not know this LIP, but who decodes the stream would make one up from the
  * owner's last slice. Bytes are lost here: so say it, by one that is no packet.
  */
-static int put_loss(struct extract *x)
+static int put_loss(struct rtit_extract *x)
 {
 	static const u8 no_packet = NO_PACKET;
 	int err = put_bytes(x, &no_packet, 1);
@@ -92,7 +93,7 @@ static int put_loss(struct extract *x)
  * The packet at @at is the first with a LIP since a cut or a loss: behind it Last LIP is one for
  * the source and for who decodes the stream, or both have none.
  */
-static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
+static int first_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 at)
 {
 	bool leans = pkt->ip.cnt < 2 && !pkt->ip.zext, cut = x->out->cut, known;
 	struct vmpt_rtit_last_lip last = { 0 };
@@ -116,7 +117,7 @@ static int first_lip(struct extract *x, struct vmpt_rtit_packet *pkt, u64 at)
 }
 
 /* A slice's bytes up to its first LIP packet and with it. Sets where the rest begins. */
-static int put_until_lip(struct extract *x, u64 *rest)
+static int put_until_lip(struct rtit_extract *x, u64 *rest)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
 	u64 at = slice->offset, end = at + slice->size;
@@ -136,7 +137,7 @@ static int put_until_lip(struct extract *x, u64 *rest)
 	return err;
 }
 
-static int put_slice(struct extract *x)
+static int put_slice(struct rtit_extract *x)
 {
 	u64 end = x->done.slice.offset + x->done.slice.size, rest;
 	int err;
@@ -149,9 +150,8 @@ static int put_slice(struct extract *x)
 
 /* ---- the walk ---- */
 
-static int find_stream(struct extract *x, const struct vmpt_owner *owner)
+static int find_stream(struct rtit_extract *x, const struct vmpt_owner *owner)
 {
-	struct out_stream *s;
 	int i;
 
 	x->out = NULL;
@@ -165,24 +165,17 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner)
 	x->out = NULL;
 	if (x->stream_count == VMPT_EXTRACT_STREAMS_MAX)
 		return 0;
-	if (x->stream_count == x->stream_max) {
-		int max = x->stream_max ? 2 * x->stream_max : 8;
-
-		s = realloc(x->streams, (size_t)max * sizeof(*s));
-		if (!s)
-			return -VMPT_E_NOMEM;
-		x->streams = s;
-		x->stream_max = max;
-	}
+	if (vmpt_grow(&x->streams, (size_t)x->stream_count))
+		return -VMPT_E_NOMEM;
 	x->out = &x->streams[x->stream_count];
-	*x->out = (struct out_stream){ .owner = *owner, .id = x->stream_count++ };
+	*x->out = (struct rtit_out_stream){ .owner = *owner, .id = x->stream_count++ };
 	return x->ops->stream(x->opaque, x->out->id, owner);
 }
 
-static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
+static int begin_slice(struct rtit_extract *x, const struct vmpt_slice *slice)
 {
 	u64 head = slice->size < VMPT_RTIT_PSB_SIZE ? slice->size : VMPT_RTIT_PSB_SIZE;
-	struct out_stream *out;
+	struct rtit_out_stream *out;
 	int err;
 
 	memset(&x->done, 0, sizeof(x->done));
@@ -210,7 +203,7 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	return put_psb(x);
 }
 
-static int end_slice(struct extract *x)
+static int end_slice(struct rtit_extract *x)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
 
@@ -226,7 +219,7 @@ static int end_slice(struct extract *x)
 	return x->ops->slice ? x->ops->slice(x->opaque, &x->done) : 0;
 }
 
-static int walk(struct extract *x)
+static int walk(struct rtit_extract *x)
 {
 	struct vmpt_slice slice;
 	int ret, err;
@@ -247,7 +240,7 @@ int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extrac
 		      const struct vmpt_extract_ops *ops, void *opaque)
 {
 	const struct vmpt_options *o = &options->decode;
-	struct extract x = { .stream = stream, .ops = ops, .opaque = opaque };
+	struct rtit_extract x = { .stream = stream, .ops = ops, .opaque = opaque };
 	int err = vmpt_splitter_open(&x.split, stream, o);
 
 	x.cycle_acc = vmpt_rtit_has_cycles(stream, o);

@@ -33,7 +33,7 @@ static void tell(struct vmpt_exit *e, u16 reason, enum vmpt_reason_source source
  * KVM's event of this exit: the first one behind it on this CPU. Several can be meant if bounds are
  * wide: then that of the exit's IP.
  */
-static void ask_events(struct lane *lane, struct vmpt_span *span)
+static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	struct lane_events *ev = &lane->events;
 	u64 from = span->end.tsc, until = from + EVENT_BEHIND, bound = span->end.early;
@@ -77,7 +77,7 @@ static bool looks_halted(const struct vmpt_exit *e, const struct vmpt_exit_place
 }
 
 /* What is known now is all: guess. */
-static void settle(struct lane *lane, const struct lane_exit *w, bool has_next, u64 next)
+static void settle(struct timeline_lane *lane, const struct lane_exit *w, bool has_next, u64 next)
 {
 	struct vmpt_exit *e = &lane_span(lane, w->span)->exit;
 	struct vmpt_exit_place place = {
@@ -98,14 +98,14 @@ static void settle(struct lane *lane, const struct lane_exit *w, bool has_next, 
 		tell(e, REASON_HLT, VMPT_REASON_PATTERN);
 }
 
-static void forget(struct lane *lane, unsigned int i)
+static void forget(struct timeline_lane *lane, unsigned int i)
 {
 	lane->waiting_count--;
 	memmove(&lane->waiting[i], &lane->waiting[i + 1],
 		(lane->waiting_count - i) * sizeof(lane->waiting[0]));
 }
 
-void lane_exit_begin(struct lane *lane, u64 number)
+void lane_exit_begin(struct timeline_lane *lane, u64 number)
 {
 	struct vmpt_span *span = lane_span(lane, number);
 
@@ -126,7 +126,7 @@ void lane_exit_begin(struct lane *lane, u64 number)
 	};
 }
 
-void lane_exit_entry(struct lane *lane, u64 number, bool has_ip, u64 ip)
+void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip)
 {
 	const struct vmpt_owner *owner = &lane_span(lane, number)->owner;
 	unsigned int i;
@@ -145,7 +145,7 @@ void lane_exit_entry(struct lane *lane, u64 number, bool has_ip, u64 ip)
 	lane_exits_idle(lane);
 }
 
-void lane_exits_idle(struct lane *lane)
+void lane_exits_idle(struct timeline_lane *lane)
 {
 	unsigned int i;
 
@@ -153,7 +153,7 @@ void lane_exits_idle(struct lane *lane)
 		lane->waiting[i].idle = true;
 }
 
-void lane_exits_give_up_before(struct lane *lane, u64 number)
+void lane_exits_give_up_before(struct timeline_lane *lane, u64 number)
 {
 	while (lane->waiting_count && lane->waiting[0].span < number) {
 		settle(lane, &lane->waiting[0], false, 0);
@@ -161,12 +161,12 @@ void lane_exits_give_up_before(struct lane *lane, u64 number)
 	}
 }
 
-void lane_exits_give_up(struct lane *lane)
+void lane_exits_give_up(struct timeline_lane *lane)
 {
 	lane_exits_give_up_before(lane, ~0ULL);
 }
 
-u64 lane_exits_oldest(const struct lane *lane)
+u64 lane_exits_oldest(const struct timeline_lane *lane)
 {
 	return lane->waiting_count ? lane->waiting[0].span : lane->next;
 }

@@ -5,6 +5,7 @@
  * the way.
  */
 #include "decoder/timeline/timeline.h"
+#include "util/search.h"
 
 static bool bounded(const struct vmpt_time *t)
 {
@@ -16,7 +17,7 @@ static bool bounded(const struct vmpt_time *t)
 /* The kernel's and the program's tables of one process differ in bit 12 and in what is below. */
 #define CR3_PROCESS 0x000fffffffffe000ULL
 
-static void on_pip(struct lane *lane, const struct vmpt_item *item)
+static void on_pip(struct timeline_lane *lane, const struct vmpt_item *item)
 {
 	u64 cr3 = item->payload & ~1ULL;
 
@@ -31,7 +32,7 @@ static void on_pip(struct lane *lane, const struct vmpt_item *item)
 }
 
 /* Something executed. */
-static void on_target(struct lane *lane, const struct vmpt_item *item)
+static void on_target(struct timeline_lane *lane, const struct vmpt_item *item)
 {
 	lane->has_fup = false;
 	lane->stopped = false;
@@ -43,7 +44,7 @@ static void on_target(struct lane *lane, const struct vmpt_item *item)
 		lane_exit_entry(lane, lane->next - 1, item->aux != 0, item->payload);
 }
 
-static void on_evd(struct lane *lane, const struct vmpt_item *item)
+static void on_evd(struct timeline_lane *lane, const struct vmpt_item *item)
 {
 	if (item->aux == VMPT_EVD_VMXR) {
 		lane->has_reason = true;
@@ -54,7 +55,7 @@ static void on_evd(struct lane *lane, const struct vmpt_item *item)
 	}
 }
 
-static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offset,
+static void take_item(struct timeline_lane *lane, const struct vmpt_item *item, u64 offset,
 		      const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1);
@@ -109,7 +110,7 @@ static void take_item(struct lane *lane, const struct vmpt_item *item, u64 offse
 }
 
 /* Whether the time at @item is not yet that of the span's start. */
-static bool is_early(const struct lane *lane, const struct vmpt_item *item,
+static bool is_early(const struct timeline_lane *lane, const struct vmpt_item *item,
 		     const struct vmpt_time *time)
 {
 	if (item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
@@ -117,14 +118,14 @@ static bool is_early(const struct lane *lane, const struct vmpt_item *item,
 	/* Of a group (VMPTRLD's VMCS may be its first) the PIP says when. */
 	if (lane->settling == SETTLE_GROUP)
 		return item->kind == VMPT_PT_VMCS || item->kind == VMPT_PT_MODE_EXEC ||
-		       item->kind == VMPT_PT_MTC || item->kind == VMPT_PT_TSC ||
-		       item->kind == VMPT_PT_TMA || item->kind == VMPT_PT_CYC ||
-		       item->kind == VMPT_PT_CBR;
+		       (item->kind < VMPT_PT_KINDS &&
+			vmpt_pt_table[item->kind].classes & VMPT_PT_TIMING);
 	/* Behind a loss a PSB+ begins with the old time; the new one comes with it or soon. */
 	return item->kind == VMPT_PT_PSB || !bounded(time);
 }
 
-static void settle(struct lane *lane, const struct vmpt_item *item, const struct vmpt_time *time)
+static void settle(struct timeline_lane *lane, const struct vmpt_item *item,
+		   const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1);
 
@@ -144,7 +145,7 @@ static void settle(struct lane *lane, const struct vmpt_item *item, const struct
 /* ---- the walk ---- */
 
 /* The time of the batch's last item: of that before a stream's end. */
-static void end_batch(struct lane *lane)
+static void end_batch(struct timeline_lane *lane)
 {
 	const struct vmpt_batch *b = &lane->batch;
 	const struct vmpt_item *last;
@@ -159,7 +160,7 @@ static void end_batch(struct lane *lane)
 }
 
 /* 1: .batch has an item at .item, 0: the end, or an error. */
-static int have_item(struct lane *lane)
+static int have_item(struct timeline_lane *lane)
 {
 	int ret;
 
@@ -185,37 +186,31 @@ enum {
 	TARGET = 8, /* TIP: and where; to on_target() if it is the span's first */
 };
 
-static const u8 class_of[256] = {
-	[VMPT_ITEM_RUN] = FLOW,
-	[VMPT_PT_TNT_64] = FLOW,
-	[VMPT_PT_CYC] = TIMED,
-	[VMPT_PT_MTC] = TIMED,
-	[VMPT_PT_TSC] = TIMED | WANTED,
-	[VMPT_PT_TMA] = TIMED,
-	[VMPT_PT_CBR] = TIMED | WANTED,
-	[VMPT_PT_OVF] = TIMED | WANTED,
-	[VMPT_PT_PSB] = TIMED | WANTED,
-	[VMPT_PT_PSBEND] = TIMED | WANTED,
-	[VMPT_PT_TIP_PGD] = TIMED | WANTED,
-	[VMPT_PT_TIP_PGE] = TIMED | WANTED,
-	[VMPT_PT_TRACESTOP] = TIMED,
-	[VMPT_PT_EXSTOP] = TIMED,
-	[VMPT_PT_PWRE] = TIMED | WANTED,
-	[VMPT_ITEM_LOSS] = TIMED | WANTED,
-	[VMPT_PT_FUP] = WANTED,
-	[VMPT_PT_TIP] = TARGET,
-	[VMPT_PT_PIP] = WANTED,
-	[VMPT_PT_EVD] = WANTED,
-	[VMPT_PT_MWAIT] = WANTED,
-	[VMPT_PT_PWRX] = WANTED,
-};
+void lane_item_classes(struct timeline_lane *lane)
+{
+	/* Without TIMED */
+	static const u8 class_of[256] = {
+		[VMPT_ITEM_RUN] = FLOW,	    [VMPT_PT_TNT_64] = FLOW,   [VMPT_PT_TIP] = TARGET,
+		[VMPT_PT_TSC] = WANTED,	    [VMPT_PT_CBR] = WANTED,    [VMPT_PT_OVF] = WANTED,
+		[VMPT_PT_PSB] = WANTED,	    [VMPT_PT_PSBEND] = WANTED, [VMPT_PT_TIP_PGD] = WANTED,
+		[VMPT_PT_TIP_PGE] = WANTED, [VMPT_PT_PWRE] = WANTED,   [VMPT_PT_PWRX] = WANTED,
+		[VMPT_PT_FUP] = WANTED,	    [VMPT_PT_PIP] = WANTED,    [VMPT_PT_EVD] = WANTED,
+		[VMPT_PT_MWAIT] = WANTED,   [VMPT_ITEM_LOSS] = WANTED,
+	};
+	unsigned int kind;
+
+	for (kind = 0; kind < VMPT_ARRAY_SIZE(class_of); kind++) {
+		lane->class_of[kind] = class_of[kind] | (vmpt_time_kinds[kind] ? TIMED : 0);
+		lane->looked_at[kind] = (lane->class_of[kind] & (TIMED | WANTED)) != 0;
+	}
+}
 
 /*
  * @clock has been fed with item @i, a CYC: its time is that of the packet right behind it, in
  * front of which there is no gap before item @gap.
  */
-static void cyc_time(const struct lane *lane, struct vmpt_clock *clock, size_t i, size_t gap,
-		     struct vmpt_time *time)
+static void cyc_time(const struct timeline_lane *lane, struct vmpt_clock *clock, size_t i,
+		     size_t gap, struct vmpt_time *time)
 {
 	const struct vmpt_batch *b = &lane->batch;
 
@@ -230,7 +225,7 @@ static void cyc_time(const struct lane *lane, struct vmpt_clock *clock, size_t i
 }
 
 /* Item @i, and the clock knows it: its time is that of the span, if that waits for one. */
-static void settle_at(struct lane *lane, size_t i, const struct vmpt_time *time)
+static void settle_at(struct timeline_lane *lane, size_t i, const struct vmpt_time *time)
 {
 	const struct vmpt_item *item = &lane->batch.items[i];
 	struct vmpt_clock ahead;
@@ -245,7 +240,7 @@ static void settle_at(struct lane *lane, size_t i, const struct vmpt_time *time)
 }
 
 /* Item @i, of the class @class. */
-static inline void take_one(struct lane *lane, size_t i, u8 class)
+static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 {
 	const struct vmpt_item *item = &lane->batch.items[i];
 	const struct vmpt_time *time = &lane->clock.next;
@@ -272,7 +267,7 @@ static inline void take_one(struct lane *lane, size_t i, u8 class)
  * TNTs and TIPs are the most by far, and nobody can foresee which is next: what they do is done
  * without a branch on it. True: that was all.
  */
-static inline bool is_light(struct lane *lane, u8 class)
+static inline bool is_light(struct timeline_lane *lane, u8 class)
 {
 	bool heavy = class & (TIMED | WANTED);
 
@@ -283,35 +278,26 @@ static inline bool is_light(struct lane *lane, u8 class)
 	return !(heavy | (lane->settling != SETTLED));
 }
 
-/* Those that are of time or for take_item(): they are looked at, whatever the lane waits for. */
-static const u8 looked_at[256] = {
-	[VMPT_PT_CYC] = 1,	 [VMPT_PT_MTC] = 1,	[VMPT_PT_TSC] = 1,    [VMPT_PT_TMA] = 1,
-	[VMPT_PT_CBR] = 1,	 [VMPT_PT_OVF] = 1,	[VMPT_PT_PSB] = 1,    [VMPT_PT_PSBEND] = 1,
-	[VMPT_PT_TIP_PGD] = 1,	 [VMPT_PT_TIP_PGE] = 1, [VMPT_PT_EXSTOP] = 1, [VMPT_PT_PWRE] = 1,
-	[VMPT_PT_TRACESTOP] = 1, [VMPT_ITEM_LOSS] = 1,	[VMPT_PT_FUP] = 1,    [VMPT_PT_PIP] = 1,
-	[VMPT_PT_EVD] = 1,	 [VMPT_PT_MWAIT] = 1,	[VMPT_PT_PWRX] = 1,
-};
-
 /* Whether the next TNT or TIP, or for a time any item, changes something. */
-static inline bool is_waiting(const struct lane *lane)
+static inline bool is_waiting(const struct timeline_lane *lane)
 {
 	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
 }
 
 /* Items [@i, @to), CLOCK_BLOCK at the most and without a gap. Returns the first for which there is
  * no room. */
-static size_t take_block(struct lane *lane, size_t i, size_t to)
+static size_t take_block(struct timeline_lane *lane, size_t i, size_t to)
 {
 	const struct vmpt_item *items = lane->batch.items;
 	u32 at[CLOCK_BLOCK + 1];
 	size_t k = 0, n;
 
-	n = clock_find(items, i, to, looked_at, at);
+	n = clock_find(items, i, to, lane->looked_at, at);
 	at[n] = (u32)to;
 	for (;; i++, k++) {
 		for (; i < at[k] && is_waiting(lane); i++)
-			if (!is_light(lane, class_of[items[i].kind]))
-				take_one(lane, i, class_of[items[i].kind]);
+			if (!is_light(lane, lane->class_of[items[i].kind]))
+				take_one(lane, i, lane->class_of[items[i].kind]);
 		i = at[k];
 		if (k == n)
 			return to;
@@ -320,14 +306,14 @@ static size_t take_block(struct lane *lane, size_t i, size_t to)
 			i = at[k];
 			continue;
 		}
-		if (class_of[items[i].kind] & WANTED && lane_is_full(lane))
+		if (lane->class_of[items[i].kind] & WANTED && lane_is_full(lane))
 			return i;
-		take_one(lane, i, class_of[items[i].kind]);
+		take_one(lane, i, lane->class_of[items[i].kind]);
 	}
 }
 
 /* Items of the batch up to number @end, or as far as there is room. */
-static void take_some(struct lane *lane, size_t end)
+static void take_some(struct timeline_lane *lane, size_t end)
 {
 	size_t i = lane->item, to, reached;
 
@@ -345,31 +331,24 @@ static void take_some(struct lane *lane, size_t end)
 }
 
 /* How many items of the batch lie before @limit, with those of the loss that the slice is. */
-static size_t items_before(const struct lane *lane, u64 limit)
+static size_t items_before(const struct timeline_lane *lane, u64 limit)
 {
 	const struct vmpt_batch *b = &lane->batch;
 	bool lost = lane->slice.begin == VMPT_BEGIN_LOSS;
-	size_t low = lane->item, high = b->count;
+	size_t n = b->count;
 
-	if (b->base + b->items[high - 1].offset < limit)
-		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (b->base + b->items[mid].offset < limit)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	if (b->base + b->items[n - 1].offset < limit)
+		return n;
+	n = vmpt_search(i, lane->item, n, b->base + b->items[i].offset < limit);
 	/* A loss may have no bytes. */
-	while (lost && low < b->count && b->items[low].kind == VMPT_ITEM_LOSS &&
-	       b->base + b->items[low].offset == lane->slice.offset)
-		low++;
-	return low;
+	while (lost && n < b->count && b->items[n].kind == VMPT_ITEM_LOSS &&
+	       b->base + b->items[n].offset == lane->slice.offset)
+		n++;
+	return n;
 }
 
 /* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
-int lane_take_items(struct lane *lane, u64 limit)
+int lane_take_items(struct timeline_lane *lane, u64 limit)
 {
 	size_t end;
 	int ret;
@@ -386,7 +365,7 @@ int lane_take_items(struct lane *lane, u64 limit)
 }
 
 /* The time at the next item, without taking it. */
-int lane_boundary_time(struct lane *lane, struct vmpt_time *time)
+int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time)
 {
 	const struct vmpt_item *item;
 	struct vmpt_clock ahead;

@@ -40,7 +40,7 @@ static u8 edge_of(const struct vmpt_slice *s)
 	}
 }
 
-static struct vmpt_span *push(struct lane *lane, u8 kind, u8 began, u64 offset,
+static struct vmpt_span *push(struct timeline_lane *lane, u8 kind, u8 began, u64 offset,
 			      const struct vmpt_time *start)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next++);
@@ -57,7 +57,7 @@ static struct vmpt_span *push(struct lane *lane, u8 kind, u8 began, u64 offset,
 }
 
 /* The current slice's span, or the rest of it, from @offset on. */
-static void begin(struct lane *lane, u8 began, u64 offset, const struct vmpt_time *start)
+static void begin(struct timeline_lane *lane, u8 began, u64 offset, const struct vmpt_time *start)
 {
 	struct vmpt_span *span = push(lane, span_kind(&lane->slice), began, offset, start);
 
@@ -71,7 +71,7 @@ static void begin(struct lane *lane, u8 began, u64 offset, const struct vmpt_tim
 		lane_exits_give_up(lane);
 }
 
-static void fill_exit(struct lane *lane, struct vmpt_span *span)
+static void fill_exit(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	struct vmpt_exit *e = &span->exit;
 
@@ -87,7 +87,7 @@ static void fill_exit(struct lane *lane, struct vmpt_span *span)
 	lane_exit_begin(lane, lane->next - 1);
 }
 
-static void end(struct lane *lane, u8 ended, u64 offset, const struct vmpt_time *time)
+static void end(struct timeline_lane *lane, u8 ended, u64 offset, const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1);
 
@@ -110,7 +110,7 @@ static void end(struct lane *lane, u8 ended, u64 offset, const struct vmpt_time 
  * Behind a TIP.PGD comes what setting TraceEn makes, a CBR or a TSC (Table 33-56, cases 1 and 2),
  * or its PSB+: from the one to the other nothing was traced.
  */
-void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
+void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time)
 {
 	struct vmpt_span *span = lane_span(lane, lane->next - 1), *before;
 
@@ -149,7 +149,7 @@ void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time)
 /* ---- the walk ---- */
 
 /* Fill .next_slice if there is one. */
-static int peek_slice(struct lane *lane)
+static int peek_slice(struct timeline_lane *lane)
 {
 	int ret = vmpt_split_next(lane->split, &lane->next_slice);
 
@@ -159,7 +159,7 @@ static int peek_slice(struct lane *lane)
 
 /* A PSB+ that tells whose what follows is: tracing went on with it, some time behind what was last.
  */
-static bool begins_with_psb(const struct lane *lane)
+static bool begins_with_psb(const struct timeline_lane *lane)
 {
 	const struct vmpt_slice *s = &lane->slice;
 
@@ -168,7 +168,7 @@ static bool begins_with_psb(const struct lane *lane)
 			     s->offset + (s->size < 16 ? s->size : 16)) == s->offset;
 }
 
-static int begin_slice(struct lane *lane)
+static int begin_slice(struct timeline_lane *lane)
 {
 	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
 	struct vmpt_time time;
@@ -196,7 +196,7 @@ static int begin_slice(struct lane *lane)
 	return 0;
 }
 
-static int end_slice(struct lane *lane)
+static int end_slice(struct timeline_lane *lane)
 {
 	struct vmpt_time time;
 	int ret = lane_boundary_time(lane, &time);
@@ -208,7 +208,7 @@ static int end_slice(struct lane *lane)
 }
 
 /* To the end of a slice, or as far as there is room. 0 or an error. */
-static int advance(struct lane *lane)
+static int advance(struct timeline_lane *lane)
 {
 	int ret = 0;
 
@@ -225,7 +225,7 @@ static int advance(struct lane *lane)
 	return ret > 0 ? end_slice(lane) : ret;
 }
 
-int lane_next(struct lane *lane, struct vmpt_span *span)
+int lane_next(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	int ret;
 
@@ -246,8 +246,9 @@ int lane_next(struct lane *lane, struct vmpt_span *span)
 	return 1;
 }
 
-int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct vmpt_stream *stream,
-	      size_t index, const struct vmpt_timeline_options *options, unsigned int threads)
+int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
+	      const struct vmpt_stream *stream, size_t index,
+	      const struct vmpt_timeline_options *options, unsigned int threads)
 {
 	struct vmpt_options decode = options->decode;
 	struct vmpt_clock_options how;
@@ -261,6 +262,7 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 	lane->options = options;
 	lane->stream = stream;
 	lane->index = (u32)index;
+	lane_item_classes(lane);
 	lane->time = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
 	ret = vmpt_splitter_open(&lane->split, stream, &decode);
 	if (!ret)
@@ -272,7 +274,7 @@ int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct 
 	return ret;
 }
 
-void lane_close(struct lane *lane)
+void lane_close(struct timeline_lane *lane)
 {
 	vmpt_splitter_close(lane->split);
 	vmpt_decoder_close(lane->dec);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "decoder/timeline/timeline.h"
+#include "util/merge.h"
 
 #define QUEUE	    1024
 #define CHUNK	    64 /* spans made before others get a look at the queue */
@@ -16,7 +17,7 @@
 enum { LANE_IDLE, LANE_BUSY, LANE_DONE };
 
 struct queue {
-	struct lane lane;
+	struct timeline_lane lane;
 	struct vmpt_span span[QUEUE];
 	u64 first, next; /* by number: taken, put */
 	u8 state;
@@ -29,9 +30,8 @@ struct vmpt_timeline {
 	struct vmpt_timeline_options options;
 	struct queue *queue;
 	size_t count;
-	u32 *events; /* indices of KVM exits, by stream */
-	u64 *heap;   /* streams that have a head, the earliest first */
-	size_t heap_count;
+	u32 *events;		 /* indices of KVM exits, by stream */
+	struct vmpt_merge merge; /* of the streams that have a head, by its start */
 	bool started;
 	u64 bytes; /* handed out */
 	unsigned int told;
@@ -127,51 +127,9 @@ static int take(struct vmpt_timeline *t, struct queue *q)
 /* ---- merging ---- */
 
 /* Spans without a time come first: they are at a stream's beginning. */
-static u64 key(const struct vmpt_timeline *t, size_t heap_index)
+static u64 key(const struct queue *q)
 {
-	u64 tsc = t->queue[t->heap[heap_index]].head.start.tsc;
-
-	return tsc == VMPT_TIME_NONE ? 0 : tsc;
-}
-
-static bool before(const struct vmpt_timeline *t, size_t a, size_t b)
-{
-	u64 x = key(t, a), y = key(t, b);
-
-	return x != y ? x < y : t->heap[a] < t->heap[b];
-}
-
-static void swap(struct vmpt_timeline *t, size_t a, size_t b)
-{
-	u64 x = t->heap[a];
-
-	t->heap[a] = t->heap[b];
-	t->heap[b] = x;
-}
-
-static void sink_first(struct vmpt_timeline *t)
-{
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < t->heap_count) {
-		if (child + 1 < t->heap_count && before(t, child + 1, child))
-			child++;
-		if (!before(t, child, at))
-			return;
-		swap(t, child, at);
-		at = child;
-	}
-}
-
-static void add_last(struct vmpt_timeline *t, size_t stream)
-{
-	size_t at = t->heap_count++;
-
-	t->heap[at] = stream;
-	while (at && before(t, at, (at - 1) / 2)) {
-		swap(t, at, (at - 1) / 2);
-		at = (at - 1) / 2;
-	}
+	return q->head.start.tsc == VMPT_TIME_NONE ? 0 : q->head.start.tsc;
 }
 
 static int start(struct vmpt_timeline *t)
@@ -182,10 +140,10 @@ static int start(struct vmpt_timeline *t)
 	t->started = true;
 	for (i = 0; i < t->count; i++) {
 		ret = take(t, &t->queue[i]);
+		if (ret > 0)
+			ret = vmpt_merge_add(&t->merge, key(&t->queue[i]), i);
 		if (ret < 0)
 			return ret;
-		if (ret)
-			add_last(t, i);
 	}
 	return 0;
 }
@@ -200,9 +158,9 @@ int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
 		if (ret)
 			return ret;
 	}
-	if (!t->heap_count)
+	if (!t->merge.count)
 		return 0;
-	q = &t->queue[t->heap[0]];
+	q = &t->queue[t->merge.head[0].list];
 	*span = q->head;
 	t->bytes += span->size;
 	if (t->options.decode.progress && !(++t->told % 256))
@@ -210,9 +168,10 @@ int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
 	ret = take(t, q);
 	if (ret < 0)
 		return ret;
-	if (!ret)
-		t->heap[0] = t->heap[--t->heap_count];
-	sink_first(t);
+	if (ret)
+		vmpt_merge_next(&t->merge, key(q));
+	else
+		vmpt_merge_end(&t->merge);
 	return 1;
 }
 
@@ -239,7 +198,7 @@ static int sort_events(struct vmpt_timeline *t)
 	if (!t->events)
 		return -VMPT_E_NOMEM;
 	for (k = 0, n = 0; k < t->count; k++) {
-		struct lane *lane = &t->queue[k].lane;
+		struct timeline_lane *lane = &t->queue[k].lane;
 
 		lane->events.event = o->events;
 		lane->events.index = t->events + n;
@@ -299,8 +258,7 @@ int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks
 	t->options = options ? *options : defaults;
 	t->count = count;
 	t->queue = calloc(count, sizeof(*t->queue));
-	t->heap = calloc(count, sizeof(*t->heap));
-	ret = t->queue && t->heap ? open_lanes(t, clocks, streams) : -VMPT_E_NOMEM;
+	ret = t->queue ? open_lanes(t, clocks, streams) : -VMPT_E_NOMEM;
 	if (ret) {
 		vmpt_timeline_close(t);
 		return ret;
@@ -328,7 +286,7 @@ void vmpt_timeline_close(struct vmpt_timeline *t)
 	pthread_cond_destroy(&t->work);
 	pthread_mutex_destroy(&t->lock);
 	free(t->queue);
-	free(t->heap);
+	vmpt_merge_free(&t->merge);
 	free(t->events);
 	free(t);
 }

@@ -36,7 +36,7 @@ enum {
 	SETTLE_GROUP, /* for the PIP of a group */
 };
 
-struct lane {
+struct timeline_lane {
 	const struct vmpt_timeline_options *options;
 	const struct vmpt_stream *stream;
 	u32 index;
@@ -79,49 +79,56 @@ struct lane {
 	struct lane_exit waiting[LANE_WAITING];
 	unsigned int waiting_count;
 	struct lane_events events;
+
+	/* By kind of item: what it is to a lane, see timeline-items.c; 1: of time, or for the lane,
+	 * so that it is looked at, whatever the lane waits for */
+	u8 class_of[256], looked_at[256];
 };
 
-int lane_open(struct lane *lane, const struct vmpt_clocks *clocks, const struct vmpt_stream *stream,
-	      size_t index, const struct vmpt_timeline_options *options, unsigned int threads);
-void lane_close(struct lane *lane);
+int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
+	      const struct vmpt_stream *stream, size_t index,
+	      const struct vmpt_timeline_options *options, unsigned int threads);
+void lane_close(struct timeline_lane *lane);
 
 /* The next span that is done. 1, 0 at the end, or a negative error. */
-int lane_next(struct lane *lane, struct vmpt_span *span);
+int lane_next(struct timeline_lane *lane, struct vmpt_span *span);
 
-static inline struct vmpt_span *lane_span(struct lane *lane, u64 number)
+static inline struct vmpt_span *lane_span(struct timeline_lane *lane, u64 number)
 {
 	return &lane->ring[number % LANE_RING];
 }
 
 /* A packet makes two spans at the most. */
-static inline bool lane_is_full(const struct lane *lane)
+static inline bool lane_is_full(const struct timeline_lane *lane)
 {
 	return lane->next - lane->first > LANE_RING - 4;
 }
 
 /* Tracing, which was off, goes on at the packet at @offset. */
-void lane_resume(struct lane *lane, u64 offset, const struct vmpt_time *time);
+void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time);
 
 /* ---- timeline-items.c ---- */
 
+/* Fill .class_of and .looked_at. */
+void lane_item_classes(struct timeline_lane *lane);
 /* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
-int lane_take_items(struct lane *lane, u64 limit);
+int lane_take_items(struct timeline_lane *lane, u64 limit);
 /* The time at the next item, without taking it. 0 or an error. */
-int lane_boundary_time(struct lane *lane, struct vmpt_time *time);
+int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time);
 
 /* ---- timeline-exits.c ---- */
 
 /* The guest's span @number, the last one, has ended with an exit. */
-void lane_exit_begin(struct lane *lane, u64 number);
+void lane_exit_begin(struct timeline_lane *lane, u64 number);
 /* The vCPU of span @number goes on, at @ip if @has_ip. */
-void lane_exit_entry(struct lane *lane, u64 number, bool has_ip, u64 ip);
+void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip);
 /* The CPU slept or ran something else. */
-void lane_exits_idle(struct lane *lane);
+void lane_exits_idle(struct timeline_lane *lane);
 /* Nothing behind tells more of those that wait. */
-void lane_exits_give_up(struct lane *lane);
+void lane_exits_give_up(struct timeline_lane *lane);
 /* Those before span @number give up: the ring is full. */
-void lane_exits_give_up_before(struct lane *lane, u64 number);
+void lane_exits_give_up_before(struct timeline_lane *lane, u64 number);
 /* The first span that may not be handed out yet. */
-u64 lane_exits_oldest(const struct lane *lane);
+u64 lane_exits_oldest(const struct timeline_lane *lane);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "decoder/trace/perf.h"
 #include "decoder/vmpt-events.h"
+#include "util/array.h"
 
 #define TEXT_MAX   63 /* a thread's name has 15 */
 #define TEXT_CHUNK (16u << 10)
@@ -40,7 +41,7 @@ struct perf_events {
 };
 
 /* An event's place: by time, then as in the file. */
-struct place {
+struct event_place {
 	u64 time;
 	size_t index;
 };
@@ -54,7 +55,7 @@ static int by_id(const void *x, const void *y)
 
 static int by_place(const void *x, const void *y)
 {
-	const struct place *a = x, *b = y;
+	const struct event_place *a = x, *b = y;
 
 	if (a->time != b->time)
 		return a->time < b->time ? -1 : 1;
@@ -64,18 +65,15 @@ static int by_place(const void *x, const void *y)
 int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size)
 {
 	struct perf_events *e = r->events;
-	struct id *grown;
 
 	for (; size >= 8; ids += 8, size -= 8) {
 		/* Several attrs may claim the same bytes for theirs: no more than the file has room
 		 * for */
 		if (e->id_count > r->size / 8)
 			break;
-		grown = vmpt_grow(e->ids, e->id_count, sizeof(*grown));
-		if (!grown)
+		if (vmpt_grow(&e->ids, e->id_count))
 			return perf_no_memory(r);
-		e->ids = grown;
-		grown[e->id_count++] = (struct id){ vmpt_load64(ids), r->attr_count - 1 };
+		e->ids[e->id_count++] = (struct id){ vmpt_load64(ids), r->attr_count - 1 };
 	}
 	e->ids_sorted = false;
 	return 0;
@@ -136,15 +134,12 @@ static const struct perf_attr *record_attr(struct perf_reader *r, const u8 *rec,
 static int add(struct perf_reader *r, const struct vmpt_event *event)
 {
 	struct perf_events *e = r->events;
-	struct vmpt_event *grown;
 
 	if (e->count >= e->limit)
 		return 0;
-	grown = vmpt_grow(e->events, e->count, sizeof(*grown));
-	if (!grown)
+	if (vmpt_grow(&e->events, e->count))
 		return perf_no_memory(r);
-	e->events = grown;
-	grown[e->count++] = *event;
+	e->events[e->count++] = *event;
 	return 0;
 }
 
@@ -412,7 +407,7 @@ u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns)
 static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 {
 	struct vmpt_event *sorted;
-	struct place *places;
+	struct event_place *places;
 	u64 time = 0;
 	size_t i;
 
@@ -427,7 +422,7 @@ static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 	}
 	for (i = 0; i < e->count; i++) {
 		time = e->events[i].time ? e->events[i].time : time;
-		places[i] = (struct place){ time, i };
+		places[i] = (struct event_place){ time, i };
 	}
 	qsort(places, e->count, sizeof(*places), by_place);
 	for (i = 0; i < e->count; i++) {

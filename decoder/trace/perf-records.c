@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "decoder/trace/perf.h"
+#include "util/array.h"
 
 /* AUXTRACE_INFO.priv[] of Intel PT. Older files have fewer; missing ones are 0. */
 enum {
@@ -150,12 +151,9 @@ static void sample_owner(struct perf_reader *r, const u8 *rec, u32 size, u32 fix
 
 static int add_mark(struct perf_reader *r, const struct perf_mark *mark)
 {
-	struct perf_mark *marks = vmpt_grow(r->marks, r->mark_count, sizeof(*marks));
-
-	if (!marks)
+	if (vmpt_grow(&r->marks, r->mark_count))
 		return perf_no_memory(r);
-	r->marks = marks;
-	marks[r->mark_count++] = *mark;
+	r->marks[r->mark_count++] = *mark;
 	return 0;
 }
 
@@ -268,7 +266,7 @@ int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
  */
 static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at)
 {
-	struct perf_part part = { .file_offset = *at, .damage = r->damage }, *parts;
+	struct perf_part part = { .file_offset = *at, .damage = r->damage };
 	u64 left = r->records_end - *at;
 	int ret = 0;
 
@@ -295,11 +293,9 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 	*at += part.size;
 	if (!part.size || r->events)
 		return ret;
-	parts = vmpt_grow(r->parts, r->part_count, sizeof(*parts));
-	if (!parts)
+	if (vmpt_grow(&r->parts, r->part_count))
 		return perf_no_memory(r);
-	r->parts = parts;
-	parts[r->part_count++] = part;
+	r->parts[r->part_count++] = part;
 	return ret;
 }
 

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "decoder/trace/perf.h"
+#include "util/array.h"
+#include "util/search.h"
 
 #define PAGE 4096
 
 /* A stream while it is made. */
-struct builder {
+struct stream_builder {
 	struct vmpt_gap *gaps;
 	size_t gap_count;
 	struct vmpt_extent *extents;
@@ -60,25 +62,19 @@ static bool same_owner(const struct perf_part *a, const struct perf_part *b)
 	return a->cpu == b->cpu && a->tid == b->tid;
 }
 
-static int add_gap(struct perf_reader *r, struct builder *s, u64 offset, u32 flags)
+static int add_gap(struct perf_reader *r, struct stream_builder *s, u64 offset, u32 flags)
 {
-	struct vmpt_gap *gaps = vmpt_grow(s->gaps, s->gap_count, sizeof(*gaps));
-
-	if (!gaps)
+	if (vmpt_grow(&s->gaps, s->gap_count))
 		return perf_no_memory(r);
-	s->gaps = gaps;
-	gaps[s->gap_count++] = (struct vmpt_gap){ .offset = offset, .flags = flags };
+	s->gaps[s->gap_count++] = (struct vmpt_gap){ .offset = offset, .flags = flags };
 	return 0;
 }
 
-static int add_extent(struct perf_reader *r, struct builder *s, const struct perf_part *p)
+static int add_extent(struct perf_reader *r, struct stream_builder *s, const struct perf_part *p)
 {
-	struct vmpt_extent *extents = vmpt_grow(s->extents, s->extent_count, sizeof(*extents));
-
-	if (!extents)
+	if (vmpt_grow(&s->extents, s->extent_count))
 		return perf_no_memory(r);
-	s->extents = extents;
-	extents[s->extent_count++] = (struct vmpt_extent){
+	s->extents[s->extent_count++] = (struct vmpt_extent){
 		.offset = s->size, .size = p->used, .file_offset = p->file_offset + p->skip
 	};
 	s->size += p->used;
@@ -86,7 +82,7 @@ static int add_extent(struct perf_reader *r, struct builder *s, const struct per
 }
 
 /* Take padding off the end of the stream, which is that of @p. */
-static void trim(struct builder *s, struct perf_part *p, u64 bytes)
+static void trim(struct stream_builder *s, struct perf_part *p, u64 bytes)
 {
 	if (!bytes || p->used < bytes || !s->extent_count)
 		return;
@@ -112,7 +108,7 @@ static bool is_padding(const struct perf_reader *r, const struct perf_part *p, u
 }
 
 /* How @p continues @last: what is left out of both, and the flags of the gap between. */
-static u32 join(const struct perf_reader *r, struct builder *s, struct perf_part *last,
+static u32 join(const struct perf_reader *r, struct stream_builder *s, struct perf_part *last,
 		struct perf_part *p)
 {
 	u64 last_end = last->aux_offset + last->size;
@@ -139,7 +135,8 @@ static u32 join(const struct perf_reader *r, struct builder *s, struct perf_part
 	return 0;
 }
 
-static int put_parts(struct perf_reader *r, struct builder *s, struct perf_part *parts, size_t n)
+static int put_parts(struct perf_reader *r, struct stream_builder *s, struct perf_part *parts,
+		     size_t n)
 {
 	u32 flags;
 	size_t i;
@@ -164,21 +161,13 @@ static int put_parts(struct perf_reader *r, struct builder *s, struct perf_part 
 static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset)
 {
 	const struct perf_part *p;
-	size_t low = 0, high = n;
 	u64 in;
 
 	/* The last part that starts at or before it; parts are by AUX offset here */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (parts[mid].aux_offset <= aux_offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	n = vmpt_search(i, 0, n, parts[i].aux_offset <= aux_offset);
+	if (!n)
 		return parts[0].stream_offset;
-	p = &parts[low - 1];
+	p = &parts[n - 1];
 	in = aux_offset - p->aux_offset;
 	if (in > p->skip + p->used)
 		in = p->skip + p->used;
@@ -187,7 +176,7 @@ static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset
 }
 
 /* By offset, one for each, none at the ends where there is nothing to part. */
-static void tidy_gaps(struct builder *s)
+static void tidy_gaps(struct stream_builder *s)
 {
 	size_t i, n = 0;
 
@@ -211,7 +200,7 @@ static int make_stream(struct perf_reader *r, struct perf_part *parts, size_t n,
 		       const struct perf_mark *marks, size_t mark_count)
 {
 	int cpu = parts[0].cpu, tid = parts[0].tid;
-	struct builder s = { 0 };
+	struct stream_builder s = { 0 };
 	struct vmpt_stream stream;
 	size_t i;
 	int ret = put_parts(r, &s, parts, n);
@@ -251,22 +240,12 @@ static bool find_queue(const struct perf_reader *r, const struct queues *q, int 
 		       size_t *found)
 {
 	struct perf_part key = { .cpu = cpu, .tid = tid };
-	size_t low = 0, high = q->count;
+	size_t n = vmpt_search(i, 0, q->count, by_owner(&r->parts[q->first[i]], &key) < 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct perf_part *p = &r->parts[q->first[mid]];
-
-		if (same_owner(p, &key)) {
-			*found = mid;
-			return true;
-		}
-		if (by_owner(p, &key) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return false;
+	if (n == q->count || !same_owner(&r->parts[q->first[n]], &key))
+		return false;
+	*found = n;
+	return true;
 }
 
 /* Give each mark its queue; those without one go last. */
@@ -358,15 +337,11 @@ static int find_queues(struct perf_reader *r, struct queues *q)
 	size_t i;
 
 	for (i = 0; i < r->part_count; i++) {
-		size_t *first;
-
 		if (i && same_owner(&r->parts[i - 1], &r->parts[i]))
 			continue;
-		first = vmpt_grow(q->first, q->count, sizeof(*first));
-		if (!first)
+		if (vmpt_grow(&q->first, q->count))
 			return perf_no_memory(r);
-		q->first = first;
-		first[q->count++] = i;
+		q->first[q->count++] = i;
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "decoder/trace/perf.h"
+#include "util/array.h"
 
 /* struct perf_file_header, field by field */
 enum {
@@ -77,14 +78,12 @@ static bool in_file(const struct perf_reader *r, struct section s)
 int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *ids, u64 id_size)
 {
 	struct perf_event_attr attr = { 0 };
-	struct perf_attr *attrs = vmpt_grow(r->attrs, r->attr_count, sizeof(*attrs));
 
-	if (!attrs)
+	if (vmpt_grow(&r->attrs, r->attr_count))
 		return perf_no_memory(r);
-	r->attrs = attrs;
 	/* A newer attr is longer, an older one shorter; what we need is in all. */
 	memcpy(&attr, bytes, size < sizeof(attr) ? size : sizeof(attr));
-	attrs[r->attr_count++] = (struct perf_attr){
+	r->attrs[r->attr_count++] = (struct perf_attr){
 		.type = attr.type,
 		.sample_id_all = attr.sample_id_all,
 		.config = attr.config,

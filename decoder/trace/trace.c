@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "decoder/trace/trace.h"
+#include "util/array.h"
+#include "util/search.h"
 
 int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, const char *fmt, ...)
 {
@@ -23,43 +25,25 @@ int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, cons
 	return -(int)err;
 }
 
-void *vmpt_grow(void *array, size_t count, size_t size)
-{
-	size_t room = count ? 2 * count : 1;
-
-	if (count & (count - 1))
-		return array;
-	if (room > SIZE_MAX / size)
-		return NULL;
-	return realloc(array, room * size);
-}
-
 int vmpt_trace_take_map(struct vmpt_trace *trace, struct vmpt_map *map, struct vmpt_diag *diag)
 {
-	struct vmpt_map *maps = vmpt_grow(trace->maps, trace->map_count, sizeof(*maps));
-
-	if (!maps) {
+	if (vmpt_grow(&trace->maps, trace->map_count)) {
 		vmpt_map_close(map);
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
-	trace->maps = maps;
-	maps[trace->map_count++] = *map;
+	trace->maps[trace->map_count++] = *map;
 	return 0;
 }
 
 int vmpt_trace_take_stream(struct vmpt_trace *trace, const struct vmpt_stream *stream,
 			   struct vmpt_diag *diag)
 {
-	struct vmpt_stream *streams =
-		vmpt_grow(trace->streams, trace->stream_count, sizeof(*streams));
-
-	if (!streams) {
+	if (vmpt_grow(&trace->streams, trace->stream_count)) {
 		free((void *)stream->gaps);
 		free((void *)stream->extents);
 		return vmpt_diag_fail(diag, VMPT_E_NOMEM, 0, "out of memory");
 	}
-	trace->streams = streams;
-	streams[trace->stream_count++] = *stream;
+	trace->streams[trace->stream_count++] = *stream;
 	return 0;
 }
 
@@ -255,18 +239,11 @@ u64 vmpt_tsc_to_perf_time(const struct vmpt_trace_info *info, u64 tsc)
 
 u64 vmpt_stream_file_offset(const struct vmpt_stream *stream, u64 offset)
 {
-	size_t low = 0, high = stream->extent_count;
+	const struct vmpt_extent *e = stream->extents;
 
-	if (!high)
+	if (!stream->extent_count)
 		return offset;
 	/* The last extent that starts at or before @offset */
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (stream->extents[mid].offset <= offset)
-			low = mid;
-		else
-			high = mid;
-	}
-	return stream->extents[low].file_offset + (offset - stream->extents[low].offset);
+	e += vmpt_search(i, 1, stream->extent_count, e[i].offset <= offset) - 1;
+	return e->file_offset + (offset - e->offset);
 }

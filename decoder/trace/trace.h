@@ -32,13 +32,6 @@ struct vmpt_trace {
 int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/*
- * Room for one more element of @size bytes behind the @count that @array has:
- * the array, perhaps moved, or NULL without memory (@array then stays valid).
- * It grows when @count is a power of two.
- */
-void *vmpt_grow(void *array, size_t count, size_t size);
-
 /* ---- files (file-map.c) ---- */
 
 /*

@@ -42,7 +42,7 @@ struct perf_header {
 	u64 features[4];
 };
 
-struct perf_attr {
+struct perf_file_attr {
 	struct perf_event_attr attr;
 	struct perf_section ids;
 };
@@ -57,7 +57,7 @@ struct perf_info {
 struct perf_start {
 	struct perf_header header;
 	u64 ids[IDS];
-	struct perf_attr attrs[IDS];
+	struct perf_file_attr attrs[IDS];
 	struct perf_info info;
 };
 
@@ -118,7 +118,7 @@ static void make_start(struct perf_start *start, u64 ctl)
 	memset(start, 0, sizeof(*start));
 	memcpy(start->header.magic, "PERFILE2", 8);
 	start->header.size = sizeof(start->header);
-	start->header.attr_size = sizeof(struct perf_attr);
+	start->header.attr_size = sizeof(struct perf_file_attr);
 	start->header.attrs.offset = offsetof(struct perf_start, attrs);
 	start->header.attrs.size = sizeof(start->attrs);
 	start->header.data.offset = offsetof(struct perf_start, info);

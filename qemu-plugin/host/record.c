@@ -37,12 +37,12 @@ static u64 derive(const char *vm, u32 vcpu)
 }
 
 /* A line of the record: up to @who it names the vCPU, and the next @vmcs bytes are its VMCS. */
-struct line {
+struct record_line {
 	char text[8192];
 	size_t len, who, vmcs;
 };
 
-static int print(struct line *line, const struct vmpt_record *record)
+static int print(struct record_line *line, const struct vmpt_record *record)
 {
 	const char *vmcs, *tsc;
 
@@ -58,7 +58,7 @@ static int print(struct line *line, const struct vmpt_record *record)
 }
 
 /* Whether another vCPU in @all has @line's VMCS. */
-static bool taken(const char *all, const struct line *line)
+static bool taken(const char *all, const struct record_line *line)
 {
 	const char *at = all, *begin;
 	char vmcs[64];
@@ -95,7 +95,7 @@ static char *read_all(int fd, size_t *size)
 	return all;
 }
 
-static int append(int fd, const struct line *line, size_t at)
+static int append(int fd, const struct record_line *line, size_t at)
 {
 	ssize_t done = pwrite(fd, line->text, line->len, (off_t)at);
 
@@ -109,7 +109,7 @@ static int append(int fd, const struct line *line, size_t at)
 }
 
 /* Fill @line in for a VMCS that is free. 1: none is. */
-static int derive_free(struct vmpt_record *record, const char *all, struct line *line)
+static int derive_free(struct vmpt_record *record, const char *all, struct record_line *line)
 {
 	record->vmcs = derive(record->vm, record->vcpu);
 	for (unsigned int i = 0; i < TRIES; i++, record->vmcs = (record->vmcs + 4096) & VMCS_MASK) {
@@ -124,7 +124,7 @@ static int derive_free(struct vmpt_record *record, const char *all, struct line 
 }
 
 static int choose(const struct options *options, struct vmpt_record *record, const char *all,
-		  struct line *line)
+		  struct record_line *line)
 {
 	int err;
 
@@ -202,7 +202,7 @@ int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64
 				      .tsc_multiplier = options->tsc_multiplier,
 				      .since = since };
 	char path[4096], *all = NULL;
-	struct line line;
+	struct record_line line;
 	size_t size = 0;
 	int fd, err;
 
@@ -281,7 +281,7 @@ int host_record_open(const struct options *options, const struct vmpt_rtit_recor
 
 int host_record_run(int fd, const struct vmpt_rtit_record *who)
 {
-	struct line line;
+	struct record_line line;
 	struct stat st;
 	int err = 0;
 

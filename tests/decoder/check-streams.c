@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "tests/decoder/check-streams.h"
+#include "util/array.h"
+#include "util/search.h"
 
 struct packets {
 	struct vmpt_packet *p;
-	size_t count, max;
+	size_t count;
 };
 
 /* All packets of @stream, by the plain loop. */
@@ -21,11 +23,8 @@ static void read_packets(struct packets *out, const struct vmpt_stream *stream, 
 	memset(out, 0, sizeof(*out));
 	ck_assert_int_eq(vmpt_decoder_open(&d, stream, &options), 0);
 	while ((ret = vmpt_packet_next(d, &at, &p)) > 0) {
-		if (out->count == out->max) {
-			out->max = 2 * out->max + 64;
-			out->p = realloc(out->p, out->max * sizeof(p));
-			ck_assert_ptr_nonnull(out->p);
-		}
+		if (vmpt_grow(&out->p, out->count))
+			ck_abort_msg("no memory");
 		out->p[out->count++] = p;
 	}
 	ck_assert_int_eq(ret, 0);
@@ -39,16 +38,7 @@ static bool is_timing(const struct vmpt_packet *p)
 
 static size_t first_at(const struct packets *p, u64 offset)
 {
-	size_t low = 0, high = p->count, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (p->p[mid].offset < offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return vmpt_search(i, 0, p->count, p->p[i].offset < offset);
 }
 
 /* A place in the source's slice and one in what the stream got for it. */

@@ -3,14 +3,15 @@
 #include <stdlib.h>
 
 #include "tests/decoder/extract-memory.h"
+#include "util/array.h"
 
 static int new_stream(void *opaque, int stream, const struct vmpt_owner *owner)
 {
 	struct extracted *e = opaque;
 
 	ck_assert_int_eq(stream, e->count);
-	e->streams = realloc(e->streams, (size_t)(stream + 1) * sizeof(*e->streams));
-	ck_assert_ptr_nonnull(e->streams);
+	if (vmpt_grow(&e->streams, (size_t)stream))
+		ck_abort_msg("no memory");
 	e->streams[stream] = (struct extracted_stream){ .owner = *owner };
 	e->count++;
 	return 0;
@@ -23,11 +24,8 @@ static int write_bytes(void *opaque, int stream, const u8 *bytes, size_t n)
 
 	if (stream >= e->count)
 		ck_abort_msg("no stream %d", stream);
-	if (s->size + n > s->max) {
-		s->max = 2 * (s->size + n);
-		s->bytes = realloc(s->bytes, s->max);
-		ck_assert_ptr_nonnull(s->bytes);
-	}
+	if (vmpt_reserve(&s->bytes, &s->max, s->size + n))
+		ck_abort_msg("no memory");
 	memcpy(s->bytes + s->size, bytes, n);
 	s->size += n;
 	return 0;
@@ -37,11 +35,8 @@ static int add_slice(void *opaque, const struct vmpt_extracted *slice)
 {
 	struct extracted *e = opaque;
 
-	if (e->slice_count == e->slice_max) {
-		e->slice_max = 2 * e->slice_max + 16;
-		e->slices = realloc(e->slices, e->slice_max * sizeof(*e->slices));
-		ck_assert_ptr_nonnull(e->slices);
-	}
+	if (vmpt_grow(&e->slices, e->slice_count))
+		ck_abort_msg("no memory");
 	e->slices[e->slice_count++] = *slice;
 	return 0;
 }

@@ -15,7 +15,7 @@ struct extracted {
 	struct extracted_stream *streams;
 	int count;
 	struct vmpt_extracted *slices;
-	size_t slice_count, slice_max;
+	size_t slice_count;
 };
 
 /* The test fails on an error. extracted_free() it. */

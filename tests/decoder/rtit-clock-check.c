@@ -16,6 +16,7 @@
 
 #include "decoder/vmpt-decode.h"
 #include "decoder/vmpt-rtit-clock.h"
+#include "util/array.h"
 
 struct bound {
 	u64 offset, lo, hi;
@@ -100,12 +101,8 @@ static void note(const struct vmpt_packet *pkt, u64 mark)
 			complain(&b, mark, mark);
 		return;
 	}
-	if (check.count == check.room) {
-		check.room = check.room ? 2 * check.room : 1024;
-		check.bound = realloc(check.bound, check.room * sizeof(b));
-		if (!check.bound)
-			exit(2);
-	}
+	if (vmpt_grow(&check.bound, check.count))
+		exit(2);
 	check.bound[check.count++] = b;
 }
 

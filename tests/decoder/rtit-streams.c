@@ -4,14 +4,11 @@
 
 #include "tests/decoder/rtit-streams.h"
 #include "tests/decoder/streams.h"
+#include "util/array.h"
 
 void rtit_bytes(struct rtit_builder *b, const void *bytes, size_t n)
 {
-	if (b->size + n > b->max) {
-		b->max = 2 * (b->size + n) + 4096;
-		b->buf = realloc(b->buf, b->max);
-		must(b->buf, "no memory");
-	}
+	must(!vmpt_reserve(&b->buf, &b->max, b->size + n), "no memory");
 	if (n)
 		memcpy(b->buf + b->size, bytes, n);
 	b->size += n;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/decoder/streams.h"
+#include "util/array.h"
 
 static void room_open(struct room *r, size_t size)
 {
@@ -33,11 +34,7 @@ void room_copy(struct room *r, const u8 *bytes, size_t size)
 
 void build_bytes(struct builder *b, const void *bytes, size_t n)
 {
-	if (b->size + n > b->max) {
-		b->max = 2 * b->max + n + 4096;
-		b->buf = realloc(b->buf, b->max);
-		must(b->buf, "no memory");
-	}
+	must(!vmpt_reserve(&b->buf, &b->max, b->size + n), "no memory");
 	memcpy(b->buf + b->size, bytes, n);
 	b->size += n;
 }

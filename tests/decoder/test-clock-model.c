@@ -9,6 +9,7 @@
 
 #include "decoder/clock/clock.h"
 #include "tests/decoder/clock-cpu.h"
+#include "util/search.h"
 
 /* ---- what the clock says ---- */
 
@@ -29,17 +30,10 @@ static const struct vmpt_epoch *find_map(void *opaque, u64 vmcs, u64 near)
 
 static size_t step_of(u64 offset)
 {
-	size_t low = 0, high = cpu.steps, mid;
+	size_t n = vmpt_search(i, 0, cpu.steps, cpu.step[i].end <= offset);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (cpu.step[mid].end <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	must(low < cpu.steps);
-	return low;
+	must(n < cpu.steps);
+	return n;
 }
 
 static bool holds(const struct vmpt_time *t, u64 truth)

@@ -345,6 +345,55 @@ START_TEST(maps)
 }
 END_TEST
 
+/* Whether an item of @kind changes what the clock knows, not only what it says of that item. */
+static bool changes(u8 kind, u64 payload)
+{
+	const struct vmpt_clock before = c;
+	bool changed;
+
+	feed(kind, payload);
+	c.now = before.now;
+	c.back = before.back;
+	c.cyc_last = before.cyc_last;
+	c.tsc_last = before.tsc_last;
+	changed = memcmp((const u8 *)&c, (const u8 *)&before, sizeof(c));
+	c = before;
+	return changed;
+}
+
+/*
+ * Who walks a clock over a batch leaves out all others: each kind is tried behind a TSC, a PSB and
+ * a TIP.PGD, in a clock that runs.
+ */
+START_TEST(all_that_a_clock_needs_is_wanted)
+{
+	static const u8 states[] = { VMPT_PT_TSC, VMPT_PT_PSB, VMPT_PT_TIP_PGD };
+	struct vmpt_clock running;
+	unsigned int kind, i;
+	bool changed;
+
+	feed(VMPT_PT_CBR, 20);
+	feed(VMPT_PT_TSC, 1000000);
+	tma(0x10, 3);
+	feed(VMPT_PT_MTC, 3);
+	feed(VMPT_PT_CYC, 12);
+	feed(VMPT_PT_TIP_PGE, 0);
+	ck_assert_uint_ne(c.now.tsc, VMPT_TIME_NONE);
+	running = c;
+	for (kind = 0; kind < 256; kind++) {
+		changed = false;
+		for (i = 0; i < VMPT_ARRAY_SIZE(states); i++) {
+			c = running;
+			feed(states[i], 1000500);
+			changed |= changes((u8)kind, 0x21);
+		}
+		if (changed != vmpt_time_wanted(kind) || changed != vmpt_time_kinds[kind])
+			ck_abort_msg("kind %u: changes a clock: %d, wanted: %d, %d", kind, changed,
+				     vmpt_time_wanted(kind), vmpt_time_kinds[kind]);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("decoder/clock");
@@ -366,6 +415,7 @@ int main(void)
 	tcase_add_test(t, tsc_goes_round);
 	tcase_add_test(t, mtc_freq_beyond_tma);
 	tcase_add_test(t, maps);
+	tcase_add_test(t, all_that_a_clock_needs_is_wanted);
 	suite_add_tcase(s, t);
 	return test_main(s);
 }

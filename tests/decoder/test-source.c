@@ -12,6 +12,7 @@
 
 #include "decoder/pt/source.h"
 #include "tests/decoder/streams.h"
+#include "util/array.h"
 
 /* ---- what a source says ---- */
 
@@ -24,18 +25,8 @@ struct record {
 struct result {
 	u64 *tokens;
 	struct record *records;
-	size_t tokens_n, tokens_max, records_n, records_max;
+	size_t tokens_n, records_n;
 };
-
-static void *grown(void *p, size_t n, size_t *max, size_t each)
-{
-	if (n < *max)
-		return p;
-	*max = 2 * n + 1024;
-	p = realloc(p, *max * each);
-	must(p, "no memory");
-	return p;
-}
 
 static void result_item(struct result *r, const struct vmpt_item *item, u64 base)
 {
@@ -47,7 +38,7 @@ static void result_item(struct result *r, const struct vmpt_item *item, u64 base
 		last->size += item->size;
 		return;
 	}
-	r->records = grown(r->records, r->records_n, &r->records_max, sizeof(*r->records));
+	must(!vmpt_grow(&r->records, r->records_n), "no memory");
 	r->records[r->records_n++] = (struct record){ .offset = at,
 						      .size = item->size,
 						      .payload = item->payload,
@@ -73,7 +64,7 @@ static void collect(struct result *r, const struct vmpt_stream *stream,
 		must(at <= p.region_end, "a piece ends behind its region");
 		must(items == !!p.items, "items are there when not asked for, or not");
 		for (i = 0; i < p.token_count; i++) {
-			r->tokens = grown(r->tokens, r->tokens_n, &r->tokens_max, sizeof(u64));
+			must(!vmpt_grow(&r->tokens, r->tokens_n), "no memory");
 			r->tokens[r->tokens_n++] = p.tokens[i];
 		}
 		for (i = 0; items && i < p.item_count; i++)

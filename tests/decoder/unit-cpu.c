@@ -5,16 +5,14 @@
 
 #include "tests/decoder/unit-cpu.h"
 #include "tests/support/support.h"
+#include "util/array.h"
 
 static int take(void *opaque, const u8 *bytes, size_t len)
 {
 	struct unit_cpu *c = opaque;
 
-	if (c->size + len > c->room) {
-		c->room = 2 * c->room + len + 4096;
-		c->bytes = realloc(c->bytes, c->room);
-		ck_assert_ptr_nonnull(c->bytes);
-	}
+	if (vmpt_reserve(&c->bytes, &c->room, c->size + len))
+		ck_abort_msg("no memory");
 	memcpy(c->bytes + c->size, bytes, len);
 	c->size += len;
 	return 0;

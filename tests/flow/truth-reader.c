@@ -8,6 +8,7 @@
 #include "arch/pt-regs.h"
 #include "model/truth-format.h"
 #include "tests/flow/truth-reader.h"
+#include "util/array.h"
 
 #define IDS	  0xf0000000u
 #define INSNS_MAX 65536u
@@ -72,17 +73,8 @@ static bool word64(struct truth_reader *r, u64 *v)
 
 static bool grow(struct truth_reader *r, u32 id)
 {
-	u32 size = r->table_size ? r->table_size : 1u << 16;
-	struct truth_block **table;
-
-	while (size <= id)
-		size *= 2;
-	table = realloc(r->table, size * sizeof(struct truth_block *));
-	if (!table)
+	if (vmpt_reserve_zeroed(&r->table, &r->table_size, id + 1ULL))
 		return fail(r, "no memory");
-	memset(table + r->table_size, 0, (size - r->table_size) * sizeof(struct truth_block *));
-	r->table = table;
-	r->table_size = size;
 	return true;
 }
 

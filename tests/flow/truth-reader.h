@@ -52,7 +52,7 @@ struct truth_reader {
 	u64 offset;	       /* of words[0] in the file, bytes */
 	u64 items, blocks;     /* read, defined */
 	struct truth_block **table;
-	u32 table_size;
+	size_t table_size;
 	struct truth_block *retired;
 	struct truth_now now;
 	/*

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/pt/source.h"
+#include "util/array.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
@@ -26,18 +27,8 @@ struct one {
 struct all {
 	u64 *tokens;
 	struct one *items;
-	size_t token_count, item_count, token_max, item_max;
+	size_t token_count, item_count;
 };
-
-static void *room_for(void *p, size_t *max, size_t count, size_t each)
-{
-	if (count < *max)
-		return p;
-	*max = 2 * count + 64;
-	p = realloc(p, *max * each);
-	CHECK(p);
-	return p;
-}
 
 static void add_item(struct all *all, const struct vmpt_item *item, u64 base)
 {
@@ -49,8 +40,7 @@ static void add_item(struct all *all, const struct vmpt_item *item, u64 base)
 		one = (struct one){ .offset = one.offset, .size = 1, .kind = one.kind };
 	}
 	while (n--) {
-		all->items =
-			room_for(all->items, &all->item_max, all->item_count, sizeof(*all->items));
+		CHECK(!vmpt_grow(&all->items, all->item_count));
 		all->items[all->item_count++] = one;
 		one.offset++;
 	}
@@ -70,8 +60,7 @@ static void collect(struct all *all, const struct vmpt_stream *stream,
 		CHECK(piece.start == reached && piece.end >= piece.start &&
 		      piece.end <= piece.region_end && piece.region_end <= stream->size);
 		for (i = 0; i < piece.token_count; i++) {
-			all->tokens = room_for(all->tokens, &all->token_max, all->token_count,
-					       sizeof(*all->tokens));
+			CHECK(!vmpt_grow(&all->tokens, all->token_count));
 			all->tokens[all->token_count++] = piece.tokens[i];
 		}
 		for (i = 0; i < piece.item_count; i++)

@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "tests/rtit/flow-truth.h"
+#include "util/array.h"
 
 static int usage(void)
 {
@@ -44,23 +45,15 @@ static int usage(void)
 static u8 *read_trace(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
-	size_t max = 1u << 20;
-	u8 *bytes = f ? malloc(max) : NULL, *more;
+	size_t room = 0, n = 1;
+	bool ok = f;
+	u8 *bytes = NULL;
 
-	for (*size = 0; bytes;) {
-		size_t n = fread(bytes + *size, 1, max - *size, f);
-
-		*size += n;
-		if (!n)
-			break;
-		if (*size < max)
-			continue;
-		more = realloc(bytes, max *= 2);
-		if (!more)
-			free(bytes);
-		bytes = more;
+	for (*size = 0; ok && n; *size += n) {
+		ok = !vmpt_reserve(&bytes, &room, *size + 65536);
+		n = ok ? fread(bytes + *size, 1, room - *size, f) : 0;
 	}
-	if (!bytes || ferror(f)) {
+	if (!ok || ferror(f)) {
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));
 		free(bytes);
 		bytes = NULL;

@@ -80,6 +80,7 @@ void tg_code_free(struct tg_ctx *c)
 		free(c->region[i]);
 	}
 	free(c->targets);
+	vmpt_hash_free(&c->by_ip);
 	free(c->calls);
 	free(c->frames);
 }
@@ -127,52 +128,20 @@ u64 tg_chunk(struct tracegen *g, struct tg_ctx *c, unsigned int mode)
 	return ip;
 }
 
-static size_t target_slot(const struct tg_ctx *c, u64 ip, u32 sort)
-{
-	u64 h = (ip ^ ((u64)sort << 56)) * 0x9e3779b97f4a7c15ULL;
-	size_t i = (size_t)(h >> 20) & (c->target_max - 1);
-
-	while (c->targets[i].ip && (c->targets[i].ip != ip || c->targets[i].sort != sort))
-		i = (i + 1) & (c->target_max - 1);
-	return i;
-}
-
-static bool targets_grow(struct tracegen *g, struct tg_ctx *c)
-{
-	struct tg_target *old = c->targets;
-	size_t i, n = c->target_max;
-
-	if (c->target_count * 2 < c->target_max)
-		return true;
-	c->target_max = n ? 2 * n : 64;
-	c->targets = calloc(c->target_max, sizeof(*c->targets));
-	if (!c->targets) {
-		c->targets = old;
-		c->target_max = n;
-		tg_fail(g, "out of memory");
-		return false;
-	}
-	for (i = 0; i < n; i++)
-		if (old[i].ip)
-			c->targets[target_slot(c, old[i].ip, old[i].sort)] = old[i];
-	free(old);
-	return true;
-}
-
 u64 tg_target(struct tracegen *g, struct tg_ctx *c, u64 ip, u32 sort, unsigned int mode)
 {
-	struct tg_target *t;
+	u64 hash = vmpt_mix64(ip ^ (u64)sort << 56);
+	u32 found = vmpt_hash_find(&c->by_ip, hash, i,
+				   c->targets[i].ip == ip && c->targets[i].sort == sort);
 
-	if (!targets_grow(g, c))
+	if (found != VMPT_HASH_NONE)
+		return c->targets[found].target;
+	if (!tg_grow(g, &c->targets, c->target_count) ||
+	    !tg_room(g, vmpt_hash_add(&c->by_ip, hash, (u32)c->target_count)))
 		return 0;
-	t = &c->targets[target_slot(c, ip, sort)];
-	if (!t->ip) {
-		t->ip = ip;
-		t->sort = sort;
-		t->target = tg_chunk(g, c, mode);
-		c->target_count++;
-	}
-	return t->target;
+	c->targets[c->target_count] =
+		(struct tg_target){ .ip = ip, .sort = sort, .target = tg_chunk(g, c, mode) };
+	return c->targets[c->target_count++].target;
 }
 
 /* The target of a direct branch from its bytes. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/tracegen/internal.h"
+#include "util/array.h"
 
 bool tg_context_en(const struct tracegen *g, unsigned int cpl, u64 cr3)
 {
@@ -42,16 +43,9 @@ void tg_emit_bytes(struct tracegen *g, struct tg_cpu *p, const u8 *bytes, size_t
 		p->lost_packets++;
 		return;
 	}
-	while (p->out.size + n > p->data_max) {
-		size_t max = p->data_max ? 2 * p->data_max : 4096;
-		u8 *data = realloc(p->out.data, max);
-
-		if (!data) {
-			tg_fail(g, "out of memory");
-			return;
-		}
-		p->out.data = data;
-		p->data_max = max;
+	if (vmpt_reserve(&p->out.data, &p->data_max, p->out.size + n)) {
+		tg_fail(g, "out of memory");
+		return;
 	}
 	memcpy(p->out.data + p->out.size, bytes, n);
 	tg_truth_bytes(g, p, p->out.size, n, owner);

@@ -60,7 +60,7 @@ static void push_call(struct tracegen *g, struct tg_cpu *p, const struct tg_insn
 	struct tg_ctx *c = p->cur;
 	u64 ret_ip = i->ip + i->len;
 
-	if (!tg_grow(g, &c->calls, &c->call_max, c->call_count, sizeof(*c->calls)))
+	if (!tg_grow(g, &c->calls, c->call_count))
 		return;
 	c->calls[c->call_count++] = ret_ip;
 	tg_count(p, c->owner)->calls++;
@@ -126,7 +126,7 @@ static void compressed(struct tracegen *g, struct tg_cpu *p, const struct tg_ins
 {
 	struct tracegen_stream *s = &p->out;
 
-	if (!p->overflow && tg_grow(g, &s->rets, &p->ret_max, s->ret_count, sizeof(*s->rets))) {
+	if (!p->overflow && tg_grow(g, &s->rets, s->ret_count)) {
 		s->rets[s->ret_count++] = (struct tracegen_ret){
 			.ip = i->ip,
 			.target = to,
@@ -184,7 +184,7 @@ static void push(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	u64 ip = tg_execute(g, p, TG_PUSH);
 
 	(void)n;
-	if (tg_grow(g, &c->calls, &c->call_max, c->call_count, sizeof(*c->calls)))
+	if (tg_grow(g, &c->calls, c->call_count))
 		c->calls[c->call_count++] = tg_target(g, c, ip, TO_NEAR, c->mode);
 }
 
@@ -219,7 +219,7 @@ static void transfer(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x
 
 static bool push_frame(struct tracegen *g, struct tg_ctx *c, u64 ip)
 {
-	if (!tg_grow(g, &c->frames, &c->frame_max, c->frame_count, sizeof(*c->frames)))
+	if (!tg_grow(g, &c->frames, c->frame_count))
 		return false;
 	c->frames[c->frame_count++] = (struct tg_frame){
 		.ip = ip, .mode = c->mode, .cpl = c->cpl, .rflags_if = c->rflags_if

@@ -8,6 +8,8 @@
 #define VMPT_TRACEGEN_INTERNAL_H
 
 #include "tests/tracegen/tracegen.h"
+#include "util/array.h"
+#include "util/hash.h"
 
 /* ---- the script (script.c) ---- */
 
@@ -155,12 +157,13 @@ struct tg_ctx {
 	u64 tsc_offset, tsc_mult;
 	struct tg_cpu *on; /* where it runs */
 	u64 *calls;	   /* where they return to */
-	size_t call_count, call_max;
+	size_t call_count;
 	struct tg_frame *frames;
-	size_t frame_count, frame_max;
+	size_t frame_count;
 	struct tg_region *region[3]; /* for 64, 32 and 16 bits */
-	struct tg_target *targets;   /* hashed by ip and sort */
-	size_t target_count, target_max;
+	struct tg_target *targets;
+	size_t target_count;
+	struct vmpt_hash by_ip; /* of targets, and by sort */
 	struct tg_loop_mark marks[TG_LOOPS];
 	struct tg_jump jumps[TG_LOOPS]; /* a loop's end, not yet executed */
 	unsigned int jump_count;
@@ -204,7 +207,7 @@ struct tg_cpu {
 	int lost_owner;
 	/* what comes out */
 	struct tracegen_stream out;
-	size_t data_max, range_max, packet_max, ret_max, insn_max, loss_max;
+	size_t data_max;
 	size_t tnt_rets; /* compressed RETs whose TNT is not yet out */
 };
 
@@ -233,7 +236,8 @@ struct tracegen {
 
 void tg_fail(struct tracegen *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Room for one more in an array that grows; false and failed if there is no memory. */
-bool tg_grow(struct tracegen *g, void *array, size_t *max, size_t count, size_t size);
+#define tg_grow(g, array, count) tg_room((g), vmpt_grow((array), (count)))
+bool tg_room(struct tracegen *g, int err);
 u64 tg_random(struct tracegen *g);
 
 /* script.c */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tests/tracegen/internal.h"
+#include "util/array.h"
 
 #define SETTING(name)                                     \
 	{                                                 \
@@ -183,14 +184,8 @@ static void host(struct tracegen *g, struct tg_node *n)
 static struct tg_ctx *vm_new(struct tracegen *g, const char *name)
 {
 	struct tg_ctx *c = calloc(1, sizeof(*c));
-	struct tg_ctx **vms = realloc(g->vms, (g->vm_count + 1) * sizeof(*vms));
-	struct tracegen_vm *info = realloc(g->vm_info, (g->vm_count + 1) * sizeof(*info));
 
-	if (vms)
-		g->vms = vms;
-	if (info)
-		g->vm_info = info;
-	if (!c || !vms || !info) {
+	if (!c || vmpt_grow(&g->vms, g->vm_count) || vmpt_grow(&g->vm_info, g->vm_count)) {
 		free(c);
 		tg_fail(g, "out of memory");
 		return NULL;

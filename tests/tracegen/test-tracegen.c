@@ -12,6 +12,7 @@
 
 #include "tests/support/support.h"
 #include "tests/tracegen/tracegen.h"
+#include "util/array.h"
 
 static const struct tracegen_options all = { .packets = true, .insns = true };
 
@@ -35,11 +36,8 @@ static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char
 {
 	va_list args;
 
-	if (t->max - t->len < 128) {
-		t->max += 4096;
-		t->s = realloc(t->s, t->max);
-		ck_assert_ptr_nonnull(t->s);
-	}
+	if (vmpt_reserve(&t->s, &t->max, t->len + 128))
+		ck_abort_msg("no memory");
 	va_start(args, fmt);
 	t->len += (size_t)vsnprintf(t->s + t->len, t->max - t->len, fmt, args);
 	va_end(args);

@@ -25,22 +25,11 @@ void tg_fail(struct tracegen *g, const char *fmt, ...)
 	va_end(args);
 }
 
-bool tg_grow(struct tracegen *g, void *array, size_t *max, size_t count, size_t size)
+bool tg_room(struct tracegen *g, int err)
 {
-	void *new;
-	size_t n;
-
-	if (count < *max)
-		return true;
-	n = *max ? 2 * *max : 16;
-	new = realloc(*(void **)array, n * size);
-	if (!new) {
+	if (err)
 		tg_fail(g, "out of memory");
-		return false;
-	}
-	*(void **)array = new;
-	*max = n;
-	return true;
+	return !err;
 }
 
 /* splitmix64 */
@@ -112,20 +101,17 @@ static char *read_text(const char *path)
 {
 	FILE *f = fopen(path, "rb");
 	char *text = NULL;
-	size_t size = 0, n, max = 0;
+	size_t size = 0, n, room = 0;
 
 	if (!f)
 		return NULL;
 	do {
-		char *t = realloc(text, max += 65536);
-
-		if (!t) {
+		if (vmpt_reserve(&text, &room, size + 65536)) {
 			free(text);
 			fclose(f);
 			return NULL;
 		}
-		text = t;
-		n = fread(text + size, 1, max - size - 1, f);
+		n = fread(text + size, 1, room - size - 1, f);
 		size += n;
 	} while (n);
 	text[size] = '\0';

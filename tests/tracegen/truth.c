@@ -18,7 +18,7 @@ void tg_truth_bytes(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size, 
 		last->size += size;
 		return;
 	}
-	if (!tg_grow(g, &s->ranges, &p->range_max, s->range_count, sizeof(*s->ranges)))
+	if (!tg_grow(g, &s->ranges, s->range_count))
 		return;
 	s->ranges[s->range_count++] =
 		(struct tracegen_range){ .offset = offset, .size = size, .owner = owner };
@@ -31,7 +31,7 @@ void tg_truth_packet(struct tracegen *g, struct tg_cpu *p, u64 offset, u64 size,
 
 	if (!g->opt.packets)
 		return;
-	if (!tg_grow(g, &s->packets, &p->packet_max, s->packet_count, sizeof(*s->packets)))
+	if (!tg_grow(g, &s->packets, s->packet_count))
 		return;
 	s->packets[s->packet_count++] = (struct tracegen_packet){
 		.offset = offset,
@@ -64,7 +64,7 @@ void tg_truth_insn(struct tracegen *g, struct tg_cpu *p, u64 ip)
 		count->insn_hash = (count->insn_hash ^ (ip >> i & 0xff)) * 0x100000001b3ULL;
 	if (!g->opt.insns)
 		return;
-	if (!tg_grow(g, &s->insns, &p->insn_max, s->insn_count, sizeof(*s->insns)))
+	if (!tg_grow(g, &s->insns, s->insn_count))
 		return;
 	s->insns[s->insn_count++] = (struct tracegen_insn){ .ip = ip, .owner = p->cur->owner };
 }
@@ -73,7 +73,7 @@ void tg_truth_loss(struct tracegen *g, struct tg_cpu *p, bool overflow)
 {
 	struct tracegen_stream *s = &p->out;
 
-	if (!tg_grow(g, &s->losses, &p->loss_max, s->loss_count, sizeof(*s->losses)))
+	if (!tg_grow(g, &s->losses, s->loss_count))
 		return;
 	s->losses[s->loss_count++] = (struct tracegen_loss){
 		.offset = s->size - (overflow ? 2 : 0),

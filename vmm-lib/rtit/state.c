@@ -7,7 +7,7 @@
 #include "vmm-lib/rtit/internal.h"
 #include "vmm-lib/state-bytes.h"
 
-enum tag {
+enum rtit_tag {
 	TAG_MSRS = NEEDED | 1,
 	TAG_FLAGS = NEEDED | 2,
 	TAG_EVENTS = 3,
@@ -18,7 +18,7 @@ enum tag {
 static const u8 magic[4] = { 'V', 'M', 'R', 'T' };
 
 /* What the bytes say. */
-struct saved {
+struct rtit_saved {
 	u64 msr[VMPT_RTIT_MSRS]; /* as in vmpt_rtit_reg_table */
 	u64 lost;
 	u32 events;
@@ -59,7 +59,7 @@ int vmpt_rtit_vcpu_save(const struct vmpt_rtit_vcpu *vcpu, u8 *buf, size_t len)
 /* ---- parse ---- */
 
 /* Each MSR once, any order. */
-static void get_msrs(struct reader *r, struct saved *s)
+static void get_msrs(struct reader *r, struct rtit_saved *s)
 {
 	while (r->left) {
 		u32 msr = (u32)get(r, 4);
@@ -77,7 +77,7 @@ static void get_msrs(struct reader *r, struct saved *s)
 	}
 }
 
-static int get_field(struct reader *r, u32 tag, struct saved *s, struct vmpt_refusal *why)
+static int get_field(struct reader *r, u32 tag, struct rtit_saved *s, struct vmpt_refusal *why)
 {
 	switch (tag) {
 	case TAG_MSRS:
@@ -96,7 +96,7 @@ static int get_field(struct reader *r, u32 tag, struct saved *s, struct vmpt_ref
 	return get_field_end(r, tag, &s->has_tag, why);
 }
 
-static int parse(struct saved *s, const u8 *buf, size_t len, struct vmpt_refusal *why)
+static int parse(struct rtit_saved *s, const u8 *buf, size_t len, struct vmpt_refusal *why)
 {
 	const u16 all = 1u << (TAG_MSRS & 0xf) | 1u << (TAG_FLAGS & 0xf);
 	struct reader r = { buf, len, false }, field;
@@ -116,7 +116,7 @@ static int parse(struct saved *s, const u8 *buf, size_t len, struct vmpt_refusal
 /* ---- check ---- */
 
 /* By the rules of 3.3; *@regs becomes what the vCPU will hold. */
-static int check(const struct vmpt_rtit_vcpu *vcpu, const struct saved *s,
+static int check(const struct vmpt_rtit_vcpu *vcpu, const struct rtit_saved *s,
 		 struct vmpt_rtit_regs *regs, struct vmpt_refusal *why)
 {
 	bool written = false;
@@ -146,7 +146,7 @@ int vmpt_rtit_vcpu_restore(struct vmpt_rtit_vcpu *vcpu, const u8 *buf, size_t le
 			   struct vmpt_refusal *why)
 {
 	struct vmpt_rtit_regs regs;
-	struct saved s;
+	struct rtit_saved s;
 	int err;
 
 	if (vcpu->loaded)

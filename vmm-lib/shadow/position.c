@@ -8,7 +8,7 @@
 #include "vmm-lib/shadow/walk.h"
 
 /* A place in the shadow. */
-struct place {
+struct shadow_place {
 	u32 slot, offset;
 };
 
@@ -21,7 +21,7 @@ static u64 part_size(const struct vmpt_shadow *shadow, u32 slot)
  * The vCPU's position in the shadow. It is where it was, or, when a packet was inserted,
  * a little further in the same region.
  */
-static bool locate(const struct vmpt_vcpu *vcpu, struct place *place)
+static bool locate(const struct vmpt_vcpu *vcpu, struct shadow_place *place)
 {
 	const struct vmpt_shadow *shadow = &vcpu->shadow;
 	const struct vmpt_pt_regs *regs = &vcpu->regs;
@@ -57,7 +57,7 @@ static bool locate(const struct vmpt_vcpu *vcpu, struct place *place)
 int vmpt_shadow_ready(struct vmpt_vcpu *vcpu)
 {
 	struct vmpt_shadow *shadow = &vcpu->shadow;
-	struct place place;
+	struct shadow_place place;
 
 	if (shadow->stale || shadow->end == VMPT_SHADOW_NONE ||
 	    shadow->topa != !!(vcpu->regs.ctl & VMPT_CTL_TOPA))
@@ -80,7 +80,7 @@ int vmpt_shadow_ready(struct vmpt_vcpu *vcpu)
 void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, bool *topa)
 {
 	const struct vmpt_shadow *shadow = &vcpu->shadow;
-	struct place place = { .slot = 0, .offset = ~0U };
+	struct shadow_place place = { .slot = 0, .offset = ~0U };
 
 	*topa = true;
 	*base = shadow->memory ? shadow->memory->page_hpa[0] : 0;
@@ -106,7 +106,7 @@ void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, b
 
 /* The place that the processor's MSRs name; an END link is what it leads to. */
 static bool find_place(const struct vmpt_shadow *shadow, u64 base, u64 mask_ptrs,
-		       struct place *place)
+		       struct shadow_place *place)
 {
 	u32 index = (u32)mask_ptrs >> 7, page = 0;
 	bool link;
@@ -148,7 +148,8 @@ static bool may_trace_stop(const struct vmpt_pt_regs *regs)
  * is the size minus one and that it points behind the region; processors are known to give
  * the size. Both are taken, unless it may be a TraceStop before the last byte.
  */
-static bool at_window_end(const struct vmpt_vcpu *vcpu, const struct place *place, u64 status)
+static bool at_window_end(const struct vmpt_vcpu *vcpu, const struct shadow_place *place,
+			  u64 status)
 {
 	const struct vmpt_shadow *shadow = &vcpu->shadow;
 	u64 size = part_size(shadow, place->slot);
@@ -161,7 +162,7 @@ static bool at_window_end(const struct vmpt_vcpu *vcpu, const struct place *plac
 }
 
 /* Whether an INT of the guest was passed in a window; our own ones are not. */
-static bool guest_int(const struct vmpt_vcpu *vcpu, const struct place *place)
+static bool guest_int(const struct vmpt_vcpu *vcpu, const struct shadow_place *place)
 {
 	const struct vmpt_shadow *shadow = &vcpu->shadow;
 	u32 slot = shadow->slot, last = shadow->used - 1, end = place->slot;
@@ -218,7 +219,7 @@ static bool pended_by_enable(const struct vmpt_vcpu *vcpu)
 }
 
 /* Our own INT is not the guest's, nor is the PendTopaPMI that came with it. */
-static void take_pmi(const struct vmpt_vcpu *vcpu, const struct place *place, u64 *status,
+static void take_pmi(const struct vmpt_vcpu *vcpu, const struct shadow_place *place, u64 *status,
 		     bool *pmi)
 {
 	if (pended_by_enable(vcpu))
@@ -257,11 +258,11 @@ static int take_direct(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, bool *pm
 }
 
 /* Where the guest is, when that is inside of the shadow. */
-static void take_place(struct vmpt_vcpu *vcpu, const struct place *at, u64 status)
+static void take_place(struct vmpt_vcpu *vcpu, const struct shadow_place *at, u64 status)
 {
 	struct vmpt_shadow *shadow = &vcpu->shadow;
 	const struct vmpt_shadow_origin *origin;
-	struct place place = *at;
+	struct shadow_place place = *at;
 
 	/* Full: with STOP it stays so, else the next entry has its turn. */
 	if (!vmpt_shadow_poisoned(shadow, place.slot) &&
@@ -286,7 +287,7 @@ static void take_place(struct vmpt_vcpu *vcpu, const struct place *at, u64 statu
 int vmpt_shadow_take_back(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, u64 *status, bool *pmi)
 {
 	struct vmpt_shadow *shadow = &vcpu->shadow;
-	struct place place;
+	struct shadow_place place;
 
 	if (shadow->end == VMPT_SHADOW_NONE)
 		return -VMPT_E_HARDWARE;

@@ -17,15 +17,15 @@
 /* Not an enum vmpt_error: there is no way from here to there. */
 #define NO_WAY 1
 
-struct place {
+struct tsc_place {
 	u64 base;
 	u32 index, offset; /* index: of a ToPA entry, 0 in a single range */
 };
 
-struct walk {
+struct tsc_walk {
 	struct vmpt_vcpu *vcpu;
 	const struct vmpt_tsc_change *change; /* NULL: only look for the way */
-	struct place at, to;
+	struct tsc_place at, to;
 	u64 entries, bytes;
 	size_t window; /* of lanes that go over pages */
 };
@@ -108,7 +108,7 @@ static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u
  * Through a copy. 0, negative or an enum vmpt_guest_mem, and *len set to what was done. Where
  * writing stopped a packet ends for now: it is one that was cut.
  */
-static int adjust_copy(struct walk *w, u64 gpa, size_t *len)
+static int adjust_copy(struct tsc_walk *w, u64 gpa, size_t *len)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 	struct vmpt_tsc_scan before = vcpu->scan;
@@ -139,7 +139,7 @@ static int adjust_copy(struct walk *w, u64 gpa, size_t *len)
  * or what guest_map returned if it is negative: nothing is done yet, and the next call begins
  * here again.
  */
-static int map_pages(struct walk *w, u64 gpa, u64 len, u8 *host, size_t size, u8 **page,
+static int map_pages(struct tsc_walk *w, u64 gpa, u64 len, u8 *host, size_t size, u8 **page,
 		     unsigned int pages)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
@@ -176,7 +176,7 @@ static int map_pages(struct walk *w, u64 gpa, u64 len, u8 *host, size_t size, u8
  * In pages that guest_map gives one by one, the first of @size bytes at @host. *len: bytes that
  * were done, none if lanes do not help.
  */
-static int adjust_pages(struct walk *w, u64 gpa, size_t *len, u8 *host, size_t size)
+static int adjust_pages(struct tsc_walk *w, u64 gpa, size_t *len, u8 *host, size_t size)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 	u8 *page[VIEW];
@@ -201,7 +201,7 @@ static int adjust_pages(struct walk *w, u64 gpa, size_t *len, u8 *host, size_t s
 }
 
 /* In the memory itself, *len bytes at the most, and *len set to what was done. */
-static int adjust_mapped(struct walk *w, u64 gpa, size_t *len)
+static int adjust_mapped(struct tsc_walk *w, u64 gpa, size_t *len)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 	size_t all = *len, size = all;
@@ -239,7 +239,7 @@ static int skip(struct vmpt_vcpu *vcpu, int kind)
 }
 
 /* The next bytes of @len at @gpa; *done of them, also if there is an error. */
-static int adjust_some(struct walk *w, u64 gpa, u64 len, size_t *done)
+static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 	bool cut = vcpu->scan.cut_size && !vcpu->scan.lost;
@@ -265,7 +265,7 @@ static int adjust_some(struct walk *w, u64 gpa, u64 len, size_t *done)
 }
 
 /* @len bytes from w->at on, which are at @gpa. Moves w->at as far as it came. */
-static int adjust(struct walk *w, u64 gpa, u64 len)
+static int adjust(struct tsc_walk *w, u64 gpa, u64 len)
 {
 	size_t n;
 	int err;
@@ -283,13 +283,13 @@ static int adjust(struct walk *w, u64 gpa, u64 len)
 
 /* ---- the way ---- */
 
-static bool same_entry(const struct place *a, const struct place *b)
+static bool same_entry(const struct tsc_place *a, const struct tsc_place *b)
 {
 	return a->base == b->base && a->index == b->index;
 }
 
 /* The stretch of the current region up to @end. */
-static int stretch(struct walk *w, u64 region, u64 size, u64 end)
+static int stretch(struct tsc_walk *w, u64 region, u64 size, u64 end)
 {
 	u64 len;
 
@@ -306,7 +306,7 @@ static int stretch(struct walk *w, u64 region, u64 size, u64 end)
 }
 
 /* Read the current ToPA entry. 0, NO_WAY or negative. */
-static int fetch(struct walk *w, u64 *entry)
+static int fetch(struct tsc_walk *w, u64 *entry)
 {
 	const struct vmpt_vcpu *vcpu = w->vcpu;
 	u64 gpa = w->at.base + 8ULL * w->at.index;
@@ -320,7 +320,7 @@ static int fetch(struct walk *w, u64 *entry)
 	return vmpt_topa_check(&vcpu->rules, *entry, w->at.index, w->at.base) ? NO_WAY : 0;
 }
 
-static int walk_topa(struct walk *w)
+static int walk_topa(struct tsc_walk *w)
 {
 	u64 entry, size;
 	bool last;
@@ -332,7 +332,7 @@ static int walk_topa(struct walk *w)
 		if (err)
 			return err;
 		if (entry & VMPT_TOPA_END) {
-			w->at = (struct place){ .base = vmpt_topa_base(entry) };
+			w->at = (struct tsc_place){ .base = vmpt_topa_base(entry) };
 			continue;
 		}
 		size = vmpt_topa_size(entry);
@@ -348,7 +348,7 @@ static int walk_topa(struct walk *w)
 	return 0;
 }
 
-static int walk_range(struct walk *w, u64 mask)
+static int walk_range(struct tsc_walk *w, u64 mask)
 {
 	int err;
 
@@ -363,16 +363,16 @@ static int walk_range(struct walk *w, u64 mask)
 	return stretch(w, w->at.base, mask + 1, w->to.offset);
 }
 
-static struct place place_of(u64 output_base, u64 mask_ptrs, bool topa)
+static struct tsc_place place_of(u64 output_base, u64 mask_ptrs, bool topa)
 {
-	return (struct place){
+	return (struct tsc_place){
 		.base = output_base,
 		.index = topa ? (u32)mask_ptrs >> 7 : 0,
 		.offset = (u32)(mask_ptrs >> VMPT_OFFSET_SHIFT),
 	};
 }
 
-static int walk(struct walk *w, const struct vmpt_position *to,
+static int walk(struct tsc_walk *w, const struct vmpt_position *to,
 		const struct vmpt_tsc_change *change)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
@@ -394,7 +394,7 @@ static int walk(struct walk *w, const struct vmpt_position *to,
 }
 
 /* A call that a callback stopped goes on from here. */
-static void keep_place(const struct walk *w)
+static void keep_place(const struct tsc_walk *w)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 
@@ -416,7 +416,7 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 			 const struct vmpt_position *to)
 {
 	struct vmpt_position now = { vcpu->regs.output_base, vcpu->regs.output_mask_ptrs };
-	struct walk w = { .vcpu = vcpu, .window = VMPT_TSC_WINDOW };
+	struct tsc_walk w = { .vcpu = vcpu, .window = VMPT_TSC_WINDOW };
 	int err;
 
 	if (!change || !vcpu->ops->guest_read || !vcpu->ops->guest_write)

@@ -20,7 +20,7 @@
 /* Not in the frame of vmpt_tsc_lanes(). */
 #define frame_of_its_own __attribute__((__noinline__))
 
-struct lane {
+struct tsc_lane {
 	u8 *at, *end; /* in page @page; @end: the lane's, or so near the page's */
 	size_t start; /* in the view */
 	u16 page;
@@ -31,7 +31,7 @@ struct lane {
 
 struct window {
 	const struct vmpt_tsc_view *view;
-	struct lane lane[LANES];
+	struct tsc_lane lane[LANES];
 	unsigned int lanes;
 	size_t end; /* about where the last lane has to stop; the others at the next one's start */
 	/* The sum of all steps' table entries; packets that were looked at, their bytes. */
@@ -51,29 +51,29 @@ static u8 *place(const struct vmpt_tsc_view *view, size_t at)
 }
 
 /* Where @l is in the view. It may be in a page before its own, if they lie side by side. */
-static size_t lane_at(const struct window *w, const struct lane *l)
+static size_t lane_at(const struct window *w, const struct tsc_lane *l)
 {
 	return ((size_t)l->page << w->view->shift) + (size_t)(l->at - w->view->page[l->page]);
 }
 
-static bool is_last(const struct window *w, const struct lane *l)
+static bool is_last(const struct window *w, const struct tsc_lane *l)
 {
 	return l == &w->lane[w->lanes - 1];
 }
 
-static size_t lane_goal(const struct window *w, const struct lane *l)
+static size_t lane_goal(const struct window *w, const struct tsc_lane *l)
 {
 	return is_last(w, l) ? w->end : l[1].start;
 }
 
 /* Whether @l has to go on in another page when it is at its end. */
-static bool crosses(const struct window *w, const struct lane *l)
+static bool crosses(const struct window *w, const struct tsc_lane *l)
 {
 	return l->page != lane_goal(w, l) >> w->view->shift;
 }
 
 /* How far @l can go without a look at where its page is. */
-static void lane_aim(const struct window *w, struct lane *l)
+static void lane_aim(const struct window *w, struct tsc_lane *l)
 {
 	const struct vmpt_tsc_view *view = w->view;
 	size_t goal = lane_goal(w, l), size = page_size(view);
@@ -97,7 +97,8 @@ static step_inline u64 steps_left(const u8 *at, const u8 *end)
 }
 
 /* Keep in mind that @found is at @at. False: no more room. */
-static bool lane_note(const struct window *w, struct lane *l, size_t at, enum vmpt_tsc_found found)
+static bool lane_note(const struct window *w, struct tsc_lane *l, size_t at,
+		      enum vmpt_tsc_found found)
 {
 	const struct vmpt_pt_desc *tsc = &vmpt_pt_table[VMPT_PT_TSC];
 
@@ -112,7 +113,7 @@ static bool lane_note(const struct window *w, struct lane *l, size_t at, enum vm
 }
 
 /* Block items at @l->at: runs of them are long. */
-static step_inline void lane_items(struct window *w, struct lane *l, unsigned int block)
+static step_inline void lane_items(struct window *w, struct tsc_lane *l, unsigned int block)
 {
 	const struct vmpt_pt_desc *bip = &vmpt_pt_table[VMPT_PT_BIP];
 	unsigned int size = 1 + vmpt_pt_block_item_size(block);
@@ -129,7 +130,7 @@ static step_inline void lane_items(struct window *w, struct lane *l, unsigned in
  * The packet at @l->at, which is not for a step, and the rest of the block if it begins one. A
  * TMA is behind most TSCs.
  */
-static frame_of_its_own void lane_look(struct window *w, struct lane *l)
+static frame_of_its_own void lane_look(struct window *w, struct tsc_lane *l)
 {
 	unsigned int block = l->block;
 	enum vmpt_tsc_found found;
@@ -156,7 +157,7 @@ static frame_of_its_own void lane_look(struct window *w, struct lane *l)
 }
 
 /* The packets of a lane's page behind its end, and on into the next page. */
-static frame_of_its_own void lane_cross(struct window *w, struct lane *l)
+static frame_of_its_own void lane_cross(struct window *w, struct tsc_lane *l)
 {
 	const struct vmpt_tsc_view *view = w->view;
 	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_LOOK;
@@ -193,7 +194,7 @@ static frame_of_its_own void lane_cross(struct window *w, struct lane *l)
 
 /* The last bytes up to the lane's end. No step over two packets takes a PSB with it, where it must
  * end. */
-static void lane_finish(struct window *w, struct lane *l)
+static void lane_finish(struct window *w, struct tsc_lane *l)
 {
 	unsigned int step;
 
@@ -209,7 +210,7 @@ static void lane_finish(struct window *w, struct lane *l)
 }
 
 /* @l is near its end. Whether that was all of it. */
-static bool lane_over(struct window *w, struct lane *l)
+static bool lane_over(struct window *w, struct tsc_lane *l)
 {
 	while (!l->stuck) {
 		if (steps_left(l->at, l->end))
@@ -273,7 +274,7 @@ static bool lane_over(struct window *w, struct lane *l)
 	} while (0)
 
 /* Run @n lanes, a constant, until one is near its end. at[] stays in registers. */
-static step_inline void run_n(struct window *w, struct lane *const *l, const unsigned int n)
+static step_inline void run_n(struct window *w, struct tsc_lane *const *l, const unsigned int n)
 {
 	u64 steps, sum = 0;
 	u8 *at[LANES];
@@ -293,10 +294,10 @@ again:
 	w->sum += sum;
 }
 
-#define VARIANT(n)                                                                    \
-	static frame_of_its_own void run_##n(struct window *w, struct lane *const *l) \
-	{                                                                             \
-		run_n(w, l, n);                                                       \
+#define VARIANT(n)                                                                        \
+	static frame_of_its_own void run_##n(struct window *w, struct tsc_lane *const *l) \
+	{                                                                                 \
+		run_n(w, l, n);                                                           \
 	}
 VARIANT(1)
 VARIANT(2)
@@ -307,13 +308,13 @@ VARIANT(6)
 VARIANT(7)
 VARIANT(8)
 
-static void (*const run[LANES])(struct window *, struct lane *const *) = {
+static void (*const run[LANES])(struct window *, struct tsc_lane *const *) = {
 	run_1, run_2, run_3, run_4, run_5, run_6, run_7, run_8,
 };
 
 static frame_of_its_own void run_all(struct window *w)
 {
-	struct lane *active[LANES];
+	struct tsc_lane *active[LANES];
 	unsigned int i, n = w->lanes;
 
 	for (i = 0; i < n; i++)
@@ -370,7 +371,7 @@ static size_t find_start(const struct vmpt_tsc_view *view, size_t from, size_t e
 
 static void lane_init(struct window *w, size_t start)
 {
-	struct lane *l = &w->lane[w->lanes++];
+	struct tsc_lane *l = &w->lane[w->lanes++];
 
 	l->start = start;
 	l->at = place(w->view, start);
@@ -477,7 +478,7 @@ static unsigned int window_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc
 {
 	size_t at, end, mask = page_size(w->view) - 1;
 	unsigned int i, j, most = 0;
-	const struct lane *l;
+	const struct tsc_lane *l;
 
 	for (i = 0; i < w->lanes; i++) {
 		l = &w->lane[i];

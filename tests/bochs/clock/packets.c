@@ -4,19 +4,9 @@
 #include <stdlib.h>
 
 #include "judge.h"
+#include "util/array.h"
 
 #define TSC_MASK ((1ULL << 56) - 1)
-
-static void *grow(void *array, size_t count, size_t size)
-{
-	/* To the next power of two, from 64 on. */
-	if (count < 64 ? count : count & (count - 1))
-		return array;
-	array = realloc(array, (count < 64 ? 64 : 2 * count) * size);
-	if (!array)
-		abort();
-	return array;
-}
 
 /* The last entry or exit before byte @at. */
 static const struct move *move_before(const struct times *times, u64 at, size_t *hint)
@@ -43,8 +33,8 @@ static void align_tsc(struct align *a, const struct vmpt_packet *packet, u64 tsc
 		map.multiplier = move->multiplier;
 		map.offset = move->offset;
 		a->guests++;
-		cpu->guest_tscs =
-			grow(cpu->guest_tscs, cpu->guest_tsc_count, sizeof(*cpu->guest_tscs));
+		if (vmpt_grow(&cpu->guest_tscs, cpu->guest_tsc_count))
+			abort();
 		cpu->guest_tscs[cpu->guest_tsc_count].vmcs = move->vmcs;
 		cpu->guest_tscs[cpu->guest_tsc_count++].tsc = tsc;
 		tsc = (u64)((unsigned __int128)tsc * map.multiplier >> 48) + map.offset;
@@ -63,7 +53,8 @@ static void align_mtc(struct align *a, const struct vmpt_packet *packet, u64 tsc
 	struct judge_stream *cpu = a->cpu;
 
 	a->mtcs++;
-	cpu->mtcs = grow(cpu->mtcs, cpu->mtc_count, sizeof(*cpu->mtcs));
+	if (vmpt_grow(&cpu->mtcs, cpu->mtc_count))
+		abort();
 	cpu->mtcs[cpu->mtc_count++] = tsc;
 	if (tsc % a->judge->period || (tsc / a->judge->period & 0xff) != packet->payload)
 		judge_fails(a->judge, "cpu %d offset %llx: MTC %02llx at TSC %llx",
@@ -241,7 +232,8 @@ static void find_moves(struct judge *judge, struct judge_stream *cpu)
 			vmcs = slice.owner.vmcs;
 		if (slice.begin != VMPT_BEGIN_ENTRY && slice.begin != VMPT_BEGIN_EXIT)
 			continue;
-		cpu->found = grow(cpu->found, cpu->found_count, sizeof(*cpu->found));
+		if (vmpt_grow(&cpu->found, cpu->found_count))
+			abort();
 		move = &cpu->found[cpu->found_count++];
 		*move = (struct found_move){ .at = slice.offset,
 					     .vmcs = vmcs,

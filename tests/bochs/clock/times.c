@@ -8,6 +8,7 @@
 
 #include "arch/pt-regs.h"
 #include "model/times-format.h"
+#include "util/array.h"
 
 struct reader {
 	FILE *file;
@@ -17,17 +18,6 @@ struct reader {
 	struct move last; /* entry */
 	unsigned int cpu;
 };
-
-static void *grow(void *array, size_t count, size_t *room, size_t size)
-{
-	if (count < *room)
-		return array;
-	*room = *room ? 2 * *room : 1024;
-	array = realloc(array, *room * size);
-	if (!array)
-		abort();
-	return array;
-}
 
 static u64 number(struct reader *r)
 {
@@ -56,7 +46,8 @@ static void made(struct reader *r, u64 bytes)
 		last->end = t->size;
 		return;
 	}
-	t->made = grow(t->made, t->made_count, &t->made_room, sizeof(*t->made));
+	if (vmpt_grow(&t->made, t->made_count))
+		abort();
 	t->made[t->made_count++] = (struct made){ t->size, r->tsc };
 }
 
@@ -80,7 +71,8 @@ static void move(struct reader *r, bool entry)
 	struct times *t = r->times;
 	struct move *move;
 
-	t->moves = grow(t->moves, t->move_count, &t->move_room, sizeof(*t->moves));
+	if (vmpt_grow(&t->moves, t->move_count))
+		abort();
 	move = &t->moves[t->move_count++];
 	*move = (struct move){ .at = t->size,
 			       .tsc = r->tsc,

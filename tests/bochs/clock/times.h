@@ -26,9 +26,9 @@ struct move {
 
 struct times {
 	struct made *made;
-	size_t made_count, made_room;
+	size_t made_count;
 	struct move *moves;
-	size_t move_count, move_room;
+	size_t move_count;
 	u64 size; /* bytes */
 	u64 ctl;  /* IA32_RTIT_CTL while TraceEn was last 1 */
 };

@@ -10,6 +10,7 @@
 #include "model/fast.h"
 #include "tests/model/programs/memory.h"
 #include "tests/model/programs/program.h"
+#include "util/array.h"
 
 struct cpu {
 	struct machine m;
@@ -89,11 +90,8 @@ static void retired(struct cpu *cpu, const struct program_insn *insn)
 
 	if (!packet_en(cpu))
 		return;
-	if (done->insns == done->insns_max) {
-		done->insns_max = done->insns_max ? 2 * done->insns_max : 4096;
-		done->insn = realloc(done->insn, done->insns_max * sizeof(*done->insn));
-		ck_assert_ptr_nonnull(done->insn);
-	}
+	if (vmpt_grow(&done->insn, done->insns))
+		ck_abort_msg("no memory");
 	done->insn[done->insns++] =
 		(struct executed){ .ip = insn->ip,
 				   .branches = cpu->branches,
@@ -291,12 +289,8 @@ static void overflow_open(struct cpu *cpu, const struct overflow *o)
 {
 	struct execution *done = cpu->done;
 
-	if (done->overflows == done->overflows_max) {
-		done->overflows_max = 2 * done->overflows_max + 16;
-		done->overflow =
-			realloc(done->overflow, done->overflows_max * sizeof(*done->overflow));
-		ck_assert_ptr_nonnull(done->overflow);
-	}
+	if (vmpt_grow(&done->overflow, done->overflows))
+		ck_abort_msg("no memory");
 	done->overflow[done->overflows++] = *o;
 	cpu->overflow = true;
 }

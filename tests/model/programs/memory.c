@@ -4,6 +4,7 @@
 
 #include "arch/topa.h"
 #include "tests/model/programs/memory.h"
+#include "util/array.h"
 
 /* Tables of so many regions, each linked to the next; regions lie from high to low. */
 #define TABLE_REGIONS 5u
@@ -36,11 +37,8 @@ static int sink_write(void *opaque, const u8 *bytes, size_t len)
 		m->refuse--;
 		return -1;
 	}
-	if (done->size + len > done->max) {
-		done->max = 2 * (done->size + len) + 65536;
-		done->trace = realloc(done->trace, done->max);
-		ck_assert_ptr_nonnull(done->trace);
-	}
+	if (vmpt_reserve(&done->trace, &done->max, done->size + len))
+		ck_abort_msg("no memory");
 	memcpy(done->trace + done->size, bytes, len);
 	done->size += len;
 	return 0;

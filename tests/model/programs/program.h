@@ -48,9 +48,9 @@ struct overflow {
 
 struct execution {
 	struct executed *insn;
-	size_t insns, insns_max;
+	size_t insns;
 	struct overflow *overflow;
-	size_t overflows, overflows_max;
+	size_t overflows;
 	u8 *trace;
 	size_t size, max;
 };

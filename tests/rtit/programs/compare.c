@@ -10,6 +10,7 @@
 
 #include "tests/rtit/packets.h"
 #include "tests/rtit/programs/program.h"
+#include "util/array.h"
 
 /* What the decoder told with the packet at an offset: an instruction or an event. */
 struct told {
@@ -21,7 +22,7 @@ struct told {
 
 struct list {
 	struct told *told;
-	size_t n, max;
+	size_t n;
 };
 
 struct code {
@@ -61,11 +62,8 @@ static bool insn_at(struct code *code, u64 ip, struct rtit_insn *insn)
 
 static void keep(struct list *list, u64 offset, unsigned int kind, u64 from, u64 to)
 {
-	if (list->n == list->max) {
-		list->max = 2 * list->max + 4096;
-		list->told = realloc(list->told, list->max * sizeof(*list->told));
-		ck_assert_ptr_nonnull(list->told);
-	}
+	if (vmpt_grow(&list->told, list->n))
+		ck_abort_msg("no memory");
 	list->told[list->n++] =
 		(struct told){ .offset = offset, .from = from, .to = to, .kind = (u8)kind };
 }

@@ -4,18 +4,9 @@
 #include <string.h>
 
 #include "tests/rtit/programs/cpu.h"
+#include "util/array.h"
 
 #define BASE 0x40000000ULL /* of the circular buffer */
-
-static void *grow(void *array, size_t n, size_t *max, size_t size)
-{
-	if (n < *max)
-		return array;
-	*max = 2 * *max + 1024;
-	array = realloc(array, *max * size);
-	ck_assert_ptr_nonnull(array);
-	return array;
-}
 
 /* ---- what a decoder has to find ---- */
 
@@ -25,7 +16,8 @@ void cpu_retired(struct rtit_cpu *cpu, u64 ip)
 
 	if (cpu->overflow || cpu->lost || !rtit_enables_packet(&cpu->enables))
 		return;
-	done->insn = grow(done->insn, done->insns, &done->insns_max, sizeof(*done->insn));
+	if (vmpt_grow(&done->insn, done->insns))
+		ck_abort_msg("no memory");
 	done->insn[done->insns++] = ip;
 }
 
@@ -52,7 +44,8 @@ static struct rtit_truth_event *log_event(struct rtit_cpu *cpu, unsigned int kin
 	struct rtit_execution *done = cpu->done;
 	struct rtit_truth_event *e;
 
-	done->event = grow(done->event, done->events, &done->events_max, sizeof(*done->event));
+	if (vmpt_grow(&done->event, done->events))
+		ck_abort_msg("no memory");
 	e = &done->event[done->events++];
 	*e = (struct rtit_truth_event){
 		.kind = (u8)kind,
@@ -112,7 +105,8 @@ static struct rtit_truth_quiet *log_quiet(struct rtit_cpu *cpu, u64 from)
 	struct rtit_execution *done = cpu->done;
 	struct rtit_truth_quiet *q;
 
-	done->quiet = grow(done->quiet, done->quiets, &done->quiets_max, sizeof(*done->quiet));
+	if (vmpt_grow(&done->quiet, done->quiets))
+		ck_abort_msg("no memory");
 	q = &done->quiet[done->quiets++];
 	*q = (struct rtit_truth_quiet){
 		.unsure = cpu->doubt || cpu->lost,
@@ -191,7 +185,8 @@ static void read_tnt(struct rtit_cpu *cpu)
 
 	if (value <= 1)
 		return;
-	done->tnt = grow(done->tnt, done->tnts, &done->tnts_max, sizeof(*done->tnt));
+	if (vmpt_grow(&done->tnt, done->tnts))
+		ck_abort_msg("no memory");
 	done->tnt[done->tnts++] =
 		(struct rtit_flow_tnt){ .offset = cpu->unit.bytes + cpu->unit.used,
 					.value = (u8)value };
@@ -356,11 +351,8 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 		cpu->refuse--;
 		return -1;
 	}
-	if (done->size + len > done->max) {
-		done->max = 2 * (done->size + len) + 65536;
-		done->trace = realloc(done->trace, done->max);
-		ck_assert_ptr_nonnull(done->trace);
-	}
+	if (vmpt_reserve(&done->trace, &done->max, done->size + len))
+		ck_abort_msg("no memory");
 	memcpy(done->trace + done->size, bytes, len);
 	done->size += len;
 	ck_assert_uint_ge(pa, BASE);

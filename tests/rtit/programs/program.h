@@ -87,17 +87,17 @@ struct rtit_truth_quiet {
 
 struct rtit_execution {
 	u64 *insn; /* IPs that were executed while packets were enabled */
-	size_t insns, insns_max;
+	size_t insns;
 	struct rtit_truth_event *event;
-	size_t events, events_max;
+	size_t events;
 	struct rtit_truth_quiet *quiet;
-	size_t quiets, quiets_max;
+	size_t quiets;
 	size_t sure; /* of all instructions */
 	u8 *trace;   /* the whole stream */
 	size_t size, max;
 	u8 *memory; /* the circular buffer at the end, limit_mask + 1 bytes */
 	struct rtit_flow_tnt *tnt;
-	size_t tnts, tnts_max;
+	size_t tnts;
 	u64 overflows, stops;
 };
 
