@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "cli/page.h"
 #include "cli/timeline-options.h"
 
 struct own {
