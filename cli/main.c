@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 
 #define DOMAIN "vmpt-domain"
 #define CALLED "vmpt domain" /* what ps shows for it */

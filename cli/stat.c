@@ -2,6 +2,7 @@
 /* vmpt stat: packets and bytes per kind, per CPU and in all. */
 #include <stdlib.h>
 
+#include "cli/record.h"
 #include "cli/stat.h"
 
 /* The command's own. */
@@ -229,9 +230,11 @@ static int run(struct cli *cli)
 {
 	struct stat_counts total = { .rtit.is_total = true }, *c;
 	struct stat_own *s = cli->own;
-	int ret = 0;
+	int ret = cli_side_rtit_only(cli);
 	size_t i;
 
+	if (ret)
+		return ret;
 	s->ops = cli_is_rtit(cli) ? &stat_rtit_ops : &pt_ops;
 	c = calloc(cli->streams, sizeof(*c));
 	if (!c)
@@ -264,6 +267,7 @@ const struct cli_command cli_stat = {
 		    "  vmpt stat -j 4 perf.data        all CPUs, four threads\n"
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"
 		    "  vmpt stat --json a.pt b.pt | jq .total.kinds\n",
+	.group = { &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct stat_own),
 	.run = run,
 };

@@ -107,9 +107,6 @@ struct timeline_wants {
 int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 		 const struct timeline_sink *sinks, size_t count);
 
-/* Options of both; each is called with the command's own wants. */
-int timeline_parse_khz(struct cli *cli, const char *arg, struct timeline_wants *wants);
-
 /* ---- words ---- */
 
 #define TIMELINE_TIME 32

@@ -85,7 +85,7 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		print_errata(name, &all);
 	}
-	if (!cli->record)
+	if (!cli_side(cli)->record)
 		printf("RTIT's packets do not tell who ran: all is taken for the host's. A VMM knows:\n"
 		       "its side record (vmpt_rtit_record_print(); vms.jsonl of the QEMU plugin) "
 		       "goes to\n"

@@ -525,8 +525,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
-	.clock = true,
-	.names = true,
+	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct vms),
 	.run = run,
 };
