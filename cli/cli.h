@@ -43,7 +43,10 @@ struct cli_strings {
 	size_t count;
 };
 
-/* An option of the command line. Parsing and --help follow from it. */
+/*
+ * An option of the command line. Parsing, --help, the man page and the completion of the shell
+ * follow from it.
+ */
 struct cli_option {
 	const char *name; /* the long one, without dashes; NULL ends a table */
 	char letter;	  /* 0: none */
@@ -195,6 +198,9 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 
 /* --help */
 int cli_help(const struct cli *cli);
+/* Print all that the tables of @count commands say, as JSON: the man pages and the completion are
+ * made of it. */
+int cli_describe(const struct cli_command *const *cmd, size_t count);
 
 /* ---- input.c ---- */
 

@@ -249,6 +249,9 @@ int main(int argc, char **argv)
 		help();
 		return cli_finish(&none, CLI_OK);
 	}
+	/* For cli/words.py */
+	if (!strcmp(argv[1], "--format=json"))
+		return cli_describe(action, VMPT_ARRAY_SIZE(action));
 	cmd = find(argv[1]);
 	if (cmd)
 		return cli_run(cmd, argc - 1, argv + 1);

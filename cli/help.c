@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What the tables of options say of themselves: --help. */
+/*
+ * What the tables of options say of themselves: --help, and the JSON of which cli/words.py makes
+ * man pages and the completion of the shell.
+ */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -90,4 +93,53 @@ int cli_help(const struct cli *cli)
 		       "If there is a file of the whole name, @ and all, it is that one.\n");
 	printf("\n%s\nExamples:\n%s", codes, cmd->examples);
 	return CLI_OK;
+}
+
+static json_t *describe_option(const struct cli_option *o)
+{
+	const char *complete = o->kind == CLI_FILE   ? "file"
+			       : o->kind == CLI_DIR  ? "dir"
+			       : o->kind == CLI_LIST ? "list"
+						     : "words";
+	json_t *words = json_array();
+	char text[512], letter[2] = { o->letter, '\0' };
+	unsigned int i;
+
+	print_text(text, sizeof(text), o);
+	for (i = 0; o->word && o->word(i); i++)
+		json_array_append_new(words, json_string(o->word(i)));
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:o}", "name", o->name, "letter", letter,
+			 "complete", complete, "arg", o->arg, "text", text, "words",
+			 o->words ? o->words : "", "more_words", words);
+}
+
+static json_t *describe(const struct cli_command *cmd)
+{
+	json_t *groups = json_array(), *options;
+	const struct cli_group *group;
+	const struct cli_option *o;
+	char title[64];
+	size_t i;
+
+	for (i = 0; (group = cli_group(cmd, i)) != NULL; i++) {
+		options = json_array();
+		for (o = group->option; o->name; o++)
+			json_array_append_new(options, describe_option(o));
+		print_title(title, sizeof(title), cmd, group);
+		json_array_append_new(groups,
+				      json_pack("{s:s, s:o}", "title", title, "options", options));
+	}
+	return json_pack("{s:s, s:o}", "name", cmd->name, "groups", groups);
+}
+
+int cli_describe(const struct cli_command *const *cmd, size_t count)
+{
+	struct cli none = { 0 };
+	json_t *all = json_array();
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		cli_json_add(&none, all, describe(cmd[i]));
+	cli_json_print(&none, all, stdout, false);
+	return cli_finish(&none, CLI_OK);
 }
