@@ -12,8 +12,7 @@
 
 #include "cli/cli.h"
 
-#define CPU_MAX	    65535
-#define THREADS_MAX 256
+#define CPU_MAX 65535
 
 /* The number that is all of [@s, @end), or -1. */
 static int cpu_number(const char *s, const char *end)
@@ -325,13 +324,6 @@ static void warn_perf_losses(struct cli *cli)
 	cli->lost_events |= info->truncated_buffers || info->lost_events;
 }
 
-static unsigned int processors(void)
-{
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned int)online;
-}
-
 int cli_open(struct cli *cli)
 {
 	int *cpu = calloc((size_t)cli->files, sizeof(*cpu));
@@ -339,8 +331,6 @@ int cli_open(struct cli *cli)
 	int i, code = CLI_OK;
 	size_t k;
 
-	if (!cli->options.threads)
-		cli->options.threads = processors();
 	cli->path = calloc((size_t)cli->files, sizeof(*cli->path));
 	if (!cpu || !cli->path)
 		code = cli_no_memory(cli);

@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -338,6 +339,13 @@ static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 	return -1;
 }
 
+static unsigned int processors(void)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned int)online;
+}
+
 int cli_options(struct cli *cli, int argc, char **argv)
 {
 	const struct cli_group *group;
@@ -354,5 +362,7 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	argv[0] = name;
 	code = parse(cli, &p, argc, argv);
 	argv[0] = self;
+	if (!cli->options.threads)
+		cli->options.threads = processors();
 	return code;
 }
