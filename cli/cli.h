@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the subcommands of vmpt share: options, opening traces, messages,
- * tables, colour, progress, JSON and exit codes. A subcommand is one file and
- * one struct cli_command.
+ * tables, colour, progress, JSON and exit codes. A subcommand is one struct
+ * cli_command with tables of its options.
  */
 #ifndef VMPT_CLI_H
 #define VMPT_CLI_H
 
 #include <jansson.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "decoder/vmpt-clock.h"
 #include "decoder/vmpt-decode.h"
 
 enum cli_exit {
@@ -23,16 +23,66 @@ enum cli_exit {
 };
 
 struct cli;
-struct cli_record;
 
-/* An option of the command line, and its line in --help. */
+enum cli_kind {
+	CLI_FLAG,   /* bool: true if given */
+	CLI_NUMBER, /* an integer from .min to .max; .max 0: as large as it gets */
+	CLI_STRING, /* const char *; a struct cli_strings takes several */
+	CLI_FILE,   /* likewise, the name of a file */
+	CLI_DIR,    /* likewise, of a folder; not empty */
+	CLI_WORD,   /* one of .words: its index, in a const char * itself */
+	CLI_LIST,   /* .take for each word between commas */
+	CLI_OTHER,  /* .take for all of it */
+};
+
+#define CLI_STRINGS 64
+
+/* An option that may be repeated. */
+struct cli_strings {
+	const char *s[CLI_STRINGS];
+	size_t count;
+};
+
+/*
+ * An option of the command line. Parsing, --help, the man page and the completion of the shell
+ * follow from it.
+ */
 struct cli_option {
 	const char *name; /* the long one, without dashes; NULL ends a table */
 	char letter;	  /* 0: none */
-	const char *arg;  /* what it takes, as --help names it; NULL: nothing */
-	const char *help; /* lines are separated by '\n' */
-	int (*set)(struct cli *cli, const char *arg); /* 0, or -1 after a message */
+	enum cli_kind kind;
+	const char *arg;     /* what --help calls its value; NULL: CLI_FLAG */
+	const char *help;    /* .words, .initial and that it may be repeated are added */
+	const char *initial; /* its value if it is not given; NULL: all 0 */
+	const char *words;   /* with ", " between; not of CLI_WORD: for the completion only */
+	const char *(*word)(unsigned int i); /* more of them, up to NULL */
+	u64 min, max;
+	size_t at, size; /* CLI_AT(): where the value goes */
+	size_t given;	 /* CLI_GIVEN(): where that it was given goes; 0: nowhere */
+	/*
+	 * Takes the value, or, of CLI_STRING to CLI_DIR, has a look at it before it is stored.
+	 * @to: by .at. 0, or -1 after a message.
+	 */
+	int (*take)(struct cli *cli, void *to, const char *arg);
 };
+
+/* A field of the struct that the values of a table go into. */
+#define CLI_AT(type, field) .at = offsetof(type, field), .size = sizeof(((type *)0)->field)
+/* A bool of it, not the first field. */
+#define CLI_GIVEN(type, field) .given = offsetof(type, field)
+
+/* Options that belong together, for the commands that list them. */
+struct cli_group {
+	const char *title; /* above them in --help; NULL: "Options of vmpt COMMAND" */
+	const struct cli_option *option;
+	bool in_cli; /* the values go into struct cli; else, without .size, into the command's */
+	size_t size; /* of a struct for them: cli_values() */
+	int (*open)(struct cli *cli); /* the trace is open: 0, or an exit code after a message */
+	void (*close)(struct cli *cli);
+	void (*document)(struct cli *cli, json_t *doc); /* adds to the head of a JSON document */
+};
+
+#define CLI_GROUPS 7
 
 struct cli_command {
 	const char *name;
@@ -41,16 +91,14 @@ struct cli_command {
 	const char *examples; /* for --help, whole lines */
 	const char *args;     /* what --help calls its arguments; NULL: the files of a trace */
 	const char *lacking;  /* the message if there are none; NULL: none are needed */
-	const struct cli_option *options;
-	const struct cli_option *group; /* what it shares with its group's commands, or NULL */
-	bool clock;			/* it has the options of clock-options.h, too */
-	bool names;			/* takes a side record of a trace of Intel PT, too */
-	size_t own_size;		/* of the command's struct behind cli->own */
-	int (*run)(struct cli *cli);	/* returns enum cli_exit */
+	/* Besides cli_common_group, which all have */
+	const struct cli_group *group[CLI_GROUPS + 1];
+	size_t own_size;	     /* of the command's struct, cli->own */
+	int (*run)(struct cli *cli); /* returns enum cli_exit */
 };
 
-extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks, cli_timeline,
-	cli_exits, cli_record_host;
+/* Of the commands that read a trace; --json; of all commands. */
+extern const struct cli_group cli_input_group, cli_output_group, cli_common_group;
 
 #define CLI_CPU_RANGES 64
 
@@ -95,31 +143,22 @@ struct cli_file_id {
 	ino_t ino;
 };
 
-#define CLI_CLOCK_VMS 256
-
-/* What the options of clock-options.h told; rates: 0 what they did not. */
-struct cli_clock {
-	struct vmpt_rates rates;
-	struct vmpt_told told[CLI_CLOCK_VMS];
-	size_t told_count;
-};
-
 /* One run of a command. */
 struct cli {
 	const struct cli_command *cmd;
-	void *own; /* the command's options */
+	void *own;		  /* the command's struct */
+	void *values[CLI_GROUPS]; /* cli_values() */
 
-	/* Common options */
-	bool json, quiet;
+	/* Options of the groups here */
+	bool json, quiet, help, version;
 	enum cli_color color;
 	enum cli_format format;
 	struct cli_cpu_range cpu[CLI_CPU_RANGES];
 	size_t cpus; /* 0: all */
 	struct vmpt_options options;
-	const char *side_record; /* a file's name; NULL: none */
-	struct cli_clock clock;
 
 	char **file; /* as given */
+	char **path; /* without @CPU */
 	int files;
 
 	struct cli_file_id *input; /* of those files that could be asked */
@@ -128,7 +167,6 @@ struct cli {
 	struct vmpt_trace *trace;
 	const struct vmpt_stream **stream; /* those chosen */
 	size_t streams;
-	struct cli_record *record; /* of --side-record, record.h; or NULL */
 
 	bool stdout_tty;
 	bool paint_out, paint_err;
@@ -149,22 +187,32 @@ int cli_run(const struct cli_command *cmd, int argc, char **argv);
 
 /* Read the command line. -1: go on; else the exit code (help was shown, usage is wrong). */
 int cli_options(struct cli *cli, int argc, char **argv);
-/* For a table of options: --json. */
-int cli_set_json(struct cli *cli, const char *arg);
+/* The struct of @group's values. NULL: it is not among the command's groups. */
+void *cli_values(const struct cli *cli, const struct cli_group *group);
+/* Group number @i of @cmd's options, those of all commands last; then NULL. */
+const struct cli_group *cli_group(const struct cli_command *cmd, size_t i);
 /* A number, decimal or 0x…; @what names it in the message. */
 int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value);
+
+/* ---- help.c ---- */
+
+/* --help */
+int cli_help(const struct cli *cli);
+/* Print all that the tables of @count commands say, as JSON: the man pages and the completion are
+ * made of it. */
+int cli_describe(const struct cli_command *const *cmd, size_t count);
 
 /* ---- input.c ---- */
 
 /* Open the files, choose the streams. 0, or the exit code after a message. */
 int cli_open(struct cli *cli);
 void cli_close(struct cli *cli);
+/* Nothing may be written over the file @path, if it is there. 0, or an exit code. */
+int cli_note_input(struct cli *cli, const char *path);
 /* Whether the file of @st is one of the inputs, by whatever name. */
 bool cli_is_input(const struct cli *cli, const struct stat *st);
 /* Whether the trace is RTIT's. */
 bool cli_is_rtit(const struct cli *cli);
-/* The library's options for stream number @i. */
-struct vmpt_options cli_stream_options(const struct cli *cli, size_t i);
 /* "CPU 3", "thread 77"; "trace" if neither is known. */
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
 /* "3", "tid 77" or "–", for tables. */
@@ -195,7 +243,7 @@ const char *cli_paint(const struct cli *cli, enum cli_paint paint);
 
 void cli_error(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_warn(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A line of a side record is left out: the first five tell why. @skipped counts them. */
+/* A line of a file of JSON lines is left out: the first five tell why. @skipped counts them. */
 void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
 		   size_t *skipped);
 /* At the end of the file: how many more. */
@@ -257,10 +305,6 @@ void cli_json_hex(struct cli *cli, json_t *obj, const char *key, u64 value);
 void cli_json_string(struct cli *cli, json_t *obj, const char *key, const char *value);
 /* "cpu" and "tid", null where not known. */
 void cli_json_stream(struct cli *cli, json_t *obj, const struct vmpt_stream *stream);
-/* Of a VM: "vmcs", or what the side record calls it: "vm" and "vcpu". */
-void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
-/* "owner", that of a VM, "sure". */
-void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
 /* A document with the command, the files and their format. */
 json_t *cli_json_document(struct cli *cli);
 /* Print it to @out and free it; one line if @line. 0, or an exit code after a message. */
@@ -284,8 +328,6 @@ void cli_json_warnings(struct cli *cli, json_t *obj);
 
 /* "host", "3b56ee000", "vm?" (VMCS unknown), "unknown". */
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);
-/* The same, where a side record may name it: "web vcpu 0". Nothing in it harms a terminal. */
-const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
 /* A name out of a file as it may be shown (safe-text.h); a long one is cut. */
 void cli_safe_name(const char *name, char buf[CLI_WHO]);
 /* The word for owner->kind in JSON: "host", "vm", "vm_any", "unknown". */

@@ -128,9 +128,9 @@ static bool is_cut(const char *text, size_t n)
 
 static int read_record(struct cli *cli, struct cli_clocks *c)
 {
-	FILE *f = fopen(cli->side_record, "re");
+	FILE *f = fopen(cli_side(cli)->file, "re");
 	struct vmcs_line l = {
-		.at = { .cli = cli, .file = cli->side_record, .left_out = true },
+		.at = { .cli = cli, .file = cli_side(cli)->file, .left_out = true },
 	};
 	char *text = NULL;
 	size_t room = 0;
@@ -138,27 +138,27 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	ssize_t n;
 
 	if (!f) {
-		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));
 		return CLI_FAILED;
 	}
 	errno = 0;
 	while (!err && (n = getline(&text, &room, f)) >= 0) {
 		l.at.number++;
 		if (c->vcpus && is_cut(text, (size_t)n))
-			cli_warn(cli, "%s: line %zu: it is cut, and left out", cli->side_record,
+			cli_warn(cli, "%s: line %zu: it is cut, and left out", cli_side(cli)->file,
 				 l.at.number);
 		else if (strspn(text, " \t\r\n") < (size_t)n)
 			err = read_line(cli, c, text, (size_t)n, &l);
 		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}
-	cli_warn_lines(cli, cli->side_record, l.at.skipped);
+	cli_warn_lines(cli, cli_side(cli)->file, l.at.skipped);
 	if (!err && ferror(f)) {
-		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));
 		err = CLI_FAILED;
 	}
 	if (!err && !c->vcpus) {
-		cli_error(cli, "%s: no record in it%s", cli->side_record,
+		cli_error(cli, "%s: no record in it%s", cli_side(cli)->file,
 			  l.at.skipped ? " can be read" : "");
 		err = CLI_FAILED;
 	}
@@ -175,7 +175,7 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
  */
 static bool is_rec(const struct cli *cli)
 {
-	FILE *f = fopen(cli->side_record, "re");
+	FILE *f = fopen(cli_side(cli)->file, "re");
 	bool is = false, read = false;
 	char *text = NULL;
 	size_t room = 0;
@@ -210,7 +210,7 @@ static int take_told(struct cli *cli, struct cli_clocks *c,
 
 	if (cli_is_rtit(cli))
 		return CLI_OK;
-	if (cli->side_record && !is_rec(cli))
+	if (cli_side(cli)->file && !is_rec(cli))
 		err = read_record(cli, c);
 	else
 		err = cli_rec_open(cli, &c->rec);

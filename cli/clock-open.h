@@ -2,14 +2,15 @@
 /*
  * The clocks of the chosen streams, with all that is told of guests' TSCs: the side record of
  * vmm-lib and the QEMU plugin (--side-record, a JSON line per vCPU, docs/vmm-lib/tsc.md), what
- * vmpt record wrote beside the trace (or --side-record: record.jsonl), and --vm. Commands with
- * .clock and .names use it.
+ * vmpt record wrote beside the trace (or --side-record: record.jsonl), and --vm. Commands that
+ * list both groups of options use it.
  */
 #ifndef VMPT_CLI_CLOCK_OPEN_H
 #define VMPT_CLI_CLOCK_OPEN_H
 
 #include "cli/clock-options.h"
 #include "cli/rec-read.h"
+#include "cli/record.h"
 
 /* A vCPU as the side record has it. */
 struct cli_clock_vcpu {

@@ -22,8 +22,9 @@ static bool number(const char **s, u64 *value)
 	return !errno;
 }
 
-static int set_tsc_ratio(struct cli *cli, const char *arg)
+static int take_tsc_ratio(struct cli *cli, void *to, const char *arg)
 {
+	struct vmpt_rates *rates = to;
 	const char *s = arg;
 	u64 num, den = 1;
 	bool good = number(&s, &num);
@@ -40,54 +41,9 @@ static int set_tsc_ratio(struct cli *cli, const char *arg)
 		cli_usage(cli, "--tsc-ratio: both numbers are from 1 to 4294967295");
 		return -1;
 	}
-	cli->clock.rates.tsc_num = (u32)num;
-	cli->clock.rates.tsc_den = (u32)den;
+	rates->tsc_num = (u32)num;
+	rates->tsc_den = (u32)den;
 	return 0;
-}
-
-static int set_mtc_freq(struct cli *cli, const char *arg)
-{
-	u64 freq;
-
-	if (cli_parse_u64(cli, "--mtc-freq", arg, &freq))
-		return -1;
-	if (freq > 15) {
-		cli_usage(cli, "--mtc-freq: MTCFreq is from 0 to 15");
-		return -1;
-	}
-	cli->clock.rates.mtc_freq = (u8)freq;
-	cli->clock.rates.has_mtc_freq = true;
-	return 0;
-}
-
-static int set_nominal(struct cli *cli, const char *arg)
-{
-	u64 ratio;
-
-	if (cli_parse_u64(cli, "--nominal-ratio", arg, &ratio))
-		return -1;
-	if (!ratio || ratio > 255) {
-		cli_usage(cli, "--nominal-ratio: a ratio is from 1 to 255");
-		return -1;
-	}
-	cli->clock.rates.nominal = (u32)ratio;
-	return 0;
-}
-
-static int set_skz84(struct cli *cli, const char *arg)
-{
-	static const char *const word[] = {
-		[VMPT_SKZ84_AUTO] = "auto", [VMPT_SKZ84_NO] = "no", [VMPT_SKZ84_YES] = "yes"
-	};
-	size_t i;
-
-	for (i = 0; i < VMPT_ARRAY_SIZE(word); i++)
-		if (!strcmp(arg, word[i])) {
-			cli->clock.rates.skz84 = (u8)i;
-			return 0;
-		}
-	cli_usage(cli, "--skz84: '%s' is none of auto, yes, no", arg);
-	return -1;
 }
 
 /* "VMCS:offset[,multiplier]" */
@@ -120,8 +76,9 @@ static bool parse_vm(const char *arg, struct vmpt_told *told)
 	return !*s;
 }
 
-static int set_vm(struct cli *cli, const char *arg)
+static int take_vm(struct cli *cli, void *to, const char *arg)
 {
+	struct cli_clock *c = to;
 	struct vmpt_told told = { .source = VMPT_MAP_USER };
 	size_t i;
 
@@ -132,50 +89,57 @@ static int set_vm(struct cli *cli, const char *arg)
 			  arg);
 		return -1;
 	}
-	for (i = 0; i < cli->clock.told_count; i++)
-		if (cli->clock.told[i].vmcs == told.vmcs) {
+	for (i = 0; i < c->told_count; i++)
+		if (c->told[i].vmcs == told.vmcs) {
 			cli_usage(cli, "--vm: VMCS %llx is told twice",
 				  (unsigned long long)told.vmcs);
 			return -1;
 		}
-	if (cli->clock.told_count == CLI_CLOCK_VMS) {
+	if (c->told_count == CLI_CLOCK_VMS) {
 		cli_usage(cli, "--vm: more than %d", CLI_CLOCK_VMS);
 		return -1;
 	}
-	cli->clock.told[cli->clock.told_count++] = told;
+	c->told[c->told_count++] = told;
 	return 0;
 }
 
-const struct cli_option cli_clock_options[] = {
-	{ "tsc-ratio", 0, "NUM/DEN",
-	  "TSC ticks a tick of the crystal clock, CPUID.15H EBX\n"
-	  "and EAX; RTIT: N, TSC ticks a bus clock (MSR CEH,\n"
-	  "bits 15:8); else the file says it, or it is measured",
-	  set_tsc_ratio },
-	{ "mtc-freq", 0, "N", "IA32_RTIT_CTL.MTCFreq; else the file, or found", set_mtc_freq },
-	{ "nominal-ratio", 0, "N", "the maximum non-turbo ratio, MSR CEH bits 15:8", set_nominal },
-	{ "skz84", 0, "WHEN",
-	  "erratum SKZ84, TMAs of guests are corrupt: auto,\n"
-	  "yes, no; auto asks the trace itself",
-	  set_skz84 },
-	{ "vm", 0, "VMCS:OFFSET",
-	  "the guest's TSC is the host's and OFFSET; with\n"
-	  ",MULTIPLIER behind it the host's * that >> 48;\n"
-	  "once for each VMCS",
-	  set_vm },
+static const struct cli_option options[] = {
+	{ "tsc-ratio", 0, CLI_OTHER, "NUM/DEN",
+	  "TSC ticks a tick of the crystal clock, CPUID.15H EBX and EAX; RTIT: N, TSC ticks a bus "
+	  "clock (MSR CEH, bits 15:8); else the file says it, or it is measured",
+	  CLI_AT(struct cli_clock, rates), .take = take_tsc_ratio },
+	{ "mtc-freq", 0, CLI_NUMBER, "N", "IA32_RTIT_CTL.MTCFreq; else the file, or found",
+	  .max = 15, CLI_AT(struct cli_clock, rates.mtc_freq),
+	  CLI_GIVEN(struct cli_clock, rates.has_mtc_freq) },
+	{ "nominal-ratio", 0, CLI_NUMBER, "N", "the maximum non-turbo ratio, MSR CEH bits 15:8",
+	  .min = 1, .max = 255, CLI_AT(struct cli_clock, rates.nominal) },
+	{ "skz84", 0, CLI_WORD, "WHEN",
+	  "erratum SKZ84, TMAs of guests are corrupt; auto asks the trace itself", "auto",
+	  "auto, no, yes", CLI_AT(struct cli_clock, rates.skz84) },
+	{ "vm", 0, CLI_OTHER, "VMCS:OFFSET",
+	  "the guest's TSC is the host's and OFFSET; with ,MULTIPLIER behind it the host's * that "
+	  ">> 48; once for each VMCS",
+	  .take = take_vm },
 	{ 0 },
+};
+
+const struct cli_group cli_clock_group = {
+	.title = "Options for times",
+	.option = options,
+	.size = sizeof(struct cli_clock),
 };
 
 bool cli_clock_given(const struct cli *cli)
 {
-	const struct vmpt_rates *r = &cli->clock.rates;
+	const struct vmpt_rates *r = &cli_clock(cli)->rates;
 
-	return r->tsc_num || r->has_mtc_freq || r->nominal || r->skz84 || cli->clock.told_count;
+	return r->tsc_num || r->has_mtc_freq || r->nominal || r->skz84 ||
+	       cli_clock(cli)->told_count;
 }
 
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options)
 {
-	const struct vmpt_rates *told = &cli->clock.rates;
+	const struct vmpt_rates *told = &cli_clock(cli)->rates;
 	struct vmpt_rates *r = &options->rates;
 
 	memset(options, 0, sizeof(*options));
@@ -195,8 +159,8 @@ void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *optio
 	if (cli_is_rtit(cli) && told->tsc_num)
 		r->nominal = told->tsc_num;
 	r->skz84 = told->skz84;
-	options->told = cli->clock.told;
-	options->told_count = cli->clock.told_count;
+	options->told = cli_clock(cli)->told;
+	options->told_count = cli_clock(cli)->told_count;
 }
 
 static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
@@ -207,7 +171,7 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 
 	if (wrong && wrong->tsc_ratio) {
 		/* In the order in which they are taken */
-		const char *who = cli->clock.rates.tsc_num ? "--tsc-ratio"
+		const char *who = cli_clock(cli)->rates.tsc_num ? "--tsc-ratio"
 				  : info->tsc_ctc_numerator && info->tsc_ctc_denominator
 					  ? "the file's TSC ratio"
 					  : "vmpt record's TSC ratio";
@@ -217,7 +181,7 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 	}
 	if (wrong && wrong->mtc_freq)
 		cli_warn(cli, "%s %u: the trace's packets say %u, and that is taken",
-			 cli->clock.rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
+			 cli_clock(cli)->rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
 			 wrong->told.mtc_freq, found->mtc_freq);
 }
 
@@ -275,12 +239,12 @@ static void warn_absent(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
 	size_t i, k, n = vmpt_clocks_vmcs_count(clocks);
 
-	for (i = 0; i < cli->clock.told_count; i++)
+	for (i = 0; i < cli_clock(cli)->told_count; i++)
 		for (k = 0; k < n; k++)
-			if (vmpt_clocks_vmcs(clocks, k) == cli->clock.told[i].vmcs &&
+			if (vmpt_clocks_vmcs(clocks, k) == cli_clock(cli)->told[i].vmcs &&
 			    !vmpt_clocks_vmcs_tscs(clocks, k))
 				cli_warn(cli, "--vm: the trace has no TSC packet of VMCS %llx",
-					 (unsigned long long)cli->clock.told[i].vmcs);
+					 (unsigned long long)cli_clock(cli)->told[i].vmcs);
 }
 
 void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks)

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Options of the commands that need the time of packets: rates of the clocks, and maps of guests'
- * TSCs. A command has them if its struct cli_command has .clock.
+ * TSCs. A command has them if it lists cli_clock_group.
  */
 #ifndef VMPT_CLI_CLOCK_OPTIONS_H
 #define VMPT_CLI_CLOCK_OPTIONS_H
 
 #include "cli/cli.h"
+#include "decoder/vmpt-clock.h"
 
-extern const struct cli_option cli_clock_options[];
+#define CLI_CLOCK_VMS 256
+
+/* The values; rates: 0 what was not given. */
+struct cli_clock {
+	struct vmpt_rates rates;
+	struct vmpt_told told[CLI_CLOCK_VMS];
+	size_t told_count;
+};
+
+extern const struct cli_group cli_clock_group;
+
+static inline const struct cli_clock *cli_clock(const struct cli *cli)
+{
+	return cli_values(cli, &cli_clock_group);
+}
 
 /* Whether the command line had one of them. */
 bool cli_clock_given(const struct cli *cli);

@@ -439,8 +439,7 @@ const struct cli_command cli_clocks = {
 		    "  vmpt clocks --tsc-ratio=176/2 --mtc-freq=3 cpu0.pt cpu1.pt\n"
 		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"
 		    "  vmpt clocks --vm=a000:-123456789 --json cpu0.pt\n",
-	.clock = true,
-	.names = true,
+	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct clocks),
 	.run = run,
 };

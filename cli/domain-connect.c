@@ -98,8 +98,8 @@ static bool advise_absolute(const struct cli *cli, const char *says)
 	const struct domain_options *o = cli->own;
 	size_t i;
 
-	for (i = 0; i < o->sets; i++) {
-		const char *value = strchr(o->set[i], '=') + 1;
+	for (i = 0; i < o->set.count; i++) {
+		const char *value = strchr(o->set.s[i], '=') + 1;
 		char *quoted = NULL, *bare = NULL, *here;
 		bool named;
 
@@ -115,7 +115,7 @@ static bool advise_absolute(const struct cli *cli, const char *says)
 		fprintf(stderr,
 			"  QEMU does not run in this folder: its paths must be absolute,"
 			" --set %.*s%s/%s\n",
-			(int)(value - o->set[i]), o->set[i], here ? here : "", value);
+			(int)(value - o->set.s[i]), o->set.s[i], here ? here : "", value);
 		free(here);
 		return true;
 	}

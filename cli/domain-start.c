@@ -5,7 +5,6 @@
 
 #include "cli/domain.h"
 
-#define STOP_SECONDS 10
 #define STOP_LOOK_US 50000
 
 /* ---- start ---- */
@@ -142,7 +141,7 @@ static int stop(const struct cli *cli, const struct domain_link *link, const cha
 	} else if (o->force) {
 		code = destroy(cli, ptr, name);
 	} else {
-		code = shut_down(cli, ptr, name, o->has_seconds ? o->seconds : STOP_SECONDS);
+		code = shut_down(cli, ptr, name, o->seconds);
 	}
 	virDomainFree(ptr);
 	return code;

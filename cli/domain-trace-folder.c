@@ -13,8 +13,7 @@
 
 #include "cli/domain-trace.h"
 
-#define DEFAULT_DIR "vmpt-trace"
-#define ASIDE	    ".earlier" /* a folder in it */
+#define ASIDE ".earlier" /* a folder in it */
 
 int trace_cpu_of(const char *file, const char *suffix)
 {
@@ -156,7 +155,7 @@ static int empty(const struct cli *cli, struct trace *t)
 int trace_folder(const struct cli *cli, struct trace *t)
 {
 	const struct domain_options *o = cli->own;
-	const char *dir = o->output ? o->output : DEFAULT_DIR;
+	const char *dir = o->output;
 
 	t->given = dir;
 	if (mkdir(dir, 0777) && errno != EEXIST) {

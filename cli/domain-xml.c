@@ -142,8 +142,8 @@ static const char *value_of(const struct filler *f, const char *name, size_t len
 	const char *general = NULL, *own = NULL;
 	size_t i, who = strlen(f->name);
 
-	for (i = 0; i < o->sets; i++) {
-		const char *s = o->set[i];
+	for (i = 0; i < o->set.count; i++) {
+		const char *s = o->set.s[i];
 
 		if (!strncmp(s, name, len) && s[len] == '=')
 			general = s + len + 1;
@@ -248,18 +248,18 @@ int domain_xml_unused(const struct cli *cli)
 	int code = CLI_OK;
 	size_t i;
 
-	for (i = 0; i < o->sets; i++) {
-		int len = (int)strcspn(o->set[i], "=");
-		const char *colon = memrchr(o->set[i], ':', (size_t)len);
-		const char *name = colon ? colon + 1 : o->set[i];
+	for (i = 0; i < o->set.count; i++) {
+		int len = (int)strcspn(o->set.s[i], "=");
+		const char *colon = memrchr(o->set.s[i], ':', (size_t)len);
+		const char *name = colon ? colon + 1 : o->set.s[i];
 
 		if (o->set_used[i])
 			continue;
-		cli_error(cli, "--set %.*s: no such placeholder", len, o->set[i]);
+		cli_error(cli, "--set %.*s: no such placeholder", len, o->set.s[i]);
 		if (colon)
 			fprintf(stderr, "  no file of a domain %.*s has @%.*s@\n",
-				(int)(colon - o->set[i]), o->set[i], (int)(o->set[i] + len - name),
-				name);
+				(int)(colon - o->set.s[i]), o->set.s[i],
+				(int)(o->set.s[i] + len - name), name);
 		else
 			fprintf(stderr, "  no file given has @%.*s@\n", len, name);
 		code = CLI_FAILED;

@@ -9,198 +9,104 @@
 
 #include "cli/domain-trace.h"
 
+#define SECONDS_MAX 1000000
+
 /* ---- options ---- */
 
-static int set_connect(struct cli *cli, const char *arg)
+static int take_connect(struct cli *cli, void *to, const char *arg)
 {
-	struct domain_options *o = cli->own;
-
-	if (!*arg) {
-		cli_usage(cli, "--connect: no URI is named, like qemu:///system;"
-			       " leave it out for the embedded driver");
-		return -1;
-	}
-	o->connect = arg;
-	return 0;
+	(void)to;
+	if (*arg)
+		return 0;
+	cli_usage(cli, "--connect: no URI is named, like qemu:///system;"
+		       " leave it out for the embedded driver");
+	return -1;
 }
 
-static int set_root(struct cli *cli, const char *arg)
+static int take_set(struct cli *cli, void *to, const char *arg)
 {
-	struct domain_options *o = cli->own;
-
-	if (!*arg) {
-		cli_usage(cli, "--root: no folder is named");
-		return -1;
-	}
-	o->root = arg;
-	return 0;
-}
-
-static int set_set(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
 	const char *equals = strchr(arg, '='), *name = arg, *colon;
 	size_t len;
 
+	(void)to;
 	if (equals) {
 		colon = memrchr(arg, ':', (size_t)(equals - arg));
 		name = colon ? colon + 1 : arg;
 	}
 	len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-	if (!equals || !len || name + len != equals || name[0] < 'A') {
-		cli_usage(cli, "--set: '%s' is not [DOMAIN:]NAME=VALUE, NAME in capitals", arg);
-		return -1;
-	}
-	if (o->sets == DOMAIN_SETS) {
-		cli_usage(cli, "--set: more than %d", DOMAIN_SETS);
-		return -1;
-	}
-	o->set[o->sets++] = arg;
-	return 0;
+	if (equals && len && name + len == equals && name[0] >= 'A')
+		return 0;
+	cli_usage(cli, "--set: '%s' is not [DOMAIN:]NAME=VALUE, NAME in capitals", arg);
+	return -1;
 }
 
-static int set_console(struct cli *cli, const char *arg)
+static int take_cpus(struct cli *cli, void *to, const char *arg)
 {
-	struct domain_options *o = cli->own;
-
-	(void)arg;
-	o->console = true;
-	return 0;
-}
-
-static int set_force(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	(void)arg;
-	o->force = true;
-	return 0;
-}
-
-static int set_perf_data(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	(void)arg;
-	o->perf_data = true;
-	return 0;
-}
-
-static int set_seconds(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	if (cli_parse_u64(cli, "--seconds", arg, &o->seconds))
-		return -1;
-	if (!o->seconds || o->seconds > 1000000) {
-		cli_usage(cli, "--seconds: '%s' is not between 1 and 1000000", arg);
-		return -1;
-	}
-	o->has_seconds = true;
-	return 0;
-}
-
-static int set_output(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	if (!*arg) {
-		cli_usage(cli, "--output: no folder is named");
-		return -1;
-	}
-	o->output = arg;
-	return 0;
-}
-
-static int set_plugin(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	o->plugin = arg;
-	return 0;
-}
-
-static int set_cpus(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
 	unsigned int cpu[TRACE_CPUS];
 	size_t n;
 
-	o->cpus = arg;
+	*(const char **)to = arg;
 	return domain_parse_cpus(cli, arg, cpu, &n);
 }
 
-static int set_host(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	if (strcmp(arg, "none") && strcmp(arg, "synthetic")) {
-		cli_usage(cli, "--host: '%s' is none of none, synthetic", arg);
-		return -1;
-	}
-	o->host = arg;
-	return 0;
-}
-
-static int set_isa(struct cli *cli, const char *arg)
-{
-	struct domain_options *o = cli->own;
-
-	if (strcmp(arg, "pt") && strcmp(arg, "rtit")) {
-		cli_usage(cli, "--isa: '%s' is none of pt, rtit", arg);
-		return -1;
-	}
-	o->isa = arg;
-	return 0;
-}
-
-#define OPTION_SET                                                 \
-	{                                                          \
-		"set", 0, "NAME=VALUE",                            \
-			"put VALUE in place of @NAME@ in files;\n" \
-			"DOMAIN:NAME=VALUE for one of them",       \
-			set_set                                    \
+#define OPTION_SET                                                                                  \
+	{                                                                                           \
+		"set", 0, CLI_STRING, "NAME=VALUE",                                                 \
+			"put VALUE in place of @NAME@ in files; DOMAIN:NAME=VALUE for one of them", \
+			CLI_AT(struct domain_options, set), .take = take_set                        \
 	}
 
-/* Of all actions. */
-static const struct cli_option connecting[] = {
-	{ "connect", 0, "URI", "a libvirt, as qemu:///system [embedded]", set_connect },
-	{ "root", 0, "DIR", "embedded: libvirt's folder\n[~/.local/state/vmpt/libvirt]", set_root },
-	{ 0 },
-};
-
-static const struct cli_option list_options[] = {
-	{ "json", 0, NULL, "print JSON", cli_set_json },
+static const struct cli_option connecting_options[] = {
+	{ "connect", 0, CLI_STRING, "URI", "a libvirt, as qemu:///system [embedded]",
+	  CLI_AT(struct domain_options, connect), .take = take_connect },
+	{ "root", 0, CLI_DIR, "DIR", "embedded: libvirt's folder [~/.local/state/vmpt/libvirt]",
+	  CLI_AT(struct domain_options, root) },
 	{ 0 },
 };
 
 static const struct cli_option start_options[] = {
 	OPTION_SET,
-	{ "console", 0, NULL, "show its serial console; ^] leaves", set_console },
+	{ "console", 0, CLI_FLAG, NULL, "show its serial console; ^] leaves",
+	  CLI_AT(struct domain_options, console) },
 	{ 0 },
 };
 
 static const struct cli_option stop_options[] = {
-	{ "force", 'f', NULL, "do not ask the guest", set_force },
-	{ "seconds", 0, "N", "give the guest so long to shut down [10]", set_seconds },
+	{ "force", 'f', CLI_FLAG, NULL, "do not ask the guest",
+	  CLI_AT(struct domain_options, force) },
+	{ "seconds", 0, CLI_NUMBER, "N", "give the guest so long to shut down", "10", .min = 1,
+	  .max = SECONDS_MAX, CLI_AT(struct domain_options, seconds) },
 	{ 0 },
 };
 
 static const struct cli_option trace_options[] = {
 	OPTION_SET,
-	{ "output", 'o', "DIR", "the trace's folder [vmpt-trace]", set_output },
-	{ "force", 'f', NULL, "remove an earlier trace from it", set_force },
-	{ "cpus", 0, "LIST",
-	  "host CPUs that run the vCPUs, as 0,2-5;\ndealt in turn [0 to the largest VM's]",
-	  set_cpus },
-	{ "plugin", 0, "FILE", "the plugin [the XML's, else vmpt's own]", set_plugin },
-	{ "isa", 0, "WHAT", "what traces: pt, rtit (the Atoms of 2013 to 2015)", set_isa },
-	{ "host", 0, "WHAT", "trace of the host between: none, synthetic", set_host },
-	{ "perf-data", 0, NULL, "write a perf.data instead of cpuN.pt", set_perf_data },
-	{ "seconds", 0, "N", "stop the domains after so long", set_seconds },
-	{ "json", 0, NULL, "print JSON", cli_set_json },
+	{ "output", 'o', CLI_DIR, "DIR", "the trace's folder", "vmpt-trace",
+	  CLI_AT(struct domain_options, output) },
+	{ "force", 'f', CLI_FLAG, NULL, "remove an earlier trace from it",
+	  CLI_AT(struct domain_options, force) },
+	{ "cpus", 0, CLI_OTHER, "LIST",
+	  "host CPUs that run the vCPUs, as 0,2-5; dealt in turn [0 to the largest VM's]",
+	  CLI_AT(struct domain_options, cpus), .take = take_cpus },
+	{ "plugin", 0, CLI_FILE, "FILE", "the plugin [the XML's, else vmpt's own]",
+	  CLI_AT(struct domain_options, plugin) },
+	{ "isa", 0, CLI_WORD, "WHAT", "what traces; rtit: of the Atoms of 2013 to 2015",
+	  .words = "pt, rtit", CLI_AT(struct domain_options, isa) },
+	{ "host", 0, CLI_WORD, "WHAT", "trace of the host between", .words = "none, synthetic",
+	  CLI_AT(struct domain_options, host) },
+	{ "perf-data", 0, CLI_FLAG, NULL, "write a perf.data instead of cpuN.pt",
+	  CLI_AT(struct domain_options, perf_data) },
+	{ "seconds", 0, CLI_NUMBER, "N", "stop the domains after so long", .min = 1,
+	  .max = SECONDS_MAX, CLI_AT(struct domain_options, seconds) },
 	{ 0 },
 };
+
+/* Of all actions but qemu. */
+static const struct cli_group connecting = { .title = "Options for the connection",
+					     .option = connecting_options };
+static const struct cli_group starting = { .option = start_options };
+static const struct cli_group stopping = { .option = stop_options };
+static const struct cli_group for_trace = { .option = trace_options };
 
 /* ---- actions ---- */
 
@@ -215,8 +121,7 @@ static const struct cli_command list = {
 	.examples = "  vmpt domain list --connect=qemu:///system\n"
 		    "  vmpt domain list --connect=qemu:///session --json | jq '.domains[].name'\n",
 	.args = "",
-	.options = list_options,
-	.group = connecting,
+	.group = { &connecting, &cli_output_group },
 	.own_size = sizeof(struct domain_options),
 	.run = domain_list,
 };
@@ -231,8 +136,7 @@ static const struct cli_command start = {
 		    "  vmpt domain start --connect=qemu:///system web\n",
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
-	.options = start_options,
-	.group = connecting,
+	.group = { &starting, &connecting },
 	.own_size = sizeof(struct domain_options),
 	.run = domain_start,
 };
@@ -245,8 +149,7 @@ static const struct cli_command stop = {
 		    "  vmpt domain stop --connect=qemu:///system --force web\n",
 	.args = "NAME...",
 	.lacking = "no domain given",
-	.options = stop_options,
-	.group = connecting,
+	.group = { &stopping, &connecting },
 	.own_size = sizeof(struct domain_options),
 	.run = domain_stop,
 };
@@ -258,7 +161,7 @@ static const struct cli_command console = {
 	.examples = "  vmpt domain console --connect=qemu:///system web\n",
 	.args = "NAME",
 	.lacking = "no domain given",
-	.group = connecting,
+	.group = { &connecting },
 	.own_size = sizeof(struct domain_options),
 	.run = domain_console_run,
 };
@@ -274,8 +177,7 @@ static const struct cli_command tracing = {
 		    "  vmpt vms vmpt-trace/cpu*.pt     who ran, and how much\n",
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
-	.options = trace_options,
-	.group = connecting,
+	.group = { &for_trace, &connecting, &cli_output_group },
 	.own_size = sizeof(struct domain_options),
 	.run = domain_trace,
 };
@@ -347,6 +249,9 @@ int main(int argc, char **argv)
 		help();
 		return cli_finish(&none, CLI_OK);
 	}
+	/* For cli/words.py */
+	if (!strcmp(argv[1], "--format=json"))
+		return cli_describe(action, VMPT_ARRAY_SIZE(action));
 	cmd = find(argv[1]);
 	if (cmd)
 		return cli_run(cmd, argc - 1, argv + 1);

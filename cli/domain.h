@@ -13,19 +13,15 @@
 
 #include "cli/cli.h"
 
-#define DOMAIN_SETS 64
-
 /* The options of all actions; each table has those that its action takes. */
 struct domain_options {
 	const char *connect; /* NULL: embedded */
 	const char *root;    /* embedded: NULL: the user's state folder */
 
-	const char *set[DOMAIN_SETS]; /* [DOMAIN:]NAME=VALUE */
-	bool set_used[DOMAIN_SETS];   /* a file has its placeholder */
-	size_t sets;
+	struct cli_strings set;	    /* [DOMAIN:]NAME=VALUE */
+	bool set_used[CLI_STRINGS]; /* a file has its placeholder */
 
 	bool console, force, perf_data;
-	bool has_seconds;
 	u64 seconds;
 	const char *output, *plugin, *cpus, *host, *isa;
 };

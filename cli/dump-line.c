@@ -3,19 +3,20 @@
 #include <string.h>
 
 #include "cli/dump.h"
+#include "cli/record.h"
 
 #define NAME_WIDTH  9 /* "MODE.Exec" */
 #define BYTES_SHOWN 16
 
-void dump_header(struct cli *cli, const struct dump_style *style, bool time)
+void dump_header(struct cli *cli, const struct dump_style *style)
 {
 	printf("%s%*s  %-*s  ", cli_paint(cli, CLI_BOLD), style->offset_width, "OFFSET",
 	       style->owner_width, "OWNER");
 	if (style->bytes)
 		printf("%-*s  ", style->bytes_width, "BYTES");
-	if (time)
-		printf("%-*s  ", DUMP_TIME_WIDTH, "TSC");
 	if (style->time)
+		printf("%-*s  ", DUMP_TIME_WIDTH, "TSC");
+	if (style->host_time)
 		dump_time_header();
 	printf("PACKET%s\n", cli_paint(cli, CLI_PLAIN));
 }
@@ -170,7 +171,7 @@ void dump_text(struct cli *cli, struct dump_style *style, const struct dump_line
 	dump_print_where(cli, style, line->offset, &line->owner);
 	if (style->bytes)
 		print_bytes(cli, style, line);
-	if (style->time)
+	if (style->host_time)
 		dump_time_text(line);
 	if (line->kind == VMPT_ITEM_LOSS)
 		dump_print_loss(cli, line->stream, line->offset, line->size, line->loss);
@@ -263,7 +264,7 @@ void dump_json(struct cli *cli, const struct dump_style *style, const struct dum
 	cli_json_owner(cli, o, &line->owner);
 	if (style->bytes && line->kind != VMPT_PT_PAD)
 		json_bytes(cli, o, line);
-	if (style->time)
+	if (style->host_time)
 		dump_time_json(cli, o, line);
 	if (line->kind == VMPT_ITEM_LOSS) {
 		dump_json_loss(cli, o, line->stream, line->offset, line->loss);

@@ -4,8 +4,10 @@
  * the next item. Of a packet that has none though others do, the next one's time tells more: it
  * waits for that one too.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/clock-options.h"
 #include "cli/dump.h"
 #include "cli/record.h"
 #include "decoder/vmpt-rtit-clock.h"
@@ -267,7 +269,7 @@ static bool wanted(const struct rtit_walk *w, const struct rtit_line *line)
 {
 	u64 bit = line->at.kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << line->pkt.kind;
 
-	return w->d->rtit_kinds & bit && dump_owner_wanted(w->cli, &line->at.owner);
+	return w->d->wanted & bit && dump_owner_wanted(w->cli, &line->at.owner);
 }
 
 static void put_line(struct rtit_walk *w, const struct rtit_line *line)
@@ -386,16 +388,16 @@ static void take(struct rtit_walk *w, const struct vmpt_packet *at)
 /* Once: MTCs and STSs tell that the ratio is another, or cycles are not what they seem. */
 static void tell_contradiction(const struct rtit_walk *w, u64 before, u64 offset)
 {
-	if (w->cli->clock.rates.tsc_num && !before && w->clock.contradictions)
+	if (cli_clock(w->cli)->rates.tsc_num && !before && w->clock.contradictions)
 		cli_warn(
 			w->cli,
 			"at 0x%llx: cycle counts and --tsc-ratio=%llu do not fit the MTCs and STSs; "
 			"from here on the ratio is measured",
 			(unsigned long long)offset,
-			(unsigned long long)w->cli->clock.rates.tsc_num);
+			(unsigned long long)cli_clock(w->cli)->rates.tsc_num);
 }
 
-int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
+static int walk_stream(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 {
 	struct rtit_walk w = { .cli = cli, .d = cli->own, .stream = cli->stream[i] };
 	struct vmpt_cursor cursor = { 0 };
@@ -403,7 +405,7 @@ int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 	u64 before;
 	int ret;
 
-	vmpt_rtit_clock_init(&w.clock, cli->clock.rates.tsc_num);
+	vmpt_rtit_clock_init(&w.clock, cli_clock(cli)->rates.tsc_num);
 	while ((ret = vmpt_packet_next(dec, &cursor, &at)) > 0) {
 		if (dump_enough(cli) ||
 		    (w.d->end && at.offset >= w.d->end && at.kind != VMPT_ITEM_RTIT_CYC)) {
@@ -419,3 +421,103 @@ int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 		cli_record_tell(cli, i);
 	return ret;
 }
+
+static bool has_cycles(const struct cli *cli, size_t i)
+{
+	enum vmpt_cycle_acc acc = cli->options.cycle_acc;
+
+	if (acc == VMPT_CYCLE_ACC_AUTO)
+		acc = vmpt_rtit_cycles_guess(cli->stream[i], cli->options.headless);
+	return acc == VMPT_CYCLE_ACC_YES;
+}
+
+static int dump_stream(struct cli *cli, size_t i)
+{
+	/* Packets have 7 bytes, 10 with a cycle count. */
+	const struct dump_style style = { .bytes_width = has_cycles(cli, i) ? 29 : 20,
+					  .bytes_grow = true,
+					  .time = true };
+	struct vmpt_options opts = cli_stream_options(cli, i);
+	struct vmpt_decoder *dec;
+	int ret = vmpt_decoder_open(&dec, cli->stream[i], &opts);
+
+	if (ret)
+		return ret;
+	dump_start(cli, i, &style);
+	ret = walk_stream(cli, i, dec);
+	vmpt_decoder_close(dec);
+	return ret;
+}
+
+/* ---- options ---- */
+
+/* "NAME vcpu N", as dump prints it, or "NAME:N". */
+static bool is_vcpu(const struct cli *cli, size_t k, const char *word)
+{
+	const struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = k + 1 };
+	const struct cli_vcpu *v = &cli_side(cli)->record->vcpu[k];
+	size_t len = strlen(v->vm);
+	char text[CLI_WHO];
+
+	if (!strcmp(word, cli_who(cli, &owner, text)))
+		return true;
+	snprintf(text, sizeof(text), "%u", v->vcpu);
+	return !strncmp(word, v->vm, len) &&
+	       ((word[len] == ':' && !strcmp(word + len + 1, text)) ||
+		(!strncmp(word + len, " vcpu ", 6) && !strcmp(word + len + 6, text)));
+}
+
+/* The virtual CPUs that @word names: all of a VM of this name, else one. False if none. */
+static bool take_vm(struct cli *cli, const char *word)
+{
+	const struct cli_record *r = cli_side(cli)->record;
+	struct dump *d = cli->own;
+	bool any = false;
+	size_t k;
+
+	for (k = 0; k < r->vcpus; k++) {
+		if (strcmp(r->vcpu[k].vm, word) != 0)
+			continue;
+		any = d->vcpu_wanted[k] = true;
+	}
+	for (k = 0; k < r->vcpus && !any; k++)
+		any = d->vcpu_wanted[k] |= is_vcpu(cli, k, word);
+	return any;
+}
+
+/* The virtual CPUs of --owner. */
+static int find_owners(struct cli *cli)
+{
+	const struct cli_record *r = cli_side(cli)->record;
+	struct dump *d = cli->own;
+	size_t i;
+
+	if (r && d->names) {
+		d->vcpu_wanted = calloc(r->vcpus + 1, sizeof(*d->vcpu_wanted));
+		if (!d->vcpu_wanted)
+			return cli_no_memory(cli);
+	}
+	for (i = 0; i < d->names; i++)
+		if (!r || !take_vm(cli, d->name[i]))
+			return cli_usage(cli, "--owner: '%s' is not host, vm, unknown or %s",
+					 d->name[i],
+					 r ? "a VM of the side record, NAME or NAME:VCPU"
+					   : "the name of a VM, which --side-record tells");
+	return CLI_OK;
+}
+
+static int check(struct cli *cli)
+{
+	const struct vmpt_rates *rates = &cli_clock(cli)->rates;
+
+	if (rates->tsc_num && (rates->tsc_num > 255 || rates->tsc_den != 1))
+		return cli_usage(cli, "--tsc-ratio: of RTIT it is one number from 1 to 255");
+	return find_owners(cli);
+}
+
+const struct dump_ops dump_rtit = {
+	.isa = VMPT_ISA_RTIT,
+	.name = "RTIT",
+	.check = check,
+	.stream = dump_stream,
+};

@@ -14,6 +14,8 @@ int dump_time_open(struct cli *cli)
 	struct dump *d = cli->own;
 	int ret;
 
+	if (!d->time)
+		return CLI_OK;
 	cli_clock_settings(cli, &options);
 	ret = vmpt_clocks_open(&d->clocks, cli->stream, cli->streams, &options);
 	if (ret) {

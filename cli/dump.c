@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt dump: packet by packet, what is asked for of it. */
-#include <errno.h>
+/* vmpt dump: packet by packet, what is asked for of it. Of Intel PT or RTIT: struct dump_ops. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,85 +10,12 @@
 
 /* ---- options ---- */
 
-static int set_start(struct cli *cli, const char *arg)
-{
-	return cli_parse_u64(cli, "--start", arg, &((struct dump *)cli->own)->start);
-}
-
-static int set_end(struct cli *cli, const char *arg)
-{
-	struct dump *d = cli->own;
-
-	if (cli_parse_u64(cli, "--end", arg, &d->end))
-		return -1;
-	if (d->end)
-		return 0;
-	cli_usage(cli, "--end: the end lies behind the start, so it is not 0");
-	return -1;
-}
-
-static int set_head(struct cli *cli, const char *arg)
-{
-	struct dump *d = cli->own;
-
-	if (cli_parse_u64(cli, "--head", arg, &d->head))
-		return -1;
-	if (d->head)
-		return 0;
-	cli_usage(cli, "--head: 0 packets are none; give 1 or more");
-	return -1;
-}
-
-static int set_time(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct dump *)cli->own)->time = true;
-	return 0;
-}
-
-static int set_no_bytes(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct dump *)cli->own)->no_bytes = true;
-	return 0;
-}
-
-static int set_no_pad(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct dump *)cli->own)->no_pad = true;
-	return 0;
-}
-
-static int set_expand_pad(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct dump *)cli->own)->expand_pad = true;
-	return 0;
-}
-
-/* Call @set for each word between commas. */
-static int each_word(struct cli *cli, const char *arg,
-		     int (*set)(struct cli *cli, const char *word))
-{
-	char *copy = strdup(arg), *at, *word;
-	int ret = 0;
-
-	if (!copy) {
-		cli_no_memory(cli);
-		return -1;
-	}
-	for (at = copy; !ret && (word = strsep(&at, ",")) != NULL;)
-		ret = set(cli, word);
-	free(copy);
-	return ret;
-}
-
 /* A VMCS in hex, or a VM's name: which, is known when the trace is. */
-static int set_one_owner(struct cli *cli, const char *word)
+static int take_owner(struct cli *cli, void *to, const char *word)
 {
 	struct dump *d = cli->own;
 
+	(void)to;
 	if (!strcmp(word, "host")) {
 		d->owners |= 1u << VMPT_OWNER_HOST;
 	} else if (!strcmp(word, "unknown")) {
@@ -106,75 +32,6 @@ static int set_one_owner(struct cli *cli, const char *word)
 		strcpy(d->name[d->names++], word);
 	}
 	return 0;
-}
-
-/* "NAME vcpu N", as dump prints it, or "NAME:N". */
-static bool is_vcpu(const struct cli *cli, size_t k, const char *word)
-{
-	const struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = k + 1 };
-	const struct cli_vcpu *v = &cli->record->vcpu[k];
-	size_t len = strlen(v->vm);
-	char text[CLI_WHO];
-
-	if (!strcmp(word, cli_who(cli, &owner, text)))
-		return true;
-	snprintf(text, sizeof(text), "%u", v->vcpu);
-	return !strncmp(word, v->vm, len) &&
-	       ((word[len] == ':' && !strcmp(word + len + 1, text)) ||
-		(!strncmp(word + len, " vcpu ", 6) && !strcmp(word + len + 6, text)));
-}
-
-/* The virtual CPUs that @word names: all of a VM of this name, else one. False if none. */
-static bool take_vm(struct cli *cli, const char *word)
-{
-	const struct cli_record *r = cli->record;
-	struct dump *d = cli->own;
-	bool any = false;
-	size_t k;
-
-	for (k = 0; k < r->vcpus; k++) {
-		if (strcmp(r->vcpu[k].vm, word) != 0)
-			continue;
-		any = d->vcpu_wanted[k] = true;
-	}
-	for (k = 0; k < r->vcpus && !any; k++)
-		any = d->vcpu_wanted[k] |= is_vcpu(cli, k, word);
-	return any;
-}
-
-/* What --owner's names stand for in this trace. 0, or an exit code. */
-static int find_owners(struct cli *cli)
-{
-	const struct cli_record *r = cli->record;
-	struct dump *d = cli->own;
-	size_t i;
-	char *end;
-
-	for (i = 0; i < d->names && !cli_is_rtit(cli); i++) {
-		errno = 0;
-		d->vmcs[d->vmcs_count++] = strtoull(d->name[i], &end, 16);
-		if (errno || end == d->name[i] || *end || d->name[i][0] == '-')
-			return cli_usage(cli,
-					 "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
-					 d->name[i]);
-	}
-	if (r && d->names) {
-		d->vcpu_wanted = calloc(r->vcpus + 1, sizeof(*d->vcpu_wanted));
-		if (!d->vcpu_wanted)
-			return cli_no_memory(cli);
-	}
-	for (i = 0; i < d->names && cli_is_rtit(cli); i++)
-		if (!r || !take_vm(cli, d->name[i]))
-			return cli_usage(cli, "--owner: '%s' is not host, vm, unknown or %s",
-					 d->name[i],
-					 r ? "a VM of the side record, NAME or NAME:VCPU"
-					   : "the name of a VM, which --side-record tells");
-	return CLI_OK;
-}
-
-static int set_owner(struct cli *cli, const char *arg)
-{
-	return each_word(cli, arg, set_one_owner);
 }
 
 /* Words for several kinds. */
@@ -215,14 +72,22 @@ static u64 rtit_kind_group(const char *word)
 	return strcasecmp(word, "lost") ? kinds : DUMP_LOSS_BIT;
 }
 
-static int set_one_kind(struct cli *cli, const char *word)
+/* All names of kinds, Intel PT's first. */
+static const char *kind_word(unsigned int i)
 {
-	u64 kinds = kind_group(word), rtit_kinds = rtit_kind_group(word);
-	struct dump *d = cli->own;
+	if (i < VMPT_PT_KINDS)
+		return vmpt_pt_name(i);
+	i -= VMPT_PT_KINDS;
+	return i < VMPT_RTIT_KINDS ? vmpt_rtit_name(i) : NULL;
+}
+
+static int take_kind(struct cli *cli, void *to, const char *word)
+{
+	u64 kinds = kind_group(word), rtit_kinds = rtit_kind_group(word), *by_isa = to;
 	unsigned int i;
 
-	d->kinds |= kinds;
-	d->rtit_kinds |= rtit_kinds;
+	by_isa[VMPT_ISA_PT] |= kinds;
+	by_isa[VMPT_ISA_RTIT] |= rtit_kinds;
 	if (kinds || rtit_kinds)
 		return 0;
 	cli_usage(cli, "--kinds: no packet is called '%s'", word);
@@ -234,24 +99,6 @@ static int set_one_kind(struct cli *cli, const char *word)
 		fprintf(stderr, " %s", vmpt_rtit_name(i));
 	fprintf(stderr, "\nGroups: ip mode tnt fup timing; lost\n");
 	return -1;
-}
-
-/* Without --kinds all are wanted. 0, or an exit code. */
-static int check_kinds(struct cli *cli)
-{
-	struct dump *d = cli->own;
-
-	if (!d->kinds && !d->rtit_kinds)
-		d->kinds = d->rtit_kinds = ~0ULL;
-	if (cli_is_rtit(cli) ? d->rtit_kinds : d->kinds)
-		return CLI_OK;
-	return cli_usage(cli, "--kinds: %s has no such packets",
-			 cli_is_rtit(cli) ? "RTIT" : "Intel PT");
-}
-
-static int set_kinds(struct cli *cli, const char *arg)
-{
-	return each_word(cli, arg, set_one_kind);
 }
 
 /* ---- the walk ---- */
@@ -278,132 +125,11 @@ bool dump_too_early(const struct dump *d, u64 offset, u64 size)
 	return offset < d->start && offset + size <= d->start;
 }
 
-static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
-{
-	const struct dump *d = cli->own;
-	u64 bit = pkt->kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << pkt->kind;
-
-	if (!(d->kinds & bit) || !dump_owner_wanted(cli, &pkt->owner))
-		return false;
-	return !(d->no_pad && pkt->kind == VMPT_PT_PAD);
-}
-
-static void print(struct cli *cli, const struct dump_line *line)
-{
-	struct dump *d = cli->own;
-
-	if (d->head && d->lines == d->head)
-		return;
-	d->lines++;
-	if (cli->json)
-		dump_json(cli, &d->style, line);
-	else
-		dump_text(cli, &d->style, line);
-}
-
-static void flush_pads(struct cli *cli)
-{
-	struct dump *d = cli->own;
-
-	if (d->pad.size)
-		print(cli, &d->pad);
-	d->pad.size = 0;
-}
-
-static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
-{
-	return a->kind == b->kind && a->vmcs == b->vmcs && a->sure == b->sure;
-}
-
-/* PADs that follow each other make one line. */
-static void put_pad(struct cli *cli, const struct dump_line *line)
-{
-	struct dump *d = cli->own;
-
-	if (d->pad.size && d->pad.offset + d->pad.size == line->offset &&
-	    same_owner(&d->pad.owner, &line->owner)) {
-		d->pad.size++;
-		return;
-	}
-	flush_pads(cli);
-	d->pad = *line;
-}
-
-/* @line has the packet's time. */
-static void put_packet(struct cli *cli, const struct vmpt_stream *stream,
-		       const struct vmpt_packet *pkt, u64 size, struct dump_line *line)
-{
-	struct dump *d = cli->own;
-	unsigned int block = 0;
-
-	line->stream = stream;
-	line->offset = pkt->offset;
-	line->size = size;
-	line->owner = pkt->owner;
-	line->kind = pkt->kind;
-	line->full_ip = pkt->payload;
-	line->bbp_type = d->bbp_type;
-	if (pkt->kind == VMPT_ITEM_LOSS) {
-		line->loss = pkt->aux;
-	} else {
-		if (pkt->kind == VMPT_PT_BIP)
-			block = VMPT_PT_BLOCK(size == 5, d->bbp_type);
-		/* The decoder took it for a packet already: this cannot fail. */
-		if (vmpt_pt_decode(&line->pkt, stream->data + pkt->offset,
-				   stream->size - pkt->offset, block))
-			line->pkt = (struct vmpt_pt_packet){ .kind = pkt->kind };
-	}
-	if (pkt->kind == VMPT_PT_PAD && !d->expand_pad) {
-		put_pad(cli, line);
-		return;
-	}
-	flush_pads(cli);
-	print(cli, line);
-}
-
-/* A BIP's meaning depends on the BBP before it. */
-static void note_block(struct dump *d, const struct vmpt_stream *stream,
-		       const struct vmpt_packet *pkt)
-{
-	struct vmpt_pt_packet bbp;
-
-	if (pkt->kind == VMPT_PT_BBP &&
-	    !vmpt_pt_decode(&bbp, stream->data + pkt->offset, stream->size - pkt->offset, 0))
-		d->bbp_type = (unsigned int)bbp.bbp.type;
-}
-
 bool dump_enough(struct cli *cli)
 {
 	const struct dump *d = cli->own;
 
 	return (d->head && d->lines == d->head) || cli_output_failed(cli);
-}
-
-static int walk(struct cli *cli, size_t i, struct dump_source *source)
-{
-	const struct vmpt_stream *stream = cli->stream[i];
-	struct dump *d = cli->own;
-	struct vmpt_packet pkt;
-	struct dump_line line;
-	int ret;
-
-	while ((ret = dump_next(cli, source, &pkt, &line)) > 0) {
-		u64 size = pkt.kind == VMPT_ITEM_LOSS ? pkt.payload : pkt.size;
-
-		if ((d->end && pkt.offset >= d->end) || dump_enough(cli)) {
-			ret = 0;
-			break;
-		}
-		note_block(d, stream, &pkt);
-		if (dump_too_early(d, pkt.offset, size))
-			continue;
-		if (pkt.kind == VMPT_ITEM_LOSS)
-			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
-		if (wanted(cli, &pkt))
-			put_packet(cli, stream, &pkt, size, &line);
-	}
-	flush_pads(cli);
-	return ret;
 }
 
 /* So that names do not push the columns to and fro. */
@@ -421,56 +147,32 @@ static void widen_owner(struct cli *cli, u64 number)
 		d->style.owner_width = columns;
 }
 
-static bool has_cycles(const struct cli *cli, size_t i)
+void dump_start(struct cli *cli, size_t i, const struct dump_style *style)
 {
-	enum vmpt_cycle_acc acc = cli->options.cycle_acc;
-
-	if (acc == VMPT_CYCLE_ACC_AUTO)
-		acc = vmpt_rtit_cycles_guess(cli->stream[i], cli->options.headless);
-	return acc == VMPT_CYCLE_ACC_YES;
-}
-
-static int dump_stream(struct cli *cli, size_t i)
-{
-	const struct vmpt_stream *stream = cli->stream[i];
+	const struct cli_record *r = cli_side(cli)->record;
 	struct dump *d = cli->own;
-	struct dump_source source = { 0 };
 	char name[32];
-	struct vmpt_options opts = cli_stream_options(cli, i);
-	bool rtit = cli_is_rtit(cli);
 	size_t k;
 	u64 size;
-	int ret = d->clocks ? vmpt_timed_open(&source.timed, d->clocks, i, &opts)
-			    : vmpt_decoder_open(&source.dec, stream, &opts);
 
-	if (ret)
-		return ret;
-	/* 8 bytes: few packets of PT are longer. RTIT's are 7, 10 with a cycle count. */
-	d->style = (struct dump_style){ .bytes = !d->no_bytes,
-					.offset_width = 8,
-					.owner_width = 10,
-					.bytes_width = !rtit		    ? 23
-						       : has_cycles(cli, i) ? 29
-									    : 20,
-					.bytes_grow = rtit,
-					.time = d->clocks };
-	for (k = 0; cli->record && k < cli->record->vcpus; k++)
+	d->style = *style;
+	d->style.bytes = !d->no_bytes;
+	d->style.offset_width = 8;
+	d->style.owner_width = 10;
+	for (k = 0; r && k < r->vcpus; k++)
 		widen_owner(cli, k + 1);
-	for (size = stream->size; size >> 4 * d->style.offset_width;)
+	for (size = cli->stream[i]->size; size >> 4 * d->style.offset_width;)
 		d->style.offset_width++;
 	if (!cli->json && cli->streams > 1)
 		printf("%s%s%s%s\n", i ? "\n" : "", cli_paint(cli, CLI_BOLD),
-		       cli_stream_name(stream, name), cli_paint(cli, CLI_PLAIN));
+		       cli_stream_name(cli->stream[i], name), cli_paint(cli, CLI_PLAIN));
 	if (!cli->json)
-		dump_header(cli, &d->style, rtit);
-	ret = rtit ? dump_rtit(cli, i, source.dec) : walk(cli, i, &source);
-	vmpt_timed_close(source.timed);
-	vmpt_decoder_close(source.dec);
-	return ret;
+		dump_header(cli, &d->style);
 }
 
 static int dump_all(struct cli *cli)
 {
+	const struct dump *d = cli->own;
 	int ret = 0;
 	size_t i;
 
@@ -479,7 +181,7 @@ static int dump_all(struct cli *cli)
 		cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret && !dump_enough(cli); i++) {
 		cli_progress_stream(cli, i);
-		ret = dump_stream(cli, i);
+		ret = d->ops->stream(cli, i);
 	}
 	cli_progress_end(cli);
 	if (ret < 0)
@@ -487,31 +189,43 @@ static int dump_all(struct cli *cli)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
+/* Without --kinds all are wanted. 0, or an exit code. */
+static int check_kinds(struct cli *cli)
+{
+	struct dump *d = cli->own;
+
+	if (!d->kinds[VMPT_ISA_PT] && !d->kinds[VMPT_ISA_RTIT])
+		memset(d->kinds, 0xff, sizeof(d->kinds));
+	d->wanted = d->kinds[d->ops->isa];
+	if (d->wanted)
+		return CLI_OK;
+	return cli_usage(cli, "--kinds: %s has no such packets", d->ops->name);
+}
+
 static int check_usage(struct cli *cli)
 {
 	const struct dump *d = cli->own;
-	int code;
+	int code = cli_side_rtit_only(cli);
 
+	if (code)
+		return code;
 	if (d->end && d->end <= d->start)
 		return cli_usage(cli, "--end must lie behind --start");
 	if (d->no_pad && d->expand_pad)
 		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
-	if (cli_is_rtit(cli) && cli->clock.rates.tsc_num &&
-	    (cli->clock.rates.tsc_num > 255 || cli->clock.rates.tsc_den != 1))
-		return cli_usage(cli, "--tsc-ratio: of RTIT it is one number from 1 to 255");
-	if (!cli_is_rtit(cli) && !d->time && cli_clock_given(cli))
-		return cli_usage(cli, "rates and maps are for times: give --time, too");
-	code = find_owners(cli);
+	code = d->ops->check(cli);
 	return code ? code : check_kinds(cli);
 }
 
 static int run(struct cli *cli)
 {
 	struct dump *d = cli->own;
-	int code = check_usage(cli);
+	int code;
 
-	if (!code && d->time && !cli_is_rtit(cli))
-		code = dump_time_open(cli);
+	d->ops = cli_is_rtit(cli) ? &dump_rtit : &dump_pt;
+	code = check_usage(cli);
+	if (!code && d->ops->open)
+		code = d->ops->open(cli);
 	if (!code)
 		code = dump_all(cli);
 	vmpt_clocks_close(d->clocks);
@@ -520,29 +234,31 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-	{ "start", 0, "OFFSET", "from this offset of the stream on", set_start },
-	{ "end", 0, "OFFSET", "up to this offset", set_end },
-	{ "head", 'n', "N", "stop after N lines", set_head },
-	{ "owner", 0, "LIST",
-	  "only these owners: host, vm (any), unknown, a VMCS\n"
-	  "in hex, or of RTIT a VM's name, or NAME:VCPU",
-	  set_owner },
-	{ "kinds", 0, "LIST",
-	  "only these packets, by name, like psb,tip.pge, or\n"
-	  "by group: ip, mode, tnt, fup, timing; lost for losses",
-	  set_kinds },
-	{ "time", 0, NULL,
-	  "the time of each packet, in ticks of the host's TSC,\n"
-	  "with how much earlier and later it may have been (…:\n"
-	  "not known), and on its guest's clock; of RTIT it is\n"
-	  "always there",
-	  set_time },
-	{ "no-bytes", 0, NULL, "leave the raw bytes out", set_no_bytes },
-	{ "no-pad", 0, NULL, "leave PADs out", set_no_pad },
-	{ "expand-pad", 0, NULL, "a line for each PAD; else one for a run of them",
-	  set_expand_pad },
+	{ "start", 0, CLI_NUMBER, "OFFSET", "from this offset of the stream on",
+	  CLI_AT(struct dump, start) },
+	{ "end", 0, CLI_NUMBER, "OFFSET", "up to this offset", .min = 1, CLI_AT(struct dump, end) },
+	{ "head", 'n', CLI_NUMBER, "N", "stop after N lines", .min = 1, CLI_AT(struct dump, head) },
+	{ "owner", 0, CLI_LIST, "LIST",
+	  "only these owners: host, vm (any), unknown, a VMCS in hex, or of RTIT a VM's name, or "
+	  "NAME:VCPU",
+	  .words = "host, vm, unknown", .take = take_owner },
+	{ "kinds", 0, CLI_LIST, "LIST",
+	  "only these packets, by name, like psb,tip.pge, or by group: ip, mode, tnt, fup, timing; "
+	  "lost for losses",
+	  .words = "ip, mode, tnt, fup, timing, lost", .word = kind_word,
+	  CLI_AT(struct dump, kinds), .take = take_kind },
+	{ "time", 0, CLI_FLAG, NULL,
+	  "the time of each packet, in ticks of the host's TSC, with how much earlier and later it "
+	  "may have been (…: not known), and on its guest's clock; of RTIT it is always there",
+	  CLI_AT(struct dump, time) },
+	{ "no-bytes", 0, CLI_FLAG, NULL, "leave the raw bytes out", CLI_AT(struct dump, no_bytes) },
+	{ "no-pad", 0, CLI_FLAG, NULL, "leave PADs out", CLI_AT(struct dump, no_pad) },
+	{ "expand-pad", 0, CLI_FLAG, NULL, "a line for each PAD; else one for a run of them",
+	  CLI_AT(struct dump, expand_pad) },
 	{ 0 },
 };
+
+static const struct cli_group group = { .option = options };
 
 const struct cli_command cli_dump = {
 	.name = "dump",
@@ -560,8 +276,7 @@ const struct cli_command cli_dump = {
 		    "  vmpt dump --kinds pip,vmcs --no-bytes --cpu 2 perf.data\n"
 		    "  vmpt dump --side-record vms.jsonl --owner web cpu0.rtit\n"
 		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
-	.options = options,
-	.clock = true,
+	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct dump),
 	.run = run,
 };

@@ -33,15 +33,28 @@ struct dump_style {
 	int owner_width; /* grows with the owners seen */
 	int bytes_width;
 	bool bytes_grow; /* too, with the bytes */
-	bool time;	 /* --time */
+	bool time;	 /* a column of RTIT's */
+	bool host_time;	 /* columns of --time */
 };
+
+/* What is different of Intel PT and of RTIT. */
+struct dump_ops {
+	enum vmpt_isa isa;
+	const char *name;
+	/* All return 0, or an exit code after a message. */
+	int (*check)(struct cli *cli); /* the options; finds owners */
+	int (*open)(struct cli *cli);  /* what all streams share; or NULL */
+	/* All packets of stream number @i that are wanted. 0 or a negative error. */
+	int (*stream)(struct cli *cli, size_t i);
+};
+
+extern const struct dump_ops dump_pt, dump_rtit;
 
 /* The options, and where we are. */
 struct dump {
 	u64 start, end;	     /* of the stream; end 0: its end */
 	u64 head;	     /* lines; 0: all */
-	u64 kinds;	     /* bits by kind of PT; with rtit_kinds 0: all */
-	u64 rtit_kinds;	     /* by kind of RTIT */
+	u64 kinds[2];	     /* by enum vmpt_isa: bits by its kinds; both 0: all */
 	unsigned int owners; /* bits by enum vmpt_owner_kind */
 	u64 vmcs[DUMP_OWNERS_MAX];
 	size_t vmcs_count;
@@ -50,6 +63,8 @@ struct dump {
 	bool *vcpu_wanted; /* by name, of the side record's; NULL: by none */
 	bool no_bytes, no_pad, expand_pad, time;
 
+	const struct dump_ops *ops;
+	u64 wanted;		    /* of .kinds */
 	struct vmpt_clocks *clocks; /* --time, of all streams */
 	struct dump_style style;
 	struct dump_line pad; /* PADs not printed yet; size 0: none */
@@ -59,6 +74,8 @@ struct dump {
 
 /* ---- dump.c ---- */
 
+/* Stream number @i begins: its name and the header. @style: but for what all have in common. */
+void dump_start(struct cli *cli, size_t i, const struct dump_style *style);
 /* Whether no line is wanted any more. */
 bool dump_enough(struct cli *cli);
 bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *owner);
@@ -67,8 +84,7 @@ bool dump_too_early(const struct dump *d, u64 offset, u64 size);
 
 /* ---- dump-line.c ---- */
 
-/* @time: there is a column for it. */
-void dump_header(struct cli *cli, const struct dump_style *style, bool time);
+void dump_header(struct cli *cli, const struct dump_style *style);
 void dump_text(struct cli *cli, struct dump_style *style, const struct dump_line *line);
 void dump_json(struct cli *cli, const struct dump_style *style, const struct dump_line *line);
 /* Parts of a line: its offset and owner; @text in the column of bytes; a loss, to the end. */
@@ -93,7 +109,7 @@ struct dump_source {
 	struct vmpt_cursor at;
 };
 
-/* Open the clocks of all streams. 0, or an exit code after a message. */
+/* With --time: open the clocks of all streams. 0, or an exit code after a message. */
 int dump_time_open(struct cli *cli);
 /* The next packet; @line's time is filled. 1, 0 at the end, or a negative error. */
 int dump_next(struct cli *cli, struct dump_source *source, struct vmpt_packet *pkt,
@@ -101,10 +117,5 @@ int dump_next(struct cli *cli, struct dump_source *source, struct vmpt_packet *p
 void dump_time_header(void);
 void dump_time_text(const struct dump_line *line);
 void dump_time_json(struct cli *cli, json_t *o, const struct dump_line *line);
-
-/* ---- dump-rtit.c ---- */
-
-/* All packets of stream number @i that are wanted; the header is printed. 0 or a negative error. */
-int dump_rtit(struct cli *cli, size_t i, struct vmpt_decoder *dec);
 
 #endif

@@ -102,3 +102,12 @@ size_t elf_code_read(const struct elf_code *code, u64 ip, u8 *buf, size_t n)
 	}
 	return 0;
 }
+
+int elf_take_kernel(struct cli *cli, void *to, const char *arg)
+{
+	(void)arg;
+	if (!*(const char **)to)
+		return 0;
+	cli_usage(cli, "--kernel: a guest has one");
+	return -1;
+}

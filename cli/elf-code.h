@@ -26,6 +26,8 @@ struct elf_code {
  */
 int elf_code_kernel(struct cli *cli, struct elf_code *code, const char *arg);
 int elf_code_image(struct cli *cli, struct elf_code *code, const char *arg);
+/* For the table of an option that names the kernel: it is given once. */
+int elf_take_kernel(struct cli *cli, void *to, const char *arg);
 void elf_code_free(struct elf_code *code);
 
 /* Up to @n bytes at @ip into @buf: how many there are. */

@@ -3,44 +3,27 @@
  * vmpt exits: for each VM and reason how often it exits, how long the host takes for it, and from
  * where in the guest.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/exits.h"
 #include "cli/timeline-options.h"
 
-#define TOP 3
-
 struct own {
 	struct timeline_told told; /* the first: timeline-options.h */
 	u64 top;
-	bool top_set;
 	struct exits exits;
 };
 
 /* ---- options ---- */
 
-static int set_top(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	char *end;
-
-	own->top_set = true;
-	errno = 0;
-	own->top = strtoull(arg, &end, 0);
-	if (*arg >= '0' && *arg <= '9' && !errno && !*end && own->top <= EXITS_IPS_MAX)
-		return 0;
-	cli_usage(cli, "--top: '%s' is not a number from 0 to %d", arg, EXITS_IPS_MAX);
-	return -1;
-}
-
 static const struct cli_option options[] = {
-	{ "top", 0, "N", "show the N IPs that exit most, of each row [3]", set_top },
+	{ "top", 0, CLI_NUMBER, "N", "show the N IPs that exit most, of each row", "3",
+	  .max = EXITS_IPS_MAX, CLI_AT(struct own, top) },
 	{ 0 },
 };
+
+static const struct cli_group group = { .option = options };
 
 /* ---- words ---- */
 
@@ -349,8 +332,6 @@ static int run(struct cli *cli)
 	const struct timeline_sink sink = { .span = take_span, .end = show, .opaque = own };
 	int ret = timeline_told_open(cli, &own->told);
 
-	if (!own->top_set)
-		own->top = TOP;
 	if (!ret)
 		ret = timeline_run(cli, &own->told.wants, &sink, 1);
 	exits_free(&own->exits);
@@ -370,10 +351,8 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --symbols vmlinux perf.data          with names of functions\n"
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
-	.options = options,
-	.group = timeline_options,
-	.clock = true,
-	.names = true,
+	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
+		   &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct own),
 	.run = run,
 };

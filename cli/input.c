@@ -5,21 +5,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/rec-read.h"
-#include "cli/record.h"
+#include "cli/cli.h"
+#include "util/array.h"
 
 #define CPU_MAX 65535
-
-struct input {
-	char *path; /* without @CPU */
-	int cpu;    /* -1: not said */
-};
 
 /* The number that is all of [@s, @end), or -1. */
 static int cpu_number(const char *s, const char *end)
@@ -71,47 +65,48 @@ static int cpu_of_name(const char *path)
 	return cpu;
 }
 
-static int parse_input(struct cli *cli, const char *arg, struct input *in)
+/* File number @i: its path, and its CPU, -1: not said. */
+static int parse_input(struct cli *cli, int i, int *cpu)
 {
 	/* A file may be called so itself. */
-	const char *at = access(arg, F_OK) ? strrchr(arg, '@') : NULL;
+	const char *arg = cli->file[i], *at = access(arg, F_OK) ? strrchr(arg, '@') : NULL;
 
-	in->path = strdup(arg);
-	if (!in->path)
+	cli->path[i] = strdup(arg);
+	if (!cli->path[i])
 		return cli_no_memory(cli);
-	in->cpu = at && at > arg ? cpu_number(at + 1, arg + strlen(arg)) : -1;
-	if (in->cpu >= 0)
-		in->path[at - arg] = '\0';
+	*cpu = at && at > arg ? cpu_number(at + 1, arg + strlen(arg)) : -1;
+	if (*cpu >= 0)
+		cli->path[i][at - arg] = '\0';
 	else
-		in->cpu = cpu_of_name(arg);
+		*cpu = cpu_of_name(arg);
 	return CLI_OK;
 }
 
-static bool cpu_taken(const struct input *in, int n, int cpu)
+static bool cpu_taken(const int *cpus, int n, int cpu)
 {
 	while (n--)
-		if (in[n].cpu == cpu)
+		if (cpus[n] == cpu)
 			return true;
 	return false;
 }
 
 /* Several files: each gets a CPU, and no two the same. */
-static int number_inputs(struct cli *cli, struct input *in)
+static int number_inputs(struct cli *cli, int *cpu)
 {
 	int i, next = 0;
 
 	for (i = 0; i < cli->files; i++)
-		if (in[i].cpu >= 0 && cpu_taken(in, i, in[i].cpu))
+		if (cpu[i] >= 0 && cpu_taken(cpu, i, cpu[i]))
 			return cli_usage(cli,
 					 "%s: another file is of CPU %d already; say whose it is "
 					 "with FILE@CPU",
-					 cli->file[i], in[i].cpu);
+					 cli->file[i], cpu[i]);
 	for (i = 0; i < cli->files && cli->files > 1; i++) {
-		if (in[i].cpu >= 0)
+		if (cpu[i] >= 0)
 			continue;
-		while (cpu_taken(in, cli->files, next))
+		while (cpu_taken(cpu, cli->files, next))
 			next++;
-		in[i].cpu = next;
+		cpu[i] = next;
 	}
 	return CLI_OK;
 }
@@ -164,19 +159,6 @@ static int open_failed(struct cli *cli, const char *path, int err, const struct 
 	return CLI_FAILED;
 }
 
-struct vmpt_options cli_stream_options(const struct cli *cli, size_t i)
-{
-	struct cli_runs *runs = cli->record ? cli->record->of_stream[i] : NULL;
-	struct vmpt_options options = cli->options;
-
-	if (runs) {
-		options.runs = runs->run;
-		options.run_count = runs->count;
-		options.run_report = &runs->report;
-	}
-	return options;
-}
-
 bool cli_is_rtit(const struct cli *cli)
 {
 	return vmpt_trace_info(cli->trace)->isa == VMPT_ISA_RTIT;
@@ -198,11 +180,6 @@ static int check_options(struct cli *cli)
 {
 	const char *path = cli->file[0];
 
-	if (!cli_is_rtit(cli) && cli->side_record && !cli->cmd->names)
-		return cli_usage(cli,
-				 "--side-record is for RTIT, and %s is taken for Intel PT; "
-				 "--format=rtit says that it is not",
-				 path);
 	if (!cli_is_rtit(cli) && cli->options.cycle_acc != VMPT_CYCLE_ACC_AUTO)
 		return cli_usage(cli,
 				 "--cycle-acc is for RTIT, and %s is taken for Intel PT; "
@@ -216,66 +193,51 @@ static int check_options(struct cli *cli)
 	return CLI_OK;
 }
 
-static int open_inputs(struct cli *cli, const struct input *in)
+static int open_inputs(struct cli *cli, const int *cpu)
 {
+	char *const *path = cli->path;
 	struct vmpt_diag diag = { 0 };
 	bool perf;
 	int i, ret;
 
-	ret = vmpt_trace_open(&cli->trace, in[0].path, in[0].cpu, &diag);
+	ret = vmpt_trace_open(&cli->trace, path[0], cpu[0], &diag);
 	if (ret) {
 		cli->trace = NULL;
-		return open_failed(cli, in[0].path, ret, &diag);
+		return open_failed(cli, path[0], ret, &diag);
 	}
 	/* Opened, but not all of it could be read. */
 	if (diag.text[0]) {
-		cli_warn(cli, "%s: at offset 0x%llx: %s", in[0].path,
-			 (unsigned long long)diag.offset, diag.text);
+		cli_warn(cli, "%s: at offset 0x%llx: %s", path[0], (unsigned long long)diag.offset,
+			 diag.text);
 		cli->lost_events = true;
 	}
-	ret = take_format(cli, in[0].path);
+	ret = take_format(cli, path[0]);
 	if (ret)
 		return ret;
 	perf = vmpt_trace_info(cli->trace)->format == VMPT_TRACE_PERF;
 	for (i = 1; i < cli->files; i++) {
-		if (perf || is_perf_file(in[i].path)) {
+		if (perf || is_perf_file(path[i])) {
 			cli_error(cli, "%s: a perf.data holds all its CPUs: give it alone",
-				  perf ? in[0].path : in[i].path);
+				  perf ? path[0] : path[i]);
 			return CLI_FAILED;
 		}
 		memset(&diag, 0, sizeof(diag));
-		ret = vmpt_trace_add_raw(cli->trace, in[i].path, in[i].cpu, &diag);
+		ret = vmpt_trace_add_raw(cli->trace, path[i], cpu[i], &diag);
 		if (ret)
-			return open_failed(cli, in[i].path, ret, &diag);
+			return open_failed(cli, path[i], ret, &diag);
 	}
 	return check_options(cli);
 }
 
-static void note_input(struct cli *cli, const struct stat *st)
+int cli_note_input(struct cli *cli, const char *path)
 {
-	cli->input[cli->inputs++] = (struct cli_file_id){ st->st_dev, st->st_ino };
-}
-
-/* So that no output is written over an input: of a recording's folder also what is read in it. */
-static int note_inputs(struct cli *cli, const struct input *in)
-{
-	char name[PATH_MAX];
 	struct stat st;
-	int i;
 
-	cli->input = calloc(3 * (size_t)cli->files, sizeof(*cli->input));
-	if (!cli->input)
+	if (strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st))
+		return CLI_OK;
+	if (vmpt_grow(&cli->input, cli->inputs))
 		return cli_no_memory(cli);
-	for (i = 0; i < cli->files; i++) {
-		if (strcmp(in[i].path, "-") ? stat(in[i].path, &st) : fstat(STDIN_FILENO, &st))
-			continue;
-		note_input(cli, &st);
-		snprintf(name, sizeof(name), "%s/" CLI_REC_TRACE, in[i].path);
-		if (S_ISDIR(st.st_mode) && !stat(name, &st))
-			note_input(cli, &st);
-		if (cli_rec_find(in[i].path, name, sizeof(name)) && !stat(name, &st))
-			note_input(cli, &st);
-	}
+	cli->input[cli->inputs++] = (struct cli_file_id){ st.st_dev, st.st_ino };
 	return CLI_OK;
 }
 
@@ -365,36 +327,47 @@ static void warn_perf_losses(struct cli *cli)
 
 int cli_open(struct cli *cli)
 {
-	struct input *in = calloc((size_t)cli->files, sizeof(*in));
+	int *cpu = calloc((size_t)cli->files, sizeof(*cpu));
+	const struct cli_group *group;
 	int i, code = CLI_OK;
+	size_t k;
 
-	if (!in)
-		return cli_no_memory(cli);
+	cli->path = calloc((size_t)cli->files, sizeof(*cli->path));
+	if (!cpu || !cli->path)
+		code = cli_no_memory(cli);
 	for (i = 0; i < cli->files && !code; i++)
-		code = parse_input(cli, cli->file[i], &in[i]);
+		code = parse_input(cli, i, &cpu[i]);
 	if (!code)
-		code = number_inputs(cli, in);
+		code = number_inputs(cli, cpu);
 	if (!code)
-		code = open_inputs(cli, in);
-	if (!code)
-		code = note_inputs(cli, in);
+		code = open_inputs(cli, cpu);
+	for (i = 0; i < cli->files && !code; i++)
+		code = cli_note_input(cli, cli->path[i]);
 	if (!code)
 		code = choose_streams(cli);
-	if (!code && cli->side_record && cli_is_rtit(cli))
-		code = cli_record_open(cli);
+	for (k = 0; !code && (group = cli_group(cli->cmd, k)) != NULL; k++)
+		if (group->open)
+			code = group->open(cli);
 	if (!code)
 		warn_perf_losses(cli);
-	for (i = 0; i < cli->files; i++)
-		free(in[i].path);
-	free(in);
+	free(cpu);
 	return code;
 }
 
 void cli_close(struct cli *cli)
 {
+	const struct cli_group *group;
+	size_t k;
+	int i;
+
 	if (cli->trace)
 		vmpt_trace_close(cli->trace);
-	cli_record_close(cli);
+	for (k = 0; (group = cli_group(cli->cmd, k)) != NULL; k++)
+		if (group->close)
+			group->close(cli);
+	for (i = 0; cli->path && i < cli->files; i++)
+		free(cli->path[i]);
+	free(cli->path);
 	free(cli->stream);
 	free(cli->input);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cli/record.h"
+#include "cli/cli.h"
 
 void cli_json_set(struct cli *cli, json_t *obj, const char *key, json_t *value)
 {
@@ -45,32 +45,12 @@ void cli_json_stream(struct cli *cli, json_t *obj, const struct vmpt_stream *str
 		cli_json_number(cli, obj, "tid", (u64)stream->tid);
 }
 
-void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner)
-{
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
-
-	if (vcpu) {
-		cli_json_string(cli, obj, "vm", vcpu->vm);
-		cli_json_number(cli, obj, "vcpu", vcpu->vcpu);
-	} else if (owner->kind == VMPT_OWNER_VM) {
-		cli_json_hex(cli, obj, "vmcs", owner->vmcs);
-	}
-}
-
-void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner)
-{
-	cli_json_string(cli, obj, "owner", cli_owner_kind(owner));
-	cli_json_vm(cli, obj, owner);
-	if (owner->kind != VMPT_OWNER_UNKNOWN)
-		cli_json_string(cli, obj, "sure", cli_sure_name(owner->sure));
-	if (owner->concealed)
-		cli_json_set(cli, obj, "concealed", json_true());
-}
-
 json_t *cli_json_document(struct cli *cli)
 {
 	json_t *doc = json_object(), *files = json_array();
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+	const struct cli_group *group;
+	size_t k;
 	int i;
 
 	for (i = 0; i < cli->files; i++) {
@@ -83,8 +63,9 @@ json_t *cli_json_document(struct cli *cli)
 	cli_json_set(cli, doc, "files", files);
 	cli_json_string(cli, doc, "format", info->format == VMPT_TRACE_PERF ? "perf" : "raw");
 	cli_json_string(cli, doc, "isa", cli_is_rtit(cli) ? "rtit" : "pt");
-	if (cli->side_record)
-		cli_json_string(cli, doc, "side_record", cli->side_record);
+	for (k = 0; (group = cli_group(cli->cmd, k)) != NULL; k++)
+		if (group->document)
+			group->document(cli, doc);
 	return doc;
 }
 

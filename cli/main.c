@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 
 #define DOMAIN "vmpt-domain"
 #define CALLED "vmpt domain" /* what ps shows for it */
@@ -101,6 +101,9 @@ static int run_plain(const char *word, int argc, char **argv)
 		help();
 		return cli_finish(&none, CLI_OK);
 	}
+	/* For cli/words.py */
+	if (!strcmp(word, "help") && !strcmp(argv[2], "--format=json"))
+		return cli_describe(command, VMPT_ARRAY_SIZE(command));
 	if (!strcmp(word, "help")) {
 		char *args[] = { argv[0], "--help", NULL };
 		char *action = argc > 3 ? argv[3] : "--help";

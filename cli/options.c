@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The command line: the options all commands have, a command's own behind
- * them, both from tables that --help prints, so that no option lacks its help.
+ * The command line, by the tables of options that a command lists: finds an option by getopt_long()
+ * and stores its value as its kind says. --help is help.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -9,64 +9,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/clock-options.h"
+#include "cli/cli.h"
 
 #define OPTIONS_MAX 64
 #define THREADS_MAX 256
 #define CPU_MAX	    65535
 
-int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value)
+static bool read_u64(const char *arg, u64 *value)
 {
 	char *end;
 
 	errno = 0;
 	*value = strtoull(arg, &end, 0);
-	if (errno || end == arg || *end || arg[0] == '-' || arg[0] == '+' || arg[0] == ' ') {
-		cli_usage(cli, "%s: '%s' is not a number (decimal, or hex with 0x)", what, arg);
-		return -1;
-	}
-	return 0;
+	return !errno && *arg >= '0' && *arg <= '9' && !*end;
 }
 
-int cli_set_json(struct cli *cli, const char *arg)
+int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value)
 {
-	(void)arg;
-	cli->json = true;
-	return 0;
+	if (read_u64(arg, value))
+		return 0;
+	cli_usage(cli, "%s: '%s' is not a number (decimal, or hex with 0x)", what, arg);
+	return -1;
 }
 
-static int set_quiet(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	cli->quiet = true;
-	return 0;
-}
-
-static int set_headless(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	cli->options.headless = true;
-	return 0;
-}
-
-static int set_threads(struct cli *cli, const char *arg)
-{
-	u64 n;
-
-	if (cli_parse_u64(cli, "-j", arg, &n))
-		return -1;
-	if (!n) {
-		long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-		n = online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (u64)online;
-	}
-	if (n > THREADS_MAX) {
-		cli_usage(cli, "-j: at most %d threads", THREADS_MAX);
-		return -1;
-	}
-	cli->options.threads = (unsigned int)n;
-	return 0;
-}
+/* ---- options of many commands ---- */
 
 /* A CPU number at *@s, which is moved behind it; -1 if there is none. */
 static int parse_cpu(const char **s)
@@ -83,10 +49,11 @@ static int parse_cpu(const char **s)
 	return (int)n;
 }
 
-static int set_cpu(struct cli *cli, const char *arg)
+static int take_cpu(struct cli *cli, void *to, const char *arg)
 {
 	const char *s = arg;
 
+	(void)to;
 	for (;;) {
 		struct cli_cpu_range r;
 
@@ -110,221 +77,258 @@ static int set_cpu(struct cli *cli, const char *arg)
 	}
 }
 
-/* The index of @arg in @word[], or -1 after a message. */
-static int choose(struct cli *cli, const char *what, const char *arg, const char *const word[3])
-{
-	int i;
+/* Each in the order of its enum. */
+#define WORDS_WHEN  "auto, yes, no"
+#define WORDS_ISA   "auto, pt, rtit"
+#define WORDS_COLOR "auto, always, never"
 
-	for (i = 0; i < 3; i++)
-		if (!strcmp(arg, word[i]))
-			return i;
-	cli_usage(cli, "%s: '%s' is none of %s, %s, %s", what, arg, word[0], word[1], word[2]);
-	return -1;
+static const struct cli_option input_options[] = {
+	{ "cpu", 0, CLI_OTHER, "LIST", "only these CPUs, like 0,2-5", .take = take_cpu },
+	{ "guest-only", 0, CLI_WORD, "WHEN",
+	  "whether the trace holds guests only; auto asks the trace itself", "auto", WORDS_WHEN,
+	  CLI_AT(struct cli, options.guest_only) },
+	{ "format", 0, CLI_WORD, "WHAT",
+	  "what raw files hold; auto goes by the first PSB, and by pt without one", "auto",
+	  WORDS_ISA, CLI_AT(struct cli, format) },
+	{ "cycle-acc", 0, CLI_WORD, "WHEN",
+	  "RTIT: whether cycle counts follow packets; auto asks the trace itself", "auto",
+	  WORDS_WHEN, CLI_AT(struct cli, options.cycle_acc) },
+	{ "headless", 0, CLI_FLAG, NULL,
+	  "take the first byte as the start of a packet; else start at the first PSB",
+	  CLI_AT(struct cli, options.headless) },
+	{ "threads", 'j', CLI_NUMBER, "N",
+	  "decode with N threads, 0 for one per processor; more than 12 are taken as 12", "1",
+	  .max = THREADS_MAX, CLI_AT(struct cli, options.threads) },
+	{ 0 },
+};
+
+static const struct cli_option output_options[] = {
+	{ "json", 0, CLI_FLAG, NULL, "print JSON", CLI_AT(struct cli, json) },
+	{ 0 },
+};
+
+static const struct cli_option common_options[] = {
+	{ "quiet", 'q', CLI_FLAG, NULL, "no warnings and no progress, only errors",
+	  CLI_AT(struct cli, quiet) },
+	{ "color", 0, CLI_WORD, "WHEN", "colour; auto: on a terminal", "auto", WORDS_COLOR,
+	  CLI_AT(struct cli, color) },
+	{ "help", 'h', CLI_FLAG, NULL, "show this text and exit", CLI_AT(struct cli, help) },
+	{ "version", 0, CLI_FLAG, NULL, "show the version and exit", CLI_AT(struct cli, version) },
+	{ 0 },
+};
+
+const struct cli_group cli_input_group = { .title = "Options for the trace",
+					   .option = input_options,
+					   .in_cli = true };
+const struct cli_group cli_output_group = { .title = "Common options",
+					    .option = output_options,
+					    .in_cli = true };
+const struct cli_group cli_common_group = { .title = "Common options",
+					    .option = common_options,
+					    .in_cli = true };
+
+/* ---- values ---- */
+
+const struct cli_group *cli_group(const struct cli_command *cmd, size_t i)
+{
+	if (i && !cmd->group[i - 1])
+		return NULL;
+	return cmd->group[i] ? cmd->group[i] : &cli_common_group;
 }
 
-static int set_guest_only(struct cli *cli, const char *arg)
+void *cli_values(const struct cli *cli, const struct cli_group *group)
 {
-	static const char *const word[3] = { "auto", "yes", "no" };
-	int i = choose(cli, "--guest-only", arg, word);
+	size_t i;
 
-	cli->options.guest_only = i < 0 ? VMPT_GUEST_ONLY_AUTO : (enum vmpt_guest_only)i;
-	return i < 0 ? -1 : 0;
+	for (i = 0; cli->cmd->group[i]; i++)
+		if (cli->cmd->group[i] == group)
+			return cli->values[i];
+	return NULL;
 }
 
-static int set_format(struct cli *cli, const char *arg)
+static char *values(struct cli *cli, const struct cli_group *group)
 {
-	static const char *const word[3] = { "auto", "pt", "rtit" };
-	int i = choose(cli, "--format", arg, word);
-
-	cli->format = i < 0 ? CLI_FORMAT_AUTO : (enum cli_format)i;
-	return i < 0 ? -1 : 0;
+	return group->in_cli ? (char *)cli : group->size ? cli_values(cli, group) : cli->own;
 }
 
-static int set_cycle_acc(struct cli *cli, const char *arg)
+static void store(void *to, size_t size, u64 value)
 {
-	static const char *const word[3] = { "auto", "yes", "no" };
-	int i = choose(cli, "--cycle-acc", arg, word);
-
-	cli->options.cycle_acc = i < 0 ? VMPT_CYCLE_ACC_AUTO : (enum vmpt_cycle_acc)i;
-	return i < 0 ? -1 : 0;
+	switch (size) {
+	case 1:
+		*(u8 *)to = (u8)value;
+		break;
+	case 2:
+		*(u16 *)to = (u16)value;
+		break;
+	case 4:
+		*(u32 *)to = (u32)value;
+		break;
+	default:
+		*(u64 *)to = value;
+	}
 }
 
-static int set_side_record(struct cli *cli, const char *arg)
+static int take_number(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
 {
-	cli->side_record = arg;
+	u64 value;
+
+	if (!read_u64(arg, &value) || value < o->min || (o->max && value > o->max)) {
+		if (o->max)
+			cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", o->name, arg,
+				  (unsigned long long)o->min, (unsigned long long)o->max);
+		else
+			cli_usage(cli, "--%s: '%s' is not a number from %llu on", o->name, arg,
+				  (unsigned long long)o->min);
+		return -1;
+	}
+	store(to, o->size, value);
 	return 0;
 }
 
-static int set_color(struct cli *cli, const char *arg)
+static int take_word(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
 {
-	static const char *const word[3] = { "auto", "always", "never" };
-	int i = choose(cli, "--color", arg, word);
+	size_t n = strlen(arg), len;
+	const char *word = o->words;
+	u64 i;
 
-	cli->color = i < 0 ? CLI_COLOR_AUTO : (enum cli_color)i;
-	return i < 0 ? -1 : 0;
-}
-
-/* Of the commands that read a trace. */
-static const struct cli_option tracing[] = {
-	{ "cpu", 0, "LIST", "only these CPUs, like 0,2-5", set_cpu },
-	{ "guest-only", 0, "WHEN",
-	  "whether the trace holds guests only: auto, yes, no;\n"
-	  "auto asks the trace itself",
-	  set_guest_only },
-	{ "format", 0, "WHAT",
-	  "what raw files hold: auto, pt, rtit;\n"
-	  "auto goes by the first PSB, and by pt without one",
-	  set_format },
-	{ "cycle-acc", 0, "WHEN",
-	  "RTIT: whether cycle counts follow packets: auto,\n"
-	  "yes, no; auto asks the trace itself",
-	  set_cycle_acc },
-	{ "side-record", 0, "FILE",
-	  "RTIT: who ran, by the VMM's side record, JSON lines;\n"
-	  "without it all is taken for the host's.\n"
-	  "Intel PT: names of VMs by their VMCS, for vms, split,\n"
-	  "clocks, timeline, exits",
-	  set_side_record },
-	{ "headless", 0, NULL,
-	  "take the first byte as the start of a packet;\n"
-	  "else start at the first PSB",
-	  set_headless },
-	{ "threads", 'j', "N",
-	  "decode with N threads, 0 for one per processor [1];\nmore than 12 are taken as 12",
-	  set_threads },
-	{ "json", 0, NULL, "print JSON", cli_set_json },
-	{ 0 },
-};
-
-/* Of all commands. */
-static const struct cli_option common[] = {
-	{ "quiet", 'q', NULL, "no warnings and no progress, only errors", set_quiet },
-	{ "color", 0, "WHEN", "auto, always, never; auto: on a terminal", set_color },
-	{ "help", 'h', NULL, "show this text and exit", NULL },
-	{ "version", 0, NULL, "show the version and exit", NULL },
-	{ 0 },
-};
-
-static void help_options(const struct cli_option *o)
-{
-	for (; o && o->name; o++) {
-		const char *line = o->help, *end;
-		char left[48];
-
-		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->arg ? "=" : "",
-			 o->arg ? o->arg : "");
-		if (o->letter)
-			printf("  -%c, %-20s", o->letter, left);
-		else
-			printf("      %-20s", left);
-		while ((end = strchr(line, '\n')) != NULL) {
-			printf(" %.*s\n%26s", (int)(end - line), line, "");
-			line = end + 1;
+	for (i = 0;; i++, word += len + strlen(", ")) {
+		len = strcspn(word, ",");
+		if (len == n && !memcmp(word, arg, n))
+			break;
+		if (!word[len]) {
+			cli_usage(cli, "--%s: '%s' is none of %s", o->name, arg, o->words);
+			return -1;
 		}
-		printf(" %s\n", line);
 	}
+	if (o->size == sizeof(arg))
+		*(const char **)to = arg;
+	else
+		store(to, o->size, i);
+	return 0;
 }
 
-static int help(const struct cli *cli)
+static int take_list(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
 {
-	static const char codes[] =
-		"Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 finished with losses.\n";
-	const struct cli_command *cmd = cli->cmd;
+	char *copy = strdup(arg), *at, *word;
+	int ret = 0;
 
-	printf("Usage: vmpt %s [OPTION]...%s%s\n\n%s\n", cmd->name,
-	       cmd->args && !*cmd->args ? "" : " ", cmd->args ? cmd->args : "FILE[@CPU]...",
-	       cmd->about);
-	if (cmd->options && cmd->options->name) {
-		printf("\nOptions of vmpt %s:\n", cmd->name);
-		help_options(cmd->options);
-		if (!cmd->args)
-			help_options(cmd->group);
+	if (!copy) {
+		cli_no_memory(cli);
+		return -1;
 	}
-	if (cmd->clock) {
-		printf("\nOptions for times:\n");
-		help_options(cli_clock_options);
-	}
-	printf("\nCommon options:\n");
-	help_options(cmd->args ? cmd->group : tracing);
-	help_options(common);
-	if (cmd->args) {
-		printf("\n%s\nExamples:\n%s", codes, cmd->examples);
-		return CLI_OK;
-	}
-	printf("\n"
-	       "FILE is a perf.data, or the raw trace of one CPU, Intel PT's or RTIT's; \"-\" is\n"
-	       "the standard input. The CPU of a raw FILE is the number behind @, else that of a\n"
-	       "name that ends in .cpuN, .cpuN.pt or .cpuN.rtit, or is cpuN.pt or cpuN.rtit; of\n"
-	       "several files the others get the free numbers from 0 on.\n"
-	       "If there is a file of the whole name, @ and all, it is that one.\n"
-	       "\n"
-	       "%s"
-	       "\nExamples:\n%s",
-	       codes, cmd->examples);
-	return CLI_OK;
+	for (at = copy; !ret && (word = strsep(&at, ",")) != NULL;)
+		ret = o->take(cli, to, word);
+	free(copy);
+	return ret;
 }
+
+static int take_string(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
+{
+	struct cli_strings *many = o->size == sizeof(*many) ? to : NULL;
+
+	if (o->kind == CLI_DIR && !*arg) {
+		cli_usage(cli, "--%s: no folder is named", o->name);
+		return -1;
+	}
+	if (o->take && o->take(cli, to, arg))
+		return -1;
+	if (many && many->count == CLI_STRINGS) {
+		cli_usage(cli, "--%s: more than %d", o->name, CLI_STRINGS);
+		return -1;
+	}
+	*(many ? &many->s[many->count++] : (const char **)to) = arg;
+	return 0;
+}
+
+static int take(struct cli *cli, const struct cli_option *o, char *base, const char *arg)
+{
+	void *to = base + o->at;
+
+	switch (o->kind) {
+	case CLI_FLAG:
+		*(bool *)to = true;
+		return 0;
+	case CLI_NUMBER:
+		return take_number(cli, o, to, arg);
+	case CLI_WORD:
+		return take_word(cli, o, to, arg);
+	case CLI_LIST:
+		return take_list(cli, o, to, arg);
+	case CLI_OTHER:
+		return o->take(cli, to, arg);
+	default:
+		return take_string(cli, o, to, arg);
+	}
+}
+
+/* ---- the command line ---- */
 
 /* getopt's tables, made from ours. */
 struct parser {
 	const struct cli_option *option[OPTIONS_MAX];
+	char *base[OPTIONS_MAX]; /* of its values */
 	struct option longs[OPTIONS_MAX + 1];
-	char shorts[3 * OPTIONS_MAX + 2];
+	char shorts[2 * OPTIONS_MAX + 1];
 	int count;
 };
 
-static void add_options(struct parser *p, const struct cli_option *o)
+/* 0, or -1 after a message on a value that options have from the start. */
+static int add_options(struct cli *cli, struct parser *p, const struct cli_group *group)
 {
+	const struct cli_option *o;
 	char *s = p->shorts + strlen(p->shorts);
+	int n;
 
-	for (; o && o->name && p->count < OPTIONS_MAX; o++) {
-		p->option[p->count] = o;
-		p->longs[p->count] = (struct option){
+	for (o = group->option; o->name && p->count < OPTIONS_MAX; o++) {
+		n = p->count++;
+		p->option[n] = o;
+		p->base[n] = values(cli, group);
+		p->longs[n] = (struct option){
 			.name = o->name,
 			.has_arg = o->arg ? required_argument : no_argument,
-			.val = 256 + p->count,
+			.val = 256 + n,
 		};
-		if (o->letter) {
-			*s++ = o->letter;
-			if (o->arg)
-				*s++ = ':';
-		}
-		p->count++;
+		if (o->letter)
+			s = stpcpy(s, (char[]){ o->letter, o->arg ? ':' : '\0', '\0' });
+		if (o->initial && take(cli, o, p->base[n], o->initial))
+			return -1;
 	}
-	*s = '\0';
+	return 0;
 }
 
-static const struct cli_option *find(const struct parser *p, int c)
+/* Which option getopt found; -1: none. */
+static int find(const struct parser *p, int c)
 {
 	int i;
 
 	if (c >= 256)
-		return p->option[c - 256];
-	for (i = 0; i < p->count; i++)
-		if (p->option[i]->letter && p->option[i]->letter == c)
-			return p->option[i];
-	return NULL;
+		return c - 256;
+	for (i = p->count - 1; i >= 0 && p->option[i]->letter != c; i--)
+		;
+	return i;
 }
 
 static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 {
-	int c;
+	int c, i;
 
 	optind = 1;
 	while ((c = getopt_long(argc, argv, p->shorts, p->longs, NULL)) != -1) {
-		const struct cli_option *o = find(p, c);
-
-		if (!o) {
+		i = find(p, c);
+		if (i < 0) {
 			fprintf(stderr, "Try 'vmpt %s --help'.\n", cli->cmd->name);
 			return CLI_USAGE;
 		}
-		if (!o->set) {
-			if (o->letter)
-				return help(cli);
+		if (take(cli, p->option[i], p->base[i], optarg))
+			return CLI_USAGE;
+		if (p->option[i]->given)
+			*(bool *)(p->base[i] + p->option[i]->given) = true;
+		if (cli->help)
+			return cli_help(cli);
+		if (cli->version) {
 			printf("vmpt %s\n", VMPT_VERSION);
 			return CLI_OK;
 		}
-		if (o->set(cli, optarg))
-			return CLI_USAGE;
 	}
 	cli->file = argv + optind;
 	cli->files = argc - optind;
@@ -335,23 +339,30 @@ static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 	return -1;
 }
 
+static unsigned int processors(void)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned int)online;
+}
+
 int cli_options(struct cli *cli, int argc, char **argv)
 {
+	const struct cli_group *group;
 	struct parser p = { 0 };
 	char name[64], *self = argv[0];
+	size_t i;
 	int code;
 
-	add_options(&p, cli->cmd->options);
-	if (!cli->cmd->args)
-		add_options(&p, cli->cmd->group);
-	if (cli->cmd->clock)
-		add_options(&p, cli_clock_options);
-	add_options(&p, cli->cmd->args ? cli->cmd->group : tracing);
-	add_options(&p, common);
+	for (i = 0; (group = cli_group(cli->cmd, i)) != NULL; i++)
+		if (add_options(cli, &p, group))
+			return CLI_USAGE;
 	/* getopt names the program in its messages. */
 	snprintf(name, sizeof(name), "vmpt %s", cli->cmd->name);
 	argv[0] = name;
 	code = parse(cli, &p, argc, argv);
 	argv[0] = self;
+	if (!cli->options.threads)
+		cli->options.threads = processors();
 	return code;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Owners in words, the same in tables, options, file names and JSON. */
-#include <string.h>
-
-#include "cli/record.h"
+#include "cli/cli.h"
 #include "cli/safe-text.h"
 
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
@@ -20,19 +18,6 @@ const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 void cli_safe_name(const char *name, char buf[CLI_WHO])
 {
 	cli_safe_text(name, buf, CLI_WHO, NAME_SHOWN);
-}
-
-const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO])
-{
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
-	size_t n;
-
-	if (!vcpu)
-		return cli_owner_name(owner, buf);
-	cli_safe_name(vcpu->vm, buf);
-	n = strlen(buf);
-	snprintf(buf + n, CLI_WHO - n, " vcpu %u", vcpu->vcpu);
-	return buf;
 }
 
 const char *cli_owner_kind(const struct vmpt_owner *owner)

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/timeline.h"
+#include "cli/page-span.h"
 
 /* ---- bytes to be packed ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The HTML page of vmpt timeline: spans in, one file out (docs/page.md). This is the page without
- * the command: timeline_page_open() of cli/timeline.h makes it a sink.
+ * the command.
  */
 #ifndef VMPT_CLI_PAGE_H
 #define VMPT_CLI_PAGE_H
@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/timeline.h"
+#include "cli/page-span.h"
 
 /* vCPUs, or VMs, beyond that many have no lane: their spans show on the CPUs, as "other". */
 #define PAGE_LINES 2048
@@ -58,13 +58,5 @@ json_t *page_string(const char *text);
  * 0, or -1: no memory. Failed writes show in ferror().
  */
 int page_write(struct page *page, json_t *meta, FILE *out);
-
-/* ---- page.c: the sink ---- */
-
-/* "name+0x10" of the IP of a guest of the VM called @vm into @buf; false: there is none. */
-typedef bool timeline_page_symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t size);
-
-/* Names for the IPs of exits, asked when the page is written; before that. */
-void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque);
 
 #endif

@@ -307,6 +307,6 @@ void rec_check(struct rec *r)
 	check_lock(r);
 	check_room(r);
 	check_vms(r);
-	if (r->o->domains && !rec_find_program("virsh", path))
+	if (r->o->domain.count && !rec_find_program("virsh", path))
 		say(r, FATAL, "--guest-memory needs virsh: install libvirt-clients");
 }

@@ -3,14 +3,15 @@
 #include <stdlib.h>
 
 #include "cli/rec-read.h"
+#include "cli/record.h"
 
 int cli_rec_open(struct cli *cli, struct cli_rec **rec)
 {
 	char side[4096];
 
 	*rec = NULL;
-	if (cli->side_record)
-		return cli_rec_read(cli, cli->side_record, rec);
+	if (cli_side(cli)->file)
+		return cli_rec_read(cli, cli_side(cli)->file, rec);
 	if (cli->files != 1 || !cli_rec_find(cli->file[0], side, sizeof(side)))
 		return CLI_OK;
 	return cli_rec_read(cli, side, rec);

@@ -95,20 +95,20 @@ unsigned int rec_save_memory(struct rec *r)
 	size_t i;
 	int n;
 
-	if (!r->o->domains)
+	if (!r->o->domain.count)
 		return 0;
 	if (!rec_find_program("virsh", virsh)) {
 		cli_error(r->cli, "no guest's memory is saved: there is no virsh in $PATH; "
 				  "install libvirt-clients");
-		return (unsigned int)r->o->domains;
+		return (unsigned int)r->o->domain.count;
 	}
 	n = snprintf(path, sizeof(path), "%s/memory", r->o->out);
 	if (n < 0 || n >= REC_PATH || (mkdir(path, 0700) && errno != EEXIST)) {
 		cli_error(r->cli, "%s: %s", path, strerror(errno));
-		return (unsigned int)r->o->domains;
+		return (unsigned int)r->o->domain.count;
 	}
-	for (i = 0; i < r->o->domains; i++) {
-		const char *domain = r->o->domain[i];
+	for (i = 0; i < r->o->domain.count; i++) {
+		const char *domain = r->o->domain.s[i];
 		char *arg[] = { virsh,	  "-q",	      "dump",	      "--memory-only",
 				"--live", "--domain", (char *)domain, "--file",
 				path,	  NULL };

@@ -13,28 +13,11 @@
 
 #include "cli/rec.h"
 
-#define DEFAULT_OUT   "vmpt-record"
-#define DEFAULT_AUX   (16ULL << 20)
-#define DEFAULT_EVERY 1000
-
 /* ---- options ---- */
 
-static int set_output(struct cli *cli, const char *arg)
-{
-	struct rec_options *o = cli->own;
-
-	if (!*arg || strlen(arg) > REC_PATH / 2) {
-		cli_usage(cli, "--output: '%s' is no name of a folder", arg);
-		return -1;
-	}
-	o->out = arg;
-	return 0;
-}
-
 /* "64M": a power of two, in bytes, or K, M, G of them. */
-static int set_aux_size(struct cli *cli, const char *arg)
+static int take_aux_size(struct cli *cli, void *to, const char *arg)
 {
-	struct rec_options *o = cli->own;
 	char *end;
 	u64 size;
 
@@ -52,125 +35,53 @@ static int set_aux_size(struct cli *cli, const char *arg)
 			  arg);
 		return -1;
 	}
-	o->aux_size = size;
-	return 0;
-}
-
-static int set_every(struct cli *cli, const char *arg)
-{
-	struct rec_options *o = cli->own;
-
-	if (cli_parse_u64(cli, "--every", arg, &o->every))
-		return -1;
-	if (!o->every || o->every > 3600000) {
-		cli_usage(cli, "--every: %s is not between 1 and 3600000 milliseconds", arg);
-		return -1;
-	}
-	return 0;
-}
-
-static int set_period(struct cli *cli, const char *name, const char *arg, u64 *value, bool *has)
-{
-	if (cli_parse_u64(cli, name, arg, value))
-		return -1;
-	if (*value > 15) {
-		cli_usage(cli, "%s: %s is more than 15", name, arg);
-		return -1;
-	}
-	*has = true;
-	return 0;
-}
-
-static int set_mtc_period(struct cli *cli, const char *arg)
-{
-	struct rec_options *o = cli->own;
-
-	return set_period(cli, "--mtc-period", arg, &o->mtc_period, &o->has_mtc_period);
-}
-
-static int set_psb_period(struct cli *cli, const char *arg)
-{
-	struct rec_options *o = cli->own;
-
-	return set_period(cli, "--psb-period", arg, &o->psb_period, &o->has_psb_period);
-}
-
-static int set_no_cyc(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct rec_options *)cli->own)->no_cyc = true;
-	return 0;
-}
-
-static int set_noretcomp(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct rec_options *)cli->own)->noretcomp = true;
-	return 0;
-}
-
-static int set_no_events(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct rec_options *)cli->own)->no_events = true;
-	return 0;
-}
-
-static int set_kcore(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct rec_options *)cli->own)->kcore = true;
+	*(u64 *)to = size;
 	return 0;
 }
 
 /* The name becomes a file's, and a word of virsh's command line. */
-static int set_guest_memory(struct cli *cli, const char *arg)
+static int take_guest_memory(struct cli *cli, void *to, const char *arg)
 {
-	struct rec_options *o = cli->own;
-
-	if (!*arg || *arg == '-' || *arg == '.' || strchr(arg, '/')) {
-		cli_usage(cli, "--guest-memory: '%s' is no name of a domain", arg);
-		return -1;
-	}
-	if (o->domains == REC_DOMAINS) {
-		cli_usage(cli, "--guest-memory: more than %d domains", REC_DOMAINS);
-		return -1;
-	}
-	o->domain[o->domains++] = arg;
-	return 0;
-}
-
-static int set_check(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct rec_options *)cli->own)->check = true;
-	return 0;
-}
-
-static int set_dry_run(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct rec_options *)cli->own)->dry_run = true;
-	return 0;
+	(void)to;
+	if (*arg && *arg != '-' && *arg != '.' && !strchr(arg, '/'))
+		return 0;
+	cli_usage(cli, "--guest-memory: '%s' is no name of a domain", arg);
+	return -1;
 }
 
 static const struct cli_option options[] = {
-	{ "output", 'o', "DIR", "the folder to make [" DEFAULT_OUT "]", set_output },
-	{ "check", 0, NULL, "only say what is missing, and what to do", set_check },
-	{ "dry-run", 'n', NULL, "only print the command line of perf", set_dry_run },
-	{ "aux-size", 0, "SIZE", "the trace's buffer of each CPU, like 64M [16M]", set_aux_size },
-	{ "mtc-period", 0, "N", "an MTC packet each 2^N ticks of the crystal clock [3]",
-	  set_mtc_period },
-	{ "psb-period", 0, "N", "a PSB packet each 2^(N+11) bytes [3]", set_psb_period },
-	{ "no-cyc", 0, NULL, "no CYC packets: less bytes, times less fine", set_no_cyc },
-	{ "noretcomp", 0, NULL, "a TIP for each RET: more bytes, easier to decode", set_noretcomp },
-	{ "no-events", 0, NULL, "without kvm:kvm_entry and kvm:kvm_exit", set_no_events },
-	{ "kcore", 0, NULL, "perf's --kcore: the kernel's code, too", set_kcore },
-	{ "every", 0, "MS", "look at the VMs each MS milliseconds [1000]", set_every },
-	{ "guest-memory", 0, "DOMAIN",
-	  "save the memory of this libvirt domain at\nthe end; again for more", set_guest_memory },
+	{ "output", 'o', CLI_DIR, "DIR", "the folder to make", "vmpt-record",
+	  CLI_AT(struct rec_options, out) },
+	{ "check", 0, CLI_FLAG, NULL, "only say what is missing, and what to do",
+	  CLI_AT(struct rec_options, check) },
+	{ "dry-run", 'n', CLI_FLAG, NULL, "only print the command line of perf",
+	  CLI_AT(struct rec_options, dry_run) },
+	{ "aux-size", 0, CLI_OTHER, "SIZE", "the trace's buffer of each CPU, like 64M", "16M",
+	  CLI_AT(struct rec_options, aux_size), .take = take_aux_size },
+	{ "mtc-period", 0, CLI_NUMBER, "N",
+	  "an MTC packet each 2^N ticks of the crystal clock [perf's: 3]", .max = 15,
+	  CLI_AT(struct rec_options, mtc_period), CLI_GIVEN(struct rec_options, has_mtc_period) },
+	{ "psb-period", 0, CLI_NUMBER, "N", "a PSB packet each 2^(N+11) bytes [perf's: 3]",
+	  .max = 15, CLI_AT(struct rec_options, psb_period),
+	  CLI_GIVEN(struct rec_options, has_psb_period) },
+	{ "no-cyc", 0, CLI_FLAG, NULL, "no CYC packets: less bytes, times less fine",
+	  CLI_AT(struct rec_options, no_cyc) },
+	{ "noretcomp", 0, CLI_FLAG, NULL, "a TIP for each RET: more bytes, easier to decode",
+	  CLI_AT(struct rec_options, noretcomp) },
+	{ "no-events", 0, CLI_FLAG, NULL, "without kvm:kvm_entry and kvm:kvm_exit",
+	  CLI_AT(struct rec_options, no_events) },
+	{ "kcore", 0, CLI_FLAG, NULL, "perf's --kcore: the kernel's code, too",
+	  CLI_AT(struct rec_options, kcore) },
+	{ "every", 0, CLI_NUMBER, "MS", "look at the VMs each MS milliseconds", "1000", .min = 1,
+	  .max = 3600000, CLI_AT(struct rec_options, every) },
+	{ "guest-memory", 0, CLI_STRING, "DOMAIN",
+	  "save the memory of this libvirt domain at the end",
+	  .words = "$(virsh -q list --name 2>/dev/null)", CLI_AT(struct rec_options, domain),
+	  .take = take_guest_memory },
 	{ 0 },
 };
+
+static const struct cli_group group = { .option = options };
 
 /* ---- the folder ---- */
 
@@ -283,16 +194,15 @@ static void print_word(const char *word)
 
 static int run(struct cli *cli)
 {
-	struct rec_options *o = cli->own;
+	const struct rec_options *o = cli->own;
 	const char *root = getenv("VMPT_RECORD_ROOT");
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct rec r = { .cli = cli, .o = o, .root = root ? root : "" };
 	struct rec_perf p;
 	int code, i;
 
-	o->out = o->out ? o->out : DEFAULT_OUT;
-	o->aux_size = o->aux_size ? o->aux_size : DEFAULT_AUX;
-	o->every = o->every ? o->every : DEFAULT_EVERY;
+	if (strlen(o->out) > REC_PATH / 2)
+		return cli_usage(cli, "--output: '%s' is no name of a folder", o->out);
 	r.cpus = cpus > 0 ? (unsigned int)cpus : 1;
 	rec_check(&r);
 	code = r.fatal && !o->dry_run ? CLI_FAILED : rec_perf_args(&r, &p);
@@ -325,7 +235,7 @@ const struct cli_command cli_record_host = {
 		    "  vmpt record -o trace -- sleep 1     one second of this host\n"
 		    "  vmpt vms trace                      who ran in it\n",
 	.args = "[-- COMMAND [ARG]...]",
-	.options = options,
+	.group = { &group },
 	.own_size = sizeof(struct rec_options),
 	.run = run,
 };

@@ -11,16 +11,14 @@
 #include "cli/rec-read.h"
 
 #define REC_PATH    512
-#define REC_DOMAINS 64
 #define REC_DEBUGFS "/sys/kernel/debug/kvm"
 #define REC_PMU	    "/sys/bus/event_source/devices/intel_pt"
 
 struct rec_options {
 	const char *out;
-	const char *domain[REC_DOMAINS]; /* --guest-memory */
-	size_t domains;
-	u64 aux_size; /* bytes a CPU */
-	u64 every;    /* ms between two looks at the VMs */
+	struct cli_strings domain; /* --guest-memory */
+	u64 aux_size;		   /* bytes a CPU */
+	u64 every;		   /* ms between two looks at the VMs */
 	u64 psb_period, mtc_period;
 	bool has_psb_period, has_mtc_period;
 	bool check, dry_run, kcore, no_cyc, noretcomp, no_events;

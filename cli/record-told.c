@@ -38,13 +38,14 @@ static void tell_of_time(const struct cli *cli, const struct cli_runs *runs)
 		cli_warn(cli,
 			 "%s: line %zu: TSC 0x%llx is far from the trace's, of which the first is "
 			 "taken for 0x%llx: is it the same recording's?",
-			 cli->side_record, runs->line[0], (unsigned long long)runs->run[0].at,
+			 cli_side(cli)->file, runs->line[0], (unsigned long long)runs->run[0].at,
 			 (unsigned long long)report->tsc);
 }
 
 void cli_record_tell(struct cli *cli, size_t i)
 {
-	const struct cli_runs *runs = cli->record ? cli->record->of_stream[i] : NULL;
+	const struct cli_record *r = cli_side(cli)->record;
+	const struct cli_runs *runs = r ? r->of_stream[i] : NULL;
 	u64 size = cli->stream[i]->size;
 	size_t never = 0, first = 0, k;
 	char why[96];
@@ -60,11 +61,12 @@ void cli_record_tell(struct cli *cli, size_t i)
 	if (never && runs->run[0].by_tsc && !runs->report.aligned) {
 		cli_warn(cli,
 			 "%s: no time is known of CPU %u's trace: none of its lines took effect",
-			 cli->side_record, runs->cpu);
+			 cli_side(cli)->file, runs->cpu);
 	} else if (never) {
 		print_why(runs, first, size, why, sizeof(why));
 		cli_warn(cli, "%s: line %zu: %s; %zu of %zu lines of CPU %u took no effect",
-			 cli->side_record, runs->line[first], why, never, runs->count, runs->cpu);
+			 cli_side(cli)->file, runs->line[first], why, never, runs->count,
+			 runs->cpu);
 	}
 	tell_of_time(cli, runs);
 }

@@ -117,7 +117,7 @@ static u64 hash_of(const struct cli_record *r, const char *vm, u32 vcpu)
 /* The number of the line's owner, made if it is new; 0 after a message. */
 static u64 vcpu_number(struct cli *cli, struct run_line *l)
 {
-	struct cli_record *r = cli->record;
+	struct cli_record *r = cli_side(cli)->record;
 	u64 hash = hash_of(r, l->vm, l->vcpu);
 	u32 found = vmpt_hash_find(&r->by_name, hash, i,
 				   r->vcpu[i].vcpu == l->vcpu && !strcmp(r->vcpu[i].vm, l->vm));
@@ -152,7 +152,7 @@ static u64 vcpu_number(struct cli *cli, struct run_line *l)
 
 static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
 {
-	struct cli_record *r = cli->record;
+	struct cli_record *r = cli_side(cli)->record;
 
 	if (r->by_cpu[cpu])
 		return &r->runs[r->by_cpu[cpu] - 1];
@@ -196,7 +196,7 @@ static int add_run(struct cli *cli, struct run_line *l)
 static int add_line(struct cli *cli, const char *text, size_t len, size_t number)
 {
 	struct run_line l = { .at_line = {
-				      .cli = cli, .file = cli->side_record, .number = number } };
+				      .cli = cli, .file = cli_side(cli)->file, .number = number } };
 	json_t *o;
 	int err;
 
@@ -224,7 +224,7 @@ static int read_lines(struct cli *cli, FILE *f)
 		err = add_line(cli, text, (size_t)len, ++number);
 	free(text);
 	if (!err && ferror(f)) {
-		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));
 		err = CLI_FAILED;
 	}
 	return err;
@@ -242,7 +242,7 @@ static bool make_report(struct cli_runs *runs)
 /* A single file of which nobody said the CPU is that of a record of a single CPU. */
 static int choose_runs(struct cli *cli)
 {
-	struct cli_record *r = cli->record;
+	struct cli_record *r = cli_side(cli)->record;
 	size_t i, k;
 
 	r->of_stream = calloc(cli->streams, sizeof(*r->of_stream));
@@ -263,33 +263,35 @@ static int choose_runs(struct cli *cli)
 			return cli_no_memory(cli);
 		if (!r->of_stream[i])
 			cli_warn(cli, "%s: nothing of CPU %d: all of it is taken for the host's",
-				 cli->side_record, cpu);
+				 cli_side(cli)->file, cpu);
 	}
 	return CLI_OK;
 }
 
 int cli_record_open(struct cli *cli)
 {
+	const char *file = cli_side(cli)->file;
+	struct cli_record *r = calloc(1, sizeof(*r));
 	FILE *f;
 	int err;
 
-	cli->record = calloc(1, sizeof(*cli->record));
-	if (cli->record)
-		cli->record->by_cpu = calloc(CPU_MAX + 1, sizeof(*cli->record->by_cpu));
-	if (!cli->record || !cli->record->by_cpu)
+	cli_side(cli)->record = r;
+	if (r)
+		r->by_cpu = calloc(CPU_MAX + 1, sizeof(*r->by_cpu));
+	if (!r || !r->by_cpu)
 		return cli_no_memory(cli);
 	/* Without a seed it is as right, if names are not made to collide. */
-	if (getrandom(&cli->record->seed, sizeof(cli->record->seed), GRND_NONBLOCK) < 0)
-		cli->record->seed = 0;
-	f = fopen(cli->side_record, "re");
+	if (getrandom(&r->seed, sizeof(r->seed), GRND_NONBLOCK) < 0)
+		r->seed = 0;
+	f = fopen(file, "re");
 	if (!f) {
-		cli_error(cli, "%s: %s", cli->side_record, strerror(errno));
+		cli_error(cli, "%s: %s", file, strerror(errno));
 		return CLI_FAILED;
 	}
 	err = read_lines(cli, f);
 	fclose(f);
-	if (!err && !cli->record->cpus) {
-		cli_error(cli, "%s: no record in it", cli->side_record);
+	if (!err && !r->cpus) {
+		cli_error(cli, "%s: no record in it", file);
 		err = CLI_FAILED;
 	}
 	return err ? err : choose_runs(cli);
@@ -297,7 +299,7 @@ int cli_record_open(struct cli *cli)
 
 void cli_record_close(struct cli *cli)
 {
-	struct cli_record *r = cli->record;
+	struct cli_record *r = cli_side(cli) ? cli_side(cli)->record : NULL;
 	size_t i;
 
 	if (!r)
@@ -321,7 +323,7 @@ void cli_record_close(struct cli *cli)
 
 const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner)
 {
-	const struct cli_record *r = cli->record;
+	const struct cli_record *r = cli_side(cli)->record;
 
 	if (!r || owner->kind != VMPT_OWNER_VM || !owner->vmcs || owner->vmcs > r->vcpus)
 		return NULL;

@@ -48,4 +48,31 @@ void cli_record_tell(struct cli *cli, size_t i);
 /* The virtual CPU of an owner, NULL if it is none of the record's. */
 const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner);
 
+/* ---- side.c ---- */
+
+/* The values of --side-record. */
+struct cli_side {
+	const char *file;	   /* NULL: none */
+	struct cli_record *record; /* what was read of it, of RTIT; or NULL */
+};
+
+extern const struct cli_group cli_side_group;
+
+static inline struct cli_side *cli_side(const struct cli *cli)
+{
+	return cli_values(cli, &cli_side_group);
+}
+
+/* Of a command that only has use for that of RTIT. 0, or an exit code after a message. */
+int cli_side_rtit_only(const struct cli *cli);
+/* The library's options for stream number @i, with its runs. */
+struct vmpt_options cli_stream_options(const struct cli *cli, size_t i);
+
+/* As cli_owner_name(), or "web vcpu 0". Nothing in it harms a terminal. */
+const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
+/* Of a VM: "vmcs", or what the side record calls it: "vm" and "vcpu". */
+void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
+/* "owner", that of a VM, "sure". */
+void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
+
 #endif

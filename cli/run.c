@@ -4,19 +4,29 @@
 
 #include "cli/cli.h"
 
+/* Structs for the values of options. 0, or an exit code after a message. */
+static int make_values(struct cli *cli)
+{
+	const struct cli_command *cmd = cli->cmd;
+	size_t i;
+
+	cli->own = calloc(1, cmd->own_size + 1);
+	for (i = 0; cmd->group[i]; i++) {
+		cli->values[i] = calloc(1, cmd->group[i]->size + 1);
+		if (!cli->values[i])
+			return cli_no_memory(cli);
+	}
+	return cli->own ? CLI_OK : cli_no_memory(cli);
+}
+
 int cli_run(const struct cli_command *cmd, int argc, char **argv)
 {
 	struct cli cli = { .cmd = cmd, .warnings = json_array() };
-	int code;
+	size_t i;
+	int code = make_values(&cli);
 
-	if (cmd->own_size) {
-		cli.own = calloc(1, cmd->own_size);
-		if (!cli.own) {
-			json_decref(cli.warnings);
-			return cli_no_memory(&cli);
-		}
-	}
-	code = cli_options(&cli, argc, argv);
+	if (!code)
+		code = cli_options(&cli, argc, argv);
 	if (code < 0) {
 		cli_output_start(&cli);
 		code = cmd->args ? CLI_OK : cli_open(&cli);
@@ -25,6 +35,8 @@ int cli_run(const struct cli_command *cmd, int argc, char **argv)
 	}
 	code = cli_finish(&cli, code);
 	cli_close(&cli);
+	for (i = 0; i < CLI_GROUPS; i++)
+		free(cli.values[i]);
 	free(cli.own);
 	json_decref(cli.warnings);
 	return code;

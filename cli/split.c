@@ -7,85 +7,9 @@
 #include <unistd.h>
 
 #include "cli/clock-options.h"
+#include "cli/elf-code.h"
 #include "cli/record.h"
 #include "cli/split.h"
-
-static int set_output(struct cli *cli, const char *arg)
-{
-	((struct split *)cli->own)->dir = arg;
-	return 0;
-}
-
-static int set_conceal(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct split *)cli->own)->conceal = true;
-	return 0;
-}
-
-static int set_force(struct cli *cli, const char *arg)
-{
-	(void)arg;
-	((struct split *)cli->own)->force = true;
-	return 0;
-}
-
-static int set_perf(struct cli *cli, const char *arg)
-{
-	struct split *s = cli->own;
-
-	(void)arg;
-	/* To perf NR = 1 is a guest of which it knows no code. */
-	s->perf = s->conceal = true;
-	return 0;
-}
-
-static int set_per_vm(struct cli *cli, const char *arg)
-{
-	((struct split *)cli->own)->per_vm = true;
-	return set_perf(cli, arg);
-}
-
-static int set_clock(struct cli *cli, const char *arg)
-{
-	static const char *const word[] = { "as-is", "host", "guest" };
-	struct split *s = cli->own;
-	size_t i;
-
-	for (i = 0; i < VMPT_ARRAY_SIZE(word); i++) {
-		if (!strcmp(arg, word[i])) {
-			s->on_clock = (u8)i;
-			s->clock_given = true;
-			return 0;
-		}
-	}
-	cli_usage(cli, "--clock: '%s' is none of as-is, host, guest", arg);
-	return -1;
-}
-
-static int set_kernel(struct cli *cli, const char *arg)
-{
-	struct split *s = cli->own;
-
-	if (s->kernel) {
-		cli_usage(cli, "--kernel: a guest has one");
-		return -1;
-	}
-	s->kernel = arg;
-	return 0;
-}
-
-static int set_image(struct cli *cli, const char *arg)
-{
-	struct split *s = cli->own;
-
-	if (s->images == SPLIT_IMAGES_MAX) {
-		cli_usage(cli, "--image: more than %d files", SPLIT_IMAGES_MAX);
-		return -1;
-	}
-	s->image[s->images++] = arg;
-	return 0;
-}
 
 /* Read the guest's code before anything is written. 0, or the exit code. */
 static int take_code(struct cli *cli)
@@ -96,8 +20,8 @@ static int take_code(struct cli *cli)
 
 	if (s->kernel)
 		ret = perf_code_kernel(cli, &s->code, s->kernel);
-	for (i = 0; !ret && i < s->images; i++)
-		ret = perf_code_image(cli, &s->code, s->image[i]);
+	for (i = 0; !ret && i < s->image.count; i++)
+		ret = perf_code_image(cli, &s->code, s->image.s[i]);
 	return ret;
 }
 
@@ -247,7 +171,7 @@ static int check_clock(struct cli *cli)
 		s->on_clock = VMPT_EXTRACT_CLOCK_HOST;
 	if (s->on_clock && cli_is_rtit(cli))
 		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
-	if (!s->on_clock && cli->clock.told_count)
+	if (!s->on_clock && cli_clock(cli)->told_count)
 		return cli_usage(cli, "--vm is for --clock");
 	return CLI_OK;
 }
@@ -276,9 +200,12 @@ static int run(struct cli *cli)
 	size_t i;
 
 	s->dir_fd = -1;
+	s->perf |= s->per_vm;
+	/* To perf NR = 1 is a guest of which it knows no code. */
+	s->conceal |= s->perf;
 	if (!s->dir)
 		return cli_usage(cli, "no directory to write to: give -o DIR");
-	if (!s->perf && (s->kernel || s->images))
+	if (!s->perf && (s->kernel || s->image.count))
 		return cli_usage(cli, "--kernel and --image are for --perf");
 	if (s->conceal && cli_is_rtit(cli))
 		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no packets "
@@ -333,37 +260,38 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-	{ "output", 'o', "DIR",
-	  "write the streams and index.json into DIR, which is\nmade if need be", set_output },
-	{ "conceal", 0, NULL,
-	  "hide from all streams, the host's too, that there\n"
-	  "were VMs: no VMCS, NR 0, no VM entries and exits",
-	  set_conceal },
-	{ "perf", 0, NULL,
-	  "write each stream as a perf.data for perf script;\n"
-	  "conceals, too",
-	  set_perf },
-	{ "per-vm", 0, NULL,
-	  "as --perf, and all streams of a VM in one perf.data,\n"
-	  "in order of time; --clock=host if it is not given",
-	  set_per_vm },
-	{ "clock", 0, "WHOSE",
-	  "put TSC packets on one clock: host: the host's, in\n"
-	  "all streams; guest: each VM's own; as-is",
-	  set_clock },
-	{ "kernel", 0, "FILE[@ADDR]",
-	  "with --perf: the VMs' kernel is FILE, an ELF file\n"
-	  "with symbols; its _text is at ADDR if it was moved",
-	  set_kernel },
-	{ "image", 0, "FILE[@ADDR]",
-	  "with --perf: the VMs run FILE, a program or library;\n"
-	  "at ADDR if it is position independent; repeatable",
-	  set_image },
-	{ "force", 'f', NULL,
-	  "overwrite the files of an earlier split, and remove\nits streams that are not written again",
-	  set_force },
+	{ "output", 'o', CLI_DIR, "DIR",
+	  "write the streams and index.json into DIR, which is made if need be",
+	  CLI_AT(struct split, dir) },
+	{ "conceal", 0, CLI_FLAG, NULL,
+	  "hide from all streams, the host's too, that there were VMs: no VMCS, NR 0, no VM entries "
+	  "and exits",
+	  CLI_AT(struct split, conceal) },
+	{ "perf", 0, CLI_FLAG, NULL,
+	  "write each stream as a perf.data for perf script; conceals, too",
+	  CLI_AT(struct split, perf) },
+	{ "per-vm", 0, CLI_FLAG, NULL,
+	  "as --perf, and all streams of a VM in one perf.data, in order of time; --clock=host if it "
+	  "is not given",
+	  CLI_AT(struct split, per_vm) },
+	{ "clock", 0, CLI_WORD, "WHOSE",
+	  "put TSC packets on one clock; host: the host's, in all streams; guest: each VM's own",
+	  "as-is", "as-is, host, guest", CLI_AT(struct split, on_clock),
+	  CLI_GIVEN(struct split, clock_given) },
+	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
+	  "with --perf: the VMs' kernel is FILE, an ELF file with symbols; its _text is at ADDR if "
+	  "it was moved",
+	  CLI_AT(struct split, kernel), .take = elf_take_kernel },
+	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
+	  "with --perf: the VMs run FILE, a program or library; at ADDR if it is position independent",
+	  CLI_AT(struct split, image) },
+	{ "force", 'f', CLI_FLAG, NULL,
+	  "overwrite the files of an earlier split, and remove its streams that are not written again",
+	  CLI_AT(struct split, force) },
 	{ 0 },
 };
+
+static const struct cli_group group = { .option = options };
 
 const struct cli_command cli_split = {
 	.name = "split",
@@ -382,9 +310,7 @@ const struct cli_command cli_split = {
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
-	.options = options,
-	.clock = true,
-	.names = true,
+	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct split),
 	.run = run,
 };

@@ -7,8 +7,6 @@
 #include "cli/vm-names.h"
 #include "decoder/vmpt-extract.h"
 
-#define SPLIT_IMAGES_MAX 64
-
 /* Files kept open at once; the one not used for longest makes room. */
 #define SPLIT_OPEN_MAX 64
 
@@ -52,8 +50,7 @@ struct split {
 	bool per_vm; /* and joined by VM */
 	bool clock_given;
 	const char *kernel; /* as given; NULL: none */
-	const char *image[SPLIT_IMAGES_MAX];
-	size_t images;
+	struct cli_strings image;
 	struct perf_code code;	     /* of both */
 	struct vmpt_trace_info info; /* of .perf: what perf is told of the trace */
 

@@ -87,7 +87,12 @@ static void count_packet(struct stat_walk *w, u64 at, const struct vmpt_item *it
 	}
 }
 
-void stat_rtit_count(struct stat_walk *w, const struct vmpt_batch *b)
+static void start(struct stat_walk *w)
+{
+	w->c->rtit.found = vmpt_rtit_cycles_guess(w->stream, w->cli->options.headless);
+}
+
+static void count_batch(struct stat_walk *w, const struct vmpt_batch *b)
 {
 	struct stat_tally *tnt = &w->c->kind[VMPT_RTIT_TNT];
 	struct stat_rtit *c = &w->c->rtit;
@@ -159,7 +164,7 @@ static void print_time(const struct stat_rtit *c)
 		       cli_number(c->mtc_ticks, buf));
 }
 
-void stat_rtit_print(const struct cli *cli, const struct stat_rtit *c)
+static void print(const struct cli *cli, const struct stat_rtit *c)
 {
 	char buf[32], to[32], mean[32];
 	const char *sep = "  errata: ";
@@ -200,7 +205,7 @@ void stat_rtit_print(const struct cli *cli, const struct stat_rtit *c)
 
 /* ---- JSON ---- */
 
-void stat_rtit_json(struct cli *cli, json_t *o, const struct stat_rtit *c)
+static void json(struct cli *cli, json_t *o, const struct stat_rtit *c)
 {
 	json_t *psb = json_object(), *ranges = json_array(), *errata = json_object();
 	json_t *cr3s = json_array();
@@ -241,3 +246,11 @@ void stat_rtit_json(struct cli *cli, json_t *o, const struct stat_rtit *c)
 	cli_json_set(cli, o, "cr3s", cr3s);
 	cli_json_set(cli, o, "cr3s_complete", json_boolean(!c->more_cr3s));
 }
+
+const struct stat_ops stat_rtit_ops = {
+	.kind_name = vmpt_rtit_name,
+	.count = count_batch,
+	.start = start,
+	.print = print,
+	.json = json,
+};

@@ -2,7 +2,13 @@
 /* vmpt stat: packets and bytes per kind, per CPU and in all. */
 #include <stdlib.h>
 
+#include "cli/record.h"
 #include "cli/stat.h"
+
+/* The command's own. */
+struct stat_own {
+	const struct stat_ops *ops;
+};
 
 static void count_run(struct stat_counts *c, const u8 *bytes, size_t size)
 {
@@ -25,7 +31,7 @@ void stat_count_loss(const struct stat_walk *w, u64 at, const struct vmpt_item *
 	cli_lose(w->cli, CLI_LOST, w->stream, at, item->payload, (int)err);
 }
 
-static void count_batch(const struct stat_walk *w, const struct vmpt_batch *b)
+static void count_batch(struct stat_walk *w, const struct vmpt_batch *b)
 {
 	struct stat_counts *c = w->c;
 	size_t i;
@@ -44,8 +50,16 @@ static void count_batch(const struct stat_walk *w, const struct vmpt_batch *b)
 	}
 }
 
+static const struct stat_ops pt_ops = { .kind_name = vmpt_pt_name, .count = count_batch };
+
+static const struct stat_ops *stat_ops(const struct cli *cli)
+{
+	return ((const struct stat_own *)cli->own)->ops;
+}
+
 static int count_stream(struct cli *cli, size_t i, struct stat_counts *c)
 {
+	const struct stat_ops *ops = stat_ops(cli);
 	struct stat_walk w = { .cli = cli, .stream = cli->stream[i], .c = c };
 	struct vmpt_options options = cli_stream_options(cli, i);
 	struct vmpt_decoder *dec;
@@ -55,14 +69,10 @@ static int count_stream(struct cli *cli, size_t i, struct stat_counts *c)
 	if (ret)
 		return ret;
 	c->size = w.stream->size;
-	if (cli_is_rtit(cli))
-		c->rtit.found = vmpt_rtit_cycles_guess(w.stream, options.headless);
-	while ((ret = vmpt_batch_next(dec, &batch)) > 0) {
-		if (cli_is_rtit(cli))
-			stat_rtit_count(&w, &batch);
-		else
-			count_batch(&w, &batch);
-	}
+	if (ops->start)
+		ops->start(&w);
+	while ((ret = vmpt_batch_next(dec, &batch)) > 0)
+		ops->count(&w, &batch);
 	vmpt_decoder_close(dec);
 	return ret;
 }
@@ -92,11 +102,6 @@ static struct stat_tally sum(const struct stat_tally *t, size_t n)
 	return all;
 }
 
-static const char *kind_name(const struct cli *cli, unsigned int kind)
-{
-	return cli_is_rtit(cli) ? vmpt_rtit_name(kind) : vmpt_pt_name(kind);
-}
-
 /* ---- text ---- */
 
 static void print_row(struct cli_table *t, enum cli_paint paint, const char *prefix,
@@ -120,7 +125,8 @@ static void print_table(struct cli *cli, const struct stat_counts *c)
 
 	for (i = 0; i < STAT_KINDS; i++)
 		if (c->kind[i].count)
-			print_row(t, CLI_PLAIN, "", kind_name(cli, i), &c->kind[i], c->size);
+			print_row(t, CLI_PLAIN, "", stat_ops(cli)->kind_name(i), &c->kind[i],
+				  c->size);
 	if (c->rtit.cycles.count)
 		print_row(t, CLI_PLAIN, "", "cycle counts", &c->rtit.cycles, c->size);
 	for (i = 0; i < VMPT_E_NR; i++)
@@ -145,8 +151,8 @@ static void print_counts(struct cli *cli, const char *name, const struct stat_co
 	}
 	printf("\n");
 	print_table(cli, c);
-	if (cli_is_rtit(cli))
-		stat_rtit_print(cli, &c->rtit);
+	if (stat_ops(cli)->print)
+		stat_ops(cli)->print(cli, &c->rtit);
 }
 
 static void print_text(struct cli *cli, const struct stat_counts *c,
@@ -185,7 +191,7 @@ static void json_counts(struct cli *cli, json_t *o, const struct stat_counts *c)
 
 	for (i = 0; i < STAT_KINDS; i++)
 		if (c->kind[i].count)
-			cli_json_set(cli, kinds, kind_name(cli, i),
+			cli_json_set(cli, kinds, stat_ops(cli)->kind_name(i),
 				     stat_json_tally(cli, "packets", &c->kind[i]));
 	for (i = 0; i < VMPT_E_NR; i++)
 		if (c->loss[i].count)
@@ -197,8 +203,8 @@ static void json_counts(struct cli *cli, json_t *o, const struct stat_counts *c)
 	cli_json_number(cli, o, "lost_bytes", lost.bytes);
 	cli_json_set(cli, o, "kinds", kinds);
 	cli_json_set(cli, o, "loss_causes", losses);
-	if (cli_is_rtit(cli))
-		stat_rtit_json(cli, o, &c->rtit);
+	if (stat_ops(cli)->json)
+		stat_ops(cli)->json(cli, o, &c->rtit);
 }
 
 static void print_json(struct cli *cli, const struct stat_counts *c,
@@ -222,11 +228,15 @@ static void print_json(struct cli *cli, const struct stat_counts *c,
 
 static int run(struct cli *cli)
 {
-	struct stat_counts *c = calloc(cli->streams, sizeof(*c));
-	struct stat_counts total = { .rtit.is_total = true };
-	int ret = 0;
+	struct stat_counts total = { .rtit.is_total = true }, *c;
+	struct stat_own *s = cli->own;
+	int ret = cli_side_rtit_only(cli);
 	size_t i;
 
+	if (ret)
+		return ret;
+	s->ops = cli_is_rtit(cli) ? &stat_rtit_ops : &pt_ops;
+	c = calloc(cli->streams, sizeof(*c));
 	if (!c)
 		return cli_no_memory(cli);
 	cli_progress_start(cli, 1);
@@ -257,5 +267,7 @@ const struct cli_command cli_stat = {
 		    "  vmpt stat -j 4 perf.data        all CPUs, four threads\n"
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"
 		    "  vmpt stat --json a.pt b.pt | jq .total.kinds\n",
+	.group = { &cli_input_group, &cli_side_group, &cli_output_group },
+	.own_size = sizeof(struct stat_own),
 	.run = run,
 };

@@ -51,6 +51,17 @@ struct stat_walk {
 	bool mtc_known;
 };
 
+/* What is different of Intel PT and of RTIT; members but the first two may be NULL. */
+struct stat_ops {
+	const char *(*kind_name)(unsigned int kind);
+	void (*count)(struct stat_walk *w, const struct vmpt_batch *b);
+	void (*start)(struct stat_walk *w); /* of a stream */
+	void (*print)(const struct cli *cli, const struct stat_rtit *c);
+	void (*json)(struct cli *cli, json_t *o, const struct stat_rtit *c);
+};
+
+extern const struct stat_ops stat_rtit_ops;
+
 /* ---- stat.c ---- */
 
 void stat_count_loss(const struct stat_walk *w, u64 at, const struct vmpt_item *item);
@@ -58,9 +69,6 @@ json_t *stat_json_tally(struct cli *cli, const char *what, const struct stat_tal
 
 /* ---- stat-rtit.c ---- */
 
-void stat_rtit_count(struct stat_walk *w, const struct vmpt_batch *b);
 void stat_rtit_add(struct stat_rtit *to, const struct stat_rtit *from);
-void stat_rtit_print(const struct cli *cli, const struct stat_rtit *c);
-void stat_rtit_json(struct cli *cli, json_t *o, const struct stat_rtit *c);
 
 #endif

@@ -16,26 +16,6 @@ struct timeline_code {
 	struct elf_code code;
 };
 
-int timeline_code_set_kernel(struct cli *cli, struct timeline_code_wants *wants, const char *arg)
-{
-	if (wants->kernel) {
-		cli_usage(cli, "--kernel: one is enough");
-		return -1;
-	}
-	wants->kernel = arg;
-	return 0;
-}
-
-int timeline_code_set_image(struct cli *cli, struct timeline_code_wants *wants, const char *arg)
-{
-	if (wants->images == TIMELINE_IMAGES_MAX) {
-		cli_usage(cli, "--image: more than %d", TIMELINE_IMAGES_MAX);
-		return -1;
-	}
-	wants->image[wants->images++] = arg;
-	return 0;
-}
-
 static u16 guess(void *opaque, const struct vmpt_exit_place *place)
 {
 	const struct timeline_code *code = opaque;
@@ -52,7 +32,7 @@ int timeline_code_open(struct cli *cli, const struct timeline_code_wants *wants,
 	size_t i;
 	int ret = CLI_OK;
 
-	if (!wants->kernel && !wants->images)
+	if (!wants->kernel && !wants->image.count)
 		return CLI_OK;
 	c = calloc(1, sizeof(*c));
 	if (!c)
@@ -60,8 +40,8 @@ int timeline_code_open(struct cli *cli, const struct timeline_code_wants *wants,
 	*code = c;
 	if (wants->kernel)
 		ret = elf_code_kernel(cli, &c->code, wants->kernel);
-	for (i = 0; i < wants->images && !ret; i++)
-		ret = elf_code_image(cli, &c->code, wants->image[i]);
+	for (i = 0; i < wants->image.count && !ret; i++)
+		ret = elf_code_image(cli, &c->code, wants->image.s[i]);
 	to->guess = guess;
 	to->guess_opaque = c;
 	return ret;

@@ -8,17 +8,11 @@
 
 #include "cli/timeline-own.h"
 
-#define TIMELINE_IMAGES_MAX 64
-
 /* Of the command line. */
 struct timeline_code_wants {
 	const char *kernel; /* as given; NULL: none */
-	const char *image[TIMELINE_IMAGES_MAX];
-	size_t images;
+	struct cli_strings image;
 };
-
-int timeline_code_set_kernel(struct cli *cli, struct timeline_code_wants *wants, const char *arg);
-int timeline_code_set_image(struct cli *cli, struct timeline_code_wants *wants, const char *arg);
 
 struct timeline_code;
 

@@ -66,7 +66,7 @@ static int add_record(struct cli *cli, struct timeline_names *names, const struc
 				cli_warn(cli,
 					 "%s: names VMCS 0x%llx twice from the same time on: the "
 					 "latter is taken",
-					 cli->side_record, (unsigned long long)v->vmcs);
+					 cli_side(cli)->file, (unsigned long long)v->vmcs);
 			continue;
 		}
 		if (i && v[-1].vmcs == v->vmcs && v[-1].since < v->since)
@@ -179,5 +179,5 @@ void timeline_names_tell(const struct cli *cli, const struct timeline_names *nam
 	if (names->from_record)
 		cli_warn(cli,
 			 "%s: none of its VMCSs ran in this trace%s: is it the same recording's?",
-			 cli->side_record, part ? " at that time" : "");
+			 cli_side(cli)->file, part ? " at that time" : "");
 }

@@ -9,92 +9,53 @@
 #include "cli/timeline-options.h"
 
 /* "[VM:]FILE[@ADDR]": a file that is there may be called so itself. */
-static int set_symbols(struct cli *cli, const char *arg)
+static int take_symbols(struct cli *cli, void *to, const char *arg)
 {
 	struct timeline_told *told = cli->own;
+	size_t n = ((struct cli_strings *)to)->count;
 	const char *colon = strchr(arg, ':');
 
-	if (told->symbol_files == TIMELINE_SYMBOL_FILES) {
-		cli_usage(cli, "--symbols: more than %d", TIMELINE_SYMBOL_FILES);
-		return -1;
-	}
+	if (n == CLI_STRINGS)
+		return 0;
 	if (colon && !access(arg, F_OK))
 		colon = NULL;
-	told->symbol_file[told->symbol_files] = strdup(colon ? colon + 1 : arg);
-	if (colon)
-		told->symbol_vm[told->symbol_files] = strndup(arg, (size_t)(colon - arg));
-	told->symbol_files++;
+	told->symbol_file[n] = colon ? colon + 1 : arg;
+	told->symbol_vm[n] = colon ? strndup(arg, (size_t)(colon - arg)) : NULL;
 	return 0;
 }
 
-static int set_from(struct cli *cli, const char *arg)
-{
-	struct timeline_told *told = cli->own;
-
-	told->wants.from = arg;
-	return 0;
-}
-
-static int set_to(struct cli *cli, const char *arg)
-{
-	struct timeline_told *told = cli->own;
-
-	told->wants.to = arg;
-	return 0;
-}
-
-static int set_owner(struct cli *cli, const char *arg)
-{
-	struct timeline_told *told = cli->own;
-
-	told->wants.vm = arg;
-	return 0;
-}
-
-static int set_khz(struct cli *cli, const char *arg)
-{
-	struct timeline_told *told = cli->own;
-
-	return timeline_parse_khz(cli, arg, &told->wants);
-}
-
-static int set_kernel(struct cli *cli, const char *arg)
-{
-	struct timeline_told *told = cli->own;
-
-	return timeline_code_set_kernel(cli, &told->code, arg);
-}
-
-static int set_image(struct cli *cli, const char *arg)
-{
-	struct timeline_told *told = cli->own;
-
-	return timeline_code_set_image(cli, &told->code, arg);
-}
-
-const struct cli_option timeline_options[] = {
-	{ "symbols", 0, "[VM:]FILE",
-	  "names of the guest's functions: an ELF file, with\n"
-	  "@ADDR behind it where it was moved to, or a text like\n"
-	  "/proc/kallsyms; VM: of this one only; repeatable",
-	  set_symbols },
-	{ "from", 0, "TIME", "from this time on, in seconds from the start", set_from },
-	{ "to", 0, "TIME", "up to this time", set_to },
-	{ "owner", 0, "NAME",
-	  "only this VM or vCPU, by name or VMCS; or host, vm,\n"
-	  "unknown",
-	  set_owner },
-	{ "tsc-khz", 0, "N", "the TSC's frequency; else a perf.data tells it", set_khz },
-	{ "kernel", 0, "FILE[@ADDR]",
-	  "the guests' kernel, vmlinux, for guesses why they\n"
-	  "exit; ADDR: where its _text is, if it was moved",
-	  set_kernel },
-	{ "image", 0, "FILE[@ADDR]",
-	  "a program or library of theirs; ADDR: where its first\n"
-	  "page is, if it is position independent; repeatable",
-	  set_image },
+static const struct cli_option part_options[] = {
+	{ "from", 0, CLI_STRING, "TIME", "from this time on, in seconds from the start",
+	  CLI_AT(struct timeline_told, wants.from) },
+	{ "to", 0, CLI_STRING, "TIME", "up to this time", CLI_AT(struct timeline_told, wants.to) },
+	{ "owner", 0, CLI_STRING, "NAME",
+	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
+	  .words = "host, vm, unknown", CLI_AT(struct timeline_told, wants.vm) },
+	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; else a perf.data tells it", .min = 1,
+	  .max = 999999999, CLI_AT(struct timeline_told, wants.tsc_khz) },
 	{ 0 },
 };
+
+static const struct cli_option code_options[] = {
+	{ "symbols", 0, CLI_FILE, "[VM:]FILE",
+	  "names of the guest's functions: an ELF file, with @ADDR behind it where it was moved to, "
+	  "or a text like /proc/kallsyms; VM: of this one only",
+	  CLI_AT(struct timeline_told, symbol), .take = take_symbols },
+	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
+	  "the guests' kernel, vmlinux, for guesses why they exit; ADDR: where its _text is, if it "
+	  "was moved",
+	  CLI_AT(struct timeline_told, code.kernel), .take = elf_take_kernel },
+	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
+	  "a program or library of theirs; ADDR: where its first page is, if it is position "
+	  "independent",
+	  CLI_AT(struct timeline_told, code.image) },
+	{ 0 },
+};
+
+const struct cli_group timeline_part_group = { .title = "Options for a part of the trace",
+					       .option = part_options };
+const struct cli_group timeline_code_group = { .title = "Options for the guests' code",
+					       .option = code_options };
 
 /* --symbols of a VM that did not run */
 static void tell_symbols(void *opaque, const struct timeline *t)
@@ -102,7 +63,7 @@ static void tell_symbols(void *opaque, const struct timeline *t)
 	const struct timeline_told *told = opaque;
 	size_t i, k;
 
-	for (i = 0; i < told->symbol_files; i++) {
+	for (i = 0; i < told->symbol.count; i++) {
 		if (!told->symbol_vm[i])
 			continue;
 		for (k = 0; k < t->vms && strcmp(t->vm[k].name, told->symbol_vm[i]); k++)
@@ -123,12 +84,8 @@ int timeline_told_open(struct cli *cli, struct timeline_told *told)
 	told->wants.tell = tell_symbols;
 	told->wants.tell_opaque = told;
 
-	for (i = 0; i < told->symbol_files && !ret; i++) {
-		if (!told->symbol_file[i])
-			ret = cli_no_memory(cli);
-		else
-			ret = elf_symbols_add(cli, &told->symbols, told->symbol_file[i]);
-	}
+	for (i = 0; i < told->symbol.count && !ret; i++)
+		ret = elf_symbols_add(cli, &told->symbols, told->symbol_file[i]);
 	elf_symbols_sort(&told->symbols);
 	return ret ? ret : timeline_code_open(cli, &told->code, &told->opened, &told->wants);
 }
@@ -139,10 +96,8 @@ void timeline_told_close(struct timeline_told *told)
 
 	timeline_code_close(told->opened);
 	elf_symbols_free(&told->symbols);
-	for (i = 0; i < told->symbol_files; i++) {
-		free(told->symbol_file[i]);
-		free((char *)told->symbol_vm[i]);
-	}
+	for (i = 0; i < told->symbol.count; i++)
+		free(told->symbol_vm[i]);
 }
 
 bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, char *buf,
@@ -152,7 +107,7 @@ bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, c
 	u64 into;
 	u32 i;
 
-	for (i = 0; i < told->symbol_files; i++) {
+	for (i = 0; i < told->symbol.count; i++) {
 		if (told->symbol_vm[i] && strcmp(told->symbol_vm[i], vm))
 			continue;
 		name = elf_symbols_find(&told->symbols, i, ip, &into);

@@ -9,22 +9,20 @@
 #include "cli/elf-code.h"
 #include "cli/timeline-code.h"
 
-#define TIMELINE_SYMBOL_FILES 64
-
 /* The first member of the command's own struct. All 0 to start. */
 struct timeline_told {
 	struct timeline_wants wants;
 	struct timeline_code_wants code;
-	const char *symbol_vm[TIMELINE_SYMBOL_FILES]; /* of each file; NULL: of all VMs */
-	char *symbol_file[TIMELINE_SYMBOL_FILES];
-	size_t symbol_files;
+	struct cli_strings symbol; /* as given */
+	const char *symbol_file[CLI_STRINGS];
+	char *symbol_vm[CLI_STRINGS]; /* of each file; NULL: of all VMs */
 	/* open */
 	struct elf_symbols symbols;
 	struct timeline_code *opened;
 };
 
-/* For cli_command.group. */
-extern const struct cli_option timeline_options[];
+/* Which part of the trace; the guests' code. The values are the command's. */
+extern const struct cli_group timeline_part_group, timeline_code_group;
 
 /* Read the files that were named. 0, or the exit code after a message; close in either case. */
 int timeline_told_open(struct cli *cli, struct timeline_told *told);

@@ -76,10 +76,10 @@ static int check_input(const struct cli *cli, const struct timeline_told *told, 
 		return CLI_OK;
 	if (cli_is_input(cli, &st))
 		return cli_usage(cli, "%s: %s is the trace itself, or of it", option, path);
-	input = is_named(cli->side_record, &st) || is_named(told->code.kernel, &st);
-	for (i = 0; i < told->code.images; i++)
-		input |= is_named(told->code.image[i], &st);
-	for (i = 0; i < told->symbol_files; i++)
+	input = is_named(cli_side(cli)->file, &st) || is_named(told->code.kernel, &st);
+	for (i = 0; i < told->code.image.count; i++)
+		input |= is_named(told->code.image.s[i], &st);
+	for (i = 0; i < told->symbol.count; i++)
 		input |= is_named(told->symbol_file[i], &st);
 	if (input)
 		return cli_usage(cli, "%s: %s is an input: it would be overwritten", option, path);

@@ -107,9 +107,6 @@ struct timeline_wants {
 int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 		 const struct timeline_sink *sinks, size_t count);
 
-/* Options of both; each is called with the command's own wants. */
-int timeline_parse_khz(struct cli *cli, const char *arg, struct timeline_wants *wants);
-
 /* ---- words ---- */
 
 #define TIMELINE_TIME 32
@@ -142,6 +139,7 @@ int timeline_out_close(struct cli *cli, const char *path, FILE *file);
 struct timeline_table;	/* timeline-table.c */
 struct timeline_json;	/* timeline-json.c */
 struct timeline_chrome; /* timeline-chrome.c */
+struct timeline_page;	/* page.c */
 
 /* The table of spans, @head lines at the most (0: all). */
 int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
@@ -155,5 +153,15 @@ void timeline_json_close(struct timeline_json *json);
 int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chrome **chrome,
 			 struct timeline_sink *sink);
 void timeline_chrome_close(struct timeline_chrome *chrome);
+
+/* "name+0x10" of the IP of a guest of the VM called @vm into @buf; false: there is none. */
+typedef bool timeline_page_symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t size);
+
+/* The HTML page; written in .end. */
+int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
+		       struct timeline_sink *sink);
+void timeline_page_close(struct timeline_page *page);
+/* Names for the IPs of exits, asked when the page is written; before that. */
+void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque);
 
 #endif

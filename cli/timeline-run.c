@@ -40,16 +40,6 @@ struct run {
 
 /* ---- options ---- */
 
-int timeline_parse_khz(struct cli *cli, const char *arg, struct timeline_wants *wants)
-{
-	if (cli_parse_u64(cli, "--tsc-khz", arg, &wants->tsc_khz))
-		return -1;
-	if (wants->tsc_khz && wants->tsc_khz < 1000000000)
-		return 0;
-	cli_usage(cli, "--tsc-khz: %s kHz is no frequency of a TSC", arg);
-	return -1;
-}
-
 /* Seconds of --from and --to; ticks where the frequency is not known. */
 static int parse_time(struct run *r, const char *what, const char *arg, u64 *tsc)
 {

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "cli/page.h"
 #include "cli/timeline-options.h"
 
 struct own {
@@ -14,66 +13,24 @@ struct own {
 	bool summary, perf_time;
 };
 
-static int set_summary(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	(void)arg;
-	own->summary = true;
-	return 0;
-}
-
-static int set_perf_time(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	(void)arg;
-	own->perf_time = true;
-	return 0;
-}
-
-static int set_chrome(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->chrome = arg;
-	return 0;
-}
-
-static int set_html(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	own->html = arg;
-	return 0;
-}
-
-static int set_head(struct cli *cli, const char *arg)
-{
-	struct own *own = cli->own;
-
-	if (cli_parse_u64(cli, "--head", arg, &own->head))
-		return -1;
-	if (own->head)
-		return 0;
-	cli_usage(cli, "--head: 0 lines are none; give 1 or more");
-	return -1;
-}
-
 static const struct cli_option options[] = {
-	{ "summary", 0, NULL, "totals of VMs and vCPUs instead of the spans", set_summary },
-	{ "chrome", 0, "FILE",
-	  "write FILE for the Perfetto UI (ui.perfetto.dev) or\n"
-	  "Chrome's tracing page: trace events as JSON; -: print",
-	  set_chrome },
-	{ "html", 0, "FILE",
-	  "write FILE, one page for a browser: lanes to zoom\n"
-	  "into, exits, search by IP; -: print it",
-	  set_html },
-	{ "head", 'n', "N", "the first N spans only", set_head },
-	{ "perf-time", 0, NULL, "times as perf script has them", set_perf_time },
+	{ "summary", 0, CLI_FLAG, NULL, "totals of VMs and vCPUs instead of the spans",
+	  CLI_AT(struct own, summary) },
+	{ "chrome", 0, CLI_FILE, "FILE",
+	  "write FILE for the Perfetto UI (ui.perfetto.dev) or Chrome's tracing page: trace events "
+	  "as JSON; -: print",
+	  CLI_AT(struct own, chrome) },
+	{ "html", 0, CLI_FILE, "FILE",
+	  "write FILE, one page for a browser: lanes to zoom into, exits, search by IP; -: print it",
+	  CLI_AT(struct own, html) },
+	{ "head", 'n', CLI_NUMBER, "N", "the first N spans only", .min = 1,
+	  CLI_AT(struct own, head) },
+	{ "perf-time", 0, CLI_FLAG, NULL, "times as perf script has them",
+	  CLI_AT(struct own, perf_time) },
 	{ 0 },
 };
+
+static const struct cli_group group = { .option = options };
 
 static int check(struct cli *cli, const struct own *own)
 {
@@ -116,7 +73,7 @@ static int run(struct cli *cli)
 	if (!ret && own->html) {
 		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
 		sinks++;
-		if (!ret && own->told.symbol_files)
+		if (!ret && own->told.symbol.count)
 			timeline_page_symbols(page, symbol, &own->told);
 	}
 	if (!ret && cli->json) {
@@ -152,10 +109,8 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
 		    "  vmpt timeline --html page.html perf.data       to look at in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
-	.options = options,
-	.group = timeline_options,
-	.clock = true,
-	.names = true,
+	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
+		   &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct own),
 	.run = run,
 };

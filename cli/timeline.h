@@ -8,9 +8,7 @@
 #define VMPT_CLI_TIMELINE_H
 
 #include "cli/cli.h"
-#include "decoder/vmpt-timeline.h"
-
-#define TIMELINE_NONE (~0u) /* no vCPU, no VM, no number */
+#include "cli/page-span.h"
 
 /* What a vCPU, a VM or a CPU did. Times are ticks of the host's TSC. */
 struct timeline_totals {
@@ -82,32 +80,6 @@ struct timeline {
 	struct timeline_missing *missing;
 };
 
-/* A span as the sinks take it. */
-struct timeline_span {
-	const struct vmpt_span *span; /* until the sink returns */
-	u32 vcpu;	 /* index in timeline.vcpu, of a guest's span; else TIMELINE_NONE */
-	u32 moved_from;	 /* index of the stream on which the vCPU ran before, or TIMELINE_NONE */
-	u64 start, end;	 /* ticks from time 0 on; end >= start */
-	u64 early, late; /* bounds of .end - .start: it is that much shorter or longer at most */
-	bool bounded;	 /* .early and .late are known */
-	bool begins;	 /* .start is known, else it is 0 or .end */
-	bool timed;	 /* so is .end */
-	/*
-	 * The time out of the guest before this span: from the exit .left, whose span ended at
-	 * .left_at, to .start. Of a guest's span that began with an entry, if the exit before it
-	 * was seen and nothing was lost between. If the vCPU was on a CPU between that is not in
-	 * the trace it is .unseen instead, and only .left_timed and .left_at are valid.
-	 */
-	bool has_left;
-	bool unseen;
-	bool left_timed; /* both times are known */
-	struct vmpt_exit left;
-	u64 left_at;
-	/* Bounds of .start - .left_at, as those of the span's length. */
-	u64 out_early, out_late;
-	bool out_bounded;
-};
-
 /* An output. All return 0, or an exit code after a message. */
 struct timeline_sink {
 	int (*begin)(void *opaque, const struct timeline *timeline);
@@ -136,17 +108,5 @@ bool timeline_guessed(const struct vmpt_exit *exit);
 u64 timeline_error(const struct timeline_bounds *bounds);
 /* Seconds, or ticks as they are where the frequency is not known. */
 double timeline_seconds(const struct timeline *timeline, u64 ticks);
-
-/* ---- outputs ---- */
-
-struct timeline_page; /* page.c */
-
-/*
- * Make the HTML page as @path. 0, or an exit code after a message. Its sink writes the file in
- * .end; timeline_page_close() frees all.
- */
-int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
-		       struct timeline_sink *sink);
-void timeline_page_close(struct timeline_page *page);
 
 #endif

@@ -16,7 +16,7 @@ bool cli_vm_names_told(const struct cli *cli)
 
 	if (cli_is_rtit(cli))
 		return false;
-	return cli->side_record ||
+	return cli_side(cli)->file ||
 	       (cli->files == 1 && cli_rec_find(cli->file[0], side, sizeof(side)));
 }
 
@@ -281,8 +281,8 @@ void cli_vm_names_json(struct cli *cli, struct cli_vm_names *names, json_t *o, u
 
 void cli_vm_names_tell(const struct cli *cli, const struct cli_vm_names *names)
 {
-	if (cli->side_record && names->count && !names->seen)
+	if (cli_side(cli)->file && names->count && !names->seen)
 		cli_warn(cli,
 			 "%s: none of its VMCSs ran in this trace: is it the same recording's?",
-			 cli->side_record);
+			 cli_side(cli)->file);
 }

@@ -8,7 +8,6 @@
 #include <sys/random.h>
 
 #include "cli/record.h"
-#include "cli/sts.h"
 #include "cli/vms.h"
 #include "util/array.h"
 
@@ -109,7 +108,8 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	const struct vmpt_stream *stream = cli->stream[i];
 	ssize_t at, prev = -1, owner = -1; /* owner: prev, losses skipped */
 	bool transitions = false;
-	u64 sts = 0;
+	const struct vms_ops *ops = ((const struct vms *)cli->own)->ops;
+	u64 last_tsc = 0;
 	struct vmpt_splitter *split;
 	struct vmpt_slice s;
 	struct vmpt_options options = cli_stream_options(cli, i);
@@ -125,10 +125,8 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	while ((ret = vmpt_split_next(split, &s)) > 0) {
 		bool lost = cli_lose_slice(cli, stream, &s);
 
-		if (s.has_tsc && stream->isa == VMPT_ISA_RTIT) {
-			s.first_tsc = cli_follow_sts(&sts, s.first_tsc);
-			s.last_tsc = cli_follow_sts(&sts, s.last_tsc);
-		}
+		if (s.has_tsc && ops->whole_tsc)
+			ops->whole_tsc(&last_tsc, &s);
 		at = find_row(rows, i, lost ? VMS_LOST : s.owner.kind,
 			      !lost && s.owner.kind == VMPT_OWNER_VM ? s.owner.vmcs : 0);
 		if (at < 0) {

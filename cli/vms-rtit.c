@@ -4,11 +4,26 @@
  * were enabled and disabled, which VM entries and exits do, and others.
  */
 #include "cli/record.h"
+#include "cli/sts.h"
 #include "cli/vms.h"
+
+static int check(const struct cli *cli)
+{
+	if (!cli_clock_given(cli))
+		return CLI_OK;
+	return cli_usage(cli, "rates and maps are for Intel PT: RTIT's owners need no times");
+}
+
+/* STSs have 40 bits. */
+static void whole_tsc(u64 *last, struct vmpt_slice *s)
+{
+	s->first_tsc = cli_follow_sts(last, s->first_tsc);
+	s->last_tsc = cli_follow_sts(last, s->last_tsc);
+}
 
 /* ---- text ---- */
 
-void vms_rtit_print_who(struct cli *cli, const struct vms_row *row, size_t rows)
+static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	static const struct cli_column column[] = {
 		{ "VM", false }, { "CPUS", false }, { "RUNS", true },  { "PGE", true },
@@ -52,7 +67,7 @@ static void print_errata(const char *name, const struct vms_row *row)
 		printf("\n");
 }
 
-void vms_rtit_print_notes(const struct cli *cli, const struct vms_row *row, size_t rows)
+static void print_notes(const struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	char room[CLI_WHO], buf[32];
 	struct vms_row all;
@@ -70,7 +85,7 @@ void vms_rtit_print_notes(const struct cli *cli, const struct vms_row *row, size
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		print_errata(name, &all);
 	}
-	if (!cli->record)
+	if (!cli_side(cli)->record)
 		printf("RTIT's packets do not tell who ran: all is taken for the host's. A VMM knows:\n"
 		       "its side record (vmpt_rtit_record_print(); vms.jsonl of the QEMU plugin) "
 		       "goes to\n"
@@ -79,7 +94,7 @@ void vms_rtit_print_notes(const struct cli *cli, const struct vms_row *row, size
 
 /* ---- JSON ---- */
 
-void vms_rtit_json_row(struct cli *cli, json_t *o, const struct vms_row *row)
+static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 {
 	json_t *errata = json_object();
 	unsigned int i;
@@ -104,7 +119,8 @@ void vms_rtit_json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	}
 }
 
-void vms_rtit_json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
+/* The VM, if the side record has it. */
+static void json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 {
 	struct vmpt_owner owner = { .kind = row->kind, .vmcs = row->vmcs };
 	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, &owner);
@@ -115,3 +131,13 @@ void vms_rtit_json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 	cli_json_hex(cli, o, "tsc_offset", vcpu->tsc_offset);
 	cli_json_hex(cli, o, "core_offset", vcpu->core_offset);
 }
+
+const struct vms_ops vms_rtit_ops = {
+	.title = "VM",
+	.check = check,
+	.whole_tsc = whole_tsc,
+	.print_who = print_who,
+	.print_notes = print_notes,
+	.json_vm = json_vm,
+	.json_row = json_row,
+};

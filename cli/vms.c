@@ -90,6 +90,11 @@ enum cli_paint vms_paint(const struct vms_row *row)
 	return row->kind == VMS_LOST ? CLI_RED : cli_owner_paint(&owner);
 }
 
+static const struct vms_ops *vms_ops(const struct cli *cli)
+{
+	return ((const struct vms *)cli->own)->ops;
+}
+
 static bool is_vm(const struct vms_row *row)
 {
 	return row->kind == VMPT_OWNER_VM || row->kind == VMPT_OWNER_VM_ANY ||
@@ -205,7 +210,8 @@ static void cell_tsc(struct cli_table *t, const struct vms_row *row, u64 tsc)
  */
 static bool has_time(const struct cli *cli, const struct vms_row *first, const struct vms_row *row)
 {
-	if (cli_is_rtit(cli) || !row->has_tsc || !vmpt_trace_info(cli->trace)->has_time_conv)
+	if (!vms_ops(cli)->perf_time || !row->has_tsc ||
+	    !vmpt_trace_info(cli->trace)->has_time_conv)
 		return false;
 	return row->kind == VMPT_OWNER_HOST || (row->kind == VMPT_OWNER_UNKNOWN && !is_vm(first));
 }
@@ -214,11 +220,8 @@ static bool has_time(const struct cli *cli, const struct vms_row *first, const s
 static void print_when(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	const struct cli_column column[] = {
-		{ cli_is_rtit(cli) ? "VM" : "VMCS", false },
-		{ "LOSSES", true },
-		{ "FIRST TSC", true },
-		{ "LAST TSC", true },
-		{ "CR3S", false },
+		{ vms_ops(cli)->title, false }, { "LOSSES", true }, { "FIRST TSC", true },
+		{ "LAST TSC", true },		{ "CR3S", false },
 	};
 	struct cli_table *t;
 	size_t i;
@@ -293,15 +296,9 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 
 static void print_text(struct cli *cli, const struct vms_row *row, size_t rows)
 {
-	if (cli_is_rtit(cli))
-		vms_rtit_print_who(cli, row, rows);
-	else
-		print_who(cli, row, rows);
+	vms_ops(cli)->print_who(cli, row, rows);
 	print_when(cli, row, rows);
-	if (cli_is_rtit(cli))
-		vms_rtit_print_notes(cli, row, rows);
-	else
-		print_notes(cli, row, rows);
+	vms_ops(cli)->print_notes(cli, row, rows);
 }
 
 /* ---- JSON ---- */
@@ -311,10 +308,6 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	bool times = is_vm(row) && row->transitions;
 	u64 n;
 
-	if (cli_is_rtit(cli)) {
-		vms_rtit_json_row(cli, o, row);
-		return;
-	}
 	cli_json_number(cli, o, "slices", row->slices);
 	n = row->entries;
 	cli_json_set(cli, o, "entries", times ? json_integer((json_int_t)n) : json_null());
@@ -336,6 +329,14 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 		cli_json_hex(cli, o, "first_tsc", row->first_tsc);
 		cli_json_hex(cli, o, "last_tsc", row->last_tsc);
 	}
+}
+
+static void json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
+{
+	if (row->kind != VMPT_OWNER_VM)
+		return;
+	cli_json_hex(cli, o, "vmcs", row->vmcs);
+	cli_vm_names_json(cli, &((struct vms *)cli->own)->names, o, row->vmcs);
 }
 
 static void json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row)
@@ -362,13 +363,8 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 			row->kind == VMS_LOST	  ? "lost"
 			: row->kind == VMS_OTHERS ? "others"
 						  : cli_owner_kind(&owner));
-	if (cli_is_rtit(cli)) {
-		vms_rtit_json_vm(cli, o, row);
-	} else if (row->kind == VMPT_OWNER_VM) {
-		cli_json_hex(cli, o, "vmcs", row->vmcs);
-		cli_vm_names_json(cli, &((struct vms *)cli->own)->names, o, row->vmcs);
-	}
-	json_row(cli, o, row);
+	vms_ops(cli)->json_vm(cli, o, row);
+	vms_ops(cli)->json_row(cli, o, row);
 	if (times) {
 		cli_json_number(cli, o, "first_time_ns",
 				vmpt_tsc_to_perf_time(info, row->first_tsc));
@@ -391,7 +387,7 @@ static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u
 		json_t *one = json_object();
 
 		cli_json_stream(cli, one, cli->stream[row[k].stream]);
-		json_row(cli, one, &row[k]);
+		vms_ops(cli)->json_row(cli, one, &row[k]);
 		cli_json_add(cli, streams, one);
 	}
 	cli_json_set(cli, o, "share", json_real(total ? (double)all.bytes / (double)total : 0.0));
@@ -462,16 +458,33 @@ static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
 	cli_vm_names_tell(cli, &((const struct vms *)cli->own)->names);
 }
 
+static int check(const struct cli *cli)
+{
+	(void)cli;
+	return CLI_OK;
+}
+
+static const struct vms_ops pt_ops = {
+	.title = "VMCS",
+	.perf_time = true,
+	.check = check,
+	.print_who = print_who,
+	.print_notes = print_notes,
+	.json_vm = json_vm,
+	.json_row = json_row,
+};
+
 static int run(struct cli *cli)
 {
 	struct vms *s = cli->own;
 	struct vms_rows rows = { 0 };
-	int ret = 0, code = CLI_OK;
+	int ret = 0, code;
 	size_t i;
 
-	if (cli_is_rtit(cli) && cli_clock_given(cli))
-		return cli_usage(cli,
-				 "rates and maps are for Intel PT: RTIT's owners need no times");
+	s->ops = cli_is_rtit(cli) ? &vms_rtit_ops : &pt_ops;
+	code = s->ops->check(cli);
+	if (code)
+		return code;
 	cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret; i++) {
 		cli_progress_stream(cli, i);
@@ -512,8 +525,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
-	.clock = true,
-	.names = true,
+	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.own_size = sizeof(struct vms),
 	.run = run,
 };

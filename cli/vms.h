@@ -41,8 +41,26 @@ struct vms_rows {
 	u64 seed;		   /* of the hash: a trace shall not choose who collides */
 };
 
+/* What is different of Intel PT and of RTIT. */
+struct vms_ops {
+	const char *title; /* of the column of owners */
+	bool perf_time;	   /* of the host's TSC */
+	/* Whether the options fit. 0, or an exit code after a message. */
+	int (*check)(const struct cli *cli);
+	/* Make a slice's TSC whole; @last: of the slice before. May be NULL. */
+	void (*whole_tsc)(u64 *last, struct vmpt_slice *slice);
+	void (*print_who)(struct cli *cli, const struct vms_row *row, size_t rows);
+	void (*print_notes)(const struct cli *cli, const struct vms_row *row, size_t rows);
+	/* What the owner is called, if it is a VM; what it did. */
+	void (*json_vm)(struct cli *cli, json_t *o, const struct vms_row *row);
+	void (*json_row)(struct cli *cli, json_t *o, const struct vms_row *row);
+};
+
+extern const struct vms_ops vms_rtit_ops;
+
 /* The command's own. */
 struct vms {
+	const struct vms_ops *ops;
 	struct cli_clocks clocks; /* of the names; open only if there may be some */
 	struct cli_vm_names names;
 };
@@ -58,14 +76,6 @@ enum cli_paint vms_paint(const struct vms_row *row);
 /* "0-3,8": the CPUs of @n rows in order of their streams, cut where it gets long. */
 const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_t n, char *buf,
 			 size_t len);
-
-/* ---- vms-rtit.c: what is not as of PT ---- */
-
-void vms_rtit_print_who(struct cli *cli, const struct vms_row *row, size_t rows);
-void vms_rtit_print_notes(const struct cli *cli, const struct vms_row *row, size_t rows);
-void vms_rtit_json_row(struct cli *cli, json_t *o, const struct vms_row *row);
-/* The VM, if the side record has it. */
-void vms_rtit_json_vm(struct cli *cli, json_t *o, const struct vms_row *row);
 
 /* ---- vms-count.c ---- */
 

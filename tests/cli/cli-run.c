@@ -12,7 +12,7 @@
 #include "tests/cli/cli-run.h"
 #include "tests/support/support.h"
 
-#define WORDS_MAX 32
+#define WORDS_MAX 96
 
 static char home[4096];
 static struct run last;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "cli/rec-read.h"
+#include "cli/record.h"
+#include "decoder/vmpt-clock.h"
 
 static void print_names(const struct vmpt_names *names)
 {
@@ -75,7 +77,9 @@ static int run(struct cli *cli)
 
 int main(int argc, char **argv)
 {
-	static const struct cli_command command = { .name = "names-print", .run = run };
+	static const struct cli_command command = { .name = "names-print",
+						    .group = { &cli_input_group, &cli_side_group },
+						    .run = run };
 
 	return cli_run(&command, argc, argv);
 }

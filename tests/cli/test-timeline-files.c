@@ -324,8 +324,8 @@ START_TEST(what_is_wrong_is_said)
 		int code;
 		const char *err;
 	} cases[] = {
-		{ "timeline --head=0 a.cpu0.pt", 2, "0 lines" },
-		{ "timeline --tsc-khz=0 a.cpu0.pt", 2, "no frequency" },
+		{ "timeline --head=0 a.cpu0.pt", 2, "'0' is not a number from 1" },
+		{ "timeline --tsc-khz=0 a.cpu0.pt", 2, "'0' is not a number from 1 to" },
 		{ "timeline --from=x a.cpu0.pt", 2, "not a time" },
 		{ "timeline --from=-1 a.cpu0.pt", 2, "not a time" },
 		{ "timeline --from=5 --to=4 a.cpu0.pt", 2, "not behind" },

@@ -70,6 +70,69 @@ START_TEST(wrong_usage_is_2)
 }
 END_TEST
 
+/* Each kind of option, its limits and what lies behind them. */
+START_TEST(values_are_checked)
+{
+	static const struct {
+		const char *args, *err; /* NULL: it is right */
+	} cases[] = {
+		{ "stat -j 256 x.pt", NULL },
+		{ "stat -j 0x10 x.pt", NULL },
+		{ "stat -j 0 x.pt", NULL },
+		{ "stat -j 257 x.pt", "--threads: '257' is not a number from 0 to 256" },
+		{ "stat -j +1 x.pt", "--threads: '+1' is not a number" },
+		{ "stat -j 1x x.pt", "--threads: '1x' is not a number" },
+		{ "stat --threads= x.pt", "--threads: '' is not a number" },
+		{ "dump -n 1 --end=0xffffffffffffffff x.pt", NULL },
+		{ "dump --end=0x10000000000000000 x.pt", "--end: '0x10000000000000000' is not" },
+		{ "dump --end=0 x.pt", "--end: '0' is not a number from 1 on" },
+		{ "dump -n 1 --time --nominal-ratio=255 x.pt", NULL },
+		{ "dump -n 1 --time --nominal-ratio=256 x.pt", "is not a number from 1 to 255" },
+		{ "stat --guest-only=no x.pt", NULL },
+		{ "stat --guest-only=n x.pt", "'n' is none of auto, yes, no" },
+		{ "stat --guest-only=no, x.pt", "'no,' is none of auto, yes, no" },
+		{ "stat --guest-only= x.pt", "'' is none of auto, yes, no" },
+		{ "dump --kinds=psb,,tip x.pt", "no packet is called ''" },
+		{ "split -o out --perf --kernel=a --kernel=b x.pt", "--kernel: a guest has one" },
+		{ "split --output= x.pt", "--output: no folder is named" },
+	};
+	size_t i;
+
+	write_mixed("x.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(cases); i++) {
+		const struct run *r = vmpt("%s", cases[i].args);
+
+		if (cases[i].err) {
+			ck_assert_msg(r->code == 2, "vmpt %s: exit code %d", cases[i].args,
+				      r->code);
+			ck_has(r->err, cases[i].err);
+		} else {
+			ck_assert_msg(r->code != 2, "vmpt %s: %s", cases[i].args, r->err);
+		}
+	}
+}
+END_TEST
+
+/* 64 files fit, one more does not; what is given last counts elsewhere. */
+START_TEST(options_are_repeated)
+{
+	char args[2048], *at = stpcpy(args, "timeline");
+	size_t i;
+
+	write_mixed("x.pt");
+	for (i = 0; i < 64; i++)
+		at = stpcpy(at, " --image=none");
+	strcpy(at, " x.pt");
+	ck_assert_int_eq(vmpt("%s", args)->code, 1);
+	strcpy(at, " --image=none x.pt");
+	ck_assert_int_eq(vmpt("%s", args)->code, 2);
+	ck_has(vmpt("%s", args)->err, "--image: more than 64");
+	strcpy(args, vmpt("dump -n 1 x.pt")->out);
+	ck_assert_str_eq(vmpt("dump -n 3 --color=always -n 1 --color=never x.pt")->out, args);
+	ck_assert_str_ne(vmpt("dump -n 1 -n 3 x.pt")->out, args);
+}
+END_TEST
+
 START_TEST(help_and_version)
 {
 	size_t i;
@@ -84,7 +147,7 @@ START_TEST(help_and_version)
 		ck_has(r->out, "Examples:\n  vmpt ");
 		ck_has(r->out, "--guest-only=WHEN");
 		ck_has(r->out, "-j, --threads=N");
-		ck_has(r->out, "more than 12");
+		ck_has(r->out, "taken as 12");
 		first = strdup(r->out);
 		ck_assert_str_eq(vmpt("help %s", commands[i])->out, first);
 		free(first);
@@ -375,6 +438,8 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, wrong_usage_is_2);
+	tcase_add_test(tc, values_are_checked);
+	tcase_add_test(tc, options_are_repeated);
 	tcase_add_test(tc, help_and_version);
 	tcase_add_test(tc, a_file_that_cannot_be_read_is_1);
 	tcase_add_test(tc, a_broken_perf_data_is_1);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* The subcommands of vmpt, each of a room of its own; vmpt domain is a program. */
+#ifndef VMPT_CLI_COMMANDS_H
+#define VMPT_CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks, cli_timeline,
+	cli_exits, cli_record_host;
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Spans with the vCPU they are of: what vmpt timeline makes, and what its HTML page shows. */
+#ifndef VMPT_CLI_PAGE_SPAN_H
+#define VMPT_CLI_PAGE_SPAN_H
+
+#include "decoder/vmpt-timeline.h"
+
+#define TIMELINE_NONE (~0u) /* no vCPU, no VM, no number */
+
+/* A span as the sinks take it. */
+struct timeline_span {
+	const struct vmpt_span *span; /* until the sink returns */
+	u32 vcpu;	 /* index in timeline.vcpu, of a guest's span; else TIMELINE_NONE */
+	u32 moved_from;	 /* index of the stream on which the vCPU ran before, or TIMELINE_NONE */
+	u64 start, end;	 /* ticks from time 0 on; end >= start */
+	u64 early, late; /* bounds of .end - .start: it is that much shorter or longer at most */
+	bool bounded;	 /* .early and .late are known */
+	bool begins;	 /* .start is known, else it is 0 or .end */
+	bool timed;	 /* so is .end */
+	/*
+	 * The time out of the guest before this span: from the exit .left, whose span ended at
+	 * .left_at, to .start. Of a guest's span that began with an entry, if the exit before it
+	 * was seen and nothing was lost between. If the vCPU was on a CPU between that is not in
+	 * the trace it is .unseen instead, and only .left_timed and .left_at are valid.
+	 */
+	bool has_left;
+	bool unseen;
+	bool left_timed; /* both times are known */
+	struct vmpt_exit left;
+	u64 left_at;
+	/* Bounds of .start - .left_at, as those of the span's length. */
+	u64 out_early, out_late;
+	bool out_bounded;
+};
+
+#endif

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+"""Man pages and the completion of bash, from the tables of options that the commands print.
+
+	words.py man TEMPLATE TABLES... > PAGE
+	words.py bash TEMPLATE TABLES... > COMPLETION
+
+TABLES are what "vmpt help --format=json" and "vmpt domain --format=json" print. In the template of a
+page a line
+
+	@OPTIONS COMMAND: TITLE; TITLE...@
+
+stands for the options that --help has under these titles. Behind it, "@--NAME" begins what the page
+says of an option besides, up to the next such line or section.
+"""
+
+import json
+import re
+import sys
+
+
+def roff(text):
+	text = text.replace("\\", "\\e").replace("-", "\\-")
+	text = "".join(c if c < "\x7f" else "\\[u%04X]" % ord(c) for c in text)
+	return re.sub(r"^([.'])", r"\\&\1", text)
+
+
+def man_option(option, more):
+	name, arg = roff("--" + option["name"]), option["arg"]
+	letter = "\\-" + option["letter"] if option["letter"] else ""
+	text = option["text"]
+	if arg:
+		head = "\\fB%s=\\fI%s\\fR" % (name, roff(arg))
+		letter = letter and "\\fB%s\\fR \\fI%s\\fR, " % (letter, roff(arg))
+	else:
+		head = "\\fB%s\\fR" % name
+		letter = letter and "\\fB%s\\fR, " % letter
+	text = re.sub(r" \[(.*)\]$", r". Default: \1", text[0].upper() + text[1:])
+	lines = [".TP", letter + head, roff(text + "."), *more]
+	return "\n".join(lines) + "\n"
+
+
+def man(template, commands):
+	out, more, options = [], {}, []
+
+	def flush():
+		names = [o["name"] for o in options]
+		for name in more:
+			if name not in names:
+				sys.exit("%s: no option --%s here" % (sys.argv[2], name))
+		out.extend(man_option(o, more.get(o["name"], [])) for o in options)
+		options.clear()
+		more.clear()
+
+	to = None
+	for line in template.splitlines():
+		place = re.fullmatch("@OPTIONS (.*?): (.*)@", line)
+		if place or line.startswith((".SH", ".SS")):
+			flush()
+			to = None
+		if place:
+			command = next(c for c in commands if c["name"] == place[1])
+			for title in place[2].split("; "):
+				found = [g for g in command["groups"] if g["title"] == title]
+				if not found:
+					sys.exit("%s: vmpt %s has no '%s'" % (sys.argv[2], place[1], title))
+				options.extend(o for g in found for o in g["options"])
+		elif line.startswith("@--"):
+			to = more.setdefault(line[3:], [])
+		elif to is not None:
+			to.append(line)
+		else:
+			out.append(line + "\n")
+	flush()
+	return "".join(out)
+
+
+def quoted(text):
+	return "'" + text.replace("'", "'\\''") + "'"
+
+
+def bash(template, commands):
+	out = [template]
+	for command in commands:
+		words = []
+		for option in (o for g in command["groups"] for o in g["options"]):
+			names = ["--" + option["name"]]
+			if option["letter"]:
+				names.append("-" + option["letter"])
+			words.append(names[0] + ("=" if option["arg"] else ""))
+			words.extend(names[1:])
+			values = dict.fromkeys(option["words"].split(", ") + option["more_words"])
+			value = quoted(" ".join([option["complete"], *values]))
+			for name in names if option["arg"] else []:
+				out.append("_vmpt_value[%s]=%s\n" % (quoted(command["name"] + " " + name), value))
+		out.append("_vmpt_options[%s]=%s\n" % (quoted(command["name"]), quoted(" ".join(words))))
+	return "".join(out)
+
+
+def main():
+	with open(sys.argv[2], encoding="utf-8") as f:
+		template = f.read()
+	commands = []
+	for path in sys.argv[3:]:
+		with open(path, encoding="utf-8") as f:
+			commands.extend(json.load(f))
+	sys.stdout.write({"man": man, "bash": bash}[sys.argv[1]](template, commands))
+
+
+main()
