@@ -9,22 +9,16 @@ set -u
 source=$(realpath "$1")
 out=$2
 guests=$source/tests/guests
-failures=0 checks=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 out=$(realpath "$out")
 rm -rf "${out:?}"/*
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc, output, and the guest's console:"
-		cat "$out/stdout" "$out/stderr" "$dir/serial.log" 2>/dev/null
-	fi
+	cat "$out/stdout" "$out/stderr" "$dir/serial.log" 2>/dev/null
 }
 
 # Boot with boot's arguments $2... and keep what there is in folder $1.
@@ -210,5 +204,4 @@ build XDG_CACHE_HOME="$out/empty2" APT_CONFIG="$out/apt.conf" PATH="$out/bin:$PA
 check 'nothing at all: skipped' [ $rc = 77 ]
 check 'nothing at all: with the reason' grep -q '^skipped: apt knows no .*E: no route' "$out/stdout"
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

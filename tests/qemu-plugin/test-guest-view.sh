@@ -10,27 +10,18 @@ source=$(realpath "$1")
 plugin=$(realpath "$2")
 out=$3
 here=$source/tests/qemu-plugin
-failures=0 checks=0 rc=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
+need perf cpio
 mkdir -p "$out"
 cd "$out" || exit 1
 export LC_ALL=C
 rm -rf one two symfs
-if ! perf --version >/dev/null 2>&1; then
-	echo 'skipped: perf is not here (linux-perf)'
-	exit 77
-fi
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails: $*"
-		[ ! -e "$name/serial.log" ] || tail -n 30 "$name/serial.log" "$name/stderr.log"
-	fi
+	[ ! -e "$name/serial.log" ] || tail -n 30 "$name/serial.log" "$name/stderr.log"
 }
 
 # Boot with $2 vCPUs, options $3 of the plugin; $1 is the guest's task and our folder.
@@ -38,13 +29,10 @@ boot()
 {
 	name=$1
 	"$source/tests/guests/boot" --out "$name" --file "test=$here/guest-perf" --run "$name" \
-		--smp "$2" --timeout 180 --plugin "$plugin,guest-view=1$3" perf "${@:4}" \
+		--smp "$2" --plugin "$plugin,guest-view=1$3" perf "${@:4}" \
 		>boot.log 2>&1
 	rc=$?
-	if [ $rc = 77 ]; then
-		cat boot.log
-		exit 77
-	fi
+	[ $rc != 77 ] || { cat boot.log && exit 77; }
 	check "$name: the guest is content" [ $rc = 0 ]
 }
 
@@ -202,5 +190,4 @@ check 'default: not to the end before' [ "$(grep -c '^view: ended' default/seria
 check 'default: decodes' no_error user.data
 check 'default: flow of the program' same alpha.20 user.data
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish
