@@ -11,6 +11,8 @@ out=$6
 bare=$source/tests/bochs/bare
 checks=0 failures=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 if ! pc=$("$source/bochs/build" --print 2>"$out/build.log"); then
 	rc=$?
@@ -19,16 +21,6 @@ if ! pc=$("$source/bochs/build" --print 2>"$out/build.log"); then
 	exit $rc
 fi
 nm "$program" >"$out/symbols"
-
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	"$@" && return
-	failures=$((failures + 1))
-	echo "not ok $what"
-}
 
 # A PC named $1 with the PT words $2 and $5 processors (1) runs the scenarios $3; $4 of them must be
 # there at least.
@@ -109,5 +101,4 @@ run no-load-clear no-load-clear 'caps-no-load-clear system guest-lists host-list
 run no-gpa no-gpa 'caps-no-gpa guest fail-vm' 5
 run no-ptwrite no-ptwrite 'no-ptwrite' 1
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

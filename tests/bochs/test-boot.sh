@@ -9,36 +9,11 @@ set -u
 
 source=$1
 out=$2
-failures=0 checks=0
 
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
 	"$source/tests/bochs/build base perf"
-
-# Check that a command succeeds; if not, say what the last run was like.
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$name: $what: fails; rc $rc"
-		cat "$run/said"
-		tail -n 20 "$run/serial.log" 2>/dev/null
-	fi
-}
-
-# Run job $2, as test $1, with more options; $rc is vmpt-bochs's status.
-job()
-{
-	name=$1
-	run=$out/$name
-	mkdir -p "$run"
-	rc=0
-	"$source/tests/bochs/run" --out "$run" "${@:3}" "$2" >"$run/said" 2>&1 || rc=$?
-}
 
 # A line of the serial log.
 said()
@@ -260,10 +235,7 @@ mkdir -p "$run/tmp"
 TMPDIR=$run/tmp "$source/bochs/vmpt-bochs" run --firmware "$out/loop.rom" --timeout 600 \
 	--out "$run" >"$run/said" 2>&1 &
 pid=$!
-for _ in $(seq 100); do
-	[ ! -s "$run/bochs.log" ] || break
-	sleep 0.1
-done
+wait_for test -s "$run/bochs.log"
 check 'it has a folder' [ -n "$(ls "$run/tmp")" ]
 pc=$(pgrep -P $pid -x bochs)
 check 'it has a Bochs' [ -n "$pc" ]
@@ -278,5 +250,4 @@ check "Bochs ends" [ -n "$pc" -a ! -e "/proc/$pc" ]
 [ -z "$pc" ] || kill -KILL "$pc" 2>/dev/null
 check 'the folder goes' [ -z "$(ls "$run/tmp")" ]
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

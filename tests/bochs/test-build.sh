@@ -9,26 +9,15 @@ set -u
 source=$1
 out=$2
 tree=$out/tree
-failures=0 checks=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 rm -rf "$out"
 mkdir -p "$out"
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc, stdout and stderr:"
-		tail -n 40 "$out/stdout" "$out/stderr"
-	fi
-}
-
-not()
-{
-	! "$@"
+	tail -n 40 "$out/stdout" "$out/stderr"
 }
 
 # Run bochs/build of folder $1 with the options that follow.
@@ -240,5 +229,4 @@ check 'nothing to be had: nothing is made' [ -z "$(made_things)" ]
 CXX=no-such-compiler build "$tree"
 check 'no compiler: skipped' [ "$rc $made" = '77 skipped: no-such-compiler is missing: scripts/deps bochs' ]
 rm -rf "$tree" "$XDG_CACHE_HOME" "$out/bochs"
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -9,22 +9,16 @@ set -u
 
 source=$1
 out=$2
-failures=0 checks=0
 file=arch/x86/kvm/irq.c # what is patched: small
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 rm -rf "$out"
 mkdir -p "$out"
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc, stdout and stderr:"
-		tail -n 40 "$out/stdout" "$out/stderr"
-	fi
+	tail -n 40 "$out/stdout" "$out/stderr"
 }
 
 build()
@@ -146,5 +140,4 @@ check 'an option: is there' grep -qx CONFIG_KVM_INTEL_PT=y "$made/config"
 check 'an option: without the word' [ "$(grep -c ' __param_pt_mode$' "$made/System.map")" = 0 ]
 check_tree 'an option'
 rm -rf "$made" "$good"
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish
