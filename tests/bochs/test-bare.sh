@@ -33,7 +33,7 @@ run()
 	# shellcheck disable=SC2086 # words
 	"$bare/choose" "$firmware" "$dir/firmware.bin" $3
 	"$source/bochs/vmpt-bochs" run --firmware "$dir/firmware.bin" --bochs "$pc" --memory 64 \
-		--pt "$2" --cpus "$cpus" --timeout 60 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
+		--pt "$2" --cpus "$cpus" --timeout 600 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
 	check "$name: ends with status 0 (is $rc)" [ $rc = 0 ] || cat "$dir/vmpt-bochs.log"
 	results=$dir/run/files/results.txt
 	check "$name: it came to its end" grep -qx end "$results"

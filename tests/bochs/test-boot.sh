@@ -39,22 +39,16 @@ check 'KVM has pt_mode' said '^kvm-intel.pt_mode: [01]$'
 check 'no faults' result warnings=0
 check 'the folder is named' [ "$(tail -n 1 "$run/said")" = "$(realpath "$run")" ]
 
-job status hello,7
+job status hello,7 --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
 check 'status 7' [ $rc = 7 ]
 check 'in the result' result status=7
-
-job high-status hello,200
-check 'a status that would say something else' [ $rc = 118 ]
-check 'in the result' result status=200
-
-job parameters hello --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
-check 'status 0' [ $rc = 0 ]
 check 'EPT is off' said '^kvm-intel.ept: N$'
 check 'so is what needs it' said '^kvm-intel.unrestricted_guest: N$'
 check 'APICv is off' said '^kvm-intel.enable_apicv: N$'
 
-job two hello --cpus 2
-check 'status 0' [ $rc = 0 ]
+job high-status hello,200 --cpus 2
+check 'a status that would say something else' [ $rc = 118 ]
+check 'in the result' result status=200
 check 'two processors' said '^2$'
 
 # How many ticks the run took.
@@ -95,28 +89,30 @@ check 'status 0' [ $rc = 0 ]
 check 'a file came out' cmp "$out/numbers" "$run/files/numbers"
 check 'and standard input' cmp "$out/numbers" "$run/files/again"
 
-# A machine with other work boots the PC in more than a few seconds.
-job hang end,hang --timeout 12
-check 'a hang' [ $rc = 124 ]
-check 'no status' result status=
-check 'where' grep -q '^CPU 0: .*RIP=[0-9a-f]*' "$run/evidence"
+# Job end,$1 has ever more time, until it is there and the evidence says "$2": a busy machine may boot
+# the PC slowly, and a PC that sleeps may just then be awake for its timer.
+hangs()
+{
+	local seconds
 
-# Just then it may be awake for its timer: once in three it is not.
-asleep='mwait_idle\|default_idle\|pv_native_safe_halt'
-for _ in 1 2 3; do
-	job sleep end,sleep --timeout 12
+	for seconds in 5 10 30 100 300; do
+		job "$1" "end,$1" --timeout $seconds
+		said "^end: $1$" && grep -q "$2" "$run/evidence" && break
+	done
 	check 'a hang' [ $rc = 124 ]
-	! grep -q "$asleep" "$run/evidence" || break
-done
-check 'where' grep -q "$asleep" "$run/evidence"
+	check 'no status' result status=
+	check 'where' grep -q "$2" "$run/evidence"
+}
+hangs hang '^CPU 0: .*RIP=[0-9a-f]*'
+hangs sleep 'mwait_idle\|default_idle\|pv_native_safe_halt'
 
 began=$SECONDS
-job panic end,panic --timeout 60
+job panic end,panic
 check 'a panic' [ $rc = 122 ]
 check 'which' grep -q 'Kernel panic - not syncing: sysrq triggered crash' "$run/said"
-check 'at once' [ $((SECONDS - began)) -lt 30 ]
+check 'at once' [ $((SECONDS - began)) -lt 900 ]
 
-job panic-stays end,panic --timeout 60 --append panic=0
+job panic-stays end,panic --append panic=0
 check 'a panic' [ $rc = 122 ]
 
 job warning end,warn
@@ -157,7 +153,7 @@ firmware()
 firmware loop.rom '\xeb\xfe'
 # OUT of the dword 7 to port 560H: power off without a status
 firmware off.rom '\xba\x60\x05\x66\xb8\x07\x00\x00\x00\x66\xef'
-off=(--firmware "$out/off.rom" --timeout 10)
+off=(--firmware "$out/off.rom" --timeout 300)
 kernel=$("$source/tests/bochs/build-kernel")/bzImage
 
 vmpt_bochs usage --colour red
@@ -197,7 +193,7 @@ head -c 1000000 /dev/zero >"$out/million"
 vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 80
 check 'not enough memory' [ $rc = 125 ]
 check 'says how much' grep -q 'the initrd of 1000000 bytes wants --memory 88$' "$run/said"
-vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 88 --timeout 20
+vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 88 --timeout 300
 check 'that is enough' grep -q '^Linux version\|No working init\|Unable to mount root' "$run/serial.log"
 
 # Folders with names that sed, a shell or Bochs could take for something else.

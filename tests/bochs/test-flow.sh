@@ -10,7 +10,7 @@
 #
 #	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK OUT [small]
 #
-# small: one recording of two small guests.
+# small: one recording of two small guests. In a soak a whole Linux is the guest.
 set -u
 
 source=$1
@@ -316,8 +316,6 @@ if [ -n "${VMPT_SOAK-}" ] && [ "${6-}" != small ]; then
 	echo "note: $((seed - 1000)) runs of a Linux under KVM"
 	end
 fi
-[ "${6-}" = small ] || linux 1
-
 record noretcomp flow,noretcomp/,traced,long64,prot32
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts

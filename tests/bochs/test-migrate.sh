@@ -16,7 +16,7 @@ set -u
 source=$1
 out=$2
 kernel=$3
-rounds=60000 at=10000
+rounds=30000 at=5000
 
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit

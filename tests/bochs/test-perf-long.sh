@@ -11,8 +11,8 @@ set -u
 source=$1
 out=$2
 vmpt=$3
-# 20 s of the guest's time; beside the host's perf 8 s.
-times=100 beside=40 pause=200000
+# 8 s of the guest's time; beside the host's perf 4 s.
+times=40 beside=20 pause=200000
 
 mkdir -p "$out"
 export LC_ALL=C

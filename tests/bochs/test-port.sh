@@ -96,7 +96,7 @@ firmware()
 		objcopy -O binary -j .text "$out/firmware.o" "$out/firmware" || exit 99
 	files=$out/bare/files
 	rc=0
-	"$source/bochs/vmpt-bochs" run --firmware "$out/firmware" --memory 32 --timeout 10 \
+	"$source/bochs/vmpt-bochs" run --firmware "$out/firmware" --memory 32 --timeout 300 \
 		--out "$out/bare" >"$out/said" 2>&1 || rc=$?
 }
 
