@@ -14,7 +14,6 @@ vmpt=$3
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 . "$source/tests/soak.sh" || exit
-soak_takes 60
 soak_made "$source/bochs/build" \
 	"$source/tests/bochs/build-kernel${VMPT_BOCHS_PATCHES:+ --patches $VMPT_BOCHS_PATCHES}"
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build" \

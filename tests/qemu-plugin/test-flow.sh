@@ -23,10 +23,6 @@ FIRMWARE_INSNS=2259
 
 # shellcheck source=tests/lib.sh
 . "$source/tests/lib.sh"
-if [ "$part" = more ]; then
-	. "$source/tests/soak.sh"
-	soak_takes 400
-fi
 get_qemu
 mkdir -p "$out"
 out=$(realpath "$out")

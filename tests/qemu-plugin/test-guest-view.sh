@@ -140,21 +140,7 @@ check 'long: 6 times the buffer' [ $bytes -ge $((6 * 8 * 4096)) ]
 check 'long: many PMIs' [ "$(said PMIs)" -ge 12 ]
 echo "long: $bytes bytes through a buffer of 32768, $(said PMIs) PMIs"
 
-# ---- two vCPUs ----
-
-boot two 2 ,pt=full
-check 'all: decodes' no_error all
-script all --itrace=b -F comm,cpu,ip,sym >all.script
-check 'all: flow of the program' cmp alpha.20 \
-	<(sed -n 's/^ *alpha .* \([a-z_]*\)$/\1/p' all.script | functions)
-check 'all: the kernel that executed it' grep -q '^ *alpha .* do_syscall_64$' all.script
-check 'all: both vCPUs' [ "$(sed -n 's/.*\[\(00[01]\)\].*/\1/p' all.script | sort -u | wc -l)" = 2 ]
-check 'pinned: decodes' no_error pinned.data
-for cpu in 0 1; do
-	check "pinned: flow on vCPU $cpu" same alpha.20 pinned.data --comms alpha -C $cpu
-done
-
-# ---- the PT that is shown by default; a reset while it traces, and once more ----
+# ---- two vCPUs, the PT that is shown by default; a reset while it traces, and once more ----
 
 # When the guest has begun to record for long; a second line of that is from behind the reset.
 reset_guest()
@@ -163,7 +149,7 @@ reset_guest()
 
 	echo '{"execute": "qmp_capabilities"}'
 	for ((i = 0; i < 12000; i++)); do
-		if grep -q '^view: begun' default/serial.log 2>/dev/null; then
+		if grep -q '^view: begun' two/serial.log 2>/dev/null; then
 			echo '{"execute": "system_reset"}'
 			break
 		fi
@@ -175,19 +161,27 @@ reset_guest()
 	done
 }
 
-rm -rf default over qmp.in qmp.out
+rm -rf over qmp.in qmp.out
 mkfifo qmp.in qmp.out
 cat qmp.out >qmp.log &
 reset_guest >qmp.in &
 resetter=$!
-boot default 1 '' -- -action reboot=reset -chardev "pipe,id=qmp,path=$PWD/qmp" \
+boot two 2 '' -- -action reboot=reset -chardev "pipe,id=qmp,path=$PWD/qmp" \
 	-mon chardev=qmp,mode=control
 touch over
 wait $resetter
-check 'default: the machine was reset' grep -q '"RESET"' qmp.log
-check 'default: traced before and behind' [ "$(grep -c '^view: begun' default/serial.log)" = 2 ]
-check 'default: not to the end before' [ "$(grep -c '^view: ended' default/serial.log)" = 1 ]
-check 'default: decodes' no_error user.data
-check 'default: flow of the program' same alpha.20 user.data
+check 'reset: it was' grep -q '"RESET"' qmp.log
+check 'reset: traced before and behind' [ "$(grep -c '^view: begun' two/serial.log)" = 2 ]
+check 'reset: not to the end before' [ "$(grep -c '^view: ended' two/serial.log)" = 1 ]
+check 'all: decodes' no_error all
+script all --itrace=b -F comm,cpu,ip,sym >all.script
+check 'all: flow of the program' cmp alpha.20 \
+	<(sed -n 's/^ *alpha .* \([a-z_]*\)$/\1/p' all.script | functions)
+check 'all: the kernel that executed it' grep -q '^ *alpha .* do_syscall_64$' all.script
+check 'all: both vCPUs' [ "$(sed -n 's/.*\[\(00[01]\)\].*/\1/p' all.script | sort -u | wc -l)" = 2 ]
+check 'pinned: decodes' no_error pinned.data
+for cpu in 0 1; do
+	check "pinned: flow on vCPU $cpu" same alpha.20 pinned.data --comms alpha -C $cpu
+done
 
 finish
