@@ -224,18 +224,18 @@ fi
 fails 1 'b: cannot be started: ' -- start "${set[@]}" --set b:FIRMWARE=/no/rom a="$xml" b="$xml"
 check 'one of two: nobody left' nobody_left
 
+# ---- libvirt's own words ----
+
+# With a qemu.conf that lets libvirt own the guest's files, a process that it forks warns of a
+# mark on one that a host which went down left.
+marked()
+{
+	python3 -c 'import os, sys
+for name in "timestamp_dac", "ref_dac":
+	os.setxattr(sys.argv[1], "trusted.libvirt.security." + name, b"1")' "$1" 2>/dev/null
+}
+
 if whole; then
-	# ---- libvirt's own words ----
-
-	# With a qemu.conf that lets libvirt own the guest's files, a process that it forks warns of a
-	# mark on one that a host which went down left.
-	marked()
-	{
-		python3 -c 'import os, sys
-	for name in "timestamp_dac", "ref_dac":
-		os.setxattr(sys.argv[1], "trusted.libvirt.security." + name, b"1")' "$1" 2>/dev/null
-	}
-
 	mkdir -p own/etc
 	grep -v 'dynamic_ownership\|remember_owner' "$root/etc/qemu.conf" >own/etc/qemu.conf
 	head -c 65536 /dev/zero >disk.img
