@@ -16,11 +16,13 @@ set -u
 source=$1
 out=$2
 kernel=$3
-rounds=30000 at=5000
+rounds=60000 at=10000
 
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 choose_kernel "$kernel"
+. "$source/tests/soak.sh" || exit
+soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build" \
 	"$here/inside/programs/build $out/programs"
 

@@ -11,8 +11,8 @@ set -u
 source=$1
 out=$2
 vmpt=$3
-# 8 s of the guest's time; beside the host's perf 4 s.
-times=40 beside=20 pause=200000
+# 4 s of the guest's time; beside the host's perf 2 s.
+times=20 beside=10 pause=200000
 
 mkdir -p "$out"
 export LC_ALL=C
