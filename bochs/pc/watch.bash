@@ -12,10 +12,18 @@ faults+='\|NMI received for unknown reason'
 # Is process $pid still there? One that ended but was not waited for is not.
 runs()
 {
-	local state
+	local stat
 
-	state=$(sed 's/.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null)
-	[ -n "$state" ] && [ "$state" != Z ]
+	{ read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return
+	stat=${stat##*) }
+	[ "${stat%% *}" != Z ]
+}
+
+# Milliseconds of the clock, in $now. No process is started: run() asks often.
+read_clock()
+{
+	now=${EPOCHREALTIME//[!0-9]/}
+	now=$((now / 1000))
 }
 
 # The name and offset of address $1 (hex digits).
@@ -64,7 +72,8 @@ run()
 	! setpriv --pdeathsig KILL true 2>/dev/null || fixed=(setpriv --pdeathsig KILL)
 	# With two processors a run depends on where things lie in Bochs's memory, too.
 	! setarch -R true 2>/dev/null || fixed+=(setarch -R)
-	began=$(date +%s%3N)
+	read_clock
+	began=$now
 	: >"$out/serial.log"
 	(
 		cd "$work" || exit
@@ -78,8 +87,8 @@ run()
 	fi
 	end=
 	while runs; do
-		sleep 0.05
-		now=$(date +%s%3N)
+		sleep 0.1
+		read_clock
 		if [ $((now - began)) -ge $((timeout * 1000)) ]; then
 			end=timeout
 			collect_evidence >"$out/evidence" 2>&1
@@ -101,7 +110,8 @@ run()
 		wait "$tail"
 		tail=
 	fi
-	millis=$(($(date +%s%3N) - began))
+	read_clock
+	millis=$((now - began))
 }
 
 # How the run ended, from what it left: the serial line, the host port's status ("none": switched off

@@ -11,6 +11,8 @@ out=$6
 bare=$source/tests/bochs/bare
 checks=0 failures=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 if ! pc=$("$source/bochs/build" --print 2>"$out/build.log"); then
 	rc=$?
@@ -19,16 +21,6 @@ if ! pc=$("$source/bochs/build" --print 2>"$out/build.log"); then
 	exit $rc
 fi
 nm "$program" >"$out/symbols"
-
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	"$@" && return
-	failures=$((failures + 1))
-	echo "not ok $what"
-}
 
 # A PC named $1 with the PT words $2 and $5 processors (1) runs the scenarios $3; $4 of them must be
 # there at least.
@@ -41,7 +33,7 @@ run()
 	# shellcheck disable=SC2086 # words
 	"$bare/choose" "$firmware" "$dir/firmware.bin" $3
 	"$source/bochs/vmpt-bochs" run --firmware "$dir/firmware.bin" --bochs "$pc" --memory 64 \
-		--pt "$2" --cpus "$cpus" --timeout 60 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
+		--pt "$2" --cpus "$cpus" --timeout 600 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
 	check "$name: ends with status 0 (is $rc)" [ $rc = 0 ] || cat "$dir/vmpt-bochs.log"
 	results=$dir/run/files/results.txt
 	check "$name: it came to its end" grep -qx end "$results"
@@ -109,5 +101,4 @@ run no-load-clear no-load-clear 'caps-no-load-clear system guest-lists host-list
 run no-gpa no-gpa 'caps-no-gpa guest fail-vm' 5
 run no-ptwrite no-ptwrite 'no-ptwrite' 1
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

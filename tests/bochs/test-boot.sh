@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The Bochs PC boots the small kernel with KVM and perf; a job's status and files come out; and
+# The Bochs PC boots the small kernel with KVM; a job's status and files come out; and
 # vmpt-bochs tells a hang, a panic, a warning, a PC that was switched off and a failing Bochs apart,
 # refuses what cannot be, and leaves alone what it did not make.
 #
@@ -9,36 +9,11 @@ set -u
 
 source=$1
 out=$2
-failures=0 checks=0
 
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
-	"$source/tests/bochs/build base perf"
-
-# Check that a command succeeds; if not, say what the last run was like.
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$name: $what: fails; rc $rc"
-		cat "$run/said"
-		tail -n 20 "$run/serial.log" 2>/dev/null
-	fi
-}
-
-# Run job $2, as test $1, with more options; $rc is vmpt-bochs's status.
-job()
-{
-	name=$1
-	run=$out/$name
-	mkdir -p "$run"
-	rc=0
-	"$source/tests/bochs/run" --out "$run" "${@:3}" "$2" >"$run/said" 2>&1 || rc=$?
-}
+	"$source/tests/bochs/build base"
 
 # A line of the serial log.
 said()
@@ -64,22 +39,16 @@ check 'KVM has pt_mode' said '^kvm-intel.pt_mode: [01]$'
 check 'no faults' result warnings=0
 check 'the folder is named' [ "$(tail -n 1 "$run/said")" = "$(realpath "$run")" ]
 
-job status hello,7
+job status hello,7 --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
 check 'status 7' [ $rc = 7 ]
 check 'in the result' result status=7
-
-job high-status hello,200
-check 'a status that would say something else' [ $rc = 118 ]
-check 'in the result' result status=200
-
-job parameters hello --append 'kvm-intel.ept=0 kvm-intel.enable_apicv=0'
-check 'status 0' [ $rc = 0 ]
 check 'EPT is off' said '^kvm-intel.ept: N$'
 check 'so is what needs it' said '^kvm-intel.unrestricted_guest: N$'
 check 'APICv is off' said '^kvm-intel.enable_apicv: N$'
 
-job two hello --cpus 2
-check 'status 0' [ $rc = 0 ]
+job high-status hello,200 --cpus 2
+check 'a status that would say something else' [ $rc = 118 ]
+check 'in the result' result status=200
 check 'two processors' said '^2$'
 
 # How many ticks the run took.
@@ -94,54 +63,45 @@ job seed-2 hello --seed 2
 check 'status 0' [ $rc = 0 ]
 check 'another run' [ "$(ticks seed-2)" != "$(ticks hello)" ]
 
-cat >"$out/perf-job" <<-'END'
-	#!/bin/sh
-	ls /sys/kernel/debug/kvm/exits
-	perf stat -x , -e kvm:kvm_exit -e kvm:kvm_entry -a -- true 2>&1
-	perf record -q -a -e kvm:kvm_exit -o /tmp/perf.data -- true && echo recorded
-	ls -s /proc/kcore >/dev/null && echo kcore
-	grep ' kvm_arch_vcpu_ioctl_run$' /proc/kallsyms
-END
-job perf perf --with perf --file "/jobs/perf=$out/perf-job"
-check 'status 0' [ $rc = 0 ]
-check 'KVM counts its exits' said '^/sys/kernel/debug/kvm/exits$'
-check 'perf counts kvm_exit' said '^[0-9]*,,kvm:kvm_exit,'
-check 'perf records' said '^recorded$'
-check "the kernel's memory" said '^kcore$'
-check "the kernel's names" said '^ffffffff[0-9a-f]* T kvm_arch_vcpu_ioctl_run$'
-
 {
 	seq 1 100000
 	printf 'no end of line'
 } >"$out/numbers"
-printf '#!/bin/sh\nto-host /numbers && to-host --name again - </numbers\n' >"$out/files-job"
+cat >"$out/files-job" <<-'END'
+	#!/bin/sh
+	ls -s /proc/kcore >/dev/null && echo kcore
+	to-host /numbers && to-host --name again - </numbers
+END
 job files files --file "/jobs/files=$out/files-job" --file "/numbers=$out/numbers"
 check 'status 0' [ $rc = 0 ]
 check 'a file came out' cmp "$out/numbers" "$run/files/numbers"
 check 'and standard input' cmp "$out/numbers" "$run/files/again"
+check "the kernel's memory" said '^kcore$'
 
-# A machine with other work boots the PC in more than a few seconds.
-job hang end,hang --timeout 12
-check 'a hang' [ $rc = 124 ]
-check 'no status' result status=
-check 'where' grep -q '^CPU 0: .*RIP=[0-9a-f]*' "$run/evidence"
+# Job end,$1 has ever more time, until it is there and the evidence says "$2": a busy machine may boot
+# the PC slowly, and a PC that sleeps may just then be awake for its timer.
+hangs()
+{
+	local seconds
 
-# Just then it may be awake for its timer: once in three it is not.
-asleep='mwait_idle\|default_idle\|pv_native_safe_halt'
-for _ in 1 2 3; do
-	job sleep end,sleep --timeout 12
+	for seconds in 5 10 30 100 300; do
+		job "$1" "end,$1" --timeout $seconds
+		said "^end: $1$" && grep -q "$2" "$run/evidence" && break
+	done
 	check 'a hang' [ $rc = 124 ]
-	! grep -q "$asleep" "$run/evidence" || break
-done
-check 'where' grep -q "$asleep" "$run/evidence"
+	check 'no status' result status=
+	check 'where' grep -q "$2" "$run/evidence"
+}
+hangs hang '^CPU 0: .*RIP=[0-9a-f]*'
+hangs sleep 'mwait_idle\|default_idle\|pv_native_safe_halt'
 
 began=$SECONDS
-job panic end,panic --timeout 60
+job panic end,panic
 check 'a panic' [ $rc = 122 ]
 check 'which' grep -q 'Kernel panic - not syncing: sysrq triggered crash' "$run/said"
-check 'at once' [ $((SECONDS - began)) -lt 30 ]
+check 'at once' [ $((SECONDS - began)) -lt 900 ]
 
-job panic-stays end,panic --timeout 60 --append panic=0
+job panic-stays end,panic --append panic=0
 check 'a panic' [ $rc = 122 ]
 
 job warning end,warn
@@ -182,7 +142,7 @@ firmware()
 firmware loop.rom '\xeb\xfe'
 # OUT of the dword 7 to port 560H: power off without a status
 firmware off.rom '\xba\x60\x05\x66\xb8\x07\x00\x00\x00\x66\xef'
-off=(--firmware "$out/off.rom" --timeout 10)
+off=(--firmware "$out/off.rom" --timeout 300)
 kernel=$("$source/tests/bochs/build-kernel")/bzImage
 
 vmpt_bochs usage --colour red
@@ -222,7 +182,7 @@ head -c 1000000 /dev/zero >"$out/million"
 vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 80
 check 'not enough memory' [ $rc = 125 ]
 check 'says how much' grep -q 'the initrd of 1000000 bytes wants --memory 88$' "$run/said"
-vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 88 --timeout 20
+vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 88 --timeout 300
 check 'that is enough' grep -q '^Linux version\|No working init\|Unable to mount root' "$run/serial.log"
 
 # Folders with names that sed, a shell or Bochs could take for something else.
@@ -260,10 +220,7 @@ mkdir -p "$run/tmp"
 TMPDIR=$run/tmp "$source/bochs/vmpt-bochs" run --firmware "$out/loop.rom" --timeout 600 \
 	--out "$run" >"$run/said" 2>&1 &
 pid=$!
-for _ in $(seq 100); do
-	[ ! -s "$run/bochs.log" ] || break
-	sleep 0.1
-done
+wait_for test -s "$run/bochs.log"
 check 'it has a folder' [ -n "$(ls "$run/tmp")" ]
 pc=$(pgrep -P $pid -x bochs)
 check 'it has a Bochs' [ -n "$pc" ]
@@ -278,5 +235,4 @@ check "Bochs ends" [ -n "$pc" -a ! -e "/proc/$pc" ]
 [ -z "$pc" ] || kill -KILL "$pc" 2>/dev/null
 check 'the folder goes' [ -z "$(ls "$run/tmp")" ]
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

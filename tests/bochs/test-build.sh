@@ -9,26 +9,15 @@ set -u
 source=$1
 out=$2
 tree=$out/tree
-failures=0 checks=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 rm -rf "$out"
 mkdir -p "$out"
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc, stdout and stderr:"
-		tail -n 40 "$out/stdout" "$out/stderr"
-	fi
-}
-
-not()
-{
-	! "$@"
+	tail -n 40 "$out/stdout" "$out/stderr"
 }
 
 # Run bochs/build of folder $1 with the options that follow.
@@ -121,7 +110,11 @@ made_things()
 fresh_tree
 echo 'extern const char vmpt_test_changed[]; const char vmpt_test_changed[] = "this was changed";' \
 	>>"$tree/bochs/instrument/port.cc"
-"$tree/bochs/build" >"$out/first" 2>"$out/first.log" &
+# The first has a find that has lost what it was looking at: another call removed its folder.
+mkdir "$out/bin"
+printf '#!/bin/sh\nexit 1\n' >"$out/bin/find"
+chmod +x "$out/bin/find"
+PATH=$out/bin:$PATH "$tree/bochs/build" >"$out/first" 2>"$out/first.log" &
 first=$!
 "$tree/bochs/build" >"$out/second" 2>"$out/second.log"
 second=$?
@@ -135,14 +128,6 @@ check 'two at once: one compiled' [ "$(grep -c 'compiling the library' "$out/std
 check 'a changed library: is in it' grep -q 'this was changed' "$made/bochs"
 check 'a changed library: runs' grep -q 'Bochs x86 Emulator 3.0' <("$made/bochs" --help 2>&1)
 check 'a changed library: nothing left beside it' [ "$(made_things)" = "$made" ]
-rm -rf "$own"/bochs_*
-
-# A find that has lost what it was looking at: another call removed its folder.
-mkdir "$out/bin"
-printf '#!/bin/sh\nexit 1\n' >"$out/bin/find"
-chmod +x "$out/bin/find"
-PATH=$out/bin:$PATH build "$tree"
-check 'another call removes its folder: well' [ "$rc" = 0 -a -x "$made/bochs" ]
 rm -rf "$own"/bochs_*
 
 echo 'this is not C' >>"$tree/model/psb.c"
@@ -183,10 +168,7 @@ fresh_tree
 echo '/* changed */' >>"$tree/bochs/instrument/instrument.h"
 setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
 group=$!
-for _ in $(seq 300); do
-	! grep -q 'configuring Bochs' "$out/stderr" || break
-	sleep 0.1
-done
+wait_for grep -q 'configuring Bochs' "$out/stderr"
 check 'interrupted: was at work' grep -q configuring "$out/stderr"
 check 'interrupted: has a folder' [ -n "$(made_things)" ]
 kill -TERM -- -$group
@@ -199,10 +181,7 @@ check 'interrupted: nothing is left' [ -z "$(made_things)" ]
 # builder is at work stays.
 setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
 group=$!
-for _ in $(seq 300); do
-	! grep -q 'configuring Bochs' "$out/stderr" || break
-	sleep 0.1
-done
+wait_for grep -q 'configuring Bochs' "$out/stderr"
 {
 	kill -KILL -- -$group
 	wait $group
@@ -240,5 +219,4 @@ check 'nothing to be had: nothing is made' [ -z "$(made_things)" ]
 CXX=no-such-compiler build "$tree"
 check 'no compiler: skipped' [ "$rc $made" = '77 skipped: no-such-compiler is missing: scripts/deps bochs' ]
 rm -rf "$tree" "$XDG_CACHE_HOME" "$out/bochs"
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -11,16 +11,9 @@ source=$1
 out=$2
 cache=$out/cache/vmpt
 user=${XDG_CACHE_HOME:-${HOME:?}/.cache}/vmpt
-failures=0 checks=0
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	"$@" && return
-	failures=$((failures + 1))
-	echo "not ok $what; there are:"
 	ls "$cache"
 }
 
@@ -49,6 +42,8 @@ remain()
 	done
 }
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 rm -rf "$out"
 mkdir -p "$cache"
 
@@ -89,5 +84,4 @@ check "of kernels' trees 3 stay" remain bochs-kernel-tree 1 3
 check 'of runs 3 stay' remain bochs-run 1 2
 rm -rf "$cache"
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

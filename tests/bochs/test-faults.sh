@@ -13,19 +13,11 @@ set -u
 source=$1
 out=$2
 kernel=$3
-here=$source/tests/bochs
-patches=$source/kvm-patches/6.12
-failures=0 checks=0
-options=(--allow-warnings) build=$here/build-kernel
 
 mkdir -p "$out"
 rm -f "$out/results"
-. "$here/lib.sh" || exit
-if [ "$kernel" = patched ]; then
-	[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
-	options=(--patches "$patches")
-	build+=" --patches $patches"
-fi
+. "$source/tests/bochs/lib.sh" || exit
+choose_kernel "$kernel"
 make_all "$source/bochs/build" "$build" "$here/build base"
 
 declare -A expected
@@ -36,24 +28,13 @@ done <"$here/faults/$kernel.expect"
 # Run the scenarios $3..., as test $1, with an option and its value in $2.
 run()
 {
-	local name=$1 words
+	local words
 	local -a option
 	read -ra option <<<"$2"
 	words=$(printf ',%s' "${@:3}")
-	rc=0
-	rm -rf "${out:?}/$name"
-	mkdir -p "$out/$name"
-	"$here/run" --out "$out/$name" --timeout 300 "${options[@]}" \
-		--append "kvm-intel.pt_mode=1 msr.allow_writes=on" "${option[@]}" "faults${words%,}" >"$out/$name/said" \
-		2>&1 || rc=$?
-	checks=$((checks + 1))
-	if [ $rc != 0 ]; then
-		failures=$((failures + 1))
-		echo "$name: ends with $rc"
-		cat "$out/$name/said"
-		tail -n 20 "$out/$name/serial.log"
-	fi
-	tr -d '\r' <"$out/$name/serial.log" >"$out/$name/serial"
+	job "$1" "faults${words%,}" "${options[@]}" \
+		--append "kvm-intel.pt_mode=1 msr.allow_writes=on" "${option[@]}"
+	check 'ends well' [ $rc = 0 ]
 }
 
 # What scenario $2 said in run $1.
@@ -92,5 +73,4 @@ if [ ${#expected[@]} != 0 ]; then
 	echo "not tried: ${!expected[*]}"
 fi
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -16,31 +16,15 @@ set -u
 source=$1
 out=$2
 kernel=$3
-here=$source/tests/bochs
-patches=$source/kvm-patches/6.12
-failures=0 checks=0
 rounds=60000 at=10000
-options=(--allow-warnings) build=$here/build-kernel
 
 mkdir -p "$out"
-. "$here/lib.sh" || exit
-if [ "$kernel" = patched ]; then
-	[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
-	options=(--patches "$patches")
-	build+=" --patches $patches"
-fi
+. "$source/tests/bochs/lib.sh" || exit
+choose_kernel "$kernel"
+. "$source/tests/soak.sh" || exit
+soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build" \
 	"$here/inside/programs/build $out/programs"
-
-check()
-{
-	checks=$((checks + 1))
-	"${@:2}" && return
-	failures=$((failures + 1))
-	echo "$1: not so"
-	cat "$out/said"
-	tail -n 20 "$out/serial"
-}
 
 # What the program of inside/programs/traced.c does, worked out once more: its result, and how often
 # each function is called.
@@ -91,22 +75,19 @@ errors()
 		grep error | grep -v " ip 0x$(nm "$out/programs/traced" | sed -n 's/^0*\(.*\) T _start$/\1/p') "
 }
 
-rm -rf "$out/run"
-mkdir -p "$out/run" "$out/root/bin"
+mkdir -p "$out/root/bin"
 cp "$out/programs/traced" "$out/root/bin/"
-rc=0
-"$here/run" --with perf --with qemu --out "$out/run" --timeout 900 "${options[@]}" \
-	--append 'kvm-intel.pt_mode=1 kvm-intel.enable_apicv=0' "migrate,$rounds,$at" >"$out/said" 2>&1 || rc=$?
-tr -d '\r' <"$out/run/serial.log" >"$out/serial"
+job run "migrate,$rounds,$at" --with perf --with qemu "${options[@]}" \
+	--append 'kvm-intel.pt_mode=1 kvm-intel.enable_apicv=0'
 if [ "$kernel" = stock ]; then
 	check 'the QEMU that the guest comes to gives up' \
-		grep -q '^QEMU 2: .*failed to set MSR 0x5[67]' "$out/serial"
-	grep -m 1 '^QEMU 2: .*MSR' "$out/serial"
+		grep -q '^QEMU 2: .*failed to set MSR 0x5[67]' "$run/serial"
+	grep -m 1 '^QEMU 2: .*MSR' "$run/serial"
 else
 	check 'ran' [ $rc = 0 ]
 	check 'moved' grep -q 'Status:.*completed' "$out/run/files/monitor-1"
 	expected >"$out/right"
-	check 'the result' grep -qx "L2: $(head -n 1 "$out/right")" "$out/serial"
+	check 'the result' grep -qx "L2: $(head -n 1 "$out/right")" "$run/serial"
 	traced >"$out/calls"
 	check 'each call is in the trace' diff "$out/calls" <(tail -n +2 "$out/right")
 	errors >"$out/errors"
@@ -115,5 +96,4 @@ else
 	echo "moved; in the trace: $(paste -s -d ',' "$out/calls")"
 fi
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -13,23 +13,11 @@ set -u
 
 source=$1
 out=$2
-here=$source/tests/bochs
-patches=$source/kvm-patches/6.12
-failures=0 checks=0
 
 mkdir -p "$out"
-. "$here/lib.sh" || exit
-[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
-make_all "$source/bochs/build" "$here/build-kernel" "$here/build-kernel --patches $patches" \
-	"$here/build base"
-
-check()
-{
-	checks=$((checks + 1))
-	"${@:2}" && return
-	failures=$((failures + 1))
-	echo "$1: not so"
-}
+. "$source/tests/bochs/lib.sh" || exit
+choose_kernel patched
+make_all "$source/bochs/build" "$here/build-kernel" "$build" "$here/build base"
 
 # The counts of what came behind mark 200 + $2 of run $1: "PT-READS PT-WRITES READS WRITES" of most
 # windows, nothing if there are fewer than 100 of them.
@@ -44,15 +32,12 @@ declare -A cost
 # Kernel $1 with pt_mode=$2: a VM of each KIND $3...
 run()
 {
-	local name=$1-$2 kernel=() kinds words host i=0
-	[ "$1" = stock ] && kernel=(--allow-warnings) || kernel=(--patches "$patches")
-	kinds=("${@:3}")
-	words=$(printf ',%s' "${kinds[@]}")
-	rm -rf "${out:?}/$name"
-	mkdir -p "$out/$name"
-	"$here/run" --out "$out/$name" --timeout 180 "${kernel[@]}" \
-		--append "kvm-intel.pt_mode=$2 msr.allow_writes=on" "msrcost$words" >"$out/$name/said" 2>&1
-	check "$name ran: $(cat "$out/$name/said")" [ $? = 0 ]
+	local kinds=("${@:3}") host i=0
+
+	choose_kernel "$1"
+	job "$1-$2" "msrcost$(printf ',%s' "${kinds[@]}")" "${options[@]}" \
+		--append "kvm-intel.pt_mode=$2 msr.allow_writes=on"
+	check 'ran' [ $rc = 0 ]
 	for host in no yes; do
 		for kind in "${kinds[@]}"; do
 			cost[$name $kind $host]=$(most "$name" $i)
@@ -60,7 +45,6 @@ run()
 		done
 	done
 }
-
 
 # Cost $1 is there and no more than cost $2: reads, writes, and both.
 no_more()
@@ -126,5 +110,4 @@ check 'tracing while the host traces: no more than stock' \
 check 'not tracing while the host traces: is entered' [ -n "${cost[patched-1 idle yes]}" ]
 cat "$out/table"
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

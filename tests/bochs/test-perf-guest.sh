@@ -10,25 +10,14 @@ set -u
 source=$1
 out=$2
 vmpt=$3
-failures=0 checks=0
 
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
+. "$source/tests/soak.sh" || exit
+soak_made "$source/bochs/build" \
+	"$source/tests/bochs/build-kernel${VMPT_BOCHS_PATCHES:+ --patches $VMPT_BOCHS_PATCHES}"
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build" \
 	"$source/tests/bochs/inside/programs/build $out/programs"
-
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc"
-		cat "$out/run/said"
-		tail -n 20 "$out/run/serial.log" 2>/dev/null
-	fi
-}
 
 # Those of standard input's addresses that lie in the program's own functions.
 own()
@@ -107,11 +96,7 @@ count()
 	done
 }
 
-rm -rf "$out/run"
-mkdir -p "$out/run"
-rc=0
-"$source/tests/bochs/run" --with perf --with qemu --append kvm-intel.pt_mode=1 --timeout 180 \
-	--out "$out/run" perf-in-guest >"$out/run/said" 2>&1 || rc=$?
+job run perf-in-guest --with perf --with qemu --append kvm-intel.pt_mode=1
 check 'ran' [ $rc = 0 ]
 mkdir -p "$out/root/bin"
 cp "$out/programs/traced" "$out/root/bin/"
@@ -131,5 +116,4 @@ check 'the guest executed the same instructions' cmp "$out/here-flow" "$out/gues
 check 'a guest sees no VMCS packets' \
 	[ "$("$vmpt" dump "$out/run/files/perf-guest.data" 2>/dev/null | grep -cE ' (VMCS|PIP) ')" = 0 ]
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

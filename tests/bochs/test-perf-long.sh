@@ -11,50 +11,27 @@ set -u
 source=$1
 out=$2
 vmpt=$3
-patches=$source/kvm-patches/6.12
-failures=0 checks=0
-# 20 s of the guest's time; beside the host's perf 8 s.
-times=100 beside=40 pause=200000
+# 4 s of the guest's time; beside the host's perf 2 s.
+times=20 beside=10 pause=200000
 
 mkdir -p "$out"
 export LC_ALL=C
 . "$source/tests/bochs/lib.sh" || exit
-[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+choose_kernel patched
 if [ -n "${VMPT_SOAK-}" ]; then
 	times=600 beside=100 pause=300000 # 3 minutes, half a minute
 fi
 . "$source/tests/soak.sh" || exit
 soak_takes 330
-soak_made "$source/bochs/build" "$source/tests/bochs/build-kernel --patches $patches"
-make_all "$source/bochs/build" "$source/tests/bochs/build-kernel --patches $patches" \
-	"$source/tests/bochs/build" "$source/tests/bochs/inside/programs/build $out/programs"
+soak_made "$source/bochs/build" "$build"
+make_all "$source/bochs/build" "$build" "$here/build" "$here/inside/programs/build $out/programs"
 trap 'rm -f "$out"/*/files/perf-*.data' EXIT
-
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$name: $what: fails; rc $rc"
-		cat "$run/said"
-		tail -n 20 "$run/serial.log"
-	fi
-}
 
 # Test $1: the job's words are $2. What came of the guest's trace goes to $guest.
 record()
 {
-	name=$1
-	run=$out/$name
-	rm -rf "$run"
-	mkdir -p "$run"
-	rc=0
-	"$source/tests/bochs/run" --patches "$patches" --with perf --with qemu --timeout 900 \
-		--append kvm-intel.pt_mode=1 --out "$run" "perf-long,$2" >"$run/said" 2>&1 || rc=$?
+	job "$1" "perf-long,$2" "${options[@]}" --with perf --with qemu --append kvm-intel.pt_mode=1
 	check 'ran' [ $rc = 0 ]
-	tr -d '\r' <"$run/serial.log" >"$run/serial"
 	guest=$(sed -n 's/^L2: aux: //p' "$run/serial")
 	sed -n "s/^L2: \(seconds\|aux\): /$name: the guest's &/p" "$run/serial" | sed 's/L2: //'
 }
@@ -96,5 +73,4 @@ guest_whole $((beside * 1000))
 host_whole
 echo "note: $times rounds in the guest"
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -14,7 +14,6 @@ out=$2
 vmpt=$3
 events_print=$4
 names_print=$5
-failures=0 checks=0 rc=0
 # Of the first guest's TSC, of the second's, and its rate.
 first=-3000000000 second=77777777 khz=60000
 
@@ -25,14 +24,6 @@ make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
 	"$source/tests/bochs/build base perf"
 trap 'rm -f "$out"/run/files/perf.data' EXIT
 
-check()
-{
-	checks=$((checks + 1))
-	"${@:2}" && return
-	failures=$((failures + 1))
-	echo "$1: not so; the run ended with $rc"
-}
-
 # The program with all that its loader finds for it, laid into the PC.
 files=(--file "vmpt/vmpt=$vmpt")
 while read -r library; do
@@ -42,11 +33,7 @@ while read -r library; do
 	esac
 done < <(ldd "$vmpt" | grep -o '/[^ ]*')
 
-rm -rf "$out/run"
-mkdir -p "$out/run"
-"$source/tests/bochs/run" --out "$out/run" --timeout 900 --with perf "${files[@]}" \
-	"record,$first,$second,$khz" >"$out/run/said" 2>&1 || rc=$?
-tr -d '\r' <"$out/run/serial.log" >"$out/run/serial"
+job run "record,$first,$second,$khz" --with perf "${files[@]}"
 got=$out/run/files
 
 check 'the run' [ $rc = 0 ]
@@ -233,7 +220,4 @@ while read -r pid _; do
 	checks=$((checks + 1))
 done <"$got/vmms"
 rm -rf "$out/run/split"
-[ $failures = 0 ] || tail -n 40 "$out/run/said" "$out/run/serial"
-
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -10,18 +10,14 @@ set -u
 
 source=$1
 out=$2
-here=$source/tests/bochs
-patches=$source/kvm-patches/6.12
-failures=0 checks=0
 
 mkdir -p "$out"
-. "$here/lib.sh" || exit
-[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
+. "$source/tests/bochs/lib.sh" || exit
+choose_kernel patched
 . "$source/tests/soak.sh" || exit
 soak_takes 160
-soak_made "$source/bochs/build" "$here/build-kernel" "$here/build-kernel --patches $patches"
-make_all "$source/bochs/build" "$here/build-kernel" "$here/build-kernel --patches $patches" \
-	"$here/build base"
+soak_made "$source/bochs/build" "$here/build-kernel" "$build"
+make_all "$source/bochs/build" "$here/build-kernel" "$build" "$here/build base"
 folder=$("$here/build-selftests" "$patches" 2>"$out/build.log") || {
 	rc=$?
 	echo "$folder"
@@ -29,35 +25,20 @@ folder=$("$here/build-selftests" "$patches" 2>"$out/build.log") || {
 	exit $rc
 }
 
-check()
-{
-	checks=$((checks + 1))
-	"${@:2}" && return
-	failures=$((failures + 1))
-	echo "$1: not so"
-}
-
 # Run the selftests $2... on kernel $1. A virtual interrupt whose delivery meets an EPT violation comes
 # back with vector 0 on Bochs: not with APICv.
 run()
 {
-	local kernel=$1 name files=() options=(--allow-warnings) words
-	local dir=$out/$kernel
+	local kernel=$1 test files=()
 
 	shift
-	[ "$kernel" = stock ] || options=(--patches "$patches")
-	for name; do
-		files+=(--file "selftests/$name=$folder/$name")
+	choose_kernel "$kernel"
+	for test; do
+		files+=(--file "selftests/$test=$folder/$test")
 	done
-	words=$(printf ',%s' "$@")
-	rm -rf "$dir"
-	mkdir -p "$dir"
-	rc=0
-	"$here/run" --out "$dir" --timeout 600 "${options[@]}" "${files[@]}" --append \
-		'kvm-intel.pt_mode=1 kvm.force_emulation_prefix=1 kvm-intel.enable_apicv=0' \
-		"selftest$words" >"$dir/said" 2>&1 || rc=$?
-	tr -d '\r' <"$dir/serial.log" >"$dir/serial"
-	check "$kernel: the run ends well" [ $rc = 0 ] || tail -n 5 "$dir/said"
+	job "$kernel" "selftest$(printf ',%s' "$@")" "${options[@]}" "${files[@]}" --append \
+		'kvm-intel.pt_mode=1 kvm.force_emulation_prefix=1 kvm-intel.enable_apicv=0'
+	check 'the run ends well' [ $rc = 0 ]
 }
 
 # The results that the run of kernel $1 has: NAME: STATUS, SECONDS s.
@@ -109,5 +90,4 @@ for kernel in stock patched; do
 	echo "$kernel: $(grep '^intel_pt_test: # Totals' "$out/$kernel/serial"), $(results $kernel | wc -l) selftests"
 done
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -9,29 +9,17 @@ set -u
 source=$1
 out=$2
 vmpt=$3
-patches=$source/kvm-patches/6.12
-failures=0 checks=0
 
 mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
-[ -e "$patches/series" ] || { echo "skipped: there is no kvm-patches/6.12/series" && exit 77; }
-make_all "$source/bochs/build" "$source/tests/bochs/build-kernel --patches $patches" \
-	"$source/tests/bochs/build base" "$source/tests/bochs/build perf"
+choose_kernel patched
+make_all "$source/bochs/build" "$build" "$here/build base perf"
+job run vmcs "${options[@]}" --with perf
 
-rc=0
-rm -rf "$out/run"
-mkdir -p "$out/run"
-"$source/tests/bochs/run" --out "$out/run" --timeout 180 --patches "$patches" --with perf vmcs \
-	>"$out/run/said" 2>&1 || rc=$?
-
-check()
+show()
 {
-	checks=$((checks + 1))
-	"${@:2}" && return
-	failures=$((failures + 1))
-	echo "$1: not so; the run ended with $rc"
-	tail -n 20 "$out/run/said" "$out/run/serial.log"
-	cat "$out/run/traced" "$out/run/files/vmcs-pa"
+	cat "$run/said" "$out/run/traced" "$out/run/files/vmcs-pa"
+	tail -n 20 "$run/serial"
 }
 
 # Of file $1; those of the guests that were there long enough to be read.
@@ -51,5 +39,4 @@ check 'no second VMCS without nesting' [ "$(addresses vmcs02-pa)" = 0 ]
 check 'each folder has an address of its own' \
 	[ "$(awk '$2 == "vmcs01-pa"' "$out/run/files/vmcs-pa" | wc -l)" = 2 ]
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -31,7 +31,7 @@ check()
 try()
 {
 	rc=0
-	timeout 100 "$@" >said 2>&1 || rc=$?
+	timeout 1000 "$@" >said 2>&1 || rc=$?
 }
 
 # Lines of the last run that say $1.

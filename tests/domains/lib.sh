@@ -1,29 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # shellcheck shell=bash
-# What the tests of vmpt domain share: running it, counting checks, images of firmware.
-# The caller has set $source and $vmpt.
+# What the tests of vmpt domain share: running it, what it says, images of firmware. The caller has
+# set $source and $vmpt.
+
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 
 # The leak checker stops all threads and walks through them. Those of libvirt's embedded driver may
 # just be ending: it crashes. All else of the sanitizers holds.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 
-failures=0 checks=0
 here=$source/tests/domains
 # Short: libvirt puts sockets into it, whose names have 107 characters at most.
 work=$(mktemp -d /tmp/vmpt-domains-XXXXXX) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-# check WHAT COMMAND...: the command has to succeed.
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails ($*); rc ${rc-}, stdout and stderr:"
-		cat "$work/stdout" "$work/stderr"
-	fi
+	cat "$work/stdout" "$work/stderr"
 }
 
 # Does the output hold this text?
@@ -46,7 +40,7 @@ lacks()
 domain()
 {
 	rc=0
-	timeout -k 10 120 "$vmpt" domain "$@" <"${input:-/dev/null}" \
+	timeout -k 10 1200 "$vmpt" domain "$@" <"${input:-/dev/null}" \
 		>"$work/stdout" 2>"$work/stderr" || rc=$?
 }
 
@@ -82,21 +76,4 @@ firmware()
 		--defsym "SLOW=${4-0}" -o "$work/$1.o" "$here/firmware.S" &&
 		objcopy -O binary -j .text "$work/$1.o" "$work/$1.bin" &&
 		[ "$(stat -c %s "$work/$1.bin")" = 65536 ]
-}
-
-# get_qemu: its path in $qemu, or the test is skipped.
-get_qemu()
-{
-	if ! qemu=$("$source/scripts/get-qemu" 2>"$work/get-qemu.log"); then
-		echo "skipped: $(sed 's/^get-qemu: //' "$work/get-qemu.log" | paste -s -d '|' |
-			sed 's/|/; /g')"
-		exit 77
-	fi
-}
-
-finish()
-{
-	echo "$((checks ? 100 * (checks - failures) / checks : 0))%:" \
-		"Checks: $checks, Failures: $failures, Errors: 0"
-	[ $failures = 0 ]
 }

@@ -11,25 +11,9 @@ DEMO='demo-test'
 export BUILD DEMO
 dir=$source/$BUILD/$DEMO
 said=$dir.said
-failures=0 checks=0
 
-skip()
-{
-	echo "skipped: $1"
-	exit 77
-}
-
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails: $*"
-	fi
-}
-
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 count()
 {
 	grep -c -- "$1" "$said"
@@ -100,5 +84,4 @@ if [ $failures = 0 ]; then
 else
 	cat "$said"
 fi
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -3,7 +3,9 @@
 # vmpt domain with libvirt's driver inside and a real QEMU, whose guests are a few bytes of
 # firmware: they start, end, are stopped, speak on the console, and are given a plugin.
 #
-#	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN
+#	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN short|whole
+#
+# short: each of these once, for "make test". The whole is "make test-kvm"'s.
 # shellcheck disable=SC2154 # of lib.sh
 set -u
 
@@ -11,6 +13,7 @@ source=$1
 vmpt=$(realpath "$2")
 plugin=$(realpath "$3")
 real=$(realpath "$4")
+part=$5
 # shellcheck source=tests/domains/lib.sh
 . "$source/tests/domains/lib.sh"
 get_qemu
@@ -18,15 +21,13 @@ cd "$work" || exit 1
 export XDG_STATE_HOME=$work/s
 root=$work/s/vmpt/libvirt
 if ! { firmware ends 1 0 && firmware stays 0 0 && firmware echo 0 1 1 && firmware slow 1 0 1; }; then
-	echo "skipped: no assembler for the firmware: as and objcopy of binutils"
-	exit 77
+	skip "no assembler for the firmware: as and objcopy of binutils"
 fi
 : >stdout
 : >stderr
 domain list
 if [ $rc != 0 ] && says libvirt-daemon-driver-qemu; then
-	echo "skipped: no embedded QEMU driver: package libvirt-daemon-driver-qemu"
-	exit 77
+	skip "no embedded QEMU driver: package libvirt-daemon-driver-qemu"
 fi
 check 'empty list' [ $rc = 0 ]
 check 'empty list: no domain' [ "$(wc -l <stdout)" = 1 ]
@@ -36,21 +37,16 @@ echo '# mine' >>"$root/etc/qemu.conf"
 xml=$here/firmware.xml
 set=(--set "QEMU=$qemu" --set "FIRMWARE=$work/stays.bin")
 
+whole()
+{
+	[ "$part" = whole ]
+}
+
 # No process of this test's is left: all have its folder in their arguments.
 nobody_left()
 {
-	local pid words left=0
-
-	for pid in /proc/[0-9]*; do
-		pid=${pid#/proc/}
-		[ "$pid" != $$ ] && [ "$pid" != "$BASHPID" ] || continue
-		words=$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") || continue
-		[[ $words == *$work* ]] || continue
-		echo "left: $pid: $words"
-		left=1
-	done
-	[ $left = 0 ]
-} 2>/dev/null # of processes that go away meanwhile
+	! pgrep -fa -- "$work"
+}
 
 # The vmpt-domain that process $1 has as its child, beside the QEMUs that it inherited.
 child_of()
@@ -66,52 +62,39 @@ child_of()
 # Wait until the log of guest $1 has QEMU's line on its serial port: it has been created.
 created()
 {
-	local i
-
-	for ((i = 0; i < 200; i++)); do
-		grep -qs 'char device redirected' "$root/log/qemu/$1.log" && return
-		sleep 0.1
-	done
-	return 1
+	wait_for grep -qs 'char device redirected' "$root/log/qemu/$1.log"
 }
 
 # Wait until file $1 holds $2.
 holds()
 {
-	local i
-
-	for ((i = 0; i < 200; i++)); do
-		grep -qsF -- "$2" "$1" && return
-		sleep 0.1
-	done
-	return 1
+	wait_for grep -qsF -- "$2" "$1"
 }
 
-# A QEMU that never ends by itself, on the side of all that follows: it takes half a minute. In a
-# folder of its own, so that it is none of those that are left.
-hang=$(mktemp -d /tmp/vmpt-domains-hang-XXXXXX) || exit 1
-trap 'rm -rf "$work" "$hang"' EXIT
-cp stays.bin "$hang"
-{
-	"$vmpt" domain start --root "$hang/s" --set "QEMU=$qemu" --set "FIRMWARE=$hang/stays.bin" \
-		hang="$xml" </dev/null >"$hang/stdout" 2>"$hang/stderr" &
-	pid=$!
-	for ((i = 0; i < 200; i++)); do
-		grep -qs 'hang: runs' "$hang/stderr" && break
-		sleep 0.1
-	done
-	kill -STOP "$(cat "$hang/s/run/qemu/hang.pid")"
-	kill -INT $pid
-	wait $pid
-	echo "rc $?" >"$hang/rc"
-} &
-hanging=$!
+if whole; then
+	# A QEMU that never ends by itself, on the side of all that follows: it takes half a minute. In a
+	# folder of its own, so that it is none of those that are left.
+	hang=$(mktemp -d /tmp/vmpt-domains-hang-XXXXXX) || exit 1
+	trap 'rm -rf "$work" "$hang"' EXIT
+	cp stays.bin "$hang"
+	{
+		"$vmpt" domain start --root "$hang/s" --set "QEMU=$qemu" --set "FIRMWARE=$hang/stays.bin" \
+			hang="$xml" </dev/null >"$hang/stdout" 2>"$hang/stderr" &
+		pid=$!
+		holds "$hang/stderr" 'hang: runs'
+		kill -STOP "$(cat "$hang/s/run/qemu/hang.pid")"
+		kill -INT $pid
+		wait $pid
+		echo "rc $?" >"$hang/rc"
+	} &
+	hanging=$!
 
-# What separates words in libvirt's variables is no trouble.
-for odd in 'with space' 'with:colon'; do
-	domain list --root "$odd"
-	check "--root '$odd'" [ $rc = 0 ]
-done
+	# What separates words in libvirt's variables is no trouble.
+	for odd in 'with space' 'with:colon'; do
+		domain list --root "$odd"
+		check "--root '$odd'" [ $rc = 0 ]
+	done
+fi
 
 # ---- start ----
 
@@ -138,47 +121,49 @@ check 'SIGINT: ends well' [ $rc = 0 ]
 check 'SIGINT: stopped QEMU by SIGTERM' grep -q 'terminating on signal 15' "$root/log/qemu/stays.log"
 check 'SIGINT: nobody left' nobody_left
 
-# One that takes its time is waited for, with a word.
-: >stderr # not the last one's words
-"$vmpt" domain start "${set[@]}" slow="$xml" </dev/null >stdout 2>stderr &
-pid=$!
-check 'slow: runs' holds stderr 'slow: runs'
-kill -STOP "$(cat "$root/run/qemu/slow.pid")"
-kill -TERM $pid
-check 'slow: says who is waited for' holds stderr 'waiting for QEMU of slow to end; Ctrl-C again kills it'
-kill -CONT "$(cat "$root/run/qemu/slow.pid")"
-rc=0
-wait $pid || rc=$?
-check 'slow: ends well' [ $rc = 0 ]
-check 'slow: nothing is missing' [ "$(grep -c warning stderr)" = 0 ]
+if whole; then
+	# One that takes its time is waited for, with a word.
+	: >stderr # not the last one's words
+	"$vmpt" domain start "${set[@]}" slow="$xml" </dev/null >stdout 2>stderr &
+	pid=$!
+	check 'slow: runs' holds stderr 'slow: runs'
+	kill -STOP "$(cat "$root/run/qemu/slow.pid")"
+	kill -TERM $pid
+	check 'slow: says who is waited for' holds stderr 'waiting for QEMU of slow to end; Ctrl-C again kills it'
+	kill -CONT "$(cat "$root/run/qemu/slow.pid")"
+	rc=0
+	wait $pid || rc=$?
+	check 'slow: ends well' [ $rc = 0 ]
+	check 'slow: nothing is missing' [ "$(grep -c warning stderr)" = 0 ]
 
-# A signal before the guests run, while libvirt asks QEMU what it can: that waits for us here.
-cat >gate <<-END
-	#!/bin/bash
-	echo asked >$work/asked
-	for ((i = 0; i < 200; i++)); do
-		[ ! -e $work/asked ] || [ -e $work/opened ] && break
-		sleep 0.1
-	done
-	exec $qemu "\$@"
-END
-chmod +x gate
-mkdir early && printf abc >early/cpu0.pt
-: >stderr # not the last one's words
-"$vmpt" domain trace "${set[@]}" --set "QEMU=$work/gate" --plugin "$plugin" -o early --force \
-	early="$xml" </dev/null >stdout 2>stderr &
-pid=$!
-check 'early signal: QEMU is asked' holds asked asked
-kill -INT $pid
-: >opened
-rc=0
-wait $pid || rc=$?
-check 'early signal: fails' [ $rc = 1 ]
-check 'early signal: says so' diff - stderr <<-END
-	vmpt domain trace: error: stopped before the guests ran
-END
-check 'early signal: nobody left' nobody_left
-check 'early signal: the earlier trace is there' [ "$(cat early/cpu0.pt)" = abc ]
+	# A signal before the guests run, while libvirt asks QEMU what it can: that waits for us here.
+	cat >gate <<-END
+		#!/bin/bash
+		echo asked >$work/asked
+		for ((i = 0; i < 3000; i++)); do
+			[ ! -e $work/asked ] || [ -e $work/opened ] && break
+			sleep 0.1
+		done
+		exec $qemu "\$@"
+	END
+	chmod +x gate
+	mkdir early && printf abc >early/cpu0.pt
+	: >stderr # not the last one's words
+	"$vmpt" domain trace "${set[@]}" --set "QEMU=$work/gate" --plugin "$plugin" -o early --force \
+		early="$xml" </dev/null >stdout 2>stderr &
+	pid=$!
+	check 'early signal: QEMU is asked' holds asked asked
+	kill -INT $pid
+	: >opened
+	rc=0
+	wait $pid || rc=$?
+	check 'early signal: fails' [ $rc = 1 ]
+	check 'early signal: says so' diff - stderr <<-END
+		vmpt domain trace: error: stopped before the guests ran
+	END
+	check 'early signal: nobody left' nobody_left
+	check 'early signal: the earlier trace is there' [ "$(cat early/cpu0.pt)" = abc ]
+fi
 
 # Killed without warning, neither half leaves a QEMU.
 for half in above below; do
@@ -191,50 +176,50 @@ for half in above below; do
 	rc=0
 	wait $pid 2>/dev/null || rc=$?
 	check "killed $half: fails" [ $rc != 0 ]
-	for ((i = 0; i < 100; i++)); do
-		nobody_left >/dev/null && break
-		sleep 0.1
-	done
+	wait_for nobody_left >/dev/null
 	check "killed $half: nobody left" nobody_left
 done
 
 fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'vmpt domain qemu' -- \
 	start --set QEMU=/no/qemu --set FIRMWARE=x a="$xml"
-fails 1 'a: cannot be started: ' "could not load PC BIOS '/no/rom'" '<loader>' -- \
-	start --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
-fails 1 'a: cannot be started: ' 'is <emulator> a QEMU?' -- \
-	start --set QEMU=/bin/true --set FIRMWARE=x a="$xml"
-fails 1 "could not load PC BIOS 'stays.bin'" "must be absolute, --set a:FIRMWARE=$work/stays.bin" -- \
-	start --set "QEMU=$qemu" --set a:FIRMWARE=stays.bin a="$xml"
-ln -s "$qemu" qemu
-fails 1 "Cannot find 'qemu'" "must be absolute, --set QEMU=$work/qemu" -- \
-	start --set QEMU=qemu --set FIRMWARE=x a="$xml"
-# The plugin has nothing to say behind what QEMU says.
-fails 1 "could not load PC BIOS '/no/rom'" -- trace --plugin "$real" -o no-rom \
-	--set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
-check 'no firmware: two lines' [ "$(wc -l <stderr)" = 2 ]
+if whole; then
+	fails 1 'a: cannot be started: ' "could not load PC BIOS '/no/rom'" '<loader>' -- \
+		start --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+	fails 1 'a: cannot be started: ' 'is <emulator> a QEMU?' -- \
+		start --set QEMU=/bin/true --set FIRMWARE=x a="$xml"
+	fails 1 "could not load PC BIOS 'stays.bin'" "must be absolute, --set a:FIRMWARE=$work/stays.bin" -- \
+		start --set "QEMU=$qemu" --set a:FIRMWARE=stays.bin a="$xml"
+	ln -s "$qemu" qemu
+	fails 1 "Cannot find 'qemu'" "must be absolute, --set QEMU=$work/qemu" -- \
+		start --set QEMU=qemu --set FIRMWARE=x a="$xml"
+	# The plugin has nothing to say behind what QEMU says.
+	fails 1 "could not load PC BIOS '/no/rom'" -- trace --plugin "$real" -o no-rom \
+		--set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+	check 'no firmware: two lines' [ "$(wc -l <stderr)" = 2 ]
 
-# The longest folder that fits, and one byte more: a socket's name has 107 bytes.
-long=$work/$(printf 'l%.0s' {1..90})
-long=${long:0:$((107 - $(printf %s /lib/qemu/domain-1-a/monitor.sock | wc -c)))}
-fails 1 'could not load PC BIOS' -- \
-	start --root "$long" --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
-fails 1 'domain-1-a/monitor.sock: a socket' '107 bytes: 1 too many' --root=DIR -- \
-	start --root "${long}l" "${set[@]}" a="$xml"
-fails 1 '2 too many' -- start --root "$long" "${set[@]}" äb="$xml"
-fails 1 '20 too many' -- start --root "${long}l" "${set[@]}" a23456789012345678901234="$xml"
+	# The longest folder that fits, and one byte more: a socket's name has 107 bytes.
+	long=$work/$(printf 'l%.0s' {1..90})
+	long=${long:0:$((107 - $(printf %s /lib/qemu/domain-1-a/monitor.sock | wc -c)))}
+	fails 1 'could not load PC BIOS' -- \
+		start --root "$long" --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
+	fails 1 'domain-1-a/monitor.sock: a socket' '107 bytes: 1 too many' --root=DIR -- \
+		start --root "${long}l" "${set[@]}" a="$xml"
+	fails 1 '2 too many' -- start --root "$long" "${set[@]}" äb="$xml"
+	fails 1 '20 too many' -- start --root "${long}l" "${set[@]}" a23456789012345678901234="$xml"
 
-if unshare --mount true 2>/dev/null; then
-	rc=0
-	unshare --mount bash -c 'mount -t tmpfs none /sys && exec "$@"' - "$vmpt" domain start \
-		"${set[@]}" a="$xml" </dev/null >stdout 2>stderr || rc=$?
-	check 'no /sys: fails' [ $rc = 1 ]
-	check 'no /sys: says so' says 'libvirt cannot do without /sys'
-else
-	echo "skipped: a machine without /sys: no right to make namespaces (unshare)"
+	if unshare --mount true 2>/dev/null; then
+		rc=0
+		unshare --mount bash -c 'mount -t tmpfs none /sys && exec "$@"' - "$vmpt" domain start \
+			"${set[@]}" a="$xml" </dev/null >stdout 2>stderr || rc=$?
+		check 'no /sys: fails' [ $rc = 1 ]
+		check 'no /sys: says so' says 'libvirt cannot do without /sys'
+	else
+		echo "skipped: a machine without /sys: no right to make namespaces (unshare)"
+	fi
+	sed '/<acpi/d' "$xml" >no-acpi.xml
+	fails 1 'a: cannot be started: ' '<features><acpi/></features>' -- start "${set[@]}" a=no-acpi.xml
 fi
-sed '/<acpi/d' "$xml" >no-acpi.xml
-fails 1 'a: cannot be started: ' '<features><acpi/></features>' -- start "${set[@]}" a=no-acpi.xml
+
 # Two domains or none.
 fails 1 'b: cannot be started: ' -- start "${set[@]}" --set b:FIRMWARE=/no/rom a="$xml" b="$xml"
 check 'one of two: nobody left' nobody_left
@@ -250,66 +235,73 @@ for name in "timestamp_dac", "ref_dac":
 	os.setxattr(sys.argv[1], "trusted.libvirt.security." + name, b"1")' "$1" 2>/dev/null
 }
 
-mkdir -p own/etc
-grep -v 'dynamic_ownership\|remember_owner' "$root/etc/qemu.conf" >own/etc/qemu.conf
-head -c 65536 /dev/zero >disk.img
-sed "s|<devices>|&<disk type='file'><source file='$work/disk.img'/><target dev='hda'/></disk>|" \
-	"$xml" >disk.xml
-if marked disk.img; then
-	domain start --root own "${set[@]}" --set "FIRMWARE=$work/ends.bin" disk.xml
-	check 'marked file: runs' [ $rc = 0 ]
-	check 'marked file: libvirt is silent' \
-		cmp -s stderr <(printf 'disk: runs; Ctrl-C stops it\ndisk: ended\n')
-else
-	echo "skipped: libvirt's marks on files: not root, or no such attributes here"
+if whole; then
+	mkdir -p own/etc
+	grep -v 'dynamic_ownership\|remember_owner' "$root/etc/qemu.conf" >own/etc/qemu.conf
+	head -c 65536 /dev/zero >disk.img
+	sed "s|<devices>|&<disk type='file'><source file='$work/disk.img'/><target dev='hda'/></disk>|" \
+		"$xml" >disk.xml
+	if marked disk.img; then
+		domain start --root own "${set[@]}" --set "FIRMWARE=$work/ends.bin" disk.xml
+		check 'marked file: runs' [ $rc = 0 ]
+		check 'marked file: libvirt is silent' \
+			cmp -s stderr <(printf 'disk: runs; Ctrl-C stops it\ndisk: ended\n')
+	else
+		echo "skipped: libvirt's marks on files: not root, or no such attributes here"
+	fi
 fi
 
 # ---- console ----
 
-domain start -q --console "${set[@]}" --set "FIRMWARE=$work/slow.bin" con="$xml"
-check 'console: ends' [ $rc = 0 ]
-check 'console: from the first byte' cmp -s stdout <(printf 'firmware: hello\r\n')
+if whole; then
+	domain start -q --console "${set[@]}" --set "FIRMWARE=$work/slow.bin" con="$xml"
+	check 'console: ends' [ $rc = 0 ]
+	check 'console: from the first byte' cmp -s stdout <(printf 'firmware: hello\r\n')
+fi
+
 printf 'abc defq' >typed
 input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" con="$xml"
 check 'echo: ends at the q' [ $rc = 0 ]
 check 'echo: all came back' cmp -s stdout <(printf 'firmware: hello\r\nabc def')
-printf 'abc\035' >typed
-input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" con="$xml"
-check '^]: stops it' [ $rc = 0 ]
-check '^]: nobody left' nobody_left
-sed "s|<serial type='pty'/>||" "$xml" >no-serial.xml
-fails 1 'con: no console: ' -- start -q --console "${set[@]}" con=no-serial.xml
-check 'no console: nobody left' nobody_left
-sed "s|<serial type='pty'/>|<serial type='file'><source path='$work/serial'/></serial>|" "$xml" \
-	>file.xml
-fails 1 'con: no console: ' "<serial type='pty'/>" -- start -q --console "${set[@]}" con=file.xml
-# libvirt can give a file to the user that QEMU runs as, as long as it runs.
-: >serial
-[ "$(id -u)" != 0 ] || chown 65534 serial
-owner=$(stat -c %u serial)
-: >stderr
-"$vmpt" domain start "${set[@]}" con=file.xml </dev/null >stdout 2>stderr &
-pid=$!
-check 'serial port to a file' holds serial 'firmware: hello'
-check 'serial port: the file keeps its owner' [ "$(stat -c %u serial)" = "$owner" ]
-kill -INT $pid
-wait $pid
-check 'serial port: no words of libvirt' diff - stderr <<-END
-	con: runs; Ctrl-C stops it
-	con: ended
-END
+if whole; then
+	printf 'abc\035' >typed
+	input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" con="$xml"
+	check '^]: stops it' [ $rc = 0 ]
+	check '^]: nobody left' nobody_left
+	sed "s|<serial type='pty'/>||" "$xml" >no-serial.xml
+	fails 1 'con: no console: ' -- start -q --console "${set[@]}" con=no-serial.xml
+	check 'no console: nobody left' nobody_left
+	sed "s|<serial type='pty'/>|<serial type='file'><source path='$work/serial'/></serial>|" "$xml" \
+		>file.xml
+	fails 1 'con: no console: ' "<serial type='pty'/>" -- start -q --console "${set[@]}" con=file.xml
+	# libvirt can give a file to the user that QEMU runs as, as long as it runs.
+	: >serial
+	[ "$(id -u)" != 0 ] || chown 65534 serial
+	owner=$(stat -c %u serial)
+	: >stderr
+	"$vmpt" domain start "${set[@]}" con=file.xml </dev/null >stdout 2>stderr &
+	pid=$!
+	check 'serial port to a file' holds serial 'firmware: hello'
+	check 'serial port: the file keeps its owner' [ "$(stat -c %u serial)" = "$owner" ]
+	kill -INT $pid
+	wait $pid
+	check 'serial port: no words of libvirt' diff - stderr <<-END
+		con: runs; Ctrl-C stops it
+		con: ended
+	END
 
-# On a terminal: raw as long as it lasts, then as before.
-cat >on-terminal <<-END
-	stty -g >before
-	"$vmpt" domain start -q --console ${set[*]@Q} --set FIRMWARE="$work/ends.bin" con="$xml" &&
-		stty -g >after
-END
-rc=0
-timeout 60 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr || rc=$?
-check 'terminal: ends' [ $rc = 0 ]
-check 'terminal: output' grep -q 'firmware: hello' stdout
-check 'terminal: as before' cmp -s before after
+	# On a terminal: raw as long as it lasts, then as before.
+	cat >on-terminal <<-END
+		stty -g >before
+		"$vmpt" domain start -q --console ${set[*]@Q} --set FIRMWARE="$work/ends.bin" con="$xml" &&
+			stty -g >after
+	END
+	rc=0
+	timeout 1200 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr || rc=$?
+	check 'terminal: ends' [ $rc = 0 ]
+	check 'terminal: output' grep -q 'firmware: hello' stdout
+	check 'terminal: as before' cmp -s before after
+fi
 
 # ---- trace ----
 
@@ -341,45 +333,48 @@ check 'trace: options of two' diff - two.options <<-END
 	cpus=1:2:0
 END
 
-# A plugin that the XML names keeps what is not ours to say.
-sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='@PLUGIN@'/>&|" "$xml" >p.xml
-mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
-fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
-domain trace "${set[@]}" --set 'PLUGIN=lib,1/vmpt-plugin.so' --force -o out,1 --host synthetic \
-	--cpus 7,3-4 --perf-data --json \
-	--set "p:FIRMWARE=$work/ends.bin" \
-	--set "PLUGIN=file=$work/lib,,1/vmpt-plugin.so,slice-us=5,host=none,vm=old,truth=a,,b" p=p.xml
-check 'plugin of the XML' [ $rc = 0 ]
-check 'plugin of the XML: options' diff - p.options <<-END
-	slice-us=5
-	truth=a,b
-	host-view=$work/out,1
-	vm=p
-	cpus=7
-	host=synthetic
-	perf-data=$work/out,1/perf.data
-END
-python3 - stdout "$work" <<-'END' || rc=99
-	import json, sys
-	doc = json.load(open(sys.argv[1], encoding="utf-8"))
-	assert doc["command"] == "domain trace" and doc["output"] == sys.argv[2] + "/out,1", doc
-	assert doc["vcpus"] == [{"domain": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
-	                         "end": "shut down"}], doc
-	assert doc["files"][0] == {"file": "cpu7.pt", "bytes": 3}, doc
-	assert [f["file"] for f in doc["files"]] == ["cpu7.pt", "vms.jsonl"], doc
-END
-check 'trace --json, --force' [ $rc = 0 ]
+if whole; then
+	# A plugin that the XML names keeps what is not ours to say.
+	sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='@PLUGIN@'/>&|" "$xml" >p.xml
+	mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
+	fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
+	domain trace "${set[@]}" --set 'PLUGIN=lib,1/vmpt-plugin.so' --force -o out,1 --host synthetic \
+		--cpus 7,3-4 --perf-data --json \
+		--set "p:FIRMWARE=$work/ends.bin" \
+		--set "PLUGIN=file=$work/lib,,1/vmpt-plugin.so,slice-us=5,host=none,vm=old,truth=a,,b" p=p.xml
+	check 'plugin of the XML' [ $rc = 0 ]
+	check 'plugin of the XML: options' diff - p.options <<-END
+		slice-us=5
+		truth=a,b
+		host-view=$work/out,1
+		vm=p
+		cpus=7
+		host=synthetic
+		perf-data=$work/out,1/perf.data
+	END
+	python3 - stdout "$work" <<-'END' || rc=99
+		import json, sys
+		doc = json.load(open(sys.argv[1], encoding="utf-8"))
+		assert doc["command"] == "domain trace" and doc["output"] == sys.argv[2] + "/out,1", doc
+		assert doc["vcpus"] == [{"domain": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
+		                         "end": "shut down"}], doc
+		assert doc["files"][0] == {"file": "cpu7.pt", "bytes": 3}, doc
+		assert [f["file"] for f in doc["files"]] == ["cpu7.pt", "vms.jsonl"], doc
+	END
+	check 'trace --json, --force' [ $rc = 0 ]
 
-: >stderr # not the last one's words
-"$vmpt" domain "${trace[@]}" -o out3 sig="$xml" </dev/null >stdout 2>stderr &
-pid=$!
-check 'SIGTERM: runs' holds stderr 'tracing 1 domain; Ctrl-C ends it'
-kill -TERM $pid
-rc=0
-wait $pid || rc=$?
-check 'SIGTERM: the trace is whole' [ $rc = 0 ]
-check 'SIGTERM: the plugin had its end' [ -s out3/cpu0.pt ]
-check 'SIGTERM: the table' prints 'sig        0    0  1000  stopped'
+	: >stderr # not the last one's words
+	"$vmpt" domain "${trace[@]}" -o out3 sig="$xml" </dev/null >stdout 2>stderr &
+	pid=$!
+	check 'SIGTERM: runs' holds stderr 'tracing 1 domain; Ctrl-C ends it'
+	kill -TERM $pid
+	rc=0
+	wait $pid || rc=$?
+	check 'SIGTERM: the trace is whole' [ $rc = 0 ]
+	check 'SIGTERM: the plugin had its end' [ -s out3/cpu0.pt ]
+	check 'SIGTERM: the table' prints 'sig        0    0  1000  stopped'
+fi
+
 # ---- trace with the plugin itself ----
 
 # Who owns bytes of the trace, and how many bytes it has. What follows the very last VM exit
@@ -411,25 +406,25 @@ domain "${trace[@]}" -o real one="$xml" two="$xml"
 check 'plugin: both domains end' [ $rc = 0 ]
 check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
 check 'plugin: who is in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
-domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"
-check 'plugin: CPUs and a host' [ $rc = 0 ]
-# shellcheck disable=SC2046 # words are wanted
-set -- $(owners real/cpu1.pt) $(owners real/cpu3.pt)
-check 'plugin: a VM and the host each' [ "$2 $5" = 'host host' ]
-check 'plugin: the VMs' [ "$(recorded real)" = "$(printf '%s\n' "$1" "$4" | sort | paste -sd ' ') $(($3 + $6))" ]
-domain "${trace[@]}" -o real --force --perf-data one="$xml" two="$xml"
-check 'plugin: perf.data' [ $rc = 0 ]
-check 'plugin: no other trace' [ ! -e real/cpu0.pt ]
-check 'plugin: who is in it' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
-
-domain "${trace[@]}" -o real --force --isa rtit one="$xml" two="$xml"
-check 'plugin: RTIT' [ $rc = 0 ]
-check 'plugin: RTIT: its stream, and no other' [ -s real/cpu0.rtit -a ! -e real/cpu0.pt ]
-check 'plugin: RTIT: both VMs' [ "$(sed -n 's/^{"rtit":1,"vm":"\([a-z]*\)",.*/\1/p' real/vms.jsonl |
-	sort -u | paste -sd ' ')" = 'one two' ]
-check 'plugin: RTIT: told' grep -q '"file": "cpu0.rtit"' stdout
-domain "${trace[@]}" -o real --force --perf-data one="$xml" two="$xml"
-check 'plugin: RTIT: an earlier one is removed' [ ! -e real/cpu0.rtit ]
+if whole; then
+	domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"
+	check 'plugin: CPUs and a host' [ $rc = 0 ]
+	# shellcheck disable=SC2046 # words are wanted
+	set -- $(owners real/cpu1.pt) $(owners real/cpu3.pt)
+	check 'plugin: a VM and the host each' [ "$2 $5" = 'host host' ]
+	check 'plugin: the VMs' [ "$(recorded real)" = "$(printf '%s\n' "$1" "$4" | sort | paste -sd ' ') $(($3 + $6))" ]
+	domain "${trace[@]}" -o real --force --isa rtit one="$xml" two="$xml"
+	check 'plugin: RTIT' [ $rc = 0 ]
+	check 'plugin: RTIT: its stream, and no other' [ -s real/cpu0.rtit -a ! -e real/cpu0.pt ]
+	check 'plugin: RTIT: both VMs' [ "$(sed -n 's/^{"rtit":1,"vm":"\([a-z]*\)",.*/\1/p' real/vms.jsonl |
+		sort -u | paste -sd ' ')" = 'one two' ]
+	check 'plugin: RTIT: told' grep -q '"file": "cpu0.rtit"' stdout
+	domain "${trace[@]}" -o real --force --perf-data one="$xml" two="$xml"
+	check 'plugin: perf.data' [ $rc = 0 ]
+	check 'plugin: no other trace' [ ! -e real/cpu0.pt ]
+	check 'plugin: who is in it' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
+	check 'plugin: perf.data: the earlier trace is removed' [ ! -e real/cpu0.rtit ]
+fi
 
 # --force removes an earlier trace only where the new domains run.
 printf abc >real/cpu9.pt
@@ -438,41 +433,46 @@ fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two
 	--set two:FIRMWARE=/no/rom
 check 'no start: the earlier trace is there' cmp -s before.sum <(cd real && sha256sum -- *)
 check 'no start: and nothing else' [ "$(find real -mindepth 1 | wc -l)" = "$(wc -l <before.sum)" ]
-# A command that was killed has left it aside.
-mkdir real/.earlier && mv real/cpu9.pt real/.earlier && printf new >real/cpu8.pt
-fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
-	--set two:FIRMWARE=/no/rom
-check 'killed before: it is put back' [ "$(ls -A real)" = cpu9.pt ]
-domain "${trace[@]}" -o real --force one="$xml"
-check 'start: the earlier one is gone' [ "$(find real -name 'cpu9.pt' -o -name .earlier | wc -l)" = 0 ]
-fails 1 'two: cannot be started' -- "${trace[@]}" -o fresh one="$xml" two="$xml" \
-	--set two:FIRMWARE=/no/rom
-check 'no start: the folder is as good as new' [ -z "$(ls -A fresh)" ]
+if whole; then
+	# A command that was killed has left it aside.
+	mkdir real/.earlier && mv real/cpu9.pt real/.earlier && printf new >real/cpu8.pt
+	fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
+		--set two:FIRMWARE=/no/rom
+	check 'killed before: it is put back' [ "$(ls -A real)" = cpu9.pt ]
+	domain "${trace[@]}" -o real --force one="$xml"
+	check 'start: the earlier one is gone' [ "$(find real -name 'cpu9.pt' -o -name .earlier | wc -l)" = 0 ]
+	fails 1 'two: cannot be started' -- "${trace[@]}" -o fresh one="$xml" two="$xml" \
+		--set two:FIRMWARE=/no/rom
+	check 'no start: the folder is as good as new' [ -z "$(ls -A fresh)" ]
 
-# Progress, on a terminal only.
-cat >on-terminal <<-END
-	"$vmpt" domain ${trace[*]@Q} --set FIRMWARE="$work/stays.bin" --seconds 1 -o seen one="$xml" \$1
-END
-VMPT_PROGRESS_AFTER=0 timeout 60 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr
-check 'progress' grep -qE '^.*[0-9]+ s  [0-9.]+ MB  1 of 1 domains run' stdout
-VMPT_PROGRESS_AFTER=0 timeout 60 script -qec "bash on-terminal '-q --force'" /dev/null </dev/null \
-	>stdout 2>stderr
-check 'progress: --quiet: none' lacks 'domains run'
-VMPT_PROGRESS_AFTER=0 domain "${trace[@]}" --set "FIRMWARE=$work/stays.bin" --seconds 1 -o seen --force \
-	one="$xml"
-check 'progress: no terminal, none' [ "$(grep -c 'domains run' stderr)" = 0 ]
+	# Progress, on a terminal only.
+	cat >on-terminal <<-END
+		"$vmpt" domain ${trace[*]@Q} --set FIRMWARE="$work/stays.bin" --seconds 1 -o seen one="$xml" \$1
+	END
+	VMPT_PROGRESS_AFTER=0 timeout 1200 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr
+	check 'progress' grep -qE '^.*[0-9]+ s  [0-9.]+ MB  1 of 1 domains run' stdout
+	VMPT_PROGRESS_AFTER=0 timeout 1200 script -qec "bash on-terminal '-q --force'" /dev/null </dev/null \
+		>stdout 2>stderr
+	check 'progress: --quiet: none' lacks 'domains run'
+	VMPT_PROGRESS_AFTER=0 domain "${trace[@]}" --set "FIRMWARE=$work/stays.bin" --seconds 1 -o seen --force \
+		one="$xml"
+	check 'progress: no terminal, none' [ "$(grep -c 'domains run' stderr)" = 0 ]
 
-printf 'a plugin' >bad.so
-fails 1 'x: cannot be started: ' bad.so 'file too short' -- \
-	trace "${set[@]}" --plugin bad.so -o out4 x="$xml"
+	printf 'a plugin' >bad.so
+	fails 1 'x: cannot be started: ' bad.so 'file too short' -- \
+		trace "${set[@]}" --plugin bad.so -o out4 x="$xml"
+fi
+
 check 'the end: nobody left' nobody_left
 
-wait $hanging
-rc=none
-cp "$hang/stdout" "$hang/stderr" .
-check 'QEMU hangs: ends, as by any signal' [ "$(cat "$hang/rc")" = 'rc 0' ]
-check 'QEMU hangs: says who is waited for' says 'waiting for QEMU of hang to end; Ctrl-C again kills it'
-check 'QEMU hangs: says what became of it' \
-	grep -qE 'warning: hang: QEMU did not end by itself in [0-9]+ s and was killed: some' stderr
+if whole; then
+	wait $hanging
+	rc=none
+	cp "$hang/stdout" "$hang/stderr" .
+	check 'QEMU hangs: ends, as by any signal' [ "$(cat "$hang/rc")" = 'rc 0' ]
+	check 'QEMU hangs: says who is waited for' says 'waiting for QEMU of hang to end; Ctrl-C again kills it'
+	check 'QEMU hangs: says what became of it' \
+		grep -qE 'warning: hang: QEMU did not end by itself in [0-9]+ s and was killed: some' stderr
+fi
 
 finish

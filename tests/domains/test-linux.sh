@@ -16,21 +16,19 @@ get_qemu
 cd "$work" || exit 1
 export XDG_STATE_HOME=$work/s
 if ! guests=$("$source/tests/guests/build" work 2>build.log); then
-	echo "skipped: $(sed -n 's/^skipped: //p' <<<"$guests" | grep . || tail -n 1 build.log)"
-	exit 77
+	skip "$(sed -n 's/^skipped: //p' <<<"$guests" | grep . || tail -n 1 build.log)"
 fi
 : >stdout
 : >stderr
 domain list
 if [ $rc != 0 ] && says libvirt-daemon-driver-qemu; then
-	echo "skipped: no embedded QEMU driver: package libvirt-daemon-driver-qemu"
-	exit 77
+	skip "no embedded QEMU driver: package libvirt-daemon-driver-qemu"
 fi
 
 # Its words of the console: the kernel, which may speak at any time, is quiet.
-words=$("$source/tests/guests/build" --cmdline work)
+cmdline=$("$source/tests/guests/build" --cmdline work)
 set=(--set "QEMU=$qemu" --set "KERNEL=$guests/vmlinux" --set "INITRD=$guests/initramfs-work.cpio"
-	--set "CMDLINE=$words run=alpha,10")
+	--set "CMDLINE=$cmdline run=alpha,10")
 domain start --console --quiet "${set[@]}" linux="$here/linux.xml"
 check 'console: powers off' [ $rc = 0 ]
 for line in 'guest: begin' 'guest: alpha ends with 0' 'guest: end 0'; do

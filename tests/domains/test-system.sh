@@ -8,12 +8,9 @@
 # shellcheck disable=SC2154 # of lib.sh
 set -u
 
-skip()
-{
-	echo "skipped: $*"
-	exit 77
-}
-
+source=$1
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 if [ "${5-}" != inside ]; then
 	[ "$(id -u)" = 0 ] || skip "a libvirtd of the system needs root"
 	command -v libvirtd virtlogd >/dev/null || skip "no libvirtd: package libvirt-daemon"
@@ -22,7 +19,6 @@ if [ "${5-}" != inside ]; then
 	exec "${isolate[@]}" "$0" "$@" inside
 fi
 
-source=$1
 vmpt=$(realpath "$2")
 plugin=$(realpath "$3")
 real=$(realpath "$4")
@@ -66,10 +62,7 @@ virtlogd >virtlogd.log 2>&1 &
 daemons=($!)
 libvirtd >libvirtd.log 2>&1 &
 daemons+=($!)
-for ((i = 0; i < 300; i++)); do
-	[ -S /run/libvirt/libvirt-sock ] && [ -S /run/libvirt/virtlogd-sock ] && break
-	sleep 0.1
-done
+wait_for test -S /run/libvirt/libvirt-sock -a -S /run/libvirt/virtlogd-sock
 system=--connect=qemu:///system
 xml=$here/firmware.xml
 set=("$system" --set "QEMU=$qemu" --set "FIRMWARE=$work/stays.bin")
@@ -82,15 +75,14 @@ import json, sys
 print("".join(d["state"] for d in json.load(sys.stdin)["domains"] if d["name"] == sys.argv[1]))' "$1"
 }
 
+is()
+{
+	[ "$(state "$1")" = "$2" ]
+}
+
 becomes()
 {
-	local i
-
-	for ((i = 0; i < 100; i++)); do
-		[ "$(state "$1")" = "$2" ] && return
-		sleep 0.1
-	done
-	return 1
+	wait_for is "$1" "$2"
 }
 
 # ---- what outlives a command ----
@@ -148,10 +140,7 @@ kill "${daemons[1]}"
 wait "${daemons[1]}"
 libvirtd >>libvirtd.log 2>&1 &
 daemons[1]=$!
-for ((i = 0; i < 300; i++)); do
-	"$vmpt" domain list "$system" </dev/null >/dev/null 2>&1 && break
-	sleep 0.1
-done
+wait_for "$vmpt" domain list "$system" </dev/null >/dev/null 2>&1
 check 'known: shut off' [ "$(state known)" = 'shut off' ]
 domain start "$system" known
 check 'known: started by its name' [ $rc = 0 ]

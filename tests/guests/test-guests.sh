@@ -9,22 +9,16 @@ set -u
 source=$(realpath "$1")
 out=$2
 guests=$source/tests/guests
-failures=0 checks=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 out=$(realpath "$out")
 rm -rf "${out:?}"/*
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc, output, and the guest's console:"
-		cat "$out/stdout" "$out/stderr" "$dir/serial.log" 2>/dev/null
-	fi
+	cat "$out/stdout" "$out/stderr" "$dir/serial.log" 2>/dev/null
 }
 
 # Boot with boot's arguments $2... and keep what there is in folder $1.
@@ -79,44 +73,34 @@ alpha()
 }
 
 dir=$out/none
-boot hello-1 hello
-if [ $rc = 77 ]; then
-	cat "$out/stdout"
-	exit 77
-fi
+boot hello hello
+[ $rc != 77 ] || { cat "$out/stdout" && exit 77; }
 check 'hello: ends well' [ $rc = 0 ]
 check 'hello: its markers' says 'guest: begin' 'guest: end 0'
 check 'hello: QEMU had nothing to say' [ ! -s "$dir/stderr.log" ]
 check 'hello: boot says how it was' grep -q '^boot: hello: status 0, [0-9.]* s, [0-9.]* s user$' \
 	"$out/stdout"
-folder=$("$guests/build" hello)
-boot hello-2 --smp 2 hello -- -kernel "$folder/vmlinuz"
-check 'hello, two vCPUs, packed kernel: ends well' [ $rc = 0 ]
-check 'hello, two vCPUs, packed kernel: its markers' says 'guest: begin' 'guest: end 0'
 
-# The sum of the squares below 150, and of the numbers below 200.
-for smp in 1 2; do
-	boot work-$smp --smp $smp work
-	check "work, $smp vCPUs: ends well" [ $rc = 0 ]
-	check "work, $smp vCPUs: all programs" says 'guest: begin' \
-		"$(alpha 1000)" 'guest: alpha ends with 0' \
-		'signals: 20 sent 20 mended 20 jumped 40 traps' 'guest: signals ends with 0' \
-		'jit: 50 rounds sum 1225 bad 0' 'guest: jit ends with 0' \
-		'modes32: with vdso, right' 'guest: modes32 ends with 0' \
-		'ldt: 10 rounds 55' 'guest: ldt ends with 0' \
-		"pipes: 3 children 50 rounds sum $((149 * 150 * 299 / 6)) bad 0" \
-		'guest: pipes ends with 0' \
-		"threads: 2 threads 100 rounds sum $((199 * 200 / 2))" \
-		'guest: threads ends with 0' \
-		'ptwrite: CPUID does not have it' 'guest: ptwrite ends with 0' \
-		'idle: 100 ms' 'guest: idle ends with 0' 'guest: end 0'
-done
-boot one --run alpha,7 work
-check 'one program: ends well' [ $rc = 0 ]
-check 'one program: with its argument' says 'guest: run alpha 7' "$(alpha 7)" 'guest: end 0'
-check 'one program: no other' [ "$(grep -c '^guest: run' "$dir/serial.log")" = 1 ]
+# With the packed kernel. The sum of the squares below 150, and of the numbers below 200.
+folder=$("$guests/build" work)
+boot work --smp 2 work -- -kernel "$folder/vmlinuz"
+check 'work: ends well' [ $rc = 0 ]
+check 'work: all programs' says 'guest: begin' \
+	"$(alpha 1000)" 'guest: alpha ends with 0' \
+	'signals: 20 sent 20 mended 20 jumped 40 traps' 'guest: signals ends with 0' \
+	'jit: 50 rounds sum 1225 bad 0' 'guest: jit ends with 0' \
+	'modes32: with vdso, right' 'guest: modes32 ends with 0' \
+	'ldt: 10 rounds 55' 'guest: ldt ends with 0' \
+	"pipes: 3 children 50 rounds sum $((149 * 150 * 299 / 6)) bad 0" \
+	'guest: pipes ends with 0' \
+	"threads: 2 threads 100 rounds sum $((199 * 200 / 2))" \
+	'guest: threads ends with 0' \
+	'ptwrite: CPUID does not have it' 'guest: ptwrite ends with 0' \
+	'idle: 100 ms' 'guest: idle ends with 0' 'guest: end 0'
 boot fails --run pipes,99 work
 check 'a program that fails: its status' [ $rc = 2 ]
+check 'one program: with its argument' says 'guest: run pipes 99'
+check 'one program: no other' [ "$(grep -c '^guest: run' "$dir/serial.log")" = 1 ]
 
 # Files in and out, one of them larger than any buffer between.
 head -c 3000000 /dev/urandom >"$out/bytes"
@@ -150,10 +134,7 @@ dir=$out/killed
 "$guests/boot" --out "$dir" --file /test="$out/script" work -- -pidfile "$out/pid-killed" \
 	>"$out/stdout" 2>"$out/stderr" &
 boot=$!
-for ((i = 0; i < 300; i++)); do
-	grep -q waiting "$dir/serial.log" 2>/dev/null && break
-	sleep 0.1
-done
+wait_for grep -qs waiting "$dir/serial.log"
 qemu=$(cat "$out/pid-killed")
 kill $boot
 wait $boot
@@ -163,10 +144,7 @@ check 'told to end: so did QEMU' ended
 check 'told to end: ran until then' says 'guest: begin' waiting
 
 boot perf --file /test="$guests/test-perf" perf
-if [ $rc = 77 ]; then
-	cat "$out/stdout"
-	exit 77
-fi
+[ $rc != 77 ] || { cat "$out/stdout" && exit 77; }
 check 'perf: ends well' [ $rc = 0 ]
 check 'perf: is the packaged one' says "$(perf --version)"
 check 'perf: lists events' grep -q '^  cpu-clock  .*Software event' "$dir/files/list"
@@ -210,5 +188,4 @@ build XDG_CACHE_HOME="$out/empty2" APT_CONFIG="$out/apt.conf" PATH="$out/bin:$PA
 check 'nothing at all: skipped' [ $rc = 77 ]
 check 'nothing at all: with the reason' grep -q '^skipped: apt knows no .*E: no route' "$out/stdout"
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -11,7 +11,8 @@ root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
 tarball=${VMPT_LINUX_612_TARBALL:-/usr/src/linux-source-6.12.tar.xz}
 work=$(mktemp -d "${TMPDIR:-/tmp}/vmpt-constants.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-failures=0 checks=0
+# shellcheck source=tests/lib.sh
+. "$root/tests/lib.sh"
 
 # One assertion a line of generate's table; macros that take arguments have no value.
 python3 - "$root/kvm-patches/pt_core/generate" >"$work/asserts.h" <<'END'
@@ -60,5 +61,4 @@ if [ -r "$tarball" ]; then
 else
 	echo "skipped: the package linux-source-6.12 is not installed"
 fi
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

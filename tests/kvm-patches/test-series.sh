@@ -8,7 +8,8 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
 patches=$root/kvm-patches
-checks=0 failures=0
+# shellcheck source=tests/lib.sh
+. "$root/tests/lib.sh"
 
 "$patches/pt_core/update" --check "$patches/6.12" "$patches/7.x"
 
@@ -47,5 +48,4 @@ done <"$patches/7.x/plan"
 checks=$((checks + 1))
 diff <(printf '%s\n' "${planned[@]}") <(sed 's/^[0-9]*-//; s/\.patch$//' "$patches/7.x/series") ||
 	wrong 'the series is not that, in that order'
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -20,7 +20,7 @@ out=$("$here/uml" "$@") || status=$?
 # Cases in the sources, a name each.
 cases=$(grep -oh 'KUNIT_CASE(\w*)' "$here"/../../kvm-patches/pt_core/*_test.c | wc -l)
 # Linux 7.x wants to be told that it shall run them.
-timeout --kill-after=5 60 "$out"/linux mem=64M kunit_shutdown=halt kunit.autorun=1 \
+timeout --kill-after=5 1200 "$out"/linux mem=64M kunit_shutdown=halt kunit.autorun=1 \
 	>"$work/log" 2>&1 </dev/null || true
 # Subtests stand four columns in.
 passed=$(grep -cE '(^|[[:space:]])    ok [0-9]+ [a-z_0-9]+\s*$' "$work/log" || true)

@@ -10,8 +10,10 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/vmpt-update.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C HOME=$work GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@example.org \
 	GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@example.org
-checks=0 failures=0
+# shellcheck source=tests/lib.sh
+. "$root/tests/lib.sh"
 
+# As lib.sh's, with what the command says in $work/log.
 check()
 {
 	local what=$1
@@ -39,10 +41,7 @@ refused_with()
 	[ $rc = 1 ] && [ "$(wc -l <"$work/log")" = 1 ] && grep -qF "$1" "$work/log"
 }
 
-command -v clang-format-14 >/dev/null || {
-	echo "skipped: no clang-format-14 (Debian's clang-format)"
-	exit 77
-}
+command -v clang-format-14 >/dev/null || skip "no clang-format-14 (Debian's clang-format)"
 "$root/kvm-patches/pt_core/generate" "$work/made"
 
 # Four commits: the files, a change beside them, the tests, one that has nothing to do with it.
@@ -82,5 +81,4 @@ echo 0003-* >series
 cp "$work"/before/0003-* .
 check "no files" refused_with "update: $work/series: no patch adds pt_core.h" "$work/series"
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

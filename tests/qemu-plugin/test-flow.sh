@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Is the flow in a trace of the host view what QEMU executed, instruction for instruction?
-# libipt decodes, flow-check compares with the plugin's truth file: firmware with a known number
-# of instructions; SeaBIOS and a reset, traced in several ways, also between runs of a host; Linux
-# to power-off with programs that modify themselves, take signals and change modes; Linux with two
-# vCPUs that share a host CPU with the host, split, and find PT in their processor.
+# libipt decodes, flow-check compares with the plugin's truth file.
 #
-#	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT
+#	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT bare|linux|more
 #
-# In a build with sanitizers ($VMPT_SANITIZED) Linux is left out: QEMU and the plugin are the
-# same ones, and the checker is slow there.
+# bare	firmware with a known number of instructions; SeaBIOS and a reset, traced in several ways, also
+#	between runs of a host
+# linux	Linux to power-off with programs that modify themselves, take signals and change modes
+# more	Linux with two vCPUs that share a host CPU with the host, split, and find PT in their
+#	processor; a Linux that is reset from outside, wherever that hits it
 set -u
 
 source=$1
@@ -17,33 +17,18 @@ plugin=$(realpath "$2")
 flow_check=$(realpath "$3")
 vmpt=$(realpath "$4")
 out=$5
+part=$6
 # Counted by hand: see flow-firmware.S. CLI and HLT behind the end may come or not.
 FIRMWARE_INSNS=2259
-failures=0 checks=0 rc=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
+get_qemu
 mkdir -p "$out"
 out=$(realpath "$out")
 export LC_ALL=C
 # Traces and truths of whole boots are large.
 trap 'rm -f "$out"/*/truth.* "$out"/*/cpu*.pt "$out"/*/split/*.pt' EXIT
-
-if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
-	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
-	exit 77
-fi
-
-# What is wrong is said by the files named last.
-check()
-{
-	local what=$1 log=$2
-	shift 2
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc"
-		tail -n 20 "$log"
-	fi
-}
 
 # Folder $1 for a machine of a few MB; the rest are its options, behind the plugin's $2.
 machine()
@@ -53,11 +38,11 @@ machine()
 	rm -rf "${out:?}/$name"
 	mkdir -p "$out/$name"
 	rc=0
-	timeout 60 "$qemu" -accel tcg -cpu max,vendor=GenuineIntel -machine pc -m 16 -nodefaults \
+	within 60 "$qemu" -accel tcg -cpu max,vendor=GenuineIntel -machine pc -m 16 -nodefaults \
 		-display none -device isa-debug-exit,iobase=0xf4,iosize=1 -plugin \
 		"$plugin,host-view=$out/$name,truth=$out/$name/truth$options" "$@" </dev/null \
 		>"$out/$name/log" 2>&1 || rc=$?
-	check "$name: ran" "$out/$name/log" [ $rc = 33 ]
+	check_log ran "$out/$name/log" [ $rc = 33 ]
 }
 
 # Linux of kind $2 with the plugin's options $3; the rest are boot's.
@@ -72,14 +57,14 @@ linux()
 	rm -rf "${out:?}/$name"
 	mkdir -p "$out/$name"
 	rc=0
-	"$source/tests/guests/boot" --timeout 240 --out "$out/$name/boot" --plugin \
+	"$source/tests/guests/boot" --out "$out/$name/boot" --plugin \
 		"$plugin,host-view=$out/$name,truth=$out/$name/truth$options" "${before[@]}" \
 		"$kind" "$@" >"$out/$name/log" 2>&1 || rc=$?
 	if [ $rc = 77 ]; then
 		grep '^skipped:' "$out/$name/log"
 		exit 77
 	fi
-	check "$name: powered off" "$out/$name/log" [ $rc = 0 ]
+	check_log 'powered off' "$out/$name/log" [ $rc = 0 ]
 }
 
 # Compare the trace $2 with the truth $3; what flow-check says goes to $1.
@@ -101,8 +86,8 @@ equal()
 
 	rc=0
 	flow "$dir/flow" "$dir/cpu0.pt" "$dir/truth.0" || rc=$?
-	check "$1: flow" "$dir/flow" [ $rc = 0 ]
-	check "$1: instructions" "$dir/flow" [ "$(count "$dir/flow" instructions)" -ge "$at_least" ]
+	check_log "$1: flow" "$dir/flow" [ $rc = 0 ]
+	check_log "$1: instructions" "$dir/flow" [ "$(count "$dir/flow" instructions)" -ge "$at_least" ]
 }
 
 # The trace in folder $1 split by VMCS: $2 streams, in the order of the side record.
@@ -112,15 +97,15 @@ split()
 
 	rc=0
 	"$vmpt" split --conceal -q -f -o "$dir/split" "$dir/cpu0.pt" >"$dir/split.log" 2>&1 || rc=$?
-	check "$1: split" "$dir/split.log" [ $rc = 0 ]
+	check_log "$1: split" "$dir/split.log" [ $rc = 0 ]
 	mapfile -t pointers < <(sed -n 's/.*"vmcs":"0x\([0-9a-f]*\)".*/\1/p' "$dir/vms.jsonl")
 	for vmcs in "${pointers[@]}"; do
 		rc=0
 		flow "$dir/flow.$i" "$dir/split/vmcs-$vmcs.cpu0.pt" "$dir/truth.$i" || rc=$?
-		check "$1: vCPU $i" "$dir/flow.$i" [ $rc = 0 ]
+		check_log "$1: vCPU $i" "$dir/flow.$i" [ $rc = 0 ]
 		i=$((i + 1))
 	done
-	check "$1: $2 streams" "$dir/vms.jsonl" [ $i = "$2" ]
+	check_log "$1: $2 streams" "$dir/vms.jsonl" [ $i = "$2" ]
 }
 
 # ---- small machines ----
@@ -131,89 +116,95 @@ assemble()
 	gcc -c -m32 "$source/tests/qemu-plugin/$1" -o "$3.o" &&
 		ld -m elf_i386 -e "$2" -Ttext="$2" "$3.o" -o "$3.elf" &&
 		objcopy -O binary -j .text "$3.elf" "$3" && return
-	check "$1: assembled" /dev/null false
+	check "$1: assembled" false
 	return 1
 }
 
-if assemble flow-firmware.S 0 "$out/firmware.bin"; then
-	machine firmware '' -bios "$out/firmware.bin"
-	equal firmware $FIRMWARE_INSNS
-	flow=$out/firmware/flow
-	check 'firmware: no more than two more' "$flow" \
-		[ "$(count "$flow" instructions)" -le $((FIRMWARE_INSNS + 2)) ]
-	check 'firmware: INT and fault' "$flow" [ "$(count "$flow" 'events and')" = 2 ]
-	check 'firmware: OUT' "$flow" [ "$(count "$flow" emulated)" = 1 ]
-	# The test can fail: other TNTs, a truth without its end.
-	cp "$out/firmware/cpu0.pt" "$out/firmware/bad.pt"
-	# Of six branches one is left; time packets come as they like, so the place is looked for.
-	at=$("$vmpt" dump -q --no-bytes --kinds=tnt-8 "$out/firmware/cpu0.pt" |
-		awk 'length($4) == 6 { print $1; exit }')
-	printf '\x06' |
-		dd of="$out/firmware/bad.pt" bs=1 seek=$((0x${at:-0})) conv=notrunc status=none
-	rc=0
-	flow "$out/firmware/bad" "$out/firmware/bad.pt" "$out/firmware/truth.0" || rc=$?
-	check 'firmware: a wrong byte' "$out/firmware/bad" [ $rc = 1 ]
-	head -c -28 "$out/firmware/truth.0" >"$out/firmware/truth.bad"
-	rc=0
-	flow "$out/firmware/bad" "$out/firmware/cpu0.pt" "$out/firmware/truth.bad" || rc=$?
-	check 'firmware: a short truth' "$out/firmware/bad" [ $rc = 1 ]
-fi
+bare()
+{
+	local flow at disk
 
-# CS that is not what its selector says; the guest view emulates instructions there.
-if assemble flow-unreal.S 0 "$out/unreal.bin"; then
-	machine unreal ,guest-view=1 -bios "$out/unreal.bin"
-	equal unreal 20
-fi
+	if assemble flow-firmware.S 0 "$out/firmware.bin"; then
+		machine firmware '' -bios "$out/firmware.bin"
+		equal firmware $FIRMWARE_INSNS
+		flow=$out/firmware/flow
+		check_log 'firmware: no more than two more' "$flow" \
+			[ "$(count "$flow" instructions)" -le $((FIRMWARE_INSNS + 2)) ]
+		check_log 'firmware: INT and fault' "$flow" [ "$(count "$flow" 'events and')" = 2 ]
+		check_log 'firmware: OUT' "$flow" [ "$(count "$flow" emulated)" = 1 ]
+		# The test can fail: other TNTs, a truth without its end.
+		cp "$out/firmware/cpu0.pt" "$out/firmware/bad.pt"
+		# Of six branches one is left; time packets come as they like, so the place is looked for.
+		at=$("$vmpt" dump -q --no-bytes --kinds=tnt-8 "$out/firmware/cpu0.pt" |
+			awk 'length($4) == 6 { print $1; exit }')
+		printf '\x06' |
+			dd of="$out/firmware/bad.pt" bs=1 seek=$((0x${at:-0})) conv=notrunc status=none
+		rc=0
+		flow "$out/firmware/bad" "$out/firmware/bad.pt" "$out/firmware/truth.0" || rc=$?
+		check_log 'firmware: a wrong byte' "$out/firmware/bad" [ $rc = 1 ]
+		head -c -28 "$out/firmware/truth.0" >"$out/firmware/truth.bad"
+		rc=0
+		flow "$out/firmware/bad" "$out/firmware/cpu0.pt" "$out/firmware/truth.bad" || rc=$?
+		check_log 'firmware: a short truth' "$out/firmware/bad" [ $rc = 1 ]
+	fi
 
-# A task switch: nothing but CR3 tells of it.
-if assemble flow-task.S 0 "$out/task.bin"; then
-	machine task '' -bios "$out/task.bin"
-	equal task 4000
-	"$vmpt" dump --kinds=pip,tip "$out/task/cpu0.pt" >"$out/task/pips" 2>&1
-	check 'task: PIP of the switch' "$out/task/pips" \
-		grep -qzP 'PIP +cr3=0x20000 nr\n[^\n]* PIP +cr3=0x21000 nr\n[^\n]* TIP ' "$out/task/pips"
-fi
+	# CS that is not what its selector says; the guest view emulates instructions there.
+	if assemble flow-unreal.S 0 "$out/unreal.bin"; then
+		machine unreal ,guest-view=1 -bios "$out/unreal.bin"
+		equal unreal 20
+	fi
 
-# SeaBIOS, and behind it the machine resets itself once.
-if assemble flow-reset.S 0x7c00 "$out/reset.img"; then
-	disk=(-drive "format=raw,if=ide,file=$out/reset.img")
-	machine bios '' "${disk[@]}"
-	equal bios 2000000
-	check 'bios: into SMM and back' "$out/bios/flow" \
-		[ "$(count "$out/bios/flow" astray)" -ge 2 ]
-	# Branches alone, PSBs often; then with cycles, and RETs not compressed.
-	machine bios-bare ,ctl=0x200c,slice-us=200 "${disk[@]}"
-	equal bios-bare 2000000
-	machine bios-cycles ,ctl=0x2e0e,slice-us=200 "${disk[@]}"
-	equal bios-cycles 2000000
-	machine bios-host ,host=synthetic,guest-view=1 "${disk[@]}"
-	split bios-host 1
-fi
+	# A task switch: nothing but CR3 tells of it.
+	if assemble flow-task.S 0 "$out/task.bin"; then
+		machine task '' -bios "$out/task.bin"
+		equal task 4000
+		"$vmpt" dump --kinds=pip,tip "$out/task/cpu0.pt" >"$out/task/pips" 2>&1
+		check_log 'task: PIP of the switch' "$out/task/pips" \
+			grep -qzP 'PIP +cr3=0x20000 nr\n[^\n]* PIP +cr3=0x21000 nr\n[^\n]* TIP ' "$out/task/pips"
+	fi
+
+	# SeaBIOS, and behind it the machine resets itself once.
+	if assemble flow-reset.S 0x7c00 "$out/reset.img"; then
+		disk=(-drive "format=raw,if=ide,file=$out/reset.img")
+		machine bios '' "${disk[@]}"
+		equal bios 2000000
+		check_log 'bios: into SMM and back' "$out/bios/flow" \
+			[ "$(count "$out/bios/flow" astray)" -ge 2 ]
+		# Branches alone, PSBs often; then with cycles, and RETs not compressed.
+		machine bios-bare ,ctl=0x200c,slice-us=200 "${disk[@]}"
+		equal bios-bare 2000000
+		machine bios-cycles ,ctl=0x2e0e,slice-us=200 "${disk[@]}"
+		equal bios-cycles 2000000
+		machine bios-host ,host=synthetic,guest-view=1 "${disk[@]}"
+		split bios-host 1
+	fi
+}
 
 # ---- Linux ----
 
-if [ -z "${VMPT_SANITIZED-}" ]; then
+linux_programs()
+{
 	linux programs work ''
-	# While one processor decodes, the other runs the next machine.
-	flow "$out/programs/flow" "$out/programs/cpu0.pt" "$out/programs/truth.0" &
-	checker=$!
+	equal programs 100000000
+	check_log 'programs: events' "$out/programs/flow" \
+		[ "$(count "$out/programs/flow" 'events and')" -gt 1000 ]
+}
+
+two_vcpus()
+{
+	local i
+
 	linux smp hello ,cpus=0:0,host=synthetic,guest-view=1 --smp 2
 	split smp 2
-	rc=0
-	wait $checker || rc=$?
-	check 'programs: flow' "$out/programs/flow" [ $rc = 0 ]
-	check 'programs: a whole boot' "$out/programs/flow" \
-		[ "$(count "$out/programs/flow" instructions)" -gt 100000000 ]
-	check 'programs: events' "$out/programs/flow" [ "$(count "$out/programs/flow" 'events and')" -gt 1000 ]
 	for i in 0 1; do
-		check "smp: vCPU $i did something" "$out/smp/flow.$i" \
+		check_log "smp: vCPU $i did something" "$out/smp/flow.$i" \
 			[ "$(count "$out/smp/flow.$i" instructions)" -gt 1000000 ]
 	done
-fi
+}
 
-# ---- a reset from outside, wherever it hits the boot; the guest boots again ----
-
-if [ -z "${VMPT_SANITIZED-}" ]; then
+# A reset from outside, wherever it hits the boot; the guest boots again.
+reset()
+{
 	rm -f "$out/qmp.in" "$out/qmp.out"
 	mkfifo "$out/qmp.in" "$out/qmp.out"
 	cat "$out/qmp.out" >"$out/qmp.log" &
@@ -225,10 +216,17 @@ if [ -z "${VMPT_SANITIZED-}" ]; then
 	} >"$out/qmp.in" &
 	linux reset hello '' -- -action reboot=reset \
 		-chardev "pipe,id=qmp,path=$out/qmp" -mon chardev=qmp,mode=control
-	check 'reset: came' "$out/qmp.log" grep -q '"RESET"' "$out/qmp.log"
+	check_log 'reset: came' "$out/qmp.log" grep -q '"RESET"' "$out/qmp.log"
 	equal reset 100000000
-	check 'reset: led nowhere' "$out/reset/flow" [ "$(count "$out/reset/flow" astray)" -ge 1 ]
-fi
+	check_log 'reset: led nowhere' "$out/reset/flow" [ "$(count "$out/reset/flow" astray)" -ge 1 ]
+}
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+case $part in
+bare) bare ;;
+linux) linux_programs ;;
+more)
+	two_vcpus
+	reset
+	;;
+esac
+finish

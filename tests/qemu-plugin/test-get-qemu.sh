@@ -8,22 +8,16 @@ set -u
 
 source=$1
 out=$2
-failures=0 checks=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/cache"
 export PATH=$out/bin:$PATH XDG_CACHE_HOME=$out/cache
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails; rc $rc, stdout and stderr:"
-		cat "$out/stdout" "$out/stderr"
-	fi
+	cat "$out/stdout" "$out/stderr"
 }
 
 # A stand-in program $1 whose body is stdin.
@@ -189,5 +183,4 @@ check 'fetched, none installed: quiet' [ ! -s "$out/stderr" ]
 run --wrong
 check 'usage' [ $rc = 2 ]
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -10,24 +10,15 @@ source=$1
 plugin=$(realpath "$2")
 rom=$(realpath "$3")
 out=$4
-failures=0 checks=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
-if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
-	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
-	exit 77
-fi
+get_qemu
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$name: $what: fails; rc $rc, serial port and stderr:"
-		cat "$out/$name.log" "$out/$name.stderr"
-	fi
+	cat "$out/$name.log" "$out/$name.stderr"
 }
 
 # Run the guest as $name with the plugin's options $1 and QEMU's options that follow.
@@ -36,7 +27,7 @@ run()
 	local options=$1
 	shift
 	rc=0
-	timeout 40 "$qemu" -cpu max,vendor=GenuineIntel -m 64 -nodefaults -display none \
+	within 60 "$qemu" -cpu max,vendor=GenuineIntel -m 64 -nodefaults -display none \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$rom" \
 		-serial "file:$out/$name.log" -plugin "$plugin,guest-view=1$options" "$@" \
 		</dev/null >"$out/$name.stdout" 2>"$out/$name.stderr" || rc=$?
@@ -125,5 +116,4 @@ check 'a baseline that is not known: refused' [ $rc = 1 ]
 check 'a baseline that is not known: why' \
 	grep -q '^vmpt: pt=pentium is not known; there are full, qemu-icelake' "$out/$name.stderr"
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

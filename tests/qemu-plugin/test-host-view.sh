@@ -13,20 +13,13 @@ flow_check=$(realpath "$4")
 host_flow=$(realpath "$5")
 out=$6
 status=33
-failures=0 checks=0
 background='' mounted=''
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
-if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
-	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
-	exit 77
-fi
-for tool in as ld perf; do
-	command -v $tool >/dev/null || {
-		echo "skipped: no $tool: make deps"
-		exit 77
-	}
-done
+get_qemu
+need as ld perf
 source=$(realpath "$source")
 cd "$out" || exit 1
 rm -rf ./*.d ./*.split ./*.truth.* ./*.data
@@ -38,26 +31,14 @@ cleanup()
 }
 trap cleanup EXIT
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails: $*; rc $rc, stderr:"
-		cat stderr
-	fi
+	cat stderr
 }
 
 sum()
 {
 	awk '{ n += $1 } END { print n + 0 }'
-}
-
-not()
-{
-	! "$@"
 }
 
 # firmware LOOPS HALTS RESETS: its file's name.
@@ -86,7 +67,7 @@ export qemu plugin
 run()
 {
 	rc=0
-	timeout 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
+	within 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
 }
 
 # ---- of a trace ----
@@ -257,7 +238,7 @@ done
 
 # ---- several vCPUs, several QEMUs ----
 
-middle=$(firmware 2000 0 0)
+middle=$(firmware 800 0 0)
 run 'host-view=two.d,vm=two,cpus=0:0,ctl=0x300e60c,truth=two.truth' "$middle" -smp 2
 check 'two: ran' [ $rc = $status ]
 check 'two: one stream' [ -s two.d/cpu0.pt -a ! -e two.d/cpu1.pt ]
@@ -272,7 +253,7 @@ for i in 0 1; do
 done
 
 for vm in left right; do
-	timeout 60 bash -c 'start "$@"' run \
+	within 60 bash -c 'start "$@"' run \
 		"host-view=shared.d,vm=$vm,cpus=3:5,ctl=0x300e60c,truth=$vm.truth" "$middle" -smp 2 \
 		>"$vm.out" 2>"$vm.err" &
 done
@@ -354,12 +335,15 @@ check 'perf: still no damage' no_damage perf.data
 
 # ---- killed ----
 
+# File $1 has more than $2 bytes.
+written()
+{
+	[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt "$2" ]
+}
+
 start host-view=kill.d,vm=killed,vmcs=0x1000 "$(firmware 100000000 0 0)" >stdout 2>stderr &
 background=$!
-for ((i = 0; i < 200; i++)); do
-	[ "$(stat -c %s kill.d/cpu0.pt 2>/dev/null || echo 0)" -gt 200000 ] && break
-	sleep 0.1
-done
+wait_for written kill.d/cpu0.pt 200000
 run host-view=kill.d,vm=other,ctl=0x300e60d "$small"
 check 'another ctl: TraceEn' grep -q '^vmpt: ctl=0x300e60d: TraceEn' stderr
 run host-view=kill.d,vm=killed,vmcs=0x1000 "$small"
@@ -441,7 +425,7 @@ ends_marked()
 }
 
 (
-	ulimit -f 40
+	ulimit -f 16
 	start host-view=limit.d,vm=limit "$middle" >stdout 2>stderr
 )
 rc=$?
@@ -458,7 +442,7 @@ check 'room again: libipt' "$host_flow" limit.d/cpu0.pt "$small@0xf0000" "$small
 	"$middle@0xf0000" >host.log
 
 (
-	ulimit -f 40
+	ulimit -f 16
 	start host-view=hlimit.d,vm=limit,host=synthetic "$middle" >stdout 2>stderr
 )
 check 'host, limit: ends with an OVF' ends_marked hlimit.d/cpu0.pt
@@ -472,7 +456,7 @@ check 'host, room again: libipt' "$host_flow" hlimit.d/cpu0.pt \
 	hlimit.d/host.bin@0xffffffffa0000000 "$small@0xf0000" "$small@0xffff0000" >host.log
 
 mkdir -p full.d
-if mount -t tmpfs -o size=64k none full.d 2>/dev/null; then
+if mount -t tmpfs -o size=32k none full.d 2>/dev/null; then
 	mounted=full.d
 	run host-view=full.d,vm=full "$middle"
 	check 'full disk: the guest went on' [ $rc = $status ]
@@ -514,5 +498,4 @@ refused 'a VMCS that another has' host-view=one.d,vm=thief,vmcs=0x12345000 \
 refused 'a VMCS behind the last' host-view=bad.d,vm=x,vmcs=0xffffffffff000 \
 	'vmcs=0xffffffffff000: vCPU 0 would have none'
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -11,17 +11,13 @@ plugin=$(realpath "$2")
 vmpt=$(realpath "$3")
 kernel_image=$(realpath "$4")
 out=$5
-failures=0 checks=0 saver=
+saver=
 rounds=50
 vmcs=12345000
 
-skip()
-{
-	echo "skipped: $1"
-	exit 77
-}
-
-command -v perf >/dev/null || skip 'perf is not there (package linux-perf)'
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
+need perf cpio
 mkdir -p "$out" && cd "$out" || exit 1
 rm -rf ./*
 guest=$("$source/tests/guests/build" --symbols work) || {
@@ -35,17 +31,6 @@ cleanup()
 	[ -z "$saver" ] || kill "$saver" 2>/dev/null
 }
 trap cleanup EXIT
-
-check()
-{
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails: $*"
-	fi
-}
 
 # The guest's shell lies where its other programs do. This one lies apart, so that perf can
 # have both in one process.
@@ -62,10 +47,10 @@ boot()
 	mkdir -p "$name.boot"
 	mkfifo "$name.boot/qmp.in" "$name.boot/qmp.out"
 	read -r address size < <("$kernel_image" "$guest/vmlinux")
-	timeout 120 "$source/tests/guests/save-memory" "$name.boot/qmp" "$address" "$size" \
+	timeout 2000 "$source/tests/guests/save-memory" "$name.boot/qmp" "$address" "$size" \
 		"$name.boot/memory" &
 	saver=$!
-	"$source/tests/guests/boot" --out "$name.boot" --timeout 100 --file /bin/alpha=alpha \
+	"$source/tests/guests/boot" --out "$name.boot" --file /bin/alpha=alpha \
 		--run "alpha,$rounds" --plugin "$plugin,host-view=$name,vm=linux,vmcs=0x$vmcs,$*" work \
 		-- -no-shutdown -qmp "pipe:$name.boot/qmp" >"$name.boot/said" 2>&1 || rc=$?
 	[ $rc != 77 ] || skip "$(sed 's/^skipped: //' "$name.boot/said")"
@@ -162,5 +147,4 @@ echo "alone: with the file's code $(errors file.script ffffffff) errors in the k
 check 'file: does not do' [ "$(errors file.script ffffffff)" -gt 1000 ]
 
 [ $failures != 0 ] || rm -rf ./*.script ./*.vmlinux ./*/cpu0.pt ./*.split
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

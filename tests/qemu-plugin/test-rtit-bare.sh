@@ -18,33 +18,19 @@ roms=$(realpath "$5")
 out=$6
 # Sums of the numbers in entry.S
 APP=805 HELPER=20 DRIVER=12
-failures=0 checks=0 rc=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 export LC_ALL=C
-if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
-	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
-	exit 77
-fi
+get_qemu
 cd "$out" || exit 1
 rm -rf ./*.d
 rm -f ./*.log ./*.rtit ./*.truth.* ./*.said ./*.flow
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$name: $what: fails: $*; rc $rc"
-		tail -n 20 "$name".{log,said,flow} 2>/dev/null
-	fi
-}
-
-not()
-{
-	! "$@"
+	tail -n 20 "$name".{log,said,flow} 2>/dev/null
 }
 
 # Scenario $1 as $name, with more options of the plugin ($2) and of QEMU.
@@ -53,7 +39,7 @@ run()
 	local rom=$roms/rtit-$1.rom options=$2
 	shift 2
 	rc=0
-	timeout 40 "$qemu" -accel tcg -cpu max,vendor=GenuineIntel -machine pc -m 64 -nodefaults \
+	within 60 "$qemu" -accel tcg -cpu max,vendor=GenuineIntel -machine pc -m 64 -nodefaults \
 		-display none -device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$rom" \
 		-serial "file:$name.log" -serial "file:$name.rtit" -plugin \
 		"$plugin,isa=rtit,guest-view=1,truth=$name.truth$options" "$@" </dev/null \
@@ -185,5 +171,4 @@ run 0 ,rtit=4c-3
 check 'an Airmont' [ "$(grep -A 2 '^FAILED' "$name.log" | tr -s '\n ' ' ')" = \
 	"FAILED family 6, model 37H, stepping 8 want 0x0000000000030678 got 0x00000000000406c3 " ]
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -13,39 +13,20 @@ flow_check=$(realpath "$4")
 clock_check=$(realpath "$5")
 out=$6
 status=33
-failures=0 checks=0 rc=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 export LC_ALL=C
-if ! qemu=$("$source/scripts/get-qemu" 2>"$out/get-qemu.log"); then
-	echo "skipped: $(sed 's/^get-qemu: //' "$out/get-qemu.log" | paste -s -d '|' | sed 's/|/; /g')"
-	exit 77
-fi
-for tool in as ld; do
-	command -v $tool >/dev/null || {
-		echo "skipped: no $tool: make deps"
-		exit 77
-	}
-done
+get_qemu
+need as ld
 source=$(realpath "$source")
 cd "$out" || exit 1
 rm -rf ./*.d ./*.split ./*.truth.*
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails: $*; rc $rc, stderr:"
-		tail -n 20 stderr flow.log 2>/dev/null
-	fi
-}
-
-not()
-{
-	! "$@"
+	tail -n 20 stderr flow.log 2>/dev/null
 }
 
 # firmware LOOPS HALTS RESETS: its file's name.
@@ -74,7 +55,7 @@ export qemu plugin
 run()
 {
 	rc=0
-	timeout 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
+	within 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
 }
 
 # ---- of a trace ----
@@ -229,7 +210,7 @@ check 'two: vmpt vms: both' [ "$("$vmpt" vms -q --json --side-record=two.d/vms.j
 	two.d/cpu0.rtit | grep -c '"vcpu"')" -ge 2 ]
 
 for vm in left right; do
-	timeout 60 bash -c 'start "$@"' run \
+	within 60 bash -c 'start "$@"' run \
 		"host-view=shared.d,vm=$vm,cpus=3:5,truth=$vm.truth" "$middle" -smp 2 \
 		>"$vm.out" 2>"$vm.err" &
 done
@@ -282,7 +263,7 @@ check 'ctl=0x20: a reserved bit' grep -q 'a processor would refuse it (#GP)' std
 qemu_pt()
 {
 	rc=0
-	timeout 60 "$qemu" -accel tcg -machine pc -m 16 -nodefaults -display none \
+	within 60 "$qemu" -accel tcg -machine pc -m 16 -nodefaults -display none \
 		-device isa-debug-exit,iobase=0xf4,iosize=1 -bios "$small" \
 		-plugin "$plugin,$1" </dev/null >stdout 2>stderr || rc=$?
 }
@@ -291,5 +272,4 @@ check 'errata of Intel PT: refused' grep -q '^vmpt: errata=2 is of RTIT: add isa
 qemu_pt host-view=one.d,vm=other
 check 'Intel PT in the same folder' [ -s one.d/cpu0.pt ]
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -15,23 +15,17 @@ out=$5
 # Rounds of work(), 10 system calls in each; calls of the driver, for which it is entered more
 # than once
 WORK=3 CALLS=100
-failures=0 checks=0 rc=0
 
+# shellcheck source=tests/lib.sh
+. "$source/tests/lib.sh"
 mkdir -p "$out"
 cd "$out" || exit 1
 export LC_ALL=C
 trap 'rm -f truth.*' EXIT
 
-check()
+show()
 {
-	local what=$1
-	shift
-	checks=$((checks + 1))
-	if ! "$@"; then
-		failures=$((failures + 1))
-		echo "$what: fails: $*; rc $rc"
-		tail -n 20 boot.log guest/serial.log guest/stderr.log flow 2>/dev/null
-	fi
+	tail -n 20 boot.log guest/serial.log guest/stderr.log flow 2>/dev/null
 }
 
 # What the guest said under $1.
@@ -74,15 +68,12 @@ gcc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -fno-pie -no-pie -static 
 check 'the program is compiled' [ -x rtit-linux ]
 
 # nopcid: so that a process has one CR3. The buffer is memory that the kernel leaves alone.
-"$source/tests/guests/boot" --out guest --timeout 180 --run 0x10000000 \
+"$source/tests/guests/boot" --out guest --run 0x10000000 \
 	--file "test=$source/tests/qemu-plugin/guest-rtit" --file /bin/rtit-linux=rtit-linux \
 	--append "nopcid memmap=4M\$0x10000000" \
 	--plugin "$plugin,isa=rtit,guest-view=1,truth=$PWD/truth" work >boot.log 2>&1
 rc=$?
-if [ $rc = 77 ]; then
-	cat boot.log
-	exit 77
-fi
+[ $rc != 77 ] || { cat boot.log && exit 77; }
 check 'the guest is content' [ $rc = 0 ]
 check 'a Silvermont, as Linux has it' grep -q '^rtit: 55 8 ' guest/serial.log
 check '#GP before CTL was read: EIO' [ "$(said 'STATUS before CTL:')" = 'Input/output error' ]
@@ -112,5 +103,4 @@ check 'driver: little of what the kernel executed' \
 "$flow_check" --traced --ctl=0x1000 --range0="${range[1]}" <(without_a_call) truth.0 >cut.log 2>&1
 check 'driver: a call too few is found' grep -q '^instruction .*: in the range, and not in the trace' cut.log
 
-echo "$((checks ? 100 * (checks - failures) / checks : 0))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish
