@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 #include <check.h>
+#include <intel-pt.h>
 
-#include "tests/support/ipt.h"
 #include "tests/tracegen/flow.h"
 
 struct memory {
@@ -79,11 +79,14 @@ void flow_check(const char *name, const struct tracegen *g, const struct tracege
 			status = pt_insn_event(dec, &event, sizeof(event));
 		if (status < 0 || status & pts_eos)
 			break;
-		status = ipt_insn_next(dec, &insn);
+		status = pt_insn_next(dec, &insn, sizeof(insn));
+		/* From libipt 2.2 on an event that comes before it may be found only now. */
+		if (status == -pte_event_ignored) {
+			status = pts_event_pending;
+			continue;
+		}
 		if (status < 0)
 			break;
-		if (!insn.size)
-			continue;
 		/* A check that passes costs a system call: not for millions. */
 		if (i == s->insn_count || insn.ip != s->insns[i].ip)
 			ck_abort_msg(

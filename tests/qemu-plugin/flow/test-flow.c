@@ -249,7 +249,7 @@ START_TEST(user_code_of_no_instruction)
 	stand_in.reg[QREG_RSP] = stand_in.page + 0x800;
 	stand_in_run_here(stand_in_block(0x400002, "480f07"));
 	stand_in_event(0x403000, 0x800000);
-	expect("TIP.PGE(0x403000), FUP(0x403000), TIP.PGD()");
+	expect("MODE.Exec(64), TIP.PGE(0x403000), FUP(0x403000), TIP.PGD()");
 }
 END_TEST
 
@@ -266,7 +266,7 @@ START_TEST(privilege)
 	stand_in_run_here(stand_in_block(0x403002, "7410"));
 	stand_in_run_here(stand_in_block(0x403014, JMP_RAX));
 	stand_in_run_here(stand_in_block(0x403000, NOPS));
-	expect("TIP.PGE(0x403000), TIP.PGD(), "
+	expect("MODE.Exec(64), TIP.PGE(0x403000), TIP.PGD(), "
 	       "MODE.Exec(32), TIP.PGE(0x403002), TNT(T), TIP(0x403000)");
 }
 END_TEST
