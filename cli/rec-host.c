@@ -14,7 +14,7 @@
 #include <x86intrin.h>
 #else /* it is built there, and finds no PT */
 #define __get_cpuid_max(leaf, signature)	       0
-#define __cpuid_count(leaf, index, eax, ebx, ecx, edx) ((void)0)
+#define __cpuid_count(leaf, index, eax, ebx, ecx, edx) ((void)(edx))
 #define __rdtsc()				       0
 #endif
 

@@ -22,7 +22,7 @@ static struct count decode(const char *file, const char *kernel)
 	char line[512];
 	FILE *f;
 
-	snprintf(line, sizeof(line), DECODE "%s %s -i %s 2>&1", *kernel ? "-k" : "", kernel, file);
+	snprintf(line, sizeof(line), DECODE "%s %s -i %s", *kernel ? "-k" : "", kernel, file);
 	f = popen(line, "r");
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f)) {
@@ -73,8 +73,8 @@ START_TEST(each_instruction_is_there)
 	ck_decodes("out/" DB ".cpu1.perf.data", "db", "db", 1);
 	/* Name, process, CPU, time (the first TSC, in ns), symbol and file. */
 	ck_has(line_of("perf script -f -k db --itrace=i1i -F comm,tid,cpu,time,sym,dso -i out/" DB
-		       ".cpu1.perf.data | head -n 1"),
-	       DB "     1 [001]     ");
+		       ".cpu1.perf.data | head -n 1 | tr -s ' '"),
+	       DB " 1 [001] ");
 	ck_has(line_of("perf script -f -k db --itrace=i1i -F ip,sym,dso -i out/" DB
 		       ".cpu1.perf.data | head -n 1"),
 	       "ffffffffa0000000 code ");
@@ -160,7 +160,7 @@ END_TEST
 START_TEST(of_a_perf_data)
 {
 	static const char *const kept[] = {
-		"Time Shift          31",	   "Time Muliplier      672770566",
+		"Time Shift          31",	   "Time Mult\\?iplier     *672770566",
 		"Time Zero           78187493520", "MTC freq bits       0x3c000",
 		"TSC:CTC numerator   266",	   "TSC:CTC denominator 2",
 		"Max non-turbo ratio 32"
@@ -185,8 +185,8 @@ START_TEST(of_a_perf_data)
 		run("grep -q '^  %s$' info", kept[i]);
 	ck_has(line_of("perf evlist -v -i out/" WEB ".tid77.perf.data"), "config: 0x300e601,");
 	ck_has(line_of("perf script -f --itrace=i1i -F comm,tid -i out/" WEB
-		       ".tid77.perf.data | head -n 1"),
-	       WEB "    77 ");
+		       ".tid77.perf.data | head -n 1 | tr -s ' '"),
+	       WEB " 77 ");
 	ck_decodes("out/" WEB ".tid77.perf.data", "", "web", 0);
 }
 END_TEST

@@ -29,7 +29,7 @@ static FILE *script(const char *file)
 	FILE *f;
 
 	snprintf(line, sizeof(line),
-		 "perf script -f -k db --itrace=i1ie --ns -F tid,cpu,time,ip -i out/%s 2>&1", file);
+		 "perf script -f -k db --itrace=i1ie --ns -F tid,cpu,time,ip -i out/%s", file);
 	f = popen(line, "r");
 	ck_assert_ptr_nonnull(f);
 	return f;
@@ -250,7 +250,7 @@ START_TEST(without_times)
 	make_code();
 	ck_has(vmpt("split --per-vm --kernel=db -o out d.cpu0.pt d.cpu1.pt")->out,
 	       "out/" DB ".perf.data: 2 streams, in no order: without times\n");
-	f = popen("perf script -f -k db --itrace=i1ie -F cpu,ip -i out/" DB ".perf.data 2>&1", "r");
+	f = popen("perf script -f -k db --itrace=i1ie -F cpu,ip -i out/" DB ".perf.data", "r");
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f)) {
 		unsigned long long ip;

@@ -129,7 +129,9 @@ static void ask_perf(const char *path, bool pipe, struct oracle *o)
 		const char *rec = strstr(line, "PERF_RECORD_AUX");
 
 		sscanf(line, " Time Shift %" SCNu64, &o->shift);
+		/* as perf wrote it before Linux 7 */
 		sscanf(line, " Time Muliplier %" SCNu64, &o->mult);
+		sscanf(line, " Time Multiplier %" SCNu64, &o->mult);
 		sscanf(line, " Time Zero %" SCNu64, &o->zero);
 		sscanf(line, " Snapshot mode %" SCNu64, &o->snapshot);
 		sscanf(line, " TSC:CTC numerator %" SCNu64, &o->numerator);

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Of "make soak": the README's two commands on a bare Debian, another release each time. The caches
+# of this machine are used: what is bare is the system.
+set -uo pipefail
+top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
+. "$top/tests/soak.sh"
+
+soak_takes 1500
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/vmpt
+# The one that was tried the longest ago, or never.
+release=$(for name in trixie bookworm; do
+	echo "$(stat -c %Y "$cache/tried-$name" 2>/dev/null || echo 0) $name"
+done | sort -s -n -k 1,1 | sed -n '1s/.* //p')
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+"$top/scripts/try-release" --cache "$release" 2>&1 | tee "$out" | sed 's/^/| /'
+status=${PIPESTATUS[0]}
+[ $status != 77 ] || { grep '^skipped: ' "$out" && exit 77; }
+touch "$cache/tried-$release"
+[ $status = 0 ] || exit $status
+echo "note: $release: $(tail -n 1 "$out")"
+tail -n 1 "$out" | grep -qE '^[1-9][0-9]* passed, 0 failed, [0-9]+ skipped$'
