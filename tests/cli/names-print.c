@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/rec-read.h"
-#include "cli/record.h"
+#include "cli/sideinfo/recording.h"
+#include "cli/sideinfo/rtit.h"
 #include "decoder/vmpt-clock.h"
 
 static void print_names(const struct vmpt_names *names)

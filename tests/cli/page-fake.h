@@ -7,7 +7,7 @@
 #ifndef VMPT_TESTS_PAGE_FAKE_H
 #define VMPT_TESTS_PAGE_FAKE_H
 
-#include "cli/page.h"
+#include "cli/page/page.h"
 #include "tests/support/support.h"
 
 #define FAKE_CPUS    4

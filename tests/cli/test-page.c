@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cli/page-parts.h"
+#include "cli/page/parts.h"
 #include "tests/cli/page-fake.h"
 #include "tests/cli/page-read.h"
 

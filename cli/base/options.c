@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The command line, by the tables of options that a command lists: finds an option by getopt_long()
+ * and stores its value as its kind says. --help is help.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/cli.h"
+
+#define OPTIONS_MAX 64
+#define THREADS_MAX 256
+#define CPU_MAX	    65535
+
+static bool read_u64(const char *arg, u64 *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(arg, &end, 0);
+	return !errno && *arg >= '0' && *arg <= '9' && !*end;
+}
+
+int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value)
+{
+	if (read_u64(arg, value))
+		return 0;
+	cli_usage(cli, "%s: '%s' is not a number (decimal, or hex with 0x)", what, arg);
+	return -1;
+}
+
+/* ---- options of many commands ---- */
+
+/* A CPU number at *@s, which is moved behind it; -1 if there is none. */
+static int parse_cpu(const char **s)
+{
+	char *end;
+	unsigned long n;
+
+	if (**s < '0' || **s > '9')
+		return -1;
+	n = strtoul(*s, &end, 10);
+	if (n > CPU_MAX)
+		return -1;
+	*s = end;
+	return (int)n;
+}
+
+static int take_cpu(struct cli *cli, void *to, const char *arg)
+{
+	const char *s = arg;
+
+	(void)to;
+	for (;;) {
+		struct cli_cpu_range r;
+
+		r.first = r.last = parse_cpu(&s);
+		if (r.first >= 0 && *s == '-') {
+			s++;
+			r.last = parse_cpu(&s);
+		}
+		if (r.first < 0 || r.last < r.first || (*s && *s != ',')) {
+			cli_usage(cli, "--cpu: '%s' is not a list like 0,2-5", arg);
+			return -1;
+		}
+		if (cli->cpus == CLI_CPU_RANGES) {
+			cli_usage(cli, "--cpu: more than %d ranges", CLI_CPU_RANGES);
+			return -1;
+		}
+		cli->cpu[cli->cpus++] = r;
+		if (!*s)
+			return 0;
+		s++;
+	}
+}
+
+/* Each in the order of its enum. */
+#define WORDS_WHEN  "auto, yes, no"
+#define WORDS_ISA   "auto, pt, rtit"
+#define WORDS_COLOR "auto, always, never"
+
+static const struct cli_option input_options[] = {
+	{ "cpu", 0, CLI_OTHER, "LIST", "only these CPUs, like 0,2-5", .take = take_cpu },
+	{ "guest-only", 0, CLI_WORD, "WHEN",
+	  "whether the trace holds guests only; auto asks the trace itself", "auto", WORDS_WHEN,
+	  CLI_AT(struct cli, options.guest_only) },
+	{ "format", 0, CLI_WORD, "WHAT",
+	  "what raw files hold; auto goes by the first PSB, and by pt without one", "auto",
+	  WORDS_ISA, CLI_AT(struct cli, format) },
+	{ "cycle-acc", 0, CLI_WORD, "WHEN",
+	  "RTIT: whether cycle counts follow packets; auto asks the trace itself", "auto",
+	  WORDS_WHEN, CLI_AT(struct cli, options.cycle_acc) },
+	{ "headless", 0, CLI_FLAG, NULL,
+	  "take the first byte as the start of a packet; else start at the first PSB",
+	  CLI_AT(struct cli, options.headless) },
+	{ "threads", 'j', CLI_NUMBER, "N",
+	  "decode with N threads, 0 for one per processor; more than 12 are taken as 12", "1",
+	  .max = THREADS_MAX, CLI_AT(struct cli, options.threads) },
+	{ 0 },
+};
+
+static const struct cli_option output_options[] = {
+	{ "json", 0, CLI_FLAG, NULL, "print JSON", CLI_AT(struct cli, json) },
+	{ 0 },
+};
+
+static const struct cli_option common_options[] = {
+	{ "quiet", 'q', CLI_FLAG, NULL, "no warnings and no progress, only errors",
+	  CLI_AT(struct cli, quiet) },
+	{ "color", 0, CLI_WORD, "WHEN", "colour; auto: on a terminal", "auto", WORDS_COLOR,
+	  CLI_AT(struct cli, color) },
+	{ "help", 'h', CLI_FLAG, NULL, "show this text and exit", CLI_AT(struct cli, help) },
+	{ "version", 0, CLI_FLAG, NULL, "show the version and exit", CLI_AT(struct cli, version) },
+	{ 0 },
+};
+
+const struct cli_group cli_input_group = { .title = "Options for the trace",
+					   .option = input_options,
+					   .in_cli = true };
+const struct cli_group cli_output_group = { .title = "Common options",
+					    .option = output_options,
+					    .in_cli = true };
+const struct cli_group cli_common_group = { .title = "Common options",
+					    .option = common_options,
+					    .in_cli = true };
+
+/* ---- values ---- */
+
+const struct cli_group *cli_group(const struct cli_command *cmd, size_t i)
+{
+	if (i && !cmd->group[i - 1])
+		return NULL;
+	return cmd->group[i] ? cmd->group[i] : &cli_common_group;
+}
+
+void *cli_values(const struct cli *cli, const struct cli_group *group)
+{
+	size_t i;
+
+	for (i = 0; cli->cmd->group[i]; i++)
+		if (cli->cmd->group[i] == group)
+			return cli->values[i];
+	return NULL;
+}
+
+static char *values(struct cli *cli, const struct cli_group *group)
+{
+	return group->in_cli ? (char *)cli : group->size ? cli_values(cli, group) : cli->own;
+}
+
+static void store(void *to, size_t size, u64 value)
+{
+	switch (size) {
+	case 1:
+		*(u8 *)to = (u8)value;
+		break;
+	case 2:
+		*(u16 *)to = (u16)value;
+		break;
+	case 4:
+		*(u32 *)to = (u32)value;
+		break;
+	default:
+		*(u64 *)to = value;
+	}
+}
+
+static int take_number(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
+{
+	u64 value;
+
+	if (!read_u64(arg, &value) || value < o->min || (o->max && value > o->max)) {
+		if (o->max)
+			cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", o->name, arg,
+				  (unsigned long long)o->min, (unsigned long long)o->max);
+		else
+			cli_usage(cli, "--%s: '%s' is not a number from %llu on", o->name, arg,
+				  (unsigned long long)o->min);
+		return -1;
+	}
+	store(to, o->size, value);
+	return 0;
+}
+
+static int take_word(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
+{
+	size_t n = strlen(arg), len;
+	const char *word = o->words;
+	u64 i;
+
+	for (i = 0;; i++, word += len + strlen(", ")) {
+		len = strcspn(word, ",");
+		if (len == n && !memcmp(word, arg, n))
+			break;
+		if (!word[len]) {
+			cli_usage(cli, "--%s: '%s' is none of %s", o->name, arg, o->words);
+			return -1;
+		}
+	}
+	if (o->size == sizeof(arg))
+		*(const char **)to = arg;
+	else
+		store(to, o->size, i);
+	return 0;
+}
+
+static int take_list(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
+{
+	char *copy = strdup(arg), *at, *word;
+	int ret = 0;
+
+	if (!copy) {
+		cli_no_memory(cli);
+		return -1;
+	}
+	for (at = copy; !ret && (word = strsep(&at, ",")) != NULL;)
+		ret = o->take(cli, to, word);
+	free(copy);
+	return ret;
+}
+
+static int take_string(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
+{
+	struct cli_strings *many = o->size == sizeof(*many) ? to : NULL;
+
+	if (o->kind == CLI_DIR && !*arg) {
+		cli_usage(cli, "--%s: no folder is named", o->name);
+		return -1;
+	}
+	if (o->take && o->take(cli, to, arg))
+		return -1;
+	if (many && many->count == CLI_STRINGS) {
+		cli_usage(cli, "--%s: more than %d", o->name, CLI_STRINGS);
+		return -1;
+	}
+	*(many ? &many->s[many->count++] : (const char **)to) = arg;
+	return 0;
+}
+
+static int take(struct cli *cli, const struct cli_option *o, char *base, const char *arg)
+{
+	void *to = base + o->at;
+
+	switch (o->kind) {
+	case CLI_FLAG:
+		*(bool *)to = true;
+		return 0;
+	case CLI_NUMBER:
+		return take_number(cli, o, to, arg);
+	case CLI_WORD:
+		return take_word(cli, o, to, arg);
+	case CLI_LIST:
+		return take_list(cli, o, to, arg);
+	case CLI_OTHER:
+		return o->take(cli, to, arg);
+	default:
+		return take_string(cli, o, to, arg);
+	}
+}
+
+/* ---- the command line ---- */
+
+/* getopt's tables, made from ours. */
+struct parser {
+	const struct cli_option *option[OPTIONS_MAX];
+	char *base[OPTIONS_MAX]; /* of its values */
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[2 * OPTIONS_MAX + 1];
+	int count;
+};
+
+/* 0, or -1 after a message on a value that options have from the start. */
+static int add_options(struct cli *cli, struct parser *p, const struct cli_group *group)
+{
+	const struct cli_option *o;
+	char *s = p->shorts + strlen(p->shorts);
+	int n;
+
+	for (o = group->option; o->name && p->count < OPTIONS_MAX; o++) {
+		n = p->count++;
+		p->option[n] = o;
+		p->base[n] = values(cli, group);
+		p->longs[n] = (struct option){
+			.name = o->name,
+			.has_arg = o->arg ? required_argument : no_argument,
+			.val = 256 + n,
+		};
+		if (o->letter)
+			s = stpcpy(s, (char[]){ o->letter, o->arg ? ':' : '\0', '\0' });
+		if (o->initial && take(cli, o, p->base[n], o->initial))
+			return -1;
+	}
+	return 0;
+}
+
+/* Which option getopt found; -1: none. */
+static int find(const struct parser *p, int c)
+{
+	int i;
+
+	if (c >= 256)
+		return c - 256;
+	for (i = p->count - 1; i >= 0 && p->option[i]->letter != c; i--)
+		;
+	return i;
+}
+
+static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
+{
+	int c, i;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, p->shorts, p->longs, NULL)) != -1) {
+		i = find(p, c);
+		if (i < 0) {
+			fprintf(stderr, "Try 'vmpt %s --help'.\n", cli->cmd->name);
+			return CLI_USAGE;
+		}
+		if (take(cli, p->option[i], p->base[i], optarg))
+			return CLI_USAGE;
+		if (p->option[i]->given)
+			*(bool *)(p->base[i] + p->option[i]->given) = true;
+		if (cli->help)
+			return cli_help(cli);
+		if (cli->version) {
+			printf("vmpt %s\n", VMPT_VERSION);
+			return CLI_OK;
+		}
+	}
+	cli->file = argv + optind;
+	cli->files = argc - optind;
+	if (!cli->files && !cli->cmd->args)
+		return cli_usage(cli, "no file given");
+	if (!cli->files && cli->cmd->lacking)
+		return cli_usage(cli, "%s", cli->cmd->lacking);
+	return -1;
+}
+
+static unsigned int processors(void)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned int)online;
+}
+
+int cli_options(struct cli *cli, int argc, char **argv)
+{
+	const struct cli_group *group;
+	struct parser p = { 0 };
+	char name[64], *self = argv[0];
+	size_t i;
+	int code;
+
+	for (i = 0; (group = cli_group(cli->cmd, i)) != NULL; i++)
+		if (add_options(cli, &p, group))
+			return CLI_USAGE;
+	/* getopt names the program in its messages. */
+	snprintf(name, sizeof(name), "vmpt %s", cli->cmd->name);
+	argv[0] = name;
+	code = parse(cli, &p, argc, argv);
+	argv[0] = self;
+	if (!cli->options.threads)
+		cli->options.threads = processors();
+	return code;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The process above an embedded libvirt. A QEMU that libvirt starts becomes an orphan at
+ * once, and libvirt waits up to a minute for it to vanish: whoever inherits it has to reap
+ * it soon, and not every PID 1 does. And should the command die, nothing it started stays.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/domain/domain.h"
+
+#define GRACE_MS 5000 /* for orphans to end by SIGTERM */
+#define STEP_MS	 20
+
+static volatile sig_atomic_t child;
+
+/* What the terminal sends goes to the child too: pass on what was sent to us alone. */
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (info->si_code == SI_USER && child > 0)
+		kill(child, sig);
+}
+
+/* The parent of process @pid, or 0. */
+static pid_t parent_of(const char *pid)
+{
+	char path[64], line[512], *name_end;
+	FILE *stat;
+	int parent;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return 0;
+	name_end = fgets(line, sizeof(line), stat) ? strrchr(line, ')') : NULL;
+	fclose(stat);
+	/* ") S 123 …" */
+	if (!name_end || sscanf(name_end, ") %*c %d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+static void signal_children(int sig)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc)) != NULL) {
+		int pid = atoi(entry->d_name);
+
+		if (pid > 0 && parent_of(entry->d_name) == getpid())
+			kill(pid, sig);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* Whether no child is left after at most @ms. */
+static bool reaped_within(int ms)
+{
+	pid_t pid;
+
+	for (;;) {
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0 && errno == ECHILD)
+			return true;
+		if (ms <= 0)
+			return false;
+		usleep(STEP_MS * 1000);
+		ms -= STEP_MS;
+	}
+}
+
+/* Reap until the child ends, then end what it left. The exit code is the child's. */
+static int watch(const struct cli *cli, pid_t worker)
+{
+	int status = 0;
+	pid_t pid;
+
+	do
+		pid = wait(&status);
+	while (pid != worker && (pid > 0 || errno == EINTR));
+	if (!reaped_within(0)) {
+		signal_children(SIGTERM);
+		if (!reaped_within(GRACE_MS)) {
+			signal_children(SIGKILL);
+			reaped_within(GRACE_MS);
+		}
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	cli_error(cli, "ended by signal %d (%s); its domains were stopped", WTERMSIG(status),
+		  strsignal(WTERMSIG(status)));
+	return CLI_FAILED;
+}
+
+int domain_guard(const struct cli *cli)
+{
+	struct sigaction on = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO };
+	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction old[VMPT_ARRAY_SIZE(forwarded)];
+	pid_t guard = getpid(), pid;
+	sigset_t block, before;
+	size_t i;
+
+	fflush(NULL);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+		cli_warn(cli, "stopping a domain may take long: %s", strerror(errno));
+	/* One that comes meanwhile is to be had by a child that has its own handlers again. */
+	sigemptyset(&block);
+	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++) {
+		sigaddset(&block, forwarded[i]);
+		sigaction(forwarded[i], &on, &old[i]);
+	}
+	sigprocmask(SIG_BLOCK, &block, &before);
+	pid = fork();
+	if (pid < 0) {
+		cli_error(cli, "cannot start a process: %s", strerror(errno));
+		return CLI_FAILED;
+	}
+	if (pid > 0) {
+		child = pid;
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		_exit(watch(cli, pid));
+	}
+	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++)
+		sigaction(forwarded[i], &old[i], NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	/* Should the guard be killed, end as by SIGTERM: domains are stopped. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != guard)
+		raise(SIGTERM);
+	return CLI_OK;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A QEMU that fits the plugin: get-qemu, a script that lies beside this program in the build
+ * folder and where it is installed, finds or fetches one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/domain/domain.h"
+
+/* The script's path, which the caller frees. NULL after a message. */
+static char *script(const struct cli *cli)
+{
+	char self[4096], *path = NULL;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0) {
+		cli_error(cli, "/proc/self/exe: %m");
+		return NULL;
+	}
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	if (asprintf(&path, "%s/get-qemu", self) < 0) {
+		cli_no_memory(cli);
+		return NULL;
+	}
+	return path;
+}
+
+/* In a child: only what is safe if the parent has other threads. */
+static void execute(const char *path, int out)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	signal(SIGPIPE, SIG_DFL);
+	if (dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+	    dup2(null, STDERR_FILENO) >= 0)
+		execl(path, path, "--no-fetch", (char *)NULL);
+	_exit(127);
+}
+
+/* The first line that @path prints, in @line. Whether it ended well. */
+static bool ask(const char *path, char *line, size_t size)
+{
+	int ends[2], status = -1;
+	FILE *from;
+	pid_t pid;
+
+	line[0] = '\0';
+	if (pipe2(ends, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (!pid)
+		execute(path, ends[1]);
+	close(ends[1]);
+	from = fdopen(ends[0], "re");
+	if (from && !fgets(line, (int)size, from))
+		line[0] = '\0';
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (from)
+		fclose(from);
+	else
+		close(ends[0]);
+	line[strcspn(line, "\n")] = '\0';
+	return pid > 0 && !status && line[0] == '/';
+}
+
+const char *domain_qemu_path(const struct cli *cli)
+{
+	static char found[4096];
+	char *path;
+
+	if (found[0])
+		return found;
+	path = script(cli);
+	if (path && !ask(path, found, sizeof(found)))
+		found[0] = '\0';
+	free(path);
+	return found[0] ? found : NULL;
+}
+
+int domain_qemu(struct cli *cli)
+{
+	char *path;
+
+	if (cli->files)
+		return cli_usage(cli, "no argument is taken, but '%s' is given", cli->file[0]);
+	path = script(cli);
+	if (!path)
+		return CLI_FAILED;
+	signal(SIGPIPE, SIG_DFL);
+	execl(path, path, (char *)NULL);
+	cli_error(cli, "%s: %m", path);
+	free(path);
+	return CLI_FAILED;
+}

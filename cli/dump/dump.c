@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt dump: packet by packet, what is asked for of it. Of Intel PT or RTIT: struct dump_ops. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/sideinfo/clock-options.h"
+#include "cli/dump/dump.h"
+#include "cli/sideinfo/rtit.h"
+
+/* ---- options ---- */
+
+/* A VMCS in hex, or a VM's name: which, is known when the trace is. */
+static int take_owner(struct cli *cli, void *to, const char *word)
+{
+	struct dump *d = cli->own;
+
+	(void)to;
+	if (!strcmp(word, "host")) {
+		d->owners |= 1u << VMPT_OWNER_HOST;
+	} else if (!strcmp(word, "unknown")) {
+		d->owners |= 1u << VMPT_OWNER_UNKNOWN;
+	} else if (!strcmp(word, "vm")) {
+		d->owners |= 1u << VMPT_OWNER_VM | 1u << VMPT_OWNER_VM_ANY;
+	} else if (d->names == DUMP_OWNERS_MAX) {
+		cli_usage(cli, "--owner: at most %d VMs", DUMP_OWNERS_MAX);
+		return -1;
+	} else if (strlen(word) >= DUMP_NAME_MAX) {
+		cli_usage(cli, "--owner: a name of more than %d bytes", DUMP_NAME_MAX - 1);
+		return -1;
+	} else {
+		strcpy(d->name[d->names++], word);
+	}
+	return 0;
+}
+
+/* Words for several kinds. */
+static u64 kind_group(const char *word)
+{
+	u64 kinds = 0;
+	unsigned int i;
+
+	for (i = 0; i < VMPT_PT_KINDS; i++) {
+		unsigned int c = vmpt_pt_table[i].classes;
+		const char *name = vmpt_pt_name(i);
+
+		if ((!strcasecmp(word, "timing") && (c & VMPT_PT_TIMING)) ||
+		    (!strcasecmp(word, "ip") && (c & VMPT_PT_HAS_IP)) ||
+		    (!strcasecmp(word, "tnt") && !strncmp(name, "TNT", 3)) ||
+		    (!strcasecmp(word, "mode") && !strncmp(name, "MODE", 4)) ||
+		    !strcasecmp(word, name))
+			kinds |= 1ULL << i;
+	}
+	return strcasecmp(word, "lost") ? kinds : DUMP_LOSS_BIT;
+}
+
+static u64 rtit_kind_group(const char *word)
+{
+	u64 kinds = 0;
+	unsigned int i;
+
+	for (i = 0; i < VMPT_RTIT_KINDS; i++) {
+		unsigned int c = vmpt_rtit_table[i].classes;
+		const char *name = vmpt_rtit_name(i);
+
+		if ((!strcasecmp(word, "timing") && (c & VMPT_RTIT_TIMING)) ||
+		    (!strcasecmp(word, "ip") && (c & VMPT_RTIT_HAS_LIP)) ||
+		    (!strcasecmp(word, "fup") && !strncmp(name, "FUP", 3)) ||
+		    !strcasecmp(word, name))
+			kinds |= 1ULL << i;
+	}
+	return strcasecmp(word, "lost") ? kinds : DUMP_LOSS_BIT;
+}
+
+/* All names of kinds, Intel PT's first. */
+static const char *kind_word(unsigned int i)
+{
+	if (i < VMPT_PT_KINDS)
+		return vmpt_pt_name(i);
+	i -= VMPT_PT_KINDS;
+	return i < VMPT_RTIT_KINDS ? vmpt_rtit_name(i) : NULL;
+}
+
+static int take_kind(struct cli *cli, void *to, const char *word)
+{
+	u64 kinds = kind_group(word), rtit_kinds = rtit_kind_group(word), *by_isa = to;
+	unsigned int i;
+
+	by_isa[VMPT_ISA_PT] |= kinds;
+	by_isa[VMPT_ISA_RTIT] |= rtit_kinds;
+	if (kinds || rtit_kinds)
+		return 0;
+	cli_usage(cli, "--kinds: no packet is called '%s'", word);
+	fprintf(stderr, "Kinds:");
+	for (i = 0; i < VMPT_PT_KINDS; i++)
+		fprintf(stderr, " %s", vmpt_pt_name(i));
+	fprintf(stderr, "\nof RTIT:");
+	for (i = 0; i < VMPT_RTIT_KINDS; i++)
+		fprintf(stderr, " %s", vmpt_rtit_name(i));
+	fprintf(stderr, "\nGroups: ip mode tnt fup timing; lost\n");
+	return -1;
+}
+
+/* ---- the walk ---- */
+
+bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *o)
+{
+	const struct dump *d = cli->own;
+	size_t i;
+
+	if (!d->owners && !d->names)
+		return true;
+	if (d->owners >> o->kind & 1)
+		return true;
+	if (d->vcpu_wanted && cli_record_vcpu(cli, o))
+		return d->vcpu_wanted[o->vmcs - 1];
+	for (i = 0; i < d->vmcs_count && o->kind == VMPT_OWNER_VM; i++)
+		if (d->vmcs[i] == o->vmcs)
+			return true;
+	return false;
+}
+
+bool dump_too_early(const struct dump *d, u64 offset, u64 size)
+{
+	return offset < d->start && offset + size <= d->start;
+}
+
+bool dump_enough(struct cli *cli)
+{
+	const struct dump *d = cli->own;
+
+	return (d->head && d->lines == d->head) || cli_output_failed(cli);
+}
+
+/* So that names do not push the columns to and fro. */
+static void widen_owner(struct cli *cli, u64 number)
+{
+	struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = number };
+	struct dump *d = cli->own;
+	char buf[CLI_WHO];
+	int columns = 0;
+	const char *s;
+
+	for (s = cli_who(cli, &owner, buf); *s; s++)
+		columns += ((unsigned char)*s & 0xc0) != 0x80;
+	if (columns > d->style.owner_width && columns <= 32)
+		d->style.owner_width = columns;
+}
+
+void dump_start(struct cli *cli, size_t i, const struct dump_style *style)
+{
+	const struct cli_record *r = cli_side(cli)->record;
+	struct dump *d = cli->own;
+	char name[32];
+	size_t k;
+	u64 size;
+
+	d->style = *style;
+	d->style.bytes = !d->no_bytes;
+	d->style.offset_width = 8;
+	d->style.owner_width = 10;
+	for (k = 0; r && k < r->vcpus; k++)
+		widen_owner(cli, k + 1);
+	for (size = cli->stream[i]->size; size >> 4 * d->style.offset_width;)
+		d->style.offset_width++;
+	if (!cli->json && cli->streams > 1)
+		printf("%s%s%s%s\n", i ? "\n" : "", cli_paint(cli, CLI_BOLD),
+		       cli_stream_name(cli->stream[i], name), cli_paint(cli, CLI_PLAIN));
+	if (!cli->json)
+		dump_header(cli, &d->style);
+}
+
+static int dump_all(struct cli *cli)
+{
+	const struct dump *d = cli->own;
+	int ret = 0;
+	size_t i;
+
+	/* On a terminal the lines themselves show the progress. */
+	if (!cli->stdout_tty)
+		cli_progress_start(cli, 1);
+	for (i = 0; i < cli->streams && !ret && !dump_enough(cli); i++) {
+		cli_progress_stream(cli, i);
+		ret = d->ops->stream(cli, i);
+	}
+	cli_progress_end(cli);
+	if (ret < 0)
+		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	return ret ? CLI_FAILED : CLI_OK;
+}
+
+/* Without --kinds all are wanted. 0, or an exit code. */
+static int check_kinds(struct cli *cli)
+{
+	struct dump *d = cli->own;
+
+	if (!d->kinds[VMPT_ISA_PT] && !d->kinds[VMPT_ISA_RTIT])
+		memset(d->kinds, 0xff, sizeof(d->kinds));
+	d->wanted = d->kinds[d->ops->isa];
+	if (d->wanted)
+		return CLI_OK;
+	return cli_usage(cli, "--kinds: %s has no such packets", d->ops->name);
+}
+
+static int check_usage(struct cli *cli)
+{
+	const struct dump *d = cli->own;
+	int code = cli_side_rtit_only(cli);
+
+	if (code)
+		return code;
+	if (d->end && d->end <= d->start)
+		return cli_usage(cli, "--end must lie behind --start");
+	if (d->no_pad && d->expand_pad)
+		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
+	code = d->ops->check(cli);
+	return code ? code : check_kinds(cli);
+}
+
+static int run(struct cli *cli)
+{
+	struct dump *d = cli->own;
+	int code;
+
+	d->ops = cli_is_rtit(cli) ? &dump_rtit : &dump_pt;
+	code = check_usage(cli);
+	if (!code && d->ops->open)
+		code = d->ops->open(cli);
+	if (!code)
+		code = dump_all(cli);
+	vmpt_clocks_close(d->clocks);
+	free(d->vcpu_wanted);
+	return code;
+}
+
+static const struct cli_option options[] = {
+	{ "start", 0, CLI_NUMBER, "OFFSET", "from this offset of the stream on",
+	  CLI_AT(struct dump, start) },
+	{ "end", 0, CLI_NUMBER, "OFFSET", "up to this offset", .min = 1, CLI_AT(struct dump, end) },
+	{ "head", 'n', CLI_NUMBER, "N", "stop after N lines", .min = 1, CLI_AT(struct dump, head) },
+	{ "owner", 0, CLI_LIST, "LIST",
+	  "only these owners: host, vm (any), unknown, a VMCS in hex, or of RTIT a VM's name, or "
+	  "NAME:VCPU",
+	  .words = "host, vm, unknown", .take = take_owner },
+	{ "kinds", 0, CLI_LIST, "LIST",
+	  "only these packets, by name, like psb,tip.pge, or by group: ip, mode, tnt, fup, timing; "
+	  "lost for losses",
+	  .words = "ip, mode, tnt, fup, timing, lost", .word = kind_word,
+	  CLI_AT(struct dump, kinds), .take = take_kind },
+	{ "time", 0, CLI_FLAG, NULL,
+	  "the time of each packet, in ticks of the host's TSC, with how much earlier and later it "
+	  "may have been (…: not known), and on its guest's clock; of RTIT it is always there",
+	  CLI_AT(struct dump, time) },
+	{ "no-bytes", 0, CLI_FLAG, NULL, "leave the raw bytes out", CLI_AT(struct dump, no_bytes) },
+	{ "no-pad", 0, CLI_FLAG, NULL, "leave PADs out", CLI_AT(struct dump, no_pad) },
+	{ "expand-pad", 0, CLI_FLAG, NULL, "a line for each PAD; else one for a run of them",
+	  CLI_AT(struct dump, expand_pad) },
+	{ 0 },
+};
+
+static const struct cli_group group = { .option = options };
+
+const struct cli_command cli_dump = {
+	.name = "dump",
+	.title = "print the packets, with full IPs and owners",
+	.about =
+		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
+		"with an IP show the full IP and IPBytes. Behind an owner, ~ says that it is\n"
+		"assumed, ? that it is uncertain. --json prints one JSON object a line.\n"
+		"--time: a < behind a time says that it went back there, for a reason that --json\n"
+		"names. RTIT's have the hardware TSC too, as far as it is known, with a bound.",
+	.examples = "  vmpt dump --time --vm 3b56ee000:-81923 trace.pt\n"
+		    "  vmpt dump --head 40 trace.pt           the first lines\n"
+		    "  vmpt dump --start 0x1000 --end 0x1100 trace.pt\n"
+		    "  vmpt dump --owner 3b56ee000 --kinds ip,tnt trace.pt\n"
+		    "  vmpt dump --kinds pip,vmcs --no-bytes --cpu 2 perf.data\n"
+		    "  vmpt dump --side-record vms.jsonl --owner web cpu0.rtit\n"
+		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
+	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.own_size = sizeof(struct dump),
+	.run = run,
+};

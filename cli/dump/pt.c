@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt dump of Intel PT: the walk over packets, with times or without. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/sideinfo/clock-options.h"
+#include "cli/dump/dump.h"
+#include "cli/sideinfo/rtit.h"
+
+/* The VMCSs of --owner. */
+static int find_owners(struct cli *cli)
+{
+	struct dump *d = cli->own;
+	size_t i;
+	char *end;
+
+	for (i = 0; i < d->names; i++) {
+		errno = 0;
+		d->vmcs[d->vmcs_count++] = strtoull(d->name[i], &end, 16);
+		if (errno || end == d->name[i] || *end || d->name[i][0] == '-')
+			return cli_usage(cli,
+					 "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
+					 d->name[i]);
+	}
+	return CLI_OK;
+}
+
+static int check(struct cli *cli)
+{
+	const struct dump *d = cli->own;
+
+	if (!d->time && cli_clock_given(cli))
+		return cli_usage(cli, "rates and maps are for times: give --time, too");
+	return find_owners(cli);
+}
+
+static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
+{
+	const struct dump *d = cli->own;
+	u64 bit = pkt->kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << pkt->kind;
+
+	if (!(d->wanted & bit) || !dump_owner_wanted(cli, &pkt->owner))
+		return false;
+	return !(d->no_pad && pkt->kind == VMPT_PT_PAD);
+}
+
+static void print(struct cli *cli, const struct dump_line *line)
+{
+	struct dump *d = cli->own;
+
+	if (d->head && d->lines == d->head)
+		return;
+	d->lines++;
+	if (cli->json)
+		dump_json(cli, &d->style, line);
+	else
+		dump_text(cli, &d->style, line);
+}
+
+static void flush_pads(struct cli *cli)
+{
+	struct dump *d = cli->own;
+
+	if (d->pad.size)
+		print(cli, &d->pad);
+	d->pad.size = 0;
+}
+
+static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
+{
+	return a->kind == b->kind && a->vmcs == b->vmcs && a->sure == b->sure;
+}
+
+/* PADs that follow each other make one line. */
+static void put_pad(struct cli *cli, const struct dump_line *line)
+{
+	struct dump *d = cli->own;
+
+	if (d->pad.size && d->pad.offset + d->pad.size == line->offset &&
+	    same_owner(&d->pad.owner, &line->owner)) {
+		d->pad.size++;
+		return;
+	}
+	flush_pads(cli);
+	d->pad = *line;
+}
+
+/* @line has the packet's time. */
+static void put_packet(struct cli *cli, const struct vmpt_stream *stream,
+		       const struct vmpt_packet *pkt, u64 size, struct dump_line *line)
+{
+	struct dump *d = cli->own;
+	unsigned int block = 0;
+
+	line->stream = stream;
+	line->offset = pkt->offset;
+	line->size = size;
+	line->owner = pkt->owner;
+	line->kind = pkt->kind;
+	line->full_ip = pkt->payload;
+	line->bbp_type = d->bbp_type;
+	if (pkt->kind == VMPT_ITEM_LOSS) {
+		line->loss = pkt->aux;
+	} else {
+		if (pkt->kind == VMPT_PT_BIP)
+			block = VMPT_PT_BLOCK(size == 5, d->bbp_type);
+		/* The decoder took it for a packet already: this cannot fail. */
+		if (vmpt_pt_decode(&line->pkt, stream->data + pkt->offset,
+				   stream->size - pkt->offset, block))
+			line->pkt = (struct vmpt_pt_packet){ .kind = pkt->kind };
+	}
+	if (pkt->kind == VMPT_PT_PAD && !d->expand_pad) {
+		put_pad(cli, line);
+		return;
+	}
+	flush_pads(cli);
+	print(cli, line);
+}
+
+/* A BIP's meaning depends on the BBP before it. */
+static void note_block(struct dump *d, const struct vmpt_stream *stream,
+		       const struct vmpt_packet *pkt)
+{
+	struct vmpt_pt_packet bbp;
+
+	if (pkt->kind == VMPT_PT_BBP &&
+	    !vmpt_pt_decode(&bbp, stream->data + pkt->offset, stream->size - pkt->offset, 0))
+		d->bbp_type = (unsigned int)bbp.bbp.type;
+}
+
+static int walk(struct cli *cli, size_t i, struct dump_source *source)
+{
+	const struct vmpt_stream *stream = cli->stream[i];
+	struct dump *d = cli->own;
+	struct vmpt_packet pkt;
+	struct dump_line line;
+	int ret;
+
+	while ((ret = dump_next(cli, source, &pkt, &line)) > 0) {
+		u64 size = pkt.kind == VMPT_ITEM_LOSS ? pkt.payload : pkt.size;
+
+		if ((d->end && pkt.offset >= d->end) || dump_enough(cli)) {
+			ret = 0;
+			break;
+		}
+		note_block(d, stream, &pkt);
+		if (dump_too_early(d, pkt.offset, size))
+			continue;
+		if (pkt.kind == VMPT_ITEM_LOSS)
+			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
+		if (wanted(cli, &pkt))
+			put_packet(cli, stream, &pkt, size, &line);
+	}
+	flush_pads(cli);
+	return ret;
+}
+
+static int dump_stream(struct cli *cli, size_t i)
+{
+	struct dump *d = cli->own;
+	/* 8 bytes: few packets are longer. */
+	const struct dump_style style = { .bytes_width = 23, .host_time = d->clocks };
+	struct vmpt_options opts = cli_stream_options(cli, i);
+	struct dump_source source = { 0 };
+	int ret = d->clocks ? vmpt_timed_open(&source.timed, d->clocks, i, &opts)
+			    : vmpt_decoder_open(&source.dec, cli->stream[i], &opts);
+
+	if (ret)
+		return ret;
+	dump_start(cli, i, &style);
+	ret = walk(cli, i, &source);
+	vmpt_timed_close(source.timed);
+	vmpt_decoder_close(source.dec);
+	return ret;
+}
+
+const struct dump_ops dump_pt = {
+	.isa = VMPT_ISA_PT,
+	.name = "Intel PT",
+	.check = check,
+	.open = dump_time_open,
+	.stream = dump_stream,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the HTML page of vmpt timeline is made of (docs/page.md): shares of time by bucket, some
+ * spans singly, exits by reason, exiting IPs. Memory is bounded, whatever the trace holds; files
+ * page-*.c, one a part.
+ */
+#ifndef VMPT_CLI_PAGE_PARTS_H
+#define VMPT_CLI_PAGE_PARTS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/page/span.h"
+
+/* ---- bytes to be packed ---- */
+
+struct page_bytes {
+	u8 *data;
+	size_t size, room;
+	bool failed; /* no memory: what was put since is gone */
+};
+
+void page_put_u8(struct page_bytes *bytes, u8 value);
+/* Seven bits a byte, the lowest first; bit 7: more follow. */
+void page_put(struct page_bytes *bytes, u64 value);
+/* The same of 2 * |difference|, + 1 if it is below 0. */
+void page_put_step(struct page_bytes *bytes, u64 from, u64 to);
+void page_put_raw64(struct page_bytes *bytes, u64 value);
+
+/* ---- page-grid.c: shares of time by bucket ---- */
+
+/* What a lane is in, for a share of time. A CPU's from 5 on: a vCPU; a vCPU's: a reason. */
+enum page_state {
+	PAGE_RUNS, /* the host on a CPU, the guest of a vCPU */
+	PAGE_UNKNOWN,
+	PAGE_LOST,
+	PAGE_OFF,
+	PAGE_OTHER, /* one state too many in this bucket */
+	PAGE_STATES,
+};
+
+#define PAGE_CELLS 16
+
+struct page_cell {
+	u16 state;
+	u32 count; /* spans that began there */
+	u64 ticks;
+};
+
+struct page_bucket {
+	u16 cells;
+	struct page_cell *cell;
+};
+
+struct page_lane {
+	struct page_bucket *bucket; /* grid.count of them, or NULL: nothing yet */
+};
+
+/* All lanes have the same buckets. They get twice as wide when the time or the lanes grow. */
+struct page_grid {
+	u64 width; /* ticks, a power of 2 */
+	u32 count, max;
+	struct page_lane *lane;
+	size_t lanes, used;
+};
+
+int page_grid_add(struct page_grid *grid, size_t lane, u16 state, u64 start, u64 end);
+/* Half as many buckets, each twice as wide; with @halve_count not of more time. */
+void page_grid_widen(struct page_grid *grid, bool halve_count);
+void page_grid_put(const struct page_grid *grid, size_t lanes, struct page_bytes *bytes);
+void page_grid_free(struct page_grid *grid);
+
+/* ---- page-exits.c: exits by vCPU and reason, exiting IPs by VM ---- */
+
+#define PAGE_REASONS 250 /* the last one is "other" */
+/* Bins of a duration: eight an octave, up to 8 ticks one each. */
+#define PAGE_BINS 496
+
+struct page_reason {
+	u16 reason;
+	u8 source;
+	bool halted;
+};
+
+struct page_hist {
+	u64 count; /* exits */
+	u64 timed; /* of which the host time is known */
+	u64 ticks, max;
+	u32 bin[PAGE_BINS];
+};
+
+struct page_ip {
+	u64 ip, count, ticks;
+	u32 votes;
+	u8 reason; /* the most frequent, if one has more than half */
+};
+
+/* The IPs of most exits: a count is too low by .missed at most. */
+struct page_ips {
+	struct page_ip *entry;
+	u32 used;
+	u64 missed, total;
+};
+
+struct page_exits {
+	struct page_reason reason[PAGE_REASONS];
+	u32 reasons, hists;
+	struct page_hist *(*hist)[PAGE_REASONS]; /* by line */
+	size_t lines;
+	struct page_ips *ips; /* by VM */
+	size_t vms;
+};
+
+u8 page_exit_reason(struct page_exits *exits, const struct vmpt_exit *exit);
+/* @timed: @ticks are those up to the entry. 0, or -1 without memory. */
+int page_exit_add(struct page_exits *exits, u32 line, u32 vm, const struct vmpt_exit *exit,
+		  u8 reason, bool timed, u64 ticks);
+u32 page_bin(u64 ticks);
+void page_exits_put(const struct page_exits *exits, struct page_bytes *bytes);
+/* "reasons" and "ips" of the document. */
+struct page_options;
+int page_exits_json(struct page_exits *exits, const struct page_options *options, json_t *meta);
+void page_exits_free(struct page_exits *exits);
+
+/* ---- page-spans.c: spans kept singly ---- */
+
+#define PAGE_KEPT_MOVED	  0x01
+#define PAGE_KEPT_TIMED	  0x02 /* .gap is the host time of the exit */
+#define PAGE_KEPT_IP	  0x04
+#define PAGE_KEPT_QUAL	  0x08
+#define PAGE_KEPT_EXITED  0x10 /* .reason is valid */
+#define PAGE_KEPT_UNBOUND 0x20 /* .early, .late are not known */
+
+struct page_kept {
+	u64 key; /* the higher, the sooner it is kept */
+	u64 start, length, gap;
+	u64 offset, size;
+	u64 ip, cr3, qualification;
+	u32 bound[4]; /* start's early and late, end's; VMPT_TIME_OPEN */
+	u32 line, stream, moved_from;
+	u32 overflows, failed_entries;
+	u8 kind, sure, began, ended, back, reason, flags;
+};
+
+struct page_spans {
+	struct page_kept *kept;
+	size_t count, room, max;
+	u64 least; /* the key of those that were dropped */
+	u64 total, seed;
+};
+
+int page_spans_add(struct page_spans *spans, struct page_kept *kept, bool notable);
+/* Keep the @count of the highest keys. */
+void page_spans_trim(struct page_spans *spans, size_t count);
+/* Sorts by stream and start. */
+void page_spans_put(struct page_spans *spans, struct page_bytes *bytes);
+
+/* ---- page-write.c ---- */
+
+struct page_parts {
+	struct page_grid *cpus, *vcpus;
+	size_t streams, lines;
+	struct page_exits *exits;
+	struct page_spans *spans;
+	const struct page_options *options;
+};
+
+/* The parts as one document, at most options->max_bytes of it. @meta: see page.h. */
+int page_parts_write(const struct page_parts *parts, json_t *meta, FILE *out);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt record: files of the system, and what the host is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/record/record.h"
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <x86intrin.h>
+#else /* it is built there, and finds no PT */
+#define __get_cpuid_max(leaf, signature)	       0
+#define __cpuid_count(leaf, index, eax, ebx, ecx, edx) ((void)(edx))
+#define __rdtsc()				       0
+#endif
+
+#define MSR_PLATFORM_INFO 0xce
+
+static bool make_path(const struct rec *r, char path[REC_PATH], const char *fmt, va_list args)
+{
+	int n = snprintf(path, REC_PATH, "%s", r->root), m;
+
+	if (n < 0 || n >= REC_PATH)
+		return false;
+	m = vsnprintf(path + n, (size_t)(REC_PATH - n), fmt, args);
+	return m >= 0 && m < REC_PATH - n;
+}
+
+bool rec_path(const struct rec *r, char path[REC_PATH], const char *fmt, ...)
+{
+	va_list args;
+	bool fits;
+
+	va_start(args, fmt);
+	fits = make_path(r, path, fmt, args);
+	va_end(args);
+	return fits;
+}
+
+bool rec_exists(const struct rec *r, const char *fmt, ...)
+{
+	char path[REC_PATH];
+	va_list args;
+	bool fits;
+
+	va_start(args, fmt);
+	fits = make_path(r, path, fmt, args);
+	va_end(args);
+	return fits && !access(path, F_OK);
+}
+
+static bool read_line(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, size - 1);
+	close(fd);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return true;
+}
+
+bool rec_line(const struct rec *r, char *text, size_t size, const char *fmt, ...)
+{
+	char path[REC_PATH];
+	va_list args;
+	bool fits;
+
+	va_start(args, fmt);
+	fits = make_path(r, path, fmt, args);
+	va_end(args);
+	errno = ENAMETOOLONG;
+	return fits && read_line(path, text, size);
+}
+
+bool rec_u64(const struct rec *r, u64 *value, const char *fmt, ...)
+{
+	char path[REC_PATH], text[64], *end;
+	va_list args;
+	bool fits;
+
+	va_start(args, fmt);
+	fits = make_path(r, path, fmt, args);
+	va_end(args);
+	errno = ENAMETOOLONG;
+	if (!fits || !read_line(path, text, sizeof(text)))
+		return false;
+	errno = 0;
+	/* Offsets have a sign. */
+	*value = text[0] == '-' ? (u64)strtoll(text, &end, 10) : strtoull(text, &end, 0);
+	return !errno && end != text && !*end;
+}
+
+bool rec_cpuinfo(const struct rec *r, const char *name, char *value, size_t size)
+{
+	char path[REC_PATH], *line = NULL;
+	size_t room = 0, n = strlen(name);
+	bool found = false;
+	FILE *f;
+
+	f = rec_path(r, path, "/proc/cpuinfo") ? fopen(path, "re") : NULL;
+	while (f && !found && getline(&line, &room, f) > 0) {
+		char *colon = strchr(line, ':');
+
+		if (!colon || strncmp(line, name, n) || (line[n] != '\t' && line[n] != ':'))
+			continue;
+		colon += 1 + strspn(colon + 1, " ");
+		colon[strcspn(colon, "\n")] = '\0';
+		snprintf(value, size, "%s", colon);
+		found = true;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+u64 rec_tsc(void)
+{
+	return __rdtsc();
+}
+
+/* CPUID leaf 15H: TSC ticks a tick of the crystal clock. The driver's file has the same. */
+static void add_art(const struct rec *r, json_t *host)
+{
+	unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0, num, den;
+	char text[64];
+
+	if (rec_line(r, text, sizeof(text), REC_PMU "/tsc_art_ratio") &&
+	    sscanf(text, "%u:%u", &num, &den) == 2) {
+		ebx = num;
+		eax = den;
+	} else if (!*r->root && __get_cpuid_max(0, NULL) >= 0x15) {
+		__cpuid_count(0x15, 0, eax, ebx, ecx, edx);
+	}
+	if (!eax || !ebx)
+		return;
+	cli_json_number(r->cli, host, "tsc_art_numerator", ebx);
+	cli_json_number(r->cli, host, "tsc_art_denominator", eax);
+	if (ecx)
+		cli_json_number(r->cli, host, "crystal_hz", ecx);
+}
+
+/* The driver's file, or bits 15:8 of the MSR. */
+static void add_ratio(const struct rec *r, json_t *host)
+{
+	char path[REC_PATH];
+	u64 ratio = 0;
+	int fd;
+
+	if (!rec_u64(r, &ratio, REC_PMU "/max_nonturbo_ratio") &&
+	    rec_path(r, path, "/dev/cpu/0/msr")) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && pread(fd, &ratio, 8, MSR_PLATFORM_INFO) != 8)
+			ratio = 0;
+		if (fd >= 0)
+			close(fd);
+		ratio = ratio >> 8 & 0xff;
+	}
+	if (ratio)
+		cli_json_number(r->cli, host, "max_nonturbo_ratio", ratio);
+}
+
+static void add_cpu(const struct rec *r, json_t *host)
+{
+	static const struct {
+		const char *cpuinfo, *key;
+		bool number;
+	} field[] = {
+		{ "vendor_id", "vendor", false }, { "model name", "processor", false },
+		{ "cpu family", "family", true }, { "model", "model", true },
+		{ "stepping", "stepping", true },
+	};
+	char text[256];
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(field); i++) {
+		if (!rec_cpuinfo(r, field[i].cpuinfo, text, sizeof(text)))
+			continue;
+		if (field[i].number)
+			cli_json_number(r->cli, host, field[i].key, strtoul(text, NULL, 10));
+		else
+			cli_json_string(r->cli, host, field[i].key, text);
+	}
+}
+
+void rec_clock(const struct rec *r, json_t *o)
+{
+	u64 tsc = rec_tsc();
+	struct timespec raw;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+	cli_json_hex(r->cli, o, "tsc", tsc);
+	cli_json_number(r->cli, o, "monotonic_raw_ns",
+			(u64)raw.tv_sec * 1000000000 + (u64)raw.tv_nsec);
+}
+
+json_t *rec_host(const struct rec *r)
+{
+	json_t *host = json_object();
+	char text[256];
+
+	cli_json_string(r->cli, host, "kind", "host");
+	cli_json_number(r->cli, host, "version", 1);
+	cli_json_string(r->cli, host, "vmpt", VMPT_VERSION);
+	if (rec_line(r, text, sizeof(text), "/proc/sys/kernel/osrelease"))
+		cli_json_string(r->cli, host, "kernel", text);
+	add_cpu(r, host);
+	add_art(r, host);
+	add_ratio(r, host);
+	if (rec_line(r, text, sizeof(text), "/sys/module/kvm_intel/parameters/pt_mode"))
+		cli_json_number(r->cli, host, "pt_mode", strtoul(text, NULL, 10));
+	cli_json_number(r->cli, host, "cpus", r->cpus);
+	rec_clock(r, host);
+	return host;
+}

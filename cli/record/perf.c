@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt record: perf's command line, and perf until it ends. A signal is passed on as SIGINT, upon
+ * which perf writes what it has and ends; nothing of what was recorded is lost.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/record.h"
+
+bool rec_find_program(const char *program, char path[REC_PATH])
+{
+	const char *at = getenv("PATH");
+	size_t len;
+	int n;
+
+	for (; at && *at; at += len + (at[len] == ':')) {
+		len = strcspn(at, ":");
+		n = snprintf(path, REC_PATH, "%.*s/%s", (int)len, at, program);
+		if (n > 0 && n < REC_PATH && !access(path, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the command line ---- */
+
+__attribute__((format(printf, 2, 3))) static char *make(struct rec_perf *p, const char *fmt, ...)
+{
+	size_t used = 0, i;
+	va_list args;
+	int n;
+
+	for (i = 0; i < sizeof(p->text) && p->text[i]; i += strlen(p->text + i) + 1)
+		;
+	used = i;
+	if (used + 1 >= sizeof(p->text))
+		return NULL;
+	va_start(args, fmt);
+	n = vsnprintf(p->text + used, sizeof(p->text) - used - 1, fmt, args);
+	va_end(args);
+	return n > 0 && (size_t)n < sizeof(p->text) - used - 1 ? p->text + used : NULL;
+}
+
+/* False: there are too many. */
+static bool add(struct rec_perf *p, const char *word)
+{
+	if (!word || p->args >= REC_ARGS)
+		return false;
+	p->arg[p->args++] = (char *)word;
+	return true;
+}
+
+/* The intel_pt event. What the processor cannot do is not asked for. */
+static char *pt_event(const struct rec *r, struct rec_perf *p)
+{
+	const struct rec_options *o = r->o;
+	char mtc[48] = "", psb[48] = "";
+
+	if (r->has_mtc && o->has_mtc_period)
+		snprintf(mtc, sizeof(mtc), ",mtc=1,mtc_period=%llu",
+			 (unsigned long long)o->mtc_period);
+	else if (r->has_mtc)
+		snprintf(mtc, sizeof(mtc), ",mtc=1");
+	if (o->has_psb_period)
+		snprintf(psb, sizeof(psb), ",psb_period=%llu", (unsigned long long)o->psb_period);
+	return make(p, "intel_pt/tsc=1%s%s%s%s/", mtc, r->has_cyc && !o->no_cyc ? ",cyc=1" : "",
+		    o->noretcomp ? ",noretcomp=1" : "", psb);
+}
+
+int rec_perf_args(struct rec *r, struct rec_perf *p)
+{
+	const struct rec_options *o = r->o;
+	bool fits;
+	int i;
+
+	memset(p, 0, sizeof(*p));
+	i = snprintf(p->trace, sizeof(p->trace), "%s/" CLI_REC_TRACE, o->out);
+	fits = i > 0 && i < REC_PATH && add(p, "perf") && add(p, "record") && add(p, "-a") &&
+	       add(p, "-o") && add(p, p->trace) && add(p, "-m") &&
+	       add(p, make(p, "2M,%lluK", (unsigned long long)(o->aux_size >> 10))) &&
+	       add(p, "--switch-events") && add(p, "-e") && add(p, pt_event(r, p));
+	if (fits && r->has_tracepoints)
+		fits = add(p, "-e") && add(p, "kvm:kvm_entry") && add(p, "-e") &&
+		       add(p, "kvm:kvm_exit");
+	if (fits && o->kcore)
+		fits = add(p, "--kcore");
+	if (fits && r->cli->files)
+		fits = add(p, "--");
+	for (i = 0; fits && i < r->cli->files; i++)
+		fits = add(p, r->cli->file[i]);
+	if (!fits)
+		return cli_usage(r->cli, "the command has too many words: put it into a script");
+	return CLI_OK;
+}
+
+/* ---- other programs ---- */
+
+/* Start @arg; its process id, or -1 after a message. */
+static pid_t start(const struct rec *r, char *const *arg, const sigset_t *mask)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		cli_error(r->cli, "fork: %s", strerror(errno));
+	if (pid)
+		return pid;
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	execvp(arg[0], arg);
+	cli_error(r->cli, "cannot run %s: %s", arg[0], strerror(errno));
+	_exit(127);
+}
+
+int rec_run(const struct rec *r, char *const *arg)
+{
+	sigset_t mask;
+	int status;
+	pid_t pid;
+
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	pid = start(r, arg, &mask);
+	if (pid < 0)
+		return -1;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+/* Wait for perf, look at the VMs meanwhile. Its wait status; @stopped: a signal asked for the end.
+ */
+static int watch(struct rec *r, pid_t pid, const sigset_t *set, bool *stopped)
+{
+	const struct timespec every = { (time_t)(r->o->every / 1000),
+					(long)(r->o->every % 1000) * 1000000 };
+	int status, sig;
+	pid_t ended;
+
+	for (;;) {
+		ended = waitpid(pid, &status, WNOHANG);
+		if (ended == pid)
+			return status;
+		if (ended < 0 && errno != EINTR)
+			return -1;
+		sig = sigtimedwait(set, NULL, &every);
+		if (sig > 0 && sig != SIGCHLD) {
+			*stopped = true;
+			kill(pid, SIGINT);
+		} else if (sig < 0 && errno == EAGAIN) {
+			rec_look(r);
+		}
+	}
+}
+
+int rec_perf_run(struct rec *r, struct rec_perf *p)
+{
+	static const int signals[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP };
+	bool stopped = false;
+	sigset_t set, old;
+	json_t *end;
+	int status;
+	size_t i;
+	pid_t pid;
+
+	sigemptyset(&set);
+	for (i = 0; i < VMPT_ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	/* A shell's job in the background is started with it ignored; perf does not mind either. */
+	signal(SIGINT, SIG_DFL);
+	rec_look(r);
+	pid = start(r, p->arg, &old);
+	status = pid < 0 ? -1 : watch(r, pid, &set, &stopped);
+	rec_look_last(r);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	end = json_object();
+	cli_json_string(r->cli, end, "kind", "end");
+	rec_clock(r, end);
+	cli_json_set(r->cli, end, "perf_exit",
+		     WIFEXITED(status) ? json_integer(WEXITSTATUS(status)) : json_null());
+	cli_json_set(r->cli, end, "stopped", json_boolean(stopped));
+	rec_write(r, end);
+	if (status < 0)
+		return CLI_FAILED;
+	/* perf ends by the signal that asked it to, once all is written. */
+	if (stopped && (WIFSIGNALED(status) || WEXITSTATUS(status) != 127))
+		return CLI_OK;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
+		return CLI_OK;
+	if (WIFSIGNALED(status))
+		cli_error(r->cli, "perf was ended by signal %d (%s)", WTERMSIG(status),
+			  strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		cli_error(r->cli, "perf, or its command, ended with %d", WEXITSTATUS(status));
+	return status ? CLI_FAILED : CLI_OK;
+}

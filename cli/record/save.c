@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt record: what is put into its folder beside perf.data. Nobody but who recorded may read it:
+ * names and addresses of the kernel, and guests' memory, are not for all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/record/record.h"
+
+void rec_write(struct rec *r, json_t *line)
+{
+	/* A look before the recording, to check: there is no file. */
+	if (!r->side) {
+		json_decref(line);
+		return;
+	}
+	if (cli_json_print(r->cli, line, r->side, true) || fflush(r->side))
+		r->side_failed = true;
+}
+
+/* Copy a file whose size is not known before. 0 or errno. */
+static int copy(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC), out, err = 0;
+	char buf[64 << 10];
+	ssize_t n, m;
+
+	if (in < 0)
+		return errno;
+	out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0)
+		err = errno;
+	while (!err && (n = read(in, buf, sizeof(buf))) != 0) {
+		for (m = 0; n > 0 && m < n;) {
+			ssize_t put = write(out, buf + m, (size_t)(n - m));
+
+			if (put < 0)
+				n = -1;
+			else
+				m += put;
+		}
+		if (n < 0)
+			err = errno;
+	}
+	close(in);
+	if (out >= 0 && close(out) && !err)
+		err = errno;
+	return err;
+}
+
+/* The system's file @from as @to in the folder. */
+static void save(struct rec *r, const char *from, const char *to)
+{
+	char source[REC_PATH], target[REC_PATH];
+	int err, n = snprintf(target, sizeof(target), "%s/%s", r->o->out, to);
+
+	if (n < 0 || n >= REC_PATH || !rec_path(r, source, "%s", from))
+		return;
+	err = copy(source, target);
+	/* A kernel without modules has no list of them; a process may be gone. */
+	if (err && err != ENOENT)
+		cli_warn(r->cli, "%s is not saved: %s", from, strerror(err));
+}
+
+void rec_save(struct rec *r)
+{
+	save(r, "/proc/kallsyms", "kallsyms");
+	save(r, "/proc/modules", "modules");
+	save(r, "/proc/cpuinfo", "cpuinfo");
+}
+
+void rec_save_cmdline(struct rec *r, int pid)
+{
+	char path[REC_PATH], from[64], to[64];
+	int n = snprintf(path, sizeof(path), "%s/cmdline", r->o->out);
+
+	if (!r->side || n < 0 || n >= REC_PATH)
+		return;
+	mkdir(path, 0700);
+	snprintf(from, sizeof(from), "/proc/%d/cmdline", pid);
+	snprintf(to, sizeof(to), "cmdline/%d", pid);
+	save(r, from, to);
+}
+
+unsigned int rec_save_memory(struct rec *r)
+{
+	char path[REC_PATH], virsh[REC_PATH];
+	unsigned int failed = 0;
+	size_t i;
+	int n;
+
+	if (!r->o->domain.count)
+		return 0;
+	if (!rec_find_program("virsh", virsh)) {
+		cli_error(r->cli, "no guest's memory is saved: there is no virsh in $PATH; "
+				  "install libvirt-clients");
+		return (unsigned int)r->o->domain.count;
+	}
+	n = snprintf(path, sizeof(path), "%s/memory", r->o->out);
+	if (n < 0 || n >= REC_PATH || (mkdir(path, 0700) && errno != EEXIST)) {
+		cli_error(r->cli, "%s: %s", path, strerror(errno));
+		return (unsigned int)r->o->domain.count;
+	}
+	for (i = 0; i < r->o->domain.count; i++) {
+		const char *domain = r->o->domain.s[i];
+		char *arg[] = { virsh,	  "-q",	      "dump",	      "--memory-only",
+				"--live", "--domain", (char *)domain, "--file",
+				path,	  NULL };
+		int status;
+
+		n = snprintf(path, sizeof(path), "%s/memory/%s.elf", r->o->out, domain);
+		status = n > 0 && n < REC_PATH ? rec_run(r, arg) : -1;
+		if (!status)
+			continue;
+		cli_error(r->cli, "the memory of domain '%s' is not saved: virsh dump failed",
+			  domain);
+		failed++;
+	}
+	return failed;
+}

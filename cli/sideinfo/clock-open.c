@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Opening the clocks of a trace; see clock-open.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/sideinfo/clock-open.h"
+#include "cli/sideinfo/clock-options.h"
+#include "cli/base/json-line.h"
+#include "util/array.h"
+#include "util/search.h"
+
+#define LINE_MAX_BYTES 65536
+#define VCPUS_MAX      65536
+#define LINES_ASKED    1000
+
+/* A line of the side record, taken apart. */
+struct vmcs_line {
+	struct json_line at;
+	const char *vm;
+	u64 vcpu, vmcs, offset, multiplier, since;
+	bool has_map;
+};
+
+/* 0 where it is not. */
+static int take_if_there(struct vmcs_line *l, const json_t *o, const char *key, u64 *value)
+{
+	*value = 0;
+	return json_object_get(o, key) ? json_line_u64(&l->at, o, key, ~0ULL, value) : CLI_OK;
+}
+
+static int take_line(struct vmcs_line *l, const json_t *o)
+{
+	int err;
+
+	if (json_object_get(o, "rtit"))
+		return json_line_bad(&l->at, "this is the side record of an RTIT trace");
+	l->vm = json_string_value(json_object_get(o, "vm"));
+	if (!l->vm || !l->vm[0])
+		return json_line_bad(&l->at, "\"vm\" is not a name");
+	err = json_line_u64(&l->at, o, "vcpu", 0xffffffff, &l->vcpu);
+	if (!err)
+		err = json_line_u64(&l->at, o, "vmcs", ~0ULL, &l->vmcs);
+	if (!err)
+		err = take_if_there(l, o, "tsc_offset", &l->offset);
+	if (!err)
+		err = take_if_there(l, o, "tsc_multiplier", &l->multiplier);
+	if (!err)
+		err = take_if_there(l, o, "since", &l->since);
+	l->has_map = json_object_get(o, "tsc_offset");
+	return err;
+}
+
+static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_told *told)
+{
+	struct vmpt_told *more;
+
+	if (vmpt_grow(&c->told, c->told_count))
+		return cli_no_memory(cli);
+	more = &c->told[c->told_count++];
+	*more = *told;
+	/* The processor does not scale. */
+	if (!more->map.multiplier)
+		more->map.multiplier = VMPT_TSC_UNSCALED;
+	return CLI_OK;
+}
+
+static int add_line(struct cli *cli, struct cli_clocks *c, struct vmcs_line *l)
+{
+	struct vmpt_told told = {
+		.vmcs = l->vmcs,
+		.map = { .multiplier = l->multiplier, .offset = l->offset },
+		.from = l->since,
+		.source = VMPT_MAP_RECORD,
+	};
+	struct cli_clock_vcpu *more;
+
+	if (c->vcpus == VCPUS_MAX)
+		return json_line_bad(&l->at, "more than %d records", VCPUS_MAX);
+	if (vmpt_grow(&c->vcpu, c->vcpus))
+		return cli_no_memory(cli);
+	more = &c->vcpu[c->vcpus];
+	*more = (struct cli_clock_vcpu){ l->vmcs, l->since, strdup(l->vm), (u32)l->vcpu };
+	if (!more->vm)
+		return cli_no_memory(cli);
+	c->vcpus++;
+	return l->has_map ? add_told(cli, c, &told) : CLI_OK;
+}
+
+static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, size_t n,
+		     struct vmcs_line *l)
+{
+	json_t *o;
+	int err;
+
+	if (n > LINE_MAX_BYTES)
+		return json_line_bad(&l->at, "longer than %d bytes", LINE_MAX_BYTES);
+	o = json_line_parse(&l->at, text, n);
+	if (!o)
+		return JSON_LINE_SKIPPED;
+	err = take_line(l, o);
+	if (!err)
+		err = add_line(cli, c, l);
+	json_decref(o);
+	return err;
+}
+
+static int by_vmcs(const void *a, const void *b)
+{
+	const struct cli_clock_vcpu *x = a, *y = b;
+
+	if (x->vmcs != y->vmcs)
+		return x->vmcs < y->vmcs ? -1 : 1;
+	return x->since < y->since ? -1 : x->since > y->since;
+}
+
+/* Whether a line without its end was cut: a VMM that dies writes one. */
+static bool is_cut(const char *text, size_t n)
+{
+	json_t *o;
+
+	if (!n || text[n - 1] == '\n' || n > LINE_MAX_BYTES)
+		return false;
+	o = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+	json_decref(o);
+	return !o;
+}
+
+static int read_record(struct cli *cli, struct cli_clocks *c)
+{
+	FILE *f = fopen(cli_side(cli)->file, "re");
+	struct vmcs_line l = {
+		.at = { .cli = cli, .file = cli_side(cli)->file, .left_out = true },
+	};
+	char *text = NULL;
+	size_t room = 0;
+	int err = CLI_OK;
+	ssize_t n;
+
+	if (!f) {
+		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));
+		return CLI_FAILED;
+	}
+	errno = 0;
+	while (!err && (n = getline(&text, &room, f)) >= 0) {
+		l.at.number++;
+		if (c->vcpus && is_cut(text, (size_t)n))
+			cli_warn(cli, "%s: line %zu: it is cut, and left out", cli_side(cli)->file,
+				 l.at.number);
+		else if (strspn(text, " \t\r\n") < (size_t)n)
+			err = read_line(cli, c, text, (size_t)n, &l);
+		if (err == JSON_LINE_SKIPPED)
+			err = CLI_OK;
+	}
+	cli_warn_lines(cli, cli_side(cli)->file, l.at.skipped);
+	if (!err && ferror(f)) {
+		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));
+		err = CLI_FAILED;
+	}
+	if (!err && !c->vcpus) {
+		cli_error(cli, "%s: no record in it%s", cli_side(cli)->file,
+			  l.at.skipped ? " can be read" : "");
+		err = CLI_FAILED;
+	}
+	free(text);
+	fclose(f);
+	if (c->vcpus)
+		qsort(c->vcpu, c->vcpus, sizeof(*c->vcpu), by_vmcs);
+	return err;
+}
+
+/*
+ * Whether --side-record is what vmpt record wrote: its lines have a "kind". The first that can be
+ * read tells.
+ */
+static bool is_rec(const struct cli *cli)
+{
+	FILE *f = fopen(cli_side(cli)->file, "re");
+	bool is = false, read = false;
+	char *text = NULL;
+	size_t room = 0;
+	unsigned int lines;
+	ssize_t n;
+	json_t *o;
+
+	/* It is opened again, by who says what is wrong with it. */
+	for (lines = 0; f && !read && lines < LINES_ASKED; lines++) {
+		n = getline(&text, &room, f);
+		if (n < 0)
+			break;
+		if (n > LINE_MAX_BYTES)
+			continue;
+		o = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+		read = json_is_object(o);
+		is = json_is_string(json_object_get(o, "kind"));
+		json_decref(o);
+	}
+	free(text);
+	if (f)
+		fclose(f);
+	return is;
+}
+
+/* All that is told and needs no clock to be read. */
+static int take_told(struct cli *cli, struct cli_clocks *c,
+		     const struct vmpt_clocks_options *settings)
+{
+	int err = CLI_OK;
+	size_t i;
+
+	if (cli_is_rtit(cli))
+		return CLI_OK;
+	if (cli_side(cli)->file && !is_rec(cli))
+		err = read_record(cli, c);
+	else
+		err = cli_rec_open(cli, &c->rec);
+	for (i = 0; !err && i < settings->told_count; i++)
+		err = add_told(cli, c, &settings->told[i]);
+	return err;
+}
+
+static int open_clocks(struct cli *cli, struct cli_clocks *c, struct vmpt_clocks_options *options)
+{
+	int err;
+
+	options->told = c->told;
+	options->told_count = c->told_count;
+	err = vmpt_clocks_open(&c->clocks, cli->stream, cli->streams, options);
+	if (!err)
+		return CLI_OK;
+	cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(err));
+	return CLI_FAILED;
+}
+
+/* What KVM told, now that it is known whose the VMCSs are. @more: there is something. */
+static int take_kvm(struct cli *cli, struct cli_clocks *c, bool *more)
+{
+	struct vmpt_told *told = NULL;
+	size_t i, n = 0;
+	int err = cli_rec_names(cli, c->rec, c->clocks, &c->names);
+
+	if (!err && c->names && c->rec)
+		err = cli_rec_told(cli, c->rec, c->names, &told, &n);
+	for (i = 0; !err && i < n; i++)
+		err = add_told(cli, c, &told[i]);
+	free(told);
+	*more = n;
+	return err;
+}
+
+int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
+{
+	struct vmpt_clocks_options options;
+	bool more = false;
+	int err;
+
+	*c = (struct cli_clocks){ 0 };
+	cli_clock_settings(cli, &options);
+	options.decode.progress = NULL;
+	err = take_told(cli, c, &options);
+	if (!err && c->rec)
+		cli_rec_rates(c->rec, &options.rates);
+	if (!err && !cli_is_rtit(cli))
+		options.near_tsc = cli_rec_near_tsc(cli);
+	if (!err)
+		err = open_clocks(cli, c, &options);
+	if (!err && !cli_is_rtit(cli))
+		err = take_kvm(cli, c, &more);
+	if (!err && more) {
+		vmpt_clocks_close(c->clocks);
+		c->clocks = NULL;
+		err = open_clocks(cli, c, &options);
+	}
+	if (!err)
+		cli_clock_warn(cli, c->clocks);
+	return err;
+}
+
+void cli_clocks_close(struct cli_clocks *c)
+{
+	size_t i;
+
+	vmpt_clocks_close(c->clocks);
+	for (i = 0; i < c->vcpus; i++)
+		free(c->vcpu[i].vm);
+	free(c->vcpu);
+	free(c->told);
+	vmpt_names_close(c->names);
+	cli_rec_free(c->rec);
+	*c = (struct cli_clocks){ 0 };
+}
+
+static const struct cli_clock_vcpu *recorded(const struct cli_clocks *c, u64 vmcs, u64 at)
+{
+	const struct cli_clock_vcpu *v = c->vcpu;
+	size_t n = vmpt_search(i, 0, c->vcpus,
+			       v[i].vmcs < vmcs || (v[i].vmcs == vmcs && v[i].since <= at));
+
+	/* The last one from then or before. */
+	if (n && v[n - 1].vmcs == vmcs)
+		return &v[n - 1];
+	/* Before the first word of it it was already the same one's. */
+	return n < c->vcpus && v[n].vmcs == vmcs ? &v[n] : NULL;
+}
+
+bool cli_clocks_who(const struct cli_clocks *c, u64 vmcs, u64 at, const char **vm, s64 *vcpu)
+{
+	const struct cli_clock_vcpu *v = recorded(c, vmcs, at);
+	const struct vmpt_vm_name *name;
+
+	if (v) {
+		*vm = v->vm;
+		*vcpu = v->vcpu;
+		return true;
+	}
+	name = c->names ? vmpt_names_at(c->names, vmcs, at) : NULL;
+	if (!name || !name->vm)
+		return false;
+	*vm = name->vm;
+	*vcpu = name->vcpu;
+	return true;
+}
+
+double cli_clocks_hertz(const struct cli *cli)
+{
+	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+
+	if (!info->has_time_conv || !info->time_mult || info->time_shift > 63)
+		return 0;
+	return 1e9 / ((double)info->time_mult / (double)(1ULL << info->time_shift));
+}

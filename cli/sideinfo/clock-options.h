@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Options of the commands that need the time of packets: rates of the clocks, and maps of guests'
+ * TSCs. A command has them if it lists cli_clock_group.
+ */
+#ifndef VMPT_CLI_CLOCK_OPTIONS_H
+#define VMPT_CLI_CLOCK_OPTIONS_H
+
+#include "cli/base/cli.h"
+#include "decoder/vmpt-clock.h"
+
+#define CLI_CLOCK_VMS 256
+
+/* The values; rates: 0 what was not given. */
+struct cli_clock {
+	struct vmpt_rates rates;
+	struct vmpt_told told[CLI_CLOCK_VMS];
+	size_t told_count;
+};
+
+extern const struct cli_group cli_clock_group;
+
+static inline const struct cli_clock *cli_clock(const struct cli *cli)
+{
+	return cli_values(cli, &cli_clock_group);
+}
+
+/* Whether the command line had one of them. */
+bool cli_clock_given(const struct cli *cli);
+
+/*
+ * What the trace's file says and, before it, the command line: to open clocks with. Rates that
+ * are told in neither are 0, told is the command line's (VMPT_MAP_USER) and stays @cli's.
+ */
+void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options);
+
+/*
+ * Warnings of what was told and is not so in the trace: rates, maps, and each --vm of which the
+ * trace has no TSC packet.
+ */
+void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks);
+
+/*
+ * Warnings of what the clocks cannot tell (no TSC packets, rates or offsets that are not known) and
+ * of CPUs on which they contradict each other or step back. A line each, of a few CPUs. Of RTIT
+ * none.
+ */
+void cli_clock_doubts(const struct cli *cli, const struct vmpt_clocks *clocks);
+
+/* "record", "kvm", "user", "trace", "none": enum vmpt_map_source. */
+const char *cli_clocks_source(unsigned int source);
+
+#endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What vmpt record wrote beside a perf.data: JSON lines. Lines of a kind that is not known are left
+ * alone: a newer vmpt may have written them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/base/json-line.h"
+#include "cli/sideinfo/recording.h"
+#include "util/array.h"
+
+#define LINE_BYTES (1 << 20)
+#define VCPUS_MAX  65536
+#define NUMBER_MAX INT32_MAX
+
+struct rec_reader {
+	struct cli *cli;
+	struct json_line line;
+	size_t used; /* lines */
+	struct cli_rec *rec;
+};
+
+bool cli_rec_find(const char *path, char *side, size_t size)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	struct stat st;
+	int n;
+
+	if (stat(path, &st))
+		return false;
+	if (!strcmp(base, CLI_REC_TRACE))
+		n = snprintf(side, size, "%.*s" CLI_REC_SIDE, (int)(base - path), path);
+	else if (S_ISDIR(st.st_mode))
+		n = snprintf(side, size, "%s/" CLI_REC_SIDE, path);
+	else
+		return false;
+	return n > 0 && (size_t)n < size && !access(side, F_OK);
+}
+
+/* ---- members ---- */
+
+/* A number up to @max; @has false: it is not there, or null. */
+static int take_u64(struct rec_reader *r, const json_t *o, const char *key, u64 max, u64 *value,
+		    bool *has)
+{
+	*value = 0;
+	*has = json_object_get(o, key) && !json_is_null(json_object_get(o, key));
+	return *has ? json_line_u64(&r->line, o, key, max, value) : CLI_OK;
+}
+
+static int take_u32(struct rec_reader *r, json_t *o, const char *key, u32 *value)
+{
+	u64 v;
+	bool has;
+	int err = take_u64(r, o, key, UINT32_MAX, &v, &has);
+
+	if (!err && has)
+		*value = (u32)v;
+	return err;
+}
+
+static int take_host(struct rec_reader *r, json_t *o)
+{
+	struct cli_rec host = *r->rec;
+	int err = take_u32(r, o, "tsc_art_numerator", &host.tsc_num);
+
+	if (!err)
+		err = take_u32(r, o, "tsc_art_denominator", &host.tsc_den);
+	if (!err)
+		err = take_u32(r, o, "max_nonturbo_ratio", &host.nominal);
+	if (!err)
+		err = take_u32(r, o, "family", &host.family);
+	if (!err)
+		err = take_u32(r, o, "model", &host.model);
+	if (!err)
+		err = take_u32(r, o, "stepping", &host.stepping);
+	if (!err)
+		err = take_u32(r, o, "cpus", &host.cpus);
+	if (!err)
+		*r->rec = host;
+	return err;
+}
+
+/* ---- a vCPU ---- */
+
+/* The multiplier has 48 bits behind the point here (SDM 3 26.6.5), KVM says how many its ratio has.
+ */
+static int take_map(struct rec_reader *r, json_t *o, struct cli_rec_look *look)
+{
+	bool has_offset = false, has_ratio = false, has_bits = false;
+	u64 ratio = 0, bits = 0;
+	int err = take_u64(r, o, "tsc_offset", ~0ULL, &look->map.offset, &has_offset);
+
+	if (!err)
+		err = take_u64(r, o, "tsc_scaling_ratio", ~0ULL, &ratio, &has_ratio);
+	if (!err)
+		err = take_u64(r, o, "tsc_scaling_ratio_frac_bits", 63, &bits, &has_bits);
+	if (err || !has_offset || has_ratio != has_bits || json_is_false(json_object_get(o, "ran")))
+		return err;
+	look->map.multiplier = VMPT_TSC_UNSCALED;
+	if (has_ratio && !bits && ratio <= 1)
+		/* The processor cannot scale */
+		ratio = 0;
+	else if (has_ratio && bits > 48)
+		look->map.multiplier = ratio >> (bits - 48);
+	else if (has_ratio && ratio <= ~0ULL >> (48 - bits))
+		look->map.multiplier = ratio << (48 - bits);
+	else if (has_ratio)
+		return json_line_bad(&r->line, "\"tsc_scaling_ratio\" has more than 64 bits");
+	if (!look->map.multiplier)
+		return json_line_bad(&r->line, "\"tsc_scaling_ratio\" is 0");
+	look->has_map = true;
+	return CLI_OK;
+}
+
+static int take_place(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v,
+		      struct cli_rec_look *look)
+{
+	u64 pid, tid, vcpu;
+	bool has, has_tid;
+	int err = take_u64(r, o, "pid", NUMBER_MAX, &pid, &has);
+
+	if (!err && !has)
+		err = json_line_bad(&r->line, "a vCPU without \"pid\"");
+	if (!err)
+		err = take_u64(r, o, "tid", NUMBER_MAX, &tid, &has_tid);
+	if (!err)
+		err = take_u64(r, o, "vcpu", NUMBER_MAX, &vcpu, &has);
+	if (!err && !has)
+		err = json_line_bad(&r->line, "a vCPU without \"vcpu\"");
+	if (!err)
+		err = take_u64(r, o, "tsc_before", ~0ULL, &look->before, &has);
+	if (!err)
+		err = take_u64(r, o, "tsc_after", ~0ULL, &look->after, &has);
+	if (!err && look->after < look->before)
+		err = json_line_bad(&r->line, "\"tsc_after\" is before \"tsc_before\"");
+	if (err)
+		return err;
+	v->pid = (int)pid;
+	v->tid = has_tid ? (int)tid : -1;
+	v->vcpu = (int)vcpu;
+	return CLI_OK;
+}
+
+/* The vCPU that @v is, or a new one, whose names are taken from @o. */
+static int find_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
+{
+	const char *vm = json_string_value(json_object_get(o, "vm"));
+	const char *uuid = json_string_value(json_object_get(o, "uuid"));
+	struct cli_rec *rec = r->rec;
+	struct cli_rec_vcpu *n;
+	size_t i;
+
+	if (!vm || !*vm)
+		return json_line_bad(&r->line, "a vCPU without the name of its \"vm\"");
+	/* The last ones are looked at first: they are those that are there. */
+	for (i = rec->vcpus; i-- > 0;) {
+		n = &rec->vcpu[i];
+		if (n->pid == v->pid && n->vcpu == v->vcpu && !strcmp(n->vm, vm) &&
+		    (n->tid == v->tid || n->tid < 0)) {
+			n->tid = v->tid;
+			*index = i;
+			return CLI_OK;
+		}
+	}
+	if (rec->vcpus == VCPUS_MAX)
+		return json_line_bad(&r->line, "more than %d vCPUs", VCPUS_MAX);
+	if (vmpt_grow(&rec->vcpu, rec->vcpus))
+		return cli_no_memory(r->cli);
+	n = &rec->vcpu[rec->vcpus];
+	*n = *v;
+	n->vm = strdup(vm);
+	n->uuid = uuid ? strdup(uuid) : NULL;
+	if (!n->vm || (uuid && !n->uuid)) {
+		free(n->vm);
+		free(n->uuid);
+		return cli_no_memory(r->cli);
+	}
+	*index = rec->vcpus++;
+	return CLI_OK;
+}
+
+static int take_vcpu(struct rec_reader *r, json_t *o)
+{
+	struct cli_rec *rec = r->rec;
+	struct cli_rec_vcpu v = { 0 }, *known;
+	struct cli_rec_look look = { 0 };
+	int err = take_place(r, o, &v, &look);
+
+	v.from = look.before;
+	v.to = look.after;
+	if (!err)
+		err = take_map(r, o, &look);
+	if (!err)
+		err = find_vcpu(r, o, &v, &look.vcpu);
+	if (err)
+		return err;
+	known = &rec->vcpu[look.vcpu];
+	if (look.before < known->from)
+		known->from = look.before;
+	if (look.after > known->to)
+		known->to = look.after;
+	if (vmpt_grow(&rec->look, rec->looks))
+		return cli_no_memory(r->cli);
+	rec->look[rec->looks++] = look;
+	return CLI_OK;
+}
+
+/* ---- the file ---- */
+
+static int take_line(struct rec_reader *r, const char *line, size_t n)
+{
+	json_t *o = json_line_parse(&r->line, line, n);
+	const char *kind = json_string_value(json_object_get(o, "kind"));
+	int err = CLI_OK;
+
+	if (!o)
+		return JSON_LINE_SKIPPED;
+	if (!kind)
+		err = json_line_bad(&r->line, "no object with a \"kind\"");
+	else if (!strcmp(kind, "host"))
+		err = take_host(r, o);
+	else if (!strcmp(kind, "vcpu") || !strcmp(kind, "vcpu-gone"))
+		err = take_vcpu(r, o);
+	json_decref(o);
+	r->used += !err;
+	return err;
+}
+
+int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
+{
+	struct rec_reader r = { .cli = cli,
+				.line = { .cli = cli, .file = side, .left_out = true } };
+	FILE *f = fopen(side, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int err = CLI_OK;
+	ssize_t n;
+
+	*rec = NULL;
+	if (!f) {
+		cli_error(cli, "%s: %s", side, strerror(errno));
+		return CLI_FAILED;
+	}
+	r.rec = calloc(1, sizeof(*r.rec));
+	if (!r.rec)
+		err = cli_no_memory(cli);
+	while (!err && (n = getline(&line, &room, f)) > 0) {
+		r.line.number++;
+		if (n > LINE_BYTES)
+			err = json_line_bad(&r.line, "more than %d bytes", LINE_BYTES);
+		/* A recording that was killed may end within a line. */
+		else if (line[n - 1] != '\n')
+			cli_warn(cli, "%s: line %zu is cut", side, r.line.number);
+		else if (strspn(line, " \t\n") < (size_t)n)
+			err = take_line(&r, line, (size_t)n);
+		if (err == JSON_LINE_SKIPPED)
+			err = CLI_OK;
+	}
+	cli_warn_lines(cli, side, r.line.skipped);
+	if (!err && r.line.skipped && !r.used) {
+		cli_error(cli, "%s: no record in it can be read", side);
+		err = CLI_FAILED;
+	}
+	if (!err && ferror(f)) {
+		cli_error(cli, "%s: %s", side, strerror(errno));
+		err = CLI_FAILED;
+	}
+	free(line);
+	fclose(f);
+	if (err)
+		cli_rec_free(r.rec);
+	else
+		*rec = r.rec;
+	return err;
+}
+
+void cli_rec_free(struct cli_rec *rec)
+{
+	size_t i;
+
+	if (!rec)
+		return;
+	for (i = 0; i < rec->vcpus; i++) {
+		free(rec->vcpu[i].vm);
+		free(rec->vcpu[i].uuid);
+	}
+	free(rec->vcpu);
+	free(rec->look);
+	free(rec);
+}
+
+/* ---- what is made of it ---- */
+
+void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates)
+{
+	/* SKZ84 (Skylake server, before Cascade Lake): TMAs of guests with another TSC are corrupt.
+	 */
+	bool skz84 = rec->family == 6 && rec->model == 85 && rec->stepping && rec->stepping <= 4;
+
+	if (!rates->tsc_num && rec->tsc_num && rec->tsc_den) {
+		rates->tsc_num = rec->tsc_num;
+		rates->tsc_den = rec->tsc_den;
+	}
+	if (!rates->nominal)
+		rates->nominal = rec->nominal;
+	if (rates->skz84 == VMPT_SKZ84_AUTO && skz84)
+		rates->skz84 = VMPT_SKZ84_YES;
+}
+
+int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
+		    struct vmpt_told_thread **threads, size_t *count)
+{
+	struct vmpt_told_thread *t = calloc(rec->vcpus ? rec->vcpus : 1, sizeof(*t));
+	size_t i;
+
+	*threads = t;
+	*count = 0;
+	if (!t)
+		return cli_no_memory(cli);
+	for (i = 0; i < rec->vcpus; i++) {
+		const struct cli_rec_vcpu *v = &rec->vcpu[i];
+
+		if (v->tid < 0)
+			continue;
+		t[(*count)++] = (struct vmpt_told_thread){ .pid = v->pid,
+							   .tid = v->tid,
+							   .vcpu = v->vcpu,
+							   .vm = v->vm,
+							   .from = v->from,
+							   .to = v->to };
+	}
+	return CLI_OK;
+}
+
+/* Whether @look is of the vCPU that the VMCS was. */
+static bool is_of(const struct cli_rec *rec, const struct cli_rec_look *look,
+		  const struct vmpt_vm_name *name)
+{
+	const struct cli_rec_vcpu *v = &rec->vcpu[look->vcpu];
+
+	return look->has_map && v->pid == name->pid &&
+	       (v->tid < 0 ? v->vcpu == name->vcpu : v->tid == name->tid) &&
+	       look->before < name->to && look->after >= name->from;
+}
+
+int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
+		 struct vmpt_told **told, size_t *count)
+{
+	const struct vmpt_vm_name *list;
+	struct vmpt_told *t = NULL;
+	size_t n, i, k;
+
+	*told = NULL;
+	*count = 0;
+	list = vmpt_names_list(names, &n);
+	for (i = 0; i < n; i++) {
+		bool first = true;
+		struct vmpt_tsc_map map = { 0 };
+
+		for (k = 0; k < rec->looks; k++) {
+			const struct cli_rec_look *look = &rec->look[k];
+
+			if (!is_of(rec, look, &list[i]))
+				continue;
+			if (!first && look->map.offset == map.offset &&
+			    look->map.multiplier == map.multiplier)
+				continue;
+			if (vmpt_grow(&t, *count)) {
+				free(t);
+				return cli_no_memory(cli);
+			}
+			map = look->map;
+			/* The first holds for all of the name's time before it: nobody looked. */
+			t[(*count)++] =
+				(struct vmpt_told){ .vmcs = list[i].vmcs,
+						    .map = map,
+						    .from = first ? list[i].from : look->before,
+						    .source = VMPT_MAP_KVM };
+			first = false;
+		}
+	}
+	*told = t;
+	return CLI_OK;
+}

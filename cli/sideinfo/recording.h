@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What vmpt record wrote beside a perf.data (docs/record.md): which threads are vCPUs of which VM,
+ * their TSC offsets and multipliers when they were read, and the host's clocks.
+ */
+#ifndef VMPT_CLI_REC_READ_H
+#define VMPT_CLI_REC_READ_H
+
+#include "cli/base/cli.h"
+#include "decoder/vmpt-clock.h"
+#include "decoder/vmpt-events.h"
+
+/* The files in the folder of vmpt record. */
+#define CLI_REC_TRACE "perf.data"
+#define CLI_REC_SIDE  "record.jsonl"
+
+/* One time that a vCPU was looked at. */
+struct cli_rec_look {
+	size_t vcpu;
+	u64 before, after; /* host TSC around the reading; 0: not known */
+	bool has_map;	   /* of a vCPU that ran */
+	struct vmpt_tsc_map map;
+};
+
+struct cli_rec_vcpu {
+	char *vm;     /* libvirt's domain, else the VMM's guest name, else "COMM/PID"; not NULL */
+	char *uuid;   /* NULL: not known */
+	int pid, tid; /* tid -1: not known */
+	int vcpu;
+	u64 from, to; /* host TSC, first and last time it was seen */
+};
+
+struct cli_rec {
+	struct cli_rec_vcpu *vcpu;
+	size_t vcpus;
+	struct cli_rec_look *look; /* as in the file: by time */
+	size_t looks;
+	/* The host; 0: not known */
+	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX */
+	u32 nominal;	      /* maximum non-turbo ratio */
+	u32 family, model, stepping;
+	u32 cpus; /* online when the recording began */
+};
+
+/*
+ * The side file of a trace: @path itself if it is a folder of vmpt record, or beside it if it is
+ * the perf.data in one. False: there is none. @side has @size bytes.
+ */
+bool cli_rec_find(const char *path, char *side, size_t size);
+/* Read @side. 0, or the exit code after a message with the line's number. */
+int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec);
+void cli_rec_free(struct cli_rec *rec);
+
+/* That of the trace that is open: --side-record's, or beside it. @rec is NULL if there is none. */
+int cli_rec_open(struct cli *cli, struct cli_rec **rec);
+/*
+ * Names of the VMCSs of the trace that is open, by its events and @rec (NULL: there is none). All
+ * streams are walked once. @names is NULL if the trace has no events with times: it has no names.
+ */
+int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_clocks *clocks,
+		  struct vmpt_names **names);
+/* A host TSC of the trace that is open, by its events: vmpt_clocks_options' near_tsc. 0: none. */
+u64 cli_rec_near_tsc(struct cli *cli);
+
+/* What is known before the trace is read. */
+void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates);
+/* For vmpt_names_open(); free() the array, its names are the record's. 0, or an exit code. */
+int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
+		    struct vmpt_told_thread **threads, size_t *count);
+/* What it tells of VMCSs, whose names are known by now: VMPT_MAP_KVM. free() it. */
+int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
+		 struct vmpt_told **told, size_t *count);
+
+#endif

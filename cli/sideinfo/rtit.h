@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The side record of an RTIT trace (vmm-lib/rtit.h, vmpt_rtit_record_print()): who runs on which
+ * CPU from where on. RTIT's own packets do not tell it.
+ */
+#ifndef VMPT_CLI_RECORD_H
+#define VMPT_CLI_RECORD_H
+
+#include "cli/base/cli.h"
+#include "util/hash.h"
+
+/* A virtual CPU of the record. As an owner its .vmcs is 1 + its index. */
+struct cli_vcpu {
+	char *vm;   /* as the record has it */
+	char *file; /* "vm-NAME-vcpuN", of safe characters and no other's */
+	u32 vcpu;
+	u64 tsc_offset, core_offset; /* of its last line */
+};
+
+/* The runs of one CPU. */
+struct cli_runs {
+	u32 cpu;
+	struct vmpt_run *run;
+	size_t *line; /* of each */
+	size_t count;
+	/* What came of them: filled by the library */
+	struct vmpt_run_report report;
+};
+
+struct cli_record {
+	struct cli_vcpu *vcpu;
+	size_t vcpus;
+	struct cli_runs *runs;
+	size_t cpus;
+	struct vmpt_hash by_name; /* of vcpu[], with its number */
+	u64 seed;
+	u32 *by_cpu;		     /* 1 + index in runs[]; 0: none */
+	struct cli_runs **of_stream; /* by index in cli->stream; NULL: none */
+};
+
+/* Read --side-record's file. 0, or the exit code after a message with the line's number. */
+int cli_record_open(struct cli *cli);
+void cli_record_close(struct cli *cli);
+
+/* Stream number @i is done, to its end: warn if there are lines that never took effect. */
+void cli_record_tell(struct cli *cli, size_t i);
+
+/* The virtual CPU of an owner, NULL if it is none of the record's. */
+const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner);
+
+/* ---- side.c ---- */
+
+/* The values of --side-record. */
+struct cli_side {
+	const char *file;	   /* NULL: none */
+	struct cli_record *record; /* what was read of it, of RTIT; or NULL */
+};
+
+extern const struct cli_group cli_side_group;
+
+static inline struct cli_side *cli_side(const struct cli *cli)
+{
+	return cli_values(cli, &cli_side_group);
+}
+
+/* Of a command that only has use for that of RTIT. 0, or an exit code after a message. */
+int cli_side_rtit_only(const struct cli *cli);
+/* The library's options for stream number @i, with its runs. */
+struct vmpt_options cli_stream_options(const struct cli *cli, size_t i);
+
+/* As cli_owner_name(), or "web vcpu 0". Nothing in it harms a terminal. */
+const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
+/* Of a VM: "vmcs", or what the side record calls it: "vm" and "vcpu". */
+void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
+/* "owner", that of a VM, "sure". */
+void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
+
+#endif

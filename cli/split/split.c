@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt split: one stream per VMCS and CPU, one per CPU for the host, and an
+ * index of all slices. The library takes the trace apart; here are its files.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/sideinfo/clock-options.h"
+#include "cli/symbols/code.h"
+#include "cli/sideinfo/rtit.h"
+#include "cli/split/split.h"
+
+/* Read the guest's code before anything is written. 0, or the exit code. */
+static int take_code(struct cli *cli)
+{
+	struct split *s = cli->own;
+	int ret = 0;
+	size_t i;
+
+	if (s->kernel)
+		ret = perf_code_kernel(cli, &s->code, s->kernel);
+	for (i = 0; !ret && i < s->image.count; i++)
+		ret = perf_code_image(cli, &s->code, s->image.s[i]);
+	return ret;
+}
+
+/* ---- what the library calls ---- */
+
+static int on_stream(void *opaque, int stream, const struct vmpt_owner *owner)
+{
+	(void)stream;
+	return split_add(opaque, owner);
+}
+
+static int on_write(void *opaque, int stream, const u8 *bytes, size_t n)
+{
+	struct cli *cli = opaque;
+	struct split *s = cli->own;
+
+	return split_write(cli, &s->out[s->first + (size_t)stream], bytes, n);
+}
+
+static int on_slice(void *opaque, const struct vmpt_extracted *done)
+{
+	struct cli *cli = opaque;
+	struct split *s = cli->own;
+	const struct vmpt_stream *stream = cli->stream[s->stream];
+	const struct vmpt_slice *slice = &done->slice;
+
+	if (!cli_lose_slice(cli, stream, slice) && done->stream < 0 &&
+	    slice->owner.kind != VMPT_OWNER_UNKNOWN)
+		cli_lose(cli, CLI_TOO_MANY, stream, slice->offset, slice->size, 0);
+	if (done->stream >= 0) {
+		struct split_out *out = &s->out[s->first + (size_t)done->stream];
+
+		out->slices++;
+		out->who = done->who_known ? done->who : 0;
+		out->source_bytes += slice->size;
+		s->unmapped += done->tscs_unmapped;
+		if (done->has_tsc && !out->perf.has_tsc) {
+			out->perf.has_tsc = true;
+			out->perf.first_tsc = done->first_tsc;
+		}
+	} else {
+		s->left_out += slice->size;
+	}
+	return split_index_slice(cli, done);
+}
+
+static int split_stream(struct cli *cli, size_t i)
+{
+	static const struct vmpt_extract_ops ops = {
+		.stream = on_stream,
+		.write = on_write,
+		.slice = on_slice,
+	};
+	struct split *s = cli->own;
+	struct vmpt_extract_options options = { .decode = cli_stream_options(cli, i),
+						.conceal = s->conceal,
+						.clock = s->on_clock,
+						.clocks = s->on_clock ? s->clocks.clocks : NULL,
+						.clock_stream = i,
+						.who = s->per_vm ? split_vm_who : NULL,
+						.who_opaque = cli };
+	int ret;
+
+	s->stream = i;
+	s->first = s->outs;
+	ret = vmpt_extract(cli->stream[i], &options, &ops, cli);
+	if (ret < 0)
+		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	if (!ret)
+		cli_record_tell(cli, i);
+	return ret || split_finish_all(cli) ? 1 : 0;
+}
+
+/* ---- the summary ---- */
+
+static void print_text(struct cli *cli)
+{
+	static const struct cli_column column[] = {
+		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
+		{ "BYTES", true }, { "VM", false },
+	};
+	struct split *s = cli->own;
+	/* The last column only where there are names. */
+	size_t columns = VMPT_ARRAY_SIZE(column) - !s->names.count;
+	struct cli_table *t = cli_table_new(cli, column, columns);
+	char buf[32];
+	size_t i;
+
+	for (i = 0; i < s->outs; i++) {
+		cli_cell(t, cli_owner_paint(&s->out[i].owner), "%s", s->out[i].name);
+		cli_cell_number(t, true, s->out[i].slices);
+		cli_cell_number(t, true, s->out[i].source_bytes);
+		cli_cell_number(t, true, s->out[i].bytes);
+		if (s->names.count && s->out[i].owner.kind == VMPT_OWNER_VM)
+			cli_vm_names_cell(&s->names, t, s->out[i].owner.vmcs);
+		else if (s->names.count)
+			cli_cell(t, CLI_DIM, "–");
+	}
+	cli_table_print(t, "");
+	if (s->left_out)
+		printf("%s bytes are in no file\n", cli_number(s->left_out, buf));
+	if (s->unmapped)
+		printf("%s TSC packet%s of VMs left out: their clock is not known\n",
+		       cli_number(s->unmapped, buf), s->unmapped == 1 ? "" : "s");
+	if (s->removed)
+		printf("%s: removed %s stream%s of an earlier split\n", s->dir,
+		       cli_number(s->removed, buf), s->removed == 1 ? "" : "s");
+	split_vms_print(s);
+	printf("%s/index.json: %s slice%s\n", s->dir, cli_number(s->slices, buf),
+	       s->slices == 1 ? "" : "s");
+}
+
+static void print_json(struct cli *cli)
+{
+	const struct split *s = cli->own;
+	json_t *doc = cli_json_document(cli);
+
+	cli_json_string(cli, doc, "directory", s->dir);
+	cli_json_string(cli, doc, "index", "index.json");
+	cli_json_number(cli, doc, "slices", s->slices);
+	cli_json_number(cli, doc, "left_out_bytes", s->left_out);
+	cli_json_number(cli, doc, "removed_streams", s->removed);
+	cli_json_set(cli, doc, "streams", split_json_streams(cli));
+	if (s->per_vm)
+		cli_json_set(cli, doc, "vms", split_json_vms(cli));
+	cli_json_warnings(cli, doc);
+	cli_json_print(cli, doc, stdout, false);
+}
+
+/* What perf is told: what the trace says, and the rates of one that says none. */
+static void take_info(struct cli *cli)
+{
+	struct split *s = cli->own;
+	struct vmpt_clocks_options told;
+
+	cli_clock_settings(cli, &told);
+	s->info = *vmpt_trace_info(cli->trace);
+	perf_out_rates(&s->info,
+		       s->clocks.clocks ? vmpt_clocks_rates(s->clocks.clocks) : &told.rates);
+}
+
+static int check_clock(struct cli *cli)
+{
+	struct split *s = cli->own;
+
+	if (s->per_vm && !s->clock_given)
+		s->on_clock = VMPT_EXTRACT_CLOCK_HOST;
+	if (s->on_clock && cli_is_rtit(cli))
+		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
+	if (!s->on_clock && cli_clock(cli)->told_count)
+		return cli_usage(cli, "--vm is for --clock");
+	return CLI_OK;
+}
+
+/* Events name VMs, too, at the cost of clocks: only if there is somebody to name. */
+static int open_names(struct cli *cli)
+{
+	struct split *s = cli->own;
+	bool vms = false;
+	int code = CLI_OK;
+	size_t i;
+
+	for (i = 0; i < s->outs; i++)
+		vms |= s->out[i].owner.kind == VMPT_OWNER_VM;
+	if (!s->clocks.clocks && (!vms || !cli_vm_names_any(cli)))
+		return CLI_OK;
+	if (!s->clocks.clocks)
+		code = cli_clocks_open(cli, &s->clocks);
+	return code ? code : cli_vm_names_open(cli, &s->clocks, &s->names);
+}
+
+static int run(struct cli *cli)
+{
+	struct split *s = cli->own;
+	int err; /* enum cli_exit */
+	size_t i;
+
+	s->dir_fd = -1;
+	s->perf |= s->per_vm;
+	/* To perf NR = 1 is a guest of which it knows no code. */
+	s->conceal |= s->perf;
+	if (!s->dir)
+		return cli_usage(cli, "no directory to write to: give -o DIR");
+	if (!s->perf && (s->kernel || s->image.count))
+		return cli_usage(cli, "--kernel and --image are for --perf");
+	if (s->conceal && cli_is_rtit(cli))
+		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no packets "
+				      "of VMX, and perf does not read it");
+	err = check_clock(cli);
+	if (!err)
+		err = take_code(cli);
+	/* A record is read before anything is written: it may be bad. */
+	if (!err && (s->on_clock || cli_vm_names_told(cli)))
+		err = cli_clocks_open(cli, &s->clocks);
+	if (!err && s->on_clock)
+		cli_clock_doubts(cli, s->clocks.clocks);
+	if (!err)
+		take_info(cli);
+	if (!err)
+		err = split_open_dir(cli);
+	if (!err)
+		err = split_index_start(cli);
+	/* Of PT the library asks for slices first, then for their packets; of RTIT for slices. */
+	cli_progress_start(cli, cli_is_rtit(cli) ? 1 : 2);
+	for (i = 0; i < cli->streams && !err; i++) {
+		cli_progress_stream(cli, i);
+		err = split_stream(cli, i);
+	}
+	cli_progress_end(cli);
+	split_close_all(cli);
+	if (!err)
+		err = open_names(cli);
+	if (!err)
+		err = split_vms_write(cli);
+	if (!err)
+		err = split_index_finish(cli);
+	if (!err)
+		err = split_remove_old(cli);
+	if (!err && cli->json)
+		print_json(cli);
+	else if (!err)
+		print_text(cli);
+	if (!err)
+		cli_vm_names_tell(cli, &s->names);
+	if (s->index)
+		fclose(s->index);
+	if (s->dir_fd >= 0)
+		close(s->dir_fd);
+	split_vms_close(s);
+	free(s->out);
+	free(s->who);
+	cli_vm_names_close(&s->names);
+	cli_clocks_close(&s->clocks);
+	perf_code_free(&s->code);
+	return err;
+}
+
+static const struct cli_option options[] = {
+	{ "output", 'o', CLI_DIR, "DIR",
+	  "write the streams and index.json into DIR, which is made if need be",
+	  CLI_AT(struct split, dir) },
+	{ "conceal", 0, CLI_FLAG, NULL,
+	  "hide from all streams, the host's too, that there were VMs: no VMCS, NR 0, no VM entries "
+	  "and exits",
+	  CLI_AT(struct split, conceal) },
+	{ "perf", 0, CLI_FLAG, NULL,
+	  "write each stream as a perf.data for perf script; conceals, too",
+	  CLI_AT(struct split, perf) },
+	{ "per-vm", 0, CLI_FLAG, NULL,
+	  "as --perf, and all streams of a VM in one perf.data, in order of time; --clock=host if it "
+	  "is not given",
+	  CLI_AT(struct split, per_vm) },
+	{ "clock", 0, CLI_WORD, "WHOSE",
+	  "put TSC packets on one clock; host: the host's, in all streams; guest: each VM's own",
+	  "as-is", "as-is, host, guest", CLI_AT(struct split, on_clock),
+	  CLI_GIVEN(struct split, clock_given) },
+	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
+	  "with --perf: the VMs' kernel is FILE, an ELF file with symbols; its _text is at ADDR if "
+	  "it was moved",
+	  CLI_AT(struct split, kernel), .take = elf_take_kernel },
+	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
+	  "with --perf: the VMs run FILE, a program or library; at ADDR if it is position independent",
+	  CLI_AT(struct split, image) },
+	{ "force", 'f', CLI_FLAG, NULL,
+	  "overwrite the files of an earlier split, and remove its streams that are not written again",
+	  CLI_AT(struct split, force) },
+	{ 0 },
+};
+
+static const struct cli_group group = { .option = options };
+
+const struct cli_command cli_split = {
+	.name = "split",
+	.title = "write one stream per VM and CPU, and an index",
+	.about = "Take the trace apart: one stream per VMCS and CPU, one per CPU for the host,\n"
+		 "each a trace of its own, and index.json, which lists the slices: whose, how\n"
+		 "sure, from where, and what was done at their edges. Those of RTIT go by the\n"
+		 "side record.",
+	.examples = "  vmpt split -o out perf.data\n"
+		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
+		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"
+		    "  vmpt split -o out --clock=host --perf perf.data\n"
+		    "  vmpt split -o out --per-vm perf.data &&\n"
+		    "    perf script -i out/vm-web.perf.data --itrace=b\n"
+		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
+		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
+		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
+		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
+	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.own_size = sizeof(struct split),
+	.run = run,
+};

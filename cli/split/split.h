@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* vmpt split: the files it writes and their index. */
+#ifndef VMPT_CLI_SPLIT_H
+#define VMPT_CLI_SPLIT_H
+
+#include "cli/split/perf-out.h"
+#include "cli/sideinfo/vm-names.h"
+#include "decoder/vmpt-extract.h"
+
+/* Files kept open at once; the one not used for longest makes room. */
+#define SPLIT_OPEN_MAX 64
+
+/* Bytes of a file's name; a side record's have up to 160. */
+#define SPLIT_NAME 224
+
+/* Who a VMCS was for a time. */
+struct split_who {
+	const char *vm; /* the clocks'; NULL: nobody says */
+	s64 vcpu;	/* -1: not known */
+};
+
+/* VMCSs whose last answer is kept. */
+#define SPLIT_LAST 256
+
+struct split_last {
+	u64 vmcs;
+	struct split_who who;
+	u64 number; /* 0: none */
+};
+
+/* One stream that is written. */
+struct split_out {
+	char name[SPLIT_NAME]; /* of the file in the directory */
+	struct vmpt_owner owner;
+	size_t stream; /* index in cli->stream */
+	size_t who;    /* index in split.who plus 1; 0: not known. With .per_vm */
+	u64 slices, source_bytes, bytes;
+	FILE *file; /* NULL: not open now */
+	u64 used;   /* when last, by split.clock */
+	struct perf_out perf;
+};
+
+struct split {
+	const char *dir;
+	bool conceal, force;
+	u8 on_clock;		  /* enum vmpt_extract_clock */
+	struct cli_clocks clocks; /* of .on_clock and .names */
+	struct cli_vm_names names;
+	bool perf;   /* streams are perf.data */
+	bool per_vm; /* and joined by VM */
+	bool clock_given;
+	const char *kernel; /* as given; NULL: none */
+	struct cli_strings image;
+	struct perf_code code;	     /* of both */
+	struct vmpt_trace_info info; /* of .perf: what perf is told of the trace */
+
+	int dir_fd;
+	struct split_out *out;
+	size_t outs;
+	size_t first;  /* out of the CPU at work */
+	size_t stream; /* the CPU at work, index in cli->stream */
+	unsigned int open;
+	u64 clock;
+	bool again; /* the directory has an index: of a split before this one */
+	u64 removed;
+	u64 unmapped;	      /* TSC packets left out */
+	u64 slices, left_out; /* bytes written nowhere, losses included */
+	FILE *index;
+	struct split_vms *vms; /* of .per_vm */
+	struct split_who *who;
+	size_t whos;
+	struct split_last last[SPLIT_LAST];
+};
+
+/* ---- split-out.c: each 0, or 1 after a message ---- */
+
+int split_add(struct cli *cli, const struct vmpt_owner *owner);
+int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n);
+/* The CPU at work is done: finish and close its streams, or close them as they are. */
+int split_finish_all(struct cli *cli);
+int split_close_all(struct cli *cli);
+/* A file of the directory; emptied, or new if --force was not given. Never an input. */
+FILE *split_create(struct cli *cli, const char *name);
+
+/* ---- split-dir.c: likewise ---- */
+
+/*
+ * The name of a stream's file: "vmcs-3b56ee000.cpu2.pt", as a perf.data
+ * "vmcs-3b56ee000.cpu2.perf.data", of RTIT "vm-web-vcpu0.cpu2.rtit"; the @nth of its VMCS and CPU
+ * from the second on "vmcs-3b56ee000-2.cpu2.perf.data". The CPU is read from all but perf.data's
+ * again.
+ */
+void split_name(const struct cli *cli, const struct vmpt_owner *owner,
+		const struct vmpt_stream *stream, unsigned int nth, char name[SPLIT_NAME]);
+/* Make and open the directory; nothing in it that may be written is an input. */
+int split_open_dir(struct cli *cli);
+/* Remove the streams of the split before this one that were not written again. */
+int split_remove_old(struct cli *cli);
+/* Say what is wrong with a file of the directory, by errno. */
+int split_io_failed(struct cli *cli, const char *name);
+int split_is_input(struct cli *cli, const char *name);
+
+/* ---- split-vm.c: likewise; nothing without --per-vm ---- */
+
+/* Whose a VMCS is: with --per-vm each gets a stream of its own (struct vmpt_extract_options). */
+u64 split_vm_who(void *cli, u64 vmcs, const struct vmpt_time *at);
+/* Join the streams, all of them finished. */
+int split_vms_write(struct cli *cli);
+void split_vms_close(struct split *s);
+void split_vms_print(const struct split *s);
+json_t *split_json_vms(struct cli *cli);
+/* The file of VM @i, or NULL: there are no more. */
+const char *split_vm_name(const struct split *s, size_t i);
+/* Whether a VM's file may have the name. */
+bool split_vm_is_name(const char *name);
+
+/* ---- split-index.c: likewise ---- */
+
+int split_index_start(struct cli *cli);
+int split_index_slice(struct cli *cli, const struct vmpt_extracted *slice);
+int split_index_finish(struct cli *cli);
+/* The "streams" of the index. */
+json_t *split_json_streams(struct cli *cli);
+
+#endif

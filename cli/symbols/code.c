@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Code of guests out of ELF files: copies of their executable segments. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/symbols/file.h"
+#include "util/array.h"
+
+/* One program's code at the most: what is larger is no program. */
+#define PIECE_MAX (1ULL << 30)
+
+static int add_piece(struct cli *cli, struct elf_code *code, const struct elf_file *f,
+		     const GElf_Phdr *segment, u64 shift)
+{
+	struct elf_piece *piece;
+	size_t size;
+	char *raw = elf_rawfile(f->elf, &size);
+
+	if (vmpt_grow(&code->piece, code->count))
+		return cli_no_memory(cli);
+	if (!raw || segment->p_filesz > PIECE_MAX || segment->p_offset > size ||
+	    segment->p_filesz > size - segment->p_offset) {
+		cli_error(cli, "%s: is cut: its code lies behind its end", f->path);
+		return CLI_FAILED;
+	}
+	piece = &code->piece[code->count];
+	piece->start = segment->p_vaddr + shift;
+	piece->size = segment->p_filesz;
+	piece->bytes = malloc(segment->p_filesz);
+	if (!piece->bytes)
+		return cli_no_memory(cli);
+	memcpy(piece->bytes, raw + segment->p_offset, segment->p_filesz);
+	code->count++;
+	return CLI_OK;
+}
+
+static int add_segments(struct cli *cli, struct elf_code *code, const struct elf_file *f, u64 shift)
+{
+	size_t i, before = code->count;
+	GElf_Phdr segment;
+	int ret = CLI_OK;
+
+	for (i = 0; i < f->segments && !ret; i++)
+		if (elf_file_loaded(f, i, &segment) && segment.p_flags & PF_X && segment.p_filesz)
+			ret = add_piece(cli, code, f, &segment, shift);
+	if (!ret && code->count == before) {
+		cli_error(cli, "%s: has no code", f->path);
+		ret = CLI_FAILED;
+	}
+	return ret;
+}
+
+static int add(struct cli *cli, struct elf_code *code, const char *what, const char *arg,
+	       int (*find_shift)(struct cli *cli, const struct elf_file *f, u64 *shift))
+{
+	struct elf_file f;
+	u64 shift = 0;
+	int ret = elf_file_open(cli, what, arg, &f);
+
+	if (!ret)
+		ret = find_shift(cli, &f, &shift);
+	if (!ret)
+		ret = add_segments(cli, code, &f, shift);
+	elf_file_close(&f);
+	return ret;
+}
+
+int elf_code_kernel(struct cli *cli, struct elf_code *code, const char *arg)
+{
+	return add(cli, code, "--kernel", arg, elf_file_kernel_shift);
+}
+
+int elf_code_image(struct cli *cli, struct elf_code *code, const char *arg)
+{
+	return add(cli, code, "--image", arg, elf_file_image_shift);
+}
+
+void elf_code_free(struct elf_code *code)
+{
+	size_t i;
+
+	for (i = 0; i < code->count; i++)
+		free(code->piece[i].bytes);
+	free(code->piece);
+	memset(code, 0, sizeof(*code));
+}
+
+size_t elf_code_read(const struct elf_code *code, u64 ip, u8 *buf, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < code->count; i++) {
+		const struct elf_piece *p = &code->piece[i];
+
+		if (ip - p->start >= p->size)
+			continue;
+		if (n > p->size - (ip - p->start))
+			n = p->size - (ip - p->start);
+		memcpy(buf, p->bytes + (ip - p->start), n);
+		return n;
+	}
+	return 0;
+}
+
+int elf_take_kernel(struct cli *cli, void *to, const char *arg)
+{
+	(void)arg;
+	if (!*(const char **)to)
+		return 0;
+	cli_usage(cli, "--kernel: a guest has one");
+	return -1;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* ELF files of the command line, through libelf. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/symbols/file.h"
+
+#define PAGE 4096ULL
+
+int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f)
+{
+	const char *at = access(arg, F_OK) ? strrchr(arg, '@') : NULL;
+
+	memset(f, 0, sizeof(*f));
+	f->fd = -1;
+	f->path = strdup(arg);
+	if (!f->path)
+		return cli_no_memory(cli);
+	if (!at)
+		return CLI_OK;
+	f->path[at - arg] = '\0';
+	f->has_address = true;
+	return cli_parse_u64(cli, what, at + 1, &f->address) ? CLI_USAGE : CLI_OK;
+}
+
+int elf_file_open_named(struct cli *cli, struct elf_file *f)
+{
+	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0) {
+		cli_error(cli, "cannot open %s: %s", f->path, strerror(errno));
+		return CLI_FAILED;
+	}
+	elf_version(EV_CURRENT);
+	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
+	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->header) ||
+	    elf_getphdrnum(f->elf, &f->segments)) {
+		cli_error(cli, "%s: not an ELF file that can be read", f->path);
+		return CLI_FAILED;
+	}
+	if (f->header.e_machine != EM_X86_64 && f->header.e_machine != EM_386) {
+		cli_error(cli, "%s: is not for x86", f->path);
+		return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
+int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf_file *f)
+{
+	int ret = elf_file_name(cli, what, arg, f);
+
+	if (!ret)
+		ret = elf_file_open_named(cli, f);
+	if (!ret && f->header.e_type != ET_EXEC && f->header.e_type != ET_DYN) {
+		cli_error(cli, "%s: neither a program nor a library", f->path);
+		ret = CLI_FAILED;
+	}
+	return ret;
+}
+
+void elf_file_close(struct elf_file *f)
+{
+	elf_end(f->elf);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->path);
+}
+
+bool elf_file_loaded(const struct elf_file *f, size_t i, GElf_Phdr *segment)
+{
+	return gelf_getphdr(f->elf, (int)i, segment) && segment->p_type == PT_LOAD &&
+	       segment->p_memsz;
+}
+
+static int symbols_of(const struct elf_file *f, Elf_Scn *section, const GElf_Shdr *header,
+		      int (*take)(void *opaque, const char *name, const GElf_Sym *symbol),
+		      void *opaque)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t i, n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
+	int ret = 0;
+
+	for (i = 0; data && i < n && !ret && gelf_getsym(data, (int)i, &symbol); i++) {
+		const char *name = elf_strptr(f->elf, header->sh_link, symbol.st_name);
+
+		if (name && *name && symbol.st_shndx != SHN_UNDEF)
+			ret = take(opaque, name, &symbol);
+	}
+	return ret;
+}
+
+int elf_file_symbols(const struct elf_file *f, unsigned int section_type,
+		     int (*take)(void *opaque, const char *name, const GElf_Sym *symbol),
+		     void *opaque)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	int ret = 0;
+
+	while (!ret && (section = elf_nextscn(f->elf, section)) != NULL)
+		if (gelf_getshdr(section, &header) && header.sh_type == section_type)
+			ret = symbols_of(f, section, &header, take, opaque);
+	return ret;
+}
+
+static int take_text(void *opaque, const char *name, const GElf_Sym *symbol)
+{
+	u64 *address = opaque;
+
+	if (strcmp(name, "_text"))
+		return 0;
+	*address = symbol->st_value;
+	return 1;
+}
+
+bool elf_file_text(const struct elf_file *f, u64 *address)
+{
+	return elf_file_symbols(f, SHT_SYMTAB, take_text, address);
+}
+
+int elf_file_kernel_shift(struct cli *cli, const struct elf_file *f, u64 *shift)
+{
+	u64 text = 0;
+
+	if (!f->has_address)
+		return CLI_OK;
+	if (!elf_file_text(f, &text)) {
+		cli_error(cli, "%s: no symbol _text, by which its @ADDR is meant", f->path);
+		return CLI_FAILED;
+	}
+	*shift = f->address - text;
+	return CLI_OK;
+}
+
+int elf_file_image_shift(struct cli *cli, const struct elf_file *f, u64 *shift)
+{
+	GElf_Phdr segment;
+	size_t i;
+
+	if (f->header.e_type == ET_EXEC && f->has_address) {
+		cli_error(cli, "%s: has addresses of its own: name it without @ADDR", f->path);
+		return CLI_FAILED;
+	}
+	if (f->header.e_type == ET_DYN && !f->has_address) {
+		cli_error(cli,
+			  "%s: is position independent: say with @ADDR where its first page is",
+			  f->path);
+		return CLI_FAILED;
+	}
+	for (i = 0; f->has_address && i < f->segments; i++) {
+		if (!elf_file_loaded(f, i, &segment))
+			continue;
+		*shift = f->address - (segment.p_vaddr & ~(PAGE - 1));
+		return CLI_OK;
+	}
+	return CLI_OK;
+}

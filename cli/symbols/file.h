@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* ELF files that the command line names as "FILE[@ADDR]": what is in them, and how far moved. */
+#ifndef VMPT_CLI_ELF_FILE_H
+#define VMPT_CLI_ELF_FILE_H
+
+#include <gelf.h>
+
+#include "cli/symbols/code.h"
+
+struct elf_file {
+	char *path; /* without @ADDR */
+	bool has_address;
+	u64 address;
+	int fd;
+	Elf *elf;
+	GElf_Ehdr header;
+	size_t segments;
+};
+
+/* The name alone: a file may be called so itself. @f is set up in any case. */
+int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
+/* And open it: a program or a library. */
+int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
+/* Only what elf_file_name() left to do; of any kind. */
+int elf_file_open_named(struct cli *cli, struct elf_file *f);
+void elf_file_close(struct elf_file *f);
+
+/* Segment @i if it is loaded. */
+bool elf_file_loaded(const struct elf_file *f, size_t i, GElf_Phdr *segment);
+/* Where its symbol _text is; false: it has none. */
+bool elf_file_text(const struct elf_file *f, u64 *address);
+/* What is added to its addresses: as a kernel, by its _text; as a program, by its first page. */
+int elf_file_kernel_shift(struct cli *cli, const struct elf_file *f, u64 *shift);
+int elf_file_image_shift(struct cli *cli, const struct elf_file *f, u64 *shift);
+
+/* Call @take with each defined symbol until it returns not 0, which is returned. */
+int elf_file_symbols(const struct elf_file *f, unsigned int section_type,
+		     int (*take)(void *opaque, const char *name, const GElf_Sym *symbol),
+		     void *opaque);
+
+#endif

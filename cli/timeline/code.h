@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Guesses why a guest was left, by the instruction at the exit's IP: the code comes from ELF files
+ * that the user names.
+ */
+#ifndef VMPT_CLI_TIMELINE_CODE_H
+#define VMPT_CLI_TIMELINE_CODE_H
+
+#include "cli/timeline/internal.h"
+
+/* Of the command line. */
+struct timeline_code_wants {
+	const char *kernel; /* as given; NULL: none */
+	struct cli_strings image;
+};
+
+struct timeline_code;
+
+/* Open the files, if there are some, and let @to guess by them. 0, or an exit code. */
+int timeline_code_open(struct cli *cli, const struct timeline_code_wants *wants,
+		       struct timeline_code **code, struct timeline_wants *to);
+void timeline_code_close(struct timeline_code *code);
+
+/* The guess for the instruction of @n bytes at @place->ip; VMPT_REASON_UNKNOWN: none. */
+u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t n);
+
+#endif

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Spans to lines: which vCPU ran, from which exit it came back and whether it moved, and the totals
+ * of vCPUs, VMs and CPUs. Memory is that of the lines, of which there are so many at the most.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/timeline/internal.h"
+#include "util/array.h"
+
+/* More vCPUs than these are one line, "others". */
+#define VCPUS_MAX 32768
+
+/* ---- lines ---- */
+
+/* What a line is found by: a name with its number, or a VMCS. */
+struct line_key {
+	const char *vm; /* as it was told; NULL: .number is a VMCS */
+	const char *shown;
+	u64 number;
+};
+
+static u64 hash_of(const struct timeline_count *c, const struct line_key *key)
+{
+	u64 h = vmpt_mix64(key->number ^ c->seed);
+	const char *vm;
+
+	for (vm = key->vm; vm && *vm; vm++)
+		h = vmpt_mix64(h ^ (unsigned char)*vm);
+	return h;
+}
+
+static bool is_line(const struct timeline *t, u32 i, const struct line_key *key)
+{
+	const struct timeline_vcpu *v = &t->vcpu[i];
+	const struct timeline_vm *vm = &t->vm[v->vm];
+
+	if (!vm->named)
+		return !key->vm && v->vmcs == key->number;
+	return key->vm && v->number == key->number && !strcmp(vm->told, key->vm);
+}
+
+static u32 find_vm(const struct timeline *t, const char *told)
+{
+	u32 i;
+
+	for (i = 0; i < t->vms; i++)
+		if (t->vm[i].named && !strcmp(t->vm[i].told, told))
+			return i;
+	return TIMELINE_NONE;
+}
+
+static int add_vm(struct timeline *t, const char *told, const char *name, bool named)
+{
+	struct timeline_vm *vm;
+
+	if (vmpt_grow(&t->vm, t->vms))
+		return cli_no_memory(t->cli);
+	vm = &t->vm[t->vms];
+	memset(vm, 0, sizeof(*vm));
+	vm->name = strdup(name);
+	vm->told = strdup(told);
+	vm->named = named;
+	t->vms++;
+	if (!vm->name || !vm->told)
+		return cli_no_memory(t->cli);
+	return CLI_OK;
+}
+
+/* A new line called @name, of @key's VM, new or not, or of one of its own. */
+static int add_vcpu(struct timeline *t, const struct line_key *key, const char *name)
+{
+	struct timeline_vcpu *v;
+	u32 of = key->vm ? find_vm(t, key->vm) : TIMELINE_NONE;
+
+	if (of == TIMELINE_NONE) {
+		if (add_vm(t, key->vm ? key->vm : name, key->vm ? key->shown : name, key->vm))
+			return CLI_FAILED;
+		of = (u32)t->vms - 1;
+	}
+	if (vmpt_grow(&t->vcpu, t->vcpus))
+		return cli_no_memory(t->cli);
+	v = &t->vcpu[t->vcpus];
+	memset(v, 0, sizeof(*v));
+	v->vm = of;
+	v->number = TIMELINE_NONE;
+	v->name = strdup(name);
+	if (!v->name)
+		return cli_no_memory(t->cli);
+	v->next_of_vm = TIMELINE_NONE;
+	if (t->vm[of].vcpus++)
+		t->vcpu[t->vm[of].last].next_of_vm = (u32)t->vcpus;
+	else
+		t->vm[of].first = (u32)t->vcpus;
+	t->vm[of].last = (u32)t->vcpus;
+	t->vcpus++;
+	return CLI_OK;
+}
+
+/* A line that is found by no VMCS: "vm?", "others". */
+static int special(struct timeline *t, u32 *index, const char *name)
+{
+	static const struct line_key nobody;
+
+	if (*index == TIMELINE_NONE) {
+		if (add_vcpu(t, &nobody, name))
+			return CLI_FAILED;
+		*index = (u32)t->vcpus - 1;
+		t->vcpu[*index].is_any = true;
+	}
+	return CLI_OK;
+}
+
+/* The line of a key, made if it is new. */
+static int find_line(struct timeline_count *c, struct timeline *t, const struct line_key *key,
+		     u64 vmcs, u32 *index)
+{
+	char name[CLI_WHO + 16]; /* with the vCPU's number */
+	u64 hash = hash_of(c, key);
+
+	*index = vmpt_hash_find(&c->lines, hash, i, is_line(t, i, key));
+	if (*index != VMPT_HASH_NONE)
+		return CLI_OK;
+	if (t->vcpus >= VCPUS_MAX) {
+		*index = c->others;
+		if (special(t, &c->others, "others"))
+			return CLI_FAILED;
+		*index = c->others;
+		return CLI_OK;
+	}
+	if (key->vm && key->number == TIMELINE_NONE)
+		snprintf(name, sizeof(name), "%s", key->shown);
+	else if (key->vm)
+		snprintf(name, sizeof(name), "%s vcpu %llu", key->shown,
+			 (unsigned long long)key->number);
+	else
+		snprintf(name, sizeof(name), "%llx", (unsigned long long)vmcs);
+	if (add_vcpu(t, key, name))
+		return CLI_FAILED;
+	*index = (u32)t->vcpus - 1;
+	t->vcpu[*index].number = key->vm ? (u32)key->number : TIMELINE_NONE;
+	t->vcpu[*index].vmcs = vmcs;
+	if (vmpt_hash_add(&c->lines, hash, *index))
+		return cli_no_memory(t->cli);
+	return CLI_OK;
+}
+
+static int resolve(struct timeline_count *c, struct timeline *t, const struct vmpt_span *s,
+		   u32 *index)
+{
+	struct line_key key = { .number = s->owner.vmcs };
+	const struct timeline_name *name;
+
+	if (s->owner.kind != VMPT_OWNER_VM) {
+		if (special(t, &c->any, "vm?"))
+			return CLI_FAILED;
+		*index = c->any;
+		return CLI_OK;
+	}
+	/* One VMCS runs many times in a row. */
+	if (c->last != TIMELINE_NONE && c->last_vmcs == s->owner.vmcs &&
+	    s->start.tsc >= c->last_from && s->start.tsc <= c->last_to) {
+		*index = c->last;
+		return CLI_OK;
+	}
+	name = timeline_names_find(t->names, s->owner.vmcs, s->start.tsc, &c->last_from,
+				   &c->last_to);
+	if (name) {
+		key.vm = name->vm;
+		key.shown = name->shown;
+		key.number = name->vcpu;
+	}
+	c->last = TIMELINE_NONE;
+	if (find_line(c, t, &key, s->owner.vmcs, index))
+		return CLI_FAILED;
+	c->last = *index;
+	c->last_vmcs = s->owner.vmcs;
+	return CLI_OK;
+}
+
+/* ---- totals ---- */
+
+static void each_total(struct timeline *t, const struct timeline_span *s,
+		       struct timeline_totals *totals[3])
+{
+	totals[0] = &t->cpu[s->span->stream];
+	totals[1] = s->vcpu == TIMELINE_NONE ? NULL : &t->vcpu[s->vcpu].totals;
+	totals[2] = s->vcpu == TIMELINE_NONE ? NULL : &t->vm[t->vcpu[s->vcpu].vm].totals;
+}
+
+static void add_bounds(struct timeline_bounds *sum, u64 early, u64 late, bool bounded)
+{
+	sum->early += early;
+	sum->late += late;
+	sum->open |= !bounded;
+}
+
+static void add_span(struct timeline_totals *n, const struct timeline_span *s)
+{
+	const struct vmpt_span *span = s->span;
+
+	n->spans++;
+	n->timed += s->timed;
+	n->bytes += span->size;
+	n->overflows += span->overflows;
+	n->failed_entries += span->failed_entries;
+	if (span->kind == VMPT_SPAN_LOST) {
+		n->losses++;
+		n->lost += s->end - s->start;
+	}
+	if (span->kind != VMPT_SPAN_GUEST)
+		return;
+	n->running += s->end - s->start;
+	add_bounds(&n->running_bounds, s->early, s->late, s->bounded);
+	n->entries += span->began == VMPT_EDGE_ENTRY;
+	n->unsure += span->began == VMPT_EDGE_UNKNOWN || span->ended == VMPT_EDGE_UNKNOWN ||
+		     span->overflows;
+	n->moves += s->moved_from != TIMELINE_NONE;
+	if (span->ended == VMPT_EDGE_EXIT) {
+		n->exits++;
+		n->halts += span->exit.halted;
+		n->guessed += timeline_guessed(&span->exit);
+	}
+}
+
+static void add_out(struct timeline_totals *n, const struct timeline_span *s)
+{
+	u64 out = s->start - s->left_at;
+
+	if (s->left.halted) {
+		n->halted += out;
+		add_bounds(&n->halted_bounds, s->out_early, s->out_late, s->out_bounded);
+	} else {
+		n->exited += out;
+		add_bounds(&n->exited_bounds, s->out_early, s->out_late, s->out_bounded);
+	}
+}
+
+/* ---- a span ---- */
+
+static u64 bound(const struct vmpt_time *time, u32 side)
+{
+	return time->tsc == VMPT_TIME_NONE || side == VMPT_TIME_OPEN ? 0 : side;
+}
+
+static void set_times(const struct timeline *t, struct timeline_span *s)
+{
+	const struct vmpt_time *a = &s->span->start, *b = &s->span->end;
+	u64 start = a->tsc, end = b->tsc;
+
+	if (start == VMPT_TIME_NONE)
+		start = end;
+	if (end == VMPT_TIME_NONE)
+		end = start;
+	if (start == VMPT_TIME_NONE)
+		start = end = t->zero;
+	s->start = start > t->zero ? start - t->zero : 0;
+	s->end = end > t->zero ? end - t->zero : 0;
+	if (s->end < s->start)
+		s->end = s->start;
+	s->begins = a->tsc != VMPT_TIME_NONE;
+	s->timed = s->begins && b->tsc != VMPT_TIME_NONE;
+	s->bounded = a->tsc != VMPT_TIME_NONE && b->tsc != VMPT_TIME_NONE &&
+		     a->early != VMPT_TIME_OPEN && a->late != VMPT_TIME_OPEN &&
+		     b->early != VMPT_TIME_OPEN && b->late != VMPT_TIME_OPEN;
+	s->early = bound(b, b->early) + bound(a, a->late);
+	s->late = bound(b, b->late) + bound(a, a->early);
+	if (s->early > s->end - s->start)
+		s->early = s->end - s->start;
+}
+
+/* The exit that this entry ends, if nothing on its CPUs can have hidden another. */
+static void join_left(struct timeline_count *c, const struct timeline *t,
+		      const struct timeline_vcpu *v, struct timeline_span *s)
+{
+	const struct vmpt_time *start = &s->span->start;
+	u32 stream = s->span->stream;
+
+	if (!v->open || s->span->began != VMPT_EDGE_ENTRY ||
+	    c->cpu[stream].lost_until > v->last_end ||
+	    c->cpu[v->last_stream].lost_until > v->last_end)
+		return;
+	s->unseen = v->last_timed && s->begins && s->span->owner.kind == VMPT_OWNER_VM &&
+		    timeline_missing_ran(t->missing, s->span->owner.vmcs, v->last_end + t->zero,
+					 start->tsc);
+	s->has_left = !s->unseen;
+	s->left_timed = v->last_timed && s->begins;
+	s->left = v->left;
+	s->left_at = v->last_end < s->start ? v->last_end : s->start;
+	/* Its ends are two edges, as a span's are. */
+	s->out_early = v->last_late + bound(start, start->early);
+	s->out_late = v->last_early + bound(start, start->late);
+	s->out_bounded =
+		!v->last_open && start->early != VMPT_TIME_OPEN && start->late != VMPT_TIME_OPEN;
+	if (s->out_early > s->start - s->left_at)
+		s->out_early = s->start - s->left_at;
+}
+
+/* What the line is left with. */
+static void leave(struct timeline *t, const struct timeline_span *s)
+{
+	struct timeline_vcpu *v = &t->vcpu[s->vcpu];
+
+	v->ran = true;
+	v->open = s->span->ended == VMPT_EDGE_EXIT;
+	v->left = s->span->exit;
+	v->last_end = s->end;
+	v->last_timed = s->span->end.tsc != VMPT_TIME_NONE;
+	v->last_late = (u32)bound(&s->span->end, s->span->end.late);
+	v->last_early = (u32)bound(&s->span->end, s->span->end.early);
+	v->last_open = s->span->end.early == VMPT_TIME_OPEN || s->span->end.late == VMPT_TIME_OPEN;
+	v->last_stream = s->span->stream;
+}
+
+/* A loss is one of the vCPU before it and of another behind it. */
+static void count_losses(struct timeline_count *c, struct timeline *t,
+			 const struct timeline_span *s)
+{
+	struct timeline_cpu *cpu = &c->cpu[s->span->stream];
+	u32 whom = TIMELINE_NONE;
+
+	if (s->span->kind == VMPT_SPAN_LOST) {
+		whom = cpu->last_vcpu;
+		cpu->after_loss = true;
+	} else if (cpu->after_loss) {
+		whom = s->vcpu == cpu->last_vcpu ? TIMELINE_NONE : s->vcpu;
+		cpu->after_loss = false;
+	}
+	if (whom != TIMELINE_NONE) {
+		t->vcpu[whom].totals.losses++;
+		t->vm[t->vcpu[whom].vm].totals.losses++;
+	}
+	if (s->span->kind != VMPT_SPAN_LOST)
+		cpu->last_vcpu = s->vcpu;
+	if (s->span->kind == VMPT_SPAN_LOST || s->span->kind == VMPT_SPAN_UNKNOWN ||
+	    s->span->overflows)
+		cpu->lost_until = s->end + 1;
+}
+
+/* Whose run it is, where it was before, and from which exit it comes. */
+static int take_run(struct timeline_count *c, struct timeline *t, struct timeline_span *s)
+{
+	const struct vmpt_time *start = &s->span->start;
+	struct timeline_vcpu *v;
+
+	if (resolve(c, t, s->span, &s->vcpu))
+		return CLI_FAILED;
+	v = &t->vcpu[s->vcpu];
+	join_left(c, t, v, s);
+	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
+		return CLI_OK;
+	s->moved_from = v->last_stream;
+	/* Nobody is in two places at once. */
+	if (start->late != VMPT_TIME_OPEN && s->start + start->late + v->last_early < v->last_end)
+		v->overlaps++;
+	return CLI_OK;
+}
+
+int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
+			struct timeline_span *s)
+{
+	struct timeline_totals *totals[3];
+	int i;
+
+	memset(s, 0, sizeof(*s));
+	s->span = span;
+	s->vcpu = s->moved_from = TIMELINE_NONE;
+	set_times(t, s);
+	if (s->end > t->last)
+		t->last = s->end;
+	if (span->kind == VMPT_SPAN_GUEST && take_run(c, t, s))
+		return CLI_FAILED;
+	count_losses(c, t, s);
+	each_total(t, s, totals);
+	for (i = 0; i < 3 && totals[i]; i++) {
+		add_span(totals[i], s);
+		if (s->has_left && s->left_timed)
+			add_out(totals[i], s);
+		totals[i]->unseens += s->unseen;
+		totals[i]->unseen += s->unseen ? s->start - s->left_at : 0;
+	}
+	if (s->vcpu != TIMELINE_NONE)
+		leave(t, s);
+	return CLI_OK;
+}
+
+int timeline_count_open(struct timeline_count *c, struct timeline *t)
+{
+	size_t i;
+
+	memset(c, 0, sizeof(*c));
+	c->seed = timeline_seed();
+	c->last = c->any = c->others = TIMELINE_NONE;
+	t->cpu = calloc(t->cli->streams, sizeof(*t->cpu));
+	c->cpu = calloc(t->cli->streams, sizeof(*c->cpu));
+	if (!t->cpu || !c->cpu)
+		return cli_no_memory(t->cli);
+	for (i = 0; i < t->cli->streams; i++)
+		c->cpu[i].last_vcpu = TIMELINE_NONE;
+	return CLI_OK;
+}
+
+void timeline_count_close(struct timeline_count *c, struct timeline *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->vcpus; i++)
+		free(t->vcpu[i].name);
+	for (i = 0; i < t->vms; i++) {
+		free(t->vm[i].name);
+		free(t->vm[i].told);
+	}
+	free(t->vcpu);
+	free(t->vm);
+	free(t->cpu);
+	free(c->cpu);
+	vmpt_hash_free(&c->lines);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt timeline --json: spans as objects, a line each, or the totals. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/timeline/internal.h"
+
+struct timeline_json {
+	struct cli *cli;
+	u64 head, lines;
+	bool summary;
+};
+
+static const char *edge(unsigned int e)
+{
+	static const char *const word[] = {
+		[VMPT_EDGE_UNKNOWN] = "unknown", [VMPT_EDGE_ENTRY] = "entry",
+		[VMPT_EDGE_EXIT] = "exit",	 [VMPT_EDGE_SWITCH] = "switch",
+		[VMPT_EDGE_TRACE] = "trace",	 [VMPT_EDGE_CUT] = "cut",
+	};
+
+	return word[e];
+}
+
+/* "key_ns" where the frequency is known, else "key_ticks". */
+static void set_time(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		     u64 ticks)
+{
+	char name[32];
+
+	if (t->hz > 0) {
+		snprintf(name, sizeof(name), "%s_ns", key);
+		cli_json_set(cli, o, name, json_real(timeline_seconds(t, ticks) * 1e9));
+	} else {
+		snprintf(name, sizeof(name), "%s_ticks", key);
+		cli_json_number(cli, o, name, ticks);
+	}
+}
+
+/* The TSC and its bounds; null where nothing is known. */
+static void set_tsc(struct cli *cli, json_t *o, const char *key, const struct vmpt_time *time)
+{
+	json_t *bounds;
+
+	if (time->tsc == VMPT_TIME_NONE) {
+		cli_json_set(cli, o, key, json_null());
+		return;
+	}
+	cli_json_hex(cli, o, key, time->tsc);
+	bounds = json_array();
+	cli_json_add(cli, bounds,
+		     time->early == VMPT_TIME_OPEN ? json_null() : json_integer(time->early));
+	cli_json_add(cli, bounds,
+		     time->late == VMPT_TIME_OPEN ? json_null() : json_integer(time->late));
+	cli_json_set(cli, o, !strcmp(key, "tsc") ? "tsc_bounds" : "end_bounds", bounds);
+}
+
+/* The same, or null where nothing tells it. */
+static void set_told(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		     u64 ticks, bool told)
+{
+	char name[32];
+
+	if (told) {
+		set_time(cli, t, o, key, ticks);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
+	cli_json_set(cli, o, name, json_null());
+}
+
+static void set_zero(struct cli *cli, const struct timeline *t, json_t *doc)
+{
+	if (t->timed)
+		cli_json_hex(cli, doc, "start_tsc", t->zero);
+	else
+		cli_json_set(cli, doc, "start_tsc", json_null());
+	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+}
+
+static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
+{
+	json_t *o = json_object();
+	char buf[32];
+
+	if (e->source == VMPT_REASON_NONE)
+		cli_json_set(cli, o, "reason", json_null());
+	else
+		cli_json_number(cli, o, "reason", e->reason);
+	cli_json_string(cli, o, "name", timeline_reason(e, buf));
+	cli_json_string(cli, o, "source", timeline_reason_source(e));
+	cli_json_set(cli, o, "guessed", json_boolean(timeline_guessed(e)));
+	cli_json_set(cli, o, "halted", json_boolean(e->halted));
+	if (e->has_ip)
+		cli_json_hex(cli, o, "ip", e->ip);
+	if (e->cr3)
+		cli_json_hex(cli, o, "cr3", e->cr3);
+	if (e->has_qualification)
+		cli_json_hex(cli, o, "qualification", e->qualification);
+	return o;
+}
+
+void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm)
+{
+	json_t *told = json_string(vm->told);
+
+	/* A process's name need not be UTF-8. */
+	cli_json_set(cli, o, key, told ? told : json_string(vm->name));
+}
+
+static void set_line(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
+{
+	const struct timeline_vcpu *v = &t->vcpu[vcpu];
+
+	if (t->vm[v->vm].named)
+		timeline_json_vm(cli, o, "vm", &t->vm[v->vm]);
+	if (v->number != TIMELINE_NONE)
+		cli_json_number(cli, o, "vcpu", v->number);
+}
+
+static int json_begin(void *opaque, const struct timeline *t)
+{
+	struct timeline_json *j = opaque;
+	json_t *doc;
+
+	if (j->summary)
+		return CLI_OK;
+	doc = cli_json_document(t->cli);
+	set_zero(t->cli, t, doc);
+	cli_json_list_open(t->cli, doc, "spans", stdout);
+	return CLI_OK;
+}
+
+static int json_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
+{
+	struct timeline_json *j = opaque;
+	const struct vmpt_span *span = s->span;
+	struct cli *cli = t->cli;
+	json_t *o;
+
+	if (j->summary || (j->head && j->lines == j->head))
+		return CLI_OK;
+	o = json_object();
+	cli_json_string(cli, o, "kind", timeline_kind(span));
+	cli_json_stream(cli, o, cli->stream[span->stream]);
+	set_told(cli, t, o, "start", s->start, s->begins);
+	set_told(cli, t, o, "length", s->end - s->start, s->timed);
+	set_tsc(cli, o, "tsc", &span->start);
+	set_tsc(cli, o, "end_tsc", &span->end);
+	cli_json_hex(cli, o, "offset", span->offset);
+	cli_json_number(cli, o, "bytes", span->size);
+	cli_json_string(cli, o, "began", edge(span->began));
+	cli_json_string(cli, o, "ended", edge(span->ended));
+	if (s->vcpu != TIMELINE_NONE) {
+		if (span->owner.kind == VMPT_OWNER_VM)
+			cli_json_hex(cli, o, "vmcs", span->owner.vmcs);
+		set_line(cli, t, o, s->vcpu);
+		cli_json_string(cli, o, "sure", cli_sure_name(span->owner.sure));
+	}
+	if (s->moved_from != TIMELINE_NONE)
+		cli_json_number(cli, o, "moved_from_cpu", (u64)cli->stream[s->moved_from]->cpu);
+	if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT)
+		cli_json_set(cli, o, "exit", exit_object(cli, &span->exit));
+	if (s->has_left)
+		set_told(cli, t, o, "out", s->start - s->left_at, s->left_timed);
+	if (s->unseen)
+		set_time(cli, t, o, "unseen", s->start - s->left_at);
+	if (span->overflows)
+		cli_json_number(cli, o, "overflows", span->overflows);
+	if (span->failed_entries)
+		cli_json_number(cli, o, "failed_entries", span->failed_entries);
+	if (span->back)
+		cli_json_number(cli, o, "back", span->back);
+	cli_json_list_add(cli, o, !j->lines++, stdout);
+	return CLI_OK;
+}
+
+static json_t *totals_object(struct cli *cli, const struct timeline *t,
+			     const struct timeline_totals *n)
+{
+	json_t *o = json_object();
+	bool told = n->timed || !n->spans;
+
+	set_told(cli, t, o, "running", n->running, told);
+	set_told(cli, t, o, "running_error", timeline_error(&n->running_bounds),
+		 told && !n->running_bounds.open);
+	set_told(cli, t, o, "exited", n->exited, told);
+	set_told(cli, t, o, "exited_error", timeline_error(&n->exited_bounds),
+		 told && !n->exited_bounds.open);
+	set_told(cli, t, o, "halted", n->halted, told);
+	set_told(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
+		 told && !n->halted_bounds.open);
+	set_told(cli, t, o, "unseen", n->unseen, told);
+	cli_json_number(cli, o, "unseens", n->unseens);
+	cli_json_number(cli, o, "entries", n->entries);
+	cli_json_number(cli, o, "exits", n->exits);
+	cli_json_number(cli, o, "guessed", n->guessed);
+	cli_json_number(cli, o, "halts", n->halts);
+	cli_json_number(cli, o, "moves", n->moves);
+	cli_json_number(cli, o, "losses", n->losses);
+	cli_json_number(cli, o, "unsure", n->unsure);
+	cli_json_number(cli, o, "overflows", n->overflows);
+	cli_json_number(cli, o, "failed_entries", n->failed_entries);
+	cli_json_number(cli, o, "spans", n->spans);
+	cli_json_number(cli, o, "bytes", n->bytes);
+	return o;
+}
+
+static void print_summary(struct cli *cli, const struct timeline *t)
+{
+	json_t *doc = cli_json_document(cli), *cpus = json_array();
+	bool first = true;
+	size_t i;
+	u32 k;
+
+	set_zero(cli, t, doc);
+	set_told(cli, t, doc, "length", t->last, t->timed);
+	for (i = 0; i < cli->streams; i++) {
+		json_t *o = totals_object(cli, t, &t->cpu[i]);
+
+		cli_json_stream(cli, o, cli->stream[i]);
+		set_told(cli, t, o, "lost", t->cpu[i].lost, t->cpu[i].timed || !t->cpu[i].spans);
+		cli_json_add(cli, cpus, o);
+	}
+	cli_json_set(cli, doc, "cpus", cpus);
+	cli_json_list_open(cli, doc, "vms", stdout);
+	for (i = 0; i < t->vms && !cli_output_failed(cli); i++) {
+		json_t *o, *vcpus;
+
+		if (!t->vm[i].wanted)
+			continue;
+		o = t->vm[i].wanted == t->vm[i].vcpus ? totals_object(cli, t, &t->vm[i].totals)
+						      : json_object();
+		vcpus = json_array();
+		timeline_json_vm(cli, o, "name", &t->vm[i]);
+		for (k = t->vm[i].first; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
+			json_t *v;
+
+			if (!t->vcpu[k].wanted)
+				continue;
+			v = totals_object(cli, t, &t->vcpu[k].totals);
+			cli_json_string(cli, v, "name", t->vcpu[k].name);
+			set_line(cli, t, v, k);
+			if (!t->vcpu[k].is_any)
+				cli_json_hex(cli, v, "vmcs", t->vcpu[k].vmcs);
+			cli_json_add(cli, vcpus, v);
+		}
+		cli_json_set(cli, o, "vcpus", vcpus);
+		cli_json_list_add(cli, o, first, stdout);
+		first = false;
+	}
+	cli_json_list_close_warned(cli, stdout);
+}
+
+static int json_end(void *opaque, const struct timeline *t)
+{
+	struct timeline_json *j = opaque;
+
+	if (j->summary)
+		print_summary(t->cli, t);
+	else
+		cli_json_list_close_warned(t->cli, stdout);
+	return CLI_OK;
+}
+
+int timeline_json_open(struct cli *cli, bool summary, u64 head, struct timeline_json **json,
+		       struct timeline_sink *sink)
+{
+	struct timeline_json *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return cli_no_memory(cli);
+	j->cli = cli;
+	j->summary = summary;
+	j->head = head;
+	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j };
+	*json = j;
+	return CLI_OK;
+}
+
+void timeline_json_close(struct timeline_json *json)
+{
+	free(json);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Options that vmpt timeline and vmpt exits share, and the files that they name.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/timeline/options.h"
+
+/* "[VM:]FILE[@ADDR]": a file that is there may be called so itself. */
+static int take_symbols(struct cli *cli, void *to, const char *arg)
+{
+	struct timeline_told *told = cli->own;
+	size_t n = ((struct cli_strings *)to)->count;
+	const char *colon = strchr(arg, ':');
+
+	if (n == CLI_STRINGS)
+		return 0;
+	if (colon && !access(arg, F_OK))
+		colon = NULL;
+	told->symbol_file[n] = colon ? colon + 1 : arg;
+	told->symbol_vm[n] = colon ? strndup(arg, (size_t)(colon - arg)) : NULL;
+	return 0;
+}
+
+static const struct cli_option part_options[] = {
+	{ "from", 0, CLI_STRING, "TIME", "from this time on, in seconds from the start",
+	  CLI_AT(struct timeline_told, wants.from) },
+	{ "to", 0, CLI_STRING, "TIME", "up to this time", CLI_AT(struct timeline_told, wants.to) },
+	{ "owner", 0, CLI_STRING, "NAME",
+	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
+	  .words = "host, vm, unknown", CLI_AT(struct timeline_told, wants.vm) },
+	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; else a perf.data tells it", .min = 1,
+	  .max = 999999999, CLI_AT(struct timeline_told, wants.tsc_khz) },
+	{ 0 },
+};
+
+static const struct cli_option code_options[] = {
+	{ "symbols", 0, CLI_FILE, "[VM:]FILE",
+	  "names of the guest's functions: an ELF file, with @ADDR behind it where it was moved to, "
+	  "or a text like /proc/kallsyms; VM: of this one only",
+	  CLI_AT(struct timeline_told, symbol), .take = take_symbols },
+	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
+	  "the guests' kernel, vmlinux, for guesses why they exit; ADDR: where its _text is, if it "
+	  "was moved",
+	  CLI_AT(struct timeline_told, code.kernel), .take = elf_take_kernel },
+	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
+	  "a program or library of theirs; ADDR: where its first page is, if it is position "
+	  "independent",
+	  CLI_AT(struct timeline_told, code.image) },
+	{ 0 },
+};
+
+const struct cli_group timeline_part_group = { .title = "Options for a part of the trace",
+					       .option = part_options };
+const struct cli_group timeline_code_group = { .title = "Options for the guests' code",
+					       .option = code_options };
+
+/* --symbols of a VM that did not run */
+static void tell_symbols(void *opaque, const struct timeline *t)
+{
+	const struct timeline_told *told = opaque;
+	size_t i, k;
+
+	for (i = 0; i < told->symbol.count; i++) {
+		if (!told->symbol_vm[i])
+			continue;
+		for (k = 0; k < t->vms && strcmp(t->vm[k].name, told->symbol_vm[i]); k++)
+			;
+		if (k == t->vms)
+			cli_warn(t->cli, "--symbols: no VM '%s' in the trace%s: %s is not used",
+				 told->symbol_vm[i],
+				 told->wants.from || told->wants.to ? " at that time" : "",
+				 told->symbol_file[i]);
+	}
+}
+
+int timeline_told_open(struct cli *cli, struct timeline_told *told)
+{
+	int ret = CLI_OK;
+	size_t i;
+
+	told->wants.tell = tell_symbols;
+	told->wants.tell_opaque = told;
+
+	for (i = 0; i < told->symbol.count && !ret; i++)
+		ret = elf_symbols_add(cli, &told->symbols, told->symbol_file[i]);
+	elf_symbols_sort(&told->symbols);
+	return ret ? ret : timeline_code_open(cli, &told->code, &told->opened, &told->wants);
+}
+
+void timeline_told_close(struct timeline_told *told)
+{
+	size_t i;
+
+	timeline_code_close(told->opened);
+	elf_symbols_free(&told->symbols);
+	for (i = 0; i < told->symbol.count; i++)
+		free(told->symbol_vm[i]);
+}
+
+bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, char *buf,
+		     size_t len)
+{
+	const char *name;
+	u64 into;
+	u32 i;
+
+	for (i = 0; i < told->symbol.count; i++) {
+		if (told->symbol_vm[i] && strcmp(told->symbol_vm[i], vm))
+			continue;
+		name = elf_symbols_find(&told->symbols, i, ip, &into);
+		if (!name)
+			continue;
+		if (into)
+			snprintf(buf, len, "%s+0x%llx", name, (unsigned long long)into);
+		else
+			snprintf(buf, len, "%s", name);
+		return true;
+	}
+	return false;
+}

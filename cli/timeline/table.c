@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt timeline's tables: a line a span, and the totals. The former has columns of fixed width, for
+ * it is as long as the trace; no line is wider than 100 columns with usual values.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/timeline/internal.h"
+
+#define WHO_COLUMNS 14
+#define WHY_COLUMNS 21
+
+struct timeline_table {
+	struct cli *cli;
+	u64 head, lines;
+	bool perf_time;
+	bool headed; /* the line of titles is out */
+};
+
+/* ---- spans ---- */
+
+/* @text in a field of @columns on a terminal. */
+static void field(const char *text, int columns, bool right)
+{
+	int wide = 0;
+	const char *s;
+
+	for (s = text; *s; s++)
+		wide += ((unsigned char)*s & 0xc0) != 0x80;
+	if (right)
+		printf("%*s%s", wide < columns ? columns - wide : 0, "", text);
+	else
+		printf("%s%*s", text, wide < columns ? columns - wide : 0, "");
+}
+
+static void print_titles(const struct timeline_table *table, const struct timeline *t)
+{
+	printf("%s", cli_paint(table->cli, CLI_BOLD));
+	field(t->hz > 0 ? "TIME (s)" : "TIME (ticks)", 13, true);
+	printf("  ");
+	field("CPU", 3, true);
+	printf("  ");
+	field("WHO", WHO_COLUMNS, false);
+	printf("  ");
+	field("FOR", 10, true);
+	printf("  ");
+	field("± MAX", 7, true);
+	printf("  ");
+	field("BYTES", 9, true);
+	printf("  ENDED BY, AT%s\n", cli_paint(table->cli, CLI_PLAIN));
+}
+
+static enum cli_paint paint_of(const struct vmpt_span *span)
+{
+	static const enum cli_paint paint[] = {
+		[VMPT_SPAN_HOST] = CLI_BLUE,	  [VMPT_SPAN_GUEST] = CLI_GREEN,
+		[VMPT_SPAN_UNKNOWN] = CLI_YELLOW, [VMPT_SPAN_LOST] = CLI_RED,
+		[VMPT_SPAN_OFF] = CLI_DIM,
+	};
+
+	return paint[span->kind];
+}
+
+static const char *const backs[] = {
+	[VMPT_BACK_GAP] = "time went back behind a loss",
+	[VMPT_BACK_TSC_RESET] = "the TSC was written",
+	[VMPT_BACK_MAP] = "another TSC offset holds",
+	[VMPT_BACK_CONTRADICTION] = "TSC and MTC disagree",
+};
+
+/* Why it ended, where that says more than the next line does. */
+static void print_end(const struct timeline_span *s)
+{
+	const struct vmpt_span *span = s->span;
+	char why[96];
+
+	if (span->kind == VMPT_SPAN_LOST) {
+		printf("  %s", timeline_cut(vmpt_strerror(-(int)span->loss), 34, why, sizeof(why)));
+	} else if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT) {
+		printf("  %s", timeline_why(&span->exit, why, sizeof(why), WHY_COLUMNS));
+		if (span->exit.has_ip)
+			printf(" %llx", (unsigned long long)span->exit.ip);
+	} else if (span->back && span->back < VMPT_ARRAY_SIZE(backs)) {
+		printf("  %s", backs[span->back]);
+	} else if (span->overflows) {
+		printf("  %u overflow%s", span->overflows, span->overflows == 1 ? "" : "s");
+	}
+	printf("\n");
+}
+
+/* ns as perf script prints them. */
+static const char *perf_time(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
+{
+	u64 ns = vmpt_tsc_to_perf_time(vmpt_trace_info(t->cli->trace), ticks + t->zero);
+
+	snprintf(buf, TIMELINE_TIME, "%llu.%09llu", (unsigned long long)(ns / 1000000000),
+		 (unsigned long long)(ns % 1000000000));
+	return buf;
+}
+
+static int table_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
+{
+	struct timeline_table *table = opaque;
+	const struct vmpt_span *span = s->span;
+	char buf[TIMELINE_TIME], cut[CLI_WHO];
+	u64 error = s->early > s->late ? s->early : s->late;
+
+	if (table->head && table->lines == table->head)
+		return CLI_OK;
+	table->lines++;
+	if (!table->headed)
+		print_titles(table, t);
+	table->headed = true;
+	field(!s->begins	 ? TIMELINE_UNTOLD
+	      : table->perf_time ? perf_time(t, s->start, buf)
+				 : timeline_at(t, s->start, buf),
+	      13, true);
+	printf("  ");
+	field(cli_stream_cpu(table->cli->stream[span->stream], buf), 3, true);
+	printf("  %s", cli_paint(table->cli, paint_of(span)));
+	field(timeline_cut_who(timeline_who(t, s), WHO_COLUMNS, cut, sizeof(cut)), WHO_COLUMNS,
+	      false);
+	printf("%s  ", cli_paint(table->cli, CLI_PLAIN));
+	field(s->timed ? timeline_length(t, s->end - s->start, buf) : TIMELINE_UNTOLD, 10, true);
+	printf("  ");
+	field(!s->timed	   ? TIMELINE_UNTOLD
+	      : s->bounded ? timeline_length(t, error, buf)
+			   : "?",
+	      7, true);
+	printf("  ");
+	field(cli_number(span->size, buf), 9, true);
+	print_end(s);
+	return CLI_OK;
+}
+
+static int table_end(void *opaque, const struct timeline *t)
+{
+	struct timeline_table *table = opaque;
+
+	if (!table->headed)
+		print_titles(table, t);
+	timeline_tell_ticks(t);
+	return CLI_OK;
+}
+
+int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
+			struct timeline_sink *sink)
+{
+	struct timeline_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return cli_no_memory(cli);
+	t->cli = cli;
+	t->head = head;
+	t->perf_time = perf_time;
+	*sink = (struct timeline_sink){ .span = table_span, .end = table_end, .opaque = t };
+	*table = t;
+	return CLI_OK;
+}
+
+void timeline_table_close(struct timeline_table *table)
+{
+	free(table);
+}
+
+/* ---- totals ---- */
+
+/* "12.3 ms ±1.2 us"; nothing where @n has no times */
+static void cell_time(struct cli_table *table, const struct timeline *t,
+		      const struct timeline_totals *n, u64 ticks,
+		      const struct timeline_bounds *bounds)
+{
+	char buf[TIMELINE_TIME], bound[TIMELINE_TIME];
+
+	if (n->spans && !n->timed) {
+		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
+		cli_cell(table, CLI_DIM, "%s", "");
+		return;
+	}
+	cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
+	if (bounds->open)
+		cli_cell(table, CLI_DIM, "±?");
+	else
+		cli_cell(table, CLI_DIM, "±%s", timeline_short(t, timeline_error(bounds), bound));
+}
+
+static void total_row(struct cli_table *table, const struct timeline *t, const char *name,
+		      enum cli_paint paint, const struct timeline_totals *n)
+{
+	char cut[CLI_WHO];
+
+	cli_cell(table, paint, "%s", timeline_cut_who(name, WHO_COLUMNS, cut, sizeof(cut)));
+	cell_time(table, t, n, n->running, &n->running_bounds);
+	cell_time(table, t, n, n->exited, &n->exited_bounds);
+	cell_time(table, t, n, n->halted, &n->halted_bounds);
+	cli_cell_number(table, true, n->exits);
+	cli_cell_number(table, true, n->halts);
+	cli_cell_number(table, true, n->moves);
+	cli_cell_number(table, true, n->losses);
+	cli_cell_number(table, true, n->unsure);
+	cli_row_end(table);
+}
+
+static void print_vms(const struct timeline *t)
+{
+	static const struct cli_column column[] = {
+		{ "VM", false },   { "RUNNING", true }, { "", true },	  { "EXITED", true },
+		{ "", true },	   { "HALTED", true },	{ "", true },	  { "EXITS", true },
+		{ "HALTS", true }, { "MOVES", true },	{ "LOST", true }, { "UNSURE", true },
+	};
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	char name[CLI_WHO + 8];
+	size_t i;
+	u32 k;
+
+	for (i = 0; i < t->vms; i++) {
+		bool all = t->vm[i].wanted == t->vm[i].vcpus;
+
+		if (all)
+			total_row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
+		k = t->vm[i].vcpus > 1 ? t->vm[i].first : TIMELINE_NONE;
+		for (; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
+			if (!t->vcpu[k].wanted)
+				continue;
+			if (!all)
+				snprintf(name, sizeof(name), "%s", t->vcpu[k].name);
+			else if (t->vcpu[k].number == TIMELINE_NONE)
+				snprintf(name, sizeof(name), "  %s", t->vcpu[k].name);
+			else
+				snprintf(name, sizeof(name), "  vcpu %u", t->vcpu[k].number);
+			total_row(table, t, name, CLI_PLAIN, &t->vcpu[k].totals);
+		}
+	}
+	cli_table_print(table, "");
+}
+
+/* "12.3 ms" */
+static void cell_sum(struct cli_table *table, const struct timeline *t,
+		     const struct timeline_totals *n, u64 ticks)
+{
+	char buf[TIMELINE_TIME];
+	bool told = n->timed || !n->spans;
+
+	cli_cell(table, told ? CLI_PLAIN : CLI_DIM, "%s",
+		 told ? timeline_short(t, ticks, buf) : TIMELINE_UNTOLD);
+}
+
+static void print_cpus(const struct timeline *t)
+{
+	static const struct cli_column column[] = {
+		{ "CPU", true },      { "GUESTS", true },    { "ENTRIES", true },
+		{ "EXITS", true },    { "GUESSED", true },   { "LOSSES", true },
+		{ "LOST FOR", true }, { "OVERFLOWS", true }, { "BYTES", true },
+	};
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	char buf[TIMELINE_TIME];
+	size_t i;
+
+	for (i = 0; i < t->cli->streams; i++) {
+		const struct timeline_totals *n = &t->cpu[i];
+
+		cli_cell(table, CLI_PLAIN, "%s", cli_stream_cpu(t->cli->stream[i], buf));
+		cell_sum(table, t, n, n->running);
+		cli_cell_number(table, true, n->entries);
+		cli_cell_number(table, true, n->exits);
+		cli_cell_number(table, true, n->guessed);
+		cli_cell_number(table, true, n->losses);
+		cell_sum(table, t, n, n->lost);
+		cli_cell_number(table, true, n->overflows);
+		cli_cell_number(table, true, n->bytes);
+	}
+	cli_table_print(table, "");
+}
+
+static int summary_end(void *opaque, const struct timeline *t)
+{
+	char buf[TIMELINE_TIME];
+	size_t vms = 0, i;
+
+	(void)opaque;
+	for (i = 0; i < t->vms; i++)
+		vms += t->vm[i].wanted > 0;
+	if (t->timed)
+		printf("%s%s on ", timeline_short(t, t->last, buf), t->hz > 0 ? "" : " ticks");
+	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s", vms,
+	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs in it",
+	       t->timed ? "" : "; the trace tells no times");
+	if (vms) {
+		print_vms(t);
+		if (t->timed)
+			printf("±: the most it can be off, all parts' bounds added up; ±?: a part has none\n");
+		printf("\n");
+	}
+	print_cpus(t);
+	timeline_tell_ticks(t);
+	return CLI_OK;
+}
+
+void timeline_summary_sink(struct timeline_sink *sink)
+{
+	*sink = (struct timeline_sink){ .end = summary_end };
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt timeline: what ran when, of all CPUs by time; totals; files for programs that draw them.
+ */
+#include <string.h>
+
+#include "cli/timeline/options.h"
+
+struct own {
+	struct timeline_told told; /* the first: timeline-options.h */
+	const char *chrome, *html;
+	u64 head;
+	bool summary, perf_time;
+};
+
+static const struct cli_option options[] = {
+	{ "summary", 0, CLI_FLAG, NULL, "totals of VMs and vCPUs instead of the spans",
+	  CLI_AT(struct own, summary) },
+	{ "chrome", 0, CLI_FILE, "FILE",
+	  "write FILE for the Perfetto UI (ui.perfetto.dev) or Chrome's tracing page: trace events "
+	  "as JSON; -: print",
+	  CLI_AT(struct own, chrome) },
+	{ "html", 0, CLI_FILE, "FILE",
+	  "write FILE, one page for a browser: lanes to zoom into, exits, search by IP; -: print it",
+	  CLI_AT(struct own, html) },
+	{ "head", 'n', CLI_NUMBER, "N", "the first N spans only", .min = 1,
+	  CLI_AT(struct own, head) },
+	{ "perf-time", 0, CLI_FLAG, NULL, "times as perf script has them",
+	  CLI_AT(struct own, perf_time) },
+	{ 0 },
+};
+
+static const struct cli_group group = { .option = options };
+
+static int check(struct cli *cli, const struct own *own)
+{
+	if (own->summary && own->head)
+		return cli_usage(cli, "--head is for the spans, not for --summary");
+	if (own->summary && own->perf_time)
+		return cli_usage(cli, "--perf-time is for the spans, not for --summary");
+	if (own->perf_time && !vmpt_trace_info(cli->trace)->has_time_conv)
+		return cli_usage(cli,
+				 "--perf-time: %s does not say how perf's time follows from "
+				 "the TSC",
+				 cli->file[0]);
+	return timeline_out_check(cli, &own->told, own->chrome, own->html,
+				  own->summary || cli->json);
+}
+
+/* For the page. */
+static bool symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t len)
+{
+	return timeline_symbol(opaque, vm, ip, buf, len);
+}
+
+static int run(struct cli *cli)
+{
+	struct own *own = cli->own;
+	struct timeline_table *table = NULL;
+	struct timeline_json *json = NULL;
+	struct timeline_chrome *chrome = NULL;
+	struct timeline_page *page = NULL;
+	struct timeline_sink sink[3];
+	size_t sinks = 0;
+	int ret = check(cli, own);
+
+	if (!ret)
+		ret = timeline_told_open(cli, &own->told);
+	if (!ret && own->chrome) {
+		ret = timeline_chrome_open(cli, own->chrome, &chrome, &sink[sinks]);
+		sinks++;
+	}
+	if (!ret && own->html) {
+		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
+		sinks++;
+		if (!ret && own->told.symbol.count)
+			timeline_page_symbols(page, symbol, &own->told);
+	}
+	if (!ret && cli->json) {
+		ret = timeline_json_open(cli, own->summary, own->head, &json, &sink[sinks]);
+		sinks++;
+	} else if (!ret && own->summary) {
+		timeline_summary_sink(&sink[sinks++]);
+	} else if (!ret && !own->chrome && !own->html) {
+		ret = timeline_table_open(cli, own->head, own->perf_time, &table, &sink[sinks]);
+		sinks++;
+	}
+	if (!ret)
+		ret = timeline_run(cli, &own->told.wants, sink, sinks);
+	timeline_table_close(table);
+	timeline_json_close(json);
+	timeline_chrome_close(chrome);
+	timeline_page_close(page);
+	timeline_told_close(&own->told);
+	return ret;
+}
+
+const struct cli_command cli_timeline = {
+	.name = "timeline",
+	.title = "show what ran when, on all CPUs, by time",
+	.about =
+		"Show the spans of all CPUs by time: which vCPU ran on which CPU from when on,\n"
+		"how long, how exact that is, and why it was left: by the processor's own word\n"
+		"(EVD), KVM's event in a perf.data, or a guess, which has a '?' behind it. A vCPU\n"
+		"is one line, on whatever CPU it runs.",
+	.examples = "  vmpt timeline perf.data                        all spans\n"
+		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
+		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
+		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
+		    "  vmpt timeline --html page.html perf.data       to look at in a browser\n"
+		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
+	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
+		   &cli_input_group, &cli_side_group, &cli_output_group },
+	.own_size = sizeof(struct own),
+	.run = run,
+};

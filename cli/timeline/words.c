@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Words of vmpt timeline and vmpt exits, the same in all their outputs. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/timeline/internal.h"
+
+const char *timeline_kind(const struct vmpt_span *span)
+{
+	static const char *const word[] = {
+		[VMPT_SPAN_HOST] = "host",	 [VMPT_SPAN_GUEST] = "guest",
+		[VMPT_SPAN_UNKNOWN] = "unknown", [VMPT_SPAN_LOST] = "lost",
+		[VMPT_SPAN_OFF] = "off",
+	};
+
+	return word[span->kind];
+}
+
+const char *timeline_who(const struct timeline *t, const struct timeline_span *s)
+{
+	return s->vcpu == TIMELINE_NONE ? timeline_kind(s->span) : t->vcpu[s->vcpu].name;
+}
+
+const char *timeline_reason(const struct vmpt_exit *e, char buf[32])
+{
+	const char *name = vmpt_exit_reason_name(e->reason);
+
+	if (e->source == VMPT_REASON_NONE || e->reason == VMPT_REASON_UNKNOWN)
+		return "unknown";
+	if (name)
+		return name;
+	snprintf(buf, 32, "reason %u", e->reason);
+	return buf;
+}
+
+const char *timeline_reason_source(const struct vmpt_exit *e)
+{
+	static const char *const word[] = {
+		[VMPT_REASON_NONE] = "none",	   [VMPT_REASON_EVD] = "evd",
+		[VMPT_REASON_EVENT] = "event",	   [VMPT_REASON_CODE] = "code",
+		[VMPT_REASON_PATTERN] = "pattern",
+	};
+
+	return word[e->source];
+}
+
+bool timeline_guessed(const struct vmpt_exit *e)
+{
+	return e->source == VMPT_REASON_CODE || e->source == VMPT_REASON_PATTERN;
+}
+
+u64 timeline_error(const struct timeline_bounds *bounds)
+{
+	return bounds->early > bounds->late ? bounds->early : bounds->late;
+}
+
+double timeline_seconds(const struct timeline *t, u64 ticks)
+{
+	return t->hz > 0 ? (double)ticks / t->hz : (double)ticks;
+}
+
+const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)name;
+	size_t n = 0, wide = 0, last = 0, i;
+
+	for (i = 0; s[i]; i++)
+		n += (s[i] & 0xc0) != 0x80;
+	if (n <= columns && i < len)
+		return name;
+	/* Where the last column begins: "…" stands there, in three bytes. */
+	for (i = 0; s[i] && i + 4 < len; i++) {
+		if ((s[i] & 0xc0) == 0x80)
+			continue;
+		last = i;
+		if (++wide == columns)
+			break;
+	}
+	snprintf(buf, len, "%.*s…", (int)last, name);
+	return buf;
+}
+
+static size_t columns_of(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* The first @columns of @s, in bytes. */
+static size_t bytes_of(const char *s, size_t columns)
+{
+	size_t i;
+
+	for (i = 0; s[i]; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80 && !columns--)
+			break;
+	return i;
+}
+
+const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t len)
+{
+	size_t all = columns_of(name), keep, head;
+	const char *number = NULL, *at;
+
+	if (all <= columns)
+		return name;
+	for (at = strstr(name, " vcpu "); at; at = strstr(at + 1, " vcpu "))
+		number = at;
+	/* Two columns of the name at least; so much of it stays at its end. */
+	keep = number ? columns_of(number) : 0;
+	if (keep + 3 > columns)
+		keep = 0;
+	head = (columns - keep) / 2;
+	snprintf(buf, len, "%.*s…%s", (int)bytes_of(name, head), name,
+		 name + bytes_of(name, all - (columns - 1 - head)));
+	return buf;
+}
+
+const char *timeline_why(const struct vmpt_exit *e, char *buf, size_t len, size_t columns)
+{
+	char name[32], cut[96];
+	bool guessed = timeline_guessed(e);
+
+	snprintf(buf, len, "%s%s",
+		 timeline_cut(timeline_reason(e, name), columns - guessed, cut, sizeof(cut)),
+		 guessed ? "?" : "");
+	return buf;
+}
+
+const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
+{
+	static const char *const unit[] = { "s", "ms", "us", "ns" };
+	double value = timeline_seconds(t, ticks);
+	int i = 0, digits;
+
+	if (!(t->hz > 0))
+		return cli_number(ticks, buf);
+	while (i < 3 && value < 0.9995) {
+		value *= 1000;
+		i++;
+	}
+	digits = i == 3 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	snprintf(buf, TIMELINE_TIME, "%.*f %s", digits, value, unit[i]);
+	return buf;
+}
+
+const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
+{
+	static const char unit[] = "kMGTPE";
+	double value = (double)ticks;
+	int i = -1, digits;
+
+	if (t->hz > 0 || ticks < 100000)
+		return timeline_length(t, ticks, buf);
+	while (value >= 999.5) {
+		value /= 1000;
+		i++;
+	}
+	digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+	snprintf(buf, TIMELINE_TIME, "%.*f %c", digits, value, unit[i]);
+	return buf;
+}
+
+const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
+{
+	if (t->hz > 0)
+		snprintf(buf, TIMELINE_TIME, "%.9f", timeline_seconds(t, ticks));
+	else
+		snprintf(buf, TIMELINE_TIME, "%llu", (unsigned long long)ticks);
+	return buf;
+}
+
+void timeline_tell_ticks(const struct timeline *t)
+{
+	if (t->timed && !(t->hz > 0))
+		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
+				 "--tsc-khz tells it");
+}
