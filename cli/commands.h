@@ -3,7 +3,7 @@
 #ifndef VMPT_CLI_COMMANDS_H
 #define VMPT_CLI_COMMANDS_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 
 extern const struct cli_command cli_dump, cli_stat, cli_vms, cli_split, cli_clocks, cli_timeline,
 	cli_exits, cli_record_host;

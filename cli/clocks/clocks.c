@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/sideinfo/clock-open.h"
+#include "cli/sideinfo/sideinfo.h"
 
 /* What is shown; own of the command. */
 struct clocks {

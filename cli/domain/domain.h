@@ -11,7 +11,7 @@
 #include <libxml/tree.h>
 #include <pthread.h>
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 
 /* The options of all actions; each table has those that its action takes. */
 struct domain_options {

@@ -4,9 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/sideinfo/clock-options.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/dump/dump.h"
-#include "cli/sideinfo/rtit.h"
 
 /* ---- options ---- */
 

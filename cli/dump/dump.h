@@ -3,7 +3,7 @@
 #ifndef VMPT_CLI_DUMP_H
 #define VMPT_CLI_DUMP_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 #include "decoder/vmpt-clock.h"
 
 #define DUMP_OWNERS_MAX 16

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/dump/dump.h"
-#include "cli/sideinfo/rtit.h"
+#include "cli/sideinfo/sideinfo.h"
 
 #define NAME_WIDTH  9 /* "MODE.Exec" */
 #define BYTES_SHOWN 16

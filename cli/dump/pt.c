@@ -3,9 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/sideinfo/clock-options.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/dump/dump.h"
-#include "cli/sideinfo/rtit.h"
 
 /* The VMCSs of --owner. */
 static int find_owners(struct cli *cli)

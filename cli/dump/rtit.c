@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/sideinfo/clock-options.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/dump/dump.h"
-#include "cli/sideinfo/rtit.h"
 #include "decoder/vmpt-rtit-clock.h"
 
 #define NAME_WIDTH 11 /* "FUP.BuffOvf" */

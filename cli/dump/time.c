@@ -2,7 +2,7 @@
 /* vmpt dump --time: the time of each packet on the host's clock, and on its guest's. */
 #include <string.h>
 
-#include "cli/sideinfo/clock-options.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/dump/dump.h"
 
 #define TIME_WIDTH  26 /* "12ab34cd56ef -1234 +5678" */

@@ -11,7 +11,7 @@
 
 #include "cli/page/parts.h"
 #include "cli/page/page.h"
-#include "cli/base/safe-text.h"
+#include "cli/base/base.h"
 #include "util/array.h"
 #include "page-files.h" /* made by cli/page/embed.py */
 

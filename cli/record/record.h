@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "cli/sideinfo/recording.h"
+#include "cli/sideinfo/sideinfo.h"
 
 #define REC_PATH    512
 #define REC_DEBUGFS "/sys/kernel/debug/kvm"

@@ -6,7 +6,7 @@
 
 #include "cli/sideinfo/clock-open.h"
 #include "cli/sideinfo/clock-options.h"
-#include "cli/base/json-line.h"
+#include "cli/base/base.h"
 #include "util/array.h"
 #include "util/search.h"
 

@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_CLOCK_OPTIONS_H
 #define VMPT_CLI_CLOCK_OPTIONS_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 #include "decoder/vmpt-clock.h"
 
 #define CLI_CLOCK_VMS 256

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/json-line.h"
+#include "cli/base/base.h"
 #include "cli/sideinfo/recording.h"
 #include "util/array.h"
 

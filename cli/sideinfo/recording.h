@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_REC_READ_H
 #define VMPT_CLI_REC_READ_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 #include "decoder/vmpt-clock.h"
 #include "decoder/vmpt-events.h"
 

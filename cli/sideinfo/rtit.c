@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "cli/base/json-line.h"
+#include "cli/base/base.h"
 #include "cli/sideinfo/rtit.h"
 #include "util/array.h"
 

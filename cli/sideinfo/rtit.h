@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_RECORD_H
 #define VMPT_CLI_RECORD_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 #include "util/hash.h"
 
 /* A virtual CPU of the record. As an owner its .vmcs is 1 + its index. */

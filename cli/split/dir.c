@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/sideinfo/rtit.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/split/split.h"
 
 int split_io_failed(struct cli *cli, const char *name)

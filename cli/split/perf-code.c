@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/symbols/file.h"
+#include "cli/symbols/symbols.h"
 #include "cli/split/perf-code.h"
 #include "util/array.h"
 

@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_PERF_CODE_H
 #define VMPT_CLI_PERF_CODE_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 
 /* A file's bytes from @offset on are at [@start, @start + @size) of the guest. */
 struct perf_map {

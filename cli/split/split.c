@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/sideinfo/clock-options.h"
-#include "cli/symbols/code.h"
-#include "cli/sideinfo/rtit.h"
+#include "cli/sideinfo/sideinfo.h"
+#include "cli/symbols/symbols.h"
 #include "cli/split/split.h"
 
 /* Read the guest's code before anything is written. 0, or the exit code. */

@@ -4,7 +4,7 @@
 #define VMPT_CLI_SPLIT_H
 
 #include "cli/split/perf-out.h"
-#include "cli/sideinfo/vm-names.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "decoder/vmpt-extract.h"
 
 /* Files kept open at once; the one not used for longest makes room. */

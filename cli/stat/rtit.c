@@ -4,7 +4,7 @@
  * far PSBs are apart, errata, CR3s.
  */
 #include "cli/stat/stat.h"
-#include "cli/base/sts.h"
+#include "cli/base/base.h"
 
 #define CR3S_SHOWN 6
 

@@ -2,7 +2,7 @@
 /* vmpt stat: packets and bytes per kind, per CPU and in all. */
 #include <stdlib.h>
 
-#include "cli/sideinfo/rtit.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/stat/stat.h"
 
 /* The command's own. */

@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_ELF_CODE_H
 #define VMPT_CLI_ELF_CODE_H
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 
 /* Bytes of a file that lie at [@start, @start + @size). */
 struct elf_piece {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/symbols/code.h"
+#include "cli/symbols/symbols.h"
 #include "cli/timeline/code.h"
 
 #define INSN_MAX 15

@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_TIMELINE_OWN_H
 #define VMPT_CLI_TIMELINE_OWN_H
 
-#include "cli/sideinfo/clock-open.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/timeline/timeline.h"
 #include "util/hash.h"
 

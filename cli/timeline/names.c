@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whose a VMCS is: by the side record (cli/sideinfo/clock-open.h), else by the trace's events and what vmpt
- * record wrote beside it (cli/sideinfo/recording.h). A page of a VMCS is freed and used again, so a name
- * holds for an interval of time.
+ * Whose a VMCS is: by the side record (cli/sideinfo/clock-open.h), else by the trace's events and
+ * what vmpt record wrote beside it (cli/sideinfo/recording.h). A page of a VMCS is freed and used
+ * again, so a name holds for an interval of time.
  */
 #include <stdlib.h>
 #include <string.h>

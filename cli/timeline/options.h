@@ -6,7 +6,7 @@
 #ifndef VMPT_CLI_TIMELINE_OPTIONS_H
 #define VMPT_CLI_TIMELINE_OPTIONS_H
 
-#include "cli/symbols/code.h"
+#include "cli/symbols/symbols.h"
 #include "cli/timeline/code.h"
 
 /* The first member of the command's own struct. All 0 to start. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/sideinfo/recording.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/timeline/internal.h"
 
 /* Spans that wait for the first known time, at the most. */

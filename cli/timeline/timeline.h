@@ -7,8 +7,8 @@
 #ifndef VMPT_CLI_TIMELINE_H
 #define VMPT_CLI_TIMELINE_H
 
-#include "cli/base/cli.h"
-#include "cli/page/span.h"
+#include "cli/base/base.h"
+#include "cli/page/page.h"
 
 /* What a vCPU, a VM or a CPU did. Times are ticks of the host's TSC. */
 struct timeline_totals {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "cli/sideinfo/rtit.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/vms/vms.h"
 #include "util/array.h"
 

@@ -3,8 +3,8 @@
  * vmpt vms of RTIT: who ran, as the side record has it. The trace itself tells how often packets
  * were enabled and disabled, which VM entries and exits do, and others.
  */
-#include "cli/sideinfo/rtit.h"
-#include "cli/base/sts.h"
+#include "cli/sideinfo/sideinfo.h"
+#include "cli/base/base.h"
 #include "cli/vms/vms.h"
 
 static int check(const struct cli *cli)

@@ -3,7 +3,7 @@
 #ifndef VMPT_CLI_VMS_H
 #define VMPT_CLI_VMS_H
 
-#include "cli/sideinfo/vm-names.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "util/hash.h"
 
 /* A kind of row beside enum vmpt_owner_kind: no packets, or no proven owner. */

@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/sideinfo/recording.h"
-#include "cli/sideinfo/rtit.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "decoder/vmpt-clock.h"
 
 static void print_names(const struct vmpt_names *names)

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "cli/base/safe-text.h"
+#include "cli/base/base.h"
 #include "tests/support/support.h"
 
 static const char *shown(const char *text)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What every command has: input, options, output, tables, JSON, text that is safe to show. */
+#ifndef VMPT_CLI_BASE_H
+#define VMPT_CLI_BASE_H
+
+#include "cli/base/cli.h"
+#include "cli/base/json-line.h"
+#include "cli/base/safe-text.h"
+#include "cli/base/sts.h"
+
+#endif

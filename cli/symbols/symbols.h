@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* ELF files, the code in them and the names of functions. */
+#ifndef VMPT_CLI_SYMBOLS_H
+#define VMPT_CLI_SYMBOLS_H
+
+#include "cli/symbols/code.h"
+#include "cli/symbols/file.h"
+
+#endif
