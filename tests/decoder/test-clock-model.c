@@ -319,7 +319,7 @@ START_TEST(rates)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	/* The same code, several times slower. */
 	int part = getenv("VMPT_SANITIZED") ? 4 : 1;
@@ -335,5 +335,5 @@ int main(void)
 	tcase_add_loop_test(t, rates, 0, 13);
 	tcase_add_loop_test(t, rates, 17, 29);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

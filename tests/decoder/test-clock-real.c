@@ -123,12 +123,12 @@ START_TEST(as_libipt)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/clock-real");
 	TCase *t = tcase_create("real");
 
 	tcase_add_test(t, as_libipt);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

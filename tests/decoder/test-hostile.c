@@ -117,7 +117,7 @@ START_TEST(timing_of_others_is_written_in_pieces)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/hostile");
 	TCase *t = tcase_create("linear");
@@ -126,5 +126,5 @@ int main(void)
 	tcase_add_loop_test(t, hostile_traces_take_linear_work, 0, VMPT_ARRAY_SIZE(hostile));
 	tcase_add_test(t, timing_of_others_is_written_in_pieces);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -140,7 +140,7 @@ START_TEST(the_caller_may_know_better)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/isa");
 	TCase *t = tcase_create("isa");
@@ -152,5 +152,5 @@ int main(void)
 	tcase_add_test(t, files_without_a_psb_follow_the_others);
 	tcase_add_test(t, the_caller_may_know_better);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -484,7 +484,7 @@ START_TEST(random_streams)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/rtit-source");
@@ -497,10 +497,10 @@ int main(void)
 	tcase_add_loop_test(t, megabytes_without_psb, 0, 2);
 	tcase_add_test(t, no_room);
 	tcase_add_loop_test(t, every_kind, 0, 2);
-	tcase_add_test(t, random_streams);
+	tcase_add_test(test_random_case(s), random_streams);
 	tcase_add_loop_test(threads, lanes_and_threads, 0, 2);
 	tcase_add_test(threads, close_in_the_middle);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, threads);
-	return test_main(s);
+	return s;
 }

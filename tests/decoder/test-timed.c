@@ -459,7 +459,7 @@ START_TEST(rtit)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/timed");
 	TCase *t = tcase_create("timed");
@@ -472,5 +472,5 @@ int main(void)
 	tcase_add_loop_test(t, time_only, 0, 24);
 	tcase_add_test(t, rtit);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -450,7 +450,7 @@ START_TEST(host_only_fails_early)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("handover-fail");
 	TCase *tc = tcase_create("handover-fail");
@@ -474,5 +474,5 @@ int main(void)
 	tcase_add_loop_test(tc, clear_forgotten, 0, PROCESSORS - 1);
 	tcase_add_test(tc, host_only_fails_early);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

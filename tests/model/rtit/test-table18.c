@@ -98,4 +98,4 @@ START_TEST(row_7)
 }
 END_TEST
 
-RIG_MAIN("table18", row_1, row_2, row_3, row_4, row_5, row_6, row_7)
+RIG_SUITE("table18", row_1, row_2, row_3, row_4, row_5, row_6, row_7)

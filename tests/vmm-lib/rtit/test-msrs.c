@@ -234,7 +234,7 @@ START_TEST(sign_extension)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-msrs");
 	TCase *tc = tcase_create("msrs");
@@ -249,5 +249,5 @@ int main(void)
 	tcase_add_test(tc, tnt_zero);
 	tcase_add_test(tc, sign_extension);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }
