@@ -14,7 +14,7 @@
 
 #define SEQUENCES      100000u
 #define STEPS	       48u
-#define LONGER	       3 /* shares of a soak: there is much to meet */
+#define LONGER	       3	 /* shares of a soak: there is much to meet */
 #define SOAK_SEQUENCES 10000000u /* what a soak of a minute must reach */
 /* From here on a table and its regions that stay as they are. */
 #define GOOD_PAGE 24u
