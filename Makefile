@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 # A thin front for people: meson builds, scripts/ does the work. "make help" lists the
-# targets. Variables: JOBS=N (programs at once), SOAK_SECONDS=N, BENCH_ARGS=...,
+# targets. Variables: JOBS=N (programs at once), SOAK_SECONDS=N, SOAK_SCRIPTS=..., BENCH_ARGS=...,
 # BENCH_VMM_ARGS=..., BENCH_PLUGIN_ARGS=..., DEPS=no (do not look for missing packages),
 # DESTDIR and PREFIX for install.
 
@@ -9,7 +9,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 SOAK_SECONDS ?= 1200
 DEPS ?= yes
-export JOBS SOAK_SECONDS
+export JOBS SOAK_SECONDS SOAK_SCRIPTS
 
 ifeq ($(DEPS),yes)
 need = @scripts/deps $(1)
@@ -40,7 +40,7 @@ demo-generated: all ## the trace of a host and two VMs from a script, without QE
 	@scripts/demo-generated
 
 .PHONY: test
-test: ## all tests: gcc, sanitizers, threads, 5 s of each fuzz target; clang build
+test: ## all tests: gcc, sanitizers, threads, each fuzz target for a second; clang's warnings
 	$(call need,build test-build test qemu guests)
 	@scripts/run-tests test
 
@@ -74,7 +74,7 @@ coverage: ## what the tests run of arch/, vmm-lib/, model/; writes docs/coverage
 	@scripts/coverage
 
 .PHONY: soak
-soak: ## long random tests and fuzzing, SOAK_SECONDS in all
+soak: ## scripts that take minutes, then random tests and fuzzing for SOAK_SECONDS
 	$(call need,build test-build test qemu guests)
 	@scripts/run-tests soak
 

@@ -145,13 +145,12 @@ START_TEST(random_tables_and_writes)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("output-random");
-	TCase *tc = tcase_create("random");
+	TCase *tc = test_random_case(suite);
 
 	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 60);
 	tcase_add_test(tc, random_tables_and_writes);
-	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

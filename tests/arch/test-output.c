@@ -528,7 +528,7 @@ START_TEST(the_next_page)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("output");
 	TCase *tc = tcase_create("output");
@@ -542,5 +542,5 @@ int main(void)
 	tcase_add_test(tc, fabric);
 	tcase_add_loop_test(tc, the_next_page, 0, (int)VMPT_ARRAY_SIZE(nexts));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

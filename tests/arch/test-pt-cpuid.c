@@ -201,7 +201,7 @@ START_TEST(rangecnt_is_cut_at_4)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pt-cpuid");
 	TCase *tc = tcase_create("fields");
@@ -220,5 +220,5 @@ int main(void)
 	tcase_add_loop_test(tc, effective_is_0_beyond_the_last_subleaf, 0, n);
 	tcase_add_test(tc, rangecnt_is_cut_at_4);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

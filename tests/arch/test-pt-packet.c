@@ -418,7 +418,7 @@ START_TEST(a_bbp_opens_a_block_of_its_size_and_type)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("arch/pt-packet");
 	TCase *t = tcase_create("packets");
@@ -435,5 +435,5 @@ int main(void)
 	tcase_add_test(t, what_ends_a_packet_block);
 	tcase_add_test(t, a_bbp_opens_a_block_of_its_size_and_type);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

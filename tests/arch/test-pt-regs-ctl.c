@@ -354,7 +354,7 @@ START_TEST(no_writes_in_vmx_operation)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pt-regs-ctl");
 	TCase *tc = tcase_create("exhaustive");
@@ -375,5 +375,5 @@ int main(void)
 	tcase_add_test(tc, same_value_while_tracing);
 	tcase_add_test(tc, no_writes_in_vmx_operation);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

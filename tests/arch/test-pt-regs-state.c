@@ -314,7 +314,7 @@ START_TEST(reasons)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pt-regs-state");
 	TCase *tc = tcase_create("state");
@@ -334,5 +334,5 @@ int main(void)
 	tcase_add_test(tc, psb_period);
 	tcase_add_test(tc, reasons);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

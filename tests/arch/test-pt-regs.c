@@ -415,7 +415,7 @@ START_TEST(addr_every_bit)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pt-regs");
 	TCase *tc = tcase_create("there or not");
@@ -440,5 +440,5 @@ int main(void)
 	tcase_add_test(tc, addr_every_bit);
 	suite_add_tcase(suite, tc);
 
-	return test_main(suite);
+	return suite;
 }

@@ -360,7 +360,7 @@ START_TEST(reserved_bbp_types_and_bip_ids)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("arch/pt-reserved");
 	TCase *t = tcase_create("encodings");
@@ -377,5 +377,5 @@ int main(void)
 	tcase_add_test(t, reserved_cfe_and_evd_types);
 	tcase_add_test(t, reserved_bbp_types_and_bip_ids);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -294,7 +294,7 @@ START_TEST(no_last_lip)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("arch/rtit-packet");
 	TCase *t = tcase_create("packets");
@@ -308,5 +308,5 @@ int main(void)
 	tcase_add_loop_test(t, table_18_row, 0, VMPT_ARRAY_SIZE(table_18));
 	tcase_add_test(t, no_last_lip);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

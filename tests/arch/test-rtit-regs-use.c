@@ -169,7 +169,7 @@ START_TEST(psb_period)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const tests[] = { context_en, cr3_bits, ranges, output_address, psb_period };
 	Suite *suite = suite_create("rtit-regs-use");
@@ -179,5 +179,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(tests); i++)
 		tcase_add_test(tc, tests[i]);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -521,7 +521,7 @@ START_TEST(restore_whole)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const every_reg[] = { reset_value, ctl_first, each_bit, described, restore };
 	const TTest *const once[] = { msr_numbers, random_values, status_read_only,   trigger_en,
@@ -537,5 +537,5 @@ int main(void)
 		tcase_add_test(tc, once[i]);
 	tcase_add_loop_test(tc, lip_sign_extension, 0, 4);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

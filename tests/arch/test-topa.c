@@ -186,7 +186,7 @@ START_TEST(every_error_has_its_sentence)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("topa");
 	TCase *tc = tcase_create("topa");
@@ -197,5 +197,5 @@ int main(void)
 	tcase_add_loop_test(tc, a_single_range, 0, (int)VMPT_ARRAY_SIZE(range_rows));
 	tcase_add_test(tc, every_error_has_its_sentence);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

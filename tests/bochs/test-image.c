@@ -144,7 +144,7 @@ START_TEST(ept)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("bochs/image");
 	TCase *tc = tcase_create("image");
@@ -156,5 +156,5 @@ int main(void)
 	tcase_add_test(tc, two_levels);
 	tcase_add_test(tc, ept);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -5,7 +5,7 @@
 
 #include "tests/cli/perf-demo.h"
 
-void run(const char *fmt, ...)
+void perf_run(const char *fmt, ...)
 {
 	char line[2048];
 	va_list args;
@@ -18,18 +18,18 @@ void run(const char *fmt, ...)
 
 void make_traces(unsigned int loops, const char *edit)
 {
-	run("sed 's/^loop 100/loop %u/; %s' \"$SCRIPTS/demo.trace\" >d.trace", loops, edit);
-	run("\"$TRACEGEN\" -o d.pt --truth d.json --no-packets --code code d.trace");
+	perf_run("sed 's/^loop 100/loop %u/; %s' \"$SCRIPTS/demo.trace\" >d.trace", loops, edit);
+	perf_run("\"$TRACEGEN\" -o d.pt --truth d.json --no-packets --code code d.trace");
 }
 
 void make_elf(const char *name, const char *page, const char *ip, const char *options)
 {
-	run("printf '.text\\n.globl _text\\n_text:\\n.globl code\\n.type code,@function\\n"
-	    "code: .incbin \"code/%s.bin\"\\n.size code, .-code\\n' >%s.S",
-	    page, name);
-	run("gcc -nostdlib %s -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,-Ttext=%s "
-	    "-Wl,-e,code -o %s %s.S",
-	    options, ip, name, name);
+	perf_run("printf '.text\\n.globl _text\\n_text:\\n.globl code\\n.type code,@function\\n"
+		 "code: .incbin \"code/%s.bin\"\\n.size code, .-code\\n' >%s.S",
+		 page, name);
+	perf_run("gcc -nostdlib %s -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,-Ttext=%s "
+		 "-Wl,-e,code -o %s %s.S",
+		 options, ip, name, name);
 }
 
 void make_code(void)

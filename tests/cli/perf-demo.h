@@ -14,7 +14,7 @@
 #define DB_IP "0xffffffffa0000000"
 
 /* A shell command that must not fail. */
-void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void perf_run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* d.cpu0.pt and d.cpu1.pt of demo.trace with @loops and by sed's @edit, truth d.json, the code. */
 void make_traces(unsigned int loops, const char *edit);

@@ -453,7 +453,7 @@ START_TEST(wrong_usage)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("cli clocks");
 	TCase *tcase = tcase_create("clocks");
@@ -472,5 +472,5 @@ int main(void)
 	tcase_add_test(tcase, streams_on_one_clock);
 	tcase_add_test(tcase, wrong_usage);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

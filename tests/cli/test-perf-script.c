@@ -79,13 +79,14 @@ START_TEST(each_instruction_is_there)
 		       ".cpu1.perf.data | head -n 1"),
 	       "ffffffffa0000000 code ");
 	/* From a time on, which perf looks for by PSBs. */
-	run("perf script -f -k db --itrace=i1i -F time,ip -i out/" DB ".cpu1.perf.data | sed -n "
-	    "'s/^ *//; 100000,$p' >all");
-	run("perf script -f -k db --itrace=i1ie -F time,ip -i out/" DB ".cpu1.perf.data "
-	    "--time \"$(head -n 1 all | cut -d: -f1),\" | sed 's/^ *//' >some");
-	run("[ $(tail -n 40000 all | wc -l) = 40000 ]");
-	run("tail -n 40000 all >all.end && tail -n 40000 some | cmp - all.end");
-	run("[ $(wc -l <some) -lt $(($(wc -l <all) + 60000)) ]");
+	perf_run("perf script -f -k db --itrace=i1i -F time,ip -i out/" DB
+		 ".cpu1.perf.data | sed -n "
+		 "'s/^ *//; 100000,$p' >all");
+	perf_run("perf script -f -k db --itrace=i1ie -F time,ip -i out/" DB ".cpu1.perf.data "
+		 "--time \"$(head -n 1 all | cut -d: -f1),\" | sed 's/^ *//' >some");
+	perf_run("[ $(tail -n 40000 all | wc -l) = 40000 ]");
+	perf_run("tail -n 40000 all >all.end && tail -n 40000 some | cmp - all.end");
+	perf_run("[ $(wc -l <some) -lt $(($(wc -l <all) + 60000)) ]");
 	/* The code named is no code of the host. */
 	ck_assert_str_eq(line_of("perf script -D -i out/host.cpu0.perf.data | grep -c RECORD_MMAP"),
 			 "0\n");
@@ -120,12 +121,12 @@ END_TEST
 /* How often @a and @b take turns if the instructions that perf decodes are sorted by time. */
 static int turns(const char *a, const char *b)
 {
-	run("perf script -f -k db --itrace=i1ie --ns -F time,ip -i out/%s.perf.data | "
-	    "sed 's/$/ a/' >all",
-	    a);
-	run("perf script -f -k db --itrace=i1ie --ns -F time,ip -i out/%s.perf.data | "
-	    "sed 's/$/ b/' >>all",
-	    b);
+	perf_run("perf script -f -k db --itrace=i1ie --ns -F time,ip -i out/%s.perf.data | "
+		 "sed 's/$/ a/' >all",
+		 a);
+	perf_run("perf script -f -k db --itrace=i1ie --ns -F time,ip -i out/%s.perf.data | "
+		 "sed 's/$/ b/' >>all",
+		 b);
 	return atoi(line_of("LC_ALL=C sort -s -n -k1,1 all | "
 			    "awk '{ n += $NF != last; last = $NF } END { print n }'"));
 }
@@ -180,9 +181,9 @@ START_TEST(of_a_perf_data)
 	writer_free(&w);
 	free(bytes);
 	ck_assert_int_eq(vmpt("split --perf --image=web -o out in.data")->code, 0);
-	run("perf script -D -i out/" WEB ".tid77.perf.data >info");
+	perf_run("perf script -D -i out/" WEB ".tid77.perf.data >info");
 	for (i = 0; i < VMPT_ARRAY_SIZE(kept); i++)
-		run("grep -q '^  %s$' info", kept[i]);
+		perf_run("grep -q '^  %s$' info", kept[i]);
 	ck_has(line_of("perf evlist -v -i out/" WEB ".tid77.perf.data"), "config: 0x300e601,");
 	ck_has(line_of("perf script -f --itrace=i1i -F comm,tid -i out/" WEB
 		       ".tid77.perf.data | head -n 1 | tr -s ' '"),
@@ -191,14 +192,14 @@ START_TEST(of_a_perf_data)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("cli perf-script");
 	TCase *tc = tcase_create("perf-script");
 
 	if (system("perf --version >/dev/null 2>&1")) {
 		test_skip("perf is not there (package linux-perf)");
-		return 77;
+		return NULL;
 	}
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
@@ -208,5 +209,5 @@ int main(void)
 	tcase_add_test(tc, of_a_perf_data);
 	tcase_add_test(tc, in_order_on_the_hosts_clock);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

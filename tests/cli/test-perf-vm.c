@@ -80,7 +80,7 @@ static void turn(struct turns *t, unsigned int cpu)
 
 START_TEST(all_cpus_in_order)
 {
-	unsigned int loops = getenv("VMPT_SANITIZED") ? 30 : 100;
+	unsigned int loops = (unsigned int)test_rounds(100, 20);
 	struct count got[2] = { count_none, count_none }, want;
 	struct turns turns = { 0 };
 	struct printed p;
@@ -162,8 +162,9 @@ START_TEST(vcpus_of_a_vm)
 	ck_same_count("vCPU 1 on CPU 0", &got[1], &want);
 	want = truth_of("db", 1);
 	ck_same_count("vCPU 1 on CPU 1", &got[2], &want);
-	run("perf script -f -k db --itrace=b -F comm -i out/%s | sort -u | tr -d ' ' >names", file);
-	run("printf 'w_b-vcpu0\\nw_b-vcpu1\\n' | cmp - names");
+	perf_run("perf script -f -k db --itrace=b -F comm -i out/%s | sort -u | tr -d ' ' >names",
+		 file);
+	perf_run("printf 'w_b-vcpu0\\nw_b-vcpu1\\n' | cmp - names");
 }
 END_TEST
 
@@ -267,21 +268,23 @@ START_TEST(without_times)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("cli perf-vm");
 	TCase *tc = tcase_create("perf-vm");
 
 	if (system("perf --version >/dev/null 2>&1")) {
 		test_skip("perf is not there (package linux-perf)");
-		return 77;
+		return NULL;
 	}
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
-	tcase_add_test(tc, all_cpus_in_order);
 	tcase_add_test(tc, vcpus_of_a_vm);
 	tcase_add_test(tc, page_used_again);
 	tcase_add_test(tc, without_times);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	tc = test_long_case(suite);
+	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
+	tcase_add_test(tc, all_cpus_in_order);
+	return suite;
 }

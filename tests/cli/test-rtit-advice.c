@@ -134,7 +134,7 @@ START_TEST(packets_without_counts_have_times)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("cli rtit-advice");
 	TCase *t = tcase_create("advice");
@@ -147,5 +147,5 @@ int main(void)
 	tcase_add_test(t, times_by_mtcs_alone);
 	tcase_add_test(t, packets_without_counts_have_times);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -556,7 +556,7 @@ START_TEST(color_on_a_terminal_only)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("cli rtit");
 	TCase *t = tcase_create("rtit");
@@ -584,5 +584,5 @@ int main(void)
 	tcase_add_test(t, wrong_usage_is_2);
 	tcase_add_test(t, color_on_a_terminal_only);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

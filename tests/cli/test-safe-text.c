@@ -67,7 +67,7 @@ START_TEST(cut)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("safe-text");
 	TCase *tc = tcase_create("text");
@@ -75,5 +75,5 @@ int main(void)
 	tcase_add_test(tc, what_is_escaped);
 	tcase_add_test(tc, cut);
 	suite_add_tcase(s, tc);
-	return test_main(s);
+	return s;
 }

@@ -331,7 +331,7 @@ START_TEST(formats_replace_each_other)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("cli split");
 	TCase *tc = tcase_create("split");
@@ -347,5 +347,5 @@ int main(void)
 	tcase_add_test(tc, a_perf_data_holds_the_stream);
 	tcase_add_test(tc, formats_replace_each_other);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

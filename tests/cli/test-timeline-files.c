@@ -528,7 +528,7 @@ START_TEST(a_loss)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("timeline-files");
 	TCase *tc = tcase_create("timeline");
@@ -548,5 +548,5 @@ int main(void)
 	tcase_add_test(tc, a_loss);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);
-	return test_main(s);
+	return s;
 }

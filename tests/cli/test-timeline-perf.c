@@ -390,7 +390,7 @@ START_TEST(recording_with_a_bad_line)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("timeline-perf");
 	TCase *tc = tcase_create("perf");
@@ -405,5 +405,5 @@ int main(void)
 	tcase_add_test(tc, recording_with_a_bad_line);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
-	return test_main(s);
+	return s;
 }

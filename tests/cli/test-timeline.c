@@ -596,7 +596,7 @@ START_TEST(bounds_of_exits)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("timeline");
 	TCase *tc = tcase_create("timeline");
@@ -614,5 +614,5 @@ int main(void)
 	tcase_add_test(tc, symbols);
 	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);
-	return test_main(s);
+	return s;
 }

@@ -329,7 +329,7 @@ START_TEST(names_of_events)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("vms-names");
 	TCase *tc = tcase_create("names");
@@ -343,5 +343,5 @@ int main(void)
 	tcase_add_test(tc, names_of_events);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
-	return test_main(s);
+	return s;
 }

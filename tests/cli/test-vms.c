@@ -121,7 +121,7 @@ START_TEST(no_table_of_nothing)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("cli vms");
 	TCase *tc = tcase_create("vms");
@@ -132,5 +132,5 @@ int main(void)
 	tcase_add_test(tc, too_many_vmcss_are_others);
 	tcase_add_test(tc, no_table_of_nothing);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -28,7 +28,7 @@ void rtit_build(struct rtit_builder *b, struct vmpt_rtit_packet *pkt)
 	rtit_bytes(b, bytes, (size_t)n);
 }
 
-void rtit_lip(struct rtit_builder *b, unsigned int kind, u64 lip, u32 cycles)
+void rtit_stream_lip(struct rtit_builder *b, unsigned int kind, u64 lip, u32 cycles)
 {
 	struct vmpt_rtit_packet pkt = { .kind = (u8)kind, .cycles = cycles };
 
@@ -38,7 +38,7 @@ void rtit_lip(struct rtit_builder *b, unsigned int kind, u64 lip, u32 cycles)
 	rtit_build(b, &pkt);
 }
 
-void rtit_psb(struct rtit_builder *b)
+void rtit_stream_psb(struct rtit_builder *b)
 {
 	struct vmpt_rtit_packet pkt = { .kind = VMPT_RTIT_PSB };
 
@@ -82,7 +82,7 @@ void rtit_random(struct rtit_builder *b, struct test_rng *rng, unsigned int kind
 	unsigned int i;
 
 	if (vmpt_rtit_table[kind].classes & VMPT_RTIT_HAS_LIP) {
-		rtit_lip(b, kind, random_lip(b, rng), pkt.cycles);
+		rtit_stream_lip(b, kind, random_lip(b, rng), pkt.cycles);
 		return;
 	}
 	for (i = 0; i < vmpt_rtit_table[kind].fields; i++)
@@ -101,7 +101,7 @@ void rtit_mix(struct rtit_builder *b, struct test_rng *rng, size_t size, size_t 
 
 	while (b->size - start < size) {
 		if (psb && b->size >= next) {
-			rtit_psb(b);
+			rtit_stream_psb(b);
 			/* Up to 4 packets later (3.3.9). */
 			if (test_random(rng) & 1)
 				b->last.valid = false;

@@ -410,7 +410,7 @@ START_TEST(random_guests)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("clock-fit");
 	TCase *tcase = tcase_create("clock-fit");
@@ -431,5 +431,5 @@ int main(void)
 	tcase_add_test(tcase, hostile_pairs);
 	tcase_add_loop_test(tcase, random_guests, 0, 300);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

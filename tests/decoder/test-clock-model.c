@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/clock.c over streams of the trace unit in model/, which are told the host's TSC when
- * each packet was made: random programs of a host and two guests with TSC offset and scaling, at
- * all MTCFreq, many ratios of TSC and crystal clock, with frequency changes, sleeps, overflows,
+ * decoder/clock/clock.c over streams of the trace unit in model/, which are told the host's TSC
+ * when each packet was made: random programs of a host and two guests with TSC offset and scaling,
+ * at all MTCFreq, many ratios of TSC and crystal clock, with frequency changes, sleeps, overflows,
  * tracing turned off and on, TSC writes, lost bytes.
  */
 #include <stdlib.h>
@@ -313,7 +313,7 @@ START_TEST(rates)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	/* The same code, several times slower. */
 	int part = getenv("VMPT_SANITIZED") ? 4 : 1;
@@ -329,5 +329,5 @@ int main(void)
 	tcase_add_loop_test(t, rates, 0, 13);
 	tcase_add_loop_test(t, rates, 17, 29);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

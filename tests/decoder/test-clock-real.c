@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/clock.c on a real host's trace, against libipt's query decoder: its time at each event
- * is ours, and ours never goes back.
+ * decoder/clock/clock.c on a real host's trace, against libipt's query decoder: its time at each
+ * event is ours, and ours never goes back.
  */
 #include <intel-pt.h>
 
@@ -126,12 +126,12 @@ START_TEST(as_libipt)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/clock-real");
 	TCase *t = tcase_create("real");
 
 	tcase_add_test(t, as_libipt);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

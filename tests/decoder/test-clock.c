@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/clock.c: times worked out by hand from SDM 3 33.8.3. The crystal clock has 88 ticks of
- * the TSC (176 / 2), MTCs are 8 of it apart: 704 ticks. Random programs are in test-clock-model.c.
+ * decoder/clock/clock.c: times worked out by hand from SDM 3 33.8.3. The crystal clock has 88 ticks
+ * of the TSC (176 / 2), MTCs are 8 of it apart: 704 ticks. Random programs are in
+ * test-clock-model.c.
  */
 #include "decoder/clock/clock.h"
 #include "tests/support/support.h"
@@ -394,7 +395,7 @@ START_TEST(all_that_a_clock_needs_is_wanted)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/clock");
 	TCase *t = tcase_create("by hand");
@@ -417,5 +418,5 @@ int main(void)
 	tcase_add_test(t, maps);
 	tcase_add_test(t, all_that_a_clock_needs_is_wanted);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

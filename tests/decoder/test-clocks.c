@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/clocks.c: traces of machines whose guests' offsets and multipliers are known, and change
- * at known times.
+ * decoder/clock/clocks.c: traces of machines whose guests' offsets and multipliers are known, and
+ * change at known times.
  */
 #include <stdlib.h>
 
@@ -502,7 +502,7 @@ START_TEST(rtit_has_the_hardwares_tsc)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("clocks");
 	TCase *tcase = tcase_create("clocks");
@@ -524,5 +524,5 @@ int main(void)
 	tcase_add_test(tcase, a_cpu_without_the_host);
 	tcase_add_test(tcase, rtit_has_the_hardwares_tsc);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -250,7 +250,7 @@ START_TEST(clocks_of_another_stream)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("extract-clock");
 	TCase *tcase = tcase_create("extract-clock");
@@ -263,5 +263,5 @@ int main(void)
 	tcase_add_test(tcase, unmapped_packets_stay_out);
 	tcase_add_test(tcase, clocks_of_another_stream);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -220,21 +220,17 @@ START_TEST(damaged_traces)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/extract-property");
 	TCase *t = tcase_create("streams");
 
 	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, random_traces, 0, 10);
+	tcase_add_loop_test(test_random_case(s), random_traces, 0, 10);
 	tcase_add_loop_test(t, real_traces, 0, VMPT_ARRAY_SIZE(real));
-	tcase_add_loop_test(t, damaged_traces, 0, 9);
+	tcase_add_loop_test(test_random_case(s), damaged_traces, 0, 9);
 	suite_add_tcase(s, t);
-	if (soak_seconds()) {
-		t = tcase_create("soak");
-		tcase_set_timeout(t, 0);
-		tcase_add_test(t, soak_random_traces);
-		suite_add_tcase(s, t);
-	}
-	return test_main(s);
+	if (soak_seconds())
+		tcase_add_test(test_random_case(s), soak_random_traces);
+	return s;
 }

@@ -81,7 +81,7 @@ START_TEST(instructions_of_all_streams_are_those_of_the_source)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/extract-real");
 	TCase *t = tcase_create("flow");
@@ -90,5 +90,5 @@ int main(void)
 	tcase_add_loop_test(t, instructions_of_all_streams_are_those_of_the_source, 0,
 			    VMPT_ARRAY_SIZE(trace));
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -296,7 +296,7 @@ START_TEST(a_failing_write_ends_it)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/extract");
 	TCase *t = tcase_create("rules");
@@ -306,5 +306,5 @@ int main(void)
 	tcase_add_test(t, returns_may_lack_their_calls);
 	tcase_add_test(t, a_failing_write_ends_it);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

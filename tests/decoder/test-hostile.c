@@ -11,7 +11,7 @@
 #include "decoder/vmpt-extract.h"
 #include "tests/support/support.h"
 
-#define SIZE (8u << 20)
+#define SIZE ((unsigned int)test_rounds(8 << 20, 2 << 20))
 
 static const struct {
 	const char *name, *head, *piece;
@@ -117,14 +117,13 @@ START_TEST(timing_of_others_is_written_in_pieces)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/hostile");
-	TCase *t = tcase_create("linear");
+	TCase *t = test_long_case(s);
 
 	tcase_set_timeout(t, 100);
 	tcase_add_loop_test(t, hostile_traces_take_linear_work, 0, VMPT_ARRAY_SIZE(hostile));
 	tcase_add_test(t, timing_of_others_is_written_in_pieces);
-	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

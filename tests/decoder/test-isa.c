@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/trace/isa.c and what opening makes of it: whether raw files are of Intel PT or of RTIT. */
+/* decoder/trace/isa.c and what opening makes of it: whether raw files are of Intel PT or of RTIT.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -140,7 +141,7 @@ START_TEST(the_caller_may_know_better)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/isa");
 	TCase *t = tcase_create("isa");
@@ -152,5 +153,5 @@ int main(void)
 	tcase_add_test(t, files_without_a_psb_follow_the_others);
 	tcase_add_test(t, the_caller_may_know_better);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -147,7 +147,7 @@ START_TEST(the_rows_hold_every_kind_but_runs_and_psb)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/items");
 	TCase *t = tcase_create("items");
@@ -156,5 +156,5 @@ int main(void)
 	tcase_add_test(t, items_of_the_default_source);
 	tcase_add_test(t, the_rows_hold_every_kind_but_runs_and_psb);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -410,7 +410,7 @@ START_TEST(real)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("perf-events");
 	TCase *tc = tcase_create("events");
@@ -428,5 +428,5 @@ int main(void)
 	tcase_add_test(tc, times);
 	tcase_add_test(tc, real);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -123,7 +123,7 @@ START_TEST(times_are_perfs)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("decoder/perf-times");
 	TCase *tc = tcase_create("real");
@@ -131,5 +131,5 @@ int main(void)
 	tcase_add_test(tc, times_are_perfs);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

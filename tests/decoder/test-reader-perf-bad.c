@@ -441,7 +441,7 @@ START_TEST(an_impossible_clock_is_none)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/reader-perf-bad");
 	TCase *t = tcase_create("bad");
@@ -465,5 +465,5 @@ int main(void)
 	tcase_add_loop_test(t, a_trace_of_nothing_has_no_streams, 0, 2);
 	tcase_add_loop_test(t, an_impossible_clock_is_none, 0, 2);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

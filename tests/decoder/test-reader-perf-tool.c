@@ -214,7 +214,7 @@ START_TEST(written_files_are_what_perf_says)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/reader-perf-tool");
 	TCase *t = tcase_create("perf");
@@ -225,5 +225,5 @@ int main(void)
 	tcase_add_test(t, loopy_is_what_perf_says);
 	tcase_add_loop_test(t, written_files_are_what_perf_says, 0, 4);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

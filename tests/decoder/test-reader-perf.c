@@ -376,7 +376,7 @@ START_TEST(a_kcore_directory_holds_its_data_file)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/reader-perf");
 	TCase *t = tcase_create("perf");
@@ -399,5 +399,5 @@ int main(void)
 	tcase_add_loop_test(t, compressed_records_continue_in_the_next, 0, 12);
 	tcase_add_test(t, a_kcore_directory_holds_its_data_file);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

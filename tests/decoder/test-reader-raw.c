@@ -202,7 +202,7 @@ START_TEST(tsc_becomes_perf_time)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/reader-raw");
 	TCase *t = tcase_create("raw");
@@ -217,5 +217,5 @@ int main(void)
 	tcase_add_test(t, a_file_may_be_larger_than_memory);
 	tcase_add_test(t, tsc_becomes_perf_time);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

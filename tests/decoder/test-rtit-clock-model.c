@@ -325,7 +325,7 @@ START_TEST(breaches)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/rtit-clock-model");
 	TCase *t = tcase_create("model");
@@ -334,5 +334,5 @@ int main(void)
 	tcase_add_loop_test(t, by_the_rules, 0, 150);
 	tcase_add_loop_test(t, breaches, 0, 300);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

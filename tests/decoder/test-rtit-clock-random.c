@@ -334,15 +334,14 @@ START_TEST(there_is_a_bound_where_there_can_be_one)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/rtit-clock-random");
-	TCase *t = tcase_create("random");
+	TCase *t = test_random_case(s);
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, senseless_sequences, 0, 8);
 	tcase_add_loop_test(t, the_truth_is_within_the_bound, 0, 48);
 	tcase_add_loop_test(t, there_is_a_bound_where_there_can_be_one, 100, 148);
-	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

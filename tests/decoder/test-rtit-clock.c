@@ -504,7 +504,7 @@ START_TEST(a_wrong_given_ratio_is_dropped)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/rtit-clock");
 	TCase *t = tcase_create("by hand");
@@ -530,5 +530,5 @@ int main(void)
 	tcase_add_loop_test(t, a_wrong_given_ratio_is_dropped, 4, 10);
 	tcase_add_loop_test(t, a_wrong_given_ratio_is_dropped, 11, 20);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -511,7 +511,7 @@ START_TEST(batches_of_one_owner)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/rtit-errata");
 	TCase *t = tcase_create("errata"), *owners = tcase_create("owners");
@@ -532,5 +532,5 @@ int main(void)
 	tcase_add_test(owners, batches_of_one_owner);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, owners);
-	return test_main(s);
+	return s;
 }

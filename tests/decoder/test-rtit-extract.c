@@ -192,7 +192,7 @@ static void random_trace(struct trace *t, u64 seed, bool damage)
 	unsigned int i, kind;
 
 	*t = (struct trace){ .b.cycle_acc = test_random(&rng) & 1 };
-	rtit_psb(&t->b);
+	rtit_stream_psb(&t->b);
 	for (i = 0; i < PACKETS; i++) {
 		kind = (unsigned int)(test_random(&rng) % VMPT_RTIT_KINDS);
 		if (kind == VMPT_RTIT_PSB && t->gap_count < GAPS && !(test_random(&rng) & 7))
@@ -311,7 +311,7 @@ START_TEST(soak_streams)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/rtit-extract");
 	TCase *t = tcase_create("streams");
@@ -321,13 +321,9 @@ int main(void)
 	tcase_add_test(t, behind_a_cut_a_lip_is_full_all_the_same);
 	tcase_add_test(t, cycle_counts_and_psbs_stay);
 	tcase_add_test(t, an_unknown_lip_stays_unknown);
-	tcase_add_loop_test(t, streams_have_the_packets_of_their_slices, 0, 20);
+	tcase_add_loop_test(test_random_case(s), streams_have_the_packets_of_their_slices, 0, 20);
 	suite_add_tcase(s, t);
-	if (soak_seconds()) {
-		t = tcase_create("soak");
-		tcase_set_timeout(t, 0);
-		tcase_add_test(t, soak_streams);
-		suite_add_tcase(s, t);
-	}
-	return test_main(s);
+	if (soak_seconds())
+		tcase_add_test(test_random_case(s), soak_streams);
+	return s;
 }

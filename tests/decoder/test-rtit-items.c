@@ -266,7 +266,7 @@ START_TEST(cycles_by_bytes)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/rtit-items");
 	TCase *t = tcase_create("items");
@@ -281,5 +281,5 @@ int main(void)
 	tcase_add_test(t, headless);
 	tcase_add_test(t, cycles_by_bytes);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -57,9 +57,9 @@ START_TEST(nothing_at_all)
 	size_t n;
 
 	judge_bytes(NULL, 0);
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	rtit_bytes(&b, end, sizeof(end));
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	for (n = 1; n <= b.size; n++)
 		judge_bytes(b.buf, n);
 	free(b.buf);
@@ -74,16 +74,16 @@ START_TEST(psb_inside_payloads)
 	u8 zeros[12] = { 0 };
 	int i;
 
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	for (i = 0; i < 600; i++) {
 		rtit_mix(&b, &rng, test_random(&rng) % 200, 0);
-		rtit_lip(&b, VMPT_RTIT_TIP, 0xc00012345678, 0);
+		rtit_stream_lip(&b, VMPT_RTIT_TIP, 0xc00012345678, 0);
 		if (i & 1)
 			rtit_bytes(&b, zeros, 8 + (size_t)(i % 4));
 		else
 			rtit_bytes(&b, "\xc0\x00\x00", 3);
 		if (i & 8)
-			rtit_psb(&b);
+			rtit_stream_psb(&b);
 	}
 	judge_bytes(b.buf, b.size);
 	free(b.buf);
@@ -98,19 +98,19 @@ START_TEST(megabytes_without_psb)
 	struct rtit_builder b = { .cycle_acc = _i };
 
 	memset(tnts, 0x2a, sizeof(tnts));
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	rtit_mix(&b, &rng, 600000, 0);
 	rtit_bytes(&b, tnts, sizeof(tnts));
 	rtit_mix(&b, &rng, 300000, 0);
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	rtit_mix(&b, &rng, 20000, 4096);
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	rtit_bytes(&b, tnts, sizeof(tnts));
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	/* A loss, behind which no PSB stands for long. */
 	rtit_bytes(&b, "\x00", 1);
 	rtit_mix(&b, &rng, 1200000, 0);
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	rtit_mix(&b, &rng, 20000, 0);
 	judge_bytes(b.buf, b.size);
 	free(b.buf);
@@ -125,16 +125,16 @@ START_TEST(no_room)
 	struct rtit_builder b = { 0 };
 	int i;
 
-	rtit_psb(&b);
+	rtit_stream_psb(&b);
 	for (i = 0; i < 100000; i++)
 		rtit_bytes(&b, test_random(&rng) & 3 ? "\xc1" : "\xc4\x05", 1 + (size_t)(i & 1));
 	for (i = 0; i < 5000; i++) {
-		rtit_psb(&b);
+		rtit_stream_psb(&b);
 		rtit_bytes(&b, "\xff", (size_t)(i & 1));
 	}
 	for (i = 0; i < 20000; i++) {
 		if (!(i % 1000))
-			rtit_psb(&b);
+			rtit_stream_psb(&b);
 		rtit_bytes(&b, leaning, sizeof(leaning));
 		if (i % 9000 == 8000)
 			rtit_bytes(&b, "\x90\x01\x02", 3);
@@ -213,7 +213,7 @@ static void noise(struct rtit_builder *b, struct test_rng *rng, size_t size)
 		if (test_random(rng) & 1)
 			byte = heads[byte & 15];
 		if (!(test_random(rng) % 60))
-			rtit_psb(b);
+			rtit_stream_psb(b);
 		else
 			rtit_bytes(b, &byte, 1);
 	}
@@ -290,7 +290,7 @@ START_TEST(random_streams)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/rtit-source");
@@ -302,7 +302,7 @@ int main(void)
 	tcase_add_loop_test(t, megabytes_without_psb, 0, 2);
 	tcase_add_test(t, no_room);
 	tcase_add_loop_test(t, every_kind, 0, 2);
-	tcase_add_test(t, random_streams);
+	tcase_add_test(test_random_case(s), random_streams);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -189,7 +189,7 @@ START_TEST(hostile_snapshots_take_bounded_work)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/snapshot");
 	TCase *t = tcase_create("snapshot");
@@ -202,5 +202,5 @@ int main(void)
 	tcase_add_test(t, all_bytes_must_agree);
 	tcase_add_test(t, hostile_snapshots_take_bounded_work);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/timed.c: the times of batches are those of the clock, item by item, whatever threads and
- * lanes the decoder has; of RTIT those of the RTIT clock. Over streams of random packets, which no
- * processor would send: nothing crashes, and times go back only where that is said.
+ * decoder/clock/timed.c: the times of batches are those of the clock, item by item, whatever
+ * threads and lanes the decoder has; of RTIT those of the RTIT clock. Over streams of random
+ * packets, which no processor would send: nothing crashes, and times go back only where that is
+ * said.
  */
 #include <stdlib.h>
 
@@ -459,7 +460,7 @@ START_TEST(rtit)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/timed");
 	TCase *t = tcase_create("timed");
@@ -472,5 +473,5 @@ int main(void)
 	tcase_add_loop_test(t, time_only, 0, 24);
 	tcase_add_test(t, rtit);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -548,7 +548,7 @@ START_TEST(names_of_reasons)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("timeline");
 	TCase *tc = tcase_create("spans"), *threads = tcase_create("threads");
@@ -568,5 +568,5 @@ int main(void)
 	tcase_add_test(threads, threads_stop_early);
 	tcase_set_timeout(threads, 120);
 	suite_add_tcase(s, threads);
-	return test_main(s);
+	return s;
 }

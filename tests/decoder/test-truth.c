@@ -17,7 +17,7 @@ static struct tracegen *generate(const char *name, bool insns)
 	struct tracegen *g;
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s.trace", TRACEGEN_SCRIPTS, name);
+	snprintf(path, sizeof(path), "%s/%s.trace", test_source("tests/tracegen/scripts"), name);
 	g = tracegen_run_file(path, &options);
 	ck_assert_ptr_nonnull(g);
 	ck_assert_msg(!tracegen_error(g), "%s", tracegen_error(g));
@@ -258,7 +258,7 @@ START_TEST(concealed_streams_flow_as_executed)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("decoder/truth");
 	TCase *t = tcase_create("owners");
@@ -273,5 +273,5 @@ int main(void)
 	tcase_add_loop_test(t, streams_flow_as_executed, 0, VMPT_ARRAY_SIZE(flows));
 	tcase_add_loop_test(t, concealed_streams_flow_as_executed, 0, VMPT_ARRAY_SIZE(flows));
 	suite_add_tcase(suite, t);
-	return test_main(suite);
+	return suite;
 }

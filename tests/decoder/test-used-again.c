@@ -181,7 +181,7 @@ START_TEST(or_one_stream)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("decoder/used-again");
 	TCase *tcase = tcase_create("used-again");
@@ -191,5 +191,5 @@ int main(void)
 	tcase_add_loop_test(tcase, is_a_stream_of_its_own, 0, PAUSES);
 	tcase_add_loop_test(tcase, or_one_stream, 0, PAUSES);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/names/names.c: runs of guests that are made up here, with events by whose side it is plain
- * which thread ran.
+ * decoder/names/names.c: runs of guests that are made up here, with events by whose side it is
+ * plain which thread ran.
  */
 #include <stdlib.h>
 
@@ -369,7 +369,7 @@ START_TEST(random_owners)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("vm-names");
 	TCase *tc = tcase_create("names");
@@ -386,5 +386,5 @@ int main(void)
 	tcase_add_loop_test(tc, nothing, 0, 2);
 	tcase_add_loop_test(tc, random_owners, 0, 8);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -550,7 +550,7 @@ START_TEST(shapes_read_as_scans_do)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/vm-tracker");
 	TCase *t = tcase_create("rows");
@@ -570,5 +570,5 @@ int main(void)
 	tcase_add_test(t, payloads_are_those_of_the_table);
 	tcase_add_test(t, shapes_read_as_scans_do);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -597,7 +597,7 @@ START_TEST(cut_by_state)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = {
 		equal_flow, int_that_the_truth_lists, overflow,	    runs,      tail, cut_truth,
@@ -615,5 +615,5 @@ int main(void)
 	tcase_add_loop_test(tc, entry, 0, 2);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -468,7 +468,7 @@ START_TEST(random_walk)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("flow/returns");
 	TCase *tc = tcase_create("returns");
@@ -487,5 +487,5 @@ int main(void)
 	tcase_add_loop_test(tc, random_walk, 0, 40);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

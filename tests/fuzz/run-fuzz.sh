@@ -16,5 +16,5 @@ trap 'rm -rf "$new"' EXIT
 limit="-max_total_time=$seconds"
 [ "$seconds" != 0 ] || limit=-runs=0
 # libFuzzer's own status for a crash, 77, would read as "skipped".
-"$target" "$limit" -timeout=25 -rss_limit_mb=2048 -error_exitcode=1 \
+"$target" "$limit" -timeout=100 -rss_limit_mb=2048 -error_exitcode=1 \
 	-print_final_stats=1 "$new" "$corpus"

@@ -79,14 +79,14 @@ void rig_far(const struct vmpt_far *far);
 /* Push clocks: cycles, TSC, ART. */
 void rig_time(u64 cycles, u64 tsc, u64 art);
 
-/* main() of a test program: a suite of @n tests, each on a rig that was just set up. */
-int rig_main(const char *name, const TTest *const *tests, size_t n);
-#define RIG_MAIN(name, ...)                                           \
-	int main(void)                                                \
-	{                                                             \
-		const TTest *const tests[] = { __VA_ARGS__ };         \
-                                                                      \
-		return rig_main(name, tests, VMPT_ARRAY_SIZE(tests)); \
+/* A test file's suite of @n tests, each on a rig that was just set up. */
+Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
+#define RIG_SUITE(name, ...)                                           \
+	TEST_SUITE()                                                   \
+	{                                                              \
+		const TTest *const tests[] = { __VA_ARGS__ };          \
+                                                                       \
+		return rig_suite(name, tests, VMPT_ARRAY_SIZE(tests)); \
 	}
 
 #endif

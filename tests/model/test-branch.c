@@ -350,10 +350,10 @@ START_TEST(calls_out_of_a_range_are_not_pushed)
 }
 END_TEST
 
-RIG_MAIN("branch", t55_row_1_no_jump, t55_row_1_not_enabled, t55_row_2_sixth_branch,
-	 t55_row_3_five_branches, t55_row_4_indirect, t55_row_5_direct, t55_row_6_ret_uncompressed,
-	 t55_row_7_ret_compressed_sixth, t19_non_deferred, t19_deferred, deferred_tips_forced_out,
-	 long_tnt, partial_tnts_of_every_length, tnt_disable, only_the_youngest_64,
-	 zero_length_call_is_not_pushed, mismatch_pops, dis_retc, psb_empties_the_stack,
-	 packet_en_0_empties_the_stack, overflow_empties_the_stack,
-	 calls_out_of_a_range_are_not_pushed)
+RIG_SUITE("branch", t55_row_1_no_jump, t55_row_1_not_enabled, t55_row_2_sixth_branch,
+	  t55_row_3_five_branches, t55_row_4_indirect, t55_row_5_direct, t55_row_6_ret_uncompressed,
+	  t55_row_7_ret_compressed_sixth, t19_non_deferred, t19_deferred, deferred_tips_forced_out,
+	  long_tnt, partial_tnts_of_every_length, tnt_disable, only_the_youngest_64,
+	  zero_length_call_is_not_pushed, mismatch_pops, dis_retc, psb_empties_the_stack,
+	  packet_en_0_empties_the_stack, overflow_empties_the_stack,
+	  calls_out_of_a_range_are_not_pushed)

@@ -482,9 +482,9 @@ START_TEST(payload_widths)
 }
 END_TEST
 
-RIG_MAIN("clock", t13_threshold_0, t13_threshold_16, t13_threshold_32, t13_threshold_64,
-	 every_threshold, example_1, example_1_sizes, example_2_by_order,
-	 time_passes_inside_an_event, mtc_inside_an_event, time_of_other_kinds,
-	 cyc_eligible_packets, cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency,
-	 mtc_behind_a_long_gap, mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake,
-	 payload_widths)
+RIG_SUITE("clock", t13_threshold_0, t13_threshold_16, t13_threshold_32, t13_threshold_64,
+	  every_threshold, example_1, example_1_sizes, example_2_by_order,
+	  time_passes_inside_an_event, mtc_inside_an_event, time_of_other_kinds,
+	  cyc_eligible_packets, cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency,
+	  mtc_behind_a_long_gap, mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake,
+	  payload_widths)

@@ -453,8 +453,8 @@ START_TEST(rest_with_a_loss)
 }
 END_TEST
 
-RIG_MAIN("emit", ip_compression, no_ip_compression, last_ip, whole_ip_behind_enabling,
-	 topa_circular, topa_int, pend_topa_pmi, no_pmi_callback, topa_stop, error_at_enabling,
-	 error_behind_a_region, error_of_memory, single_range_wraps, retry, retry_in_the_middle,
-	 retry_at_a_tracestop, overflow_of_memory, rest_before_an_enable, rest_without_an_enable,
-	 rest_with_a_loss)
+RIG_SUITE("emit", ip_compression, no_ip_compression, last_ip, whole_ip_behind_enabling,
+	  topa_circular, topa_int, pend_topa_pmi, no_pmi_callback, topa_stop, error_at_enabling,
+	  error_behind_a_region, error_of_memory, single_range_wraps, retry, retry_in_the_middle,
+	  retry_at_a_tracestop, overflow_of_memory, rest_before_an_enable, rest_without_an_enable,
+	  rest_with_a_loss)

@@ -523,12 +523,12 @@ START_TEST(tracestop_by_wrmsr)
 }
 END_TEST
 
-RIG_MAIN("enable", t2_ip_filtering, t56_case_1_enable_out_of_context, t56_case_2_enable,
-	 t56_case_3_disable, t56_case_4_branch_out_of_range, t56_case_5_into_the_range,
-	 t56_case_6_far_branch_out_of_context, t56_case_7_interrupt_out_of_context,
-	 t56_case_8_fault_out_of_context, t56_case_9_smi, t56_case_10_rsm, packet_en_is_all_four,
-	 context_en_stays_without_trigger_en, without_branch_en, cpl_filter, cr3_filter,
-	 cr3_filter_without_os_has_no_pip, ranges_are_inclusive_and_add_up, leaving_a_range,
-	 not_taken_does_not_filter, filter_waits_for_context, mode_exec_before_a_pge,
-	 tracestop_by_branches, tracestop_by_an_event, tracestop_and_other_filters,
-	 tracestop_by_mov_cr3, tracestop_by_wrmsr)
+RIG_SUITE("enable", t2_ip_filtering, t56_case_1_enable_out_of_context, t56_case_2_enable,
+	  t56_case_3_disable, t56_case_4_branch_out_of_range, t56_case_5_into_the_range,
+	  t56_case_6_far_branch_out_of_context, t56_case_7_interrupt_out_of_context,
+	  t56_case_8_fault_out_of_context, t56_case_9_smi, t56_case_10_rsm, packet_en_is_all_four,
+	  context_en_stays_without_trigger_en, without_branch_en, cpl_filter, cr3_filter,
+	  cr3_filter_without_os_has_no_pip, ranges_are_inclusive_and_add_up, leaving_a_range,
+	  not_taken_does_not_filter, filter_waits_for_context, mode_exec_before_a_pge,
+	  tracestop_by_branches, tracestop_by_an_event, tracestop_and_other_filters,
+	  tracestop_by_mov_cr3, tracestop_by_wrmsr)

@@ -260,10 +260,10 @@ START_TEST(vector_only_where_table_50_has_one)
 }
 END_TEST
 
-RIG_MAIN("event", t59_row_1_iret, t59_row_2_iret_into_context, t59_row_3_interrupt,
-	 t59_row_4_shared_fup, t59_row_5_software_interrupt_fault, t59_row_6_page_fault,
-	 t59_row_7_page_fault_out_of_context, t59_row_10_smi, t59_row_11_rsm, t59_row_12_shutdown,
-	 t59_row_17_aex_stays_out, t59_row_18_aex_into_context, t59_row_19_aex_of_a_debug_enclave,
-	 t59_row_20_init, t59_row_21_sipi, t59_row_22_interrupt_flag,
-	 interrupt_flag_without_event_en_or_context, user_interrupts, no_event_for_a_far_branch,
-	 vector_only_where_table_50_has_one)
+RIG_SUITE("event", t59_row_1_iret, t59_row_2_iret_into_context, t59_row_3_interrupt,
+	  t59_row_4_shared_fup, t59_row_5_software_interrupt_fault, t59_row_6_page_fault,
+	  t59_row_7_page_fault_out_of_context, t59_row_10_smi, t59_row_11_rsm, t59_row_12_shutdown,
+	  t59_row_17_aex_stays_out, t59_row_18_aex_into_context, t59_row_19_aex_of_a_debug_enclave,
+	  t59_row_20_init, t59_row_21_sipi, t59_row_22_interrupt_flag,
+	  interrupt_flag_without_event_en_or_context, user_interrupts, no_event_for_a_far_branch,
+	  vector_only_where_table_50_has_one)

@@ -361,11 +361,12 @@ START_TEST(interrupt_flag_changes_mode_exec)
 }
 END_TEST
 
-RIG_MAIN("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_branch_cr3_cs,
-	 t55_row_11_interrupt, t55_row_12_interrupt_cr3_cs, t55_row_13_exception_software_interrupt,
-	 t55_row_14_mov_cr3, t55_row_17_debug_enclave, t55_row_22_init_bsp, t55_row_23_init_ap,
-	 t55_row_24_sipi, t55_row_26_uintr, t55_row_27_uiret, uintr_and_uiret_are_far_transfers,
-	 fup_alone_is_no_more_than_the_rows, smi_and_rsm_toggle_trace_en_without_pip,
-	 smm_traces_itself, rsm_evaluates_context_anew, smi_without_trace_leaves_rsm_nothing,
-	 without_trigger_only_the_mode_is_noted, pip_payload, pip_without_context,
-	 task_switch_pip_needs_os_and_context, interrupt_flag_changes_mode_exec)
+RIG_SUITE("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_branch_cr3_cs,
+	  t55_row_11_interrupt, t55_row_12_interrupt_cr3_cs,
+	  t55_row_13_exception_software_interrupt, t55_row_14_mov_cr3, t55_row_17_debug_enclave,
+	  t55_row_22_init_bsp, t55_row_23_init_ap, t55_row_24_sipi, t55_row_26_uintr,
+	  t55_row_27_uiret, uintr_and_uiret_are_far_transfers, fup_alone_is_no_more_than_the_rows,
+	  smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself, rsm_evaluates_context_anew,
+	  smi_without_trace_leaves_rsm_nothing, without_trigger_only_the_mode_is_noted, pip_payload,
+	  pip_without_context, task_switch_pip_needs_os_and_context,
+	  interrupt_flag_changes_mode_exec)

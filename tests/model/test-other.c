@@ -345,11 +345,11 @@ START_TEST(a_block_is_cut_by_an_overflow)
 }
 END_TEST
 
-RIG_MAIN("other", t10_begin, t10_commit, t10_abort, t10_other,
-	 t55_row_18_does_not_begin_or_end_a_transaction, an_abort_ends_nested_transactions,
-	 t55_rows_19_to_21_tsx, tsx_and_filters, t58_row_1_ptwrite_out_of_context,
-	 t58_row_2_ptwrite_32, t58_row_3_ptwrite_64, ptwrite_enables,
-	 t57_row_1_mwait_that_faults_or_exits, t57_row_2_mwait_stays_in_c0, mwait_to_c0_2,
-	 t57_row_3_mwait_out_of_context, t57_row_4_mwait, t57_row_5_hlt,
-	 t57_row_6_hardware_duty_cycling, t57_row_7_wake, power_events_not_enabled, blocks,
-	 a_block_is_cut_by_an_overflow)
+RIG_SUITE("other", t10_begin, t10_commit, t10_abort, t10_other,
+	  t55_row_18_does_not_begin_or_end_a_transaction, an_abort_ends_nested_transactions,
+	  t55_rows_19_to_21_tsx, tsx_and_filters, t58_row_1_ptwrite_out_of_context,
+	  t58_row_2_ptwrite_32, t58_row_3_ptwrite_64, ptwrite_enables,
+	  t57_row_1_mwait_that_faults_or_exits, t57_row_2_mwait_stays_in_c0, mwait_to_c0_2,
+	  t57_row_3_mwait_out_of_context, t57_row_4_mwait, t57_row_5_hlt,
+	  t57_row_6_hardware_duty_cycling, t57_row_7_wake, power_events_not_enabled, blocks,
+	  a_block_is_cut_by_an_overflow)

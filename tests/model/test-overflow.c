@@ -305,8 +305,8 @@ START_TEST(psb_lost_in_the_middle)
 }
 END_TEST
 
-RIG_MAIN("overflow", with_packet_en, waiting_bits_are_lost, ip_behind_it_is_whole,
-	 without_packet_en, without_branch_en, lost_state_is_told, lost_mode_out_of_context, timing,
-	 tracestop_in_an_overflow, nothing_to_resolve, disabled_in_an_overflow, refusing_sink,
-	 refusing_sink_over_disabling, sink_recovers_while_disabled, bytes_wait_over_disabling,
-	 psb_lost_in_the_middle)
+RIG_SUITE("overflow", with_packet_en, waiting_bits_are_lost, ip_behind_it_is_whole,
+	  without_packet_en, without_branch_en, lost_state_is_told, lost_mode_out_of_context,
+	  timing, tracestop_in_an_overflow, nothing_to_resolve, disabled_in_an_overflow,
+	  refusing_sink, refusing_sink_over_disabling, sink_recovers_while_disabled,
+	  bytes_wait_over_disabling, psb_lost_in_the_middle)

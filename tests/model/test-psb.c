@@ -226,6 +226,6 @@ START_TEST(behind_other_events)
 }
 END_TEST
 
-RIG_MAIN("psb", behind_other_events, contents_under_all_settings, at_enabling,
-	 at_enabling_without_byte_count, cadence, packet_byte_cnt, cadence_goes_on_over_disabling,
-	 pend_psb, with_timing_only, waits_for_an_ip)
+RIG_SUITE("psb", behind_other_events, contents_under_all_settings, at_enabling,
+	  at_enabling_without_byte_count, cadence, packet_byte_cnt, cadence_goes_on_over_disabling,
+	  pend_psb, with_timing_only, waits_for_an_ip)

@@ -314,18 +314,12 @@ START_TEST(test_fast_paths)
 }
 END_TEST
 
-static Suite *suite(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("rtit-twins");
-	TCase *tc = tcase_create("fast");
+	TCase *tc = test_random_case(s);
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_fast_paths, 1, ROUNDS + 1);
-	suite_add_tcase(s, tc);
 	return s;
-}
-
-int main(void)
-{
-	return test_main(suite());
 }

@@ -235,6 +235,6 @@ START_TEST(same_events_same_bytes)
 }
 END_TEST
 
-RIG_MAIN("unit", init, writes_while_tracing, xsaves_and_xrstors,
-	 xrstors_of_what_is_illegal_changes_nothing, reset_cold, reset_warm, first_packets,
-	 same_events_same_bytes)
+RIG_SUITE("unit", init, writes_while_tracing, xsaves_and_xrstors,
+	  xrstors_of_what_is_illegal_changes_nothing, reset_cold, reset_warm, first_packets,
+	  same_events_same_bytes)

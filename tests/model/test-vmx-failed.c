@@ -133,6 +133,6 @@ START_TEST(failed_entry_out_of_context)
 }
 END_TEST
 
-RIG_MAIN("vmx-failed", t54_system_wide_early, t54_system_wide_late, t54_vmm_only_early,
-	 t54_vmm_only_late, t54_vm_only, late_failure_ends_a_trace, late_failure_begins_a_trace,
-	 failed_entry_out_of_context)
+RIG_SUITE("vmx-failed", t54_system_wide_early, t54_system_wide_late, t54_vmm_only_early,
+	  t54_vmm_only_late, t54_vm_only, late_failure_ends_a_trace, late_failure_begins_a_trace,
+	  failed_entry_out_of_context)

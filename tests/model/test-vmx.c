@@ -534,12 +534,12 @@ START_TEST(tsc_offset_and_scaling)
 }
 END_TEST
 
-RIG_MAIN("vmx", t53_vm_entry_and_t55_row_16, t53_vm_exit_and_t55_row_15, t53_with_mode_exec,
-	 t53_with_event_en, t53_without_branch_en, t59_row_13_vm_exit_by_an_event,
-	 t59_row_14_vm_exit, t59_row_15_vm_exit_into_context, t59_row_16_vm_entry,
-	 t52_all_settings_system_wide, t52_all_settings_guest_only, host_only_by_lists,
-	 lists_that_change_nothing, clear_and_load, t56_rows_7_8_vm_exit_out_of_context,
-	 t56_rows_7_8_vm_entry_out_of_context, t56_row_11_vm_exit_guest_only,
-	 t56_row_12_vm_entry_guest_only, vm_entry_out_of_context_with_event_en,
-	 filters_at_vmx_transitions, vmxon_without_misc_14, vmxon_with_misc_14_and_no_context,
-	 vmptrld, without_trace_only_the_mode_changes, tsc_offset_and_scaling)
+RIG_SUITE("vmx", t53_vm_entry_and_t55_row_16, t53_vm_exit_and_t55_row_15, t53_with_mode_exec,
+	  t53_with_event_en, t53_without_branch_en, t59_row_13_vm_exit_by_an_event,
+	  t59_row_14_vm_exit, t59_row_15_vm_exit_into_context, t59_row_16_vm_entry,
+	  t52_all_settings_system_wide, t52_all_settings_guest_only, host_only_by_lists,
+	  lists_that_change_nothing, clear_and_load, t56_rows_7_8_vm_exit_out_of_context,
+	  t56_rows_7_8_vm_entry_out_of_context, t56_row_11_vm_exit_guest_only,
+	  t56_row_12_vm_entry_guest_only, vm_entry_out_of_context_with_event_en,
+	  filters_at_vmx_transitions, vmxon_without_misc_14, vmxon_with_misc_14_and_no_context,
+	  vmptrld, without_trace_only_the_mode_changes, tsc_offset_and_scaling)

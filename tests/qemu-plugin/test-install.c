@@ -397,7 +397,7 @@ START_TEST(version_symbol)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("qemu-plugin/install");
 	TCase *tcase = tcase_create("install");
@@ -408,5 +408,5 @@ int main(void)
 	tcase_add_test(tcase, number_of_vcpus);
 	tcase_add_test(tcase, version_symbol);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

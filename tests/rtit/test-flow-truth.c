@@ -302,7 +302,7 @@ START_TEST(test_counts)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit/flow-check");
 	TCase *tc = tcase_create("flow-check");
@@ -310,5 +310,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_check, 0, VMPT_ARRAY_SIZE(cases));
 	tcase_add_test(tc, test_counts);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -402,7 +402,7 @@ START_TEST(test_insn)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit/flow");
 	TCase *tc = tcase_create("flow");
@@ -410,5 +410,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_flow, 0, VMPT_ARRAY_SIZE(cases));
 	tcase_add_loop_test(tc, test_insn, 0, VMPT_ARRAY_SIZE(insns));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

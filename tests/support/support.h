@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What every Check test of the project uses: its main, skipping, real traces. */
+/* What every Check test of the project uses: main, skipping, real traces. */
 #ifndef VMPT_TESTS_SUPPORT_H
 #define VMPT_TESTS_SUPPORT_H
 
@@ -7,8 +7,45 @@
 
 #include "arch/types.h"
 
-/* Run @suite, print Check's summary; the exit code for main(). */
-int test_main(Suite *suite);
+/*
+ * A test file defines its suite, and main.c has main():
+ *
+ *	TEST_SUITE()
+ *	{
+ *		Suite *suite = suite_create("arch/topa");
+ *		...
+ *		return suite;
+ *	}
+ *
+ * A program may hold the suites of many files. It runs those that its arguments name, all without
+ * arguments; a suite that cannot run here says why with test_skip() and is NULL. "test-topa.c" has
+ *the suite "topa". "--soak" lists those that "make soak" runs.
+ */
+#define TEST_SUITE()                                                  \
+	static Suite *test_suite_make(void);                          \
+	__attribute__((constructor)) static void test_suite_add(void) \
+	{                                                             \
+		test_register(__FILE__, test_suite_make);             \
+	}                                                             \
+	static Suite *test_suite_make(void)
+
+void test_register(const char *file, Suite *(*make)(void));
+
+/* Every case counts its checks, for test_skip(). */
+TCase *test_case(const char *name);
+#define tcase_create test_case
+
+/*
+ * A new case of @suite for tests of random input: "make test" runs them under the sanitizers only,
+ * "make soak" for VMPT_SOAK seconds.
+ */
+TCase *test_random_case(Suite *suite);
+
+/* One for tests that test_rounds() cuts short in "make test"; "make soak" runs them whole. */
+TCase *test_long_case(Suite *suite);
+
+/* How many rounds to do: @all in a soak, else @few. */
+int test_rounds(int all, int few);
 
 /*
  * Say on stdout that (a part of) a test is skipped and why; the runner counts
@@ -23,6 +60,10 @@ void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * checkout. Static memory, overwritten by the next call.
  */
 const char *test_data(const char *name);
+
+/* Path of a file of the source tree. Static memory, good for four calls. */
+const char *test_source(const char *name);
+extern const char *const test_root;
 
 /* A whole file in memory; the test fails if it cannot be read. free() it. */
 u8 *test_read_file(const char *path, size_t *size);

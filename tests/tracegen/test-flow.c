@@ -24,7 +24,8 @@ START_TEST(flow)
 	char path[4096];
 	size_t i;
 
-	snprintf(path, sizeof(path), "%s/%s.trace", TRACEGEN_SCRIPTS, scripts[_i]);
+	snprintf(path, sizeof(path), "%s/%s.trace", test_source("tests/tracegen/scripts"),
+		 scripts[_i]);
 	g = tracegen_run_file(path, &options);
 	ck_assert_ptr_nonnull(g);
 	ck_assert_msg(!tracegen_error(g), "%s", tracegen_error(g));
@@ -36,7 +37,7 @@ START_TEST(flow)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("flow");
 	TCase *tc = tcase_create("flow");
@@ -44,5 +45,5 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, flow, 0, (int)VMPT_ARRAY_SIZE(scripts));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

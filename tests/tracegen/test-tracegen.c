@@ -14,6 +14,8 @@
 #include "tests/tracegen/tracegen.h"
 #include "util/array.h"
 
+#define SCRIPTS "tests/tracegen/scripts"
+
 static const struct tracegen_options all = { .packets = true, .insns = true };
 
 static struct tracegen *run(const char *script)
@@ -500,7 +502,7 @@ static bool check_libipt(const char *name, const struct tracegen_stream *s)
 
 START_TEST(every_script)
 {
-	DIR *dir = opendir(TRACEGEN_SCRIPTS);
+	DIR *dir = opendir(test_source(SCRIPTS));
 	unsigned int scripts = 0, decoded = 0;
 	struct dirent *e;
 	char path[4096];
@@ -512,7 +514,7 @@ START_TEST(every_script)
 
 		if (!strstr(e->d_name, ".trace"))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", TRACEGEN_SCRIPTS, e->d_name);
+		snprintf(path, sizeof(path), "%s/%s", test_source(SCRIPTS), e->d_name);
 		g = tracegen_run_file(path, &all);
 		ck_assert_ptr_nonnull(g);
 		ck_assert_msg(!tracegen_error(g), "%s", tracegen_error(g));
@@ -531,8 +533,8 @@ END_TEST
 
 START_TEST(same_script_same_bytes)
 {
-	struct tracegen *a = tracegen_run_file(TRACEGEN_SCRIPTS "/kinds.trace", NULL);
-	struct tracegen *b = tracegen_run_file(TRACEGEN_SCRIPTS "/kinds.trace", &all);
+	struct tracegen *a = tracegen_run_file(test_source(SCRIPTS "/kinds.trace"), NULL);
+	struct tracegen *b = tracegen_run_file(test_source(SCRIPTS "/kinds.trace"), &all);
 	const struct tracegen_stream *x = tracegen_stream(a, 0), *y = tracegen_stream(b, 0);
 
 	ck_assert_uint_eq(x->size, y->size);
@@ -545,7 +547,7 @@ END_TEST
 /* kinds.trace shows every kind there is but those that it is told not to. */
 START_TEST(every_kind)
 {
-	struct tracegen *g = tracegen_run_file(TRACEGEN_SCRIPTS "/kinds.trace", &all);
+	struct tracegen *g = tracegen_run_file(test_source(SCRIPTS "/kinds.trace"), &all);
 	unsigned int kind;
 
 	for (kind = 0; kind < VMPT_PT_KINDS; kind++)
@@ -555,7 +557,7 @@ START_TEST(every_kind)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("tracegen");
 	TCase *tc = tcase_create("tracegen");
@@ -573,5 +575,5 @@ int main(void)
 	tcase_add_test(tc, same_script_same_bytes);
 	tcase_add_test(tc, every_kind);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

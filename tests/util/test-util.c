@@ -380,7 +380,7 @@ START_TEST(merge_is_as_it_was_without_memory)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *s = suite_create("util");
 	TCase *t = tcase_create("util");
@@ -400,5 +400,5 @@ int main(void)
 	tcase_add_test(t, merge_is_in_order);
 	tcase_add_test(t, merge_is_as_it_was_without_memory);
 	suite_add_tcase(s, t);
-	return test_main(s);
+	return s;
 }

@@ -372,7 +372,7 @@ START_TEST(random_pools)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("baseline");
 	TCase *tcase = tcase_create("baseline");
@@ -385,7 +385,7 @@ int main(void)
 	tcase_add_test(tcase, psb_freq);
 	tcase_add_loop_test(tcase, name, 0, VMPT_ARRAY_SIZE(names));
 	tcase_add_test(tcase, builtin);
-	tcase_add_test(tcase, random_pools);
+	tcase_add_test(test_random_case(suite), random_pools);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -464,7 +464,7 @@ START_TEST(random_leaves)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("caps-check");
 	TCase *tcase = tcase_create("caps-check");
@@ -474,7 +474,7 @@ int main(void)
 	tcase_add_test(tcase, all_of_ebx);
 	tcase_add_test(tcase, all_of_ecx_and_eax);
 	tcase_add_test(tcase, all_ranges);
-	tcase_add_test(tcase, random_leaves);
+	tcase_add_test(test_random_case(suite), random_leaves);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -407,7 +407,7 @@ START_TEST(not_offered)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("caps");
 	TCase *tcase = tcase_create("caps");
@@ -423,5 +423,5 @@ int main(void)
 	tcase_add_loop_test(tcase, offered, 0, VMPT_ARRAY_SIZE(offers));
 	tcase_add_test(tcase, not_offered);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

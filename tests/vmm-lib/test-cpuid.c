@@ -145,7 +145,7 @@ START_TEST(other_leaves)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("cpuid");
 	TCase *tcase = tcase_create("cpuid");
@@ -156,5 +156,5 @@ int main(void)
 	tcase_add_test(tcase, tsc);
 	tcase_add_test(tcase, other_leaves);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

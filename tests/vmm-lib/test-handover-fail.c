@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: entries that fail (SDM 3 33.5.2.5, Table 33-54), VMX
- * abort (33.5.2.6), hosts that do not keep to the owner, MSR accesses that fail, callbacks
- * that fail, and calls out of order.
+ * vmm-lib/handover/handover.c, handover-exit.c: entries that fail (SDM 3 33.5.2.5, Table 33-54),
+ * VMX abort (33.5.2.6), hosts that do not keep to the owner, MSR accesses that fail, callbacks that
+ * fail, and calls out of order.
  */
 #include <errno.h>
 
@@ -450,7 +450,7 @@ START_TEST(host_only_fails_early)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("handover-fail");
 	TCase *tc = tcase_create("handover-fail");
@@ -474,5 +474,5 @@ int main(void)
 	tcase_add_loop_test(tc, clear_forgotten, 0, PROCESSORS - 1);
 	tcase_add_test(tc, host_only_fails_early);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

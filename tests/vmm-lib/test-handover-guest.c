@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: what the guest sees of the hand-over: its registers,
- * PMI preservation (SDM 3 33.2.7.2), EPT violations of its output, VMXON, a CTL that is not
- * intercepted, and a trace that libipt reads as one.
+ * vmm-lib/handover/handover.c, handover-exit.c: what the guest sees of the hand-over: its
+ * registers, PMI preservation (SDM 3 33.2.7.2), EPT violations of its output, VMXON, a CTL that is
+ * not intercepted, and a trace that libipt reads as one.
  */
 #include <intel-pt.h>
 #include <stdlib.h>
@@ -557,7 +557,7 @@ START_TEST(libipt_reads)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("handover-guest");
 	TCase *tc = tcase_create("handover-guest");
@@ -581,5 +581,5 @@ int main(void)
 	tcase_add_loop_test(tc, error_is_told, 0, PROCESSORS);
 	tcase_add_loop_test(tc, libipt_reads, 0, PROCESSORS);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -176,14 +176,13 @@ START_TEST(random_runs)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("handover-random");
-	TCase *tc = tcase_create("handover-random");
+	TCase *tc = test_random_case(suite);
 	const char *soak = getenv("VMPT_SOAK");
 
 	tcase_set_timeout(tc, 100 + (soak ? atoi(soak) : 0));
 	tcase_add_test(tc, random_runs);
-	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

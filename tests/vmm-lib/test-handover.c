@@ -436,7 +436,7 @@ START_TEST(no_host_cr3)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("handover");
 	TCase *tc = tcase_create("handover");
@@ -457,5 +457,5 @@ int main(void)
 	tcase_add_loop_test(tc, psb_after_vmptrld, 0, PROCESSORS);
 	tcase_add_loop_test(tc, no_host_cr3, 0, PROCESSORS);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -201,14 +201,13 @@ START_TEST(rewritten)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("hostile-shadow");
-	TCase *tcase = tcase_create("hostile");
+	TCase *tcase = test_random_case(suite);
 
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, any_memory);
 	tcase_add_test(tcase, rewritten);
-	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

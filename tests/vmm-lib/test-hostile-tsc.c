@@ -263,7 +263,7 @@ START_TEST(a_thread_rewrites_all)
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = time(NULL) + (soak ? atoi(soak) / MAPS : 0);
 	u64 n, rewrote = 0, limits = 0, retries = 0, maps = 0;
-	u64 calls = getenv("VMPT_SANITIZED") ? CALLS / 10 : CALLS;
+	u64 calls = (u64)test_rounds(CALLS, CALLS / 10);
 	static struct hostile h;
 	int ret;
 
@@ -290,13 +290,12 @@ START_TEST(a_thread_rewrites_all)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("hostile-tsc");
-	TCase *tc = tcase_create("hostile");
+	TCase *tc = test_random_case(suite);
 
 	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 100);
 	tcase_add_loop_test(tc, a_thread_rewrites_all, 0, MAPS);
-	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -221,7 +221,7 @@ START_TEST(passing_writes_fault)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("intercepts");
 	TCase *tcase = tcase_create("intercepts");
@@ -231,5 +231,5 @@ int main(void)
 	tcase_add_test(tcase, some_ranges);
 	tcase_add_loop_test(tcase, passing_writes_fault, 0, VMPT_ARRAY_SIZE(rows));
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

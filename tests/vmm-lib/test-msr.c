@@ -596,7 +596,7 @@ static void add_orders(Suite *suite)
 	suite_add_tcase(suite, tcase);
 }
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("msr");
 	TCase *tcase = tcase_create("msr");
@@ -615,5 +615,5 @@ int main(void)
 	tcase_add_test(tcase, enable_pend_psb);
 	suite_add_tcase(suite, tcase);
 	add_orders(suite);
-	return test_main(suite);
+	return suite;
 }

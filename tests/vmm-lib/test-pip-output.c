@@ -512,7 +512,7 @@ START_TEST(whole_buffers)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pip-output");
 	TCase *tc = tcase_create("output");
@@ -525,5 +525,5 @@ int main(void)
 	tcase_add_test(tc, errno_of_a_callback);
 	tcase_add_test(tc, whole_buffers);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

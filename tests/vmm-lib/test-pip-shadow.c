@@ -167,7 +167,7 @@ START_TEST(one_stream_of_two)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pip-shadow");
 	TCase *tc = tcase_create("shadow");
@@ -175,5 +175,5 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, one_stream_of_two, 0, 12);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

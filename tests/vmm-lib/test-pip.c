@@ -320,7 +320,7 @@ START_TEST(cr3_given)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pip");
 	TCase *tc = tcase_create("pip");
@@ -332,5 +332,5 @@ int main(void)
 	tcase_add_test(tc, packet_byte_count_of_all);
 	tcase_add_loop_test(tc, cr3_given, 0, (int)VMPT_ARRAY_SIZE(given_rows));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

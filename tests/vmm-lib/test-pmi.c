@@ -309,7 +309,7 @@ START_TEST(own_pmi_is_held)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("pmi");
 	TCase *tcase = tcase_create("pmi");
@@ -326,5 +326,5 @@ int main(void)
 	tcase_add_test(tcase, no_storm);
 	tcase_add_test(tcase, own_pmi_is_held);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -159,7 +159,7 @@ START_TEST(random_names)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("record");
 	TCase *tcase = tcase_create("record");
@@ -169,7 +169,7 @@ int main(void)
 	tcase_add_test(tcase, cut);
 	tcase_add_loop_test(tcase, name, 0, VMPT_ARRAY_SIZE(names));
 	tcase_add_test(tcase, extremes);
-	tcase_add_test(tcase, random_names);
+	tcase_add_test(test_random_case(suite), random_names);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

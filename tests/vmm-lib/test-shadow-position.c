@@ -563,7 +563,7 @@ START_TEST(not_built)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("shadow-position");
 	TCase *tcase = tcase_create("position");
@@ -586,5 +586,5 @@ int main(void)
 	tcase_add_test(tcase, ready_behind_the_half);
 	tcase_add_test(tcase, not_built);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -450,20 +450,19 @@ START_TEST(same_as_direct)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = soak ? time(NULL) + atoi(soak) : 0;
-	u64 n, runs = getenv("VMPT_SANITIZED") ? 120 : 300;
+	u64 n, runs = (u64)test_rounds(300, 120);
 
 	for (n = 0; n < runs || time(NULL) < end; n++)
 		one_run(0x5ad0 + n, 1000);
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("shadow-random");
-	TCase *tcase = tcase_create("random");
+	TCase *tcase = test_random_case(suite);
 
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, same_as_direct);
-	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -449,7 +449,7 @@ START_TEST(direct)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("shadow-walk");
 	TCase *tcase = tcase_create("walk");
@@ -464,5 +464,5 @@ int main(void)
 	tcase_add_loop_test(tcase, memory, 0, VMPT_ARRAY_SIZE(memory_rows));
 	tcase_add_loop_test(tcase, direct, 0, VMPT_ARRAY_SIZE(direct_rows));
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -541,7 +541,7 @@ START_TEST(invalidate_end)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("shadow");
 	TCase *tcase = tcase_create("build");
@@ -566,5 +566,5 @@ int main(void)
 	tcase_add_loop_test(tcase, invalidate, 0, VMPT_ARRAY_SIZE(invalid_rows));
 	tcase_add_test(tcase, invalidate_end);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

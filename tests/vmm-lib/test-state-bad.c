@@ -199,7 +199,7 @@ START_TEST(random_changes)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("state-bad");
 	TCase *tcase = tcase_create("state-bad");
@@ -208,7 +208,7 @@ int main(void)
 	tcase_add_test(tcase, truncated);
 	tcase_add_test(tcase, corrupted);
 	tcase_add_loop_test(tcase, wrong, 0, VMPT_ARRAY_SIZE(wrongs));
-	tcase_add_test(tcase, random_changes);
+	tcase_add_test(test_random_case(suite), random_changes);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -386,7 +386,7 @@ START_TEST(random_states)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("state");
 	TCase *tcase = tcase_create("state");
@@ -402,7 +402,7 @@ int main(void)
 	tcase_add_test(tcase, other_ips);
 	tcase_add_test(tcase, other_flags);
 	tcase_add_test(tcase, other_msrs);
-	tcase_add_test(tcase, random_states);
+	tcase_add_test(test_random_case(suite), random_states);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

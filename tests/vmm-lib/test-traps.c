@@ -192,7 +192,7 @@ START_TEST(pmi_moves_along)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("traps");
 	TCase *tcase = tcase_create("traps");
@@ -204,5 +204,5 @@ int main(void)
 	tcase_add_loop_test(tcase, bytes_not_shown, 0, VMPT_ARRAY_SIZE(processors));
 	tcase_add_test(tcase, pmi_moves_along);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -551,13 +551,13 @@ START_TEST(nothing_mapped)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("tsc-adjust");
 	TCase *tc = tcase_create("tsc-adjust");
 
 	tcase_set_timeout(tc, 0);
-	tcase_add_test(tc, random_traces);
+	tcase_add_test(test_random_case(suite), random_traces);
 	tcase_add_test(tc, across_regions);
 	tcase_add_test(tc, places);
 	tcase_add_test(tc, arguments);
@@ -572,5 +572,5 @@ int main(void)
 	tcase_add_test(tc, no_page_ahead);
 	tcase_add_test(tc, nothing_mapped);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

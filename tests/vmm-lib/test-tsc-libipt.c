@@ -151,7 +151,7 @@ START_TEST(real_traces)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("tsc-libipt");
 	TCase *tc = tcase_create("tsc-libipt");
@@ -160,5 +160,5 @@ int main(void)
 	tcase_add_loop_test(tc, synth_streams, 0, 3);
 	tcase_add_loop_test(tc, real_traces, 0, 2);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

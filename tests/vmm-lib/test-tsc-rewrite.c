@@ -602,7 +602,7 @@ START_TEST(endless_block)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("tsc-rewrite");
 	TCase *tc = tcase_create("tsc-rewrite");
@@ -611,10 +611,10 @@ int main(void)
 	tcase_add_loop_test(tc, all_rows, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(tc, high_bits);
 	tcase_add_test(tc, step_table);
-	tcase_add_test(tc, random_streams);
+	tcase_add_test(test_random_case(suite), random_streams);
 	tcase_add_test(tc, false_psb);
 	tcase_add_test(tc, dense);
 	tcase_add_test(tc, endless_block);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

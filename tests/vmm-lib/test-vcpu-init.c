@@ -364,7 +364,7 @@ START_TEST(host_rules)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("vcpu-init");
 	TCase *tcase = tcase_create("vcpu-init");
@@ -375,5 +375,5 @@ int main(void)
 	tcase_add_test(tcase, init_keeps);
 	tcase_add_test(tcase, host_rules);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

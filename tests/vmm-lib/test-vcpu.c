@@ -315,7 +315,7 @@ START_TEST(shadow_goes_stale)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("vcpu");
 	TCase *tcase = tcase_create("vcpu");
@@ -338,5 +338,5 @@ int main(void)
 	tcase_add_loop_test(tcase, modes_while_entered, 0, 2);
 	tcase_add_test(tcase, shadow_goes_stale);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

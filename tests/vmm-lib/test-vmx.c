@@ -324,7 +324,7 @@ START_TEST(lists)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("vmx");
 	TCase *tcase = tcase_create("vmx");
@@ -336,5 +336,5 @@ int main(void)
 	tcase_add_test(tcase, check_others);
 	tcase_add_test(tcase, lists);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -346,7 +346,7 @@ START_TEST(random_areas)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("xsave");
 	TCase *tcase = tcase_create("xsave");
@@ -365,5 +365,5 @@ int main(void)
 	tcase_add_test(tcase, shadow);
 	tcase_add_test(tcase, random_areas);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -90,7 +90,7 @@ START_TEST(test_perf)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("model/programs-perf");
 	TCase *tc = tcase_create("perf");
@@ -98,5 +98,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_perf, 0, getenv("VMPT_SEED") ? 1 : 4);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

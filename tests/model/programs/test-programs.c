@@ -85,13 +85,12 @@ START_TEST(test_programs)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("model/programs");
-	TCase *tc = tcase_create("programs");
+	TCase *tc = test_random_case(suite);
 
 	tcase_add_loop_test(tc, test_programs, 0, getenv("VMPT_SEED") ? 1 : 10);
 	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 120);
-	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -303,7 +303,7 @@ void tsc(u64 value)
 	vmpt_rtit_unit_time(&rig.unit, &now);
 }
 
-int rig_main(const char *name, const TTest *const *tests, size_t n)
+Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
 {
 	Suite *suite = suite_create(name);
 	TCase *tc = tcase_create(name);
@@ -314,5 +314,5 @@ int rig_main(const char *name, const TTest *const *tests, size_t n)
 	for (i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -158,14 +158,14 @@ void mov_cr3(u64 next, u64 cr3);
 void cycles(u64 more);
 void tsc(u64 now);
 
-/* main() of a test program: a suite of @n tests, each on a rig that was just set up. */
-int rig_main(const char *name, const TTest *const *tests, size_t n);
-#define RIG_MAIN(name, ...)                                           \
-	int main(void)                                                \
-	{                                                             \
-		const TTest *const tests[] = { __VA_ARGS__ };         \
-                                                                      \
-		return rig_main(name, tests, VMPT_ARRAY_SIZE(tests)); \
+/* A test file's suite of @n tests, each on a rig that was just set up. */
+Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
+#define RIG_SUITE(name, ...)                                           \
+	TEST_SUITE()                                                   \
+	{                                                              \
+		const TTest *const tests[] = { __VA_ARGS__ };          \
+                                                                       \
+		return rig_suite(name, tests, VMPT_ARRAY_SIZE(tests)); \
 	}
 
 #endif

@@ -519,11 +519,11 @@ START_TEST(scenario_driver)
 }
 END_TEST
 
-RIG_MAIN("enable", enable, enable_at_once, ctl_unread, refused_write, packet_en_lost_and_won,
-	 ctl_drains, pge_by_trigger_en, pge_by_walking_from_wrmsr, pgd_by_walking_from_wrmsr,
-	 no_pgd_at_disable, pgd_at_disable, disabled, trace_stop_walk, trace_stop_branch,
-	 trace_stop_indirect, trace_stop_range0_and_both, trace_stop_ids_that_never_come,
-	 trace_stop_from_within, trace_stop_always, trace_stop_wants_context,
-	 trace_stop_wants_trigger, trace_stop_outside_the_filter, trace_stop_leaves_tnt,
-	 re_enable_same, re_enable_same_in_overflow, re_enable_output, re_enable_region,
-	 context_switch, scenario_one_application, scenario_all, scenario_driver)
+RIG_SUITE("enable", enable, enable_at_once, ctl_unread, refused_write, packet_en_lost_and_won,
+	  ctl_drains, pge_by_trigger_en, pge_by_walking_from_wrmsr, pgd_by_walking_from_wrmsr,
+	  no_pgd_at_disable, pgd_at_disable, disabled, trace_stop_walk, trace_stop_branch,
+	  trace_stop_indirect, trace_stop_range0_and_both, trace_stop_ids_that_never_come,
+	  trace_stop_from_within, trace_stop_always, trace_stop_wants_context,
+	  trace_stop_wants_trigger, trace_stop_outside_the_filter, trace_stop_leaves_tnt,
+	  re_enable_same, re_enable_same_in_overflow, re_enable_output, re_enable_region,
+	  context_switch, scenario_one_application, scenario_all, scenario_driver)

@@ -490,7 +490,7 @@ START_TEST(one_by_one)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = {
 		e1_off,	     e1_on,	    e2_on_not_met, e3_off,    e3_on,
@@ -510,5 +510,5 @@ int main(void)
 	tcase_add_loop_test(tc, e2_on, 0, VMPT_ARRAY_SIZE(e2));
 	tcase_add_loop_test(tc, one_by_one, 0, VMPT_RTIT_ERRATA);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -244,8 +244,8 @@ START_TEST(status_write)
 }
 END_TEST
 
-RIG_MAIN("filter", walk_in_and_out, branch_in_and_out, enabled_from_within,
-	 enabled_from_within_then_a_branch, event_range1, event_both_ranges,
-	 event_both_ranges_side_by_side, event_never_and_reserved, event_always,
-	 frozen_without_trace_en, frozen_without_context_en, frozen_across_far_transfers,
-	 status_write)
+RIG_SUITE("filter", walk_in_and_out, branch_in_and_out, enabled_from_within,
+	  enabled_from_within_then_a_branch, event_range1, event_both_ranges,
+	  event_both_ranges_side_by_side, event_never_and_reserved, event_always,
+	  frozen_without_trace_en, frozen_without_context_en, frozen_across_far_transfers,
+	  status_write)

@@ -237,7 +237,7 @@ START_TEST(each_header)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const tests[] = {
 		not_valid,	 scenario_1,	      scenario_2,
@@ -256,5 +256,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(tests); i++)
 		tcase_add_test(tc, tests[i]);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -274,7 +274,7 @@ START_TEST(each_cpl)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = { smi_and_rsm,
 				      rsm_out_of_the_region,
@@ -298,5 +298,5 @@ int main(void)
 		tcase_add_test(tc, once[i]);
 	tcase_add_loop_test(tc, each_cpl, 0, 64);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

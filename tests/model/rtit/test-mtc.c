@@ -134,5 +134,5 @@ START_TEST(disabled)
 }
 END_TEST
 
-RIG_MAIN("mtc", two_steps, a_round_but_one, a_round, many_rounds, another_range, off_and_on,
-	 filtered, disabled)
+RIG_SUITE("mtc", two_steps, a_round_but_one, a_round, many_rounds, another_range, off_and_on,
+	  filtered, disabled)

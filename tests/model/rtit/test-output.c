@@ -190,6 +190,6 @@ START_TEST(drain)
 }
 END_TEST
 
-RIG_MAIN("output", from_the_base, wraps, wraps_exactly, four_megabytes, base_bits_in_the_mask,
-	 offset_beyond_the_mask, mask_with_holes, moved, refused, refused_at_the_wrap,
-	 refused_for_long, drain)
+RIG_SUITE("output", from_the_base, wraps, wraps_exactly, four_megabytes, base_bits_in_the_mask,
+	  offset_beyond_the_mask, mask_with_holes, moved, refused, refused_at_the_wrap,
+	  refused_for_long, drain)

@@ -430,9 +430,9 @@ START_TEST(what_came_before)
 }
 END_TEST
 
-RIG_MAIN("overflow", bit_is_set, no_packets, tnt_bits_come_first, full_tnt, no_pcc, filter_goes_on,
-	 context_goes_on, ends_outside_the_filter, mtcs_are_dropped, needs_context, needs_trigger,
-	 no_overflow, never_last_lip, trace_stop_pending, trace_stop_pending_cycles,
-	 trace_stop_pending_status_cleared, trace_stop_pending_trigger_off, psb_of_its_bytes,
-	 psb_of_enabling, psb_of_enabling_trace_stop, cleared_by_software, set_by_software,
-	 drain_leaves_it, what_came_before)
+RIG_SUITE("overflow", bit_is_set, no_packets, tnt_bits_come_first, full_tnt, no_pcc, filter_goes_on,
+	  context_goes_on, ends_outside_the_filter, mtcs_are_dropped, needs_context, needs_trigger,
+	  no_overflow, never_last_lip, trace_stop_pending, trace_stop_pending_cycles,
+	  trace_stop_pending_status_cleared, trace_stop_pending_trigger_off, psb_of_its_bytes,
+	  psb_of_enabling, psb_of_enabling_trace_stop, cleared_by_software, set_by_software,
+	  drain_leaves_it, what_came_before)

@@ -156,7 +156,7 @@ START_TEST(boot)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = { bytes,
 				      mov_cr0_without_a_change,
@@ -176,5 +176,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(once); i++)
 		tcase_add_test(tc, once[i]);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

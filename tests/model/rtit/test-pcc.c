@@ -190,7 +190,7 @@ START_TEST(in_an_overflow)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const tests[] = { before_the_event, bits_that_wait, not_due, in_an_overflow };
 	Suite *suite = suite_create("pcc");
@@ -202,5 +202,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(tests); i++)
 		tcase_add_loop_test(tc, tests[i], 0, VMPT_ARRAY_SIZE(events));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -260,7 +260,7 @@ START_TEST(too_late)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = { example,
 				      enabling,
@@ -285,5 +285,5 @@ int main(void)
 	tcase_add_loop_test(tc, clears_late_call, 0, 5);
 	tcase_add_loop_test(tc, clears_late_overflow, 0, 5);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -226,7 +226,7 @@ START_TEST(it_sends_the_same)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("reset");
 	TCase *tc = tcase_create("reset");
@@ -236,5 +236,5 @@ int main(void)
 	tcase_add_loop_test(tc, as_a_new_one, 0, VMPT_ARRAY_SIZE(states));
 	tcase_add_loop_test(tc, it_sends_the_same, 0, VMPT_ARRAY_SIZE(states));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

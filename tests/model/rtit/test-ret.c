@@ -191,6 +191,6 @@ START_TEST(call_outside)
 }
 END_TEST
 
-RIG_MAIN("ret", figure_6, figure_7, not_enabled, indirect_call, other_address, not_valid, the_sixth,
-	 others_leave_it, stays, cleared_by_psb, cleared_by_psb_of_enabling, cleared_by_overflow,
-	 call_outside)
+RIG_SUITE("ret", figure_6, figure_7, not_enabled, indirect_call, other_address, not_valid,
+	  the_sixth, others_leave_it, stays, cleared_by_psb, cleared_by_psb_of_enabling,
+	  cleared_by_overflow, call_outside)

@@ -431,9 +431,9 @@ START_TEST(footnote_3)
 }
 END_TEST
 
-RIG_MAIN("rows-far", row_27, row_28, row_29, row_29_context, row_30, row_31, row_32, row_33, row_34,
-	 row_35, row_36, row_36_vm_exit, row_37, row_37_vm_exit, row_38, row_38_vm_entry, row_39,
-	 row_39_cr3_en, row_40, row_41, row_41_context, row_42, row_42_cr3_en, row_42_cr3_en_sts,
-	 row_42_cr3_en_sts_less_pkts, row_43, row_43_cr3_en, row_43_cr3_en_less_pkts, row_44,
-	 row_44_cr3_en, row_40_cr3_en, row_40_cr3_en_nothing, row_44_cr3_en_sts, footnote_2,
-	 footnote_3)
+RIG_SUITE("rows-far", row_27, row_28, row_29, row_29_context, row_30, row_31, row_32, row_33,
+	  row_34, row_35, row_36, row_36_vm_exit, row_37, row_37_vm_exit, row_38, row_38_vm_entry,
+	  row_39, row_39_cr3_en, row_40, row_41, row_41_context, row_42, row_42_cr3_en,
+	  row_42_cr3_en_sts, row_42_cr3_en_sts_less_pkts, row_43, row_43_cr3_en,
+	  row_43_cr3_en_less_pkts, row_44, row_44_cr3_en, row_40_cr3_en, row_40_cr3_en_nothing,
+	  row_44_cr3_en_sts, footnote_2, footnote_3)

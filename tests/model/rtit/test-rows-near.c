@@ -334,7 +334,7 @@ START_TEST(footnote_3)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = { row_1,
 				      row_2,
@@ -368,5 +368,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(three); i++)
 		tcase_add_loop_test(tc, three[i], 0, VMPT_ARRAY_SIZE(indirect));
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

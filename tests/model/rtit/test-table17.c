@@ -248,7 +248,7 @@ START_TEST(fup_buff_ovf)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const tests[] = { fup_pge, tnt,	    tip, fup_far,
 				       fup_pgd, trace_stop, psb, fup_buff_ovf };
@@ -268,5 +268,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(rows); i++)
 		tcase_add_loop_test(tc, rows[i], 0, 8);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

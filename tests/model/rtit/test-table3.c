@@ -182,5 +182,5 @@ START_TEST(table_3_bytes)
 }
 END_TEST
 
-RIG_MAIN("table3", step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10,
-	 table_3_packets, table_3_bytes)
+RIG_SUITE("table3", step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10,
+	  table_3_packets, table_3_bytes)

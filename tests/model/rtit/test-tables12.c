@@ -258,8 +258,8 @@ START_TEST(call_out)
 }
 END_TEST
 
-RIG_MAIN("tables12", far_transfer_next_ip, exception_current_ip, interrupt_next_ip, init_sipi,
-	 walking_out_next_ip, context_lost_next_ip, near_jump_out_next_ip, asynchronous_next_ip,
-	 packet_en_where_entered, vm_exit_guest_rip, jcc_makes_tnt, near_indirect_makes_tip,
-	 far_makes_fup_and_tip, direct_makes_none, jcc_in, jcc_out, ret_in, ret_out,
-	 indirect_in_and_out, far_in_and_out, call_in, call_out)
+RIG_SUITE("tables12", far_transfer_next_ip, exception_current_ip, interrupt_next_ip, init_sipi,
+	  walking_out_next_ip, context_lost_next_ip, near_jump_out_next_ip, asynchronous_next_ip,
+	  packet_en_where_entered, vm_exit_guest_rip, jcc_makes_tnt, near_indirect_makes_tip,
+	  far_makes_fup_and_tip, direct_makes_none, jcc_in, jcc_out, ret_in, ret_out,
+	  indirect_in_and_out, far_in_and_out, call_in, call_out)

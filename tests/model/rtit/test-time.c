@@ -370,7 +370,7 @@ START_TEST(sleep_without_mtcs)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	const TTest *const once[] = {
 		mtc_not_enabled,    mtc_each_change,
@@ -396,5 +396,5 @@ int main(void)
 	for (i = 0; i < VMPT_ARRAY_SIZE(once); i++)
 		tcase_add_test(tc, once[i]);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

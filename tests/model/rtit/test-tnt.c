@@ -184,5 +184,5 @@ START_TEST(timing_leaves_them)
 }
 END_TEST
 
-RIG_MAIN("tnt", shifts, every_full_one, partial, example, interrupt, cycle_counts, written,
-	 written_full, kept_by_quiet_events, psb_leaves_them, timing_leaves_them)
+RIG_SUITE("tnt", shifts, every_full_one, partial, example, interrupt, cycle_counts, written,
+	  written_full, kept_by_quiet_events, psb_leaves_them, timing_leaves_them)

@@ -156,4 +156,4 @@ START_TEST(not_wanted)
 }
 END_TEST
 
-RIG_MAIN("walk", edges_are_enough, not_wanted)
+RIG_SUITE("walk", edges_are_enough, not_wanted)

@@ -444,7 +444,7 @@ START_TEST(real_mode)
 }
 END_TEST
 
-RIG_MAIN("qemu-plugin/flow", jcc_shows_by_where_execution_goes, loop_of_one_block,
-	 block_cut_where_its_branch_goes, shared_block, calls_and_returns, ret_to_itself, rsm,
-	 reset, faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep,
-	 flush, lgdt, lldt, vectors, interrupt_flag, real_mode)
+RIG_SUITE("qemu-plugin/flow", jcc_shows_by_where_execution_goes, loop_of_one_block,
+	  block_cut_where_its_branch_goes, shared_block, calls_and_returns, ret_to_itself, rsm,
+	  reset, faults, interrupts, astray, user_code_of_no_instruction, privilege, mov_cr3, rep,
+	  flush, lgdt, lldt, vectors, interrupt_flag, real_mode)

@@ -62,7 +62,7 @@ START_TEST(no_io)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("qemu-plugin/insn");
 	TCase *tcase = tcase_create("insn");
@@ -70,5 +70,5 @@ int main(void)
 	tcase_add_loop_test(tcase, io, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tcase, no_io);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -360,7 +360,7 @@ START_TEST(mov_cr3_has_its_own_time)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("qemu-plugin/flow-rtit");
 	TCase *tcase = tcase_create("all");
@@ -382,5 +382,5 @@ int main(void)
 	tcase_add_test(tcase, sleep_goes_on);
 	tcase_add_test(tcase, mov_cr3_has_its_own_time);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -214,7 +214,7 @@ START_TEST(killed_before_the_line)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("qemu-plugin/host-stream");
 	TCase *tcase = tcase_create("rtit");
@@ -225,5 +225,5 @@ int main(void)
 	tcase_add_test(tcase, last_loss_without_a_line);
 	tcase_add_test(tcase, killed_before_the_line);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

@@ -169,7 +169,7 @@ START_TEST(other_runs_meanwhile)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("qemu-plugin/host-view-time");
 	TCase *tcase = tcase_create("rtit");
@@ -177,5 +177,5 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, other_runs_meanwhile);
 	suite_add_tcase(suite, tcase);
-	return test_main(suite);
+	return suite;
 }

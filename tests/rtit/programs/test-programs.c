@@ -2,7 +2,7 @@
 /*
  * Generated programs through the RTIT unit and back: the flow decoder must find in the trace
  * exactly the instructions that were executed while packets were enabled. 1,000 programs in four
- * runs, argument 0 to 3; VMPT_SOAK=seconds: 10,000 in four, and more for so long. VMPT_SEED=n:
+ * runs, VMPT_SHARE=0 to 3; VMPT_SOAK=seconds: 10,000 in four, and more for so long. VMPT_SEED=n:
  * program n alone, VMPT_TRACE=file: its trace.
  */
 #include <check.h>
@@ -110,14 +110,14 @@ START_TEST(test_programs)
 }
 END_TEST
 
-int main(int argc, char **argv)
+TEST_SUITE()
 {
+	const char *which = getenv("VMPT_SHARE");
 	Suite *suite = suite_create("rtit/programs");
-	TCase *tc = tcase_create("programs");
+	TCase *tc = test_random_case(suite);
 
-	share = argc > 1 ? strtoull(argv[1], NULL, 0) % SHARES : 0;
+	share = which ? strtoull(which, NULL, 0) % SHARES : 0;
 	tcase_add_test(tc, test_programs);
 	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 120);
-	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -387,7 +387,7 @@ START_TEST(bound)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-bounce");
 	TCase *tc = tcase_create("bounce");
@@ -406,5 +406,5 @@ int main(void)
 	tcase_add_test(tc, bound);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

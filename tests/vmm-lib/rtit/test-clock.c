@@ -294,7 +294,7 @@ START_TEST(wrapped)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-clock");
 	TCase *tc = tcase_create("clock");
@@ -310,5 +310,5 @@ int main(void)
 	tcase_add_test(tc, wrapped);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

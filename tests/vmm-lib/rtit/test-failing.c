@@ -184,7 +184,7 @@ START_TEST(nonsense)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-failing");
 	TCase *tc = tcase_create("failing");
@@ -196,5 +196,5 @@ int main(void)
 	tcase_add_loop_test(tc, failing_move, 0, 3);
 	tcase_add_test(tc, nonsense);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

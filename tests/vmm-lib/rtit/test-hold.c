@@ -298,7 +298,7 @@ START_TEST(ends)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-hold");
 	TCase *tc = tcase_create("hold");
@@ -311,5 +311,5 @@ int main(void)
 	tcase_add_test(tc, stopped_before);
 	tcase_add_test(tc, ends);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

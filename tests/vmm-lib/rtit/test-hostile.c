@@ -327,14 +327,14 @@ START_TEST(scattered)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-hostile");
 	TCase *tc = tcase_create("hostile");
 
-	tcase_add_loop_test(tc, random_guest, 0, getenv("VMPT_SANITIZED") ? 25 : 80);
+	tcase_add_loop_test(test_random_case(suite), random_guest, 0, test_rounds(80, 25));
 	tcase_add_test(tc, scattered);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

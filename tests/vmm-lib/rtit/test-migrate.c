@@ -535,17 +535,15 @@ START_TEST(soak)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-migrate");
-	TCase *tc = tcase_create("migrate");
+	TCase *tc = test_random_case(suite);
 
-	tcase_add_loop_test(tc, as_undisturbed, 0, getenv("VMPT_SANITIZED") ? 30 : 100);
+	tcase_add_loop_test(tc, as_undisturbed, 0, test_rounds(100, 30));
 	tcase_set_timeout(tc, 60);
-	suite_add_tcase(suite, tc);
-	tc = tcase_create("soak");
+	tc = test_random_case(suite);
 	tcase_add_test(tc, soak);
 	tcase_set_timeout(tc, 0);
-	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

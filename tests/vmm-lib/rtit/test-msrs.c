@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit/rtit.c without a processor behind it: making a vCPU, RESET, RDMSR and WRMSR (3.3). */
+/* vmm-lib/rtit/rtit.c without a processor behind it: making a vCPU, RESET, RDMSR and WRMSR (3.3).
+ */
 #include "tests/support/support.h"
 #include "vmm-lib/rtit.h"
 
@@ -234,7 +235,7 @@ START_TEST(sign_extension)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-msrs");
 	TCase *tc = tcase_create("msrs");
@@ -249,5 +250,5 @@ int main(void)
 	tcase_add_test(tc, tnt_zero);
 	tcase_add_test(tc, sign_extension);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

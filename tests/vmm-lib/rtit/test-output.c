@@ -396,7 +396,7 @@ START_TEST(around)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-output");
 	TCase *tc = tcase_create("output");
@@ -416,5 +416,5 @@ int main(void)
 	tcase_add_test(tc, around);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

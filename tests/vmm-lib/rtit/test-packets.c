@@ -509,7 +509,7 @@ START_TEST(as_the_unit)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-packets");
 	TCase *tc = tcase_create("packets");
@@ -533,5 +533,5 @@ int main(void)
 	tcase_add_test(tc, as_the_unit);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

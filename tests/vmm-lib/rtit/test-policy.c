@@ -153,7 +153,7 @@ START_TEST(record_names)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-policy");
 	TCase *tc = tcase_create("policy");
@@ -165,5 +165,5 @@ int main(void)
 	tcase_add_test(tc, record_cut);
 	tcase_add_test(tc, record_names);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -316,7 +316,7 @@ START_TEST(random_bytes)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-state");
 	TCase *tc = tcase_create("state");
@@ -335,5 +335,5 @@ int main(void)
 	tcase_add_test(tc, waited_before);
 	tcase_add_test(tc, random_bytes);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

@@ -511,7 +511,7 @@ START_TEST(quiet)
 }
 END_TEST
 
-int main(void)
+TEST_SUITE()
 {
 	Suite *suite = suite_create("rtit-swap");
 	TCase *tc = tcase_create("swap");
@@ -537,5 +537,5 @@ int main(void)
 	tcase_add_test(tc, overflow);
 	tcase_add_test(tc, quiet);
 	suite_add_tcase(suite, tc);
-	return test_main(suite);
+	return suite;
 }

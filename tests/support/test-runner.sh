@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# The runner itself: whatever a check does, it is reported with its name and the others count.
+#
+#	test-runner.sh ROOT PROGRAM SANITIZED
+#
+# PROGRAM is test-runner.c; SANITIZED is "true" where it is built with the address sanitizer.
+set -uo pipefail
+
+root=$1
+program=$2
+sanitized=$3
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+checks=0 failures=0
+
+# Run the program as the runner does while its second check does $1; its output and the summary's
+# are in $dir/$1.
+run()
+{
+	local does=$1 status=0
+
+	RUNNER_DOES=$does VMPT_CPU_LIMIT=1 VMPT_HANG_LIMIT=1 python3 "$root/tests/support/limited" \
+		"$program" >"$dir/$does.out" 2>"$dir/$does.err" || status=$?
+	python3 - "$dir/$does" $status <<-'END'
+		import json, sys
+		base, status = sys.argv[1], int(sys.argv[2])
+		log = {"name": "program", "duration": 1.0, "result": "FAIL" if status else "OK"}
+		for stream, end in (("stdout", "out"), ("stderr", "err")):
+		    with open(f"{base}.{end}", encoding="utf-8", errors="replace") as f:
+		        log[stream] = f.read()
+		with open(base + ".json", "w", encoding="utf-8") as f:
+		    json.dump(log, f)
+	END
+	: >"$dir/$does.results"
+	VERBOSE=1 "$root/scripts/test-summary" log self "$dir/$does.json" "$dir/$does.results" \
+		>"$dir/$does"
+	"$root/scripts/test-summary" total "$dir/$does.results" >>"$dir/$does"
+}
+
+# The output for $1 has a line that matches each of the patterns that follow.
+check()
+{
+	local does=$1 pattern
+	shift
+
+	for pattern; do
+		checks=$((checks + 1))
+		grep -q -- "$pattern" "$dir/$does" && continue
+		failures=$((failures + 1))
+		echo "$does: no line \"$pattern\":"
+		sed 's/^/  | /' "$dir/$does"
+	done
+}
+
+run_all()
+{
+	local does
+
+	for does; do
+		run "$does" &
+	done
+	wait
+}
+
+export VMPT_ONE_PROCESS=1
+run_all hang loop fail crash skip lean
+check fail 'runner:the_bad_one:.*as wanted' 'FAIL  program' '^2 passed, 1 failed, 0 skipped$'
+check crash 'runner:the_bad_one:.*signal\|the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
+check hang 'limited: no progress' 'the_bad_one:.*signal 6' '^2 passed, 1 failed, 0 skipped$'
+check loop 'the_bad_one:.*signal 24' '^2 passed, 1 failed, 0 skipped$'
+check skip '^2 passed, 0 failed, 1 skipped$'
+# Only in one process, after another check: a failure all the same.
+check lean 'each check passes alone' 'FAIL  program' '1 failed, 0 skipped$'
+if [ "$sanitized" = true ]; then
+	run_all overflow leak
+	check overflow 'heap-buffer-overflow' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
+	check leak 'LeakSanitizer' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
+fi
+unset VMPT_ONE_PROCESS
+run_all fail crash skip lean
+check fail 'runner:the_bad_one:.*as wanted' 'FAIL  program' '^2 passed, 1 failed, 0 skipped$'
+check crash 'the_bad_one:.*\(signal\|exit\)' '^2 passed, 1 failed, 0 skipped$'
+check skip '^2 passed, 0 failed, 1 skipped$'
+check lean '^3 passed, 0 failed, 0 skipped$'
+echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
+[ $failures = 0 ]
