@@ -66,8 +66,8 @@ int vmpt_rates_find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
 
 /* Rates that were told and that the packets clearly contradict: what they say was taken. */
 struct vmpt_rates_wrong {
-	bool tsc_ratio, mtc_freq; /* which of .told */
-	struct vmpt_rates told;
+	bool tsc_ratio, mtc_freq; /* which of .given */
+	struct vmpt_rates given;
 };
 
 /*
@@ -113,17 +113,17 @@ struct vmpt_epoch {
 };
 
 /* What contradicts what the caller told. */
-struct vmpt_told_wrong {
+struct vmpt_given_wrong {
 	u64 vmcs;
 	u8 source; /* who told it */
 	u8 by;	   /* who told .found, VMPT_MAP_INFERRED: nobody, it is the trace's */
-	struct vmpt_tsc_map told, found;
+	struct vmpt_tsc_map given, found;
 	/* host ticks of the first packet that says otherwise; VMPT_TIME_NONE: only .by does */
 	u64 at;
 };
 
 /* Something told of a VMCS's map; from host tick .from on (0: from the start). */
-struct vmpt_told {
+struct vmpt_given {
 	u64 vmcs;
 	struct vmpt_tsc_map map;
 	u64 from;
@@ -182,9 +182,9 @@ struct vmpt_clocks;
 struct vmpt_clocks_options {
 	struct vmpt_options decode; /* .threads: streams at once */
 	struct vmpt_rates rates;
-	const struct vmpt_told
-		*told; /* the caller's, while the clocks are open; sorted in no way */
-	size_t told_count;
+	const struct vmpt_given
+		*given; /* the caller's, while the clocks are open; sorted in no way */
+	size_t given_count;
 	u64 near_tsc;
 };
 
@@ -218,7 +218,7 @@ u64 vmpt_clocks_vmcs_tscs(const struct vmpt_clocks *clocks, size_t i);
 /* Its epochs by time. Change points are where one ends and the next begins. */
 const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *clocks, size_t i,
 					    size_t *count);
-const struct vmpt_told_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *clocks, size_t *count);
+const struct vmpt_given_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *clocks, size_t *count);
 
 /* The epoch of @vmcs at host time @at (the nearest one); NULL: there is none. */
 const struct vmpt_epoch *vmpt_clocks_at(const struct vmpt_clocks *clocks, u64 vmcs, u64 at);

@@ -69,7 +69,7 @@ struct vmpt_vm_name {
 };
 
 /* A thread that runs a vCPU, as someone told who was not in the trace (vmpt record). */
-struct vmpt_told_thread {
+struct vmpt_given_thread {
 	int pid, tid;
 	int vcpu;	/* -1: not known */
 	const char *vm; /* NULL: not known; copied */
@@ -82,8 +82,8 @@ struct vmpt_names_options {
 	/* vmpt_trace_events()'s, which must outlive the names. Those without .tsc are not used. */
 	const struct vmpt_event *events;
 	size_t event_count;
-	const struct vmpt_told_thread *told; /* needed by vmpt_names_open() only */
-	size_t told_count;
+	const struct vmpt_given_thread *given; /* needed by vmpt_names_open() only */
+	size_t given_count;
 };
 
 /*

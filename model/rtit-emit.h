@@ -102,7 +102,7 @@ static inline bool rtit_stop_tells(const struct vmpt_rtit_unit *unit, const stru
 /* FUP.PGD with @nlip or FUP.PGE with @ip, then TraceStop. */
 void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
 /* The same, with PacketEn 1 to 0 told already. */
-void rtit_finish_told(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
+void rtit_finish_given(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
 
 /* ---- rtit-overflow.c ---- */
 

@@ -88,7 +88,7 @@ static bool extra_pgd(const struct vmpt_rtit_unit *unit, const struct rtit_chang
 	       ((!c->context && unit->context_en) || c->enabled);
 }
 
-void rtit_finish_told(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
+void rtit_finish_given(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
 {
 	if (!c->packet && c->after)
 		rtit_lip(unit, VMPT_RTIT_PGE, ip);
@@ -103,5 +103,5 @@ void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 n
 	/* Not where TriggerEn becomes 0 with it (4.2.8). */
 	if (c->packet && !c->after && rtit_stop_tells(unit, c) && !c->disabled)
 		rtit_lip(unit, VMPT_RTIT_PGD, nlip);
-	rtit_finish_told(unit, c, nlip, ip);
+	rtit_finish_given(unit, c, nlip, ip);
 }

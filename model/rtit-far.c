@@ -41,7 +41,7 @@ void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far 
 	rtit_decide(unit, &c, true, far->target);
 	if (c.packet)
 		far_packets(unit, &c, far);
-	rtit_finish_told(unit, &c, far->ip, far->target);
+	rtit_finish_given(unit, &c, far->ip, far->target);
 }
 
 /* ---- paging ---- */

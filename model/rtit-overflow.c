@@ -9,9 +9,9 @@ static void held(struct vmpt_rtit_unit *unit)
 {
 	if (!rtit_erratum(unit, 4))
 		unit->stop_pending = true;
-	else if (!unit->stop_told)
+	else if (!unit->stop_given)
 		rtit_put_trace_stop(unit);
-	unit->stop_told = true;
+	unit->stop_given = true;
 }
 
 void rtit_trace_stop(struct vmpt_rtit_unit *unit)
@@ -38,7 +38,7 @@ static void pending_stop(struct vmpt_rtit_unit *unit)
 void rtit_overflow_begins(struct vmpt_rtit_unit *unit)
 {
 	unit->overflow_branch = false;
-	unit->stop_told = false;
+	unit->stop_given = false;
 	unit->plain = false;
 }
 

@@ -24,7 +24,7 @@ void vmpt_rtit_unit_reset(struct vmpt_rtit_unit *unit)
 	unit->smm = false;
 	unit->vmx_root = false;
 	unit->stop_pending = false;
-	unit->stop_told = false;
+	unit->stop_given = false;
 	unit->psb_held = false;
 	unit->psb_late = false;
 	unit->mtc_first = false;

@@ -108,7 +108,7 @@ struct vmpt_rtit_unit {
 	bool plain; /* PacketEn, and no event changes it or has to look: fast path */
 	struct vmpt_rtit_event filter, stop; /* of RTIT_EVENTS and the LIPs */
 	bool stop_pending;		     /* TraceStop in an overflow (4.2.5) */
-	bool stop_told;			     /* E4: its TraceSTOP was tried in this overflow */
+	bool stop_given;		     /* E4: its TraceSTOP was tried in this overflow */
 	bool psb_held;	      /* PSB of TriggerEn that found no room in an overflow */
 	u8 late;	      /* packets until a PSB's clearing takes effect; 0: none is due */
 	bool psb_late;	      /* a PSB comes behind the next packet (E3, or it found no room) */

@@ -83,9 +83,9 @@ struct pc_cpu {
 	struct vmpt_unit_entry entry;
 	u64 entry_next; /* behind VMLAUNCH or VMRESUME */
 	struct vmpt_unit_exit exit;
-	bool exit_late; /* a VM entry that fails late */
-	bool exit_told; /* the unit knows of it already */
-	bool list_ctl;	/* an MSR list wrote IA32_RTIT_CTL: */
+	bool exit_late;	 /* a VM entry that fails late */
+	bool exit_given; /* the unit knows of it already */
+	bool list_ctl;	 /* an MSR list wrote IA32_RTIT_CTL: */
 	u64 list_ctl_value;
 	bool smm_on, smm_nonroot; /* VMX operation that SMI left */
 	bool was_reset;		  /* the first RESET is the cold one */

@@ -63,9 +63,9 @@ static void print_wrong_rates(const struct clocks *s)
 		return;
 	printf("told, and not so:");
 	if (wrong->tsc_ratio)
-		printf(" %u/%u TSC ticks", wrong->told.tsc_num, wrong->told.tsc_den);
+		printf(" %u/%u TSC ticks", wrong->given.tsc_num, wrong->given.tsc_den);
 	if (wrong->mtc_freq)
-		printf("%s MTCFreq %u", wrong->tsc_ratio ? ";" : "", wrong->told.mtc_freq);
+		printf("%s MTCFreq %u", wrong->tsc_ratio ? ";" : "", wrong->given.mtc_freq);
 	printf("\n");
 }
 
@@ -240,7 +240,7 @@ static void json_rates(struct cli *cli, json_t *doc, const struct clocks *s)
 	static const char *const base[] = { "none", "host", "guest" };
 	const struct vmpt_rates *r = vmpt_clocks_rates(s->c.clocks);
 	const struct vmpt_rates_wrong *wrong = vmpt_clocks_rates_wrong(s->c.clocks);
-	json_t *o = json_object(), *told = json_object();
+	json_t *o = json_object(), *given = json_object();
 
 	cli_json_string(cli, doc, "base", base[vmpt_clocks_base(s->c.clocks)]);
 	if (vmpt_clocks_base(s->c.clocks) == VMPT_BASE_GUEST)
@@ -252,13 +252,13 @@ static void json_rates(struct cli *cli, json_t *doc, const struct clocks *s)
 	cli_json_number(cli, o, "nominal", r->nominal);
 	cli_json_set(cli, o, "found", json_boolean(r->found));
 	if (wrong && wrong->tsc_ratio) {
-		cli_json_number(cli, told, "tsc_numerator", wrong->told.tsc_num);
-		cli_json_number(cli, told, "tsc_denominator", wrong->told.tsc_den);
+		cli_json_number(cli, given, "tsc_numerator", wrong->given.tsc_num);
+		cli_json_number(cli, given, "tsc_denominator", wrong->given.tsc_den);
 	}
 	if (wrong && wrong->mtc_freq)
-		cli_json_number(cli, told, "mtc_freq", wrong->told.mtc_freq);
-	cli_json_set(cli, o, "told_wrong", wrong ? json_incref(told) : json_null());
-	json_decref(told);
+		cli_json_number(cli, given, "mtc_freq", wrong->given.mtc_freq);
+	cli_json_set(cli, o, "told_wrong", wrong ? json_incref(given) : json_null());
+	json_decref(given);
 	cli_json_set(cli, doc, "rates", o);
 }
 
@@ -355,7 +355,7 @@ static void json_map(struct cli *cli, json_t *o, const char *key, const struct v
 
 static json_t *json_wrong(struct cli *cli, const struct clocks *s)
 {
-	const struct vmpt_told_wrong *wrong;
+	const struct vmpt_given_wrong *wrong;
 	json_t *array = json_array();
 	size_t i, n;
 
@@ -365,7 +365,7 @@ static json_t *json_wrong(struct cli *cli, const struct clocks *s)
 
 		cli_json_hex(cli, o, "vmcs", wrong[i].vmcs);
 		cli_json_string(cli, o, "source", cli_clocks_source(wrong[i].source));
-		json_map(cli, o, "told", &wrong[i].told);
+		json_map(cli, o, "told", &wrong[i].given);
 		json_map(cli, o, "found", &wrong[i].found);
 		cli_json_string(cli, o, "by", cli_clocks_source(wrong[i].by));
 		if (wrong[i].at != VMPT_TIME_NONE)

@@ -152,7 +152,7 @@ static int tell(struct rec *r, const struct rec_perf *p)
 
 static int record(struct rec *r, struct rec_perf *p)
 {
-	int code = make_folder(r), told;
+	int code = make_folder(r), given;
 
 	if (code)
 		return code;
@@ -169,8 +169,8 @@ static int record(struct rec *r, struct rec_perf *p)
 		code = CLI_FAILED;
 	}
 	r->side = NULL;
-	told = tell(r, p);
-	return code ? code : told;
+	given = tell(r, p);
+	return code ? code : given;
 }
 
 /* A word as a shell would take it. */

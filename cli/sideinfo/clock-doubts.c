@@ -74,19 +74,19 @@ static void warn_stream(const struct cli *cli, const struct vmpt_stream *stream,
 static void warn_streams(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
 	u64 unmapped = 0;
-	size_t i, told = 0;
+	size_t i, given = 0;
 	char buf[32];
 
 	for (i = 0; i < cli->streams; i++) {
 		const struct vmpt_clock_counts *n = vmpt_clocks_counts(clocks, i);
 
 		unmapped += n->unmapped;
-		if ((n->contradictions || n->backs) && told++ < CPUS_TOLD)
+		if ((n->contradictions || n->backs) && given++ < CPUS_TOLD)
 			warn_stream(cli, cli->stream[i], n);
 	}
-	if (told > CPUS_TOLD)
+	if (given > CPUS_TOLD)
 		cli_warn(cli, "%zu more CPUs whose clocks contradict themselves: see vmpt clocks",
-			 told - CPUS_TOLD);
+			 given - CPUS_TOLD);
 	if (unmapped && vmpt_clocks_base(clocks) != VMPT_BASE_NONE)
 		cli_warn(cli,
 			 "%s TSC packet%s of guests tell%s no time: their offset is not known; "

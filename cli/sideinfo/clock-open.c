@@ -51,14 +51,14 @@ static int take_line(struct vmcs_line *l, const json_t *o)
 	return err;
 }
 
-static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_told *told)
+static int add_given(struct cli *cli, struct cli_clocks *c, const struct vmpt_given *given)
 {
-	struct vmpt_told *more;
+	struct vmpt_given *more;
 
-	if (vmpt_grow(&c->told, c->told_count))
+	if (vmpt_grow(&c->given, c->given_count))
 		return cli_no_memory(cli);
-	more = &c->told[c->told_count++];
-	*more = *told;
+	more = &c->given[c->given_count++];
+	*more = *given;
 	/* The processor does not scale. */
 	if (!more->map.multiplier)
 		more->map.multiplier = VMPT_TSC_UNSCALED;
@@ -67,7 +67,7 @@ static int add_told(struct cli *cli, struct cli_clocks *c, const struct vmpt_tol
 
 static int add_line(struct cli *cli, struct cli_clocks *c, struct vmcs_line *l)
 {
-	struct vmpt_told told = {
+	struct vmpt_given given = {
 		.vmcs = l->vmcs,
 		.map = { .multiplier = l->multiplier, .offset = l->offset },
 		.from = l->since,
@@ -84,7 +84,7 @@ static int add_line(struct cli *cli, struct cli_clocks *c, struct vmcs_line *l)
 	if (!more->vm)
 		return cli_no_memory(cli);
 	c->vcpus++;
-	return l->has_map ? add_told(cli, c, &told) : CLI_OK;
+	return l->has_map ? add_given(cli, c, &given) : CLI_OK;
 }
 
 static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, size_t n,
@@ -202,8 +202,8 @@ static bool is_rec(const struct cli *cli)
 }
 
 /* All that is told and needs no clock to be read. */
-static int take_told(struct cli *cli, struct cli_clocks *c,
-		     const struct vmpt_clocks_options *settings)
+static int take_given(struct cli *cli, struct cli_clocks *c,
+		      const struct vmpt_clocks_options *settings)
 {
 	int err = CLI_OK;
 	size_t i;
@@ -214,8 +214,8 @@ static int take_told(struct cli *cli, struct cli_clocks *c,
 		err = read_record(cli, c);
 	else
 		err = cli_rec_open(cli, &c->rec);
-	for (i = 0; !err && i < settings->told_count; i++)
-		err = add_told(cli, c, &settings->told[i]);
+	for (i = 0; !err && i < settings->given_count; i++)
+		err = add_given(cli, c, &settings->given[i]);
 	return err;
 }
 
@@ -223,8 +223,8 @@ static int open_clocks(struct cli *cli, struct cli_clocks *c, struct vmpt_clocks
 {
 	int err;
 
-	options->told = c->told;
-	options->told_count = c->told_count;
+	options->given = c->given;
+	options->given_count = c->given_count;
 	err = vmpt_clocks_open(&c->clocks, cli->stream, cli->streams, options);
 	if (!err)
 		return CLI_OK;
@@ -235,15 +235,15 @@ static int open_clocks(struct cli *cli, struct cli_clocks *c, struct vmpt_clocks
 /* What KVM told, now that it is known whose the VMCSs are. @more: there is something. */
 static int take_kvm(struct cli *cli, struct cli_clocks *c, bool *more)
 {
-	struct vmpt_told *told = NULL;
+	struct vmpt_given *given = NULL;
 	size_t i, n = 0;
 	int err = cli_rec_names(cli, c->rec, c->clocks, &c->names);
 
 	if (!err && c->names && c->rec)
-		err = cli_rec_told(cli, c->rec, c->names, &told, &n);
+		err = cli_rec_given(cli, c->rec, c->names, &given, &n);
 	for (i = 0; !err && i < n; i++)
-		err = add_told(cli, c, &told[i]);
-	free(told);
+		err = add_given(cli, c, &given[i]);
+	free(given);
 	*more = n;
 	return err;
 }
@@ -257,7 +257,7 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 	*c = (struct cli_clocks){ 0 };
 	cli_clock_settings(cli, &options);
 	options.decode.progress = NULL;
-	err = take_told(cli, c, &options);
+	err = take_given(cli, c, &options);
 	if (!err && c->rec)
 		cli_rec_rates(c->rec, &options.rates);
 	if (!err && !cli_is_rtit(cli))
@@ -284,7 +284,7 @@ void cli_clocks_close(struct cli_clocks *c)
 	for (i = 0; i < c->vcpus; i++)
 		free(c->vcpu[i].vm);
 	free(c->vcpu);
-	free(c->told);
+	free(c->given);
 	vmpt_names_close(c->names);
 	cli_rec_free(c->rec);
 	*c = (struct cli_clocks){ 0 };

@@ -25,8 +25,8 @@ struct cli_clocks {
 	/* from the side record; by VMCS, then .since */
 	struct cli_clock_vcpu *vcpu;
 	size_t vcpus;
-	struct vmpt_told *told; /* of all sources */
-	size_t told_count;
+	struct vmpt_given *given; /* of all sources */
+	size_t given_count;
 	struct cli_rec *rec;	  /* what vmpt record wrote; NULL: nothing */
 	struct vmpt_names *names; /* by the trace's events and .rec; NULL: none */
 };

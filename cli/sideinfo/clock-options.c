@@ -47,7 +47,7 @@ static int take_tsc_ratio(struct cli *cli, void *to, const char *arg)
 }
 
 /* "VMCS:offset[,multiplier]" */
-static bool parse_vm(const char *arg, struct vmpt_told *told)
+static bool parse_vm(const char *arg, struct vmpt_given *given)
 {
 	const char *s;
 	char *end;
@@ -57,20 +57,20 @@ static bool parse_vm(const char *arg, struct vmpt_told *told)
 	      (*arg >= 'A' && *arg <= 'F')))
 		return false;
 	errno = 0;
-	told->vmcs = strtoull(arg, &end, 16);
+	given->vmcs = strtoull(arg, &end, 16);
 	if (errno || *end != ':')
 		return false;
 	s = end + 1;
 	minus = *s == '-';
 	s += minus || *s == '+';
-	if (!number(&s, &told->map.offset))
+	if (!number(&s, &given->map.offset))
 		return false;
 	if (minus)
-		told->map.offset = -told->map.offset;
-	told->map.multiplier = VMPT_TSC_UNSCALED;
+		given->map.offset = -given->map.offset;
+	given->map.multiplier = VMPT_TSC_UNSCALED;
 	if (*s == ',') {
 		s++;
-		if (!number(&s, &told->map.multiplier) || !told->map.multiplier)
+		if (!number(&s, &given->map.multiplier) || !given->map.multiplier)
 			return false;
 	}
 	return !*s;
@@ -79,27 +79,27 @@ static bool parse_vm(const char *arg, struct vmpt_told *told)
 static int take_vm(struct cli *cli, void *to, const char *arg)
 {
 	struct cli_clock *c = to;
-	struct vmpt_told told = { .source = VMPT_MAP_USER };
+	struct vmpt_given given = { .source = VMPT_MAP_USER };
 	size_t i;
 
-	if (!parse_vm(arg, &told)) {
+	if (!parse_vm(arg, &given)) {
 		cli_usage(cli,
 			  "--vm: '%s' is not VMCS:OFFSET[,MULTIPLIER]: the VMCS in hex, offset and "
 			  "multiplier (2^48: none) decimal or with 0x",
 			  arg);
 		return -1;
 	}
-	for (i = 0; i < c->told_count; i++)
-		if (c->told[i].vmcs == told.vmcs) {
+	for (i = 0; i < c->given_count; i++)
+		if (c->given[i].vmcs == given.vmcs) {
 			cli_usage(cli, "--vm: VMCS %llx is told twice",
-				  (unsigned long long)told.vmcs);
+				  (unsigned long long)given.vmcs);
 			return -1;
 		}
-	if (c->told_count == CLI_CLOCK_VMS) {
+	if (c->given_count == CLI_CLOCK_VMS) {
 		cli_usage(cli, "--vm: more than %d", CLI_CLOCK_VMS);
 		return -1;
 	}
-	c->told[c->told_count++] = told;
+	c->given[c->given_count++] = given;
 	return 0;
 }
 
@@ -134,33 +134,33 @@ bool cli_clock_given(const struct cli *cli)
 	const struct vmpt_rates *r = &cli_clock(cli)->rates;
 
 	return r->tsc_num || r->has_mtc_freq || r->nominal || r->skz84 ||
-	       cli_clock(cli)->told_count;
+	       cli_clock(cli)->given_count;
 }
 
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options)
 {
-	const struct vmpt_rates *told = &cli_clock(cli)->rates;
+	const struct vmpt_rates *given = &cli_clock(cli)->rates;
 	struct vmpt_rates *r = &options->rates;
 
 	memset(options, 0, sizeof(*options));
 	options->decode = cli->options;
 	vmpt_rates_from_info(r, vmpt_trace_info(cli->trace));
-	if (told->tsc_num) {
-		r->tsc_num = told->tsc_num;
-		r->tsc_den = told->tsc_den;
+	if (given->tsc_num) {
+		r->tsc_num = given->tsc_num;
+		r->tsc_den = given->tsc_den;
 	}
-	if (told->has_mtc_freq) {
-		r->mtc_freq = told->mtc_freq;
+	if (given->has_mtc_freq) {
+		r->mtc_freq = given->mtc_freq;
 		r->has_mtc_freq = true;
 	}
-	if (told->nominal)
-		r->nominal = told->nominal;
+	if (given->nominal)
+		r->nominal = given->nominal;
 	/* Of RTIT it is the one ratio there is. */
-	if (cli_is_rtit(cli) && told->tsc_num)
-		r->nominal = told->tsc_num;
-	r->skz84 = told->skz84;
-	options->told = cli_clock(cli)->told;
-	options->told_count = cli_clock(cli)->told_count;
+	if (cli_is_rtit(cli) && given->tsc_num)
+		r->nominal = given->tsc_num;
+	r->skz84 = given->skz84;
+	options->given = cli_clock(cli)->given;
+	options->given_count = cli_clock(cli)->given_count;
 }
 
 static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
@@ -177,12 +177,13 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 					  : "vmpt record's TSC ratio";
 
 		cli_warn(cli, "%s %u/%u: the trace's packets say %u/%u, and that is taken", who,
-			 wrong->told.tsc_num, wrong->told.tsc_den, found->tsc_num, found->tsc_den);
+			 wrong->given.tsc_num, wrong->given.tsc_den, found->tsc_num,
+			 found->tsc_den);
 	}
 	if (wrong && wrong->mtc_freq)
 		cli_warn(cli, "%s %u: the trace's packets say %u, and that is taken",
 			 cli_clock(cli)->rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
-			 wrong->told.mtc_freq, found->mtc_freq);
+			 wrong->given.mtc_freq, found->mtc_freq);
 }
 
 const char *cli_clocks_source(unsigned int source)
@@ -195,7 +196,7 @@ const char *cli_clocks_source(unsigned int source)
 	return source < VMPT_ARRAY_SIZE(name) ? name[source] : "?";
 }
 
-static void warn_map(const struct cli *cli, const struct vmpt_told_wrong *w)
+static void warn_map(const struct cli *cli, const struct vmpt_given_wrong *w)
 {
 	static const char *const who[] = {
 		[VMPT_MAP_RECORD] = "the side record",
@@ -205,7 +206,7 @@ static void warn_map(const struct cli *cli, const struct vmpt_told_wrong *w)
 	char says[120], other[80], from[40] = "";
 
 	snprintf(says, sizeof(says), "%s says TSC offset %lld, multiplier 0x%llx", who[w->source],
-		 (long long)w->told.offset, (unsigned long long)w->told.multiplier);
+		 (long long)w->given.offset, (unsigned long long)w->given.multiplier);
 	snprintf(other, sizeof(other), "%lld, 0x%llx", (long long)w->found.offset,
 		 (unsigned long long)w->found.multiplier);
 	if (w->at != VMPT_TIME_NONE)
@@ -225,7 +226,7 @@ static void warn_map(const struct cli *cli, const struct vmpt_told_wrong *w)
 /* What was told and is not so: the trace wins. */
 static void warn_maps(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
-	const struct vmpt_told_wrong *wrong;
+	const struct vmpt_given_wrong *wrong;
 	size_t i, n;
 
 	wrong = vmpt_clocks_wrong(clocks, &n);
@@ -239,12 +240,12 @@ static void warn_absent(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
 	size_t i, k, n = vmpt_clocks_vmcs_count(clocks);
 
-	for (i = 0; i < cli_clock(cli)->told_count; i++)
+	for (i = 0; i < cli_clock(cli)->given_count; i++)
 		for (k = 0; k < n; k++)
-			if (vmpt_clocks_vmcs(clocks, k) == cli_clock(cli)->told[i].vmcs &&
+			if (vmpt_clocks_vmcs(clocks, k) == cli_clock(cli)->given[i].vmcs &&
 			    !vmpt_clocks_vmcs_tscs(clocks, k))
 				cli_warn(cli, "--vm: the trace has no TSC packet of VMCS %llx",
-					 (unsigned long long)cli_clock(cli)->told[i].vmcs);
+					 (unsigned long long)cli_clock(cli)->given[i].vmcs);
 }
 
 void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks)

@@ -14,8 +14,8 @@
 /* The values; rates: 0 what was not given. */
 struct cli_clock {
 	struct vmpt_rates rates;
-	struct vmpt_told told[CLI_CLOCK_VMS];
-	size_t told_count;
+	struct vmpt_given given[CLI_CLOCK_VMS];
+	size_t given_count;
 };
 
 extern const struct cli_group cli_clock_group;

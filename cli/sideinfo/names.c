@@ -65,7 +65,7 @@ int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_
 		  struct vmpt_names **names)
 {
 	struct vmpt_names_options options = { 0 };
-	struct vmpt_told_thread *threads = NULL;
+	struct vmpt_given_thread *threads = NULL;
 	int code;
 
 	*names = NULL;
@@ -73,8 +73,8 @@ int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_
 		return CLI_OK;
 	code = events_of(cli, &options.events, &options.event_count);
 	if (!code && rec)
-		code = cli_rec_threads(cli, rec, &threads, &options.told_count);
-	options.told = threads;
+		code = cli_rec_threads(cli, rec, &threads, &options.given_count);
+	options.given = threads;
 	if (!code && vmpt_names_open(names, &options))
 		code = cli_no_memory(cli);
 	free(threads);

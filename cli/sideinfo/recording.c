@@ -312,9 +312,9 @@ void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates)
 }
 
 int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
-		    struct vmpt_told_thread **threads, size_t *count)
+		    struct vmpt_given_thread **threads, size_t *count)
 {
-	struct vmpt_told_thread *t = calloc(rec->vcpus ? rec->vcpus : 1, sizeof(*t));
+	struct vmpt_given_thread *t = calloc(rec->vcpus ? rec->vcpus : 1, sizeof(*t));
 	size_t i;
 
 	*threads = t;
@@ -326,12 +326,12 @@ int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
 
 		if (v->tid < 0)
 			continue;
-		t[(*count)++] = (struct vmpt_told_thread){ .pid = v->pid,
-							   .tid = v->tid,
-							   .vcpu = v->vcpu,
-							   .vm = v->vm,
-							   .from = v->from,
-							   .to = v->to };
+		t[(*count)++] = (struct vmpt_given_thread){ .pid = v->pid,
+							    .tid = v->tid,
+							    .vcpu = v->vcpu,
+							    .vm = v->vm,
+							    .from = v->from,
+							    .to = v->to };
 	}
 	return CLI_OK;
 }
@@ -347,14 +347,14 @@ static bool is_of(const struct cli_rec *rec, const struct cli_rec_look *look,
 	       look->before < name->to && look->after >= name->from;
 }
 
-int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
-		 struct vmpt_told **told, size_t *count)
+int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
+		  struct vmpt_given **given, size_t *count)
 {
 	const struct vmpt_vm_name *list;
-	struct vmpt_told *t = NULL;
+	struct vmpt_given *t = NULL;
 	size_t n, i, k;
 
-	*told = NULL;
+	*given = NULL;
 	*count = 0;
 	list = vmpt_names_list(names, &n);
 	for (i = 0; i < n; i++) {
@@ -376,13 +376,13 @@ int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct 
 			map = look->map;
 			/* The first holds for all of the name's time before it: nobody looked. */
 			t[(*count)++] =
-				(struct vmpt_told){ .vmcs = list[i].vmcs,
-						    .map = map,
-						    .from = first ? list[i].from : look->before,
-						    .source = VMPT_MAP_KVM };
+				(struct vmpt_given){ .vmcs = list[i].vmcs,
+						     .map = map,
+						     .from = first ? list[i].from : look->before,
+						     .source = VMPT_MAP_KVM };
 			first = false;
 		}
 	}
-	*told = t;
+	*given = t;
 	return CLI_OK;
 }

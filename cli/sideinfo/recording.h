@@ -66,9 +66,9 @@ u64 cli_rec_near_tsc(struct cli *cli);
 void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates);
 /* For vmpt_names_open(); free() the array, its names are the record's. 0, or an exit code. */
 int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
-		    struct vmpt_told_thread **threads, size_t *count);
+		    struct vmpt_given_thread **threads, size_t *count);
 /* What it tells of VMCSs, whose names are known by now: VMPT_MAP_KVM. free() it. */
-int cli_rec_told(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
-		 struct vmpt_told **told, size_t *count);
+int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
+		  struct vmpt_given **given, size_t *count);
 
 #endif

@@ -10,7 +10,7 @@
 /* Bytes of a VM's name in a table; the number of the vCPU is what is never cut. */
 #define SHOWN_BYTES 24
 
-bool cli_vm_names_told(const struct cli *cli)
+bool cli_vm_names_given(const struct cli *cli)
 {
 	char side[4096];
 
@@ -22,7 +22,7 @@ bool cli_vm_names_told(const struct cli *cli)
 
 bool cli_vm_names_any(struct cli *cli)
 {
-	return cli_vm_names_told(cli) || (!cli_is_rtit(cli) && cli_rec_near_tsc(cli));
+	return cli_vm_names_given(cli) || (!cli_is_rtit(cli) && cli_rec_near_tsc(cli));
 }
 
 /* ---- all that there are ---- */

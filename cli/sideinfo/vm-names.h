@@ -23,7 +23,7 @@ struct cli_vm_names {
 };
 
 /* Whether a record tells names: --side-record, or that of vmpt record beside the trace. */
-bool cli_vm_names_told(const struct cli *cli);
+bool cli_vm_names_given(const struct cli *cli);
 /* Whether there may be names: a record tells them, or the trace has events. Never of RTIT. */
 bool cli_vm_names_any(struct cli *cli);
 

@@ -154,12 +154,12 @@ static void print_json(struct cli *cli)
 static void take_info(struct cli *cli)
 {
 	struct split *s = cli->own;
-	struct vmpt_clocks_options told;
+	struct vmpt_clocks_options given;
 
-	cli_clock_settings(cli, &told);
+	cli_clock_settings(cli, &given);
 	s->info = *vmpt_trace_info(cli->trace);
 	perf_out_rates(&s->info,
-		       s->clocks.clocks ? vmpt_clocks_rates(s->clocks.clocks) : &told.rates);
+		       s->clocks.clocks ? vmpt_clocks_rates(s->clocks.clocks) : &given.rates);
 }
 
 static int check_clock(struct cli *cli)
@@ -170,7 +170,7 @@ static int check_clock(struct cli *cli)
 		s->on_clock = VMPT_EXTRACT_CLOCK_HOST;
 	if (s->on_clock && cli_is_rtit(cli))
 		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
-	if (!s->on_clock && cli_clock(cli)->told_count)
+	if (!s->on_clock && cli_clock(cli)->given_count)
 		return cli_usage(cli, "--vm is for --clock");
 	return CLI_OK;
 }
@@ -213,7 +213,7 @@ static int run(struct cli *cli)
 	if (!err)
 		err = take_code(cli);
 	/* A record is read before anything is written: it may be bad. */
-	if (!err && (s->on_clock || cli_vm_names_told(cli)))
+	if (!err && (s->on_clock || cli_vm_names_given(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
 	if (!err && s->on_clock)
 		cli_clock_doubts(cli, s->clocks.clocks);

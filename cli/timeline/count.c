@@ -38,20 +38,20 @@ static bool is_line(const struct timeline *t, u32 i, const struct line_key *key)
 
 	if (!vm->named)
 		return !key->vm && v->vmcs == key->number;
-	return key->vm && v->number == key->number && !strcmp(vm->told, key->vm);
+	return key->vm && v->number == key->number && !strcmp(vm->given, key->vm);
 }
 
-static u32 find_vm(const struct timeline *t, const char *told)
+static u32 find_vm(const struct timeline *t, const char *given)
 {
 	u32 i;
 
 	for (i = 0; i < t->vms; i++)
-		if (t->vm[i].named && !strcmp(t->vm[i].told, told))
+		if (t->vm[i].named && !strcmp(t->vm[i].given, given))
 			return i;
 	return TIMELINE_NONE;
 }
 
-static int add_vm(struct timeline *t, const char *told, const char *name, bool named)
+static int add_vm(struct timeline *t, const char *given, const char *name, bool named)
 {
 	struct timeline_vm *vm;
 
@@ -60,10 +60,10 @@ static int add_vm(struct timeline *t, const char *told, const char *name, bool n
 	vm = &t->vm[t->vms];
 	memset(vm, 0, sizeof(*vm));
 	vm->name = strdup(name);
-	vm->told = strdup(told);
+	vm->given = strdup(given);
 	vm->named = named;
 	t->vms++;
-	if (!vm->name || !vm->told)
+	if (!vm->name || !vm->given)
 		return cli_no_memory(t->cli);
 	return CLI_OK;
 }
@@ -409,7 +409,7 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t)
 		free(t->vcpu[i].name);
 	for (i = 0; i < t->vms; i++) {
 		free(t->vm[i].name);
-		free(t->vm[i].told);
+		free(t->vm[i].given);
 	}
 	free(t->vcpu);
 	free(t->vm);

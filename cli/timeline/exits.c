@@ -10,7 +10,7 @@
 #include "cli/timeline/options.h"
 
 struct own {
-	struct timeline_told told; /* the first: timeline-options.h */
+	struct timeline_given given; /* the first: timeline-options.h */
 	u64 top;
 	struct exits exits;
 };
@@ -46,7 +46,7 @@ static struct vmpt_exit row_exit(const struct exits_row *row)
 static const char *symbol(const struct own *own, const struct timeline *t,
 			  const struct exits_row *row, u64 ip, char *buf, size_t len)
 {
-	return timeline_symbol(&own->told, row_vm(t, row), ip, buf, len) ? buf : "";
+	return timeline_symbol(&own->given, row_vm(t, row), ip, buf, len) ? buf : "";
 }
 
 /* ---- the table ---- */
@@ -284,7 +284,7 @@ static int take_span(void *opaque, const struct timeline *t, const struct timeli
 /* Instead of tables: no exit is no error, but it may surprise. */
 static void print_none(const struct own *own, const struct timeline *t)
 {
-	const struct timeline_wants *w = &own->told.wants;
+	const struct timeline_wants *w = &own->given.wants;
 	const char *where = w->from || w->to ? "this part of the trace" : "the trace";
 	u64 runs = 0;
 	char buf[32];
@@ -330,12 +330,12 @@ static int run(struct cli *cli)
 {
 	struct own *own = cli->own;
 	const struct timeline_sink sink = { .span = take_span, .end = show, .opaque = own };
-	int ret = timeline_told_open(cli, &own->told);
+	int ret = timeline_given_open(cli, &own->given);
 
 	if (!ret)
-		ret = timeline_run(cli, &own->told.wants, &sink, 1);
+		ret = timeline_run(cli, &own->given.wants, &sink, 1);
 	exits_free(&own->exits);
-	timeline_told_close(&own->told);
+	timeline_given_close(&own->given);
 	return ret;
 }
 

@@ -56,12 +56,12 @@ static void set_tsc(struct cli *cli, json_t *o, const char *key, const struct vm
 }
 
 /* The same, or null where nothing tells it. */
-static void set_told(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		     u64 ticks, bool told)
+static void set_given(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		      u64 ticks, bool given)
 {
 	char name[32];
 
-	if (told) {
+	if (given) {
 		set_time(cli, t, o, key, ticks);
 		return;
 	}
@@ -102,10 +102,10 @@ static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
 
 void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm)
 {
-	json_t *told = json_string(vm->told);
+	json_t *given = json_string(vm->given);
 
 	/* A process's name need not be UTF-8. */
-	cli_json_set(cli, o, key, told ? told : json_string(vm->name));
+	cli_json_set(cli, o, key, given ? given : json_string(vm->name));
 }
 
 static void set_line(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
@@ -143,8 +143,8 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	o = json_object();
 	cli_json_string(cli, o, "kind", timeline_kind(span));
 	cli_json_stream(cli, o, cli->stream[span->stream]);
-	set_told(cli, t, o, "start", s->start, s->begins);
-	set_told(cli, t, o, "length", s->end - s->start, s->timed);
+	set_given(cli, t, o, "start", s->start, s->begins);
+	set_given(cli, t, o, "length", s->end - s->start, s->timed);
 	set_tsc(cli, o, "tsc", &span->start);
 	set_tsc(cli, o, "end_tsc", &span->end);
 	cli_json_hex(cli, o, "offset", span->offset);
@@ -162,7 +162,7 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT)
 		cli_json_set(cli, o, "exit", exit_object(cli, &span->exit));
 	if (s->has_left)
-		set_told(cli, t, o, "out", s->start - s->left_at, s->left_timed);
+		set_given(cli, t, o, "out", s->start - s->left_at, s->left_timed);
 	if (s->unseen)
 		set_time(cli, t, o, "unseen", s->start - s->left_at);
 	if (span->overflows)
@@ -179,18 +179,18 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 			     const struct timeline_totals *n)
 {
 	json_t *o = json_object();
-	bool told = n->timed || !n->spans;
+	bool given = n->timed || !n->spans;
 
-	set_told(cli, t, o, "running", n->running, told);
-	set_told(cli, t, o, "running_error", timeline_error(&n->running_bounds),
-		 told && !n->running_bounds.open);
-	set_told(cli, t, o, "exited", n->exited, told);
-	set_told(cli, t, o, "exited_error", timeline_error(&n->exited_bounds),
-		 told && !n->exited_bounds.open);
-	set_told(cli, t, o, "halted", n->halted, told);
-	set_told(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
-		 told && !n->halted_bounds.open);
-	set_told(cli, t, o, "unseen", n->unseen, told);
+	set_given(cli, t, o, "running", n->running, given);
+	set_given(cli, t, o, "running_error", timeline_error(&n->running_bounds),
+		  given && !n->running_bounds.open);
+	set_given(cli, t, o, "exited", n->exited, given);
+	set_given(cli, t, o, "exited_error", timeline_error(&n->exited_bounds),
+		  given && !n->exited_bounds.open);
+	set_given(cli, t, o, "halted", n->halted, given);
+	set_given(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
+		  given && !n->halted_bounds.open);
+	set_given(cli, t, o, "unseen", n->unseen, given);
 	cli_json_number(cli, o, "unseens", n->unseens);
 	cli_json_number(cli, o, "entries", n->entries);
 	cli_json_number(cli, o, "exits", n->exits);
@@ -214,12 +214,12 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 	u32 k;
 
 	set_zero(cli, t, doc);
-	set_told(cli, t, doc, "length", t->last, t->timed);
+	set_given(cli, t, doc, "length", t->last, t->timed);
 	for (i = 0; i < cli->streams; i++) {
 		json_t *o = totals_object(cli, t, &t->cpu[i]);
 
 		cli_json_stream(cli, o, cli->stream[i]);
-		set_told(cli, t, o, "lost", t->cpu[i].lost, t->cpu[i].timed || !t->cpu[i].spans);
+		set_given(cli, t, o, "lost", t->cpu[i].lost, t->cpu[i].timed || !t->cpu[i].spans);
 		cli_json_add(cli, cpus, o);
 	}
 	cli_json_set(cli, doc, "cpus", cpus);

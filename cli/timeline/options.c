@@ -11,7 +11,7 @@
 /* "[VM:]FILE[@ADDR]": a file that is there may be called so itself. */
 static int take_symbols(struct cli *cli, void *to, const char *arg)
 {
-	struct timeline_told *told = cli->own;
+	struct timeline_given *given = cli->own;
 	size_t n = ((struct cli_strings *)to)->count;
 	const char *colon = strchr(arg, ':');
 
@@ -19,20 +19,20 @@ static int take_symbols(struct cli *cli, void *to, const char *arg)
 		return 0;
 	if (colon && !access(arg, F_OK))
 		colon = NULL;
-	told->symbol_file[n] = colon ? colon + 1 : arg;
-	told->symbol_vm[n] = colon ? strndup(arg, (size_t)(colon - arg)) : NULL;
+	given->symbol_file[n] = colon ? colon + 1 : arg;
+	given->symbol_vm[n] = colon ? strndup(arg, (size_t)(colon - arg)) : NULL;
 	return 0;
 }
 
 static const struct cli_option part_options[] = {
 	{ "from", 0, CLI_STRING, "TIME", "from this time on, in seconds from the start",
-	  CLI_AT(struct timeline_told, wants.from) },
-	{ "to", 0, CLI_STRING, "TIME", "up to this time", CLI_AT(struct timeline_told, wants.to) },
+	  CLI_AT(struct timeline_given, wants.from) },
+	{ "to", 0, CLI_STRING, "TIME", "up to this time", CLI_AT(struct timeline_given, wants.to) },
 	{ "owner", 0, CLI_STRING, "NAME",
 	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
-	  .words = "host, vm, unknown", CLI_AT(struct timeline_told, wants.vm) },
+	  .words = "host, vm, unknown", CLI_AT(struct timeline_given, wants.vm) },
 	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; else a perf.data tells it", .min = 1,
-	  .max = 999999999, CLI_AT(struct timeline_told, wants.tsc_khz) },
+	  .max = 999999999, CLI_AT(struct timeline_given, wants.tsc_khz) },
 	{ 0 },
 };
 
@@ -40,15 +40,15 @@ static const struct cli_option code_options[] = {
 	{ "symbols", 0, CLI_FILE, "[VM:]FILE",
 	  "names of the guest's functions: an ELF file, with @ADDR behind it where it was moved to, "
 	  "or a text like /proc/kallsyms; VM: of this one only",
-	  CLI_AT(struct timeline_told, symbol), .take = take_symbols },
+	  CLI_AT(struct timeline_given, symbol), .take = take_symbols },
 	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
 	  "the guests' kernel, vmlinux, for guesses why they exit; ADDR: where its _text is, if it "
 	  "was moved",
-	  CLI_AT(struct timeline_told, code.kernel), .take = elf_take_kernel },
+	  CLI_AT(struct timeline_given, code.kernel), .take = elf_take_kernel },
 	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
 	  "a program or library of theirs; ADDR: where its first page is, if it is position "
 	  "independent",
-	  CLI_AT(struct timeline_told, code.image) },
+	  CLI_AT(struct timeline_given, code.image) },
 	{ 0 },
 };
 
@@ -60,57 +60,57 @@ const struct cli_group timeline_code_group = { .title = "Options for the guests'
 /* --symbols of a VM that did not run */
 static void tell_symbols(void *opaque, const struct timeline *t)
 {
-	const struct timeline_told *told = opaque;
+	const struct timeline_given *given = opaque;
 	size_t i, k;
 
-	for (i = 0; i < told->symbol.count; i++) {
-		if (!told->symbol_vm[i])
+	for (i = 0; i < given->symbol.count; i++) {
+		if (!given->symbol_vm[i])
 			continue;
-		for (k = 0; k < t->vms && strcmp(t->vm[k].name, told->symbol_vm[i]); k++)
+		for (k = 0; k < t->vms && strcmp(t->vm[k].name, given->symbol_vm[i]); k++)
 			;
 		if (k == t->vms)
 			cli_warn(t->cli, "--symbols: no VM '%s' in the trace%s: %s is not used",
-				 told->symbol_vm[i],
-				 told->wants.from || told->wants.to ? " at that time" : "",
-				 told->symbol_file[i]);
+				 given->symbol_vm[i],
+				 given->wants.from || given->wants.to ? " at that time" : "",
+				 given->symbol_file[i]);
 	}
 }
 
-int timeline_told_open(struct cli *cli, struct timeline_told *told)
+int timeline_given_open(struct cli *cli, struct timeline_given *given)
 {
 	int ret = CLI_OK;
 	size_t i;
 
-	told->wants.tell = tell_symbols;
-	told->wants.tell_opaque = told;
+	given->wants.tell = tell_symbols;
+	given->wants.tell_opaque = given;
 
-	for (i = 0; i < told->symbol.count && !ret; i++)
-		ret = elf_symbols_add(cli, &told->symbols, told->symbol_file[i]);
-	elf_symbols_sort(&told->symbols);
-	return ret ? ret : timeline_code_open(cli, &told->code, &told->opened, &told->wants);
+	for (i = 0; i < given->symbol.count && !ret; i++)
+		ret = elf_symbols_add(cli, &given->symbols, given->symbol_file[i]);
+	elf_symbols_sort(&given->symbols);
+	return ret ? ret : timeline_code_open(cli, &given->code, &given->opened, &given->wants);
 }
 
-void timeline_told_close(struct timeline_told *told)
+void timeline_given_close(struct timeline_given *given)
 {
 	size_t i;
 
-	timeline_code_close(told->opened);
-	elf_symbols_free(&told->symbols);
-	for (i = 0; i < told->symbol.count; i++)
-		free(told->symbol_vm[i]);
+	timeline_code_close(given->opened);
+	elf_symbols_free(&given->symbols);
+	for (i = 0; i < given->symbol.count; i++)
+		free(given->symbol_vm[i]);
 }
 
-bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, char *buf,
+bool timeline_symbol(const struct timeline_given *given, const char *vm, u64 ip, char *buf,
 		     size_t len)
 {
 	const char *name;
 	u64 into;
 	u32 i;
 
-	for (i = 0; i < told->symbol.count; i++) {
-		if (told->symbol_vm[i] && strcmp(told->symbol_vm[i], vm))
+	for (i = 0; i < given->symbol.count; i++) {
+		if (given->symbol_vm[i] && strcmp(given->symbol_vm[i], vm))
 			continue;
-		name = elf_symbols_find(&told->symbols, i, ip, &into);
+		name = elf_symbols_find(&given->symbols, i, ip, &into);
 		if (!name)
 			continue;
 		if (into)

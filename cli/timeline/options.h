@@ -10,7 +10,7 @@
 #include "cli/timeline/code.h"
 
 /* The first member of the command's own struct. All 0 to start. */
-struct timeline_told {
+struct timeline_given {
 	struct timeline_wants wants;
 	struct timeline_code_wants code;
 	struct cli_strings symbol; /* as given */
@@ -25,18 +25,18 @@ struct timeline_told {
 extern const struct cli_group timeline_part_group, timeline_code_group;
 
 /* Read the files that were named. 0, or the exit code after a message; close in either case. */
-int timeline_told_open(struct cli *cli, struct timeline_told *told);
-void timeline_told_close(struct timeline_told *told);
+int timeline_given_open(struct cli *cli, struct timeline_given *given);
+void timeline_given_close(struct timeline_given *given);
 
 /*
  * Whether both paths (NULL: not wanted) can be written without harm. @prints: something else goes
  * to the standard output. 0, or an exit code after a message.
  */
-int timeline_out_check(const struct cli *cli, const struct timeline_told *told, const char *chrome,
-		       const char *html, bool prints);
+int timeline_out_check(const struct cli *cli, const struct timeline_given *given,
+		       const char *chrome, const char *html, bool prints);
 
 /* "do_idle+0x1f" of @ip in VM @vm, its name, into @buf; false: there is none. */
-bool timeline_symbol(const struct timeline_told *told, const char *vm, u64 ip, char *buf,
+bool timeline_symbol(const struct timeline_given *given, const char *vm, u64 ip, char *buf,
 		     size_t len);
 
 #endif

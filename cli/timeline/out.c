@@ -65,8 +65,8 @@ static bool is_named(const char *file, const struct stat *st)
 	return same;
 }
 
-static int check_input(const struct cli *cli, const struct timeline_told *told, const char *option,
-		       const char *path)
+static int check_input(const struct cli *cli, const struct timeline_given *given,
+		       const char *option, const char *path)
 {
 	struct stat st;
 	bool input;
@@ -76,18 +76,18 @@ static int check_input(const struct cli *cli, const struct timeline_told *told, 
 		return CLI_OK;
 	if (cli_is_input(cli, &st))
 		return cli_usage(cli, "%s: %s is the trace itself, or of it", option, path);
-	input = is_named(cli_side(cli)->file, &st) || is_named(told->code.kernel, &st);
-	for (i = 0; i < told->code.image.count; i++)
-		input |= is_named(told->code.image.s[i], &st);
-	for (i = 0; i < told->symbol.count; i++)
-		input |= is_named(told->symbol_file[i], &st);
+	input = is_named(cli_side(cli)->file, &st) || is_named(given->code.kernel, &st);
+	for (i = 0; i < given->code.image.count; i++)
+		input |= is_named(given->code.image.s[i], &st);
+	for (i = 0; i < given->symbol.count; i++)
+		input |= is_named(given->symbol_file[i], &st);
 	if (input)
 		return cli_usage(cli, "%s: %s is an input: it would be overwritten", option, path);
 	return CLI_OK;
 }
 
-int timeline_out_check(const struct cli *cli, const struct timeline_told *told, const char *chrome,
-		       const char *html, bool prints)
+int timeline_out_check(const struct cli *cli, const struct timeline_given *given,
+		       const char *chrome, const char *html, bool prints)
 {
 	int code;
 
@@ -97,8 +97,8 @@ int timeline_out_check(const struct cli *cli, const struct timeline_told *told, 
 		return cli_usage(cli,
 				 "%s: - is the standard output, which --json or --summary needs",
 				 is_stdout(chrome) ? "--chrome" : "--html");
-	code = check_input(cli, told, "--chrome", chrome);
-	return code ? code : check_input(cli, told, "--html", html);
+	code = check_input(cli, given, "--chrome", chrome);
+	return code ? code : check_input(cli, given, "--html", html);
 }
 
 static int failed(const struct cli *cli, const char *what, const char *path)

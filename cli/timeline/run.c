@@ -178,7 +178,7 @@ static bool is_wanted_vm(const struct run *r, const struct timeline_span *s)
 		       !strcmp(r->wants->vm, timeline_kind(s->span));
 	v = &t->vcpu[s->vcpu];
 	return !strcmp(r->wants->vm, "vm") || !strcmp(t->vm[v->vm].name, r->wants->vm) ||
-	       !strcmp(t->vm[v->vm].told, r->wants->vm) || !strcmp(v->name, r->wants->vm) ||
+	       !strcmp(t->vm[v->vm].given, r->wants->vm) || !strcmp(v->name, r->wants->vm) ||
 	       (r->has_vmcs && s->span->owner.kind == VMPT_OWNER_VM &&
 		s->span->owner.vmcs == r->vmcs);
 }

@@ -240,10 +240,10 @@ static void cell_sum(struct cli_table *table, const struct timeline *t,
 		     const struct timeline_totals *n, u64 ticks)
 {
 	char buf[TIMELINE_TIME];
-	bool told = n->timed || !n->spans;
+	bool given = n->timed || !n->spans;
 
-	cli_cell(table, told ? CLI_PLAIN : CLI_DIM, "%s",
-		 told ? timeline_short(t, ticks, buf) : TIMELINE_UNTOLD);
+	cli_cell(table, given ? CLI_PLAIN : CLI_DIM, "%s",
+		 given ? timeline_short(t, ticks, buf) : TIMELINE_UNTOLD);
 }
 
 static void print_cpus(const struct timeline *t)

@@ -7,7 +7,7 @@
 #include "cli/timeline/options.h"
 
 struct own {
-	struct timeline_told told; /* the first: timeline-options.h */
+	struct timeline_given given; /* the first: timeline-options.h */
 	const char *chrome, *html;
 	u64 head;
 	bool summary, perf_time;
@@ -43,7 +43,7 @@ static int check(struct cli *cli, const struct own *own)
 				 "--perf-time: %s does not say how perf's time follows from "
 				 "the TSC",
 				 cli->file[0]);
-	return timeline_out_check(cli, &own->told, own->chrome, own->html,
+	return timeline_out_check(cli, &own->given, own->chrome, own->html,
 				  own->summary || cli->json);
 }
 
@@ -65,7 +65,7 @@ static int run(struct cli *cli)
 	int ret = check(cli, own);
 
 	if (!ret)
-		ret = timeline_told_open(cli, &own->told);
+		ret = timeline_given_open(cli, &own->given);
 	if (!ret && own->chrome) {
 		ret = timeline_chrome_open(cli, own->chrome, &chrome, &sink[sinks]);
 		sinks++;
@@ -73,8 +73,8 @@ static int run(struct cli *cli)
 	if (!ret && own->html) {
 		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
 		sinks++;
-		if (!ret && own->told.symbol.count)
-			timeline_page_symbols(page, symbol, &own->told);
+		if (!ret && own->given.symbol.count)
+			timeline_page_symbols(page, symbol, &own->given);
 	}
 	if (!ret && cli->json) {
 		ret = timeline_json_open(cli, own->summary, own->head, &json, &sink[sinks]);
@@ -86,12 +86,12 @@ static int run(struct cli *cli)
 		sinks++;
 	}
 	if (!ret)
-		ret = timeline_run(cli, &own->told.wants, sink, sinks);
+		ret = timeline_run(cli, &own->given.wants, sink, sinks);
 	timeline_table_close(table);
 	timeline_json_close(json);
 	timeline_chrome_close(chrome);
 	timeline_page_close(page);
-	timeline_told_close(&own->told);
+	timeline_given_close(&own->given);
 	return ret;
 }
 

@@ -55,7 +55,7 @@ struct timeline_vcpu {
 
 struct timeline_vm {
 	char *name;	 /* as the vCPU's, without its number */
-	char *told;	 /* the same as it was told: what VMs are told apart by */
+	char *given;	 /* the same as it was told: what VMs are told apart by */
 	bool named;	 /* else it is a VMCS of which nobody says whose it is */
 	u32 vcpus;	 /* so many */
 	u32 first, last; /* of them: indices; the others by .next_of_vm */

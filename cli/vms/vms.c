@@ -442,7 +442,7 @@ static int open_names(struct cli *cli, const struct vms_rows *rows)
 	struct vms *s = cli->own;
 	int code;
 
-	if (!cli_vm_names_told(cli) && (!rows->vmcss || !cli_vm_names_any(cli)))
+	if (!cli_vm_names_given(cli) && (!rows->vmcss || !cli_vm_names_any(cli)))
 		return CLI_OK;
 	code = cli_clocks_open(cli, &s->clocks);
 	return code ? code : cli_vm_names_open(cli, &s->clocks, &s->names);

@@ -24,7 +24,7 @@ struct vmpt_clocks {
 	u64 base_vmcs;
 	struct vmpt_clock_counts *counts; /* by stream */
 	struct vmpt_epoch_table table;
-	struct vmpt_told_list wrong;
+	struct vmpt_given_list wrong;
 };
 
 /* Streams at work. */
@@ -143,8 +143,8 @@ static int set_epochs(struct vmpt_clocks *c, u64 vmcs, const struct vmpt_fit_pai
 	map->epochs = fit.epochs;
 	map->count = fit.count;
 	return err ? err
-		   : vmpt_told_weigh(map, c->options.told, c->options.told_count, pairs, n,
-				     &c->wrong);
+		   : vmpt_given_weigh(map, c->options.given, c->options.given_count, pairs, n,
+				      &c->wrong);
 }
 
 static int fit_pairs(struct walks *w)
@@ -164,15 +164,15 @@ static int fit_pairs(struct walks *w)
 }
 
 /* Those told and without any pair. */
-static int take_told(struct vmpt_clocks *c)
+static int take_given(struct vmpt_clocks *c)
 {
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < c->table.count && !err; i++)
 		if (!c->table.map[i].count)
-			err = vmpt_told_weigh(&c->table.map[i], c->options.told,
-					      c->options.told_count, NULL, 0, &c->wrong);
+			err = vmpt_given_weigh(&c->table.map[i], c->options.given,
+					       c->options.given_count, NULL, 0, &c->wrong);
 	return err;
 }
 
@@ -184,8 +184,8 @@ static int make_table(struct walks *w)
 	struct vmpt_vmcs_map *map;
 	size_t i, k;
 
-	for (i = 0; i < c->options.told_count; i++)
-		vmpt_epoch_table_add(&c->table, c->options.told[i].vmcs);
+	for (i = 0; i < c->options.given_count; i++)
+		vmpt_epoch_table_add(&c->table, c->options.given[i].vmcs);
 	for (i = 0; i < c->count; i++) {
 		for (k = 0; k < w->pairs[i].vmcss; k++) {
 			map = vmpt_epoch_table_add(&c->table, w->pairs[i].vmcs[k].vmcs);
@@ -329,7 +329,7 @@ static int open_pt(struct vmpt_clocks *c)
 		if (!err)
 			err = fit_pairs(&w);
 		if (!err)
-			err = take_told(c);
+			err = take_given(c);
 		if (!err)
 			err = set_base(&w);
 		if (!err)
@@ -350,9 +350,10 @@ static bool options_fit(const struct vmpt_stream *const *streams, size_t count,
 {
 	size_t i;
 
-	for (i = 0; i < options->told_count; i++)
-		if (!options->told[i].map.multiplier || options->told[i].source == VMPT_MAP_NONE ||
-		    options->told[i].source > VMPT_MAP_USER)
+	for (i = 0; i < options->given_count; i++)
+		if (!options->given[i].map.multiplier ||
+		    options->given[i].source == VMPT_MAP_NONE ||
+		    options->given[i].source > VMPT_MAP_USER)
 			return false;
 	for (i = 1; i < count; i++)
 		if (streams[i]->isa != streams[0]->isa)
@@ -468,7 +469,7 @@ const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *c, size_t 
 	return *count ? c->table.map[i].epochs : NULL;
 }
 
-const struct vmpt_told_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *c, size_t *count)
+const struct vmpt_given_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *c, size_t *count)
 {
 	*count = c->wrong.count;
 	return c->wrong.at;

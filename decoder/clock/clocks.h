@@ -73,8 +73,8 @@ const struct vmpt_epoch *vmpt_epoch_table_at(const struct vmpt_epoch_table *tabl
 
 /* ---- clock-told.c ---- */
 
-struct vmpt_told_list {
-	struct vmpt_told_wrong *at;
+struct vmpt_given_list {
+	struct vmpt_given_wrong *at;
 	size_t count;
 };
 
@@ -82,7 +82,7 @@ struct vmpt_told_list {
  * Weigh the epochs found of a VMCS (pairs @pairs, sorted) against all that was told of it. 0 or
  * -VMPT_E_NOMEM.
  */
-int vmpt_told_weigh(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t told_count,
-		    const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong);
+int vmpt_given_weigh(struct vmpt_vmcs_map *map, const struct vmpt_given *given, size_t given_count,
+		     const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_given_list *wrong);
 
 #endif

@@ -14,37 +14,37 @@
 #define AGAINST 3
 
 /* What @source told for @at: the latest that begins at or before it. NULL: nothing. */
-static const struct vmpt_told *told_at(const struct vmpt_told *told, size_t n, u64 vmcs,
-				       unsigned int source, u64 at)
+static const struct vmpt_given *given_at(const struct vmpt_given *given, size_t n, u64 vmcs,
+					 unsigned int source, u64 at)
 {
-	const struct vmpt_told *best = NULL;
+	const struct vmpt_given *best = NULL;
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (told[i].vmcs == vmcs && told[i].source == source && told[i].from <= at &&
-		    (!best || told[i].from >= best->from))
-			best = &told[i];
+		if (given[i].vmcs == vmcs && given[i].source == source && given[i].from <= at &&
+		    (!best || given[i].from >= best->from))
+			best = &given[i];
 	return best;
 }
 
-static int note(struct vmpt_told_list *list, const struct vmpt_told *told,
+static int note(struct vmpt_given_list *list, const struct vmpt_given *given,
 		const struct vmpt_epoch *found, u64 at)
 {
-	struct vmpt_told_wrong *w;
+	struct vmpt_given_wrong *w;
 
 	/* One for each told map is enough. */
 	for (w = list->at; w && w < list->at + list->count; w++)
-		if (w->vmcs == told->vmcs && w->source == told->source &&
-		    w->told.offset == told->map.offset &&
-		    w->told.multiplier == told->map.multiplier)
+		if (w->vmcs == given->vmcs && w->source == given->source &&
+		    w->given.offset == given->map.offset &&
+		    w->given.multiplier == given->map.multiplier)
 			return 0;
 	if (vmpt_grow(&list->at, list->count))
 		return -VMPT_E_NOMEM;
-	list->at[list->count++] = (struct vmpt_told_wrong){
-		.vmcs = told->vmcs,
-		.source = told->source,
+	list->at[list->count++] = (struct vmpt_given_wrong){
+		.vmcs = given->vmcs,
+		.source = given->source,
 		.by = found->source,
-		.told = told->map,
+		.given = given->map,
 		.found = found->map,
 		.at = at,
 	};
@@ -70,25 +70,25 @@ static u64 against(const struct vmpt_epoch *e, const struct vmpt_tsc_map *map,
 	return count;
 }
 
-static void take(struct vmpt_epoch *e, const struct vmpt_told *told)
+static void take(struct vmpt_epoch *e, const struct vmpt_given *given)
 {
-	e->map = told->map;
-	e->source = told->source;
+	e->map = given->map;
+	e->source = given->source;
 	e->offset_error = 0;
 	e->multiplier_ppm = 0;
-	e->scaled = told->map.multiplier != VMPT_TSC_UNSCALED;
+	e->scaled = given->map.multiplier != VMPT_TSC_UNSCALED;
 }
 
 /* What is taken: the pairs do not contradict each other more than they contradict it. */
-static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_told *told, size_t count,
-		       const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong)
+static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_given *given, size_t count,
+		       const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_given_list *wrong)
 {
 	u64 limit = e->outliers + e->pairs / 10;
 	unsigned int source;
 	int err = 0;
 
 	for (source = VMPT_MAP_RECORD; source <= VMPT_MAP_USER && !err; source++) {
-		const struct vmpt_told *t = told_at(told, count, vmcs, source, e->to);
+		const struct vmpt_given *t = given_at(given, count, vmcs, source, e->to);
 		u64 first = 0, off;
 
 		if (!t)
@@ -105,36 +105,36 @@ static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_told *t
 }
 
 /* Sources behind the one that was taken unchecked, which say something else. */
-static int note_others(const struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count,
-		       struct vmpt_told_list *wrong)
+static int note_others(const struct vmpt_vmcs_map *map, const struct vmpt_given *given,
+		       size_t count, struct vmpt_given_list *wrong)
 {
 	const struct vmpt_epoch *e = map->epochs;
 	size_t i, k;
 	int err = 0;
 
 	for (i = 0; i < count && !err; i++) {
-		if (told[i].vmcs != map->vmcs || told[i].source <= e->source)
+		if (given[i].vmcs != map->vmcs || given[i].source <= e->source)
 			continue;
-		for (k = 0; k < map->count && (e[k].map.offset != told[i].map.offset ||
-					       e[k].map.multiplier != told[i].map.multiplier);
+		for (k = 0; k < map->count && (e[k].map.offset != given[i].map.offset ||
+					       e[k].map.multiplier != given[i].map.multiplier);
 		     k++)
 			;
 		if (k == map->count)
-			err = note(wrong, &told[i], e, VMPT_TIME_NONE);
+			err = note(wrong, &given[i], e, VMPT_TIME_NONE);
 	}
 	return err;
 }
 
 /* Nothing was found: what was told holds unchecked. */
-static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t count,
-		    struct vmpt_told_list *wrong)
+static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_given *given, size_t count,
+		    struct vmpt_given_list *wrong)
 {
 	unsigned int source;
 	size_t i, n = 0, j;
 
 	for (source = VMPT_MAP_RECORD; source <= VMPT_MAP_USER && !n; source++)
 		for (i = 0; i < count; i++)
-			n += told[i].vmcs == map->vmcs && told[i].source == source;
+			n += given[i].vmcs == map->vmcs && given[i].source == source;
 	if (!n)
 		return 0;
 	source--;
@@ -144,33 +144,33 @@ static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_told *told, siz
 	if (!map->epochs)
 		return -VMPT_E_NOMEM;
 	for (i = 0; i < count; i++) {
-		if (told[i].vmcs != map->vmcs || told[i].source != source)
+		if (given[i].vmcs != map->vmcs || given[i].source != source)
 			continue;
-		for (j = map->count; j && map->epochs[j - 1].from > told[i].from; j--)
+		for (j = map->count; j && map->epochs[j - 1].from > given[i].from; j--)
 			map->epochs[j] = map->epochs[j - 1];
-		map->epochs[j] = (struct vmpt_epoch){ .from = told[i].from };
-		take(&map->epochs[j], &told[i]);
+		map->epochs[j] = (struct vmpt_epoch){ .from = given[i].from };
+		take(&map->epochs[j], &given[i]);
 		map->count++;
 	}
 	for (i = 0; i < n; i++)
 		map->epochs[i].to = i + 1 < n ? map->epochs[i + 1].from - 1 : ~0ULL;
-	return note_others(map, told, count, wrong);
+	return note_others(map, given, count, wrong);
 }
 
-int vmpt_told_weigh(struct vmpt_vmcs_map *map, const struct vmpt_told *told, size_t told_count,
-		    const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_told_list *wrong)
+int vmpt_given_weigh(struct vmpt_vmcs_map *map, const struct vmpt_given *given, size_t given_count,
+		     const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_given_list *wrong)
 {
 	size_t i;
 	int err = 0;
 
-	if (!told_count)
+	if (!given_count)
 		return 0;
 	/* Fewer pairs than a contradiction needs prove nothing. */
 	if (!map->count || (map->count == 1 && map->epochs[0].pairs < AGAINST))
-		return take_all(map, told, told_count, wrong);
+		return take_all(map, given, given_count, wrong);
 	for (i = 0; i < map->count && !err; i++)
 		if (map->epochs[i].source == VMPT_MAP_INFERRED)
-			err = weigh_epoch(&map->epochs[i], map->vmcs, told, told_count, pairs, n,
+			err = weigh_epoch(&map->epochs[i], map->vmcs, given, given_count, pairs, n,
 					  wrong);
 	return err;
 }

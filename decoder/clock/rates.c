@@ -439,13 +439,13 @@ static bool choose_rates(const struct finder *f, u64 who, struct vmpt_rates *rat
 }
 
 /*
- * Whether the P of @told is another than @found's, by the way as a whole and by most spans. By a
+ * Whether the P of @given is another than @found's, by the way as a whole and by most spans. By a
  * guest's TSC it may be: that is scaled; but no processor is that much faster than another.
  */
-static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates *told,
+static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates *given,
 			const struct vmpt_rates *found)
 {
-	struct ratio p = { told->tsc_num, told->tsc_den };
+	struct ratio p = { given->tsc_num, given->tsc_den };
 	struct ratio high = { (u64)SCALE_MAX * found->tsc_num, found->tsc_den };
 	struct ratio low = { found->tsc_num, (u64)SCALE_MAX * found->tsc_den };
 	struct mtc_fit fit;
@@ -453,7 +453,7 @@ static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates
 	if (who)
 		return less(&high, &p) || less(&p, &low);
 	fit_freq(f, who, found->mtc_freq, &fit);
-	return !agrees(&fit, told) && !holds_for(f, who, found->mtc_freq, &p);
+	return !agrees(&fit, given) && !holds_for(f, who, found->mtc_freq, &p);
 }
 
 /*
@@ -481,7 +481,7 @@ static bool judge(const struct finder *f, struct vmpt_rates *rates, struct vmpt_
 	p = (struct ratio){ found.tsc_num, found.tsc_den };
 	if (spans_of(f, who, found.mtc_freq, &p).good < SPANS_MIN)
 		return false;
-	wrong->told = *rates;
+	wrong->given = *rates;
 	wrong->mtc_freq = rates->has_mtc_freq && rates->mtc_freq != found.mtc_freq;
 	wrong->tsc_ratio = rates->tsc_num && other_ratio(f, who, rates, &found);
 	if (!rates->tsc_num || wrong->tsc_ratio) {

@@ -134,32 +134,32 @@ size_t vmpt_vm_threads_at(const struct vm_threads *n, int tid, u64 tsc)
 /* ---- what was told ---- */
 
 /* Ticks between the time that was told and the thread's life. */
-static u64 apart(const struct vmpt_told_thread *told, const struct vm_thread *t)
+static u64 apart(const struct vmpt_given_thread *given, const struct vm_thread *t)
 {
-	if (told->to < t->from)
-		return t->from - told->to;
-	return told->from > t->to ? told->from - t->to : 0;
+	if (given->to < t->from)
+		return t->from - given->to;
+	return given->from > t->to ? given->from - t->to : 0;
 }
 
 static void hear(struct vm_threads *n, const struct vmpt_names_options *o)
 {
 	size_t i, k;
 
-	for (i = 0; i < o->told_count; i++) {
-		const struct vmpt_told_thread *told = &o->told[i];
+	for (i = 0; i < o->given_count; i++) {
+		const struct vmpt_given_thread *given = &o->given[i];
 
 		/* A number that was used again: the one that lived then, or next to it */
-		k = vmpt_vm_threads_at(n, told->tid, told->to);
-		if (k == VM_THREAD_NONE && told->tid > 0)
-			k = vmpt_vm_threads_at(n, told->tid, ~0ULL);
+		k = vmpt_vm_threads_at(n, given->tid, given->to);
+		if (k == VM_THREAD_NONE && given->tid > 0)
+			k = vmpt_vm_threads_at(n, given->tid, ~0ULL);
 		for (; k != VM_THREAD_NONE;
-		     k = k && n->list[k - 1].tid == told->tid ? k - 1 : VM_THREAD_NONE) {
+		     k = k && n->list[k - 1].tid == given->tid ? k - 1 : VM_THREAD_NONE) {
 			struct vm_thread *t = &n->list[k];
 
-			if (t->pid >= 0 && told->pid >= 0 && t->pid != told->pid)
+			if (t->pid >= 0 && given->pid >= 0 && t->pid != given->pid)
 				continue;
-			if (!t->told || apart(told, t) <= apart(t->told, t))
-				t->told = told;
+			if (!t->given || apart(given, t) <= apart(t->given, t))
+				t->given = given;
 			break;
 		}
 	}
@@ -188,25 +188,25 @@ static int settle_threads(struct vm_threads *n, const struct vmpt_names_options 
 	for (i = 0; i < n->count; i++) {
 		struct vm_thread *t = &n->list[i];
 
-		n->strict |= t->is_vcpu || t->told;
-		t->is_vcpu |= t->told != NULL;
+		n->strict |= t->is_vcpu || t->given;
+		t->is_vcpu |= t->given != NULL;
 	}
 	for (i = 0; !ret && i < n->count; i++) {
 		struct vm_thread *t = &n->list[i];
 
 		if (n->strict && !t->is_vcpu)
 			continue;
-		if (t->told && t->told->vcpu >= 0)
-			t->vcpu = t->told->vcpu;
-		if (t->told && t->pid < 0)
-			t->pid = t->told->pid;
-		if (t->told && t->told->vm) {
-			t->vm = strdup(t->told->vm);
+		if (t->given && t->given->vcpu >= 0)
+			t->vcpu = t->given->vcpu;
+		if (t->given && t->pid < 0)
+			t->pid = t->given->pid;
+		if (t->given && t->given->vm) {
+			t->vm = strdup(t->given->vm);
 			ret = t->vm ? 0 : -VMPT_E_NOMEM;
 		} else {
 			ret = process_name(n, t);
 		}
-		t->told = NULL;
+		t->given = NULL;
 	}
 	return ret;
 }

@@ -13,7 +13,7 @@ struct vm_thread {
 	u64 from, to;
 	const char *comm;
 	bool is_vcpu;
-	const struct vmpt_told_thread *told; /* while the names are opened */
+	const struct vmpt_given_thread *given; /* while the names are opened */
 	char *vm;
 };
 

@@ -34,7 +34,7 @@ struct vmpt_timeline {
 	struct vmpt_merge merge; /* of the streams that have a head, by its start */
 	bool started;
 	u64 bytes; /* handed out */
-	unsigned int told;
+	unsigned int given;
 
 	pthread_mutex_t lock;
 	pthread_cond_t work, made; /* for workers; for the caller */
@@ -163,7 +163,7 @@ int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
 	q = &t->queue[t->merge.head[0].list];
 	*span = q->head;
 	t->bytes += span->size;
-	if (t->options.decode.progress && !(++t->told % 256))
+	if (t->options.decode.progress && !(++t->given % 256))
 		t->options.decode.progress(t->options.decode.progress_opaque, t->bytes);
 	ret = take(t, q);
 	if (ret < 0)

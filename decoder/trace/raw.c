@@ -14,7 +14,7 @@
 static int settle_isa(struct vmpt_trace *trace, const struct vmpt_map *map, struct vmpt_diag *diag)
 {
 	static const char *const name[] = { [VMPT_ISA_PT] = "Intel PT", [VMPT_ISA_RTIT] = "RTIT" };
-	int isa = trace->isa_told ? -1 : vmpt_isa_detect(map->data, map->size);
+	int isa = trace->isa_given ? -1 : vmpt_isa_detect(map->data, map->size);
 	size_t i;
 
 	if (isa < 0)

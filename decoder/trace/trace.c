@@ -105,7 +105,7 @@ static int open_map(struct vmpt_trace **trace, struct vmpt_map *map, bool perf, 
 	}
 	if (!perf)
 		return trace_done(trace, t, vmpt_raw_read_map(t, map, cpu, diag));
-	t->isa_told = true;
+	t->isa_given = true;
 	ret = vmpt_trace_take_map(t, map, diag);
 	if (!ret)
 		ret = vmpt_perf_read(t, data, size, diag);
@@ -153,7 +153,7 @@ int vmpt_trace_set_isa(struct vmpt_trace *trace, enum vmpt_isa isa)
 	if (trace->info.format != VMPT_TRACE_RAW)
 		return isa == trace->info.isa ? 0 : -VMPT_E_INVAL;
 	trace->info.isa = isa;
-	trace->isa_told = true;
+	trace->isa_given = true;
 	for (i = 0; i < trace->stream_count; i++)
 		trace->streams[i].isa = (u8)isa;
 	return 0;

@@ -19,7 +19,7 @@ struct vmpt_map {
 struct vmpt_trace {
 	struct vmpt_trace_info info;
 	bool isa_known; /* a PSB said it, or the caller */
-	bool isa_told;	/* the caller: files are not looked into */
+	bool isa_given; /* the caller: files are not looked into */
 	struct vmpt_stream *streams;
 	size_t stream_count;
 	struct vmpt_map *maps;

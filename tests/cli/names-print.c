@@ -46,7 +46,7 @@ static int run(struct cli *cli)
 	struct vmpt_clocks_options options = { .decode = cli->options };
 	struct vmpt_clocks *clocks = NULL;
 	struct vmpt_names *names = NULL;
-	struct vmpt_told *told = NULL;
+	struct vmpt_given *given = NULL;
 	struct cli_rec *rec = NULL;
 	size_t i, count = 0;
 	int code = cli_rec_open(cli, &rec);
@@ -61,13 +61,13 @@ static int run(struct cli *cli)
 	if (!code && names)
 		print_names(names);
 	if (!code && names && rec)
-		code = cli_rec_told(cli, rec, names, &told, &count);
+		code = cli_rec_given(cli, rec, names, &given, &count);
 	for (i = 0; i < count; i++)
-		printf("told %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", told[i].vmcs,
-		       (s64)told[i].map.offset, told[i].map.multiplier, told[i].from);
+		printf("told %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", given[i].vmcs,
+		       (s64)given[i].map.offset, given[i].map.multiplier, given[i].from);
 	if (!code)
 		print_found(clocks);
-	free(told);
+	free(given);
 	vmpt_names_close(names);
 	vmpt_clocks_close(clocks);
 	cli_rec_free(rec);

@@ -96,7 +96,7 @@ START_TEST(as_a_table)
 }
 END_TEST
 
-START_TEST(told_by_the_user)
+START_TEST(given_by_the_user)
 {
 	json_t *doc, *e;
 	const struct run *r;
@@ -132,7 +132,7 @@ START_TEST(told_by_the_user)
 END_TEST
 
 /* The trace wins, every command says so, and who told a true map is not blamed. */
-START_TEST(told_rates_that_are_not_so)
+START_TEST(given_rates_that_are_not_so)
 {
 #define TOLD "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
 	static const char *const ratio =
@@ -175,7 +175,7 @@ START_TEST(told_rates_that_are_not_so)
 }
 END_TEST
 
-START_TEST(told_by_the_side_record)
+START_TEST(given_by_the_side_record)
 {
 	const struct run *r;
 	json_t *doc, *e;
@@ -462,9 +462,9 @@ TEST_SUITE()
 	tcase_add_checked_fixture(tcase, setup, cli_clean);
 	tcase_add_test(tcase, found_in_the_trace);
 	tcase_add_test(tcase, as_a_table);
-	tcase_add_test(tcase, told_by_the_user);
-	tcase_add_test(tcase, told_rates_that_are_not_so);
-	tcase_add_test(tcase, told_by_the_side_record);
+	tcase_add_test(tcase, given_by_the_user);
+	tcase_add_test(tcase, given_rates_that_are_not_so);
+	tcase_add_test(tcase, given_by_the_side_record);
 	tcase_add_test(tcase, bad_side_records);
 	tcase_add_test(tcase, nothing_tells_the_time);
 	tcase_add_test(tcase, nothing_tells_the_rates);

@@ -95,7 +95,7 @@ START_TEST(vms_adds_cpus)
 END_TEST
 
 /* 02 7f is no packet: bytes up to the next PSB are lost, between b000 and the host. */
-START_TEST(losses_are_told)
+START_TEST(losses_are_given)
 {
 	static const u8 damage[4] = { 0x02, 0x7f, 0x06, 0x06 };
 	u8 bytes[2 * MIXED_SIZE + 4];
@@ -531,7 +531,7 @@ TEST_SUITE()
 	tcase_add_test(tc, stat_counts);
 	tcase_add_test(tc, vms_counts);
 	tcase_add_test(tc, vms_adds_cpus);
-	tcase_add_test(tc, losses_are_told);
+	tcase_add_test(tc, losses_are_given);
 	tcase_add_test(tc, dump_lines);
 	tcase_add_test(tc, dump_times);
 	tcase_add_test(tc, dump_chooses);

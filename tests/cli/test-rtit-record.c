@@ -136,7 +136,7 @@ START_TEST(a_record_by_time)
 END_TEST
 
 /* Lines that do not fit the trace: each is named, and nothing is said of those that do. */
-START_TEST(lines_without_effect_are_told)
+START_TEST(lines_without_effect_are_given)
 {
 	const struct run *r = vmpt("vms --side-record=vms.jsonl x.cpu0.rtit");
 
@@ -157,7 +157,7 @@ START_TEST(lines_without_effect_are_told)
 }
 END_TEST
 
-START_TEST(times_that_do_not_fit_are_told)
+START_TEST(times_that_do_not_fit_are_given)
 {
 	static const u8 no_time[] = { PSB, 0x85, 0x00, 0x10, 0x40, 0x00, 0x43 };
 	const struct run *r;
@@ -248,8 +248,8 @@ TEST_SUITE()
 	tcase_add_loop_test(t, bad_lines_are_named, 0, VMPT_ARRAY_SIZE(bad));
 	tcase_add_test(t, a_record_and_its_cpus);
 	tcase_add_test(t, a_record_by_time);
-	tcase_add_test(t, lines_without_effect_are_told);
-	tcase_add_test(t, times_that_do_not_fit_are_told);
+	tcase_add_test(t, lines_without_effect_are_given);
+	tcase_add_test(t, times_that_do_not_fit_are_given);
 	tcase_add_test(t, many_vms);
 	tcase_add_test(t, vms_come_again);
 	suite_add_tcase(s, t);

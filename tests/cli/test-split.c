@@ -164,7 +164,7 @@ START_TEST(unproven_bytes_are_a_loss)
 END_TEST
 
 /* 4,100 VMCSs, 8 bytes each but the first: only 4,096 become files. */
-START_TEST(too_many_vmcss_are_told)
+START_TEST(too_many_vmcss_are_given)
 {
 	static const u8 vmcs[] = { 0x02, 0xc8, 0x00, 0x00, 0x10, 0x00, 0x00, 0x06 };
 	u8 bytes[sizeof(psb_plus) + 4099 * sizeof(vmcs)], *at = bytes + sizeof(psb_plus);
@@ -341,7 +341,7 @@ TEST_SUITE()
 	tcase_add_test(tc, an_input_is_not_overwritten);
 	tcase_add_test(tc, old_streams_are_removed);
 	tcase_add_test(tc, unproven_bytes_are_a_loss);
-	tcase_add_test(tc, too_many_vmcss_are_told);
+	tcase_add_test(tc, too_many_vmcss_are_given);
 	tcase_add_loop_test(tc, bad_code_is_refused, 0, VMPT_ARRAY_SIZE(bad_code));
 	tcase_add_test(tc, images_may_be_neighbours);
 	tcase_add_test(tc, a_perf_data_holds_the_stream);

@@ -199,7 +199,7 @@ END_TEST
 /* Two VMs are two, also where their names look the same when they are shown. */
 START_TEST(names_that_look_the_same)
 {
-	size_t i, told = 0, like = 0;
+	size_t i, given = 0, like = 0;
 	json_t *doc, *o;
 	char text[256];
 
@@ -212,11 +212,11 @@ START_TEST(names_that_look_the_same)
 		vmpt("timeline --json -q --summary --side-record=two.jsonl " RATES " " FILES));
 	json_array_foreach(json_at(doc, "vms"), i, o)
 	{
-		told += !strcmp(json_text(o, "name"), "a\xe2\x80\xae"
-						      "b");
+		given += !strcmp(json_text(o, "name"), "a\xe2\x80\xae"
+						       "b");
 		like += !strcmp(json_text(o, "name"), "a\\u202eb");
 	}
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(given, 1);
 	ck_assert_uint_eq(like, 1);
 	json_decref(doc);
 }

@@ -124,7 +124,7 @@ static const struct tl_run *run_at(u64 tsc)
 START_TEST(reasons_and_names)
 {
 	json_t *doc = run_json(vmpt("timeline --json -q " RATES " perf.data")), *o;
-	size_t i, guests = 0, told = 0;
+	size_t i, guests = 0, given = 0;
 
 	json_array_foreach(json_at(doc, "spans"), i, o)
 	{
@@ -138,12 +138,12 @@ START_TEST(reasons_and_names)
 			      json_text(o, "vm"));
 		if (!strcmp(json_text(o, "exit/source"), "none"))
 			continue;
-		told++;
+		given++;
 		ck_assert_str_eq(json_text(o, "exit/source"), "event");
 		ck_assert_uint_eq(json_u64(o, "exit/reason"), r->reason);
 	}
 	ck_assert_uint_eq(guests, runs);
-	ck_assert_uint_eq(told, runs);
+	ck_assert_uint_eq(given, runs);
 	json_decref(doc);
 }
 END_TEST
@@ -246,7 +246,7 @@ static void check_near(double ns, u64 ticks, size_t parts)
 /* CPU 1's trace is not there, its events are: what its guests did there is not out of them. */
 static void check_missing(const char *file)
 {
-	static const char *const told =
+	static const char *const given =
 		"CPU 1 was recorded, but there is no trace: what ran there is not known";
 	const struct run *r = vmpt("timeline --json --summary " RATES " %s", file);
 	json_t *doc, *vm, *exits, *o;
@@ -255,7 +255,7 @@ static void check_missing(const char *file)
 	unsigned int g;
 
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->err, told);
+	ck_has(r->err, given);
 	ck_has(r->err, " times a vCPU ran on a CPU that is not in the trace: ");
 	doc = run_json(r);
 	ck_assert_uint_eq(json_array_size(json_at(doc, "vms")), 2);

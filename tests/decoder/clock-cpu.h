@@ -161,16 +161,16 @@ static void tick_on(u64 ticks)
 /* Clocks stand still; TSC and crystal clock do not. */
 static void doze(void)
 {
-	bool told = below(2);
+	bool given = below(2);
 	struct vmpt_now now;
 
-	if (told)
+	if (given)
 		vmpt_unit_mwait(&cpu.unit, 0x400000, 0x20, 0, 2, 0);
 	note();
 	tick_on(below(1ULL << (8 + below(22))));
 	now = clocks();
 	cpu.unit.now = now;
-	if (told)
+	if (given)
 		vmpt_unit_wake(&cpu.unit, 2, 2, 1);
 	else
 		vmpt_unit_clock_resumed(&cpu.unit);

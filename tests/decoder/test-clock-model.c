@@ -188,14 +188,14 @@ static struct vmpt_rates truth_of(void)
 				    .has_mtc_freq = true };
 }
 
-/* @told is as the truth is but for what is said to be wrong. Returns what the packets tell. */
-static int check_told(const struct vmpt_rates *told, bool ratio, bool freq)
+/* @given is as the truth is but for what is said to be wrong. Returns what the packets tell. */
+static int check_given(const struct vmpt_rates *given, bool ratio, bool freq)
 {
 	const struct vmpt_stream stream = {
 		.data = cpu.bytes, .size = cpu.size, .cpu = -1, .tid = -1
 	};
 	struct vmpt_rates_wrong wrong;
-	struct vmpt_rates rates = *told;
+	struct vmpt_rates rates = *given;
 	int ret = vmpt_rates_check(&rates, &stream, NULL, &wrong);
 
 	ck_assert_int_ge(ret, 0);
@@ -203,40 +203,40 @@ static int check_told(const struct vmpt_rates *told, bool ratio, bool freq)
 	ck_assert(freq || !wrong.mtc_freq);
 	ck_assert(ret || (!wrong.tsc_ratio && !wrong.mtc_freq));
 	if (wrong.tsc_ratio) {
-		ck_assert_uint_eq(wrong.told.tsc_num, told->tsc_num);
+		ck_assert_uint_eq(wrong.given.tsc_num, given->tsc_num);
 		ck_assert_uint_le(rates.tsc_num * cpu.den * 500, cpu.num * rates.tsc_den * 501);
 		ck_assert_uint_ge(rates.tsc_num * cpu.den * 501, cpu.num * rates.tsc_den * 500);
 	} else {
-		ck_assert_uint_eq(rates.tsc_num, told->tsc_num);
-		ck_assert_uint_eq(rates.tsc_den, told->tsc_den);
+		ck_assert_uint_eq(rates.tsc_num, given->tsc_num);
+		ck_assert_uint_eq(rates.tsc_den, given->tsc_den);
 	}
-	ck_assert_uint_eq(rates.mtc_freq, wrong.mtc_freq ? cpu.freq : told->mtc_freq);
+	ck_assert_uint_eq(rates.mtc_freq, wrong.mtc_freq ? cpu.freq : given->mtc_freq);
 	ck_assert_int_eq(rates.found, wrong.tsc_ratio || wrong.mtc_freq);
 	return ret && wrong.tsc_ratio == ratio && wrong.mtc_freq == freq;
 }
 
 /* Told rates that are so are never found wrong. @enough: the packets tell for certain. */
-static void check_all_told(bool enough)
+static void check_all_given(bool enough)
 {
-	struct vmpt_rates told = truth_of();
+	struct vmpt_rates given = truth_of();
 	int ret;
 
-	ret = check_told(&told, false, false);
+	ret = check_given(&given, false, false);
 	ck_assert(ret || !enough);
-	told.tsc_num = (u32)cpu.num * 99;
-	told.tsc_den = (u32)cpu.den * 100;
-	ret = check_told(&told, true, false);
+	given.tsc_num = (u32)cpu.num * 99;
+	given.tsc_den = (u32)cpu.den * 100;
+	ret = check_given(&given, true, false);
 	ck_assert(ret || !enough);
-	told.mtc_freq = (u8)((cpu.freq + 3) % 16);
-	ret = check_told(&told, true, true);
+	given.mtc_freq = (u8)((cpu.freq + 3) % 16);
+	ret = check_given(&given, true, true);
 	ck_assert(ret || !enough);
-	told = truth_of();
-	told.mtc_freq = (u8)((cpu.freq + 13) % 16);
-	ret = check_told(&told, false, true);
+	given = truth_of();
+	given.mtc_freq = (u8)((cpu.freq + 13) % 16);
+	ret = check_given(&given, false, true);
 	ck_assert(ret || !enough);
-	told.tsc_num = ~0u;
-	told.tsc_den = 1;
-	ret = check_told(&told, true, true);
+	given.tsc_num = ~0u;
+	given.tsc_den = 1;
+	ret = check_given(&given, true, true);
 	ck_assert(ret || !enough);
 }
 
@@ -248,7 +248,7 @@ static void follow(int seed, const struct program *program)
 		ck_assert_uint_eq(clk.counts.contradictions, 0);
 	ck_assert_uint_eq(clk.counts.tmas_bad, 0);
 	check_rates();
-	check_all_told(false);
+	check_all_given(false);
 }
 
 /* MTCs come all the time. */
@@ -309,7 +309,7 @@ START_TEST(rates)
 
 	go(_i, &p, 4 * EVENTS);
 	ck_assert_int_eq(check_rates(), 2);
-	check_all_told(true);
+	check_all_given(true);
 }
 END_TEST
 

@@ -168,9 +168,9 @@ static void make_two_offsets(u64 ctl)
 		machine_run(m, 0, i % 2 ? &a : &b, 10000, RUN, JUMPS);
 }
 
-START_TEST(told_maps)
+START_TEST(given_maps)
 {
-	static const struct vmpt_told told[] = {
+	static const struct vmpt_given given[] = {
 		/* true */
 		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 1ULL << 40 }, .source = VMPT_MAP_KVM },
 		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 77 }, .source = VMPT_MAP_RECORD },
@@ -181,12 +181,12 @@ START_TEST(told_maps)
 		{ .vmcs = 0xc000, .map = { 5, 6 }, .source = VMPT_MAP_USER },
 	};
 	struct vmpt_clocks_options options = options_of(TIMED);
-	const struct vmpt_told_wrong *wrong;
+	const struct vmpt_given_wrong *wrong;
 	const struct vmpt_epoch *e;
 	size_t n;
 
-	options.told = told;
-	options.told_count = VMPT_ARRAY_SIZE(told);
+	options.given = given;
+	options.given_count = VMPT_ARRAY_SIZE(given);
 	make_two_offsets(TIMED);
 	open_cpus(1, &options);
 	e = epochs_of(A, 1);
@@ -205,7 +205,7 @@ START_TEST(told_maps)
 	ck_assert_uint_eq(n, 2);
 	ck_assert_uint_eq(wrong[0].vmcs, A);
 	ck_assert_int_eq(wrong[0].source, VMPT_MAP_RECORD);
-	ck_assert_uint_eq(wrong[0].told.offset, 77);
+	ck_assert_uint_eq(wrong[0].given.offset, 77);
 	ck_assert_uint_eq(wrong[1].vmcs, B);
 	ck_assert_int_eq(wrong[1].source, VMPT_MAP_USER);
 	ck_assert_int_eq(wrong[1].by, VMPT_MAP_INFERRED);
@@ -216,9 +216,9 @@ START_TEST(told_maps)
 END_TEST
 
 /* Also of those that come behind the one that is taken. */
-START_TEST(told_by_others)
+START_TEST(given_by_others)
 {
-	static const struct vmpt_told told[] = {
+	static const struct vmpt_given given[] = {
 		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 12345 }, .source = VMPT_MAP_USER },
 		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 1ULL << 40 }, .source = VMPT_MAP_RECORD },
 		{ .vmcs = B, .map = { VMPT_TSC_UNSCALED, 1ULL << 41 }, .source = VMPT_MAP_KVM },
@@ -230,11 +230,11 @@ START_TEST(told_by_others)
 		{ .vmcs = 0xd000, .map = { 3, 4 }, .source = VMPT_MAP_KVM },
 	};
 	struct vmpt_clocks_options options = options_of(TIMED);
-	const struct vmpt_told_wrong *wrong;
+	const struct vmpt_given_wrong *wrong;
 	size_t n;
 
-	options.told = told;
-	options.told_count = VMPT_ARRAY_SIZE(told);
+	options.given = given;
+	options.given_count = VMPT_ARRAY_SIZE(given);
 	make_two_offsets(TIMED);
 	open_cpus(1, &options);
 	ck_assert_int_eq(epochs_of(A, 1)->source, VMPT_MAP_RECORD);
@@ -244,7 +244,7 @@ START_TEST(told_by_others)
 	ck_assert_uint_eq(wrong[0].vmcs, A);
 	ck_assert_int_eq(wrong[0].source, VMPT_MAP_USER);
 	ck_assert_int_eq(wrong[0].by, VMPT_MAP_RECORD);
-	ck_assert_uint_eq(wrong[0].told.offset, 12345);
+	ck_assert_uint_eq(wrong[0].given.offset, 12345);
 	ck_assert_uint_eq(wrong[0].found.offset, 1ULL << 40);
 	ck_assert_uint_ge(wrong[0].at, START);
 	ck_assert_uint_lt(wrong[0].at, machine_now(m));
@@ -274,9 +274,9 @@ static void make_host_and_guests(void)
 }
 
 /* Told rates that the packets contradict blame nobody who told a map. */
-START_TEST(told_rates)
+START_TEST(given_rates)
 {
-	static const struct vmpt_told told[] = {
+	static const struct vmpt_given given[] = {
 		{ .vmcs = A, .map = { VMPT_TSC_UNSCALED, 1ULL << 40 }, .source = VMPT_MAP_KVM },
 		{ .vmcs = B, .map = { VMPT_TSC_UNSCALED, 1ULL << 41 }, .source = VMPT_MAP_KVM },
 	};
@@ -287,7 +287,7 @@ START_TEST(told_rates)
 		{ .tsc_num = MACHINE_P, .tsc_den = 1, .mtc_freq = 0, .has_mtc_freq = true },
 		{ .mtc_freq = 15, .has_mtc_freq = true },
 	};
-	struct vmpt_clocks_options options = { .told = told, .told_count = 2 };
+	struct vmpt_clocks_options options = { .given = given, .given_count = 2 };
 	const struct vmpt_rates_wrong *wrong;
 	const struct vmpt_rates *r;
 	size_t n;
@@ -299,8 +299,8 @@ START_TEST(told_rates)
 	ck_assert_ptr_nonnull(wrong);
 	ck_assert_int_eq(wrong->tsc_ratio, _i < 3);
 	ck_assert_int_eq(wrong->mtc_freq, _i > 2);
-	ck_assert_uint_eq(wrong->told.tsc_num, wrongs[_i].tsc_num);
-	ck_assert_uint_eq(wrong->told.mtc_freq, wrongs[_i].mtc_freq);
+	ck_assert_uint_eq(wrong->given.tsc_num, wrongs[_i].tsc_num);
+	ck_assert_uint_eq(wrong->given.mtc_freq, wrongs[_i].mtc_freq);
 	r = vmpt_clocks_rates(clocks);
 	ck_assert_uint_eq(r->tsc_num, (u64)MACHINE_P * r->tsc_den);
 	ck_assert_uint_eq(r->mtc_freq, FREQ);
@@ -316,7 +316,7 @@ START_TEST(told_rates)
 END_TEST
 
 /* What is so, and what nothing in the packets can tell. */
-START_TEST(told_rates_stay)
+START_TEST(given_rates_stay)
 {
 	struct vmpt_clocks_options options = options_of(TIMED);
 
@@ -333,7 +333,7 @@ START_TEST(told_rates_stay)
 END_TEST
 
 /* A guest's TSC may be scaled: only what cannot be is then wrong. */
-START_TEST(told_rates_and_guests_alone)
+START_TEST(given_rates_and_guests_alone)
 {
 	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1ULL << 40 } };
 	struct vmpt_clocks_options options = options_of(TIMED);
@@ -361,17 +361,17 @@ START_TEST(told_rates_and_guests_alone)
 }
 END_TEST
 
-START_TEST(told_is_checked)
+START_TEST(given_is_checked)
 {
-	struct vmpt_told told = { .vmcs = A, .source = VMPT_MAP_USER };
-	struct vmpt_clocks_options options = { .told = &told, .told_count = 1 };
+	struct vmpt_given given = { .vmcs = A, .source = VMPT_MAP_USER };
+	struct vmpt_clocks_options options = { .given = &given, .given_count = 1 };
 
 	make_two_offsets(TIMED);
 	stream[0] = machine_stream(m, 0);
 	/* No multiplier */
 	ck_assert_int_eq(vmpt_clocks_open(&clocks, stream, 1, &options), -VMPT_E_INVAL);
-	told.map.multiplier = 1;
-	told.source = VMPT_MAP_INFERRED;
+	given.map.multiplier = 1;
+	given.source = VMPT_MAP_INFERRED;
 	ck_assert_int_eq(vmpt_clocks_open(&clocks, stream, 1, &options), -VMPT_E_INVAL);
 	ck_assert_int_eq(vmpt_clocks_open(&clocks, stream, 0, NULL), -VMPT_E_INVAL);
 }
@@ -414,7 +414,7 @@ START_TEST(guests_only)
 	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1000000 } };
 	struct machine_guest b = { B, { VMPT_TSC_UNSCALED, 1003000 } };
 	struct vmpt_clocks_options options = options_of(TIMED);
-	struct vmpt_told told = { .vmcs = A, .map = a.map, .source = VMPT_MAP_USER };
+	struct vmpt_given given = { .vmcs = A, .map = a.map, .source = VMPT_MAP_USER };
 	const struct vmpt_epoch *e;
 	unsigned int i;
 
@@ -432,8 +432,8 @@ START_TEST(guests_only)
 		  machine_now(m) - 10 * PERIOD, 45 * PERIOD);
 	/* With one of them told it is the host's time. */
 	vmpt_clocks_close(clocks);
-	options.told = &told;
-	options.told_count = 1;
+	options.given = &given;
+	options.given_count = 1;
 	open_cpus(1, &options);
 	ck_assert_int_eq(vmpt_clocks_base(clocks), VMPT_BASE_HOST);
 	e = epochs_of(A, 1);
@@ -511,12 +511,12 @@ TEST_SUITE()
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, guests_that_move, 0, 2);
 	tcase_add_test(tcase, changes_at_their_transition);
-	tcase_add_test(tcase, told_maps);
-	tcase_add_test(tcase, told_by_others);
-	tcase_add_loop_test(tcase, told_rates, 0, 5);
-	tcase_add_loop_test(tcase, told_rates_stay, 0, 2);
-	tcase_add_loop_test(tcase, told_rates_and_guests_alone, 0, 3);
-	tcase_add_test(tcase, told_is_checked);
+	tcase_add_test(tcase, given_maps);
+	tcase_add_test(tcase, given_by_others);
+	tcase_add_loop_test(tcase, given_rates, 0, 5);
+	tcase_add_loop_test(tcase, given_rates_stay, 0, 2);
+	tcase_add_loop_test(tcase, given_rates_and_guests_alone, 0, 3);
+	tcase_add_test(tcase, given_is_checked);
 	tcase_add_test(tcase, no_mtc);
 	tcase_add_test(tcase, no_tsc);
 	tcase_add_test(tcase, guests_only);

@@ -33,9 +33,9 @@ static void teardown(void)
 	machine_free(m);
 }
 
-static void make(bool told)
+static void make(bool given)
 {
-	static const struct vmpt_told both[] = {
+	static const struct vmpt_given both[] = {
 		{ .vmcs = A,
 		  .map = { VMPT_TSC_UNSCALED, -(u64)(START / 2) },
 		  .source = VMPT_MAP_KVM },
@@ -50,8 +50,8 @@ static void make(bool told)
 		machine_host(m, 0, 100000, 200);
 	}
 	stream = machine_stream(m, 0);
-	options.told = both;
-	options.told_count = told ? 2 : 0;
+	options.given = both;
+	options.given_count = given ? 2 : 0;
 	ck_assert_int_eq(vmpt_clocks_open(&clocks, &stream, 1, &options), 0);
 }
 

@@ -49,11 +49,11 @@ struct cpu {
 	u64 acbr, ecbr;
 	u64 range; /* RTIT_CTL.MTC_Range */
 	u64 block; /* the 8 bits and those above that the last MTC was for */
-	u64 told;  /* the same for the last MTC or STS that was sent */
+	u64 sent;  /* the same for the last MTC or STS that was sent */
 	u32 cntp;
 	bool cycle_acc, mtc_en, less_pkts, counts_off;
 	bool on, overflow, first_mtc;
-	bool given; /* the clock is told the ratio */
+	bool given; /* the clock is given the ratio */
 	bool calm;
 	bool offset_known;
 	u64 offset; /* of the clock's 64 bits from ours: multiples of 2^40 */
@@ -103,7 +103,7 @@ static void emit(struct cpu *p, unsigned int kind, u64 payload, u8 aux)
 		cycled = payload & 0x40;
 	feed(VMPT_ITEM_RTIT + kind, payload, aux);
 	if (kind == VMPT_RTIT_MTC || kind == VMPT_RTIT_STS)
-		p->told = p->tsc >> (7 + 2 * p->range);
+		p->sent = p->tsc >> (7 + 2 * p->range);
 	if (kind == VMPT_RTIT_STS)
 		ck_assert_uint_eq(c.error, 0);
 	else
@@ -194,8 +194,8 @@ static void overflow(struct cpu *p)
 	u64 end = (p->tsc >> (7 + 2 * p->range)) + below(p, below(p, 4) ? 4 : 250);
 	unsigned int i;
 
-	if (p->mtc_en && end > p->told + 250)
-		end = p->told + 250;
+	if (p->mtc_en && end > p->sent + 250)
+		end = p->sent + 250;
 	p->overflow = true;
 	for (i = 0; i < 3000 && p->tsc >> (7 + 2 * p->range) < end; i++) {
 		run(p, 1 + below(p, 20));

@@ -33,7 +33,7 @@ struct rig {
 	struct vmpt_rtit_unit unit;
 	struct vmpt_rtit_sink sink;
 	u8 *bytes, *truth; /* truth: guest + 1 by byte */
-	size_t size, told;
+	size_t size, given;
 	struct vmpt_run runs[ROUNDS + 1];
 	size_t run_count;
 	u8 guest; /* + 1 */
@@ -58,15 +58,15 @@ static void tell(struct rig *r)
 {
 	size_t made = r->size + r->unit.used;
 
-	memset(r->truth + r->told, r->guest, made - r->told);
-	r->told = made;
+	memset(r->truth + r->given, r->guest, made - r->given);
+	r->given = made;
 }
 
 static void settle(struct rig *r)
 {
 	tell(r);
 	must(!vmpt_rtit_unit_drain(&r->unit), "drain");
-	must(r->size == r->told, "0x%zx, told 0x%zx", r->size, r->told);
+	must(r->size == r->given, "0x%zx, told 0x%zx", r->size, r->given);
 }
 
 static void pass(struct rig *r)

@@ -22,17 +22,17 @@ static const struct vmpt_gap gaps[] = { { .offset = 30000, .flags = VMPT_GAP_LOS
 static struct vmpt_clocks *open_clocks(void)
 {
 	static const struct vmpt_stream *streams[1] = { &stream };
-	static const struct vmpt_told told = { .vmcs = 0x1000,
-					       .map = { VMPT_TSC_UNSCALED, -12345ULL },
-					       .source = VMPT_MAP_USER };
+	static const struct vmpt_given given = { .vmcs = 0x1000,
+						 .map = { VMPT_TSC_UNSCALED, -12345ULL },
+						 .source = VMPT_MAP_USER };
 	struct vmpt_clocks_options options = {
 		.rates = { .tsc_num = 176,
 			   .tsc_den = 2,
 			   .nominal = 24,
 			   .mtc_freq = 3,
 			   .has_mtc_freq = true },
-		.told = &told,
-		.told_count = 1,
+		.given = &given,
+		.given_count = 1,
 	};
 	struct vmpt_clocks *clocks;
 

@@ -291,7 +291,7 @@ START_TEST(events_tell_reasons)
 {
 	struct tl_options o = { .cpus = 2, .guests = 4, .runs = 2000, .seed = 9 };
 	struct vmpt_timeline_options options = { .events = event };
-	size_t i, left_out = _i ? 7 : 0, told = 0;
+	size_t i, left_out = _i ? 7 : 0, given = 0;
 	unsigned int k;
 
 	o.cyc = _i == 2;
@@ -308,9 +308,9 @@ START_TEST(events_tell_reasons)
 			continue;
 		ck_assert_int_eq(span[i].exit.source, VMPT_REASON_EVENT);
 		ck_assert_uint_eq(span[i].exit.reason, run_of[i]->reason);
-		told++;
+		given++;
 	}
-	ck_assert_uint_eq(told, options.event_count);
+	ck_assert_uint_eq(given, options.event_count);
 	close_all();
 }
 END_TEST

@@ -81,9 +81,9 @@ static void make(enum pause pause)
 			   .mtc_freq = 3,
 			   .has_mtc_freq = true },
 	};
-	const struct vmpt_told told = { .vmcs = VMCS,
-					.map = { VMPT_TSC_UNSCALED, 0 },
-					.source = VMPT_MAP_USER };
+	const struct vmpt_given given = { .vmcs = VMCS,
+					  .map = { VMPT_TSC_UNSCALED, 0 },
+					  .source = VMPT_MAP_USER };
 
 	memset(&built, 0, sizeof(built));
 	psb(false, START);
@@ -100,8 +100,8 @@ static void make(enum pause pause)
 	psb(true, LATER);
 	leave();
 	stream = (struct vmpt_stream){ .data = built.buf, .size = built.size, .cpu = 0, .tid = -1 };
-	options.told = &told;
-	options.told_count = 1;
+	options.given = &given;
+	options.given_count = 1;
 	ck_assert_int_eq(vmpt_clocks_open(&clocks, streams, 1, &options), 0);
 }
 

@@ -54,9 +54,9 @@ static void comm(int pid, int tid, const char *text)
 	e->text = text;
 }
 
-static void open_names(const struct vmpt_told_thread *told, size_t count)
+static void open_names(const struct vmpt_given_thread *given, size_t count)
 {
-	const struct vmpt_names_options options = { events, event_count, told, count };
+	const struct vmpt_names_options options = { events, event_count, given, count };
 
 	ck_assert_int_eq(vmpt_names_open(&names, &options), 0);
 }
@@ -107,7 +107,7 @@ static size_t entry(int cpu, int pid, int tid, u16 vcpu)
 	return event_count - 1;
 }
 
-static const struct vmpt_told_thread told[] = {
+static const struct vmpt_given_thread given[] = {
 	{ 10, 11, 0, "web", BASE, BASE + 1 },
 	{ 20, 21, 1, "db", BASE, BASE + 1 },
 };
@@ -122,7 +122,7 @@ START_TEST(by_entries)
 		event(VMPT_EVENT_KVM_EXIT, i & 1 || i < 20 ? 3 : 4, i & 1 ? 20 : 10,
 		      i & 1 ? 21 : 11);
 	}
-	open_names(told, 2);
+	open_names(given, 2);
 	/* Out of order is fine */
 	for (i = 40; i-- > 0;)
 		run(i & 1 ? 0x2000 : 0x1000, i & 1 || i < 20 ? 3 : 4, at[i]);
@@ -159,7 +159,7 @@ START_TEST(by_switches)
 	db = event_count;
 	event(VMPT_EVENT_SWITCH_IN, 0, 20, 21);
 	event(VMPT_EVENT_SWITCH_OUT, 0, 20, 21);
-	open_names(&told[1], 1);
+	open_names(&given[1], 1);
 	run(0x1000, 0, web);
 	run(0x2000, 0, db);
 	run(0x3000, 0, other);
@@ -196,7 +196,7 @@ START_TEST(used_again)
 	event(VMPT_EVENT_THREAD_END, 0, 10, 11);
 	for (; i < 60; i++)
 		at[i] = entry(1, 20, 21, 1);
-	open_names(told, 2);
+	open_names(given, 2);
 	for (i = 0; i < 60; i++)
 		run(0x1000, i < 30 ? 0 : 1, at[i]);
 	ck_assert_int_eq(vmpt_names_finish(names), 0);
@@ -224,7 +224,7 @@ START_TEST(strays)
 	if (ends)
 		event(VMPT_EVENT_THREAD_END, 0, 10, 11);
 	at[40] = entry(0, 20, 21, 1);
-	open_names(told, 2);
+	open_names(given, 2);
 	for (i = 0; i < 41; i++)
 		run(0x1000, 0, at[i]);
 	ck_assert_int_eq(vmpt_names_finish(names), 0);
@@ -237,8 +237,8 @@ END_TEST
 /* A thread's number is used again by another VMM's: the told time says which of the two it was. */
 START_TEST(tid_used_again)
 {
-	struct vmpt_told_thread late = { 60, 11, 7, "late", 0, 0 };
-	struct vmpt_told_thread both[2];
+	struct vmpt_given_thread late = { 60, 11, 7, "late", 0, 0 };
+	struct vmpt_given_thread both[2];
 	size_t at[20], i;
 
 	for (i = 0; i < 10; i++)
@@ -249,7 +249,7 @@ START_TEST(tid_used_again)
 	for (; i < 20; i++)
 		at[i] = entry(0, 60, 11, 7);
 	late.from = late.to = events[at[15]].tsc;
-	both[_i] = told[0];
+	both[_i] = given[0];
 	both[!_i] = late;
 	open_names(both, 2);
 	for (i = 0; i < 20; i++)
@@ -271,7 +271,7 @@ START_TEST(bounds)
 
 	entry(0, 20, 21, 1);
 	entry(0, 20, 21, 1);
-	open_names(told, 2);
+	open_names(given, 2);
 	run_bound(0x1000, 0, web, 400, 100, 300); /* within: 100 to 800 */
 	run_bound(0x2000, 0, web, 400, 100, 500); /* perhaps before, or into db's */
 	run_bound(0x3000, 0, web, 900, 900, 200); /* its middle is db's for sure */
@@ -295,7 +295,7 @@ START_TEST(lost)
 	gone = event_count;
 	event(VMPT_EVENT_LOST, 0, -1, -1);
 	again = entry(0, 10, 11, 0);
-	open_names(told, 2);
+	open_names(given, 2);
 	run(0x1000, 0, web);
 	run(0x2000, 0, gone);
 	run(0x3000, 0, again);
@@ -312,7 +312,7 @@ START_TEST(nothing)
 
 	if (_i)
 		event(VMPT_EVENT_SWITCH_IN, 0, 10, 11)->tsc = 0;
-	open_names(_i ? told : NULL, _i ? 2 : 0);
+	open_names(_i ? given : NULL, _i ? 2 : 0);
 	ck_assert_int_eq(vmpt_names_run(names, 0x1000, 0, &t, &t), 0);
 	ck_assert_int_eq(vmpt_names_finish(names), 0);
 	name(0, 0);

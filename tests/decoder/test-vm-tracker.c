@@ -299,7 +299,7 @@ static struct vmpt_slice slice_of(const char *text, unsigned int nth)
 	return slice;
 }
 
-START_TEST(entries_and_exits_are_told_by_nr)
+START_TEST(entries_and_exits_are_given_by_nr)
 {
 	const char *t = HOST_PSB "pge:f000 pip:2000:nr tip:8000 fup:8004 pip:1000 tip:f000";
 
@@ -557,7 +557,7 @@ TEST_SUITE()
 
 	tcase_add_loop_test(t, row, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_loop_test(t, packets_have_the_owners_of_their_slices, 0, VMPT_ARRAY_SIZE(rows));
-	tcase_add_test(t, entries_and_exits_are_told_by_nr);
+	tcase_add_test(t, entries_and_exits_are_given_by_nr);
 	tcase_add_test(t, entries_and_exits_in_doubt);
 	tcase_add_test(t, failed_entries_are_reported);
 	tcase_add_test(t, psb_with_pip_and_no_vmcs_is_flagged);

@@ -224,9 +224,9 @@ struct vmpt_rates tl_rates(void)
 				    .has_mtc_freq = true };
 }
 
-struct vmpt_told tl_told(const struct tl_machine *m, unsigned int guest)
+struct vmpt_given tl_given(const struct tl_machine *m, unsigned int guest)
 {
-	return (struct vmpt_told){ .vmcs = tl_vmcs(guest),
-				   .map = m->guest[guest].map,
-				   .source = VMPT_MAP_USER };
+	return (struct vmpt_given){ .vmcs = tl_vmcs(guest),
+				    .map = m->guest[guest].map,
+				    .source = VMPT_MAP_USER };
 }

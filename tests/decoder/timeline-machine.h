@@ -49,6 +49,6 @@ const struct tl_run *tl_run_of(const struct tl_machine *m, unsigned int cpu, siz
 u64 tl_vmcs(unsigned int guest);
 struct vmpt_rates tl_rates(void);
 /* What the guests' TSCs are. */
-struct vmpt_told tl_told(const struct tl_machine *m, unsigned int guest);
+struct vmpt_given tl_given(const struct tl_machine *m, unsigned int guest);
 
 #endif

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 struct out {
 	u8 *bytes[KEPT];
-	size_t size[KEPT], told[KEPT];
+	size_t size[KEPT], given[KEPT];
 	int streams;
 	u64 at;
 };
@@ -59,9 +59,9 @@ static int end_slice(void *opaque, const struct vmpt_extracted *x)
 	CHECK((x->stream < 0) ||
 	      (x->stream < o->streams && x->slice.owner.kind != VMPT_OWNER_UNKNOWN));
 	if (x->stream >= 0 && x->stream < KEPT) {
-		CHECK(x->out_offset >= o->told[x->stream]);
-		o->told[x->stream] = x->out_offset + x->out_size;
-		CHECK(o->told[x->stream] <= o->size[x->stream]);
+		CHECK(x->out_offset >= o->given[x->stream]);
+		o->given[x->stream] = x->out_offset + x->out_size;
+		CHECK(o->given[x->stream] <= o->size[x->stream]);
 	}
 	return 0;
 }
@@ -102,14 +102,14 @@ static void check_epochs(const struct vmpt_clocks *clocks)
 static struct vmpt_clocks *open_clocks(const struct vmpt_stream *const *streams,
 				       const struct vmpt_options *decode)
 {
-	static const struct vmpt_told told = { .vmcs = 0xa000,
-					       .map = { VMPT_TSC_UNSCALED, 1000 },
-					       .source = VMPT_MAP_USER };
+	static const struct vmpt_given given = { .vmcs = 0xa000,
+						 .map = { VMPT_TSC_UNSCALED, 1000 },
+						 .source = VMPT_MAP_USER };
 	struct vmpt_clocks_options options = {
 		.decode = *decode,
 		.rates = { .tsc_num = 84, .tsc_den = 1, .mtc_freq = 3, .has_mtc_freq = true },
-		.told = &told,
-		.told_count = 1,
+		.given = &given,
+		.given_count = 1,
 	};
 	struct vmpt_clocks *clocks;
 

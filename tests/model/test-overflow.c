@@ -77,7 +77,7 @@ START_TEST(without_branch_en)
 END_TEST
 
 /* Enables go on; what the decoder lacks then is told by a PSB+ (CR3, mode, VMCS, TSX). */
-START_TEST(lost_state_is_told)
+START_TEST(lost_state_is_given)
 {
 	struct vmpt_mode mode = mode64(0, 0x9000);
 	struct vmpt_far far;
@@ -306,7 +306,7 @@ START_TEST(psb_lost_in_the_middle)
 END_TEST
 
 RIG_SUITE("overflow", with_packet_en, waiting_bits_are_lost, ip_behind_it_is_whole,
-	  without_packet_en, without_branch_en, lost_state_is_told, lost_mode_out_of_context,
+	  without_packet_en, without_branch_en, lost_state_is_given, lost_mode_out_of_context,
 	  timing, tracestop_in_an_overflow, nothing_to_resolve, disabled_in_an_overflow,
 	  refusing_sink, refusing_sink_over_disabling, sink_recovers_while_disabled,
 	  bytes_wait_over_disabling, psb_lost_in_the_middle)

@@ -131,7 +131,7 @@ static void enter(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	else if (g->set.trace == TG_GUEST)
 		tg_trace_enable(g, p, g->set.pip_at_guest_entry && !conceal);
 	tg_count(p, vm->owner)->entries++;
-	tg_count(p, vm->owner)->seen_entries += x.told;
+	tg_count(p, vm->owner)->seen_entries += x.given;
 }
 
 /* Why a VM exits: basic reasons of the VMX appendix, and the instruction that does it. */
@@ -201,7 +201,7 @@ static void exit_transition(struct tracegen *g, struct tg_cpu *p, struct tg_tran
 		tg_trace_enable(g, p, !conceal);
 	}
 	tg_count(p, vm->owner)->exits++;
-	tg_count(p, vm->owner)->seen_exits += x->told;
+	tg_count(p, vm->owner)->seen_exits += x->given;
 }
 
 static void exit_event(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)

@@ -330,7 +330,7 @@ struct tg_transfer {
 	bool no_pip;	    /* concealed */
 	bool vmcs;	    /* a VMCS packet in the group */
 	bool straight;	    /* no branch: MOV CR3 */
-	bool told;	    /* out: a PIP or a CFE has told it */
+	bool given;	    /* out: a PIP or a CFE has told it */
 	/* kept between the steps */
 	bool context_before, packet_before, nr_before;
 	u64 cr3_before;

@@ -173,7 +173,7 @@ static void cfe(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x)
 	for (i = 0; i < x->evds && x->context_before; i++)
 		tg_emit2(g, p, VMPT_PT_EVD, x->evd[i].type, x->evd[i].payload);
 	tg_emit3(g, p, VMPT_PT_CFE, ip, (u64)x->cfe, x->vector);
-	x->told = !p->overflow && !p->drop;
+	x->given = !p->overflow && !p->drop;
 	if (ip)
 		tg_emit_ip(g, p, VMPT_PT_FUP, x->fup_ip);
 }
@@ -215,7 +215,7 @@ static void group_pip(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *
 		return;
 	tg_pip(g, p);
 	if (nr != x->nr_before && !p->cur->conceal_exec && !p->overflow && !p->drop)
-		x->told = true;
+		x->given = true;
 	between(g, p);
 }
 

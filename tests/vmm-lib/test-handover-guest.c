@@ -461,7 +461,7 @@ END_TEST
 /* ---- events and the trace ---- */
 
 /* STOP at the end of a line of regions. */
-START_TEST(stop_is_told)
+START_TEST(stop_is_given)
 {
 	struct rig rig;
 
@@ -482,7 +482,7 @@ START_TEST(stop_is_told)
 END_TEST
 
 /* An entry that is malformed, met by the processor. */
-START_TEST(error_is_told)
+START_TEST(error_is_given)
 {
 	struct rig rig;
 
@@ -577,8 +577,8 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, ctl_refused, 0, PROCESSORS);
 	tcase_add_test(tc, ctl_of_shadow);
 	tcase_add_test(tc, ctl_with_cr3_given);
-	tcase_add_loop_test(tc, stop_is_told, 0, PROCESSORS);
-	tcase_add_loop_test(tc, error_is_told, 0, PROCESSORS);
+	tcase_add_loop_test(tc, stop_is_given, 0, PROCESSORS);
+	tcase_add_loop_test(tc, error_is_given, 0, PROCESSORS);
 	tcase_add_loop_test(tc, libipt_reads, 0, PROCESSORS);
 	suite_add_tcase(suite, tc);
 	return suite;

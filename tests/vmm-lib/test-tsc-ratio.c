@@ -154,12 +154,12 @@ START_TEST(random_ratios)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = time(NULL) + (soak ? atoi(soak) : 0);
-	u32 told = 0;
+	u32 given = 0;
 	u64 seed;
 
 	for (seed = 1; seed <= 1000 || (soak && time(NULL) < end); seed++)
-		told += check_random(seed);
-	ck_assert_uint_gt(told, 500);
+		given += check_random(seed);
+	ck_assert_uint_gt(given, 500);
 }
 END_TEST
 

@@ -32,10 +32,10 @@ void judge_fails(struct judge *judge, const char *format, ...)
 	printf("\n");
 }
 
-int judge_clocks(struct judge *judge, const struct vmpt_told *told, size_t count,
+int judge_clocks(struct judge *judge, const struct vmpt_given *given, size_t count,
 		 struct vmpt_clocks **clocks)
 {
-	struct vmpt_clocks_options options = { .told = told, .told_count = count };
+	struct vmpt_clocks_options options = { .given = given, .given_count = count };
 
 	vmpt_rates_from_info(&options.rates, vmpt_trace_info(judge->trace));
 	return vmpt_clocks_open(clocks, judge->streams, judge->n, &options);
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 		judge_moves(&judge);
 	if (maps) {
 		judge_maps(&judge);
-		judge_told(&judge);
+		judge_given(&judge);
 	}
 	close_all(&judge);
 	return judge.failures != 0;

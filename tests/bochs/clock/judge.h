@@ -56,9 +56,9 @@ void judge_packets(struct judge *judge);
 void judge_moves(struct judge *judge);
 /* Offsets and multipliers, where they change, and what was told of them. */
 void judge_maps(struct judge *judge);
-void judge_told(struct judge *judge);
+void judge_given(struct judge *judge);
 
-int judge_clocks(struct judge *judge, const struct vmpt_told *told, size_t count,
+int judge_clocks(struct judge *judge, const struct vmpt_given *given, size_t count,
 		 struct vmpt_clocks **clocks);
 
 #endif

@@ -206,52 +206,52 @@ void judge_maps(struct judge *judge)
 /* ---- what was told ---- */
 
 /* How many of the @count things told are said to be wrong; -1: no clocks. */
-static int wrong_with(struct judge *judge, const struct vmpt_told *told, size_t count)
+static int wrong_with(struct judge *judge, const struct vmpt_given *given, size_t count)
 {
 	struct vmpt_clocks *clocks;
 	size_t n = 0;
 
-	if (judge_clocks(judge, told, count, &clocks))
+	if (judge_clocks(judge, given, count, &clocks))
 		return -1;
 	(void)vmpt_clocks_wrong(clocks, &n);
 	vmpt_clocks_close(clocks);
 	return (int)n;
 }
 
-/* All that was in force of VMCS @vmcs, into @told. */
-static size_t tell(const struct truth *truth, u64 vmcs, struct vmpt_told *told)
+/* All that was in force of VMCS @vmcs, into @given. */
+static size_t tell(const struct truth *truth, u64 vmcs, struct vmpt_given *given)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < truth->count; i++) {
 		if (truth->epochs[i].vmcs != vmcs)
 			continue;
-		told[n] = (struct vmpt_told){ .vmcs = vmcs,
-					      .map = truth->epochs[i].map,
-					      .from = n ? truth->epochs[i].from : 0,
-					      .source = VMPT_MAP_USER };
+		given[n] = (struct vmpt_given){ .vmcs = vmcs,
+						.map = truth->epochs[i].map,
+						.from = n ? truth->epochs[i].from : 0,
+						.source = VMPT_MAP_USER };
 		n++;
 	}
 	return n;
 }
 
 /* Of each VMCS: what is right, and a first offset that is wrong by ten MTCs. */
-void judge_told(struct judge *judge)
+void judge_given(struct judge *judge)
 {
-	struct vmpt_told told[MAX_EPOCHS];
+	struct vmpt_given given[MAX_EPOCHS];
 	struct truth truth = { 0 };
 
 	find_truth(judge, &truth);
 	for (size_t i = 0; i < truth.count; i++) {
 		const struct in_force *epoch = &truth.epochs[i];
 		int right, wrong;
-		size_t n = tell(&truth, epoch->vmcs, told);
+		size_t n = tell(&truth, epoch->vmcs, given);
 
-		if (epoch->pairs < PAIRS || epoch->map.offset != told[0].map.offset)
+		if (epoch->pairs < PAIRS || epoch->map.offset != given[0].map.offset)
 			continue;
-		right = wrong_with(judge, told, n);
-		told[0].map.offset += 10 * judge->period + 1000;
-		wrong = wrong_with(judge, told, n);
+		right = wrong_with(judge, given, n);
+		given[0].map.offset += 10 * judge->period + 1000;
+		wrong = wrong_with(judge, given, n);
 		printf("told %zu offsets of %llx: %d contradicted; with a wrong one: %d\n", n,
 		       (unsigned long long)epoch->vmcs, right, wrong);
 		if (right || wrong < 1)

@@ -13,7 +13,7 @@
 #include "util/array.h"
 
 /* What the decoder told with the packet at an offset: an instruction or an event. */
-struct told {
+struct given {
 	u64 offset, from, to;
 	u8 kind; /* enum rtit_flow_event_kind or INSN */
 };
@@ -21,7 +21,7 @@ struct told {
 #define INSN 0xff
 
 struct list {
-	struct told *told;
+	struct given *given;
 	size_t n;
 };
 
@@ -62,10 +62,10 @@ static bool insn_at(struct code *code, u64 ip, struct rtit_insn *insn)
 
 static void keep(struct list *list, u64 offset, unsigned int kind, u64 from, u64 to)
 {
-	if (vmpt_grow(&list->told, list->n))
+	if (vmpt_grow(&list->given, list->n))
 		ck_abort_msg("no memory");
-	list->told[list->n++] =
-		(struct told){ .offset = offset, .from = from, .to = to, .kind = (u8)kind };
+	list->given[list->n++] =
+		(struct given){ .offset = offset, .from = from, .to = to, .kind = (u8)kind };
 }
 
 static bool insn(void *opaque, u64 ip, struct rtit_insn *out)
@@ -76,7 +76,7 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *out)
 }
 
 /* Packets were disabled before what comes now, and the decoder has told it. */
-static bool quiets_told(struct walk *w)
+static bool quiets_given(struct walk *w)
 {
 	const struct rtit_truth_quiet *q = w->done->quiet + w->quiet;
 
@@ -96,7 +96,7 @@ static bool executed(void *opaque, u64 ip, u64 offset)
 	const struct rtit_execution *done = w->done;
 
 	keep(&w->list, offset, INSN, ip, 0);
-	if (!quiets_told(w))
+	if (!quiets_given(w))
 		return false;
 	if (w->at < done->insns && done->insn[w->at] == ip) {
 		w->at++;
@@ -263,12 +263,12 @@ static size_t group(const struct list *list, size_t at, u64 offset)
 {
 	size_t n = 0;
 
-	while (at + n < list->n && list->told[at + n].offset == offset)
+	while (at + n < list->n && list->given[at + n].offset == offset)
 		n++;
 	return n;
 }
 
-static bool equal(const struct told *a, const struct told *b, size_t n)
+static bool equal(const struct given *a, const struct given *b, size_t n)
 {
 	size_t i;
 
@@ -279,9 +279,9 @@ static bool equal(const struct told *a, const struct told *b, size_t n)
 }
 
 /* A PIP and a TraceStop tell nothing of the way. */
-static bool tells_way(const struct told *told)
+static bool tells_way(const struct given *given)
 {
-	return told->kind != RTIT_FLOW_PAGING && told->kind != RTIT_FLOW_STOP;
+	return given->kind != RTIT_FLOW_PAGING && given->kind != RTIT_FLOW_STOP;
 }
 
 /*
@@ -289,21 +289,21 @@ static bool tells_way(const struct told *told)
  * the end of this group. With an earlier packet perhaps: a PIP where it is not known whether
  * packets are enabled does not tell of the MOV CR3.
  */
-static bool equal_back(const struct list *whole, size_t a, const struct told *part, size_t n)
+static bool equal_back(const struct list *whole, size_t a, const struct given *part, size_t n)
 {
 	while (n) {
 		while (n && !tells_way(&part[n - 1]))
 			n--;
-		while (a && !tells_way(&whole->told[a - 1]))
+		while (a && !tells_way(&whole->given[a - 1]))
 			a--;
-		if (n && (!a || !equal(&whole->told[--a], &part[--n], 1)))
+		if (n && (!a || !equal(&whole->given[--a], &part[--n], 1)))
 			return false;
 	}
 	return true;
 }
 
 /* The group in which the way is lost: its beginning is there, the rest may be missing. */
-static bool equal_to_loss(const struct told *whole, size_t na, const struct told *part, size_t nb,
+static bool equal_to_loss(const struct given *whole, size_t na, const struct given *part, size_t nb,
 			  bool known)
 {
 	return !known || (nb - 1 <= na && equal(whole, part, nb - 1));
@@ -312,26 +312,26 @@ static bool equal_to_loss(const struct told *whole, size_t na, const struct told
 /* Packet by packet: once the way is known all must be as the first time, until it is lost. */
 static size_t compare_lists(const struct list *whole, const struct list *part, u64 from)
 {
-	size_t a = 0, b = 0, na, nb, told = 0;
+	size_t a = 0, b = 0, na, nb, given = 0;
 	bool known = false, ok;
 
 	if (!part->n || !whole->n)
 		return part->n ? ~(size_t)0 : 0;
-	while (a < whole->n && whole->told[a].offset < from)
+	while (a < whole->n && whole->given[a].offset < from)
 		a++;
-	for (; a < whole->n || b < part->n; a += na, b += nb, told += nb) {
-		const struct told *p = part->told + b;
+	for (; a < whole->n || b < part->n; a += na, b += nb, given += nb) {
+		const struct given *p = part->given + b;
 		u64 offset = b < part->n ? p->offset : ~0ULL;
 
-		if (a < whole->n && whole->told[a].offset < offset)
-			offset = whole->told[a].offset;
+		if (a < whole->n && whole->given[a].offset < offset)
+			offset = whole->given[a].offset;
 		na = group(whole, a, offset);
 		nb = group(part, b, offset);
 		if (nb && p[nb - 1].kind == RTIT_FLOW_LOST) {
-			ok = equal_to_loss(whole->told + a, na, p, nb, known);
+			ok = equal_to_loss(whole->given + a, na, p, nb, known);
 			known = false;
 		} else if (known) {
-			ok = na == nb && equal(whole->told + a, p, nb);
+			ok = na == nb && equal(whole->given + a, p, nb);
 		} else {
 			ok = equal_back(whole, a + na, p, nb);
 			known = nb && tells_way(&p[nb - 1]);
@@ -339,7 +339,7 @@ static size_t compare_lists(const struct list *whole, const struct list *part, u
 		if (!ok)
 			return ~(size_t)0;
 	}
-	return told;
+	return given;
 }
 
 /* @bytes are what is left of the stream from @base on. */
@@ -381,7 +381,7 @@ static void check_middle(struct walk *w, const struct rtit_flow_options *options
 			     (unsigned long long)base);
 	sums->middle += n;
 	free(tnt);
-	free(m.list.told);
+	free(m.list.given);
 }
 
 /* From any PSB, or what the circular buffer has left. */
@@ -445,6 +445,6 @@ void rtit_compare(const struct program *program, const struct rtit_settings *set
 	sums->stops += done->stops;
 	for (i = 0; i <= RTIT_FLOW_ERRATUM; i++)
 		sums->events[i] += result.events[i];
-	free(w.list.told);
+	free(w.list.given);
 	free(w.code);
 }

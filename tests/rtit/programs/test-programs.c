@@ -66,7 +66,7 @@ static void run(u64 seed, struct rtit_sums *sums)
 /* That a test of nothing does not pass. */
 static void check_sums(const struct rtit_sums *s, u64 n)
 {
-	static const unsigned int told[] = { 1, 2, 5 };
+	static const unsigned int given[] = { 1, 2, 5 };
 	unsigned int i;
 
 	ck_assert_uint_gt(s->insns, 1000 * n);
@@ -78,9 +78,9 @@ static void check_sums(const struct rtit_sums *s, u64 n)
 	for (i = 0; i <= RTIT_FLOW_ERRATUM; i++)
 		if (i != RTIT_FLOW_LOST)
 			ck_assert_uint_gt(s->events[i], n / 20);
-	for (i = 0; i < VMPT_ARRAY_SIZE(told); i++)
-		ck_assert_msg(s->errata[told[i]] > n / 50, "E%u: %llu times", told[i],
-			      (unsigned long long)s->errata[told[i]]);
+	for (i = 0; i < VMPT_ARRAY_SIZE(given); i++)
+		ck_assert_msg(s->errata[given[i]] > n / 50, "E%u: %llu times", given[i],
+			      (unsigned long long)s->errata[given[i]]);
 }
 
 START_TEST(test_programs)

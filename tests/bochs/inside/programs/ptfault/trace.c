@@ -262,7 +262,7 @@ void fault_d20(struct scene *s)
 	u8 *rom = mmap(NULL, 0x10000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	enum scene_end end;
 	u64 ctl = 0, size;
-	u32 all, told;
+	u32 all, given;
 
 	if (rom == MAP_FAILED)
 		die("mmap: %s", strerror(errno));
@@ -278,7 +278,7 @@ void fault_d20(struct scene *s)
 	end = scene_run(s);
 	size = scene_output(s);
 	all = scene_packets(s, size, VMPT_PT_PIP);
-	told = pips_with(s, size, 0);
+	given = pips_with(s, size, 0);
 	if (vcpu_get_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, &ctl))
 		die("RTIT_CTL cannot be read");
 	if (s->outs != 1 || end != SCENE_DONE)
@@ -286,12 +286,12 @@ void fault_d20(struct scene *s)
 		     (unsigned long long)s->reason);
 	else if (!(ctl & VMPT_CTL_TRACE_EN))
 		fault("RTIT_CTL is %#llx after INIT", (unsigned long long)ctl);
-	else if (!told)
+	else if (!given)
 		fault("RTIT_CTL stays %#llx, PIP packets %u, none of them with the new CR3",
 		      (unsigned long long)ctl, all);
 	else
 		ok("RTIT_CTL stays %#llx, PIP packets %u, with the new CR3 %u",
-		   (unsigned long long)ctl, all, told);
+		   (unsigned long long)ctl, all, given);
 }
 
 static void raise_smi(struct scene *s, u32 word)
