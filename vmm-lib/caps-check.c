@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whether a host can carry what a guest's CPUID says (SDM 3 33.3.1, Tables 33-11 and
- * 33-12). Whoever made that CPUID up may be hostile: each field has a rule, each reserved
- * bit is looked at, and a refusal names the field.
+ * Whether a host can support what a guest's CPUID shows (SDM 3 33.3.1, Tables 33-11 and 33-12). The
+ * CPUID may be hostile: each field has a rule, each reserved bit is checked, and a refusal names
+ * the field.
  */
 #include "vmm-lib/caps-rules.h"
 
@@ -108,7 +108,7 @@ int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 	struct vmpt_leaf_fault fault;
 	int err;
 
-	/* Whatever else it says, it is never shown. */
+	/* Whatever else its CPUID holds, it is never shown. */
 	if (!guest->cpuid.present)
 		return 0;
 	err = check_machine(host, guest, why);

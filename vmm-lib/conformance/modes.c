@@ -2,7 +2,7 @@
 /* Conformance: RESET, INIT, SMI and RSM, VMXON, XSAVE, migration (33.2.8.1, 33.2.9, 33.3.4). */
 #include "vmm-lib/conformance/run.h"
 
-/* A state that differs from reset in every register that is there. */
+/* A state that differs from reset in every existing register. */
 static int fill(struct conformance *c, u64 *ctl)
 {
 	unsigned int n;
@@ -48,7 +48,7 @@ static int warm_reset(struct conformance *c)
 	return conformance_compare(c);
 }
 
-/* INIT changes nothing, tracing goes on (33.2.8.1 names RESET only). */
+/* INIT changes nothing, tracing continues (33.2.8.1 names RESET only). */
 static int init(struct conformance *c)
 {
 	u64 ctl;
@@ -61,7 +61,7 @@ static int init(struct conformance *c)
 	return conformance_compare(c);
 }
 
-/* SMI saves and clears TraceEn, RSM brings it back (33.2.9.3). */
+/* SMI saves and clears TraceEn, RSM restores it (33.2.9.3). */
 static int smi_rsm(struct conformance *c)
 {
 	struct vmpt_pt_regs before;
@@ -79,7 +79,7 @@ static int smi_rsm(struct conformance *c)
 	CHECK(event(c, c->ops->rsm));
 	c->regs = before;
 	CHECK(conformance_compare(c));
-	/* And off stays off. */
+	/* And if it was off, it stays off. */
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	CHECK(event(c, c->ops->smi));
 	CHECK(event(c, c->ops->rsm));
@@ -124,7 +124,7 @@ static int vmxon(struct conformance *c)
 	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
-/* The rule above is the scenario's own: take it back however it ends. */
+/* The rule above belongs to this scenario only: undo it however it ends. */
 static int vmx_operation(struct conformance *c)
 {
 	int ret = vmxon(c);
@@ -148,7 +148,7 @@ static int migrate(struct conformance *c)
 	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
-/* What lies in the area of component 8: 33.3.5.2's order; STATUS goes on changing. */
+/* Contents of the area of component 8: 33.3.5.2's order; STATUS keeps changing. */
 static int area_holds(struct conformance *c, const u8 *area, u64 ctl)
 {
 	static const u32 order[] = {
@@ -168,7 +168,7 @@ static int area_holds(struct conformance *c, const u8 *area, u64 ctl)
 	return DONE;
 }
 
-/* Component 8: XSAVES stores and clears TraceEn, XRSTORS brings all back (33.3.5.2). */
+/* Component 8: XSAVES stores and clears TraceEn, XRSTORS restores everything (33.3.5.2). */
 static int xsave_restore(struct conformance *c)
 {
 	u8 area[128] = { 0 };
@@ -185,7 +185,7 @@ static int xsave_restore(struct conformance *c)
 	CHECK(conformance_stopped(c));
 	CHECK(conformance_compare(c));
 	CHECK(area_holds(c, area, ctl));
-	/* It holds four registers of two ranges; those of others are not brought back. */
+	/* It holds four registers of two ranges; those of other ranges are not restored. */
 	if (c->rules.ranges > 2)
 		memset(&c->regs.addr[4], 0, sizeof(c->regs.addr) - 4 * sizeof(c->regs.addr[0]));
 	c->regs.ctl = ctl;

@@ -6,7 +6,7 @@
 #include "arch/pt-packet.h"
 #include "vmm-lib/conformance/run.h"
 
-#define REGION (64 * 1024) /* from the start of the suite's RAM; tables lie below */
+#define REGION (64 * 1024) /* from the start of the suite's RAM; tables are below it */
 #define RANGE  16384u
 
 static int put(struct conformance *c, u64 gpa, const void *buf, size_t len)
@@ -23,7 +23,7 @@ static int get(struct conformance *c, u64 gpa, void *buf, size_t len)
 	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
 }
 
-/* Tracing on at a position, with CTL bits @bits on top, and off when @bytes are out. */
+/* Enable tracing at a position, with additional CTL bits @bits, and disable it after @bytes. */
 static int trace_to(struct conformance *c, u64 bits, u64 base, u64 mask_ptrs, u32 bytes)
 {
 	int ret;
@@ -39,7 +39,10 @@ static int trace_to(struct conformance *c, u64 bits, u64 base, u64 mask_ptrs, u3
 	return conformance_set(c, VMPT_MSR_RTIT_CTL, 0);
 }
 
-/* A table of two entries at the start of RAM, its position, and tracing on; off when done. */
+/*
+ * A table of two entries at the start of RAM: set the position, enable tracing, disable it when
+ * done.
+ */
 static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mask_ptrs, u32 bytes)
 {
 	u64 entry[2] = { first, second };
@@ -55,7 +58,7 @@ static int needs_run(struct conformance *c)
 	return c->rules.topa ? DONE : conformance_skip(c, "the guest has no ToPA");
 }
 
-/* Each mistake of 33.2.7.2 sets STATUS.Error. */
+/* Each error of 33.2.7.2 sets STATUS.Error. */
 static int topa_errors(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, good = ram + REGION, end = ram | VMPT_TOPA_END;
@@ -91,7 +94,7 @@ static int topa_errors(struct conformance *c)
 	return DONE;
 }
 
-/* Memory that is not there: no byte of the suite's own memory may change, tracing may end. */
+/* Missing memory: no byte of the suite's own memory may change, tracing may end. */
 static int hole(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, mark = 0x5a5a5a5a5a5a5a5aULL, seen = 0;
@@ -107,7 +110,7 @@ static int hole(struct conformance *c)
 						  ram + REGION, mark, seen);
 }
 
-/* [from, to) of the suite's region, multiples of 64: zeros. */
+/* [from, to) of the suite's region, multiples of 64: set to zero. */
 static int wipe(struct conformance *c, u32 from, u32 to)
 {
 	u64 zero[8] = { 0 };
@@ -117,7 +120,7 @@ static int wipe(struct conformance *c, u32 from, u32 to)
 	return DONE;
 }
 
-/* Whether there is trace in [from, to) of the suite's region; but for [0, used) none may be. */
+/* Whether there is trace in [from, to) of the suite's region; only [0, used) may have any. */
 static int look(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
 {
 	u64 v[8], region = c->ops->ram_gpa + REGION;
@@ -135,7 +138,7 @@ static int look(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
 	return DONE;
 }
 
-/* The trace lies in the region, from its start to OutputOffset, and nowhere else. */
+/* The trace is in the region, from its start to OutputOffset, and nowhere else. */
 static int position(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, ptrs;
@@ -156,7 +159,7 @@ static int position(struct conformance *c)
 	return any ? DONE : conformance_wrong(c, "no trace in the region", "GPA", ram + REGION);
 }
 
-/* A single range goes round from its end to its start and is never left (33.2.7.1). */
+/* A single range wraps from its end to its start and is never left (33.2.7.1). */
 static int range(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, base, ptrs, status;
@@ -185,7 +188,7 @@ static int range(struct conformance *c)
 	return any ? DONE : conformance_wrong(c, "no trace in the range", "GPA", ram + REGION);
 }
 
-/* END leads to another table: its base and its first region are the position then. */
+/* END leads to another table: afterwards its base and its first region are the position. */
 static int topa_end(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, other[2], base, ptrs;
@@ -279,8 +282,8 @@ static int pmi(struct conformance *c)
 }
 
 /*
- * PMI preservation: an enable with PendTopaPMI = 1 pends the PMI that was held back, under
- * InjectPsbPmiOnEnable and not else.
+ * PMI preservation: an enable with PendTopaPMI = 1 pends the PMI that was held back, only under
+ * InjectPsbPmiOnEnable.
  */
 static int pmi_preserved(struct conformance *c)
 {
@@ -310,7 +313,7 @@ static int pmi_preserved(struct conformance *c)
 	return DONE;
 }
 
-/* How many PIPs of @cr3 outside of a PSB+ are in [from, to) of the suite's region. */
+/* Number of PIPs of @cr3 outside a PSB+ in [from, to) of the suite's region. */
 static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned int *pips,
 		      unsigned int *flow)
 {
@@ -337,7 +340,7 @@ static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned
 	return DONE;
 }
 
-/* A CR3 write with CTL bits on top, and how many PIPs it must leave behind. */
+/* A CR3 write with additional CTL bits, and how many PIPs it must leave. */
 struct cr3_case {
 	const char *wrong;
 	u64 bits;
@@ -375,7 +378,7 @@ static int check_cr3(struct conformance *c, const struct cr3_case *t)
 	return pips == t->pips ? DONE : conformance_differs(c, t->wrong, NULL, 0, t->pips, pips);
 }
 
-/* A CR3 write that the VMM carries out leaves exactly one PIP, if OS = 1 (33.5.2.3). */
+/* A CR3 write that the VMM carries out leaves exactly one PIP if OS = 1 (33.5.2.3). */
 static int pip(struct conformance *c)
 {
 	static const struct cr3_case row[] = {
@@ -393,7 +396,7 @@ static int pip(struct conformance *c)
 	return DONE;
 }
 
-/* Under CR3Filter the same in the process that is traced, and no PIP in others (33.2.5.2). */
+/* The same under CR3Filter in the process that is traced, and no PIP in others (33.2.5.2). */
 static int pip_filter(struct conformance *c)
 {
 	static const struct cr3_case row[] = {
