@@ -217,7 +217,7 @@ int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *poli
 		return 0;
 	case VMPT_LEAF_OUTPUT:
 		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
-				   "no way to memory is left: neither ToPA nor a single range",
+				   "no output to memory is left: neither ToPA nor a single range",
 				   fault.guest, fault.host);
 	default:
 		return vmpt_leaf_refuse(&fault, why);

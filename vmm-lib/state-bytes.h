@@ -99,17 +99,17 @@ static inline int get_header(struct reader *r, const u8 magic[4], u32 newest,
 	if (r->bad)
 		return vmpt_refuse(why, VMPT_E_TRUNCATED, "header of the state", "cut", 0, 0);
 	if (first != vmpt_load32(magic))
-		return vmpt_refuse(why, VMPT_E_FORMAT, "magic of the state", "no state of a vCPU",
-				   first, vmpt_load32(magic));
+		return vmpt_refuse(why, VMPT_E_FORMAT, "magic of the state",
+				   "not the state of a vCPU", first, vmpt_load32(magic));
 	if (version > newest)
 		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "version of the state",
 				   "newer than this library", version, newest);
 	if (!version || zero || size < HEADER_SIZE)
-		return vmpt_refuse(why, VMPT_E_FORMAT, "header of the state",
-				   "a value that was never written", version, newest);
+		return vmpt_refuse(why, VMPT_E_FORMAT, "header of the state", "an invalid value",
+				   version, newest);
 	if (size - HEADER_SIZE > r->left)
-		return vmpt_refuse(why, VMPT_E_TRUNCATED, "size of the state", "more than there is",
-				   size, r->left + HEADER_SIZE);
+		return vmpt_refuse(why, VMPT_E_TRUNCATED, "size of the state",
+				   "larger than the input", size, r->left + HEADER_SIZE);
 	r->left = (size_t)size - HEADER_SIZE;
 	return 0;
 }
@@ -134,7 +134,7 @@ static inline int get_unknown(u32 tag, struct vmpt_refusal *why)
 {
 	if (tag & NEEDED)
 		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "field of the state",
-				   "needed, and not known here", tag, 0);
+				   "required, but unknown to this library", tag, 0);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static inline int get_field_end(const struct reader *field, u32 tag, u16 *has,
 
 	if (field->bad || field->left || *has & bit)
 		return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state",
-				   "wrong length, a wrong flag, or there twice", tag, 0);
+				   "wrong length or flag, or a duplicate", tag, 0);
 	*has |= bit;
 	return 0;
 }

@@ -358,10 +358,10 @@ static int check_scan(const struct vmpt_vcpu *vcpu, const struct saved *s, struc
 	unsigned int block = scan->block, i;
 
 	if (s->scan_base & ~vcpu->rules.base_mask)
-		return invalid(why, "place of TSC adjustment", "a reserved bit is set",
+		return invalid(why, "position of TSC adjustment", "a reserved bit is set",
 			       s->scan_base);
 	if (block && (block < 0x40 || block > 0x7f))
-		return invalid(why, "block of TSC adjustment", "no block context", block);
+		return invalid(why, "block of TSC adjustment", "not a block context", block);
 	if (scan->cut_size >= VMPT_PT_SIZE_MAX || s->cut_len[0] + s->cut_len[1] > scan->cut_size)
 		return invalid(why, "cut packet of TSC adjustment", "longer than a packet",
 			       scan->cut_size);

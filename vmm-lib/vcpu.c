@@ -9,7 +9,7 @@
 
 static int missing(struct vmpt_refusal *why, const char *field)
 {
-	return vmpt_refuse(why, VMPT_E_INVAL, field, "missing, and this plan needs it", 0, 0);
+	return vmpt_refuse(why, VMPT_E_INVAL, field, "missing, but this plan needs it", 0, 0);
 }
 
 static int check_mem_policies(const struct vmpt_config *config, struct vmpt_refusal *why)
@@ -107,10 +107,10 @@ static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *
 				   "not as vmpt_vmx_plan() made it", 0, 0);
 	if (guest->cpuid.present && !for_guest)
 		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_PT,
-				   "shown to a guest that this use gives none", 0, 0);
+				   "shown to a guest that has none under this use", 0, 0);
 	if (!guest->cpuid.present && for_guest)
 		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_PT,
-				   "hidden from a guest that this use gives PT", 0, 0);
+				   "hidden from a guest that has PT under this use", 0, 0);
 	return 0;
 }
 

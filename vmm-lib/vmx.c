@@ -207,7 +207,7 @@ int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *hos
 
 		if (control->mask & bit && (is ^ control->value) & bit)
 			return vmpt_refuse(why, VMPT_E_CONTROLS, controls[i].name,
-					   "not as the plan's use needs it", !!(is & bit),
+					   "not what the plan's use needs", !!(is & bit),
 					   !!(control->value & bit));
 	}
 	return 0;

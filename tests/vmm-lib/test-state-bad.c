@@ -125,8 +125,8 @@ static const struct {
 	{ EVENTS_AT + 4, 4, 0x10, -VMPT_E_INVAL, "events" },
 	{ EVENTS_AT + 8, 1, VMPT_OUTPUT_ERRORS, -VMPT_E_INVAL, "reason of STATUS.Error" },
 	/* TSC adjustment */
-	{ SCAN_AT + 4, 8, 0x41, -VMPT_E_INVAL, "place of TSC adjustment" },
-	{ SCAN_AT + 4, 8, 1ULL << 46, -VMPT_E_INVAL, "place of TSC adjustment" },
+	{ SCAN_AT + 4, 8, 0x41, -VMPT_E_INVAL, "position of TSC adjustment" },
+	{ SCAN_AT + 4, 8, 1ULL << 46, -VMPT_E_INVAL, "position of TSC adjustment" },
 	{ SCAN_AT + 20, 8, 0, -VMPT_E_INVAL, "cut packet of TSC adjustment" },	    /* PAD: whole */
 	{ SCAN_AT + 20, 8, 0xff02, -VMPT_E_INVAL, "cut packet of TSC adjustment" }, /* none */
 	{ SCAN_AT + 36, 1, 16, -VMPT_E_INVAL, "cut packet of TSC adjustment" },

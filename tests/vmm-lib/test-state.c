@@ -231,8 +231,7 @@ START_TEST(other_encodings)
 		for (bit = 0; bit < 16; bit++) {
 			vmpt_pt_cap_set(&shown.cpuid, bitmaps[i].cap, 0xffff ^ 1u << bit);
 			state_make(&less, &shown);
-			refused(&less, &full, bitmaps[i].field,
-				"an encoding that the host has not");
+			refused(&less, &full, bitmaps[i].field, "an encoding that the host lacks");
 			refused(&full, &less, bitmaps[i].field, "the guest would see it change");
 		}
 		vmpt_pt_cap_set(&shown.cpuid, bitmaps[i].cap, 0xffff);
@@ -250,8 +249,8 @@ START_TEST(other_ips)
 	state_host.cpuid.leaf14[0].ecx &= 0x7fffffff;
 	ck_assert_int_eq(vmpt_caps_offer(&state_host, &vmpt_policy_all, &shown, NULL), 0);
 	state_make(&rip, &shown);
-	refused(&rip, &lip, "CPUID.14H.0:ECX[31] LIP", "not as the host's packets are");
-	refused(&lip, &rip, "CPUID.14H.0:ECX[31] LIP", "not as the host's packets are");
+	refused(&rip, &lip, "CPUID.14H.0:ECX[31] LIP", "differs from the host's packets");
+	refused(&lip, &rip, "CPUID.14H.0:ECX[31] LIP", "differs from the host's packets");
 }
 END_TEST
 

@@ -129,7 +129,7 @@ int conformance_set(struct conformance *c, u32 msr, u64 value)
 	int ret;
 
 	if (vmpt_pt_wrmsr(&c->rules, &c->regs, msr, value, NULL))
-		return conformance_skip(c, "the guest's PT has not what this scenario needs");
+		return conformance_skip(c, "the guest's PT lacks what this scenario needs");
 	ret = c->ops->wrmsr(c->opaque, msr, value);
 	if (ret < 0)
 		return conformance_broken(c, ret);

@@ -38,7 +38,7 @@ static int warm_reset(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->warm_reset)
-		return conformance_skip(c, "the VMM gives no warm_reset");
+		return conformance_skip(c, "the VMM provides no warm_reset");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->warm_reset));
@@ -54,7 +54,7 @@ static int init(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->init)
-		return conformance_skip(c, "the VMM gives no init");
+		return conformance_skip(c, "the VMM provides no init");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->init));
@@ -68,7 +68,7 @@ static int smi_rsm(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->smi || !c->ops->rsm)
-		return conformance_skip(c, "the VMM gives no smi and rsm");
+		return conformance_skip(c, "the VMM provides no smi and rsm");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	before = c->regs;
@@ -92,7 +92,7 @@ static int rsm_tracing(struct conformance *c)
 	int ret;
 
 	if (!c->ops->smi || !c->ops->rsm)
-		return conformance_skip(c, "the VMM gives no smi and rsm");
+		return conformance_skip(c, "the VMM provides no smi and rsm");
 	CHECK(fill(c, &ctl));
 	CHECK(event(c, c->ops->smi));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
@@ -109,7 +109,7 @@ static int vmxon(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->vmxon || !c->ops->vmxoff)
-		return conformance_skip(c, "the VMM gives no vmxon and vmxoff");
+		return conformance_skip(c, "the VMM provides no vmxon and vmxoff");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->vmxon));
@@ -138,7 +138,7 @@ static int migrate(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->migrate)
-		return conformance_skip(c, "the VMM gives no migrate");
+		return conformance_skip(c, "the VMM provides no migrate");
 	CHECK(fill(c, &ctl));
 	CHECK(event(c, c->ops->migrate));
 	CHECK(conformance_compare(c));
@@ -207,7 +207,7 @@ static int xsave(struct conformance *c)
 	int ret;
 
 	if (!c->ops->xsaves || !c->ops->xrstors)
-		return conformance_skip(c, "the VMM gives no xsaves and xrstors");
+		return conformance_skip(c, "the VMM provides no xsaves and xrstors");
 	ret = c->ops->cpuid(c->opaque, 0xd, 1, &list);
 	if (ret)
 		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);

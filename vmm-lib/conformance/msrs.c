@@ -18,18 +18,20 @@ static int existence(struct conformance *c)
 		if (ret < 0)
 			return conformance_broken(c, ret);
 		if (ret != (there ? 0 : VMPT_GP))
-			return conformance_wrong(c,
-						 there ? "this MSR is there: a read is no #GP"
-						       : "this MSR is not there: a read is #GP",
-						 "MSR", msr);
+			return conformance_wrong(
+				c,
+				there ? "this MSR exists: a read must not be #GP"
+				      : "this MSR does not exist: a read must be #GP",
+				"MSR", msr);
 		ret = c->ops->wrmsr(c->opaque, msr, 0);
 		if (ret < 0)
 			return conformance_broken(c, ret);
 		if (ret != (there ? 0 : VMPT_GP))
-			return conformance_wrong(c,
-						 there ? "this MSR is there: writing 0 is no #GP"
-						       : "this MSR is not there: a write is #GP",
-						 "MSR", msr);
+			return conformance_wrong(
+				c,
+				there ? "this MSR exists: writing 0 must not be #GP"
+				      : "this MSR does not exist: a write must be #GP",
+				"MSR", msr);
 	}
 	return DONE;
 }
@@ -175,7 +177,7 @@ static int restore_order(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->set_msr)
-		return conformance_skip(c, "the VMM gives no set_msr");
+		return conformance_skip(c, "the VMM provides no set_msr");
 	CHECK(conformance_buffer(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	saved = c->regs;

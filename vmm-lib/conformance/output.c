@@ -54,7 +54,7 @@ static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mas
 static int needs_run(struct conformance *c)
 {
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM gives no run");
+		return conformance_skip(c, "the VMM provides no run");
 	return c->rules.topa ? DONE : conformance_skip(c, "the guest has no ToPA");
 }
 
@@ -67,15 +67,17 @@ static int topa_errors(struct conformance *c)
 		const char *wrong;
 		u64 first, second, base, mask_ptrs;
 	} row[] = {
-		{ "a reserved bit is no error (rule 1)", good | 1u << 1, end, ram, 0 },
-		{ "a table not 4K-aligned is no error (rule 2a)", good, end, ram + 128, 0 },
-		{ "a region not aligned is no error (rule 2b)", (good + 4096) | 1u << 6, end, ram,
-		  0 },
-		{ "too high an address is no error (rule 2c)", good | beyond, end, ram, 0 },
-		{ "OutputOffset = size is no error (rule 3)", good, end, ram, 4096ULL << 32 },
-		{ "INT with END is no error (rule 4a)", good, end | VMPT_TOPA_INT, ram, 1u << 7 },
-		{ "STOP with END is no error (rule 4a)", good, end | VMPT_TOPA_STOP, ram, 1u << 7 },
-		{ "END in entry 0 is no error (rule 4b)", end, end, ram, 0 },
+		{ "a reserved bit must be an error (rule 1)", good | 1u << 1, end, ram, 0 },
+		{ "a table not 4K-aligned must be an error (rule 2a)", good, end, ram + 128, 0 },
+		{ "an unaligned region must be an error (rule 2b)", (good + 4096) | 1u << 6, end,
+		  ram, 0 },
+		{ "too high an address must be an error (rule 2c)", good | beyond, end, ram, 0 },
+		{ "OutputOffset = size must be an error (rule 3)", good, end, ram, 4096ULL << 32 },
+		{ "INT with END must be an error (rule 4a)", good, end | VMPT_TOPA_INT, ram,
+		  1u << 7 },
+		{ "STOP with END must be an error (rule 4a)", good, end | VMPT_TOPA_STOP, ram,
+		  1u << 7 },
+		{ "END in entry 0 must be an error (rule 4b)", end, end, ram, 0 },
 	};
 	size_t i;
 	u64 status;
@@ -101,7 +103,7 @@ static int hole(struct conformance *c)
 
 	CHECK(needs_run(c));
 	if (!c->ops->hole_gpa)
-		return conformance_skip(c, "the VMM names no hole");
+		return conformance_skip(c, "the VMM provides no hole");
 	CHECK(put(c, ram + REGION, &mark, sizeof(mark)));
 	CHECK(trace(c, c->ops->hole_gpa, ram | VMPT_TOPA_END, ram, 0, 8192));
 	CHECK(get(c, ram + REGION, &seen, sizeof(seen)));
@@ -166,7 +168,7 @@ static int range(struct conformance *c)
 	bool any;
 
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM gives no run");
+		return conformance_skip(c, "the VMM provides no run");
 	if (!c->rules.single_range)
 		return conformance_skip(c, "the guest has no single-range output");
 	CHECK(wipe(c, 0, 2 * RANGE));
@@ -175,7 +177,7 @@ static int range(struct conformance *c)
 	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
 	CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
 	if (base != ram + REGION || (u32)ptrs != RANGE - 1 || ptrs >> 32 >= RANGE)
-		return conformance_differs(c, "a range must go round", "MSR",
+		return conformance_differs(c, "a single range must wrap", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
 					   192ULL << 32 | (RANGE - 1), ptrs);
 	if (status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED))
@@ -390,7 +392,7 @@ static int pip(struct conformance *c)
 	size_t i;
 
 	if (!c->ops->mov_cr3)
-		return conformance_skip(c, "the VMM gives no mov_cr3");
+		return conformance_skip(c, "the VMM provides no mov_cr3");
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
 		CHECK(check_cr3(c, &row[i]));
 	return DONE;
@@ -408,7 +410,7 @@ static int pip_filter(struct conformance *c)
 	size_t i;
 
 	if (!c->ops->mov_cr3)
-		return conformance_skip(c, "the VMM gives no mov_cr3");
+		return conformance_skip(c, "the VMM provides no mov_cr3");
 	if (!c->rules.cr3_filter)
 		return conformance_skip(c, "the guest has no CR3 filter");
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
