@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Accesses to PT MSRs from any bytes: see regs-walk.h. */
+/* Accesses to PT MSRs from arbitrary bytes: see regs-walk.h. */
 #include "tests/arch/regs-walk.h"
 
 struct pair {
@@ -23,8 +23,8 @@ static void make_caps(struct vmpt_pt_cpuid *c, const u8 *head)
 }
 
 /*
- * As many bits of @value as @msr can hold at once. From the top down: CTL's output scheme
- * and encodings are settled before TraceEn asks for them.
+ * As many bits of @value as @msr can hold at once. From the top down: CTL's output scheme and
+ * encodings are settled before TraceEn depends on them.
  */
 static u64 legalize(const struct vmpt_pt_cpuid *c, u32 msr, u64 value)
 {
@@ -72,7 +72,7 @@ static const char *do_access(struct walk *w, struct pair *p, int how)
 	return got != want ? "a read gives another value" : NULL;
 }
 
-/* What happens besides accesses. */
+/* Events other than accesses. */
 static void do_event(struct pair *p, unsigned int event, u64 value)
 {
 	struct oracle *o = &p->oracle;
