@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/caps-check.c: each rule by a table, and all of a host's capability bits against
- * all of a guest's, in groups that have no rule between them, by an oracle on the registers.
+ * vmm-lib/caps-check.c: each rule by a table, and all of a host's capability bits against all of a
+ * guest's, in groups without rules between them, by an oracle on the registers.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "tests/support/support.h"
 #include "tests/vmm-lib/guest.h"
 
-/* ---- one rule a row: a host that has all, its full offer, one thing changed ---- */
+/* ---- one rule per row: a host that has everything, its full offer, one thing changed ---- */
 
 enum what { EAX0, EBX0, ECX0, EDX0, EAX1, EBX1, ECX1, EDX1, MAXPA, LINEAR, PRESENT, VMX, WHATS };
 
@@ -33,7 +33,7 @@ static void put(struct vmpt_caps *caps, unsigned int what, u32 value)
 
 #define SAME WHATS
 
-/* Host: what and value (SAME: as guest_full_caps()); guest: two of them. */
+/* Host: field and value (SAME: as guest_full_caps()); guest: two of them. */
 static const struct {
 	u8 host;
 	u32 host_value;
@@ -73,7 +73,7 @@ static const struct {
 	  "its subleaf is beyond the last one", 4, 4 },
 	{ SAME, 0, EAX0, 0, EAX1, 0x10000, "CPUID.14H.1:EAX[31:16] MTC periods",
 	  "its subleaf is beyond the last one", 1, 0xffff },
-	/* a capability that the host has not */
+	/* a capability that the host lacks */
 	{ EBX0, 0x1fe, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[0] CR3 filtering", "missing on the host",
 	  1, 0 },
 	{ EBX0, 0x1fd, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[1] configurable PSB and CYC",
@@ -142,7 +142,7 @@ static const struct {
 	  "its feature needs at least one value", 0, 0xffff },
 	{ SAME, 0, EBX1, 0x0000ffff, SAME, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
 	  "its feature needs at least one value", 0, 0xffff },
-	/* what a guest without them would trace with is not there */
+	/* the host lacks what a guest without them would trace with */
 	{ EBX1, 0x003effff, EBX0, 0x1fd, EBX1, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
 	  "cannot be hidden: the host does not list encoding 0", 0, 0x3e },
 	/* no output */
@@ -167,7 +167,7 @@ static const struct {
 	{ SAME, 0, EDX1, 1, SAME, 0, "CPUID.14H.1:EDX", "a reserved bit is set", 1, 0 },
 };
 
-/* D12: each way in which KVM_SET_CPUID2 could lie is refused, and says where. */
+/* D12: each wrong value that KVM_SET_CPUID2 could have is refused, with its field. */
 START_TEST(refused)
 {
 	struct vmpt_caps host, guest;
@@ -189,7 +189,7 @@ START_TEST(refused)
 	ck_assert_uint_eq(why.guest, refusals[_i].why_guest);
 	ck_assert_uint_eq(why.host, refusals[_i].why_host);
 	ck_assert_int_eq(vmpt_caps_check(&host, &guest, NULL), -VMPT_E_CAPS);
-	/* PT that is not shown may be anything. */
+	/* PT that is not shown may have any values. */
 	guest.cpuid.present = 0;
 	ck_assert_int_eq(vmpt_caps_check(&host, &guest, NULL), 0);
 }
@@ -202,7 +202,7 @@ static bool subset(u32 a, u32 b)
 	return !(a & ~b);
 }
 
-/* Tables 33-11 and 33-12 on bare registers, for machines that agree otherwise. */
+/* Tables 33-11 and 33-12 on bare registers, for machines that otherwise agree. */
 static bool oracle(const struct vmpt_cpuid_regs h[2], const struct vmpt_cpuid_regs g[2])
 {
 	u32 ranges = h[1].eax & 7, g_ranges = g[1].eax & 7, topa = h[0].ecx & 3;
@@ -270,8 +270,8 @@ static bool compare(const struct vmpt_caps *host, const struct vmpt_caps *offer,
 }
 
 /*
- * Whether any guest can be carried. EBX[1] goes with thresholds and frequencies only, and
- * without it a guest has PSBFreq 0.
+ * Whether any guest can be supported. EBX[1] needs thresholds and frequencies, and without it a
+ * guest has PSBFreq 0.
  */
 static bool can_offer(const struct vmpt_cpuid_regs h[2])
 {
@@ -298,7 +298,7 @@ static bool offer_for(const struct vmpt_caps *host, struct vmpt_caps *offer)
 	return true;
 }
 
-/* All 9 flags of EBX of host and guest, with the values of subleaf 1 there or not. */
+/* All 9 flags of EBX of host and guest, with and without the values of subleaf 1. */
 START_TEST(all_of_ebx)
 {
 	static const u32 values[][2] = { { 0xffff0004, 0xffffffff },
@@ -387,7 +387,7 @@ START_TEST(all_ranges)
 }
 END_TEST
 
-/* The four bitmaps: any value against any, few bits or many. */
+/* The four bitmaps: any value against any, with few or many bits. */
 static u32 some_bits(struct test_rng *rng)
 {
 	u64 r = test_random(rng);
@@ -420,7 +420,7 @@ static void random_leaf(struct test_rng *rng, struct vmpt_pt_cpuid *pt,
 	pt->leaf14[0].edx = (r >> 16) % 64 ? 0 : some_bits(rng);
 	pt->leaf14[1].ecx = (r >> 24) % 64 ? 0 : some_bits(rng);
 	pt->leaf14[1].edx = (r >> 32) % 64 ? 0 : some_bits(rng);
-	/* Mostly whole: what a guest's flags need is there. */
+	/* Mostly consistent: what a guest's flags need is present. */
 	if (o && r >> 40 & 3) {
 		pt->leaf14[0].eax = 1;
 		if (!(pt->leaf14[0].ebx & 2))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Lanes over pages that lie anywhere (vmpt_tsc_rewrite_view): random streams against the
- * oracle, and packets that a page's end cuts.
+ * Lanes over scattered pages (vmpt_tsc_rewrite_view): random streams against the oracle, and
+ * packets that a page's end cuts.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -154,7 +154,7 @@ START_TEST(across)
 }
 END_TEST
 
-/* Nothing is done where a packet is cut or lost, or where there is no room for lanes. */
+/* Nothing is done if a packet is cut or lost, or if there is no room for lanes. */
 START_TEST(not_for_lanes)
 {
 	static u8 memory[2 * PAGE];
