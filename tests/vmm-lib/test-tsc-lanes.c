@@ -136,7 +136,7 @@ static void check_across(const struct across *a, size_t before)
 		memcpy(page[i], in + (size_t)i * PAGE, PAGE);
 	}
 	done = vmpt_tsc_rewrite_view(&scan, &change, &view, 0, sizeof(in), &window);
-	if (done < sizeof(in) - 3 * VMPT_TSC_LOOK || scan.tscs != PAGES - 1 ||
+	if (done < sizeof(in) - 3 * VMPT_TSC_READABLE || scan.tscs != PAGES - 1 ||
 	    scan.tmas != PAGES - 1)
 		ck_abort_msg("%s, %zu before: %zu bytes, %llu TSCs", a->name, before, done,
 			     (unsigned long long)scan.tscs);

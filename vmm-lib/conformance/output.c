@@ -123,7 +123,7 @@ static int wipe(struct conformance *c, u32 from, u32 to)
 }
 
 /* Whether there is trace in [from, to) of the suite's region; only [0, used) may have any. */
-static int look(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
+static int check_trace(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
 {
 	u64 v[8], region = c->ops->ram_gpa + REGION;
 	size_t i;
@@ -157,7 +157,7 @@ static int position(struct conformance *c)
 		return conformance_differs(c, "OutputOffset is not where the trace ends", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
 					   ptrs);
-	CHECK(look(c, 0, 32 * 1024, used, &any));
+	CHECK(check_trace(c, 0, 32 * 1024, used, &any));
 	return any ? DONE : conformance_wrong(c, "no trace in the region", "GPA", ram + REGION);
 }
 
@@ -183,10 +183,10 @@ static int range(struct conformance *c)
 	if (status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED))
 		return conformance_differs(c, "a range ends neither by Stopped nor by Error", "MSR",
 					   VMPT_MSR_RTIT_STATUS, 0, status);
-	CHECK(look(c, RANGE, 2 * RANGE, RANGE, &any));
-	CHECK(look(c, RANGE - 64, RANGE, RANGE, &any));
+	CHECK(check_trace(c, RANGE, 2 * RANGE, RANGE, &any));
+	CHECK(check_trace(c, RANGE - 64, RANGE, RANGE, &any));
 	if (any)
-		CHECK(look(c, 0, 64, RANGE, &any));
+		CHECK(check_trace(c, 0, 64, RANGE, &any));
 	return any ? DONE : conformance_wrong(c, "no trace in the range", "GPA", ram + REGION);
 }
 
@@ -213,7 +213,7 @@ static int topa_end(struct conformance *c)
 		return conformance_differs(c, "END must lead to the table's first entry", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
 					   ptrs);
-	CHECK(look(c, RANGE, 2 * RANGE, RANGE + (u32)(ptrs >> 32), &any));
+	CHECK(check_trace(c, RANGE, 2 * RANGE, RANGE + (u32)(ptrs >> 32), &any));
 	return any ? DONE
 		   : conformance_wrong(c, "no trace in the second table's region", "GPA",
 				       ram + REGION + RANGE);

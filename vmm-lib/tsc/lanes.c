@@ -36,7 +36,7 @@ struct window {
 	size_t end; /* roughly where the last lane must stop; the others stop at the next one's
 		       start */
 	/* The sum of all steps' table entries; number and bytes of packets that were decoded. */
-	u64 sum, looked, looked_bytes;
+	u64 sum, decoded, decoded_bytes;
 };
 
 /* ---- places ---- */
@@ -82,19 +82,21 @@ static void lane_aim(const struct window *w, struct lane *l)
 	while (l->page < goal >> view->shift &&
 	       view->page[l->page + 1] == view->page[l->page] + size)
 		l->page++;
-	l->end = crosses(w, l) ? view->page[l->page] + size - VMPT_TSC_LOOK : place(view, goal);
+	l->end = crosses(w, l) ? view->page[l->page] + size - VMPT_TSC_READABLE : place(view, goal);
 }
 
 /* ---- one lane ---- */
 
 /*
- * How many steps of the table, of at most 11 bytes, can be done: before the last one VMPT_TSC_LOOK
- * bytes must be readable. @end is far enough from the memory's end that nothing is read beyond it.
+ * How many steps of the table, of at most 11 bytes, can be done: before the last one
+ * VMPT_TSC_READABLE bytes must be readable. @end is far enough from the memory's end that nothing
+ * is read beyond it.
  */
 static step_inline u64 steps_left(const u8 *at, const u8 *end)
 {
-	return at + VMPT_TSC_LOOK <= end ? (u64)(end - at - (VMPT_TSC_LOOK - STEP_MAX)) / STEP_MAX
-					 : 0;
+	return at + VMPT_TSC_READABLE <= end
+		       ? (u64)(end - at - (VMPT_TSC_READABLE - STEP_MAX)) / STEP_MAX
+		       : 0;
 }
 
 /* Note that @found is at @at. False: no more room. */
@@ -120,17 +122,17 @@ static step_inline void lane_items(struct window *w, struct lane *l, unsigned in
 	u8 *start = l->at;
 
 	while (l->at < l->end && (*l->at & bip->mask[0]) == bip->header[0]) {
-		w->looked++;
+		w->decoded++;
 		l->at += size;
 	}
-	w->looked_bytes += (u64)(l->at - start);
+	w->decoded_bytes += (u64)(l->at - start);
 }
 
 /*
  * The packet at @l->at, which the table does not cover, and the rest of the block if it begins one.
  * A TMA follows most TSCs.
  */
-static own_frame void lane_look(struct window *w, struct lane *l)
+static own_frame void lane_decode(struct window *w, struct lane *l)
 {
 	unsigned int block = l->block;
 	enum vmpt_tsc_found found;
@@ -142,15 +144,15 @@ static own_frame void lane_look(struct window *w, struct lane *l)
 			if (l->at >= l->end)
 				break;
 		}
-		size = vmpt_tsc_look(l->at, &block, &found);
+		size = vmpt_tsc_decode(l->at, &block, &found);
 		if (size < 0 ||
 		    (found != VMPT_TSC_OTHER && !lane_note(w, l, lane_at(w, l), found))) {
 			l->stuck = true;
 			l->end = l->at;
 			return;
 		}
-		w->looked++;
-		w->looked_bytes += (unsigned int)size;
+		w->decoded++;
+		w->decoded_bytes += (unsigned int)size;
 		l->at += size;
 	} while ((block || found == VMPT_TSC_TSC) && l->at < l->end);
 	l->block = (u8)block;
@@ -160,36 +162,36 @@ static own_frame void lane_look(struct window *w, struct lane *l)
 static own_frame void lane_cross(struct window *w, struct lane *l)
 {
 	const struct vmpt_tsc_view *view = w->view;
-	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_LOOK;
+	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_READABLE;
 	size_t at = lane_at(w, l) - base;
-	u8 seam[2 * VMPT_TSC_LOOK];
+	u8 seam[2 * VMPT_TSC_READABLE];
 	unsigned int block = l->block, step;
 	enum vmpt_tsc_found found;
 	int size;
 
-	__builtin_memcpy(seam, place(view, base), VMPT_TSC_LOOK);
-	__builtin_memcpy(seam + VMPT_TSC_LOOK, view->page[l->page + 1], VMPT_TSC_LOOK);
-	while (at < VMPT_TSC_LOOK) {
+	__builtin_memcpy(seam, place(view, base), VMPT_TSC_READABLE);
+	__builtin_memcpy(seam + VMPT_TSC_READABLE, view->page[l->page + 1], VMPT_TSC_READABLE);
+	while (at < VMPT_TSC_READABLE) {
 		step = block ? 0 : vmpt_tsc_next(seam + at);
 		if (step) {
 			w->sum += step;
 			at += step & VMPT_TSC_SIZE;
 			continue;
 		}
-		size = vmpt_tsc_look(seam + at, &block, &found);
+		size = vmpt_tsc_decode(seam + at, &block, &found);
 		if (size < 0 || (found != VMPT_TSC_OTHER && !lane_note(w, l, base + at, found))) {
 			l->stuck = true;
 			return;
 		}
-		w->looked++;
-		w->looked_bytes += (unsigned int)size;
+		w->decoded++;
+		w->decoded_bytes += (unsigned int)size;
 		at += (size_t)size;
 	}
-	l->at = view->page[++l->page] + at - VMPT_TSC_LOOK;
+	l->at = view->page[++l->page] + at - VMPT_TSC_READABLE;
 	l->block = (u8)block;
 	lane_aim(w, l);
 	if (block && l->at < l->end)
-		lane_look(w, l);
+		lane_decode(w, l);
 }
 
 /*
@@ -203,7 +205,7 @@ static void lane_finish(struct window *w, struct lane *l)
 	while (l->at < l->end) {
 		step = l->block ? 0 : vmpt_tsc_next(l->at);
 		if (!step) {
-			lane_look(w, l);
+			lane_decode(w, l);
 			continue;
 		}
 		w->sum += step;
@@ -267,7 +269,7 @@ static bool lane_over(struct window *w, struct lane *l)
 			at[i] += s_ & VMPT_TSC_SIZE;              \
 			if (!s_) {                                \
 				l[i]->at = at[i];                 \
-				lane_look(w, l[i]);               \
+				lane_decode(w, l[i]);             \
 				at[i] = l[i]->at;                 \
 			}                                         \
 			if (steps_left(at[i], l[i]->end) < steps) \
@@ -359,7 +361,7 @@ static size_t find_start(const struct vmpt_tsc_view *view, size_t from, size_t e
 	u8 *p, *psb;
 
 	for (; from < end; from = (from | (size - 1)) + 1) {
-		stop = (from | (size - 1)) + 1 - 2 * VMPT_TSC_LOOK;
+		stop = (from | (size - 1)) + 1 - 2 * VMPT_TSC_READABLE;
 		stop = stop < end ? stop : end;
 		if (from >= stop)
 			continue;
@@ -390,10 +392,10 @@ static void window_run(struct window *w, size_t start, size_t end, unsigned int 
 	size_t psb;
 
 	w->lanes = 0;
-	w->sum = w->looked = w->looked_bytes = 0;
-	/* After it, VMPT_TSC_LOOK bytes of its page must be readable. */
-	if (in_page > page_size(w->view) - VMPT_TSC_LOOK)
-		end -= VMPT_TSC_LOOK;
+	w->sum = w->decoded = w->decoded_bytes = 0;
+	/* After it, VMPT_TSC_READABLE bytes of its page must be readable. */
+	if (in_page > page_size(w->view) - VMPT_TSC_READABLE)
+		end -= VMPT_TSC_READABLE;
 	w->end = end;
 	lane_init(w, start);
 	for (i = 1; i < LANES; i++) {
@@ -405,7 +407,7 @@ static void window_run(struct window *w, size_t start, size_t end, unsigned int 
 		lane_aim(w, &w->lane[i]);
 	w->lane[0].block = (u8)block;
 	if (block && w->lane[0].at < w->lane[0].end)
-		lane_look(w, &w->lane[0]);
+		lane_decode(w, &w->lane[0]);
 	run_all(w);
 }
 
@@ -448,7 +450,7 @@ static own_frame void note_put_across(struct vmpt_tsc_scan *scan,
 				      const struct vmpt_tsc_change *change,
 				      const struct vmpt_tsc_view *view, size_t at, size_t left)
 {
-	u8 old[VMPT_TSC_LOOK], new[VMPT_TSC_LOOK];
+	u8 old[VMPT_TSC_READABLE], new[VMPT_TSC_READABLE];
 	size_t i;
 
 	for (i = 0; i < sizeof(old); i++)
@@ -470,7 +472,7 @@ static u64 window_packets(const struct window *w)
 
 	for (i = 0; i < w->lanes; i++)
 		bytes += lane_at(w, &w->lane[i]) - w->lane[i].start;
-	return w->looked + (w->sum - (bytes - w->looked_bytes)) / VMPT_TSC_PACKET;
+	return w->decoded + (w->sum - (bytes - w->decoded_bytes)) / VMPT_TSC_PACKET;
 }
 
 /*
@@ -489,7 +491,7 @@ static unsigned int window_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc
 		end = lane_at(w, l);
 		for (j = 0; j < l->notes; j++) {
 			at = l->start + l->note[j];
-			if ((at & mask) <= mask + 1 - VMPT_TSC_LOOK)
+			if ((at & mask) <= mask + 1 - VMPT_TSC_READABLE)
 				note_put(scan, change, place(w->view, at), end - at);
 			else
 				note_put_across(scan, change, w->view, at, end - at);
@@ -509,8 +511,8 @@ size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *
 	size_t size;
 
 	w.view = view;
-	while (len - at >= VMPT_TSC_WINDOW_MIN + 2 * VMPT_TSC_LOOK) {
-		size = len - at - 2 * VMPT_TSC_LOOK;
+	while (len - at >= VMPT_TSC_WINDOW_MIN + 2 * VMPT_TSC_READABLE) {
+		size = len - at - 2 * VMPT_TSC_READABLE;
 		size = size < *window ? size : *window;
 		window_run(&w, at, at + size, scan->block);
 		if (!window_right(&w)) {

@@ -49,7 +49,7 @@ static bool is_kind(const u8 *b, unsigned int kind)
 }
 
 /* The size of common packets, without a decode; 0: something else. @b is a copy. */
-static int look_quick(const u8 *b, unsigned int *block, enum vmpt_tsc_found *found)
+static int decode_common(const u8 *b, unsigned int *block, enum vmpt_tsc_found *found)
 {
 	unsigned int cyc;
 
@@ -84,7 +84,7 @@ static int look_quick(const u8 *b, unsigned int *block, enum vmpt_tsc_found *fou
 }
 
 /* The same for any packet, of which @n bytes are available. */
-static int look_any(const u8 *b, size_t n, unsigned int *block, enum vmpt_tsc_found *found)
+static int decode_any(const u8 *b, size_t n, unsigned int *block, enum vmpt_tsc_found *found)
 {
 	struct vmpt_pt_packet pkt;
 	int err;
@@ -100,16 +100,16 @@ static int look_any(const u8 *b, size_t n, unsigned int *block, enum vmpt_tsc_fo
 	return pkt.size;
 }
 
-int vmpt_tsc_look(const u8 *p, unsigned int *block, enum vmpt_tsc_found *found)
+int vmpt_tsc_decode(const u8 *p, unsigned int *block, enum vmpt_tsc_found *found)
 {
-	u8 b[VMPT_TSC_LOOK];
+	u8 b[VMPT_TSC_READABLE];
 	int size;
 
 	/* A copy: what is checked is what is used, even if the guest writes to the memory. */
 	__builtin_memcpy(b, p, sizeof(b));
 	*found = VMPT_TSC_OTHER;
-	size = look_quick(b, block, found);
-	return size ? size : look_any(b, sizeof(b), block, found);
+	size = decode_common(b, block, found);
+	return size ? size : decode_any(b, sizeof(b), block, found);
 }
 
 static void put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *p,
@@ -170,11 +170,11 @@ static size_t one(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *chan
 	unsigned int block = scan->block;
 	int size;
 
-	if (n == VMPT_TSC_LOOK) {
-		size = vmpt_tsc_look(buf + at, &block, &found);
+	if (n == VMPT_TSC_READABLE) {
+		size = vmpt_tsc_decode(buf + at, &block, &found);
 	} else {
 		memcpy(scan->cut, buf + at, n);
-		size = look_any(scan->cut, n, &block, &found);
+		size = decode_any(scan->cut, n, &block, &found);
 		if (size == -VMPT_E_TRUNCATED) {
 			scan->cut_size = (u8)n;
 			return len;
@@ -204,7 +204,7 @@ static size_t finish_cut(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_chang
 
 	memcpy(whole, scan->cut, old);
 	memcpy(whole + old, buf, n);
-	size = look_any(whole, old + n, &block, &found);
+	size = decode_any(whole, old + n, &block, &found);
 	if (size == -VMPT_E_TRUNCATED) {
 		memcpy(scan->cut + old, buf, n);
 		scan->cut_size = (u8)(old + n);
@@ -242,7 +242,7 @@ static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *ch
 
 	while (at < stop && !scan->lost) {
 		step = 0;
-		if (!scan->block && len - at >= VMPT_TSC_LOOK)
+		if (!scan->block && len - at >= VMPT_TSC_READABLE)
 			step = next_step(buf + at);
 		if (!step) {
 			at = one(scan, change, buf, at, len);

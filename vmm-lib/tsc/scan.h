@@ -23,8 +23,8 @@
 extern const u16 vmpt_tsc_row[256];
 extern const u8 vmpt_tsc_step[10 * 256];
 
-/* A step is at most 11 bytes; bytes that must be readable for vmpt_tsc_look() and a step. */
-#define VMPT_TSC_LOOK 16
+/* A step is at most 11 bytes; bytes that must be readable for vmpt_tsc_decode() and a step. */
+#define VMPT_TSC_READABLE 16
 
 #define VMPT_TSC_ONES 0x0101010101010101ULL
 
@@ -59,15 +59,15 @@ static inline unsigned int vmpt_tsc_next_rare(const u8 *p)
 	return size ? size | VMPT_TSC_PACKET : 0;
 }
 
-/* What vmpt_tsc_look() found besides the size. */
+/* What vmpt_tsc_decode() found besides the size. */
 enum vmpt_tsc_found { VMPT_TSC_OTHER, VMPT_TSC_TSC, VMPT_TSC_TMA };
 
 /*
- * The packet at @p, of which VMPT_TSC_LOOK bytes can be read, in block context *block, which is
+ * The packet at @p, of which VMPT_TSC_READABLE bytes can be read, in block context *block, which is
  * updated. Returns its size, at most VMPT_PT_SIZE_MAX, or the error of vmpt_pt_decode(), never
  * -VMPT_E_TRUNCATED.
  */
-int vmpt_tsc_look(const u8 *p, unsigned int *block, enum vmpt_tsc_found *found);
+int vmpt_tsc_decode(const u8 *p, unsigned int *block, enum vmpt_tsc_found *found);
 
 /* Rewrite the packet at @p, of eight or seven bytes. */
 void vmpt_tsc_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *p);
