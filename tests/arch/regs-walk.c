@@ -69,7 +69,7 @@ static const char *do_access(struct walk *w, struct pair *p, int how)
 		return "the reason does not fit the result";
 	if ((!ok || how == 0) && !same(&before, &p->regs))
 		return "a read or a #GP changed something";
-	return got != want ? "a read gives another value" : NULL;
+	return got != want ? "a read returns another value" : NULL;
 }
 
 /* Events other than accesses. */
@@ -116,12 +116,12 @@ static const char *check_state(struct walk *w, const struct pair *p)
 		if (!oracle_exists(&p->cpuid, msr)) {
 			if (*vmpt_pt_reg((struct vmpt_pt_regs *)&p->regs, msr) !=
 			    (msr == 0x561 ? 0x7f : 0))
-				return "an MSR that is not there has a value";
+				return "an MSR that does not exist has a value";
 			continue;
 		}
 		w->msr = msr;
 		if (vmpt_pt_rdmsr(&p->rules, &p->regs, msr, &value, NULL))
-			return "an MSR that is there cannot be read";
+			return "an MSR that exists cannot be read";
 		w->value = value;
 		if (value != p->oracle.value[i])
 			return "an MSR has another value";

@@ -154,7 +154,7 @@ void state_check_sane(const struct vmpt_vcpu *vcpu, const char *what, u64 at)
 	       !vcpu->entered && !vcpu->ran &&
 	       (!vcpu->vmx_operation || !(r->ctl & VMPT_CTL_TRACE_EN));
 	if (!fine)
-		ck_abort_msg("%s %lu: a state that cannot be", what, at);
+		ck_abort_msg("%s %lu: an impossible state", what, at);
 }
 
 /* What was accepted is a state: saved and restored again it does not change. */

@@ -349,13 +349,13 @@ static bool random_pool(u64 seed)
 	if (err != (none ? -VMPT_E_CAPS : 0))
 		ck_abort_msg("seed %lu: %d", seed, err);
 	if (none && !needs_psb(hosts[which].cpuid.leaf14))
-		ck_abort_msg("seed %lu: host %zu is not the one", seed, which);
+		ck_abort_msg("seed %lu: host %zu is the wrong one", seed, which);
 	if (none)
 		return false;
 	if (!fits_all(hosts, n, &pool.guest))
-		ck_abort_msg("seed %lu: a host cannot carry the baseline", seed);
+		ck_abort_msg("seed %lu: a host cannot support the baseline", seed);
 	if (could_have_more(hosts, n, &pool.guest))
-		ck_abort_msg("seed %lu: the baseline is not all there is", seed);
+		ck_abort_msg("seed %lu: the baseline could be larger", seed);
 	return true;
 }
 

@@ -47,7 +47,7 @@ static int cpu_cpuid(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs
 		*regs = cpu->ext8;
 		return 0;
 	default:
-		ck_abort_msg("leaf %#x was asked", leaf);
+		ck_abort_msg("leaf %#x was read", leaf);
 	}
 }
 

@@ -267,7 +267,7 @@ START_TEST(access_fails)
 		if (exiting || err) {
 			ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
 			ck_assert(!rig.v.entered);
-			/* It may be reported that its tracer is stopped. */
+			/* The host may learn that its tracer was stopped. */
 			if (err && !(rig.m.regs.ctl & VMPT_CTL_TRACE_EN))
 				rig.host_tracer.wants = false;
 			rig_check_host(&rig);

@@ -275,7 +275,7 @@ static const struct {
 } ept_places[] = {
 	{ "the only page", 0x5000, 3, 0x5018, false, true },
 	{ "the current entry's page", 0x5000, 700, 0x6000, false, true },
-	{ "the first page, for END leads back", 0x5000, 700, 0x5000, false, true },
+	{ "the first page, as END leads back", 0x5000, 700, 0x5000, false, true },
 	{ "the page of the next entry", 0x5000, 511, 0x6000, false, true },
 	{ "a page that comes later", 0x5000, 510, 0x6000, false, false },
 	{ "a page that was before", 0x5000, 1024, 0x6000, false, false },

@@ -134,7 +134,7 @@ static void garbage(u64 n)
 		}
 		err = one_entry();
 		if (err && err != -VMPT_E_RETRY)
-			wrong("an error that is none");
+			wrong("an invalid error code");
 		vmpt_shadow_invalidate(vcpu, test_random(&rng) % (PAGES * 8192ULL), 1 + pick(8192));
 	}
 	rig_free(&rig);

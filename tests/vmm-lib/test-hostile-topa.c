@@ -200,9 +200,7 @@ START_TEST(a_thread_rewrites_the_tables)
 	pmis = bed.guest.pmis;
 	check_marks(&bed.guest);
 	pip_bed_free(&bed);
-	/*
-	 * All of it occurred; errors are frequent, because most of the guest's values are invalid.
-	 */
+	/* All of it occurred; most of the guest's values are invalid: many errors. */
 	ck_assert_msg(errors > 1000 && errors < n && stops > 100 && retries > 100 && pmis > 1000,
 		      "%llu errors, %llu stops, %llu retries, %llu PMIs",
 		      (unsigned long long)errors, (unsigned long long)stops,

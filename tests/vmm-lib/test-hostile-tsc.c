@@ -216,7 +216,7 @@ static int one_call(struct hostile *h, u64 n)
 		ck_abort_msg("call %llu: %d", (unsigned long long)n, ret);
 	if (ret != -VMPT_E_RETRY && (h->v.scan_base != h->v.regs.output_base ||
 				     h->v.scan_mask_ptrs != h->v.regs.output_mask_ptrs))
-		ck_abort_msg("call %llu: it is not where it was to go", (unsigned long long)n);
+		ck_abort_msg("call %llu: it did not end at the target", (unsigned long long)n);
 	/* Two passes over the entries; a mapped piece counts as a whole, so entry by entry. */
 	if (h->bytes > VMPT_ADJUST_BYTES + 2ULL * VMPT_ADJUST_ENTRIES * (8 + PIECE) ||
 	    h->entries > 2ULL * VMPT_ADJUST_ENTRIES + h->bytes / 16 ||
@@ -227,7 +227,7 @@ static int one_call(struct hostile *h, u64 n)
 			     (unsigned long long)h->bytes, (unsigned long long)h->written,
 			     (unsigned long long)h->maps);
 	if (h->v.cut_len[0] + h->v.cut_len[1] > VMPT_PT_SIZE_MAX)
-		ck_abort_msg("call %llu: a cut packet of any length", (unsigned long long)n);
+		ck_abort_msg("call %llu: a cut packet of invalid length", (unsigned long long)n);
 	return ret ? ret : h->v.scan.tscs > tscs;
 }
 

@@ -182,7 +182,7 @@ static void trip(u64 seed)
 		int err = rig_round(pool.rig[pool.at], 1 + (u32)(test_random(&rng) % 200));
 
 		if (err)
-			ck_abort_msg("seed %lu: a round says %d", seed, err);
+			ck_abort_msg("seed %lu: a round returned %d", seed, err);
 		collect(&pool);
 		if (to != pool.at) {
 			migrate(&pool, to);

@@ -47,7 +47,7 @@ static const struct {
 	{ "MATCH while tracing", ALL, T, MATCH, 0x1000, VMPT_GP_TRACING, 0 },
 	{ "ADDR0_A while tracing", ALL, T, ADDR(0), 0x1000, VMPT_GP_TRACING, 0 },
 	{ "ADDR3_B while tracing", ALL, T, ADDR(7), 0x1000, VMPT_GP_TRACING, 0 },
-	{ "the value it has, while tracing", ALL, T, BASE, 0, VMPT_GP_TRACING, 0 },
+	{ "its own value, while tracing", ALL, T, BASE, 0, VMPT_GP_TRACING, 0 },
 	{ "CTL changes while tracing", ALL, T, CTL, T ^ 4, VMPT_GP_TRACING, T },
 	{ "CTL, the same value while tracing", ALL, T, CTL, T, 0, T },
 	{ "CTL, TraceEn cleared", ALL, T, CTL, OFF, 0, OFF },
@@ -65,7 +65,7 @@ static const struct {
 	{ "CTL[54]", ALL, 0, CTL, 1ULL << 54, VMPT_GP_RESERVED, 0 },
 	{ "CTL[57]", ALL, 0, CTL, 1ULL << 57, VMPT_GP_RESERVED, 0 },
 	{ "CTL[63]", ALL, 0, CTL, 1ULL << 63, VMPT_GP_RESERVED, 0 },
-	{ "FabricEn is never there", ALL, 0, CTL, 1 << 6, VMPT_GP_RESERVED, 0 },
+	{ "FabricEn never exists", ALL, 0, CTL, 1 << 6, VMPT_GP_RESERVED, 0 },
 	/* Table 33-6, 33-11: bits by capability */
 	{ "CYCEn", ALL, 0, CTL, 2, 0, 2 },
 	{ "CYCEn without EBX[1]", VMPT_CAP_PSB_CYC, 0, CTL, 2, VMPT_GP_RESERVED, 0 },

@@ -304,7 +304,7 @@ static const struct part_row part_rows[] = {
 	{ "256 MiB", 0, 256 * MB, 0, 256 * MB, 256 * MB, 128 * MB },
 	{ "larger than an entry", 0, 4096 * MB, 0, 4096 * MB, 4096 * MB, 128 * MB },
 	{ "a piece of a page more", 0x10000, 0x10000, 0, 0x10000, 0x1800, 0x1000 },
-	{ "no address of a page", 0x10000, 0x10000, 0, 0x10800, 0x10000, 0 },
+	{ "not the address of a page", 0x10000, 0x10000, 0, 0x10800, 0x10000, 0 },
 	{ "less than a page", 0x10000, 0x10000, 0, 0x10000, 0xfff, 0 },
 	{ "over the end", 0x10000, 0x10000, 0, ~0xfffULL, 0x2000, 0 },
 };

@@ -371,7 +371,7 @@ static void random_state(u64 seed)
 	    from.vmx_operation != to.vmx_operation || from.smm_trace_en != to.smm_trace_en ||
 	    from.global_status != to.global_status || from.held_pend_pmi != to.held_pend_pmi ||
 	    from.rules.no_ctl_writes != to.rules.no_ctl_writes)
-		ck_abort_msg("seed %lu: another state", seed);
+		ck_abort_msg("seed %lu: the state differs", seed);
 }
 
 START_TEST(random_states)

@@ -253,7 +253,7 @@ static const struct {
 	{ "no PT, system-wide", system_wide, 0, NULL },
 	{ "no PT needs no callbacks", no_pt_no_callbacks, 0, NULL },
 	{ "host-only sets no guest CTL", host_only_hw, 0, NULL },
-	{ "no PT, and none for L1's guests", no_pt_nested, 0, NULL },
+	{ "no PT, and none for L2 guests", no_pt_nested, 0, NULL },
 	{ "no host", no_host, -VMPT_E_INVAL, "host" },
 	{ "no guest", no_guest, -VMPT_E_INVAL, "guest" },
 	{ "no plan", no_plan, -VMPT_E_INVAL, "plan" },
@@ -261,9 +261,9 @@ static const struct {
 	{ "no guest_read", no_read, -VMPT_E_INVAL, "ops.guest_read" },
 	{ "no guest_write", no_write, -VMPT_E_INVAL, "ops.guest_write" },
 	{ "no inject_pmi", no_pmi, -VMPT_E_INVAL, "ops.inject_pmi" },
-	{ "no hw_rdmsr beside others", hw_no_rdmsr, -VMPT_E_INVAL, "ops.hw_rdmsr" },
-	{ "no hw_wrmsr beside others", hw_no_wrmsr, -VMPT_E_INVAL, "ops.hw_wrmsr" },
-	{ "no set_guest_ctl beside others", hw_no_ctl, -VMPT_E_INVAL, "ops.set_guest_ctl" },
+	{ "no hw_rdmsr with others", hw_no_rdmsr, -VMPT_E_INVAL, "ops.hw_rdmsr" },
+	{ "no hw_wrmsr with others", hw_no_wrmsr, -VMPT_E_INVAL, "ops.hw_wrmsr" },
+	{ "no set_guest_ctl with others", hw_no_ctl, -VMPT_E_INVAL, "ops.set_guest_ctl" },
 	{ "shadow without memory", shadow_none, -VMPT_E_INVAL, "shadow" },
 	{ "shadow of 0 pages", shadow_no_pages, -VMPT_E_INVAL, "shadow.pages" },
 	{ "shadow of 17 pages", shadow_many_pages, -VMPT_E_INVAL, "shadow.pages" },
@@ -286,7 +286,7 @@ static const struct {
 	{ "MAXPHYADDR over the host's", maxphyaddr_over, -VMPT_E_CAPS, NULL },
 	{ "RANGECNT 7", seven_ranges, -VMPT_E_CAPS, NULL },
 	{ "FabricEn", fabric, -VMPT_E_CAPS, NULL },
-	{ "PT shown to L1's guests", pt_for_nested, -VMPT_E_CAPS, NULL },
+	{ "PT shown to L2 guests", pt_for_nested, -VMPT_E_CAPS, NULL },
 };
 
 START_TEST(init)

@@ -339,7 +339,7 @@ START_TEST(random_areas)
 		area[16] |= 0x7f;
 		area[24] = (u8)((area[24] & ~7) | (again[24] & 7));
 		if (memcmp(area, again, 72))
-			ck_abort_msg("round %u: another state", round);
+			ck_abort_msg("round %u: the state differs", round);
 	}
 	ck_assert_uint_gt(taken, 5000);
 	ck_assert_uint_lt(taken, 19000);

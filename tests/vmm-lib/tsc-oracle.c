@@ -7,7 +7,7 @@
 
 /* ---- the rewrite ---- */
 
-/* (a × b) >> 48, by 32 bits at a time: 2^64 and more do not go to *over. */
+/* (a × b) >> 48, 32 bits at a time; *over: the result does not fit 64 bits. */
 static u64 multiply(u64 a, u64 b, bool *over)
 {
 	u64 a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;

@@ -18,7 +18,7 @@ static void stored_to_guest(struct rig *rig, u64 hpa)
 	for (page = 0; page < RIG_PAGES && rig->guest.frame[page] != frame; page++)
 		;
 	if (page == RIG_PAGES || !rig->pins[page])
-		ck_abort_msg("a store to page %u, not held", page);
+		ck_abort_msg("a store to page %u, not pinned", page);
 	else
 		rig->stored[page] = 1;
 }
@@ -239,7 +239,7 @@ void rig_free(struct rig *rig)
 	if (rig->v.loaded && !rig->unchecked)
 		ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig->v), 0);
 	for (i = 0; i < RIG_PAGES && !rig->unchecked; i++)
-		ck_assert_msg(!rig->pins[i], "page %u is still held", i);
+		ck_assert_msg(!rig->pins[i], "page %u is still pinned", i);
 	guest_free(&rig->guest);
 	free(rig->bounce);
 	free(rig->host);
