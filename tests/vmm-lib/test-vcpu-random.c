@@ -373,8 +373,7 @@ static void adjust(void)
 
 	vmpt_vcpu_tsc_adjust(&bed.v, &change, one_in(4) ? &to : NULL);
 	if (bed.guest.reads - reads > 4 * VMPT_ADJUST_ENTRIES)
-		ck_abort_msg("seed %llu: adjusting TSCs reads without end",
-			     (unsigned long long)seed);
+		ck_abort_msg("seed %llu: adjusting TSCs never ends", (unsigned long long)seed);
 	bed.guest.reads = reads;
 	bed.guest.writes = writes;
 }
