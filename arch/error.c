@@ -25,15 +25,15 @@ static const char *const sentence[VMPT_E_NR] = {
 };
 
 static const char *const vmm_sentence[VMPT_E_VMM_END - VMPT_E_VMM] = {
-	[VMPT_E_CAPS - VMPT_E_VMM] = "the host's Intel PT cannot carry this guest",
+	[VMPT_E_CAPS - VMPT_E_VMM] = "the host's Intel PT cannot support this guest",
 	[VMPT_E_CONTROLS - VMPT_E_VMM] =
 		"VMX controls for Intel PT are missing or contradict each other",
 	[VMPT_E_HOST_TRACING - VMPT_E_VMM] = "the host's TraceEn does not stay clear",
 	[VMPT_E_HARDWARE - VMPT_E_VMM] = "access to a PT MSR of the processor failed",
-	[VMPT_E_GUEST_MEM - VMPT_E_VMM] = "guest memory that the trace needs is not there",
+	[VMPT_E_GUEST_MEM - VMPT_E_VMM] = "guest memory that the trace needs is missing",
 	[VMPT_E_STATE - VMPT_E_VMM] = "not allowed in this state",
 	[VMPT_E_LIMIT - VMPT_E_VMM] = "limit of one call's work reached",
-	[VMPT_E_RETRY - VMPT_E_VMM] = "memory not there yet, try again",
+	[VMPT_E_RETRY - VMPT_E_VMM] = "memory not available yet, try again",
 };
 
 const char *vmpt_strerror(int err)

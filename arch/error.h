@@ -33,22 +33,22 @@ enum vmpt_error {
 	/* Causes of a loss in a trace; no function returns them */
 	VMPT_E_SYNC, /* no PSB before these bytes: where packets start is not known */
 	VMPT_E_GAP,  /* the recorder lost data before this byte */
-	VMPT_E_NR,   /* behind the last of those that can be an index */
+	VMPT_E_NR,   /* end of those that can be an index */
 	/*
-	 * Virtualization (vmm-lib/). A VMM's callbacks return errno values, and calls hand them
-	 * on: these lie beyond each of them (a kernel's end at 4095), so that none is taken for
-	 * VMPT_E_RETRY.
+	 * Virtualization (vmm-lib/). A VMM's callbacks return errno values, and calls return those
+	 * unchanged: these codes are above all of them (a kernel's end at 4095), so none is
+	 * mistaken for VMPT_E_RETRY.
 	 */
 	VMPT_E_VMM = 4096,
-	VMPT_E_CAPS = VMPT_E_VMM, /* the host cannot carry what the guest is shown */
+	VMPT_E_CAPS = VMPT_E_VMM, /* the host cannot support what the guest is shown */
 	VMPT_E_CONTROLS, /* the processor lacks VMX controls that this needs, or they disagree */
 	VMPT_E_HOST_TRACING, /* the host's TraceEn does not stay clear: do not enter the guest */
 	VMPT_E_HARDWARE,     /* reading or writing a PT MSR of the processor failed */
-	VMPT_E_GUEST_MEM,    /* guest memory that PT needs is not there */
-	VMPT_E_STATE,	     /* not legal now: the call's comment says when it is */
+	VMPT_E_GUEST_MEM,    /* guest memory that PT needs is missing */
+	VMPT_E_STATE,	     /* not legal now: the comment on the call says when it is */
 	VMPT_E_LIMIT,	     /* the bound of one call's work was reached */
-	VMPT_E_RETRY,	     /* memory is not there yet; nothing is lost: call again later */
-	VMPT_E_VMM_END	     /* behind the last */
+	VMPT_E_RETRY,	     /* memory is not available yet; nothing is lost: call again later */
+	VMPT_E_VMM_END	     /* end of the range */
 };
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A packet of Intel PT as text, and what is wrong with bytes that are none, for
- * people to read. From the table in pt-packet-table.c; no libc.
+ * A packet of Intel PT as text for people, and what is wrong with invalid bytes. Driven by the
+ * table in pt-packet-table.c; no libc.
  */
 #include "arch/pt-packet.h"
 #include "arch/text.h"
@@ -47,7 +47,7 @@ static const char *const pebs_memory_name[] = { "MemAccessAddress", "MemAuxInfo"
 #define LBR(n)		 "LBR[TOS-" #n "]_FROM_IP", "LBR[TOS-" #n "]_TO_IP", "LBR[TOS-" #n "]_INFO"
 #define LBR4(a, b, c, d) LBR(a), LBR(b), LBR(c), LBR(d)
 
-/* Three items an entry, 32 a block: blocks 0 to 2 are one list. */
+/* Three items per entry, 32 per block: blocks 0 to 2 are one list. */
 static const char *const lbr_name[3 * 32] = {
 	LBR4(0, 1, 2, 3),     LBR4(4, 5, 6, 7),	    LBR4(8, 9, 10, 11),	  LBR4(12, 13, 14, 15),
 	LBR4(16, 17, 18, 19), LBR4(20, 21, 22, 23), LBR4(24, 25, 26, 27), LBR4(28, 29, 30, 31),
@@ -174,8 +174,8 @@ static void put_bytes(struct text *t, const u8 *bytes, size_t n)
 	}
 }
 
-/* How many bytes show what is wrong. */
-static size_t telling_bytes(int err, const u8 *bytes, size_t n)
+/* Number of bytes needed to show what is wrong. */
+static size_t error_bytes(int err, const u8 *bytes, size_t n)
 {
 	size_t want;
 
@@ -219,7 +219,7 @@ size_t vmpt_pt_print_error(int err, const u8 *bytes, size_t n, char *buf, size_t
 		put_str(&t, vmpt_strerror(err));
 	}
 	put_str(&t, err == -VMPT_E_OPCODE ? " " : " in ");
-	put_bytes(&t, bytes, telling_bytes(err, bytes, n));
+	put_bytes(&t, bytes, error_bytes(err, bytes, n));
 	if (err == -VMPT_E_IPBYTES && n)
 		for (kind = VMPT_PT_TIP; kind <= VMPT_PT_FUP; kind++)
 			if ((bytes[0] & 0x1f) == vmpt_pt_table[kind].header[0]) {

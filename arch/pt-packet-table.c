@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The packets of Intel PT, one row a kind (SDM 3 33.4.2, Tables 33-16 to
- * 33-51). Encode, decode, print and the decoder's step tables follow from it. The
- * decoder keeps payload masks of its own where it cannot take the way over fields
- * (decoder/pt/fast-table.c, payload.h): tests hold those against this table.
+ * The packets of Intel PT, one row per kind (SDM 3 33.4.2, Tables 33-16 to 33-51). Encode, decode,
+ * print and the decoder's step tables follow from it. The decoder has payload masks of its own
+ * where it cannot decode field by field (decoder/pt/fast-table.c, payload.h): tests compare those
+ * with this table.
  *
  * A field's bit is counted from bit 0 of byte 0: byte 2 bit 7 is 23.
  */

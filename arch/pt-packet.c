@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Decode one packet and encode one packet of Intel PT, driven by the table in
- * pt-packet-table.c, and IP compression (SDM 3 33.4.2.2, Table 33-18).
+ * Decode and encode one packet of Intel PT, driven by the table in pt-packet-table.c, and IP
+ * compression (SDM 3 33.4.2.2, Table 33-18).
  */
 #include "arch/pt-packet.h"
 
@@ -69,7 +69,7 @@ u64 vmpt_pt_ip_payload(u64 ip, unsigned int ipbytes)
 
 /* ---- decode ---- */
 
-/* Up to 8 bytes at @p + @at as a number; bytes at and behind @len read as 0. */
+/* Up to 8 bytes at @p + @at as a number; bytes from @len on read as 0. */
 static u64 load_upto(const u8 *p, size_t len, size_t at)
 {
 	u64 v = 0;
@@ -98,7 +98,7 @@ static int find_kind(const u8 *buf, size_t len, unsigned int block)
 	int kind = escaped ? VMPT_PT_FIRST_ESCAPED : 0;
 	int end = escaped ? VMPT_PT_KINDS : VMPT_PT_FIRST_ESCAPED;
 
-	/* One byte of two can match several rows: none of them is whole. */
+	/* The first of two bytes can match several rows: the packet is truncated. */
 	if (len < 2 && (escaped || buf[0] == vmpt_pt_table[VMPT_PT_MODE_EXEC].header[0]))
 		return -VMPT_E_TRUNCATED;
 	for (; kind < end; kind++) {
@@ -126,7 +126,7 @@ static int cyc_size(const u8 *buf, size_t len)
 		more = buf[n] & 0x01;
 		n++;
 	}
-	/* 5 + 8 × 7 bits in nine bytes: the tenth has room for three. */
+	/* Nine bytes hold 5 + 8 × 7 bits: three bits of the tenth are left. */
 	if (n == VMPT_PT_CYC_MAX && buf[n - 1] >> 4)
 		return -VMPT_E_CYC;
 	return n;
@@ -195,7 +195,7 @@ static u64 get_field(const struct vmpt_pt_field *f, const u8 *buf, unsigned int 
 	}
 }
 
-/* A value that the manual reserves in a packet whose length is known all the same. */
+/* A value that the manual reserves in a packet whose length is nevertheless known. */
 static bool value_reserved(const struct vmpt_pt_packet *p, unsigned int block)
 {
 	switch (p->kind) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Packets of Intel PT (SDM 3 33.4.2): one table describes every kind; encode
- * one, decode one and print one follow from it, and so do the decoder's fast
- * tables. Freestanding: no allocation, no libc beyond memcpy, no state.
+ * Packets of Intel PT (SDM 3 33.4.2): one table describes every kind; encoding, decoding and
+ * printing a packet follow from it, and so do the decoder's fast tables. Freestanding: no
+ * allocation, no libc beyond memcpy, no state.
  *
  * Rules:
  * - bits shown as reserved are ignored by decode and written 0 by encode
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* Kinds with a one-byte header first, then those behind the escape byte 02H. */
+/* Kinds with a one-byte header first, then those after the escape byte 02H. */
 enum vmpt_pt_kind {
 	VMPT_PT_PAD,
 	VMPT_PT_BIP,
@@ -96,9 +96,8 @@ enum vmpt_pt_evd {
 };
 
 /*
- * One packet, taken apart. Which member of the union holds depends on @kind;
- * the members' names are the manual's. @val is the same values in the order
- * of the table's fields.
+ * One decoded packet. @kind selects the member of the union; the members have the manual's names.
+ * @val has the same values in the order of the table's fields.
  */
 struct vmpt_pt_packet {
 	u8 kind;  /* enum vmpt_pt_kind */
@@ -182,7 +181,7 @@ enum vmpt_pt_size_rule {
 	VMPT_PT_SIZE_FIXED,
 	VMPT_PT_SIZE_IP,  /* 1 + what IPBytes says (Table 33-18) */
 	VMPT_PT_SIZE_PTW, /* 2 + 4 or 8 (Table 33-40) */
-	VMPT_PT_SIZE_CYC, /* as long as EXP is 1 (Table 33-33) */
+	VMPT_PT_SIZE_CYC, /* continues while EXP is 1 (Table 33-33) */
 	VMPT_PT_SIZE_BIP, /* 1 + 4 or 8, by the BBP (Table 33-46) */
 };
 
@@ -190,9 +189,9 @@ enum vmpt_pt_size_rule {
 enum vmpt_pt_coding {
 	VMPT_PT_PLAIN,
 	VMPT_PT_STOP_BIT, /* TNT: the bits below the highest one bit */
-	VMPT_PT_COUNT,	  /* TNT: how many those are; not printed */
+	VMPT_PT_COUNT,	  /* TNT: the number of those bits; not printed */
 	VMPT_PT_IP,	  /* as many bytes as IPBytes says */
-	VMPT_PT_CYCLES,	  /* 5 bits, then 7 a byte */
+	VMPT_PT_CYCLES,	  /* 5 bits, then 7 per byte */
 	VMPT_PT_ITEM,	  /* 4 or 8 bytes, as the packet's size says */
 };
 
@@ -215,7 +214,7 @@ struct vmpt_pt_field {
 	u8 format; /* enum vmpt_pt_format */
 };
 
-/* What a packet means to those who only need its class. */
+/* Classes of packets. */
 #define VMPT_PT_TIMING	   0x01 /* TSC, TMA, MTC, CYC, CBR: may stand anywhere (33.4.1) */
 #define VMPT_PT_ENDS_BLOCK 0x02 /* Table 33-15, and OVF and BEP */
 #define VMPT_PT_IN_PSB	   0x04 /* may stand between PSB and PSBEND (33.3.7) */
@@ -229,7 +228,7 @@ struct vmpt_pt_desc {
 	u8 header[3], mask[3];
 	u8 header_size; /* bytes of header[] that count */
 	u8 size_rule;	/* enum vmpt_pt_size_rule */
-	u8 size;	/* bytes if fixed, else the least */
+	u8 size;	/* bytes if fixed, else the minimum */
 	u8 classes;	/* VMPT_PT_TIMING … */
 	u8 fields;
 	struct vmpt_pt_field field[VMPT_PT_VALUES];
@@ -247,8 +246,8 @@ const char *vmpt_pt_name(unsigned int kind);
 const char *vmpt_pt_value_name(const struct vmpt_pt_packet *pkt, unsigned int bbp_type);
 
 /*
- * Block context (33.4.1.1): 0 outside a packet block, inside it the BBP's size
- * and type. Carried by the caller from packet to packet.
+ * Block context (33.4.1.1): 0 outside a packet block, inside it the BBP's size and type. The caller
+ * keeps it from packet to packet.
  */
 #define VMPT_PT_BLOCK(sz, type) (0x40u | ((sz)&1u) << 5 | ((type)&0x1fu))
 
@@ -264,15 +263,13 @@ static inline unsigned int vmpt_pt_block_item_size(unsigned int block)
 }
 
 /*
- * Decode the packet at @buf, of which @len bytes may be read.
- * @block: the block context.
- * Returns 0 and fills @pkt, or -VMPT_E_TRUNCATED, _OPCODE, _IPBYTES, _PTW_SIZE,
- * _MODE_LEAF, _PSB, _CYC; @pkt is then undefined. Reads VMPT_PT_SIZE_MAX bytes
- * at the most.
+ * Decode the packet at @buf, of which @len bytes may be read. @block: the block context. Returns 0
+ * and fills @pkt, or -VMPT_E_TRUNCATED, _OPCODE, _IPBYTES, _PTW_SIZE, _MODE_LEAF, _PSB, _CYC; @pkt
+ * is then undefined. Reads at most VMPT_PT_SIZE_MAX bytes.
  */
 int vmpt_pt_decode(struct vmpt_pt_packet *pkt, const u8 *buf, size_t len, unsigned int block);
 
-/* The block context after @pkt; @block is that before it. */
+/* The block context after @pkt; @block is the one before it. */
 unsigned int vmpt_pt_block_after(const struct vmpt_pt_packet *pkt, unsigned int block);
 
 /*
@@ -284,15 +281,15 @@ unsigned int vmpt_pt_block_after(const struct vmpt_pt_packet *pkt, unsigned int 
 int vmpt_pt_encode(struct vmpt_pt_packet *pkt, u8 *buf, size_t len, unsigned int block);
 
 /*
- * Print @pkt as text, "PIP cr3=0x1628b000 nr", NUL-terminated and cut at @len.
- * Returns the length it needs without the NUL.
+ * Print @pkt as text, "PIP cr3=0x1628b000 nr", NUL-terminated and truncated to @len. Returns the
+ * length it needs without the NUL.
  */
 size_t vmpt_pt_print(const struct vmpt_pt_packet *pkt, char *buf, size_t len);
 
 /*
- * Print what is wrong at @bytes, of which @n can be read, in words that name
- * them: "unknown opcode 02 7f", "reserved IPBytes 101b in ad (TIP)".
- * @err is what vmpt_pt_decode() returned. Cut and terminated as above.
+ * Print what is wrong at @bytes, of which @n can be read, with the bytes themselves: "unknown
+ * opcode 02 7f", "reserved IPBytes 101b in ad (TIP)". @err is what vmpt_pt_decode() returned.
+ * Truncated and terminated as above.
  */
 size_t vmpt_pt_print_error(int err, const u8 *bytes, size_t n, char *buf, size_t len);
 
@@ -300,15 +297,15 @@ size_t vmpt_pt_print_error(int err, const u8 *bytes, size_t n, char *buf, size_t
 unsigned int vmpt_pt_ip_size(unsigned int ipbytes);
 
 /*
- * Rebuild the full IP of a packet from Last IP (Table 33-18). With IPBytes 000b
- * the IP is out of context and Last IP is returned: it stays what it was.
+ * Rebuild the full IP of a packet from Last IP (Table 33-18). With IPBytes 000b the IP is out of
+ * context and Last IP is returned unchanged.
  */
 u64 vmpt_pt_ip_expand(u64 last_ip, unsigned int ipbytes, u64 payload);
 
-/* The IPBytes with the fewest bytes from which @ip is rebuilt against @last_ip. */
+/* The IPBytes with the fewest bytes from which @ip can be rebuilt with @last_ip. */
 unsigned int vmpt_pt_ip_compress(u64 last_ip, u64 ip);
 
-/* The IPBytes for @ip without Last IP: 011b if sign extension gives it, else 110b. */
+/* The IPBytes for @ip without Last IP: 011b if sign extension yields it, else 110b. */
 unsigned int vmpt_pt_ip_full(u64 ip);
 
 /* IP payload bits of @ip under @ipbytes, ready for vmpt_pt_encode(). */

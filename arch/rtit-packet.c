@@ -67,7 +67,7 @@ const char *vmpt_rtit_name(unsigned int kind)
 
 /* ---- decode ---- */
 
-/* Little-endian, of @n bytes that may be read; what is beyond 8 is left out. */
+/* Little-endian, of @n bytes that may be read; bytes after the first 8 are ignored. */
 static inline u64 load(const u8 *p, size_t n)
 {
 	u64 v = 0;
@@ -85,8 +85,8 @@ static inline u64 load(const u8 *p, size_t n)
 #define NO_KIND VMPT_RTIT_KINDS
 
 /*
- * The kind of each header: vmpt_rtit_table's headers and masks, turned around. A TNT whose leading
- * one is bit 0 has no branch and is none.
+ * The kind of each header: the inverse of vmpt_rtit_table's headers and masks. A TNT whose leading
+ * one is bit 0 has no branch and is invalid.
  */
 static const u8 kinds[256] = {
 	[0x00 ... 0x01] = NO_KIND,
@@ -146,7 +146,7 @@ static inline u64 get_field(const struct vmpt_rtit_field *f, u64 raw)
 	return raw >> f->bit & ((1ULL << f->width) - 1);
 }
 
-/* All others: as the table has them. */
+/* All others: by the table. */
 static int get_other(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len)
 {
 	const struct vmpt_rtit_desc *d = &vmpt_rtit_table[pkt->kind];
@@ -335,7 +335,7 @@ void vmpt_rtit_lip_compress(struct vmpt_rtit_last_lip *last, u64 lip, struct vmp
 	bool mid = last->valid && !((last->lip ^ lip) >> 16 & 0xffff);
 	bool high0 = !(lip >> 32 & 0xffff), mid0 = !(lip >> 16 & 0xffff);
 
-	/* Zero extension goes before Last LIP (4.2.3.1). */
+	/* Zero extension takes precedence over Last LIP (4.2.3.1). */
 	pkt->ip.zext = high0 && (mid0 || !(high && mid));
 	pkt->ip.cnt = (high0 && mid0) || (high && mid) ? 0 : high0 || high ? 1 : 2;
 	pkt->ip.lip = lip & vmpt_mask64(8 * vmpt_rtit_lip_size((unsigned int)pkt->ip.cnt));

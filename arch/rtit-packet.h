@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Packets of RTIT, the Real Time Instruction Trace of the 2013-15 Atoms (RTIT Programming
- * Reference, March 2015, chapter 4): one table describes every kind; encode one, decode one and
- * print one follow from it. Freestanding, no state.
+ * Reference, March 2015, chapter 4): one table describes every kind; encoding, decoding and
+ * printing a packet follow from it. Freestanding, no state.
  *
  * Rules:
- * - In cycle accurate mode (RTIT_CTL.Cycle_Acc) a cycle count of 1 to 3 bytes rides behind full
- *   TNTs, TIPs, FUPs, PIPs, MTCs and STSs (4.2.15): it is a part of the packet here. Nothing in
- *   the bytes tells the mode: the caller does.
+ * - In cycle accurate mode (RTIT_CTL.Cycle_Acc) a cycle count of 1 to 3 bytes follows full TNTs,
+ *   TIPs, FUPs, PIPs, MTCs and STSs (4.2.15): it is part of the packet here. The bytes do not show
+ *   the mode: the caller passes it.
  * - Reserved headers and encodings leave the length unknown: an error (Figure 2).
- * - A LIP is 48 bits; how it is rebuilt says Table 18.
+ * - A LIP has 48 bits; Table 18 says how it is rebuilt.
  */
 #ifndef VMPT_ARCH_RTIT_PACKET_H
 #define VMPT_ARCH_RTIT_PACKET_H
@@ -42,15 +42,15 @@ enum vmpt_rtit_kind {
 #define VMPT_RTIT_PSB_SIZE  9
 #define VMPT_RTIT_TNT_FULL  6
 #define VMPT_RTIT_CYCLE_MAX 0x3fffffu /* RTIT_CNTP has 22 bits */
-/* The longest packet: PSB; a TIP, FUP or STS of 7 bytes and 3 of cycles are 10. */
+/* The longest packet: a TIP, FUP or STS of 7 bytes with 3 bytes of cycles; a PSB has 9. */
 #define VMPT_RTIT_SIZE_MAX 10
 #define VMPT_RTIT_LIP_BITS 48
 #define VMPT_RTIT_ERRATA   7 /* of Appendix E, numbered from 1 */
 
 /* Flags of a decoded packet */
-#define VMPT_RTIT_CYCLES 0x01 /* a cycle count rides behind it */
+#define VMPT_RTIT_CYCLES 0x01 /* a cycle count follows it */
 
-/* One packet, taken apart; members are named as in the manual. */
+/* One decoded packet; members are named as in the manual. */
 struct vmpt_rtit_packet {
 	u8 kind; /* enum vmpt_rtit_kind */
 	u8 size; /* bytes with the cycle count, set by decode and encode */
@@ -82,7 +82,7 @@ struct vmpt_rtit_packet {
 enum vmpt_rtit_coding {
 	VMPT_RTIT_PLAIN,
 	VMPT_RTIT_STOP_BIT, /* TNT: the bits below the highest one bit */
-	VMPT_RTIT_COUNT,    /* TNT: how many those are; not printed */
+	VMPT_RTIT_COUNT,    /* TNT: the number of those bits; not printed */
 	VMPT_RTIT_LIP,	    /* as many bytes as CNT says */
 	VMPT_RTIT_ACBR,	    /* bits 5:2 in byte 0, 1:0 in bits 7:6 of byte 1 */
 };
@@ -102,7 +102,7 @@ struct vmpt_rtit_field {
 	u8 coding, format;
 };
 
-/* What a packet means to those who only need its class. */
+/* Classes of packets. */
 #define VMPT_RTIT_HAS_LIP 0x01
 #define VMPT_RTIT_CYCLED  0x02 /* a cycle count follows in cycle accurate mode (4.2.15) */
 #define VMPT_RTIT_TIMING  0x04 /* MTC, STS */
@@ -131,13 +131,15 @@ const char *vmpt_rtit_name(unsigned int kind);
 int vmpt_rtit_decode(struct vmpt_rtit_packet *pkt, const u8 *buf, size_t len, bool cycle_acc);
 
 /*
- * Write @pkt to @buf of @len bytes; kind, flags and values are read, size is set. The size,
- * -VMPT_E_INVAL if a value does not fit its field or cycles ride where none may, -VMPT_E_SPACE.
+ * Write @pkt to @buf of @len bytes; kind, flags and values are read, size is set. Returns the size,
+ * -VMPT_E_INVAL if a value does not fit its field or the packet cannot have cycles, -VMPT_E_SPACE.
  */
 int vmpt_rtit_encode(struct vmpt_rtit_packet *pkt, u8 *buf, size_t len);
 
-/* Print as text, "TIP cnt=1 zext lip=0x401000 +12"; cut at @len, NUL-terminated. The length it
- * needs without the NUL. */
+/*
+ * Print as text, "TIP cnt=1 zext lip=0x401000 +12"; truncated to @len, NUL-terminated. Returns the
+ * length needed without the NUL.
+ */
 size_t vmpt_rtit_print(const struct vmpt_rtit_packet *pkt, char *buf, size_t len);
 
 /* ---- parts of packets ---- */
@@ -148,7 +150,7 @@ static inline unsigned int vmpt_rtit_lip_size(unsigned int cnt)
 	return 2 + 2 * cnt;
 }
 
-/* The @n low bytes of @v, as all fields of RTIT lie in memory. */
+/* Store the @n low bytes of @v, little-endian like all fields of RTIT. */
 static inline void vmpt_rtit_put_bytes(u8 *to, u64 v, unsigned int n)
 {
 	unsigned int i;
@@ -163,7 +165,7 @@ static inline unsigned int vmpt_rtit_cycle_size(u32 cycles)
 	return !(cycles >> 6) ? 1 : !(cycles >> 14) ? 2 : 3;
 }
 
-/* A cycle count of 22 bits at @to, where 3 bytes may be written; how many it has. */
+/* Store a cycle count of 22 bits at @to, where 3 bytes may be written; returns its size. */
 static inline unsigned int vmpt_rtit_put_cycles(u8 *to, u32 cycles)
 {
 	unsigned int n = vmpt_rtit_cycle_size(cycles);
@@ -174,18 +176,18 @@ static inline unsigned int vmpt_rtit_put_cycles(u8 *to, u32 cycles)
 
 /* ---- LIP compression (4.2.3.1, Table 18) ---- */
 
-/* RTIT_LAST_LIP, whose low 16 bits of LIP are not kept (Table 9). */
+/* RTIT_LAST_LIP, which does not keep the low 16 bits of the LIP (Table 9). */
 struct vmpt_rtit_last_lip {
-	u64 lip; /* bits 47:16 count */
+	u64 lip; /* only bits 47:16 matter */
 	bool valid;
 };
 
-/* Fill @pkt's cnt, zext and lip for @lip, and let @last become it. */
+/* Set @pkt's cnt, zext and lip for @lip, and @last to @lip. */
 void vmpt_rtit_lip_compress(struct vmpt_rtit_last_lip *last, u64 lip, struct vmpt_rtit_packet *pkt);
 
 /*
- * The LIP of @pkt, a packet with one, into *lip; @last becomes it. False: it wants bits of Last
- * LIP, which is not valid; *lip then has the bits that were sent, and @last is left alone.
+ * Set *lip and @last to the LIP of @pkt, a packet that has one. False: it needs bits of Last LIP,
+ * which is not valid; *lip then has the bits that were sent, and @last is unchanged.
  */
 bool vmpt_rtit_lip_expand(struct vmpt_rtit_last_lip *last, const struct vmpt_rtit_packet *pkt,
 			  u64 *lip);

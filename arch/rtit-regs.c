@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The MSRs of RTIT: one table, and the checks that go by it. */
+/* The MSRs of RTIT: one table, and the checks that use it. */
 #include "arch/rtit-regs.h"
 
 #define CTL_FIELDS                                                                                 \

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The MSRs of RTIT (RTIT Programming Reference, March 2015, 3.3): fields, reset values, and
- * whether a read or a write is legal. The same for a processor (model/) and for a VMM that stands
- * in for one (vmm-lib/). Pure functions on the caller's struct; freestanding.
+ * The MSRs of RTIT (RTIT Programming Reference, March 2015, 3.3): fields, reset values, and whether
+ * a read or a write is legal. The same for a processor (model/) and for a VMM (vmm-lib/). Pure
+ * functions on the caller's struct; freestanding.
  *
  * Rules (3.3.1):
- * - Until CTL (768H) has been read once, every write of an RTIT MSR and every read of another
- *   one is #GP.
+ * - Until CTL (768H) has been read once, every write of an RTIT MSR and every read of another RTIT
+ *   MSR is #GP.
  * - A write that would change a reserved bit is #GP. That is a 1 in "reserved as 0" and a 0 in
  *   LIMIT_MASK's "reserved as 1". Registers described with 32 bits or fewer have reserved bits
  *   above them.
  * - A write of 0 to TNT_BUFF is #GP (3.3.13).
- * - STATUS.ContextEn and .TriggerEn are read-only: a write leaves them, without #GP (3.3.3).
+ * - STATUS.ContextEn and .TriggerEn are read-only: a write does not change them, without #GP
+ *   (3.3.3).
  * - INIT clears nothing.
  *
- * Choices where the manual is silent or at odds with itself:
+ * Choices where the manual is silent or contradicts itself:
  * - LIPn[63:48] reads 0, as the note below Table 8 says; with rules.lip_sign_extended it reads
  *   as bit 47, as the table says. A write ignores these bits.
- * - The reserved event IDs 3 to 5 are no reserved bits: a write stores them, and they are never
- *   true, as "always off".
+ * - The reserved event IDs 3 to 5 are not reserved bits: a write stores them, and they are never
+ *   true, like "always off".
  * - Trace_En and TraceActive that change in one write: "undefined behavior may result" (3.3.2);
- *   here the write is legal and Trace_En counts as written first on enable, last on disable.
- * - OFFSET is stored as written; LIMIT_MASK cuts it when it is used.
+ *   here the write is legal, and Trace_En is treated as written first on enable, last on disable.
+ * - OFFSET is stored as written; LIMIT_MASK is applied when it is used.
  */
 #ifndef VMPT_ARCH_RTIT_REGS_H
 #define VMPT_ARCH_RTIT_REGS_H
@@ -106,17 +107,17 @@ struct vmpt_rtit_regs {
 	bool ctl_read; /* CTL has been read since RESET: the others may be used (3.3.1) */
 };
 
-/* What processors do either way; all 0 is the manual's. */
+/* Behaviour that differs between processors; all 0 is the manual's. */
 struct vmpt_rtit_rules {
 	bool lip_sign_extended;
 };
 
-/* A register's row in the table that checks and tests go by. */
+/* A register's row in the table that checks and tests use. */
 struct vmpt_rtit_reg_desc {
 	u32 msr;
 	const char *name;    /* "RTIT_CTL" */
 	u64 fields;	     /* bits that a write stores */
-	u64 ignored;	     /* bits that a write may have either way and leaves: read-only */
+	u64 ignored;	     /* read-only: a write may have them 0 or 1 and does not change them */
 	u64 ones;	     /* bits reserved as 1 */
 	u64 reset;	     /* value after RESET */
 	const char *section; /* of the manual: "3.3.2" */
@@ -128,24 +129,24 @@ extern const struct vmpt_rtit_reg_desc vmpt_rtit_reg_table[VMPT_RTIT_MSRS];
 /* Whether @msr is one of the above. */
 bool vmpt_rtit_is_msr(u32 msr);
 
-/* Where @msr is kept, NULL if it is none. No rule is looked at. */
+/* The field that holds @msr, NULL if it is not an MSR of RTIT. No rule is checked. */
 u64 *vmpt_rtit_reg(struct vmpt_rtit_regs *regs, u32 msr);
 
-/* RESET (3.3): all registers, and CTL has to be read again. INIT changes nothing. */
+/* RESET (3.3): all registers, and CTL must be read again. INIT changes nothing. */
 void vmpt_rtit_reset(struct vmpt_rtit_regs *regs);
 
 /*
  * RDMSR. 0 and *value (a read of CTL sets regs->ctl_read); VMPT_GP with *why (may be NULL):
  * VMPT_GP_CTL_UNREAD; -VMPT_E_INVAL: not an MSR of RTIT. STATUS.TriggerEn follows CTL here;
- * ContextEn and FilterEn are what was stored last.
+ * ContextEn and FilterEn are as last stored.
  */
 int vmpt_rtit_rdmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 		    u64 *value, enum vmpt_gp_reason *why);
 
 /*
- * WRMSR: check by every rule of 3.3 and store what the register then holds. 0; VMPT_GP with *why
- * and nothing stored: VMPT_GP_CTL_UNREAD, VMPT_GP_RESERVED, VMPT_GP_TNT_ZERO; -VMPT_E_INVAL.
- * What a change brings about (packets, PSB, drain) is the caller's part.
+ * WRMSR: check every rule of 3.3 and store the value that the register then holds. 0; VMPT_GP with
+ * *why and nothing stored: VMPT_GP_CTL_UNREAD, VMPT_GP_RESERVED, VMPT_GP_TNT_ZERO; -VMPT_E_INVAL.
+ * The effects of a change (packets, PSB, drain) are left to the caller.
  */
 int vmpt_rtit_wrmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 		    u64 value, enum vmpt_gp_reason *why);
@@ -154,8 +155,10 @@ int vmpt_rtit_wrmsr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *
 int vmpt_rtit_check_wrmsr(const struct vmpt_rtit_regs *regs, u32 msr, u64 value,
 			  enum vmpt_gp_reason *why);
 
-/* The same for whoever restores a state and executes no instruction: CTL need not have been read,
- * STATUS is stored whole (but reserved bits). */
+/*
+ * The same for a restore, which executes no instruction: CTL need not have been read, STATUS is
+ * stored as a whole (except reserved bits).
+ */
 int vmpt_rtit_restore_msr(const struct vmpt_rtit_rules *rules, struct vmpt_rtit_regs *regs, u32 msr,
 			  u64 value, enum vmpt_gp_reason *why);
 
@@ -165,7 +168,10 @@ static inline bool vmpt_rtit_trigger_en(const struct vmpt_rtit_regs *regs)
 	return (regs->ctl & VMPT_RTIT_CTL_TRIGGER) == VMPT_RTIT_CTL_TRIGGER;
 }
 
-/* ContextEn of 2.1.2 as far as CTL, CPL and CR3 go: SMM and VMX root operation are the caller's. */
+/*
+ * ContextEn (2.1.2) as far as CTL, CPL and CR3 determine it: SMM and VMX root operation are left to
+ * the caller.
+ */
 bool vmpt_rtit_context_en(const struct vmpt_rtit_regs *regs, unsigned int cpl, u64 cr3);
 
 /* Whether @lip lies in RANGE0 (@n 0) or RANGE1 (@n 1): [LIP0..LIP2-1], [LIP1..LIP3-1] (3.3.5). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A bounded writer of text for those who may not use stdio: counts what is needed, writes
- * what fits. For the .c files that print; no part of a public interface.
+ * A bounded text writer for code that cannot use stdio: counts what is needed, writes what fits.
+ * For the .c files that print; not part of a public interface.
  */
 #ifndef VMPT_ARCH_TEXT_H
 #define VMPT_ARCH_TEXT_H
@@ -26,7 +26,7 @@ static inline void put_str(struct text *t, const char *s)
 		put_char(t, *s++);
 }
 
-/* @v in @base, 2 to 16, with @least digits at least. */
+/* @v in base @base, 2 to 16, with at least @least digits. */
 static inline void put_number(struct text *t, u64 v, unsigned int base, unsigned int least)
 {
 	char digits[64];
@@ -40,7 +40,7 @@ static inline void put_number(struct text *t, u64 v, unsigned int base, unsigned
 		put_char(t, digits[--n]);
 }
 
-/* Terminate; the length it needs without the NUL. */
+/* Terminate; returns the length needed without the NUL. */
 static inline size_t finish(struct text *t)
 {
 	if (t->len)

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Baselines for pools of hosts between which guests migrate: the smallest common set of
- * the hosts at hand (SDM 3 33.3.1), and named sets that come with the library.
+ * Baselines for pools of hosts between which guests migrate: the largest set that all the given
+ * hosts have in common (SDM 3 33.3.1), and named sets that come with the library.
  */
 #include "vmm-lib/caps-rules.h"
 
 /*
- * Only what could be checked against a public source is here, and nothing was read from a
+ * Only sets that could be checked against a public source are listed; none was read from a
  * processor. Address widths are those of a guest: 40 bits are QEMU's default.
  *
- * qemu-icelake: the fixed set of QEMU's target/i386/cpu.c (CPUID leaf 14H constants) for a
- * guest with intel-pt, without LIP. It was chosen from "the Intel PT feature set reported
- * from ICX silicon", and SPR has less in EBX[15:0] of subleaf 1, says "[PATCH v3 5/8]
- * target/i386/intel-pt: Rework/rename the default INTEL-PT feature set", qemu-devel,
- * 2022-12-08. Other versions of QEMU may differ. CR3 filter, PSB and CYC, two address
- * ranges, MTC of 0, 3, 6, 9, CYC thresholds 0 to 12, PSB of 2K to 64K, ToPA of many entries
- * and single range, IPs not LIPs.
+ * qemu-icelake: the fixed set of QEMU's target/i386/cpu.c (CPUID leaf 14H constants) for a guest
+ * with intel-pt, without LIP. It was chosen from "the Intel PT feature set reported from ICX
+ * silicon", and SPR has less in EBX[15:0] of subleaf 1, says "[PATCH v3 5/8] target/i386/intel-pt:
+ * Rework/rename the default INTEL-PT feature set", qemu-devel, 2022-12-08. Other versions of QEMU
+ * may differ. CR3 filter, PSB and CYC, two address ranges, MTC periods 0, 3, 6, 9, CYC thresholds 0
+ * to 12, PSB of 2K to 64K, ToPA of many entries and single range, IPs not LIPs.
  */
 static const struct vmpt_baseline builtin[] = {
 	{
@@ -32,7 +31,7 @@ static const struct vmpt_baseline builtin[] = {
 	},
 };
 
-/* A name that is cut is not cut inside of a character of UTF-8. */
+/* Truncate a long name, but not in the middle of a UTF-8 character. */
 static void set_name(struct vmpt_baseline *baseline, const char *name)
 {
 	size_t n = 0;
@@ -54,7 +53,7 @@ static u8 least(u8 a, u8 b)
 	return a < b ? a : b;
 }
 
-/* Cut @common down to what @host's offer has too. Both were offered with PT. */
+/* Reduce @common to what @host's offer has too. Both were offered with PT. */
 static int cut(struct vmpt_pt_cpuid *common, const struct vmpt_pt_cpuid *host,
 	       struct vmpt_refusal *why)
 {
@@ -81,7 +80,7 @@ static int cut(struct vmpt_pt_cpuid *common, const struct vmpt_pt_cpuid *host,
 
 	common->maxphyaddr = least(common->maxphyaddr, host->maxphyaddr);
 	common->linear_bits = least(common->linear_bits, host->linear_bits);
-	/* A clock that is not the same everywhere is not enumerated. */
+	/* A clock that is not the same on all hosts is not enumerated. */
 	if (common->tsc_denominator != host->tsc_denominator ||
 	    common->tsc_numerator != host->tsc_numerator || common->crystal_hz != host->crystal_hz)
 		common->tsc_denominator = common->tsc_numerator = common->crystal_hz = 0;
@@ -112,7 +111,7 @@ int vmpt_baseline_make(struct vmpt_baseline *baseline, const char *name,
 		else if (!err)
 			baseline->guest = offer;
 	}
-	/* What one host lacks may be what another one cannot do without. */
+	/* A feature that one host lacks may be one that another cannot hide. */
 	for (i = 0; !err && i < n; i++) {
 		if (which)
 			*which = i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whether a host can carry what a guest's CPUID says (SDM 3 33.3.1, Tables 33-11 and
- * 33-12). Whoever made that CPUID up may be hostile: each field has a rule, each reserved
- * bit is looked at, and a refusal names the field.
+ * Whether a host can support what a guest's CPUID shows (SDM 3 33.3.1, Tables 33-11 and 33-12). The
+ * CPUID may be hostile: each field has a rule, each reserved bit is checked, and a refusal names
+ * the field.
  */
 #include "vmm-lib/caps-rules.h"
 
@@ -39,17 +39,17 @@ static const char *const reserved[VMPT_PT_SUBLEAVES * 4] = {
 static const char *const sentences[VMPT_LEAF_RULES] = {
 	[VMPT_LEAF_OK] = "no error",
 	[VMPT_LEAF_RESERVED] = "a reserved bit is set",
-	[VMPT_LEAF_FLAG] = "the host has not",
+	[VMPT_LEAF_FLAG] = "missing on the host",
 	[VMPT_LEAF_COUNT] = "more than the host has",
 	[VMPT_LEAF_SUBLEAVES] = "more subleaves than are virtualized",
 	[VMPT_LEAF_RANGES] = "more than four address ranges",
-	[VMPT_LEAF_ENCODING] = "an encoding that the host has not",
-	[VMPT_LEAF_NOT_EQUAL] = "not as the host's packets are",
+	[VMPT_LEAF_ENCODING] = "an encoding that the host lacks",
+	[VMPT_LEAF_NOT_EQUAL] = "differs from the host's packets",
 	[VMPT_LEAF_NEVER] = "never virtualized",
 	[VMPT_LEAF_BEYOND] = "its subleaf is beyond the last one",
 	[VMPT_LEAF_PARENT] = "the field it belongs to is 0",
-	[VMPT_LEAF_NO_VALUE] = "its feature has no value",
-	[VMPT_LEAF_NO_SUBLEAF] = "its feature is there, the subleaf is not",
+	[VMPT_LEAF_NO_VALUE] = "its feature needs at least one value",
+	[VMPT_LEAF_NO_SUBLEAF] = "its feature is present, but the subleaf is not",
 	[VMPT_LEAF_PSB_0] = "cannot be hidden: the host does not list encoding 0",
 	[VMPT_LEAF_OUTPUT] = "neither ToPA nor a single range",
 };
@@ -83,8 +83,7 @@ static int check_machine(const struct vmpt_caps *host, const struct vmpt_caps *g
 				   "the host cannot trace in VMX operation", 1, 0);
 	if (guest->vmx)
 		return vmpt_refuse(why, VMPT_E_CAPS, "VMX controls for PT",
-				   "PT is not offered to a guest's own guests", guest->vmx,
-				   host->vmx);
+				   "PT is not offered to L2 guests", guest->vmx, host->vmx);
 	if (g->maxphyaddr < 32 || g->maxphyaddr > 52)
 		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_MAXPHYADDR, "not 32 to 52",
 				   g->maxphyaddr, h->maxphyaddr);
@@ -108,7 +107,7 @@ int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 	struct vmpt_leaf_fault fault;
 	int err;
 
-	/* Whatever else it says, it is never shown. */
+	/* Whatever else its CPUID holds, it is never shown. */
 	if (!guest->cpuid.present)
 		return 0;
 	err = check_machine(host, guest, why);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a processor has of Intel PT, and what of it a guest is offered (SDM 3 33.3.1,
- * 33.5.1). The offer is built from fields that the library knows: what a later processor
- * adds to leaf 14H is never passed on.
+ * Which Intel PT features a processor has, and which of them a guest is offered (SDM 3 33.3.1,
+ * 33.5.1). The offer is built from fields that the library knows: additions of later processors to
+ * leaf 14H are never passed on.
  */
 #include "vmm-lib/caps-rules.h"
 
@@ -20,17 +20,17 @@
 #define DEFAULT_MAXPHYADDR 36
 #define DEFAULT_LINEAR	   48
 
-/* Control bits that make one of the six controls of PT or what they rest on. */
+/* Control bits of the six PT controls and of those they depend on. */
 struct control_bit {
-	u8 group; /* an index of struct allowed */
+	u8 group; /* index into allowed[] */
 	u8 bit;
 	u16 vmx;   /* VMPT_VMX_… */
-	u16 needs; /* others that must be there */
+	u16 needs; /* others that must be present */
 };
 
 enum { SECONDARY, EXIT, ENTRY, GROUPS };
 
-/* Table 33-52 and the rules of 33.5.1; a control stands below what it needs. */
+/* Table 33-52 and the rules of 33.5.1; a control comes after those it needs. */
 static const struct control_bit controls[] = {
 	{ SECONDARY, 1, VMPT_VMX_EPT, 0 },
 	{ SECONDARY, 25, VMPT_VMX_TSC_SCALING, 0 },
@@ -45,7 +45,7 @@ static const struct control_bit controls[] = {
 /* Models of family 6 on which PT and LBRs exclude each other (33.3.1.2). */
 static const u8 no_lbr_models[] = { 0x3d, 0x47, 0x4e, 0x4f, 0x56, 0x5e };
 
-/* An MSR that cannot be read says nothing is there. */
+/* An MSR that cannot be read counts as 0. */
 static u64 read_msr(const struct vmpt_cpu_reader *reader, u32 msr)
 {
 	u64 value = 0;
@@ -101,8 +101,8 @@ static int cpuid(const struct vmpt_cpu_reader *reader, u32 leaf, u32 subleaf,
 }
 
 /*
- * A leaf beyond the last one answers with the data of the last basic one: @last, the
- * greatest leaf of its range, is asked first. Zeros for a leaf that is not there.
+ * A leaf above the last one returns the data of the last basic leaf, so @last, the highest leaf of
+ * its range, is checked first. Zeros for a missing leaf.
  */
 static int cpuid_below(const struct vmpt_cpu_reader *reader, u32 last, u32 leaf,
 		       struct vmpt_cpuid_regs *regs)
@@ -171,7 +171,7 @@ int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader)
 	return 0;
 }
 
-/* Why a host with PT cannot be offered to a guest at all, or 0. */
+/* Why a host with PT cannot offer any to a guest, or 0. */
 static int check_host(const struct vmpt_caps *host, const struct vmpt_policy *policy,
 		      struct vmpt_refusal *why)
 {
@@ -186,7 +186,7 @@ static int check_host(const struct vmpt_caps *host, const struct vmpt_policy *po
 	if (pt->linear_bits != 48 && pt->linear_bits != 57)
 		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_LINEAR, "not 48 or 57",
 				   pt->linear_bits, pt->linear_bits);
-	/* Which IPs the packets hold is the processor's nature: it cannot be taken away. */
+	/* Which IPs the packets hold is fixed in the processor: it cannot be hidden. */
 	if (policy->hide >> VMPT_CAP_LIP & 1 && vmpt_pt_cap_effective(pt, VMPT_CAP_LIP))
 		return vmpt_refuse(why, VMPT_E_CAPS, vmpt_cap_field(VMPT_CAP_LIP),
 				   "cannot be hidden: the packets hold LIPs", 0, 1);
@@ -217,7 +217,7 @@ int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *poli
 		return 0;
 	case VMPT_LEAF_OUTPUT:
 		return vmpt_refuse(why, VMPT_E_CAPS, VMPT_FIELD_OUTPUT,
-				   "no way to memory is left: neither ToPA nor a single range",
+				   "no output to memory is left: neither ToPA nor a single range",
 				   fault.guest, fault.host);
 	default:
 		return vmpt_leaf_refuse(&fault, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Capabilities: what a host has, what a guest is offered, whether a host can carry a
- * guest's CPUID, and the smallest common set of a pool of hosts (SDM 3 33.3.1, 33.5.1).
+ * Capabilities: what a host has, what a guest is offered, whether a host can support a guest's
+ * CPUID, and the common set of a pool of hosts (SDM 3 33.3.1, 33.5.1).
  */
 #ifndef VMPT_VMM_CAPS_H
 #define VMPT_VMM_CAPS_H
@@ -22,20 +22,20 @@ extern "C" {
 #define VMPT_VMX_USE_GPA       0x020 /* secondary control 24 */
 #define VMPT_VMX_CLEAR_CTL     0x040 /* VM-exit control 25 */
 #define VMPT_VMX_LOAD_CTL      0x080 /* VM-entry control 18 */
-#define VMPT_VMX_TSC_SCALING   0x100 /* secondary control 25; for the VMM, no rule rests on it */
+#define VMPT_VMX_TSC_SCALING   0x100 /* secondary control 25; for the VMM, no rule depends on it */
 /* Family and model of 33.3.1.2: PT and LBRs exclude each other. */
 #define VMPT_VMX_NO_LBR 0x200
 
-/* Of a host, or what a guest is shown (then vmx is 0: PT is not offered to L1's guests). */
+/* Of a host, or what a guest is shown (then vmx is 0: PT is not offered to L2 guests). */
 struct vmpt_caps {
 	struct vmpt_pt_cpuid cpuid;
 	u32 vmx; /* VMPT_VMX_… */
 };
 
-/* How vmpt_caps_read() asks a processor. 0 or a negative errno or enum vmpt_error. */
+/* How vmpt_caps_read() reads a processor. 0 or a negative errno or enum vmpt_error. */
 struct vmpt_cpu_reader {
 	int (*cpuid)(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *regs);
-	/* NULL: no MSRs can be read, and no VMX control is taken for there */
+	/* NULL: no MSR can be read, and every VMX control counts as missing */
 	int (*rdmsr)(void *opaque, u32 msr, u64 *value);
 	void *opaque;
 };
@@ -49,10 +49,10 @@ struct vmpt_refusal {
 	u64 guest, host;   /* the two values */
 };
 
-/* What of the host's PT a guest may get. */
+/* Which of the host's PT features a guest may get. */
 struct vmpt_policy {
 	u32 hide;      /* bit n: enum vmpt_pt_cap n is not offered, whatever the host has */
-	u8 ranges_max; /* address ranges at most, 0 to 4 */
+	u8 ranges_max; /* most address ranges, 0 to 4 */
 	bool no_pt;    /* no PT at all */
 };
 
@@ -61,69 +61,67 @@ extern const struct vmpt_policy vmpt_policy_all;
 
 /*
  * Read a processor: CPUID 1, 7, 14H.0 and 14H.1, 15H, 80000008H; IA32_VMX_MISC and the VMX
- * capability MSRs. Subleaves of 14H beyond 1 are not asked: this manual knows none, so the
- * library virtualizes nothing of them and no guest is shown one. A control counts only where both
- * it and what it rests on are there. 0, or what the reader's cpuid callback returned; a failing
- * rdmsr means: not there.
+ * capability MSRs. Subleaves of 14H above 1 are not read: this manual defines none, so the library
+ * virtualizes none of them and no guest is shown one. A control counts only if both it and those it
+ * depends on are present. 0, or the result of the reader's cpuid callback; an MSR whose rdmsr fails
+ * counts as missing.
  */
 int vmpt_caps_read(struct vmpt_caps *caps, const struct vmpt_cpu_reader *reader);
 
 /*
- * The most a guest can be shown on @host under @policy: never FabricEn, never what the
- * library does not virtualize (subleaves beyond 1, unknown bits), RANGECNT at most 4, no
- * field whose parent field is 0. @guest->cpuid.present = 0 where nothing can be offered.
- * 0 or -VMPT_E_CAPS with @why (may be NULL): the host has PT, but not as a guest needs it, or
- * @policy hides what cannot be hidden (LIP; EBX[1] of a host without PSB frequency 0). An
- * offer always passes vmpt_caps_check() on @host.
+ * The most a guest can be shown on @host under @policy: never FabricEn, never what the library does
+ * not virtualize (subleaves above 1, unknown bits), RANGECNT at most 4, no field whose parent field
+ * is 0. @guest->cpuid.present = 0 if nothing can be offered. 0 or -VMPT_E_CAPS with @why (may be
+ * NULL): the host has PT, but not as a guest needs it, or @policy hides what cannot be hidden (LIP;
+ * EBX[1] of a host without PSB frequency 0). An offer always passes vmpt_caps_check() on @host.
  */
 int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *policy,
 		    struct vmpt_caps *guest, struct vmpt_refusal *why);
 
 /*
- * Whether @host can carry a guest that is shown @guest, whoever made that up (a user of
+ * Whether @host can support a guest that is shown @guest, which may come from anyone (a user of
  * KVM_SET_CPUID2, a migration's source). 0 or -VMPT_E_CAPS with @why (may be NULL).
  */
 int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 		    struct vmpt_refusal *why);
 
-/* A named set that several hosts can carry. */
+/* A named set that several hosts can support. */
 struct vmpt_baseline {
 	char name[32];
 	struct vmpt_caps guest;
 };
 
 /*
- * The common set of @n hosts under @policy, called @name (cut to fit): the most that each
- * of them can carry, with the least of their address widths. A TSC ratio that is not the
- * same everywhere is not enumerated. -VMPT_E_INVAL: @n is 0.
- * -VMPT_E_CAPS where they have none (no PT, LIP on some and RIP on others, EBX[1] lost to a
- * host that needs it), with @why (may be NULL) and in *which (may be NULL) the index of the
- * host that does not fit. A baseline passes vmpt_caps_check() on each of @hosts.
+ * The common set of @n hosts under @policy, named @name (truncated to fit): the most that all of
+ * them can support, with the smallest of their address widths. A TSC ratio that is not the same on
+ * all hosts is not enumerated. -VMPT_E_INVAL: @n is 0. -VMPT_E_CAPS if there is none (no PT, LIP on
+ * some and RIP on others, EBX[1] lost to a host that needs it), with @why (may be NULL) and in
+ * *which (may be NULL) the index of the host that does not fit. A baseline passes vmpt_caps_check()
+ * on each of @hosts.
  */
 int vmpt_baseline_make(struct vmpt_baseline *baseline, const char *name,
 		       const struct vmpt_caps *hosts, size_t n, const struct vmpt_policy *policy,
 		       struct vmpt_refusal *why, size_t *which);
 
-/* The baselines that come with the library; index 0 up, NULL behind the last. */
+/* The baselines that come with the library; @index counts from 0, NULL after the last. */
 const struct vmpt_baseline *vmpt_baseline_builtin(size_t index);
 
 /* The baseline called @name among those that come with the library, or NULL. */
 const struct vmpt_baseline *vmpt_baseline_find(const char *name);
 
 /*
- * A guest's TSC rate under scaling: CPUID.15H and MSR_PLATFORM_INFO[15:8] (33.5.2.4).
- * @multiplier: of the VMCS, 48 bits of fraction; 1ULL << 48 is no scaling.
- * The ratio EBX/EAX of the guest is the host's × multiplier / 2^48, exact where it fits 32
- * bits, else the nearest fraction that does. -VMPT_E_INVAL: one of the three is 0, or the
- * ratio is not between 2^-32 and 2^32.
+ * A guest's TSC rate under scaling: CPUID.15H and MSR_PLATFORM_INFO[15:8] (33.5.2.4). @multiplier:
+ * of the VMCS, 48 bits of fraction; 1ULL << 48 is no scaling. The ratio EBX/EAX of the guest is the
+ * host's × multiplier / 2^48, exact if it fits 32 bits, else the nearest fraction that does.
+ * -VMPT_E_INVAL: one of the three is 0, or the ratio is not between 2^-32 and 2^32.
  */
 int vmpt_tsc_ratio(u32 host_numerator, u32 host_denominator, u64 multiplier, u32 *numerator,
 		   u32 *denominator);
 
 /*
- * MSR_PLATFORM_INFO for a guest: the host's value with the scaled, rounded maximum
- * non-turbo ratio in bits 15:8 (1 to 255; 0, which says nothing, stays 0), all other bits
- * as they are. @multiplier 0: no scaling.
+ * MSR_PLATFORM_INFO for a guest: the host's value with the scaled, rounded maximum non-turbo ratio
+ * in bits 15:8 (1 to 255; 0, which means unknown, stays 0), all other bits unchanged. @multiplier
+ * 0: no scaling.
  */
 u64 vmpt_platform_info(u64 host_value, u64 multiplier);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A conformance suite for authors of VMMs: it acts as a guest (and, where the VMM lets it,
- * as its user) and says what a guest would find wrong with its Processor Trace. It is not
- * tied to libvmpt: a VMM with code of its own can run it too.
+ * A conformance suite for authors of VMMs: it acts as a guest (and, if the VMM allows it, as the
+ * VMM's user) and reports what is wrong with the guest's Processor Trace. It does not depend on
+ * libvmpt: a VMM with its own implementation can run it too.
  *
- * The suite knows the manual's rules by arch/; it learns what the guest is shown from the
- * VMM's CPUID. Freestanding: results go to a callback.
+ * The suite takes the manual's rules from arch/ and what the guest is shown from the VMM's CPUID.
+ * Freestanding: results go to a callback.
  */
 #ifndef VMPT_VMM_CONFORMANCE_H
 #define VMPT_VMM_CONFORMANCE_H
@@ -18,15 +18,15 @@ extern "C" {
 #endif
 
 /*
- * What the VMM lets the suite do. All calls act on one vCPU in 64-bit mode at CPL 0,
- * stopped between two instructions. 0, VMPT_GP where the guest would see #GP(0), or a
- * negative error: the VMM cannot go on, the run ends. Those marked optional may be NULL: the
- * scenarios that need them are reported as skipped.
+ * The operations that the VMM provides. All calls act on one vCPU in 64-bit mode at CPL 0, stopped
+ * between two instructions. 0, VMPT_GP where the guest would see #GP(0), or a negative error: the
+ * VMM cannot go on, the run ends. Those marked optional may be NULL: the scenarios that need them
+ * are reported as skipped.
  */
 struct vmpt_conformance_ops {
-	/* A cold RESET of the vCPU; its PT is as after power-on. Memory may stay. */
+	/* A cold RESET of the vCPU; its PT state is as after power-on. Memory may be kept. */
 	int (*power_on)(void *opaque);
-	/* The guest executes the instruction, by way of the VMM's own exit handlers. */
+	/* The guest executes the instruction, through the VMM's own exit handlers. */
 	int (*cpuid)(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *regs);
 	int (*rdmsr)(void *opaque, u32 msr, u64 *value);
 	int (*wrmsr)(void *opaque, u32 msr, u64 value);
@@ -35,13 +35,13 @@ struct vmpt_conformance_ops {
 	int (*mem_write)(void *opaque, u64 gpa, const void *buf, size_t len);
 
 	/*
-	 * Optional: the guest runs code that is traced until @bytes of trace at least have left
-	 * the processor, or tracing has ended by STOP or an error. Returns after the code.
+	 * Optional: the guest runs traced code until at least @bytes of trace have left the
+	 * processor, or STOP or an error has ended tracing. Returns after the code.
 	 */
 	int (*run)(void *opaque, u32 bytes);
 	/* Optional: the guest executes MOV CR3 and the VMM carries it out (an exit, emulation). */
 	int (*mov_cr3)(void *opaque, u64 cr3);
-	/* Optional: PMIs the guest's LVT got since power_on. */
+	/* Optional: number of PMIs that the guest's LVT received since power_on. */
 	int (*pmis)(void *opaque, u64 *count);
 
 	/* Optional events */
@@ -52,9 +52,9 @@ struct vmpt_conformance_ops {
 	int (*vmxon)(void *opaque);
 	int (*vmxoff)(void *opaque);
 
-	/* Optional: save the vCPU, make a new one, restore it there; memory moves along. */
+	/* Optional: save the vCPU, make a new one, restore it there; memory moves with it. */
 	int (*migrate)(void *opaque);
-	/* Optional: a write by the VMM's user, as a restore does it (KVM_SET_MSRS). */
+	/* Optional: a write by the VMM's user, as in a restore (KVM_SET_MSRS). */
 	int (*set_msr)(void *opaque, u32 msr, u64 value);
 
 	/*
@@ -64,24 +64,23 @@ struct vmpt_conformance_ops {
 	int (*xsaves)(void *opaque, u8 area[128]);
 	int (*xrstors)(void *opaque, const u8 area[128]);
 
-	/* RAM that the suite may use: 4-KiB aligned, 128 KiB at least, below 4 GiB. */
+	/* RAM that the suite may use: 4-KiB aligned, at least 128 KiB, below 4 GiB. */
 	u64 ram_gpa, ram_size;
-	/* A page without memory behind it, 4-KiB aligned; 0: none is known, skip what needs it. */
+	/* A page without memory behind it, 4-KiB aligned; 0: none is known, skip what needs one. */
 	u64 hole_gpa;
 };
 
 enum vmpt_verdict { VMPT_PASSED, VMPT_FAILED, VMPT_SKIPPED };
 
-/* What a scenario found: the first thing that is wrong. */
+/* What a scenario found: the first error. */
 struct vmpt_conformance_result {
 	const char *scenario; /* "ctl-bits" */
 	const char *section;  /* of SDM 3 */
 	u8 verdict;	      /* enum vmpt_verdict */
-	const char *wrong;    /* a sentence; of a skipped one: why; NULL if passed */
-	const char
-		*at_name; /* "MSR", "CPUID leaf", "GPA", "packet at GPA"; NULL: @at says nothing */
+	const char *wrong;    /* a sentence, or the reason for skipping; NULL if passed */
+	const char *at_name; /* "MSR", "CPUID leaf", "GPA", "packet at GPA"; NULL: @at is not set */
 	u64 at;
-	bool values; /* want and got mean something */
+	bool values; /* want and got are set */
 	u64 want, got;
 };
 
@@ -93,9 +92,9 @@ struct vmpt_conformance_summary {
 typedef void vmpt_conformance_report(void *opaque, const struct vmpt_conformance_result *result);
 
 /*
- * Run all scenarios; @opaque goes to all callbacks. 0 however many failed, see @summary;
- * -VMPT_E_INVAL: a callback is missing or RAM is too small; negative: what a callback
- * returned, the run ended there. @report and @summary may be NULL.
+ * Run all scenarios; @opaque is passed to all callbacks. 0 even if scenarios failed, see @summary;
+ * -VMPT_E_INVAL: a callback is missing or RAM is too small; other negative values: that of a
+ * callback, which ended the run. @report and @summary may be NULL.
  */
 int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
 			 vmpt_conformance_report *report, struct vmpt_conformance_summary *summary);

@@ -35,7 +35,7 @@ static void show_xsave(bool shown, u32 subleaf, struct vmpt_cpuid_regs *regs)
 	}
 }
 
-/* A ratio that cannot be told is not enumerated: better none than a wrong one. */
+/* A ratio that cannot be represented is not enumerated: none is better than a wrong one. */
 static void show_tsc(const struct vmpt_vcpu *vcpu, struct vmpt_cpuid_regs *regs)
 {
 	const struct vmpt_pt_cpuid *pt = &vcpu->guest.cpuid;

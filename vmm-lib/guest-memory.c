@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Output to a guest's own memory: the position of the vCPU's registers, the VMM's callbacks
- * for memory, and the VMM's policy where a guest points at what is no memory (33.2.7.4
- * leaves that to the implementation).
+ * Output to a guest's own memory: the position in the vCPU's registers, the VMM's memory callbacks,
+ * and the VMM's policy if a guest points at something that is not memory (33.2.7.4 leaves that to
+ * the implementation).
  */
 #include "vmm-lib/internal.h"
 
-/* What the vCPU's policy makes of guest_read's or guest_write's positive answer. */
+/* Apply the vCPU's policy to a positive result of guest_read or guest_write. */
 static int by_policy(const struct vmpt_vcpu *vcpu, int kind)
 {
-	/* An answer that does not exist is not taken for memory. */
+	/* A result that is no enum vmpt_guest_mem is not taken for memory. */
 	u8 policy = kind < VMPT_MEMS ? vcpu->on_mem[kind] : VMPT_ON_MEM_ERROR;
 
 	switch (policy) {
@@ -29,7 +29,7 @@ static int read_entry(void *opaque, u64 pa, u64 *entry)
 
 	if (kind <= 0)
 		return kind;
-	/* A table cannot be dropped (Table 33-5), but memory may still be on its way. */
+	/* A table cannot be dropped (Table 33-5), but the VMM may provide the memory later. */
 	if (kind == VMPT_MEM_UNBACKED && by_policy(vcpu, kind) < 0)
 		return -VMPT_E_RETRY;
 	return VMPT_OUTPUT_FAULT;
@@ -58,7 +58,7 @@ void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *v
 	const struct vmpt_output *out = &guest->out;
 	struct vmpt_pt_regs *regs = &vcpu->regs;
 
-	/* A range's mask and its base do not move, so that this is about tables only. */
+	/* The base and mask of a single range do not change, so this concerns tables only. */
 	if (guest->base != regs->output_base || guest->index != vmpt_pt_topa_index(regs))
 		vcpu->shadow.stale = true;
 	if (out->events & VMPT_OUTPUT_STOP)
@@ -70,7 +70,10 @@ void vmpt_guest_output_done(struct vmpt_guest_output *guest, struct vmpt_vcpu *v
 	if (out->lost || out->dropped)
 		vcpu->events |= VMPT_EVENT_LOST;
 	if (out->events & VMPT_OUTPUT_INT) {
-		/* PMI preservation (33.2.7.2); vmpt_vcpu_pmi() keeps the next entry from it. */
+		/*
+		 * PMI preservation (33.2.7.2); vmpt_vcpu_pmi() keeps the next entry from pending it
+		 * again.
+		 */
 		if (regs->ctl & VMPT_CTL_INJECT)
 			regs->status |= VMPT_STATUS_PEND_PMI;
 		vmpt_vcpu_pmi(vcpu);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The guest's RDMSR and WRMSR, and the VMM's own reads and writes for save and restore.
- * Whether an access is legal is arch/pt-regs.c's; here is what it brings about: a write
- * that sets TraceEn (SDM 3 33.2.8.3) starts output, and may pend the PMI that PMI
- * preservation kept (33.2.7.2).
+ * arch/pt-regs.c decides whether an access is legal; this file has its effects: a write that sets
+ * TraceEn (SDM 3 33.2.8.3) starts output, and may pend the PMI that PMI preservation kept
+ * (33.2.7.2).
  */
 #include "vmm-lib/internal.h"
 #include "vmm-lib/shadow/shadow.h"
 
 /*
- * The TSC adjuster starts at the position where output does. Where tracing was only
- * interrupted it goes on as it was: the stream has no seam there.
+ * The TSC adjuster starts where output starts. If tracing was only interrupted it continues as
+ * before: the stream has no break there.
  */
 static void start_scan(struct vmpt_vcpu *vcpu)
 {
@@ -32,8 +32,8 @@ static void start_scan(struct vmpt_vcpu *vcpu)
 }
 
 /*
- * The bytes between where the guest's output ended and where it is taken now are not its
- * trace of now: they may be anything, and trace that was adjusted before.
+ * The bytes between the end of the guest's output and its new position are not trace of this run:
+ * they may be anything, even trace that was already adjusted.
  */
 void vmpt_vcpu_output_moved(struct vmpt_vcpu *vcpu, const struct vmpt_pt_regs *old)
 {
@@ -48,13 +48,13 @@ static bool preserved(const struct vmpt_pt_regs *regs, u64 status_bit)
 }
 
 /*
- * PendTopaPMI pends its PMI once for each enable by the guest. Each VM entry enables
- * tracing for the processor too: the hold keeps it from pending the same PMI there again.
+ * PendTopaPMI pends its PMI once for each enable by the guest. Each VM entry is an enable to the
+ * processor too: the hold keeps it from pending the same PMI there again.
  */
 void vmpt_vcpu_trace_enabled(struct vmpt_vcpu *vcpu)
 {
 	start_scan(vcpu);
-	/* Without memory for a shadow (init refuses that) the next entry tries and fails. */
+	/* Without memory for a shadow (init refuses that) the next entry tries again and fails. */
 	if (vmpt_vcpu_shadowed(vcpu) && vmpt_shadow_build(vcpu))
 		vcpu->shadow.stale = true;
 	vcpu->held_pend_pmi = false;
@@ -93,7 +93,7 @@ int vmpt_vcpu_rdmsr(struct vmpt_vcpu *vcpu, u32 msr, u64 *value)
 	}
 }
 
-/* What a write of the guest that was legal brings about. */
+/* Effects of a legal write by the guest. */
 static void written(struct vmpt_vcpu *vcpu, u32 msr, const struct vmpt_pt_regs *old)
 {
 	u64 changed = old->ctl ^ vcpu->regs.ctl;
@@ -153,9 +153,9 @@ static bool moves_output(u32 msr)
 }
 
 /*
- * After each write, so that the order of a restore does not matter: while TraceEn is set the
- * position is where output goes on, and a PendTopaPMI is one that was delivered before the
- * state was saved (the interrupt itself is in the state of the VMM's APIC).
+ * Called after each write, so the order of a restore does not matter: while TraceEn is set, the
+ * position is where output continues, and PendTopaPMI was delivered before the state was saved (the
+ * interrupt itself is in the state of the VMM's APIC).
  */
 static void restored(struct vmpt_vcpu *vcpu, u32 msr, const struct vmpt_pt_regs *old)
 {
@@ -208,6 +208,6 @@ u32 vmpt_vcpu_msr_list(const struct vmpt_vcpu *vcpu, unsigned int index)
 	for (msr = VMPT_MSR_RTIT_ADDR0_A; msr <= VMPT_MSR_RTIT_ADDR3_B; msr++)
 		if (vmpt_pt_msr_exists(&vcpu->rules, msr) && !index--)
 			return msr;
-	/* Last: a restore by a VMM that knows no other way then meets no TraceEn = 1. */
+	/* CTL last: a VMM that restores by plain writes then meets no TraceEn = 1. */
 	return vcpu->rules.present && !index ? VMPT_MSR_RTIT_CTL : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PIPs that a guest's trace lacks when its CR3 was changed by the VMM and not by the
- * processor (SDM 3 33.5.2.3), and CR3_MATCH where the VMM gives another CR3.
+ * The PIPs that a guest's trace lacks when the VMM rather than the processor changed its CR3 (SDM 3
+ * 33.5.2.3), and CR3_MATCH if the VMM runs the guest on a different CR3.
  */
 #include "vmm-lib/internal.h"
 
@@ -46,7 +46,7 @@ u64 vmpt_vcpu_cr3_match(const struct vmpt_vcpu *vcpu)
 
 	if (!vcpu->cr3_given)
 		return vcpu->regs.cr3_match;
-	/* One that differs in a bit that counts in each paging mode */
+	/* One that differs in a bit that is compared in every paging mode */
 	if ((vcpu->cr3_guest ^ vcpu->regs.cr3_match) & compared)
 		match ^= 1ULL << 12;
 	return match;

@@ -7,9 +7,9 @@
  * - pended after that, "it will be taken when the handler for the first completes": it is
  *   injected when the guest resets bit 55, and the bit is set again.
  *
- * A handler has taken the first when it has read bit 55 set: that is how it tells a ToPA
- * PMI from others. So there is one injection for each write of the guest to 390H at most,
- * and none between the first and that write.
+ * A handler has taken the first once it has read bit 55 as 1: that is how it distinguishes a ToPA
+ * PMI from others. So there is at most one injection per guest write to 390H, and none between the
+ * first and that write.
  */
 #include "vmm-lib/internal.h"
 
@@ -18,8 +18,9 @@ void vmpt_vcpu_pmi(struct vmpt_vcpu *vcpu)
 	const struct vmpt_pt_regs *regs = &vcpu->regs;
 
 	/*
-	 * Bit 7 of STATUS stands for this PMI: no VM entry may pend it again. A guest that was
-	 * not shown ToPA can write that bit too; its PMIs are none, and would come at each entry.
+	 * Bit 7 of STATUS stands for this PMI: no VM entry may pend it again. A guest that was not
+	 * shown ToPA can write that bit too; it gets no PMI, otherwise one would come at each
+	 * entry.
 	 */
 	if (regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PMI)
 		vcpu->held_pend_pmi = true;
@@ -44,7 +45,7 @@ static int reserved(struct vmpt_vcpu *vcpu)
 	return VMPT_GP;
 }
 
-/* 38EH: bit 55 is the library's in every guest; one that was shown no ToPA reads 0. */
+/* 38EH: the library owns bit 55 for every guest; it reads 0 for a guest that was shown no ToPA. */
 void vmpt_pmi_read_status(struct vmpt_vcpu *vcpu, u64 *value)
 {
 	vmpt_pmi_get_status(vcpu, value);
@@ -87,7 +88,7 @@ int vmpt_pmi_write_reset(struct vmpt_vcpu *vcpu, u64 value)
 	return 0;
 }
 
-/* 391H: write 1 to set; no interrupt. Who sets the bit has seen it. */
+/* 391H: write 1 to set; no interrupt. A guest that sets the bit has seen it. */
 int vmpt_pmi_write_set(struct vmpt_vcpu *vcpu, u64 value)
 {
 	if (!(value & VMPT_GLOBAL_TOPA_PMI))

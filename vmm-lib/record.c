@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The side records of a vCPU's clock (SDM 3 33.5.2.1, 33.8.3.3; RTIT 4.2.13) as a line of JSON
- * (RFC 8259). What is not UTF-8 in a VM's name becomes U+FFFD, a byte at a time: a line is
- * always valid JSON.
+ * The side records of a vCPU's clock (SDM 3 33.5.2.1, 33.8.3.3; RTIT 4.2.13) as a line of JSON (RFC
+ * 8259). Each byte of a VM's name that is not UTF-8 becomes U+FFFD, so a line is always valid JSON.
  */
 #include "arch/text.h"
 #include "vmm-lib/rtit.h"
@@ -38,7 +37,7 @@ static unsigned int utf8_size(const u8 *s)
 		low = 0x90;
 	if (s[0] == 0xf4)
 		high = 0x8f;
-	/* The NUL at the end is no continuation: nothing behind it is read. */
+	/* The final NUL is not a continuation byte, so nothing after it is read. */
 	for (i = 1; i < size; i++, low = 0x80, high = 0xbf)
 		if (s[i] < low || s[i] > high)
 			return 0;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Shadow ToPA: for processors without "Intel PT uses guest physical addresses", a table of
- * host-physical regions that stands for what the guest's table says from its current
- * position on (SDM 3 33.2.7.2, 33.5.2.2).
+ * host-physical regions that replaces the guest's table from its current position on (SDM 3
+ * 33.2.7.2, 33.5.2.2).
  *
- * - Regions are split where the host's memory is not contiguous or not aligned. INT, STOP
- *   and END of the guest are kept: INT and STOP ride on a region's last part.
- * - The shadow is a window of the guest's walk, bounded by the caller's memory. A walk that
- *   comes back to its start is closed into a ring; else the window's end has our own INT
- *   halfway and our own STOP at the end, and is moved on at a VM exit.
+ * - Regions are split where the host's memory is not contiguous or not aligned. INT, STOP and END
+ *   of the guest are kept: INT and STOP are set in a region's last part.
+ * - The shadow is a window of the guest's walk, bounded by the caller's memory. A walk that comes
+ *   back to its start is closed into a ring; otherwise the window has an INT of our own halfway and
+ *   a STOP of our own at the end, and moves forward at a VM exit.
  * - A malformed guest entry becomes a malformed host entry: the processor itself signals
  *   STATUS.Error when it becomes current.
- * - OUTPUT_BASE and OUTPUT_MASK_PTRS of the processor are translated back, so that the guest
- *   reads its own positions.
- * A VMM gives the memory (struct vmpt_shadow_memory) and calls vmpt_shadow_invalidate(); all
- * else happens in vmpt_vcpu_enter(), vmpt_vcpu_exit() and vmpt_vcpu_wrmsr().
- * Bounded: one build looks at each shadow entry once, reads VMPT_SHADOW_READS guest entries
- * at most and follows no END that leads to a table without output.
+ * - OUTPUT_BASE and OUTPUT_MASK_PTRS of the processor are translated back, so that the guest reads
+ *   its own positions. A VMM provides the memory (struct vmpt_shadow_memory) and calls
+ *   vmpt_shadow_invalidate(); the rest happens in vmpt_vcpu_enter(), vmpt_vcpu_exit() and
+ *   vmpt_vcpu_wrmsr(). Bounded: one build visits each shadow entry once, reads at most
+ *   VMPT_SHADOW_READS guest entries and follows no END that leads to a table without output.
  */
 #ifndef VMPT_VMM_SHADOW_TOPA_H
 #define VMPT_VMM_SHADOW_TOPA_H
@@ -30,7 +29,7 @@ extern "C" {
 /* Entries of a 4-KiB page of a host table; the last one of each page is END. */
 #define VMPT_SHADOW_PER_PAGE  512
 #define VMPT_SHADOW_PAGES_MAX 16
-/* Guest entries that one build reads at most. */
+/* Most guest entries that one build reads. */
 #define VMPT_SHADOW_READS (2u * VMPT_SHADOW_PER_PAGE * VMPT_SHADOW_PAGES_MAX)
 
 /* Where a shadow entry comes from. */
@@ -41,7 +40,7 @@ struct vmpt_shadow_origin {
 	u32 offset; /* bytes of the guest's region before this part */
 };
 
-/* The caller's memory for one vCPU; no guest may ever reach it. */
+/* Memory for one vCPU, owned by the caller; no guest may have access to it. */
 struct vmpt_shadow_memory {
 	u64 *page[VMPT_SHADOW_PAGES_MAX];    /* 4 KiB each, 4-KiB aligned, writable */
 	u64 page_hpa[VMPT_SHADOW_PAGES_MAX]; /* their host-physical addresses */
@@ -55,7 +54,7 @@ enum vmpt_shadow_end {
 	VMPT_SHADOW_RING,   /* back to its first entry */
 	VMPT_SHADOW_STOP,   /* at a STOP entry of the guest */
 	VMPT_SHADOW_POISON, /* at a malformed entry: STATUS.Error when it is reached */
-	VMPT_SHADOW_WINDOW, /* at our own STOP: the walk goes on where next says */
+	VMPT_SHADOW_WINDOW, /* at our own STOP: the walk continues at next */
 	VMPT_SHADOW_DIRECT, /* single range that is contiguous on the host: no table */
 };
 
@@ -65,29 +64,28 @@ struct vmpt_shadow {
 	u32 half;				 /* entry with our own INT, or ~0 */
 	u8 end;					 /* enum vmpt_shadow_end */
 	u8 why;					 /* enum vmpt_output_error of a poisoned entry */
-	bool stale;				 /* to be built again before the next entry */
-	struct vmpt_shadow_origin next;		 /* of a window: the first part that had no room */
+	bool stale;				 /* must be rebuilt before the next entry */
+	struct vmpt_shadow_origin next;		 /* of a window: the first part that did not fit */
 	u64 direct_base;  /* of VMPT_SHADOW_DIRECT: its host-physical address */
 	u64 reads;	  /* guest entries read by the last build */
 	u64 translations; /* and calls of guest_translate */
 
-	/* the processor's position, and the guest's that it stands for */
+	/* the processor's position, and the guest position it corresponds to */
 	u32 slot, offset;
 	u64 base, mask_ptrs;
-	u64 low, high;	/* all guest memory in use is in here */
+	u64 low, high;	/* range that contains all guest memory in use */
 	bool topa;	/* the guest's CTL.ToPA */
 	bool frozen;	/* built while Stopped or Error was set: nothing is written */
-	bool half_ours; /* no INT of the guest in the entry of half */
+	bool half_ours; /* the guest has no INT in the entry at half */
 	bool last_ours; /* nor in the last one */
 };
 
 struct vmpt_vcpu;
 
 /*
- * As an MMU notifier calls it: guest memory [gpa, gpa + size) moves. True if the vCPU must
- * leave the guest before the memory is given away; the shadow is built anew at the next
- * entry. The caller sees to it that no other call for this vCPU runs meanwhile; the vCPU
- * may be in the guest.
+ * As an MMU notifier calls it: guest memory [gpa, gpa + size) moves. True if the vCPU must leave
+ * the guest before the memory is released; the shadow is rebuilt at the next entry. The caller
+ * makes sure that no other call for this vCPU runs at the same time; the vCPU may be in the guest.
  */
 bool vmpt_shadow_invalidate(struct vmpt_vcpu *vcpu, u64 gpa, u64 size);
 

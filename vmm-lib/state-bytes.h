@@ -10,7 +10,7 @@
 #include "vmm-lib/caps-rules.h"
 
 #define HEADER_SIZE 12
-/* A reader that does not know a tag with this bit must refuse the whole. */
+/* A reader that does not know a tag with this bit must refuse the whole state. */
 #define NEEDED 0x8000
 
 struct writer {
@@ -25,7 +25,7 @@ static inline void put(struct writer *w, u64 value, unsigned int bytes)
 			w->buf[w->used] = (u8)value;
 }
 
-/* Room for a field's head; its length is filled in when the field is complete. */
+/* Make room for a field's header; its length is filled in when the field is complete. */
 static inline size_t begin(struct writer *w, u32 tag)
 {
 	put(w, tag, 2);
@@ -43,7 +43,7 @@ static inline void end(const struct writer *w, size_t start)
 struct reader {
 	const u8 *p;
 	size_t left;
-	bool bad; /* more was asked for than there is, or a flag is no flag */
+	bool bad; /* read past the end, or a flag that is neither 0 nor 1 */
 };
 
 static inline u64 get(struct reader *r, unsigned int bytes)
@@ -72,7 +72,7 @@ static inline u8 get_flag(struct reader *r)
 	return flag;
 }
 
-/* The header of @version; the size follows when all is written. */
+/* The header of @version; the size is filled in when everything is written. */
 static inline void put_header(struct writer *w, const u8 magic[4], u32 version)
 {
 	put(w, vmpt_load32(magic), 4);
@@ -80,7 +80,7 @@ static inline void put_header(struct writer *w, const u8 magic[4], u32 version)
 	put(w, 0, 2 + 4);
 }
 
-/* What save returns: the size, which is in the header then, or -VMPT_E_SPACE. */
+/* The result of a save: the size, now also in the header, or -VMPT_E_SPACE. */
 static inline int put_size(const struct writer *w)
 {
 	struct writer size = { w->buf, w->len, HEADER_SIZE - 4 };
@@ -99,17 +99,17 @@ static inline int get_header(struct reader *r, const u8 magic[4], u32 newest,
 	if (r->bad)
 		return vmpt_refuse(why, VMPT_E_TRUNCATED, "header of the state", "cut", 0, 0);
 	if (first != vmpt_load32(magic))
-		return vmpt_refuse(why, VMPT_E_FORMAT, "magic of the state", "no state of a vCPU",
-				   first, vmpt_load32(magic));
+		return vmpt_refuse(why, VMPT_E_FORMAT, "magic of the state",
+				   "not the state of a vCPU", first, vmpt_load32(magic));
 	if (version > newest)
 		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "version of the state",
 				   "newer than this library", version, newest);
 	if (!version || zero || size < HEADER_SIZE)
-		return vmpt_refuse(why, VMPT_E_FORMAT, "header of the state",
-				   "a value that was never written", version, newest);
+		return vmpt_refuse(why, VMPT_E_FORMAT, "header of the state", "an invalid value",
+				   version, newest);
 	if (size - HEADER_SIZE > r->left)
-		return vmpt_refuse(why, VMPT_E_TRUNCATED, "size of the state", "more than there is",
-				   size, r->left + HEADER_SIZE);
+		return vmpt_refuse(why, VMPT_E_TRUNCATED, "size of the state",
+				   "larger than the input", size, r->left + HEADER_SIZE);
 	r->left = (size_t)size - HEADER_SIZE;
 	return 0;
 }
@@ -129,16 +129,18 @@ static inline int get_next(struct reader *r, u32 *tag, struct reader *field,
 	return 0;
 }
 
-/* A field of a tag that the reader does not know. */
+/* A field with a tag that the reader does not know. */
 static inline int get_unknown(u32 tag, struct vmpt_refusal *why)
 {
 	if (tag & NEEDED)
 		return vmpt_refuse(why, VMPT_E_UNSUPPORTED, "field of the state",
-				   "needed, and not known here", tag, 0);
+				   "required, but unknown to this library", tag, 0);
 	return 0;
 }
 
-/* @field is read: was it right, and the first of its tag? Bit n of *@has: tag n, NEEDED aside. */
+/*
+ * End of @field: was it valid, and the first with its tag? Bit n of *@has: tag n, without NEEDED.
+ */
 static inline int get_field_end(const struct reader *field, u32 tag, u16 *has,
 				struct vmpt_refusal *why)
 {
@@ -146,12 +148,12 @@ static inline int get_field_end(const struct reader *field, u32 tag, u16 *has,
 
 	if (field->bad || field->left || *has & bit)
 		return vmpt_refuse(why, VMPT_E_FORMAT, "field of the state",
-				   "wrong length, a wrong flag, or there twice", tag, 0);
+				   "wrong length or flag, or a duplicate", tag, 0);
 	*has |= bit;
 	return 0;
 }
 
-/* All is read: were all fields there that must be? */
+/* End of the state: were all required fields present? */
 static inline int check_all(u16 has, u16 all, struct vmpt_refusal *why)
 {
 	if ((has & all) == all)

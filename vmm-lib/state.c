@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PT state of a vCPU as bytes, for snapshots and migration: fields with a tag and a
- * length, little-endian, written and read byte by byte (docs/vmm-lib/state.md has the
- * layout). What is read may be made up: it is parsed as a whole, then each value is held
- * against the vCPU's capabilities and the rules of SDM 3 33.2.8, and only then is the
- * vCPU changed.
+ * The PT state of a vCPU as bytes, for snapshots and migration: fields with a tag and a length,
+ * little-endian, written and read byte by byte (docs/vmm-lib/state.md has the layout). The input
+ * may be hostile: it is parsed completely, then each value is checked against the vCPU's
+ * capabilities and the rules of SDM 3 33.2.8, and only then is the vCPU changed.
  */
 #include "vmm-lib/caps-rules.h"
 #include "vmm-lib/internal.h"
@@ -41,7 +40,7 @@ static const struct {
 	{ VMPT_MSR_RTIT_ADDR0_A + 7, "IA32_RTIT_ADDR3_B" },
 };
 
-/* What the bytes say. */
+/* The parsed state. */
 struct saved {
 	struct vmpt_caps guest;
 	struct vmpt_pt_regs regs;
@@ -278,7 +277,7 @@ static int differs(struct vmpt_refusal *why, const char *field, u64 saved, u64 h
 	return vmpt_refuse(why, VMPT_E_CAPS, field, "the guest would see it change", saved, here);
 }
 
-/* What the guest was shown before is what it is shown here: its CPUID does not change. */
+/* The guest must be shown the same CPUID as before: it does not change. */
 static int check_caps(const struct vmpt_vcpu *vcpu, const struct saved *s, struct vmpt_refusal *why)
 {
 	const struct vmpt_pt_cpuid *was = &s->guest.cpuid, *is = &vcpu->guest.cpuid;
@@ -286,7 +285,10 @@ static int check_caps(const struct vmpt_vcpu *vcpu, const struct saved *s, struc
 	unsigned int cap;
 	int err;
 
-	/* As a host of what was saved: the first refusal says what is lacking. */
+	/*
+	 * Check with this vCPU as the host of the saved one: the first refusal names what is
+	 * missing.
+	 */
 	here.vmx = VMPT_VMX_PT;
 	err = vmpt_caps_check(&here, &s->guest, why);
 	if (!err)
@@ -304,7 +306,7 @@ static int check_caps(const struct vmpt_vcpu *vcpu, const struct saved *s, struc
 	return err;
 }
 
-/* Each MSR by the rules of the vCPU. @s->regs becomes what it will hold. */
+/* Check each MSR by the vCPU's rules. @s->regs becomes what the vCPU will hold. */
 static int check_msrs(const struct vmpt_vcpu *vcpu, struct saved *s, struct vmpt_refusal *why)
 {
 	struct vmpt_pt_rules rules = vcpu->rules;
@@ -347,7 +349,7 @@ static int check_flags(const struct vmpt_vcpu *vcpu, const struct saved *s,
 	return 0;
 }
 
-/* The rewriter goes on from here: it trusts a cut packet to be one. */
+/* The rewriter continues from here and relies on a cut packet being one. */
 static int check_scan(const struct vmpt_vcpu *vcpu, const struct saved *s, struct vmpt_refusal *why)
 {
 	const struct vmpt_tsc_scan *scan = &s->scan;
@@ -356,10 +358,10 @@ static int check_scan(const struct vmpt_vcpu *vcpu, const struct saved *s, struc
 	unsigned int block = scan->block, i;
 
 	if (s->scan_base & ~vcpu->rules.base_mask)
-		return invalid(why, "place of TSC adjustment", "a reserved bit is set",
+		return invalid(why, "position of TSC adjustment", "a reserved bit is set",
 			       s->scan_base);
 	if (block && (block < 0x40 || block > 0x7f))
-		return invalid(why, "block of TSC adjustment", "no block context", block);
+		return invalid(why, "block of TSC adjustment", "not a block context", block);
 	if (scan->cut_size >= VMPT_PT_SIZE_MAX || s->cut_len[0] + s->cut_len[1] > scan->cut_size)
 		return invalid(why, "cut packet of TSC adjustment", "longer than a packet",
 			       scan->cut_size);
@@ -401,7 +403,7 @@ static void apply(struct vmpt_vcpu *vcpu, const struct saved *s)
 	memcpy(vcpu->cut_len, s->cut_len, sizeof(vcpu->cut_len));
 	vcpu->ran = false;
 	vcpu->lost = false;
-	/* Page tables of another host's making, and memory at other places. */
+	/* They referred to the other host's page tables, and to memory at other addresses. */
 	vcpu->cr3_given = false;
 	vcpu->shadow.end = VMPT_SHADOW_NONE;
 	vcpu->shadow.stale = vmpt_vcpu_shadowed(vcpu);

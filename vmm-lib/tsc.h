@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * TSC packets of a guest whose RDTSC is emulated, rewritten in its output (SDM 3
- * 33.5.2.3), and the side record that tells a host's decoder a vCPU's clock (33.5.2.1,
- * 33.8.3.3).
+ * Rewriting of TSC packets in the output of a guest whose RDTSC is emulated (SDM 3 33.5.2.3), and
+ * the side record that describes a vCPU's clock to a host's decoder (33.5.2.1, 33.8.3.3).
  */
 #ifndef VMPT_VMM_TSC_H
 #define VMPT_VMM_TSC_H
@@ -18,9 +17,9 @@ struct vmpt_tsc_change {
 	u64 multiplier; /* 48 bits of fraction; 1ULL << 48 leaves the rate as it is */
 	u64 offset;	/* two's complement */
 	/*
-	 * Bits 63:56 of the trace's TSC where the range begins; packets lack them. As long as
-	 * calls give the same value, later wraps of the 56 bits are counted here, as they are
-	 * seen; another value starts anew with it.
+	 * Bits 63:56 of the trace's TSC at the start of the range; packets lack them. While calls
+	 * pass the same value, later wraps of the 56 bits are counted as they are seen; a new value
+	 * restarts the count.
 	 */
 	u8 high;
 };
@@ -29,16 +28,16 @@ struct vmpt_tsc_change {
 #define VMPT_FAST_COUNTER_MAX 0x1ff
 
 /*
- * Where a rewriter stands between two pieces of one output. All zero: at a packet's start,
- * outside of a block. A packet that is cut by the end of a piece waits in @cut; its bytes
- * have been given out unchanged and are patched by the caller if @patch says so. While @lost
- * is set, @cut_size is how much of a PSB the last bytes may be, and @cut means nothing.
+ * State of a rewriter between two pieces of one output. All zero: at a packet's start, outside a
+ * block. A packet that is cut by the end of a piece is kept in @cut; its bytes were left unchanged,
+ * and the caller patches them if @patch says so. While @lost is set, @cut_size is the number of
+ * last bytes that may belong to a PSB, and @cut is not used.
  */
 struct vmpt_tsc_scan {
 	u8 cut[VMPT_PT_SIZE_MAX];
-	u8 cut_size;			 /* bytes of a cut packet that were seen */
+	u8 cut_size;			 /* bytes seen of a cut packet */
 	u8 block;			 /* block context (33.4.1.1) */
-	u8 lost;			 /* not at a packet's start: look for a PSB */
+	u8 lost;			 /* not at a packet's start: search for a PSB */
 	u8 patched;			 /* of the last call: leading bytes of @cut that changed */
 	u8 patch[VMPT_PT_SIZE_MAX];	 /* the new bytes for them, in stream order */
 	u8 high;			 /* change->high of the last call … */
@@ -48,17 +47,16 @@ struct vmpt_tsc_scan {
 };
 
 /*
- * Rewrite the TSC and TMA packets in @buf, @len bytes of the output that follow those of the
- * last call. Packet-exact: nothing inside another packet's payload is touched; bytes that are
- * no packet are left alone up to the next PSB. A packet that began in the last piece and is
- * whole now: its part in this piece is written here, its earlier part is in @scan->patch,
- * @scan->patched bytes of it, for the caller to write back.
- * Speed: as fast as the packets can be walked; it reads each byte of @buf once or twice.
+ * Rewrite the TSC and TMA packets in @buf, @len bytes of the output that follow those of the last
+ * call. Payloads of other packets are never changed; bytes that are no packet are left unchanged up
+ * to the next PSB. When a packet that began in the last piece is complete: its part in this piece
+ * is written here, its earlier part is in @scan->patch, @scan->patched bytes of it, for the caller
+ * to write back. Each byte of @buf is read once or twice.
  */
 void vmpt_tsc_rewrite(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
 		      size_t len);
 
-/* What a host's decoder must know of one vCPU. One JSON object a line. */
+/* What a host's decoder must know about one vCPU. One JSON object per line. */
 struct vmpt_record {
 	/* UTF-8, any characters, escaped as JSON asks; a byte that is not UTF-8 becomes U+FFFD */
 	const char *vm;
@@ -66,7 +64,7 @@ struct vmpt_record {
 	u64 vmcs; /* VMCS pointer, 4-KiB aligned */
 	u64 tsc_offset;
 	u64 tsc_multiplier; /* 48 bits of fraction */
-	u64 since;	    /* host TSC from which on this holds */
+	u64 since;	    /* host TSC from which this is valid */
 };
 
 /*

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A vCPU: what it is made of and checked for, RESET, and the events that change TraceEn
- * without an instruction of the guest writing it: SMI and RSM (SDM 3 33.2.9.3), VMXON and
- * VMXOFF on a processor without VMX_MISC[14] (33.2.9.4).
+ * A vCPU: its initialization and checks, RESET, and the events that change TraceEn without a write
+ * by the guest: SMI and RSM (SDM 3 33.2.9.3), VMXON and VMXOFF on a processor without VMX_MISC[14]
+ * (33.2.9.4).
  */
 #include "vmm-lib/caps-rules.h"
 #include "vmm-lib/internal.h"
 
 static int missing(struct vmpt_refusal *why, const char *field)
 {
-	return vmpt_refuse(why, VMPT_E_INVAL, field, "missing, and this plan needs it", 0, 0);
+	return vmpt_refuse(why, VMPT_E_INVAL, field, "missing, but this plan needs it", 0, 0);
 }
 
 static int check_mem_policies(const struct vmpt_config *config, struct vmpt_refusal *why)
@@ -49,7 +49,7 @@ static int check_shadow(const struct vmpt_shadow_memory *memory, struct vmpt_ref
 	return 0;
 }
 
-/* Callbacks of a guest with PT. Those for the processor come all or none. */
+/* Callbacks of a guest with PT. Those that access the processor are all present or all absent. */
 static int check_ops(const struct vmpt_ops *ops, const struct vmpt_vmx_plan *plan,
 		     struct vmpt_refusal *why)
 {
@@ -73,8 +73,8 @@ static int check_ops(const struct vmpt_ops *ops, const struct vmpt_vmx_plan *pla
 }
 
 /*
- * Whether the plan is one for this processor: without the control, what the guest takes for
- * its own addresses would be the host's.
+ * Whether the plan suits this processor: without the control, addresses that the guest takes for
+ * its own would be the host's.
  */
 static int check_processor(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *host,
 			   struct vmpt_refusal *why)
@@ -96,7 +96,7 @@ static int check_processor(const struct vmpt_vmx_plan *plan, const struct vmpt_c
 	return 0;
 }
 
-/* Whether the plan is one for this guest (33.5.2.1: no PT in CPUID under system-wide use). */
+/* Whether the plan suits this guest (33.5.2.1: no PT in CPUID under system-wide use). */
 static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *guest,
 		      struct vmpt_refusal *why)
 {
@@ -107,10 +107,10 @@ static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *
 				   "not as vmpt_vmx_plan() made it", 0, 0);
 	if (guest->cpuid.present && !for_guest)
 		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_PT,
-				   "shown to a guest that this use gives none", 0, 0);
+				   "shown to a guest that has none under this use", 0, 0);
 	if (!guest->cpuid.present && for_guest)
 		return vmpt_refuse(why, VMPT_E_CONTROLS, VMPT_FIELD_PT,
-				   "hidden from a guest that this use gives PT", 0, 0);
+				   "hidden from a guest that has PT under this use", 0, 0);
 	return 0;
 }
 
@@ -164,8 +164,8 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->pip_on_restore = config->pip_on_restore;
 	vcpu->tsc_multiplier = config->tsc_multiplier;
 	/*
-	 * The guest's rules are the host's or narrower, for vmpt_caps_check() has passed: what
-	 * the guest may write can go to the processor, where a #GP would be the host's.
+	 * The guest's rules are the host's or narrower, because vmpt_caps_check() has passed: what
+	 * the guest may write can be written to the processor without a #GP in the host.
 	 */
 	vmpt_pt_rules_init(&vcpu->rules, &vcpu->guest.cpuid);
 	vmpt_pt_rules_init(&vcpu->host_rules, &config->host->cpuid);
@@ -175,7 +175,7 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	return 0;
 }
 
-/* Output goes to nowhere now: no shadow describes it and no TSC waits in it. */
+/* Output goes nowhere now: no shadow describes it and no TSC in it is left to adjust. */
 static void forget_output(struct vmpt_vcpu *vcpu)
 {
 	vcpu->shadow.end = VMPT_SHADOW_NONE;
@@ -207,7 +207,7 @@ void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm)
 	forget_output(vcpu);
 }
 
-/* The processor has flushed its buffers when the guest left it: the output is whole. */
+/* The processor flushed its buffers at the exit, so the output is complete. */
 void vmpt_vcpu_clear_trace_en(struct vmpt_vcpu *vcpu)
 {
 	vmpt_pt_clear_trace_en(&vcpu->regs);
@@ -226,9 +226,9 @@ int vmpt_vcpu_smi(struct vmpt_vcpu *vcpu)
 }
 
 /*
- * What SMM made of the other bits of CTL may not go with TraceEn (ToPA cleared where there
- * is no single-range output). The manual is silent; such a state must never reach the
- * processor, and RSM answers a state that cannot be with a shutdown.
+ * The other bits of CTL, as SMM left them, may not be legal with TraceEn (ToPA cleared on a
+ * processor without single-range output). The manual is silent; such a state must never reach the
+ * processor, and RSM to an invalid state is a shutdown.
  */
 int vmpt_vcpu_rsm(struct vmpt_vcpu *vcpu)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which VMX controls a use of PT needs on a given processor (SDM 3 33.5.1, 33.5.2,
- * Table 33-52), and what takes their place where the processor lacks them: MSR lists for
- * load and clear (33.5.2.2), a shadow ToPA for guest-physical output.
+ * Which VMX controls a use of PT needs on a given processor (SDM 3 33.5.1, 33.5.2, Table 33-52),
+ * and what replaces missing ones: MSR lists for load and clear (33.5.2.2), a shadow ToPA for
+ * guest-physical output.
  */
 #include "vmm-lib/vmx.h"
 #include "arch/pt-regs.h"
@@ -14,7 +14,7 @@
 
 enum field { SECONDARY, EXIT, ENTRY, FIELDS };
 
-/* The seven controls that are about PT: where they stand, and what says they are there. */
+/* The seven controls related to PT: where each one is, and which capability reports it. */
 static const struct {
 	const char *name;
 	u8 field;
@@ -36,9 +36,8 @@ static const struct {
 };
 
 /*
- * What of @host's controls can be used. All that is about PT rests on IA32_VMX_MISC[14]
- * (33.5.1); "PT uses guest physical addresses" on EPT, load and clear, for VM entry
- * checks that.
+ * Which of @host's controls can be used. Everything about PT depends on IA32_VMX_MISC[14] (33.5.1);
+ * "PT uses guest physical addresses" depends on EPT, load and clear, which VM entry checks.
  */
 static u32 usable(const struct vmpt_caps *host)
 {
@@ -68,7 +67,7 @@ static void turn_on(struct vmpt_vmx_plan *plan, u32 caps)
 			*value_of(plan, controls[i].field) |= controls[i].bit;
 }
 
-/* Conceal as the use and the way of clearing TraceEn ask for it. */
+/* Conceal as the use and the way of clearing TraceEn require. */
 static int plan_conceal(struct vmpt_vmx_plan *plan, u32 vmx, struct vmpt_refusal *why)
 {
 	u32 need = plan->use == VMPT_USE_CONCEALED ? CONCEAL_ALL : 0;
@@ -117,7 +116,9 @@ static int plan_guest(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, 
 static int plan_use(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u32 vmx,
 		    struct vmpt_refusal *why)
 {
-	/* LBRs of the guest do not work while PT is on. Under USE_HOST it is off in the guest. */
+	/*
+	 * LBRs of the guest do not work while PT is enabled. Under USE_HOST it is off in the guest.
+	 */
 	plan->no_lbr = vmx & VMPT_VMX_NO_LBR &&
 		       (plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_CONCEALED ||
 			plan->use == VMPT_USE_SYSTEM);
@@ -129,7 +130,7 @@ static int plan_use(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u3
 	if (plan->use == VMPT_USE_HOST) {
 		/* Without IA32_VMX_MISC[14] TraceEn is 0 in VMX operation (33.2.9.4). */
 		plan->stop_host = vmx & VMPT_VMX_PT;
-		/* The guest's CTL of 0 makes an entry fail that would trace the guest. */
+		/* With a guest CTL of 0, an entry that would trace the guest fails. */
 		if ((vmx & LOAD_CLEAR) == LOAD_CLEAR)
 			turn_on(plan, LOAD_CLEAR);
 		return 0;
@@ -154,7 +155,7 @@ int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, enum
 	return plan_use(plan, host, usable(host), why);
 }
 
-/* The rules that hold whatever the use is. */
+/* The rules that hold for every use. */
 static int check_controls(const struct vmpt_caps *host, const u32 field[FIELDS],
 			  struct vmpt_refusal *why)
 {
@@ -206,7 +207,7 @@ int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *hos
 
 		if (control->mask & bit && (is ^ control->value) & bit)
 			return vmpt_refuse(why, VMPT_E_CONTROLS, controls[i].name,
-					   "not as the plan's use needs it", !!(is & bit),
+					   "not what the plan's use needs", !!(is & bit),
 					   !!(control->value & bit));
 	}
 	return 0;
@@ -223,7 +224,7 @@ void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, struct vmpt
 	lists->entry_loads = 1;
 	lists->exit_store[0].msr = VMPT_MSR_RTIT_CTL;
 	lists->exit_stores = 1;
-	/* All that counts is TraceEn = 0: the other MSRs are still the guest's then. */
+	/* Only TraceEn = 0 matters: the other MSRs still hold the guest's values. */
 	lists->exit_load[0].msr = VMPT_MSR_RTIT_CTL;
 	lists->exit_load[0].value = 0;
 	lists->exit_loads = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * VMX controls for PT (SDM 3 33.5.1, 33.5.2, Table 33-52): which ones a use of PT needs
- * on a given processor, MSR load/store lists where the controls are missing, and which
- * accesses of the guest must be intercepted.
+ * VMX controls for PT (SDM 3 33.5.1, 33.5.2, Table 33-52): which ones a use of PT needs on a given
+ * processor, MSR load/store lists if controls are missing, and which guest accesses must be
+ * intercepted.
  */
 #ifndef VMPT_VMM_VMX_H
 #define VMPT_VMM_VMX_H
@@ -25,27 +25,28 @@ extern "C" {
 #define VMPT_VMCS_GUEST_RTIT_CTL 0x2814
 
 enum vmpt_use {
-	VMPT_USE_NONE,	    /* nobody traces; the guest is shown no PT */
+	VMPT_USE_NONE,	    /* no one traces; the guest is shown no PT */
 	VMPT_USE_GUEST,	    /* the guest traces itself and may see that it is a guest */
-	VMPT_USE_CONCEALED, /* the guest traces itself; nothing tells it from a machine */
+	VMPT_USE_CONCEALED, /* the guest traces itself; its trace looks like that of a physical
+			       machine */
 	VMPT_USE_SYSTEM,    /* the host traces host and guest; the guest is shown no PT */
-	VMPT_USE_HOST,	    /* the host traces itself only; the guest is shown no PT */
+	VMPT_USE_HOST,	    /* the host traces only itself; the guest is shown no PT */
 	VMPT_USES
 };
 
-/* Which bits of a control field are this library's, and their values. */
+/* Which bits of a control field belong to this library, and their values. */
 struct vmpt_control {
 	u32 mask, value;
 };
 
 struct vmpt_msr_entry {
 	u32 msr;
-	u64 value; /* of a store list: filled in by the processor */
+	u64 value; /* in a store list: filled in by the processor */
 };
 
 #define VMPT_LIST_MAX 4
 
-/* The three MSR areas of a VMCS, as far as PT needs them. @value is what the VMM puts in. */
+/* The three MSR areas of a VMCS, as far as PT needs them. @value is what the VMM writes there. */
 struct vmpt_msr_lists {
 	struct vmpt_msr_entry entry_load[VMPT_LIST_MAX];
 	struct vmpt_msr_entry exit_store[VMPT_LIST_MAX];
@@ -60,37 +61,37 @@ struct vmpt_vmx_plan {
 	bool lists;	/* no load/clear controls: TraceEn goes through MSR lists */
 	bool shadow;	/* no GPA control: output goes through a shadow ToPA */
 	bool conceal;	/* NR = 0, no VMCS packets in the guest */
-	bool no_lbr;	/* do not offer LBRs beside PT (33.3.1.2) */
-	bool stop_host; /* the host's tracing ends before each entry */
+	bool no_lbr;	/* do not offer LBRs together with PT (33.3.1.2) */
+	bool stop_host; /* the host's tracing is stopped before each entry */
 	struct vmpt_control secondary, exit, entry;
 };
 
 /*
- * Plan @use on @host. -VMPT_E_CONTROLS with @why (may be NULL) where the processor cannot do
- * it safely, -VMPT_E_INVAL: no such use. The guest's own PT (use GUEST or
- * CONCEALED) needs VMX_MISC[14].
+ * Plan @use on @host. -VMPT_E_CONTROLS with @why (may be NULL) if the processor cannot do it
+ * safely, -VMPT_E_INVAL: no such use. The guest's own PT (use GUEST or CONCEALED) needs
+ * VMX_MISC[14].
  */
 int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, enum vmpt_use use,
 		  struct vmpt_refusal *why);
 
 /*
- * The rules between the controls, for a VMM (or a test) that set the fields by itself:
- * "PT uses guest physical addresses" needs EPT, load and clear; a control that the
- * processor has not; conceal without VMX_MISC[14]; clear without load and the reverse where
- * a guest has PT; what the use needs. 0 or -VMPT_E_CONTROLS with @why (may be NULL).
+ * Check the rules between the controls, for a VMM (or a test) that sets the fields itself: "PT uses
+ * guest physical addresses" without EPT, load and clear; a control that the processor lacks;
+ * conceal without VMX_MISC[14]; for a guest with PT, load or clear without the other; what the use
+ * needs. 0 or -VMPT_E_CONTROLS with @why (may be NULL).
  */
 int vmpt_vmx_check(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u32 secondary,
 		   u32 exit, u32 entry, struct vmpt_refusal *why);
 
 /*
- * The MSR lists for the next entry of a plan with @lists: CTL last in the entry list, the
- * guest's CTL in the store list, 0 for CTL last in the exit load list, whatever the host's is:
- * the OUTPUT MSRs are still the guest's then, and vmpt_vcpu_exit() writes the host's CTL after
+ * The MSR lists for the next entry of a plan with @lists: CTL last in the entry list, the guest's
+ * CTL in the store list, 0 for CTL last in the exit load list, whatever the host's value: the
+ * OUTPUT MSRs still hold the guest's values then, and vmpt_vcpu_exit() writes the host's CTL after
  * them. For other plans all three are empty.
  */
 void vmpt_vmx_lists(const struct vmpt_vmx_plan *plan, u64 guest_ctl, struct vmpt_msr_lists *lists);
 
-/* What the guest's accesses to one MSR must do. */
+/* Which guest accesses to an MSR must exit. */
 #define VMPT_INTERCEPT_READ  0x1
 #define VMPT_INTERCEPT_WRITE 0x2
 

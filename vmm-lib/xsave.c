@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * XSAVE state component 8 (SDM 3 33.3.5.2): XSAVES and XRSTORS of a guest that was shown
- * it. XRSTORS writes the PT MSRs without an MSR exit, so that a VMM that offers the
- * component intercepts both instructions and asks here; the rules are WRMSR's (33.2.8.1).
+ * XSAVE state component 8 (SDM 3 33.3.5.2): XSAVES and XRSTORS of a guest that was shown it.
+ * XRSTORS writes the PT MSRs without an MSR exit, so a VMM that offers the component intercepts
+ * both instructions and calls these functions; the rules are those of WRMSR (33.2.8.1).
  */
 #include "vmm-lib/internal.h"
 
-/* In the order in which they stand in the area, 8 bytes each. */
+/* In the order of the area, 8 bytes each. */
 static const u32 layout[] = {
 	VMPT_MSR_RTIT_CTL,	   VMPT_MSR_RTIT_OUTPUT_BASE, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
 	VMPT_MSR_RTIT_STATUS,	   VMPT_MSR_RTIT_CR3_MATCH,   VMPT_MSR_RTIT_ADDR0_A,
@@ -46,14 +46,14 @@ int vmpt_vcpu_xsaves(struct vmpt_vcpu *vcpu, u8 area[VMPT_XSAVE_SIZE])
 		return -VMPT_E_STATE;
 	if (!vcpu->xsave)
 		return no_component(vcpu);
-	/* STATUS as RDMSR shows it: an exit leaves it without TriggerEn. */
+	/* STATUS as RDMSR shows it: after an exit it lacks TriggerEn. */
 	(void)vmpt_pt_rdmsr(&vcpu->rules, &shown, VMPT_MSR_RTIT_STATUS, &shown.status, NULL);
 	vmpt_xsave_put(&shown, area);
 	vmpt_vcpu_clear_trace_en(vcpu);
 	return 0;
 }
 
-/* One WRMSR of XRSTORS. An MSR that the guest has not can only be what it was. */
+/* One WRMSR of XRSTORS. An MSR that the guest does not have can only keep its value. */
 static int put_back(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *regs, u32 msr, u64 value,
 		    enum vmpt_gp_reason *why)
 {
@@ -77,12 +77,12 @@ int vmpt_vcpu_xrstors(struct vmpt_vcpu *vcpu, const u8 area[VMPT_XSAVE_SIZE])
 		return -VMPT_E_STATE;
 	if (!vcpu->xsave)
 		return no_component(vcpu);
-	/* One read of what may be guest memory. */
+	/* Read memory that may be the guest's only once. */
 	if (area)
 		vmpt_xsave_get(&from, area);
 	/*
-	 * CTL, which may set TraceEn, is the first of the layout: it is written last. While
-	 * TraceEn = 1 another one fails before, STATUS at the latest.
+	 * CTL, which may set TraceEn, is first in the layout and is written last. While TraceEn = 1
+	 * an earlier one fails, STATUS at the latest.
 	 */
 	for (i = VMPT_ARRAY_SIZE(layout); i-- && !ret;)
 		ret = put_back(vcpu, &to, layout[i], *vmpt_pt_reg(&from, layout[i]), &why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * All that a VMM does to give a guest RTIT, in one file; docs/vmm-lib/rtit.md goes through it. The
+ * Everything a VMM does to give a guest RTIT, in one file; docs/vmm-lib/rtit.md explains it. The
  * parts that need VMX are stand-ins, each marked so: the processor is an array of MSRs that traces
  * nothing, the guest a list of the instructions that exit.
  */
@@ -8,7 +8,7 @@
 
 #include "vmm-lib/rtit.h"
 
-#define HPA 0x40000000ULL /* the guest's memory in the host's, in one piece */
+#define HPA 0x40000000ULL /* the guest's memory in the host, contiguous */
 
 struct vm {
 	u8 ram[1 << 20]; /* guest-physical 0 up */
@@ -45,7 +45,7 @@ static int guest_write(void *opaque, u64 gpa, const void *buf, size_t len)
 	return 0;
 }
 
-/* A VMM that swaps or moves pages holds them here, and gives them up in guest_release(). */
+/* A VMM that swaps or moves pages pins them here, and releases them in guest_release(). */
 static int guest_translate(void *opaque, u64 gpa, u64 *hpa, u64 *size)
 {
 	struct vm *vm = opaque;
@@ -106,7 +106,10 @@ static int run(struct vm *vm, struct vmpt_rtit_vcpu *vcpu, char insn, u32 index,
 {
 	int ret;
 
-	/* Only a guest that traces needs its MSRs there; they stay until another one comes. */
+	/*
+	 * Only a guest that traces needs its MSRs loaded; they stay until another vCPU needs the
+	 * processor.
+	 */
 	if (!vcpu->loaded && vmpt_rtit_vcpu_wanted(vcpu)) {
 		printf("load\n");
 		ret = vmpt_rtit_vcpu_load(vcpu);

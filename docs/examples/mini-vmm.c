@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * All that a VMM does to give a guest Intel PT, in one file; docs/vmm-guide.md goes through
- * it. The parts that need VMX are stand-ins, each marked so: the processor is an array of
- * MSRs, the guest a list of the instructions that exit.
+ * Everything a VMM does to give a guest Intel PT, in one file; docs/vmm-guide.md explains it. The
+ * parts that need VMX are stand-ins, each marked so: the processor is an array of MSRs, the guest a
+ * list of the instructions that exit.
  */
 #include <stdio.h>
 

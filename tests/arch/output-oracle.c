@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* SDM 3 33.2.7 byte by byte, and arch/output.c beside it. */
+/* SDM 3 33.2.7 byte by byte, and arch/output.c next to it. */
 #include "tests/arch/output-oracle.h"
 
-/* Not support.h's: a fuzz target has no Check. */
+/* Not support.h's: a fuzz target does not use Check. */
 static u32 random_of(struct memory *m)
 {
 	m->seed = m->seed * 6364136223846793005u + 1442695040888963407u;
@@ -15,8 +15,8 @@ static bool later(struct memory *m)
 }
 
 /*
- * Tables refuse stores, so that it does not matter whether an entry is read before or after
- * the last byte of the region before it.
+ * Tables refuse stores, so it does not matter whether an entry is read before or after the last
+ * byte of the previous region.
  */
 static bool refuses(const struct memory *m, u64 pa)
 {
@@ -56,7 +56,7 @@ static int write_bytes(void *opaque, u64 pa, const u8 *bytes, size_t len)
 const struct vmpt_output_memory memory_callbacks = { .read_entry = read_entry,
 						     .write = write_bytes };
 
-/* ---- the manual once more, one byte at a time ---- */
+/* ---- the manual again, one byte at a time ---- */
 
 static bool oracle_malformed(const struct oracle *o)
 {
@@ -66,7 +66,7 @@ static bool oracle_malformed(const struct oracle *o)
 
 	for (bit = 12; bit < o->maxphyaddr; bit++)
 		address |= e & 1ULL << bit;
-	/* 1 and 2c: what is no address, no Size and no flag must be 0 */
+	/* 1 and 2c: bits that are not address, Size or a flag must be 0 */
 	if (e != (address | (e & 0x3d5)))
 		return true;
 	if (end) /* 4a, 4b */
@@ -76,7 +76,7 @@ static bool oracle_malformed(const struct oracle *o)
 	return address % (1ULL << size); /* 2b */
 }
 
-/* The entry of the current index; *end: it is an END entry. False: an error. */
+/* The entry at the current index; *end: it is an END entry. False: an error. */
 static bool oracle_read(struct oracle *o, bool *end)
 {
 	u64 pa = o->base + o->index * 8;
@@ -221,7 +221,7 @@ const char *pair_differs(struct pair *p)
 		return "events";
 	if (p->ours.bad)
 		return "an access across pages or an unaligned read";
-	/* Once more where the last bytes of a region are refused after the next was looked up */
+	/* Retry if the last bytes of a region are refused after the next was looked up */
 	if (!p->ours.later && p->reads > 2 * (o->filled + o->error + p->loads))
 		return "reads are not bounded";
 	if (memcmp(p->ours.bytes, p->theirs.bytes, MEMORY))
@@ -251,7 +251,7 @@ const char *pair_write(struct pair *p, const u8 *bytes, size_t len)
 		if (done > len - at || (ret && ret != -VMPT_E_RETRY) || (!ret && done != len - at))
 			return "result of the write";
 		at += done;
-		/* The MSRs are all there is to go on from. */
+		/* The state is in the MSRs only. */
 		if (ret && random_of(&p->ours) % 2)
 			pair_renew(p);
 	} while (ret);

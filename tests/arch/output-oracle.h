@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A byte-by-byte reading of SDM 3 33.2.7, written down a second time: what arch/output.c is
- * held against. And the small physical memory that both write to.
+ * A second, byte-by-byte implementation of SDM 3 33.2.7, with which arch/output.c is compared. And
+ * the small physical memory that both write to.
  */
 #ifndef VMPT_TESTS_ARCH_OUTPUT_ORACLE_H
 #define VMPT_TESTS_ARCH_OUTPUT_ORACLE_H
@@ -18,9 +18,9 @@ enum kind { RAM, DROPS, FAULTS, KINDS };
 struct memory {
 	u8 bytes[MEMORY];
 	u8 kind[PAGES];
-	u32 later; /* one in so many accesses is -VMPT_E_RETRY, 0: none … */
+	u32 later; /* one in this many accesses is -VMPT_E_RETRY, 0: none … */
 	u64 seed;  /* … by this */
-	u32 bad;   /* accesses outside of a page */
+	u32 bad;   /* accesses outside any page */
 };
 
 /* The callbacks; opaque is a struct memory. */
@@ -35,7 +35,7 @@ struct oracle {
 	u64 entry;
 	bool current; /* entry was read and is well-formed */
 	bool error, stopped;
-	bool halted; /* one of them at the start: no event tells it */
+	bool halted; /* one of them at the start: no event reports it */
 	u64 lost, dropped, filled;
 	u32 ints, wraps;
 };
@@ -55,13 +55,13 @@ struct pair {
 	struct vmpt_output out;
 	struct oracle o;
 	u64 loads;
-	u64 lost, dropped, reads, ints; /* of those struct vmpt_output that are gone */
+	u64 lost, dropped, reads, ints; /* of the struct vmpt_output that were discarded */
 	u32 events;
 };
 
-/* ours, rules and regs are set: the rest. */
+/* rules and regs are set by the caller: this sets the rest. */
 void pair_start(struct pair *p);
-/* A struct vmpt_output made anew where the last one stands. */
+/* A new struct vmpt_output at the position of the last one. */
 void pair_renew(struct pair *p);
 /* One write of ours, with retries, and the same bytes to the oracle. NULL or what is wrong. */
 const char *pair_write(struct pair *p, const u8 *bytes, size_t len);

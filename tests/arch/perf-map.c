@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Our packets in perf's words. Where perf keeps raw bytes, reserved bits among
- * them, the masks leave those out.
+ * Our packets in perf's terms. Where perf keeps raw bytes, including reserved bits, the masks omit
+ * those.
  */
 #include "tests/arch/perf-map.h"
 
@@ -48,7 +48,7 @@ static enum intel_pt_pkt_type type_of(const struct vmpt_pt_packet *p)
 		[VMPT_PT_EVD] = INTEL_PT_EVD,
 	};
 
-	/* The IP bit makes a type of its own. */
+	/* The IP bit is a separate type. */
 	if (p->kind == VMPT_PT_PTW && p->ptw.ip)
 		return INTEL_PT_PTWRITE_IP;
 	if (p->kind == VMPT_PT_EXSTOP && p->exstop.ip)
@@ -60,7 +60,7 @@ static enum intel_pt_pkt_type type_of(const struct vmpt_pt_packet *p)
 	return type[p->kind];
 }
 
-/* Branches stand at the top, the oldest in bit 63; below a long TNT's, its header. */
+/* Branches are at the top, the oldest in bit 63; below those of a long TNT is its header. */
 static void view_tnt(struct perf_view *v, const struct vmpt_pt_packet *p)
 {
 	v->pkt.count = (int)p->tnt.count;
@@ -75,12 +75,12 @@ static void view_mode_exec(struct perf_view *v, const struct vmpt_pt_packet *p)
 	v->pkt.count = (int)(p->exec.cs_l | p->exec.cs_d << 1 | p->exec.rflags_if << 2);
 	v->count_mask = 0x07;
 	v->pkt.payload = p->exec.cs_l ? 64 : p->exec.cs_d ? 32 : 16;
-	/* Both bits: not defined, perf refuses it; to us a reserved value. */
+	/* Both bits: not defined, perf refuses it; a reserved value for us. */
 	if (p->exec.cs_l && p->exec.cs_d)
 		v->pkt.type = INTEL_PT_BAD;
 }
 
-/* Bytes from 2 on as they stand */
+/* Bytes from 2 on, unchanged */
 static void view_power(struct perf_view *v, const struct vmpt_pt_packet *p)
 {
 	switch (p->kind) {

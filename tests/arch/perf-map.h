@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How perf's packet decoder says what ours says. Compiled at test time only,
- * against perf's own header from the package linux-source (see perf-check.sh).
+ * How perf's packet decoder describes what ours decodes. Compiled at test time only, with perf's
+ * own header from the package linux-source (see perf-check.sh).
  */
 #ifndef VMPT_TESTS_ARCH_PERF_MAP_H
 #define VMPT_TESTS_ARCH_PERF_MAP_H
@@ -9,15 +9,15 @@
 #include "arch/pt-packet.h"
 #include "intel-pt-decoder/intel-pt-pkt-decoder.h"
 
-/* A packet as perf has it, and which bits of it mean something. */
+/* A packet as perf has it, and which of its bits matter. */
 struct perf_view {
 	struct intel_pt_pkt pkt;
 	u64 payload_mask;
 	int count_mask;
-	int size; /* with the PADs behind that perf takes along */
+	int size; /* with the following PADs that perf includes */
 };
 
-/* What perf should make of @pkt, which we decoded from the @len bytes at @buf. */
+/* What perf should return for @pkt, which we decoded from the @len bytes at @buf. */
 void perf_view_of(struct perf_view *view, const struct vmpt_pt_packet *pkt, const u8 *buf,
 		  size_t len);
 

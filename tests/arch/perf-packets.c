@@ -11,17 +11,17 @@
 #include "tests/arch/perf-tests.h"
 #include "tests/support/support.h"
 
-/* What perf says where we say @err, the bytes being @buf. */
+/* What perf returns where we return @err, the bytes being @buf. */
 static int perf_error(int err, const u8 *buf, size_t len)
 {
 	switch (err) {
 	case -VMPT_E_TRUNCATED:
 		return INTEL_PT_NEED_MORE_BYTES;
 	case -VMPT_E_PSB:
-		/* It wants all 16 bytes before it looks at them. */
+		/* It needs all 16 bytes before it checks them. */
 		return len < 16 ? INTEL_PT_NEED_MORE_BYTES : INTEL_PT_BAD_PACKET;
 	case -VMPT_E_CYC:
-		/* Ten bytes are a packet to it, the bits above the 64th lost. */
+		/* It accepts ten bytes as a packet; the bits above the 64th are lost. */
 		return buf[9] & 1 ? INTEL_PT_BAD_PACKET : 10;
 	default:
 		return INTEL_PT_BAD_PACKET;
@@ -43,7 +43,7 @@ static void show(const u8 *buf, size_t len)
 	printf("(%zu bytes)\n", len);
 }
 
-/* Decode at @buf by both. Returns perf's size, or a negative error. */
+/* Decode at @buf with both. Returns perf's size, or a negative error. */
 static int compare(const u8 *buf, size_t len, unsigned int *block, struct vmpt_pt_packet *p)
 {
 	enum intel_pt_pkt_ctx ctx = perf_ctx_of(*block);
@@ -91,14 +91,14 @@ static void random_head(struct test_rng *rng, u8 *buf)
 		buf[0] = 0x02;
 	if ((r & 0x1f) == 1)
 		memcpy(buf, "\x02\xc3\x88", 3);
-	/* CYC has only ones in bit 0 of each byte to go on with. */
+	/* CYC continues with bit 0 of each byte set. */
 	if ((r & 0x1f) == 2)
 		for (i = 0; i < 9; i++)
 			buf[i] |= i ? 1 : 7;
 	if ((r & 0x1f) == 4)
 		for (i = 0; i < 16; i++)
 			buf[i] = i & 1 ? 0x82 : 0x02;
-	/* Zeros behind: PADs that perf takes along */
+	/* Zeros after it: PADs that perf includes */
 	if ((r & 0xe0) == 0x20)
 		memset(buf + (r >> 8) % 16, 0, 16 - (r >> 8) % 16);
 }
@@ -116,7 +116,7 @@ START_TEST(random_bytes_agree)
 		u8 *exact = malloc(len);
 
 		random_head(&rng, buf);
-		/* Just these bytes: the address sanitizer sees a read behind them. */
+		/* Only these bytes: the address sanitizer detects a read beyond them. */
 		memcpy(exact, buf, len);
 		block = n % 3 ? VMPT_PT_BLOCK(n % 3 - 1, test_random(&rng)) : 0;
 		if (compare(exact, len, &block, &p) > 0)

@@ -9,7 +9,7 @@
 #include "tests/arch/perf-tests.h"
 #include "tests/support/support.h"
 
-/* The little that perf's file takes from perf's headers. */
+/* The few things that perf's file takes from perf's headers. */
 #define pr_debug(...)  ((void)0)
 #define __maybe_unused __attribute__((unused))
 #define TEST_OK	       0
@@ -17,7 +17,7 @@
 struct test_suite;
 int test__intel_pt_pkt_decoder(struct test_suite *test, int subtest);
 
-/* A function of that name is in it; Check has a macro. */
+/* The file has a function of that name; Check has a macro. */
 #undef fail
 #include "perf-pkt-decoder-test.c"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Packets written out by hand from the manual's tables: bytes, values and text.
- * The tests of arch/pt-packet*.c and of the decoders walk this list.
+ * Packets written by hand from the manual's tables: bytes, values and text. The tests of
+ * arch/pt-packet*.c and of the decoders use this list.
  */
 #ifndef VMPT_TESTS_ARCH_PT_CASES_H
 #define VMPT_TESTS_ARCH_PT_CASES_H
@@ -15,7 +15,7 @@ struct pt_case {
 	u8 size;
 	u8 wire[VMPT_PT_SIZE_MAX];
 	u64 val[VMPT_PT_VALUES];
-	const char *text; /* as printed; NULL: not said here */
+	const char *text; /* as printed; NULL: not given here */
 };
 
 extern const struct pt_case pt_cases[];

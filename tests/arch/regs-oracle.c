@@ -75,7 +75,7 @@ static bool in_field(unsigned int n)
 	       (n >= 32 && n <= 47);
 }
 
-/* @map: the bitmap of subleaf 1; @on: the field is in use, so that 0 is an encoding too. */
+/* @map: the bitmap of subleaf 1; @on: the field is in use, so 0 is an encoding too. */
 static bool encoding_ok(unsigned int value, bool supported, u32 map, bool on)
 {
 	if (!supported)

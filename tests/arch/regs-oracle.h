@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The rules of the PT MSRs once more, for the tests of arch/pt-regs.c: written down from
- * SDM 3 Tables 33-6 to 33-9, 33-11 and 33-12 bit by bit, slow and plain, with numbers and
- * without a look at the masks or names of the code under test. No Check in here: the fuzz
- * target uses it too.
+ * A second implementation of the rules of the PT MSRs, for the tests of arch/pt-regs.c: from SDM 3
+ * Tables 33-6 to 33-9, 33-11 and 33-12 bit by bit, slow and plain, with numbers and without the
+ * masks or names of the code under test. It does not use Check: the fuzz target uses it too.
  */
 #ifndef VMPT_TESTS_REGS_ORACLE_H
 #define VMPT_TESTS_REGS_ORACLE_H
@@ -14,7 +13,7 @@
 #define ORACLE_MSRS 13
 extern const u32 oracle_msrs[ORACLE_MSRS];
 
-/* All that this version of the manual knows; 46 and 48 address bits. */
+/* Everything in this version of the manual; 46 and 48 address bits. */
 void oracle_full(struct vmpt_pt_cpuid *cpuid);
 
 struct oracle {
@@ -26,15 +25,15 @@ struct oracle {
 /* A processor with no PT state at all: the values after a cold reset. */
 void oracle_init(struct oracle *o, const struct vmpt_pt_cpuid *cpuid);
 
-/* Index of @msr in oracle_msrs, -1 if it is none of them. */
+/* Index of @msr in oracle_msrs, -1 if it is not there. */
 int oracle_index(u32 msr);
 
 bool oracle_exists(const struct vmpt_pt_cpuid *cpuid, u32 msr);
 bool oracle_ctl_ok(const struct vmpt_pt_cpuid *cpuid, u64 ctl);
-/* Whether @msr can hold @value at all; CTL: as oracle_ctl_ok(). */
+/* Whether @msr can hold @value at all; for CTL, as oracle_ctl_ok(). */
 bool oracle_value_ok(const struct vmpt_pt_cpuid *cpuid, u32 msr, u64 value);
 
-/* Does the access; false: #GP, nothing changed. @msr is one of oracle_msrs. */
+/* Do the access; false: #GP, nothing changed. @msr is one of oracle_msrs. */
 bool oracle_read(const struct oracle *o, u32 msr, u64 *value);
 bool oracle_write(struct oracle *o, u32 msr, u64 value);
 bool oracle_restore(struct oracle *o, u32 msr, u64 value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Accesses to PT MSRs from any bytes: see regs-walk.h. */
+/* Accesses to PT MSRs from arbitrary bytes: see regs-walk.h. */
 #include "tests/arch/regs-walk.h"
 
 struct pair {
@@ -23,8 +23,8 @@ static void make_caps(struct vmpt_pt_cpuid *c, const u8 *head)
 }
 
 /*
- * As many bits of @value as @msr can hold at once. From the top down: CTL's output scheme
- * and encodings are settled before TraceEn asks for them.
+ * As many bits of @value as @msr can hold at once. From the top down: CTL's output scheme and
+ * encodings are settled before TraceEn depends on them.
  */
 static u64 legalize(const struct vmpt_pt_cpuid *c, u32 msr, u64 value)
 {
@@ -69,10 +69,10 @@ static const char *do_access(struct walk *w, struct pair *p, int how)
 		return "the reason does not fit the result";
 	if ((!ok || how == 0) && !same(&before, &p->regs))
 		return "a read or a #GP changed something";
-	return got != want ? "a read gives another value" : NULL;
+	return got != want ? "a read returns another value" : NULL;
 }
 
-/* What happens besides accesses. */
+/* Events other than accesses. */
 static void do_event(struct pair *p, unsigned int event, u64 value)
 {
 	struct oracle *o = &p->oracle;
@@ -116,12 +116,12 @@ static const char *check_state(struct walk *w, const struct pair *p)
 		if (!oracle_exists(&p->cpuid, msr)) {
 			if (*vmpt_pt_reg((struct vmpt_pt_regs *)&p->regs, msr) !=
 			    (msr == 0x561 ? 0x7f : 0))
-				return "an MSR that is not there has a value";
+				return "an MSR that does not exist has a value";
 			continue;
 		}
 		w->msr = msr;
 		if (vmpt_pt_rdmsr(&p->rules, &p->regs, msr, &value, NULL))
-			return "an MSR that is there cannot be read";
+			return "an MSR that exists cannot be read";
 		w->value = value;
 		if (value != p->oracle.value[i])
 			return "an MSR has another value";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Any bytes as a processor's capabilities and a sequence of accesses to its PT MSRs, done
+ * Arbitrary bytes as a processor's capabilities and a sequence of accesses to its PT MSRs, executed
  * by arch/pt-regs.c and by the oracle side by side. For a random test and a fuzz target.
  */
 #ifndef VMPT_TESTS_REGS_WALK_H
@@ -15,11 +15,11 @@
 
 struct walk {
 	const char *wrong; /* NULL, or what did not agree; static memory */
-	size_t step;	   /* the access after which it was seen */
+	size_t step;	   /* the access after which it was detected */
 	u32 msr;
 	u64 value;
 
-	/* to see that a test tests something */
+	/* to show that a test reaches something */
 	u64 legal, faults, enabled;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/output.c against a byte-by-byte reading of SDM 3 33.2.7, written down once more
- * here: random tables with mistakes in them, single ranges, memory that drops, refuses or
- * is not there yet, writes cut anywhere. VMPT_SOAK=seconds: go on for so long.
+ * arch/output.c against a second, byte-by-byte implementation of SDM 3 33.2.7: random tables with
+ * errors, single ranges, memory that drops, refuses or is late, writes cut anywhere.
+ * VMPT_SOAK=seconds: run for that long.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -24,7 +24,7 @@ static u64 random_entry(struct test_rng *rng, u64 r)
 		e |= VMPT_TOPA_STOP;
 	if (r % 4 == 2)
 		e = (r >> 40) % TABLES << 12 | VMPT_TOPA_END;
-	if (r % 64 == 3) /* any mistake */
+	if (r % 64 == 3) /* any error */
 		e ^= 1ULL << test_random(rng) % 64;
 	return e;
 }
@@ -69,7 +69,7 @@ static void random_position(struct vmpt_pt_regs *regs, struct memory *m, bool on
 		regs->output_base |= 0x80;
 	regs->output_mask_ptrs =
 		vmpt_pt_mask_ptrs(one ? 0 : (u32)(r >> 16) % 512, (u32)(r >> 32) % 4096);
-	if (one) { /* mostly a table that such a processor takes */
+	if (one) { /* usually a table that such a processor accepts */
 		u64 e = regs->output_base | VMPT_TOPA_END;
 
 		memcpy(m->bytes + (regs->output_base & ~0xfffULL) + 8, &e, 8);
@@ -135,7 +135,7 @@ START_TEST(random_tables_and_writes)
 		wraps += p->o.wraps;
 	}
 	free(p);
-	/* Random input must have met all of it. */
+	/* Random input must have covered all of it. */
 	ck_assert_msg(errors > 50 && stops > 10 && filled > 1000 && ints > 200 && dropped > 10 &&
 			      wraps > 100,
 		      "%llu errors, %llu stops, %llu filled, %llu ints, %llu drops, %llu wraps",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/output.c, case by case: each error of SDM 3 33.2.7.1, 33.2.7.2 and 33.2.7.4 at the
- * first use and behind a region, STOP, INT and END, wraps, drops, and callbacks that fail.
- * Positions and addresses are worked out by hand.
+ * arch/output.c, case by case: each error of SDM 3 33.2.7.1, 33.2.7.2 and 33.2.7.4 at the first use
+ * and after a region, STOP, INT and END, wraps, drops, and callbacks that fail. Positions and
+ * addresses are computed by hand.
  */
 #include "arch/output.h"
 #include "tests/support/support.h"
@@ -35,7 +35,7 @@ struct row {
 	bool range, one; /* single range; a processor with one output entry */
 	struct at table[4];
 	u32 bytes; /* to be written */
-	/* what is wanted */
+	/* expected */
 	u32 events, ints, lost, dropped, reads;
 	u8 why;
 	u64 to_base;
@@ -43,7 +43,7 @@ struct row {
 	struct at writes[3]; /* address, bytes */
 };
 
-/* A table of one 4-KiB region at A, its flags, and what stands behind it. */
+/* A table of one 4-KiB region at A, its flags, and the next entry. */
 #define REGION(flags, next) .table = { { T, A | (flags) }, { T + 8, next } }
 /* The position with one byte of room, and one byte to fill it. */
 #define FILL .base = T, .offset = 4095, .bytes = 1, .writes = { { A + 4095, 1 } }
@@ -91,35 +91,35 @@ static const struct row rows[] = {
 	{ "END is followed at the first use", .base = T, .ptr = 1, .offset = 77,
 	  .table = { { T + 8, U | END }, { U, B } }, .bytes = 5, .reads = 2, .to_base = U,
 	  .to_offset = 5, .writes = { { B, 5 } } },
-	{ "4b behind an END at the first use", .base = T, .ptr = 1, .offset = 77,
+	{ "4b after an END at the first use", .base = T, .ptr = 1, .offset = 77,
 	  .table = { { T + 8, U | END }, { U, T | END } }, .bytes = 5, .events = E_ERROR, .lost = 5,
 	  .reads = 2, .why = VMPT_OUTPUT_END_FIRST, .to_base = U },
 
-	/* the same errors behind a region: with its last byte, which is in memory */
-	{ "1 behind", FILL, REGION(0, B | 2), .events = E_ERROR, .reads = 2,
+	/* the same errors after a region: with its last byte, which is stored */
+	{ "1 after", FILL, REGION(0, B | 2), .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_RESERVED, .to_base = T, .to_ptr = 1 },
-	{ "2b behind", FILL, REGION(0, 0x31000 | K8), .events = E_ERROR, .reads = 2,
+	{ "2b after", FILL, REGION(0, 0x31000 | K8), .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_REGION_ALIGN, .to_base = T, .to_ptr = 1 },
-	{ "2c behind", FILL, REGION(0, 1ULL << 36), .events = E_ERROR, .reads = 2,
+	{ "2c after", FILL, REGION(0, 1ULL << 36), .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_PHYSADDR, .to_base = T, .to_ptr = 1 },
 	{ "2c: END to beyond MAXPHYADDR", FILL, REGION(0, 1ULL << 36 | END), .events = E_ERROR,
 	  .reads = 2, .why = VMPT_OUTPUT_PHYSADDR, .to_base = T, .to_ptr = 1 },
-	{ "4a behind", FILL, REGION(0, U | END | INT), .events = E_ERROR, .reads = 2,
+	{ "4a after", FILL, REGION(0, U | END | INT), .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_END_FLAGS, .to_base = T, .to_ptr = 1 },
-	{ "4b behind, in the next table", FILL,
+	{ "4b after, in the next table", FILL,
 	  .table = { { T, A }, { T + 8, U | END }, { U, T | END } }, .events = E_ERROR, .reads = 3,
 	  .why = VMPT_OUTPUT_END_FIRST, .to_base = U },
-	{ "4c i behind", FILL, .one = true, REGION(0, B), .events = E_ERROR, .reads = 2,
+	{ "4c i after", FILL, .one = true, REGION(0, B), .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_ONE_NO_END, .to_base = T, .to_ptr = 1 },
-	{ "4c ii behind", FILL, .one = true, REGION(0, U | END), .events = E_ERROR, .reads = 2,
+	{ "4c ii after", FILL, .one = true, REGION(0, U | END), .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_ONE_BASE, .to_base = T, .to_ptr = 1 },
-	{ "table memory behind", FILL, .table = { { T, A } }, .events = E_ERROR, .reads = 2,
+	{ "table memory after", FILL, .table = { { T, A } }, .events = E_ERROR, .reads = 2,
 	  .why = VMPT_OUTPUT_TABLE_MEMORY, .to_base = T, .to_ptr = 1 },
-	{ "table memory behind, by END", FILL, REGION(0, FAULTY | END), .events = E_ERROR,
+	{ "table memory after, by END", FILL, REGION(0, FAULTY | END), .events = E_ERROR,
 	  .reads = 3, .why = VMPT_OUTPUT_TABLE_MEMORY, .to_base = FAULTY },
-	{ "INT and an error behind", FILL, REGION(INT, B | 2), .events = E_ERROR | E_INT, .ints = 1,
+	{ "INT and an error after", FILL, REGION(INT, B | 2), .events = E_ERROR | E_INT, .ints = 1,
 	  .reads = 2, .why = VMPT_OUTPUT_RESERVED, .to_base = T, .to_ptr = 1 },
-	{ "region memory behind", .base = T, .offset = 4095, REGION(0, FAULTY), .bytes = 4,
+	{ "region memory after", .base = T, .offset = 4095, REGION(0, FAULTY), .bytes = 4,
 	  .events = E_ERROR, .lost = 3, .reads = 2, .why = VMPT_OUTPUT_MEMORY, .to_base = T,
 	  .to_ptr = 1, .writes = { { A + 4095, 1 } } },
 
@@ -131,7 +131,7 @@ static const struct row rows[] = {
 	{ "INT", .base = T, .offset = 4090, REGION(INT, B), .bytes = 8, .events = E_INT, .ints = 1,
 	  .reads = 2, .to_base = T, .to_ptr = 1, .to_offset = 2,
 	  .writes = { { A + 4090, 6 }, { B, 2 } } },
-	{ "STOP: nothing behind is read", .base = T, .offset = 4090, REGION(STOP, B), .bytes = 8,
+	{ "STOP: nothing after it is read", .base = T, .offset = 4090, REGION(STOP, B), .bytes = 8,
 	  .events = E_STOP, .lost = 2, .reads = 1, .to_base = T, .to_offset = 4096,
 	  .writes = { { A + 4090, 6 } } },
 	{ "STOP and INT", FILL, REGION(INT | STOP, B), .events = E_STOP | E_INT, .ints = 1,
@@ -208,7 +208,7 @@ static const struct row rows[] = {
 	  .to_offset = 1 },
 };
 
-/* ---- a processor with nothing but these tables ---- */
+/* ---- a processor with only these tables ---- */
 
 struct machine {
 	const struct row *row;
@@ -285,7 +285,7 @@ static void check_end(const struct machine *m, const struct row *r)
 		status = VMPT_STATUS_ERROR;
 	else if (r->events & E_STOP)
 		status = VMPT_STATUS_STOPPED;
-	if (status != VMPT_STATUS_READ_ONLY) /* TriggerEn goes, ContextEn and FilterEn stay */
+	if (status != VMPT_STATUS_READ_ONLY) /* TriggerEn is cleared, the others are kept */
 		status |= VMPT_STATUS_CONTEXT_EN | VMPT_STATUS_FILTER_EN;
 	ck_assert_msg(m->regs.status == status, "%s: STATUS %llx", r->what,
 		      (unsigned long long)m->regs.status);
@@ -304,7 +304,7 @@ static void check_end(const struct machine *m, const struct row *r)
 			      "%s: write %u", r->what, i);
 	}
 	ck_assert_msg(m->writes == i, "%s: %u writes", r->what, m->writes);
-	/* the bytes are 0, 1, 2 …; what was lost or dropped is missing at one end */
+	/* the bytes are 0, 1, 2 …; lost or dropped bytes are missing at one end */
 	for (i = 0; i < m->bytes; i++, at++)
 		ck_assert_msg(m->seen[i] == (u8)(at + r->dropped), "%s: byte %u", r->what, i);
 }
@@ -332,7 +332,7 @@ START_TEST(a_case)
 }
 END_TEST
 
-/* Each access of each case fails once: the call goes on and nothing differs in the end. */
+/* Each access of each case fails once: the call continues and the result is the same. */
 START_TEST(a_case_with_retries)
 {
 	const struct row *r = &rows[_i];
@@ -357,7 +357,7 @@ START_TEST(a_case_with_retries)
 
 				ck_assert_int_eq(ret, -VMPT_E_RETRY);
 				ck_assert_int_eq(m.fail, 0);
-				if (renew) { /* all position is in the MSRs */
+				if (renew) { /* the whole position is in the MSRs */
 					vmpt_output_init(&m.out, &m.rules, &m.regs, &m.memory);
 					m.out.events = events;
 					m.out.ints = ints;
@@ -375,7 +375,7 @@ START_TEST(a_case_with_retries)
 }
 END_TEST
 
-/* Byte by byte it is the same as in one go. */
+/* Byte by byte gives the same as all at once. */
 START_TEST(a_case_by_bytes)
 {
 	const struct row *r = &rows[_i];
@@ -392,13 +392,13 @@ START_TEST(a_case_by_bytes)
 		byte = (u8)i;
 		ck_assert_int_eq(vmpt_output_write(&m.out, &byte, 1, &done), 0);
 		ck_assert_uint_eq(done, 1);
-		m.writes = 0; /* addresses are looked at by a_case */
+		m.writes = 0; /* a_case checks addresses */
 	}
 	check_end(&m, &cut);
 }
 END_TEST
 
-/* Any negative value of a callback comes through as it is, at load and at write. */
+/* Any negative value of a callback is returned unchanged, at load and at write. */
 START_TEST(errors_of_callbacks)
 {
 	static const struct row r = { "errors", .base = T, REGION(0, B) };
@@ -455,7 +455,7 @@ START_TEST(no_output_when_halted)
 }
 END_TEST
 
-/* FabricEn is never given to a guest; if it is set anyhow, output must not go anywhere. */
+/* FabricEn is never given to a guest; if it is set anyway, output must not go anywhere. */
 START_TEST(fabric)
 {
 	static const struct row r = { "fabric", .base = T, REGION(0, B) };
@@ -468,11 +468,11 @@ START_TEST(fabric)
 }
 END_TEST
 
-/* Where output comes to behind the current page; 0: nowhere. Nothing changes. */
+/* Where output is after the current page; 0: nowhere. Nothing changes. */
 static const struct {
 	struct row row;
 	u64 next;
-	u32 reads; /* more than the load's */
+	u32 reads; /* more than those of the load */
 } nexts[] = {
 	{ { "the next page of a region", .base = T, .offset = 4095, .table = { { T, A | K8 } } },
 	  A + 4096,
@@ -483,7 +483,7 @@ static const struct {
 	  B,
 	  1 },
 	{ { "STOP", .base = T, REGION(STOP, B) }, 0, 0 },
-	{ { "STOP behind another page", .base = T, .table = { { T, A | K8 | STOP } } },
+	{ { "STOP after another page", .base = T, .table = { { T, A | K8 | STOP } } },
 	  A + 4096,
 	  0 },
 	{ { "END", .base = T, .table = { { T, A }, { T + 8, U | END }, { U, B } } }, B, 2 },
@@ -491,8 +491,8 @@ static const struct {
 	    .table = { { T + 8ULL * LAST, A }, { T, B } } },
 	  B,
 	  1 },
-	{ { "an error behind", .base = T, REGION(0, B | 2) }, 0, 1 },
-	{ { "table memory behind", .base = T, REGION(0, FAULTY | END) }, 0, 2 },
+	{ { "an error after", .base = T, REGION(0, B | 2) }, 0, 1 },
+	{ { "table memory after", .base = T, REGION(0, FAULTY | END) }, 0, 2 },
 	{ { "single range", .base = A, .ptr = 0x1fff, .range = true }, A + 4096, 0 },
 	{ { "single range, its end", .base = A, .ptr = 0x1fff, .offset = 0x1fff, .range = true },
 	  A,
@@ -521,7 +521,7 @@ START_TEST(the_next_page)
 	ck_assert(!memcmp(&regs, &m.regs, sizeof(regs)) && !m.out.events && m.out.loaded);
 	if (!nexts[_i].reads)
 		return;
-	m.fail = nexts[_i].reads; /* the callback's error comes through */
+	m.fail = nexts[_i].reads; /* the callback's error is returned */
 	m.fail_with = -1234;
 	ck_assert_int_eq(vmpt_output_next(&m.out, &pa), -1234);
 	ck_assert(!memcmp(&regs, &m.regs, sizeof(regs)) && !m.out.events && m.out.loaded);

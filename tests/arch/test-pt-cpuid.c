@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-cpuid.c: the place of every field, written out from SDM 3 Tables 33-11 and
- * 33-12, and which value counts.
+ * arch/pt-cpuid.c: the position of every field, written from SDM 3 Tables 33-11 and 33-12, and
+ * which value counts.
  */
 #include "arch/pt-cpuid.h"
 #include "tests/support/support.h"
@@ -50,7 +50,7 @@ static u32 field_max(const struct row *r)
 	return r->high - r->low == 31 ? ~0u : (1u << (r->high - r->low + 1)) - 1;
 }
 
-/* Everything there, with values that differ from field to field. */
+/* Everything present, with values that differ from field to field. */
 static struct vmpt_pt_cpuid full(void)
 {
 	struct vmpt_pt_cpuid c = { .present = 1, .maxphyaddr = 46, .linear_bits = 48 };
@@ -111,7 +111,7 @@ START_TEST(each_bit_belongs_to_one_field)
 }
 END_TEST
 
-/* Setting a field to any value changes its bits and no other; too large a value is cut. */
+/* Setting a field to any value changes its bits and no other; too large a value is truncated. */
 START_TEST(set_changes_only_its_field)
 {
 	const struct row *r = &rows[_i];
@@ -158,7 +158,7 @@ START_TEST(effective_is_0_without_pt)
 }
 END_TEST
 
-/* Taking one capability away takes away those that need it, and no others. */
+/* Removing one capability removes those that depend on it, and no others. */
 START_TEST(effective_is_0_without_what_it_needs)
 {
 	unsigned int other;

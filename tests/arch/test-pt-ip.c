@@ -21,7 +21,7 @@ struct row {
 };
 
 static const struct row rows[] = {
-	/* 000b: none, Last IP stays */
+	/* 000b: none, Last IP is kept */
 	{ 0, LAST, 0, LAST },
 	{ 0, 0, 0, 0 },
 	/* 001b: Last IP[63:16], payload[15:0] */

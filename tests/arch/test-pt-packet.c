@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-packet.c: every packet of pt-cases.c decoded and encoded, cut at every
- * length, and what goes beyond a list: all TNT lengths, random values, values
- * that encode must refuse, the block context.
+ * arch/pt-packet.c: every packet of pt-cases.c decoded and encoded, cut at every length, and what a
+ * list cannot cover: all TNT lengths, random values, values that encode must refuse, the block
+ * context.
  */
 #include "tests/arch/pt-cases.h"
 #include "tests/support/support.h"
@@ -19,10 +19,10 @@ static void check_same(const struct vmpt_pt_packet *p, const struct pt_case *c)
 			      (unsigned long long)p->val[i]);
 }
 
-/* Behind the packet stands whatever follows: it must not be read into it. */
+/* Arbitrary bytes follow the packet: they must not be read into it. */
 static void check_decode(const struct pt_case *c)
 {
-	static const u8 behind[] = { 0x00, 0xff, 0x5a };
+	static const u8 after[] = { 0x00, 0xff, 0x5a };
 	struct vmpt_pt_packet p;
 	u8 buf[2 * VMPT_PT_SIZE_MAX];
 	size_t i;
@@ -30,8 +30,8 @@ static void check_decode(const struct pt_case *c)
 	memset(&p, 0xaa, sizeof(p));
 	ck_assert_msg(!vmpt_pt_decode(&p, c->wire, c->size, c->block), "%s", pt_case_name(c));
 	check_same(&p, c);
-	for (i = 0; i < sizeof(behind); i++) {
-		memset(buf, behind[i], sizeof(buf));
+	for (i = 0; i < sizeof(after); i++) {
+		memset(buf, after[i], sizeof(buf));
 		memcpy(buf, c->wire, c->size);
 		ck_assert_msg(!vmpt_pt_decode(&p, buf, sizeof(buf), c->block), "%s",
 			      pt_case_name(c));
@@ -69,7 +69,7 @@ static void check_cut(const struct pt_case *c)
 	int err;
 
 	for (len = 0; len < c->size; len++) {
-		/* Bytes behind the cut must not count. */
+		/* Bytes after the cut must not matter. */
 		memset(buf, 0xff, sizeof(buf));
 		memcpy(buf, c->wire, len);
 		err = vmpt_pt_decode(&p, buf, len, c->block);

@@ -37,7 +37,7 @@ START_TEST(a_text_of_every_kind)
 }
 END_TEST
 
-/* @full cut to @len bytes: its beginning, a NUL, and nothing behind it. */
+/* @full truncated to @len bytes: its beginning, a NUL, and nothing after it. */
 static void check_cut(const char *buf, size_t len, const char *full, size_t need)
 {
 	size_t n = strlen(full), i;
@@ -140,7 +140,7 @@ START_TEST(errors_name_the_bytes)
 }
 END_TEST
 
-/* The next error code behind @err; two ranges, VMPT_E_VMM_END behind the last. */
+/* The next error code after @err; two ranges, VMPT_E_VMM_END after the last. */
 static int next_error(int err)
 {
 	return err + 1 == VMPT_E_NR ? VMPT_E_VMM : err + 1;
@@ -178,8 +178,8 @@ START_TEST(every_error_has_a_sentence)
 END_TEST
 
 /*
- * No errno (1 to 4095, as a kernel has them) is one of vmm-lib's codes; the decoder packs
- * what can be the cause of a loss into six bits.
+ * No errno (1 to 4095, as a kernel has them) is one of vmm-lib's codes; the decoder packs those
+ * that can cause a loss into six bits.
  */
 START_TEST(errors_and_errno_are_apart)
 {
@@ -284,8 +284,8 @@ START_TEST(names_of_table_33_47)
 END_TEST
 
 /*
- * The rest of Table 33-47 goes by rule: the LBR blocks hold FROM_IP, TO_IP and
- * INFO of TOS-0 to TOS-31 in a row, 32 items a block; XMM0 to XMM15 come in halves.
+ * The rest of Table 33-47 follows a rule: the LBR blocks hold FROM_IP, TO_IP and INFO of TOS-0 to
+ * TOS-31 in a row, 32 items per block; XMM0 to XMM15 come in halves.
  */
 START_TEST(names_of_lbr_and_xmm_items)
 {
@@ -309,7 +309,7 @@ START_TEST(names_of_lbr_and_xmm_items)
 }
 END_TEST
 
-/* Rows at the seams, as they stand in the manual. */
+/* Rows at the boundaries, as in the manual. */
 START_TEST(rows_at_the_seams_of_the_lbr_blocks)
 {
 	static const struct {

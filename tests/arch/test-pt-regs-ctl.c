@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-regs.c: every field of IA32_RTIT_CTL under every set of capabilities that makes
- * a difference to it, against the oracle (regs-oracle.h) and, for the encodings, against
- * the rule itself.
+ * arch/pt-regs.c: every field of IA32_RTIT_CTL under every set of capabilities that affects it,
+ * against the oracle (regs-oracle.h) and, for the encodings, against the rule itself.
  */
 #include "arch/pt-regs.h"
 #include "tests/arch/regs-oracle.h"
@@ -18,7 +17,7 @@ static void set_caps(struct vmpt_pt_cpuid *c, unsigned int set)
 	c->leaf14[0].ecx = set >> 9;
 }
 
-/* Write @ctl with TraceEn clear: what comes out is as the oracle says. */
+/* Write @ctl with TraceEn clear: the result is that of the oracle. */
 static void check_ctl(const struct vmpt_pt_rules *rules, const struct vmpt_pt_cpuid *c, u64 ctl)
 {
 	struct vmpt_pt_regs regs = { .output_mask_ptrs = 0x7f }, before = regs;
@@ -178,13 +177,13 @@ START_TEST(encodings_without_the_capability)
 			ck_assert_msg(why == (encoding ? VMPT_GP_RESERVED : VMPT_GP_NONE),
 				      "%s %u: %s", f->name, encoding, vmpt_gp_reason(why));
 		}
-		/* TraceEn with the field 0: nothing to do with its bitmap. */
+		/* TraceEn with the field 0: independent of its bitmap. */
 		check_ctl(&rules, &c, 1);
 	}
 }
 END_TEST
 
-/* The bitmaps are in subleaf 1: where there is none, no encoding is listed. */
+/* The bitmaps are in subleaf 1: without it, no encoding is listed. */
 START_TEST(encodings_without_subleaf_1)
 {
 	const struct field *f = &fields[_i];
@@ -293,7 +292,7 @@ START_TEST(writes_while_tracing)
 		ck_assert_int_eq(why, VMPT_GP_TRACING);
 		ck_assert(!memcmp(&regs, &tracing, sizeof(regs)));
 
-		/* The same write that clears TraceEn may change it, where it is legal. */
+		/* The same write that clears TraceEn may change it, if that is legal. */
 		ck_assert_int_eq(vmpt_pt_wrmsr(&rules, &regs, 0x570, off, &why),
 				 oracle_ctl_ok(&c, off) ? 0 : VMPT_GP);
 		ck_assert_uint_eq(regs.ctl, oracle_ctl_ok(&c, off) ? off : on);
@@ -320,7 +319,7 @@ START_TEST(same_value_while_tracing)
 }
 END_TEST
 
-/* 33.2.9.4: no write of CTL at all, not even of the value it has; all else is as ever. */
+/* 33.2.9.4: no write of CTL at all, not even of its current value; all else is as usual. */
 START_TEST(no_writes_in_vmx_operation)
 {
 	const u64 values[] = { 0, 1, 0x2500, 0x2501, ~0ULL };
@@ -345,7 +344,7 @@ START_TEST(no_writes_in_vmx_operation)
 	for (i = 0; i < ORACLE_MSRS; i++)
 		if (oracle_msrs[i] != 0x570)
 			ck_assert_int_eq(vmpt_pt_wrmsr(&rules, &regs, oracle_msrs[i], 0, NULL), 0);
-	/* A restore may put back what can be there, and TraceEn cannot. */
+	/* A restore may set what can be there, and TraceEn cannot. */
 	ck_assert_int_eq(vmpt_pt_restore_msr(&rules, &regs, 0x570, 0x2400, &why), 0);
 	ck_assert_uint_eq(regs.ctl, 0x2400);
 	ck_assert_int_eq(vmpt_pt_restore_msr(&rules, &regs, 0x570, 0x2501, &why), VMPT_GP);

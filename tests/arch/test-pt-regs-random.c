@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-regs.c: random sequences of accesses, resets and mode changes on random
- * capabilities, step by step against the oracle. VMPT_SOAK=seconds: for so long.
+ * arch/pt-regs.c: random sequences of accesses, resets and mode changes on random capabilities,
+ * step by step against the oracle. VMPT_SOAK=seconds: run for that long.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ START_TEST(random_sequences)
 		struct test_rng rng = { seed };
 
 		fill(&rng, data, sizeof(data));
-		/* Every other processor has all output schemes, or it would seldom trace. */
+		/* Every other processor has all output schemes; otherwise it would rarely trace. */
 		if (seed & 1)
 			data[6] |= 5;
 		regs_walk(&w, data, sizeof(data));
@@ -47,7 +47,7 @@ START_TEST(random_sequences)
 	printf("%llu sequences: %llu legal accesses, %llu #GP, %llu steps with TraceEn\n",
 	       (unsigned long long)seed - 1, (unsigned long long)w.legal,
 	       (unsigned long long)w.faults, (unsigned long long)w.enabled);
-	/* The sequences get somewhere. */
+	/* The sequences reach something. */
 	ck_assert_uint_ge(w.legal, seed * STEPS / 8);
 	ck_assert_uint_ge(w.faults, seed * STEPS / 8);
 	ck_assert_uint_ge(w.enabled, seed * STEPS / 20);

@@ -162,7 +162,7 @@ START_TEST(restore_in_any_order)
 }
 END_TEST
 
-/* A restore keeps all rules that do not ask whether the processor traces. */
+/* A restore keeps all rules that do not depend on whether the processor traces. */
 START_TEST(restore_checks_values)
 {
 	static const struct {
@@ -193,7 +193,7 @@ START_TEST(restore_checks_values)
 }
 END_TEST
 
-/* What no write can put there is computed, not believed: TriggerEn and LowerMask. */
+/* Values that no write can set are computed, not trusted: TriggerEn and LowerMask. */
 START_TEST(restore_computes)
 {
 	struct vmpt_pt_regs regs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-regs.c: which MSRs are there, and what STATUS, OUTPUT_*, CR3_MATCH and ADDRn
- * accept and keep. The fields of CTL are in test-pt-regs-ctl.c.
+ * arch/pt-regs.c: which MSRs exist, and what STATUS, OUTPUT_*, CR3_MATCH and ADDRn accept and keep.
+ * The fields of CTL are in test-pt-regs-ctl.c.
  */
 #include "arch/pt-regs.h"
 #include "tests/arch/regs-oracle.h"
@@ -88,7 +88,7 @@ START_TEST(registers_by_name)
 }
 END_TEST
 
-/* Read, write and restore of an MSR that is not there are #GP, of the others not. */
+/* Read, write and restore of a missing MSR are #GP, of the others not. */
 static void check_access(const struct vmpt_pt_cpuid *c, u32 msr)
 {
 	struct vmpt_pt_regs regs = { 0 };
@@ -152,7 +152,7 @@ END_TEST
 
 /* ---- STATUS ---- */
 
-/* EBX[1] and EBX[6] decide; the three read-only bits stay what they were. */
+/* EBX[1] and EBX[6] decide; the three read-only bits are kept. */
 START_TEST(status_bits)
 {
 	const bool psb_cyc = _i & 1, preserve = _i & 2;
@@ -309,7 +309,7 @@ START_TEST(output_mask_ptrs)
 }
 END_TEST
 
-/* Output goes to memory by ToPA or by single range alone: both MSRs are there in both. */
+/* Output goes to memory by ToPA or by single range alone: both MSRs exist for either. */
 START_TEST(output_position)
 {
 	struct vmpt_pt_regs regs = { .output_mask_ptrs = 0x89abcdef01234567 | 0x7f };

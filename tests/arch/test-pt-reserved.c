@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-packet.c: what the manual reserves. Encodings are refused, by a list
- * of all heads that is written here by hand; bits are ignored; values are kept
- * and flagged.
+ * arch/pt-packet.c: what the manual reserves. Encodings are refused, by a list of all headers that
+ * is written here by hand; bits are ignored; values are kept and flagged.
  */
 #include <stdio.h>
 
@@ -11,7 +10,7 @@
 
 /* ---- encodings: every two bytes that a packet can begin with ---- */
 
-/* What two bytes, zeros behind them, are; the first row that matches holds. */
+/* The kind of two bytes, followed by zeros; the first row that matches applies. */
 struct head {
 	u8 b0, m0, b1, m1;
 	int result; /* a kind or a negative error */
@@ -124,7 +123,7 @@ START_TEST(three_byte_headers_but_88_are_unknown)
 }
 END_TEST
 
-/* A reserved encoding is known from the bytes that tell, however little follows. */
+/* A reserved encoding is detected from its own bytes, however little follows. */
 START_TEST(reserved_encodings_at_the_end_of_a_trace)
 {
 	static const struct {
@@ -161,7 +160,7 @@ START_TEST(a_psb_must_be_whole)
 			buf[k] = k & 1 ? 0x82 : 0x02;
 		buf[i] ^= 0x80;
 		ck_assert_int_eq(vmpt_pt_decode(&p, buf, 16, 0), -VMPT_E_PSB);
-		/* Cut before the wrong byte it may still become one. */
+		/* Cut before the wrong byte it may still become valid. */
 		ck_assert_int_eq(vmpt_pt_decode(&p, buf, (size_t)i, 0), -VMPT_E_TRUNCATED);
 	}
 }
@@ -253,7 +252,7 @@ START_TEST(reserved_bits_are_ignored_and_sent_as_0)
 }
 END_TEST
 
-/* The other way round: every bit that is not reserved counts. */
+/* The reverse: every bit that is not reserved counts. */
 START_TEST(no_other_bit_is_ignored)
 {
 	size_t i, k;
@@ -272,7 +271,7 @@ START_TEST(no_other_bit_is_ignored)
 				    reserved_bits[k].byte == bit / 8 &&
 				    reserved_bits[k].bits & 1 << bit % 8)
 					ignored = true;
-			/* A stop bit with no branch below it is as good as none. */
+			/* A stop bit with no branch below it is the same as none. */
 			if (c->kind == VMPT_PT_TNT_64 && c->flags && bit == 16)
 				ignored = true;
 			if (ignored)
@@ -299,7 +298,7 @@ static void check_flag(const u8 *wire, size_t len, unsigned int block, bool rese
 	ck_assert_uint_eq(p.size, len);
 	ck_assert_msg(p.flags == (reserved ? VMPT_PT_RESERVED : 0), "%s %02x %02x %02x: flags %x",
 		      vmpt_pt_name(p.kind), wire[0], wire[1], wire[2], p.flags);
-	/* Decoded as it stands: nothing of the value is lost. */
+	/* Decoded unchanged: nothing of the value is lost. */
 	ck_assert_int_eq(vmpt_pt_encode(&p, out, sizeof(out), block), (int)len);
 	ck_assert_mem_eq(out, wire, len);
 }

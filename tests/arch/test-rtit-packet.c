@@ -38,13 +38,13 @@ static const struct row rows[] = {
 	{ { 0xc6, 0x5a }, 2, "MTC rng=2 tsc=0x5a", false },
 	/* ACBR 101101b: 1011b in the header, 01b above ECBR 000110b */
 	{ { 0xdb, 0x46, 1, 2, 3, 4, 5 }, 7, "STS acbr=45 ecbr=6 tsc=0x504030201", false },
-	/* Figure 13: CCNT bits 1:0, count 5:0 in bits 7:2, then 8 bits a byte */
+	/* Figure 13: CCNT bits 1:0, count 5:0 in bits 7:2, then 8 bits per byte */
 	{ { 0x6a, 0xfd }, 2, "TNT TNTNTN +63", true },
 	{ { 0x84, 0x34, 0x12, 0x02, 0x01 }, 5, "FUP.PGE cnt=0 zext lip=0x1234 +64", true },
 	{ { 0xc6, 0x5a, 0x07, 0x00, 0x01 }, 5, "MTC rng=2 tsc=0x5a +16385", true },
 	{ { 0xc3, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff }, 9, "PIP pg cr3=0x0 +4194303", true },
 	{ { 0xd0, 0, 0, 0, 0, 0, 0, 0x01 }, 8, "STS acbr=0 ecbr=0 tsc=0x0 +0", true },
-	/* None behind these (4.2.15) */
+	/* None after these (4.2.15) */
 	{ { 0x35 }, 1, "TNT TNTNT", true },
 	{ { 0xc1 }, 1, "TraceSTOP", true },
 	{ { 0xc0 }, 9, "PSB", true },
@@ -61,7 +61,7 @@ START_TEST(as_in_the_figures)
 	ck_assert_uint_eq(pkt.size, row->size);
 	ck_assert_uint_eq(vmpt_rtit_print(&pkt, text, sizeof(text)), strlen(row->text));
 	ck_assert_str_eq(text, row->text);
-	/* What comes behind is not looked at; all that is shorter is cut. */
+	/* Bytes after the packet are not read; anything shorter is truncated. */
 	ck_assert_int_eq(vmpt_rtit_decode(&pkt, row->bytes, sizeof(row->bytes), row->cycle_acc), 0);
 	for (size_t len = 0; len < row->size; len++)
 		ck_assert_int_eq(vmpt_rtit_decode(&pkt, row->bytes, len, row->cycle_acc),
@@ -72,7 +72,7 @@ START_TEST(as_in_the_figures)
 	ck_assert_uint_eq(pkt.size, row->size);
 	ck_assert_mem_eq(bytes, row->bytes, row->size);
 	ck_assert_int_eq(vmpt_rtit_encode(&pkt, bytes, row->size - 1u), -VMPT_E_SPACE);
-	/* The text is cut, too. */
+	/* The text is truncated, too. */
 	ck_assert_uint_eq(vmpt_rtit_print(&pkt, text, 3), strlen(row->text));
 	ck_assert_uint_eq(strlen(text), 2);
 }
@@ -122,7 +122,7 @@ START_TEST(every_header)
 }
 END_TEST
 
-/* ---- decoding beside vmpt_rtit_table ---- */
+/* ---- decoding compared with vmpt_rtit_table ---- */
 
 static u64 field_of(const struct vmpt_rtit_field *f, const u8 *bytes, unsigned int size)
 {
@@ -155,7 +155,7 @@ static int kind_in_table(u8 byte)
 	return -1;
 }
 
-/* Each header with any bytes behind it, of any length: what the table says of it. */
+/* Each header followed by any bytes, of any length: as the table says. */
 START_TEST(as_in_the_table)
 {
 	struct test_rng rng = { (u64)_i };
@@ -209,7 +209,7 @@ START_TEST(broken)
 }
 END_TEST
 
-/* What a field cannot hold. */
+/* Values that a field cannot hold. */
 static const struct vmpt_rtit_packet unfit[] = {
 	{ .kind = VMPT_RTIT_KINDS },
 	{ .kind = VMPT_RTIT_TNT, .tnt = { 0, 0 } },
@@ -248,7 +248,7 @@ static const struct {
 	{ 0x111122229999, 0, 0, false, 0x111122223333 }, /* both match */
 	{ 0x000022229999, 0, 0, false, 0x000022223333 }, /* both match, the upper one zeroes */
 	{ 0x000000009999, 0, 1, false, 0x111122223333 }, /* both zeroes */
-	{ 0x000000009999, 0, 1, false, 0x000000003333 }, /* which match besides */
+	{ 0x000000009999, 0, 1, false, 0x000000003333 }, /* the middle one matches */
 	{ 0x111144449999, 1, 0, false, 0x111122223333 }, /* the upper one matches */
 	{ 0x000044449999, 1, 1, false, 0x000022223333 }, /* and is zeroes */
 	{ 0x000022229999, 1, 1, false, 0x111122223333 }, /* zeroes, the middle one matches */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/rtit-regs.c: what the RTIT MSRs mean together: ContextEn (2.1.2), ranges (3.3.5), output
- * addresses (2.3, 3.3.10), how often a PSB comes (3.3.9). Values from the manual.
+ * arch/rtit-regs.c: combined meaning of the RTIT MSRs: ContextEn (2.1.2), ranges (3.3.5), output
+ * addresses (2.3, 3.3.10), PSB frequency (3.3.9). Values from the manual.
  */
 #include "arch/rtit-regs.h"
 #include "tests/support/support.h"
@@ -34,7 +34,7 @@ static void set(struct vmpt_rtit_regs *r, u32 msr, u64 value)
 
 /* ---- 2.1.2 ---- */
 
-/* Every row of the formula's part that MSRs, CPL and CR3 decide. */
+/* Every row of the part of the formula that MSRs, CPL and CR3 decide. */
 START_TEST(context_en)
 {
 	static const struct {

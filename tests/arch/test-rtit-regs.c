@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * arch/rtit-regs.c: every register of 3.3 of the RTIT Programming Reference bit by bit, against a
- * table typed from its tables 4 to 16; CTL that has to be read first (3.3.1); restore.
+ * table typed from its tables 4 to 16; CTL must be read first (3.3.1); restore.
  */
 #include "arch/rtit-regs.h"
 #include "tests/support/support.h"
 
-/* What a write does with a bit that the manual names; all others are reserved as 0. */
+/* The effect of a write on a bit that the manual names; all others are reserved as 0. */
 enum kind {
 	RW,
 	RO,  /* read-only: "no effect …, will not cause a #GP" (3.3.3) */
@@ -117,7 +117,7 @@ static int kind_of(u32 msr, unsigned int bit)
 	return -1;
 }
 
-/* All bits of @msr that are of @kind. */
+/* All bits of @msr of kind @kind. */
 static u64 bits_of(u32 msr, int kind)
 {
 	u64 bits = 0;
@@ -244,10 +244,10 @@ START_TEST(ctl_first)
 		ck_assert_int_eq(vmpt_rtit_rdmsr(&plain, &r, reg->msr, &value, NULL), VMPT_GP);
 		ck_assert_mem_eq(&r, &before, sizeof(r));
 	}
-	/* An MSR that is none of these does not count as the read … */
+	/* A read of another MSR does not count … */
 	ck_assert_int_eq(vmpt_rtit_rdmsr(&plain, &r, 0x767, &value, NULL), -VMPT_E_INVAL);
 	refused(&r, reg->msr, reg->reset, VMPT_GP_CTL_UNREAD);
-	/* … the read of CTL does, for good, until RESET. */
+	/* … the read of CTL does, until RESET. */
 	get(&r, CTL);
 	set(&r, reg->msr, reg->reset);
 	ck_assert_uint_eq(get(&r, reg->msr), reg->reset);
@@ -260,7 +260,7 @@ END_TEST
 
 /* ---- bit by bit ---- */
 
-/* Write @before with bit @bit the other way round. */
+/* Write @before with bit @bit inverted. */
 static void flip(const struct reg *reg, u64 before, unsigned int bit)
 {
 	struct vmpt_rtit_regs r = fresh();
@@ -302,7 +302,7 @@ START_TEST(each_bit)
 }
 END_TEST
 
-/* The table that others go by says the same. */
+/* The public table says the same. */
 START_TEST(described)
 {
 	const struct vmpt_rtit_reg_desc *d = &vmpt_rtit_reg_table[_i];
@@ -359,7 +359,7 @@ END_TEST
 
 /* ---- single registers ---- */
 
-/* 3.3.3: ContextEn and TriggerEn stay what they are, whatever is written. */
+/* 3.3.3: ContextEn and TriggerEn are kept, whatever is written. */
 START_TEST(status_read_only)
 {
 	u64 held, value;
@@ -457,7 +457,7 @@ START_TEST(lip_sign_extension)
 }
 END_TEST
 
-/* Reserved event IDs are no reserved bits. */
+/* Reserved event IDs are not reserved bits. */
 START_TEST(event_ids)
 {
 	struct vmpt_rtit_regs r = fresh();
@@ -483,7 +483,7 @@ START_TEST(restore)
 
 	memset(&r, 0xff, sizeof(r));
 	vmpt_rtit_reset(&r);
-	/* CTL need not have been read, and that stays so. */
+	/* CTL need not have been read, and that is kept. */
 	ck_assert_int_eq(vmpt_rtit_restore_msr(&plain, &r, reg->msr, rw | ones, &why), 0);
 	ck_assert_uint_eq(*vmpt_rtit_reg(&r, reg->msr), rw | ones);
 	refused(&r, reg->msr, reg->reset, VMPT_GP_CTL_UNREAD);
@@ -508,7 +508,7 @@ START_TEST(restore_whole)
 	vmpt_rtit_reset(&r);
 	ck_assert_int_eq(vmpt_rtit_restore_msr(&plain, &r, TNT_BUFF, 0, &why), VMPT_GP);
 	ck_assert_int_eq(why, VMPT_GP_TNT_ZERO);
-	/* ContextEn comes back; TriggerEn is what CTL says. */
+	/* ContextEn is restored; TriggerEn follows CTL. */
 	ck_assert_int_eq(vmpt_rtit_restore_msr(&plain, &r, STATUS, 0xf, NULL), 0);
 	get(&r, CTL);
 	ck_assert_uint_eq(get(&r, STATUS), 0xb);

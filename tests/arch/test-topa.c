@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* arch/topa.c: each error of SDM 3 33.2.7.1 and 33.2.7.2 by its number, and what is none. */
+/*
+ * arch/topa.c: each error of SDM 3 33.2.7.1 and 33.2.7.2 by its number, and cases without errors.
+ */
 #include "arch/topa.h"
 #include "tests/support/support.h"
 

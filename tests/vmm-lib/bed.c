@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A vCPU with all that it needs, for tests. */
+/* A vCPU with everything it needs, for tests. */
 #include <stdlib.h>
 
 #include "tests/vmm-lib/bed.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A vCPU with all that it needs, for tests: full capabilities, a direct plan, 64 pages of
- * guest memory. A test changes what it is about between bed_init() and bed_start().
+ * A vCPU with everything it needs, for tests: full capabilities, a direct plan, 64 pages of guest
+ * memory. A test changes what it tests between bed_init() and bed_start().
  */
 #ifndef VMPT_TESTS_BED_H
 #define VMPT_TESTS_BED_H
@@ -26,11 +26,11 @@ struct bed {
 	struct vmpt_shadow_origin *origin;
 };
 
-/* Where the shadow's tables stand for the processor: no guest frame is there. */
+/* The processor's address of the shadow's tables: no guest frame is there. */
 #define BED_TABLES_HPA 0x200000000ULL
 
 void bed_init(struct bed *bed);
-/* The guest is not shown @cap, nor what needs it. */
+/* Hide @cap, and whatever needs it, from the guest. */
 void bed_hide(struct bed *bed, enum vmpt_pt_cap cap);
 /* A processor without "Intel PT uses guest physical addresses". */
 void bed_shadow(struct bed *bed);
@@ -56,7 +56,7 @@ void bed_table(struct bed *bed, u32 regions, u64 flags);
 /* TraceEn, OS, User, ToPA, BranchEn: what most tests trace with. */
 #define BED_CTL 0x210dULL
 
-/* A CTL with TraceEn at bed_table(). */
+/* A CTL with TraceEn that uses bed_table(). */
 void bed_trace(struct bed *bed, u64 ctl);
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The example VMM ($1) runs, and prints what the guide ($2) shows behind "./NAME".
+# The example VMM ($1) runs, and prints what the guide ($2) shows after "./NAME".
 set -eu
 
 name=$(basename "$1")

@@ -53,7 +53,7 @@ void guest_shuffle(struct guest *g, u64 seed)
 	}
 }
 
-/* Bytes of an access that lie in the page of @gpa. */
+/* Bytes of an access that are in the page of @gpa. */
 static size_t in_page(u64 gpa, size_t len)
 {
 	size_t rest = GUEST_PAGE - (size_t)(gpa % GUEST_PAGE);
@@ -66,7 +66,7 @@ static u8 *host_of(struct guest *g, u64 gpa)
 	return g->host + (size_t)g->frame[gpa / GUEST_PAGE] * GUEST_PAGE + gpa % GUEST_PAGE;
 }
 
-/* What the whole access meets first. */
+/* The first kind of memory, other than RAM, in the whole access. */
 static int kind_of(const struct guest *g, u64 gpa, size_t len)
 {
 	while (len) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A VMM around the hand-over for its tests. */
+/* A VMM around the hand-over, for its tests. */
 #include <stdlib.h>
 
 #include "tests/vmm-lib/handover-rig.h"
@@ -200,7 +200,7 @@ static void on_step(void *opaque, enum vmpt_step step)
 		machine_run(&rig->m, rig->host_runs);
 	if (rig->m.nmi || rig->nmi_steps >> step & 1)
 		rig_nmi(rig);
-	look(rig, "behind step", (int)step);
+	look(rig, "after step", (int)step);
 }
 
 static int read_guest(void *opaque, u64 gpa, void *buf, size_t len)
@@ -378,7 +378,7 @@ int rig_round(struct rig *rig, u32 n)
 	kind = machine_enter(&rig->m);
 	if (kind == VMPT_EXIT_NORMAL) {
 		look(rig, "in the guest", 0);
-		/* The PMI's NMI is an exit. */
+		/* The PMI's NMI causes an exit. */
 		for (; n && !rig->m.nmi && !rig->m.violation; n--)
 			machine_run(&rig->m, 1);
 		machine_exit(&rig->m);

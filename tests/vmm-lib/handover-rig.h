@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A VMM around the hand-over for its tests: a machine, a guest that traces to a ring of
- * four regions, and a host tracer like perf's, whose NMI handler runs at any step. At each
- * step everything is looked at: whose values the MSRs hold, TraceEn, and the owner.
+ * A VMM around the hand-over for its tests: a machine, a guest that traces to a ring of four
+ * regions, and a host tracer like perf's, whose NMI handler runs at any step. At each step
+ * everything is checked: whose values the MSRs hold, TraceEn, and the owner.
  */
 #ifndef VMPT_TESTS_HANDOVER_RIG_H
 #define VMPT_TESTS_HANDOVER_RIG_H
@@ -10,7 +10,7 @@
 #include "tests/support/support.h"
 #include "tests/vmm-lib/machine.h"
 
-/* The guest's memory: its table, and its regions one behind the other. */
+/* The guest's memory: its table, and its regions one after the other. */
 #define RIG_PAGES   128u
 #define RIG_TABLE   0x1000u
 #define RIG_REGIONS 0x10000u
@@ -22,9 +22,9 @@ struct rig;
 /* The host's tracer. */
 struct rig_tracer {
 	bool wants; /* an event is active */
-	bool rude;  /* its handler does not ask who owns the MSRs */
+	bool rude;  /* its handler does not check who owns the MSRs */
 	u64 ctl;
-	bool moved; /* wants another position than it had */
+	bool moved; /* wants a position other than it had */
 	u64 mask_ptrs;
 	u64 pmis, nmis;
 	u64 asked; /* calls of host_state */
@@ -46,7 +46,7 @@ struct rig {
 	u64 *shadow_page;
 	struct vmpt_shadow_origin *origin;
 
-	u32 regions; /* of the guest's ring, or a line that ends with STOP */
+	u32 regions; /* of the guest's ring, or of a line that ends with STOP */
 	bool line;
 
 	u8 steps[RIG_STEPS], owners[RIG_STEPS]; /* since rig_forget() */
@@ -73,7 +73,7 @@ void rig_init(struct rig *rig, u32 vmx, enum vmpt_use use);
 void rig_init_caps(struct rig *rig, enum vmpt_use use);
 void rig_free(struct rig *rig);
 
-/* The guest programs PT and sets TraceEn, with CTL bits @more besides. */
+/* The guest programs PT and sets TraceEn, with additional CTL bits @more. */
 void rig_guest_on(struct rig *rig, u64 more);
 /* Clears it. */
 void rig_guest_off(struct rig *rig);
@@ -90,7 +90,7 @@ int rig_round(struct rig *rig, u32 n);
 /* An NMI now. */
 void rig_nmi(struct rig *rig);
 
-/* Both streams are where they belong and whole; nothing is left in the MSRs. */
+/* Both streams are complete and in their memories; nothing is left in the MSRs. */
 void rig_check_streams(struct rig *rig);
 /* The MSRs are the host's, as it wants them. */
 void rig_check_host(struct rig *rig);

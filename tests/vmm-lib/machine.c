@@ -20,7 +20,7 @@ void machine_init(struct machine *m, const struct vmpt_caps *host, struct guest 
 	for (i = 0; i <= MACHINE_REGIONS; i++) {
 		u64 entry = MACHINE_HPA + (i + 1ULL) * GUEST_PAGE;
 
-		/* INT in every other region, and around. */
+		/* INT in every other region, in a ring. */
 		if (i == MACHINE_REGIONS)
 			entry = MACHINE_HPA | VMPT_TOPA_END;
 		else if (i & 1)
@@ -36,7 +36,7 @@ void machine_free(struct machine *m)
 
 /* ---- memory ---- */
 
-/* The guest's packets: its own PT, in the guest or (a leak) still behind an exit. */
+/* The guest's packets: its own PT, in the guest or (a leak) still after an exit. */
 static bool guest_traces(const struct machine *m)
 {
 	return m->regs.output_base - MACHINE_HPA >= sizeof(m->host);
@@ -84,7 +84,7 @@ static int read_entry(void *opaque, u64 pa, u64 *entry)
 	return 0;
 }
 
-/* Whose memory the bytes of a stream go to is what the tests are about. */
+/* The tests check whose memory the bytes of a stream go to. */
 static int store(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
 	struct machine *m = opaque;
@@ -135,7 +135,7 @@ static void count(struct machine *m, size_t n)
 	m->regs.status |= (bytes ? bytes : 1) << VMPT_STATUS_BYTES_SHIFT;
 }
 
-/* Store; returns how many bytes are dealt with, *lost of them behind STOP or an error. */
+/* Store; returns the number of bytes handled, *lost of them after STOP or an error. */
 static size_t output(struct machine *m, const u8 *bytes, size_t len, enum machine_who who,
 		     u64 *lost)
 {
@@ -166,7 +166,7 @@ static void flush(struct machine *m)
 	m->violation = false;
 	if (!m->queued)
 		return;
-	/* After STOP or an error what is buffered is lost (33.2.7.2). */
+	/* After STOP or an error the buffered bytes are lost (33.2.7.2). */
 	if (m->regs.status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)) {
 		m->queued = 0;
 		return;
@@ -214,7 +214,7 @@ static void enabled(struct machine *m)
 	packet(m, tip_pge, sizeof(tip_pge));
 }
 
-/* CTL by whatever way; non-zero: #GP. */
+/* Write CTL by any means; non-zero: #GP. */
 static int set_ctl(struct machine *m, u64 value)
 {
 	struct vmpt_pt_regs next = m->regs;
@@ -299,7 +299,7 @@ static bool controls_ok(const struct machine *m)
 	return !(load && m->regs.ctl & VMPT_CTL_TRACE_EN);
 }
 
-/* What an exit does to CTL; @stored: the exit-store list is used too. */
+/* The effect of an exit on CTL; @stored: the exit-store list is used too. */
 static void leave(struct machine *m, bool stored)
 {
 	u8 pip[8] = { 0x02, 0x43 };
@@ -311,7 +311,7 @@ static void leave(struct machine *m, bool stored)
 			      &m->lists.exit_store[i].value, NULL);
 	if (m->exit & VMPT_EXIT_CLEAR_RTIT_CTL)
 		set_ctl(m, 0);
-	/* TraceEn is 1 here with lists, or if nobody clears it at all. */
+	/* TraceEn is 1 here with lists, or if nothing clears it at all. */
 	memcpy(pip + 2, &payload, 6);
 	if (m->regs.ctl & VMPT_CTL_TRACE_EN && !(m->exit & VMPT_EXIT_CONCEAL) && guest_traces(m))
 		packet(m, pip, sizeof(pip));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A processor's PT MSRs and VMX as far as the hand-over meets them, for tests: #GP rules,
- * VM entry and exit with their controls and lists, output to guest-physical or host-physical
- * memory, GLOBAL_STATUS[55] and its interrupt as an NMI. It knows nothing of vmm-lib.
+ * A processor's PT MSRs and VMX as far as the hand-over needs them, for tests: #GP rules, VM entry
+ * and exit with their controls and lists, output to guest-physical or host-physical memory,
+ * GLOBAL_STATUS[55] and its interrupt as an NMI. It does not use vmm-lib.
  */
 #ifndef VMPT_TESTS_MACHINE_H
 #define VMPT_TESTS_MACHINE_H
 
 #include "tests/vmm-lib/guest.h"
 
-/* The host's tracer: a ToPA table of one page, and regions of 4 KiB behind it. */
+/* The host's tracer: a ToPA table of one page, followed by regions of 4 KiB. */
 #define MACHINE_HPA	0x200000000ULL
 #define MACHINE_REGIONS 4u
 #define MACHINE_RING	(MACHINE_REGIONS * GUEST_PAGE)
-/* The CR3 that a PIP of a VM exit would give away. */
+/* The CR3 that a PIP of a VM exit would leak. */
 #define MACHINE_HOST_CR3 0x1234567000ULL
 
 enum machine_who { BY_HOST, BY_GUEST };
@@ -40,20 +40,20 @@ struct machine {
 	u8 *log; /* the guest's bytes, as the processor made them */
 	size_t logged, log_size;
 	u64 host_bytes; /* byte n of the host's stream is n & 0xff */
-	u8 queue[128];	/* made and not stored yet: behind an EPT violation */
+	u8 queue[128];	/* made but not stored yet: after an EPT violation */
 	u32 queued;
 	bool violation;
 	u64 violation_gpa;
 
-	/* what to make go wrong */
+	/* injected failures */
 	bool fail_early, fail_late, no_pmi;
-	int fail_access; /* so many MSR accesses work, then one does not; -1: all work */
-	bool fail_on;	 /* nor do those after it */
+	int fail_access; /* this many MSR accesses work, then one does not; -1: all work */
+	bool fail_on;	 /* nor do the following ones */
 	u64 failed;
 
 	/* what happened */
 	u64 reads, writes, faults;
-	u64 leaks; /* bytes of the host stored to the guest or the other way, or nowhere */
+	u64 leaks; /* bytes of the host stored in the guest's memory, or the reverse, or nowhere */
 	u64 pended[2], entries;
 	u8 pmi_of; /* enum machine_who of the bit in global_status */
 	u64 mixed; /* the bit was pended by both */
@@ -75,7 +75,7 @@ void machine_exit(struct machine *m);
 /* The one that traces makes packets: @n times 8 bytes in the guest, @n bytes in the host. */
 void machine_run(struct machine *m, u32 n);
 
-/* Whether the last bytes of both streams are in the memories they are for. */
+/* Whether the last bytes of both streams are in the right memories. */
 bool machine_host_stream_ok(const struct machine *m);
 
 #endif

@@ -26,7 +26,7 @@ struct pip_bed {
 void pip_bed_init(struct pip_bed *bed);
 void pip_bed_free(struct pip_bed *bed);
 
-/* Put the position. */
+/* Set the position. */
 void pip_bed_at(struct pip_bed *bed, u64 table, u32 index, u32 offset);
 
 /* MOV CR3 at CPL 0 without PAE. */

@@ -33,8 +33,10 @@ static int hw_write(void *opaque, u64 pa, const u8 *bytes, size_t len)
 		rig->strays++;
 		return VMPT_OUTPUT_FAULT;
 	}
-	/* A guest's threads may write there at the same time, if a region of its lies over its
-	 * table. */
+	/*
+	 * A guest's threads may write there at the same time, if one of its regions overlaps its
+	 * table.
+	 */
 	for (size_t i = 0; i < len; i++)
 		__atomic_store_n(to + i, bytes[i], __ATOMIC_RELAXED);
 	return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A vCPU with a shadow ToPA, and the part of a processor that writes trace through it:
- * arch/output over host-physical memory, which is the shadow's pages and the guest's
- * frames and nothing else.
+ * A vCPU with a shadow ToPA, and the part of a processor that writes trace through it: arch/output
+ * over host-physical memory, which contains only the shadow's pages and the guest's frames.
  */
 #ifndef VMPT_TESTS_SHADOW_RIG_H
 #define VMPT_TESTS_SHADOW_RIG_H
@@ -11,7 +10,7 @@
 #include "vmm-lib/internal.h"
 #include "vmm-lib/shadow/shadow.h"
 
-/* Host-physical address of page @n of the shadow: not in a row. */
+/* Host-physical address of page @n of the shadow: not contiguous. */
 #define RIG_PAGE_HPA(n) (0x7700000000ULL + (u64)((n) ^ 1) * 0x10000)
 
 struct rig {
@@ -27,7 +26,7 @@ struct rig {
 	bool entered;
 	u64 strays; /* accesses that are neither the shadow's nor the guest's */
 
-	bool pmi; /* the last exits had a PMI of the guest; cleared by who looks */
+	bool pmi; /* the last exits had a PMI of the guest; cleared by its reader */
 	u64 ours; /* exits with a PMI that was not the guest's */
 };
 
@@ -43,14 +42,14 @@ void rig_range(struct rig *rig, u64 base, u32 mask, u32 offset);
 /* An entry of the guest's table at @table. */
 void rig_entry(struct rig *rig, u64 table, u32 index, u64 entry);
 
-/* What vmpt_vcpu_enter() and vmpt_vcpu_exit() do about output. */
+/* What vmpt_vcpu_enter() and vmpt_vcpu_exit() do for output. */
 int rig_enter(struct rig *rig);
 int rig_exit(struct rig *rig);
 
 /* The guest makes @len bytes of trace; returns how many were lost. */
 u64 rig_trace(struct rig *rig, const u8 *bytes, size_t len);
 
-/* The shadow's entry in a slot, and where a page's link or an entry behind leads to. */
+/* The shadow's entry in a slot, and the target of a page's link or of an entry after the last. */
 u64 rig_host_entry(const struct rig *rig, u32 page, u32 index);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What the tests of a vCPU's saved state share. */
+/* Shared by the tests of a vCPU's saved state. */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/state-rig.h"
 
@@ -31,7 +31,7 @@ void state_make_full(struct vmpt_vcpu *vcpu, struct vmpt_caps *shown)
 	state_make(vcpu, shown);
 }
 
-/* A state in the midst of a trace, each field another value. */
+/* A state in the middle of a trace, each field with a different value. */
 void state_fill(struct vmpt_vcpu *vcpu)
 {
 	static const u8 cut[] = { 0x02, 0x43, 0x11, 0x22, 0x33 }; /* of a PIP */
@@ -118,7 +118,7 @@ size_t state_save(const struct vmpt_vcpu *vcpu, u8 buf[SAVED_MAX])
 	return (size_t)n;
 }
 
-/* A refusal that leaves the vCPU as it was; the error, or 0 with @vcpu restored. */
+/* A refusal leaves the vCPU unchanged; the error, or 0 with @vcpu restored. */
 int state_try(struct vmpt_vcpu *vcpu, const u8 *buf, size_t n, struct vmpt_refusal *why)
 {
 	u8 before[sizeof(*vcpu)], after[sizeof(*vcpu)];
@@ -154,10 +154,10 @@ void state_check_sane(const struct vmpt_vcpu *vcpu, const char *what, u64 at)
 	       !vcpu->entered && !vcpu->ran &&
 	       (!vcpu->vmx_operation || !(r->ctl & VMPT_CTL_TRACE_EN));
 	if (!fine)
-		ck_abort_msg("%s %lu: a state that cannot be", what, at);
+		ck_abort_msg("%s %lu: an impossible state", what, at);
 }
 
-/* What was accepted is a state: saved and restored again it stays as it is. */
+/* What was accepted is a state: saved and restored again it does not change. */
 void state_check_stable(const struct vmpt_vcpu *vcpu, const struct vmpt_caps *shown,
 			const char *what, u64 at)
 {

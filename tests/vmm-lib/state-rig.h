@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the tests of a vCPU's saved state share: a vCPU in the midst of a trace, its bytes. */
+/* Shared by the tests of a vCPU's saved state: a vCPU in the middle of a trace, its bytes. */
 #ifndef VMPT_TESTS_STATE_RIG_H
 #define VMPT_TESTS_STATE_RIG_H
 
@@ -17,24 +17,24 @@ void state_make(struct vmpt_vcpu *vcpu, const struct vmpt_caps *shown);
 /* The guest of most tests: all that the library virtualizes. */
 void state_make_full(struct vmpt_vcpu *vcpu, struct vmpt_caps *shown);
 
-/* A state in the midst of a trace, each field another value. */
+/* A state in the middle of a trace, each field with a different value. */
 void state_fill(struct vmpt_vcpu *vcpu);
 
 /* state_fill() as it must be on every machine, by the layout in docs/vmm-lib/state.md. */
 #define STATE_GOLDEN 336
 extern const u8 state_golden[STATE_GOLDEN];
 
-/* Places in those bytes. */
+/* Offsets in those bytes. */
 enum { CAPS_AT = 12, MSRS_AT = 52, PMI_AT = 212, MODES_AT = 220, EVENTS_AT = 228, SCAN_AT = 237 };
 
 size_t state_save(const struct vmpt_vcpu *vcpu, u8 buf[SAVED_MAX]);
 
-/* A restore that, if it fails, leaves the vCPU as it was; its result. */
+/* A restore that leaves the vCPU unchanged if it fails; its result. */
 int state_try(struct vmpt_vcpu *vcpu, const u8 *buf, size_t n, struct vmpt_refusal *why);
 
-/* Of a vCPU that took made-up bytes: it holds only what a vCPU may hold … */
+/* For a vCPU that accepted hostile bytes: it holds only what a vCPU may hold … */
 void state_check_sane(const struct vmpt_vcpu *vcpu, const char *what, u64 at);
-/* … and, saved and restored again, it stays as it is. */
+/* … and, saved and restored again, it does not change. */
 void state_check_stable(const struct vmpt_vcpu *vcpu, const struct vmpt_caps *shown,
 			const char *what, u64 at);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/baseline.c: pools by hand, and random pools: each host carries the baseline, and
- * no bit more could be in it.
+ * vmm-lib/baseline.c: pools by hand, and random pools: each host supports the baseline, and no
+ * additional bit would be possible.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -28,7 +28,7 @@ static void expect_leaves(const struct vmpt_caps *caps, u32 eax, u32 ebx, u32 ec
 	ck_assert(!r[0].edx && !r[1].ecx && !r[1].edx);
 }
 
-/* Three generations: the least of each field. */
+/* Three generations: the smallest of each field. */
 START_TEST(three_hosts)
 {
 	struct vmpt_caps hosts[3];
@@ -61,7 +61,7 @@ START_TEST(three_hosts)
 }
 END_TEST
 
-/* What each has, but not in common, takes its feature along. */
+/* A field that no two hosts have in common removes its feature. */
 START_TEST(features_lost)
 {
 	struct vmpt_caps hosts[2];
@@ -78,7 +78,7 @@ START_TEST(features_lost)
 	hosts[1].cpuid.leaf14[0] = (struct vmpt_cpuid_regs){ .ebx = 0x1d, .ecx = 0x7 };
 	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 2, &vmpt_policy_all, NULL, NULL), 0);
 	expect_leaves(&pool.guest, 0, 0x001, 0x7, 0, 0);
-	/* another clock: none is told */
+	/* a different clock: none is enumerated */
 	hosts[1].cpuid.tsc_numerator = 250;
 	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 2, &vmpt_policy_all, NULL, NULL), 0);
 	ck_assert(!pool.guest.cpuid.tsc_numerator && !pool.guest.cpuid.tsc_denominator &&
@@ -149,8 +149,8 @@ START_TEST(none)
 END_TEST
 
 /*
- * Without EBX[1] a guest traces with PSBFreq 0: what one host lacks may be what another one
- * cannot do without. The pool names the latter.
+ * Without EBX[1] a guest traces with PSBFreq 0: a feature that one host lacks may be one that
+ * another cannot hide. The pool reports the latter.
  */
 START_TEST(psb_freq)
 {
@@ -165,12 +165,12 @@ START_TEST(psb_freq)
 		guest_full_caps(&hosts[i]);
 		set_leaves(&hosts[i], 0x00f, 0x7, 0x02490002, 0x003f1fff);
 	}
-	/* All have EBX[1] and something in common: encoding 0 need not be in it. */
+	/* All have EBX[1] and something in common: encoding 0 need not be included. */
 	hosts[1].cpuid.leaf14[1].ebx = 0x003e1fff;
 	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 3, &vmpt_policy_all, NULL, NULL), 0);
 	expect_leaves(&pool.guest, 1, 0x00f, 0x7, 0x02490002, 0x003e1fff);
 	expect_none(hosts, &hide, 1, field, rule);
-	/* nothing in common, the host in question before, between and behind the others */
+	/* nothing in common, with the host in question before, between and after the others */
 	hosts[0].cpuid.leaf14[1].ebx = 0x00011fff;
 	expect_none(hosts, &vmpt_policy_all, 1, field, rule);
 	hosts[2].cpuid.leaf14[0].ebx = 0x00d;
@@ -180,7 +180,7 @@ START_TEST(psb_freq)
 	hosts[1].cpuid.leaf14[1].ebx = 0x003f1fff;
 	hosts[0].cpuid.leaf14[1].ebx = 0x003e1fff;
 	expect_none(hosts, &vmpt_policy_all, 0, field, rule);
-	/* With encoding 0 on those that have EBX[1] the pool does without. */
+	/* If all hosts with EBX[1] have encoding 0, the pool works without EBX[1]. */
 	hosts[0].cpuid.leaf14[1].ebx = 0x00011fff;
 	ck_assert_int_eq(vmpt_baseline_make(&pool, "", hosts, 3, &vmpt_policy_all, NULL, NULL), 0);
 	expect_leaves(&pool.guest, 1, 0x00d, 0x7, 0x02490002, 0);
@@ -190,7 +190,7 @@ START_TEST(psb_freq)
 }
 END_TEST
 
-/* 31 bytes at most, and no character of UTF-8 in two. */
+/* At most 31 bytes, and no UTF-8 character cut in two. */
 static const struct {
 	const char *name, *kept;
 } names[] = {
@@ -268,7 +268,7 @@ static void random_host(struct test_rng *rng, struct vmpt_caps *host)
 	host->cpuid.linear_bits = r >> 16 & 1 ? 57 : 48;
 }
 
-/* @guest with one field more fits nowhere in the pool. */
+/* @guest with one more field does not fit everywhere in the pool. */
 static bool fits_all(const struct vmpt_caps *hosts, size_t n, const struct vmpt_caps *guest)
 {
 	size_t i;
@@ -279,7 +279,7 @@ static bool fits_all(const struct vmpt_caps *hosts, size_t n, const struct vmpt_
 	return true;
 }
 
-/* Each bit that is 0 in the baseline, set by itself or with what it needs. */
+/* Each bit that is 0 in the baseline, set alone or with what it needs. */
 static bool could_have_more(const struct vmpt_caps *hosts, size_t n,
 			    const struct vmpt_caps *baseline)
 {
@@ -312,7 +312,7 @@ static bool could_have_more(const struct vmpt_caps *hosts, size_t n,
 	return false;
 }
 
-/* A host that takes no PSBFreq 0, in a pool where EBX[1] is not common. */
+/* A host that does not support PSBFreq 0, in a pool where EBX[1] is not common. */
 static bool needs_psb(const struct vmpt_cpuid_regs h[2])
 {
 	return h[0].ebx & 2 && !(h[0].eax && h[1].ebx & 0x10000);
@@ -349,13 +349,13 @@ static bool random_pool(u64 seed)
 	if (err != (none ? -VMPT_E_CAPS : 0))
 		ck_abort_msg("seed %lu: %d", seed, err);
 	if (none && !needs_psb(hosts[which].cpuid.leaf14))
-		ck_abort_msg("seed %lu: host %zu is not the one", seed, which);
+		ck_abort_msg("seed %lu: host %zu is the wrong one", seed, which);
 	if (none)
 		return false;
 	if (!fits_all(hosts, n, &pool.guest))
-		ck_abort_msg("seed %lu: a host cannot carry the baseline", seed);
+		ck_abort_msg("seed %lu: a host cannot support the baseline", seed);
 	if (could_have_more(hosts, n, &pool.guest))
-		ck_abort_msg("seed %lu: the baseline is not all there is", seed);
+		ck_abort_msg("seed %lu: the baseline could be larger", seed);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/caps-check.c: each rule by a table, and all of a host's capability bits against
- * all of a guest's, in groups that have no rule between them, by an oracle on the registers.
+ * vmm-lib/caps-check.c: each rule by a table, and all of a host's capability bits against all of a
+ * guest's, in groups without rules between them, by an oracle on the registers.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "tests/support/support.h"
 #include "tests/vmm-lib/guest.h"
 
-/* ---- one rule a row: a host that has all, its full offer, one thing changed ---- */
+/* ---- one rule per row: a host that has everything, its full offer, one thing changed ---- */
 
 enum what { EAX0, EBX0, ECX0, EDX0, EAX1, EBX1, ECX1, EDX1, MAXPA, LINEAR, PRESENT, VMX, WHATS };
 
@@ -33,7 +33,7 @@ static void put(struct vmpt_caps *caps, unsigned int what, u32 value)
 
 #define SAME WHATS
 
-/* Host: what and value (SAME: as guest_full_caps()); guest: two of them. */
+/* Host: field and value (SAME: as guest_full_caps()); guest: two of them. */
 static const struct {
 	u8 host;
 	u32 host_value;
@@ -48,7 +48,7 @@ static const struct {
 	{ VMX, 0x1fe, SAME, 0, SAME, 0, "IA32_VMX_MISC[14]",
 	  "the host cannot trace in VMX operation", 1, 0 },
 	{ SAME, 0, VMX, VMPT_VMX_PT, SAME, 0, "VMX controls for PT",
-	  "PT is not offered to a guest's own guests", 1, 0x1ff },
+	  "PT is not offered to L2 guests", 1, 0x1ff },
 	/* the machine */
 	{ SAME, 0, MAXPA, 47, SAME, 0, "CPUID.80000008H:EAX[7:0] MAXPHYADDR",
 	  "more address bits than the host has", 47, 46 },
@@ -73,39 +73,41 @@ static const struct {
 	  "its subleaf is beyond the last one", 4, 4 },
 	{ SAME, 0, EAX0, 0, EAX1, 0x10000, "CPUID.14H.1:EAX[31:16] MTC periods",
 	  "its subleaf is beyond the last one", 1, 0xffff },
-	/* a capability that the host has not */
-	{ EBX0, 0x1fe, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[0] CR3 filtering", "the host has not", 1,
-	  0 },
+	/* a capability that the host lacks */
+	{ EBX0, 0x1fe, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[0] CR3 filtering", "missing on the host",
+	  1, 0 },
 	{ EBX0, 0x1fd, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[1] configurable PSB and CYC",
-	  "the host has not", 1, 0 },
-	{ EBX0, 0x1fb, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[2] IP filtering", "the host has not", 1,
+	  "missing on the host", 1, 0 },
+	{ EBX0, 0x1fb, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[2] IP filtering", "missing on the host",
+	  1, 0 },
+	{ EBX0, 0x1f7, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[3] MTC", "missing on the host", 1, 0 },
+	{ EBX0, 0x1ef, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[4] PTWRITE", "missing on the host", 1,
 	  0 },
-	{ EBX0, 0x1f7, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[3] MTC", "the host has not", 1, 0 },
-	{ EBX0, 0x1ef, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[4] PTWRITE", "the host has not", 1, 0 },
-	{ EBX0, 0x1df, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[5] power events", "the host has not", 1,
-	  0 },
+	{ EBX0, 0x1df, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[5] power events", "missing on the host",
+	  1, 0 },
 	{ EBX0, 0x1bf, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[6] PSB and PMI preservation",
-	  "the host has not", 1, 0 },
-	{ EBX0, 0x17f, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[7] Event Trace", "the host has not", 1,
+	  "missing on the host", 1, 0 },
+	{ EBX0, 0x17f, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[7] Event Trace", "missing on the host", 1,
 	  0 },
-	{ EBX0, 0x0ff, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[8] TNT disable", "the host has not", 1,
+	{ EBX0, 0x0ff, SAME, 0, SAME, 0, "CPUID.14H.0:EBX[8] TNT disable", "missing on the host", 1,
 	  0 },
-	{ ECX0, 0x80000006, SAME, 0, SAME, 0, "CPUID.14H.0:ECX[0] ToPA", "the host has not", 1, 0 },
+	{ ECX0, 0x80000006, SAME, 0, SAME, 0, "CPUID.14H.0:ECX[0] ToPA", "missing on the host", 1,
+	  0 },
 	{ ECX0, 0x80000005, SAME, 0, SAME, 0, "CPUID.14H.0:ECX[1] ToPA of many entries",
-	  "the host has not", 1, 0 },
+	  "missing on the host", 1, 0 },
 	{ ECX0, 0x80000003, SAME, 0, SAME, 0, "CPUID.14H.0:ECX[2] single-range output",
-	  "the host has not", 1, 0 },
+	  "missing on the host", 1, 0 },
 	/* the host's own field without its parent does not count */
 	{ ECX0, 0x80000006, ECX0, 0x80000006, SAME, 0, "CPUID.14H.0:ECX[1] ToPA of many entries",
-	  "the host has not", 1, 0 },
+	  "missing on the host", 1, 0 },
 	/* never (D11): not even if the host has it */
 	{ ECX0, 0x8000000f, ECX0, 0x8000000f, SAME, 0, "CPUID.14H.0:ECX[3] trace transport",
 	  "never virtualized", 1, 1 },
 	/* LIP, both ways */
 	{ ECX0, 0x00000007, SAME, 0, SAME, 0, "CPUID.14H.0:ECX[31] LIP",
-	  "not as the host's packets are", 1, 0 },
+	  "differs from the host's packets", 1, 0 },
 	{ SAME, 0, ECX0, 0x00000007, SAME, 0, "CPUID.14H.0:ECX[31] LIP",
-	  "not as the host's packets are", 0, 1 },
+	  "differs from the host's packets", 0, 1 },
 	/* ranges */
 	{ EAX1, 0xffff0002, SAME, 0, SAME, 0, "CPUID.14H.1:EAX[2:0] RANGECNT",
 	  "more than the host has", 4, 2 },
@@ -115,11 +117,11 @@ static const struct {
 	  "more than four address ranges", 7, 4 },
 	/* encodings */
 	{ EAX1, 0x02490004, EAX1, 0x024b0004, SAME, 0, "CPUID.14H.1:EAX[31:16] MTC periods",
-	  "an encoding that the host has not", 0x24b, 0x249 },
+	  "an encoding that the host lacks", 0x24b, 0x249 },
 	{ EBX1, 0x003f1fff, EBX1, 0x003f3fff, SAME, 0, "CPUID.14H.1:EBX[15:0] cycle thresholds",
-	  "an encoding that the host has not", 0x3fff, 0x1fff },
+	  "an encoding that the host lacks", 0x3fff, 0x1fff },
 	{ EBX1, 0x003f1fff, EBX1, 0x007f1fff, SAME, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
-	  "an encoding that the host has not", 0x7f, 0x3f },
+	  "an encoding that the host lacks", 0x7f, 0x3f },
 	/* parents */
 	{ SAME, 0, ECX0, 0x80000006, SAME, 0, "CPUID.14H.0:ECX[1] ToPA of many entries",
 	  "the field it belongs to is 0", 1, 1 },
@@ -133,14 +135,14 @@ static const struct {
 	  "the field it belongs to is 0", 0xffff, 0xffff },
 	/* features without a value */
 	{ SAME, 0, EAX1, 0xffff0000, SAME, 0, "CPUID.14H.1:EAX[2:0] RANGECNT",
-	  "its feature has no value", 0, 4 },
+	  "its feature needs at least one value", 0, 4 },
 	{ SAME, 0, EAX1, 0x00000004, SAME, 0, "CPUID.14H.1:EAX[31:16] MTC periods",
-	  "its feature has no value", 0, 0xffff },
+	  "its feature needs at least one value", 0, 0xffff },
 	{ SAME, 0, EBX1, 0xffff0000, SAME, 0, "CPUID.14H.1:EBX[15:0] cycle thresholds",
-	  "its feature has no value", 0, 0xffff },
+	  "its feature needs at least one value", 0, 0xffff },
 	{ SAME, 0, EBX1, 0x0000ffff, SAME, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
-	  "its feature has no value", 0, 0xffff },
-	/* what a guest without them would trace with is not there */
+	  "its feature needs at least one value", 0, 0xffff },
+	/* the host lacks what a guest without them would trace with */
 	{ EBX1, 0x003effff, EBX0, 0x1fd, EBX1, 0, "CPUID.14H.1:EBX[31:16] PSB frequencies",
 	  "cannot be hidden: the host does not list encoding 0", 0, 0x3e },
 	/* no output */
@@ -165,7 +167,7 @@ static const struct {
 	{ SAME, 0, EDX1, 1, SAME, 0, "CPUID.14H.1:EDX", "a reserved bit is set", 1, 0 },
 };
 
-/* D12: each way in which KVM_SET_CPUID2 could lie is refused, and says where. */
+/* D12: each wrong value that KVM_SET_CPUID2 could have is refused, with its field. */
 START_TEST(refused)
 {
 	struct vmpt_caps host, guest;
@@ -187,7 +189,7 @@ START_TEST(refused)
 	ck_assert_uint_eq(why.guest, refusals[_i].why_guest);
 	ck_assert_uint_eq(why.host, refusals[_i].why_host);
 	ck_assert_int_eq(vmpt_caps_check(&host, &guest, NULL), -VMPT_E_CAPS);
-	/* PT that is not shown may be anything. */
+	/* PT that is not shown may have any values. */
 	guest.cpuid.present = 0;
 	ck_assert_int_eq(vmpt_caps_check(&host, &guest, NULL), 0);
 }
@@ -200,7 +202,7 @@ static bool subset(u32 a, u32 b)
 	return !(a & ~b);
 }
 
-/* Tables 33-11 and 33-12 on bare registers, for machines that agree otherwise. */
+/* Tables 33-11 and 33-12 on bare registers, for machines that otherwise agree. */
 static bool oracle(const struct vmpt_cpuid_regs h[2], const struct vmpt_cpuid_regs g[2])
 {
 	u32 ranges = h[1].eax & 7, g_ranges = g[1].eax & 7, topa = h[0].ecx & 3;
@@ -268,8 +270,8 @@ static bool compare(const struct vmpt_caps *host, const struct vmpt_caps *offer,
 }
 
 /*
- * Whether any guest can be carried. EBX[1] goes with thresholds and frequencies only, and
- * without it a guest has PSBFreq 0.
+ * Whether any guest can be supported. EBX[1] needs thresholds and frequencies, and without it a
+ * guest has PSBFreq 0.
  */
 static bool can_offer(const struct vmpt_cpuid_regs h[2])
 {
@@ -296,7 +298,7 @@ static bool offer_for(const struct vmpt_caps *host, struct vmpt_caps *offer)
 	return true;
 }
 
-/* All 9 flags of EBX of host and guest, with the values of subleaf 1 there or not. */
+/* All 9 flags of EBX of host and guest, with and without the values of subleaf 1. */
 START_TEST(all_of_ebx)
 {
 	static const u32 values[][2] = { { 0xffff0004, 0xffffffff },
@@ -385,7 +387,7 @@ START_TEST(all_ranges)
 }
 END_TEST
 
-/* The four bitmaps: any value against any, few bits or many. */
+/* The four bitmaps: any value against any, with few or many bits. */
 static u32 some_bits(struct test_rng *rng)
 {
 	u64 r = test_random(rng);
@@ -418,7 +420,7 @@ static void random_leaf(struct test_rng *rng, struct vmpt_pt_cpuid *pt,
 	pt->leaf14[0].edx = (r >> 16) % 64 ? 0 : some_bits(rng);
 	pt->leaf14[1].ecx = (r >> 24) % 64 ? 0 : some_bits(rng);
 	pt->leaf14[1].edx = (r >> 32) % 64 ? 0 : some_bits(rng);
-	/* Mostly whole: what a guest's flags need is there. */
+	/* Mostly consistent: what a guest's flags need is present. */
 	if (o && r >> 40 & 3) {
 		pt->leaf14[0].eax = 1;
 		if (!(pt->leaf14[0].ebx & 2))

@@ -5,7 +5,7 @@
 
 #define FAIL (-VMPT_E_IO)
 
-/* A processor: CPUID and MSRs in tables, and what was asked. */
+/* A processor: CPUID and MSRs in tables, and what was read. */
 struct cpu {
 	struct vmpt_cpuid_regs leaf0, leaf1, leaf7, leaf14[2], leaf15, ext0, ext8;
 	u64 msr[0x11]; /* 480H up */
@@ -47,7 +47,7 @@ static int cpu_cpuid(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs
 		*regs = cpu->ext8;
 		return 0;
 	default:
-		ck_abort_msg("leaf %#x was asked", leaf);
+		ck_abort_msg("leaf %#x was read", leaf);
 	}
 }
 
@@ -64,11 +64,11 @@ static int cpu_rdmsr(void *opaque, u32 msr, u64 *value)
 	return 0;
 }
 
-/* Controls that may be 1 stand in the high half. */
+/* Controls that may be 1 are in the high half. */
 #define MAY(bit)       (1ULL << (32 + (bit)))
 #define SECONDARY_BITS (MAY(1) | MAY(19) | MAY(24) | MAY(25))
 
-/* Has all; the plain capability MSRs allow nothing of PT, the TRUE ones do. */
+/* Has everything; the plain capability MSRs allow nothing for PT, the TRUE ones do. */
 static void cpu_full(struct cpu *cpu)
 {
 	*cpu = (struct cpu){
@@ -119,7 +119,7 @@ START_TEST(read_full)
 }
 END_TEST
 
-/* One control bit gone: what is left, by 33.5.1 and the rule for the GPA control. */
+/* One control bit missing: what is left, by 33.5.1 and the rule for the GPA control. */
 static const struct {
 	u8 msr; /* 480H + */
 	u64 gone;
@@ -151,7 +151,7 @@ START_TEST(missing_control)
 	cpu_full(&cpu);
 	cpu.msr[missing_controls[_i].msr] &= ~missing_controls[_i].gone;
 	ck_assert_uint_eq(read_vmx_of(&cpu), missing_controls[_i].vmx);
-	/* A bit of the low half, "must be 1", does not say that it may be. */
+	/* A bit of the low half, "must be 1", does not mean that it may be 1. */
 	cpu_full(&cpu);
 	cpu.msr[missing_controls[_i].msr] &= ~missing_controls[_i].gone;
 	if (missing_controls[_i].gone >> 32 && missing_controls[_i].msr)
@@ -245,7 +245,7 @@ START_TEST(leaves_that_are_not_there)
 	static const u32 last_without[] = { 0, 1, 6, 7, 0x13 };
 	size_t i;
 
-	/* leaf 7 or 14H beyond the last one: no PT, and the leaf is not asked */
+	/* leaf 7 or 14H above the last one: no PT, and the leaf is not read */
 	for (i = 0; i < VMPT_ARRAY_SIZE(last_without); i++) {
 		cpu_full(&cpu);
 		cpu.leaf0.eax = last_without[i];
@@ -258,13 +258,13 @@ START_TEST(leaves_that_are_not_there)
 	ck_assert_int_eq(vmpt_caps_read(&caps, &reader), 0);
 	ck_assert_uint_eq(caps.cpuid.present, 1);
 	ck_assert_uint_eq(caps.cpuid.tsc_numerator, 0);
-	/* subleaf 1 beyond the last one */
+	/* subleaf 1 above the last one */
 	cpu_full(&cpu);
 	cpu.leaf14[0].eax = 0;
 	ck_assert_int_eq(vmpt_caps_read(&caps, &reader), 0);
 	ck_assert_uint_eq(cpu.subleaf1_asked, 0);
 	ck_assert_uint_eq(caps.cpuid.leaf14[1].eax, 0);
-	/* subleaves of a later processor: not asked (cpu_cpuid() would fail), but counted */
+	/* subleaves of a later processor: not read (cpu_cpuid() would fail), but counted */
 	cpu_full(&cpu);
 	cpu.leaf14[0].eax = ~0u;
 	ck_assert_int_eq(vmpt_caps_read(&caps, &reader), 0);
@@ -313,7 +313,7 @@ static const struct {
 	u8 ranges_max;
 	struct vmpt_cpuid_regs sub0, sub1;
 } offers[] = {
-	/* D10, D11: what the library does not know, and the fabric, are never there. */
+	/* D10, D11: fields that the library does not know, and the fabric, are never offered. */
 	{ 0, 4, { 1, 0x1ff, 0x80000007, 0 }, { 0xffff0004, 0xffffffff, 0, 0 } },
 	{ 0, 7, { 1, 0x1ff, 0x80000007, 0 }, { 0xffff0004, 0xffffffff, 0, 0 } },
 	{ 0, 2, { 1, 0x1ff, 0x80000007, 0 }, { 0xffff0002, 0xffffffff, 0, 0 } },
@@ -358,7 +358,7 @@ START_TEST(offered)
 }
 END_TEST
 
-/* Nothing to offer is an answer, a host that is no good is a refusal. */
+/* Nothing to offer is a valid result, an unusable host is a refusal. */
 static void expect_refusal(const struct vmpt_caps *host, u32 hide, const char *field)
 {
 	struct vmpt_policy policy = { .hide = hide, .ranges_max = 4 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/conformance.h where the VMM's callbacks cannot go on, answer #GP to everything, or
- * answer at random: the n-th call does so, for every n. The suite ends with the error, or
- * finds something wrong, and is never taken in by what it reads.
+ * vmm-lib/conformance.h if the VMM's callbacks fail, return #GP for everything, or return random
+ * results: the n-th call does so, for every n. The suite ends with the error, or finds something
+ * wrong, and is never misled by what it reads.
  */
 #include <stdlib.h>
 
@@ -11,13 +11,13 @@
 
 enum how {
 	ERROR,	 /* the call fails */
-	FAULT,	 /* a positive answer: #GP, or guest memory that is not there */
+	FAULT,	 /* a positive result: #GP, or missing guest memory */
 	GARBAGE, /* the call works, but what it reads is wrong */
 	HOWS
 };
 
 struct faulty {
-	struct vmm vmm; /* first: the VMM's callbacks get this */
+	struct vmm vmm; /* first: passed to the VMM's callbacks */
 	struct test_rng rng;
 	u32 calls, bad; /* the call that goes wrong, from 1 on */
 	u32 for_how_many;
@@ -147,7 +147,7 @@ static void report(void *opaque, const struct vmpt_conformance_result *result)
 	f->wrong[result->verdict]++;
 }
 
-/* The suite with call @bad and the @for_how_many - 1 behind it going wrong. */
+/* The suite with call @bad and the following @for_how_many - 1 going wrong. */
 static int suite(struct faulty *f, u8 how, u32 bad, u32 for_how_many)
 {
 	struct vmpt_conformance_ops ops = vmm_conformance_ops;
@@ -185,7 +185,7 @@ static int suite(struct faulty *f, u8 how, u32 bad, u32 for_how_many)
 	return ret;
 }
 
-/* How many calls a run makes in which nothing goes wrong. */
+/* The number of calls that a run makes if nothing goes wrong. */
 static u32 all_calls(struct faulty *f)
 {
 	ck_assert_int_eq(suite(f, ERROR, ~0u, 1), 0);
@@ -216,7 +216,7 @@ START_TEST(call_fails)
 }
 END_TEST
 
-/* Once, and from there on: the run comes to an end; each scenario is reported once at most. */
+/* Once, and from there on: the run ends; each scenario is reported at most once. */
 START_TEST(call_faults_or_lies)
 {
 	struct faulty *f = malloc(sizeof(*f));
@@ -232,7 +232,7 @@ START_TEST(call_faults_or_lies)
 		tried++;
 		found += ret || f->wrong[VMPT_FAILED];
 	}
-	/* Some calls do not matter, such as a write of the same value or a read of no use. */
+	/* Some calls do not matter, such as a write of the same value or an unused read. */
 	ck_assert_msg(found > tried / 2, "only %u of %u were found", found, tried);
 	free(f);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/conformance.h: the suite passes a VMM that is right, whatever its guest is shown,
- * and finds every bug that tests/vmm-lib/vmm.c can be given, in the scenario meant for it.
+ * vmm-lib/conformance.h: the suite passes a correct VMM, whatever its guest is shown, and finds
+ * every bug that tests/vmm-lib/vmm.c can be given, in the scenario meant for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* A struct vmm and what the suite reported of it. */
 struct run {
-	struct vmm vmm;	   /* first: callbacks and report get this */
+	struct vmm vmm;	   /* first: passed to callbacks and report */
 	char failed[4096]; /* lines */
 	char names[1024];  /* " name " of the scenarios that failed */
 	unsigned int reports;
@@ -163,7 +163,7 @@ START_TEST(bug_is_found)
 	char name[64];
 
 	guest_full_caps(&host);
-	/* Not every encoding is there, so that one too many can be seen. */
+	/* Not every encoding exists, so that one too many can be detected. */
 	host.cpuid.leaf14[1].eax = 0x02490004;
 	suite(run, &host, &vmpt_policy_all, found[_i].bug);
 	snprintf(name, sizeof(name), " %s ", found[_i].scenario);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/cpuid.c: each leaf that PT has a say in, and that it has none in others. */
+/* vmm-lib/cpuid.c: each leaf that PT affects, and that others are not changed. */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/guest.h"
 
-/* A guest with all that guest_full_caps() has; nothing but CPUID is asked. */
+/* A guest with everything in guest_full_caps(); only CPUID is called. */
 static void vcpu_init(struct vmpt_vcpu *vcpu)
 {
 	memset(vcpu, 0, sizeof(*vcpu));
@@ -56,7 +56,7 @@ START_TEST(with_pt)
 }
 END_TEST
 
-/* As in system-wide use (33.5.2.1): the guest's data may be there, it is not shown. */
+/* As in system-wide use (33.5.2.1): the guest's data may be present but is not shown. */
 START_TEST(without_pt)
 {
 	struct vmpt_vcpu vcpu;
@@ -94,7 +94,7 @@ START_TEST(xsave)
 }
 END_TEST
 
-/* D24: a guest with PT has a TSC ratio, and it is the one that its TSC has. */
+/* D24: a guest with PT has a TSC ratio, and it is that of its TSC. */
 START_TEST(tsc)
 {
 	struct vmpt_vcpu vcpu;
@@ -115,12 +115,12 @@ START_TEST(tsc)
 	vcpu.tsc_multiplier = 3ULL << 46;
 	expect(&vcpu, 0x15, 0, REGS(2, 168, 24000000, 0), REGS(1, 63, 24000000, 0));
 	expect(&vcpu, 0x15, 0, none, REGS(1, 63, 24000000, 0x77));
-	/* A ratio out of all range is not enumerated. */
+	/* A ratio out of range is not enumerated. */
 	vcpu.tsc_multiplier = ~0ULL;
 	vcpu.guest.cpuid.tsc_numerator = ~0u;
 	vcpu.guest.cpuid.tsc_denominator = 1;
 	expect(&vcpu, 0x15, 0, REGS(2, 168, 24000000, 0), REGS(0, 0, 24000000, 0));
-	/* A host that enumerates none: nothing can be said. */
+	/* A host that enumerates none: the ratio is unknown. */
 	vcpu.guest.cpuid.tsc_denominator = 0;
 	expect(&vcpu, 0x15, 0, REGS(2, 168, 24000000, 0), REGS(2, 168, 24000000, 0));
 	vcpu.guest.cpuid.tsc_denominator = 2;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: entries that fail (SDM 3 33.5.2.5, Table 33-54),
- * VMX abort (33.5.2.6), hosts that do not keep to the owner, MSR accesses that fail, callbacks that
- * fail, and calls out of order.
+ * vmm-lib/handover: entries that fail (SDM 3 33.5.2.5, Table 33-54), VMX abort (33.5.2.6), hosts
+ * that ignore the owner, MSR accesses that fail, callbacks that fail, and calls out of order.
  */
 #include <errno.h>
 
@@ -13,7 +12,7 @@ static const u32 processors[] = { RIG_FULL, RIG_NO_GPA, RIG_LISTS };
 #define PROCESSORS ((int)VMPT_ARRAY_SIZE(processors))
 #define ALL_STEPS  ((1u << VMPT_STEPS) - 1)
 
-/* The guest did not run: its registers are as they were, the host goes on, a retry works. */
+/* The guest did not run: its registers are unchanged, the host continues, a retry works. */
 START_TEST(failed_entry)
 {
 	bool late = _i & 1, hosts = _i & 2, inject = _i & 4;
@@ -52,7 +51,7 @@ START_TEST(failed_entry)
 }
 END_TEST
 
-/* Entries that fail because of what the guest's CTL has: a reserved bit is a late failure. */
+/* Entries that fail because of the guest's CTL: a reserved bit is a late failure. */
 START_TEST(failed_by_ctl)
 {
 	struct rig rig;
@@ -69,7 +68,7 @@ START_TEST(failed_by_ctl)
 }
 END_TEST
 
-/* A PMI that shows up behind an entry that failed early is not the guest's. */
+/* A PMI that appears after an entry that failed early is not the guest's. */
 START_TEST(pmi_after_early_failure)
 {
 	struct rig rig;
@@ -87,7 +86,7 @@ START_TEST(pmi_after_early_failure)
 }
 END_TEST
 
-/* After a VMX abort nothing is known, and nothing is touched, until RESET. */
+/* After a VMX abort nothing is known, and nothing is accessed until RESET. */
 START_TEST(vmx_abort)
 {
 	static const enum vmpt_use uses[] = { VMPT_USE_GUEST, VMPT_USE_SYSTEM, VMPT_USE_HOST };
@@ -134,7 +133,7 @@ END_TEST
 
 /* ---- hosts that do not ask ---- */
 
-/* D2: TraceEn comes back at every chance: the guest is not entered, after bounded work. */
+/* D2: TraceEn is set again at every opportunity: the guest is not entered, after bounded work. */
 START_TEST(rude_always)
 {
 	struct rig rig;
@@ -153,7 +152,7 @@ START_TEST(rude_always)
 	rig_check_host(&rig);
 	machine_run(&rig.m, 100);
 	rig_check_streams(&rig);
-	/* A host that comes to reason. */
+	/* A host that eventually stops. */
 	rig.host_tracer.rude = false;
 	ck_assert_int_eq(rig_round(&rig, 10), 0);
 	rig_check_host(&rig);
@@ -162,8 +161,9 @@ START_TEST(rude_always)
 END_TEST
 
 /*
- * One NMI that does not ask, at any step: what it does to the two streams is its own fault,
- * but the guest is entered with TraceEn = 0 or not at all, and the host has its MSRs after.
+ * One NMI that does not check the owner, at any step: what it does to the two streams is its own
+ * fault, but the guest is entered with TraceEn = 0 or not at all, and the host has its MSRs
+ * afterwards.
  */
 START_TEST(rude_once)
 {
@@ -212,7 +212,7 @@ static int nervous_ctl(void *opaque, struct vmpt_pt_regs *regs)
 	return 0;
 }
 
-/* A tracer that wants something else each time it is asked: bounded, and told. */
+/* A tracer that wants something else at each call: bounded, and reported. */
 START_TEST(nervous_host)
 {
 	struct rig rig;
@@ -232,7 +232,7 @@ END_TEST
 
 /* ---- what fails ---- */
 
-/* One access of an entry or exit fails: an error, or it was tried again; all is whole. */
+/* One access of an entry or exit fails: an error, or a retry; everything is consistent. */
 START_TEST(access_fails)
 {
 	bool exiting = _i & 1, tracing = _i & 2;
@@ -267,7 +267,7 @@ START_TEST(access_fails)
 		if (exiting || err) {
 			ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
 			ck_assert(!rig.v.entered);
-			/* It may be told that its tracer is stopped. */
+			/* The host may learn that its tracer was stopped. */
 			if (err && !(rig.m.regs.ctl & VMPT_CTL_TRACE_EN))
 				rig.host_tracer.wants = false;
 			rig_check_host(&rig);
@@ -281,7 +281,7 @@ START_TEST(access_fails)
 }
 END_TEST
 
-/* All accesses fail from one on: an error, the owner is the host, and it ends. */
+/* All accesses fail from one on: an error, the owner is the host, and the call returns. */
 START_TEST(accesses_fail)
 {
 	int n;
@@ -328,7 +328,7 @@ START_TEST(set_ctl_fails)
 }
 END_TEST
 
-/* A tracer that cannot say what it wants: its values are back, and it is stopped. */
+/* A tracer that cannot say what it wants: its values are restored, and it is stopped. */
 START_TEST(host_state_fails)
 {
 	struct rig rig;
@@ -344,7 +344,7 @@ START_TEST(host_state_fails)
 }
 END_TEST
 
-/* Memory for the shadow is not there yet: nothing has been touched. */
+/* Memory for the shadow is not available yet: nothing has been changed. */
 START_TEST(shadow_retry)
 {
 	struct rig rig;
@@ -373,7 +373,7 @@ static int translate_einval(void *opaque, u64 gpa, u64 *hpa, u64 *size)
 	return -EINVAL;
 }
 
-/* A callback's errno comes out of enter as it is and is not taken for "call again". */
+/* enter returns a callback's errno unchanged and does not take it for "call again". */
 START_TEST(shadow_errno)
 {
 	struct rig rig;
@@ -392,7 +392,7 @@ START_TEST(shadow_errno)
 }
 END_TEST
 
-/* The processor's position is outside of the shadow: told, and not believed. */
+/* The processor's position is outside the shadow: reported, and not trusted. */
 START_TEST(shadow_position)
 {
 	struct vmpt_pt_regs before;
@@ -412,7 +412,10 @@ START_TEST(shadow_position)
 }
 END_TEST
 
-/* A VMM that forgot the clear control: the host is stopped, has its MSRs, and it is told. */
+/*
+ * A VMM that forgot the clear control: the host is stopped, has its MSRs, and the error is
+ * reported.
+ */
 START_TEST(clear_forgotten)
 {
 	struct rig rig;
@@ -432,7 +435,7 @@ START_TEST(clear_forgotten)
 }
 END_TEST
 
-/* Load under a host that traces itself only: an NMI's TraceEn makes the entry fail. */
+/* Load under a host that traces only itself: an NMI's TraceEn makes the entry fail. */
 START_TEST(host_only_fails_early)
 {
 	struct rig rig;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: what the guest sees of the hand-over: its
- * registers, PMI preservation (SDM 3 33.2.7.2), EPT violations of its output, VMXON, a CTL that is
- * not intercepted, and a trace that libipt reads as one.
+ * vmm-lib/handover: the guest's view of the hand-over: its registers, PMI preservation (SDM 3
+ * 33.2.7.2), EPT violations of its output, VMXON, a CTL that is not intercepted, and a trace that
+ * libipt reads as one.
  */
 #include <intel-pt.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ START_TEST(restore_after_run)
 		rig_guest_on(&rig, 0);
 	ck_assert_int_eq(set_cr3(&rig, 0x2000), 1);
 	ck_assert_int_eq(set_cr3(&rig, 0x1000), 0); /* the same CR3 */
-	/* A failed entry takes nothing back. */
+	/* A failed entry resets nothing. */
 	rig.m.fail_early = true;
 	ck_assert_int_eq(rig_round(&rig, 10), 0);
 	rig.m.fail_early = false;
@@ -69,7 +69,7 @@ START_TEST(restore_after_run)
 }
 END_TEST
 
-/* XSAVES behind an exit, which cleared the processor's TraceEn: as RDMSR of each shows it. */
+/* XSAVES after an exit, which cleared the processor's TraceEn: as RDMSR of each shows it. */
 START_TEST(xsaves_after_run)
 {
 	static const u32 layout[] = {
@@ -96,7 +96,7 @@ END_TEST
 
 /* ---- PMI preservation ---- */
 
-/* PendTopaPMI stays for the guest to see, and pends no second PMI at each entry. */
+/* PendTopaPMI stays visible to the guest, and does not pend a second PMI at each entry. */
 START_TEST(pend_pmi_is_held)
 {
 	struct rig rig;
@@ -113,7 +113,7 @@ START_TEST(pend_pmi_is_held)
 			rig_guest_ack(&rig);
 		ck_assert_int_eq(rig_round(&rig, 1), 0);
 	}
-	/* A region that is filled while it is held pends anew. */
+	/* A region that is filled while it is held pends a new PMI. */
 	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
 	ck_assert_uint_eq(rig.m.pended[BY_GUEST], 2);
 	ck_assert_uint_eq(rig.guest.pmis, 2);
@@ -133,7 +133,7 @@ START_TEST(pend_pmi_is_held)
 }
 END_TEST
 
-/* PendTopaPMI set without a PMI, for TraceEn was cleared first: the next enable pends it. */
+/* PendTopaPMI set without a PMI, because TraceEn was cleared first: the next enable pends it. */
 START_TEST(pend_pmi_without_pmi)
 {
 	struct rig rig;
@@ -163,7 +163,7 @@ START_TEST(pend_pmi_without_pmi)
 }
 END_TEST
 
-/* The PMI that the enable pends is the guest's in a shadow's window too, with no INT in it. */
+/* The PMI that the enable pends is also the guest's in a shadow's window without an INT in it. */
 START_TEST(pend_pmi_in_window)
 {
 	struct rig rig;
@@ -226,7 +226,7 @@ START_TEST(ept_retry)
 }
 END_TEST
 
-/* There is no memory: STATUS.Error, and the guest goes on without trace. */
+/* There is no memory: STATUS.Error, and the guest continues without trace. */
 START_TEST(ept_error)
 {
 	static const struct {
@@ -262,7 +262,10 @@ START_TEST(ept_error)
 }
 END_TEST
 
-/* Whose page it was, with tables of several pages: the entries that may be read from here. */
+/*
+ * Whether it was a page of a table or of a region, with tables of several pages: the entries that
+ * may be read from here.
+ */
 static const struct {
 	const char *what;
 	u64 base;
@@ -272,18 +275,18 @@ static const struct {
 } ept_places[] = {
 	{ "the only page", 0x5000, 3, 0x5018, false, true },
 	{ "the current entry's page", 0x5000, 700, 0x6000, false, true },
-	{ "the first page, for END leads back", 0x5000, 700, 0x5000, false, true },
+	{ "the first page, as END leads back", 0x5000, 700, 0x5000, false, true },
 	{ "the page of the next entry", 0x5000, 511, 0x6000, false, true },
 	{ "a page that comes later", 0x5000, 510, 0x6000, false, false },
 	{ "a page that was before", 0x5000, 1024, 0x6000, false, false },
-	{ "behind the last entry comes the first", 0x5000, (1 << 25) - 1, 0x5000, false, true },
-	{ "and not what is behind the table", 0x5000, (1 << 25) - 1, 0x10005000, false, false },
+	{ "after the last entry comes the first", 0x5000, (1 << 25) - 1, 0x5000, false, true },
+	{ "and not what is after the table", 0x5000, (1 << 25) - 1, 0x10005000, false, false },
 	{ "the table's last page", 0x5000, (1 << 25) - 1, 0x10004ff8, false, true },
 	{ "a region", 0x5000, 0, 0x9000, false, false },
 	{ "a single range", 0x5000, 0, 0x5000, true, false },
 };
 
-START_TEST(ept_whose_page)
+START_TEST(ept_table_or_region)
 {
 	struct rig rig;
 
@@ -315,7 +318,7 @@ START_TEST(ept_not_pt)
 	before = rig.v.regs;
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, false), VMPT_EPT_NOT_PT);
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, true), VMPT_EPT_NOT_PT);
-	/* Before vmpt_vcpu_exit() it can only come again. */
+	/* Before vmpt_vcpu_exit() it can only be retried. */
 	rig.v.entered = true;
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ASYNC, 0x1000, false), VMPT_EPT_RETRY);
 	ck_assert_int_eq(memcmp(&before, &rig.v.regs, sizeof(before)), 0);
@@ -353,7 +356,7 @@ START_TEST(vmxon)
 }
 END_TEST
 
-/* In shadow mode as much as elsewhere: what the processor stored for CTL. */
+/* In shadow mode too: the value of CTL that the processor stored. */
 static int get_ctl(void *opaque, u64 *ctl)
 {
 	struct rig *rig = opaque;
@@ -385,7 +388,7 @@ START_TEST(ctl_not_intercepted)
 	ck_assert_uint_eq(rig.v.regs.cr3_match, 0x4444000);
 	ck_assert_uint_eq(rig.v.regs.addr[3], 0x555000);
 	rig_check_host(&rig);
-	/* Not tracing, nothing is switched, so nothing is asked. */
+	/* If it does not trace, nothing is switched, so nothing is read. */
 	rig.stored_ctl = ~0ULL;
 	ck_assert_int_eq(rig_round(&rig, 2), 0);
 	ck_assert_uint_eq(rig.v.regs.ctl, ctl & ~VMPT_CTL_TRACE_EN);
@@ -416,7 +419,7 @@ START_TEST(ctl_of_shadow)
 }
 END_TEST
 
-/* What the guest may not have is not taken, and it does not trace on. */
+/* Values that the guest may not have are not accepted, and it stops tracing. */
 START_TEST(ctl_refused)
 {
 	struct rig rig;
@@ -431,7 +434,7 @@ START_TEST(ctl_refused)
 	ck_assert_int_eq(rig_round(&rig, 2), -VMPT_E_CONTROLS);
 	ck_assert_uint_eq(rig.v.regs.ctl, RIG_CTL);
 	rig_check_host(&rig);
-	/* The same if it cannot be had; the next entry writes what is known. */
+	/* The same if it cannot be read; the next entry writes known values. */
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, RIG_CTL | 1), 0);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
 	rig.fail_set_ctl = true;
@@ -441,7 +444,7 @@ START_TEST(ctl_refused)
 }
 END_TEST
 
-/* With a CR3 of the VMM's in the processor, its CR3_MATCH is not the guest's. */
+/* If the processor uses a CR3 of the VMM, its CR3_MATCH is not the guest's. */
 START_TEST(ctl_with_cr3_given)
 {
 	struct rig rig;
@@ -461,7 +464,7 @@ END_TEST
 /* ---- events and the trace ---- */
 
 /* STOP at the end of a line of regions. */
-START_TEST(stop_is_given)
+START_TEST(stop_is_reported)
 {
 	struct rig rig;
 
@@ -481,8 +484,8 @@ START_TEST(stop_is_given)
 }
 END_TEST
 
-/* An entry that is malformed, met by the processor. */
-START_TEST(error_is_given)
+/* The processor meets a malformed entry. */
+START_TEST(error_is_reported)
 {
 	struct rig rig;
 
@@ -503,7 +506,7 @@ START_TEST(error_is_given)
 }
 END_TEST
 
-/* Many entries and exits, NMIs and PMIs between: libipt reads one stream without a gap. */
+/* Many entries and exits, with NMIs and PMIs between: libipt reads one stream without a gap. */
 START_TEST(libipt_reads)
 {
 	struct pt_packet_decoder *ipt;
@@ -570,15 +573,15 @@ TEST_SUITE()
 	tcase_add_test(tc, pend_pmi_in_window);
 	tcase_add_loop_test(tc, ept_retry, 0, 3);
 	tcase_add_loop_test(tc, ept_error, 0, 2);
-	tcase_add_loop_test(tc, ept_whose_page, 0, VMPT_ARRAY_SIZE(ept_places));
+	tcase_add_loop_test(tc, ept_table_or_region, 0, VMPT_ARRAY_SIZE(ept_places));
 	tcase_add_test(tc, ept_not_pt);
 	tcase_add_loop_test(tc, vmxon, 0, PROCESSORS);
 	tcase_add_loop_test(tc, ctl_not_intercepted, 0, PROCESSORS);
 	tcase_add_loop_test(tc, ctl_refused, 0, PROCESSORS);
 	tcase_add_test(tc, ctl_of_shadow);
 	tcase_add_test(tc, ctl_with_cr3_given);
-	tcase_add_loop_test(tc, stop_is_given, 0, PROCESSORS);
-	tcase_add_loop_test(tc, error_is_given, 0, PROCESSORS);
+	tcase_add_loop_test(tc, stop_is_reported, 0, PROCESSORS);
+	tcase_add_loop_test(tc, error_is_reported, 0, PROCESSORS);
 	tcase_add_loop_test(tc, libipt_reads, 0, PROCESSORS);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: a host tracer whose NMI handler runs at every step.
- * Whose PMI it is, what the handler may touch, and what the host gets back at the exit.
+ * vmm-lib/handover: a host tracer whose NMI handler runs at every step. Who owns the PMI, what the
+ * handler may access, and what the host gets back at the exit.
  */
 #include "tests/vmm-lib/handover-rig.h"
 
@@ -12,7 +12,7 @@ static const u32 processors[] = { RIG_FULL, RIG_NO_GPA, RIG_LISTS };
 
 /* ---- the NMI handler ---- */
 
-/* D1: a host that traces at the entry; the entry works, its stream goes on afterwards. */
+/* D1: a host that traces at the entry; the entry works, and its stream continues afterwards. */
 START_TEST(host_traces)
 {
 	struct rig rig;
@@ -42,7 +42,7 @@ START_TEST(host_traces)
 }
 END_TEST
 
-/* What perf's handler does: stop, look at the buffer, start again. */
+/* What perf's handler does: stop, read the buffer, start again. */
 static void stop_and_start(struct rig *rig)
 {
 	if (!rig->host_tracer.wants)
@@ -51,7 +51,7 @@ static void stop_and_start(struct rig *rig)
 	rig_host_on(rig);
 }
 
-/* D2: an NMI at every step, whose handler restarts PT wherever it is allowed to. */
+/* D2: an NMI at every step, whose handler restarts PT whenever it is allowed to. */
 START_TEST(nmi_everywhere)
 {
 	struct rig rig;
@@ -136,7 +136,7 @@ START_TEST(guest_pmi_without_host)
 		ck_assert_int_eq(rig_round(&rig, 200), 0);
 		rig_guest_ack(&rig);
 	}
-	/* 7 KiB or so a turn of 16 KiB, two INTs in each. */
+	/* About 7 KiB per turn of 16 KiB, with two INTs in each. */
 	ck_assert_uint_ge(rig.m.pended[BY_GUEST], rig.m.logged / (2 * GUEST_PAGE));
 	ck_assert_uint_gt(rig.m.pended[BY_GUEST], 5);
 	ck_assert_uint_eq(rig.guest.pmis, rig.m.pended[BY_GUEST]);
@@ -145,7 +145,7 @@ START_TEST(guest_pmi_without_host)
 }
 END_TEST
 
-/* PMIs while GLOBAL_STATUS[55] is set are one (33.2.7.2); the processor's bit is free again. */
+/* PMIs while GLOBAL_STATUS[55] is set become one (33.2.7.2); the processor's bit is free again. */
 START_TEST(guest_pmis_coalesce)
 {
 	struct rig rig;
@@ -181,7 +181,7 @@ static void toggle_in_msrs(struct rig *rig)
 		rig_host_on(rig);
 }
 
-/* The event is stopped, or started, by an NMI at one step: that is how it stays. */
+/* An NMI at one step stops or starts the event: that decision stands. */
 START_TEST(host_changes_its_mind)
 {
 	int step = _i / 4;
@@ -213,7 +213,7 @@ static void move(struct rig *rig)
 	rig->host_tracer.mask_ptrs = 0x10000017fULL; /* entry 2, one byte in */
 }
 
-/* The handler gets another buffer ready while it may not touch the MSRs. */
+/* The handler prepares another buffer while it may not access the MSRs. */
 START_TEST(host_moves)
 {
 	int step = _i / 4;
@@ -234,7 +234,7 @@ START_TEST(host_moves)
 }
 END_TEST
 
-/* An NMI in the midst of host_state: the handler goes elsewhere and starts PT by itself. */
+/* An NMI in the middle of host_state: the handler moves and starts PT itself. */
 static int start_meanwhile(void *opaque, struct vmpt_pt_regs *regs)
 {
 	struct rig *rig = opaque;
@@ -244,10 +244,10 @@ static int start_meanwhile(void *opaque, struct vmpt_pt_regs *regs)
 	regs->output_mask_ptrs = 0x10000017fULL;
 	if (vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNED_BY_HOST || rig->host_tracer.asked++)
 		return 0;
-	/* The MSRs were loaded by an older answer. */
+	/* The MSRs were loaded with an older result. */
 	ck_assert_int_eq(machine_wrmsr(m, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x10000017f), 0);
 	ck_assert_int_eq(machine_wrmsr(m, VMPT_MSR_RTIT_CTL, rig->host_tracer.ctl), 0);
-	/* What it wanted when it was asked. */
+	/* What it wanted when it was called. */
 	regs->output_mask_ptrs = 0x20000017fULL;
 	regs->ctl &= ~VMPT_CTL_TRACE_EN;
 	return 0;
@@ -263,7 +263,7 @@ START_TEST(host_starts_meanwhile)
 	rig.ops.host_state = start_meanwhile;
 	rig.host_tracer.moved = true;
 	ck_assert_int_eq(rig_round(&rig, 10), 0);
-	/* Its word was the last, and no write of ours met its TraceEn. */
+	/* Its decision was the last, and no write of ours met its TraceEn. */
 	ck_assert_uint_eq(rig.m.faults, 0);
 	ck_assert_uint_eq(rig.m.regs.output_mask_ptrs, 0x10000017f);
 	rig_check_host(&rig);

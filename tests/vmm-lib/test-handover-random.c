@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: random uses, processors, entries that fail, NMIs at
- * random steps and hosts that change their mind. VMPT_SOAK=seconds: for so long.
+ * vmm-lib/handover: random uses, processors, entries that fail, NMIs at random steps and hosts that
+ * change their mind. VMPT_SOAK=seconds: run for that long.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -27,7 +27,7 @@ struct run {
 	struct test_rng rng;
 	bool bit;	 /* the guest's GLOBAL_STATUS[55] */
 	u64 pended, due; /* PMIs of the guest: seen by the model, and to be injected */
-	u32 page;	 /* not there, or 0 */
+	u32 page;	 /* missing, or 0 */
 };
 
 static u32 below(struct run *run, u32 n)
@@ -69,7 +69,7 @@ static void wrong(const struct run *run, const char *what)
 		     (unsigned long long)run->rig.m.entries, what);
 }
 
-/* The guest has one PMI more, as 33.2.7.2 has it. */
+/* The guest gets one more PMI, as in 33.2.7.2. */
 static void guest_pmi_due(struct run *run)
 {
 	run->due += !run->bit;
@@ -98,7 +98,7 @@ static void guest_acts(struct run *run)
 		vmpt_shadow_invalidate(&rig->v, RIG_REGIONS, GUEST_PAGE);
 }
 
-/* A page of the guest's output goes, or comes back. */
+/* A page of the guest's output is removed or restored. */
 static void memory_acts(struct run *run)
 {
 	struct rig *rig = &run->rig;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/handover/handover.c, handover-exit.c: the steps with their owners, what each processor
- * and each guest gets into its MSRs, and what that costs.
+ * vmm-lib/handover: the steps with their owners, which MSR values each processor and each guest
+ * gets, and the cost.
  */
 #include "tests/vmm-lib/handover-rig.h"
 
@@ -48,7 +48,7 @@ static const struct expected guest_steps[] = {
 	{ VMPT_STEP_EXIT_END, VMPT_OWNED_BY_HOST },
 };
 
-/* A guest that does not trace, or has no PT beside a host that traces itself only. */
+/* A guest that does not trace, or has no PT while the host traces only itself. */
 static const struct expected host_steps[] = {
 	{ VMPT_STEP_ENTER_BEGIN, VMPT_OWNED_TO_GUEST },
 	{ VMPT_STEP_HOST_CLEARED, VMPT_OWNED_TO_GUEST },
@@ -120,7 +120,7 @@ START_TEST(steps_host)
 }
 END_TEST
 
-/* D29, and D17 for system-wide tracing: no PT MSR and no GLOBAL_STATUS is touched. */
+/* D29, and D17 for system-wide tracing: no PT MSR and no GLOBAL_STATUS is accessed. */
 START_TEST(steps_none)
 {
 	static const enum vmpt_use uses[] = { VMPT_USE_NONE, VMPT_USE_SYSTEM };
@@ -141,7 +141,7 @@ START_TEST(steps_none)
 	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), 0);
 	ck_assert_uint_eq(rig.m.reads + rig.m.writes, 0);
 	ck_assert_uint_eq(rig.guest.pmis, 0);
-	/* It was still there for the handler, at the first step behind the exit. */
+	/* It was still set for the handler, at the first step after the exit. */
 	ck_assert_uint_eq(rig.host_tracer.pmis, 1);
 	for (i = 0; i < rig.stepped; i++)
 		ck_assert_uint_eq(rig.owners[i], VMPT_OWNED_BY_HOST);
@@ -175,7 +175,7 @@ END_TEST
 
 /* ---- values ---- */
 
-/* D3, D8: processors and guests with fewer MSRs; no access to one that is not there. */
+/* D3, D8: processors and guests with fewer MSRs; no access to a missing one. */
 START_TEST(fewer_msrs)
 {
 	u32 hosts = (u32)_i & 7, guests;
@@ -220,7 +220,7 @@ START_TEST(fewer_msrs)
 }
 END_TEST
 
-/* D3: user space says 7 ranges, and so may a processor: four at most are ever touched. */
+/* D3: user space says 7 ranges, and so may a processor: at most four are ever accessed. */
 START_TEST(seven_ranges)
 {
 	struct vmpt_refusal why;
@@ -286,7 +286,7 @@ START_TEST(values_shadow)
 	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
 	rig_guest_on(&rig, 0);
 	rig_guest_off(&rig);
-	/* A single range of two pages, whose frames are not neighbours. */
+	/* A single range of two pages, whose frames are not adjacent. */
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x1fff), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, 0x2005), 0);
@@ -306,7 +306,7 @@ START_TEST(values_shadow)
 }
 END_TEST
 
-/* A single range within one page needs no table of the host's either. */
+/* A single range within one page needs no table even on the host. */
 START_TEST(values_direct)
 {
 	struct rig rig;
@@ -329,7 +329,7 @@ START_TEST(values_direct)
 }
 END_TEST
 
-/* A processor without ToPA has no bit 55 to look at. */
+/* A processor without ToPA has no bit 55 to check. */
 START_TEST(values_without_topa)
 {
 	struct rig rig;
@@ -356,7 +356,7 @@ START_TEST(values_without_topa)
 }
 END_TEST
 
-/* A guest that runs on another CR3 than it believes filters by that one. */
+/* A guest that runs on a CR3 other than its own filters by its own. */
 START_TEST(values_cr3_given)
 {
 	struct rig rig;
@@ -395,7 +395,7 @@ START_TEST(psb_after_vmptrld)
 		ck_assert_int_eq(rig_round(&rig, 2), 0);
 	}
 	ck_assert_uint_eq(psbs(&rig), 1 + 3);
-	/* Not if the entry fails, or tracing is stopped: then it is still due. */
+	/* If the entry fails, or tracing is stopped, it remains due. */
 	vmpt_vcpu_vmptrld(&rig.v);
 	rig.m.fail_early = true;
 	ck_assert_int_eq(rig_round(&rig, 2), 0);
@@ -413,7 +413,7 @@ START_TEST(psb_after_vmptrld)
 }
 END_TEST
 
-/* The exit's PIP with the host's CR3 is not in the guest's buffer, with lists either. */
+/* The exit's PIP with the host's CR3 is not in the guest's buffer, even with lists. */
 START_TEST(no_host_cr3)
 {
 	static const u8 pip[8] = { 0x02, 0x43, 0x00, 0x67, 0x45, 0x23, 0x01, 0x00 };
@@ -424,7 +424,7 @@ START_TEST(no_host_cr3)
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(rig_round(&rig, 3), 0);
-	/* The model does make one where the control that the plan asks for is missing. */
+	/* The model does make one if the control that the plan requires is missing. */
 	if (rig.plan.lists) {
 		rig.m.exit = 0;
 		ck_assert_int_eq(rig_round(&rig, 3), 0);

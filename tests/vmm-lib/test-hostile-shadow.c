@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/shadow-*.c against a guest that means harm: memory full of anything, and a thread
- * that rewrites the tables while they are walked. The processor never gets anywhere but to
- * the guest's own frames, and the work is bounded.
+ * vmm-lib/shadow against a malicious guest: memory full of random values, and a thread that
+ * rewrites the tables while they are walked. The processor only ever accesses the guest's own
+ * frames, and the work is bounded.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void wrong(const char *what)
 	ck_abort_msg("seed %#llx: %s", (unsigned long long)seed, what);
 }
 
-/* What a guest may put into a table; @clear: output keeps away from the tables. */
+/* A guest's table entry; @clear: output does not overlap the tables. */
 static u64 any_entry(struct test_rng *random, bool clear)
 {
 	u64 v = test_random(random), page = v >> 8 & 0x1ff, order = v >> 20 & 3;
@@ -50,7 +50,7 @@ static u64 any_entry(struct test_rng *random, bool clear)
 		return page << 12 | order << VMPT_TOPA_SIZE_SHIFT; /* mostly not aligned */
 	case 6:
 		return clear ? v | 1ULL << 63 : v;
-	case 7: /* over the end of memory */
+	case 7: /* beyond the end of memory */
 		return (PAGES - 4ULL) << 12 | 4ULL << VMPT_TOPA_SIZE_SHIFT;
 	case 8:
 		return clear ? 0x3fULL << 40 : (v & 0xfff) << 34;
@@ -93,7 +93,7 @@ static void check_bounds(void)
 		wrong("an access outside the guest");
 }
 
-/* In, some trace, out: 0, or what the entry said. */
+/* Enter, some trace, exit: 0, or the result of the entry. */
 static int one_entry(void)
 {
 	static const u8 bytes[8192] = { 1 };
@@ -134,13 +134,13 @@ static void garbage(u64 n)
 		}
 		err = one_entry();
 		if (err && err != -VMPT_E_RETRY)
-			wrong("an error that is none");
+			wrong("an invalid error code");
 		vmpt_shadow_invalidate(vcpu, test_random(&rng) % (PAGES * 8192ULL), 1 + pick(8192));
 	}
 	rig_free(&rig);
 }
 
-/* VMPT_SOAK: go on for so many seconds. */
+/* VMPT_SOAK: run for that many seconds. */
 static time_t soak_end(void)
 {
 	const char *seconds = getenv("VMPT_SOAK");
@@ -184,7 +184,7 @@ START_TEST(rewritten)
 	rig_init(&rig, PAGES, 2);
 	for (i = 0; i < TABLES * 512; i++)
 		rig_entry(&rig, 0, i, any_entry(&rng, true));
-	/* frames in their order: the tables lie at the beginning of the host's memory */
+	/* frames in order: the tables are at the beginning of the host's memory */
 	ck_assert_int_eq(pthread_create(&thread, NULL, rewrite, rig.guest.host), 0);
 	for (i = 0; i < THREAD_RUNS || time(NULL) < end; i++) {
 		if (rig.vcpu.regs.status || !pick(8)) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A hostile guest and vmm-lib's output to its memory: a thread that rewrites ToPA entries
- * while the library walks them, tables at every boundary, in memory of every kind. Nothing
- * outside of the guest is touched (the guest's memory is of its exact size, for ASan), work
- * is bounded, and the position is always one that a processor could have.
- * VMPT_SOAK=seconds: go on for so long.
+ * A hostile guest and vmm-lib's output to its memory: a thread that rewrites ToPA entries while the
+ * library walks them, tables at every boundary, in memory of every kind. Nothing outside the guest
+ * is accessed (its memory is allocated with its exact size, for ASan), work is bounded, and the
+ * position is always one that a processor could have. VMPT_SOAK=seconds: run for that long.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -81,7 +80,7 @@ static void hostile_position(struct pip_bed *bed, struct test_rng *rng)
 	regs->ctl |= VMPT_CTL_TOPA;
 	regs->status = 100ULL << VMPT_STATUS_BYTES_SHIFT;
 	pip_bed_at(bed, TABLE + (r >> 32) % TABLES * 4096, index, offset);
-	if (r % 16 == 0) /* any value that WRMSR takes */
+	if (r % 16 == 0) /* any value that WRMSR accepts */
 		regs->output_base = test_random(rng) & vmpt_mask64(46) & ~0x7fULL;
 	if (r % 16 == 1)
 		regs->output_mask_ptrs = test_random(rng) | 0x7f;
@@ -142,7 +141,7 @@ static void fill_tables(struct guest *g, struct test_rng *rng)
 		store_entry(g, TABLE + i * 8, hostile_entry(rng));
 }
 
-/* Pages of all kinds, with a mark in those that nobody may write. */
+/* Pages of all kinds, with a mark in those that must not be written. */
 static void set_kinds(struct guest *g)
 {
 	static const enum vmpt_guest_mem kinds[] = { VMPT_MEM_UNBACKED, VMPT_MEM_MMIO,
@@ -201,7 +200,7 @@ START_TEST(a_thread_rewrites_the_tables)
 	pmis = bed.guest.pmis;
 	check_marks(&bed.guest);
 	pip_bed_free(&bed);
-	/* All of it was met; errors are many, for most of what the guest says is nonsense. */
+	/* All of it occurred; most of the guest's values are invalid: many errors. */
 	ck_assert_msg(errors > 1000 && errors < n && stops > 100 && retries > 100 && pmis > 1000,
 		      "%llu errors, %llu stops, %llu retries, %llu PMIs",
 		      (unsigned long long)errors, (unsigned long long)stops,
@@ -222,19 +221,19 @@ static const struct boundary boundaries[] = {
 	{ "last entry of a page", TABLE, 511 },
 	{ "second page of a table", TABLE, 512 },
 	{ "last entry of the memory", (PAGES - 1) * 4096ULL, 511 },
-	{ "behind the memory", (PAGES - 1) * 4096ULL, 512 },
+	{ "after the memory", (PAGES - 1) * 4096ULL, 512 },
 	{ "not in the memory", PAGES * 4096ULL, 0 },
 	{ "last entry of the largest table", TABLE, VMPT_TOPA_ENTRIES_MAX - 1 },
 	{ "last page below MAXPHYADDR", 0x3ffffffff000, 0 },
 	{ "last entry below MAXPHYADDR", 0x3ffffffff000, 511 },
-	{ "behind MAXPHYADDR", 0x3ffffffff000, 512 },
+	{ "above MAXPHYADDR", 0x3ffffffff000, 512 },
 	{ "the largest table there", 0x3ffffffff000, VMPT_TOPA_ENTRIES_MAX - 1 },
 	{ "above MAXPHYADDR", 1ULL << 46, 0 },
 	{ "bit 63", 1ULL << 63, 0 },
 	{ "all ones", ~0ULL, VMPT_TOPA_ENTRIES_MAX - 1 },
 };
 
-/* Where the next entry, the next table and the regions may be. */
+/* Possible places of the next entry, the next table and the regions. */
 static const u64 targets[] = { OUTPUT,
 			       0,
 			       (PAGES - 1) * 4096ULL,
@@ -261,7 +260,7 @@ START_TEST(tables_at_every_boundary)
 		for (policy = 0; policy < 6; policy++) {
 			u64 gpa = b->base + 8ULL * b->index, reads, writes;
 
-			/* Where there is memory for them; else the guest has no say. */
+			/* If there is memory for them; otherwise the guest has no influence. */
 			if (!(gpa % 8) && gpa < 56 * 4096ULL)
 				guest_put64(&bed.guest, gpa, here | VMPT_TOPA_INT);
 			gpa += 8;
@@ -288,7 +287,7 @@ START_TEST(tables_at_every_boundary)
 }
 END_TEST
 
-/* ---- a loop of tables: each has one region of 4 KiB and END, the least there can be ---- */
+/* ---- a loop of tables: each has one region of 4 KiB and END, the minimum ---- */
 
 START_TEST(a_loop_of_tables)
 {
@@ -305,7 +304,7 @@ START_TEST(a_loop_of_tables)
 		ck_assert_int_eq(pip_mov(&bed, CR3), 1);
 	/* one to load for each PIP, two for each 4 KiB that are filled */
 	ck_assert_uint_le(bed.guest.reads, n + 2 * (n * PIP_SIZE / 4096));
-	/* a table that is nothing but END has no output to wait for: an error, no loop */
+	/* a table that contains only END has no output to wait for: an error, no loop */
 	for (i = 0; i < TABLES; i++)
 		store_entry(&bed.guest, TABLE + i * 4096,
 			    (TABLE + (i + 1) % TABLES * 4096) | VMPT_TOPA_END);

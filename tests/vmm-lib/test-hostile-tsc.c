@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A hostile guest and vmpt_vcpu_tsc_adjust(): a thread rewrites ToPA entries and output bytes
- * while the library walks the tables and rewrites TSCs, through copies and in the memory
- * itself. The guest's memory lies in pieces with a page between them that nobody may touch;
- * work is bounded, and the walk ends where it was asked to. VMPT_SOAK=seconds: go on for so
- * long.
+ * A hostile guest and vmpt_vcpu_tsc_adjust(): a thread rewrites ToPA entries and output bytes while
+ * the library walks the tables and rewrites TSCs, through copies and in the memory itself. The
+ * guest's memory is in pieces with an inaccessible page between them; work is bounded, and the walk
+ * ends at the requested position. VMPT_SOAK=seconds: run for that long.
  *
- * In the memory itself the library and the guest race, as a VMM and its guest do, so that this
- * half is left out under ThreadSanitizer; copies are made by the VMM's callbacks, which are
- * free of races here.
+ * In the memory itself the library and the guest race, as a VMM and its guest do, so this half is
+ * skipped under ThreadSanitizer; copies are made by the VMM's callbacks, which have no races here.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,17 +30,17 @@
 
 #define PAGE	4096u
 #define PAGES	64u
-#define PIECE	(4 * PAGE) /* of contiguous memory: the largest region of a good guest */
+#define PIECE	(4 * PAGE) /* of contiguous memory: the largest region of a well-behaved guest */
 #define MEMORY	(PAGES * PAGE)
 #define TABLES	4u /* pages 0 to 3 */
 #define ENTRIES 8u /* of a table: the last one is END */
 #define CALLS	20000u
 
-/* Of one guest, and what one call did. */
+/* One guest, and the result of one call. */
 struct hostile {
 	struct vmpt_vcpu v;
 	struct vmpt_ops ops;
-	u8 *base; /* of the mapping: a guard, then pieces with a guard behind each */
+	u8 *base; /* of the mapping: a guard page, then pieces, each followed by a guard page */
 	size_t mapped;
 	struct test_rng rng;
 	u64 entries, bytes, written, maps;
@@ -129,7 +127,7 @@ static u64 draw(struct test_rng *rng, u64 n)
 	return test_random(rng) % n;
 }
 
-/* Mostly what a good guest has at @index. */
+/* Mostly what a well-behaved guest has at @index. */
 static u64 any_entry(struct test_rng *rng, u64 index)
 {
 	u64 size = draw(rng, 3);
@@ -148,7 +146,7 @@ static u64 any_entry(struct test_rng *rng, u64 index)
 	return (draw(rng, PAGES) & ~((1ULL << size) - 1)) * PAGE | size << VMPT_TOPA_SIZE_SHIFT;
 }
 
-/* Trace over whatever is there, tables too at times. */
+/* Trace over anything, sometimes including tables. */
 static void rewrite_bytes(struct hostile *h)
 {
 	static const struct tsc_mix mix = {
@@ -182,7 +180,7 @@ static void *rewrite(void *opaque)
 
 /* ---- one call of the library ---- */
 
-/* Where the guest says that it is now: what its MSRs take. */
+/* The guest's current position: any value that its MSRs accept. */
 static void move(struct hostile *h)
 {
 	struct vmpt_pt_regs *regs = &h->v.regs;
@@ -218,8 +216,8 @@ static int one_call(struct hostile *h, u64 n)
 		ck_abort_msg("call %llu: %d", (unsigned long long)n, ret);
 	if (ret != -VMPT_E_RETRY && (h->v.scan_base != h->v.regs.output_base ||
 				     h->v.scan_mask_ptrs != h->v.regs.output_mask_ptrs))
-		ck_abort_msg("call %llu: it is not where it was to go", (unsigned long long)n);
-	/* Two looks at the entries; a piece that is mapped counts whole, so entry by entry. */
+		ck_abort_msg("call %llu: it did not end at the target", (unsigned long long)n);
+	/* Two passes over the entries; a mapped piece counts as a whole, so entry by entry. */
 	if (h->bytes > VMPT_ADJUST_BYTES + 2ULL * VMPT_ADJUST_ENTRIES * (8 + PIECE) ||
 	    h->entries > 2ULL * VMPT_ADJUST_ENTRIES + h->bytes / 16 ||
 	    h->written > 2 * (h->bytes + VMPT_PT_SIZE_MAX) ||
@@ -229,7 +227,7 @@ static int one_call(struct hostile *h, u64 n)
 			     (unsigned long long)h->bytes, (unsigned long long)h->written,
 			     (unsigned long long)h->maps);
 	if (h->v.cut_len[0] + h->v.cut_len[1] > VMPT_PT_SIZE_MAX)
-		ck_abort_msg("call %llu: a cut packet of any length", (unsigned long long)n);
+		ck_abort_msg("call %llu: a cut packet of invalid length", (unsigned long long)n);
 	return ret ? ret : h->v.scan.tscs > tscs;
 }
 

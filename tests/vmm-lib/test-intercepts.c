@@ -14,7 +14,7 @@ static void teardown(void)
 	bed_free(&bed);
 }
 
-/* ---- situations: how a vCPU got there ---- */
+/* ---- situations: how a vCPU got into each ---- */
 
 static void direct(void)
 {
@@ -184,13 +184,13 @@ START_TEST(table)
 		check(rows[_i].name, msrs[i], rows[_i].exits[i]);
 	for (i = 0; i < 8; i++)
 		check(rows[_i].name, 0x580 + (u32)i, rows[_i].exits[5]);
-	/* what is not PT's alone is the VMM's: it asks vmpt_vcpu_rdmsr() in its handler */
+	/* MSRs that PT shares belong to the VMM: it calls vmpt_vcpu_rdmsr() in its handler */
 	for (i = 0; i < VMPT_ARRAY_SIZE(others); i++)
 		check(rows[_i].name, others[i], RW);
 }
 END_TEST
 
-/* Ranges that the guest has pass, those behind do not. */
+/* Ranges that the guest has pass through, those after them do not. */
 START_TEST(some_ranges)
 {
 	u32 n;
@@ -203,8 +203,8 @@ START_TEST(some_ranges)
 END_TEST
 
 /*
- * What passes is what the processor would answer: a write that passes is #GP by the guest's
- * own rules, whatever is written, and a read gives the value that is loaded.
+ * An access may pass through if the processor responds as the guest would see it: a write that
+ * passes is #GP by the guest's own rules, whatever is written, and a read returns the loaded value.
  */
 START_TEST(passing_writes_fault)
 {

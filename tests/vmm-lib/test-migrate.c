@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A tracing guest moves between hosts of a pool that differ in capabilities, in VMX
- * controls (guest-physical output, a shadow ToPA, MSR lists) and in where its pages lie.
- * It is saved and restored in the midst of its trace, with PMIs pending: not a byte and
- * not a PMI is lost, and libipt reads the whole buffer.
+ * A tracing guest moves between hosts of a pool that differ in capabilities, in VMX controls
+ * (guest-physical output, a shadow ToPA, MSR lists) and in the location of its pages. It is saved
+ * and restored in the middle of its trace, with PMIs pending: no byte and no PMI is lost, and
+ * libipt reads the whole buffer.
  */
 #include <intel-pt.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 
 struct pool {
 	struct rig *rig[HOSTS];
-	size_t logged[HOSTS]; /* of each machine's log: what is in ours */
-	u8 *log;	      /* the guest's stream over all hosts */
+	size_t logged[HOSTS]; /* of each machine's log: bytes already in ours */
+	u8 *log;	      /* the guest's stream across all hosts */
 	size_t n;
 	struct vmpt_baseline baseline;
 	u64 pending; /* moves with a PMI that the handler has not taken */
@@ -83,7 +83,7 @@ static void pool_free(struct pool *pool)
 	free(pool->log);
 }
 
-/* What the guest's packets were, from the machine that made them. */
+/* The guest's packets, from the machine that made them. */
 static void collect(struct pool *pool)
 {
 	const struct machine *m = &pool->rig[pool->at]->m;
@@ -109,14 +109,14 @@ static void migrate(struct pool *pool, u32 to)
 		ck_abort_msg("seed %lu: %d, %s: %s", pool->seed, n, why.field, why.rule);
 	ck_assert_int_eq(vmpt_vcpu_get_msr(&source->v, VMPT_MSR_PERF_GLOBAL_STATUS, &before), 0);
 	ck_assert_int_eq(vmpt_vcpu_get_msr(&target->v, VMPT_MSR_PERF_GLOBAL_STATUS, &after), 0);
-	/* A shadow of the last stay here describes nothing any more. */
+	/* A shadow from the last stay here is no longer valid. */
 	ck_assert(before == after && target->v.shadow.stale == target->plan.shadow);
 	pool->pending += before != 0;
 	for (i = 0; i < RIG_PAGES; i++) {
 		guest_get(&source->guest, (u64)i * GUEST_PAGE, page, GUEST_PAGE);
 		guest_put(&target->guest, (u64)i * GUEST_PAGE, page, GUEST_PAGE);
 	}
-	/* Whatever the source still does to its copy, it is not the guest any more. */
+	/* Whatever the source still does to its copy, that is no longer the guest. */
 	for (i = 0; i < RIG_PAGES; i++)
 		guest_put(&source->guest, (u64)i * GUEST_PAGE, memset(page, 0xee, GUEST_PAGE),
 			  GUEST_PAGE);
@@ -140,12 +140,12 @@ static void read_by_libipt(struct pool *pool, u8 *buffer)
 	while ((ret = pt_pkt_next(decoder, &pkt, sizeof(pkt))) > 0)
 		packets++;
 	if (ret != -pte_eos || packets < pool->n / 16)
-		ck_abort_msg("seed %lu: libipt says %d behind %lu packets", pool->seed, ret,
+		ck_abort_msg("seed %lu: libipt returns %d after %lu packets", pool->seed, ret,
 			     packets);
 	pt_pkt_free_decoder(decoder);
 }
 
-/* The buffer holds the stream; INTs stand on each second region. */
+/* The buffer holds the stream; every second region has INT. */
 static void check(struct pool *pool)
 {
 	struct rig *rig = pool->rig[pool->at];
@@ -182,7 +182,7 @@ static void trip(u64 seed)
 		int err = rig_round(pool.rig[pool.at], 1 + (u32)(test_random(&rng) % 200));
 
 		if (err)
-			ck_abort_msg("seed %lu: a round says %d", seed, err);
+			ck_abort_msg("seed %lu: a round returned %d", seed, err);
 		collect(&pool);
 		if (to != pool.at) {
 			migrate(&pool, to);
@@ -208,7 +208,9 @@ START_TEST(trips)
 }
 END_TEST
 
-/* The guest of the full host alone cannot go to the others: the first field says why. */
+/*
+ * A guest with all of the full host's features cannot move to the others: the first field says why.
+ */
 START_TEST(too_much)
 {
 	struct vmpt_caps hosts[HOSTS], shown;

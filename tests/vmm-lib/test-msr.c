@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/msr.c: each rule for the MSRs as a row through vmpt_vcpu_wrmsr(), and what a write
- * brings about. The rules one by one, exhaustively, are tests/arch/test-pt-regs.c's.
+ * vmm-lib/msr.c: each rule for the MSRs as a row through vmpt_vcpu_wrmsr(), and the effects of a
+ * write. tests/arch/test-pt-regs.c tests the rules one by one, exhaustively.
  */
 #include "tests/vmm-lib/bed.h"
 
@@ -30,10 +30,10 @@ static void teardown(void)
 #define MATCH	0x572
 #define ADDR(n) (0x580 + (n))
 
-/* A WRMSR on a vCPU whose CTL is @ctl; @after: what RDMSR gives then. */
+/* A WRMSR on a vCPU whose CTL is @ctl; @after: the result of RDMSR then. */
 static const struct {
 	const char *rule;
-	u8 hidden; /* enum vmpt_pt_cap; of a list of encodings all but 3 */
+	u8 hidden; /* enum vmpt_pt_cap; for a list of encodings all but 3 */
 	u64 ctl;
 	u32 msr;
 	u64 value;
@@ -47,7 +47,7 @@ static const struct {
 	{ "MATCH while tracing", ALL, T, MATCH, 0x1000, VMPT_GP_TRACING, 0 },
 	{ "ADDR0_A while tracing", ALL, T, ADDR(0), 0x1000, VMPT_GP_TRACING, 0 },
 	{ "ADDR3_B while tracing", ALL, T, ADDR(7), 0x1000, VMPT_GP_TRACING, 0 },
-	{ "the value it has, while tracing", ALL, T, BASE, 0, VMPT_GP_TRACING, 0 },
+	{ "its own value, while tracing", ALL, T, BASE, 0, VMPT_GP_TRACING, 0 },
 	{ "CTL changes while tracing", ALL, T, CTL, T ^ 4, VMPT_GP_TRACING, T },
 	{ "CTL, the same value while tracing", ALL, T, CTL, T, 0, T },
 	{ "CTL, TraceEn cleared", ALL, T, CTL, OFF, 0, OFF },
@@ -65,7 +65,7 @@ static const struct {
 	{ "CTL[54]", ALL, 0, CTL, 1ULL << 54, VMPT_GP_RESERVED, 0 },
 	{ "CTL[57]", ALL, 0, CTL, 1ULL << 57, VMPT_GP_RESERVED, 0 },
 	{ "CTL[63]", ALL, 0, CTL, 1ULL << 63, VMPT_GP_RESERVED, 0 },
-	{ "FabricEn is never there", ALL, 0, CTL, 1 << 6, VMPT_GP_RESERVED, 0 },
+	{ "FabricEn never exists", ALL, 0, CTL, 1 << 6, VMPT_GP_RESERVED, 0 },
 	/* Table 33-6, 33-11: bits by capability */
 	{ "CYCEn", ALL, 0, CTL, 2, 0, 2 },
 	{ "CYCEn without EBX[1]", VMPT_CAP_PSB_CYC, 0, CTL, 2, VMPT_GP_RESERVED, 0 },
@@ -92,7 +92,7 @@ static const struct {
 	{ "TraceEn, single range without ECX[2]", VMPT_CAP_SINGLE_RANGE, 0, CTL, 1, VMPT_GP_OUTPUT,
 	  0 },
 	{ "no TraceEn, no ECX[2]", VMPT_CAP_SINGLE_RANGE, 0, CTL, 4, 0, 4 },
-	/* encodings; D28: 0 of a feature that is off is no encoding */
+	/* encodings; D28: 0 of a feature that is off is not an encoding */
 	{ "MTCFreq 9", ALL, 0, CTL, MTC(9), 0, MTC(9) },
 	{ "MTCFreq not listed", VMPT_CAP_MTC_PERIODS, 0, CTL, MTC(9), VMPT_GP_ENCODING, 0 },
 	{ "CycThresh 9", ALL, 0, CTL, CYC(9), 0, CYC(9) },
@@ -190,8 +190,8 @@ START_TEST(wrmsr)
 END_TEST
 
 /*
- * D7, D9, D13: the VMM's own write knows the same rules, but that TraceEn = 1 forbids
- * nothing, STATUS is written as a whole and 0 goes to an MSR that is not there.
+ * D7, D9, D13: the VMM's own write has the same rules, except that TraceEn = 1 forbids nothing,
+ * STATUS is written as a whole and a missing MSR accepts 0.
  */
 START_TEST(set_msr)
 {
@@ -248,7 +248,7 @@ START_TEST(no_pt)
 	ck_assert_uint_eq(value, 7);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, 0x390, VMPT_GLOBAL_TOPA_PMI), VMPT_GP);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, 0x390, 7), 0);
-	/* TSC scaling is no business of PT's then */
+	/* TSC scaling does not concern PT then */
 	bed.v.tsc_multiplier = 1ULL << 47;
 	value = 0x1500;
 	ck_assert_int_eq(vmpt_vcpu_rdmsr(&bed.v, 0xce, &value), 0);
@@ -256,7 +256,7 @@ START_TEST(no_pt)
 }
 END_TEST
 
-/* D7: a guest with fewer address bits than the host keeps to its own. */
+/* D7: a guest with fewer address bits than the host is limited to its own. */
 START_TEST(narrow_guest)
 {
 	bed.shown.cpuid.maxphyaddr = 39;
@@ -328,13 +328,13 @@ START_TEST(enable_starts_scan)
 	ck_assert(bed.v.scan_set);
 	ck_assert_uint_eq(bed.v.scan_base, BED_TABLE);
 	ck_assert_uint_eq(bed.v.scan_mask_ptrs, 0x7f);
-	/* an interruption at the same place: the scan goes on as it was */
+	/* an interruption at the same position: the scan continues */
 	bed.v.scan.block = 1;
 	bed.v.scan.tscs = 9;
 	bed_wrmsr(&bed, CTL, 0);
 	bed_wrmsr(&bed, CTL, BED_CTL);
 	ck_assert_uint_eq(bed.v.scan.block, 1);
-	/* at another one it starts anew; what it counted stays */
+	/* at another one it restarts; its counters are kept */
 	bed_wrmsr(&bed, CTL, 0);
 	bed.v.cut_len[0] = 2;
 	bed.v.cut_len[1] = 1;
@@ -356,19 +356,19 @@ START_TEST(enable_builds_shadow)
 	bed_start(&bed);
 	bed_trace(&bed, BED_CTL);
 	ck_assert(!bed.v.shadow.stale && bed.v.shadow.end == VMPT_SHADOW_RING);
-	/* the same value again is no enable */
+	/* writing the same value again is no enable */
 	reads = bed.guest.reads;
 	bed_wrmsr(&bed, CTL, BED_CTL);
 	ck_assert_uint_eq(bed.guest.reads, reads);
-	/* what is written while tracing is off shows at the next enable */
+	/* what is written while tracing is off takes effect at the next enable */
 	bed_wrmsr(&bed, CTL, 0);
 	ck_assert(bed.v.shadow.stale);
 	bed_wrmsr(&bed, CTL, BED_CTL);
 	ck_assert(!bed.v.shadow.stale);
-	/* a #GP builds nothing and spoils nothing */
+	/* a #GP builds nothing and changes nothing */
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, BASE, 0), VMPT_GP);
 	ck_assert(!bed.v.shadow.stale);
-	/* nor does a restore walk: the next entry does */
+	/* a restore does not walk either: the next entry does */
 	bed_set(&bed, CTL, BED_CTL);
 	ck_assert(bed.v.shadow.stale);
 }
@@ -384,7 +384,7 @@ START_TEST(shadow_that_fails)
 }
 END_TEST
 
-/* Table 33-7: PendPSB counts only with InjectPsbPmiOnEnable. */
+/* Table 33-7: PendPSB takes effect only with InjectPsbPmiOnEnable. */
 START_TEST(enable_pend_psb)
 {
 	bed_start(&bed);
@@ -433,7 +433,7 @@ END_TEST
 static struct vmpt_vcpu source;
 static u64 saved[16];
 
-/* A guest in the midst of tracing, a PMI and a PSB pending. */
+/* A guest in the middle of tracing, a PMI and a PSB pending. */
 static void make_source(void)
 {
 	unsigned int i;
@@ -443,7 +443,7 @@ static void make_source(void)
 	bed_wrmsr(&bed, ADDR(0), 0x401000);
 	bed_wrmsr(&bed, ADDR(1), 0x402000);
 	bed_trace(&bed, BED_CTL | VMPT_CTL_INJECT | 1ULL << 32 | VMPT_CTL_CR3_FILTER);
-	/* it has run: the processor moved on, filled an INT region, wants a PSB */
+	/* it has run: the processor advanced, filled an INT region, wants a PSB */
 	bed.v.regs.output_mask_ptrs = 0x123000000ffULL;
 	bed.v.regs.status = VMPT_STATUS_PEND_PMI | VMPT_STATUS_PEND_PSB | VMPT_STATUS_TRIGGER_EN |
 			    VMPT_STATUS_CONTEXT_EN | 0x777ULL << 32;
@@ -571,7 +571,7 @@ START_TEST(restore_then_enable)
 	bed_wrmsr(&bed, CTL, BED_CTL | VMPT_CTL_INJECT);
 	ck_assert_uint_eq(bed.guest.pmis, 1);
 	ck_assert(bed.v.held_pend_pmi);
-	/* a register that has nothing to do with output does not move the TSC adjuster */
+	/* a register unrelated to output does not move the TSC adjuster */
 	bed.v.scan_mask_ptrs = 0xff;
 	bed_set(&bed, MATCH, 0x1000);
 	ck_assert_uint_eq(bed.v.scan_mask_ptrs, 0xff);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Where PIPs go: around a region's end in every way, with memory that is not there yet or
- * not at all (vmm-lib/guest-memory.c), with each callback failing, and between other
- * packets in whole buffers, which libipt reads.
+ * Where PIPs go: around a region's end in every way, with memory that is late or missing
+ * (vmm-lib/guest-memory.c), with each callback failing, and between other packets in whole buffers,
+ * which libipt reads.
  */
 #include <errno.h>
 #include <intel-pt.h>
@@ -21,7 +21,7 @@ enum way { NEXT, END_SAME, END_OTHER, STOP, MALFORMED, RANGE, WAYS };
 
 struct end_case {
 	struct pip_bed bed;
-	u64 second; /* where the bytes behind the region's end go, 0: nowhere */
+	u64 second; /* where the bytes after the region's end go, 0: nowhere */
 	u64 base;   /* the position there */
 	u32 index;
 };
@@ -101,7 +101,7 @@ static void check_bytes(struct end_case *c, u32 room, const char *what)
 		ck_abort_msg("%s: bytes", what);
 }
 
-/* Every room from 1 to 16 bytes, each way on, INT or not, PMI preservation or not. */
+/* Every room from 1 to 16 bytes, every continuation, INT or not, PMI preservation or not. */
 START_TEST(around_a_region_end)
 {
 	enum way way = (enum way)_i;
@@ -135,7 +135,7 @@ START_TEST(around_a_region_end)
 				ck_abort_msg("%s: events %x", what, v->events);
 			if (!(v->regs.status & VMPT_STATUS_PEND_PMI) != !(pmi && flags & 2))
 				ck_abort_msg("%s: PendTopaPMI", what);
-			/* The next VM entry does not pend the PMI once more. */
+			/* The next VM entry does not pend the PMI again. */
 			if (v->held_pend_pmi != (pmi && flags & 2))
 				ck_abort_msg("%s: held", what);
 			if (vmpt_pt_packet_bytes(&v->regs) != 100 + (lost ? room : PIP_SIZE))
@@ -152,7 +152,7 @@ START_TEST(around_a_region_end)
 }
 END_TEST
 
-/* Each access of each way fails once: nothing has moved, the call again makes one PIP. */
+/* Each access of each way fails once: nothing has moved, and a second call makes one PIP. */
 START_TEST(each_access_fails)
 {
 	static const int errors[] = { -VMPT_E_RETRY, -14 };
@@ -228,9 +228,9 @@ static const struct policy_row policy_rows[] = {
 	ROW(RESTRICTED, ERROR, false, 1, EE, VMPT_OUTPUT_MEMORY),
 	ROW(RESTRICTED, DROP, false, 1, VMPT_EVENT_LOST, 0),
 	ROW(RESTRICTED, RETRY, false, -VMPT_E_RETRY, 0, 0),
-	/* A kind that there is not (a VMM's mistake) is no memory. */
+	/* An undefined kind (a VMM's bug) is not memory. */
 	{ VMPT_MEMS, VMPT_ON_MEM_DROP, false, 1, EE, VMPT_OUTPUT_MEMORY },
-	/* A table is an error, but for memory that is on its way. */
+	/* A table is an error, except in memory that comes later. */
 	ROW(UNBACKED, ERROR, true, 1, EE, VMPT_OUTPUT_TABLE_MEMORY),
 	ROW(UNBACKED, DROP, true, 1, EE, VMPT_OUTPUT_TABLE_MEMORY),
 	ROW(UNBACKED, RETRY, true, -VMPT_E_RETRY, 0, 0),
@@ -252,10 +252,10 @@ START_TEST(a_policy)
 	u32 i;
 
 	pip_bed_init(&bed);
-	for (i = 0; i < VMPT_MEMS; i++) /* the others say the contrary */
+	for (i = 0; i < VMPT_MEMS; i++) /* the others have the opposite */
 		bed.v.on_mem[i] =
 			r->policy == VMPT_ON_MEM_DROP ? VMPT_ON_MEM_ERROR : VMPT_ON_MEM_DROP;
-	bed.v.xsave = true; /* what stands behind on_mem[] is not a policy */
+	bed.v.xsave = true; /* the value after on_mem[] is not a policy */
 	if (r->kind < VMPT_MEMS)
 		bed.v.on_mem[r->kind] = (u8)r->policy;
 	guest_set_kind(&bed.guest, page, 1, r->kind);
@@ -264,7 +264,7 @@ START_TEST(a_policy)
 	ck_assert_uint_eq(bed.v.output_why, r->why);
 	ck_assert_uint_eq(!!(bed.v.regs.status & VMPT_STATUS_ERROR),
 			  !!(r->events & VMPT_EVENT_ERROR));
-	/* Dropped bytes went out as far as the processor knows; refused ones did not. */
+	/* Dropped bytes count as output for the processor; refused ones do not. */
 	i = r->events == VMPT_EVENT_LOST ? PIP_SIZE : 0;
 	ck_assert_uint_eq(bed.v.regs.output_mask_ptrs, (u64)i << 32 | 0x7f);
 	ck_assert_uint_eq(vmpt_pt_packet_bytes(&bed.v.regs), 100 + i);
@@ -282,7 +282,7 @@ START_TEST(a_policy)
 }
 END_TEST
 
-/* Memory ends inside of a region: what lies before it is written and counted. */
+/* Memory ends inside a region: the bytes before that are written and counted. */
 START_TEST(memory_ends_in_a_region)
 {
 	struct pip_bed bed;
@@ -304,7 +304,7 @@ START_TEST(memory_ends_in_a_region)
 }
 END_TEST
 
-/* A callback's errno comes out as it is, though -EINVAL was once -VMPT_E_RETRY. */
+/* A callback's errno is returned unchanged, though -EINVAL was once -VMPT_E_RETRY. */
 START_TEST(errno_of_a_callback)
 {
 	static const int errors[] = { -EINVAL, -ENOMEM, -EIO, -4095 };
@@ -339,7 +339,7 @@ struct whole {
 	struct pip pips[EVENTS_MAX];
 	u32 n, others;
 	u64 bytes;
-	u8 *buffer; /* the guest's regions one behind the other */
+	u8 *buffer; /* the guest's regions one after the other */
 	u32 size;
 };
 
@@ -394,7 +394,7 @@ static void a_pip(struct whole *w)
 	write.pae_after = r >> 1 & 1;
 	write.new_cr3 = r >> 6 & 0xfffffffffffffULL;
 	p->cr3 = write.new_cr3 & (write.pae_after ? ~0x1fULL : ~0xfffULL);
-	/* Now and then memory comes late. */
+	/* Sometimes memory comes late. */
 	w->bed.fail = r >> 60 == 0 ? 1 + (int)(r >> 4 & 3) : 0;
 	w->bed.fail_with = -VMPT_E_RETRY;
 	ret = vmpt_vcpu_cr3_write(&w->bed.v, &write);
@@ -507,7 +507,7 @@ START_TEST(whole_buffers)
 
 	for (seed = 1; seed <= 40; seed++)
 		pmis += one_buffer(seed);
-	/* INT on each second of eight regions; the last one is not filled */
+	/* INT in every second of eight regions; the last one is not filled */
 	ck_assert_uint_eq(pmis, 40 * 3);
 }
 END_TEST

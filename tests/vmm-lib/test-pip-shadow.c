@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * PIPs of a guest whose output goes through a shadow ToPA: the library writes to the guest's
- * memory at the guest's position, the processor through the shadow at its own. In the guest's
- * buffer the two make one stream, whatever they did in turns.
+ * PIPs of a guest whose output goes through a shadow ToPA: the library writes to the guest's memory
+ * at the guest's position, the processor through the shadow at its own. In the guest's buffer the
+ * two make one stream, in whatever order they wrote.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ struct stream {
 	u32 size[REGIONS];
 	u32 regions, capacity;
 	u8 *want; /* the buffer as it must be, in the guest's order */
-	u64 at;	  /* bytes so far; % capacity: the place of the next */
+	u64 at;	  /* bytes so far; % capacity: position of the next */
 	u64 pips;
 };
 

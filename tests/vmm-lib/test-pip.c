@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/pip.c: when a PIP is due, what is in it, PacketByteCnt, and CR3_MATCH for a CR3
- * that the VMM gives (SDM 3 33.2.5.2, Table 33-24, Table 33-7, 33.5.2.3).
+ * vmm-lib/pip.c: when a PIP is due, its contents, PacketByteCnt, and CR3_MATCH for a CR3 that the
+ * VMM runs the guest on (SDM 3 33.2.5.2, Table 33-24, Table 33-7, 33.5.2.3).
  */
 #include <stdio.h>
 
@@ -143,7 +143,7 @@ START_TEST(a_condition)
 }
 END_TEST
 
-/* ---- all of them together: Table 33-24 and 33.2.6.3 written down once more ---- */
+/* ---- all combined: a second implementation of Table 33-24 and 33.2.6.3 ---- */
 
 static bool oracle_context(u32 bits, bool user_level, bool matches)
 {
@@ -201,13 +201,13 @@ struct count_row {
 	bool psb; /* PendPSB */
 };
 
-/* Periods: 2K << freq. A count of 0 is what makes a PSB+ at the next enable. */
+/* Periods: 2K << freq. A count of 0 makes a PSB+ at the next enable. */
 static const struct count_row count_rows[] = {
 	{ "counts", 0, 100, false, false, 108, false },
 	{ "below 2K", 0, 2039, false, false, 2047, false },
 	{ "at 2K", 0, 2040, false, false, 0, false },
 	{ "over 2K", 0, 2047, false, false, 0, false },
-	{ "behind 2K", 0, 2048, false, false, 2056, false },
+	{ "after 2K", 0, 2048, false, false, 2056, false },
 	{ "at the second 2K", 0, 4090, false, false, 0, false },
 	{ "inject: at 2K", 0, 2040, true, false, 2048, true },
 	{ "inject: over 2K", 0, 2047, true, false, 2055, true },
@@ -247,7 +247,7 @@ START_TEST(packet_byte_count)
 }
 END_TEST
 
-/* Any count and period: it grows by 8, or a PSB+ is asked for where a multiple was passed. */
+/* Any count and period: it grows by 8, or a PSB+ is requested if a multiple was passed. */
 START_TEST(packet_byte_count_of_all)
 {
 	struct pip_bed bed;
@@ -276,7 +276,7 @@ START_TEST(packet_byte_count_of_all)
 }
 END_TEST
 
-/* ---- CR3_MATCH where the VMM gives another CR3 ---- */
+/* ---- CR3_MATCH if the guest runs on another CR3 ---- */
 
 struct given_row {
 	const char *what;
@@ -312,7 +312,7 @@ START_TEST(cr3_given)
 	ck_assert_msg((match >> 5 == hw >> 5) == r->matches, "%s: PAE %llx", r->what,
 		      (unsigned long long)match);
 	ck_assert_uint_eq(v.regs.cr3_match, r->match);
-	/* The guest writes CR3_MATCH later on: what the processor is given follows. */
+	/* The guest writes CR3_MATCH later: the processor's value follows. */
 	v.regs.cr3_match = r->guest & 0x7fffffffffffffe0;
 	ck_assert_uint_eq(vmpt_vcpu_cr3_match(&v), hw & ~0x1fULL);
 	vmpt_vcpu_cr3_given(&v, false, 0, 0, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/pmi.c and what msr.c does about PendTopaPMI (SDM 3 33.2.7.2). */
+/* vmm-lib/pmi.c and PendTopaPMI in msr.c (SDM 3 33.2.7.2). */
 #include "tests/vmm-lib/bed.h"
 
 #define BIT	 VMPT_GLOBAL_TOPA_PMI
@@ -19,7 +19,7 @@ static void teardown(void)
 	bed_free(&bed);
 }
 
-/* ---- sequences: each letter is one step, then so many PMIs have been injected ---- */
+/* ---- sequences: each letter is one step, followed by the number of PMIs injected so far ---- */
 
 /*
  * p: a PMI is pended. r: the guest reads 38EH. c: it clears bit 55 through 390H.
@@ -93,10 +93,10 @@ START_TEST(sequence)
 END_TEST
 
 /*
- * A processor and a guest beside it, by the manual's words: the LVT's interrupt waits once
- * (an IRR bit); a handler reads 38EH, serves, writes 390H. Random fills of INT regions: each
- * of them is behind or in a handler that began after it ("none lost"), and no handler
- * runs without a fill since the last one began ("none doubled").
+ * A processor and a guest next to it, by the manual's words: the LVT's interrupt stays pending once
+ * (an IRR bit); a handler reads 38EH, serves, writes 390H. Random fills of INT regions: each of
+ * them precedes or is during a handler that began after it ("none lost"), and no handler runs
+ * without a fill since the last one began ("none doubled").
  */
 START_TEST(none_lost_none_doubled)
 {
@@ -133,7 +133,7 @@ START_TEST(none_lost_none_doubled)
 		irr = irr || bed.guest.pmis != injected;
 		injected = bed.guest.pmis;
 		if (!in_handler && !irr && fills != served)
-			ck_abort_msg("seed %llu: step %u: a fill that nobody is told of",
+			ck_abort_msg("seed %llu: step %u: a fill that is not reported",
 				     (unsigned long long)seed, i);
 	}
 	ck_assert_uint_gt(handlers, 1000);
@@ -141,7 +141,7 @@ START_TEST(none_lost_none_doubled)
 }
 END_TEST
 
-/* @ret is #GP, and it is told for this one; gp_why was something else before. */
+/* @ret is #GP, and gp_why is of this one; it was something else before. */
 static void check_reserved(int ret)
 {
 	ck_assert_int_eq(ret, VMPT_GP);
@@ -173,7 +173,7 @@ START_TEST(no_topa)
 }
 END_TEST
 
-/* The other bits of 38EH are the VMM's, and a stale bit 55 of the host does not show. */
+/* The other bits of 38EH are the VMM's, and a stale bit 55 of the host is not visible. */
 START_TEST(other_bits)
 {
 	u64 value = 0x8000000700000003ULL | BIT;
@@ -191,7 +191,7 @@ START_TEST(other_bits)
 }
 END_TEST
 
-/* A restored bit 55: a fill after it is told to the guest at the reset at the latest. */
+/* A restored bit 55: a fill after it is reported to the guest at the reset at the latest. */
 START_TEST(restored_bit)
 {
 	u64 value = 0;
@@ -237,7 +237,7 @@ START_TEST(preserved_once)
 	bed_wrmsr(&bed, RESET_W, BIT);
 	bed_wrmsr(&bed, 0x570, INJECT);
 	ck_assert_uint_eq(bed.guest.pmis, 2);
-	/* an enable that does not look at the bit holds nothing */
+	/* an enable that does not check the bit holds nothing */
 	bed_wrmsr(&bed, 0x570, 0);
 	bed_wrmsr(&bed, 0x570, BED_CTL);
 	ck_assert(!bed.v.held_pend_pmi);
@@ -289,8 +289,10 @@ START_TEST(no_storm)
 }
 END_TEST
 
-/* A PMI that the library pends itself (a PIP that fills an INT region): the flag that it
- * sets then must not pend the same PMI at the next VM entry. */
+/*
+ * A PMI that the library itself pends (a PIP that fills an INT region): the flag that it sets must
+ * not pend the same PMI at the next VM entry.
+ */
 START_TEST(own_pmi_is_held)
 {
 	u8 pip[8];

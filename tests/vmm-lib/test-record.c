@@ -30,7 +30,7 @@ START_TEST(golden)
 }
 END_TEST
 
-/* Cut at every length: the beginning of the whole, NUL-terminated, nothing behind. */
+/* Truncated at every length: the beginning of the whole, NUL-terminated, nothing after it. */
 START_TEST(cut)
 {
 	char whole[256], buf[258];
@@ -56,7 +56,7 @@ static u64 hex(const json_t *line, const char *name)
 	return strtoull(s, NULL, 16);
 }
 
-/* @bytes: what a reader of JSON then has as the name. */
+/* @bytes: the name that a reader of JSON gets. */
 static void read_back(const struct vmpt_record *record, const char *bytes, size_t len)
 {
 	char buf[4096];
@@ -97,7 +97,7 @@ static const struct {
 	  "\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf" },
 	{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf" },
 	{ "\xf1\x80\x80\x80\xf3\xbf\xbf\xbf", "\xf1\x80\x80\x80\xf3\xbf\xbf\xbf" },
-	/* no UTF-8: a byte at a time */
+	/* not UTF-8: replaced byte by byte */
 	{ "\x80", BAD },
 	{ "a\xff\xfe z", "a" BAD BAD " z" },
 	{ "\xc0\xaf", BAD BAD }, /* longer than needed */
@@ -131,7 +131,7 @@ START_TEST(extremes)
 }
 END_TEST
 
-/* Any bytes give a line that is JSON; those that are ASCII come back as they are. */
+/* Any bytes give a line that is JSON; ASCII ones are read back unchanged. */
 START_TEST(random_names)
 {
 	const char *soak = getenv("VMPT_SOAK");

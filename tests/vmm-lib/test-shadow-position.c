@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/shadow/position.c: what the processor starts from and what its MSRs mean to the
- * guest. The processor's values are put in by hand.
+ * vmm-lib/shadow/position.c: where the processor starts and what its MSRs mean to the guest. The
+ * processor's values are set by hand.
  */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/shadow-rig.h"
@@ -127,7 +127,7 @@ START_TEST(there_and_back_range)
 	places(0x20000, 0);
 	ck_assert_uint_eq(vcpu->regs.output_base, 0x20000);
 	ck_assert_uint_eq((u32)vcpu->regs.output_mask_ptrs, 0xffff);
-	/* full: at its base again; also by way of the END behind the last part */
+	/* full: at its base again; also through the END after the last part */
 	ck_assert_int_eq(back(0, 4, 0x8000), 0);
 	ck_assert_uint_eq(vcpu->regs.output_mask_ptrs, 0xffff);
 	ck_assert_int_eq(back(0, 5, 0), 0);
@@ -136,7 +136,7 @@ START_TEST(there_and_back_range)
 }
 END_TEST
 
-/* A part that is full is the next one's beginning. */
+/* The end of a full part is the start of the next one. */
 START_TEST(full_parts)
 {
 	scatter_64k();
@@ -160,7 +160,7 @@ START_TEST(full_parts)
 }
 END_TEST
 
-/* The links between the pages, and entries on either side of them. */
+/* The links between the pages, and entries on both sides of them. */
 START_TEST(links)
 {
 	long_table(3 * 511);
@@ -180,7 +180,7 @@ START_TEST(links)
 }
 END_TEST
 
-/* A place that is none of the shadow's: nothing changes. */
+/* A position outside the shadow: nothing changes. */
 START_TEST(not_ours)
 {
 	static const struct {
@@ -214,7 +214,7 @@ START_TEST(not_ours)
 }
 END_TEST
 
-/* STOP of the guest: the processor's OutputOffset, whichever it takes, is the guest's. */
+/* STOP of the guest: the processor's OutputOffset, either value, is the guest's. */
 START_TEST(guest_stop)
 {
 	const u32 less = (u32)_i;
@@ -229,12 +229,12 @@ START_TEST(guest_stop)
 	ck_assert_uint_eq(status, STOPPED);
 	ck_assert(pmi && !vcpu->shadow.stale && !vcpu->events && !vcpu->force_psb);
 	vcpu->regs.status = status;
-	/* entered again as it is: nothing to build */
+	/* entered again unchanged: nothing to build */
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
 	hw_at(0, 4, 0x8000 - less);
-	/* behind STOP there is nothing, not even the END that stands there */
+	/* after STOP there is nothing, not even the END that follows */
 	ck_assert_int_eq(back(0, 5, 0), -VMPT_E_HARDWARE);
-	/* memory moves: the position stays */
+	/* memory moves: the position is kept */
 	ck_assert(vmpt_shadow_invalidate(vcpu, 0x20000, 1));
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
 	ck_assert(vcpu->shadow.frozen);
@@ -246,7 +246,7 @@ START_TEST(guest_stop)
 	ck_assert(!pmi);
 	ck_assert_int_eq(back(1, 0, 0), -VMPT_E_HARDWARE);
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
-	/* the guest goes on */
+	/* the guest continues */
 	vcpu->regs.status = 0;
 	rig_at(&rig, TABLE, 0, 0x8004);
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
@@ -255,7 +255,7 @@ START_TEST(guest_stop)
 }
 END_TEST
 
-/* The end of the window, in slot 511 * 3 - 1, as processors may tell it. */
+/* The end of the window, in slot 511 * 3 - 1, as processors may report it. */
 struct end_row {
 	u64 status;
 	u32 offset;
@@ -270,7 +270,7 @@ static const struct end_row end_rows[] = {
 	{ STOPPED | ERROR, 0x1000, false, ERROR, true, true },
 	{ 0, 0x1000, false, 0, true, false },
 	{ 0, 0xfff, false, 0, false, false },
-	/* a TraceStop in front of the last byte is the guest's */
+	/* a TraceStop before the last byte is the guest's */
 	{ STOPPED, 0xfff, true, STOPPED, false, false },
 	{ STOPPED, 0x1000, true, VMPT_STATUS_TRIGGER_EN, true, true },
 	{ STOPPED, 0x800, false, STOPPED, false, false },
@@ -305,7 +305,7 @@ START_TEST(window_end)
 }
 END_TEST
 
-/* Single range: the window ends in the middle of it, or with it. */
+/* Single range: the window ends inside it, or with it. */
 START_TEST(range_window)
 {
 	u32 i;
@@ -327,7 +327,7 @@ START_TEST(range_window)
 }
 END_TEST
 
-/* Whose PMI it is, in a window of 511 with its own INT in 255 and 510. */
+/* Who owns the PMI, in a window of 511 with its own INT in 255 and 510. */
 struct pmi_row {
 	u32 guest_int; /* an entry of the guest with INT; 600: none */
 	u32 from, to, offset;
@@ -441,7 +441,7 @@ START_TEST(poison)
 	ck_assert_uint_eq(status, ERROR);
 	ck_assert_int_eq(vcpu->output_why, VMPT_OUTPUT_RESERVED);
 	ck_assert_int_eq(back(0, 2, 0), -VMPT_E_HARDWARE);
-	/* an offset that is too large stays as it is */
+	/* an offset that is too large is kept */
 	rig_at(&rig, TABLE, 0, 0x5678);
 	ck_assert_int_eq(vmpt_shadow_build(vcpu), 0);
 	hw_at(0, 0, 0);
@@ -485,7 +485,7 @@ START_TEST(direct)
 }
 END_TEST
 
-/* vmpt_shadow_ready(): what it finds out, and what it need not build for. */
+/* vmpt_shadow_ready(): what it detects, and what needs no build. */
 START_TEST(ready)
 {
 	u64 reads;
@@ -511,7 +511,7 @@ START_TEST(ready)
 	rig_at(&rig, TABLE, 1, 0); /* another region */
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
 	ck_assert_uint_gt(rig.guest.reads, reads);
-	rig_at(&rig, TABLE, 1, 0x2000); /* behind its end */
+	rig_at(&rig, TABLE, 1, 0x2000); /* beyond its end */
 	ck_assert_int_eq(vmpt_shadow_ready(vcpu), 0);
 	ck_assert_int_eq(vcpu->shadow.end, VMPT_SHADOW_POISON);
 	rig_range(&rig, 0x20000, 0xffff, 0); /* another scheme */
@@ -530,8 +530,8 @@ START_TEST(ready)
 }
 END_TEST
 
-/* A packet put in behind our own INT: the window moves, or nobody would say when it ends. */
-START_TEST(ready_behind_the_half)
+/* A packet inserted after our own INT: the window moves, or nothing would announce its end. */
+START_TEST(ready_after_the_half)
 {
 	u32 i;
 
@@ -583,7 +583,7 @@ TEST_SUITE()
 	tcase_add_test(tcase, poison);
 	tcase_add_test(tcase, direct);
 	tcase_add_test(tcase, ready);
-	tcase_add_test(tcase, ready_behind_the_half);
+	tcase_add_test(tcase, ready_after_the_half);
 	tcase_add_test(tcase, not_built);
 	suite_add_tcase(suite, tcase);
 	return suite;

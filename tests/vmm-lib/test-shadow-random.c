@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/shadow-*.c against a guest that needs no shadow: the same trace goes through the
- * shadow of one guest and directly into the memory of its twin, over random tables, exits,
- * moves of memory, inserted packets and edits. Positions, STATUS and PMIs are the same at
- * each exit, and the memory at the end.
+ * vmm-lib/shadow against a guest that needs no shadow: the same trace goes through the shadow of
+ * one guest and directly into the memory of its twin, over random tables, exits, moves of memory,
+ * inserted packets and edits. Positions, STATUS and PMIs are the same at each exit, and the memory
+ * at the end.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -33,7 +33,7 @@ struct run {
 	bool pmi; /* of a packet that was inserted */
 	bool holes;
 	bool calm; /* long tables without STOP or errors: many pages of shadow */
-	u32 chunk; /* the most bytes at a time */
+	u32 chunk; /* most bytes at a time */
 };
 
 static u32 pick(struct run *run, u32 n)
@@ -68,7 +68,7 @@ static int twin_write(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	return 0;
 }
 
-/* Memory that was not there comes: all of it, from whichever page on. */
+/* Missing memory becomes available: all of it, from any page on. */
 static void back(struct guest *g)
 {
 	u32 page;
@@ -78,7 +78,7 @@ static void back(struct guest *g)
 			g->kind[page] = VMPT_MEM_OK;
 }
 
-/* The direct way into the rig's own guest, as an inserted packet takes it. */
+/* Direct output into the rig's own guest, as for an inserted packet. */
 static int insert_write(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
 	int kind = guest_write(opaque, pa, bytes, len);
@@ -96,7 +96,7 @@ static void put_both(struct run *run, u64 gpa, u64 value)
 	guest_put64(&run->twin.guest, gpa, value);
 }
 
-/* A region of a random size, aligned, clear of the tables. */
+/* A region of a random size, aligned, outside the tables. */
 static u64 make_region(struct run *run)
 {
 	u32 order = pick(run, run->most + 1), count = PAGES >> order, first = FIRST_DATA >> order;
@@ -115,7 +115,7 @@ static u64 make_bad(struct run *run)
 	case 1:
 		return 0x5000 | 3ULL << VMPT_TOPA_SIZE_SHIFT; /* not aligned */
 	case 2:
-		return make_region(run) | 1ULL << 47; /* over MAXPHYADDR */
+		return make_region(run) | 1ULL << 47; /* above MAXPHYADDR */
 	case 3:
 		return 0x1000 | VMPT_TOPA_END | VMPT_TOPA_STOP;
 	default:
@@ -146,14 +146,14 @@ static void make_table(struct run *run, u32 table)
 		put_both(run, base, (u64)pick(run, TABLES) * GUEST_PAGE | VMPT_TOPA_END);
 }
 
-/* A position that is mostly in a region. */
+/* A position that is usually in a region. */
 static void make_position(struct run *run)
 {
 	struct vmpt_pt_regs *regs = &run->rig.vcpu.regs;
 	u32 table = pick(run, TABLES), index = pick(run, 4) ? 0 : pick(run, 6), order;
 	u64 entry = guest_get64(&run->twin.guest, (u64)table * GUEST_PAGE + 8ULL * index);
 
-	if (!entry) /* behind the table's end: a region where the tables are */
+	if (!entry) /* beyond the table's end: a region where the tables are */
 		index = 0;
 	if (!pick(run, 5)) {
 		u32 mask;
@@ -176,8 +176,8 @@ static void make_position(struct run *run)
 }
 
 /*
- * Holes: a device (both guests: an error), and pages that the rig's VMM provides only when
- * they are asked for (the twin has them).
+ * Holes: a device (both guests: an error), and pages that the rig's VMM provides only on request
+ * (the twin has them).
  */
 static void make_holes(struct run *run)
 {
@@ -191,7 +191,7 @@ static void make_holes(struct run *run)
 	}
 }
 
-/* Pages that are not there (again), as after swapping out. */
+/* Pages become missing (again), as after swapping out. */
 static void make_late(struct run *run)
 {
 	u32 n, page;
@@ -259,7 +259,7 @@ static void twin_trace(struct run *run, const u8 *bytes, size_t len)
 		wrong(run, "twin");
 }
 
-/* Leave the guest; behind our own STOP once more, so that what comes next has its effect. */
+/* Leave the guest; after our own STOP once more, so that the next event takes effect. */
 static void leave(struct run *run)
 {
 	const u64 watched = VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED;
@@ -276,7 +276,7 @@ static void leave(struct run *run)
 	}
 	if (vmpt_output_load(&twin->out))
 		wrong(run, "twin");
-	/* The shadow finds a hole when it is current, the twin with the first byte to it. */
+	/* The shadow hits a hole when it becomes current, the twin with the first byte to it. */
 	if (rig->vcpu.regs.status & VMPT_STATUS_ERROR && rig->vcpu.output_why == VMPT_OUTPUT_MEMORY)
 		twin_trace(run, (const u8[]){ 0 }, 1);
 	if ((rig->vcpu.regs.status ^ twin->regs.status) & watched)
@@ -292,7 +292,7 @@ static void leave(struct run *run)
 	twin->ints = twin->out.ints;
 }
 
-/* Bytes of the guest; what our own STOP loses is made again, as if it had come later. */
+/* Bytes of the guest; those that our own STOP loses are made again, as if they had come later. */
 static void trace(struct run *run)
 {
 	size_t len = 1 + pick(run, pick(run, 4) ? 300 : run->chunk), i;
@@ -315,7 +315,7 @@ static void trace(struct run *run)
 		if (rig->vcpu.regs.status & VMPT_STATUS_STOPPED)
 			break;
 		if (!rig->vcpu.force_psb || !(rig->vcpu.events & VMPT_EVENT_LOST))
-			wrong(run, "our own STOP is not told");
+			wrong(run, "our own STOP is not reported");
 		twin_trace(run, bytes, len - lost);
 		memmove(bytes, bytes + len - lost, lost);
 		len = lost;
@@ -323,7 +323,7 @@ static void trace(struct run *run)
 	twin_trace(run, bytes, len);
 }
 
-/* Move two pages of the guest to other frames, telling the shadow as a notifier would. */
+/* Move two pages of the guest to other frames, with the notification of an MMU notifier. */
 static void move_pages(struct run *run)
 {
 	struct guest *g = &run->rig.guest;
@@ -344,7 +344,7 @@ static void move_pages(struct run *run)
 	g->frame[b] = frame;
 }
 
-/* A PIP that the VMM puts in. */
+/* A PIP that the VMM inserts. */
 static void insert(struct run *run)
 {
 	struct vmpt_output_memory memory = { twin_read, insert_write, &run->rig.guest };
@@ -376,7 +376,7 @@ static void reconfigure(struct run *run)
 	}
 	vmpt_output_unload(&run->twin.out);
 	err = vmpt_shadow_build(&run->rig.vcpu);
-	if (err && err != -VMPT_E_RETRY) /* then the entry asks again */
+	if (err && err != -VMPT_E_RETRY) /* then the entry is retried */
 		wrong(run, "build");
 }
 
@@ -413,7 +413,7 @@ static void step(struct run *run)
 			leave(run);
 		break;
 	}
-	/* A guest that is stopped does something about it in time. */
+	/* A guest that is stopped reacts in time. */
 	if (rig->hw.status & (VMPT_STATUS_STOPPED | VMPT_STATUS_ERROR) && !pick(run, 4)) {
 		leave(run);
 		if (rig->vcpu.regs.status & (VMPT_STATUS_STOPPED | VMPT_STATUS_ERROR))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/shadow/walk.c: the guest's regions in their order, and the host's parts of them. */
+/* vmm-lib/shadow/walk.c: the guest's regions in order, and the host's parts of them. */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/shadow-rig.h"
 #include "vmm-lib/shadow/walk.h"
@@ -26,7 +26,7 @@ static void teardown(void)
 	rig_free(&rig);
 }
 
-/* Where a walk gets to. */
+/* The end of a walk. */
 struct stop_row {
 	const char *name;
 	u64 entry[3]; /* of TABLE */
@@ -99,7 +99,7 @@ static const struct stop_row stop_rows[] = {
 	  VMPT_OUTPUT_PHYSADDR,
 	  2 },
 	{ "2c, base", { 0 }, 0, 1ULL << 46, 0, 0, 1, 1ULL << 46, 0, VMPT_OUTPUT_PHYSADDR, 0 },
-	{ "2c, behind the last address",
+	{ "2c, above the last address",
 	  { 0 },
 	  0,
 	  (1ULL << 46) - 4096,
@@ -264,7 +264,7 @@ START_TEST(ranges)
 }
 END_TEST
 
-/* What guest_translate answers, and the part that comes of it. */
+/* Results of guest_translate, and the part that follows from them. */
 static struct {
 	int ret;
 	u64 gpa, hpa, size;
@@ -304,7 +304,7 @@ static const struct part_row part_rows[] = {
 	{ "256 MiB", 0, 256 * MB, 0, 256 * MB, 256 * MB, 128 * MB },
 	{ "larger than an entry", 0, 4096 * MB, 0, 4096 * MB, 4096 * MB, 128 * MB },
 	{ "a piece of a page more", 0x10000, 0x10000, 0, 0x10000, 0x1800, 0x1000 },
-	{ "no address of a page", 0x10000, 0x10000, 0, 0x10800, 0x10000, 0 },
+	{ "not the address of a page", 0x10000, 0x10000, 0, 0x10800, 0x10000, 0 },
 	{ "less than a page", 0x10000, 0x10000, 0, 0x10000, 0xfff, 0 },
 	{ "over the end", 0x10000, 0x10000, 0, ~0xfffULL, 0x2000, 0 },
 };
@@ -329,7 +329,7 @@ START_TEST(parts)
 }
 END_TEST
 
-/* One answer serves all the parts that it covers: 0x11000: 4K, 8K, 16K, 32K, 4K. */
+/* One result serves all the parts that it covers: 0x11000: 4K, 8K, 16K, 32K, 4K. */
 START_TEST(parts_of_one_answer)
 {
 	static const u64 sizes[] = { 0x1000, 0x2000, 0x4000, 0x8000, 0x1000 };
@@ -352,12 +352,12 @@ START_TEST(parts_of_one_answer)
 }
 END_TEST
 
-/* Memory where output may not go, by policy (33.2.7.4). */
+/* Memory that output may not use, by policy (33.2.7.4). */
 struct memory_row {
 	int answer;
 	enum vmpt_mem_policy policy;
 	int part; /* expected */
-	int read; /* of the same answer for a table */
+	int read; /* for the same result for a table */
 };
 
 static const struct memory_row memory_rows[] = {
@@ -369,7 +369,7 @@ static const struct memory_row memory_rows[] = {
 	{ VMPT_MEM_APIC, VMPT_ON_MEM_DROP, 1, 1 },
 	{ VMPT_MEM_RESTRICTED, VMPT_ON_MEM_ERROR, 1, 1 },
 	{ VMPT_MEM_RESTRICTED, VMPT_ON_MEM_RETRY, -VMPT_E_RETRY, 1 },
-	{ VMPT_MEMS, VMPT_ON_MEM_RETRY, 1, 1 }, /* no such answer */
+	{ VMPT_MEMS, VMPT_ON_MEM_RETRY, 1, 1 }, /* no such result */
 	{ -VMPT_E_RETRY, VMPT_ON_MEM_ERROR, -VMPT_E_RETRY, -VMPT_E_RETRY },
 	{ -VMPT_E_NOMEM, VMPT_ON_MEM_ERROR, -VMPT_E_NOMEM, -VMPT_E_NOMEM },
 };
@@ -406,12 +406,12 @@ START_TEST(memory)
 }
 END_TEST
 
-/* A single range as it is. */
+/* A single range as a single range. */
 struct direct_row {
 	const char *name;
 	u64 base;
 	u32 mask;
-	u64 hpa, size; /* the answer for the page of the base */
+	u64 hpa, size; /* the result for the page of the base */
 	int ret, result;
 	u64 want;
 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/shadow/topa.c: what the host's table says, entry by entry, and what invalidates it. */
+/*
+ * vmm-lib/shadow/topa.c: the contents of the host's table, entry by entry, and what invalidates it.
+ */
 #include <stdlib.h>
 
 #include "tests/support/support.h"
@@ -66,7 +68,7 @@ static void origin(u32 slot, u64 table, u32 index, u32 offset, u64 gpa)
 		      o->offset, (unsigned long long)o->gpa);
 }
 
-/* 64 KiB at 20000H in pieces of the host; worked out by hand. */
+/* 64 KiB at 20000H in pieces of the host; computed by hand. */
 static void scatter_64k(void)
 {
 	map(32, 4, 100); /* 64000H: aligned to 16 KiB: one part */
@@ -93,7 +95,7 @@ START_TEST(one_part)
 }
 END_TEST
 
-/* INT and STOP of the region ride on its last part. */
+/* INT and STOP of the region are set in its last part. */
 START_TEST(split)
 {
 	static const u64 flags[] = { 0, INT, STOP, INT | STOP };
@@ -156,7 +158,7 @@ START_TEST(rho)
 	ck_assert_uint_eq(rig_host_entry(&rig, 0, 511), LINK(0));
 	ck_assert_uint_eq(rig.vcpu.shadow.next.table, OTHER);
 	ck_assert_uint_eq(rig.vcpu.shadow.next.index, 0);
-	/* from inside of the loop it is a ring */
+	/* from inside the loop it is a ring */
 	rig_at(&rig, OTHER, 0, 0);
 	build(VMPT_SHADOW_RING, 1);
 }
@@ -172,7 +174,7 @@ static void long_table(u32 n)
 	rig_entry(&rig, TABLE, n, TABLE | END);
 }
 
-/* A ring of exactly as many entries as there are, and of one more. */
+/* A ring of exactly as many entries as fit, and of one more. */
 START_TEST(full_ring)
 {
 	rig_free(&rig);
@@ -197,7 +199,7 @@ START_TEST(full_ring)
 }
 END_TEST
 
-/* INT of the guest where the window has its own: whose they are is known. */
+/* INT of the guest where the window has its own: the owner is known. */
 START_TEST(window_ints)
 {
 	bool half = _i & 1, last = _i & 2;
@@ -251,7 +253,7 @@ START_TEST(start_in_a_large_region)
 }
 END_TEST
 
-/* What is wrong is an entry that is wrong for every processor, behind what is right. */
+/* An invalid entry becomes one that is invalid for every processor, after the valid ones. */
 START_TEST(poison)
 {
 	const u64 entries[] = { HPA + 0x10000, POISON, LINK(0) };
@@ -290,7 +292,7 @@ END_TEST
 START_TEST(hole)
 {
 	const u64 entries[] = { (HPA + 0x20000) | SIZE(1), POISON };
-	const u64 behind[] = { HPA + 0x23000, (HPA + 0x20000) | SIZE(1), POISON };
+	const u64 after[] = { HPA + 0x23000, (HPA + 0x20000) | SIZE(1), POISON };
 
 	guest_set_kind(&rig.guest, 0x22, 1, VMPT_MEM_MMIO);
 	rig_entry(&rig, TABLE, 0, 0x20000 | SIZE(2));
@@ -303,16 +305,16 @@ START_TEST(hole)
 	build(VMPT_SHADOW_POISON, 1);
 	want(entries + 1, 1);
 	origin(0, TABLE, 0, 0x2004, 0);
-	/* behind the hole: no ring, but round to it */
+	/* after the hole: no ring, but round to it */
 	rig_at(&rig, TABLE, 0, 0x3004);
 	build(VMPT_SHADOW_POISON, 3);
-	want(behind, 3);
+	want(after, 3);
 	ck_assert_uint_eq(rig.vcpu.shadow.slot, 0);
 	ck_assert_uint_eq(rig.vcpu.shadow.offset, 4);
 }
 END_TEST
 
-/* Memory that is still to come ends the window; at the position there is none. */
+/* Memory that comes later ends the window; at the position there is none. */
 START_TEST(retry)
 {
 	rig.guest.retry = _i;
@@ -331,13 +333,13 @@ START_TEST(retry)
 	/* the table itself */
 	rig_at(&rig, 0x22000, 0, 0);
 	ck_assert_int_eq(vmpt_shadow_build(&rig.vcpu), -VMPT_E_RETRY);
-	/* the table that comes next */
+	/* the next table */
 	rig_entry(&rig, OTHER, 0, 0x10000);
 	rig_entry(&rig, OTHER, 1, 0x22000 | END);
 	rig_at(&rig, OTHER, 0, 0);
 	build(VMPT_SHADOW_WINDOW, 1);
 	ck_assert_uint_eq(rig.vcpu.shadow.next.table, 0x22000);
-	/* then it is there */
+	/* then it is available */
 	guest_set_kind(&rig.guest, 0x22, 1, VMPT_MEM_OK);
 	rig_at(&rig, TABLE, 0, 0x2000);
 	build(VMPT_SHADOW_RING, 1);
@@ -421,7 +423,7 @@ START_TEST(single_entry_processor)
 }
 END_TEST
 
-/* While Stopped or Error is set, guest memory is not looked at. */
+/* While Stopped or Error is set, guest memory is not read. */
 START_TEST(frozen)
 {
 	rig.vcpu.regs.status = _i ? VMPT_STATUS_STOPPED : VMPT_STATUS_ERROR;
@@ -481,7 +483,7 @@ START_TEST(endless)
 }
 END_TEST
 
-/* What is in use: parts of regions, the entries they stand in, and nothing else. */
+/* Memory in use: parts of regions, the entries that describe them, and nothing else. */
 struct invalid_row {
 	u64 gpa, size;
 	bool in_use;
@@ -526,7 +528,7 @@ START_TEST(invalidate)
 }
 END_TEST
 
-/* END in the page behind that of its table's last region. */
+/* END in the page after that of its table's last region. */
 START_TEST(invalidate_end)
 {
 	u32 i;

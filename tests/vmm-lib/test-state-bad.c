@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/state.c: all ways in which bytes can be wrong. Nothing of the vCPU is changed
- * then, and the refusal names the field.
+ * vmm-lib/state.c: every way in which the bytes can be invalid. The vCPU is not changed then, and
+ * the refusal names the field.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -22,20 +22,20 @@ START_TEST(truncated)
 	n = state_save(&vcpu, buf);
 	state_make(&vcpu, &shown);
 	for (len = 0; len < n; len++) {
-		/* Memory of that length: a read beyond it is the sanitizer's. */
+		/* Memory of exactly that length: the sanitizer detects a read beyond it. */
 		u8 *cut = malloc(len ? len : 1);
 
 		memcpy(cut, buf, len);
 		ck_assert_int_eq(state_try(&vcpu, cut, len, &why), -VMPT_E_TRUNCATED);
 		free(cut);
 	}
-	/* More than the state is not the state's. */
+	/* Bytes after the state are not part of it. */
 	buf[n] = 0xff;
 	ck_assert_int_eq(state_try(&vcpu, buf, n + 1, &why), 0);
 }
 END_TEST
 
-/* Every bit of every byte turned. */
+/* Every bit of every byte inverted. */
 START_TEST(corrupted)
 {
 	struct vmpt_vcpu vcpu, fresh;
@@ -58,7 +58,7 @@ START_TEST(corrupted)
 		}
 		buf[bit / 8] ^= (u8)(1u << bit % 8);
 	}
-	/* header and capabilities: 52 bytes without one bit of freedom */
+	/* header and capabilities: 52 bytes in which no bit may differ */
 	ck_assert_uint_gt(taken, 500);
 	ck_assert_uint_lt(taken, 8 * (n - 52));
 }
@@ -85,7 +85,7 @@ static const struct {
 	{ 8, 4, 14, -VMPT_E_FORMAT, "field of the state" },
 	{ 8, 4, 52, -VMPT_E_FORMAT, "fields of the state" },
 	{ 8, 4, 51, -VMPT_E_FORMAT, "field of the state" },
-	/* fields: unknown and needed, length, twice, a flag of 2 */
+	/* fields: unknown and required, length, duplicate, a flag of 2 */
 	{ CAPS_AT, 2, 0x8007, -VMPT_E_UNSUPPORTED, "field of the state" },
 	{ CAPS_AT, 2, 0x0001, -VMPT_E_FORMAT, "fields of the state" },
 	{ CAPS_AT + 2, 2, 35, -VMPT_E_FORMAT, "field of the state" },
@@ -97,7 +97,7 @@ static const struct {
 	{ PMI_AT + 4, 1, 2, -VMPT_E_FORMAT, "field of the state" },
 	{ MODES_AT + 7, 1, 255, -VMPT_E_FORMAT, "field of the state" },
 	{ SCAN_AT + 4 + 34, 1, 2, -VMPT_E_FORMAT, "field of the state" },
-	/* MSRs: unknown, twice, and each against its rules */
+	/* MSRs: unknown, duplicate, and each against its rules */
 	{ MSRS_AT + 4, 4, 0x573, -VMPT_E_FORMAT, "field of the state" },
 	{ MSRS_AT + 4, 4, 0x561, -VMPT_E_FORMAT, "field of the state" },
 	{ MSRS_AT + 8, 8, 1ULL << 46, -VMPT_E_INVAL, "IA32_RTIT_OUTPUT_BASE" },
@@ -119,14 +119,14 @@ static const struct {
 	/* PMI: seen and again where the bit is 0 */
 	{ PMI_AT + 4, 1, 0, -VMPT_E_INVAL, "IA32_PERF_GLOBAL_STATUS[55]" },
 	{ PMI_AT + 4, 4, 0x00010000, -VMPT_E_INVAL, "IA32_PERF_GLOBAL_STATUS[55]" },
-	/* modes: TraceEn in VMX operation; one saved by an SMI that was not */
+	/* modes: TraceEn in VMX operation; one saved by an SMI that did not happen */
 	{ MODES_AT + 4, 4, 0x00000001, -VMPT_E_INVAL, "IA32_RTIT_CTL" },
 	{ MODES_AT + 4, 4, 0x00010000, -VMPT_E_INVAL, "TraceEn saved by SMI" },
 	{ EVENTS_AT + 4, 4, 0x10, -VMPT_E_INVAL, "events" },
 	{ EVENTS_AT + 8, 1, VMPT_OUTPUT_ERRORS, -VMPT_E_INVAL, "reason of STATUS.Error" },
 	/* TSC adjustment */
-	{ SCAN_AT + 4, 8, 0x41, -VMPT_E_INVAL, "place of TSC adjustment" },
-	{ SCAN_AT + 4, 8, 1ULL << 46, -VMPT_E_INVAL, "place of TSC adjustment" },
+	{ SCAN_AT + 4, 8, 0x41, -VMPT_E_INVAL, "position of TSC adjustment" },
+	{ SCAN_AT + 4, 8, 1ULL << 46, -VMPT_E_INVAL, "position of TSC adjustment" },
 	{ SCAN_AT + 20, 8, 0, -VMPT_E_INVAL, "cut packet of TSC adjustment" },	    /* PAD: whole */
 	{ SCAN_AT + 20, 8, 0xff02, -VMPT_E_INVAL, "cut packet of TSC adjustment" }, /* none */
 	{ SCAN_AT + 36, 1, 16, -VMPT_E_INVAL, "cut packet of TSC adjustment" },
@@ -137,7 +137,7 @@ static const struct {
 	{ SCAN_AT + 81, 8, 1ULL << 46, -VMPT_E_INVAL, "cut packet of TSC adjustment" },
 	{ SCAN_AT + 89, 1, 255, -VMPT_E_INVAL, "cut packet of TSC adjustment" },
 	{ SCAN_AT + 90, 8, ~0ULL, -VMPT_E_INVAL, "cut packet of TSC adjustment" },
-	/* fine: another legal value; unknown and not needed; fields in another order */
+	/* valid: another legal value; unknown and optional; fields in another order */
 	{ MSRS_AT + 32, 8, VMPT_CTL_USER, 0, NULL },
 	{ EVENTS_AT, 2, 0x7f06, 0, NULL },
 	{ SCAN_AT, 2, 0x0100, 0, NULL },
@@ -165,7 +165,7 @@ START_TEST(wrong)
 }
 END_TEST
 
-/* Some bytes of a good state are others, or all are. */
+/* Some bytes of a valid state are changed, or all are. */
 static void random_bytes(u64 seed)
 {
 	struct test_rng rng = { seed };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/state.c: the bytes themselves, round trips, and the target that is not as the
- * source was. Wrong bytes: test-state-bad.c.
+ * vmm-lib/state.c: the bytes themselves, round trips, and targets that differ from the source.
+ * Invalid bytes: test-state-bad.c.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -57,12 +57,12 @@ START_TEST(each_field_comes_back)
 	ck_assert_uint_eq(to.scan.last, from.scan.last);
 	ck_assert_mem_eq(to.cut_gpa, from.cut_gpa, sizeof(to.cut_gpa));
 	ck_assert_mem_eq(to.cut_len, from.cut_len, sizeof(to.cut_len));
-	/* Nothing is delivered again: the PMI was before. */
+	/* Nothing is delivered again: the PMI was delivered before. */
 	ck_assert_uint_eq(to.pmis, 0);
 }
 END_TEST
 
-/* In VMX operation without VMX_MISC[14], and in SMM with a TraceEn to come back. */
+/* In VMX operation without VMX_MISC[14], and in SMM with a TraceEn to be restored. */
 START_TEST(modes_come_back)
 {
 	struct vmpt_vcpu from, to;
@@ -142,7 +142,7 @@ END_TEST
 
 /* ---- another guest than the one that was saved ---- */
 
-/* What the target's guest is not shown, and the field that is named then. */
+/* What the target's guest is not shown, and the field that is reported then. */
 static const struct {
 	u32 hide;
 	u8 ranges_max, maxphyaddr, linear_bits;
@@ -193,7 +193,7 @@ static void refused(struct vmpt_vcpu *to, const struct vmpt_vcpu *from, const ch
 		ck_assert_str_eq(why.rule, rule);
 }
 
-/* The target lacks something, or has something more: the guest would see it either way. */
+/* The target lacks something, or has something more: the guest would notice either. */
 START_TEST(other_guest)
 {
 	struct vmpt_vcpu full, less;
@@ -231,8 +231,7 @@ START_TEST(other_encodings)
 		for (bit = 0; bit < 16; bit++) {
 			vmpt_pt_cap_set(&shown.cpuid, bitmaps[i].cap, 0xffff ^ 1u << bit);
 			state_make(&less, &shown);
-			refused(&less, &full, bitmaps[i].field,
-				"an encoding that the host has not");
+			refused(&less, &full, bitmaps[i].field, "an encoding that the host lacks");
 			refused(&full, &less, bitmaps[i].field, "the guest would see it change");
 		}
 		vmpt_pt_cap_set(&shown.cpuid, bitmaps[i].cap, 0xffff);
@@ -250,12 +249,12 @@ START_TEST(other_ips)
 	state_host.cpuid.leaf14[0].ecx &= 0x7fffffff;
 	ck_assert_int_eq(vmpt_caps_offer(&state_host, &vmpt_policy_all, &shown, NULL), 0);
 	state_make(&rip, &shown);
-	refused(&rip, &lip, "CPUID.14H.0:ECX[31] LIP", "not as the host's packets are");
-	refused(&lip, &rip, "CPUID.14H.0:ECX[31] LIP", "not as the host's packets are");
+	refused(&rip, &lip, "CPUID.14H.0:ECX[31] LIP", "differs from the host's packets");
+	refused(&lip, &rip, "CPUID.14H.0:ECX[31] LIP", "differs from the host's packets");
 }
 END_TEST
 
-/* Flags that a guest without the capability behind them cannot have. */
+/* Flags that a guest without the related capability cannot have. */
 START_TEST(other_flags)
 {
 	struct vmpt_policy policy = { .hide = HIDE(TOPA) | HIDE(PRESERVE), .ranges_max = 4 };
@@ -286,7 +285,7 @@ START_TEST(other_flags)
 }
 END_TEST
 
-/* An MSR that the guest has is missing; one that it has not is there. */
+/* An MSR that the guest has is missing; one that it lacks is present. */
 START_TEST(other_msrs)
 {
 	static const u8 range[] = { 0x87, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
@@ -332,7 +331,7 @@ static u64 few_bits(struct test_rng *rng)
 	return bits & test_random(rng);
 }
 
-/* A state by the guest's own accesses, saved and restored: nothing differs. */
+/* A state made by the guest's own accesses, saved and restored: nothing differs. */
 static void random_state(u64 seed)
 {
 	struct test_rng rng = { seed };
@@ -372,7 +371,7 @@ static void random_state(u64 seed)
 	    from.vmx_operation != to.vmx_operation || from.smm_trace_en != to.smm_trace_en ||
 	    from.global_status != to.global_status || from.held_pend_pmi != to.held_pend_pmi ||
 	    from.rules.no_ctl_writes != to.rules.no_ctl_writes)
-		ck_abort_msg("seed %lu: another state", seed);
+		ck_abort_msg("seed %lu: the state differs", seed);
 }
 
 START_TEST(random_states)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a hostile guest, or its VMM's author by accident, once got past the rules; all of it
- * goes through more than one file of vmm-lib.
+ * Cases in which a hostile guest, or its VMM's author by accident, once evaded the rules; each
+ * involves more than one file of vmm-lib.
  */
 #include "tests/vmm-lib/bed.h"
 #include "tests/vmm-lib/handover-rig.h"
@@ -24,7 +24,7 @@ static void teardown(void)
 static const struct {
 	bool shadow, lists;
 	u32 lacks;	   /* VMPT_VMX_... of the host */
-	const char *field; /* NULL: it will do */
+	const char *field; /* NULL: it is accepted */
 } plans[] = {
 	{ false, false, 0, NULL },
 	{ true, false, VMPT_VMX_USE_GPA, NULL },
@@ -55,7 +55,7 @@ END_TEST
 /* ---- TSC adjustment after the guest took its output elsewhere ---- */
 
 /*
- * With TraceEn = 0 the bytes between the old place and the new one are no trace of now: TSCs
+ * With TraceEn = 0 the bytes between the old position and the new one are not current trace: TSCs
  * of an earlier lap, which were adjusted then, or anything.
  */
 START_TEST(moved_output)
@@ -83,7 +83,7 @@ START_TEST(moved_output)
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&bed.v, &change, NULL), 0);
 	guest_get(&bed.guest, BED_OUTPUT + 0x1008, now, 8);
 	ck_assert_mem_eq(now, old, 8);
-	/* Who writes what is there already has not moved: what waits will be adjusted. */
+	/* Writing the current value moves nothing: waiting bytes will be adjusted. */
 	bed.v.scan_mask_ptrs = vmpt_pt_mask_ptrs(3, 8);
 	bed_wrmsr(&bed, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
 	bed_set(&bed, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
@@ -91,7 +91,7 @@ START_TEST(moved_output)
 }
 END_TEST
 
-/* ---- fields that the guest was not shown, and the processor has ---- */
+/* ---- fields that the guest was not shown, but the processor has ---- */
 
 static void hide(struct vmpt_caps *caps, enum vmpt_pt_cap cap)
 {
@@ -137,7 +137,7 @@ START_TEST(pmi_without_topa)
 END_TEST
 
 /*
- * Without EBX[1] PacketByteCnt is reserved: the processor counts there, the guest may not see
+ * Without EBX[1] PacketByteCnt is reserved: the processor counts there, but the guest must not see
  * it, or it could not write back what it reads and its state could not be restored.
  */
 START_TEST(bytes_not_shown)
@@ -152,7 +152,7 @@ START_TEST(bytes_not_shown)
 	rig_guest_on(&rig, 0);
 	ck_assert_int_eq(rig_round(&rig, 5), 0);
 	ck_assert(rig.m.regs.status & VMPT_STATUS_BYTES || _i);
-	/* What it reads in the processor would show it as well. */
+	/* A read from the processor would show it as well. */
 	ck_assert_uint_eq(vmpt_vcpu_intercepts(&rig.v, VMPT_MSR_RTIT_STATUS),
 			  VMPT_INTERCEPT_READ | VMPT_INTERCEPT_WRITE);
 	ck_assert_int_eq(vmpt_vcpu_rdmsr(&rig.v, VMPT_MSR_RTIT_STATUS, &status), 0);
@@ -169,7 +169,7 @@ END_TEST
 
 /* ---- a guest that moves MSR by MSR ---- */
 
-/* The PMI is on its way: its handler must find bit 55, which is not in the list of PT's MSRs. */
+/* A PMI is in flight: its handler must find bit 55, which is not in the list of PT's MSRs. */
 START_TEST(pmi_moves_along)
 {
 	u64 values[16], status = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt_vcpu_tsc_adjust: random traces in random ToPA tables and single ranges, in steps,
- * with and without guest_map, with callbacks that fail in between; guests that change
- * their tables; memory that is not there.
+ * vmpt_vcpu_tsc_adjust: random traces in random ToPA tables and single ranges, in steps, with and
+ * without guest_map, with callbacks that fail in between; guests that change their tables; missing
+ * memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void random_layout(struct tsc_rig *r, struct test_rng *rng)
 		tsc_rig_range(r, 128u << draw(rng, 10));
 }
 
-/* One call, again and again while callbacks fail. */
+/* One call, repeated while callbacks fail. */
 static void adjust(struct tsc_rig *r, struct test_rng *rng, const struct vmpt_tsc_change *change,
 		   const struct vmpt_position *to, u64 seed)
 {
@@ -117,7 +117,7 @@ static const u8 psb[16] = {
 };
 static const struct vmpt_tsc_change plus_one = { .multiplier = ONE, .offset = 1 };
 
-/* A TSC at each place the trace's regions meet, cut after 1 to 7 bytes. */
+/* A TSC at each border between the trace's regions, cut after 1 to 7 bytes. */
 START_TEST(across_regions)
 {
 	static const u8 sizes[3] = { 0, 1, 0 };
@@ -161,11 +161,11 @@ START_TEST(places)
 	r.v.regs.output_mask_ptrs = 4096ULL << 32 | 0x7f;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert_uint_eq(tsc_rig_byte(&r, 101), 0x11);
-	/* From behind the first region to the END entry, which is index 2. */
+	/* From the end of the first region to the END entry, which is index 2. */
 	r.v.regs.output_mask_ptrs = 2 << 7 | 0x7f;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert_uint_eq(tsc_rig_byte(&r, 4096 + 101), 0x11);
-	/* And on from there, over the ring's end. */
+	/* And on from there, across the ring's end. */
 	tsc_rig_put(&r, 50, tsc, 8);
 	tsc_rig_go(&r, 60);
 	r.v.scan.lost = 0;
@@ -183,7 +183,7 @@ START_TEST(arguments)
 
 	tsc_rig_init(&r, true);
 	tsc_rig_topa(&r, sizes, 2, 2);
-	/* Never enabled here: from now on. */
+	/* Never enabled here: start now. */
 	tsc_rig_go(&r, 50);
 	tsc_rig_put(&r, 40, tsc, 8);
 	tsc_rig_put(&r, 50, tsc, 8);
@@ -201,7 +201,7 @@ START_TEST(arguments)
 END_TEST
 
 /* A PIP that the VMM appended is one packet among the others. */
-START_TEST(behind_pip)
+START_TEST(after_pip)
 {
 	static const u8 sizes[2] = { 0, 0 };
 	struct vmpt_cr3_write write = { .old_cr3 = 0x1000,
@@ -232,9 +232,9 @@ START_TEST(behind_pip)
 }
 END_TEST
 
-/* ---- guests that change what they said ---- */
+/* ---- guests that change their tables ---- */
 
-/* Not found: nothing is touched, the position is the current one, a PSB is looked for. */
+/* Not found: nothing is changed, the position is the current one, a PSB is searched for. */
 static void check_lost(struct tsc_rig *r, u64 reads_max)
 {
 	u64 writes = r->guest.writes, maps = r->guest.maps;
@@ -250,7 +250,7 @@ static void check_lost(struct tsc_rig *r, u64 reads_max)
 	ck_assert_uint_eq(r->v.scan_mask_ptrs, ptrs);
 }
 
-/* What a hostile guest makes of its first table: entries 0 to 2, and where it says it is. */
+/* A hostile guest's changes to its first table: entries 0 to 2, and its position. */
 static const struct hostile {
 	const char *name;
 	u64 entry[3];
@@ -295,13 +295,13 @@ START_TEST(hostile_tables)
 }
 END_TEST
 
-/* The way changes between the two looks at it: bounded, and lost too. */
+/* The path changes between the two passes: bounded, and lost too. */
 static int swap_read(void *opaque, u64 gpa, void *buf, size_t len)
 {
 	struct tsc_rig *r = opaque;
 	int err = guest_read(&r->guest, gpa, buf, len);
 
-	/* Entry 1 is there once. */
+	/* Entry 1 is valid once. */
 	if (gpa == TSC_TABLE(0) + 8 && r->failing++)
 		memset(buf, 0xff, len);
 	return err;
@@ -319,7 +319,7 @@ START_TEST(change_in_between)
 	tsc_rig_go(&r, 9000);
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_LIMIT);
 	ck_assert_uint_eq(r.v.scan.lost, 1);
-	/* On it goes behind the next PSB. */
+	/* It continues after the next PSB. */
 	r.ops.guest_read = tsc_rig_read;
 	tsc_rig_put(&r, 9000, tsc, 8);
 	tsc_rig_put(&r, 9008, psb, 16);
@@ -332,7 +332,7 @@ START_TEST(change_in_between)
 }
 END_TEST
 
-/* A cut packet's region is another one at each call, a byte further: no third place. */
+/* A cut packet's region is different at each call, a byte further: no third place. */
 START_TEST(cut_moves)
 {
 	static const u8 sizes[1] = { 0 };
@@ -367,7 +367,7 @@ static int wrap_read(void *opaque, u64 gpa, void *buf, size_t len)
 	return 0;
 }
 
-/* Behind entry 2^25 - 1 (offset 0FFFFFF8H) comes the first one, with a TSC across the two. */
+/* After entry 2^25 - 1 (offset 0FFFFFF8H) comes the first one, with a TSC across the two. */
 START_TEST(wraps)
 {
 	struct tsc_rig r;
@@ -395,7 +395,7 @@ START_TEST(wraps)
 }
 END_TEST
 
-/* Single ranges that do not fit what was: another base, mask, offset. */
+/* Single ranges that do not fit the old one: another base, mask, offset. */
 START_TEST(hostile_range)
 {
 	static const struct vmpt_position to[] = {
@@ -435,13 +435,13 @@ START_TEST(no_memory)
 	tsc_rig_put(&r, 8192 + 116, tsc, 8);
 	tsc_rig_go(&r, 10000);
 	guest_set_kind(&r.guest, page, 1, VMPT_MEM_UNBACKED);
-	/* The VMM will bring it: nothing behind is done before. */
+	/* The VMM will provide it: nothing after it is done before. */
 	r.v.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_RETRY;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_RETRY);
 	ck_assert_uint_eq(tsc_rig_byte(&r, 11), 0x11);
 	ck_assert_uint_eq(r.v.scan_mask_ptrs >> 32, 4096);
 	ck_assert_uint_eq(r.v.scan.errors, 0);
-	/* It will not: what is behind the next PSB is done. */
+	/* It will not: what follows the next PSB is done. */
 	r.v.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_DROP;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert_uint_eq(r.v.scan.errors, 1);
@@ -454,7 +454,7 @@ START_TEST(no_memory)
 }
 END_TEST
 
-/* A trace of 100,000 bytes in 32 pages that lie anywhere. */
+/* A trace of 100,000 bytes in 32 scattered pages. */
 static void long_trace(struct tsc_rig *r, u8 *in, u8 *want, size_t len)
 {
 	static const struct tsc_mix mix = { .psb = 5, .tsc = 5, .block = 5, .tsc_bytes = true };
@@ -474,7 +474,9 @@ static void long_trace(struct tsc_rig *r, u8 *in, u8 *want, size_t len)
 	r->guest.maps = 0;
 }
 
-/* Pages are mapped ahead. The n-th callback fails: the call says so, the next one goes on. */
+/*
+ * Pages are mapped ahead. The n-th callback fails: the call returns that, the next one continues.
+ */
 START_TEST(map_ahead)
 {
 	static u8 in[100000], want[100000];
@@ -491,7 +493,7 @@ START_TEST(map_ahead)
 		if (err)
 			ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 		tsc_rig_check(&r, want, sizeof(in), n);
-		/* Each page once, and a few again where lanes left off. */
+		/* Each page once, and a few again where lanes stopped. */
 		if (!n)
 			ck_assert_uint_le(r.guest.maps, 60);
 		guest_free(&r.guest);
@@ -500,7 +502,7 @@ START_TEST(map_ahead)
 }
 END_TEST
 
-/* There is no memory at one of the pages that are mapped ahead: what is before it is done. */
+/* One of the pages mapped ahead has no memory: what is before it is done. */
 START_TEST(no_page_ahead)
 {
 	static u8 in[100000], want[100000];
@@ -527,7 +529,7 @@ START_TEST(no_page_ahead)
 }
 END_TEST
 
-/* A map that gives nothing would be a loop without end. */
+/* A map that returns nothing would be an endless loop. */
 static int map_nothing(void *opaque, u64 gpa, u8 **host, size_t *size)
 {
 	(void)opaque;
@@ -561,7 +563,7 @@ TEST_SUITE()
 	tcase_add_test(tc, across_regions);
 	tcase_add_test(tc, places);
 	tcase_add_test(tc, arguments);
-	tcase_add_test(tc, behind_pip);
+	tcase_add_test(tc, after_pip);
 	tcase_add_loop_test(tc, hostile_tables, 0, VMPT_ARRAY_SIZE(hostiles));
 	tcase_add_test(tc, change_in_between);
 	tcase_add_test(tc, cut_moves);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Lanes over pages that lie anywhere (vmpt_tsc_rewrite_view): random streams against the
- * oracle, and packets that a page's end cuts.
+ * Lanes over scattered pages (vmpt_tsc_rewrite_view): random streams against the oracle, and
+ * packets that a page's end cuts.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -136,7 +136,7 @@ static void check_across(const struct across *a, size_t before)
 		memcpy(page[i], in + (size_t)i * PAGE, PAGE);
 	}
 	done = vmpt_tsc_rewrite_view(&scan, &change, &view, 0, sizeof(in), &window);
-	if (done < sizeof(in) - 3 * VMPT_TSC_LOOK || scan.tscs != PAGES - 1 ||
+	if (done < sizeof(in) - 3 * VMPT_TSC_READABLE || scan.tscs != PAGES - 1 ||
 	    scan.tmas != PAGES - 1)
 		ck_abort_msg("%s, %zu before: %zu bytes, %llu TSCs", a->name, before, done,
 			     (unsigned long long)scan.tscs);
@@ -154,7 +154,7 @@ START_TEST(across)
 }
 END_TEST
 
-/* Nothing is done where a packet is cut or lost, or where there is no room for lanes. */
+/* Nothing is done if a packet is cut or lost, or if there is no room for lanes. */
 START_TEST(not_for_lanes)
 {
 	static u8 memory[2 * PAGE];

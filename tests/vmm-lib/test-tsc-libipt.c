@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * libipt reads whole buffers before and after vmpt_tsc_rewrite: the same packets, but TSC and
- * TMA as the change says; the synthetic trace, and real ones with TSCs put in.
+ * libipt reads whole buffers before and after vmpt_tsc_rewrite: the same packets, except TSC and
+ * TMA as changed; the synthetic trace, and real ones with TSCs inserted.
  */
 #include <intel-pt.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static struct pt_packet_decoder *open_decoder(u8 *buf, size_t size)
 	return decoder;
 }
 
-/* What must have become of @a; TSCs here are below 2^54: × 3 fits 64 bits. */
+/* The expected result for @a; TSCs here are below 2^54: × 3 fits 64 bits. */
 static void expect(struct pt_packet *a)
 {
 	if (a->type == ppt_tsc)
@@ -51,7 +51,7 @@ static bool same(const struct pt_packet *a, const struct pt_packet *b)
 	return true;
 }
 
-/* Both buffers packet by packet; bytes of all others are compared as they are. */
+/* Both buffers packet by packet; bytes of all others must be the same. */
 static void compare(u8 *in, u8 *out, size_t size, u64 *tscs, u64 *tmas)
 {
 	struct pt_packet_decoder *a = open_decoder(in, size), *b = open_decoder(out, size);
@@ -110,7 +110,7 @@ START_TEST(synth_streams)
 }
 END_TEST
 
-/* A real guest's trace has no TSCs: one goes behind each PSB. */
+/* A real guest's trace has no TSCs: insert one after each PSB. */
 START_TEST(real_traces)
 {
 	static const u8 psb[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,

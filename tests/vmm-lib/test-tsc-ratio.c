@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/tsc/ratio.c. The oracle for the nearest fraction looks at every denominator: it
- * knows nothing of continued fractions.
+ * vmm-lib/tsc/ratio.c. The oracle for the nearest fraction tries every denominator, without
+ * continued fractions.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -36,12 +36,12 @@ static const struct {
 	 * is 2^-32 away, the second 1/(2^32 - 2) - 2^-32, which is about 2^-63.
 	 */
 	{ 1, 1, ONE + (ONE >> 32), 0, MAX, MAX - 1 },
-	/* 1 + 2^-33 is nearer to 1 by a hair: 2^-33 against 2^-32 + 2^-63 - 2^-33 */
+	/* 1 + 2^-33 is slightly nearer to 1: 2^-33 against 2^-32 + 2^-63 - 2^-33 */
 	{ 1, 1, ONE + (ONE >> 33), 0, 1, 1 },
 	{ 1, 1, ONE + 1, 0, 1, 1 },
 	{ 1, 1, ONE - 1, 0, 1, 1 },
-	/* 2^32 and more, 2^-32 and less: neither is told as something else */
-	{ 1, 1, ~0ULL, 0, 65536, 1 }, /* 65535.99…: 2^-48 short of 65536 */
+	/* 2^32 and more, 2^-32 and less: neither is replaced by something else */
+	{ 1, 1, ~0ULL, 0, 65536, 1 }, /* 65535.99…: 2^-48 below 65536 */
 	{ 65536, 1, ~0ULL, 0, MAX, 1 },
 	{ 65537, 1, ~0ULL, -VMPT_E_INVAL, 0, 0 },
 	{ MAX, 1, ~0ULL, -VMPT_E_INVAL, 0, 0 },
@@ -50,7 +50,7 @@ static const struct {
 	{ 1, MAX, 1, -VMPT_E_INVAL, 0, 0 },
 	{ 1, 1, ONE >> 32, -VMPT_E_INVAL, 0, 0 },
 	{ 1, 1, (ONE >> 32) + 1, 0, 1, 0xffff0001u },
-	/* 0 has no meaning */
+	/* 0 is invalid */
 	{ 0, 1, ONE, -VMPT_E_INVAL, 0, 0 },
 	{ 1, 0, ONE, -VMPT_E_INVAL, 0, 0 },
 	{ 1, 1, 0, -VMPT_E_INVAL, 0, 0 },
@@ -74,7 +74,7 @@ static unsigned __int128 distance(unsigned __int128 a, unsigned __int128 b, u64 
 	return x > y ? x - y : y - x;
 }
 
-/* a.dist / a.d < b.dist / b.d; distances are cut to 64 bits each half */
+/* a.dist / a.d < b.dist / b.d; each half of a distance is cut to 64 bits */
 static bool nearer(unsigned __int128 dist_a, u64 d_a, unsigned __int128 dist_b, u64 d_b)
 {
 	unsigned __int128 low = (dist_a & ~0ULL) * d_b, high = (dist_a >> 64) * d_b + (low >> 64);
@@ -85,8 +85,8 @@ static bool nearer(unsigned __int128 dist_a, u64 d_a, unsigned __int128 dist_b, 
 }
 
 /*
- * No fraction whose denominator is @d is nearer than the result. (For all denominators of
- * 32 bits that would take hours: the small ones, the great ones and some between.)
+ * No fraction whose denominator is @d is nearer than the result. (All denominators of 32 bits would
+ * take hours: the small ones, the large ones and some between.)
  */
 static void check_denominator(u32 host_n, u32 host_d, u64 m, u32 n, u32 d, u64 other_d, u64 seed)
 {
@@ -104,7 +104,7 @@ static void check_denominator(u32 host_n, u32 host_d, u64 m, u32 n, u32 d, u64 o
 				     host_n, host_d, m, other_n, other_d, n, d);
 }
 
-/* Any two, or a ratio and multiplier as machines have them. */
+/* Any two, or a ratio and multiplier as real machines have them. */
 static void random_input(struct test_rng *rng, u32 *n, u32 *d, u64 *m)
 {
 	u64 r = test_random(rng);
@@ -196,10 +196,10 @@ static const struct {
 	{ 0x80000000f1812300, ONE * 2, 0x80000000f1814600 },
 	{ 0x0000000000002300, ONE / 2, 0x0000000000001200 },	 /* 17.5: 18 */
 	{ 0x0000000000002300, ONE / 2 - 1, 0x0000000000001100 }, /* below: 17 */
-	{ 0x00000000000023ff, ONE / 1000, 0x00000000000001ff },	 /* 0.035: 1 at least */
-	{ 0x0000000000002300, ONE * 100, 0x000000000000ff00 },	 /* 3500: 255 at most */
+	{ 0x00000000000023ff, ONE / 1000, 0x00000000000001ff },	 /* 0.035: at least 1 */
+	{ 0x0000000000002300, ONE * 100, 0x000000000000ff00 },	 /* 3500: at most 255 */
 	{ 0x000000000000ff00, ~0ULL, 0x000000000000ff00 },
-	{ 0x1234567890ab00cd, ONE * 2, 0x1234567890ab00cd }, /* not known */
+	{ 0x1234567890ab00cd, ONE * 2, 0x1234567890ab00cd }, /* unknown */
 	{ 0x0000000000002300, 0, 0x0000000000002300 },	     /* no scaling */
 };
 

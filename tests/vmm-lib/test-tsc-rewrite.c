@@ -91,7 +91,7 @@ static const struct row {
 		  2,
 		  0,
 		  0 },
-		/* CTC 1234H stays, 100 × 2 = 200; reserved bits stay */
+		/* CTC 1234H is kept, 100 × 2 = 200; reserved bits are kept */
 		{ "TMA",
 		  { 2 * ONE, 77, 0 },
 		  { 0x02, 0x73, 0x34, 0x12, 0xaa, 100, 0xfe },
@@ -244,7 +244,7 @@ static const struct row {
 		  2,
 		  0,
 		  1 },
-		/* 02 82 four times, then no more: the PSB begins behind */
+		/* 02 82 four times, then no more: the PSB begins after it */
 		{ "a broken PSB before a PSB",
 		  { ONE, 1, 0 },
 		  { 0x02, 0x82, 0x02, 0x82, 0x02, 0x02, 0x82, 0x02, 0x82, 0x02,
@@ -279,7 +279,7 @@ static const struct row {
 		  0 },
 	};
 
-/* A stream given out piece by piece; what is patched later is put back. */
+/* A stream rewritten piece by piece; patches are applied. */
 struct given {
 	struct vmpt_tsc_scan scan;
 	u8 *out;
@@ -324,7 +324,7 @@ START_TEST(all_rows)
 }
 END_TEST
 
-/* high is of the range's begin; a wrap counts until the caller gives another value. */
+/* high is that of the range's start; a wrap counts until the caller passes another value. */
 START_TEST(high_bits)
 {
 	static const u8 before[8] = { 0x19, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
@@ -342,7 +342,7 @@ START_TEST(high_bits)
 	memcpy(buf, after, 8);
 	vmpt_tsc_rewrite(&scan, &change, buf, 8);
 	ck_assert_uint_eq(buf[7], 0x80);
-	/* The caller knows of the wrap: no second one is counted. */
+	/* The caller knows of the wrap: it is not counted twice. */
 	change.high = 1;
 	memcpy(buf, after, 8);
 	vmpt_tsc_rewrite(&scan, &change, buf, 8);
@@ -361,7 +361,7 @@ static bool must_look(const struct vmpt_pt_packet *pkt)
 	return pkt->kind == VMPT_PT_TSC || pkt->kind == VMPT_PT_TMA || pkt->kind == VMPT_PT_BBP;
 }
 
-/* Bytes and packets that arch's decoder goes over at @p; 0: it must be looked at. */
+/* Bytes and packets that arch's decoder consumes at @p; 0: it must be decoded. */
 static unsigned int plain_packet(const u8 *p, size_t len)
 {
 	struct vmpt_pt_packet pkt;
@@ -369,7 +369,7 @@ static unsigned int plain_packet(const u8 *p, size_t len)
 	return vmpt_pt_decode(&pkt, p, len, 0) || must_look(&pkt) ? 0 : pkt.size;
 }
 
-/* Whatever follows the two bytes, an entry that is not 0 is right. */
+/* Whatever follows the two bytes, a nonzero entry is right. */
 static void check_entry(u8 b0, u8 b1, u8 rest)
 {
 	unsigned int entry = vmpt_tsc_step[vmpt_tsc_row[b0] + b1], size = entry & VMPT_TSC_SIZE;
@@ -387,7 +387,7 @@ static void check_entry(u8 b0, u8 b1, u8 rest)
 	     (!first || (entry / VMPT_TSC_PACKET == 2 && !second) || size != first + second)))
 		ck_abort_msg("%02x %02x: entry %02x, sizes %u and %u", b0, b1, entry, first,
 			     second);
-	/* Nothing common is slow. */
+	/* No common packet is slow. */
 	if (!entry && first && first < 11 && !(b0 == 0x02 && b1 == 0x82) &&
 	    !((b0 & 7) == 7 && b1 & 1))
 		ck_abort_msg("%02x %02x: no step, but a packet of %u bytes", b0, b1, first);
@@ -488,7 +488,7 @@ static void random_round(u64 seed)
 	buffers_free(&b);
 }
 
-/* Bytes of no meaning at all, half of them with PSBs in between. */
+/* Meaningless bytes, half of them with PSBs in between. */
 static void garbage_round(u64 seed)
 {
 	struct test_rng rng = { seed };
@@ -537,7 +537,7 @@ START_TEST(false_psb)
 	buffers_make(&b, 400000);
 	while (at < b.len) {
 		n = b.len - at < 26 ? b.len - at : 26;
-		/* A PTW and then a true PSB: 24 bytes that look alike. */
+		/* A PTW and then a real PSB: 24 bytes that look alike. */
 		memset(b.in + at, 0, n);
 		memcpy(b.in + at, ptws, n < 10 ? n : 10);
 		if (n == 26)
@@ -555,7 +555,7 @@ START_TEST(false_psb)
 }
 END_TEST
 
-/* TSCs with the PSB of the next lane right behind, TMAs right behind those; more than fit. */
+/* TSCs directly followed by the PSB of the next lane, TMAs directly after those; more than fit. */
 START_TEST(dense)
 {
 	static const u8 tsc_tma[15] = { 0x19, 1, 2, 3, 4, 5, 6, 7, 0x02, 0x73, 1, 2, 3, 200, 1 };
@@ -590,7 +590,7 @@ START_TEST(endless_block)
 	buffers_make(&b, 300000);
 	memcpy(b.in, psb, 16);
 	memcpy(b.in + 16, "\x02\x63\x01", 3);
-	/* Outside of a block few of them would be a TNT and a TSC: the lanes must know. */
+	/* Outside a block a few of them would be a TNT and a TSC: the lanes must know. */
 	for (i = 19; i < b.len; i++) {
 		size_t item = (i - 19) / 9, byte = (i - 19) % 9;
 

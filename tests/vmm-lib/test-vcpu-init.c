@@ -244,16 +244,16 @@ static const struct {
 	const char *name;
 	void (*change)(void);
 	int err;
-	const char *field; /* NULL: not looked at, caps-check's */
+	const char *field; /* NULL: not checked, from caps-check */
 } inits[] = {
 	{ "as it is", ok, 0, NULL },
 	{ "all callbacks of hardware", all_hw, 0, NULL },
 	{ "a good shadow", shadow_good, 0, NULL },
-	{ "no PT, nobody traces", none, 0, NULL },
+	{ "no PT, no one traces", none, 0, NULL },
 	{ "no PT, system-wide", system_wide, 0, NULL },
 	{ "no PT needs no callbacks", no_pt_no_callbacks, 0, NULL },
 	{ "host-only sets no guest CTL", host_only_hw, 0, NULL },
-	{ "no PT, and none for L1's guests", no_pt_nested, 0, NULL },
+	{ "no PT, and none for L2 guests", no_pt_nested, 0, NULL },
 	{ "no host", no_host, -VMPT_E_INVAL, "host" },
 	{ "no guest", no_guest, -VMPT_E_INVAL, "guest" },
 	{ "no plan", no_plan, -VMPT_E_INVAL, "plan" },
@@ -261,9 +261,9 @@ static const struct {
 	{ "no guest_read", no_read, -VMPT_E_INVAL, "ops.guest_read" },
 	{ "no guest_write", no_write, -VMPT_E_INVAL, "ops.guest_write" },
 	{ "no inject_pmi", no_pmi, -VMPT_E_INVAL, "ops.inject_pmi" },
-	{ "no hw_rdmsr beside others", hw_no_rdmsr, -VMPT_E_INVAL, "ops.hw_rdmsr" },
-	{ "no hw_wrmsr beside others", hw_no_wrmsr, -VMPT_E_INVAL, "ops.hw_wrmsr" },
-	{ "no set_guest_ctl beside others", hw_no_ctl, -VMPT_E_INVAL, "ops.set_guest_ctl" },
+	{ "no hw_rdmsr with others", hw_no_rdmsr, -VMPT_E_INVAL, "ops.hw_rdmsr" },
+	{ "no hw_wrmsr with others", hw_no_wrmsr, -VMPT_E_INVAL, "ops.hw_wrmsr" },
+	{ "no set_guest_ctl with others", hw_no_ctl, -VMPT_E_INVAL, "ops.set_guest_ctl" },
 	{ "shadow without memory", shadow_none, -VMPT_E_INVAL, "shadow" },
 	{ "shadow of 0 pages", shadow_no_pages, -VMPT_E_INVAL, "shadow.pages" },
 	{ "shadow of 17 pages", shadow_many_pages, -VMPT_E_INVAL, "shadow.pages" },
@@ -286,7 +286,7 @@ static const struct {
 	{ "MAXPHYADDR over the host's", maxphyaddr_over, -VMPT_E_CAPS, NULL },
 	{ "RANGECNT 7", seven_ranges, -VMPT_E_CAPS, NULL },
 	{ "FabricEn", fabric, -VMPT_E_CAPS, NULL },
-	{ "PT shown to L1's guests", pt_for_nested, -VMPT_E_CAPS, NULL },
+	{ "PT shown to L2 guests", pt_for_nested, -VMPT_E_CAPS, NULL },
 };
 
 START_TEST(init)
@@ -336,14 +336,14 @@ START_TEST(init_keeps)
 	ck_assert_uint_eq(bed.v.tsc_multiplier, 1ULL << 47);
 	ck_assert_uint_eq(bed.v.guest.vmx, 0);
 	ck_assert_ptr_null(bed.v.shadow.memory);
-	/* component 8 means nothing where there is no PT */
+	/* component 8 is meaningless without PT */
 	bed_no_pt(&bed, VMPT_USE_NONE);
 	bed_start(&bed);
 	ck_assert(!bed.v.xsave);
 }
 END_TEST
 
-/* D8: what the processor lacks is known, so that nobody switches it. */
+/* D8: it is known what the processor lacks, so that it is never switched. */
 START_TEST(host_rules)
 {
 	vmpt_pt_cap_set(&bed.host.cpuid, VMPT_CAP_CR3_FILTER, 0);
@@ -355,7 +355,7 @@ START_TEST(host_rules)
 	ck_assert(vmpt_pt_msr_exists(&bed.v.host_rules, 0x581));
 	ck_assert(!vmpt_pt_msr_exists(&bed.v.host_rules, 0x582));
 	ck_assert(vmpt_pt_msr_exists(&bed.v.host_rules, VMPT_MSR_RTIT_OUTPUT_BASE));
-	/* nor does the guest get at it */
+	/* the guest cannot access it either */
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, VMPT_MSR_RTIT_CR3_MATCH, 0), VMPT_GP);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, 0x582, 0), VMPT_GP);
 	/* a guest cannot be shown more than that */

@@ -16,14 +16,14 @@
 #define STEPS	       48u
 #define LONGER	       3	 /* shares of a soak: there is much to meet */
 #define SOAK_SEQUENCES 10000000u /* what a soak of a minute must reach */
-/* From here on a table and its regions that stay as they are. */
+/* From here on a table and its regions that do not change. */
 #define GOOD_PAGE 24u
 
 static struct bed bed;
 static struct test_rng rng;
 static u64 seed;
 
-/* What happened, so that the test is known to get somewhere. */
+/* What happened, to show that the test reaches it. */
 static struct {
 	u64 enables, faults, restores, entries, pips, pmis, rings;
 } met;
@@ -83,7 +83,7 @@ static const struct {
 	{ 0x1ULL << 56, 'b', 6 },
 };
 
-/* An encoding that 14H.1 does not list; 0 of a feature that is off is none. */
+/* An encoding that 14H.1 does not list; 0 of a feature that is off is not one. */
 static bool unlisted(u64 encoding, bool on, char reg, unsigned int first)
 {
 	return (encoding || on) && !cpuid_bit(1, reg, first + (unsigned int)encoding);
@@ -267,7 +267,7 @@ static u64 any_entry(void)
 	return one_in(16) ? test_random(&rng) : entry;
 }
 
-/* ---- one step; what failed is #GP or an error, and then nothing has changed ---- */
+/* ---- one step; a failure is #GP or an error, and then nothing has changed ---- */
 
 static void poke(void)
 {
@@ -288,7 +288,7 @@ static int write_cr3(void)
 		.pae_after = one_in(2),
 	};
 
-	/* A STATUS.Error is a change, and 0 or 1 are no failures. */
+	/* A STATUS.Error is a change, and 0 or 1 are not failures. */
 	met.pips += vmpt_vcpu_cr3_write(&bed.v, &w) == 1;
 	return 0;
 }
@@ -331,7 +331,7 @@ static int go(void)
 	return 0;
 }
 
-/* Calls that refuse by a code and change nothing then. */
+/* Calls that refuse with an error code and then change nothing. */
 static int call(u64 what)
 {
 	u32 msr = any_msr();
@@ -364,7 +364,7 @@ static int call(u64 what)
 	}
 }
 
-/* Its bound is its own: two entries for each of VMPT_ADJUST_ENTRIES, a byte written once. */
+/* It has its own bound: two entries for each of VMPT_ADJUST_ENTRIES, a byte written once. */
 static void adjust(void)
 {
 	struct vmpt_tsc_change change = { .multiplier = 1ULL << any(64), .offset = any(1 << 20) };
@@ -374,12 +374,12 @@ static void adjust(void)
 
 	vmpt_vcpu_tsc_adjust(&bed.v, &change, one_in(4) ? &to : NULL);
 	if (bed.guest.reads - reads > 4 * VMPT_ADJUST_ENTRIES)
-		ck_abort_msg("seed %llu: adjusting TSCs reads on and on", (unsigned long long)seed);
+		ck_abort_msg("seed %llu: adjusting TSCs never ends", (unsigned long long)seed);
 	bed.guest.reads = reads;
 	bed.guest.writes = writes;
 }
 
-/* As a good guest does it. Where it runs or traces already, all of it is refused. */
+/* As a well-behaved guest does it. If it runs or traces already, all of it is refused. */
 static void trace_well(void)
 {
 	vmpt_vcpu_wrmsr(&bed.v, 0x560, GOOD_PAGE << 12);
@@ -394,7 +394,7 @@ static void unless_entered(int ret)
 		ck_abort_msg("seed %llu: %d", (unsigned long long)seed, ret);
 }
 
-/* Calls that always do something, or are no failure. */
+/* Calls that always do something, or are never a failure. */
 static void act(u64 what)
 {
 	switch (what) {
@@ -425,7 +425,7 @@ static void act(u64 what)
 	case 8:
 		go();
 		break;
-	case 9 ... 11: /* an abort is rare, or nothing else happens behind it */
+	case 9 ... 11: /* an abort is rare, or nothing else would happen after it */
 		vmpt_vcpu_exit(&bed.v, (enum vmpt_exit_kind)any(one_in(8) ? 5 : 3));
 		break;
 	case 12:
@@ -489,7 +489,7 @@ static void one_step(unsigned int step)
 		failed(step, "two PMIs by one call");
 }
 
-/* Only some encodings; none where the feature is hidden. */
+/* Only some encodings; none if the feature is hidden. */
 static void limit(enum vmpt_pt_cap cap)
 {
 	u32 all = vmpt_pt_cap(&bed.shown.cpuid, cap), some = all & (u32)test_random(&rng);
@@ -498,7 +498,7 @@ static void limit(enum vmpt_pt_cap cap)
 		vmpt_pt_cap_set(&bed.shown.cpuid, cap, some);
 }
 
-/* A guest of other capabilities and another way to give it PT. */
+/* A guest with other capabilities and another way to give it PT. */
 static void remake(void)
 {
 	static const u8 hide[] = { VMPT_CAP_CR3_FILTER, VMPT_CAP_PSB_CYC,     VMPT_CAP_IP_FILTER,
@@ -533,7 +533,7 @@ static void remake(void)
 	state_size = 0;
 }
 
-/* Pages of a kind come and go with the seed; the table pages at the front stay memory. */
+/* Pages of a kind depend on the seed; the table pages at the front remain memory. */
 static void change_memory(void)
 {
 	u32 page = 32 + (u32)(seed / 64 % 32);
@@ -554,7 +554,7 @@ static void run(void)
 		one_step(step);
 }
 
-/* MMIO, the APIC's page, SMRR and holes among the pages; frames in disorder. */
+/* MMIO, the APIC's page, SMRR and holes among the pages; frames in random order. */
 static void make_memory(void)
 {
 	unsigned int i;
@@ -574,7 +574,7 @@ static void make_memory(void)
 	guest_put64(&bed.guest, (GOOD_PAGE << 12) + 24, GOOD_PAGE << 12 | VMPT_TOPA_END);
 }
 
-/* Sequences until @seconds are over, and until there are @least of them. */
+/* Run sequences until @seconds are over and at least @least of them are done. */
 static void soak(int seconds, u64 least)
 {
 	time_t start = time(NULL);

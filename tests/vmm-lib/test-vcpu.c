@@ -16,7 +16,7 @@ static void teardown(void)
 
 /* ---- RESET, INIT ---- */
 
-/* A state in which nothing is as after a reset. */
+/* A state in which nothing has its reset value. */
 static void make_dirty(void)
 {
 	u32 msr;
@@ -42,7 +42,7 @@ static void make_dirty(void)
 	vmpt_vcpu_vmxon(&bed.v);
 }
 
-/* Everything beside the MSRs is as after init. */
+/* Everything except the MSRs is as after init. */
 static void check_reset(void)
 {
 	const struct vmpt_vcpu *v = &bed.v;
@@ -117,8 +117,8 @@ START_TEST(reset_while_entered)
 END_TEST
 
 /*
- * D20: INIT keeps PT's state (Table 33-55 traces over it). All that a VMM does about one is
- * the PIP for its change of CR3; that leaves the state alone but for the position.
+ * D20: INIT keeps PT's state (Table 33-55 traces across it). A VMM only needs to append the PIP for
+ * its change of CR3; that changes nothing in the state but the position.
  */
 START_TEST(init_keeps_tracing)
 {
@@ -173,7 +173,7 @@ START_TEST(smi_rsm_not_tracing)
 }
 END_TEST
 
-/* SMM traces itself and forgets to stop: RSM is a shutdown; nothing is changed by it. */
+/* SMM traces itself and does not stop: RSM is a shutdown and changes nothing. */
 START_TEST(rsm_shutdown)
 {
 	bed_start(&bed);
@@ -182,14 +182,14 @@ START_TEST(rsm_shutdown)
 	bed_wrmsr(&bed, 0x570, BED_CTL);
 	ck_assert_int_eq(vmpt_vcpu_rsm(&bed.v), VMPT_SHUTDOWN);
 	ck_assert(bed.v.in_smm);
-	/* with TraceEn cleared it goes */
+	/* with TraceEn cleared it works */
 	bed_wrmsr(&bed, 0x570, BED_CTL & ~1ULL);
 	ck_assert_int_eq(vmpt_vcpu_rsm(&bed.v), 0);
 	ck_assert_uint_eq(bed_rdmsr(&bed, 0x570), BED_CTL);
 }
 END_TEST
 
-/* What SMM left in CTL does not go with TraceEn. */
+/* CTL as SMM left it is illegal with TraceEn. */
 START_TEST(rsm_illegal_ctl)
 {
 	bed_hide(&bed, VMPT_CAP_SINGLE_RANGE);
@@ -238,7 +238,7 @@ START_TEST(vmxon)
 	vmpt_vcpu_vmxon(&bed.v);
 	ck_assert_uint_eq(bed_rdmsr(&bed, 0x570), BED_CTL & ~1ULL);
 	ck_assert_uint_eq(bed_rdmsr(&bed, 0x571), 0);
-	/* any attempt to write CTL, the same value too; other MSRs as ever */
+	/* any attempt to write CTL, even the same value; other MSRs as usual */
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, 0x570, BED_CTL), VMPT_GP);
 	ck_assert_uint_eq(bed.v.gp_why, VMPT_GP_VMX);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&bed.v, 0x570, BED_CTL & ~1ULL), VMPT_GP);
@@ -273,7 +273,7 @@ START_TEST(vmxon_restore)
 }
 END_TEST
 
-/* What the processor holds while the guest is entered is not changed under it. */
+/* What the processor holds while the guest is entered is not changed meanwhile. */
 START_TEST(modes_while_entered)
 {
 	struct vmpt_vcpu before;

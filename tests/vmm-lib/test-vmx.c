@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/vmx.c: each use on each processor against rules that are written here a second
- * time from SDM 3 33.5 (Table 33-52) and from the checks of VM entry.
+ * vmm-lib/vmx.c: each use on each processor against a second implementation of the rules of SDM 3
+ * 33.5 (Table 33-52) and of the checks of VM entry.
  */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/guest.h"
@@ -85,7 +85,7 @@ static bool possible(enum vmpt_use use, u32 vmx, bool present, bool multi)
 	}
 }
 
-/* What is wrong with @plan, NULL if nothing. */
+/* What is wrong with @plan, NULL if nothing is. */
 static const char *plan_fault(const struct vmpt_vmx_plan *plan, enum vmpt_use use, u32 vmx)
 {
 	unsigned int set = set_of(plan->secondary.value, plan->exit.value, plan->entry.value);
@@ -110,7 +110,7 @@ static const char *plan_fault(const struct vmpt_vmx_plan *plan, enum vmpt_use us
 		if (plan->lists || plan->shadow || in(set, GPA) || in(set, EPT) ||
 		    in(set, HIDE_RUN) || in(set, HIDE_EXIT) || in(set, HIDE_ENTRY))
 			return "too much for a guest without PT";
-		/* D1, D29: a loaded CTL where nobody needs it. */
+		/* D1, D29: CTL is loaded though it is not needed. */
 		return in(set, LOAD) != (use == VMPT_USE_HOST && pt && lc) ? "load" : NULL;
 	}
 	if (plan->lists != !lc || in(set, LOAD) != lc)
@@ -198,7 +198,7 @@ START_TEST(checks_exhaustive)
 		for (set = 0; set < 1u << CONTROLS; set++) {
 			unsigned int want =
 				set_of(plan.secondary.value, plan.exit.value, plan.entry.value);
-			/* EPT is the VMM's where PT does not need it. */
+			/* EPT is up to the VMM if PT does not need it. */
 			unsigned int free = in(want, GPA) ? 0 : 1u << EPT;
 			bool ok = entry_takes(set, hosts[h]) && (set & ~free) == want;
 			u32 field[3];
@@ -215,7 +215,7 @@ END_TEST
 static const struct {
 	const char *name;
 	enum vmpt_use use;
-	u32 vmx; /* of the processor that is checked, the plan is for one with all */
+	u32 vmx; /* of the processor that is checked; the plan is for one with all */
 	u32 secondary, exit, entry;
 	const char *field, *rule;
 } rows[] = {
@@ -260,7 +260,7 @@ static const struct {
 	  "VM-exit control 25", "plan's use" },
 	{ "concealed from the system", VMPT_USE_SYSTEM, 0x1ff, 0, 0, 1u << 17,
 	  "VM-entry control 17", "plan's use" },
-	{ "load for nobody", VMPT_USE_NONE, 0x1ff, 0, 0, 1u << 18, "VM-entry control 18",
+	{ "load without need", VMPT_USE_NONE, 0x1ff, 0, 0, 1u << 18, "VM-entry control 18",
 	  "plan's use" },
 };
 
@@ -282,7 +282,7 @@ START_TEST(check_row)
 }
 END_TEST
 
-/* Bits of other features are the VMM's. */
+/* Bits of other features belong to the VMM. */
 START_TEST(check_others)
 {
 	struct vmpt_vmx_plan plan;
@@ -312,7 +312,7 @@ START_TEST(lists)
 	ck_assert_uint_eq(lists.entry_load[0].value, 0x2105);
 	ck_assert_uint_eq(lists.exit_stores, 1);
 	ck_assert_uint_eq(lists.exit_store[0].msr, 0x570);
-	/* No TraceEn: the guest's OUTPUT_BASE is there still. */
+	/* No TraceEn: the guest's OUTPUT_BASE is still loaded. */
 	ck_assert_uint_eq(lists.exit_loads, 1);
 	ck_assert_uint_eq(lists.exit_load[0].msr, 0x570);
 	ck_assert_uint_eq(lists.exit_load[0].value, 0);

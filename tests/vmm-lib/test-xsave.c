@@ -96,7 +96,7 @@ START_TEST(xsaves)
 	ck_assert_uint_eq(get(area, 32), 0x7000);
 	ck_assert_uint_eq(bed_rdmsr(&bed, 0x570), BED_CTL & ~1ULL);
 	ck_assert_uint_eq(bed_rdmsr(&bed, 0x571), 0);
-	/* and back: tracing goes on where it was */
+	/* and back: tracing continues where it was */
 	bed_wrmsr(&bed, 0x560, 0x5000);
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), 0);
 	ck_assert_uint_eq(bed_rdmsr(&bed, 0x570), BED_CTL);
@@ -113,7 +113,7 @@ START_TEST(xrstors)
 	bed_start(&bed);
 	bed_wrmsr(&bed, 0x584, 0x1234);
 	fill(area);
-	memset(area + 72, 0xa5, 56); /* reserved: no MSR is there */
+	memset(area + 72, 0xa5, 56); /* reserved: no MSR there */
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), 0);
 	for (i = 0; i < VMPT_ARRAY_SIZE(layout); i++)
 		ck_assert_uint_eq(bed_rdmsr(&bed, layout[i].msr), layout[i].value);
@@ -127,7 +127,7 @@ START_TEST(xrstors)
 }
 END_TEST
 
-/* One wrong value, the other eight good: #GP, and nothing is changed. */
+/* One wrong value, the other eight valid: #GP, and nothing is changed. */
 static const struct {
 	const char *rule;
 	u8 offset;
@@ -235,7 +235,7 @@ START_TEST(while_entered)
 }
 END_TEST
 
-/* MSRs that the guest has not: stored as at reset, and only that comes back. */
+/* MSRs that the guest lacks: stored with their reset values, and only those can be restored. */
 START_TEST(absent)
 {
 	u8 area[VMPT_XSAVE_SIZE];
@@ -255,7 +255,7 @@ START_TEST(absent)
 	put(area, 32, 0);
 	put(area, 56, 0x1000);
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), VMPT_GP);
-	/* no output to memory at all: OUTPUT_MASK_PTRS is not there, and 7FH or 0 of it */
+	/* no output to memory at all: OUTPUT_MASK_PTRS does not exist, and 7FH or 0 for it */
 	bed.v.rules.memory_output = 0;
 	put(area, 56, 0);
 	put(area, 0, 0);
@@ -287,7 +287,7 @@ START_TEST(preserved_pmi)
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, area), 0);
 	ck_assert(!bed.v.held_pend_pmi);
 	ck_assert_uint_eq(bed.guest.pmis, 1);
-	/* nor one that does not trace */
+	/* neither does one that does not trace */
 	bed.v.held_pend_pmi = true;
 	bed_wrmsr(&bed, 0x570, 0);
 	ck_assert_int_eq(vmpt_vcpu_xrstors(&bed.v, NULL), 0);
@@ -312,7 +312,7 @@ START_TEST(shadow)
 }
 END_TEST
 
-/* Any 128 bytes: all or nothing, and what is taken is legal. */
+/* Any 128 bytes: all or nothing, and what is accepted is legal. */
 START_TEST(random_areas)
 {
 	struct test_rng rng = { 8 };
@@ -339,7 +339,7 @@ START_TEST(random_areas)
 		area[16] |= 0x7f;
 		area[24] = (u8)((area[24] & ~7) | (again[24] & 7));
 		if (memcmp(area, again, 72))
-			ck_abort_msg("round %u: another state", round);
+			ck_abort_msg("round %u: the state differs", round);
 	}
 	ck_assert_uint_gt(taken, 5000);
 	ck_assert_uint_lt(taken, 19000);

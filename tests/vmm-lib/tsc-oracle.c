@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Random streams for TSC rewriting, and what must become of them. */
+/* Random streams for TSC rewriting, and their expected result. */
 #include <stdlib.h>
 
 #include "tests/vmm-lib/tsc-oracle.h"
@@ -7,7 +7,7 @@
 
 /* ---- the rewrite ---- */
 
-/* (a × b) >> 48, by 32 bits at a time: 2^64 and more stay out of *over. */
+/* (a × b) >> 48, 32 bits at a time; *over: the result does not fit 64 bits. */
 static u64 multiply(u64 a, u64 b, bool *over)
 {
 	u64 a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
@@ -28,7 +28,7 @@ static u64 get(const u8 *p, unsigned int n)
 	return v;
 }
 
-/* What follows from the TSCs before: bits 63:56. */
+/* Derived from earlier TSCs: bits 63:56. */
 static void clock_on(const u8 *p, u8 kind, u64 *last, u8 *high)
 {
 	u64 v;
@@ -65,7 +65,7 @@ static void rewrite(struct tsc_oracle *sum, const struct vmpt_tsc_change *change
 	}
 }
 
-/* The first whole PSB at or behind @at, or @len. */
+/* The first whole PSB at or after @at, or @len. */
 static size_t find_psb(const u8 *buf, size_t at, size_t len)
 {
 	size_t i;
@@ -122,7 +122,7 @@ static bool chance(u64 *rng, unsigned int thousandths)
 	return draw(rng) % 1000 < thousandths;
 }
 
-/* Bytes that look like packets: TSC, TMA, PSB, PAD, a CYC that goes on. */
+/* Bytes that look like packets: TSC, TMA, PSB, PAD, a CYC that continues. */
 static u64 disguise(u64 *rng)
 {
 	static const u64 words[] = {
@@ -177,7 +177,7 @@ static u8 next_kind(const struct tsc_mix *mix, unsigned int block, u64 *rng)
 		return VMPT_PT_BIP;
 	if (chance(rng, 500))
 		return chance(rng, 300) ? VMPT_PT_PAD : VMPT_PT_TNT_8;
-	/* Not what the mix gives. */
+	/* Kinds that the mix does not produce. */
 	for (;;) {
 		u8 kind = (u8)(draw(rng) % VMPT_PT_KINDS);
 
@@ -197,7 +197,7 @@ void tsc_stream(u8 *buf, size_t len, const struct tsc_mix *mix, u64 *rng)
 
 	while (at < len) {
 		make(&pkt, next_kind(mix, block, rng), mix, rng);
-		/* A TNT in a block is a BIP there if bit 2 is its lowest one: leave it out. */
+		/* A TNT in a block is a BIP there if bit 2 is its lowest one: omit it. */
 		size = vmpt_pt_encode(&pkt, out, sizeof(out), block);
 		if (size < 0 || (block && pkt.kind == VMPT_PT_TNT_8 && (out[0] & 7) == 4))
 			continue;
@@ -219,7 +219,7 @@ struct pages {
 	u8 **page, **memory; /* memory: what was allocated, or NULL */
 };
 
-/* Runs of one to three pages, each of its own, and not a byte more than @len in all. */
+/* Runs of one to three pages, each allocated separately, with exactly @len bytes in all. */
 static void pages_make(struct pages *p, const u8 *buf, size_t len, u64 *rng)
 {
 	size_t i, run, size;

@@ -9,19 +9,19 @@
 
 #include "vmm-lib/tsc.h"
 
-/* What the oracle saw. */
+/* What the oracle counted. */
 struct tsc_oracle {
 	u64 packets, tscs, tmas, errors;
 };
 
 /*
- * The stream @in of @len bytes, from a packet's start outside of a block: @out, a copy of it,
- * gets the packets that end behind @from rewritten. Only those are counted, but for errors.
+ * Rewrite the stream @in of @len bytes, which starts at a packet outside a block: in @out, a copy
+ * of it, the packets that end after @from are rewritten. Only those are counted, except for errors.
  */
 void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in, u8 *out,
 		size_t from, size_t len);
 
-/* What a stream holds, in steps of a thousandth of its packets. */
+/* Contents of a stream, in thousandths of its packets. */
 struct tsc_mix {
 	unsigned int psb, tsc, block, error;
 	bool tsc_bytes; /* payloads full of 19H, 02H and other headers */
@@ -34,9 +34,9 @@ struct tsc_mix {
 void tsc_stream(u8 *buf, size_t len, const struct tsc_mix *mix, u64 *rng);
 
 /*
- * Rewrite @buf as vmpt_tsc_rewrite() does, but laid out in pages that lie anywhere, some side
- * by side, through vmpt_tsc_rewrite_view() and vmpt_tsc_rewrite() in turn. Returns the bytes that
- * the former did.
+ * Rewrite @buf as vmpt_tsc_rewrite() does, but laid out in scattered pages, some adjacent, through
+ * vmpt_tsc_rewrite_view() and vmpt_tsc_rewrite() in turn. Returns the number of bytes rewritten by
+ * the former.
  */
 size_t tsc_in_pages(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
 		    size_t len, u64 *rng);

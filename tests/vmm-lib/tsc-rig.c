@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A vCPU whose trace a test writes by itself: a ring of regions, known to the test. */
+/* A vCPU whose trace the test writes itself: a ring of regions, known to the test. */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/tsc-rig.h"
 
 #define PAGES	   128u
 #define FIRST_PAGE 16u
 
-/* ---- callbacks that fail now and then ---- */
+/* ---- callbacks that sometimes fail ---- */
 
 static bool fails(struct tsc_rig *r)
 {
@@ -90,7 +90,7 @@ void tsc_rig_range(struct tsc_rig *r, u32 size)
 	r->v.regs.ctl = VMPT_CTL_TRACE_EN;
 }
 
-/* Where byte @at of the trace is; *region and *offset say it in the buffer's terms. */
+/* The position of byte @at of the trace; *region and *offset describe it in the buffer. */
 static u64 tsc_rig_gpa(const struct tsc_rig *r, u64 at, unsigned int *region, u32 *offset)
 {
 	unsigned int i = 0;
@@ -151,7 +151,7 @@ u8 tsc_rig_byte(struct tsc_rig *r, u64 at)
 	u32 offset;
 	u8 byte = 0;
 
-	/* Not guest_get(): a check that passes costs more than the byte. */
+	/* Not guest_get(): a passing check would cost more than the byte. */
 	if (guest_read(&r->guest, tsc_rig_gpa(r, at, &region, &offset), &byte, 1))
 		ck_abort_msg("byte %llu is not in memory", (unsigned long long)at);
 	return byte;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A small VMM on libvmpt, and the bugs that the conformance suite has to find in it. */
+/* A small VMM on libvmpt, and the bugs that the conformance suite must find in it. */
 #include "tests/support/support.h"
 #include "tests/vmm-lib/vmm.h"
 
@@ -49,7 +49,7 @@ static int power_on(void *opaque)
 	return 0;
 }
 
-/* The VMM's own CPUID, before the library has its say: the host's leaves. */
+/* The VMM's own CPUID, before the library changes it: the host's leaves. */
 static int cpuid(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *regs)
 {
 	struct vmm *vmm = opaque;
@@ -93,7 +93,7 @@ static int rdmsr(void *opaque, u32 msr, u64 *value)
 	return ret;
 }
 
-/* The bugs that sit in a WRMSR handler: true if @ret is its answer. */
+/* Bugs in a WRMSR handler: true if @ret is its result. */
 static bool buggy_wrmsr(struct vmm *vmm, u32 msr, u64 value, int *ret)
 {
 	struct vmpt_pt_regs *regs = &vmm->vcpu.regs;
@@ -147,7 +147,7 @@ static bool buggy_wrmsr(struct vmm *vmm, u32 msr, u64 value, int *ret)
 	return true;
 }
 
-/* An enable that does about PendTopaPMI what it must not. */
+/* An enable that handles PendTopaPMI wrongly. */
 static int enable_with_bug(struct vmm *vmm, u64 ctl)
 {
 	struct vmpt_pt_regs *regs = &vmm->vcpu.regs;
@@ -199,7 +199,7 @@ static int output_at(void *opaque, u64 pa, const u8 *bytes, size_t len)
 		guest_put(&vmm->mem, vmm_conformance_ops.ram_gpa + 64 * 1024, bytes, len);
 		return 0;
 	}
-	/* What the exit handler does about PT's EPT violation where it has no memory. */
+	/* How the exit handler handles PT's EPT violation without memory. */
 	return vmpt_vcpu_ept_violation(&vmm->vcpu, 1u << 16, pa, false) == VMPT_EPT_ERROR
 		       ? VMPT_OUTPUT_FAULT
 		       : -VMPT_E_GUEST_MEM;

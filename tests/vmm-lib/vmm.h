@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A small VMM on libvmpt, for tests: exit handlers for one vCPU, a guest that "runs" by
- * filling its buffer with TNT packets as the processor would, SMM, RESET, migration. It can
- * be given a bug, to see that the conformance suite finds it.
+ * A small VMM on libvmpt, for tests: exit handlers for one vCPU, a guest that "runs" by filling its
+ * buffer with TNT packets as the processor would, SMM, RESET, migration. It can be given a bug, to
+ * check that the conformance suite finds it.
  */
 #ifndef VMPT_TESTS_VMM_H
 #define VMPT_TESTS_VMM_H
@@ -10,7 +10,7 @@
 #include "tests/vmm-lib/guest.h"
 #include "vmm-lib/conformance.h"
 
-/* What the VMM does wrong. The D-numbers are those of docs/kvm-faults.md. */
+/* Bugs of the VMM. The D-numbers are those of docs/kvm-faults.md. */
 enum vmm_bug {
 	BUG_NONE,
 	BUG_RESERVED_BITS,   /* CTL is stored as the guest wrote it */
@@ -36,28 +36,28 @@ enum vmm_bug {
 	BUG_SUBLEAF,	   /* subleaf 2 repeats subleaf 1 */
 	BUG_COMPONENT_8,   /* listed, but not described */
 	BUG_MIGRATE_LOSES, /* ADDRn not saved */
-	BUG_NO_ERROR,	   /* ToPA errors go unseen */
+	BUG_NO_ERROR,	   /* ToPA errors are not detected */
 	BUG_HOLE_TO_RAM,   /* output without memory goes to a page of RAM */
-	BUG_OFFSET,	   /* OutputOffset is not moved */
+	BUG_OFFSET,	   /* OutputOffset does not advance */
 	BUG_WRITES_WHILE_TRACING,
-	BUG_ENCODINGS, /* any MTCFreq goes */
+	BUG_ENCODINGS, /* any MTCFreq is accepted */
 	BUG_CANONICAL,
 	BUG_NOT_RESET,
 	BUG_RANGE_LEFT,	     /* a single range's mask is taken for a larger one */
 	BUG_END_SAME,	     /* END leads back to its own table */
-	BUG_PMI_LOST,	     /* PendTopaPMI is not looked at */
-	BUG_PMI_ALWAYS,	     /* it is looked at without InjectPsbPmiOnEnable */
+	BUG_PMI_LOST,	     /* PendTopaPMI is not checked */
+	BUG_PMI_ALWAYS,	     /* it is checked without InjectPsbPmiOnEnable */
 	BUG_FILTER_IGNORED,  /* a PIP in any process */
 	BUG_FILTER_NO_PIP,   /* none under CR3Filter */
 	BUG_XSAVES_KEEPS,    /* XSAVES leaves TraceEn set */
-	BUG_XSAVES_LAYOUT,   /* another order in the area */
-	BUG_XRSTORS_TRACING, /* XRSTORS goes with TraceEn = 1 */
+	BUG_XSAVES_LAYOUT,   /* wrong order in the area */
+	BUG_XRSTORS_TRACING, /* XRSTORS works with TraceEn = 1 */
 	BUG_XRSTORS_NOTHING, /* it changes nothing */
 	BUGS
 };
 
 struct vmm {
-	struct guest mem; /* first: the memory callbacks get this */
+	struct guest mem; /* first: passed to the memory callbacks */
 	struct vmpt_caps host, guest;
 	struct vmpt_vmx_plan plan;
 	struct vmpt_config config;
@@ -66,7 +66,7 @@ struct vmm {
 	u8 bug; /* enum vmm_bug */
 };
 
-/* A VMM with 1 MiB of RAM whose guest gets what @policy lets it have of @host. */
+/* A VMM with 1 MiB of RAM whose guest gets what @policy allows of @host. */
 void vmm_init(struct vmm *vmm, const struct vmpt_caps *host, const struct vmpt_policy *policy);
 void vmm_free(struct vmm *vmm);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The conformance suite: its run, what scenarios share, and how a result is printed. */
+/* The conformance suite: the run, helpers for scenarios, and how a result is printed. */
 #include "arch/text.h"
 #include "vmm-lib/conformance/run.h"
 
@@ -56,7 +56,7 @@ int conformance_read(struct conformance *c, u32 msr, u64 *value)
 	return DONE;
 }
 
-/* Bits that a processor changes by itself while TraceEn = 1, or that depend on its code. */
+/* Bits that a processor changes itself while TraceEn = 1, or that depend on the code it runs. */
 static u64 unsteady(const struct conformance *c, u32 msr)
 {
 	bool tracing = c->regs.ctl & VMPT_CTL_TRACE_EN;
@@ -129,7 +129,7 @@ int conformance_set(struct conformance *c, u32 msr, u64 value)
 	int ret;
 
 	if (vmpt_pt_wrmsr(&c->rules, &c->regs, msr, value, NULL))
-		return conformance_skip(c, "the guest's PT has not what this scenario needs");
+		return conformance_skip(c, "the guest's PT lacks what this scenario needs");
 	ret = c->ops->wrmsr(c->opaque, msr, value);
 	if (ret < 0)
 		return conformance_broken(c, ret);
@@ -158,7 +158,7 @@ int conformance_buffer(struct conformance *c, u64 *ctl)
 	return conformance_set(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
 }
 
-/* What the guest is shown; by the VMM's CPUID alone. */
+/* What the guest is shown, from the VMM's CPUID only. */
 static int read_cpuid(struct conformance *c)
 {
 	struct vmpt_cpu_reader reader = { .cpuid = c->ops->cpuid, .opaque = c->opaque };

@@ -16,7 +16,7 @@ static u32 any(const struct vmpt_cpuid_regs *regs)
 	return regs->eax | regs->ebx | regs->ecx | regs->edx;
 }
 
-/* Leaf 14H makes sense, whatever the host is: checked as if the host had the same. */
+/* Leaf 14H is consistent in itself: checked against a host with the same leaf. */
 static int consistent(struct conformance *c)
 {
 	struct vmpt_caps guest = { .cpuid = c->cpuid }, host = guest;
@@ -28,7 +28,7 @@ static int consistent(struct conformance *c)
 	return conformance_differs(c, why.rule, why.field, 0, why.host, why.guest);
 }
 
-/* Beyond the last subleaf all is 0; without PT the whole leaf is. */
+/* All subleaves above the last one are 0; without PT the whole leaf is. */
 static int beyond(struct conformance *c)
 {
 	static const u32 subleaves[] = { 2, 3, 0x100, 0xffffffff };

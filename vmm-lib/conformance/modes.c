@@ -2,7 +2,7 @@
 /* Conformance: RESET, INIT, SMI and RSM, VMXON, XSAVE, migration (33.2.8.1, 33.2.9, 33.3.4). */
 #include "vmm-lib/conformance/run.h"
 
-/* A state that differs from reset in every register that is there. */
+/* A state that differs from reset in every existing register. */
 static int fill(struct conformance *c, u64 *ctl)
 {
 	unsigned int n;
@@ -38,7 +38,7 @@ static int warm_reset(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->warm_reset)
-		return conformance_skip(c, "the VMM gives no warm_reset");
+		return conformance_skip(c, "the VMM provides no warm_reset");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->warm_reset));
@@ -48,27 +48,27 @@ static int warm_reset(struct conformance *c)
 	return conformance_compare(c);
 }
 
-/* INIT changes nothing, tracing goes on (33.2.8.1 names RESET only). */
+/* INIT changes nothing, tracing continues (33.2.8.1 names RESET only). */
 static int init(struct conformance *c)
 {
 	u64 ctl;
 
 	if (!c->ops->init)
-		return conformance_skip(c, "the VMM gives no init");
+		return conformance_skip(c, "the VMM provides no init");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->init));
 	return conformance_compare(c);
 }
 
-/* SMI saves and clears TraceEn, RSM brings it back (33.2.9.3). */
+/* SMI saves and clears TraceEn, RSM restores it (33.2.9.3). */
 static int smi_rsm(struct conformance *c)
 {
 	struct vmpt_pt_regs before;
 	u64 ctl;
 
 	if (!c->ops->smi || !c->ops->rsm)
-		return conformance_skip(c, "the VMM gives no smi and rsm");
+		return conformance_skip(c, "the VMM provides no smi and rsm");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	before = c->regs;
@@ -79,7 +79,7 @@ static int smi_rsm(struct conformance *c)
 	CHECK(event(c, c->ops->rsm));
 	c->regs = before;
 	CHECK(conformance_compare(c));
-	/* And off stays off. */
+	/* And if it was off, it stays off. */
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	CHECK(event(c, c->ops->smi));
 	CHECK(event(c, c->ops->rsm));
@@ -92,7 +92,7 @@ static int rsm_tracing(struct conformance *c)
 	int ret;
 
 	if (!c->ops->smi || !c->ops->rsm)
-		return conformance_skip(c, "the VMM gives no smi and rsm");
+		return conformance_skip(c, "the VMM provides no smi and rsm");
 	CHECK(fill(c, &ctl));
 	CHECK(event(c, c->ops->smi));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
@@ -109,7 +109,7 @@ static int vmxon(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->vmxon || !c->ops->vmxoff)
-		return conformance_skip(c, "the VMM gives no vmxon and vmxoff");
+		return conformance_skip(c, "the VMM provides no vmxon and vmxoff");
 	CHECK(fill(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
 	CHECK(event(c, c->ops->vmxon));
@@ -124,7 +124,7 @@ static int vmxon(struct conformance *c)
 	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
-/* The rule above is the scenario's own: take it back however it ends. */
+/* The rule above belongs to this scenario only: undo it however it ends. */
 static int vmx_operation(struct conformance *c)
 {
 	int ret = vmxon(c);
@@ -138,7 +138,7 @@ static int migrate(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->migrate)
-		return conformance_skip(c, "the VMM gives no migrate");
+		return conformance_skip(c, "the VMM provides no migrate");
 	CHECK(fill(c, &ctl));
 	CHECK(event(c, c->ops->migrate));
 	CHECK(conformance_compare(c));
@@ -148,7 +148,7 @@ static int migrate(struct conformance *c)
 	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl);
 }
 
-/* What lies in the area of component 8: 33.3.5.2's order; STATUS goes on changing. */
+/* Contents of the area of component 8: 33.3.5.2's order; STATUS keeps changing. */
 static int area_holds(struct conformance *c, const u8 *area, u64 ctl)
 {
 	static const u32 order[] = {
@@ -168,7 +168,7 @@ static int area_holds(struct conformance *c, const u8 *area, u64 ctl)
 	return DONE;
 }
 
-/* Component 8: XSAVES stores and clears TraceEn, XRSTORS brings all back (33.3.5.2). */
+/* Component 8: XSAVES stores and clears TraceEn, XRSTORS restores everything (33.3.5.2). */
 static int xsave_restore(struct conformance *c)
 {
 	u8 area[128] = { 0 };
@@ -185,7 +185,7 @@ static int xsave_restore(struct conformance *c)
 	CHECK(conformance_stopped(c));
 	CHECK(conformance_compare(c));
 	CHECK(area_holds(c, area, ctl));
-	/* It holds four registers of two ranges; those of others are not brought back. */
+	/* It holds four registers of two ranges; those of other ranges are not restored. */
 	if (c->rules.ranges > 2)
 		memset(&c->regs.addr[4], 0, sizeof(c->regs.addr) - 4 * sizeof(c->regs.addr[0]));
 	c->regs.ctl = ctl;
@@ -207,7 +207,7 @@ static int xsave(struct conformance *c)
 	int ret;
 
 	if (!c->ops->xsaves || !c->ops->xrstors)
-		return conformance_skip(c, "the VMM gives no xsaves and xrstors");
+		return conformance_skip(c, "the VMM provides no xsaves and xrstors");
 	ret = c->ops->cpuid(c->opaque, 0xd, 1, &list);
 	if (ret)
 		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);

@@ -2,7 +2,7 @@
 /* Conformance: what the guest's RDMSR and WRMSR of the PT MSRs do (33.2.8). */
 #include "vmm-lib/conformance/run.h"
 
-/* Reads and writes of each MSR: #GP if and only if it is not there. */
+/* Reads and writes of each MSR: #GP if and only if it does not exist. */
 static int existence(struct conformance *c)
 {
 	u32 msr;
@@ -18,18 +18,20 @@ static int existence(struct conformance *c)
 		if (ret < 0)
 			return conformance_broken(c, ret);
 		if (ret != (there ? 0 : VMPT_GP))
-			return conformance_wrong(c,
-						 there ? "this MSR is there: a read is no #GP"
-						       : "this MSR is not there: a read is #GP",
-						 "MSR", msr);
+			return conformance_wrong(
+				c,
+				there ? "this MSR exists: a read must not be #GP"
+				      : "this MSR does not exist: a read must be #GP",
+				"MSR", msr);
 		ret = c->ops->wrmsr(c->opaque, msr, 0);
 		if (ret < 0)
 			return conformance_broken(c, ret);
 		if (ret != (there ? 0 : VMPT_GP))
-			return conformance_wrong(c,
-						 there ? "this MSR is there: writing 0 is no #GP"
-						       : "this MSR is not there: a write is #GP",
-						 "MSR", msr);
+			return conformance_wrong(
+				c,
+				there ? "this MSR exists: writing 0 must not be #GP"
+				      : "this MSR does not exist: a write must be #GP",
+				"MSR", msr);
 	}
 	return DONE;
 }
@@ -39,7 +41,7 @@ static int reset_values(struct conformance *c)
 	return conformance_compare(c);
 }
 
-/* Each bit of CTL but TraceEn, alone. */
+/* Each bit of CTL except TraceEn, alone. */
 static int ctl_bits(struct conformance *c)
 {
 	unsigned int bit;
@@ -49,7 +51,7 @@ static int ctl_bits(struct conformance *c)
 	return DONE;
 }
 
-/* Each encoding of MTCFreq, CycThresh, PSBFreq and ADDRn_CFG, its enable set where there is one. */
+/* Each encoding of MTCFreq, CycThresh, PSBFreq and ADDRn_CFG, with its enable bit if it has one. */
 static int ctl_encodings(struct conformance *c)
 {
 	static const struct {
@@ -75,7 +77,7 @@ static int ctl_encodings(struct conformance *c)
 	return DONE;
 }
 
-/* Each bit of a register alone, then all and none; the rules say which are legal. */
+/* Each bit of a register alone, then all and none; the rules decide which are legal. */
 static int each_bit(struct conformance *c, u32 msr)
 {
 	unsigned int bit;
@@ -116,7 +118,7 @@ static int addresses(struct conformance *c)
 		u32 msr = VMPT_MSR_RTIT_ADDR0_A + n;
 
 		CHECK(each_bit(c, msr));
-		/* The two canonical halves and what lies just outside of them. */
+		/* The limits of the two canonical halves and the addresses just outside them. */
 		CHECK(conformance_write(c, msr, (1ULL << (lin - 1)) - 1));
 		CHECK(conformance_write(c, msr, 1ULL << (lin - 1)));
 		CHECK(conformance_write(c, msr, ~0ULL << (lin - 1)));
@@ -125,7 +127,7 @@ static int addresses(struct conformance *c)
 	return DONE;
 }
 
-/* Turn tracing on with a good buffer. */
+/* Enable tracing with a valid buffer. */
 static int start(struct conformance *c, u64 *ctl)
 {
 	CHECK(conformance_buffer(c, ctl));
@@ -133,7 +135,7 @@ static int start(struct conformance *c, u64 *ctl)
 	return conformance_set(c, VMPT_MSR_RTIT_CTL, *ctl);
 }
 
-/* TraceEn = 1: every write is #GP but CTL's own value. */
+/* TraceEn = 1: every write is #GP except CTL's own value. */
 static int locked(struct conformance *c)
 {
 	u64 ctl, value;
@@ -152,7 +154,7 @@ static int locked(struct conformance *c)
 	return conformance_write(c, VMPT_MSR_RTIT_CTL, ctl ^ VMPT_CTL_TSC_EN);
 }
 
-/* One write may clear TraceEn and change other bits, if these are legal. */
+/* One write may clear TraceEn and change other bits, if they are legal. */
 static int stop_and_change(struct conformance *c)
 {
 	u64 ctl;
@@ -175,7 +177,7 @@ static int restore_order(struct conformance *c)
 	u64 ctl;
 
 	if (!c->ops->set_msr)
-		return conformance_skip(c, "the VMM gives no set_msr");
+		return conformance_skip(c, "the VMM provides no set_msr");
 	CHECK(conformance_buffer(c, &ctl));
 	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl));
 	saved = c->regs;

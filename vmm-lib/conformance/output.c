@@ -6,7 +6,7 @@
 #include "arch/pt-packet.h"
 #include "vmm-lib/conformance/run.h"
 
-#define REGION (64 * 1024) /* from the start of the suite's RAM; tables lie below */
+#define REGION (64 * 1024) /* from the start of the suite's RAM; tables are below it */
 #define RANGE  16384u
 
 static int put(struct conformance *c, u64 gpa, const void *buf, size_t len)
@@ -23,7 +23,7 @@ static int get(struct conformance *c, u64 gpa, void *buf, size_t len)
 	return ret ? conformance_broken(c, ret < 0 ? ret : -VMPT_E_GUEST_MEM) : DONE;
 }
 
-/* Tracing on at a position, with CTL bits @bits on top, and off when @bytes are out. */
+/* Enable tracing at a position, with additional CTL bits @bits, and disable it after @bytes. */
 static int trace_to(struct conformance *c, u64 bits, u64 base, u64 mask_ptrs, u32 bytes)
 {
 	int ret;
@@ -39,7 +39,10 @@ static int trace_to(struct conformance *c, u64 bits, u64 base, u64 mask_ptrs, u3
 	return conformance_set(c, VMPT_MSR_RTIT_CTL, 0);
 }
 
-/* A table of two entries at the start of RAM, its position, and tracing on; off when done. */
+/*
+ * A table of two entries at the start of RAM: set the position, enable tracing, disable it when
+ * done.
+ */
 static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mask_ptrs, u32 bytes)
 {
 	u64 entry[2] = { first, second };
@@ -51,11 +54,11 @@ static int trace(struct conformance *c, u64 first, u64 second, u64 base, u64 mas
 static int needs_run(struct conformance *c)
 {
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM gives no run");
+		return conformance_skip(c, "the VMM provides no run");
 	return c->rules.topa ? DONE : conformance_skip(c, "the guest has no ToPA");
 }
 
-/* Each mistake of 33.2.7.2 sets STATUS.Error. */
+/* Each error of 33.2.7.2 sets STATUS.Error. */
 static int topa_errors(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, good = ram + REGION, end = ram | VMPT_TOPA_END;
@@ -64,15 +67,17 @@ static int topa_errors(struct conformance *c)
 		const char *wrong;
 		u64 first, second, base, mask_ptrs;
 	} row[] = {
-		{ "a reserved bit is no error (rule 1)", good | 1u << 1, end, ram, 0 },
-		{ "a table not 4K-aligned is no error (rule 2a)", good, end, ram + 128, 0 },
-		{ "a region not aligned is no error (rule 2b)", (good + 4096) | 1u << 6, end, ram,
-		  0 },
-		{ "too high an address is no error (rule 2c)", good | beyond, end, ram, 0 },
-		{ "OutputOffset = size is no error (rule 3)", good, end, ram, 4096ULL << 32 },
-		{ "INT with END is no error (rule 4a)", good, end | VMPT_TOPA_INT, ram, 1u << 7 },
-		{ "STOP with END is no error (rule 4a)", good, end | VMPT_TOPA_STOP, ram, 1u << 7 },
-		{ "END in entry 0 is no error (rule 4b)", end, end, ram, 0 },
+		{ "a reserved bit must be an error (rule 1)", good | 1u << 1, end, ram, 0 },
+		{ "a table not 4K-aligned must be an error (rule 2a)", good, end, ram + 128, 0 },
+		{ "an unaligned region must be an error (rule 2b)", (good + 4096) | 1u << 6, end,
+		  ram, 0 },
+		{ "too high an address must be an error (rule 2c)", good | beyond, end, ram, 0 },
+		{ "OutputOffset = size must be an error (rule 3)", good, end, ram, 4096ULL << 32 },
+		{ "INT with END must be an error (rule 4a)", good, end | VMPT_TOPA_INT, ram,
+		  1u << 7 },
+		{ "STOP with END must be an error (rule 4a)", good, end | VMPT_TOPA_STOP, ram,
+		  1u << 7 },
+		{ "END in entry 0 must be an error (rule 4b)", end, end, ram, 0 },
 	};
 	size_t i;
 	u64 status;
@@ -91,14 +96,14 @@ static int topa_errors(struct conformance *c)
 	return DONE;
 }
 
-/* Memory that is not there: no byte of the suite's own memory may change, tracing may end. */
+/* Missing memory: no byte of the suite's own memory may change, tracing may end. */
 static int hole(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, mark = 0x5a5a5a5a5a5a5a5aULL, seen = 0;
 
 	CHECK(needs_run(c));
 	if (!c->ops->hole_gpa)
-		return conformance_skip(c, "the VMM names no hole");
+		return conformance_skip(c, "the VMM provides no hole");
 	CHECK(put(c, ram + REGION, &mark, sizeof(mark)));
 	CHECK(trace(c, c->ops->hole_gpa, ram | VMPT_TOPA_END, ram, 0, 8192));
 	CHECK(get(c, ram + REGION, &seen, sizeof(seen)));
@@ -107,7 +112,7 @@ static int hole(struct conformance *c)
 						  ram + REGION, mark, seen);
 }
 
-/* [from, to) of the suite's region, multiples of 64: zeros. */
+/* [from, to) of the suite's region, multiples of 64: set to zero. */
 static int wipe(struct conformance *c, u32 from, u32 to)
 {
 	u64 zero[8] = { 0 };
@@ -117,8 +122,8 @@ static int wipe(struct conformance *c, u32 from, u32 to)
 	return DONE;
 }
 
-/* Whether there is trace in [from, to) of the suite's region; but for [0, used) none may be. */
-static int look(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
+/* Whether there is trace in [from, to) of the suite's region; only [0, used) may have any. */
+static int check_trace(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
 {
 	u64 v[8], region = c->ops->ram_gpa + REGION;
 	size_t i;
@@ -135,7 +140,7 @@ static int look(struct conformance *c, u32 from, u32 to, u32 used, bool *any)
 	return DONE;
 }
 
-/* The trace lies in the region, from its start to OutputOffset, and nowhere else. */
+/* The trace is in the region, from its start to OutputOffset, and nowhere else. */
 static int position(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, ptrs;
@@ -152,18 +157,18 @@ static int position(struct conformance *c)
 		return conformance_differs(c, "OutputOffset is not where the trace ends", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
 					   ptrs);
-	CHECK(look(c, 0, 32 * 1024, used, &any));
+	CHECK(check_trace(c, 0, 32 * 1024, used, &any));
 	return any ? DONE : conformance_wrong(c, "no trace in the region", "GPA", ram + REGION);
 }
 
-/* A single range goes round from its end to its start and is never left (33.2.7.1). */
+/* A single range wraps from its end to its start and is never left (33.2.7.1). */
 static int range(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, base, ptrs, status;
 	bool any;
 
 	if (!c->ops->run)
-		return conformance_skip(c, "the VMM gives no run");
+		return conformance_skip(c, "the VMM provides no run");
 	if (!c->rules.single_range)
 		return conformance_skip(c, "the guest has no single-range output");
 	CHECK(wipe(c, 0, 2 * RANGE));
@@ -172,20 +177,20 @@ static int range(struct conformance *c)
 	CHECK(conformance_read(c, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, &ptrs));
 	CHECK(conformance_read(c, VMPT_MSR_RTIT_STATUS, &status));
 	if (base != ram + REGION || (u32)ptrs != RANGE - 1 || ptrs >> 32 >= RANGE)
-		return conformance_differs(c, "a range must go round", "MSR",
+		return conformance_differs(c, "a single range must wrap", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
 					   192ULL << 32 | (RANGE - 1), ptrs);
 	if (status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED))
 		return conformance_differs(c, "a range ends neither by Stopped nor by Error", "MSR",
 					   VMPT_MSR_RTIT_STATUS, 0, status);
-	CHECK(look(c, RANGE, 2 * RANGE, RANGE, &any));
-	CHECK(look(c, RANGE - 64, RANGE, RANGE, &any));
+	CHECK(check_trace(c, RANGE, 2 * RANGE, RANGE, &any));
+	CHECK(check_trace(c, RANGE - 64, RANGE, RANGE, &any));
 	if (any)
-		CHECK(look(c, 0, 64, RANGE, &any));
+		CHECK(check_trace(c, 0, 64, RANGE, &any));
 	return any ? DONE : conformance_wrong(c, "no trace in the range", "GPA", ram + REGION);
 }
 
-/* END leads to another table: its base and its first region are the position then. */
+/* END leads to another table: afterwards its base and its first region are the position. */
 static int topa_end(struct conformance *c)
 {
 	u64 ram = c->ops->ram_gpa, other[2], base, ptrs;
@@ -208,7 +213,7 @@ static int topa_end(struct conformance *c)
 		return conformance_differs(c, "END must lead to the table's first entry", "MSR",
 					   VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 256ULL << 32 | 0x7f,
 					   ptrs);
-	CHECK(look(c, RANGE, 2 * RANGE, RANGE + (u32)(ptrs >> 32), &any));
+	CHECK(check_trace(c, RANGE, 2 * RANGE, RANGE + (u32)(ptrs >> 32), &any));
 	return any ? DONE
 		   : conformance_wrong(c, "no trace in the second table's region", "GPA",
 				       ram + REGION + RANGE);
@@ -279,8 +284,8 @@ static int pmi(struct conformance *c)
 }
 
 /*
- * PMI preservation: an enable with PendTopaPMI = 1 pends the PMI that was held back, under
- * InjectPsbPmiOnEnable and not else.
+ * PMI preservation: an enable with PendTopaPMI = 1 pends the PMI that was held back, only under
+ * InjectPsbPmiOnEnable.
  */
 static int pmi_preserved(struct conformance *c)
 {
@@ -310,7 +315,7 @@ static int pmi_preserved(struct conformance *c)
 	return DONE;
 }
 
-/* How many PIPs of @cr3 outside of a PSB+ are in [from, to) of the suite's region. */
+/* Number of PIPs of @cr3 outside a PSB+ in [from, to) of the suite's region. */
 static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned int *pips,
 		      unsigned int *flow)
 {
@@ -337,7 +342,7 @@ static int count_pips(struct conformance *c, u32 from, u32 to, u64 cr3, unsigned
 	return DONE;
 }
 
-/* A CR3 write with CTL bits on top, and how many PIPs it must leave behind. */
+/* A CR3 write with additional CTL bits, and how many PIPs it must leave. */
 struct cr3_case {
 	const char *wrong;
 	u64 bits;
@@ -375,7 +380,7 @@ static int check_cr3(struct conformance *c, const struct cr3_case *t)
 	return pips == t->pips ? DONE : conformance_differs(c, t->wrong, NULL, 0, t->pips, pips);
 }
 
-/* A CR3 write that the VMM carries out leaves exactly one PIP, if OS = 1 (33.5.2.3). */
+/* A CR3 write that the VMM carries out leaves exactly one PIP if OS = 1 (33.5.2.3). */
 static int pip(struct conformance *c)
 {
 	static const struct cr3_case row[] = {
@@ -387,13 +392,13 @@ static int pip(struct conformance *c)
 	size_t i;
 
 	if (!c->ops->mov_cr3)
-		return conformance_skip(c, "the VMM gives no mov_cr3");
+		return conformance_skip(c, "the VMM provides no mov_cr3");
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)
 		CHECK(check_cr3(c, &row[i]));
 	return DONE;
 }
 
-/* Under CR3Filter the same in the process that is traced, and no PIP in others (33.2.5.2). */
+/* The same under CR3Filter in the process that is traced, and no PIP in others (33.2.5.2). */
 static int pip_filter(struct conformance *c)
 {
 	static const struct cr3_case row[] = {
@@ -405,7 +410,7 @@ static int pip_filter(struct conformance *c)
 	size_t i;
 
 	if (!c->ops->mov_cr3)
-		return conformance_skip(c, "the VMM gives no mov_cr3");
+		return conformance_skip(c, "the VMM provides no mov_cr3");
 	if (!c->rules.cr3_filter)
 		return conformance_skip(c, "the guest has no CR3 filter");
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the scenarios of the conformance suite share. */
+/* Shared by the scenarios of the conformance suite. */
 #ifndef VMPT_VMM_CONFORMANCE_RUN_H
 #define VMPT_VMM_CONFORMANCE_RUN_H
 
@@ -16,25 +16,25 @@ struct conformance {
 	struct vmpt_pt_rules rules;
 	struct vmpt_pt_regs regs; /* what the guest's registers should hold */
 	struct vmpt_conformance_result *result;
-	int error; /* a callback's; ends the run */
+	int error; /* of a callback; ends the run */
 };
 
 /* A scenario returns one of these. */
 #define DONE   0
-#define WRONG  1 /* result says what */
-#define SKIP   2 /* result->wrong says why */
+#define WRONG  1 /* result has the details */
+#define SKIP   2 /* result->wrong has the reason */
 #define BROKEN 3 /* error is set */
 
 struct conformance_scenario {
 	const char *name, *section;
 	int (*run)(struct conformance *c);
-	bool without_pt; /* makes sense for a guest without PT too */
+	bool without_pt; /* also for a guest without PT */
 };
 
 extern const struct conformance_scenario vmpt_conformance_cpuid[], vmpt_conformance_msrs[],
 	vmpt_conformance_modes[], vmpt_conformance_output[];
 
-/* Note what is wrong; WRONG. */
+/* Record an error; WRONG. */
 int conformance_wrong(struct conformance *c, const char *wrong, const char *at_name, u64 at);
 int conformance_differs(struct conformance *c, const char *wrong, const char *at_name, u64 at,
 			u64 want, u64 got);
@@ -45,20 +45,20 @@ int conformance_broken(struct conformance *c, int err);
 /* Power on and start with the registers of a cold reset. */
 int conformance_power_on(struct conformance *c);
 
-/* The guest writes @value; it must fare as by the manual, and all registers with it. */
+/* The guest writes @value; the result and all registers must be as the manual says. */
 int conformance_write(struct conformance *c, u32 msr, u64 value);
-/* The guest writes @value and must not get #GP: to set a scene. */
+/* The guest writes @value and must not get #GP: setup for a scenario. */
 int conformance_set(struct conformance *c, u32 msr, u64 value);
 int conformance_read(struct conformance *c, u32 msr, u64 *value);
-/* All MSRs that are there hold what they should. */
+/* All existing MSRs hold what they should. */
 int conformance_compare(struct conformance *c);
 
-/* TraceEn went to 0: take over what the processor wrote until then. */
+/* TraceEn went to 0: accept what the processor wrote until then. */
 int conformance_stopped(struct conformance *c);
 
 /*
- * A circular trace buffer of 32 KiB in the suite's RAM, by ToPA where there is one. Sets
- * OUTPUT_*; @ctl gets what has to be in CTL with it: ToPA, OS, USER, BranchEn.
+ * A circular trace buffer of 32 KiB in the suite's RAM, by ToPA if available. Sets OUTPUT_*; @ctl
+ * gets the bits that CTL needs with it: ToPA, OS, USER, BranchEn.
  */
 int conformance_buffer(struct conformance *c, u64 *ctl);
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * From the guest to the host: the PT MSRs after a VM exit or a failed VM entry (SDM 3
- * 33.5.2, 33.5.2.5, 33.5.2.6). What GLOBAL_STATUS[55] says at this point is the guest's,
- * whoever took the interrupt. The host gets what its tracer wants now, not what was there
- * at the entry, and CTL last.
+ * From the guest to the host: the PT MSRs after a VM exit or a failed VM entry (SDM 3 33.5.2,
+ * 33.5.2.5, 33.5.2.6). GLOBAL_STATUS[55] at this point belongs to the guest, whoever took the
+ * interrupt. The host gets what its tracer wants now, not what it had at the entry, and CTL last.
  */
 #include "vmm-lib/handover/handover.h"
 
-/* The first error counts; the way goes on to a state that is whole. */
+/* Report the first error, but continue until the state is consistent. */
 static void keep(int *first, int err)
 {
 	if (!*first)
@@ -17,8 +16,8 @@ static void keep(int *first, int err)
 /* ---- the guest's part ---- */
 
 /*
- * CTL and the MSRs that a guest with CTL passed through may have written after it cleared
- * TraceEn. What its capabilities do not allow is not taken.
+ * CTL and the MSRs that a guest with CTL passed through may have written after it cleared TraceEn.
+ * Values that its capabilities do not allow are not accepted.
  */
 static int take_ctl(struct vmpt_vcpu *vcpu)
 {
@@ -45,12 +44,12 @@ static int take_ctl(struct vmpt_vcpu *vcpu)
 	}
 	if (!vmpt_pt_restore_msr(&vcpu->rules, &vcpu->regs, VMPT_MSR_RTIT_CTL, ctl, NULL))
 		return 0;
-	/* It wrote what it must not have: CTL should have been intercepted. */
+	/* The guest wrote an illegal value: CTL should have been intercepted. */
 	vmpt_pt_clear_trace_en(&vcpu->regs);
 	return -VMPT_E_CONTROLS;
 }
 
-/* STATUS, OUTPUT_BASE, OUTPUT_MASK_PTRS: the processor's, in the guest's terms. */
+/* STATUS, OUTPUT_BASE, OUTPUT_MASK_PTRS: the processor's, translated to the guest's. */
 static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 {
 	u64 base = vcpu->regs.output_base, mask_ptrs = vcpu->regs.output_mask_ptrs;
@@ -71,21 +70,21 @@ static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 	return vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
 }
 
-/* STATUS as the guest sees it, and what it tells. */
+/* STATUS as the guest sees it, and the events it implies. */
 static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 {
 	u64 set = status & ~vcpu->loaded_status;
 
-	/* Held back at the entry, so it was not cleared there either. */
+	/* It was withheld at the entry, so it was not cleared there either. */
 	if (vcpu->held_pend_pmi)
 		status |= VMPT_STATUS_PEND_PMI;
 	/*
 	 * Set without an interrupt (TraceEn was cleared first): the next enable pends it
-	 * (33.2.7.2). One that is being delivered is held by vmpt_vcpu_pmi().
+	 * (33.2.7.2). vmpt_vcpu_pmi() holds one that is being delivered.
 	 */
 	if (set & VMPT_STATUS_PEND_PMI && !pmi)
 		vcpu->held_pend_pmi = false;
-	/* A PacketByteCnt that the guest was not shown is a reserved field to it. */
+	/* To a guest that was not shown PacketByteCnt it is a reserved field. */
 	vcpu->regs.status = status & vcpu->rules.status_mask;
 	if (set & VMPT_STATUS_STOPPED)
 		vcpu->events |= VMPT_EVENT_STOP;
@@ -96,7 +95,7 @@ static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 	}
 }
 
-/* After an entry that loaded the guest's state, and perhaps ran it. */
+/* After an entry that loaded the guest's state and may have run it. */
 static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 {
 	u64 status = vcpu->loaded_status;
@@ -110,7 +109,7 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 	if (!err) {
 		take_status(vcpu, status, pmi);
 	} else {
-		/* What was written since is overwritten from the old position on. */
+		/* What was written since will be overwritten from the old position on. */
 		vcpu->events |= VMPT_EVENT_LOST;
 		vcpu->force_psb = true;
 		vcpu->shadow.stale = vmpt_vcpu_shadowed(vcpu);
@@ -126,7 +125,7 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 
 /* ---- the host's part ---- */
 
-/* What the host's tracer wants now. Without one: what was there, but not tracing. */
+/* What the host's tracer wants now. Without a tracer: the old values, but not tracing. */
 static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want)
 {
 	int err = 0;
@@ -134,7 +133,7 @@ static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want)
 	*want = vcpu->host_regs;
 	if (vcpu->ops->host_state)
 		err = vcpu->ops->host_state(vcpu->opaque, want);
-	/* It starts to trace, and its other MSRs are still unread in the processor. */
+	/* It starts tracing, and the other MSRs have not been read from the processor yet. */
 	if (!err && !vcpu->host_saved && want->ctl & VMPT_CTL_TRACE_EN) {
 		err = vmpt_hand_save_host(vcpu);
 		*want = vcpu->host_regs;
@@ -148,7 +147,7 @@ static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want)
 	return err;
 }
 
-/* Whether all but CTL are the same. */
+/* Whether all MSRs but CTL are the same. */
 static bool same_others(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *a,
 			struct vmpt_pt_regs *b)
 {
@@ -166,7 +165,7 @@ static bool same_others(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *a,
 	return true;
 }
 
-/* Load all but CTL; unless @all only those that are not what the processor held. */
+/* Load all MSRs but CTL; without @all only those that differ from what the processor held. */
 static int load_host(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool all)
 {
 	size_t i;
@@ -189,9 +188,8 @@ static int load_host(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool all
 }
 
 /*
- * The host's CTL. The owner is the host: its NMI handler may start or stop PT between any
- * two lines here, and its word is the last. 0: done; 1: other MSRs are to be loaded again;
- * or an error.
+ * The host's CTL. The owner is the host: its NMI handler may start or stop PT between any two lines
+ * here, and its decision is final. 0: done; 1: other MSRs must be loaded again; or an error.
  */
 static int load_host_ctl(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *loaded)
 {
@@ -211,7 +209,7 @@ static int load_host_ctl(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *loaded)
 		if (!(ctl & VMPT_CTL_TRACE_EN) && !same_others(vcpu, loaded, &now))
 			return 1;
 		err = vmpt_hw_write(vcpu, VMPT_MSR_RTIT_CTL, now.ctl);
-		/* #GP if the handler has set TraceEn since: look again. */
+		/* #GP if the handler has set TraceEn since: check again. */
 		if (err && tries == VMPT_HANDOVER_TRIES - 1)
 			return err;
 	}
@@ -229,13 +227,13 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
 		vmpt_hand_owner(vcpu, VMPT_OWNED_TO_HOST);
 		vmpt_hand_step(vcpu, VMPT_STEP_TO_HOST);
-		/* While it owned the MSRs the handler may have started PT: then all is done. */
+		/* While it owned the MSRs, the handler may have started PT: then we are done. */
 		if (owned && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) &&
 		    ctl & VMPT_CTL_TRACE_EN) {
 			err = 0;
 			break;
 		}
-		/* A write failed: perhaps one that did not ask has set TraceEn. */
+		/* A write failed: perhaps TraceEn was set by code that did not check the owner. */
 		if (tries && !owned)
 			(void)vmpt_hand_clear(vcpu, &ctl);
 		owned = false;
@@ -261,7 +259,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 
 /*
  * TraceEn must be 0: the clear control or the list did it. If it is not, the host's own
- * instructions have been traced; it is stopped and told.
+ * instructions have been traced; stop it and report.
  */
 static int verify(struct vmpt_vcpu *vcpu, bool ran)
 {
@@ -286,7 +284,7 @@ int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 	vcpu->entered = false;
 	vmpt_hand_step(vcpu, VMPT_STEP_EXIT_BEGIN);
 	if (kind == VMPT_EXIT_ABORT) {
-		/* That processor is in shutdown: there is nothing to be read or written. */
+		/* That processor is in shutdown: nothing can be read or written. */
 		vcpu->lost = true;
 		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		return 0;
@@ -297,7 +295,7 @@ int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 	if (vcpu->owner != VMPT_OWNED_BY_HOST) {
 		err = verify(vcpu, switched && kind != VMPT_EXIT_FAILED_EARLY);
 		if (switched && kind == VMPT_EXIT_FAILED_EARLY)
-			/* PT was not enabled for the guest: a PMI is not its own. */
+			/* PT was not enabled for the guest: a PMI is not the guest's. */
 			keep(&err, vmpt_hand_host_pmi(vcpu));
 		else if (switched)
 			keep(&err, take_guest(vcpu, kind == VMPT_EXIT_NORMAL));
@@ -321,10 +319,10 @@ void vmpt_vcpu_vmptrld(struct vmpt_vcpu *vcpu)
 #define EPT_ASYNCHRONOUS (1ULL << 16)
 
 /*
- * Whether the table's memory was missing and not a region's: the page of the current entry, of
- * the one behind it, which may be read ahead, or the first page, to which END mostly leads
- * back. That END leads to another table cannot be known without reading it; once it was
- * followed, OUTPUT_BASE is that table.
+ * Whether the table's memory was missing and not a region's: the page of the current entry, of the
+ * next one, which may be read ahead, or the first page, to which END usually leads back. Whether
+ * END leads to another table cannot be known without reading it; once it was followed, OUTPUT_BASE
+ * is that table.
  */
 static bool in_table(const struct vmpt_pt_regs *regs, u64 gpa)
 {
@@ -340,14 +338,16 @@ enum vmpt_ept_action vmpt_vcpu_ept_violation(struct vmpt_vcpu *vcpu, u64 qualifi
 {
 	if (!(qualification & EPT_ASYNCHRONOUS))
 		return VMPT_EPT_NOT_PT;
-	/* While it is entered the registers are not here yet: it comes again. */
+	/*
+	 * While the guest is entered, its registers are not available: the violation comes again.
+	 */
 	if (backed || vcpu->entered)
 		return VMPT_EPT_RETRY;
 	if (!vcpu->plan.guest_pt)
 		return VMPT_EPT_ERROR;
 	vcpu->regs.status |= VMPT_STATUS_ERROR;
 	vcpu->regs.status &= ~VMPT_STATUS_TRIGGER_EN;
-	/* What the processor had kept for this page is never written. */
+	/* The bytes that the processor kept for this page are never written. */
 	vcpu->events |= VMPT_EVENT_ERROR | VMPT_EVENT_LOST;
 	vcpu->output_why =
 		in_table(&vcpu->regs, gpa) ? VMPT_OUTPUT_TABLE_MEMORY : VMPT_OUTPUT_MEMORY;

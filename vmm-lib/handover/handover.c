@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * From the host to the guest: the PT MSRs before a VM entry (SDM 3 33.5.2). The order is the
- * only one that is legal and safe: nobody else may touch the MSRs from the first step on; the
- * host's TraceEn is cleared, for the other MSRs cannot be written before and a VM entry that
- * loads CTL fails; a PMI that is pending then is the host's; the guest's CTL comes last,
- * by the VM entry itself.
+ * From the host to the guest: the PT MSRs before a VM entry (SDM 3 33.5.2). This order is the only
+ * legal and safe one: from the first step on, no one else may touch the MSRs; the host's TraceEn is
+ * cleared, because until then the other MSRs cannot be written and a VM entry that loads CTL fails;
+ * a PMI pending at that point is the host's; the guest's CTL comes last, written by the VM entry
+ * itself.
  */
 #include "vmm-lib/handover/handover.h"
 
@@ -89,7 +89,7 @@ int vmpt_hand_host_pmi(struct vmpt_vcpu *vcpu)
 	return err;
 }
 
-/* The host stops: TraceEn, and the PMI of a region that it filled just before. */
+/* Stop the host: clear TraceEn, and take the PMI of a region that it filled just before. */
 static int stop_host(struct vmpt_vcpu *vcpu)
 {
 	int err;
@@ -108,13 +108,13 @@ static int stop_host(struct vmpt_vcpu *vcpu)
 	return err;
 }
 
-/* What the processor shall hold while the guest runs. */
+/* What the processor must hold while the guest runs. */
 static void guest_values(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *hw)
 {
 	bool topa;
 
 	*hw = vcpu->regs;
-	/* Each entry is an enable, which would pend a PMI that the guest has had already. */
+	/* Each entry is an enable, which would pend a PMI that the guest already got. */
 	if (vcpu->held_pend_pmi)
 		hw->status &= ~VMPT_STATUS_PEND_PMI;
 	/* An enable at a PacketByteCnt of 0 makes a full PSB+ (33.2.8.3). */
@@ -127,7 +127,7 @@ static void guest_values(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *hw)
 	hw->ctl = topa ? hw->ctl | VMPT_CTL_TOPA : hw->ctl & ~VMPT_CTL_TOPA;
 }
 
-/* Only what both have: the guest cannot reach the others, and the host may lack some. */
+/* Only MSRs that both have: the guest cannot reach the others, and the host may lack some. */
 static int load_guest(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *hw)
 {
 	size_t i;
@@ -146,7 +146,7 @@ static int load_guest(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *hw)
 	return 0;
 }
 
-/* The MSRs to a guest that traces. *touched: from here on they are not the host's. */
+/* Load the MSRs of a guest that traces. *touched: from here on they are not the host's. */
 static int switch_to_guest(struct vmpt_vcpu *vcpu, bool *touched)
 {
 	struct vmpt_pt_regs hw;
@@ -167,14 +167,14 @@ static int switch_to_guest(struct vmpt_vcpu *vcpu, bool *touched)
 }
 
 /*
- * A guest that does not trace: its MSRs need not be there, for all its accesses exit. What
- * the VM entry loads into CTL must be TraceEn = 0 all the same.
+ * A guest that does not trace: its MSRs need not be loaded, because all its accesses exit. What the
+ * VM entry loads into CTL must still have TraceEn = 0.
  */
 static int guest_without_trace(struct vmpt_vcpu *vcpu)
 {
 	int err = 0;
 
-	/* A host that traced gets its own MSRs back at exit, or asks for others. */
+	/* A host that traced gets its own MSRs back at the exit, or asks for others. */
 	if (vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN) {
 		err = vmpt_hand_save_host(vcpu);
 		if (err)
@@ -189,9 +189,9 @@ static int guest_without_trace(struct vmpt_vcpu *vcpu)
 }
 
 /*
- * Undo. A host that traces is left as it is if its own values are in the MSRs: nothing was
- * cleared, or it traces against all asking. Else it is stopped, for it traces to the guest's
- * memory; that it traced is why a write was refused.
+ * Undo. A host that traces is left alone if its own values are in the MSRs: nothing was cleared, or
+ * it keeps setting TraceEn against all requests. Otherwise it is stopped, because it traces into
+ * the guest's memory; its tracing is why a write was refused.
  */
 static int give_up(struct vmpt_vcpu *vcpu, bool touched, int err)
 {
@@ -219,7 +219,7 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu)
 		return -VMPT_E_STATE;
 	if ((vcpu->plan.guest_pt || vcpu->plan.stop_host) && !vcpu->ops->hw_rdmsr)
 		return -VMPT_E_INVAL;
-	/* Reads guest memory: while the host still traces. */
+	/* This reads guest memory: do it while the host still traces. */
 	if (tracing && vmpt_vcpu_shadowed(vcpu))
 		err = vmpt_shadow_ready(vcpu);
 	if (err)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the two halves of the hand-over share: handover.c (entry), handover-exit.c (exit). */
+/* Shared by the two halves of the hand-over: handover.c (entry), exit.c (exit). */
 #ifndef VMPT_VMM_HANDOVER_H
 #define VMPT_VMM_HANDOVER_H
 
 #include "vmm-lib/internal.h"
 #include "vmm-lib/shadow/shadow.h"
 
-/* How often a TraceEn that comes back, or a host that changes its mind, is put up with. */
+/* Attempts to clear a TraceEn that is set again, or to follow a host that changes its wishes. */
 #define VMPT_HANDOVER_TRIES 8
 
-/* The MSRs that are switched, CTL besides; those that are there are in the rules. */
+/* The MSRs that are switched besides CTL; the rules say which of them exist. */
 #define VMPT_HANDOVER_MSRS 12
 extern const u16 vmpt_handover_msrs[VMPT_HANDOVER_MSRS];
 
@@ -29,7 +29,7 @@ static inline void vmpt_hand_step(struct vmpt_vcpu *vcpu, enum vmpt_step step)
 		vcpu->ops->step(vcpu->opaque, step);
 }
 
-/* An NMI on this processor reads it: the store stays where it is in the program. */
+/* An NMI on this processor reads it: the compiler must not move the store. */
 static inline void vmpt_hand_owner(struct vmpt_vcpu *vcpu, enum vmpt_msr_owner owner)
 {
 	__atomic_store_n(&vcpu->owner, (u8)owner, __ATOMIC_SEQ_CST);
@@ -45,20 +45,20 @@ static inline bool vmpt_hand_shared(const struct vmpt_vcpu *vcpu, u32 msr)
 int vmpt_hand_save_host(struct vmpt_vcpu *vcpu);
 
 /*
- * Clear TraceEn and read back until it is clear; *found: CTL as it was last seen with
- * TraceEn = 1, untouched if it was clear at once. -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE.
+ * Clear TraceEn and read back until it is clear; *found: CTL as last seen with TraceEn = 1,
+ * unchanged if it was already clear. -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE.
  */
 int vmpt_hand_clear(struct vmpt_vcpu *vcpu, u64 *found);
 
 /* GLOBAL_STATUS[55]: read, and clear it if it was set. */
 int vmpt_hand_take_pmi(struct vmpt_vcpu *vcpu, bool *pmi);
 
-/* A ToPA PMI that was pending belongs to the host. */
+/* A pending ToPA PMI belongs to the host. */
 int vmpt_hand_host_pmi(struct vmpt_vcpu *vcpu);
 
 /*
- * The MSRs to the host, from TO_HOST to HOST_CTL; TraceEn is 0. @switched: the guest's values
- * are in the MSRs. Ends with the owner HOST whatever happens.
+ * Give the MSRs to the host, from TO_HOST to HOST_CTL; TraceEn is 0. @switched: the guest's values
+ * are in the MSRs. The owner is the host afterwards in any case.
  */
 int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched);
 

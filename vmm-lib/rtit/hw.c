@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A guest's RTIT MSRs in the processor: into it, out of it, and CTL in the only legal order. All
- * of it is done in VMX root operation, where ContextEn is 0 (2.6.2): no branch makes a packet, no
- * TraceStop comes, FilterEn is frozen and CNTP stands still. What may come are PSBs of our own
- * writes, and with LESS_PKTS = 0 MTCs and STSs.
+ * A guest's RTIT MSRs in the processor: load, unload, and writes of CTL in the only legal order.
+ * All of it is done in VMX root operation, where ContextEn is 0 (2.6.2): no branch makes a packet,
+ * there is no TraceStop, FilterEn is frozen and CNTP does not count. Possible packets are PSBs of
+ * our own writes and, with LESS_PKTS = 0, MTCs and STSs.
  */
 #include "vmm-lib/rtit/internal.h"
 
@@ -65,7 +65,7 @@ int vmpt_rtit_hw_set_ctl(struct vmpt_rtit_vcpu *vcpu, u64 ctl)
 	return err;
 }
 
-/* Whether something comes out in root operation (Table 17). */
+/* Whether packets are made in root operation (Table 17). */
 static bool makes_timing(u64 ctl)
 {
 	return ctl & (VMPT_RTIT_CTL_MTC_EN | VMPT_RTIT_CTL_STS_EN);
@@ -75,11 +75,13 @@ u64 vmpt_rtit_hw_ctl(const struct vmpt_rtit_vcpu *vcpu, bool quiet)
 {
 	u64 ctl = vcpu->regs.ctl | VMPT_RTIT_CTL_DEST;
 
-	/* TraceActive "should only be modified while Trace_En is set" (3.3.2): alone it stays
-	 * in our copy. */
+	/*
+	 * TraceActive "should only be modified while Trace_En is set" (3.3.2): otherwise only our
+	 * copy has it.
+	 */
 	if (!vmpt_rtit_trigger_en(&vcpu->regs) || vcpu->path == VMPT_RTIT_PATH_PARKED)
 		ctl &= ~VMPT_RTIT_CTL_TRACE_ACTIVE;
-	/* ContextEn is 0 at any CPL then (2.1.2), as SMM and root operation have it. */
+	/* Then ContextEn is 0 at any CPL (2.1.2), as in SMM and root operation. */
 	if (vcpu->held)
 		ctl &= ~(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER);
 	if (quiet && makes_timing(ctl))
@@ -138,7 +140,7 @@ int vmpt_rtit_vcpu_hold(struct vmpt_rtit_vcpu *vcpu, bool held)
 
 /* ---- all of them ---- */
 
-/* What packets change. */
+/* MSRs that packets change. */
 static const u32 live[] = {
 	VMPT_RTIT_MSR_STATUS,	      VMPT_RTIT_MSR_CNTP,    VMPT_RTIT_MSR_LAST_LIP,
 	VMPT_RTIT_MSR_LAST_CALL_NLIP, VMPT_RTIT_MSR_PKT_CNT, VMPT_RTIT_MSR_TNT_BUFF,
@@ -169,7 +171,9 @@ int vmpt_rtit_hw_fetch(struct vmpt_rtit_vcpu *vcpu)
 	return err;
 }
 
-/* The reserved event IDs are "always off" to a guest; what they are to a processor nobody said. */
+/*
+ * The reserved event IDs are "always off" to a guest; what they do in a processor is undocumented.
+ */
 static u64 events_without_reserved(u64 events)
 {
 	unsigned int shift;
@@ -196,8 +200,8 @@ u64 vmpt_rtit_hw_value(const struct vmpt_rtit_regs *regs, u32 msr)
 
 /*
  * The PSB that TraceActive makes clears LAST_LIP and LAST_CALL_NLIP (3.3.7, 3.3.14), though 4.2.1
- * says it of Pkt_Mask's PSBs only: with 0 in them the packets behind it are right in either case,
- * for a decoder forgets both there.
+ * says so of Pkt_Mask's PSBs only: if they are 0, the packets after it are right in either case,
+ * because a decoder forgets both there.
  */
 static bool is_forgotten(u32 msr)
 {
@@ -217,7 +221,7 @@ static bool is_output(u32 msr)
 	       msr == VMPT_RTIT_MSR_OFFSET;
 }
 
-/* All but CTL and, unless @output, where packets go; TriggerEn is 0. */
+/* All MSRs but CTL and, unless @output, those of the output; TriggerEn is 0. */
 static int write_regs(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs, bool active,
 		      bool output)
 {
@@ -237,7 +241,7 @@ static int write_regs(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *
 	return err;
 }
 
-/* TraceActive off, Trace_En off; the drain comes with it. */
+/* TraceActive off, Trace_En off; this drains too. */
 static int stop(struct vmpt_rtit_vcpu *vcpu)
 {
 	u64 ctl = vcpu->hw_ctl & ~VMPT_RTIT_CTL_TRIGGER;
@@ -255,7 +259,7 @@ static int save_host(struct vmpt_rtit_vcpu *vcpu)
 	if (stop(vcpu) || vmpt_rtit_hw_read(vcpu, VMPT_RTIT_MSR_CTL, &ctl))
 		return -VMPT_E_HARDWARE;
 	if (ctl & VMPT_RTIT_CTL_TRACE_EN) {
-		/* Whoever traces again already is left alone. */
+		/* If TraceActive was set again, leave it alone. */
 		if (ctl & VMPT_RTIT_CTL_TRACE_ACTIVE)
 			ctl = vcpu->host_regs.ctl;
 		if (vcpu->hw_ctl != vcpu->host_regs.ctl)
@@ -273,8 +277,8 @@ static int save_host(struct vmpt_rtit_vcpu *vcpu)
 }
 
 /*
- * CTL as it was, of which stop() may have cleared bits; nothing else has changed. A PSB comes, as
- * in give_back().
+ * Restore CTL, of which stop() may have cleared bits; nothing else has changed. This makes a PSB,
+ * as in give_back().
  */
 static void untake(struct vmpt_rtit_vcpu *vcpu)
 {
@@ -286,7 +290,7 @@ static void untake(struct vmpt_rtit_vcpu *vcpu)
 		vmpt_rtit_hw_set_ctl(vcpu, host->ctl);
 }
 
-/* CTL comes first: until it has been read nothing else may be (3.3.1). */
+/* CTL comes first: nothing else may be accessed until it has been read (3.3.1). */
 static int take_processor(struct vmpt_rtit_vcpu *vcpu)
 {
 	struct vmpt_rtit_regs *host = &vcpu->host_regs;
@@ -301,7 +305,10 @@ static int take_processor(struct vmpt_rtit_vcpu *vcpu)
 	return err;
 }
 
-/* The host's, and its tracing if all else is there; the guest's does not go on in any case. */
+/*
+ * Restore the host's MSRs, and its tracing if all else succeeded; the guest's tracing stops in any
+ * case.
+ */
 static int give_back(struct vmpt_rtit_vcpu *vcpu)
 {
 	const struct vmpt_rtit_regs *host = &vcpu->host_regs;
@@ -310,7 +317,7 @@ static int give_back(struct vmpt_rtit_vcpu *vcpu)
 	return err ? err : vmpt_rtit_hw_set_ctl(vcpu, host->ctl);
 }
 
-/* A guest's state, while TriggerEn = 0; then its CTL. */
+/* Load a guest's state while TriggerEn = 0; then its CTL. */
 static int put_guest(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_plan *plan)
 {
 	int err = write_regs(vcpu, &vcpu->regs, vmpt_rtit_trigger_en(&vcpu->regs), false);
@@ -345,7 +352,7 @@ int vmpt_rtit_vcpu_load(struct vmpt_rtit_vcpu *vcpu)
 	}
 	err = put_guest(vcpu, &plan);
 	if (err) {
-		/* What it holds cannot be told: a guest's place may not stay in use. */
+		/* The processor's values are unknown: it must not keep using a guest's memory. */
 		if (!stop(vcpu)) {
 			vmpt_rtit_output_end(vcpu);
 			give_back(vcpu);
@@ -367,7 +374,7 @@ int vmpt_rtit_vcpu_unload(struct vmpt_rtit_vcpu *vcpu)
 	err = vmpt_rtit_hw_refresh(vcpu);
 	stopped = stop(vcpu);
 	vcpu->loaded = false;
-	/* It may go on writing: its memory stays held. */
+	/* The processor may keep writing: the memory stays pinned. */
 	if (stopped)
 		return stopped;
 	if (vmpt_rtit_hw_fetch(vcpu))
@@ -403,7 +410,7 @@ int vmpt_rtit_vcpu_clock(struct vmpt_rtit_vcpu *vcpu, u64 tsc_offset, u64 core_o
 {
 	int err = 0;
 
-	/* What is out already was made under the old offsets. */
+	/* Bytes already written were made under the old offsets. */
 	if (vcpu->config.rewrite_clock && vcpu->loaded)
 		err = vmpt_rtit_vcpu_sync(vcpu);
 	if (err)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A guest's RTIT output (2.3): it believes in (BASE AND NOT MASK) + (OFFSET AND MASK) of its own
- * physical memory. The processor writes either to that memory, where it is one piece aligned to
- * its size, or to a buffer of the host's, from where the bytes are copied.
+ * A guest's RTIT output (2.3): the guest sees it at (BASE AND NOT MASK) + (OFFSET AND MASK) of its
+ * own physical memory. The processor writes either to that memory, if it is contiguous and aligned
+ * to its size, or to a buffer in host memory, from which the bytes are copied.
  */
 #include "vmm-lib/rtit/internal.h"
 
 #define PAGE 4096u
-/* Pieces that guest_translate() may give a buffer in: pages of 4 MiB, and one. */
+/* Most pieces in which guest_translate() may return a buffer: the pages of 4 MiB, plus one. */
 #define PIECES_MAX 1025
 
 /*
- * Bytes that OFFSET walks through: MASK's run of ones from bit 0. Above a zero of the mask ones
- * select a part of memory and are never counted into, for the AND takes the carry away.
+ * Size of the range that OFFSET counts through: MASK's run of ones from bit 0. Ones above a zero of
+ * the mask select a part of memory and are never counted into, because the AND removes the carry.
  */
 static u64 run_size(u64 mask)
 {
@@ -108,9 +108,9 @@ static void release(struct vmpt_rtit_vcpu *vcpu, u64 gpa, u64 size)
 }
 
 /*
- * All of the guest's buffer at one host-physical address, aligned to its size, for the hardware
- * uses BASE AND NOT MASK. 0: it is in @plan. 1: it is not so, *@kind if there is no memory.
- * Negative: a callback's.
+ * The guest's whole buffer at one host-physical address, aligned to its size, because the hardware
+ * uses BASE AND NOT MASK. 0: it is in @plan. 1: not possible, *@kind if there is no memory.
+ * Negative: the result of a callback.
  */
 static int translate(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs,
 		     struct vmpt_rtit_plan *plan, int *kind)
@@ -184,9 +184,9 @@ void vmpt_rtit_output_end(struct vmpt_rtit_vcpu *vcpu)
 /* ---- the bounce buffer ---- */
 
 /*
- * Whether the processor wrapped is seen by a pattern in front of where it starts. No legal trace
- * has it: among so many bytes is a header (a packet has VMPT_RTIT_SIZE_MAX at the most), and FFH
- * is none.
+ * A wrap of the processor is detected by a pattern just before the position where it starts. No
+ * legal trace contains it: that many bytes must include a header (a packet has at most
+ * VMPT_RTIT_SIZE_MAX), and FFH is none.
  */
 #define MARK_SIZE 16u
 #define MARK	  0xff
@@ -206,7 +206,7 @@ static void set_mark(struct vmpt_rtit_vcpu *vcpu)
 		*byte_at(vcpu, vcpu->mark - i) = MARK;
 }
 
-/* How many bytes in front of the mark's end are as they were. */
+/* Number of unchanged bytes before the mark's end. */
 static u32 mark_left(const struct vmpt_rtit_vcpu *vcpu)
 {
 	u32 i = 0;
@@ -216,7 +216,7 @@ static u32 mark_left(const struct vmpt_rtit_vcpu *vcpu)
 	return i;
 }
 
-/* A whole PSB @skip bytes behind @end, which is the newest byte's end too. */
+/* Whether there is a whole PSB @skip bytes after @end, which is also the end of the newest byte. */
 static bool psb_at(const struct vmpt_rtit_vcpu *vcpu, u32 end, u32 skip)
 {
 	u32 i = 0;
@@ -227,8 +227,8 @@ static bool psb_at(const struct vmpt_rtit_vcpu *vcpu, u32 end, u32 skip)
 }
 
 /*
- * Bytes from pos to @end, where it wrapped: @passed, or a buffer more where what waited, or the
- * mark's bytes that were written over, would be beyond it. Each further lap cannot be told.
+ * Bytes from pos to @end after a wrap: @passed, or one buffer size more if otherwise the waiting
+ * bytes, or the overwritten bytes of the mark, would be beyond it. Further laps cannot be detected.
  */
 static u32 since_pos(const struct vmpt_rtit_vcpu *vcpu, u32 passed)
 {
@@ -241,16 +241,16 @@ static u32 since_pos(const struct vmpt_rtit_vcpu *vcpu, u32 passed)
 }
 
 /*
- * It wrapped, once or more, and ends at @end; @passed bytes modulo its size since pos. Where the
- * guest's own buffer is not larger it would have wrapped too, and the newest bytes are all it
- * would have: nothing is lost. Else packets go on at the first PSB.
+ * It wrapped at least once and ends at @end; @passed bytes modulo its size since pos. If the
+ * guest's own buffer is not larger, it would have wrapped too and hold only the newest bytes:
+ * nothing is lost. Otherwise packets resume at the first PSB.
  */
 static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 {
 	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0, n;
 	u64 mask = vcpu->regs.limit_mask, run = run_size(mask), low;
 
-	/* Not written yet: as far as the pattern reaches from the end on. */
+	/* Not written yet: as far as the pattern reaches after the end. */
 	if (((vcpu->mark - end) & (size - 1)) <= left)
 		skip = (vcpu->mark - end) & (size - 1);
 	vcpu->sync_lost = true;
@@ -271,9 +271,9 @@ static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 }
 
 /*
- * OFFSET is before what it was, and nothing was written over: no processor does so by itself. Who
- * changed it (a sleep of the machine, a hypervisor below) may have changed more: what waits is not
- * believed, and the next bytes are not known to follow on anything.
+ * OFFSET is lower than before and nothing was overwritten: no processor does so itself. Whoever
+ * changed it (a sleep of the machine, a hypervisor below) may have changed more: the waiting bytes
+ * are not trusted, and the next bytes may not continue anything.
  */
 static void backwards(struct vmpt_rtit_vcpu *vcpu, u32 end)
 {
@@ -284,7 +284,7 @@ static void backwards(struct vmpt_rtit_vcpu *vcpu, u32 end)
 	vcpu->sync_lost = true;
 }
 
-/* The clocks of what was not looked at yet, in the buffer: in one piece, over its end, behind. */
+/* Rewrite the clocks in the part of the buffer not seen yet: one piece, or two across its end. */
 static void rewrite(struct vmpt_rtit_vcpu *vcpu)
 {
 	u32 size = vcpu->config.bounce.size, at, n, i, tail;
@@ -319,12 +319,12 @@ static void rewrite(struct vmpt_rtit_vcpu *vcpu)
 	}
 }
 
-/* The processor is at @end, and all before that is in memory. */
+/* The processor is at @end, and all bytes before it are in memory. */
 static void take(struct vmpt_rtit_vcpu *vcpu, u32 end)
 {
 	u32 size = vcpu->config.bounce.size, passed = (end - vcpu->pos) & (size - 1);
 
-	/* It waits since the last time, and there is no room for another mark. */
+	/* Waiting since the last time, and there is no room for another mark. */
 	if (vcpu->over && vcpu->end == end)
 		return;
 	if (mark_left(vcpu) < MARK_SIZE) {
@@ -345,7 +345,7 @@ int vmpt_rtit_copy_out(struct vmpt_rtit_vcpu *vcpu, bool all)
 	u32 size = vcpu->config.bounce.size, n = vcpu->used - (all ? 0 : vcpu->unseen), piece;
 	int err = 0;
 
-	/* What the guest's buffer would not hold to the end is not copied first. */
+	/* Do not copy what the guest's buffer would not keep. */
 	if (n > run && !to_port(&vcpu->regs)) {
 		piece = n - (u32)run;
 		at.offset = (at.offset & mask & ~(run - 1)) | ((at.offset + piece) & (run - 1));
@@ -396,7 +396,7 @@ int vmpt_rtit_plan_apply(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_reg
 	if (!err)
 		err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_OFFSET, offset);
 	if (err) {
-		/* Whatever is in the processor now, nothing may go there. */
+		/* Whatever the processor's MSRs hold, nothing may be written there. */
 		vmpt_rtit_output_end(vcpu);
 		vcpu->path = VMPT_RTIT_PATH_PARKED;
 	}

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Packets of a guest's RTIT trace that a VMM makes or changes: the PIP and STS of a CR3 or CR0.PG
- * that it wrote (4.2.10), the STS of a sleep that it played (4.2.13), and the clocks in STS and MTC
- * (4.2.12, 4.2.13).
+ * that it wrote (4.2.10), the STS of a sleep that it emulated (4.2.13), and the clocks in STS and
+ * MTC (4.2.12, 4.2.13).
  */
 #include "vmm-lib/rtit/internal.h"
 
 /* ---- missing packets ---- */
 
-/* TNT and its cycles, PIP, STS, and a PSB behind each. */
+/* TNT with its cycle count, PIP, STS, and a PSB after each. */
 #define EMIT_MAX 64
 
 struct emit {
@@ -25,7 +25,7 @@ static void append(struct emit *e, struct vmpt_rtit_packet *pkt)
 		e->len += (u32)size;
 }
 
-/* Pkt_Cnt, and the PSB when the bit comes up that Pkt_Mask watches (3.3.9). */
+/* Pkt_Cnt, and the PSB when the bit that Pkt_Mask selects changes to 1 (3.3.9). */
 static void count(struct emit *e, u32 n)
 {
 	struct vmpt_rtit_packet psb = { .kind = VMPT_RTIT_PSB };
@@ -41,7 +41,7 @@ static void count(struct emit *e, u32 n)
 	e->regs.pkt_cnt = mask | (bytes & VMPT_RTIT_PKT_CNT_MASK);
 }
 
-/* @cycled: a packet that has a cycle count in cycle accurate mode: the first one has CNTP. */
+/* @cycled: a packet that has a cycle count in cycle accurate mode: the first one gets CNTP. */
 static void emit(struct emit *e, struct vmpt_rtit_packet *pkt, bool cycled)
 {
 	u32 at = e->len;
@@ -95,7 +95,7 @@ static void emit_sts(struct emit *e, const struct vmpt_rtit_vcpu *vcpu)
 	emit(e, &pkt, true);
 }
 
-/* MOV to a control register is done at CPL 0. */
+/* MOV to a control register executes at CPL 0. */
 static bool context_en(const struct vmpt_rtit_vcpu *vcpu, u64 cr3)
 {
 	return !vcpu->held && vmpt_rtit_context_en(&vcpu->regs, 0, cr3);
@@ -125,7 +125,7 @@ static bool sts_is_due(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit
 	       sts_is_sent(vcpu, context_en(vcpu, w->new_cr3));
 }
 
-/* What is missing: the packets of @cr, or (NULL) of a wakeup with ContextEn as here. */
+/* The missing packets: those of @cr or (NULL) of a wakeup with the given ContextEn. */
 struct missing {
 	const struct vmpt_rtit_cr_write *cr;
 	bool in_context;
@@ -138,13 +138,13 @@ static void emit_missing(struct emit *e, const struct vmpt_rtit_vcpu *vcpu, cons
 	if (m->cr && pip_is_due(vcpu, m->cr->new_cr3))
 		emit_pip(e, m->cr);
 	if (m->cr && sts_is_due(vcpu, m->cr)) {
-		/* Rows 40 and 44 of Table 19, where no PIP took it along. */
+		/* Rows 40 and 44 of Table 19, if no PIP included it. */
 		emit_tnt(e);
 		emit_sts(e, vcpu);
 	}
 }
 
-/* What the packets changed, back into the processor. */
+/* Write the registers that the packets changed to the processor. */
 static int put_back(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *old)
 {
 	static const u32 msrs[] = {
@@ -157,7 +157,7 @@ static int put_back(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *ol
 	for (i = 0; i < VMPT_ARRAY_SIZE(msrs); i++) {
 		u64 value = *vmpt_rtit_reg(&vcpu->regs, msrs[i]);
 
-		/* Behind a bounce buffer the processor has an OFFSET of its own. */
+		/* With a bounce buffer the processor's OFFSET is its own. */
 		if (!i && vcpu->path != VMPT_RTIT_PATH_DIRECT)
 			continue;
 		if (value != *vmpt_rtit_reg(&was, msrs[i]) &&
@@ -167,14 +167,14 @@ static int put_back(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *ol
 	return 0;
 }
 
-/* All that came before is in memory, and vcpu->regs is true. 1, 0 or an error. */
+/* All earlier output is in memory, and vcpu->regs is up to date. 1, 0 or an error. */
 static int append_packets(struct vmpt_rtit_vcpu *vcpu, const struct missing *m)
 {
 	struct vmpt_rtit_position at = { .offset = vcpu->regs.offset };
 	struct emit e = { .regs = vcpu->regs };
 	int err;
 
-	/* 4.2.5: none is generated. */
+	/* 4.2.5: no such packet is made. */
 	if (vcpu->regs.status & VMPT_RTIT_STATUS_OVERFLOW)
 		return 0;
 	emit_missing(&e, vcpu, m);
@@ -227,8 +227,10 @@ static int append_missing(struct vmpt_rtit_vcpu *vcpu, const struct missing *m)
 	return append_loaded(vcpu, m);
 }
 
-/* What MSRs of the processor do not say is asked first: most of the guest's writes and sleeps need
- * none of them. */
+/*
+ * Conditions that need no MSR of the processor are checked first: they rule out most of the guest's
+ * writes and sleeps.
+ */
 
 int vmpt_rtit_vcpu_cr_write(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_cr_write *write)
 {
@@ -274,7 +276,7 @@ static void rewrite_mtc(u8 *p, u64 offset)
 		p[1] = (u8)(p[1] + (offset >> (7 + 2 * range)));
 }
 
-/* The first PSB, or where the head of one may be. */
+/* The first PSB, or the possible head of one. */
 static size_t find_psb(const u8 *buf, size_t len)
 {
 	unsigned int n;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What a guest with RTIT is shown: there is no CPUID for it, only family, model and stepping. */
+/* What a guest with RTIT is shown: RTIT has no CPUID, only family, model and stepping. */
 #include "vmm-lib/rtit.h"
 
 #define LEAF7_EBX_PT (1u << 25)
 #define XSS_PT	     (1u << 8)
-/* CPUID.1:EAX: type and what is reserved stay. */
+/* CPUID.1:EAX: the type and reserved bits are kept. */
 #define EAX_KEPT 0xf000f000u
 
 /* 1.2 */
@@ -26,8 +26,10 @@ const struct vmpt_rtit_signature *vmpt_rtit_signatures(unsigned int *n)
 	return signatures;
 }
 
-/* SDM 2A, CPUID, "Version Information": the extended fields count from family 0FH on, and the
- * model's with family 6 as well. */
+/*
+ * SDM 2A, CPUID, "Version Information": the extended family counts from family 0FH on, the extended
+ * model also for family 6.
+ */
 static u32 version(const struct vmpt_rtit_signature *s)
 {
 	u32 family = s->family < 0xf ? s->family : 0xf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A guest's RTIT: making a vCPU, RESET, and the guest's RDMSR and WRMSR (3.3). */
+/* A guest's RTIT: initialization of a vCPU, RESET, and the guest's RDMSR and WRMSR (3.3). */
 #include "vmm-lib/rtit/internal.h"
 
 #define BOUNCE_MIN 128u
@@ -38,7 +38,7 @@ int vmpt_rtit_vcpu_init(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_conf
 	if (!config || !config_fits(config))
 		return -VMPT_E_INVAL;
 	vcpu->config = *config;
-	/* If the processor's OFFSET is ever wrong, no old memory of the host's is copied. */
+	/* Even if the processor's OFFSET is wrong, no old host memory is copied to the guest. */
 	if (config->bounce.bytes)
 		memset(config->bounce.bytes, 0, config->bounce.size);
 	vmpt_rtit_reset(&vcpu->regs);
@@ -59,7 +59,7 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu)
 
 /* ---- RDMSR ---- */
 
-/* What the processor has of @msr, into vcpu->regs. */
+/* Read the processor's value of @msr into vcpu->regs. */
 static int fetch(struct vmpt_rtit_vcpu *vcpu, u32 msr)
 {
 	int err = 0;
@@ -67,7 +67,7 @@ static int fetch(struct vmpt_rtit_vcpu *vcpu, u32 msr)
 
 	if (msr == VMPT_RTIT_MSR_CTL || msr == VMPT_RTIT_MSR_STATUS)
 		err = vmpt_rtit_hw_refresh(vcpu);
-	/* What OFFSET says is there a guest finds in its memory. */
+	/* The guest must find in its memory all bytes that OFFSET counts. */
 	if (msr == VMPT_RTIT_MSR_OFFSET)
 		return vmpt_rtit_vcpu_sync(vcpu);
 	if (err || !vmpt_rtit_is_live(msr))
@@ -110,7 +110,7 @@ int vmpt_rtit_vcpu_rdmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, bool context_en, 
 
 /* ---- WRMSR while the MSRs are in the processor ---- */
 
-/* The output goes elsewhere: TraceActive off, the new place, TraceActive on with a PSB. */
+/* Output moves: TraceActive off, the new place, TraceActive on with a PSB. */
 static int move_output(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs,
 		       const struct vmpt_rtit_plan *plan)
 {
@@ -118,7 +118,7 @@ static int move_output(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs 
 
 	if (vcpu->hw_ctl & VMPT_RTIT_CTL_TRACE_ACTIVE) {
 		err = vmpt_rtit_hw_set_ctl(vcpu, vcpu->hw_ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE);
-		/* As at a load: the PSB's clearing. */
+		/* As at a load: the registers that the PSB clears. */
 		if (!err)
 			err = vmpt_rtit_hw_forget(vcpu);
 	}
@@ -129,14 +129,14 @@ static int move_output(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs 
 	return vmpt_rtit_plan_apply(vcpu, regs, plan);
 }
 
-/* Whether @regs' output may go on where it goes now. */
+/* Whether the output for @regs may stay where it is. */
 static bool same_place(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_regs *regs)
 {
 	const struct vmpt_rtit_regs *old = &vcpu->regs;
 
 	switch (vcpu->path) {
 	case VMPT_RTIT_PATH_BOUNCE:
-		/* Where the copies go is a guest's own matter; a new start may do without. */
+		/* The copies may go anywhere; a new start may find a direct place. */
 		return vcpu->config.output == VMPT_RTIT_BOUNCE || vmpt_rtit_trigger_en(old);
 	case VMPT_RTIT_PATH_DIRECT:
 		return regs->ctl & VMPT_RTIT_CTL_DEST && regs->base_addr == old->base_addr &&
@@ -146,7 +146,7 @@ static bool same_place(const struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit
 	}
 }
 
-/* The new CTL: behind the write all that was generated is in the guest's memory (3.3.2). */
+/* Set the new CTL: after the write, all that was generated is in the guest's memory (3.3.2). */
 static int new_ctl(struct vmpt_rtit_vcpu *vcpu)
 {
 	int err = vmpt_rtit_hw_set_ctl(vcpu, vmpt_rtit_hw_ctl(vcpu, true)), ret;
@@ -158,7 +158,7 @@ static int new_ctl(struct vmpt_rtit_vcpu *vcpu)
 	return err ? err : ret;
 }
 
-/* Frozen: the new place, if @regs' output may not stay where it is. */
+/* Frozen: set the new place, if the output for @regs cannot stay where it is. */
 static int place_output(struct vmpt_rtit_vcpu *vcpu, u32 msr, const struct vmpt_rtit_regs *regs,
 			bool moves)
 {
@@ -175,15 +175,15 @@ static int place_output(struct vmpt_rtit_vcpu *vcpu, u32 msr, const struct vmpt_
 }
 
 /*
- * CTL, BASE_ADDR, LIMIT_MASK or OFFSET become @regs'. What was generated before goes to where the
- * old ones say.
+ * CTL, BASE_ADDR, LIMIT_MASK or OFFSET become those of @regs. Output generated before goes where
+ * the old ones say.
  */
 static int write_control(struct vmpt_rtit_vcpu *vcpu, u32 msr, struct vmpt_rtit_regs *regs)
 {
 	bool on = vmpt_rtit_trigger_en(regs), same = same_place(vcpu, regs);
 	int err;
 
-	/* A guest that gets ready: nobody needs it yet. */
+	/* A guest that sets up its output: the processor does not need it yet. */
 	if (!on && vcpu->path == VMPT_RTIT_PATH_NONE && msr != VMPT_RTIT_MSR_CTL) {
 		vcpu->regs = *regs;
 		return 0;
@@ -202,7 +202,7 @@ static int write_control(struct vmpt_rtit_vcpu *vcpu, u32 msr, struct vmpt_rtit_
 	}
 	vcpu->regs = *regs;
 	err = new_ctl(vcpu);
-	/* Stopped: the next start looks for another place. */
+	/* Stopped: the next start searches for a new place. */
 	if (!err && !on && !same && vcpu->path == VMPT_RTIT_PATH_DIRECT)
 		vmpt_rtit_output_end(vcpu);
 	return err;
@@ -220,7 +220,7 @@ int vmpt_rtit_vcpu_wrmsr(struct vmpt_rtit_vcpu *vcpu, u32 msr, u64 value)
 	struct vmpt_rtit_regs regs;
 	int err;
 
-	/* A TraceStop may have come: the guest's write is on top of that. */
+	/* A TraceStop may have happened: the guest's write comes after it. */
 	if (vcpu->loaded && vmpt_rtit_hw_refresh(vcpu))
 		return -VMPT_E_HARDWARE;
 	regs = vcpu->regs;

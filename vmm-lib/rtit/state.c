@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A guest's RTIT as bytes, for snapshots and migration, laid out as a vCPU's PT state is
- * (docs/vmm-lib/state.md). What is read may be made up: it is parsed as a whole, each value is
- * held against the rules of 3.3, and only then is the vCPU changed.
+ * A guest's RTIT as bytes, for snapshots and migration, in the layout of a vCPU's PT state
+ * (docs/vmm-lib/state.md). The input may be hostile: it is parsed completely, each value is checked
+ * against the rules of 3.3, and only then is the vCPU changed.
  */
 #include "vmm-lib/rtit/internal.h"
 #include "vmm-lib/state-bytes.h"
@@ -17,7 +17,7 @@ enum rtit_tag {
 
 static const u8 magic[4] = { 'V', 'M', 'R', 'T' };
 
-/* What the bytes say. */
+/* The parsed state. */
 struct rtit_saved {
 	u64 msr[VMPT_RTIT_MSRS]; /* as in vmpt_rtit_reg_table */
 	u64 lost;
@@ -37,7 +37,7 @@ int vmpt_rtit_vcpu_save(const struct vmpt_rtit_vcpu *vcpu, u8 *buf, size_t len)
 
 	if (vcpu->loaded || vcpu->used)
 		return -VMPT_E_STATE;
-	/* They follow from CTL and from where the guest is. */
+	/* They follow from CTL and from the guest's context. */
 	regs.status &= ~VMPT_RTIT_STATUS_READ_ONLY;
 	put_header(&w, magic, VMPT_RTIT_STATE_VERSION);
 	start = begin(&w, TAG_MSRS);

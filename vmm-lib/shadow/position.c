@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Positions of the shadow ToPA: where the processor is to start, and what its OUTPUT MSRs
- * mean to the guest after an exit (SDM 3 33.2.7.2, 33.2.8.7, 33.2.8.8).
+ * Positions in the shadow ToPA: where the processor must start, and what its OUTPUT MSRs mean to
+ * the guest after an exit (SDM 3 33.2.7.2, 33.2.8.7, 33.2.8.8).
  */
 #include "vmm-lib/shadow-topa.h"
 
@@ -18,8 +18,8 @@ static u64 part_size(const struct vmpt_shadow *shadow, u32 slot)
 }
 
 /*
- * The vCPU's position in the shadow. It is where it was, or, when a packet was inserted,
- * a little further in the same region.
+ * The vCPU's position in the shadow. It has not moved or, if a packet was inserted, is a little
+ * further in the same region.
  */
 static bool locate(const struct vmpt_vcpu *vcpu, struct shadow_place *place)
 {
@@ -67,7 +67,7 @@ int vmpt_shadow_ready(struct vmpt_vcpu *vcpu)
 			return 0;
 		return vmpt_shadow_build(vcpu);
 	}
-	/* Behind our own INT of the half there is nothing to tell us of the end. */
+	/* After our own INT at the half, nothing would announce the end. */
 	if (!locate(vcpu, &place) || place.slot > shadow->half)
 		return vmpt_shadow_build(vcpu);
 	shadow->slot = place.slot;
@@ -104,7 +104,7 @@ void vmpt_shadow_regs(const struct vmpt_vcpu *vcpu, u64 *base, u64 *mask_ptrs, b
 	*mask_ptrs = vmpt_pt_mask_ptrs(place.slot % VMPT_SHADOW_OUTPUTS, place.offset);
 }
 
-/* The place that the processor's MSRs name; an END link is what it leads to. */
+/* The place that the processor's MSRs name; for an END link, the place it leads to. */
 static bool find_place(const struct vmpt_shadow *shadow, u64 base, u64 mask_ptrs,
 		       struct shadow_place *place)
 {
@@ -116,7 +116,7 @@ static bool find_place(const struct vmpt_shadow *shadow, u64 base, u64 mask_ptrs
 		page++;
 	if (page == shadow->memory->pages || index > VMPT_SHADOW_OUTPUTS)
 		return false;
-	/* The link at a page's end has the number of the entry it leads to. */
+	/* The slot number of the link at a page's end is that of the entry it leads to. */
 	place->slot = page * VMPT_SHADOW_OUTPUTS + index;
 	link = index == VMPT_SHADOW_OUTPUTS;
 	if (place->slot == shadow->used && shadow->end == VMPT_SHADOW_RING) {
@@ -125,7 +125,7 @@ static bool find_place(const struct vmpt_shadow *shadow, u64 base, u64 mask_ptrs
 	}
 	if (place->slot >= shadow->used || (link && place->offset))
 		return false;
-	/* A window is gone through once. */
+	/* A window is walked only once. */
 	if (shadow->end != VMPT_SHADOW_RING && place->slot < shadow->slot)
 		return false;
 	return vmpt_shadow_poisoned(shadow, place->slot) ||
@@ -144,9 +144,9 @@ static bool may_trace_stop(const struct vmpt_pt_regs *regs)
 }
 
 /*
- * Whether @place is the end of the window. Of a ToPA STOP the manual says that OutputOffset
- * is the size minus one and that it points behind the region; processors are known to give
- * the size. Both are taken, unless it may be a TraceStop before the last byte.
+ * Whether @place is the end of the window. For a ToPA STOP the manual says both that OutputOffset
+ * is the size minus one and that it points after the region; processors are known to report the
+ * size. Both are accepted, unless it may be a TraceStop before the last byte.
  */
 static bool at_window_end(const struct vmpt_vcpu *vcpu, const struct shadow_place *place,
 			  u64 status)
@@ -161,7 +161,7 @@ static bool at_window_end(const struct vmpt_vcpu *vcpu, const struct shadow_plac
 		!may_trace_stop(&vcpu->regs));
 }
 
-/* Whether an INT of the guest was passed in a window; our own ones are not. */
+/* Whether the processor passed an INT of the guest in a window; our own do not count. */
 static bool guest_int(const struct vmpt_vcpu *vcpu, const struct shadow_place *place)
 {
 	const struct vmpt_shadow *shadow = &vcpu->shadow;
@@ -182,7 +182,7 @@ static bool guest_int(const struct vmpt_vcpu *vcpu, const struct shadow_place *p
 	return false;
 }
 
-/* The guest's position, and that the shadow has it. */
+/* Set the guest's position, and note that the shadow has it. */
 static void set_position(struct vmpt_vcpu *vcpu, const struct vmpt_shadow_origin *origin,
 			 u32 offset)
 {
@@ -200,7 +200,7 @@ static void set_position(struct vmpt_vcpu *vcpu, const struct vmpt_shadow_origin
 	shadow->mask_ptrs = regs->output_mask_ptrs;
 }
 
-/* Our own STOP: bytes may be lost, and a packet may be cut; a PSB lets a decoder go on. */
+/* Our own STOP: bytes may be lost, and a packet may be cut; a PSB lets a decoder resume. */
 static void take_stop(struct vmpt_vcpu *vcpu, u64 *status)
 {
 	if (!(*status & VMPT_STATUS_STOPPED))
@@ -212,13 +212,13 @@ static void take_stop(struct vmpt_vcpu *vcpu, u64 *status)
 	vcpu->force_psb = true;
 }
 
-/* PMI preservation: the entry was an enable that pended it, whatever was written (33.2.7.2). */
+/* PMI preservation: the entry was an enable and pended it, whatever was written (33.2.7.2). */
 static bool pended_by_enable(const struct vmpt_vcpu *vcpu)
 {
 	return vcpu->regs.ctl & VMPT_CTL_INJECT && vcpu->loaded_status & VMPT_STATUS_PEND_PMI;
 }
 
-/* Our own INT is not the guest's, nor is the PendTopaPMI that came with it. */
+/* Our own INT is not the guest's, and neither is the PendTopaPMI that came with it. */
 static void take_pmi(const struct vmpt_vcpu *vcpu, const struct shadow_place *place, u64 *status,
 		     bool *pmi)
 {
@@ -231,7 +231,7 @@ static void take_pmi(const struct vmpt_vcpu *vcpu, const struct shadow_place *pl
 		*status &= ~VMPT_STATUS_PEND_PMI;
 }
 
-/* Nothing was written; whether the processor looked at the table does not matter. */
+/* Nothing was written; whether the processor read the table does not matter. */
 static int take_frozen(const struct vmpt_vcpu *vcpu, u64 base, u64 *status, bool *pmi)
 {
 	if (base != vcpu->shadow.memory->page_hpa[0])
@@ -257,14 +257,14 @@ static int take_direct(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs, bool *pm
 	return 0;
 }
 
-/* Where the guest is, when that is inside of the shadow. */
+/* Where the guest is, if that is inside the shadow. */
 static void take_place(struct vmpt_vcpu *vcpu, const struct shadow_place *at, u64 status)
 {
 	struct vmpt_shadow *shadow = &vcpu->shadow;
 	const struct vmpt_shadow_origin *origin;
 	struct shadow_place place = *at;
 
-	/* Full: with STOP it stays so, else the next entry has its turn. */
+	/* Full: with STOP the position stays, otherwise the next entry is current. */
 	if (!vmpt_shadow_poisoned(shadow, place.slot) &&
 	    place.offset == part_size(shadow, place.slot) &&
 	    !(*vmpt_shadow_entry(shadow, place.slot) & VMPT_TOPA_STOP)) {

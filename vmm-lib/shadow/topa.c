@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Building the shadow ToPA: a window of the guest's walk as a table of host-physical
- * regions, and what becomes of it when guest memory moves (SDM 3 33.2.7.2).
+ * Build the shadow ToPA: a window of the guest's walk as a table of host-physical regions; and
+ * invalidate it when guest memory moves (SDM 3 33.2.7.2).
  */
 #include "vmm-lib/shadow-topa.h"
 
 #include "vmm-lib/shadow/walk.h"
 
 #define PAGE_MASK_LOW 4095ULL
-/* Malformed for every processor, in every place of a table (rule 4a). */
+/* Malformed for every processor, at any index of a table (rule 4a). */
 #define POISON_ENTRY (VMPT_TOPA_END | VMPT_TOPA_INT)
-/* No slot is left; beside what a step of the walk answers. */
+/* No slot is left; distinct from the results of a step of the walk. */
 #define FULL 3
 
 struct builder {
 	struct vmpt_vcpu *vcpu;
 	struct vmpt_shadow *shadow;
 	struct vmpt_walk walk;
-	u32 room;   /* slots there are */
-	u64 offset; /* of the part that comes next in the walk's region */
-	bool whole; /* the first region stands in the shadow from its beginning on */
+	u32 room;   /* number of slots */
+	u64 offset; /* of the next part in the walk's region */
+	bool whole; /* the shadow has the first region from its start */
 	u64 table;  /* the first region */
 	u32 index;
 };
@@ -32,7 +32,7 @@ static void widen(struct vmpt_shadow *shadow, u64 from, u64 to)
 		shadow->high = to;
 }
 
-/* Guest memory that holds the entry of @origin, and an END behind it, in whole pages. */
+/* The whole pages of guest memory that hold the entry of @origin and an END after it. */
 static void entry_pages(const struct vmpt_shadow_origin *origin, u64 *from, u64 *to)
 {
 	u64 at = origin->table + 8ULL * origin->index;
@@ -64,7 +64,7 @@ static void put(struct builder *b, u64 entry, u64 gpa)
 	}
 }
 
-/* The part at b->offset; *size is its size. 0, FULL, or an answer of the walk. */
+/* Add the part at b->offset; *size is its size. 0, FULL, or a result of the walk. */
 static int put_part(struct builder *b, u64 *size)
 {
 	struct vmpt_walk *walk = &b->walk;
@@ -84,7 +84,7 @@ static int put_part(struct builder *b, u64 *size)
 	return 0;
 }
 
-/* The walk's region from b->offset on. */
+/* Add the walk's region from b->offset on. */
 static int put_region(struct builder *b)
 {
 	u64 size;
@@ -99,9 +99,8 @@ static int put_region(struct builder *b)
 }
 
 /*
- * The parts of the first region before the one that holds @at, so that a walk which comes
- * back to it can be closed into a ring; not if they take half of the room, or are not all
- * there.
+ * Add the parts of the first region before the one that holds @at, so that a walk which comes back
+ * to it can be closed into a ring; not if they take half of the room, or are not all available.
  */
 static void put_lead(struct builder *b, u64 at)
 {
@@ -127,8 +126,8 @@ static void put_lead(struct builder *b, u64 at)
 }
 
 /*
- * Region after region, until there is an end; how it ended. 0: a STOP or a ring. Each region
- * takes a slot and two reads at most, which is the bound VMPT_SHADOW_READS.
+ * Add region after region until the walk ends; returns how it ended. 0: a STOP or a ring. Each
+ * region takes a slot and at most two reads, which gives the bound VMPT_SHADOW_READS.
  */
 static int put_regions(struct builder *b)
 {
@@ -167,7 +166,7 @@ static void end_window(struct builder *b)
 	shadow->half_ours = !(*half_entry & VMPT_TOPA_INT);
 	shadow->last_ours = !(*last_entry & VMPT_TOPA_INT);
 	*half_entry |= VMPT_TOPA_INT;
-	/* INT here too: tracing is at a halt until the next exit. */
+	/* INT here too: tracing stops until the next exit. */
 	*last_entry |= VMPT_TOPA_INT | VMPT_TOPA_STOP;
 	shadow->next = (struct vmpt_shadow_origin){ .table = b->walk.table,
 						    .index = b->walk.index,
@@ -175,8 +174,8 @@ static void end_window(struct builder *b)
 }
 
 /*
- * END behind the last entry, to the first page: a ring's way back. For the others it is
- * not reached, but a processor that reads ahead shall find nothing of an older shadow.
+ * END after the last entry, to the first page: a ring's way back. Otherwise it is not reached, but
+ * a processor that reads ahead must not find entries of an older shadow.
  */
 static void put_link(const struct vmpt_shadow *shadow)
 {
@@ -193,7 +192,7 @@ static void put_poison(struct builder *b, enum vmpt_output_error why)
 	b->shadow->why = (u8)why;
 }
 
-/* From the region in the walk and the position @at in it. */
+/* Build from the region in the walk and the position @at in it. */
 static int build_parts(struct builder *b, u64 at)
 {
 	struct vmpt_shadow *shadow = b->shadow;
@@ -211,7 +210,7 @@ static int build_parts(struct builder *b, u64 at)
 		end_window(b);
 	else
 		return err;
-	/* The position itself may not be written to: there it stands. */
+	/* Output at the position itself is not possible: the error stays there. */
 	if (vmpt_shadow_poisoned(shadow, shadow->slot)) {
 		shadow->memory->origin[shadow->slot].offset = (u32)at;
 		shadow->offset = 0;
@@ -219,7 +218,7 @@ static int build_parts(struct builder *b, u64 at)
 	return 0;
 }
 
-/* A single range as a single range. 0, VMPT_WALK_PARTS: it has to be a table. */
+/* A single range as a single range. 0, or VMPT_WALK_PARTS: it must become a table. */
 static int build_direct(struct builder *b)
 {
 	struct vmpt_shadow *shadow = b->shadow;
@@ -259,7 +258,7 @@ static int build(struct builder *b)
 	return 0;
 }
 
-/* While Stopped or Error is set nothing is output: no memory of the guest is needed. */
+/* While Stopped or Error is set nothing is output, so no guest memory is needed. */
 static void build_frozen(struct builder *b)
 {
 	b->shadow->frozen = true;
@@ -290,7 +289,7 @@ int vmpt_shadow_build(struct vmpt_vcpu *vcpu)
 	if (!memory || !memory->pages || memory->pages > VMPT_SHADOW_PAGES_MAX)
 		return -VMPT_E_STATE;
 	clear(shadow, &vcpu->regs);
-	/* A processor with single-entry tables: one part at a time, and END behind it. */
+	/* A processor with single-entry tables: one part at a time, followed by END. */
 	b.room = vcpu->host_rules.topa_multi ? memory->pages * VMPT_SHADOW_OUTPUTS : 1;
 	if (vcpu->regs.status & (VMPT_STATUS_STOPPED | VMPT_STATUS_ERROR))
 		build_frozen(&b);

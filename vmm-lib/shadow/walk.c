@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The guest's ToPA tables or its single range (SDM 3 33.2.7.1, 33.2.7.2), as the processor
- * would go through them. Everything here was written by the guest and may change while it
- * is read: an entry is read once, checked, then used.
+ * The guest's ToPA tables or its single range (SDM 3 33.2.7.1, 33.2.7.2), walked as the processor
+ * would. The guest wrote all of it and may change it at any time: an entry is read once, checked,
+ * then used.
  */
 #include "vmm-lib/shadow/walk.h"
 
@@ -21,7 +21,7 @@ static int read_entry(struct vmpt_walk *walk, u64 *entry)
 	u64 at = walk->table + 8ULL * walk->index;
 	int err;
 
-	/* A table may not reach beyond the physical address space either. */
+	/* A table must not reach beyond the physical address space either. */
 	if (at & ~vmpt_mask64(vcpu->rules.maxphyaddr))
 		return poison(walk, VMPT_OUTPUT_PHYSADDR);
 	walk->reads++;
@@ -29,15 +29,15 @@ static int read_entry(struct vmpt_walk *walk, u64 *entry)
 	err = vcpu->ops->guest_read(vcpu->opaque, at, entry, sizeof(*entry));
 	if (err <= 0)
 		return err;
-	/* Table 33-5 has an error for tables; but memory may still be on its way. */
+	/* Table 33-5 has an error for tables; but the VMM may provide the memory later. */
 	if (err == VMPT_MEM_UNBACKED && vcpu->on_mem[err] == VMPT_ON_MEM_RETRY)
 		return -VMPT_E_RETRY;
 	return poison(walk, VMPT_OUTPUT_TABLE_MEMORY);
 }
 
 /*
- * Load the region of the current entry, through an END. Ends, for END in entry 0 is an
- * error (rule 4b).
+ * Load the region of the current entry, through an END. This terminates, because END in entry 0 is
+ * an error (rule 4b).
  */
 static int load_region(struct vmpt_walk *walk)
 {
@@ -97,12 +97,12 @@ int vmpt_walk_next(struct vmpt_walk *walk)
 {
 	if (!walk->topa)
 		return 0;
-	/* A table without END wraps behind its last possible entry (33.2.7.2). */
+	/* A table without END wraps after its last possible entry (33.2.7.2). */
 	walk->index = (walk->index + 1) % VMPT_TOPA_ENTRIES_MAX;
 	return load_region(walk);
 }
 
-/* Ask for the host memory behind @gpa, the address of a page. */
+/* Look up the host memory for @gpa, the address of a page. */
 static int translate(struct vmpt_walk *walk, u64 gpa)
 {
 	const struct vmpt_vcpu *vcpu = walk->vcpu;
@@ -132,7 +132,7 @@ int vmpt_walk_part(struct vmpt_walk *walk, u64 offset, u64 *hpa, u64 *size)
 	u64 gpa = walk->region + offset, left, align;
 	int err;
 
-	/* A range may be cut by the end of what was contiguous below it. */
+	/* The contiguous piece found for an earlier address may end inside this page. */
 	if (gpa < walk->gpa || gpa - walk->gpa + PAGE_BYTES > walk->bytes) {
 		err = translate(walk, gpa);
 		if (err)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * TSC packets rewritten in a guest's output (SDM 3 33.5.2.3): the way from the place where
- * the last call ended to the current one, through the guest's ToPA or its single range
- * (33.2.7.1, 33.2.7.2). Everything on it is the guest's and may change at any time: each
- * entry is read once and checked, and the way is looked for before a byte is touched.
+ * Rewrite TSC packets in a guest's output (SDM 3 33.5.2.3): the path from where the last call ended
+ * to the current position, through the guest's ToPA or its single range (33.2.7.1, 33.2.7.2). The
+ * guest may change all of it at any time: each entry is read once and checked, and the whole path
+ * is searched before a byte is written.
  */
 #include "vmm-lib/vmpt.h"
 #include "vmm-lib/tsc/scan.h"
 
 #define PAGE 4096ULL
-/* Of what is read and of what is written back: 512 bytes of stack. */
+/* Size of a piece to read and to write back: 512 bytes of stack. */
 #define CHUNK 256
-/* Pages that are mapped at once: 256 bytes of stack. */
+/* Pages mapped at a time: 256 bytes of stack. */
 #define VIEW 32
 
-/* Not an enum vmpt_error: there is no way from here to there. */
+/* Not an enum vmpt_error: there is no path from here to there. */
 #define NO_WAY 1
 
 struct tsc_place {
@@ -24,7 +24,7 @@ struct tsc_place {
 
 struct tsc_walk {
 	struct vmpt_vcpu *vcpu;
-	const struct vmpt_tsc_change *change; /* NULL: only look for the way */
+	const struct vmpt_tsc_change *change; /* NULL: only search the path */
 	struct tsc_place at, to;
 	u64 entries, bytes;
 	size_t window; /* of lanes that go over pages */
@@ -32,7 +32,7 @@ struct tsc_walk {
 
 /* ---- bytes ---- */
 
-/* Where the bytes of the cut packet are, after a piece of @len bytes at @gpa. */
+/* Note where the bytes of the cut packet are, after a piece of @len bytes at @gpa. */
 static void note_cut(struct vmpt_vcpu *vcpu, u64 gpa, size_t len)
 {
 	struct vmpt_tsc_scan *scan = &vcpu->scan;
@@ -45,7 +45,7 @@ static void note_cut(struct vmpt_vcpu *vcpu, u64 gpa, size_t len)
 		vcpu->cut_len[1] = 0;
 		return;
 	}
-	/* A piece shorter than a packet: behind what there was, or in the next region. */
+	/* A piece shorter than a packet: it follows the last one, or is in the next region. */
 	if (vcpu->cut_len[last] && vcpu->cut_gpa[last] + vcpu->cut_len[last] != gpa) {
 		if (last) {
 			/* Regions are longer than packets: the guest changed its table. */
@@ -62,7 +62,7 @@ static void note_cut(struct vmpt_vcpu *vcpu, u64 gpa, size_t len)
 	vcpu->cut_len[last] = (u8)(vcpu->cut_len[last] + len);
 }
 
-/* The first bytes of a packet that was cut, where the earlier pieces had them. */
+/* Write the first bytes of a packet that was cut back to the earlier pieces. */
 static int patch_cut(struct vmpt_vcpu *vcpu)
 {
 	const struct vmpt_tsc_scan *scan = &vcpu->scan;
@@ -79,8 +79,8 @@ static int patch_cut(struct vmpt_vcpu *vcpu)
 }
 
 /*
- * Write back what changed and nothing else: the guest may be writing beside it. What
- * guest_write returned, and *done: all before it is written.
+ * Write back only what changed: the guest may be writing next to it. Returns the result of
+ * guest_write; everything before *done is written.
  */
 static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u8 *new, size_t len,
 			 size_t *done)
@@ -105,8 +105,8 @@ static int write_changed(struct vmpt_vcpu *vcpu, u64 gpa, const u8 *old, const u
 }
 
 /*
- * Through a copy. 0, negative or an enum vmpt_guest_mem, and *len set to what was done. Where
- * writing stopped a packet ends for now: it is one that was cut.
+ * Through a copy. 0, negative or an enum vmpt_guest_mem, and *len is set to the bytes done. If
+ * writing stopped, the packet at that place is treated as cut.
  */
 static int adjust_copy(struct tsc_walk *w, u64 gpa, size_t *len)
 {
@@ -135,9 +135,9 @@ static int adjust_copy(struct tsc_walk *w, u64 gpa, size_t *len)
 }
 
 /*
- * Map up to @pages pages of the @len bytes at @gpa, of which @size are at @host. Returns how many,
- * or what guest_map returned if it is negative: nothing is done yet, and the next call begins
- * here again.
+ * Map up to @pages pages of the @len bytes at @gpa, of which @size are at @host. Returns the number
+ * of pages, or a negative result of guest_map: then nothing was done, and the next call starts here
+ * again.
  */
 static int map_pages(struct tsc_walk *w, u64 gpa, u64 len, u8 *host, size_t size, u8 **page,
 		     unsigned int pages)
@@ -147,13 +147,13 @@ static int map_pages(struct tsc_walk *w, u64 gpa, u64 len, u8 *host, size_t size
 	unsigned int n = 0;
 	int err;
 
-	/* From the first page's start on: these bytes are not touched. */
+	/* From the first page's start; the bytes before @gpa are not touched. */
 	host -= before;
 	size += before;
 	len += before;
 	gpa -= before;
 	for (;;) {
-		/* A whole page, or as much as is needed of the last one. */
+		/* A whole page, or as much of the last one as is needed. */
 		for (; n < pages && len && (size >= PAGE || size >= len); n++) {
 			page[n] = host;
 			host += PAGE;
@@ -173,8 +173,8 @@ static int map_pages(struct tsc_walk *w, u64 gpa, u64 len, u8 *host, size_t size
 }
 
 /*
- * In pages that guest_map gives one by one, the first of @size bytes at @host. *len: bytes that
- * were done, none if lanes do not help.
+ * In pages that guest_map returns one by one, the first of @size bytes at @host. *len: bytes done,
+ * 0 if lanes do not help.
  */
 static int adjust_pages(struct tsc_walk *w, u64 gpa, size_t *len, u8 *host, size_t size)
 {
@@ -200,7 +200,7 @@ static int adjust_pages(struct tsc_walk *w, u64 gpa, size_t *len, u8 *host, size
 	return 0;
 }
 
-/* In the memory itself, *len bytes at the most, and *len set to what was done. */
+/* In the memory itself, at most *len bytes; *len is set to the bytes done. */
 static int adjust_mapped(struct tsc_walk *w, u64 gpa, size_t *len)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
@@ -226,7 +226,7 @@ static int adjust_mapped(struct tsc_walk *w, u64 gpa, size_t *len)
 	return 0;
 }
 
-/* There is no memory at the next bytes: packets go on at a PSB behind them. */
+/* There is no memory for the next bytes: packets resume at a PSB after them. */
 static int skip(struct vmpt_vcpu *vcpu, int kind)
 {
 	if (kind < VMPT_MEMS && vcpu->on_mem[kind] == VMPT_ON_MEM_RETRY)
@@ -238,7 +238,7 @@ static int skip(struct vmpt_vcpu *vcpu, int kind)
 	return 0;
 }
 
-/* The next bytes of @len at @gpa; *done of them, also if there is an error. */
+/* Some of the @len bytes at @gpa; *done of them, also after an error. */
 static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
@@ -246,7 +246,7 @@ static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 	size_t in_page = (size_t)(PAGE - gpa % PAGE);
 	int err;
 
-	/* Before memory is changed in place, what may fail is done: a cut packet. */
+	/* Before memory is changed in place, finish what may fail: a cut packet. */
 	if (vcpu->ops->guest_map && !cut) {
 		*done = (size_t)len;
 		err = adjust_mapped(w, gpa, done);
@@ -264,7 +264,7 @@ static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 	return err;
 }
 
-/* @len bytes from w->at on, which are at @gpa. Moves w->at as far as it came. */
+/* @len bytes from w->at on, which are at @gpa. Advances w->at by the bytes done. */
 static int adjust(struct tsc_walk *w, u64 gpa, u64 len)
 {
 	size_t n;
@@ -281,7 +281,7 @@ static int adjust(struct tsc_walk *w, u64 gpa, u64 len)
 	return 0;
 }
 
-/* ---- the way ---- */
+/* ---- the path ---- */
 
 static bool same_entry(const struct tsc_place *a, const struct tsc_place *b)
 {
@@ -326,7 +326,7 @@ static int walk_topa(struct tsc_walk *w)
 	bool last;
 	int err;
 
-	/* An END entry may be the place to go to: it is not followed then. */
+	/* The target may be an END entry: then it is not followed. */
 	while (!same_entry(&w->at, &w->to) || w->at.offset != w->to.offset) {
 		err = fetch(w, &entry);
 		if (err)
@@ -393,7 +393,7 @@ static int walk(struct tsc_walk *w, const struct vmpt_position *to,
 	return walk_range(w, (u32)to->output_mask_ptrs | VMPT_LOWER_MASK);
 }
 
-/* A call that a callback stopped goes on from here. */
+/* A call that a callback stopped resumes from here. */
 static void keep_place(const struct tsc_walk *w)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
@@ -426,7 +426,7 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 	if (!to)
 		to = &now;
 	if (!vcpu->scan_set) {
-		/* What was traced before is not known; the exit flushed whole packets. */
+		/* Earlier trace is unknown; the exit flushed whole packets. */
 		vcpu->scan = (struct vmpt_tsc_scan){ 0 };
 		vcpu->cut_len[0] = vcpu->cut_len[1] = 0;
 		set_place(vcpu, to);

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Long pieces of trace. Finding the next packet is one chain of dependent loads; several
- * lanes, each from a PSB to the next lane's, hide its latency. Lanes only note where TSC
- * and TMA packets are: a PSB found by its bytes may stand inside a payload. If every lane
- * ends where the next one began, all of them were right and the packets are rewritten, in
- * order; if not, nothing was touched and the plain loop does the window. A lane goes on from
- * page to page, wherever they lie. All of it is on the stack, of which a kernel has little: 1 KiB.
+ * Long pieces of trace. Finding the next packet is a chain of dependent loads; several lanes, each
+ * from a PSB to the start of the next lane, hide its latency. Lanes only note where TSC and TMA
+ * packets are: a PSB found by its bytes may be inside a payload. If every lane ends where the next
+ * one began, all of them were right and the packets are rewritten, in order; if not, nothing was
+ * changed and the plain loop processes the window. A lane continues from page to page, wherever
+ * they are. All data is on the stack, which is small in a kernel: 1 KiB.
  */
 #include "vmm-lib/tsc/scan.h"
 
 #define LANES	   8
 #define NOTES	   28
 #define WINDOW_MAX (LANES << 16)
-/* Bytes of the longest step of the table. */
+/* Bytes of the longest step in the table. */
 #define STEP_MAX 11
 
 #define step_inline inline __attribute__((__always_inline__))
 #define rarely(x)   __builtin_expect(!!(x), 0)
-/* Not in the frame of vmpt_tsc_lanes(). */
-#define frame_of_its_own __attribute__((__noinline__))
+/* Keep these out of the frame of vmpt_tsc_lanes(). */
+#define own_frame __attribute__((__noinline__))
 
 struct tsc_lane {
-	u8 *at, *end; /* in page @page; @end: the lane's, or so near the page's */
+	u8 *at, *end; /* in page @page; @end: of the lane, or near the end of the page */
 	size_t start; /* in the view */
 	u16 page;
 	u8 block, notes;
-	bool stuck;	 /* something that the plain loop must see, or no more room */
-	u16 note[NOTES]; /* from start; a TMA right behind a TSC has none of its own */
+	bool stuck;	 /* something that the plain loop must handle, or no more room */
+	u16 note[NOTES]; /* offsets from start; a TMA directly after a TSC has no note */
 };
 
 struct window {
 	const struct vmpt_tsc_view *view;
 	struct tsc_lane lane[LANES];
 	unsigned int lanes;
-	size_t end; /* about where the last lane has to stop; the others at the next one's start */
-	/* The sum of all steps' table entries; packets that were looked at, their bytes. */
-	u64 sum, looked, looked_bytes;
+	size_t end; /* roughly where the last lane must stop; the others stop at the next one's
+		       start */
+	/* The sum of all steps' table entries; number and bytes of packets that were decoded. */
+	u64 sum, decoded, decoded_bytes;
 };
 
 /* ---- places ---- */
@@ -50,7 +51,7 @@ static u8 *place(const struct vmpt_tsc_view *view, size_t at)
 	return view->page[at >> view->shift] + (at & (page_size(view) - 1));
 }
 
-/* Where @l is in the view. It may be in a page before its own, if they lie side by side. */
+/* Where @l is in the view. It may be in a page before its own, if they are adjacent. */
 static size_t lane_at(const struct window *w, const struct tsc_lane *l)
 {
 	return ((size_t)l->page << w->view->shift) + (size_t)(l->at - w->view->page[l->page]);
@@ -66,13 +67,13 @@ static size_t lane_goal(const struct window *w, const struct tsc_lane *l)
 	return is_last(w, l) ? w->end : l[1].start;
 }
 
-/* Whether @l has to go on in another page when it is at its end. */
+/* Whether @l must continue in another page when it is at its end. */
 static bool crosses(const struct window *w, const struct tsc_lane *l)
 {
 	return l->page != lane_goal(w, l) >> w->view->shift;
 }
 
-/* How far @l can go without a look at where its page is. */
+/* How far @l can go without checking where its page is. */
 static void lane_aim(const struct window *w, struct tsc_lane *l)
 {
 	const struct vmpt_tsc_view *view = w->view;
@@ -81,22 +82,24 @@ static void lane_aim(const struct window *w, struct tsc_lane *l)
 	while (l->page < goal >> view->shift &&
 	       view->page[l->page + 1] == view->page[l->page] + size)
 		l->page++;
-	l->end = crosses(w, l) ? view->page[l->page] + size - VMPT_TSC_LOOK : place(view, goal);
+	l->end = crosses(w, l) ? view->page[l->page] + size - VMPT_TSC_READABLE : place(view, goal);
 }
 
 /* ---- one lane ---- */
 
 /*
- * Steps of the table, of 11 bytes at the most, that can be done: before the last one a look must
- * fit. @end is so far from the memory's end that it reads no further.
+ * How many steps of the table, of at most 11 bytes, can be done: before the last one
+ * VMPT_TSC_READABLE bytes must be readable. @end is far enough from the memory's end that nothing
+ * is read beyond it.
  */
 static step_inline u64 steps_left(const u8 *at, const u8 *end)
 {
-	return at + VMPT_TSC_LOOK <= end ? (u64)(end - at - (VMPT_TSC_LOOK - STEP_MAX)) / STEP_MAX
-					 : 0;
+	return at + VMPT_TSC_READABLE <= end
+		       ? (u64)(end - at - (VMPT_TSC_READABLE - STEP_MAX)) / STEP_MAX
+		       : 0;
 }
 
-/* Keep in mind that @found is at @at. False: no more room. */
+/* Note that @found is at @at. False: no more room. */
 static bool lane_note(const struct window *w, struct tsc_lane *l, size_t at,
 		      enum vmpt_tsc_found found)
 {
@@ -112,7 +115,7 @@ static bool lane_note(const struct window *w, struct tsc_lane *l, size_t at,
 	return true;
 }
 
-/* Block items at @l->at: runs of them are long. */
+/* Block items at @l->at: they come in long runs. */
 static step_inline void lane_items(struct window *w, struct tsc_lane *l, unsigned int block)
 {
 	const struct vmpt_pt_desc *bip = &vmpt_pt_table[VMPT_PT_BIP];
@@ -120,17 +123,17 @@ static step_inline void lane_items(struct window *w, struct tsc_lane *l, unsigne
 	u8 *start = l->at;
 
 	while (l->at < l->end && (*l->at & bip->mask[0]) == bip->header[0]) {
-		w->looked++;
+		w->decoded++;
 		l->at += size;
 	}
-	w->looked_bytes += (u64)(l->at - start);
+	w->decoded_bytes += (u64)(l->at - start);
 }
 
 /*
- * The packet at @l->at, which is not for a step, and the rest of the block if it begins one. A
- * TMA is behind most TSCs.
+ * The packet at @l->at, which the table does not cover, and the rest of the block if it begins one.
+ * A TMA follows most TSCs.
  */
-static frame_of_its_own void lane_look(struct window *w, struct tsc_lane *l)
+static own_frame void lane_decode(struct window *w, struct tsc_lane *l)
 {
 	unsigned int block = l->block;
 	enum vmpt_tsc_found found;
@@ -142,58 +145,60 @@ static frame_of_its_own void lane_look(struct window *w, struct tsc_lane *l)
 			if (l->at >= l->end)
 				break;
 		}
-		size = vmpt_tsc_look(l->at, &block, &found);
+		size = vmpt_tsc_decode(l->at, &block, &found);
 		if (size < 0 ||
 		    (found != VMPT_TSC_OTHER && !lane_note(w, l, lane_at(w, l), found))) {
 			l->stuck = true;
 			l->end = l->at;
 			return;
 		}
-		w->looked++;
-		w->looked_bytes += (unsigned int)size;
+		w->decoded++;
+		w->decoded_bytes += (unsigned int)size;
 		l->at += size;
 	} while ((block || found == VMPT_TSC_TSC) && l->at < l->end);
 	l->block = (u8)block;
 }
 
-/* The packets of a lane's page behind its end, and on into the next page. */
-static frame_of_its_own void lane_cross(struct window *w, struct tsc_lane *l)
+/* The packets of a lane that cross the end of its page, and on into the next page. */
+static own_frame void lane_cross(struct window *w, struct tsc_lane *l)
 {
 	const struct vmpt_tsc_view *view = w->view;
-	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_LOOK;
+	size_t base = (((size_t)l->page + 1) << view->shift) - VMPT_TSC_READABLE;
 	size_t at = lane_at(w, l) - base;
-	u8 seam[2 * VMPT_TSC_LOOK];
+	u8 seam[2 * VMPT_TSC_READABLE];
 	unsigned int block = l->block, step;
 	enum vmpt_tsc_found found;
 	int size;
 
-	__builtin_memcpy(seam, place(view, base), VMPT_TSC_LOOK);
-	__builtin_memcpy(seam + VMPT_TSC_LOOK, view->page[l->page + 1], VMPT_TSC_LOOK);
-	while (at < VMPT_TSC_LOOK) {
+	__builtin_memcpy(seam, place(view, base), VMPT_TSC_READABLE);
+	__builtin_memcpy(seam + VMPT_TSC_READABLE, view->page[l->page + 1], VMPT_TSC_READABLE);
+	while (at < VMPT_TSC_READABLE) {
 		step = block ? 0 : vmpt_tsc_next(seam + at);
 		if (step) {
 			w->sum += step;
 			at += step & VMPT_TSC_SIZE;
 			continue;
 		}
-		size = vmpt_tsc_look(seam + at, &block, &found);
+		size = vmpt_tsc_decode(seam + at, &block, &found);
 		if (size < 0 || (found != VMPT_TSC_OTHER && !lane_note(w, l, base + at, found))) {
 			l->stuck = true;
 			return;
 		}
-		w->looked++;
-		w->looked_bytes += (unsigned int)size;
+		w->decoded++;
+		w->decoded_bytes += (unsigned int)size;
 		at += (size_t)size;
 	}
-	l->at = view->page[++l->page] + at - VMPT_TSC_LOOK;
+	l->at = view->page[++l->page] + at - VMPT_TSC_READABLE;
 	l->block = (u8)block;
 	lane_aim(w, l);
 	if (block && l->at < l->end)
-		lane_look(w, l);
+		lane_decode(w, l);
 }
 
-/* The last bytes up to the lane's end. No step over two packets takes a PSB with it, where it must
- * end. */
+/*
+ * The last bytes up to the lane's end. A step over two packets must not include a PSB, which is
+ * where the lane must end.
+ */
 static void lane_finish(struct window *w, struct tsc_lane *l)
 {
 	unsigned int step;
@@ -201,7 +206,7 @@ static void lane_finish(struct window *w, struct tsc_lane *l)
 	while (l->at < l->end) {
 		step = l->block ? 0 : vmpt_tsc_next(l->at);
 		if (!step) {
-			lane_look(w, l);
+			lane_decode(w, l);
 			continue;
 		}
 		w->sum += step;
@@ -209,7 +214,7 @@ static void lane_finish(struct window *w, struct tsc_lane *l)
 	}
 }
 
-/* @l is near its end. Whether that was all of it. */
+/* @l is near its end. Returns whether it is done. */
 static bool lane_over(struct window *w, struct tsc_lane *l)
 {
 	while (!l->stuck) {
@@ -265,7 +270,7 @@ static bool lane_over(struct window *w, struct tsc_lane *l)
 			at[i] += s_ & VMPT_TSC_SIZE;              \
 			if (!s_) {                                \
 				l[i]->at = at[i];                 \
-				lane_look(w, l[i]);               \
+				lane_decode(w, l[i]);             \
 				at[i] = l[i]->at;                 \
 			}                                         \
 			if (steps_left(at[i], l[i]->end) < steps) \
@@ -273,7 +278,7 @@ static bool lane_over(struct window *w, struct tsc_lane *l)
 		}                                                 \
 	} while (0)
 
-/* Run @n lanes, a constant, until one is near its end. at[] stays in registers. */
+/* Run @n lanes (a constant) until one is near its end. at[] stays in registers. */
 static step_inline void run_n(struct window *w, struct tsc_lane *const *l, const unsigned int n)
 {
 	u64 steps, sum = 0;
@@ -294,10 +299,10 @@ again:
 	w->sum += sum;
 }
 
-#define VARIANT(n)                                                                        \
-	static frame_of_its_own void run_##n(struct window *w, struct tsc_lane *const *l) \
-	{                                                                                 \
-		run_n(w, l, n);                                                           \
+#define VARIANT(n)                                                                 \
+	static own_frame void run_##n(struct window *w, struct tsc_lane *const *l) \
+	{                                                                          \
+		run_n(w, l, n);                                                    \
 	}
 VARIANT(1)
 VARIANT(2)
@@ -312,7 +317,7 @@ static void (*const run[LANES])(struct window *, struct tsc_lane *const *) = {
 	run_1, run_2, run_3, run_4, run_5, run_6, run_7, run_8,
 };
 
-static frame_of_its_own void run_all(struct window *w)
+static own_frame void run_all(struct window *w)
 {
 	struct tsc_lane *active[LANES];
 	unsigned int i, n = w->lanes;
@@ -330,12 +335,12 @@ static frame_of_its_own void run_all(struct window *w)
 
 /* ---- windows ---- */
 
-/* The first thing between @from and @end that looks like a PSB, or NULL. */
+/* The first position between @from and @end that looks like a PSB, or NULL. */
 static u8 *find_psb(u8 *from, u8 *end)
 {
 	u8 *p, *s;
 
-	/* Any PSB holds one of these words whole; @end is readable 16 bytes further. */
+	/* Every PSB contains one of these words; 16 bytes after @end are readable. */
 	for (p = from; p < end; p += 8) {
 		u64 v = vmpt_load64(p);
 
@@ -350,14 +355,14 @@ static u8 *find_psb(u8 *from, u8 *end)
 	return NULL;
 }
 
-/* The same in the view. A lane does not begin at a page's end: its PSB is in one page. */
+/* The same in the view. A lane does not start at a page's end: its PSB is in one page. */
 static size_t find_start(const struct vmpt_tsc_view *view, size_t from, size_t end)
 {
 	size_t stop, size = page_size(view);
 	u8 *p, *psb;
 
 	for (; from < end; from = (from | (size - 1)) + 1) {
-		stop = (from | (size - 1)) + 1 - 2 * VMPT_TSC_LOOK;
+		stop = (from | (size - 1)) + 1 - 2 * VMPT_TSC_READABLE;
 		stop = stop < end ? stop : end;
 		if (from >= stop)
 			continue;
@@ -388,10 +393,10 @@ static void window_run(struct window *w, size_t start, size_t end, unsigned int 
 	size_t psb;
 
 	w->lanes = 0;
-	w->sum = w->looked = w->looked_bytes = 0;
-	/* Behind it must be as much of its page as a look takes. */
-	if (in_page > page_size(w->view) - VMPT_TSC_LOOK)
-		end -= VMPT_TSC_LOOK;
+	w->sum = w->decoded = w->decoded_bytes = 0;
+	/* After it, VMPT_TSC_READABLE bytes of its page must be readable. */
+	if (in_page > page_size(w->view) - VMPT_TSC_READABLE)
+		end -= VMPT_TSC_READABLE;
 	w->end = end;
 	lane_init(w, start);
 	for (i = 1; i < LANES; i++) {
@@ -403,7 +408,7 @@ static void window_run(struct window *w, size_t start, size_t end, unsigned int 
 		lane_aim(w, &w->lane[i]);
 	w->lane[0].block = (u8)block;
 	if (block && w->lane[0].at < w->lane[0].end)
-		lane_look(w, &w->lane[0]);
+		lane_decode(w, &w->lane[0]);
 	run_all(w);
 }
 
@@ -420,8 +425,8 @@ static bool window_right(const struct window *w)
 }
 
 /*
- * The packet that a lane noted at @p, and the TMA behind it, of which the lane has seen
- * @left bytes at the most.
+ * The packet that a lane noted at @p, and the TMA after it, of which the lane has seen at most
+ * @left bytes.
  */
 static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *p,
 		     size_t left)
@@ -433,7 +438,7 @@ static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *c
 		vmpt_tsc_put(scan, change, p);
 		scan->tscs++;
 		p += tsc->size;
-		/* At the lane's end it is the next one's, or that of the next window. */
+		/* At the lane's end it belongs to the next lane, or to the next window. */
 		if (left <= tsc->size || p[0] != tma->header[0] || p[1] != tma->header[1])
 			return;
 	}
@@ -441,13 +446,12 @@ static void note_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *c
 	scan->tmas++;
 }
 
-/* The same where a page ends in between: through a copy. Only what changed is written. */
-static frame_of_its_own void note_put_across(struct vmpt_tsc_scan *scan,
-					     const struct vmpt_tsc_change *change,
-					     const struct vmpt_tsc_view *view, size_t at,
-					     size_t left)
+/* The same across a page's end: through a copy. Only what changed is written. */
+static own_frame void note_put_across(struct vmpt_tsc_scan *scan,
+				      const struct vmpt_tsc_change *change,
+				      const struct vmpt_tsc_view *view, size_t at, size_t left)
 {
-	u8 old[VMPT_TSC_LOOK], new[VMPT_TSC_LOOK];
+	u8 old[VMPT_TSC_READABLE], new[VMPT_TSC_READABLE];
 	size_t i;
 
 	for (i = 0; i < sizeof(old); i++)
@@ -459,8 +463,8 @@ static frame_of_its_own void note_put_across(struct vmpt_tsc_scan *scan,
 }
 
 /*
- * Packets that the lanes went over. One addition a step instead of two: of the sum of all
- * entries, what is not bytes is VMPT_TSC_PACKET for each packet.
+ * Packets that the lanes walked over. This saves one addition per step: the part of the sum of all
+ * entries that is not bytes is VMPT_TSC_PACKET for each packet.
  */
 static u64 window_packets(const struct window *w)
 {
@@ -469,10 +473,13 @@ static u64 window_packets(const struct window *w)
 
 	for (i = 0; i < w->lanes; i++)
 		bytes += lane_at(w, &w->lane[i]) - w->lane[i].start;
-	return w->looked + (w->sum - (bytes - w->looked_bytes)) / VMPT_TSC_PACKET;
+	return w->decoded + (w->sum - (bytes - w->decoded_bytes)) / VMPT_TSC_PACKET;
 }
 
-/* Rewrite what the lanes noted, in the order of the trace. Returns the most notes of a lane. */
+/*
+ * Rewrite what the lanes noted, in the order of the trace. Returns the largest number of notes of a
+ * lane.
+ */
 static unsigned int window_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change,
 			       const struct window *w)
 {
@@ -485,7 +492,7 @@ static unsigned int window_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc
 		end = lane_at(w, l);
 		for (j = 0; j < l->notes; j++) {
 			at = l->start + l->note[j];
-			if ((at & mask) <= mask + 1 - VMPT_TSC_LOOK)
+			if ((at & mask) <= mask + 1 - VMPT_TSC_READABLE)
 				note_put(scan, change, place(w->view, at), end - at);
 			else
 				note_put_across(scan, change, w->view, at, end - at);
@@ -505,8 +512,8 @@ size_t vmpt_tsc_lanes(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *
 	size_t size;
 
 	w.view = view;
-	while (len - at >= VMPT_TSC_WINDOW_MIN + 2 * VMPT_TSC_LOOK) {
-		size = len - at - 2 * VMPT_TSC_LOOK;
+	while (len - at >= VMPT_TSC_WINDOW_MIN + 2 * VMPT_TSC_READABLE) {
+		size = len - at - 2 * VMPT_TSC_READABLE;
 		size = size < *window ? size : *window;
 		window_run(&w, at, at + size, scan->block);
 		if (!window_right(&w)) {

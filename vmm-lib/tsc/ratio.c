@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The TSC's rate as a scaled guest must see it (SDM 3 33.5.2.4). The ratio of CPUID.15H
- * is made by continued fractions in integers: exact where 32 bits hold it, else the
- * nearest fraction that they hold.
+ * The TSC's rate as a scaled guest must see it (SDM 3 33.5.2.4). The ratio of CPUID.15H is computed
+ * by continued fractions in integers: exact if it fits 32 bits, else the nearest fraction that
+ * does.
  */
 #include "vmm-lib/caps.h"
 
 #define FRACTION_BITS 48
 #define LIMIT	      0xffffffffULL
 
-/* One convergent or the remainder belonging to it. */
+/* One convergent, or the remainder for it. */
 struct fraction {
 	u64 numerator, denominator;
 };
@@ -38,7 +38,7 @@ static unsigned __int128 divide(unsigned __int128 *n, unsigned __int128 d)
 	return quotient;
 }
 
-/* How many times @last fits on top of @before within the limit, at most @times. */
+/* How often @last can be added to @before within the limit, at most @times. */
 static u64 fitting(unsigned __int128 times, u64 last, u64 before)
 {
 	u64 fits = last ? (LIMIT - before) / last : LIMIT;
@@ -47,9 +47,9 @@ static u64 fitting(unsigned __int128 times, u64 last, u64 before)
 }
 
 /*
- * The nearest fraction to n/d with both parts from 1 to the limit. The two nearest ones,
- * from below and from above, are the last convergent that fits and the greatest
- * semiconvergent behind it, for both parts grow along them.
+ * The nearest fraction to n/d with both parts from 1 to the limit. The two candidates, from below
+ * and from above, are the last convergent that fits and the greatest semiconvergent after it,
+ * because both parts grow along the sequence.
  */
 static struct fraction nearest(unsigned __int128 n, unsigned __int128 d)
 {
@@ -101,7 +101,7 @@ u64 vmpt_platform_info(u64 host_value, u64 multiplier)
 	u64 ratio = host_value >> 8 & 0xff;
 	unsigned __int128 scaled = (unsigned __int128)ratio * multiplier;
 
-	/* 0: the host does not tell, and so it stays. */
+	/* 0: the host does not report it; keep it so. */
 	if (!ratio || !multiplier)
 		return host_value;
 	scaled = (scaled + (1ULL << (FRACTION_BITS - 1))) >> FRACTION_BITS;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * TSC and TMA packets rewritten in a piece of trace (SDM 3 33.5.2.3, 33.4.2.11,
- * 33.4.2.13): the values, what is carried from piece to piece, and the loop for short
- * pieces. Long ones go through tsc-lanes.c.
+ * Rewrite TSC and TMA packets in a piece of trace (SDM 3 33.5.2.3, 33.4.2.11, 33.4.2.13): the
+ * values, the state carried from piece to piece, and the loop for short pieces. Long ones go
+ * through lanes.c.
  */
 #include "vmm-lib/tsc/scan.h"
 
@@ -30,7 +30,7 @@ void vmpt_tsc_put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *chan
 
 void vmpt_tma_put(const struct vmpt_tsc_change *change, u8 *p)
 {
-	/* One byte after the other: the header and CTC are not written to. */
+	/* Byte by byte: the header and CTC are not written. */
 	u64 fast = p[5] | (p[6] & 1u) << 8;
 	unsigned __int128 wide = (unsigned __int128)fast * change->multiplier >> 48;
 
@@ -48,8 +48,8 @@ static bool is_kind(const u8 *b, unsigned int kind)
 	return (b[0] & d->mask[0]) == d->header[0] && (b[1] & d->mask[1]) == d->header[1];
 }
 
-/* The size of what is common, without a decode; 0: something else. @b is a copy. */
-static int look_quick(const u8 *b, unsigned int *block, enum vmpt_tsc_found *found)
+/* The size of common packets, without a decode; 0: something else. @b is a copy. */
+static int decode_common(const u8 *b, unsigned int *block, enum vmpt_tsc_found *found)
 {
 	unsigned int cyc;
 
@@ -83,8 +83,8 @@ static int look_quick(const u8 *b, unsigned int *block, enum vmpt_tsc_found *fou
 	return 0;
 }
 
-/* The same for any packet, of which @n bytes are there. */
-static int look_any(const u8 *b, size_t n, unsigned int *block, enum vmpt_tsc_found *found)
+/* The same for any packet, of which @n bytes are available. */
+static int decode_any(const u8 *b, size_t n, unsigned int *block, enum vmpt_tsc_found *found)
 {
 	struct vmpt_pt_packet pkt;
 	int err;
@@ -100,16 +100,16 @@ static int look_any(const u8 *b, size_t n, unsigned int *block, enum vmpt_tsc_fo
 	return pkt.size;
 }
 
-int vmpt_tsc_look(const u8 *p, unsigned int *block, enum vmpt_tsc_found *found)
+int vmpt_tsc_decode(const u8 *p, unsigned int *block, enum vmpt_tsc_found *found)
 {
-	u8 b[VMPT_TSC_LOOK];
+	u8 b[VMPT_TSC_READABLE];
 	int size;
 
-	/* A copy: what is checked is what is used, whoever writes to the memory. */
+	/* A copy: what is checked is what is used, even if the guest writes to the memory. */
 	__builtin_memcpy(b, p, sizeof(b));
 	*found = VMPT_TSC_OTHER;
-	size = look_quick(b, block, found);
-	return size ? size : look_any(b, sizeof(b), block, found);
+	size = decode_common(b, block, found);
+	return size ? size : decode_any(b, sizeof(b), block, found);
 }
 
 static void put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *p,
@@ -127,7 +127,7 @@ static void put(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change
 
 /* ---- losses ---- */
 
-/* Bytes of a PSB seen after another byte; the PSB is 02H, 82H eight times. */
+/* Bytes of a PSB seen after @byte; the PSB is 02H, 82H eight times. */
 static unsigned int psb_match(unsigned int seen, u8 byte)
 {
 	if (byte == (seen & 1 ? 0x82 : 0x02))
@@ -143,7 +143,7 @@ static void lose(struct vmpt_tsc_scan *scan)
 	scan->block = 0;
 }
 
-/* Look for a PSB from @at on. Returns the place behind it, or @len. */
+/* Search for a PSB from @at. Returns the position after it, or @len. */
 static size_t find_psb(struct vmpt_tsc_scan *scan, const u8 *buf, size_t at, size_t len)
 {
 	unsigned int seen = scan->cut_size;
@@ -161,7 +161,7 @@ static size_t find_psb(struct vmpt_tsc_scan *scan, const u8 *buf, size_t at, siz
 
 /* ---- pieces ---- */
 
-/* The packet at @at, whatever it is. Returns the place behind it, or @len for a cut one. */
+/* The packet at @at, of any kind. Returns the position after it, or @len for a cut one. */
 static size_t one(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
 		  size_t at, size_t len)
 {
@@ -170,11 +170,11 @@ static size_t one(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *chan
 	unsigned int block = scan->block;
 	int size;
 
-	if (n == VMPT_TSC_LOOK) {
-		size = vmpt_tsc_look(buf + at, &block, &found);
+	if (n == VMPT_TSC_READABLE) {
+		size = vmpt_tsc_decode(buf + at, &block, &found);
 	} else {
 		memcpy(scan->cut, buf + at, n);
-		size = look_any(scan->cut, n, &block, &found);
+		size = decode_any(scan->cut, n, &block, &found);
 		if (size == -VMPT_E_TRUNCATED) {
 			scan->cut_size = (u8)n;
 			return len;
@@ -190,8 +190,8 @@ static size_t one(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *chan
 }
 
 /*
- * The packet that began in an earlier piece. Its bytes from there are given back in
- * scan->patch if they changed. Returns the place behind it.
+ * The packet that began in an earlier piece. If those earlier bytes changed, they are returned in
+ * scan->patch. Returns the position after the packet.
  */
 static size_t finish_cut(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
 			 size_t len)
@@ -204,7 +204,7 @@ static size_t finish_cut(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_chang
 
 	memcpy(whole, scan->cut, old);
 	memcpy(whole + old, buf, n);
-	size = look_any(whole, old + n, &block, &found);
+	size = decode_any(whole, old + n, &block, &found);
 	if (size == -VMPT_E_TRUNCATED) {
 		memcpy(scan->cut + old, buf, n);
 		scan->cut_size = (u8)(old + n);
@@ -234,7 +234,7 @@ static unsigned int next_step(const u8 *p)
 	return step ? step : vmpt_tsc_next_rare(p);
 }
 
-/* From @at up to @stop at least, or to a cut packet or an error. */
+/* From @at to at least @stop, or to a cut packet or an error. */
 static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *change, u8 *buf,
 		    size_t at, size_t stop, size_t len)
 {
@@ -242,7 +242,7 @@ static size_t plain(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *ch
 
 	while (at < stop && !scan->lost) {
 		step = 0;
-		if (!scan->block && len - at >= VMPT_TSC_LOOK)
+		if (!scan->block && len - at >= VMPT_TSC_READABLE)
 			step = next_step(buf + at);
 		if (!step) {
 			at = one(scan, change, buf, at, len);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How far to go on by a packet's first two bytes (SDM 3 33.4.2, Tables 33-16 to 33-51), as
- * tsc-scan.h describes. Written by hand, not made from arch/pt-packet-table.c, because a
- * kernel builds it; a test compares the two for all pairs of bytes.
+ * How far to advance by a packet's first two bytes (SDM 3 33.4.2, Tables 33-16 to 33-51), as scan.h
+ * describes. Written by hand, not generated from arch/pt-packet-table.c, because a kernel builds
+ * it; a test compares the two for all pairs of bytes.
  */
 #include "vmm-lib/tsc/scan.h"
 
 enum row {
-	ONE,	/* a packet of one byte, and the next one where its first byte tells its size */
-	SLOW,	/* TSC, or none */
+	ONE,	/* a packet of one byte, and the next one if its first byte determines its size */
+	SLOW,	/* TSC, or no packet */
 	CONST2, /* MTC */
 	CONST3, /* TIP, TIP.PGE, TIP.PGD, FUP with 2, 4, 6 or 8 bytes of IP */
 	CONST5,
@@ -55,7 +55,7 @@ const u16 vmpt_tsc_row[256] = { ALL(ROW) };
 	((n) == 0 ? 1 : (n) == 1 ? 3 : (n) == 2 ? 5 : (n) == 3 || (n) == 4 ? 7 : (n) == 6 ? 9 : 0)
 #define SECOND(b) (IS_ONE(b) ? 1 : IS_IP(b) ? IP_SECOND((b) >> 5) : (b) == 0x59 ? 2 : 0)
 
-/* One packet of @n bytes; none. */
+/* One packet of @n bytes; 0: none. */
 #define P(n) ((n) | ((n) ? VMPT_TSC_PACKET : 0))
 
 #define OF_ONE(b) (P(1) + P(SECOND(b)))

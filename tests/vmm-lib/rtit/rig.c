@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A processor with RTIT for the tests of vmm-lib/rtit*.c. */
+/* A processor with RTIT for the tests of vmm-lib/rtit/. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 /* ---- what the processor stores ---- */
 
-/* The guest's page with the frame of @hpa; it must be held. */
+/* The guest's page with the frame of @hpa; it must be pinned. */
 static void stored_to_guest(struct rig *rig, u64 hpa)
 {
 	u32 frame = (u32)((hpa - GUEST_HPA) / GUEST_PAGE), page;
@@ -18,7 +18,7 @@ static void stored_to_guest(struct rig *rig, u64 hpa)
 	for (page = 0; page < RIG_PAGES && rig->guest.frame[page] != frame; page++)
 		;
 	if (page == RIG_PAGES || !rig->pins[page])
-		ck_abort_msg("a store to page %u, not held", page);
+		ck_abort_msg("a store to page %u, not pinned", page);
 	else
 		rig->stored[page] = 1;
 }
@@ -84,7 +84,7 @@ static void check_ctl(const struct rig *rig, u64 ctl)
 		ck_assert_msg(ctl & VMPT_RTIT_CTL_DEST, "packets to a port");
 }
 
-/* Where packets go moves only when none can come. */
+/* Where packets go changes only while none can come. */
 static void check_output(const struct rig *rig, u32 msr)
 {
 	u64 ctl = rig->unit.regs.ctl, timing = VMPT_RTIT_CTL_MTC_EN | VMPT_RTIT_CTL_STS_EN;
@@ -152,7 +152,7 @@ static int translate(void *opaque, u64 gpa, u64 *hpa, u64 *size)
 	return ret;
 }
 
-/* Pieces are whole pages here but for buffers that are smaller than one. */
+/* Pieces are whole pages here except for buffers that are smaller than one. */
 static void let_go(void *opaque, u64 gpa, u64 size)
 {
 	pin(opaque, gpa, size, -1);
@@ -231,7 +231,7 @@ void rig_init(struct rig *rig, enum vmpt_rtit_output output, u32 size)
 	rig_again(rig);
 }
 
-/* What was held is given back by now. */
+/* What was pinned is released by now. */
 void rig_free(struct rig *rig)
 {
 	u32 i;
@@ -239,7 +239,7 @@ void rig_free(struct rig *rig)
 	if (rig->v.loaded && !rig->unchecked)
 		ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig->v), 0);
 	for (i = 0; i < RIG_PAGES && !rig->unchecked; i++)
-		ck_assert_msg(!rig->pins[i], "page %u is still held", i);
+		ck_assert_msg(!rig->pins[i], "page %u is still pinned", i);
 	guest_free(&rig->guest);
 	free(rig->bounce);
 	free(rig->host);
@@ -323,7 +323,7 @@ void rig_expect(struct rig *rig, u64 gpa, const char *hex)
 	size_t n = (strlen(hex) + 1) / 3, i;
 
 	if (!n || n > sizeof(buf))
-		n = 1; /* and is not as wanted */
+		n = 1; /* differs from the expected value */
 	rig_get(rig, gpa, buf, n);
 	for (i = 0; i < n; i++)
 		snprintf(text + 3 * i, 4, "%02x ", buf[i]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A processor with RTIT for the tests of vmm-lib/rtit*.c: the model's trace unit in VMX operation
+ * A processor with RTIT for the tests of vmm-lib/rtit/: the model's trace unit in VMX operation
  * behind the MSR callbacks, with a guest's memory, a bounce buffer and a buffer of the host's own
- * tracing. Each write of an MSR is held against the order of 3.3.2, each byte the processor stores
- * against the memory that was given to it.
+ * tracing. Each write of an MSR is checked against the order of 3.3.2, each byte the processor
+ * stores against the memory that was given to it.
  */
 #ifndef VMPT_TESTS_RTIT_RIG_H
 #define VMPT_TESTS_RTIT_RIG_H
@@ -20,7 +20,7 @@
 #define RIG_BOUNCE_MAX 0x400000u
 #define RIG_LOG	       64
 
-/* CTL: all that executes, to memory */
+/* CTL: everything that executes, to memory */
 #define RIG_CTL (VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER | VMPT_RTIT_CTL_DEST)
 #define RIG_ON	(RIG_CTL | VMPT_RTIT_CTL_TRIGGER)
 
@@ -32,7 +32,7 @@ struct rig {
 	struct vmpt_rtit_config config;
 	struct vmpt_rtit_sink sink;
 	u8 *bounce, *host;
-	u32 pins[RIG_PAGES];	  /* guest_translate() less guest_release() */
+	u32 pins[RIG_PAGES];	  /* guest_translate() minus guest_release() */
 	u8 stored[RIG_PAGES];	  /* the processor stored something there */
 	struct vmpt_rtit_mode in; /* of the guest */
 	u64 sts_tsc;		  /* for clock() */
@@ -46,7 +46,7 @@ struct rig {
 		u64 value;
 	} log[RIG_LOG];
 	u32 logged, accesses;
-	u32 fail_at;	 /* the access that fails, from 1 on; 0: none */
+	u32 fail_at;	 /* the access that fails, counted from 1; 0: none */
 	u32 fail_msr;	 /* accesses to this one fail */
 	u32 fail_write;	 /* writes of this one fail */
 	u32 fake_msr;	 /* this one reads … */
@@ -67,8 +67,10 @@ void rig_forget(struct rig *rig);
 /* The guest's RDMSR and WRMSR, which must not fault; it has read CTL. */
 u64 rig_rd(struct rig *rig, u32 msr);
 void rig_wr(struct rig *rig, u32 msr, u64 value);
-/* Filter always on, output of @mask + 1 bytes at @base, then CTL's bits @ctl in the guest's own
- * order. */
+/*
+ * Filter always on, output of @mask + 1 bytes at @base, then CTL's bits @ctl in the guest's own
+ * order.
+ */
 void rig_program(struct rig *rig, u64 base, u64 mask, u64 ctl);
 
 /* The processor between guest and VMM; both at @ip. */
@@ -82,7 +84,7 @@ void rig_new_processor(struct rig *rig);
 /* The host traces its guests to its own buffer, from now on. */
 void rig_host_on(struct rig *rig, u64 ctl);
 
-/* Nothing was changed between a copy and this, padding included. */
+/* Nothing was changed between a copy and this, including padding. */
 static inline bool rig_same(const void *a, const void *b, size_t len)
 {
 	return !memcmp(a, b, len);
@@ -90,7 +92,7 @@ static inline bool rig_same(const void *a, const void *b, size_t len)
 
 /* Bytes of the guest's memory. */
 void rig_get(struct rig *rig, u64 gpa, u8 *buf, size_t len);
-/* They are "c0 00 …", 64 at most. */
+/* They are "c0 00 …", at most 64. */
 void rig_expect(struct rig *rig, u64 gpa, const char *hex);
 
 #endif

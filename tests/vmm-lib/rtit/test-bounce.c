@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit/output.c: a bounce buffer that goes round before it is copied, guest memory that is
- * not there, and how much work one call may be.
+ * vmm-lib/rtit/output.c: a bounce buffer that wraps before it is copied, missing guest memory, and
+ * the bound on the work of one call.
  */
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -40,8 +40,8 @@ static void tips(u32 first, u32 n)
 
 /*
  * The longest runs of FFH in a legal trace: in cycle accurate mode FUP.PCCs with LIP
- * FFFF_FFFF_FFFFH and the largest count, 9 bytes of them behind a header. Behind each a TIP that
- * counts up, so that no LIP is compressed; the first tnts have a TNT of one byte in front.
+ * FFFF_FFFF_FFFFH and the largest count, 9 such bytes after a header. Each is followed by a TIP
+ * that counts up, so that no LIP is compressed; the first tnts have a TNT of one byte before them.
  */
 static u32 tnts;
 
@@ -61,7 +61,7 @@ static void wide(u32 first, u32 n)
 
 /* ---- more than the bounce buffer holds ---- */
 
-/* What the guest's memory would hold had the processor written there itself. */
+/* What the guest's memory would hold if the processor had written there itself. */
 static void as_direct(u32 bounce, u64 mask, u32 n, void (*run)(u32 first, u32 n), u64 ctl)
 {
 	static u8 direct[0x10000], copied[0x10000];
@@ -85,7 +85,7 @@ static void as_direct(u32 bounce, u64 mask, u32 n, void (*run)(u32 first, u32 n)
 		else
 			ck_assert_uint_eq(rig_rd(&rig, 0x772), offset);
 		rig_get(&rig, 0x20000, pass ? copied : direct, mask + 1);
-		/* And on behind it */
+		/* And on after it */
 		tips(n, 3);
 		sync();
 		ck_assert_uint_eq(rig.v.lost, 0);
@@ -94,8 +94,10 @@ static void as_direct(u32 bounce, u64 mask, u32 n, void (*run)(u32 first, u32 n)
 	ck_assert_msg(!memcmp(direct, copied, mask + 1), "%u TIPs", n);
 }
 
-/* As large as the guest's buffer: nothing is lost that the guest would have had, wherever the
- * processor stops: all around the mark too. */
+/*
+ * As large as the guest's buffer: nothing is lost that the guest would have had, wherever the
+ * processor stops, including everywhere around the mark.
+ */
 START_TEST(overrun_large)
 {
 	u32 n;
@@ -111,8 +113,10 @@ START_TEST(overrun_large)
 }
 END_TEST
 
-/* The mark is longer than any of them: a wrap that writes FFH over it is seen, wherever in it the
- * processor stops and wherever a packet ends. */
+/*
+ * The mark is longer than any of them: a wrap that writes FFH over it is detected, wherever in it
+ * the processor stops and wherever a packet ends.
+ */
 START_TEST(overrun_of_ones)
 {
 	u32 n;
@@ -124,7 +128,7 @@ START_TEST(overrun_of_ones)
 }
 END_TEST
 
-/* Smaller: what is left begins with a PSB, or there is none and all is dropped; it is told. */
+/* Smaller: the rest begins with a PSB, or there is none and all is dropped; it is reported. */
 START_TEST(overrun_small)
 {
 	u8 buf[16];
@@ -132,7 +136,7 @@ START_TEST(overrun_small)
 
 	start(VMPT_RTIT_BOUNCE, 4096);
 	rig_program(&rig, 0x20000, 0xffff, RIG_ON);
-	rig_wr(&rig, 0x77c, 0); /* a PSB each 2 KiB */
+	rig_wr(&rig, 0x77c, 0); /* a PSB every 2 KiB */
 	load();
 	sync();
 	offset = rig_rd(&rig, 0x772);
@@ -152,7 +156,7 @@ START_TEST(overrun_small)
 	sync();
 	ck_assert_uint_eq(rig.v.lost, 3 + 6000 + 3);
 	ck_assert_uint_eq(rig.v.regs.offset, offset);
-	/* And on: what comes now is whole. */
+	/* And on: packets from now on are whole. */
 	tips(0x77, 1);
 	sync();
 	rig_get(&rig, 0x20000 + offset, buf, 9);
@@ -160,7 +164,7 @@ START_TEST(overrun_small)
 }
 END_TEST
 
-/* ---- guest memory that is not there ---- */
+/* ---- missing guest memory ---- */
 
 START_TEST(dropped)
 {
@@ -173,7 +177,7 @@ START_TEST(dropped)
 	load();
 	tips(0x55, 400);
 	sync();
-	/* 10 bytes before it, a page of nothing, no more than that */
+	/* 10 bytes before it, a missing page, no more than that */
 	ck_assert_uint_eq(rig_rd(&rig, 0x772), 0xff6 + 9 + 3 + 1200 + 3);
 	ck_assert_uint_eq(rig.v.lost, 9 + 3 + 1200 + 3 - 10);
 	ck_assert_uint_eq(rig.v.events, VMPT_RTIT_EVENT_LOST);
@@ -203,7 +207,7 @@ START_TEST(retried)
 	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x768, RIG_CTL), -VMPT_E_RETRY);
 	ck_assert_int_eq(vmpt_rtit_vcpu_cr_write(&rig.v, &w), -VMPT_E_RETRY);
 	ck_assert_uint_eq(rig.v.regs.ctl, RIG_ON);
-	/* Out of the processor all the same; not into it before it is copied. */
+	/* Unloaded all the same; not loaded again before it is copied. */
 	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), -VMPT_E_RETRY);
 	ck_assert(!rig.v.loaded);
 	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_RETRY);
@@ -219,7 +223,7 @@ START_TEST(retried)
 }
 END_TEST
 
-/* While it waits the processor goes round: that is found when there is memory again. */
+/* While it waits the processor wraps: that is detected when there is memory again. */
 START_TEST(retried_too_late)
 {
 	start(VMPT_RTIT_BOUNCE, 1024);
@@ -245,7 +249,7 @@ START_TEST(retried_too_late)
 }
 END_TEST
 
-/* Wrapped, and no memory yet: what is left waits as it is, and is counted once. */
+/* Wrapped, and no memory yet: the rest waits unchanged, and is counted once. */
 START_TEST(wrapped_and_retried)
 {
 	u8 want[256], got[256];
@@ -286,7 +290,7 @@ START_TEST(wrapped_and_retried)
 }
 END_TEST
 
-/* A new place while it traces: what came before is at the old one. */
+/* A new place while it traces: earlier output is at the old one. */
 START_TEST(moved)
 {
 	u8 buf[9];
@@ -307,9 +311,9 @@ START_TEST(moved)
 }
 END_TEST
 
-/* ---- an OFFSET that no processor has ---- */
+/* ---- an OFFSET that no processor can have ---- */
 
-/* It went back and nothing was written over: what waits is dropped at once, and told. */
+/* It went back and nothing was overwritten: waiting bytes are dropped at once, and reported. */
 START_TEST(offset_back)
 {
 	u32 waits;
@@ -345,7 +349,7 @@ START_TEST(offset_back)
 }
 END_TEST
 
-/* It went forward: no byte is the host's. */
+/* It went forward: no byte of the host is leaked. */
 START_TEST(offset_forward)
 {
 	static u8 got[4096];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Clocks of a guest's RTIT trace (4.2.12, 4.2.13): what vmpt_rtit_clock_rewrite() makes of a
- * buffer, and of one that goes round, against packets that a processor with the other TSC makes.
+ * Clocks of a guest's RTIT trace (4.2.12, 4.2.13): the result of vmpt_rtit_clock_rewrite() for a
+ * buffer, and for one that wraps, compared with packets of a processor with the other TSC.
  */
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -9,7 +9,7 @@
 
 START_TEST(sts)
 {
-	/* ACBR, ECBR, then 40 bits of TSC: the oldest first */
+	/* ACBR, ECBR, then 40 bits of TSC: the lowest byte first */
 	u8 buf[] = { 0xd4, 0x8f, 0xff, 0xff, 0xff, 0xff, 0xff };
 	static const u8 want[] = { 0xd4, 0x8f, 0x01, 0x00, 0x00, 0x00, 0x00 };
 	bool lost = false;
@@ -21,7 +21,7 @@ START_TEST(sts)
 }
 END_TEST
 
-/* An MTC of range n has TSC[14 + 2n:7 + 2n]; a multiple of 2^(7 + 2n) moves it by itself. */
+/* An MTC of range n has TSC[14 + 2n:7 + 2n]; a multiple of 2^(7 + 2n) changes it by an integer. */
 START_TEST(mtc)
 {
 	unsigned int range;
@@ -45,7 +45,7 @@ START_TEST(mtc)
 }
 END_TEST
 
-/* Cut at each byte: what is looked at is whole packets, and the rest goes on with more bytes. */
+/* Cut at each byte: only whole packets are processed, and the rest continues with more bytes. */
 START_TEST(cut)
 {
 	static const u8 stream[] = {
@@ -91,7 +91,7 @@ START_TEST(resync)
 	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, sizeof(buf), false, 5, &lost),
 			  sizeof(buf) - 3);
 	ck_assert(buf[2] == 6 && buf[10] == 1 && buf[35] == 6 && !lost);
-	/* Lost to begin with: up to a head of a PSB at the end */
+	/* Lost at the start: up to the head of a PSB at the end */
 	lost = true;
 	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 10, false, 5, &lost), 10);
 	ck_assert(lost && buf[2] == 6);
@@ -129,8 +129,10 @@ static u64 bytes_of_run(struct rig *r, struct test_rng *rng, u64 ctl, u8 *to)
 	return got;
 }
 
-/* Two processors whose TSCs are OFFSET apart, the same guest: what the one's trace becomes is the
- * other's, to the byte. The small buffer goes round at every place of a packet. */
+/*
+ * Two processors whose TSCs are OFFSET apart, the same guest: the rewritten trace of one is that of
+ * the other, byte for byte. The small buffer wraps at every position in a packet.
+ */
 static void two_processors(u64 ctl, u32 bounce)
 {
 	static u8 one[1 << 20], two[1 << 20];
@@ -168,7 +170,7 @@ START_TEST(through_the_buffer)
 }
 END_TEST
 
-/* Another offset in the middle: what came before has the old one. */
+/* Another offset in the middle: earlier output has the old one. */
 START_TEST(new_offset)
 {
 	struct rig r;
@@ -189,7 +191,7 @@ START_TEST(new_offset)
 }
 END_TEST
 
-/* Memory comes late: what waited is rewritten once. */
+/* Memory comes late: waiting bytes are rewritten once. */
 START_TEST(once)
 {
 	struct rig r;
@@ -217,8 +219,10 @@ START_TEST(once)
 }
 END_TEST
 
-/* A processor whose drain ends inside of a packet: its head waits for the rest, also over the end
- * of the buffer; at the unload it goes as it is. */
+/*
+ * A processor whose drain ends inside a packet: its head waits for the rest, also across the end of
+ * the buffer; at the unload it is copied unchanged.
+ */
 START_TEST(cut_by_the_processor)
 {
 	struct rig r;
@@ -260,7 +264,7 @@ START_TEST(cut_by_the_processor)
 }
 END_TEST
 
-/* Behind a wrap nobody knows where a packet begins: nothing changes up to a PSB. */
+/* After a wrap packet boundaries are unknown: nothing changes up to a PSB. */
 START_TEST(wrapped)
 {
 	struct rig r;

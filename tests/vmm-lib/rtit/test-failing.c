@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit/hw.c, rtit.c: a processor that fails, or answers what no such MSR can hold. */
+/*
+ * vmm-lib/rtit/hw.c, rtit.c: a processor that fails, or returns values that no such MSR can hold.
+ */
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;
@@ -24,8 +26,10 @@ static void unload(void)
 	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
 }
 
-/* Each access in turn: no order is broken but by what was not written, nothing is held twice,
- * and an error is told. */
+/*
+ * Each access in turn: the order is violated only by the missing write, nothing is pinned twice,
+ * and an error is reported.
+ */
 START_TEST(failing_load)
 {
 	u32 n;
@@ -44,11 +48,11 @@ START_TEST(failing_load)
 		ck_assert_int_eq(ret, -VMPT_E_HARDWARE);
 		ck_assert(!rig.v.loaded);
 		ck_assert_uint_eq(rig.pins[0x10], 0);
-		/* Nothing of the guest's traces on. */
+		/* Nothing of the guest continues to trace. */
 		ck_assert(!vmpt_rtit_trigger_en(&rig.unit.regs) ||
 			  rig.unit.regs.base_addr == RIG_HOST_HPA);
 	}
-	/* CTL, stop, its look, 15 to save, 15 to load, Trace_En, TraceActive */
+	/* CTL, stop, its check, 15 to save, 15 to load, Trace_En, TraceActive */
 	ck_assert_uint_eq(n, 1 + 2 + 1 + 15 + 15 + 2 + 1);
 	unload();
 }
@@ -72,7 +76,7 @@ START_TEST(failing_unload)
 		if (!ret)
 			break;
 		ck_assert_int_eq(ret, -VMPT_E_HARDWARE);
-		/* If it could not be stopped it goes on writing: its memory stays held. */
+		/* If it could not be stopped it keeps writing: its memory stays pinned. */
 		if (rig.unit.regs.base_addr != RIG_HOST_HPA && vmpt_rtit_trigger_en(&rig.unit.regs))
 			ck_assert_uint_eq(rig.pins[0x10], 1);
 		else if (n > 3)
@@ -105,7 +109,7 @@ START_TEST(failing_msrs)
 	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), -VMPT_E_HARDWARE);
 	rig.fail_msr = 0;
 	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, false), 0);
-	/* Output moves: each access fails once, none breaks the order. */
+	/* Output moves: each access fails once, none violates the order. */
 	for (n = 1; n < 40; n++) {
 		int ret;
 
@@ -118,8 +122,10 @@ START_TEST(failing_msrs)
 }
 END_TEST
 
-/* The output moves, and one of 770H to 772H cannot be written: where the others point to is
- * nobody's memory, so nothing may go there. */
+/*
+ * The output moves, and one of 770H to 772H cannot be written: the others point to no one's memory,
+ * so nothing may go there.
+ */
 START_TEST(failing_move)
 {
 	u64 mtc = RIG_ON | VMPT_RTIT_CTL_MTC_EN;
@@ -132,7 +138,7 @@ START_TEST(failing_move)
 	ck_assert(!vmpt_rtit_trigger_en(&rig.unit.regs) && !rig.unit.trigger_en);
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
 	ck_assert(!rig.pins[0x10] && !rig.pins[0x20]);
-	/* Nor with what the VMM does next */
+	/* Nor with the VMM's next call */
 	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, true), 0);
 	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, false), 0);
 	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
@@ -174,7 +180,7 @@ START_TEST(nonsense)
 		rig.fake_msr = 0;
 		ck_assert_uint_eq(rig_rd(&rig, rows[i].msr), rows[i].want);
 	}
-	/* What the host had is put back as far as it can be. */
+	/* The host's values are restored as far as possible. */
 	rig.fake_msr = 0x771;
 	rig.fake_value = 0;
 	load();

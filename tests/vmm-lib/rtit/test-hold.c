@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmm-lib/rtit/hw.c: a guest in an SMM that the VMM emulates, or in the root operation of its own
- * VMX (2.6): by hand from rows 36 to 38 of Table 19, and against a unit that does SMI and RSM
- * itself.
+ * VMX (2.6): by hand from rows 36 to 38 of Table 19, and against a unit that itself executes SMI
+ * and RSM.
  */
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -41,7 +41,7 @@ static void sync(void)
 
 static const struct vmpt_rtit_mode handler_mode = { .cr3 = 0x1000, .paging = false };
 
-/* What runs before, in and behind it; in the handler both CPLs, a CR3 and time. */
+/* What runs before, during and after it; in the handler both CPLs, a CR3 and time. */
 static void guest_before(struct vmpt_rtit_unit *unit)
 {
 	vmpt_rtit_unit_jmp_indirect(unit, 0x1002, 0x1100);
@@ -67,7 +67,7 @@ static void guest_handler(struct vmpt_rtit_unit *unit)
 	vmpt_rtit_unit_ret(unit, 0x39101, 0x39005);
 }
 
-static void guest_behind(struct vmpt_rtit_unit *unit)
+static void guest_after(struct vmpt_rtit_unit *unit)
 {
 	struct vmpt_rtit_clocks now = unit->now;
 
@@ -76,7 +76,7 @@ static void guest_behind(struct vmpt_rtit_unit *unit)
 	vmpt_rtit_unit_jmp_indirect(unit, 0x1112, 0x1200);
 }
 
-/* An exit comes with the SMI, and with the RSM. */
+/* The SMI causes an exit, and so does the RSM. */
 static void smm_run(void)
 {
 	struct vmpt_rtit_mode mode = rig.in;
@@ -93,7 +93,7 @@ static void smm_run(void)
 	rig.in = mode;
 	hold(false);
 	rig_enter(&rig, 0x1110);
-	guest_behind(&rig.unit);
+	guest_after(&rig.unit);
 	rig_exit(&rig, 0x1200);
 	sync();
 }
@@ -108,7 +108,7 @@ START_TEST(smm)
 }
 END_TEST
 
-/* ---- as a processor's own SMI and RSM ---- */
+/* ---- like a processor's own SMI and RSM ---- */
 
 static u8 native_bytes[0x10000];
 
@@ -122,7 +122,7 @@ static int native_store(void *opaque, u64 pa, const u8 *bytes, size_t len)
 
 static const struct vmpt_rtit_sink native_sink = { native_store, NULL };
 
-/* The guest's own MSRs in a unit of its own, but for CTL; it is entered as by a VMM. */
+/* The guest's own MSRs in a unit of its own, except for CTL; it is entered as by a VMM. */
 static void native_init(struct vmpt_rtit_unit *unit)
 {
 	static const u32 msrs[] = { 0x760, 0x762, 0x76c, 0x770, 0x771, 0x772, 0x777 };
@@ -155,7 +155,7 @@ static void native_run(struct vmpt_rtit_unit *unit)
 	unit->mode = handler_mode;
 	guest_handler(unit);
 	vmpt_rtit_unit_rsm(unit, 0x1110, &mode);
-	guest_behind(unit);
+	guest_after(unit);
 	vmpt_rtit_unit_vmexit(unit, 0x1200, &host);
 	vmpt_rtit_unit_drain(unit);
 }
@@ -177,7 +177,7 @@ START_TEST(as_an_smi)
 		{ RIG_ON & ~VMPT_RTIT_CTL_USER, 0x37, 0, true },
 		/* The guest is in range 0, the handler is not. */
 		{ RIG_ON | MTC | LESS, 0x30, 0, true },
-		/* A TraceStop in the handler: none, for ContextEn is 0. */
+		/* A TraceStop in the handler: none, because ContextEn is 0. */
 		{ RIG_ON, 0x07, 0, true },
 	};
 	static u8 bytes[0x10000];
@@ -224,7 +224,7 @@ START_TEST(registers)
 	ck_assert_uint_eq(status(), VMPT_RTIT_STATUS_TRIGGER_EN);
 	ck_assert_uint_eq(rig_rd(&rig, 0x768), RIG_ON);
 	ck_assert_uint_eq(rig.unit.regs.ctl, RIG_ON & ~(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER));
-	/* The handler writes CTL and moves the output: it is not traced for that. */
+	/* The handler writes CTL and moves the output: it is still not traced. */
 	rig_wr(&rig, 0x768, RIG_CTL);
 	rig_wr(&rig, 0x768, RIG_ON | VMPT_RTIT_CTL_CMPRS_RET);
 	rig_wr(&rig, 0x770, 0x20000);
@@ -233,7 +233,7 @@ START_TEST(registers)
 	guest_handler(&rig.unit);
 	rig_exit(&rig, HANDLER);
 	ck_assert_uint_eq(rig_rd(&rig, 0x772), 9 + 9 + 9); /* PSBs */
-	/* It stays over a swap, and no WRMSR is made that changes nothing. */
+	/* It persists across a swap, and no WRMSR is made that changes nothing. */
 	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
 	load();
 	rig_forget(&rig);
@@ -246,7 +246,7 @@ START_TEST(registers)
 }
 END_TEST
 
-/* No PIP (4.2.10: ContextEn), an STS as Table 17 has it. */
+/* No PIP (4.2.10: ContextEn), an STS as in Table 17. */
 START_TEST(cr3)
 {
 	static const struct vmpt_rtit_cr_write w = { 0x2000, true, true };

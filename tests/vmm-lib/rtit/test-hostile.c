@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A hostile guest: any WRMSRs and RDMSRs while it runs, is swapped and its CR3 is written. A second
- * implementation, the model's unit by itself, has the same MSRs written: what the guest reads back
- * and which accesses fault must agree. The rig holds each store of the processor against the memory
- * that it was given, and each WRMSR against the order of 3.3.2; here the guest's memory beyond its
- * buffers must stay as it was.
+ * A hostile guest: random WRMSRs and RDMSRs while it runs, is swapped and its CR3 is written. A
+ * second implementation, the model's unit alone, has the same MSRs written: what the guest reads
+ * back and which accesses fault must agree. The rig checks each store of the processor against the
+ * memory that it was given, and each WRMSR against the order of 3.3.2; here the guest's memory
+ * outside its buffers must not change.
  */
 #include <stdlib.h>
 
 #include "tests/vmm-lib/rtit/rig.h"
 
 #define CLEAN 0xee
-/* Guest memory that no buffer here can reach: BASE is below it, and masks are. */
+/* Guest memory that no buffer here can reach: BASE and the masks are below it. */
 #define FENCE_PAGE 1100u
 
 static struct rig rig;
@@ -36,7 +36,7 @@ static u64 pick(u64 n)
 	return test_random(&rng) % n;
 }
 
-/* Values with few bits wrong, so that most are taken. */
+/* Values with few invalid bits, so that most are accepted. */
 static u64 value_for(u32 msr)
 {
 	u64 v = test_random(&rng);
@@ -73,13 +73,13 @@ static u64 value_for(u32 msr)
 	}
 }
 
-/* What the guest itself decides: packets change the others. */
+/* What the guest itself sets: packets change the others. */
 static bool is_steady(u32 msr)
 {
 	return msr <= 0x763 || msr == 0x76c || msr == 0x770 || msr == 0x771 || msr == 0x777;
 }
 
-/* Registers of the guest are always such as a processor can hold. */
+/* Registers of the guest always have values that a processor can hold. */
 static void check_regs(void)
 {
 	const struct vmpt_rtit_regs *regs = &rig.v.regs;
@@ -102,7 +102,7 @@ static void write_one(void)
 	int ret = vmpt_rtit_vcpu_wrmsr(&rig.v, msr, value);
 
 	if (ret == -VMPT_E_RETRY) {
-		/* The VMM finds a way, and the guest executes it again. */
+		/* The VMM finds a solution, and the guest executes it again. */
 		ck_assert(rig.config.on_unbacked == VMPT_ON_MEM_RETRY);
 		rig.v.config.on_unbacked = VMPT_ON_MEM_DROP;
 		ret = vmpt_rtit_vcpu_wrmsr(&rig.v, msr, value);
@@ -130,7 +130,7 @@ static void read_one(void)
 	ck_assert_int_eq(ret, vmpt_rtit_unit_rdmsr(&native, msr, &b));
 	if (!ret && is_steady(msr))
 		ck_assert_uint_eq(a, b);
-	/* TraceActive may have been stopped in the one and not in the other. */
+	/* TraceActive may have been stopped in one and not in the other. */
 	if (!ret && msr == 0x768)
 		ck_assert_uint_eq((a ^ b) & ~VMPT_RTIT_CTL_TRACE_ACTIVE, 0);
 }
@@ -229,7 +229,7 @@ static void step(void)
 	check_regs();
 }
 
-/* The masks reach 4 MiB from below 8 MiB on; guest memory is 1,200 pages, some of it no RAM. */
+/* The masks reach 4 MiB from below 8 MiB; guest memory is 1,200 pages, some of it not RAM. */
 static void start(u64 seed)
 {
 	struct vmpt_rtit_unit_config config = { .sink = &native_sink };
@@ -256,7 +256,7 @@ static void start(u64 seed)
 		rig_host_on(&rig, RIG_ON);
 }
 
-/* No RAM, no store: by the processor or by the library. */
+/* No RAM, no store: neither by the processor nor by the library. */
 static void check_fences(void)
 {
 	u32 page, i;
@@ -291,8 +291,10 @@ END_TEST
 
 /* ---- where a scattered buffer would reach ---- */
 
-/* Each mask of few bits with each OFFSET bit: what is stored lies where 2.3 says. The first packet
- * is a PSB: one byte C0H, eight of 0. */
+/*
+ * Each mask of few bits with each OFFSET bit: each stored byte is where 2.3 says. The first packet
+ * is a PSB: one byte C0H, eight of 0.
+ */
 START_TEST(scattered)
 {
 	u64 base = 0x200000, bit, at, i;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A guest that traces itself while it is swapped out, moved between processors and hosts, and its
- * CR3 is written by the VMM, at random places. Beside it a processor executes the same events
- * undisturbed. Both streams are read packet by packet and must tell what was executed: the
- * guest's has, besides, a FUP.PGD and FUP.PGE at each VM exit and entry, more PSBs, and behind
- * them whole LIPs and RETs that are not compressed. Time and cycles are the same in both.
- * VMPT_SOAK=seconds goes on with other seeds for so long.
+ * A guest that traces itself while it is unloaded, moved between processors and hosts, and its CR3
+ * is written by the VMM, at random places. Next to it a processor executes the same events
+ * undisturbed. Both streams are read packet by packet and must show what was executed: the guest's
+ * has, in addition, a FUP.PGD and FUP.PGE at each VM exit and entry, more PSBs, and after them
+ * whole LIPs and RETs that are not compressed. Time and cycles are the same in both.
+ * VMPT_SOAK=seconds continues with other seeds for that long.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -21,10 +21,10 @@
 
 enum token_kind { BIT, TIP, RET, FAR, PGE, PGD, PIP };
 
-/* What a stream has to tell, in order. */
+/* What a stream must show, in order. */
 struct token {
 	u8 kind;
-	bool compressed; /* a RET that RET compression may take */
+	bool compressed; /* a RET that RET compression may compress */
 	u64 value;
 };
 
@@ -33,7 +33,7 @@ struct tokens {
 	u32 n;
 };
 
-/* What a stream says of time. */
+/* The times in a stream. */
 struct timing {
 	u64 *list;
 	u32 n;
@@ -142,7 +142,7 @@ static void unload(struct pair *p)
 	p->swaps++;
 }
 
-/* Another host: its memory, its processor, how it does output; the bytes are all that goes. */
+/* Another host: its memory, its processor, its kind of output; only the bytes move. */
 static void move(struct pair *p)
 {
 	struct rig *r = &p->rig;
@@ -167,7 +167,7 @@ static void move(struct pair *p)
 	p->moves++;
 }
 
-/* Somebody else runs here meanwhile. */
+/* Another guest runs here meanwhile. */
 static void swap(struct pair *p)
 {
 	struct vmpt_rtit_mode in = p->rig.in;
@@ -275,7 +275,7 @@ static void far(struct pair *p)
 	p->ip = f.target;
 }
 
-/* By the processor, or by the VMM: an exit at it, and the entry behind it. */
+/* By the processor, or by the VMM: an exit at it, and the entry after it. */
 static void mov_cr(struct pair *p)
 {
 	bool cr0 = !pick(p, 4), paging = cr0 ? !p->alone.mode.paging : p->alone.mode.paging;
@@ -510,7 +510,7 @@ static void run(u64 seed)
 	disturb = (u32)pick(&p, 60) + 3;
 	for (n = 0; n < EVENTS; n++) {
 		events[pick(&p, VMPT_ARRAY_SIZE(events))](&p);
-		/* The bounce buffer holds 4 KiB at least. */
+		/* The bounce buffer holds at least 4 KiB. */
 		if (!pick(&p, disturb) || !(n % 128))
 			exit_and_entry(&p);
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit/rtit.c without a processor behind it: making a vCPU, RESET, RDMSR and WRMSR (3.3).
+/*
+ * vmm-lib/rtit/rtit.c without a processor: initialization of a vCPU, RESET, RDMSR and WRMSR (3.3).
  */
 #include "tests/support/support.h"
 #include "vmm-lib/rtit.h"
@@ -147,7 +148,7 @@ static u64 rd(u32 msr)
 	return value;
 }
 
-/* 3.3.1: "Until the RTIT_CTL MSR has been read" all else is #GP, in each vCPU anew. */
+/* 3.3.1: "Until the RTIT_CTL MSR has been read" all else is #GP, in each vCPU again. */
 START_TEST(ctl_first)
 {
 	u64 value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit/output.c: where a guest's packets go (2.3): its own memory in one piece, or a
- * buffer of the host's that is copied out, that goes round, and that a guest's mask need not fit.
+ * vmm-lib/rtit/output.c: where a guest's packets go (2.3): its own memory if contiguous, or a
+ * buffer in host memory that is copied out, that wraps, and that need not fit a guest's mask.
  */
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -40,8 +40,10 @@ static void tips(u32 first, u32 n)
 
 /* ---- in one piece ---- */
 
-/* The buffer's size is a power of 2, and host memory aligned to it in one piece: 2.3 with
- * BASE AND NOT MASK. */
+/*
+ * The buffer's size is a power of 2, and host memory is contiguous and aligned to it: 2.3 with BASE
+ * AND NOT MASK.
+ */
 START_TEST(direct)
 {
 	start(VMPT_RTIT_CONTIGUOUS, 0);
@@ -57,7 +59,7 @@ START_TEST(direct)
 	ck_assert_uint_eq(rig_rd(&rig, 0x770), 0x23fc0);
 	ck_assert_uint_eq(rig.pins[0x10], 0);
 	ck_assert_uint_eq(rig.pins[0x2f], 1);
-	/* Stopped: what was held is given back when the place changes. */
+	/* Stopped: what was pinned is released when the place changes. */
 	rig_wr(&rig, 0x768, RIG_CTL);
 	rig_wr(&rig, 0x771, 0x3f);
 	ck_assert_uint_eq(rig.pins[0x2f], 0);
@@ -79,7 +81,7 @@ START_TEST(alignment)
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
 	ck_assert_uint_eq(rig.unit.regs.base_addr, GUEST_HPA);
 	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
-	/* The frames one page on: in one piece, but not aligned to more than a page. */
+	/* The frames shifted by one page: contiguous, but not aligned to more than a page. */
 	for (i = 0; i < RIG_PAGES; i++)
 		rig.guest.frame[i] = (i + 1) % RIG_PAGES;
 	load();
@@ -92,8 +94,10 @@ START_TEST(alignment)
 }
 END_TEST
 
-/* guest_translate() in pieces of a page: 1,024 of them are one buffer; one that does not fit is
- * found. */
+/*
+ * guest_translate() in pieces of a page: 1,024 of them are one buffer; one that does not fit is
+ * detected.
+ */
 static u32 pieces, odd_piece;
 
 static int translate_pages(void *opaque, u64 gpa, u64 *hpa, u64 *size)
@@ -127,7 +131,7 @@ START_TEST(many_pieces)
 }
 END_TEST
 
-/* A VMM whose pieces have no size, lie at no page or beyond 64 GiB: not taken. */
+/* A VMM whose pieces have no size, are not at a page or above 64 GiB: not accepted. */
 static u64 odd_hpa, odd_size;
 
 static int translate_odd(void *opaque, u64 gpa, u64 *hpa, u64 *size)
@@ -188,8 +192,10 @@ END_TEST
 
 /* ---- no place ---- */
 
-/* Without a bounce buffer a guest whose memory is not in one piece is not traced: its MSRs are
- * as it wrote them, nothing is stored, and the VMM is told. */
+/*
+ * Without a bounce buffer a guest whose memory is not contiguous is not traced: its MSRs are as it
+ * wrote them, nothing is stored, and the VMM is informed.
+ */
 START_TEST(parked)
 {
 	u64 value;
@@ -207,7 +213,7 @@ START_TEST(parked)
 	ck_assert_uint_eq(rig_rd(&rig, 0x768), RIG_ON);
 	ck_assert_int_eq(vmpt_rtit_vcpu_rdmsr(&rig.v, 0x769, true, &value), 0);
 	ck_assert_uint_eq(value, 7);
-	/* The guest goes elsewhere. */
+	/* The guest moves elsewhere. */
 	rig_wr(&rig, 0x770, 0x30000);
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
 	tips(0, 1);
@@ -225,7 +231,7 @@ START_TEST(no_memory)
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON | VMPT_RTIT_CTL_MTC_EN);
 	ck_assert_int_eq(vmpt_rtit_vcpu_load(&rig.v), -VMPT_E_RETRY);
 	ck_assert(!rig.v.loaded && !rig.pins[0x10]);
-	ck_assert_uint_eq(rig.unit.regs.ctl_read, 0); /* the processor was not touched */
+	ck_assert_uint_eq(rig.unit.regs.ctl_read, 0); /* no access to the processor */
 	rig_wr(&rig, 0x770, 0x20000);
 	load();
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_PARKED);
@@ -235,11 +241,11 @@ START_TEST(no_memory)
 	guest_set_kind(&rig.guest, 0x1f, 1, VMPT_MEM_OK);
 	rig_wr(&rig, 0x770, 0x10000);
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
-	/* An error of the callback's own comes out as it is. */
+	/* An error of the callback itself is returned unchanged. */
 	rig.guest.retry = true;
 	ck_assert_int_eq(vmpt_rtit_vcpu_wrmsr(&rig.v, 0x770, 0x7fff0000), -VMPT_E_RETRY);
 	ck_assert_uint_eq(rig.v.path, VMPT_RTIT_PATH_DIRECT);
-	/* And it traces on as it did: no LESS_PKTS is left of that. */
+	/* And tracing continues as before: LESS_PKTS is not left set. */
 	ck_assert_uint_eq(rig.unit.regs.ctl, RIG_ON | VMPT_RTIT_CTL_MTC_EN);
 }
 END_TEST
@@ -274,7 +280,7 @@ START_TEST(port)
 	ck_assert_uint_eq(rig.port_len, 9 + 9);
 	for (i = 0; i < RIG_PAGES; i++)
 		ck_assert(i == 0x10 || !rig.stored[i]);
-	/* Nobody listens: nothing is lost that anybody wanted. */
+	/* No port: nothing is lost that anyone wanted. */
 	rig.ops.debug_port = NULL;
 	tips(0, 1);
 	sync();
@@ -293,7 +299,7 @@ END_TEST
 
 /* ---- through the bounce buffer ---- */
 
-/* 2.3 byte by byte: what lies at (BASE AND NOT MASK) + (OFFSET AND MASK). */
+/* 2.3 byte by byte: the byte at (BASE AND NOT MASK) + (OFFSET AND MASK). */
 static u8 guest_byte(u64 base, u64 mask, u64 offset)
 {
 	u8 byte;
@@ -319,7 +325,7 @@ START_TEST(any_mask)
 	tips(0x100, 50);
 	ck_assert_uint_eq(rig_rd(&rig, 0x772),
 			  (first & ~(run - 1)) | ((first + 9 + 3 + 150 + 3) & (run - 1)));
-	/* What it wrote: the newest of run bytes */
+	/* What it wrote: the newest bytes, one run of them */
 	memset(want, 0, sizeof(want));
 	want[0] = 0xc0;
 	memcpy(want + 9, (u8[]){ 0x84, 0x00, 0x80 }, 3);
@@ -331,7 +337,7 @@ START_TEST(any_mask)
 			guest_byte(base, mask, (first & ~(run - 1)) | ((first + i) & (run - 1))) ==
 				want[i],
 			"byte %u", (u32)i);
-	/* All else is as it was: 0. */
+	/* Everything else is unchanged: 0. */
 	for (i = 0; i < 165; i++) {
 		u64 offset = (first & ~(run - 1)) | ((first + i) & (run - 1)), gpa;
 		u8 zero = 0;
@@ -366,7 +372,7 @@ START_TEST(ctl_drains)
 }
 END_TEST
 
-/* The buffer goes round many times; OFFSET and memory agree at each RDMSR of OFFSET. */
+/* The buffer wraps many times; OFFSET and memory agree at each RDMSR of OFFSET. */
 START_TEST(around)
 {
 	u32 i, next = 0;

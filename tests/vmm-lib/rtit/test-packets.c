@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmm-lib/rtit/packets.c: the PIP and STS of a CR3 or CR0.PG that the VMM wrote (4.2.10) and the
- * STS of a wakeup, by hand and against the model's unit, which executes the same MOV and wakes
- * itself.
+ * STS of a wakeup, by hand and against the model's unit, which itself executes the same MOV and
+ * wakes.
  */
 #include "tests/vmm-lib/rtit/rig.h"
 
@@ -37,7 +37,7 @@ static void write_cr3(int ret)
 	ck_assert_int_eq(vmpt_rtit_vcpu_cr_write(&rig.v, &to_cr3), ret);
 }
 
-/* CR3[39:0] behind 110000 1 PG */
+/* CR3[39:0] after 110000 1 PG */
 #define PIP "c3 78 56 34 12 ef"
 
 START_TEST(pip)
@@ -90,7 +90,7 @@ START_TEST(not_due)
 }
 END_TEST
 
-/* STS_on_CR3, also where no PIP is due; with LESS_PKTS in PacketEn only. */
+/* STS_on_CR3, even if no PIP is due; with LESS_PKTS in PacketEn only. */
 START_TEST(sts)
 {
 	u64 cr3en = RIG_ON | STS | VMPT_RTIT_CTL_CR3_EN;
@@ -103,7 +103,7 @@ START_TEST(sts)
 	rig_program(&rig, BASE, 0xffff, cr3en);
 	write_cr3(1);
 	expect_bytes(BASE, "d4 8f ef cd ab 89 67");
-	/* ContextEn behind the write: CR3_MATCH has 35:5 */
+	/* ContextEn after the write: CR3_MATCH has 35:5 */
 	rig_program(&rig, BASE, 0xffff, cr3en | VMPT_RTIT_CTL_LESS_PKTS);
 	rig_wr(&rig, 0x769, 1);
 	rig_wr(&rig, 0x777, 0xf12345660);
@@ -122,7 +122,7 @@ START_TEST(sts)
 }
 END_TEST
 
-/* With rewriting it has the guest's TSC, as those of the processor do behind the copying. */
+/* With rewriting it has the guest's TSC, like those of the processor after the copying. */
 START_TEST(sts_rewritten)
 {
 	rig_free(&rig);
@@ -137,18 +137,18 @@ START_TEST(sts_rewritten)
 }
 END_TEST
 
-/* The partial TNT goes before; CNTP rides behind the first packet that takes it. */
+/* The partial TNT goes before; CNTP follows the first packet that has a count. */
 START_TEST(tnt_and_cycles)
 {
 	rig_program(&rig, BASE, 0xffff, RIG_ON | STS | VMPT_RTIT_CTL_CYCLE_ACC);
 	rig_wr(&rig, 0x77d, 0x0d);
 	rig_wr(&rig, 0x76b, 0x41);
 	write_cr3(1);
-	/* No count behind a partial TNT; 41H is 2 bytes; then 0 */
+	/* No count after a partial TNT; 41H is 2 bytes; then 0 */
 	expect_bytes(BASE, "0d " PIP " 06 01 d4 8f 00 00 00 00 00 01");
 	ck_assert_uint_eq(rig_rd(&rig, 0x77d), 1);
 	ck_assert_uint_eq(rig_rd(&rig, 0x76b), 0);
-	/* A full TNT takes it. */
+	/* A full TNT has it. */
 	rig_wr(&rig, 0x772, 0);
 	rig_wr(&rig, 0x77d, 0x55);
 	rig_wr(&rig, 0x76b, 0x3fffff);
@@ -160,7 +160,7 @@ START_TEST(tnt_and_cycles)
 	write_cr3(1);
 	ck_assert_uint_eq(rig_rd(&rig, 0x77d), 1);
 	expect_bytes(BASE, "0d d4 8f");
-	/* Without either it stays. */
+	/* Without either it is kept. */
 	rig_program(&rig, BASE, 0xffff, RIG_ON | VMPT_RTIT_CTL_CR3_EN);
 	rig_wr(&rig, 0x77d, 0x0d);
 	write_cr3(0);
@@ -226,7 +226,7 @@ START_TEST(in_the_processor)
 }
 END_TEST
 
-/* A TraceStop came before: there is no TriggerEn. */
+/* A TraceStop came before: TriggerEn is 0. */
 START_TEST(stopped)
 {
 	rig_program(&rig, BASE, 0xffff, RIG_ON);
@@ -240,7 +240,7 @@ START_TEST(stopped)
 }
 END_TEST
 
-/* There is no place for output: none for these either, not even where a guest pointed. */
+/* No place for output: none for these either, not even where the guest pointed. */
 START_TEST(parked)
 {
 	rig.guest.frame[0x10] = 0x21;
@@ -259,7 +259,7 @@ START_TEST(parked)
 }
 END_TEST
 
-/* ---- a sleep that the VMM played (4.2.13, Appendix B 4.1) ---- */
+/* ---- a sleep that the VMM emulated (4.2.13, Appendix B 4.1) ---- */
 
 static void wake(bool context_en, int ret)
 {
@@ -275,7 +275,7 @@ START_TEST(wakeup)
 	wake(true, 0);
 	rig_program(&rig, BASE, 0xffff, sts & ~VMPT_RTIT_CTL_TRACE_ACTIVE);
 	wake(true, 0);
-	/* STS_on_CR3 has no part in it, nor has the TNT buffer. */
+	/* STS_on_CR3 does not affect it, and neither does the TNT buffer. */
 	rig_program(&rig, BASE, 0xffff, sts);
 	rig_wr(&rig, 0x77d, 0x0d);
 	wake(false, 1);
@@ -300,7 +300,7 @@ START_TEST(wakeup)
 }
 END_TEST
 
-/* Between the exit's and the entry's packets, and no MTC is of the sleep. */
+/* Between the exit's and the entry's packets, and no MTC is from the sleep. */
 START_TEST(sleep_in_the_processor)
 {
 	u64 ctl = RIG_ON | VMPT_RTIT_CTL_STS_EN | VMPT_RTIT_CTL_MTC_EN;
@@ -325,7 +325,7 @@ START_TEST(sleep_in_the_processor)
 }
 END_TEST
 
-/* All or nothing where memory is not there yet. */
+/* All or nothing while memory is not available yet. */
 START_TEST(retry)
 {
 	struct vmpt_rtit_regs before;
@@ -343,7 +343,7 @@ START_TEST(retry)
 	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_OK);
 	write_cr3(1);
 	expect_bytes(BASE + 0xffe, "0d " PIP " 15");
-	/* DROP: gone, counted, OFFSET goes on */
+	/* DROP: dropped, counted, OFFSET advances */
 	rig.config.on_unbacked = VMPT_ON_MEM_DROP;
 	rig_again(&rig);
 	guest_set_kind(&rig.guest, 0x11, 1, VMPT_MEM_UNBACKED);
@@ -391,7 +391,7 @@ static int model_store(void *opaque, u64 pa, const u8 *bytes, size_t len)
 
 static const struct vmpt_rtit_sink model_sink = { model_store, NULL };
 
-/* The unit with the vCPU's registers; FilterEn as it is and stays: nothing but PIP and STS. */
+/* The unit with the vCPU's registers; FilterEn is kept: nothing but PIP and STS. */
 static void unit_for(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_regs *regs, u64 cr3)
 {
 	struct vmpt_rtit_unit_config config = { .sink = &model_sink };
@@ -409,7 +409,7 @@ static void unit_for(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_regs *r
 	unit->packet_en = unit->trigger_en && unit->context_en && unit->filter_en;
 }
 
-/* Both write to BASE; what lies there is the same too. */
+/* Both write to BASE; the memory there is the same too. */
 static void same_bytes(void)
 {
 	static u8 buf[0x10000];
@@ -440,7 +440,7 @@ static void random_state(struct test_rng *rng, bool cr3_en)
 	rig_program(&rig, BASE, masks[bits >> 24 & 7 ? (bits >> 24 & 7) % 6 : 3], ctl);
 	rig_wr(&rig, 0x772, test_random(rng) & 0xffff);
 	rig_wr(&rig, 0x769, bits >> 30 & 15 ? 0 : 8);
-	/* The event IDs agree with FilterEn: the unit looks at them again. */
+	/* The event IDs agree with FilterEn: the unit evaluates them again. */
 	rig_wr(&rig, 0x76c, VMPT_RTIT_EVENT_OFF << 3 | VMPT_RTIT_EVENT_OFF);
 	rig_wr(&rig, 0x77c,
 	       (test_random(rng) & 3) << 16 |
@@ -476,7 +476,7 @@ static int step(struct test_rng *rng, struct vmpt_rtit_unit *unit, u64 cr3)
 	return vmpt_rtit_vcpu_cr_write(&rig.v, &w);
 }
 
-/* The bits that a PSB watches lie above: 3.3.9 looks at one bit only, and so do both. */
+/* The bits that a PSB checks are above: 3.3.9 checks one bit only, and so do both. */
 START_TEST(as_the_unit)
 {
 	struct test_rng rng = { 11 };

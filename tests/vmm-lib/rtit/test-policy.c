@@ -54,7 +54,7 @@ START_TEST(leaf_1)
 }
 END_TEST
 
-/* Intel PT is not there, nor its XSAVE component; all else is the VMM's. */
+/* Intel PT and its XSAVE component are hidden; all else is the VMM's. */
 START_TEST(no_pt)
 {
 	unsigned int n;
@@ -125,7 +125,7 @@ START_TEST(record_cut)
 }
 END_TEST
 
-/* Names that are no UTF-8 or want an escape: always JSON. */
+/* Names that are not UTF-8 or need an escape: always JSON. */
 START_TEST(record_names)
 {
 	static const char *const names[][2] = {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit/state.c: a vCPU as bytes, and bytes that somebody made up. */
+/* vmm-lib/rtit/state.c: a vCPU as bytes, and hostile bytes. */
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;
 static u8 buf[VMPT_RTIT_STATE_MAX + 64];
 static int size;
 
-/* Each register with a value of its own, by the table of 3.3. */
+/* Each register with a different value, by the table of 3.3. */
 static const struct {
 	u32 msr;
 	u64 value;
@@ -76,7 +76,7 @@ START_TEST(round_trip)
 	u64 value;
 	size_t i;
 
-	/* RESET has to be undone too: CTL was read. */
+	/* RESET must be undone too: CTL was read. */
 	ck_assert_int_eq(vmpt_rtit_vcpu_rdmsr(&rig.v, 0x760, false, &value), VMPT_GP);
 	ck_assert_int_eq(vmpt_rtit_vcpu_restore(&rig.v, buf, (size_t)size, NULL), 0);
 	for (i = 0; i < VMPT_ARRAY_SIZE(set); i++)
@@ -91,7 +91,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* A guest that never read CTL has still to do so where it goes. */
+/* A guest that never read CTL must still do so on the target. */
 START_TEST(unread)
 {
 	u64 value;
@@ -170,7 +170,7 @@ START_TEST(cut)
 }
 END_TEST
 
-/* Each register: what 3.3 does not let it hold. */
+/* Each register: values that 3.3 does not allow. */
 START_TEST(msr_rules)
 {
 	static const struct {
@@ -226,7 +226,7 @@ START_TEST(fields)
 	refused(VMPT_E_FORMAT, "field of the state");
 	buf[EVENTS] = 3;
 	buf[EVENTS + 1] = 0;
-	/* The MSR of the first twice, none of the second; one that is none. */
+	/* The first MSR twice, the second missing; one that is not an MSR. */
 	buf[MSRS + 12] = 0x60;
 	refused(VMPT_E_FORMAT, "field of the state");
 	buf[MSRS + 12] = 0x64;
@@ -253,7 +253,7 @@ START_TEST(missing)
 }
 END_TEST
 
-/* Output that waits is not in it. */
+/* Waiting output is not included. */
 START_TEST(waiting)
 {
 	rig_free(&rig);
@@ -273,7 +273,10 @@ START_TEST(waiting)
 }
 END_TEST
 
-/* Output of the vCPU that was here before is not the new one's: its first sync brings nothing. */
+/*
+ * Output of the vCPU that was here before does not belong to the new one: its first sync copies
+ * nothing.
+ */
 START_TEST(waited_before)
 {
 	rig_free(&rig);
@@ -294,7 +297,7 @@ START_TEST(waited_before)
 }
 END_TEST
 
-/* Any bytes changed: an error or a state by the rules, never anything else. */
+/* Any bytes changed: an error or a valid state, never anything else. */
 START_TEST(random_bytes)
 {
 	struct test_rng rng = { 7 };

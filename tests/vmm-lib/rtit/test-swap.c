@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmm-lib/rtit/hw.c, rtit.c: the MSRs into the processor and out of it, and its order (3.3.2). */
+/* vmm-lib/rtit/hw.c, rtit.c: loading and unloading the MSRs, and the order (3.3.2). */
 #include "tests/vmm-lib/rtit/rig.h"
 
 static struct rig rig;
@@ -31,7 +31,9 @@ static void unload(void)
 	ck_assert_int_eq(vmpt_rtit_vcpu_unload(&rig.v), 0);
 }
 
-/* TraceActive last on, first off; CTL is read before all else (3.3.1: the unit would fault). */
+/*
+ * TraceActive last on, first off; CTL is read before everything else (3.3.1: the unit would fault).
+ */
 START_TEST(order_of_writes)
 {
 	u32 i, active = 0;
@@ -46,9 +48,9 @@ START_TEST(order_of_writes)
 	ck_assert_uint_eq(active, rig.logged - 1);
 	ck_assert_uint_eq(rig.log[active - 1].msr, 0x768);
 	ck_assert_uint_eq(rig.log[active - 1].value, RIG_CTL | VMPT_RTIT_CTL_TRACE_EN);
-	/* All 15 others, then these two; CTL was 0, so that nothing had to be stopped. */
+	/* All 15 others, then these two; CTL was 0, so nothing had to be stopped. */
 	ck_assert_uint_eq(rig.logged, 17);
-	/* What docs/vmm-lib/rtit.md says of it */
+	/* The figure in docs/vmm-lib/rtit.md */
 	ck_assert_uint_eq(rig.accesses, 34);
 	rig_forget(&rig);
 	unload();
@@ -63,7 +65,7 @@ START_TEST(order_of_writes)
 }
 END_TEST
 
-/* What a guest's first run leaves: the load's PSB, the entry's FUP.PGE, the exit's FUP.PGD. */
+/* Packets of a guest's first run: the load's PSB, the entry's FUP.PGE, the exit's FUP.PGD. */
 START_TEST(first_run)
 {
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
@@ -79,7 +81,7 @@ START_TEST(first_run)
 }
 END_TEST
 
-/* The last value that the processor got for @msr since rig_forget(). */
+/* The last value that was written to @msr in the processor since rig_forget(). */
 static u64 written(u32 msr)
 {
 	u32 i;
@@ -91,9 +93,11 @@ static u64 written(u32 msr)
 	return 0;
 }
 
-/* The PSB of a load clears the compression in the processor; so the guest's LIPs are whole or
- * zero extended behind it, whatever it had in LAST_LIP before. */
-START_TEST(compression_behind_a_load)
+/*
+ * The PSB of a load clears the compression in the processor; so the guest's LIPs after it are whole
+ * or zero extended, whatever it had in LAST_LIP before.
+ */
+START_TEST(compression_after_a_load)
 {
 	u64 kernel = 0xffffffff81000000;
 
@@ -122,7 +126,7 @@ START_TEST(compression_behind_a_load)
 END_TEST
 
 /* The same where a guest's output moves while it traces. */
-START_TEST(compression_behind_a_move)
+START_TEST(compression_after_a_move)
 {
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
 	load();
@@ -136,7 +140,7 @@ START_TEST(compression_behind_a_move)
 }
 END_TEST
 
-/* With TriggerEn = 0 no PSB comes, and the two are as the guest left them. */
+/* With TriggerEn = 0 there is no PSB, and the two are as the guest left them. */
 START_TEST(no_psb_without_trigger)
 {
 	rig_program(&rig, 0x10000, 0xffff, RIG_CTL | VMPT_RTIT_CTL_TRACE_EN);
@@ -152,7 +156,7 @@ START_TEST(no_psb_without_trigger)
 }
 END_TEST
 
-/* TNT_BUFF, CNTP, PKT_CNT, STATUS go with the guest, and come back. */
+/* TNT_BUFF, CNTP, PKT_CNT, STATUS move with the guest, and are restored. */
 START_TEST(state_goes_along)
 {
 	static const struct {
@@ -196,7 +200,7 @@ START_TEST(state_goes_along)
 }
 END_TEST
 
-/* The host's own tracing is stopped for the guest and goes on behind it, with a PSB of its own. */
+/* The host's own tracing is stopped for the guest and resumes after it, with a PSB of its own. */
 START_TEST(host_traces)
 {
 	struct vmpt_rtit_regs before;
@@ -227,7 +231,10 @@ START_TEST(host_traces)
 }
 END_TEST
 
-/* An NMI handler of the host's that sets Trace_En again: do not enter, and the host traces on. */
+/*
+ * An NMI handler of the host that sets Trace_En again: do not enter, and the host continues to
+ * trace.
+ */
 START_TEST(host_does_not_stop)
 {
 	rig_host_on(&rig, RIG_ON | VMPT_RTIT_CTL_CMPRS_RET);
@@ -250,7 +257,10 @@ START_TEST(host_does_not_stop)
 }
 END_TEST
 
-/* It sets both bits, or Trace_En where the host did not trace: that is its own, and stays. */
+/*
+ * It sets both bits, or Trace_En though the host did not trace: that is its own decision, and
+ * stands.
+ */
 START_TEST(host_starts_anew)
 {
 	u64 own = _i ? VMPT_RTIT_CTL_TRIGGER | VMPT_RTIT_CTL_CMPRS_RET : VMPT_RTIT_CTL_TRACE_EN;
@@ -267,7 +277,7 @@ START_TEST(host_starts_anew)
 }
 END_TEST
 
-/* The processor fails while the host's MSRs are saved: the host traces on as well. */
+/* The processor fails while the host's MSRs are saved: the host continues to trace as well. */
 START_TEST(host_cannot_be_saved)
 {
 	rig_host_on(&rig, RIG_ON);
@@ -324,7 +334,7 @@ START_TEST(guest_order)
 	ck_assert(!vmpt_rtit_vcpu_wanted(&rig.v));
 	rig_wr(&rig, 0x768, RIG_ON);
 	ck_assert_uint_eq(rig_rd(&rig, 0x772), 18);
-	/* Bits besides, while it goes on: one write, no PSB. */
+	/* Other bits, while it continues: one write, no PSB. */
 	rig_forget(&rig);
 	rig_wr(&rig, 0x768, RIG_ON & ~VMPT_RTIT_CTL_OS);
 	ck_assert_uint_eq(rig_rd(&rig, 0x772), 18);
@@ -332,7 +342,7 @@ START_TEST(guest_order)
 }
 END_TEST
 
-/* A TraceStop clears TraceActive in the processor; later writes do not bring it back. */
+/* A TraceStop clears TraceActive in the processor; later writes do not set it again. */
 START_TEST(trace_stop)
 {
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
@@ -388,7 +398,7 @@ START_TEST(trace_stop_seen_first)
 }
 END_TEST
 
-/* The same seen at the unload only. */
+/* The same, detected only at the unload. */
 START_TEST(trace_stop_at_unload)
 {
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
@@ -442,7 +452,7 @@ START_TEST(reserved_events)
 }
 END_TEST
 
-/* An overflow that waits goes with the guest and ends where an instruction of its begins. */
+/* An overflow that waits moves with the guest and ends where one of its instructions begins. */
 START_TEST(overflow)
 {
 	rig_program(&rig, 0x10000, 0xffff, RIG_ON);
@@ -460,8 +470,10 @@ START_TEST(overflow)
 	vmpt_rtit_unit_overflow_resolve(&rig.unit, 0x2002);
 	rig_exit(&rig, 0x2002);
 	ck_assert_uint_eq(rig_rd(&rig, 0x769) & 8, 0);
-	/* PSB, FUP.PGE; then the load's, the TNT, FUP.BuffOvf, FUP.PGD. As in one piece, but for
-	 * the second PSB. */
+	/*
+	 * PSB, FUP.PGE; then the load's, the TNT, FUP.BuffOvf, FUP.PGD. As without a swap, except
+	 * for the second PSB.
+	 */
 	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&rig.v), 0);
 	expect_bytes(0x10000, PSB " 84 00 10");
 	ck_assert_uint_eq(rig_rd(&rig, 0x772), 12 + 9 + 1 + 3 + 3);
@@ -492,14 +504,14 @@ START_TEST(quiet)
 	ck_assert_uint_eq(mtcs_of_root(true), 0);
 	ck_assert_uint_eq(rig_rd(&rig, 0x768), mtc);
 	ck_assert_uint_eq(rig.unit.regs.ctl, mtc);
-	/* It stays over a swap: set in root operation, cleared before the entry. */
+	/* It persists across a swap: set in root operation, cleared before the entry. */
 	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, true), 0);
 	unload();
 	load();
 	ck_assert_uint_eq(rig.unit.regs.ctl, mtc | VMPT_RTIT_CTL_LESS_PKTS);
 	ck_assert_uint_eq(rig_rd(&rig, 0x768), mtc);
 	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, false), 0);
-	/* No WRMSR where nothing would come. */
+	/* No WRMSR if no packet would come. */
 	rig_wr(&rig, 0x768, RIG_ON);
 	rig_forget(&rig);
 	ck_assert_int_eq(vmpt_rtit_vcpu_quiet(&rig.v, true), 0);
@@ -519,8 +531,8 @@ TEST_SUITE()
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, order_of_writes);
 	tcase_add_test(tc, first_run);
-	tcase_add_test(tc, compression_behind_a_load);
-	tcase_add_test(tc, compression_behind_a_move);
+	tcase_add_test(tc, compression_after_a_load);
+	tcase_add_test(tc, compression_after_a_move);
 	tcase_add_test(tc, no_psb_without_trigger);
 	tcase_add_test(tc, state_goes_along);
 	tcase_add_test(tc, host_traces);
