@@ -162,9 +162,9 @@ void cpu_stop(struct rtit_cpu *cpu)
 		stopped(cpu);
 	else if (!(cpu->set->options.errata & VMPT_RTIT_ERRATUM(4)))
 		cpu->stop_pending = true;
-	else if (!cpu->stop_told)
+	else if (!cpu->stop_tried)
 		stop_packet(cpu);
-	cpu->stop_told |= cpu->overflow;
+	cpu->stop_tried |= cpu->overflow;
 }
 
 static void wrmsr(struct rtit_cpu *cpu, u32 msr, u64 value, u64 next)
@@ -274,7 +274,7 @@ static void overflow_ended(struct rtit_cpu *cpu)
 	struct rtit_truth_event *e;
 
 	cpu->overflow = false;
-	cpu->stop_told = false;
+	cpu->stop_tried = false;
 	e = log_event(cpu, RTIT_FLOW_OVERFLOW);
 	e->sure = cpu->confirmed;
 	e->to = resumes(cpu);

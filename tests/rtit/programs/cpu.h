@@ -20,7 +20,7 @@ struct rtit_cpu {
 	bool smm, root;
 	bool overflow;
 	bool stop_pending; /* TraceStop in an overflow */
-	bool stop_told;	   /* E4's TraceSTOP came in this one */
+	bool stop_tried;	   /* E4's TraceSTOP came in this one */
 	bool doubt;	   /* a FUP.BuffOvf, and no packet of the flow since */
 	bool lost;	   /* it may have an address that is never executed, and none came since */
 	u64 nlip;	   /* behind the last instruction */
