@@ -2,7 +2,7 @@
 /*
  * A VMM's cost in RDMSR and WRMSR: for each VMCS how many of them were executed between a VM
  * exit and the next VM entry, separately for PT's and all others. A mark (port.cc) writes the
- *counts since the last one into the run's log, and resets them:
+ * counts since the last one into the run's log, and resets them:
  *
  *	msrs cpu N vmcs ADDRESS pt READS WRITES others READS WRITES count N
  *
