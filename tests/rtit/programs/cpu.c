@@ -37,7 +37,7 @@ void cpu_confirm(struct rtit_cpu *cpu)
 	cpu->doubt = false;
 }
 
-/* Behind a loss it is not sure that packets are still enabled. */
+/* After a loss it is uncertain that packets are still enabled. */
 void cpu_found(struct rtit_cpu *cpu)
 {
 	cpu_confirm(cpu);
@@ -106,7 +106,7 @@ void cpu_log_cr3(struct rtit_cpu *cpu)
 		cpu_confirm(cpu);
 }
 
-/* What no packet has told to be enabled need not be told as disabled. */
+/* If no packet showed them enabled, the decoder need not report them as disabled. */
 static struct rtit_truth_quiet *log_quiet(struct rtit_cpu *cpu, u64 from)
 {
 	struct rtit_execution *done = cpu->done;
@@ -183,7 +183,7 @@ static u64 rdmsr(struct rtit_cpu *cpu, u32 msr)
 	return value;
 }
 
-/* As 4.2.2 wants it: what tracing left in TNT_BUFF. */
+/* As 4.2.2 requires: what tracing left in TNT_BUFF. */
 static void read_tnt(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;
@@ -212,7 +212,7 @@ void cpu_trace_on(struct rtit_cpu *cpu, u64 next)
 	if (!cpu->enables.trace_en)
 		wrmsr(cpu, VMPT_RTIT_MSR_CTL, cpu->set->ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE, next);
 	wrmsr(cpu, VMPT_RTIT_MSR_CTL, cpu->set->ctl, next);
-	/* What it was before tracing begins, no packet tells: the last write decides. */
+	/* No packet shows its value before tracing begins: the last write decides. */
 	if (cpu->set->reset_tnt)
 		cpu->enables.filter = false;
 	cpu->enables.trace_en = cpu->enables.active = true;
@@ -313,7 +313,7 @@ void cpu_begin(struct rtit_cpu *cpu)
 	cpu->begin_stops = cpu->done->stops;
 }
 
-/* TraceStop struck behind the packet that overflowed: it is the last of a step's. */
+/* TraceStop struck after the packet that overflowed: it is the last of a step's. */
 static void late_stop(struct rtit_cpu *cpu)
 {
 	cpu->enables.active = true;
@@ -323,7 +323,7 @@ static void late_stop(struct rtit_cpu *cpu)
 	cpu_stop(cpu);
 }
 
-/* One that began in the step: what the step tells may be lost, or some of it. */
+/* One that began in the step: the step's packets may be lost, or some of them. */
 void cpu_watch(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;
