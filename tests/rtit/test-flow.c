@@ -200,7 +200,7 @@ static const struct flow_case cases[] = {
 	  .code = { NOP(0x100, 1), MOV_CR3(0x101), NOP(0x104, 1) },
 	  .packets = "PGE:100 PIP:5000 PGD:105",
 	  .flow = "+100 100 101 cr3=5000 104 -105" },
-	{ .name = "from the middle: a TIP tells where; a RET to a CALL that was not seen",
+	{ .name = "from the middle: a TIP gives the place; a RET to a CALL that was not seen",
 	  .code = { JCC(0x100, 2, 0x110), RET(0x102), IJMP(0x200, 2), NOP(0x300, 1) },
 	  .packets = "TNT:TT TIP:100 TNT:NT TNT:NN TIP:300 PGD:301",
 	  .flow = "100 102 lost 300 -301",

@@ -30,7 +30,7 @@ struct rig {
 	struct vmpt_rtit_unit_config config;
 	struct vmpt_rtit_sink sink;
 	int refuse;	    /* returned by the sink instead of taking bytes … */
-	unsigned int takes; /* … after so many calls */
+	unsigned int takes; /* … after this many calls */
 	u8 bytes[1 << 18];
 	u64 pa[1 << 18];
 	size_t size, shown;
@@ -130,7 +130,7 @@ void off(void);
 void rig_outside(u64 ctl);
 void rig_inside(u64 ctl);
 
-/* What was sent since the last call, drained; TNT bits that wait stay where they are. */
+/* Packets sent since the last call, drained; pending TNT bits stay. */
 const char *rig_text(void);
 void rig_skip(void);
 #define expect(want)   ck_assert_str_eq(rig_text(), want)

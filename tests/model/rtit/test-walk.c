@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What model/vmpt-rtit.h promises to who tells the RTIT unit: instructions that are no branches
+ * The promise of model/vmpt-rtit.h to callers of the RTIT unit: instructions that are no branches
  * need be reported only while unit->walk is set, and only those whose next_ip is a base or a limit
  * in use; others do no harm. Two units on random programs: one gets all steps, the other only
  * those.

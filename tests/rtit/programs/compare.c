@@ -226,7 +226,7 @@ struct middle {
 	struct list list;
 	u64 base; /* of its offsets in the whole stream */
 	struct rtit_flow_result result;
-	u64 may_lose; /* a LIP, with so many packets of the flow */
+	u64 may_lose; /* a LIP, within this many packets of the flow */
 	bool lost;    /* later than that */
 	u32 errata;
 	bool wrong; /* a workaround of another one */
