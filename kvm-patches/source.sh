@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2154,SC2016
 #
-# To be sourced: where a series' kernel comes from. The one who sources it has say() and skip(), and a
-# folder $work for what is fetched.
+# To be sourced: where a series' kernel comes from. The sourcing script has say() and skip(), and a
+# folder $work for downloads.
 
-# Sets $package, $version and, where it is installed, $tarball, by the file "source" of the series in
-# folder $1. Where it is not, fetch_source gets it.
+# Set $package, $version and, if it is installed, $tarball, from the file "source" of the series in
+# folder $1. Otherwise fetch_source gets it.
 find_source()
 {
 	read -r package version source_path source_sum < <(grep -v '^#' "$1/source")
@@ -18,7 +18,7 @@ find_source()
 	fi
 }
 
-# Debian's package, installed or, of a newer Debian than this one, fetched: $tarball is there.
+# Debian's package, installed or, if of a newer Debian than this one, fetched to $tarball.
 fetch_source()
 {
 	local uri deb=$work/source.deb
@@ -34,7 +34,7 @@ fetch_source()
 		rm -f "$deb"
 	done < <(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
 		grep -v '^[^ ]*-security ' | cut -d ' ' -f 2 | sort -u)
-	[ -e "$deb" ] || skip "${source_path##*/} cannot be had of the archives that apt uses"
+	[ -e "$deb" ] || skip "${source_path##*/} is not available in the archives that apt uses"
 	dpkg-deb --fsys-tarfile "$deb" | tar -C "$work" -x "./usr/src/$package.tar.xz"
 	rm "$deb"
 	tarball=$work/usr/src/$package.tar.xz

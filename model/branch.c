@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Near branches (SDM 3 33.2.1, 33.4.2.1, 33.4.2.2): TNT, TIP, RET compression, and what the
- * IP filter and TraceStop make of them (33.2.5.3, Table 33-56 cases 4 and 5).
+ * Near branches (SDM 3 33.2.1, 33.4.2.1, 33.4.2.2): TNT, TIP, RET compression, and the effect
+ * of the IP filter and TraceStop on them (33.2.5.3, Table 33-56 cases 4 and 5).
  */
 #include "model/emit.h"
 
-/* What a branch leaves where PacketEn stays 1. */
+/* The packet of a branch if PacketEn stays 1. */
 enum cofi { COFI_NONE, COFI_TNT, COFI_TIP, COFI_RET, COFI_RET_TNT };
 
 static void normal(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 target)
@@ -34,7 +34,7 @@ static void ranged(struct vmpt_unit *unit, enum cofi cofi, bool taken, u64 targe
 
 	if (!unit->context_en)
 		return;
-	/* Not taken: execution goes on behind the branch, no filter looks (33.2.5.3). */
+	/* Not taken: execution goes on after the branch, filters are not checked (33.2.5.3). */
 	if (cofi == COFI_TNT && !taken) {
 		if (before)
 			unit_tnt(unit, false);
@@ -70,7 +70,7 @@ static inline void branch(struct vmpt_unit *unit, enum cofi cofi, bool taken, u6
 
 /*
  * ---- the RET stack (33.4.2.2): the youngest 64 ----
- * A CALL is pushed before its packets: a PSB, an overflow or PacketEn = 0 that comes of it
+ * A CALL is pushed before its packets: a PSB, an overflow or PacketEn = 0 caused by it
  * empties the stack, and no RET is compressed across them.
  */
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Timing packets: TSC, TMA, CBR, MTC, CYC (SDM 3 33.3.6, 33.4.2.10 to 33.4.2.14, 33.8.3).
- * Time is what the caller pushed last.
+ * Time is what the caller set last.
  */
 #include "model/emit.h"
 
-/* The TSC as RDTSC gives it now: offset and scaling in non-root operation (33.8.3.3). */
+/* The TSC as RDTSC returns it now: with offset and scaling in non-root operation (33.8.3.3). */
 static u64 tsc_now(const struct vmpt_unit *unit)
 {
 	u64 tsc = unit->now.tsc;
@@ -63,7 +63,7 @@ void unit_cyc(struct vmpt_unit *unit)
 {
 	u64 cycles = unit->now.cycles - unit->cyc_at;
 
-	/* One a cycle at the most, none before the threshold, none in an overflow (33.3.8.2). */
+	/* At most one per cycle, none before the threshold, none in an overflow (33.3.8.2). */
 	if (!unit->in_overflow && cycles && cycles >= threshold(unit))
 		send_cyc(unit, cycles);
 }
@@ -78,7 +78,7 @@ void vmpt_unit_cyc(struct vmpt_unit *unit)
 	}
 }
 
-/* MTCs missed at the most: a longer gap is told by TSC and TMA. */
+/* Limit of missed MTCs: a longer gap is bridged by TSC and TMA. */
 #define MTC_MAX 255
 
 static void send_mtcs(struct vmpt_unit *unit)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How packets leave a unit: TNT bits and deferred TIPs that wait (SDM 3 33.4.2.1, 33.4.2.3),
- * IP compression (33.4.2.2), the count of bytes, the buffer and what empties it.
+ * How packets leave a unit: pending TNT bits and deferred TIPs (SDM 3 33.4.2.1, 33.4.2.3),
+ * IP compression (33.4.2.2), the byte count, the buffer and its output.
  */
 #include "model/emit.h"
 
-/* Packets that a CYC goes before (33.3.6, and 33.4.2.23 for MWAIT). TNT: see unit_tnt(). */
+/* Packets that a CYC precedes (33.3.6, and 33.4.2.23 for MWAIT). TNT: see unit_tnt(). */
 static bool cyc_eligible(unsigned int kind)
 {
 	switch (kind) {
@@ -44,7 +44,7 @@ static void take_output_events(struct vmpt_unit *unit)
 	if (events & VMPT_OUTPUT_ERROR)
 		unit->output_why = unit->output.why;
 	if (events & (VMPT_OUTPUT_STOP | VMPT_OUTPUT_ERROR)) {
-		/* What is buffered is lost; no TIP.PGD (33.2.7.2, 33.3.10). */
+		/* Buffered bytes are lost; no TIP.PGD (33.2.7.2, 33.3.10). */
 		unit->trigger_en = false;
 		unit->used = 0;
 		unit->tnt_bits = 0;
@@ -66,7 +66,7 @@ int vmpt_unit_flush(struct vmpt_unit *unit)
 		err = unit->config.sink->write(unit->config.sink->opaque, unit->buffer, unit->used);
 		done = err < 0 ? 0 : unit->used;
 	} else {
-		/* Bytes that wait at a TraceStop are not lost; those at a ToPA STOP are gone. */
+		/* Bytes pending at a TraceStop are not lost; those at a ToPA STOP are. */
 		stopped = unit->regs.status & VMPT_STATUS_STOPPED;
 		unit->regs.status &= ~stopped;
 		err = vmpt_output_write(&unit->output, unit->buffer, unit->used, &done);
@@ -97,7 +97,7 @@ void vmpt_unit_rest_give(struct vmpt_unit *unit, const struct vmpt_unit_rest *re
 	unit->used = rest->used;
 	unit->in_overflow = rest->in_overflow;
 	unit->rest = true;
-	/* The position is another than the last one here, and may be of another unit. */
+	/* The position may have changed since the last call, even to another unit's. */
 	if (unit->config.memory)
 		vmpt_output_init(&unit->output, &unit->rules, &unit->regs, unit->config.memory);
 }
@@ -119,7 +119,7 @@ static void count_bytes(struct vmpt_unit *unit, unsigned int n)
 	}
 }
 
-/* A packet of an overflow: state that the decoder now lacks is told by a PSB+ behind it. */
+/* Drop a packet in an overflow: a PSB+ after it gives the state that the decoder now lacks. */
 static void drop(struct vmpt_unit *unit, unsigned int kind)
 {
 	switch (kind) {
@@ -184,13 +184,13 @@ static void put_ip(struct vmpt_unit *unit, unsigned int kind, u64 ip)
 	store(unit, &pkt, 0);
 }
 
-/* Most bytes of most traces: a TNT-8 without the general encoder. False: it cannot be. */
+/* Most bytes of most traces: a TNT-8 without the general encoder. False: not possible. */
 static bool store_short_tnt(struct vmpt_unit *unit)
 {
 	if (unit->tnt_count > 6 || !unit->trigger_en || unit->in_overflow ||
 	    unit->used + VMPT_PT_SIZE_MAX > VMPT_UNIT_BUFFER)
 		return false;
-	/* A stop bit before the bits, the header's 0 behind them (Table 33-16). */
+	/* A stop bit before the bits, the header's 0 after them (Table 33-16). */
 	unit->buffer[unit->used++] = (u8)((1U << unit->tnt_count | unit->tnt_bits) << 1);
 	unit->tnt_bits = 0;
 	unit->tnt_count = 0;
@@ -217,7 +217,7 @@ void unit_flush_tnt(struct vmpt_unit *unit)
 {
 	unsigned int i, n = unit->tip_count;
 
-	/* A TNT without all of its TIPs cannot be followed: all of them or none. */
+	/* A decoder cannot follow a TNT without all of its TIPs: all of them or none. */
 	if (n && !has_room(unit, (n + 1) * VMPT_PT_SIZE_MAX)) {
 		vmpt_unit_overflow(unit);
 		return;
@@ -241,7 +241,7 @@ void unit_tnt(struct vmpt_unit *unit, bool taken)
 }
 
 /*
- * Deferred only behind TNT bits that wait (33.4.2.3): without them there is nothing to
+ * Deferred only after pending TNT bits (33.4.2.3): without them there is nothing to
  * gain, and with CYC each packet has a time of its own.
  */
 void unit_tip(struct vmpt_unit *unit, u64 target, bool deferrable)
@@ -260,7 +260,7 @@ void unit_tip(struct vmpt_unit *unit, u64 target, bool deferrable)
 
 static void before(struct vmpt_unit *unit, unsigned int kind)
 {
-	/* Timing packets may stand anywhere (33.4.1), but a CYC tells the time of what follows. */
+	/* Timing packets may be anywhere (33.4.1), but a CYC gives the time of what follows. */
 	if (unit->tnt_count || unit->tip_count)
 		unit_flush_tnt(unit);
 	if (unit->regs.ctl & VMPT_CTL_CYC_EN && cyc_eligible(kind))

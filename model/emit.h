@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Inside the model: how packets leave a unit, and what its files use of each other. */
+/* Internal to the model: how packets leave a unit, and functions shared by its files. */
 #ifndef VMPT_MODEL_EMIT_H
 #define VMPT_MODEL_EMIT_H
 
 #include "model/vmpt-model.h"
 
-/* ---- emit.c: packets into the buffer, the buffer to where the trace goes ---- */
+/* ---- emit.c: packets into the buffer, the buffer to the output ---- */
 
-/* One packet, with the CYC before it if it is eligible. TNTs that wait go first. */
+/* One packet, with the CYC before it if it is eligible. Pending TNTs go first. */
 void unit_emit(struct vmpt_unit *unit, struct vmpt_pt_packet *pkt);
 void unit_emit_kind(struct vmpt_unit *unit, unsigned int kind);
 /* TIP, TIP.PGE, TIP.PGD, FUP with @ip, or without (IPBytes 000b). */
@@ -16,12 +16,12 @@ void unit_emit_no_ip(struct vmpt_unit *unit, unsigned int kind);
 /* A TNT bit; a TIP that may be deferred. */
 void unit_tnt(struct vmpt_unit *unit, bool taken);
 void unit_tip(struct vmpt_unit *unit, u64 target, bool deferrable);
-/* Send the TNT bits and TIPs that wait. */
+/* Send pending TNT bits and TIPs. */
 void unit_flush_tnt(struct vmpt_unit *unit);
 
 /* ---- psb.c ---- */
 
-/* The PSB+ that is due, behind an event; @ip: where execution goes on. */
+/* The PSB+ that is due, after an event; @ip: where execution goes on. */
 void unit_psb(struct vmpt_unit *unit, u64 ip);
 
 static inline void unit_after(struct vmpt_unit *unit, u64 ip)
@@ -30,7 +30,7 @@ static inline void unit_after(struct vmpt_unit *unit, u64 ip)
 		unit_psb(unit, ip);
 }
 
-/* The same where nobody knows the next IP: only a PSB+ without FUP can be sent. */
+/* The same where the next IP is unknown: only a PSB+ without FUP can be sent. */
 static inline void unit_after_no_ip(struct vmpt_unit *unit)
 {
 	if (unit->psb_due && !unit->packet_en)
@@ -50,19 +50,19 @@ bool unit_end_overflow(struct vmpt_unit *unit);
 void unit_cyc(struct vmpt_unit *unit);
 /* Time passes inside an event: MTCs that are due, but no PSB+. */
 void unit_pass_time(struct vmpt_unit *unit, const struct vmpt_now *now);
-/* TSC and TMA as CTL has them. */
+/* TSC and TMA, as enabled in CTL. */
 void unit_emit_time(struct vmpt_unit *unit);
 void unit_emit_cbr(struct vmpt_unit *unit);
 
 /* ---- enable.c: 33.2.6 ---- */
 
-/* What FilterEn is for @ip (33.2.5.3), and whether it is in a TraceStop range. */
+/* FilterEn for @ip (33.2.5.3), and whether it is in a TraceStop range. */
 bool unit_filter(const struct vmpt_unit *unit, u64 ip);
 bool unit_in_stop(const struct vmpt_unit *unit, u64 ip);
 bool unit_context(const struct vmpt_unit *unit, const struct vmpt_mode *mode);
 /* PacketEn from its parts. */
 void unit_update(struct vmpt_unit *unit);
-/* TraceEn 0 to 1 and 1 to 0, by whatever does it. */
+/* TraceEn 0 to 1 and 1 to 0, whatever the cause. */
 void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec);
 void unit_disable(struct vmpt_unit *unit);
 /* TraceStop; FilterEn is 0 and the TIP.PGD is sent. Ends an overflow. */
@@ -72,7 +72,8 @@ void unit_trace_stop(struct vmpt_unit *unit);
 
 void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr);
 void unit_emit_exec(struct vmpt_unit *unit);
-/* MODE.Exec if it differs from the last one sent; before a TIP.PGE, also if it may (33.4.2.8). */
+/* MODE.Exec if it differs from the last one sent; before a TIP.PGE also where optional (33.4.2.8).
+ */
 void unit_sync_exec(struct vmpt_unit *unit, bool pge);
 /* The end of a transfer to @target: TIP, TIP.PGD or TIP.PGE, and MODE.Exec before it. */
 void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target);

@@ -77,7 +77,7 @@ static bool wants_psb(const struct vmpt_unit *unit)
 	return regs->ctl & VMPT_CTL_INJECT && regs->status & VMPT_STATUS_PEND_PSB;
 }
 
-/* What has to be found out anew from the MSRs. */
+/* Reload what depends on the MSRs. */
 static void load(struct vmpt_unit *unit)
 {
 	const u64 ctl = unit->regs.ctl;
@@ -94,8 +94,8 @@ static void load(struct vmpt_unit *unit)
 	unit->cyc_at = unit->now.cycles; /* reset when TriggerEn was cleared (33.3.6.1) */
 	unit->last_exec = 0xff;
 	/*
-	 * What a sink has not taken yet stays in front; memory's place is another now, but for
-	 * what was given back to it.
+	 * Bytes that a sink has not taken yet stay in front; in memory the position changed, except
+	 * for bytes that were given back.
 	 */
 	if (unit->config.memory && !unit->rest) {
 		unit->used = 0;
@@ -125,7 +125,7 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 			unit->trigger_en = false;
 		}
 	}
-	/* Without TriggerEn they stay what they were (33.2.6.3). */
+	/* Without TriggerEn they stay as they were (33.2.6.3). */
 	if (unit->trigger_en) {
 		unit->context_en = unit_context(unit, &unit->mode);
 		unit->filter_en = unit_filter(unit, ip);
@@ -142,7 +142,7 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 		return;
 	psb = wants_psb(unit);
 	if (psb) {
-		/* Status only: that tracing begins here is the TIP.PGE's to say. */
+		/* Status only: the TIP.PGE says that tracing begins here. */
 		bool packets = unit->packet_en;
 
 		unit->packet_en = false;
@@ -172,7 +172,7 @@ void unit_enable(struct vmpt_unit *unit, u64 ip, bool mode_exec)
 void unit_disable(struct vmpt_unit *unit)
 {
 	unit_flush_tnt(unit);
-	/* The loss is marked now, or, if there is no room for it, when tracing goes on there. */
+	/* The loss is marked now or, if there is no room, when tracing goes on. */
 	if (unit->in_overflow)
 		unit_end_overflow(unit);
 	vmpt_unit_flush(unit);

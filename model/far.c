@@ -81,11 +81,11 @@ void unit_emit_target(struct vmpt_unit *unit, bool before, u64 target)
 	unit_emit_end(unit, before, target);
 }
 
-/* ---- what each kind is, by Tables 33-23, 33-50, 33-55 and 33-59 ---- */
+/* ---- properties of each kind, by Tables 33-23, 33-50, 33-55 and 33-59 ---- */
 
 static const struct {
 	u8 cfe;	    /* enum vmpt_pt_cfe, 0: none */
-	bool fup;   /* BranchEn makes a FUP: it cannot be told from the binary */
+	bool fup;   /* BranchEn makes a FUP: a decoder cannot derive it from the binary */
 	bool no_ip; /* CFE.IP is never set */
 	bool vector;
 } kinds[VMPT_FAR_KINDS] = {
@@ -134,7 +134,7 @@ static void pass(struct vmpt_unit *unit, const struct vmpt_far *far, unsigned in
 		unit_pass_time(unit, &far->times[at]);
 }
 
-/* Rows 26 and 27 of Table 33-55 as printed; they assume PacketEn before and after. */
+/* Rows 26 and 27 of Table 33-55 as printed; they assume PacketEn = 1 before and after. */
 static bool fup_alone(const struct vmpt_unit *unit, const struct vmpt_far *far, bool before)
 {
 	return unit->config.options.uintr_fup_alone && before && unit->packet_en &&
@@ -234,7 +234,7 @@ void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far)
 	} else {
 		transfer(unit, far);
 	}
-	pass(unit, far, VMPT_AT_TARGET); /* whatever it was, it has ended by then */
+	pass(unit, far, VMPT_AT_TARGET); /* every kind has ended by then */
 }
 
 void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode)
@@ -246,7 +246,7 @@ void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mo
 		return;
 	context = unit_context(unit, mode);
 	unit->context_en = context;
-	/* No branch: FilterEn stays, but for TraceStop, which clears it (33.4.2.9). */
+	/* No branch: FilterEn stays, except that TraceStop clears it (33.4.2.9). */
 	stop = context && unit->ranged && unit_in_stop(unit, next_ip);
 	if (context && !was)
 		unit->filter_en = unit_filter(unit, next_ip);

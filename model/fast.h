@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The commonest event inline, for callers who have hundreds of millions of them: a conditional
+ * The most common event inline, for callers with hundreds of millions of them: a conditional
  * branch in a unit without IP ranges, CYC and anything due is one more bit.
  */
 #ifndef VMPT_MODEL_FAST_H

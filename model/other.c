@@ -171,13 +171,13 @@ void vmpt_unit_overflow(struct vmpt_unit *unit)
 	unit->tnt_count = 0;
 	unit->tip_count = 0;
 	unit->block = 0;
-	/* A MODE.Exec that waits for its TIP.PGE is forgotten at the OVF, by libipt at least. */
+	/* A decoder, libipt at least, drops a MODE.Exec that waits for its TIP.PGE at the OVF. */
 	if (!unit->packet_en)
 		unit->last_exec = 0xff;
 	unit->ret_depth = 0;
 }
 
-/* Room for OVF and what follows it, so that it does not overflow at once again. */
+/* Room for OVF and the packets after it, so that it does not overflow again at once. */
 #define OVERFLOW_ROOM 64
 
 bool unit_end_overflow(struct vmpt_unit *unit)
@@ -200,6 +200,6 @@ void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip)
 		return;
 	if (unit->packet_en)
 		unit_emit_ip(unit, VMPT_PT_FUP, ip);
-	/* State that changed meanwhile (mode, CR3, VMCS) is told by a PSB+: see drop(). */
+	/* A PSB+ has the state that changed meanwhile (mode, CR3, VMCS): see drop(). */
 	unit_after(unit, ip);
 }

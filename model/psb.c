@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* PSB+ (SDM 3 33.3.7, 33.4.2.17): what the decoder must know, and compression starts anew. */
+/* PSB+ (SDM 3 33.3.7, 33.4.2.17): the state that a decoder needs; compression starts anew. */
 #include "model/emit.h"
 
 static void emit_tsx(struct vmpt_unit *unit)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Near branches and instructions that are none (Table 19, rows 1 to 26): TNT, TIP, RET
+ * Near branches and other instructions (Table 19, rows 1 to 26): TNT, TIP, RET
  * compression (4.2.3.2). PacketEn before the instruction decides about its own packets (4.3.2).
  */
 #include "model/rtit-emit.h"
@@ -50,7 +50,7 @@ static inline void branch(struct vmpt_rtit_unit *unit, enum rtit_cofi cofi, bool
 		slow(unit, cofi, taken, next_ip, target);
 }
 
-/* What stands before all others: a FUP.PCC. */
+/* The packet before all others: a FUP.PCC. */
 static inline void begin(struct vmpt_rtit_unit *unit, u64 next_ip)
 {
 	if (!unit->plain)
@@ -100,7 +100,7 @@ void vmpt_rtit_unit_jmp_indirect(struct vmpt_rtit_unit *unit, u64 next_ip, u64 t
 void vmpt_rtit_unit_call_indirect(struct vmpt_rtit_unit *unit, u64 next_ip, u64 target)
 {
 	begin(unit, next_ip);
-	/* Before its TIP: a PSB that comes of that clears it, as who decodes does. */
+	/* Before its TIP: a PSB caused by that clears it, as a decoder does. */
 	remember_call(unit, next_ip);
 	branch(unit, COFI_TIP, true, next_ip, target);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Inside the RTIT unit: how packets leave it, and what its files use of each other. */
+/* Internal to the RTIT unit: how packets leave it, and functions shared by its files. */
 #ifndef VMPT_MODEL_RTIT_EMIT_H
 #define VMPT_MODEL_RTIT_EMIT_H
 
@@ -15,20 +15,20 @@ static inline bool rtit_in_overflow(const struct vmpt_rtit_unit *unit)
 	return unit->regs.status & VMPT_RTIT_STATUS_OVERFLOW;
 }
 
-/* ---- rtit-emit.c: packets into the buffer, the buffer to where the trace goes ---- */
+/* ---- rtit-emit.c: packets into the buffer, the buffer to the output ---- */
 
-/* TIP and FUPs; TNT bits that wait go first. */
+/* TIP and FUPs; pending TNT bits go first. */
 void rtit_lip(struct vmpt_rtit_unit *unit, unsigned int kind, u64 lip);
-/* PIP, MTC, STS; only PIP drains TNT_BUFF (4.2.2), or with an option all. */
+/* PIP, MTC, STS; only PIP drains TNT_BUFF (4.2.2), or all of them with an option. */
 void rtit_put(struct vmpt_rtit_unit *unit, struct vmpt_rtit_packet *pkt);
-/* A TNT bit; and what waits in TNT_BUFF, false if it has to wait. */
+/* A TNT bit; send the bits pending in TNT_BUFF, false if they must stay. */
 void rtit_tnt(struct vmpt_rtit_unit *unit, bool taken);
 bool rtit_send_tnt(struct vmpt_rtit_unit *unit);
-/* The PSB of TriggerEn, which an overflow does not keep back; without room one begins. */
+/* The PSB of TriggerEn, which an overflow does not suppress; without room one begins. */
 void rtit_psb(struct vmpt_rtit_unit *unit);
-/* The PSB that Pkt_Mask wants, if it does (3.3.9). */
+/* The PSB of Pkt_Mask, if it is due (3.3.9). */
 void rtit_check_psb(struct vmpt_rtit_unit *unit);
-/* One TraceSTOP as far as there is room, whatever the overflow. */
+/* One TraceSTOP if there is room, even in an overflow. */
 void rtit_put_trace_stop(struct vmpt_rtit_unit *unit);
 /* Room for a packet and no overflow; without room one begins. */
 bool rtit_ready(struct vmpt_rtit_unit *unit);
@@ -36,8 +36,8 @@ bool rtit_ready(struct vmpt_rtit_unit *unit);
 /* ---- rtit-enable.c: 2.1, 2.4, 4.3.2 ---- */
 
 /*
- * What becomes of an event's condition, @was before (3.3.5): a branch's target decides; who walks
- * changes it at a base or limit only. With ranges this is asked at each branch.
+ * The new state of an event's condition, @was before (3.3.5): a branch's target decides;
+ * sequential execution changes it at a base or limit only. With ranges each branch calls this.
  */
 static inline bool rtit_event(const struct vmpt_rtit_event *e, bool was, bool taken, u64 ip)
 {
@@ -46,7 +46,7 @@ static inline bool rtit_event(const struct vmpt_rtit_event *e, bool was, bool ta
 	if (!e->ranges)
 		return e->on;
 	ip &= VMPT_RTIT_LIP_MASK;
-	/* No jumps here: which address comes is not to be guessed. */
+	/* No jumps here: the address cannot be predicted. */
 	in = ((ip >= e->base[0]) & (ip < e->limit[0])) | ((ip >= e->base[1]) & (ip < e->limit[1]));
 	decides = taken | (ip == e->base[0]) | (ip == e->limit[0]) | (ip == e->base[1]) |
 		  (ip == e->limit[1]);
@@ -71,56 +71,56 @@ static inline bool rtit_pcc_due(const struct vmpt_rtit_unit *unit)
 	       (unit->filter_en || !(ctl & VMPT_RTIT_CTL_LESS_PKTS));
 }
 
-/* An instruction begins: that FUP.PCC. */
+/* An instruction begins: send that FUP.PCC. */
 static inline void rtit_pcc(struct vmpt_rtit_unit *unit, u64 next_ip)
 {
 	if (rtit_pcc_due(unit) && !rtit_in_overflow(unit))
 		rtit_lip(unit, VMPT_RTIT_PCC, next_ip);
 }
 
-/* The enables before an event, and what it brings about. */
+/* The enables before an event, and its effects. */
 struct rtit_change {
 	bool packet, context, filter; /* before */
 	bool enabled;		      /* a WRMSR set TriggerEn */
 	bool disabled;		      /* a WRMSR cleared it */
 	bool stop;		      /* TraceStop, not in an overflow */
-	bool after;		      /* PacketEn behind the event */
+	bool after;		      /* PacketEn after the event */
 };
 
 /* All enables and STATUS from the registers, mode and FilterEn. */
 void rtit_update(struct vmpt_rtit_unit *unit);
 void rtit_begin(const struct vmpt_rtit_unit *unit, struct rtit_change *c);
-/* The enables behind the event; @taken: @ip is the target of a taken branch or event. */
+/* The enables after the event; @taken: @ip is the target of a taken branch or event. */
 void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken, u64 ip);
-/* The same where the filter and TraceStop do not look. */
+/* The same without checking the filter and TraceStop. */
 void rtit_decide_no_filter(struct vmpt_rtit_unit *unit, struct rtit_change *c);
-/* PacketEn 1 to 0 is a FUP.PGD, as far as a TraceStop has a say. */
-static inline bool rtit_stop_tells(const struct vmpt_rtit_unit *unit, const struct rtit_change *c)
+/* Whether PacketEn 1 to 0 makes a FUP.PGD, which a TraceStop may suppress. */
+static inline bool rtit_makes_pgd(const struct vmpt_rtit_unit *unit, const struct rtit_change *c)
 {
 	return !c->stop || unit->config.options.pgd_at_stop;
 }
 /* FUP.PGD with @nlip or FUP.PGE with @ip, then TraceStop. */
 void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
-/* The same, with PacketEn 1 to 0 told already. */
-void rtit_finish_given(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
+/* The same, after the packet for PacketEn 1 to 0. */
+void rtit_finish_rest(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip);
 
 /* ---- rtit-overflow.c ---- */
 
-/* TraceStop: now, or behind the overflow. */
+/* TraceStop: now, or after the overflow. */
 void rtit_trace_stop(struct vmpt_rtit_unit *unit);
 /* In an overflow: a branch that would have made a TIP (E5). */
 void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target);
-/* WRMSR of STATUS set Buffer_Overflow; or cleared it: what comes first, and what last of it. */
+/* WRMSR of STATUS set Buffer_Overflow; or cleared it: its first and its last part. */
 void rtit_overflow_begins(struct vmpt_rtit_unit *unit);
 void rtit_held_psb(struct vmpt_rtit_unit *unit);
 void rtit_held_stop(struct vmpt_rtit_unit *unit);
 
 /* ---- rtit-time.c ---- */
 
-/* An STS if it is sent in this mode (Table 17); that of MOV CR3 behind a TNT (Table 19). */
+/* An STS if it is sent in this mode (Table 17); that of MOV CR3 after a TNT (Table 19). */
 void rtit_sts(struct vmpt_rtit_unit *unit);
 void rtit_sts_on_cr3(struct vmpt_rtit_unit *unit);
-/* MTC counts from here: TriggerEn or the range is another. */
+/* MTC counts from here: TriggerEn or the range changed. */
 void rtit_mtc_restart(struct vmpt_rtit_unit *unit);
 
 #endif

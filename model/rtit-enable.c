@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The enables of an RTIT unit (2.1, 2.4): TriggerEn, ContextEn, FilterEn by event IDs and ranges
- * (3.3.5), and what a change of PacketEn leaves in the trace (4.2.7, 4.2.8, 4.3.2).
+ * (3.3.5), and the packets of a change of PacketEn (4.2.7, 4.2.8, 4.3.2).
  *
- * FilterEn and TraceStop look at the state behind an instruction: Appendix E2 has instructions
- * that set ContextEn or TriggerEn and clear FilterEn or stop the trace at once.
+ * FilterEn and TraceStop depend on the state after an instruction: Appendix E2 has instructions
+ * that set ContextEn or TriggerEn and at the same time clear FilterEn or stop the trace.
  */
 #include "model/rtit-emit.h"
 
@@ -79,7 +79,7 @@ void rtit_decide(struct vmpt_rtit_unit *unit, struct rtit_change *c, bool taken,
 	c->after = unit->packet_en && (!c->stop || rtit_in_overflow(unit));
 }
 
-/* E2: PacketEn is 0 before and behind it. */
+/* E2: PacketEn is 0 before and after it. */
 static bool extra_pgd(const struct vmpt_rtit_unit *unit, const struct rtit_change *c)
 {
 	if (!rtit_erratum(unit, 2) || c->packet || c->after || !unit->trigger_en)
@@ -88,7 +88,7 @@ static bool extra_pgd(const struct vmpt_rtit_unit *unit, const struct rtit_chang
 	       ((!c->context && unit->context_en) || c->enabled);
 }
 
-void rtit_finish_given(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
+void rtit_finish_rest(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
 {
 	if (!c->packet && c->after)
 		rtit_lip(unit, VMPT_RTIT_PGE, ip);
@@ -101,7 +101,7 @@ void rtit_finish_given(struct vmpt_rtit_unit *unit, const struct rtit_change *c,
 void rtit_finish(struct vmpt_rtit_unit *unit, const struct rtit_change *c, u64 nlip, u64 ip)
 {
 	/* Not where TriggerEn becomes 0 with it (4.2.8). */
-	if (c->packet && !c->after && rtit_stop_tells(unit, c) && !c->disabled)
+	if (c->packet && !c->after && rtit_makes_pgd(unit, c) && !c->disabled)
 		rtit_lip(unit, VMPT_RTIT_PGD, nlip);
-	rtit_finish_given(unit, c, nlip, ip);
+	rtit_finish_rest(unit, c, nlip, ip);
 }

@@ -12,16 +12,16 @@ static void far_packets(struct vmpt_rtit_unit *unit, const struct rtit_change *c
 {
 	u64 lip = far->ip;
 
-	/* Where ContextEn is 0 behind it, there would have been no TIP. */
+	/* With ContextEn 0 after it, there would have been no TIP. */
 	if (unit->context_en)
 		rtit_lost_tip(unit, far->target);
-	/* FUP.PGD takes the place of FUP.FAR (4.2.9); of a TraceStop's see 4.2.8. */
-	if (!c->after && rtit_stop_tells(unit, c)) {
+	/* FUP.PGD replaces FUP.FAR (4.2.9); for a TraceStop's see 4.2.8. */
+	if (!c->after && rtit_makes_pgd(unit, c)) {
 		rtit_lip(unit, VMPT_RTIT_PGD, lip);
 		if (!unit->context_en)
 			return;
 	} else {
-		/* E1: a byte between the instruction's first and last one; it has 5 at least. */
+		/* E1: a byte between the instruction's first and last one; it has at least 5. */
 		if (rtit_erratum(unit, 1) && far->is_insn && far->prefixes > 3)
 			lip = far->insn + 3;
 		rtit_lip(unit, VMPT_RTIT_FAR, lip);
@@ -41,7 +41,7 @@ void vmpt_rtit_unit_far(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_far 
 	rtit_decide(unit, &c, true, far->target);
 	if (c.packet)
 		far_packets(unit, &c, far);
-	rtit_finish_given(unit, &c, far->ip, far->target);
+	rtit_finish_rest(unit, &c, far->ip, far->target);
 }
 
 /* ---- paging ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The commonest events of an RTIT unit inline: in a unit that traces without ranges, overflow
+ * The most common events of an RTIT unit inline: in a unit that traces without ranges, overflow
  * and anything due, a conditional branch is one more bit and a direct jump nothing.
  */
 #ifndef VMPT_MODEL_RTIT_FAST_H

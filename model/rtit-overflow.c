@@ -4,14 +4,14 @@
 
 /* ---- TraceStop ---- */
 
-/* In an overflow. E4: the packet comes at once, one in each, and nothing else of it. */
+/* In an overflow. E4: the packet comes at once, one per overflow, and nothing else of it. */
 static void held(struct vmpt_rtit_unit *unit)
 {
 	if (!rtit_erratum(unit, 4))
 		unit->stop_pending = true;
-	else if (!unit->stop_given)
+	else if (!unit->stop_tried)
 		rtit_put_trace_stop(unit);
-	unit->stop_given = true;
+	unit->stop_tried = true;
 }
 
 void rtit_trace_stop(struct vmpt_rtit_unit *unit)
@@ -38,7 +38,7 @@ static void pending_stop(struct vmpt_rtit_unit *unit)
 void rtit_overflow_begins(struct vmpt_rtit_unit *unit)
 {
 	unit->overflow_branch = false;
-	unit->stop_given = false;
+	unit->stop_tried = false;
 	unit->plain = false;
 }
 
@@ -58,7 +58,7 @@ void rtit_lost_tip(struct vmpt_rtit_unit *unit, u64 target)
 	unit->overflow_target = target & VMPT_RTIT_LIP_MASK;
 }
 
-/* What was held back comes when software ends the overflow, or with TriggerEn 0 never. */
+/* The delayed PSB comes when software ends the overflow, or never if TriggerEn is 0. */
 void rtit_held_psb(struct vmpt_rtit_unit *unit)
 {
 	if (unit->psb_held && unit->trigger_en)
@@ -83,7 +83,7 @@ void vmpt_rtit_unit_overflow_resolve(struct vmpt_rtit_unit *unit, u64 ip)
 	unit->regs.status &= ~VMPT_RTIT_STATUS_OVERFLOW;
 	if (unit->psb_held)
 		rtit_psb(unit);
-	/* Branches before the overflow, also a full TNT that was the cause of it. */
+	/* Branches before the overflow, including a full TNT that caused it. */
 	rtit_send_tnt(unit);
 	unit->regs.last_lip = 0;
 	unit->regs.last_call_nlip = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Time in an RTIT unit: MTC (4.2.12), STS (4.2.13), CNTP (3.3.4). It is what was pushed last. */
+/* Time in an RTIT unit: MTC (4.2.12), STS (4.2.13), CNTP (3.3.4). It is what was set last. */
 #include "model/rtit-emit.h"
 
 static bool less_pkts(const struct vmpt_rtit_unit *unit)
@@ -73,7 +73,7 @@ static void send_mtc(struct vmpt_rtit_unit *unit, u64 counter)
 	rtit_put(unit, &pkt);
 }
 
-/* Changes that are told one by one at the most: behind more the 8 bits say nothing. */
+/* Limit of changes that are sent one by one: after more the 8 bits are ambiguous. */
 #define MTC_MAX 255
 
 static void pass_mtcs(struct vmpt_rtit_unit *unit)
@@ -96,7 +96,7 @@ static void pass_mtcs(struct vmpt_rtit_unit *unit)
 
 /* ---- CNTP ---- */
 
-/* As Table 17 has it, with LESS_PKTS it counts in more states than without. */
+/* By Table 17, with LESS_PKTS it counts in more states than without. */
 static bool counts_cycles(const struct vmpt_rtit_unit *unit)
 {
 	return less_pkts(unit) == unit->config.options.cycle_rows_exchanged

@@ -10,22 +10,22 @@
  *					block ID: COUNT instructions from linear address IP on.
  *					COUNT lengths, a byte each, then the SIZE bytes of their
  *					code; both together padded with 0 to a whole word. An ID
- *					may be defined again: the new meaning holds from there on
- *	PART ID N			of block ID only the first N instructions retired
+ *					may be redefined: the new meaning holds from there on
+ *	PART ID N			only the first N instructions of block ID retired
  *	EVENT FROM.lo FROM.hi TO.lo TO.hi
  *					an interrupt or exception was delivered: the instruction
  *					at linear address FROM has not retired, execution went on
  *					at TO
  *	BEGIN IP.lo IP.hi		a run begins (host view and guests: VM entry)
- *	END IP.lo IP.hi			and ends; the instruction at IP has not retired. IP 0: all
- *					that began has
+ *	END IP.lo IP.hi			a run ends; the instruction at IP has not retired. IP 0: all
+ *					that began have
  *	STATE FLAGS IP.lo IP.hi CTL.lo CTL.hi CR3.lo CR3.hi EPTP.lo EPTP.hi
- *					what holds from the instruction at IP on: flags
+ *					the state from the instruction at IP on: flags
  *					TRUTH_CPL …, IA32_RTIT_CTL as software wrote it, CR3, and
  *					the EPT pointer, 0 without EPT. Not all files have it
  *
  * Each iteration of a REP instruction may come as a block of its own. A block word is written
- * when it is known how far the block came: when the next one begins or an event comes. "From",
+ * when it is known how far the block executed: when the next one begins or an event comes. "From",
  * "to" and IP are linear addresses at run time.
  */
 #ifndef VMPT_MODEL_TRUTH_FORMAT_H

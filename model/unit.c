@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A trace unit's beginning, its MSRs and RESET (SDM 3 33.2.8, Table 33-56 cases 1 to 3). */
+/* Initialization of a trace unit, its MSRs and RESET (SDM 3 33.2.8, Table 33-56 cases 1 to 3). */
 #include "model/emit.h"
 
 int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config)
@@ -69,7 +69,7 @@ int vmpt_unit_wrmsr(struct vmpt_unit *unit, u32 msr, u64 value, u64 ip, u64 next
 	return 0;
 }
 
-/* All MSRs that are there, CTL last; nothing unless all are legal (33.2.8.1, 33.3.5.2). */
+/* All MSRs that exist, CTL last; nothing unless all are legal (33.2.8.1, 33.3.5.2). */
 int vmpt_unit_xrstors(struct vmpt_unit *unit, const struct vmpt_pt_regs *from, u64 ip, u64 next_ip)
 {
 	struct vmpt_pt_regs want = *from, regs = unit->regs;

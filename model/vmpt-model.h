@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * libvmpt-model: the trace unit of one logical processor. Events in, packets out, exactly
- * as SDM 3 chapter 33 has them. What executes (an emulator, a simulator, a test) tells the
- * unit each event that could make a packet; the unit knows filters, enables, compression,
- * PSB cadence and output. Same events, same bytes.
+ * by SDM 3 chapter 33. The executing side (an emulator, a simulator, a test) reports to the
+ * unit each event that could make a packet; the unit handles filters, enables, compression,
+ * PSB cadence and output. The same events give the same bytes.
  *
- * The caller's memory, no allocation, no globals. One unit is one thread's at a time.
+ * Memory is the caller's; no allocation, no globals. Only one thread may use a unit at a time.
  *
- * Order: an event is told when it retires, with the state that holds after it. State of the
- * processor that no event changes is not told again.
+ * Order: an event is reported when it retires, with the state that holds after it. State of the
+ * processor that no event changes is not reported again.
  *
- * What the manual leaves open is an option (struct vmpt_unit_options) or said here:
+ * Where the manual leaves a choice, it is an option (struct vmpt_unit_options) or fixed as follows:
  * - The PSB+ is PSB, timing (TSC, TMA, CBR), PIP, VMCS, MODE.TSX, MODE.Exec, FUP, PSBEND.
- * - A PSB+ that has become due comes behind the packets of the event that made it due, with
+ * - A PSB+ that has become due comes after the packets of the event that made it due, with
  *   the IP where execution goes on; never inside a compound event or a block.
- * - Packets wait in the unit until its buffer is full, TraceEn is cleared or the caller asks
- *   (vmpt_unit_flush()). TNT bits wait for their packet.
+ * - Packets stay in the unit until its buffer is full, TraceEn is cleared or the caller calls
+ *   vmpt_unit_flush(). TNT bits stay until their packet is full or must be sent.
  */
 #ifndef VMPT_MODEL_VMPT_MODEL_H
 #define VMPT_MODEL_VMPT_MODEL_H
@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/* ---- what executes ---- */
+/* ---- the executing side ---- */
 
 /* The processor's mode, as far as packets and filters depend on it. */
 struct vmpt_mode {
@@ -40,7 +40,7 @@ struct vmpt_mode {
 	bool enclave; /* in a production (opt-out) enclave: no context; false in a debug one */
 };
 
-/* Clocks. Pushed by the caller whenever time has passed; never goes back but for tsc. */
+/* Clocks. Set by the caller whenever time has passed; only tsc may go back. */
 struct vmpt_now {
 	u64 tsc;    /* as root operation's RDTSC reads it */
 	u64 art;    /* core crystal clock */
@@ -51,30 +51,30 @@ struct vmpt_now {
 
 /* Where packets go. */
 struct vmpt_sink {
-	/* All of @len bytes. Negative: they could not be taken (a full disk): an overflow. */
+	/* Take all of @len bytes. Negative: impossible (a full disk), which is an overflow. */
 	int (*write)(void *opaque, const u8 *bytes, size_t len);
 	void *opaque;
 };
 
-/* What processors may do either way. */
+/* Choices that the manual leaves to the processor. */
 struct vmpt_unit_options {
 	bool deferred_tips; /* 33.4.2.3 */
 	bool long_tnt;	    /* TNTs of up to 47 bits */
 	bool no_ip_compression;
-	/* A PIP at a transition with ContextEn = 0 before and after (the manual: unsaid). */
+	/* A PIP at a transition with ContextEn = 0 before and after (the manual is silent). */
 	bool pip_without_context;
 	/* MODE.Exec only where it differs from the last one sent (33.4.2.8: "may opt"). */
 	bool suppress_same_mode;
 	/*
-	 * Behind a RET that goes elsewhere than its CALL says, compress no RET whose CALL was
+	 * After a RET that does not return to its CALL, compress no RET whose CALL was
 	 * before it: 33.4.2.2 takes an entry off the decoder's stack for each RET, and so
-	 * does perf; libipt only for a compressed one, and it goes astray.
+	 * does perf; libipt does so only for a compressed one, and goes wrong.
 	 */
 	bool careful_retc;
 	/*
-	 * UINTR and UIRET with a FUP alone, as Table 33-55 prints rows 26 and 27. All other
+	 * UINTR and UIRET with a FUP alone, as in rows 26 and 27 of Table 33-55. All other
 	 * text (33.2.1.3) gives them the TIP of every far transfer, without which no decoder
-	 * can follow them; that is what is done without this option.
+	 * can follow them; that is the default.
 	 */
 	bool uintr_fup_alone;
 };
@@ -82,7 +82,7 @@ struct vmpt_unit_options {
 struct vmpt_unit_config {
 	struct vmpt_pt_cpuid cpuid;
 	struct vmpt_unit_options options;
-	/* One of both: packets as a stream, or to physical memory as the OUTPUT MSRs say. */
+	/* Exactly one: packets as a stream, or to physical memory by the OUTPUT MSRs. */
 	const struct vmpt_sink *sink;
 	const struct vmpt_output_memory *memory;
 	/* Optional: a ToPA PMI is pended (GLOBAL_STATUS[55] and the LVT are the caller's). */
@@ -93,7 +93,7 @@ struct vmpt_unit_config {
 /* RET compression (33.4.2.2) */
 #define VMPT_RET_STACK 64
 
-/* Bytes that wait inside a unit at the most: TNTs, deferred TIPs, what a sink refused. */
+/* Limit of bytes pending in a unit: TNTs, deferred TIPs, bytes that a sink refused. */
 #define VMPT_UNIT_BUFFER 1024
 #define VMPT_UNIT_TIPS	 16
 
@@ -116,7 +116,7 @@ struct vmpt_unit {
 	struct vmpt_mode mode;
 	struct vmpt_unit_vmx vmx;
 	struct vmpt_now now;
-	u64 bytes;     /* given to the sink or to memory since init */
+	u64 bytes;     /* passed to the sink or to memory since init */
 	u64 overflows; /* OVFs */
 	u8 output_why; /* enum vmpt_output_error of the last STATUS.Error */
 
@@ -124,7 +124,7 @@ struct vmpt_unit {
 	bool trigger_en, context_en, filter_en, branch_en, packet_en;
 	bool ranged; /* an ADDRn_CFG is not 0 */
 
-	/* TNT and TIPs that wait */
+	/* pending TNT bits and TIPs */
 	u64 tnt_bits;
 	u8 tnt_count, tnt_max;
 	u8 tip_count;
@@ -138,14 +138,14 @@ struct vmpt_unit {
 	bool psb_due;
 	bool in_overflow, in_tx;
 	u32 tx_nested;	   /* transactions that began inside this one */
-	bool lost_pip;	   /* an overflow took a PIP that no PSB+ has told since */
+	bool lost_pip;	   /* an overflow dropped a PIP that no PSB+ has replaced since */
 	u8 block;	   /* block context (33.4.1.1) */
 	u8 last_exec;	   /* MODE.Exec that was sent last, 0xff: none */
-	bool whole_ip;	   /* the next IP is sent whole: Last IP is not the decoder's */
-	bool smm_trace_en; /* what SMI saved */
-	bool entry_pip;	   /* the enable under way is a VM entry's that is not concealed */
-	bool rsm;	   /* the enable under way is an RSM's: CFE.RSM goes before its packets */
-	bool rest;	   /* what waits goes before the packets of the next enable */
+	bool whole_ip;	   /* the next IP is sent in full: Last IP is not the decoder's */
+	bool smm_trace_en; /* TraceEn as saved by SMI */
+	bool entry_pip;	   /* the current enable is by a VM entry that is not concealed */
+	bool rsm;	   /* the current enable is by RSM: CFE.RSM goes before its packets */
+	bool rest;	   /* pending bytes go before the packets of the next enable */
 
 	/* time */
 	u64 cyc_at; /* cycles at the last CYC */
@@ -157,8 +157,8 @@ struct vmpt_unit {
 };
 
 /*
- * After a cold reset, in real mode's state (mode all 0). -VMPT_E_INVAL: neither or both of
- * sink and memory. @config is copied; what it points to stays the caller's.
+ * The state after a cold reset, in real mode (mode all 0). -VMPT_E_INVAL: neither or both of
+ * sink and memory. @config is copied; what it points to is owned by the caller.
  */
 int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config);
 
@@ -167,12 +167,12 @@ int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config
 /*
  * RDMSR, WRMSR of a PT MSR at @next_ip, the next instruction's IP. Checks as arch/pt-regs.h;
  * a change of TraceEn makes the packets of Table 33-56, cases 1 to 3 (@ip: CLIP). A write
- * that clears TraceEn flushes; then the OUTPUT MSRs are true. 0, VMPT_GP, -VMPT_E_INVAL.
+ * that clears TraceEn flushes; then the OUTPUT MSRs are exact. 0, VMPT_GP, -VMPT_E_INVAL.
  */
 int vmpt_unit_rdmsr(struct vmpt_unit *unit, u32 msr, u64 *value);
 int vmpt_unit_wrmsr(struct vmpt_unit *unit, u32 msr, u64 value, u64 ip, u64 next_ip);
 
-/* XRSTORS and XSAVES of component 8: as WRMSR of all, CTL last; TraceEn cleared last. */
+/* XRSTORS and XSAVES of component 8: like WRMSR of all, CTL last; TraceEn is cleared last. */
 int vmpt_unit_xrstors(struct vmpt_unit *unit, const struct vmpt_pt_regs *regs, u64 ip, u64 next_ip);
 void vmpt_unit_xsaves(struct vmpt_unit *unit, struct vmpt_pt_regs *regs, u64 ip);
 
@@ -201,7 +201,7 @@ enum vmpt_far_kind {
 	VMPT_FAR_EXCEPTION, /* ip: of the instruction that has not completed */
 	VMPT_FAR_INTERRUPT, /* external, NMI: ip is NLIP */
 	VMPT_FAR_TASK,	    /* task switch by far JMP, CALL, IRET: no FUP */
-	VMPT_FAR_INIT,	    /* target used on a BSP; an AP waits for SIPI (waits) */
+	VMPT_FAR_INIT,	    /* target is used on a BSP; an AP waits for SIPI (waits) */
 	VMPT_FAR_SIPI,	    /* vector: of the SIPI */
 	VMPT_FAR_SMI,	    /* TraceEn is saved and cleared */
 	VMPT_FAR_RSM,	    /* TraceEn is restored */
@@ -225,17 +225,17 @@ enum vmpt_far_time {
 struct vmpt_far {
 	u8 kind; /* enum vmpt_far_kind */
 	u8 vector;
-	bool waits;	  /* INIT on an AP: nothing executes until SIPI */
+	bool waits;	  /* INIT on an AP: it executes nothing until SIPI */
 	bool cr3_written; /* a PIP is due (task switch, INIT, …) */
 	bool page_fault;  /* with pf_address: EVD.PFA */
 	u64 pf_address;
-	u64 ip; /* source, for the FUP: CLIP or NLIP as the kind says */
+	u64 ip; /* source, for the FUP: CLIP or NLIP depending on the kind */
 	u64 target;
 	struct vmpt_mode mode; /* after it */
 	/*
 	 * VMPT_FAR_TIMES clocks by enum vmpt_far_time, whether or not there is such a packet;
-	 * NULL: all of it at once. What goes before them (CFE, EVD, FUP) is at the time that
-	 * was pushed last.
+	 * NULL: all of it at once. Packets before them (CFE, EVD, FUP) have the time that
+	 * was set last.
 	 */
 	const struct vmpt_now *times;
 };
@@ -248,8 +248,8 @@ void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mo
 void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if);
 
 /*
- * TSX (Table 33-10). @ip: CLIP. Nested transactions are told too and make no packet: each
- * begin and each commit, while an abort ends them all. An XRELEASE that ends none is none.
+ * TSX (Table 33-10). @ip: CLIP. Nested transactions are reported too and make no packet: each
+ * begin and each commit; an abort ends them all. An XRELEASE that ends none is not reported.
  */
 void vmpt_unit_tx_begin(struct vmpt_unit *unit, u64 ip);
 void vmpt_unit_tx_commit(struct vmpt_unit *unit, u64 ip);
@@ -262,8 +262,8 @@ void vmpt_unit_ptwrite(struct vmpt_unit *unit, u64 ip, u64 payload, unsigned int
 
 /*
  * Power events (33.2.3, Table 33-57's body). @state, @sub_state: the C-state that is entered,
- * as PWRE has it, 0 to 15 each. An MWAIT, UMWAIT or TPAUSE that faults or exits is none
- * (row 1). State 0 with sub-state 0 or 1 is C0 or C0.1, or that the MWAIT does not wait
+ * as in PWRE, 0 to 15 each. An MWAIT, UMWAIT or TPAUSE that faults or exits is not reported
+ * (row 1). State 0 with sub-state 0 or 1 is C0 or C0.1, or an MWAIT that does not wait
  * (monitor not armed, virtual interrupt): no packets (row 2), and its end is no wake.
  */
 void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 state, u8 sub_state);
@@ -271,7 +271,7 @@ void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_s
 void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason);
 
 /* A block of @n items (33.4.1.1): PEBS over PT. @sz: 0 8-byte items, 1 4-byte. @ip: of
- * the FUP behind BEP, in context. */
+ * the FUP after BEP, in context. */
 struct vmpt_unit_item {
 	u8 id;
 	u64 payload;
@@ -317,48 +317,49 @@ struct vmpt_unit_exit {
 void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit);
 
 /*
- * One that fails late, and goes to the host as a VM exit does. @entry->load_ctl: CTL was loaded
- * before it failed. Of @exit the host's side counts, with what it does to CTL.
+ * A VM entry that fails late, and goes to the host like a VM exit. @entry->load_ctl: CTL was loaded
+ * before it failed. Of @exit only the host's side is used, and its change of CTL.
  */
 void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
 				   const struct vmpt_unit_exit *exit);
 
 /* ---- time ---- */
 
-/* Time has passed: MTCs that are due. The cycle counter has 64 bits and does not wrap. */
+/* Time has passed: send MTCs that are due. The cycle counter has 64 bits and does not wrap. */
 void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_now *now);
 /* A standalone CYC, as before the hardware's counter wraps (33.3.6). */
 void vmpt_unit_cyc(struct vmpt_unit *unit);
-/* A frequency change (CBR), or clocks that stood still (TSC, TMA, CBR; Table 33-55, 25). */
+/* A frequency change (CBR), or clocks that were stopped (TSC, TMA, CBR; Table 33-55, 25). */
 void vmpt_unit_frequency(struct vmpt_unit *unit, u8 cbr);
 void vmpt_unit_clock_resumed(struct vmpt_unit *unit);
 
-/* ---- trouble and end ---- */
+/* ---- overflow and flush ---- */
 
 /*
  * An internal buffer overflow begins; it is resolved at @ip with the next call (33.3.8).
- * One begins by itself (in_overflow) when sink or memory refuse and the buffer is full; the
- * caller resolves it too, and while there is no room that call does nothing.
+ * One also begins (in_overflow) when sink or memory refuse and the buffer is full; the
+ * caller resolves that too, and while there is no room the call does nothing.
  */
 void vmpt_unit_overflow(struct vmpt_unit *unit);
 void vmpt_unit_overflow_resolve(struct vmpt_unit *unit, u64 ip);
 
 /*
- * What the sink or memory refused by a negative return waits; try again. 0: all is out;
- * negative: what the callback returned.
+ * Retry bytes that the sink or memory refused by a negative return. 0: nothing is pending;
+ * negative: the callback's return value.
  */
 int vmpt_unit_flush(struct vmpt_unit *unit);
 
 /*
- * What memory has refused and still waits when TraceEn is cleared: it belongs to the output
- * that it was for. The caller takes it away, and gives it back when the OUTPUT MSRs hold that
- * position again: before TraceEn is set, when it goes before the packets of the enable, or
- * with TraceEn 0, for vmpt_unit_flush(). What is not taken is lost with the next enable.
+ * Bytes that memory refused and that are still pending when TraceEn is cleared: they belong to
+ * the output that they were meant for. The caller takes them away, and gives them back when the
+ * OUTPUT MSRs hold that position again: either before TraceEn is set, then they go before the
+ * packets of the enable, or with TraceEn 0, for vmpt_unit_flush(). Bytes that are not taken are
+ * lost with the next enable.
  */
 struct vmpt_unit_rest {
 	u8 bytes[VMPT_UNIT_BUFFER];
 	u16 used;
-	bool in_overflow; /* and behind them something was lost */
+	bool in_overflow; /* packets after them were lost */
 };
 void vmpt_unit_rest_take(struct vmpt_unit *unit, struct vmpt_unit_rest *rest);
 void vmpt_unit_rest_give(struct vmpt_unit *unit, const struct vmpt_unit_rest *rest);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * VMX transitions (SDM 3 33.5, Tables 33-52 to 33-54, 33-56 cases 11 and 12): what they
- * leave under the conceal controls, with and without load and clear of TraceEn.
+ * VMX transitions (SDM 3 33.5, Tables 33-52 to 33-54, 33-56 cases 11 and 12): their packets
+ * under the conceal controls, with and without load and clear of TraceEn.
  */
 #include "model/emit.h"
 
@@ -35,7 +35,7 @@ void vmpt_unit_vmxoff(struct vmpt_unit *unit)
 	unit->rules.no_ctl_writes = 0;
 }
 
-/* The state of VMX operation that an entry brings. */
+/* Set the state of VMX operation by an entry. */
 static void enter_nonroot(struct vmpt_unit *unit, const struct vmpt_unit_entry *entry)
 {
 	u64 vmcs = unit->vmx.vmcs;
@@ -82,7 +82,7 @@ static void entry_event(struct vmpt_unit *unit, const struct vmpt_unit_entry *en
 		unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
 }
 
-/* A write that changes nothing is none (33.2.8.3), and leaves tracing alone. */
+/* A write that changes nothing does not count (33.2.8.3), and does not affect tracing. */
 static bool loads(const struct vmpt_unit *unit, bool load_ctl, u64 ctl)
 {
 	return load_ctl && (ctl != unit->regs.ctl || !(ctl & VMPT_CTL_TRACE_EN));
@@ -109,7 +109,7 @@ void vmpt_unit_vmentry(struct vmpt_unit *unit, const struct vmpt_unit_entry *ent
 			unit->mode = entry->mode;
 		return;
 	}
-	/* Loading CTL: a host that still traces is stopped by an MSR list (33.5.2.2). */
+	/* CTL is loaded: a host that still traces is stopped by an MSR list (33.5.2.2). */
 	if (unit->regs.ctl & VMPT_CTL_TRACE_EN) {
 		if (before)
 			unit_emit_no_ip(unit, VMPT_PT_TIP_PGD);
@@ -180,7 +180,7 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 	unit->vmx.nonroot = false;
 	load = loads(unit, exit->load_ctl, exit->ctl);
 	if (load && unit->regs.ctl & VMPT_CTL_TRACE_EN) {
-		/* The MSR list comes behind the host's state: its PIP is in the guest's trace. */
+		/* The MSR list comes after the host's state: its PIP is in the guest's trace. */
 		if (!conceal && unit->regs.ctl & VMPT_CTL_OS && was)
 			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);
 		exit_disables(unit, before);
@@ -197,7 +197,7 @@ void vmpt_unit_vmexit(struct vmpt_unit *unit, const struct vmpt_unit_exit *exit)
 	}
 }
 
-/* What a VM entry that fails late leaves in CTL: what it loaded, then what the exit does. */
+/* CTL after a VM entry that fails late: the loaded value, then the exit's change. */
 static u64 failed_ctl(const struct vmpt_unit *unit, const struct vmpt_unit_entry *entry,
 		      const struct vmpt_unit_exit *exit)
 {
@@ -215,7 +215,7 @@ void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_uni
 	bool load = loads(unit, entry->load_ctl, entry->ctl);
 	u64 ctl = failed_ctl(unit, entry, exit);
 	/*
-	 * "VMM only": TraceEn was 0 meanwhile, there is the TIP alone. What else touches CTL ends
+	 * "VMM only": TraceEn was 0 meanwhile, there is only the TIP. Any other change of CTL ends
 	 * the trace at the instruction, and may begin one in the host.
 	 */
 	bool vmm_only = load && !(entry->ctl & VMPT_CTL_TRACE_EN) && ctl == unit->regs.ctl;
@@ -229,7 +229,7 @@ void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_uni
 			unit_emit_ip(unit, VMPT_PT_FUP, entry->ip);
 		if (!load && !entry->vmx.conceal_entry && was && unit->regs.ctl & VMPT_CTL_OS)
 			unit_emit_pip(unit, entry->mode.cr3, entry->mode.pae, true);
-		/* The MSR list comes behind the host's state. */
+		/* The MSR list comes after the host's state. */
 		if (ends && !load && !exit->clear_ctl && !entry->vmx.conceal_exit && was &&
 		    unit->regs.ctl & VMPT_CTL_OS)
 			unit_emit_pip(unit, exit->mode.cr3, exit->mode.pae, false);

@@ -17,7 +17,7 @@ static u64 ticks(struct pc_cpu *pc)
 	return now;
 }
 
-/* What they are at tick @t. */
+/* The clocks at tick @t. */
 static void clocks_at(struct pc_cpu *pc, u64 t, struct vmpt_now *now)
 {
 	now->cycles = t - pc->slept;
@@ -36,14 +36,14 @@ static void push(struct pc_cpu *pc, u64 t)
 	vmpt_unit_time(&pc->unit, &now);
 }
 
-/* An MTC is made when its bit of the crystal clock changes, not at the event behind it. */
+/* An MTC is made when its bit of the crystal clock changes, not at the next event. */
 static void pass_edges(struct pc_cpu *pc, u64 t)
 {
 	const struct vmpt_unit *unit = &pc->unit;
 	u64 freq = unit->regs.ctl >> VMPT_CTL_MTC_FREQ_SHIFT & 0xf;
 	u64 last = t / PC_TSC_PER_CRYSTAL >> freq;
 
-	/* After too long a gap there are none, but a TSC (model/clock.c). */
+	/* After too long a gap there is a TSC instead (model/clock.c). */
 	if (last - unit->mtc_at > 0xff)
 		return;
 	for (u64 at = unit->mtc_at + 1; at <= last && unit->trigger_en; at++)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The walk of EPT's tables for PT: as Bochs's own (translate_guest_physical() in its
- * cpu/paging.cc), which exits on the spot. This one says which exit there must be: it is
+ * The walk of EPT's tables for PT: like Bochs's own (translate_guest_physical() in its
+ * cpu/paging.cc), which exits at once. This one returns the exit that must come: it is
  * asynchronous to instruction execution (bit 16 of the exit qualification), has no linear
  * address and is never turned into a #VE. Besides violations and misconfigurations there are the
  * full page-modification log and the APIC-access page (SDM 3, "Translation of Guest-Physical
  * Addresses Used by Intel PT"), also asynchronous. A page under sub-page write permissions is
  * read-only here.
  *
- * Nothing is cached: INVEPT, VMFUNC and other processors' changes count at once.
+ * Nothing is cached: INVEPT, VMFUNC and other processors' changes take effect at once.
  */
 #include "ept.h"
 
@@ -103,7 +103,7 @@ static bool present(const struct walk *w)
 	return w->entry[w->level] & bits;
 }
 
-/* What all entries allow, as bits 6:3 of the exit qualification. */
+/* The permissions of all entries, as bits 6:3 of the exit qualification. */
 static u64 allowed(const struct walk *w)
 {
 	bool user = w->pc->cpu->vmcs.vmexec_ctrls2.MBE_CTRL() && w->allowed & USER_EXECUTE;

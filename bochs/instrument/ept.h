@@ -6,8 +6,8 @@
 #include "pc.h"
 
 /*
- * Translates guest-physical address @gpa for a read, or for a write with all that comes with
- * it: accessed and dirty flags, page-modification log. True: *@pa; else *@exit.
+ * Translate guest-physical address @gpa for a read, or for a write with all its effects:
+ * accessed and dirty flags, page-modification log. True: *@pa; else *@exit.
  */
 bool ept_translate(struct pc_cpu *pc, u64 gpa, bool write, u64 *pa, struct ept_exit *exit);
 

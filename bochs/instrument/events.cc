@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Bochs's branches, interrupts and other events as events of the trace unit (model/). Near
- * branches come while TraceEn is 1 only; the unit's state that they would have kept is set when
- * TraceEn is set (msr.cc, vmx.cc).
+ * branches come only while TraceEn is 1; the unit's state that they would have maintained is set
+ * when TraceEn is set (msr.cc, vmx.cc).
  */
 #include "pc.h"
 
@@ -58,7 +58,7 @@ void vmpt_control_register(unsigned int cpu, unsigned int what)
 		break;
 	case BX_INSTR_MOV_CR0:
 	case BX_INSTR_MOV_CR4:
-		/* No packet, but PAE paging and EFER.LMA may be others now. */
+		/* No packet, but PAE paging and EFER.LMA may have changed. */
 		pc_mode(pc, &pc->unit.mode);
 		break;
 	case BX_INSTR_TASK_SWITCH:
@@ -105,8 +105,8 @@ void vmpt_far_origin(unsigned int cpu)
 	pc->task_switch = false;
 }
 
-/* @far has kind, ip and what is special; the rest is the processor's state. */
-static void tell(struct pc_cpu *pc, struct vmpt_far *far)
+/* @far has kind, ip and special fields; the rest is the processor's state. */
+static void report(struct pc_cpu *pc, struct vmpt_far *far)
 {
 	far->target = pc_next(pc);
 	pc_mode(pc, &far->mode);
@@ -139,7 +139,7 @@ void vmpt_far(unsigned int cpu, unsigned int what)
 		far.cr3_written = true;
 	}
 	far.ip = pc->origin;
-	tell(pc, &far);
+	report(pc, &far);
 }
 
 static bool is_software(int type)
@@ -173,7 +173,7 @@ void vmpt_event_delivered(unsigned int cpu, Bit8u vector, unsigned int type)
 	far.page_fault = type == BX_HARDWARE_EXCEPTION && vector == BX_PF_EXCEPTION;
 	far.pf_address = pc->cpu->cr2;
 	far.ip = pc->origin;
-	tell(pc, &far);
+	report(pc, &far);
 }
 
 void vmpt_uintr(unsigned int cpu, unsigned int vector)
@@ -188,7 +188,7 @@ void vmpt_uintr(unsigned int cpu, unsigned int vector)
 	far.kind = VMPT_FAR_UINTR;
 	far.vector = (u8)vector;
 	far.ip = pc->origin;
-	tell(pc, &far);
+	report(pc, &far);
 }
 
 void vmpt_smi(unsigned int cpu)
@@ -202,7 +202,7 @@ void vmpt_smi(unsigned int cpu)
 	pc_truth_smm(pc, true, pc->origin);
 	far.kind = VMPT_FAR_SMI;
 	far.ip = pc->origin;
-	tell(pc, &far);
+	report(pc, &far);
 	pc_memory_leave(pc);
 	pc->unit.vmx.on = pc->unit.vmx.nonroot = false;
 }
@@ -218,7 +218,7 @@ void vmpt_rsm(unsigned int cpu)
 	far.ip = pc->origin;
 	pc_time_now(pc);
 	pc_memory_enter(pc);
-	tell(pc, &far);
+	report(pc, &far);
 	pc_truth_smm(pc, false, pc_next(pc));
 	pc_flush(pc);
 	pc_watch(pc);
@@ -251,7 +251,7 @@ void vmpt_reset(unsigned int cpu, unsigned int source)
 	far.ip = pc->origin;
 	far.cr3_written = true;
 	far.waits = pc->cpu->activity_state == BX_CPU_C::BX_ACTIVITY_STATE_WAIT_FOR_SIPI;
-	tell(pc, &far);
+	report(pc, &far);
 }
 
 void vmpt_sipi(unsigned int cpu, unsigned int vector)
@@ -261,7 +261,7 @@ void vmpt_sipi(unsigned int cpu, unsigned int vector)
 
 	far.kind = VMPT_FAR_SIPI;
 	far.vector = (u8)vector;
-	tell(pc, &far);
+	report(pc, &far);
 }
 
 /* ---- sleep (33.2.3, Table 33-57's body) ---- */
@@ -275,13 +275,13 @@ static void sleeps(struct pc_cpu *pc, u64 ip)
 	pc_time_sleep(pc);
 }
 
-/* HLT is C1; so is shutdown. MWAIT was told, and waiting for SIPI is no power event. */
+/* HLT is C1; so is shutdown. MWAIT was reported, and waiting for SIPI is no power event. */
 void vmpt_sleep(unsigned int cpu, unsigned int state)
 {
 	struct pc_cpu *pc = pc_of(cpu);
 	struct vmpt_far far = {};
 
-	/* A VM entry to an inactive guest: its state is not there yet. */
+	/* A VM entry to an inactive guest: its state is not loaded yet. */
 	if (!(vmpt_watch[cpu] & VMPT_WATCH_PT) || pc->in_entry)
 		return;
 	switch (state) {
@@ -291,7 +291,7 @@ void vmpt_sleep(unsigned int cpu, unsigned int state)
 	case BX_CPU_C::BX_ACTIVITY_STATE_SHUTDOWN:
 		far.kind = VMPT_FAR_SHUTDOWN;
 		far.ip = pc_place(pc);
-		tell(pc, &far);
+		report(pc, &far);
 		sleeps(pc, pc_place(pc));
 		break;
 	default:
@@ -308,13 +308,13 @@ void pc_sleep_entered(struct pc_cpu *pc)
 		sleeps(pc, pc_next(pc));
 }
 
-/* @state and @sub_state as PWRE has them; 0 with 0 or 1 is C0 or C0.1 and tells nothing. */
+/* @state and @sub_state as in PWRE; 0 with 0 or 1 is C0 or C0.1, which makes no packet. */
 static void waits(struct pc_cpu *pc, u32 hints, u32 ext, u8 state, u8 sub_state)
 {
 	if (!(vmpt_watch[pc->id] & VMPT_WATCH_PT) || (!state && sub_state <= 1))
 		return;
 	pc_time(pc);
-	/* C0.2 is none of the core's C-states. */
+	/* C0.2 is not a C-state of the core. */
 	pc->c_state = state;
 	pc->waits = true;
 	vmpt_unit_mwait(&pc->unit, pc_place(pc), hints, ext, state, sub_state);

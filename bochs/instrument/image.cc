@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Images of the PC's memory: byte N of the file is that at physical address N. Pages of zeros are
- * holes. What is no memory, devices and ROM below 1 MB aside, is not in it.
+ * holes. Addresses without memory, except devices and ROM below 1 MB, are not in it.
  */
 #include "pc.h"
 
@@ -39,7 +39,7 @@ void pc_image(const char *name)
 	/* RAM goes on above 4 GB. */
 	if (size > 0xc0000000)
 		size += 0x40000000;
-	/* Packets that wait are memory's, too. */
+	/* Pending packets belong to memory, too. */
 	for (unsigned int cpu = 0; cpu < VMPT_BOCHS_CPUS; cpu++) {
 		if (pc_of(cpu))
 			(void)vmpt_unit_flush(&pc_of(cpu)->unit);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What Bochs tells the library, and asks it: Bochs's own instrumentation macros and those that
+ * Bochs's calls into the library: Bochs's own instrumentation macros and those that
  * the patches in bochs/patches/ add. All of Bochs's files include this one; it includes nothing,
- * so that a change of the library does not build Bochs anew.
+ * so that a change of the library does not rebuild Bochs.
  *
- * The macros stand inside methods of BX_CPU_C: its fields and "i", the instruction, are at hand.
+ * The macros are used inside methods of BX_CPU_C: its fields and "i", the instruction, are in
+ * scope.
  */
 #ifndef VMPT_BOCHS_INSTRUMENT_H
 #define VMPT_BOCHS_INSTRUMENT_H
@@ -16,13 +17,13 @@ struct cpuid_function_t;
 
 #define VMPT_BOCHS_CPUS 8
 
-/* What a processor's events are wanted for; 0: nothing is called for most of them. */
+/* Why a processor's events are wanted; 0: nothing is called for most of them. */
 #define VMPT_WATCH_PT	 1 /* TraceEn is 1 */
-#define VMPT_WATCH_TRUTH 2 /* what is executed is written down */
+#define VMPT_WATCH_TRUTH 2 /* executed instructions are recorded */
 #define VMPT_WATCH_IF	 4 /* TraceEn and EventEn are 1: changes of RFLAGS.IF count */
 extern Bit8u vmpt_watch[VMPT_BOCHS_CPUS];
 
-/* What of PT the processor has in VMX operation, see vmpt_vmx_has(). */
+/* PT features of the processor in VMX operation, see vmpt_vmx_has(). */
 enum vmpt_vmx_part {
 	VMPT_VMX_MISC_PT,	/* IA32_VMX_MISC[14] */
 	VMPT_VMX_CONCEAL,	/* the three conceal controls */
@@ -39,7 +40,7 @@ void vmpt_outp(Bit16u port, unsigned int len, Bit32u value);
 
 /* ---- near branches, MOV CR3, RFLAGS.IF (events.cc); CS:RIP is where execution goes on ---- */
 void vmpt_jcc(unsigned int cpu, bool taken);
-/* @what: BX_INSTR_IS_JMP …; @next_ip: RIP behind the instruction. */
+/* @what: BX_INSTR_IS_JMP …; @next_ip: RIP after the instruction. */
 void vmpt_near(unsigned int cpu, unsigned int what, bx_address next_ip);
 void vmpt_control_register(unsigned int cpu, unsigned int what);
 void vmpt_if(unsigned int cpu);
@@ -47,11 +48,11 @@ void vmpt_ptwrite(unsigned int cpu, Bit64u payload, unsigned int size);
 bool vmpt_has_ptwrite(unsigned int cpu);
 
 /* ---- far transfers and events (events.cc) ---- */
-/* A far branch begins: CS:prev_rip is its place. */
+/* A far branch begins: CS:prev_rip is its address. */
 void vmpt_far_origin(unsigned int cpu);
 /* It has come to its target. @what: BX_INSTR_IS_CALL … */
 void vmpt_far(unsigned int cpu, unsigned int what);
-/* Delivery of an interrupt or exception begins; CS:RIP, or CS:prev_rip for INT n, is its place. */
+/* Delivery of an interrupt or exception begins at CS:RIP, or at CS:prev_rip for INT n. */
 void vmpt_event_origin(unsigned int cpu, int type);
 void vmpt_event_delivered(unsigned int cpu, Bit8u vector, unsigned int type);
 void vmpt_uintr(unsigned int cpu, unsigned int vector);
@@ -60,7 +61,7 @@ void vmpt_rsm(unsigned int cpu);
 /* BX_RESET_SOFTWARE is INIT. */
 void vmpt_reset(unsigned int cpu, unsigned int source);
 void vmpt_sipi(unsigned int cpu, unsigned int vector);
-/* Enters activity state @state, and leaves it; @reason as PWRX has it (Table 33-44). */
+/* Enter activity state @state, and leave it; @reason as in PWRX (Table 33-44). */
 #define BX_INSTR_WAKE_INTERRUPT 1
 #define BX_INSTR_WAKE_TIMER	2
 #define BX_INSTR_WAKE_STORE	4
@@ -73,7 +74,7 @@ void vmpt_mwait(unsigned int cpu, Bit32u hints, Bit32u ext);
 void vmpt_umwait(unsigned int cpu, Bit32u request, bool no_c02);
 
 /* ---- MSRs and CPUID (msr.cc) ---- */
-/* 0: not one of ours; 1: done; -1: #GP. */
+/* 0: not one of our MSRs; 1: done; -1: #GP. */
 int vmpt_rdmsr(unsigned int cpu, Bit32u index, Bit64u *value);
 int vmpt_wrmsr(unsigned int cpu, Bit32u index, Bit64u value);
 void vmpt_cpuid(unsigned int cpu, Bit32u leaf, Bit32u subleaf, struct cpuid_function_t *result);
@@ -97,9 +98,9 @@ void vmpt_vmexit_done(unsigned int cpu);
 bool vmpt_pt_traces(unsigned int cpu);
 bool vmpt_pt_ctl_valid(unsigned int cpu, Bit64u ctl);
 Bit64u vmpt_pt_ctl(unsigned int cpu);
-/* At an instruction boundary behind BX_EVENT_VMX_PT_OUTPUT (memory.cc). */
+/* At an instruction boundary after BX_EVENT_VMX_PT_OUTPUT (memory.cc). */
 void vmpt_pt_output_exit(unsigned int cpu);
-/* The VM exit under way is one of these. */
+/* Whether the current VM exit is one of these. */
 bool vmpt_pt_output_exits(unsigned int cpu);
 
 /* ---- what is executed (truth.cc) ---- */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The run's log, run.log in its folder, a line for each thing: TICKS, then what. At the end it has
- * for each processor, as far as they are not 0:
+ * The run's log, run.log in its folder, one line per event: TICKS, then the event. At the end it
+ * has * for each processor, if they are not 0:
  *
  *	entries cpu N vmcs ADDRESS count N	VM entries that reached the guest
- *	failed cpu N vmcs ADDRESS count N	that failed behind the controls' checks
+ *	failed cpu N vmcs ADDRESS count N	that failed after the controls' checks
  *	exits cpu N vmcs ADDRESS reason N count N
  *	packets cpu N bytes N overflows N
  *	truth FILE instructions N
- *	modified FILE cr3 ADDRESS page ADDRESS	code that changed while truth was written
+ *	modified FILE cr3 ADDRESS page ADDRESS	code that changed while it was recorded
  */
 #include "pc.h"
 

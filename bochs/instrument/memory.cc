@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * PT's output in the PC's memory, and the VM exits that it causes where "Intel PT uses guest
- * physical addresses" sends it through EPT. The rule:
+ * physical addresses" sends it through EPT. The rules:
  *
- * - The processor translates ahead (check()): the page that the next byte goes to at VM entry,
- *   RSM and WRMSR that sets TraceEn; the page behind it while the current one still has room for
- *   AHEAD bytes, more than can wait in the unit. What it cannot translate becomes a VM exit at
- *   the next instruction boundary (BX_EVENT_VMX_PT_OUTPUT), which may follow right behind a VM
- *   entry, before the guest's first instruction. Until then packets wait in the unit.
- * - Such an exit is no more than a wish: one that comes before it (SMI too) forgets it, and the
- *   next entry or RSM finds it again, for it translates again. In HLT it is taken, and HLT is the
+ * - The processor translates ahead (check()): the page of the next byte at VM entry,
+ *   RSM and WRMSR that sets TraceEn; the following page while the current one still has room for
+ *   AHEAD bytes, more than can be pending in the unit. A failed translation becomes a VM exit at
+ *   the next instruction boundary (BX_EVENT_VMX_PT_OUTPUT), which may directly follow a VM
+ *   entry, before the guest's first instruction. Until then packets stay in the unit.
+ * - Such an exit is only a request: another exit before it (SMI too) discards it, and the next
+ *   entry or RSM finds it again, since it translates again. In HLT it is taken, and HLT is the
  *   activity state that it saves; so the guest sleeps on when it is resumed.
- * - The exit, like each one under this control, clears TraceEn. Bytes that still have no home
- *   then (the page of the next byte was gone at the entry or when TraceEn was set, or went while
- *   the guest ran) are kept with the VMCS, the OUTPUT MSRs' position and what software writes of
- *   IA32_RTIT_STATUS, which has the count of bytes (PacketByteCnt). At the next entry where all are
- *   the same they come back, before anything else is traced, also if TraceEn stays 0. No byte is
- *   lost, and none is written twice. VMCLEAR and another processor are no obstacle, as a VMM may
- *   move a guest. A new guest whose VMCS lies in the page of one that is gone has a STATUS of its
+ * - The exit, like each one under this control, clears TraceEn. Bytes without a page
+ *   then (the page of the next byte was missing at the entry or when TraceEn was set, or vanished
+ *   while the guest ran) are kept with the VMCS, the OUTPUT MSRs' position and the software-written
+ *   part of IA32_RTIT_STATUS, which has the count of bytes (PacketByteCnt). At the next entry where
+ *   all of these match they come back, before anything else is traced, even if TraceEn stays 0. No
+ *   byte is lost, and none is written twice. This holds over VMCLEAR and on another processor, as a
+ *   VMM may move a guest. A new guest whose VMCS is in the page of an old one has a STATUS of its
  *   own, which is 0; on a PC without PacketByteCnt (--pt no-psb-cyc) it can get the bytes of the
  *   old one.
- * - A VMM that mends nothing gets the exit again at once. The packets of each entry and exit
- *   wait, too; when the unit's buffer is full it overflows, and an OVF says so once there is
- *   room. A VMM that changes OUTPUT_BASE, OUTPUT_MASK_PTRS or STATUS in between has
- *   another trace in mind: what waited is dropped, with a line in Bochs's log. The guest cannot do
+ * - A VMM that does not fix the page gets the exit again at once. The packets of each entry and
+ *   exit stay pending, too; when the unit's buffer is full it overflows, with an OVF once there is
+ *   room. A VMM that changes OUTPUT_BASE, OUTPUT_MASK_PTRS or STATUS in between wants
+ *   another trace: pending bytes are dropped, with a line in Bochs's log. The guest cannot do
  *   that: the exit comes before its next WRMSR.
  *
- * Restricted memory (SDM 3 33.2.7.4, Table 33-5): bytes for what is not RAM (nothing there, the
- * local APIC, devices, ROM, SMRAM below 000C0000H) are dropped, and output goes on; no device
+ * Restricted memory (SDM 3 33.2.7.4, Table 33-5): bytes for addresses that are not RAM (nothing,
+ * the local APIC, devices, ROM, SMRAM below 000C0000H) are dropped, and output goes on; no device
  * sees them. A ToPA table in the local APIC, a device's memory or SMRAM is an error; where there
- * is nothing it reads as all ones, which is one, too.
+ * is nothing it reads as all ones, which is an error, too.
  */
 #include "ept.h"
 
@@ -39,11 +39,11 @@
 #undef LOG_THIS
 #define LOG_THIS pc->cpu->
 
-/* Room in a page below which the page behind it is translated. */
+/* Room in a page below which the next page is translated. */
 #define PAGE  4096
 #define AHEAD (PAGE - VMPT_UNIT_BUFFER)
 
-/* What waits for a VMCS' next entry. */
+/* Bytes that wait for the next entry of a VMCS. */
 struct waiting {
 	u64 output_base, output_mask_ptrs, status;
 	struct vmpt_unit_rest rest;
@@ -51,7 +51,8 @@ struct waiting {
 
 static std::map<u64, struct waiting> waiting;
 
-/* The bits that WRMSR leaves alone (SDM 3 Table 33-7) are whose trace was last in the processor. */
+/* Without the bits that WRMSR does not change (SDM 3 Table 33-7): they are of the last trace run.
+ */
 static u64 written_status(u64 status)
 {
 	return status & ~(VMPT_STATUS_FILTER_EN | VMPT_STATUS_CONTEXT_EN | VMPT_STATUS_TRIGGER_EN);
@@ -91,7 +92,7 @@ static int read_entry(void *opaque, u64 pa, u64 *entry)
 	return 0;
 }
 
-/* Bochs gives no pointer to a page that MWAIT or UMWAIT monitors, but that is RAM. */
+/* Bochs returns no pointer to a page that MWAIT or UMWAIT monitors, although it is RAM. */
 static bool is_ram(struct pc_cpu *pc, u64 pa)
 {
 	return !pc->cpu->lapic->is_selected(pa) &&
@@ -125,7 +126,7 @@ static void check(struct pc_cpu *pc)
 	struct vmpt_output *out = &pc->unit.output;
 	u64 at, place, next;
 
-	/* Where there is no region yet, its table could not be read: that exit comes. */
+	/* If there is no region yet, its table could not be read: that exit is due. */
 	if (!uses_ept(pc) || !pc->unit.trigger_en || !out->loaded)
 		return;
 	at = out->region + vmpt_pt_output_offset(&pc->unit.regs);

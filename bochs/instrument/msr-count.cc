@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a VMM pays in RDMSR and WRMSR: for each VMCS how many of them were executed between a VM
- * exit and the VM entry behind it, PT's and all others apart. A mark (port.cc) writes into the
- * run's log what came since the last one, and the count begins anew:
+ * A VMM's cost in RDMSR and WRMSR: for each VMCS how many of them were executed between a VM
+ * exit and the next VM entry, separately for PT's and all others. A mark (port.cc) writes the
+ * counts since the last one into the run's log, and resets them:
  *
  *	msrs cpu N vmcs ADDRESS pt READS WRITES others READS WRITES count N
  *
- * in that many of such windows. Those of the transitions' lists and of the guest are none of them.
+ * The last N is the number of windows with these counts. Accesses by the transitions' lists and by
+ * the guest are not counted.
  */
 #include "pc.h"
 

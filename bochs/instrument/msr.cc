@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The MSRs of PT, the performance monitoring's status in which a ToPA PMI shows (SDM 3
- * 33.2.7.2), and what CPUID says of PT and of the clocks.
+ * 33.2.7.2), and CPUID's leaves on PT and the clocks.
  */
 #include "clock.h"
 
-/* Bits of IA32_PERF_GLOBAL_STATUS beside those of the counters; CondChgd can only be reset. */
+/* Bits of IA32_PERF_GLOBAL_STATUS other than the counters'; CondChgd can only be reset. */
 #define TRACE_TOPA_PMI (1ULL << 55)
 #define OTHER_BITS     (0x1bULL << 58) /* LBR_Frz, CTR_Frz, Ovf_Uncore, OvfBuf; no ASCI (SGX) */
 #define COND_CHANGED   (1ULL << 63)
@@ -53,11 +53,11 @@ static int list_write(struct pc_cpu *pc, u32 index, u64 value)
 		return 1;
 	}
 	/* An exit that clears TraceEn has done so before its list, as has an entry that failed. */
-	if (pc->in_exit && !pc->exit_told &&
+	if (pc->in_exit && !pc->exit_reported &&
 	    (pc->exit.clear_ctl || (pc->exit_late && pc->entry.load_ctl))) {
 		pc_mode(pc, &pc->exit.mode);
 		pc->exit.target = pc_next(pc);
-		pc_exit_tell(pc);
+		pc_exit_report(pc);
 	}
 	/* So has a list that wrote CTL before. */
 	if (pc->list_ctl && !(pc->list_ctl_value & VMPT_CTL_TRACE_EN)) {
@@ -77,11 +77,11 @@ static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 	if (pc->in_entry || pc->in_exit)
 		return list_write(pc, index, value);
 	if (index == VMPT_MSR_RTIT_CTL && !(pc->unit.regs.ctl & VMPT_CTL_TRACE_EN)) {
-		/* State that no event told while nothing was traced. */
+		/* State that no event reported while nothing was traced. */
 		pc_mode(pc, &pc->unit.mode);
 	}
 	pc_time(pc);
-	/* A write that sets an enable of time packets with TraceEn wants the time, too. */
+	/* A write that sets an enable of time packets with TraceEn needs the time, too. */
 	if (index == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN)
 		pc_time_now(pc);
 	ret = vmpt_unit_wrmsr(&pc->unit, index, value, pc_place(pc), pc_next(pc));
@@ -92,7 +92,7 @@ static int pt_write(struct pc_cpu *pc, u32 index, u64 value)
 	return ret ? -1 : 1;
 }
 
-/* GLOBAL_STATUS_RESET and _SET: which bits are there (SDM 4 table 2-2, by CPUID leaf 0AH). */
+/* GLOBAL_STATUS_RESET and _SET: which bits exist (SDM 4 table 2-2, by CPUID leaf 0AH). */
 static bool status_valid(const struct pc_cpu *pc, u32 index, u64 value)
 {
 	u64 bits = TRACE_TOPA_PMI | OTHER_BITS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which PT the PC's processors have: a superset of a Tiger Lake's, less what the words in
- * VMPT_BOCHS_PT take away.
+ * Which PT the PC's processors have: a superset of a Tiger Lake's, less the features that the
+ * words in VMPT_BOCHS_PT remove.
  */
 #include "pc.h"
 
@@ -107,7 +107,7 @@ static void usage(const char *word)
 	exit(2);
 }
 
-/* What one part needs of another. */
+/* Remove features that depend on removed ones. */
 static void settle(void)
 {
 	if (!pc_options.pt)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The PC's processors as the library sees them: for each one a trace unit (model/), where the
- * transition is that is under way, and what of it is written down. For the library's own files.
+ * The PC's processors as the library sees them: for each one a trace unit (model/), the state of
+ * the current transition, and what is recorded. For the library's own files.
  */
 #ifndef VMPT_BOCHS_PC_H
 #define VMPT_BOCHS_PC_H
@@ -29,7 +29,7 @@ struct pc_options {
 
 extern struct pc_options pc_options;
 
-/* Reads the environment once. Ends the process with a message if a word is unknown. */
+/* Read the environment once. Ends the process with a message if a word is unknown. */
 void pc_options_read(void);
 
 struct pc_counts;
@@ -37,7 +37,7 @@ struct pc_msr_counts;
 struct truth;
 struct pc_times;
 
-/* The VM exit that an access of PT's output ends in; reason 0: none. */
+/* The VM exit that an access by PT's output causes; reason 0: none. */
 struct ept_exit {
 	u32 reason;
 	u64 qualification;
@@ -56,7 +56,7 @@ struct pc_walk {
 	u32 begin, at, stride, flags;
 	u64 status;
 	u32 count;  /* instructions of this window so far */
-	u32 misses; /* windows that ended too soon, one after the other */
+	u32 misses; /* consecutive windows that ended too soon */
 	u32 windows, interrupts, idle, masked;
 };
 
@@ -65,35 +65,35 @@ struct pc_cpu {
 	BX_CPU_C *cpu;
 	struct vmpt_unit unit;
 	struct vmpt_output_memory memory;
-	u64 global_status; /* IA32_PERF_GLOBAL_STATUS, as far as it is ours */
-	u64 last_ticks;	   /* time that was told last, never goes back */
+	u64 global_status; /* our bits of IA32_PERF_GLOBAL_STATUS */
+	u64 last_ticks;	   /* time that was set last, never goes back */
 	u64 slept;	   /* ticks without a core clock, and since when it is off now */
 	u64 slept_at;
 
-	/* Where the transfer or event under way comes from, a linear address. */
+	/* The source of the current transfer or event, a linear address. */
 	u64 origin;
 	bool task_switch; /* it loaded CR3 */
 
-	/* The C-state that PWRE told and PWRX has not ended. C0.2 is 0, but waits. */
+	/* The C-state of a PWRE that no PWRX has ended. C0.2 is 0, but waits. */
 	u8 c_state;
 	bool waits;
 
-	/* VM entries and exits under way */
+	/* the current VM entry or exit */
 	bool in_entry, in_exit;
 	struct vmpt_unit_entry entry;
-	u64 entry_next; /* behind VMLAUNCH or VMRESUME */
+	u64 entry_next; /* after VMLAUNCH or VMRESUME */
 	struct vmpt_unit_exit exit;
-	bool exit_late;	 /* a VM entry that fails late */
-	bool exit_given; /* the unit knows of it already */
-	bool list_ctl;	 /* an MSR list wrote IA32_RTIT_CTL: */
+	bool exit_late;	    /* a VM entry that fails late */
+	bool exit_reported; /* it was already reported to the unit */
+	bool list_ctl;	    /* an MSR list wrote IA32_RTIT_CTL: */
 	u64 list_ctl_value;
 	bool smm_on, smm_nonroot; /* VMX operation that SMI left */
 	bool was_reset;		  /* the first RESET is the cold one */
 
 	struct {
 		bool on;	      /* the guest's PT uses guest physical addresses */
-		bool exits;	      /* the VM exit under way is of its output */
-		struct ept_exit exit; /* to come at the next instruction boundary */
+		bool exits;	      /* the current VM exit is by its output */
+		struct ept_exit exit; /* due at the next instruction boundary */
 	} ept;
 	struct pc_counts *counts;	  /* log.cc */
 	struct pc_msr_counts *msr_counts; /* msr-count.cc */
@@ -128,7 +128,7 @@ static inline u64 pc_next(const struct pc_cpu *pc)
 	return pc_lip(pc, pc_rip(pc));
 }
 
-/* The place of the instruction under way. */
+/* The address of the current instruction. */
 static inline u64 pc_place(const struct pc_cpu *pc)
 {
 	return pc_lip(pc, pc->cpu->prev_rip);
@@ -138,12 +138,12 @@ void pc_mode(const struct pc_cpu *pc, struct vmpt_mode *mode);
 
 /* ---- around each event ---- */
 
-/* Tells the unit the time, if a packet could want it (clock.cc). */
+/* Set the unit's time, if a packet could need it (clock.cc). */
 void pc_time(struct pc_cpu *pc);
-/* Tells it in any case. */
+/* Set it in any case. */
 void pc_time_now(struct pc_cpu *pc);
 /*
- * The core clock stops; it goes on, after which the unit is told of the wake. What has passed
+ * The core clock stops; it goes on, after which the wake is reported to the unit. The time between
  * shows in the TSC of the wake, not in MTCs and cycles (33.3.6.1).
  */
 void pc_time_sleep(struct pc_cpu *pc);
@@ -152,14 +152,14 @@ void pc_time_wake(struct pc_cpu *pc);
 void pc_pmi(struct pc_cpu *pc);
 /* A VM entry has put the processor to sleep (events.cc). */
 void pc_sleep_entered(struct pc_cpu *pc);
-/* What vmpt_watch[] must be from here on. */
+/* Update vmpt_watch[]. */
 void pc_watch(struct pc_cpu *pc);
 /*
- * What waits goes out now, the pages that output comes to are translated; TraceEn was set, a VM
+ * Send pending bytes now and translate the pages that output reaches; TraceEn was set, a VM
  * entry, or CS:RIP is where execution goes on.
  */
 void pc_flush(struct pc_cpu *pc);
-/* Behind an event: what waits goes out before the buffer is full. */
+/* After an event: send pending bytes before the buffer is full. */
 static inline void pc_after(struct pc_cpu *pc)
 {
 	if (pc->unit.used > VMPT_UNIT_BUFFER / 4 || pc->unit.in_overflow)
@@ -170,56 +170,56 @@ static inline void pc_after(struct pc_cpu *pc)
 
 void pc_memory_init(struct pc_cpu *pc);
 void pc_memory_reset(struct pc_cpu *pc);
-/* Before the unit is told of a VM entry, or of an RSM; OUTPUT MSRs are the guest's. */
+/* Before a VM entry or an RSM is reported to the unit; OUTPUT MSRs are the guest's. */
 void pc_memory_enter(struct pc_cpu *pc);
-/* When it was told of a VM exit or an SMI, and while those MSRs are still there. */
+/* After a VM exit or an SMI was reported, while those MSRs are still loaded. */
 void pc_memory_leave(struct pc_cpu *pc);
 
-/* The exit under way, as far as it is known (vmx.cc). */
-void pc_exit_tell(struct pc_cpu *pc);
+/* Report the current exit, as far as it is known (vmx.cc). */
+void pc_exit_report(struct pc_cpu *pc);
 
-/* ---- what is executed (truth.cc); all do nothing while it is off ---- */
+/* ---- executed instructions (truth.cc); all do nothing while it is off ---- */
 /* @traced_only: only while TraceEn is 1. */
 void pc_truth_start(struct pc_cpu *pc, bool traced_only);
 void pc_truth_stop(struct pc_cpu *pc);
 /* Whether instructions are wanted now. */
 bool pc_truth_writes(const struct pc_cpu *pc);
-/* An interrupt or exception is about to be delivered: state is still what it interrupts. */
+/* An interrupt or exception is about to be delivered: state is still the interrupted one. */
 void pc_truth_origin(struct pc_cpu *pc);
-/* It was: the instruction at @from has not retired, @to goes on. */
+/* It was delivered: the instruction at @from has not retired, execution goes on at @to. */
 void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to);
 /* VM entry and exit, once all state is the new owner's; the guest's instruction at @from has not
  * retired. */
 void pc_truth_entry(struct pc_cpu *pc, u64 to);
 void pc_truth_exit(struct pc_cpu *pc, u64 from, u64 to);
-/* SMM begins before the instruction at @ip; ends, @ip goes on. */
+/* SMM begins before the instruction at @ip; or ends, execution goes on at @ip. */
 void pc_truth_smm(struct pc_cpu *pc, bool smm, u64 ip);
 void pc_truth_reset(struct pc_cpu *pc);
 /* WRMSR at @place wrote IA32_RTIT_CTL, which was @old. */
 void pc_truth_ctl(struct pc_cpu *pc, u64 old, u64 place, u64 next);
-/* What it wrote, into the run's log. */
+/* Report the files written in the run's log. */
 void pc_truth_report(const struct pc_cpu *pc);
 
 /* ---- when each byte of the trace was made (times.cc) ---- */
 
-/* Into files of that name; another one ends. */
+/* Record into files of that name; ends an earlier recording. */
 void pc_times_start(struct pc_cpu *pc, const char *name);
 void pc_times_stop(struct pc_cpu *pc);
-/* The unit's time is about to be pushed. */
+/* The unit's time is about to be set. */
 void pc_times_note(struct pc_cpu *pc);
-/* A VM entry, a VM exit, before the unit is told. */
+/* A VM entry, a VM exit, before it is reported to the unit. */
 void pc_times_entry(struct pc_cpu *pc);
 void pc_times_exit(struct pc_cpu *pc);
 
 /* ---- interrupts on a walk (walk.cc) ---- */
 
-/* A new one: PC_WALK_WORDS of them, as the host port has them; the old one ends, with a line in the
- * log. Stride 0: there is none. */
+/* Start a walk with PC_WALK_WORDS words, as from the host port; an old one ends, with a line in the
+ * log. Stride 0: start none. */
 void pc_walk_set(struct pc_cpu *pc, const u32 *words);
 void pc_walk_end(struct pc_cpu *pc);
 /* An instruction begins. */
 void pc_walk_insn(struct pc_cpu *pc);
-/* A VM exit begins, is done; a VM entry was found right; software wrote IA32_RTIT_CTL. */
+/* A VM exit begins, is done; a VM entry passed its checks; software wrote IA32_RTIT_CTL. */
 void pc_walk_exit_begin(struct pc_cpu *pc);
 void pc_walk_exit(struct pc_cpu *pc);
 void pc_walk_entry(struct pc_cpu *pc);

@@ -11,25 +11,25 @@
  *	3	name, NUL		NAME gets an image of the PC's memory (image.cc)
  *	4, 5				truth on, off (truth.cc); dword 1 before 4: only while
  *					TraceEn is 1
- *	6	dword			a mark in the run's log, with what msr-count.cc counted
+ *	6	dword			a mark in the run's log, with the counts of msr-count.cc
  *	7	dword			power off; the low byte is the run's status
  *	8	dword			1 NMI, 2 SMI, 3 INIT at the next instruction boundary; bits
  *					15:8: the processor
- *	9	anything		none but to begin anew: what another left behind is over
+ *	9	anything		none but a reset: discards what another sender left
  *	10	6 dwords		interrupts at one instruction after the other (walk.cc):
  *					what begins a window, the first instruction, stride
  *					(0: none), flags and in bits 15:8 the processor, low
  *					and high dword of the status
- *	11	name, NUL		when each byte of the trace is made goes into files
+ *	11	name, NUL		record the time of each byte of the trace in files
  *					NAME.times.CPU from here on (times.cc)
- *	12				and no longer
+ *	12				and stop that
  *
  * Names have letters, digits and "-_.", no dot first, and at most 127 of them: files stay in the
- * run's folder. An error stands in run.log as "error: …". Data for a file that cannot be is
- * dropped. A file ends at any command, and so does a file that cannot be: whoever sent it may have
- * been killed. What stood before such a command went into the file, so that the command has none.
- * A power off without its dword is the end of a run without a status, which is no success. The PC
- * executes no instruction behind the power off, and Bochs ends with the run's status.
+ * run's folder. An error is a line "error: …" in run.log. Data for a file that cannot be made is
+ * dropped. A file ends at any command, even one that cannot be made: its sender may have
+ * been killed. The data before such a command went into the file, so the command has none.
+ * A power off without its dword ends the run without a status, which is not success. The PC
+ * executes no instruction after the power off, and Bochs exits with the run's status.
  */
 #include "pc.h"
 
@@ -41,7 +41,7 @@
 #define PORT_COMMAND 0x560
 #define PORT_DATA    0x564
 #define NAME_MAX_    127u
-#define STATUS_NONE  120 /* Bochs's own where there is none, as vmpt-bochs's */
+#define STATUS_NONE  120 /* Bochs's exit status if there is none, as vmpt-bochs's */
 
 enum command {
 	FILE_BEGIN = 1,
@@ -59,12 +59,12 @@ enum command {
 };
 
 static struct {
-	FILE *file;	  /* the one that is open */
+	FILE *file;	  /* the open file */
 	bool dropped;	  /* it could not be opened */
-	std::string name; /* its */
-	u64 size;	  /* its, so far */
-	bool failed;	  /* a write did */
-	std::string data; /* since the last command, no more than a name */
+	std::string name; /* its name */
+	u64 size;	  /* its size so far */
+	bool failed;	  /* a write failed */
+	std::string data; /* since the last command, at most a name */
 } port;
 
 /* ---- files ---- */
@@ -74,14 +74,14 @@ static bool is_name(const std::string &name)
 	static const char good[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
-	/* These the library writes itself. */
+	/* The library writes these itself. */
 	return !name.empty() && name.size() <= NAME_MAX_ && name[0] != '.' && name != "run.log" &&
 	       name != "status" && name.find(".truth.") == std::string::npos &&
 	       name.find(".times.") == std::string::npos &&
 	       name.find_first_not_of(good) == std::string::npos;
 }
 
-/* The name on the data port, "": there is none, the log has why. */
+/* The name on the data port; "": none, the log has the reason. */
 static std::string take_name(const char *what)
 {
 	size_t end = port.data.find('\0');
@@ -134,7 +134,7 @@ static void data(unsigned int len, u32 value)
 
 /* ---- commands ---- */
 
-/* The dword that is the data. If that is something else it is an error of @what. */
+/* The dword on the data port. Anything else is an error of @what. */
 static bool number(const char *what, u32 *value)
 {
 	if (port.data.size() != sizeof(*value)) {
@@ -252,7 +252,7 @@ static void power_off(void)
 	bx_exit(status);
 }
 
-/* What is left of a file that another command came into. */
+/* End a file that another command interrupted. */
 static void leave_file(u32 what)
 {
 	if (port.file) {

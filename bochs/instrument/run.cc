@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The library's beginning and end, and what the processors' state is to a trace unit. */
+/* Start and end of the library, and the processors' state for the trace unit. */
 #include "pc.h"
 
 #include <cstdio>
@@ -55,7 +55,7 @@ void vmpt_exit(unsigned int cpu)
 	vmpt_environment_exit();
 }
 
-/* Bochs has several ways to its end; the first is the one. */
+/* Bochs has several paths to its end; the first call counts. */
 void vmpt_environment_exit(void)
 {
 	static bool done;
@@ -98,7 +98,7 @@ void pc_watch(struct pc_cpu *pc)
 	u64 ctl = pc->unit.regs.ctl;
 	u8 watch = pc_truth_writes(pc) ? VMPT_WATCH_TRUTH : 0;
 
-	/* The walk hears of instructions as the truth does. */
+	/* The walk sees instructions as the truth does. */
 	if (pc->walk.inside)
 		watch |= VMPT_WATCH_TRUTH;
 	if (ctl & VMPT_CTL_TRACE_EN) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * When each byte of a trace was made (model/times-format.h): a file NAME.times.CPU for each
- * processor. What came out of the unit between two pushes of time was made at the first of both;
- * so it is enough to look at the unit's count of bytes before each push (clock.cc). But a TNT comes
- * out with a later packet, and is of the time of its first branch, as its CYC says (SDM
- * 3 33.3.6.2).
+ * processor. Bytes that leave the unit between two settings of the time were made at the first of *
+ * the two; so it is enough to read the unit's byte count before each setting (clock.cc). But a TNT
+ * * leaves with a later packet, and has the time of its first branch, as its CYC says (SDM * 3
+ * 33.3.6.2).
  */
 #include "pc.h"
 
@@ -21,8 +21,8 @@ struct pc_times {
 	std::string name;
 	std::vector<u8> buffer;
 	bool failed;
-	u64 position, tsc, ctl; /* as the file has them by now */
-	bool tnt;		/* a TNT waits */
+	u64 position, tsc, ctl; /* as last written to the file */
+	bool tnt;		/* a TNT is pending */
 	u64 tnt_tsc;		/* since then */
 };
 
@@ -72,7 +72,7 @@ static void put_bytes(struct pc_times *t, u64 now, u64 tsc)
 	t->position = now;
 }
 
-/* Of the TNT that comes next, if it is still in the unit's buffer; else it is a short one. */
+/* Size of the next TNT, if it is still in the unit's buffer; otherwise it is a short one. */
 static u64 tnt_size(const struct pc_cpu *pc)
 {
 	u64 at = pc->times->position - pc->unit.bytes;
@@ -88,7 +88,7 @@ void pc_times_note(struct pc_cpu *pc)
 	if (!t)
 		return;
 	now = position(pc);
-	/* What waits comes before all else; in an overflow it is dropped. */
+	/* A pending TNT comes first; in an overflow it is dropped. */
 	if (t->tnt && now > t->position) {
 		put_bytes(t, t->position + tnt_size(pc), t->tnt_tsc);
 		t->tnt = false;
@@ -142,7 +142,7 @@ void pc_times_start(struct pc_cpu *pc, const char *name)
 	struct pc_times *t;
 
 	pc_times_stop(pc);
-	/* What the unit has made is made at a time before. */
+	/* Bytes already in the unit were made earlier. */
 	t = new struct pc_times();
 	t->name = std::string(name) + ".times." + std::to_string(pc->id);
 	t->file = fopen((std::string(pc_folder()) + "/" + t->name).c_str(), "we");

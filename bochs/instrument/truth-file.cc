@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One truth file: its words, and the blocks that it knows. A block that was modified is another
- * block: it is found by its address first, then its content decides.
+ * One truth file: its words, and the blocks that it has. A modified block is a new
+ * block: it is found by its address first, then by its content.
  */
 #include "truth.h"
 
@@ -143,7 +143,7 @@ struct truth_block *truth_file::define(u64 ip, const struct truth_code *code, u3
 	block->id = ++ids;
 	block->count = count;
 	block->code = copy;
-	/* The newest first: it is the one that is there now. */
+	/* The newest first: it is the current one. */
 	block->chain = head;
 	head = block;
 	write_definition(block);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What is executed, written down independently of all packets: the library hears of each
- * instruction before it is executed, with its bytes as they were decoded, and of events, VM
+ * A record of what is executed, independent of all packets: the library is called for each *
+ * instruction before it is executed, with its bytes as they were decoded, and for events, VM *
  * entries and exits. For each processor and owner there is a file: host.truth.CPU and
  * vm-VMCS.truth.CPU, VMCS being its address in hexadecimal digits.
  *
  * An instruction that began has retired when another begins, an event comes, or the owner ends,
- * but for one kind: execution goes on at it again, and it was not counted by the processor
+ * with two exceptions: execution goes on at it again, and the processor did not count it
  * (icount), so it is no jump to itself; or it is a string instruction with REP, which is one
- * however often it is interrupted. VMLAUNCH and VMRESUME retire. What is executed in SMM is left
- * out: there PT is off (SDM 3 33.2.9.3).
+ * instruction however often it is interrupted. VMLAUNCH and VMRESUME retire. Instructions in SMM
+ * are left out: there PT is off (SDM 3 33.2.9.3).
  *
- * TraceEn, as software writes it, stands in the files (TRUTH_STATE), so that a comparison knows
- * where the trace can begin: at WRMSR's next instruction; and where it ends: before the WRMSR that
- * ends it.
+ * TraceEn, as software writes it, is in the files (TRUTH_STATE), so that a comparison knows
+ * where the trace can begin: at the instruction after the WRMSR; and where it ends: before the
+ * WRMSR that ends it.
  */
 #include "pc.h"
 #include "truth.h"
@@ -28,16 +28,16 @@
 struct truth {
 	struct pc_cpu *pc;
 	truth_file *file; /* the owner's */
-	u64 next;	  /* address behind the last instruction that began */
-	/* The block under way: at, end: what is expected next of it. */
+	u64 next;	  /* address after the last instruction that began */
+	/* The current block: at, end: the instructions expected next. */
 	const struct truth_code *at, *end;
-	struct truth_block *block;  /* NULL: it is a new one */
+	struct truth_block *block;  /* NULL: a new one */
 	struct truth_block *before; /* the one that ended last */
 	u64 ip;			    /* of its first instruction */
 	u64 icount;		    /* when the last instruction began */
 	u32 count;		    /* of a new block */
 	struct truth_code code[BLOCK_MAX];
-	struct truth_state origin; /* what the event under way interrupts */
+	struct truth_state origin; /* the state that the current event interrupts */
 	bool on, smm;
 	bool traced_only; /* only while TraceEn is 1 */
 	std::map<u64, std::unique_ptr<truth_file>> files;
@@ -83,8 +83,8 @@ static bool is_rep(const struct truth_code *code)
 }
 
 /*
- * Blocks end behind conditional branches, of which the other way may be taken next time, and
- * behind MOV to control registers, for each block has one state. The mode is not known: it is
+ * Blocks end after conditional branches, which may go the other way next time, and
+ * after MOV to control registers, since each block has one state. The mode is unknown: it does
  * no harm if more blocks end.
  */
 static bool ends_block(const struct truth_code *code)
@@ -116,7 +116,7 @@ static const struct truth_code *last_code(const struct truth *t)
 	return t->block ? t->at - 1 : &t->code[t->count - 1];
 }
 
-/* How many have retired if execution goes on at @ip. */
+/* The number of instructions that have retired if execution goes on at @ip. */
 static u32 retired(const struct truth *t, u64 ip)
 {
 	u32 n = begun(t);
@@ -127,7 +127,7 @@ static u32 retired(const struct truth *t, u64 ip)
 	return n;
 }
 
-/* The block under way ends: its first @n instructions have retired. */
+/* The current block ends: its first @n instructions have retired. */
 static void finish(struct truth *t, u32 n)
 {
 	if (!t->block && t->count)
@@ -190,7 +190,7 @@ static void start(struct truth *t, u64 ip, const struct truth_code *code)
 	}
 }
 
-/* Any that is not the one expected next of a known block. */
+/* An instruction that is not the next one of a known block. */
 static void other(struct truth *t, u64 ip, const struct truth_code *code)
 {
 	u32 n = begun(t);
@@ -206,7 +206,7 @@ static void other(struct truth *t, u64 ip, const struct truth_code *code)
 			t->next += code->len;
 			return;
 		}
-		/* It goes on in line, but not with what was there before. */
+		/* Execution goes on in line, but the code changed. */
 		if (t->block && ip == t->next && t->at != t->end &&
 		    t->block->cr3 == t->pc->cpu->cr3)
 			t->file->modified(ip);
@@ -217,7 +217,7 @@ static void other(struct truth *t, u64 ip, const struct truth_code *code)
 
 void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i)
 {
-	/* What of 16 bytes is an instruction of each length. */
+	/* Masks for an instruction of each length in 16 bytes. */
 	static const u64 mask[9] = { 0,		 0xff,	       0xffff,	       0xffffff,
 				     0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
 				     ~0ULL };
@@ -233,7 +233,7 @@ void vmpt_truth_insn(unsigned int cpu, bxInstruction_c *i)
 			return;
 	}
 	code.len = i->ilen();
-	/* Bochs has instructions of its own, of no bytes. */
+	/* Bochs has internal instructions without bytes. */
 	if (!code.len)
 		return;
 	ip = c->gen_reg[BX_64BIT_REG_RIP].rrx;
@@ -319,7 +319,7 @@ void pc_truth_stop(struct pc_cpu *pc)
 
 	if (!t || !t->on)
 		return;
-	/* The OUT that says so is under way: it has retired for all that follows. */
+	/* The OUT that requests this is executing: it counts as retired. */
 	finish(t, begun(t));
 	t->file->end(0);
 	t->on = false;
@@ -345,7 +345,7 @@ void pc_truth_report(const struct pc_cpu *pc)
 	}
 }
 
-/* ---- what leads elsewhere ---- */
+/* ---- events ---- */
 
 void pc_truth_origin(struct pc_cpu *pc)
 {
@@ -360,7 +360,7 @@ void pc_truth_event(struct pc_cpu *pc, u64 from, u64 to)
 	if (!writes(t))
 		return;
 	finish(t, retired(t, from));
-	/* Where nothing was executed before it, nothing else has told: a RET to user space that
+	/* If nothing was executed before it, the state is not written yet: a RET to user space that
 	 * faults at its first fetch. */
 	t->file->state(&t->origin, from);
 	t->file->event(from, to);
@@ -432,7 +432,7 @@ void pc_truth_ctl(struct pc_cpu *pc, u64 old, u64 place, u64 next)
 		put_state(t, old & VMPT_CTL_TRACE_EN ? place : next);
 		return;
 	}
-	/* The WRMSR that ends it is executed without. */
+	/* The WRMSR that ends the trace executes without it. */
 	wrmsr = *last_code(t);
 	finish(t, n - 1);
 	put_state(t, place);

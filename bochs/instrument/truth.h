@@ -16,7 +16,7 @@
 #include "arch/types.h"
 #include "model/truth-format.h"
 
-/* An instruction's bytes, 0 behind its end. */
+/* An instruction's bytes, 0 after its end. */
 struct truth_code {
 	u64 lo, hi;
 	u32 len;
@@ -34,7 +34,7 @@ struct truth_state {
 
 struct truth_block {
 	struct truth_block *chain; /* others at this address */
-	struct truth_block *next;  /* that came behind it last */
+	struct truth_block *next;  /* the one that last followed it */
 	u64 ip, cr3, eptp;	   /* cr3, eptp: where it was first seen */
 	u32 id, count;
 	const struct truth_code *code;
@@ -52,24 +52,24 @@ class truth_file
 	void event(u64 from, u64 to);
 	void begin(u64 ip);
 	void end(u64 ip);
-	/* Unless it holds already. */
+	/* Write the state, unless it is unchanged. */
 	void state(const struct truth_state *state, u64 ip);
 	const struct truth_state *last_state() const
 	{
 		return &last;
 	}
 
-	/* A block at @ip that begins with @code, NULL: none. */
+	/* A block at @ip that begins with @code; NULL: none. */
 	struct truth_block *find(u64 ip, const struct truth_code *code, struct truth_block *before);
-	/* Of these instructions there is a block now; the same one if there was one. */
+	/* Make a block of these instructions; returns an existing one if there is one. */
 	struct truth_block *define(u64 ip, const struct truth_code *code, u32 count);
-	/* Code at @ip is not what it was. */
+	/* Code at @ip changed. */
 	void modified(u64 ip);
-	/* Writes what is buffered; false: a write failed, once. */
+	/* Write buffered data; false: a write has failed. */
 	bool flush();
 
 	const std::string name;
-	/* CR3 and page, of code that changed while it was written down */
+	/* CR3 and page of code that changed while it was recorded */
 	std::set<std::pair<u64, u64>> modified_pages;
 	u64 insns = 0;
 

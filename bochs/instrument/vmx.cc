@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * VMX operation as events of the trace unit (SDM 3 33.5): what the controls in the VMCS say,
- * VM entries and exits whole, in the order in which Bochs loads and saves state.
+ * VMX operation as events of the trace unit (SDM 3 33.5): the controls in the VMCS, and complete
+ * VM entries and exits, in the order in which Bochs loads and saves state.
  */
 #include "pc.h"
 
@@ -27,8 +27,8 @@ bool vmpt_pt_traces(unsigned int cpu)
 }
 
 /*
- * Reserved bits and encodings, whatever TraceEn is. Without IA32_VMX_MISC[14] no value is right in
- * VMX operation (33.2.9.4), for a list of MSRs neither.
+ * Reserved bits and encodings, whatever TraceEn is. Without IA32_VMX_MISC[14] no value is legal in
+ * VMX operation (33.2.9.4), not even in a list of MSRs.
  */
 bool vmpt_pt_ctl_valid(unsigned int cpu, Bit64u ctl)
 {
@@ -93,7 +93,7 @@ void vmpt_vmentry_failed(unsigned int cpu)
 	pc_after(pc);
 }
 
-/* What the VMCS says of the guest's tracing. */
+/* Read the VMCS's controls of the guest's tracing. */
 static void read_controls(struct pc_cpu *pc)
 {
 	const VMCS_CACHE *vm = &pc->cpu->vmcs;
@@ -111,7 +111,7 @@ static void read_controls(struct pc_cpu *pc)
 		entry->load_ctl = true;
 		entry->ctl = pc->cpu->VMread64(VMCS_64BIT_GUEST_IA32_RTIT_CTL);
 	}
-	/* The list comes behind the guest's state. */
+	/* The list comes after the guest's state. */
 	if (pc->list_ctl) {
 		entry->load_ctl = true;
 		entry->ctl = pc->list_ctl_value;
@@ -152,7 +152,7 @@ void vmpt_vmexit(unsigned int cpu, Bit32u reason, Bit64u qualification)
 	pc->exit.reason = reason;
 	pc->exit.qualification = qualification;
 	pc->exit_late = reason >> 31;
-	pc->exit_told = false;
+	pc->exit_reported = false;
 }
 
 void vmpt_vmexit_begin(unsigned int cpu)
@@ -161,7 +161,8 @@ void vmpt_vmexit_begin(unsigned int cpu)
 	const VMCS_CACHE *vm = &pc->cpu->vmcs;
 	u32 event;
 
-	/* A late failure by the guest's state has loaded nothing, one by the list all before. */
+	/* A late failure by the guest's state has loaded nothing, one by the list everything before
+	 * it. */
 	if (pc->in_entry) {
 		read_controls(pc);
 		if ((u16)pc->exit.reason != VMX_VMEXIT_VMENTRY_FAILURE_MSR)
@@ -191,9 +192,9 @@ void vmpt_vmexit_begin(unsigned int cpu)
 	}
 }
 
-void pc_exit_tell(struct pc_cpu *pc)
+void pc_exit_report(struct pc_cpu *pc)
 {
-	pc->exit_told = true;
+	pc->exit_reported = true;
 	if (pc->exit_late) {
 		vmpt_unit_vmentry_failed_late(&pc->unit, &pc->entry, &pc->exit);
 	} else {
@@ -206,8 +207,8 @@ void pc_exit_tell(struct pc_cpu *pc)
 void vmpt_vmexit_done(unsigned int cpu)
 {
 	struct pc_cpu *pc = pc_of(cpu);
-	/* The list's CTL is for another output, once what is left of the guest's is put away. */
-	bool list = pc->list_ctl, apart = pc->exit_told || pc->ept.on;
+	/* The list's CTL is for another output, after pending bytes of the guest's are stored. */
+	bool list = pc->list_ctl, apart = pc->exit_reported || pc->ept.on;
 
 	pc->in_exit = false;
 	pc_count_exit(pc);
@@ -218,11 +219,11 @@ void vmpt_vmexit_done(unsigned int cpu)
 	pc->exit.ctl = pc->list_ctl_value;
 	pc->list_ctl = false;
 	pc_time(pc);
-	/* The list's CTL, or of a late failure the entry's, may begin a trace. */
+	/* The list's CTL, or the entry's of a late failure, may begin a trace. */
 	if (list || (pc->exit_late && pc->entry.load_ctl))
 		pc_time_now(pc);
-	if (!pc->exit_told)
-		pc_exit_tell(pc);
+	if (!pc->exit_reported)
+		pc_exit_report(pc);
 	if (list && apart)
 		(void)vmpt_unit_wrmsr(&pc->unit, VMPT_MSR_RTIT_CTL, pc->exit.ctl, pc->exit.target,
 				      pc->exit.target);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A walk over the host's instructions around VM entries: in each window a performance-monitoring
- * interrupt comes one instruction later than in the window before, until a window ends before its
- * turn. So each place in which an NMI can meet a hypervisor's hand-over of PT is met once.
+ * interrupt comes one instruction later than in the window before, until a window ends before it is
+ * * due. So each place where an NMI can hit a hypervisor's hand-over of PT is hit once.
  *
  * A window begins at a VM exit of a given reason, or where the host clears TraceEn, and ends at
- * the next VM entry or where TraceEn is set again. What the interrupt is for stands in
+ * the next VM entry or where TraceEn is set again. The cause of the interrupt is in *
  * IA32_PERF_GLOBAL_STATUS: bits of counters that software asked for; bit 55, if TraceEn is 1 when
  * it comes (a region of the host's was filled); or bit 55 since the window's begin (a region was
  * filled by the last bytes of the guest, or of the host, and the interrupt is late). Bit 55 is
@@ -14,7 +14,7 @@
 #include "pc.h"
 
 #define TOPA_PMI (1ULL << 55)
-/* So many windows that end too soon, one after the other, are the end of the walk. */
+/* This many consecutive windows that end too soon end the walk. */
 #define MISSES 8
 
 static bool traces(const struct pc_cpu *pc)
@@ -52,7 +52,7 @@ void pc_walk_end(struct pc_cpu *pc)
 	pc->walk.on = pc->walk.inside = false;
 }
 
-/* @traced: whoever had PT until now traced. */
+/* @traced: the previous owner of PT traced. */
 static void begin(struct pc_cpu *pc, bool traced)
 {
 	struct pc_walk *w = &pc->walk;
@@ -71,7 +71,7 @@ static void leave(struct pc_cpu *pc, bool counts)
 	struct pc_walk *w = &pc->walk;
 
 	w->inside = false;
-	/* The late one is not left out: it comes now. */
+	/* The late one is not skipped: it comes now. */
 	if (w->late)
 		pc->cpu->lapic->perfmon_interrupt();
 	w->late = false;

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# The part of vmpt-bochs that runs Bochs, waits for it, and says how the run ended.
+# The part of vmpt-bochs that runs Bochs, waits for it, and reports how the run ended.
 # shellcheck disable=SC2154 # variables of vmpt-bochs
 
-# What a kernel prints of its own faults.
+# Messages in which a kernel reports its own faults.
 faults='WARNING: CPU: \|BUG: \|Oops: \|general protection fault\|unchecked MSR access error'
 faults+='\|INFO: rcu_.* self-detected stall'
 faults+='\|NMI received for unknown reason'
 
-# Is process $pid still there? One that ended but was not waited for is not.
+# Is process $pid still running? A zombie is not.
 runs()
 {
 	local stat
@@ -36,7 +36,7 @@ symbol()
 	sort "$map" | awk -v at="$1" '$1 > at { exit } { name = $3 } END { if (name) print name }'
 }
 
-# Where was the PC, where was Bochs? SIGINT makes Bochs write the registers to its log and end.
+# Record where the PC and Bochs were. SIGINT makes Bochs write the registers to its log and exit.
 collect_evidence()
 {
 	local line i
@@ -68,9 +68,9 @@ run()
 {
 	local began panicked='' now fixed=()
 
-	# It does not outlive us, however we end.
+	# It must not outlive us, however we end.
 	! setpriv --pdeathsig KILL true 2>/dev/null || fixed=(setpriv --pdeathsig KILL)
-	# With two processors a run depends on where things lie in Bochs's memory, too.
+	# With two processors a run also depends on addresses in Bochs's memory.
 	! setarch -R true 2>/dev/null || fixed+=(setarch -R)
 	read_clock
 	began=$now
@@ -94,7 +94,8 @@ run()
 			collect_evidence >"$out/evidence" 2>&1
 			break
 		fi
-		# A kernel that panicked resets the PC at once, unless it was told otherwise.
+		# A kernel that panicked resets the PC at once, unless its command line says
+		# otherwise.
 		if [ -n "$panicked" ]; then
 			[ $((now - panicked)) -lt 3000 ] || kill -INT "$pid"
 			[ $((now - panicked)) -lt 6000 ] || break
@@ -114,8 +115,8 @@ run()
 	millis=$((now - began))
 }
 
-# How the run ended, from what it left: the serial line, the host port's status ("none": switched off
-# without one), Bochs's last words.
+# Determine how the run ended, from the serial line, the host port's status ("none": switched off
+# without one) and Bochs's last messages.
 judge()
 {
 	local port=

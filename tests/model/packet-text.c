@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Packets as short text, in the words of the manual's tables. */
+/* Packets as short text, in the manual's terms. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -164,7 +164,7 @@ void packet_text(struct packet_text *state, const u8 *bytes, size_t len, char *t
 	for (at = 0; at < len; at += p.size) {
 		err = vmpt_pt_decode(&p, bytes + at, len - at, state->block);
 		if (err)
-			ck_abort_msg("%s behind %s", vmpt_strerror(err), text);
+			ck_abort_msg("%s after %s", vmpt_strerror(err), text);
 		if (at)
 			put(&l, ", ");
 		put_packet(&l, state, &p);

@@ -5,7 +5,7 @@
  *
  *   PSB, TSC(0x1000), CBR(20), TIP.PGE(0x401000), TNT(TN), PIP(0x2000,NR), TIP.PGD()
  *
- * IPs are rebuilt against Last IP, as a decoder does (Table 33-18). One unit a program:
+ * IPs are rebuilt against Last IP, as a decoder does (Table 33-18). One unit per program:
  * each test has its own process.
  */
 #ifndef VMPT_TESTS_MODEL_RIG_H
@@ -30,7 +30,7 @@ struct rig {
 	struct vmpt_unit_config config;
 	struct vmpt_sink sink;
 	struct vmpt_output_memory memory;
-	int refuse;	 /* what sink or memory return instead of taking bytes */
+	int refuse;	 /* returned by sink or memory instead of taking bytes */
 	u64 refuse_from; /* memory: only from this address on */
 	u8 bytes[1 << 18];
 	size_t size, shown;
@@ -44,29 +44,29 @@ extern struct rig rig;
 
 /* A fixture: all capabilities, output to the sink, 64-bit mode at CPL 0, CR3 = 1000H. */
 void rig_setup(void);
-/* After a change of rig.config: a unit anew. */
+/* After a change of rig.config: a new unit. */
 void rig_init(void);
 
-/* IPs of the WRMSR that sets CTL in rig_on() and of what comes behind it. */
+/* IPs of the WRMSR that sets CTL in rig_on() and of the next instruction. */
 #define ON_IP	0x400ff0
 #define ON_NEXT 0x401000
 
-/* CTL as most tests want it. */
+/* CTL as most tests need it. */
 #define CTL (VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN)
 
 /* WRMSR that must succeed. */
 void rig_wrmsr(u32 msr, u64 value);
 u64 rig_rdmsr(u32 msr);
-/* Set CTL and TraceEn. What is sent up to here is not shown. */
+/* Set CTL and TraceEn. Packets sent up to here are not shown. */
 void rig_on(u64 ctl);
 /* The same with all packets shown. */
 void rig_on_shown(u64 ctl);
 /* Clear TraceEn; the WRMSR is at @ip. */
 void rig_off(u64 ip);
 
-/* What was sent since the last call. TNT bits that wait stay where they are. */
+/* Packets sent since the last call. Pending TNT bits stay. */
 const char *rig_text(void);
-/* Forget it. */
+/* Discard them. */
 void rig_skip(void);
 
 #define expect(want) ck_assert_str_eq(rig_text(), want)
@@ -76,7 +76,7 @@ struct vmpt_mode mode64(unsigned int cpl, u64 cr3);
 /* A far transfer to @target from @ip, mode as it is now. */
 struct vmpt_far far_to(unsigned int kind, u64 ip, u64 target);
 void rig_far(const struct vmpt_far *far);
-/* Push clocks: cycles, TSC, ART. */
+/* Set clocks: cycles, TSC, ART. */
 void rig_time(u64 cycles, u64 tsc, u64 art);
 
 /* A test file's suite of @n tests, each on a rig that was just set up. */

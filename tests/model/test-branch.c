@@ -18,7 +18,7 @@ static void jmp(u64 target)
 
 /* ---- Table 33-55 ---- */
 
-/* All that other instructions could tell with everything enabled: time, and no change. */
+/* All that other instructions could send with everything enabled: time, and no change. */
 START_TEST(t55_row_1_no_jump)
 {
 	rig_on(CTL | VMPT_CTL_CYC_EN | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_EVENT_EN |
@@ -28,7 +28,7 @@ START_TEST(t55_row_1_no_jump)
 }
 END_TEST
 
-/* The same for instructions of which something is told only where CTL says so. */
+/* The same for instructions that make packets only if CTL enables them. */
 START_TEST(t55_row_1_not_enabled)
 {
 	rig_on(CTL);
@@ -134,7 +134,7 @@ START_TEST(deferred_tips_forced_out)
 	rig_init();
 	rig_on(CTL);
 	jmp(0x402000);
-	expect("TIP(0x402000)"); /* nothing waits: nothing to gain */
+	expect("TIP(0x402000)"); /* nothing is pending: nothing to gain */
 	jccs("T");
 	jmp(0x403000);
 	jccs("NNNN");
@@ -226,7 +226,7 @@ static void ret(u64 to)
 	vmpt_unit_ret(&rig.unit, to);
 }
 
-/* What a RET to @to leaves: a TNT bit is made visible by a JMP. */
+/* The packet of a RET to @to: a TNT bit is made visible by a JMP. */
 static void ret_is(u64 to, bool compressed)
 {
 	rig_skip();
@@ -294,7 +294,7 @@ START_TEST(psb_empties_the_stack)
 	rig.unit.psb_due = true;
 	jmp(0x500010);
 	ret_is(0x402004, false);
-	/* also of a CALL that the PSB stands behind */
+	/* also of a CALL that the PSB stands after */
 	rig.unit.psb_due = true;
 	call(0x402004);
 	ret_is(0x402004, false);

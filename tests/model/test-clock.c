@@ -33,7 +33,7 @@ static void table_13(unsigned int thresh, const char *const *want)
 	static const unsigned int times[] = { 0, 9, 15, 30, 38, 46, 64, 71 };
 	unsigned int i;
 
-	/* x: long enough behind the last CYC, that is, behind enabling */
+	/* x: long enough after the last CYC, that is, after enabling */
 	rig_on(CYCLES | (u64)thresh << VMPT_CTL_CYC_THRESH_SHIFT);
 	for (i = 0; i < VMPT_ARRAY_SIZE(times); i++) {
 		at(100 + times[i]);
@@ -257,7 +257,7 @@ START_TEST(mtc_inside_an_event)
 	slow(VMPT_FAR_EXCEPTION, true, true);
 	expect("FUP(0x404002), MTC(1), PIP(0x9000), MTC(2), MODE.Exec(16), MTC(3), TIP(0x8000), "
 	       "PSB, CBR(0), PIP(0x9000), MODE.TSX(), MODE.Exec(16), FUP(0x8000), PSBEND");
-	/* the same where PacketEn is 0 behind it: that PSB+ has no FUP */
+	/* the same where PacketEn is 0 after it: that PSB+ has no FUP */
 	rig_setup();
 	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A, 0x400000);
 	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A + 1, 0x4fffff);
@@ -269,7 +269,7 @@ START_TEST(mtc_inside_an_event)
 }
 END_TEST
 
-/* Kinds that have other packets, and none at all: the time is what the event said. */
+/* Kinds that have other packets, and none at all: the time is that of the event. */
 START_TEST(time_of_other_kinds)
 {
 	struct vmpt_far far;
@@ -398,8 +398,8 @@ START_TEST(mtc_at_every_frequency)
 }
 END_TEST
 
-/* Of a gap of more than 255 periods a decoder learns by TSC and TMA. */
-START_TEST(mtc_behind_a_long_gap)
+/* TSC and TMA tell a decoder of a gap of more than 255 periods. */
+START_TEST(mtc_after_a_long_gap)
 {
 	rig_on(CTL | VMPT_CTL_MTC_EN | VMPT_CTL_TSC_EN);
 	rig_time(0, 0x999, 256);
@@ -486,5 +486,5 @@ RIG_SUITE("clock", t13_threshold_0, t13_threshold_16, t13_threshold_32, t13_thre
 	  every_threshold, example_1, example_1_sizes, example_2_by_order,
 	  time_passes_inside_an_event, mtc_inside_an_event, time_of_other_kinds,
 	  cyc_eligible_packets, cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency,
-	  mtc_behind_a_long_gap, mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake,
+	  mtc_after_a_long_gap, mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake,
 	  payload_widths)

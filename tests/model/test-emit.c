@@ -16,7 +16,7 @@ static void jmp(u64 target)
 
 /* ---- IP compression ---- */
 
-/* The IP packet's bytes for @ip behind @last: 1 + 2, 4, 6 or 8. */
+/* The IP packet's bytes for @ip after @last: 1 + 2, 4, 6 or 8. */
 static size_t ip_size(u64 last, u64 ip)
 {
 	size_t before;
@@ -84,8 +84,8 @@ START_TEST(last_ip)
 }
 END_TEST
 
-/* The first IP behind an enabling without PSB: the decoder's Last IP is not known. */
-START_TEST(whole_ip_behind_enabling)
+/* The first IP after an enabling without PSB: the decoder's Last IP is not known. */
+START_TEST(whole_ip_after_enabling)
 {
 	rig_on(CTL);
 	jmp(0x7fff00402000);
@@ -143,9 +143,9 @@ START_TEST(topa_circular)
 	topa(0, CTL);
 	produce(0x5000);
 	rig_off(0x402000);
-	rig_text(); /* in order and whole */
+	rig_text(); /* in order and complete */
 	ck_assert_uint_eq(rig.unit.bytes, rig.size);
-	/* The output MSRs are true: where the next byte goes. */
+	/* The output MSRs are exact: the position of the next byte. */
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_OUTPUT_BASE), TABLE);
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS),
 			  vmpt_pt_mask_ptrs(rig.size / 0x1000 % 2, rig.size % 0x1000));
@@ -238,7 +238,7 @@ START_TEST(error_at_enabling)
 }
 END_TEST
 
-START_TEST(error_behind_a_region)
+START_TEST(error_after_a_region)
 {
 	topa(0, CTL);
 	put_entry(TABLE, 1, REGION | 0x40000000000000); /* beyond MAXPHYADDR */
@@ -281,7 +281,7 @@ START_TEST(single_range_wraps)
 }
 END_TEST
 
-/* An EPT violation: the bytes wait, and no byte is lost by trying again. */
+/* An EPT violation: the bytes stay pending, and no byte is lost by retrying. */
 START_TEST(retry)
 {
 	topa(0, CTL);
@@ -299,7 +299,7 @@ START_TEST(retry)
 }
 END_TEST
 
-/* A retry at a region's end: the first part is stored, the second waits. */
+/* A retry at a region's end: the first part is stored, the second stays pending. */
 START_TEST(retry_in_the_middle)
 {
 	size_t stored;
@@ -323,7 +323,7 @@ START_TEST(retry_in_the_middle)
 }
 END_TEST
 
-/* Bytes that wait at a TraceStop come with the clearing of TraceEn (33.2.5.3). */
+/* Bytes pending at a TraceStop come when TraceEn is cleared (33.2.5.3). */
 START_TEST(retry_at_a_tracestop)
 {
 	rig_wrmsr(VMPT_MSR_RTIT_CTL, 0);
@@ -354,7 +354,7 @@ START_TEST(overflow_of_memory)
 	while (!rig.unit.in_overflow)
 		jmp(0x402000);
 	rig_off(0x402000);
-	/* What was not stored at clearing TraceEn is gone, and that it was lost is not told. */
+	/* Bytes not stored when TraceEn is cleared are lost, and no packet shows that. */
 	rig.refuse = 0;
 	rig_on_shown(rig.unit.regs.ctl);
 	text = rig_text();
@@ -364,7 +364,7 @@ START_TEST(overflow_of_memory)
 END_TEST
 
 /*
- * An exit with bytes that wait for an EPT entry: they are taken away, the host traces to
+ * An exit with bytes pending for an EPT entry: they are taken away, the host traces
  * elsewhere, and they are back in front when the guest goes on. With STATUS' PacketByteCnt.
  */
 START_TEST(rest_before_an_enable)
@@ -402,7 +402,7 @@ START_TEST(rest_before_an_enable)
 }
 END_TEST
 
-/* They come out with TraceEn 0, too, where the ToPA table says. */
+/* They come out with TraceEn 0, too, at the position of the ToPA table. */
 START_TEST(rest_without_an_enable)
 {
 	struct vmpt_unit_rest rest;
@@ -414,7 +414,7 @@ START_TEST(rest_without_an_enable)
 	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), 0);
 	ck_assert_uint_eq(rig.size, 0);
 	vmpt_unit_rest_give(&rig.unit, &rest);
-	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), -1); /* still refused: they still wait */
+	ck_assert_int_eq(vmpt_unit_flush(&rig.unit), -1); /* still refused: still pending */
 	vmpt_unit_rest_take(&rig.unit, &rest);
 	vmpt_unit_rest_give(&rig.unit, &rest);
 	rig.refuse = 0;
@@ -425,7 +425,7 @@ START_TEST(rest_without_an_enable)
 }
 END_TEST
 
-/* A loss behind them is told where tracing goes on there. */
+/* An OVF marks a loss after them when tracing goes on there. */
 START_TEST(rest_with_a_loss)
 {
 	const char *end = "TIP(0x402000), OVF, CBR(20), MODE.Exec(64), TIP.PGE(0x401000)", *text;
@@ -453,8 +453,8 @@ START_TEST(rest_with_a_loss)
 }
 END_TEST
 
-RIG_SUITE("emit", ip_compression, no_ip_compression, last_ip, whole_ip_behind_enabling,
+RIG_SUITE("emit", ip_compression, no_ip_compression, last_ip, whole_ip_after_enabling,
 	  topa_circular, topa_int, pend_topa_pmi, no_pmi_callback, topa_stop, error_at_enabling,
-	  error_behind_a_region, error_of_memory, single_range_wraps, retry, retry_in_the_middle,
+	  error_after_a_region, error_of_memory, single_range_wraps, retry, retry_in_the_middle,
 	  retry_at_a_tracestop, overflow_of_memory, rest_before_an_enable, rest_without_an_enable,
 	  rest_with_a_loss)

@@ -53,7 +53,7 @@ END_TEST
 
 #define TIMED (CTL | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN)
 
-/* TraceEn was set once: the PSB+, which the table leaves out, is behind us. */
+/* TraceEn was set once: the PSB+, which the table leaves out, is already sent. */
 static void enabled_before(u64 ctl)
 {
 	rig_time(0, 0x1234, 0x5600);
@@ -269,7 +269,7 @@ START_TEST(cpl_filter)
 	expect("MODE.Exec(64), TIP.PGE(0x403000)");
 	vmpt_unit_jmp_indirect(&rig.unit, 0x401010);
 	expect("TIP(0x401010)");
-	/* SYSCALL: the kernel's IP is not told (33.2.5.1) */
+	/* SYSCALL: the kernel's IP is not sent (33.2.5.1) */
 	far_cpl(VMPT_FAR_BRANCH, 0);
 	expect("TIP.PGD()");
 }
@@ -337,7 +337,7 @@ START_TEST(ranges_are_inclusive_and_add_up)
 }
 END_TEST
 
-/* What each kind of branch leaves at the range's edge (33.4.2.5). */
+/* The packets of each kind of branch at the range's edge (33.4.2.5). */
 START_TEST(leaving_a_range)
 {
 	range(0, 0x401000, LIMIT);
@@ -364,7 +364,7 @@ START_TEST(leaving_a_range)
 }
 END_TEST
 
-/* A jcc that is not taken, or sequential flow, does not look at the ranges (33.2.5.3). */
+/* A jcc that is not taken, or sequential flow, does not check the ranges (33.2.5.3). */
 START_TEST(not_taken_does_not_filter)
 {
 	range(0, 0x401000, 0x401fff);
@@ -473,7 +473,7 @@ START_TEST(tracestop_by_an_event)
 }
 END_TEST
 
-/* Not without context behind the branch; overlapping a filter it wins; from outside of it
+/* Not without context after the branch; overlapping a filter it wins; from outside of it
  * there is no TIP.PGD. */
 START_TEST(tracestop_and_other_filters)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * model/far.c: Event Trace, Table 33-59 row by row (13 to 16: test-vmx.c; rows 8 and 9 are
- * missing in the manual's text). BranchEn = 0 unless the row has it: only EventEn speaks.
+ * missing in the manual's text). BranchEn = 0 unless the row has it: only EventEn makes packets.
  */
 #include "tests/model/rig.h"
 
@@ -250,7 +250,7 @@ START_TEST(no_event_for_a_far_branch)
 }
 END_TEST
 
-/* A type whose vector is invalid shows none, whatever the caller left there. */
+/* A type whose vector is invalid has none, whatever the caller passed. */
 START_TEST(vector_only_where_table_50_has_one)
 {
 	check(VMPT_FAR_INIT, true, true, "CFE.INIT(IP,0), FUP(0x402000)");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * model/other.c: Table 33-10 and rows 18 to 21 of 33-55 (TSX), Tables 33-57 and 33-58 (their
- * bodies stand under each other's captions: here a row's name has the caption of its body's
- * place in the manual), blocks, MNT.
+ * bodies are under each other's captions: here a row's name has the caption over its body
+ * in the manual), blocks, MNT.
  */
 #include "tests/model/rig.h"
 
@@ -70,7 +70,7 @@ START_TEST(t55_row_18_does_not_begin_or_end_a_transaction)
 }
 END_TEST
 
-/* All levels at once; what begins then is a transaction anew. So it is behind a RESET. */
+/* All levels at once; what begins then is a transaction anew. So it is after a RESET. */
 START_TEST(an_abort_ends_nested_transactions)
 {
 	int reset;
@@ -186,7 +186,7 @@ END_TEST
 #define PWR	 (CTL | VMPT_CTL_PWR_EVT_EN)
 #define PWR_USER (VMPT_CTL_USER | VMPT_CTL_BRANCH_EN | VMPT_CTL_PWR_EVT_EN)
 
-/* The MWAIT is no event, what it ends in is: with PwrEvtEn as without. */
+/* The MWAIT is no event, its outcome is: with and without PwrEvtEn. */
 START_TEST(t57_row_1_mwait_that_faults_or_exits)
 {
 	struct vmpt_far far;

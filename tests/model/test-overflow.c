@@ -28,8 +28,8 @@ START_TEST(with_packet_en)
 }
 END_TEST
 
-/* The first IP behind it is whole: what went before may be lost (33.3.8). */
-START_TEST(ip_behind_it_is_whole)
+/* The first IP after it is whole: what went before may be lost (33.3.8). */
+START_TEST(ip_after_it_is_whole)
 {
 	rig_on(CTL);
 	vmpt_unit_overflow(&rig.unit);
@@ -76,8 +76,8 @@ START_TEST(without_branch_en)
 }
 END_TEST
 
-/* Enables go on; what the decoder lacks then is told by a PSB+ (CR3, mode, VMCS, TSX). */
-START_TEST(lost_state_is_given)
+/* Enables go on; a PSB+ has what the decoder lacks then (CR3, mode, VMCS, TSX). */
+START_TEST(lost_state_is_sent)
 {
 	struct vmpt_mode mode = mode64(0, 0x9000);
 	struct vmpt_far far;
@@ -116,7 +116,7 @@ START_TEST(lost_state_is_given)
 }
 END_TEST
 
-/* A mode that changed while the TIP.PGE was lost is told at the next one. */
+/* A mode that changed while the TIP.PGE was lost is sent at the next one. */
 START_TEST(lost_mode_out_of_context)
 {
 	struct vmpt_far far;
@@ -134,7 +134,7 @@ START_TEST(lost_mode_out_of_context)
 }
 END_TEST
 
-/* Timing packets are dropped, the CYC of the OVF tells how long it was (33.3.8.2). */
+/* Timing packets are dropped, the CYC of the OVF gives its length (33.3.8.2). */
 START_TEST(timing)
 {
 	rig_on(CTL | VMPT_CTL_CYC_EN | VMPT_CTL_MTC_EN);
@@ -181,7 +181,7 @@ START_TEST(nothing_to_resolve)
 }
 END_TEST
 
-/* Disabling while it lasts marks the loss, or a later enabling does. */
+/* Disabling during the overflow marks the loss, or a later enabling does. */
 START_TEST(disabled_in_an_overflow)
 {
 	rig_on(CTL);
@@ -233,7 +233,7 @@ START_TEST(refusing_sink)
 }
 END_TEST
 
-/* A disk that is full over disabling and enabling: one OVF, and all before it is whole. */
+/* A disk that is full over disabling and enabling: one OVF, and all before it is complete. */
 START_TEST(refusing_sink_over_disabling)
 {
 	const char *text;
@@ -284,7 +284,7 @@ START_TEST(bytes_wait_over_disabling)
 }
 END_TEST
 
-/* PSB+ lost in the middle: it comes again behind the OVF. */
+/* PSB+ lost in the middle: it comes again after the OVF. */
 START_TEST(psb_lost_in_the_middle)
 {
 	const char *text;
@@ -305,8 +305,8 @@ START_TEST(psb_lost_in_the_middle)
 }
 END_TEST
 
-RIG_SUITE("overflow", with_packet_en, waiting_bits_are_lost, ip_behind_it_is_whole,
-	  without_packet_en, without_branch_en, lost_state_is_given, lost_mode_out_of_context,
+RIG_SUITE("overflow", with_packet_en, waiting_bits_are_lost, ip_after_it_is_whole,
+	  without_packet_en, without_branch_en, lost_state_is_sent, lost_mode_out_of_context,
 	  timing, tracestop_in_an_overflow, nothing_to_resolve, disabled_in_an_overflow,
 	  refusing_sink, refusing_sink_over_disabling, sink_recovers_while_disabled,
 	  bytes_wait_over_disabling, psb_lost_in_the_middle)

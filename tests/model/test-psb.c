@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* model/psb.c: what a PSB+ holds under all settings (33.3.7), and when it comes (33.4.2.17). */
+/* model/psb.c: the packets of a PSB+ under all settings (33.3.7), and when it comes (33.4.2.17). */
 #include <stdio.h>
 
 #include "tests/model/rig.h"
 
-/* One of all settings of what decides over a PSB+, and what 33.3.7 says of it. */
+/* One combination of the settings that affect a PSB+, and what 33.3.7 requires. */
 static void one(unsigned int i)
 {
 	bool tsc = i & 1, mtc = i & 2, os = i & 4, context = i & 8, branch = i & 16;
@@ -88,7 +88,7 @@ START_TEST(at_enabling_without_byte_count)
 }
 END_TEST
 
-/* Bytes between two PSBs: 2K << PSBFreq and not a TIP more, at the frequencies that are quick. */
+/* Bytes between two PSBs: 2K << PSBFreq and not a TIP more, at the quick frequencies. */
 START_TEST(cadence)
 {
 	unsigned int f, n;
@@ -117,7 +117,7 @@ START_TEST(cadence)
 }
 END_TEST
 
-/* PacketByteCnt counts all bytes behind the PSB with it, modulo 17 bits. */
+/* PacketByteCnt counts all bytes after the PSB with it, modulo 17 bits. */
 START_TEST(packet_byte_cnt)
 {
 	rig_on(CTL);
@@ -147,7 +147,7 @@ START_TEST(pend_psb)
 	u64 ctl = CTL | VMPT_CTL_INJECT;
 
 	rig_wrmsr(VMPT_MSR_RTIT_STATUS, 2046ULL << 32);
-	rig_on(ctl); /* 4 + 2 + 7 bytes: due, but no branch that it could stand behind */
+	rig_on(ctl); /* 4 + 2 + 7 bytes: due, but no branch that it could stand after */
 	ck_assert_uint_ne(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PSB, 0);
 	rig_off(0x402000);
 	ck_assert_uint_ne(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PSB, 0);
@@ -155,7 +155,7 @@ START_TEST(pend_psb)
 	rig_on_shown(ctl);
 	expect("PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, MODE.Exec(64), TIP.PGE(0x401000)");
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PSB, 0);
-	/* without InjectPsbPmiOnEnable neither */
+	/* not without InjectPsbPmiOnEnable either */
 	rig_off(0x402000);
 	rig_wrmsr(VMPT_MSR_RTIT_STATUS, 2046ULL << 32);
 	rig_on(CTL);
@@ -201,8 +201,8 @@ START_TEST(waits_for_an_ip)
 }
 END_TEST
 
-/* Behind a MOV CR3, and without PacketEn behind packets that have no next IP. */
-START_TEST(behind_other_events)
+/* After a MOV CR3, and without PacketEn after packets that have no next IP. */
+START_TEST(after_other_events)
 {
 	struct vmpt_mode mode = mode64(0, 0x2000);
 	u64 ctl = VMPT_CTL_OS | VMPT_CTL_PTW_EN | VMPT_CTL_EVENT_EN;
@@ -226,6 +226,6 @@ START_TEST(behind_other_events)
 }
 END_TEST
 
-RIG_SUITE("psb", behind_other_events, contents_under_all_settings, at_enabling,
+RIG_SUITE("psb", after_other_events, contents_under_all_settings, at_enabling,
 	  at_enabling_without_byte_count, cadence, packet_byte_cnt, cadence_goes_on_over_disabling,
 	  pend_psb, with_timing_only, waits_for_an_ip)

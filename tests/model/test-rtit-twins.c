@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * RTIT units in pairs: one takes its fast paths, also those of rtit-fast.h, the other is kept off
- * them by clearing its flag before each event. Same random events, same registers and bytes; and
- * after each one what must always hold of a unit.
+ * them by clearing its flag before each event. The same random events must give the same registers
+ * and bytes; the invariants of a unit are checked after each event.
  */
 #include "model/rtit-fast.h"
 #include "tests/support/support.h"
@@ -308,7 +308,7 @@ START_TEST(test_fast_paths)
 	ck_assert_int_eq(memcmp(fast.bytes, slow.bytes, fast.size), 0);
 	ck_assert_uint_eq(fast.where, slow.where);
 	ck_assert_uint_eq(fast.size, fast.unit.bytes);
-	/* It was no empty run. */
+	/* The run was not empty. */
 	ck_assert_uint_gt(count_packets(&fast), 20);
 	ck_assert_uint_gt(plain, 0);
 }

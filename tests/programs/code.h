@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Generated x86 programs for trace units: random code in a few places, user's and kernel's. Who
- * executes it: tests/model/programs for PT, tests/rtit/programs for RTIT.
+ * Generated x86 programs for trace units: random code in a few places, user's and kernel's.
+ * tests/model/programs executes it for PT, tests/rtit/programs for RTIT.
  */
 #ifndef VMPT_TESTS_PROGRAMS_CODE_H
 #define VMPT_TESTS_PROGRAMS_CODE_H
@@ -17,7 +17,7 @@ struct program_insn {
 	u64 ip, target; /* target: of a direct branch */
 	u8 kind;	/* enum tg_insn_kind */
 	u8 len;		/* with them: */
-	u8 prefixes;	/* that mean nothing */
+	u8 prefixes;	/* without effect */
 };
 
 /* Code that lies together. Direct branches stay in it. */
@@ -40,8 +40,8 @@ struct program {
 };
 
 /*
- * Every cycle in the code makes a packet: a decoder could not tell how often an event's IP
- * was passed in a cycle without one.
+ * Every loop in the code makes a packet: a decoder could not know how often an event's IP
+ * was passed in a loop without one.
  */
 void program_generate(struct program *program, struct test_rng *rng);
 

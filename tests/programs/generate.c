@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Random code: functions with jumps, loops, calls of each other, and what a kernel does. */
+/* Random code: functions with jumps, loops and calls of each other, and kernel instructions. */
 #include <check.h>
 
 #include "tests/programs/code.h"
 
 #define PREFIXES 5u
-#define CS	 0x2e /* without a meaning where no memory is read, in 64-bit code anywhere */
+#define CS	 0x2e /* no effect without a memory operand; in 64-bit code never */
 
-/* How often a kind comes, of the sum of all. */
+/* The frequency of a kind, relative to the sum of all. */
 struct weight {
 	u8 kind;
-	unsigned int user, kernel, spread; /* spread: up to so much more in some programs */
+	unsigned int user, kernel, spread; /* spread: up to this much more in some programs */
 };
 
 static const struct weight weights[] = {
@@ -56,9 +56,9 @@ static u8 mix_draw(const struct mix *mix, struct test_rng *rng)
 }
 
 /*
- * What begins and ends a function: see program_generate(); nothing falls out of its end.
- * Behind MOV CR3 stands a conditional branch: libipt takes a TIP.PGD that follows a PIP for
- * the MOV CR3's, whoever made it.
+ * Begin and end of a function: see program_generate(); nothing falls out of its end.
+ * A conditional branch follows MOV CR3: libipt takes a TIP.PGD that follows a PIP for
+ * the MOV CR3's, whatever made it.
  */
 static u8 kind_at(const struct mix *mix, struct test_rng *rng, unsigned int i, unsigned int n,
 		  u8 before)
@@ -177,7 +177,7 @@ void program_generate(struct program *program, struct test_rng *rng)
 	for (i = 0; i < PROGRAM_REGIONS; i++) {
 		struct program_region *r = &program->region[i];
 
-		/* Some straddle a 64-KiB or 4-GiB line: that is where compression changes. */
+		/* Some straddle a 64-KiB or 4-GiB boundary, where compression changes. */
 		r->base = base[i] +
 			  (once_in(rng, 3) ? 0xffff0 - below(rng, 512) : below(rng, 0x100000));
 		r->mode = i == PROGRAM_OLD ? 32 : 64;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What a processor that executes a program is without its trace unit: registers and stacks. */
+/* A processor that executes a program, without its trace unit: registers and stacks. */
 #ifndef VMPT_TESTS_PROGRAMS_MACHINE_H
 #define VMPT_TESTS_PROGRAMS_MACHINE_H
 
@@ -8,13 +8,13 @@
 #define MACHINE_STACK  256u
 #define MACHINE_FRAMES 32u
 
-/* Return addresses; the oldest are forgotten. */
+/* Return addresses; the oldest are dropped. */
 struct machine_stack {
 	u64 ip[MACHINE_STACK];
 	unsigned int top, depth;
 };
 
-/* Where IRET goes. */
+/* Target of IRET. */
 struct machine_frame {
 	u64 ip;
 	u8 cpl;
@@ -30,7 +30,7 @@ struct machine {
 	unsigned int frames;
 };
 
-/* The region that is executed. */
+/* The current region. */
 const struct program_region *machine_here(const struct machine *m);
 /* A code address that a register holds, of @r; mostly a function's. */
 u64 machine_address_in(struct machine *m, const struct program_region *r);

@@ -7,19 +7,18 @@
  * TRACE: the packets of one vCPU, a file; decoded from its first PSB on. TRUTH: what was executed
  * (model/truth-format.h), a file, a FIFO, or - for stdin. Options:
  *
- *	--cycle-acc		cycle counts ride behind packets (RTIT_CTL.Cycle_Acc)
+ *	--cycle-acc cycle counts follow packets (RTIT_CTL.Cycle_Acc)
  *	--traced		cut the truth to what its STATE records say was executed with
  *				TriggerEn = 1 and OS or User as RTIT_CTL had it
  *	--ctl=BITS		and with these bits of RTIT_CTL 1, for one of several traces
  *	--cr3=CR3		and, while RTIT_CTL.CR3En is 1, with this CR3
- *	--range0=FROM,TO	the filter is RANGE0, [FROM, TO): tells jumps out of it; nothing in
- *				it may be missing, all else may. Other filters are taken for not
- *				known
+ *	--range0=FROM,TO	the filter is RANGE0, [FROM, TO): shows jumps out of it; nothing in
+ *				it may be missing, all else may. Other filters count as unknown
  *	--unfiltered		there is no IP filter and no TraceStop: no jump leaves
- *	--skip=N		so many instructions of the truth may be missing, all in all, where
+ *	--skip=N		N instructions of the truth in total may be missing where
  *				packets were disabled (IP filters); 0
- *	--tail=N		and so many at the end; 0
- *	--allow-overflow	go on behind a FUP.BuffOvf where the truth has its LIP next
+ *	--tail=N		and N at the end; 0
+ *	--allow-overflow	go on after a FUP.BuffOvf where the truth has its LIP next
  *	--bits=16|32|64		of all code; else as STATE says, or as lengths fit, 64 first
  *
  * On stdout: what was compared. Exit code 0: equal, 1: not, 2: usage.

@@ -6,7 +6,7 @@
 #include "tests/flow/cursor.h"
 #include "tests/rtit/flow-truth.h"
 
-/* So many equal instructions show that the right place in the truth was found. */
+/* This many equal instructions show that the right place in the truth was found. */
 #define SURE 10000u
 
 struct check {
@@ -19,7 +19,7 @@ struct check {
 	bool has_target;
 	bool gap;   /* packets were disabled: the truth may have more */
 	bool lost;  /* an overflow */
-	u64 unsure; /* instructions yet to be equal behind those two */
+	u64 unsure; /* instructions that must still be equal after those two */
 	u64 decoded[CURSOR_PAST], decodes;
 	u64 offset; /* of the last event's packet */
 	bool failed;
@@ -49,7 +49,7 @@ static void print_expected(const struct cursor *c)
 		fprintf(stderr, "  the truth ends\n");
 }
 
-/* Says the first difference with its place; false. */
+/* Print the first difference with its place; returns false. */
 static bool differ(struct check *k, const char *what, u64 ip)
 {
 	if (k->failed)
@@ -59,7 +59,7 @@ static bool differ(struct check *k, const char *what, u64 ip)
 		fprintf(stderr, "%s\n", k->cursor.reader->error);
 		return false;
 	}
-	fprintf(stderr, "instruction %llu, behind the event at trace offset %#llx: %s %llx\n",
+	fprintf(stderr, "instruction %llu, after the event at trace offset %#llx: %s %llx\n",
 		(unsigned long long)k->decodes, (unsigned long long)k->offset, what,
 		(unsigned long long)ip);
 	print_expected(&k->cursor);
@@ -102,7 +102,7 @@ static bool pass_over(struct check *k)
 }
 
 /*
- * To the first place behind this one that has @ip next. The right one is never before it: if it
+ * To the first place after this one that has @ip next. The right one is never before it: if it
  * is the wrong one, the flows differ soon and the next is looked for.
  */
 static bool search(struct check *k, u64 ip)
@@ -121,14 +121,14 @@ static bool search(struct check *k, u64 ip)
 	       differ(k, "packets were disabled for more than --skip says, and enabled at", ip);
 }
 
-/* To the next block. Events in between were taken when the trace told them. */
+/* To the next block. Events in between were taken when the trace reported them. */
 static bool advance(struct check *k, u64 ip)
 {
 	struct cursor *c = &k->cursor;
 
 	while (!cursor_in_block(c)) {
 		if (c->item.kind == TRUTH_END_OF_FILE)
-			return differ(k, "behind the truth's end, the trace has", ip);
+			return differ(k, "after the truth's end, the trace has", ip);
 		if (!cursor_next(c))
 			return differ(k, "", ip);
 		if (c->item.kind == TRUTH_RUN_EVENT && !k->unsure && !k->gap)
@@ -183,13 +183,13 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *insn)
 			return differ(k, "the trace has", ip);
 		if (!k->gap)
 			k->counts->searches++;
-		/* Where nothing in the range is passed over it is the right place. */
+		/* If nothing in the range is skipped it is the right place. */
 		k->unsure = range_known(k) && !k->lost ? 0 : SURE;
 		if (!search(k, ip))
 			return false;
 	}
 	k->gap = false;
-	/* What no decoder knows goes on behind itself. */
+	/* An undecodable instruction goes on at the next one. */
 	if (!decode(k, insn))
 		*insn = (struct rtit_insn){ .kind = RTIT_INSN_OTHER, .len = cursor_length(c) };
 	k->last = *insn;
@@ -253,7 +253,7 @@ static const struct truth_item *next_event(struct check *k, u64 from)
 
 /*
  * @from is NLIP of the far transfer instruction that was executed last, or in it (E1). An event
- * may strike right behind it: then the truth says so.
+ * may strike right after it: then the truth says so.
  */
 static bool is_far(const struct check *k, u64 from)
 {
@@ -337,7 +337,7 @@ static bool event(void *opaque, const struct rtit_flow_event *e)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- all of it ---- */
 
 static bool end(struct check *k)
 {
@@ -355,7 +355,7 @@ static bool end(struct check *k)
 	} while (c->item.kind != TRUTH_END_OF_FILE);
 	if (range_known(k) || k->counts->tail <= k->options->tail)
 		return true;
-	fprintf(stderr, "the trace ends behind instruction %llu, the truth has %llu more\n",
+	fprintf(stderr, "the trace ends after instruction %llu, the truth has %llu more\n",
 		(unsigned long long)k->decodes, (unsigned long long)k->counts->tail);
 	return false;
 }

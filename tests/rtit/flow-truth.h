@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * An RTIT trace against what was executed, as a truth file has it (model/truth-format.h): the
- * flow decoder is given the code of just those instructions that the truth has next, and must ask
+ * An RTIT trace against what was executed, from a truth file (model/truth-format.h): the
+ * flow decoder gets the code of only those instructions that the truth has next, and must ask
  * for them one after the other.
  */
 #ifndef VMPT_TESTS_RTIT_FLOW_TRUTH_H
@@ -12,11 +12,11 @@
 
 struct rtit_check_options {
 	struct rtit_flow_options flow; /* in_order is set here */
-	bool allow_overflow;	       /* go on behind a FUP.BuffOvf where the truth has its IP */
-	unsigned int bits;	       /* of all code: 16, 32, 64; 0: as STATE or the lengths say */
+	bool allow_overflow;	       /* go on after a FUP.BuffOvf where the truth has its IP */
+	unsigned int bits;	       /* of all code: 16, 32, 64; 0: from STATE or the lengths */
 	/*
-	 * So many instructions of the truth may be missing where packets were disabled, and at the
-	 * end. Where flow.regs has RANGE0 as the filter: all outside it, and none in it.
+	 * This many instructions of the truth may be missing where packets were disabled, and at
+	 * the end. If flow.regs has RANGE0 as the filter: all outside it, and none in it.
 	 */
 	u64 skip, tail;
 };
@@ -26,17 +26,17 @@ struct rtit_check_counts {
 	u64 blocks;    /* of the truth, parts too */
 	u64 events;    /* interrupts and exceptions, equal */
 	u64 astray;    /* events of the trace that the truth has as a block elsewhere */
-	u64 soft_ints; /* INT n that the truth lists: the trace has their event alone */
+	u64 soft_ints; /* INT n that the truth lists: the trace has only their event */
 	u64 merged;    /* iterations of REP that are one instruction to the trace */
 	u64 emulated;  /* instructions between two runs: I/O */
 	u64 repeated;  /* turns of a JMP to itself before an event */
 	u64 skipped;   /* where packets were disabled */
 	u64 lost;      /* by overflows */
-	u64 searches;  /* for the place in the truth, in vain */
+	u64 searches;  /* failed searches for the place in the truth */
 	u64 tail;      /* at the end of the truth, the trace lacks them */
 };
 
-/* False: they differ, or one of them is broken; why is on stderr, with the place. */
+/* False: they differ, or one of them is broken; the reason and the place are on stderr. */
 bool rtit_flow_check(struct truth_reader *reader, const u8 *trace, size_t size,
 		     const struct rtit_check_options *options, struct rtit_check_counts *counts);
 

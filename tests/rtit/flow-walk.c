@@ -5,10 +5,10 @@
 #include "decoder/vmpt-rtit-flow.h"
 #include "tests/rtit/flow-walk.h"
 
-/* More instructions than this without a packet that they need are a loop that never ends. */
+/* More instructions than this without a packet are an endless loop. */
 #define SILENT_MAX 1000000u
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 bool rtit_walk_fail(struct flow *f, const char *fmt, ...)
 {
@@ -146,13 +146,13 @@ static bool executed(struct flow *f)
 
 static bool branch(struct flow *f, u64 target)
 {
-	u64 behind = next_lip(f);
+	u64 nlip = next_lip(f);
 
 	if (!executed(f))
 		return false;
 	rtit_walk_arrive(f, target, true);
 	f->branched = true;
-	f->behind = behind;
+	f->branch_nlip = nlip;
 	return true;
 }
 
@@ -188,7 +188,7 @@ static bool silent(struct flow *f, const char *wanted)
 	}
 }
 
-/* ---- to what a packet tells ---- */
+/* ---- to what a packet says ---- */
 
 /* A compressed RET: to the NLIP of the last CALL (4.2.3.2). */
 static bool compressed(struct flow *f, bool taken)
@@ -228,7 +228,7 @@ bool rtit_walk_tip(struct flow *f, u64 target)
 	}
 }
 
-/* To where TraceStop struck, or behind the WRMSR that cleared Trace_En or TraceActive (4.2.8). */
+/* To where TraceStop struck, or after the WRMSR that cleared Trace_En or TraceActive (4.2.8). */
 bool rtit_walk_to_end(struct flow *f)
 {
 	bool wrmsr = false;
@@ -265,15 +265,15 @@ static bool is_far(const struct flow *f, u64 lip)
 	       vmpt_rtit_far_source(lip, f->ip, f->insn.len, NULL) == next_lip(f);
 }
 
-/* Whether a near branch that has @lip behind itself led to ip. */
+/* Whether a near branch directly before @lip led to ip. */
 static bool left_from(const struct flow *f, u64 lip)
 {
-	return f->from_unknown ? f->options->regs != NULL : f->branched && f->behind == lip;
+	return f->from_unknown ? f->options->regs != NULL : f->branched && f->branch_nlip == lip;
 }
 
 /*
- * To where the FUP's @lip says: an event before the instruction there, or a far transfer
- * instruction that has it behind itself. @pgd: or a near branch that left the region.
+ * To the place of the FUP's @lip: an event before the instruction there, or a far transfer
+ * instruction directly before it. @pgd: or a near branch that left the region.
  */
 bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted)
 {

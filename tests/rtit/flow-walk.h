@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The flow decoder's walk: from where execution is to what a packet tells, instruction by
- * instruction. False everywhere: the result says what is wrong, or one of the ops said stop; of a
- * probe only that it leads nowhere.
+ * The flow decoder's walk: from the current instruction to what a packet says, instruction by
+ * instruction. False everywhere: the result says what is wrong, or one of the ops stopped it; for a
+ * probe only that it found no way.
  */
 #ifndef VMPT_TESTS_RTIT_FLOW_WALK_H
 #define VMPT_TESTS_RTIT_FLOW_WALK_H
@@ -13,7 +13,7 @@
 enum state {
 	OFF,   /* PacketEn is 0 */
 	ON,    /* PacketEn is 1, execution is at ip */
-	DOUBT, /* at ip; whether PacketEn is 1 the next packet tells */
+	DOUBT, /* at ip; the next packet shows whether PacketEn is 1 */
 	LOST,
 };
 
@@ -32,21 +32,21 @@ struct flow {
 	bool call_valid;
 	u64 call_nlip;
 	bool branched;	   /* a near branch led to ip … */
-	u64 behind;	   /* … which had this NLIP */
-	bool from_unknown; /* a branch led to ip, of which nothing is known */
-	bool stop_hit;	   /* ip is where TraceStop strikes, as far as it is known */
-	bool stopping;	   /* TraceStop: no more but what TNT_BUFF has */
+	u64 branch_nlip;   /* … which had this NLIP */
+	bool from_unknown; /* an unknown branch led to ip */
+	bool stop_hit;	   /* TraceStop strikes at ip, as far as known */
+	bool stopping;	   /* TraceStop: only the content of TNT_BUFF follows */
 	bool far;	   /* FUP.FAR came, its TIP is next */
 	u64 far_lip;
 	bool left;		/* FUP.PGD came, a far transfer's TIP may be next */
 	bool fresh;		/* FUP.BuffOvf came, and no packet of the flow since */
 	bool psb;		/* one came, and no FUP or TIP since */
-	bool probe;		/* instructions are not told */
+	bool probe;		/* instructions are not reported */
 	bool wrmsr, over_wrmsr; /* over one, and further */
 	bool ended;		/* by one of ops */
 };
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 bool rtit_walk_fail(struct flow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool rtit_walk_tell(struct flow *f, struct rtit_flow_event *event);
@@ -64,14 +64,14 @@ bool rtit_walk_bit(struct flow *f, bool taken);
 /* To the indirect branch or RET, and to @target. */
 bool rtit_walk_tip(struct flow *f, u64 target);
 /*
- * To where the FUP's @lip says: an event before the instruction there, or a far transfer
- * instruction that has it behind itself. @pgd: or a near branch that left the region, or went where
- * TraceStop strikes. @wanted: what came, for an error.
+ * To the place of the FUP's @lip: an event before the instruction there, or a far transfer
+ * instruction directly before it. @pgd: or a near branch that left the region, or went where
+ * TraceStop strikes. @wanted: the packet that came, for an error.
  */
 bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted);
-/* Over the MOV to CR3 or CR0 that a PIP is of. */
+/* Over the MOV to CR3 or CR0 of a PIP. */
 bool rtit_walk_to_paging(struct flow *f);
-/* To where TraceStop struck, or behind the WRMSR that cleared Trace_En or TraceActive (4.2.8). */
+/* To where TraceStop struck, or after the WRMSR that cleared Trace_En or TraceActive (4.2.8). */
 bool rtit_walk_to_end(struct flow *f);
 
 #endif

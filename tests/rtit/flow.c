@@ -6,7 +6,7 @@
 
 /* ---- TNT ---- */
 
-/* @byte as a packet or RTIT_TNT_BUFF has it: the highest 1 is a mark. */
+/* @byte as in a packet or RTIT_TNT_BUFF: the highest 1 is a mark. */
 static bool bits(struct flow *f, u64 byte)
 {
 	unsigned int n = VMPT_RTIT_TNT_FULL;
@@ -25,7 +25,7 @@ static bool bits(struct flow *f, u64 byte)
 	return true;
 }
 
-/* What software read of TNT_BUFF before @offset. */
+/* TNT_BUFF as read by software before @offset. */
 static bool tnt_buff(struct flow *f, u64 offset)
 {
 	const struct rtit_flow_options *o = f->options;
@@ -41,7 +41,7 @@ static bool tnt_buff(struct flow *f, u64 offset)
 
 /* ---- an end without a packet ---- */
 
-/* Packets were disabled, and none told it: of two walks the first only looks. */
+/* Packets were disabled without a packet: the first of two walks only probes. */
 static bool quiet(struct flow *f)
 {
 	struct flow saved = *f;
@@ -117,15 +117,15 @@ static bool far_source(struct flow *f, u64 lip)
 }
 
 /*
- * No packet says that packets are still enabled: tracing may have been switched off silently and
- * on again, which a PSB tells, or FilterEn was 0 behind a FUP.BuffOvf.
+ * No packet shows that packets are still enabled: tracing may have been switched off silently and
+ * on again, which a PSB shows, or FilterEn was 0 after a FUP.BuffOvf.
  */
 static bool may_be_off(const struct flow *f)
 {
 	return f->state == DOUBT || (f->state == ON && (f->psb || f->stopping));
 }
 
-/* Whether a FUP.PGD with @lip can be what the code says. */
+/* Whether the code can reach a FUP.PGD with @lip. */
 static bool reaches(struct flow *f, u64 lip)
 {
 	struct flow saved = *f;
@@ -263,7 +263,7 @@ static bool packet(struct flow *f, unsigned int kind)
 	/* An overflow may have taken its TIP, and by E4 a TraceSTOP come in it. */
 	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF &&
 	    kind != VMPT_RTIT_TRACESTOP)
-		return rtit_walk_fail(f, "behind a FUP.FAR stands %s, not a TIP",
+		return rtit_walk_fail(f, "after a FUP.FAR comes %s, not a TIP",
 				      vmpt_rtit_name(kind));
 	if (kind != VMPT_RTIT_TIP)
 		f->left = false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The flow in an RTIT trace (RTIT Programming Reference, March 2015): from packets and code to
- * each instruction that was executed. What no packet confirms is not told: a Jcc's TNT tells of
- * all before it and of itself, a FUP of all before its LIP. LIPs are 48 bits here, addresses
- * given out are canonical.
+ * each instruction that was executed. Only instructions that a packet confirms are reported: a
+ * Jcc's TNT confirms all before it and itself, a FUP all before its LIP. LIPs are 48 bits here,
+ * returned addresses are canonical.
  *
- * The packets alone do not tell a near jump that left the filtered region from one that did not
- * and reached, without a packet, the address behind itself, where something else disabled
- * packets: where the options know RTIT_EVENTS and the ranges they decide, else the jump left.
+ * The packets alone do not distinguish a near jump that left the filtered region from one that did
+ * not and reached, without a packet, the address after itself, where something else disabled
+ * packets: if the options have RTIT_EVENTS and the ranges these decide, else the jump left.
  */
 #ifndef VMPT_TESTS_RTIT_FLOW_H
 #define VMPT_TESTS_RTIT_FLOW_H
@@ -20,7 +20,7 @@ enum rtit_flow_event_kind {
 	RTIT_FLOW_DISABLED, /* from: FUP.PGD, where execution was */
 	RTIT_FLOW_QUIET,    /* disabled without a packet, at from; known from what comes later */
 	RTIT_FLOW_FAR,	    /* from, to: a far transfer, an event too */
-	RTIT_FLOW_LEFT,	    /* to: where the far transfer behind a DISABLED went */
+	RTIT_FLOW_LEFT,	    /* to: target of the far transfer after a DISABLED */
 	RTIT_FLOW_OVERFLOW, /* to: FUP.BuffOvf, execution goes on there; packets may be disabled */
 	RTIT_FLOW_STOP,	    /* TraceStop */
 	RTIT_FLOW_PAGING,   /* PIP: cr3, paging */
@@ -41,7 +41,7 @@ struct rtit_flow_event {
 struct rtit_flow_ops {
 	/* The instruction at @ip into @insn; false: there is no code. */
 	bool (*insn)(void *opaque, u64 ip, struct rtit_insn *insn);
-	/* The one at @ip was executed, so says the packet at @offset. False: stop. */
+	/* The packet at @offset shows that the one at @ip was executed. False: stop. */
 	bool (*executed)(void *opaque, u64 ip, u64 offset);
 	/* May be NULL. False: stop. */
 	bool (*event)(void *opaque, const struct rtit_flow_event *event);
@@ -56,18 +56,18 @@ struct rtit_flow_tnt {
 
 struct rtit_flow_options {
 	bool cycle_acc;
-	/* From the first PSB at or behind this offset. */
+	/* From the first PSB at or after this offset. */
 	size_t from;
 	bool middle; /* that is not where tracing began: RETs may be compressed to CALLs before it
 		      */
 	/*
-	 * insn() has but the code of what was executed, in order: where packets ended without
-	 * one, what was executed last is not looked for.
+	 * insn() has only the code of executed instructions, in order: where packets ended without
+	 * one, the last executed instruction is not searched for.
 	 */
 	bool in_order;
 	/*
-	 * A FUP.BuffOvf's LIP is the address behind an instruction, taken jump or not (4.2.5): the
-	 * way is lost until a TIP or another FUP tells it. Else it is where execution goes on
+	 * A FUP.BuffOvf's LIP is the address after an instruction, taken jump or not (4.2.5): the
+	 * way is lost until a TIP or another FUP gives it. Else it is where execution goes on
 	 * (Table 1).
 	 */
 	bool overflow_nlip;
@@ -79,12 +79,12 @@ struct rtit_flow_options {
 
 struct rtit_flow_result {
 	u64 insns, packets;
-	u64 flows; /* packets but PSB, FUP.PCC, MTC, STS */
+	u64 flows; /* packets other than PSB, FUP.PCC, MTC, STS */
 	u64 events[RTIT_FLOW_ERRATUM + 1];
 	char error[240]; /* "": none */
 };
 
-/* False: result->error says where and why; or one of @ops stopped it, and it is "". */
+/* False: result->error has the place and the reason; "" if one of @ops stopped it. */
 bool rtit_flow_run(const u8 *trace, size_t size, const struct rtit_flow_options *options,
 		   const struct rtit_flow_ops *ops, struct rtit_flow_result *result);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What an x86 instruction is to the flow of an RTIT trace (Tables 1 and 2). Zydis decodes. */
+/* Classes of x86 instructions for the flow of an RTIT trace (Tables 1 and 2). Zydis decodes. */
 #ifndef VMPT_TESTS_RTIT_INSN_H
 #define VMPT_TESTS_RTIT_INSN_H
 
 #include "arch/types.h"
 
 enum rtit_insn_kind {
-	RTIT_INSN_OTHER, /* goes on behind itself */
+	RTIT_INSN_OTHER, /* goes on at the next instruction */
 	RTIT_INSN_JCC,	 /* Jcc, LOOP, JrCXZ */
 	RTIT_INSN_JMP,
 	RTIT_INSN_CALL,
@@ -14,7 +14,7 @@ enum rtit_insn_kind {
 	RTIT_INSN_CALL_INDIRECT,
 	RTIT_INSN_RET,
 	RTIT_INSN_FAR,	  /* far JMP, CALL, RET; IRET, INT, SYSCALL, SYSENTER and back */
-	RTIT_INSN_PAGING, /* MOV to CR3 or CR0 and the like: a PIP may come of it */
+	RTIT_INSN_PAGING, /* MOV to CR3 or CR0 and the like: may make a PIP */
 	RTIT_INSN_WRMSR,  /* may switch tracing off without a packet */
 	RTIT_INSN_KINDS
 };
@@ -25,7 +25,7 @@ struct rtit_insn {
 	u8 len;
 };
 
-/* Linear addresses are 48 bits in RTIT: as a processor has them, bit 47 above. */
+/* Linear addresses are 48 bits in RTIT: sign-extend bit 47, as in a processor. */
 static inline u64 rtit_canonical(u64 lip)
 {
 	return lip >> 47 & 1 ? lip | ~0ULL << 48 : lip & ~(~0ULL << 48);

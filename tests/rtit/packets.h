@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The packets of an RTIT stream as libvmpt-decode gives them, one by one, from a PSB on. */
+/* The packets of an RTIT stream from libvmpt-decode, one by one, from a PSB on. */
 #ifndef VMPT_TESTS_RTIT_PACKETS_H
 #define VMPT_TESTS_RTIT_PACKETS_H
 
@@ -12,7 +12,7 @@ struct rtit_packets {
 	u64 from; /* of the stream in the trace */
 };
 
-/* Where a PSB begins at or behind @from, or @size. */
+/* Offset of the first PSB at or after @from, or @size. */
 size_t rtit_psb_find(const u8 *trace, size_t size, size_t from);
 
 /* From the PSB at @from on. 0, or a negative error. */

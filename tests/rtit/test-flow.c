@@ -24,7 +24,7 @@ struct code {
 struct flow_case {
 	const char *name;
 	struct code code[CODE_MAX];
-	/* as rtit_write() has them */
+	/* as for rtit_write() */
 	const char *packets;
 	/*
 	 * IPs executed; +IP enabled, -IP disabled, >IP where it then went, IP>IP far transfer,
@@ -151,7 +151,7 @@ static const struct flow_case cases[] = {
 	  .code = { NOP(0x100, 1) },
 	  .packets = "PGE:100 PGD:101 PGD:500 PGE:100 PGD:100",
 	  .flow = "+100 100 -101 E2 +100 -100" },
-	{ .name = "E5: the TIP behind FUP.BuffOvf",
+	{ .name = "E5: the TIP after FUP.BuffOvf",
 	  .code = { NOP(0x100, 1), JCC(0x200, 2, 0x300) },
 	  .packets = "PGE:100 OVF:200 TIP:200 TNT:N PGD:202",
 	  .flow = "+100 !200 E5 200 -202" },
@@ -163,7 +163,7 @@ static const struct flow_case cases[] = {
 	  .code = { FAR(0x100, 2), JCC(0x200, 2, 0x300) },
 	  .packets = "PGE:100 FAR:102 STOP OVF:200 TNT:N PGD:202",
 	  .flow = "+100 100 stop !200 200 -202" },
-	{ .name = "behind FUP.BuffOvf FilterEn is 0",
+	{ .name = "after FUP.BuffOvf FilterEn is 0",
 	  .code = { NOP(0x100, 1), NOP(0x200, 2) },
 	  .packets = "PGE:100 OVF:200 PGE:100 PGD:101",
 	  .flow = "+100 !200 +100 100 -101" },
@@ -200,7 +200,7 @@ static const struct flow_case cases[] = {
 	  .code = { NOP(0x100, 1), MOV_CR3(0x101), NOP(0x104, 1) },
 	  .packets = "PGE:100 PIP:5000 PGD:105",
 	  .flow = "+100 100 101 cr3=5000 104 -105" },
-	{ .name = "from the middle: a TIP tells where; a RET to a CALL that was not seen",
+	{ .name = "from the middle: a TIP gives the place; a RET to a CALL that was not seen",
 	  .code = { JCC(0x100, 2, 0x110), RET(0x102), IJMP(0x200, 2), NOP(0x300, 1) },
 	  .packets = "TNT:TT TIP:100 TNT:NT TNT:NN TIP:300 PGD:301",
 	  .flow = "100 102 lost 300 -301",
@@ -237,7 +237,7 @@ static const struct flow_case cases[] = {
 	  .error = "a loop that makes no packet" },
 };
 
-/* ---- what comes of them ---- */
+/* ---- the results ---- */
 
 struct seen {
 	const struct flow_case *c;
@@ -341,7 +341,7 @@ START_TEST(test_flow)
 	done = rtit_flow_run(b.data, b.size, &options, &ops, &result);
 	ck_assert_msg(done == !c->error && (!c->error || strstr(result.error, c->error)),
 		      "%s: \"%s\"", c->name, result.error);
-	/* Before an error, what was walked over in vain may have been told. */
+	/* Before an error, instructions of the failed walk may have been reported. */
 	ck_assert_msg(c->error ? strncmp(s.text, c->flow, strlen(c->flow)) == 0
 			       : strcmp(s.text, c->flow) == 0,
 		      "%s: \"%s\", not \"%s\"", c->name, s.text, c->flow);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Code that grows under the execution: an event puts its instruction at the
- * current IP when nothing stands there. Only a loop comes by again, and meets
- * the same events; so code and trace always fit each other. Code lies in
+ * Code that is made during execution: an event puts its instruction at the
+ * current IP if there is none. Only a loop comes by again, and meets
+ * the same events; so code and trace always match. Code is in
  * chunks; a chunk's last instruction is a direct jump to the next.
  */
 #include <stdlib.h>
 
 #include "tests/tracegen/internal.h"
 
-/* What fits no more before a chunk's end: the longest instruction and a link. */
+/* Space to keep free at a chunk's end: the longest instruction and a link. */
 #define ROOM 16u
 
 static unsigned int mode_index(unsigned int mode)
@@ -17,7 +17,7 @@ static unsigned int mode_index(unsigned int mode)
 	return mode == 64 ? 0 : mode == 32 ? 1 : 2;
 }
 
-/* A region that begins with the page of @ip, which is where execution goes first; 0: @base. */
+/* A region that begins with the page of @ip, the first IP executed in it; 0: @base. */
 static struct tg_region *region_new(struct tracegen *g, struct tg_ctx *c, unsigned int mode,
 				    u64 base, u64 ip)
 {
@@ -39,7 +39,7 @@ static struct tg_region *region_new(struct tracegen *g, struct tg_ctx *c, unsign
 
 struct tg_region *tg_region_of(struct tracegen *g, struct tg_ctx *c, unsigned int mode)
 {
-	/* Where code goes in a mode in which the context did not start. */
+	/* Base of code in a mode in which the context did not start. */
 	static const u64 base[] = { 0x7f0000400000, 0x40000000, 0x1000 };
 	unsigned int i = mode_index(mode);
 
@@ -181,7 +181,7 @@ static void place(struct tracegen *g, struct tg_ctx *c, struct tg_page *page, un
 	page->len[at] = (u8)n;
 	if (kind != TG_JCC)
 		return;
-	/* What it jumps over, so that no link comes to stand there. */
+	/* Fill what it jumps over, so that no link is put there. */
 	for (at += n; at < ((unsigned int)target & (TG_PAGE - 1)); at++) {
 		page->bytes[at] = 0x90;
 		page->kind[at] = TG_NOP;
@@ -189,7 +189,7 @@ static void place(struct tracegen *g, struct tg_ctx *c, struct tg_page *page, un
 	}
 }
 
-/* The instruction at IP: as it stands, or @kind put there, or a link to where there is room. */
+/* The instruction at IP: the existing one, or @kind put there, or a link to where there is room. */
 static struct tg_insn look(struct tracegen *g, struct tg_cpu *p, unsigned int kind, u64 target,
 			   unsigned int *found)
 {

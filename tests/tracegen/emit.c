@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * From packets to bytes: the TNT buffer, Last IP, CYC before what is eligible,
- * what an overflow swallows; each packet is noted in the truth.
+ * From packets to bytes: the TNT buffer, Last IP, CYC before eligible packets,
+ * packets dropped by an overflow; each packet is noted in the truth.
  */
 #include <stdlib.h>
 
@@ -52,7 +52,7 @@ void tg_emit_bytes(struct tracegen *g, struct tg_cpu *p, const u8 *bytes, size_t
 	p->out.size += n;
 }
 
-/* Encode, put out and note one packet; nothing else. */
+/* Encode, write and note one packet; nothing else. */
 static void put(struct tracegen *g, struct tg_cpu *p, struct vmpt_pt_packet *pkt)
 {
 	u8 buf[VMPT_PT_SIZE_MAX];

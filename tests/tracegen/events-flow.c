@@ -23,7 +23,7 @@ static void run(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	u64 count = tg_next_number(g, n, 1), i;
 
 	for (i = 0; i < count && !g->failed; i++) {
-		/* Where NOPs stand depends on the IP alone: a loop must meet the same. */
+		/* The positions of NOPs depend on the IP alone: a loop must meet the same. */
 		u64 ip, nops;
 
 		tg_settle(g, p);
@@ -151,7 +151,7 @@ static void ret(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	u64 to;
 
 	(void)n;
-	/* A RET to a caller that is older than the script goes where nothing stands yet. */
+	/* A RET to a caller from before the script goes to unused code space. */
 	to = c->call_count ? c->calls[--c->call_count] : tg_target(g, c, i.ip, TO_NOWHERE, c->mode);
 	tg_count(p, c->owner)->rets++;
 	tg_retire(g, p, &i, to);
@@ -165,7 +165,7 @@ static void ret(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		tg_emit_ip(g, p, VMPT_PT_TIP, to);
 }
 
-/* The program drops its return address: its stack and the processor's part ways. */
+/* The program drops its return address: its stack and the processor's diverge. */
 static void pop(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	(void)n;

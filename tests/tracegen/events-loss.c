@@ -13,7 +13,7 @@ static bool same_cpu(struct tracegen *g, struct tg_cpu *p)
 	return false;
 }
 
-/* overflow [psb] { … }: what the events inside would send is lost, then OVF. */
+/* overflow [psb] { … }: the packets of the events inside are lost, then OVF. */
 static void overflow(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	bool psb = tg_word(n, "psb");
@@ -46,7 +46,7 @@ static void overflow(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		tg_emit_ip(g, p, VMPT_PT_FUP, p->cur->ip);
 }
 
-/* drop { … }: the packets are made, but no one has recorded them. */
+/* drop { … }: the packets are made, but not recorded. */
 static void drop(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	tg_tnt_flush(g, p);
@@ -82,7 +82,7 @@ static int hex_digit(char c)
 	return c && d ? (int)(d - digits) : -1;
 }
 
-/* "0a1b2c" to bytes: how many, or 0 if it is not that. */
+/* "0a1b2c" to bytes: returns their number, or 0 if it is not hex. */
 static size_t hex(const char *s, u8 *buf, size_t max)
 {
 	size_t n;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Events beside control flow: time, tracing switched on and off, filters, TSX
+ * Events other than control flow: time, tracing switched on and off, filters, TSX
  * (Table 33-10), PTWRITE and power (the tables 33-57 and 33-58), blocks.
  */
 #include "tests/tracegen/internal.h"
 
-/* So that MTCs of a slip of the pen do not fill the memory. */
+/* So that a typo does not fill the memory with MTCs. */
 #define TICKS_MAX (1ULL << 32)
 
 static void psb(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
@@ -61,7 +61,7 @@ static void advance(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		tg_advance(g, p, ticks);
 }
 
-/* All CPUs' clocks come to where the latest is. */
+/* Bring all CPUs' clocks to the latest one. */
 static void sync_clocks(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	u64 now = p->now;

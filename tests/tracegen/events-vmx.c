@@ -131,7 +131,7 @@ static void enter(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	else if (g->set.trace == TG_GUEST)
 		tg_trace_enable(g, p, g->set.pip_at_guest_entry && !conceal);
 	tg_count(p, vm->owner)->entries++;
-	tg_count(p, vm->owner)->seen_entries += x.given;
+	tg_count(p, vm->owner)->seen_entries += x.shown;
 }
 
 /* Why a VM exits: basic reasons of the VMX appendix, and the instruction that does it. */
@@ -190,7 +190,7 @@ static void exit_transition(struct tracegen *g, struct tg_cpu *p, struct tg_tran
 	vm->on = NULL;
 	if (g->set.trace != TG_SYSTEM)
 		p->left = NULL;
-	/* NR's PIP is sent whatever the new context is when a guest-only trace asks for it. */
+	/* A guest-only trace can request NR's PIP whatever the new context is. */
 	if (g->set.trace == TG_GUEST && g->set.pip_at_guest_exit && !conceal && g->set.os) {
 		p->trace_en = true;
 		tg_pip(g, p);
@@ -201,7 +201,7 @@ static void exit_transition(struct tracegen *g, struct tg_cpu *p, struct tg_tran
 		tg_trace_enable(g, p, !conceal);
 	}
 	tg_count(p, vm->owner)->exits++;
-	tg_count(p, vm->owner)->seen_exits += x->given;
+	tg_count(p, vm->owner)->seen_exits += x->shown;
 }
 
 static void exit_event(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
@@ -226,7 +226,7 @@ static void exit_event(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	tg_settle(g, p);
 	x.fup_ip = vm->ip;
 	if (r->insn != TG_NONE) {
-		/* The instruction is the VMM's to emulate: the guest goes on behind it. */
+		/* The VMM emulates the instruction: the guest goes on after it. */
 		struct tg_insn i = tg_fetch(g, p, r->insn);
 
 		x.fup_ip = i.ip;
@@ -275,7 +275,7 @@ static void failed_entry(struct tracegen *g, struct tg_cpu *p, struct tg_node *n
 		tg_count(p, vm->owner)->failed_late++;
 	else
 		tg_count(p, vm->owner)->failed_early++;
-	/* Table 33-54: a guest-only trace has nothing of it. */
+	/* Table 33-54: a guest-only trace has no packets of it. */
 	if (g->set.trace == TG_GUEST)
 		return;
 	if (late && g->set.trace == TG_SYSTEM) {
@@ -288,7 +288,7 @@ static void failed_entry(struct tracegen *g, struct tg_cpu *p, struct tg_node *n
 		tg_emit_ip(g, p, VMPT_PT_TIP, p->host.ip);
 }
 
-/* What a VMM does to its guest while that is out. */
+/* A VMM's changes to its guest while the guest does not run. */
 static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 {
 	struct tg_ctx *vm = vm_word(g, n);
@@ -317,7 +317,7 @@ static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	vm->ip = ip;
 	vm->mode = (u8)mode;
 	vm->cpl = (u8)cpl;
-	/* It does not come by where its loop began. */
+	/* It does not return to where its loop began. */
 	if (mode != old_mode || ip != old_ip)
 		vm->jump_count = 0;
 }

@@ -96,9 +96,9 @@ void flow_check(const char *name, const struct tracegen *g, const struct tracege
 		i = next_of(s, i + 1, owner);
 		n++;
 	}
-	ck_assert_msg(status >= 0 || status == -pte_eos, "%s, owner %d: behind %zu: %s", name,
-		      owner, n, pt_errstr(pt_errcode(status)));
-	ck_assert_msg(i == s->insn_count, "%s, owner %d: ends behind %zu instructions", name, owner,
+	ck_assert_msg(status >= 0 || status == -pte_eos, "%s, owner %d: after %zu: %s", name, owner,
+		      n, pt_errstr(pt_errcode(status)));
+	ck_assert_msg(i == s->insn_count, "%s, owner %d: ends after %zu instructions", name, owner,
 		      n);
 	pt_insn_free_decoder(dec);
 }

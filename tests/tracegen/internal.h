@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside tracegen: the script as a tree, the contexts (owners) with their code,
- * the CPUs with their trace units, and what the files of this folder call in
- * each other. An error is kept in the generator and stops it after the event.
+ * Internal to tracegen: the script as a tree, the contexts (owners) with their code,
+ * the CPUs with their trace units, and functions shared by the files of this folder.
+ * An error is kept in the generator and stops it after the event.
  */
 #ifndef VMPT_TRACEGEN_INTERNAL_H
 #define VMPT_TRACEGEN_INTERNAL_H
@@ -21,7 +21,7 @@ struct tg_node {
 	bool block; /* it has braces */
 	int argc;
 	char *argv[TG_ARGS];
-	u32 used; /* words that the event has understood; the first is its name */
+	u32 used; /* words that the event has parsed; the first is its name */
 };
 
 /* ---- settings: "set name=value" ---- */
@@ -111,7 +111,7 @@ struct tg_region {
 	struct tg_page *pages[TG_REGION_SIZE / TG_PAGE];
 };
 
-/* Where an instruction or an event at an IP goes; made when it is first needed. */
+/* The target of an instruction or event at an IP; made when it is first needed. */
 struct tg_target {
 	u64 ip, target;
 	u32 sort;
@@ -132,7 +132,7 @@ struct tg_frame {
 
 #define TG_LOOPS 8
 
-/* A context at the start of the loop that is so deep. */
+/* A context at the start of the loop at this depth. */
 struct tg_loop_mark {
 	bool valid;
 	u64 ip;
@@ -156,8 +156,8 @@ struct tg_ctx {
 	u64 tx_fallback;
 	u64 tsc_offset, tsc_mult;
 	struct tg_cpu *on; /* where it runs */
-	u64 *calls;	   /* where they return to */
-	size_t call_count;
+	u64 *calls;	   /* their return addresses */
+	size_t call_count, call_max;
 	struct tg_frame *frames;
 	size_t frame_count;
 	struct tg_region *region[3]; /* for 64, 32 and 16 bits */
@@ -182,8 +182,8 @@ struct tg_cpu {
 	bool vmx;
 	u64 vmcs; /* the current one */
 	/*
-	 * Who executed until a transfer, up to its first packet: that one's CYC is of
-	 * the time before, and a TIP.PGD with nothing before it ends what was.
+	 * The owner before a transfer, until its first packet: that packet's CYC is of
+	 * the time before, and a TIP.PGD with nothing before it belongs to this owner.
 	 */
 	struct tg_ctx *left;
 	/* the trace unit */
@@ -192,7 +192,7 @@ struct tg_cpu {
 	bool psb_pending, in_psb;
 	unsigned int overflow, drop; /* depth of blocks */
 	u64 last_ip;
-	bool full_ip; /* the next IP is not compressed: the first behind an OVF */
+	bool full_ip; /* the next IP is not compressed: the first after an OVF */
 	u64 tnt_bits;
 	unsigned int tnt_count;
 	struct tg_ret_entry stack[64];
@@ -205,10 +205,10 @@ struct tg_cpu {
 	u64 cbr;
 	u32 lost_packets;
 	int lost_owner;
-	/* what comes out */
+	/* output */
 	struct tracegen_stream out;
-	size_t data_max;
-	size_t tnt_rets; /* compressed RETs whose TNT is not yet out */
+	size_t data_max, range_max, packet_max, ret_max, insn_max, loss_max;
+	size_t tnt_rets; /* compressed RETs whose TNT is not sent yet */
 };
 
 struct tracegen {
@@ -222,7 +222,7 @@ struct tracegen {
 	struct tg_cpu *at; /* the CPU whose events are read */
 	struct tracegen_stream *streams[TRACEGEN_CPUS];
 	size_t stream_count;
-	struct tg_ctx host; /* as the script gives it; CPUs copy it */
+	struct tg_ctx host; /* as in the script; CPUs copy it */
 	bool host_set, vmx_set, vmx;
 	struct tg_ctx **vms;
 	struct tracegen_vm *vm_info;
@@ -244,11 +244,11 @@ u64 tg_random(struct tracegen *g);
 struct tg_node *tg_parse(struct tracegen *g, char *text);
 void tg_script_free(struct tg_node *node);
 bool tg_number(const char *word, u64 *v);
-/* "name=value" among the words: true and @v if there; @v is left alone if not. */
+/* "name=value" among the words: true and sets @v if present; else @v is unchanged. */
 bool tg_key(struct tracegen *g, struct tg_node *n, const char *name, u64 *v);
 /* A word on its own. */
 bool tg_word(struct tg_node *n, const char *word);
-/* The next word not yet understood, or NULL. It then counts as understood. */
+/* The next word not yet parsed, or NULL. It then counts as parsed. */
 const char *tg_next(struct tg_node *n);
 /* The next word as a number, or @otherwise if there is none. */
 u64 tg_next_number(struct tracegen *g, struct tg_node *n, u64 otherwise);
@@ -268,11 +268,11 @@ struct tg_region *tg_region_of(struct tracegen *g, struct tg_ctx *c, unsigned in
 void tg_region_at(struct tracegen *g, struct tg_ctx *c, unsigned int mode, u64 ip);
 /* A free chunk of @c in @mode. */
 u64 tg_chunk(struct tracegen *g, struct tg_ctx *c, unsigned int mode);
-/* Where @sort of event at @ip leads: always to the same place; a new chunk at first. */
+/* The target of @sort of event at @ip: always the same; a new chunk at first. */
 u64 tg_target(struct tracegen *g, struct tg_ctx *c, u64 ip, u32 sort, unsigned int mode);
 /*
- * Fetch the instruction of @kind at the current IP, putting it there if nothing is
- * there yet; loop ends and links before it are executed. IP stays at the
+ * Fetch the instruction of @kind at the current IP, which is placed there if there is
+ * none yet; loop ends and links before it are executed. IP stays at the
  * instruction. Not for events that need no instruction.
  */
 struct tg_insn tg_fetch(struct tracegen *g, struct tg_cpu *p, unsigned int kind);
@@ -283,7 +283,7 @@ void tg_settle(struct tracegen *g, struct tg_cpu *p);
 /* Fetch, retire and go to the next one. Returns its IP. */
 u64 tg_execute(struct tracegen *g, struct tg_cpu *p, unsigned int kind);
 
-/* emit.c: packets and what they do to the trace unit */
+/* emit.c: packets and their effect on the trace unit */
 bool tg_context_en(const struct tracegen *g, unsigned int cpl, u64 cr3);
 bool tg_cpu_context_en(const struct tracegen *g, const struct tg_cpu *p);
 bool tg_trigger_en(const struct tg_cpu *p);
@@ -330,7 +330,7 @@ struct tg_transfer {
 	bool no_pip;	    /* concealed */
 	bool vmcs;	    /* a VMCS packet in the group */
 	bool straight;	    /* no branch: MOV CR3 */
-	bool given;	    /* out: a PIP or a CFE has told it */
+	bool shown;	    /* out: a PIP or a CFE shows it */
 	/* kept between the steps */
 	bool context_before, packet_before, nr_before;
 	u64 cr3_before;
@@ -339,7 +339,7 @@ struct tg_transfer {
 void tg_leave(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x);
 void tg_arrive(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x, u64 ip);
 
-/* events-*.c: each returns false if the word is none of its events */
+/* events-*.c: each returns false if the word is not one of its events */
 bool tg_event_flow(struct tracegen *g, struct tg_cpu *p, struct tg_node *n);
 bool tg_event_vmx(struct tracegen *g, struct tg_cpu *p, struct tg_node *n);
 bool tg_event_misc(struct tracegen *g, struct tg_cpu *p, struct tg_node *n);

@@ -137,7 +137,7 @@ static bool write_page(const char *path, const struct tracegen_code *code)
 	return !fclose(f) && good;
 }
 
-/* One file a page; the index has a line for each: base, size, owner, VMCS or -, file. */
+/* One file per page; the index has a line for each: base, size, owner, VMCS or -, file. */
 static bool write_pages(const struct tracegen *g, const char *dir, FILE *index)
 {
 	struct tracegen_code code;

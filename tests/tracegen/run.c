@@ -178,7 +178,7 @@ static void host(struct tracegen *g, struct tg_node *n)
 	}
 }
 
-/* Names stand in JSON and in names of files. */
+/* Names are used in JSON and in file names. */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 static struct tg_ctx *vm_new(struct tracegen *g, const char *name)
@@ -298,7 +298,7 @@ static struct tg_cpu *cpu_take(struct tracegen *g, u64 number)
 
 /* ---- repetition ---- */
 
-/* At a turn's end: those who came back to the loop's start of their own go on there. */
+/* At an iteration's end: contexts that returned to the loop's start by themselves go on there. */
 static void loop_turn(struct tg_ctx *c, unsigned int level, bool again)
 {
 	struct tg_loop_mark *m = &c->marks[level];
@@ -306,7 +306,7 @@ static void loop_turn(struct tg_ctx *c, unsigned int level, bool again)
 	if (!m->valid || m->calls != c->call_count || m->frames != c->frame_count ||
 	    m->mode != c->mode || m->ip == c->ip)
 		return;
-	/* It has not run since the last turn, or an inner loop's end fills the queue. */
+	/* It has not run since the last iteration, or an inner loop's end fills the queue. */
 	if (c->jump_count && c->jumps[c->jump_count - 1].target == m->ip) {
 		c->jumps[c->jump_count - 1].taken = again;
 		return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The script language: an event a line, "#" comments, blocks in braces. Lines
- * become a tree of nodes; what their words mean is the events' business. A word
- * that no one understood is an error, so that a slip cannot hide.
+ * The script language: one event per line, "#" comments, blocks in braces. Lines
+ * become a tree of nodes; the events parse their words. An unparsed word is an
+ * error, so that a typo cannot hide.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static struct tg_node *parse_block(struct parser *p, int open_line)
 		p->g->node = &here;
 		if (*s == '}') {
 			if (s[1 + strspn(s + 1, " \t\r")])
-				tg_fail(p->g, "words behind a closing brace");
+				tg_fail(p->g, "words after a closing brace");
 			else if (!open_line)
 				tg_fail(p->g, "a closing brace too many");
 			p->depth--;

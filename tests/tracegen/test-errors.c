@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Scripts that are wrong: the generator says where and what. */
+/* Scripts with errors: the generator reports where and what. */
 #include "tests/support/support.h"
 #include "tests/tracegen/tracegen.h"
 

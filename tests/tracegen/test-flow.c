@@ -7,7 +7,7 @@
 #include "tests/support/support.h"
 #include "tests/tracegen/flow.h"
 
-/* Not psb-fup: libipt 2.0.5 takes no TIP.PGE behind a PSB+ with a FUP. */
+/* Not psb-fup: libipt 2.0.5 takes no TIP.PGE after a PSB+ with a FUP. */
 static const char *const scripts[] = {
 	"one-owner",	  "nested-calls", "ret-compressed", "host-unbalanced",
 	"mode-while-out", "ip-filter",	  "vmptrld-alone",  "group-orders",

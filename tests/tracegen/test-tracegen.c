@@ -27,7 +27,7 @@ static struct tracegen *run(const char *script)
 	return g;
 }
 
-/* ---- packets as text: full IPs, what the tables name ---- */
+/* ---- packets as text: full IPs, the tables' names ---- */
 
 struct text {
 	char *s;
@@ -137,7 +137,7 @@ static char *packets(const struct tracegen *g)
 }
 
 /*
- * Each row: a script and the packets behind the first TIP.PGE, or behind PSBEND
+ * Each row: a script and the packets after the first TIP.PGE, or after PSBEND
  * where there is none. The host's code begins at 100000 (CR3 1000), VM A's at 400000
  * (CR3 5000, VMCS 7000), so that IPs can be counted by hand: NOP 1 byte, RET, HLT 1,
  * indirect branches 2, VMPTRLD, VMRESUME, MOV CR3 3; new places are 100H apart.
@@ -544,7 +544,7 @@ START_TEST(same_script_same_bytes)
 }
 END_TEST
 
-/* kinds.trace shows every kind there is but those that it is told not to. */
+/* kinds.trace has every kind except those listed here. */
 START_TEST(every_kind)
 {
 	struct tracegen *g = tracegen_run_file(test_source(SCRIPTS "/kinds.trace"), &all);

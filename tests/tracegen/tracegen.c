@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The library's door: run a script, hand out what came of it, free it. */
+/* The library's interface: run a script, return the results, free them. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * tracegen: traces of Intel PT made from a script of events, with their truth.
- * A model of a processor at the level of events: it keeps what each owner (the
- * host, each VM) executes and what the trace unit knows, and writes packets by
+ * A model of a processor at the level of events: it tracks what each owner (the
+ * host, each VM) executes and the trace unit's state, and writes packets with
  * arch/pt-packet. It shares nothing with the decoder it tests (docs/tracegen.md).
  */
 #ifndef VMPT_TRACEGEN_H
@@ -12,8 +12,8 @@
 
 #include "arch/pt-packet.h"
 
-/* Owners in the truth: the host, or a VM by its place in the script from 0 on. */
-#define TRACEGEN_NONE (-2) /* bytes that nobody executed: damage */
+/* Owners in the truth: the host, or a VM by its position in the script from 0 on. */
+#define TRACEGEN_NONE (-2) /* bytes without an owner: damage */
 #define TRACEGEN_HOST (-1)
 
 #define TRACEGEN_CPUS 16
@@ -28,7 +28,7 @@ struct tracegen_range {
 	int owner;
 };
 
-/* The state as it is at the packet, after what the packet tells. */
+/* The state at the packet, after the packet's own effect. */
 struct tracegen_packet {
 	u64 offset;
 	u64 ip;	     /* an IP packet's full IP, else Last IP */
@@ -44,7 +44,7 @@ struct tracegen_packet {
 	bool nr; /* in VMX non-root operation, even if concealed */
 };
 
-/* A compressed RET: the CALL is named by its number on this CPU, from 0 on. */
+/* A compressed RET: the CALL is identified by its number on this CPU, from 0 on. */
 struct tracegen_ret {
 	u64 offset; /* of the TNT that has its bit */
 	u64 ip, target;

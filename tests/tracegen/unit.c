@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the trace unit sends as a whole: PSB+ (33.3.7), the start of tracing
- * (33.2.8.3), far transfers with what their context's change adds (33.4.1,
+ * Packet groups of the trace unit: PSB+ (33.3.7), the start of tracing
+ * (33.2.8.3), far transfers with the packets of a context change (33.4.1,
  * Tables 33-14, 33-53, 33-55, 33-56, 33-59), and timing packets (33.8.3).
  */
 #include "tests/tracegen/internal.h"
@@ -122,7 +122,7 @@ void tg_step(struct tracegen *g, struct tg_cpu *p)
 		tg_psb_plus(g, p, tg_packet_en(g, p));
 }
 
-/* The OVF of an overflow that has come to its end. */
+/* The OVF at the end of an overflow. */
 static void resolve(struct tracegen *g, struct tg_cpu *p)
 {
 	p->ovf_pending = false;
@@ -166,14 +166,14 @@ static void cfe(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x)
 		return;
 	if (!x->context_before && !x->context_after)
 		return;
-	/* Table 33-59 case 7: a page fault outside the context is not told. */
+	/* Table 33-59 case 7: a page fault outside the context has no packet. */
 	if (!x->context_before && x->cfe == VMPT_CFE_INTR && x->vector == 14)
 		return;
 	ip = x->context_before && x->cfe_ip && !(x->async && x->packet_before);
 	for (i = 0; i < x->evds && x->context_before; i++)
 		tg_emit2(g, p, VMPT_PT_EVD, x->evd[i].type, x->evd[i].payload);
 	tg_emit3(g, p, VMPT_PT_CFE, ip, (u64)x->cfe, x->vector);
-	x->given = !p->overflow && !p->drop;
+	x->shown = !p->overflow && !p->drop;
 	if (ip)
 		tg_emit_ip(g, p, VMPT_PT_FUP, x->fup_ip);
 }
@@ -192,7 +192,7 @@ void tg_leave(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *x)
 	p->left = p->cur;
 }
 
-/* What stands between the packets of a group: timing and PAD may. */
+/* Packets between those of a group: timing and PAD are allowed. */
 static void between(struct tracegen *g, struct tg_cpu *p)
 {
 	u64 i;
@@ -215,7 +215,7 @@ static void group_pip(struct tracegen *g, struct tg_cpu *p, struct tg_transfer *
 		return;
 	tg_pip(g, p);
 	if (nr != x->nr_before && !p->cur->conceal_exec && !p->overflow && !p->drop)
-		x->given = true;
+		x->shown = true;
 	between(g, p);
 }
 

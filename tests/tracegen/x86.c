@@ -10,7 +10,7 @@ struct pattern {
 	u8 bytes[5];
 };
 
-/* Same bytes in all modes; REX.W stands in those that only exist with it. */
+/* Same bytes in all modes; REX.W is in those that only exist with it. */
 static const struct pattern fixed[TG_KINDS] = {
 	[TG_NOP] = { 1, { 0x90 } },
 	[TG_ICALL] = { 2, { 0xff, 0xd0 } }, /* call rax */

@@ -11,8 +11,8 @@ struct walk {
 	const char *what;
 	struct pt_insn_decoder *decoder;
 	size_t at, overflow;	/* next instruction, next overflow */
-	bool astray;		/* in what an overflow took, on another path */
-	bool resumed;		/* behind an OVF, no instruction yet */
+	bool astray;		/* on another path, in what an overflow dropped */
+	bool resumed;		/* after an OVF, no instruction yet */
 	enum pt_exec_mode mode; /* what libipt knows */
 	enum pt_exec_mode resumed_mode;
 };
@@ -86,13 +86,13 @@ static void instruction(struct walk *w, u64 ip)
 		w->at++;
 		return;
 	}
-	/* The decoder goes on as far as it needs no packet; an event may have come first. */
+	/* The decoder goes on until it needs a packet; an event may have come first. */
 	if (!o || w->at < o->from)
 		ck_abort_msg("%s: decoded %#llx; %s", w->what, (unsigned long long)ip, place(w));
 	w->astray = true;
 }
 
-/* Branches that may have waited in the TNT buffer, and deferred TIPs. */
+/* Branches that may have been pending in the TNT buffer, and deferred TIPs. */
 #define WAITING (47 + VMPT_UNIT_TIPS)
 
 /* The nth overflow's OVF: flow goes on where it was resolved. */
@@ -138,8 +138,8 @@ static bool psb_at(const struct execution *done, u64 at)
 }
 
 /*
- * An overflow took a MODE.Exec: it is told by the PSB+ behind OVF and FUP. libipt takes this
- * for an error: have it begin anew there.
+ * An overflow dropped a MODE.Exec: the PSB+ after OVF and FUP has it. libipt takes this
+ * for an error: have it restart there.
  */
 static int new_mode(struct walk *w, int status)
 {
@@ -184,8 +184,8 @@ static int next_ip(struct walk *w, int status, u64 *ip)
 }
 
 /*
- * From a PSB in the middle on: a decoder that knows nothing of what was before must find the
- * last instructions. Their number is not known: walk twice.
+ * From a PSB in the middle on: a decoder without earlier state must find the
+ * last instructions. Their number is unknown: walk twice.
  */
 static void check_from(struct walk *w, u64 psb)
 {
@@ -207,7 +207,7 @@ static void check_from(struct walk *w, u64 psb)
 			n += !turn;
 		}
 		if (status != -pte_eos || n > w->done->insns)
-			ck_abort_msg("%s: from PSB %#llx, behind %zu: %s", w->what,
+			ck_abort_msg("%s: from PSB %#llx, after %zu: %s", w->what,
 				     (unsigned long long)psb, n, pt_errstr(pt_errcode(status)));
 	}
 }
@@ -238,7 +238,7 @@ void program_check(const struct program *program, const struct execution *done, 
 	if (status < 0 && status != -pte_eos)
 		ck_abort_msg("%s: %s; %s", what, pt_errstr(pt_errcode(status)), place(&w));
 	if (w.at != done->insns || w.overflow != done->overflows)
-		ck_abort_msg("%s: ends too early, behind overflow %zu of %zu; %s", what, w.overflow,
+		ck_abort_msg("%s: ends too early, after overflow %zu of %zu; %s", what, w.overflow,
 			     done->overflows, place(&w));
 	check_middle(&w);
 	pt_insn_free_decoder(w.decoder);

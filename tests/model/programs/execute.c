@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A tiny processor: executes a program, tells the model each event, and keeps what was
+ * A tiny processor: executes a program, reports each event to the model, and lists what was
  * executed while PacketEn was 1 by its own reading of SDM 3 33.2.5 and 33.2.6. Conditions
- * and what registers hold are random.
+ * and register values are random.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct cpu {
 	struct vmpt_unit unit;
 	struct vmpt_now clocks;
 
-	u64 cr3_given; /* by the last PIP */
+	u64 cr3_sent; /* by the last PIP */
 
 	/* Enables, found without the model. */
 	bool trace_en, stopped, context, filter, overflow;
@@ -95,7 +95,7 @@ static void retired(struct cpu *cpu, const struct program_insn *insn)
 	done->insn[done->insns++] =
 		(struct executed){ .ip = insn->ip,
 				   .branches = cpu->branches,
-				   .cr3 = cpu->m.cr3 == cpu->cr3_given ? cpu->m.cr3 : 0 };
+				   .cr3 = cpu->m.cr3 == cpu->cr3_sent ? cpu->m.cr3 : 0 };
 }
 
 /* ---- near branches ---- */
@@ -231,7 +231,7 @@ static void mov_cr3(struct cpu *cpu, u64 next)
 	if (!cpu->trace_en || cpu->stopped)
 		return;
 	if (was || cpu->context)
-		cpu->cr3_given = cpu->m.cr3;
+		cpu->cr3_sent = cpu->m.cr3;
 	if (!was && cpu->context)
 		cpu->filter = in_filter(cpu, next);
 }
@@ -260,8 +260,8 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 	cpu->context = context_now(cpu);
 	cpu->filter = in_filter(cpu, next);
 	/* Table 33-56 has no PIP here, a PSB+ that may come has one. */
-	if (cpu->cr3_given != cpu->m.cr3)
-		cpu->cr3_given = 0;
+	if (cpu->cr3_sent != cpu->m.cr3)
+		cpu->cr3_sent = 0;
 }
 
 /*
@@ -305,8 +305,8 @@ static void overflow_close(struct cpu *cpu)
 }
 
 /*
- * Overflows that began or ended since the processor was as @before says: also those of a
- * sink that takes nothing, and what the model ends by itself.
+ * Overflows that began or ended since state @before: also those of a
+ * sink that takes nothing, and those that the model ends by itself.
  */
 static void watch(struct cpu *cpu, const struct overflow *before)
 {
@@ -450,7 +450,7 @@ static void start(struct cpu *cpu)
 	program_memory_init(&cpu->memory, set, &cpu->unit, cpu->done);
 	cpu->m.ip = cpu->m.program->region[PROGRAM_KERNEL].base;
 	cpu->m.cr3 = 0x1000;
-	cpu->cr3_given = 0x1000;
+	cpu->cr3_sent = 0x1000;
 	cpu->clocks.tsc = below(cpu->m.rng, 1ULL << 40);
 	cpu->clocks.cbr = 24;
 	pass_time(cpu);

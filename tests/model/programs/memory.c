@@ -6,7 +6,7 @@
 #include "tests/model/programs/memory.h"
 #include "util/array.h"
 
-/* Tables of so many regions, each linked to the next; regions lie from high to low. */
+/* Regions per table; each table is linked to the next; regions go from high to low addresses. */
 #define TABLE_REGIONS 5u
 #define TABLES	      40u
 #define REGIONS	      (TABLE_REGIONS * TABLES)
@@ -73,7 +73,7 @@ static void pmi(void *opaque)
 
 /* ---- set up ---- */
 
-/* All that leaf 14H can show, but the transport subsystem. */
+/* All features of leaf 14H except the transport subsystem. */
 static void cpuid_all(struct vmpt_pt_cpuid *cpuid)
 {
 	unsigned int cap;

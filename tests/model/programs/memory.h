@@ -15,11 +15,11 @@ struct program_memory {
 	struct vmpt_output_memory memory;
 	u8 *bytes; /* physical memory from 0 on */
 	unsigned int pmis;
-	unsigned int refuse, refuse_every; /* how many writes more, how often */
+	unsigned int refuse, refuse_every; /* writes still to refuse, how often to start */
 	struct test_rng rng;
 };
 
-/* Makes @unit anew. */
+/* Make a new @unit. */
 void program_memory_init(struct program_memory *m, const struct program_settings *set,
 			 struct vmpt_unit *unit, struct execution *done);
 /* Tables into memory, OUTPUT_BASE and OUTPUT_MASK_PTRS. */

@@ -17,7 +17,7 @@
 #define TASK	1000u /* pid and tid */
 #define CODE_AT 4096u /* in the ELF files */
 
-/* What perf needs to know of the trace; the other bits of CTL are not the event's. */
+/* Bits of CTL that perf needs; the others are not in the event. */
 #define CONFIG                                                                        \
 	(VMPT_CTL_CYC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_TSC_EN | VMPT_CTL_DIS_RETC |    \
 	 0x3c000 /* MTCFreq */ | 0x780000 /* CycThresh */ | 0xf000000 /* PSBFreq */ | \
@@ -109,7 +109,7 @@ static void write_code(const struct perf_run *run, const struct program *program
 
 /* ---- records ---- */
 
-/* What stands behind each record (sample_id_all): see the writer's sample type. */
+/* The trailer of each record (sample_id_all): see the writer's sample type. */
 struct sample_id {
 	u32 pid, tid;
 	u64 time;

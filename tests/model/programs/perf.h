@@ -11,14 +11,14 @@
 
 struct perf_run {
 	FILE *out;
-	char dir[96]; /* what perf reads; perf_end() removes it, a test that fails leaves it */
+	char dir[96]; /* perf's input; perf_end() removes it, a test that fails leaves it */
 	char line[256];
 };
 
 /* Whether perf can be run. */
 bool perf_there(void);
 
-/* Have perf script list the instructions of the program's user code, as @done's trace says. */
+/* Have perf script list the instructions of the program's user code from @done's trace. */
 void perf_start(struct perf_run *run, const struct program *program,
 		const struct program_settings *set, const struct execution *done);
 /* The next one, or false at the end. An error that perf reports fails the test. */

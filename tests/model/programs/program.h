@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Generated x86-64 programs (tests/programs) for the model: execute.c is a tiny processor that
- * executes them and tells the model, decode.c has libipt turn the trace back into instructions
+ * executes them and drives the model, decode.c has libipt turn the trace back into instructions
  * and compares them with those that were executed.
  */
 #ifndef VMPT_MODEL_PROGRAM_H
@@ -21,9 +21,9 @@ struct program_settings {
 	u64 addr[2 * VMPT_PT_RANGES_MAX];
 	struct vmpt_unit_options options;
 	unsigned int output; /* enum program_output */
-	/* One in so many instructions, 0: never. */
+			     /* Once per this many instructions, 0: never. */
 	unsigned int interrupts, overflows;
-	unsigned int refusals; /* the sink takes nothing for a while, one in so many writes */
+	unsigned int refusals; /* the sink takes nothing for a while, once per this many writes */
 };
 
 void program_settings(struct program_settings *settings, const struct program *program,
@@ -38,7 +38,7 @@ struct executed {
 	u32 branches; /* that made a packet, before it */
 };
 
-/* What an overflow took: instructions [from, to) of the list, at the least. */
+/* What an overflow dropped: at least instructions [from, to) of the list. */
 struct overflow {
 	size_t from, to;
 	u32 branches; /* before @from */

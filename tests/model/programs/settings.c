@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Random ways to trace a program. Nothing that libipt 2.0 does not know. */
+/* Random ways to trace a program, limited to what libipt 2.0 supports. */
 #include <check.h>
 
 #include "tests/model/programs/program.h"

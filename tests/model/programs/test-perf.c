@@ -44,7 +44,7 @@ static void check_instructions(struct perf_run *run, const struct execution *don
 		at++;
 	}
 	if (at != done->insns)
-		ck_abort_msg("VMPT_SEED=%llu: perf ends behind %zu of %zu instructions (%s)",
+		ck_abort_msg("VMPT_SEED=%llu: perf ends after %zu of %zu instructions (%s)",
 			     (unsigned long long)seed, at, done->insns, run->dir);
 }
 

@@ -27,7 +27,7 @@ static void describe(char *text, size_t size, u64 seed, const struct program_set
 		s->refusals);
 }
 
-/* For a look at a program that failed. */
+/* To examine a program that failed. */
 static void save(const char *path, const struct execution *done)
 {
 	FILE *f = path ? fopen(path, "wb") : NULL;

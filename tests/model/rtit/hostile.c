@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* See hostile.h. What is compared is typed from the manual, none of it from the model. */
+/* See hostile.h. Expected values are typed from the manual, none of them from the model. */
 #include "tests/model/rtit/hostile.h"
 
 #define MSRS 16
 
-/* 3.3: which bits there are, and which a write may have besides */
+/* 3.3: which bits exist, and which other ones a write may have */
 static const struct {
 	u32 msr;
 	u64 bits, ignored, ones;
@@ -114,7 +114,7 @@ static void count(struct walk *w, const struct vmpt_rtit_packet *p)
 	w->last_lip = p->kind != VMPT_RTIT_BUFF_OVF;
 }
 
-/* All that came so far is whole packets. */
+/* All bytes so far must be whole packets. */
 static void decode(struct walk *w)
 {
 	struct vmpt_rtit_packet p;
@@ -124,7 +124,7 @@ static void decode(struct walk *w)
 		check(w, w->refuse, "a drain that fails");
 		return;
 	}
-	check(w, !w->unit.used, "bytes that wait behind a drain");
+	check(w, !w->unit.used, "bytes pending after a drain");
 	check(w, w->used < sizeof(w->stream), "a step without end");
 	for (at = 0; at < w->used; at += p.size) {
 		if (vmpt_rtit_decode(&p, w->stream + at, w->used - at, w->cycle_acc)) {
@@ -161,7 +161,7 @@ static u64 address(u64 value)
 	return pools[value % VMPT_ARRAY_SIZE(pools)] + (value >> 8 & 0x3f) * 4;
 }
 
-/* What is written more often than by chance: legal bits, an enabling, a small buffer. */
+/* Values that are written more often than by chance: legal bits, an enabling, a small buffer. */
 static u64 wanted(unsigned int i, u8 how, u64 value)
 {
 	if ((how & 0xc0) == 0x80)
@@ -184,7 +184,7 @@ static bool legal(struct walk *w, unsigned int i, u64 value)
 	       !(~value & msrs[i].ones) && !(i == TNT && !value);
 }
 
-/* The form of packets that the write itself makes is not told: tracing ends before. */
+/* The form of packets of the write itself is undefined: tracing ends before. */
 static void change_cycle_acc(struct walk *w, u64 value)
 {
 	if (w->cycle_acc == (value >> 1 & 1))
@@ -195,7 +195,7 @@ static void change_cycle_acc(struct walk *w, u64 value)
 	w->cycle_acc = value >> 1 & 1;
 }
 
-/* The WRMSR's own packets come before or behind what it writes: follow, where that matters. */
+/* The WRMSR's own packets come before or after what it writes: follow, where that matters. */
 static void follow(struct walk *w, unsigned int i, u64 value)
 {
 	u64 now = get(w, i);
@@ -319,7 +319,7 @@ static void paging(struct walk *w, u8 how, u64 value)
 	}
 }
 
-/* In any order, be it one that no processor executes. */
+/* In any order, even one that no processor executes. */
 static void system_mode(struct walk *w, u8 how, u64 value)
 {
 	const struct vmpt_rtit_mode mode = mode_of(value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * An RTIT unit under any sequence of MSR accesses and events that bytes spell out, with what the
- * manual says of every such sequence looked at after each step. For random tests and libFuzzer.
+ * An RTIT unit under any sequence of MSR accesses and events encoded in bytes; the manual's
+ * invariants of every such sequence are checked after each step. For random tests and libFuzzer.
  */
 #ifndef VMPT_TESTS_MODEL_RTIT_HOSTILE_H
 #define VMPT_TESTS_MODEL_RTIT_HOSTILE_H

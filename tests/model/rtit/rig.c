@@ -67,7 +67,7 @@ void rig_setup(void)
 	rig_init();
 }
 
-/* Put what was sent into words, before something changes how to read it. */
+/* Convert sent packets to text, before something changes how to decode them. */
 static void pick_up(void)
 {
 	vmpt_rtit_unit_drain(&rig.unit);

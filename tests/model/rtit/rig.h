@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * An RTIT unit on the bench: a sink that keeps the bytes and minds their addresses, and packets
- * as one line of text to compare with, LIPs whole:
+ * An RTIT unit on the bench: a sink that keeps the bytes and checks their addresses, and packets *
+ * as one line of text to compare with, with full LIPs:
  *
  *   PSB, FUP.PGE 401000, TNT TN, TIP 983 +12, PIP 2000 PG, MTC 2:5a, STS 45/6 504030201, TraceSTOP
  *
@@ -29,8 +29,8 @@ struct rig {
 	struct vmpt_rtit_unit unit;
 	struct vmpt_rtit_unit_config config;
 	struct vmpt_rtit_sink sink;
-	int refuse;	    /* what the sink returns instead of taking bytes … */
-	unsigned int takes; /* … behind so many calls */
+	int refuse;	    /* returned by the sink instead of taking bytes … */
+	unsigned int takes; /* … after this many calls */
 	u8 bytes[1 << 18];
 	u64 pa[1 << 18];
 	size_t size, shown;
@@ -130,7 +130,7 @@ void off(void);
 void rig_outside(u64 ctl);
 void rig_inside(u64 ctl);
 
-/* What was sent since the last call, drained; TNT bits that wait stay where they are. */
+/* Packets sent since the last call, drained; pending TNT bits stay. */
 const char *rig_text(void);
 void rig_skip(void);
 #define expect(want)   ck_assert_str_eq(rig_text(), want)

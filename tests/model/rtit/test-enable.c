@@ -117,7 +117,7 @@ START_TEST(pge_by_trigger_en)
 }
 END_TEST
 
-/* a) by the WRMSR itself: the instruction behind it is the base */
+/* a) by the WRMSR itself: the instruction after it is the base */
 START_TEST(pge_by_walking_from_wrmsr)
 {
 	range0(IN, LIMIT);

@@ -160,7 +160,7 @@ START_TEST(e2_off)
 }
 END_TEST
 
-/* The extra packet, once; behind the PSB that the trace begins with, before the TraceSTOP that it
+/* The extra packet, once; after the PSB that the trace begins with, before the TraceSTOP that it
  * ends with. */
 START_TEST(e2_on)
 {

@@ -8,7 +8,7 @@
 #define IN1	0x7f0000001000
 #define IN1_END 0x7f0000002000
 
-/* Enabled behind @next_ip, with the filter as @id says. Nothing is shown. */
+/* Enabled after @next_ip, with the filter as @id says. Nothing is shown. */
 static void filter(unsigned int id, u64 next_ip)
 {
 	range0(IN, IN_END);

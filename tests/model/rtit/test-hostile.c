@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The RTIT unit under random sequences of MSR accesses and events, looked at after each step
- * (hostile.h says what at). VMPT_SOAK=seconds: for so long.
+ * The RTIT unit under random sequences of MSR accesses and events, checked after each step
+ * (see hostile.h). VMPT_SOAK=seconds: duration.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void fill(struct test_rng *rng, u8 *data, size_t size)
 	}
 }
 
-/* What every other walk begins with, or it would seldom trace: CTL is read, then enabled. */
+/* Start of every second walk, which would seldom trace otherwise: CTL is read, then enabled. */
 static const u8 opening[] = {
 	4, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, /* RDMSR of CTL */
 	0, 0x03, 7, 0, 0, 0, 0, 0, 0, 0, /* EVENTS: filter always on */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * When MTCs are counted anew and how many come of one push of time: 4.2.12 with what
- * docs/rtit/model.md chose. What an MTC has: test-time.c.
+ * When MTC counting restarts and how many MTCs one setting of the time makes: 4.2.12 with the
+ * choices of docs/rtit/model.md. For an MTC's content see test-time.c.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * An RTIT unit whose sink takes nothing for a while: what then waits, what is lost, and in which
- * order the rest comes (4.2.5, and what docs/rtit/model.md chose).
+ * An RTIT unit whose sink takes nothing for a while: what stays pending, what is lost, and in which
+ * order the rest comes (4.2.5, and the choices of docs/rtit/model.md).
  */
 #include "tests/model/rtit/rig.h"
 
@@ -12,7 +12,7 @@ static bool overflowed(void)
 	return status() & BUFFER_OVERFLOW;
 }
 
-/* TIPs that nothing can be compressed of, until the buffer overflows. */
+/* TIPs that cannot be compressed, until the buffer overflows. */
 static void fill(void)
 {
 	unsigned int i;
@@ -33,7 +33,7 @@ static const char *expect_end(const char *tail)
 	return text;
 }
 
-/* What was sent ends with @tail, behind a TIP that fits. */
+/* What was sent ends with @tail, after a TIP that fits. */
 static void expect_tail(const char *tail)
 {
 	ck_assert_int_eq(strncmp(expect_end(tail), "TIP 555566667777", 16), 0);
@@ -128,7 +128,7 @@ START_TEST(psb_held_trigger_off)
 }
 END_TEST
 
-/* The FUP.PGE of the same write stands behind that PSB (4.2.1: it is TriggerEn's). */
+/* The FUP.PGE of the same write stands after that PSB (4.2.1: it is TriggerEn's). */
 START_TEST(psb_held_status_enables)
 {
 	on(BOTH);
@@ -212,7 +212,7 @@ static int first_only(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	return calls++ ? -VMPT_E_IO : rig_write(opaque, pa, bytes, len);
 }
 
-START_TEST(refused_behind_the_wrap)
+START_TEST(refused_after_the_wrap)
 {
 	unsigned int i;
 
@@ -237,5 +237,5 @@ START_TEST(refused_behind_the_wrap)
 END_TEST
 
 RIG_SUITE("no-room", not_resolved_before_drained, not_resolved_with_room, psb_held,
-	  psb_held_status_cleared, psb_held_trigger_off, psb_held_status_enables,
-	  psb_held_still_no_room, psb_no_room, e4_no_room, refused_behind_the_wrap)
+	 psb_held_status_cleared, psb_held_trigger_off, psb_held_status_enables,
+	 psb_held_still_no_room, psb_no_room, e4_no_room, refused_after_the_wrap)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Where the manual may be read in two ways (docs/rtit/model.md), the way that a unit's options
- * switch on; the other one is what all other tests are of.
+ * Where the manual may be read in two ways (docs/rtit/model.md), the reading that a unit's options
+ * enable; all other tests use the default.
  */
 #include "tests/model/rtit/rig.h"
 
@@ -85,8 +85,8 @@ START_TEST(stop_outside)
 }
 END_TEST
 
-/* 4.2.5 tells what it does then. */
-START_TEST(stop_behind_overflow)
+/* For this case see 4.2.5. */
+START_TEST(stop_after_overflow)
 {
 	pgd_at_stop(ALWAYS, 0);
 	vmpt_rtit_unit_overflow(&rig.unit);
@@ -243,6 +243,6 @@ START_TEST(pcc_outside)
 END_TEST
 
 RIG_SUITE("options", stop_at_jump, stop_at_step, stop_at_indirect, stop_at_far, stop_at_mov_cr3,
-	  stop_outside, stop_behind_overflow, stop_is_not_disable, tnt_before_mtc, tnt_before_sts,
-	  tnt_before_psb, tnt_and_psb_at_once, tnt_before_psb_of_trigger, tnt_in_overflow,
-	  tnt_not_before_stop, cycle_rows, pcc_outside)
+	 stop_outside, stop_after_overflow, stop_is_not_disable, tnt_before_mtc, tnt_before_sts,
+	 tnt_before_psb, tnt_and_psb_at_once, tnt_before_psb_of_trigger, tnt_in_overflow,
+	 tnt_not_before_stop, cycle_rows, pcc_outside)

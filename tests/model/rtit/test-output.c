@@ -134,7 +134,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Refused in the middle of a packet, behind the wrap: the rest of it comes first. */
+/* Refused in the middle of a packet, after the wrap: the rest of it comes first. */
 START_TEST(refused_at_the_wrap)
 {
 	wr(LIMIT_MASK, 0x3f);

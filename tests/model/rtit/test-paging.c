@@ -106,7 +106,7 @@ START_TEST(others_send_none)
 }
 END_TEST
 
-/* STS_on_CR3: on MOV CR3 only, behind the PIP, and where no PIP is sent */
+/* STS_on_CR3: on MOV CR3 only, after the PIP, and where no PIP is sent */
 START_TEST(sts_on_cr3)
 {
 	wr(CR3_MATCH, 0x1000);

@@ -89,7 +89,7 @@ static void e_far_jmp(void)
 	vmpt_rtit_unit_far(U, &f);
 }
 
-/* An interrupt, an exception: they are told the same way. */
+/* An interrupt, an exception: they are reported the same way. */
 static void e_interrupt(void)
 {
 	far(NLIP, 0x5000);
@@ -153,7 +153,7 @@ START_TEST(before_the_event)
 }
 END_TEST
 
-/* Bits that wait come before it, not the event's own one. */
+/* Pending bits come before it, not the event's own bit. */
 START_TEST(bits_that_wait)
 {
 	char want[100] = "TNT TN, ";

@@ -130,7 +130,7 @@ START_TEST(not_without_trigger_en)
 END_TEST
 
 /* The last packet, TraceSTOP, counts; but "PSB … can be sent out when TriggerEn is set". */
-START_TEST(not_behind_trace_stop)
+START_TEST(not_after_trace_stop)
 {
 	range1(0x500000, 0x501000);
 	wr(EVENTS, EVENT(ALWAYS, RANGE1));
@@ -223,7 +223,7 @@ START_TEST(clears_late_call)
 }
 END_TEST
 
-/* An overflow clears both at once; nothing is due behind it. */
+/* An overflow clears both at once; nothing is due after it. */
 START_TEST(clears_late_overflow)
 {
 	u64 target = FAR_AWAY;
@@ -271,7 +271,7 @@ TEST_SUITE()
 				      too_late,
 				      between_packets,
 				      outside_the_filter,
-				      not_behind_trace_stop };
+				      not_after_trace_stop };
 	Suite *suite = suite_create("psb");
 	TCase *tc = tcase_create("psb");
 	size_t i;

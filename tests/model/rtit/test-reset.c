@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RESET in the middle of what a unit can be about: it is as a new one then (3.3, reset values), in
- * its memory and in what it sends.
+ * RESET in any state of a unit: it is like a new one then (3.3, reset values), in
+ * its memory and in its packets.
  */
 #include "tests/model/rtit/rig.h"
 
 #define STOP 0x500000
 
-/* ---- states, each with what shows that it is reached ---- */
+/* ---- states, each with a check that it is reached ---- */
 
 static bool s_tracing(void)
 {
@@ -135,9 +135,9 @@ static bool (*const states[])(void) = {
 	s_mtc_first, s_late,	 s_overflow_branch,
 };
 
-/* ---- what a RESET leaves ---- */
+/* ---- the state after a RESET ---- */
 
-/* Clocks, ratios and counts are of no register; what is behind used is nothing. */
+/* Clocks, ratios and counts are of no register; what is after used is nothing. */
 static void cut(struct vmpt_rtit_unit *unit)
 {
 	memset(&unit->now, 0, sizeof(unit->now));
@@ -170,7 +170,7 @@ START_TEST(as_a_new_one)
 }
 END_TEST
 
-/* Some of all that depends on a unit's state, from reading CTL on. */
+/* Some events that depend on a unit's state, from reading CTL on. */
 static const char *life(void)
 {
 	struct vmpt_rtit_unit *u = &rig.unit;

@@ -14,7 +14,7 @@ START_TEST(row_27)
 	rig_inside(BOTH);
 	far(IN + 0x84, IN + 0x200);
 	expect("FUP.Far 401084, TIP 401200");
-	/* Another CPL that is traced is none to tell. */
+	/* A change to another traced CPL makes no packet. */
 	far_cpl(IN + 0x204, IN + 0x300, 3);
 	expect("FUP.Far 401204, TIP 401300");
 }

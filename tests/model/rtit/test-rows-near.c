@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RTIT Programming Reference, Table 19, rows 1 to 26, one test each: what is no far transfer. */
+/* RTIT Programming Reference, Table 19, rows 1 to 26, one test each: all but far transfers. */
 #include "tests/model/rtit/rig.h"
 
 #define IN    RIG_IN /* the filter's range */
@@ -242,7 +242,7 @@ START_TEST(row_20_impossible)
 }
 END_TEST
 
-/* Bits that a cleared TriggerEn left behind (4.2.8) do not become six either. */
+/* Bits that a cleared TriggerEn left (4.2.8) do not become six either. */
 START_TEST(rows_14_to_20_disabled)
 {
 	rig_inside(BOTH);

@@ -12,7 +12,7 @@
 #define STOP  0x500000
 
 static bool trigger, context, filter, less;
-static u64 here; /* an address on the filter's side */
+static u64 here; /* an address inside or outside the filter, as the state requires */
 
 /* Into state @n with @ctl: first FilterEn, with all else right, then the rest. */
 static void enter_shown(int n, u64 ctl)

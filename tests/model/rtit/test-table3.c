@@ -51,7 +51,7 @@ static void enable(void)
 	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
 }
 
-/* All before @step, then it alone: its bytes, and whether the filter is in behind it. */
+/* All before @step, then it alone: its bytes, and whether the filter is in after it. */
 static void check(unsigned int step, const char *bytes, bool in)
 {
 	unsigned int n;

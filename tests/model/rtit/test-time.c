@@ -81,7 +81,7 @@ START_TEST(sts_bytes)
 }
 END_TEST
 
-/* What is beyond the ratios' 6 bits is cut, the packet is not lost. */
+/* Bits beyond the ratios' 6 are dropped, the packet is not lost. */
 START_TEST(sts_wide_ratios)
 {
 	on(BOTH | STS_EN);
@@ -127,7 +127,7 @@ END_TEST
 
 /* ---- cycle counts ---- */
 
-/* 4.2.14, at the limits of 1, 2 and 3 bytes; Figure 13 by hand behind "MTC 0:01" */
+/* 4.2.14, at the limits of 1, 2 and 3 bytes; Figure 13 by hand after "MTC 0:01" */
 static const struct {
 	u64 cycles;
 	const char *bytes;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What model/vmpt-rtit.h promises to who tells the RTIT unit: instructions that are no branches
- * need be told only while unit->walk is set, and only those whose next_ip is a base or a limit in
- * use; others do no harm. Two units on random programs: one is told all, the other only that.
+ * The promise of model/vmpt-rtit.h to callers of the RTIT unit: instructions that are no branches
+ * need be reported only while unit->walk is set, and only those whose next_ip is a base or a limit
+ * in use; others do no harm. Two units on random programs: one gets all steps, the other only
+ * those.
  */
 #include "tests/model/rtit/rig.h"
 
@@ -99,7 +100,7 @@ static u64 execute(struct test_rng *rng, u64 ip)
 		vmpt_rtit_unit_mov_cr3(&all.unit, next, to << 12);
 		vmpt_rtit_unit_mov_cr3(&few.unit, next, to << 12);
 		return next;
-	case 5: /* behind a TraceStop */
+	case 5: /* after a TraceStop */
 		both_wr(CTL, all.unit.regs.ctl | TRACE_ACTIVE, next);
 		return next;
 	default:
@@ -124,7 +125,7 @@ START_TEST(edges_are_enough)
 		for (n = 0; n < 500; n++) {
 			/* At the end of the area there is nothing to walk into. */
 			ip = execute(&rng, ip % AREA);
-			/* FilterEn behind a TraceStop may differ until the next event. */
+			/* FilterEn after a TraceStop may differ until the next event. */
 			if (all.unit.regs.ctl != few.unit.regs.ctl ||
 			    all.unit.packet_en != few.unit.packet_en)
 				ck_abort_msg("seed %llu, instruction %u", (unsigned long long)seed,

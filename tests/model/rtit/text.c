@@ -89,7 +89,7 @@ void rtit_text(struct rtit_text *state, const u8 *bytes, size_t len, bool cycle_
 	for (at = 0; at < len; at += p.size) {
 		err = vmpt_rtit_decode(&p, bytes + at, len - at, cycle_acc);
 		if (err)
-			ck_abort_msg("%s behind %s", vmpt_strerror(err), text);
+			ck_abort_msg("%s after %s", vmpt_strerror(err), text);
 		if (l.used)
 			put(&l, ", ");
 		put_packet(&l, state, &p);

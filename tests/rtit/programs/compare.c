@@ -12,8 +12,8 @@
 #include "tests/rtit/programs/program.h"
 #include "util/array.h"
 
-/* What the decoder told with the packet at an offset: an instruction or an event. */
-struct given {
+/* What the decoder reported with the packet at an offset: an instruction or an event. */
+struct report {
 	u64 offset, from, to;
 	u8 kind; /* enum rtit_flow_event_kind or INSN */
 };
@@ -21,8 +21,8 @@ struct given {
 #define INSN 0xff
 
 struct list {
-	struct given *given;
-	size_t n;
+	struct report *reports;
+	size_t n, max;
 };
 
 struct code {
@@ -62,10 +62,13 @@ static bool insn_at(struct code *code, u64 ip, struct rtit_insn *insn)
 
 static void keep(struct list *list, u64 offset, unsigned int kind, u64 from, u64 to)
 {
-	if (vmpt_grow(&list->given, list->n))
-		ck_abort_msg("no memory");
-	list->given[list->n++] =
-		(struct given){ .offset = offset, .from = from, .to = to, .kind = (u8)kind };
+	if (list->n == list->max) {
+		list->max = 2 * list->max + 4096;
+		list->reports = realloc(list->reports, list->max * sizeof(*list->reports));
+		ck_assert_ptr_nonnull(list->reports);
+	}
+	list->reports[list->n++] =
+		(struct report){ .offset = offset, .from = from, .to = to, .kind = (u8)kind };
 }
 
 static bool insn(void *opaque, u64 ip, struct rtit_insn *out)
@@ -75,8 +78,8 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *out)
 	return insn_at(w->code, ip, out);
 }
 
-/* Packets were disabled before what comes now, and the decoder has told it. */
-static bool quiets_given(struct walk *w)
+/* Packets were disabled before the current item, and the decoder has reported it. */
+static bool quiets_reported(struct walk *w)
 {
 	const struct rtit_truth_quiet *q = w->done->quiet + w->quiet;
 
@@ -96,7 +99,7 @@ static bool executed(void *opaque, u64 ip, u64 offset)
 	const struct rtit_execution *done = w->done;
 
 	keep(&w->list, offset, INSN, ip, 0);
-	if (!quiets_given(w))
+	if (!quiets_reported(w))
 		return false;
 	if (w->at < done->insns && done->insn[w->at] == ip) {
 		w->at++;
@@ -134,7 +137,7 @@ static bool differ(struct walk *w, const struct rtit_flow_event *e,
 
 	if (t)
 		snprintf(w->error + n, sizeof(w->error) - (size_t)n,
-			 ", executed %s %#llx %#llx behind instruction %zu to %zu", names[t->kind],
+			 ", executed %s %#llx %#llx after instruction %zu to %zu", names[t->kind],
 			 (unsigned long long)t->from, (unsigned long long)t->to, t->sure, t->at);
 	return false;
 }
@@ -156,8 +159,8 @@ static bool quiet(struct walk *w, const struct rtit_flow_event *e)
 }
 
 /*
- * A workaround of what this processor does not have finds what is not there. Of E7 nothing tells
- * the MTC that is right from the one that is not: it is left out always.
+ * A workaround for an erratum that this processor does not have must not apply. With E7 a right
+ * MTC cannot be distinguished from a wrong one: it is always left out.
  */
 static bool erratum(u32 errata, unsigned int number)
 {
@@ -186,7 +189,7 @@ static bool event(void *opaque, const struct rtit_flow_event *e)
 			if (!t->passes)
 				w->at = t->at;
 			w->event++;
-			/* It tells nothing of what was before it. */
+			/* It shows nothing of what was before it. */
 			if (t->kind == RTIT_FLOW_OVERFLOW && w->quiet < t->quiets)
 				w->quiet = t->quiets;
 			return true;
@@ -214,7 +217,7 @@ static void finish(struct walk *w, const char *what, const struct rtit_flow_resu
 /* ---- from the middle ---- */
 
 /*
- * Behind a PSB LIPs may still be compressed against one before it, some packets late: those that
+ * After a PSB LIPs may still be compressed against one before it, some packets late: those that
  * the settings say, and one for E3.
  */
 #define NO_LIP_MORE 1u
@@ -224,7 +227,7 @@ struct middle {
 	struct list list;
 	u64 base; /* of its offsets in the whole stream */
 	struct rtit_flow_result result;
-	u64 may_lose; /* a LIP, with so many packets of the flow */
+	u64 may_lose; /* a LIP, within this many packets of the flow */
 	bool lost;    /* later than that */
 	u32 errata;
 	bool wrong; /* a workaround of another one */
@@ -250,7 +253,7 @@ static bool middle_event(void *opaque, const struct rtit_flow_event *e)
 	struct middle *m = opaque;
 
 	m->lost |= e->kind == RTIT_FLOW_LOST && e->no_lip && m->result.flows > m->may_lose;
-	/* The PSB it begins with may be an enable's: then a FUP.PGD behind it would be E2's. */
+	/* The PSB it begins with may be an enable's: then a FUP.PGD after it would be E2's. */
 	if (e->kind == RTIT_FLOW_ERRATUM && (e->number != 2 || m->result.flows))
 		m->wrong |= !erratum(m->errata, e->number);
 	if (e->kind != RTIT_FLOW_ERRATUM && e->kind != RTIT_FLOW_QUIET)
@@ -258,17 +261,17 @@ static bool middle_event(void *opaque, const struct rtit_flow_event *e)
 	return true;
 }
 
-/* What was told with the packet at @offset, from @at on. */
+/* Items reported with the packet at @offset, from @at on. */
 static size_t group(const struct list *list, size_t at, u64 offset)
 {
 	size_t n = 0;
 
-	while (at + n < list->n && list->given[at + n].offset == offset)
+	while (at + n < list->n && list->reports[at + n].offset == offset)
 		n++;
 	return n;
 }
 
-static bool equal(const struct given *a, const struct given *b, size_t n)
+static bool equal(const struct report *a, const struct report *b, size_t n)
 {
 	size_t i;
 
@@ -278,33 +281,33 @@ static bool equal(const struct given *a, const struct given *b, size_t n)
 	return true;
 }
 
-/* A PIP and a TraceStop tell nothing of the way. */
-static bool tells_way(const struct given *given)
+/* A PIP and a TraceStop do not show the way. */
+static bool shows_way(const struct report *report)
 {
-	return given->kind != RTIT_FLOW_PAGING && given->kind != RTIT_FLOW_STOP;
+	return report->kind != RTIT_FLOW_PAGING && report->kind != RTIT_FLOW_STOP;
 }
 
 /*
- * Where the way becomes known: what @part then tells was told the first time too, right before
- * the end of this group. With an earlier packet perhaps: a PIP where it is not known whether
- * packets are enabled does not tell of the MOV CR3.
+ * Where the way becomes known: what @part then reports was reported the first time too, right
+ * before the end of this group, perhaps with an earlier packet: a PIP does not show the MOV CR3 if
+ * it is unknown whether packets are enabled.
  */
-static bool equal_back(const struct list *whole, size_t a, const struct given *part, size_t n)
+static bool equal_back(const struct list *whole, size_t a, const struct report *part, size_t n)
 {
 	while (n) {
-		while (n && !tells_way(&part[n - 1]))
+		while (n && !shows_way(&part[n - 1]))
 			n--;
-		while (a && !tells_way(&whole->given[a - 1]))
+		while (a && !shows_way(&whole->reports[a - 1]))
 			a--;
-		if (n && (!a || !equal(&whole->given[--a], &part[--n], 1)))
+		if (n && (!a || !equal(&whole->reports[--a], &part[--n], 1)))
 			return false;
 	}
 	return true;
 }
 
 /* The group in which the way is lost: its beginning is there, the rest may be missing. */
-static bool equal_to_loss(const struct given *whole, size_t na, const struct given *part, size_t nb,
-			  bool known)
+static bool equal_to_loss(const struct report *whole, size_t na, const struct report *part,
+			  size_t nb, bool known)
 {
 	return !known || (nb - 1 <= na && equal(whole, part, nb - 1));
 }
@@ -312,34 +315,34 @@ static bool equal_to_loss(const struct given *whole, size_t na, const struct giv
 /* Packet by packet: once the way is known all must be as the first time, until it is lost. */
 static size_t compare_lists(const struct list *whole, const struct list *part, u64 from)
 {
-	size_t a = 0, b = 0, na, nb, given = 0;
+	size_t a = 0, b = 0, na, nb, compared = 0;
 	bool known = false, ok;
 
 	if (!part->n || !whole->n)
 		return part->n ? ~(size_t)0 : 0;
-	while (a < whole->n && whole->given[a].offset < from)
+	while (a < whole->n && whole->reports[a].offset < from)
 		a++;
-	for (; a < whole->n || b < part->n; a += na, b += nb, given += nb) {
-		const struct given *p = part->given + b;
+	for (; a < whole->n || b < part->n; a += na, b += nb, compared += nb) {
+		const struct report *p = part->reports + b;
 		u64 offset = b < part->n ? p->offset : ~0ULL;
 
-		if (a < whole->n && whole->given[a].offset < offset)
-			offset = whole->given[a].offset;
+		if (a < whole->n && whole->reports[a].offset < offset)
+			offset = whole->reports[a].offset;
 		na = group(whole, a, offset);
 		nb = group(part, b, offset);
 		if (nb && p[nb - 1].kind == RTIT_FLOW_LOST) {
-			ok = equal_to_loss(whole->given + a, na, p, nb, known);
+			ok = equal_to_loss(whole->reports + a, na, p, nb, known);
 			known = false;
 		} else if (known) {
-			ok = na == nb && equal(whole->given + a, p, nb);
+			ok = na == nb && equal(whole->reports + a, p, nb);
 		} else {
 			ok = equal_back(whole, a + na, p, nb);
-			known = nb && tells_way(&p[nb - 1]);
+			known = nb && shows_way(&p[nb - 1]);
 		}
 		if (!ok)
 			return ~(size_t)0;
 	}
-	return given;
+	return compared;
 }
 
 /* @bytes are what is left of the stream from @base on. */
@@ -381,7 +384,7 @@ static void check_middle(struct walk *w, const struct rtit_flow_options *options
 			     (unsigned long long)base);
 	sums->middle += n;
 	free(tnt);
-	free(m.list.given);
+	free(m.list.reports);
 }
 
 /* From any PSB, or what the circular buffer has left. */
@@ -445,6 +448,6 @@ void rtit_compare(const struct program *program, const struct rtit_settings *set
 	sums->stops += done->stops;
 	for (i = 0; i <= RTIT_FLOW_ERRATUM; i++)
 		sums->events[i] += result.events[i];
-	free(w.list.given);
+	free(w.list.reports);
 	free(w.code);
 }

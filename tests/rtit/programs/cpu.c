@@ -29,7 +29,7 @@ void cpu_confirm(struct rtit_cpu *cpu)
 	cpu->doubt = false;
 }
 
-/* Behind a loss it is not sure that packets are still enabled. */
+/* After a loss it is uncertain that packets are still enabled. */
 void cpu_found(struct rtit_cpu *cpu)
 {
 	cpu_confirm(cpu);
@@ -99,7 +99,7 @@ void cpu_log_cr3(struct rtit_cpu *cpu)
 		cpu_confirm(cpu);
 }
 
-/* What no packet has told to be enabled need not be told as disabled. */
+/* If no packet showed them enabled, the decoder need not report them as disabled. */
 static struct rtit_truth_quiet *log_quiet(struct rtit_cpu *cpu, u64 from)
 {
 	struct rtit_execution *done = cpu->done;
@@ -156,9 +156,9 @@ void cpu_stop(struct rtit_cpu *cpu)
 		stopped(cpu);
 	else if (!(cpu->set->options.errata & VMPT_RTIT_ERRATUM(4)))
 		cpu->stop_pending = true;
-	else if (!cpu->stop_given)
+	else if (!cpu->stop_tried)
 		stop_packet(cpu);
-	cpu->stop_given |= cpu->overflow;
+	cpu->stop_tried |= cpu->overflow;
 }
 
 static void wrmsr(struct rtit_cpu *cpu, u32 msr, u64 value, u64 next)
@@ -177,7 +177,7 @@ static u64 rdmsr(struct rtit_cpu *cpu, u32 msr)
 	return value;
 }
 
-/* As 4.2.2 wants it: what tracing left in TNT_BUFF. */
+/* As 4.2.2 requires: what tracing left in TNT_BUFF. */
 static void read_tnt(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;
@@ -207,7 +207,7 @@ void cpu_trace_on(struct rtit_cpu *cpu, u64 next)
 	if (!cpu->enables.trace_en)
 		wrmsr(cpu, VMPT_RTIT_MSR_CTL, cpu->set->ctl & ~VMPT_RTIT_CTL_TRACE_ACTIVE, next);
 	wrmsr(cpu, VMPT_RTIT_MSR_CTL, cpu->set->ctl, next);
-	/* What it was before tracing begins, no packet tells: the last write decides. */
+	/* No packet shows its value before tracing begins: the last write decides. */
 	if (cpu->set->reset_tnt)
 		cpu->enables.filter = false;
 	cpu->enables.trace_en = cpu->enables.active = true;
@@ -269,7 +269,7 @@ static void overflow_ended(struct rtit_cpu *cpu)
 	struct rtit_truth_event *e;
 
 	cpu->overflow = false;
-	cpu->stop_given = false;
+	cpu->stop_tried = false;
 	e = log_event(cpu, RTIT_FLOW_OVERFLOW);
 	e->sure = cpu->confirmed;
 	e->to = resumes(cpu);
@@ -308,7 +308,7 @@ void cpu_begin(struct rtit_cpu *cpu)
 	cpu->begin_stops = cpu->done->stops;
 }
 
-/* TraceStop struck behind the packet that overflowed: it is the last of a step's. */
+/* TraceStop struck after the packet that overflowed: it is the last of a step's. */
 static void late_stop(struct rtit_cpu *cpu)
 {
 	cpu->enables.active = true;
@@ -318,7 +318,7 @@ static void late_stop(struct rtit_cpu *cpu)
 	cpu_stop(cpu);
 }
 
-/* One that began in the step: what the step tells may be lost, or some of it. */
+/* One that began in the step: the step's packets may be lost, or some of them. */
 void cpu_watch(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The processor of execute.c: its trace unit, time, overflows, and the truth it writes down. */
+/* The processor of execute.c: its trace unit, time, overflows, and the truth that it records. */
 #ifndef VMPT_TESTS_RTIT_CPU_H
 #define VMPT_TESTS_RTIT_CPU_H
 
@@ -20,12 +20,12 @@ struct rtit_cpu {
 	bool smm, root;
 	bool overflow;
 	bool stop_pending; /* TraceStop in an overflow */
-	bool stop_given;   /* E4's TraceSTOP came in this one */
+	bool stop_tried;   /* E4's TraceSTOP came in this one */
 	bool doubt;	   /* a FUP.BuffOvf, and no packet of the flow since */
 	bool lost;	   /* it may have an address that is never executed, and none came since */
-	u64 nlip;	   /* behind the last instruction */
+	u64 nlip;	   /* after the last instruction */
 	u64 resumed;	   /* its LIP */
-	size_t confirmed;  /* so many instructions packets tell */
+	size_t confirmed;  /* number of instructions that packets confirm */
 	size_t begin_events, begin_quiets, begin_confirmed; /* when the step began */
 	u64 begin_stops;
 	bool stop_filter; /* FilterEn before TraceStop cleared it */
@@ -35,9 +35,9 @@ struct rtit_cpu {
 
 /* The instruction at @ip retires. */
 void cpu_retired(struct rtit_cpu *cpu, u64 ip);
-/* A packet tells all that was executed until now. */
+/* A packet confirms all that was executed until now. */
 void cpu_confirm(struct rtit_cpu *cpu);
-/* A TIP does, and tells where execution goes on. */
+/* A TIP does, and gives the IP where execution goes on. */
 void cpu_found(struct rtit_cpu *cpu);
 void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to);
 /* The last one's from may be less, by up to @slack bytes. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* PacketEn, written down from the manual without a look at the unit. */
+/* PacketEn, written from the manual independently of the unit. */
 #include "tests/rtit/programs/program.h"
 
 #define LIP(ip) ((ip)&0xffffffffffffULL)

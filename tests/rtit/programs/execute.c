@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A tiny processor: executes a program, tells the RTIT unit, and writes down what a decoder has
- * to find, by its own statement of when packets are enabled (enables.c) and of Tables 1 and 19.
+ * A tiny processor: executes a program, drives the RTIT unit, and records what a decoder must
+ * find, by its own rules of when packets are enabled (enables.c) and of Tables 1 and 19.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- near branches ---- */
 
-/* E5 cannot be told from a TIP to where tracing went on that comes next: there is none. */
+/* E5 looks like a following TIP to where tracing resumed: avoid such a TIP. */
 static u64 not_resumed(struct rtit_cpu *cpu, u64 target)
 {
 	while (cpu->doubt && target == cpu->resumed)
@@ -254,7 +254,7 @@ static void mov_cr3(struct rtit_cpu *cpu, u64 next)
 }
 
 /*
- * Switches tracing off where packets are enabled: each does, for no packet need tell which. Else
+ * Switch tracing off where packets are enabled: always, since no packet need show which. Else
  * off or on now and then.
  */
 static void write_msr(struct rtit_cpu *cpu, u64 next)

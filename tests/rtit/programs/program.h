@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Generated programs (tests/programs) through the RTIT unit and back: execute.c is a tiny
- * processor that executes one and tells the unit, enables.c says on its own when packets are
- * enabled, compare.c decodes the trace and compares with what was executed.
+ * processor that executes one and drives the unit, enables.c determines independently when packets
+ * are enabled, compare.c decodes the trace and compares with what was executed.
  */
 #ifndef VMPT_TESTS_RTIT_PROGRAM_H
 #define VMPT_TESTS_RTIT_PROGRAM_H
@@ -19,13 +19,13 @@ struct rtit_settings {
 	u64 cr3_match, events, lip[4];
 	u64 pkt_mask, limit_mask;
 	struct vmpt_rtit_unit_options options;
-	/* One in so many instructions, 0: never. */
+	/* Once per this many instructions, 0: never. */
 	unsigned int interrupts, smis, exits, overflows;
-	unsigned int refusals; /* the sink takes nothing for a while, one in so many writes */
+	unsigned int refusals; /* the sink takes nothing for a while, once per this many writes */
 	bool overflow_nlip;    /* FUP.BuffOvf has NLIP, be it never executed (4.2.5) */
 	bool reset_tnt;	       /* TNT_BUFF is read and reset where tracing is enabled again */
 	bool clear_trace_en;   /* with TraceActive */
-	bool edges;	       /* the unit is told of no step but those it has to know */
+	bool edges;	       /* only the steps that the unit must know are reported */
 };
 
 void rtit_settings_make(struct rtit_settings *s, const struct program *program,
@@ -37,7 +37,7 @@ struct rtit_enables {
 	bool trace_en, active, context, filter;
 };
 
-/* What ContextEn depends on, beside CTL. */
+/* What ContextEn depends on, besides CTL. */
 struct rtit_context {
 	unsigned int cpl;
 	u64 cr3;
@@ -62,8 +62,8 @@ bool rtit_enables_edge(const struct rtit_settings *s, u64 ip);
 /* ---- what was executed ---- */
 
 /*
- * What the flow decoder has to tell: its own kinds of events; QUIETs apart. @at: so many
- * instructions were executed before it; the decoder may have found as few as @sure.
+ * What the flow decoder must report: its own kinds of events, without QUIETs. @at: the number of
+ * instructions executed before it; the decoder may have found as few as @sure.
  */
 struct rtit_truth_event {
 	u8 kind;       /* enum rtit_flow_event_kind */
@@ -76,11 +76,11 @@ struct rtit_truth_event {
 };
 
 /*
- * Packets were disabled and no packet says so: the decoder tells it before anything else that it
- * finds executed, but perhaps behind events of the time when they were disabled.
+ * Packets were disabled without a packet: the decoder reports it before anything else that it
+ * finds executed, but perhaps after events of the time when they were disabled.
  */
 struct rtit_truth_quiet {
-	bool unsure; /* it may not tell it, or not know the place */
+	bool unsure; /* it may not report it, or not know the place */
 	size_t at;
 	u64 from;
 };
@@ -114,7 +114,7 @@ struct rtit_sums {
 	u64 events[RTIT_FLOW_ERRATUM + 1];
 };
 
-/* Where the trace does not say what was executed, the test fails with @what. */
+/* If the trace does not show what was executed, the test fails with @what. */
 void rtit_compare(const struct program *program, const struct rtit_settings *settings,
 		  const struct rtit_execution *done, const char *what, struct rtit_sums *sums);
 

@@ -123,7 +123,7 @@ void rtit_settings_make(struct rtit_settings *s, const struct program *program,
 			       ? 50 + (unsigned int)below(rng, 2000)
 			       : 0;
 	s->refusals = once_in(rng, 4) ? 1 + (unsigned int)below(rng, 20) : 0;
-	/* The first TIP behind it tells the way, and no bit in its place. */
+	/* The first TIP after it shows the way, and no bit replaces it. */
 	s->overflow_nlip = !(s->ctl & VMPT_RTIT_CTL_CMPRS_RET) && half(rng);
 	s->reset_tnt = half(rng);
 	s->clear_trace_en = half(rng);

@@ -29,12 +29,12 @@ static void describe(char *text, size_t size, u64 seed, const struct rtit_settin
 		s->options.pgd_at_disable ? " PGD at disable," : "",
 		s->options.pgd_at_stop ? " PGD at stop," : "",
 		s->options.tnt_before_all ? " TNT before all," : "",
-		s->overflow_nlip ? " NLIP behind overflows," : "",
+		s->overflow_nlip ? " NLIP after overflows," : "",
 		s->reset_tnt ? " TNT_BUFF read," : "", s->interrupts, s->smis, s->exits,
 		s->overflows, s->refusals);
 }
 
-/* For a look at a program that failed. */
+/* To examine a program that failed. */
 static void save(const char *path, const struct rtit_execution *done)
 {
 	FILE *f = path ? fopen(path, "wb") : NULL;
@@ -63,10 +63,10 @@ static void run(u64 seed, struct rtit_sums *sums)
 	rtit_execution_free(&done);
 }
 
-/* That a test of nothing does not pass. */
+/* A test of nothing must not pass. */
 static void check_sums(const struct rtit_sums *s, u64 n)
 {
-	static const unsigned int given[] = { 1, 2, 5 };
+	static const unsigned int expected[] = { 1, 2, 5 };
 	unsigned int i;
 
 	ck_assert_uint_gt(s->insns, 1000 * n);
@@ -78,9 +78,9 @@ static void check_sums(const struct rtit_sums *s, u64 n)
 	for (i = 0; i <= RTIT_FLOW_ERRATUM; i++)
 		if (i != RTIT_FLOW_LOST)
 			ck_assert_uint_gt(s->events[i], n / 20);
-	for (i = 0; i < VMPT_ARRAY_SIZE(given); i++)
-		ck_assert_msg(s->errata[given[i]] > n / 50, "E%u: %llu times", given[i],
-			      (unsigned long long)s->errata[given[i]]);
+	for (i = 0; i < VMPT_ARRAY_SIZE(expected); i++)
+		ck_assert_msg(s->errata[expected[i]] > n / 50, "E%u: %llu times", expected[i],
+			      (unsigned long long)s->errata[expected[i]]);
 }
 
 START_TEST(test_programs)
@@ -99,7 +99,7 @@ START_TEST(test_programs)
 	check_sums(&sums, n);
 	printf("%llu programs, %llu instructions, %llu bytes, %llu enables, %llu far transfers, "
 	       "%llu overflows, %llu TraceStops, %llu silent disables, %llu, %llu and %llu times "
-	       "E1, E2 and E5, %llu wrapped buffers, %llu told from the middle\n",
+	       "E1, E2 and E5, %llu wrapped buffers, %llu decoded from the middle\n",
 	       (unsigned long long)i, (unsigned long long)sums.insns,
 	       (unsigned long long)sums.bytes, (unsigned long long)sums.events[RTIT_FLOW_ENABLED],
 	       (unsigned long long)sums.events[RTIT_FLOW_FAR], (unsigned long long)sums.overflows,
