@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "tests/cli/page-read.h"
+#include "tests/cli/page/read.h"
 
 /* What is between the element with that id and the next "</script>"; ends it with a NUL. */
 static char *element(char *html, const char *id)

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 
-from page_browser import Browser
+from browser import Browser
 
 SHIFT = 8
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/cli/cli-run.h"
-#include "tests/cli/timeline-files.h"
+#include "tests/cli/timeline/files.h"
 
 /* ---- Chrome's trace events ---- */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/cli/cli-run.h"
-#include "tests/cli/timeline-files.h"
+#include "tests/cli/timeline/files.h"
 
 struct tl_machine *m;
 size_t runs;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/cli/cli-run.h"
-#include "tests/cli/timeline-files.h"
+#include "tests/cli/timeline/files.h"
 
 /* ---- the truth, computed here ---- */
 

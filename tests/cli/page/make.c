@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/cli/page-fake.h"
+#include "tests/cli/page/fake.h"
 
 int main(int argc, char **argv)
 {

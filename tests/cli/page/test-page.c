@@ -8,8 +8,8 @@
 #include <zlib.h>
 
 #include "cli/page/parts.h"
-#include "tests/cli/page-fake.h"
-#include "tests/cli/page-read.h"
+#include "tests/cli/page/fake.h"
+#include "tests/cli/page/read.h"
 
 static const char *const plain[2] = { "web", "db" };
 

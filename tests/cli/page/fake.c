@@ -2,7 +2,7 @@
 /* A made-up trace for the HTML page, see page-fake.h. */
 #include <string.h>
 
-#include "tests/cli/page-fake.h"
+#include "tests/cli/page/fake.h"
 
 const struct fake_exit fake_exits[FAKE_REASONS] = {
 	{ 48, VMPT_REASON_EVD, false, 0xffffffff81234560, "EPT violation" },
