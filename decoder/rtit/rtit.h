@@ -171,7 +171,6 @@ void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *
 /* Whether any run is by time: the tracker then needs all items. */
 bool vmpt_rtit_by_time(const struct vmpt_options *options);
 
-
 /*
  * Last LIP at the end of the slice that vmpt_split_next() returned last, as the packets before
  * it leave it; of no use at the stream's end. @split is RTIT's.

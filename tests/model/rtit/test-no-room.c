@@ -237,5 +237,5 @@ START_TEST(refused_after_the_wrap)
 END_TEST
 
 RIG_SUITE("no-room", not_resolved_before_drained, not_resolved_with_room, psb_held,
-	 psb_held_status_cleared, psb_held_trigger_off, psb_held_status_enables,
-	 psb_held_still_no_room, psb_no_room, e4_no_room, refused_after_the_wrap)
+	  psb_held_status_cleared, psb_held_trigger_off, psb_held_status_enables,
+	  psb_held_still_no_room, psb_no_room, e4_no_room, refused_after_the_wrap)

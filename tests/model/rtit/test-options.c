@@ -243,6 +243,6 @@ START_TEST(pcc_outside)
 END_TEST
 
 RIG_SUITE("options", stop_at_jump, stop_at_step, stop_at_indirect, stop_at_far, stop_at_mov_cr3,
-	 stop_outside, stop_after_overflow, stop_is_not_disable, tnt_before_mtc, tnt_before_sts,
-	 tnt_before_psb, tnt_and_psb_at_once, tnt_before_psb_of_trigger, tnt_in_overflow,
-	 tnt_not_before_stop, cycle_rows, pcc_outside)
+	  stop_outside, stop_after_overflow, stop_is_not_disable, tnt_before_mtc, tnt_before_sts,
+	  tnt_before_psb, tnt_and_psb_at_once, tnt_before_psb_of_trigger, tnt_in_overflow,
+	  tnt_not_before_stop, cycle_rows, pcc_outside)
