@@ -99,6 +99,8 @@ static bool one_process(SRunner *runner)
 	child = said ? fork() : -1;
 	if (child < 0) {
 		perror("one process for all checks");
+		if (said)
+			fclose(said);
 		return false;
 	}
 	if (!child) {
