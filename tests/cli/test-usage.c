@@ -403,15 +403,17 @@ START_TEST(progress_inside_a_slice)
 {
 	static const char *const line[] = { "stat x.pt", "vms x.pt", "dump x.pt",
 					    "split -f -o out x.pt", "split -f -o out x.pt x.pt" };
-	u8 *psb;
+	/* stat alone under the sanitizers */
+	size_t lines = getenv("VMPT_SANITIZED") ? 1 : VMPT_ARRAY_SIZE(line);
 	size_t i, n;
+	u8 *psb;
 
 	write_mixed("x.pt");
 	psb = test_read_file("x.pt", &n);
 	write_file("x.pt", psb, 33);
 	free(psb);
 	ck_assert_int_eq(truncate("x.pt", 11000000), 0);
-	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+	for (i = 0; i < lines; i++) {
 		const struct run *r;
 
 		setenv("VMPT_PROGRESS_AFTER", "0", 1);
