@@ -58,6 +58,7 @@ void extracted_free(struct extracted *e)
 		free(e->streams[i].bytes);
 	free(e->streams);
 	free(e->slices);
+	memset(e, 0, sizeof(*e));
 }
 
 const struct extracted_stream *extracted_find(const struct extracted *e, u64 vmcs)

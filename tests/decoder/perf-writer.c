@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "tests/decoder/perf-writer.h"
+#include "util/array.h"
 
 #define ATTR_SIZE (PERF_ATTR_SIZE_VER5)
 #define SAMPLE_TYPE                                                              \
@@ -25,8 +26,7 @@ static void require(bool holds)
 
 void writer_bytes(struct perf_writer *w, const void *bytes, size_t n)
 {
-	w->buf = realloc(w->buf, w->size + n + 1);
-	require(w->buf);
+	require(!vmpt_reserve(&w->buf, &w->room, w->size + n + 1));
 	memcpy(w->buf + w->size, bytes, n);
 	w->size += n;
 }
@@ -115,8 +115,7 @@ void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t 
 
 	require(8 + n <= UINT16_MAX);
 	if (w->zstd) {
-		w->plain = realloc(w->plain, w->plain_size + 8 + n);
-		require(w->plain);
+		require(!vmpt_reserve(&w->plain, &w->plain_room, w->plain_size + 8 + n));
 		memcpy(w->plain + w->plain_size, &h, 8);
 		memcpy(w->plain + w->plain_size + 8, payload, n);
 		w->plain_size += 8 + n;
@@ -235,6 +234,7 @@ void writer_flush(struct perf_writer *w, size_t piece, bool type2)
 	free(packed);
 	free(w->plain);
 	w->plain = NULL;
+	w->plain_room = 0;
 	w->plain_size = 0;
 }
 

@@ -20,7 +20,7 @@
 
 struct perf_writer {
 	u8 *buf;
-	size_t size;
+	size_t size, room;
 	bool pipe;
 	size_t records; /* where they start */
 	u64 index[256]; /* of AUXTRACE records */
@@ -28,7 +28,7 @@ struct perf_writer {
 	/* Compression */
 	void *zstd;
 	u8 *plain;
-	size_t plain_size;
+	size_t plain_size, plain_room;
 	bool compressed;
 	bool kvm; /* has the tracepoints kvm:kvm_entry and kvm:kvm_exit */
 };

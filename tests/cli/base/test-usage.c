@@ -398,20 +398,22 @@ static unsigned int progress_steps(const char *out, const char *line)
 	return n;
 }
 
-/* One slice, 48 MB in the file's hole: the line moves all the same. */
+/* One slice, 11 MB in the file's hole: the line moves all the same. */
 START_TEST(progress_inside_a_slice)
 {
 	static const char *const line[] = { "stat x.pt", "vms x.pt", "dump x.pt",
 					    "split -f -o out x.pt", "split -f -o out x.pt x.pt" };
-	u8 *psb;
+	/* stat alone under the sanitizers */
+	size_t lines = getenv("VMPT_SANITIZED") ? 1 : VMPT_ARRAY_SIZE(line);
 	size_t i, n;
+	u8 *psb;
 
 	write_mixed("x.pt");
 	psb = test_read_file("x.pt", &n);
 	write_file("x.pt", psb, 33);
 	free(psb);
-	ck_assert_int_eq(truncate("x.pt", 16000000), 0);
-	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+	ck_assert_int_eq(truncate("x.pt", 11000000), 0);
+	for (i = 0; i < lines; i++) {
 		const struct run *r;
 
 		setenv("VMPT_PROGRESS_AFTER", "0", 1);

@@ -203,11 +203,14 @@ TEST_SUITE()
 	}
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
-	tcase_add_test(tc, each_instruction_is_there);
 	tcase_add_test(tc, without_timing_packets);
-	tcase_add_test(tc, moved_code);
 	tcase_add_test(tc, of_a_perf_data);
-	tcase_add_test(tc, in_order_on_the_hosts_clock);
 	suite_add_tcase(suite, tc);
+	/* perf and the reading of what it prints take nearly all of the time. */
+	if (getenv("VMPT_SANITIZED"))
+		return suite;
+	tcase_add_test(tc, each_instruction_is_there);
+	tcase_add_test(tc, moved_code);
+	tcase_add_test(tc, in_order_on_the_hosts_clock);
 	return suite;
 }

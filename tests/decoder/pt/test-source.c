@@ -357,7 +357,8 @@ START_TEST(lanes_and_threads)
 	struct result want;
 	struct room room;
 
-	build_mix(&b, &rng, 700000, 1000);
+	/* 24 times, which sanitizers make slow */
+	build_mix(&b, &rng, getenv("VMPT_SANITIZED") ? 150000 : 700000, 1000);
 	room_copy(&room, b.buf, b.size);
 	stream.data = room.data;
 	stream.size = room.size;
@@ -515,9 +516,9 @@ START_TEST(random_streams)
 	const char *path = test_data(traces[_i]);
 	size_t size = 0;
 	u8 *bytes = path ? test_read_file(path, &size) : NULL;
-	int i;
+	int i, rounds = test_rounds(60, 15);
 
-	for (i = 0; i < 60 || time(NULL) < end; i++)
+	for (i = 0; i < rounds || time(NULL) < end; i++)
 		random_stream(&rng, bytes, size);
 	free(bytes);
 }

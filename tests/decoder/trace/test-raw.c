@@ -11,11 +11,27 @@
 #include "tests/support/support.h"
 
 static const char *dir;
+static char *tmpdir;
+static int own_stdin;
 
 static void setup(void)
 {
+	const char *now = getenv("TMPDIR");
+
+	tmpdir = now ? strdup(now) : NULL;
+	own_stdin = dup(STDIN_FILENO);
+	ck_assert_int_ge(own_stdin, 0);
 	dir = test_dir_make();
 	ck_assert_int_eq(setenv("TMPDIR", dir, 1), 0);
+}
+
+static void teardown(void)
+{
+	test_dir_remove();
+	ck_assert_int_eq(dup2(own_stdin, STDIN_FILENO), STDIN_FILENO);
+	close(own_stdin);
+	ck_assert_int_eq(tmpdir ? setenv("TMPDIR", tmpdir, 1) : unsetenv("TMPDIR"), 0);
+	free(tmpdir);
 }
 
 static bool dir_is_empty(void)
@@ -207,7 +223,7 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/reader-raw");
 	TCase *t = tcase_create("raw");
 
-	tcase_add_checked_fixture(t, setup, test_dir_remove);
+	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, files_are_streams_of_their_cpus);
 	tcase_add_test(t, an_empty_file_is_an_empty_stream);
 	tcase_add_test(t, a_pipe_is_copied_and_leaves_no_file);

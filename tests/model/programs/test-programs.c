@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Generated programs through the model: libipt's instruction decoder must find in the trace
- * exactly the instructions that were executed. 1,000 programs; VMPT_SOAK=seconds: 10,000,
+ * exactly the instructions that were executed. 300 programs; VMPT_SOAK=seconds: 10,000,
  * and more for so long. VMPT_SEED=n: program n alone, VMPT_TRACE=file: its trace.
  */
 #include <check.h>
@@ -12,7 +12,7 @@
 #include "tests/model/programs/program.h"
 
 /* Programs of a check; there are ten. */
-#define SHARE	   100u
+#define SHARE	   30u
 #define SOAK_SHARE 1000u
 
 static void describe(char *text, size_t size, u64 seed, const struct program_settings *s)

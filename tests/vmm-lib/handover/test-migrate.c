@@ -201,9 +201,9 @@ START_TEST(trips)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = time(NULL) + (soak ? atoi(soak) : 0);
-	u64 seed;
+	u64 seed, seeds = (u64)test_rounds(3, 1);
 
-	for (seed = 1; seed <= 3 || (soak && time(NULL) < end); seed++)
+	for (seed = 1; seed <= seeds || (soak && time(NULL) < end); seed++)
 		trip(seed);
 }
 END_TEST

@@ -169,9 +169,10 @@ START_TEST(random_runs)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	const time_t end = time(NULL) + (soak ? atoi(soak) : 0);
+	const u64 runs = (u64)test_rounds(3000, 500);
 	u64 seed;
 
-	for (seed = 1; seed <= 3000 || time(NULL) < end; seed++)
+	for (seed = 1; seed <= runs || time(NULL) < end; seed++)
 		one_run(seed);
 }
 END_TEST

@@ -334,7 +334,7 @@ TEST_SUITE()
 	Suite *suite = suite_create("rtit-hostile");
 	TCase *tc = tcase_create("hostile");
 
-	tcase_add_loop_test(test_random_case(suite), random_guest, 0, test_rounds(80, 25));
+	tcase_add_loop_test(test_random_case(suite), random_guest, 0, test_rounds(80, 6));
 	tcase_add_test(tc, scattered);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);

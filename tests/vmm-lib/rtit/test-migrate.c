@@ -540,7 +540,7 @@ TEST_SUITE()
 	Suite *suite = suite_create("rtit-migrate");
 	TCase *tc = test_random_case(suite);
 
-	tcase_add_loop_test(tc, as_undisturbed, 0, test_rounds(100, 30));
+	tcase_add_loop_test(tc, as_undisturbed, 0, test_rounds(100, 8));
 	tcase_set_timeout(tc, 60);
 	tc = test_random_case(suite);
 	tcase_add_test(tc, soak);

@@ -151,9 +151,9 @@ static time_t soak_end(void)
 START_TEST(any_memory)
 {
 	time_t end = soak_end();
-	u64 n;
+	u64 n, rounds = (u64)test_rounds(200, 60);
 
-	for (n = 0; n < 200 || time(NULL) < end; n++)
+	for (n = 0; n < rounds || time(NULL) < end; n++)
 		garbage(0x6a40 + n);
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(rewritten)
 {
 	time_t end = soak_end();
 	pthread_t thread;
-	u32 i;
+	u32 i, runs = (u32)test_rounds(THREAD_RUNS, THREAD_RUNS / 3);
 
 	seed = rng.state = 0x7e5;
 	rig_init(&rig, PAGES, 2);
@@ -186,7 +186,7 @@ START_TEST(rewritten)
 		rig_entry(&rig, 0, i, any_entry(&rng, true));
 	/* frames in order: the tables are at the beginning of the host's memory */
 	ck_assert_int_eq(pthread_create(&thread, NULL, rewrite, rig.guest.host), 0);
-	for (i = 0; i < THREAD_RUNS || time(NULL) < end; i++) {
+	for (i = 0; i < runs || time(NULL) < end; i++) {
 		if (rig.vcpu.regs.status || !pick(8)) {
 			rig_at(&rig, (u64)pick(TABLES) << 12, pick(512), 0);
 			rig.vcpu.regs.status = 0;

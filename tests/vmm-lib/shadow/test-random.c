@@ -450,7 +450,7 @@ START_TEST(same_as_direct)
 {
 	const char *soak = getenv("VMPT_SOAK");
 	time_t end = soak ? time(NULL) + atoi(soak) : 0;
-	u64 n, runs = (u64)test_rounds(300, 120);
+	u64 n, runs = (u64)test_rounds(300, 40);
 
 	for (n = 0; n < runs || time(NULL) < end; n++)
 		one_run(0x5ad0 + n, 1000);
