@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The clock of one stream over whole batches: clock-quick.h's loop with a time for each item, and
- * what a batch adds to its items: gaps, and CYCs that belong to the packet behind them.
+ * The clock of one stream over whole batches: quick.h's loop with a time for each item, and the
+ * handling of gaps and of CYCs, which belong to the packet after them.
  */
 #include "decoder/clock/quick.h"
 #include "util/search.h"
@@ -34,7 +34,7 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
-		/* What holds for a block of one kind of packets need not for the next one. */
+		/* A condition for a block of one kind of packets need not hold for the next one. */
 		plain = plain && (!c->known || clock_is_narrow(c));
 		n = clock_find(b->items, i, end, vmpt_time_kinds, at);
 		at[n] = (u32)end;
