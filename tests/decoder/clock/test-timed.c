@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/timed.c: the times of batches are those of the clock, item by item, whatever
- * threads and lanes the decoder has; of RTIT those of the RTIT clock. Over streams of random
- * packets, which no processor would send: nothing crashes, and times go back only where that is
- * said.
+ * decoder/clock/timed.c: the times of batches are those of the clock, item by item, with any number
+ * of threads and lanes; for RTIT those of the RTIT clock. With streams of random packets, which no
+ * processor would send, nothing crashes, and times go back only where reported.
  */
 #include <stdlib.h>
 
@@ -46,7 +45,7 @@ struct timed_item {
 	u8 kind;
 };
 
-/* All items with times, by the decoder's @options; the caller's to free. */
+/* All items with times, by the decoder's @options; freed by the caller. */
 static struct timed_item *all_times(const struct vmpt_clocks *clocks,
 				    const struct vmpt_options *options, size_t *count)
 {
