@@ -82,7 +82,7 @@ static void anchor(struct vmpt_clock *c, u64 lo, u64 hi)
 		c->spanning = false;
 	c->base = mid;
 	c->base_part = 0;
-	clock_say(c, &c->now, lo, hi, mid);
+	clock_report(c, &c->now, lo, hi, mid);
 	c->tsc = lo;
 	c->tsc_late = hi;
 }
@@ -118,7 +118,7 @@ static void host_tsc(struct vmpt_clock *c, u64 tsc, bool assumed)
 	if (c->crystal.tied && !c->counts.tmas && tsc - c->crystal.edge < c->crystal.slack)
 		c->crystal.slack = tsc - c->crystal.edge + 1;
 	/* A TMA is next, if MTCs are enabled. */
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 }
 
 /* Clocks may have stood still for any time. */
@@ -145,7 +145,7 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 			back_to(c, hi, VMPT_BACK_MAP);
 		c->assumed = false;
 		anchor(c, lo, hi);
-		clock_say(c, &c->next, c->lo, c->hi, c->base);
+		clock_report(c, &c->next, c->lo, c->hi, c->base);
 		return;
 	}
 	if (hi < c->lo || (lo > c->hi && c->in_psb)) {
@@ -163,7 +163,7 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 			return;
 		}
 		anchor(c, lo < c->lo ? c->lo : lo, hi);
-		clock_say(c, &c->next, c->lo, c->hi, c->base);
+		clock_report(c, &c->next, c->lo, c->hi, c->base);
 		return;
 	}
 	item_lo = lo > c->lo ? lo : c->lo;
@@ -171,8 +171,8 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 	c->lo = item_lo;
 	c->base = item_lo + (item_hi - item_lo) / 2;
 	c->base_part = 0;
-	clock_say(c, &c->now, item_lo, item_hi, c->base);
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->now, item_lo, item_hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 }
 
 static void guest_tsc(struct vmpt_clock *c, u64 payload, u64 offset, u64 vmcs)
@@ -252,7 +252,7 @@ static u64 ctc_of_mtc(const struct vmpt_clock *c)
 }
 
 /* Unwrapped CTC from its low @bits: the first at or after the last MTC. */
-static u64 ctc_behind(const struct vmpt_clock *c, u64 bits)
+static u64 ctc_after(const struct vmpt_clock *c, u64 bits)
 {
 	u64 from = ctc_of_mtc(c);
 
@@ -276,7 +276,7 @@ static u64 ctc_near(const struct vmpt_clock *c, u64 bits, u64 tsc, u64 *apart)
 static u64 begin_count(struct vmpt_clock *c, u64 bits)
 {
 	struct vmpt_crystal *x = &c->crystal;
-	u64 ctc = x->counted ? ctc_behind(c, bits) : (1ULL << 55) + bits;
+	u64 ctc = x->counted ? ctc_after(c, bits) : (1ULL << 55) + bits;
 
 	x->mtc = ctc >> c->options.rates.mtc_freq;
 	x->counted = true;
@@ -304,9 +304,9 @@ static void tie_by(struct vmpt_clock *c, const struct tma *t)
 	}
 	clock_tie(c, ctc, c->tsc - t->fast_hi - 1, c->tsc_late - t->fast_lo + 1);
 	c->hi = clock_due(c);
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 	/* It is of the same moment as its TSC. */
-	clock_say(c, &c->now, c->tsc > c->lo ? c->lo : c->tsc, c->tsc_late, c->base);
+	clock_report(c, &c->now, c->tsc > c->lo ? c->lo : c->tsc, c->tsc_late, c->base);
 }
 
 /* A guest's TMA, at @ctc: CTC is tied, so the host's time follows. */
@@ -329,8 +329,8 @@ static void take(struct vmpt_clock *c, const struct tma *t, u64 ctc)
 	c->hi = clock_window(c);
 	c->base = lo + (hi - lo) / 2;
 	c->base_part = 0;
-	clock_say(c, &c->now, lo, c->doubt ? CLOCK_OPEN : hi, c->base);
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->now, lo, c->doubt ? CLOCK_OPEN : hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 	c->pair.host = c->now;
 	if (c->doubt || c->assumed)
 		c->pair.host.late = VMPT_TIME_OPEN;
@@ -358,7 +358,7 @@ static bool is_skz84(const struct vmpt_clock *c)
 static void guest_tma(struct vmpt_clock *c, const struct tma *t)
 {
 	const u64 freq = c->options.rates.mtc_freq;
-	u64 from = ctc_of_mtc(c), ctc = ctc_behind(c, t->ctc), near, apart = ~0ULL, room;
+	u64 from = ctc_of_mtc(c), ctc = ctc_after(c, t->ctc), near, apart = ~0ULL, room;
 	bool by_map = c->tsc_is == CLOCK_TSC_JUMP || c->tsc_is == CLOCK_TSC_MAPPED;
 
 	if (!c->doubt && c->hi != CLOCK_OPEN) {

@@ -244,7 +244,7 @@ static size_t known_vmcss(const struct vmpt_clocks *c)
 }
 
 /* Whether a guest of the stream has TSC packets and no map, and another one has a map. */
-static bool may_tell(const struct vmpt_clocks *c, const struct vmpt_pairs *p)
+static bool can_measure(const struct vmpt_clocks *c, const struct vmpt_pairs *p)
 {
 	bool known = false, unknown = false;
 	size_t i;
@@ -271,7 +271,7 @@ static int walk_hostless(struct walks *w)
 	for (round = 1; round < WALKS && !err && known != known_vmcss(c); round++) {
 		known = known_vmcss(c);
 		for (i = 0; i < c->count; i++)
-			w->wanted[i] = !has_host_tsc(&w->pairs[i]) && may_tell(c, &w->pairs[i]);
+			w->wanted[i] = !has_host_tsc(&w->pairs[i]) && can_measure(c, &w->pairs[i]);
 		err = walk(w);
 		if (!err)
 			err = fit_pairs(w);

@@ -70,7 +70,7 @@ static inline u64 clock_bounds(u64 lo, u64 hi, u64 est)
 }
 
 /* @t: made in [lo, hi], probably at @est; not before the last reported time. */
-static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
+static inline void clock_report(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
 {
 	u64 bounds;
 
@@ -85,7 +85,7 @@ static inline void clock_settle(struct vmpt_clock *c, u64 est)
 {
 	if (!c->known)
 		return;
-	clock_say(c, &c->next, c->lo, c->hi, est);
+	clock_report(c, &c->next, c->lo, c->hi, est);
 	clock_copy(&c->now, &c->next);
 }
 

@@ -143,11 +143,12 @@ static inline bool clock_is_plain(const struct vmpt_clock *c)
 /*
  * Take items from @at[@k] on while they are of the most frequent kinds and the clock is plain;
  * @at[@n] is after the last one. Returns the first that is not taken. @times of @b's items are
- * filled up to the next time item. @behind: number of the item after the last CYC, or CLOCK_NO_CYC.
+ * filled up to the next time item. @after_cyc: number of the item after the last CYC, or
+ * CLOCK_NO_CYC.
  */
 static inline __attribute__((always_inline)) size_t
 clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at, size_t k, size_t n,
-		struct vmpt_time *times, size_t *behind)
+		struct vmpt_time *times, size_t *after_cyc)
 {
 	const bool open = c->hi == CLOCK_OPEN;
 	/*
@@ -161,7 +162,7 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 	const u64 last = c->hi - 1, base = c->base, part = c->base_part, ratio = c->ratio;
 	const struct vmpt_item *items = b->items;
 	u64 est = c->known ? c->est : VMPT_TIME_NONE, cycles = 0, cycs = 0, now;
-	size_t i = at[k], first = k, other = CLOCK_NO_CYC, was = *behind;
+	size_t i = at[k], first = k, other = CLOCK_NO_CYC, was = *after_cyc;
 
 	while (k < n) {
 		size_t next = at[k + 1], and_before = i == was;
@@ -200,7 +201,7 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 	now = bounds + est * factor;
 	memcpy(&c->next.early, &now, sizeof(now));
 	memcpy(&c->now.early, &now, sizeof(now));
-	*behind = was;
+	*after_cyc = was;
 	return k;
 }
 

@@ -16,10 +16,10 @@ static inline bool clock_is_timed(const struct vmpt_item *item)
 }
 
 /* Whether only PADs are between item @i and the CYC before it. */
-bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *batch, size_t i);
+bool vmpt_clock_pads_after_cyc(const struct vmpt_batch *batch, size_t i);
 
 /* Item @i is the first time item after a CYC: whether the CYC belongs to it. */
-static inline bool clock_is_behind_cyc(const struct vmpt_batch *b, size_t i)
+static inline bool clock_is_after_cyc(const struct vmpt_batch *b, size_t i)
 {
 	const struct vmpt_item *before = &b->items[i] - 1;
 	bool run;
@@ -30,7 +30,7 @@ static inline bool clock_is_behind_cyc(const struct vmpt_batch *b, size_t i)
 	run = before->kind == VMPT_ITEM_RUN;
 	if (__builtin_expect(
 		    (before->kind == VMPT_PT_PAD) | (run & !b->data[run ? before->offset : 0]), 0))
-		return vmpt_clock_pads_behind_cyc(b, i);
+		return vmpt_clock_pads_after_cyc(b, i);
 	return before->kind == VMPT_PT_CYC;
 }
 
@@ -69,7 +69,7 @@ clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 		return false;
 	}
 	mid = x->edge + x->slack / 2;
-	behind_cyc = clock_is_behind_cyc(b, i);
+	behind_cyc = clock_is_after_cyc(b, i);
 	if (c->cyc_last & behind_cyc) {
 		if (later != 1 || c->doubt)
 			c->spanning = false;
@@ -142,7 +142,7 @@ static inline __attribute__((always_inline)) void clock_feed(struct vmpt_clock *
 	if (clock_plain(c, b, i))
 		return;
 	if (c->cyc_last && item->kind == VMPT_PT_MTC)
-		c->cyc_last = clock_is_behind_cyc(b, i);
+		c->cyc_last = clock_is_after_cyc(b, i);
 	vmpt_clock_feed(c, item, b->base + item->offset, &b->owner);
 }
 

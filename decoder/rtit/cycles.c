@@ -42,7 +42,7 @@ static struct fit try(const u8 *data, u64 at, u64 end, bool open, bool cycles)
 }
 
 /* 1: with cycle counts, -1: without, 0: undecided by this stretch. */
-static int stretch_says(const u8 *data, u64 at, u64 end, bool open)
+static int stretch_favors(const u8 *data, u64 at, u64 end, bool open)
 {
 	struct fit without = try(data, at, end, open, false);
 	struct fit with = try(data, at, end, open, true);
@@ -75,7 +75,7 @@ enum vmpt_cycle_acc vmpt_rtit_cycles_guess(const struct vmpt_stream *t, bool hea
 		if (due - at > STRETCH)
 			due = at + STRETCH;
 		end = vmpt_rtit_psb_find(t->data, at + 1, due);
-		votes += stretch_says(t->data, at, end, end == due);
+		votes += stretch_favors(t->data, at, end, end == due);
 		at = vmpt_rtit_psb_find(t->data, end, stop);
 	}
 	if (!votes)

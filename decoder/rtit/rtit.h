@@ -153,7 +153,7 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 			    const struct vmpt_options *options);
 /* Before the tokens of a piece. */
 void vmpt_rtit_tracker_piece(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece);
-/* True: from this token on (behind it, if it is a loss) t->owner is another. Marks items. */
+/* True: from this token on (after it, if it is a loss) t->owner is another. Marks items. */
 bool vmpt_rtit_tracker_take(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 			    const struct vmpt_rtit_token *token);
 /* After the tokens of a piece. */

@@ -12,7 +12,7 @@
 enum { REASON_HLT = 12, REASON_MWAIT = 36, REASON_UMWAIT = 67, REASON_TPAUSE = 68 };
 
 /* Maximum delay of the tracepoint kvm:kvm_exit after its VM exit, in ticks. */
-#define EVENT_BEHIND 1000000ULL
+#define EVENT_DELAY 1000000ULL
 /* perf's times are in ns: maximum rounding error in ticks. */
 #define EVENT_ROUNDED 16
 
@@ -36,7 +36,7 @@ static void tell(struct vmpt_exit *e, u16 reason, enum vmpt_reason_source source
 static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	struct lane_events *ev = &lane->events;
-	u64 from = span->end.tsc, until = from + EVENT_BEHIND, bound = span->end.early;
+	u64 from = span->end.tsc, until = from + EVENT_DELAY, bound = span->end.early;
 	const struct vmpt_event *best = NULL;
 	size_t i;
 

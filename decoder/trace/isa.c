@@ -39,13 +39,13 @@ int vmpt_isa_detect(const u8 *data, u64 size)
 {
 	u64 end = size < WINDOW ? size : WINDOW;
 	u64 pt = vmpt_psb_find(data, 0, end);
-	u64 at = vmpt_rtit_psb_find(data, 0, end), behind, limit = pt < end ? pt : size;
+	u64 at = vmpt_rtit_psb_find(data, 0, end), after, limit = pt < end ? pt : size;
 	bool seen = at < end;
 
 	for (; at < pt; at = vmpt_rtit_psb_find(data, at + 1, pt)) {
-		behind = at + VMPT_RTIT_PSB_SIZE;
-		if (packets_follow(data + behind, limit - behind, pt == end, false) ||
-		    packets_follow(data + behind, limit - behind, pt == end, true))
+		after = at + VMPT_RTIT_PSB_SIZE;
+		if (packets_follow(data + after, limit - after, pt == end, false) ||
+		    packets_follow(data + after, limit - after, pt == end, true))
 			return VMPT_ISA_RTIT;
 	}
 	if (pt < end)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Does the clock of RTIT say the truth of a trace of the QEMU plugin's?
+ * Does the clock of RTIT have the true times of a trace of the QEMU plugin?
  *
  *	rtit-clock-check [--ratio=N] [--bounded=PERCENT] [--sts] TRACE
  *
- * Cycle accurate. Its STSs are exact, and its MTCs come at the tick at which they change: these are
- * marks, put together here without the clock. What the clock says of a mark must have it in its
- * bound, and that of any other packet must not lie outside of the marks before and behind it; with
- * --sts only STSs are marks. --ratio: TSC ticks a bus clock, as the clock is told. Exit code 0: so
- *it is, and PERCENT of the packets have a bound; 1: not, 2: usage.
+ * The trace is cycle accurate. Its STSs are exact, and its MTCs come at the tick at which they
+ * change: these are marks, computed here without the clock. The clock's bound for a mark must
+ * contain it, and its time for any other packet must be between the marks before and after it; with
+ * --sts only STSs are marks. --ratio: TSC ticks per bus clock, given to the clock. Exit code 0:
+ *this holds, and PERCENT of the packets have a bound; 1: it does not, 2: usage.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -126,7 +126,7 @@ START_TEST(by_batches_and_one_by_one)
 			one.count = 1;
 			vmpt_clock_batch(&clock, &stream, &one, &time, NULL);
 			must(n < count && item[n].offset == b.base + b.items[i].offset, "item");
-			/* A CYC's is that of the packet behind it. */
+			/* A CYC has the time of the packet after it. */
 			must(b.items[i].kind == VMPT_PT_CYC || same(&time, &item[n].time),
 			     "at %llx: %llx and %llx", (unsigned long long)item[n].offset,
 			     (unsigned long long)time.tsc, (unsigned long long)item[n].time.tsc);
@@ -266,8 +266,8 @@ static bool same_counts(const struct vmpt_clock_counts *a, const struct vmpt_clo
 
 /*
  * What a batch's items get is what the clock says that is fed with one after the other, but for
- * CYCs: they have the time of the packet right behind. Returns how many have a late bound; frees
- * the stream.
+ * CYCs: they have the time of the packet right after them. Returns how many have a late bound;
+ * frees the stream.
  */
 static size_t check_one_by_one(int seed)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Every row and rule of docs/vm-tracking.md, its slices written out in the trace:
- * a word |owner says whose the bytes behind it are (tests/decoder/notation.h).
+ * a word |owner states the owner of the bytes after it (tests/decoder/notation.h).
  *
  * host: CR3 1000; VMs: VMCS a000 with CR3 2000, VMCS b000 with CR3 3000.
  */

@@ -186,7 +186,7 @@ START_TEST(going_back_is_said)
 	sts(0xfffffffffe, 16, 16);
 	ck_assert(c.went_back);
 	ck_assert_uint_eq(c.tsc, 0xfffffffffe);
-	/* 30 s or more behind is ahead: the processor slept. */
+	/* 30 s or more back means ahead: the processor slept. */
 	sts(0xfffffffffe - (1ULL << 36), 16, 16);
 	ck_assert(!c.went_back);
 	ck_assert_uint_eq(c.tsc, 0x10000000000 + 0xfffffffffe - (1ULL << 36));

@@ -195,7 +195,7 @@ START_TEST(e5_tip_behind_overflow)
 	static const u8 bytes[] = {
 		PSB,				 /* 0 */
 		0x95, 1, 0, 0x40, 0, 0xb0, 1, 0, /* 9, 14: the same LIP */
-		0xb0, 1, 0,			 /* 17: not directly behind */
+		0xb0, 1, 0,			 /* 17: not directly after */
 		0x95, 2, 0, 0x40, 0, 0xb0, 3, 0, /* 20, 25: another LIP */
 		0x95, 4, 0, 0x40, 0, PSB,	 /* 28, 33: its own bytes' PSB between */
 		0xb5, 4, 0, 0x40, 0,		 /* 42 */
@@ -268,7 +268,7 @@ START_TEST(e7_first_mtc)
 {
 	static const u8 bytes[] = {
 		PSB,  0xc4, 1,	  0xc4, 2,	 /* 0: tracing begins with the stream */
-		0xc1, PSB,  0xc4, 3,	0xc4, 4, /* 13, 14: and again behind a TraceSTOP */
+		0xc1, PSB,  0xc4, 3,	0xc4, 4, /* 13, 14: and again after a TraceSTOP */
 		PSB,  0x02, 0xc4, 5,	0xc4, 6, /* 27: too soon to be any but an enable's */
 		0xff,				 /* 41 */
 		PSB,  0xc4, 7,			 /* 42: found again, not begun */
@@ -326,7 +326,7 @@ START_TEST(runs_by_offset)
 		0x84, 1, 0,		   /* 9: PGE */
 		0xd0, 0, 0x11, 0, 0, 0, 0, /* 12: STS */
 		0x8c, 1, 0,		   /* 19: PGD: VM exit */
-		0xc4, 9, PSB,		   /* 22, 24: behind it all is VM 7's */
+		0xc4, 9, PSB,		   /* 22, 24: after it all is VM 7's */
 		0x84, 2, 0,		   /* 33: PGE */
 		0xc3, 0, 0x10, 0, 0, 0,	   /* 36: PIP */
 		0xc2, 0, 0x20, 0, 0, 0,	   /* 42: PIP, CR0.PG = 0: no address space */

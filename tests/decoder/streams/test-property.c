@@ -86,8 +86,8 @@ static void check(const struct vmpt_stream *stream, bool oracle)
 }
 
 /*
- * A random trace in words. @bips: include BIPs; open blocks are not tracked, so otherwise there are
- * none.
+ * A random trace in words, without the last piece: open blocks are not tracked. @oracle: only
+ * packets that libipt knows.
  */
 static void random_text(struct test_rng *rng, char *text, size_t size, bool oracle)
 {
