@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The benchmark's parts: inputs (inputs.c), contestants that run over one input
- * (contest-*.c), the memory they need (memory.c), rounds and goals (rounds.c),
- * and what is printed (report.c, machine.c).
+ * The benchmark's parts: inputs (inputs.c), contestants that run over one input (contest-*.c),
+ * their memory use (memory.c), rounds and goals (rounds.c), and the output (report.c, machine.c).
  */
 #ifndef VMPT_BENCH_H
 #define VMPT_BENCH_H
@@ -11,45 +10,46 @@
 
 /* ---- inputs ---- */
 
-/* A trace in memory: a memfd, mapped shared, so that its pages are not the decoder's. */
+/* A trace in memory: a memfd, mapped shared, so that its pages do not count as the decoder's. */
 struct bench_bytes {
 	u8 *data;
 	size_t size;
-	u64 packets; /* what the generator counted, 0: not known */
+	u64 packets; /* by the generator, 0: not known */
 };
 
 struct bench_input {
 	const char *name;
 	char about[200];
 	struct bench_bytes vmpt;
-	struct bench_bytes ipt;	 /* libipt's own where it does not know all kinds; else the same */
-	bool same;		 /* both get the same bytes: their counts must agree */
-	enum vmpt_isa isa;	 /* of RTIT's there is no other decoder: ipt is empty */
+	struct bench_bytes
+		ipt;	   /* libipt's own stream if it does not know all kinds; else the same */
+	bool same;	   /* both get the same bytes: their counts must agree */
+	enum vmpt_isa isa; /* RTIT has no other decoder: ipt is empty */
 	struct bench_bytes runs; /* RTIT: the side record, struct vmpt_run */
 	size_t run_count;
 };
 
 enum { BENCH_INPUTS = 6 };
 
-/* What input @i is called; the order they are run in. */
+/* The name of input @i; inputs are run in this order. */
 const char *bench_input_name(unsigned int i);
 /*
- * Make input @i. @size: bytes of the synthetic ones; real traces get as many copies
- * as the issue asks, divided by @divide.
- * 1: done, 0: not there (said on stdout), negative: an error (said on stderr).
+ * Make input @i. @size: bytes of the synthetic ones; real traces get their number of
+ * copies, divided by @divide.
+ * 1: done, 0: missing (reported on stdout), negative: an error (reported on stderr).
  */
 int bench_input_open(struct bench_input *in, unsigned int i, size_t size, unsigned int divide);
-/* Frees the bytes; sizes and names stay, for the JSON. */
+/* Free the bytes; sizes and names are kept for the JSON. */
 void bench_input_close(struct bench_input *in);
 
 /* ---- contestants ---- */
 
-/* What a contestant found. */
+/* Results of a contestant. */
 struct bench_count {
-	u64 packets; /* runs counted by their packets; 0: it does not see packets */
+	u64 packets; /* runs counted by their packets; 0: it does not decode packets */
 	u64 items;   /* items, slices or PSBs */
 	u64 losses;
-	u64 sum; /* of what was consumed, so that nothing is optimized away */
+	u64 sum; /* of the consumed values, so that nothing is optimized away */
 };
 
 enum bench_contest_id {
@@ -71,8 +71,8 @@ struct bench_contest {
 	const char *name;  /* in the JSON */
 	const char *title; /* in the table */
 	unsigned int threads;
-	bool rtit; /* for inputs of RTIT too */
-	/* 0 or -1 after a message on stderr; @tick is called now and then, may be NULL */
+	bool rtit; /* also for inputs of RTIT */
+	/* 0 or -1 after a message on stderr; @tick is called from time to time, may be NULL */
 	int (*run)(const struct bench_input *in, const struct bench_contest *c,
 		   struct bench_count *out, void (*tick)(void));
 };
@@ -81,13 +81,13 @@ extern const struct bench_contest bench_contests[BENCH_CONTESTS];
 
 int bench_run_libipt(const struct bench_input *in, const struct bench_contest *c,
 		     struct bench_count *out, void (*tick)(void));
-/* "2.0.5", of the library that runs. */
+/* "2.0.5", of the library at run time. */
 const char *bench_libipt_version(void);
 
 /* ---- rounds ---- */
 
 struct bench_time {
-	double wall, cpu; /* seconds, the least of all rounds; cpu is that of all threads */
+	double wall, cpu; /* seconds, minimum of all rounds; cpu is that of all threads */
 	unsigned int runs;
 	struct bench_count count;
 };
@@ -97,16 +97,16 @@ struct bench_result {
 	bool done;
 	struct bench_time time[BENCH_CONTESTS];
 	u64 rss;	    /* peak anonymous memory of a process that splits and iterates */
-	u64 common_packets; /* what vmpt counts in libipt's own stream, if there is one */
+	u64 common_packets; /* vmpt's count in libipt's own stream, if there is one */
 };
 
 /*
- * The seconds that contestant @id is judged by: CPU time for one thread, so that others
- * on the machine do not count, wall time for two.
+ * The seconds that contestant @id is judged by: CPU time with one thread, so that other load on the
+ * machine does not count, wall time with two.
  */
 double bench_seconds(const struct bench_result *r, unsigned int id);
 
-/* Whether contestant @id is for the input at all. */
+/* Whether contestant @id applies to the input. */
 bool bench_contest_applies(const struct bench_result *r, unsigned int id);
 
 enum { BENCH_GOALS = 10 };
@@ -115,20 +115,20 @@ struct bench_goal {
 	const char *name;
 	double want;
 	bool at_most;  /* else at least */
-	bool pt, rtit; /* inputs that it is for */
+	bool pt, rtit; /* inputs that it applies to */
 };
 
 extern const struct bench_goal bench_goals[BENCH_GOALS];
 
 /* Value of goal @i; negative: it was not measured. */
 double bench_goal_value(const struct bench_result *r, unsigned int i);
-/* Whether it is for the input at all. */
+/* Whether it applies to the input. */
 bool bench_goal_applies(const struct bench_result *r, unsigned int i);
 bool bench_goal_met(const struct bench_result *r, unsigned int i);
 
 /*
- * All contestants, in turn, @rounds times; not those that want more than @cores.
- * 0, or -1 after a message.
+ * Run all contestants in turn, @rounds times, except those that need more than @cores. 0, or -1
+ * after a message.
  */
 int bench_rounds(struct bench_result *r, unsigned int rounds, unsigned int cores);
 
@@ -145,7 +145,7 @@ struct bench_machine {
 };
 
 void bench_machine_facts(struct bench_machine *m);
-/* To one core, and back to all; both are cheap. 0 or -1. */
+/* Pin to one core, and undo it; both are cheap. 0 or -1. */
 int bench_pin(void);
 int bench_unpin(void);
 

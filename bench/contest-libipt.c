@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The reference: libipt's packet decoder, pt_pkt_next() until the end, packets counted. */
+/* The reference: libipt's packet decoder, pt_pkt_next() until the end, counting packets. */
 #include <intel-pt.h>
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ int bench_run_libipt(const struct bench_input *in, const struct bench_contest *c
 	config.end = in->ipt.data + in->ipt.size;
 	decoder = pt_pkt_alloc_decoder(&config);
 	if (!decoder) {
-		fprintf(stderr, "vmpt-bench: libipt gives no packet decoder\n");
+		fprintf(stderr, "vmpt-bench: cannot create a libipt packet decoder\n");
 		return -1;
 	}
 	ret = pt_pkt_sync_forward(decoder);

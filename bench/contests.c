@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The contestants: vmpt's splitter and decoder, each consumed as a user would,
- * and what memory itself allows. libipt's is in contest-libipt.c.
+ * The contestants: vmpt's splitter and decoder, each used as by a caller, and the limits of memory
+ * itself. libipt's is in contest-libipt.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "decoder/vmpt-timeline.h"
 #include "util/array.h"
 
-/* Between two calls of tick(). */
+/* Bytes between two calls of tick(). */
 #define TICK_BYTES (1u << 20)
 
 static struct vmpt_stream stream_of(const struct bench_input *in)
@@ -78,8 +78,8 @@ static int run_split(const struct bench_input *in, const struct bench_contest *c
 }
 
 /*
- * Take everything from the items of a batch: kind, size, payload or full IP, owner.
- * No branches: they would measure the branch predictor, not the decoder.
+ * Read everything of a batch's items: kind, size, payload or full IP, owner. No branches: they
+ * would measure the branch predictor, not the decoder.
  */
 static void consume(const struct vmpt_batch *batch, unsigned int run_kind, struct bench_count *out)
 {
@@ -90,7 +90,7 @@ static void consume(const struct vmpt_batch *batch, unsigned int run_kind, struc
 	for (; item < end; item++) {
 		run = item->kind == run_kind;
 		sum += item->payload + item->size + item->kind + owner;
-		extra += (item->size - 1u) & -run; /* a run's packets but one */
+		extra += (item->size - 1u) & -run; /* a run's packets minus one */
 		losses += item->kind == VMPT_ITEM_LOSS;
 	}
 	out->sum += sum;
@@ -127,7 +127,7 @@ static int run_batch(const struct bench_input *in, const struct bench_contest *c
 static int run_timed(const struct bench_input *in, const struct bench_contest *c,
 		     struct bench_count *out, void (*tick)(void))
 {
-	/* The synthetic traces' MTCs are 4096 ticks apart; others may be as they like. */
+	/* The synthetic traces' MTCs are 4096 ticks apart; others may differ. */
 	const struct vmpt_clock_options how = {
 		.rates = { .tsc_num = 512,
 			   .tsc_den = 1,
@@ -167,7 +167,7 @@ static int run_timed(const struct bench_input *in, const struct bench_contest *c
 	return ret ? failed(in, c, ret) : 0;
 }
 
-/* A whole timeline: rates and maps are found first, as `vmpt timeline` does. */
+/* A whole timeline: rates and maps are determined first, as `vmpt timeline` does. */
 static int run_timeline(const struct bench_input *in, const struct bench_contest *c,
 			struct bench_count *out, void (*tick)(void))
 {
@@ -239,7 +239,7 @@ static int on_stream(void *opaque, int stream, const struct vmpt_owner *owner)
 	return 0;
 }
 
-/* What a file would need at least: all bytes go somewhere else. */
+/* The minimum cost of a file: all bytes are copied. */
 static int on_write(void *opaque, int stream, const u8 *bytes, size_t n)
 {
 	struct written *w = opaque;
@@ -298,7 +298,7 @@ static int run_memmem(const struct bench_input *in, const struct bench_contest *
 	return 0;
 }
 
-/* Every byte is read and nothing is done with it. */
+/* Read every byte and do nothing with it. */
 static int run_read(const struct bench_input *in, const struct bench_contest *c,
 		    struct bench_count *out, void (*tick)(void))
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What is decoded: the synthetic stream, and real traces copied end to end until
- * they are large enough to measure. All in memfds: no disk is timed, and their
- * pages are told apart from the decoder's own memory.
+ * The inputs: the synthetic stream, and real traces repeated until they are large enough to
+ * measure. All are in memfds: no disk is timed, and their pages can be distinguished from the
+ * decoder's own memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static int rtit_input(struct bench_input *in, size_t size, bool cycles)
 	in->isa = VMPT_ISA_RTIT;
 	if (bytes_open(&in->vmpt, size) || bytes_open(&in->runs, entries * sizeof(*runs)))
 		return -1;
-	/* The offsets first, then in their place, from the last on, the runs. */
+	/* The offsets first, then the runs in their place, from the last on. */
 	at = (u64 *)in->runs.data;
 	runs = (struct vmpt_run *)in->runs.data;
 	err = rtit_synth_generate(in->vmpt.data, size, SEED, cycles, at, &counts);
@@ -132,7 +132,7 @@ static int rtit_input(struct bench_input *in, size_t size, bool cycles)
 	return 1;
 }
 
-/* One copy of the file in memory of its own; NULL after a message. */
+/* One copy of the file in allocated memory; NULL after a message. */
 static u8 *read_file(FILE *f, const char *path, size_t *size)
 {
 	u8 *buf = NULL;
@@ -163,7 +163,7 @@ static int file_input(struct bench_input *in, const char *file, unsigned int cop
 	snprintf(path, sizeof(path), "%s/%s", dir ? dir : VMPT_DATA_DEFAULT, file);
 	f = fopen(path, "rb");
 	if (!f) {
-		printf("skipped: %s, %s is not there ($VMPT_DATA says where)\n\n", in->name, file);
+		printf("skipped: %s, %s not found (set $VMPT_DATA)\n\n", in->name, file);
 		return 0;
 	}
 	one = read_file(f, path, &size);

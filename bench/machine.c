@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What the figures were measured on, and keeping to one core of it. */
+/* The machine that the figures are from, and pinning to one of its cores. */
 #include <sched.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -9,7 +9,7 @@
 static cpu_set_t all, one;
 static bool known;
 
-/* All cores that this process may use, and one of them. */
+/* All cores available to this process, and one of them. */
 static bool cores_known(void)
 {
 	int i;

@@ -19,28 +19,28 @@ struct args {
 
 static const char help[] =
 	"usage: vmpt-bench [options]\n"
-	"Run vmpt and libipt over the same traces and compare them. What is measured and\n"
-	"how stands in docs/performance.md.\n"
+	"Run vmpt and libipt over the same traces and compare them. docs/performance.md\n"
+	"describes what is measured and how.\n"
 	"\n"
 	"  --rounds N    rounds, of which the best counts (default 5)\n"
 	"  --size MIB    size of the synthetic streams in MiB, 1 to 65536 (default 256)\n"
 	"  --input NAME  this input only; may be given again: synth, synth-common,\n"
 	"                two-vmcs, mruby, rtit, rtit-cycles (default all)\n"
 	"  --quick       16 MiB, an eighth of the copies of the real traces, 2 rounds; the\n"
-	"                options above win when they come later\n"
-	"  --json FILE   where the JSON goes (default bench.json beside the program)\n"
+	"                options above override this if they come later\n"
+	"  --json FILE   JSON output file (default: bench.json next to the program)\n"
 	"  --check       exit 1 if a goal is missed\n"
 	"  --help        this text\n"
 	"\n"
-	"Real traces are looked for in $VMPT_DATA, else in ../shared/data/real beside the\n"
-	"checkout, and skipped if they are not there.\n"
+	"Real traces are read from $VMPT_DATA, or from ../shared/data/real next to the\n"
+	"checkout, and skipped if missing.\n"
 	"Exit: 0 done, 1 something failed (counts that differ too), 2 wrong usage.\n"
 	"\n"
 	"examples:\n"
 	"  vmpt-bench --quick\n"
 	"  vmpt-bench --input synth --rounds 10 --check\n";
 
-/* Beside the program: build/bench/bench.json. */
+/* Next to the program: build/bench/bench.json. */
 static void default_json(char *out, size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", out, size);
@@ -79,7 +79,7 @@ static bool parse_input(const char *name, struct args *a)
 	return false;
 }
 
-/* One option; false if its argument is wrong, which is said. */
+/* One option; false after a message if its argument is wrong. */
 static bool parse_option(int c, struct args *a)
 {
 	bool ok = true;
@@ -113,7 +113,7 @@ static bool parse_option(int c, struct args *a)
 	return ok;
 }
 
-/* -1: go on, else the exit code. */
+/* -1: continue, else the exit code. */
 static int parse(int argc, char **argv, struct args *a)
 {
 	static const struct option options[] = {

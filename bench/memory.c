@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How much memory a contestant needs beyond its input: it runs in a child
- * process, which looks at its own RssAnon after every MiB of the trace. The
- * input is a shared mapping of a memfd and does not count as anonymous; what the
- * child has besides (stack, libraries' data) does.
+ * Memory that a contestant needs beyond its input: it runs in a child process, which reads its own
+ * RssAnon after every MiB of the trace. The input is a shared mapping of a memfd and does not count
+ * as anonymous; everything else of the child (stack, libraries' data) does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 #include "bench/bench.h"
 
-/* Shared with the child, which tick() runs in. */
+/* Shared with the child, in which tick() runs. */
 static u64 *peak;
 
 static void tick(void)

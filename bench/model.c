@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* libvmpt-model alone, PT's unit and RTIT's: events from a list, packets to a sink that forgets. */
+/*
+ * libvmpt-model alone, PT's unit and RTIT's: events from a list, packets to a sink that drops them.
+ */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The figures, as a table for people and as JSON for what compares runs. */
+/* The figures, as a table for people and as JSON for comparing runs. */
 #include <jansson.h>
 #include <stdio.h>
 
 #include "bench/bench.h"
 
-/* A best round that took this much longer than it computed had company. */
+/* If the best round's wall time exceeds its CPU time by this factor, the machine was busy. */
 #define BUSY 1.05
 
 static const struct bench_bytes *bytes_of(const struct bench_result *r, unsigned int id)
@@ -13,7 +13,7 @@ static const struct bench_bytes *bytes_of(const struct bench_result *r, unsigned
 	return id == BENCH_LIBIPT ? &r->input.ipt : &r->input.vmpt;
 }
 
-/* Packets in what contestant @id read, whether it counts them or not. */
+/* Packets in the input of contestant @id, whether it counts them or not. */
 static u64 packets_of(const struct bench_result *r, unsigned int id)
 {
 	return r->time[id == BENCH_LIBIPT ? BENCH_LIBIPT : BENCH_BATCH].count.packets;
@@ -96,9 +96,9 @@ void bench_report_machine(const struct bench_machine *m, unsigned int rounds)
 	       m->cores, m->cores == 1 ? "" : "s", m->kernel, m->compiler, bench_libipt_version(),
 	       rounds);
 	if (!m->pinned)
-		printf("warning: could not keep to one core\n");
+		printf("warning: could not pin to one core\n");
 	if (m->sanitized)
-		printf("warning: built with sanitizers, the figures mean nothing\n");
+		printf("warning: built with sanitizers, the figures are meaningless\n");
 	printf("\n");
 	fflush(stdout);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The contest: all run in turn, round after round, so that what disturbs the
- * machine disturbs all; the best round of each counts. Every round's counts
- * must agree with each other's, with libipt's and with the generator's.
+ * The contest: all run in turn, round after round, so that disturbances affect all; the best round
+ * of each counts. Every round's counts must agree with each other, with libipt's and with the
+ * generator's.
  */
 #include <stdio.h>
 #include <time.h>
@@ -47,7 +47,7 @@ static double ratio(const struct bench_result *r, enum bench_contest_id a, enum 
 	return rate(r, a) > 0 && rate(r, b) > 0 ? rate(r, a) / rate(r, b) : -1;
 }
 
-/* How much sooner two threads are done than one: wall time against wall time. */
+/* Speedup of two threads over one, by wall time. */
 static double gain(const struct bench_result *r, enum bench_contest_id two,
 		   enum bench_contest_id one)
 {
@@ -99,7 +99,7 @@ bool bench_goal_met(const struct bench_result *r, unsigned int i)
 	return bench_goals[i].at_most ? v <= bench_goals[i].want : v >= bench_goals[i].want;
 }
 
-/* Between rounds. Where threads share the work, where runs are cut may depend on time. */
+/* Between rounds. With threads the places where runs are split may depend on timing. */
 static bool same_count(const struct bench_count *a, const struct bench_count *b,
 		       unsigned int threads)
 {
@@ -120,7 +120,7 @@ static int run_one(struct bench_result *r, enum bench_contest_id id)
 	struct bench_count count = { 0 };
 	double wall, cpu;
 
-	/* Where a core cannot be kept to, the report says so. */
+	/* If pinning fails, the report says so. */
 	if (c->threads > 1)
 		bench_unpin();
 	else
@@ -132,8 +132,8 @@ static int run_one(struct bench_result *r, enum bench_contest_id id)
 	wall = seconds(CLOCK_MONOTONIC) - wall;
 	cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	if (best->runs && !same_count(&best->count, &count, c->threads)) {
-		fprintf(stderr, "vmpt-bench: %s of %s counts differently in another round\n",
-			c->title, r->input.name);
+		fprintf(stderr, "vmpt-bench: counts of %s for %s differ between rounds\n", c->title,
+			r->input.name);
 		return -1;
 	}
 	/* A round too short for the clock must not divide by 0. */
@@ -154,7 +154,7 @@ static int check_equal(const struct bench_result *r, const char *what, u64 a, co
 	return -1;
 }
 
-/* What vmpt counts in the stream that libipt got. */
+/* vmpt's count in the stream that libipt got. */
 static int count_common(struct bench_result *r)
 {
 	struct bench_input in = r->input;

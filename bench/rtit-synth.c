@@ -67,7 +67,7 @@ static void put_lip(struct gen *g, unsigned int kind, u64 lip)
 	put(g, &pkt);
 }
 
-/* Somewhere near in the module. */
+/* A nearby address in the module. */
 static u64 step(struct gen *g)
 {
 	u64 *lip = &g->lip[g->module];
@@ -87,7 +87,7 @@ static void put_tnt(struct gen *g, unsigned int count)
 	put(g, &pkt);
 }
 
-/* Branches before something that sends what is left of them. */
+/* Branches before an event that sends the rest of them. */
 static void branches(struct gen *g)
 {
 	u64 n = rnd(g, 4) ? rnd(g, 2) : rnd(g, 9);
@@ -118,7 +118,7 @@ static void switch_program(struct gen *g)
 	put_sts(g);
 }
 
-/* An interrupt or a system call, or the way back. */
+/* An interrupt or a system call, or the return from it. */
 static void far(struct gen *g)
 {
 	branches(g);

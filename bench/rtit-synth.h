@@ -21,7 +21,7 @@ struct rtit_synth_counts {
 	u64 entries; /* FUP.PGEs */
 };
 
-/* There is a FUP.PGE in so many bytes at the most, but for the first. */
+/* Maximum distance of FUP.PGEs in bytes, except for the first. */
 #define RTIT_SYNTH_VM_BYTES 1536
 
 /*

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The synthetic trace: a loop that draws events by weight and writes each one's
- * packets in the order of the manual's examples (SDM 3 33.7). What the mix is
- * and why stands in synth.h.
+ * The synthetic trace: a loop that draws events by weight and writes each one's packets in the
+ * order of the manual's examples (SDM 3 33.7). synth.h describes and explains the mix.
  */
 #include "bench/synth.h"
 
@@ -10,7 +9,7 @@
 #define WORLDS 4
 #define HOST   0
 
-/* Who runs. Facts of the four are in worlds[]. */
+/* One of the four that run; their facts are in worlds[]. */
 struct world {
 	u64 base[BASES]; /* program, library, kernel, module */
 	u64 cr3, vmcs;
@@ -49,14 +48,14 @@ struct synth {
 	u64 tsc;
 	u8 ratio;
 
-	unsigned int now;     /* index of who runs */
-	unsigned int guest;   /* whose VMCS is loaded */
-	unsigned int process; /* of who runs: another CR3 */
+	unsigned int now;     /* index of the one that runs */
+	unsigned int guest;   /* index of the one whose VMCS is loaded */
+	unsigned int process; /* of the one that runs: another CR3 */
 };
 
 /* ---- chance ---- */
 
-/* xorshift64*, no seed of which may be 0 */
+/* xorshift64*; the seed must not be 0 */
 static u64 draw(struct synth *s)
 {
 	s->rng ^= s->rng >> 12;
@@ -118,7 +117,7 @@ static void put_ip(struct synth *s, enum vmpt_pt_kind kind, u64 ip)
 	s->last_ip = ip;
 }
 
-/* One of the kinds that libipt does not know: not for its stream. */
+/* A packet of a kind that libipt does not know: left out of its stream. */
 static void put_event(struct synth *s, enum vmpt_pt_kind kind, u64 a, u64 b, u64 c)
 {
 	if (!s->libipt_kinds)
@@ -127,7 +126,7 @@ static void put_event(struct synth *s, enum vmpt_pt_kind kind, u64 a, u64 b, u64
 
 /* ---- parts of events ---- */
 
-/* An address where the code goes next: mostly near, seldom in another module. */
+/* Where the code continues: mostly nearby, seldom in another module. */
 static u64 target(struct synth *s)
 {
 	const struct world *w = &worlds[s->now];
@@ -173,7 +172,7 @@ static void put_cyc(struct synth *s)
 	unsigned int bits = luck < 60 ? 5 : luck < 88 ? 12 : luck < 97 ? 19 : 26;
 	u64 cycles = draw(s) & vmpt_mask64(bits);
 
-	/* The top bit makes the packet as long as it is meant to be. */
+	/* The top bit makes the packet as long as intended. */
 	if (bits > 5)
 		cycles |= 1ULL << (bits - 1);
 	put_values(s, VMPT_PT_CYC, cycles, 0, 0);
@@ -194,7 +193,7 @@ static void put_time(struct synth *s)
 
 /* ---- events ---- */
 
-/* Conditional branches, then perhaps an indirect one. Most of any trace. */
+/* Conditional branches, then perhaps an indirect one: the bulk of any trace. */
 static void branches(struct synth *s)
 {
 	unsigned int n = 1 + below(s, 3);
@@ -258,7 +257,7 @@ static void filter(struct synth *s)
 {
 	if (chance(s, 4)) {
 		put_ip(s, VMPT_PT_FUP, target(s));
-		put_kind(s, VMPT_PT_TIP_PGD); /* IPBytes 000b: to where is not said */
+		put_kind(s, VMPT_PT_TIP_PGD); /* IPBytes 000b: the target is not sent */
 	} else {
 		put_ip(s, VMPT_PT_TIP_PGD, target(s));
 	}
@@ -275,7 +274,7 @@ static void filter(struct synth *s)
 	put_ip(s, VMPT_PT_TIP_PGE, target(s));
 }
 
-/* MOV CR3 to another process: a PIP alone. */
+/* MOV CR3 to another process: only a PIP. */
 static void cr3_write(struct synth *s)
 {
 	s->process = below(s, 8);
@@ -365,7 +364,7 @@ static void overflow(struct synth *s)
 	put_kind(s, VMPT_PT_OVF);
 	put_values(s, VMPT_PT_FUP, ipbytes, vmpt_pt_ip_payload(ip, ipbytes), 0);
 	s->last_ip = ip;
-	/* Who runs is in doubt from here on: a PSB+ or the next PIP says. */
+	/* The owner is in doubt from here on, up to a PSB+ or the next PIP. */
 	if (chance(s, 50))
 		put_pip(s);
 }

@@ -36,13 +36,13 @@
 struct synth_options {
 	u64 seed;
 	/*
-	 * Leave out what libipt 2.0.5 does not know: CFE, EVD, BBP, BIP, BEP. The events
-	 * that have them lose these packets, all else keeps its proportions.
+	 * Leave out kinds that libipt 2.0.5 does not know: CFE, EVD, BBP, BIP, BEP. Events that
+	 * have them lose these packets, everything else keeps its proportions.
 	 */
 	bool libipt_kinds;
 };
 
-/* What was written: the truth that decoders are held to. */
+/* Counts of what was written, which decoders must match. */
 struct synth_counts {
 	u64 packets;
 	u64 kind[VMPT_PT_KINDS];
@@ -51,9 +51,9 @@ struct synth_counts {
 	u64 entries, exits; /* VM entries and exits: NR toggles */
 };
 
-/* Bytes between two PSBs, the length of one event more or less. */
+/* Bytes between two PSBs, give or take the length of one event. */
 #define SYNTH_PSB_DISTANCE 4096
-/* No event writes more, nor may a buffer be smaller. */
+/* Maximum bytes of an event, and minimum size of a buffer. */
 #define SYNTH_EVENT_MAX 1024
 
 /*

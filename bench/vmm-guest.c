@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A VMM as small as it can be: its own cost is in every figure. */
+/* A minimal VMM: its own cost is in every figure. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ static void pmi(void *opaque)
 	((struct vmm *)opaque)->pmis++;
 }
 
-/* A processor that has everything this version of the manual knows. */
+/* A processor with everything in this version of the manual. */
 static void full_caps(struct vmpt_caps *caps)
 {
 	*caps = (struct vmpt_caps){ .vmx = VMPT_VMX_PT | VMPT_VMX_EPT | VMPT_VMX_USE_GPA |

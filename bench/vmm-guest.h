@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The VMM that is measured: a vCPU and its guest's memory, in one piece from GPA 0 on. */
+/* The measured VMM: a vCPU and its guest's memory, contiguous from GPA 0 on. */
 #ifndef VMPT_BENCH_VMM_GUEST_H
 #define VMPT_BENCH_VMM_GUEST_H
 
@@ -16,12 +16,12 @@ struct vmm {
 	struct vmpt_shadow_origin *origin;
 	u8 *memory;
 	size_t size;
-	size_t map_max; /* bytes that guest_map gives at once */
+	size_t map_max; /* bytes that guest_map returns at once */
 	u64 pmis;
 };
 
 void vmm_put64(struct vmm *vmm, u64 gpa, u64 value);
-/* By the guest; -1 after a message if it fails. */
+/* Write an MSR as the guest; -1 after a message if it fails. */
 int vmm_wrmsr(struct vmm *vmm, u32 msr, u64 value);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What one round of each measure does. */
+/* One round of each measure. */
 #include <stdio.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 #define TABLE  0x1000ULL
 #define OUTPUT 0x100000ULL
 
-/* As many times as take some milliseconds. */
+/* Enough calls to take some milliseconds. */
 #define CALLS	    2000000u
 #define WRITES	    1000000u
 #define PIPS	    500000u
@@ -20,7 +20,7 @@
 /* TraceEn, OS, User, ToPA, BranchEn, TSCEn */
 #define CTL 0x250dULL
 
-/* CPU time: others on the machine do not count. */
+/* CPU time: other load on the machine does not count. */
 static double now(void)
 {
 	struct timespec t;
@@ -51,7 +51,7 @@ double vmm_indirect_call(struct vmm *vmm)
 
 /* ---- MSR writes ---- */
 
-/* Regions of 4 KiB << @size, over and over in 4 MiB. */
+/* Regions of 4 KiB << @size, repeated over 4 MiB. */
 static int fill_regions(struct vmm *vmm, unsigned int regions, unsigned int size)
 {
 	unsigned int i;
@@ -73,7 +73,7 @@ static int fill_table(struct vmm *vmm, unsigned int regions)
 	return fill_regions(vmm, regions, 0);
 }
 
-/* Every kind of PT MSR once; values that pass, each another one each time. */
+/* Every kind of PT MSR once; valid values, a different one each time. */
 double vmm_wrmsr_mix(struct vmm *vmm)
 {
 	static const struct {
@@ -105,7 +105,7 @@ double vmm_wrmsr_mix(struct vmm *vmm)
 	return bad ? -1 : start;
 }
 
-/* TraceEn on and off: a write that starts tracing does more than any other. */
+/* TraceEn on and off: a write that starts tracing is the most expensive one. */
 double vmm_wrmsr_ctl(struct vmm *vmm)
 {
 	u32 i, bad = 0;
@@ -148,7 +148,7 @@ double vmm_pip(struct vmm *vmm)
 
 /* ---- shadow ---- */
 
-/* A table of 512 entries: 511 regions of a page each, no two contiguous on the host, and END. */
+/* A table of 512 entries: 511 one-page regions, no two contiguous on the host, and END. */
 double vmm_shadow_build(struct vmm *vmm)
 {
 	double start;
@@ -170,8 +170,8 @@ double vmm_shadow_build(struct vmm *vmm)
 }
 
 /*
- * All pages of the shadow in use, for the table is longer: by regions of a page, or by regions
- * of 64 KiB of which each page lies elsewhere on the host.
+ * All pages of the shadow in use, since the table is longer: with one-page regions, or with regions
+ * of 64 KiB whose pages are scattered on the host.
  */
 double vmm_shadow_full(struct vmm *vmm, bool scattered)
 {
@@ -195,7 +195,7 @@ double vmm_shadow_full(struct vmm *vmm, bool scattered)
 
 /* ---- TSC ---- */
 
-/* Regions of 4 MiB in guest memory, one behind the other; enough for @size bytes. */
+/* Contiguous regions of 4 MiB in guest memory; enough for @size bytes. */
 static u64 trace_buffer(struct vmm *vmm, size_t size)
 {
 	u64 gpa = 4ULL << 20;
@@ -209,7 +209,7 @@ static u64 trace_buffer(struct vmm *vmm, size_t size)
 
 double vmm_tsc_adjust(struct vmm *vmm, const u8 *bytes, size_t size, size_t window, double *copy)
 {
-	/* Faster by three quarters, and later. */
+	/* Faster by three quarters, and with an offset. */
 	struct vmpt_tsc_change change = { .multiplier = 7ULL << 46, .offset = 0x123456789 };
 	u8 *buffer = vmm->memory + trace_buffer(vmm, size);
 	struct vmpt_vcpu *vcpu = &vmm->vcpu;

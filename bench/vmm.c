@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt-bench-vmm: what vmm-lib costs a VMM, and the model alone. docs/performance.md */
+/* vmpt-bench-vmm: the cost of vmm-lib in a VMM, and the model alone. docs/performance.md */
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -24,13 +24,13 @@ static unsigned int row_count;
 
 static const char help[] =
 	"usage: vmpt-bench-vmm [options]\n"
-	"Measure what vmm-lib costs a VMM: MSR writes, PIPs, shadow ToPA, TSC adjustment; and the\n"
-	"model alone. What is measured and how stands in docs/performance.md.\n"
+	"Measure the cost of vmm-lib in a VMM: MSR writes, PIPs, shadow ToPA, TSC adjustment; and\n"
+	"the model alone. docs/performance.md describes what is measured and how.\n"
 	"\n"
 	"  --rounds N   rounds, of which the median counts, 1 to 100 (default 9)\n"
 	"  --size MIB   size of the synthetic trace in MiB, 1 to 1024 (default 256)\n"
 	"  --quick      16 MiB, a sixteenth of the copies of the real traces, 3 rounds\n"
-	"  --json FILE  where the JSON goes (default: nowhere)\n"
+	"  --json FILE  JSON output file (default: none)\n"
 	"  --check      exit 1 if a goal is missed\n"
 	"  --help       this text\n"
 	"\n"
@@ -84,7 +84,7 @@ static bool met(const struct row *r)
 	return r->at_least ? r->value >= r->want : r->value <= r->want;
 }
 
-/* ---- what is measured ---- */
+/* ---- measures ---- */
 
 /* Calls of the library; -1 after a message. */
 static int round_calls(struct vmm *vmm, struct vmm *shadow, unsigned int i)
@@ -124,7 +124,7 @@ static int measure_calls(unsigned int rounds)
 	return err;
 }
 
-/* The model: millions of branches a second; RTIT's unit shall be as fast as PT's. */
+/* The model: millions of branches per second; RTIT's unit shall be as fast as PT's. */
 static int measure_model(unsigned int rounds)
 {
 	double jcc, mix, rtit_jcc, rtit_mix, ranges;
@@ -158,7 +158,7 @@ static void put_adjust(const char *input, const char *what, const char *unit, do
 	put(name, unit, want, true, round, value);
 }
 
-/* Adjusting input @in, in one piece and page by page. */
+/* Adjusting input @in, at once and page by page. */
 static int measure_adjust(const struct bench_input *in, unsigned int rounds)
 {
 	size_t size = in->vmpt.size;
@@ -193,7 +193,7 @@ static int measure_traces(unsigned int rounds, size_t size, unsigned int divide)
 			continue;
 		memset(&in, 0, sizeof(in));
 		ret = bench_input_open(&in, i, size, divide);
-		/* TSC packets are Intel PT's. */
+		/* Only Intel PT has TSC packets. */
 		if (ret > 0 && in.isa == VMPT_ISA_PT)
 			ret = measure_adjust(&in, rounds);
 		bench_input_close(&in);
@@ -212,9 +212,9 @@ static void report(const struct bench_machine *m, unsigned int rounds)
 	printf("%s, %u core%s, Linux %s, %s; median of %u rounds\n", m->cpu, m->cores,
 	       m->cores == 1 ? "" : "s", m->kernel, m->compiler, rounds);
 	if (!m->pinned)
-		printf("warning: could not keep to one core\n");
+		printf("warning: could not pin to one core\n");
 	if (m->sanitized)
-		printf("warning: built with sanitizers, the figures mean nothing\n");
+		printf("warning: built with sanitizers, the figures are meaningless\n");
 	printf("\n  %-34s %9s %-5s  %19s\n", "", "median", "", "least .. most");
 	for (i = 0; i < row_count; i++) {
 		const struct row *r = &rows[i];
@@ -280,7 +280,7 @@ static bool number(const char *text, unsigned int max, unsigned int *out)
 	return true;
 }
 
-/* -1: go on, else the exit code. */
+/* -1: continue, else the exit code. */
 static int parse(int argc, char **argv, struct args *a)
 {
 	static const struct option options[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What PT and RTIT share inside the decoder: the tables of operations under the public decoder and
- * splitter, and what both splitters note in a slice. Belongs to no room, as the public headers.
+ * Shared by PT and RTIT inside the decoder: the operation tables under the public decoder and
+ * splitter, and helpers that both splitters fill slices with. Like the public headers, it belongs
+ * to no room.
  */
 #ifndef VMPT_DECODER_ISA_H
 #define VMPT_DECODER_ISA_H
@@ -27,7 +28,7 @@ struct vmpt_splitter_ops {
 extern const struct vmpt_decoder_ops vmpt_pt_decoder_ops, vmpt_rtit_decoder_ops;
 extern const struct vmpt_splitter_ops vmpt_pt_splitter_ops, vmpt_rtit_splitter_ops;
 
-/* Each one's own struct begins with this one. */
+/* First member of each implementation's struct. */
 struct vmpt_decoder {
 	const struct vmpt_decoder_ops *ops;
 };
@@ -37,8 +38,8 @@ struct vmpt_splitter {
 };
 
 /*
- * Of no interest from here on is all that says nothing of time and makes no token for a tracker:
- * it may be in a run, with its bytes as they are, and Last IP is not kept. Before the first batch.
+ * Decode only time packets and those that make a token for a tracker. Other packets may be part of
+ * a run, with their bytes unchanged, and Last IP is not kept. Call before the first batch.
  */
 void vmpt_decoder_time_only(struct vmpt_decoder *dec);
 

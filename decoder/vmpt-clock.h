@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The time of a packet (docs/time.md): on the host's clock, and on its guest's.
+ * The time of a packet (docs/time.md), on the host's clock and on its guest's.
  *
  * The time line is the host's TSC, unadjusted, in ticks (SDM 3 33.8.3.1). In non-root operation a
  * TSC packet has the guest's TSC, (host TSC * multiplier >> 48) + offset; MTC, TMA's CTC, CYC and
  * CBR are not adjusted (33.5.2.1, 33.8.3.3). Three layers:
  *
- *	vmpt_clock	one stream's packets to times, causal: the next packet is never needed
- *	vmpt_clocks	a whole trace: what maps each VMCS's TSC to the host's, told or found
+ *	vmpt_clock	one stream: a time for each packet, without look-ahead
+ *	vmpt_clocks	a whole trace: maps from each VMCS's TSC to the host's, given or inferred
  *	vmpt_timed	a decoder whose batches have a time for each item
  */
 #ifndef VMPT_CLOCK_H
@@ -30,50 +30,50 @@ struct vmpt_time {
 	u32 early, late;
 };
 
-/* Why the time of a stream went back; else it never does. */
+/* Why the time of a stream went back. Without one of these reasons it never does. */
 enum vmpt_back {
 	VMPT_BACK_NOT,
 	VMPT_BACK_GAP,	     /* bytes were lost before it: the clock was estimated too far ahead */
 	VMPT_BACK_TSC_RESET, /* a TSC packet far below the time before: the TSC was written, or
 				reset */
-	VMPT_BACK_MAP, /* another offset or multiplier of the guest's TSC holds from here on */
+	VMPT_BACK_MAP,	     /* the offset or multiplier of the guest's TSC changed here */
 	VMPT_BACK_CONTRADICTION, /* TSC and MTC disagree: the TSC wins */
 };
 
-/* ---- what the processor's clocks are ---- */
+/* ---- rates of the processor's clocks ---- */
 
 enum vmpt_skz84 { VMPT_SKZ84_AUTO, VMPT_SKZ84_NO, VMPT_SKZ84_YES };
 
-/* All 0: not known; what is not known is found in the trace where it can be. */
+/* 0: not known. Unknown values are derived from the trace where possible. */
 struct vmpt_rates {
-	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX: TSC ticks a tick of the crystal clock (P) */
-	u32 nominal;	      /* the maximum non-turbo ratio: CBR counts in its units */
+	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX: TSC ticks per crystal clock tick (P) */
+	u32 nominal;	      /* the maximum non-turbo ratio, in the units of CBR */
 	u8 mtc_freq;	      /* IA32_RTIT_CTL.MTCFreq, valid if has_mtc_freq */
 	bool has_mtc_freq;
 	bool found; /* tsc_num / tsc_den or mtc_freq came from the trace's packets themselves */
-	u8 skz84;   /* enum vmpt_skz84: TMAs of guests under offsetting or scaling are corrupt */
+	u8 skz84;   /* enum vmpt_skz84: guests' TMAs are corrupt with TSC offsetting or scaling */
 };
 
 /* From a perf.data's AUXTRACE_INFO. */
 void vmpt_rates_from_info(struct vmpt_rates *rates, const struct vmpt_trace_info *info);
 
 /*
- * Fill what @rates lacks from the stream's TSC, TMA, MTC and CBR packets. Returns 1 if P and
+ * Fill unknown @rates from the stream's TSC, TMA, MTC and CBR packets. Returns 1 if P and
  * MTCFreq are known afterwards, 0 if not, or a negative error.
  */
 int vmpt_rates_find(struct vmpt_rates *rates, const struct vmpt_stream *stream,
 		    const struct vmpt_options *options);
 
-/* Rates that were told and that the packets clearly contradict: what they say was taken. */
+/* Given rates that the packets clearly contradict; the packets' values were used instead. */
 struct vmpt_rates_wrong {
 	bool tsc_ratio, mtc_freq; /* which of .given */
 	struct vmpt_rates given;
 };
 
 /*
- * The same, but what @rates has is checked, too. Returns 1 if the packets tell P and MTCFreq:
- * @rates is then what they say, and @wrong what they contradict; 0 if they do not tell: then what
- * was told stays. Or a negative error.
+ * The same, but checks the given @rates, too. Returns 1 if P and MTCFreq follow from the packets:
+ * @rates then has the packets' values, and @wrong the given ones that they contradict. Returns 0 if
+ * they do not: the given values stay. Or a negative error.
  */
 int vmpt_rates_check(struct vmpt_rates *rates, const struct vmpt_stream *stream,
 		     const struct vmpt_options *options, struct vmpt_rates_wrong *wrong);
@@ -91,7 +91,7 @@ u64 vmpt_tsc_to_guest(const struct vmpt_tsc_map *map, u64 host);
 /* The first host TSC that maps to @guest, of those nearest to @near (56 bits of @guest count). */
 u64 vmpt_tsc_to_host(const struct vmpt_tsc_map *map, u64 guest, u64 near);
 
-/* Who says so. In this order: the first that does not contradict the trace is taken. */
+/* Source of a map. The first one, in this order, that does not contradict the trace is used. */
 enum vmpt_map_source {
 	VMPT_MAP_NONE,
 	VMPT_MAP_RECORD,   /* a side record */
@@ -102,27 +102,27 @@ enum vmpt_map_source {
 
 /* One stretch of host time over which one map of a VMCS holds. */
 struct vmpt_epoch {
-	u64 from, to; /* host ticks: the first and last packet it was seen to hold for */
+	u64 from, to; /* host ticks: the first and last packet for which it was seen to hold */
 	struct vmpt_tsc_map map;
-	u64 offset_error;      /* ticks; the offset at .from .. .to is that near; ~0: not known */
-	double multiplier_ppm; /* the multiplier is that near; negative: not known */
+	u64 offset_error;      /* ±, ticks, of the offset at .from .. .to; ~0: not known */
+	double multiplier_ppm; /* ± of the multiplier; negative: not known */
 	u8 source;	       /* enum vmpt_map_source */
-	bool scaled;	       /* the multiplier is not 1 beyond doubt */
+	bool scaled;	       /* the multiplier is certainly not 1 */
 	u32 pairs;	       /* TSC packets of the guest that agree */
 	u32 outliers;	       /* that do not */
 };
 
-/* What contradicts what the caller told. */
+/* A given map that is contradicted. */
 struct vmpt_given_wrong {
 	u64 vmcs;
-	u8 source; /* who told it */
-	u8 by;	   /* who told .found, VMPT_MAP_INFERRED: nobody, it is the trace's */
+	u8 source; /* of .given: enum vmpt_map_source */
+	u8 by;	   /* source of .found; VMPT_MAP_INFERRED: the trace itself */
 	struct vmpt_tsc_map given, found;
-	/* host ticks of the first packet that says otherwise; VMPT_TIME_NONE: only .by does */
+	/* host ticks of the first packet that contradicts; VMPT_TIME_NONE: only .by does */
 	u64 at;
 };
 
-/* Something told of a VMCS's map; from host tick .from on (0: from the start). */
+/* A given map of a VMCS, from host tick .from on (0: from the start). */
 struct vmpt_given {
 	u64 vmcs;
 	struct vmpt_tsc_map map;
@@ -132,18 +132,18 @@ struct vmpt_given {
 
 /* ---- one stream ---- */
 
-/* A TSC packet of a guest, with the host's time by MTC, CYC and CTC alone. */
+/* A TSC packet of a guest, and its host time by MTC, CYC and CTC alone. */
 struct vmpt_tsc_pair {
 	u64 vmcs;  /* of the owner; VMPT_OWNER_VM only */
 	u64 guest; /* as in the packet, 56 bits */
 	struct vmpt_time host;
 	u64 offset; /* of the packet in its stream */
-	u32 stream; /* its index: filled by vmpt_clocks */
+	u32 stream; /* the stream's index, filled by vmpt_clocks */
 };
 
 /*
- * Finds the map of a VMCS at about that host time; NULL: not known. Of the epoch map and
- * offset_error count. With no host time known yet @near is VMPT_TIME_NONE: the first one.
+ * Find the map of a VMCS at about host time @near; NULL: not known. Only .map and .offset_error of
+ * the epoch are used. While no host time is known @near is VMPT_TIME_NONE: return the first one.
  */
 typedef const struct vmpt_epoch *vmpt_map_find(void *opaque, u64 vmcs, u64 near);
 
@@ -152,25 +152,25 @@ struct vmpt_clock_options {
 	vmpt_map_find *map; /* NULL: no map is known; guests' TSC packets then give no time */
 	void *map_opaque;
 	/*
-	 * For each TSC packet of a VM whose host time is known without it, in order; .late may be
-	 * open. Called when the next TSC packet comes, at the latest. May be NULL.
+	 * Called for each TSC packet of a VM whose host time is known without it, in order; .late
+	 * may be open. At the latest, called at the next TSC packet. May be NULL.
 	 */
 	void (*pair)(void *opaque, const struct vmpt_tsc_pair *pair);
 	void *pair_opaque;
-	u64 near_tsc; /* the stream is of about this host TSC: bits 63:56; 0: those are 0 */
+	u64 near_tsc; /* approximate host TSC of the stream, for bits 63:56; 0: those are 0 */
 };
 
-struct vmpt_clock; /* clock.h has it */
+struct vmpt_clock; /* defined in decoder/clock/state.h */
 
-/* What a clock met. */
+/* Counts of packets and events that a clock has seen. */
 struct vmpt_clock_counts {
 	u64 tscs, guest_tscs;
-	u64 unmapped; /* of the guest_tscs those without a map */
+	u64 unmapped; /* guest_tscs without a map */
 	u64 tmas, tmas_bad;
 	u64 mtcs, mtcs_lost, cycs, cbrs, ovfs;
 	u64 backs; /* the time went back */
 	u64 contradictions;
-	/* of vmpt_clocks_counts() only: bytes that are no packets; where and why the first were */
+	/* vmpt_clocks_counts() only: bytes that are no packets; offset and error of the first */
 	u64 losses, lost_bytes, lost_at;
 	u8 lost_why; /* enum vmpt_error */
 };
@@ -180,17 +180,17 @@ struct vmpt_clock_counts {
 struct vmpt_clocks;
 
 struct vmpt_clocks_options {
-	struct vmpt_options decode; /* .threads: streams at once */
+	struct vmpt_options decode; /* .threads: streams decoded in parallel */
 	struct vmpt_rates rates;
-	const struct vmpt_given
-		*given; /* the caller's, while the clocks are open; sorted in no way */
+	/* In any order; owned by the caller, must outlive the clocks. */
+	const struct vmpt_given *given;
 	size_t given_count;
 	u64 near_tsc;
 };
 
 /*
- * Walk all @count @streams once: find rates, pairs, epochs. They and the trace must outlive the
- * clocks. 0 or a negative error.
+ * Walk all @count @streams once and determine rates, pairs and epochs. The streams and the trace
+ * must outlive the clocks. 0 or a negative error.
  */
 int vmpt_clocks_open(struct vmpt_clocks **clocks, const struct vmpt_stream *const *streams,
 		     size_t count, const struct vmpt_clocks_options *options);
@@ -200,22 +200,22 @@ void vmpt_clocks_close(struct vmpt_clocks *clocks);
 enum vmpt_time_base {
 	VMPT_BASE_NONE,	 /* no TSC packet at all: no times */
 	VMPT_BASE_HOST,	 /* the host's TSC */
-	VMPT_BASE_GUEST, /* no TSC of the host in the trace, no map told: one guest's, as it is */
+	VMPT_BASE_GUEST, /* no TSC of the host in the trace and no map given: one guest's TSC */
 };
 enum vmpt_time_base vmpt_clocks_base(const struct vmpt_clocks *clocks);
 u64 vmpt_clocks_base_vmcs(const struct vmpt_clocks *clocks); /* VMPT_BASE_GUEST */
 
 const struct vmpt_rates *vmpt_clocks_rates(const struct vmpt_clocks *clocks);
-/* What of the rates that were told is not so. NULL: nothing. */
+/* Given rates that are wrong. NULL: none. */
 const struct vmpt_rates_wrong *vmpt_clocks_rates_wrong(const struct vmpt_clocks *clocks);
 const struct vmpt_clock_counts *vmpt_clocks_counts(const struct vmpt_clocks *clocks, size_t stream);
 
-/* VMCSs with a TSC packet or something told of them, by number. */
+/* VMCSs with a TSC packet or a given map, by number. */
 size_t vmpt_clocks_vmcs_count(const struct vmpt_clocks *clocks);
 u64 vmpt_clocks_vmcs(const struct vmpt_clocks *clocks, size_t i);
-/* TSC packets of it in the streams; 0: of what was told nothing can be checked. */
+/* Its TSC packets in the streams; 0: given maps cannot be checked. */
 u64 vmpt_clocks_vmcs_tscs(const struct vmpt_clocks *clocks, size_t i);
-/* Its epochs by time. Change points are where one ends and the next begins. */
+/* Its epochs by time. The map changes where one ends and the next begins. */
 const struct vmpt_epoch *vmpt_clocks_epochs(const struct vmpt_clocks *clocks, size_t i,
 					    size_t *count);
 const struct vmpt_given_wrong *vmpt_clocks_wrong(const struct vmpt_clocks *clocks, size_t *count);
@@ -229,12 +229,12 @@ struct vmpt_timed;
 
 struct vmpt_timed_batch {
 	struct vmpt_batch batch;
-	const struct vmpt_time *time; /* batch.count of them; a run has that of its first packet */
-	u8 back; /* enum vmpt_back, of the first that went back in this batch */
+	const struct vmpt_time *time; /* batch.count of them; of a run: its first packet's */
+	u8 back; /* enum vmpt_back, of the first item in this batch whose time went back */
 	size_t back_item;
 };
 
-/* @stream: its index as given to vmpt_clocks_open(). */
+/* @stream: index into the streams given to vmpt_clocks_open(). */
 int vmpt_timed_open(struct vmpt_timed **timed, const struct vmpt_clocks *clocks, size_t stream,
 		    const struct vmpt_options *options);
 void vmpt_timed_close(struct vmpt_timed *timed);

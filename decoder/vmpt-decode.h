@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * libvmpt-decode: from the bytes of a trace to packets with their owners, and
+ * libvmpt-decode: from a trace's bytes to packets with their owners, and
  * to slices, the maximal runs of bytes of one owner (docs/vm-tracking.md).
  *
- * Everything is pulled: open a trace, take its streams (one per CPU or thread),
- * open a decoder or a splitter on one, call _next until it returns 0. Memory is
- * constant whatever the trace's size. Streams are Intel PT's, or RTIT's of the 2013-15 Atoms
+ * It is a pull interface: open a trace, take its streams (one per CPU or thread),
+ * open a decoder or a splitter on one, call _next until it returns 0. Memory use is
+ * constant, whatever the trace's size. Streams are of Intel PT, or of RTIT of the 2013-15 Atoms
  * (docs/rtit.md): same calls, other kinds of items. No globals; two streams may be used by
- * two threads. All pointers handed out stay valid until the next call on the
- * same object unless said otherwise.
+ * two threads. Returned pointers stay valid until the next call on the same object
+ * unless stated otherwise.
  */
 #ifndef VMPT_DECODE_H
 #define VMPT_DECODE_H
@@ -50,7 +50,7 @@ struct vmpt_stream {
 	u64 size;
 	int cpu;		     /* -1: not known */
 	int tid;		     /* -1: a whole CPU's trace */
-	u8 isa;			     /* enum vmpt_isa; of all streams of a trace the same */
+	u8 isa;			     /* enum vmpt_isa; the same for all streams of a trace */
 	const struct vmpt_gap *gaps; /* by offset, each between two bytes of the stream */
 	size_t gap_count;
 	const struct vmpt_extent *extents; /* by offset */
@@ -59,7 +59,7 @@ struct vmpt_stream {
 
 enum vmpt_trace_format { VMPT_TRACE_RAW, VMPT_TRACE_PERF };
 
-/* What a trace's file says of the whole; all 0 for raw traces. */
+/* What the file says about the whole trace; all 0 for raw traces. */
 struct vmpt_trace_info {
 	enum vmpt_trace_format format;
 	enum vmpt_isa isa;
@@ -70,8 +70,8 @@ struct vmpt_trace_info {
 	bool snapshot;
 	bool pipe;
 	bool compressed;
-	bool threads;	 /* of threads that perf was told, on whatever CPU, not of whole CPUs */
-	bool incomplete; /* some of the file could not be read; the rest is here */
+	bool threads;	 /* perf traced given threads, on any CPU, not whole CPUs */
+	bool incomplete; /* part of the file could not be read; the rest was */
 	bool has_config; /* the intel_pt event's attr.config was found */
 	u64 config;	 /* IA32_RTIT_CTL as perf's format directory lays it out */
 	u32 tsc_ctc_numerator, tsc_ctc_denominator; /* CPUID.15H EBX / EAX */
@@ -81,7 +81,7 @@ struct vmpt_trace_info {
 	u64 truncated_buffers; /* AUX records flagged truncated */
 };
 
-/* Where and what, when an open function fails. */
+/* Place and cause of an open function's failure. */
 struct vmpt_diag {
 	u64 offset; /* in the file */
 	char text[240];
@@ -90,13 +90,13 @@ struct vmpt_diag {
 struct vmpt_trace;
 
 /*
- * Open a trace: a raw file of PT or RTIT bytes (one CPU's, @cpu or -1) or a perf.data
- * (file or pipe format, told by its magic). "-" or a pipe is copied to an
+ * Open a trace: a raw file of PT or RTIT bytes (of one CPU, @cpu or -1) or a perf.data
+ * (file or pipe format, recognized by its magic). "-" or a pipe is copied to an
  * unlinked temporary file first, as are perf.data streams in several parts.
- * A raw file is RTIT's if the first PSB in its first 4 MiB is RTIT's with packets of RTIT behind
- * it, PT's if it is PT's or there is none at all.
- * Returns 0, or a negative error with @diag filled (may be NULL). After 0 its text is
- * empty, or says what could not be read when the info has incomplete set.
+ * A raw file is RTIT if the first PSB in its first 4 MiB is RTIT's and RTIT packets follow;
+ * it is PT if that PSB is PT's or there is none at all.
+ * Returns 0, or a negative error with @diag filled (may be NULL). With 0 its text is
+ * empty, or says what could not be read if the info has incomplete set.
  */
 int vmpt_trace_open(struct vmpt_trace **trace, const char *path, int cpu, struct vmpt_diag *diag);
 /* A raw file of PT bytes. */
@@ -107,13 +107,13 @@ int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
 			 struct vmpt_diag *diag);
 int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
 /*
- * Add another raw file as one more stream, another CPU's, of the same isa: -VMPT_E_INVAL if its
- * first PSB is of the other. After vmpt_trace_open_raw() and _rtit() it is not looked at. Files
- * without a PSB are what the others are, those added later too.
+ * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if its
+ * first PSB is of the other isa. After vmpt_trace_open_raw() and _rtit() the PSB is not checked.
+ * A file without a PSB has the isa of the others, including those added later.
  */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
-/* The caller knows better what its raw files are, those added later too. -VMPT_E_INVAL for another
- * isa than that of a perf.data. Before a decoder is opened. */
+/* Override the detected isa of raw files, including those added later. -VMPT_E_INVAL for another
+ * isa than that of a perf.data. Call before a decoder is opened. */
 int vmpt_trace_set_isa(struct vmpt_trace *trace, enum vmpt_isa isa);
 void vmpt_trace_close(struct vmpt_trace *trace);
 
@@ -122,7 +122,7 @@ size_t vmpt_trace_streams(const struct vmpt_trace *trace);
 const struct vmpt_stream *vmpt_trace_stream(const struct vmpt_trace *trace, size_t i);
 const struct vmpt_trace_info *vmpt_trace_info(const struct vmpt_trace *trace);
 
-/* perf time in ns of a TSC value; @info->has_time_conv must hold. */
+/* perf time in ns of a TSC value; @info->has_time_conv must be set. */
 u64 vmpt_tsc_to_perf_time(const struct vmpt_trace_info *info, u64 tsc);
 
 /* Offset in the file of a byte of the stream. */
@@ -137,7 +137,7 @@ enum vmpt_owner_kind {
 	VMPT_OWNER_VM_ANY, /* a VM, its VMCS unknown */
 };
 
-/* How sure a fact or an owner is. */
+/* How certain a fact or an owner is. */
 enum vmpt_sure {
 	VMPT_KNOWN,
 	VMPT_ASSUMED,
@@ -149,10 +149,10 @@ struct vmpt_owner {
 	u64 vmcs;	/* VMPT_OWNER_VM only */
 	u8 kind;	/* enum vmpt_owner_kind */
 	u8 sure;	/* enum vmpt_sure */
-	bool concealed; /* host, but a PSB+ had a PIP and no VMCS: perhaps a concealed guest */
+	bool concealed; /* host, but a PSB+ had a PIP and no VMCS: possibly a concealed guest */
 };
 
-/* Whether both name the same owner, however sure. */
+/* Whether both name the same owner; .sure is ignored. */
 static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt_owner *b)
 {
 	return a->kind == b->kind && (a->kind != VMPT_OWNER_VM || a->vmcs == b->vmcs);
@@ -160,7 +160,7 @@ static inline bool vmpt_owner_same(const struct vmpt_owner *a, const struct vmpt
 
 /* ---- packets ---- */
 
-/* Kinds of items beside enum vmpt_pt_kind. */
+/* Kinds of items in addition to enum vmpt_pt_kind. */
 enum vmpt_item_kind {
 	VMPT_ITEM_RUN = VMPT_PT_KINDS, /* size bytes, each a TNT-8 or a PAD */
 	VMPT_ITEM_LOSS,		       /* payload bytes that are no packets; aux: enum vmpt_error */
@@ -196,8 +196,8 @@ struct vmpt_item {
  *   TNT         the byte                PIP       CR3[39:0], bit 40 CR0.PG
  *   MTC         the 8 bits of TSC, bits 9:8 RNG
  *   STS         TSC[39:0], bits 45:40 ACBR, bits 51:46 ECBR
- *   CYC         the cycle count as sent; it rides behind the packet before it
- * others 0. A run is of TNTs without cycle counts; such a TNT may be an item of its own, too.
+ *   CYC         the cycle count as sent; it belongs to the packet before it
+ * others 0. A run has TNTs without cycle counts only; such a TNT may also be an item of its own.
  */
 enum vmpt_rtit_item_kind {
 	VMPT_ITEM_RTIT = 128,
@@ -207,8 +207,8 @@ enum vmpt_rtit_item_kind {
 
 #define VMPT_RTIT_AUX_CNT    0x03
 #define VMPT_RTIT_AUX_ZEXT   0x04
-#define VMPT_RTIT_AUX_NO_LIP 0x08 /* bits above those sent are not known: payload has the sent */
-#define VMPT_RTIT_AUX_IGNORE 0x10 /* of no meaning by the erratum: E2, E5, E7 */
+#define VMPT_RTIT_AUX_NO_LIP 0x08 /* upper LIP bits unknown: payload has the bits sent only */
+#define VMPT_RTIT_AUX_IGNORE 0x10 /* meaningless because of the erratum: E2, E5, E7 */
 /* Bits 7:5: the erratum (Appendix E) whose workaround applies to this item, 0: none. */
 #define VMPT_RTIT_AUX_ERRATUM(aux) ((aux) >> 5)
 #define VMPT_RTIT_AUX_BY(erratum)  ((erratum) << 5)
@@ -216,12 +216,12 @@ enum vmpt_rtit_item_kind {
 struct vmpt_batch {
 	const struct vmpt_item *items;
 	size_t count;
-	u64 base;		 /* stream offset that the items' offsets count from */
+	u64 base;		 /* stream offset; items' offsets are relative to it */
 	const u8 *data;		 /* the byte at base */
 	struct vmpt_owner owner; /* of all items in it */
 };
 
-/* One packet as vmpt_packet_next() gives it. */
+/* One packet as vmpt_packet_next() returns it. */
 struct vmpt_packet {
 	u64 offset; /* in the stream */
 	u64 payload;
@@ -231,26 +231,27 @@ struct vmpt_packet {
 	struct vmpt_owner owner;
 };
 
-/* Whether the trace holds guests only, which TIP.PGD() needs to know. */
+/* Whether the trace holds guests only: it decides what a TIP.PGD() means. */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
 
 /*
- * RTIT: whether cycle counts ride behind packets (RTIT_CTL.Cycle_Acc): no byte tells it. AUTO
- * tries both from each PSB to the next, up to 1 MiB behind the first, for the whole stream; where
- * both fit, as with no packet that would have a count, it says NO.
+ * RTIT: whether cycle counts follow packets (RTIT_CTL.Cycle_Acc); the trace does not say. AUTO
+ * tries both from each PSB to the next, up to 1 MiB after the first, and decides for the whole
+ * stream. It decides NO if both fit, for example if no packet would have a count.
  */
 enum vmpt_cycle_acc { VMPT_CYCLE_ACC_AUTO, VMPT_CYCLE_ACC_YES, VMPT_CYCLE_ACC_NO };
 
-/* What AUTO finds; AUTO if nothing tells. @headless as in the options. */
+/* The result of AUTO; AUTO if it is undecided. @headless as in the options. */
 enum vmpt_cycle_acc vmpt_rtit_cycles_guess(const struct vmpt_stream *stream, bool headless);
 
 /*
- * RTIT has neither VMCS packets nor NR: who runs is told by a side record. By offset, @owner's is
- * all from the first packet at or behind @at on that finds packets disabled (behind a FUP.PGD, or
- * where tracing begins): in VMX root operation ContextEn is 0, so the guest before has sent its
- * last. A FUP.PGE is always the new one's. By time it is the same, with packets that came at or
- * after hardware TSC @at; one that is not told goes by the next that is told before a FUP.PGD.
- * Where it is not sure who of two it was, @owner.sure is VMPT_ASSUMED up to the next FUP.PGE.
+ * RTIT has neither VMCS packets nor NR: owners come from a side record. By offset, @owner owns all
+ * packets from the first one at or after @at that is sent while packets are disabled (after a
+ * FUP.PGD, or where tracing begins): in VMX root operation ContextEn is 0, so the guest before has
+ * sent its last packet. A FUP.PGE always belongs to the new owner. By time it is the same, with
+ * packets sent at or after hardware TSC @at; a packet of unknown time has that of the next known
+ * one before a FUP.PGD. Where it is not certain which of two owners it was, @owner.sure is
+ * VMPT_ASSUMED up to the next FUP.PGE.
  */
 struct vmpt_run {
 	u64 at; /* offset in the stream, or hardware TSC */
@@ -258,12 +259,12 @@ struct vmpt_run {
 	struct vmpt_owner owner; /* of a VM: vmcs is the caller's number for it */
 };
 
-/* What came of a run. */
+/* What became of a run. */
 enum vmpt_run_fate {
-	VMPT_RUN_NEVER,	  /* its place never came: behind the stream's end, or no packet was due */
+	VMPT_RUN_NEVER,	  /* never reached: after the stream's end, or no packet could start it */
 	VMPT_RUN_TAKEN,	  /* it holds from its offset on */
-	VMPT_RUN_COVERED, /* as the next one, which began at the same packet: it owns no byte */
-	VMPT_RUN_LOST,	  /* it began in lost bytes: its offset is that of the byte behind them */
+	VMPT_RUN_COVERED, /* the next run began at the same packet: this one owns no byte */
+	VMPT_RUN_LOST,	  /* it began in lost bytes: its offset is the first byte after them */
 };
 
 struct vmpt_run_effect {
@@ -272,9 +273,9 @@ struct vmpt_run_effect {
 };
 
 /*
- * What came of all runs of a stream. Runs by time meet STSs of 40 bits: the first time that is
- * known is taken for the one nearest to the first run. Over VMPT_RUNS_APART between them, half a
- * minute, they may not be of the same hour.
+ * What became of all runs of a stream. Runs by time are compared with STSs of 40 bits: the first
+ * known time is extended to the value nearest to the first run. If they are more than
+ * VMPT_RUNS_APART (half a minute) apart, the side record may be of another time.
  */
 #define VMPT_RUNS_APART (1ULL << 36)
 
@@ -282,28 +283,28 @@ struct vmpt_run_report {
 	struct vmpt_run_effect *effects; /* the caller's, run_count of them; or NULL */
 	size_t never;			 /* runs with VMPT_RUN_NEVER */
 	/* by time only */
-	bool aligned;	/* a time became known; else all the others are 0 */
-	u64 tsc, apart; /* it, in 64 bits; ticks between it and the first run */
+	bool aligned;	/* a time became known; otherwise the members below are 0 */
+	u64 tsc, apart; /* that time, in 64 bits; ticks between it and the first run */
 };
 
 /* All 0 is the default. */
 struct vmpt_options {
-	/* RTIT takes one thread, and heeds none of lanes, chunk and scalar. */
-	unsigned int threads; /* that work, the caller's included; 0 is 1, over 12 is 12 */
-	unsigned int lanes;   /* 1 to 8 chunks at once in a thread; 0: the best */
-	size_t chunk;	      /* bytes between the PSBs looked for; 0: the best */
-	bool headless;	      /* take the first byte as a packet's; else start at a PSB */
-	bool scalar;	      /* the plain loop, the reference for all else */
+	/* RTIT uses one thread and ignores lanes, chunk and scalar. */
+	unsigned int threads; /* number of threads, the caller's included; 0 is 1, over 12 is 12 */
+	unsigned int lanes;   /* 1 to 8 chunks in parallel in each thread; 0: the default */
+	size_t chunk;  /* approximate size of a chunk, which starts at a PSB; 0: the default */
+	bool headless; /* a packet starts at the first byte; otherwise start at a PSB */
+	bool scalar;   /* use the plain loop, the reference for the fast one */
 	enum vmpt_guest_only guest_only;
 	enum vmpt_cycle_acc cycle_acc;
-	/* RTIT, of this stream, by at; before the first all is the host's, assumed. NULL: all
-	 * of it is. Stays the caller's. */
+	/* RTIT: runs of this stream, sorted by .at; bytes before the first are assumed to be the
+	 * host's. NULL: all are. Owned by the caller. */
 	const struct vmpt_run *runs;
 	size_t run_count;
-	/* Filled while a decoder or a splitter works, whole when it has come to the end; each open
-	 * starts it anew, so give it to one at a time. Stays the caller's; or NULL. */
+	/* Filled while a decoder or a splitter works, complete when it reaches the end; each open
+	 * resets it, so give it to one at a time. Owned by the caller; or NULL. */
 	struct vmpt_run_report *run_report;
-	/* Called now and then with the offset that is reached, by the caller's thread. Or NULL. */
+	/* Called from time to time in the caller's thread, with the offset reached. Or NULL. */
 	void (*progress)(void *opaque, u64 offset);
 	void *progress_opaque;
 };
@@ -325,7 +326,7 @@ struct vmpt_cursor {
 	u32 byte; /* in a run */
 };
 
-/* The next packet, runs taken apart. 1, 0 at the end, or a negative error. */
+/* The next packet; runs are split into packets. 1, 0 at the end, or a negative error. */
 static inline int vmpt_packet_next(struct vmpt_decoder *dec, struct vmpt_cursor *at,
 				   struct vmpt_packet *pkt)
 {
@@ -368,16 +369,16 @@ static inline int vmpt_packet_next(struct vmpt_decoder *dec, struct vmpt_cursor 
 
 /* ---- slices ---- */
 
-/* What made a slice begin. */
+/* Why a slice begins. */
 enum vmpt_begin {
-	VMPT_BEGIN_START,  /* of the stream or of what follows a loss */
+	VMPT_BEGIN_START,  /* start of the stream, or after a loss */
 	VMPT_BEGIN_ENTRY,  /* NR 0 to 1: a VM entry */
 	VMPT_BEGIN_EXIT,   /* NR 1 to 0: a VM exit */
-	VMPT_BEGIN_SWITCH, /* another VMCS, or NR proved after uncertainty */
-	VMPT_BEGIN_PSB,	   /* a PSB+ that says so */
+	VMPT_BEGIN_SWITCH, /* another VMCS, or NR became known after uncertainty */
+	VMPT_BEGIN_PSB,	   /* a PSB+ that states another owner */
 	VMPT_BEGIN_DOUBT,  /* an OVF or TIP.PGD() after which nothing proved the owner */
 	VMPT_BEGIN_LOSS,   /* bytes that are no packets */
-			   /* RTIT: ENTRY, EXIT and SWITCH come with the side record */
+			   /* RTIT: ENTRY, EXIT and SWITCH follow from the side record */
 };
 
 #define VMPT_SLICE_CR3S 6
@@ -390,15 +391,15 @@ struct vmpt_slice {
 	bool by_group; /* it starts with a group (PIP, VMCS, MODE.Exec … TIP) */
 	bool has_tsc;
 	u64 first_tsc, last_tsc;  /* as in the packets: 56 bits, the owner's clock; STS: 40 bits */
-	u64 cr3[VMPT_SLICE_CR3S]; /* the first that differ; RTIT: of PIPs with CR0.PG */
-	u32 cr3_count;		  /* capped at VMPT_SLICE_CR3S + 1: there are more */
+	u64 cr3[VMPT_SLICE_CR3S]; /* the first distinct ones; RTIT: of PIPs with CR0.PG */
+	u32 cr3_count;		  /* VMPT_SLICE_CR3S + 1: there are more */
 	u32 overflows;
 	u32 failed_entries;
-	u32 doubts; /* stretches that were uncertain and then proved to be this owner's */
+	u32 doubts; /* uncertain stretches that were then proved to be this owner's */
 	/* RTIT */
-	u32 enables, disables;		  /* FUP.PGEs and FUP.PGDs but those of E2 */
+	u32 enables, disables;		  /* FUP.PGEs and FUP.PGDs, without those of E2 */
 	u32 errata[VMPT_RTIT_ERRATA + 1]; /* workarounds applied, by number */
-	u64 last_psb;			  /* offset of the last PSB in it, 0 if there is none */
+	u64 last_psb;			  /* offset of the last PSB in it, 0 if none */
 };
 
 struct vmpt_splitter;
@@ -407,7 +408,7 @@ int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *s
 		       const struct vmpt_options *options);
 void vmpt_splitter_close(struct vmpt_splitter *split);
 
-/* The next slice; they follow each other without holes. 1, 0 at the end, or an error. */
+/* The next slice; slices are contiguous. 1, 0 at the end, or a negative error. */
 int vmpt_split_next(struct vmpt_splitter *split, struct vmpt_slice *slice);
 
 #ifdef __cplusplus

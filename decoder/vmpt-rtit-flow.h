@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * For those who follow a program's flow by an RTIT trace: what of it needs the code. The
- * decoder does the other errata (vmpt-decode.h, VMPT_RTIT_AUX_ERRATUM).
+ * For users who follow a program's flow by an RTIT trace: the erratum that needs the program's
+ * code. The decoder handles the others (vmpt-decode.h, VMPT_RTIT_AUX_ERRATUM).
  */
 #ifndef VMPT_RTIT_FLOW_H
 #define VMPT_RTIT_FLOW_H
@@ -9,11 +9,11 @@
 #include "arch/rtit-packet.h"
 
 /*
- * Where a FUP.Far that was sent for the far transfer instruction of @size bytes at @insn comes
- * from: @lip, or by E1, when @lip lies inside the instruction, the LIP of the next one; *@e1 (may
- * be NULL) says whether. @lip equal to @insn is a fault of that instruction and stays. A FUP.PGD
- * that stands for a FUP.Far (4.2.9) is asked for the same way. LIPs have 48 bits; of @insn the
- * others do not count.
+ * Source address of a FUP.Far sent for the far transfer instruction of @size bytes at @insn: @lip,
+ * or with E1, if @lip lies inside the instruction, the LIP of the next one; *@e1 (may be NULL)
+ * says whether E1 applied. If @lip equals @insn the instruction faulted, and @lip is right. Works
+ * for a FUP.PGD that replaces a FUP.Far (4.2.9), too. LIPs have 48 bits; higher bits of @insn are
+ * ignored.
  */
 static inline u64 vmpt_rtit_far_source(u64 lip, u64 insn, unsigned int size, bool *e1)
 {

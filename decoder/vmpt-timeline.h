@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What ran when (docs/timeline.md): all CPUs' streams on one time line, as spans by time. A span is
- * a stretch of one CPU with one owner; a guest's ends with an exit and says why, as far as the
- * trace tells. Who needs totals, lanes or files takes spans one by one: nothing is kept here but
- * what is open.
+ * a stretch of one CPU with one owner; a guest's span ends with an exit and its reason, as far as
+ * the trace shows it. Spans are read one by one: only open ones are kept here.
  */
 #ifndef VMPT_TIMELINE_H
 #define VMPT_TIMELINE_H
@@ -18,8 +17,8 @@ extern "C" {
 enum vmpt_span_kind {
 	VMPT_SPAN_HOST,
 	VMPT_SPAN_GUEST,   /* .vmcs if .owner.kind is VMPT_OWNER_VM */
-	VMPT_SPAN_UNKNOWN, /* packets, but nobody proved whose */
-	VMPT_SPAN_LOST,	   /* bytes that are gone or no packets */
+	VMPT_SPAN_UNKNOWN, /* packets of an unknown owner */
+	VMPT_SPAN_LOST,	   /* bytes that are lost or no packets */
 	VMPT_SPAN_OFF,	   /* tracing was off: TraceEn = 0, or the CPU's packets ended for a time */
 };
 
@@ -28,18 +27,18 @@ enum vmpt_edge {
 	VMPT_EDGE_UNKNOWN, /* at or in a loss, or at the trace's start or end */
 	VMPT_EDGE_ENTRY,   /* a VM entry */
 	VMPT_EDGE_EXIT,	   /* a VM exit */
-	VMPT_EDGE_SWITCH,  /* another VMCS without an exit seen between */
+	VMPT_EDGE_SWITCH,  /* another VMCS, no exit seen between */
 	VMPT_EDGE_TRACE,   /* tracing began or ended there */
-	VMPT_EDGE_CUT,	   /* who shows the span cut it there: never of vmpt_timeline_next() */
+	VMPT_EDGE_CUT,	   /* cut there for display: never by vmpt_timeline_next() */
 };
 
 /* Where a reason comes from. */
 enum vmpt_reason_source {
 	VMPT_REASON_NONE,
-	VMPT_REASON_EVD,     /* EVD.VMXR: the processor says so */
-	VMPT_REASON_EVENT,   /* perf's kvm:kvm_exit of that CPU and time */
-	VMPT_REASON_CODE,    /* the instruction at the exit's IP causes it: guessed */
-	VMPT_REASON_PATTERN, /* what the packets around it look like: guessed */
+	VMPT_REASON_EVD,     /* EVD.VMXR, from the processor */
+	VMPT_REASON_EVENT,   /* perf's kvm:kvm_exit on that CPU at that time */
+	VMPT_REASON_CODE,    /* guessed: the instruction at the exit's IP causes it */
+	VMPT_REASON_PATTERN, /* guessed from the packets around it */
 };
 
 #define VMPT_REASON_UNKNOWN 0xffff
@@ -47,19 +46,19 @@ enum vmpt_reason_source {
 struct vmpt_exit {
 	u16 reason;  /* basic exit reason (SDM 3, Appendix C), or VMPT_REASON_UNKNOWN */
 	u8 source;   /* enum vmpt_reason_source; CODE and PATTERN are guesses */
-	bool has_ip; /* .ip: the guest's IP at the exit (FUP), of .cr3 if it is not 0 */
+	bool has_ip; /* .ip: the guest's IP at the exit (FUP), in .cr3 if that is not 0 */
 	bool has_qualification;
-	bool halted; /* the vCPU had nothing to do: HLT, MWAIT, UMWAIT, TPAUSE, as .source tells */
+	bool halted; /* the vCPU was idle: HLT, MWAIT, UMWAIT, TPAUSE, according to .source */
 	u64 ip, cr3, qualification;
 };
 
 struct vmpt_span {
-	u32 stream; /* its index */
+	u32 stream; /* the stream's index */
 	u8 kind;    /* enum vmpt_span_kind */
 	u8 began, ended;
 	u8 back;    /* enum vmpt_back: the time of this stream went back in it */
 	u8 loss;    /* VMPT_SPAN_LOST: enum vmpt_error */
-	bool doubt; /* VMPT_SPAN_UNKNOWN: behind an OVF or TIP.PGD() nothing proved the owner */
+	bool doubt; /* VMPT_SPAN_UNKNOWN: after an OVF or TIP.PGD() nothing proved the owner */
 	struct vmpt_owner owner;
 	struct vmpt_time start, end;
 	u64 offset, size;      /* bytes of the stream */
@@ -69,25 +68,26 @@ struct vmpt_span {
 
 struct vmpt_timeline;
 
-/* What is known of an exit whose reason nobody tells. */
+/* What is known about an exit of unknown reason. */
 struct vmpt_exit_place {
 	struct vmpt_owner owner;
 	u64 cr3; /* 0: not known */
 	u64 ip;	 /* the guest's IP at the exit */
 	bool has_next;
-	u64 next;  /* where the vCPU went on, if it did so on the same CPU */
-	bool idle; /* before it did, the CPU slept or ran something else (struct vmpt_exit) */
+	u64 next;  /* where the vCPU resumed, if on the same CPU */
+	bool idle; /* before that, the CPU slept or ran something else (struct vmpt_exit) */
 };
 
 struct vmpt_timeline_options {
-	/* .threads: streams at once; of a single stream its own. .progress: bytes of all. */
+	/* .threads: streams decoded in parallel; with a single stream, threads of its decoder.
+	 * .progress: bytes of all streams. */
 	struct vmpt_options decode;
-	/* All events of the trace by time, or NULL; they stay the caller's. */
+	/* All events of the trace by time, or NULL; owned by the caller. */
 	const struct vmpt_event *events;
 	size_t event_count;
 	/*
-	 * Guess a basic exit reason by the guest's code; VMPT_REASON_UNKNOWN: no idea. May be
-	 * NULL. Called by several threads at once if .decode.threads is over 1.
+	 * Guess a basic exit reason from the guest's code, or VMPT_REASON_UNKNOWN. May be NULL.
+	 * Called by several threads concurrently if .decode.threads is over 1.
 	 */
 	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
 	void *guess_opaque;
@@ -96,7 +96,7 @@ struct vmpt_timeline_options {
 /*
  * @streams as given to vmpt_clocks_open(), all of them; they, @clocks and what @options points to
  * must outlive the timeline. 0, -VMPT_E_NOMEM, -VMPT_E_INVAL, or -VMPT_E_UNSUPPORTED for RTIT,
- * which tells no VM exits.
+ * which does not show VM exits.
  */
 int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
 		       const struct vmpt_stream *const *streams, size_t count,
@@ -104,14 +104,14 @@ int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks
 void vmpt_timeline_close(struct vmpt_timeline *timeline);
 
 /*
- * The next span of all streams, by start. Of one stream they follow each other without holes: each
- * starts where and when the one before it ended, but for one whose .back says why not. Those of a
- * stream before its first known time have VMPT_TIME_NONE and come first.
+ * The next span of all streams, by start. Spans of one stream are contiguous: each starts where and
+ * when the one before it ended, unless its .back says why not. A stream's spans before its first
+ * known time have VMPT_TIME_NONE and come first.
  * 1, 0 at the end, or a negative error.
  */
 int vmpt_timeline_next(struct vmpt_timeline *timeline, struct vmpt_span *span);
 
-/* "EPT violation"; NULL for a number the manual has not. */
+/* For example "EPT violation"; NULL for a number that is not in the manual. */
 const char *vmpt_exit_reason_name(unsigned int reason);
 
 #ifdef __cplusplus

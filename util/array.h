@@ -55,20 +55,20 @@ static inline int vmpt_array_reserve(void *array, size_t *room, size_t want, siz
 }
 
 /*
- * Room for one more after the @count elements of an array to which elements are added one by one.
- * How much room there is follows from @count: two elements, then the next power of two. A caller
- * may take elements away, but does not allocate or shrink the array itself.
+ * Room for one more element after the @count elements of an array that grows one by one. The room
+ * follows from @count: two elements, then the next power of two. A caller may remove elements, but
+ * must not allocate or shrink the array itself.
  */
 #define vmpt_grow(array, count) vmpt_array_grow((array), (count), sizeof(**(array)))
 
 /*
- * Room for @want elements where @room (a size_t) says how many there is room for: the next power of
- * two. For arrays that grow by several at once.
+ * Room for @want elements; @room (a size_t) is the current room: the next power of two. For arrays
+ * that grow by several elements at once.
  */
 #define vmpt_reserve(array, room, want) \
 	vmpt_array_reserve((array), (room), (want), sizeof(**(array)), false)
 
-/* The same; all that is new is 0. For arrays that are used in any order. */
+/* The same; new elements are zeroed. For arrays that are filled in any order. */
 #define vmpt_reserve_zeroed(array, room, want) \
 	vmpt_array_reserve((array), (room), (want), sizeof(**(array)), true)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A hash over the elements of an array: from a key to an element's index, by open addressing. It
- * holds 32 bits of each key's hash, so that it grows without the elements and looks at few but the
- * right one. The caller makes the hash of a key by vmpt_mix64(), with a random seed in it where the
- * input may not choose which keys collide.
+ * stores 32 bits of each key's hash, so that it grows without the elements and compares few but the
+ * right one. The caller hashes a key with vmpt_mix64(), including a random seed if the input must
+ * not choose colliding keys.
  */
 #ifndef VMPT_UTIL_HASH_H
 #define VMPT_UTIL_HASH_H
@@ -29,7 +29,7 @@ struct vmpt_hash {
 	size_t count; /* at most half of them */
 };
 
-/* Each bit of @x changes about half of the result's: the finalizer of splitmix64, one to one. */
+/* Each bit of @x changes about half of the result's: splitmix64's finalizer, a bijection. */
 static inline u64 vmpt_mix64(u64 x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
@@ -47,8 +47,8 @@ static inline void vmpt_hash_put(const struct vmpt_hash *h, struct vmpt_hash_slo
 }
 
 /*
- * Add element @index under the hash @hash of its key, of which 32 bits count. The caller knows that
- * it is not there yet. 0, or -VMPT_E_NOMEM and all is as before.
+ * Add element @index under its key's hash @hash, of which 32 bits are used. It must not be in the
+ * hash yet. 0, or -VMPT_E_NOMEM with the hash unchanged.
  */
 static inline int vmpt_hash_add(struct vmpt_hash *h, u64 hash, u32 index)
 {
@@ -74,7 +74,7 @@ static inline int vmpt_hash_add(struct vmpt_hash *h, u64 hash, u32 index)
 }
 
 /*
- * The index of the element with the hash @key_hash for which @is, an expression of the index @i, is
+ * The index of the element with hash @key_hash for which @is, an expression of the index @i, is
  * true; VMPT_HASH_NONE if there is none.
  *
  *	n = vmpt_hash_find(&h, vmpt_mix64(key), i, list[i].key == key);
@@ -99,7 +99,7 @@ static inline int vmpt_hash_add(struct vmpt_hash *h, u64 hash, u32 index)
 		found_;                                                                      \
 	})
 
-/* Forget all elements; the memory stays for the next ones. */
+/* Remove all elements; the memory is kept for new ones. */
 static inline void vmpt_hash_clear(struct vmpt_hash *h)
 {
 	if (h->count)

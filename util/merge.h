@@ -33,7 +33,7 @@ static inline bool vmpt_merge_before(const struct vmpt_merge_head *a,
 	return a->key != b->key ? a->key < b->key : a->list < b->list;
 }
 
-/* List @list has the head @key now. 0, or -VMPT_E_NOMEM and all is as before. */
+/* List @list has head @key. 0, or -VMPT_E_NOMEM with the heap unchanged. */
 static inline int vmpt_merge_add(struct vmpt_merge *m, u64 key, size_t list)
 {
 	const struct vmpt_merge_head new = { key, list };
@@ -67,7 +67,7 @@ static inline void vmpt_merge_sink(struct vmpt_merge *m, struct vmpt_merge_head 
 	m->head[at] = first;
 }
 
-/* The first list goes on with @key. */
+/* The next head of the first list is @key. */
 static inline void vmpt_merge_next(struct vmpt_merge *m, u64 key)
 {
 	vmpt_merge_sink(m, (struct vmpt_merge_head){ key, m->head[0].list });

@@ -2,27 +2,30 @@
 /*
  * TSC and TMA packets of the host and of guests (SDM 3 33.4.2.11, 33.4.2.13, 33.8.3).
  *
- * A host's TSC is exact. Its TMA says CTC, and in FastCounter how many ticks ago CTC counted last
- * (at least 1FFH, if that); so the tick of that count is known to one tick on each side.
+ * A TSC of the host is exact. Its TMA has CTC, and in FastCounter the number of ticks since CTC
+ * counted last (at least 1FFH, if it is that); so the tick of that count is known to ±1 tick.
  *
- * A guest's TSC is the host's through the guest's map, if one is told; CTC is not adjusted
- * (33.5.2.1), so the TMA of a guest says the host's time too, once CTC is tied to the host's TSC:
- * with 16 bits, which is enough while MTCs come. Outside a PSB+ a TSC says that clocks may have
- * stood still: then CTC may have gone round, and the TMA of an unmapped guest says only the
- * earliest time. Where map and CTC disagree, CTC is right.
+ * A guest's TSC is converted by the guest's map, if known; CTC is not adjusted (33.5.2.1), so a
+ * guest's TMA gives the host's time, too, once CTC is tied to the host's TSC: with 16 bits, which
+ * is enough while MTCs come. A TSC outside a PSB+ means that clocks may have stood still: then CTC
+ * may have wrapped, and the TMA of an unmapped guest gives only the earliest time. Where map and
+ * CTC disagree, CTC is right.
  *
- * Erratum SKZ84: TMAs of guests with TSC offset or scaling are corrupt. Told by the model, or
- * found: such a TMA is beyond the next MTC though MTCs come, or its FastCounter is longer than a
- * tick of the crystal clock. It is not used, and where most do not fit none of a guest is.
+ * Erratum SKZ84: TMAs of guests with TSC offset or scaling are corrupt. This is given by the model,
+ * or detected: such a TMA is beyond the next MTC though MTCs come, or its FastCounter is longer
+ * than a tick of the crystal clock. It is not used, and if most do not fit, no TMA of a guest is.
  */
 #include "decoder/clock/core.h"
 
 #define TSC_MASK vmpt_mask64(56)
 
-/* A wrap of 56 bits is only believed across fewer ticks, days: else one wrong bit is one. */
+/*
+ * A wrap of 56 bits is only accepted across fewer ticks (days): else one wrong bit would look like
+ * one.
+ */
 #define WRAP_MAX (1ULL << 50)
 
-/* @tsc has 56 bits: of all it may be, the one near @near, else that without a wrap. */
+/* @tsc has 56 bits: the possible value nearest to @near, else the one without a wrap. */
 static u64 widen(u64 tsc, u64 near)
 {
 	u64 ahead = (tsc - near) & TSC_MASK, behind = (near - tsc) & TSC_MASK;
@@ -50,7 +53,7 @@ void clock_pair_flush(struct vmpt_clock *c)
 
 /* ---- TSC ---- */
 
-/* The MTCs that were due up to @tsc are behind us, whether or not they came. */
+/* The MTCs that were due up to @tsc are in the past, whether or not they came. */
 static void catch_up(struct vmpt_clock *c, u64 tsc)
 {
 	const struct vmpt_rates *r = &c->options.rates;
@@ -65,7 +68,7 @@ static void catch_up(struct vmpt_clock *c, u64 tsc)
 		clock_advance(c, (u64)since);
 }
 
-/* The time is in [@lo, @hi], sure; nothing of before matters. */
+/* The time is certainly in [@lo, @hi]; forget all before. */
 static void anchor(struct vmpt_clock *c, u64 lo, u64 hi)
 {
 	u64 mid = lo + (hi - lo) / 2;
@@ -79,12 +82,12 @@ static void anchor(struct vmpt_clock *c, u64 lo, u64 hi)
 		c->spanning = false;
 	c->base = mid;
 	c->base_part = 0;
-	clock_say(c, &c->now, lo, hi, mid);
+	clock_report(c, &c->now, lo, hi, mid);
 	c->tsc = lo;
 	c->tsc_late = hi;
 }
 
-/* The TSC is before all that is possible. */
+/* The TSC is before all possible times. */
 static void back_to(struct vmpt_clock *c, u64 tsc, enum vmpt_back small)
 {
 	enum vmpt_back why = small;
@@ -102,7 +105,7 @@ static void back_to(struct vmpt_clock *c, u64 tsc, enum vmpt_back small)
 static void host_tsc(struct vmpt_clock *c, u64 tsc, bool assumed)
 {
 	if (c->known && c->assumed && !assumed) {
-		/* What was assumed before does not count. */
+		/* Assumptions made before do not count. */
 		if (tsc < c->lo)
 			back_to(c, tsc, VMPT_BACK_MAP);
 		c->crystal.tied = false;
@@ -115,10 +118,10 @@ static void host_tsc(struct vmpt_clock *c, u64 tsc, bool assumed)
 	if (c->crystal.tied && !c->counts.tmas && tsc - c->crystal.edge < c->crystal.slack)
 		c->crystal.slack = tsc - c->crystal.edge + 1;
 	/* A TMA is next, if MTCs are enabled. */
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 }
 
-/* Clocks may have stood still for as long as they like. */
+/* Clocks may have stood still for any time. */
 static void unmapped(struct vmpt_clock *c)
 {
 	if (c->in_psb || !c->known)
@@ -129,7 +132,7 @@ static void unmapped(struct vmpt_clock *c)
 	clock_settle(c, c->est);
 }
 
-/* [@lo, @hi] by the map, and MTCs have a say. */
+/* [@lo, @hi] by the map, and MTCs count. */
 static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 {
 	u64 item_lo, item_hi;
@@ -142,7 +145,7 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 			back_to(c, hi, VMPT_BACK_MAP);
 		c->assumed = false;
 		anchor(c, lo, hi);
-		clock_say(c, &c->next, c->lo, c->hi, c->base);
+		clock_report(c, &c->next, c->lo, c->hi, c->base);
 		return;
 	}
 	if (hi < c->lo || (lo > c->hi && c->in_psb)) {
@@ -152,7 +155,7 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 		return;
 	}
 	if (c->hi == CLOCK_OPEN || lo > c->hi) {
-		/* A TMA says whether it is so. Without MTCs there is nothing else. */
+		/* A TMA confirms or refutes it. Without MTCs there is nothing else. */
 		if (c->crystal.tied && c->counts.tmas) {
 			c->tsc_is = CLOCK_TSC_JUMP;
 			c->hi = CLOCK_OPEN;
@@ -160,7 +163,7 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 			return;
 		}
 		anchor(c, lo < c->lo ? c->lo : lo, hi);
-		clock_say(c, &c->next, c->lo, c->hi, c->base);
+		clock_report(c, &c->next, c->lo, c->hi, c->base);
 		return;
 	}
 	item_lo = lo > c->lo ? lo : c->lo;
@@ -168,8 +171,8 @@ static void mapped(struct vmpt_clock *c, u64 lo, u64 hi)
 	c->lo = item_lo;
 	c->base = item_lo + (item_hi - item_lo) / 2;
 	c->base_part = 0;
-	clock_say(c, &c->now, item_lo, item_hi, c->base);
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->now, item_lo, item_hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 }
 
 static void guest_tsc(struct vmpt_clock *c, u64 payload, u64 offset, u64 vmcs)
@@ -183,7 +186,7 @@ static void guest_tsc(struct vmpt_clock *c, u64 payload, u64 offset, u64 vmcs)
 		c->pair = (struct vmpt_tsc_pair){
 			.vmcs = vmcs, .guest = payload, .host = c->next, .offset = offset
 		};
-		/* CTC says less than that, if it comes. */
+		/* CTC corrects this to less, if it comes. */
 		if (!c->in_psb || c->assumed)
 			c->pair.host.late = VMPT_TIME_OPEN;
 	}
@@ -196,7 +199,7 @@ static void guest_tsc(struct vmpt_clock *c, u64 payload, u64 offset, u64 vmcs)
 		return;
 	}
 	tsc = vmpt_tsc_to_host(&e->map, payload, near_now(c));
-	/* So many ticks of the host are one of the guest. */
+	/* Number of host ticks in one tick of the guest. */
 	wide = e->map.multiplier < VMPT_TSC_UNSCALED ? VMPT_TSC_UNSCALED / e->map.multiplier : 0;
 	error = e->offset_error;
 	mapped(c, tsc > error ? tsc - error : 0, tsc + wide + error);
@@ -248,15 +251,15 @@ static u64 ctc_of_mtc(const struct vmpt_clock *c)
 	return c->crystal.mtc << c->options.rates.mtc_freq;
 }
 
-/* CTC, unwrapped, of which only @bits are known: the first at or behind the last MTC. */
-static u64 ctc_behind(const struct vmpt_clock *c, u64 bits)
+/* Unwrapped CTC from its low @bits: the first at or after the last MTC. */
+static u64 ctc_after(const struct vmpt_clock *c, u64 bits)
 {
 	u64 from = ctc_of_mtc(c);
 
 	return from + ((bits - from) & 0xffff);
 }
 
-/* CTC, unwrapped, of which only @bits are known: the one nearest to tick @tsc. */
+/* Unwrapped CTC from its low @bits: the one nearest to tick @tsc. */
 static u64 ctc_near(const struct vmpt_clock *c, u64 bits, u64 tsc, u64 *apart)
 {
 	const struct vmpt_rates *r = &c->options.rates;
@@ -269,11 +272,11 @@ static u64 ctc_near(const struct vmpt_clock *c, u64 bits, u64 tsc, u64 *apart)
 	return ahead < 0x8000 ? ctc + ahead : ctc - *apart;
 }
 
-/* CTC begins to be counted, or is so again, by a TMA. Returns it, unwrapped. */
+/* Counting of CTC begins, or resumes, with a TMA. Returns it, unwrapped. */
 static u64 begin_count(struct vmpt_clock *c, u64 bits)
 {
 	struct vmpt_crystal *x = &c->crystal;
-	u64 ctc = x->counted ? ctc_behind(c, bits) : (1ULL << 55) + bits;
+	u64 ctc = x->counted ? ctc_after(c, bits) : (1ULL << 55) + bits;
 
 	x->mtc = ctc >> c->options.rates.mtc_freq;
 	x->counted = true;
@@ -281,7 +284,7 @@ static u64 begin_count(struct vmpt_clock *c, u64 bits)
 	return ctc;
 }
 
-/* Behind a TSC that is the host's, or in a map that is believed. */
+/* After a TSC of the host, or by a trusted map. */
 static void tie_by(struct vmpt_clock *c, const struct tma *t)
 {
 	struct vmpt_crystal *x = &c->crystal;
@@ -301,12 +304,12 @@ static void tie_by(struct vmpt_clock *c, const struct tma *t)
 	}
 	clock_tie(c, ctc, c->tsc - t->fast_hi - 1, c->tsc_late - t->fast_lo + 1);
 	c->hi = clock_due(c);
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 	/* It is of the same moment as its TSC. */
-	clock_say(c, &c->now, c->tsc > c->lo ? c->lo : c->tsc, c->tsc_late, c->base);
+	clock_report(c, &c->now, c->tsc > c->lo ? c->lo : c->tsc, c->tsc_late, c->base);
 }
 
-/* A guest's, at @ctc: CTC is tied, so the host's time follows. */
+/* A guest's TMA, at @ctc: CTC is tied, so the host's time follows. */
 static void take(struct vmpt_clock *c, const struct tma *t, u64 ctc)
 {
 	u64 mtc = ctc >> c->options.rates.mtc_freq, rem, lo, hi, ticks;
@@ -326,8 +329,8 @@ static void take(struct vmpt_clock *c, const struct tma *t, u64 ctc)
 	c->hi = clock_window(c);
 	c->base = lo + (hi - lo) / 2;
 	c->base_part = 0;
-	clock_say(c, &c->now, lo, c->doubt ? CLOCK_OPEN : hi, c->base);
-	clock_say(c, &c->next, c->lo, c->hi, c->base);
+	clock_report(c, &c->now, lo, c->doubt ? CLOCK_OPEN : hi, c->base);
+	clock_report(c, &c->next, c->lo, c->hi, c->base);
 	c->pair.host = c->now;
 	if (c->doubt || c->assumed)
 		c->pair.host.late = VMPT_TIME_OPEN;
@@ -342,7 +345,7 @@ static void bad_tma(struct vmpt_clock *c, bool guest)
 		unmapped(c);
 }
 
-/* Whether nothing is to be expected from a guest's TMA. */
+/* Whether a guest's TMA cannot be used. */
 static bool is_skz84(const struct vmpt_clock *c)
 {
 	u8 skz84 = c->options.rates.skz84;
@@ -355,11 +358,11 @@ static bool is_skz84(const struct vmpt_clock *c)
 static void guest_tma(struct vmpt_clock *c, const struct tma *t)
 {
 	const u64 freq = c->options.rates.mtc_freq;
-	u64 from = ctc_of_mtc(c), ctc = ctc_behind(c, t->ctc), near, apart = ~0ULL, room;
+	u64 from = ctc_of_mtc(c), ctc = ctc_after(c, t->ctc), near, apart = ~0ULL, room;
 	bool by_map = c->tsc_is == CLOCK_TSC_JUMP || c->tsc_is == CLOCK_TSC_MAPPED;
 
 	if (!c->doubt && c->hi != CLOCK_OPEN) {
-		/* Up to the next MTC, and this may be just in coming. */
+		/* Up to the next MTC, which may be about to come. */
 		if (ctc - from < 2ULL << freq || freq > 15) {
 			c->skz_good++;
 			take(c, t, ctc);
@@ -382,7 +385,7 @@ static void guest_tma(struct vmpt_clock *c, const struct tma *t)
 			unmapped(c);
 		}
 	}
-	/* Lost MTCs, fewer than 256, or any number. */
+	/* MTCs were lost: fewer than 256, or any number. */
 	if (c->doubt || ctc - from <= 256ULL << freq)
 		take(c, t, ctc);
 	else
@@ -392,7 +395,7 @@ static void guest_tma(struct vmpt_clock *c, const struct tma *t)
 void clock_tma(struct vmpt_clock *c, u64 payload)
 {
 	const struct tma t = payload_of(c, payload);
-	/* PADs may go between (as in traces of real processors). */
+	/* PADs may be between (as in traces of real processors). */
 	u8 is = c->tsc_last ? c->tsc_is : CLOCK_TSC_NONE;
 	bool guest = is != CLOCK_TSC_HOST;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The clock of one stream over whole batches: clock-quick.h's loop with a time for each item, and
- * what a batch adds to its items: gaps, and CYCs that belong to the packet behind them.
+ * The clock of one stream over whole batches: quick.h's loop with a time for each item, and the
+ * handling of gaps and of CYCs, which belong to the packet after them.
  */
 #include "decoder/clock/quick.h"
 #include "util/search.h"
@@ -16,7 +16,7 @@ static bool only_pads(const struct vmpt_batch *b, const struct vmpt_item *item)
 	return item->kind == VMPT_ITEM_RUN || item->kind == VMPT_PT_PAD;
 }
 
-bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *b, size_t i)
+bool vmpt_clock_pads_after_cyc(const struct vmpt_batch *b, size_t i)
 {
 	const struct vmpt_item *item = &b->items[i];
 
@@ -27,14 +27,14 @@ bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *b, size_t i)
 static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, size_t from,
 			      size_t to, struct vmpt_time *times, size_t *back_item)
 {
-	size_t i, k, n, end, room, behind = CLOCK_NO_CYC;
+	size_t i, k, n, end, room, after_cyc = CLOCK_NO_CYC;
 	enum vmpt_back why = VMPT_BACK_NOT;
 	bool plain = clock_is_plain(c);
 	u32 at[CLOCK_BLOCK + 1];
 
 	for (i = from; i < to; i = end) {
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
-		/* What holds for a block of one kind of packets need not for the next one. */
+		/* A condition for a block of one kind of packets need not hold for the next one. */
 		plain = plain && (!c->known || clock_is_narrow(c));
 		n = clock_find(b->items, i, end, vmpt_time_kinds, at);
 		at[n] = (u32)end;
@@ -46,7 +46,7 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 			;
 		for (k = 0; k < n; k++) {
 			if (plain && k < room)
-				k = clock_take_most(c, b, at, k, room, times, &behind);
+				k = clock_take_most(c, b, at, k, room, times, &after_cyc);
 			if (k == n)
 				break;
 			i = at[k];
@@ -59,7 +59,7 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 			if (c->back && !why) {
 				why = c->back;
 				*back_item = i;
-			} else if (i == behind) {
+			} else if (i == after_cyc) {
 				clock_copy(&times[i - 1], &c->now);
 			}
 			if (k < room)
@@ -67,7 +67,7 @@ static enum vmpt_back stretch(struct vmpt_clock *c, const struct vmpt_batch *b, 
 			else
 				clock_put_some(times, i + 1, at[k + 1], clock_word_of(&c->next));
 			clock_copy(&times[i], &c->now);
-			behind = c->cyc_last ? i + 1 : CLOCK_NO_CYC;
+			after_cyc = c->cyc_last ? i + 1 : CLOCK_NO_CYC;
 		}
 	}
 	return why;

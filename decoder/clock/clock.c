@@ -3,27 +3,27 @@
  * The clock of one stream (SDM 3 33.8.3).
  *
  * MTC number m is due when CTC is m << MTCFreq (33.4.2.12). A TSC of the host and its TMA tie CTC
- * to the host's TSC (clock-anchor.c); from then on the tick of each MTC is known, in exact
- * arithmetic. Packets before an MTC came before its tick, those behind it at its tick or later:
- * that is the bound of every packet. The estimate is the last tick that is known and, with CYCs,
- * the cycles since; it stays within the bound.
+ * to the host's TSC (anchor.c); from then on the tick of each MTC is known, in exact arithmetic.
+ * Packets before an MTC came before its tick, those after it at its tick or later: that bounds
+ * every packet. The estimate is the last known tick plus, with CYCs, the cycles since; it stays
+ * within the bound.
  *
- * MTCs are held to depend on TriggerEn only (33.4.2.12), and TriggerEn cannot go to 1 without a
- * TSC (33.4.2.11); no packet goes between. A PSB that begins with the trace itself comes before
- * its TSC: behind a TIP.PGD, TraceStop or OVF one has no late bound. Behind PWRE and EXSTOP
- * clocks may stand still (33.2.3): no late bound until a TSC, or, in an unmapped guest's time,
- * until the host's. An OVF may take MTCs, but not 256 in a row (33.3.8.2): no late bound until
- * the next one. Where bytes are lost there is none until the next TSC.
+ * MTCs are assumed to depend on TriggerEn only (33.4.2.12), and TriggerEn cannot become 1 without a
+ * TSC (33.4.2.11); no packet comes between. A PSB that begins with the trace itself comes before
+ * its TSC: after a TIP.PGD, TraceStop or OVF a PSB has no late bound. After PWRE and EXSTOP clocks
+ * may stand still (33.2.3): there is no late bound until a TSC, or, in an unmapped guest's time,
+ * until the host's. An OVF may drop MTCs, but not 256 in a row (33.3.8.2): there is no late bound
+ * until the next one. Where bytes are lost there is none until the next TSC.
  *
- * A CYC belongs to the packet behind it (33.3.6.2): cycles up to that. Its ratio to the TSC is
- * P1 / CBR (33.8.3.2) until MTCs with CYCs right before them have measured it (33.8.3.4).
+ * A CYC belongs to the packet after it (33.3.6.2) and has the cycles up to that. Its ratio to the
+ * TSC is P1 / CBR (33.8.3.2) until MTCs with CYCs right before them have measured it (33.8.3.4).
  */
 #include "decoder/clock/walk.h"
 
-/* Cycles to measure the ratio by: from so many on, anew after so many. */
+/* Cycles to measure the ratio by: minimum, and maximum before measuring again. */
 #define SPAN_MIN 4096
 #define SPAN_MAX 65536
-/* Ticks a core cycle, as long as CBR and P1 are not known */
+/* Ticks per core cycle, while CBR and P1 are not known */
 #define CYCLE 16
 
 void vmpt_clock_init(struct vmpt_clock *clock, const struct vmpt_clock_options *options)
@@ -66,7 +66,7 @@ void clock_measure(struct vmpt_clock *c, u64 edge)
 		return;
 	by_cbr = cbr_ratio(c);
 	ratio = (ticks << CLOCK_RATIO_BITS) / c->span_cycles;
-	/* CBR is rounded, and a ratio of 0 or of 256 is none. */
+	/* CBR is rounded; a ratio of 0 or 256 is invalid. */
 	if (by_cbr && (ratio > by_cbr + by_cbr / 4 || ratio < by_cbr - by_cbr / 4)) {
 		c->spanning = false;
 		return;
@@ -104,7 +104,7 @@ void clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi)
 
 	edge = lo - ticks - (rem != 0);
 	rem = rem ? c->options.rates.tsc_den - rem : 0;
-	/* What was known before may be sharper: both hold. */
+	/* The bound known before may be tighter: both hold. */
 	if (x->tied && x->mtc == mtc) {
 		if (x->edge > edge && x->edge <= edge + slack) {
 			slack -= x->edge - edge;
@@ -118,19 +118,19 @@ void clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi)
 	x->mtc = mtc;
 	x->edge = edge;
 	x->rem = rem;
-	/* Parts of a tick count as one. */
+	/* Parts of a tick count as one tick. */
 	x->slack = slack ? slack : 1;
 	x->tied = x->counted = true;
 }
 
-/* How many MTCs later this one is; 0: it says nothing. */
+/* Number of MTCs from the last to this one; 0: unknown. */
 static u64 mtcs_since(struct vmpt_clock *c, u8 payload)
 {
 	struct vmpt_crystal *x = &c->crystal;
 	u64 later = (payload - x->mtc) & 0xff, mask;
 
 	if (x->low_only) {
-		/* Bits of the count that no TMA has (33.4.2.13) become known, if none was lost. */
+		/* Bits of the count that no TMA has (33.4.2.13) become known if no MTC was lost. */
 		mask = vmpt_mask64(16 - c->options.rates.mtc_freq);
 		later = (payload - x->mtc) & mask;
 		if (!later && !c->exact)
@@ -147,7 +147,7 @@ static u64 mtcs_since(struct vmpt_clock *c, u8 payload)
 	return later;
 }
 
-/* Without a TMA: this is the first MTC behind the TSC at .lo. */
+/* Without a TMA: this is the first MTC after the TSC at .lo. */
 static void tie_to_tsc(struct vmpt_clock *c)
 {
 	struct vmpt_crystal *x = &c->crystal;
@@ -209,7 +209,7 @@ static void mtc(struct vmpt_clock *c, u8 payload, bool after_cyc)
 		first_mtc(c, payload);
 	} else {
 		later = mtcs_since(c, payload);
-		/* The same again: after an OVF it may be 256 later. */
+		/* The same MTC again: after an OVF it may be 256 later. */
 		if (!later)
 			return;
 		next_mtc(c, later, after_cyc);

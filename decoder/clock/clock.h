@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The clock of one stream for the rooms after this one: its state, and the walks over a batch that
- * are inline because a call for each packet would cost more than the packet.
+ * The clock of one stream for later rooms: its state, and walks over a batch that are inline
+ * because a call per packet would cost more than the packet.
  */
 #ifndef VMPT_DECODER_CLOCK_H
 #define VMPT_DECODER_CLOCK_H

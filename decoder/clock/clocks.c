@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A whole trace's clocks (docs/time.md). Streams are walked with no map known, told or not: where a
- * stream has TSC packets of the host, guests' are measured by those, so that what was told can be
- * proved wrong. Streams without any (guest-only tracing) are walked again with the maps known by
- * then: a guest whose map is known stands for the host, and others are measured by it.
+ * A whole trace's clocks (docs/time.md). Streams are walked without any map, given or not: in a
+ * stream with TSC packets of the host, guests' packets are measured by those, so that given maps
+ * can be proved wrong. Streams without any (guest-only tracing) are walked again with the maps
+ * known by then: a guest with a known map replaces the host, and others are measured by it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "decoder/clock/clocks.h"
 #include "decoder/parallel/parallel.h"
 
-/* Walks over streams without the host's TSCs: each may make VMCSs known for the next. */
+/* Walks over streams without TSCs of the host: each may make VMCSs known for the next. */
 #define WALKS 4
 
 struct vmpt_clocks {
@@ -27,7 +27,7 @@ struct vmpt_clocks {
 	struct vmpt_given_list wrong;
 };
 
-/* Streams at work. */
+/* Streams being walked. */
 struct walks {
 	struct vmpt_clocks *clocks;
 	struct vmpt_pairs *pairs; /* by stream */
@@ -60,13 +60,13 @@ static void run_walk(void *owner, unsigned int slot, unsigned int worker)
 	if (!w->mapped)
 		options.map = NULL;
 	decode.threads = w->inner;
-	/* The caller's progress is of one thread. */
+	/* The caller's progress callback is for one thread. */
 	decode.progress = NULL;
 	w->err[i] = vmpt_pairs_collect(&w->pairs[i], c->streams[i], (u32)i, &decode, &options,
 				       VMPT_CLOCKS_PAIRS);
 }
 
-/* Walk the wanted streams; what was found of them before is dropped. */
+/* Walk the wanted streams; earlier results of them are dropped. */
 static int walk(struct walks *w)
 {
 	struct vmpt_clocks *c = w->clocks;
@@ -130,7 +130,7 @@ static int gather(const struct walks *w, struct vmpt_fit_pair **all, size_t *cou
 	return 0;
 }
 
-/* The VMCS's epochs, unless it has some already. */
+/* Set the VMCS's epochs, unless it has some already. */
 static int set_epochs(struct vmpt_clocks *c, u64 vmcs, const struct vmpt_fit_pair *pairs, size_t n)
 {
 	struct vmpt_vmcs_map *map = vmpt_epoch_table_find(&c->table, vmcs);
@@ -163,7 +163,7 @@ static int fit_pairs(struct walks *w)
 	return err;
 }
 
-/* Those told and without any pair. */
+/* Take given maps of VMCSs without any pair. */
 static int take_given(struct vmpt_clocks *c)
 {
 	size_t i;
@@ -176,7 +176,7 @@ static int take_given(struct vmpt_clocks *c)
 	return err;
 }
 
-/* ---- one after the other ---- */
+/* ---- the steps in order ---- */
 
 static int make_table(struct walks *w)
 {
@@ -201,7 +201,7 @@ static bool has_host_tsc(const struct vmpt_pairs *p)
 	return p->counts.tscs > p->counts.guest_tscs;
 }
 
-/* No TSC of the host and no map: the guest with most TSC packets stands for the host. */
+/* No TSC of the host and no map: the guest with most TSC packets replaces the host. */
 static int set_base(struct walks *w)
 {
 	struct vmpt_clocks *c = w->clocks;
@@ -243,8 +243,8 @@ static size_t known_vmcss(const struct vmpt_clocks *c)
 	return n;
 }
 
-/* Whether a guest of the stream has TSC packets and no map, and another one a map. */
-static bool may_tell(const struct vmpt_clocks *c, const struct vmpt_pairs *p)
+/* Whether a guest of the stream has TSC packets and no map, and another one has a map. */
+static bool can_measure(const struct vmpt_clocks *c, const struct vmpt_pairs *p)
 {
 	bool known = false, unknown = false;
 	size_t i;
@@ -260,7 +260,7 @@ static bool may_tell(const struct vmpt_clocks *c, const struct vmpt_pairs *p)
 	return known && unknown;
 }
 
-/* Streams in which no TSC of the host is: by the guests whose map is known. */
+/* Streams without a TSC of the host: by the guests whose map is known. */
 static int walk_hostless(struct walks *w)
 {
 	struct vmpt_clocks *c = w->clocks;
@@ -271,7 +271,7 @@ static int walk_hostless(struct walks *w)
 	for (round = 1; round < WALKS && !err && known != known_vmcss(c); round++) {
 		known = known_vmcss(c);
 		for (i = 0; i < c->count; i++)
-			w->wanted[i] = !has_host_tsc(&w->pairs[i]) && may_tell(c, &w->pairs[i]);
+			w->wanted[i] = !has_host_tsc(&w->pairs[i]) && can_measure(c, &w->pairs[i]);
 		err = walk(w);
 		if (!err)
 			err = fit_pairs(w);
@@ -279,7 +279,7 @@ static int walk_hostless(struct walks *w)
 	return err;
 }
 
-/* What the last walk did not know. */
+/* Counts that the last walk did not know. */
 static void set_counts(struct walks *w)
 {
 	struct vmpt_clocks *c = w->clocks;
@@ -404,7 +404,7 @@ void vmpt_clocks_close(struct vmpt_clocks *c)
 	free(c);
 }
 
-/* ---- what was found ---- */
+/* ---- results ---- */
 
 void vmpt_clocks_clock_options(const struct vmpt_clocks *c, size_t stream,
 			       struct vmpt_clock_options *options)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What clock.c and clock-anchor.c share: the crystal clock in exact arithmetic, and how a time is
- * said so that it does not go back.
+ * Shared by clock.c and anchor.c: the crystal clock in exact arithmetic, and reporting of times
+ * that do not go back.
  */
 #ifndef VMPT_DECODER_CLOCK_CORE_H
 #define VMPT_DECODER_CLOCK_CORE_H
@@ -12,21 +12,21 @@
 
 #define CLOCK_OPEN	 (~0ULL) /* .hi */
 #define CLOCK_RATIO_BITS 24
-/* An MTC that is so many behind the TMA before it was only late. */
+/* An MTC this far behind the TMA before it was only late. */
 #define CLOCK_STALE 0xf0
 
-/* Whose TSC was the last one. */
+/* The owner of the last TSC. */
 enum clock_tsc {
 	CLOCK_TSC_NONE,
 	CLOCK_TSC_HOST,
-	CLOCK_TSC_NOBODY,   /* the owner is not known, and it says nothing */
+	CLOCK_TSC_NOBODY,   /* the owner is not known, nor is the time */
 	CLOCK_TSC_UNMAPPED, /* a guest's without a map */
 	CLOCK_TSC_MAPPED,
-	CLOCK_TSC_JUMP,	 /* a guest's, mapped, beyond what is possible but for a sleep */
+	CLOCK_TSC_JUMP,	 /* a guest's, mapped, later than possible except after a sleep */
 	CLOCK_TSC_UNFIT, /* a guest's whose map cannot be right */
 };
 
-/* clock-anchor.c */
+/* anchor.c */
 void clock_tsc(struct vmpt_clock *c, u64 payload, u64 offset, const struct vmpt_owner *owner);
 void clock_tma(struct vmpt_clock *c, u64 payload);
 /* A pair whose TMA has not come, or cannot be used. */
@@ -38,8 +38,8 @@ static inline u32 clock_clip(u64 ticks)
 }
 
 /*
- * Both bounds are written at once and copied apart from .tsc: a load that is wider than the store
- * before it waits for that, and times are copied right behind their making.
+ * Both bounds are written at once and copied separately from .tsc: a load wider than the store
+ * before it stalls, and times are copied right after they are written.
  */
 static inline void clock_copy(struct vmpt_time *to, const struct vmpt_time *from)
 {
@@ -50,7 +50,7 @@ static inline void clock_copy(struct vmpt_time *to, const struct vmpt_time *from
 	memcpy(&to->early, &bounds, sizeof(bounds));
 }
 
-/* What is said of a packet made in [lo, hi], probably at @est; not before @last. */
+/* The reported time of a packet made in [lo, hi], probably at @est; not before @last. */
 static inline u64 clock_estimate(u64 lo, u64 hi, u64 est, u64 last)
 {
 	if (est > hi)
@@ -60,17 +60,17 @@ static inline u64 clock_estimate(u64 lo, u64 hi, u64 est, u64 last)
 	return est < last ? last : est;
 }
 
-/* .early and .late of @est, as they lie in a struct vmpt_time. */
+/* .early and .late of @est, as laid out in struct vmpt_time. */
 static inline u64 clock_bounds(u64 lo, u64 hi, u64 est)
 {
 	u32 late = hi == CLOCK_OPEN ? VMPT_TIME_OPEN : hi > est ? clock_clip(hi - est) : 0;
 
-	/* Little-endian, as all builds (arch/types.h). */
+	/* All builds are little-endian (arch/types.h). */
 	return (u64)late << 32 | clock_clip(est - lo);
 }
 
-/* @t: made in [lo, hi], probably at @est; not before what was said last. */
-static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
+/* @t: made in [lo, hi], probably at @est; not before the last reported time. */
+static inline void clock_report(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, u64 hi, u64 est)
 {
 	u64 bounds;
 
@@ -80,12 +80,12 @@ static inline void clock_say(struct vmpt_clock *c, struct vmpt_time *t, u64 lo, 
 	memcpy(&t->early, &bounds, sizeof(bounds));
 }
 
-/* The item and those behind it are in the window. */
+/* The item and those after it are in the window. */
 static inline void clock_settle(struct vmpt_clock *c, u64 est)
 {
 	if (!c->known)
 		return;
-	clock_say(c, &c->next, c->lo, c->hi, est);
+	clock_report(c, &c->next, c->lo, c->hi, est);
 	clock_copy(&c->now, &c->next);
 }
 
@@ -96,13 +96,13 @@ static inline void clock_step_back(struct vmpt_clock *c, enum vmpt_back why)
 	c->est = 0;
 }
 
-/* The first tick of which it is sure that the next MTC was due before or at it. */
+/* The first tick at which the next MTC was certainly due. */
 static inline u64 clock_due(const struct vmpt_clock *c)
 {
 	return c->crystal.edge + c->step + c->cycle + 1 + c->crystal.slack;
 }
 
-/* Packets behind the last MTC came before this tick. */
+/* Packets after the last MTC came before this tick. */
 static inline u64 clock_window(const struct vmpt_clock *c)
 {
 	return c->crystal.tied && !c->doubt ? clock_due(c) : CLOCK_OPEN;
@@ -141,7 +141,7 @@ static inline void clock_advance(struct vmpt_clock *c, u64 mtcs)
 
 /* The crystal clock was @ctc at a tick in [lo, hi]. */
 void clock_tie(struct vmpt_clock *c, u64 ctc, u64 lo, u64 hi);
-/* An MTC with a CYC right before it is due at @edge: what a cycle is may be measured. */
+/* An MTC with a CYC right before it is due at @edge: measure the cycle if possible. */
 void clock_measure(struct vmpt_clock *c, u64 edge);
 
 #endif

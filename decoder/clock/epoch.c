@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Epochs by VMCS, for lookups by many threads: nothing changes once the hash is made. */
+/* Epochs by VMCS, for lookups by many threads: read-only once the hash is made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,10 +64,10 @@ const struct vmpt_epoch *vmpt_epoch_table_at(const struct vmpt_epoch_table *t, u
 
 	if (!m || !m->count)
 		return NULL;
-	/* No time is known yet: the first. */
+	/* No time is known yet: the first one. */
 	if (at == VMPT_TIME_NONE)
 		return known(&m->epochs[0]);
-	/* The last that begins at or before @at. */
+	/* The last one that begins at or before @at. */
 	n = vmpt_search(i, 1, m->count, m->epochs[i].from <= at) - 1;
 	/* Between two: the nearer one. */
 	if (n + 1 < m->count && at > m->epochs[n].to &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Epochs from pairs. A pair says that at guest TSC x (exact) the host's TSC was in [lo, hi]. Over
- * one epoch a line goes through all these segments but for outliers; over most epochs one of slope
- * 1. An epoch is made as long as it can be: it ends where several pairs in a row do not fit it and
- * do fit each other.
+ * Epochs from pairs. A pair means that at guest TSC x (exact) the host's TSC was in [lo, hi]. In
+ * one epoch a line goes through all these segments except outliers; in most epochs its slope is 1.
+ * Epochs are as long as possible: one ends where several consecutive pairs do not fit it but fit
+ * each other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,24 +11,24 @@
 #include "decoder/clock/fit.h"
 #include "decoder/clock/line.h"
 
-/* Ticks left on both sides: the guest's TSC is rounded down, and so may be the clock's bounds. */
+/* Ticks added on both sides: the guest's TSC is rounded down, and so may be the clock's bounds. */
 #define SLACK	   2
 #define LINE_SLACK 4 /* multipliers down to 1/4: a guest's tick is up to 4 of the host's */
 #define OPEN	   (1LL << 58)
 #define AGREE_LINE 5 /* for a line of any slope, see VMPT_FIT_AGREE */
-#define LINE_LEAST 3 /* two pairs are on a line whatever they say */
+#define LINE_LEAST 3 /* a line fits any two pairs */
 #define RATIO_MAX  16.0
 
-/* A map that some pairs agree with; coordinates count from the first one. */
+/* A map that some pairs agree with; coordinates are relative to the first one. */
 struct map_guess {
-	bool scaled; /* a line of any slope; else of slope 1 */
+	bool scaled; /* a line of any slope; otherwise of slope 1 */
 	u64 guest, host;
 	size_t first, count;
 	s64 lo, hi; /* not scaled: host - guest */
 	struct vmpt_fit_line line;
 };
 
-/* What became of a stretch of pairs under a guess. */
+/* Result for a stretch of pairs under a guess. */
 struct stretch {
 	size_t end;
 	u64 fit, off; /* pairs, by weight */
@@ -69,7 +69,7 @@ static void guess_clear(struct map_guess *g, bool scaled)
 		vmpt_fit_line_clear(&g->line);
 }
 
-/* The segment of a pair; false: too far away for numbers. */
+/* The segment of a pair; false: too far away for the number range. */
 static bool segment(const struct map_guess *g, const struct vmpt_tsc_pair *p, s64 slack, s64 *x,
 		    s64 *lo, s64 *hi)
 {
@@ -115,7 +115,7 @@ static bool guess_add(struct map_guess *g, const struct fitting *f, size_t i)
 	return true;
 }
 
-/* A guess of those that do not fit: begins anew at each that does not fit it either. */
+/* A guess for pairs that do not fit: starts again at each that does not fit it either. */
 static bool rival_add(struct map_guess *g, const struct fitting *f, size_t i, size_t enough)
 {
 	if (!guess_add(g, f, i)) {
@@ -126,8 +126,8 @@ static bool rival_add(struct map_guess *g, const struct fitting *f, size_t i, si
 }
 
 /*
- * How far one guess holds from pair @from on. It ends before the first of some that follow each
- * other, agree with each other and not with it.
+ * How far one guess holds from pair @from on. It ends before the first of some consecutive pairs
+ * that agree with each other and not with it.
  */
 static struct stretch reach(struct fitting *f, size_t from, bool scaled)
 {
@@ -171,7 +171,7 @@ static bool plausible(const struct map_guess *g)
 	return steep > 1 / RATIO_MAX && flat < RATIO_MAX;
 }
 
-/* Choose between slope 1 and any slope for what begins at pair @from. */
+/* Choose between slope 1 and any slope for the stretch that begins at pair @from. */
 static struct stretch choose(struct fitting *f, size_t from, bool *scaled)
 {
 	struct stretch one = reach(f, from, false), any, two = { 0 };
@@ -198,7 +198,7 @@ static u64 ticks(double error)
 	return error < 0 ? 0 : error > 1e18 ? ~0ULL : (u64)error + 1;
 }
 
-/* Of slope 1; the line only says how sure that is. */
+/* Slope 1; the line only gives its uncertainty. */
 static void set_unscaled(struct vmpt_epoch *e, const struct map_guess *g,
 			 const struct map_guess *line)
 {
@@ -218,7 +218,7 @@ static void set_unscaled(struct vmpt_epoch *e, const struct map_guess *g,
 	e->multiplier_ppm = flat > steep ? flat : steep;
 }
 
-/* The line is host over guest: the multiplier is 1 by its slope. */
+/* The line is host over guest: the multiplier is 1 / its slope. */
 static void set_scaled(struct vmpt_epoch *e, const struct map_guess *g)
 {
 	s64 middle = g->line.last / 2;
@@ -226,13 +226,13 @@ static void set_scaled(struct vmpt_epoch *e, const struct map_guess *g)
 	u64 host, product;
 
 	vmpt_fit_line_slopes(&g->line, &flat, &steep);
-	/* choose() saw that some of it is. */
+	/* choose() made sure that part of the range is above this. */
 	flat = flat > 1 / RATIO_MAX ? flat : 1 / RATIO_MAX;
 	steep = steep < RATIO_MAX ? steep : RATIO_MAX;
 	slope = (flat + steep) / 2;
 	vmpt_fit_line_at(&g->line, middle, &lo, &hi);
 	y = (lo + hi) / 2;
-	/* Segments are wider by the slack to the left as to the right; rounding is to one side. */
+	/* Segments are widened by the slack on both sides; rounding is to one side. */
 	y -= (slope - 1) / 2;
 	e->scaled = true;
 	e->map.multiplier = (u64)((double)VMPT_TSC_UNSCALED / slope + 0.5);
@@ -251,7 +251,7 @@ static void set_scaled(struct vmpt_epoch *e, const struct map_guess *g)
 u64 vmpt_fit_off(const struct vmpt_tsc_map *map, const struct vmpt_tsc_pair *p)
 {
 	u64 at = (u64)((unsigned __int128)p->host.tsc * map->multiplier >> 48) + map->offset;
-	/* The host's time by the map, from the pair's on. */
+	/* The host's time by the map, relative to the pair's. */
 	double scale = (double)VMPT_TSC_UNSCALED / (double)map->multiplier;
 	double off = (double)signed56(p->guest - at) * scale;
 	double early = p->host.early == VMPT_TIME_OPEN ? 1e18 : (double)p->host.early + LINE_SLACK;
@@ -264,7 +264,7 @@ u64 vmpt_fit_off(const struct vmpt_tsc_map *map, const struct vmpt_tsc_pair *p)
 
 /* ---- all epochs ---- */
 
-/* An epoch at work: pairs [start, end) are of it but for outliers. */
+/* An epoch under construction: pairs [start, end) except outliers. */
 struct part {
 	size_t start, end;
 	size_t first, last; /* pairs that agree */
@@ -272,7 +272,7 @@ struct part {
 	struct vmpt_epoch epoch;
 };
 
-/* Slope 1 with a bit more room: then it is that. */
+/* Slope 1 if it fits with a little more slack. */
 static bool snap(struct map_guess *g)
 {
 	double flat, steep, lo, hi;
@@ -293,7 +293,7 @@ static void add_pair(struct part *part, const struct vmpt_fit_pair *p, size_t i)
 	part->last = part->last > i ? part->last : i;
 }
 
-/* Fit the part's pairs once more, and say what came of it. */
+/* Fit the part's pairs once more and fill in the result. */
 static void finish(struct fitting *f, struct part *part)
 {
 	struct vmpt_epoch *e = &part->epoch;
@@ -327,7 +327,7 @@ static bool agrees(const struct part *part, const struct vmpt_fit_pair *p)
 }
 
 /*
- * Pairs before those that made the part begin: the change is at the first that fits it, behind the
+ * Pairs before those that made the part begin: the change is at the first that fits it, after the
  * last that fits the part before (@old, or NULL).
  */
 static void take_strays(const struct fitting *f, struct part *old, struct part *part)
@@ -349,12 +349,12 @@ static void take_strays(const struct fitting *f, struct part *old, struct part *
 		else
 			part->epoch.outliers += p->weight;
 	}
-	/* In front of it and in no part: nobody's. */
+	/* Before it and in no part: they count for none. */
 	for (i = old ? old->end : 0; i < first; i++)
 		(old ? &old->epoch : &part->epoch)->outliers += f->pairs[i].weight;
 }
 
-/* The times of the parts; a change is between two runs of the guest where the pairs allow it. */
+/* The times of the parts; a change is between two runs of the guest if the pairs allow it. */
 static void set_times(const struct fitting *f, struct part *part, size_t parts)
 {
 	size_t i;
@@ -378,7 +378,7 @@ static void set_times(const struct fitting *f, struct part *part, size_t parts)
 	}
 }
 
-/* Where epochs begin and end. Too few pairs make none, unless there is nothing else. */
+/* Find the limits of epochs. Too few pairs make none, unless there is nothing else. */
 static size_t find_parts(struct fitting *f, struct part *part)
 {
 	size_t parts = 0, at = 0;
@@ -395,7 +395,7 @@ static size_t find_parts(struct fitting *f, struct part *part)
 	return parts;
 }
 
-/* Behind the last epoch that there is room for nothing is known. */
+/* After the last epoch that there is room for nothing is known. */
 static void add_unknown(const struct fitting *f, struct vmpt_fit *fit, size_t from)
 {
 	struct vmpt_epoch *e = &fit->epochs[fit->count];
@@ -475,7 +475,7 @@ static void keep_hull(const struct vmpt_fit_line_hull *hull, bool *keep)
 		keep[hull->at[i].tag] = true;
 }
 
-/* Which pairs stay: the ends of each stretch, and what a line through it can touch. */
+/* Which pairs to keep: the ends of each stretch, and those that a line through it can touch. */
 static void mark(struct fitting *f, bool *keep)
 {
 	size_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * From pairs (a guest's TSC packet, the host's time by the unadjusted clocks) to the epochs of one
- * VMCS: over which stretch of time which offset and multiplier hold. Pure functions on arrays;
- * docs/time.md has the method.
+ * VMCS: the offset and multiplier that hold over each stretch of time. Pure functions on arrays;
+ * docs/time.md describes the method.
  */
 #ifndef VMPT_DECODER_CLOCK_FIT_H
 #define VMPT_DECODER_CLOCK_FIT_H
@@ -10,21 +10,23 @@
 #include "arch/error.h"
 #include "decoder/vmpt-clock.h"
 
-/* A pair, and what it stands for. */
+/* A pair, with its run and weight. */
 struct vmpt_fit_pair {
 	struct vmpt_tsc_pair pair;
 	u64 run_from, run_to; /* host ticks: the guest's run (slice) that it was in */
-	bool assumed;	      /* whose it is */
-	u32 weight;	      /* pairs: itself and those dropped because they say no more */
+	bool assumed;	      /* the owner is */
+	u32 weight; /* number of pairs: itself and those dropped because they add nothing */
 };
 
-/* Epochs of one VMCS at the most; what comes behind is one more, of which nothing is known. */
+/*
+ * Maximum number of epochs of one VMCS; the time after them is one more, of which nothing is known.
+ */
 #define VMPT_FIT_EPOCHS 4096
 
-/* Pairs that must agree with each other against those before for a new epoch to begin. */
+/* Pairs that must agree with each other and not with those before, to begin a new epoch. */
 #define VMPT_FIT_AGREE 3
 
-/* What is found: memory is malloc's, the caller frees it. */
+/* The result: allocated with malloc(), freed by the caller. */
 struct vmpt_fit {
 	struct vmpt_epoch *epochs;
 	size_t count;
@@ -34,21 +36,21 @@ struct vmpt_fit {
 int vmpt_fit_compare(const void *a, const void *b);
 
 /*
- * Find the epochs of @n pairs of one VMCS, sorted by time. 0 or -VMPT_E_NOMEM. No pairs: no epochs.
- * Work is linear in @n but for a small factor.
+ * Find the epochs of @n pairs of one VMCS, sorted by time. 0 or -VMPT_E_NOMEM. Without pairs there
+ * are no epochs. Work is linear in @n up to a small factor.
  */
 int vmpt_fit_epochs(struct vmpt_fit *fit, const struct vmpt_fit_pair *pairs, size_t n);
 
 /*
- * Drop pairs of one VMCS, sorted, in place: in each stretch through which one line goes only those
- * stay that a line can touch, and its ends. What vmpt_fit_epochs() finds is the same. Returns how
- * many are left, or -VMPT_E_NOMEM.
+ * Drop pairs of one VMCS, sorted, in place: of each stretch through which one line goes, keep only
+ * its ends and those that a line can touch. vmpt_fit_epochs() gives the same result. Returns the
+ * number of pairs left, or -VMPT_E_NOMEM.
  */
 long vmpt_fit_thin(struct vmpt_fit_pair *pairs, size_t n);
 
 /*
- * How far the pair is off @map: 0, it agrees; else the ticks of the host between the bounds of its
- * time and where the map has it.
+ * Distance of the pair from @map: 0 if it agrees; else the host ticks between the bounds of its
+ * time and its time by the map.
  */
 u64 vmpt_fit_off(const struct vmpt_tsc_map *map, const struct vmpt_tsc_pair *pair);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What was told of a VMCS's map against what its pairs say. The sources have an order; the first
- * that the pairs do not contradict is taken, for it is exact. Where all are contradicted the trace
- * wins. Each contradiction is noted, also of the sources behind the one that is taken.
+ * Given maps of a VMCS against its pairs. The sources have an order; the first that the pairs do
+ * not contradict is used, since it is exact. If all are contradicted the trace wins. Each
+ * contradiction is noted, also for sources after the one that is used.
  */
 #include <stdlib.h>
 
@@ -10,10 +10,10 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* A contradiction needs so many pairs, and a tenth of all. */
+/* A contradiction needs this many pairs, and a tenth of all. */
 #define AGAINST 3
 
-/* What @source told for @at: the latest that begins at or before it. NULL: nothing. */
+/* The map given by @source for @at: the latest that begins at or before it. NULL: none. */
 static const struct vmpt_given *given_at(const struct vmpt_given *given, size_t n, u64 vmcs,
 					 unsigned int source, u64 at)
 {
@@ -32,7 +32,7 @@ static int note(struct vmpt_given_list *list, const struct vmpt_given *given,
 {
 	struct vmpt_given_wrong *w;
 
-	/* One for each told map is enough. */
+	/* One for each given map is enough. */
 	for (w = list->at; w && w < list->at + list->count; w++)
 		if (w->vmcs == given->vmcs && w->source == given->source &&
 		    w->given.offset == given->map.offset &&
@@ -51,7 +51,7 @@ static int note(struct vmpt_given_list *list, const struct vmpt_given *given,
 	return 0;
 }
 
-/* How many pairs of the epoch are against @map; @first: host tick of the first. */
+/* Number of the epoch's pairs that contradict @map; @first: host tick of the first. */
 static u64 against(const struct vmpt_epoch *e, const struct vmpt_tsc_map *map,
 		   const struct vmpt_fit_pair *pairs, size_t n, u64 *first)
 {
@@ -79,7 +79,7 @@ static void take(struct vmpt_epoch *e, const struct vmpt_given *given)
 	e->scaled = given->map.multiplier != VMPT_TSC_UNSCALED;
 }
 
-/* What is taken: the pairs do not contradict each other more than they contradict it. */
+/* Whether to use a map: the pairs do not contradict each other more than they contradict it. */
 static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_given *given, size_t count,
 		       const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_given_list *wrong)
 {
@@ -104,7 +104,7 @@ static int weigh_epoch(struct vmpt_epoch *e, u64 vmcs, const struct vmpt_given *
 	return err;
 }
 
-/* Sources behind the one that was taken unchecked, which say something else. */
+/* Note sources after the one that was used unchecked, if they differ. */
 static int note_others(const struct vmpt_vmcs_map *map, const struct vmpt_given *given,
 		       size_t count, struct vmpt_given_list *wrong)
 {
@@ -125,7 +125,7 @@ static int note_others(const struct vmpt_vmcs_map *map, const struct vmpt_given 
 	return err;
 }
 
-/* Nothing was found: what was told holds unchecked. */
+/* Nothing was found: given maps hold unchecked. */
 static int take_all(struct vmpt_vmcs_map *map, const struct vmpt_given *given, size_t count,
 		    struct vmpt_given_list *wrong)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Lines through vertical segments; see clock-line.h. The flattest line touches the lower end of a
- * segment to the right of one whose upper end it touches, the steepest the other way round. A new
- * segment that cuts off one of them makes a tangent to the hull of the other ends, from the old
- * point of contact on: what is left of that can never be touched again. So the whole work is
- * linear in the number of segments.
+ * Lines through vertical segments; see line.h. The flattest line touches the lower end of a segment
+ * to the right of one whose upper end it touches, the steepest the other way round. A new segment
+ * that cuts off one of them makes a tangent to the hull of the other ends, from the old point of
+ * contact on: points before it can never be touched again. So the total work is linear in the
+ * number of segments.
  */
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ void vmpt_fit_line_clear(struct vmpt_fit_line *line)
 	line->upper.start = line->upper.end = line->lower.start = line->lower.end = 0;
 }
 
-/* Over 0: the slope of a to b is less than that of c to d. Both go to the right. */
+/* Positive: the slope of a to b is less than that of c to d. Both go to the right. */
 static int steeper(const struct vmpt_fit_line_point *a, const struct vmpt_fit_line_point *b,
 		   const struct vmpt_fit_line_point *c, const struct vmpt_fit_line_point *d)
 {
@@ -96,7 +96,7 @@ static bool add_more(struct vmpt_fit_line *line, const struct vmpt_fit_line_poin
 {
 	struct vmpt_fit_line_point *flat = line->flat, *steep = line->steep;
 
-	/* Below the flattest line, or above the steepest, there is none. */
+	/* Below the flattest or above the steepest line there is none. */
 	if (steeper(&flat[0], high, &flat[0], &flat[1]) > 0 ||
 	    steeper(&steep[0], &steep[1], &steep[0], low) > 0)
 		return false;
@@ -119,7 +119,7 @@ bool vmpt_fit_line_add(struct vmpt_fit_line *line, s64 x, s64 lo, s64 hi, u32 ta
 
 	if (line->count && x < line->last)
 		return false;
-	/* With the same x only one of them can be a corner of the line's way: both must fit. */
+	/* With the same x only one of them can be a corner of the line: both must fit. */
 	if (line->count && x == line->last) {
 		if (lo > line->last_hi || hi < line->last_lo)
 			return false;

@@ -14,7 +14,7 @@ u64 vmpt_tsc_to_guest(const struct vmpt_tsc_map *map, u64 host)
 /* The first host TSC whose scaled value is @scaled or more. */
 static unsigned __int128 unscale(const struct vmpt_tsc_map *map, unsigned __int128 scaled)
 {
-	/* scaled < 2^79, and the 48 bits below the point: in two steps. */
+	/* scaled < 2^79, with 48 fraction bits: in two steps. */
 	unsigned __int128 whole = scaled / map->multiplier, rest = scaled % map->multiplier;
 	unsigned __int128 low = (rest << 48) + map->multiplier - 1;
 

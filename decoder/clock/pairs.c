@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One walk over a stream: pairs of guests' TSC packets and the host's time, with the run (from VM
- * entry to VM exit, as far as the packets tell) that each was made in: a VMM changes a map between
- * two runs.
+ * One walk over a stream: pairs of guests' TSC packets and the host's time, each with its run (from
+ * VM entry to VM exit, as far as the packets show it): a VMM changes a map between two runs.
  */
 #include <stdlib.h>
 
@@ -14,7 +13,7 @@
 struct seen {
 	u64 offset;
 	u64 run_from, run_to; /* run_to ~0: it goes on */
-	bool assumed;	      /* whose it is */
+	bool assumed;	      /* the owner is */
 };
 
 struct collector {
@@ -23,13 +22,13 @@ struct collector {
 	u32 index;
 	int err;
 	struct vmpt_clock clock;
-	/* the run at work */
+	/* the current run */
 	struct vmpt_owner owner;
 	u64 run_from, last; /* last: estimate of the item before */
-	size_t run_first;   /* pairs from here on are of it, or are not told yet */
+	size_t run_first;   /* pairs from here on are of it, or their run is not known yet */
 	size_t placed;	    /* pairs whose run is known */
-	size_t open;	    /* no pair before this one has an open end that may still be closed */
-	/* TSC packets of this batch and the last one before: a pair comes late */
+	size_t open;	    /* no pair before this one has an open end that can still be closed */
+	/* TSC packets of this batch, and the last one before it: a pair comes late */
 	struct seen *seen;
 	size_t seen_count, seen_room, seen_open;
 	u64 vmcs_used; /* 1 + the index in pairs->vmcs[] used last; 0: none */
@@ -47,7 +46,7 @@ void vmpt_pairs_free(struct vmpt_pairs *pairs)
 
 /* ---- thinning ---- */
 
-/* Drop every other pair; what it stood for counts with its neighbour. */
+/* Drop every other pair; its weight is added to its neighbour's. */
 static size_t halve(struct vmpt_fit_pair *at, size_t n)
 {
 	size_t i, left = 0;
@@ -95,7 +94,7 @@ static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 	struct vmpt_pairs *p = c->pairs;
 	struct vmpt_fit_pair *at;
 
-	/* A run with so many TSC packets: what it has is enough. */
+	/* A run with this many TSC packets has enough. */
 	if (p->count >= 2 * c->limit || c->err)
 		return;
 	c->err = vmpt_reserve(&p->at, &p->room, p->count + 1);
@@ -104,7 +103,7 @@ static void on_pair(void *opaque, const struct vmpt_tsc_pair *pair)
 	at = &p->at[p->count++];
 	*at = (struct vmpt_fit_pair){ .pair = *pair, .weight = 1 };
 	at->pair.stream = c->index;
-	/* Bits 63:56 are nobody's. */
+	/* Bits 63:56 are undefined. */
 	at->pair.guest &= (1ULL << 56) - 1;
 }
 
@@ -121,7 +120,7 @@ static void see(struct collector *c, u64 offset)
 		(struct seen){ offset, c->run_from, ~0ULL, c->owner.sure != VMPT_KNOWN };
 }
 
-/* Behind a batch: each pair that came gets its TSC packet's run. */
+/* After a batch: each reported pair gets the run of its TSC packet. */
 static void place_pairs(struct collector *c)
 {
 	struct vmpt_pairs *p = c->pairs;
@@ -159,7 +158,7 @@ static void end_run(struct collector *c)
 	c->run_from = c->last;
 }
 
-/* The time is bounded again: a pair before it was made before. */
+/* The time is bounded again: a pair before it was made earlier. */
 static void close_pairs(struct collector *c, u64 offset, u64 latest)
 {
 	struct vmpt_pairs *p = c->pairs;
@@ -198,7 +197,7 @@ static void count_tsc(struct collector *c, u64 vmcs)
 	p->vmcs[found].tscs++;
 }
 
-/* Item @i says something of time, and the clock has been fed with it. */
+/* Item @i is a time item, and the clock has been fed with it. */
 static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t i)
 {
 	const struct vmpt_item *item = &batch->items[i];
@@ -237,7 +236,7 @@ static void walk_stretch(struct collector *c, const struct vmpt_batch *batch, si
 		end = to - i < CLOCK_BLOCK ? to : i + CLOCK_BLOCK;
 		n = clock_find(batch->items, i, end, vmpt_time_kinds, at);
 		for (k = 0; k < n;) {
-			/* The most, and of no interest but for a pair that waits. */
+			/* The most frequent ones, needed only for a waiting pair. */
 			if (batch->items[at[k]].kind == VMPT_PT_CYC && c->open == c->pairs->count) {
 				k = clock_take_cycs(&c->clock, batch->items, at, k, n);
 				continue;
@@ -288,7 +287,7 @@ static int on_batch(struct collector *c, const struct vmpt_stream *stream,
 
 /*
  * Where several guests run without the host between them, VMPTRLD makes no packet and an owner is
- * assumed (docs/vm-tracking.md): a TSC may be another's. Those that are proved are enough.
+ * assumed (docs/vm-tracking.md): a TSC may be another guest's. Those of proved owners are enough.
  */
 static void drop_assumed(struct vmpt_pairs *p)
 {

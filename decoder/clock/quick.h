@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The clock's loop over many items. Nobody can foresee which item is next, so there is no branch on
- * it where it can be helped: first the items that say something of time are found, then those that
- * are the most by far (CYCs, and TIP.PGEs and TIP.PGDs, which say nothing of it) are taken up to
- * the first other one, with the clock's state in registers.
+ * The clock's loop over many items. The next item's kind is unpredictable, so branches on it are
+ * avoided: first find the items that matter for time, then take the most frequent ones (CYCs, and
+ * TIP.PGEs and TIP.PGDs, which do not matter) up to the first other one, with the clock's state in
+ * registers.
  */
 #ifndef VMPT_DECODER_CLOCK_QUICK_H
 #define VMPT_DECODER_CLOCK_QUICK_H
 
 #include "decoder/clock/walk.h"
 
-/* Items looked at in one go. */
+/* Items scanned at once. */
 #define CLOCK_BLOCK 512
 
 /*
- * The numbers of those of @items in [@from, @to), CLOCK_BLOCK at the most, whose kind is 1 in
- * @wanted. Returns how many; @at has room for one more.
+ * Indices of those of @items in [@from, @to), at most CLOCK_BLOCK, whose kind is 1 in @wanted.
+ * Returns their number; @at has room for one more.
  */
 static inline size_t clock_find(const struct vmpt_item *items, size_t from, size_t to,
 				const u8 *wanted, u32 *at)
@@ -54,8 +54,7 @@ static inline __attribute__((always_inline)) clock_word clock_word_of(const stru
 	return (clock_word){ t->tsc, bounds };
 }
 
-/* So many times are written at once: items that are not of time are few between two in most cases.
- */
+/* Number of times written at once: mostly there are few other items between two time items. */
 #define CLOCK_PUTS 8
 
 /* The times of items [@from, @to). */
@@ -74,8 +73,8 @@ static inline void clock_put_some(struct vmpt_time *times, size_t from, size_t t
 }
 
 /*
- * The times of items [@i, @to), and of the one before if @and_before. CLOCK_PUTS from there on may
- * be written, to be put right later.
+ * Write the times of items [@i, @to), and of the one before if @and_before. Up to CLOCK_PUTS times
+ * from there on may be overwritten, to be corrected later.
  */
 static inline __attribute__((always_inline)) void
 clock_put(struct vmpt_time *times, size_t i, size_t and_before, size_t to, clock_word time)
@@ -94,9 +93,9 @@ clock_put(struct vmpt_time *times, size_t i, size_t and_before, size_t to, clock
 		clock_put_some(times, i + CLOCK_PUTS - 1, to, time);
 }
 
-/* ---- those that are the most ---- */
+/* ---- the most frequent items ---- */
 
-/* No item has that number. */
+/* No item has this number. */
 #define CLOCK_NO_CYC (~(size_t)0)
 
 static inline bool clock_is_most(unsigned int kind)
@@ -107,15 +106,15 @@ static inline bool clock_is_most(unsigned int kind)
 }
 
 /*
- * So many ticks a cycle, and cycles of a CYC (less where there is no late bound), at the most: in a
- * block nothing overflows, and no bound is longer than a struct vmpt_time tells.
+ * Maximum ticks per cycle and cycles of a CYC (less where there is no late bound): within them
+ * nothing overflows in a block, and every bound fits into a struct vmpt_time.
  */
 #define CLOCK_RATIO_MAX	      (8ULL << CLOCK_RATIO_BITS)
 #define CLOCK_CYCLES_MAX      (1ULL << 26)
 #define CLOCK_CYCLES_MAX_OPEN (1ULL << 19)
 #define CLOCK_SPAN_MAX	      (1ULL << 31)
 
-/* Whether that holds. */
+/* Whether these limits hold. */
 static inline bool clock_is_narrow(const struct vmpt_clock *c)
 {
 	_Static_assert(CLOCK_RATIO_MAX * CLOCK_CYCLES_MAX <= ~0ULL / (2 * CLOCK_BLOCK), "part");
@@ -125,14 +124,14 @@ static inline bool clock_is_narrow(const struct vmpt_clock *c)
 }
 
 /*
- * Whether it does, and .next is what a CYC of no cycles makes: then a packet that is not of time is
- * the same. Behind clock_take_mtc() it is.
+ * Whether they hold, and .next is the result of a CYC of no cycles: then a packet that is no time
+ * item is the same. This is so after clock_take_mtc().
  */
 static inline bool clock_is_plain(const struct vmpt_clock *c)
 {
 	u64 est = c->base < c->hi ? c->base : c->hi - 1, bounds;
 
-	/* No time is known, and none of these makes one known. */
+	/* No time is known, and none of these items makes one known. */
 	if (!c->known)
 		return c->ratio < CLOCK_RATIO_MAX && c->next.tsc == VMPT_TIME_NONE;
 	memcpy(&bounds, &c->next.early, sizeof(bounds));
@@ -142,16 +141,19 @@ static inline bool clock_is_plain(const struct vmpt_clock *c)
 }
 
 /*
- * Take items @at[@k] on as long as they are of those, and the clock is plain; @at[@n] is behind the
- * last one. Returns the first that is not taken. @times of @b's items are filled up to the next
- * item of time. @behind: number of the item behind the CYC that was last, or CLOCK_NO_CYC.
+ * Take items from @at[@k] on while they are of the most frequent kinds and the clock is plain;
+ * @at[@n] is after the last one. Returns the first that is not taken. @times of @b's items are
+ * filled up to the next time item. @after_cyc: number of the item after the last CYC, or
+ * CLOCK_NO_CYC.
  */
 static inline __attribute__((always_inline)) size_t
 clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at, size_t k, size_t n,
-		struct vmpt_time *times, size_t *behind)
+		struct vmpt_time *times, size_t *after_cyc)
 {
 	const bool open = c->hi == CLOCK_OPEN;
-	/* An estimate's bounds are hi - est above est - lo, or all ones above that, or only those.
+	/*
+	 * An estimate's bounds are hi - est in the high and est - lo in the low half; either may be
+	 * all ones.
 	 */
 	const u64 bounds =
 		!c->known ? ~0ULL : (open ? (u64)VMPT_TIME_OPEN << 32 : c->hi << 32) - c->lo;
@@ -160,7 +162,7 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 	const u64 last = c->hi - 1, base = c->base, part = c->base_part, ratio = c->ratio;
 	const struct vmpt_item *items = b->items;
 	u64 est = c->known ? c->est : VMPT_TIME_NONE, cycles = 0, cycs = 0, now;
-	size_t i = at[k], first = k, other = CLOCK_NO_CYC, was = *behind;
+	size_t i = at[k], first = k, other = CLOCK_NO_CYC, was = *after_cyc;
 
 	while (k < n) {
 		size_t next = at[k + 1], and_before = i == was;
@@ -199,13 +201,13 @@ clock_take_most(struct vmpt_clock *c, const struct vmpt_batch *b, const u32 *at,
 	now = bounds + est * factor;
 	memcpy(&c->next.early, &now, sizeof(now));
 	memcpy(&c->now.early, &now, sizeof(now));
-	*behind = was;
+	*after_cyc = was;
 	return k;
 }
 
 /*
- * Without times: take the CYCs of items @at[@k] on, which is one. Returns the first item that is
- * none; all of them move the estimate as the last one does.
+ * Without times: take the CYCs from @at[@k] on, which is one. Returns the first item that is none;
+ * all of them move the estimate just as the last one does.
  */
 static inline size_t clock_take_cycs(struct vmpt_clock *c, const struct vmpt_item *items,
 				     const u32 *at, size_t k, size_t n)

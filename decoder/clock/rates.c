@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The rates of the clocks: told by a perf.data, or found in a trace's packets (SDM 3 33.8.3).
+ * The rates of the clocks: given by a perf.data, or derived from a trace's packets (SDM 3 33.8.3).
  *
- * TMAs have 16 bits of CTC, and the MTCs between two of them say how often it went round, if
- * MTCFreq is the right one: the MTC behind a TMA is the next after its CTC, and the CTC of the
- * next TMA is where they count to. What most TMAs fit is taken. P is then the TSC's ticks between
- * two TMAs over those of CTC, to a few ticks in all of them: the fraction with the smallest
- * denominator within that, as CPUID.15H has it.
+ * TMAs have 16 bits of CTC, and the MTCs between two of them show how often it wrapped, if MTCFreq
+ * is right: the MTC after a TMA is the next after its CTC, and they count up to the CTC of the next
+ * TMA. The value that fits most TMAs is used. P is then the TSC ticks between two TMAs divided by
+ * those of CTC, to a few ticks in total: the fraction with the smallest denominator within that
+ * range, as in CPUID.15H.
  */
 #include <stdlib.h>
 
 #include "arch/pt-regs.h"
 #include "decoder/vmpt-clock.h"
 
-/* Enough to know, and how far it is looked for. */
+/* Records that are enough, and the limit of the search. */
 #define RECORDS 1024
 #define BYTES	(64ULL << 20)
-/* CTCs that P is found by at least */
+/* Minimum number of CTCs to derive P from */
 #define CTCS_MIN 64
-/* TMAs that P is to hold for before another that was told is wrong */
+/* TMAs for which P must hold before a different given value is wrong */
 #define SPANS_MIN 3
-/* The most that a guest's TSC may be scaled, up or down, before it is the told P that is wrong */
+/* Maximum scaling of a guest's TSC, up or down; beyond it the given P is wrong */
 #define SCALE_MAX 16
 #define FAST_MAX  0x1ff
 
@@ -41,9 +41,9 @@ void vmpt_rates_from_info(struct vmpt_rates *rates, const struct vmpt_trace_info
 /* A TSC with its TMA, and the MTCs since the one before. */
 struct record {
 	u64 tsc;
-	u64 who; /* whose TSC: 0 the host's, else a VMCS with bit 0 set */
+	u64 who; /* owner of the TSC: 0 the host, else a VMCS with bit 0 set */
 	u16 ctc, fast;
-	u32 mtcs;   /* the last is so many later than the first */
+	u32 mtcs;   /* MTCs from the first to the last */
 	u8 first;   /* payload, if any */
 	bool any;   /* there are MTCs */
 	bool whole; /* no MTC can have been lost since the record before, if that is .prev */
@@ -52,15 +52,15 @@ struct record {
 struct finder {
 	struct record *record;
 	size_t count;
-	struct record next; /* under way */
-	u8 mtc;		    /* the last one's payload */
+	struct record next; /* being filled */
+	u8 mtc;		    /* payload of the last one */
 	bool in_psb, tsc_last, cyc_last, counting;
 	u64 cbr, cycles;
 	/* between MTCs with CYCs right before them, and the same CBR: sums */
 	u64 sum_cbr, sum_cycles, sum_mtcs;
 };
 
-/* ---- what there is ---- */
+/* ---- collecting records ---- */
 
 static void lose(struct finder *f)
 {
@@ -175,16 +175,16 @@ static int collect(struct finder *f, const struct vmpt_stream *stream,
 	return ret < 0 ? ret : 0;
 }
 
-/* ---- what it tells ---- */
+/* ---- deriving the rates ---- */
 
-/* How far CTC went from @a to @b, by MTCFreq @freq. False: they do not fit that. */
+/* CTCs from @a to @b with MTCFreq @freq. False: they do not fit it. */
 static bool ctcs_between(const struct record *a, const struct record *b, unsigned int freq,
 			 u64 *ctcs)
 {
 	u64 from = a->ctc >> freq, mtcs = 0, low = vmpt_mask64(freq < 8 ? 8 : 16 - freq);
 
 	if (b->any) {
-		/* An MTC may come right behind a TMA with the CTC it is for. */
+		/* An MTC may come right after a TMA with the same CTC. */
 		if (((b->first - from) & low) > 1)
 			return false;
 		mtcs = b->mtcs + 1;
@@ -202,10 +202,10 @@ static bool less(const struct ratio *a, const struct ratio *b)
 	return (unsigned __int128)a->num * b->den < (unsigned __int128)b->num * a->den;
 }
 
-/* How MTCFreq fits, and what P is by it. */
+/* How MTCFreq fits, and the resulting P. */
 struct mtc_fit {
 	u64 good, bad;
-	struct ratio lo, hi; /* of the longest way without a loss */
+	struct ratio lo, hi; /* of the longest stretch without a loss */
 	u64 ctcs;	     /* of that */
 	u64 ticks, slack;
 	u16 fast; /* the highest that is not saturated */
@@ -225,7 +225,7 @@ static u64 edge_of(const struct record *r)
 	return r->tsc - (r->fast < FAST_MAX ? r->fast : 0);
 }
 
-/* From @first on to @last: @ctcs. */
+/* The stretch from @first to @last has @ctcs CTCs. */
 static void take_way(struct mtc_fit *fit, const struct record *first, const struct record *last,
 		     u64 ctcs)
 {
@@ -263,7 +263,7 @@ static void fit_freq(const struct finder *f, u64 who, unsigned int freq, struct 
 		}
 		fit->good += r[i].any;
 		sum += ctcs;
-		/* A way begins and ends with a TSC of the same clock. */
+		/* A stretch begins and ends with a TSC of the same clock. */
 		while (first < i && r[first].who != who) {
 			first++;
 			if (first < i && ctcs_between(&r[first - 1], &r[first], freq, &ctcs))
@@ -295,7 +295,7 @@ static struct ratio simplest(struct ratio lo, struct ratio hi)
 				       last.den * whole + before.den };
 		before = last;
 		last = next;
-		/* Upside down the bounds change places. */
+		/* Inverted, the bounds swap. */
 		next = (struct ratio){ lo.den, rest };
 		lo = (struct ratio){ hi.den, hi.num % hi.den };
 		hi = next;
@@ -304,7 +304,7 @@ static struct ratio simplest(struct ratio lo, struct ratio hi)
 	}
 }
 
-/* P of what @fit has; false: it does not tell, or cannot be. */
+/* P from @fit; false: unknown or impossible. */
 static bool ratio_of(const struct mtc_fit *fit, struct ratio *p)
 {
 	if (fit->ctcs < CTCS_MIN || !fit->lo.num || fit->slack > fit->ticks / 1000)
@@ -320,11 +320,11 @@ static bool ratio_of(const struct mtc_fit *fit, struct ratio *p)
 	return !fit->saturated || p->num / p->den >= FAST_MAX;
 }
 
-/* Whether P that was told is what @fit has. */
+/* Whether the given P agrees with @fit. */
 static bool agrees(const struct mtc_fit *fit, const struct vmpt_rates *rates)
 {
 	struct ratio p = { rates->tsc_num, rates->tsc_den };
-	/* A told P may be that of another clock's unit by some ppm. */
+	/* A given P may be off by some ppm, being of another unit's clock. */
 	u64 room = fit->slack + fit->ticks / 10000;
 	struct ratio lo = { fit->ticks > room ? fit->ticks - room : 0, fit->ctcs };
 	struct ratio hi = { fit->ticks + room, fit->ctcs };
@@ -332,7 +332,7 @@ static bool agrees(const struct mtc_fit *fit, const struct vmpt_rates *rates)
 	return fit->ctcs && !less(&p, &lo) && !less(&hi, &p);
 }
 
-/* Whose TSCs count: the host's, or those of the guest that has the most. */
+/* Whose TSCs to use: the host's, or those of the guest with the most. */
 static u64 choose_clock(const struct finder *f)
 {
 	u64 best = 0, best_count = 0, count;
@@ -341,7 +341,7 @@ static u64 choose_clock(const struct finder *f)
 	for (i = 0; i < f->count; i++)
 		if (!f->record[i].who && ++best_count >= 2)
 			return 0;
-	/* Most of them is one of the first ones, too. */
+	/* The most frequent one is among the first ones, too. */
 	best_count = 0;
 	for (i = 0; i < f->count && i < 64; i++) {
 		for (j = 0, count = 0; j < f->count; j++)
@@ -354,7 +354,7 @@ static u64 choose_clock(const struct finder *f)
 	return best;
 }
 
-/* TMAs of @who whose ticks since the one before are those of @p, and those whose are not. */
+/* TMAs of @who whose ticks since the one before agree with @p, and those that do not. */
 struct spans {
 	u64 good, bad;
 };
@@ -389,7 +389,7 @@ static struct spans spans_of(const struct finder *f, u64 who, unsigned int freq,
 	return spans;
 }
 
-/* Whether between most TMAs of @who P is @p; not so if the TSC was written on the way. */
+/* Whether P is @p between most TMAs of @who; it is not if the TSC was written meanwhile. */
 static bool holds_for(const struct finder *f, u64 who, unsigned int freq, const struct ratio *p)
 {
 	struct spans spans = spans_of(f, who, freq, p);
@@ -403,8 +403,8 @@ static bool fits(const struct mtc_fit *fit)
 }
 
 /*
- * Several MTCFreq may fit: the one that most say, and of those the lowest. False: none does, with
- * what @rates has already.
+ * Several MTCFreq may fit: use the lowest of those that most records support. False: none fits what
+ * @rates has already.
  */
 static bool choose_rates(const struct finder *f, u64 who, struct vmpt_rates *rates)
 {
@@ -439,8 +439,8 @@ static bool choose_rates(const struct finder *f, u64 who, struct vmpt_rates *rat
 }
 
 /*
- * Whether the P of @given is another than @found's, by the way as a whole and by most spans. By a
- * guest's TSC it may be: that is scaled; but no processor is that much faster than another.
+ * Whether the P of @given differs from @found's, over the whole stretch and by most spans. With a
+ * guest's TSC it may: that is scaled, but no processor is that much faster than another.
  */
 static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates *given,
 			const struct vmpt_rates *found)
@@ -457,8 +457,8 @@ static bool other_ratio(const struct finder *f, u64 who, const struct vmpt_rates
 }
 
 /*
- * Fill what @rates lacks; what it has and the packets clearly contradict goes to @wrong, and what
- * they say is taken. False: the packets do not tell.
+ * Fill unknown @rates. Given values that the packets clearly contradict go to @wrong and are
+ * replaced by the packets'. False: the packets do not determine the rates.
  */
 static bool judge(const struct finder *f, struct vmpt_rates *rates, struct vmpt_rates_wrong *wrong)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A decoder whose batches have a time for each item: vmpt_clock beside vmpt_batch_next(), or for
- * RTIT the RTIT clock, whose time is the hardware TSC.
+ * A decoder whose batches have a time for each item: vmpt_clock along with vmpt_batch_next(), or
+ * for RTIT the RTIT clock, whose time is the hardware TSC.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 struct vmpt_timed {
 	struct vmpt_decoder *dec;
 	const struct vmpt_stream *stream;
-	/* PT's or RTIT's: fill .time of all items, .back and .back_item. */
+	/* of PT or RTIT: fill .time of all items, .back and .back_item. */
 	void (*time_batch)(struct vmpt_timed *t, struct vmpt_timed_batch *batch);
 	struct vmpt_time *time;
 	size_t room;
@@ -93,7 +93,7 @@ static void rtit_batch(struct vmpt_timed *t, struct vmpt_timed_batch *batch)
 		counts->backs++;
 		if (batch->back)
 			continue;
-		/* An STS is exact, and far below it is a TSC that was written. */
+		/* An STS is exact; if it is far below the last one, the TSC was written. */
 		batch->back = kind == VMPT_ITEM_RTIT + VMPT_RTIT_STS ? VMPT_BACK_TSC_RESET
 								     : VMPT_BACK_CONTRADICTION;
 		batch->back_item = i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Walking a clock over a batch without a time for each item: the items that are the most are dealt
- * with here, inline, and who walks asks for the time where it needs it.
+ * Walking a clock over a batch without a time for each item: the most frequent items are handled
+ * here, inline, and the caller reads the time where it needs it.
  */
 #ifndef VMPT_DECODER_CLOCK_WALK_H
 #define VMPT_DECODER_CLOCK_WALK_H
@@ -15,22 +15,22 @@ static inline bool clock_is_timed(const struct vmpt_item *item)
 	return vmpt_time_kinds[item->kind];
 }
 
-/* Whether nothing but PADs is between item @i and the CYC before it. */
-bool vmpt_clock_pads_behind_cyc(const struct vmpt_batch *batch, size_t i);
+/* Whether only PADs are between item @i and the CYC before it. */
+bool vmpt_clock_pads_after_cyc(const struct vmpt_batch *batch, size_t i);
 
-/* Item @i is the first of time behind a CYC: whether that still belongs to it. */
-static inline bool clock_is_behind_cyc(const struct vmpt_batch *b, size_t i)
+/* Item @i is the first time item after a CYC: whether the CYC belongs to it. */
+static inline bool clock_is_after_cyc(const struct vmpt_batch *b, size_t i)
 {
 	const struct vmpt_item *before = &b->items[i] - 1;
 	bool run;
 
 	if (!i)
 		return true;
-	/* Nobody can foresee what is before, but that it is seldom a PAD: that is the branch. */
+	/* The item before is unpredictable, except that it is seldom a PAD: branch on that. */
 	run = before->kind == VMPT_ITEM_RUN;
 	if (__builtin_expect(
 		    (before->kind == VMPT_PT_PAD) | (run & !b->data[run ? before->offset : 0]), 0))
-		return vmpt_clock_pads_behind_cyc(b, i);
+		return vmpt_clock_pads_after_cyc(b, i);
 	return before->kind == VMPT_PT_CYC;
 }
 
@@ -49,8 +49,10 @@ static inline void clock_cyc(struct vmpt_clock *c, u64 cycles)
 	clock_settle(c, c->base < c->hi ? c->base : c->hi - 1);
 }
 
-/* Item @i, an MTC, if it is a later one than the last and nothing contradicts it: true, and all is
- * done. */
+/*
+ * Take item @i, an MTC, if it is later than the last and nothing contradicts it: true, and all is
+ * done.
+ */
 static inline __attribute__((always_inline)) bool
 clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 {
@@ -67,7 +69,7 @@ clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 		return false;
 	}
 	mid = x->edge + x->slack / 2;
-	behind_cyc = clock_is_behind_cyc(b, i);
+	behind_cyc = clock_is_after_cyc(b, i);
 	if (c->cyc_last & behind_cyc) {
 		if (later != 1 || c->doubt)
 			c->spanning = false;
@@ -90,7 +92,7 @@ clock_take_mtc(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 	return true;
 }
 
-/* Item @i, if it is one of those that are the most. True: that is all. */
+/* Take item @i if it is of the most frequent kinds. True: done. */
 static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_batch *b, size_t i)
 {
 	const struct vmpt_item *item = &b->items[i];
@@ -125,13 +127,13 @@ static inline bool clock_plain(struct vmpt_clock *c, const struct vmpt_batch *b,
 /* All of the batch has been fed. */
 void vmpt_clock_batch_end(struct vmpt_clock *clock, const struct vmpt_batch *batch);
 /*
- * Tell the clock of the gaps of @stream before item @i. Returns the item up to which there is no
- * other one.
+ * Pass the gaps of @stream before item @i to the clock. Returns the item up to which there are no
+ * others.
  */
 size_t vmpt_clock_gaps(struct vmpt_clock *clock, const struct vmpt_stream *stream,
 		       const struct vmpt_batch *batch, size_t i);
 
-/* Item @i of the batch, which clock_is_timed(). Its time is then .now, later ones have .next. */
+/* Item @i of the batch, a clock_is_timed() one. Its time is then .now, later ones have .next. */
 static inline __attribute__((always_inline)) void clock_feed(struct vmpt_clock *c,
 							     const struct vmpt_batch *b, size_t i)
 {
@@ -140,7 +142,7 @@ static inline __attribute__((always_inline)) void clock_feed(struct vmpt_clock *
 	if (clock_plain(c, b, i))
 		return;
 	if (c->cyc_last && item->kind == VMPT_PT_MTC)
-		c->cyc_last = clock_is_behind_cyc(b, i);
+		c->cyc_last = clock_is_after_cyc(b, i);
 	vmpt_clock_feed(c, item, b->base + item->offset, &b->owner);
 }
 

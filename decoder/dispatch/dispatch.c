@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The public decoder and splitter: open chooses PT or RTIT by the stream, once; every other call
- * goes through the table that it chose.
+ * The public decoder and splitter: open chooses PT or RTIT by the stream; all other calls go
+ * through the table chosen then.
  */
 #include "decoder/isa.h"
 

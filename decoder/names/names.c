@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Names of VMCSs on a kernel that says nothing of them: a guest's run is joined with the thread
- * that was on its CPU then, which is a vCPU's of a VMM. Each run is a vote; a VMCS page is freed
- * and used again, so votes are counted by time, and a few against many are taken for mistakes.
+ * Names of VMCSs on a kernel that does not report them: a guest's run is matched with the thread
+ * that was on its CPU then, a vCPU thread of a VMM. Each run is a vote; a VMCS page is freed and
+ * reused, so votes are counted by time, and a small minority is considered wrong.
  */
 #include <stdlib.h>
 
@@ -12,20 +12,20 @@
 #include "util/search.h"
 
 #define CPU_MAX	     65535
-#define NOBODY	     (-1) /* of a mark: it is not known who runs from here on */
-#define MINORITY     4	  /* between two that agree: so many times fewer is a mistake */
-#define EDGE_FEW     3	  /* at either end: fewer than this ... */
-#define EDGE_RATIO   10	  /* ... beside so many times more */
+#define NOBODY	     (-1) /* of a mark: the running thread is not known from here on */
+#define MINORITY     4	  /* between two that agree: at most 1/MINORITY of their runs is wrong */
+#define EDGE_FEW     3	  /* at either end: fewer runs than this ... */
+#define EDGE_RATIO   10	  /* ... next to this many times more are wrong */
 #define TSC_PKT_BITS 56
 
-/* From here on @tid runs on @cpu, up to @until. */
+/* From here on, up to @until, @tid runs on @cpu. */
 struct mark {
 	int cpu, tid;
 	u64 tsc, until;
 	size_t order;
 };
 
-/* Runs in a row of one VMCS with one thread. */
+/* Consecutive runs of one VMCS with one thread. */
 struct vmcs_segment {
 	u64 vmcs, from, to;
 	size_t thread;
@@ -65,7 +65,7 @@ static int by_vmcs(const void *x, const void *y)
 	return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* @tsc with the bits above a TSC packet's that bring it nearest to the events. */
+/* @tsc with the bits above a TSC packet's set to be nearest to the events. */
 static u64 near_events(const struct vmpt_names *n, u64 tsc)
 {
 	u64 ahead = (tsc - n->base) << (64 - TSC_PKT_BITS);
@@ -73,9 +73,9 @@ static u64 near_events(const struct vmpt_names *n, u64 tsc)
 	return n->base + (u64)((s64)ahead >> (64 - TSC_PKT_BITS));
 }
 
-/* ---- who runs on a CPU ---- */
+/* ---- the thread on a CPU ---- */
 
-/* What @event says of the thread on its CPU: false: nothing. */
+/* The thread on the event's CPU; false: not known from @event. */
 static bool event_thread(const struct vmpt_event *event, int *tid)
 {
 	*tid = event->tid;
@@ -165,8 +165,8 @@ void vmpt_names_close(struct vmpt_names *names)
 /* ---- votes ---- */
 
 /*
- * The thread that was on @cpu for the whole of a run, of which [@from, @to] is known to be part, or
- * which is known to lie in there: no other may have been seen between.
+ * The thread that was on @cpu for the whole of a run. [@from, @to] is a part of the run, or
+ * contains it: no other thread may have been seen in it.
  */
 static size_t thread_of(const struct vmpt_names *n, int cpu, u64 from, u64 to)
 {
@@ -216,7 +216,9 @@ int vmpt_names_run(struct vmpt_names *names, u64 vmcs, int cpu, const struct vmp
 	from = first + start->late;
 	to = end->early == VMPT_TIME_OPEN ? 0 : last - end->early;
 	if (from > to) {
-		/* Shorter than its times are sure: all that its start may be is to be one thread's.
+		/*
+		 * Shorter than the error of its times: one thread must cover the range of its
+		 * start.
 		 */
 		if (start->early == VMPT_TIME_OPEN)
 			return 0;
@@ -234,7 +236,7 @@ static u32 sum(u32 a, u32 b)
 	return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
-/* The runs of @from speak against @to, and are gone. */
+/* The runs of @from count against @to. */
 static void overrule(struct vmcs_segment *to, const struct vmcs_segment *from)
 {
 	to->against = sum(to->against, sum(from->runs, from->against));
@@ -249,8 +251,8 @@ static void join(struct vmcs_segment *to, const struct vmcs_segment *from)
 }
 
 /*
- * Segments of one VMCS, by time: neighbours of one thread become one, and few between many that
- * agree are overruled. Returns how many are left.
+ * Segments of one VMCS, by time: adjacent ones of one thread are merged, and a few runs between
+ * many that agree are overruled. Returns the number left.
  */
 static size_t settle(struct vmcs_segment *s, size_t count)
 {
@@ -271,7 +273,7 @@ static size_t settle(struct vmcs_segment *s, size_t count)
 	return n;
 }
 
-/* Few at an end beside many are a mistake too, unless the others' thread was not there. */
+/* Few runs at an end next to many are wrong too, unless the others' thread did not exist then. */
 static bool is_stray(const struct vmpt_names *n, const struct vmcs_segment *few,
 		     const struct vmcs_segment *many)
 {
@@ -320,7 +322,7 @@ static int name_vmcs(struct vmpt_names *n, struct vmcs_segment *s, size_t count)
 	for (i = 0; !ret && i < count; i++) {
 		u64 from = i ? s[i].from : 0, to = i + 1 < count ? s[i + 1].from : ~0ULL;
 
-		/* Two at once: one of them is wrong. */
+		/* Two at the same time: one of them is wrong. */
 		if (from == to)
 			overrule(&s[i + 1], &s[i]);
 		else

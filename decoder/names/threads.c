@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Threads that may run guests. Their numbers are used again: each life is a thread of its own.
- */
+/* Threads that may run guests. Thread ids are reused: each lifetime is a thread of its own. */
 #include "decoder/names/threads.h"
 
 #include <stdio.h>
@@ -11,7 +9,7 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* An event that says something of a thread. */
+/* An event about a thread. */
 struct thread_event {
 	int tid;
 	size_t event;
@@ -81,7 +79,7 @@ static struct vm_thread *add_thread(struct vm_threads *n, int tid, u64 from)
 	return t;
 }
 
-/* By thread number, then by time: each event belongs to the thread that was born last. */
+/* By thread id, then by time: each event belongs to the thread created last. */
 static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
 			const struct thread_event *places, size_t count)
 {
@@ -92,7 +90,10 @@ static int make_threads(struct vm_threads *n, const struct vmpt_event *events,
 		const struct vmpt_event *e = &events[places[i].event];
 		bool same = t && t->tid == places[i].tid;
 
-		/* What ends on its own CPU is switched out for the last time behind its end. */
+		/*
+		 * A thread that ends on its own CPU is switched out for the last time after its
+		 * end.
+		 */
 		if (same && t->to != ~0ULL && e->kind == VMPT_EVENT_SWITCH_OUT)
 			continue;
 		if (!same || t->to != ~0ULL || (e->kind == VMPT_EVENT_FORK && e->tsc))
@@ -131,9 +132,9 @@ size_t vmpt_vm_threads_at(const struct vm_threads *n, int tid, u64 tsc)
 	return next && t[next - 1].tid == tid ? next - 1 : VM_THREAD_NONE;
 }
 
-/* ---- what was told ---- */
+/* ---- given threads ---- */
 
-/* Ticks between the time that was told and the thread's life. */
+/* Ticks between the given time and the thread's lifetime. */
 static u64 apart(const struct vmpt_given_thread *given, const struct vm_thread *t)
 {
 	if (given->to < t->from)
@@ -148,7 +149,7 @@ static void hear(struct vm_threads *n, const struct vmpt_names_options *o)
 	for (i = 0; i < o->given_count; i++) {
 		const struct vmpt_given_thread *given = &o->given[i];
 
-		/* A number that was used again: the one that lived then, or next to it */
+		/* A reused id: take the thread alive then, or the nearest */
 		k = vmpt_vm_threads_at(n, given->tid, given->to);
 		if (k == VM_THREAD_NONE && given->tid > 0)
 			k = vmpt_vm_threads_at(n, given->tid, ~0ULL);
@@ -165,7 +166,7 @@ static void hear(struct vm_threads *n, const struct vmpt_names_options *o)
 	}
 }
 
-/* "COMM/PID": of the process' first thread, else the thread's own. */
+/* "COMM/PID": of the process's first thread, else the thread's own. */
 static int process_name(struct vm_threads *n, struct vm_thread *t)
 {
 	size_t first = t->pid > 0 ? vmpt_vm_threads_at(n, t->pid, t->to) : VM_THREAD_NONE;
@@ -178,7 +179,7 @@ static int process_name(struct vm_threads *n, struct vm_thread *t)
 	return t->vm ? 0 : -VMPT_E_NOMEM;
 }
 
-/* All that is known of each thread that may run guests. */
+/* Determine all that is known of each thread that may run guests. */
 static int settle_threads(struct vm_threads *n, const struct vmpt_names_options *o)
 {
 	size_t i;

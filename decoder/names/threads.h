@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Threads that may run guests, by the events of a trace and by what was told of them. */
+/* Threads that may run guests, from a trace's events and the given threads. */
 #ifndef VMPT_DECODER_VM_THREADS_H
 #define VMPT_DECODER_VM_THREADS_H
 
@@ -7,7 +7,7 @@
 
 #define VM_THREAD_NONE SIZE_MAX
 
-/* A thread from its start to its end: its number is used again. */
+/* A thread from its start to its end: ids are reused. */
 struct vm_thread {
 	int tid, pid, vcpu;
 	u64 from, to;
@@ -20,17 +20,17 @@ struct vm_thread {
 struct vm_threads {
 	struct vm_thread *list; /* by number, then by time */
 	size_t count;
-	bool strict; /* some are known to be vCPUs': no others are taken */
+	bool strict; /* some are known to be vCPU threads: use only those */
 };
 
 /*
- * Find all of @options' events. 0 or -VMPT_E_NOMEM; @threads, all zeros before, is to be closed in
- * any case. Names of threads are the events'.
+ * Find all threads in @options' events. 0 or -VMPT_E_NOMEM; @threads, all zeros before, must be
+ * closed in any case. Names of threads are owned by the events.
  */
 int vmpt_vm_threads_open(struct vm_threads *threads, const struct vmpt_names_options *options);
 void vmpt_vm_threads_close(struct vm_threads *threads);
 
-/* Thread number @tid at @tsc: its index, or VM_THREAD_NONE. */
+/* Thread with id @tid at @tsc: its index, or VM_THREAD_NONE. */
 size_t vmpt_vm_threads_at(const struct vm_threads *threads, int tid, u64 tsc);
 
 #endif

@@ -2,7 +2,7 @@
 /* Names of VMCSs from a whole trace: each stream's runs of guests, with their times. */
 #include "decoder/vmpt-events.h"
 
-/* What is open of a stream: packets of a guest in a row. */
+/* The open run of a stream: consecutive packets of a guest. */
 struct guest_run {
 	bool open;
 	u64 vmcs;
@@ -17,7 +17,7 @@ static int end_run(struct vmpt_names *names, struct guest_run *run, int cpu)
 	return open ? vmpt_names_run(names, run->vmcs, cpu, &run->start, &run->end) : 0;
 }
 
-/* One owner has all of a batch. */
+/* All of a batch has one owner. */
 static int take_batch(struct vmpt_names *names, struct guest_run *run,
 		      const struct vmpt_timed_batch *timed, int cpu)
 {

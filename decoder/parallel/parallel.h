@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Work on several parts of a stream at once, whatever wrote it: the planner (plan.c) cuts a stream
- * into spans, the pool (pool.c) runs jobs in threads and returns them in order.
+ * Decoding parts of a stream in parallel, for any isa: the planner (plan.c) splits a stream into
+ * spans, the pool (pool.c) runs jobs in threads and returns them in order.
  */
 #ifndef VMPT_DECODER_PARALLEL_H
 #define VMPT_DECODER_PARALLEL_H
@@ -22,32 +22,32 @@
 /* A stretch of a region. */
 struct vmpt_stretch {
 	u64 start, end, region_end;
-	bool first; /* of its region */
-	bool gap;   /* first, and the region begins behind a gap */
-	bool carry; /* it goes on where the one before it ended, at no PSB */
+	bool first; /* the first of its region */
+	bool gap;   /* first, and the region begins after a gap */
+	bool carry; /* it begins where the one before it ended, not at a PSB */
 	u64 head;   /* first: where the region begins */
 };
 
 struct vmpt_planner {
-	/* Set by who uses it, before vmpt_plan_start() */
+	/* Set by the user before vmpt_plan_start() */
 	const struct vmpt_stream *stream;
 	u64 (*psb_find)(const u8 *data, u64 from, u64 end);
-	size_t size;	/* of a span, or so; made to fit */
-	u64 psb_window; /* where no PSB is in so many bytes behind a due end, it is cut there */
+	size_t size;	/* approximate, of a span; adjusted */
+	u64 psb_window; /* with no PSB in this many bytes after a due end, the span ends there */
 	bool headless;
 	/* Where the next span begins. */
-	size_t gap; /* the next one */
+	size_t gap; /* index of the next gap */
 	u64 at, region_end;
-	u64 no_psb; /* none begins in [at, no_psb) that a search has not returned */
+	u64 no_psb; /* no PSB begins in [at, no_psb) that a search has not returned */
 	bool at_head;
-	bool open;  /* @at is not known before all before it is decoded */
-	bool carry; /* the next span's */
+	bool open;  /* @at is not known until everything before it is decoded */
+	bool carry; /* for the next span */
 };
 
 void vmpt_plan_start(struct vmpt_planner *p);
 /* False if there is no further span, or none yet. */
 bool vmpt_plan_next(struct vmpt_planner *p, struct vmpt_stretch *span);
-/* All that was planned is decoded, up to @at. False if that tells nothing new. */
+/* All that was planned is decoded, up to @at. False if that is nothing new. */
 bool vmpt_plan_go_on(struct vmpt_planner *p, u64 at);
 
 /*
@@ -60,7 +60,7 @@ bool vmpt_plan_go_on(struct vmpt_planner *p, u64 at);
 
 struct vmpt_pool;
 
-/* Runs a job; called by several threads at once, @worker tells them apart from 0 on. */
+/* Runs a job; called by several threads concurrently, each with its own @worker, from 0 on. */
 typedef void vmpt_pool_run(void *owner, unsigned int slot, unsigned int worker);
 
 /*
@@ -69,14 +69,14 @@ typedef void vmpt_pool_run(void *owner, unsigned int slot, unsigned int worker);
  */
 int vmpt_pool_open(struct vmpt_pool **pool, unsigned int workers, unsigned int slots,
 		   vmpt_pool_run *run, void *owner);
-/* Jobs that run are finished first, the others never run. NULL is fine. */
+/* Running jobs are finished, the others never run. @pool may be NULL. */
 void vmpt_pool_close(struct vmpt_pool *pool);
 
 /* The slot to prepare the next job in, or -1: all are in use. Then vmpt_pool_put(). */
 int vmpt_pool_free_slot(const struct vmpt_pool *pool);
 void vmpt_pool_put(struct vmpt_pool *pool);
 
-/* The slot of the oldest job, run to its end, or -1: there is none. Then vmpt_pool_drop(). */
+/* The slot of the oldest job, when finished, or -1: there is none. Then vmpt_pool_drop(). */
 int vmpt_pool_take(struct vmpt_pool *pool);
 void vmpt_pool_drop(struct vmpt_pool *pool);
 

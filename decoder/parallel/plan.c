@@ -59,7 +59,7 @@ static u64 plan_end(struct vmpt_planner *p)
 	psb = p->psb_find(p->stream->data, from, to);
 	if (psb < to || to == p->region_end)
 		return psb < to ? psb : p->region_end;
-	/* One that begins before @to may end behind it: it has 16 bytes at the most. */
+	/* One that begins before @to may end after it: it has up to 16 bytes. */
 	p->no_psb = to - 15;
 	p->open = true;
 	return due;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Threads that run the jobs of a ring in order; see pool.h. */
+/* Threads that run the jobs of a ring in order; see parallel.h. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ struct vmpt_pool {
 	} worker[];
 };
 
-/* Run the oldest job not yet started. Called with the lock held, which it gives up. */
+/* Run the oldest job not yet started. Called with the lock held; it is released meanwhile. */
 static void run_next(struct vmpt_pool *p, unsigned int worker)
 {
 	unsigned int slot = (unsigned int)(p->next++ % p->slots);
@@ -101,7 +101,7 @@ void vmpt_pool_close(struct vmpt_pool *p)
 	free(p);
 }
 
-/* first and last are the owner's alone to write: no lock to read them. */
+/* Only the owner writes first and last: it needs no lock to read them. */
 int vmpt_pool_free_slot(const struct vmpt_pool *p)
 {
 	return p->last - p->first < p->slots ? (int)(p->last % p->slots) : -1;
@@ -124,7 +124,7 @@ int vmpt_pool_take(struct vmpt_pool *p)
 	if (p->first == p->last)
 		return -1;
 	pthread_mutex_lock(&p->lock);
-	/* While another thread is at it, better run one more job than sleep. */
+	/* While another thread runs it, run one more job instead of sleeping. */
 	while (!p->done[slot]) {
 		if (p->next < p->last)
 			run_next(p, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Packets with their owners: the items of a source, cut into batches at the
+ * Packets with their owners: the items of a source, split into batches at the
  * marks of the VM tracker.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 /* An owner that holds from an offset on. */
 struct change {
 	u64 offset;
-	size_t item; /* of the piece: the first at or behind offset */
+	size_t item; /* of the piece: the first at or after offset */
 	struct vmpt_owner owner;
 };
 
@@ -21,10 +21,10 @@ struct pt_decoder {
 	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
 	size_t item;
-	struct change *changes; /* of this piece, and what reaches beyond it */
+	struct change *changes; /* of this piece, and those beyond its end */
 	size_t change, change_count, change_max;
 	struct vmpt_owner owner;
-	struct vmpt_item part; /* the head of a run that a change cuts */
+	struct vmpt_item part; /* the head of a run that a change splits */
 	struct vmpt_tracker tracker;
 };
 
@@ -62,7 +62,7 @@ static void time_only(struct vmpt_decoder *dec)
 	vmpt_source_time_only(((struct pt_decoder *)dec)->source);
 }
 
-/* Room for all changes that the piece's tokens can make, behind those left over. */
+/* Room for all changes that the piece's tokens can make, after those left over. */
 static int reserve(struct pt_decoder *d)
 {
 	size_t left = d->change_count - d->change;
@@ -75,7 +75,7 @@ static int reserve(struct pt_decoder *d)
 	return vmpt_reserve(&d->changes, &d->change_max, want);
 }
 
-/* The first item at or behind @offset, from item @i on. */
+/* The first item at or after @offset, from item @i on. */
 static size_t item_from(const struct pt_decoder *d, size_t i, u64 offset)
 {
 	u64 rel = offset - d->piece.start;
@@ -106,7 +106,7 @@ static int track(struct pt_decoder *d)
 
 	if (err)
 		return err;
-	/* What reached beyond the last piece. */
+	/* Changes that lay beyond the last piece. */
 	for (i = 0; i < d->change_count; i++)
 		d->changes[i].item = item_from(d, 0, d->changes[i].offset);
 	i = 0;
@@ -117,7 +117,7 @@ static int track(struct pt_decoder *d)
 	return 0;
 }
 
-/* The run before item @i reaches beyond @offset: give its head as a batch of its own. */
+/* The run before item @i extends past @offset: return its head as a batch of its own. */
 static void cut_run(struct pt_decoder *d, size_t i, u64 offset, struct vmpt_batch *b)
 {
 	struct vmpt_item *run = &d->piece.items[i];
@@ -145,7 +145,7 @@ static bool next_of_piece(struct pt_decoder *d, struct vmpt_batch *b)
 	struct vmpt_item *last;
 	u64 cut;
 
-	/* Changes that stand at the next item hold from here on. */
+	/* Changes at the next item hold from here on. */
 	while (d->change < d->change_count && d->item < end &&
 	       d->changes[d->change].offset <= d->piece.start + d->piece.items[d->item].offset)
 		d->owner = d->changes[d->change++].owner;

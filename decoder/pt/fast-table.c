@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The tables of the fast loops, generated from the table of packets. What is added
- * here is only what no packet table knows: how an item's payload is laid out.
+ * The tables of the fast loops, generated from the packet table. Only the layout of items'
+ * payloads, which no packet table has, is added here.
  */
 #include "decoder/pt/fast-table.h"
 
-/* ---- what two bytes tell ---- */
+/* ---- what follows from two bytes ---- */
 
-/* A packet's kind and size as far as two bytes tell: size 0 if they do not. */
+/* A packet's kind and size from its first two bytes; size 0 if they do not determine it. */
 struct head_guess {
 	u8 kind, size;
 };
@@ -58,8 +58,8 @@ static struct head_guess guess(u8 b0, u8 b1)
 	return g;
 }
 
-/* Whether the second byte has no part in what guess() says. */
-static bool one_byte_tells(u8 b0)
+/* Whether guess() does not depend on the second byte. */
+static bool one_byte_decides(u8 b0)
 {
 	struct head_guess g = guess(b0, 0);
 
@@ -71,7 +71,7 @@ static bool makes_token(struct head_guess g)
 {
 	struct vmpt_pt_packet pkt = { .kind = g.kind };
 
-	pkt.ip.ipbytes = g.size > 1; /* all that counts is whether it is 0 */
+	pkt.ip.ipbytes = g.size > 1; /* only whether it is 0 matters */
 	return vmpt_token_wanted(&pkt);
 }
 
@@ -90,17 +90,17 @@ static u8 index_step(struct head_guess g)
 
 void vmpt_index_table_init(struct vmpt_index_table *table)
 {
-	u8 pair_size[256]; /* as the second of two */
+	u8 pair_size[256]; /* sizes as the second packet of a pair */
 	unsigned int b0, b1;
 	struct head_guess g;
 	u8 step;
 
 	for (b1 = 0; b1 < 256; b1++) {
 		g = guess((u8)b1, 0);
-		pair_size[b1] = one_byte_tells((u8)b1) && !makes_token(g) ? g.size : 0;
+		pair_size[b1] = one_byte_decides((u8)b1) && !makes_token(g) ? g.size : 0;
 	}
 	for (b0 = 0; b0 < 256; b0++) {
-		if (!one_byte_tells((u8)b0)) {
+		if (!one_byte_decides((u8)b0)) {
 			for (b1 = 0; b1 < 256; b1++)
 				table->step[b1 << 8 | b0] = index_step(guess((u8)b0, (u8)b1));
 			continue;
@@ -118,11 +118,11 @@ void vmpt_index_table_init(struct vmpt_index_table *table)
 
 /* ---- rows ---- */
 
-/* How a kind's payload is made; see struct vmpt_item. All others have none. */
+/* How a kind's payload is made; see struct vmpt_item. Other kinds have no payload. */
 struct layout {
 	u64 mask;
 	u8 from, left, right, low, low_shift;
-	u8 aux; /* 1 + the byte that aux holds */
+	u8 aux; /* 1 + index of the byte that aux holds */
 };
 
 static const struct layout layouts[VMPT_PT_KINDS] = {
@@ -157,7 +157,7 @@ static void row_ip(struct vmpt_row *row, unsigned int ipbytes)
 	row->keep = ~row->mask;
 	row->last_ip = ~0ULL;
 	row->meta |= (u64)ipbytes << 56;
-	if (ipbytes == 3) { /* sign-extended, nothing of Last IP stays */
+	if (ipbytes == 3) { /* sign-extended, no bit of Last IP remains */
 		row->left = row->right = 16;
 		row->mask = ~0ULL;
 		row->keep = 0;
@@ -197,7 +197,7 @@ static bool same_row(const struct vmpt_row *a, const struct vmpt_row *b)
 	return a->meta == b->meta && a->mask == b->mask;
 }
 
-/* The entry for a packet, its row made if it is the first of its like. */
+/* The entry for a packet. Its row is made if it does not exist yet. */
 static u16 packet_step(struct vmpt_packet_table *table, unsigned int *rows, u8 b0, u8 b1)
 {
 	struct head_guess g = guess(b0, b1);
@@ -234,7 +234,7 @@ void vmpt_packet_table_init(struct vmpt_packet_table *table)
 	for (b0 = 0; b0 < 256; b0++) {
 		u16 *step = &table->step[b0 << 8];
 
-		if (one_byte_tells((u8)b0)) {
+		if (one_byte_decides((u8)b0)) {
 			step[0] = packet_step(table, &rows, (u8)b0, 0);
 			for (b1 = 1; b1 < 256; b1++)
 				step[b1] = step[0];

@@ -9,25 +9,25 @@
 
 #include "decoder/pt/source.h"
 
-/* Bytes that a packet's bytes may be looked up beyond its end without care. */
+/* Bytes that must be readable after a packet's end. */
 #define VMPT_FAST_GUARD 64
 
 /*
- * For the index. An entry is the bytes to go on, VMPT_STEP_TOKEN if the packet at the
- * key is one that stage 2 must look at, or 0 where two bytes do not tell the length.
- * When the first packet has one byte and the second's length follows from its first,
+ * For the index. An entry is the number of bytes to advance, with VMPT_STEP_TOKEN if stage 2
+ * must process the packet at the key, or 0 if two bytes do not determine the length.
+ * If the first packet has one byte, the second's length follows from its first byte
  * and the second is no token, the entry steps over both.
  */
 #define VMPT_STEP_TOKEN 0x80
 #define VMPT_STEP_SIZE	0x1f
 
-/* Keys of vmpt_index_table.kind: the first byte, or behind 02H 256 + the second. */
+/* Keys of vmpt_index_table.kind: the first byte, or after 02H 256 + the second. */
 #define VMPT_KIND_KEYS 512
 #define VMPT_KIND_NONE VMPT_PT_KINDS
 
 struct vmpt_index_table {
 	u8 step[65536];		 /* by vmpt_load16() */
-	u8 kind[VMPT_KIND_KEYS]; /* enum vmpt_pt_kind; for MODE that of leaf 0 */
+	u8 kind[VMPT_KIND_KEYS]; /* enum vmpt_pt_kind; for MODE the kind of leaf 0 */
 };
 
 static inline unsigned int vmpt_kind_key(const u8 *p)
@@ -35,25 +35,25 @@ static inline unsigned int vmpt_kind_key(const u8 *p)
 	return p[0] == VMPT_PT_ESCAPE ? 256u + p[1] : p[0];
 }
 
-/* How the item of a packet is made, without a branch (packets.c). */
+/* How to make a packet's item without a branch (packets.c). */
 struct vmpt_row {
 	u64 mask, keep;	   /* payload bits from the packet, from Last IP */
 	u64 last_ip;	   /* ~0: the payload becomes Last IP */
 	u64 meta;	   /* the item's second half: size, kind, aux */
-	u8 from;	   /* byte of the packet that the payload is read from */
-	u8 left, right;	   /* shifts: left, then right with sign */
+	u8 from;	   /* first byte of the payload in the packet */
+	u8 left, right;	   /* shifts: left, then arithmetic right */
 	u8 low, low_shift; /* payload bits |= (bytes >> low_shift) & low */
 	u8 token;	   /* 1: it makes a token */
 	u8 size;	   /* 0: one of the first rows below */
 	u8 pad[24];
 };
 
-/* Rows that are no packet of a size known to the table, or need more than a row says */
+/* Rows without a packet of a size known to the table, or that need more than a row has */
 #define VMPT_ROW_RUN  0 /* TNT-8 and PAD: nothing is stored */
 #define VMPT_ROW_LOSS 1 /* followed by the bytes and the error */
-#define VMPT_ROW_CYC  2 /* a CYC of three bytes and more */
-#define VMPT_ROW_EVD  3 /* its aux is behind the two bytes */
-/* BIP by its ID; what comes first has more than two bytes as well */
+#define VMPT_ROW_CYC  2 /* a CYC of three bytes or more */
+#define VMPT_ROW_EVD  3 /* its aux is after the two bytes */
+/* BIP by its ID; like CYC and EVD it has more than two bytes */
 #define VMPT_ROW_BIP4	 4
 #define VMPT_ROW_BIP8	 36
 #define VMPT_ROW_DYNAMIC 68
@@ -61,15 +61,14 @@ struct vmpt_row {
 
 /*
  * For items. An entry is the row << 8, VMPT_STEP_TOKEN unless the row is
- * VMPT_ROW_RUN, and the bytes to go on or 0: none of two bytes' packets is stepped over
- * in pairs here.
+ * VMPT_ROW_RUN, and the bytes to advance, or 0. Here no step goes over two packets.
  */
 struct vmpt_packet_table {
 	u16 step[65536]; /* by vmpt_packet_key() */
 	struct vmpt_row rows[VMPT_ROWS] __attribute__((aligned(64)));
 };
 
-/* The first byte on top: the entries of one kind lie together, in few cache lines. */
+/* The first byte is the high one: the entries of one kind share few cache lines. */
 static inline unsigned int vmpt_packet_key(const u8 *p)
 {
 	return __builtin_bswap16(vmpt_load16(p));
@@ -77,17 +76,17 @@ static inline unsigned int vmpt_packet_key(const u8 *p)
 
 extern const struct vmpt_index_table vmpt_index_table;
 extern const struct vmpt_packet_table vmpt_packet_table;
-/* vmpt_packet_table.step for vmpt_source_time_only(): all else is stepped over as runs are. */
+/* vmpt_packet_table.step for vmpt_source_time_only(): other packets are skipped like runs. */
 extern const u16 vmpt_time_steps[65536];
 
-/* What these hold. For fast-table-gen.c alone. */
+/* Fill the tables. For fast-table-gen.c only. */
 void vmpt_index_table_init(struct vmpt_index_table *table);
 void vmpt_packet_table_init(struct vmpt_packet_table *table);
 void vmpt_time_steps_init(u16 *steps, const struct vmpt_packet_table *table);
 
 /*
- * Two bytes tell a PSB and an MNT from all others but not that the rest of the header
- * is right. Whether the header of the packet of @kind at @p is wrong.
+ * Whether the rest of the header of the packet of @kind at @p is wrong: two bytes identify a
+ * PSB or an MNT, but their headers are longer.
  */
 static inline bool vmpt_header_wrong(const u8 *p, unsigned int kind)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The fast source: the planner cuts regions into chunks at PSBs, some ahead of what is
- * handed out; jobs of several chunks are decoded by lanes and threads; the results
- * are handed out in order, and what does not follow on is decoded again.
+ * The fast source: the planner splits regions into chunks at PSBs, some ahead of the
+ * consumer; jobs of several chunks are decoded by lanes and threads; the results are
+ * handed out in order, and those that do not continue the one before are decoded again.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 /* See struct vmpt_planner. */
 #define PSB_WINDOW    (1u << 20)
 #define DEFAULT_LANES 4
-/* With items a job holds 3.6 MB at the most: 64 MiB in all. */
+/* With items a job holds at most 3.6 MB: 64 MiB in total. */
 #define THREADS_MAX 12
 
 struct job {
@@ -30,7 +30,7 @@ struct vmpt_fast_source {
 	struct job *jobs;
 	unsigned int slots, workers;
 	u64 **raw; /* by worker */
-	/* What is handed out: all before at, by chunk @next of job @job. */
+	/* Handed out so far: all before at; next is chunk @next of job @job. */
 	u64 at;
 	struct vmpt_scan_state state;
 	struct job *job;
@@ -160,7 +160,7 @@ static struct vmpt_chunk *next_chunk(struct vmpt_fast_source *s)
 	if (!s->job) {
 		plan(s);
 		slot = vmpt_pool_take(s->pool);
-		/* All is handed out: the end of what the planner left open is now known. */
+		/* All is handed out: the end that the planner left open is now known. */
 		if (slot < 0 && vmpt_plan_go_on(&s->plan, s->at)) {
 			plan(s);
 			slot = vmpt_pool_take(s->pool);
@@ -173,7 +173,7 @@ static struct vmpt_chunk *next_chunk(struct vmpt_fast_source *s)
 	return &s->job->chunk[s->next];
 }
 
-/* Decode what the chunk's own result does not hold, from s->at on, on our own. */
+/* Decode the part that the chunk's result does not have, from s->at on. */
 static void redo(struct vmpt_fast_source *s, const struct vmpt_chunk *c)
 {
 	s->redo.span = c->span;
@@ -197,7 +197,7 @@ int vmpt_fast_next(struct vmpt_fast_source *s, struct vmpt_piece *piece)
 			s->head_given = s->used = false;
 			continue;
 		}
-		/* A chunk that starts where the last packet ended is right, else it is not. */
+		/* A chunk is right only if it starts where the last packet ended. */
 		if (s->at != c->span.start || s->used) {
 			redo(s, c);
 			c = &s->redo;
@@ -222,7 +222,7 @@ static bool alloc_sink(const struct vmpt_fast_source *s, struct vmpt_scan_out *s
 	sink->tokens = malloc(sink->token_max * sizeof(*sink->tokens));
 	if (!s->items)
 		return sink->tokens;
-	/* A run before each packet, and behind the last. */
+	/* A run before each packet, and after the last. */
 	sink->item_max = 2 * sink->token_max;
 	sink->items = malloc(sink->item_max * sizeof(*sink->items));
 	sink->token_items = malloc(sink->token_max * sizeof(*sink->token_items));
@@ -270,7 +270,7 @@ int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stre
 	};
 	vmpt_plan_start(&s->plan);
 	s->workers = o->threads > THREADS_MAX ? THREADS_MAX : o->threads ? o->threads : 1;
-	/* One job is handed out, one runs in each thread, two wait. */
+	/* One job is being handed out, one runs in each thread, two wait. */
 	s->slots = s->workers > 1 ? s->workers + 3 : 1;
 	s->fast.data = stream->data;
 	s->fast.steps = vmpt_packet_table.step;

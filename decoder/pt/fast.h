@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the decoder: the fast source. It cuts a stream into chunks that start at
- * PSBs, decodes some at once, each by a lane of one loop, and hands the results out
- * in order. Nothing is known of a chunk's start but that a PSB's bytes stand there:
- * only a chunk that the one before it ended at exactly is used as it is.
+ * Inside the decoder: the fast source. It splits a stream into chunks that start at
+ * PSBs, decodes several in parallel, each by a lane of one loop, and hands out the
+ * results in order. A chunk starts at the bytes of a PSB, which may be no PSB: its
+ * result is used only if the chunk before it ended exactly there.
  */
 #ifndef VMPT_DECODER_FAST_H
 #define VMPT_DECODER_FAST_H
@@ -14,37 +14,37 @@
 #define VMPT_LANES_MAX	8
 #define VMPT_JOB_CHUNKS 8
 
-/* Tokens of a chunk in index mode; packets of a chunk beside runs otherwise. */
+/* Tokens of a chunk in index mode; otherwise packets of a chunk, without runs. */
 #define VMPT_INDEX_RAW	 8192
 #define VMPT_PACKETS_RAW 10240
-/* Raw entries that one step may add beyond where a lane stops. */
+/* Raw entries that one step may add beyond the lane's limit. */
 #define VMPT_RAW_SLACK 8
 
 /* A span, what is known of its start, and what was found in it. */
 struct vmpt_chunk {
 	struct vmpt_stretch span;
-	/* Results: all packets of [start, at); @at >= its end unless there was no room. */
+	/* Results: all packets of [start, at); @at >= the span's end unless room ran out. */
 	u64 at;
 	struct vmpt_scan_state state; /* in: at start, out: at @at */
 	struct vmpt_scan_out sink;
 };
 
-/* What all who decode chunks share; read-only. */
+/* Shared by all lanes and threads; read-only. */
 struct vmpt_fast {
 	const u8 *data;
 	unsigned int lanes;
-	const u16 *steps; /* of the items that are wanted */
+	const u16 *steps; /* steps for the wanted items */
 };
 
 /*
  * Decode @count chunks, @f->lanes at once. @raw: scratch for vmpt_packets_decode(),
- * VMPT_LANES_MAX times VMPT_PACKETS_RAW + VMPT_RAW_SLACK. (index.c, packets.c)
+ * VMPT_LANES_MAX times VMPT_PACKETS_RAW + VMPT_RAW_SLACK. (tokens.c, packets.c)
  */
 void vmpt_index_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count);
 void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count,
 			 u64 *raw);
 
-/* The fast source behind vmpt_source_open() and so on. (fast.c) */
+/* The fast source under vmpt_source_open() and the other calls. (fast.c) */
 struct vmpt_fast_source;
 
 int vmpt_fast_open(struct vmpt_fast_source **src, const struct vmpt_stream *stream,

@@ -4,7 +4,7 @@
 
 #include "decoder/pt/heads.h"
 
-/* Two bytes tell if whatever follows makes no difference. */
+/* Kind and size by the first two bytes, if the bytes after them make no difference. */
 static void entry(unsigned int key, u8 *kind, u8 *size)
 {
 	struct vmpt_pt_packet a, b;

@@ -2,7 +2,7 @@
 /*
  * Kind and size of a packet from its first two bytes, for walks over a few
  * packets (PSB+, groups) that need no payload. The tables are made from the
- * packet table at build time (heads-gen.c): a decoder opens without that work.
+ * packet table at build time (heads-gen.c), so that opening a decoder is cheap.
  */
 #ifndef VMPT_DECODER_HEADS_H
 #define VMPT_DECODER_HEADS_H
@@ -11,14 +11,14 @@
 
 #define VMPT_HEAD_NONE 0xff
 
-/* By the first two bytes as a number; VMPT_HEAD_NONE: two bytes do not tell. */
+/* By the first two bytes as a number; VMPT_HEAD_NONE: two bytes do not determine it. */
 extern const u8 vmpt_head_kind[65536];
 extern const u8 vmpt_head_size[65536];
 
 /*
  * Kind of the packet at @data + @at outside a packet block, its size in @size;
- * -1 if there is none before @end, or a broken one. A PSB is not checked beyond two
- * bytes: it ends every walk, and so would a broken one.
+ * -1 if there is none before @end, or a broken one. Only two bytes of a PSB are checked:
+ * it ends every walk, and so would a broken one.
  */
 static inline int vmpt_head_at(const u8 *data, u64 at, u64 end, unsigned int *size)
 {

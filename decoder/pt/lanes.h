@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The lane loop of the fast source, inline for its two users, index.c and packets.c.
+ * The lane loop of the fast source, inline for its two users, tokens.c and packets.c.
  * Finding the next packet is one chain of dependent loads; several lanes, each in its
- * own chunk, hide its latency. Lanes hold no state but their place: what a packet
- * means is for stage 2.
+ * own chunk, hide its latency. A lane's only state is its place: stage 2 interprets the
+ * packets.
  *
  * A user defines, before including this file:
- *   LANES_ITEMS     0 or 1: whether all packets are wanted, or tokens only
- *   LANES_STEP_MAX  bytes that one step goes on at the most
+ *   LANES_ITEMS     1: all packets are wanted, 0: tokens only
+ *   LANES_STEP_MAX  maximum bytes of one step
  *   LANES_ENTRY     type of its table's entries
- * and behind it lanes_table(), lanes_step() and lanes_skip(): see index.c.
+ * and after including it lanes_table(), lanes_step() and lanes_skip(): see tokens.c.
  */
 #ifndef VMPT_DECODER_LANES_H
 #define VMPT_DECODER_LANES_H
@@ -22,7 +22,7 @@
  */
 #define RAW_DONE (1ULL << 63)
 
-/* What changes with each step, kept in registers. */
+/* State that changes with each step, kept in registers. */
 struct scan_place {
 	u64 at;
 	u64 *raw;
@@ -30,7 +30,7 @@ struct scan_place {
 
 struct scan_lane {
 	struct scan_place now;
-	u64 end; /* of fast decoding: VMPT_FAST_GUARD bytes behind it can be read */
+	u64 end; /* of fast decoding: VMPT_FAST_GUARD bytes after it can be read */
 	u64 *raw_start, *raw_end;
 	unsigned int block;
 	struct vmpt_chunk *chunk;
@@ -40,7 +40,7 @@ struct scan_lane {
 #define unlikely(x)   __builtin_expect(!!(x), 0)
 #define always_inline inline __attribute__((always_inline))
 
-/* ---- what a step does not do ---- */
+/* ---- cases that a step does not handle ---- */
 
 /* Bytes of a valid CYC of three bytes or more whose first 16 can be read, or 0. */
 static always_inline unsigned int long_cyc(const u8 *p)
@@ -80,7 +80,7 @@ static always_inline unsigned int bip_row(u8 header, unsigned int item_size)
 	return (item_size == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8) + (header >> 3);
 }
 
-/* One packet of any kind, or a loss, the slow way. */
+/* One packet of any kind, or a loss: the slow path. */
 static void lane_any(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	const u8 *p = f->data + l->now.at;
@@ -106,14 +106,14 @@ static void lane_any(const struct vmpt_fast *f, struct scan_lane *l)
 	l->now.at += pkt.size;
 }
 
-/* The raw entry of the packet at @p, which the table knows. */
+/* Add the raw entry of the packet at @p, which is in the table. */
 static always_inline void lane_put(struct scan_lane *l, const u8 *p)
 {
 	if (LANES_ITEMS)
 		*l->now.raw++ = l->now.at << 8 | vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
 }
 
-/* A BBP: what follows is its block. */
+/* A BBP: its block follows. */
 static always_inline void lane_bbp(struct scan_lane *l, const u8 *p)
 {
 	lane_put(l, p);
@@ -147,7 +147,7 @@ static void lane_block(const struct vmpt_fast *f, struct scan_lane *l)
 	}
 }
 
-/* The table does not tell how long the packet at the lane's place is. */
+/* The table does not have the size of the packet at the lane's place. */
 static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	const u8 *p = f->data + l->now.at;
@@ -169,14 +169,14 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
 
 /* ---- the loop ---- */
 
-/* The user's table, one step by it (the entry's size of 0 is left to lane_slow()) and how
- * far the last step of a chunk may not begin before. */
+/* The user's table; one step by it (entries of size 0 are left to lane_slow()); and the number of
+ * bytes that lane_end() skips before each step. */
 static always_inline const LANES_ENTRY *lanes_table(const struct vmpt_fast *f);
 static always_inline unsigned int lanes_step(const u8 *data, const LANES_ENTRY *table,
 					     struct scan_place *l);
 static always_inline unsigned int lanes_skip(const u8 *p);
 
-/* Steps that can be done with no look at the lane's end or its room. */
+/* Steps that can be done without checking the lane's end or its room. */
 static always_inline u64 lane_steps(const struct scan_lane *l, const struct scan_place *now)
 {
 	u64 bytes = now->at < l->end ? (l->end - now->at) / LANES_STEP_MAX : 0;
@@ -185,7 +185,7 @@ static always_inline u64 lane_steps(const struct scan_lane *l, const struct scan
 	return bytes < room ? bytes : room;
 }
 
-/* With so few steps left a lane only keeps the others from doing many at once. */
+/* A lane with fewer steps left only keeps the others from doing many at once. */
 #define LANES_FEW 4
 
 #define EACH_LANE(n, op)       \
@@ -227,7 +227,7 @@ static always_inline u64 lane_steps(const struct scan_lane *l, const struct scan
 
 /*
  * Run @n lanes, a constant, until one is near its end or out of room. All of now[] stays
- * in registers: its indexes are constants and no address of it is given away.
+ * in registers: its indexes are constants and its address is not taken.
  */
 static always_inline void lanes_run_n(const struct vmpt_fast *f, struct scan_lane *lanes,
 				      const unsigned int n)
@@ -289,7 +289,7 @@ static void lane_begin(const struct vmpt_fast *f, struct scan_lane *l, struct vm
 	lane_block(f, l);
 }
 
-/* The last steps of a chunk, one by one: none may take the PSB at its end. */
+/* The last steps of a chunk, one by one: none may step over the PSB at its end. */
 static void lane_end(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	while (l->now.at < l->end && l->now.raw < l->raw_end) {
@@ -300,8 +300,8 @@ static void lane_end(const struct vmpt_fast *f, struct scan_lane *l)
 }
 
 /*
- * Stage 2 is done with the lane's raw entries: the rest of the chunk by the plain loop.
- * That is the region's last bytes, and all from the first packet that stage 2 refused.
+ * Stage 2 is done with the lane's raw entries: decode the rest of the chunk with the plain
+ * loop: the region's last bytes, or all from the first packet that stage 2 refused.
  */
 static void chunk_end(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Items of all packets: stage 1 steps over a run of TNT-8 and PAD and one packet at a
- * time and keeps where that packet is and the row of how it looks; stage 2 makes the
- * items by their rows, the runs between them and the tokens.
+ * Items of all packets. Each step of stage 1 goes over a run of TNT-8 and PAD and one
+ * packet, and records that packet's offset and row; stage 2 makes the items by their
+ * rows, the runs between them and the tokens.
  */
 #include "decoder/pt/fast.h"
 
@@ -18,7 +18,7 @@
 #define LANES_ENTRY    u16
 #include "decoder/pt/lanes.h"
 
-/* How many of the bytes at @p are TNT-8 or PAD: even and not the escape byte. */
+/* Number of leading bytes at @p that are TNT-8 or PAD: even and not the escape byte. */
 static always_inline unsigned int run_length(const u8 *p)
 {
 #ifdef __SSE2__
@@ -54,7 +54,7 @@ static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, s
 	return step & VMPT_STEP_SIZE;
 }
 
-/* A step's run may end where the chunk does: its packet is the next chunk's then. */
+/* A step's run may end where the chunk does: then its packet is the next chunk's. */
 static always_inline unsigned int lanes_skip(const u8 *p)
 {
 	return run_length(p);
@@ -63,13 +63,13 @@ static always_inline unsigned int lanes_skip(const u8 *p)
 /* ---- stage 2 ---- */
 
 /*
- * Offsets are those of items: they count from the chunk's start. The state of the loop
- * over a chunk (next item, Last IP, end of the last packet) stands in variables of their
- * own: a struct would not stay in registers.
+ * Offsets are those of items, relative to the chunk's start. The state of the loop
+ * over a chunk (next item, Last IP, end of the last packet) is in separate variables:
+ * a struct would not stay in registers.
  */
 static always_inline void put(struct vmpt_item *item, u64 payload, u64 meta)
 {
-	/* Both halves at once: little-endian, as all builds (arch/types.h). */
+	/* Both halves at once: all builds are little-endian (arch/types.h). */
 	u64 half[2] = { payload, meta };
 
 	_Static_assert(sizeof(*item) == sizeof(half), "an item is 16 bytes");
@@ -78,7 +78,7 @@ static always_inline void put(struct vmpt_item *item, u64 payload, u64 meta)
 
 #define META(offset, size, kind) ((u64)(kind) << 48 | (u64)(size) << 32 | (offset))
 
-/* A run too long for one item. Returns the item behind it. */
+/* A run too long for one item. Returns the next free item. */
 static __attribute__((noinline)) struct vmpt_item *put_long_run(struct vmpt_item *item, u64 from,
 								u64 to)
 {
@@ -91,7 +91,7 @@ static __attribute__((noinline)) struct vmpt_item *put_long_run(struct vmpt_item
 	return item;
 }
 
-/* What stands between two packets: a run or nothing. Returns the item behind it. */
+/* The run between two packets, if any. Returns the next free item. */
 static always_inline struct vmpt_item *put_run(struct vmpt_item *item, u64 from, u64 to)
 {
 	u64 n = to - from;
@@ -102,7 +102,7 @@ static always_inline struct vmpt_item *put_run(struct vmpt_item *item, u64 from,
 	return item + (n != 0);
 }
 
-/* A packet of a row with a size. Returns its payload. */
+/* A packet whose row has a size. Returns its payload. */
 static always_inline u64 put_packet(struct vmpt_item *item, const u8 *p, u64 at,
 				    const struct vmpt_row *row, u64 last_ip)
 {
@@ -155,12 +155,12 @@ static __attribute__((noinline)) unsigned int put_evd(struct vmpt_item *item, co
 }
 
 /*
- * Tokens as stage 2 leaves them: the raw entry, its offset counted from the chunk's
- * start, and the item's number on top. finish_tokens() makes tokens of them.
+ * Tokens as stage 2 leaves them: the raw entry, with its offset relative to the chunk's
+ * start, and the item's index in the high bits. finish_tokens() makes tokens of them.
  */
 #define HALF_TOKEN_ITEM 40
 
-/* A loss, of three raw entries. Returns its size. */
+/* A loss, made of three raw entries. Returns its size. */
 static __attribute__((noinline)) u64 put_loss(struct vmpt_item *item, u64 *token, const u64 *raw,
 					      u64 at)
 {
@@ -211,8 +211,8 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 }
 
 /*
- * Make tokens of what stage 2 left, without the MNTs. At the first packet with a wrong
- * header the chunk's results end: an error stands there, which resets all state.
+ * Make tokens of stage 2's, without the MNTs. The chunk's results end at the first packet
+ * with a wrong header: that is an error, which resets all state.
  */
 static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
@@ -274,7 +274,7 @@ void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, u
 		for (i = active; i-- > 0;) {
 			if (lane_steps(&lane[i], &lane[i].now) >= LANES_FEW)
 				continue;
-			/* Its raw entries' room goes to the next chunk. */
+			/* The next chunk reuses the room of its raw entries. */
 			done = lane[i];
 			lane_finish(f, &done);
 			lane[i] = lane[--active];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Payloads of packets that are known to be whole, without the way over the packet
- * table: for what looks at every PIP, VMCS and TSC of a trace. A test holds them
- * against vmpt_pt_decode().
+ * Payloads of packets that are known to be complete, without the packet table: for code
+ * that reads every PIP, VMCS and TSC of a trace. A test compares them with
+ * vmpt_pt_decode().
  */
 #ifndef VMPT_DECODER_PAYLOAD_H
 #define VMPT_DECODER_PAYLOAD_H

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * PSB+ known at a glance: see struct vmpt_psb_shape in vm-tracker.h. A shape holds
- * the header bits of each of its packets, all that says kind and size; payload bits
- * are left out of the comparison.
+ * Fast recognition of PSB+: see struct vmpt_psb_shape in tracker.h. A shape has the
+ * header bits of each of its packets, which determine kind and size; payload bits are
+ * not compared.
  */
 #include "decoder/pt/tracker.h"
 
 #define SHAPE_BYTES (8 * VMPT_PSB_SHAPE_WORDS)
 
-/* Add the packet at byte @off of the PSB+ to the shape; false if it is not for shapes. */
+/* Add the packet at byte @off of the PSB+ to the shape; false if shapes cannot have it. */
 static bool add_packet(struct vmpt_psb_shape *shape, const u8 *p, unsigned int off,
 		       unsigned int kind, unsigned int size)
 {
@@ -74,8 +74,8 @@ static bool fits(const struct vmpt_psb_shape *shape, const u8 *p)
 	unsigned int i;
 
 	/*
-	 * From the third word on: the first two are the PSB. All of them, behind the
-	 * PSB+ with an empty mask: a loop of constant length is a few vector steps.
+	 * From the third word on: the first two are the PSB. All words, with an empty mask
+	 * after the PSB+: a loop of constant length is a few vector instructions.
 	 */
 	for (i = 2; i < VMPT_PSB_SHAPE_WORDS; i++)
 		differ |= (vmpt_load64(p + 8 * i) ^ shape->bytes[i]) & shape->mask[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * PT for the other rooms of the decoder: PSBs, packets' heads and payloads, the units that begin
- * at a packet (PSB+, groups), which packets are about time.
+ * PT for the other rooms of the decoder: PSBs, heads and payloads of packets, units that begin at a
+ * packet (PSB+, groups), and the kinds of time packets.
  */
 #ifndef VMPT_DECODER_PT_H
 #define VMPT_DECODER_PT_H
@@ -10,14 +10,14 @@
 #include "decoder/pt/heads.h"
 #include "decoder/pt/payload.h"
 
-/* Offset of the first PSB that lies whole in [@from, @end) of @data, or @end. (sync.c) */
+/* Offset of the first complete PSB in [@from, @end) of @data, or @end. (sync.c) */
 u64 vmpt_psb_find(const u8 *data, u64 from, u64 end);
 
-/* ---- packets about time ---- */
+/* ---- time packets ---- */
 
 /*
  * Whether a clock needs items of a kind: packets of these classes, and losses. For loops there is a
- * table of the same, of 0 or 1.
+ * table of the same, with values 0 and 1.
  */
 static inline bool vmpt_time_wanted(unsigned int kind)
 {
@@ -30,23 +30,23 @@ extern const u8 vmpt_time_kinds[256];
 
 /* ---- units that begin at a packet; the stream writer reads them too ---- */
 
-/* PSB … PSBEND (33.3.7), or what there is of it. */
+/* PSB … PSBEND (33.3.7), possibly incomplete. */
 struct vmpt_psb_plus {
-	u64 end; /* behind PSBEND; else at the packet that ended it */
+	u64 end; /* after PSBEND; else at the packet that ended it */
 	u64 cr3;
 	u64 vmcs;
 	struct vmpt_tscs tsc;
-	unsigned int tokens; /* that its packets make, the PSB's aside */
-	bool complete;	     /* PSBEND was there */
+	unsigned int tokens; /* of its packets, without the PSB's */
+	bool complete;	     /* PSBEND was found */
 	bool has_pip, nr, has_vmcs, has_fup;
 };
 
 void vmpt_psb_plus_scan(const u8 *data, u64 at, u64 end, struct vmpt_psb_plus *psb);
 
-/* Behind the PADs at @at. */
+/* The offset after the PADs at @at. */
 u64 vmpt_pads_skip(const u8 *data, u64 at, u64 end);
 
-/* PIP, VMCS, MODE.Exec in any order, timing and PAD between (Table 33-14). */
+/* PIP, VMCS, MODE.Exec in any order, with timing packets and PADs between (Table 33-14). */
 struct vmpt_group {
 	u64 end;  /* at the packet that ends it: .last */
 	int last; /* its kind, -1 if there is none */
@@ -58,7 +58,7 @@ struct vmpt_group {
 	bool nr;	  /* of the last PIP */
 	bool was_nonroot; /* some PIP had NR = 1 */
 	bool has_vmcs;
-	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: applied together */
+	bool bound; /* ends with TIP, TIP.PGE or TIP.PGD: its packets are applied together */
 };
 
 void vmpt_group_scan(const u8 *data, u64 at, u64 end, struct vmpt_group *group);

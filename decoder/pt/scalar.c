@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The plain loop over packets: the reference for the fast source, and what that
- * one uses for tails and whatever it will not do itself.
+ * The plain loop over packets: the reference for the fast source, which uses it for
+ * tails and all cases that it does not handle itself.
  */
 #include "decoder/pt/source.h"
 
-/* Bytes 2 to 9 of a packet at most, reserved bits 0, for kinds kept as they are. */
+/* At most bytes 2 to 9 of a packet, reserved bits 0, for kinds whose payload is not decoded. */
 static u64 raw_bytes(const u8 *buf, unsigned int from, unsigned int n, u64 mask)
 {
 	u64 v = 0;
@@ -108,7 +108,7 @@ static void put_item(struct vmpt_scan_out *sink, const struct vmpt_item *item)
 	sink->items[sink->item_count++] = *item;
 }
 
-/* A token of the item that is put next. */
+/* Add a token for the item that is added next. */
 static void put_token(struct vmpt_scan_out *sink, u64 token)
 {
 	if (sink->token_items)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The source of a decoder: the fast one (fast.c) or, if asked for, the plain one, the
- * regions of a stream in order by the plain loop. That one is the reference and has
- * nothing in common with the other.
+ * The source of a decoder: the fast one (fast.c) or, if requested, the plain one, which
+ * decodes the regions of a stream in order with the plain loop. It is the reference and
+ * shares no code with the fast one.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 struct vmpt_source {
 	struct vmpt_options options;
-	struct vmpt_fast_source *fast; /* or NULL and all below */
+	struct vmpt_fast_source *fast; /* NULL: the plain source, with the members below */
 	const struct vmpt_stream *stream;
 	u64 at, region_end;
 	size_t gap; /* the next one */
@@ -102,7 +102,7 @@ static void put_loss(struct vmpt_source *s, u64 at, u64 size, unsigned int err)
 		};
 }
 
-/* The head of a region: what is lost before its first packet. */
+/* The head of a region: the bytes lost before its first packet. */
 static u64 start_region(struct vmpt_source *s)
 {
 	u64 from = s->at, psb;

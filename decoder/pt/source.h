@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the decoder: a source takes a stream apart, in order, piece by piece.
- * A piece is a stretch of whole packets (of no bytes, if all it says is that there is
- * a gap). For each, a source gives the tokens that the VM tracker needs and, if asked,
- * the items of all packets.
+ * Inside the decoder: a source decodes a stream in order, piece by piece.
+ * A piece is a stretch of whole packets (empty if it only reports a gap). For each, a
+ * source returns the tokens that the VM tracker needs and, if requested, the items of
+ * all packets.
  *
  * Two sources exist and must agree token by token and, runs expanded, item by
  * item: the scalar one (scalar.c), the plain loop and reference, and the fast
  * one (fast.c over lanes.h), which decodes several pieces at once.
  *
- * What both do:
- * - A stream's gaps cut it into regions. A region is decoded on its own.
+ * Both follow these rules:
+ * - A stream's gaps divide it into regions. A region is decoded on its own.
  * - Each region but the first begins with a LOSS token of VMPT_E_GAP, size 0.
- * - A region starts at its first PSB; what stands before is a LOSS with
+ * - A region starts at its first PSB; bytes before it are a LOSS with
  *   VMPT_E_SYNC. With options.headless it starts at its first byte.
- * - A decode error at e is a LOSS from e to the next PSB at or behind e + 1, or to
+ * - A decode error at e is a LOSS from e to the next PSB at or after e + 1, or to
  *   the region's end, with the error's code.
  * - At a PSB Last IP is 0 and no block is open.
  */
@@ -47,10 +47,10 @@ struct vmpt_piece {
 	u64 start, end; /* [start, end) of the stream; a piece starts where the last ended */
 	u64 region_end; /* bytes up to here may be read */
 	const u64 *tokens;
-	const u32 *token_items; /* with items: the item of each token, of both words of a loss */
+	const u32 *token_items; /* with items: the item of each token, for both words of a loss */
 	size_t token_count;
-	struct vmpt_item *items; /* NULL unless asked for; offsets count from start; the reader may
-				    change them */
+	struct vmpt_item *items; /* NULL unless requested; offsets are relative to start; the reader
+				    may change them */
 	size_t item_count;
 };
 
@@ -63,8 +63,8 @@ int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 int vmpt_source_next(struct vmpt_source *src, struct vmpt_piece *piece);
 void vmpt_source_close(struct vmpt_source *src);
 /*
- * Of no interest from here on is all that is neither a token nor of vmpt_time_wanted(): it may be
- * in a run, with its bytes as they are, and Last IP is not kept. Before the first piece.
+ * Decode only tokens and the kinds of vmpt_time_wanted(). Other packets may be part of a run, with
+ * their bytes unchanged, and Last IP is not kept. Call before the first piece.
  */
 void vmpt_source_time_only(struct vmpt_source *src);
 
@@ -72,13 +72,13 @@ void vmpt_source_time_only(struct vmpt_source *src);
  * ---- shared by both sources ----
  */
 
-/* What a decoder carries from packet to packet. */
+/* A decoder's state between packets. */
 struct vmpt_scan_state {
 	u64 last_ip;
 	unsigned int block; /* vmpt_pt_block_after() */
 };
 
-/* Room to put what is found. */
+/* Room for the results. */
 struct vmpt_scan_out {
 	u64 *tokens;
 	u32 *token_items; /* NULL: none wanted */
@@ -89,16 +89,16 @@ struct vmpt_scan_out {
 
 /*
  * The plain loop (scalar.c): decode packets of [@at, @region_end) until the position
- * is at or behind @stop, or the sink has no room for one more packet (4 tokens, 1
- * item). @base is what item offsets count from (the u32 must hold them). Losses
- * are cut at @stop only when a PSB stands there. Runs: adjacent TNT-8 and PAD make
- * one item, up to 65,535 bytes.
+ * is at or after @stop, or the sink has no room for one more packet (4 tokens, 1
+ * item). Item offsets are relative to @base (and must fit into a u32). Losses are
+ * cut at @stop only if a PSB is there. Runs: adjacent TNT-8 and PAD make one item,
+ * up to 65,535 bytes.
  * Returns the position: the start of the next packet, or @region_end.
  */
 u64 vmpt_scalar_scan(const u8 *data, u64 at, u64 stop, u64 region_end, u64 base,
 		     struct vmpt_scan_state *state, struct vmpt_scan_out *sink);
 
-/* The item of a decoded packet at @buf; updates state->last_ip. Not for TNT-8 and PAD. */
+/* Make the item of a decoded packet at @buf; updates state->last_ip. Not for TNT-8 and PAD. */
 void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, const u8 *buf,
 		    struct vmpt_scan_state *state);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * From marks to slices: maximal runs of bytes of one owner. A stretch of doubt
- * (after an OVF or a TIP.PGD()) is held back until something proves the owner:
- * the same one gets it, else nobody does. Constant memory: a slice, a doubt.
+ * (after an OVF or a TIP.PGD()) is held back until something proves the owner: if it
+ * is the same one it gets the stretch, otherwise nobody does. Memory is constant: one
+ * slice and one doubt.
  */
 #include <stdlib.h>
 
@@ -59,10 +60,10 @@ static void emit(struct pt_splitter *s, const struct vmpt_slice *slice, u64 end)
 {
 	struct vmpt_slice *r;
 
-	/* An empty stretch is nobody's; an empty loss is a gap to be told. */
+	/* An empty stretch has no owner; an empty loss is a gap to be reported. */
 	if (end == slice->offset && slice->begin != VMPT_BEGIN_LOSS)
 		return;
-	/* take_tokens() stops at the first that is ready: a token finishes five at the most. */
+	/* take_tokens() stops at the first that is ready: a token finishes at most five. */
 	r = &s->ready[(s->ready_first + s->ready_count++) % READY_MAX];
 	*r = *slice;
 	r->size = end - slice->offset;
@@ -77,7 +78,7 @@ static void begin(struct vmpt_slice *slice, const struct vmpt_mark *m, enum vmpt
 	slice->by_group = m->by_group;
 }
 
-/* What was in doubt is the slice's after all. */
+/* The stretch in doubt belongs to the slice after all. */
 static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 {
 	u32 i;
@@ -95,7 +96,7 @@ static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 	slice->doubts++;
 }
 
-/* The doubt ends at @at without proof: its bytes are nobody's. */
+/* The doubt ends at @at without proof: its bytes have no owner. */
 static void drop_doubt(struct pt_splitter *s, u64 at)
 {
 	emit(s, &s->slice, s->doubt.offset);
@@ -143,7 +144,7 @@ static void on_loss(struct pt_splitter *s, const struct vmpt_mark *m)
 	loss.owner.sure = VMPT_UNKNOWN;
 	loss.loss = m->cause;
 	emit(s, &loss, m->offset + m->value);
-	/* The mark that follows begins the next slice; this one is empty. */
+	/* The next mark begins the next slice; this one is empty. */
 	begin(&s->slice, m, VMPT_BEGIN_START);
 	s->slice.offset = m->offset + m->value;
 }
@@ -174,7 +175,7 @@ static void take_mark(struct pt_splitter *s, const struct vmpt_mark *m)
 	}
 }
 
-/* Nothing but padding proves no owner and is no loss. */
+/* Bytes that are only padding prove no owner and are no loss. */
 static bool all_zero(const u8 *p, u64 n)
 {
 	while (n && !*p)

@@ -16,7 +16,7 @@ static always_inline const u8 *lanes_table(const struct vmpt_fast *f)
 	return vmpt_index_table.step;
 }
 
-/* The offset is stored always and kept if it counts: no branch but for what is slow. */
+/* Always store the offset, and keep it if it is a token's: only the slow path needs a branch. */
 static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, struct scan_place *l)
 {
 	unsigned int step = table[vmpt_load16(data + l->at)];
@@ -27,14 +27,14 @@ static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, st
 	return step;
 }
 
-/* No step over two packets ends with an escape byte, with which a PSB begins. */
+/* No step over two packets ends with an escape byte, as a PSB begins with one. */
 static always_inline unsigned int lanes_skip(const u8 *p)
 {
 	(void)p;
 	return 0;
 }
 
-/* Returns the offset of a packet with a wrong header that ends all, or @at. */
+/* Returns the offset of a packet with a wrong header, which ends the chunk, or @at. */
 static u64 make_tokens(const struct vmpt_fast *f, struct vmpt_scan_out *sink, size_t raws, u64 at)
 {
 	u64 *tokens = sink->tokens, raw;
@@ -67,7 +67,7 @@ static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 
 	lane_end(f, l);
 	c->at = make_tokens(f, &c->sink, (size_t)(l->now.raw - l->raw_start), l->now.at);
-	/* Last IP is of no interest to tokens. A refused packet stands in no block. */
+	/* Tokens do not need Last IP. A refused packet is not in a block. */
 	c->state = (struct vmpt_scan_state){ .block = c->at == l->now.at ? l->block : 0 };
 	if (c->at != l->now.at || l->now.at >= l->end)
 		chunk_end(f, c);

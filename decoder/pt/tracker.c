@@ -4,7 +4,7 @@
  */
 #include "decoder/pt/tracker.h"
 
-/* ---- facts and the owner that follows from them ---- */
+/* ---- facts and the owner derived from them ---- */
 
 static void set_fact(struct vmpt_fact *f, u64 value)
 {
@@ -62,7 +62,7 @@ static void mark_value(struct vmpt_tracker *t, u64 at, enum vmpt_mark_kind kind,
 	add_mark(t, at, kind)->value = value;
 }
 
-/* From @at on the owner is what the facts say now. */
+/* From @at on the owner is that of the current facts. */
 static void mark_owner(struct vmpt_tracker *t, u64 at, enum vmpt_begin cause, bool by_group,
 		       bool concealed)
 {
@@ -81,7 +81,7 @@ static void mark_owner(struct vmpt_tracker *t, u64 at, enum vmpt_begin cause, bo
 	t->cr3_marked = false;
 }
 
-/* From @at on the owner is perhaps still the same. */
+/* From @at on the owner is possibly still the same. */
 static void mark_doubt(struct vmpt_tracker *t, u64 at)
 {
 	struct vmpt_mark *m;
@@ -89,7 +89,7 @@ static void mark_doubt(struct vmpt_tracker *t, u64 at)
 	if (t->owner.kind == VMPT_OWNER_UNKNOWN || t->owner.sure == VMPT_UNCERTAIN)
 		return;
 	t->owner.sure = VMPT_UNCERTAIN;
-	t->cr3_marked = false; /* what is in doubt has facts of its own */
+	t->cr3_marked = false; /* the stretch in doubt has facts of its own */
 	m = add_mark(t, at, VMPT_MARK_OWNER);
 	m->owner = t->owner;
 	m->cause = VMPT_BEGIN_DOUBT;
@@ -145,7 +145,7 @@ static bool is_guest_only(const struct vmpt_tracker *t)
 
 /* ---- rows of the table ---- */
 
-/* Start of the trace, loss, damage: all unknown. */
+/* Start of the trace, loss, damage: everything is unknown. */
 static void on_loss(struct vmpt_tracker *t, u64 at, u64 loss)
 {
 	struct vmpt_mark *m = add_mark(t, at, VMPT_MARK_LOSS);
@@ -161,7 +161,7 @@ static void on_loss(struct vmpt_tracker *t, u64 at, u64 loss)
 	t->skip = at + (loss >> 6);
 }
 
-/* Most PSB+ say what is known. */
+/* Whether a PSB+ states anything new; most do not. */
 static bool psb_is_news(const struct vmpt_tracker *t, const struct vmpt_psb_plus *psb)
 {
 	return !psb->has_pip || !psb->has_vmcs || t->nr.sure != VMPT_KNOWN ||
@@ -171,9 +171,9 @@ static bool psb_is_news(const struct vmpt_tracker *t, const struct vmpt_psb_plus
 }
 
 /*
- * PSB … PSBEND with its trailing PADs: one unit, applied at its end. It belongs
- * whole to the owner that its own PIP and VMCS state; without a PIP to the
- * tracked owner, and what its VMCS changes holds behind it.
+ * PSB … PSBEND with its trailing PADs: one unit, applied at its end. All of it belongs
+ * to the owner that its own PIP and VMCS state; without a PIP to the tracked owner, and
+ * a change by its VMCS holds after it.
  */
 static void on_psb(struct vmpt_tracker *t, u64 at)
 {
@@ -199,7 +199,7 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	if (psb.has_vmcs && !psb.has_pip && holds(&t->nr))
 		mark_owner(t, vmpt_pads_skip(t->data, psb.end, t->end), VMPT_BEGIN_PSB, false,
 			   false);
-	/* From here on its like is no news, until a token other than a PSB's is applied. */
+	/* An equal PSB+ is no news until a token other than a PSB's is applied. */
 	t->same.shape = NULL;
 	if (shape && (t->owners_only || !psb.tsc.any) && !psb_is_news(t, &psb)) {
 		t->same.shape = shape;
@@ -208,8 +208,8 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 }
 
 /*
- * Whether a PIP with another NR is that of the transition. Each transition makes one, if one of its
- * sides is in context (33.4.2.7, 33.5.1), and VMX root operation's is, at CPL 0, but for a CR3
+ * Whether a PIP with another NR is that of the transition. Each transition makes one if one of its
+ * sides is in context (33.4.2.7, 33.5.1), and VMX root operation is, at CPL 0, except with a CR3
  * filter.
  */
 static bool is_transition(const struct vmpt_tracker *t, const struct vmpt_group *g, bool nr)
@@ -218,14 +218,14 @@ static bool is_transition(const struct vmpt_tracker *t, const struct vmpt_group 
 		return nr && g->last == VMPT_PT_TIP;
 	if (t->doubt != VMPT_DOUBT_PAUSE)
 		return false;
-	/* It could be the MOV CR3 that matches the filter; but then that is CR3 before, too. */
+	/* It could be the MOV CR3 that matches the filter, but then CR3 was that before, too. */
 	if (g->last == VMPT_PT_TIP_PGE)
 		return !nr && t->cr3.sure == VMPT_KNOWN &&
 		       t->cr3.value != vmpt_pip_cr3(t->data + g->first_pip);
 	return true;
 }
 
-/* The first PIPs in doubt of NR: what they say of the time before. */
+/* The first PIPs while NR is in doubt: what they prove about the time before. */
 static void prove_left(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
 {
 	bool was = t->nr.value, nr;
@@ -237,14 +237,14 @@ static void prove_left(struct vmpt_tracker *t, u64 at, const struct vmpt_group *
 		set_fact(&t->nr, was);
 	else if (was && nr && g->last == VMPT_PT_TIP && t->doubt != VMPT_DOUBT_PAUSE &&
 		 !is_guest_only(t))
-		/* A MOV CR3 and a later RET's TIP, or an entry behind an exit that was not seen. */
+		/* A MOV CR3 and a later RET's TIP, or an entry after an exit that was not seen. */
 		t->nr.sure = VMPT_UNKNOWN;
 	else
 		return;
 	mark_owner(t, at, VMPT_BEGIN_SWITCH, false, false);
 }
 
-/* A group that ends with TIP, TIP.PGE or TIP.PGD: applied together, boundary before it. */
+/* A group that ends with TIP, TIP.PGE or TIP.PGD: applied as a whole, the boundary is before it. */
 static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_group *g)
 {
 	struct vmpt_fact nr;
@@ -266,14 +266,14 @@ static void apply_bound_group(struct vmpt_tracker *t, u64 at, const struct vmpt_
 	t->skip = g->end;
 }
 
-/* One PIP or VMCS that no TIP packet follows applies at the packet. */
+/* A PIP or VMCS that no TIP packet follows applies at the packet. */
 static void apply_alone(struct vmpt_tracker *t, u64 at, unsigned int kind)
 {
 	struct vmpt_fact nr = t->nr;
 	const u8 *p = t->data + at;
 
 	if (kind == VMPT_PT_VMCS) {
-		/* VMPTRLD: it changes no owner while NR is 0 or unknown. */
+		/* VMPTRLD: the owner does not change while NR is 0 or unknown. */
 		set_fact(&t->vmcs, vmpt_vmcs_pointer(p));
 		if (holds(&t->nr) && t->nr.value)
 			mark_owner(t, at, VMPT_BEGIN_SWITCH, true, false);
@@ -288,7 +288,7 @@ static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
 {
 	struct vmpt_group g = { 0 };
 
-	/* A group is walked once, however many packets it has. */
+	/* A group is walked only once, however many packets it has. */
 	if (at >= t->alone)
 		vmpt_group_scan(t->data, at, t->end, &g);
 	if (g.bound && (g.pips || g.has_vmcs)) {
@@ -301,7 +301,7 @@ static void on_group(struct vmpt_tracker *t, u64 at, unsigned int kind)
 		apply_alone(t, at, kind);
 }
 
-/* OVF: all uncertain. The packet itself is the known owner's. */
+/* OVF: everything is uncertain. The packet itself is the known owner's. */
 static void on_ovf(struct vmpt_tracker *t, u64 at)
 {
 	add_mark(t, at, VMPT_MARK_OVERFLOW);
@@ -312,8 +312,8 @@ static void on_ovf(struct vmpt_tracker *t, u64 at)
 }
 
 /*
- * TIP.PGD(): NR uncertain until PIP, CFE or PSB+; in a guest-only trace the VMCS
- * becomes assumed, because VMPTRLD in root makes no packet there.
+ * TIP.PGD(): NR is uncertain until PIP, CFE or PSB+; in a guest-only trace the VMCS
+ * becomes assumed, because VMPTRLD in root operation makes no packet there.
  */
 static void on_pgd(struct vmpt_tracker *t, u64 at)
 {
@@ -323,11 +323,11 @@ static void on_pgd(struct vmpt_tracker *t, u64 at)
 	mark_doubt(t, at + 1);
 }
 
-/* The packets that a CFE takes with it: its FUP, a TIP.PGD(); timing and PAD between. */
+/* The packets of a CFE's unit: its FUP, a TIP.PGD(); timing packets and PADs between. */
 struct cfe_unit {
-	u64 end; /* behind the last of them, or at the group's start */
+	u64 end; /* after the last of them, or at the group's start */
 	bool group, pgd;
-	struct vmpt_tscs tsc; /* before end: those behind it are the next owner's */
+	struct vmpt_tscs tsc; /* before end: those after it are the next owner's */
 };
 
 static void cfe_end(struct cfe_unit *u, const struct vmpt_tscs *tsc, u64 end)
@@ -370,8 +370,8 @@ static void cfe_scan(const struct vmpt_tracker *t, u64 at, struct cfe_unit *u)
 }
 
 /*
- * CFE.VMENTRY, CFE.VMEXIT*: NR known, before as after. The CFE and its FUP are the
- * leaver's; if a group follows, the boundary is the group's.
+ * CFE.VMENTRY, CFE.VMEXIT*: NR is known, both before and after. The CFE and its FUP belong
+ * to the owner before; if a group follows, the boundary is the group's.
  */
 static void on_cfe(struct vmpt_tracker *t, u64 at)
 {
@@ -405,7 +405,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 	set_fact(&t->nr, entry);
 	if (!u.pgd || !is_guest_only(t) || entry)
 		mark_owner(t, u.end, nr_cause(&nr, entry), u.group, before.concealed);
-	/* The processor stopped tracing here: where it goes on, NR may differ. */
+	/* The processor stopped tracing here: NR may differ when it resumes. */
 	if (u.pgd) {
 		doubt_nr(t, VMPT_DOUBT_STOP);
 		if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)

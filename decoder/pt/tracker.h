@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Who owns a byte of a trace: the only place with ownership rules. Fed with the
- * tokens of one stream in order; says from which byte on which owner holds.
+ * The owner of each byte of a trace: the only place with ownership rules. It is fed the
+ * tokens of one stream in order, and reports from which byte on which owner holds.
  * The rules are in docs/vm-tracking.md, each named where it is applied.
  *
- * Look-ahead (a PSB+, a group) is read from the stream's bytes themselves and
- * never further than the unit that begins at the token: linear work.
+ * Look-ahead (a PSB+, a group) reads the stream's bytes, never beyond the unit that
+ * begins at the token: the work is linear.
  */
 #ifndef VMPT_DECODER_VM_TRACKER_H
 #define VMPT_DECODER_VM_TRACKER_H
@@ -13,9 +13,9 @@
 #include "decoder/pt/source.h"
 
 /*
- * PSB+ of one trace look alike: the same packets in the same order. A shape is such
- * an order as bytes to compare, so that a PSB+ is known at a glance; a few shapes are
- * kept. Same results as vmpt_psb_plus_scan().
+ * The PSB+ of a trace mostly have the same packets in the same order. A shape is such
+ * an order as bytes to compare, so that a PSB+ is recognized quickly; a few shapes are
+ * kept. The results are those of vmpt_psb_plus_scan().
  */
 #define VMPT_PSB_SHAPES	     4
 #define VMPT_PSB_SHAPE_WORDS 10
@@ -23,18 +23,18 @@
 struct vmpt_psb_shape {
 	u64 mask[VMPT_PSB_SHAPE_WORDS], bytes[VMPT_PSB_SHAPE_WORDS];
 	u64 facts[VMPT_PSB_SHAPE_WORDS]; /* mask, and the payloads of PIP and VMCS */
-	u8 size;			 /* 0: none kept here */
+	u8 size;			 /* 0: this entry is free */
 	u8 tokens;
-	u8 pip, vmcs, tsc; /* where they stand; 0: there is none */
+	u8 pip, vmcs, tsc; /* their offsets; 0: none */
 	bool has_fup;
 };
 
 struct vmpt_psb_shapes {
 	struct vmpt_psb_shape shape[VMPT_PSB_SHAPES];
-	unsigned int next; /* to be replaced */
+	unsigned int next; /* the entry to be replaced next */
 };
 
-/* A PSB+ that told what is known: while nothing changes, its like tells nothing new. */
+/* A PSB+ that stated known facts: while nothing changes, an equal one states nothing new. */
 struct vmpt_psb_same {
 	const struct vmpt_psb_shape *shape; /* NULL: none */
 	u64 bytes[VMPT_PSB_SHAPE_WORDS];
@@ -51,14 +51,14 @@ static inline bool vmpt_psb_is_same(const struct vmpt_psb_same *same, const u8 *
 	return !differ;
 }
 
-/* Returns the shape that it has, NULL if none is known. */
+/* Returns the PSB+'s shape, or NULL if it is not known. */
 const struct vmpt_psb_shape *vmpt_psb_plus_read(struct vmpt_psb_shapes *shapes, const u8 *data,
 						u64 at, u64 end, struct vmpt_psb_plus *psb);
 
 /*
- * Whether tracing goes on behind the TIP.PGD() before @at without TraceEn having been 0: up to a
- * TIP.PGE there is neither a CBR nor a TSC, of which setting TraceEn makes one (Table 33-56, cases
- * 1 and 2).
+ * Whether tracing resumes after the TIP.PGD() before @at without TraceEn having been 0: there is
+ * neither a CBR nor a TSC up to a TIP.PGE. Setting TraceEn makes one of them (Table 33-56, cases 1
+ * and 2).
  */
 bool vmpt_pause_scan(const u8 *data, u64 at, u64 end);
 
@@ -81,7 +81,7 @@ enum vmpt_mark_kind {
 struct vmpt_mark {
 	u64 offset;
 	u64 value;
-	struct vmpt_owner owner; /* sure == VMPT_UNCERTAIN: perhaps still this one's */
+	struct vmpt_owner owner; /* sure == VMPT_UNCERTAIN: possibly still this one's */
 	u8 kind;		 /* enum vmpt_mark_kind */
 	u8 cause;		 /* OWNER: enum vmpt_begin */
 	bool by_group;
@@ -89,10 +89,10 @@ struct vmpt_mark {
 
 #define VMPT_TRACKER_MARKS 12
 
-/* Why NR is in doubt: the worst since it was known. */
+/* Why NR is in doubt: the worst cause since it was known. */
 enum vmpt_doubt {
 	VMPT_DOUBT_PAUSE, /* TIP.PGD() to TIP.PGE, TraceEn stayed 1 */
-	VMPT_DOUBT_STOP,  /* a TIP.PGD() behind which TraceEn may have been 0 */
+	VMPT_DOUBT_STOP,  /* a TIP.PGD() after which TraceEn may have been 0 */
 	VMPT_DOUBT_LOST,  /* OVF */
 };
 
@@ -104,13 +104,13 @@ struct vmpt_tracker {
 	u64 skip;  /* tokens before this offset are part of a unit that was applied */
 	u64 alone; /* PIP and VMCS before this offset apply at the packet: no TIP ends their group
 		    */
-	unsigned int skip_tokens; /* so many are, right behind the one applied */
+	unsigned int skip_tokens; /* number of such tokens, right after the one applied */
 	enum vmpt_guest_only guest_only;
 	enum vmpt_doubt doubt;
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
 	bool owners_only; /* marks of TSC and CR3 are not wanted */
-	size_t token;	  /* index of the one applied last */
+	size_t token;	  /* index of the token applied last */
 	unsigned int mark_count;
 	struct vmpt_mark marks[VMPT_TRACKER_MARKS]; /* of the last token, by offset */
 	struct vmpt_psb_shapes shapes;
@@ -121,8 +121,8 @@ struct vmpt_tracker {
 void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only,
 		       bool owners_only);
 
-/* Whether a CFE tells NR. @p: the packet. */
-static inline bool vmpt_cfe_tells_nr(const u8 *p)
+/* Whether NR is known after a CFE. @p: the packet. */
+static inline bool vmpt_cfe_gives_nr(const u8 *p)
 {
 	unsigned int type = p[2] & 0x1f;
 
@@ -130,14 +130,14 @@ static inline bool vmpt_cfe_tells_nr(const u8 *p)
 }
 
 /*
- * Apply a token at or behind t->skip; @loss is the second word of a VMPT_TOKEN_LOSS.
- * Look-ahead reads up to @region_end. What changes is in t->marks.
+ * Apply a token at or after t->skip; @loss is the second word of a VMPT_TOKEN_LOSS.
+ * Look-ahead reads up to @region_end. Changes are put into t->marks.
  */
 void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
 
 /*
- * Take tokens from @token[*i] on until one leaves marks or there are no more. True if
- * t->marks has some.
+ * Apply tokens from @token[*i] on until one makes marks or there are no more. True if
+ * t->marks is not empty.
  */
 static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_piece *piece,
 				     size_t *i)
@@ -155,7 +155,7 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 		} else {
 			at = vmpt_token_offset(token);
 			if (at < t->skip || (kind == VMPT_PT_TSC && t->owners_only) ||
-			    (kind == VMPT_PT_CFE && !vmpt_cfe_tells_nr(t->data + at)))
+			    (kind == VMPT_PT_CFE && !vmpt_cfe_gives_nr(t->data + at)))
 				continue;
 			t->skip_tokens = 0;
 			if (kind == VMPT_PT_PSB && t->same.shape &&
@@ -167,7 +167,7 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 			} else {
 				vmpt_tracker_apply(t, token, 0, piece->region_end);
 			}
-			/* Unless the piece ends before: then skip tells. */
+			/* If the piece ends before, skip is used. */
 			if (t->skip_tokens <= piece->token_count - *i)
 				*i += t->skip_tokens;
 		}

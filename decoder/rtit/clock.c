@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The time of RTIT packets. What is known of it is kept as bounds: STSs are exact, an MTC says in
- * which step of its 8 bits it was sent, cycles lead on from there at a rate that ACBR and the TSC's
- * ratio give. docs/decoder.md says what can break each of them.
+ * The time of RTIT packets, kept as bounds: STSs are exact, an MTC gives the step of its 8 bits in
+ * which it was sent, and cycles extend that at a rate given by ACBR and the TSC's ratio.
+ * docs/decoder.md lists what can break each of them.
  */
 #include "decoder/vmpt-rtit-clock.h"
 
 #define NONE	  (~0ULL)
 #define STS_RANGE (1ULL << 40)
-/* An STS that is so little behind what is known is no wrap: about 30 s. */
+/* An STS less than this (about 30 s) behind the known time is no wrap. */
 #define STS_BACK   (1ULL << 36)
 #define RATIO_MAX  63 /* ACBR has 6 bits */
-#define RATIO_BITS 16 /* behind the point of ratio[] */
+#define RATIO_BITS 16 /* fraction bits of ratio[] */
 #define MIN	   0
 #define MAX	   1
 
@@ -46,7 +46,7 @@ static u64 add(u64 a, u64 b)
 	return a > NONE - b ? NONE : a + b;
 }
 
-/* a * b / c, and rounded up; NONE where that does not fit. */
+/* a * b / c, rounded up if @up; NONE if it does not fit. */
 static u64 scale(u64 a, u64 b, u64 c, bool up)
 {
 	unsigned __int128 v = (unsigned __int128)a * b;
@@ -63,15 +63,15 @@ static u64 step_of(const struct vmpt_rtit_clock *c)
 /* ---- cycles ---- */
 
 /*
- * Whether the core runs at ACBR, as the last STS said, and the ratio of the TSC to it is known.
- * While PacketEn is 0 LESS_PKTS may hold back STSs.
+ * Whether the core runs at ACBR, as in the last STS, and the ratio of the TSC to it is known. While
+ * PacketEn is 0 LESS_PKTS may hold back STSs.
  */
 static bool rate_is_known(const struct vmpt_rtit_clock *c)
 {
 	return c->acbr_trusted && !c->doubt && c->ratio[MAX] && (c->counting || c->less_clear);
 }
 
-/* Ticks of so many cycles at least: of the fastest core there may be, if it is not known. */
+/* Minimum ticks of the cycles: at the fastest possible core, if its rate is not known. */
 static u64 ticks_min(const struct vmpt_rtit_clock *c)
 {
 	u64 core = rate_is_known(c) ? max_u64(c->acbr, c->ecbr) : RATIO_MAX;
@@ -79,7 +79,7 @@ static u64 ticks_min(const struct vmpt_rtit_clock *c)
 	return scale(c->cycles[MIN], c->ratio[MIN], core << RATIO_BITS, false);
 }
 
-/* And at most. While clock modulation (ECBR) stops the core no cycles are counted: no telling. */
+/* Maximum ticks. While clock modulation (ECBR) stops the core no cycles are counted: unknown. */
 static u64 ticks_max(const struct vmpt_rtit_clock *c)
 {
 	if (!rate_is_known(c) || c->acbr != c->ecbr)
@@ -87,7 +87,7 @@ static u64 ticks_max(const struct vmpt_rtit_clock *c)
 	return scale(c->cycles[MAX], c->ratio[MAX], (u64)c->acbr << RATIO_BITS, true);
 }
 
-/* Likely ones, rather too few: an estimate that was ahead would have to go back. */
+/* Probable ticks, rather too few: an estimate that was ahead would have to go back. */
 static u64 ticks_about(const struct vmpt_rtit_clock *c)
 {
 	u64 core = c->ecbr ? c->ecbr : c->acbr;
@@ -97,7 +97,7 @@ static u64 ticks_about(const struct vmpt_rtit_clock *c)
 	return scale(c->cycles[MIN], c->ratio[MIN], core << RATIO_BITS, false);
 }
 
-/* Count from here on, where the tick is @hi at most. */
+/* Count from here on; the tick here is at most @hi. */
 static void start_cycles(struct vmpt_rtit_clock *c, u64 hi)
 {
 	c->base = c->lo;
@@ -107,9 +107,9 @@ static void start_cycles(struct vmpt_rtit_clock *c, u64 hi)
 }
 
 /*
- * Cycles say other than an STS or MTC: it came at tick @lo or later and at @hi at most. What the
- * cycles told is dropped, and the ratio, whoever said it. @fast: they said too much, so perhaps the
- * counts are what they say (no E6).
+ * Cycles contradict an STS or MTC: it came at tick @lo or later and at @hi at most. Drop the cycles
+ * and the ratio, even if given. @fast: there were too many cycles, so the counts may be exact (no
+ * E6).
  */
 static void contradict(struct vmpt_rtit_clock *c, u64 lo, u64 hi, bool fast)
 {
@@ -125,9 +125,9 @@ static void contradict(struct vmpt_rtit_clock *c, u64 lo, u64 hi, bool fast)
 	start_cycles(c, hi);
 }
 
-/* ---- the ratio of TSC and bus clock, where it was not given ---- */
+/* ---- ratio of TSC and bus clock, if not given ---- */
 
-/* Measure from here on, which is from tick @lo to @hi. */
+/* Measure from here on; the tick here is from @lo to @hi. */
 static void start_span(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 {
 	c->spanning = !c->given && c->acbr_trusted && !c->doubt && !c->lost && c->acbr &&
@@ -137,7 +137,7 @@ static void start_span(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 	c->span_cycles[MIN] = c->span_cycles[MAX] = 0;
 }
 
-/* An MTC that came from tick @lo to @hi ends a span. Both ends are cut down to whole ticks. */
+/* An MTC that came from tick @lo to @hi ends a span. Both ends are truncated to whole ticks. */
 static void measure(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 {
 	u64 min = 0, max = NONE, core = (u64)c->acbr << RATIO_BITS;
@@ -152,13 +152,13 @@ static void measure(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 	}
 	if (max == NONE)
 		return;
-	/* What was measured before, or now, is wrong: begin anew. */
+	/* The earlier or the current measurement is wrong: start again. */
 	if (min > max) {
 		contradict(c, lo, hi, max < c->ratio[MAX]);
 		start_span(c, lo, hi);
 		return;
 	}
-	/* It is a whole number. */
+	/* The ratio is a whole number. */
 	if (min >> RATIO_BITS != max >> RATIO_BITS && max - min < 1u << RATIO_BITS)
 		min = max = max >> RATIO_BITS << RATIO_BITS;
 	c->ratio[MIN] = min;
@@ -166,15 +166,15 @@ static void measure(struct vmpt_rtit_clock *c, u64 lo, u64 hi)
 	c->bus_ratio = min == max ? (u32)(min >> RATIO_BITS) : 0;
 }
 
-/* Where no MTC came they may have been held back: what the last one said is over. */
+/* MTCs that did not come may have been held back: the window of the last one has ended. */
 static u64 window_of(const struct vmpt_rtit_clock *c)
 {
 	return c->silent || c->doubt ? NONE : c->window;
 }
 
-/* ---- what breaks it ---- */
+/* ---- interruptions ---- */
 
-/* Tracing was off, or bytes are lost: time went on, and what else was is not known. */
+/* Tracing was off, or bytes are lost: time has passed, all else is unknown. */
 static void restart(struct vmpt_rtit_clock *c)
 {
 	c->restarted = c->stray_cycles = true;
@@ -187,10 +187,10 @@ static void restart(struct vmpt_rtit_clock *c)
 
 static void feed_pge(struct vmpt_rtit_clock *c)
 {
-	/* Only when TriggerEn becomes 0 PacketEn may do so without a FUP.PGD (4.2.8). */
+	/* PacketEn becomes 0 without a FUP.PGD only if TriggerEn becomes 0 (4.2.8). */
 	if (c->on == ON)
 		restart(c);
-	/* With LESS_PKTS neither MTCs nor STSs came while PacketEn was 0. */
+	/* With LESS_PKTS neither MTCs nor STSs come while PacketEn is 0. */
 	if (c->known && !c->less_clear && !c->doubt) {
 		c->doubt = true;
 		start_cycles(c, NONE);
@@ -199,10 +199,10 @@ static void feed_pge(struct vmpt_rtit_clock *c)
 	c->counting = c->spanning = false;
 }
 
-/* MTCs were dropped, an STS perhaps, and FUP.PGDs and FUP.PGEs. */
+/* MTCs were dropped, possibly also an STS, FUP.PGDs and FUP.PGEs. */
 static void feed_overflow(struct vmpt_rtit_clock *c)
 {
-	/* Such a PSB may be of a TriggerEn that became 0 and 1 in the overflow. */
+	/* Such a PSB may mean that TriggerEn became 0 and 1 in the overflow. */
 	if (c->after_psb)
 		restart(c);
 	else if (c->known && c->on != ON && !c->less_clear)
@@ -256,7 +256,7 @@ static void feed_sts(struct vmpt_rtit_clock *c, u64 payload)
 	start_span(c, tick, tick);
 }
 
-/* The first tick, @from or later, that an MTC of @value may stand for. */
+/* The first tick, @from or later, that an MTC of @value can mean. */
 static u64 mtc_from(const struct vmpt_rtit_clock *c, u64 value, u64 from)
 {
 	u64 step = step_of(c), range = step << 8, tick;
@@ -268,8 +268,8 @@ static u64 mtc_from(const struct vmpt_rtit_clock *c, u64 value, u64 from)
 }
 
 /*
- * The tick of an MTC of @value. If it is one of those that are over by the cycles, then either they
- * are wrong or more than half a round of MTCs is missing.
+ * The tick of an MTC of @value. If by the cycles it is already past, either they are wrong or more
+ * than half a round of MTCs is missing.
  */
 static u64 mtc_tick(struct vmpt_rtit_clock *c, u64 value)
 {
@@ -289,7 +289,7 @@ static void feed_mtc(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt)
 	u8 rng = pkt->payload >> 8 & 3;
 	u64 tick, step;
 
-	/* The first behind a start of the trace (E7): tells that there was one, and no time. */
+	/* The first after a start of the trace (E7): it shows the start, but gives no time. */
 	if (pkt->aux & VMPT_RTIT_AUX_IGNORE) {
 		if (!c->restarted)
 			restart(c);
@@ -319,7 +319,7 @@ static void feed_mtc(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt)
 
 /* ---- cycle counts ---- */
 
-/* Cycles from the base to here say that it is tick @hi at most. */
+/* By the cycles since the base the tick here is at most @hi. */
 static u64 lead_on(struct vmpt_rtit_clock *c)
 {
 	u64 lo, hi, about, from_mtc = c->window - 1;
@@ -336,7 +336,9 @@ static u64 lead_on(struct vmpt_rtit_clock *c)
 		c->tsc = max_u64(c->tsc, min_u64(about, hi));
 		return hi;
 	}
-	/* An MTC goes before cycles that say otherwise: the whole of its step is left. */
+	/*
+	 * An MTC takes precedence over cycles that contradict it: its whole step remains possible.
+	 */
 	if (lo > from_mtc || hi < c->lo) {
 		contradict(c, c->floor, from_mtc, lo > from_mtc);
 		return from_mtc;
@@ -355,7 +357,7 @@ static u64 feed_cycles(struct vmpt_rtit_clock *c, u64 count)
 {
 	u64 hi = NONE, n = count ? count + !c->whole_counts : 0;
 
-	/* An STS tells more than the cycles up to it; RTIT_CNTP may have been written. */
+	/* An STS is better than the cycles up to it; RTIT_CNTP may have been written. */
 	if (c->sts_cycles) {
 		hi = c->lo;
 	} else if (!c->stray_cycles) {
@@ -364,7 +366,7 @@ static u64 feed_cycles(struct vmpt_rtit_clock *c, u64 count)
 			c->base_hi = NONE;
 			c->spanning = false;
 		}
-		/* A count of 0 may be of one cycle (E6). */
+		/* A count of 0 may mean one cycle (E6). */
 		c->cycles[MIN] += n;
 		c->cycles[MAX] += count + 1;
 		c->span_cycles[MIN] += n;
@@ -380,7 +382,7 @@ static u64 feed_cycles(struct vmpt_rtit_clock *c, u64 count)
 
 /* ---- all packets ---- */
 
-/* @hi: the last tick that it may be. */
+/* @hi: the last possible tick. */
 static void report(struct vmpt_rtit_clock *c, u64 hi)
 {
 	u64 below;
@@ -421,14 +423,14 @@ static void feed_kind(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt, 
 		feed_overflow(c);
 		break;
 	case VMPT_RTIT_PSB:
-		/* RTIT_PKT_CNT makes it, or TriggerEn that was 0. */
+		/* Caused by RTIT_PKT_CNT, or TriggerEn was 0. */
 		if (c->on != ON)
 			restart(c);
 		break;
 	case VMPT_RTIT_TNT:
 	case VMPT_RTIT_TIP:
 	case VMPT_RTIT_FAR:
-		/* Behind a FUP.PGD a TIP may come (2.2.6). */
+		/* After a FUP.PGD a TIP may come (2.2.6). */
 		if (c->on == MAYBE && !ignored) {
 			c->on = ON;
 			c->counting = c->spanning = false;
@@ -436,7 +438,7 @@ static void feed_kind(struct vmpt_rtit_clock *c, const struct vmpt_packet *pkt, 
 	}
 }
 
-/* Whether this packet may come at a time when MTCs would not have. */
+/* Whether this packet may come when MTCs would have been held back. */
 static bool is_silent(const struct vmpt_rtit_clock *c, unsigned int kind, bool was_on)
 {
 	switch (kind) {
@@ -446,7 +448,7 @@ static bool is_silent(const struct vmpt_rtit_clock *c, unsigned int kind, bool w
 	case VMPT_RTIT_TIP: /* comes with a FUP.PGD (2.2.6) */
 		return false;
 	case VMPT_RTIT_PSB:
-		/* Without a FUP.PGD before it (4.2.8) nothing tells that it is another start's. */
+		/* Without a FUP.PGD before it (4.2.8) another start is not recognizable. */
 		return true;
 	default:
 		return !was_on && c->on != ON && !c->less_clear;

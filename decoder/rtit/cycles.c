@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whether cycle counts ride behind the packets of a stream (RTIT_CTL.Cycle_Acc). No byte says
- * so: both readings are tried, from PSB to PSB, and the wrong one gets stuck or misses the
- * PSB. A cycle count of up to 31 read as a packet is a TNT, so two short packets more
- * than the processor would send tell too: a TNT of less than six branches is only sent because
- * another packet is, right before it (4.2.15).
+ * Whether cycle counts follow the packets of a stream (RTIT_CTL.Cycle_Acc). The stream does not
+ * say: both readings are tried from PSB to PSB, and the wrong one fails or misses the PSB. A cycle
+ * count of up to 31, read as a packet, is a TNT, so more short TNTs than the processor would send
+ * are a sign, too: a TNT of less than six branches is only sent right before another packet,
+ * because of it (4.2.15).
  */
 #include "decoder/rtit/rtit.h"
 
-/* How far is looked, and how many stretches more must speak for one reading. */
+/* Bytes to search, and by how many stretches a reading must lead. */
 #define WINDOW	(1u << 20)
 #define STRETCH (64u << 10)
 #define ENOUGH	3
@@ -19,7 +19,7 @@ struct fit {
 	u64 odd; /* TNTs with fewer than six branches right before another TNT */
 };
 
-/* [@at, @end) of @data; @open: no packet need end at @end. */
+/* [@at, @end) of @data; @open: the last packet need not end at @end. */
 static struct fit try(const u8 *data, u64 at, u64 end, bool open, bool cycles)
 {
 	struct vmpt_rtit_packet pkt;
@@ -41,8 +41,8 @@ static struct fit try(const u8 *data, u64 at, u64 end, bool open, bool cycles)
 	return f;
 }
 
-/* 1: with cycle counts, -1: without, 0: this stretch does not tell. */
-static int stretch_says(const u8 *data, u64 at, u64 end, bool open)
+/* 1: with cycle counts, -1: without, 0: undecided by this stretch. */
+static int stretch_favors(const u8 *data, u64 at, u64 end, bool open)
 {
 	struct fit without = try(data, at, end, open, false);
 	struct fit with = try(data, at, end, open, true);
@@ -75,7 +75,7 @@ enum vmpt_cycle_acc vmpt_rtit_cycles_guess(const struct vmpt_stream *t, bool hea
 		if (due - at > STRETCH)
 			due = at + STRETCH;
 		end = vmpt_rtit_psb_find(t->data, at + 1, due);
-		votes += stretch_says(t->data, at, end, end == due);
+		votes += stretch_favors(t->data, at, end, end == due);
 		at = vmpt_rtit_psb_find(t->data, end, stop);
 	}
 	if (!votes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RTIT's packets with their owners: the items of a source, cut where the tracker says. */
+/* RTIT's packets with their owners: the items of a source, split where the owner changes. */
 #include <stdlib.h>
 
 #include "decoder/rtit/rtit.h"
@@ -11,7 +11,7 @@ struct rtit_decoder {
 	struct vmpt_rtit_piece piece;
 	size_t token, item;
 	struct vmpt_owner owner; /* of the next items */
-	/* Owners that begin at an item; a loss has two: nobody, and who comes behind it. */
+	/* Owners that begin at an item; a loss has two: none, and the owner after it. */
 	struct {
 		size_t item;
 		struct vmpt_owner owner;

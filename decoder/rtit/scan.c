@@ -48,7 +48,7 @@ static void put_token(struct vmpt_rtit_scan_out *sink, const struct vmpt_rtit_pa
 	};
 }
 
-/* The whole LIP in the place of what was sent of it; if it is not known @last is not valid. */
+/* Replace the sent part of the LIP by the whole; if it is not known @last is not valid. */
 static void complete_lip(struct vmpt_rtit_packet *pkt, struct vmpt_rtit_last_lip *last)
 {
 	u64 lip;
@@ -88,7 +88,7 @@ static void fill_item(struct vmpt_item *item, const struct vmpt_rtit_packet *pkt
 	}
 }
 
-/* Bytes of a packet but its cycle count. */
+/* Bytes of a packet without its cycle count. */
 static unsigned int body_size(const struct vmpt_rtit_packet *pkt)
 {
 	const struct vmpt_rtit_desc *d = &vmpt_rtit_table[pkt->kind];
@@ -96,7 +96,7 @@ static unsigned int body_size(const struct vmpt_rtit_packet *pkt)
 	return d->classes & VMPT_RTIT_HAS_LIP ? 3 + 2 * (unsigned int)pkt->ip.cnt : d->size;
 }
 
-/* A TNT without a cycle count makes the run before it longer. */
+/* A TNT without a cycle count extends the run before it. */
 static void put_in_run(struct vmpt_rtit_scan_out *sink, u32 offset)
 {
 	struct vmpt_item *last = sink->item_count ? &sink->items[sink->item_count - 1] : NULL;
@@ -128,7 +128,7 @@ static void put_items(struct vmpt_rtit_scan_out *sink, const struct vmpt_rtit_pa
 			.size = (u16)(pkt->size - item.size),
 			.kind = VMPT_ITEM_RTIT_CYC,
 			.payload = pkt->cycles,
-			/* E6: one too few, unless it is 0. */
+			/* E6: one too low, unless it is 0. */
 			.aux = pkt->cycles ? VMPT_RTIT_AUX_BY(6) : 0,
 		};
 }
@@ -143,7 +143,7 @@ u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_
 	while (at < stop && at < region_end &&
 	       sink->token_count + VMPT_RTIT_PUT_TOKENS <= sink->token_max &&
 	       (!sink->items || sink->item_count + VMPT_RTIT_PUT_ITEMS <= sink->item_max)) {
-		/* Most of a trace: what decodes them all is a fifth slower. */
+		/* Most of a trace: decoding them all in full is a fifth slower. */
 		if (!cycle_acc && data[at] >= 2 && data[at] < 0x80) {
 			if (sink->items)
 				put_in_run(sink, (u32)(at - base));

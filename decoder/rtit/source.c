@@ -68,7 +68,7 @@ bool vmpt_rtit_source_cycles(const struct vmpt_rtit_source *s)
 	return s->cycle_acc;
 }
 
-/* The head of a region: what is lost before its first packet. */
+/* The head of a region: the bytes lost before its first packet. */
 static u64 start_region(struct vmpt_rtit_source *s)
 {
 	u64 from = s->at, psb;

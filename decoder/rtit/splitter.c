@@ -64,7 +64,7 @@ static void emit(struct rtit_splitter *s, const struct vmpt_slice *slice, u64 en
 {
 	unsigned int i = s->ready_first + s->ready_count;
 
-	/* An empty stretch is nobody's; an empty loss is a gap to be told. */
+	/* An empty stretch has no owner; an empty loss is a gap to be reported. */
 	if (end == slice->offset && slice->begin != VMPT_BEGIN_LOSS)
 		return;
 	s->ready[i] = *slice;
@@ -73,7 +73,7 @@ static void emit(struct rtit_splitter *s, const struct vmpt_slice *slice, u64 en
 	s->ready_count++;
 }
 
-/* What the tracker has counted belongs to the slice that is open. */
+/* The tracker's counts belong to the open slice. */
 static void take_errata(struct rtit_splitter *s)
 {
 	unsigned int i;
@@ -115,7 +115,7 @@ static void on_owner(struct rtit_splitter *s, const struct vmpt_rtit_token *toke
 	begin(s, token->at, begin_of(&from, &s->tracker.owner));
 }
 
-/* Payloads of packets that are known to be whole; 8 bytes need not be there. */
+/* Payloads of packets that are known to be complete; 8 bytes need not be readable. */
 static u64 bytes_at(const u8 *p, unsigned int n)
 {
 	u64 v = 0;
@@ -156,7 +156,7 @@ static void take_token(struct rtit_splitter *s)
 	const struct vmpt_rtit_token *token = &s->piece.tokens[s->token++];
 	bool changed = vmpt_rtit_tracker_take(&s->tracker, &s->piece, token);
 
-	/* E6 is of the packets before the token: theirs who owned them. */
+	/* E6 is of the packets before the token: it counts for their owner. */
 	s->slice.errata[6] += s->tracker.errata[6];
 	s->tracker.errata[6] = 0;
 	if (token->kind == VMPT_RTIT_TOKEN_LOSS) {
@@ -169,7 +169,7 @@ static void take_token(struct rtit_splitter *s)
 	count(s, token);
 }
 
-/* One more token, or the next piece. 0: all is done; or a negative error. */
+/* One more token, or the next piece. 0: done; or a negative error. */
 static int step(struct rtit_splitter *s)
 {
 	int ret;

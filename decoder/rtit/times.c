@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * When a token came, for runs by time: not before what the clock knows, not after the next time
- * that the stream tells. The STS that has it often stands behind the FUP.PGE: so look ahead.
+ * The time of a token, for runs by time: not before the clock's time, not after the next time in
+ * the stream. The STS that has it often comes after the FUP.PGE: hence the look-ahead.
  */
 #include "decoder/rtit/rtit.h"
 
-/* So far. A clock without a bound in so many bytes is no clock. */
+/* Limit of the look-ahead: a clock without a bound in this many bytes is useless. */
 #define AHEAD_MAX (1u << 20)
 
 struct time_walk {
 	struct vmpt_rtit_clock clock;
 	const struct vmpt_rtit_tracker *tracker;
 	u64 at, end;
-	bool on;       /* behind a FUP.PGE */
-	bool want_mtc; /* the next one is the first behind an enable: E7 */
+	bool on;       /* after a FUP.PGE */
+	bool want_mtc; /* the next MTC is the first after an enable: E7 */
 	struct vmpt_rtit_packet pkt;
 };
 
@@ -23,7 +23,7 @@ static bool decode(struct time_walk *w)
 						   w->end - w->at, w->tracker->cycle_acc);
 }
 
-/* The packet to the clock, its cycle count too. */
+/* Feed the packet and its cycle count to the clock. */
 static void feed(struct time_walk *w)
 {
 	struct vmpt_packet pkt = { .kind = (u8)(VMPT_ITEM_RTIT + w->pkt.kind) };
@@ -69,7 +69,7 @@ static bool stops(struct time_walk *w)
 	}
 }
 
-/* Up to the first packet with a time; @run: that no other run can have sent. */
+/* Look ahead to the first packet with a time; @run: that no other run can have sent. */
 static u64 look_ahead(struct time_walk *w, bool run)
 {
 	while (latest(w) == ~0ULL && decode(w) && !(run && stops(w)))
@@ -92,7 +92,7 @@ void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *
 
 	decode(&w);
 	feed(&w);
-	/* An STS directly behind a PIP is of the same instruction (4.2.10). */
+	/* An STS directly after a PIP is of the same instruction (4.2.10). */
 	if (token->kind == VMPT_RTIT_PIP && decode(&w) && w.pkt.kind == VMPT_RTIT_STS)
 		feed(&w);
 	times->known = w.clock.known;
@@ -101,7 +101,7 @@ void vmpt_rtit_times(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *
 	times->latest = times->before = latest(&w);
 	if (times->latest != ~0ULL)
 		return;
-	/* What was found for a token before this one holds for all up to there. */
+	/* The result for a token before this one holds up to there. */
 	if (token->at >= t->ahead_to) {
 		t->ahead = look_ahead(&w, true);
 		t->ahead_to = w.at;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Owners and errata of an RTIT stream: who runs says the side record, and takes effect where the
- * guest before it has made its last packet; which errata's workarounds apply follows from the
- * packets that are tokens.
+ * Owners and errata of an RTIT stream: owners come from the side record, and change where the guest
+ * before has made its last packet; the errata whose workarounds apply follow from the tokens.
  */
 #include "decoder/rtit/rtit.h"
 
-/* The least of RTIT_PKT_CNT.Pkt_Mask: a PSB when the bytes since the last reach it (Table 11). */
+/*
+ * Minimum of RTIT_PKT_CNT.Pkt_Mask: a PSB comes when the bytes since the last reach it (Table 11).
+ */
 #define PKT_CNT_LIMIT 2048ULL
 
 bool vmpt_rtit_by_time(const struct vmpt_options *options)
@@ -76,7 +77,7 @@ void vmpt_rtit_tracker_init(struct vmpt_rtit_tracker *t, const u8 *data, bool cy
 
 /* ---- owners ---- */
 
-/* All items of the piece before @end to the clock, marks and all. */
+/* Feed all items of the piece before @end to the clock, with their marks. */
 static void feed(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece, size_t end)
 {
 	const struct vmpt_item *item;
@@ -98,8 +99,8 @@ static void feed(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piec
 }
 
 /*
- * STS has 40 bits: the first time that is known is taken for the one that is nearest to the next
- * run. Returns a time of the clock's in 64 bits.
+ * STS has 40 bits: the first known time is extended to the value nearest to the next run. Returns a
+ * time of the clock in 64 bits.
  */
 static u64 whole_time(struct vmpt_rtit_tracker *t, u64 time)
 {
@@ -108,7 +109,7 @@ static u64 whole_time(struct vmpt_rtit_tracker *t, u64 time)
 	if (t->aligned)
 		return time + t->clock_base;
 	at = t->runs[t->run].at;
-	/* None is below 0. */
+	/* Times are never negative. */
 	t->clock_base =
 		at + (1ULL << 39) < time ? 0 : (at - time + (1ULL << 39)) & ~vmpt_mask64(40);
 	t->aligned = true;
@@ -138,9 +139,9 @@ static bool reached(const struct vmpt_rtit_tracker *t, u64 at, u64 time)
 }
 
 /*
- * Whose the token is, by what its packet says of who can have sent it. In VMX root operation
- * ContextEn is 0: with packets disabled the guest before has sent its last one, and a FUP.PGE is
- * always the new one's. Where PGEs and PGDs may be lost, all is an assumption up to the next.
+ * The owner of the token, by who can have sent its packet. In VMX root operation ContextEn is 0:
+ * with packets disabled the guest before has sent its last one, and a FUP.PGE always belongs to the
+ * new owner. Where PGEs and PGDs may be lost, the owner is an assumption up to the next one.
  */
 static void by_offset(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
 {
@@ -152,7 +153,7 @@ static void by_offset(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token 
 	}
 }
 
-/* Whether the next run may have begun before the token, if no more is known than that. */
+/* Whether the next run may have begun before the token, by these bounds only. */
 static bool may_be_next(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
 			const struct vmpt_rtit_times *times)
 {
@@ -161,7 +162,7 @@ static bool may_be_next(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_toke
 	return times->before == ~0ULL || reached(t, token->at, whole_time(t, times->before));
 }
 
-/* A FUP.PGE is of the last run that began before it: the record's time is one before the entry. */
+/* A FUP.PGE belongs to the last run that began before it: the record's time is before the entry. */
 static void enable_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
 			   const struct vmpt_rtit_times *times)
 {
@@ -173,9 +174,9 @@ static void enable_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_t
 }
 
 /*
- * Any other token, PacketEn being 0 or not known. An enable between two guests is of who comes.
- * What a guest can send out of its filter may be of both if it came between two known times. MTC
- * and STS say themselves when they came.
+ * Any other token, with PacketEn 0 or not known. An enable between two guests belongs to the next
+ * one. Packets that a guest sends outside its filter may belong to both if they came between two
+ * known times. MTC and STS have times themselves.
  */
 static void other_by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token,
 			  const struct vmpt_rtit_times *times)
@@ -214,7 +215,7 @@ static void by_time(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *p
 		other_by_time(t, token, &times);
 }
 
-/* The owner from the token on. True if it is another, or as sure of another degree. */
+/* The owner from the token on. True if the owner or its certainty changes. */
 static bool decide(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
 		   const struct vmpt_rtit_token *token)
 {
@@ -245,7 +246,7 @@ static void apply(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece, si
 	mark_item(piece, item, (u8)(VMPT_RTIT_AUX_BY(erratum) | flags));
 }
 
-/* E5's TIP, if it stands in this piece: not far behind item @i. */
+/* E5's TIP, if it is in this piece: shortly after item @i. */
 static void mark_tip(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece, size_t i)
 {
 	if (!piece->items || t->mark >= piece->end)
@@ -258,8 +259,8 @@ static void mark_tip(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 }
 
 /*
- * E5: a TIP directly behind a FUP.BuffOvf, with the same LIP. PSBs may stand between: its own
- * bytes can have called for one (4.2.5).
+ * E5: a TIP directly after a FUP.BuffOvf, with the same LIP. PSBs may be between: the overflow's
+ * own bytes can have caused one (4.2.5).
  */
 static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 			const struct vmpt_rtit_token *token)
@@ -291,9 +292,9 @@ static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *pie
 }
 
 /*
- * PacketEn was 0 when a PSB came with an enable. If nothing but the bytes before it says that it
- * did, a packet that needs PacketEn says that it did not. Where a FUP.BuffOvf stands before it the
- * enable's FUP.PGE may be lost.
+ * PacketEn was 0 when a PSB came with an enable. If this follows only from the bytes before it, a
+ * packet that needs PacketEn refutes it. If a FUP.BuffOvf comes before it the enable's FUP.PGE may
+ * be lost.
  */
 static void begin_disabled(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
 {
@@ -301,13 +302,13 @@ static void begin_disabled(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_t
 		return;
 	if (!t->stopped && t->packets != VMPT_RTIT_DISABLED)
 		t->begun = token->at + VMPT_RTIT_PSB_SIZE;
-	/* A stream that was cut at a PSB begins so, too. */
+	/* A stream cut at a PSB begins so, too. */
 	t->start = t->packets == VMPT_RTIT_UNSURE && !t->psb_known;
 	t->packets = VMPT_RTIT_DISABLED;
 	t->overflowed = false;
 }
 
-/* Whether the tokens are still one behind the other since that PSB. */
+/* Whether tokens have been contiguous since that PSB. */
 static void follow_begun(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_piece *piece,
 			 const struct vmpt_rtit_token *token)
 {
@@ -327,8 +328,8 @@ static void follow_begun(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_pie
 }
 
 /*
- * One that comes because of the bytes since the last one comes when they reach 2 KiB << Pkt_Mask,
- * one packet later by E3. Whatever else it is: what it begins is taken for a new enable.
+ * A PSB caused by the bytes since the last one comes when they reach 2 KiB << Pkt_Mask, or one
+ * packet later by E3. Any other PSB is considered the start of a new enable.
  */
 static void on_psb(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 		   const struct vmpt_rtit_token *token)
@@ -370,7 +371,7 @@ static void on_mtc(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *piece,
 	t->want_mtc = false;
 }
 
-/* What came before says nothing of what comes. Runs whose PGE may be lost have begun, we say. */
+/* Nothing before the loss holds after it. Runs whose PGE may be lost are assumed to have begun. */
 static bool on_loss(struct vmpt_rtit_tracker *t, const struct vmpt_rtit_token *token)
 {
 	u64 end = token->at + token->size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * TSC packets on one clock: the host's, or each stream's owner's. A TSC of the source becomes a
- * time of the host by its owner's map, and from there the TSC of whatever stream it goes to.
+ * TSC packets on one clock: the host's, or that of each stream's owner. A TSC of the source is
+ * converted to host time by its owner's map, and from there to the TSC of the stream it goes to.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "decoder/streams/internal.h"
 
 #define TSC_MASK ((1ULL << 56) - 1)
-/* Items of a PSB+ that are looked at for its TSC. */
+/* Items of a PSB+ that are searched for its TSC. */
 #define PSB_ITEMS 64
 
 struct extract_clock {
@@ -20,7 +20,7 @@ struct extract_clock {
 	size_t count, room;
 	const struct vmpt_item *items; /* of the batch */
 	size_t at;		       /* the item */
-	struct vmpt_time now;	       /* of it, the host's */
+	struct vmpt_time now;	       /* host time of the item */
 	bool known;		       /* .host is the host time of the TSC that was read last */
 	u64 host;
 };
@@ -88,8 +88,8 @@ void extract_clock_item(struct extract *x, size_t i)
 }
 
 /*
- * When the slice that begins with the item does. A PSB+ begins with the time of what was before it,
- * perhaps long before; its TSC says the new one.
+ * Start time of the slice that begins with the item. A PSB+ begins with the time of the packet
+ * before it, possibly long ago; its TSC has the new one.
  */
 static const struct vmpt_time *slice_time(const struct extract_clock *c)
 {
@@ -118,7 +118,7 @@ bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, 
 	return true;
 }
 
-/* The host time of a TSC packet of the slice at work; false: not known. */
+/* The host time of a TSC packet of the current slice; false: not known. */
 static bool read_tsc(struct extract_clock *c, const struct vmpt_owner *owner, u64 tsc, u64 *host)
 {
 	static const struct vmpt_epoch same = { .map.multiplier = VMPT_TSC_UNSCALED };
@@ -143,7 +143,7 @@ void extract_clock_read(struct extract *x, const struct vmpt_item *item)
 		c->known = read_tsc(c, &x->done.slice.owner, item->payload, &c->host);
 }
 
-/* What @out has for host time @host; false: not known. */
+/* @out's TSC for host time @host; false: not known. */
 static bool tsc_for(const struct extract_clock *c, const struct out_stream *out, u64 host, u64 *tsc)
 {
 	const struct vmpt_epoch *e;
@@ -190,7 +190,7 @@ bool extract_clock_other(struct extract *x, struct out_stream *out, const struct
 	return true;
 }
 
-/* The owner's stream has its own clock already under GUEST. */
+/* With GUEST the owner's stream has its own clock already. */
 int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TSC };

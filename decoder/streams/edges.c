@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a stream gets at the edges of its slices: a head, a return, a leave
- * (docs/vm-tracking.md). Everything is encoded from the packet table.
+ * Packets added to a stream at the edges of its slices: a head, a return, a leave
+ * (docs/vm-tracking.md). All are encoded from the packet table.
  */
 #include "decoder/streams/internal.h"
 

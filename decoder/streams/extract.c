@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt_extract(): chooses PT or RTIT by the stream, once. */
+/* vmpt_extract(): chooses PT or RTIT by the stream. */
 #include "decoder/streams/streams.h"
 
 int vmpt_extract(const struct vmpt_stream *stream, const struct vmpt_extract_options *options,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Shared by extract.c (the walk), extract-packets.c (what becomes of a packet), extract-edges.c
- * (what is synthesized) and extract-clock.c (on whose clock).
+ * Shared by pt.c (the walk), packets.c (handling of each packet), edges.c (synthesized packets) and
+ * clock.c (the streams' clocks).
  */
 #ifndef VMPT_DECODER_EXTRACT_INTERNAL_H
 #define VMPT_DECODER_EXTRACT_INTERNAL_H
@@ -12,17 +12,17 @@
 /* A stream being written. */
 struct out_stream {
 	struct vmpt_owner owner;
-	u64 who; /* of the options' who() */
+	u64 who; /* from the options' who() */
 	bool who_known;
 	int id;
 	u64 size;
 	u64 last_ip;
 	bool packet_en;
-	bool packet_unknown; /* a PSB+ without end said nothing of it: flow is copied */
+	bool packet_unknown; /* a PSB+ without end did not determine packet_en: flow is copied */
 	bool needs_head;     /* nothing written yet, or a loss since */
 	bool lacks_calls;
-	int cbr, tsx; /* as last written; -1: not yet */
-	u64 cycles;   /* of others' CYC, not yet written */
+	int cbr, tsx; /* as written last; -1: not yet */
+	u64 cycles;   /* sum of others' CYC, not yet written */
 	/* others' timing since the last slice, for the index */
 	u64 others_mtc, others_cbr, others_cyc, others_cycles, others_tsc, others_tsc_kept;
 	bool lacks_tsc; /* the last TSC was left out: its TMA too */
@@ -40,15 +40,15 @@ struct paging {
 	u64 cr3;
 };
 
-/* What the source's packets have said so far, of whatever owner. */
+/* State of the source by its packets so far, of all owners. */
 struct source_state {
 	struct paging paging;
 	int exec; /* MODE.Exec byte; -1: not known */
 	int tsx;
 	int cbr;
-	bool after_ovf; /* a FUP that nothing consumes says where tracing resumed */
-	bool saw_ovf;	/* since the last stretch of bytes that were nobody's */
-	bool consumer;	/* the last packet takes the FUP behind it */
+	bool after_ovf; /* a FUP without a consumer gives the IP where tracing resumed */
+	bool saw_ovf;	/* since the last bytes without an owner */
+	bool consumer;	/* the last packet consumes the FUP after it */
 };
 
 struct extract_clock;
@@ -61,12 +61,12 @@ struct extract {
 	struct out_stream *streams;
 	int stream_count;
 	struct source_state source;
-	struct extract_clock *clock; /* NULL: TSCs stay as they are */
-	/* the slice at work */
-	struct out_stream *out; /* NULL: written nowhere */
+	struct extract_clock *clock; /* NULL: TSCs are not changed */
+	/* the current slice */
+	struct out_stream *out; /* NULL: not written */
 	struct vmpt_extracted done;
-	u64 copy_from, copy_to; /* bytes of the source to be written as they are */
-	u64 psb_end;		/* of the PSB+ at work */
+	u64 copy_from, copy_to; /* bytes of the source to be copied */
+	u64 psb_end;		/* of the current PSB+ */
 	u64 group_end;		/* packets before it are replaced by the return */
 	struct paging group_paging;
 	u64 alone;	   /* groups that begin before it were walked: no TIP packet ends them */
@@ -78,41 +78,40 @@ struct extract {
 
 /* Write @pkt to @out. */
 int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet *pkt);
-/* Write what is to be copied. */
+/* Write the bytes that are to be copied. */
 int extract_flush(struct extract *x);
-/* The packet stays as it is. */
+/* Copy the packet unchanged. */
 int extract_copy(struct extract *x, u64 at, u64 size);
-/* Where the region of the byte at @at ends: look-ahead goes no further. */
+/* The end of the region that the byte at @at is in: look-ahead stops there. */
 u64 extract_region_end(const struct extract *x, u64 at);
-/* A timing packet of this slice, for all streams that are out. */
+/* A timing packet of the current slice, for all streams that are out. */
 int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes);
 
-/* ---- extract-clock.c: all but the first two do nothing without a clock ---- */
+/* ---- clock.c: all but the first two do nothing without a clock ---- */
 
 int extract_clock_open(struct extract *x);
 void extract_clock_close(struct extract *x);
 /* The next batch; item @i of it is next. */
 int extract_clock_batch(struct extract *x, const struct vmpt_batch *batch);
 void extract_clock_item(struct extract *x, size_t i);
-/* The item is a TSC or TMA of the slice at work: before it goes to any stream. */
+/* The item is a TSC or TMA of the current slice; called before it goes to any stream. */
 void extract_clock_read(struct extract *x, const struct vmpt_item *item);
-/* It, for a stream that is not its owner's: bytes in @wire. False: it stays out. */
+/* Convert it for a stream that is not its owner's, into @wire. False: leave it out. */
 bool extract_clock_other(struct extract *x, struct out_stream *out, const struct vmpt_item *item,
 			 u8 wire[VMPT_PT_SIZE_MAX]);
-/* It, for its owner's stream: written or left out. */
+/* Write it to its owner's stream or leave it out. */
 int extract_clock_own(struct extract *x, u64 at, const struct vmpt_item *item);
-/* Whether host time is known, and whose the owner's VMCS is now by who(); 0 if that is not asked.
- */
+/* Whether host time is known, and the owner of the VMCS now by who(); 0 if there is no who(). */
 bool extract_clock_who(const struct extract *x, const struct vmpt_owner *owner, u64 *who);
-/* A TSC of now for a head. */
+/* A TSC of the current time for a head. */
 int extract_clock_head(struct extract *x, struct out_stream *out);
 
-/* ---- extract-packets.c ---- */
+/* ---- packets.c ---- */
 
-/* One packet or run of the slice at work. */
+/* One packet or run of the current slice. */
 int extract_item(struct extract *x, u64 at, const struct vmpt_item *item);
 
-/* ---- extract-edges.c ---- */
+/* ---- edges.c ---- */
 
 /* PSB, PIP, VMCS, CBR, PSBEND; no FUP. No PIP unless @paging is known. */
 int extract_head(struct extract *x, struct out_stream *out, const struct paging *paging);

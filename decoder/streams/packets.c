@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What becomes of one packet of the source in its owner's stream: copied, re-encoded,
- * dropped (docs/vm-tracking.md).
+ * Handling of each packet of the source for its owner's stream: copy, re-encode or drop
+ * (docs/vm-tracking.md).
  */
 #include "decoder/streams/internal.h"
 
-/* Whether the next packet from @at on, timing, MODE and PAD aside, is TIP.PGE. */
+/* Whether the next packet from @at on is TIP.PGE, ignoring timing packets, MODE and PAD. */
 static bool pge_follows(const struct extract *x, u64 at, u64 end)
 {
 	unsigned int size;
@@ -23,8 +23,8 @@ static bool pge_follows(const struct extract *x, u64 at, u64 end)
 }
 
 /*
- * A PSB+ of the source. Its FUP sets PacketEn; with PacketEn 0 and a TIP.PGE next
- * it is dropped: a decoder would be told twice that tracing begins.
+ * A PSB+ of the source. Its FUP sets PacketEn. With PacketEn 0 and a TIP.PGE next the FUP is
+ * dropped: otherwise tracing would begin twice for a decoder.
  */
 static int on_psb(struct extract *x, u64 at)
 {
@@ -47,7 +47,7 @@ static int on_psb(struct extract *x, u64 at)
 	return extract_copy(x, at, vmpt_pt_table[VMPT_PT_PSB].size);
 }
 
-/* The IP goes on from the source's Last IP: copied if the stream's gives the same. */
+/* The IP is relative to the source's Last IP: copy it if the stream's gives the same. */
 static int put_ip(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	struct out_stream *out = x->out;
@@ -68,7 +68,7 @@ static int put_ip(struct extract *x, u64 at, const struct vmpt_item *item)
 	return extract_put(x, out, &pkt);
 }
 
-/* FUP: one of a PSB+, one that a packet before it consumes, the OVF's, an event's. */
+/* FUP: of a PSB+, consumed by a packet before it, of an OVF, or of an event. */
 static int on_fup(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	bool consumed = x->source.consumer, after_ovf = x->source.after_ovf;
@@ -111,8 +111,8 @@ static int on_tip(struct extract *x, u64 at, const struct vmpt_item *item)
 }
 
 /*
- * Flow that a stream with PacketEn = 0 cannot hold: its owner was proved in the middle of
- * it, by a PIP that no TIP follows. Dropped and counted, until a TIP says where it goes on.
+ * Flow that a stream with PacketEn = 0 cannot have: its owner was proved in the middle of it, by a
+ * PIP that no TIP follows. It is dropped and counted until a TIP gives the IP.
  */
 static bool is_homeless(const struct extract *x, u64 at, const struct vmpt_item *item)
 {
@@ -160,7 +160,7 @@ static int drop_homeless(struct extract *x, u64 at, const struct vmpt_item *item
 	return 0;
 }
 
-/* Conceal: whether the packet is dropped or written in another form. */
+/* Conceal: whether the packet is dropped or rewritten. */
 static bool conceal(struct extract *x, const struct vmpt_item *item, int *err)
 {
 	struct vmpt_pt_packet pip = { .kind = VMPT_PT_PIP };
@@ -210,7 +210,7 @@ static void note(struct extract *x, const struct vmpt_item *item)
 		x->source.cbr = (int)item->payload;
 }
 
-/* Whether a BBP of this slice is open behind @item. */
+/* Whether a BBP of this slice is open after @item. */
 static bool block_after(const struct extract *x, const struct vmpt_item *item, const u8 *bytes)
 {
 	u16 i;
@@ -227,7 +227,7 @@ static bool block_after(const struct extract *x, const struct vmpt_item *item, c
 	return true;
 }
 
-/* Which packets take the FUP behind them: then it is no event's and no OVF's. */
+/* Note packets that consume the FUP after them: it is not of an event or OVF then. */
 static void note_consumer(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	switch (item->kind) {
@@ -255,7 +255,7 @@ static bool is_flow_free(const struct vmpt_item *item)
 	       (vmpt_pt_table[item->kind].classes & VMPT_PT_TIMING || item->kind == VMPT_PT_FUP);
 }
 
-/* The packets that need no more than a note in the stream's state. */
+/* Packets that only need to be noted in the stream's state. */
 static int on_other(struct extract *x, u64 at, const struct vmpt_item *item)
 {
 	switch (item->kind) {
@@ -302,7 +302,7 @@ int extract_item(struct extract *x, u64 at, const struct vmpt_item *item)
 		if (err)
 			return err;
 	}
-	/* The packets of the group at the slice's head: the return stands for them. */
+	/* The packets of the group at the slice's head: the return replaces them. */
 	if (at < x->group_end && !timing && item->kind != VMPT_ITEM_RUN)
 		return extract_flush(x);
 	if (item->kind != VMPT_ITEM_RUN && !is_flow_free(item))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The stream writer's walk over PT: slices from the splitter, packets from the
- * decoder, side by side. Runs of bytes that stay as they are, are written as
- * one piece.
+ * The stream writer's walk over PT: slices from the splitter along with packets from the decoder.
+ * Adjacent unchanged bytes are written at once.
  */
 #include <stdlib.h>
 
@@ -13,7 +12,7 @@
 
 /* ---- writing ---- */
 
-/* Write what waits in the stream's buffer. */
+/* Write the bytes in the stream's buffer. */
 static int put_pending(struct extract *x, struct out_stream *out)
 {
 	size_t n = out->pending_size;
@@ -52,7 +51,7 @@ int extract_put(struct extract *x, struct out_stream *out, struct vmpt_pt_packet
 	return n < 0 ? n : put_bytes(x, out, wire, (size_t)n);
 }
 
-/* The packet stays as it is. */
+/* Copy the packet unchanged. */
 int extract_copy(struct extract *x, u64 at, u64 size)
 {
 	int err = 0;
@@ -80,7 +79,7 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 	if (owner->kind == VMPT_OWNER_UNKNOWN)
 		return 0;
 	known = extract_clock_who(x, owner, &who);
-	/* The last one first: a VMCS whose time is not known is whose it was. */
+	/* Last one first: a VMCS at an unknown time has its latest owner. */
 	for (i = x->stream_count - 1; i >= 0; i--) {
 		s = &x->streams[i];
 		if (!vmpt_owner_same(owner, &s->owner) || (known && s->who_known && s->who != who))
@@ -111,9 +110,9 @@ static int find_stream(struct extract *x, const struct vmpt_owner *owner, struct
 }
 
 /*
- * Others' timing: MTC and CBR stay in the stream while its PacketEn is 0, CYC as a sum;
- * TSC and TMA are another clock's and stay where it is known (extract-clock.c). They wait in a
- * buffer: a write of two bytes to each of many streams for each MTC would cost more than all else.
+ * Others' timing: MTC and CBR stay in the stream while its PacketEn is 0, CYC as a sum; TSC and TMA
+ * are of another clock and stay if that is known (clock.c). They are buffered: writing two bytes to
+ * each of many streams for each MTC would cost more than all else.
  */
 int extract_others_timing(struct extract *x, const struct vmpt_item *item, const u8 *bytes)
 {
@@ -171,7 +170,7 @@ u64 extract_region_end(const struct extract *x, u64 at)
 
 /* ---- one slice ---- */
 
-/* What the group at @at says; a group is walked once, however many slices it makes. */
+/* Read the group at @at; a group is walked only once, however many slices it makes. */
 static void read_group(struct extract *x, u64 at, struct vmpt_group *g)
 {
 	const u8 *p = x->stream->data + at;
@@ -184,7 +183,7 @@ static void read_group(struct extract *x, u64 at, struct vmpt_group *g)
 	} else {
 		memset(g, 0, sizeof(*g));
 	}
-	/* Not bound: only the packet that begins the slice counts. */
+	/* Not bound: only the packet that begins the slice matters. */
 	if (!g->bound && !vmpt_pt_decode(&pkt, p, x->stream->size - at, 0)) {
 		g->pips = pkt.kind == VMPT_PT_PIP;
 		g->cr3 = pkt.pip.cr3;
@@ -192,7 +191,7 @@ static void read_group(struct extract *x, u64 at, struct vmpt_group *g)
 	}
 }
 
-/* The group that begins the slice: what it says now, what follows it later. */
+/* The group that begins the slice: the facts at its start; those after it come later. */
 static int begin_by_group(struct extract *x, u64 at)
 {
 	struct out_stream *out = x->out;
@@ -230,7 +229,7 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 
 	x->done.stream = x->out->id;
 	x->done.out_offset = x->out->size;
-	/* The CALLs that an overflow lost may be this owner's. */
+	/* CALLs lost in an overflow may be this owner's. */
 	x->out->lacks_calls |= x->calls_lost;
 	x->calls_lost = false;
 	x->done.lacks_calls = x->out->lacks_calls;
@@ -252,7 +251,7 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	return err ? err : extract_cycles(x, x->out);
 }
 
-/* The packet that ends the group: its IP is where the owner goes on. */
+/* The packet that ends the group: its IP is where the owner resumes. */
 static int finish_group(struct extract *x, const struct vmpt_item *item)
 {
 	bool go = item->kind != VMPT_PT_TIP_PGD && item->aux;
@@ -266,8 +265,8 @@ static int finish_group(struct extract *x, const struct vmpt_item *item)
 }
 
 /*
- * Bytes behind an OVF that are nobody's: whoever ran in them may have made CALLs that later
- * compressed RETs belong to. Behind a TIP.PGD() there are none (33.4.2.2).
+ * Bytes without an owner after an OVF: the code that ran may have made CALLs that later compressed
+ * RETs belong to. After a TIP.PGD() there are none (33.4.2.2).
  */
 static void on_doubt_lost(struct extract *x)
 {
@@ -285,7 +284,7 @@ static void on_lost(struct extract *x)
 {
 	int i;
 
-	/* What the others' clocks said is of a time that is lost. */
+	/* Others' pending timing is of a time that is lost. */
 	for (i = 0; i < x->stream_count; i++) {
 		x->streams[i].needs_head = true;
 		x->streams[i].cycles = 0;
@@ -300,12 +299,12 @@ static int end_slice(struct extract *x, const struct vmpt_slice *next)
 	struct vmpt_pt_packet bep = { .kind = VMPT_PT_BEP };
 	int err = extract_flush(x);
 
-	/* Only in a damaged trace: a block does not reach over a transition. */
+	/* Only in a damaged trace: a block does not cross a transition. */
 	if (!err && x->out && next && x->in_block)
 		err = extract_put(x, x->out, &bep);
 	if (!err && x->out && next)
 		err = extract_leave(x, x->out, &x->done.left);
-	/* What the slice is said to have in the stream has been written. */
+	/* The slice's reported part of the stream has been written. */
 	if (!err && x->out)
 		err = put_pending(x, x->out);
 	if (x->out) {
@@ -329,7 +328,7 @@ struct item_walk {
 	struct vmpt_decoder *decoder;
 	struct vmpt_batch batch;
 	size_t i;
-	u16 used; /* bytes of the run at work */
+	u16 used; /* bytes used of the current run */
 	bool ended;
 };
 
@@ -353,7 +352,7 @@ static int walk_fill(struct extract *x, struct item_walk *w)
 	return 0;
 }
 
-/* All items of [.., @end), which belong to the slice at work. */
+/* All items up to @end, which belong to the current slice. */
 static int walk_slice(struct extract *x, struct item_walk *w, u64 end)
 {
 	struct vmpt_item item;
@@ -366,7 +365,7 @@ static int walk_slice(struct extract *x, struct item_walk *w, u64 end)
 			return err;
 		item = w->batch.items[w->i];
 		at = w->batch.base + item.offset + w->used;
-		/* A loss of size 0 stands at the start of what follows it. */
+		/* A loss of size 0 is at the start of the bytes after it. */
 		if (at >= end && !(item.kind == VMPT_ITEM_LOSS && at == end && !item.payload))
 			return 0;
 		if (item.kind == VMPT_ITEM_RUN) {
@@ -399,7 +398,7 @@ static int walk_all(struct extract *x, struct vmpt_splitter *split, struct item_
 		more = vmpt_split_next(split, &next);
 		if (more < 0)
 			break;
-		/* What is synthesized has the time of what follows. */
+		/* Synthesized packets have the time of the next packet. */
 		err = walk_fill(x, w);
 		if (!err)
 			err = begin_slice(x, &slice);

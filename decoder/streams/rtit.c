@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One owner's stream out of a trace of RTIT. Slices stay as they are, byte by byte, but for what
- * leans on another owner's: a LIP that was compressed against the other's last one is written in
- * full. At each cut stands a PSB, for time went by that the stream does not have. A PSB says
- * nothing else, so it is wrong nowhere.
+ * One owner's stream from a trace of RTIT. Slices are copied byte by byte, except where they depend
+ * on another owner's: a LIP compressed against the other's last one is written in full. A PSB is
+ * put at each cut, since the stream lacks the time between. A PSB has no other meaning, so it is
+ * never wrong.
  */
 #include <stdlib.h>
 
@@ -19,9 +19,9 @@ struct rtit_out_stream {
 	int id;
 	u64 size;
 	u64 source_end;			/* of the last slice */
-	struct vmpt_rtit_last_lip last; /* at its end, of who decodes it */
-	bool cut;			/* others came between, and no LIP since */
-	bool settled;			/* from here on Last LIP is the source's */
+	struct vmpt_rtit_last_lip last; /* at its end, as decoded from the stream */
+	bool cut;			/* others came between, no LIP since */
+	bool settled;			/* from here on Last LIP is the same as the source's */
 };
 
 struct rtit_extract {
@@ -33,9 +33,9 @@ struct rtit_extract {
 	struct rtit_out_stream *streams;
 	int stream_count;
 	struct vmpt_rtit_last_lip last; /* at the end of the slice before, in the source */
-	bool lost;			/* that was a loss */
-	/* the slice at work */
-	struct rtit_out_stream *out; /* NULL: written nowhere */
+	bool lost;			/* that slice was a loss */
+	/* the current slice */
+	struct rtit_out_stream *out; /* NULL: not written */
 	struct vmpt_extracted done;
 };
 
@@ -73,8 +73,8 @@ static int put_full_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u6
 }
 
 /*
- * The source does not know this LIP, but who decodes the stream would make one up from the
- * owner's last slice. Bytes are lost here: so say it, by one that is no packet.
+ * The source does not have this LIP, but a decoder of the stream would derive a wrong one from the
+ * owner's last slice. Mark the loss of bytes with a byte that is no packet.
  */
 static int put_loss(struct rtit_extract *x)
 {
@@ -90,8 +90,8 @@ static int put_loss(struct rtit_extract *x)
 /* ---- the first LIP of a slice ---- */
 
 /*
- * The packet at @at is the first with a LIP since a cut or a loss: behind it Last LIP is one for
- * the source and for who decodes the stream, or both have none.
+ * The packet at @at is the first with a LIP since a cut or a loss: after it Last LIP is the same
+ * for the source and for a decoder of the stream, or neither has one.
  */
 static int first_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 at)
 {
@@ -100,7 +100,7 @@ static int first_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 a
 	u64 lip;
 	int err = 0;
 
-	/* It starts anew at this one, in the source and for who decodes the stream. */
+	/* Last LIP starts anew here, in the source and for a decoder of the stream. */
 	if (leans && pkt->kind != VMPT_RTIT_BUFF_OVF)
 		last = x->last;
 	known = vmpt_rtit_lip_expand(&last, pkt, &lip);
@@ -110,13 +110,13 @@ static int first_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 a
 	x->out->cut = false;
 	if (err)
 		return err;
-	/* Behind a PSB some may forget the last one, others may not (3.3.9). */
+	/* After a PSB some decoders clear the last LIP, others do not (3.3.9). */
 	if (known && leans && cut)
 		return put_full_lip(x, pkt, lip);
 	return copy(x, at, at + pkt->size);
 }
 
-/* A slice's bytes up to its first LIP packet and with it. Sets where the rest begins. */
+/* Write a slice's bytes up to and including its first LIP packet. Sets the start of the rest. */
 static int put_until_lip(struct rtit_extract *x, u64 *rest)
 {
 	const struct vmpt_slice *slice = &x->done.slice;
@@ -191,14 +191,14 @@ static int begin_slice(struct rtit_extract *x, const struct vmpt_slice *slice)
 		out->settled = false;
 	if (out->size && out->source_end == slice->offset)
 		return 0;
-	/* Its own PSB is as good as one that is put: LIPs may lean on what is before it. */
+	/* Its own PSB serves as well as an added one: LIPs may depend on those before it. */
 	out->settled = false;
 	out->cut = true;
 	if (vmpt_rtit_psb_find(x->stream->data, slice->offset, slice->offset + head) ==
 		    slice->offset &&
 	    head == VMPT_RTIT_PSB_SIZE)
 		return 0;
-	/* A RET may lean on a CALL, which another owner may have made (4.2.3.2). */
+	/* A RET may depend on a CALL that another owner made (4.2.3.2). */
 	x->done.head = x->done.lacks_calls = true;
 	return put_psb(x);
 }
@@ -212,7 +212,7 @@ static int end_slice(struct rtit_extract *x)
 	if (x->out) {
 		x->out->source_end = slice->offset + slice->size;
 		x->done.out_size = x->out->size - x->done.out_offset;
-		/* Without a LIP in the slice the stream's last one stays. */
+		/* Without a LIP in the slice the stream's last one remains. */
 		if (x->out->settled)
 			x->out->last = x->last;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* vmpt_extract() for either kind of stream, as vmpt-extract.h says; @options is never NULL. */
+/* vmpt_extract() for each isa, as in vmpt-extract.h; @options is never NULL. */
 #ifndef VMPT_DECODER_STREAMS_H
 #define VMPT_DECODER_STREAMS_H
 

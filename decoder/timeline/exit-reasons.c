@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Names of VM exits' basic reasons: SDM 3, Appendix C, Table C-1, in its words without what
- * explains them. Reasons that the table leaves out have none.
+ * Names of VM exits' basic reasons: SDM 3, Appendix C, Table C-1, in its words, without its
+ * explanations. Reasons missing in the table have no name.
  */
 #include "decoder/vmpt-timeline.h"
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Why a guest was left. EVD.VMXR says it; else KVM's own event of that CPU and time; else it is
- * guessed: by the instruction at the exit's IP, or by what the packets look like. A guess needs to
- * know where the vCPU went on, so exits wait for the next entry on the same CPU.
+ * Reasons of VM exits, from EVD.VMXR; else from KVM's own event on that CPU at that time; else
+ * guessed from the instruction at the exit's IP or the packets around it. A guess needs the IP
+ * where the vCPU resumed, so exits wait for the next entry on the same CPU.
  */
 #include <string.h>
 
 #include "decoder/timeline/timeline.h"
 
-/* Basic reasons (SDM 3, Table C-1) of a vCPU that has nothing to do. */
+/* Basic reasons (SDM 3, Table C-1) of an idle vCPU. */
 enum { REASON_HLT = 12, REASON_MWAIT = 36, REASON_UMWAIT = 67, REASON_TPAUSE = 68 };
 
-/* The tracepoint kvm:kvm_exit comes that many ticks behind its VM exit, at the most. */
-#define EVENT_BEHIND 1000000ULL
-/* A time of perf's is in ns: so many ticks it may be off. */
+/* Maximum delay of the tracepoint kvm:kvm_exit after its VM exit, in ticks. */
+#define EVENT_DELAY 1000000ULL
+/* perf's times are in ns: maximum rounding error in ticks. */
 #define EVENT_ROUNDED 16
 
 static bool halts(const struct vmpt_exit *e)
@@ -30,13 +30,13 @@ static void tell(struct vmpt_exit *e, u16 reason, enum vmpt_reason_source source
 }
 
 /*
- * KVM's event of this exit: the first one behind it on this CPU. Several can be meant if bounds are
- * wide: then that of the exit's IP.
+ * KVM's event of this exit: the first one after it on this CPU. With wide bounds several are
+ * possible: then the one with the exit's IP.
  */
 static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	struct lane_events *ev = &lane->events;
-	u64 from = span->end.tsc, until = from + EVENT_BEHIND, bound = span->end.early;
+	u64 from = span->end.tsc, until = from + EVENT_DELAY, bound = span->end.early;
 	const struct vmpt_event *best = NULL;
 	size_t i;
 
@@ -46,7 +46,7 @@ static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 		until += span->end.late;
 	bound += EVENT_ROUNDED;
 	from -= bound < from ? bound : from;
-	/* Exits are asked about in nearly their order. */
+	/* Exits are looked up nearly in order. */
 	while (ev->at && ev->event[ev->index[ev->at - 1]].tsc >= from)
 		ev->at--;
 	while (ev->at < ev->count && ev->event[ev->index[ev->at]].tsc < from)
@@ -61,22 +61,22 @@ static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 			break;
 		}
 	}
-	/* An event of another exit, whose own was lost, is no answer. */
+	/* The event is another exit's, and this exit's own was lost. */
 	if (!best || (span->exit.has_ip && best->ip && best->ip != span->exit.ip))
 		return;
 	tell(&span->exit, best->reason, VMPT_REASON_EVENT);
 }
 
 /*
- * HLT is the one byte that is left behind while the CPU sleeps or runs another: what waits for a
- * device goes on at once, as far as its vCPU knows.
+ * HLT is the one-byte instruction after which the CPU sleeps or runs something else before the vCPU
+ * resumes; after waiting for a device, the vCPU resumes at the same instruction.
  */
 static bool looks_halted(const struct vmpt_exit *e, const struct vmpt_exit_place *place)
 {
 	return e->has_ip && place->has_next && place->idle && place->next == e->ip + 1;
 }
 
-/* What is known now is all: guess. */
+/* No more will be known: guess. */
 static void settle(struct timeline_lane *lane, const struct lane_exit *w, bool has_next, u64 next)
 {
 	struct vmpt_exit *e = &lane_span(lane, w->span)->exit;
@@ -141,7 +141,7 @@ void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip
 		forget(lane, i);
 		break;
 	}
-	/* For the others the CPU runs something else. */
+	/* For other vCPUs the CPU runs something else. */
 	lane_exits_idle(lane);
 }
 

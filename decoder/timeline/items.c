@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The items of one stream for its lane: the clock is fed with those that it needs and is asked for
- * the time where a span begins or ends. What a guest's exit needs to be explained is picked up on
- * the way.
+ * The items of one stream for its lane: the clock is fed those that it needs, and gives the time
+ * where a span begins or ends. The facts needed to explain a guest's exit are collected on the way.
  */
 #include "decoder/timeline/timeline.h"
 #include "util/search.h"
@@ -14,7 +13,7 @@ static bool bounded(const struct vmpt_time *t)
 
 /* ---- packets ---- */
 
-/* The kernel's and the program's tables of one process differ in bit 12 and in what is below. */
+/* The kernel's and user's page tables of a process differ in bit 12 and below. */
 #define CR3_PROCESS 0x000fffffffffe000ULL
 
 static void on_pip(struct timeline_lane *lane, const struct vmpt_item *item)
@@ -115,12 +114,12 @@ static bool is_early(const struct timeline_lane *lane, const struct vmpt_item *i
 {
 	if (item->kind == VMPT_PT_PAD || time->tsc == VMPT_TIME_NONE)
 		return true;
-	/* Of a group (VMPTRLD's VMCS may be its first) the PIP says when. */
+	/* In a group (VMPTRLD's VMCS may be its first) the PIP has the time. */
 	if (lane->settling == SETTLE_GROUP)
 		return item->kind == VMPT_PT_VMCS || item->kind == VMPT_PT_MODE_EXEC ||
 		       (item->kind < VMPT_PT_KINDS &&
 			vmpt_pt_table[item->kind].classes & VMPT_PT_TIMING);
-	/* Behind a loss a PSB+ begins with the old time; the new one comes with it or soon. */
+	/* After a loss a PSB+ begins with the old time; the new one comes in it or soon after. */
 	return item->kind == VMPT_PT_PSB || !bounded(time);
 }
 
@@ -134,7 +133,7 @@ static void settle(struct timeline_lane *lane, const struct vmpt_item *item,
 		return;
 	}
 	span->start = *time;
-	/* Something ran already when the time became known. */
+	/* Code already ran when the time became known. */
 	if (lane->settling == SETTLE_PSB && lane->executed)
 		span->start.early = VMPT_TIME_OPEN;
 	if (lane->next >= lane->first + 2)
@@ -144,7 +143,7 @@ static void settle(struct timeline_lane *lane, const struct vmpt_item *item,
 
 /* ---- the walk ---- */
 
-/* The time of the batch's last item: of that before a stream's end. */
+/* The time of the batch's last item, for the last item before a stream's end. */
 static void end_batch(struct timeline_lane *lane)
 {
 	const struct vmpt_batch *b = &lane->batch;
@@ -178,12 +177,12 @@ static int have_item(struct timeline_lane *lane)
 	return !lane->items_done;
 }
 
-/* What an item is to a lane. */
+/* What an item matters for. */
 enum {
-	TIMED = 1,  /* to the clock */
-	WANTED = 2, /* to take_item() */
-	FLOW = 4,   /* TNTs: something executed */
-	TARGET = 8, /* TIP: and where; to on_target() if it is the span's first */
+	TIMED = 1,  /* for the clock */
+	WANTED = 2, /* for take_item() */
+	FLOW = 4,   /* TNTs: code executed */
+	TARGET = 8, /* TIP: the same, with an IP; for on_target() if it is the span's first */
 };
 
 void lane_item_classes(struct timeline_lane *lane)
@@ -206,8 +205,8 @@ void lane_item_classes(struct timeline_lane *lane)
 }
 
 /*
- * @clock has been fed with item @i, a CYC: its time is that of the packet right behind it, in
- * front of which there is no gap before item @gap.
+ * @clock has been fed item @i, a CYC: its time is that of the packet right after it. There is no
+ * gap before item @gap.
  */
 static void cyc_time(const struct timeline_lane *lane, struct vmpt_clock *clock, size_t i,
 		     size_t gap, struct vmpt_time *time)
@@ -224,7 +223,7 @@ static void cyc_time(const struct timeline_lane *lane, struct vmpt_clock *clock,
 	}
 }
 
-/* Item @i, and the clock knows it: its time is that of the span, if that waits for one. */
+/* Item @i has been fed to the clock: its time is the span's, if that waits for one. */
 static void settle_at(struct timeline_lane *lane, size_t i, const struct vmpt_time *time)
 {
 	const struct vmpt_item *item = &lane->batch.items[i];
@@ -239,7 +238,7 @@ static void settle_at(struct timeline_lane *lane, size_t i, const struct vmpt_ti
 	settle(lane, item, time);
 }
 
-/* Item @i, of the class @class. */
+/* Item @i, of class @class. */
 static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 {
 	const struct vmpt_item *item = &lane->batch.items[i];
@@ -253,7 +252,7 @@ static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 			lane_span(lane, lane->next - 1)->back = lane->clock.back;
 		}
 	}
-	/* TraceEn is 1 then: only the context is not traced. */
+	/* TraceEn is 1 then: only the current context is not traced. */
 	lane->stopped &= item->kind != VMPT_PT_MTC;
 	if (class & TARGET)
 		on_target(lane, item);
@@ -264,8 +263,8 @@ static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 }
 
 /*
- * TNTs and TIPs are the most by far, and nobody can foresee which is next: what they do is done
- * without a branch on it. True: that was all.
+ * TNTs and TIPs are the most frequent items by far, in unpredictable order: they are handled
+ * without a branch on the kind. True: done.
  */
 static inline bool is_light(struct timeline_lane *lane, u8 class)
 {
@@ -278,14 +277,16 @@ static inline bool is_light(struct timeline_lane *lane, u8 class)
 	return !(heavy | (lane->settling != SETTLED));
 }
 
-/* Whether the next TNT or TIP, or for a time any item, changes something. */
+/* Whether the next TNT or TIP, or for a time any item, changes anything. */
 static inline bool is_waiting(const struct timeline_lane *lane)
 {
 	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
 }
 
-/* Items [@i, @to), CLOCK_BLOCK at the most and without a gap. Returns the first for which there is
- * no room. */
+/*
+ * Items [@i, @to), at most CLOCK_BLOCK and without a gap. Returns the first for which there is no
+ * room.
+ */
 static size_t take_block(struct timeline_lane *lane, size_t i, size_t to)
 {
 	const struct vmpt_item *items = lane->batch.items;
@@ -312,7 +313,7 @@ static size_t take_block(struct timeline_lane *lane, size_t i, size_t to)
 	}
 }
 
-/* Items of the batch up to number @end, or as far as there is room. */
+/* Items of the batch up to number @end, or while there is room. */
 static void take_some(struct timeline_lane *lane, size_t end)
 {
 	size_t i = lane->item, to, reached;
@@ -330,7 +331,7 @@ static void take_some(struct timeline_lane *lane, size_t end)
 	}
 }
 
-/* How many items of the batch lie before @limit, with those of the loss that the slice is. */
+/* Number of the batch's items before @limit, including those of the loss that the slice is. */
 static size_t items_before(const struct timeline_lane *lane, u64 limit)
 {
 	const struct vmpt_batch *b = &lane->batch;
@@ -347,7 +348,7 @@ static size_t items_before(const struct timeline_lane *lane, u64 limit)
 	return n;
 }
 
-/* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
+/* Take the items up to @limit. 1: all taken, 0: the ring is full, or an error. */
 int lane_take_items(struct timeline_lane *lane, u64 limit)
 {
 	size_t end;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The spans of one stream: slices (who) walked beside packets with their times (when,
- * timeline-items.c). A stretch with tracing off is cut out of its slice.
+ * The spans of one stream: slices (who) walked along with packets and their times (when, items.c).
+ * A stretch with tracing off is cut out of its slice.
  */
 #include <string.h>
 
 #include "decoder/pt/pt.h"
 #include "decoder/timeline/timeline.h"
 
-/* ---- spans begin and end ---- */
+/* ---- begin and end of spans ---- */
 
 static u8 span_kind(const struct vmpt_slice *s)
 {
@@ -25,7 +25,7 @@ static u8 span_kind(const struct vmpt_slice *s)
 	}
 }
 
-/* What the beginning of a slice says of the edge there. */
+/* The edge at the beginning of a slice. */
 static u8 edge_of(const struct vmpt_slice *s)
 {
 	switch (s->begin) {
@@ -56,7 +56,7 @@ static struct vmpt_span *push(struct timeline_lane *lane, u8 kind, u8 began, u64
 	return span;
 }
 
-/* The current slice's span, or the rest of it, from @offset on. */
+/* Begin the current slice's span, or the rest of it, at @offset. */
 static void begin(struct timeline_lane *lane, u8 began, u64 offset, const struct vmpt_time *start)
 {
 	struct vmpt_span *span = push(lane, span_kind(&lane->slice), began, offset, start);
@@ -107,8 +107,8 @@ static void end(struct timeline_lane *lane, u8 ended, u64 offset, const struct v
 /* ---- tracing off ---- */
 
 /*
- * Behind a TIP.PGD comes what setting TraceEn makes, a CBR or a TSC (Table 33-56, cases 1 and 2),
- * or its PSB+: from the one to the other nothing was traced.
+ * After a TIP.PGD come the packets that setting TraceEn makes, a CBR or a TSC (Table 33-56, cases 1
+ * and 2), or its PSB+: between the two nothing was traced.
  */
 void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time)
 {
@@ -117,7 +117,10 @@ void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time 
 	lane->stopped = false;
 	before = lane->next >= lane->first + 2 ? lane_span(lane, lane->next - 2) : NULL;
 	if (span->offset == lane->stop_offset) {
-		/* A slice begins at the stop, of doubt perhaps: first there is the time off. */
+		/*
+		 * A slice begins at the stop, perhaps of doubt: the time with tracing off comes
+		 * first.
+		 */
 		span->kind = VMPT_SPAN_OFF;
 		span->doubt = false;
 		span->began = VMPT_EDGE_TRACE;
@@ -157,8 +160,7 @@ static int peek_slice(struct timeline_lane *lane)
 	return ret < 0 ? ret : 0;
 }
 
-/* A PSB+ that tells whose what follows is: tracing went on with it, some time behind what was last.
- */
+/* A PSB+ that states the owner: tracing resumed with it, some time after the last packet. */
 static bool begins_with_psb(const struct timeline_lane *lane)
 {
 	const struct vmpt_slice *s = &lane->slice;
@@ -179,12 +181,12 @@ static int begin_slice(struct timeline_lane *lane)
 		ret = peek_slice(lane);
 	if (ret)
 		return ret;
-	/* A packet that is cut and the gap behind it are one loss. */
+	/* A cut packet and the gap after it are one loss. */
 	if (lane->slice.begin == VMPT_BEGIN_LOSS && lane->after_loss)
 		lane->open = true;
 	else
 		begin(lane, began, lane->slice.offset, &time);
-	/* At the start, behind lost bytes or an overflow, a PSB+ tells the time. */
+	/* At the start, after lost bytes or an overflow, a PSB+ gives the time. */
 	if (time.tsc == VMPT_TIME_NONE || lane->slice.begin == VMPT_BEGIN_START ||
 	    lane->after_loss || begins_with_psb(lane))
 		lane->settling = SETTLE_PSB;
@@ -207,7 +209,7 @@ static int end_slice(struct timeline_lane *lane)
 	return ret;
 }
 
-/* To the end of a slice, or as far as there is room. 0 or an error. */
+/* Advance to the end of a slice, or while there is room. 0 or an error. */
 static int advance(struct timeline_lane *lane)
 {
 	int ret = 0;
@@ -229,7 +231,7 @@ int lane_next(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	int ret;
 
-	/* The last two may still be changed by what is behind them. */
+	/* The last two may still change by later packets. */
 	while (!lane->done &&
 	       (lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first)) {
 		if (lane_is_full(lane)) {
@@ -257,7 +259,7 @@ int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
 	if (!vmpt_clocks_stream(clocks, index))
 		return -VMPT_E_INVAL;
 	decode.threads = threads;
-	/* The timeline tells how far all of it is. */
+	/* The timeline reports the progress of all streams. */
 	decode.progress = NULL;
 	lane->options = options;
 	lane->stream = stream;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * All streams' spans as one sequence by time. Each stream's lane fills a bounded queue; whoever
- * has time works on the lane whose queue is emptiest, and the caller takes the earliest head.
- * Memory is constant: a ring and a queue a stream.
+ * All streams' spans as one sequence by time. Each stream's lane fills a bounded queue; idle
+ * threads work on the lane with the emptiest queue, and the caller takes the earliest head. Memory
+ * is constant: a ring and a queue per stream.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "util/merge.h"
 
 #define QUEUE	    1024
-#define CHUNK	    64 /* spans made before others get a look at the queue */
+#define CHUNK	    64 /* spans made before the queue is checked again */
 #define THREADS_MAX 12
 
 enum { LANE_IDLE, LANE_BUSY, LANE_DONE };
@@ -19,10 +19,10 @@ enum { LANE_IDLE, LANE_BUSY, LANE_DONE };
 struct queue {
 	struct timeline_lane lane;
 	struct vmpt_span span[QUEUE];
-	u64 first, next; /* by number: taken, put */
+	u64 first, next; /* span numbers: next to take, next to put */
 	u8 state;
 	int error;
-	struct vmpt_span head; /* the caller's own: taken out of the queue */
+	struct vmpt_span head; /* owned by the caller: taken out of the queue */
 	bool has_head;
 };
 
@@ -33,7 +33,7 @@ struct vmpt_timeline {
 	u32 *events;		 /* indices of KVM exits, by stream */
 	struct vmpt_merge merge; /* of the streams that have a head, by its start */
 	bool started;
-	u64 bytes; /* handed out */
+	u64 bytes; /* reported so far */
 	unsigned int given;
 
 	pthread_mutex_t lock;
@@ -45,7 +45,10 @@ struct vmpt_timeline {
 
 /* ---- lanes at work ---- */
 
-/* Make some spans of @q, which nobody else works on. The lock is held here, not meanwhile. */
+/*
+ * Make some spans of @q, which no other thread works on. Called with the lock held; it is released
+ * meanwhile.
+ */
 static void produce(struct vmpt_timeline *t, struct queue *q)
 {
 	u64 first = q->first, next = q->next, end = first + QUEUE;
@@ -65,7 +68,7 @@ static void produce(struct vmpt_timeline *t, struct queue *q)
 	pthread_cond_signal(&t->work);
 }
 
-/* The lane that is worth working on most: the emptiest with room for a chunk. */
+/* The lane to work on next: the emptiest with room for a chunk. */
 static struct queue *find_work(struct vmpt_timeline *t)
 {
 	struct queue *best = NULL;
@@ -99,7 +102,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The next span of @q into its head. 1, 0 at its end, or an error. */
+/* Take the next span of @q into its head. 1, 0 at its end, or an error. */
 static int take(struct vmpt_timeline *t, struct queue *q)
 {
 	int ret = 0;
@@ -183,7 +186,7 @@ static bool is_exit_of(const struct vmpt_event *e, const struct vmpt_stream *str
 	       stream->cpu >= 0 && e->cpu == stream->cpu;
 }
 
-/* The KVM exits of each stream's CPU, as indices that lie behind each other. */
+/* Sort the KVM exits by stream: indices, one CPU's after the other. */
 static int sort_events(struct vmpt_timeline *t)
 {
 	const struct vmpt_timeline_options *o = &t->options;
@@ -230,7 +233,7 @@ static void start_threads(struct vmpt_timeline *t)
 		want = THREADS_MAX;
 	if (want > t->count)
 		want = (unsigned int)t->count;
-	/* The caller is one of them. */
+	/* The caller is one of the threads. */
 	while (t->threads + 1 < want && !pthread_create(&t->thread[t->threads], NULL, work, t))
 		t->threads++;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the timeline: a lane makes the spans of one stream (timeline-lane.c) from its items
- * (timeline-items.c), its exits wait for their reasons (timeline-exits.c), and timeline.c merges
- * lanes.
+ * Inside the timeline: a lane makes the spans of one stream (lane.c) from its items (items.c), its
+ * exits wait for their reasons (exits.c), and timeline.c merges lanes.
  */
 #ifndef VMPT_DECODER_TIMELINE_H
 #define VMPT_DECODER_TIMELINE_H
@@ -10,24 +9,24 @@
 #include "decoder/clock/clock.h"
 #include "decoder/vmpt-timeline.h"
 
-/* Spans that wait for what comes behind them. */
+/* Spans that wait for later packets. */
 #define LANE_RING 256
 /* Exits that wait for the next entry of their vCPU. */
 #define LANE_WAITING 16
 
-/* An exit without a reason, until its vCPU goes on. */
+/* An exit without a reason, until its vCPU resumes. */
 struct lane_exit {
 	u64 span; /* its number in the lane */
 	struct vmpt_owner owner;
 	bool idle;
 };
 
-/* A KVM exit of this CPU, from the events. */
+/* The KVM exits of this CPU, from the events. */
 struct lane_events {
 	const struct vmpt_event *event;
-	const u32 *index; /* of those of this CPU, by time */
+	const u32 *index; /* of this CPU's events, by time */
 	size_t count;
-	size_t at; /* those before it are used up */
+	size_t at; /* those before it are used */
 };
 
 enum {
@@ -50,29 +49,30 @@ struct timeline_lane {
 
 	struct vmpt_batch batch;
 	size_t item; /* the next one of .batch */
-	size_t gap;  /* items before this one have no gap before them that the clock is not told */
+	size_t gap; /* items before this one have no gap before them that the clock has not been fed
+		     */
 	bool went_back; /* in this batch: the first time counts */
 	bool items_done;
 
 	/* Spans by number; [first, next) are in the ring, the last may still grow. */
 	struct vmpt_span ring[LANE_RING];
 	u64 first, next;
-	bool open;	       /* the last one is the current span */
+	bool open;	       /* the last span is the current one */
 	u8 settling;	       /* the current one's start waits for a better time: see the enum */
-	bool executed;	       /* packets have gone by while .settling */
-	bool after_loss;       /* the slice before was one */
+	bool executed;	       /* code ran while .settling */
+	bool after_loss;       /* the slice before was a loss */
 	struct vmpt_time time; /* of the last item of the batch before */
 
-	/* Of the current span, guest's: what an exit would need */
+	/* Of the current guest span: facts needed for an exit */
 	bool has_fup, has_entry, has_reason, has_qualification;
 	u64 fup, entry, cr3, qualification;
 	u16 reason;
-	/* Of the host's: signs of something else than going straight back */
+	/* Of the host: signs that it did not resume the guest directly */
 	u64 host_cr3;
 	bool has_host_cr3, host_idle;
 
 	bool in_psb;
-	bool stopped; /* behind a TIP.PGD, and nothing executed since */
+	bool stopped; /* after a TIP.PGD, nothing executed since */
 	u64 stop_offset;
 	struct vmpt_time stop_time;
 
@@ -90,7 +90,7 @@ int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
 	      const struct vmpt_timeline_options *options, unsigned int threads);
 void lane_close(struct timeline_lane *lane);
 
-/* The next span that is done. 1, 0 at the end, or a negative error. */
+/* The next finished span. 1, 0 at the end, or a negative error. */
 int lane_next(struct timeline_lane *lane, struct vmpt_span *span);
 
 static inline struct vmpt_span *lane_span(struct timeline_lane *lane, u64 number)
@@ -98,37 +98,37 @@ static inline struct vmpt_span *lane_span(struct timeline_lane *lane, u64 number
 	return &lane->ring[number % LANE_RING];
 }
 
-/* A packet makes two spans at the most. */
+/* A packet makes at most two spans. */
 static inline bool lane_is_full(const struct timeline_lane *lane)
 {
 	return lane->next - lane->first > LANE_RING - 4;
 }
 
-/* Tracing, which was off, goes on at the packet at @offset. */
+/* Tracing, which was off, resumes at the packet at @offset. */
 void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time);
 
-/* ---- timeline-items.c ---- */
+/* ---- items.c ---- */
 
 /* Fill .class_of and .looked_at. */
 void lane_item_classes(struct timeline_lane *lane);
-/* Take the items up to @limit. 1: that far, 0: the ring is full, or an error. */
+/* Take the items up to @limit. 1: all taken, 0: the ring is full, or an error. */
 int lane_take_items(struct timeline_lane *lane, u64 limit);
 /* The time at the next item, without taking it. 0 or an error. */
 int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time);
 
-/* ---- timeline-exits.c ---- */
+/* ---- exits.c ---- */
 
 /* The guest's span @number, the last one, has ended with an exit. */
 void lane_exit_begin(struct timeline_lane *lane, u64 number);
-/* The vCPU of span @number goes on, at @ip if @has_ip. */
+/* The vCPU of span @number resumes, at @ip if @has_ip. */
 void lane_exit_entry(struct timeline_lane *lane, u64 number, bool has_ip, u64 ip);
 /* The CPU slept or ran something else. */
 void lane_exits_idle(struct timeline_lane *lane);
-/* Nothing behind tells more of those that wait. */
+/* No later packet can explain the waiting exits. */
 void lane_exits_give_up(struct timeline_lane *lane);
-/* Those before span @number give up: the ring is full. */
+/* Give up on exits before span @number: the ring is full. */
 void lane_exits_give_up_before(struct timeline_lane *lane, u64 number);
-/* The first span that may not be handed out yet. */
+/* The first span that must not be returned yet. */
 u64 lane_exits_oldest(const struct timeline_lane *lane);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Files as memory. A regular file is mapped as it stands, however large; all
- * else goes through an unlinked temporary file, so that memory stays constant.
+ * Files as memory. A regular file is mapped directly, however large; everything
+ * else goes through an unlinked temporary file, so that memory use is constant.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ void vmpt_map_close(struct vmpt_map *map)
 	*map = (struct vmpt_map){ .data = nothing };
 }
 
-/* Copy what @fd gives to a temporary file and map that. */
+/* Copy @fd to a temporary file and map that. */
 static int map_copy(struct vmpt_map *map, int fd, struct vmpt_diag *diag)
 {
 	enum { CHUNK = 1 << 16 };
@@ -132,7 +132,7 @@ static int map_fd(struct vmpt_map *map, int fd, struct vmpt_diag *diag)
 		return vmpt_diag_fail(diag, VMPT_E_IO, 0, "cannot stat it: %s", strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return vmpt_diag_fail(diag, VMPT_E_IO, 0, "is a directory, not a trace");
-	/* Files of /proc are regular and have no size until they are read. */
+	/* Files in /proc are regular but have size 0. */
 	if (!S_ISREG(st.st_mode) || !st.st_size || lseek(fd, 0, SEEK_CUR))
 		return map_copy(map, fd, diag);
 	return vmpt_temp_map(map, fd, (u64)st.st_size, diag);

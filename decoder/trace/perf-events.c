@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * perf.data: what it has beside the trace, as events by time: context switches, KVM's entries and
- * exits, threads' names. Who does not ask pays nothing: the records are read a second time for
- * them, the trace buffers between are stepped over.
+ * perf.data: its records other than the trace, as events by time: context switches, KVM's entries
+ * and exits, threads' names. They cost nothing unless requested: the records are read a second time
+ * for them, and the trace buffers between are skipped.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #define TEXT_MAX   63 /* a thread's name has 15 */
 #define TEXT_CHUNK (16u << 10)
 
-/* What the kernel puts behind each of its records, if attr.sample_id_all is set */
+/* The kernel appends these to each of its records if attr.sample_id_all is set */
 #define SAMPLE_ID_FIELDS                                                               \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | \
 	 PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)
@@ -67,8 +67,7 @@ int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size)
 	struct perf_events *e = r->events;
 
 	for (; size >= 8; ids += 8, size -= 8) {
-		/* Several attrs may claim the same bytes for theirs: no more than the file has room
-		 * for */
+		/* Several attrs may claim the same bytes: limit ids to what fits into the file */
 		if (e->id_count > r->size / 8)
 			break;
 		if (vmpt_grow(&e->ids, e->id_count))
@@ -99,8 +98,8 @@ static u32 fields_size(u64 fields)
 }
 
 /*
- * The attr that a record is of. All attrs of a file have the id at the same place, or there would
- * be no telling: IDENTIFIER is made for this, ID is used if all have the same fields.
+ * The attr of a record. This requires that all attrs of a file have the id at the same place:
+ * IDENTIFIER exists for this, ID is used if all attrs have the same fields.
  */
 static const struct perf_attr *record_attr(struct perf_reader *r, const u8 *rec, u32 size,
 					   bool sample)
@@ -126,7 +125,7 @@ static const struct perf_attr *record_attr(struct perf_reader *r, const u8 *rec,
 	if (at < PERF_RECORD_HEADER || at > size - 8)
 		return NULL;
 	attr = attr_of(r, vmpt_load64(rec + at));
-	/* perf's own records of threads that ran before have id 0 */
+	/* perf's own records of threads that existed before have id 0 */
 	return attr || sample ? attr : first;
 }
 
@@ -214,7 +213,8 @@ static int take_task(struct perf_reader *r, const u8 *rec, u32 end, u32 type,
 	default:
 		event->kind = VMPT_EVENT_COMM;
 		event->flag = vmpt_load16(rec + 4) & PERF_RECORD_MISC_COMM_EXEC;
-		/* No more names than events, or a long list of names would outgrow the limit */
+		/* As many names as events at most, or a long list of names would exceed the limit
+		 */
 		if (r->events->count >= r->events->limit)
 			return 0;
 		event->text = keep_text(r->events, rec + fixed, end - fixed);
@@ -224,7 +224,7 @@ static int take_task(struct perf_reader *r, const u8 *rec, u32 end, u32 type,
 	return add(r, event);
 }
 
-/* A step over what PERF_SAMPLE_READ adds, which depends on attr.read_format. */
+/* Size of the PERF_SAMPLE_READ fields, which depend on attr.read_format. */
 static u64 read_size(const struct perf_attr *attr, const u8 *rec, u32 size, u64 at)
 {
 	u64 f = attr->read_format;
@@ -243,7 +243,7 @@ static u64 read_size(const struct perf_attr *attr, const u8 *rec, u32 size, u64 
 
 /*
  * Fields of a SAMPLE before its raw data, in the order of the manual page perf_event_open(2).
- * Returns where the raw data's size is; 0: there are none, or the record is too short.
+ * Returns the offset of the raw data's size; 0: no raw data, or the record is too short.
  */
 static u32 read_sample(const struct perf_attr *attr, const u8 *rec, u32 size,
 		       struct vmpt_event *event)
@@ -281,7 +281,7 @@ static u32 read_sample(const struct perf_attr *attr, const u8 *rec, u32 size,
 	return at <= size && size - at >= 4 ? (u32)at : 0;
 }
 
-/* Field @f of the @n bytes of @raw, unsigned; @missing if it is not there. */
+/* Field @f of the @n bytes at @raw, unsigned; @missing if there is no such field. */
 static u64 field(const u8 *raw, u32 n, const struct perf_field *f, u64 missing)
 {
 	u64 v = 0;
@@ -320,7 +320,7 @@ static int take_sample(struct perf_reader *r, const u8 *rec, u32 size, struct vm
 	if (event->kind == VMPT_EVENT_KVM_EXIT) {
 		u64 reason = field(rec, n, &tp->exit_reason, VMPT_EVENT_NO_REASON);
 
-		/* Of AMD's the reasons are others. */
+		/* AMD's exit reasons are different. */
 		if (field(rec, n, &tp->isa, VMPT_EVENT_ISA_VMX) != VMPT_EVENT_ISA_VMX)
 			reason = VMPT_EVENT_NO_REASON;
 		event->reason = (u16)reason;
@@ -365,7 +365,7 @@ int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size)
 	}
 }
 
-/* u64 nr, then of each event: u64 id, idx, cpu, tid. It stands before AUXTRACE_INFO. */
+/* u64 nr, then for each event: u64 id, idx, cpu, tid. It comes before AUXTRACE_INFO. */
 int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size)
 {
 	struct vmpt_event event = {
@@ -395,7 +395,7 @@ void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size)
 
 u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns)
 {
-	/* time_zero is one of 2^64: before it was booted, if the TSC did not begin with 0 */
+	/* time_zero wraps at 2^64: it is before boot if the TSC did not start at 0 */
 	u64 t = ns - info->time_zero;
 	u64 quotient = t / info->time_mult, remainder = t % info->time_mult;
 
@@ -403,7 +403,7 @@ u64 vmpt_perf_time_to_tsc(const struct vmpt_trace_info *info, u64 ns)
 	       (u64)(((unsigned __int128)remainder << info->time_shift) / info->time_mult);
 }
 
-/* Sort by time. An event without one is as old as that before it in the file. */
+/* Sort by time. An event without a time has that of the one before it in the file. */
 static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 {
 	struct vmpt_event *sorted;
@@ -438,7 +438,7 @@ static int sort(struct perf_events *e, const struct vmpt_trace_info *info)
 
 static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 {
-	struct vmpt_trace_info info = trace->info; /* counts again */
+	struct vmpt_trace_info info = trace->info; /* a copy: this pass counts again */
 	struct perf_reader r = {
 		.trace = trace,
 		.info = &info,
@@ -450,8 +450,8 @@ static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 	int ret;
 
 	/*
-	 * An event takes 24 bytes and more of the file; with compression, on average, not less
-	 * than one. Nothing but a file made to fill memory has more.
+	 * An event takes at least 24 bytes of the file; with compression, at least one on
+	 * average. Only a file made to exhaust memory has more.
 	 */
 	e->limit = r.size;
 	ret = perf_read_file(&r);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * perf.data: TRACING_DATA, what the perf tool copies from tracefs when it records tracepoints. Of
- * all in it only the formats of kvm:kvm_entry and kvm:kvm_exit are read, which differ between
- * kernels: where vcpu_id, rip and the others lie in a sample's raw data.
+ * perf.data: TRACING_DATA, which the perf tool copies from tracefs when it records tracepoints.
+ * Only the formats of kvm:kvm_entry and kvm:kvm_exit are read, which differ between kernels: the
+ * places of vcpu_id, rip and other fields in a sample's raw data.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static const u8 magic[10] = { 23, 8, 68, 't', 'r', 'a', 'c', 'i', 'n', 'g' };
 
 struct cursor {
 	const u8 *at, *end;
-	bool bad; /* something did not fit: what follows is not known */
+	bool bad; /* the data was malformed: the rest cannot be read */
 };
 
 static u64 take(struct cursor *c, unsigned int bytes)
@@ -31,7 +31,7 @@ static u64 take(struct cursor *c, unsigned int bytes)
 	return v;
 }
 
-/* @size bytes; none if there are not so many. */
+/* @size bytes; none if fewer are left. */
 static struct cursor take_bytes(struct cursor *c, u64 size)
 {
 	struct cursor part = { c->at, c->at, false };
@@ -45,7 +45,7 @@ static struct cursor take_bytes(struct cursor *c, u64 size)
 	return part;
 }
 
-/* A string and the zero behind it. Its length is part.end - part.at. */
+/* A string and its terminating zero. Its length is part.end - part.at. */
 static struct cursor take_string(struct cursor *c)
 {
 	const u8 *zero =
@@ -66,7 +66,7 @@ static bool is_string(const struct cursor *c, const char *string)
 	return n == strlen(string) && !memcmp(c->at, string, n);
 }
 
-/* The next line of @c, without blanks before it and its end, into @line. */
+/* Copy the next line of @c to @line, without leading blanks and line end. */
 static bool next_line(struct cursor *c, char line[LINE_MAX_BYTES])
 {
 	const u8 *end;
@@ -152,7 +152,7 @@ static void read_format(struct perf_tracepoint tps[PERF_TPS], struct cursor text
 		tps[kind] = tp;
 }
 
-/* All systems with all events that were recorded; nothing behind them is needed. */
+/* All systems with all recorded events; nothing after them is needed. */
 static void read_systems(struct perf_tracepoint tps[PERF_TPS], struct cursor *c)
 {
 	u64 systems = take(c, 4), events;
@@ -178,9 +178,9 @@ void perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64
 	if (c.bad || memcmp(head.at, magic, sizeof(magic)))
 		return;
 	take_string(&c); /* the version */
-	if (take(&c, 1)) /* of a big-endian machine */
+	if (take(&c, 1)) /* written on a big-endian machine */
 		return;
-	take(&c, 1 + 4); /* bytes of a long, of a page */
+	take(&c, 1 + 4); /* size of a long, of a page */
 	take_string(&c); /* header_page */
 	take_bytes(&c, take(&c, 8));
 	take_string(&c); /* header_event */

@@ -49,12 +49,12 @@ static int take_inflated(struct perf_reader *r, u64 offset)
 					 size);
 		if (size > f->fill - at)
 			break;
-		/* The first two do not nest; the others' data would have to follow here. */
+		/* The first two do not nest; the data of the others would have to follow here. */
 		if (type == PERF_USER_COMPRESSED || type == PERF_USER_COMPRESSED2 ||
 		    type == PERF_USER_AUXTRACE || type == PERF_USER_TRACING_DATA)
 			return perf_stop(r, offset, "record of type %u among compressed ones",
 					 type);
-		/* A record that is wrong in itself is noted and left out. */
+		/* A malformed record is noted and skipped. */
 		ret = perf_take_record(r, f->buf + at, size, offset);
 		ret = ret < 0 ? ret : 0;
 		at += size;
@@ -99,7 +99,7 @@ int perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 off
 	if (!ret)
 		ret = inflate(r, src, size, offset);
 	if (ret == 1) {
-		/* All is one stream: what follows cannot be read either. */
+		/* It is one stream: the rest cannot be read either. */
 		r->inflate_broken = true;
 		r->inflate->fill = 0;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * perf.data: its records. Most are of no interest here and are skipped; kept are
- * the places of the trace buffers, what AUX records say of them, and what is
- * needed to understand their clock.
+ * perf.data: its records. Most are skipped; kept are the places of the trace
+ * buffers, the AUX records' information about them, and what is needed to
+ * interpret their clock.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ enum {
 	PRIV_COUNT,
 };
 
-/* A conversion that is not valid is none: a shift of 64 is undefined. */
+/* Ignore an invalid conversion: a shift of 64 is undefined. */
 static void set_time_conv(struct vmpt_trace_info *info, u64 shift, u64 mult, u64 zero)
 {
 	if (!mult || mult > UINT32_MAX || shift > 63)
@@ -105,7 +105,7 @@ static int take_header_attr(struct perf_reader *r, const u8 *rec, u32 size, u64 
 			      size - PERF_RECORD_HEADER - attr_size);
 }
 
-/* The attr of the intel_pt event; the first of all if none has its type. NULL: there is none. */
+/* The attr of the intel_pt event; the first attr if none has its type. NULL: no attr at all. */
 static const struct perf_attr *pt_attr(struct perf_reader *r)
 {
 	size_t i;
@@ -126,8 +126,8 @@ static const struct perf_attr *pt_attr(struct perf_reader *r)
 }
 
 /*
- * CPU and thread of a kernel's record, from the sample_id behind its @fixed bytes:
- * pid and tid, time, id, stream id, cpu, identifier, those that sample_type has.
+ * CPU and thread of a kernel's record, from the sample_id after its @fixed bytes:
+ * those of pid and tid, time, id, stream id, cpu, identifier that sample_type has.
  */
 static void sample_owner(struct perf_reader *r, const u8 *rec, u32 size, u32 fixed,
 			 struct perf_mark *mark)
@@ -159,10 +159,10 @@ static int add_mark(struct perf_reader *r, const struct perf_mark *mark)
 
 /*
  * u64 aux_offset, aux_size, flags, sample_id. A truncated record: the buffer was
- * full at its end, and what followed is lost. A partial one or a collision lost
- * something inside, where is not said: neither its start nor its end is trusted.
- * In overwrite mode (snapshots) the offset is that of the end, and the flag by
- * itself says nothing that the buffers do not.
+ * full at its end, and the bytes after it are lost. A partial one or a collision lost
+ * bytes at an unknown place inside: neither its start nor its end is trusted.
+ * In overwrite mode (snapshots) the offset is that of the end, and the flag alone
+ * adds nothing to what the buffers show.
  */
 static int take_aux(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 {
@@ -262,7 +262,7 @@ int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 
 /*
  * u64 size, offset, reference, u32 idx, tid, cpu, reserved; then size bytes of
- * trace. @at is behind the record and moves behind the trace.
+ * trace. @at is after the record and moves after the trace.
  */
 static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at)
 {
@@ -300,9 +300,9 @@ static int take_auxtrace(struct perf_reader *r, const u8 *rec, u32 size, u64 *at
 }
 
 /*
- * The record at @at, which moves behind it and what belongs to it: 0, 1 after
- * perf_stop(), or an error. Where the next record starts is not known if @at
- * has not moved.
+ * Read the record at @at, which moves after the record and its data: 0, 1 after
+ * perf_stop(), or an error. If @at has not moved, the start of the next record is
+ * not known.
  */
 static int next_record(struct perf_reader *r, u64 *at)
 {
@@ -336,7 +336,7 @@ static int next_record(struct perf_reader *r, u64 *at)
 	return perf_take_record(r, rec, size, *at - size);
 }
 
-/* The next AUXTRACE record behind @at that the index knows; the end if there is none. */
+/* The next AUXTRACE record after @at that is in the index; the end if there is none. */
 static u64 resume(struct perf_reader *r, u64 at)
 {
 	while (r->index_next < r->index_count) {
@@ -346,7 +346,7 @@ static u64 resume(struct perf_reader *r, u64 at)
 		    vmpt_load32(r->file + to) != PERF_USER_AUXTRACE)
 			continue;
 		r->damage++;
-		/* Compressed records are one stream, of which a piece may be missing now. */
+		/* Compressed records are one stream; a piece of it may be missing now. */
 		r->inflate_broken = r->info->compressed;
 		return to;
 	}

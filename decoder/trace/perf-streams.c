@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * perf.data: streams of the trace buffers. The buffers of a CPU or thread, in the
- * order of the file, are put end to end; where one does not continue the one
- * before it, and where AUX records say that data is lost, there is a gap.
+ * perf.data: streams of the trace buffers. The buffers of a CPU or thread are
+ * concatenated in the order of the file; there is a gap where one does not continue
+ * the one before it, and where AUX records report lost data.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 #define PAGE 4096
 
-/* A stream while it is made. */
+/* A stream under construction. */
 struct stream_builder {
 	struct vmpt_gap *gaps;
 	size_t gap_count;
@@ -22,7 +22,7 @@ struct stream_builder {
 	u64 size;
 };
 
-/* By CPU and thread, within these as the file has them. */
+/* By CPU and thread, then by order in the file. */
 static int by_owner(const void *x, const void *y)
 {
 	const struct perf_part *a = x, *b = y;
@@ -81,7 +81,7 @@ static int add_extent(struct perf_reader *r, struct stream_builder *s, const str
 	return 0;
 }
 
-/* Take padding off the end of the stream, which is that of @p. */
+/* Remove padding from the end of the stream, which is the end of @p. */
 static void trim(struct stream_builder *s, struct perf_part *p, u64 bytes)
 {
 	if (!bytes || p->used < bytes || !s->extent_count)
@@ -107,12 +107,12 @@ static bool is_padding(const struct perf_reader *r, const struct perf_part *p, u
 	return true;
 }
 
-/* How @p continues @last: what is left out of both, and the flags of the gap between. */
+/* Join @p to @last: leave bytes out of both where needed; returns the flags of the gap between. */
 static u32 join(const struct perf_reader *r, struct stream_builder *s, struct perf_part *last,
 		struct perf_part *p)
 {
 	u64 last_end = last->aux_offset + last->size;
-	/* Bytes of @last that lie behind the start of @p; beyond 2^63 @p is ahead */
+	/* Bytes of @last after the start of @p; beyond 2^63 @p is ahead */
 	u64 over = last_end - p->aux_offset;
 	struct vmpt_overlap o;
 
@@ -157,7 +157,7 @@ static int put_parts(struct perf_reader *r, struct stream_builder *s, struct per
 	return 0;
 }
 
-/* Where byte @aux_offset of the AUX area, or what comes next, is in the stream. */
+/* The stream offset of byte @aux_offset of the AUX area, or of the next byte that exists. */
 static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset)
 {
 	const struct perf_part *p;
@@ -171,11 +171,11 @@ static u64 stream_offset(const struct perf_part *parts, size_t n, u64 aux_offset
 	in = aux_offset - p->aux_offset;
 	if (in > p->skip + p->used)
 		in = p->skip + p->used;
-	/* What is left out repeats the end of the stream before it. */
+	/* Bytes left out repeat the end of the stream before them. */
 	return p->stream_offset + in < p->skip ? 0 : p->stream_offset + in - p->skip;
 }
 
-/* By offset, one for each, none at the ends where there is nothing to part. */
+/* Sort gaps by offset, merge those at the same one, and drop those at the stream's ends. */
 static void tidy_gaps(struct stream_builder *s)
 {
 	size_t i, n = 0;
@@ -228,7 +228,7 @@ static int make_stream(struct perf_reader *r, struct perf_part *parts, size_t n,
 	return vmpt_trace_take_stream(r->trace, &stream, r->diag);
 }
 
-/* ---- whose marks are whose ---- */
+/* ---- owners of marks ---- */
 
 /* The first parts of the queues, sorted by owner. */
 struct queues {
@@ -294,7 +294,7 @@ static int copy_stream(struct perf_reader *r, const struct vmpt_stream *stream, 
 	return ret;
 }
 
-/* Put the parts of such streams end to end in one temporary file. */
+/* Concatenate the parts of such streams in one temporary file. */
 static int join_streams(struct perf_reader *r)
 {
 	struct vmpt_trace *t = r->trace;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * perf.data: its header and what that points to. Two forms exist: the file form
- * has sections for attrs, records and features, the pipe form has a short header
- * and everything else as records.
+ * perf.data: its header and the sections that it points to. There are two forms: the
+ * file form has sections for attrs, records and features, the pipe form has a short
+ * header and everything else as records.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -81,7 +81,7 @@ int perf_take_attr(struct perf_reader *r, const u8 *bytes, u64 size, const u8 *i
 
 	if (vmpt_grow(&r->attrs, r->attr_count))
 		return perf_no_memory(r);
-	/* A newer attr is longer, an older one shorter; what we need is in all. */
+	/* A newer attr is longer, an older one shorter; all have the fields used here. */
 	memcpy(&attr, bytes, size < sizeof(attr) ? size : sizeof(attr));
 	r->attrs[r->attr_count++] = (struct perf_attr){
 		.type = attr.type,
@@ -231,7 +231,7 @@ static int read_header(struct perf_reader *r)
 	return 0;
 }
 
-/* The records are read: was there anything of Intel PT? */
+/* All records are read: check that there was Intel PT data. */
 static int check_pt(struct perf_reader *r)
 {
 	char why[sizeof(r->diag->text)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the perf.data reader: the file's header (reader-perf.c), its records
- * (reader-perf-records.c, -inflate.c), and the streams that the trace buffers
- * found there make (reader-perf-streams.c). The format is described in Linux'
+ * Inside the perf.data reader: the file's header (perf.c), its records
+ * (perf-records.c, perf-inflate.c), and the streams made of the trace buffers
+ * found there (perf-streams.c). The format is described in Linux's
  * tools/perf/Documentation/perf.data-file-format.txt.
  */
 #ifndef VMPT_DECODER_READER_PERF_H
@@ -12,7 +12,7 @@
 
 #include "decoder/trace/trace.h"
 
-/* Records that the perf tool adds to those of the kernel. */
+/* Records that the perf tool adds to the kernel's. */
 enum {
 	PERF_USER_HEADER_ATTR = 64,
 	PERF_USER_TRACING_DATA = 66,
@@ -40,7 +40,7 @@ enum {
 #define PERF_RECORD_HEADER     8  /* bytes of struct perf_event_header */
 #define PERF_PADDING_MAX       7  /* an AUXTRACE buffer is padded to 8 bytes */
 
-/* What the reader needs of a struct perf_event_attr. */
+/* The fields of struct perf_event_attr that the reader uses. */
 struct perf_attr {
 	u32 type;
 	bool sample_id_all;
@@ -54,15 +54,15 @@ struct perf_events;
 /* One AUXTRACE buffer. */
 struct perf_part {
 	int cpu, tid; /* tid is -1 where cpu is known */
-	u32 damage;   /* how often records were lost before it */
+	u32 damage;   /* number of times that records were lost before it */
 	u64 aux_offset;
 	u64 size;
 	u64 file_offset;
-	/* Set when the streams are made: bytes left out at its head, kept, and where */
+	/* Set when the streams are made: bytes left out at its head, bytes kept, and their place */
 	u64 skip, used, stream_offset;
 };
 
-/* A place in an AUX area that an AUX record says something of. */
+/* A place in an AUX area that an AUX record flags. */
 struct perf_mark {
 	int cpu, tid; /* -1: the record does not say */
 	u32 flags;    /* VMPT_GAP_* */
@@ -78,14 +78,14 @@ struct perf_reader {
 	struct vmpt_diag *diag;
 	const u8 *file;
 	u64 size;
-	u64 records, records_end; /* where the records lie in the file */
+	u64 records, records_end; /* the records' range in the file */
 
 	struct perf_attr *attrs;
 	size_t attr_count;
-	size_t pt_attr; /* the intel_pt event's; attr_count and more: not known */
+	size_t pt_attr; /* the intel_pt event's; attr_count or more: not known */
 
-	bool has_info, has_pt_info; /* an AUXTRACE_INFO was seen, of intel_pt */
-	bool inflate_broken;	    /* what is compressed cannot be read any more */
+	bool has_info, has_pt_info; /* an AUXTRACE_INFO was seen, one of intel_pt */
+	bool inflate_broken;	    /* further compressed records cannot be read */
 	u32 aux_type;		    /* of the last AUXTRACE_INFO */
 	u32 pmu_type;		    /* attr.type of intel_pt events */
 
@@ -95,30 +95,30 @@ struct perf_reader {
 	size_t mark_count;
 	struct perf_inflate *inflate;
 
-	/* Places of the AUXTRACE records, from the feature: where to go on after damage */
+	/* Places of the AUXTRACE records, from the feature: reading resumes there after damage */
 	const u8 *index; /* u64 file_offset, size */
 	u64 index_count, index_next;
-	u32 damage; /* how often that was needed */
+	u32 damage; /* number of times that this was needed */
 
-	/* Not NULL: events are collected and nothing else, from a file that was read before */
+	/* Not NULL: only collect events, from a file that was read before */
 	struct perf_events *events;
 };
 
-/* Something of the file cannot be read: note it, the first with its reason. Returns 1. */
+/* Note that part of the file cannot be read; the first reason is kept. Returns 1. */
 int perf_stop(struct perf_reader *r, u64 offset, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int perf_no_memory(struct perf_reader *r);
 
 /* Note an attr of @size bytes, and the @id_size bytes of its events' ids. 0 or an error. */
 int perf_take_attr(struct perf_reader *r, const u8 *attr, u64 size, const u8 *ids, u64 id_size);
-/* Feature @id, whose data are @size bytes at @data; @offset is for diags. 0 or an error. */
+/* Feature @id with @size bytes of data at @data; @offset is for diags. 0 or an error. */
 int perf_take_feature(struct perf_reader *r, u64 id, const u8 *data, u64 size, u64 offset);
 
-/* All records. 0 or an error; what is broken is noted and left out. */
+/* All records. 0 or an error; broken ones are noted and left out. */
 int perf_read_records(struct perf_reader *r);
 /*
- * One record, whole, of @size bytes; @offset is where it, or the compressed record
- * it comes from, lies in the file. 0, 1 after perf_stop(), or an error.
+ * One complete record of @size bytes; @offset is its place in the file, or that of the
+ * compressed record it comes from. 0, 1 after perf_stop(), or an error.
  */
 int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset);
 
@@ -127,30 +127,30 @@ int perf_take_record(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
  * or an error.
  */
 int perf_inflate_records(struct perf_reader *r, const u8 *src, u64 size, u64 offset);
-/* Bytes of a record whose rest never came. */
+/* Number of bytes of an incomplete last record. */
 size_t perf_inflate_rest(const struct perf_reader *r);
 void perf_inflate_free(struct perf_reader *r);
 
 /* Make the streams of all parts and marks. 0 or an error. */
 int perf_make_streams(struct perf_reader *r);
 
-/* Everything of the file: header, then records. 0 or an error. */
+/* Read the whole file: header, then records. 0 or an error. */
 int perf_read_file(struct perf_reader *r);
 
-/* ---- events (reader-perf-events.c) ---- */
+/* ---- events (perf-events.c) ---- */
 
 /* The ids of the attr that was taken last. 0 or an error. */
 int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size);
-/* A record of the kernel's. 0 or an error: what makes no sense is left out. */
+/* A record of the kernel's. 0 or an error; malformed parts are left out. */
 int perf_events_record(struct perf_reader *r, const u8 *rec, u32 size);
-/* ID_INDEX: the CPUs of the intel_pt event. 0 or an error: what makes no sense is left out. */
+/* ID_INDEX: the CPUs of the intel_pt event. 0 or an error; malformed parts are left out. */
 int perf_events_id_index(struct perf_reader *r, const u8 *rec, u32 size);
-/* TRACING_DATA: the formats of the tracepoints. What makes no sense is left out. */
+/* TRACING_DATA: the formats of the tracepoints. Malformed parts are left out. */
 void perf_events_formats(struct perf_reader *r, const u8 *data, u64 size);
 
-/* ---- formats of tracepoints (reader-perf-formats.c) ---- */
+/* ---- formats of tracepoints (perf-formats.c) ---- */
 
-/* Where a field lies in a tracepoint's raw data; size 0: it has none of that name. */
+/* Place of a field in a tracepoint's raw data; size 0: it has no such field. */
 struct perf_field {
 	u32 offset, size;
 };
@@ -164,7 +164,7 @@ struct perf_tracepoint {
 	struct perf_field vcpu_id, rip, exit_reason, isa, info1, info2;
 };
 
-/* Those of the two that @data, TRACING_DATA of the perf tool, has. */
+/* Read the formats that @data, TRACING_DATA of the perf tool, has. */
 void perf_formats_read(struct perf_tracepoint tps[PERF_TPS], const u8 *data, u64 size);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Raw traces: a file is nothing but one CPU's bytes of PT or of RTIT. Several files make one
+ * Raw traces: a file has only the PT or RTIT bytes of one CPU. Several files make one
  * trace of several streams, all of PT or all of RTIT.
  */
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "decoder/trace/trace.h"
 
 /*
- * Look what @map is of. The first PSB in any of the trace's files settles it; files without one,
- * an idle CPU's perhaps, are what the others are.
+ * Determine the isa of @map. The first PSB in any of the trace's files decides; files without one,
+ * for example of an idle CPU, have the isa of the others.
  */
 static int settle_isa(struct vmpt_trace *trace, const struct vmpt_map *map, struct vmpt_diag *diag)
 {

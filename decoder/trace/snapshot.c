@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Snapshots of a ring buffer: the second of two may start inside the first. That is
- * found by content; offsets help but do not prove anything, since perf counts them
- * modulo the size of the buffer.
+ * Snapshots of a ring buffer: a snapshot may start inside the one before it. This is
+ * found by content; offsets are only a hint, since perf counts them modulo the size of
+ * the buffer.
  */
 #include "decoder/pt/pt.h"
 #include "decoder/trace/trace.h"
@@ -12,7 +12,7 @@
 #define PSB_SIZE   16
 #define PSB_PLUS   512 /* no PSB+ is longer */
 #define PROOF_SIZE 256 /* bytes that must agree where there is no TSC */
-/* Work is bounded: so many bytes are compared for each byte of the two snapshots. */
+/* Work limit: bytes compared for each byte of the two snapshots. */
 #define BUDGET 16
 
 /*
@@ -32,7 +32,7 @@ static bool matches(const u8 *a, u64 a_size, u64 start, const u8 *b, u64 b_size,
 			break;
 		same += step;
 	}
-	/* The block that differs */
+	/* In the block that differs */
 	while (same < n && a[start + same] == b[same])
 		same++;
 	overlap->drop = same;
@@ -46,8 +46,8 @@ static bool matches(const u8 *a, u64 a_size, u64 start, const u8 *b, u64 b_size,
 }
 
 /*
- * How many bytes of @b, whose first PSB is at @psb, must agree to be no accident:
- * those up to the TSC of its PSB+, or else a good many.
+ * Number of bytes of @b, whose first PSB is at @psb, that must agree to rule out chance:
+ * those up to the TSC of its PSB+, or else PROOF_SIZE.
  */
 static u64 proof_size(const u8 *b, u64 b_size, u64 psb)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Opening traces: which reader reads a file, what a trace owns, and the small
- * questions it answers.
+ * Opening traces: choosing a file's reader, the memory owned by a trace, and
+ * lookups in it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static struct vmpt_trace *trace_new(enum vmpt_trace_format format, struct vmpt_d
 	return trace;
 }
 
-/* What an open function returns: the trace, or an error and no trace. */
+/* End of an open function: the trace, or an error and no trace. */
 static int trace_done(struct vmpt_trace **trace, struct vmpt_trace *opened, int ret)
 {
 	if (ret) {
@@ -89,7 +89,7 @@ static int trace_done(struct vmpt_trace **trace, struct vmpt_trace *opened, int 
 	return ret;
 }
 
-/* Read @map, which is handed over. */
+/* Read @map; takes ownership. */
 static int open_map(struct vmpt_trace **trace, struct vmpt_map *map, bool perf, int cpu,
 		    struct vmpt_diag *diag)
 {

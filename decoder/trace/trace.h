@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside a trace: what the readers share. A reader maps files, makes streams
- * that point into the mappings and hands both to the trace, which owns them
- * from then on.
+ * Inside a trace: shared by the readers. A reader maps files, makes streams
+ * that point into the mappings and hands both over to the trace, which owns
+ * them from then on.
  */
 #ifndef VMPT_DECODER_TRACE_H
 #define VMPT_DECODER_TRACE_H
@@ -18,14 +18,14 @@ struct vmpt_map {
 
 struct vmpt_trace {
 	struct vmpt_trace_info info;
-	bool isa_known; /* a PSB said it, or the caller */
-	bool isa_given; /* the caller: files are not looked into */
+	bool isa_known; /* from a PSB, or given by the caller */
+	bool isa_given; /* by the caller: files are not checked */
 	struct vmpt_stream *streams;
 	size_t stream_count;
 	struct vmpt_map *maps;
 	size_t map_count;	    /* the first of a perf.data is the file */
-	u32 pmu_type;		    /* of a perf.data: attr.type of intel_pt; 0: it is not told */
-	struct perf_events *events; /* NULL: not asked for yet */
+	u32 pmu_type;		    /* of a perf.data: attr.type of intel_pt; 0: not known */
+	struct perf_events *events; /* NULL: not requested yet */
 };
 
 /* Fill @diag (may be NULL) and return -@err. */
@@ -35,8 +35,8 @@ int vmpt_diag_fail(struct vmpt_diag *diag, enum vmpt_error err, u64 offset, cons
 /* ---- files (file-map.c) ---- */
 
 /*
- * Map the file at @path; "-" is standard input. What is no regular file is
- * copied to an unlinked temporary file first. An empty file gives size 0.
+ * Map the file at @path; "-" is standard input. Anything but a regular file is
+ * copied to an unlinked temporary file first. An empty file has size 0.
  * Returns 0, -VMPT_E_IO (directories too) or -VMPT_E_NOMEM with @diag filled.
  */
 int vmpt_map_open(struct vmpt_map *map, const char *path, struct vmpt_diag *diag);
@@ -49,48 +49,48 @@ int vmpt_temp_write(int fd, const u8 *data, u64 size, struct vmpt_diag *diag);
 /* Map its first @size bytes. The caller closes @fd. */
 int vmpt_temp_map(struct vmpt_map *map, int fd, u64 size, struct vmpt_diag *diag);
 
-/* ---- what a trace owns (trace.c) ---- */
+/* ---- memory of a trace (trace.c) ---- */
 
-/* Hand @map over. Without memory it is closed. */
+/* Hand over @map. If memory runs out it is closed. */
 int vmpt_trace_take_map(struct vmpt_trace *trace, struct vmpt_map *map, struct vmpt_diag *diag);
-/* Hand @stream with its gaps and extents over. Without memory these are freed. */
+/* Hand over @stream with its gaps and extents. If memory runs out these are freed. */
 int vmpt_trace_take_stream(struct vmpt_trace *trace, const struct vmpt_stream *stream,
 			   struct vmpt_diag *diag);
 
-/* Open a perf.data that lies in memory, which must outlive the trace. For tests. */
+/* Open a perf.data in memory, which must outlive the trace. For tests. */
 int vmpt_trace_open_perf_memory(struct vmpt_trace **trace, const u8 *data, u64 size,
 				struct vmpt_diag *diag);
 
 /* ---- readers ---- */
 
-/* One more stream from the raw file at @path. */
+/* Add a stream from the raw file at @path. */
 int vmpt_raw_read(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
-/* The same from @map, which is handed over. */
+/* The same from @map; takes ownership. */
 int vmpt_raw_read_map(struct vmpt_trace *trace, struct vmpt_map *map, int cpu,
 		      struct vmpt_diag *diag);
 
-/* What wrote the raw trace at @data: an enum vmpt_isa, or -1 if its head has no PSB of either. */
+/* The isa of the raw trace at @data: an enum vmpt_isa, or -1 if its head has no PSB of either. */
 int vmpt_isa_detect(const u8 *data, u64 size);
 
-/* Whether these bytes start a perf.data, of whatever version and byte order. */
+/* Whether these bytes start a perf.data, of any version and byte order. */
 bool vmpt_perf_is(const u8 *data, u64 size);
-/* All streams of the perf.data at @file, whose bytes the trace owns already. */
+/* Read all streams of the perf.data at @file, whose bytes the trace owns already. */
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag);
 
-/* vmpt_trace_events()'s memory; NULL is fine. */
+/* Free the memory of vmpt_trace_events(); @events may be NULL. */
 void vmpt_perf_events_free(struct perf_events *events);
 
 /* ---- snapshots (snapshot.c) ---- */
 
-/* How a snapshot continues the one before it. */
+/* The overlap of a snapshot with the one before it. */
 struct vmpt_overlap {
 	u64 drop; /* bytes at its head that repeat the other's end */
-	u64 trim; /* padding bytes to take from the other's end, 0 to 7 */
+	u64 trim; /* padding bytes to remove from the other's end, 0 to 7 */
 };
 
 /*
  * Whether snapshot @b repeats the end of @a, the one before it. @hint is the size
- * of the overlap as the offsets of both have it, or 0; it is believed only if the
+ * of the overlap according to the offsets of both, or 0; it is used only if the
  * bytes agree. Returns false if there is no overlap.
  */
 bool vmpt_snapshot_overlap(const u8 *a, u64 a_size, const u8 *b, u64 b_size, u64 hint,

@@ -41,7 +41,7 @@ static size_t first_at(const struct packets *p, u64 offset)
 	return vmpt_search(i, 0, p->count, p->p[i].offset < offset);
 }
 
-/* A place in the source's slice and one in what the stream got for it. */
+/* A place in the source's slice, and one in the stream's bytes for it. */
 struct pair {
 	const struct vmpt_packet *s, *s_end, *o, *o_end;
 	const struct vmpt_extracted *slice;
@@ -102,7 +102,7 @@ static void check_same(struct pair *c)
 	c->o++;
 }
 
-/* The group's timing stays; PIP … and TIP.PGE stand for the rest. */
+/* The group's timing stays; PIP … and TIP.PGE replace the rest. */
 static void check_return(struct pair *c)
 {
 	u64 ip = 0;
@@ -133,7 +133,7 @@ static void check_return(struct pair *c)
 	ck_assert_uint_eq(c->o[-1].payload, ip);
 }
 
-/* What the slice says was done to its packets, counted here. */
+/* The slice's reported changes to its packets, counted here. */
 struct seen {
 	u32 fups, bips, flow, tips;
 	bool psb;
@@ -247,7 +247,7 @@ void check_streams(const struct vmpt_stream *stream, const struct extracted *e)
 		if (x->stream < 0)
 			continue;
 		j = first_at(&source, x->slice.offset);
-		/* A gap's loss of size 0 stands before the first packet. */
+		/* A gap's loss of size 0 comes before the first packet. */
 		while (j < source.count && source.p[j].kind == VMPT_ITEM_LOSS)
 			j++;
 		c.s = source.p + j;

@@ -8,7 +8,7 @@
 
 #include "tests/decoder/extract-memory.h"
 
-/* @e was extracted from @stream without conceal. The test fails where it is broken. */
+/* @e was extracted from @stream without conceal. The test fails if the contract is broken. */
 void check_streams(const struct vmpt_stream *stream, const struct extracted *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * For test-clock-model.c: a processor with the trace unit of model/, which runs random programs of
- * a host and two guests and writes down the host's TSC at which each byte of its trace was made.
+ * For clock/test-model.c: a processor with the trace unit of model/, which runs random programs of
+ * a host and two guests and records the host's TSC at which each byte of its trace was made.
  */
 #ifndef VMPT_TESTS_CLOCK_CPU_H
 #define VMPT_TESTS_CLOCK_CPU_H
@@ -40,10 +40,10 @@ static struct cpu {
 	struct vmpt_sink sink;
 	struct program program;
 	u64 num, den, freq, nominal; /* P, MTCFreq */
-	u64 shift;		     /* TSC is that much ahead of the crystal clock's */
+	u64 shift;		     /* ticks by which the TSC is ahead of the crystal clock's */
 	u64 line;		     /* ticks since the crystal clock began */
 	u64 part, cycles, cbr;
-	u64 changed; /* .line when cbr did last */
+	u64 changed; /* .line when cbr changed last */
 	struct vmpt_tsc_map map[GUESTS];
 	size_t size, steps, writes;
 	u64 written[64]; /* offsets at which the TSC was written */
@@ -65,7 +65,7 @@ static int take(void *opaque, const u8 *bytes, size_t len)
 	return 0;
 }
 
-/* What the unit has made, it made now. */
+/* Bytes that the unit has made since were made now. */
 static void note(void)
 {
 	must(!vmpt_unit_flush(&cpu.unit));
@@ -142,7 +142,7 @@ static void run(u64 cycles)
 
 static void frequency(void)
 {
-	/* Some ms apart, in MTCs: what cycles were before a CBR is not told (33.4.2.10). */
+	/* Some ms apart, in MTCs: the cycle's length before a CBR is not known (33.4.2.10). */
 	if (cpu.line - cpu.changed < edge_of(100ULL << cpu.freq) && cpu.changed)
 		return;
 	cpu.changed = cpu.line;
@@ -158,7 +158,7 @@ static void tick_on(u64 ticks)
 	cpu.part = 0;
 }
 
-/* Clocks stand still; TSC and crystal clock do not. */
+/* Clocks stop; TSC and crystal clock do not. */
 static void doze(void)
 {
 	bool given = below(2);
@@ -184,7 +184,7 @@ static void overflow(void)
 
 	vmpt_unit_overflow(&cpu.unit);
 	note();
-	/* Only so many cycles that the test stays short. */
+	/* Few cycles, to keep the test short. */
 	if (mtcs * step > 4000000)
 		end = cpu.line + step / 3;
 	while (cpu.line < end)
@@ -227,7 +227,7 @@ static void enter_or_exit(void)
 						 .target = 0x600000,
 						 .mode = cpu.unit.mode };
 
-		/* A PIP right before would be taken for one of the entry (docs/vm-tracking.md). */
+		/* A PIP right before would look like one of the entry (docs/vm-tracking.md). */
 		vmpt_unit_jmp_indirect(&cpu.unit, 0x4ff000);
 		note();
 		vmpt_unit_vmptrld(&cpu.unit, (g + 1) << 12);
@@ -319,7 +319,7 @@ static void choose_rates(int seed)
 	cpu.cbr = 4 + below(40);
 	cpu.line = below(1ULL << 44);
 	cpu.shift = below(2) ? 0 : below(1ULL << 45);
-	/* Over the end of the 56 bits of a TSC packet */
+	/* Past the end of the 56 bits of a TSC packet */
 	if (seed % 5 == 0 && !cpu.program.writes)
 		cpu.shift = (1ULL << 56) - 500000 - cpu.line;
 	cpu.cycles = below(1u << 30);

@@ -64,7 +64,7 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-/* @jumps to anywhere near @base, over @ticks. */
+/* @jumps to addresses near @base, over @ticks. */
 static void jumps_over(struct machine *m, struct unit_cpu *c, u64 base, u64 ticks,
 		       unsigned int jumps)
 {
@@ -107,7 +107,7 @@ void machine_run(struct machine *m, unsigned int cpu, const struct machine_guest
 	};
 
 	machine_host(m, cpu, host, 4);
-	/* VMPTRLD makes no packet while TraceEn is 0: as a VMM must, ask for a PSB+. */
+	/* VMPTRLD makes no packet while TraceEn is 0: request a PSB+, as a VMM must. */
 	if (unit_cpu_load(c, guest->vmcs) && m->guest_only)
 		ck_assert_int_eq(vmpt_unit_wrmsr(&c->unit, VMPT_MSR_RTIT_STATUS,
 						 c->unit.regs.status & ~VMPT_STATUS_BYTES, 0, 0),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The walk over two decoders. libipt runs freely from packet to packet; it is set
- * to a place of ours only behind an error, at the next PSB, and behind a packet
- * that it does not know.
+ * The walk over two decoders. libipt runs freely from packet to packet; it is set to our position
+ * only after an error, at the next PSB, and after a packet that it does not know.
  */
 #include <intel-pt.h>
 #include <stdio.h>
@@ -25,7 +24,7 @@ struct walk {
 	u64 last_ip; /* from libipt's packets */
 };
 
-/* A packet as items of decoder/vmpt-decode.h have it. */
+/* A packet in the form of decoder/vmpt-decode.h's items. */
 struct one {
 	u64 offset, payload;
 	u32 size;
@@ -51,7 +50,7 @@ static const u8 ours_of[] = {
 #endif
 };
 
-/* Table 33-18, once more and not by the code under test. */
+/* Table 33-18, implemented again, independently of the code under test. */
 static u64 expand(u64 last, const struct pt_packet_ip *ip)
 {
 	switch (ip->ipc) {
@@ -136,7 +135,7 @@ static void from_libipt(struct walk *w, struct one *o, const struct pt_packet *p
 		o->aux = (u8)(0x62u | p->payload.exstop.ip << 7);
 		break;
 	case ppt_mwait:
-		/* It hands the reserved bits on (Table 33-42). */
+		/* It passes on the reserved bits (Table 33-42). */
 		o->payload = (p->payload.mwait.hints & 0xff) | (u64)(p->payload.mwait.ext & 3)
 								       << 32;
 		break;
@@ -190,10 +189,7 @@ static u8 unknown_aux(const struct one *ours)
 	return ours->kind == VMPT_PT_EVD ? 0x20 : 0;
 }
 
-/*
- * Packets that libipt does not know; what it says instead: 0 for "another packet",
- * else the error.
- */
+/* Packets that libipt does not know, and its result: 0 for "another packet", else the error. */
 static bool excepted(const struct walk *w, const struct one *ours, int *instead)
 {
 	const u8 *raw = w->data + ours->offset;
@@ -207,16 +203,16 @@ static bool excepted(const struct walk *w, const struct one *ours, int *instead)
 	case VMPT_PT_BEP:
 		*instead = -pte_bad_opc;
 		return true;
-	case VMPT_PT_BIP: /* it sees a TNT-8, as it does not know of the block */
+	case VMPT_PT_BIP: /* it reads a TNT-8, since it does not know the block */
 		*instead = 0;
 		return true;
-	case VMPT_PT_CYC: /* it stops at nine bytes; ten hold 64 bits */
+	case VMPT_PT_CYC: /* it stops at nine bytes; ten have 64 bits */
 		*instead = -pte_bad_packet;
 		return ours->size == 10;
-	case VMPT_PT_TMA: /* it wants the reserved bits of bytes 4 and 6 to be 0 */
+	case VMPT_PT_TMA: /* it requires the reserved bits of bytes 4 and 6 to be 0 */
 		*instead = -pte_bad_packet;
 		return raw[4] || raw[6] & 0xfe;
-	case VMPT_PT_TNT_64: /* no branch: to us a reserved value of known length */
+	case VMPT_PT_TNT_64: /* no branch: for us a reserved value of known length */
 		*instead = -pte_bad_packet;
 		return ours->payload <= 1;
 	default:
@@ -233,7 +229,7 @@ static bool unknown_kind(const u8 *p, u64 left)
 	       ((event && !KNOWS_EVENTS) || p[1] == 0x63 || (p[1] & 0x7f) == 0x33);
 }
 
-/* A TRIG: the header D9H, flags of which bit 6 says that a count of 16 bits is at the end. */
+/* A TRIG: header D9H, and flags whose bit 6 means a 16-bit count at the end. */
 static int trig_size(const u8 *p, u64 left)
 {
 	u64 size = left > 1 && p[1] & 0x40 ? 5 : 3;
@@ -241,7 +237,7 @@ static int trig_size(const u8 *p, u64 left)
 	return size <= left ? (int)size : -pte_eos;
 }
 
-/* What libipt calls our errors; a size where it sees a packet. */
+/* libipt's codes for our errors; a size where it reads a packet. */
 static int libipt_error(int err, const u8 *p, u64 left)
 {
 	switch (err) {
@@ -250,7 +246,7 @@ static int libipt_error(int err, const u8 *p, u64 left)
 	case VMPT_E_OPCODE:
 		return KNOWS_TRIG && p[0] == 0xd9 ? trig_size(p, left) : -pte_bad_opc;
 	case VMPT_E_PSB:
-		/* It wants all 16 bytes before it looks at them. */
+		/* It requires all 16 bytes before it checks them. */
 		return left < 16 ? -pte_eos : -pte_bad_packet;
 	default:
 		return -pte_bad_packet;
@@ -328,7 +324,7 @@ static void check_loss(struct walk *w, u64 offset, u64 size, int err)
 			     (unsigned long long)offset, (unsigned long long)(offset + size),
 			     (unsigned long long)psb);
 	if (err == VMPT_E_TRUNCATED && (w->data[offset] & 7) == 4) {
-		/* A BIP that the end cuts: libipt knows no blocks and sees a TNT. */
+		/* A BIP cut by the end: libipt does not know blocks and reads a TNT. */
 		w->sum->excepted++;
 	} else if (err != VMPT_E_SYNC) {
 		check_position(w, offset);
@@ -387,7 +383,7 @@ void libipt_walk(struct libipt_walk *sum, const u8 *data, u64 size,
 		      "built for libipt %u.%u, this is %u.%u: build anew", LIBIPT_VERSION_MAJOR,
 		      LIBIPT_VERSION_MINOR, version.major, version.minor);
 	pt_config_init(&config);
-	/* libipt takes no const; it does not write. */
+	/* libipt's parameter is not const; it does not write. */
 	config.begin = (u8 *)(uintptr_t)data;
 	config.end = config.begin + size;
 	w.ipt = pt_pkt_alloc_decoder(&config);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a perf.data has beside the trace: context switches, threads, and the tracepoints of KVM with
- * their formats as Linux 6.12 has them (arch/x86/kvm/trace.h) and perf copies them from tracefs
+ * The records of a perf.data other than the trace: context switches, threads, and KVM's tracepoints
+ * with their formats as in Linux 6.12 (arch/x86/kvm/trace.h), which perf copies from tracefs
  * (tools/perf/util/trace-event-info.c).
  */
 #include <linux/perf_event.h>
@@ -34,7 +34,7 @@ static const char exit_format[] =
 	"\tfield:unsigned int vcpu_id;\toffset:56;\tsize:4;\tsigned:0;\n"
 	"\nprint fmt: \"vcpu %u reason %s\", REC->vcpu_id\n";
 
-/* Has an id of its own, and fields of the same names: it is another system's. */
+/* Has an id of its own, and fields of the same names: it is of another system. */
 static const char other_format[] = "name: kvm_exit\nID: 1902\n" COMMON
 				   "\tfield:int vcpu_id;\toffset:12;\tsize:4;\tsigned:1;\n";
 

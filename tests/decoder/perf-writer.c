@@ -17,7 +17,7 @@
 /* An AUXTRACE record without its data. */
 #define AUXTRACE_SIZE 48
 
-/* Used outside of Check too: a failure is an abort. */
+/* Also used outside of Check: a failure is an abort. */
 static void require(bool holds)
 {
 	if (!holds)
@@ -75,7 +75,7 @@ static void start_attrs(struct perf_writer *w, bool pipe, u64 config, unsigned i
 	if (pipe)
 		return;
 	put64(w, ATTR_SIZE + 16);
-	put64(w, 104 + n * 8); /* attrs, behind the ids */
+	put64(w, 104 + n * 8); /* attrs, after the ids */
 	put64(w, n * (ATTR_SIZE + 16));
 	w->records = 104 + n * 8 + n * (ATTR_SIZE + 16);
 	put64(w, w->records);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A small writer of perf.data files for the tests: what perf record writes of an
- * Intel PT trace, in file or pipe form, in memory. Every function aborts on wrong
- * use and when memory runs out.
+ * A small writer of perf.data files for the tests: Intel PT traces as written by perf record, in
+ * file or pipe form, in memory. Every function aborts on wrong use and when memory runs out.
  */
 #ifndef VMPT_TESTS_PERF_WRITER_H
 #define VMPT_TESTS_PERF_WRITER_H
@@ -33,18 +32,18 @@ struct perf_writer {
 	bool kvm; /* has the tracepoints kvm:kvm_entry and kvm:kvm_exit */
 };
 
-/* Header and attrs: an intel_pt event and a dummy one before it. */
+/* Write header and attrs: an intel_pt event and a dummy one before it. */
 void writer_start(struct perf_writer *w, bool pipe);
 /* With this config of the intel_pt event; its bits are those of IA32_RTIT_CTL. */
 void writer_start_config(struct perf_writer *w, bool pipe, u64 config);
 /* With two more attrs, the tracepoints of KVM, and their formats. */
 void writer_start_kvm(struct perf_writer *w, bool pipe);
 void writer_bytes(struct perf_writer *w, const void *bytes, size_t n);
-/* A record with its header. Between writer_pack() and writer_flush() it is kept back. */
+/* A record with its header. Between writer_pack() and writer_flush() it is held back. */
 void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n);
 /* AUXTRACE_INFO with the first @privs fields. */
 void writer_info(struct perf_writer *w, bool snapshot, unsigned int privs);
-/* AUXTRACE and its data, padded to 8 bytes as perf does. Returns the data's place. */
+/* AUXTRACE and its data, padded to 8 bytes as by perf. Returns the data's place. */
 size_t writer_auxtrace(struct perf_writer *w, int cpu, int tid, u64 aux_offset, const u8 *data,
 		       size_t n);
 /* AUX with its sample_id. */
@@ -53,13 +52,13 @@ void writer_lost(struct perf_writer *w, u64 lost);
 
 /* ---- events (perf-writer-events.c) ---- */
 
-/* Who, where and when: what sample_id has. */
+/* CPU, thread and time for sample_id. */
 struct writer_at {
 	u32 pid, tid, cpu;
 	u64 time;
 };
 
-/* What tracefs says of the two tracepoints, as perf copies it; its size. @w may be NULL. */
+/* tracefs's description of the two tracepoints, as perf copies it; its size. @w may be NULL. */
 size_t writer_tracing(struct perf_writer *w);
 /* The same as a record of the pipe form. */
 void writer_tracing_record(struct perf_writer *w);
@@ -79,18 +78,18 @@ struct writer_exit {
 void writer_kvm_exit(struct perf_writer *w, const struct writer_exit *exit,
 		     const struct writer_at *at);
 
-/* Keep records back, then write them compressed, at most @piece bytes a record. */
+/* Hold back records, then write them compressed, at most @piece bytes per record. */
 void writer_pack(struct perf_writer *w);
 void writer_flush(struct perf_writer *w, size_t piece, bool type2);
 
 /*
- * Begin a file of CPUs 0 and 1, whose buffers come by turns: of CPU 1 bytes 0 to 135 of @bytes, of
- * CPU 0 1000 to 1127, with a gap at 80. Other records are compressed @compressed bytes at a time;
- * 0: they are not.
+ * Begin a file of CPUs 0 and 1, with alternating buffers: of CPU 1 bytes 0 to 135 of @bytes, of CPU
+ * 0 1000 to 1127, with a gap at 80. Other records are compressed @compressed bytes at a time; 0:
+ * not compressed.
  */
 void writer_two_cpus(struct perf_writer *w, const u8 *bytes, bool pipe, size_t compressed);
 
-/* Sizes and features; nothing can be added after it. */
+/* Write sizes and features; nothing can be added after it. */
 void writer_finish(struct perf_writer *w);
 void writer_free(struct perf_writer *w);
 #define WRITER_PATH 4096

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What RTIT's bytes shall become; see rtit-check.h. */
+/* Expected results for RTIT's bytes; see rtit-check.h. */
 #include "tests/decoder/rtit-check.h"
 #include "tests/decoder/streams.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * For tests of RTIT's decoding: bytes written out, and the packets and slices that the decoder
- * and the splitter shall make of them.
+ * For tests of RTIT's decoding: bytes written out, and the packets and slices that are expected of
+ * the decoder and the splitter.
  */
 #ifndef VMPT_TESTS_RTIT_CHECK_H
 #define VMPT_TESTS_RTIT_CHECK_H
@@ -19,10 +19,10 @@ struct rtit_want {
 	u8 kind, aux;
 };
 
-/* @stream's data are copied to where nothing can be read behind them. */
+/* @stream's data are copied to the end of a page; the next page faults. */
 void rtit_check(const struct vmpt_stream *stream, const struct vmpt_options *options,
 		const struct rtit_want *want, size_t n);
-/* All but padding is compared. */
+/* Compare everything but padding. */
 void rtit_check_slices(const struct vmpt_stream *stream, const struct vmpt_options *options,
 		       const struct vmpt_slice *want, size_t n);
 
@@ -33,7 +33,7 @@ static inline struct vmpt_stream rtit_stream(const u8 *bytes, size_t size)
 	};
 }
 
-/* Bytes, options, and the packets that they are. */
+/* Bytes, options, and the expected packets. */
 #define CHECK(bytes, options, ...)                                              \
 	do {                                                                    \
 		const struct rtit_want want_[] = { __VA_ARGS__ };               \
@@ -45,7 +45,7 @@ static inline struct vmpt_stream rtit_stream(const u8 *bytes, size_t size)
 #define PLAIN  ((struct vmpt_options){ .cycle_acc = VMPT_CYCLE_ACC_NO })
 #define CYCLES ((struct vmpt_options){ .cycle_acc = VMPT_CYCLE_ACC_YES })
 
-/* aux by an erratum. */
+/* aux with an erratum. */
 #define BY(erratum)	VMPT_RTIT_AUX_BY(erratum)
 #define IGNORE(erratum) (BY(erratum) | VMPT_RTIT_AUX_IGNORE)
 #define NO_LIP		VMPT_RTIT_AUX_NO_LIP

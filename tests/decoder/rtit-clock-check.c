@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Does the clock of RTIT say the truth of a trace of the QEMU plugin's?
+ * Does the clock of RTIT have the true times of a trace of the QEMU plugin?
  *
  *	rtit-clock-check [--ratio=N] [--bounded=PERCENT] [--sts] TRACE
  *
- * Cycle accurate. Its STSs are exact, and its MTCs come at the tick at which they change: these are
- * marks, put together here without the clock. What the clock says of a mark must have it in its
- * bound, and that of any other packet must not lie outside of the marks before and behind it; with
- * --sts only STSs are marks. --ratio: TSC ticks a bus clock, as the clock is told. Exit code 0: so
- *it is, and PERCENT of the packets have a bound; 1: not, 2: usage.
+ * The trace is cycle accurate. Its STSs are exact, and its MTCs come at the tick at which they
+ * change: these are marks, computed here without the clock. The clock's bound for a mark must
+ * contain it, and its time for any other packet must be between the marks before and after it; with
+ * --sts only STSs are marks. --ratio: TSC ticks per bus clock, given to the clock. Exit code 0:
+ *this holds, and PERCENT of the packets have a bound; 1: it does not, 2: usage.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void complain(const struct bound *b, u64 from, u64 to)
 		       (unsigned long long)b->hi, (unsigned long long)from, (unsigned long long)to);
 }
 
-/* What came since the last mark came before this one. */
+/* Packets since the last mark came before this one. */
 static void end_segment(u64 mark)
 {
 	size_t i;
@@ -58,7 +58,7 @@ static void end_segment(u64 mark)
 	check.any = true;
 }
 
-/* The tick of an STS or MTC, or 0: of other packets, or not known. */
+/* The tick of an STS or MTC, or 0: other packets, or not known. */
 static u64 mark_of(const struct vmpt_packet *pkt)
 {
 	unsigned int shift = 7 + 2 * (pkt->payload >> 8 & 3);
@@ -74,7 +74,7 @@ static u64 mark_of(const struct vmpt_packet *pkt)
 	return (tick + 1 + ((pkt->payload - tick - 1) & 0xff)) << shift;
 }
 
-/* A packet's CYC tells more of the packet. */
+/* A packet's CYC adds to what is known of the packet. */
 static void count(const struct vmpt_packet *pkt)
 {
 	bool bounded = check.clock.error != ~0ULL;
@@ -114,7 +114,7 @@ static int walk(struct vmpt_decoder *dec)
 	int ret;
 
 	while ((ret = vmpt_packet_next(dec, &cursor, &pkt)) > 0) {
-		/* A CYC belongs to what is before it. */
+		/* A CYC belongs to the packet before it. */
 		if (pkt.kind != VMPT_ITEM_RTIT_CYC) {
 			mark = mark_of(&pkt);
 			if (mark)

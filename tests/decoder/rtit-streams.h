@@ -16,14 +16,14 @@ struct rtit_builder {
 };
 
 void rtit_bytes(struct rtit_builder *b, const void *bytes, size_t n);
-/* Encode @pkt, with its cycles if the mode asks for it. */
+/* Encode @pkt, with its cycles if the mode has them. */
 void rtit_build(struct rtit_builder *b, struct vmpt_rtit_packet *pkt);
-/* A packet of @kind, with random values; LIPs walk about and are compressed (Table 18). */
+/* A packet of @kind, with random values; LIPs vary and are compressed (Table 18). */
 void rtit_random(struct rtit_builder *b, struct test_rng *rng, unsigned int kind);
 /* TIP or FUP.* of @kind to @lip, compressed against the last, +@cycles. */
 void rtit_stream_lip(struct rtit_builder *b, unsigned int kind, u64 lip, u32 cycles);
 void rtit_stream_psb(struct rtit_builder *b);
-/* At least @size bytes, TNTs above all, a PSB when @psb bytes have passed; 0: none. */
+/* At least @size bytes, mostly TNTs, with a PSB after every @psb bytes; 0: none. */
 void rtit_mix(struct rtit_builder *b, struct test_rng *rng, size_t size, size_t psb);
 
 #endif

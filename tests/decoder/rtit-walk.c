@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The judge of RTIT's decoding; see rtit-walk.h. */
+/* The reference decoder for RTIT; see rtit-walk.h. */
 #include "tests/decoder/rtit-walk.h"
 
 #define KIND(kind) (VMPT_ITEM_RTIT + VMPT_RTIT_##kind)
@@ -8,8 +8,8 @@ struct walk {
 	const struct vmpt_stream *stream;
 	bool headless, cycle_acc;
 	u64 at, end; /* of the region */
-	bool begins; /* a region does at @at … */
-	bool gapped; /* … behind a gap */
+	bool begins; /* a region begins at @at … */
+	bool gapped; /* … after a gap */
 	u64 lip;
 	bool lip_known;
 	struct vmpt_packet count; /* the cycle count that is next, or size 0 */
@@ -35,7 +35,7 @@ static bool lost(struct walk *w, struct vmpt_packet *pkt, u64 end, enum vmpt_err
 	return true;
 }
 
-/* Up to the next PSB behind @from. */
+/* Up to the next PSB after @from. */
 static bool lost_from(struct walk *w, struct vmpt_packet *pkt, u64 from, enum vmpt_error err)
 {
 	while (from < w->end && !is_psb(w->stream->data + from, w->end - from))
@@ -172,9 +172,9 @@ static bool next(struct walk *w, struct vmpt_packet *pkt)
 	return w->at < w->end && take(w, pkt);
 }
 
-/* ---- the splitter beside the decoder ---- */
+/* ---- the splitter along with the decoder ---- */
 
-/* What slices count, and what packets say. */
+/* Counts of slices, and the same by packets. */
 struct counts {
 	u64 errata[VMPT_RTIT_ERRATA + 1], enables, disables, overflows, times;
 };
@@ -200,7 +200,7 @@ static void count_slice(struct counts *c, const struct vmpt_slice *slice)
 	c->overflows += slice->overflows;
 }
 
-/* Whether the slice that @pkt lies in says so; @split goes on to it. */
+/* Whether the slice of @pkt agrees; @split advances to it. */
 static bool same_owner(struct vmpt_splitter *split, struct vmpt_slice *slice, struct counts *c,
 		       const struct vmpt_packet *pkt)
 {
@@ -209,7 +209,7 @@ static bool same_owner(struct vmpt_splitter *split, struct vmpt_slice *slice, st
 
 	if (is_loss || slice->begin == VMPT_BEGIN_LOSS ||
 	    pkt->offset == slice->offset + slice->size) {
-		/* What is another's begins where the last ended. */
+		/* The next slice begins where the last ended. */
 		u64 at = slice->offset + slice->size;
 
 		if (vmpt_split_next(split, slice) != 1 || slice->offset != at)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Streams for tests of the decoder: built packet by packet, of all kinds, and put where
- * the first byte read behind them faults.
+ * Streams for tests of the decoder: built packet by packet, of all kinds, and placed so that
+ * reading the first byte after them faults.
  */
 #ifndef VMPT_TESTS_STREAMS_H
 #define VMPT_TESTS_STREAMS_H
@@ -9,7 +9,7 @@
 #include "arch/pt-packet.h"
 #include "tests/support/support.h"
 
-/* Fail if @cond does not hold. Check's own asserts write a file each time they hold. */
+/* Fail if @cond is false. Check's own asserts write a file each time they hold. */
 #define must(cond, ...)                            \
 	do {                                       \
 		if (!(cond))                       \

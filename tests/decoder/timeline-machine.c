@@ -14,7 +14,7 @@
 
 struct tl_guest {
 	struct vmpt_tsc_map map;
-	u64 free_at; /* it runs up to here */
+	u64 free_at; /* it is busy up to here */
 	u64 ip;
 };
 
@@ -113,10 +113,12 @@ static void enter(struct tl_machine *m, struct unit_cpu *c, unsigned int g)
 
 static const struct {
 	u16 reason;
-	u8 length; /* of the instruction that is done for the guest; 0: an event */
+	u8 length; /* length of the instruction emulated for the guest; 0: an event */
 } kinds[] = { { 1, 0 }, { 10, 2 }, { 30, 2 }, { 48, 0 }, { 52, 0 }, { 31, 2 }, { 18, 3 } };
 
-/* Guest @g on CPU @k, from the host's work before it to its exit, and perhaps a process behind. */
+/*
+ * Guest @g on CPU @k, from the host's work before it to its exit, and perhaps a process after it.
+ */
 static void one_run(struct tl_machine *m, unsigned int k, unsigned int g)
 {
 	struct unit_cpu *c = &m->cpu[k];
@@ -153,7 +155,7 @@ static void one_run(struct tl_machine *m, unsigned int k, unsigned int g)
 	vmpt_unit_mov_cr3(&c->unit, HOST_IP + 0x400, &exit.mode);
 }
 
-/* The CPU that is behind goes on: all times of the machine are close together. */
+/* The CPU whose time is earliest continues: all times of the machine are close together. */
 static unsigned int next_cpu(const struct tl_machine *m)
 {
 	unsigned int i, k = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Machines for tests of the timeline: CPUs that run at the same time, each a trace unit (model/),
- * and vCPUs that go from one to the other. What ran when is noted as it happens: the truth.
+ * Machines for tests of the timeline: CPUs that run in parallel, each a trace unit (model/), and
+ * vCPUs that migrate between them. What ran when is recorded as it happens: the truth.
  */
 #ifndef VMPT_TESTS_TIMELINE_MACHINE_H
 #define VMPT_TESTS_TIMELINE_MACHINE_H
@@ -12,7 +12,7 @@
 
 #define TL_CPUS	  4
 #define TL_GUESTS 6
-#define TL_P	  UNIT_CPU_P /* TSC ticks a crystal tick */
+#define TL_P	  UNIT_CPU_P /* TSC ticks per crystal tick */
 #define TL_FREQ	  3	     /* MTCFreq */
 #define TL_START  0x123456789aULL
 
@@ -22,14 +22,14 @@ struct tl_run {
 	u64 entry, exit; /* host TSC when NR changed */
 	u64 entry_ip, ip;
 	u16 reason;
-	bool idle; /* behind it the CPU ran another process */
+	bool idle; /* after it the CPU ran another process */
 };
 
 struct tl_options {
 	unsigned int cpus, guests, runs;
 	u64 seed;
 	bool cyc, evd;
-	bool halts; /* some exits are HLT's, and take long */
+	bool halts; /* some exits are by HLT, and take long */
 };
 
 struct tl_machine;
@@ -39,16 +39,16 @@ void tl_free(struct tl_machine *m);
 
 /* All that the options ask for. */
 void tl_go(struct tl_machine *m);
-/* Tracing is turned off on @cpu for @ticks. The time from and to. */
+/* Turn off tracing on @cpu for @ticks. Returns the times from and to. */
 void tl_off(struct tl_machine *m, unsigned int cpu, u64 ticks, u64 *from, u64 *to);
 
 const struct vmpt_stream *tl_stream(struct tl_machine *m, unsigned int cpu);
 const struct tl_run *tl_runs(const struct tl_machine *m, size_t *count);
-/* Of CPU @cpu run number @i, in order; NULL: there are no more. */
+/* Run number @i of CPU @cpu, in order; NULL: no more. */
 const struct tl_run *tl_run_of(const struct tl_machine *m, unsigned int cpu, size_t i);
 u64 tl_vmcs(unsigned int guest);
 struct vmpt_rates tl_rates(void);
-/* What the guests' TSCs are. */
+/* The guests' TSC maps. */
 struct vmpt_given tl_given(const struct tl_machine *m, unsigned int guest);
 
 #endif

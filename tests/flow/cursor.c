@@ -41,8 +41,8 @@ static bool is_prefix(u8 byte)
 }
 
 /*
- * INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS. The mode is not known: where what stands before
- * the last byte can only be prefixes, the length says that they are.
+ * INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS. The mode is not known: if the bytes before the last can
+ * only be prefixes, the length shows that they are.
  */
 bool cursor_is_rep(const u8 *code, u8 length)
 {
@@ -77,7 +77,7 @@ static const u8 *last_of(const struct cursor *c, u64 *ip, u8 *length)
 	return b->code + at;
 }
 
-/* One that goes on at the same IP, or is interrupted there, comes (again) later. */
+/* One that continues at the same IP, or is interrupted there, comes again later. */
 static bool merge_rep(struct cursor *c)
 {
 	const struct truth_item *next;
@@ -113,7 +113,7 @@ bool cursor_take_run(struct cursor *c, struct cursor_run *run)
 	return true;
 }
 
-/* The oldest gives way: what nobody takes need not be kept. */
+/* Drop the oldest: begins and ends that nobody takes need not be kept. */
 static void note_run(struct cursor *c)
 {
 	struct cursor_run run = { .kind = c->item.kind, .ip = c->item.from }, old;
@@ -126,7 +126,7 @@ static void note_run(struct cursor *c)
 		return;
 	}
 	c->begun++;
-	/* Elsewhere than it ended: what lies between is the next block's, and emulated. */
+	/* Not where it ended: the instructions between are of the next block, and emulated. */
 	if (c->ended && run.ip != c->ended && c->skips < CURSOR_RUNS) {
 		c->skip[c->skips].ip = c->ended;
 		c->skip[c->skips++].next = run.ip;

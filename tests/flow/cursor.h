@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where a comparison is in the truth: the next instruction that should come out of the trace.
- * Here iterations of a REP instruction are merged, and instructions left out that a run does
- * not have because it ends before them and the next begins behind them (I/O).
+ * The position of a comparison in the truth: the next instruction expected from the trace.
+ * Iterations of a REP instruction are merged here, and instructions that a run lacks, because it
+ * ends before them and the next begins after them (I/O), are left out.
  */
 #ifndef VMPT_TESTS_TRUTH_CURSOR_H
 #define VMPT_TESTS_TRUTH_CURSOR_H
@@ -21,29 +21,29 @@ struct cursor_run {
 struct cursor {
 	struct truth_reader *reader;
 	struct truth_item item, next;
-	bool peeked; /* next is there */
+	bool peeked; /* next is valid */
 	/* The next instruction, if at < insns: */
 	u64 ip;
 	u32 at, insns; /* in item.block */
-	u32 code;      /* its place in the block's code */
+	u32 code;      /* its offset in the block's code */
 	u64 merged, blocks, emulated, begun;
-	/* Begins and ends that were passed and not taken; they may stand before their block. */
+	/* Begins and ends that were passed and not taken; they may come before their block. */
 	struct cursor_run run[CURSOR_RUNS];
 	unsigned int runs, first_run;
-	u64 ended; /* IP of an END whose BEGIN is not there yet, 0: none */
+	u64 ended; /* IP of an END whose BEGIN has not come yet, 0: none */
 	struct {
 		u64 ip, next;
-	} skip[CURSOR_RUNS]; /* of the next block: what is left out */
+	} skip[CURSOR_RUNS]; /* of the next block: instructions left out */
 	unsigned int skips, skipped;
-	/* The last that were passed. */
+	/* The last ones that were passed. */
 	u64 past[CURSOR_PAST];
 	u64 passed;
 };
 
-/* Nothing is read yet. */
+/* Nothing has been read yet. */
 void cursor_init(struct cursor *c, struct truth_reader *reader);
 
-/* Whether an instruction is next within the item. */
+/* Whether the next instruction is within the item. */
 static inline bool cursor_in_block(const struct cursor *c)
 {
 	return c->at < c->insns;
@@ -60,10 +60,10 @@ static inline const u8 *cursor_code(const struct cursor *c)
 	return c->item.block->code + c->code;
 }
 
-/* Leaves out what is emulated. */
+/* Skip emulated instructions. */
 void cursor_skip(struct cursor *c);
 
-/* Behind the next instruction; cursor_in_block() must be true. */
+/* Step over the next instruction; cursor_in_block() must be true. */
 static inline void cursor_pass(struct cursor *c)
 {
 	u8 length = cursor_length(c);
@@ -76,13 +76,13 @@ static inline void cursor_pass(struct cursor *c)
 		cursor_skip(c);
 }
 
-/* To the next item. False: the reader has an error. Not behind the end of the file. */
+/* To the next item. False: the reader has an error. Not after the end of the file. */
 bool cursor_next(struct cursor *c);
-/* What comes behind the item. NULL: the reader has an error. */
+/* The item after the current one. NULL: the reader has an error. */
 const struct truth_item *cursor_peek(struct cursor *c);
-/* Takes the oldest begin or end. False: there is none. */
+/* Take the oldest begin or end. False: there is none. */
 bool cursor_take_run(struct cursor *c, struct cursor_run *run);
-/* JMP to itself: no packet tells how often. */
+/* JMP to itself: no packet shows how often. */
 bool cursor_is_self_jump(const u8 *code, u8 length);
 /* INT n, INT3, INTO, INT1 */
 bool cursor_is_soft_int(const u8 *code, u8 length);

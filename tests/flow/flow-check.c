@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Is the flow in a trace what was executed?
+ * Does the flow in a trace equal what was executed?
  *
  *	flow-check [--allow-overflow] [--shared-returns] [--tail=N] [--traced] TRACE TRUTH
  *
- * TRACE: the packets of one vCPU, a file. TRUTH: what was executed
- * (model/truth-format.h), a file, a FIFO, or - for stdin. --traced: the truth is
- * cut to what was executed with TraceEn = 1 and OS or User as IA32_RTIT_CTL had it (its STATE
- * records). --shared-returns: another owner's CALLs and RETs may have shifted the processor's stack
- * of returns; such compressed RETs are counted. Exit code 0: equal, 1: not, 2: usage.
+ * TRACE: the packets of one vCPU, a file. TRUTH: what was executed (model/truth-format.h), a file,
+ * a FIFO, or - for stdin. --traced: the truth is limited to what was executed with TraceEn = 1 and
+ * OS or User as in IA32_RTIT_CTL (its STATE records). --shared-returns: CALLs and RETs of another
+ * owner may have shifted the processor's return stack; such compressed RETs are counted. Exit code
+ * 0: equal, 1: not, 2: usage.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "tests/flow/flow.h"
 #include "tests/flow/returns.h"
 
-/* So many equal instructions behind an OVF show that the right place was found. */
+/* This many equal instructions after an OVF show that the right place was found. */
 #define SURE 10000u
 
 struct flow {
@@ -15,17 +15,17 @@ struct flow {
 	struct flow_counts *counts;
 	struct pt_block_decoder *decoder;
 	struct pt_packet_decoder *packets;
-	struct pt_insn insn; /* the last that libipt was given code for; size 0: none yet */
-	unsigned int given;  /* so many in this block */
+	struct pt_insn insn; /* the last one whose code libipt was given; size 0: none yet */
+	unsigned int given;  /* their number in this block */
 	struct returns returns;
 	bool reads_ahead;  /* libipt does */
 	u64 offset;	   /* libipt's in the trace, before the instruction */
-	u64 tnts;	   /* up to here TNTs are taken */
-	unsigned int bits; /* left of the last one */
-	u64 unsure;	   /* instructions yet to be equal behind an OVF */
-	u64 shared_runs;   /* that had begun when the stack of returns was put in order */
+	u64 tnts;	   /* TNTs up to here are used */
+	unsigned int bits; /* left in the last one */
+	u64 unsure;	   /* instructions that must still be equal after an OVF */
+	u64 shared_runs;   /* of those begun when the return stack was corrected */
 	u64 decoded[CURSOR_PAST];
-	u64 asked; /* the last IP that the decoder wanted code for */
+	u64 asked; /* the last IP for which the decoder requested code */
 	bool failed;
 };
 
@@ -63,7 +63,7 @@ static void print_expected(struct flow *f)
 	}
 }
 
-/* Says the first difference with its place; false. */
+/* Report the first difference with its place; false. */
 static bool differ(struct flow *f, const char *what, u64 ip)
 {
 	u64 offset = 0;
@@ -88,9 +88,9 @@ static bool differ(struct flow *f, const char *what, u64 ip)
 /* ---- losses ---- */
 
 /*
- * The decoder is at @ip behind a loss, or a run begins there. Of all places that are left the
- * right one is never before the first that has this IP: if that was the wrong one, the flows
- * differ soon and the next is looked for.
+ * The decoder is at @ip after a loss, or a run begins there. The right place is never before the
+ * first of the remaining places with this IP: if that is the wrong one, the flows differ soon and
+ * the next place is tried.
  */
 static bool search(struct flow *f, u64 ip, bool run)
 {
@@ -110,7 +110,7 @@ static bool search(struct flow *f, u64 ip, bool run)
 
 /* ---- instructions ---- */
 
-/* To the next instruction. Events in between were taken when the decoder told them. */
+/* To the next instruction. Events between were taken when the decoder reported them. */
 static bool advance(struct flow *f, u64 ip)
 {
 	struct cursor *c = &f->cursor;
@@ -126,7 +126,7 @@ static bool advance(struct flow *f, u64 ip)
 	return true;
 }
 
-/* The instruction that libipt was given was executed. False: it only led libipt. */
+/* The instruction given to libipt was executed. False: it only led libipt. */
 static bool executed(struct flow *f)
 {
 	if (returns_step(&f->returns, &f->insn))
@@ -137,7 +137,7 @@ static bool executed(struct flow *f)
 	return true;
 }
 
-/* No branch, and yet libipt does not go on where the truth has the next instruction. */
+/* No branch, and yet libipt does not continue at the truth's next instruction. */
 static bool other_length(const struct flow *f, u64 ip)
 {
 	const struct cursor *c = &f->cursor;
@@ -146,7 +146,7 @@ static bool other_length(const struct flow *f, u64 ip)
 	       ip != c->ip + f->insn.size;
 }
 
-/* The code at @ip: the next instruction's and nothing behind it. */
+/* The code at @ip: only that of the next instruction. */
 static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
 {
 	struct cursor *c = &f->cursor;
@@ -183,7 +183,7 @@ static void other_insn(struct flow *f)
 	differ(f, "the trace's mode makes another instruction of that at", f->insn.ip);
 }
 
-/* libipt wants the code at @ip: within a block it has executed what it was given before. */
+/* libipt requests the code at @ip: within a block it has executed the instructions given before. */
 static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, void *context)
 {
 	struct flow *f = context;
@@ -208,9 +208,9 @@ static int read_code(u8 *buf, size_t size, const struct pt_asid *asid, u64 ip, v
 }
 
 /*
- * Instructions up to a near CALL, or to what needs a packet, or to an event: of the last one libipt
- * tells the class. From 2.2 on its instruction decoder hands out blocks, too, so that all code
- * up to the next packet has been read before the first instruction is there.
+ * Instructions up to a near CALL, or to one that needs a packet, or to an event: libipt reports the
+ * class of the last one. From 2.2 on its instruction decoder returns blocks, too, so that all code
+ * up to the next packet has been read before the first instruction is returned.
  */
 static int next_block(struct flow *f)
 {
@@ -223,16 +223,16 @@ static int next_block(struct flow *f)
 	status = pt_blk_next(f->decoder, &block, sizeof(block));
 	f->insn.mode = block.mode;
 	f->insn.iclass = block.iclass;
-	/* Code that is none in the trace's mode: more of it was read, as if it were the next. */
+	/* Invalid code in the trace's mode: more of it was read, as if it were the next. */
 	if (status >= 0 && f->given != block.ninsn)
 		other_insn(f);
 	return status;
 }
 
 /*
- * Whether a conditional branch or RET took a bit of a TNT: there is one left, or libipt has read a
- * TNT whose bits nobody took. 2.0 reads it when it needs a bit. From 2.1 on libipt is always one
- * TNT, TIP or event ahead: it must have read it before the instruction.
+ * Whether a conditional branch or RET used a bit of a TNT: one is left, or libipt has read a TNT
+ * whose bits are unused. 2.0 reads it when it needs a bit. From 2.1 on libipt is always one TNT,
+ * TIP or event ahead: it must have read it before the instruction.
  */
 static bool takes_bit(struct flow *f)
 {
@@ -261,7 +261,7 @@ static bool takes_bit(struct flow *f)
 	return false;
 }
 
-/* What the truth has next; an event or a run's end is at the instruction that has not retired. */
+/* The next IP in the truth; an event or a run's end is at the instruction that has not retired. */
 static bool truth_next(struct flow *f, u64 *ip)
 {
 	struct cursor *c = &f->cursor;
@@ -278,8 +278,8 @@ static bool truth_next(struct flow *f, u64 *ip)
 }
 
 /*
- * A compressed RET that does not go where this owner's CALLs say: that is how it must be if another
- * owner ran since, and the address is one that its CALLs and RETs can have brought to the top.
+ * A compressed RET that does not return to its CALL by this owner's CALLs: this is right if another
+ * owner ran since, and its CALLs and RETs can have brought the address to the top.
  */
 static bool shared_return(struct flow *f)
 {
@@ -333,7 +333,7 @@ static bool last_insn(struct flow *f)
 
 /* ---- events ---- */
 
-/* What the truth lists and the decoder does not where an event or a run's end is at @ip. */
+/* Items of the truth that the decoder does not report, with an event or a run's end at @ip. */
 static bool unlisted(struct flow *f, u64 ip)
 {
 	struct cursor *c = &f->cursor;
@@ -385,7 +385,7 @@ static bool async_branch(struct flow *f, u64 from, u64 to)
 	if (f->unsure)
 		return true;
 	if (!to_event(f, from, &landed)) {
-		/* SMI, INIT and such are in no truth: a block begins where nothing led. */
+		/* SMI, INIT and others are in no truth: a block begins where no instruction led. */
 		if (landed != to)
 			return differ(f, "the trace has an event, from", from);
 		f->counts->astray++;
@@ -399,7 +399,7 @@ static bool async_branch(struct flow *f, u64 from, u64 to)
 	return true;
 }
 
-/* Read on to the next begin or end that stands behind no instruction and no event. */
+/* Read on to the next begin or end that does not follow an instruction or event. */
 static bool next_run(struct flow *f, struct cursor_run *run, u64 ip)
 {
 	struct cursor *c = &f->cursor;
@@ -418,7 +418,7 @@ static bool next_run(struct flow *f, struct cursor_run *run, u64 ip)
 	return true;
 }
 
-/* A run begins or ends at @ip, if it is known where; not all truths tell of runs. */
+/* A run begins or ends at @ip, if that is known; not all truths have runs. */
 static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 {
 	u64 entries = f->counts->entries;
@@ -426,10 +426,10 @@ static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 
 	while (next_run(f, &run, ip)) {
 		if (f->counts->entries != entries && !run.ip)
-			known = false; /* what was at @ip has retired, to the truth */
+			known = false; /* by the truth, the instruction at @ip has retired */
 		if (run.kind == kind && (run.ip == ip || !known))
 			return true;
-		/* Behind a loss nobody knows how many were lost. */
+		/* After a loss it is unknown how many were lost. */
 		if (!f->counts->overflows)
 			return differ(f,
 				      kind == TRUTH_RUN_BEGIN
@@ -458,8 +458,8 @@ static bool overflow(struct flow *f)
 static bool event(struct flow *f, const struct pt_event *e)
 {
 	/*
-	 * What a PSB+ says: libipt compares it with what it knows. From 2.1 on that is also whether
-	 * PacketEn is 1, as ptev_enabled or ptev_disabled, which begin and end no run here.
+	 * The facts of a PSB+: libipt compares them with its state. From 2.1 on this includes
+	 * whether PacketEn is 1, as ptev_enabled or ptev_disabled, which begin and end no run here.
 	 */
 	if (e->status_update)
 		return true;
@@ -528,7 +528,7 @@ static bool walk(struct flow *f)
 		status = next_block(f);
 		if (f->failed || (status >= 0 && f->insn.size && !last_insn(f)))
 			return false;
-		/* With the code of a wrong place a decoder may go astray. */
+		/* With the code of a wrong place a decoder may go wrong. */
 		if (status < 0 && status != -pte_eos && f->unsure && !f->failed) {
 			f->counts->searches++;
 			f->unsure = SURE;

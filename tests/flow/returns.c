@@ -44,7 +44,7 @@ static bool is_prefix(const struct pt_insn *insn, u8 byte)
 	       byte == 0xf3;
 }
 
-/* A direct CALL to the next instruction: no RET is its. */
+/* A direct CALL to the next instruction: it has no RET. */
 static bool is_zero_length(const struct pt_insn *insn)
 {
 	unsigned int i = 0;
@@ -67,7 +67,7 @@ void returns_call(struct returns *r, const struct pt_insn *insn)
 	push(&r->libipt, insn->ip + insn->size);
 }
 
-/* The oldest gives way. */
+/* Drop the oldest. */
 static void note_taken(struct returns *r)
 {
 	if (r->n_taken == RETURNS_TAKEN)
@@ -84,7 +84,7 @@ bool returns_ret(struct returns *r, const struct pt_insn *insn, bool compressed)
 			note_taken(r);
 		return true;
 	}
-	/* libipt has at least as many addresses: it takes none off that is not taken off here. */
+	/* libipt has at least as many addresses: it pops none that is not popped here. */
 	r->leads = pop(&r->libipt, &r->at) && r->called && r->at != r->to;
 	/* In 16-bit mode with an operand-size prefix. */
 	r->jump = insn->mode == ptem_16bit ? 6 : 5;
@@ -93,7 +93,7 @@ bool returns_ret(struct returns *r, const struct pt_insn *insn, bool compressed)
 
 /* ---- other owners' CALLs and RETs ---- */
 
-/* Others' RETs took off what is above @to. */
+/* Others' RETs popped the addresses above @to. */
 static bool drop_to(struct returns *r, u64 to)
 {
 	struct returns_stack s = r->manual;
@@ -108,12 +108,12 @@ static bool drop_to(struct returns *r, u64 to)
 	return false;
 }
 
-/* RETs went to what others' CALLs had put on: @to and what lay below it was taken off wrongly. */
+/* RETs returned to addresses of others' CALLs: @to and those below it were popped wrongly. */
 static bool put_back(struct returns *r, u64 to)
 {
 	unsigned int n = r->n_taken, level = r->manual.depth + r->called;
 
-	/* Those that were taken off one behind the other, down to here. */
+	/* Those popped one after the other, down to here. */
 	while (n && r->taken[n - 1].level == level) {
 		if (r->taken[--n].ip == to)
 			break;
@@ -138,7 +138,7 @@ bool returns_shared(struct returns *r, u64 to)
 	return true;
 }
 
-/* ---- the way ---- */
+/* ---- the path of jumps ---- */
 
 static s32 distance(const struct returns *r)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The checker itself: a program of a few bytes, told to the model and written as a truth, is
- * equal; with one bit, block or byte changed it is not.
+ * The checker itself: a program of a few bytes, fed to the model and written as a truth, is equal;
+ * with one bit, block or byte changed it is not.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -51,11 +51,11 @@ static const struct code blocks[BLOCKS] = {
 	[BACK] = { BACK_IP, 1, 2, { 2, 0xeb, 0xec } },
 	[FUNCTION] = { FUNCTION_IP, 2, 3, { 2, 1, 0x31, 0xc0, 0xc3 } },
 	[HANDLER] = { HANDLER_IP, 1, 2, { 2, 0x48, 0xcf } },
-	/* At BACK's place later: two NOPs and a jump to handler. */
+	/* Later in place of BACK: two NOPs and a jump to handler. */
 	[OTHER] = { BACK_IP, 3, 7, { 1, 1, 5, 0x90, 0x90, 0xe9, 0xe7, 0x0f, 0, 0 } },
 };
 
-/* What a turn of the program may have otherwise. */
+/* Variations of a turn of the program. */
 enum fault {
 	NO_FAULT,
 	WRONG_TNT,
@@ -163,7 +163,7 @@ static void turn_truth(enum fault fault)
 
 	if (fault == WRONG_CODE) {
 		wrong = blocks[CALL];
-		wrong.bytes[2]++; /* a byte further */
+		wrong.bytes[2]++; /* one byte off */
 		define(CALL, &wrong);
 	}
 	if (fault == WRONG_LENGTH) {
@@ -199,7 +199,7 @@ static void turn_truth(enum fault fault)
 	put(BACK);
 }
 
-/* The last turn's begin: two instructions, of which one retired. */
+/* Begin of the last turn: two instructions, one of which retired. */
 static void finish(enum fault fault)
 {
 	rig_off(START_IP + 1);
@@ -233,7 +233,7 @@ static bool check_words(size_t bytes)
 	return check_fd(fd);
 }
 
-/* Ten turns, the fifth with @fault. Whether the flow is found to be equal. */
+/* Ten turns, the fifth with @fault. Returns whether the flow is found equal. */
 static bool check_with(enum fault fault)
 {
 	unsigned int i;
@@ -266,7 +266,7 @@ START_TEST(equal_flow)
 }
 END_TEST
 
-/* A difference is found where it is: in the fifth turn. */
+/* A difference is found at its place: in the fifth turn. */
 START_TEST(one_difference)
 {
 	static const struct {
@@ -306,7 +306,7 @@ START_TEST(overflow)
 }
 END_TEST
 
-/* Code of a block changes between two turns, in the truth under another ID or the same. */
+/* A block's code changes between two turns, in the truth under another ID or the same. */
 START_TEST(self_modified_code)
 {
 	u32 id = _i ? BACK : OTHER;
@@ -333,7 +333,7 @@ START_TEST(self_modified_code)
 }
 END_TEST
 
-/* A run ends in a function, the next begins there: its RET is none that is compressed. */
+/* A run ends in a function, the next begins there: its RET is not compressed. */
 START_TEST(runs)
 {
 	start();
@@ -391,7 +391,7 @@ START_TEST(entry)
 }
 END_TEST
 
-/* The trace lacks the last turns. */
+/* The last turns are not in the trace. */
 START_TEST(tail)
 {
 	unsigned int i;
@@ -411,7 +411,7 @@ START_TEST(tail)
 }
 END_TEST
 
-/* A truth that breaks off is not equal. */
+/* A truncated truth is not equal. */
 START_TEST(cut_truth)
 {
 	size_t bytes, all;
@@ -456,7 +456,7 @@ START_TEST(bad_truth)
 }
 END_TEST
 
-/* Through a pipe that gives a few bytes at a time. */
+/* Through a pipe that returns a few bytes at a time. */
 START_TEST(pipe_in_pieces)
 {
 	const u8 *bytes = (const u8 *)truth.words;
@@ -525,7 +525,7 @@ static void state(u32 flags, u64 ip, u64 ctl)
 	put64(0x6000); /* EPT pointer */
 }
 
-/* The items of the truth at hand as letters: block's ID, Begin, End, eVent; with IPs. */
+/* The items of the current truth as letters: block's ID, Begin, End, eVent; with IPs. */
 static void items(bool traced_only, char *text, size_t size)
 {
 	static const char *const letters[] = {
@@ -572,7 +572,7 @@ START_TEST(cut_by_state)
 	put(FUNCTION);
 	event(REP_IP, HANDLER_IP);
 	place(TRUTH_END, HANDLER_IP);
-	/* What comes meanwhile is nobody's. */
+	/* Code executed meanwhile belongs to nobody. */
 	state(0, HANDLER_IP, 0x8);
 	place(TRUTH_BEGIN, HANDLER_IP);
 	event(HANDLER_IP, HANDLER_IP);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RETs that go elsewhere than their CALLs say, and compressed RETs behind them: the checker follows
- * them as the manual's text has it (33.4.2.2), where libipt alone goes astray, and refuses a
- * processor whose stack is otherwise.
+ * RETs that do not return to their CALLs, and compressed RETs after them: the checker follows them
+ * by the manual's text (33.4.2.2), where libipt alone goes wrong, and rejects a processor whose
+ * stack differs.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "tests/flow/flow.h"
 #include "tests/model/rig.h"
 
-/* A walk: each instruction is told to the model and written as a block of its own. */
+/* A walk: each instruction is fed to the model and written as a block of its own. */
 static struct {
 	u32 words[1 << 20];
 	size_t n;
@@ -33,7 +33,7 @@ static void put64(u64 v)
 	put((u32)(v >> 32));
 }
 
-/* Instruction @code at walk.ip is executed; the IP behind it. */
+/* Execute instruction @code at walk.ip; returns the IP after it. */
 static u64 execute(const u8 *code, u8 length)
 {
 	u8 bytes[16] = { length };
@@ -54,7 +54,7 @@ static u64 execute(const u8 *code, u8 length)
 	return walk.ip + length;
 }
 
-/* From the first instruction at @ip; not more than the modes differ in @l and @d of CS. */
+/* From the first instruction at @ip; modes differ only in @l and @d of CS. */
 static void start(u64 ip, bool l, bool d)
 {
 	walk.n = 0;
@@ -72,7 +72,7 @@ static void start(u64 ip, bool l, bool d)
 	walk.ip = ip;
 }
 
-/* What the checker says of the walk. */
+/* The checker's result for the walk. */
 static bool is_equal(void)
 {
 	int fd = memfd_create("truth", 0);
@@ -107,7 +107,7 @@ static void jnz(bool taken)
 	vmpt_unit_jcc(&rig.unit, taken, walk.ip);
 }
 
-/* CALL RAX; what its RET goes to. */
+/* CALL RAX; returns the target of its RET. */
 static u64 call(u64 to)
 {
 	u64 next = execute((const u8[]){ 0xff, 0xd0 }, 2);
@@ -169,7 +169,7 @@ static const struct {
 	{ false, false, 0x8000, 0xfff0, 0x20000 },
 };
 
-/* A to B to C, and from C elsewhere: B's address is off the stack, and A's on top. */
+/* A to B to C, and from C elsewhere: B's address is popped, and A's is on top. */
 START_TEST(wrong_ret)
 {
 	u64 a, b;
@@ -189,7 +189,7 @@ START_TEST(wrong_ret)
 }
 END_TEST
 
-/* An event where the compressed RET goes, before an instruction there. */
+/* An event at the target of the compressed RET, before an instruction there. */
 START_TEST(event_behind)
 {
 	u64 a;
@@ -207,7 +207,7 @@ START_TEST(event_behind)
 }
 END_TEST
 
-/* CALLs that are none to the stack: to the next instruction, with and without prefixes. */
+/* CALLs that do not use the stack: to the next instruction, with and without prefixes. */
 START_TEST(zero_length)
 {
 	static const struct {
@@ -234,7 +234,7 @@ START_TEST(zero_length)
 }
 END_TEST
 
-/* As many addresses as there may be, one of them behind one that was taken off. */
+/* The maximum number of addresses, one of them after one that was popped. */
 START_TEST(deep)
 {
 	u64 next[64];
@@ -254,7 +254,7 @@ START_TEST(deep)
 }
 END_TEST
 
-/* The processor that libipt has in mind: an uncompressed RET takes nothing off the stack. */
+/* The processor that libipt assumes: an uncompressed RET pops nothing. */
 START_TEST(libipts_processor)
 {
 	u64 a, b;
@@ -273,7 +273,7 @@ START_TEST(libipts_processor)
 }
 END_TEST
 
-/* A compressed RET, and its CALL is off the stack. */
+/* A compressed RET whose CALL's address was popped. */
 START_TEST(no_call)
 {
 	u64 a;
@@ -290,7 +290,7 @@ START_TEST(no_call)
 }
 END_TEST
 
-/* A RET that is compressed, as the truth has it elsewhere. */
+/* A compressed RET whose target differs in the truth. */
 START_TEST(other_target)
 {
 	u64 a;
@@ -309,8 +309,8 @@ END_TEST
 /* ---- two owners, one stack ---- */
 
 /*
- * Another owner runs, makes @calls more CALLs than RETs, and this one goes on where it was. A run
- * ends and the next begins; the stack stays, as where PacketEn is 1 all along.
+ * Another owner runs, makes @calls more CALLs than RETs, and this one resumes where it was. A run
+ * ends and the next begins; the stack is kept, as while PacketEn stays 1.
  */
 static void another(int calls)
 {
@@ -376,7 +376,7 @@ START_TEST(other_owner_and_own_calls)
 }
 END_TEST
 
-/* No reason: nobody else ran (0), none was said to (1), an address of nowhere (2). */
+/* No explanation: nobody else ran (0), no other owner was reported (1), an unknown address (2). */
 START_TEST(no_other_owner)
 {
 	u64 a;
@@ -403,7 +403,7 @@ END_TEST
 
 /* ---- any walk ---- */
 
-/* Addresses that software has on its stack, as many as it likes. */
+/* Addresses on the software's stack, any number of them. */
 struct software {
 	u64 ip[1000];
 	unsigned int depth;
@@ -430,7 +430,7 @@ static void step(struct software *s, struct test_rng *rng)
 			ret(s->ip[--s->depth]);
 		break;
 	case 8:
-		/* Unwinds, or switches stacks. */
+		/* It unwinds, or switches stacks. */
 		if (s->depth)
 			s->depth -= 1 + (unsigned int)(test_random(rng) % s->depth);
 		ret(test_random(rng) % 2 ? s->ip[s->depth] : place);

@@ -78,7 +78,7 @@ static bool grow(struct truth_reader *r, u32 id)
 	return true;
 }
 
-/* The item that is in use, and the one before it, may still point to it. */
+/* The current item, and the one before it, may still point to it. */
 static void retire(struct truth_reader *r, struct truth_block *block)
 {
 	block->retired_at = r->items;
@@ -185,7 +185,7 @@ static bool state(struct truth_reader *r)
 	       word64(r, &now->eptp);
 }
 
-/* All but a whole block. */
+/* Everything except a whole block. */
 static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 {
 	switch (w) {
@@ -235,7 +235,7 @@ static bool traced(const struct truth_reader *r)
 	return (now->ctl & trace_en) == trace_en && now->ctl & level;
 }
 
-/* STATE: an item of its own if it begins or ends what is traced of a run. */
+/* STATE: an item of its own if it begins or ends the traced part of a run. */
 static bool take_state(struct truth_reader *r, struct truth_item *item)
 {
 	bool was = r->is_traced;

@@ -8,12 +8,12 @@
 
 #include "arch/types.h"
 
-/* A block of code as it was when it was defined. */
+/* A block of code at the time of its definition. */
 struct truth_block {
-	struct truth_block *retired; /* the reader's */
+	struct truth_block *retired; /* for the reader */
 	u64 ip;
 	u64 retired_at;
-	u64 runs; /* items that it was in, this one too */
+	u64 runs; /* items that it was in, including this one */
 	u32 insns;
 	u32 size;
 	const u8 *code; /* size bytes */
@@ -26,7 +26,7 @@ enum truth_kind {
 	TRUTH_RUN_EVENT,
 	TRUTH_RUN_BEGIN,
 	TRUTH_RUN_END,
-	TRUTH_RUN_STATE, /* the reader's: it is no item */
+	TRUTH_RUN_STATE, /* for the reader: it is no item */
 	TRUTH_END_OF_FILE,
 };
 
@@ -37,7 +37,7 @@ struct truth_item {
 	u64 from, to; /* of an event; BEGIN and END have @from */
 };
 
-/* What the last STATE said. */
+/* The last STATE. */
 struct truth_now {
 	u32 flags; /* TRUTH_CPL … */
 	u64 ip, ctl, cr3, eptp;
@@ -48,7 +48,7 @@ struct truth_now {
 struct truth_reader {
 	int fd;
 	u32 *words;	       /* TRUTH_BUFFER */
-	size_t at, end, bytes; /* words; bytes: of a word that is not whole yet, behind end */
+	size_t at, end, bytes; /* words; bytes: of an incomplete word, after end */
 	u64 offset;	       /* of words[0] in the file, bytes */
 	u64 items, blocks;     /* read, defined */
 	struct truth_block **table;
@@ -56,23 +56,23 @@ struct truth_reader {
 	struct truth_block *retired;
 	struct truth_now now;
 	/*
-	 * Set behind open(): only what is executed while TraceEn is 1 and OS or User, whichever it
-	 * takes, too. Where that begins and ends within a run, BEGIN and END stand. IP filter is
-	 * not looked at, CR3 filter only if cr3_match is set. RTIT_CTL has these bits where
-	 * IA32_RTIT_CTL has them, but for TraceActive.
+	 * Set after open(): return only code executed while TraceEn is 1, and OS or User for its
+	 * CPL. Where that begins and ends within a run, BEGIN and END are returned. IP filters are
+	 * ignored, the CR3 filter is used only if cr3_match is set. RTIT_CTL has these bits at the
+	 * places of IA32_RTIT_CTL, except TraceActive.
 	 */
 	bool traced_only;
-	u64 trace_en;		/* bits of CTL, all of them 1: TraceEn is; 0: IA32_RTIT_CTL's */
-	u64 cr3_match;		/* bits 11:5 too; 0: CR3 filter is not looked at */
+	u64 trace_en;		/* bits of CTL: if all are 1 TraceEn is; 0: IA32_RTIT_CTL's */
+	u64 cr3_match;		/* including bits 11:5; 0: ignore the CR3 filter */
 	bool is_run, is_traced; /* a run is open; it is traced */
-	char error[128];	/* what is wrong with the file, "" */
+	char error[128];	/* the error in the file, or "" */
 };
 
-/* @path: "-" is stdin. False: error says why. */
+/* @path: "-" is stdin. False: see error. */
 bool truth_reader_open(struct truth_reader *r, const char *path);
 /*
- * The next item; the end of the file is one. False: error says why and where. An item's
- * block stays valid until the second call behind it.
+ * The next item; the end of the file is one. False: error has the reason and the place. An item's
+ * block stays valid until the second call after it.
  */
 bool truth_reader_next(struct truth_reader *r, struct truth_item *item);
 void truth_reader_close(struct truth_reader *r);

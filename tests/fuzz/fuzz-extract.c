@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Splitter and stream writer on any bytes: slices follow each other without
- * holes, every byte that an owner gets is announced, and each stream decodes
- * again without a loss. The input's first byte chooses options, a gap, and a clock,
- * for which vmpt_clocks goes over the bytes before.
+ * Splitter and stream writer on any bytes: slices are contiguous, every byte that an owner gets is
+ * announced, and each stream decodes again without a loss. The input's first byte chooses options,
+ * a gap, and a clock, for which vmpt_clocks first walks the bytes.
  */
 #include <stdlib.h>
 
@@ -66,7 +65,7 @@ static int end_slice(void *opaque, const struct vmpt_extracted *x)
 	return 0;
 }
 
-/* Its first byte is a packet's: a stream begins with PSB. */
+/* Its first byte is a packet's: a stream begins with a PSB. */
 static void decodes(const u8 *bytes, size_t size)
 {
 	struct vmpt_options options = { .scalar = true, .headless = true };
@@ -81,7 +80,7 @@ static void decodes(const u8 *bytes, size_t size)
 	vmpt_decoder_close(d);
 }
 
-/* Epochs follow each other, and lookups find one of them. */
+/* Epochs are in order, and lookups find one of them. */
 static void check_epochs(const struct vmpt_clocks *clocks)
 {
 	const struct vmpt_epoch *e;
@@ -113,7 +112,7 @@ static struct vmpt_clocks *open_clocks(const struct vmpt_stream *const *streams,
 	};
 	struct vmpt_clocks *clocks;
 
-	/* Half of them without rates and told maps. */
+	/* Half of them without rates and given maps. */
 	if (streams[0]->size & 1)
 		options = (struct vmpt_clocks_options){ .decode = *decode };
 	CHECK(!vmpt_clocks_open(&clocks, streams, 1, &options));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A vCPU under any sequence of what can change its MSRs: WRMSR, the VMM's own writes, SMI and
- * RSM, VMXON, XSAVES and XRSTORS, RESET, save and restore; step by step against the oracle
- * of the tests. Input: 4 bytes of capabilities and ways, then steps of 10 bytes (what,
- * which MSR, value).
+ * A vCPU under any sequence of operations on its MSRs: WRMSR, the VMM's own writes, SMI and RSM,
+ * VMXON, XSAVES and XRSTORS, RESET, save and restore; step by step against the oracle of the tests.
+ * Input: 4 bytes of capabilities and modes, then steps of 10 bytes (operation, MSR, value).
  */
 #include "arch/types.h"
 #include "tests/arch/regs-oracle.h"
@@ -72,7 +71,7 @@ struct fuzz {
 	int state_size;
 };
 
-/* Bits 0–10 of @bits: capabilities that are hidden; 11: a shadow; 12–13: ranges. */
+/* Bits 0–10 of @bits: hidden capabilities; 11: a shadow; 12–13: ranges. */
 static bool start(struct fuzz *f, u32 bits)
 {
 	static const u8 hide[] = { VMPT_CAP_CR3_FILTER, VMPT_CAP_PSB_CYC,     VMPT_CAP_IP_FILTER,
@@ -158,7 +157,7 @@ static void smi_rsm(struct fuzz *f, bool smi)
 	}
 }
 
-/* 33.2.8.1: as WRMSR of each, CTL last; all or nothing. */
+/* 33.2.8.1: like WRMSR of each, CTL last; all or nothing. */
 static void xrstors(struct fuzz *f)
 {
 	static const u32 order[] = {
@@ -194,7 +193,7 @@ static void vmx(struct fuzz *f, bool on)
 	f->o.no_ctl_writes = on;
 }
 
-/* What was saved is what comes back, whatever happened between. */
+/* Restore returns the saved values, whatever happened between. */
 static void save_restore(struct fuzz *f)
 {
 	struct vmpt_vcpu before = f->v;
@@ -213,7 +212,7 @@ static void step(struct fuzz *f, u8 what, u32 msr, u64 value)
 		CHECK(vmpt_vcpu_wrmsr(&f->v, msr, value) ==
 		      (oracle_write(&f->o, msr, value) ? 0 : VMPT_GP));
 		break;
-	case 4: /* 0 to an MSR that is not there is taken */
+	case 4: /* 0 to a missing MSR is accepted */
 		CHECK(vmpt_vcpu_set_msr(&f->v, msr, value) ==
 		      (oracle_restore(&f->o, msr, value) ||
 				       (!value && !oracle_exists(f->o.cpuid, msr))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-packet*.c on any bytes: what decodes is printed, encoded and decoded
- * again to the same; what does not is named. The input's first byte is the block
- * context to start in.
+ * arch/pt-packet*.c on any bytes: packets are printed, encoded and decoded again to the same;
+ * errors have names. The input's first byte is the initial block context.
  */
 #include "arch/pt-packet.h"
 
@@ -14,7 +13,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 			__builtin_trap(); \
 	} while (0)
 
-/* A text that is cut is the beginning of the whole one; @need counts without the NUL. */
+/* A truncated text is the beginning of the whole one; @need counts without the NUL. */
 static void check_text(const char *whole, size_t need, const char *cut, size_t cut_len)
 {
 	size_t fits = need < cut_len - 1 ? need : cut_len - 1;
@@ -47,7 +46,7 @@ static void check_encode(const struct vmpt_pt_packet *pkt, unsigned int block)
 	u8 buf[VMPT_PT_SIZE_MAX];
 	int size = vmpt_pt_encode(&out, buf, sizeof(buf), block);
 
-	/* A long TNT without a branch is kept by decode; encode does not write it. */
+	/* decode accepts a long TNT without a branch; encode does not write it. */
 	if (pkt->kind == VMPT_PT_TNT_64 && !pkt->tnt.count) {
 		CHECK(size == -VMPT_E_INVAL);
 		return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/pt-regs.c: accesses to the PT MSRs in any sequence on any capabilities, step by step
- * against the oracle of the tests. tests/arch/regs-walk.c says what the bytes mean.
+ * arch/pt-regs.c: accesses to the PT MSRs in any sequence with any capabilities, step by step
+ * against the oracle of the tests. tests/arch/regs-walk.c describes the input.
  */
 #include "tests/arch/regs-walk.h"
 

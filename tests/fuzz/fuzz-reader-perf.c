@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Any bytes as a perf.data: an error or a trace whose streams make sense. */
+/* Any bytes as a perf.data: an error or a trace with consistent streams. */
 #include <stdlib.h>
 
 #include "decoder/trace/trace.h"
@@ -32,8 +32,7 @@ static void check_stream(const struct vmpt_stream *s, const u8 *file, size_t fil
 			s->gaps[i].offset > (i ? s->gaps[i - 1].offset : 0));
 }
 
-/* A run at each event, of a VMCS that its thread's number chooses: names by time, without overlap.
- */
+/* A run at each event, of a VMCS chosen by its thread id: names by time, without overlap. */
 static void check_names(const struct vmpt_event *events, size_t n)
 {
 	const struct vmpt_given_thread given = { 7, 8, 0, "told", 0, ~0ULL };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/state.c: any bytes as the state of a vCPU. A refusal changes nothing and names a
- * field. What is taken saves to bytes that restore to the same, and the vCPU can be used:
- * MSRs, a PIP, TSC adjustment, reset. The input's first byte is what the guest is shown.
+ * vmm-lib/state.c: any bytes as the state of a vCPU. A refusal changes nothing and names a field.
+ * An accepted state saves to bytes that restore to the same, and the vCPU can be used: MSRs, a PIP,
+ * TSC adjustment, reset. The input's first byte chooses the guest's capabilities.
  */
 #include "vmm-lib/vmpt.h"
 
@@ -43,7 +43,7 @@ static const struct vmpt_ops ops = {
 	.inject_pmi = no_pmi,
 };
 
-/* Bits of @what take capabilities away; 0xff: all of them, and PT. */
+/* Bits of @what remove capabilities; 0xff: all of them, and PT. */
 static void make(struct vmpt_vcpu *vcpu, u8 what, u8 *memory)
 {
 	struct vmpt_policy policy = { .hide = (u32)(what & 0xf0) << 1 | (what & 8),
@@ -69,7 +69,7 @@ static void make(struct vmpt_vcpu *vcpu, u8 what, u8 *memory)
 	CHECK(!vmpt_vcpu_init(vcpu, &config, NULL));
 }
 
-/* Not where it would look for the position in vain: that takes its whole bound. */
+/* Not where the search for the position would fail: that takes its whole bound. */
 static void adjust(struct vmpt_vcpu *vcpu)
 {
 	struct vmpt_tsc_change change = { .multiplier = 3ULL << 47, .offset = 5 };
@@ -78,7 +78,7 @@ static void adjust(struct vmpt_vcpu *vcpu)
 		vmpt_vcpu_tsc_adjust(vcpu, &change, NULL);
 }
 
-/* The vCPU goes on: whatever its state is, nothing is out of bounds. */
+/* The vCPU continues: whatever its state is, nothing is out of bounds. */
 static void use(struct vmpt_vcpu *vcpu)
 {
 	struct vmpt_cr3_write cr3 = { .old_cr3 = 0x1000, .new_cr3 = 0x2000 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/rtit-packet.c on any bytes: what decodes is printed, encoded and decoded again to the same;
- * its LIP is put together and compressed again to what means the same. Bit 0 of the input's first
- * byte is cycle accurate mode.
+ * arch/rtit-packet.c on any bytes: packets are printed, encoded and decoded again to the same;
+ * their LIPs are completed and compressed again to equivalent ones. Bit 0 of the input's first byte
+ * is cycle accurate mode.
  */
 #include "arch/rtit-packet.h"
 
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 			__builtin_trap(); \
 	} while (0)
 
-/* A text that is cut is the beginning of the whole one. */
+/* A truncated text is the beginning of the whole one. */
 static void check_print(const struct vmpt_rtit_packet *pkt, size_t cut_len)
 {
 	char whole[128], cut[32];

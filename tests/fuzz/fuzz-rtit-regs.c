@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * arch/rtit-regs.c: accesses to RTIT's MSRs in any sequence, beside what Tables 4 to 16 of the
- * manual let each register hold. An access is 10 bytes: what, which register, the value.
+ * arch/rtit-regs.c: accesses to RTIT's MSRs in any sequence, compared with the values that Tables 4
+ * to 16 of the manual allow. An access is 10 bytes: operation, register, value.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
-/* Bits that may be 1, typed from the tables; @any: those of which a write may have any. */
+/* Bits that may be 1, typed from the tables; @any: those with any value in a write. */
 static const struct row {
 	u32 msr;
 	u64 holds, any;
@@ -41,7 +41,7 @@ static bool legal(const struct row *row, u64 value)
 	return row->msr != 0x77d || value;
 }
 
-/* What a register holds behind a legal write. */
+/* A register's value after a legal write. */
 static u64 stored(const struct row *row, u64 value, u64 before)
 {
 	if (row->msr == 0x769)

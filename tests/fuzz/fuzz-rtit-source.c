@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT's packets and slices by the tests' judge, on any bytes. The input's first three bytes choose
- * mode, a gap and runs, the fourth nothing; the rest is the stream.
+ * RTIT's packets and slices by the tests' reference, on any bytes. The input's first three bytes
+ * choose mode, a gap and runs, the fourth is unused; the rest is the stream.
  */
 #include "tests/decoder/rtit-walk.h"
 

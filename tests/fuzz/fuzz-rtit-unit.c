@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The RTIT unit of model/ under hostile MSR accesses and events. tests/model/rtit/hostile.h says
- * what the bytes mean and what is looked at.
+ * The RTIT unit of model/ under hostile MSR accesses and events. tests/model/rtit/hostile.h
+ * describes the input and the checks.
  */
 #include "tests/model/rtit/hostile.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmm-lib/rtit*.c: a guest, its VMM's calls and a saved state, all made up by the input. The
- * model's unit is the processor: each WRMSR keeps the order of 3.3.2, each of its stores is in
- * memory that was given to it, and a guest's registers are such as there can be. The first byte
- * says what.
+ * vmm-lib/rtit*.c: a guest, its VMM's calls and a saved state, all made from the input. The model's
+ * unit is the processor: each WRMSR keeps the order of 3.3.2, each of its stores is in memory given
+ * to it, and a guest's registers have possible values. The first byte chooses the test.
  */
 #include "model/vmpt-rtit.h"
 #include "vmm-lib/rtit.h"
@@ -27,7 +26,7 @@ struct machine {
 	struct vmpt_rtit_vcpu vcpu;
 	u8 memory[MEMORY], bounce[BOUNCE];
 	u8 kind;   /* of the second half of the guest's memory */
-	u64 twist; /* bits that are wrong in each OFFSET that is read */
+	u64 twist; /* bits flipped in each OFFSET read */
 };
 
 static struct machine m;
@@ -184,7 +183,7 @@ static void migrate(void)
 	CHECK(!memcmp(state, again, (size_t)n));
 }
 
-/* One call of the VMM's: @op, and a value of the input's. */
+/* One call by the VMM: @op, and a value from the input. */
 static void call(u8 op, u64 value)
 {
 	struct vmpt_rtit_cr_write w = { value, value >> 1 & 1, value & 1 };
@@ -237,7 +236,7 @@ static void call(u8 op, u64 value)
 	}
 }
 
-/* Values come as their bytes, as many as the next one says. */
+/* A byte with the size, then the value's bytes. */
 static void calls(const u8 *data, size_t size)
 {
 	size_t i, n;
@@ -277,7 +276,7 @@ static void restore(const u8 *data, size_t size)
 	check_regs();
 }
 
-/* There and back is the same: clocks do not change where packets are. */
+/* There and back gives the same: clocks do not change the places of packets. */
 static void rewrite(const u8 *data, size_t size)
 {
 	static u8 buf[4096];

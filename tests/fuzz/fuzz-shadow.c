@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 #define PAGE	4096u
 #define PAGES	32u
-#define TABLES	0x100000ULL /* their GPA: readable, and no place for output */
+#define TABLES	0x100000ULL /* their GPA: readable, not for output */
 #define ENTRIES 16u
 #define HPA	0x40000000ULL
 #define SHADOW	0x7000000ULL
@@ -165,7 +165,7 @@ static void leave(void)
 	vcpu.regs.status = hw.status;
 }
 
-/* @n bytes; those behind our own STOP are made again. False: no more. */
+/* @n bytes; those after our own STOP are made again. False: no more. */
 static bool trace(size_t n)
 {
 	static u8 bytes[8192];
@@ -188,12 +188,12 @@ static bool trace(size_t n)
 		at += n - lost;
 		n = lost;
 	}
-	/* a position behind the window's end is looked at by the next entry only */
+	/* a position after the window's end is used by the next entry only */
 	if (!enter())
 		return false;
 	leave();
 	CHECK(!vmpt_output_load(&twin_out));
-	/* memory that is missing is found when it is current, or when it is written to */
+	/* missing memory is found when it is current, or when it is written to */
 	if (vcpu.regs.status & VMPT_STATUS_ERROR && vcpu.output_why == VMPT_OUTPUT_MEMORY)
 		return false;
 	CHECK(!((vcpu.regs.status ^ twin_regs.status) & HALT));

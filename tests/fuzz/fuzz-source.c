@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/pt/source.h on any bytes: the fast source's tokens and items equal the
- * scalar one's. The input's first three bytes choose lanes, chunk, where the
- * stream starts and a gap; the rest is the stream.
+ * decoder/pt/source.h on any bytes: the fast source's tokens and items equal the scalar one's. The
+ * input's first three bytes choose lanes, chunk, the stream's start and a gap; the rest is the
+ * stream.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 			__builtin_trap(); \
 	} while (0)
 
-/* An item with its place in the stream; runs are taken apart into single bytes. */
+/* An item with its place in the stream; runs are split into single bytes. */
 struct one {
 	u64 offset, payload;
 	u32 size;
@@ -86,7 +86,7 @@ static void check_same(const struct all *a, const struct all *b)
 	}
 }
 
-/* Nothing is missing: items, losses among them, follow each other to the end. */
+/* Nothing is missing: items, including losses, are contiguous to the end. */
 static void check_whole(const struct all *all, u64 size)
 {
 	u64 at = 0;

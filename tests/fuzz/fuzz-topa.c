@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Output to any tables and ranges. The input is a list of commands of up to 12 bytes: put an
- * entry, a kind of page or a position, write bytes, append a PIP by the library. Writes are
- * held against a byte-by-byte oracle; a PIP goes to the same memory through struct vmpt_ops:
- * it is whole or not there, and costs a bounded number of accesses.
+ * Output to any tables and ranges. The input is a list of commands of up to 12 bytes: set an entry,
+ * a kind of page or a position, write bytes, append a PIP by the library. Writes are compared with
+ * a byte-by-byte oracle; a PIP goes to the same memory through struct vmpt_ops: it is complete or
+ * missing, and costs a bounded number of accesses.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ struct state {
 	struct vmpt_vcpu v;
 	struct vmpt_ops ops;
 	u32 reads, writes;
-	u64 budget; /* bytes that are still written for this input */
+	u64 budget; /* bytes that may still be written for this input */
 };
 
 /* ---- the library's callbacks, on the memory of "ours" ---- */
@@ -68,7 +68,7 @@ static void ops_pmi(void *opaque)
 
 /* ---- commands ---- */
 
-/* One behind the other: both stand where "ours" stands now. */
+/* One after the other: both are where "ours" is now. */
 static void restart(struct state *s)
 {
 	const char *what = pair_differs(&s->p);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt_tsc_rewrite() on any bytes in any pieces, and lanes over any pages: equal to a rewrite
- * of the whole, packet by packet. The input's first 16 bytes: how often the rest is repeated (for
- * lanes), the size of pieces, bits 63:56, the multiplier and the offset.
+ * vmpt_tsc_rewrite() on any bytes in any pieces, and lanes over any pages: equal to a rewrite of
+ * the whole, packet by packet. The input's first 16 bytes: repetitions of the rest (for lanes), the
+ * size of pieces, bits 63:56, the multiplier and the offset.
  */
 #include <stdlib.h>
 

@@ -74,7 +74,7 @@ static void host(void)
 		ck_assert_uint_eq(c.now.tsc - c.now.early, lo); \
 		ck_assert_uint_eq(c.now.tsc + c.now.late, hi);  \
 	} while (0)
-/* The same, give or take the parts of ticks and cycles that nothing tells. */
+/* The same, up to the fractions of ticks and cycles that are not known. */
 #define about(lo, hi)                                                 \
 	do {                                                          \
 		ck_assert_uint_le(c.now.tsc - c.now.early, lo);       \
@@ -95,7 +95,7 @@ END_TEST
 
 /*
  * CTC was 1234H 50 ticks before the TSC: at 999950. The next MTC is at CTC 1238H, 4 * 88 later, and
- * has 47H; the one behind it 704 ticks on.
+ * has 47H; the one after it is 704 ticks later.
  */
 START_TEST(tma_and_mtc)
 {
@@ -108,7 +108,7 @@ START_TEST(tma_and_mtc)
 	about(999950 + 352, 999950 + 352 + 704);
 	feed(VMPT_PT_MTC, 0x48);
 	about(999950 + 352 + 704, 999950 + 352 + 1408);
-	/* The same again says nothing; three are lost. */
+	/* The same MTC again gives nothing; three are lost. */
 	feed(VMPT_PT_MTC, 0x48);
 	about(999950 + 352 + 704, 999950 + 352 + 1408);
 	feed(VMPT_PT_MTC, 0x4c);
@@ -117,7 +117,10 @@ START_TEST(tma_and_mtc)
 }
 END_TEST
 
-/* No sum of roundings: 3 MTCs of 250/3 * 8 = 666 2/3 ticks are 2000, 3000000 of them as exact. */
+/*
+ * Rounding errors do not add up: 3 MTCs of 250/3 * 8 = 666 2/3 ticks are 2000, and 3000000 are
+ * exact, too.
+ */
 START_TEST(parts_of_ticks_do_not_add_up)
 {
 	unsigned int i;
@@ -146,7 +149,7 @@ START_TEST(cycles)
 	feed(VMPT_PT_CYC, 1000);
 	ck_assert_uint_ge(c.now.tsc, 1000700);
 	ck_assert_uint_le(c.now.tsc, 1000722);
-	/* And not back where the MTC says that it was less. */
+	/* And not back if the MTC shows that it was less. */
 	feed(VMPT_PT_MTC, 1);
 	ck_assert_uint_le(c.now.tsc, 1000722);
 	about(1000704, 1001408);
@@ -154,7 +157,7 @@ START_TEST(cycles)
 }
 END_TEST
 
-/* The frequency is not what CBR says to the digit: between MTCs it is measured. */
+/* The frequency is not exactly CBR's: between MTCs it is measured. */
 START_TEST(measured_ratio)
 {
 	unsigned int i;
@@ -192,7 +195,7 @@ START_TEST(tma_of_an_unmapped_guest)
 }
 END_TEST
 
-/* Outside a PSB+ CTC may have gone round; the host's TSC ends that. */
+/* Outside a PSB+ CTC may have wrapped; the host's TSC ends that. */
 START_TEST(a_guest_sleeps)
 {
 	feed(VMPT_PT_TSC, 1000000);
@@ -201,7 +204,7 @@ START_TEST(a_guest_sleeps)
 	feed(VMPT_PT_TSC, 77);
 	tma(0x1010, 7);
 	ck_assert_uint_eq(c.now.late, OPEN);
-	/* The pair has no late bound either. */
+	/* The pair has no late bound, either. */
 	ck_assert_uint_eq(pairs, 1);
 	ck_assert_uint_eq(pair.host.late, OPEN);
 	feed(VMPT_PT_MTC, 3);
@@ -227,7 +230,7 @@ START_TEST(a_mapped_guest_sleeps)
 	feed(VMPT_PT_TSC, 77 + 65552 * 88);
 	tma(0x1010, 0);
 	about(1000000 + 65552 * 88, 1000000 + 65552 * 88);
-	/* A map that CTC contradicts is not believed. */
+	/* A map that CTC contradicts is not used. */
 	feed(VMPT_PT_MTC, 3);
 	feed(VMPT_PT_TSC, 77 + 165552ULL * 88);
 	tma(0x1018, 1);
@@ -255,7 +258,7 @@ START_TEST(skz84)
 }
 END_TEST
 
-/* An OVF may take MTCs, but fewer than 256; lost bytes any number. */
+/* An OVF may drop MTCs, but fewer than 256; lost bytes may have any number. */
 START_TEST(losses)
 {
 	feed(VMPT_PT_TSC, 1000000);
@@ -315,7 +318,7 @@ START_TEST(mtc_freq_beyond_tma)
 }
 END_TEST
 
-/* One TSC with a wrong bit is no wrap: the next one is where it was, and that is said. */
+/* One TSC with a wrong bit is no wrap: the next one is where it was, and this is reported. */
 START_TEST(a_wrong_bit_is_no_wrap)
 {
 	feed(VMPT_PT_TSC, 1000000);
@@ -327,7 +330,7 @@ START_TEST(a_wrong_bit_is_no_wrap)
 }
 END_TEST
 
-/* TSC packets have 56 bits, 2^48 is no scaling: by hand. */
+/* TSC packets have 56 bits, 2^48 means no scaling: by hand. */
 START_TEST(maps)
 {
 	const struct vmpt_tsc_map plain = { VMPT_TSC_UNSCALED, (u64)-1000 };
@@ -346,7 +349,7 @@ START_TEST(maps)
 }
 END_TEST
 
-/* Whether an item of @kind changes what the clock knows, not only what it says of that item. */
+/* Whether an item of @kind changes the clock's state, not only the time of that item. */
 static bool changes(u8 kind, u64 payload)
 {
 	const struct vmpt_clock before = c;
@@ -363,8 +366,8 @@ static bool changes(u8 kind, u64 payload)
 }
 
 /*
- * Who walks a clock over a batch leaves out all others: each kind is tried behind a TSC, a PSB and
- * a TIP.PGD, in a clock that runs.
+ * A walk of a clock over a batch skips all other kinds: each kind is tried after a TSC, a PSB and a
+ * TIP.PGD, with a running clock.
  */
 START_TEST(all_that_a_clock_needs_is_wanted)
 {

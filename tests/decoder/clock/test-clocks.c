@@ -15,7 +15,7 @@
 #define START  0x7654321000ULL
 #define A      0xa000
 #define B      0xb000
-#define JUMPS  400 /* some PSB+ in a run */
+#define JUMPS  400 /* enough for some PSB+ in a run */
 #define RUN    4000000
 
 static struct machine *m;
@@ -70,7 +70,7 @@ static u64 apart(u64 a, u64 b)
 	return (u64)llabs((s64)((a - b) << 8) >> 8);
 }
 
-/* The epoch has @map at host time @at, within what it says itself and within @limit. */
+/* The epoch has @map at host time @at, within its own error and within @limit. */
 static void check_map(const struct vmpt_epoch *e, const struct vmpt_tsc_map *map, u64 at, u64 limit)
 {
 	u64 off = apart(vmpt_tsc_to_guest(&e->map, at), vmpt_tsc_to_guest(map, at));
@@ -146,7 +146,7 @@ START_TEST(changes_at_their_transition)
 	for (i = 0; i < 3; i++) {
 		check_map(&e[i], &map[i], change[i] + 20 * RUN, PERIOD);
 		ck_assert_int_eq(e[i].scaled, i == 2);
-		/* The run that begins 100000 ticks behind has it, the one before has not. */
+		/* The run that begins 100000 ticks later has it, the one before does not. */
 		ck_assert_uint_ge(e[i].from + PERIOD, change[i] + 100000);
 		ck_assert_uint_le(e[i].from, change[i] + 100000 + PERIOD);
 		if (i)
@@ -215,7 +215,7 @@ START_TEST(given_maps)
 }
 END_TEST
 
-/* Also of those that come behind the one that is taken. */
+/* Also those after the one that is used. */
 START_TEST(given_by_others)
 {
 	static const struct vmpt_given given[] = {
@@ -273,7 +273,7 @@ static void make_host_and_guests(void)
 	}
 }
 
-/* Told rates that the packets contradict blame nobody who told a map. */
+/* Given rates that the packets contradict do not count against given maps. */
 START_TEST(given_rates)
 {
 	static const struct vmpt_given given[] = {
@@ -315,7 +315,7 @@ START_TEST(given_rates)
 }
 END_TEST
 
-/* What is so, and what nothing in the packets can tell. */
+/* True values, and those that the packets cannot show. */
 START_TEST(given_rates_stay)
 {
 	struct vmpt_clocks_options options = options_of(TIMED);
@@ -332,7 +332,7 @@ START_TEST(given_rates_stay)
 }
 END_TEST
 
-/* A guest's TSC may be scaled: only what cannot be is then wrong. */
+/* A guest's TSC may be scaled: then only impossible values are wrong. */
 START_TEST(given_rates_and_guests_alone)
 {
 	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1ULL << 40 } };
@@ -343,7 +343,7 @@ START_TEST(given_rates_and_guests_alone)
 	m = machine_new(1, TIMED, true, START);
 	for (i = 0; i < 20; i++)
 		machine_run(m, 0, &a, 10000, RUN, JUMPS);
-	/* As if the guest had 5/3 of the host's ticks. */
+	/* As if the guest ran at 5/3 of the host's ticks. */
 	options.rates.tsc_num = MACHINE_P * 6 / 5;
 	if (_i)
 		options.rates.mtc_freq = FREQ - 4;
@@ -377,7 +377,7 @@ START_TEST(given_is_checked)
 }
 END_TEST
 
-/* Without MTC the host's TSCs before and behind are the bounds. */
+/* Without MTC the host's TSCs before and after are the bounds. */
 START_TEST(no_mtc)
 {
 	struct vmpt_clocks_options options = options_of(VMPT_CTL_TSC_EN);
@@ -408,7 +408,7 @@ START_TEST(no_tsc)
 }
 END_TEST
 
-/* Guest-only tracing, no map told: A, of most TSC packets, stands for the host. */
+/* Guest-only tracing, no map given: A, with most TSC packets, replaces the host. */
 START_TEST(guests_only)
 {
 	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1000000 } };
@@ -427,10 +427,10 @@ START_TEST(guests_only)
 	ck_assert_uint_eq(vmpt_clocks_base_vmcs(clocks), A);
 	e = epochs_of(A, 1);
 	ck_assert_uint_eq(e->map.offset, 0);
-	/* B is measured by A: from the run of A before to the one behind. */
+	/* B is measured by A: from A's run before to the one after. */
 	check_map(epochs_of(B, 1), &(struct vmpt_tsc_map){ VMPT_TSC_UNSCALED, 3000 },
 		  machine_now(m) - 10 * PERIOD, 45 * PERIOD);
-	/* With one of them told it is the host's time. */
+	/* With one of them given it is the host's time. */
 	vmpt_clocks_close(clocks);
 	options.given = &given;
 	options.given_count = 1;
@@ -441,7 +441,7 @@ START_TEST(guests_only)
 }
 END_TEST
 
-/* The trace of CPU 1 has no host: A, known from CPU 0, stands for it, and B is found by A. */
+/* The trace of CPU 1 has no host: A, known from CPU 0, replaces it, and B is measured by A. */
 START_TEST(a_cpu_is_missing)
 {
 	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1000000 } };
@@ -451,17 +451,17 @@ START_TEST(a_cpu_is_missing)
 	m = machine_new(2, TIMED, false, START);
 	for (i = 0; i < 60; i++)
 		machine_run(m, i / 10 % 2, &a, 10000, RUN, JUMPS);
-	/* Only one of both is there. */
+	/* Only one of the two exists. */
 	stream[0] = machine_stream(m, _i ? 1 : 0);
 	open_streams(1, &options);
 	check_map(epochs_of(A, 1), &a.map, START + 30 * RUN, 4);
 }
 END_TEST
 
-/* Time of a machine that traces guests only; of the same moment as @m. */
+/* Time of a machine that traces guests only; at the same moment as @m. */
 static struct machine *other;
 
-/* CPU 1 has no TSC of the host: A, known by CPU 0, stands for it, and B is found by A. */
+/* CPU 1 has no TSC of the host: A, known by CPU 0, replaces it, and B is measured by A. */
 START_TEST(a_cpu_without_the_host)
 {
 	struct machine_guest a = { A, { VMPT_TSC_UNSCALED, 1000000 } };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/fit.c: pairs made of a known map, and the epochs found. The truth is that of
- * vmpt_tsc_map's definition, reckoned here.
+ * decoder/clock/fit.c: pairs made from a known map, and the epochs found. The truth is the
+ * definition of vmpt_tsc_map, computed here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static u64 guest_of(const struct vmpt_tsc_map *map, u64 host)
 	return ((u64)((unsigned __int128)host * map->multiplier >> 48) + map->offset) & MASK56;
 }
 
-/* A pair at @host by @map; its bounds hold, and what the clock says lies anywhere in them. */
+/* A pair at @host by @map; its bounds hold, and its estimate is anywhere in them. */
 static void add(struct test_rng *rng, const struct vmpt_tsc_map *map, u64 host, u32 width)
 {
 	struct vmpt_fit_pair *p = &pairs[count];
@@ -166,7 +166,7 @@ START_TEST(a_changed_multiplier_is_found)
 }
 END_TEST
 
-/* One pair in ten says anything, or agrees with its like (corrupt TMAs): no change. */
+/* One pair in ten is arbitrary, or agrees with others like it (corrupt TMAs): no change. */
 START_TEST(outliers_do_not_break_it)
 {
 	struct vmpt_tsc_map map = { VMPT_TSC_UNSCALED, OFFSET };
@@ -212,7 +212,7 @@ START_TEST(outliers_do_not_break_a_line)
 }
 END_TEST
 
-/* The first pair is a bad one, and the second. */
+/* The first pair is a bad one, then the second. */
 START_TEST(bad_pairs_at_the_start)
 {
 	struct vmpt_tsc_map map = { VMPT_TSC_UNSCALED, OFFSET };
@@ -298,7 +298,7 @@ START_TEST(the_packets_wrap)
 }
 END_TEST
 
-/* What thinning leaves says the same. */
+/* The pairs left by thinning give the same result. */
 START_TEST(thinning_loses_nothing)
 {
 	struct vmpt_tsc_map a = { VMPT_TSC_UNSCALED, OFFSET };
@@ -334,7 +334,7 @@ START_TEST(thinning_loses_nothing)
 }
 END_TEST
 
-/* Anything at all: bounded epochs, and it ends. */
+/* Arbitrary input: the number of epochs is bounded, and it ends. */
 START_TEST(hostile_pairs)
 {
 	struct test_rng rng = { 12 };
@@ -348,7 +348,7 @@ START_TEST(hostile_pairs)
 
 			pairs[i].weight = 1;
 			p->host.tsc = round < 5 ? START + i * 100 : test_random(&rng);
-			/* round: in how many pairs the offset changes */
+			/* round: number of pairs between changes of the offset */
 			p->guest = round ? p->host.tsc + i / (2 + round) * 100000
 					 : test_random(&rng) & MASK56;
 			p->host.early = round & 1 ? 0 : (u32)test_random(&rng);
@@ -367,7 +367,7 @@ START_TEST(hostile_pairs)
 }
 END_TEST
 
-/* A new random guest each time; where it changes is known, and each epoch must be true. */
+/* A new random guest each time; its changes are known, and each epoch must be true. */
 START_TEST(random_guests)
 {
 	struct test_rng rng = { (u64)_i + 100 };
@@ -378,7 +378,7 @@ START_TEST(random_guests)
 
 	for (k = 0; k < parts; k++) {
 		size_t n = 20 + test_random(&rng) % 200;
-		/* In ppm, well apart from 1 or exactly that. */
+		/* In ppm, clearly different from 1 or exactly 1. */
 		u64 ppm = test_random(&rng) % 2 ? 1000000 : 500000 + test_random(&rng) % 2000000;
 
 		map[k].multiplier = (u64)((unsigned __int128)VMPT_TSC_UNSCALED * ppm / 1000000);
@@ -387,7 +387,10 @@ START_TEST(random_guests)
 		for (i = 0; i < n; i++) {
 			host += 200000 + test_random(&rng) % 10000000;
 			add(&rng, &map[k], host, width);
-			/* Not at a change: there it is not to be told from the change itself. */
+			/*
+			 * Not near a change: there it cannot be distinguished from the change
+			 * itself.
+			 */
 			if (i > 6 && i + 6 < n && !(test_random(&rng) % 40)) {
 				pairs[count - 1].pair.guest += 1ULL << 40;
 				truth[count - 1] = 0;

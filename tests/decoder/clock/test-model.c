@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/clock.c over streams of the trace unit in model/, which are told the host's TSC
- * when each packet was made: random programs of a host and two guests with TSC offset and scaling,
- * at all MTCFreq, many ratios of TSC and crystal clock, with frequency changes, sleeps, overflows,
- * tracing turned off and on, TSC writes, lost bytes.
+ * decoder/clock/clock.c over streams of the trace unit in model/, with the host's TSC known for
+ * each packet: random programs of a host and two guests with TSC offset and scaling, at all
+ * MTCFreq, many ratios of TSC and crystal clock, with frequency changes, sleeps, overflows, tracing
+ * turned off and on, TSC writes, lost bytes.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "tests/decoder/clock-cpu.h"
 #include "util/search.h"
 
-/* ---- what the clock says ---- */
+/* ---- the clock's results ---- */
 
 static struct vmpt_clock clk;
 static struct vmpt_epoch epochs[GUESTS];
@@ -63,7 +63,7 @@ static void check_item(const struct vmpt_batch *b, size_t i, const struct vmpt_t
 
 	truth = cpu.step[step_of(offset)].tsc;
 	said.packets++;
-	/* A TNT's jumps are older than the packet that made it go out, perhaps by a sleep. */
+	/* A TNT's jumps are older than the packet that caused it, perhaps by a sleep. */
 	if (kind == VMPT_ITEM_RUN && t->tsc != VMPT_TIME_NONE && truth > t->tsc)
 		truth = t->tsc;
 	if (t->tsc == VMPT_TIME_NONE)
@@ -79,11 +79,11 @@ static void check_item(const struct vmpt_batch *b, size_t i, const struct vmpt_t
 	off = truth > t->tsc ? truth - t->tsc : t->tsc - truth;
 	if (!cpu.program.guests)
 		ck_assert_uint_le(off, edge_of(1ULL << cpu.freq) + 4 * cpu.num / cpu.den + 4);
-	/* A CYC says when the first jump of a TNT was (33.3.6.2), not when the TNT was sent. */
+	/* A CYC has the time of the first jump of a TNT (33.3.6.2), not of the TNT. */
 	if (kind == VMPT_ITEM_RUN || kind == VMPT_PT_CYC)
 		return;
 	said.between++;
-	/* Nothing is known of the parts of a cycle. */
+	/* Fractions of a cycle are not known. */
 	said.close += off * 100 <= edge_of(1ULL << cpu.freq) || off <= cpu.nominal / cpu.cbr + 3;
 }
 
@@ -152,7 +152,9 @@ static void check_stream(void)
 	vmpt_decoder_close(dec);
 }
 
-/* What the packets themselves tell; nothing rather than something wrong. Returns what they do. */
+/*
+ * The rates from the packets themselves; unknown rather than wrong. Returns whether they are known.
+ */
 static int check_rates(void)
 {
 	const struct vmpt_stream stream = {
@@ -188,7 +190,9 @@ static struct vmpt_rates truth_of(void)
 				    .has_mtc_freq = true };
 }
 
-/* @given is as the truth is but for what is said to be wrong. Returns what the packets tell. */
+/*
+ * @given is the truth, except values made wrong. Returns whether the rates follow from the packets.
+ */
 static int check_given(const struct vmpt_rates *given, bool ratio, bool freq)
 {
 	const struct vmpt_stream stream = {
@@ -215,7 +219,7 @@ static int check_given(const struct vmpt_rates *given, bool ratio, bool freq)
 	return ret && wrong.tsc_ratio == ratio && wrong.mtc_freq == freq;
 }
 
-/* Told rates that are so are never found wrong. @enough: the packets tell for certain. */
+/* True given rates are never found wrong. @enough: the rates certainly follow from the packets. */
 static void check_all_given(bool enough)
 {
 	struct vmpt_rates given = truth_of();
@@ -251,7 +255,7 @@ static void follow(int seed, const struct program *program)
 	check_all_given(false);
 }
 
-/* MTCs come all the time. */
+/* MTCs come continuously. */
 START_TEST(host)
 {
 	struct program p = { .psbs = _i & 1 };
@@ -270,7 +274,7 @@ START_TEST(host_with_cycles)
 
 	follow(_i, &p);
 	ck_assert_uint_eq(clk.counts.backs, 0);
-	/* The frequency is another behind each CBR: without that it is all. */
+	/* The frequency changes after each CBR: without that all would be near. */
 	near = edge_of(1ULL << cpu.freq) > 500 * cpu.nominal / cpu.cbr ? 99 : 97;
 	ck_assert_msg(said.close * 100 >= said.between * near, "of %llu items %llu are near",
 		      (unsigned long long)said.between, (unsigned long long)said.close);
@@ -302,7 +306,7 @@ START_TEST(tsc_writes)
 }
 END_TEST
 
-/* With enough TMAs P and MTCFreq are found, and exactly. */
+/* With enough TMAs P and MTCFreq are found exactly. */
 START_TEST(rates)
 {
 	struct program p = { .psbs = true, .cycs = true, .guests = _i & 1 };
@@ -325,7 +329,7 @@ TEST_SUITE()
 	tcase_add_loop_test(t, host_with_cycles, 0, 48 / part);
 	tcase_add_loop_test(t, everything, 0, 128 / part);
 	tcase_add_loop_test(t, tsc_writes, 0, 24 / part);
-	/* MTCs of more would be too seldom, those of 16 too many. */
+	/* MTCs of a higher one would be too rare, those of 16 too many. */
 	tcase_add_loop_test(t, rates, 0, 13);
 	tcase_add_loop_test(t, rates, 17, 29);
 	suite_add_tcase(s, t);

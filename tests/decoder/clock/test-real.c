@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * decoder/clock/clock.c on a real host's trace, against libipt's query decoder: its time at each
- * event is ours, and ours never goes back.
+ * event equals ours, and ours never goes back.
  */
 #include <intel-pt.h>
 
@@ -113,7 +113,7 @@ START_TEST(as_libipt)
 			continue;
 		i = next_of(i, event.type == ptev_enabled ? VMPT_PT_TIP_PGE : VMPT_PT_TIP_PGD);
 		ck_assert(event.has_tsc);
-		/* libipt's is the last tick it knows; it is rounded otherwise. */
+		/* libipt's is the last known tick; it is rounded differently. */
 		ck_assert_msg(event.tsc + 2 >= item[i].time.tsc &&
 				      event.tsc <= item[i].time.tsc + 2,
 			      "at %llx: libipt %llx, said %llx", (unsigned long long)item[i].offset,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/clock/timed.c: the times of batches are those of the clock, item by item, whatever
- * threads and lanes the decoder has; of RTIT those of the RTIT clock. Over streams of random
- * packets, which no processor would send: nothing crashes, and times go back only where that is
- * said.
+ * decoder/clock/timed.c: the times of batches are those of the clock, item by item, with any number
+ * of threads and lanes; for RTIT those of the RTIT clock. With streams of random packets, which no
+ * processor would send, nothing crashes, and times go back only where reported.
  */
 #include <stdlib.h>
 
@@ -46,7 +45,7 @@ struct timed_item {
 	u8 kind;
 };
 
-/* All items with times, by the decoder's @options; the caller's to free. */
+/* All items with times, by the decoder's @options; freed by the caller. */
 static struct timed_item *all_times(const struct vmpt_clocks *clocks,
 				    const struct vmpt_options *options, size_t *count)
 {
@@ -127,7 +126,7 @@ START_TEST(by_batches_and_one_by_one)
 			one.count = 1;
 			vmpt_clock_batch(&clock, &stream, &one, &time, NULL);
 			must(n < count && item[n].offset == b.base + b.items[i].offset, "item");
-			/* A CYC's is that of the packet behind it. */
+			/* A CYC has the time of the packet after it. */
 			must(b.items[i].kind == VMPT_PT_CYC || same(&time, &item[n].time),
 			     "at %llx: %llx and %llx", (unsigned long long)item[n].offset,
 			     (unsigned long long)time.tsc, (unsigned long long)item[n].time.tsc);
@@ -267,8 +266,8 @@ static bool same_counts(const struct vmpt_clock_counts *a, const struct vmpt_clo
 
 /*
  * What a batch's items get is what the clock says that is fed with one after the other, but for
- * CYCs: they have the time of the packet right behind. Returns how many have a late bound; frees
- * the stream.
+ * CYCs: they have the time of the packet right after them. Returns how many have a late bound;
+ * frees the stream.
  */
 static size_t check_one_by_one(int seed)
 {

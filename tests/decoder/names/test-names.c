@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * decoder/names/names.c: runs of guests that are made up here, with events by whose side it is
- * plain which thread ran.
- */
+/* decoder/names/names.c: artificial runs of guests, with events that show which thread ran. */
 #include <stdlib.h>
 
 #include "decoder/vmpt-events.h"
 #include "tests/support/support.h"
 
 #define EVENTS 4096
-/* A host that runs for long: bits 63:56 of its TSC are not 0, and it passes a wrap of 56 bits */
+/* A long-running host: bits 63:56 of its TSC are not 0, and it crosses a wrap of 56 bits */
 #define BASE 0x02fffffffff00000ULL
 
 static struct vmpt_event events[EVENTS];
@@ -49,7 +46,7 @@ static void comm(int pid, int tid, const char *text)
 {
 	struct vmpt_event *e = event(VMPT_EVENT_COMM, 0, pid, tid);
 
-	/* as perf says them of threads that were there before */
+	/* as perf reports threads that existed before */
 	e->time = e->tsc = 0;
 	e->text = text;
 }
@@ -61,13 +58,13 @@ static void open_names(const struct vmpt_given_thread *given, size_t count)
 	ck_assert_int_eq(vmpt_names_open(&names, &options), 0);
 }
 
-/* A run that starts @after ticks behind event @i, @length long, known to @bound ticks. */
+/* A run that starts @after ticks after event @i, @length long, known to ±@bound ticks. */
 static void run_bound(u64 vmcs, int cpu, size_t i, u64 after, u64 length, u32 bound)
 {
 	struct vmpt_time start = { events[i].tsc + after, bound, bound };
 	struct vmpt_time end = { start.tsc + length, bound, bound };
 
-	/* As TSC packets have it */
+	/* As in TSC packets */
 	start.tsc &= vmpt_mask64(56);
 	end.tsc &= vmpt_mask64(56);
 	ck_assert_int_eq(vmpt_names_run(names, vmcs, cpu, &start, &end), 0);
@@ -112,7 +109,7 @@ static const struct vmpt_given_thread given[] = {
 	{ 20, 21, 1, "db", BASE, BASE + 1 },
 };
 
-/* Two vCPUs take turns on one CPU, and one moves: kvm_entry is enough. */
+/* Two vCPUs take turns on one CPU, and one migrates: kvm_entry is enough. */
 START_TEST(by_entries)
 {
 	size_t at[40], i;
@@ -140,8 +137,8 @@ START_TEST(by_entries)
 END_TEST
 
 /*
- * Without the tracepoints, by context switches: what was told, or QEMU's names of its threads, says
- * which threads are vCPUs'. The thread of somebody else is none, whatever ran on its CPU.
+ * Without the tracepoints, by context switches: given threads, or QEMU's thread names, show which
+ * threads are vCPU threads. Other threads are never used, whatever ran on their CPU.
  */
 START_TEST(by_switches)
 {
@@ -163,7 +160,7 @@ START_TEST(by_switches)
 	run(0x1000, 0, web);
 	run(0x2000, 0, db);
 	run(0x3000, 0, other);
-	run(0x1000, 0, db + 1); /* nobody was switched in */
+	run(0x1000, 0, db + 1); /* no thread was switched in */
 	run(0x1000, 1, web);	/* a CPU without events */
 	ck_assert_int_eq(vmpt_names_finish(names), 0);
 	check_name(name(0, 2), 0x1000, "qemu-system-x86/10", 11, 0, 1, 0);
@@ -171,7 +168,7 @@ START_TEST(by_switches)
 }
 END_TEST
 
-/* Nobody is known to run a vCPU: then the thread that was there is taken, but for the idle one. */
+/* No vCPU threads are known: use the thread on the CPU, unless it is the idle one. */
 START_TEST(by_switches_only)
 {
 	comm(50, 50, "myvmm");
@@ -186,7 +183,7 @@ START_TEST(by_switches_only)
 }
 END_TEST
 
-/* A page that is freed and used again: another name from the first run of the other thread on. */
+/* A page that is freed and reused: another name from the other thread's first run on. */
 START_TEST(used_again)
 {
 	size_t at[60], i, second;
@@ -211,8 +208,8 @@ START_TEST(used_again)
 END_TEST
 
 /*
- * One run of a page's new owner at the trace's end is a name if the old one's thread had ended; if
- * not, it is counted against it. So is one in the middle, always.
+ * One run of a page's new owner at the trace's end is a name if the old owner's thread had ended;
+ * otherwise it is counted against the old one. So is one in the middle, always.
  */
 START_TEST(strays)
 {
@@ -234,7 +231,7 @@ START_TEST(strays)
 }
 END_TEST
 
-/* A thread's number is used again by another VMM's: the told time says which of the two it was. */
+/* A thread id is reused by another VMM: the given time shows which of the two is meant. */
 START_TEST(tid_used_again)
 {
 	struct vmpt_given_thread late = { 60, 11, 7, "late", 0, 0 };
@@ -261,8 +258,8 @@ START_TEST(tid_used_again)
 END_TEST
 
 /*
- * Times that are not sure: a run counts only if no other thread can have been there. Here one
- * thread follows the other after 1000 ticks.
+ * Uncertain times: a run counts only if no other thread can have been on the CPU. Here one thread
+ * follows the other after 1000 ticks.
  */
 START_TEST(bounds)
 {
@@ -273,8 +270,8 @@ START_TEST(bounds)
 	entry(0, 20, 21, 1);
 	open_names(given, 2);
 	run_bound(0x1000, 0, web, 400, 100, 300); /* within: 100 to 800 */
-	run_bound(0x2000, 0, web, 400, 100, 500); /* perhaps before, or into db's */
-	run_bound(0x3000, 0, web, 900, 900, 200); /* its middle is db's for sure */
+	run_bound(0x2000, 0, web, 400, 100, 500); /* perhaps before, or partly db's */
+	run_bound(0x3000, 0, web, 900, 900, 200); /* its middle is certainly db's */
 	run_bound(0x4000, 0, web, 200, 1800, 10); /* across both: it cannot be */
 	open = (struct vmpt_time){ events[db].tsc + 100, 0, VMPT_TIME_OPEN };
 	end = (struct vmpt_time){ events[db].tsc + 500, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
@@ -287,7 +284,7 @@ START_TEST(bounds)
 }
 END_TEST
 
-/* Behind lost events nobody is known to run, up to the next event. */
+/* After lost events no thread is known, up to the next event. */
 START_TEST(lost)
 {
 	size_t web = entry(0, 10, 11, 0), gone, again;

@@ -9,7 +9,7 @@
 #include "tests/support/support.h"
 
 #define SIZE   (4608ULL << 20)
-#define SECOND (SIZE - 4096) /* where the second PSB+ stands */
+#define SECOND (SIZE - 4096) /* place of the second PSB+ */
 
 static u8 *bytes;
 static struct vmpt_stream stream;
@@ -30,7 +30,7 @@ static void setup(void)
 		bytes = NULL;
 		return;
 	}
-	/* A fault every 2 MiB, not every 4 KiB: those took most of the time. */
+	/* Fault every 2 MiB, not every 4 KiB: those took most of the time. */
 	madvise(bytes, SIZE, MADV_HUGEPAGE);
 	put(0, "psb pip:1000 vmcs:a000 psbend");
 	put(SECOND, "psb pip:2000:nr vmcs:a000 psbend pge:8000 tnt:T");
@@ -95,7 +95,7 @@ START_TEST(packets_over_4_gib)
 }
 END_TEST
 
-/* No PSB for 4.5 GiB: one loss, and what stands behind it. */
+/* No PSB for 4.5 GiB: one loss, and the packets after it. */
 START_TEST(a_loss_over_4_gib)
 {
 	struct vmpt_splitter *split;

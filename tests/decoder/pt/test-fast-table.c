@@ -5,7 +5,7 @@
 #include "decoder/pt/fast-table.h"
 #include "tests/decoder/streams.h"
 
-/* Fill up a packet of which two bytes are given. */
+/* Complete a packet whose first two bytes are given. */
 static void fill(u8 *buf, size_t n, u8 b0, u8 b1, struct test_rng *rng)
 {
 	size_t i;

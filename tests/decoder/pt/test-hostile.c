@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Traces made to be slow. Look-ahead over a PSB+, a group or a CFE must not walk the same
- * bytes again and again: quadratic work on 8 MiB of them takes hours, linear work less
- * than a second. The time limit below lies far from both.
+ * Traces made to be slow. Look-ahead over a PSB+, a group or a CFE must not walk the same bytes
+ * again and again: quadratic work on 8 MiB of them takes hours, linear work less than a second. The
+ * time limit below is far from both.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ START_TEST(hostile_traces_take_linear_work)
 }
 END_TEST
 
-/* Others' MTCs wait in a buffer: not a write for each of them to each stream. */
+/* Others' MTCs are buffered: not one write per MTC and stream. */
 START_TEST(timing_of_others_is_written_in_pieces)
 {
 	enum { VMS = 100, MTCS = 20000 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The items of decoder/vmpt-decode.h, kind by kind: bytes, payload and aux written
- * by hand from that header's list. Reserved bits are set where there are any: no
- * item may show them.
+ * The items of decoder/vmpt-decode.h, kind by kind: bytes, payload and aux written by hand from
+ * that header's list. Reserved bits are set where possible: no item may have them.
  */
 #include "decoder/pt/source.h"
 #include "tests/support/support.h"

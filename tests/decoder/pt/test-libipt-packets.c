@@ -67,8 +67,8 @@ static const struct {
 #define TRACES VMPT_ARRAY_SIZE(published)
 
 /*
- * The trace in a perf.data: the bytes behind its one AUXTRACE record (type 71),
- * found by walking the data section, to depend on no reader of ours.
+ * The trace in a perf.data: the bytes after its one AUXTRACE record (type 71), found by walking the
+ * data section, independently of our reader.
  */
 static u8 *cut_auxtrace(u8 *file, size_t *size)
 {
@@ -124,7 +124,7 @@ END_TEST
 
 /* ---- packets written by hand ---- */
 
-/* The real traces lack many kinds: here all of them follow a PSB in one stream. */
+/* The real traces lack many kinds: here they are all in one stream. */
 START_TEST(packets_written_by_hand_agree)
 {
 	struct libipt_walk sum = { 0 };
@@ -137,7 +137,7 @@ START_TEST(packets_written_by_hand_agree)
 		data[size++] = 0x82;
 	}
 	for (i = 0; i < pt_case_count; i++) {
-		/* In no packet block: libipt does not know of them. */
+		/* Not in a packet block: libipt does not know blocks. */
 		if (pt_cases[i].block || pt_cases[i].kind == VMPT_PT_BBP)
 			continue;
 		memcpy(data + size, pt_cases[i].wire, pt_cases[i].size);
@@ -171,7 +171,7 @@ static void random_bytes(struct test_rng *rng, u8 *p, size_t n)
 		*p++ = (u8)test_random(rng);
 }
 
-/* Escapes with any second byte, and MNT's three: kinds that the traces do not hold. */
+/* Escapes with any second byte, and MNT's three: kinds that are not in the traces. */
 static void escapes(struct test_rng *rng, u8 *p, size_t n)
 {
 	random_bytes(rng, p, n);
@@ -188,7 +188,7 @@ static void escapes(struct test_rng *rng, u8 *p, size_t n)
 	}
 }
 
-/* A packet block: BBP, what may be BIPs, and a BEP if there is room (33.4.1.1). */
+/* A packet block: BBP, possibly BIPs, and a BEP if there is room (33.4.1.1). */
 static void block(struct test_rng *rng, u8 *p, size_t n)
 {
 	size_t i, item;
@@ -261,7 +261,7 @@ static void take_piece(struct test_rng *rng, struct copy *c, const u8 *trace, si
 	memcpy(c->data, trace + from, c->size);
 }
 
-/* VMPT_SOAK: go on for so many seconds. */
+/* VMPT_SOAK: continue for this many seconds. */
 static int soak_seconds(void)
 {
 	const char *seconds = getenv("VMPT_SOAK");
@@ -303,7 +303,7 @@ START_TEST(damaged_copies_agree)
 	       (unsigned long long)sum.losses[VMPT_E_MODE_LEAF],
 	       (unsigned long long)sum.losses[VMPT_E_PSB],
 	       (unsigned long long)sum.losses[VMPT_E_CYC]);
-	/* The damage was worth its name: every kind of packet and of error came up. */
+	/* The damage was effective: every kind of packet and of error occurred. */
 	for (i = 0; i < VMPT_PT_KINDS; i++)
 		ck_assert_msg(sum.kind[i] > 0, "no %s", vmpt_pt_name((unsigned int)i));
 	for (i = VMPT_E_TRUNCATED; i <= VMPT_E_CYC; i++)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The fast source equals the plain one, token by token and item by item: on real traces,
- * damaged copies, random bytes and streams of every kind of packet, for any number of
- * lanes and threads, any chunk size, headless or not, with gaps. All streams end at the
- * end of a page behind which nothing can be read.
+ * The fast source equals the plain one, token by token and item by item: on real traces, damaged
+ * copies, random bytes and streams of every kind of packet, for any number of lanes and threads,
+ * any chunk size, headless or not, with gaps. All streams end at the end of a page, and the next
+ * page faults.
  *
- * VMPT_SOAK=seconds runs the random part for so long.
+ * VMPT_SOAK=seconds runs the random part for that time.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -14,14 +14,14 @@
 #include "tests/decoder/streams.h"
 #include "util/array.h"
 
-/* ---- what a source says ---- */
+/* ---- a source's results ---- */
 
 struct record {
 	u64 offset, size, payload;
 	u8 kind, aux;
 };
 
-/* All tokens, and all items with adjacent runs made one. */
+/* All tokens, and all items with adjacent runs merged. */
 struct result {
 	u64 *tokens;
 	struct record *records;
@@ -220,11 +220,11 @@ START_TEST(nothing_at_all)
 }
 END_TEST
 
-/* ---- places where chunks are hard to cut ---- */
+/* ---- places where chunks are hard to split ---- */
 
 START_TEST(psb_inside_payloads)
 {
-	/* A payload that ends as a PSB begins, and then a PSB: the first match is wrong. */
+	/* A payload that ends like the start of a PSB, and then a PSB: the first match is wrong. */
 	static const u8 evil[8] = { 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82 };
 	struct vmpt_pt_packet ptw = { .kind = VMPT_PT_PTW, .ptw = { .payload_bytes = 1 } };
 	struct vmpt_pt_packet evd = { .kind = VMPT_PT_EVD };
@@ -295,11 +295,11 @@ START_TEST(megabytes_without_psb)
 	build_mix(&b, &rng, 1300000, 0);
 	build_kind(&b, VMPT_PT_PSB);
 	build_mix(&b, &rng, 20000, 4096);
-	/* Between PSBs a run longer than an item can say. */
+	/* Between PSBs a run longer than an item can have. */
 	build_kind(&b, VMPT_PT_PSB);
 	build_bytes(&b, pads, sizeof(pads));
 	build_kind(&b, VMPT_PT_PSB);
-	/* A loss, behind which no PSB stands for long. */
+	/* A loss with no PSB for a long time after it. */
 	build_bytes(&b, "\x02\x7f", 2);
 	build_mix(&b, &rng, 1500000, 0);
 	build_kind(&b, VMPT_PT_PSB);
@@ -329,7 +329,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* ---- streams of all sorts ---- */
+/* ---- streams of all kinds ---- */
 
 START_TEST(every_kind)
 {
@@ -450,7 +450,7 @@ static int by_offset(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Random bytes, of which many are what packets begin with. */
+/* Random bytes, many of them first bytes of packets. */
 static void build_noise(struct builder *b, struct test_rng *rng, size_t size)
 {
 	u8 bytes[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Every row and rule of docs/vm-tracking.md, its slices written out in the trace:
- * a word |owner says whose the bytes behind it are (tests/decoder/notation.h).
+ * a word |owner states the owner of the bytes after it (tests/decoder/notation.h).
  *
  * host: CR3 1000; VMs: VMCS a000 with CR3 2000, VMCS b000 with CR3 3000.
  */
@@ -105,7 +105,7 @@ static const struct row rows[] = {
 	  "|vm:a000 " A_PSB "pge:8000 exec:64if fup:8001 tnt:T fup:8004 |host pip:1000 tip:f000",
 	  NULL },
 
-	/* no TIP packet behind: it applies at the packet */
+	/* no TIP packet after it: it applies at the packet */
 	{ "PacketEn=0: a PIP applies at the packet",
 	  "|host " HOST_PSB "mtc:1 |vm:a000 pip:2000:nr mtc:2 cbr:9 |host pip:1000 mtc:3", NULL },
 	{ "PacketEn=0: VMCS first, the boundary stands at the PIP",
@@ -310,7 +310,7 @@ START_TEST(entries_and_exits_are_given_by_nr)
 }
 END_TEST
 
-/* What a pause hides nothing of is an entry or an exit; what may be a MOV CR3 is none. */
+/* A transition in a pause without doubt is an entry or an exit; a possible MOV CR3 is none. */
 START_TEST(entries_and_exits_in_doubt)
 {
 	const char *pause =
@@ -389,7 +389,7 @@ START_TEST(facts_of_a_slice)
 }
 END_TEST
 
-/* Only Event Trace: the guest's TSC stands right behind the entry's FUP. */
+/* Only Event Trace: the guest's TSC is right after the entry's FUP. */
 START_TEST(clocks_part_at_a_cfe)
 {
 	const char *t = "psb pip:1000 vmcs:a000 psbend tsc:1000 cfe:VMENTRY:ip fup:f004 tsc:900000 "
@@ -446,7 +446,7 @@ START_TEST(a_gap_makes_all_unknown)
 }
 END_TEST
 
-/* Batches say the same owners as slices, doubt aside, packet by packet. */
+/* Batches have the same owners as slices, apart from doubt, packet by packet. */
 START_TEST(packets_have_the_owners_of_their_slices)
 {
 	static struct notation n;
@@ -498,7 +498,7 @@ START_TEST(payloads_are_those_of_the_table)
 }
 END_TEST
 
-/* A PSB+ known by its shape reads as one that is scanned. */
+/* A PSB+ read by its shape equals a scanned one. */
 START_TEST(shapes_read_as_scans_do)
 {
 	static const char *const text[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/rtit/clock.c over streams of the trace unit in model/, which are told when each packet
- * was made: by the rules, and by processors that break them (bursts of MTCs, late ones, no E6) or
- * with a wrong TSC ratio given.
+ * decoder/rtit/clock.c over streams of the trace unit in model/, with known packet times: with
+ * correct processors, and with deviating ones (bursts of MTCs, late ones, no E6) or with a wrong
+ * TSC ratio given.
  */
 #include "decoder/vmpt-rtit-clock.h"
 #include "model/vmpt-rtit.h"
@@ -29,7 +29,7 @@ static struct cpu {
 	struct vmpt_rtit_sink sink;
 	struct vmpt_rtit_clocks now; /* true */
 	u64 pushed;		     /* TSC that the unit knows */
-	u64 part;		     /* of a tick, in 1 / acbr */
+	u64 part;		     /* fraction of a tick, in 1 / acbr */
 	u64 ratio, acbr;
 	enum breach breach;
 	size_t size, steps;
@@ -59,7 +59,7 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	return 0;
 }
 
-/* What the unit has made, it made now. */
+/* Bytes that the unit has made since were made now. */
 static void note(void)
 {
 	size_t end = cpu.size;
@@ -91,7 +91,7 @@ static void run(u64 cycles)
 		if (cpu.breach != BURSTS || !below(200))
 			push();
 	}
-	/* Otherwise it would be as long as 256 MTCs sometimes. */
+	/* Otherwise it would sometimes be as long as 256 MTCs. */
 	push();
 }
 
@@ -120,7 +120,7 @@ static void doze(void)
 	note();
 }
 
-/* MTCs are lost, as many as may be; STSs, too. */
+/* MTCs are lost, as many as possible; STSs, too. */
 static void overflow(void)
 {
 	u64 steps = below(below(4) ? 4 : 200), end = cpu.now.tsc + (steps << 7);
@@ -202,7 +202,7 @@ static void begin(int seed, enum breach breach)
 	frequency();
 }
 
-/* ---- what the clock says ---- */
+/* ---- the clock's results ---- */
 
 static struct vmpt_rtit_clock c;
 /* Bounds since the last STS, before a contradiction */
@@ -214,8 +214,8 @@ static size_t count;
 static u64 bounded, packets, astray;
 
 /*
- * STSs are exact, whatever else is not. Wrong cycles and ratios are believed until an STS or MTC
- * speaks against them: that may be this one, but few bounds are wrong then.
+ * STSs are exact in any case. Wrong cycles and ratios are used until an STS or MTC contradicts
+ * them: that may be this one, but few bounds are wrong then.
  */
 static void check_between(u64 sts, u64 next)
 {
@@ -244,7 +244,7 @@ static void check_packet(const struct vmpt_packet *pkt, u64 truth, u64 contradic
 	bounded++;
 	if (c.contradictions > contradictions && !sts && !c.error)
 		ck_abort_msg("%llx: exact by a contradiction", (unsigned long long)pkt->offset);
-	/* A TNT's jumps are older than the packet that made it go out, perhaps by a sleep. */
+	/* A TNT's jumps are older than the packet that caused it, perhaps by a sleep. */
 	if (pkt->kind == VMPT_ITEM_RTIT + VMPT_RTIT_TNT && truth > c.tsc)
 		error = 0;
 	if (cpu.breach == NONE && error > c.error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/rtit/clock.c under random sequences of a processor that knows its TSC: it always lies
- * within the bound.
+ * decoder/rtit/clock.c under random sequences of a processor with a known TSC: it is always within
+ * the bound.
  */
 #include "decoder/vmpt-rtit-clock.h"
 #include "tests/support/support.h"
@@ -17,7 +17,7 @@ static void feed(unsigned int kind, u64 payload, u8 aux)
 	vmpt_rtit_clock_feed(&c, &pkt);
 }
 
-/* Any packets, any payloads: nothing goes back unsaid, nothing is undefined. */
+/* Any packets, any payloads: time goes back only when reported, nothing is undefined. */
 START_TEST(senseless_sequences)
 {
 	struct test_rng rng = { (u64)_i + 1 };
@@ -40,12 +40,12 @@ START_TEST(senseless_sequences)
 }
 END_TEST
 
-/* ---- a processor that knows its TSC ---- */
+/* ---- a processor with a known TSC ---- */
 
 struct cpu {
 	struct test_rng rng;
-	u64 tsc, num; /* ticks, and the part of one in 1 / acbr */
-	u64 ratio;    /* TSC ticks a bus clock */
+	u64 tsc, num; /* ticks, and a fraction in 1 / acbr */
+	u64 ratio;    /* TSC ticks per bus clock */
 	u64 acbr, ecbr;
 	u64 range; /* RTIT_CTL.MTC_Range */
 	u64 block; /* the 8 bits and those above that the last MTC was for */
@@ -56,9 +56,9 @@ struct cpu {
 	bool given; /* the clock is given the ratio */
 	bool calm;
 	bool offset_known;
-	u64 offset; /* of the clock's 64 bits from ours: multiples of 2^40 */
+	u64 offset; /* of the clock's 64 bits from ours: a multiple of 2^40 */
 	u64 last;
-	u64 packets, bounded; /* in all since the first STS; with a bound */
+	u64 packets, bounded; /* total since the first STS; with a bound */
 };
 
 static u64 below(struct cpu *p, u64 n)
@@ -140,7 +140,7 @@ static void put_mtc(struct cpu *p)
 	if (!p->mtc_en || !timing_is_sent(p))
 		return;
 	p->first_mtc = p->first_mtc && p->overflow;
-	/* E7: the value is that of another time. */
+	/* E7: the value is of another time. */
 	if (first)
 		emit(p, VMPT_RTIT_MTC, below(p, 256) | p->range << 8,
 		     VMPT_RTIT_AUX_IGNORE | 7 << 5);
@@ -169,7 +169,7 @@ static void set_speed(struct cpu *p)
 	put_sts(p);
 }
 
-/* The counter stands still, MTCs do not come. */
+/* The counter stops, MTCs do not come. */
 static void doze(struct cpu *p)
 {
 	p->tsc += below(p, 1ULL << below(p, 36));
@@ -207,7 +207,7 @@ static void overflow(struct cpu *p)
 	emit(p, VMPT_RTIT_BUFF_OVF, 0, 0);
 }
 
-/* TriggerEn 0, time goes by, RTIT_CTL may be another. */
+/* TriggerEn 0, time passes, RTIT_CTL may change. */
 static void stop_and_start(struct cpu *p)
 {
 	bool was_on = p->on;
@@ -235,7 +235,7 @@ static void stop_and_start(struct cpu *p)
 	p->block = p->tsc >> (7 + 2 * p->range);
 	p->first_mtc = true;
 	emit(p, VMPT_RTIT_PSB, 0, 0);
-	/* Without a FUP.PGD nothing tells that it was off but another FUP.PGE. */
+	/* Without a FUP.PGD only another FUP.PGE shows that it was off. */
 	if (was_on)
 		enable(p);
 	put_sts(p);
@@ -310,7 +310,7 @@ static void run_cpu(struct cpu *p, int seed)
 		event(p);
 	ck_assert(c.known);
 	ck_assert(!c.bus_ratio || c.bus_ratio == p->ratio);
-	/* What is measured may be wrong for a while: a stop that nothing tells of (4.2.8). */
+	/* Measurements may be wrong for a while, because of an invisible stop (4.2.8). */
 	ck_assert(!p->given || !c.contradictions);
 }
 
@@ -322,7 +322,7 @@ START_TEST(the_truth_is_within_the_bound)
 }
 END_TEST
 
-/* No overflows, stops, losses: a bound that is never there would be no lie either. */
+/* No overflows, stops or losses: a clock that never has a bound would never be wrong, either. */
 START_TEST(there_is_a_bound_where_there_can_be_one)
 {
 	struct cpu p = { .calm = true };

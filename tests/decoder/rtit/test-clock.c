@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * decoder/rtit/clock.c: times worked out by hand. Random sequences are in
- * test-rtit-clock-random.c.
- */
+/* decoder/rtit/clock.c: times worked out by hand. Random sequences are in test-clock-random.c. */
 #include "decoder/vmpt-rtit-clock.h"
 #include "tests/support/support.h"
 
@@ -73,7 +70,9 @@ START_TEST(mtcs_step)
 	check(0x8000, 127);
 	mtc(0, 0x01);
 	check(0x8080, 127);
-	/* Between the steps an STS is exact; until the next MTC are what is left of the step. */
+	/*
+	 * Between the steps an STS is exact; up to the next MTC the rest of the step is possible.
+	 */
 	sts(0x80a0, 16, 16);
 	check(0x80a0, 0);
 	feed(R(TNT), 0x43, 0);
@@ -123,7 +122,7 @@ START_TEST(up_to_255_mtcs_are_lost)
 	feed(R(BUFF_OVF), 0, 0);
 	mtc(0, 0x43);
 	check(0x2000 + 259 * 128, 127);
-	/* Without an overflow none is missing: this is not the clock that was known. */
+	/* Without an overflow none is missing: this is another start of the clock. */
 	mtc(0, 0x45);
 	check(0x2000 + 261 * 128, NONE);
 	mtc(0, 0x46);
@@ -150,7 +149,7 @@ START_TEST(another_range_is_another_trace)
 }
 END_TEST
 
-/* 40 bits, twice round; so does the window of the MTCs. */
+/* 40 bits, two wraps; the window of the MTCs wraps, too. */
 START_TEST(sts_wraps)
 {
 	vmpt_rtit_clock_init(&c, 0);
@@ -187,7 +186,7 @@ START_TEST(going_back_is_said)
 	sts(0xfffffffffe, 16, 16);
 	ck_assert(c.went_back);
 	ck_assert_uint_eq(c.tsc, 0xfffffffffe);
-	/* 30 s or more behind is ahead: the processor slept. */
+	/* 30 s or more back means ahead: the processor slept. */
 	sts(0xfffffffffe - (1ULL << 36), 16, 16);
 	ck_assert(!c.went_back);
 	ck_assert_uint_eq(c.tsc, 0x10000000000 + 0xfffffffffe - (1ULL << 36));
@@ -196,7 +195,7 @@ END_TEST
 
 /*
  * The bus clock is a core cycle times ACBR, and 16 TSC ticks: at ACBR 8 a cycle is 2 ticks. Counts
- * are one too few (E6).
+ * are one too low (E6).
  */
 START_TEST(cycles_lead_on)
 {
@@ -239,7 +238,7 @@ START_TEST(cycles_lead_on)
 }
 END_TEST
 
-/* Clock modulation: the core runs at ACBR now and then, at ECBR on the average. */
+/* Clock modulation: the core runs at ACBR at times, at ECBR on average. */
 START_TEST(modulated_cycles_have_no_upper_bound)
 {
 	vmpt_rtit_clock_init(&c, 16);
@@ -249,7 +248,7 @@ START_TEST(modulated_cycles_have_no_upper_bound)
 	cyc(7);
 	feed(R(TIP), 0, 0);
 	cyc(99);
-	/* 100 cycles are 400 ticks on the average, 200 at least. */
+	/* 100 cycles are 400 ticks on average, 200 at least. */
 	check(100400, NONE);
 	/* 100480 is 311H * 128: 200 to 479 ticks by what came. */
 	mtc(0, 0x11);
@@ -278,7 +277,7 @@ START_TEST(cycles_and_mtcs)
 }
 END_TEST
 
-/* While PacketEn is 0 the counter may stand still; LESS_PKTS holds back MTCs and STSs too. */
+/* While PacketEn is 0 the counter may stop; LESS_PKTS holds back MTCs and STSs, too. */
 START_TEST(nobody_counts_while_packets_are_off)
 {
 	vmpt_rtit_clock_init(&c, 16);
@@ -338,7 +337,7 @@ START_TEST(another_start_of_the_trace_is_seen)
 }
 END_TEST
 
-/* The first MTC behind TriggerEn is wrong; one further on tells that there was another start. */
+/* The first MTC after TriggerEn is wrong; a later one shows that there was another start. */
 START_TEST(e7_counts_for_nothing)
 {
 	vmpt_rtit_clock_init(&c, 0);
@@ -355,7 +354,7 @@ START_TEST(e7_counts_for_nothing)
 }
 END_TEST
 
-/* 20 ticks a bus clock, core at 10: two ticks a cycle; found out from MTC 40H on. */
+/* 20 ticks per bus clock, core at 10: two ticks per cycle; measured from MTC 40H on. */
 START_TEST(the_ratio_is_measured)
 {
 	u64 i;
@@ -379,7 +378,7 @@ START_TEST(the_ratio_is_measured)
 }
 END_TEST
 
-/* An MTC says in which step it is; cycles that say otherwise are dropped, and never "exact". */
+/* An MTC gives its step; cycles that contradict it are dropped, and never "exact". */
 START_TEST(cycles_that_go_too_far)
 {
 	vmpt_rtit_clock_init(&c, 10);
@@ -421,7 +420,7 @@ START_TEST(cycles_that_fall_short)
 }
 END_TEST
 
-/* Before the first MTC nothing but cycles leads on from an STS: they may be behind it. */
+/* Before the first MTC only cycles extend an STS: there may be MTCs after them. */
 START_TEST(cycles_that_pass_the_first_mtc)
 {
 	vmpt_rtit_clock_init(&c, 10);
@@ -470,7 +469,7 @@ START_TEST(cycles_that_pass_an_sts)
 }
 END_TEST
 
-/* 10 ticks a bus clock; the caller says @_i. */
+/* 10 ticks per bus clock; the caller gives @_i. */
 START_TEST(a_wrong_given_ratio_is_dropped)
 {
 	u64 i, k, truth = 0x100000, error;

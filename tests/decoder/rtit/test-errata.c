@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The workarounds of RTIT's errata (Appendix E), the owners that the side record names, and
- * what slices count, against bytes written out.
+ * The workarounds of RTIT's errata (Appendix E), the owners in the side record, and the counts of
+ * slices, with bytes written out.
  */
 #include "decoder/vmpt-decode.h"
 #include "decoder/vmpt-rtit-flow.h"
@@ -72,7 +72,7 @@ START_TEST(e2_extra_pgd)
 }
 END_TEST
 
-/* Behind an enable PacketEn was 0 (3b of E2), unless a packet says that there was none. */
+/* After an enable PacketEn was 0 (3b of E2), unless a packet shows that there was none. */
 START_TEST(e2_behind_enable)
 {
 	static const u8 bytes[] = {
@@ -106,7 +106,7 @@ START_TEST(e2_behind_enable)
 }
 END_TEST
 
-/* @tnts bytes behind a PSB, a packet of @last bytes, and the next PSB. */
+/* @tnts bytes after a PSB, a packet of @last bytes, and the next PSB. */
 static u8 e3_of(size_t tnts, size_t last, bool cycles)
 {
 	static const u8 mtc[3] = { 0xc4, 1, 5 }, tip[3] = { 0xb4, 1, 2 };
@@ -141,7 +141,7 @@ static u8 e3_of(size_t tnts, size_t last, bool cycles)
 	return aux;
 }
 
-/* The bytes since the last PSB count from its first (3.3.9). */
+/* The bytes since the last PSB are counted from its first (3.3.9). */
 START_TEST(e3_late_psb)
 {
 	/* 2,048 are reached by the last packet: in time. */
@@ -195,7 +195,7 @@ START_TEST(e5_tip_behind_overflow)
 	static const u8 bytes[] = {
 		PSB,				 /* 0 */
 		0x95, 1, 0, 0x40, 0, 0xb0, 1, 0, /* 9, 14: the same LIP */
-		0xb0, 1, 0,			 /* 17: not directly behind */
+		0xb0, 1, 0,			 /* 17: not directly after */
 		0x95, 2, 0, 0x40, 0, 0xb0, 3, 0, /* 20, 25: another LIP */
 		0x95, 4, 0, 0x40, 0, PSB,	 /* 28, 33: its own bytes' PSB between */
 		0xb5, 4, 0, 0x40, 0,		 /* 42 */
@@ -218,8 +218,8 @@ START_TEST(e5_tip_behind_overflow)
 END_TEST
 
 /*
- * A decoder takes 4096 tokens at a time, at the most. @_i of PIPs and a PSB stand before the
- * FUP.BuffOvf: the TIP, or the PSB before it, is among the next ones.
+ * A decoder takes at most 4096 tokens at a time. @_i PIPs and a PSB come before the FUP.BuffOvf:
+ * the TIP, or the PSB before it, is among the next tokens.
  */
 START_TEST(e5_across_pieces)
 {
@@ -249,7 +249,7 @@ START_TEST(e5_across_pieces)
 }
 END_TEST
 
-/* Which are one too few are marked; 0 may be 0 or 1. */
+/* Counts that are one too low are marked; 0 may be 0 or 1. */
 START_TEST(e6_cycle_counts)
 {
 	static const u8 bytes[] = {
@@ -268,7 +268,7 @@ START_TEST(e7_first_mtc)
 {
 	static const u8 bytes[] = {
 		PSB,  0xc4, 1,	  0xc4, 2,	 /* 0: tracing begins with the stream */
-		0xc1, PSB,  0xc4, 3,	0xc4, 4, /* 13, 14: and again behind a TraceSTOP */
+		0xc1, PSB,  0xc4, 3,	0xc4, 4, /* 13, 14: and again after a TraceSTOP */
 		PSB,  0x02, 0xc4, 5,	0xc4, 6, /* 27: too soon to be any but an enable's */
 		0xff,				 /* 41 */
 		PSB,  0xc4, 7,			 /* 42: found again, not begun */
@@ -283,7 +283,7 @@ START_TEST(e7_first_mtc)
 }
 END_TEST
 
-/* A PSB that the bytes call for begins nothing: the MTC behind it is a good one. */
+/* A PSB caused by the bytes begins nothing: the MTC after it is a good one. */
 START_TEST(e7_periodic_psb)
 {
 	struct vmpt_options o = { .headless = true, .cycle_acc = VMPT_CYCLE_ACC_NO };
@@ -301,7 +301,7 @@ START_TEST(e7_periodic_psb)
 	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
 		memset(bytes, 0x02, sizeof(bytes));
 		n = row[i].bytes + 1;
-		/* The first does not stand at the stream's start. */
+		/* The first is not at the stream's start. */
 		memcpy(bytes + 1, (const u8[]){ PSB }, 9);
 		memcpy(bytes + n, (const u8[]){ PSB, 0xc4, 0 }, 11);
 		want = (struct vmpt_slice){ .errata = { [7] = row[i].enable } };
@@ -326,7 +326,7 @@ START_TEST(runs_by_offset)
 		0x84, 1, 0,		   /* 9: PGE */
 		0xd0, 0, 0x11, 0, 0, 0, 0, /* 12: STS */
 		0x8c, 1, 0,		   /* 19: PGD: VM exit */
-		0xc4, 9, PSB,		   /* 22, 24: behind it all is VM 7's */
+		0xc4, 9, PSB,		   /* 22, 24: after it all is VM 7's */
 		0x84, 2, 0,		   /* 33: PGE */
 		0xc3, 0, 0x10, 0, 0, 0,	   /* 36: PIP */
 		0xc2, 0, 0x20, 0, 0, 0,	   /* 42: PIP, CR0.PG = 0: no address space */
@@ -385,7 +385,7 @@ START_TEST(runs_by_offset)
 }
 END_TEST
 
-/* A run from 0 on is so from the first byte; what is lost has the owner that came meanwhile. */
+/* A run from 0 on holds from the first byte; lost bytes have the owner that came meanwhile. */
 START_TEST(runs_and_losses)
 {
 	static const u8 bytes[] = {
@@ -422,7 +422,7 @@ START_TEST(runs_and_losses)
 }
 END_TEST
 
-/* By time, with wraps of STS's 40 bits. Behind a FUP.PGD an STS says that the next one runs. */
+/* By time, with wraps of STS's 40 bits. After a FUP.PGD an STS shows that the next run began. */
 START_TEST(runs_by_time)
 {
 	static const u8 bytes[] = {
@@ -483,7 +483,7 @@ START_TEST(runs_by_time)
 }
 END_TEST
 
-/* Batches are cut where the owner changes. */
+/* Batches are split where the owner changes. */
 START_TEST(batches_of_one_owner)
 {
 	static const u8 bytes[] = { PSB, 0x02, 0x84, 1, 0, 0x03, 0x84, 2, 0, 0xff };

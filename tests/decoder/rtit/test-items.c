@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Items of RTIT: bytes written out from Figure 2 and 4.2, and what the decoder and the
- * splitter make of them.
+ * Items of RTIT: bytes written out from Figure 2 and 4.2, and the results of decoder and splitter.
  */
 #include "decoder/vmpt-decode.h"
 #include "tests/decoder/rtit-check.h"
@@ -96,7 +95,7 @@ START_TEST(errors)
 }
 END_TEST
 
-/* LIPs by Table 18; Last LIP goes on over a PSB (3.3.9) and is what was sent, ignored or not. */
+/* LIPs by Table 18; Last LIP is kept over a PSB (3.3.9) and is the LIP sent, ignored or not. */
 START_TEST(lips)
 {
 	static const u8 bytes[] = {
@@ -122,7 +121,7 @@ START_TEST(lips)
 }
 END_TEST
 
-/* Nothing is known of Last LIP after a sync, a loss, and before a FUP.BuffOvf's own LIP. */
+/* Last LIP is unknown after a sync, a loss, and before a FUP.BuffOvf's own LIP. */
 START_TEST(unknown_lips)
 {
 	static const u8 bytes[] = {
@@ -152,7 +151,7 @@ START_TEST(unknown_lips)
 }
 END_TEST
 
-/* Cut at every byte: whole packets, and what is left of the last one is a loss. */
+/* Cut at every byte: whole packets, and the rest of the last one is a loss. */
 START_TEST(cut_ends)
 {
 	static const u8 bytes[] = {
@@ -191,7 +190,7 @@ START_TEST(cut_ends)
 }
 END_TEST
 
-/* A gap is an empty loss; behind it all is to be found anew. */
+/* A gap is an empty loss; after it the decoder synchronizes again. */
 START_TEST(gaps)
 {
 	static const u8 bytes[] = {
@@ -231,7 +230,7 @@ START_TEST(headless)
 }
 END_TEST
 
-/* ---- cycle counts or not, by the bytes ---- */
+/* ---- detection of cycle counts ---- */
 
 START_TEST(cycles_by_bytes)
 {
@@ -241,10 +240,12 @@ START_TEST(cycles_by_bytes)
 	/* Read with counts the first TIP's is CCNT 00b, the second misses the PSB. */
 	static const u8 none[] = { PSB, 0xb4, 1, 2, 0xb4, 3, 4 };
 	static const u8 over[] = { PSB, 0xb4, 1, 2, 0x02, PSB, 0x02 };
-	/* Both readings are good: without counts it is. */
+	/* Both readings fit: without counts is chosen. */
 	static const u8 either[] = { PSB, 0xb4, 1, 2, 0x05 };
 	static const u8 nothing[] = { PSB, 0x05, 0xc1 };
-	/* The cut packet at the end is no reason against it: the other gets to the end by TNTs. */
+	/*
+	 * The cut packet at the end does not count against it: the other reaches the end by TNTs.
+	 */
 	static const u8 cut[] = { PSB, 0xb4, 1, 2, 0xb2, 1, 2, 3 };
 
 	CHECK(zero, ((struct vmpt_options){ 0 }), { 0, 0, 9, K(PSB), 0 },

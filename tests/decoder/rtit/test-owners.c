@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Owners of an RTIT stream by a side record, packet by packet against the truth: guests on one
- * unit of the model walk in and out of their filter and write CR3 there. Whoever was on the
- * processor when the unit made a byte owns it.
+ * Owners of an RTIT stream by a side record, packet by packet against the truth: guests on one unit
+ * of the model enter and leave their filter and write CR3 there. A byte belongs to the guest on the
+ * processor when the unit made it.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 #define INSIDE	  0x400000
 #define OUTSIDE	  0x800000
 
-/* How the VMM and the guests do; each alone and together. */
+/* Behaviour of VMM and guests; each alone and combined. */
 enum how {
 	BY_TIME = 1,
 	LESS = 2,  /* LESS_PKTS */
@@ -53,7 +53,7 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 	return 0;
 }
 
-/* All that was made since the last time is the guest's; drained or not. */
+/* All bytes made since the last call are the guest's, drained or not. */
 static void tell(struct rig *r)
 {
 	size_t made = r->size + r->unit.used;
@@ -97,7 +97,7 @@ static void enable(struct rig *r)
 	set(r, VMPT_RTIT_MSR_CTL, ctl | VMPT_RTIT_CTL_TRACE_ACTIVE);
 }
 
-/* A guest comes to the processor, and the record says so. */
+/* A guest enters the processor, and the record has it. */
 static void come(struct rig *r)
 {
 	u8 guest = (u8)(1 + test_random(&r->rng) % GUESTS);
@@ -171,7 +171,7 @@ static void act(struct rig *r)
 	settle(r);
 }
 
-/* One stay in a guest, entry to exit. */
+/* One stay in a guest, from entry to exit. */
 static void stay(struct rig *r)
 {
 	struct vmpt_rtit_mode guest = { .paging = true, .cr3 = r->cr3 }, host = { .paging = true };
@@ -181,7 +181,7 @@ static void stay(struct rig *r)
 	to = r->inside ? INSIDE + 0x40 : OUTSIDE;
 	vmpt_rtit_unit_vmentry(&r->unit, to, &guest);
 	settle(r);
-	/* As the processor: an STS tells of a wakeup, here of each entry. PSB, FUP.PGE, STS. */
+	/* As on the processor: an STS after a wakeup, here at each entry. PSB, FUP.PGE, STS. */
 	if (r->unit.packet_en)
 		vmpt_rtit_unit_wake(&r->unit, &r->now);
 	settle(r);
@@ -224,7 +224,7 @@ static void run_all(struct rig *r)
 	}
 }
 
-/* What a guest sends out of its filter, or an enable: by time it may be of two. */
+/* Packets that a guest sends outside its filter, or an enable: by time two owners are possible. */
 static bool may_be_of_two(u8 kind, u8 aux)
 {
 	/* E2's FUP.PGD */
@@ -234,7 +234,7 @@ static bool may_be_of_two(u8 kind, u8 aux)
 	       kind == VMPT_ITEM_RTIT_CYC;
 }
 
-/* Every owner is right, and known but where it may be of two. */
+/* Every owner is right, and known unless two are possible. */
 static void compare(const struct rig *r, const struct vmpt_options *o)
 {
 	struct vmpt_stream stream = { .data = r->bytes, .size = r->size, .isa = VMPT_ISA_RTIT };
@@ -264,7 +264,7 @@ static void compare(const struct rig *r, const struct vmpt_options *o)
 	vmpt_decoder_close(dec);
 }
 
-/* The slices say the same, byte by byte. */
+/* The slices agree, byte by byte. */
 static void compare_slices(const struct rig *r, const struct vmpt_options *o)
 {
 	struct vmpt_stream stream = { .data = r->bytes, .size = r->size, .isa = VMPT_ISA_RTIT };
@@ -333,7 +333,7 @@ static void check_owners(const u8 *bytes, size_t size, struct vmpt_options o, co
 	vmpt_decoder_close(dec);
 }
 
-/* Behind an overflow a FUP.PGE or FUP.PGD may be missing: an assumption up to the next. */
+/* After an overflow a FUP.PGE or FUP.PGD may be missing: an assumption up to the next. */
 START_TEST(behind_an_overflow)
 {
 	static const u8 bytes[] = {
@@ -360,7 +360,7 @@ START_TEST(behind_an_overflow)
 }
 END_TEST
 
-/* A FUP.PGE without any time behind it may be the next one's, unless a later time says no. */
+/* A FUP.PGE without any time after it may be the next run's, unless a later time excludes it. */
 START_TEST(no_time_behind)
 {
 	static const u8 bytes[] = {
@@ -387,7 +387,7 @@ START_TEST(no_time_behind)
 }
 END_TEST
 
-/* ---- what came of the runs ---- */
+/* ---- fates of the runs ---- */
 
 static void split_all(const u8 *bytes, size_t size, struct vmpt_options o)
 {
@@ -447,7 +447,7 @@ START_TEST(runs_far_away)
 		{ 0x30000000f00, 0, 0x30000001000, 0x100, false },
 		{ 0x7000001000, 0, 0x1000, 0x7000000000, true },
 		{ 0x9000001000, 0, 0x10000001000, 0x7000000000, false },
-		/* No time is below 0. */
+		/* Times are never negative. */
 		{ 1, 0xb8, 0xb800001000, 0xb800000fff, false },
 	};
 	u8 bytes[] = { PSB, 0x84, 1, 0, 0xd0, 0, 0, 0x10, 0, 0, 0, 0x8c, 1, 0 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT's packets and slices by the judge of rtit-walk.h: streams of all kinds, damaged copies and
- * random bytes, with and without cycle counts, headless or not, with gaps and runs. All streams end
- * at the end of a page behind which nothing can be read.
+ * RTIT's packets and slices by the reference of rtit-walk.h: streams of all kinds, damaged copies
+ * and random bytes, with and without cycle counts, headless or not, with gaps and runs. All streams
+ * end at the end of a page, and the next page faults.
  *
- * VMPT_SOAK=seconds runs the random part for so long.
+ * VMPT_SOAK=seconds runs the random part for that time.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -16,7 +16,7 @@
 /* Of the random stream, for a failure's message. */
 static u64 random_seed;
 
-/* A decoder of RTIT heeds none of @threads, lanes, chunk, scalar. */
+/* A decoder of RTIT ignores @threads, lanes, chunk, scalar. */
 static void judge(const struct vmpt_stream *stream, struct vmpt_options o)
 {
 	const char *wrong;
@@ -66,7 +66,7 @@ START_TEST(nothing_at_all)
 }
 END_TEST
 
-/* A payload that ends as a PSB begins, and eight zeros, which are no packets. */
+/* A payload that ends like the start of a PSB, and eight zeros, which are no packets. */
 START_TEST(psb_inside_payloads)
 {
 	struct test_rng rng = { 4 };
@@ -90,7 +90,7 @@ START_TEST(psb_inside_payloads)
 }
 END_TEST
 
-/* Runs longer than an item can say; a loss longer than what is decoded at a time. */
+/* Runs longer than an item can have; a loss longer than the amount decoded at a time. */
 START_TEST(megabytes_without_psb)
 {
 	static u8 tnts[200000];
@@ -107,7 +107,7 @@ START_TEST(megabytes_without_psb)
 	rtit_stream_psb(&b);
 	rtit_bytes(&b, tnts, sizeof(tnts));
 	rtit_stream_psb(&b);
-	/* A loss, behind which no PSB stands for long. */
+	/* A loss with no PSB for a long time after it. */
 	rtit_bytes(&b, "\x00", 1);
 	rtit_mix(&b, &rng, 1200000, 0);
 	rtit_stream_psb(&b);
@@ -117,7 +117,7 @@ START_TEST(megabytes_without_psb)
 }
 END_TEST
 
-/* More tokens and losses than are decoded at a time; LIPs that lean on others for ever. */
+/* More tokens and losses than are decoded at a time; LIPs that depend on others without end. */
 START_TEST(no_room)
 {
 	static const u8 leaning[] = { 0xb0, 0x11, 0x22, 0x81, 0x33, 0x44, 0x55, 0x66 };
@@ -201,7 +201,7 @@ static int by_at(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Random bytes with many PSBs, and many bytes that packets begin with. */
+/* Random bytes with many PSBs, and many first bytes of packets. */
 static void noise(struct rtit_builder *b, struct test_rng *rng, size_t size)
 {
 	static const u8 heads[] = { 0x80, 0x88, 0x90, 0x94, 0x98, 0xb0, 0xb1, 0xb8,
@@ -262,7 +262,7 @@ static void random_stream(struct test_rng *rng)
 	random_runs(runs, rng, b.size);
 	o.runs = test_random(rng) & 1 ? runs : NULL;
 	o.run_count = RUNS;
-	/* Mostly the right mode, sometimes the wrong one, sometimes what the bytes say. */
+	/* Mostly the right mode, sometimes the wrong one, sometimes the detected one. */
 	o.cycle_acc =
 		b.cycle_acc == !!(test_random(rng) & 3) ? VMPT_CYCLE_ACC_YES : VMPT_CYCLE_ACC_NO;
 	if (!(test_random(rng) & 7))

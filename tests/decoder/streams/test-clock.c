@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * decoder/streams/clock.c: streams of machines with known maps, on the host's clock and on their
- * owners'. Truth is the definition of the map, reckoned on the source's packets.
+ * owners'. The truth is the definition of the map, computed for the source's packets.
  */
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ static void split(u8 clock)
 	extract_to_memory(&e, stream, &options);
 }
 
-/* The TSC packets of @bytes; how many. */
+/* The TSC packets of @bytes; returns their number. */
 static size_t tscs_of(const u8 *bytes, size_t size, u64 *tsc, size_t max)
 {
 	struct vmpt_pt_packet pkt;
@@ -121,10 +121,10 @@ START_TEST(all_on_the_hosts_clock)
 	check_range(host, k);
 	n = stream_tscs(0, host);
 	check_range(host, n);
-	/* The host's stream has all that are in the trace, for it is out while a guest runs. */
+	/* The host's stream has all TSCs of the trace, for it is out while a guest runs. */
 	k = tscs_of(stream->data, stream->size, source, MAX);
 	ck_assert_uint_eq(n, k);
-	/* Each as the source has it: the host's, A's or B's. */
+	/* Each as in the source: the host's, A's or B's. */
 	for (k = 0; k < n; k++) {
 		u64 by_a = (source[k] - a.map.offset) & MASK;
 		u64 by_b = (u64)((unsigned __int128)(source[k] - b.map.offset) * 4 / 5);
@@ -138,7 +138,7 @@ START_TEST(all_on_the_hosts_clock)
 }
 END_TEST
 
-/* What is on the guest's clock is what the host's clock says, by the map. */
+/* TSCs on the guest's clock equal those on the host's clock, converted by the map. */
 START_TEST(there_and_back)
 {
 	static const struct machine_guest *const of[] = { &a, &b };
@@ -162,7 +162,7 @@ START_TEST(there_and_back)
 }
 END_TEST
 
-/* The owner's own packets stay as they are under GUEST. */
+/* The owner's own packets are not changed by GUEST. */
 START_TEST(as_is_and_guest)
 {
 	size_t n, k, i, j = 0, own = 0;
@@ -189,7 +189,9 @@ START_TEST(as_is_and_guest)
 }
 END_TEST
 
-/* Without MTCs and with one host TSC only nothing is known of B: it stays out, and counts. */
+/*
+ * Without MTCs and with one host TSC only nothing is known of B: its TSCs are left out and counted.
+ */
 START_TEST(unmapped_packets_stay_out)
 {
 	struct vmpt_clocks_options options = { .rates = machine_rates(0) };

@@ -17,9 +17,9 @@
 
 struct rule {
 	const char *name, *source;
-	const char *host, *a, *b; /* the streams; NULL: there is none */
+	const char *host, *a, *b; /* the streams; NULL: none */
 	bool conceal;
-	bool no_oracle; /* holds packets that libipt 2.0.5 does not know */
+	bool no_oracle; /* has packets that libipt 2.0.5 does not know */
 };
 
 static const struct rule rules[] = {
@@ -235,13 +235,15 @@ START_TEST(the_index_tells_what_was_done)
 	ck_assert_int_eq(e.slices[3].stream, -1);
 	ck_assert_uint_eq(e.slices[3].slice.begin, VMPT_BEGIN_DOUBT);
 	ck_assert_uint_eq(e.slices[0].out_offset, 0);
-	/* Behind the host's first slice the guest's MTC, two bytes. */
+	/* After the host's first slice the guest's MTC, two bytes. */
 	ck_assert_uint_eq(e.slices[2].out_offset, e.slices[0].out_size + 2);
 	extracted_free(&e);
 }
 END_TEST
 
-/* What ran in the lost bytes may have called: the one before, and the one after. */
+/*
+ * The code that ran in the lost bytes may have made calls: of the owner before, and the one after.
+ */
 START_TEST(returns_may_lack_their_calls)
 {
 	static struct notation n;

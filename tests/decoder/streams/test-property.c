@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Streams of any trace: random ones made of packets in plausible and in senseless
- * order, real ones, damaged copies. What must always hold is in check-streams.c.
+ * Streams of any trace: random ones made of packets in plausible and in arbitrary order, real ones,
+ * damaged copies. The invariants are in check-streams.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tests/decoder/notation.h"
 #include "tests/support/support.h"
 
-/* Pieces that random traces are made of; the last ones libipt does not know. */
+/* Pieces that random traces are made of; libipt does not know the last ones. */
 static const char *const piece[] = {
 	"psb exec:64 pip:1000 vmcs:a000 cbr:8 psbend",
 	"psb exec:64 pip:2000:nr vmcs:a000 cbr:9 tsc:123 tma:1:2 psbend pad*7",
@@ -85,7 +85,10 @@ static void check(const struct vmpt_stream *stream, bool oracle)
 	extracted_free(&e);
 }
 
-/* A random trace in words; @bips: whether a block is open is not tracked: none of them. */
+/*
+ * A random trace in words, without the last piece: open blocks are not tracked. @oracle: only
+ * packets that libipt knows.
+ */
 static void random_text(struct test_rng *rng, char *text, size_t size, bool oracle)
 {
 	unsigned int i, count = 2 + test_random(rng) % 60, kinds;
@@ -115,7 +118,7 @@ START_TEST(random_traces)
 }
 END_TEST
 
-/* VMPT_SOAK: other seeds, always the same ones in order, for so many seconds. */
+/* VMPT_SOAK: other seeds, in a fixed order, for this many seconds. */
 static int soak_seconds(void)
 {
 	const char *seconds = getenv("VMPT_SOAK");

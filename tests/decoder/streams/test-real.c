@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Streams split from real traces: libipt's instruction decoder finds in them, all
- * together, exactly the instructions that it finds in the source.
+ * Streams split from real traces: libipt's instruction decoder finds in all of them together
+ * exactly the instructions that it finds in the source.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tests/decoder/ipt-flow.h"
 #include "tests/support/support.h"
 
-/* Instructions as libipt counted them on the source, from the data's own notes. */
+/* libipt's instruction counts for the source, from the data's own notes. */
 static const struct {
 	const char *name;
 	u64 instructions; /* 0: not in the notes */

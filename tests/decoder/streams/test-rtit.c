@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One owner's stream out of RTIT traces: bytes written out by hand; and random streams with random
- * cuts, where each written stream decodes, by itself, to the packets of its owner's slices.
+ * One owner's stream from RTIT traces: bytes written out by hand; and random streams with random
+ * cuts, where each written stream decodes on its own to the packets of its owner's slices.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -78,7 +78,7 @@ START_TEST(a_lip_that_leans_on_another_owner_is_full)
 }
 END_TEST
 
-/* Who decodes the stream may forget the last LIP at the PSB that was put, or may not. */
+/* A decoder of the stream may clear the last LIP at the added PSB, or not. */
 START_TEST(behind_a_cut_a_lip_is_full_all_the_same)
 {
 	static const u8 trace[] = {
@@ -106,7 +106,7 @@ START_TEST(behind_a_cut_a_lip_is_full_all_the_same)
 }
 END_TEST
 
-/* A cycle count stays with its packet; a PSB of the trace's own is no second one's reason. */
+/* A cycle count stays with its packet; the trace's own PSB needs no second one. */
 START_TEST(cycle_counts_and_psbs_stay)
 {
 	static const u8 trace[] = {
@@ -133,7 +133,7 @@ START_TEST(cycle_counts_and_psbs_stay)
 }
 END_TEST
 
-/* Behind the loss nobody knows the TIP's upper bits; the stream's reader must not either. */
+/* After the loss the TIP's upper bits are unknown; a reader of the stream must not guess them. */
 START_TEST(an_unknown_lip_stays_unknown)
 {
 	static const u8 trace[] = {
@@ -168,7 +168,7 @@ struct trace {
 	struct rtit_builder b;
 	struct vmpt_run runs[RUNS];
 	size_t run_count;
-	struct vmpt_gap gaps[GAPS]; /* at PSBs: nothing more is lost */
+	struct vmpt_gap gaps[GAPS]; /* at PSBs: nothing else is lost */
 	size_t gap_count;
 };
 
@@ -207,7 +207,7 @@ static void random_trace(struct trace *t, u64 seed, bool damage)
 	random_runs(t, &rng);
 }
 
-/* The next packet of @owner (NULL: anyone) that is no PSB, no TIP of unknown bits made up. */
+/* The next packet of @owner (NULL: any) that is no PSB; no TIP with guessed bits. */
 static int next_packet(struct vmpt_decoder *dec, struct vmpt_cursor *at, int owner,
 		       struct vmpt_packet *pkt)
 {
@@ -223,7 +223,7 @@ static int next_packet(struct vmpt_decoder *dec, struct vmpt_cursor *at, int own
 	return ret;
 }
 
-/* Packets, full LIPs, whether a LIP is known; not how many bytes of it were sent. */
+/* Packets, full LIPs, whether a LIP is known; not the number of bytes sent. */
 static void check_same(const struct trace *t, const struct vmpt_stream *from,
 		       const struct vmpt_options *options, const struct extracted_stream *to)
 {
@@ -275,7 +275,7 @@ static void check_random(u64 seed, bool damage)
 	extract_to_memory(&e, &stream, &options);
 	for (i = 0; i < e.count; i++)
 		check_same(&t, &stream, &options.decode, &e.streams[i]);
-	/* Whoever has a slice has a stream. */
+	/* Each owner of a slice has a stream. */
 	for (size_t k = 0; k < e.slice_count; k++)
 		if (e.slices[k].stream < 0 && e.slices[k].slice.begin != VMPT_BEGIN_LOSS)
 			ck_abort_msg("seed %llu: slice %zu has no stream", (unsigned long long)seed,
@@ -293,7 +293,7 @@ START_TEST(streams_have_the_packets_of_their_slices)
 }
 END_TEST
 
-/* VMPT_SOAK: other seeds, always the same ones in order, for so many seconds. */
+/* VMPT_SOAK: other seeds, in a fixed order, for this many seconds. */
 static int soak_seconds(void)
 {
 	const char *seconds = getenv("VMPT_SOAK");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Splitter and stream writer against the truth of generated traces
- * (tests/tracegen): whoever the splitter names did execute, and each owner's
- * stream flows through its code, instruction by instruction, as it was executed.
+ * Splitter and stream writer against the truth of generated traces (tests/tracegen): the splitter's
+ * owners did execute, and each owner's stream follows its code, instruction by instruction, as it
+ * was executed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,9 +87,9 @@ static bool owner_is(const struct tracegen *g, int owner, const struct vmpt_owne
 }
 
 /*
- * What docs/vm-tracking.md says that a splitter cannot or does not tell: a VMPTRLD right
- * before an entry is in its group; an assumed VMCS may be wrong; an OVF is the owner's
- * before it, whoever ran when it resolved.
+ * Cases of docs/vm-tracking.md in which a splitter cannot or does not determine the owner: a
+ * VMPTRLD right before an entry is in its group; an assumed VMCS may be wrong; an OVF belongs to
+ * the owner before it, whoever ran when it resolved.
  */
 static bool is_named_exception(const struct tracegen_stream *s, const struct vmpt_slice *slice,
 			       u64 at)
@@ -170,7 +170,7 @@ START_TEST(streams_keep_the_packets)
 }
 END_TEST
 
-/* Entries and exits that packets told of are those that slices begin with. */
+/* Entries and exits shown by packets are those that slices begin with. */
 START_TEST(entries_and_exits_are_counted)
 {
 	static const char *const name[] = { "demo",	    "vmptrld-alone", "events",
@@ -219,7 +219,7 @@ static int owner_index(const struct tracegen *g, const struct vmpt_owner *o)
 	return TRACEGEN_NONE;
 }
 
-/* Not those that switch tracing off and on: what follows without a proof is nobody's. */
+/* Not those that switch tracing off and on: bytes after it without a proof have no owner. */
 static const char *const flows[] = {
 	"ret-compressed", "host-unbalanced", "mode-while-out", "vmptrld-alone", "timing", "clocks",
 	"cpus",		  "one-owner",	     "nested-calls",   "host-only",	"demo",

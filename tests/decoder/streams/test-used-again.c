@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A VMCS's page that is another VM's after a pause: tracing was off, bytes were lost, or an
- * overflow took long, and the PSB+ behind it is in the guest. The time line has the guest from the
- * PSB+'s TSC on, and the extractor, asked whose a VMCS is, begins another stream there.
+ * overflow took long, and the PSB+ after it is in the guest. The time line has the guest from the
+ * PSB+'s TSC on, and with who() the extractor begins another stream there.
  */
 #include <stdlib.h>
 
@@ -133,7 +133,7 @@ START_TEST(begins_with_its_psb)
 }
 END_TEST
 
-/* The page changes hands in the middle of the pause. */
+/* The page's owner changes in the middle of the pause. */
 static u64 who(void *opaque, u64 of, const struct vmpt_time *at)
 {
 	(void)opaque;
@@ -167,7 +167,7 @@ START_TEST(is_a_stream_of_its_own)
 }
 END_TEST
 
-/* Nobody is asked: one stream. */
+/* Without who(): one stream. */
 START_TEST(or_one_stream)
 {
 	struct vmpt_extract_options options = { .clock = VMPT_EXTRACT_CLOCK_HOST };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/timeline*.c: traces of machines whose CPUs run at the same time, and of which it is known
- * what ran when and why it was left.
+ * decoder/timeline/: traces of machines whose CPUs run in parallel, with known runs and exit
+ * reasons.
  */
 #include <stdlib.h>
 
@@ -49,9 +49,9 @@ static void make(const struct tl_options *o, const struct vmpt_timeline_options 
 	read_spans(o->cpus, options);
 }
 
-/* ---- what holds of all spans ---- */
+/* ---- invariants of all spans ---- */
 
-/* Of one stream without holes, each where and when the one before ended; all by start. */
+/* Spans of one stream are contiguous, each where and when the one before ended; all by start. */
 static void check_sequence(unsigned int cpus)
 {
 	const struct vmpt_span *last[TL_CPUS] = { 0 };
@@ -102,7 +102,7 @@ static void check_run(const struct vmpt_span *s, const struct tl_run *run)
 	ck_assert_uint_eq(s->exit.cr3, 0x100000 + 0x1000 * run->guest);
 }
 
-/* Which run of the truth a guest's span is, by their order on the CPU: sets run[] of each span. */
+/* The true run of each guest span, by their order on the CPU: sets run[] of each span. */
 static const struct tl_run *run_of[SPANS_MAX];
 
 static void check_runs(unsigned int cpus)
@@ -141,7 +141,7 @@ static int by_time(const void *a, const void *b)
 	return x->time.tsc < y->time.tsc ? -1 : x->time.tsc > y->time.tsc;
 }
 
-/* As ordered by the timeline the true times never fall by more than the bounds let them. */
+/* In the timeline's order the true times never fall by more than the bounds allow. */
 static void check_order(u64 limit)
 {
 	static struct transition list[2 * SPANS_MAX];
@@ -184,7 +184,7 @@ START_TEST(all_transitions)
 	make(&o, &options);
 	check_sequence(o.cpus);
 	check_runs(o.cpus);
-	/* An MTC's period, or exact to what cycles tell. */
+	/* An MTC's period, or exact to the precision of cycles. */
 	check_order(o.cyc ? 1 : (u64)TL_P << TL_FREQ);
 	for (i = 0; i < spans; i++) {
 		const struct vmpt_exit *e = &span[i].exit;
@@ -202,7 +202,7 @@ START_TEST(all_transitions)
 }
 END_TEST
 
-/* Threads find what one finds. */
+/* The result does not depend on the number of threads. */
 START_TEST(threads_find_the_same)
 {
 	struct tl_options o = { .cpus = 4, .guests = 6, .runs = 2000, .seed = 5, .halts = true };
@@ -228,7 +228,7 @@ START_TEST(threads_find_the_same)
 }
 END_TEST
 
-/* A timeline that is closed before its end leaves no thread behind. */
+/* A timeline closed before its end leaves no thread running. */
 START_TEST(threads_stop_early)
 {
 	struct tl_options o = { .cpus = 3, .guests = 3, .runs = 6000, .seed = 6 };
@@ -258,7 +258,7 @@ END_TEST
 
 static struct vmpt_event event[20000];
 
-/* KVM's tracepoint comes some time behind each exit; every @leave_out-th is lost. */
+/* KVM's tracepoint comes some time after each exit; every @leave_out-th is lost. */
 static size_t make_events(size_t leave_out)
 {
 	size_t n, i, k = 0;
@@ -286,7 +286,7 @@ static int by_tsc(const void *a, const void *b)
 	return x->tsc < y->tsc ? -1 : x->tsc > y->tsc;
 }
 
-/* Reasons by KVM's events; one without its event is not given another's. */
+/* Reasons by KVM's events; an exit whose event is lost does not get another's. */
 START_TEST(events_tell_reasons)
 {
 	struct tl_options o = { .cpus = 2, .guests = 4, .runs = 2000, .seed = 9 };
@@ -315,8 +315,7 @@ START_TEST(events_tell_reasons)
 }
 END_TEST
 
-/* HLT by what comes behind it: another process, then the next byte. Nothing else is taken for it.
- */
+/* HLT by the following packets: another process, then the next byte. Nothing else counts as HLT. */
 START_TEST(halts_by_pattern)
 {
 	struct tl_options o = { .cpus = 1, .guests = 1, .runs = 900, .seed = 3, .halts = true };
@@ -356,7 +355,7 @@ static u16 guess(void *opaque, const struct vmpt_exit_place *place)
 	asked->idle += place->idle;
 	ck_assert_int_eq(place->owner.kind, VMPT_OWNER_VM);
 	ck_assert_uint_eq(place->cr3, 0x100000 + (place->owner.vmcs & 0xfffff));
-	/* As if the code were known: two bytes that were done for the guest. */
+	/* As if the code were known: an instruction of two bytes was emulated for the guest. */
 	return place->has_next && place->next == place->ip + 2 ? 10 : VMPT_REASON_UNKNOWN;
 }
 
@@ -369,7 +368,7 @@ START_TEST(guesses_by_code)
 
 	make(&o, &options);
 	check_runs(o.cpus);
-	/* Each is asked about once; of all but the last of each guest it is known what is next. */
+	/* Each is passed once; for all but the last of each guest the next IP is known. */
 	ck_assert_uint_eq(asked.count, o.runs);
 	ck_assert_uint_eq(asked.next, o.runs - o.guests);
 	ck_assert_uint_gt(asked.idle, 0);
@@ -389,7 +388,7 @@ START_TEST(guesses_by_code)
 }
 END_TEST
 
-/* ---- what is not there ---- */
+/* ---- missing parts ---- */
 
 static const struct vmpt_span *find_kind(u8 kind, size_t *count)
 {
@@ -404,7 +403,7 @@ static const struct vmpt_span *find_kind(u8 kind, size_t *count)
 	return found;
 }
 
-/* The recorder dropped some bytes: a loss of no bytes, of as long as it took. */
+/* The recorder dropped some bytes: a loss of no bytes that lasts as long as it took. */
 START_TEST(a_gap)
 {
 	struct tl_options o = { .cpus = 1, .guests = 1, .runs = 400, .seed = 21 };
@@ -418,7 +417,7 @@ START_TEST(a_gap)
 	m = tl_new(&o);
 	tl_go(m);
 	whole = tl_stream(m, 0);
-	/* From somewhere in the first half to the PSB behind the middle. */
+	/* From somewhere in the first half to the PSB after the middle. */
 	from = whole->size / 3;
 	for (i = whole->size / 2; !psb && i + 16 < whole->size; i++)
 		if (!memcmp(whole->data + i, "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82", 10))
@@ -441,7 +440,7 @@ START_TEST(a_gap)
 	ck_assert_uint_eq(n, 1);
 	ck_assert_uint_eq(lost->offset + lost->size, from);
 	ck_assert_uint_le(lost->size, 16); /* a packet that is cut */
-	/* It took the time of the runs that are not there. */
+	/* It lasts as long as the missing runs. */
 	for (i = 0; i < spans && span[i].start.tsc < lost->end.tsc; i++)
 		ck_assert_msg(span[i].end.tsc <= lost->end.tsc, "span %zu of the past", i);
 	ck_assert_uint_gt(lost->end.tsc - lost->start.tsc, 100000);
@@ -453,7 +452,7 @@ START_TEST(a_gap)
 }
 END_TEST
 
-/* Tracing was off for a while: that is no host's time. */
+/* Tracing was off for a while: that is not the host's time. */
 START_TEST(tracing_off)
 {
 	struct tl_options o = { .cpus = 1, .guests = 2, .runs = 100, .seed = 31 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/trace/isa.c and what opening makes of it: whether raw files are of Intel PT or of RTIT.
- */
+/* decoder/trace/isa.c and its use when opening: whether raw files are of Intel PT or RTIT. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,14 +57,14 @@ START_TEST(the_first_psb_decides)
 	ck_assert_int_eq(
 		vmpt_trace_open(&t, test_dir_file("a", heads[_i].bytes, heads[_i].size), 0, NULL),
 		0);
-	/* Without a PSB it is PT's. */
+	/* Without a PSB it is PT. */
 	ck_assert_int_eq((int)vmpt_trace_info(t)->isa, isa < 0 ? VMPT_ISA_PT : isa);
 	ck_assert_int_eq(vmpt_trace_stream(t, 0)->isa, isa < 0 ? VMPT_ISA_PT : isa);
 	vmpt_trace_close(t);
 }
 END_TEST
 
-/* 4 MiB are looked at, and not a byte more. */
+/* 4 MiB are searched, and not a byte more. */
 START_TEST(the_search_is_bounded)
 {
 	const size_t window = 4u << 20, size = window + 64;
@@ -99,7 +98,7 @@ START_TEST(a_trace_is_of_one_isa)
 }
 END_TEST
 
-/* CPU 0 was idle: its file is empty, and says nothing. */
+/* CPU 0 was idle: its file is empty and does not decide. */
 START_TEST(files_without_a_psb_follow_the_others)
 {
 	struct vmpt_trace *t;
@@ -130,7 +129,7 @@ START_TEST(the_caller_may_know_better)
 	ck_assert_int_eq(vmpt_trace_add_raw(t, FILE_OF("b", RTIT_PSB), 1, NULL), 0);
 	ck_assert_int_eq(vmpt_trace_stream(t, 1)->isa, VMPT_ISA_PT);
 	vmpt_trace_close(t);
-	/* Said after opening, of all files */
+	/* Set after opening, for all files */
 	ck_assert_int_eq(vmpt_trace_open(&t, FILE_OF("a", RTIT_PSB), 0, NULL), 0);
 	ck_assert_int_eq(vmpt_trace_set_isa(t, VMPT_ISA_PT), 0);
 	ck_assert_int_eq(vmpt_trace_add_raw(t, FILE_OF("b", RTIT_PSB), 1, NULL), 0);

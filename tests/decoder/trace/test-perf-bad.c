@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/reader-perf*.c: files that are cut, damaged, hostile or of another kind. */
+/* decoder/trace/perf*.c: files that are cut, damaged, hostile or of another kind. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@ static struct perf_writer w;
 static struct vmpt_trace *trace;
 static struct vmpt_diag diag;
 static u8 bytes[4096];
-static size_t buffer[3]; /* where the trace data of write_file() lies */
+static size_t buffer[3]; /* place of the trace data of write_file() */
 
 static void teardown(void)
 {
@@ -22,7 +22,7 @@ static void teardown(void)
 	writer_free(&w);
 }
 
-/* A bit of everything */
+/* Some of everything */
 static void write_file(bool pipe, bool compressed)
 {
 	struct test_rng rng = { 7 };
@@ -50,7 +50,7 @@ static int open_bytes(const u8 *data, size_t size)
 	return vmpt_trace_open_perf_memory(&trace, data, size, &diag);
 }
 
-/* Streams make sense whatever the file was: all their bytes are where they say. */
+/* Streams are consistent whatever the file was: all their bytes are where they should be. */
 static void check_sound(const u8 *file, size_t file_size)
 {
 	size_t i, e;
@@ -84,7 +84,7 @@ static void check_diag(void)
 
 /* ---- cut files ---- */
 
-/* A stream of what was cut at @cut: the bytes of whose buffers came before. */
+/* A stream of a file cut at @cut: the bytes of the buffers before it. */
 static void check_cut_stream(int cpu, const u8 *data, size_t n)
 {
 	size_t i;
@@ -114,7 +114,7 @@ START_TEST(a_file_cut_anywhere_gives_what_is_whole)
 
 	write_file(_i & 1, _i & 2);
 	for (cut = 0; cut < w.size; cut++) {
-		/* Its own memory: reads behind the cut are found */
+		/* In its own memory, so that reads after the cut are detected */
 		copy = malloc(cut + !cut);
 		memcpy(copy, w.buf, cut);
 		ret = open_bytes(copy, cut);
@@ -128,7 +128,7 @@ START_TEST(a_file_cut_anywhere_gives_what_is_whole)
 			continue;
 		}
 		check_sound(copy, cut);
-		/* The pipe form has no end of its own: whole records may be all. */
+		/* The pipe form has no end of its own: it may end after any record. */
 		if (!(_i & 1)) {
 			ck_assert(vmpt_trace_info(trace)->incomplete);
 			check_diag();
@@ -202,7 +202,7 @@ START_TEST(random_damage)
 }
 END_TEST
 
-/* After a broken record the index of the trace buffers says where to go on. */
+/* After a broken record reading resumes by the index of the trace buffers. */
 START_TEST(reading_goes_on_behind_damage)
 {
 	const struct vmpt_stream *s;
@@ -214,7 +214,7 @@ START_TEST(reading_goes_on_behind_damage)
 	ck_assert_uint_eq(diag.offset, buffer[0] + 40);
 	check_cut_stream(0, bytes, 88);
 	check_cut_stream(1, bytes + 500, 64);
-	/* What was said of the data between is not known. */
+	/* The flags of the data between are not known. */
 	s = vmpt_trace_stream(trace, 0);
 	ck_assert_uint_eq(s->gap_count, 1);
 	ck_assert_uint_eq(s->gaps[0].offset, 40);
@@ -234,14 +234,14 @@ START_TEST(broken_compression_loses_only_itself)
 }
 END_TEST
 
-/* ---- lengths and offsets that lie ---- */
+/* ---- wrong lengths and offsets ---- */
 
 static void poke(size_t at, u64 v)
 {
 	memcpy(w.buf + at, &v, 8);
 }
 
-/* A field of the header, what it is set to, the error, or 0: opened, but incomplete */
+/* A field of the header, its new value, the error, or 0: opened, but incomplete */
 static const struct {
 	size_t at;
 	u64 value;
@@ -324,7 +324,7 @@ START_TEST(short_records_are_left_out)
 		for (n = 0; n < 24; n++)
 			writer_record(&w, types[i], payload, n);
 	writer_auxtrace(&w, 0, 1, 0, bytes, 16);
-	/* A short AUXTRACE record: what follows it is not known */
+	/* A short AUXTRACE record: the bytes after it are not known */
 	writer_record(&w, 71, payload, 8);
 	writer_finish(&w);
 	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
@@ -424,7 +424,7 @@ START_TEST(a_trace_of_nothing_has_no_streams)
 }
 END_TEST
 
-/* A conversion that would shift by 64 and more, or divide its fields, is none. */
+/* A conversion with a shift of 64 or more, or a division by 0, is ignored. */
 START_TEST(an_impossible_clock_is_none)
 {
 	u64 info[11] = { 1, WRITER_PMU_TYPE, 64, 5, 6, 1 };

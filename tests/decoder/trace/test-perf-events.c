@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/trace/perf-events.c, reader-perf-formats.c: events of perf.data files that are written
- * here, and of a real one, where the perf tool must say the same.
+ * decoder/trace/perf-events.c, perf-formats.c: events of perf.data files written here, and of a
+ * real one, with which the perf tool must agree.
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -120,7 +120,7 @@ START_TEST(all_kinds)
 }
 END_TEST
 
-/* What was counted at open is not counted again, and a second call gives the same. */
+/* Counters of the open are not counted again, and a second call returns the same. */
 /* u64 nr, then u64 id, idx, cpu, tid: of the dummy event (id 100) and of intel_pt (101), here. */
 static void write_index(u64 cut)
 {
@@ -141,7 +141,7 @@ START_TEST(recorded_cpus)
 	writer_info(&w, false, WRITER_PRIVS);
 	if (!(_i & 2))
 		write_index(0);
-	/* The last one that is whole is of CPU 8, and the dummy's. */
+	/* The last complete one is of CPU 8, and the dummy's. */
 	write_index(33);
 	write_index(sizeof(u64[21]));
 	open_written();
@@ -171,7 +171,7 @@ START_TEST(asked_twice)
 }
 END_TEST
 
-/* Two of one time stay as the file has them; one without a time stays behind that before it. */
+/* Two of the same time stay in file order; one without a time stays after the one before it. */
 START_TEST(order)
 {
 	struct writer_at at = { 1, 1, 0, 500 };
@@ -200,7 +200,7 @@ START_TEST(order)
 }
 END_TEST
 
-/* AMD's exits have other reasons, and an unknown reason is none of VMX's. */
+/* AMD's exits have other reasons, and an unknown reason is not one of VMX. */
 START_TEST(other_isa)
 {
 	static const struct writer_exit exit = { 0, 0x400, 2, 0x1000, 1, 2 };
@@ -216,7 +216,7 @@ START_TEST(other_isa)
 END_TEST
 
 /*
- * Raw data that is cut: fields behind its end are not known. Without formats, in a file with the
+ * Raw data that is cut: fields after its end are not known. Without formats, in a file with the
  * attrs of the tracepoints, samples are no events.
  */
 START_TEST(no_fields)
@@ -233,7 +233,7 @@ START_TEST(no_fields)
 	memcpy(record + 48, &size, 4);
 	record[60] = 12; /* exit_reason */
 	writer_record(&w, PERF_RECORD_SAMPLE, record, 52 + 12);
-	size = 4000; /* says more than the record has */
+	size = 4000; /* more than the record has */
 	memcpy(record + 48, &size, 4);
 	writer_record(&w, PERF_RECORD_SAMPLE, record, 52 + 12);
 	open_written();
@@ -264,8 +264,8 @@ START_TEST(raw_trace)
 END_TEST
 
 /*
- * Any byte of the file changed, or the file cut anywhere: an error, or events that make sense.
- * Reads outside of the file are the sanitizer's to find.
+ * Any byte of the file changed, or the file cut anywhere: an error, or plausible events. Reads
+ * outside of the file are left to the sanitizer.
  */
 START_TEST(hostile)
 {
@@ -314,10 +314,10 @@ START_TEST(times)
 	ck_assert_uint_eq(vmpt_perf_time_to_tsc(&info, 1000), 0);
 	ck_assert_uint_eq(vmpt_perf_time_to_tsc(&info, 1001), 2);
 	ck_assert_uint_eq(vmpt_perf_time_to_tsc(&info, 1000 + (1ULL << 60)), 1ULL << 61);
-	/* time_zero of a TSC that did not begin with 0 is "negative" */
+	/* time_zero of a TSC that did not start at 0 is "negative" */
 	info.time_zero = -500ULL;
 	ck_assert_uint_eq(vmpt_perf_time_to_tsc(&info, 500), 2000);
-	/* A TSC behind its 56th bit */
+	/* A TSC above its 56th bit */
 	info.time_zero = 0;
 	ck_assert_uint_eq(vmpt_perf_time_to_tsc(&info, 1ULL << 56), 1ULL << 57);
 	info.time_mult = WRITER_MULT;
@@ -397,7 +397,7 @@ START_TEST(real)
 
 		if (!parse_line(line, &said))
 			continue;
-		/* It does not print these. */
+		/* perf does not print these. */
 		if (i < count && events[i].kind == VMPT_EVENT_ITRACE_START)
 			i++;
 		/* Of the first name, which has no time, perf prints 0/0 and CPU 0. */

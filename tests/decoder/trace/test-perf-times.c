@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Times of a real trace of TSC and MTC packets are those that perf script prints, to the
- * nanosecond, and never go back. perf decodes without looking at code (--itrace=q): it has an event
- * for each TIP.PGE and TIP.PGD.
+ * Times of a real trace of TSC and MTC packets equal those that perf script prints, to the
+ * nanosecond, and never go back. perf decodes without the code (--itrace=q): it has an event for
+ * each TIP.PGE and TIP.PGD.
  */
 #include <check.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct event {
 };
 
 static struct vmpt_trace *trace;
-static const struct vmpt_stream *stream; /* clocks need it as long as they are open */
+static const struct vmpt_stream *stream; /* clocks need it while they are open */
 static struct vmpt_clocks *clocks;
 
 static void open_trace(const char *path)
@@ -40,7 +40,7 @@ static void close_trace(void)
 	vmpt_trace_close(trace);
 }
 
-/* What perf has of @kind: "tr strt", begins of the trace, or "tr end", ends that have an IP. */
+/* perf's events of @kind: "tr strt", begins of the trace, or "tr end", ends that have an IP. */
 static size_t by_perf(const char *path, const char *kind, struct event *events)
 {
 	unsigned long long seconds, ns, from, to;

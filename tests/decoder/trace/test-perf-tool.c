@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * decoder/reader-perf*.c: a real perf.data; and where the perf tool is installed, it must read the
- * same in that and in files that are written here.
+ * decoder/trace/perf*.c: a real perf.data; and where the perf tool is installed, it must read the
+ * same in that and in files written here.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static bool have_perf(void)
 	return false;
 }
 
-/* What "perf script -D" says of a file: its AUXTRACE buffers and the values of INFO. */
+/* Output of "perf script -D" for a file: its AUXTRACE buffers and the values of INFO. */
 struct oracle {
 	size_t buffers;
 	u64 size[8], offset[8];
@@ -177,7 +177,7 @@ START_TEST(loopy_is_what_perf_says)
 	ck_assert_uint_eq(o.buffers, 1);
 	ck_assert_uint_eq(stream(0)->size, o.size[0]);
 	ck_assert_int_eq(stream(0)->cpu, o.cpu[0]);
-	ck_assert_uint_eq(o.mult, 672770566); /* perf said something */
+	ck_assert_uint_eq(o.mult, 672770566); /* perf printed something */
 	check_info(&o);
 }
 END_TEST
@@ -194,7 +194,7 @@ START_TEST(written_files_are_what_perf_says)
 		return;
 	for (i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (u8)test_random(&rng) | 1;
-	/* perf expects that each compressed record gives something */
+	/* perf expects each compressed record to produce something */
 	writer_two_cpus(&w, bytes, _i & 1, _i & 2 ? 1000 : 0);
 	writer_finish(&w);
 	ck_assert_int_eq(vmpt_trace_open_perf_memory(&trace, w.buf, w.size, &diag), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/reader-perf*.c: the streams, gaps and facts of perf.data files that are written here. */
+/* decoder/trace/perf*.c: the streams, gaps and facts of perf.data files written here. */
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static struct perf_writer w;
 static struct vmpt_trace *trace;
 static struct vmpt_diag diag;
-static u8 bytes[4096]; /* what stands for trace data */
+static u8 bytes[4096]; /* the trace data */
 
 static void setup(void)
 {
@@ -21,7 +21,7 @@ static void setup(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (u8)test_random(&rng) | 1; /* no zeros: none is padding */
+		bytes[i] = (u8)test_random(&rng) | 1; /* no zeros: no byte is padding */
 }
 
 static void teardown(void)
@@ -160,7 +160,7 @@ START_TEST(padding_between_buffers_is_left_out)
 		open_written();
 		ck_assert_uint_eq(stream(0)->gap_count, 0);
 		check_places(0);
-		/* That of the last one is not known to be padding. */
+		/* The last one's is not known to be padding. */
 		ck_assert_uint_eq(stream(0)->size, 64 + (-(64 - n) & 7));
 		ck_assert_mem_eq(stream(0)->data, bytes, 64);
 		teardown();
@@ -227,7 +227,7 @@ START_TEST(gaps_in_lost_data_stand_at_the_hole)
 }
 END_TEST
 
-/* Without a sample_id: with one stream there is no doubt whose it is. */
+/* Without a sample_id: with one stream the owner is certain. */
 START_TEST(an_aux_record_may_lack_its_owner)
 {
 	u64 payload[3] = { 0, 16, PERF_AUX_FLAG_TRUNCATED };
@@ -275,7 +275,7 @@ START_TEST(snapshots_without_overlap_are_a_gap)
 }
 END_TEST
 
-/* What is said of the repeated part is said of the first. */
+/* Flags of the repeated part apply to the first. */
 START_TEST(gaps_in_snapshots_count_what_is_left_out)
 {
 	begin(false, true);

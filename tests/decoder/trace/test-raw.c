@@ -138,7 +138,7 @@ START_TEST(standard_input_may_be_a_file)
 	ck_assert_int_eq(vmpt_trace_open_raw(&t, "-", -1, NULL), 0);
 	check_stream(vmpt_trace_stream(t, 0), "abcd", 4, -1);
 	vmpt_trace_close(t);
-	/* What was read of it before is not part of the trace. */
+	/* Parts read before are not part of the trace. */
 	ck_assert_int_eq(lseek(0, 1, SEEK_SET), 1);
 	ck_assert_int_eq(vmpt_trace_open_raw(&t, "-", -1, NULL), 0);
 	check_stream(vmpt_trace_stream(t, 0), "bcd", 3, -1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* decoder/trace/snapshot.c: two snapshots of one ring buffer, put together again. */
+/* decoder/trace/snapshot.c: two snapshots of one ring buffer, joined again. */
 #include <stdlib.h>
 
 #include "decoder/trace/trace.h"
@@ -20,7 +20,7 @@ static size_t put(u8 *buf, size_t at, size_t size, struct vmpt_pt_packet pkt)
 	return size - at < (size_t)n ? size : at + (size_t)n;
 }
 
-/* A PSB+ every PSB_EVERY bytes or so; in a loop all that lies between is the same. */
+/* A PSB+ about every PSB_EVERY bytes; in a loop the bytes between are all the same. */
 static void make_trace(u8 *buf, size_t size, enum kind kind, u64 seed)
 {
 	struct test_rng rng = { seed };
@@ -46,7 +46,7 @@ static void make_trace(u8 *buf, size_t size, enum kind kind, u64 seed)
 	}
 }
 
-/* Snapshots [a0, a1) and [b0, b1) of @t: what they give together is [a0, b1). */
+/* Snapshots [a0, a1) and [b0, b1) of @t: joined they are [a0, b1). */
 static void check_join(const u8 *t, size_t a0, size_t a1, size_t b0, size_t b1, size_t padding,
 		       u64 hint)
 {
@@ -95,7 +95,7 @@ START_TEST(offsets_help_where_there_is_no_psb)
 
 	make_trace(t, TRACE, WITH_TSC, 5);
 	check_join(t, 100, 300, 260, 480, 0, 40);
-	check_join(t, 100, 300, 260, 480, 4, 44); /* as perf has it: padding counts */
+	check_join(t, 100, 300, 260, 480, 4, 44); /* as with perf: padding counts */
 	/* Wrong ones do no harm. */
 	check_join(t, 0, 4000, 2000, 8000, 0, 1900);
 	check_join(t, 0, 4000, 2000, 8000, 0, ~0ULL);
@@ -130,15 +130,15 @@ START_TEST(what_does_not_overlap)
 	ck_assert(!overlaps(t, 4000, other, 4000));
 	ck_assert(!overlaps(t, 4000, t + 20, 100)); /* no PSB */
 	ck_assert(!overlaps(t, 0, t, 0));
-	/* All PSBs are alike: one at the end of a proves nothing. */
+	/* All PSBs are equal: one at the end of a proves nothing. */
 	ck_assert(!overlaps(t, 16, t, 4000));
-	/* A loop looks the same everywhere but for its TSCs. */
+	/* A loop looks the same everywhere except for its TSCs. */
 	make_trace(t, TRACE, ONE_LOOP, 5);
 	ck_assert(!overlaps(t, 4096, t + 8192, 4096));
 }
 END_TEST
 
-/* Few bytes in common are enough where a TSC is among them, and not where none is. */
+/* A few bytes in common are enough if there is a TSC among them, and not otherwise. */
 START_TEST(a_tsc_is_proof)
 {
 	static u8 t[TRACE];
@@ -173,7 +173,7 @@ START_TEST(all_bytes_must_agree)
 }
 END_TEST
 
-/* PSBs without end and runs that nearly match: Check's time limit is the test. */
+/* Many PSBs and runs that nearly match: Check's time limit is the test. */
 START_TEST(hostile_snapshots_take_bounded_work)
 {
 	enum { SIZE = 1 << 20 };
