@@ -383,6 +383,9 @@ int domain_connect(struct cli *cli, struct domain_link *link)
 		if (!code)
 			code = send_log_to_file(cli, link);
 		uri = code ? NULL : embedded_uri(link->root);
+	} else {
+		/* No warnings of libvirt's own on the terminal: 11.3 closes a descriptor twice. */
+		setenv("LIBVIRT_LOG_OUTPUTS", "4:stderr", 0);
 	}
 	if (!code && !uri)
 		code = cli_no_memory(cli);
