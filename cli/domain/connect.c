@@ -384,8 +384,8 @@ int domain_connect(struct cli *cli, struct domain_link *link)
 			code = send_log_to_file(cli, link);
 		uri = code ? NULL : embedded_uri(link->root);
 	} else {
-		/* No warnings of libvirt's own on the terminal: 11.3 closes a descriptor twice. */
-		setenv("LIBVIRT_LOG_OUTPUTS", "4:stderr", 0);
+		/* Its errors are ours to print; 11.3 also warns of a descriptor closed twice. */
+		setenv("LIBVIRT_LOG_OUTPUTS", "4:file:/dev/null", 0);
 	}
 	if (!code && !uri)
 		code = cli_no_memory(cli);
