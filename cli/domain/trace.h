@@ -16,7 +16,7 @@ struct trace_vcpu {
 	const char *vm; /* of struct domain */
 	size_t domain;
 	unsigned int vcpu, cpu;
-	u64 vmcs; /* of the side record, 0: not told */
+	u64 vmcs; /* of the side record, 0: not given */
 };
 
 struct trace {

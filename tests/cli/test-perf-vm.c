@@ -250,7 +250,7 @@ START_TEST(without_times)
 	make_traces(10, "s/tsc=1 mtc=1/tsc=0 mtc=0/");
 	make_code();
 	ck_has(vmpt("split --per-vm --kernel=db -o out d.cpu0.pt d.cpu1.pt")->out,
-	       "out/" DB ".perf.data: 2 streams, in no order: without times\n");
+	       "out/" DB ".perf.data: 2 streams, not ordered: without times\n");
 	f = popen("perf script -f -k db --itrace=i1ie -F cpu,ip -i out/" DB ".perf.data", "r");
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f)) {

@@ -67,11 +67,11 @@ START_TEST(a_loss_up_to_the_end_says_so)
 	r = vmpt("dump end.rtit");
 	ck_assert_int_eq(r->code, 3);
 	ck_has(r->out, "LOST      3 bytes: reserved size of a LIP (CNT 11b) in 83\n");
-	ck_has(r->err, "nothing behind it could be decoded");
+	ck_has(r->err, "nothing after it could be decoded");
 	ck_lacks(r->err, "next PSB");
 	r = vmpt("dump damaged.cpu0.rtit");
 	ck_has(r->out, "LOST      2 bytes: unknown opcode in e3\n");
-	ck_has(r->err, "decoding went on at the next PSB");
+	ck_has(r->err, "decoding resumed at the next PSB");
 }
 END_TEST
 
