@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* JSON through jansson: what several commands put into their documents. */
+/* JSON through jansson: members shared by the documents of several commands. */
 #include <errno.h>
 #include <string.h>
 

@@ -124,7 +124,7 @@ struct domain_run {
 	int callback;			/* libvirt's number of ours */
 	bool lost;			/* the connection */
 	void (*tick)(struct domain_run *run,
-		     double seconds); /* twice a second of the wait; or NULL */
+		     double seconds); /* called twice per second of the wait; or NULL */
 	void *tick_arg;
 	pthread_mutex_t lock; /* of what libvirt's thread writes: ended, how, lost */
 };
@@ -172,7 +172,7 @@ bool domain_log_losses(const struct cli *cli, const struct domain_link *link,
 int domain_catch_signals(const struct cli *cli);
 /* The signal that came, or 0. */
 int domain_signal(void);
-/* Sleep until domain_wake() or a signal, @ms at most, < 0: for ever. */
+/* Sleep until domain_wake() or a signal, at most @ms, < 0: forever. */
 void domain_wait(int ms);
 /* From any thread. */
 void domain_wake(void);

@@ -343,7 +343,7 @@ int domain_run_wait(struct domain_run *run, u64 seconds)
 	return CLI_OK;
 }
 
-/* The end of a domain, on a thread of its own: libvirt waits as long as QEMU takes. */
+/* The end of a domain, on its own thread: libvirt waits as long as QEMU takes. */
 struct ending {
 	virDomainPtr ptr;
 	unsigned int flags;

@@ -107,7 +107,7 @@ function heightOf(lane, state) {
 	return state < STATES ? 1 : halted(lane, state) ? 0.16 : 0.55;
 }
 
-// From the bottom: who runs, then what else; halts stay empty.
+// From the bottom: the running owner, then the rest; halts stay empty.
 const ORDER = { cpu: (state) => state === RUNS ? 1 : 0, vcpu: (state) => state === RUNS ? 0 : 1,
 	host: (state) => state === RUNS ? 0 : state < STATES ? 1 : 2, machine: (state) => state === RUNS ? 1 : 0 };
 

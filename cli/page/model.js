@@ -172,7 +172,7 @@ class Shares {
 	}
 }
 
-// The first place whose value is not below @value.
+// The first index whose value is not below @value.
 function lower(array, value) {
 	let low = 0, high = array.length;
 	while (low < high) {

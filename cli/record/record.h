@@ -30,9 +30,9 @@ struct rec_vcpu {
 	int pid, tid, vcpu;
 	bool has_offset, has_ratio, has_bits;
 	u64 offset, ratio, bits;
-	u64 before, after;    /* host TSC of the last look */
+	u64 before, after;    /* host TSC of the last scan */
 	bool ran;	      /* or KVM does not say whether */
-	bool seen, unwritten; /* in this look; the last one is not in the file */
+	bool seen, unwritten; /* in this scan; the last one is not in the file */
 };
 
 struct rec {

@@ -19,7 +19,7 @@ struct split_who {
 	s64 vcpu;	/* -1: not known */
 };
 
-/* VMCSs whose last answer is kept. */
+/* VMCSs whose last result is cached. */
 #define SPLIT_LAST 256
 
 struct split_last {

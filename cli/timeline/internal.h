@@ -10,7 +10,7 @@
 #include "cli/timeline/timeline.h"
 #include "util/hash.h"
 
-/* ---- names.c: whose a VMCS is ---- */
+/* ---- names.c: the owner of a VMCS ---- */
 
 struct timeline_name {
 	u64 vmcs;
@@ -50,7 +50,7 @@ struct timeline_seen {
 struct timeline_missing {
 	struct timeline_seen *seen; /* by thread, then time */
 	size_t seens;
-	const struct vmpt_names *names; /* whose thread a VMCS is; NULL: unknown */
+	const struct vmpt_names *names; /* the threads of VMCSs; NULL: unknown */
 };
 
 /*

@@ -106,7 +106,7 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
 		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
 		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
-		    "  vmpt timeline --html page.html perf.data       to look at in a browser\n"
+		    "  vmpt timeline --html page.html perf.data       to view in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_output_group },

@@ -10,7 +10,7 @@
 #include "cli/base/base.h"
 #include "cli/page/page.h"
 
-/* What a vCPU, a VM or a CPU did. Times are ticks of the host's TSC. */
+/* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
 	u64 running; /* in non-root operation */
 	u64 exited;  /* from a VM exit to the next entry, halts aside */

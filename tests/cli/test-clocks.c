@@ -131,7 +131,7 @@ START_TEST(given_by_the_user)
 }
 END_TEST
 
-/* The trace wins, every command says so, and who told a true map is not blamed. */
+/* The trace wins, every command says so, and a correct map causes no warning. */
 START_TEST(given_rates_that_are_not_so)
 {
 #define TOLD "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
@@ -195,7 +195,7 @@ START_TEST(given_by_the_side_record)
 	ck_assert_str_eq(json_text(e, "offset"), "-67108864");
 	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "trace");
 	json_decref(doc);
-	/* --vm comes behind it, and is held against the trace, too. */
+	/* --vm comes after it, and is also checked against the trace. */
 	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl --vm=12f7a4000:12345 d.cpu0.pt");
 	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 12345, multiplier 0x1000000000000; "
 		       "the trace has another from host TSC 0x");
@@ -235,7 +235,7 @@ START_TEST(bad_side_records)
 		ck_has(r->err, "bad.jsonl: ");
 		ck_has(r->err, bad[i][1]);
 	}
-	/* What stands before a last line that is cut counts. */
+	/* The lines before a truncated last line are used. */
 	write_text("bad.jsonl",
 		   "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB "\"}\n{\"vm\":\"db\",\"vc");
 	r = vmpt("clocks " RATES "--side-record=bad.jsonl d.cpu0.pt");
@@ -301,7 +301,7 @@ static void check_doubt(const char *args, const char *err)
 		r = vmpt("%s -q %s", command[i], args);
 		ck_assert_int_eq(r->code, code);
 		ck_lacks(r->err, err);
-		/* The packets of vmpt dump are an object a line. */
+		/* vmpt dump prints one object per line. */
 		if (i != 3)
 			check_warned(run_json(vmpt("%s --json -q %s", command[i], args)), err);
 	}
@@ -372,7 +372,7 @@ START_TEST(clocks_that_contradict_themselves)
 	write_file("bad.cpu0.pt", bytes, n);
 	check_doubt(RATES "bad.cpu0.pt", contradiction);
 	check_doubt(RATES "bad.cpu0.pt", back);
-	/* Nor is what was told and is not so said on stderr alone. */
+	/* Contradicted given values are not only reported on stderr. */
 	check_doubt(RATES "--vm=12f7a4000:1000 d.cpu0.pt",
 		    "warning: VMCS 12f7a4000: --vm says TSC offset 1000");
 	check_doubt("--tsc-ratio=83 --mtc-freq=3 d.cpu0.pt",
@@ -388,7 +388,7 @@ static void times_of(const char *file, u64 *first, u64 *last)
 	size_t n = 0;
 	json_t *o;
 
-	/* An object a line */
+	/* One object per line */
 	for (; (end = strchr(at, '\n')) != NULL; at = end + 1, n++) {
 		o = json_loadb(at, (size_t)(end - at), 0, NULL);
 		*last = strtoull(json_text(o, "tsc"), NULL, 0);

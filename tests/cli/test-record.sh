@@ -27,7 +27,7 @@ check()
 	cat "$dir/said" 2>/dev/null
 }
 
-# Run with all that is said in said; its exit code is $rc.
+# Run with all output in said; its exit code is $rc.
 try()
 {
 	rc=0
@@ -210,7 +210,7 @@ done
 cat >work <<'END'
 #!/bin/bash
 # What runs meanwhile: a TSC offset changes, a VM ends, another starts and has not run yet. Each at
-# once, as in a kernel: nobody sees a half of it.
+# once, as in a kernel: no reader sees a partial one.
 wait_for() { for _ in {1..500}; do grep -q "$1" "$DIR/rec/record.jsonl" && return; sleep 0.05; done; }
 cd "$DIR/root/sys/kernel/debug/kvm" || exit
 echo -6000 >"$DIR/offset" && mv "$DIR/offset" 100-11/vcpu1/tsc-offset
@@ -262,7 +262,7 @@ python3 - rec/record.jsonl <<-'END'
 END
 check 'the side file' [ $? = 0 ]
 
-# It is read again: the trace's VMs have the names that KVM told of.
+# It is read again: the trace's VMs have the names from KVM.
 for input in rec rec/perf.data; do
 	try "$names_print" "$input"
 	check "$input is read" [ $rc = 3 ]

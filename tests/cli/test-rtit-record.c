@@ -17,7 +17,7 @@ static void setup(void)
 	write_all();
 }
 
-/* What cannot stand in a file's name, or harms a terminal */
+/* Not usable in a file name, or harmful to a terminal */
 START_TEST(names_are_made_safe)
 {
 	static const char names[] =
@@ -135,7 +135,7 @@ START_TEST(a_record_by_time)
 }
 END_TEST
 
-/* Lines that do not fit the trace: each is named, and nothing is said of those that do. */
+/* Lines that do not fit the trace: each is named, and those that do are not. */
 START_TEST(lines_without_effect_are_given)
 {
 	const struct run *r = vmpt("vms --side-record=vms.jsonl x.cpu0.rtit");
@@ -188,7 +188,7 @@ static double children_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* A record of so many VMs, each on a CPU of its own: CPU seconds that it takes. */
+/* A record of this many VMs, each on its own CPU: CPU seconds used. */
 static double seconds_of_vms(int n)
 {
 	double before = children_seconds();

@@ -76,7 +76,7 @@ START_TEST(dump_cycles)
 				 "      11  host~       1234567000        "
 				 "STS         acbr=16 ecbr=16 tsc=0x1234567000 +7\n"
 				 "      19  host~       123456700d        TNT         TTNTTN +12\n"
-				 /* Sent because of the TIP: not behind it */
+				 /* Sent because of the TIP: not after it */
 				 "      1b  host~       123456700d ±100   TNT         TN\n"
 				 "      1c  host~       1234567071        "
 				 "TIP         0xffff81002010 cnt=0 +99\n"
@@ -217,7 +217,7 @@ START_TEST(dump_losses)
 }
 END_TEST
 
-/* Line by line; the objects lie one behind the other and cover the file. */
+/* Line by line; the objects are contiguous and cover the file. */
 START_TEST(dump_json)
 {
 	const struct run *r = vmpt("dump --json --side-record=vms.jsonl damaged.cpu0.rtit");
@@ -309,7 +309,7 @@ START_TEST(stat_psb_distance)
 }
 END_TEST
 
-/* Both readings fit: it is said that nothing tells. */
+/* Both readings fit: reported as unknown. */
 START_TEST(stat_says_what_is_assumed)
 {
 	static const u8 trace[] = { PSB, 0xc1 };
@@ -341,7 +341,7 @@ START_TEST(stat_time)
 	static const u8 mtc[] = {
 		PSB,  0xc5, 0x07,		    /* rng 1, 512 ticks a step: E7 */
 		0xc5, 0xfe, 0xc5, 0xff, 0xc5, 0x02, /* 1 + 3 steps */
-		0xe3, PSB,  0xc5, 0x80, 0xc5, 0x82, /* behind a loss: E7 or not, 2 at most */
+		0xe3, PSB,  0xc5, 0x80, 0xc5, 0x82, /* after a loss: E7 or not, at most 2 */
 	};
 	json_t *doc;
 
@@ -509,7 +509,7 @@ START_TEST(formats)
 	r = vmpt("stat x.cpu0.rtit x.pt");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "x.pt: its first PSB is of Intel PT, but the files before it are of RTIT");
-	/* Without a PSB it is Intel PT's, unless told. */
+	/* Without a PSB it is Intel PT, unless --format is given. */
 	write_file("bare", plain + 9, 7);
 	ck_has(vmpt("stat --json bare")->out, "\"isa\": \"pt\"");
 	r = vmpt("dump --no-bytes --format=rtit --headless bare");

@@ -277,7 +277,7 @@ START_TEST(images_may_be_neighbours)
 }
 END_TEST
 
-/* The concealed stream as it is alone, but for 8 bytes behind its first PSB. */
+/* The concealed stream alone, except for 8 bytes after its first PSB. */
 START_TEST(a_perf_data_holds_the_stream)
 {
 	static const u8 pads[8];

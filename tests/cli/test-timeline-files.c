@@ -173,7 +173,7 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-/* Words of a line that is no JSON come back in the warning of it. */
+/* Text of a line that is not JSON is repeated in its warning. */
 START_TEST(hostile_lines)
 {
 	static const char text[] = "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"0x1000\"}\n"
@@ -222,7 +222,7 @@ START_TEST(names_that_look_the_same)
 }
 END_TEST
 
-/* Where it is cut it says so, else what the whole says. */
+/* A cut end says so; another one is as in the whole. */
 START_TEST(cut_by_a_window)
 {
 	json_t *doc = run_json(vmpt("timeline --json -q " RATES " " FILES));
@@ -472,7 +472,7 @@ START_TEST(where_outputs_go)
 }
 END_TEST
 
-/* Nothing to show is said in words. */
+/* Having nothing to show is reported in words. */
 START_TEST(nothing_is_there)
 {
 	static const u8 host[] = { 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,

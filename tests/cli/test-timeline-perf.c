@@ -192,7 +192,7 @@ START_TEST(rates_of_the_file_that_are_not_so)
 	ck_has(r->err, ": the given value contradicts the trace: 100/1 is used");
 	ck_has(r->out, "100/1 TSC ticks, found in the trace; an MTC every 8 (MTCFreq 3)");
 	ck_lacks(vmpt("clocks " RATES " perf.data")->err, "contradicts the trace");
-	/* Names need times: vms can be told as well. */
+	/* Names need times: vms takes the rates, too. */
 	ck_has(vmpt("vms perf.data")->err, "warning: the file's TSC ratio ");
 	r = vmpt("vms " RATES " perf.data");
 	ck_assert_int_eq(r->code, 0);
@@ -294,7 +294,7 @@ START_TEST(a_cpu_is_missing)
 	writer_free(&w);
 	write_perf("two.data", false, 1);
 	check_missing("two.data");
-	/* Without any event of it the header's list tells of CPU 1, and no more. */
+	/* Without any event of CPU 1 only the header's list has it. */
 	writer_free(&w);
 	writer_start(&w, false);
 	write_index();
@@ -315,7 +315,7 @@ START_TEST(a_cpu_is_missing)
 	writer_finish(&w);
 	write_file("four.data", w.buf, w.size);
 	ck_lacks(vmpt("timeline --summary " RATES " four.data")->err, "there is no trace");
-	/* CPU 1 is there, and only not looked at. */
+	/* CPU 1 is in the trace, but not selected. */
 	ck_lacks(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "but there is no trace");
 	ck_has(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "not in the trace");
 	ck_lacks(vmpt("timeline " RATES " perf.data")->err, "the trace: ");
@@ -355,7 +355,7 @@ START_TEST(recording_is_not_overwritten)
 }
 END_TEST
 
-/* What stands around a line of vmpt record's that cannot be read counts. */
+/* The lines around an unreadable line of vmpt record are used. */
 START_TEST(recording_with_a_bad_line)
 {
 	static const char whole[] =

@@ -365,7 +365,7 @@ START_TEST(totals_of_one)
 }
 END_TEST
 
-/* What tells vCPUs apart is not cut. */
+/* The part that distinguishes vCPUs is not cut. */
 START_TEST(long_names)
 {
 	static const char record[] = "{\"vm\":\"qemu-system-x86/4711\",\"vcpu\":%d,"

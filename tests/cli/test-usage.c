@@ -70,7 +70,7 @@ START_TEST(wrong_usage_is_2)
 }
 END_TEST
 
-/* Each kind of option, its limits and what lies behind them. */
+/* Each kind of option, its limits and values beyond them. */
 START_TEST(values_are_checked)
 {
 	static const struct {
@@ -201,7 +201,7 @@ START_TEST(a_broken_perf_data_is_1)
 }
 END_TEST
 
-/* No PSB at all: everything is lost, and is told to be. */
+/* No PSB at all: everything is lost, and reported as lost. */
 START_TEST(no_psb_is_3)
 {
 	struct test_rng rng = { 1 };
@@ -225,7 +225,7 @@ START_TEST(no_psb_is_3)
 }
 END_TEST
 
-/* A closed pipe is nobody's fault, a full disk is an error. */
+/* A closed pipe is not an error, a full disk is. */
 START_TEST(closed_pipe_and_full_disk)
 {
 	static const char *const line[] = {
