@@ -88,7 +88,7 @@ static int run_domain(char **args)
 	return CLI_FAILED;
 }
 
-/* What stands before a command: --help, --version, help. */
+/* Words before a command: --help, --version, help. */
 static int run_plain(const char *word, int argc, char **argv)
 {
 	struct cli none = { 0 };

@@ -5,13 +5,13 @@
 	words.py man TEMPLATE TABLES... > PAGE
 	words.py bash TEMPLATE TABLES... > COMPLETION
 
-TABLES are what "vmpt help --format=json" and "vmpt domain --format=json" print. In the template of a
-page a line
+TABLES are the output of "vmpt help --format=json" and "vmpt domain --format=json". In the template
+of a page a line
 
 	@OPTIONS COMMAND: TITLE; TITLE...@
 
-stands for the options that --help has under these titles. Behind it, "@--NAME" begins what the page
-says of an option besides, up to the next such line or section.
+stands for the options that --help has under these titles. After it, "@--NAME" begins additional text
+for an option, up to the next such line or section.
 """
 
 import json

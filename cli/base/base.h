@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What every command has: input, options, output, tables, JSON, text that is safe to show. */
+/* For every command: input, options, output, tables, JSON, text that is safe to show. */
 #ifndef VMPT_CLI_BASE_H
 #define VMPT_CLI_BASE_H
 

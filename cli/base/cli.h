@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the subcommands of vmpt share: options, opening traces, messages,
+ * Shared by the subcommands of vmpt: options, opening traces, messages,
  * tables, colour, progress, JSON and exit codes. A subcommand is one struct
  * cli_command with tables of its options.
  */
@@ -26,7 +26,7 @@ struct cli;
 
 enum cli_kind {
 	CLI_FLAG,   /* bool: true if given */
-	CLI_NUMBER, /* an integer from .min to .max; .max 0: as large as it gets */
+	CLI_NUMBER, /* an integer from .min to .max; .max 0: no limit */
 	CLI_STRING, /* const char *; a struct cli_strings takes several */
 	CLI_FILE,   /* likewise, the name of a file */
 	CLI_DIR,    /* likewise, of a folder; not empty */
@@ -44,29 +44,29 @@ struct cli_strings {
 };
 
 /*
- * An option of the command line. Parsing, --help, the man page and the completion of the shell
- * follow from it.
+ * An option of the command line. Parsing, --help, the man page and shell completion are derived
+ * from it.
  */
 struct cli_option {
 	const char *name; /* the long one, without dashes; NULL ends a table */
 	char letter;	  /* 0: none */
 	enum cli_kind kind;
 	const char *arg;     /* what --help calls its value; NULL: CLI_FLAG */
-	const char *help;    /* .words, .initial and that it may be repeated are added */
+	const char *help;    /* .words, .initial and "may be repeated" are added */
 	const char *initial; /* its value if it is not given; NULL: all 0 */
-	const char *words;   /* with ", " between; not of CLI_WORD: for the completion only */
+	const char *words;   /* separated by ", "; only for completion unless CLI_WORD */
 	const char *(*word)(unsigned int i); /* more of them, up to NULL */
 	u64 min, max;
 	size_t at, size; /* CLI_AT(): where the value goes */
-	size_t given;	 /* CLI_GIVEN(): where that it was given goes; 0: nowhere */
+	size_t given;	 /* CLI_GIVEN(): the bool to set; 0: none */
 	/*
-	 * Takes the value, or, of CLI_STRING to CLI_DIR, has a look at it before it is stored.
+	 * Stores the value or, for CLI_STRING to CLI_DIR, checks it before it is stored.
 	 * @to: by .at. 0, or -1 after a message.
 	 */
 	int (*take)(struct cli *cli, void *to, const char *arg);
 };
 
-/* A field of the struct that the values of a table go into. */
+/* A field of the struct that holds the values of a table. */
 #define CLI_AT(type, field) .at = offsetof(type, field), .size = sizeof(((type *)0)->field)
 /* A bool of it, not the first field. */
 #define CLI_GIVEN(type, field) .given = offsetof(type, field)
@@ -106,15 +106,15 @@ struct cli_cpu_range {
 	int first, last;
 };
 
-/* Why bytes are in no VM's or host's hands. */
+/* Why bytes have no owner. */
 enum cli_lost {
-	CLI_LOST,     /* they are no packets */
+	CLI_LOST,     /* not packets */
 	CLI_UNPROVEN, /* an OVF or TIP.PGD() before them, and nothing proved the owner */
-	CLI_TOO_MANY, /* split: their VMCS is one too many */
+	CLI_TOO_MANY, /* split: too many VMCSs */
 	CLI_LOSTS
 };
 
-/* What was lost on the way, for the summary and the exit code. */
+/* Losses, for the summary and the exit code. */
 struct cli_loss {
 	u64 count, bytes;
 	const struct vmpt_stream *stream; /* where the first one was */
@@ -126,7 +126,7 @@ struct cli_loss {
 struct cli_progress {
 	u64 total, shown_at; /* bytes */
 	u64 before;	     /* bytes of the streams that are done */
-	u64 ahead, behind;   /* offsets in the stream at work, of the first walk and the second */
+	u64 ahead, behind;   /* offsets in the current stream, of the first walk and the second */
 	unsigned int walks;  /* over the same bytes: 1 or 2 */
 	double after, every; /* seconds */
 	struct timespec start, shown;
@@ -137,7 +137,7 @@ enum cli_format { CLI_FORMAT_AUTO, CLI_FORMAT_PT, CLI_FORMAT_RTIT };
 
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 
-/* A file, whatever it is called. */
+/* Identity of a file, independent of its name. */
 struct cli_file_id {
 	dev_t dev;
 	ino_t ino;
@@ -161,21 +161,21 @@ struct cli {
 	char **path; /* without @CPU */
 	int files;
 
-	struct cli_file_id *input; /* of those files that could be asked */
+	struct cli_file_id *input; /* of the files that stat() could read */
 	size_t inputs;
 
 	struct vmpt_trace *trace;
-	const struct vmpt_stream **stream; /* those chosen */
+	const struct vmpt_stream **stream; /* the selected ones */
 	size_t streams;
 
 	bool stdout_tty;
 	bool paint_out, paint_err;
-	bool out_of_memory; /* on the way to a JSON document or a table */
+	bool out_of_memory; /* while building a JSON document or a table */
 	bool lost_events;   /* perf says that it lost some */
 	int write_errno;    /* why stdout cannot be written, 0: it can */
 	struct cli_loss loss[CLI_LOSTS];
 	struct cli_progress progress;
-	json_t *warnings; /* what cli_warn() was given, also under -q; NULL: nobody asks */
+	json_t *warnings; /* all of cli_warn(), also with -q; NULL: not wanted */
 };
 
 /* ---- run.c ---- */
@@ -198,8 +198,7 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 
 /* --help */
 int cli_help(const struct cli *cli);
-/* Print all that the tables of @count commands say, as JSON: the man pages and the completion are
- * made of it. */
+/* Print the tables of @count commands as JSON, the input for man pages and completion. */
 int cli_describe(const struct cli_command *const *cmd, size_t count);
 
 /* ---- input.c ---- */
@@ -207,11 +206,11 @@ int cli_describe(const struct cli_command *const *cmd, size_t count);
 /* Open the files, choose the streams. 0, or the exit code after a message. */
 int cli_open(struct cli *cli);
 void cli_close(struct cli *cli);
-/* Nothing may be written over the file @path, if it is there. 0, or an exit code. */
+/* Never overwrite the file @path, if it exists. 0, or an exit code. */
 int cli_note_input(struct cli *cli, const char *path);
-/* Whether the file of @st is one of the inputs, by whatever name. */
+/* Whether the file of @st is one of the inputs, under any name. */
 bool cli_is_input(const struct cli *cli, const struct stat *st);
-/* Whether the trace is RTIT's. */
+/* Whether the trace is RTIT. */
 bool cli_is_rtit(const struct cli *cli);
 /* "CPU 3", "thread 77"; "trace" if neither is known. */
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
@@ -234,7 +233,7 @@ enum cli_paint {
 };
 
 void cli_output_start(struct cli *cli);
-/* Flush and check stdout, tell of losses; the command's exit code. */
+/* Flush and check stdout, report losses; the command's exit code. */
 int cli_finish(struct cli *cli, int code);
 /* True once stdout cannot be written: a command stops its work then. */
 bool cli_output_failed(struct cli *cli);
@@ -243,10 +242,10 @@ const char *cli_paint(const struct cli *cli, enum cli_paint paint);
 
 void cli_error(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_warn(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A line of a file of JSON lines is left out: the first five tell why. @skipped counts them. */
+/* Warn that a line of a JSON Lines file is skipped; only the first five. @skipped counts them. */
 void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
 		   size_t *skipped);
-/* At the end of the file: how many more. */
+/* At the end of the file: warn how many more. */
 void cli_warn_lines(const struct cli *cli, const char *file, size_t skipped);
 /* Both return an exit code. */
 int cli_usage(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -255,10 +254,10 @@ int cli_no_memory(const struct cli *cli);
 /* Count a loss of @size bytes at @offset; @err: see struct cli_loss. */
 void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream, u64 offset,
 	      u64 size, int err);
-/* Count a slice that is a loss; false: it is none. */
+/* Count a slice if it is a loss; false: it is not. */
 bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream,
 		    const struct vmpt_slice *slice);
-/* Say in words what was lost there. */
+/* Describe the loss at @offset. */
 const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err, char *buf,
 			  size_t len);
 
@@ -266,8 +265,8 @@ const char *cli_loss_text(const struct vmpt_stream *stream, u64 offset, int err,
 const char *cli_number(u64 value, char buf[32]);
 
 /*
- * Have the library tell how far it is. @walks: 2 if it walks over each stream
- * twice, the one a bit behind the other. $VMPT_PROGRESS_AFTER is for tests.
+ * Show the library's progress. @walks: 2 if it walks over each stream twice, one
+ * walk trailing the other. $VMPT_PROGRESS_AFTER is for tests.
  */
 void cli_progress_start(struct cli *cli, unsigned int walks);
 /* Stream number @i is next. */
@@ -289,14 +288,14 @@ void cli_cell(struct cli_table *table, enum cli_paint paint, const char *fmt, ..
 	__attribute__((format(printf, 3, 4)));
 /* The same; @valid false prints "–". */
 void cli_cell_number(struct cli_table *table, bool valid, u64 value);
-/* Empty cells up to the end of the row. */
+/* Fill the row with empty cells. */
 void cli_row_end(struct cli_table *table);
-/* Print it, each line behind @indent, and free it. */
+/* Print it, with @indent before each line, and free it. */
 void cli_table_print(struct cli_table *table, const char *indent);
 
 /* ---- json.c ---- */
 
-/* obj[key] = value; takes @value, remembers a lack of memory in @cli. */
+/* obj[key] = value; takes ownership of @value, records a lack of memory in @cli. */
 void cli_json_set(struct cli *cli, json_t *obj, const char *key, json_t *value);
 void cli_json_add(struct cli *cli, json_t *array, json_t *value);
 void cli_json_number(struct cli *cli, json_t *obj, const char *key, u64 value);
@@ -311,8 +310,8 @@ json_t *cli_json_document(struct cli *cli);
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
 
 /*
- * Print a document with one array, an object a line, which need not fit into memory
- * as a whole: @doc's members (it is taken), then @key; its objects; the end.
+ * Print a document with one array, one object per line, without holding it in memory:
+ * @doc's members (ownership passes), then @key; its objects; the end.
  */
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out);
 void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out);
@@ -328,7 +327,7 @@ void cli_json_warnings(struct cli *cli, json_t *obj);
 
 /* "host", "3b56ee000", "vm?" (VMCS unknown), "unknown". */
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);
-/* A name out of a file as it may be shown (safe-text.h); a long one is cut. */
+/* A name from a file, safe to show (safe-text.h); a long one is cut. */
 void cli_safe_name(const char *name, char buf[CLI_WHO]);
 /* The word for owner->kind in JSON: "host", "vm", "vm_any", "unknown". */
 const char *cli_owner_kind(const struct vmpt_owner *owner);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the tables of options say of themselves: --help, and the JSON of which cli/words.py makes
- * man pages and the completion of the shell.
+ * Output of the option tables: --help, and the JSON that cli/words.py turns into man pages and
+ * shell completion.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void print_title(char *buf, size_t len, const struct cli_command *cmd,
 		snprintf(buf, len, "Options of vmpt %s", cmd->name);
 }
 
-/* The help of an option with what follows from its other fields: words come before a ';'. */
+/* An option's help, with its words (before a ';'), default and "may be repeated" added. */
 static void print_text(char *buf, size_t len, const struct cli_option *o)
 {
 	bool words = o->kind == CLI_WORD, many = o->size == sizeof(struct cli_strings);
@@ -39,7 +39,7 @@ static int columns(const char *s, size_t n)
 	return count;
 }
 
-/* One option; @text goes on in lines of its own. */
+/* One option; its text wraps. */
 static void help_option(const struct cli_option *o)
 {
 	char text[512];
@@ -86,11 +86,11 @@ int cli_help(const struct cli *cli)
 	}
 	if (!cmd->args)
 		printf("\n"
-		       "FILE is a perf.data, or the raw trace of one CPU, Intel PT's or RTIT's; \"-\" is\n"
-		       "the standard input. The CPU of a raw FILE is the number behind @, else that of a\n"
+		       "FILE is a perf.data, or the raw trace of one CPU, Intel PT or RTIT; \"-\" is\n"
+		       "the standard input. The CPU of a raw FILE is the number after @, else that in a\n"
 		       "name that ends in .cpuN, .cpuN.pt or .cpuN.rtit, or is cpuN.pt or cpuN.rtit; of\n"
-		       "several files the others get the free numbers from 0 on.\n"
-		       "If there is a file of the whole name, @ and all, it is that one.\n");
+		       "several files the others get the free numbers from 0.\n"
+		       "If a file of the whole name exists, including @, that file is read.\n");
 	printf("\n%s\nExamples:\n%s", codes, cmd->examples);
 	return CLI_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The files of the command line: which CPU each is of, opening them as one
- * trace, and choosing the streams that --cpu asks for.
+ * The files of the command line: find the CPU of each, open them as one
+ * trace, and select the streams of --cpu.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,8 +45,8 @@ static size_t stem(const char *path)
 }
 
 /*
- * The CPU that a name says by its end: "x.cpu3", "x.cpu3.pt", and the whole name "cpu3.pt"; all
- * with ".rtit" too.
+ * The CPU in the end of a name: "x.cpu3", "x.cpu3.pt", or the whole name "cpu3.pt"; also with
+ * ".rtit".
  */
 static int cpu_of_name(const char *path)
 {
@@ -65,10 +65,10 @@ static int cpu_of_name(const char *path)
 	return cpu;
 }
 
-/* File number @i: its path, and its CPU, -1: not said. */
+/* File number @i: its path, and its CPU, -1: not given. */
 static int parse_input(struct cli *cli, int i, int *cpu)
 {
-	/* A file may be called so itself. */
+	/* The name of a file may itself look like this. */
 	const char *arg = cli->file[i], *at = access(arg, F_OK) ? strrchr(arg, '@') : NULL;
 
 	cli->path[i] = strdup(arg);
@@ -98,7 +98,7 @@ static int number_inputs(struct cli *cli, int *cpu)
 	for (i = 0; i < cli->files; i++)
 		if (cpu[i] >= 0 && cpu_taken(cpu, i, cpu[i]))
 			return cli_usage(cli,
-					 "%s: another file is of CPU %d already; say whose it is "
+					 "%s: another file already has CPU %d; give the CPU "
 					 "with FILE@CPU",
 					 cli->file[i], cpu[i]);
 	for (i = 0; i < cli->files && cli->files > 1; i++) {
@@ -111,7 +111,7 @@ static int number_inputs(struct cli *cli, int *cpu)
 	return CLI_OK;
 }
 
-/* perf.data by its magic; pipes are not looked into. */
+/* perf.data by its magic; pipes are not examined. */
 static bool is_perf_file(const char *path)
 {
 	char magic[8];
@@ -130,14 +130,14 @@ static bool is_perf_file(const char *path)
 	return is;
 }
 
-/* What can be done about an error of opening. */
+/* What to do about an error on opening. */
 static const char *advice(int err)
 {
 	switch (err) {
 	case -VMPT_E_NO_PT:
 		return "record it with Intel PT: perf record -e intel_pt//k -a";
 	case -VMPT_E_UNSUPPORTED:
-		return "record it with another version of perf, or take the raw trace out of it";
+		return "record it with another version of perf, or extract the raw trace";
 	case -VMPT_E_FORMAT:
 		return "was it copied whole? perf report -D shows how far perf can read it";
 	default:
@@ -175,20 +175,20 @@ static int take_format(struct cli *cli, const char *path)
 			 path);
 }
 
-/* An option that means nothing for this trace is a mistake. */
+/* An option that does not apply to this trace is an error. */
 static int check_options(struct cli *cli)
 {
 	const char *path = cli->file[0];
 
 	if (!cli_is_rtit(cli) && cli->options.cycle_acc != VMPT_CYCLE_ACC_AUTO)
 		return cli_usage(cli,
-				 "--cycle-acc is for RTIT, and %s is taken for Intel PT; "
-				 "--format=rtit says that it is not",
+				 "--cycle-acc is for RTIT, but %s is taken for Intel PT; "
+				 "--format=rtit overrides that",
 				 path);
 	if (cli_is_rtit(cli) && cli->options.guest_only != VMPT_GUEST_ONLY_AUTO)
 		return cli_usage(cli,
-				 "--guest-only is for Intel PT, and %s is taken for RTIT; "
-				 "--format=pt says that it is not",
+				 "--guest-only is for Intel PT, but %s is taken for RTIT; "
+				 "--format=pt overrides that",
 				 path);
 	return CLI_OK;
 }
@@ -295,7 +295,7 @@ static int choose_streams(struct cli *cli)
 	for (i = 0; i < n; i++)
 		bytes += vmpt_trace_stream(cli->trace, i)->size;
 	if (!bytes) {
-		cli_error(cli, "%s: no trace bytes in it: nothing was recorded", cli->file[0]);
+		cli_error(cli, "%s: it has no trace bytes: nothing was recorded", cli->file[0]);
 		return CLI_FAILED;
 	}
 	cli->stream = calloc(n, sizeof(*cli->stream));

@@ -31,9 +31,9 @@ json_t *json_line_parse(struct json_line *line, const char *text, size_t n)
 	if (json_is_object(o))
 		return o;
 	if (o)
-		json_line_bad(line, "no JSON object");
+		json_line_bad(line, "not a JSON object");
 	else
-		json_line_bad(line, "no JSON: %s", error.text);
+		json_line_bad(line, "not JSON: %s", error.text);
 	json_decref(o);
 	return NULL;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* JSON through jansson: what several commands put into their documents. */
+/* JSON through jansson: members shared by the documents of several commands. */
 #include <errno.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ json_t *cli_json_document(struct cli *cli)
 
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 {
-	/* Names in it shall not steer a terminal; a reader gets them as they are. */
+	/* Names must not control a terminal; a reader gets them unchanged. */
 	size_t flags = JSON_ENSURE_ASCII | (line ? JSON_COMPACT : JSON_INDENT(2));
 	int ret;
 
@@ -82,7 +82,7 @@ int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 	errno = 0;
 	ret = json_dumpf(doc, out, flags);
 	json_decref(doc);
-	/* A failed write shows in ferror(); what is left is memory. */
+	/* A failed write shows in ferror(); any other failure is a lack of memory. */
 	if (ret && !ferror(out))
 		cli->out_of_memory = true;
 	if (!ret)

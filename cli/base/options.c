@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The command line, by the tables of options that a command lists: finds an option by getopt_long()
- * and stores its value as its kind says. --help is help.c.
+ * Parse the command line with getopt_long(), by the option tables that a command lists, and store
+ * each value according to its kind. --help is in help.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -34,7 +34,7 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 
 /* ---- options of many commands ---- */
 
-/* A CPU number at *@s, which is moved behind it; -1 if there is none. */
+/* A CPU number at *@s, which is moved past it; -1 if there is none. */
 static int parse_cpu(const char **s)
 {
 	char *end;
@@ -85,19 +85,19 @@ static int take_cpu(struct cli *cli, void *to, const char *arg)
 static const struct cli_option input_options[] = {
 	{ "cpu", 0, CLI_OTHER, "LIST", "only these CPUs, like 0,2-5", .take = take_cpu },
 	{ "guest-only", 0, CLI_WORD, "WHEN",
-	  "whether the trace holds guests only; auto asks the trace itself", "auto", WORDS_WHEN,
-	  CLI_AT(struct cli, options.guest_only) },
+	  "whether the trace holds guests only; auto: determined from the trace", "auto",
+	  WORDS_WHEN, CLI_AT(struct cli, options.guest_only) },
 	{ "format", 0, CLI_WORD, "WHAT",
-	  "what raw files hold; auto goes by the first PSB, and by pt without one", "auto",
-	  WORDS_ISA, CLI_AT(struct cli, format) },
+	  "format of raw files; auto: by the first PSB, pt if there is none", "auto", WORDS_ISA,
+	  CLI_AT(struct cli, format) },
 	{ "cycle-acc", 0, CLI_WORD, "WHEN",
-	  "RTIT: whether cycle counts follow packets; auto asks the trace itself", "auto",
+	  "RTIT: whether cycle counts follow packets; auto: determined from the trace", "auto",
 	  WORDS_WHEN, CLI_AT(struct cli, options.cycle_acc) },
 	{ "headless", 0, CLI_FLAG, NULL,
-	  "take the first byte as the start of a packet; else start at the first PSB",
+	  "treat the first byte as the start of a packet; default: start at the first PSB",
 	  CLI_AT(struct cli, options.headless) },
 	{ "threads", 'j', CLI_NUMBER, "N",
-	  "decode with N threads, 0 for one per processor; more than 12 are taken as 12", "1",
+	  "decode with N threads, 0: one per processor; at most 12 are used", "1",
 	  .max = THREADS_MAX, CLI_AT(struct cli, options.threads) },
 	{ 0 },
 };
@@ -177,7 +177,7 @@ static int take_number(struct cli *cli, const struct cli_option *o, void *to, co
 			cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", o->name, arg,
 				  (unsigned long long)o->min, (unsigned long long)o->max);
 		else
-			cli_usage(cli, "--%s: '%s' is not a number from %llu on", o->name, arg,
+			cli_usage(cli, "--%s: '%s' is not a number of at least %llu", o->name, arg,
 				  (unsigned long long)o->min);
 		return -1;
 	}
@@ -196,7 +196,7 @@ static int take_word(struct cli *cli, const struct cli_option *o, void *to, cons
 		if (len == n && !memcmp(word, arg, n))
 			break;
 		if (!word[len]) {
-			cli_usage(cli, "--%s: '%s' is none of %s", o->name, arg, o->words);
+			cli_usage(cli, "--%s: '%s' is not one of %s", o->name, arg, o->words);
 			return -1;
 		}
 	}
@@ -227,7 +227,7 @@ static int take_string(struct cli *cli, const struct cli_option *o, void *to, co
 	struct cli_strings *many = o->size == sizeof(*many) ? to : NULL;
 
 	if (o->kind == CLI_DIR && !*arg) {
-		cli_usage(cli, "--%s: no folder is named", o->name);
+		cli_usage(cli, "--%s: no folder given", o->name);
 		return -1;
 	}
 	if (o->take && o->take(cli, to, arg))
@@ -263,7 +263,7 @@ static int take(struct cli *cli, const struct cli_option *o, char *base, const c
 
 /* ---- the command line ---- */
 
-/* getopt's tables, made from ours. */
+/* Tables for getopt_long(). */
 struct parser {
 	const struct cli_option *option[OPTIONS_MAX];
 	char *base[OPTIONS_MAX]; /* of its values */
@@ -272,7 +272,7 @@ struct parser {
 	int count;
 };
 
-/* 0, or -1 after a message on a value that options have from the start. */
+/* Store the initial values. 0, or -1 after a message. */
 static int add_options(struct cli *cli, struct parser *p, const struct cli_group *group)
 {
 	const struct cli_option *o;

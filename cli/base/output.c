@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What vmpt says: messages and the progress line on stderr, colour, and the
- * care that all of stdout was written.
+ * Messages and the progress line on stderr, colour, and the check that all
+ * of stdout was written.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define OUT_BUFFER     (256u << 10)
 #define LINES_TOLD     5
 #define WARNINGS_KEPT  256
-#define PROGRESS_BYTES (1u << 20) /* the clock is not asked more often */
+#define PROGRESS_BYTES (1u << 20) /* the clock is not read more often */
 
 static const char *const escape[CLI_PAINTS] = {
 	[CLI_PLAIN] = "\033[0m", [CLI_BOLD] = "\033[1m",     [CLI_DIM] = "\033[2m",
@@ -57,7 +57,7 @@ bool cli_output_failed(struct cli *cli)
 
 /* ---- messages ---- */
 
-/* Names, and words of files that are wrong, stand in messages, too. */
+/* Messages contain names and words from files. */
 static void put_safely(const char *fmt, va_list args)
 {
 	char *text, one[CLI_SAFE_CHAR];
@@ -100,7 +100,7 @@ void cli_error(const struct cli *cli, const char *fmt, ...)
 	va_end(args);
 }
 
-/* A lack of memory is told by what comes behind it. */
+/* The caller reports a lack of memory. */
 static void keep_warning(const struct cli *cli, const char *fmt, va_list args)
 {
 	char text[512], safe[640];
@@ -138,13 +138,13 @@ void cli_warn_line(const struct cli *cli, const char *file, size_t number, const
 		   size_t *skipped)
 {
 	if (++*skipped <= LINES_TOLD)
-		cli_warn(cli, "%s: line %zu: %s; it is left out", file, number, why);
+		cli_warn(cli, "%s: line %zu: %s; skipped", file, number, why);
 }
 
 void cli_warn_lines(const struct cli *cli, const char *file, size_t skipped)
 {
 	if (skipped > LINES_TOLD)
-		cli_warn(cli, "%s: %zu more line%s left out", file, skipped - LINES_TOLD,
+		cli_warn(cli, "%s: %zu more line%s skipped", file, skipped - LINES_TOLD,
 			 skipped - LINES_TOLD == 1 ? " is" : "s are");
 }
 
@@ -211,7 +211,7 @@ bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream, const str
 	return true;
 }
 
-/* The cause, and those of the bytes that tell it. */
+/* The cause, and the bytes that show it. */
 static void print_rtit_error(int err, const u8 *b, u64 n, char *buf, size_t len)
 {
 	if (err == VMPT_E_IPBYTES)
@@ -244,7 +244,7 @@ static bool is_called_rtit(const char *path)
 	return len >= 5 && !strcmp(path + len - 5, ".rtit");
 }
 
-/* Where no PSB is in all of the stream: is it the other format's? */
+/* No PSB in the whole stream: is it the other format? */
 static const char *no_psb_advice(const struct cli *cli, const struct vmpt_stream *s)
 {
 	static const u8 pt[16] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
@@ -259,7 +259,7 @@ static const char *no_psb_advice(const struct cli *cli, const struct vmpt_stream
 	if (memmem(s->data, s->size, rtit, sizeof(rtit)))
 		return "there is a PSB of RTIT in it: try --format=rtit";
 	if (is_called_rtit(cli->file[0]))
-		return "it was taken for Intel PT; if it is RTIT's and only lacks PSBs, try "
+		return "it was taken for Intel PT; if it is RTIT and only lacks PSBs, try "
 		       "--format=rtit --headless";
 	return "is this an Intel PT trace? If it only lacks PSBs, try --headless";
 }
@@ -272,16 +272,16 @@ static const char *loss_advice(const struct cli *cli, const struct cli_loss *l)
 	switch (l->err) {
 	case VMPT_E_SYNC:
 		if (l->bytes < l->stream->size)
-			return "bytes before the first PSB cannot be told apart; to try, --headless";
+			return "bytes before the first PSB cannot be decoded reliably; to try, --headless";
 		return no_psb_advice(cli, l->stream);
 	case VMPT_E_GAP:
 		return "a larger buffer loses less: perf record -m ,64M";
 	case VMPT_E_TRUNCATED:
-		return "the trace ends inside a packet; all before it was read";
+		return "the trace ends inside a packet; everything before it was read";
 	}
 	if (l->offset + l->size >= l->stream->size)
-		return "nothing behind it could be decoded";
-	return "decoding went on at the next PSB";
+		return "nothing after it could be decoded";
+	return "decoding resumed at the next PSB";
 }
 
 /* What the first loss is, and what to do about it. */
@@ -291,11 +291,11 @@ static void tell_first(const struct cli *cli, enum cli_lost why, const struct cl
 
 	switch (why) {
 	case CLI_UNPROVEN:
-		fprintf(stderr, "an OVF or TIP.PGD() came, and nothing behind it proved the owner\n"
+		fprintf(stderr, "after an OVF or TIP.PGD() nothing proved the owner\n"
 				"  more PSBs prove more: perf record -e intel_pt/psb_period=0/k\n");
 		break;
 	case CLI_TOO_MANY:
-		fprintf(stderr, "a CPU has streams of %s owners at most\n",
+		fprintf(stderr, "a CPU has streams for at most %s owners\n",
 			cli_number(VMPT_EXTRACT_STREAMS_MAX, text));
 		break;
 	default:
@@ -358,7 +358,7 @@ int cli_finish(struct cli *cli, int code)
 		fflush(stdout);
 	}
 	if (cli_output_failed(cli)) {
-		/* Nobody reads any more: fine, there is nothing left to do. */
+		/* The reader has closed the pipe: not an error. */
 		if (cli->write_errno == EPIPE)
 			return code;
 		cli_error(cli, "cannot write the output: %s", strerror(cli->write_errno));
@@ -382,7 +382,7 @@ static u64 bytes_done(struct cli_progress *p, u64 offset)
 {
 	if (p->walks == 1)
 		return p->before + offset;
-	/* Of two walks the offsets alternate: it is the one behind that tells no news. */
+	/* The offsets of two walks alternate; the smaller one is the second walk's. */
 	if (offset > p->ahead)
 		p->ahead = offset;
 	else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Names and texts that guests, hosts and files choose, as they may be shown on a terminal or a
- * page: what would steer it, or turn the order of what stands beside it, is escaped.
+ * Make names and texts from guests, hosts and files safe for a terminal or a page: escape
+ * characters that control it or change the direction of the text next to them.
  */
 #include <stdio.h>
 #include <string.h>

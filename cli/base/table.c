@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Tables of text: columns as wide as their widest cell, two blanks between. */
+/* Text tables: columns as wide as their widest cell, separated by two blanks. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct cli_table {
 	size_t cells;
 };
 
-/* Columns on a terminal: UTF-8's bytes that do not continue another. */
+/* Columns on a terminal: UTF-8 bytes that are not continuation bytes. */
 static size_t width(const char *s)
 {
 	size_t n = 0;
@@ -101,7 +101,7 @@ static void print_cell(const struct cli_table *t, size_t i, const char *text, en
 		printf("%*s", pad, "");
 }
 
-/* Cells behind the last one that says something are not printed. */
+/* Trailing empty cells are not printed. */
 static size_t row_length(const struct cli_table *t, const struct cell *row)
 {
 	size_t n = t->columns;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt clocks: what time the trace tells. The rates, the packets of each CPU that tell time, and
- * of each VMCS how its TSC follows from the host's, over which stretch, by whom, how sure.
+ * vmpt clocks: the timing in a trace. The rates, the timing packets of each CPU, and for each VMCS
+ * how its TSC follows from the host's, over which period, by which source, how exactly.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/sideinfo/sideinfo.h"
 
-/* What is shown; own of the command. */
+/* What is shown; the command's struct. */
 struct clocks {
 	struct cli_clocks c;
 	u64 start;    /* host tick that seconds count from */
@@ -41,13 +41,13 @@ static double ratio_of(const struct vmpt_epoch *e)
 	return (double)e->map.multiplier / (double)VMPT_TSC_UNSCALED;
 }
 
-/* Whether .from and .to are places in the trace, not "from the start" and "still". */
+/* Whether .from and .to are positions in the trace, not "from the start" and "still". */
 static bool has_times(const struct vmpt_epoch *e)
 {
 	return e->to != ~0ULL;
 }
 
-/* A time at which the VMCS was who it was in this epoch. */
+/* A time at which the VMCS had the owner of this epoch. */
 static u64 middle_of(const struct vmpt_epoch *e)
 {
 	return has_times(e) && e->to > e->from ? e->from + (e->to - e->from) / 2 : e->from;
@@ -61,7 +61,7 @@ static void print_wrong_rates(const struct clocks *s)
 
 	if (!wrong)
 		return;
-	printf("told, and not so:");
+	printf("given, but contradicted by the trace:");
 	if (wrong->tsc_ratio)
 		printf(" %u/%u TSC ticks", wrong->given.tsc_num, wrong->given.tsc_den);
 	if (wrong->mtc_freq)
@@ -77,17 +77,17 @@ static void print_rates(const struct clocks *s)
 	if (base == VMPT_BASE_HOST)
 		printf("time line: the host's TSC\n");
 	else if (base == VMPT_BASE_GUEST)
-		printf("time line: the TSC of VMCS %llx, for no TSC is the host's\n",
+		printf("time line: the TSC of VMCS %llx, as no TSC is the host's\n",
 		       (unsigned long long)vmpt_clocks_base_vmcs(s->c.clocks));
 	else
-		printf("time line: none, for there is no TSC packet\n");
+		printf("time line: none, as there is no TSC packet\n");
 	if (r->tsc_num)
 		printf("crystal clock: %u/%u TSC ticks%s", r->tsc_num, r->tsc_den,
 		       r->found ? ", found in the trace" : "");
 	else
-		printf("crystal clock: not known; --tsc-ratio tells it");
+		printf("crystal clock: not known; give --tsc-ratio");
 	if (r->has_mtc_freq)
-		printf("; an MTC each %u (MTCFreq %u)", 1u << r->mtc_freq, r->mtc_freq);
+		printf("; an MTC every %u (MTCFreq %u)", 1u << r->mtc_freq, r->mtc_freq);
 	else
 		printf("; MTCFreq not known");
 	if (r->nominal)
@@ -408,7 +408,7 @@ static int run(struct cli *cli)
 	int code;
 
 	if (cli_is_rtit(cli))
-		return cli_usage(cli, "%s: RTIT has the hardware's TSC: there is nothing to find",
+		return cli_usage(cli, "%s: RTIT has the hardware's TSC: nothing to find",
 				 cli->file[0]);
 	code = cli_clocks_open(cli, &s->c);
 	if (!code) {
@@ -430,11 +430,11 @@ static int run(struct cli *cli)
 
 const struct cli_command cli_clocks = {
 	.name = "clocks",
-	.title = "what time the trace tells, and how VMs' TSCs follow from the host's",
-	.about = "Show which packets tell time, at which rates, and for each VMCS the offset and\n"
-		 "the multiplier that make its TSC of the host's: told by a side record or --vm,\n"
-		 "or found in the trace; from when to when, how sure, and by how many packets.\n"
-		 "What was told and is not so in the trace is a warning: the trace wins.",
+	.title = "show the timing in the trace, and how VMs' TSCs follow from the host's",
+	.about = "Show the timing packets, their rates, and for each VMCS the offset and the\n"
+		 "multiplier that derive its TSC from the host's: given by a side record or --vm,\n"
+		 "or found in the trace; from when to when, how exact, and by how many packets.\n"
+		 "Warn when a given value contradicts the trace: the trace wins.",
 	.examples = "  vmpt clocks perf.data\n"
 		    "  vmpt clocks --tsc-ratio=176/2 --mtc-freq=3 cpu0.pt cpu1.pt\n"
 		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The connection to libvirt: its own driver in this process with a folder of ours, or
- * any URI; the thread of its events; and its errors in words that say what to do.
+ * The connection to libvirt: its own driver in this process with our folder, or
+ * any URI; the thread of its events; and its errors, with what to do about them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,14 @@ static void be_silent(void *opaque, virErrorPtr err)
 	(void)err;
 }
 
-/* For libxml when libvirt calls it; what failed is in libvirt's error. */
+/* Silences libxml when libvirt calls it; libvirt's error has the cause. */
 static __attribute__((format(printf, 2, 3))) void be_silent_too(void *opaque, const char *fmt, ...)
 {
 	(void)opaque;
 	(void)fmt;
 }
 
-/* What libvirt's messages mean for the user. The first that fits. */
+/* Advice for libvirt's messages. The first match is used. */
 static const struct {
 	int code;	  /* 0: any */
 	const char *says; /* NULL: anything */
@@ -40,12 +40,12 @@ static const struct {
 } hints[] = {
 	{ 0, "driver.pid", "another vmpt uses that folder: wait for it, or give --root=DIR" },
 	{ 0, "Cannot check QEMU binary",
-	  "<emulator> has to name a QEMU; vmpt domain qemu prints one that fits the plugin" },
+	  "<emulator> must be a QEMU; vmpt domain qemu prints one that fits the plugin" },
 	{ 0, "Failed to read pidfile",
 	  "is <emulator> a QEMU? vmpt domain qemu prints one that fits the plugin" },
 	{ 0, "-no-acpi: invalid option",
-	  "this QEMU always has ACPI: say so with <features><acpi/></features>" },
-	{ 0, "cannot open shared object", "is the plugin's file built, and readable for QEMU?" },
+	  "this QEMU always has ACPI: its XML needs <features><acpi/></features>" },
+	{ 0, "cannot open shared object", "is the plugin built, and can QEMU read its file?" },
 	{ 0, "could not load PC BIOS", "is <loader> a file that QEMU can read?" },
 	{ 0, "already exists", "vmpt domain stop ends it" },
 	{ 0, "already active", "vmpt domain stop ends it" },
@@ -55,10 +55,10 @@ static const struct {
 	{ 0, "no connection driver available",
 	  "the embedded driver is in Debian's package libvirt-daemon-driver-qemu" },
 	{ 0, "must be less than 108 bytes", "a folder of libvirt's or QEMU's has too long a name" },
-	{ 0, "the cause is unknown", "libvirt cannot do without /sys: is it mounted here?" },
-	{ 0, "Permission denied", "the user that QEMU or libvirt runs as has to get at it" },
+	{ 0, "the cause is unknown", "libvirt needs /sys: is it mounted here?" },
+	{ 0, "Permission denied", "the user that QEMU or libvirt runs as needs access to it" },
 	{ VIR_ERR_NO_DOMAIN, NULL,
-	  "vmpt domain list shows those there are; a file's name ends in .xml" },
+	  "vmpt domain list shows all domains; a file's name ends in .xml" },
 	{ VIR_ERR_OPERATION_INVALID, "not running", "vmpt domain start starts it" },
 };
 
@@ -73,7 +73,7 @@ static bool is_noise(const char *line, size_t len)
 	return false;
 }
 
-/* What QEMU only warns of in @text is not why it failed: take it out. */
+/* Remove QEMU's warnings from @text: they are not why it failed. */
 static void drop_warnings(char *text)
 {
 	char *line = strstr(text, "monitor: "), *end;
@@ -92,7 +92,7 @@ static void drop_warnings(char *text)
 		text[len - 1] = '\0';
 }
 
-/* libvirt starts QEMU in another folder: a relative path that is fine here is not there. */
+/* libvirt starts QEMU in another folder: a relative path that works here fails there. */
 static bool advise_absolute(const struct cli *cli, const char *says)
 {
 	const struct domain_options *o = cli->own;
@@ -122,7 +122,7 @@ static bool advise_absolute(const struct cli *cli, const char *says)
 	return false;
 }
 
-/* What libvirt's error means, as a line of its own. */
+/* Advice for libvirt's error, as a line of its own. */
 static void advise(const struct cli *cli, const virError *err, const char *says)
 {
 	size_t i;
@@ -141,7 +141,7 @@ static void advise(const struct cli *cli, const virError *err, const char *says)
 
 int domain_error_of(const struct cli *cli, const virError *err, const char *who, const char *what)
 {
-	char *says = strdup(err && err->message ? err->message : "libvirt does not say why");
+	char *says = strdup(err && err->message ? err->message : "libvirt gives no reason");
 
 	if (!says)
 		return cli_no_memory(cli);
@@ -169,7 +169,7 @@ json_t *domain_document(struct cli *cli, const struct domain_link *link)
 
 /* ---- the embedded driver's folder ---- */
 
-/* Make @path and what is above it. */
+/* Create @path and its parents. */
 static int make_folders(const struct cli *cli, char *path)
 {
 	char *p;
@@ -191,7 +191,7 @@ static int make_folders(const struct cli *cli, char *path)
 	}
 }
 
-/* No daemon for logs, no file changes hands, nothing that needs rights or is not everywhere. */
+/* No log daemon, no change of file owners, nothing that needs privileges or may be missing. */
 static int write_conf(const struct cli *cli, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -200,13 +200,14 @@ static int write_conf(const struct cli *cli, const char *path)
 	if (fd < 0 && errno == EEXIST)
 		return CLI_OK; /* perhaps edited */
 	if (conf) {
-		fprintf(conf, "# Written by vmpt domain if it is not there; edit it as you like.\n"
-			      "stdio_handler = \"file\"\n"
-			      "security_driver = \"none\"\n"
-			      "dynamic_ownership = 0\n"
-			      "remember_owner = 0\n"
-			      "namespaces = []\n"
-			      "cgroup_controllers = []\n");
+		fprintf(conf,
+			"# Written by vmpt domain if it does not exist; edit it as you like.\n"
+			"stdio_handler = \"file\"\n"
+			"security_driver = \"none\"\n"
+			"dynamic_ownership = 0\n"
+			"remember_owner = 0\n"
+			"namespaces = []\n"
+			"cgroup_controllers = []\n");
 		if (!geteuid())
 			fprintf(conf, "user = \"root\"\ngroup = \"root\"\n");
 		if (!ferror(conf) && !fclose(conf))
@@ -234,7 +235,7 @@ static char *root_folder(const struct cli *cli, const char *given)
 	} else if (home && home[0] == '/') {
 		n = asprintf(&path, "%s/.local/state/vmpt/libvirt", home);
 	} else {
-		cli_error(cli, "$HOME is not set: say with --root where libvirt's files may be");
+		cli_error(cli, "$HOME is not set: give a folder for libvirt's files with --root");
 		return NULL;
 	}
 	if (n < 0) {
@@ -278,8 +279,8 @@ static int prepare_root(const struct cli *cli, struct domain_link *link, const c
 
 /*
  * libvirt's warnings go to a file instead of the terminal, or nowhere if the file's name has
- * what separates words in that variable. A process that libvirt forks forgets all this but
- * the priority, LIBVIRT_DEBUG, and speaks to the terminal: there we want errors only.
+ * a separator of that variable. A process that libvirt forks keeps only the priority,
+ * LIBVIRT_DEBUG, and writes to the terminal: there we want errors only.
  */
 static int send_log_to_file(const struct cli *cli, const struct domain_link *link)
 {
@@ -338,8 +339,8 @@ static int start_events(const struct cli *cli, struct domain_link *link)
 }
 
 /*
- * Asked for a driver that it does not have, libvirt turns to a daemon, and says of that one
- * that it does not answer. These are libvirt 9's.
+ * If libvirt lacks a driver, it tries a daemon, and reports that the daemon does not answer.
+ * These are the drivers of libvirt 9.
  */
 static bool is_driver(const char *uri)
 {
@@ -360,7 +361,7 @@ static int cannot_connect(const struct cli *cli, const struct domain_link *link,
 {
 	if (link->embedded)
 		return domain_error(cli, link->root, "cannot connect");
-	/* Without a colon it may be an alias of libvirt's. */
+	/* Without a colon it may be a libvirt alias. */
 	if (!strchr(uri, ':') || is_driver(uri))
 		return domain_error(cli, uri, "cannot connect");
 	cli_error(cli, "%s: cannot connect: libvirt has no driver '%.*s'", uri,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt domain console: stdin and stdout on a domain's serial console, through a
- * stream of libvirt that lives on the thread of its events. ^] leaves.
+ * libvirt stream handled on the thread of its events. ^] leaves.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void write_all(const char *s, size_t n)
 		ssize_t done = write(STDOUT_FILENO, s, n);
 
 		if (done < 0 && errno != EINTR)
-			return; /* whoever read it went away; the guest goes on */
+			return; /* the reader is gone; the guest keeps running */
 		if (done > 0) {
 			s += done;
 			n -= (size_t)done;
@@ -52,7 +52,7 @@ static void write_all(const char *s, size_t n)
 	}
 }
 
-/* Ask for what can happen: room for what waits, typing while there is room for it here. */
+/* Set the events to wait for: writable if input is pending, stdin while there is room. */
 static void expect(struct domain_console *c)
 {
 	int events = VIR_STREAM_EVENT_READABLE | VIR_STREAM_EVENT_HANGUP | VIR_STREAM_EVENT_ERROR;
@@ -64,7 +64,7 @@ static void expect(struct domain_console *c)
 		virEventUpdateHandle(c->input, c->waiting < TYPED ? VIR_EVENT_HANDLE_READABLE : 0);
 }
 
-/* What the guest prints; false: it prints no more. */
+/* The guest's output; false: it has ended. */
 static bool take_output(virStreamPtr stream)
 {
 	char buf[GOES_OUT];
@@ -175,8 +175,8 @@ void domain_console_close(struct domain_console *c)
 		virEventRemoveHandle(c->input);
 	virStreamEventRemoveCallback(c->stream);
 	/*
-	 * Embedded, libvirt 9 waits for ever if a stream is closed while its domain, which has
-	 * ended, is taken down on another thread. There the end of the process closes it.
+	 * Embedded, libvirt 9 hangs if a stream is closed while its ended domain is cleaned up
+	 * on another thread. There the exit of the process closes it.
 	 */
 	if (!c->embedded)
 		virStreamAbort(c->stream);
@@ -197,7 +197,7 @@ static int console(struct cli *cli, struct domain_link *link)
 	if (!ptr)
 		return domain_error(cli, cli->file[0], "not found");
 	if (virDomainIsActive(ptr) == 0) {
-		cli_error(cli, "%s: does not run", cli->file[0]);
+		cli_error(cli, "%s: not running", cli->file[0]);
 		fprintf(stderr, "  vmpt domain start --console starts it with its console\n");
 		code = CLI_FAILED;
 	}

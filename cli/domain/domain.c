@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt domain: its actions, their options, and the program, which is one of its own: libvirt's
- * libraries are many, and the other commands need none of them. vmpt executes it.
+ * vmpt domain: its actions, their options, and the program. It is a separate one, executed by vmpt,
+ * because libvirt has many libraries that the other commands do not need.
  */
 #include <locale.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ static int take_connect(struct cli *cli, void *to, const char *arg)
 	(void)to;
 	if (*arg)
 		return 0;
-	cli_usage(cli, "--connect: no URI is named, like qemu:///system;"
+	cli_usage(cli, "--connect: no URI given, like qemu:///system;"
 		       " leave it out for the embedded driver");
 	return -1;
 }
@@ -49,15 +49,15 @@ static int take_cpus(struct cli *cli, void *to, const char *arg)
 	return domain_parse_cpus(cli, arg, cpu, &n);
 }
 
-#define OPTION_SET                                                                                  \
-	{                                                                                           \
-		"set", 0, CLI_STRING, "NAME=VALUE",                                                 \
-			"put VALUE in place of @NAME@ in files; DOMAIN:NAME=VALUE for one of them", \
-			CLI_AT(struct domain_options, set), .take = take_set                        \
+#define OPTION_SET                                                                             \
+	{                                                                                      \
+		"set", 0, CLI_STRING, "NAME=VALUE",                                            \
+			"replace @NAME@ in files by VALUE; DOMAIN:NAME=VALUE for one of them", \
+			CLI_AT(struct domain_options, set), .take = take_set                   \
 	}
 
 static const struct cli_option connecting_options[] = {
-	{ "connect", 0, CLI_STRING, "URI", "a libvirt, as qemu:///system [embedded]",
+	{ "connect", 0, CLI_STRING, "URI", "a libvirt, like qemu:///system [embedded]",
 	  CLI_AT(struct domain_options, connect), .take = take_connect },
 	{ "root", 0, CLI_DIR, "DIR", "embedded: libvirt's folder [~/.local/state/vmpt/libvirt]",
 	  CLI_AT(struct domain_options, root) },
@@ -74,7 +74,7 @@ static const struct cli_option start_options[] = {
 static const struct cli_option stop_options[] = {
 	{ "force", 'f', CLI_FLAG, NULL, "do not ask the guest",
 	  CLI_AT(struct domain_options, force) },
-	{ "seconds", 0, CLI_NUMBER, "N", "give the guest so long to shut down", "10", .min = 1,
+	{ "seconds", 0, CLI_NUMBER, "N", "give the guest this long to shut down", "10", .min = 1,
 	  .max = SECONDS_MAX, CLI_AT(struct domain_options, seconds) },
 	{ 0 },
 };
@@ -86,17 +86,17 @@ static const struct cli_option trace_options[] = {
 	{ "force", 'f', CLI_FLAG, NULL, "remove an earlier trace from it",
 	  CLI_AT(struct domain_options, force) },
 	{ "cpus", 0, CLI_OTHER, "LIST",
-	  "host CPUs that run the vCPUs, as 0,2-5; dealt in turn [0 to the largest VM's]",
+	  "host CPUs that run the vCPUs, like 0,2-5; assigned round-robin [0 to the largest VM's]",
 	  CLI_AT(struct domain_options, cpus), .take = take_cpus },
 	{ "plugin", 0, CLI_FILE, "FILE", "the plugin [the XML's, else vmpt's own]",
 	  CLI_AT(struct domain_options, plugin) },
-	{ "isa", 0, CLI_WORD, "WHAT", "what traces; rtit: of the Atoms of 2013 to 2015",
+	{ "isa", 0, CLI_WORD, "WHAT", "kind of trace; rtit: of the Atoms of 2013 to 2015",
 	  .words = "pt, rtit", CLI_AT(struct domain_options, isa) },
-	{ "host", 0, CLI_WORD, "WHAT", "trace of the host between", .words = "none, synthetic",
-	  CLI_AT(struct domain_options, host) },
+	{ "host", 0, CLI_WORD, "WHAT", "the host's trace between guests",
+	  .words = "none, synthetic", CLI_AT(struct domain_options, host) },
 	{ "perf-data", 0, CLI_FLAG, NULL, "write a perf.data instead of cpuN.pt",
 	  CLI_AT(struct domain_options, perf_data) },
-	{ "seconds", 0, CLI_NUMBER, "N", "stop the domains after so long", .min = 1,
+	{ "seconds", 0, CLI_NUMBER, "N", "stop the domains after this time", .min = 1,
 	  .max = SECONDS_MAX, CLI_AT(struct domain_options, seconds) },
 	{ 0 },
 };
@@ -116,8 +116,8 @@ static const struct cli_command list = {
 	.name = "domain list",
 	.title = "show the domains of a libvirt",
 	.about =
-		"Show all domains: name, id, state, vCPUs, memory and emulator. A dash stands for\n"
-		"what a domain that does not run lacks.",
+		"Show all domains: name, id, state, vCPUs, memory and emulator. A dash means that\n"
+		"a domain that is not running has no such value.",
 	.examples = "  vmpt domain list --connect=qemu:///system\n"
 		    "  vmpt domain list --connect=qemu:///session --json | jq '.domains[].name'\n",
 	.args = "",
@@ -130,8 +130,8 @@ static const struct cli_command start = {
 	.name = "domain start",
 	.title = "start domains, from XML files or by name",
 	.about = "Start domains: those of FILE.xml, where @NAME@ is replaced as --set says, or\n"
-		 "those that libvirt knows by NAME. Embedded, the command stays until they\n"
-		 "ended, and Ctrl-C stops them; else they are libvirt's, and it returns.",
+		 "those that libvirt knows by NAME. Embedded, the command runs until they have\n"
+		 "ended, and Ctrl-C stops them; else they belong to libvirt, and it returns.",
 	.examples = "  vmpt domain start --console --set MEMORY=512 web.xml\n"
 		    "  vmpt domain start --connect=qemu:///system web\n",
 	.args = "{" DOMAINS "}...",
@@ -143,8 +143,8 @@ static const struct cli_command start = {
 
 static const struct cli_command stop = {
 	.name = "domain stop",
-	.title = "shut domains down, or off",
-	.about = "Ask the guests to shut down by ACPI, and stop those that do not in time.",
+	.title = "shut domains down, or stop them",
+	.about = "Ask the guests to shut down by ACPI, and stop those that do not do so in time.",
 	.examples = "  vmpt domain stop --connect=qemu:///system web db\n"
 		    "  vmpt domain stop --connect=qemu:///system --force web\n",
 	.args = "NAME...",
@@ -156,8 +156,8 @@ static const struct cli_command stop = {
 
 static const struct cli_command console = {
 	.name = "domain console",
-	.title = "be on a domain's serial console",
-	.about = "Connect stdin and stdout to the serial console of a domain that runs. ^] leaves.",
+	.title = "connect to a domain's serial console",
+	.about = "Connect stdin and stdout to the serial console of a running domain. ^] leaves.",
 	.examples = "  vmpt domain console --connect=qemu:///system web\n",
 	.args = "NAME",
 	.lacking = "no domain given",
@@ -170,8 +170,8 @@ static const struct cli_command tracing = {
 	.name = "domain trace",
 	.title = "run domains and trace them from outside",
 	.about = "Start domains with the plugin that traces them, as the host they share would,\n"
-		 "and wait until all ended, or for --seconds or Ctrl-C. The folder then holds\n"
-		 "the trace of each host CPU, cpuN.pt, and who had which VMCS, vms.jsonl.",
+		 "and wait until all have ended, or for --seconds or Ctrl-C. The folder then has\n"
+		 "the trace of each host CPU, cpuN.pt, and the owner of each VMCS, vms.jsonl.",
 	.examples = "  vmpt domain trace -o out a.xml b.xml\n"
 		    "  vmpt domain trace a=linux.xml b=linux.xml --set b:CMDLINE='run=work'\n"
 		    "  vmpt vms vmpt-trace/cpu*.pt     who ran, and how much\n",
@@ -185,9 +185,9 @@ static const struct cli_command tracing = {
 static const struct cli_command qemu = {
 	.name = "domain qemu",
 	.title = "find or fetch a QEMU that fits the plugin",
-	.about = "Print the path of a QEMU that takes the plugin: the installed one, or one that\n"
-		 "was fetched, or is fetched now from newer suites of apt's mirror, into\n"
-		 "~/.cache/vmpt. It is what @QEMU@ stands for in an XML file without --set.",
+	.about = "Print the path of a QEMU that can load the plugin: the installed one, or one\n"
+		 "fetched earlier, or fetched now from newer suites of apt's mirror, into\n"
+		 "~/.cache/vmpt. It is the default of @QEMU@ in an XML file.",
 	.examples = "  vmpt domain qemu\n"
 		    "  vmpt domain start --set QEMU=$(vmpt domain qemu) web.xml\n",
 	.args = "",
@@ -223,7 +223,7 @@ static void help(void)
 	printf("Usage: vmpt domain ACTION [OPTION]...\n"
 	       "\n"
 	       "Start, stop, show and trace VMs, which libvirt calls domains. Without --connect\n"
-	       "libvirt's driver runs inside the command, and so does each VM no longer than it.\n"
+	       "libvirt's driver runs inside the command, and no VM runs longer than it.\n"
 	       "\n"
 	       "Actions:\n");
 	for (i = 0; i < VMPT_ARRAY_SIZE(action); i++)

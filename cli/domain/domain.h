@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the actions of vmpt domain share: their options, the connection to
+ * Shared by the actions of vmpt domain: their options, the connection to
  * libvirt, the XML of a domain, and domains that one command starts and waits for.
  */
 #ifndef VMPT_CLI_DOMAIN_H
@@ -13,7 +13,7 @@
 
 #include "cli/base/base.h"
 
-/* The options of all actions; each table has those that its action takes. */
+/* The options of all actions; each table has those of its action. */
 struct domain_options {
 	const char *connect; /* NULL: embedded */
 	const char *root;    /* embedded: NULL: the user's state folder */
@@ -26,7 +26,7 @@ struct domain_options {
 	const char *output, *plugin, *cpus, *host, *isa;
 };
 
-/* ---- domain-connect.c ---- */
+/* ---- connect.c ---- */
 
 struct domain_link {
 	virConnectPtr conn;
@@ -38,33 +38,33 @@ struct domain_link {
 };
 
 /*
- * Connect as the options say, with libvirt's events handled in a thread of their own.
- * Embedded, this forks: the caller goes on in the child (domain-guard.c).
+ * Connect as the options say, with libvirt's events handled in their own thread.
+ * Embedded, this forks: the caller continues in the child (guard.c).
  * 0, or an exit code after a message.
  */
 int domain_connect(struct cli *cli, struct domain_link *link);
 void domain_disconnect(struct domain_link *link);
-/* Print what libvirt's last error of this thread says about @who, and what to do. CLI_FAILED. */
+/* Print libvirt's last error of this thread about @who, and what to do. CLI_FAILED. */
 int domain_error(const struct cli *cli, const char *who, const char *what);
-/* The same of an error that was saved. */
+/* The same for a saved error. */
 int domain_error_of(const struct cli *cli, const virError *err, const char *who, const char *what);
-/* A document that tells the command and the connection. */
+/* A document with the command and the connection. */
 json_t *domain_document(struct cli *cli, const struct domain_link *link);
 
-/* ---- domain-guard.c ---- */
+/* ---- guard.c ---- */
 
 /*
- * Go on in a child, whose orphans (a QEMU that libvirt started) this process reaps as soon as
- * they end, and ends when the child is gone. Returns in the child only: 0, or an exit code
+ * Continue in a child. This process reaps its orphans (a QEMU that libvirt started) as soon as
+ * they end, and stops them when the child is gone. Returns 0 only in the child, or an exit code
  * after a message in this process.
  */
 int domain_guard(const struct cli *cli);
 
-/* ---- domain-xml.c ---- */
+/* ---- xml.c ---- */
 
 /* A domain's XML from file @path. NULL after a message. */
 xmlDoc *domain_xml_read(const struct cli *cli, const char *path);
-/* The same from text that libvirt gave. */
+/* The same from libvirt's text. */
 xmlDoc *domain_xml_parse(const struct cli *cli, const char *who, const char *text);
 /* As text, which the caller frees. NULL after a message. */
 char *domain_xml_text(const struct cli *cli, xmlDoc *doc);
@@ -73,14 +73,14 @@ char *domain_xml_text(const struct cli *cli, xmlDoc *doc);
  * and @name for @NAME@ itself. 0, or an exit code after a message that names what is not set.
  */
 int domain_xml_fill(const struct cli *cli, xmlDoc *doc, const char *path, const char *name);
-/* Of all files that were filled: each --set was for one? 0, or an exit code after a message. */
+/* After all files: check that each --set was used. 0, or an exit code after a message. */
 int domain_xml_unused(const struct cli *cli);
 /* The text of the element at @path below <domain>, "devices/emulator"; the caller frees it. */
 char *domain_xml_value(xmlDoc *doc, const char *path);
 
-/* ---- domain-plugin.c ---- */
+/* ---- plugin.c ---- */
 
-/* What a plugin is told: options NAME=VALUE, not quoted. */
+/* The plugin's options NAME=VALUE, not quoted. */
 struct domain_plugin {
 	const char *file; /* NULL: that of the XML, else ours */
 	const char *option[8];
@@ -94,15 +94,15 @@ struct domain_plugin {
 int domain_xml_plugin(const struct cli *cli, xmlDoc *doc, const char *who,
 		      const struct domain_plugin *plugin);
 
-/* ---- domain-qemu.c ---- */
+/* ---- qemu.c ---- */
 
 /*
- * The path of a QEMU that fits the plugin, installed or fetched before; valid to the end of the
- * program. NULL, mostly without a message: there is none.
+ * The path of a QEMU that fits the plugin, installed or fetched earlier; valid to the end of the
+ * program. NULL, usually without a message: there is none.
  */
 const char *domain_qemu_path(const struct cli *cli);
 
-/* ---- domain-run.c ---- */
+/* ---- run.c ---- */
 
 struct domain {
 	char *name;
@@ -119,12 +119,12 @@ struct domain_run {
 	struct domain_link *link;
 	struct domain *domain;
 	size_t domains;
-	bool edited;			/* the XML of stored ones too: it is what is started */
+	bool edited;			/* start from the XML, also of stored ones */
 	struct domain_console *console; /* leaving it ends the wait; or NULL */
 	int callback;			/* libvirt's number of ours */
 	bool lost;			/* the connection */
 	void (*tick)(struct domain_run *run,
-		     double seconds); /* twice a second of the wait; or NULL */
+		     double seconds); /* called twice per second of the wait; or NULL */
 	void *tick_arg;
 	pthread_mutex_t lock; /* of what libvirt's thread writes: ended, how, lost */
 };
@@ -136,7 +136,7 @@ struct domain_run {
 int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link *link);
 /* Create all. @flags: of virDomainCreateXML(), VIR_DOMAIN_START_PAUSED for one. */
 int domain_run_create(struct domain_run *run, unsigned int flags);
-/* The flags for paused domains that end when the connection does, whatever happens to us. */
+/* The flags for paused domains that always end with the connection. */
 unsigned int domain_run_mortal(const struct domain_run *run);
 /* Let all run that were created paused. */
 int domain_run_resume(struct domain_run *run);
@@ -149,10 +149,10 @@ int domain_run_stop(struct domain_run *run);
 void domain_run_free(struct domain_run *run);
 /* How it ended, for people. */
 const char *domain_end_text(const struct domain *domain);
-/* Tell of each end that is an error. 0, or CLI_FAILED. */
+/* Report each end that is an error. 0, or CLI_FAILED. */
 int domain_run_ends(const struct domain_run *run);
 
-/* ---- domain-log.c ---- */
+/* ---- log.c ---- */
 
 /* Before @d is created. */
 void domain_log_start(const struct domain_link *link, struct domain *d);
@@ -162,22 +162,22 @@ void domain_log_tell(const struct domain_link *link, const struct domain *d);
 bool domain_log_losses(const struct cli *cli, const struct domain_link *link,
 		       const struct domain *d);
 
-/* ---- domain-wait.c ---- */
+/* ---- wait.c ---- */
 
 /*
- * From now on SIGINT, SIGTERM and SIGHUP set a flag and wake domain_wait(), and one more of them
- * later than a second ends the process. Called before domain_connect(), so that none goes unheard
- * while libvirt gets ready. 0, or an exit code after a message.
+ * From now on SIGINT, SIGTERM and SIGHUP set a flag and wake domain_wait(); another one more than a
+ * second later ends the process. Called before domain_connect(), so that none is missed
+ * while libvirt starts. 0, or an exit code after a message.
  */
 int domain_catch_signals(const struct cli *cli);
 /* The signal that came, or 0. */
 int domain_signal(void);
-/* Sleep until domain_wake() or a signal, @ms at most, < 0: for ever. */
+/* Sleep until domain_wake() or a signal, at most @ms, < 0: forever. */
 void domain_wait(int ms);
 /* From any thread. */
 void domain_wake(void);
 
-/* ---- domain-console.c ---- */
+/* ---- console.c ---- */
 
 struct domain_console;
 

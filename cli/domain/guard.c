@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The process above an embedded libvirt. A QEMU that libvirt starts becomes an orphan at
- * once, and libvirt waits up to a minute for it to vanish: whoever inherits it has to reap
- * it soon, and not every PID 1 does. And should the command die, nothing it started stays.
+ * The parent process of an embedded libvirt. A QEMU that libvirt starts becomes an orphan at
+ * once, and libvirt waits up to a minute for it to vanish: its new parent must reap it soon,
+ * and not every PID 1 does. If the command dies, everything it started is stopped.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 static volatile sig_atomic_t child;
 
-/* What the terminal sends goes to the child too: pass on what was sent to us alone. */
+/* The terminal signals the child too: pass on only what was sent to this process. */
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -114,7 +114,7 @@ int domain_guard(const struct cli *cli)
 	fflush(NULL);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1))
 		cli_warn(cli, "stopping a domain may take long: %s", strerror(errno));
-	/* One that comes meanwhile is to be had by a child that has its own handlers again. */
+	/* A signal that comes meanwhile must reach a child with its own handlers restored. */
 	sigemptyset(&block);
 	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++) {
 		sigaddset(&block, forwarded[i]);
@@ -134,7 +134,7 @@ int domain_guard(const struct cli *cli)
 	for (i = 0; i < VMPT_ARRAY_SIZE(forwarded); i++)
 		sigaction(forwarded[i], &old[i], NULL);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	/* Should the guard be killed, end as by SIGTERM: domains are stopped. */
+	/* If the guard is killed, end as by SIGTERM: domains are stopped. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != guard)
 		raise(SIGTERM);

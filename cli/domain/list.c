@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt domain list: the domains of a libvirt, and what they run with. */
+/* vmpt domain list: the domains of a libvirt, and their resources. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 struct row {
 	virDomainPtr ptr;
 	virDomainInfo info;
-	int id; /* -1: does not run */
+	int id; /* -1: not running */
 	char *emulator;
 };
 
@@ -141,7 +141,7 @@ int domain_list(struct cli *cli)
 	int code;
 
 	if (cli->files)
-		return cli_usage(cli, "no argument is taken, but '%s' is given", cli->file[0]);
+		return cli_usage(cli, "unexpected argument '%s'", cli->file[0]);
 	code = domain_connect(cli, &link);
 	if (!code)
 		code = list(cli, &link);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What QEMU, and the plugin in it, said: libvirt appends it to a file per domain.
- * Read is what came since this command started the domain.
+ * Messages of QEMU and its plugin: libvirt appends them to a file per domain.
+ * Only what was added since this command started the domain is read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "cli/domain/domain.h"
 
-/* Where libvirt's drivers that we know keep it; NULL: no memory. */
+/* Its path with the known libvirt drivers; NULL: no memory. */
 static char *log_path(const struct domain_link *link, const char *name)
 {
 	char *path = NULL;
@@ -48,7 +48,7 @@ bool domain_log_losses(const struct cli *cli, const struct domain_link *link,
 	bool lost = false;
 	size_t room = 0;
 
-	/* One that we may not read, or of a driver that we do not know, tells nothing. */
+	/* Ignore one that is unreadable, or of an unknown driver. */
 	if (log && !fseeko(log, d->log_from, SEEK_SET))
 		while (getline(&line, &room, log) > 0) {
 			if (strncmp(line, "vmpt: ", 6) || !strstr(line, "; lost "))

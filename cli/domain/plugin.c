@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Loading the plugin into a domain: the -plugin of the <qemu:commandline> that
- * libvirt hands on to QEMU, put there or changed.
+ * Load the plugin into a domain: add or change the -plugin of the
+ * <qemu:commandline> that libvirt passes to QEMU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_element(const xmlNode *node, const char *name)
 	       node->ns && !strcmp((const char *)node->ns->href, QEMU_NS);
 }
 
-/* <qemu:commandline>, made if it is not there. */
+/* <qemu:commandline>, added if missing. */
 static xmlNode *command_line(xmlDoc *doc)
 {
 	xmlNode *root = xmlDocGetRootElement(doc), *at;
@@ -33,7 +33,7 @@ static xmlNode *command_line(xmlDoc *doc)
 	return ns ? xmlNewChild(root, ns, BAD_CAST "commandline", NULL) : NULL;
 }
 
-/* The length of an option's part up to the next comma; two commas are one of its own. */
+/* The length of an option's part up to the next comma; two commas are an escaped one. */
 static size_t part(const char *s)
 {
 	size_t i;
@@ -48,7 +48,7 @@ static size_t part(const char *s)
 	return i;
 }
 
-/* Whether what -plugin is given, @value, names our plugin; its file, as it is quoted there. */
+/* Whether -plugin's value @value names our plugin; its file, still quoted. */
 static bool is_ours(const char *value, const char **file, size_t *len)
 {
 	const size_t name = strlen(PLUGIN_NAME);
@@ -59,7 +59,7 @@ static bool is_ours(const char *value, const char **file, size_t *len)
 	       (*len == name || (*file)[*len - name - 1] == '/');
 }
 
-/* The argument behind a -plugin that is ours. */
+/* The argument after our -plugin. */
 static xmlNode *find_plugin(xmlNode *line)
 {
 	bool behind = false;
@@ -103,7 +103,7 @@ static bool is_replaced(const struct domain_plugin *plugin, const char *s)
 	return false;
 }
 
-/* The plugin of the build that this program is of, else the installed one. */
+/* The plugin of this program's build, else the installed one. */
 static char *default_plugin(void)
 {
 	char self[4096], *path = NULL, *slash;
@@ -122,7 +122,7 @@ static char *default_plugin(void)
 	return strdup(VMPT_PLUGIN_INSTALLED);
 }
 
-/* The new argument: the file, what @old has beside our options, and those. */
+/* The new argument: the file, the other options of @old, and ours. */
 static char *make_argument(const struct domain_plugin *plugin, const char *path, const char *old)
 {
 	const char *file = NULL;
@@ -162,7 +162,7 @@ static bool add_argument(xmlNode *line, const char *value)
 	return arg && xmlNewProp(arg, BAD_CAST "value", BAD_CAST value);
 }
 
-/* KVM executes the guest itself: there is nothing that a plugin sees. */
+/* KVM executes the guest itself: a plugin sees nothing. */
 static int check_type(const struct cli *cli, xmlDoc *doc, const char *who)
 {
 	xmlChar *type = xmlGetNoNsProp(xmlDocGetRootElement(doc), BAD_CAST "type");
@@ -180,7 +180,7 @@ static int check_file(const struct cli *cli, const char *who, const char *path)
 	if (!access(path, R_OK))
 		return CLI_OK;
 	cli_error(cli, "%s: plugin %s: %m", who, path);
-	fprintf(stderr, "  build it, or name it with --plugin=FILE\n");
+	fprintf(stderr, "  build it, or give it with --plugin=FILE\n");
 	return CLI_FAILED;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A QEMU that fits the plugin: get-qemu, a script that lies beside this program in the build
- * folder and where it is installed, finds or fetches one.
+ * Find or fetch a QEMU that fits the plugin, by the script get-qemu, which is next to this program
+ * in the build folder and where it is installed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void execute(const char *path, int out)
 	_exit(127);
 }
 
-/* The first line that @path prints, in @line. Whether it ended well. */
+/* The first line that @path prints, in @line. Whether it succeeded. */
 static bool ask(const char *path, char *line, size_t size)
 {
 	int ends[2], status = -1;
@@ -90,7 +90,7 @@ int domain_qemu(struct cli *cli)
 	char *path;
 
 	if (cli->files)
-		return cli_usage(cli, "no argument is taken, but '%s' is given", cli->file[0]);
+		return cli_usage(cli, "unexpected argument '%s'", cli->file[0]);
 	path = script(cli);
 	if (!path)
 		return CLI_FAILED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Domains that a command starts: their XML from files or from libvirt, creating
- * them, letting them run, waiting for their end, and stopping those that do not.
+ * them, letting them run, waiting for their end, and stopping those still running.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #include "cli/domain/domain.h"
 
-#define STOP_TELL    2.0 /* seconds of waiting for QEMU without a word */
+#define STOP_TELL    2.0 /* seconds of waiting for QEMU before a message */
 #define STOP_GRACE   15.0
 #define STOP_LOOK_MS 100
 #define TICK_MS	     500
@@ -67,7 +67,7 @@ static int load_file(const struct cli *cli, const char *arg, struct domain *d)
 	return CLI_FAILED;
 }
 
-/* A domain's stored XML; one that runs has started without us. */
+/* A domain's stored XML; a running one was started by others. */
 static int load_name(const struct cli *cli, const struct domain_link *link, const char *name,
 		     struct domain *d)
 {
@@ -79,16 +79,16 @@ static int load_name(const struct cli *cli, const struct domain_link *link, cons
 		return domain_error(cli, name, "not found");
 	d->name = strdup(name);
 	if (virDomainIsActive(ptr) == 1) {
-		cli_error(cli, "%s: runs already", name);
+		cli_error(cli, "%s: already running", name);
 		fprintf(stderr,
-			"  a plugin and other changes need a new start:"
+			"  a plugin and other changes need a restart:"
 			" vmpt domain stop %s\n",
 			name);
 		code = CLI_FAILED;
 	} else {
 		text = virDomainGetXMLDesc(ptr, VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE);
 		if (!text)
-			code = domain_error(cli, name, "its XML cannot be had");
+			code = domain_error(cli, name, "cannot get its XML");
 	}
 	if (text) {
 		d->doc = domain_xml_parse(cli, name, text);
@@ -99,7 +99,7 @@ static int load_name(const struct cli *cli, const struct domain_link *link, cons
 	return code;
 }
 
-/* The bytes of what libvirt takes of a name for its folder: 20 characters. */
+/* The bytes of a name that libvirt uses for its folder: 20 characters. */
 static int short_name(const char *name)
 {
 	int len = 0, characters = 0;
@@ -111,8 +111,8 @@ static int short_name(const char *name)
 }
 
 /*
- * The longest name among the sockets that the embedded libvirt makes in its folder: a longer
- * one than a socket can have fails in QEMU or libvirt, in as many words as there are places.
+ * The longest name among the sockets that the embedded libvirt makes in its folder: one that is
+ * too long for a socket fails in QEMU or libvirt, with various messages.
  */
 static int check_sockets(const struct domain_run *run)
 {
@@ -128,9 +128,9 @@ static int check_sockets(const struct domain_run *run)
 			return cli_no_memory(run->cli);
 		if (strlen(path) > most) {
 			cli_error(run->cli,
-				  "%s: %s: a socket, whose name may have %zu bytes: %zu too many",
+				  "%s: %s: the name of a socket can have %zu bytes: %zu too many",
 				  name, path, most, strlen(path) - most);
-			fprintf(stderr, "  name a folder that is shorter with --root=DIR\n");
+			fprintf(stderr, "  give a folder with a shorter name with --root=DIR\n");
 			free(path);
 			return CLI_FAILED;
 		}
@@ -171,7 +171,7 @@ int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link 
 	return code ? code : check_sockets(run);
 }
 
-/* ---- what libvirt tells ---- */
+/* ---- libvirt's events ---- */
 
 /* On libvirt's thread, as the next one. */
 static int on_lifecycle(virConnectPtr conn, virDomainPtr ptr, int event, int detail, void *opaque)
@@ -243,7 +243,7 @@ static bool all_ended(struct domain_run *run)
 
 /* ---- start to end ---- */
 
-/* Where a signal has come nobody waits for what libvirt says about it. */
+/* After a signal libvirt's errors about it are not shown. */
 static int stopped_early(const struct domain_run *run)
 {
 	cli_error(run->cli, "stopped before the guests ran");
@@ -282,7 +282,7 @@ int domain_run_create(struct domain_run *run, unsigned int flags)
 		/* of another type: libvirt's has no arguments */
 		(virConnectDomainEventGenericCallback)(void (*)(void))on_lifecycle, run, NULL);
 	if (run->callback < 0)
-		return domain_error(run->cli, run->link->uri, "tells of no events");
+		return domain_error(run->cli, run->link->uri, "has no events");
 	/* A driver without a daemon has no connection to lose. */
 	virConnectRegisterCloseCallback(conn, on_close, run, NULL);
 	for (i = 0; i < run->domains && !domain_signal(); i++) {
@@ -336,14 +336,14 @@ int domain_run_wait(struct domain_run *run, u64 seconds)
 			break;
 		if (run->tick)
 			run->tick(run, now() - start);
-		/* An hour is as good as for ever, and fits poll()'s milliseconds. */
+		/* An hour is long enough, and fits poll()'s milliseconds. */
 		most = run->tick ? TICK_MS : 3600000;
 		domain_wait(seconds && 1000 * left < most ? 1 + (int)(1000 * left) : most);
 	}
 	return CLI_OK;
 }
 
-/* The end of a domain, on a thread of its own: libvirt waits as long as QEMU takes. */
+/* The end of a domain, on its own thread: libvirt waits as long as QEMU takes. */
 struct ending {
 	virDomainPtr ptr;
 	unsigned int flags;
@@ -366,12 +366,12 @@ static void tell_waiting(const struct domain_run *run, const struct domain *d)
 {
 	if (run->cli->quiet)
 		return;
-	/* Ours ends QEMU by force, see domain_catch_signals() and domain-guard.c. */
+	/* Ours ends QEMU by force, see domain_catch_signals() and guard.c. */
 	fprintf(stderr, "waiting for QEMU of %s to end%s\n", d->name,
 		run->link->embedded && domain_signal() ? "; Ctrl-C again kills it" : "");
 }
 
-/* End @d; at @tell it is said that it takes its time. NULL, or libvirt's error, to be freed. */
+/* End @d; at @tell print that it takes long. NULL, or libvirt's error, to be freed. */
 static virError *end_and_wait(const struct domain_run *run, const struct domain *d,
 			      unsigned int flags, double *tell)
 {
@@ -394,8 +394,8 @@ static virError *end_and_wait(const struct domain_run *run, const struct domain 
 }
 
 /*
- * By SIGTERM, so that QEMU and its plugins end well. libvirt 9 gives it 15 s, then kills it and
- * says that all went well; others may leave the force to us.
+ * By SIGTERM, so that QEMU and its plugins exit normally. libvirt 9 waits 15 s, then kills it and
+ * reports success; others may leave the killing to us.
  */
 static int stop(struct domain_run *run, size_t i)
 {
@@ -413,8 +413,8 @@ static int stop(struct domain_run *run, size_t i)
 		code = domain_error_of(run->cli, err, d->name, "cannot be stopped");
 	else
 		cli_warn(run->cli,
-			 "%s: QEMU did not end by itself in %.0f s and was killed: some of what it"
-			 " had to write may be missing",
+			 "%s: QEMU did not end by itself in %.0f s and was killed: some of its"
+			 " output may be missing",
 			 d->name, STOP_GRACE);
 	virFreeError(err);
 	return code;
@@ -431,7 +431,7 @@ int domain_run_stop(struct domain_run *run)
 		one = stop(run, i);
 		code = code ? code : one;
 	}
-	/* The events of these ends are on their way. */
+	/* The events of these ends are still to come. */
 	for (i = 0; i < 50 && !code && run->callback >= 0; i++) {
 		size_t k;
 

@@ -23,7 +23,7 @@ static int open_console(struct domain_run *run)
 	return run->console ? CLI_OK : CLI_FAILED;
 }
 
-/* To the end of the domains; or, if they are a daemon's, of the console. */
+/* Until the end of the domains; with a daemon, of the console. */
 static int stay(struct domain_run *run, bool console)
 {
 	int code, stopped;
@@ -50,7 +50,7 @@ static int stay(struct domain_run *run, bool console)
 	return code;
 }
 
-/* They stay when we go. */
+/* They keep running when this command ends. */
 static int leave_running(struct domain_run *run)
 {
 	int code = domain_run_create(run, 0);
@@ -91,7 +91,7 @@ int domain_start(struct cli *cli)
 
 /* ---- stop ---- */
 
-/* After a failure of libvirt's: none if the domain went away meanwhile. */
+/* After a libvirt error: no failure if the domain is gone meanwhile. */
 static int unless_gone(const struct cli *cli, virDomainPtr ptr, const char *name, const char *what)
 {
 	virError *err = virSaveLastError();
@@ -122,7 +122,7 @@ static int shut_down(const struct cli *cli, virDomainPtr ptr, const char *name, 
 			return CLI_OK;
 		usleep(STOP_LOOK_US);
 	}
-	cli_warn(cli, "%s: did not shut down within %llu s, and is stopped", name,
+	cli_warn(cli, "%s: did not shut down within %llu s, stopping it", name,
 		 (unsigned long long)seconds);
 	return destroy(cli, ptr, name);
 }
@@ -136,7 +136,7 @@ static int stop(const struct cli *cli, const struct domain_link *link, const cha
 	if (!ptr)
 		return domain_error(cli, name, "not found");
 	if (virDomainIsActive(ptr) == 0) {
-		cli_error(cli, "%s: does not run", name);
+		cli_error(cli, "%s: not running", name);
 		code = CLI_FAILED;
 	} else if (o->force) {
 		code = destroy(cli, ptr, name);

@@ -31,7 +31,7 @@ int trace_stream_of(const char *file)
 	return cpu >= 0 ? cpu : trace_cpu_of(file, ".rtit");
 }
 
-/* What an earlier trace has left, and nothing of anybody else's. */
+/* Only files of an earlier trace. */
 static bool is_of_trace(const char *file)
 {
 	static const char *const names[] = { TRACE_RECORD, "perf.data", "host.bin" };
@@ -48,7 +48,7 @@ static bool is_dot(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Nothing is removed if not all of it may be. */
+/* Remove nothing unless all of it may be removed. */
 static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
 {
 	const struct domain_options *o = cli->own;
@@ -60,8 +60,8 @@ static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
 			continue;
 		cli_error(cli, "%s is not empty: it has %s", t->dir, entry->d_name);
 		fprintf(stderr, "%s\n",
-			o->force ? "  --force removes the files of a trace only"
-				 : "  name another with --output=DIR, or say --force to remove"
+			o->force ? "  --force only removes files of a trace"
+				 : "  give another with --output=DIR, or --force to remove"
 				   " an earlier trace");
 		return CLI_FAILED;
 	}
@@ -91,7 +91,7 @@ static int each_file(int from, int to)
 	return err;
 }
 
-/* The new trace away, the earlier one back. errno, or 0. */
+/* Remove the new trace, put the earlier one back. errno, or 0. */
 static int put_back(int dir, int aside)
 {
 	int err = each_file(dir, -1);
@@ -113,7 +113,7 @@ static int set_aside(int dir)
 {
 	int aside = open_aside(dir), err = 0;
 
-	/* A command that was killed has left one, which counts more than what is beside it. */
+	/* A killed command has left one, which takes precedence over the files in the folder. */
 	if (aside >= 0) {
 		err = put_back(dir, aside);
 		close(aside);

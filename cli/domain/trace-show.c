@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt domain trace: its folder afterwards, shown with what the side record vms.jsonl says.
+ * vmpt domain trace: show its folder afterwards, with the contents of the side record vms.jsonl.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void take_record(struct trace *t, const char *line)
 	json_decref(o);
 }
 
-/* The plugin's record: a JSON object a line. */
+/* The plugin's record: one JSON object per line. */
 static int read_record(const struct cli *cli, struct trace *t)
 {
 	char *path, *line = NULL;
@@ -49,7 +49,7 @@ static int read_record(const struct cli *cli, struct trace *t)
 	file = fopen(path, "re");
 	if (!file) {
 		cli_error(cli, "%s: %m", path);
-		fprintf(stderr, "  the plugin makes it: was it one with a host view?\n");
+		fprintf(stderr, "  the plugin writes it: was it one with a host view?\n");
 		free(path);
 		return CLI_FAILED;
 	}

@@ -53,7 +53,7 @@ static unsigned int vcpus_of(const struct domain *d)
 	return n < 1 || n > TRACE_CPUS ? 1 : (unsigned int)n;
 }
 
-/* Deal the CPUs to the vCPUs, in turn over all domains. */
+/* Assign the CPUs to the vCPUs round-robin over all domains. */
 static int assign(const struct domain_run *run, struct trace *t)
 {
 	const struct domain_options *o = run->cli->own;
@@ -210,7 +210,7 @@ static int run_all(struct domain_run *run, struct trace *t)
 	return code ? code : stopped;
 }
 
-/* What became of the trace, and of the domains. */
+/* The result: the trace and the domains. */
 static int tell(struct cli *cli, const struct domain_run *run, struct trace *t)
 {
 	int shown = trace_show(cli, run, t), code = domain_run_ends(run);

@@ -16,7 +16,7 @@ struct trace_vcpu {
 	const char *vm; /* of struct domain */
 	size_t domain;
 	unsigned int vcpu, cpu;
-	u64 vmcs; /* of the side record, 0: not told */
+	u64 vmcs; /* of the side record, 0: not given */
 };
 
 struct trace {
@@ -36,7 +36,7 @@ int domain_parse_cpus(struct cli *cli, const char *list, unsigned int *cpu, size
  * exit code after a message.
  */
 int trace_folder(const struct cli *cli, struct trace *trace);
-/* The domains run: remove the earlier trace. They did not: put it back, and remove the new one. */
+/* The domains run: remove the earlier trace; else restore it, and remove the new one. */
 void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 /* The bytes of trace so far. */
 u64 trace_bytes(const struct trace *trace);
@@ -44,7 +44,7 @@ u64 trace_bytes(const struct trace *trace);
 int trace_cpu_of(const char *file, const char *suffix);
 /* The same of a stream, of Intel PT or RTIT ("cpu3.rtit"). */
 int trace_stream_of(const char *file);
-/* Show what came out: who had which VMCS and host CPU, how it ended, which files there are. */
+/* Show the result: the VMCS and host CPUs of each vCPU, how it ended, and the files. */
 int trace_show(struct cli *cli, const struct domain_run *run, struct trace *trace);
 
 #endif

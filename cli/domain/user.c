@@ -2,8 +2,8 @@
 /*
  * As root, libvirt's QEMU driver looks up the user that it was built to run guests as,
  * libvirt-qemu in Debian, before it reads in qemu.conf that root is wanted, and does not
- * start without. Only the package of its daemon makes that user. Embedded, there is no
- * daemon: here libvirt's look-up of it ends in this program, and finds root instead.
+ * start if there is none. Only the package of its daemon creates that user. Embedded, there
+ * is no daemon: libvirt's lookup is intercepted here, and finds root instead.
  */
 #include <dlfcn.h>
 #include <grp.h>

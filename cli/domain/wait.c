@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Sleeping until a domain, libvirt or a signal has news. */
+/* Sleep until an event of a domain or libvirt, or a signal. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ int domain_catch_signals(const struct cli *cli)
 
 	news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (news < 0) {
-		cli_error(cli, "no event can be waited for: %s", strerror(errno));
+		cli_error(cli, "cannot wait for events: %s", strerror(errno));
 		return CLI_FAILED;
 	}
 	for (i = 0; i < VMPT_ARRAY_SIZE(caught); i++)
@@ -60,7 +60,7 @@ void domain_wake(void)
 {
 	u64 one = 1;
 
-	/* It cannot fail but by being awake already. */
+	/* It can only fail if it is already awake. */
 	if (write(news, &one, sizeof(one)) < 0)
 		return;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The XML of a domain, with libxml2: reading it, putting values in place of a
- * template's @NAME@, looking up an element, and loading the plugin by the
- * <qemu:commandline> that libvirt hands on to QEMU.
+ * The XML of a domain, with libxml2: reading it, replacing a template's @NAME@
+ * by values, and looking up an element.
  */
 #include <libxml/parser.h>
 #include <stdlib.h>
@@ -135,7 +134,8 @@ static size_t placeholder(const char *s, const char **fallback, const char **end
 	return *end && **end == '@' ? len : 0;
 }
 
-/* The value that --set gives; the domain's own is better, a later one too. None of them is idle. */
+/* The value of --set; one for the domain overrides others, a later one earlier ones. Marks all as
+ * used. */
 static const char *value_of(const struct filler *f, const char *name, size_t len)
 {
 	struct domain_options *o = f->cli->own;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt dump: packet by packet, what is asked for of it. Of Intel PT or RTIT: struct dump_ops. */
+/* vmpt dump: options and output of the packets. For Intel PT and RTIT: struct dump_ops. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 
 /* ---- options ---- */
 
-/* A VMCS in hex, or a VM's name: which, is known when the trace is. */
+/* A VMCS in hex, or a VM's name: depends on the trace, which is not open yet. */
 static int take_owner(struct cli *cli, void *to, const char *word)
 {
 	struct dump *d = cli->own;
@@ -33,7 +33,7 @@ static int take_owner(struct cli *cli, void *to, const char *word)
 	return 0;
 }
 
-/* Words for several kinds. */
+/* Words that mean several kinds. */
 static u64 kind_group(const char *word)
 {
 	u64 kinds = 0;
@@ -93,7 +93,7 @@ static int take_kind(struct cli *cli, void *to, const char *word)
 	fprintf(stderr, "Kinds:");
 	for (i = 0; i < VMPT_PT_KINDS; i++)
 		fprintf(stderr, " %s", vmpt_pt_name(i));
-	fprintf(stderr, "\nof RTIT:");
+	fprintf(stderr, "\nRTIT:");
 	for (i = 0; i < VMPT_RTIT_KINDS; i++)
 		fprintf(stderr, " %s", vmpt_rtit_name(i));
 	fprintf(stderr, "\nGroups: ip mode tnt fup timing; lost\n");
@@ -131,7 +131,7 @@ bool dump_enough(struct cli *cli)
 	return (d->head && d->lines == d->head) || cli_output_failed(cli);
 }
 
-/* So that names do not push the columns to and fro. */
+/* So that names do not shift the columns. */
 static void widen_owner(struct cli *cli, u64 number)
 {
 	struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = number };
@@ -209,7 +209,7 @@ static int check_usage(struct cli *cli)
 	if (code)
 		return code;
 	if (d->end && d->end <= d->start)
-		return cli_usage(cli, "--end must lie behind --start");
+		return cli_usage(cli, "--end must be after --start");
 	if (d->no_pad && d->expand_pad)
 		return cli_usage(cli, "--no-pad and --expand-pad exclude each other");
 	code = d->ops->check(cli);
@@ -233,12 +233,13 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-	{ "start", 0, CLI_NUMBER, "OFFSET", "from this offset of the stream on",
+	{ "start", 0, CLI_NUMBER, "OFFSET", "start at this offset of the stream",
 	  CLI_AT(struct dump, start) },
-	{ "end", 0, CLI_NUMBER, "OFFSET", "up to this offset", .min = 1, CLI_AT(struct dump, end) },
+	{ "end", 0, CLI_NUMBER, "OFFSET", "stop at this offset", .min = 1,
+	  CLI_AT(struct dump, end) },
 	{ "head", 'n', CLI_NUMBER, "N", "stop after N lines", .min = 1, CLI_AT(struct dump, head) },
 	{ "owner", 0, CLI_LIST, "LIST",
-	  "only these owners: host, vm (any), unknown, a VMCS in hex, or of RTIT a VM's name, or "
+	  "only these owners: host, vm (any), unknown, a VMCS in hex, or with RTIT a VM's name, or "
 	  "NAME:VCPU",
 	  .words = "host, vm, unknown", .take = take_owner },
 	{ "kinds", 0, CLI_LIST, "LIST",
@@ -247,8 +248,8 @@ static const struct cli_option options[] = {
 	  .words = "ip, mode, tnt, fup, timing, lost", .word = kind_word,
 	  CLI_AT(struct dump, kinds), .take = take_kind },
 	{ "time", 0, CLI_FLAG, NULL,
-	  "the time of each packet, in ticks of the host's TSC, with how much earlier and later it "
-	  "may have been (…: not known), and on its guest's clock; of RTIT it is always there",
+	  "the time of each packet, in ticks of the host's TSC, with its error bounds (…: not known), "
+	  "and on its guest's clock; always shown with RTIT",
 	  CLI_AT(struct dump, time) },
 	{ "no-bytes", 0, CLI_FLAG, NULL, "leave the raw bytes out", CLI_AT(struct dump, no_bytes) },
 	{ "no-pad", 0, CLI_FLAG, NULL, "leave PADs out", CLI_AT(struct dump, no_pad) },
@@ -264,10 +265,10 @@ const struct cli_command cli_dump = {
 	.title = "print the packets, with full IPs and owners",
 	.about =
 		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
-		"with an IP show the full IP and IPBytes. Behind an owner, ~ says that it is\n"
-		"assumed, ? that it is uncertain. --json prints one JSON object a line.\n"
-		"--time: a < behind a time says that it went back there, for a reason that --json\n"
-		"names. RTIT's have the hardware TSC too, as far as it is known, with a bound.",
+		"with an IP show the full IP and IPBytes. After an owner, ~ means assumed,\n"
+		"? means uncertain. --json prints one JSON object per line.\n"
+		"--time: a < after a time means that it went back there; --json has the reason.\n"
+		"RTIT packets also have the hardware TSC, as far as it is known, with a bound.",
 	.examples = "  vmpt dump --time --vm 3b56ee000:-81923 trace.pt\n"
 		    "  vmpt dump --head 40 trace.pt           the first lines\n"
 		    "  vmpt dump --start 0x1000 --end 0x1100 trace.pt\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* vmpt dump: its options, and one line of it; of Intel PT and of RTIT. */
+/* vmpt dump: its options and one line of output; for Intel PT and RTIT. */
 #ifndef VMPT_CLI_DUMP_H
 #define VMPT_CLI_DUMP_H
 
@@ -11,7 +11,7 @@
 #define DUMP_NAME_MAX	160
 #define DUMP_LOSS_BIT	(1ULL << 63) /* in kinds */
 
-/* What a line tells: a packet, several PADs in a row, or a loss. */
+/* The content of a line: a packet, several consecutive PADs, or a loss. */
 struct dump_line {
 	const struct vmpt_stream *stream;
 	u64 offset, size;
@@ -19,14 +19,14 @@ struct dump_line {
 	unsigned int kind;	   /* enum vmpt_pt_kind or VMPT_ITEM_LOSS */
 	unsigned int loss;	   /* VMPT_ITEM_LOSS: enum vmpt_error */
 	u64 full_ip;		   /* of a kind with an IP */
-	struct vmpt_pt_packet pkt; /* the packet, taken apart */
-	unsigned int bbp_type;	   /* of the block a BIP stands in */
+	struct vmpt_pt_packet pkt; /* the decoded packet */
+	unsigned int bbp_type;	   /* of the block a BIP is in */
 	struct vmpt_time time;	   /* --time */
 	u64 guest;		   /* the guest's clock then; VMPT_TIME_NONE: not known */
 	u8 back;		   /* enum vmpt_back */
 };
 
-/* How lines look. */
+/* The layout of lines. */
 struct dump_style {
 	bool bytes;
 	int offset_width;
@@ -37,20 +37,20 @@ struct dump_style {
 	bool host_time;	 /* columns of --time */
 };
 
-/* What is different of Intel PT and of RTIT. */
+/* What differs between Intel PT and RTIT. */
 struct dump_ops {
 	enum vmpt_isa isa;
 	const char *name;
 	/* All return 0, or an exit code after a message. */
 	int (*check)(struct cli *cli); /* the options; finds owners */
-	int (*open)(struct cli *cli);  /* what all streams share; or NULL */
-	/* All packets of stream number @i that are wanted. 0 or a negative error. */
+	int (*open)(struct cli *cli);  /* things shared by all streams; or NULL */
+	/* Print the selected packets of stream number @i. 0 or a negative error. */
 	int (*stream)(struct cli *cli, size_t i);
 };
 
 extern const struct dump_ops dump_pt, dump_rtit;
 
-/* The options, and where we are. */
+/* The options and the current state. */
 struct dump {
 	u64 start, end;	     /* of the stream; end 0: its end */
 	u64 head;	     /* lines; 0: all */
@@ -74,7 +74,7 @@ struct dump {
 
 /* ---- dump.c ---- */
 
-/* Stream number @i begins: its name and the header. @style: but for what all have in common. */
+/* Stream number @i begins: its name and the header. @style: all but what the streams share. */
 void dump_start(struct cli *cli, size_t i, const struct dump_style *style);
 /* Whether no line is wanted any more. */
 bool dump_enough(struct cli *cli);
@@ -82,7 +82,7 @@ bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *owner);
 /* Whether all of @size bytes at @offset are before --start; a loss may have the size 0. */
 bool dump_too_early(const struct dump *d, u64 offset, u64 size);
 
-/* ---- dump-line.c ---- */
+/* ---- line.c ---- */
 
 void dump_header(struct cli *cli, const struct dump_style *style);
 void dump_text(struct cli *cli, struct dump_style *style, const struct dump_line *line);
@@ -99,7 +99,7 @@ void dump_json_loss(struct cli *cli, json_t *o, const struct vmpt_stream *stream
 /* Print and pad to @width columns; "×" and "…" are one column each. */
 void dump_print_padded(const char *text, size_t width);
 
-/* ---- dump-time.c ---- */
+/* ---- time.c ---- */
 
 /* Packets with times, or without. All 0 to start but for one of .dec and .timed. */
 struct dump_source {

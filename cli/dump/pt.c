@@ -29,7 +29,7 @@ static int check(struct cli *cli)
 	const struct dump *d = cli->own;
 
 	if (!d->time && cli_clock_given(cli))
-		return cli_usage(cli, "rates and maps are for times: give --time, too");
+		return cli_usage(cli, "rates and maps are for times: also give --time");
 	return find_owners(cli);
 }
 
@@ -70,7 +70,7 @@ static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
 	return a->kind == b->kind && a->vmcs == b->vmcs && a->sure == b->sure;
 }
 
-/* PADs that follow each other make one line. */
+/* Consecutive PADs make one line. */
 static void put_pad(struct cli *cli, const struct dump_line *line)
 {
 	struct dump *d = cli->own;
@@ -103,7 +103,7 @@ static void put_packet(struct cli *cli, const struct vmpt_stream *stream,
 	} else {
 		if (pkt->kind == VMPT_PT_BIP)
 			block = VMPT_PT_BLOCK(size == 5, d->bbp_type);
-		/* The decoder took it for a packet already: this cannot fail. */
+		/* The decoder has already accepted it: this cannot fail. */
 		if (vmpt_pt_decode(&line->pkt, stream->data + pkt->offset,
 				   stream->size - pkt->offset, block))
 			line->pkt = (struct vmpt_pt_packet){ .kind = pkt->kind };

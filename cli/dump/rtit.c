@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt dump of RTIT. A packet's cycle count is an item of its own behind it, so a line waits for
- * the next item. Of a packet that has none though others do, the next one's time tells more: it
- * waits for that one too.
+ * vmpt dump of RTIT. A packet's cycle count is a separate item after it, so a line waits for
+ * the next item. If others have cycle counts and this packet has none, the next packet bounds its
+ * time, so it waits for that one too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,14 +41,14 @@ struct rtit_walk {
 	u64 since_mtc; /* ticks since the first one */
 };
 
-/* What was done because of it (Appendix E). E1 needs the code; E6 is in every cycle count other
- * than 0. */
+/* What was corrected because of it (Appendix E). E1 needs the code; E6 is in every cycle count
+ * other than 0. */
 static const char *const erratum_text[VMPT_RTIT_ERRATA + 1] = {
 	[2] = "E2: one too many, ignored",
 	[3] = "E3: one packet late",
 	[4] = "E4: the TraceSTOP before it did not stop",
-	[5] = "E5: of no meaning, ignored",
-	[7] = "E7: the first behind an enable, ignored",
+	[5] = "E5: meaningless, ignored",
+	[7] = "E7: the first after an enable, ignored",
 };
 
 /* ---- text ---- */
@@ -286,7 +286,7 @@ static void put_line(struct rtit_walk *w, const struct rtit_line *line)
 		print_text(w, line);
 }
 
-/* What came before the last line was sent before it. */
+/* Earlier lines were sent before the last one. */
 static void bound_by_last(struct rtit_walk *w)
 {
 	const struct rtit_line *last = &w->line[w->waiting - 1];
@@ -325,7 +325,7 @@ static bool waits_on(const struct rtit_walk *w)
 	       (line->pkt.kind == VMPT_RTIT_TNT || line->pkt.kind == VMPT_RTIT_PSB);
 }
 
-/* Without an STS an MTC tells how long after the first one it was sent. */
+/* Without an STS, an MTC has the time since the first MTC. */
 static void note_mtc(struct rtit_walk *w, struct rtit_line *line, const struct vmpt_packet *at)
 {
 	unsigned int rng = at->payload >> 8 & 3;
@@ -376,7 +376,7 @@ static void take(struct rtit_walk *w, const struct vmpt_packet *at)
 		*line = (struct rtit_line){ .at = *at, .size = at->size };
 		if (at->kind == VMPT_ITEM_LOSS)
 			line->size = at->payload;
-		/* The decoder took it for a packet already: this cannot fail. */
+		/* The decoder has already accepted it: this cannot fail. */
 		else if (vmpt_rtit_decode(&line->pkt, w->stream->data + at->offset, at->size,
 					  false))
 			line->pkt.kind = (u8)(at->kind - VMPT_ITEM_RTIT);
@@ -384,13 +384,13 @@ static void take(struct rtit_walk *w, const struct vmpt_packet *at)
 	note_time(w, line, at);
 }
 
-/* Once: MTCs and STSs tell that the ratio is another, or cycles are not what they seem. */
+/* Once: MTCs and STSs contradict the ratio, or the cycle counts. */
 static void tell_contradiction(const struct rtit_walk *w, u64 before, u64 offset)
 {
 	if (cli_clock(w->cli)->rates.tsc_num && !before && w->clock.contradictions)
 		cli_warn(
 			w->cli,
-			"at 0x%llx: cycle counts and --tsc-ratio=%llu do not fit the MTCs and STSs; "
+			"at 0x%llx: cycle counts and --tsc-ratio=%llu contradict the MTCs and STSs; "
 			"from here on the ratio is measured",
 			(unsigned long long)offset,
 			(unsigned long long)cli_clock(w->cli)->rates.tsc_num);
@@ -501,7 +501,7 @@ static int find_owners(struct cli *cli)
 			return cli_usage(cli, "--owner: '%s' is not host, vm, unknown or %s",
 					 d->name[i],
 					 r ? "a VM of the side record, NAME or NAME:VCPU"
-					   : "the name of a VM, which --side-record tells");
+					   : "the name of a VM, which needs --side-record");
 	return CLI_OK;
 }
 
@@ -510,7 +510,7 @@ static int check(struct cli *cli)
 	const struct vmpt_rates *rates = &cli_clock(cli)->rates;
 
 	if (rates->tsc_num && (rates->tsc_num > 255 || rates->tsc_den != 1))
-		return cli_usage(cli, "--tsc-ratio: of RTIT it is one number from 1 to 255");
+		return cli_usage(cli, "--tsc-ratio: for RTIT it is one number from 1 to 255");
 	return find_owners(cli);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Takes the spans of the page apart: each adds to the shares of its CPU and its vCPU, to the exits
- * by reason, and may be kept singly. A vCPU is out of its guest from an exit to its next entry, so
- * the last span of each vCPU waits here until then.
+ * Distributes the spans of the page: each adds to the shares of its CPU and its vCPU, to the exits
+ * by reason, and may be kept individually. A vCPU is out of its guest from an exit to its next
+ * entry, so the last span of each vCPU waits here until then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "cli/page/page.h"
 #include "util/array.h"
 
-/* Times end here: four centuries at 300 MHz. */
+/* The largest time: four centuries at 300 MHz. */
 #define MAX_TIME (1ULL << 62)
 
 /* A vCPU's last span. */
@@ -30,7 +30,7 @@ struct page {
 	struct page_exits exits;
 	struct page_spans spans;
 	struct waiting_span *line;
-	size_t lines, seen; /* room, and those up to the last one seen */
+	size_t lines, seen; /* capacity, and the number up to the last one seen */
 	u64 untold;	    /* spans of vCPUs without a lane */
 	bool begun;
 	u64 begin, last; /* ticks from time 0: the page's times count from the first */
@@ -72,7 +72,7 @@ static struct waiting_span *waiting_of(struct page *page, u32 line)
 	return &page->line[line];
 }
 
-/* The span of a vCPU that waited: @next is its next one, NULL at the end. */
+/* The waiting span of a vCPU: @next is its next one, NULL at the end. */
 static int settle(struct page *page, struct waiting_span *waiting, const struct timeline_span *next)
 {
 	struct page_kept *kept = &waiting->kept;
@@ -87,7 +87,7 @@ static int settle(struct page *page, struct waiting_span *waiting, const struct 
 	if (exited)
 		ret |= page_exit_add(&page->exits, kept->line, waiting->vm, &waiting->exit,
 				     waiting->reason, timed, kept->gap);
-	/* Where it was not seen to come back, nothing is known of it. */
+	/* If its return was not seen, the time out of the guest is unknown. */
 	if (next && (exited || kept->gap))
 		ret |= page_grid_add(&page->vcpus, kept->line,
 				     timed ? (u16)(PAGE_STATES + waiting->reason) : PAGE_UNKNOWN,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// What page-write.c packed, unpacked: shares by bucket, exits by reason, single spans as columns.
+// Unpacks the data of write.c: shares by bucket, exits by reason, single spans as columns.
 
 const RUNS = 0, UNKNOWN = 1, LOST = 2, OFF = 3, OTHER = 4, STATES = 5;
 const KIND = { host: 0, guest: 1, unknown: 2, lost: 3, off: 4 };
@@ -61,7 +61,7 @@ async function unpack(text) {
 	return new Uint8Array(await new Response(plain).arrayBuffer());
 }
 
-// One lane's buckets that hold anything: cells [at[i], at[i + 1]) are of bucket index[i].
+// The nonempty buckets of a lane: cells [at[i], at[i + 1]) are of bucket index[i].
 function readLane(reader) {
 	const n = reader.next(), index = new Uint32Array(n), at = new Uint32Array(n + 1);
 	const state = [], count = [], ticks = [];
@@ -103,7 +103,7 @@ function readSteps(reader, n, stream) {
 	const steps = new Float64Array(n);
 	for (let i = 0; i < n; i++)
 		steps[i] = reader.step();
-	// The lengths come behind: what to add them to.
+	// The lengths follow; this is what they are added to.
 	return (length) => {
 		for (let i = 0; i < n; i++)
 			if (i && stream[i] === stream[i - 1])

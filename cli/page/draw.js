@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 // The lanes on canvas. Where buckets are narrow, each pixel shows shares of time, stacked; where
-// they are wide, single spans on top of what is not kept singly, shown pale and striped.
+// they are wide, single spans on top of the others, which are shown pale and striped.
 
 const GROUP = 20;
 const view = { t0: 0, t1: 1, end: 1 };
@@ -60,7 +60,7 @@ function pattern(ctx, name) {
 	return theme.patterns[name];
 }
 
-// Colour of a state in a lane; what is not a run of somebody known is a pattern.
+// Colour of a state in a lane; anything but a run of a known owner is a pattern.
 function fillOf(ctx, kind, state) {
 	if (state === LOST)
 		return pattern(ctx, 'lost');
@@ -86,7 +86,7 @@ function paintOf(ctx, lane, state) {
 
 const halted = (lane, state) => lane.kind === 'vcpu' && state >= STATES && reasonOf(state - STATES).halted;
 
-// What is not of the vCPU or reason that is looked at steps back.
+// Everything but the selected vCPU or reason is dimmed.
 function alphaOf(lane, state) {
 	if (picked.reason >= 0)
 		return lane.kind === 'vcpu' && state === STATES + picked.reason ? 1 : 0.25;
@@ -100,14 +100,14 @@ function alphaOf(lane, state) {
 	return 1;
 }
 
-// Heights say it again: the guest runs in full height, an exit is lower, a halt is a thin line.
+// Heights show it too: the guest runs in full height, an exit is lower, a halt is a thin line.
 function heightOf(lane, state) {
 	if (lane.kind === 'cpu')
 		return state === RUNS ? 0.4 : state === OFF ? 0.08 : 1;
 	return state < STATES ? 1 : halted(lane, state) ? 0.16 : 0.55;
 }
 
-// From the bottom: who runs, then what else; halts stay empty.
+// From the bottom: the running owner, then the rest; halts stay empty.
 const ORDER = { cpu: (state) => state === RUNS ? 1 : 0, vcpu: (state) => state === RUNS ? 0 : 1,
 	host: (state) => state === RUNS ? 0 : state < STATES ? 1 : 2, machine: (state) => state === RUNS ? 1 : 0 };
 
@@ -132,7 +132,7 @@ function drawStack(ctx, lane, x, y, w, h, cells, pale) {
 		ctx.fillStyle = pattern(ctx, 'pale');
 		ctx.fillRect(x, y, w, h);
 	}
-	// A loss is seen, however short.
+	// A loss is always visible, however short.
 	if (lost) {
 		ctx.fillStyle = theme.bad;
 		ctx.fillRect(x, y, w, 2);
@@ -211,7 +211,7 @@ function drawPart(ctx, box, lane, i, part, from, length) {
 		drawMarks(ctx, i, x, box);
 }
 
-// Where the edge may be, at a zoom where it shows.
+// The error bounds of the edge, at a zoom where they are visible.
 function drawEdge(ctx, box, at, early, late, scale) {
 	if (!early || !late || (early + late - 2) * scale < 4)
 		return;
@@ -228,7 +228,7 @@ function drawEdge(ctx, box, at, early, late, scale) {
 	ctx.globalAlpha = 1;
 }
 
-// Worth a look: the vCPU came from another CPU; something went wrong.
+// Notable: the vCPU came from another CPU; something went wrong.
 function drawMarks(ctx, i, x, box) {
 	const bad = spans.back[i] || spans.overflows[i] || spans.failed[i];
 	if (!bad && !(spans.flags[i] & MOVED))

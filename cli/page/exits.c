@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Exits by vCPU and reason with the distribution of their host times, and by VM the IPs that exit
- * most often. Both are bounded: rare reasons of a trace with too many become "other"; of IPs those
- * stay that are frequent enough, with a bound on what their counts miss.
+ * most often. Both are bounded: rare reasons of a trace with too many become "other"; only frequent
+ * IPs are kept, with a bound on the error of their counts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static struct page_ips *ips_of(struct page_exits *exits, u32 vm)
 	return ips[vm].entry ? &ips[vm] : NULL;
 }
 
-/* Where @ip is, or goes: an entry with a count of 0 is free. */
+/* The slot of @ip: an entry with a count of 0 is free. */
 static struct page_ip *find_ip(struct page_ip *entry, u64 ip)
 {
 	u64 at = ip * 0x9e3779b97f4a7c15ULL >> 54;
@@ -94,9 +94,9 @@ static int by_count(const void *va, const void *vb)
 }
 
 /*
- * Too many: the rarer half goes, and what the most frequent of them had is taken from all others.
- * So a count is below the true one by at most all that was taken, and each call drops at least
- * half of the entries: the work is small and even.
+ * Too many: drop the rarer half, and subtract the highest count among them from all others.
+ * So a count is too low by at most the sum of all subtractions, and each call drops at least
+ * half of the entries, so the amortized work is small.
  */
 static int thin(struct page_ips *ips)
 {
@@ -229,7 +229,7 @@ static json_t *ips_json(struct page_exits *exits, u32 vm, const struct page_opti
 	char text[256];
 	u32 i;
 
-	/* The table is not one any more: nothing is added behind the end. */
+	/* Sorting destroys the hash table: nothing is added after the end. */
 	qsort(ips->entry, IPS, sizeof(*ips->entry), by_count);
 	for (i = 0; i < ips->used && (i < most || !i); i++) {
 		const struct page_ip *entry = &ips->entry[i];

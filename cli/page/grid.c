@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Shares of time by bucket, for each lane of the page. How long the trace is shows at its end
- * only: buckets begin one tick wide and double, all lanes at once, whenever the time outgrows
- * them. Lanes share a budget of buckets too.
+ * Shares of time by bucket, for each lane of the page. The length of the trace is known only at its
+ * end: buckets begin one tick wide and double, all lanes at once, whenever the time outgrows
+ * them. Lanes also share a budget of buckets.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cli/page/parts.h"
 #include "util/array.h"
 
-/* Of all lanes together, and the least of one. */
+/* The maximum of all lanes together, and the minimum of one. */
 #define ALL_BUCKETS (1u << 17)
 #define MIN_BUCKETS 64u
 
@@ -32,7 +32,7 @@ static struct page_cell *cell_of(struct page_bucket *bucket, u16 state)
 	return cell;
 }
 
-/* Without memory the cells of @from are lost: they are shares for the eye, not sums. */
+/* Without memory the cells of @from are lost: they are only drawn, not summed. */
 static void merge(struct page_bucket *to, struct page_bucket *from)
 {
 	u16 i;

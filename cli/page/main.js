@@ -73,7 +73,7 @@ function zoomTo(sel) {
 	setView(from - room, from + length + room);
 }
 
-// ---- what is looked at ----
+// ---- selection ----
 
 function select(sel, move) {
 	picked.span = sel;
@@ -266,7 +266,7 @@ function listenLanes() {
 	canvas.addEventListener('blur', draw);
 }
 
-// The strip of the whole trace: where it is pressed there the view goes.
+// The strip of the whole trace: a click moves the view there.
 function listenOverview() {
 	const canvas = $('overview');
 	const go = (e) => {

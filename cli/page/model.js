@@ -49,7 +49,7 @@ function group(text) {
 	return rest === undefined ? grouped : grouped + '.' + rest;
 }
 
-// A point in time, so that @step can be told apart. The page's times count from its begin.
+// A point in time, precise enough to distinguish @step. The page's times count from its start.
 function point(ticks, step) {
 	ticks += begin;
 	if (!hz)
@@ -66,7 +66,7 @@ const tsc = (ticks) => hex(zero + BigInt(Math.round(begin + ticks)));
 const cpuName = (i) => (meta.streams[i] || { name: 'stream ' + i }).name;
 const lineName = (i) => (meta.lines[i] || { name: 'vCPU?' }).name;
 const lineVm = (i) => (meta.lines[i] || { vm: -1 }).vm;
-// In its VM's group the VM's name says nothing.
+// In its VM's group the VM's name is redundant.
 const shortName = (i) => {
 	const name = lineName(i), vm = vmName(lineVm(i));
 	return name.startsWith(vm + ' ') ? name.slice(vm.length + 1) : name;
@@ -79,7 +79,7 @@ const reasonName = (i) => {
 	return (r.number === 65535 ? 'reason unknown' : r.name) + (guessed(r) ? '?' : '') + (r.halted ? ' (halted)' : '');
 };
 
-// ---- colours: told apart by people who see fewer, too (Okabe and Ito; Tol) ----
+// ---- colours: also distinguishable for the colour-blind (Okabe and Ito; Tol) ----
 
 const VM_COLORS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c6bb1',
 	'#9a9a2b'];
@@ -172,7 +172,7 @@ class Shares {
 	}
 }
 
-// The first place whose value is not below @value.
+// The first index whose value is not below @value.
 function lower(array, value) {
 	let low = 0, high = array.length;
 	while (low < high) {
@@ -190,7 +190,7 @@ class Lane {
 		Object.assign(this, { kind, id, name, vm, shares });
 		this.items = Uint32Array.from(items).sort((a, b) => spans.start[a] - spans.start[b]);
 		this.starts = Float64Array.from(this.items, (i) => spans.start[i]);
-		// The longest says how far back to look for what is still open.
+		// The longest span limits how far back to search for open ones.
 		this.reach = this.items.reduce((max, i) => Math.max(max, this.length(i)), 0);
 		this.dropped = this.countDropped();
 		this.complete = this.dropped.every((n) => !n);
@@ -213,7 +213,7 @@ class Lane {
 		}
 		return dropped;
 	}
-	// Places in .items of what is in [t0, t1].
+	// Indices in .items of the spans in [t0, t1].
 	range(t0, t1) {
 		return [lower(this.starts, t0 - this.reach), lower(this.starts, t1)];
 	}
@@ -227,7 +227,7 @@ class Lane {
 			n += this.dropped[b];
 		return n;
 	}
-	// The span at @t; in a vCPU's lane also the exit behind it. null: none is kept.
+	// The span at @t; in a vCPU's lane also the exit after it. null: none is kept.
 	at(t, slack) {
 		let best = null, far = slack;
 		for (let [k, end] = this.range(t - slack, t + slack); k < end; k++) {

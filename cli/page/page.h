@@ -11,7 +11,7 @@
 
 #include "cli/page/span.h"
 
-/* vCPUs, or VMs, beyond that many have no lane: their spans show on the CPUs, as "other". */
+/* vCPUs, or VMs, beyond this number have no lane: their spans show on the CPUs, as "other". */
 #define PAGE_LINES 2048
 
 /* 0: the default. */
@@ -39,16 +39,16 @@ void page_free(struct page *page);
  */
 int page_add(struct page *page, const struct timeline_span *span, u32 vm);
 
-/* @text as JSON, escaped as cli/base/safe-text.h has it: a browser is to show it as it stands. */
+/* @text as JSON, escaped as in cli/base/safe-text.h, for a browser to show unchanged. */
 json_t *page_string(const char *text);
 
 /*
- * Write the page. @meta: what it says of the trace, an object that gets the page's own facts added
- * and stays the caller's:
+ * Write the page. @meta: the facts on the trace, an object owned by the caller to which the page's
+ * own facts are added:
  *	"title", "more", "command"	strings: file, " and 2 more", the command for less time
  *	"zero"				host TSC of time 0, "0x..."
  *	"unit"				of the times if hz is 0: "ticks" or "bytes"
- *	"hz"				ticks a second, 0: not known
+ *	"hz"				ticks per second, 0: not known
  *	"base"				a sentence on the clock
  *	"notes"				array of {"level": "warning" or "note", "text"}
  *	"streams"			array of {"name"}, as many as in the options

@@ -38,7 +38,7 @@ function ownerOf(i) {
 	return line < 0 ? 'a VM, which one is not known' : lineName(line);
 }
 
-// Title and rows: of a run, or of the time out of the guest behind it.
+// Title and rows: of a run, or of the time out of the guest after it.
 function factsOf({ i, part }) {
 	const s = spans, f = s.flags[i], end = s.start[i] + s.length[i], gap = part === 'gap';
 	const reason = f & EXITED ? reasonOf(s.reason[i]) : null;
@@ -100,7 +100,7 @@ function shareFacts(cells) {
 			`--from ${argument(from)} --to ${argument(from + width)} gives them.` : '' };
 }
 
-// As vmpt timeline takes a time.
+// In the format of vmpt timeline --from.
 const argument = (ticks) => hz ? ((begin + ticks) / hz).toFixed(9) : String(Math.round(begin + ticks));
 
 function showSpan() {
@@ -146,7 +146,7 @@ function wholeStats() {
 	return stats;
 }
 
-// Of the visible range: from single spans where all are there, else from buckets, without percentiles.
+// Of the visible range: from single spans if all are kept, else from buckets, without percentiles.
 function rangeStats() {
 	const stats = new Map(), chosen = lanes.filter((l) => l.kind === 'vcpu' && (exitView.vm < 0 || l.vm === exitView.vm));
 	const all = chosen.every((l) => l.droppedIn(view.t0, view.t1) === 0);
@@ -265,7 +265,7 @@ function drawHist(range, list) {
 
 const search = { list: [], at: -1, text: '', total: 0 };
 
-// The value or the range that @text asks for; null: it is no number.
+// The value or the range in @text; null: not a number.
 function parseIps(text) {
 	const m = /^\s*(?:0x)?([0-9a-f]{1,16})\s*(?:(-|\+|\.\.)\s*(?:0x)?([0-9a-f]{1,16}))?\s*$/i.exec(text);
 	if (!m)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the HTML page of vmpt timeline is made of (docs/page.md): shares of time by bucket, some
- * spans singly, exits by reason, exiting IPs. Memory is bounded, whatever the trace holds; files
- * page-*.c, one a part.
+ * The parts of the HTML page of vmpt timeline (docs/page.md): shares of time by bucket, some
+ * individual spans, exits by reason, exiting IPs. Memory is bounded for any trace; there is one
+ * file per part.
  */
 #ifndef VMPT_CLI_PAGE_PARTS_H
 #define VMPT_CLI_PAGE_PARTS_H
@@ -17,25 +17,26 @@
 struct page_bytes {
 	u8 *data;
 	size_t size, room;
-	bool failed; /* no memory: what was put since is gone */
+	bool failed; /* no memory: what was added since is lost */
 };
 
 void page_put_u8(struct page_bytes *bytes, u8 value);
-/* Seven bits a byte, the lowest first; bit 7: more follow. */
+/* Seven bits per byte, the lowest first; bit 7: more follow. */
 void page_put(struct page_bytes *bytes, u64 value);
 /* The same of 2 * |difference|, + 1 if it is below 0. */
 void page_put_step(struct page_bytes *bytes, u64 from, u64 to);
 void page_put_raw64(struct page_bytes *bytes, u64 value);
 
-/* ---- page-grid.c: shares of time by bucket ---- */
+/* ---- grid.c: shares of time by bucket ---- */
 
-/* What a lane is in, for a share of time. A CPU's from 5 on: a vCPU; a vCPU's: a reason. */
+/* The state of a lane, for a share of time. From 5: a vCPU in a CPU's lane, a reason in a vCPU's.
+ */
 enum page_state {
 	PAGE_RUNS, /* the host on a CPU, the guest of a vCPU */
 	PAGE_UNKNOWN,
 	PAGE_LOST,
 	PAGE_OFF,
-	PAGE_OTHER, /* one state too many in this bucket */
+	PAGE_OTHER, /* too many states in this bucket */
 	PAGE_STATES,
 };
 
@@ -70,10 +71,10 @@ void page_grid_widen(struct page_grid *grid, bool halve_count);
 void page_grid_put(const struct page_grid *grid, size_t lanes, struct page_bytes *bytes);
 void page_grid_free(struct page_grid *grid);
 
-/* ---- page-exits.c: exits by vCPU and reason, exiting IPs by VM ---- */
+/* ---- exits.c: exits by vCPU and reason, exiting IPs by VM ---- */
 
 #define PAGE_REASONS 250 /* the last one is "other" */
-/* Bins of a duration: eight an octave, up to 8 ticks one each. */
+/* Bins of a duration: eight per octave, up to 8 ticks one each. */
 #define PAGE_BINS 496
 
 struct page_reason {
@@ -95,7 +96,7 @@ struct page_ip {
 	u8 reason; /* the most frequent, if one has more than half */
 };
 
-/* The IPs of most exits: a count is too low by .missed at most. */
+/* The IPs with the most exits: a count is too low by at most .missed. */
 struct page_ips {
 	struct page_ip *entry;
 	u32 used;
@@ -122,7 +123,7 @@ struct page_options;
 int page_exits_json(struct page_exits *exits, const struct page_options *options, json_t *meta);
 void page_exits_free(struct page_exits *exits);
 
-/* ---- page-spans.c: spans kept singly ---- */
+/* ---- spans.c: spans kept singly ---- */
 
 #define PAGE_KEPT_MOVED	  0x01
 #define PAGE_KEPT_TIMED	  0x02 /* .gap is the host time of the exit */
@@ -132,7 +133,7 @@ void page_exits_free(struct page_exits *exits);
 #define PAGE_KEPT_UNBOUND 0x20 /* .early, .late are not known */
 
 struct page_kept {
-	u64 key; /* the higher, the sooner it is kept */
+	u64 key; /* spans with higher keys are preferred */
 	u64 start, length, gap;
 	u64 offset, size;
 	u64 ip, cr3, qualification;
@@ -155,7 +156,7 @@ void page_spans_trim(struct page_spans *spans, size_t count);
 /* Sorts by stream and start. */
 void page_spans_put(struct page_spans *spans, struct page_bytes *bytes);
 
-/* ---- page-write.c ---- */
+/* ---- write.c ---- */
 
 struct page_parts {
 	struct page_grid *cpus, *vcpus;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Spans with the vCPU they are of: what vmpt timeline makes, and what its HTML page shows. */
+/* Spans with their vCPU: made by vmpt timeline, shown by its HTML page. */
 #ifndef VMPT_CLI_PAGE_SPAN_H
 #define VMPT_CLI_PAGE_SPAN_H
 
@@ -7,13 +7,13 @@
 
 #define TIMELINE_NONE (~0u) /* no vCPU, no VM, no number */
 
-/* A span as the sinks take it. */
+/* A span for the sinks. */
 struct timeline_span {
 	const struct vmpt_span *span; /* until the sink returns */
 	u32 vcpu;	 /* index in timeline.vcpu, of a guest's span; else TIMELINE_NONE */
 	u32 moved_from;	 /* index of the stream on which the vCPU ran before, or TIMELINE_NONE */
 	u64 start, end;	 /* ticks from time 0 on; end >= start */
-	u64 early, late; /* bounds of .end - .start: it is that much shorter or longer at most */
+	u64 early, late; /* bounds of .end - .start: it is at most this much shorter or longer */
 	bool bounded;	 /* .early and .late are known */
 	bool begins;	 /* .start is known, else it is 0 or .end */
 	bool timed;	 /* so is .end */

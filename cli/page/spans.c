@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The spans that the page has singly: the longest, by their own time or the host's time of their
- * exit, and before all others those with a loss or something else worth a look. Of equal ones
- * some are taken by chance, always the same.
+ * The individual spans of the page: first those with a loss or something else notable, then the
+ * longest, by their own time or the host's time of their exit. Among equal ones the choice is
+ * pseudo-random, but reproducible.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static int by_time(const void *va, const void *vb)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-/* Bit 63: notable; below the length, then chance. */
+/* Bit 63: notable; then the length, then a pseudo-random value. */
 static u64 key_of(struct page_spans *spans, const struct page_kept *kept, bool notable)
 {
 	u64 length = kept->gap > kept->length ? kept->gap : kept->length;
@@ -102,7 +102,7 @@ static void put_values(const struct page_spans *spans, size_t place, u8 flag,
 	free(value);
 }
 
-/* Starts and offsets go on where the span before ended, most often. */
+/* Starts and offsets usually continue where the previous span ended. */
 static void put_steps(const struct page_spans *spans, struct page_bytes *bytes)
 {
 	const struct page_kept *kept = spans->kept;
@@ -130,7 +130,7 @@ static void put_steps(const struct page_spans *spans, struct page_bytes *bytes)
 		}                                                    \
 	} while (0)
 
-/* One column behind the other: what is alike packs best side by side. */
+/* Column by column: similar values compress best next to each other. */
 void page_spans_put(struct page_spans *spans, struct page_bytes *bytes)
 {
 	size_t i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// What stands still: header, legend, labels of the lanes, the key; and the start of it all.
+// The static parts: header, legend, labels of the lanes, the key; and the start of the page.
 
 function fillHeader() {
 	$('title').textContent = (meta.title || '') + (meta.more || '');
@@ -12,7 +12,7 @@ function fillHeader() {
 		$('facts').append(make('div', {}, make('dt', {}, name), make('dd', look ? { class: look } : {}, value)));
 	const notes = [...meta.notes || []];
 	if (meta.untold)
-		notes.push({ level: 'warning', text: `${number(meta.untold)} spans are of vCPUs beyond what the page has lanes for` });
+		notes.push({ level: 'warning', text: `${number(meta.untold)} spans are of vCPUs for which the page has no lane` });
 	$('notes').hidden = !notes.length;
 	const warnings = notes.filter((n) => n.level === 'warning').length;
 	$('notes-sum').textContent = warnings ? `${warnings} warning${warnings > 1 ? 's' : ''}` : 'Notes';
@@ -45,7 +45,7 @@ function fillLegend() {
 	});
 }
 
-// Lanes come and go: rows and their labels anew.
+// The set of lanes has changed: rebuild rows and labels.
 function layout() {
 	const height = layRows(), box = $('labels');
 	$('rows').style.height = Math.max(height, $('scroll').clientHeight) + 'px';
@@ -103,7 +103,7 @@ function fillKey() {
 		...keyBox(STATES, 'vcpu', 0.55, 'out of the guest after an exit: lower, coloured by reason'),
 		...keyBox(STATES, 'vcpu', 0.16, 'halted: a thin line'),
 		...keyBox(RUNS, 'cpu', 0.4, 'the host runs on a CPU'),
-		...keyBox(UNKNOWN, 'cpu', 1, 'unknown: dotted; packets, but nobody proved whose'),
+		...keyBox(UNKNOWN, 'cpu', 1, 'unknown: dotted; packets, but no proven owner'),
 		...keyBox(LOST, 'cpu', 1, 'lost: hatched; bytes are gone, or an overflow'),
 		...keyBox('pale', 'vcpu', 1, 'pale and striped: shares of time in a bucket, spans not kept singly')),
 	make('p', {}, 'From afar a lane shows shares of time, stacked. A translucent edge is where a time may be: its bounds. ' +

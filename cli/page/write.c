@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The page as a file: HTML, style and script of cli/page/ as they were embedded when vmpt was
- * built, between them the facts as JSON and everything large as packed bytes (deflate, which
+ * The page as a file: HTML, style and script of cli/page/, embedded when vmpt was built, and
+ * between them the facts as JSON and everything large as packed bytes (deflate, which
  * browsers read; base64). Names come from guests and users: in JSON every character that could end
  * the script element is escaped.
  */
@@ -86,7 +86,7 @@ struct plain_sizes {
 	size_t grids, spans, all;
 };
 
-/* What is packed: the sizes of its sections, then they. */
+/* The packed data: the sizes of the sections, then the sections. */
 static int pack(const struct page_parts *parts, struct page_bytes *packed,
 		struct plain_sizes *sizes)
 {
@@ -125,9 +125,9 @@ static bool widen(const struct page_parts *parts)
 }
 
 /*
- * What of @parts, of @sizes before packing, took @packed bytes: less, so that it will about fit.
- * Packing takes long, so it is not done for each step: of all bytes as many are held to remain.
- * Shares of time may have a third of the room.
+ * @parts, of @sizes before packing, took @packed bytes: reduce them until they will about fit.
+ * Packing is slow, so it is not repeated for each step: the ratio is assumed constant.
+ * Shares of time may use a third of the room.
  */
 static void lessen(const struct page_parts *parts, const struct plain_sizes *sizes, size_t packed,
 		   size_t room)
@@ -190,7 +190,7 @@ static void write_base64(const struct page_bytes *bytes, FILE *out)
 	}
 }
 
-/* JSON that ends no script element: these characters stand in strings only. */
+/* JSON that cannot end the script element: these characters are only in strings. */
 static void write_json(const char *text, FILE *out)
 {
 	for (; *text; text++) {

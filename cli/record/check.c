@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt record: what a host lacks for a recording, and what can be done. Nothing is tried out and
- * nothing is changed: the kernel's files say it.
+ * vmpt record: check what a host lacks for a recording, and what to do about it. Only the kernel's
+ * files are read; nothing is tried or changed.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,9 +17,9 @@
 #define CAP_PERFMON   38
 
 enum severity {
-	FATAL,	 /* there is nothing to record */
+	FATAL,	 /* nothing can be recorded */
 	LACKING, /* the recording has less */
-	NOTE,	 /* it is as it should be, but should be known */
+	NOTE,	 /* not a problem, but worth knowing */
 };
 
 __attribute__((format(printf, 3, 4))) static void say(struct rec *r, enum severity severity,
@@ -60,7 +60,7 @@ static bool has_flag(const struct rec *r, const char *flag)
 	return false;
 }
 
-/* Bit @cap of the capabilities that are in effect. */
+/* Bit @cap of the effective capabilities. */
 static bool has_cap(const struct rec *r, int cap)
 {
 	char path[REC_PATH], line[128];
@@ -113,10 +113,10 @@ static void check_pt(struct rec *r)
 		     rec_exists(r, REC_PMU "/format/cyc");
 	if (!r->has_mtc)
 		say(r, LACKING,
-		    "the processor makes no MTC packets: between TSC packets times are not known");
+		    "the processor has no MTC packets: times between TSC packets are not known");
 	if (!r->has_cyc && !r->o->no_cyc)
 		say(r, LACKING,
-		    "the processor makes no CYC packets: times are as fine as MTC packets");
+		    "the processor has no CYC packets: times are only as precise as MTC packets");
 }
 
 static void check_permission(struct rec *r)
@@ -207,7 +207,7 @@ static void check_kernel_names(struct rec *r)
 	FILE *f;
 
 	f = rec_path(r, path, "/proc/kallsyms") ? fopen(path, "re") : NULL;
-	/* Those of variables of each processor are small, and 0. */
+	/* Per-CPU variables have small addresses, and 0. */
 	while (f && !named && fgets(line, sizeof(line), f)) {
 		any = true;
 		named = strtoull(line, NULL, 16) != 0;
@@ -223,7 +223,7 @@ static void check_kernel_names(struct rec *r)
 		    "kernel.kptr_restrict=0, or run as root");
 }
 
-/* Buffers that the user may not lock make perf fail. */
+/* perf fails if the user may not lock its buffers. */
 static void check_lock(struct rec *r)
 {
 	u64 kb, need = (r->o->aux_size + (2 << 20)) >> 10;
@@ -232,7 +232,7 @@ static void check_lock(struct rec *r)
 	    kb >= need)
 		return;
 	say(r, LACKING,
-	    "perf may lock %llu KiB of memory a CPU, and its buffers want %llu: perf may refuse; sysctl "
+	    "perf may lock %llu KiB of memory per CPU, but its buffers need %llu: perf may refuse; sysctl "
 	    "kernel.perf_event_mlock_kb=%llu, or a smaller --aux-size",
 	    (unsigned long long)kb, (unsigned long long)need, (unsigned long long)need);
 }
@@ -259,8 +259,8 @@ static void check_room(struct rec *r)
 	if (have >= need)
 		return;
 	say(r, LACKING,
-	    "there are %llu MiB of room in %s; a busy host fills %llu MiB of buffers in well under a "
-	    "second: record less long, or elsewhere (--output)",
+	    "there are %llu MiB free in %s; a busy host fills %llu MiB of buffers in well under a "
+	    "second: record for a shorter time, or elsewhere (--output)",
 	    (unsigned long long)(have >> 20), path, (unsigned long long)(need >> 23));
 }
 
@@ -273,10 +273,10 @@ static void check_vms(struct rec *r)
 		unknown += r->vcpu[i].tid < 0;
 	same = rec_not_offset(r);
 	if (!r->vcpus && rec_exists(r, "/sys/module/kvm"))
-		say(r, NOTE, "no VM runs now; those that start later are recorded, too");
+		say(r, NOTE, "no VM is running; VMs that start later are recorded");
 	if (unknown)
 		say(r, LACKING,
-		    "of %zu of %zu vCPUs the thread is not known (KVM says it since Linux 6.0; QEMU names "
+		    "the thread of %zu of %zu vCPUs is not known (KVM has it since Linux 6.0; QEMU names "
 		    "its threads with -name NAME,debug-threads=on): only kvm:kvm_entry can name them",
 		    unknown, r->vcpus);
 	if (same)
@@ -292,7 +292,7 @@ void rec_check(struct rec *r)
 	struct stat st;
 
 	if (!r->o->check && !r->o->dry_run && !lstat(r->o->out, &st))
-		say(r, FATAL, "%s is there already: remove it, or name another with --output",
+		say(r, FATAL, "%s already exists: remove it, or give another with --output",
 		    r->o->out);
 	if (!rec_find_program("perf", path))
 		say(r, FATAL,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt record: files of the system, and what the host is. */
+/* vmpt record: the system's files, and the description of the host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <x86intrin.h>
-#else /* it is built there, and finds no PT */
+#else /* builds there, but finds no PT */
 #define __get_cpuid_max(leaf, signature)	       0
 #define __cpuid_count(leaf, index, eax, ebx, ecx, edx) ((void)(edx))
 #define __rdtsc()				       0
@@ -129,7 +129,7 @@ u64 rec_tsc(void)
 	return __rdtsc();
 }
 
-/* CPUID leaf 15H: TSC ticks a tick of the crystal clock. The driver's file has the same. */
+/* CPUID leaf 15H: TSC ticks per tick of the crystal clock. The driver's file has the same. */
 static void add_art(const struct rec *r, json_t *host)
 {
 	unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0, num, den;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt record: the vCPUs there are, and their TSC offsets and multipliers, from KVM's files in
- * debugfs; without debugfs the vCPUs only, from their VMMs' open files. VMs come and go while perf
- * records, so this is looked at again and again; what has not changed is written once, and at the
- * end.
+ * vmpt record: the existing vCPUs and their TSC offsets and multipliers, from KVM's files in
+ * debugfs; without debugfs only the vCPUs, from their VMMs' open files. VMs come and go while perf
+ * records, so the files are polled; a vCPU is written when it is new or changed, and at the end.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -150,7 +149,7 @@ static int find_thread(const struct rec *r, const struct rec_vcpu *v, bool *ran)
 	u64 pid;
 	DIR *dir;
 
-	/* KVM says it since Linux 6.0; 0 before the vCPU first ran. */
+	/* KVM has it since Linux 6.0; 0 before the vCPU first ran. */
 	*ran = true;
 	if (*v->folder && rec_u64(r, &pid, REC_DEBUGFS "/%s/vcpu%d/pid", v->folder, v->vcpu)) {
 		if (pid)
@@ -168,7 +167,7 @@ static int find_thread(const struct rec *r, const struct rec_vcpu *v, bool *ran)
 	return tid;
 }
 
-/* ---- one look ---- */
+/* ---- one scan ---- */
 
 static void write_vcpu(struct rec *r, struct rec_vcpu *v, const char *kind)
 {
@@ -180,7 +179,7 @@ static void write_vcpu(struct rec *r, struct rec_vcpu *v, const char *kind)
 	cli_json_set(r->cli, o, "tid", v->tid < 0 ? json_null() : json_integer(v->tid));
 	cli_json_number(r->cli, o, "vcpu", (u64)v->vcpu);
 	set_or_null(r, o, "folder", v->folder);
-	/* Its VMM is still about to set it up: that is not what its guest saw. */
+	/* Its VMM is still setting it up: the guest has not seen this value. */
 	if (!v->ran)
 		cli_json_set(r->cli, o, "ran", json_false());
 	cli_json_hex(r->cli, o, "tsc_before", v->before);
@@ -245,7 +244,7 @@ static void look_at(struct rec *r, const char *folder, int pid, int vcpu)
 	changed = is_new || now.tid != v->tid || now.ran != v->ran ||
 		  now.has_offset != v->has_offset || now.offset != v->offset ||
 		  now.has_ratio != v->has_ratio || now.ratio != v->ratio;
-	/* The last time it was as before bounds when it changed. */
+	/* The last time it was unchanged bounds when it changed. */
 	if (changed && v->unwritten)
 		write_vcpu(r, v, "vcpu");
 	*v = now;
@@ -275,7 +274,7 @@ static void look_at_vm(struct rec *r, const char *folder, int pid)
 		closedir(dir);
 }
 
-/* false: there is no debugfs to be read. */
+/* false: debugfs cannot be read. */
 static bool look_in_debugfs(struct rec *r)
 {
 	char path[REC_PATH];
@@ -296,7 +295,7 @@ static bool look_in_debugfs(struct rec *r)
 	return true;
 }
 
-/* A process' open files are vCPUs: "anon_inode:kvm-vcpu:3". */
+/* Find vCPUs among a process' open files: "anon_inode:kvm-vcpu:3". */
 static void look_at_process(struct rec *r, int pid)
 {
 	char path[REC_PATH], target[64];
@@ -349,7 +348,7 @@ void rec_look(struct rec *r)
 			r->vcpu[left++] = *v;
 			continue;
 		}
-		/* The times are those of the last look that saw it. */
+		/* The times are those of the last scan that saw it. */
 		write_vcpu(r, v, "vcpu-gone");
 	}
 	r->vcpus = left;

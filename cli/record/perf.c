@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt record: perf's command line, and perf until it ends. A signal is passed on as SIGINT, upon
- * which perf writes what it has and ends; nothing of what was recorded is lost.
+ * vmpt record: perf's command line, and running perf. A signal is passed on as SIGINT, on which
+ * perf writes what it has and ends, so nothing recorded is lost.
  */
 #include <errno.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ static bool add(struct rec_perf *p, const char *word)
 	return true;
 }
 
-/* The intel_pt event. What the processor cannot do is not asked for. */
+/* The intel_pt event, without what the processor does not support. */
 static char *pt_event(const struct rec *r, struct rec_perf *p)
 {
 	const struct rec_options *o = r->o;
@@ -133,8 +133,7 @@ int rec_run(const struct rec *r, char *const *arg)
 	return status;
 }
 
-/* Wait for perf, look at the VMs meanwhile. Its wait status; @stopped: a signal asked for the end.
- */
+/* Wait for perf, and scan the VMs meanwhile. Its wait status; @stopped: a signal ended it. */
 static int watch(struct rec *r, pid_t pid, const sigset_t *set, bool *stopped)
 {
 	const struct timespec every = { (time_t)(r->o->every / 1000),
@@ -172,7 +171,7 @@ int rec_perf_run(struct rec *r, struct rec_perf *p)
 	for (i = 0; i < VMPT_ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	/* A shell's job in the background is started with it ignored; perf does not mind either. */
+	/* A shell starts background jobs with it ignored; perf handles both. */
 	signal(SIGINT, SIG_DFL);
 	rec_look(r);
 	pid = start(r, p->arg, &old);
@@ -188,7 +187,7 @@ int rec_perf_run(struct rec *r, struct rec_perf *p)
 	rec_write(r, end);
 	if (status < 0)
 		return CLI_FAILED;
-	/* perf ends by the signal that asked it to, once all is written. */
+	/* perf kills itself with the signal that ended it, after writing everything. */
 	if (stopped && (WIFSIGNALED(status) || WEXITSTATUS(status) != 127))
 		return CLI_OK;
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)

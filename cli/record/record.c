@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt record: record a host with all its VMs. perf records Intel PT of all CPUs; beside it goes
- * what only the host knows while they run: which thread is whose vCPU, and what its TSC is to the
- * host's.
+ * vmpt record: record a host with all its VMs. perf records Intel PT of all CPUs; the side file has
+ * what only the host knows while they run: which thread is which VM's vCPU, and how its TSC follows
+ * from the host's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,12 +45,12 @@ static int take_guest_memory(struct cli *cli, void *to, const char *arg)
 	(void)to;
 	if (*arg && *arg != '-' && *arg != '.' && !strchr(arg, '/'))
 		return 0;
-	cli_usage(cli, "--guest-memory: '%s' is no name of a domain", arg);
+	cli_usage(cli, "--guest-memory: '%s' is not a domain name", arg);
 	return -1;
 }
 
 static const struct cli_option options[] = {
-	{ "output", 'o', CLI_DIR, "DIR", "the folder to make", "vmpt-record",
+	{ "output", 'o', CLI_DIR, "DIR", "the folder to create", "vmpt-record",
 	  CLI_AT(struct rec_options, out) },
 	{ "check", 0, CLI_FLAG, NULL, "only say what is missing, and what to do",
 	  CLI_AT(struct rec_options, check) },
@@ -59,20 +59,20 @@ static const struct cli_option options[] = {
 	{ "aux-size", 0, CLI_OTHER, "SIZE", "the trace's buffer of each CPU, like 64M", "16M",
 	  CLI_AT(struct rec_options, aux_size), .take = take_aux_size },
 	{ "mtc-period", 0, CLI_NUMBER, "N",
-	  "an MTC packet each 2^N ticks of the crystal clock [perf's: 3]", .max = 15,
+	  "an MTC packet every 2^N ticks of the crystal clock [perf's: 3]", .max = 15,
 	  CLI_AT(struct rec_options, mtc_period), CLI_GIVEN(struct rec_options, has_mtc_period) },
-	{ "psb-period", 0, CLI_NUMBER, "N", "a PSB packet each 2^(N+11) bytes [perf's: 3]",
+	{ "psb-period", 0, CLI_NUMBER, "N", "a PSB packet every 2^(N+11) bytes [perf's: 3]",
 	  .max = 15, CLI_AT(struct rec_options, psb_period),
 	  CLI_GIVEN(struct rec_options, has_psb_period) },
-	{ "no-cyc", 0, CLI_FLAG, NULL, "no CYC packets: less bytes, times less fine",
+	{ "no-cyc", 0, CLI_FLAG, NULL, "no CYC packets: fewer bytes, less precise times",
 	  CLI_AT(struct rec_options, no_cyc) },
 	{ "noretcomp", 0, CLI_FLAG, NULL, "a TIP for each RET: more bytes, easier to decode",
 	  CLI_AT(struct rec_options, noretcomp) },
 	{ "no-events", 0, CLI_FLAG, NULL, "without kvm:kvm_entry and kvm:kvm_exit",
 	  CLI_AT(struct rec_options, no_events) },
-	{ "kcore", 0, CLI_FLAG, NULL, "perf's --kcore: the kernel's code, too",
+	{ "kcore", 0, CLI_FLAG, NULL, "perf's --kcore: also save the kernel's code",
 	  CLI_AT(struct rec_options, kcore) },
-	{ "every", 0, CLI_NUMBER, "MS", "look at the VMs each MS milliseconds", "1000", .min = 1,
+	{ "every", 0, CLI_NUMBER, "MS", "scan the VMs every MS milliseconds", "1000", .min = 1,
 	  .max = 3600000, CLI_AT(struct rec_options, every) },
 	{ "guest-memory", 0, CLI_STRING, "DOMAIN",
 	  "save the memory of this libvirt domain at the end",
@@ -106,9 +106,9 @@ static int make_folder(struct rec *r)
 	return CLI_OK;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
-/* Look into perf.data: what was lost is told, and what is there stays. */
+/* Read perf.data and report losses; what was recorded is kept. */
 static int tell(struct rec *r, const struct rec_perf *p)
 {
 	const struct vmpt_trace_info *info;
@@ -156,12 +156,12 @@ static int record(struct rec *r, struct rec_perf *p)
 
 	if (code)
 		return code;
-	/* What was seen to check it is seen again, and written. */
+	/* The vCPUs seen by the checks are scanned again, and written. */
 	r->vcpus = 0;
 	rec_write(r, rec_host(r));
 	rec_save(r);
 	code = rec_perf_run(r, p);
-	/* The guests' memory first: they go on. */
+	/* The guests' memory first: they keep running. */
 	if (rec_save_memory(r))
 		code = CLI_FAILED;
 	if (fclose(r->side) || r->side_failed) {
@@ -173,7 +173,7 @@ static int record(struct rec *r, struct rec_perf *p)
 	return code ? code : given;
 }
 
-/* A word as a shell would take it. */
+/* A word quoted for a shell. */
 static void print_word(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -202,7 +202,7 @@ static int run(struct cli *cli)
 	int code, i;
 
 	if (strlen(o->out) > REC_PATH / 2)
-		return cli_usage(cli, "--output: '%s' is no name of a folder", o->out);
+		return cli_usage(cli, "--output: '%s' is not a folder name", o->out);
 	r.cpus = cpus > 0 ? (unsigned int)cpus : 1;
 	rec_check(&r);
 	code = r.fatal && !o->dry_run ? CLI_FAILED : rec_perf_args(&r, &p);
@@ -225,12 +225,12 @@ static int run(struct cli *cli)
 const struct cli_command cli_record_host = {
 	.name = "record",
 	.title = "record a host with all its VMs, by perf",
-	.about = "Record Intel PT of all CPUs of this host with perf, and beside it what only\n"
-		 "the host knows: which thread is which VM's vCPU, VMs' TSC offsets and\n"
-		 "multipliers while they change, names of libvirt's domains, and the kernel's\n"
-		 "symbols. Without COMMAND until Ctrl-C. All of it goes into one new folder that\n"
-		 "only you can read: give it to the other commands as their FILE. First it is\n"
-		 "said what is missing.",
+	.about = "Record Intel PT of all CPUs of this host with perf, and what only the host\n"
+		 "knows: which thread is which VM's vCPU, VMs' TSC offsets and multipliers as\n"
+		 "they change, names of libvirt's domains, and the kernel's symbols. Without\n"
+		 "COMMAND until Ctrl-C. All of it goes into one new folder that only you can\n"
+		 "read: give it to the other commands as their FILE. The command first says what\n"
+		 "is missing.",
 	.examples = "  vmpt record --check                 what is missing, and what to do\n"
 		    "  vmpt record -o trace -- sleep 1     one second of this host\n"
 		    "  vmpt vms trace                      who ran in it\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Inside vmpt record (docs/record.md): one recording of a host, its checks, perf, and the side
- * file. All of the system's files are looked for below $VMPT_RECORD_ROOT, which is for tests.
+ * file. All of the system's files are read below $VMPT_RECORD_ROOT, which is for tests.
  */
 #ifndef VMPT_CLI_REC_H
 #define VMPT_CLI_REC_H
@@ -17,8 +17,8 @@
 struct rec_options {
 	const char *out;
 	struct cli_strings domain; /* --guest-memory */
-	u64 aux_size;		   /* bytes a CPU */
-	u64 every;		   /* ms between two looks at the VMs */
+	u64 aux_size;		   /* bytes per CPU */
+	u64 every;		   /* ms between two scans of the VMs */
 	u64 psb_period, mtc_period;
 	bool has_psb_period, has_mtc_period;
 	bool check, dry_run, kcore, no_cyc, noretcomp, no_events;
@@ -30,9 +30,9 @@ struct rec_vcpu {
 	int pid, tid, vcpu;
 	bool has_offset, has_ratio, has_bits;
 	u64 offset, ratio, bits;
-	u64 before, after;    /* host TSC of the last look */
-	bool ran;	      /* or KVM does not say that it did not */
-	bool seen, unwritten; /* in this look; the last one is not in the file */
+	u64 before, after;    /* host TSC of the last scan */
+	bool ran;	      /* or KVM does not say whether */
+	bool seen, unwritten; /* in this scan; the last one is not in the file */
 };
 
 struct rec {
@@ -49,7 +49,7 @@ struct rec {
 	unsigned int cpus;
 };
 
-/* ---- rec-host.c ---- */
+/* ---- host.c ---- */
 
 /* "ROOT" and the formatted path in static-size @path; false: too long. */
 bool rec_path(const struct rec *r, char path[REC_PATH], const char *fmt, ...)
@@ -64,29 +64,29 @@ bool rec_exists(const struct rec *r, const char *fmt, ...) __attribute__((format
 /* A number that is all of such a file. */
 bool rec_u64(const struct rec *r, u64 *value, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The value behind "NAME\t: " in /proc/cpuinfo, of its first processor. False: none. */
+/* The value after "NAME\t: " in /proc/cpuinfo, of its first processor. False: none. */
 bool rec_cpuinfo(const struct rec *r, const char *name, char *value, size_t size);
 u64 rec_tsc(void);
-/* Its TSC and its time: two of these, at the start and the end, are the TSC's rate. */
+/* Its TSC and its time: two of these, at the start and the end, give the TSC's rate. */
 void rec_clock(const struct rec *r, json_t *o);
 /* The line of the host. */
 json_t *rec_host(const struct rec *r);
 
-/* ---- rec-check.c ---- */
+/* ---- check.c ---- */
 
 /* Say what is missing, and what to do. Counts it in @r. */
 void rec_check(struct rec *r);
 
-/* ---- rec-kvm.c ---- */
+/* ---- kvm.c ---- */
 
-/* Look at all vCPUs, write what is new to the side file. */
+/* Scan all vCPUs, write changes to the side file. */
 void rec_look(struct rec *r);
-/* The last look: all are written. */
+/* The last scan: all are written. */
 void rec_look_last(struct rec *r);
 /* All vCPUs whose clock is the host's. */
 size_t rec_not_offset(const struct rec *r);
 
-/* ---- rec-save.c ---- */
+/* ---- save.c ---- */
 
 /* Take @line: write it to the side file. */
 void rec_write(struct rec *r, json_t *line);
@@ -96,7 +96,7 @@ void rec_save_cmdline(struct rec *r, int pid);
 /* Guests' memory through virsh. The number of those that failed. */
 unsigned int rec_save_memory(struct rec *r);
 
-/* ---- rec-perf.c ---- */
+/* ---- perf.c ---- */
 
 #define REC_ARGS 48
 
@@ -115,7 +115,7 @@ bool rec_find_program(const char *program, char path[REC_PATH]);
 /* Run @arg to its end. Its wait status, or -1. */
 int rec_run(const struct rec *r, char *const *arg);
 /*
- * Run perf until it ends, or a signal ends it, and look at the VMs meanwhile. 0, or an exit code
+ * Run perf until it ends, or a signal ends it, and scan the VMs meanwhile. 0, or an exit code
  * after a message.
  */
 int rec_perf_run(struct rec *r, struct rec_perf *p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt record: what is put into its folder beside perf.data. Nobody but who recorded may read it:
- * names and addresses of the kernel, and guests' memory, are not for all.
+ * vmpt record: the other files in the folder of perf.data. Only the user who recorded may read
+ * them: the kernel's symbols, and guests' memory, are not for everyone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 void rec_write(struct rec *r, json_t *line)
 {
-	/* A look before the recording, to check: there is no file. */
+	/* A check before the recording has no file. */
 	if (!r->side) {
 		json_decref(line);
 		return;
@@ -24,7 +24,7 @@ void rec_write(struct rec *r, json_t *line)
 		r->side_failed = true;
 }
 
-/* Copy a file whose size is not known before. 0 or errno. */
+/* Copy a file of unknown size. 0 or errno. */
 static int copy(const char *from, const char *to)
 {
 	int in = open(from, O_RDONLY | O_CLOEXEC), out, err = 0;

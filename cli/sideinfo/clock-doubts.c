@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Warnings of what a trace's clocks cannot tell, or where they contradict each other. */
+/* Warnings about unknown or contradictory clocks of a trace. */
 #include "cli/sideinfo/clock-options.h"
 
-/* CPUs that are told of one by one. */
+/* CPUs with a warning of their own. */
 #define CPUS_TOLD 8
 
 static void warn_base(const struct cli *cli, const struct vmpt_clocks *clocks)
@@ -10,8 +10,8 @@ static void warn_base(const struct cli *cli, const struct vmpt_clocks *clocks)
 	switch (vmpt_clocks_base(clocks)) {
 	case VMPT_BASE_NONE:
 		cli_warn(cli,
-			 "%s: no TSC packets: each CPU's packets are in their order, but how "
-			 "CPUs stand to each other is not known",
+			 "%s: no TSC packets: each CPU's packets are in order, but the order "
+			 "between CPUs is not known",
 			 cli->file[0]);
 		if (!cli->quiet)
 			fprintf(stderr, "  vmpt record makes traces with times\n");
@@ -27,7 +27,7 @@ static void warn_base(const struct cli *cli, const struct vmpt_clocks *clocks)
 	}
 }
 
-/* Without rates MTCs and cycles say nothing; where there are none, nothing is missed. */
+/* Rates are needed only if there are MTCs or cycles. */
 static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
 	const struct vmpt_rates *r = vmpt_clocks_rates(clocks);
@@ -40,10 +40,11 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 		ticks |= n->mtcs || n->cycs || n->tmas;
 	}
 	if (ticks && (!r->tsc_num || !r->has_mtc_freq))
-		cli_warn(cli,
-			 "neither the file nor the packets tell the rates of the clocks (CPUID "
-			 "leaf 15H, MTCFreq): times are by TSC packets alone; --tsc-ratio and "
-			 "--mtc-freq tell them");
+		cli_warn(
+			cli,
+			"the rates of the clocks (CPUID leaf 15H, MTCFreq) are neither in the file "
+			"nor found from the packets: times are by TSC packets alone; give "
+			"--tsc-ratio and --mtc-freq");
 }
 
 static const char *times(u64 n, char buf[40])
@@ -62,11 +63,11 @@ static void warn_stream(const struct cli *cli, const struct vmpt_stream *stream,
 	char name[32], buf[40];
 
 	if (n->contradictions)
-		cli_warn(cli, "%s: TSC and MTC packets contradict each other %s: the TSC is taken",
+		cli_warn(cli, "%s: TSC and MTC packets contradict each other %s: the TSC is used",
 			 cli_stream_name(stream, name), times(n->contradictions, buf));
 	if (n->backs)
 		cli_warn(cli,
-			 "%s: the time steps back %s, behind lost bytes or where a TSC was "
+			 "%s: the time steps back %s, after lost bytes or where a TSC was "
 			 "written: vmpt dump --time marks it",
 			 cli_stream_name(stream, name), times(n->backs, buf));
 }
@@ -85,12 +86,12 @@ static void warn_streams(const struct cli *cli, const struct vmpt_clocks *clocks
 			warn_stream(cli, cli->stream[i], n);
 	}
 	if (given > CPUS_TOLD)
-		cli_warn(cli, "%zu more CPUs whose clocks contradict themselves: see vmpt clocks",
+		cli_warn(cli, "%zu more CPUs have contradictory clocks: see vmpt clocks",
 			 given - CPUS_TOLD);
 	if (unmapped && vmpt_clocks_base(clocks) != VMPT_BASE_NONE)
 		cli_warn(cli,
-			 "%s TSC packet%s of guests tell%s no time: their offset is not known; "
-			 "--vm tells it",
+			 "%s TSC packet%s of guests give%s no time: their offset is not known; "
+			 "give --vm",
 			 cli_number(unmapped, buf), unmapped == 1 ? "" : "s",
 			 unmapped == 1 ? "s" : "");
 }

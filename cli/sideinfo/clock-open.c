@@ -14,7 +14,7 @@
 #define VCPUS_MAX      65536
 #define LINES_ASKED    1000
 
-/* A line of the side record, taken apart. */
+/* A parsed line of the side record. */
 struct vmcs_line {
 	struct json_line at;
 	const char *vm;
@@ -114,7 +114,7 @@ static int by_vmcs(const void *a, const void *b)
 	return x->since < y->since ? -1 : x->since > y->since;
 }
 
-/* Whether a line without its end was cut: a VMM that dies writes one. */
+/* Whether a line without a newline is truncated: a VMM that dies leaves one. */
 static bool is_cut(const char *text, size_t n)
 {
 	json_t *o;
@@ -145,7 +145,7 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	while (!err && (n = getline(&text, &room, f)) >= 0) {
 		l.at.number++;
 		if (c->vcpus && is_cut(text, (size_t)n))
-			cli_warn(cli, "%s: line %zu: it is cut, and left out", cli_side(cli)->file,
+			cli_warn(cli, "%s: line %zu is truncated; skipped", cli_side(cli)->file,
 				 l.at.number);
 		else if (strspn(text, " \t\r\n") < (size_t)n)
 			err = read_line(cli, c, text, (size_t)n, &l);
@@ -170,8 +170,8 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 }
 
 /*
- * Whether --side-record is what vmpt record wrote: its lines have a "kind". The first that can be
- * read tells.
+ * Whether --side-record was written by vmpt record: its lines have a "kind". The first readable
+ * line decides.
  */
 static bool is_rec(const struct cli *cli)
 {
@@ -183,7 +183,7 @@ static bool is_rec(const struct cli *cli)
 	ssize_t n;
 	json_t *o;
 
-	/* It is opened again, by who says what is wrong with it. */
+	/* The caller opens it again and reports the error. */
 	for (lines = 0; f && !read && lines < LINES_ASKED; lines++) {
 		n = getline(&text, &room, f);
 		if (n < 0)
@@ -201,7 +201,7 @@ static bool is_rec(const struct cli *cli)
 	return is;
 }
 
-/* All that is told and needs no clock to be read. */
+/* All given maps that can be read without a clock. */
 static int take_given(struct cli *cli, struct cli_clocks *c,
 		      const struct vmpt_clocks_options *settings)
 {
@@ -232,7 +232,7 @@ static int open_clocks(struct cli *cli, struct cli_clocks *c, struct vmpt_clocks
 	return CLI_FAILED;
 }
 
-/* What KVM told, now that it is known whose the VMCSs are. @more: there is something. */
+/* KVM's maps, now that the owners of the VMCSs are known. @more: there are some. */
 static int take_kvm(struct cli *cli, struct cli_clocks *c, bool *more)
 {
 	struct vmpt_given *given = NULL;
@@ -299,7 +299,7 @@ static const struct cli_clock_vcpu *recorded(const struct cli_clocks *c, u64 vmc
 	/* The last one from then or before. */
 	if (n && v[n - 1].vmcs == vmcs)
 		return &v[n - 1];
-	/* Before the first word of it it was already the same one's. */
+	/* Before its first record it had the same owner. */
 	return n < c->vcpus && v[n].vmcs == vmcs ? &v[n] : NULL;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84 and --vm; and the warnings of what was told, by
- * whomever, and is not so.
+ * --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84 and --vm; and the warnings when a value given
+ * by any source contradicts the trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "cli/sideinfo/clock-options.h"
 
-/* A whole number at *@s, decimal or 0x…; *@s moves behind it. False if there is none. */
+/* A whole number at *@s, decimal or 0x…; *@s moves past it. False if there is none. */
 static bool number(const char **s, u64 *value)
 {
 	char *end;
@@ -91,7 +91,7 @@ static int take_vm(struct cli *cli, void *to, const char *arg)
 	}
 	for (i = 0; i < c->given_count; i++)
 		if (c->given[i].vmcs == given.vmcs) {
-			cli_usage(cli, "--vm: VMCS %llx is told twice",
+			cli_usage(cli, "--vm: VMCS %llx is given twice",
 				  (unsigned long long)given.vmcs);
 			return -1;
 		}
@@ -105,20 +105,21 @@ static int take_vm(struct cli *cli, void *to, const char *arg)
 
 static const struct cli_option options[] = {
 	{ "tsc-ratio", 0, CLI_OTHER, "NUM/DEN",
-	  "TSC ticks a tick of the crystal clock, CPUID.15H EBX and EAX; RTIT: N, TSC ticks a bus "
-	  "clock (MSR CEH, bits 15:8); else the file says it, or it is measured",
+	  "TSC ticks per tick of the crystal clock, CPUID.15H EBX and EAX; RTIT: N, TSC ticks per bus "
+	  "clock (MSR CEH, bits 15:8); default: from the file, or measured",
 	  CLI_AT(struct cli_clock, rates), .take = take_tsc_ratio },
-	{ "mtc-freq", 0, CLI_NUMBER, "N", "IA32_RTIT_CTL.MTCFreq; else the file, or found",
-	  .max = 15, CLI_AT(struct cli_clock, rates.mtc_freq),
+	{ "mtc-freq", 0, CLI_NUMBER, "N",
+	  "IA32_RTIT_CTL.MTCFreq; default: from the file, or measured", .max = 15,
+	  CLI_AT(struct cli_clock, rates.mtc_freq),
 	  CLI_GIVEN(struct cli_clock, rates.has_mtc_freq) },
 	{ "nominal-ratio", 0, CLI_NUMBER, "N", "the maximum non-turbo ratio, MSR CEH bits 15:8",
 	  .min = 1, .max = 255, CLI_AT(struct cli_clock, rates.nominal) },
 	{ "skz84", 0, CLI_WORD, "WHEN",
-	  "erratum SKZ84, TMAs of guests are corrupt; auto asks the trace itself", "auto",
+	  "erratum SKZ84, TMAs of guests are corrupt; auto: determined from the trace", "auto",
 	  "auto, no, yes", CLI_AT(struct cli_clock, rates.skz84) },
 	{ "vm", 0, CLI_OTHER, "VMCS:OFFSET",
-	  "the guest's TSC is the host's and OFFSET; with ,MULTIPLIER behind it the host's * that "
-	  ">> 48; once for each VMCS",
+	  "the guest's TSC is the host's plus OFFSET; with ,MULTIPLIER the host's is first multiplied "
+	  "by that and shifted right by 48; once for each VMCS",
 	  .take = take_vm },
 	{ 0 },
 };
@@ -155,7 +156,7 @@ void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *optio
 	}
 	if (given->nominal)
 		r->nominal = given->nominal;
-	/* Of RTIT it is the one ratio there is. */
+	/* The only ratio of RTIT. */
 	if (cli_is_rtit(cli) && given->tsc_num)
 		r->nominal = given->tsc_num;
 	r->skz84 = given->skz84;
@@ -170,18 +171,18 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 
 	if (wrong && wrong->tsc_ratio) {
-		/* In the order in which they are taken */
+		/* In order of precedence */
 		const char *who = cli_clock(cli)->rates.tsc_num ? "--tsc-ratio"
 				  : info->tsc_ctc_numerator && info->tsc_ctc_denominator
 					  ? "the file's TSC ratio"
 					  : "vmpt record's TSC ratio";
 
-		cli_warn(cli, "%s %u/%u: the trace's packets say %u/%u, and that is taken", who,
+		cli_warn(cli, "%s %u/%u: the given value contradicts the trace: %u/%u is used", who,
 			 wrong->given.tsc_num, wrong->given.tsc_den, found->tsc_num,
 			 found->tsc_den);
 	}
 	if (wrong && wrong->mtc_freq)
-		cli_warn(cli, "%s %u: the trace's packets say %u, and that is taken",
+		cli_warn(cli, "%s %u: the given value contradicts the trace: %u is used",
 			 cli_clock(cli)->rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
 			 wrong->given.mtc_freq, found->mtc_freq);
 }
@@ -212,18 +213,17 @@ static void warn_map(const struct cli *cli, const struct vmpt_given_wrong *w)
 	if (w->at != VMPT_TIME_NONE)
 		snprintf(from, sizeof(from), " from host TSC 0x%llx on", (unsigned long long)w->at);
 	if (w->by == VMPT_MAP_INFERRED)
-		cli_warn(cli, "VMCS %llx: %s; the trace has %s%s, and that is taken",
+		cli_warn(cli, "VMCS %llx: %s; the trace has %s%s, which is used",
 			 (unsigned long long)w->vmcs, says, other, from);
 	else if (from[0])
-		cli_warn(cli,
-			 "VMCS %llx: %s; the trace has another%s; %s says %s, and that is taken",
+		cli_warn(cli, "VMCS %llx: %s; the trace has another%s; %s says %s, which is used",
 			 (unsigned long long)w->vmcs, says, from, who[w->by], other);
 	else
-		cli_warn(cli, "VMCS %llx: %s; %s says %s, and that is taken",
+		cli_warn(cli, "VMCS %llx: %s; %s says %s, which is used",
 			 (unsigned long long)w->vmcs, says, who[w->by], other);
 }
 
-/* What was told and is not so: the trace wins. */
+/* Given values that contradict the trace: the trace wins. */
 static void warn_maps(const struct cli *cli, const struct vmpt_clocks *clocks)
 {
 	const struct vmpt_given_wrong *wrong;

@@ -25,25 +25,24 @@ static inline const struct cli_clock *cli_clock(const struct cli *cli)
 	return cli_values(cli, &cli_clock_group);
 }
 
-/* Whether the command line had one of them. */
+/* Whether any was on the command line. */
 bool cli_clock_given(const struct cli *cli);
 
 /*
- * What the trace's file says and, before it, the command line: to open clocks with. Rates that
- * are told in neither are 0, told is the command line's (VMPT_MAP_USER) and stays @cli's.
+ * Options to open clocks with, from the command line, else from the trace's file. Rates given by
+ * neither are 0; .given is the command line's (VMPT_MAP_USER) and owned by @cli.
  */
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options);
 
 /*
- * Warnings of what was told and is not so in the trace: rates, maps, and each --vm of which the
- * trace has no TSC packet.
+ * Warn when a given value contradicts the trace: rates, maps, and each --vm without a TSC packet
+ * in the trace.
  */
 void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks);
 
 /*
- * Warnings of what the clocks cannot tell (no TSC packets, rates or offsets that are not known) and
- * of CPUs on which they contradict each other or step back. A line each, of a few CPUs. Of RTIT
- * none.
+ * Warn of what the clocks lack (no TSC packets, unknown rates or offsets) and of CPUs on which they
+ * contradict each other or step back. One line each, for a few CPUs; none for RTIT.
  */
 void cli_clock_doubts(const struct cli *cli, const struct vmpt_clocks *clocks);
 

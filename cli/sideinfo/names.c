@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Names of the VMCSs of an open trace, by its events and what vmpt record wrote beside it. */
+/* Names of the VMCSs of an open trace, by its events and the record of vmpt record. */
 #include <stdlib.h>
 
 #include "cli/sideinfo/recording.h"

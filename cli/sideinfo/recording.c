@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What vmpt record wrote beside a perf.data: JSON lines. Lines of a kind that is not known are left
- * alone: a newer vmpt may have written them.
+ * The JSON lines of vmpt record next to a perf.data. Lines of an unknown kind are ignored: a newer
+ * vmpt may have written them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ bool cli_rec_find(const char *path, char *side, size_t size)
 
 /* ---- members ---- */
 
-/* A number up to @max; @has false: it is not there, or null. */
+/* A number up to @max; @has false: it is missing, or null. */
 static int take_u64(struct rec_reader *r, const json_t *o, const char *key, u64 max, u64 *value,
 		    bool *has)
 {
@@ -86,8 +86,7 @@ static int take_host(struct rec_reader *r, json_t *o)
 
 /* ---- a vCPU ---- */
 
-/* The multiplier has 48 bits behind the point here (SDM 3 26.6.5), KVM says how many its ratio has.
- */
+/* The multiplier has 48 fraction bits here (SDM 3 26.6.5); KVM gives the number of its ratio's. */
 static int take_map(struct rec_reader *r, json_t *o, struct cli_rec_look *look)
 {
 	bool has_offset = false, has_ratio = false, has_bits = false;
@@ -156,7 +155,7 @@ static int find_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu 
 
 	if (!vm || !*vm)
 		return json_line_bad(&r->line, "a vCPU without the name of its \"vm\"");
-	/* The last ones are looked at first: they are those that are there. */
+	/* Search from the end: the last ones are those that still exist. */
 	for (i = rec->vcpus; i-- > 0;) {
 		n = &rec->vcpu[i];
 		if (n->pid == v->pid && n->vcpu == v->vcpu && !strcmp(n->vm, vm) &&
@@ -254,7 +253,7 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 			err = json_line_bad(&r.line, "more than %d bytes", LINE_BYTES);
 		/* A recording that was killed may end within a line. */
 		else if (line[n - 1] != '\n')
-			cli_warn(cli, "%s: line %zu is cut", side, r.line.number);
+			cli_warn(cli, "%s: line %zu is truncated", side, r.line.number);
 		else if (strspn(line, " \t\n") < (size_t)n)
 			err = take_line(&r, line, (size_t)n);
 		if (err == JSON_LINE_SKIPPED)
@@ -293,7 +292,7 @@ void cli_rec_free(struct cli_rec *rec)
 	free(rec);
 }
 
-/* ---- what is made of it ---- */
+/* ---- use ---- */
 
 void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates)
 {
@@ -336,7 +335,7 @@ int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
 	return CLI_OK;
 }
 
-/* Whether @look is of the vCPU that the VMCS was. */
+/* Whether @look is of the VMCS's vCPU. */
 static bool is_of(const struct cli_rec *rec, const struct cli_rec_look *look,
 		  const struct vmpt_vm_name *name)
 {
@@ -374,7 +373,7 @@ int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct
 				return cli_no_memory(cli);
 			}
 			map = look->map;
-			/* The first holds for all of the name's time before it: nobody looked. */
+			/* The first one also applies to the name's time before it. */
 			t[(*count)++] =
 				(struct vmpt_given){ .vmcs = list[i].vmcs,
 						     .map = map,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What vmpt record wrote beside a perf.data (docs/record.md): which threads are vCPUs of which VM,
- * their TSC offsets and multipliers when they were read, and the host's clocks.
+ * The record of vmpt record next to a perf.data (docs/record.md): which threads are vCPUs of which
+ * VM, their TSC offsets and multipliers over time, and the host's clocks.
  */
 #ifndef VMPT_CLI_REC_READ_H
 #define VMPT_CLI_REC_READ_H
@@ -14,7 +14,7 @@
 #define CLI_REC_TRACE "perf.data"
 #define CLI_REC_SIDE  "record.jsonl"
 
-/* One time that a vCPU was looked at. */
+/* One reading of a vCPU. */
 struct cli_rec_look {
 	size_t vcpu;
 	u64 before, after; /* host TSC around the reading; 0: not known */
@@ -43,7 +43,7 @@ struct cli_rec {
 };
 
 /*
- * The side file of a trace: @path itself if it is a folder of vmpt record, or beside it if it is
+ * The side file of a trace: in @path if it is a folder of vmpt record, or next to it if it is
  * the perf.data in one. False: there is none. @side has @size bytes.
  */
 bool cli_rec_find(const char *path, char *side, size_t size);
@@ -51,23 +51,23 @@ bool cli_rec_find(const char *path, char *side, size_t size);
 int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec);
 void cli_rec_free(struct cli_rec *rec);
 
-/* That of the trace that is open: --side-record's, or beside it. @rec is NULL if there is none. */
+/* The record of the open trace: --side-record, or next to it. @rec is NULL if there is none. */
 int cli_rec_open(struct cli *cli, struct cli_rec **rec);
 /*
- * Names of the VMCSs of the trace that is open, by its events and @rec (NULL: there is none). All
- * streams are walked once. @names is NULL if the trace has no events with times: it has no names.
+ * Names of the VMCSs of the open trace, by its events and @rec (NULL: none). Walks all streams
+ * once. @names is NULL if the trace has no events with times.
  */
 int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_clocks *clocks,
 		  struct vmpt_names **names);
-/* A host TSC of the trace that is open, by its events: vmpt_clocks_options' near_tsc. 0: none. */
+/* A host TSC of the open trace, by its events: vmpt_clocks_options' near_tsc. 0: none. */
 u64 cli_rec_near_tsc(struct cli *cli);
 
 /* What is known before the trace is read. */
 void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates);
-/* For vmpt_names_open(); free() the array, its names are the record's. 0, or an exit code. */
+/* For vmpt_names_open(); free() the array, @rec owns its names. 0, or an exit code. */
 int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
 		    struct vmpt_given_thread **threads, size_t *count);
-/* What it tells of VMCSs, whose names are known by now: VMPT_MAP_KVM. free() it. */
+/* Its maps of VMCSs, whose names are known by now: VMPT_MAP_KVM. free() it. */
 int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
 		  struct vmpt_given **given, size_t *count);
 

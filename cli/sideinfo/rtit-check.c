@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A side record that does not fit its trace: lines that never took effect, times of another boot.
- * Whose bytes are whose rests on it alone, so it is said.
+ * Detect a side record that does not fit its trace: lines that never took effect, times of another
+ * boot. Owners depend on it alone, so a mismatch is reported.
  */
 #include "cli/sideinfo/rtit.h"
 
 /*
- * Whether run number @k should have taken effect and did not. One that begins where the stream
- * ends has none to own: the VMM wrote it when it took the trace.
+ * Whether run number @k should have taken effect and did not. One that begins at the end of the
+ * stream owns no bytes: the VMM wrote it when it saved the trace.
  */
 static bool never_came(const struct cli_runs *runs, size_t k, u64 size)
 {
@@ -23,21 +23,21 @@ static void print_why(const struct cli_runs *runs, size_t k, u64 size, char *buf
 	if (runs->run[k].by_tsc)
 		snprintf(buf, len, "TSC 0x%llx is never reached", at);
 	else if (at > size)
-		snprintf(buf, len, "offset 0x%llx lies behind the end, 0x%llx", at,
+		snprintf(buf, len, "offset 0x%llx is after the end, 0x%llx", at,
 			 (unsigned long long)size);
 	else
-		snprintf(buf, len, "nothing begins at offset 0x%llx or behind it", at);
+		snprintf(buf, len, "nothing begins at or after offset 0x%llx", at);
 }
 
-/* STSs have 40 bits: which 2^40 ticks they are of is taken from the record itself. */
+/* STSs have 40 bits: the upper bits come from the record itself. */
 static void tell_of_time(const struct cli *cli, const struct cli_runs *runs)
 {
 	const struct vmpt_run_report *report = &runs->report;
 
 	if (report->aligned && report->apart > VMPT_RUNS_APART)
 		cli_warn(cli,
-			 "%s: line %zu: TSC 0x%llx is far from the trace's, of which the first is "
-			 "taken for 0x%llx: is it the same recording's?",
+			 "%s: line %zu: TSC 0x%llx is far from the trace's first TSC, "
+			 "taken as 0x%llx: is it from the same recording?",
 			 cli_side(cli)->file, runs->line[0], (unsigned long long)runs->run[0].at,
 			 (unsigned long long)report->tsc);
 }
@@ -60,7 +60,7 @@ void cli_record_tell(struct cli *cli, size_t i)
 	}
 	if (never && runs->run[0].by_tsc && !runs->report.aligned) {
 		cli_warn(cli,
-			 "%s: no time is known of CPU %u's trace: none of its lines took effect",
+			 "%s: the time of CPU %u's trace is unknown: none of its lines took effect",
 			 cli_side(cli)->file, runs->cpu);
 	} else if (never) {
 		print_why(runs, first, size, why, sizeof(why));

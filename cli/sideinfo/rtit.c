@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The side record of an RTIT trace: JSON lines, each looked at closely, for whose bytes are whose
- * rests on them alone.
+ * The side record of an RTIT trace: JSON lines, each checked strictly, because owners depend on
+ * them alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #define VCPUS_MAX  65536
 #define NAME_BYTES 120 /* bytes of a VM's name in a file's */
 
-/* A line, taken apart. */
+/* A parsed line. */
 struct run_line {
 	struct json_line at_line;
-	const char *vm; /* NULL: the host, or nobody */
+	const char *vm; /* NULL: the host, or no owner */
 	u32 vcpu, cpu;
 	bool by_tsc;
 	u64 at, tsc_offset, core_offset;
@@ -33,8 +33,7 @@ static int take_vm(struct run_line *l, json_t *o)
 
 	l->vm = json_string_value(vm);
 	if (!l->vm && !json_is_null(vm))
-		return json_line_bad(&l->at_line,
-				     "\"vm\" is not a name, nor null for a time of the host");
+		return json_line_bad(&l->at_line, "\"vm\" is neither a name nor null (the host)");
 	if (l->vm && !l->vm[0])
 		return json_line_bad(&l->at_line, "\"vm\" is an empty name");
 	return CLI_OK;
@@ -60,11 +59,11 @@ static int take_members(struct run_line *l, json_t *o)
 
 	if (!rtit)
 		return json_line_bad(&l->at_line,
-				     "no \"rtit\": this is no side record of an RTIT trace");
+				     "no \"rtit\": not a side record of an RTIT trace");
 	if (!json_is_integer(rtit) || json_integer_value(rtit) != 1)
-		return json_line_bad(&l->at_line, "\"rtit\" is not 1, the version that is known");
+		return json_line_bad(&l->at_line, "\"rtit\" is not 1, the known version");
 	err = take_vm(l, o);
-	/* Where nobody runs, no one asks for a number. */
+	/* Without an owner no number is needed. */
 	if (!err && (l->vm || json_object_get(o, "vcpu")))
 		err = json_line_u64(&l->at_line, o, "vcpu", 0xffffffff, &vcpu);
 	if (!err)
@@ -80,11 +79,11 @@ static int take_members(struct run_line *l, json_t *o)
 	return err;
 }
 
-/* ---- what they add up to ---- */
+/* ---- virtual CPUs ---- */
 
 /*
- * "vm-NAME-vcpuN". Where not all of the name can stand in a file's, '+' and a number of its own
- * follow it: no name that can stand there has a '+'.
+ * "vm-NAME-vcpuN". A name that is not usable in a file name as it is gets '+' and a unique number;
+ * usable names have no '+'.
  */
 static char *file_of(const struct run_line *l, size_t number)
 {
@@ -114,7 +113,7 @@ static u64 hash_of(const struct cli_record *r, const char *vm, u32 vcpu)
 	return vmpt_mix64(h);
 }
 
-/* The number of the line's owner, made if it is new; 0 after a message. */
+/* The number of the line's owner, added if it is new; 0 after a message. */
 static u64 vcpu_number(struct cli *cli, struct run_line *l)
 {
 	struct cli_record *r = cli_side(cli)->record;
@@ -179,8 +178,7 @@ static int add_run(struct cli *cli, struct run_line *l)
 		return cli_no_memory(cli);
 	last = runs->count ? &runs->run[runs->count - 1] : NULL;
 	if (last && last->by_tsc != l->by_tsc)
-		return json_line_bad(&l->at_line,
-				     "CPU %u is told by \"%s\" here, but by \"%s\" in line %zu",
+		return json_line_bad(&l->at_line, "CPU %u has \"%s\" here, but \"%s\" in line %zu",
 				     l->cpu, l->by_tsc ? "tsc" : "offset",
 				     last->by_tsc ? "tsc" : "offset", runs->line[runs->count - 1]);
 	if (last && last->at > l->at)
@@ -232,14 +230,14 @@ static int read_lines(struct cli *cli, FILE *f)
 
 /* ---- streams ---- */
 
-/* Room for what comes of a CPU's runs. */
+/* Room for the results of a CPU's runs. */
 static bool make_report(struct cli_runs *runs)
 {
 	runs->report.effects = calloc(runs->count, sizeof(*runs->report.effects));
 	return runs->report.effects;
 }
 
-/* A single file of which nobody said the CPU is that of a record of a single CPU. */
+/* A single file without a CPU belongs to the one CPU of a record. */
 static int choose_runs(struct cli *cli)
 {
 	struct cli_record *r = cli_side(cli)->record;
@@ -253,8 +251,8 @@ static int choose_runs(struct cli *cli)
 
 		if (cpu < 0 && r->cpus > 1)
 			return cli_usage(cli,
-					 "%s: the side record is of %zu CPUs; say whose trace this "
-					 "is with FILE@CPU",
+					 "%s: the side record has %zu CPUs; give this trace's "
+					 "with FILE@CPU",
 					 cli->file[0], r->cpus);
 		for (k = 0; k < r->cpus; k++)
 			if (cpu < 0 || r->runs[k].cpu == (u32)cpu)
@@ -262,8 +260,10 @@ static int choose_runs(struct cli *cli)
 		if (r->of_stream[i] && !make_report(r->of_stream[i]))
 			return cli_no_memory(cli);
 		if (!r->of_stream[i])
-			cli_warn(cli, "%s: nothing of CPU %d: all of it is taken for the host's",
-				 cli_side(cli)->file, cpu);
+			cli_warn(
+				cli,
+				"%s: it has no line for CPU %d: all of its trace is taken for the host's",
+				cli_side(cli)->file, cpu);
 	}
 	return CLI_OK;
 }
@@ -280,7 +280,7 @@ int cli_record_open(struct cli *cli)
 		r->by_cpu = calloc(CPU_MAX + 1, sizeof(*r->by_cpu));
 	if (!r || !r->by_cpu)
 		return cli_no_memory(cli);
-	/* Without a seed it is as right, if names are not made to collide. */
+	/* Also correct without a seed, but names could be chosen to collide. */
 	if (getrandom(&r->seed, sizeof(r->seed), GRND_NONBLOCK) < 0)
 		r->seed = 0;
 	f = fopen(file, "re");
@@ -291,7 +291,7 @@ int cli_record_open(struct cli *cli)
 	err = read_lines(cli, f);
 	fclose(f);
 	if (!err && !r->cpus) {
-		cli_error(cli, "%s: no record in it", file);
+		cli_error(cli, "%s: it has no records", file);
 		err = CLI_FAILED;
 	}
 	return err ? err : choose_runs(cli);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The side record of an RTIT trace (vmm-lib/rtit.h, vmpt_rtit_record_print()): who runs on which
- * CPU from where on. RTIT's own packets do not tell it.
+ * CPU, and from where. RTIT packets do not contain it.
  */
 #ifndef VMPT_CLI_RECORD_H
 #define VMPT_CLI_RECORD_H
@@ -11,8 +11,8 @@
 
 /* A virtual CPU of the record. As an owner its .vmcs is 1 + its index. */
 struct cli_vcpu {
-	char *vm;   /* as the record has it */
-	char *file; /* "vm-NAME-vcpuN", of safe characters and no other's */
+	char *vm;   /* as in the record */
+	char *file; /* "vm-NAME-vcpuN", of safe characters, unique */
 	u32 vcpu;
 	u64 tsc_offset, core_offset; /* of its last line */
 };
@@ -23,7 +23,7 @@ struct cli_runs {
 	struct vmpt_run *run;
 	size_t *line; /* of each */
 	size_t count;
-	/* What came of them: filled by the library */
+	/* Results, filled by the library */
 	struct vmpt_run_report report;
 };
 
@@ -42,10 +42,10 @@ struct cli_record {
 int cli_record_open(struct cli *cli);
 void cli_record_close(struct cli *cli);
 
-/* Stream number @i is done, to its end: warn if there are lines that never took effect. */
+/* Stream number @i was read to its end: warn of lines that never took effect. */
 void cli_record_tell(struct cli *cli, size_t i);
 
-/* The virtual CPU of an owner, NULL if it is none of the record's. */
+/* The virtual CPU of an owner, NULL if it is not in the record. */
 const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner);
 
 /* ---- side.c ---- */
@@ -53,7 +53,7 @@ const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_
 /* The values of --side-record. */
 struct cli_side {
 	const char *file;	   /* NULL: none */
-	struct cli_record *record; /* what was read of it, of RTIT; or NULL */
+	struct cli_record *record; /* the parsed RTIT record, or NULL */
 };
 
 extern const struct cli_group cli_side_group;
@@ -63,14 +63,14 @@ static inline struct cli_side *cli_side(const struct cli *cli)
 	return cli_values(cli, &cli_side_group);
 }
 
-/* Of a command that only has use for that of RTIT. 0, or an exit code after a message. */
+/* For a command that only uses an RTIT record. 0, or an exit code after a message. */
 int cli_side_rtit_only(const struct cli *cli);
 /* The library's options for stream number @i, with its runs. */
 struct vmpt_options cli_stream_options(const struct cli *cli, size_t i);
 
-/* As cli_owner_name(), or "web vcpu 0". Nothing in it harms a terminal. */
+/* As cli_owner_name(), or "web vcpu 0". Safe for a terminal. */
 const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO]);
-/* Of a VM: "vmcs", or what the side record calls it: "vm" and "vcpu". */
+/* Of a VM: "vmcs", or "vm" and "vcpu" by the side record. */
 void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);
 /* "owner", that of a VM, "sure". */
 void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner);

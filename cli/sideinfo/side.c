@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * --side-record, and what follows from the side record of an RTIT trace for the other commands:
- * owners' names in words and in JSON, the runs of each stream.
+ * --side-record, and what other commands need from the side record of an RTIT trace:
+ * owners' names in text and in JSON, the runs of each stream.
  */
 #include <limits.h>
 #include <string.h>
@@ -65,12 +65,12 @@ int cli_side_rtit_only(const struct cli *cli)
 	if (cli_is_rtit(cli) || !cli_side(cli)->file)
 		return CLI_OK;
 	return cli_usage(cli,
-			 "--side-record is for RTIT, and %s is taken for Intel PT; "
-			 "--format=rtit says that it is not",
+			 "--side-record is for RTIT, but %s is taken for Intel PT; "
+			 "--format=rtit overrides that",
 			 cli->file[0]);
 }
 
-/* What is read in the folder of vmpt record is an input, too. */
+/* The files in the folder of vmpt record are inputs, too. */
 static int note_folder(struct cli *cli, const char *path)
 {
 	char name[PATH_MAX];
@@ -102,8 +102,8 @@ static void add_to_document(struct cli *cli, json_t *doc)
 
 static const struct cli_option options[] = {
 	{ "side-record", 0, CLI_FILE, "FILE",
-	  "RTIT: who ran, by the VMM's side record, JSON lines; without it all is taken for the "
-	  "host's. Intel PT: names of VMs by their VMCS, for vms, split, clocks, timeline, exits",
+	  "the VMM's side record, JSON lines. RTIT: who ran; without it all is taken for the host's. "
+	  "Intel PT: names of VMs by their VMCS, for vms, split, clocks, timeline, exits",
 	  CLI_AT(struct cli_side, file) },
 	{ 0 },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What is known beside a trace: side records, recordings, clocks, names of VMs. */
+/* Information other than the trace: side records, recordings, clocks, names of VMs. */
 #ifndef VMPT_CLI_SIDEINFO_H
 #define VMPT_CLI_SIDEINFO_H
 

@@ -7,7 +7,7 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* Bytes of a VM's name in a table; the number of the vCPU is what is never cut. */
+/* Bytes of a VM's name in a table; the number of the vCPU is never cut. */
 #define SHOWN_BYTES 24
 
 bool cli_vm_names_given(const struct cli *cli)
@@ -25,14 +25,15 @@ bool cli_vm_names_any(struct cli *cli)
 	return cli_vm_names_given(cli) || (!cli_is_rtit(cli) && cli_rec_near_tsc(cli));
 }
 
-/* ---- all that there are ---- */
+/* ---- all names ---- */
 
 static bool same(const struct cli_vm_name *a, const struct cli_vm_name *b)
 {
 	return a->vmcs == b->vmcs && a->vcpu == b->vcpu && !strcmp(a->vm, b->vm);
 }
 
-/* In order. One that goes on, as in a record with a line for each new TSC offset, is one name. */
+/* In order. Consecutive equal names, as in a record with a line for each new TSC offset, are one.
+ */
 static int add(struct cli *cli, struct cli_vm_names *names, const struct cli_vm_name *name)
 {
 	if (names->count && same(&names->name[names->count - 1], name)) {
@@ -45,7 +46,7 @@ static int add(struct cli *cli, struct cli_vm_names *names, const struct cli_vm_
 	return CLI_OK;
 }
 
-/* A name holds until the next one of its VMCS; of two from one time on the last is taken. */
+/* A name is valid until the next one of its VMCS; of two with the same start the last is used. */
 static int add_record(struct cli *cli, struct cli_vm_names *names, const struct cli_clocks *c)
 {
 	int code = CLI_OK;
@@ -87,7 +88,7 @@ static int by_vmcs(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* They come of runs: each ran. Of a VMCS that the record has the record's count. */
+/* They come from runs, so each ran. The record takes precedence for its VMCSs. */
 static int add_found(struct cli *cli, struct cli_vm_names *names, const struct vmpt_names *found)
 {
 	struct cli_vm_names record = *names;
@@ -105,7 +106,7 @@ static int add_found(struct cli *cli, struct cli_vm_names *names, const struct v
 			.ran = true,
 		};
 
-		/* The array may have moved, what is in its first part has not. */
+		/* The array may have moved; the contents of its first part have not. */
 		record.name = names->name;
 		if (name.vm && !find(&record, name.vmcs, &of))
 			code = add(cli, names, &name);
@@ -117,7 +118,7 @@ static int add_found(struct cli *cli, struct cli_vm_names *names, const struct v
 
 /* ---- which of them ran ---- */
 
-/* The last one that begins at or before @at; before all of them it was already the first. */
+/* The last one that begins at or before @at; the first one also applies before that. */
 static void mark(struct cli_vm_name *name, size_t n, u64 at)
 {
 	size_t next;
@@ -156,7 +157,7 @@ static int walk(struct cli *cli, const struct cli_clocks *c, struct cli_vm_names
 	return ret;
 }
 
-/* Of a VMCS with several names leave those that ran; all of them if no time is known. */
+/* Of a VMCS with several names keep those that ran; all of them if no time is known. */
 static void drop_others(struct cli_vm_names *names)
 {
 	size_t i, k, n, kept = 0;
@@ -283,6 +284,6 @@ void cli_vm_names_tell(const struct cli *cli, const struct cli_vm_names *names)
 {
 	if (cli_side(cli)->file && names->count && !names->seen)
 		cli_warn(cli,
-			 "%s: none of its VMCSs ran in this trace: is it the same recording's?",
+			 "%s: none of its VMCSs ran in this trace: is it from the same recording?",
 			 cli_side(cli)->file);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The directory of vmpt split: what is in it already, and what of that may be
- * overwritten or removed. An input never is, by whatever name it was given.
+ * The directory of vmpt split: its existing files, and which of them may be
+ * overwritten or removed. An input never is, under any name.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ int split_io_failed(struct cli *cli, const char *name)
 
 	cli_error(cli, "%s/%s: %s", s->dir, name, strerror(e));
 	if (e == EEXIST)
-		fprintf(stderr, "  take another directory, or overwrite it with --force\n");
+		fprintf(stderr, "  use another directory, or overwrite it with --force\n");
 	return 1;
 }
 
@@ -28,8 +28,8 @@ int split_is_input(struct cli *cli, const char *name)
 {
 	const struct split *s = cli->own;
 
-	cli_error(cli, "%s/%s: is an input: it would be overwritten", s->dir, name);
-	fprintf(stderr, "  take another directory\n");
+	cli_error(cli, "%s/%s is an input: it would be overwritten", s->dir, name);
+	fprintf(stderr, "  use another directory\n");
 	return 1;
 }
 
@@ -45,7 +45,7 @@ static void name_where(const struct vmpt_stream *stream, char where[32])
 		snprintf(where, 32, ".cpu%d", stream->cpu);
 }
 
-/* What names end in. */
+/* The endings of names. */
 static const char *const suffix[] = { ".pt", ".perf.data", ".rtit" };
 
 static bool is_suffix(const char *end)
@@ -85,7 +85,7 @@ void split_name(const struct cli *cli, const struct vmpt_owner *owner,
 }
 
 /*
- * The end of "vm-NAME-vcpuN" in a name of RTIT: its last "-vcpuN", behind which stand a '.' and
+ * The end of "vm-NAME-vcpuN" in a name of RTIT: its last "-vcpuN", followed by a '.' and
  * no other '-'. NULL: there is none.
  */
 static const char *end_of_vcpu(const char *name)
@@ -100,8 +100,8 @@ static const char *end_of_vcpu(const char *name)
 }
 
 /*
- * Where a name that split_name() makes says that the stream is from: its part
- * ".cpu2.pt", ".tid77.pt", ".pt" or those of a perf.data or RTIT. NULL: it makes no such name.
+ * The part of a name of split_name() that shows the stream's source:
+ * ".cpu2.pt", ".tid77.pt", ".pt" or those of a perf.data or RTIT. NULL: not such a name.
  */
 static const char *where_of_name(const char *name)
 {
@@ -133,7 +133,7 @@ static const char *where_of_name(const char *name)
 	return is_suffix(end) ? where : NULL;
 }
 
-/* Whether this split may write a file of that name: who owns what is not known yet. */
+/* Whether this split may write a file of that name: the owners are not known yet. */
 static bool may_be_written(const struct cli *cli, const char *name)
 {
 	const char *where = where_of_name(name);
@@ -154,7 +154,7 @@ static bool may_be_written(const struct cli *cli, const char *name)
 	return false;
 }
 
-/* ---- what is in the directory ---- */
+/* ---- the contents of the directory ---- */
 
 /* Call @one for each file, until it returns other than 0. */
 static int each_file(struct cli *cli, int (*one)(struct cli *cli, const char *name, void *opaque),
@@ -212,7 +212,7 @@ int split_open_dir(struct cli *cli)
 	return s->force ? each_file(cli, refuse_input, NULL) : 0;
 }
 
-/* ---- streams of the split before ---- */
+/* ---- streams of an earlier split ---- */
 
 struct written {
 	const char **name; /* sorted */
@@ -248,7 +248,7 @@ int split_remove_old(struct cli *cli)
 	size_t i, vms = 0;
 	int err;
 
-	/* Without an index these are no streams of ours, whatever they are called. */
+	/* Without an index these are not streams of vmpt split, whatever their names. */
 	if (!s->again)
 		return 0;
 	while (split_vm_name(s, vms))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * index.json of vmpt split. It is written slice by slice, one object a line:
- * a long trace has more slices than memory holds.
+ * index.json of vmpt split. It is written slice by slice, one object per line:
+ * a long trace has more slices than fit in memory.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "cli/split/split.h"
 
-/* IA32_RTIT_CTL.DisRETC: perf's config has it at the same place. */
+/* IA32_RTIT_CTL.DisRETC: the same bit in perf's config. */
 #define DIS_RETC (1ULL << 11)
 
 static const char *begin_name(unsigned int begin)
@@ -71,7 +71,7 @@ int split_index_start(struct cli *cli)
 	return ferror(s->index) || cli->out_of_memory ? index_failed(cli) : 0;
 }
 
-/* Only what is there: most slices have none of these. */
+/* Only those present: most slices have none of these. */
 static void number_if(struct cli *cli, json_t *o, const char *key, u64 value)
 {
 	if (value)
@@ -137,7 +137,7 @@ static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extract
 {
 	const struct split *s = cli->own;
 	const struct split_out *out = &s->out[s->first + (size_t)x->stream];
-	/* The first slice has the PSB behind which something is added. */
+	/* The first slice has the PSB after which bytes are added. */
 	u64 added = s->perf && x->out_offset ? PERF_OUT_ADDED : 0;
 
 	cli_json_string(cli, o, "file", out->name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The stream files of vmpt split, raw or each a perf.data; few are open at once, however many
- * there are.
+ * The stream files of vmpt split, raw or each a perf.data; only a few are open at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@ static FILE *open_file(struct cli *cli, const char *name, int flags)
 	return f;
 }
 
-/* Inputs are mapped: emptied, they would be lost, and we with them. */
+/* Inputs are mapped: truncating one would lose it and end this process by SIGBUS. */
 static int empty_file(struct cli *cli, const char *name, FILE *f)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Segments of ELF files as perf's mmap records want them. */
+/* Segments of ELF files for perf's mmap records. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static u64 page_down(u64 address)
 }
 
 /*
- * From _text to the end of the last executable segment: perf takes the sections' places from
- * the file itself, moved by what _text was moved.
+ * From _text to the end of the last executable segment: perf reads the sections' addresses from
+ * the file itself, and moves them as far as _text was moved.
  */
 static int add_kernel(struct cli *cli, struct perf_code *code, const struct elf_file *f)
 {
@@ -46,7 +46,7 @@ static int add_kernel(struct cli *cli, struct perf_code *code, const struct elf_
 
 	if (!elf_file_text(f, &text)) {
 		cli_error(cli, "%s: no symbol _text, by which perf finds the kernel", f->path);
-		fprintf(stderr, "  take a vmlinux that is not stripped\n");
+		fprintf(stderr, "  use a vmlinux that is not stripped\n");
 		return CLI_FAILED;
 	}
 	for (i = 0; i < f->segments; i++)
@@ -54,7 +54,7 @@ static int add_kernel(struct cli *cli, struct perf_code *code, const struct elf_
 		    segment.p_vaddr + segment.p_memsz > end)
 			end = segment.p_vaddr + segment.p_memsz;
 	if (end <= text) {
-		cli_error(cli, "%s: no code behind _text", f->path);
+		cli_error(cli, "%s: no code after _text", f->path);
 		return CLI_FAILED;
 	}
 	map = new_map(cli, code);
@@ -66,7 +66,7 @@ static int add_kernel(struct cli *cli, struct perf_code *code, const struct elf_
 	return CLI_OK;
 }
 
-/* perf would take the code of one of them for that of both. @before: maps of other images. */
+/* perf would use the code of one for both. @before: maps of other images. */
 static int check_overlap(struct cli *cli, const struct perf_code *code, size_t before)
 {
 	const struct perf_map *map = &code->map[code->count - 1];
@@ -81,7 +81,7 @@ static int check_overlap(struct cli *cli, const struct perf_code *code, size_t b
 		cli_error(cli, "--image: %s and %s are both at 0x%llx", other->file, map->file,
 			  (unsigned long long)(map->start > other->start ? map->start
 									 : other->start));
-		fprintf(stderr, "  to perf a VM is one process: name one of them, or link one"
+		fprintf(stderr, "  to perf a VM is one process: give only one of them, or link one"
 				" to another address\n");
 		return CLI_FAILED;
 	}

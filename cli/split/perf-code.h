@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where code lies in a guest's memory: what perf needs to be told of a kernel and of
- * programs to follow a trace of them. Taken from ELF files by libelf.
+ * Where code is in a guest's memory, from ELF files by libelf: perf needs this for the kernel
+ * and for programs to follow a trace of them.
  */
 #ifndef VMPT_CLI_PERF_CODE_H
 #define VMPT_CLI_PERF_CODE_H
 
 #include "cli/base/base.h"
 
-/* A file's bytes from @offset on are at [@start, @start + @size) of the guest. */
+/* A file's bytes from @offset are at [@start, @start + @size) in the guest. */
 struct perf_map {
 	u64 start, size; /* whole pages unless .kernel */
 	u64 offset;	 /* of the kernel: where _text is */
-	char *file;	 /* absolute; NULL for the kernel, which perf is given by -k */
+	char *file;	 /* absolute; NULL for the kernel, which perf gets by -k */
 	bool kernel;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * perf.data files; see perf.data-file-format.txt of Linux. In front of the trace: header, ids,
- * one attr, AUXTRACE_INFO, the process's name, its code, and that it runs from the start on.
- * Behind it: the features, among them the index without which perf does not know its buffers.
+ * perf.data files; see perf.data-file-format.txt of Linux. Before the trace: header, ids,
+ * one attr, AUXTRACE_INFO, the process's name, its code, and that it runs from the start.
+ * After it: the features, among them the index that perf needs to find its buffers.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -46,7 +46,7 @@ enum {
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
 	 PERF_SAMPLE_IDENTIFIER)
 
-/* What follows the kernel's records. */
+/* The sample_id after the kernel's records. */
 struct sample_id {
 	u32 pid, tid;
 	u64 time; /* 0: before all others */
@@ -144,7 +144,7 @@ static u64 config_of(const struct perf_out *out)
 	/* Not known: what every decoder needs; returns may be compressed. */
 	u64 config = out->info->has_config ? out->info->config : CFG_PT | CFG_BRANCH;
 
-	/* Without TSC perf decodes all the same, if it is told so. */
+	/* perf also decodes without TSC, if the config says so. */
 	return out->has_tsc ? config | CFG_TSC : config & ~(u64)CFG_TSC;
 }
 
@@ -175,7 +175,7 @@ static void put_file_header(const struct perf_out *out, FILE *f, u64 data_size, 
 	put64(f, ATTR_SIZE + 16);
 	put64(f, RECORDS_AT);
 	put64(f, data_size);
-	put64(f, 0); /* event types: not used any more */
+	put64(f, 0); /* event types: no longer used */
 	put64(f, 0);
 	put64(f, features);
 	for (i = 0; i < 3; i++)
@@ -270,7 +270,7 @@ static void put_running(const struct perf_out *out, FILE *f)
 	put_sample_id(out, f);
 }
 
-/* To perf 0 is no time. */
+/* perf treats 0 as no time. */
 static u64 first_tsc(const struct perf_out *out)
 {
 	return out->first_tsc ? out->first_tsc : 1;
@@ -282,7 +282,7 @@ static void put_auxtrace(const struct perf_out *out, FILE *f, u64 size)
 	struct auxtrace a = {
 		.header = { .type = RECORD_AUXTRACE, .size = sizeof(a) },
 		.size = size,
-		/* A TSC near by: perf takes bits 63:56 from it, and no time at all from 0. */
+		/* A nearby TSC: perf takes bits 63:56 from it; 0 means no time. */
 		.reference = first_tsc(out),
 		.idx = out->idx,
 		.tid = threads ? tid_of(out) : UINT32_MAX,
@@ -341,7 +341,7 @@ int perf_out_write(struct perf_out *out, FILE *f, const u8 *bytes, size_t n)
 	return ferror(f) ? -1 : 0;
 }
 
-/* ---- behind the trace ---- */
+/* ---- after the trace ---- */
 
 static const char event_name[] = "intel_pt//";
 
@@ -387,7 +387,7 @@ static void put_features(const struct perf_out *out, size_t n, FILE *f, u64 at)
 	}
 }
 
-/* All behind the records of @n streams, which end at @end, and their size in the header. */
+/* All after the records of @n streams, which end at @end, and their size in the header. */
 static int put_end(const struct perf_out *out, size_t n, FILE *f, u64 end)
 {
 	put_features(out, n, f, end);
@@ -441,7 +441,7 @@ static int copy(FILE *to, FILE *from, u64 size)
 		size_t n = size < most ? (size_t)size : most, got = fread(bytes, 1, n, from);
 
 		if (got < n && !ferror(from))
-			errno = EIO; /* somebody has cut it */
+			errno = EIO; /* it was truncated meanwhile */
 		if (got < n || fwrite(bytes, 1, n, to) < n)
 			ret = -1;
 		size -= got;

@@ -11,9 +11,9 @@
 #include "decoder/vmpt-clock.h"
 
 /*
- * Bytes put into the stream's first PSB+, behind its PSB: the stream's first TSC, or PADs if it
- * has none. perf (6.1 at least) crashes if it has to follow code before it knows the time, and an
- * owner's stream may well begin without.
+ * Bytes added to the stream's first PSB+, after its PSB: the stream's first TSC, or PADs if it
+ * has none. perf (at least 6.1) crashes if it has to follow code before it knows the time, and an
+ * owner's stream may begin without it.
  */
 #define PERF_OUT_ADDED 8
 
@@ -28,19 +28,19 @@ struct perf_out {
 	const struct perf_code *code;	    /* or NULL */
 	char comm[PERF_OUT_COMM];	    /* the process's name, or the thread's */
 	int cpu, tid;			    /* as in struct vmpt_stream */
-	u32 thread;   /* of the process PERF_OUT_PID, from 1 on; 0: the stream is all there is */
+	u32 thread;   /* of the process PERF_OUT_PID, from 1; 0: the only stream */
 	u32 idx;      /* of perf_out_join(): each stream's own */
 	bool has_tsc; /* the stream has TSC packets, the first with first_tsc */
 	u64 first_tsc;
 	/* The rest is set by the functions. */
 	u64 aux_at;
 	u64 written; /* of the stream */
-	u64 size;    /* in the file, with all that was added */
+	u64 size;    /* in the file, with the added bytes */
 };
 
 /*
- * Tell perf the rates of a trace that says none, that it counts MTCs: where both P and MTCFreq are
- * known it is as if @info were of a perf.data recorded with mtc=1.
+ * Give perf the rates of a trace without them, so that it uses MTCs: if both P and MTCFreq are
+ * known, @info becomes as if from a perf.data recorded with mtc=1.
  */
 void perf_out_rates(struct vmpt_trace_info *info, const struct vmpt_rates *rates);
 
@@ -48,7 +48,7 @@ void perf_out_rates(struct vmpt_trace_info *info, const struct vmpt_rates *rates
 int perf_out_start(struct perf_out *out, FILE *f);
 /* The next bytes of the stream, which begins with a PSB as all of vmpt_extract() do. */
 int perf_out_write(struct perf_out *out, FILE *f, const u8 *bytes, size_t n);
-/* All behind the stream, and the sizes before it. @f is at its end. */
+/* All after the stream, and the sizes before it. @f is at its end. */
 int perf_out_finish(struct perf_out *out, FILE *f);
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt split: one stream per VMCS and CPU, one per CPU for the host, and an
- * index of all slices. The library takes the trace apart; here are its files.
+ * index of all slices. The library splits the trace; this writes the files.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -103,7 +103,7 @@ static void print_text(struct cli *cli)
 		{ "BYTES", true }, { "VM", false },
 	};
 	struct split *s = cli->own;
-	/* The last column only where there are names. */
+	/* The last column only if there are names. */
 	size_t columns = VMPT_ARRAY_SIZE(column) - !s->names.count;
 	struct cli_table *t = cli_table_new(cli, column, columns);
 	char buf[32];
@@ -150,7 +150,7 @@ static void print_json(struct cli *cli)
 	cli_json_print(cli, doc, stdout, false);
 }
 
-/* What perf is told: what the trace says, and the rates of one that says none. */
+/* The trace's info for perf, with found or given rates if the trace has none. */
 static void take_info(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -175,7 +175,7 @@ static int check_clock(struct cli *cli)
 	return CLI_OK;
 }
 
-/* Events name VMs, too, at the cost of clocks: only if there is somebody to name. */
+/* Events also name VMs, but need clocks: only if there is a VM to name. */
 static int open_names(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -200,15 +200,15 @@ static int run(struct cli *cli)
 
 	s->dir_fd = -1;
 	s->perf |= s->per_vm;
-	/* To perf NR = 1 is a guest of which it knows no code. */
+	/* perf takes NR = 1 for a guest whose code it does not know. */
 	s->conceal |= s->perf;
 	if (!s->dir)
 		return cli_usage(cli, "no directory to write to: give -o DIR");
 	if (!s->perf && (s->kernel || s->image.count))
 		return cli_usage(cli, "--kernel and --image are for --perf");
 	if (s->conceal && cli_is_rtit(cli))
-		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no packets "
-				      "of VMX, and perf does not read it");
+		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no VMX "
+				      "packets, and perf does not read it");
 	err = check_clock(cli);
 	if (!err)
 		err = take_code(cli);
@@ -223,7 +223,7 @@ static int run(struct cli *cli)
 		err = split_open_dir(cli);
 	if (!err)
 		err = split_index_start(cli);
-	/* Of PT the library asks for slices first, then for their packets; of RTIT for slices. */
+	/* For PT the library reads slices first, then their packets; for RTIT only slices. */
 	cli_progress_start(cli, cli_is_rtit(cli) ? 1 : 2);
 	for (i = 0; i < cli->streams && !err; i++) {
 		cli_progress_stream(cli, i);
@@ -260,18 +260,17 @@ static int run(struct cli *cli)
 
 static const struct cli_option options[] = {
 	{ "output", 'o', CLI_DIR, "DIR",
-	  "write the streams and index.json into DIR, which is made if need be",
-	  CLI_AT(struct split, dir) },
+	  "write the streams and index.json to DIR, created if needed", CLI_AT(struct split, dir) },
 	{ "conceal", 0, CLI_FLAG, NULL,
-	  "hide from all streams, the host's too, that there were VMs: no VMCS, NR 0, no VM entries "
+	  "hide the VMs in all streams, also the host's: no VMCS, NR 0, no VM entries "
 	  "and exits",
 	  CLI_AT(struct split, conceal) },
 	{ "perf", 0, CLI_FLAG, NULL,
-	  "write each stream as a perf.data for perf script; conceals, too",
+	  "write each stream as a perf.data for perf script; implies --conceal",
 	  CLI_AT(struct split, perf) },
 	{ "per-vm", 0, CLI_FLAG, NULL,
-	  "as --perf, and all streams of a VM in one perf.data, in order of time; --clock=host if it "
-	  "is not given",
+	  "like --perf, and all streams of a VM in one perf.data, in order of time; default of "
+	  "--clock: host",
 	  CLI_AT(struct split, per_vm) },
 	{ "clock", 0, CLI_WORD, "WHOSE",
 	  "put TSC packets on one clock; host: the host's, in all streams; guest: each VM's own",
@@ -285,7 +284,7 @@ static const struct cli_option options[] = {
 	  "with --perf: the VMs run FILE, a program or library; at ADDR if it is position independent",
 	  CLI_AT(struct split, image) },
 	{ "force", 'f', CLI_FLAG, NULL,
-	  "overwrite the files of an earlier split, and remove its streams that are not written again",
+	  "overwrite the files of an earlier split, and remove its other streams",
 	  CLI_AT(struct split, force) },
 	{ 0 },
 };
@@ -295,10 +294,10 @@ static const struct cli_group group = { .option = options };
 const struct cli_command cli_split = {
 	.name = "split",
 	.title = "write one stream per VM and CPU, and an index",
-	.about = "Take the trace apart: one stream per VMCS and CPU, one per CPU for the host,\n"
-		 "each a trace of its own, and index.json, which lists the slices: whose, how\n"
-		 "sure, from where, and what was done at their edges. Those of RTIT go by the\n"
-		 "side record.",
+	.about = "Split the trace: one stream per VMCS and CPU, one per CPU for the host, each a\n"
+		 "trace of its own, and index.json, which lists the slices: their owner, how sure\n"
+		 "that is, their offset, and the changes at their edges. With RTIT owners come\n"
+		 "from the side record.",
 	.examples = "  vmpt split -o out perf.data\n"
 		    "  vmpt split -o out --conceal --cpu 0 perf.data\n"
 		    "  vmpt split -o out cpu0.pt cpu1.pt && vmpt vms out/*.cpu0.pt\n"

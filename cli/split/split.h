@@ -7,19 +7,19 @@
 #include "cli/sideinfo/sideinfo.h"
 #include "decoder/vmpt-extract.h"
 
-/* Files kept open at once; the one not used for longest makes room. */
+/* Files kept open at once; the least recently used one makes room. */
 #define SPLIT_OPEN_MAX 64
 
-/* Bytes of a file's name; a side record's have up to 160. */
+/* Bytes of a file name; names of a side record have up to 160. */
 #define SPLIT_NAME 224
 
 /* Who a VMCS was for a time. */
 struct split_who {
-	const char *vm; /* the clocks'; NULL: nobody says */
+	const char *vm; /* owned by the clocks; NULL: unknown */
 	s64 vcpu;	/* -1: not known */
 };
 
-/* VMCSs whose last answer is kept. */
+/* VMCSs whose last result is cached. */
 #define SPLIT_LAST 256
 
 struct split_last {
@@ -33,7 +33,7 @@ struct split_out {
 	char name[SPLIT_NAME]; /* of the file in the directory */
 	struct vmpt_owner owner;
 	size_t stream; /* index in cli->stream */
-	size_t who;    /* index in split.who plus 1; 0: not known. With .per_vm */
+	size_t who;    /* index in split.who plus 1; 0: not known. For .per_vm */
 	u64 slices, source_bytes, bytes;
 	FILE *file; /* NULL: not open now */
 	u64 used;   /* when last, by split.clock */
@@ -52,19 +52,19 @@ struct split {
 	const char *kernel; /* as given; NULL: none */
 	struct cli_strings image;
 	struct perf_code code;	     /* of both */
-	struct vmpt_trace_info info; /* of .perf: what perf is told of the trace */
+	struct vmpt_trace_info info; /* for .perf: the info on the trace for perf */
 
 	int dir_fd;
 	struct split_out *out;
 	size_t outs;
-	size_t first;  /* out of the CPU at work */
-	size_t stream; /* the CPU at work, index in cli->stream */
+	size_t first;  /* output of the current CPU */
+	size_t stream; /* the current CPU, index in cli->stream */
 	unsigned int open;
 	u64 clock;
-	bool again; /* the directory has an index: of a split before this one */
+	bool again; /* the directory has the index of an earlier split */
 	u64 removed;
 	u64 unmapped;	      /* TSC packets left out */
-	u64 slices, left_out; /* bytes written nowhere, losses included */
+	u64 slices, left_out; /* bytes not written, losses included */
 	FILE *index;
 	struct split_vms *vms; /* of .per_vm */
 	struct split_who *who;
@@ -72,17 +72,17 @@ struct split {
 	struct split_last last[SPLIT_LAST];
 };
 
-/* ---- split-out.c: each 0, or 1 after a message ---- */
+/* ---- out.c: each 0, or 1 after a message ---- */
 
 int split_add(struct cli *cli, const struct vmpt_owner *owner);
 int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n);
-/* The CPU at work is done: finish and close its streams, or close them as they are. */
+/* The current CPU is done: finish and close its streams, or only close them. */
 int split_finish_all(struct cli *cli);
 int split_close_all(struct cli *cli);
-/* A file of the directory; emptied, or new if --force was not given. Never an input. */
+/* A file of the directory; truncated, or new without --force. Never an input. */
 FILE *split_create(struct cli *cli, const char *name);
 
-/* ---- split-dir.c: likewise ---- */
+/* ---- dir.c: likewise ---- */
 
 /*
  * The name of a stream's file: "vmcs-3b56ee000.cpu2.pt", as a perf.data
@@ -94,15 +94,15 @@ void split_name(const struct cli *cli, const struct vmpt_owner *owner,
 		const struct vmpt_stream *stream, unsigned int nth, char name[SPLIT_NAME]);
 /* Make and open the directory; nothing in it that may be written is an input. */
 int split_open_dir(struct cli *cli);
-/* Remove the streams of the split before this one that were not written again. */
+/* Remove the streams of an earlier split that were not written again. */
 int split_remove_old(struct cli *cli);
-/* Say what is wrong with a file of the directory, by errno. */
+/* Report the error of a file of the directory, by errno. */
 int split_io_failed(struct cli *cli, const char *name);
 int split_is_input(struct cli *cli, const char *name);
 
-/* ---- split-vm.c: likewise; nothing without --per-vm ---- */
+/* ---- vm.c: likewise; nothing without --per-vm ---- */
 
-/* Whose a VMCS is: with --per-vm each gets a stream of its own (struct vmpt_extract_options). */
+/* The owner of a VMCS: with --per-vm each gets its own stream (struct vmpt_extract_options). */
 u64 split_vm_who(void *cli, u64 vmcs, const struct vmpt_time *at);
 /* Join the streams, all of them finished. */
 int split_vms_write(struct cli *cli);
@@ -114,7 +114,7 @@ const char *split_vm_name(const struct split *s, size_t i);
 /* Whether a VM's file may have the name. */
 bool split_vm_is_name(const char *name);
 
-/* ---- split-index.c: likewise ---- */
+/* ---- index.c: likewise ---- */
 
 int split_index_start(struct cli *cli);
 int split_index_slice(struct cli *cli, const struct vmpt_extracted *slice);

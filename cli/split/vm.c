@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt split --per-vm: joins the streams of a VM, of all its vCPUs on all CPUs, in one perf.data
- * that perf puts in the order of time. A vCPU is a thread of it, a stream one of its CPUs.
+ * that perf puts in order of time. A vCPU becomes a thread, a stream one of its CPUs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define NAME_BYTES 120 /* bytes of a VM's name in a file's */
 
-/* A stream, and whose it is. */
+/* A stream and its owner. */
 struct member {
 	size_t out;	/* index in split.out */
 	const char *vm; /* the clocks'; NULL: not known */
@@ -24,7 +24,7 @@ struct member {
 
 struct split_vm {
 	char name[SPLIT_NAME]; /* of the file */
-	struct member *member; /* one behind the other in split_vms.member */
+	struct member *member; /* contiguous in split_vms.member */
 	size_t count;
 	size_t written; /* of them; the others have no times */
 	bool times;
@@ -47,7 +47,7 @@ bool split_vm_is_name(const char *name)
 	       !strcmp(name + n - (sizeof(end) - 1), end);
 }
 
-/* ---- whose is what ---- */
+/* ---- owners ---- */
 
 static int compare_vms(const struct member *a, const struct member *b)
 {
@@ -58,7 +58,7 @@ static int compare_vms(const struct member *a, const struct member *b)
 	return a->vmcs < b->vmcs ? -1 : a->vmcs > b->vmcs;
 }
 
-/* A vCPU that is known stays one, whatever its VMCS. */
+/* A known vCPU is one owner, whatever its VMCS. */
 static int compare_vcpus(const struct member *a, const struct member *b)
 {
 	if (a->vcpu != b->vcpu)
@@ -101,8 +101,8 @@ static u64 number_of(struct cli *cli, const struct split_who *who)
 }
 
 /*
- * A name begins with a run whose start may have been told a bit later than it is now. A page does
- * not become another VM's as fast as that.
+ * A name begins with a run whose start may have been estimated slightly later than now. A page is
+ * not reused by another VM that fast.
  */
 #define REUSE_MIN (1u << 15) /* ticks */
 
@@ -116,7 +116,7 @@ u64 split_vm_who(void *opaque, u64 vmcs, const struct vmpt_time *at)
 
 	if (!cli_clocks_who(&s->clocks, vmcs, at->tsc + late, &who.vm, &who.vcpu))
 		who = (struct split_who){ .vcpu = -1 };
-	/* Most slices are whose the VMCS's last one was. */
+	/* Most slices have the owner of the VMCS's last one. */
 	if (!last->number || last->vmcs != vmcs || last->who.vm != who.vm ||
 	    last->who.vcpu != who.vcpu)
 		*last = (struct split_last){ vmcs, who, number_of(cli, &who) };
@@ -154,7 +154,7 @@ static void collect(const struct split *s, struct split_vms *v)
 
 /* ---- names of files ---- */
 
-/* What can stand in a file's name. False: that is not all. */
+/* The characters usable in a file name. False: some were replaced. */
 static bool safe_name(const char *vm, char name[NAME_BYTES + 1])
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -170,7 +170,7 @@ static bool safe_name(const char *vm, char name[NAME_BYTES + 1])
 	return all;
 }
 
-/* By one pass over all streams: there are at most 4,096 of a CPU. */
+/* In one pass over all streams: a CPU has at most 4,096. */
 static bool is_stream(const struct split *s, const char *name)
 {
 	size_t i;
@@ -182,8 +182,8 @@ static bool is_stream(const struct split *s, const char *name)
 }
 
 /*
- * "vm-NAME.perf.data". Where not all of the name can stand there, or a stream has it, '+' and the
- * VM's number follow it: no name that can stand there has a '+'.
+ * "vm-NAME.perf.data". A name that is not usable as it is, or is taken by a stream, gets '+' and
+ * the VM's number; usable names have no '+'.
  */
 static void name_vm(const struct split *s, struct split_vm *vm, size_t number)
 {
@@ -236,7 +236,7 @@ static FILE *open_stream(void *opaque, size_t i)
 	return f;
 }
 
-/* perf would not order a stream without any time: if others have times it is left out. */
+/* perf would not order a stream without times: it is left out if others have times. */
 static void choose(const struct split *s, struct split_vm *vm, struct joined *j)
 {
 	const struct member *last = NULL;
@@ -325,7 +325,7 @@ void split_vms_close(struct split *s)
 	s->vms = NULL;
 }
 
-/* ---- telling ---- */
+/* ---- report ---- */
 
 const char *split_vm_name(const struct split *s, size_t i)
 {
@@ -343,7 +343,7 @@ void split_vms_print(const struct split *s)
 		printf("%s/%s: %s stream%s", s->dir, vm->name, cli_number(vm->written, buf),
 		       vm->written == 1 ? "" : "s");
 		if (!vm->times)
-			printf(", in no order: without times");
+			printf(", not ordered: without times");
 		if (vm->written < vm->count)
 			printf(", without %s that ha%s no times",
 			       cli_number(vm->count - vm->written, buf),

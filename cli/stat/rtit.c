@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt stat of RTIT: what its packets tell of how it was recorded: cycle counts, MTC ranges, how
- * far PSBs are apart, errata, CR3s.
+ * vmpt stat of RTIT: how the trace was recorded, as far as its packets show: cycle counts, MTC
+ * ranges, PSB distance, errata, CR3s.
  */
 #include "cli/stat/stat.h"
 #include "cli/base/base.h"
@@ -47,7 +47,7 @@ static void count_sts(struct stat_rtit *c, u64 tsc)
 	c->has_tsc = true;
 }
 
-/* 8 bits of the TSC: how far it went since the last one, less whole rounds. */
+/* 8 bits of the TSC: the ticks since the last one, modulo a full wrap. */
 static void count_mtc(struct stat_walk *w, const struct vmpt_item *item)
 {
 	unsigned int rng = item->payload >> 8 & 3;
@@ -56,7 +56,7 @@ static void count_mtc(struct stat_walk *w, const struct vmpt_item *item)
 	if (w->mtc_known && w->mtc >> 8 == item->payload >> 8)
 		w->c->rtit.mtc_ticks += ((item->payload - w->mtc) & 0xff) << (7 + 2 * rng);
 	w->mtc = item->payload;
-	/* The first behind an enable comes at any time (E7). */
+	/* The first after an enable comes at any time (E7). */
 	w->mtc_known = !(item->aux & VMPT_RTIT_AUX_IGNORE);
 }
 
@@ -160,7 +160,7 @@ static void print_time(const struct stat_rtit *c)
 		       (unsigned long long)c->first_tsc, (unsigned long long)c->last_tsc,
 		       cli_number(c->last_tsc - c->first_tsc, buf));
 	else if (c->mtc_ticks)
-		printf("  time: no STS; MTCs tell %s ticks of the TSC, or more\n",
+		printf("  time: no STS; by MTCs at least %s ticks of the TSC\n",
 		       cli_number(c->mtc_ticks, buf));
 }
 
@@ -174,7 +174,7 @@ static void print(const struct cli *cli, const struct stat_rtit *c)
 		printf("  cycle counts: %s, %s\n", is_cycle_acc(cli, c) ? "yes" : "no",
 		       is_given(cli)	 ? "as given"
 		       : is_sure(cli, c) ? "as found"
-					 : "by assumption: nothing tells but --cycle-acc");
+					 : "assumed: only --cycle-acc can give it");
 	if (!c->is_total)
 		print_time(c);
 	if (c->psbs)

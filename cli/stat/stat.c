@@ -261,7 +261,7 @@ const struct cli_command cli_stat = {
 	.title = "count packets and bytes per kind and CPU",
 	.about =
 		"Count the packets of each kind and their bytes, per CPU and in all, and what was\n"
-		"lost between them. Of RTIT also cycle counts, PSB distance, MTC ranges, errata\n"
+		"lost between them. For RTIT also cycle counts, PSB distance, MTC ranges, errata\n"
 		"and CR3s.",
 	.examples = "  vmpt stat trace.pt              one CPU's raw trace\n"
 		    "  vmpt stat -j 4 perf.data        all CPUs, four threads\n"

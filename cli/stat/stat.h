@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* vmpt stat: what it counts; RTIT has more to tell than packets (stat-rtit.c). */
+/* vmpt stat: the counts; for RTIT more than packets (rtit.c). */
 #ifndef VMPT_CLI_STAT_H
 #define VMPT_CLI_STAT_H
 
@@ -17,19 +17,19 @@ struct stat_tally {
 
 /* How an RTIT stream was recorded. */
 struct stat_rtit {
-	struct stat_tally cycles; /* counts behind packets, which are no packets themselves */
-	/* Between PSBs that no loss parts */
+	struct stat_tally cycles; /* counts after packets, not packets themselves */
+	/* Between PSBs with no loss in between */
 	u64 psbs, psb_sum, psb_min, psb_max;
 	u64 errata[VMPT_RTIT_ERRATA + 1];
 	u32 mtc_ranges; /* bits */
-	/* Of a stream: STSs, and what MTCs tell, where none of them is lost. */
+	/* Of a stream: STSs, and ticks by MTCs where none of them is lost. */
 	bool has_tsc;
 	u64 first_tsc, last_tsc, mtc_ticks;
 	u64 cr3[STAT_CR3S];
 	u32 cr3s;
 	bool more_cr3s;
-	enum vmpt_cycle_acc found; /* by the bytes; AUTO: nothing tells */
-	bool is_total;		   /* of streams with cycle counts and without, perhaps */
+	enum vmpt_cycle_acc found; /* by the bytes; AUTO: unknown */
+	bool is_total;		   /* perhaps of streams with and without cycle counts */
 };
 
 struct stat_counts {
@@ -39,7 +39,7 @@ struct stat_counts {
 	struct stat_rtit rtit;
 };
 
-/* The stream at work. */
+/* The current stream. */
 struct stat_walk {
 	struct cli *cli;
 	const struct vmpt_stream *stream;
@@ -51,7 +51,7 @@ struct stat_walk {
 	bool mtc_known;
 };
 
-/* What is different of Intel PT and of RTIT; members but the first two may be NULL. */
+/* What differs between Intel PT and RTIT; all members but the first two may be NULL. */
 struct stat_ops {
 	const char *(*kind_name)(unsigned int kind);
 	void (*count)(struct stat_walk *w, const struct vmpt_batch *b);
@@ -67,7 +67,7 @@ extern const struct stat_ops stat_rtit_ops;
 void stat_count_loss(const struct stat_walk *w, u64 at, const struct vmpt_item *item);
 json_t *stat_json_tally(struct cli *cli, const char *what, const struct stat_tally *n);
 
-/* ---- stat-rtit.c ---- */
+/* ---- rtit.c ---- */
 
 void stat_rtit_add(struct stat_rtit *to, const struct stat_rtit *from);
 

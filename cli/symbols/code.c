@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Code of guests out of ELF files: copies of their executable segments. */
+/* Code of guests from ELF files: copies of their executable segments. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/symbols/file.h"
 #include "util/array.h"
 
-/* One program's code at the most: what is larger is no program. */
+/* Limit for one program's code; anything larger is not a program. */
 #define PIECE_MAX (1ULL << 30)
 
 static int add_piece(struct cli *cli, struct elf_code *code, const struct elf_file *f,
@@ -21,7 +21,7 @@ static int add_piece(struct cli *cli, struct elf_code *code, const struct elf_fi
 		return cli_no_memory(cli);
 	if (!raw || segment->p_filesz > PIECE_MAX || segment->p_offset > size ||
 	    segment->p_filesz > size - segment->p_offset) {
-		cli_error(cli, "%s: is cut: its code lies behind its end", f->path);
+		cli_error(cli, "%s: truncated: its code is beyond its end", f->path);
 		return CLI_FAILED;
 	}
 	piece = &code->piece[code->count];
@@ -108,6 +108,6 @@ int elf_take_kernel(struct cli *cli, void *to, const char *arg)
 	(void)arg;
 	if (!*(const char **)to)
 		return 0;
-	cli_usage(cli, "--kernel: a guest has one");
+	cli_usage(cli, "--kernel: a guest has only one");
 	return -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A guest's code and the names of its functions, out of ELF files and lists of kernel symbols.
+ * A guest's code and the names of its functions, from ELF files and lists of kernel symbols.
  * Addresses are the guest's.
  */
 #ifndef VMPT_CLI_ELF_CODE_H
@@ -8,7 +8,7 @@
 
 #include "cli/base/base.h"
 
-/* Bytes of a file that lie at [@start, @start + @size). */
+/* Bytes of a file at [@start, @start + @size). */
 struct elf_piece {
 	u64 start, size;
 	u8 *bytes;
@@ -26,7 +26,7 @@ struct elf_code {
  */
 int elf_code_kernel(struct cli *cli, struct elf_code *code, const char *arg);
 int elf_code_image(struct cli *cli, struct elf_code *code, const char *arg);
-/* For the table of an option that names the kernel: it is given once. */
+/* For an option that names the kernel: it is given only once. */
 int elf_take_kernel(struct cli *cli, void *to, const char *arg);
 void elf_code_free(struct elf_code *code);
 
@@ -37,7 +37,7 @@ size_t elf_code_read(const struct elf_code *code, u64 ip, u8 *buf, size_t n);
 
 struct elf_symbol {
 	u64 address, size; /* size 0: up to the next one */
-	char *name;	   /* nothing in it harms a terminal */
+	char *name;	   /* safe for a terminal */
 	u32 file;	   /* which of the --symbols */
 };
 
@@ -55,7 +55,7 @@ int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const char *ar
 /* After the last one was added. */
 void elf_symbols_sort(struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);
-/* The function of file number @file that has @ip, and how far into it; NULL: none. */
+/* The function of file number @file that has @ip, and the offset in it; NULL: none. */
 const char *elf_symbols_find(const struct elf_symbols *symbols, u32 file, u64 ip, u64 *into);
 
 #endif

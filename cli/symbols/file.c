@@ -37,7 +37,7 @@ int elf_file_open_named(struct cli *cli, struct elf_file *f)
 	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->header) ||
 	    elf_getphdrnum(f->elf, &f->segments)) {
-		cli_error(cli, "%s: not an ELF file that can be read", f->path);
+		cli_error(cli, "%s: not a readable ELF file", f->path);
 		return CLI_FAILED;
 	}
 	if (f->header.e_machine != EM_X86_64 && f->header.e_machine != EM_386) {
@@ -128,7 +128,7 @@ int elf_file_kernel_shift(struct cli *cli, const struct elf_file *f, u64 *shift)
 	if (!f->has_address)
 		return CLI_OK;
 	if (!elf_file_text(f, &text)) {
-		cli_error(cli, "%s: no symbol _text, by which its @ADDR is meant", f->path);
+		cli_error(cli, "%s: no symbol _text, to which its @ADDR refers", f->path);
 		return CLI_FAILED;
 	}
 	*shift = f->address - text;
@@ -141,13 +141,14 @@ int elf_file_image_shift(struct cli *cli, const struct elf_file *f, u64 *shift)
 	size_t i;
 
 	if (f->header.e_type == ET_EXEC && f->has_address) {
-		cli_error(cli, "%s: has addresses of its own: name it without @ADDR", f->path);
+		cli_error(cli, "%s: has fixed addresses: give it without @ADDR", f->path);
 		return CLI_FAILED;
 	}
 	if (f->header.e_type == ET_DYN && !f->has_address) {
-		cli_error(cli,
-			  "%s: is position independent: say with @ADDR where its first page is",
-			  f->path);
+		cli_error(
+			cli,
+			"%s: is position independent: give the address of its first page with @ADDR",
+			f->path);
 		return CLI_FAILED;
 	}
 	for (i = 0; f->has_address && i < f->segments; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* ELF files that the command line names as "FILE[@ADDR]": what is in them, and how far moved. */
+/* ELF files given on the command line as "FILE[@ADDR]": their contents, and how far they moved. */
 #ifndef VMPT_CLI_ELF_FILE_H
 #define VMPT_CLI_ELF_FILE_H
 
@@ -17,11 +17,11 @@ struct elf_file {
 	size_t segments;
 };
 
-/* The name alone: a file may be called so itself. @f is set up in any case. */
+/* Only parse the name; a file may itself be named so. @f is set up in any case. */
 int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
 /* And open it: a program or a library. */
 int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
-/* Only what elf_file_name() left to do; of any kind. */
+/* Only the opening, after elf_file_name(); any kind of ELF file. */
 int elf_file_open_named(struct cli *cli, struct elf_file *f);
 void elf_file_close(struct elf_file *f);
 
@@ -33,7 +33,7 @@ bool elf_file_text(const struct elf_file *f, u64 *address);
 int elf_file_kernel_shift(struct cli *cli, const struct elf_file *f, u64 *shift);
 int elf_file_image_shift(struct cli *cli, const struct elf_file *f, u64 *shift);
 
-/* Call @take with each defined symbol until it returns not 0, which is returned. */
+/* Call @take with each defined symbol until it returns nonzero; returns that. */
 int elf_file_symbols(const struct elf_file *f, unsigned int section_type,
 		     int (*take)(void *opaque, const char *name, const GElf_Sym *symbol),
 		     void *opaque);

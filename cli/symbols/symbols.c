@@ -66,13 +66,13 @@ static int add_elf(struct adder *a, struct elf_file *f)
 	if (a->symbols->count == before && !a->code)
 		elf_file_symbols(f, SHT_DYNSYM, take_symbol, a);
 	if (!a->code && a->symbols->count == before) {
-		cli_error(a->cli, "%s: has no symbols: take one that is not stripped", f->path);
+		cli_error(a->cli, "%s: has no symbols: use a file that is not stripped", f->path);
 		return CLI_FAILED;
 	}
 	return a->code;
 }
 
-/* "ffffffff81000000 T _text", perhaps with a module behind it. */
+/* "ffffffff81000000 T _text", perhaps followed by a module. */
 static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
 {
 	size_t before = a->symbols->count, room = 0, number = 0;
@@ -145,7 +145,7 @@ static int by_address(const void *a, const void *b)
 		return x->file < y->file ? -1 : 1;
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	/* One that has a size says more. */
+	/* Prefer one with a size. */
 	return x->size > y->size ? 1 : x->size < y->size ? -1 : -strcmp(x->name, y->name);
 }
 

@@ -2,8 +2,8 @@
 /*
  * vmpt timeline --chrome: trace events as JSON for the Perfetto UI and Chrome's tracing page. A VM
  * is a process and a vCPU its thread: on it runs (complete events, "X") and between them the time
- * out of the guest with the exit's reason ("B", "E"). Process "CPUs" has a thread a CPU with all
- * spans. Written by time, as it goes: an exit's event waits until all before it are out.
+ * out of the guest with the exit's reason ("B", "E"). Process "CPUs" has a thread per CPU with all
+ * spans. Written in order of time: an exit's event waits until all earlier ones are written.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define PID_CPUS 1 /* VMs from here on */
 
-/* An exit that is not written yet. */
+/* An exit not written yet. */
 struct waiting_exit {
 	u64 at; /* ticks */
 	u32 vcpu;
@@ -29,7 +29,7 @@ struct timeline_chrome {
 	FILE *file;
 	bool any;		      /* an event is out */
 	u64 left_out;		      /* spans without times */
-	struct waiting_exit *waiting; /* one a stream at the most, unordered */
+	struct waiting_exit *waiting; /* at most one per stream, unordered */
 	size_t count;
 	u64 next;   /* the earliest of them */
 	bool *open; /* by vCPU: a "B" is out */
@@ -51,7 +51,7 @@ static void put_string(FILE *f, const char *s)
 	fputc('"', f);
 }
 
-/* Microseconds with 4 digits behind the point; ticks where the frequency is not known. */
+/* Microseconds with 4 decimals; ticks where the frequency is not known. */
 static u64 units(const struct timeline *t, u64 ticks)
 {
 	if (!(t->hz > 0))
@@ -153,8 +153,8 @@ static void put_exits(struct timeline_chrome *c, const struct timeline *t, u64 t
 }
 
 /*
- * The vCPU is back, or the trace ends: what was open is closed. @unseen: it was on a CPU that is
- * not in the trace, so it is not known how much of it was out of the guest.
+ * The vCPU is back, or the trace ends: close the open event. @unseen: it was on a CPU that is
+ * not in the trace, so the time out of the guest is unknown.
  */
 static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vcpu, u64 ticks,
 		     bool unseen)
@@ -168,7 +168,7 @@ static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vc
 		c->open[vcpu] = false;
 		return;
 	}
-	/* It took no time that the clock could tell. */
+	/* It was shorter than the clock's resolution. */
 	for (i = 0; i < c->count; i++)
 		if (c->waiting[i].vcpu == vcpu) {
 			drop(c, i);
@@ -178,7 +178,7 @@ static void end_exit(struct timeline_chrome *c, const struct timeline *t, u32 vc
 
 /* ---- spans ---- */
 
-/* Names of lines that are new. */
+/* Names of new lines. */
 static int put_names(struct timeline_chrome *c, const struct timeline *t)
 {
 	u32 i;
@@ -302,7 +302,7 @@ static int chrome_end(void *opaque, const struct timeline *t)
 			end_exit(c, t, i, t->last, false);
 	fprintf(c->file, "\n]}\n");
 	if (c->left_out)
-		cli_warn(c->cli, "--chrome: %s spans of which no time is known are left out",
+		cli_warn(c->cli, "--chrome: %s spans without a known time are left out",
 			 cli_number(c->left_out, buf));
 	ret = timeline_out_close(c->cli, c->path, c->file);
 	c->file = NULL;

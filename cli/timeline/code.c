@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The guests' code, from the ELF files that --kernel and --image name. */
+/* The guests' code, from the ELF files of --kernel and --image. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

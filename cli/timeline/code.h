@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Guesses why a guest was left, by the instruction at the exit's IP: the code comes from ELF files
- * that the user names.
+ * Guess why a guest exited, by the instruction at the exit's IP: the code comes from ELF files
+ * given by the user.
  */
 #ifndef VMPT_CLI_TIMELINE_CODE_H
 #define VMPT_CLI_TIMELINE_CODE_H
@@ -16,7 +16,7 @@ struct timeline_code_wants {
 
 struct timeline_code;
 
-/* Open the files, if there are some, and let @to guess by them. 0, or an exit code. */
+/* Open the files, if any, for @to to guess by. 0, or an exit code. */
 int timeline_code_open(struct cli *cli, const struct timeline_code_wants *wants,
 		       struct timeline_code **code, struct timeline_wants *to);
 void timeline_code_close(struct timeline_code *code);

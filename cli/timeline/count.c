@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Spans to lines: which vCPU ran, from which exit it came back and whether it moved, and the totals
- * of vCPUs, VMs and CPUs. Memory is that of the lines, of which there are so many at the most.
+ * Assign spans to lines: which vCPU ran, from which exit it returned and whether it moved, and add
+ * up the totals of vCPUs, VMs and CPUs. Memory is limited by the number of lines.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "cli/timeline/internal.h"
 #include "util/array.h"
 
-/* More vCPUs than these are one line, "others". */
+/* vCPUs beyond these are one line, "others". */
 #define VCPUS_MAX 32768
 
 /* ---- lines ---- */
 
-/* What a line is found by: a name with its number, or a VMCS. */
+/* The key of a line: a name with its number, or a VMCS. */
 struct line_key {
-	const char *vm; /* as it was told; NULL: .number is a VMCS */
+	const char *vm; /* as given; NULL: .number is a VMCS */
 	const char *shown;
 	u64 number;
 };
@@ -68,7 +68,7 @@ static int add_vm(struct timeline *t, const char *given, const char *name, bool 
 	return CLI_OK;
 }
 
-/* A new line called @name, of @key's VM, new or not, or of one of its own. */
+/* A new line called @name, of @key's VM (added if new), or of a VM of its own. */
 static int add_vcpu(struct timeline *t, const struct line_key *key, const char *name)
 {
 	struct timeline_vcpu *v;
@@ -98,7 +98,7 @@ static int add_vcpu(struct timeline *t, const struct line_key *key, const char *
 	return CLI_OK;
 }
 
-/* A line that is found by no VMCS: "vm?", "others". */
+/* A line without a VMCS: "vm?", "others". */
 static int special(struct timeline *t, u32 *index, const char *name)
 {
 	static const struct line_key nobody;
@@ -112,7 +112,7 @@ static int special(struct timeline *t, u32 *index, const char *name)
 	return CLI_OK;
 }
 
-/* The line of a key, made if it is new. */
+/* The line of a key, added if it is new. */
 static int find_line(struct timeline_count *c, struct timeline *t, const struct line_key *key,
 		     u64 vmcs, u32 *index)
 {
@@ -297,7 +297,7 @@ static void join_left(struct timeline_count *c, const struct timeline *t,
 		s->out_early = s->start - s->left_at;
 }
 
-/* What the line is left with. */
+/* How the line ends. */
 static void leave(struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_vcpu *v = &t->vcpu[s->vcpu];
@@ -313,7 +313,7 @@ static void leave(struct timeline *t, const struct timeline_span *s)
 	v->last_stream = s->span->stream;
 }
 
-/* A loss is one of the vCPU before it and of another behind it. */
+/* A loss counts for the vCPU before it and for another one after it. */
 static void count_losses(struct timeline_count *c, struct timeline *t,
 			 const struct timeline_span *s)
 {
@@ -338,7 +338,7 @@ static void count_losses(struct timeline_count *c, struct timeline *t,
 		cpu->lost_until = s->end + 1;
 }
 
-/* Whose run it is, where it was before, and from which exit it comes. */
+/* The owner of the run, its previous CPU, and the exit it returns from. */
 static int take_run(struct timeline_count *c, struct timeline *t, struct timeline_span *s)
 {
 	const struct vmpt_time *start = &s->span->start;
@@ -351,7 +351,7 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
 		return CLI_OK;
 	s->moved_from = v->last_stream;
-	/* Nobody is in two places at once. */
+	/* A vCPU cannot run on two CPUs at once. */
 	if (start->late != VMPT_TIME_OPEN && s->start + start->late + v->last_early < v->last_end)
 		v->overlaps++;
 	return CLI_OK;

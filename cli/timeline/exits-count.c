@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The counts of vmpt exits: by VM and reason, how often and how long until the vCPU went on; and
+ * The counts of vmpt exits: by VM and reason, how often and how long until the vCPU resumed; and
  * by the guest's IP. An exit whose return was not seen is counted, but has no length.
  */
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int add_row(struct exits *x, const struct cli *cli, const struct exits_ro
 	return CLI_OK;
 }
 
-/* The row of an exit, made if it is new: rows are few, the last found is the likeliest. */
+/* The row of an exit, added if it is new: rows are few, the last one found is the likeliest. */
 static int find_row(struct exits *x, const struct timeline *t, u32 vm, const struct vmpt_exit *e,
 		    size_t *at)
 {
@@ -113,7 +113,7 @@ int exits_span(struct exits *x, const struct timeline *t, const struct timeline_
 
 /* ---- what is shown ---- */
 
-/* By VM; halts behind the others; who took most of the time first. */
+/* By VM; halts after the others; the longest total first. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct exits_row *x = a, *y = b;
@@ -145,7 +145,7 @@ void exits_sort(struct exits *x)
 	u32 *place;
 	size_t i;
 
-	/* IPs keep the rows that they are of: a row's old place is noted in .unsure for a moment.
+	/* Keep the rows of the IPs: .unsure temporarily holds the old index of a row.
 	 */
 	for (i = 0; i < x->rows; i++)
 		x->row[i].unsure = i;

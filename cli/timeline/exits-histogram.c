@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Lengths of time in bounded memory: an octave has 128 buckets of one width, so that a bucket is
- * under 1 % of its values wide; values below 128 have a bucket each.
+ * Durations in bounded memory: an octave has 128 buckets of equal width, so a bucket is
+ * narrower than 1 % of its values; values below 128 have a bucket each.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ bool histogram_add(struct histogram *h, u64 value)
 
 u64 histogram_at(const struct histogram *h, unsigned int permille)
 {
-	/* The nearest rank: the smallest value with so many at or below it. */
+	/* The nearest rank: the smallest value with that many at or below it. */
 	u64 rank = (u64)(((unsigned __int128)h->count * permille + 999) / 1000), seen = 0, end;
 	unsigned int i, k;
 

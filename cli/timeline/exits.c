@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt exits: for each VM and reason how often it exits, how long the host takes for it, and from
+ * vmpt exits: for each VM and reason how often it exits, how long the host takes, and from
  * where in the guest.
  */
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "cli/timeline/options.h"
 
 struct own {
-	struct timeline_given given; /* the first: timeline-options.h */
+	struct timeline_given given; /* the first: options.h */
 	u64 top;
 	struct exits exits;
 };
@@ -18,7 +18,7 @@ struct own {
 /* ---- options ---- */
 
 static const struct cli_option options[] = {
-	{ "top", 0, CLI_NUMBER, "N", "show the N IPs that exit most, of each row", "3",
+	{ "top", 0, CLI_NUMBER, "N", "show the N IPs with the most exits, for each row", "3",
 	  .max = EXITS_IPS_MAX, CLI_AT(struct own, top) },
 	{ 0 },
 };
@@ -62,7 +62,7 @@ static void cell_length(struct cli_table *table, const struct timeline *t,
 		cli_cell(table, CLI_DIM, "–");
 }
 
-/* The most that the sum can be off. */
+/* The worst-case error of the sum. */
 static void cell_error(struct cli_table *table, const struct timeline *t,
 		       const struct exits_row *row)
 {
@@ -97,7 +97,7 @@ static void print_row(struct cli_table *table, const struct timeline *t,
 	cell_length(table, t, row, row->out.max);
 }
 
-/* What ± is. No percentile is off by more than the worst of its exits. */
+/* Explain ±. The error of a percentile is at most that of the worst exit. */
 static void print_errors(const struct own *own, const struct timeline *t)
 {
 	bool open = false, bounded = false;
@@ -117,11 +117,10 @@ static void print_errors(const struct own *own, const struct timeline *t)
 	}
 	if (!count)
 		return;
-	printf("±: the most TOTAL can be off, all parts' bounds added up%s\n",
-	       open ? "; ±?: a part has none" : "");
+	printf("±: worst-case error of TOTAL%s\n", open ? "; ±?: unbounded" : "");
 	if (bounded)
-		printf("P50 to MAX are of times that can be off by %s each%s\n",
-		       timeline_short(t, one, buf), open ? ", but for rows with ±?" : "");
+		printf("each of P50 to MAX can be off by %s%s\n", timeline_short(t, one, buf),
+		       open ? ", except in rows with ±?" : "");
 }
 
 static void print_rows(const struct own *own, const struct timeline *t)
@@ -281,7 +280,7 @@ static int take_span(void *opaque, const struct timeline *t, const struct timeli
 	return exits_span(&own->exits, t, s);
 }
 
-/* Instead of tables: no exit is no error, but it may surprise. */
+/* Instead of tables: having no exits is no error, but may surprise. */
 static void print_none(const struct own *own, const struct timeline *t)
 {
 	const struct timeline_wants *w = &own->given.wants;
@@ -295,9 +294,9 @@ static void print_none(const struct own *own, const struct timeline *t)
 	if (!runs)
 		printf("No VM runs in %s.\n", where);
 	else if (w->vm)
-		printf("No VM exit of %s is in %s.\n", w->vm, where);
+		printf("There is no VM exit of %s in %s.\n", w->vm, where);
 	else
-		printf("No VM exit is in %s: %s run%s of VMs end%s in other ways.\n", where,
+		printf("There is no VM exit in %s: %s run%s of VMs end%s in other ways.\n", where,
 		       cli_number(runs, buf), runs == 1 ? "" : "s", runs == 1 ? "s" : "");
 }
 
@@ -342,11 +341,10 @@ static int run(struct cli *cli)
 const struct cli_command cli_exits = {
 	.name = "exits",
 	.title = "show why VMs exit, how often and for how long",
-	.about =
-		"Show each VM's exits by reason: how many, the host's time from an exit to\n"
-		"the next entry of the same vCPU on whatever CPU (in all, and percentiles), and\n"
-		"the guest's IPs that exit most. A '?' marks a guessed reason. Halts stand behind\n"
-		"the others: that time is nobody's work. UNSURE: exits whose return is not seen.",
+	.about = "Show each VM's exits by reason: how many, the host's time from an exit to\n"
+		 "the next entry of the same vCPU on whatever CPU (in all, and percentiles), and\n"
+		 "the guest's IPs that exit most. A '?' marks a guessed reason. Halts (idle time)\n"
+		 "come after the others. UNSURE: exits whose return is not seen.",
 	.examples = "  vmpt exits perf.data                            of a host\n"
 		    "  vmpt exits --symbols vmlinux perf.data          with names of functions\n"
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"

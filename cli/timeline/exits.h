@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* vmpt exits: what it counts (exits-count.c, exits-histogram.c). */
+/* vmpt exits: its counts (exits-count.c, exits-histogram.c). */
 #ifndef VMPT_CLI_EXITS_H
 #define VMPT_CLI_EXITS_H
 
@@ -8,7 +8,7 @@
 
 /* ---- exits-histogram.c: lengths in buckets of under 1 % ---- */
 
-#define HISTOGRAM_SUB 128 /* buckets an octave */
+#define HISTOGRAM_SUB 128 /* buckets per octave */
 
 struct histogram {
 	u64 *octave[64]; /* HISTOGRAM_SUB counts each; NULL: none */
@@ -17,23 +17,23 @@ struct histogram {
 
 /* False: no memory. */
 bool histogram_add(struct histogram *h, u64 value);
-/* The value that @permille of all do not exceed, at most 0.8 % too large, never over the max. */
+/* The value that @permille of all do not exceed, at most 0.8 % too large, never above the max. */
 u64 histogram_at(const struct histogram *h, unsigned int permille);
 void histogram_free(struct histogram *h);
 
 /* ---- exits-count.c ---- */
 
-/* Rows of VMs and reasons at the most; exits behind them are in one row a VM, "others". */
+/* At most this many rows of VMs and reasons; further exits are in one row per VM, "others". */
 #define EXITS_ROWS_MAX 4096
-/* IPs that are counted at the most, of all VMs. */
+/* At most this many IPs are counted, of all VMs. */
 #define EXITS_IPS_MAX 262144
 
 struct exits_row {
 	u32 vm;
-	u16 reason; /* VMPT_REASON_UNKNOWN: nobody tells */
+	u16 reason; /* VMPT_REASON_UNKNOWN: unknown */
 	bool others, halted, guessed;
 	u64 exits;
-	u64 unsure; /* of them those whose return was not seen, or may have been another's */
+	u64 unsure; /* of them those whose return was not seen, or may belong to another exit */
 	struct histogram out;
 	/* Of those in .out: all bounds added up, and the widest of one, either side. */
 	struct timeline_bounds bounds;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The basic exit reason that an instruction causes. Whether it does depends on controls that nobody
- * tells, so all of this is guessed; but where the guest goes on says whether the instruction was
- * done for it, and an interrupt can come anywhere.
+ * The basic exit reason that an instruction causes. Whether it does depends on unknown VM-execution
+ * controls, so all of this is guessed; but the resume IP shows whether the instruction was
+ * emulated, and an interrupt can come anywhere.
  */
 #include <Zydis/Zydis.h>
 
@@ -100,13 +100,13 @@ u16 timeline_guess(const struct vmpt_exit_place *place, const u8 *bytes, size_t 
 	if (!n || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, n, &insn, op)))
 		return VMPT_REASON_UNKNOWN;
 	reason = cause_of(&insn, op);
-	/* It was done for the guest, which goes on behind it. */
+	/* It was emulated: the guest resumes after it. */
 	if (place->has_next && place->next == place->ip + insn.length) {
 		if (reason == VMPT_REASON_UNKNOWN && touches_memory(op, insn.operand_count))
 			return EPT_VIOLATION;
 		return reason;
 	}
-	/* It is tried again, or an event went before it. */
+	/* It is retried, or an event came before it. */
 	if (place->has_next && place->next == place->ip) {
 		if (reason == 30 && insn.attributes & ZYDIS_ATTRIB_HAS_REP)
 			return reason;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt timeline --html: the sink that makes the HTML page (docs/page.md), and what the page says
- * of the trace as a whole: files, clock, losses, and whatever contradicts itself.
+ * vmpt timeline --html: the sink that makes the HTML page (docs/page.md), and the page's notes on
+ * the trace as a whole: files, clock, losses, and contradictions.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ struct timeline_page {
 	timeline_page_symbol *symbol;
 	void *symbol_opaque;
 	const struct timeline *timeline; /* from the first call of the sink on */
-	bool by_bytes;			 /* the trace tells no time at all */
+	bool by_bytes;			 /* the trace has no times at all */
 };
 
 static void note(struct timeline_page *p, const char *level, const char *fmt, ...)
@@ -58,7 +58,7 @@ void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *sym
 	page->symbol_opaque = opaque;
 }
 
-/* What was warned of is in the page, too. */
+/* The page also shows the warnings. */
 static void note_warnings(struct timeline_page *p)
 {
 	size_t i;
@@ -100,7 +100,7 @@ static const char *base_text(const struct timeline *t, char *buf, size_t len)
 	}
 }
 
-/* What the command was, for a page of less time. */
+/* The command line, to make a page of a shorter time. */
 static json_t *command_json(const struct timeline_page *p)
 {
 	char *text = NULL;
@@ -114,7 +114,7 @@ static json_t *command_json(const struct timeline_page *p)
 	return string;
 }
 
-/* Names are short, so that the page is. */
+/* Short names keep the page small. */
 static json_t *name_json(const char *name)
 {
 	char buf[80];
@@ -179,7 +179,7 @@ static json_t *meta_json(struct timeline_page *p, const struct timeline *t)
 	return lists_json(p, t, meta);
 }
 
-/* Where no packet tells a time, the bytes of each stream show the order at least. */
+/* Without times, the bytes of each stream at least show the order. */
 static int page_sink_begin(void *opaque, const struct timeline *t)
 {
 	struct timeline_page *p = opaque;
@@ -188,8 +188,8 @@ static int page_sink_begin(void *opaque, const struct timeline *t)
 	p->by_bytes = !t->timed;
 	if (p->by_bytes)
 		note(p, "warning",
-		     "no packet tells a time: lanes count bytes of each CPU's trace, and how CPUs "
-		     "stand to each other is not known");
+		     "no packet has a time: lanes count bytes of each CPU's trace, and the order "
+		     "between CPUs is not known");
 	return CLI_OK;
 }
 

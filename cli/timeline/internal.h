@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside vmpt timeline and vmpt exits: from the trace's files to spans with lines (timeline-run.c,
- * timeline-count.c, timeline-names.c), which sinks take.
+ * Inside vmpt timeline and vmpt exits: from the trace's files to spans with lines (run.c, count.c,
+ * names.c) for the sinks.
  */
 #ifndef VMPT_CLI_TIMELINE_OWN_H
 #define VMPT_CLI_TIMELINE_OWN_H
@@ -10,13 +10,13 @@
 #include "cli/timeline/timeline.h"
 #include "util/hash.h"
 
-/* ---- timeline-names.c: whose a VMCS is ---- */
+/* ---- names.c: the owner of a VMCS ---- */
 
 struct timeline_name {
 	u64 vmcs;
-	u64 from, to; /* host TSC, both in it */
-	char *vm;     /* the VM's name as it was told */
-	char *shown;  /* the same; nothing in it harms a terminal */
+	u64 from, to; /* host TSC, both inclusive */
+	char *vm;     /* the VM's name as given */
+	char *shown;  /* the same, safe for a terminal */
 	u32 vcpu;     /* or TIMELINE_NONE */
 	bool seen;    /* in the trace */
 };
@@ -24,7 +24,7 @@ struct timeline_name {
 struct timeline_names {
 	struct timeline_name *name; /* by VMCS, then time */
 	size_t count;
-	size_t from_record; /* so many came from the side record */
+	size_t from_record; /* the number from the side record */
 };
 
 /* All 0 to start. By the side record; @found: by events, or NULL. 0, or an exit code. */
@@ -32,14 +32,14 @@ int timeline_names_make(struct cli *cli, struct timeline_names *names,
 			const struct cli_clocks *clocks, const struct vmpt_names *found);
 void timeline_names_close(struct timeline_names *names);
 /*
- * Who has @vmcs at @tsc; NULL: nobody says. From *@from to *@to the answer is the same.
+ * Who has @vmcs at @tsc; NULL: unknown. The answer is the same from *@from to *@to.
  */
 const struct timeline_name *timeline_names_find(struct timeline_names *names, u64 vmcs, u64 tsc,
 						u64 *from, u64 *to);
-/* Warn of what does not fit the trace; @part: only a part of it was looked at. */
+/* Warn of names that do not fit the trace; @part: only a part of it was examined. */
 void timeline_names_tell(const struct cli *cli, const struct timeline_names *names, bool part);
 
-/* ---- timeline-missing.c: CPUs that were recorded and have no trace ---- */
+/* ---- missing.c: CPUs that were recorded and have no trace ---- */
 
 /* A thread was on such a CPU. */
 struct timeline_seen {
@@ -50,7 +50,7 @@ struct timeline_seen {
 struct timeline_missing {
 	struct timeline_seen *seen; /* by thread, then time */
 	size_t seens;
-	const struct vmpt_names *names; /* whose thread a VMCS is; NULL: nobody says */
+	const struct vmpt_names *names; /* the threads of VMCSs; NULL: unknown */
 };
 
 /*
@@ -64,20 +64,20 @@ void timeline_missing_close(struct timeline_missing *missing);
 /* Whether the vCPU of @vmcs was on such a CPU between two host TSCs. */
 bool timeline_missing_ran(const struct timeline_missing *missing, u64 vmcs, u64 from, u64 to);
 
-/* ---- timeline-count.c ---- */
+/* ---- count.c ---- */
 
 struct timeline_cpu {
 	u64 lost_until; /* ticks: an entry or an exit may be hidden up to here */
-	u32 last_vcpu;	/* that ran, losses aside; TIMELINE_NONE: somebody else */
+	u32 last_vcpu;	/* that ran, losses aside; TIMELINE_NONE: another owner */
 	bool after_loss;
 };
 
 struct timeline_count {
 	struct timeline_cpu *cpu; /* by stream */
 	struct vmpt_hash lines;	  /* found by line_key */
-	u64 seed;		  /* a trace shall not choose who collides */
-	u32 any, others;	  /* lines of VMs without a VMCS, and of those that are too many */
-	/* The answer of the last question */
+	u64 seed;		  /* against traces made to collide */
+	u32 any, others;	  /* lines of VMs without a VMCS, and of those beyond the limit */
+	/* The last answer */
 	u32 last;
 	u64 last_vmcs, last_from, last_to;
 };
@@ -89,21 +89,21 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 			struct timeline_span *s);
 u64 timeline_seed(void);
 
-/* ---- timeline-run.c ---- */
+/* ---- run.c ---- */
 
-/* What both commands are told. */
+/* Options of both commands. */
 struct timeline_wants {
-	u64 tsc_khz;	       /* 0: not told */
+	u64 tsc_khz;	       /* 0: not given */
 	const char *from, *to; /* seconds, or ticks; NULL: all */
 	const char *vm;	       /* a name or a VMCS; NULL: all */
 	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
 	void *guess_opaque;
-	/* All spans were given: warn of what was told and does not fit. May be NULL. */
+	/* All spans were passed: warn of given values that do not fit. May be NULL. */
 	void (*tell)(void *opaque, const struct timeline *timeline);
 	void *tell_opaque;
 };
 
-/* Walk the trace and give spans to all @count @sinks. 0, or an exit code after a message. */
+/* Walk the trace and pass spans to all @count @sinks. 0, or an exit code after a message. */
 int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 		 const struct timeline_sink *sinks, size_t count);
 
@@ -115,7 +115,7 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The same, "12.3 M" of many ticks: for tables of totals. */
 const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
-/* What stands where the trace tells no time, in tables. */
+/* Shown in tables where the time is unknown. */
 #define TIMELINE_UNTOLD "–"
 /* Warn that times are in ticks, if there are times. */
 void timeline_tell_ticks(const struct timeline *t);
@@ -123,12 +123,12 @@ void timeline_tell_ticks(const struct timeline *t);
 const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The reason with its mark: "HLT?"; cut to @columns. */
 const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
-/* "web…/44 vcpu 0": cut in the middle of the VM's name, so that what tells lines apart stays. */
+/* "web…/44 vcpu 0": cut in the middle of the VM's name, so that lines stay distinguishable. */
 const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t len);
 /* @name cut to @columns of a terminal, with "…" where it was cut. */
 const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
-/* ---- timeline-out.c: --chrome=FILE, --html=FILE ---- */
+/* ---- out.c: --chrome=FILE, --html=FILE ---- */
 
 /* Open or close @path, "-": the standard output. 0, or an exit code after a message. */
 int timeline_out_open(const struct cli *cli, const char *path, FILE **file);
@@ -136,12 +136,12 @@ int timeline_out_close(struct cli *cli, const char *path, FILE *file);
 
 /* ---- outputs ---- */
 
-struct timeline_table;	/* timeline-table.c */
-struct timeline_json;	/* timeline-json.c */
-struct timeline_chrome; /* timeline-chrome.c */
+struct timeline_table;	/* table.c */
+struct timeline_json;	/* json.c */
+struct timeline_chrome; /* chrome.c */
 struct timeline_page;	/* page.c */
 
-/* The table of spans, @head lines at the most (0: all). */
+/* The table of spans, at most @head lines (0: all). */
 int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
 			struct timeline_sink *sink);
 void timeline_table_close(struct timeline_table *table);
@@ -161,7 +161,7 @@ typedef bool timeline_page_symbol(void *opaque, const char *vm, u64 ip, char *bu
 int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
 		       struct timeline_sink *sink);
 void timeline_page_close(struct timeline_page *page);
-/* Names for the IPs of exits, asked when the page is written; before that. */
+/* Source of names for the IPs of exits; set before the page is written. */
 void timeline_page_symbols(struct timeline_page *page, timeline_page_symbol *symbol, void *opaque);
 
 #endif

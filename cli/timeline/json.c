@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* vmpt timeline --json: spans as objects, a line each, or the totals. */
+/* vmpt timeline --json: spans as objects, one per line, or the totals. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void set_tsc(struct cli *cli, json_t *o, const char *key, const struct vm
 	cli_json_set(cli, o, !strcmp(key, "tsc") ? "tsc_bounds" : "end_bounds", bounds);
 }
 
-/* The same, or null where nothing tells it. */
+/* The same, or null where it is unknown. */
 static void set_given(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
 		      u64 ticks, bool given)
 {

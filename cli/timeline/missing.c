@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * CPUs that perf recorded and whose trace is not there: its header and events tell of them. What a
- * vCPU did on such a CPU is not in the trace, but that it was there may be: by kvm:kvm_entry of its
- * thread, or, in a recording without it, because the thread was switched in there.
+ * CPUs that perf recorded, by its header and events, but whose trace is missing. What a vCPU did on
+ * such a CPU is unknown, but that it ran there may be known: by kvm:kvm_entry of its thread, or, in
+ * a recording without it, because the thread was switched in there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool has_stream(const struct cli *cli, int cpu)
 	return false;
 }
 
-/* Whether the trace has it, chosen by --cpu or not. */
+/* Whether the trace has it, selected by --cpu or not. */
 static bool has_trace(const struct cli *cli, int cpu)
 {
 	size_t i, n = vmpt_trace_streams(cli->trace);
@@ -48,7 +48,7 @@ static bool is_of_cpu(const struct vmpt_event *e)
 	return false;
 }
 
-/* By CPU: an event is of it, and no stream. NULL: no memory. */
+/* By CPU: it has events, but no stream. NULL: no memory. */
 static bool *find_cpus(const struct cli *cli, const struct vmpt_event *event, size_t count)
 {
 	bool *missing = calloc(CPU_MAX, sizeof(*missing));
@@ -63,7 +63,7 @@ static bool *find_cpus(const struct cli *cli, const struct vmpt_event *event, si
 	return missing;
 }
 
-/* How many are told of. */
+/* The number of CPUs named in the warning. */
 static size_t warn(const struct cli *cli, const bool *missing)
 {
 	char list[CPUS_TOLD * 8 + 32] = "";
@@ -94,7 +94,7 @@ static void warn_count(const struct cli *cli, const struct cli_rec *rec)
 
 	if (rec && n < rec->cpus)
 		cli_warn(cli,
-			 "%s: vmpt record saw %u CPUs, and the trace is of %zu: what ran on the "
+			 "%s: vmpt record saw %u CPUs, but the trace has %zu: what ran on the "
 			 "others is not known",
 			 cli->file[0], rec->cpus, n);
 }
@@ -152,7 +152,7 @@ int timeline_missing_open(struct cli *cli, struct timeline_missing *m,
 
 	memset(m, 0, sizeof(*m));
 	m->names = clocks->names;
-	/* Threads that perf was told were not on the CPUs that have none of it. */
+	/* With perf -t or -p, CPUs without a trace had none of the threads. */
 	if (vmpt_trace_info(cli->trace)->threads)
 		return CLI_OK;
 	/* Of a thread's stream no CPU is known. */

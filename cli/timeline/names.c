@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Whose a VMCS is: by the side record (cli/sideinfo/clock-open.h), else by the trace's events and
- * what vmpt record wrote beside it (cli/sideinfo/recording.h). A page of a VMCS is freed and used
- * again, so a name holds for an interval of time.
+ * The owner of a VMCS: by the side record (cli/sideinfo/clock-open.h), else by the trace's events
+ * and the record of vmpt record (cli/sideinfo/recording.h). A VMCS's page may be freed and reused,
+ * so a name is valid for an interval of time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +48,8 @@ static bool same_name(const struct cli_clock_vcpu *a, const struct cli_clock_vcp
 }
 
 /*
- * A name ends where the next one of its VMCS begins; before the first word of it the VMCS was
- * already the same one's. Of two from the same time the last is taken.
+ * A name ends where the next one of its VMCS begins; the first one also applies before its record.
+ * Of two from the same time the last is used.
  */
 static int add_record(struct cli *cli, struct timeline_names *names, const struct cli_clocks *c)
 {
@@ -64,8 +64,8 @@ static int add_record(struct cli *cli, struct timeline_names *names, const struc
 		if (more && next->since == v->since) {
 			if (!same_name(v, next))
 				cli_warn(cli,
-					 "%s: names VMCS 0x%llx twice from the same time on: the "
-					 "latter is taken",
+					 "%s: names VMCS 0x%llx twice from the same time: the "
+					 "latter is used",
 					 cli_side(cli)->file, (unsigned long long)v->vmcs);
 			continue;
 		}
@@ -172,12 +172,13 @@ void timeline_names_tell(const struct cli *cli, const struct timeline_names *nam
 {
 	size_t i;
 
-	/* VMs that did not run are no news; none at all that did is another recording's record. */
+	/* Some VMs may not have run; if none did, the record is of another recording. */
 	for (i = 0; i < names->count; i++)
 		if (names->name[i].seen)
 			return;
 	if (names->from_record)
-		cli_warn(cli,
-			 "%s: none of its VMCSs ran in this trace%s: is it the same recording's?",
-			 cli_side(cli)->file, part ? " at that time" : "");
+		cli_warn(
+			cli,
+			"%s: none of its VMCSs ran in this trace%s: is it from the same recording?",
+			cli_side(cli)->file, part ? " at that time" : "");
 }

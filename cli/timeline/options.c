@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Options that vmpt timeline and vmpt exits share, and the files that they name.
+ * Options shared by vmpt timeline and vmpt exits, and the files given with them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "cli/timeline/options.h"
 
-/* "[VM:]FILE[@ADDR]": a file that is there may be called so itself. */
+/* "[VM:]FILE[@ADDR]": an existing file may itself be named so. */
 static int take_symbols(struct cli *cli, void *to, const char *arg)
 {
 	struct timeline_given *given = cli->own;
@@ -25,24 +25,25 @@ static int take_symbols(struct cli *cli, void *to, const char *arg)
 }
 
 static const struct cli_option part_options[] = {
-	{ "from", 0, CLI_STRING, "TIME", "from this time on, in seconds from the start",
+	{ "from", 0, CLI_STRING, "TIME", "start at this time, in seconds from the start",
 	  CLI_AT(struct timeline_given, wants.from) },
-	{ "to", 0, CLI_STRING, "TIME", "up to this time", CLI_AT(struct timeline_given, wants.to) },
+	{ "to", 0, CLI_STRING, "TIME", "stop at this time",
+	  CLI_AT(struct timeline_given, wants.to) },
 	{ "owner", 0, CLI_STRING, "NAME",
 	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
 	  .words = "host, vm, unknown", CLI_AT(struct timeline_given, wants.vm) },
-	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; else a perf.data tells it", .min = 1,
+	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; default: from a perf.data", .min = 1,
 	  .max = 999999999, CLI_AT(struct timeline_given, wants.tsc_khz) },
 	{ 0 },
 };
 
 static const struct cli_option code_options[] = {
 	{ "symbols", 0, CLI_FILE, "[VM:]FILE",
-	  "names of the guest's functions: an ELF file, with @ADDR behind it where it was moved to, "
-	  "or a text like /proc/kallsyms; VM: of this one only",
+	  "names of the guest's functions: an ELF file, followed by @ADDR if it was moved there, "
+	  "or a text like /proc/kallsyms; VM: for this one only",
 	  CLI_AT(struct timeline_given, symbol), .take = take_symbols },
 	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
-	  "the guests' kernel, vmlinux, for guesses why they exit; ADDR: where its _text is, if it "
+	  "the guests' kernel, vmlinux, to guess exit reasons; ADDR: where its _text is, if it "
 	  "was moved",
 	  CLI_AT(struct timeline_given, code.kernel), .take = elf_take_kernel },
 	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
@@ -57,7 +58,7 @@ const struct cli_group timeline_part_group = { .title = "Options for a part of t
 const struct cli_group timeline_code_group = { .title = "Options for the guests' code",
 					       .option = code_options };
 
-/* --symbols of a VM that did not run */
+/* --symbols for a VM that did not run */
 static void tell_symbols(void *opaque, const struct timeline *t)
 {
 	const struct timeline_given *given = opaque;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The options that vmpt timeline and vmpt exits share: which part of the trace, the TSC's
+ * The options shared by vmpt timeline and vmpt exits: which part of the trace, the TSC's
  * frequency, the guests' code and the names of their functions.
  */
 #ifndef VMPT_CLI_TIMELINE_OPTIONS_H
@@ -24,7 +24,7 @@ struct timeline_given {
 /* Which part of the trace; the guests' code. The values are the command's. */
 extern const struct cli_group timeline_part_group, timeline_code_group;
 
-/* Read the files that were named. 0, or the exit code after a message; close in either case. */
+/* Read the given files. 0, or the exit code after a message; close in either case. */
 int timeline_given_open(struct cli *cli, struct timeline_given *given);
 void timeline_given_close(struct timeline_given *given);
 

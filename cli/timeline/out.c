@@ -46,7 +46,7 @@ static bool is_same(const char *a, const char *b)
 	return folder_of(a, &x, &p) && folder_of(b, &y, &q) && same_inode(&x, &y) && !strcmp(p, q);
 }
 
-/* @file may have "@ADDR" behind it. */
+/* @file may end in "@ADDR". */
 static bool is_named(const char *file, const struct stat *st)
 {
 	struct stat other;
@@ -75,7 +75,7 @@ static int check_input(const struct cli *cli, const struct timeline_given *given
 	if (!path || is_stdout(path) || stat(path, &st))
 		return CLI_OK;
 	if (cli_is_input(cli, &st))
-		return cli_usage(cli, "%s: %s is the trace itself, or of it", option, path);
+		return cli_usage(cli, "%s: %s is the trace itself, or part of it", option, path);
 	input = is_named(cli_side(cli)->file, &st) || is_named(given->code.kernel, &st);
 	for (i = 0; i < given->code.image.count; i++)
 		input |= is_named(given->code.image.s[i], &st);
@@ -124,7 +124,7 @@ int timeline_out_close(struct cli *cli, const char *path, FILE *file)
 {
 	int ret;
 
-	/* The end of every command looks whether the standard output took all. */
+	/* cli_finish() checks that the standard output was written. */
 	if (file == stdout)
 		return cli_output_failed(cli) ? CLI_FAILED : CLI_OK;
 	ret = ferror(file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The walk of vmpt timeline and vmpt exits: clocks, then spans by time, each with its line, given
- * to the outputs. Says what the trace lacks for it.
+ * The walk of vmpt timeline and vmpt exits: clocks, then spans by time, each with its line, passed
+ * to the outputs. Warns of what the trace lacks for it.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "cli/sideinfo/sideinfo.h"
 #include "cli/timeline/internal.h"
 
-/* Spans that wait for the first known time, at the most. */
+/* At most this many spans wait for the first known time. */
 #define EARLY_MAX 4096
 
 struct run {
@@ -67,7 +67,7 @@ static int parse_window(struct run *r)
 	if (!code && r->wants->to)
 		code = parse_time(r, "--to", r->wants->to, &r->to);
 	if (!code && r->wants->from && r->wants->to && r->to <= r->from)
-		code = cli_usage(r->cli, "--to: is not behind --from");
+		code = cli_usage(r->cli, "--to must be after --from");
 	return code;
 }
 
@@ -114,11 +114,12 @@ static void tell_overlaps(const struct run *r)
 
 		if (!v->overlaps)
 			continue;
-		cli_warn(r->cli, "%s: ran on two CPUs at once %llu times: %s", v->name,
-			 (unsigned long long)v->overlaps,
-			 r->t.vm[v->vm].named
-				 ? "the name is of more than one vCPU; what the trace shows is kept"
-				 : "clocks of CPUs disagree");
+		cli_warn(
+			r->cli, "%s: ran on two CPUs at once %llu times: %s", v->name,
+			(unsigned long long)v->overlaps,
+			r->t.vm[v->vm].named
+				? "the name belongs to more than one vCPU; the trace is used as it is"
+				: "the clocks of the CPUs disagree");
 		return;
 	}
 }
@@ -134,11 +135,12 @@ static void tell_unseen(const struct run *r)
 		sum += r->t.vm[i].totals.unseen;
 	}
 	if (times)
-		cli_warn(r->cli,
-			 "%s time%s a vCPU ran on a CPU that is not in the trace: %s between are "
-			 "unknown, and not out of the guest",
-			 cli_number(times, number), times == 1 ? "" : "s",
-			 timeline_short(&r->t, sum, length));
+		cli_warn(
+			r->cli,
+			"%s time%s a vCPU ran on a CPU that is not in the trace: %s between exit and entry are "
+			"unknown, and not counted as out of the guest",
+			cli_number(times, number), times == 1 ? "" : "s",
+			timeline_short(&r->t, sum, length));
 }
 
 /* ---- spans ---- */
@@ -189,7 +191,7 @@ static int give(struct run *r, struct vmpt_span *span)
 	size_t i;
 	int code;
 
-	/* Losses are told even if they are outside of the window: the exit code is of the trace. */
+	/* Losses are reported even outside the window: the exit code is for the whole trace. */
 	if (span->kind == VMPT_SPAN_LOST)
 		cli_lose(r->cli, CLI_LOST, r->cli->stream[span->stream], span->offset, span->size,
 			 span->loss);
@@ -215,7 +217,7 @@ static int give(struct run *r, struct vmpt_span *span)
 	return code;
 }
 
-/* Time 0 is known: the sinks begin, and what waited for it is given. */
+/* Time 0 is known: start the sinks and pass on the waiting spans. */
 static int begin(struct run *r)
 {
 	size_t i;
@@ -269,11 +271,11 @@ static int finish(struct run *r)
 	}
 	if (code)
 		return code;
-	/* Before the sinks end: some of them write what was warned of. */
+	/* Before the sinks end: some of them write the warnings. */
 	tell_overlaps(r);
 	tell_unseen(r);
 	if (r->wants->from && !r->any)
-		cli_warn(r->cli, "--from: nothing is there: the trace ends at %s%s",
+		cli_warn(r->cli, "--from: the trace ends before that, at %s%s",
 			 timeline_at(&r->t, r->end > r->t.zero ? r->end - r->t.zero : 0, buf),
 			 r->t.hz > 0 ? " s" : " ticks");
 	timeline_names_tell(r->cli, &r->names, r->wants->from || r->wants->to);
@@ -306,7 +308,7 @@ static int walk(struct run *r)
 	return code ? code : finish(r);
 }
 
-/* Clocks, and names by the trace's events and what vmpt record saw. */
+/* Clocks, and names by the trace's events and the record of vmpt record. */
 static int open_clocks(struct run *r)
 {
 	int code = cli_clocks_open(r->cli, &r->clocks);
@@ -331,7 +333,7 @@ static int open_all(struct run *r)
 	r->t.clocks = r->clocks.clocks;
 	r->t.timed = tells_times(&r->t);
 	if (!r->t.timed && (r->wants->from || r->wants->to))
-		return cli_usage(cli, "--from and --to: %s tells no times", cli->file[0]);
+		return cli_usage(cli, "--from and --to: %s has no times", cli->file[0]);
 	set_frequency(r);
 	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
@@ -353,7 +355,7 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 	int code;
 
 	if (cli_is_rtit(cli)) {
-		cli_error(cli, "%s: is a trace of RTIT, which tells no VM entries and exits",
+		cli_error(cli, "%s: is an RTIT trace, which has no VM entries and exits",
 			  cli->file[0]);
 		fprintf(stderr, "  vmpt vms shows who ran, by --side-record\n");
 		return CLI_FAILED;

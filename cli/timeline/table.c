@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt timeline's tables: a line a span, and the totals. The former has columns of fixed width, for
- * it is as long as the trace; no line is wider than 100 columns with usual values.
+ * vmpt timeline's tables: one line per span, and the totals. The former has columns of fixed width,
+ * as it is as long as the trace; with usual values no line is wider than 100 columns.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct timeline_table {
 	struct cli *cli;
 	u64 head, lines;
 	bool perf_time;
-	bool headed; /* the line of titles is out */
+	bool headed; /* the header line is printed */
 };
 
 /* ---- spans ---- */
@@ -63,13 +63,13 @@ static enum cli_paint paint_of(const struct vmpt_span *span)
 }
 
 static const char *const backs[] = {
-	[VMPT_BACK_GAP] = "time went back behind a loss",
+	[VMPT_BACK_GAP] = "time went back after a loss",
 	[VMPT_BACK_TSC_RESET] = "the TSC was written",
-	[VMPT_BACK_MAP] = "another TSC offset holds",
+	[VMPT_BACK_MAP] = "the TSC offset changed",
 	[VMPT_BACK_CONTRADICTION] = "TSC and MTC disagree",
 };
 
-/* Why it ended, where that says more than the next line does. */
+/* Why it ended, where the next line does not show it. */
 static void print_end(const struct timeline_span *s)
 {
 	const struct vmpt_span *span = s->span;
@@ -284,12 +284,12 @@ static int summary_end(void *opaque, const struct timeline *t)
 	if (t->timed)
 		printf("%s%s on ", timeline_short(t, t->last, buf), t->hz > 0 ? "" : " ticks");
 	printf("%zu CPU%s, %zu VM%s%s%s\n\n", t->cli->streams, t->cli->streams == 1 ? "" : "s", vms,
-	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs in it",
-	       t->timed ? "" : "; the trace tells no times");
+	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs",
+	       t->timed ? "" : "; the trace has no times");
 	if (vms) {
 		print_vms(t);
 		if (t->timed)
-			printf("±: the most it can be off, all parts' bounds added up; ±?: a part has none\n");
+			printf("±: worst-case error; ±?: unbounded\n");
 		printf("\n");
 	}
 	print_cpus(t);

@@ -7,7 +7,7 @@
 #include "cli/timeline/options.h"
 
 struct own {
-	struct timeline_given given; /* the first: timeline-options.h */
+	struct timeline_given given; /* the first: options.h */
 	const char *chrome, *html;
 	u64 head;
 	bool summary, perf_time;
@@ -21,11 +21,11 @@ static const struct cli_option options[] = {
 	  "as JSON; -: print",
 	  CLI_AT(struct own, chrome) },
 	{ "html", 0, CLI_FILE, "FILE",
-	  "write FILE, one page for a browser: lanes to zoom into, exits, search by IP; -: print it",
+	  "write FILE, a page for a browser: zoomable lanes, exits, search by IP; -: print it",
 	  CLI_AT(struct own, html) },
-	{ "head", 'n', CLI_NUMBER, "N", "the first N spans only", .min = 1,
+	{ "head", 'n', CLI_NUMBER, "N", "only the first N spans", .min = 1,
 	  CLI_AT(struct own, head) },
-	{ "perf-time", 0, CLI_FLAG, NULL, "times as perf script has them",
+	{ "perf-time", 0, CLI_FLAG, NULL, "times as in perf script",
 	  CLI_AT(struct own, perf_time) },
 	{ 0 },
 };
@@ -40,8 +40,8 @@ static int check(struct cli *cli, const struct own *own)
 		return cli_usage(cli, "--perf-time is for the spans, not for --summary");
 	if (own->perf_time && !vmpt_trace_info(cli->trace)->has_time_conv)
 		return cli_usage(cli,
-				 "--perf-time: %s does not say how perf's time follows from "
-				 "the TSC",
+				 "--perf-time: %s has no conversion from the TSC to "
+				 "perf's time",
 				 cli->file[0]);
 	return timeline_out_check(cli, &own->given, own->chrome, own->html,
 				  own->summary || cli->json);
@@ -98,16 +98,15 @@ static int run(struct cli *cli)
 const struct cli_command cli_timeline = {
 	.name = "timeline",
 	.title = "show what ran when, on all CPUs, by time",
-	.about =
-		"Show the spans of all CPUs by time: which vCPU ran on which CPU from when on,\n"
-		"how long, how exact that is, and why it was left: by the processor's own word\n"
-		"(EVD), KVM's event in a perf.data, or a guess, which has a '?' behind it. A vCPU\n"
-		"is one line, on whatever CPU it runs.",
+	.about = "Show the spans of all CPUs by time: which vCPU ran on which CPU from when, how\n"
+		 "long, how exact that is, and why it stopped: by the processor itself (EVD), by\n"
+		 "KVM's event in a perf.data, or by a guess, marked with '?'. A vCPU is one line,\n"
+		 "on whatever CPU it runs.",
 	.examples = "  vmpt timeline perf.data                        all spans\n"
 		    "  vmpt timeline --summary cpu0.pt cpu1.pt        totals of VMs and vCPUs\n"
 		    "  vmpt timeline --from 0.5 --to 0.6 perf.data    a tenth of a second\n"
 		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
-		    "  vmpt timeline --html page.html perf.data       to look at in a browser\n"
+		    "  vmpt timeline --html page.html perf.data       to view in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_output_group },

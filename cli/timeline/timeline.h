@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * vmpt timeline: spans with the names of their VMs and vCPUs, given to one output or several
- * (tables, JSON, Chrome's trace events, the HTML page). An output is a sink: it takes spans by
- * time, keeps what it must, and writes at the end or as it goes.
+ * vmpt timeline: spans with the names of their VMs and vCPUs, passed to one or several outputs
+ * (tables, JSON, Chrome's trace events, the HTML page). An output is a sink: it takes spans in
+ * order of time, and writes at the end or as it goes.
  */
 #ifndef VMPT_CLI_TIMELINE_H
 #define VMPT_CLI_TIMELINE_H
@@ -10,7 +10,7 @@
 #include "cli/base/base.h"
 #include "cli/page/page.h"
 
-/* What a vCPU, a VM or a CPU did. Times are ticks of the host's TSC. */
+/* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
 	u64 running; /* in non-root operation */
 	u64 exited;  /* from a VM exit to the next entry, halts aside */
@@ -18,33 +18,33 @@ struct timeline_totals {
 	u64 unseen;  /* from a VM exit to the next entry that was seen: between, it ran on a CPU
 			that is not in the trace */
 	u64 lost;    /* in losses: of a CPU only */
-	/* Each may be less by .early or more by .late at most: all bounds added up. */
+	/* Each may be less by at most .early or more by at most .late: the sums of all bounds. */
 	struct timeline_bounds {
 		u64 early, late;
 		bool open; /* a part has no bound, so the sum has none */
 	} running_bounds, exited_bounds, halted_bounds;
 	u64 entries, exits, halts, moves, losses, unseens;
-	u64 unsure;  /* runs of which one end is not known */
+	u64 unsure;  /* runs with one unknown end */
 	u64 guessed; /* of the exits those with a guessed reason */
 	u64 spans, bytes, overflows, failed_entries;
-	u64 timed; /* of the spans those that have times; without one no sum says anything */
+	u64 timed; /* spans that have times; without any, the sums mean nothing */
 };
 
 /* A line of the time line: one vCPU, on whatever CPU it runs. */
 struct timeline_vcpu {
-	char *name; /* "web vcpu 0", or its VMCS as "3b56ee000"; nothing in it harms a terminal */
-	u32 vm;	    /* index of its VM */
+	char *name;	/* "web vcpu 0", or its VMCS as "3b56ee000"; safe for a terminal */
+	u32 vm;		/* index of its VM */
 	u32 next_of_vm; /* or TIMELINE_NONE */
 	u32 number;	/* of the vCPU in its VM, or TIMELINE_NONE */
 	u64 vmcs;	/* the first one it was seen with */
 	bool is_any;	/* a VM's, but the VMCS is not known: "vm?" */
-	bool wanted;	/* --owner names it, or nobody: totals show only such */
+	bool wanted;	/* --owner names it, or is not given: totals show only these */
 	struct timeline_totals totals;
 
-	/* For who adds up: */
+	/* For the totals: */
 	bool ran;	 /* .last_* are valid */
 	bool last_timed; /* so is .last_end */
-	bool open;	 /* it has exited, and .left tells how */
+	bool open;	 /* it has exited; .left says how */
 	u32 last_stream;
 	u64 last_end; /* ticks from time 0 */
 	u32 last_early, last_late;
@@ -55,15 +55,15 @@ struct timeline_vcpu {
 
 struct timeline_vm {
 	char *name;	 /* as the vCPU's, without its number */
-	char *given;	 /* the same as it was told: what VMs are told apart by */
-	bool named;	 /* else it is a VMCS of which nobody says whose it is */
-	u32 vcpus;	 /* so many */
+	char *given;	 /* the name as given, which identifies the VM */
+	bool named;	 /* else it is an unnamed VMCS */
+	u32 vcpus;	 /* their number */
 	u32 first, last; /* of them: indices; the others by .next_of_vm */
-	u32 wanted;	 /* so many of them are; if not all, totals show these alone */
+	u32 wanted;	 /* how many of them are; if not all, totals show only these */
 	struct timeline_totals totals;
 };
 
-/* The whole; VMs and vCPUs are added as they come, so all are known at the end only. */
+/* The whole; VMs and vCPUs are added as found, so all are known only at the end. */
 struct timeline {
 	struct cli *cli;
 	const struct vmpt_clocks *clocks;
@@ -72,10 +72,10 @@ struct timeline {
 	struct timeline_vcpu *vcpu;
 	size_t vcpus;
 	struct timeline_totals *cpu; /* by index in cli->stream; running: of guests on it */
-	bool timed; /* packets tell times: else .zero, .last and all ticks are 0 and mean nothing */
+	bool timed; /* packets have times: else .zero, .last and all ticks are 0 and mean nothing */
 	u64 zero;   /* host TSC of time 0: the first one of the trace that is known */
 	u64 last;   /* the last one so far */
-	double hz;  /* ticks a second; 0: not known, times are shown in ticks */
+	double hz;  /* ticks per second; 0: not known, times are shown in ticks */
 	struct timeline_names *names;
 	struct timeline_missing *missing;
 };
@@ -85,7 +85,7 @@ struct timeline_sink {
 	int (*begin)(void *opaque, const struct timeline *timeline);
 	int (*span)(void *opaque, const struct timeline *timeline,
 		    const struct timeline_span *span);
-	/* All spans were given: totals and names are whole. */
+	/* All spans were passed: totals and names are complete. */
 	int (*end)(void *opaque, const struct timeline *timeline);
 	void *opaque;
 };
@@ -100,9 +100,9 @@ const char *timeline_kind(const struct vmpt_span *span);
 const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
 /* "evd", "event", "code", "pattern", "none". */
 const char *timeline_reason_source(const struct vmpt_exit *exit);
-/* @o's @key: the VM's name as it was told. */
+/* @o's @key: the VM's name as given. */
 void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm);
-/* Whether the reason is a guess: shown with a '?' behind it. */
+/* Whether the reason is a guess: shown with a '?' after it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */
 u64 timeline_error(const struct timeline_bounds *bounds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Words of vmpt timeline and vmpt exits, the same in all their outputs. */
+/* Texts of vmpt timeline and vmpt exits, the same in all their outputs. */
 #include <math.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len
 		n += (s[i] & 0xc0) != 0x80;
 	if (n <= columns && i < len)
 		return name;
-	/* Where the last column begins: "…" stands there, in three bytes. */
+	/* The start of the last column, which becomes "…", three bytes. */
 	for (i = 0; s[i] && i + 4 < len; i++) {
 		if ((s[i] & 0xc0) == 0x80)
 			continue;
@@ -109,7 +109,7 @@ const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t
 		return name;
 	for (at = strstr(name, " vcpu "); at; at = strstr(at + 1, " vcpu "))
 		number = at;
-	/* Two columns of the name at least; so much of it stays at its end. */
+	/* At least two columns of the name; the rest of the room is for its end. */
 	keep = number ? columns_of(number) : 0;
 	if (keep + 3 > columns)
 		keep = 0;
@@ -177,5 +177,5 @@ void timeline_tell_ticks(const struct timeline *t)
 {
 	if (t->timed && !(t->hz > 0))
 		cli_warn(t->cli, "the TSC's frequency is not known: times are in its ticks; "
-				 "--tsc-khz tells it");
+				 "give --tsc-khz");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The counts of vmpt vms. A slice counts for its owner; what follows it tells
- * whether its owner left by a VM exit; a loss beside it counts for its owner too.
+ * The counts of vmpt vms. A slice counts for its owner; the next slice shows whether
+ * its owner left by a VM exit; an adjacent loss counts for its owner too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ void vms_add_tsc(struct vms_row *row, bool valid, u64 first, u64 last)
 }
 
 /*
- * The index of an owner's row, made if there is none, or a negative error. A
- * VMCS that comes when there are too many is one of the others.
+ * The index of an owner's row, added if there is none, or a negative error. A
+ * VMCS beyond the limit goes to "others".
  */
 static ssize_t find_row(struct vms_rows *r, size_t stream, u8 kind, u64 vmcs)
 {
@@ -82,7 +82,7 @@ static void add_slice(struct vms_row *row, const struct vmpt_slice *s)
 	row->more_cr3s |= s->cr3_count > VMPT_SLICE_CR3S;
 }
 
-/* What the slice before (@prev, -1: none) learns from @s, whose row is @at. */
+/* Update the row of the previous slice (@prev, -1: none) by @s, whose row is @at. */
 static void add_successor(struct vms_rows *r, ssize_t prev, ssize_t at, const struct vmpt_slice *s)
 {
 	struct vms_row *row = prev < 0 ? NULL : &r->row[prev];
@@ -90,13 +90,13 @@ static void add_successor(struct vms_rows *r, ssize_t prev, ssize_t at, const st
 	if (!row)
 		return;
 	row->exits += s->begin == VMPT_BEGIN_EXIT;
-	/* Slices that follow each other have two owners. */
+	/* Consecutive slices have different owners. */
 	row->leaves += at != prev || row->kind == VMS_OTHERS;
 	if (row->kind != VMS_LOST && r->row[at].kind == VMS_LOST)
 		row->losses++;
 }
 
-/* A loss between two slices of one owner is one loss of that owner. */
+/* A loss between two slices of one owner counts once for that owner. */
 static void add_loss_before(struct vms_row *row, ssize_t at, ssize_t prev, bool after_loss)
 {
 	if (after_loss && row->kind != VMS_LOST && at != prev)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * vmpt vms of RTIT: who ran, as the side record has it. The trace itself tells how often packets
- * were enabled and disabled, which VM entries and exits do, and others.
+ * vmpt vms of RTIT: who ran, by the side record. The trace itself shows how often packets
+ * were enabled and disabled, by VM entries and exits among others.
  */
 #include "cli/sideinfo/sideinfo.h"
 #include "cli/base/base.h"
@@ -78,17 +78,16 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 		i += vms_merge(row + i, rows - i, &all);
 		name = vms_name(cli, &all, room);
 		if (all.assumed)
-			printf("%s: %s bytes by assumption only\n", name,
-			       cli_number(all.assumed, buf));
+			printf("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.overflows)
 			printf("%s: %s overflow%s of the processor\n", name,
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		print_errata(name, &all);
 	}
 	if (!cli_side(cli)->record)
-		printf("RTIT's packets do not tell who ran: all is taken for the host's. A VMM knows:\n"
-		       "its side record (vmpt_rtit_record_print(); vms.jsonl of the QEMU plugin) "
-		       "goes to\n"
+		printf("RTIT packets do not contain who ran: all is taken for the host's. Give the VMM's\n"
+		       "side record (vmpt_rtit_record_print(); vms.jsonl of the QEMU plugin) "
+		       "to\n"
 		       "--side-record.\n");
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmpt vms: who ran, on which CPUs, how often and how much. Slices are added up
- * per owner and stream (vms-count.c), then per owner (here), and shown.
+ * per owner and stream (count.c), then per owner (here), and shown.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/vms/vms.h"
 
-/* VMs first, by VMCS, then who has no VMCS; a VM's streams in their order. */
+/* VMs first, by VMCS, then owners without a VMCS; the streams of a VM in order. */
 static int compare(const void *a, const void *b)
 {
 	static const u8 rank[] = {
@@ -177,7 +177,7 @@ static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 	cli_table_print(t, "");
 }
 
-/* As many CR3s as fit a line, and how many there are beside them. */
+/* As many CR3s as fit a line, and the number of the others. */
 static void cell_cr3s(struct cli_table *t, const struct vms_row *row)
 {
 	char buf[128] = "";
@@ -205,8 +205,8 @@ static void cell_tsc(struct cli_table *t, const struct vms_row *row, u64 tsc)
 }
 
 /*
- * Whether the row's TSC is the one that perf's times are made of: a guest's has an
- * offset that the trace does not tell. The rows come sorted, VMs first.
+ * Whether the row's TSC is the one that perf's times are derived from: a guest's has an
+ * offset that the trace does not contain. The rows are sorted, VMs first.
  */
 static bool has_time(const struct cli *cli, const struct vms_row *first, const struct vms_row *row)
 {
@@ -226,7 +226,7 @@ static void print_when(struct cli *cli, const struct vms_row *row, size_t rows)
 	struct cli_table *t;
 	size_t i;
 
-	/* Sorted to the end: if the first is lost, so is all. */
+	/* Losses are sorted last: if the first row is lost, so are all. */
 	if (!rows || row[0].kind == VMS_LOST)
 		return;
 	printf("\n");
@@ -257,7 +257,7 @@ static const char *perf_time(const struct vmpt_trace_info *info, u64 tsc, char b
 	return buf;
 }
 
-/* What the tables have no room for. */
+/* Lines below the tables. */
 static void print_notes(const struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
@@ -274,11 +274,10 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 			       perf_time(info, all.first_tsc, buf),
 			       perf_time(info, all.last_tsc, to));
 		if (all.concealed)
-			printf("%s: a PSB+ had no VMCS: perhaps some of it is a concealed guest\n",
+			printf("%s: a PSB+ had no VMCS: part of it may be a concealed guest\n",
 			       name);
 		if (all.assumed)
-			printf("%s: %s bytes by assumption only\n", name,
-			       cli_number(all.assumed, buf));
+			printf("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.uncertain)
 			printf("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
 		if (all.unproven)
@@ -373,7 +372,7 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 	json_cr3s(cli, o, row);
 }
 
-/* The owner of @n rows; an object a line: there may be many. */
+/* The owner of @n rows; one object per line: there may be many. */
 static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u64 total,
 			 bool times)
 {
@@ -428,13 +427,13 @@ static void warn_others(const struct cli *cli, const struct vms_row *row, size_t
 		 cli->file[0], cli_number(all.slices, slices), cli_number(all.bytes, buf));
 	if (!cli->quiet)
 		fprintf(stderr,
-			"  the first %s VMCSs, each counted once a CPU, have their own;"
+			"  the first %s VMCSs, each counted once per CPU, have their own;"
 			" --cpu shows fewer\n",
 			cli_number(VMS_ROWS_MAX, buf));
 }
 
 /*
- * Names cost walks of their own: only where a record is told or there is somebody to name. 0, or an
+ * Names need extra walks: only where a record is given or there is a VM to name. 0, or an
  * exit code.
  */
 static int open_names(struct cli *cli, const struct vms_rows *rows)
@@ -511,14 +510,13 @@ static int run(struct cli *cli)
 const struct cli_command cli_vms = {
 	.name = "vms",
 	.title = "show who ran: a table of VMs, by VMCS",
-	.about =
-		"Show the owners of the trace: each VM by its VMCS, the host, and what belongs to\n"
-		"nobody that the trace names. Entries and exits are counted where the trace\n"
-		"tells them apart; a dash stands for what it does not tell.\n"
-		"Names of VMs are --side-record's, those of the folder of vmpt record, or by the\n"
-		"context switches and KVM events of a perf.data.\n"
-		"RTIT names nobody: --side-record does. FUP.PGEs and FUP.PGDs are counted for\n"
-		"each, which come with VM entries and exits among others.",
+	.about = "Show the owners of the trace: each VM by its VMCS, the host, and bytes whose\n"
+		 "owner the trace does not name. Entries and exits are counted where the trace\n"
+		 "shows them; a dash means unknown.\n"
+		 "Names of VMs come from --side-record, the folder of vmpt record, or the context\n"
+		 "switches and KVM events of a perf.data.\n"
+		 "RTIT does not name owners: --side-record does. FUP.PGEs and FUP.PGDs, which\n"
+		 "come with VM entries and exits among others, are counted for each.",
 	.examples = "  vmpt vms perf.data              all CPUs of a host\n"
 		    "  vmpt vms cpu0.pt cpu1.pt        raw traces of CPU 0 and CPU 1\n"
 		    "  vmpt vms --cpu 2,3 perf.data    two CPUs only\n"

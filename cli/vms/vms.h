@@ -6,9 +6,9 @@
 #include "cli/sideinfo/sideinfo.h"
 #include "util/hash.h"
 
-/* A kind of row beside enum vmpt_owner_kind: no packets, or no proven owner. */
+/* A kind of row in addition to enum vmpt_owner_kind: no packets, or no proven owner. */
 #define VMS_LOST (VMPT_OWNER_VM_ANY + 1)
-/* And the VMCSs that got no row of their own. */
+/* The VMCSs without a row of their own. */
 #define VMS_OTHERS     (VMPT_OWNER_VM_ANY + 2)
 #define VMS_CR3S       32
 #define VMS_SHOWN_CR3S 3
@@ -38,20 +38,20 @@ struct vms_rows {
 	size_t first;		   /* row of the stream at work */
 	struct vmpt_hash by_owner; /* of that stream's rows */
 	size_t vmcss;		   /* rows of VMCSs, of all streams */
-	u64 seed;		   /* of the hash: a trace shall not choose who collides */
+	u64 seed;		   /* of the hash, against traces made to collide */
 };
 
-/* What is different of Intel PT and of RTIT. */
+/* What differs between Intel PT and RTIT. */
 struct vms_ops {
 	const char *title; /* of the column of owners */
 	bool perf_time;	   /* of the host's TSC */
 	/* Whether the options fit. 0, or an exit code after a message. */
 	int (*check)(const struct cli *cli);
-	/* Make a slice's TSC whole; @last: of the slice before. May be NULL. */
+	/* Extend a slice's TSC to 64 bits; @last: of the previous slice. May be NULL. */
 	void (*whole_tsc)(u64 *last, struct vmpt_slice *slice);
 	void (*print_who)(struct cli *cli, const struct vms_row *row, size_t rows);
 	void (*print_notes)(const struct cli *cli, const struct vms_row *row, size_t rows);
-	/* What the owner is called, if it is a VM; what it did. */
+	/* The owner's name, if it is a VM; its counts. */
 	void (*json_vm)(struct cli *cli, json_t *o, const struct vms_row *row);
 	void (*json_row)(struct cli *cli, json_t *o, const struct vms_row *row);
 };
@@ -77,7 +77,7 @@ enum cli_paint vms_paint(const struct vms_row *row);
 const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_t n, char *buf,
 			 size_t len);
 
-/* ---- vms-count.c ---- */
+/* ---- count.c ---- */
 
 /* Add the rows of stream number @i. 0 or a negative error. */
 int vms_count(struct cli *cli, size_t i, struct vms_rows *rows);

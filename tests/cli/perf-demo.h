@@ -30,7 +30,7 @@ struct count {
 
 extern const struct count count_none;
 void count_one(struct count *count, u64 ip);
-/* What truth d.json says of @owner on @cpu. */
+/* The contents of truth d.json for @owner on @cpu. */
 struct count truth_of(const char *owner, int cpu);
 void ck_same_count(const char *what, const struct count *got, const struct count *want);
 

@@ -36,7 +36,7 @@ static const u8 plain[] = {
 #define WEB_2 0x3d
 #define SIZE  0x4b
 
-/* The same with a damage and what comes behind it. */
+/* The same with a damage and packets after it. */
 static const u8 damage[] = {
 	0xe3, 0x01,		      /* 4b */
 	PSB,			      /* 4d */

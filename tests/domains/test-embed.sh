@@ -212,7 +212,7 @@ if whole; then
 		unshare --mount bash -c 'mount -t tmpfs none /sys && exec "$@"' - "$vmpt" domain start \
 			"${set[@]}" a="$xml" </dev/null >stdout 2>stderr || rc=$?
 		check 'no /sys: fails' [ $rc = 1 ]
-		check 'no /sys: says so' says 'libvirt cannot do without /sys'
+		check 'no /sys: says so' says 'libvirt needs /sys'
 	else
 		echo "skipped: a machine without /sys: no right to make namespaces (unshare)"
 	fi

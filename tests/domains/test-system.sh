@@ -100,13 +100,13 @@ domain list "$system"
 check 'list: a' prints "a      1  running      1         16  $qemu"
 check 'list: b' prints "b      2  running      2         16  $qemu"
 fails 1 'a: cannot be started' 'already' 'vmpt domain stop' -- start "${set[@]}" a="$xml"
-fails 1 'a: runs already' 'vmpt domain stop a' -- trace "$system" a
+fails 1 'a: already running' 'vmpt domain stop a' -- trace "$system" a
 domain stop "$system" --force a
 check 'stop --force' [ $rc = 0 ]
 check 'stop --force: gone' [ -z "$(state a)" ]
 domain stop "$system" --seconds 1 b
 check 'stop: a guest that does not listen' [ $rc = 0 ]
-check 'stop: says so' says 'b: did not shut down within 1 s, and is stopped'
+check 'stop: says so' says 'b: did not shut down within 1 s, stopping it'
 check 'stop: gone' [ -z "$(state b)" ]
 fails 1 'b: not found' -- stop "$system" b
 

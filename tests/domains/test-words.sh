@@ -19,7 +19,7 @@ export XDG_STATE_HOME=$work/state
 fails 2 'no action given' "Try 'vmpt domain --help'" --
 fails 2 "unknown action 'nonsense'" -- nonsense
 fails 2 "unknown option '--nonsense'" -- --nonsense
-fails 2 "no argument is taken, but 'web' is given" -- list web
+fails 2 "unexpected argument 'web'" -- list web
 for action in start stop console trace; do
 	fails 2 'no domain given' "Try 'vmpt domain $action --help'" -- $action
 	fails 2 -- $action --nonsense web
@@ -36,9 +36,9 @@ fails 2 'more than 256' -- trace --cpus=0-256 x.xml
 for seconds in 0 -1 x 1000001; do
 	fails 2 --seconds -- trace "--seconds=$seconds" x.xml
 done
-fails 2 "'some' is none of pt, rtit" -- trace --isa=some x.xml
-fails 2 "'some' is none of none, synthetic" -- trace --host=some x.xml
-fails 2 '--connect: no URI is named' -- list --connect=
+fails 2 "'some' is not one of pt, rtit" -- trace --isa=some x.xml
+fails 2 "'some' is not one of none, synthetic" -- trace --host=some x.xml
+fails 2 '--connect: no URI given' -- list --connect=
 fails 2 'no folder' -- trace --output= x.xml
 fails 2 'no folder' -- start --root= x.xml
 
@@ -132,16 +132,16 @@ domain stop $test nope test
 check 'stop: one of two' [ $rc = 1 ]
 check 'stop: the missing one' says 'nope: not found'
 check 'stop: the other all the same' says 'test: stopped'
-fails 1 'alpha: does not run' -- stop "$two" alpha
-fails 1 'zeta: runs already' 'vmpt domain stop zeta' -- start "$two" zeta
+fails 1 'alpha: not running' -- stop "$two" alpha
+fails 1 'zeta: already running' 'vmpt domain stop zeta' -- start "$two" zeta
 domain start "$two" alpha
 check 'start by name' [ $rc = 0 ]
 check 'start by name: says so' says 'alpha: runs'
 fails 1 'test: no console: this function is not supported' -- console $test test
-fails 1 'alpha: does not run' -- console "$two" alpha
+fails 1 'alpha: not running' -- console "$two" alpha
 fails 1 'nope: not found' -- console $test nope
 fails 1 'nope: not found' 'vmpt domain list' -- start $test nope
-fails 1 'zeta: runs already' -- trace "$two" zeta
+fails 1 'zeta: already running' -- trace "$two" zeta
 
 # ---- connections ----
 
@@ -190,7 +190,7 @@ if ! type qemu-system-x86_64 >/dev/null 2>&1; then
 		"0 $work/cache/vmpt/qemu-x/qemu-system-x86_64" ]
 	fails 1 "$work/cache/vmpt/qemu-x/qemu-system-x86_64: cannot be started" -- start $test qemu.xml
 fi
-fails 2 "no argument is taken, but 'x' is given" -- qemu x
+fails 2 "unexpected argument 'x'" -- qemu x
 
 # One of these files is a domain of the test driver; @…@ that are no placeholders stay.
 cat >fill.xml <<-'END'

@@ -70,7 +70,7 @@ START_TEST(wrong_usage_is_2)
 }
 END_TEST
 
-/* Each kind of option, its limits and what lies behind them. */
+/* Each kind of option, its limits and values beyond them. */
 START_TEST(values_are_checked)
 {
 	static const struct {
@@ -85,16 +85,17 @@ START_TEST(values_are_checked)
 		{ "stat --threads= x.pt", "--threads: '' is not a number" },
 		{ "dump -n 1 --end=0xffffffffffffffff x.pt", NULL },
 		{ "dump --end=0x10000000000000000 x.pt", "--end: '0x10000000000000000' is not" },
-		{ "dump --end=0 x.pt", "--end: '0' is not a number from 1 on" },
+		{ "dump --end=0 x.pt", "--end: '0' is not a number of at least 1" },
 		{ "dump -n 1 --time --nominal-ratio=255 x.pt", NULL },
 		{ "dump -n 1 --time --nominal-ratio=256 x.pt", "is not a number from 1 to 255" },
 		{ "stat --guest-only=no x.pt", NULL },
-		{ "stat --guest-only=n x.pt", "'n' is none of auto, yes, no" },
-		{ "stat --guest-only=no, x.pt", "'no,' is none of auto, yes, no" },
-		{ "stat --guest-only= x.pt", "'' is none of auto, yes, no" },
+		{ "stat --guest-only=n x.pt", "'n' is not one of auto, yes, no" },
+		{ "stat --guest-only=no, x.pt", "'no,' is not one of auto, yes, no" },
+		{ "stat --guest-only= x.pt", "'' is not one of auto, yes, no" },
 		{ "dump --kinds=psb,,tip x.pt", "no packet is called ''" },
-		{ "split -o out --perf --kernel=a --kernel=b x.pt", "--kernel: a guest has one" },
-		{ "split --output= x.pt", "--output: no folder is named" },
+		{ "split -o out --perf --kernel=a --kernel=b x.pt",
+		  "--kernel: a guest has only one" },
+		{ "split --output= x.pt", "--output: no folder given" },
 	};
 	size_t i;
 
@@ -147,7 +148,7 @@ START_TEST(help_and_version)
 		ck_has(r->out, "Examples:\n  vmpt ");
 		ck_has(r->out, "--guest-only=WHEN");
 		ck_has(r->out, "-j, --threads=N");
-		ck_has(r->out, "taken as 12");
+		ck_has(r->out, "12 are used");
 		first = strdup(r->out);
 		ck_assert_str_eq(vmpt("help %s", commands[i])->out, first);
 		free(first);
@@ -200,7 +201,7 @@ START_TEST(a_broken_perf_data_is_1)
 }
 END_TEST
 
-/* No PSB at all: everything is lost, and is told to be. */
+/* No PSB at all: everything is lost, and reported as lost. */
 START_TEST(no_psb_is_3)
 {
 	struct test_rng rng = { 1 };
@@ -224,7 +225,7 @@ START_TEST(no_psb_is_3)
 }
 END_TEST
 
-/* A closed pipe is nobody's fault, a full disk is an error. */
+/* A closed pipe is not an error, a full disk is. */
 START_TEST(closed_pipe_and_full_disk)
 {
 	static const char *const line[] = {

@@ -95,14 +95,14 @@ START_TEST(as_a_table)
 
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "time line: the host's TSC\n");
-	ck_has(r->out, "84/1 TSC ticks; an MTC each 8 (MTCFreq 3)");
+	ck_has(r->out, "84/1 TSC ticks; an MTC every 8 (MTCFreq 3)");
 	ck_has(r->out, "\n12f7a4000 ");
 	ck_has(r->out, "\n13b2c9000 ");
 	ck_has(r->out, " trace ");
 	ck_assert_str_eq(r->err, "");
 	/* One CPU alone, and the rates found. */
 	r = vmpt("clocks d.cpu1.pt");
-	ck_has(r->out, "84/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
+	ck_has(r->out, "84/1 TSC ticks, found in the trace; an MTC every 8 (MTCFreq 3)");
 	ck_has(r->out, " 0.750000");
 	ck_lacks(r->out, "12f7a4000");
 }
@@ -143,14 +143,14 @@ START_TEST(given_by_the_user)
 }
 END_TEST
 
-/* The trace wins, every command says so, and who told a true map is not blamed. */
+/* The trace wins, every command says so, and a correct map causes no warning. */
 START_TEST(given_rates_that_are_not_so)
 {
 #define TOLD "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
 	static const char *const ratio =
-		"warning: --tsc-ratio 83/1: the trace's packets say 84/1, and that is taken\n";
+		"warning: --tsc-ratio 83/1: the given value contradicts the trace: 84/1 is used\n";
 	static const char *const freq =
-		"warning: --mtc-freq 0: the trace's packets say 3, and that is taken\n";
+		"warning: --mtc-freq 0: the given value contradicts the trace: 3 is used\n";
 	const struct run *r;
 	json_t *doc;
 
@@ -170,12 +170,12 @@ START_TEST(given_rates_that_are_not_so)
 	ck_assert_uint_eq(json_u64(doc, "streams/0/contradictions"), 0);
 	json_decref(doc);
 	r = vmpt("clocks --tsc-ratio=4294967295/1 --mtc-freq=3 d.cpu0.pt");
-	ck_has(r->err, "--tsc-ratio 4294967295/1: the trace's packets say 84/1, and");
-	ck_has(r->out, "84/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
-	ck_has(r->out, "\ntold, and not so: 4294967295/1 TSC ticks\n");
+	ck_has(r->err, "--tsc-ratio 4294967295/1: the given value contradicts the trace: 84/1");
+	ck_has(r->out, "84/1 TSC ticks, found in the trace; an MTC every 8 (MTCFreq 3)");
+	ck_has(r->out, "\ngiven, but contradicted by the trace: 4294967295/1 TSC ticks\n");
 	ck_lacks(r->err, "MTCFreq");
 	r = vmpt("clocks --tsc-ratio=84 --mtc-freq=15 d.cpu0.pt");
-	ck_has(r->out, "\ntold, and not so: MTCFreq 15\n");
+	ck_has(r->out, "\ngiven, but contradicted by the trace: MTCFreq 15\n");
 	ck_has(vmpt("dump --time -n 3 --tsc-ratio=83 --mtc-freq=0 d.cpu0.pt")->err, ratio);
 	r = vmpt("split --clock=host -o wrong --tsc-ratio=83 --mtc-freq=0 d.cpu0.pt");
 	ck_has(r->err, ratio);
@@ -207,11 +207,11 @@ START_TEST(given_by_the_side_record)
 	ck_assert_str_eq(json_text(e, "offset"), "-67108864");
 	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "trace");
 	json_decref(doc);
-	/* --vm comes behind it, and is held against the trace, too. */
+	/* --vm comes after it, and is also checked against the trace. */
 	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl --vm=12f7a4000:12345 d.cpu0.pt");
 	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 12345, multiplier 0x1000000000000; "
 		       "the trace has another from host TSC 0x");
-	ck_has(r->err, "; the side record says -67108864, 0x1000000000000, and that is taken\n");
+	ck_has(r->err, "; the side record says -67108864, 0x1000000000000, which is used\n");
 	doc = run_json(r);
 	ck_assert_str_eq(json_text(epoch(doc, 0), "source"), "record");
 	ck_assert_str_eq(json_text(doc, "contradictions/0/source"), "user");
@@ -234,7 +234,7 @@ START_TEST(bad_side_records)
 		{ "{\"vm\":\"a\",\"vcpu\":4294967296,\"vmcs\":1}", "is larger than 4294967295" },
 		{ "{\"vm\":\"a\",\"vcpu\":0,\"vmcs\":\"0x11112222333344445\"}", "more than 64" },
 		{ "{\"rtit\":1,\"vm\":\"a\",\"vcpu\":0}", "side record of an RTIT trace" },
-		{ "[1]", "line 1: no JSON object" },
+		{ "[1]", "line 1: not a JSON object" },
 		{ "nonsense", "line 1: " },
 	};
 	const struct run *r;
@@ -247,12 +247,12 @@ START_TEST(bad_side_records)
 		ck_has(r->err, "bad.jsonl: ");
 		ck_has(r->err, bad[i][1]);
 	}
-	/* What stands before a last line that is cut counts. */
+	/* The lines before a truncated last line are used. */
 	write_text("bad.jsonl",
 		   "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB "\"}\n{\"vm\":\"db\",\"vc");
 	r = vmpt("clocks " RATES "--side-record=bad.jsonl d.cpu0.pt");
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->err, "warning: bad.jsonl: line 2: it is cut, and left out");
+	ck_has(r->err, "warning: bad.jsonl: line 2 is truncated; skipped");
 	ck_has(r->out, "web vcpu 0");
 	/* Nor is anything else lost with one in the middle. */
 	write_text("mid.jsonl", "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"" WEB "\"}\n"
@@ -262,9 +262,9 @@ START_TEST(bad_side_records)
 	r = vmpt("clocks " RATES "--side-record=mid.jsonl d.cpu0.pt");
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->err, "warning: mid.jsonl: line 2: ");
-	ck_has(r->err, "warning: mid.jsonl: line 3: no JSON object; it is left out\n");
+	ck_has(r->err, "warning: mid.jsonl: line 3: not a JSON object; skipped\n");
 	ck_has(r->err, "warning: mid.jsonl: line 4: \"vmcs\" is not a number, like 3 or \"0x1f\"; "
-		       "it is left out\n");
+		       "skipped\n");
 	ck_lacks(r->err, "more");
 	ck_has(r->out, "web vcpu 0");
 	ck_has(r->out, "db vcpu 3");
@@ -274,7 +274,7 @@ START_TEST(bad_side_records)
 	r = vmpt("clocks " RATES "--side-record=many.jsonl d.cpu0.pt");
 	ck_has(r->err, "many.jsonl: line 5: ");
 	ck_lacks(r->err, "many.jsonl: line 6: ");
-	ck_has(r->err, "warning: many.jsonl: 2 more lines are left out\n");
+	ck_has(r->err, "warning: many.jsonl: 2 more lines are skipped\n");
 	ck_has(r->out, "web vcpu 0");
 	r = vmpt("clocks --side-record=none.jsonl d.cpu0.pt");
 	ck_assert_int_eq(r->code, 1);
@@ -313,7 +313,7 @@ static void check_doubt(const char *args, const char *err)
 		r = vmpt("%s -q %s", command[i], args);
 		ck_assert_int_eq(r->code, code);
 		ck_lacks(r->err, err);
-		/* The packets of vmpt dump are an object a line. */
+		/* vmpt dump prints one object per line. */
 		if (i != 3)
 			check_warned(run_json(vmpt("%s --json -q %s", command[i], args)), err);
 	}
@@ -323,7 +323,7 @@ static void check_doubt(const char *args, const char *err)
 START_TEST(nothing_tells_the_time)
 {
 	make_trace("s/tsc=1 mtc=1/tsc=0 mtc=0/");
-	ck_has(vmpt("clocks d.cpu0.pt")->out, "time line: none, for there is no TSC packet\n");
+	ck_has(vmpt("clocks d.cpu0.pt")->out, "time line: none, as there is no TSC packet\n");
 	check_doubt("d.cpu0.pt", "warning: d.cpu0.pt: no TSC packets: ");
 }
 END_TEST
@@ -339,13 +339,14 @@ START_TEST(nothing_tells_the_rates)
 	ck_assert_uint_eq(fread(head, 1, sizeof(head), f), sizeof(head));
 	fclose(f);
 	write_file("short.cpu0.pt", head, sizeof(head));
-	check_doubt("short.cpu0.pt", "warning: neither the file nor the packets tell the rates of "
-				     "the clocks (CPUID leaf 15H, MTCFreq)");
+	check_doubt("short.cpu0.pt",
+		    "warning: the rates of the clocks (CPUID leaf 15H, MTCFreq) are neither "
+		    "in the file nor found");
 	ck_lacks(vmpt("timeline " RATES "short.cpu0.pt")->err, "leaf 15H");
 	/* So no exit's time has a bound. */
 	out = vmpt("exits -q short.cpu0.pt")->out;
 	ck_has(out, "  ±?  ");
-	ck_has(out, "; ±?: a part has none\n");
+	ck_has(out, "; ±?: unbounded\n");
 	ck_lacks(out, "P50 to MAX");
 	doc = run_json(vmpt("exits -q --json short.cpu0.pt"));
 	ck_assert(json_is_null(json_at(doc, "exits/0/total_error_ticks")));
@@ -383,11 +384,11 @@ START_TEST(clocks_that_contradict_themselves)
 	write_file("bad.cpu0.pt", bytes, n);
 	check_doubt(RATES "bad.cpu0.pt", contradiction);
 	check_doubt(RATES "bad.cpu0.pt", back);
-	/* Nor is what was told and is not so said on stderr alone. */
+	/* Contradicted given values are not only reported on stderr. */
 	check_doubt(RATES "--vm=12f7a4000:1000 d.cpu0.pt",
 		    "warning: VMCS 12f7a4000: --vm says TSC offset 1000");
 	check_doubt("--tsc-ratio=83 --mtc-freq=3 d.cpu0.pt",
-		    "warning: --tsc-ratio 83/1: the trace's packets say 84/1");
+		    "warning: --tsc-ratio 83/1: the given value contradicts the trace: 84/1");
 	ck_lacks(vmpt("timeline " RATES "d.cpu0.pt")->err, "CPU 0: ");
 }
 END_TEST
@@ -399,7 +400,7 @@ static void times_of(const char *file, u64 *first, u64 *last)
 	size_t n = 0;
 	json_t *o;
 
-	/* An object a line */
+	/* One object per line */
 	for (; (end = strchr(at, '\n')) != NULL; at = end + 1, n++) {
 		o = json_loadb(at, (size_t)(end - at), 0, NULL);
 		*last = strtoull(json_text(o, "tsc"), NULL, 0);

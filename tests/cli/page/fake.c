@@ -165,7 +165,7 @@ static void guest(struct fake *fake, u32 cpu, u32 l)
 	fake->cpu[cpu].line = l;
 }
 
-/* The CPU whose time is the least goes on: so spans come by start. */
+/* The CPU with the earliest time continues, so spans are ordered by start. */
 int fake_spans(struct page *page, u64 seed, u64 rounds, struct fake_sums *sums)
 {
 	struct fake fake = { .page = page, .rng = { seed }, .sums = sums };

@@ -44,7 +44,7 @@ unsigned int fake_vm(unsigned int line);
  */
 int fake_spans(struct page *page, u64 seed, u64 rounds, struct fake_sums *sums);
 
-/* What the page says of the trace; names are as given. */
+/* The page's facts on the trace; names as given. */
 json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *const vm[2]);
 
 const char *fake_reason(const struct vmpt_exit *exit, char buf[32]);

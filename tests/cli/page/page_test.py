@@ -57,7 +57,7 @@ class Test:
 		self.b.frame()
 		return self.b.run(f"document.getElementById('{id_}').toDataURL()")
 
-	# Seconds that the status line says are visible: "1.5 ms" behind the last comma.
+	# The visible seconds in the status line: "1.5 ms" after the last comma.
 	def visible(self):
 		number, unit = re.search(r"([\d.]+) (s|ms|µs|ns)$", self.text("status")).groups()
 		return float(number) * {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]

@@ -270,7 +270,7 @@ START_TEST(names_are_harmless)
 	names = json_object_get(read.meta, "vms");
 	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(names, 0), "name")),
 			 vm[0]);
-	/* Each byte that is not UTF-8's, the control character and the end of a line are told. */
+	/* Each byte that is not UTF-8, the control character and the newline are shown. */
 	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(names, 1), "name")),
 			 "\\xff\\xc0\\x80\\xed\\xa0\\x80 \\u0001 \\u2028 & ]]> \" ' \\ "
 			 "\xf0\x9f\x90\xa7");

@@ -27,7 +27,7 @@ check()
 	cat "$dir/said" 2>/dev/null
 }
 
-# Run with all that is said in said; its exit code is $rc.
+# Run with all output in said; its exit code is $rc.
 try()
 {
 	rc=0
@@ -163,7 +163,7 @@ try "$vmpt" record --check
 check 'paranoid -1 is enough' [ $rc = 0 ]
 make_host
 put proc/self/status 'CapEff:	0000000000200000'
-lacks 'locked memory' 0 'perf may lock 516 KiB .* its buffers want 18432'
+lacks 'locked memory' 0 'perf may lock 516 KiB .* its buffers need 18432'
 sed -i 's/vmx/pae/' root/proc/cpuinfo
 lacks 'no VMX' 0 'warning: the processor has no VMX'
 rm -r root/sys/module/kvm_intel
@@ -181,11 +181,11 @@ lacks 'tracefs not mounted' 0 'tracefs is not mounted.*mount -t tracefs'
 put proc/kallsyms '0000000000000000 T _text'
 lacks 'kallsyms without addresses' 0 'kptr_restrict=0'
 put sys/bus/event_source/devices/intel_pt/caps/mtc 0
-lacks 'no MTC' 0 'makes no MTC packets'
+lacks 'no MTC' 0 'has no MTC packets'
 put sys/bus/event_source/devices/intel_pt/caps/psb_cyc 0
-lacks 'no CYC' 0 'makes no CYC packets'
+lacks 'no CYC' 0 'has no CYC packets'
 put sys/kernel/debug/kvm/300-9/vcpu0/pid 0
-lacks 'no thread' 0 'of 1 of 4 vCPUs the thread is not known'
+lacks 'no thread' 0 'the thread of 1 of 4 vCPUs is not known'
 mv bin/perf bin/hidden
 try env "PATH=$dir/bin" "$vmpt" record --check
 check 'no perf' says 'error: there is no perf in \$PATH'
@@ -210,7 +210,7 @@ done
 cat >work <<'END'
 #!/bin/bash
 # What runs meanwhile: a TSC offset changes, a VM ends, another starts and has not run yet. Each at
-# once, as in a kernel: nobody sees a half of it.
+# once, as in a kernel: no reader sees a partial one.
 wait_for() { for _ in {1..500}; do grep -q "$1" "$DIR/rec/record.jsonl" && return; sleep 0.05; done; }
 cd "$DIR/root/sys/kernel/debug/kvm" || exit
 echo -6000 >"$DIR/offset" && mv "$DIR/offset" 100-11/vcpu1/tsc-offset
@@ -225,7 +225,7 @@ chmod +x work
 try "$vmpt" record -o rec --every 20 --guest-memory web --guest-memory db -- ./work
 check 'recorded' [ $rc = 3 ]
 check 'how much' says ' of trace of 1 CPUs in rec/perf.data'
-check 'lost events are told' says 'warning: 5 events were lost'
+check 'lost events are reported' says 'warning: 5 events were lost'
 check 'its files' [ "$(cd rec && find . -type f -printf '%P %m\n' | sort | tr '\n' ';')" = \
 	'cmdline/100 600;cmdline/300 600;cmdline/7 600;cpuinfo 600;kallsyms 600;memory/db.elf 644;memory/web.elf 644;modules 600;perf.data 644;record.jsonl 600;' ]
 check 'nobody else reads it' [ "$(stat -c %a rec)" = 700 ]
@@ -262,7 +262,7 @@ python3 - rec/record.jsonl <<-'END'
 END
 check 'the side file' [ $? = 0 ]
 
-# It is read again: the trace's VMs have the names that KVM told of.
+# It is read again: the trace's VMs have the names from KVM.
 for input in rec rec/perf.data; do
 	try "$names_print" "$input"
 	check "$input is read" [ $rc = 3 ]
@@ -272,13 +272,13 @@ done
 cp -r rec bad
 echo '{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_before":"0x2","tsc_after":"0x1"}' >>bad/record.jsonl
 try "$names_print" bad
-check 'a wrong line is left out' [ $rc = 3 ]
+check 'a wrong line is skipped' [ $rc = 3 ]
 check 'with its number' says "warning: .*record.jsonl: line $(wc -l <bad/record.jsonl): \"tsc_after\" is before"
 lines=$(wc -l <rec/record.jsonl)
 { sed -n 1p rec/record.jsonl; echo '{"kind":"vcpu","vm"'; sed -n '2,$p' rec/record.jsonl; echo '[]'; } >bad/record.jsonl
 try "$names_print" bad
-check 'its number' says 'line 2: no JSON: '
-check 'that of another one' says "line $((lines + 2)): no JSON object"
+check 'its number' says 'line 2: not JSON: '
+check 'that of another one' says "line $((lines + 2)): not a JSON object"
 for line in '{"kind":"vcpu"}' 'no JSON' '[]' '{"kind":"vcpu","vm":"","pid":1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":-1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x11112222333344445"}' \
@@ -290,22 +290,22 @@ for line in '{"kind":"vcpu"}' 'no JSON' '[]' '{"kind":"vcpu","vm":"","pid":1,"vc
 done
 printf '{"kind":"later"}\n{"kind":"vcp' >bad/record.jsonl
 try "$names_print" bad
-check 'another kind, and a line that is cut' [ $rc = 3 ]
-check 'which is told' says 'warning: .*line 2 is cut'
+check 'another kind, and a truncated line' [ $rc = 3 ]
+check 'which is reported' says 'warning: .*line 2 is truncated'
 
 # ---- how it fails, and ends ----
 
 try "$vmpt" record -o rec -- true
 check 'what is there stays' [ $rc = 1 ]
-check 'and that is said' says 'error: rec is there already'
+check 'and reported' says 'error: rec already exists'
 make_host
 try "$vmpt" record -o failed -- sh -c 'exit 7'
 check "the command's failure" [ $rc = 1 ]
-check 'is told' says 'error: perf, or its command, ended with 7'
+check 'is reported' says 'error: perf, or its command, ended with 7'
 check 'and the trace is kept' cmp "$data" failed/perf.data
 try "$vmpt" record -o memory --guest-memory broken -- true
 check 'no memory' [ $rc = 1 ]
-check 'is told ' says "error: the memory of domain 'broken' is not saved"
+check 'is reported ' says "error: the memory of domain 'broken' is not saved"
 
 for signal in INT TERM HUP; do
 	rm -f started interrupted

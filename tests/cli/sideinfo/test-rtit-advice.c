@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RTIT on the command line: what is said of lost bytes, and times where little tells them. */
+/* RTIT on the command line: reports of lost bytes, and times from few timing packets. */
 #include <string.h>
 
 #include "tests/cli/rtit-streams.h"
@@ -67,21 +67,21 @@ START_TEST(a_loss_up_to_the_end_says_so)
 	r = vmpt("dump end.rtit");
 	ck_assert_int_eq(r->code, 3);
 	ck_has(r->out, "LOST      3 bytes: reserved size of a LIP (CNT 11b) in 83\n");
-	ck_has(r->err, "nothing behind it could be decoded");
+	ck_has(r->err, "nothing after it could be decoded");
 	ck_lacks(r->err, "next PSB");
 	r = vmpt("dump damaged.cpu0.rtit");
 	ck_has(r->out, "LOST      2 bytes: unknown opcode in e3\n");
-	ck_has(r->err, "decoding went on at the next PSB");
+	ck_has(r->err, "decoding resumed at the next PSB");
 }
 END_TEST
 
-/* Before the first STS an MTC tells how long after the first one it came. */
+/* Before the first STS an MTC shows the time since the first MTC. */
 START_TEST(times_by_mtcs_alone)
 {
 	static const u8 trace[] = {
 		PSB,  0xc5, 0x07,			  /* rng 1, 512 ticks a step: E7 */
 		0xc5, 0xfe, 0x43, 0xc5, 0x01, 0x43,	  /* the first, 3 steps */
-		0xe3, PSB,  0x43, 0xc5, 0x80, 0xc5, 0x82, /* behind a loss, anew */
+		0xe3, PSB,  0x43, 0xc5, 0x80, 0xc5, 0x82, /* after a loss, anew */
 		0xd4, 0x10, 0x00, 0x70, 0x56, 0x34, 0x12, /* STS 1234567000 */
 		0xc5, 0x39,
 	};
@@ -105,7 +105,7 @@ START_TEST(times_by_mtcs_alone)
 }
 END_TEST
 
-/* PSBs and partial TNTs have no count: the packet behind them bounds their time. */
+/* PSBs and partial TNTs have no count: the next packet bounds their time. */
 START_TEST(packets_without_counts_have_times)
 {
 	static const u8 trace[] = {
@@ -115,7 +115,7 @@ START_TEST(packets_without_counts_have_times)
 		0x06,						      /* 1b TNT: not full */
 		PSB,						      /* 1c */
 		0xb0, 0x10, 0x20, 0x8e, 0x01,			      /* 25 TIP +99 */
-		0x06,						      /* 2a TNT: nothing behind */
+		0x06,						      /* 2a TNT: nothing after it */
 	};
 	const struct run *r;
 

@@ -17,7 +17,7 @@ static void setup(void)
 	write_all();
 }
 
-/* What cannot stand in a file's name, or harms a terminal */
+/* Not usable in a file name, or harmful to a terminal */
 START_TEST(names_are_made_safe)
 {
 	static const char names[] =
@@ -47,15 +47,15 @@ END_TEST
 static const struct {
 	const char *text, *message;
 } bad[] = {
-	{ "", "no record in it" },
-	{ "\n \n", "no record in it" },
+	{ "", "it has no records" },
+	{ "\n \n", "it has no records" },
 	{ GOOD "{", "line 2: " },
-	{ GOOD "\n[]\n", "line 3: no JSON object" },
+	{ GOOD "\n[]\n", "line 3: not a JSON object" },
 	{ "web\n", "line 1: " },
 	{ "{\"vm\":\"a\",\"vcpu\":0,\"vmcs\":\"0x1\"}\n", "line 1: no \"rtit\"" },
 	{ "{\"rtit\":2}\n", "line 1: \"rtit\" is not 1" },
-	{ "{\"rtit\":1,\"vcpu\":0,\"cpu\":0,\"offset\":0}\n", "line 1: \"vm\" is not a name" },
-	{ LINE("7", "0", "\"offset\":0"), "line 1: \"vm\" is not a name" },
+	{ "{\"rtit\":1,\"vcpu\":0,\"cpu\":0,\"offset\":0}\n", "line 1: \"vm\" is neither a name" },
+	{ LINE("7", "0", "\"offset\":0"), "line 1: \"vm\" is neither a name" },
 	{ LINE("\"\"", "0", "\"offset\":0"), "line 1: \"vm\" is an empty name" },
 	{ "{\"rtit\":1,\"vm\":\"a\",\"cpu\":0,\"offset\":0}\n",
 	  "line 1: \"vcpu\" is not a number" },
@@ -73,7 +73,7 @@ static const struct {
 	  "line 1: \"tsc_offset\" is not a number" },
 	{ LINE("\"a\"", "0", "\"offset\":1,\"offset\":2"), "line 1: " },
 	{ GOOD LINE("\"b\"", "0", "\"tsc\":\"0x10\""),
-	  "line 2: CPU 0 is told by \"tsc\" here, but by \"offset\" in line 1" },
+	  "line 2: CPU 0 has \"tsc\" here, but \"offset\" in line 1" },
 	{ GOOD LINE("\"b\"", "1", "\"offset\":1") LINE("\"b\"", "0", "\"offset\":\"0x8\""),
 	  "line 3: CPU 0 is at 0x8 here, but at 0x9 in line 1 already" },
 	{ LINE("\"\xff\"", "0", "\"offset\":1"), "line 1: " },
@@ -104,14 +104,14 @@ START_TEST(a_record_and_its_cpus)
 	/* Whose is it? */
 	r = vmpt("vms --side-record=two.jsonl x.rtit");
 	ck_assert_int_eq(r->code, 2);
-	ck_has(r->err, "the side record is of 2 CPUs");
+	ck_has(r->err, "the side record has 2 CPUs");
 	ck_has(vmpt("vms --side-record=two.jsonl x.rtit@1")->out, "b vcpu 0  1 ");
 	ck_has(vmpt("vms --side-record=one.jsonl x.rtit")->out, "b vcpu 0  – ");
 	/* vm null is the host, and known to be. */
-	ck_lacks(vmpt("vms --side-record=one.jsonl x.rtit")->out, "assumption");
+	ck_lacks(vmpt("vms --side-record=one.jsonl x.rtit")->out, "bytes assumed");
 	r = vmpt("vms --side-record=one.jsonl x.cpu0.rtit");
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->err, "nothing of CPU 0: all of it is taken for the host's");
+	ck_has(r->err, "it has no line for CPU 0: all of its trace is taken for the host's");
 	r = vmpt("vms --side-record=none.jsonl x.cpu0.rtit");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "none.jsonl: No such file");
@@ -135,7 +135,7 @@ START_TEST(a_record_by_time)
 }
 END_TEST
 
-/* Lines that do not fit the trace: each is named, and nothing is said of those that do. */
+/* Lines that do not fit the trace: each is named, and those that do are not. */
 START_TEST(lines_without_effect_are_given)
 {
 	const struct run *r = vmpt("vms --side-record=vms.jsonl x.cpu0.rtit");
@@ -144,7 +144,7 @@ START_TEST(lines_without_effect_are_given)
 	write_text("far.jsonl", GOOD LINE("\"b\"", "0", "\"offset\":\"0x100000\""));
 	r = vmpt("vms --side-record=far.jsonl x.cpu0.rtit");
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->err, "far.jsonl: line 2: offset 0x100000 lies behind the end, 0x4b; "
+	ck_has(r->err, "far.jsonl: line 2: offset 0x100000 is after the end, 0x4b; "
 		       "1 of 2 lines of CPU 0 took no effect");
 	ck_has(vmpt("dump --side-record=far.jsonl x.cpu0.rtit")->err, "line 2: offset 0x100000");
 	ck_has(vmpt("split -o out --side-record=far.jsonl x.cpu0.rtit")->err,
@@ -170,11 +170,11 @@ START_TEST(times_that_do_not_fit_are_given)
 	/* 12H in the STS's 40 bits: nothing near 5000000000H, whatever is above them. */
 	write_text("tsc.jsonl", LINE("\"b\"", "0", "\"tsc\":\"0x5000000000\""));
 	r = vmpt("vms --side-record=tsc.jsonl x.cpu0.rtit");
-	ck_has(r->err, "tsc.jsonl: line 1: TSC 0x5000000000 is far from the trace's, of which the "
-		       "first is taken for 0x12");
+	ck_has(r->err, "tsc.jsonl: line 1: TSC 0x5000000000 is far from the trace's first TSC, "
+		       "taken as 0x12");
 	write_file("t.cpu0.rtit", no_time, sizeof(no_time));
 	r = vmpt("vms --side-record=tsc.jsonl t.cpu0.rtit");
-	ck_has(r->err, "tsc.jsonl: no time is known of CPU 0's trace: none of its lines took "
+	ck_has(r->err, "tsc.jsonl: the time of CPU 0's trace is unknown: none of its lines took "
 		       "effect");
 }
 END_TEST
@@ -188,7 +188,7 @@ static double children_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* A record of so many VMs, each on a CPU of its own: CPU seconds that it takes. */
+/* A record of this many VMs, each on its own CPU: CPU seconds used. */
 static double seconds_of_vms(int n)
 {
 	double before = children_seconds();

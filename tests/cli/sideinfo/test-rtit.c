@@ -32,7 +32,7 @@ START_TEST(dump_lines)
 		"      10  web vcpu 0  d4 10 00 70 56 34 12  1234567000        "
 		"STS         acbr=16 ecbr=16 tsc=0x1234567000\n"
 		"      17  web vcpu 0  c4 60                 1234567000 ?      "
-		"MTC         rng=0 tsc=0x60 (E7: the first behind an enable, ignored)\n"
+		"MTC         rng=0 tsc=0x60 (E7: the first after an enable, ignored)\n"
 		"      19  web vcpu 0  c4 e1                 1234567080 ±127   "
 		"MTC         rng=0 tsc=0xe1\n"
 		"      1b  web vcpu 0  76                    1234567080 ±127   "
@@ -58,7 +58,7 @@ START_TEST(dump_lines)
 		"      40  web vcpu 0  92 40 20 00 81 ff ff  1234567080 ?      "
 		"FUP.BuffOvf 0xffff81002040 cnt=2\n"
 		"      47  web vcpu 0  b0 40 20              1234567080 ?      "
-		"TIP         0xffff81002040 cnt=0 (E5: of no meaning, ignored)\n"
+		"TIP         0xffff81002040 cnt=0 (E5: meaningless, ignored)\n"
 		"      4a  web vcpu 0  c1                    1234567080 ?      TraceSTOP\n";
 	const struct run *r = vmpt("dump --side-record=vms.jsonl x.cpu0.rtit");
 
@@ -76,7 +76,7 @@ START_TEST(dump_cycles)
 				 "      11  host~       1234567000        "
 				 "STS         acbr=16 ecbr=16 tsc=0x1234567000 +7\n"
 				 "      19  host~       123456700d        TNT         TTNTTN +12\n"
-				 /* Sent because of the TIP: not behind it */
+				 /* Sent because of the TIP: not after it */
 				 "      1b  host~       123456700d ±100   TNT         TN\n"
 				 "      1c  host~       1234567071        "
 				 "TIP         0xffff81002010 cnt=0 +99\n"
@@ -110,7 +110,7 @@ START_TEST(dump_with_a_wrong_ratio)
 	memcpy(file + 9, bytes, sizeof(bytes));
 	write_file("ratio.rtit", file, sizeof(file));
 	r = vmpt("dump --no-bytes --cycle-acc=yes --tsc-ratio=5 ratio.rtit");
-	ck_has(r->err, "--tsc-ratio=5 do not fit the MTCs and STSs");
+	ck_has(r->err, "--tsc-ratio=5 contradict the MTCs and STSs");
 	ck_assert_ptr_eq(strchr(r->err, '\n'), strrchr(r->err, '\n'));
 	ck_has(r->out, "100100 ±127       MTC         rng=0 tsc=0x2 +127\n");
 	ck_has(r->out, "100180 ±127       MTC         rng=0 tsc=0x3 +127\n");
@@ -217,7 +217,7 @@ START_TEST(dump_losses)
 }
 END_TEST
 
-/* Line by line; the objects lie one behind the other and cover the file. */
+/* Line by line; the objects are contiguous and cover the file. */
 START_TEST(dump_json)
 {
 	const struct run *r = vmpt("dump --json --side-record=vms.jsonl damaged.cpu0.rtit");
@@ -309,7 +309,7 @@ START_TEST(stat_psb_distance)
 }
 END_TEST
 
-/* Both readings fit: it is said that nothing tells. */
+/* Both readings fit: reported as unknown. */
 START_TEST(stat_says_what_is_assumed)
 {
 	static const u8 trace[] = { PSB, 0xc1 };
@@ -317,7 +317,7 @@ START_TEST(stat_says_what_is_assumed)
 
 	write_file("little.rtit", trace, sizeof(trace));
 	ck_has(vmpt("stat little.rtit")->out,
-	       "cycle counts: no, by assumption: nothing tells but --cycle-acc\n");
+	       "cycle counts: no, assumed: only --cycle-acc can give it\n");
 	ck_has(vmpt("stat --cycle-acc=no little.rtit")->out, "cycle counts: no, as given\n");
 	doc = run_json(vmpt("stat --json little.rtit cycles.rtit"));
 	ck_assert(json_is_false(json_at(doc, "streams/0/cycle_acc")));
@@ -341,7 +341,7 @@ START_TEST(stat_time)
 	static const u8 mtc[] = {
 		PSB,  0xc5, 0x07,		    /* rng 1, 512 ticks a step: E7 */
 		0xc5, 0xfe, 0xc5, 0xff, 0xc5, 0x02, /* 1 + 3 steps */
-		0xe3, PSB,  0xc5, 0x80, 0xc5, 0x82, /* behind a loss: E7 or not, 2 at most */
+		0xe3, PSB,  0xc5, 0x80, 0xc5, 0x82, /* after a loss: E7 or not, at most 2 */
 	};
 	json_t *doc;
 
@@ -350,7 +350,7 @@ START_TEST(stat_time)
 	ck_has(vmpt("stat sts.rtit")->out,
 	       "\n  time: STSs from fffffffff0 to 10000000010, 32 ticks of the TSC\n");
 	ck_has(vmpt("stat mtc.rtit")->out,
-	       "\n  time: no STS; MTCs tell 2,048 ticks of the TSC, or more\n");
+	       "\n  time: no STS; by MTCs at least 2,048 ticks of the TSC\n");
 	doc = run_json(vmpt("stat --json sts.rtit mtc.rtit"));
 	ck_assert_str_eq(json_text(doc, "streams/0/first_tsc"), "0xfffffffff0");
 	ck_assert_str_eq(json_text(doc, "streams/0/last_tsc"), "0x10000000010");
@@ -380,7 +380,7 @@ START_TEST(vms_by_the_record)
 	ck_has(r->out, "\nweb vcpu 0       0  1234567000  1234567000  7a000\n");
 	ck_has(r->out, "\ndb vcpu 1: errata E2 1\n");
 	ck_has(r->out, "\nweb vcpu 0: errata E5 1, E7 1\n");
-	ck_lacks(r->out, "do not tell");
+	ck_lacks(r->out, "do not contain");
 	doc = run_json(vmpt("vms --json --side-record=vms.jsonl x.cpu0.rtit"));
 	ck_assert_str_eq(json_text(doc, "side_record"), "vms.jsonl");
 	ck_assert_str_eq(json_text(doc, "owners/0/vm"), "web");
@@ -404,8 +404,8 @@ START_TEST(vms_without_a_record)
 
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "host  0        1    3    2     75  100.0 %\n");
-	ck_has(r->out, "host: 75 bytes by assumption only\n");
-	ck_has(r->out, "RTIT's packets do not tell who ran: all is taken for the host's.");
+	ck_has(r->out, "host: 75 bytes assumed\n");
+	ck_has(r->out, "RTIT packets do not contain who ran: all is taken for the host's.");
 	ck_has(r->out, "--side-record");
 }
 END_TEST
@@ -509,7 +509,7 @@ START_TEST(formats)
 	r = vmpt("stat x.cpu0.rtit x.pt");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "x.pt: its first PSB is of Intel PT, but the files before it are of RTIT");
-	/* Without a PSB it is Intel PT's, unless told. */
+	/* Without a PSB it is Intel PT, unless --format is given. */
 	write_file("bare", plain + 9, 7);
 	ck_has(vmpt("stat --json bare")->out, "\"isa\": \"pt\"");
 	r = vmpt("dump --no-bytes --format=rtit --headless bare");

@@ -15,7 +15,7 @@
 
 #define DECODE "perf script -f --itrace=i1ie -F ip "
 
-/* The instructions that perf script decodes; each line is an IP, or tells an error. */
+/* The instructions that perf script decodes; each line is an IP or an error. */
 static struct count decode(const char *file, const char *kernel)
 {
 	struct count count = count_none;
@@ -93,7 +93,7 @@ START_TEST(each_instruction_is_there)
 }
 END_TEST
 
-/* Nothing tells the time: perf is told that, too. */
+/* There are no times: perf's config says so. */
 START_TEST(without_timing_packets)
 {
 	make_traces(10, "s/tsc=1 mtc=1/tsc=0 mtc=0/");
@@ -157,7 +157,7 @@ START_TEST(in_order_on_the_hosts_clock)
 }
 END_TEST
 
-/* What a perf.data says of its clock and its settings is kept; a thread's stream stays one. */
+/* The clock and settings of a perf.data are kept; a thread's stream remains one. */
 START_TEST(of_a_perf_data)
 {
 	static const char *const kept[] = {

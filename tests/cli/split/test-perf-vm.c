@@ -52,7 +52,7 @@ static bool next(FILE *f, struct printed *p)
 
 /* Runs of one CPU's instructions. */
 struct turns {
-	u64 count, small, large; /* of the runs behind the first three */
+	u64 count, small, large; /* of the runs after the first three */
 	u64 now;
 	unsigned int cpu;
 };
@@ -168,7 +168,7 @@ START_TEST(vcpus_of_a_vm)
 }
 END_TEST
 
-/* What perf prints of @file, between @first and @last. Returns how many instructions. */
+/* perf's output for @file, between @first and @last. Returns the number of instructions. */
 static u64 add_script(const char *file, struct count got[2], u64 *first, u64 *last)
 {
 	FILE *f = script(file);
@@ -222,7 +222,7 @@ START_TEST(page_used_again)
 	ck_assert_int_eq(access("out/" DB "-2.cpu1.perf.data", F_OK), 0);
 	n[0] = add_script("vm-old.perf.data", got, &begins[0], &ends[0]);
 	n[1] = add_script("vm-new.perf.data", got, &begins[1], &ends[1]);
-	/* A run in which the page changes hands is the one's whose it was; a loop has many. */
+	/* A run in which the page is reused belongs to its first owner; a loop has many. */
 	ck_assert_uint_eq(begins[0], first);
 	ck_assert_uint_gt(ends[0], when - (last - first) / 30);
 	ck_assert_uint_lt(ends[0], when + (last - first) / 30);
@@ -240,7 +240,7 @@ START_TEST(page_used_again)
 }
 END_TEST
 
-/* Without times there is no order: that is said, and each instruction is there. */
+/* Without times there is no order: reported, and each instruction is there. */
 START_TEST(without_times)
 {
 	struct count got[2] = { count_none, count_none }, want;
@@ -250,7 +250,7 @@ START_TEST(without_times)
 	make_traces(10, "s/tsc=1 mtc=1/tsc=0 mtc=0/");
 	make_code();
 	ck_has(vmpt("split --per-vm --kernel=db -o out d.cpu0.pt d.cpu1.pt")->out,
-	       "out/" DB ".perf.data: 2 streams, in no order: without times\n");
+	       "out/" DB ".perf.data: 2 streams, not ordered: without times\n");
 	f = popen("perf script -f -k db --itrace=i1ie -F cpu,ip -i out/" DB ".perf.data", "r");
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f)) {

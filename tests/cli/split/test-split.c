@@ -197,19 +197,19 @@ static const struct {
 } bad_code[] = {
 	{ "--kernel=a.elf", 2, "--kernel and --image are for --perf" },
 	{ "--image=a.elf", 2, "--kernel and --image are for --perf" },
-	{ "--perf --kernel=a.elf --kernel=a.elf", 2, "--kernel: a guest has one" },
+	{ "--perf --kernel=a.elf --kernel=a.elf", 2, "--kernel: a guest has only one" },
 	{ "--perf --image=a.elf@z", 2, "--image: 'z' is not a number" },
 	{ "--perf --kernel=a.elf@-1", 2, "--kernel: '-1' is not a number" },
 	{ "--perf --image=no", 1, "cannot open no: No such file" },
 	{ "--perf --kernel=no@0x1000", 1, "cannot open no: No such file" },
-	{ "--perf --image=x.pt", 1, "x.pt: not an ELF file" },
-	{ "--perf --image=/", 1, "/: not an ELF file" },
-	{ "--perf --kernel=x.pt", 1, "x.pt: not an ELF file" },
-	{ "--perf --image=cut.elf", 1, "cut.elf: not an ELF file" },
+	{ "--perf --image=x.pt", 1, "x.pt: not a readable ELF file" },
+	{ "--perf --image=/", 1, "/: not a readable ELF file" },
+	{ "--perf --kernel=x.pt", 1, "x.pt: not a readable ELF file" },
+	{ "--perf --image=cut.elf", 1, "cut.elf: not a readable ELF file" },
 	{ "--perf --image=arm.elf", 1, "arm.elf: is not for x86" },
 	{ "--perf --image=object.elf", 1, "object.elf: neither a program nor a library" },
 	{ "--perf --image=data.elf", 1, "data.elf: has no code" },
-	{ "--perf --image=a.elf@4096", 1, "a.elf: has addresses of its own" },
+	{ "--perf --image=a.elf@4096", 1, "a.elf: has fixed addresses" },
 	{ "--perf --image=pie.elf", 1, "pie.elf: is position independent" },
 	{ "--perf --image=pie.elf@0x1001", 1, "pie.elf: 0x1001 is not the start of a page" },
 	{ "--perf --image=a.elf --image=a.elf", 1, "/a.elf are both at 0x400000" },
@@ -277,7 +277,7 @@ START_TEST(images_may_be_neighbours)
 }
 END_TEST
 
-/* The concealed stream as it is alone, but for 8 bytes behind its first PSB. */
+/* The concealed stream alone, except for 8 bytes after its first PSB. */
 START_TEST(a_perf_data_holds_the_stream)
 {
 	static const u8 pads[8];

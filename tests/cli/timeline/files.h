@@ -18,7 +18,7 @@ extern const struct tl_run *run;
 
 /* a.cpuN.pt of a machine, and vms.jsonl: guests 0 and 1 are vCPUs of web, 2 is db's. */
 void write_machine(const struct tl_options *o);
-/* The fixture: 3 CPUs, 5 guests; all times are exact, all reasons told by EVD. */
+/* The fixture: 3 CPUs, 5 guests; all times are exact, all reasons from EVD. */
 void timeline_setup(void);
 void timeline_teardown(void);
 

@@ -173,7 +173,7 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-/* Words of a line that is no JSON come back in the warning of it. */
+/* Text of a line that is not JSON is repeated in its warning. */
 START_TEST(hostile_lines)
 {
 	static const char text[] = "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"0x1000\"}\n"
@@ -222,7 +222,7 @@ START_TEST(names_that_look_the_same)
 }
 END_TEST
 
-/* Where it is cut it says so, else what the whole says. */
+/* A cut end says so; another one is as in the whole. */
 START_TEST(cut_by_a_window)
 {
 	json_t *doc = run_json(vmpt("timeline --json -q " RATES " " FILES));
@@ -311,7 +311,7 @@ START_TEST(guesses)
 	ck_lacks(r->out, "CPUID");
 	r = vmpt("timeline -q --image=a.cpu0.pt@0x1000 a.cpu0.pt");
 	ck_assert_int_eq(r->code, 1);
-	ck_has(r->err, "not an ELF file");
+	ck_has(r->err, "not a readable ELF file");
 }
 END_TEST
 
@@ -324,11 +324,11 @@ START_TEST(what_is_wrong_is_said)
 		int code;
 		const char *err;
 	} cases[] = {
-		{ "timeline --head=0 a.cpu0.pt", 2, "'0' is not a number from 1" },
+		{ "timeline --head=0 a.cpu0.pt", 2, "'0' is not a number of at least 1" },
 		{ "timeline --tsc-khz=0 a.cpu0.pt", 2, "'0' is not a number from 1 to" },
 		{ "timeline --from=x a.cpu0.pt", 2, "not a time" },
 		{ "timeline --from=-1 a.cpu0.pt", 2, "not a time" },
-		{ "timeline --from=5 --to=4 a.cpu0.pt", 2, "not behind" },
+		{ "timeline --from=5 --to=4 a.cpu0.pt", 2, "must be after" },
 		{ "timeline --perf-time a.cpu0.pt", 2, "perf's time" },
 		{ "timeline --summary --head=3 a.cpu0.pt", 2, "--head" },
 		{ "timeline --chrome=a.cpu0.pt a.cpu0.pt", 2, "the trace itself" },
@@ -350,7 +350,7 @@ START_TEST(what_is_wrong_is_said)
 		{ "timeline --side-record=twice.jsonl a.cpu0.pt", 0, "twice" },
 		{ "timeline --side-record=one.jsonl " FILES, 0, "two CPUs at once" },
 		{ "timeline mixed.pt", 0, "no TSC packets" },
-		{ "timeline --from=1 mixed.pt", 2, "tells no times" },
+		{ "timeline --from=1 mixed.pt", 2, "has no times" },
 	};
 	char text[512];
 	size_t i;
@@ -396,7 +396,7 @@ START_TEST(no_times)
 	ck_has(r->err, "vmpt record");
 	ck_lacks(r->err, "frequency");
 	r = vmpt("timeline --summary mixed.pt");
-	ck_has(r->out, "the trace tells no times");
+	ck_has(r->out, "the trace has no times");
 	ck_lacks(r->out, "±0");
 	ck_lacks(r->out, "0 ticks");
 	ck_lacks(r->err, "frequency");
@@ -472,7 +472,7 @@ START_TEST(where_outputs_go)
 }
 END_TEST
 
-/* Nothing to show is said in words. */
+/* Having nothing to show is reported in words. */
 START_TEST(nothing_is_there)
 {
 	static const u8 host[] = { 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
@@ -485,12 +485,12 @@ START_TEST(nothing_is_there)
 	ck_assert_int_eq(r->code, 0);
 	ck_assert_str_eq(r->out, "No VM runs in the trace.\n");
 	r = vmpt("timeline --summary host.pt");
-	ck_has(r->out, "0 VMs: none runs in it");
+	ck_has(r->out, "0 VMs: none runs");
 	r = vmpt("exits --from=1e12 " RATES " " FILES);
 	ck_assert_str_eq(r->out, "No VM runs in this part of the trace.\n");
-	ck_has(r->err, "--from: nothing is there: the trace ends at ");
+	ck_has(r->err, "--from: the trace ends before that, at ");
 	r = vmpt("timeline --from=1e3 " KHZ " " RATES " " FILES);
-	ck_has(r->err, "--from: nothing is there: the trace ends at 0.");
+	ck_has(r->err, "--from: the trace ends before that, at 0.");
 }
 END_TEST
 

@@ -189,10 +189,10 @@ START_TEST(rates_of_the_file_that_are_not_so)
 	const struct run *r = vmpt("clocks perf.data");
 
 	ck_has(r->err, "warning: the file's TSC ratio ");
-	ck_has(r->err, ": the trace's packets say 100/1, and that is taken");
-	ck_has(r->out, "100/1 TSC ticks, found in the trace; an MTC each 8 (MTCFreq 3)");
-	ck_lacks(vmpt("clocks " RATES " perf.data")->err, "that is taken");
-	/* Names need times: vms can be told as well. */
+	ck_has(r->err, ": the given value contradicts the trace: 100/1 is used");
+	ck_has(r->out, "100/1 TSC ticks, found in the trace; an MTC every 8 (MTCFreq 3)");
+	ck_lacks(vmpt("clocks " RATES " perf.data")->err, "contradicts the trace");
+	/* Names need times: vms takes the rates, too. */
 	ck_has(vmpt("vms perf.data")->err, "warning: the file's TSC ratio ");
 	r = vmpt("vms " RATES " perf.data");
 	ck_assert_int_eq(r->code, 0);
@@ -294,7 +294,7 @@ START_TEST(a_cpu_is_missing)
 	writer_free(&w);
 	write_perf("two.data", false, 1);
 	check_missing("two.data");
-	/* Without any event of it the header's list tells of CPU 1, and no more. */
+	/* Without any event of CPU 1 only the header's list has it. */
 	writer_free(&w);
 	writer_start(&w, false);
 	write_index();
@@ -315,7 +315,7 @@ START_TEST(a_cpu_is_missing)
 	writer_finish(&w);
 	write_file("four.data", w.buf, w.size);
 	ck_lacks(vmpt("timeline --summary " RATES " four.data")->err, "there is no trace");
-	/* CPU 1 is there, and only not looked at. */
+	/* CPU 1 is in the trace, but not selected. */
 	ck_lacks(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "but there is no trace");
 	ck_has(vmpt("timeline --cpu=0 " RATES " perf.data")->err, "not in the trace");
 	ck_lacks(vmpt("timeline " RATES " perf.data")->err, "the trace: ");
@@ -348,14 +348,14 @@ START_TEST(recording_is_not_overwritten)
 			vmpt("timeline --%s=%s %s", option[i >> 2], out, file[i >> 1 & 1]);
 
 		ck_assert_int_eq(r->code, 2);
-		ck_has(r->err, "the trace itself, or of it");
+		ck_has(r->err, "the trace itself, or part of it");
 		ck_assert_uint_eq(size_of(out), before);
 	}
 	ck_assert_int_eq(unlink("rec/perf.data") | unlink("rec/record.jsonl") | rmdir("rec"), 0);
 }
 END_TEST
 
-/* What stands around a line of vmpt record's that cannot be read counts. */
+/* The lines around an unreadable line of vmpt record are used. */
 START_TEST(recording_with_a_bad_line)
 {
 	static const char whole[] =
@@ -370,9 +370,9 @@ START_TEST(recording_with_a_bad_line)
 	write_file("rec/record.jsonl", whole, strlen(whole));
 	r = vmpt("timeline --summary " RATES " rec");
 	ck_assert_int_eq(r->code, 0);
-	ck_has(r->err, "warning: rec/record.jsonl: line 2: no JSON: ");
-	ck_has(r->err, "; it is left out\n");
-	ck_has(r->err, "vmpt record saw 3 CPUs, and the trace is of 2: ");
+	ck_has(r->err, "warning: rec/record.jsonl: line 2: not JSON: ");
+	ck_has(r->err, "; skipped\n");
+	ck_has(r->err, "vmpt record saw 3 CPUs, but the trace has 2: ");
 	ck_has(r->out, "\nweb ");
 	ck_has(r->out, "\nbeta");
 	write_file("rec/record.jsonl", "{\"kind\":\"host\",\"cpus\":2}\n", 26);

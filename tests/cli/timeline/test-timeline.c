@@ -327,7 +327,8 @@ START_TEST(bounds_of_sums)
 	}
 	json_decref(spans);
 	json_decref(sums);
-	ck_has(vmpt("timeline --summary -q " RATES " a.cpu0.pt")->out, "the most it can be off");
+	ck_has(vmpt("timeline --summary -q " RATES " a.cpu0.pt")->out,
+	       "±: worst-case error; ±?: unbounded");
 	ck_has(vmpt("timeline -n 1 -q " RATES " a.cpu0.pt")->out, "  ± MAX  ");
 }
 END_TEST
@@ -364,7 +365,7 @@ START_TEST(totals_of_one)
 }
 END_TEST
 
-/* What tells vCPUs apart is not cut. */
+/* The part that distinguishes vCPUs is not cut. */
 START_TEST(long_names)
 {
 	static const char record[] = "{\"vm\":\"qemu-system-x86/4711\",\"vcpu\":%d,"
@@ -591,8 +592,8 @@ START_TEST(bounds_of_exits)
 	json_decref(spans);
 	json_decref(exits);
 	ck_has(vmpt("exits -q " RATES " a.cpu0.pt a.cpu1.pt")->out,
-	       "\n±: the most TOTAL can be off, all parts' bounds added up\n"
-	       "P50 to MAX are of times that can be off by ");
+	       "\n±: worst-case error of TOTAL\n"
+	       "each of P50 to MAX can be off by ");
 }
 END_TEST
 

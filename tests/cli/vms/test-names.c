@@ -125,7 +125,7 @@ START_TEST(names_of_record)
 	doc = run_json(vmpt("vms --json --side-record=vms.jsonl " FILES));
 	ck_assert_str_eq(json_text(of_guest(json_at(doc, "owners"), 1), "vm"), "web");
 	ck_assert_uint_eq(json_u64(of_guest(json_at(doc, "owners"), 1), "vcpu"), 1);
-	/* Of the third nobody told. */
+	/* The third was not given. */
 	ck_assert(!json_object_get(of_guest(json_at(doc, "owners"), 2), "vm"));
 	ck_assert(!json_object_get(of_guest(json_at(doc, "owners"), 2), "names"));
 	json_decref(doc);
@@ -164,7 +164,7 @@ START_TEST(split_names)
 	r = vmpt("split -f -o out --clock=host --side-record=vms.jsonl " FILES);
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "  db vcpu 3\n");
-	/* A record that is bad is told before anything is written. */
+	/* A bad record is reported before anything is written. */
 	write_file("bad.jsonl", "{}\n", 3);
 	ck_assert_int_eq(vmpt("split -o new --side-record=bad.jsonl " FILES)->code, 1);
 	ck_assert_int_eq(vmpt("split -o new " FILES)->code, 0);
@@ -312,7 +312,7 @@ START_TEST(names_of_events)
 	r = vmpt("split -o out perf.data");
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, "  vmm-0/700 vcpu 4\n");
-	/* Switches tell the process, and nobody the number. */
+	/* Switches give the process, but not the vCPU's number. */
 	write_perf(false);
 	doc = run_json(vmpt("vms --json perf.data"));
 	o = of_guest(json_at(doc, "owners"), 1);
