@@ -80,7 +80,7 @@ struct timeline_lane {
 	unsigned int waiting_count;
 	struct lane_events events;
 
-	/* By kind of item: what it is to a lane, see timeline-items.c; 1: of time, or for the lane,
+	/* By kind of item: what it is to a lane, see items.c; 1: of time, or for the lane,
 	 * so that it is looked at, whatever the lane waits for */
 	u8 class_of[256], looked_at[256];
 };

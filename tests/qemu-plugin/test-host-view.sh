@@ -365,7 +365,7 @@ check 'another ctl: why' grep -q 'cpu0.state: a QEMU that shares this host CPU r
 { kill -9 $background && wait $background; } 2>/dev/null
 background=''
 check 'killed: no damage' no_damage kill.d/cpu0.pt
-# The worst moment of all, as it would look: half a run written, and "busy" set (host-state.h).
+# The worst moment of all, as it would look: half a run written, and "busy" set (qemu-plugin/host/state.h).
 printf '\x01' | dd of=kill.d/cpu0.state bs=1 seek=66 conv=notrunc status=none
 printf '\x19\x01\x02' >>kill.d/cpu0.pt
 run host-view=kill.d,vm=after,vmcs=0x2000 "$small"

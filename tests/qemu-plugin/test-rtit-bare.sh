@@ -135,7 +135,7 @@ check 'TraceSTOP is the last packet' [ "$(packets | tail -n 1)" = TraceSTOP ]
 check 'once' [ "$(packets TraceSTOP | wc -l)" = 1 ]
 
 # Three times 30 ms asleep, if they are not over before the HLT: an STS behind each (Appendix B,
-# 4.1.1). test-flow-rtit.c has the MTCs.
+# 4.1.1). flow/test-rtit.c has the MTCs.
 name=asleep
 run 5 ''
 judge 9 0

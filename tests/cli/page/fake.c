@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A made-up trace for the HTML page, see page-fake.h. */
+/* A made-up trace for the HTML page, see fake.h. */
 #include <string.h>
 
 #include "tests/cli/page/fake.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Reads an HTML page of vmpt timeline back, see page-read.h. */
+/* Reads an HTML page of vmpt timeline back, see read.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

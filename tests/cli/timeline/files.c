@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Files for tests of the timeline; see timeline-files.h. */
+/* Files for tests of the timeline; see files.h. */
 #include <stdio.h>
 #include <string.h>
 
