@@ -202,7 +202,7 @@ if whole; then
 	long=${long:0:$((107 - $(printf %s /lib/qemu/domain-1-a/monitor.sock | wc -c)))}
 	fails 1 'could not load PC BIOS' -- \
 		start --root "$long" --set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
-	fails 1 'domain-1-a/monitor.sock: a socket' '107 bytes: 1 too many' --root=DIR -- \
+	fails 1 'domain-1-a/monitor.sock: the name of a socket' '107 bytes: 1 too many' --root=DIR -- \
 		start --root "${long}l" "${set[@]}" a="$xml"
 	fails 1 '2 too many' -- start --root "$long" "${set[@]}" äb="$xml"
 	fails 1 '20 too many' -- start --root "${long}l" "${set[@]}" a23456789012345678901234="$xml"
