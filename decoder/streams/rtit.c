@@ -100,7 +100,7 @@ static int first_lip(struct rtit_extract *x, struct vmpt_rtit_packet *pkt, u64 a
 	u64 lip;
 	int err = 0;
 
-	/* Last LIP starts anew here, in the source and for a decoder of the stream. */
+	/* Last LIP starts again here, in the source and for a decoder of the stream. */
 	if (leans && pkt->kind != VMPT_RTIT_BUFF_OVF)
 		last = x->last;
 	known = vmpt_rtit_lip_expand(&last, pkt, &lip);
