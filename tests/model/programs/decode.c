@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The trace through libipt's instruction decoder, against what was executed. */
+/* Decode the trace with libipt's instruction decoder and compare it with what was executed. */
 #include <check.h>
 
 #include "tests/model/programs/program.h"
@@ -11,7 +11,7 @@ struct walk {
 	const char *what;
 	struct pt_insn_decoder *decoder;
 	size_t at, overflow;	/* next instruction, next overflow */
-	bool astray;		/* on another path, in what an overflow dropped */
+	bool astray;		/* on a wrong path, where an overflow dropped packets */
 	bool resumed;		/* after an OVF, no instruction yet */
 	enum pt_exec_mode mode; /* what libipt knows */
 	enum pt_exec_mode resumed_mode;
@@ -33,7 +33,7 @@ static const struct overflow *next_overflow(const struct walk *w)
 	return w->overflow < w->done->overflows ? &w->done->overflow[w->overflow] : NULL;
 }
 
-/* CR3 comes of PIPs; in what an overflow took the decoder need not know it. */
+/* CR3 comes from PIPs; where an overflow dropped them the decoder need not know it. */
 static void check_cr3(const struct walk *w, u64 cr3, u64 ip)
 {
 	const struct overflow *o = next_overflow(w);
@@ -95,18 +95,18 @@ static void instruction(struct walk *w, u64 ip)
 /* Branches that may have been pending in the TNT buffer, and deferred TIPs. */
 #define WAITING (47 + VMPT_UNIT_TIPS)
 
-/* The nth overflow's OVF: flow goes on where it was resolved. */
+/* The OVF of the next overflow: the flow resumes where it was resolved. */
 static void overflow(struct walk *w)
 {
 	const struct overflow *o = next_overflow(w);
 
 	if (!o) {
-		ck_abort_msg("%s: an OVF too many; %s", w->what, place(w));
+		ck_abort_msg("%s: one OVF too many; %s", w->what, place(w));
 		return;
 	}
 	if (w->at < o->from &&
 	    (!o->traced || o->branches - w->done->insn[w->at].branches > WAITING))
-		ck_abort_msg("%s: an overflow took what was sent before it, instruction %zu; %s",
+		ck_abort_msg("%s: an overflow dropped packets sent before it, instruction %zu; %s",
 			     w->what, o->from, place(w));
 	w->at = o->to;
 	w->resumed = true;
@@ -138,8 +138,8 @@ static bool psb_at(const struct execution *done, u64 at)
 }
 
 /*
- * An overflow dropped a MODE.Exec: the PSB+ after OVF and FUP has it. libipt takes this
- * for an error: have it restart there.
+ * An overflow dropped a MODE.Exec, and the PSB+ after OVF and FUP has it. libipt takes this for an
+ * error: restart it there.
  */
 static int new_mode(struct walk *w, int status)
 {
@@ -212,7 +212,7 @@ static void check_from(struct walk *w, u64 psb)
 	}
 }
 
-/* What an overflow took cannot be counted from the end. */
+/* Instructions that an overflow dropped cannot be counted from the end. */
 static void check_middle(struct walk *w)
 {
 	u64 at = w->done->size / 2;
@@ -221,7 +221,7 @@ static void check_middle(struct walk *w)
 		return;
 	while (at < w->done->size && !psb_at(w->done, at))
 		at++;
-	w->astray = true; /* CR3 is not looked at */
+	w->astray = true; /* CR3 is not checked */
 	if (at < w->done->size)
 		check_from(w, at);
 }

@@ -22,7 +22,7 @@ struct cpu {
 
 	u64 cr3_sent; /* by the last PIP */
 
-	/* Enables, found without the model. */
+	/* The enables, determined without the model. */
 	bool trace_en, stopped, context, filter, overflow;
 	u32 branches;
 	u64 ovfs; /* OVFs that are known */
@@ -111,7 +111,7 @@ static void conditional(struct cpu *cpu, const struct program_insn *insn, bool t
 {
 	u64 next = insn->ip + insn->len;
 
-	/* The inline one in half of the programs. */
+	/* Half of the programs use the inline function. */
 	if (cpu->set->steps % 2)
 		vmpt_unit_jcc_fast(&cpu->unit, taken, taken ? insn->target : next);
 	else
@@ -185,14 +185,14 @@ static void far_transfer(struct cpu *cpu, unsigned int kind, u64 source, u64 tar
 	jump(cpu, target, true);
 }
 
-/* Into the kernel by interrupt, exception or software; @back: where IRET goes. */
+/* Enter the kernel by interrupt, exception or software; @back: where IRET goes. */
 static void enter_kernel(struct cpu *cpu, unsigned int kind, u64 source, u64 back)
 {
 	machine_push_frame(&cpu->m, back);
 	far_transfer(cpu, kind, source, machine_kernel_entry(&cpu->m), 0);
 }
 
-/* To where the youngest frame says, or a new task. */
+/* Return by the youngest frame, or to a new task. */
 static void leave_kernel(struct cpu *cpu, const struct program_insn *insn)
 {
 	unsigned int kind = insn->kind == TG_IRET ? VMPT_FAR_IRET : VMPT_FAR_BRANCH;
@@ -259,14 +259,14 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 	cpu->stopped = false;
 	cpu->context = context_now(cpu);
 	cpu->filter = in_filter(cpu, next);
-	/* Table 33-56 has no PIP here, a PSB+ that may come has one. */
+	/* Table 33-56 has no PIP here; a PSB+ has one, if it is sent. */
 	if (cpu->cr3_sent != cpu->m.cr3)
 		cpu->cr3_sent = 0;
 }
 
 /*
- * WRMSR now and then switches tracing off, only where PacketEn is 1, or on. Off: FUP(CLIP), the
- * WRMSR is not shown.
+ * Now and then a WRMSR switches tracing on, or off if PacketEn is 1. Off: FUP(CLIP), so the WRMSR
+ * is not shown.
  */
 static void write_msr(struct cpu *cpu, const struct program_insn *insn)
 {
@@ -305,8 +305,8 @@ static void overflow_close(struct cpu *cpu)
 }
 
 /*
- * Overflows that began or ended since state @before: also those of a
- * sink that takes nothing, and those that the model ends by itself.
+ * Record overflows that began or ended since state @before, including those of a refusing sink and
+ * those that the model ends itself.
  */
 static void watch(struct cpu *cpu, const struct overflow *before)
 {
@@ -427,7 +427,7 @@ static void finish(struct cpu *cpu)
 	ck_assert_int_eq(vmpt_unit_flush(&cpu->unit), 0);
 	vmpt_unit_overflow_resolve(&cpu->unit, cpu->m.ip);
 	watch(cpu, &before);
-	/* An OVF that had no room comes when tracing goes on. */
+	/* An OVF that had no room is sent when tracing resumes. */
 	if (cpu->overflow && (!cpu->trace_en || cpu->stopped)) {
 		if (cpu->trace_en)
 			trace_off(cpu, cpu->m.ip, cpu->m.ip);

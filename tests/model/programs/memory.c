@@ -71,7 +71,7 @@ static void pmi(void *opaque)
 	m->pmis++;
 }
 
-/* ---- set up ---- */
+/* ---- setup ---- */
 
 /* All features of leaf 14H except the transport subsystem. */
 static void cpuid_all(struct vmpt_pt_cpuid *cpuid)
@@ -158,7 +158,7 @@ bool program_memory_full(const struct program_memory *m)
 	}
 }
 
-/* ---- what came ---- */
+/* ---- the trace ---- */
 
 void program_memory_collect(struct program_memory *m)
 {

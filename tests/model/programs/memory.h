@@ -15,17 +15,17 @@ struct program_memory {
 	struct vmpt_output_memory memory;
 	u8 *bytes; /* physical memory from 0 on */
 	unsigned int pmis;
-	unsigned int refuse, refuse_every; /* writes still to refuse, how often to start */
+	unsigned int refuse, refuse_every; /* writes still to refuse; start once per this many */
 	struct test_rng rng;
 };
 
 /* Make a new @unit. */
 void program_memory_init(struct program_memory *m, const struct program_settings *set,
 			 struct vmpt_unit *unit, struct execution *done);
-/* Tables into memory, OUTPUT_BASE and OUTPUT_MASK_PTRS. */
+/* Write the tables to memory; set OUTPUT_BASE and OUTPUT_MASK_PTRS. */
 void program_memory_msrs(struct program_memory *m);
 bool program_memory_full(const struct program_memory *m);
-/* The whole trace to done->trace. */
+/* Copy the whole trace to done->trace. */
 void program_memory_collect(struct program_memory *m);
 
 #endif

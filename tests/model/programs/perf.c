@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The trace through perf script: a perf.data of one thread, with the program's user code in
- * ELF files, and the list of instructions that perf finds in it.
+ * Decode the trace with perf script: write a perf.data of one thread and the program's user code as
+ * ELF files, and read the list of instructions that perf finds.
  */
 #include <check.h>
 #include <elf.h>
@@ -202,7 +202,7 @@ static void write_perf_data(const struct perf_run *run, const struct program *pr
 
 /* ---- perf ---- */
 
-bool perf_there(void)
+bool perf_available(void)
 {
 	return system("perf --version >/dev/null 2>&1") == 0;
 }
@@ -235,7 +235,7 @@ bool perf_next(struct perf_run *run, u64 *ip)
 		return false;
 	*ip = strtoull(run->line, &end, 16);
 	if (end == run->line || (*end != '\n' && *end != ' '))
-		ck_abort_msg("perf script says: %s", run->line);
+		ck_abort_msg("perf script reports: %s", run->line);
 	return true;
 }
 

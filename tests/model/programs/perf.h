@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* A program's trace through perf script, an instruction at a time. */
+/* Decode a program's trace with perf script, one instruction at a time. */
 #ifndef VMPT_MODEL_PROGRAM_PERF_H
 #define VMPT_MODEL_PROGRAM_PERF_H
 
@@ -16,7 +16,7 @@ struct perf_run {
 };
 
 /* Whether perf can be run. */
-bool perf_there(void);
+bool perf_available(void);
 
 /* Have perf script list the instructions of the program's user code from @done's trace. */
 void perf_start(struct perf_run *run, const struct program *program,

@@ -35,7 +35,7 @@ void program_settings(struct program_settings *settings, const struct program *p
 struct executed {
 	u64 ip;
 	u64 cr3;      /* 0: a decoder may not know it */
-	u32 branches; /* that made a packet, before it */
+	u32 branches; /* earlier ones that made a packet */
 };
 
 /* What an overflow dropped: at least instructions [from, to) of the list. */
@@ -43,7 +43,7 @@ struct overflow {
 	size_t from, to;
 	u32 branches; /* before @from */
 	bool traced;  /* PacketEn was 1 when it began */
-	bool is_64;   /* the mode of where it was resolved */
+	bool is_64;   /* the mode where it was resolved */
 };
 
 struct execution {

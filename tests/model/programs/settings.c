@@ -21,9 +21,9 @@ static bool holds_enable(const struct program_region *r, unsigned int first, uns
 }
 
 /*
- * Some functions of a region, for TraceStop one. Not parts of functions: libipt does not
- * understand the TIP.PGD without IP of a conditional branch (33.4.2.5). The manual does not
- * say whether an enable in a TraceStop range stops at once: none is in one, nor is the start.
+ * A range of some functions of a region, for TraceStop of one. Not parts of functions: libipt does
+ * not understand the TIP.PGD without IP of a conditional branch (33.4.2.5). The manual does not say
+ * whether an enable in a TraceStop range stops at once: no enable is in one, nor is the start.
  */
 static void range(struct program_settings *s, const struct program *program, struct test_rng *rng,
 		  unsigned int n, unsigned int cfg)

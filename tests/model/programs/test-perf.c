@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A sample of the generated programs through perf script: perf, whose decoder is not libipt's,
- * must list exactly the instructions that were executed in user mode. VMPT_SEED=n: program n
- * alone.
+ * A sample of the generated programs, decoded by perf script: perf, whose decoder is not libipt's,
+ * must list exactly the instructions that were executed in user mode. VMPT_SEED=n: only program n.
  */
 #include <check.h>
 #include <stdlib.h>
 
 #include "tests/model/programs/perf.h"
 
-/* Programs of a check; there are four. */
+/* Programs per check; there are four checks. */
 #define SHARE 10u
 
-/* As settings.c, with what perf 6.1 takes: user code, all of it, nothing lost. */
+/* Like settings.c, limited to what perf 6.1 supports: user code, all of it, nothing lost. */
 static void user_settings(struct program_settings *set, const struct program *program,
 			  struct test_rng *rng)
 {
@@ -25,7 +24,7 @@ static void user_settings(struct program_settings *set, const struct program *pr
 	set->ctl |= VMPT_CTL_USER;
 	set->overflows = 0;
 	set->refusals = 0;
-	/* perf takes an entry off its stack at every RET, as 33.4.2.2 says. */
+	/* perf pops an entry from its stack at every RET, as 33.4.2.2 says. */
 	set->options.careful_retc = false;
 }
 
@@ -75,7 +74,7 @@ START_TEST(test_perf)
 	u64 first = (100ULL + (u64)_i) << 32, seed;
 	size_t insns = 0;
 
-	if (!perf_there()) {
+	if (!perf_available()) {
 		test_skip("perf does not run (package linux-perf)");
 		return;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Generated programs through the model: libipt's instruction decoder must find in the trace
- * exactly the instructions that were executed. 300 programs; VMPT_SOAK=seconds: 10,000,
- * and more for so long. VMPT_SEED=n: program n alone, VMPT_TRACE=file: its trace.
+ * Generated programs through the model: libipt's instruction decoder must find in the trace exactly
+ * the instructions that were executed. 300 programs; VMPT_SOAK=seconds: 10,000, and more until that
+ * time has passed. VMPT_SEED=n: only program n, VMPT_TRACE=file: its trace.
  */
 #include <check.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "tests/model/programs/program.h"
 
-/* Programs of a check; there are ten. */
+/* Programs per check; there are ten checks. */
 #define SHARE	   30u
 #define SOAK_SHARE 1000u
 
@@ -38,7 +38,7 @@ static void save(const char *path, const struct execution *done)
 	}
 }
 
-/* What was compared, so that a test of nothing does not pass. */
+/* What was compared, so that a test that compares nothing fails. */
 struct sums {
 	u64 insns, bytes, overflows;
 };
