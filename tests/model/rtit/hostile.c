@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* See hostile.h. Expected values are typed from the manual, none of them from the model. */
+/* See hostile.h. Expected values are taken from the manual, none of them from the model. */
 #include "tests/model/rtit/hostile.h"
 
 #define MSRS 16
 
-/* 3.3: which bits exist, and which other ones a write may have */
+/* 3.3: the bits that exist, those that a write may set without effect, those that must be 1 */
 static const struct {
 	u32 msr;
 	u64 bits, ignored, ones;
@@ -51,14 +51,14 @@ struct walk {
 	struct vmpt_rtit_sink sink;
 	struct vmpt_rtit_mode mode;
 	bool refuse, ctl_read, cycle_acc;
-	bool moving;   /* the output's place is being written … */
-	size_t before; /* … and this many bytes belong to the old one */
+	bool moving;   /* a WRMSR moves the output … */
+	size_t before; /* … and this many bytes belong to the old place */
 	u64 base, mask, offset;
 	u64 bytes;	  /* that the sink took */
 	u32 calls, takes; /* takes: before it refuses */
-	u64 pkt_cnt;	  /* as 3.3.9 counts; 14 bits of it there are */
+	u64 pkt_cnt;	  /* as 3.3.9 counts, in 14 bits */
 	bool last_lip;	  /* there is one to compress against */
-	bool came;	  /* a packet, in this step */
+	bool came;	  /* a packet came in this step */
 	u8 stream[1 << 16];
 	size_t used;
 };
@@ -80,12 +80,12 @@ static int take(void *opaque, u64 pa, const u8 *bytes, size_t len)
 		w->takes = 0;
 		return -VMPT_E_IO;
 	}
-	check(w, len && len <= VMPT_RTIT_UNIT_BUFFER, "a length");
+	check(w, len && len <= VMPT_RTIT_UNIT_BUFFER, "a wrong length");
 	for (i = 0; i < len; i++) {
 		check(w,
 		      (w->moving && !w->before) ||
 			      pa + i == (w->base & ~w->mask) + (w->offset & w->mask),
-		      "an output address");
+		      "a wrong output address");
 		if (w->moving && w->before)
 			w->before--;
 		w->offset = ((w->offset & w->mask) + 1) & w->mask;
@@ -110,7 +110,7 @@ static void count(struct walk *w, const struct vmpt_rtit_packet *p)
 	if (!(vmpt_rtit_table[p->kind].classes & VMPT_RTIT_HAS_LIP))
 		return;
 	if (p->ip.cnt < 2 && !p->ip.zext)
-		check(w, w->last_lip, "a LIP against one that is not valid");
+		check(w, w->last_lip, "a LIP compressed against an invalid one");
 	w->last_lip = p->kind != VMPT_RTIT_BUFF_OVF;
 }
 
@@ -128,7 +128,7 @@ static void decode(struct walk *w)
 	check(w, w->used < sizeof(w->stream), "a step without end");
 	for (at = 0; at < w->used; at += p.size) {
 		if (vmpt_rtit_decode(&p, w->stream + at, w->used - at, w->cycle_acc)) {
-			check(w, false, "bytes that are no packets");
+			check(w, false, "bytes that are not packets");
 			break;
 		}
 		count(w, &p);
@@ -150,7 +150,7 @@ static u64 get(struct walk *w, unsigned int i)
 	return value;
 }
 
-/* Some addresses that meet again and again, of every length. */
+/* Few addresses, so that they recur, of every length. */
 static u64 address(u64 value)
 {
 	static const u64 pools[] = { 0x1000,	     0x12340,	     0x400000,	    0x400100,
@@ -161,7 +161,7 @@ static u64 address(u64 value)
 	return pools[value % VMPT_ARRAY_SIZE(pools)] + (value >> 8 & 0x3f) * 4;
 }
 
-/* Values that are written more often than by chance: legal bits, an enabling, a small buffer. */
+/* Values to write more often than chance would: legal bits, an enable, a small buffer. */
 static u64 wanted(unsigned int i, u8 how, u64 value)
 {
 	if ((how & 0xc0) == 0x80)
@@ -195,7 +195,7 @@ static void change_cycle_acc(struct walk *w, u64 value)
 	w->cycle_acc = value >> 1 & 1;
 }
 
-/* The WRMSR's own packets come before or after what it writes: follow, where that matters. */
+/* The WRMSR's own packets may come before or after its effect: track the values that change. */
 static void follow(struct walk *w, unsigned int i, u64 value)
 {
 	u64 now = get(w, i);
@@ -207,23 +207,24 @@ static void follow(struct walk *w, unsigned int i, u64 value)
 		w->base = get(w, BASE);
 		w->mask = get(w, MASK);
 		w->offset = get(w, OFFSET);
-		check(w, w->came || now == value, "an output register reads else");
+		check(w, w->came || now == value, "an output register reads differently");
 		break;
 	case PKT_CNT:
-		check(w, w->came || now == value, "PKT_CNT reads else");
+		check(w, w->came || now == value, "PKT_CNT reads differently");
 		w->pkt_cnt = now & 0x3fff;
 		break;
 	case LAST_LIP:
-		check(w, w->came || now == value, "LAST_LIP reads else");
+		check(w, w->came || now == value, "LAST_LIP reads differently");
 		w->last_lip = (w->came && w->last_lip) || now >> 32;
 		break;
 	case CTL:
-		check(w, (now | 0x2000) == (value | 0x2000), "CTL reads else");
+		check(w, (now | 0x2000) == (value | 0x2000), "CTL reads differently");
 		break;
 	case CR3:
 	case EVENTS:
 	case LIP ... LIP + 3:
-		check(w, (now & msrs[i].bits) == (value & msrs[i].bits), "a register reads else");
+		check(w, (now & msrs[i].bits) == (value & msrs[i].bits),
+		      "a register reads differently");
 	}
 }
 
@@ -235,7 +236,7 @@ static void write_msr(struct walk *w, unsigned int i, u8 how, u64 value, u64 nex
 	w->refuse = false;
 	w->moving = i >= BASE && i <= OFFSET;
 	w->before = w->unit.used;
-	/* Where output moves the unit itself drains. */
+	/* The unit itself drains when the output moves. */
 	if (!w->moving)
 		decode(w);
 	w->came = w->moving && w->before;
@@ -246,7 +247,7 @@ static void write_msr(struct walk *w, unsigned int i, u8 how, u64 value, u64 nex
 	if (i >= LAST_LIP && i <= OFFSET)
 		next_ip = QUIET_IP;
 	ret = vmpt_rtit_unit_wrmsr(&w->unit, msrs[i].msr, value, next_ip);
-	check(w, !ok || !w->moving || !w->before, "what was generated before goes elsewhere");
+	check(w, !ok || !w->moving || !w->before, "earlier packets go to the new place");
 	decode(w);
 	w->moving = false;
 	check(w, ret == (ok ? 0 : VMPT_GP), "WRMSR");
@@ -362,7 +363,7 @@ static struct vmpt_rtit_clocks later(const struct walk *w, u8 how, u64 value)
 {
 	struct vmpt_rtit_clocks now = w->unit.now;
 
-	if (how == 0xff) { /* somebody writes the TSC, or time stands still for long */
+	if (how == 0xff) { /* software writes the TSC, or time stands still for long */
 		now.tsc = value;
 		now.cycles += value >> 20;
 	} else {
@@ -382,7 +383,7 @@ static void sleep_passes(struct walk *w, u8 how, u64 value)
 	vmpt_rtit_unit_wake(&w->unit, &now);
 	decode(w);
 	/* Appendix B 4.1 */
-	check(w, w->refuse || mtcs == w->h->kinds[VMPT_RTIT_MTC], "an MTC of a sleep");
+	check(w, w->refuse || mtcs == w->h->kinds[VMPT_RTIT_MTC], "an MTC during a sleep");
 }
 
 static void time_passes(struct walk *w, u8 how, u64 value)
@@ -462,7 +463,7 @@ static void event(struct walk *w, u8 what, u8 how, u64 value)
 	}
 }
 
-/* ---- what always holds ---- */
+/* ---- invariants ---- */
 
 /* 2.1.2 */
 static bool context_en(struct walk *w)
@@ -494,11 +495,11 @@ static void check_registers(struct walk *w)
 	check(w,
 	      u->trigger_en == (status >> 2 & 1) && u->context_en == (status >> 1 & 1) &&
 		      u->filter_en == (status & 1) && u->packet_en == ((status & 7) == 7),
-	      "STATUS and what is to read differ");
+	      "STATUS and the enables differ");
 	check(w,
 	      u->mode.cr3 == w->mode.cr3 && u->mode.cpl == w->mode.cpl &&
 		      u->mode.paging == w->mode.paging,
-	      "the mode");
+	      "a wrong mode");
 }
 
 static void step(struct walk *w, const u8 *data)
@@ -518,7 +519,7 @@ static void step(struct walk *w, const u8 *data)
 	quiet = !((status | w->unit.regs.status) & 4) ||
 		(status & w->unit.regs.status & 8 && !ERRATUM(w, 4));
 	if (quiet && !(what < 4 && data[1] % MSRS == CTL) && what != 15)
-		check(w, made == w->unit.bytes + w->unit.used, "packets where there are none");
+		check(w, made == w->unit.bytes + w->unit.used, "packets where none may come");
 	/* 2.1.3: "frozen when either Trace_En or ContextEn are 0" */
 	frozen = !((status | w->unit.regs.status) & 2) || !((ctl | w->unit.regs.ctl) & 1);
 	if (frozen && !(what < 4 && data[1] % MSRS == STATUS) && what != 15)

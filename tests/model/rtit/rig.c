@@ -102,7 +102,7 @@ void wr_at(u32 msr, u64 value, u64 next_ip)
 	default:
 		return;
 	}
-	/* What was generated before is where output went until then. */
+	/* Earlier packets went to the old place. */
 	if (!rig.refuse)
 		ck_assert_uint_ge(rig.size, made);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * An RTIT unit on the bench: a sink that keeps the bytes and checks their addresses, and packets *
+ * A test rig for an RTIT unit: a sink that keeps the bytes and checks their addresses, and packets
  * as one line of text to compare with, with full LIPs:
  *
  *   PSB, FUP.PGE 401000, TNT TN, TIP 983 +12, PIP 2000 PG, MTC 2:5a, STS 45/6 504030201, TraceSTOP
  *
- * Numbers are hexadecimal, but the ratios of STS and cycle counts. One unit a program: each test
- * has its own process.
+ * Numbers are hexadecimal, except the ratios of STS and cycle counts. One unit per program: each
+ * test has its own process.
  */
 #ifndef VMPT_TESTS_MODEL_RTIT_RIG_H
 #define VMPT_TESTS_MODEL_RTIT_RIG_H
@@ -14,7 +14,7 @@
 #include "model/vmpt-rtit.h"
 #include "tests/support/support.h"
 
-/* LIPs are put together against Last LIP as Table 18 has it, here by code of its own. */
+/* Decode state: LIPs are rebuilt from Last LIP by Table 18, independently of the decoder. */
 struct rtit_text {
 	u64 last_lip;
 	bool valid;
@@ -95,15 +95,15 @@ extern struct rig rig;
  * 10000000H, CPL 0, CR3 = 1000H, paging on.
  */
 void rig_setup(void);
-/* After a change of rig.config: a unit anew. */
+/* Make a new unit, after a change of rig.config. */
 void rig_init(void);
 /* The same with one erratum, 1 to 7. */
 void rig_erratum(unsigned int n);
 
-/* Where the WRMSRs of tests end, unless they say it. */
+/* Where the tests' WRMSRs end, unless given. */
 #define NEXT 0x600000
 
-/* MSRs that must be there and take the value. */
+/* The MSR must exist and accept the value. */
 void wr(u32 msr, u64 value);
 void wr_at(u32 msr, u64 value, u64 next_ip);
 u64 rd(u32 msr);
@@ -116,14 +116,13 @@ u64 status(void);
 void range0(u64 base, u64 limit);
 void range1(u64 base, u64 limit);
 
-/* Enable with @ctl as 3.3.2 recommends it: Trace_En, then TraceActive. What is sent is not shown.
- */
+/* Enable with @ctl as 3.3.2 recommends: Trace_En, then TraceActive. The packets are not shown. */
 void on(u64 ctl);
 void on_shown(u64 ctl);
 /* Clear TraceActive, then Trace_En. */
 void off(void);
 
-/* A filter by RANGE0, enabled from outside it at RIG_OUT; and inside of it since a jump. */
+/* RANGE0 is the filter: enable outside it, at RIG_OUT; or do so and jump into it. */
 #define RIG_IN	  0x401000
 #define RIG_LIMIT 0x402000
 #define RIG_OUT	  0x300000
@@ -137,14 +136,14 @@ void rig_skip(void);
 #define expect_nothing expect("")
 /* The same as bytes: "b5 83 09". */
 void expect_bytes(const char *want);
-/* That TNT_BUFF is @want. */
+/* TNT_BUFF must be @want. */
 #define expect_tnt(want) ck_assert_uint_eq(rd(TNT_BUFF), want)
 
-/* A far transfer from @ip, mode as it is now; or to @cpl. */
+/* A far transfer from @ip in the current mode; or to @cpl, or to @cr3. */
 void far(u64 ip, u64 target);
 void far_cpl(u64 ip, u64 target, unsigned int cpl);
 void far_cr3(u64 ip, u64 target, u64 cr3);
-/* Others that tests are full of; Jccs are at 2 bytes before @next. */
+/* Other frequent events; a Jcc is 2 bytes before @next. */
 void jcc(bool taken, u64 next, u64 target);
 void jccs(const char *which); /* "TNT": they stay around 401000H */
 void step(u64 next);
@@ -154,11 +153,11 @@ void jmp_ind(u64 next, u64 target);
 void call_ind(u64 next, u64 target);
 void ret(u64 next, u64 target);
 void mov_cr3(u64 next, u64 cr3);
-/* Push clocks: one of them, the other as it was. */
+/* Advance one clock; the other keeps its value. */
 void cycles(u64 more);
 void tsc(u64 now);
 
-/* A test file's suite of @n tests, each on a rig that was just set up. */
+/* A test file's suite of @n tests, each on a fresh rig. */
 Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
 #define RIG_SUITE(name, ...)                                           \
 	TEST_SUITE()                                                   \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT Programming Reference: what writes of RTIT_CTL bring about, 3.3.2; FUP.PGE 4.2.7 and
- * FUP.PGD 4.2.8 with their reasons; TraceStop 4.2.11; re-enabling, Appendix B; scenarios of
- * Appendix A.
+ * RTIT Programming Reference: the effects of writes to RTIT_CTL, 3.3.2; FUP.PGE 4.2.7 and FUP.PGD
+ * 4.2.8 with their causes; TraceStop 4.2.11; re-enabling, Appendix B; scenarios of Appendix A.
  */
 #include "tests/model/rtit/rig.h"
 
@@ -13,7 +12,7 @@
 
 /* ---- 3.3.2 ---- */
 
-/* TriggerEn set: a PSB, and FUP.PGE where PacketEn is; in the order that is recommended */
+/* TriggerEn becomes 1: a PSB, and FUP.PGE if PacketEn is 1; in the recommended order */
 START_TEST(enable)
 {
 	wr_at(CTL, BOTH | DEST | TRACE_EN, 0x401000);
@@ -27,7 +26,7 @@ START_TEST(enable)
 }
 END_TEST
 
-/* Both in one write: "undefined behavior may result", but none that is not a trace. */
+/* Both in one write: "undefined behavior may result", but it must be a valid trace. */
 START_TEST(enable_at_once)
 {
 	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x401002);
@@ -102,9 +101,9 @@ START_TEST(ctl_drains)
 }
 END_TEST
 
-/* ---- 4.2.7: d), and what else sets PacketEn is in filter, rows-far, modes, tables12 ---- */
+/* ---- 4.2.7 d); other causes: test-filter, test-rows-far, test-modes, test-tables12 ---- */
 
-/* In the range when TriggerEn comes: FilterEn was set while Trace_En was. */
+/* In the range when TriggerEn becomes 1: FilterEn was set while Trace_En was 1. */
 START_TEST(pge_by_trigger_en)
 {
 	range0(IN, LIMIT);
@@ -128,7 +127,7 @@ START_TEST(pge_by_walking_from_wrmsr)
 }
 END_TEST
 
-/* Other than that a WRMSR is an instruction that is walked over. */
+/* Otherwise a WRMSR is walked over like any instruction. */
 START_TEST(pgd_by_walking_from_wrmsr)
 {
 	range0(IN, LIMIT);
@@ -143,7 +142,7 @@ END_TEST
 
 /* ---- 4.2.8 ---- */
 
-/* "A FUP.PGD may not be generated when TriggerEn becomes 0": the bits stay, too. */
+/* "A FUP.PGD may not be generated when TriggerEn becomes 0": the TNT bits stay, too. */
 START_TEST(no_pgd_at_disable)
 {
 	on(BOTH);
@@ -176,7 +175,7 @@ START_TEST(pgd_at_disable)
 }
 END_TEST
 
-/* Disabled, nothing comes. */
+/* While disabled nothing is sent. */
 START_TEST(disabled)
 {
 	off();
@@ -235,7 +234,7 @@ START_TEST(trace_stop_branch)
 }
 END_TEST
 
-/* The instruction started with PacketEn, so its own packets come (4.3.2). */
+/* The instruction started with PacketEn = 1, so its own packets are sent (4.3.2). */
 START_TEST(trace_stop_indirect)
 {
 	stop_at(ALWAYS, RANGE1);
@@ -280,7 +279,7 @@ START_TEST(trace_stop_ids_that_never_come)
 }
 END_TEST
 
-/* 3.3.5: "enabled from within" goes for TraceStop, too. */
+/* 3.3.5: "enabled from within" applies to TraceStop, too. */
 START_TEST(trace_stop_from_within)
 {
 	range1(STOP, STOP + 0x1000);
@@ -335,7 +334,7 @@ START_TEST(trace_stop_wants_trigger)
 }
 END_TEST
 
-/* FilterEn is no condition. */
+/* FilterEn is not a condition. */
 START_TEST(trace_stop_outside_the_filter)
 {
 	stop_at(NEVER, RANGE1);
@@ -383,7 +382,7 @@ START_TEST(re_enable_same)
 }
 END_TEST
 
-/* In an overflow that was pending */
+/* In a pending overflow */
 START_TEST(re_enable_same_in_overflow)
 {
 	on(BOTH);
@@ -436,7 +435,7 @@ END_TEST
 
 /*
  * A context switch by MSRs (3.3.3, 3.3.13): TraceActive off first, on last. TNT bits, FilterEn, an
- * overflow, output and Pkt_Cnt's mask come back; the PSB clears the rest.
+ * overflow, output and Pkt_Cnt's mask are restored; the PSB clears the rest.
  */
 START_TEST(context_switch)
 {
@@ -456,7 +455,7 @@ START_TEST(context_switch)
 	wr_at(CTL, ctl & ~(u64)TRACE_ACTIVE, IN + 0x14);
 	for (i = 0; i < VMPT_ARRAY_SIZE(msrs); i++)
 		saved[i] = rd(msrs[i]);
-	/* Another's: none of it is there. */
+	/* Another context, without any of this state. */
 	vmpt_rtit_unit_reset(&rig.unit);
 	rig.unit.mode = (struct vmpt_rtit_mode){ .cr3 = 0x1000, .paging = true };
 	ck_assert_uint_eq(rd(CTL), 0);

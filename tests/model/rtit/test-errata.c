@@ -65,7 +65,7 @@ START_TEST(e1_on)
 }
 END_TEST
 
-/* Address 0 is an instruction's too. */
+/* An instruction may be at address 0. */
 START_TEST(far_insn_at_0)
 {
 	unsigned long long lip = 0;
@@ -82,7 +82,7 @@ START_TEST(far_insn_at_0)
 }
 END_TEST
 
-/* It is about FUP.FAR: a FUP.PGD in its place is right. */
+/* It affects FUP.FAR only: a FUP.PGD in its place is correct. */
 START_TEST(e1_on_pgd)
 {
 	rig_erratum(1);
@@ -160,8 +160,7 @@ START_TEST(e2_off)
 }
 END_TEST
 
-/* The extra packet, once; after the PSB that the trace begins with, before the TraceSTOP that it
- * ends with. */
+/* The extra packet comes once, after the trace's first PSB and before its final TraceSTOP. */
 START_TEST(e2_on)
 {
 	char want[60];
@@ -174,7 +173,7 @@ START_TEST(e2_on)
 }
 END_TEST
 
-/* Not where one of the conditions is missing */
+/* Not if one of the conditions is missing */
 START_TEST(e2_on_not_met)
 {
 	rig_erratum(2);
@@ -183,7 +182,7 @@ START_TEST(e2_on_not_met)
 	wr_at(CTL, rd(CTL) & ~(u64)OS, OUT + 4);
 	wr_at(CTL, rd(CTL) | OS, OUT + 8);
 	expect_nothing;
-	/* PacketEn was 1: the one FUP.PGD that is due */
+	/* PacketEn was 1: only the regular FUP.PGD */
 	jmp(OUT + 5, IN);
 	jmp(IN + 5, OUT);
 	expect("FUP.PGE 401000, FUP.PGD 401005");
@@ -218,7 +217,7 @@ START_TEST(e3_on)
 	expect("TIP 6000, PSB");
 	jmp_ind(0x6002, 0x7000);
 	expect("TIP 7000");
-	/* The example of 3.3.9 then is: */
+	/* With the erratum, the example of 3.3.9 is: */
 	wr(LAST_LIP, 0);
 	wr(PKT_CNT, 0x10ffc);
 	far(0x7fff12345678, 0x89abcdef);
@@ -226,7 +225,7 @@ START_TEST(e3_on)
 }
 END_TEST
 
-/* What software writes while one is delayed is counted anew (docs/rtit/model.md). */
+/* A write to PKT_CNT while a PSB is delayed restarts the count (docs/rtit/model.md). */
 START_TEST(e3_on_written)
 {
 	rig_erratum(3);
@@ -242,7 +241,7 @@ START_TEST(e3_on_written)
 }
 END_TEST
 
-/* The PSB of enabling is none of Pkt_Mask's. */
+/* The PSB of enabling is not due to Pkt_Mask. */
 START_TEST(e3_on_enabling)
 {
 	rig_erratum(3);
@@ -284,7 +283,7 @@ START_TEST(e4_on)
 }
 END_TEST
 
-/* One TraceSTOP of an overflow, however often the range is branched into; the next has its own. */
+/* One TraceSTOP per overflow, however often a branch enters the range. */
 START_TEST(e4_on_twice)
 {
 	rig_erratum(4);
@@ -296,7 +295,7 @@ START_TEST(e4_on_twice)
 	far(STOP + 10, STOP);
 	vmpt_rtit_unit_overflow_resolve(&rig.unit, STOP + 4);
 	expect("TraceSTOP, FUP.BuffOvf 500004");
-	/* By software it begins and ends too. */
+	/* Software may begin and end an overflow, too. */
 	wr(STATUS, FILTER_EN | BUFFER_OVERFLOW);
 	jmp(STOP + 5, STOP);
 	jmp(STOP + 5, STOP + 8);
@@ -305,7 +304,7 @@ START_TEST(e4_on_twice)
 }
 END_TEST
 
-/* Without an overflow it stops. */
+/* Without an overflow tracing stops. */
 START_TEST(e4_on_without_overflow)
 {
 	rig_erratum(4);
@@ -349,7 +348,7 @@ START_TEST(e5_on)
 	step(0x6004);
 	vmpt_rtit_unit_overflow_resolve(&rig.unit, 0x6004);
 	expect("FUP.BuffOvf 6004");
-	/* Nor one that made a branch whose target is not where tracing resumes */
+	/* No TIP either if a branch's target is not where tracing resumes */
 	vmpt_rtit_unit_overflow(&rig.unit);
 	jmp_ind(0x6006, 0x7000);
 	step(0x7004);
@@ -358,7 +357,7 @@ START_TEST(e5_on)
 }
 END_TEST
 
-/* A far transfer that ends where ContextEn is 0 makes no TIP (row 32), nor does the way back. */
+/* A far transfer that ends where ContextEn is 0 makes no TIP (row 32), nor does the return. */
 START_TEST(e5_on_row_32)
 {
 	rig_erratum(5);
@@ -410,8 +409,8 @@ END_TEST
 /* ---- E7 ---- */
 
 /*
- * Time goes by in small steps from 1000H on, MTCs are due at each 80H. How many were at a wrong
- * time or had a wrong value, and whether the first was among them.
+ * Time passes in small steps from 1000H on; an MTC is due at each 80H. Returns how many came at a
+ * wrong time or had a wrong value; @first: whether the first one did.
  */
 static unsigned int wrong_mtcs(bool *first, unsigned int *all)
 {
@@ -468,7 +467,7 @@ START_TEST(e7_on)
 }
 END_TEST
 
-/* ---- each one leaves what the others are about ---- */
+/* ---- each erratum leaves the others' behaviour alone ---- */
 
 START_TEST(one_by_one)
 {

@@ -8,7 +8,7 @@
 #define IN1	0x7f0000001000
 #define IN1_END 0x7f0000002000
 
-/* Enabled after @next_ip, with the filter as @id says. Nothing is shown. */
+/* Enable after @next_ip with filter @id. The packets are not shown. */
 static void filter(unsigned int id, u64 next_ip)
 {
 	range0(IN, IN_END);
@@ -54,7 +54,7 @@ START_TEST(branch_in_and_out)
 	expect("FUP.PGE 401fff");
 	jmp(IN + 5, IN - 1);
 	expect("FUP.PGD 401005");
-	/* Not taken is walking. */
+	/* A Jcc that is not taken is walked over. */
 	jcc(false, IN - 2, IN + 0x10);
 	expect_nothing;
 	jcc(false, IN, OUT);
@@ -122,7 +122,7 @@ START_TEST(event_both_ranges)
 }
 END_TEST
 
-/* The limit of one is the base of the other: who walks over it is never outside. */
+/* The limit of one is the base of the other: walking over it never leaves the filter. */
 START_TEST(event_both_ranges_side_by_side)
 {
 	range0(IN, IN_END);
@@ -208,7 +208,7 @@ START_TEST(frozen_without_context_en)
 }
 END_TEST
 
-/* Far transfers that leave ContextEn 0, and an SMI with its handler, too */
+/* Far transfers that leave ContextEn 0, and an SMI with its handler */
 START_TEST(frozen_across_far_transfers)
 {
 	filter(RANGE0, OUT);

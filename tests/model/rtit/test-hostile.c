@@ -54,7 +54,7 @@ START_TEST(random_sequences)
 	printf("%llu walks: %llu legal writes, %llu #GP, %llu steps with PacketEn\n",
 	       (unsigned long long)seed - 1, (unsigned long long)h.legal,
 	       (unsigned long long)h.faults, (unsigned long long)h.traced);
-	/* They get somewhere. */
+	/* The walks are not idle. */
 	ck_assert_uint_ge(h.legal, seed * STEPS / 20);
 	ck_assert_uint_ge(h.faults, seed * STEPS / 20);
 	ck_assert_uint_ge(h.traced, seed * STEPS / 50);

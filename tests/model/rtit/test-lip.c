@@ -91,7 +91,7 @@ START_TEST(table_18_high)
 }
 END_TEST
 
-/* Without a valid Last LIP there is no match: as the rows where both are 0. */
+/* Without a valid Last LIP there is no match: like the rows where both are 0. */
 START_TEST(not_valid)
 {
 	on(BOTH);
@@ -135,7 +135,7 @@ START_TEST(scenario_2)
 }
 END_TEST
 
-/* 3, 4: back to back each goes against the one before. */
+/* 3, 4: back to back, each is compressed against the previous one. */
 START_TEST(scenario_3)
 {
 	on(BOTH);
@@ -173,7 +173,7 @@ START_TEST(cleared_by_psb_of_enabling)
 }
 END_TEST
 
-/* … "and when a buffer overflow packet is generated": it is itself not compressed by it. */
+/* … "and when a buffer overflow packet is generated": that packet itself is not compressed. */
 START_TEST(cleared_by_overflow)
 {
 	on(BOTH);
@@ -200,7 +200,7 @@ START_TEST(compressed_ret_leaves_it)
 }
 END_TEST
 
-/* Packets without a LIP do not touch it. */
+/* Packets without a LIP do not change it. */
 START_TEST(others_leave_it)
 {
 	on(BOTH | MTC_EN | STS_EN);

@@ -40,7 +40,7 @@ START_TEST(smi_and_rsm)
 	smi(0x401010);
 	expect("FUP.PGD 401010");
 	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
-	/* The handler is not traced, at no CPL. */
+	/* The handler is traced at no CPL. */
 	jccs("TNTNTN");
 	jmp_ind(0x38002, 0x38100);
 	far_cpl(0x38102, 0x38200, 3);
@@ -163,7 +163,7 @@ START_TEST(root_is_never_traced)
 }
 END_TEST
 
-/* A guest's runs: FUP.PGE at each entry, FUP.PGD at each exit, no TIP, no PIP */
+/* Runs of a guest: FUP.PGE at each entry, FUP.PGD at each exit, no TIP, no PIP */
 START_TEST(guest_runs)
 {
 	on(BOTH);
@@ -203,7 +203,7 @@ START_TEST(guest_that_is_filtered)
 }
 END_TEST
 
-/* In and out of the region by what the guest's RIP is */
+/* Into and out of the region by the guest's RIP */
 START_TEST(guest_in_the_region)
 {
 	range0(IN, LIMIT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * When MTC counting restarts and how many MTCs one setting of the time makes: 4.2.12 with the
- * choices of docs/rtit/model.md. For an MTC's content see test-time.c.
+ * When MTC counting restarts, and how many MTCs one step of the time makes: 4.2.12 with the choices
+ * of docs/rtit/model.md. For an MTC's content see test-time.c.
  */
 #include <stdio.h>
 
@@ -11,7 +11,10 @@
 #define LIMIT 0x402000
 #define OUT   0x300000
 
-/* A push over @steps changes of TSC[14:7] from 80H on: this many MTCs, the last with the last. */
+/*
+ * Advance the time over @steps changes of TSC[14:7] from 80H on: @packets MTCs, the last one has
+ * the last value.
+ */
 static void push(u64 steps, unsigned int packets)
 {
 	char want[40];
@@ -45,7 +48,7 @@ START_TEST(a_round_but_one)
 }
 END_TEST
 
-/* As after a sleep: one says all that 8 bits can. */
+/* As after a sleep: one MTC has all that 8 bits can hold. */
 START_TEST(a_round)
 {
 	push(256, 1);
@@ -78,7 +81,7 @@ START_TEST(another_range)
 }
 END_TEST
 
-/* While none are sent none are kept. */
+/* While MTCs are off, none are kept for later. */
 START_TEST(off_and_on)
 {
 	tsc(0x1234);
@@ -116,7 +119,7 @@ START_TEST(filtered)
 }
 END_TEST
 
-/* TriggerEn begins anew, too. */
+/* TriggerEn restarts it, too. */
 START_TEST(disabled)
 {
 	tsc(0x1234);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * An RTIT unit whose sink takes nothing for a while: what stays pending, what is lost, and in which
- * order the rest comes (4.2.5, and the choices of docs/rtit/model.md).
+ * An RTIT unit whose sink refuses for a while: what stays pending, what is lost, and the order of
+ * the rest (4.2.5, and the choices of docs/rtit/model.md).
  */
 #include "tests/model/rtit/rig.h"
 
@@ -128,7 +128,7 @@ START_TEST(psb_held_trigger_off)
 }
 END_TEST
 
-/* The FUP.PGE of the same write stands after that PSB (4.2.1: it is TriggerEn's). */
+/* The FUP.PGE of the same write comes after that PSB (4.2.1: it is TriggerEn's). */
 START_TEST(psb_held_status_enables)
 {
 	on(BOTH);
@@ -142,7 +142,7 @@ START_TEST(psb_held_status_enables)
 }
 END_TEST
 
-/* Still no room then: the PSB begins an overflow anew, and waits in it. */
+/* Still no room: the PSB begins another overflow and waits in it. */
 START_TEST(psb_held_still_no_room)
 {
 	on(BOTH);

@@ -96,7 +96,7 @@ START_TEST(stop_after_overflow)
 }
 END_TEST
 
-/* It is not about a WRMSR. */
+/* A WRMSR is not affected. */
 START_TEST(stop_is_not_disable)
 {
 	pgd_at_stop(ALWAYS, 0);
@@ -150,7 +150,7 @@ START_TEST(tnt_before_psb)
 }
 END_TEST
 
-/* The TNT itself makes a PSB due: one. */
+/* The TNT itself makes a PSB due: only one PSB. */
 START_TEST(tnt_and_psb_at_once)
 {
 	tnt_before_all(MTC_EN);
@@ -161,7 +161,7 @@ START_TEST(tnt_and_psb_at_once)
 }
 END_TEST
 
-/* What tracing left goes before the PSB of TriggerEn. */
+/* Bits that earlier tracing left go before the PSB of TriggerEn. */
 START_TEST(tnt_before_psb_of_trigger)
 {
 	tnt_before_all(0);
@@ -174,7 +174,7 @@ START_TEST(tnt_before_psb_of_trigger)
 }
 END_TEST
 
-/* In an overflow it cannot: as always it stands before the FUP.BuffOvf. */
+/* In an overflow it cannot: the TNT comes before the FUP.BuffOvf, as always. */
 START_TEST(tnt_in_overflow)
 {
 	tnt_before_all(MTC_EN);
@@ -228,7 +228,7 @@ START_TEST(cycle_rows)
 }
 END_TEST
 
-/* So a FUP.PCC may come where the filter is 0 (4.2.6). */
+/* So a FUP.PCC may come where FilterEn is 0 (4.2.6). */
 START_TEST(pcc_outside)
 {
 	rig.config.options.cycle_rows_exchanged = true;

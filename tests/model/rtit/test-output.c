@@ -117,7 +117,7 @@ START_TEST(moved)
 }
 END_TEST
 
-/* What the sink does not take waits, and comes later, whole and in order. */
+/* Bytes that the sink refuses wait, and are sent later, complete and in order. */
 START_TEST(refused)
 {
 	on(BOTH);
@@ -153,7 +153,7 @@ START_TEST(refused_at_the_wrap)
 }
 END_TEST
 
-/* The buffer inside fills up: a buffer overflow like others (4.2.5), nothing is cut. */
+/* The internal buffer fills up: a buffer overflow like others (4.2.5); no packet is cut. */
 START_TEST(refused_for_long)
 {
 	const char *text;
@@ -175,7 +175,7 @@ START_TEST(refused_for_long)
 }
 END_TEST
 
-/* TNT_BUFF is no part of what is drained. */
+/* TNT_BUFF is not drained. */
 START_TEST(drain)
 {
 	on(BOTH);

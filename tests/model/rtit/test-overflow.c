@@ -16,7 +16,7 @@ static void resolve(u64 ip)
 	vmpt_rtit_unit_overflow_resolve(&rig.unit, ip);
 }
 
-/* What would make packets of every kind. */
+/* Events that would make packets of every kind. */
 static void busy(void)
 {
 	jccs("TNTNTNTN");
@@ -94,7 +94,7 @@ START_TEST(full_tnt)
 	wr(TNT_BUFF, 0x6a);
 	cycles(77);
 	resolve(0x401234);
-	/* its count is of the end of the overflow, the FUP's is 0 */
+	/* counted up to the end of the overflow; the FUP's count is 0 */
 	expect("TNT TNTNTN +77, FUP.BuffOvf 401234 +0");
 	expect_tnt(1);
 }
@@ -155,7 +155,7 @@ START_TEST(context_goes_on)
 }
 END_TEST
 
-/* It ends outside the filter: FilterEn is none of the conditions. */
+/* It ends outside the filter: FilterEn is not a condition. */
 START_TEST(ends_outside_the_filter)
 {
 	wr(EVENTS, EVENT(NEVER, NEVER));

@@ -38,7 +38,7 @@ START_TEST(mov_cr0_without_a_change)
 }
 END_TEST
 
-/* The same CR3 again is a MOV CR3, too. */
+/* Writing the same CR3 again makes a PIP, too. */
 START_TEST(mov_cr3_without_a_change)
 {
 	on(BOTH);
@@ -106,7 +106,7 @@ START_TEST(others_send_none)
 }
 END_TEST
 
-/* STS_on_CR3: on MOV CR3 only, after the PIP, and where no PIP is sent */
+/* STS_on_CR3: on MOV CR3 only, after the PIP, and also if no PIP is sent */
 START_TEST(sts_on_cr3)
 {
 	wr(CR3_MATCH, 0x1000);
@@ -141,7 +141,7 @@ START_TEST(cycle_counts)
 }
 END_TEST
 
-/* What a guest's kernel does when it starts: paging on with a CR3, a process switch */
+/* A guest's kernel starts: paging on with a CR3, a process switch */
 START_TEST(boot)
 {
 	rig.unit.mode.paging = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT Programming Reference, 4.2.6: FUP.PCC comes "at the beginning of an instruction", before
- * the packets of any; interrupts, exceptions, SMI and VM exit are none (docs/rtit/model.md).
+ * RTIT Programming Reference, 4.2.6: FUP.PCC comes "at the beginning of an instruction", before all
+ * its packets; interrupts, exceptions, SMI and VM exit are not instructions (docs/rtit/model.md).
  */
 #include "tests/model/rtit/rig.h"
 

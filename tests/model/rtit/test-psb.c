@@ -156,7 +156,7 @@ START_TEST(between_packets)
 }
 END_TEST
 
-/* A PSB comes whatever is filtered: MTCs alone bring it about. */
+/* PSBs do not depend on the filter: MTCs alone make one due. */
 START_TEST(outside_the_filter)
 {
 	unsigned int n;
@@ -176,7 +176,7 @@ END_TEST
 
 /* ---- "this does not take effect until …": 0 to 4 packets late ---- */
 
-/* TIPs in one 4 GiB: 3 bytes while they are compressed against the last. */
+/* TIPs within 4 GiB: 3 bytes while they are compressed against Last LIP. */
 START_TEST(clears_late)
 {
 	u64 target = FAR_AWAY;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RESET in any state of a unit: it is like a new one then (3.3, reset values), in
- * its memory and in its packets.
+ * RESET in any state makes a unit like a new one (3.3, reset values), in its memory and in its
+ * packets.
  */
 #include "tests/model/rtit/rig.h"
 
@@ -50,7 +50,7 @@ static bool s_vmx_root(void)
 	return rig.unit.vmx_root;
 }
 
-/* Bytes that the sink does not take even then: they are lost. */
+/* Bytes that the sink still refuses at RESET are lost. */
 static bool s_waiting(void)
 {
 	on(BOTH);
@@ -137,7 +137,7 @@ static bool (*const states[])(void) = {
 
 /* ---- the state after a RESET ---- */
 
-/* Clocks, ratios and counts are of no register; what is after used is nothing. */
+/* Ignore the clocks, ratios and counts that are in no register, and the buffer's old bytes. */
 static void cut(struct vmpt_rtit_unit *unit)
 {
 	memset(&unit->now, 0, sizeof(unit->now));

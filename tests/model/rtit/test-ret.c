@@ -46,7 +46,7 @@ START_TEST(not_enabled)
 	ck_assert_uint_eq(rd(LAST_CALL_NLIP), 0);
 	ret(0x40d, 0x00a);
 	expect("TIP a");
-	/* What is there of earlier does not count. */
+	/* An earlier value does not count. */
 	wr(LAST_CALL_NLIP, VALID | 0x00a);
 	ret(0x40d, 0x00a);
 	expect("TIP a");

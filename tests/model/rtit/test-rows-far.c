@@ -6,7 +6,6 @@
 #define LIMIT RIG_LIMIT
 #define OUT   RIG_OUT
 
-/* Enabled outside the range with @ctl. */
 /* ---- 27 to 35: far transfers ---- */
 
 START_TEST(row_27)
@@ -39,7 +38,7 @@ START_TEST(row_29)
 }
 END_TEST
 
-/* The same where ContextEn is what is 0 before and after. */
+/* The same with ContextEn 0 before and after. */
 START_TEST(row_29_context)
 {
 	rig_outside(USER);
@@ -245,7 +244,7 @@ START_TEST(row_40)
 }
 END_TEST
 
-/* PacketEn 0 because of FilterEn: a PIP wants ContextEn and TriggerEn only. */
+/* PacketEn 0 because of FilterEn: a PIP needs ContextEn and TriggerEn only. */
 START_TEST(row_41)
 {
 	rig_outside(BOTH | STS);
@@ -281,7 +280,7 @@ START_TEST(row_42)
 }
 END_TEST
 
-/* The CR3 that is filtered for, in the range already (4.2.7, c) */
+/* CR3 becomes the filter's, already in the range (4.2.7 c) */
 static void cr3_comes(u64 ctl)
 {
 	wr(CR3_MATCH, 0x2000);
@@ -407,7 +406,7 @@ END_TEST
 
 /* ---- footnotes ---- */
 
-/* 2: of an exception its own address, whose TNT bits came before */
+/* 2: an exception has its own address; its TNT bits come first */
 START_TEST(footnote_2)
 {
 	rig_inside(BOTH);

@@ -152,7 +152,7 @@ START_TEST(row_12)
 }
 END_TEST
 
-/* ---- 13 to 20: the sixth ---- */
+/* ---- 13 to 20: the sixth TNT bit ---- */
 
 START_TEST(row_13)
 {
@@ -165,7 +165,7 @@ START_TEST(row_13)
 }
 END_TEST
 
-/* Nothing is in the buffer outside, and nothing gets there. */
+/* Outside the range the buffer is empty and stays empty. */
 static void stays_empty(bool taken)
 {
 	unsigned int i;
@@ -314,7 +314,7 @@ START_TEST(row_26)
 }
 END_TEST
 
-/* Footnote 3: the first cycle count of an instruction has it all, others are 0. */
+/* Footnote 3: the first cycle count of an instruction has all cycles, the others are 0. */
 START_TEST(footnote_3)
 {
 	rig_inside(BOTH);

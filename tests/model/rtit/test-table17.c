@@ -14,7 +14,7 @@
 static bool trigger, context, filter, less;
 static u64 here; /* an address inside or outside the filter, as the state requires */
 
-/* Into state @n with @ctl: first FilterEn, with all else right, then the rest. */
+/* Enter state @n with @ctl: first set FilterEn, with the others 1, then set the others. */
 static void enter_shown(int n, u64 ctl)
 {
 	trigger = n & 1;
@@ -43,7 +43,7 @@ static void enter(int n, u64 ctl)
 	rig_skip();
 }
 
-/* "PSB" of the enabling itself, and FUP.PGE where all three come true */
+/* The PSB of the enabling itself, and FUP.PGE if all three become 1 */
 START_TEST(fup_pge)
 {
 	enter_shown(_i, 0);
@@ -83,7 +83,7 @@ START_TEST(fup_far)
 }
 END_TEST
 
-/* Out of the last row into each other one; "may not be generated when TriggerEn becomes 0". */
+/* From the last state into each other one; "may not be generated when TriggerEn becomes 0". */
 START_TEST(fup_pgd)
 {
 	int n = _i & 7;
@@ -105,7 +105,7 @@ START_TEST(fup_pgd)
 }
 END_TEST
 
-/* "Clearing of TriggerEn": 4.2.11 wants TriggerEn and ContextEn for it. */
+/* "Clearing of TriggerEn": 4.2.11 requires TriggerEn and ContextEn. */
 START_TEST(trace_stop)
 {
 	const char *text;
@@ -128,7 +128,7 @@ START_TEST(psb)
 	enter(_i, 0);
 	wr_at(PKT_CNT, 0x00800, here + 6);
 	expect(trigger ? "PSB" : "");
-	/* And of 2 KiB of packets */
+	/* And after 2 KiB of packets */
 	if (trigger && context && filter) {
 		wr_at(PKT_CNT, 0x007ff, here + 6);
 		jmp_ind(here + 2, here + 0x10);

@@ -13,7 +13,7 @@ static void instruction(unsigned int step)
 	case 1:
 		vmpt_rtit_unit_jmp(u, 0x023, 0x102);
 		break;
-	case 2: /* XOR EAX, EAX; CLIP 100H is a slip, the JMP went to 102H */
+	case 2: /* XOR EAX, EAX; CLIP 100H is a misprint, the JMP went to 102H */
 		vmpt_rtit_unit_step(u, 0x102);
 		break;
 	case 3:
@@ -51,7 +51,7 @@ static void enable(void)
 	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
 }
 
-/* All before @step, then it alone: its bytes, and whether the filter is in after it. */
+/* Execute all before @step, then check @step's bytes, and FilterEn after it. */
 static void check(unsigned int step, const char *bytes, bool in)
 {
 	unsigned int n;
@@ -131,7 +131,7 @@ START_TEST(step_10)
 }
 END_TEST
 
-/* What enabling makes, then each step. */
+/* The packets of enabling, then of each step. */
 static void table_3(const char *const *want, bool raw)
 {
 	unsigned int n;

@@ -48,8 +48,10 @@ START_TEST(mtc_bytes)
 }
 END_TEST
 
-/* "Whenever that 8-bit range being watched changes, an MTC packet will be sent out": time that is
- * pushed late has as many changes. */
+/*
+ * "Whenever that 8-bit range being watched changes, an MTC packet will be sent out": time that is
+ * reported late has as many changes.
+ */
 START_TEST(mtc_each_change)
 {
 	tsc(0x7f);
@@ -183,7 +185,7 @@ START_TEST(cycle_accurate_packets)
 }
 END_TEST
 
-/* CNTP's MSB alone makes no FUP.PCC, and must not cost the fast path either. */
+/* CNTP's MSB alone makes no FUP.PCC, and must not disable the fast path. */
 START_TEST(msb_without_pcc)
 {
 	on(BOTH);
@@ -298,7 +300,7 @@ START_TEST(pcc_cycle_acc_only)
 }
 END_TEST
 
-/* With another packet "it may be delayed": the whole count is there once. */
+/* With another packet "it may be delayed": the whole count is sent once. */
 START_TEST(pcc_and_another)
 {
 	const char *text;
@@ -333,7 +335,7 @@ static void wake_at(u64 tsc)
 	vmpt_rtit_unit_wake(&rig.unit, &now);
 }
 
-/* The end of a sleep: an STS, and no cycles of it (4.2.14). */
+/* The end of a sleep: an STS, and the cycles of the sleep are not counted (4.2.14). */
 START_TEST(sleep_states)
 {
 	on(BOTH | CYCLE_ACC | STS_EN);

@@ -107,7 +107,7 @@ START_TEST(cycle_counts)
 }
 END_TEST
 
-/* Software may put bits there: a context switch. */
+/* Software may write bits there: a context switch. */
 START_TEST(written)
 {
 	on(BOTH);
@@ -142,7 +142,7 @@ START_TEST(written_full)
 }
 END_TEST
 
-/* What no packet needs the bits for leaves them; whatever comes first, none is lost. */
+/* Events that make no packet leave the bits in the buffer, and so does a drain. */
 START_TEST(kept_by_quiet_events)
 {
 	on(BOTH);
@@ -158,7 +158,7 @@ START_TEST(kept_by_quiet_events)
 }
 END_TEST
 
-/* A PSB is none of the packets that send a partial one out. */
+/* A PSB does not force a partial TNT out. */
 START_TEST(psb_leaves_them)
 {
 	on(BOTH);
@@ -170,7 +170,7 @@ START_TEST(psb_leaves_them)
 }
 END_TEST
 
-/* Nor are MTC and STS: the list in 4.2.2 has FUP, TIP and PIP. */
+/* Nor do MTC and STS: the list in 4.2.2 has FUP, TIP and PIP. */
 START_TEST(timing_leaves_them)
 {
 	on(BOTH | MTC_EN | STS_EN);

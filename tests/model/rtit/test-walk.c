@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The promise of model/vmpt-rtit.h to callers of the RTIT unit: instructions that are no branches
- * need be reported only while unit->walk is set, and only those whose next_ip is a base or a limit
- * in use; others do no harm. Two units on random programs: one gets all steps, the other only
- * those.
+ * The promise of model/vmpt-rtit.h to callers of the RTIT unit: instructions other than branches
+ * need to be reported only while unit->walk is set, and only if next_ip is a base or a limit in
+ * use; reporting others does no harm. Two units on random programs: one gets all steps, the other
+ * only those.
  */
 #include "tests/model/rtit/rig.h"
 
@@ -141,7 +141,7 @@ START_TEST(edges_are_enough)
 }
 END_TEST
 
-/* It is not wanted where nothing can be walked into or out of. */
+/* It is clear where no range can be walked into or out of. */
 START_TEST(not_wanted)
 {
 	on(BOTH);

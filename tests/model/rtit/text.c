@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct line *l, const char
 	l->used += (size_t)n;
 }
 
-/* Table 18 backwards: what was not sent is 0, or as in the last LIP. */
+/* Table 18 in reverse: parts that were not sent are 0, or those of Last LIP. */
 static u64 whole_lip(struct rtit_text *state, const struct vmpt_rtit_packet *p)
 {
 	u64 sent = p->ip.cnt == 0 ? 0xffff : p->ip.cnt == 1 ? 0xffffffff : 0xffffffffffff;
@@ -38,7 +38,7 @@ static u64 whole_lip(struct rtit_text *state, const struct vmpt_rtit_packet *p)
 		lip |= state->last_lip & ~sent;
 	}
 	state->last_lip = lip;
-	/* 4.2.5: "the valid bits … are cleared": a FUP.BuffOvf is none to compress against. */
+	/* 4.2.5: "the valid bits … are cleared": nothing is compressed against a FUP.BuffOvf. */
 	state->valid = p->kind != VMPT_RTIT_BUFF_OVF;
 	return lip;
 }
