@@ -100,7 +100,7 @@ u64 rig_rdmsr(u32 msr)
 
 void rig_on_shown(u64 ctl)
 {
-	/* Single range without memory would be #GP nowhere: a sink does not look at it. */
+	/* The output MSRs stay 0: that is no #GP, and a sink does not use them. */
 	rig_wrmsr(VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN);
 }
 

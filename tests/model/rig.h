@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A trace unit on the bench, for tests of model/: a sink that keeps the bytes, physical
- * memory for ToPA output, and packets as one line of text to compare with:
+ * A test rig for a trace unit of model/: a sink that keeps the bytes, physical memory for ToPA
+ * output, and packets as one line of text to compare with:
  *
  *   PSB, TSC(0x1000), CBR(20), TIP.PGE(0x401000), TNT(TN), PIP(0x2000,NR), TIP.PGD()
  *
- * IPs are rebuilt against Last IP, as a decoder does (Table 33-18). One unit per program:
- * each test has its own process.
+ * IPs are rebuilt against Last IP, as a decoder does (Table 33-18). One unit per program: each test
+ * has its own process.
  */
 #ifndef VMPT_TESTS_MODEL_RIG_H
 #define VMPT_TESTS_MODEL_RIG_H
@@ -44,7 +44,7 @@ extern struct rig rig;
 
 /* A fixture: all capabilities, output to the sink, 64-bit mode at CPL 0, CR3 = 1000H. */
 void rig_setup(void);
-/* After a change of rig.config: a new unit. */
+/* Make a new unit, after a change of rig.config. */
 void rig_init(void);
 
 /* IPs of the WRMSR that sets CTL in rig_on() and of the next instruction. */
@@ -54,7 +54,7 @@ void rig_init(void);
 /* CTL as most tests need it. */
 #define CTL (VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_BRANCH_EN)
 
-/* WRMSR that must succeed. */
+/* A WRMSR that must succeed. */
 void rig_wrmsr(u32 msr, u64 value);
 u64 rig_rdmsr(u32 msr);
 /* Set CTL and TraceEn. Packets sent up to here are not shown. */
@@ -73,13 +73,13 @@ void rig_skip(void);
 
 /* A mode of 64-bit code. */
 struct vmpt_mode mode64(unsigned int cpl, u64 cr3);
-/* A far transfer to @target from @ip, mode as it is now. */
+/* A far transfer to @target from @ip in the current mode. */
 struct vmpt_far far_to(unsigned int kind, u64 ip, u64 target);
 void rig_far(const struct vmpt_far *far);
 /* Set clocks: cycles, TSC, ART. */
 void rig_time(u64 cycles, u64 tsc, u64 art);
 
-/* A test file's suite of @n tests, each on a rig that was just set up. */
+/* A test file's suite of @n tests, each on a fresh rig. */
 Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
 #define RIG_SUITE(name, ...)                                           \
 	TEST_SUITE()                                                   \

@@ -18,7 +18,7 @@ static void jmp(u64 target)
 
 /* ---- Table 33-55 ---- */
 
-/* All that other instructions could send with everything enabled: time, and no change. */
+/* With everything enabled, other instructions could send only time, which has not changed. */
 START_TEST(t55_row_1_no_jump)
 {
 	rig_on(CTL | VMPT_CTL_CYC_EN | VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN | VMPT_CTL_EVENT_EN |
@@ -226,7 +226,7 @@ static void ret(u64 to)
 	vmpt_unit_ret(&rig.unit, to);
 }
 
-/* The packet of a RET to @to: a TNT bit is made visible by a JMP. */
+/* Check the packet of a RET to @to; a JMP makes a TNT bit visible. */
 static void ret_is(u64 to, bool compressed)
 {
 	rig_skip();
@@ -294,7 +294,7 @@ START_TEST(psb_empties_the_stack)
 	rig.unit.psb_due = true;
 	jmp(0x500010);
 	ret_is(0x402004, false);
-	/* also of a CALL that the PSB stands after */
+	/* also of a CALL directly before the PSB */
 	rig.unit.psb_due = true;
 	call(0x402004);
 	ret_is(0x402004, false);

@@ -173,7 +173,7 @@ END_TEST
 
 /*
  * Packets, their order and their payloads are the example's. Its last time is not: PIP and
- * MODE.Exec have 10 and 20 cycles, which is x + 22 and x + 42, and it says x + 32.
+ * MODE.Exec have 10 and 20 cycles, which is x + 22 and x + 42, but it says x + 32.
  */
 START_TEST(example_2_by_order)
 {
@@ -209,7 +209,7 @@ START_TEST(example_2_by_order)
 }
 END_TEST
 
-/* A far transfer that begins 10 cycles from now and ends 20 later; ART has a tick by step. */
+/* A far transfer that begins 10 cycles from now and ends 20 later; ART ticks once per step. */
 static void slow(unsigned int kind, bool cr3, bool cs)
 {
 	u64 cycles = rig.unit.now.cycles, art = rig.unit.now.art;
@@ -236,7 +236,7 @@ START_TEST(time_passes_inside_an_event)
 	rig_on(CYCLES);
 	slow(VMPT_FAR_EXCEPTION, true, true);
 	expect("FUP(0x404002), CYC(15), PIP(0x9000), CYC(7), MODE.Exec(16), CYC(8), TIP(0x8000)");
-	/* it passes where a packet is missing, too */
+	/* time passes where a packet is missing, too */
 	rig_setup();
 	rig_on(CYCLES);
 	slow(VMPT_FAR_EXCEPTION, false, false);
@@ -269,7 +269,7 @@ START_TEST(mtc_inside_an_event)
 }
 END_TEST
 
-/* Kinds that have other packets, and none at all: the time is that of the event. */
+/* Events with other packets, or none: the time is that of the event. */
 START_TEST(time_of_other_kinds)
 {
 	struct vmpt_far far;
@@ -344,7 +344,7 @@ START_TEST(cyc_eligible_packets)
 }
 END_TEST
 
-/* It counts and is sent without context and filter (33.3.6.1). */
+/* CYC counts and is sent without ContextEn and FilterEn (33.3.6.1). */
 START_TEST(cyc_without_context)
 {
 	rig_on(CYCLES & ~VMPT_CTL_OS);
@@ -398,7 +398,7 @@ START_TEST(mtc_at_every_frequency)
 }
 END_TEST
 
-/* TSC and TMA tell a decoder of a gap of more than 255 periods. */
+/* TSC and TMA show a decoder a gap of more than 255 periods. */
 START_TEST(mtc_after_a_long_gap)
 {
 	rig_on(CTL | VMPT_CTL_MTC_EN | VMPT_CTL_TSC_EN);

@@ -251,7 +251,7 @@ START_TEST(error_after_a_region)
 }
 END_TEST
 
-/* Output outside of RAM: the memory's callback says so. */
+/* Output outside of RAM, which the memory's callback reports. */
 START_TEST(error_of_memory)
 {
 	to_memory();
@@ -364,8 +364,8 @@ START_TEST(overflow_of_memory)
 END_TEST
 
 /*
- * An exit with bytes pending for an EPT entry: they are taken away, the host traces
- * elsewhere, and they are back in front when the guest goes on. With STATUS' PacketByteCnt.
+ * An exit with bytes pending, for lack of an EPT entry: they are taken out, the host traces
+ * elsewhere, and they come first when the guest resumes. STATUS.PacketByteCnt is restored, too.
  */
 START_TEST(rest_before_an_enable)
 {
@@ -402,7 +402,7 @@ START_TEST(rest_before_an_enable)
 }
 END_TEST
 
-/* They come out with TraceEn 0, too, at the position of the ToPA table. */
+/* They are written with TraceEn = 0, too, at the position in the ToPA table. */
 START_TEST(rest_without_an_enable)
 {
 	struct vmpt_unit_rest rest;
@@ -425,7 +425,7 @@ START_TEST(rest_without_an_enable)
 }
 END_TEST
 
-/* An OVF marks a loss after them when tracing goes on there. */
+/* An OVF marks a loss after them when tracing resumes there. */
 START_TEST(rest_with_a_loss)
 {
 	const char *end = "TIP(0x402000), OVF, CBR(20), MODE.Exec(64), TIP.PGE(0x401000)", *text;

@@ -63,7 +63,7 @@ static void enabled_before(u64 ctl)
 }
 
 /*
- * The row has a MODE.Exec too, and PacketEn 1 where ContextEn is 0. Neither can be (33.2.6.1,
+ * The row has a MODE.Exec too, and PacketEn 1 where ContextEn is 0. Neither is possible (33.2.6.1,
  * 33.2.6.3): there is no IP packet for it to precede (33.4.2.8). The TIP.PGE has it.
  */
 START_TEST(t56_case_1_enable_out_of_context)

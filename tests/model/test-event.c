@@ -230,7 +230,7 @@ START_TEST(interrupt_flag_without_event_en_or_context)
 }
 END_TEST
 
-/* Table 33-50: UINTR has its vector and NLIP, UIRET neither vector nor another's IP. */
+/* Table 33-50: UINTR has its vector and NLIP, UIRET has no vector and its own IP. */
 START_TEST(user_interrupts)
 {
 	struct vmpt_far far;

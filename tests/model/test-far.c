@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* model/far.c: Table 33-55 row by row (rows of near branches, TSX and VMX: see the others). */
+/* model/far.c: Table 33-55 row by row (for near branches, TSX and VMX see the other tests). */
 #include "tests/model/rig.h"
 
 #define IP 0x402000
@@ -243,7 +243,7 @@ START_TEST(rsm_evaluates_context_anew)
 }
 END_TEST
 
-/* SMM code may trace itself (33.8.1): in its own mode, and RSM brings back the other's. */
+/* SMM code may trace itself (33.8.1): in its own mode, and RSM restores the interrupted one. */
 START_TEST(smm_traces_itself)
 {
 	struct vmpt_far far;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * model/other.c: Table 33-10 and rows 18 to 21 of 33-55 (TSX), Tables 33-57 and 33-58 (their
- * bodies are under each other's captions: here a row's name has the caption over its body
- * in the manual), blocks, MNT.
+ * model/other.c: Table 33-10 and rows 18 to 21 of 33-55 (TSX), Tables 33-57 and 33-58 (the manual
+ * swaps their captions: here a row is named after the caption printed over its body), blocks, MNT.
  */
 #include "tests/model/rig.h"
 
@@ -70,7 +69,7 @@ START_TEST(t55_row_18_does_not_begin_or_end_a_transaction)
 }
 END_TEST
 
-/* All levels at once; what begins then is a transaction anew. So it is after a RESET. */
+/* An abort ends all levels; the next XBEGIN is the outermost again. So it is after a RESET. */
 START_TEST(an_abort_ends_nested_transactions)
 {
 	int reset;
@@ -186,7 +185,7 @@ END_TEST
 #define PWR	 (CTL | VMPT_CTL_PWR_EVT_EN)
 #define PWR_USER (VMPT_CTL_USER | VMPT_CTL_BRANCH_EN | VMPT_CTL_PWR_EVT_EN)
 
-/* The MWAIT is no event, its outcome is: with and without PwrEvtEn. */
+/* The MWAIT makes no power event, its fault or exit makes packets: with and without PwrEvtEn. */
 START_TEST(t57_row_1_mwait_that_faults_or_exits)
 {
 	struct vmpt_far far;
@@ -220,7 +219,7 @@ START_TEST(t57_row_2_mwait_stays_in_c0)
 }
 END_TEST
 
-/* Rows 3 and 4 are for all that is deeper than C0.1: C0.2 is. */
+/* Rows 3 and 4 are for states deeper than C0.1: C0.2 is one. */
 START_TEST(mwait_to_c0_2)
 {
 	rig_on(PWR);
@@ -321,7 +320,7 @@ START_TEST(blocks)
 }
 END_TEST
 
-/* A full sink in the middle: the OVF ends the block, the rest of it is gone (33.4.1.1). */
+/* A full sink in the middle: the OVF ends the block, the rest of it is lost (33.4.1.1). */
 START_TEST(a_block_is_cut_by_an_overflow)
 {
 	struct vmpt_unit_item items[32];

@@ -15,7 +15,7 @@ static void resolve(u64 ip)
 START_TEST(with_packet_en)
 {
 	rig_on(CTL);
-	vmpt_unit_jcc(&rig.unit, true, 0x402000); /* waits, is lost */
+	vmpt_unit_jcc(&rig.unit, true, 0x402000); /* pending, is lost */
 	vmpt_unit_overflow(&rig.unit);
 	jmp(0x403000);
 	vmpt_unit_jcc(&rig.unit, true, 0x404000);
@@ -76,7 +76,7 @@ START_TEST(without_branch_en)
 }
 END_TEST
 
-/* Enables go on; a PSB+ has what the decoder lacks then (CR3, mode, VMCS, TSX). */
+/* The enables still change; a PSB+ has the state that the decoder missed (CR3, mode, VMCS, TSX). */
 START_TEST(lost_state_is_sent)
 {
 	struct vmpt_mode mode = mode64(0, 0x9000);
@@ -153,7 +153,7 @@ START_TEST(timing)
 }
 END_TEST
 
-/* It is not dropped but signalled once the overflow has resolved (33.2.5.3). */
+/* TraceStop is not dropped but signalled once the overflow has resolved (33.2.5.3). */
 START_TEST(tracestop_in_an_overflow)
 {
 	rig_wrmsr(VMPT_MSR_RTIT_ADDR0_A, 0x410000);
@@ -221,7 +221,7 @@ START_TEST(refusing_sink)
 	rig.refuse = -VMPT_E_SPACE;
 	fill();
 	jmp(0x402000);
-	resolve(0x403000); /* no room yet: it goes on */
+	resolve(0x403000); /* no room yet: the overflow goes on */
 	ck_assert(rig.unit.in_overflow);
 	ck_assert_uint_eq(rig.unit.overflows, 0);
 	rig.refuse = 0;
@@ -233,7 +233,7 @@ START_TEST(refusing_sink)
 }
 END_TEST
 
-/* A disk that is full over disabling and enabling: one OVF, and all before it is complete. */
+/* The sink refuses across disabling and enabling: one OVF, and all before it is complete. */
 START_TEST(refusing_sink_over_disabling)
 {
 	const char *text;
@@ -272,7 +272,7 @@ START_TEST(sink_recovers_while_disabled)
 }
 END_TEST
 
-/* A refusal at disabling only: the bytes stay in front of the next ones. */
+/* The sink refuses at disabling only: the bytes come before the next ones. */
 START_TEST(bytes_wait_over_disabling)
 {
 	rig_on(CTL);

@@ -32,7 +32,7 @@ static void one(unsigned int i)
 	rig_on(ctl);
 	u->psb_due = true;
 	vmpt_unit_jmp(u, filter ? ON_NEXT : 0x700000);
-	if (u->psb_due) /* where PacketEn = 0: with the next packet of time */
+	if (u->psb_due) /* where PacketEn = 0: with the next timing packet */
 		rig_time(0, 0x77, 0x88);
 	snprintf(want, sizeof(want), "PSB, %s%sCBR(20), %s%s%s%s%sPSBEND", tsc ? "TSC(0x77), " : "",
 		 tsc && mtc ? "TMA(0x88,0), " : "",
@@ -88,7 +88,7 @@ START_TEST(at_enabling_without_byte_count)
 }
 END_TEST
 
-/* Bytes between two PSBs: 2K << PSBFreq and not a TIP more, at the quick frequencies. */
+/* Bytes between two PSBs: 2K << PSBFreq and not a TIP more, at the highest frequencies. */
 START_TEST(cadence)
 {
 	unsigned int f, n;
@@ -117,7 +117,7 @@ START_TEST(cadence)
 }
 END_TEST
 
-/* PacketByteCnt counts all bytes after the PSB with it, modulo 17 bits. */
+/* PacketByteCnt counts all bytes from the PSB on, the PSB included, modulo 2^17. */
 START_TEST(packet_byte_cnt)
 {
 	rig_on(CTL);
@@ -130,7 +130,7 @@ START_TEST(packet_byte_cnt)
 }
 END_TEST
 
-/* PacketByteCnt is taken over by the next enabling. */
+/* The next enabling keeps PacketByteCnt. */
 START_TEST(cadence_goes_on_over_disabling)
 {
 	rig_wrmsr(VMPT_MSR_RTIT_STATUS, 2040ULL << 32);
@@ -147,7 +147,7 @@ START_TEST(pend_psb)
 	u64 ctl = CTL | VMPT_CTL_INJECT;
 
 	rig_wrmsr(VMPT_MSR_RTIT_STATUS, 2046ULL << 32);
-	rig_on(ctl); /* 4 + 2 + 7 bytes: due, but no branch that it could stand after */
+	rig_on(ctl); /* 4 + 2 + 7 bytes: due, but no branch that it could follow */
 	ck_assert_uint_ne(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PSB, 0);
 	rig_off(0x402000);
 	ck_assert_uint_ne(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PSB, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT units in pairs: one takes its fast paths, also those of rtit-fast.h, the other is kept off
- * them by clearing its flag before each event. The same random events must give the same registers
- * and bytes; the invariants of a unit are checked after each event.
+ * RTIT units in pairs: one takes its fast paths, also those of rtit-fast.h, the other never does,
+ * as its flag is cleared before each event. The same random events must give the same registers and
+ * bytes; the invariants of a unit are checked after each event.
  */
 #include "model/rtit-fast.h"
 #include "tests/support/support.h"
@@ -69,7 +69,7 @@ struct draw {
 	struct vmpt_rtit_clocks clocks;
 };
 
-/* Legal more often than not: CTL and EVENTS mostly trace. */
+/* Legal more often than not: CTL and EVENTS mostly enable tracing. */
 static void draw_msr(struct draw *d)
 {
 	d->msr = 0x760 + (u32)random_below(0x20);
@@ -265,7 +265,7 @@ static void begin(struct twin *twin, const struct vmpt_rtit_unit_options *option
 	ck_assert_int_eq(vmpt_rtit_unit_rdmsr(&twin->unit, VMPT_RTIT_MSR_CTL, &ctl), 0);
 }
 
-/* All of it is packets: how many. Cycle_Acc is the same all along. */
+/* The number of packets; all bytes must be packets. Cycle_Acc never changes. */
 static size_t count_packets(const struct twin *twin)
 {
 	struct vmpt_rtit_packet pkt;

@@ -89,7 +89,7 @@ START_TEST(xrstors_of_what_is_illegal_changes_nothing)
 	regs.status = 1ULL << 63;
 	ck_assert_int_eq(vmpt_unit_xrstors(&rig.unit, &regs, 1, 2), VMPT_GP);
 	ck_assert_uint_eq(rig_rdmsr(VMPT_MSR_RTIT_CR3_MATCH), 0);
-	/* MSRs that are not there are left alone */
+	/* MSRs that do not exist are left alone */
 	vmpt_pt_cap_set(&rig.config.cpuid, VMPT_CAP_RANGES, 1);
 	rig_init();
 	regs.status = 0;
@@ -199,7 +199,7 @@ static void random_event(struct test_rng *rng)
 	}
 }
 
-/* All bytes of @events random ones; the text of them decodes. */
+/* The hash of all bytes that @events random events make; they must decode. */
 static u64 run(u64 seed, unsigned int events)
 {
 	struct test_rng rng = { seed };

@@ -50,7 +50,7 @@ static void quit(const struct vmpt_unit_exit *x)
 	vmpt_unit_vmexit(&rig.unit, x);
 }
 
-/* ---- Table 33-53, system-wide; Table 33-55, rows 15 and 16 send to it ---- */
+/* ---- Table 33-53, system-wide; Table 33-55, rows 15 and 16 refer to it ---- */
 
 START_TEST(t53_vm_entry_and_t55_row_16)
 {
@@ -127,7 +127,7 @@ static void exit_event(bool guest_context, bool host_context, bool intr, const c
 	struct vmpt_unit_exit x = leave();
 
 	rig_setup();
-	rig.unit.mode.cpl = 3; /* nothing of the entry */
+	rig.unit.mode.cpl = 3; /* no packet of the entry */
 	root(VMPT_CTL_USER | VMPT_CTL_EVENT_EN);
 	e.mode.cpl = guest_context ? 3 : 0;
 	enter(&e);
@@ -298,7 +298,7 @@ START_TEST(host_only_by_lists)
 }
 END_TEST
 
-/* A list that loads what CTL is already changes nothing (33.2.8.1). */
+/* A list that loads CTL's current value changes nothing (33.2.8.1). */
 START_TEST(lists_that_change_nothing)
 {
 	struct vmpt_unit_entry e = entry();
@@ -316,7 +316,7 @@ START_TEST(lists_that_change_nothing)
 }
 END_TEST
 
-/* Guest and host traced apart: the exit clears the guest's TraceEn and loads the host's. */
+/* Guest and host traced separately: the exit clears the guest's TraceEn and loads the host's. */
 START_TEST(clear_and_load)
 {
 	struct vmpt_unit_entry e = entry();
