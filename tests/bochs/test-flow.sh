@@ -177,7 +177,7 @@ give_last_bytes()
 	check_log 'only the last bytes are nobody'\''s' "$run/said" [ "$piece" = last ]
 	try "$flow_check" --traced "$host" "$files/host.truth.0"
 	check_log 'the host lacks no more than its last instructions' "$run/said" \
-		grep -q '^the trace ends behind instruction' "$run/said"
+		grep -q '^the trace ends after instruction' "$run/said"
 	bytes_from "$offset" >"$run/last"
 	check_log 'the last bytes are all there' "$run/dump.log" [ "$(wc -c <"$run/last")" = "$size" ]
 	cat "$run/last" >>"$host"

@@ -77,7 +77,7 @@ static const u8 *last_of(const struct cursor *c, u64 *ip, u8 *length)
 	return b->code + at;
 }
 
-/* One that continues at the same IP, or is interrupted there, comes again later. */
+/* An iteration that continues at the same IP, or is interrupted there, comes again later. */
 static bool merge_rep(struct cursor *c)
 {
 	const struct truth_item *next;
@@ -113,7 +113,7 @@ bool cursor_take_run(struct cursor *c, struct cursor_run *run)
 	return true;
 }
 
-/* Drop the oldest: begins and ends that nobody takes need not be kept. */
+/* Drop the oldest: begins and ends that are not taken need not be kept. */
 static void note_run(struct cursor *c)
 {
 	struct cursor_run run = { .kind = c->item.kind, .ip = c->item.from }, old;
@@ -126,7 +126,7 @@ static void note_run(struct cursor *c)
 		return;
 	}
 	c->begun++;
-	/* Not where it ended: the instructions between are of the next block, and emulated. */
+	/* Not where the last run ended: the next block's instructions in between were emulated. */
 	if (c->ended && run.ip != c->ended && c->skips < CURSOR_RUNS) {
 		c->skip[c->skips].ip = c->ended;
 		c->skip[c->skips++].next = run.ip;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The position of a comparison in the truth: the next instruction expected from the trace.
- * Iterations of a REP instruction are merged here, and instructions that a run lacks, because it
+ * Iterations of a REP instruction are merged here. Instructions that no run has, because one run
  * ends before them and the next begins after them (I/O), are left out.
  */
 #ifndef VMPT_TESTS_TRUTH_CURSOR_H

@@ -72,7 +72,7 @@ static void report(const struct flow_counts *n, size_t size, double seconds)
 		printf("%llu compressed RETs where other owners had shifted the stack\n",
 		       (unsigned long long)n->shared);
 	if (n->entries)
-		printf("%llu VM entries that the trace tells by their FUP alone\n",
+		printf("%llu VM entries that the trace shows by their FUP alone\n",
 		       (unsigned long long)n->entries);
 	if (n->overflows)
 		printf("%llu overflows, %llu instructions lost, %llu searches\n",

@@ -23,9 +23,9 @@ struct flow {
 	u64 tnts;	   /* TNTs up to here are used */
 	unsigned int bits; /* left in the last one */
 	u64 unsure;	   /* instructions that must still be equal after an OVF */
-	u64 shared_runs;   /* of those begun when the return stack was corrected */
+	u64 shared_runs;   /* runs begun when the return stack was corrected */
 	u64 decoded[CURSOR_PAST];
-	u64 asked; /* the last IP for which the decoder requested code */
+	u64 code_ip; /* the last IP for which the decoder requested code */
 	bool failed;
 };
 
@@ -117,7 +117,7 @@ static bool advance(struct flow *f, u64 ip)
 
 	while (!cursor_in_block(c)) {
 		if (c->item.kind == TRUTH_END_OF_FILE)
-			return differ(f, "behind the truth's end, the trace has", ip);
+			return differ(f, "after the truth's end, the trace has", ip);
 		if (!cursor_next(c))
 			return differ(f, "", ip);
 		if (c->item.kind == TRUTH_RUN_EVENT && !f->unsure)
@@ -155,7 +155,7 @@ static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
 
 	if (jump)
 		return jump;
-	f->asked = ip;
+	f->code_ip = ip;
 	if (!cursor_in_block(c) && !advance(f, ip))
 		return -pte_nomap;
 	if (c->ip != ip) {
@@ -167,7 +167,7 @@ static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
 		f->unsure = SURE;
 		returns_forget(&f->returns);
 		if (!search(f, ip, false)) {
-			differ(f, "what an overflow took does not end: nowhere is", ip);
+			differ(f, "after the overflow the truth does not have", ip);
 			return -pte_nomap;
 		}
 	}
@@ -180,7 +180,7 @@ static int next_code(struct flow *f, u8 *buf, size_t size, u64 ip)
 
 static void other_insn(struct flow *f)
 {
-	differ(f, "the trace's mode makes another instruction of that at", f->insn.ip);
+	differ(f, "in the trace's mode it is another instruction, at", f->insn.ip);
 }
 
 /* libipt requests the code at @ip: within a block it has executed the instructions given before. */
@@ -385,7 +385,9 @@ static bool async_branch(struct flow *f, u64 from, u64 to)
 	if (f->unsure)
 		return true;
 	if (!to_event(f, from, &landed)) {
-		/* SMI, INIT and others are in no truth: a block begins where no instruction led. */
+		/*
+		 * The truth has no SMI, INIT and others: a block begins where no instruction led.
+		 */
 		if (landed != to)
 			return differ(f, "the trace has an event, from", from);
 		f->counts->astray++;
@@ -426,23 +428,23 @@ static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 
 	while (next_run(f, &run, ip)) {
 		if (f->counts->entries != entries && !run.ip)
-			known = false; /* by the truth, the instruction at @ip has retired */
+			known = false; /* in the truth the instruction at @ip has retired */
 		if (run.kind == kind && (run.ip == ip || !known))
 			return true;
 		/* After a loss it is unknown how many were lost. */
 		if (!f->counts->overflows)
 			return differ(f,
 				      kind == TRUTH_RUN_BEGIN
-					      ? "the trace begins a run, the truth not, at"
-					      : "the trace ends a run, the truth not, at",
+					      ? "the trace begins a run, the truth does not, at"
+					      : "the trace ends a run, the truth does not, at",
 				      ip);
 	}
 	if (!f->cursor.begun || (f->counts->overflows && !f->unsure))
 		return true;
 	if (f->unsure)
 		return kind != TRUTH_RUN_BEGIN || search(f, ip, true) ||
-		       differ(f, "what an overflow took does not end: no run begins at", ip);
-	return differ(f, "the trace begins or ends a run, the truth not, at", ip);
+		       differ(f, "after the overflow no run begins at", ip);
+	return differ(f, "the trace begins or ends a run, the truth does not, at", ip);
 }
 
 static bool overflow(struct flow *f)
@@ -450,7 +452,7 @@ static bool overflow(struct flow *f)
 	f->counts->overflows++;
 	returns_forget(&f->returns);
 	if (!f->options->allow_overflow)
-		return differ(f, "an overflow; the last IP before it is", f->asked);
+		return differ(f, "an overflow; the last IP before it is", f->code_ip);
 	f->unsure = SURE;
 	return true;
 }
@@ -458,8 +460,8 @@ static bool overflow(struct flow *f)
 static bool event(struct flow *f, const struct pt_event *e)
 {
 	/*
-	 * The facts of a PSB+: libipt compares them with its state. From 2.1 on this includes
-	 * whether PacketEn is 1, as ptev_enabled or ptev_disabled, which begin and end no run here.
+	 * The state in a PSB+: libipt compares it with its own. From 2.1 on this includes whether
+	 * PacketEn is 1, as ptev_enabled or ptev_disabled, which begin and end no run here.
 	 */
 	if (e->status_update)
 		return true;
@@ -497,7 +499,7 @@ static bool end(struct flow *f)
 	}
 	if (f->counts->tail <= f->options->tail)
 		return true;
-	fprintf(stderr, "the trace ends behind instruction %llu, the truth has %llu more\n",
+	fprintf(stderr, "the trace ends after instruction %llu, the truth has %llu more\n",
 		(unsigned long long)f->counts->insns, (unsigned long long)f->counts->tail);
 	return false;
 }
@@ -539,7 +541,7 @@ static bool walk(struct flow *f)
 	if (f->failed)
 		return false;
 	if (status < 0 && status != -pte_eos)
-		return differ(f, pt_errstr(pt_errcode(status)), f->asked);
+		return differ(f, pt_errstr(pt_errcode(status)), f->code_ip);
 	return end(f);
 }
 

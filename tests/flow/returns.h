@@ -2,8 +2,8 @@
 /*
  * Targets of compressed RETs by the manual's text (SDM 3 33.4.2.2): every near RET pops the
  * youngest address of the decoder's stack. libipt does not change its stack at a RET that is not
- * compressed, so it is watched; where a compressed RET takes it elsewhere, it is given jumps to the
- * right place as code.
+ * compressed, so its stack is tracked; where a compressed RET takes it elsewhere, it is given jumps
+ * to the right place as code.
  */
 #ifndef VMPT_TESTS_RETURNS_H
 #define VMPT_TESTS_RETURNS_H
@@ -56,7 +56,7 @@ bool returns_shared(struct returns *r, u64 to);
 
 /* The code at @ip of a jump on the path on which libipt is led. 0: none. */
 int returns_code(const struct returns *r, u64 ip, u8 *buf, size_t size);
-/* Whether @insn was such a jump; libipt is after it. */
+/* Whether @insn was such a jump, which libipt has passed. */
 bool returns_step(struct returns *r, const struct pt_insn *insn);
 
 #endif

@@ -430,7 +430,7 @@ START_TEST(bad_truth)
 	struct truth_reader reader;
 
 	ck_assert(!truth_reader_open(&reader, "/dev/null"));
-	ck_assert_str_eq(reader.error, "truth: at byte 0: is no truth file");
+	ck_assert_str_eq(reader.error, "truth: at byte 0: is not a truth file");
 	truth_reader_close(&reader);
 	ck_assert(!truth_reader_open(&reader, "/nowhere/truth"));
 	truth_reader_close(&reader);
@@ -572,7 +572,7 @@ START_TEST(cut_by_state)
 	put(FUNCTION);
 	event(REP_IP, HANDLER_IP);
 	place(TRUTH_END, HANDLER_IP);
-	/* Code executed meanwhile belongs to nobody. */
+	/* Code executed meanwhile is not traced. */
 	state(0, HANDLER_IP, 0x8);
 	place(TRUTH_BEGIN, HANDLER_IP);
 	event(HANDLER_IP, HANDLER_IP);

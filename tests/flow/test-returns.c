@@ -169,7 +169,7 @@ static const struct {
 	{ false, false, 0x8000, 0xfff0, 0x20000 },
 };
 
-/* A to B to C, and from C elsewhere: B's address is popped, and A's is on top. */
+/* A calls B, B calls C, and C returns elsewhere: B's address is popped, and A's is on top. */
 START_TEST(wrong_ret)
 {
 	u64 a, b;
@@ -190,7 +190,7 @@ START_TEST(wrong_ret)
 END_TEST
 
 /* An event at the target of the compressed RET, before an instruction there. */
-START_TEST(event_behind)
+START_TEST(event_at_target)
 {
 	u64 a;
 
@@ -376,7 +376,7 @@ START_TEST(other_owner_and_own_calls)
 }
 END_TEST
 
-/* No explanation: nobody else ran (0), no other owner was reported (1), an unknown address (2). */
+/* No explanation: no one else ran (0), no other owner was reported (1), an unknown address (2). */
 START_TEST(no_other_owner)
 {
 	u64 a;
@@ -475,7 +475,7 @@ TEST_SUITE()
 
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	tcase_add_loop_test(tc, wrong_ret, 0, VMPT_ARRAY_SIZE(places));
-	tcase_add_test(tc, event_behind);
+	tcase_add_test(tc, event_at_target);
 	tcase_add_loop_test(tc, zero_length, 0, 5);
 	tcase_add_loop_test(tc, libipts_processor, 0, 2);
 	tcase_add_test(tc, deep);

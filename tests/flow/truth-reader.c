@@ -121,7 +121,7 @@ static bool define(struct truth_reader *r)
 	if (!word(r, &id) || !word64(r, &ip) || !word(r, &insns) || !word(r, &size))
 		return fail(r, "ends within a record");
 	if (id >= IDS || insns > INSNS_MAX || size > SIZE_MAX_)
-		return fail(r, "a block that cannot be");
+		return fail(r, "an impossible block");
 	if (id >= r->table_size && !grow(r, id))
 		return false;
 	n = (insns + size + 3) / 4;
@@ -139,7 +139,7 @@ static bool define(struct truth_reader *r)
 	}
 	if (!check_lengths(block)) {
 		free(block);
-		return fail(r, "a block whose lengths are not those of its code");
+		return fail(r, "a block whose lengths do not match its code");
 	}
 	if (r->table[id])
 		retire(r, r->table[id]);
@@ -170,7 +170,7 @@ static bool part(struct truth_reader *r, struct truth_item *item)
 	if (!run_block(r, item, id))
 		return false;
 	if (n > item->insns)
-		return fail(r, "more of a block than it has");
+		return fail(r, "a part that is longer than its block");
 	item->insns = n;
 	return true;
 }
@@ -204,7 +204,7 @@ static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 		item->kind = TRUTH_RUN_STATE;
 		return state(r);
 	default:
-		return fail(r, "a word that is none");
+		return fail(r, "an unknown word");
 	}
 }
 
@@ -289,7 +289,7 @@ bool truth_reader_open(struct truth_reader *r, const char *path)
 	if (r->fd < 0)
 		return fail(r, strerror(errno));
 	if (!word(r, &magic[0]) || !word(r, &magic[1]) || memcmp(magic, TRUTH_MAGIC, 8) != 0)
-		return fail(r, "is no truth file");
+		return fail(r, "is not a truth file");
 	return true;
 }
 

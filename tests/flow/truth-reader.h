@@ -62,7 +62,7 @@ struct truth_reader {
 	 * places of IA32_RTIT_CTL, except TraceActive.
 	 */
 	bool traced_only;
-	u64 trace_en;		/* bits of CTL: if all are 1 TraceEn is; 0: IA32_RTIT_CTL's */
+	u64 trace_en;		/* bits of CTL: TraceEn is 1 if all are; 0: IA32_RTIT_CTL's */
 	u64 cr3_match;		/* including bits 11:5; 0: ignore the CR3 filter */
 	bool is_run, is_traced; /* a run is open; it is traced */
 	char error[128];	/* the error in the file, or "" */
