@@ -18,7 +18,7 @@
  *	--skip=N		N instructions of the truth in total may be missing where
  *				packets were disabled (IP filters); 0
  *	--tail=N		and N at the end; 0
- *	--allow-overflow	go on after a FUP.BuffOvf where the truth has its LIP next
+ *	--allow-overflow	resume after a FUP.BuffOvf where the truth has its LIP next
  *	--bits=16|32|64		of all code; else as STATE says, or as lengths fit, 64 first
  *
  * On stdout: what was compared. Exit code 0: equal, 1: not, 2: usage.
@@ -84,7 +84,7 @@ static void report(const struct rtit_check_counts *n, size_t size)
 		       (unsigned long long)events[RTIT_FLOW_OVERFLOW], (unsigned long long)n->lost,
 		       (unsigned long long)n->searches);
 	if (events[RTIT_FLOW_ERRATUM])
-		printf("%llu times an erratum's workaround\n",
+		printf("an erratum's workaround applied %llu times\n",
 		       (unsigned long long)events[RTIT_FLOW_ERRATUM]);
 }
 

@@ -86,7 +86,7 @@ static bool may_lack(struct check *k)
 
 	if (!range || lip < range[0] || lip >= range[2])
 		return true;
-	return differ(k, "in the range, and not in the trace:", k->cursor.ip);
+	return differ(k, "in the range, but not in the trace:", k->cursor.ip);
 }
 
 static bool pass_over(struct check *k)
@@ -102,8 +102,8 @@ static bool pass_over(struct check *k)
 }
 
 /*
- * To the first place after this one that has @ip next. The right one is never before it: if it
- * is the wrong one, the flows differ soon and the next is looked for.
+ * To the first place after this one that has @ip next. The right one is never before it: if it is
+ * the wrong one, the flows differ soon and the search goes on to the next.
  */
 static bool search(struct check *k, u64 ip)
 {
@@ -115,10 +115,10 @@ static bool search(struct check *k, u64 ip)
 		if (cursor_in_block(c))
 			continue;
 		if (c->item.kind == TRUTH_END_OF_FILE || !cursor_next(c))
-			return differ(k, "the truth has no more of", ip);
+			return differ(k, "the truth does not have again", ip);
 	}
 	return range_known(k) || k->counts->skipped <= k->options->skip ||
-	       differ(k, "packets were disabled for more than --skip says, and enabled at", ip);
+	       differ(k, "packets were disabled for longer than --skip allows, and enabled at", ip);
 }
 
 /* To the next block. Events in between were taken when the trace reported them. */
@@ -176,20 +176,20 @@ static bool insn(void *opaque, u64 ip, struct rtit_insn *insn)
 	if (!advance(k, ip))
 		return false;
 	if (k->has_target && ip != k->target)
-		return differ(k, "a far transfer led elsewhere than to", ip);
+		return differ(k, "a far transfer did not lead to", ip);
 	k->has_target = false;
 	if (c->ip != ip) {
 		if (!k->gap && !k->unsure)
 			return differ(k, "the trace has", ip);
 		if (!k->gap)
 			k->counts->searches++;
-		/* If nothing in the range is skipped it is the right place. */
+		/* If nothing in the range is skipped this is the right place. */
 		k->unsure = range_known(k) && !k->lost ? 0 : SURE;
 		if (!search(k, ip))
 			return false;
 	}
 	k->gap = false;
-	/* An undecodable instruction goes on at the next one. */
+	/* After an undecodable instruction the next one follows. */
 	if (!decode(k, insn))
 		*insn = (struct rtit_insn){ .kind = RTIT_INSN_OTHER, .len = cursor_length(c) };
 	k->last = *insn;
@@ -252,8 +252,8 @@ static const struct truth_item *next_event(struct check *k, u64 from)
 }
 
 /*
- * @from is NLIP of the far transfer instruction that was executed last, or in it (E1). An event
- * may strike right after it: then the truth says so.
+ * @from is NLIP of the far transfer instruction that was executed last, or in it (E1). An event may
+ * strike right after it: then the truth has that event.
  */
 static bool is_far(const struct check *k, u64 from)
 {
@@ -283,7 +283,7 @@ static bool far_transfer(struct check *k, u64 from, u64 to, bool to_known)
 	if (!to_known)
 		return true;
 	if (!is_far(k, from))
-		k->counts->astray++; /* SMI, INIT and such are in no truth */
+		k->counts->astray++; /* the truth has no SMI, INIT and such */
 	k->has_target = true;
 	k->target = to;
 	return true;
@@ -293,7 +293,7 @@ static bool disabled(struct check *k, u64 from)
 {
 	/* The far transfer before it may have led to where packets were disabled at once. */
 	if (k->has_target && from != k->target)
-		return differ(k, "a far transfer led elsewhere than to", from);
+		return differ(k, "a far transfer did not lead to", from);
 	k->has_target = false;
 	k->gap = true;
 	k->lost = false;
@@ -331,13 +331,13 @@ static bool event(void *opaque, const struct rtit_flow_event *e)
 	case RTIT_FLOW_OVERFLOW:
 		return overflow(k, e->to);
 	case RTIT_FLOW_LOST:
-		return differ(k, "the way is lost at", e->from);
+		return differ(k, "the flow is lost at", e->from);
 	default:
 		return true;
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the whole trace ---- */
 
 static bool end(struct check *k)
 {

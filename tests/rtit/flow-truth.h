@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * An RTIT trace against what was executed, from a truth file (model/truth-format.h): the
- * flow decoder gets the code of only those instructions that the truth has next, and must ask
- * for them one after the other.
+ * An RTIT trace against what was executed, from a truth file (model/truth-format.h): the flow
+ * decoder gets the code of only those instructions that the truth has next, and must request them
+ * one after the other.
  */
 #ifndef VMPT_TESTS_RTIT_FLOW_TRUTH_H
 #define VMPT_TESTS_RTIT_FLOW_TRUTH_H
@@ -12,7 +12,7 @@
 
 struct rtit_check_options {
 	struct rtit_flow_options flow; /* in_order is set here */
-	bool allow_overflow;	       /* go on after a FUP.BuffOvf where the truth has its IP */
+	bool allow_overflow;	       /* resume after a FUP.BuffOvf where the truth has its IP */
 	unsigned int bits;	       /* of all code: 16, 32, 64; 0: from STATE or the lengths */
 	/*
 	 * This many instructions of the truth may be missing where packets were disabled, and at

@@ -27,7 +27,7 @@ bool rtit_walk_fail(struct flow *f, const char *fmt, ...)
 	return false;
 }
 
-bool rtit_walk_tell(struct flow *f, struct rtit_flow_event *event)
+bool rtit_walk_report(struct flow *f, struct rtit_flow_event *event)
 {
 	if (f->probe)
 		return true;
@@ -41,18 +41,18 @@ bool rtit_walk_tell(struct flow *f, struct rtit_flow_event *event)
 	return false;
 }
 
-bool rtit_walk_tell_at(struct flow *f, unsigned int kind, u64 from, u64 to)
+bool rtit_walk_report_at(struct flow *f, unsigned int kind, u64 from, u64 to)
 {
 	struct rtit_flow_event event = { .kind = (u8)kind, .from = from, .to = to };
 
-	return rtit_walk_tell(f, &event);
+	return rtit_walk_report(f, &event);
 }
 
 bool rtit_walk_erratum(struct flow *f, unsigned int number)
 {
 	struct rtit_flow_event event = { .kind = RTIT_FLOW_ERRATUM, .number = number };
 
-	return rtit_walk_tell(f, &event);
+	return rtit_walk_report(f, &event);
 }
 
 bool rtit_walk_lose(struct flow *f, bool no_lip)
@@ -60,7 +60,7 @@ bool rtit_walk_lose(struct flow *f, bool no_lip)
 	struct rtit_flow_event event = { .kind = RTIT_FLOW_LOST, .from = f->ip, .no_lip = no_lip };
 
 	f->state = LOST;
-	return rtit_walk_tell(f, &event);
+	return rtit_walk_report(f, &event);
 }
 
 /* ---- ranges, as far as the options know them (3.3.5) ---- */
@@ -166,8 +166,8 @@ static bool fall(struct flow *f)
 	return true;
 }
 
-/* Over one that needs no packet; @wanted: what came, for the error. */
-static bool silent(struct flow *f, const char *wanted)
+/* Step over one that needs no packet; @got: the packet that came, for the error. */
+static bool silent(struct flow *f, const char *got)
 {
 	switch (f->insn.kind) {
 	case RTIT_INSN_OTHER:
@@ -178,27 +178,27 @@ static bool silent(struct flow *f, const char *wanted)
 	case RTIT_INSN_CALL:
 		return branch(f, f->insn.target);
 	case RTIT_INSN_JCC:
-		return rtit_walk_fail(f, "a Jcc wants a TNT, the trace has %s", wanted);
+		return rtit_walk_fail(f, "a Jcc wants a TNT, the trace has %s", got);
 	case RTIT_INSN_FAR:
 		return rtit_walk_fail(f, "a far transfer wants a FUP with %#llx, the trace has %s",
-				      (unsigned long long)next_lip(f), wanted);
+				      (unsigned long long)next_lip(f), got);
 	default:
 		return rtit_walk_fail(f, "the %s wants a TIP, the trace has %s",
-				      rtit_insn_name(f->insn.kind), wanted);
+				      rtit_insn_name(f->insn.kind), got);
 	}
 }
 
-/* ---- to what a packet says ---- */
+/* ---- to the place that a packet shows ---- */
 
 /* A compressed RET: to the NLIP of the last CALL (4.2.3.2). */
 static bool compressed(struct flow *f, bool taken)
 {
 	if (!taken)
-		return rtit_walk_fail(f, "a RET, the TNT has N");
+		return rtit_walk_fail(f, "a RET, but the TNT has N");
 	if (f->call_valid)
 		return branch(f, f->call_nlip);
 	if (!f->options->middle)
-		return rtit_walk_fail(f, "the TNT compresses a RET, and no CALL was before it");
+		return rtit_walk_fail(f, "the TNT compresses a RET, but no CALL was before it");
 	return executed(f) && rtit_walk_lose(f, false);
 }
 
@@ -275,7 +275,7 @@ static bool left_from(const struct flow *f, u64 lip)
  * To the place of the FUP's @lip: an event before the instruction there, or a far transfer
  * instruction directly before it. @pgd: or a near branch that left the region.
  */
-bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted)
+bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *got)
 {
 	for (;;) {
 		if (pgd && left_from(f, lip) && (f->stop_hit || leaves(f, f->ip)))
@@ -286,7 +286,7 @@ bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted)
 			return false;
 		if (is_far(f, lip))
 			break;
-		if (!silent(f, wanted))
+		if (!silent(f, got))
 			return false;
 	}
 	if (lip != next_lip(f) && !rtit_walk_erratum(f, 1))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The flow decoder's walk: from the current instruction to what a packet says, instruction by
- * instruction. False everywhere: the result says what is wrong, or one of the ops stopped it; for a
- * probe only that it found no way.
+ * The flow decoder's walk: from the current instruction to the place that a packet shows,
+ * instruction by instruction. All functions return false if the flow is wrong, with the error in
+ * the result, or if one of the ops stopped it; for a probe, if it found no path.
  */
 #ifndef VMPT_TESTS_RTIT_FLOW_WALK_H
 #define VMPT_TESTS_RTIT_FLOW_WALK_H
@@ -23,7 +23,7 @@ struct flow {
 	struct rtit_flow_result *result;
 	struct rtit_packets packets;
 	struct vmpt_packet pkt;
-	size_t tnt; /* of the options' that come next */
+	size_t tnt; /* index of the next of the options' */
 
 	enum state state;
 	u64 ip;
@@ -49,10 +49,10 @@ struct flow {
 /* ---- reports ---- */
 
 bool rtit_walk_fail(struct flow *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool rtit_walk_tell(struct flow *f, struct rtit_flow_event *event);
-bool rtit_walk_tell_at(struct flow *f, unsigned int kind, u64 from, u64 to);
+bool rtit_walk_report(struct flow *f, struct rtit_flow_event *event);
+bool rtit_walk_report_at(struct flow *f, unsigned int kind, u64 from, u64 to);
 bool rtit_walk_erratum(struct flow *f, unsigned int number);
-/* The way is lost. */
+/* The flow is lost. */
 bool rtit_walk_lose(struct flow *f, bool no_lip);
 
 /* ---- the walk ---- */
@@ -66,9 +66,9 @@ bool rtit_walk_tip(struct flow *f, u64 target);
 /*
  * To the place of the FUP's @lip: an event before the instruction there, or a far transfer
  * instruction directly before it. @pgd: or a near branch that left the region, or went where
- * TraceStop strikes. @wanted: the packet that came, for an error.
+ * TraceStop strikes. @got: the packet that came, for an error.
  */
-bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *wanted);
+bool rtit_walk_to(struct flow *f, u64 lip, bool pgd, const char *got);
 /* Over the MOV to CR3 or CR0 of a PIP. */
 bool rtit_walk_to_paging(struct flow *f);
 /* To where TraceStop struck, or after the WRMSR that cleared Trace_En or TraceActive (4.2.8). */

@@ -63,7 +63,7 @@ static bool quiet(struct flow *f)
 	}
 	f->stopping = false;
 	f->state = OFF;
-	return rtit_walk_tell_at(f, RTIT_FLOW_QUIET, f->ip, 0);
+	return rtit_walk_report_at(f, RTIT_FLOW_QUIET, f->ip, 0);
 }
 
 /* ---- TIP and FUPs ---- */
@@ -78,14 +78,14 @@ static bool far_target(struct flow *f, u64 lip)
 	f->far = false;
 	f->state = ON;
 	rtit_walk_arrive(f, lip, true);
-	return rtit_walk_tell_at(f, RTIT_FLOW_FAR, f->far_lip, lip);
+	return rtit_walk_report_at(f, RTIT_FLOW_FAR, f->far_lip, lip);
 }
 
 static bool tip(struct flow *f, u64 lip)
 {
 	if (f->left) {
 		f->left = false;
-		return rtit_walk_tell_at(f, RTIT_FLOW_LEFT, 0, lip);
+		return rtit_walk_report_at(f, RTIT_FLOW_LEFT, 0, lip);
 	}
 	if (f->far)
 		return far_target(f, lip);
@@ -103,7 +103,7 @@ static bool tip(struct flow *f, u64 lip)
 
 static bool far_source(struct flow *f, u64 lip)
 {
-	char wanted[64];
+	char got[64];
 
 	f->far = true;
 	f->far_lip = lip;
@@ -112,8 +112,8 @@ static bool far_source(struct flow *f, u64 lip)
 	if (f->state == OFF)
 		return rtit_walk_fail(f, "a FUP.FAR where packets are disabled");
 	f->state = ON;
-	snprintf(wanted, sizeof(wanted), "a FUP.FAR of %#llx", (unsigned long long)lip);
-	return rtit_walk_to(f, lip, false, wanted);
+	snprintf(got, sizeof(got), "a FUP.FAR of %#llx", (unsigned long long)lip);
+	return rtit_walk_to(f, lip, false, got);
 }
 
 /*
@@ -142,9 +142,9 @@ static bool reaches(struct flow *f, u64 lip)
 static bool disable(struct flow *f, u64 lip)
 {
 	enum state was = f->state;
-	char wanted[64];
+	char got[64];
 
-	snprintf(wanted, sizeof(wanted), "a FUP.PGD of %#llx", (unsigned long long)lip);
+	snprintf(got, sizeof(got), "a FUP.PGD of %#llx", (unsigned long long)lip);
 	if (was == OFF)
 		return rtit_walk_erratum(f, 2);
 	if (may_be_off(f) && !reaches(f, lip))
@@ -153,9 +153,9 @@ static bool disable(struct flow *f, u64 lip)
 	f->left = true;
 	if (was == LOST)
 		return true;
-	if (!rtit_walk_to(f, lip, true, wanted))
+	if (!rtit_walk_to(f, lip, true, got))
 		return false;
-	return rtit_walk_tell_at(f, RTIT_FLOW_DISABLED, lip, 0);
+	return rtit_walk_report_at(f, RTIT_FLOW_DISABLED, lip, 0);
 }
 
 static bool enable(struct flow *f, u64 lip)
@@ -165,14 +165,14 @@ static bool enable(struct flow *f, u64 lip)
 	f->state = ON;
 	rtit_walk_arrive(f, lip, true);
 	f->stop_hit = false;
-	return rtit_walk_tell_at(f, RTIT_FLOW_ENABLED, 0, lip);
+	return rtit_walk_report_at(f, RTIT_FLOW_ENABLED, 0, lip);
 }
 
-/* With LIP compressed against one before the first PSB. */
+/* The packet's LIP is compressed against one before the first PSB. */
 static bool no_lip(struct flow *f, unsigned int kind)
 {
 	if (!f->options->middle)
-		return rtit_walk_fail(f, "%s is compressed, no LIP was before it",
+		return rtit_walk_fail(f, "%s is compressed, but no LIP was before it",
 				      vmpt_rtit_name(kind));
 	f->far = f->left = false;
 	if (kind == VMPT_RTIT_PGD && f->state == LOST)
@@ -182,7 +182,7 @@ static bool no_lip(struct flow *f, unsigned int kind)
 
 static bool overflow(struct flow *f, u64 lip)
 {
-	/* FilterEn may be 0, and in a range too: 2.1.3 "usually correct". */
+	/* FilterEn may be 0, even in a range: 2.1.3 "usually correct". */
 	if (f->options->overflow_nlip)
 		f->state = LOST;
 	else
@@ -194,12 +194,12 @@ static bool overflow(struct flow *f, u64 lip)
 	f->far = false;
 	rtit_walk_arrive(f, lip, true);
 	f->stop_hit = false;
-	return rtit_walk_tell_at(f, RTIT_FLOW_OVERFLOW, 0, lip);
+	return rtit_walk_report_at(f, RTIT_FLOW_OVERFLOW, 0, lip);
 }
 
 /* ---- the rest ---- */
 
-/* It comes where FilterEn is 0 too. */
+/* A PIP also comes where FilterEn is 0. */
 static bool paging(struct flow *f)
 {
 	struct rtit_flow_event event = { .kind = RTIT_FLOW_PAGING,
@@ -215,13 +215,13 @@ static bool paging(struct flow *f)
 	}
 	if (!found && !quiet(f))
 		return false;
-	return (f->state != ON || rtit_walk_to_paging(f)) && rtit_walk_tell(f, &event);
+	return (f->state != ON || rtit_walk_to_paging(f)) && rtit_walk_report(f, &event);
 }
 
 static bool stop(struct flow *f)
 {
 	f->stopping |= f->state == ON || f->state == DOUBT;
-	return rtit_walk_tell_at(f, RTIT_FLOW_STOP, 0, 0);
+	return rtit_walk_report_at(f, RTIT_FLOW_STOP, 0, 0);
 }
 
 static bool take(struct flow *f, unsigned int kind)
@@ -260,7 +260,7 @@ static bool packet(struct flow *f, unsigned int kind)
 	    kind == VMPT_RTIT_STS)
 		return true;
 	f->result->flows++;
-	/* An overflow may have taken its TIP, and by E4 a TraceSTOP come in it. */
+	/* An overflow may have dropped its TIP, and by E4 a TraceSTOP may come in it. */
 	if (f->far && kind != VMPT_RTIT_TIP && kind != VMPT_RTIT_BUFF_OVF &&
 	    kind != VMPT_RTIT_TRACESTOP)
 		return rtit_walk_fail(f, "after a FUP.FAR comes %s, not a TIP",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The flow in an RTIT trace (RTIT Programming Reference, March 2015): from packets and code to
- * each instruction that was executed. Only instructions that a packet confirms are reported: a
- * Jcc's TNT confirms all before it and itself, a FUP all before its LIP. LIPs are 48 bits here,
- * returned addresses are canonical.
+ * The flow in an RTIT trace (RTIT Programming Reference, March 2015): from packets and code to each
+ * instruction that was executed. Only instructions that a packet confirms are reported: a Jcc's TNT
+ * confirms all before it and itself, a FUP all before its LIP. LIPs are 48 bits here, returned
+ * addresses are canonical.
  *
  * The packets alone do not distinguish a near jump that left the filtered region from one that did
  * not and reached, without a packet, the address after itself, where something else disabled
- * packets: if the options have RTIT_EVENTS and the ranges these decide, else the jump left.
+ * packets: if the options have RTIT_EVENTS and the ranges, these decide; otherwise the jump left.
  */
 #ifndef VMPT_TESTS_RTIT_FLOW_H
 #define VMPT_TESTS_RTIT_FLOW_H
@@ -18,13 +18,13 @@
 enum rtit_flow_event_kind {
 	RTIT_FLOW_ENABLED,  /* to: FUP.PGE */
 	RTIT_FLOW_DISABLED, /* from: FUP.PGD, where execution was */
-	RTIT_FLOW_QUIET,    /* disabled without a packet, at from; known from what comes later */
+	RTIT_FLOW_QUIET,    /* disabled without a packet, at from; known from later packets */
 	RTIT_FLOW_FAR,	    /* from, to: a far transfer, an event too */
 	RTIT_FLOW_LEFT,	    /* to: target of the far transfer after a DISABLED */
-	RTIT_FLOW_OVERFLOW, /* to: FUP.BuffOvf, execution goes on there; packets may be disabled */
+	RTIT_FLOW_OVERFLOW, /* to: FUP.BuffOvf, execution resumes there; packets may be disabled */
 	RTIT_FLOW_STOP,	    /* TraceStop */
 	RTIT_FLOW_PAGING,   /* PIP: cr3, paging */
-	RTIT_FLOW_LOST,	    /* the way is lost until the next packet with a LIP; no_lip */
+	RTIT_FLOW_LOST,	    /* the flow is lost until the next packet with a LIP; no_lip */
 	RTIT_FLOW_ERRATUM,  /* number: a workaround of Appendix E applied */
 };
 
@@ -34,7 +34,7 @@ struct rtit_flow_event {
 	u64 from, to;
 	u64 cr3;
 	bool paging;
-	bool no_lip; /* LOST: for bits of a LIP that were before the first PSB, else for a CALL */
+	bool no_lip; /* LOST: bits of a LIP were before the first PSB; false: a CALL was */
 	unsigned int number;
 };
 
@@ -67,8 +67,7 @@ struct rtit_flow_options {
 	bool in_order;
 	/*
 	 * A FUP.BuffOvf's LIP is the address after an instruction, taken jump or not (4.2.5): the
-	 * way is lost until a TIP or another FUP gives it. Else it is where execution goes on
-	 * (Table 1).
+	 * flow is lost until a TIP or another FUP. Else it is where execution goes on (Table 1).
 	 */
 	bool overflow_nlip;
 	/* RTIT_EVENTS and the ranges, or NULL: not known. */

@@ -103,7 +103,7 @@ bool rtit_insn_decode(struct rtit_insn *insn, u64 ip, const u8 *bytes, size_t si
 	if (!i.raw.imm[0].is_relative)
 		return true;
 	insn->target = ip + i.length + (u64)i.raw.imm[0].value.s;
-	/* 16 bits of operand in 32-bit code leave IP alone. Code of 16 bits may have a base. */
+	/* A 16-bit operand size in 32-bit code truncates EIP. 16-bit code may have a base. */
 	if (bits != 64)
 		insn->target &= bits == 32 && i.operand_width == 16 ? 0xffffu : 0xffffffffu;
 	return true;

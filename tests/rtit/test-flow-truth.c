@@ -71,13 +71,13 @@ static const struct check_case {
 	{ "another far target",
 	  "PGE:401000 TNT:NT TIP:401010 FAR:401012 TIP:402001 FAR:402002 TIP:401012 PGD:401014",
 	  TURN, .equal = false },
-	{ "a block too few", "PGE:401000 " PASSED "PGD:401014", "s c r j i E401010>402000 h b",
+	{ "a block is missing", "PGE:401000 " PASSED "PGD:401014", "s c r j i E401010>402000 h b",
 	  .equal = false },
-	{ "a block too many", "PGE:401000 " PASSED "PGD:401014",
+	{ "an additional block", "PGE:401000 " PASSED "PGD:401014",
 	  "s c f r r r j j i E401010>402000 h b", .equal = false },
 	{ "other code", "PGE:401000 " PASSED "TNT:NT PGD:401008",
 	  "s c f r j i E401010>402000 h B s c f", .equal = false },
-	{ "that code", "PGE:401000 " PASSED "TNT:NT PGD:401008",
+	{ "the code of the trace", "PGE:401000 " PASSED "TNT:NT PGD:401008",
 	  "s c f r j i E401010>402000 h b s c f", .equal = true },
 	{ "other lengths", "PGE:401000 " PASSED "PGD:401014", "s c F r j i E401010>402000 h b",
 	  .equal = false },
@@ -93,13 +93,13 @@ static const struct check_case {
 	{ "an interrupt, and on",
 	  "PGE:401000 TNT:N FAR:401100 TIP:402000 FAR:402002 TIP:401100 TNT:T PGD:40100a",
 	  "s c E401100>402000 h f r", .equal = true },
-	{ "an interrupt that the trace has not", "PGE:401000 TNT:NT PGD:40100a",
+	{ "an interrupt that the trace lacks", "PGE:401000 TNT:NT PGD:40100a",
 	  "s c E401100>402000 f r", .equal = false },
-	{ "an interrupt that the truth has not",
+	{ "an interrupt that the truth lacks",
 	  "PGE:401000 TNT:N FAR:401100 TIP:402000 FAR:402002 TIP:401100 TNT:T PGD:40100a",
 	  "s c f r", .equal = false },
 	{ "a part", "PGE:401000 PGD:401001", "s1", .equal = true },
-	{ "a part too much", "PGE:401000 PGD:401001", "s", .equal = false },
+	{ "more than the part", "PGE:401000 PGD:401001", "s", .equal = false },
 	{ "disabled and enabled", "PGE:401000 PGD:401001 PGE:401001 TNT:NT PGD:401008", "s c f",
 	  .equal = true },
 	{ "disabled for a while", "PGE:401000 PGD:401001 PGE:401008 PGD:40100a", "s c f r",
@@ -137,9 +137,9 @@ static const struct check_case {
 	  .equal = true, .range = { 0x401100, 0x401103 } },
 	{ "in a range, one of two turns", "PGE:401100 TIP:401008 PGD:401103", TURN TURN,
 	  .equal = false, .skip = 100, .tail = 100, .range = { 0x401100, 0x401103 } },
-	{ "in a range, an interrupt there that the trace has not",
-	  "PGE:401100 TIP:401008 PGD:401103", "s c f1 E401102>402000 h j", .equal = false,
-	  .tail = 100, .range = { 0x401100, 0x401103 } },
+	{ "in a range, an interrupt there that the trace lacks", "PGE:401100 TIP:401008 PGD:401103",
+	  "s c f1 E401102>402000 h j", .equal = false, .tail = 100,
+	  .range = { 0x401100, 0x401103 } },
 	{ "bytes that are no packet", "PGE:401000 TNT:N", "s", .equal = false },
 };
 
@@ -280,7 +280,7 @@ START_TEST(test_check)
 	if (strncmp(c->name, "bytes", 5) == 0)
 		b.data[b.size++] = 0xff;
 	ck_assert_msg(compare(c, &b, &counts) == c->equal, "%s: %s", c->name,
-		      c->equal ? "they differ" : "no difference is seen");
+		      c->equal ? "they differ" : "no difference is found");
 }
 END_TEST
 

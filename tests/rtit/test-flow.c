@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The flow decoder alone: code and packets by hand, after the manual's rules and examples, and
- * the flow that they mean.
+ * The flow decoder alone: code and packets by hand, after the manual's rules and examples, and the
+ * flow that they describe.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -115,7 +115,7 @@ static const struct flow_case cases[] = {
 	  .code = { NOP(0x100, 1), IJMP(0x101, 2), NOP(0x900, 1), NOP(0x901, 2) },
 	  .packets = "PGE:100 TIP:900 PGD:103",
 	  .flow = "+100 100 101 -103" },
-	{ .name = "JMP stays inside, and what is at its NLIP leaves: ranges tell",
+	{ .name = "JMP stays inside, and the code at its NLIP leaves: the ranges decide",
 	  .code = { JMP(0x100, 2, 0x110), NOP(0x102, 2), JMP(0x110, 2, 0x102) },
 	  .packets = "PGE:100 PGD:102",
 	  .flow = "+100 100 110 -102",
@@ -127,7 +127,7 @@ static const struct flow_case cases[] = {
 	  .flow = "+100 100 -102",
 	  .base = 0x100,
 	  .limit = 0x110 },
-	{ .name = "the same, with ranges that are not known: the JMP leaves",
+	{ .name = "the same, with unknown ranges: the JMP leaves",
 	  .code = { JMP(0x100, 2, 0x110), NOP(0x102, 2), JMP(0x110, 2, 0x102) },
 	  .packets = "PGE:100 PGD:102",
 	  .flow = "+100 100 -102" },
@@ -205,7 +205,7 @@ static const struct flow_case cases[] = {
 	  .packets = "TNT:TT TIP:100 TNT:NT TNT:NN TIP:300 PGD:301",
 	  .flow = "100 102 lost 300 -301",
 	  .middle = true },
-	{ .name = "from the middle: that TIP was a far transfer's that left",
+	{ .name = "from the middle: that TIP is of a far transfer that left",
 	  .code = { JCC(0x100, 2, 0x110) },
 	  .packets = "TIP:900 PGE:100 TNT:N PGD:102",
 	  .flow = "+100 100 -102",
@@ -382,7 +382,7 @@ static const struct {
 	{ 64, RTIT_INSN_FAR, 3, { 0x48, 0x0f, 0x35 }, 0 },	   /* SYSEXIT */
 	{ 64, RTIT_INSN_FAR, 2, { 0xcd, 0x80 }, 0 },		   /* INT 80H */
 	{ 64, RTIT_INSN_FAR, 1, { 0xcc }, 0 },			   /* INT3 */
-	{ 32, RTIT_INSN_OTHER, 1, { 0xce }, 0 },		   /* INTO: mostly it goes on */
+	{ 32, RTIT_INSN_OTHER, 1, { 0xce }, 0 },		   /* INTO: rarely taken */
 	{ 64, RTIT_INSN_PAGING, 3, { 0x0f, 0x22, 0xd8 }, 0 },	   /* MOV CR3 */
 	{ 64, RTIT_INSN_PAGING, 3, { 0x0f, 0x22, 0xc0 }, 0 },	   /* MOV CR0 */
 	{ 64, RTIT_INSN_OTHER, 3, { 0x0f, 0x20, 0xd8 }, 0 },	   /* from CR3 */

@@ -36,7 +36,7 @@ static void put_text(struct rtit_write *b, const char *text)
 		pkt.kind = kinds[i].kind;
 	}
 	if (!known)
-		ck_abort_msg("%s: no kind of packet", text);
+		ck_abort_msg("%s: not a kind of packet", text);
 	if (pkt.kind == VMPT_RTIT_TNT) {
 		for (; *value; value++, pkt.tnt.count++)
 			pkt.tnt.bits = pkt.tnt.bits << 1 | (*value == 'T');

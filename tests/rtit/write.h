@@ -5,7 +5,7 @@
 
 #include "arch/rtit-packet.h"
 
-/* All 0 to begin. */
+/* Starts as all 0. */
 struct rtit_write {
 	u8 data[4096];
 	size_t size;

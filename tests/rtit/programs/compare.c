@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The trace through the flow decoder, against what was executed; once more from a PSB in the
- * middle, against the first time.
+ * Decode the trace with the flow decoder and compare it with what was executed; decode again from a
+ * PSB in the middle and compare with the first time.
  */
 #include <check.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ struct walk {
 	struct code *code;
 	const struct rtit_execution *done;
 	u32 errata;   /* those that are switched on */
-	u64 *applied; /* how often each workaround was */
+	u64 *applied; /* how often each workaround was applied */
 	size_t at, event, quiet;
 	struct list list;
 	char error[200];
@@ -189,7 +189,7 @@ static bool event(void *opaque, const struct rtit_flow_event *e)
 			if (!t->passes)
 				w->at = t->at;
 			w->event++;
-			/* It shows nothing of what was before it. */
+			/* It shows nothing about the time before it. */
 			if (t->kind == RTIT_FLOW_OVERFLOW && w->quiet < t->quiets)
 				w->quiet = t->quiets;
 			return true;
@@ -217,8 +217,8 @@ static void finish(struct walk *w, const char *what, const struct rtit_flow_resu
 /* ---- from the middle ---- */
 
 /*
- * After a PSB LIPs may still be compressed against one before it, some packets late: those that
- * the settings say, and one for E3.
+ * After a PSB, LIPs may still be compressed against one before it, for as many packets as the
+ * settings say, and one more for E3.
  */
 #define NO_LIP_MORE 1u
 
@@ -228,9 +228,9 @@ struct middle {
 	u64 base; /* of its offsets in the whole stream */
 	struct rtit_flow_result result;
 	u64 may_lose; /* a LIP, within this many packets of the flow */
-	bool lost;    /* later than that */
+	bool lost;    /* a LIP, later than that */
 	u32 errata;
-	bool wrong; /* a workaround of another one */
+	bool wrong; /* a workaround of an erratum that is off */
 };
 
 static bool middle_insn(void *opaque, u64 ip, struct rtit_insn *out)
@@ -281,23 +281,23 @@ static bool equal(const struct report *a, const struct report *b, size_t n)
 	return true;
 }
 
-/* A PIP and a TraceStop do not show the way. */
-static bool shows_way(const struct report *report)
+/* A PIP and a TraceStop do not show where the flow is. */
+static bool shows_place(const struct report *report)
 {
 	return report->kind != RTIT_FLOW_PAGING && report->kind != RTIT_FLOW_STOP;
 }
 
 /*
- * Where the way becomes known: what @part then reports was reported the first time too, right
+ * Where the flow becomes known: what @part then reports was reported the first time too, right
  * before the end of this group, perhaps with an earlier packet: a PIP does not show the MOV CR3 if
  * it is unknown whether packets are enabled.
  */
 static bool equal_back(const struct list *whole, size_t a, const struct report *part, size_t n)
 {
 	while (n) {
-		while (n && !shows_way(&part[n - 1]))
+		while (n && !shows_place(&part[n - 1]))
 			n--;
-		while (a && !shows_way(&whole->reports[a - 1]))
+		while (a && !shows_place(&whole->reports[a - 1]))
 			a--;
 		if (n && (!a || !equal(&whole->reports[--a], &part[--n], 1)))
 			return false;
@@ -305,14 +305,14 @@ static bool equal_back(const struct list *whole, size_t a, const struct report *
 	return true;
 }
 
-/* The group in which the way is lost: its beginning is there, the rest may be missing. */
+/* The group in which the flow is lost: its beginning must match, the rest may be missing. */
 static bool equal_to_loss(const struct report *whole, size_t na, const struct report *part,
 			  size_t nb, bool known)
 {
 	return !known || (nb - 1 <= na && equal(whole, part, nb - 1));
 }
 
-/* Packet by packet: once the way is known all must be as the first time, until it is lost. */
+/* Packet by packet: once the flow is known all must be as the first time, until it is lost. */
 static size_t compare_lists(const struct list *whole, const struct list *part, u64 from)
 {
 	size_t a = 0, b = 0, na, nb, compared = 0;
@@ -337,7 +337,7 @@ static size_t compare_lists(const struct list *whole, const struct list *part, u
 			ok = na == nb && equal(whole->reports + a, p, nb);
 		} else {
 			ok = equal_back(whole, a + na, p, nb);
-			known = nb && shows_way(&p[nb - 1]);
+			known = nb && shows_place(&p[nb - 1]);
 		}
 		if (!ok)
 			return ~(size_t)0;
@@ -376,18 +376,19 @@ static void check_middle(struct walk *w, const struct rtit_flow_options *options
 		ck_abort_msg("%s: from the middle, %#llx: a LIP is compressed too late", what,
 			     (unsigned long long)base);
 	if (m.wrong)
-		ck_abort_msg("%s: from the middle, %#llx: an erratum that is not there", what,
-			     (unsigned long long)base);
+		ck_abort_msg("%s: from the middle, %#llx: a workaround of an erratum that is off",
+			     what, (unsigned long long)base);
 	n = compare_lists(&w->list, &m.list, base);
 	if (n == ~(size_t)0)
-		ck_abort_msg("%s: from the middle, %#llx: not what it is from the beginning", what,
-			     (unsigned long long)base);
+		ck_abort_msg(
+			"%s: from the middle, %#llx: differs from the decode from the beginning",
+			what, (unsigned long long)base);
 	sums->middle += n;
 	free(tnt);
 	free(m.list.reports);
 }
 
-/* From any PSB, or what the circular buffer has left. */
+/* From some PSBs, and from what the circular buffer has left. */
 static void check_parts(struct walk *w, const struct rtit_settings *s,
 			const struct rtit_flow_options *options, const char *what,
 			struct rtit_sums *sums)

@@ -57,7 +57,7 @@ static struct rtit_truth_event *log_event(struct rtit_cpu *cpu, unsigned int kin
 	return e;
 }
 
-/* FUPs confirm; an enable does too, whatever was before. */
+/* FUPs confirm what was executed; so does an enable. */
 void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to)
 {
 	struct rtit_truth_event *e;
@@ -66,7 +66,7 @@ void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to)
 	if (cpu->overflow)
 		return;
 	cpu->lost = false;
-	/* What is disabled there is not known to be enabled. */
+	/* Packets disabled there were not known to be enabled. */
 	if (lost && kind == RTIT_FLOW_DISABLED)
 		return;
 	if (kind == RTIT_FLOW_FAR || kind == RTIT_FLOW_DISABLED)
@@ -142,14 +142,14 @@ static void stopped(struct rtit_cpu *cpu)
 	log_event(cpu, RTIT_FLOW_STOP);
 }
 
-/* By E4, in an overflow, as far as there is room; if that never ends it looks like an end. */
+/* By E4 in an overflow, if there is room; if the overflow never ends this looks like an end. */
 static void stop_packet(struct rtit_cpu *cpu)
 {
 	log_event(cpu, RTIT_FLOW_STOP)->optional = cpu->set->refusals != 0;
 	log_quiet(cpu, 0)->unsure = true;
 }
 
-/* An overflow holds it back (4.2.5); by E4 there is the packet alone, once. */
+/* An overflow delays TraceStop (4.2.5); by E4 only its packet comes, once. */
 void cpu_stop(struct rtit_cpu *cpu)
 {
 	if (!cpu->overflow)
@@ -177,7 +177,7 @@ static u64 rdmsr(struct rtit_cpu *cpu, u32 msr)
 	return value;
 }
 
-/* As 4.2.2 requires: what tracing left in TNT_BUFF. */
+/* Read what tracing left in TNT_BUFF, as 4.2.2 requires. */
 static void read_tnt(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;
@@ -243,7 +243,7 @@ void cpu_pass_time(struct rtit_cpu *cpu)
 	if (once_in(rng, 500))
 		ticks += below(rng, 5000);
 	if (once_in(rng, 3000))
-		ticks += VMPT_RTIT_CNTP_MSB; /* a FUP.PCC comes of it */
+		ticks += VMPT_RTIT_CNTP_MSB; /* causes a FUP.PCC */
 	cpu->clocks.cycles += ticks;
 	cpu->clocks.tsc += ticks;
 	vmpt_rtit_unit_time(&cpu->unit, &cpu->clocks);
@@ -257,7 +257,7 @@ void cpu_pass_time(struct rtit_cpu *cpu)
 
 /* ---- overflows ---- */
 
-/* What a FUP.BuffOvf has, by Table 1 or 4.2.5. */
+/* The LIP of a FUP.BuffOvf, by Table 1 or 4.2.5. */
 static u64 resumes(const struct rtit_cpu *cpu)
 {
 	return cpu->set->overflow_nlip ? cpu->nlip : cpu->m.ip;
@@ -308,7 +308,7 @@ void cpu_begin(struct rtit_cpu *cpu)
 	cpu->begin_stops = cpu->done->stops;
 }
 
-/* TraceStop struck after the packet that overflowed: it is the last of a step's. */
+/* TraceStop struck after the packet that overflowed: it is the last one of a step. */
 static void late_stop(struct rtit_cpu *cpu)
 {
 	cpu->enables.active = true;
@@ -318,7 +318,7 @@ static void late_stop(struct rtit_cpu *cpu)
 	cpu_stop(cpu);
 }
 
-/* One that began in the step: the step's packets may be lost, or some of them. */
+/* An overflow that began in this step: the step's packets may be lost, or some of them. */
 void cpu_watch(struct rtit_cpu *cpu)
 {
 	struct rtit_execution *done = cpu->done;

@@ -12,8 +12,8 @@ struct rtit_cpu {
 	struct rtit_execution *done;
 	struct vmpt_rtit_unit unit;
 	struct vmpt_rtit_sink sink;
-	unsigned int refuse; /* writes that the sink refuses yet */
-	bool willing;	     /* none any more */
+	unsigned int refuse; /* writes that the sink still refuses */
+	bool willing;	     /* the sink refuses no more */
 	struct vmpt_rtit_clocks clocks;
 
 	struct rtit_enables enables;
@@ -22,7 +22,7 @@ struct rtit_cpu {
 	bool stop_pending; /* TraceStop in an overflow */
 	bool stop_tried;   /* E4's TraceSTOP came in this one */
 	bool doubt;	   /* a FUP.BuffOvf, and no packet of the flow since */
-	bool lost;	   /* it may have an address that is never executed, and none came since */
+	bool lost;	   /* its LIP may never be executed, and no other LIP came since */
 	u64 nlip;	   /* after the last instruction */
 	u64 resumed;	   /* its LIP */
 	size_t confirmed;  /* number of instructions that packets confirm */
@@ -40,7 +40,7 @@ void cpu_confirm(struct rtit_cpu *cpu);
 /* A TIP does, and gives the IP where execution goes on. */
 void cpu_found(struct rtit_cpu *cpu);
 void cpu_log(struct rtit_cpu *cpu, unsigned int kind, u64 from, u64 to);
-/* The last one's from may be less, by up to @slack bytes. */
+/* The last event's from may be up to @slack bytes less. */
 void cpu_slack(struct rtit_cpu *cpu, unsigned int slack);
 void cpu_log_cr3(struct rtit_cpu *cpu);
 /* Packets are disabled at @from without one. */

@@ -20,7 +20,7 @@ static u64 not_resumed(struct rtit_cpu *cpu, u64 target)
 }
 
 /* TraceStop comes with a FUP.PGD where packets were enabled (4.2.8). */
-static bool stop_tells(const struct rtit_cpu *cpu)
+static bool stop_has_pgd(const struct rtit_cpu *cpu)
 {
 	return cpu->set->options.pgd_at_stop;
 }
@@ -28,19 +28,19 @@ static bool stop_tells(const struct rtit_cpu *cpu)
 /* TraceStop strikes at @ip; @was: packets were enabled, and still are by the context. */
 static void stops(struct rtit_cpu *cpu, bool was, u64 ip)
 {
-	if (was && !stop_tells(cpu))
+	if (was && !stop_has_pgd(cpu))
 		cpu_quiet(cpu, ip);
 	cpu_stop(cpu);
 }
 
-/* The instruction, a near branch or none, ends at @ip. */
+/* The instruction, a near branch or another one, ends at @ip. */
 static void ends(struct rtit_cpu *cpu, bool taken, u64 next, u64 ip)
 {
 	bool was = rtit_enables_packet(&cpu->enables);
 	bool stop = cpu_decide(cpu, taken, ip);
 	bool is = rtit_enables_packet(&cpu->enables);
 
-	if (was && (stop ? stop_tells(cpu) : !is))
+	if (was && (stop ? stop_has_pgd(cpu) : !is))
 		cpu_log(cpu, RTIT_FLOW_DISABLED, next, 0);
 	if (!was && is && !stop)
 		cpu_log(cpu, RTIT_FLOW_ENABLED, 0, ip);
@@ -58,7 +58,7 @@ static void jump(struct rtit_cpu *cpu, u64 next, u64 target, bool packet)
 
 static void conditional(struct rtit_cpu *cpu, u64 next, u64 target, bool taken)
 {
-	/* The inline one in half of the programs. */
+	/* Half of the programs use the inline function. */
 	if (cpu->set->steps % 2)
 		vmpt_rtit_unit_jcc_fast(&cpu->unit, taken, next, target);
 	else
@@ -136,7 +136,7 @@ static void far_transfer(struct rtit_cpu *cpu, const struct program_insn *insn, 
 	vmpt_rtit_unit_far(&cpu->unit, &far);
 	stop = cpu_decide(cpu, true, target);
 	is = rtit_enables_packet(&cpu->enables);
-	if (was && cpu->enables.context && (stop ? !stop_tells(cpu) : is)) {
+	if (was && cpu->enables.context && (stop ? !stop_has_pgd(cpu) : is)) {
 		cpu_log(cpu, RTIT_FLOW_FAR, from, target);
 		/* E1: an address in the instruction */
 		if (insn && cpu->set->options.errata & VMPT_RTIT_ERRATUM(1) && insn->prefixes > 3)
@@ -153,7 +153,7 @@ static void far_transfer(struct rtit_cpu *cpu, const struct program_insn *insn, 
 	cpu->m.ip = target;
 }
 
-/* Into the kernel; @back: where IRET goes. */
+/* Enter the kernel; @back: where IRET goes. */
 static void enter_kernel(struct rtit_cpu *cpu, const struct program_insn *insn, u64 from, u64 back)
 {
 	machine_push_frame(&cpu->m, back);
@@ -197,7 +197,7 @@ static void out(struct rtit_cpu *cpu, bool smi)
 		cpu_log(cpu, RTIT_FLOW_DISABLED, cpu->m.ip, 0);
 }
 
-/* And in, mostly to where it was: RSM, VM entry. */
+/* And back in, mostly to where it was: RSM, VM entry. */
 static void in(struct rtit_cpu *cpu)
 {
 	struct vmpt_rtit_mode mode;
@@ -239,14 +239,14 @@ static void mov_cr3(struct rtit_cpu *cpu, u64 next)
 {
 	bool was = rtit_enables_packet(&cpu->enables), stop;
 
-	/* Bits 4:3 count for no filter. */
+	/* No filter compares bits 4:3. */
 	cpu->m.cr3 = 0x1000 * (1 + below(cpu->m.rng, 3)) | below(cpu->m.rng, 2) << 3;
 	vmpt_rtit_unit_mov_cr3(&cpu->unit, next, cpu->m.cr3);
 	if (cpu->enables.context && cpu->enables.trace_en && cpu->enables.active &&
 	    !(cpu->set->ctl & VMPT_RTIT_CTL_CR3_EN))
 		cpu_log_cr3(cpu);
 	stop = cpu_decide(cpu, false, next);
-	if (stop ? was && stop_tells(cpu) : was != rtit_enables_packet(&cpu->enables))
+	if (stop ? was && stop_has_pgd(cpu) : was != rtit_enables_packet(&cpu->enables))
 		cpu_log(cpu, was ? RTIT_FLOW_DISABLED : RTIT_FLOW_ENABLED, next, next);
 	if (stop)
 		stops(cpu, was, next);
@@ -254,8 +254,8 @@ static void mov_cr3(struct rtit_cpu *cpu, u64 next)
 }
 
 /*
- * Switch tracing off where packets are enabled: always, since no packet need show which. Else
- * off or on now and then.
+ * Where packets are enabled always switch tracing off, since no packet need show which WRMSR does
+ * it. Elsewhere switch it off or on now and then.
  */
 static void write_msr(struct rtit_cpu *cpu, u64 next)
 {
@@ -325,7 +325,7 @@ static void step(struct rtit_cpu *cpu)
 	const struct rtit_settings *set = cpu->set;
 	struct test_rng *rng = cpu->m.rng;
 
-	cpu->nlip = cpu->m.ip;		   /* of no instruction */
+	cpu->nlip = cpu->m.ip;		   /* no instruction's */
 	if (once_in(rng, set->interrupts)) /* or a fault: the same IP */
 		enter_kernel(cpu, NULL, cpu->m.ip, cpu->m.ip);
 	else if (once_in(rng, set->smis))

@@ -22,7 +22,7 @@ struct rtit_settings {
 	/* Once per this many instructions, 0: never. */
 	unsigned int interrupts, smis, exits, overflows;
 	unsigned int refusals; /* the sink takes nothing for a while, once per this many writes */
-	bool overflow_nlip;    /* FUP.BuffOvf has NLIP, be it never executed (4.2.5) */
+	bool overflow_nlip;    /* FUP.BuffOvf has NLIP, even if never executed (4.2.5) */
 	bool reset_tnt;	       /* TNT_BUFF is read and reset where tracing is enabled again */
 	bool clear_trace_en;   /* with TraceActive */
 	bool edges;	       /* only the steps that the unit must know are reported */
@@ -68,8 +68,8 @@ bool rtit_enables_edge(const struct rtit_settings *s, u64 ip);
 struct rtit_truth_event {
 	u8 kind;       /* enum rtit_flow_event_kind */
 	bool optional; /* an overflow began with it */
-	bool passes;   /* that many instructions need not have been found yet */
-	u8 slack;      /* E1: bytes that from may be less */
+	bool passes;   /* the decoder need not have found @at instructions yet */
+	u8 slack;      /* E1: bytes that from may be lower */
 	size_t at, sure;
 	size_t quiets; /* before it */
 	u64 from, to, cr3;
@@ -80,7 +80,7 @@ struct rtit_truth_event {
  * finds executed, but perhaps after events of the time when they were disabled.
  */
 struct rtit_truth_quiet {
-	bool unsure; /* it may not report it, or not know the place */
+	bool unsure; /* the decoder may miss it, or not know the place */
 	size_t at;
 	u64 from;
 };
@@ -105,12 +105,12 @@ void rtit_execute(struct rtit_execution *done, const struct program *program,
 		  const struct rtit_settings *settings, struct test_rng *rng);
 void rtit_execution_free(struct rtit_execution *done);
 
-/* ---- the way back ---- */
+/* ---- decoding ---- */
 
 /* What was compared. */
 struct rtit_sums {
 	u64 insns, bytes, overflows, stops, wrapped, middle;
-	u64 errata[VMPT_RTIT_ERRATA + 1]; /* workarounds that were right */
+	u64 errata[VMPT_RTIT_ERRATA + 1]; /* correct workarounds */
 	u64 events[RTIT_FLOW_ERRATUM + 1];
 };
 

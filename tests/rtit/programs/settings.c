@@ -9,7 +9,7 @@ static bool half(struct test_rng *rng)
 	return once_in(rng, 2);
 }
 
-/* From one instruction to another, anywhere; now and then a few bytes beside. */
+/* From one instruction to another, anywhere; now and then a few bytes off. */
 static void range(struct rtit_settings *s, const struct program *program, struct test_rng *rng,
 		  unsigned int n, unsigned int most)
 {
@@ -111,10 +111,10 @@ void rtit_settings_make(struct rtit_settings *s, const struct program *program,
 	packets(s, rng);
 	filters(s, program, rng);
 	s->options.errata = errata(rng);
-	/* E2 is of a ContextEn that is set again. */
+	/* E2 needs a ContextEn that is set again. */
 	if (s->options.errata & VMPT_RTIT_ERRATUM(2) && s->ctl & VMPT_RTIT_CTL_USER && half(rng))
 		s->ctl &= ~(u64)VMPT_RTIT_CTL_OS;
-	/* 1 MiB, or so little that it is written over. */
+	/* 1 MiB, or so small that it wraps. */
 	s->limit_mask = once_in(rng, 3) ? (4096u << below(rng, 3)) - 1 : 0xfffff;
 	s->interrupts = half(rng) ? 20 + (unsigned int)below(rng, 2000) : 0;
 	s->smis = once_in(rng, 3) ? 50 + (unsigned int)below(rng, 2000) : 0;
@@ -123,7 +123,7 @@ void rtit_settings_make(struct rtit_settings *s, const struct program *program,
 			       ? 50 + (unsigned int)below(rng, 2000)
 			       : 0;
 	s->refusals = once_in(rng, 4) ? 1 + (unsigned int)below(rng, 20) : 0;
-	/* The first TIP after it shows the way, and no bit replaces it. */
+	/* The first TIP after it shows the place, and no TNT bit replaces it. */
 	s->overflow_nlip = !(s->ctl & VMPT_RTIT_CTL_CMPRS_RET) && half(rng);
 	s->reset_tnt = half(rng);
 	s->clear_trace_en = half(rng);

@@ -2,8 +2,8 @@
 /*
  * Generated programs through the RTIT unit and back: the flow decoder must find in the trace
  * exactly the instructions that were executed while packets were enabled. 1,000 programs in four
- * runs, VMPT_SHARE=0 to 3; VMPT_SOAK=seconds: 10,000 in four, and more for so long. VMPT_SEED=n:
- * program n alone, VMPT_TRACE=file: its trace.
+ * runs, VMPT_SHARE=0 to 3; VMPT_SOAK=seconds: 10,000 in four, and more until that time has passed.
+ * VMPT_SEED=n: only program n, VMPT_TRACE=file: its trace.
  */
 #include <check.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void run(u64 seed, struct rtit_sums *sums)
 	rtit_execution_free(&done);
 }
 
-/* A test of nothing must not pass. */
+/* A test that compares nothing must fail. */
 static void check_sums(const struct rtit_sums *s, u64 n)
 {
 	static const unsigned int expected[] = { 1, 2, 5 };
