@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Code that is made during execution: an event puts its instruction at the
- * current IP if there is none. Only a loop comes by again, and meets
- * the same events; so code and trace always match. Code is in
+ * Code that is made during execution: an event puts its instruction at the current IP if there is
+ * none. Only a loop returns to it, with the same events; so code and trace always match. Code is in
  * chunks; a chunk's last instruction is a direct jump to the next.
  */
 #include <stdlib.h>
@@ -224,7 +223,7 @@ static struct tg_insn fetch(struct tracegen *g, struct tg_cpu *p, unsigned int k
 			return i;
 		if (found != TG_LINK) {
 			tg_fail(g,
-				"%s: at 0x%llx stands another instruction: the events of a loop "
+				"%s: another instruction is at 0x%llx: the events of a loop "
 				"must be the same in each turn",
 				p->cur->name, (unsigned long long)i.ip);
 			return i;

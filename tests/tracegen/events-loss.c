@@ -19,7 +19,7 @@ static void overflow(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	bool psb = tg_word(n, "psb");
 
 	if (p->overflow || !tg_trigger_en(p)) {
-		tg_fail(g, "an overflow needs a trace that is on, and none around it");
+		tg_fail(g, "an overflow needs tracing on, and no overflow around it");
 		return;
 	}
 	tg_settle(g, p);
@@ -32,7 +32,7 @@ static void overflow(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		return;
 	tg_settle(g, p);
 	if (!tg_trigger_en(p)) {
-		/* Resolved while no packet can be made: the OVF comes with the next. */
+		/* Resolved while no packet can be made: the OVF comes with the next one. */
 		p->ovf_pending = true;
 		return;
 	}
@@ -120,7 +120,7 @@ static void raw(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	while ((word = tg_next(n))) {
 		bytes = hex(word, buf, sizeof(buf));
 		if (!bytes) {
-			tg_fail(g, "\"%s\": not bytes in hex", word);
+			tg_fail(g, "\"%s\": not hex bytes", word);
 			return;
 		}
 		put_raw(g, p, buf, bytes, owner);

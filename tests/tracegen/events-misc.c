@@ -108,7 +108,7 @@ static void trace(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	}
 	i = tg_fetch(g, p, TG_WRMSR);
 	if (off) {
-		/* The FUP binds in front of the WRMSR: a decoder does not see it executed. */
+		/* The FUP binds before the WRMSR: a decoder does not see it executed. */
 		if (tg_packet_en(g, p)) {
 			tg_emit_ip(g, p, VMPT_PT_FUP, i.ip);
 			tg_emit_no_ip(g, p, VMPT_PT_TIP_PGD);
@@ -230,7 +230,7 @@ static void tsx(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		tg_retire(g, p, &i, i.ip + i.len);
 		return;
 	}
-	/* The abort stands in front of the instruction. */
+	/* The abort comes before the instruction. */
 	c->ip = c->tx_fallback;
 	if (tg_packet_en(g, p))
 		tg_emit_ip(g, p, VMPT_PT_TIP, c->ip);

@@ -190,7 +190,7 @@ static void exit_transition(struct tracegen *g, struct tg_cpu *p, struct tg_tran
 	vm->on = NULL;
 	if (g->set.trace != TG_SYSTEM)
 		p->left = NULL;
-	/* A guest-only trace can request NR's PIP whatever the new context is. */
+	/* A guest-only trace can be set to have NR's PIP whatever the new context is. */
 	if (g->set.trace == TG_GUEST && g->set.pip_at_guest_exit && !conceal && g->set.os) {
 		p->trace_en = true;
 		tg_pip(g, p);
@@ -317,7 +317,7 @@ static void modify(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	vm->ip = ip;
 	vm->mode = (u8)mode;
 	vm->cpl = (u8)cpl;
-	/* It does not return to where its loop began. */
+	/* It does not return to the start of its loop. */
 	if (mode != old_mode || ip != old_ip)
 		vm->jump_count = 0;
 }

@@ -80,14 +80,14 @@ void flow_check(const char *name, const struct tracegen *g, const struct tracege
 		if (status < 0 || status & pts_eos)
 			break;
 		status = pt_insn_next(dec, &insn, sizeof(insn));
-		/* From libipt 2.2 on an event that comes before it may be found only now. */
+		/* From libipt 2.2 on an event before the instruction may be found only now. */
 		if (status == -pte_event_ignored) {
 			status = pts_event_pending;
 			continue;
 		}
 		if (status < 0)
 			break;
-		/* A check that passes costs a system call: not for millions. */
+		/* Each passing check costs a system call: too many for millions. */
 		if (i == s->insn_count || insn.ip != s->insns[i].ip)
 			ck_abort_msg(
 				"%s, owner %d: instruction %zu is at %#llx, executed was %#llx",

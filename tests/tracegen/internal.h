@@ -178,7 +178,7 @@ struct tg_ret_entry {
 
 struct tg_cpu {
 	struct tg_ctx host;
-	struct tg_ctx *cur; /* who executes */
+	struct tg_ctx *cur; /* the one that executes */
 	bool vmx;
 	u64 vmcs; /* the current one */
 	/*

@@ -112,7 +112,7 @@ static void set(struct tracegen *g, struct tg_node *n)
 
 	for (i = 0; i < TRACEGEN_CPUS; i++)
 		if (g->cpu[i] && g->cpu[i]->trace_en) {
-			tg_fail(g, "set: CPU %zu traces", i);
+			tg_fail(g, "set: CPU %zu is tracing", i);
 			return;
 		}
 	for (i = 0; i < VMPT_ARRAY_SIZE(settings); i++)
@@ -168,7 +168,7 @@ static void host(struct tracegen *g, struct tg_node *n)
 	u64 vmx = 0;
 
 	if (g->running) {
-		tg_fail(g, "host stands before the first event");
+		tg_fail(g, "host must come before the first event");
 		return;
 	}
 	context_words(g, n, &g->host);
@@ -207,12 +207,12 @@ static void vm(struct tracegen *g, struct tg_node *n)
 	struct tg_ctx *c;
 
 	if (g->running)
-		tg_fail(g, "vm stands before the first event");
+		tg_fail(g, "vm must come before the first event");
 	else if (!name)
 		tg_fail(g, "vm wants a name");
 	else if (strlen(name) >= sizeof(c->name) || name[strspn(name, NAME_LETTERS)] ||
 		 !strcmp(name, "host") || !strcmp(name, "none"))
-		tg_fail(g, "\"%s\" can be no VM's name", name);
+		tg_fail(g, "\"%s\" cannot be a VM's name", name);
 	else if (tg_vm_find(g, name))
 		tg_fail(g, "there is a VM %s already", name);
 	c = g->failed ? NULL : vm_new(g, name);
@@ -420,7 +420,7 @@ static void run_node(struct tracegen *g, struct tg_node *n)
 		tg_fail(g, "no event is called \"%s\"", word);
 	for (i = 1; i < n->argc && !g->failed; i++)
 		if (!(n->used & 1u << i))
-			tg_fail(g, "%s: what is \"%s\"?", word, n->argv[i]);
+			tg_fail(g, "%s: unexpected \"%s\"", word, n->argv[i]);
 }
 
 void tg_run_nodes(struct tracegen *g, struct tg_node *first)

@@ -93,7 +93,7 @@ static struct tg_node *parse_block(struct parser *p, int open_line)
 			if (s[1 + strspn(s + 1, " \t\r")])
 				tg_fail(p->g, "words after a closing brace");
 			else if (!open_line)
-				tg_fail(p->g, "a closing brace too many");
+				tg_fail(p->g, "one closing brace too many");
 			p->depth--;
 			p->g->node = NULL;
 			return first;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The generator's code and trace against libipt's instruction decoder: it must
- * walk exactly the instructions that the truth says were executed, one after the
- * other, also where RETs are compressed across VM exits.
+ * The generator's code and trace against libipt's instruction decoder: it must walk exactly the
+ * instructions that the truth lists as executed, one after the other, also where RETs are
+ * compressed across VM exits.
  */
 #include "tests/support/support.h"
 #include "tests/tracegen/flow.h"
 
-/* Not psb-fup: libipt 2.0.5 takes no TIP.PGE after a PSB+ with a FUP. */
+/* Not psb-fup: libipt 2.0.5 accepts no TIP.PGE after a PSB+ with a FUP. */
 static const char *const scripts[] = {
 	"one-owner",	  "nested-calls", "ret-compressed", "host-unbalanced",
 	"mode-while-out", "ip-filter",	  "vmptrld-alone",  "group-orders",

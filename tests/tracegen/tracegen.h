@@ -113,8 +113,8 @@ struct tracegen_options {
 struct tracegen;
 
 /*
- * Run the script @text, named @file in messages. Returns NULL if memory is
- * short; else look at tracegen_error() first.
+ * Run the script @text, named @file in messages. Returns NULL if out of memory; otherwise check
+ * tracegen_error() first.
  */
 struct tracegen *tracegen_run(const char *file, const char *text,
 			      const struct tracegen_options *options);

@@ -10,7 +10,7 @@ struct pattern {
 	u8 bytes[5];
 };
 
-/* Same bytes in all modes; REX.W is in those that only exist with it. */
+/* Same bytes in all modes; REX.W is included where the instruction only exists with it. */
 static const struct pattern fixed[TG_KINDS] = {
 	[TG_NOP] = { 1, { 0x90 } },
 	[TG_ICALL] = { 2, { 0xff, 0xd0 } }, /* call rax */
@@ -43,7 +43,7 @@ static const struct pattern fixed[TG_KINDS] = {
 	[TG_CLI] = { 1, { 0xfa } },
 };
 
-/* Those that take REX.W in 64-bit mode to work on 64 bits. */
+/* Those that need REX.W in 64-bit mode to work on 64 bits. */
 static bool wants_rex(unsigned int kind)
 {
 	return kind == TG_FAR || kind == TG_IRET || kind == TG_SYSRET;
