@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* util/: each container against the plainest model of it, and without memory. */
+/* util/: each container against the simplest model of it, and out of memory. */
 #include <stdlib.h>
 
 #include "tests/support/support.h"
@@ -8,7 +8,7 @@
 #include "util/merge.h"
 #include "util/search.h"
 
-/* ---- an allocator that fails: the linker sends all calls of this program here ---- */
+/* ---- an allocator that fails: the linker redirects all calls of this program here ---- */
 
 static bool no_memory;
 static unsigned int calls;
@@ -60,7 +60,9 @@ START_TEST(array_keeps_what_was_added)
 }
 END_TEST
 
-/* Taken from its end and added again, on both sides of each power of two: the sanitizer looks. */
+/*
+ * Remove from the end and add again, on both sides of each power of two: the sanitizer checks it.
+ */
 START_TEST(array_shrinks_and_grows)
 {
 	struct test_rng rng = { 17 };
@@ -104,7 +106,7 @@ START_TEST(array_is_as_it_was_without_memory)
 }
 END_TEST
 
-/* Sizes that no size_t holds: nobody is asked for what is left of them. */
+/* Sizes that overflow size_t: the truncated size is never allocated. */
 START_TEST(array_is_never_too_large)
 {
 	const size_t top = (size_t)1 << 63;
@@ -137,7 +139,7 @@ START_TEST(array_has_the_room_asked_for)
 	ck_assert_uint_eq(room, 4);
 	all[2] = 9;
 	all[3] = 8;
-	/* Only what is new is 0. */
+	/* Only new elements are 0. */
 	ck_assert_int_eq(vmpt_reserve_zeroed(&all, &room, 4), 0);
 	ck_assert_int_eq(vmpt_reserve_zeroed(&all, &room, 5), 0);
 	ck_assert_uint_eq(room, 8);
@@ -203,7 +205,7 @@ static u32 find_plain(const struct keys *k, u64 key)
 	return VMPT_HASH_NONE;
 }
 
-/* Keys of which many are the same, hashed so that @spread values of the hash are all there are. */
+/* Many equal keys, hashed to only @spread different values. */
 static void compare_hash(u64 spread)
 {
 	struct test_rng rng = { spread };
@@ -246,7 +248,7 @@ START_TEST(hash_finds_what_a_list_finds)
 }
 END_TEST
 
-/* All keys wish for the last slot: the search goes on at the first. */
+/* All keys hash to the last slot: the search goes on at the first. */
 START_TEST(hash_wraps_at_its_end)
 {
 	struct vmpt_hash h = { 0 };
@@ -256,7 +258,7 @@ START_TEST(hash_wraps_at_its_end)
 		ck_assert_int_eq(vmpt_hash_add(&h, ~0ULL - i % 2 * (1ULL << 20), i), 0);
 	for (i = 0; i < 16; i++)
 		ck_assert_uint_eq(vmpt_hash_find(&h, ~0ULL - i % 2 * (1ULL << 20), n, n == i), i);
-	/* Same slot, another hash: an element is not even looked at. */
+	/* Same slot, another hash: the element is not even compared. */
 	ck_assert_uint_eq(vmpt_hash_find(&h, ~0ULL ^ 1ULL << 21, n, true), VMPT_HASH_NONE);
 	vmpt_hash_free(&h);
 }
@@ -309,7 +311,7 @@ struct lists {
 	size_t count[LISTS], at[LISTS];
 };
 
-/* The list whose head comes next, by looking at all of them; LISTS: none. */
+/* The list whose head comes next, by comparing all of them; LISTS: none. */
 static size_t first_plain(const struct lists *l)
 {
 	size_t best = LISTS, i;
