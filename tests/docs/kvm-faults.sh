@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# docs/kvm-faults.md ($1/docs) has a line for each of D1 to D29, and each test that it
-# names, `test-FILE` NAME, NAME, stands in tests/arch or tests/vmm-lib; `ROOM/test-FILE` in a room.
+# docs/kvm-faults.md ($1/docs) has a line for each of D1 to D29, and each test that it names,
+# `test-FILE` NAME, NAME, is in tests/arch or tests/vmm-lib; `ROOM/test-FILE` in a room.
 set -eu
 cd "$1"
 page=docs/kvm-faults.md
