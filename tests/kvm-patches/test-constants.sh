@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The constants of the kernel that stand for those of arch/ in pt_core.c have the same values, in
-# the shim of these tests and in the kernel's own asm/msr-index.h.
+# The kernel's constants that replace those of arch/ in pt_core.c have the same values, in the shim
+# of these tests and in the kernel's own asm/msr-index.h.
 #
 #	test-constants.sh CC...	(a C compiler)
 set -euo pipefail
@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/lib.sh
 . "$root/tests/lib.sh"
 
-# One assertion a line of generate's table; macros that take arguments have no value.
+# One assertion per line of generate's table; macros that take arguments have no value.
 python3 - "$root/kvm-patches/pt_core/generate" >"$work/asserts.h" <<'END'
 import importlib.machinery, importlib.util, sys
 loader = importlib.machinery.SourceFileLoader("generate", sys.argv[1])
@@ -28,7 +28,7 @@ for ours, kernel in pairs:
 print(f'_Static_assert({len(pairs)} == {len(set(k for _, k in pairs))}, "twice");')
 END
 
-# $1: what it is of, then flags.
+# $1: where the constants are from, then flags.
 compare()
 {
 	local what=$1
@@ -51,7 +51,7 @@ compare()
 cc=("${@:-cc}")
 compare "the shim"
 if [ -r "$tarball" ]; then
-	# It stands early in the archive: what is behind it need not be unpacked.
+	# It comes early in the archive: the rest need not be unpacked.
 	mkdir "$work/asm" "$work/linux"
 	xz -dc "$tarball" 2>/dev/null | tar -x -O --occurrence=1 -f - \
 		linux-source-6.12/arch/x86/include/asm/msr-index.h >"$work/asm/msr-index.h" || true

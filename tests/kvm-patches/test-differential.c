@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * pt_core.c against the sources that it is made from: the same programs of MSR accesses, leaves
- * of CPUID and PIPs, the same results. What the script does to names and constants must not
- * change a rule. VMPT_SOAK=seconds: for so long.
+ * Compare pt_core.c with the sources that it is made from: the same programs of MSR accesses,
+ * leaves of CPUID and PIPs must give the same results. The script's changes to names and constants
+ * must not change a rule. VMPT_SOAK=seconds: duration.
  */
 #include <kunit/test.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define MEMORY	(1 << 16)
 #define SAME(a) ((u64)(theirs.a) == (u64)(ours.a))
 
-/* What the programs got to: they are worth little if all is #GP. */
+/* What the programs reached: they test little if all is #GP. */
 static u64 legal, faults, pips, stops, errors, ints, leaves;
 
 /* splitmix64 */
@@ -51,13 +51,13 @@ static u64 value(void)
 	}
 }
 
-/* The structs differ in fields that the kernel does without. */
+/* The kernel's structs lack some fields. */
 static void make_cpuid(struct vmpt_pt_cpuid *theirs, struct pt_core_cpuid *ours)
 {
 	u32 *word = (u32 *)theirs->leaf14;
 	int i;
 
-	/* One call a statement: the order of more is not told. */
+	/* One call per statement: the order within an expression is unspecified. */
 	memset(theirs, 0, sizeof(*theirs));
 	theirs->present = (next() & 15) != 0;
 	theirs->maxphyaddr = (u8)(30 + next() % 30);
@@ -104,7 +104,7 @@ static bool same_regs(const struct vmpt_pt_regs *theirs, const struct pt_core_re
 	return !memcmp(theirs, ours, sizeof(*ours));
 }
 
-/* 0, #GP and an error are the same; so is the reason. */
+/* Both must return the same: 0, #GP with its reason, or an error. */
 static void one_access(struct kunit *test, const struct vmpt_pt_rules *rules,
 		       const struct pt_core_rules *core, struct vmpt_pt_regs *theirs,
 		       struct pt_core_regs *ours)
@@ -233,7 +233,7 @@ static void one_pip(struct kunit *test, const struct vmpt_pt_rules *rules,
 	KUNIT_EXPECT_EQ(test, out.lost, core_out.lost);
 }
 
-/* A leaf that somebody made up on a host, and what that host offers. */
+/* Any leaf on a host, and what that host offers. */
 static void one_leaf(struct kunit *test, const struct vmpt_pt_cpuid *host,
 		     const struct pt_core_cpuid *core_host)
 {
@@ -247,7 +247,7 @@ static void one_leaf(struct kunit *test, const struct vmpt_pt_cpuid *host,
 
 	make_cpuid(&guest, &core_guest);
 	if (next() & 1) {
-		/* What is offered, or that with a bit more or less. */
+		/* What is offered, perhaps with one bit flipped. */
 		vmpt_leaf_offer(host, 0, 4, &guest, &theirs);
 		theirs = (struct vmpt_leaf_fault){ 0 };
 		bit = next() & 1;

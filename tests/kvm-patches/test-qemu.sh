@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The patches to QEMU apply to its source, are clean and compile (kvm-patches/qemu/check). It belongs
-# to "make soak": the first run fetches the source.
+# The patches to QEMU apply to its source, are clean and compile (kvm-patches/qemu/check). Part of
+# "make soak": the first run fetches the source.
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)

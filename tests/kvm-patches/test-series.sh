@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The patches of each series have what kvm-patches/pt_core/generate makes of the sources now, and the
-# series for the newer kernel is that of 6.12 as 7.x/plan has it: a patch of its own stands for one
-# of 6.12 that has not changed since, what is taken is in both, in that order.
+# The patches of each series have what kvm-patches/pt_core/generate now makes from the sources, and
+# the series for the newer kernel follows 7.x/plan: a patch of its own replaces one of 6.12 that has
+# not changed since, a patch that is taken is in both, in the plan's order.
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
@@ -38,14 +38,14 @@ while read -r how title id; do
 		elif [ "$id" = - ]; then
 			[ -z "$old" ] || wrong "$title is in 6.12, too"
 		elif [ -z "$old" ] || [ "$("$patches/port" --id "$patches/6.12/$old")" != "$id" ]; then
-			wrong "$title of 6.12 is not what that of 7.x was made of"
+			wrong "$title of 6.12 has changed since that of 7.x was made"
 		fi
 		;;
-	*) wrong "what is $how?" ;;
+	*) wrong "unknown word $how" ;;
 	esac
 	[ "$how" = leave ] || planned+=("$title")
 done <"$patches/7.x/plan"
 checks=$((checks + 1))
 diff <(printf '%s\n' "${planned[@]}") <(sed 's/^[0-9]*-//; s/\.patch$//' "$patches/7.x/series") ||
-	wrong 'the series is not that, in that order'
+	wrong 'the series differs from the plan, or its order does'
 finish

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The KUnit suites of pt_core in a kernel: User Mode Linux with the series. All cases that the sources
-# have run, and pass; of the newer kernel, if the word 7.x is given. It belongs to "make soak": the
-# first run builds the kernel.
+# The KUnit suites of pt_core in a kernel: User Mode Linux with the series. All cases in the sources
+# must run and pass; with the word 7.x, in the newer kernel. Part of "make soak": the first run
+# builds the kernel.
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
@@ -17,18 +17,18 @@ status=0
 out=$("$here/uml" "$@") || status=$?
 [ $status = 0 ] || { echo "$out" && exit $status; }
 
-# Cases in the sources, a name each.
+# The number of cases in the sources.
 cases=$(grep -oh 'KUNIT_CASE(\w*)' "$here"/../../kvm-patches/pt_core/*_test.c | wc -l)
-# Linux 7.x wants to be told that it shall run them.
+# Linux 7.x runs them only with kunit.autorun.
 timeout --kill-after=5 1200 "$out"/linux mem=64M kunit_shutdown=halt kunit.autorun=1 \
 	>"$work/log" 2>&1 </dev/null || true
-# Subtests stand four columns in.
+# Subtests are indented by four columns.
 passed=$(grep -cE '(^|[[:space:]])    ok [0-9]+ [a-z_0-9]+\s*$' "$work/log" || true)
 suites=$(grep -cE '(^|[] ])ok [0-9]+ kvm-pt-core(-output)?\s*$' "$work/log" || true)
 bad=$(grep -cE 'not ok|WARNING|BUG|Kernel panic' "$work/log" || true)
 if [ "$cases" -lt 20 ] || [ "$passed" != "$cases" ] || [ "$suites" != 2 ] || [ "$bad" != 0 ]; then
 	tail -n 80 "$work/log"
-	echo "of $cases cases $passed passed, $suites suites of 2, $bad lines that should not be"
+	echo "of $cases cases $passed passed, $suites suites of 2, $bad unexpected lines"
 	echo "$((100 * passed / cases))%: Checks: $cases, Failures: $((cases - passed)), Errors: 0"
 	exit 1
 fi

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kvm-patches/pt_core/update on a small series: nothing to do when it is as generate makes it, --check
-# fails on a line that is not, and a run gives back the bytes that git gave.
+# kvm-patches/pt_core/update on a small series: nothing to do when it is as generate makes it,
+# --check fails on a changed line, and a run restores the bytes that git wrote.
 set -euo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
@@ -13,7 +13,7 @@ export LC_ALL=C HOME=$work GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=A GIT_AUTHOR_EM
 # shellcheck source=tests/lib.sh
 . "$root/tests/lib.sh"
 
-# As lib.sh's, with what the command says in $work/log.
+# Like lib.sh's, with the command's output in $work/log.
 check()
 {
 	local what=$1
@@ -67,11 +67,11 @@ cp -r "$work/series" "$work/before"
 
 check "as it is made" "$root/kvm-patches/pt_core/update" --check "$work/series"
 sed -i '0,/^+.*static bool/s//+static int/' 0001-*
-check "another line" refused 0001-
+check "a changed line" refused 0001-
 # As it was when the test was shorter, with its statistics.
 sed -i -e '/^+.*KUNIT_CASE/d' -e 's/ [0-9]* +*$/ 3 +/' 0002-*
-check "lines that lack" refused 0002-
-check "made anew" "$root/kvm-patches/pt_core/update" "$work/series"
+check "missing lines" refused 0002-
+check "regenerated" "$root/kvm-patches/pt_core/update" "$work/series"
 check "the bytes of git" diff -r "$work/before" "$work/series"
 # A later patch may not touch what an earlier one adds.
 sed 's|arch/x86/kvm/other|arch/x86/kvm/vmx/pt_core.c|g' "$work"/before/0003-* >"$(echo 0003-*)"

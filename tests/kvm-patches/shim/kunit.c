@@ -41,7 +41,7 @@ void kunit_failed(struct kunit *test, const char *where, u64 left, u64 right, co
 {
 	va_list args;
 
-	/* The first ones tell it. */
+	/* Print only the first ones. */
 	if (test->failures++ >= 10)
 		return;
 	printf("%s: %s: %llx, %llx ", test->name, where, left, right);

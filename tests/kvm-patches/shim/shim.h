@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What pt_core.c and its KUnit suites need of a kernel, for a program of user space. As in the
+ * What pt_core.c and its KUnit suites need from a kernel, for a user-space program. As in the
  * kernel, BIT() is as wide as a long: SHIM_32 makes it that of a 32-bit kernel.
  */
 #ifndef VMPT_SHIM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* As much of KUnit as pt_core's suites use, over shim/kunit.c's main(). */
+/* The part of KUnit that pt_core's suites use, run by shim/kunit.c's main(). */
 #ifndef VMPT_SHIM_KUNIT_H
 #define VMPT_SHIM_KUNIT_H
 
@@ -11,7 +11,7 @@
 struct kunit {
 	const char *name;
 	int failures;
-	void *memory[KUNIT_ALLOCATIONS]; /* freed behind the case */
+	void *memory[KUNIT_ALLOCATIONS]; /* freed after the case */
 };
 
 struct kunit_case {
@@ -63,7 +63,7 @@ void kunit_failed(struct kunit *test, const char *where, u64 left, u64 right, co
 	KUNIT_COMPARE(test, left, ==, right, __VA_ARGS__)
 #define KUNIT_EXPECT_NULL(test, p)	    KUNIT_COMPARE(test, (uintptr_t)(p), ==, 0, " ")
 #define KUNIT_EXPECT_NULL_MSG(test, p, ...) KUNIT_COMPARE(test, (uintptr_t)(p), ==, 0, __VA_ARGS__)
-/* No case goes on from here. */
+/* The program ends here, not only the case. */
 #define KUNIT_ASSERT_NOT_NULL(test, p) \
 	do {                           \
 		if (!(p))              \
