@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The contestants: vmpt's splitter and decoder, each used as by a caller, and the limits of memory
+ * The contestants: vmpt's splitter and decoder, used as a caller would, and the limits of memory
  * itself. libipt's is in contest-libipt.c.
  */
 #include <stdio.h>

@@ -232,7 +232,7 @@ double model_branches(enum model_kind kind, bool mix)
 	else
 		vmpt_unit_flush(&rig.unit);
 	bytes = rtit ? rig.rtit.bytes : rig.unit.bytes;
-	/* 6 conditional branches a byte */
+	/* 6 conditional branches per byte */
 	if (bytes < EVENTS * (u64)LOOPS / 8)
 		return model_fails("makes no packets");
 	return EVENTS * (double)LOOPS / start * 1e-6;

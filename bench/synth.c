@@ -325,7 +325,7 @@ static void sample(struct synth *s)
 		put_ip(s, VMPT_PT_FUP, target(s));
 }
 
-/* MWAIT in the host: down, up, a new clock (Table 33-55). */
+/* MWAIT in the host: sleep, wake, a new frequency (Table 33-55). */
 static void idle(struct synth *s)
 {
 	if (s->now != HOST)
@@ -364,7 +364,7 @@ static void overflow(struct synth *s)
 	put_kind(s, VMPT_PT_OVF);
 	put_values(s, VMPT_PT_FUP, ipbytes, vmpt_pt_ip_payload(ip, ipbytes), 0);
 	s->last_ip = ip;
-	/* The owner is in doubt from here on, up to a PSB+ or the next PIP. */
+	/* The owner is unknown from here on, up to a PSB+ or the next PIP. */
 	if (chance(s, 50))
 		put_pip(s);
 }

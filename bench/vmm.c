@@ -124,7 +124,7 @@ static int measure_calls(unsigned int rounds)
 	return err;
 }
 
-/* The model: millions of branches per second; RTIT's unit shall be as fast as PT's. */
+/* The model: millions of branches per second; RTIT's unit must be as fast as PT's. */
 static int measure_model(unsigned int rounds)
 {
 	double jcc, mix, rtit_jcc, rtit_mix, ranges;
