@@ -230,7 +230,7 @@ static void slow(unsigned int kind, bool cr3, bool cs)
 	ck_assert_uint_eq(rig.unit.now.art, art + 3);
 }
 
-/* 33.3.6.2: a CYC before each CYC-eligible packet of an event; the FUP is none. */
+/* 33.3.6.2: a CYC before each CYC-eligible packet of an event; the FUP is not eligible. */
 START_TEST(time_passes_inside_an_event)
 {
 	rig_on(CYCLES);

@@ -34,7 +34,7 @@ struct rig {
 	u8 bytes[1 << 18];
 	u64 pa[1 << 18];
 	size_t size, shown;
-	u64 base, mask, offset; /* as written last; offset goes on with the bytes */
+	u64 base, mask, offset; /* as written last; offset advances with the bytes */
 	struct rtit_text state;
 	bool cycle_acc;
 	char text[1 << 20];

@@ -59,7 +59,7 @@ START_TEST(ctl_unread)
 }
 END_TEST
 
-/* A write that is #GP makes no packet. */
+/* A write that causes #GP makes no packet. */
 START_TEST(refused_write)
 {
 	on(BOTH);

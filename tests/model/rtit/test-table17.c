@@ -14,7 +14,7 @@
 static bool trigger, context, filter, less;
 static u64 here; /* an address inside or outside the filter, as the state requires */
 
-/* Enter state @n with @ctl: first set FilterEn, with the others 1, then set the others. */
+/* Enter state @n with @ctl: first FilterEn, which needs Trace_En and ContextEn, then the others. */
 static void enter_shown(int n, u64 ctl)
 {
 	trigger = n & 1;
