@@ -121,7 +121,7 @@ static bool advance(struct flow *f, u64 ip)
 		if (!cursor_next(c))
 			return differ(f, "", ip);
 		if (c->item.kind == TRUTH_RUN_EVENT && !f->unsure)
-			return differ(f, "no such event in the trace, it goes on at", ip);
+			return differ(f, "no such event in the trace, which continues at", ip);
 	}
 	return true;
 }

@@ -10,7 +10,7 @@
 
 /* A block of code at the time of its definition. */
 struct truth_block {
-	struct truth_block *retired; /* for the reader */
+	struct truth_block *retired; /* internal to the reader */
 	u64 ip;
 	u64 retired_at;
 	u64 runs; /* items that it was in, including this one */
@@ -26,7 +26,7 @@ enum truth_kind {
 	TRUTH_RUN_EVENT,
 	TRUTH_RUN_BEGIN,
 	TRUTH_RUN_END,
-	TRUTH_RUN_STATE, /* for the reader: it is no item */
+	TRUTH_RUN_STATE, /* internal to the reader, not an item */
 	TRUTH_END_OF_FILE,
 };
 
