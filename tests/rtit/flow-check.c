@@ -19,7 +19,7 @@
  *				packets were disabled (IP filters); 0
  *	--tail=N		and N at the end; 0
  *	--allow-overflow	resume after a FUP.BuffOvf where the truth has its LIP next
- *	--bits=16|32|64		of all code; else as STATE says, or as lengths fit, 64 first
+ *	--bits=16|32|64		of all code; default: as in STATE, or as lengths fit, 64 first
  *
  * On stdout: what was compared. Exit code 0: equal, 1: not, 2: usage.
  */

@@ -132,7 +132,7 @@ static bool advance(struct check *k, u64 ip)
 		if (!cursor_next(c))
 			return differ(k, "", ip);
 		if (c->item.kind == TRUTH_RUN_EVENT && !k->unsure && !k->gap)
-			return differ(k, "no such event in the trace, it goes on at", ip);
+			return differ(k, "no such event in the trace, which continues at", ip);
 	}
 	return true;
 }
@@ -303,7 +303,7 @@ static bool disabled(struct check *k, u64 from)
 static bool overflow(struct check *k, u64 to)
 {
 	if (!k->options->allow_overflow)
-		return differ(k, "an overflow, it goes on at", to);
+		return differ(k, "an overflow, the trace resumes at", to);
 	k->has_target = false;
 	k->lost = true;
 	k->gap = true;

@@ -178,12 +178,12 @@ static bool silent(struct flow *f, const char *got)
 	case RTIT_INSN_CALL:
 		return branch(f, f->insn.target);
 	case RTIT_INSN_JCC:
-		return rtit_walk_fail(f, "a Jcc wants a TNT, the trace has %s", got);
+		return rtit_walk_fail(f, "a Jcc needs a TNT, the trace has %s", got);
 	case RTIT_INSN_FAR:
-		return rtit_walk_fail(f, "a far transfer wants a FUP with %#llx, the trace has %s",
+		return rtit_walk_fail(f, "a far transfer needs a FUP with %#llx, the trace has %s",
 				      (unsigned long long)next_lip(f), got);
 	default:
-		return rtit_walk_fail(f, "the %s wants a TIP, the trace has %s",
+		return rtit_walk_fail(f, "the %s needs a TIP, the trace has %s",
 				      rtit_insn_name(f->insn.kind), got);
 	}
 }

@@ -281,7 +281,7 @@ static bool run(struct flow *f)
 	while ((ret = rtit_packets_next(&f->packets, &f->pkt)) > 0) {
 		f->result->packets++;
 		if (f->pkt.kind < VMPT_ITEM_RTIT || f->pkt.kind >= VMPT_ITEM_RTIT_CYC)
-			return rtit_walk_fail(f, "bytes that are no packet");
+			return rtit_walk_fail(f, "bytes that are not a packet");
 		if (!tnt_buff(f, f->pkt.offset) || !packet(f, f->pkt.kind - VMPT_ITEM_RTIT))
 			return false;
 	}

@@ -6,7 +6,7 @@
 #include "arch/types.h"
 
 enum rtit_insn_kind {
-	RTIT_INSN_OTHER, /* goes on at the next instruction */
+	RTIT_INSN_OTHER, /* continues at the next instruction */
 	RTIT_INSN_JCC,	 /* Jcc, LOOP, JrCXZ */
 	RTIT_INSN_JMP,
 	RTIT_INSN_CALL,

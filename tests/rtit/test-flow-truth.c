@@ -140,7 +140,7 @@ static const struct check_case {
 	{ "in a range, an interrupt there that the trace lacks", "PGE:401100 TIP:401008 PGD:401103",
 	  "s c f1 E401102>402000 h j", .equal = false, .tail = 100,
 	  .range = { 0x401100, 0x401103 } },
-	{ "bytes that are no packet", "PGE:401000 TNT:N", "s", .equal = false },
+	{ "bytes that are not a packet", "PGE:401000 TNT:N", "s", .equal = false },
 };
 
 /* ---- the truth ---- */
