@@ -47,7 +47,7 @@ static void cond(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	const char *s = tg_next(n);
 
 	if (!s || s[strspn(s, "TN")]) {
-		tg_fail(g, "cond wants a word of T and N");
+		tg_fail(g, "cond needs a word of T and N");
 		return;
 	}
 	for (; *s && !g->failed; s++)

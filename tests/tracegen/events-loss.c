@@ -108,7 +108,7 @@ static void raw(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 	int owner;
 
 	if (!name) {
-		tg_fail(g, "raw wants an owner and bytes");
+		tg_fail(g, "raw needs an owner and bytes");
 		return;
 	}
 	vm = tg_vm_find(g, name);

@@ -22,7 +22,7 @@ static struct tg_ctx *vm_word(struct tracegen *g, struct tg_node *n)
 	struct tg_ctx *vm = name ? tg_vm_find(g, name) : NULL;
 
 	if (!vm)
-		tg_fail(g, name ? "no VM is called \"%s\"" : "%s wants a VM",
+		tg_fail(g, name ? "no VM is called \"%s\"" : "%s needs a VM",
 			name ? name : n->argv[0]);
 	return vm;
 }

@@ -81,7 +81,7 @@ static bool write_stream(const char *path, const struct tracegen_stream *s)
 	return fclose(f) ? complain(path) : true;
 }
 
-/* OUT.pt as it is for one CPU, else OUT.cpuN.pt. */
+/* OUT.pt for one CPU, else OUT.cpuN.pt. */
 static bool write_streams(const char *out, const struct tracegen *gen)
 {
 	size_t i, n = tracegen_streams(gen), stem = strlen(out);

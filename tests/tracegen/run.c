@@ -209,7 +209,7 @@ static void vm(struct tracegen *g, struct tg_node *n)
 	if (g->running)
 		tg_fail(g, "vm must come before the first event");
 	else if (!name)
-		tg_fail(g, "vm wants a name");
+		tg_fail(g, "vm needs a name");
 	else if (strlen(name) >= sizeof(c->name) || name[strspn(name, NAME_LETTERS)] ||
 		 !strcmp(name, "host") || !strcmp(name, "none"))
 		tg_fail(g, "\"%s\" cannot be a VM's name", name);
@@ -343,7 +343,7 @@ static void repeat(struct tracegen *g, struct tg_node *n, bool loop)
 	u64 count = tg_next_number(g, n, 0), i;
 
 	if (!n->block || !count) {
-		tg_fail(g, "%s wants a number over 0 and a block", n->argv[0]);
+		tg_fail(g, "%s needs a number above 0 and a block", n->argv[0]);
 		return;
 	}
 	if (loop && g->loop_depth == TG_LOOPS) {
@@ -409,7 +409,7 @@ static void run_node(struct tracegen *g, struct tg_node *n)
 
 	n->used = 1;
 	if (n->block != takes_block(word))
-		tg_fail(g, n->block ? "%s takes no block" : "%s wants a block in braces", word);
+		tg_fail(g, n->block ? "%s takes no block" : "%s needs a block in braces", word);
 	else if (!strcmp(word, "repeat") || !strcmp(word, "loop"))
 		repeat(g, n, word[0] == 'l');
 	else if (!strcmp(word, "cpu"))
