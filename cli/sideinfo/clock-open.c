@@ -260,11 +260,11 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 	err = take_given(cli, c, &options);
 	if (!err && c->rec)
 		cli_rec_rates(c->rec, &options.rates);
-	if (!err && !cli_is_rtit(cli))
+	if (!err)
 		options.near_tsc = cli_rec_near_tsc(cli);
 	if (!err)
 		err = open_clocks(cli, c, &options);
-	if (!err && !cli_is_rtit(cli))
+	if (!err)
 		err = take_kvm(cli, c, &more);
 	if (!err && more) {
 		vmpt_clocks_close(c->clocks);

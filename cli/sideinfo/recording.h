@@ -59,7 +59,7 @@ int cli_rec_open(struct cli *cli, struct cli_rec **rec);
  */
 int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_clocks *clocks,
 		  struct vmpt_names **names);
-/* A host TSC of the open trace, by its events: vmpt_clocks_options' near_tsc. 0: none. */
+/* A host TSC of the open trace, by its events: vmpt_clocks_options' near_tsc. 0: none; RTIT. */
 u64 cli_rec_near_tsc(struct cli *cli);
 
 /* What is known before the trace is read. */

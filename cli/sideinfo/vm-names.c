@@ -22,7 +22,7 @@ bool cli_vm_names_given(const struct cli *cli)
 
 bool cli_vm_names_any(struct cli *cli)
 {
-	return cli_vm_names_given(cli) || (!cli_is_rtit(cli) && cli_rec_near_tsc(cli));
+	return cli_vm_names_given(cli) || cli_rec_near_tsc(cli);
 }
 
 /* ---- all names ---- */

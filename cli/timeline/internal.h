@@ -139,7 +139,7 @@ int timeline_out_close(struct cli *cli, const char *path, FILE *file);
 struct timeline_table;	/* table.c */
 struct timeline_json;	/* json.c */
 struct timeline_chrome; /* chrome.c */
-struct timeline_page;	/* page.c */
+struct timeline_page;	/* html.c */
 
 /* The table of spans, at most @head lines (0: all). */
 int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
