@@ -91,10 +91,10 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	    # Sometimes a file vanishes between its listing and its reading.
 	    if len(words) == 3:
 	        debugfs[pid[int(words[0].split("-")[0])], words[1]] = int(words[2])
-	names, told, found = {}, {}, {}
+	names, given, found = {}, {}, {}
 	for line in open(run + "/names"):
 	    words = line.split()
-	    {"name": names, "told": told, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
+	    {"name": names, "told": given, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
 
 	# Each VMCS belongs to one guest, supported by that guest's runs: as many as it has exits.
 	check("two VMCSs have a name", len(names) == 2)
@@ -108,15 +108,15 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	    check("the vCPU's number", vcpu == "0")
 	    # All except those during which another thread may have run there.
 	    check("each run supports it",  0.95 * exits[guest] <= int(runs) <= exits[guest])
-	    check("no run contradicts it",  against == "0")
+	    check("no run contradicts it", against == "0")
 	check("two guests", sorted(map(str, whose.values())) == ["first", "second"])
 
 	# The given values: those that the VMM set and debugfs shows.
 	offset = {"first": first, "second": second}
 	for vmcs, guest in whose.items():
-	    check("given for " + vmcs,  len(told.get(vmcs, [])) == 1)
+	    check("given for " + vmcs, len(given.get(vmcs, [])) == 1)
 	    ratio = debugfs[guest, "tsc-scaling-ratio"]
-	    for words in told.get(vmcs, []):
+	    for words in given.get(vmcs, []):
 	        check("the offset", int(words[0]) == offset[guest] == debugfs[guest, "tsc-offset"])
 	        check("the multiplier", int(words[1], 16) == ratio)
 	    # The trace alone gives the same, within its stated error.

@@ -8,9 +8,8 @@
  *	kernel-image VMLINUX MEMORY SYSTEM.MAP OUT	write OUT
  *
  * MEMORY is the output of QEMU's pmemsave for those addresses, or "-" for the code of VMLINUX. OUT
- * has
- *the code and the symbols and nothing else. Code that is thrown away after boot (.init.text) is as
- *in VMLINUX. All is one section with holes: perf 6.1 reads no code of a kernel's other sections.
+ * has the code and the symbols and nothing else. Code that is freed after boot (.init.text) is that
+ * of VMLINUX. All is one section with holes: perf 6.1 reads no code of a kernel's other sections.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
 # bare	firmware with a known number of instructions; SeaBIOS and a reset, traced in several ways, also
 #	between runs of a host
 # linux	Linux to power-off with programs that modify themselves, take signals and change modes
-# more Linux with two vCPUs that share a host CPU with the host, split, and detect PT in their
-# processor; a Linux that is reset from outside at any time
+# more	Linux with two vCPUs that share a host CPU with the host, split, and detect PT in their
+#	processor; a Linux that is reset from outside at any time
 set -u
 
 source=$1

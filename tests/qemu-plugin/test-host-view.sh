@@ -419,7 +419,7 @@ ends_marked()
 {
 	local last
 
-	grep -q '; no room for the OVF that tells so$' stderr && return
+	grep -q '; no room for the OVF that [a-z ]*$' stderr && return
 	# the OUT of two bytes that ends the guest is followed by a jump to itself
 	last=$((0xf0000 + 0x$(nm "${middle%.bin}.o" | sed -n 's/ t last$//p')))
 	dump --kinds=ovf,ip "$1" | sed -n 's/.* OVF$/OVF/p; s/.* FUP  *0x\(f[0-9a-f]\{4\}\) .*/\1/p' |

@@ -19,7 +19,7 @@
  *
  * A program may hold the suites of many files. It runs those that its arguments name, or all; a
  * suite that cannot run here calls test_skip() with the reason and is NULL. "test-topa.c" has
- *the suite "topa". "--soak" lists those that "make soak" runs.
+ * the suite "topa". "--soak" lists those that "make soak" runs.
  */
 #define TEST_SUITE()                                                  \
 	static Suite *test_suite_make(void);                          \

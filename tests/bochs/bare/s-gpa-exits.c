@@ -200,7 +200,7 @@ static void by_wrmsr(void)
 	want("exit reason", REASON_EPT_VIOLATION, vm.reason);
 	want("the table", G_TABLE, vm.physical & ~0xfffULL);
 	want("a read", 1, vm.qualification & 7);
-	want("behind WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
+	want("after WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
 	gpa_mend(&vm);
 	run(&vm, REASON_VMCALL);
 	tally(&t, 1000);
@@ -211,7 +211,7 @@ static void by_wrmsr(void)
 	vmwrite(F_GUEST_RTIT_CTL, CTL_BASE & ~(u64)VMPT_CTL_TOPA);
 	call(&vm, traced_jumps, CTL_ON & ~(u64)VMPT_CTL_TOPA, 1);
 	vm_run(&vm);
-	want("behind WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
+	want("after WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
 	gpa_mend(&vm);
 	want("exits when the page is there", 0, run(&vm, REASON_VMCALL));
 	tally(&t, 1);

@@ -58,7 +58,7 @@ static void dropped(void)
 	/* The unit still works: now to RAM. */
 	trace_prepare();
 	traced_jumps(CTL_ON, 3);
-	trace_save("behind-dropped");
+	trace_save("after-dropped");
 }
 
 /* A table with a region there, then one in RAM: output continues in the second. */

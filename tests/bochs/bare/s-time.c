@@ -94,7 +94,7 @@ static void written(void)
 	u64 adjust;
 
 	bracket("TSC ahead", MSR_TSC, 1ULL << 40, 1ULL << 40);
-	bracket("TSC behind", MSR_TSC, 1000, 1000);
+	bracket("TSC back", MSR_TSC, 1000, 1000);
 	/* IA32_TSC_ADJUST changes by the same amount as the TSC. */
 	adjust = msr_read(MSR_TSC_ADJUST);
 	msr_write(MSR_TSC, rdtsc() + (1ULL << 30));
@@ -135,7 +135,7 @@ static void exact(void)
 	for (unsigned int i = 0; i < 100; i++) {
 		now = rdtsc();
 		if (now <= last)
-			wrong("RDTSC: %x behind %x", now, last);
+			wrong("RDTSC: %x after %x", now, last);
 		last = now;
 	}
 }

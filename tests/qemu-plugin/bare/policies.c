@@ -189,7 +189,7 @@ static void moved(void)
 	u64 base = read_msr(MSR_APIC_BASE), config = *at(0xfed00010);
 
 	subject_lvt(NMI);
-	check("the APIC can be told to move to the HPET", 0,
+	check("the APIC's base can be set to the HPET's", 0,
 	      (u64)subject_wrmsr(MSR_APIC_BASE, 0xfed00000 | (base & 0xfff)));
 	check("a PMI is taken nevertheless", 1, fill_region());
 	check("HPET is unchanged", config, *at(0xfed00010));

@@ -80,11 +80,11 @@ static void usage(void)
 	       "  tsc=N       KVM_SET_MSRS of IA32_TSC\n"
 	       "  offset=N    KVM_VCPU_TSC_OFFSET\n"
 	       "  khz=N       KVM_SET_TSC_KHZ\n"
-	       "  cpu=N continue on this processor\n"
+	       "  cpu=N       continue on this processor\n"
 	       "  write=N     the guest itself writes IA32_TSC\n"
-	       "  move=N continue in another process, in another VM with that TSC offset\n"
+	       "  move=N      continue in another process, in another VM with that TSC offset\n"
 	       "  again=N     the same in this process; KVM may reuse the VMCS's page\n"
-	       "Exit status: 0, or 2 if the VMM could not go on.\n");
+	       "Exit status: 0, or 2 if the VMM could not continue.\n");
 }
 
 /* ---- the guest's program ---- */

@@ -45,7 +45,7 @@ static void usage(void)
 	       "  --image=PREFIX have the host take an image of the whole PC's memory, PREFIX-N,\n"
 	       "                 when VM n has ended and still exists\n"
 	       "Exit status: 0 if all is right, 1 if a guest computed something else,\n"
-	       "2 if the VMM could not go on.\n");
+	       "2 if the VMM could not continue.\n");
 }
 
 static unsigned int number(const char *text, const char *what)
