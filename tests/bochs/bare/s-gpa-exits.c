@@ -205,7 +205,7 @@ static void by_wrmsr(void)
 	run(&vm, REASON_VMCALL);
 	tally(&t, 1000);
 	want("overflows", 0, t.overflows);
-	/* Here the page can be unmapped no later than at the WRMSR that clears it. */
+	/* The same with a single range and a trace of one round. */
 	gpa_map(0);
 	gpa_prepare(&vm, RANGE);
 	vmwrite(F_GUEST_RTIT_CTL, CTL_BASE & ~(u64)VMPT_CTL_TOPA);
