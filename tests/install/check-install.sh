@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What "make install" installs is enough: a program that includes <vmm-lib/vmpt.h> is built
-# from the installed files alone, by what pkg-config says, and runs, and so do one in C++ and
-# one with u8 to u64 of its own; the same for <model/vmpt-model.h>, alone and with the other;
-# each installed header can be included by itself; the installed command answers.
+# The files of "make install" are sufficient: a program that includes <vmm-lib/vmpt.h> builds from
+# the installed files alone, with pkg-config's flags, and runs, as do one in C++ and one with its
+# own u8 to u64; the same for <model/vmpt-model.h>, alone and with the other; each installed header
+# can be included by itself; the installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN: see meson.build)
@@ -27,7 +27,7 @@ pc=$(find "$dest" -name vmpt.pc)
 [ -n "$pc" ] || fail "no vmpt.pc was installed"
 [ -f "$(dirname "$pc")/vmpt-model.pc" ] || fail "no vmpt-model.pc was installed"
 
-# The sysroot stands for the folder that packagers install to.
+# The sysroot is like the folder that packagers install to.
 tell()
 {
 	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest" \
@@ -41,7 +41,7 @@ cflags=$(say --cflags)
 libs=$(say --libs)
 say --modversion
 
-# make install without PREFIX goes to /usr/local, also after one with it.
+# make install without PREFIX installs to /usr/local, also after one with it.
 goes_to()
 {
 	env -u MAKEFLAGS -u PREFIX make -n -C "$VMPT_ROOT" install DEPS=no "$@" | sed -n 's/.* --prefix \(.*\)/\1/p'
@@ -49,7 +49,7 @@ goes_to()
 [ "$(goes_to)" = /usr/local ] || fail "make install goes to '$(goes_to)'"
 [ "$(goes_to PREFIX=/opt/x)" = /opt/x ] || fail "PREFIX: goes to '$(goes_to PREFIX=/opt/x)'"
 
-# The two files alone, so that no header of the source tree can be found.
+# Copy only the two files, so that no header of the source tree can be found.
 cp "$VMPT_ROOT/tests/kernel/vcpu-run.c" "$VMPT_ROOT/tests/kernel/vcpu-run.h" "$out"
 cat >"$out/main.c" <<'END'
 #include <stdio.h>
@@ -71,7 +71,7 @@ $VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS -DVMPT_INSTALLED $cflags \
 	main.c vcpu-run.c -o main $libs
 ./main
 
-# The guide's example, as its reader would build it.
+# The guide's example, built as a reader would.
 cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
 # shellcheck disable=SC2086
 $VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags mini-vmm.c -o mini-vmm $libs
@@ -142,8 +142,8 @@ esac
 $cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
 ./plus
 
-# The trace unit: a TIP behind the PSB+ that enabling makes, in C and C++; the last bytes are
-# TIP(0x402000) behind TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
+# The trace unit: a TIP after the PSB+ of enabling, in C and C++; the last bytes are TIP(0x402000)
+# after TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
 cat >unit.c <<'END'
 #include <model/vmpt-model.h>
 #include <model/fast.h>
@@ -195,8 +195,8 @@ $VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.c -o uni
 $cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.cc -o unit-plus $model_libs
 ./unit-plus
 
-# RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, for Last LIP has the
-# others (Table 18).
+# RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, since Last LIP has
+# the others (Table 18).
 cat >rtit.c <<'END'
 #include <model/vmpt-rtit.h>
 #include <model/rtit-fast.h>
@@ -247,7 +247,7 @@ $VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.c -o rti
 $cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.cc -o rtit-plus $model_libs
 ./rtit-plus
 
-# Both libraries hold the objects of arch/: in one program they are there once.
+# Both libraries have the objects of arch/: one program must get them only once.
 cat >both.c <<'END'
 #include <model/vmpt-model.h>
 #include <vmm-lib/vmpt.h>
@@ -282,9 +282,9 @@ done
 command=$(find "$dest" -path '*/bin/vmpt')
 [ -n "$command" ] || fail "no vmpt was installed"
 "$command" --version
-# vmpt domain is a program of its own, which it has to find from there.
+# vmpt domain is a separate program, which the installed vmpt must find.
 [ -z "$VMPT_DOMAIN" ] || "$command" domain list --version
-# So is what finds it a QEMU. A stand-in was fetched.
+# So is the script that finds its QEMU. The cache has a stand-in.
 if [ -n "$VMPT_DOMAIN" ]; then
 	fetched=$out/cache/vmpt/qemu-x
 	mkdir -p "$fetched"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Of "make soak": the project is built for arm64 on a bare Debian 13, and the decoder's tests pass
+# For "make soak": the project builds for arm64 on a bare Debian 13, and the decoder's tests pass
 # there under qemu-user.
 set -uo pipefail
 top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")

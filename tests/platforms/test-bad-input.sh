@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What a newcomer's machine may lack: a network, sudo, meson, packages that a release does not have,
-# a path without spaces. Each is said in one clear sentence, or does no harm. apt is the real one,
-# with folders of its own.
+# What a new user's machine may lack: a network, sudo, meson, packages that a release does not have,
+# a path without spaces. Each gives one clear message, or does no harm. apt is the real one, with
+# folders of its own.
 #
 #	test-bad-input.sh SOURCE-DIR OUT-DIR
 set -euo pipefail
@@ -18,7 +18,7 @@ rm -rf "$2"
 mkdir -p "$out"/{bin,scripts/packages,lists/partial,archives/partial}
 cp "$top/scripts/deps" "$out/scripts"
 
-# Of all programs only those that the scripts need: no sudo, no meson. id is a user's.
+# PATH has only the programs that the scripts need: no sudo, no meson. id prints a user's ID.
 for tool in sh bash make sed sort grep tr awk cat wc head env mktemp rm dirname basename dpkg-query \
 	apt-get apt-cache nproc readlink; do
 	ln -s "$(command -v $tool)" "$out/bin/"
@@ -35,20 +35,20 @@ Acquire::Retries "0";
 END
 echo 'deb [trusted=yes] http://vmpt.invalid/debian trixie main' >"$out/sources.list"
 
-# The lines of stdin are one list of packages.
+# The lines of stdin are a list of packages.
 list()
 {
 	cat >"$out/scripts/packages/build.list"
 }
 
-# Run a command; its output is in $out/log. $1: the exit status that is wanted.
+# Run a command; its output is in $out/log. $1: the expected exit status.
 run()
 {
 	local want=$1 got=0
 	shift
 
 	APT_CONFIG=$out/apt.conf "$@" </dev/null >"$out/log" 2>&1 || got=$?
-	[ $got = "$want" ] || wrong "exit status $got, wanted is $want: $*"
+	[ $got = "$want" ] || wrong "exit status $got, expected $want: $*"
 }
 
 wrong()
@@ -64,13 +64,13 @@ says()
 	[ "$(grep -c -e "$2" "$out/log")" = "$1" ] || wrong "not $1 lines with \"$2\""
 }
 
-# All is there: nothing is said. dpkg is on every Debian system, the others on none.
+# Nothing is missing: no output. dpkg is on every Debian system, the others on none.
 list <<'END'
 vmpt-none-1 | dpkg # the second will do
 vmpt-none-2 | vmpt-none-3 | -
 END
 run 0 "$out/scripts/deps" build
-[ ! -s "$out/log" ] || wrong "there is something to say of packages that nobody needs"
+[ ! -s "$out/log" ] || wrong "deps prints something about packages that are not needed"
 
 list <<'END'
 vmpt-none-1 | vmpt-none-2
@@ -87,13 +87,13 @@ if unshare --map-root-user --net true 2>/dev/null; then
 	says 1 'is there a network? apt cannot fetch http://vmpt.invalid/'
 	says 0 'Unable to locate'
 else
-	echo 'skipped: no rights to take the network away'
+	echo 'skipped: no permission to disable the network'
 fi
 
 for goal in all demo test; do
 	run 2 env PATH="$out/bin" make --no-print-directory -C "$top" $goal DEPS=no BUILD="$out/build"
 	says 1 'meson is missing, and DEPS=no installs nothing: scripts/deps'
-	[ "$(wc -l <"$out/log")" = 2 ] || wrong "make $goal: more than a line, and make's own"
+	[ "$(wc -l <"$out/log")" = 2 ] || wrong "make $goal: more than one line and make's own"
 done
 
 run 77 env PATH="$out/bin" "$top/scripts/try-release" trixie

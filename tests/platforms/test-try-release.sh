@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Of "make soak": the README's two commands on a bare Debian, another release each time. The caches
-# of this machine are used: what is bare is the system.
+# For "make soak": the README's two commands on a bare Debian, another release each time. Only the
+# system is bare: this machine's caches are used.
 set -uo pipefail
 top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 . "$top/tests/soak.sh"
 
 soak_takes 1500
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/vmpt
-# The one that was tried the longest ago, or never.
+# The release tried longest ago, or never.
 release=$(for name in trixie bookworm; do
 	echo "$(stat -c %Y "$cache/tried-$name" 2>/dev/null || echo 0) $name"
 done | sort -s -n -k 1,1 | sed -n '1s/.* //p')

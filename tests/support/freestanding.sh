@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Folder FOLDER is freestanding: its archive needs no symbol but its own, those of the
-# archives it rests on, and the few mem* and strlen that any C environment has; it holds no
-# writable data.
+# Folder FOLDER is freestanding: its archive needs only its own symbols, those of the archives below
+# it, and the few mem* functions and strlen that any C environment has; it has no writable data.
 #
 #	freestanding.sh FOLDER ARCHIVE [ARCHIVE-BELOW...]
 set -eu
@@ -18,7 +17,7 @@ if echo "$syms" | grep -q '__asan_\|__ubsan_\|__tsan_\|__sanitizer_\|__sancov_\|
 	exit 77
 fi
 
-# What one object defines another may use, and what the floor below defines.
+# An object may use symbols of the other objects and of the archives below.
 foreign=$({
 	echo "$syms"
 	for below; do

@@ -11,7 +11,7 @@
 
 /*
  * Check's time limits are the wall clock's and trip on a busy machine; tests/support/limited has
- * better ones. And perf has no settings of the user's.
+ * better ones. And perf must not use the user's settings.
  */
 __attribute__((constructor)) static void prepare(void)
 {
@@ -38,7 +38,7 @@ TCase *test_case(const char *name)
 
 void test_skip(const char *fmt, ...)
 {
-	/* The runner shall count a check once, whether or not it has a process of its own. */
+	/* The runner must count a check once, whether or not it has a process of its own. */
 	static unsigned int said_by;
 	va_list args;
 
@@ -62,7 +62,7 @@ const char *test_data(const char *name)
 		snprintf(path, sizeof(path), "%s/../shared/data/real/%s", test_root, name);
 	if (!access(path, R_OK))
 		return path;
-	test_skip("%s is not there", name);
+	test_skip("%s is missing", name);
 	return NULL;
 }
 

@@ -39,7 +39,7 @@ run()
 	"$root/scripts/test-summary" total "$dir/$does.results" >>"$dir/$does"
 }
 
-# The output for $1 has a line that matches each of the patterns that follow.
+# The output for $1 must have a matching line for each of the patterns that follow.
 check()
 {
 	local does=$1 pattern
@@ -65,7 +65,7 @@ run_all()
 }
 
 export VMPT_ONE_PROCESS=1
-# The rest is the same without sanitizers, where it is faster.
+# The other cases behave the same without sanitizers, which is faster.
 if [ "$sanitized" = true ]; then
 	run_all overflow leak
 	check overflow 'heap-buffer-overflow' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
