@@ -10,8 +10,8 @@ soak_takes()
 	: "$1"
 }
 
-# A soak has no time to make the Bochs PC: each argument is a command with its words that knows
-# --where, the folder that it makes.
+# A soak has no time to make the Bochs PC: each argument is a command of the tree $source with its
+# words that knows --where, the folder that it makes.
 soak_made()
 {
 	local what
@@ -19,7 +19,7 @@ soak_made()
 	[ -n "${VMPT_SOAK-}" ] || return 0
 	for what; do
 		# shellcheck disable=SC2086 # a command and its words
-		[ -d "$($what --where)" ] ||
+		[ -d "$(cd "$source" && ${what//"$source/"/} --where)" ] ||
 			{ echo 'skipped: the Bochs PC was not made: make test-kvm' && exit 77; }
 	done
 }

@@ -12,15 +12,16 @@ patches=$source/kvm-patches/6.12
 [ -z "${VMPT_BOCHS_PATCHES-}" ] || [ -e "$VMPT_BOCHS_PATCHES/series" ] ||
 	skip "no patches in ${VMPT_BOCHS_PATCHES##*/}"
 
-# Make what the test runs on: each argument is a command with its words, which makes it or says
-# "skipped:" and ends with 77, as this then does. What a failing one said is printed.
+# Make what the test runs on: each argument is a command of the tree with its words, which makes it or
+# says "skipped:" and ends with 77, as this then does. What a failing one said is printed. Words are
+# split at spaces, which the path of the tree may have.
 make_all()
 {
 	local what printed rc
 
 	for what; do
 		# shellcheck disable=SC2086 # a command and its words
-		printed=$($what 2>"$out/build.log") || {
+		printed=$(cd "$source" && ${what//"$source/"/} 2>"$out/build.log") || {
 			rc=$?
 			echo "$printed"
 			cat "$out/build.log"

@@ -7,6 +7,7 @@
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN: see meson.build)
+# shellcheck disable=SC2046,SC2086 # words
 set -u
 
 # shellcheck source=tests/lib.sh
@@ -37,7 +38,6 @@ tell --modversion vmpt
 # works PROGRAM COMPILER WORD...: it is built without a warning, and runs.
 works()
 {
-	# shellcheck disable=SC2086 # words
 	check "$1 is built" "${@:2}" -Wall -Wextra -Werror $VMPT_CFLAGS -o "$1" && check "$1 runs" "./$1"
 }
 
@@ -249,7 +249,6 @@ int main(void)
 }
 END
 for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
-	# shellcheck disable=SC2046
 	works both $VMPT_CC $(tell --cflags $order) both.c $(tell --libs $order)
 done
 
