@@ -253,9 +253,9 @@ for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
 done
 
 for header in $(cd "$dest" && find . -path '*/include/*.h'); do
-	name=${header#*/vmpt/}
-	echo "#include <$name>" >one.c
-	check "$name" $VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
+	header=${header#*/vmpt/}
+	echo "#include <$header>" >one.c
+	check "$header alone" $VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
 done
 
 command=$(find "$dest" -path '*/bin/vmpt')
