@@ -91,13 +91,13 @@ errors()
 	grep -c "instruction trace error.* ip 0x$2" "$1"
 }
 
-# The functions of alpha that are entered by a branch, in order. (A return does not go to a
-# function's first byte.)
+# The functions of alpha that are entered by a branch of its own, in order. (No return goes to a
+# function's first byte but the kernel's from an interrupt.)
 calls()
 {
 	nm alpha | awk 'NR == FNR { if ($3 ~ /^(alpha|beta|gamma_even|delta_odd|epsilon)$/)
 			at[$3] = $1; next }
-		$1 == "branches:" && $NF in at {
+		$1 == "branches:" && $2 ~ /^1000/ && $NF in at {
 			to = sprintf("%16s", $(NF - 1)); gsub(/ /, "0", to)
 			if (to == at[$NF]) print $NF }' - "$1"
 }
