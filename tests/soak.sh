@@ -10,8 +10,8 @@ soak_takes()
 	: "$1"
 }
 
-# A soak has no time to build the Bochs PC: each argument is a command line with an option --where,
-# which prints the folder that it makes.
+# A soak has no time to build the Bochs PC: each argument is a command line of the tree $source with an
+# option --where, which prints the folder that it makes.
 soak_made()
 {
 	local what
@@ -19,7 +19,7 @@ soak_made()
 	[ -n "${VMPT_SOAK-}" ] || return 0
 	for what; do
 		# shellcheck disable=SC2086 # a command and its arguments
-		[ -d "$($what --where)" ] ||
+		[ -d "$(cd "$source" && ${what//"$source/"/} --where)" ] ||
 			{ echo 'skipped: the Bochs PC is missing: make test-kvm' && exit 77; }
 	done
 }

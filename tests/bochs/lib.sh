@@ -13,15 +13,16 @@ patches=$source/kvm-patches/6.12
 [ -z "${VMPT_BOCHS_PATCHES-}" ] || [ -e "$VMPT_BOCHS_PATCHES/series" ] ||
 	skip "no patches in ${VMPT_BOCHS_PATCHES##*/}"
 
-# Build what the test needs: each argument is a command line that builds a part, or prints
-# "skipped:" and exits with 77, as this then does. The output of a failing command is printed.
+# Build what the test needs: each argument is a command line of the tree that builds a part, or prints
+# "skipped:" and exits with 77, as this then does. The output of a failing command is printed. Words
+# are split at spaces, which the path of the tree may have.
 make_all()
 {
 	local what printed rc
 
 	for what; do
 		# shellcheck disable=SC2086 # a command and its arguments
-		printed=$($what 2>"$out/build.log") || {
+		printed=$(cd "$source" && ${what//"$source/"/} 2>"$out/build.log") || {
 			rc=$?
 			echo "$printed"
 			cat "$out/build.log"

@@ -227,12 +227,16 @@ check 'it has a Bochs' [ -n "$pc" ]
 kill -KILL $pid
 wait $pid 2>/dev/null
 rc=$?
-for _ in $(seq 50); do
-	[ -e "/proc/$pc" ] || [ -n "$(ls "$run/tmp")" ] || break
-	sleep 0.1
-done
-check "Bochs ends" [ -n "$pc" -a ! -e "/proc/$pc" ]
+no_bochs()
+{
+	[ -n "$pc" ] && [ ! -e "/proc/$pc" ]
+}
+no_folder()
+{
+	[ -z "$(ls "$run/tmp")" ]
+}
+check "Bochs ends" wait_for no_bochs
 [ -z "$pc" ] || kill -KILL "$pc" 2>/dev/null
-check 'the folder goes' [ -z "$(ls "$run/tmp")" ]
+check 'the folder goes' wait_for no_folder
 
 finish

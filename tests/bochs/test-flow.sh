@@ -254,8 +254,7 @@ refuses()
 {
 	local what=$1
 	shift
-	rc=0
-	"$@" >"$run/said" 2>&1 || rc=$?
+	try "$@"
 	check_log "refuses $what" "$run/said" [ $rc = 1 ]
 }
 
@@ -300,13 +299,6 @@ linux_kernel()
 	flows no
 }
 
-end()
-{
-	echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-	[ $failures = 0 ]
-	exit
-}
-
 # In a soak it is Linux alone, with one seed after another.
 if [ -n "${VMPT_SOAK-}" ] && [ "${6-}" != small ]; then
 	seed=1001
@@ -315,14 +307,14 @@ if [ -n "${VMPT_SOAK-}" ] && [ "${6-}" != small ]; then
 		seed=$((seed + 1))
 	done
 	echo "note: $((seed - 1000)) runs of a Linux under KVM"
-	end
+	finish
 fi
 record noretcomp flow,noretcomp/,traced,long64,prot32
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows no
 images 0
-[ "${6-}" != small ] || end
+[ "${6-}" != small ] || finish
 wrong
 
 # As perf records by default.
@@ -352,4 +344,4 @@ counts
 flows no
 images 0
 
-end
+finish

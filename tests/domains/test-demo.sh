@@ -30,10 +30,11 @@ set -m
 env --default-signal=INT "$source/scripts/demo" >"$said" 2>&1 &
 demo=$!
 set +m
-for ((i = 0; i < 200; i++)); do
-	! grep -q '^tracing 2 domains' "$said" || break
-	sleep 0.1
-done
+traces_or_ended()
+{
+	grep -q '^tracing 2 domains' "$said" || ! kill -0 $demo 2>/dev/null
+}
+wait_for traces_or_ended
 kill -INT -- -$demo
 wait $demo
 rc=$?

@@ -215,7 +215,7 @@ if whole; then
 		check 'no /sys: fails' [ $rc = 1 ]
 		check 'no /sys: says so' says 'libvirt needs /sys'
 	else
-		echo "skipped: a machine without /sys: no right to make namespaces (unshare)"
+		skip_part "a machine without /sys: no right to make namespaces (unshare)"
 	fi
 	sed '/<acpi/d' "$xml" >no-acpi.xml
 	fails 1 'a: cannot be started: ' '<features><acpi/></features>' -- start "${set[@]}" a=no-acpi.xml
@@ -248,7 +248,7 @@ if whole; then
 		check 'marked file: libvirt is silent' \
 			cmp -s stderr <(printf 'disk: runs; Ctrl-C stops it\ndisk: ended\n')
 	else
-		echo "skipped: libvirt's marks on files: not root, or no such attributes here"
+		skip_part "libvirt's marks on files: not root, or no such attributes here"
 	fi
 fi
 

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The files of "make install" are sufficient: a program that includes <vmm-lib/vmpt.h> builds from
 # the installed files alone, with pkg-config's flags, and runs, as do one in C++ and one with its
@@ -7,25 +7,23 @@
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN: see meson.build)
-set -eu
+# shellcheck disable=SC2046,SC2086 # words
+set -u
 
+# shellcheck source=tests/lib.sh
+. "$VMPT_ROOT/tests/lib.sh"
 build=$1
 out=$2
-
-fail()
-{
-	echo "$*"
-	exit 1
-}
-
-dest=$out/dest
+# pkg-config does not support a sysroot with a space.
+dest=$(mktemp -d) || exit
+trap 'rm -rf "$dest"' EXIT
 rm -rf "$out"
 mkdir -p "$out"
-DESTDIR=$dest meson install -C "$build" --no-rebuild >"$out/install.log" 2>&1 ||
-	{ cat "$out/install.log"; fail "meson install failed"; }
+DESTDIR=$dest meson install -C "$build" --no-rebuild >"$out/install.log" 2>&1 || rc=$?
+check_log 'meson install' "$out/install.log" [ $rc = 0 ] || finish
 pc=$(find "$dest" -name vmpt.pc)
-[ -n "$pc" ] || fail "no vmpt.pc was installed"
-[ -f "$(dirname "$pc")/vmpt-model.pc" ] || fail "no vmpt-model.pc was installed"
+check 'vmpt.pc is installed' [ -n "$pc" ] || finish
+check 'vmpt-model.pc is installed' [ -f "$(dirname "$pc")/vmpt-model.pc" ] || finish
 
 # The sysroot is like the folder that packagers install to.
 tell()
@@ -33,21 +31,23 @@ tell()
 	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest" \
 		pkg-config "$@"
 }
-say()
+cflags=$(tell --cflags vmpt)
+libs=$(tell --libs vmpt)
+tell --modversion vmpt
+
+# works PROGRAM COMPILER WORD...: it is built without a warning, and runs.
+works()
 {
-	tell "$@" vmpt
+	check "$1 is built" "${@:2}" -Wall -Wextra -Werror $VMPT_CFLAGS -o "$1" && check "$1 runs" "./$1"
 }
-cflags=$(say --cflags)
-libs=$(say --libs)
-say --modversion
 
 # make install without PREFIX installs to /usr/local, also after one with it.
 goes_to()
 {
 	env -u MAKEFLAGS -u PREFIX make -n -C "$VMPT_ROOT" install DEPS=no "$@" | sed -n 's/.* --prefix \(.*\)/\1/p'
 }
-[ "$(goes_to)" = /usr/local ] || fail "make install goes to '$(goes_to)'"
-[ "$(goes_to PREFIX=/opt/x)" = /opt/x ] || fail "PREFIX: goes to '$(goes_to PREFIX=/opt/x)'"
+check 'make install goes to' [ "$(goes_to)" = /usr/local ]
+check 'PREFIX: goes to' [ "$(goes_to PREFIX=/opt/x)" = /opt/x ]
 
 # Copy only the two files, so that no header of the source tree can be found.
 cp "$VMPT_ROOT/tests/kernel/vcpu-run.c" "$VMPT_ROOT/tests/kernel/vcpu-run.h" "$out"
@@ -65,17 +65,12 @@ int main(void)
 	return step;
 }
 END
-cd "$out"
-# shellcheck disable=SC2086 # words
-$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS -DVMPT_INSTALLED $cflags \
-	main.c vcpu-run.c -o main $libs
-./main
+cd "$out" || exit
+works main $VMPT_CC -std=c11 -DVMPT_INSTALLED $cflags main.c vcpu-run.c $libs
 
 # The guide's example, built as a reader would.
 cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
-# shellcheck disable=SC2086
-$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags mini-vmm.c -o mini-vmm $libs
-./mini-vmm >/dev/null
+works mini-vmm $VMPT_CC $cflags mini-vmm.c $libs
 
 # A VMM with integer types of its own.
 cat >own.c <<'END'
@@ -100,9 +95,7 @@ int main(void)
 	return info == 0x1500 ? 0 : 1;
 }
 END
-# shellcheck disable=SC2086
-$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags own.c -o own $libs
-./own
+works own $VMPT_CC $cflags own.c $libs
 
 # A VMM in C++. Not pedantic: anonymous unions that declare structs are an extension there.
 cat >plus.cc <<'END'
@@ -138,9 +131,7 @@ case $VMPT_CC in
 *clang*) cxx=clang++ ;;
 *) cxx=g++ ;;
 esac
-# shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
-./plus
+works plus $cxx -std=c++11 $cflags plus.cc $libs
 
 # The trace unit: a TIP after the PSB+ of enabling, in C and C++; the last bytes are TIP(0x402000)
 # after TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
@@ -188,12 +179,8 @@ END
 cp unit.c unit.cc
 model_cflags=$(tell --cflags vmpt-model)
 model_libs=$(tell --libs vmpt-model)
-# shellcheck disable=SC2086
-$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.c -o unit $model_libs
-./unit
-# shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.cc -o unit-plus $model_libs
-./unit-plus
+works unit $VMPT_CC -std=c11 $model_cflags unit.c $model_libs
+works unit-plus $cxx -std=c++11 $model_cflags unit.cc $model_libs
 
 # RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, since Last LIP has
 # the others (Table 18).
@@ -240,12 +227,8 @@ int main(void)
 }
 END
 cp rtit.c rtit.cc
-# shellcheck disable=SC2086
-$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.c -o rtit $model_libs
-./rtit
-# shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.cc -o rtit-plus $model_libs
-./rtit-plus
+works rtit $VMPT_CC -std=c11 $model_cflags rtit.c $model_libs
+works rtit-plus $cxx -std=c++11 $model_cflags rtit.cc $model_libs
 
 # Both libraries have the objects of arch/: one program must get them only once.
 cat >both.c <<'END'
@@ -266,30 +249,26 @@ int main(void)
 }
 END
 for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
-	# shellcheck disable=SC2046,SC2086
-	$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $(tell --cflags $order) both.c -o both \
-		$(tell --libs $order)
-	./both
+	works both $VMPT_CC $(tell --cflags $order) both.c $(tell --libs $order)
 done
 
 for header in $(cd "$dest" && find . -path '*/include/*.h'); do
-	name=${header#*/vmpt/}
-	echo "#include <$name>" >one.c
-	# shellcheck disable=SC2086
-	$VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c || fail "$name"
+	header=${header#*/vmpt/}
+	echo "#include <$header>" >one.c
+	check "$header alone" $VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
 done
 
 command=$(find "$dest" -path '*/bin/vmpt')
-[ -n "$command" ] || fail "no vmpt was installed"
-"$command" --version
-# vmpt domain is a separate program, which the installed vmpt must find.
-[ -z "$VMPT_DOMAIN" ] || "$command" domain list --version
-# So is the script that finds its QEMU. The cache has a stand-in.
+check 'vmpt is installed' "$command" --version
+# vmpt domain is a separate program, which the installed vmpt must find. So is the script that finds
+# its QEMU. The cache has a stand-in.
 if [ -n "$VMPT_DOMAIN" ]; then
+	check 'vmpt domain' "$command" domain list --version
 	fetched=$out/cache/vmpt/qemu-x
 	mkdir -p "$fetched"
 	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$VMPT_ROOT/qemu-plugin/qemu/api.h" >"$fetched/plugin-api"
 	ln -s /bin/true "$fetched/qemu-system-x86_64"
-	XDG_CACHE_HOME=$out/cache "$command" domain qemu | grep '/qemu-system-x86_64$' ||
-		fail "vmpt domain qemu finds none"
+	check 'vmpt domain qemu' grep '/qemu-system-x86_64$' \
+		<(XDG_CACHE_HOME=$out/cache "$command" domain qemu)
 fi
+finish

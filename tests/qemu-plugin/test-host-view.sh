@@ -402,10 +402,10 @@ check 'removed: no damage' no_damage kill.d/cpu0.pt
 
 long=$(firmware 100000000 0 0)
 rm -f migrated
-(sleep 0.5 && echo 'migrate file:migrated' && sleep 0.5 && echo quit) |
+(wait_for test -s from.d/cpu0.pt && echo 'migrate file:migrated' && echo quit) |
 	input=/dev/stdin run host-view=from.d,vm=from "$long" -monitor stdio
 check 'before: no warning' not grep -q 'does not begin' stderr
-(sleep 0.5 && echo quit) |
+(wait_for grep -q 'does not begin' stderr && echo quit) |
 	input=/dev/stdin run host-view=to.d,vm=to "$long" -incoming file:migrated -monitor stdio
 check 'migrated: a warning' grep -q '^vmpt: vCPU 0 does not begin with its reset (-incoming' stderr
 check 'migrated: a trace' no_damage to.d/cpu0.pt
@@ -462,7 +462,7 @@ if mount -t tmpfs -o size=32k none full.d 2>/dev/null; then
 	mounted=full.d
 	run host-view=full.d,vm=full "$middle"
 	check 'full disk: the guest continued' [ $rc = $status ]
-	check 'full disk: why' grep -q '; lost [0-9]* runs, .*: No space left on device$' stderr
+	check 'full disk: why' grep -q '; lost [0-9]* runs, .*: No space left on device' stderr
 	check 'full disk: whole runs' no_damage full.d/cpu0.pt
 	check 'full disk: ends with an OVF' ends_marked full.d/cpu0.pt
 	run host-view=full.d,vm=more "$middle" -smp 2

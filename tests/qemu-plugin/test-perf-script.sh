@@ -91,13 +91,13 @@ errors()
 	grep -c "instruction trace error.* ip 0x$2" "$1"
 }
 
-# The functions of alpha that a branch enters, in order. (A return does not go to a function's first
-# byte.)
+# The functions of alpha that one of its branches enters, in order. (Only the kernel's return from an
+# interrupt goes to a function's first byte.)
 calls()
 {
 	nm alpha | awk 'NR == FNR { if ($3 ~ /^(alpha|beta|gamma_even|delta_odd|epsilon)$/)
 			at[$3] = $1; next }
-		$1 == "branches:" && $NF in at {
+		$1 == "branches:" && $2 ~ /^1000/ && $NF in at {
 			to = sprintf("%16s", $(NF - 1)); gsub(/ /, "0", to)
 			if (to == at[$NF]) print $NF }' - "$1"
 }
