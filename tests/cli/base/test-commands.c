@@ -529,7 +529,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("cli commands");
 	TCase *tc = tcase_create("commands");
 
-	tcase_set_timeout(tc, 240);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, stat_counts);
 	tcase_add_test(tc, vms_counts);

@@ -471,7 +471,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("cli clocks");
 	TCase *tcase = tcase_create("clocks");
 
-	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, cli_clean);
 	tcase_add_test(tcase, found_in_the_trace);
 	tcase_add_test(tcase, as_a_table);

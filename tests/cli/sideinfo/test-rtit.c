@@ -483,7 +483,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("rtit");
 
 	tcase_add_checked_fixture(t, setup, cli_clean);
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, text, 0, VMPT_ARRAY_SIZE(texts));
 	tcase_add_loop_test(t, wrong_usage_is_2, 0, VMPT_ARRAY_SIZE(refused));
 	tcase_add_loop_test(t, members, 0, VMPT_ARRAY_SIZE(documents));

@@ -489,17 +489,14 @@ END_TEST
 
 TEST_SUITE()
 {
-	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/source");
 	TCase *t = tcase_create("threads");
 
-	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
 	tcase_add_test(t, lanes_and_threads);
 	tcase_add_test(t, close_in_the_middle);
 	suite_add_tcase(s, t);
 
 	t = tcase_create("source");
-	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
 	tcase_add_test(t, losses_written_out);
 	tcase_add_test(t, nothing_at_all);
 	tcase_add_test(t, psb_inside_payloads);

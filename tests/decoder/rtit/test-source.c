@@ -256,11 +256,9 @@ END_TEST
 
 TEST_SUITE()
 {
-	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/rtit-source");
 	TCase *t = tcase_create("streams");
 
-	tcase_set_timeout(t, soak ? atoi(soak) + 300 : 250);
 	tcase_add_test(t, nothing_at_all);
 	tcase_add_test(t, psb_inside_payloads);
 	tcase_add_loop_test(t, megabytes_without_psb, 0, 2);

@@ -309,7 +309,6 @@ Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
 	TCase *tc = tcase_create(name);
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	for (i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);

@@ -410,7 +410,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("tsc-rewrite");
 	TCase *tc = tcase_create("tsc-rewrite");
 
-	tcase_set_timeout(tc, 0);
 	tcase_add_loop_test(tc, all_rows, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(tc, high_bits);
 	tcase_add_test(tc, step_table);
