@@ -303,6 +303,53 @@ void tsc(u64 value)
 	vmpt_rtit_unit_time(&rig.unit, &now);
 }
 
+int rig_rows(const struct rig_row *rows, size_t n)
+{
+	int count = 0;
+
+	while (n--)
+		count += rows[n].name != NULL;
+	return count;
+}
+
+static void run_row(const struct rig_row *r, void (*op)(u64 next, u64 target), const char *name,
+		    size_t at)
+{
+	const char *text;
+
+	if (r->cr3_match)
+		wr(CR3_MATCH, r->cr3_match);
+	if (r->start)
+		r->start(r->ctl);
+	if (r->set)
+		ctl_set(r->set);
+	if (r->clear)
+		ctl_clear(r->clear);
+	if (r->jccs)
+		jccs(r->jccs);
+	if (r->op || op)
+		(r->op ? r->op : op)(r->next, r->target);
+	text = rig_text();
+	ck_assert_msg(!r->sent || !strcmp(text, r->sent), "row %s, line %zu: '%s', not '%s'", name,
+		      at, text, r->sent);
+	ck_assert_msg(!r->tnt || rd(TNT_BUFF) == r->tnt, "row %s, line %zu: TNT_BUFF is %llx", name,
+		      at, (unsigned long long)rd(TNT_BUFF));
+	ck_assert_msg((status() & (r->on | r->off)) == r->on, "row %s, line %zu: STATUS is %llx",
+		      name, at, (unsigned long long)status());
+	ck_assert_msg(r->packet_en == RIG_ANY || rig.unit.packet_en == (r->packet_en == RIG_ON),
+		      "row %s, line %zu: PacketEn is %d", name, at, rig.unit.packet_en);
+}
+
+void rig_run(const struct rig_row *rows, size_t n, int which, void (*op)(u64 next, u64 target))
+{
+	const struct rig_row *first = rows, *r;
+
+	while (!first->name || which--)
+		first++;
+	for (r = first; r < rows + n && (r == first || !r->name); r++)
+		run_row(r, op, first->name, (size_t)(r - first));
+}
+
 Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
 {
 	Suite *suite = suite_create(name);
