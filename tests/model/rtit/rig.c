@@ -350,15 +350,23 @@ void rig_run(const struct rig_row *rows, size_t n, int which, void (*op)(u64 nex
 		run_row(r, op, first->name, (size_t)(r - first));
 }
 
-Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
+Suite *rig_table_suite(const char *name, const TTest *row, size_t rows, const TTest *const *tests,
+		       size_t n)
 {
 	Suite *suite = suite_create(name);
 	TCase *tc = tcase_create(name);
 	size_t i;
 
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
+	if (rows)
+		tcase_add_loop_test(tc, row, 0, (int)rows);
 	for (i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);
 	suite_add_tcase(suite, tc);
 	return suite;
+}
+
+Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
+{
+	return rig_table_suite(name, NULL, 0, tests, n);
 }

@@ -230,15 +230,5 @@ START_TEST(footnote_3)
 }
 END_TEST
 
-TEST_SUITE()
-{
-	Suite *suite = suite_create("rows-far");
-	TCase *tc = tcase_create("rows-far");
-
-	tcase_add_checked_fixture(tc, rig_setup, NULL);
-	tcase_add_loop_test(tc, row, 0, rig_rows(rows, VMPT_ARRAY_SIZE(rows)));
-	tcase_add_test(tc, footnote_2);
-	tcase_add_test(tc, footnote_3);
-	suite_add_tcase(suite, tc);
-	return suite;
-}
+RIG_TABLE_SUITE("rows-far", row, (size_t)rig_rows(rows, VMPT_ARRAY_SIZE(rows)), footnote_2,
+		footnote_3)
