@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "arch/types.h"
+#include "util/array.h"
 
 #define SECTIONS_MAX 16
 #define PAGE	     4096
@@ -36,9 +36,9 @@ struct kernel {
 	u64 size;     /* from the first one's start to the last one's end */
 	u64 physical; /* of .text, which is code[0] */
 	Elf64_Sym *symbol;
-	size_t symbols, room;
+	size_t symbols;
 	char *names;
-	size_t names_size;
+	size_t names_size, names_room;
 };
 
 static void fail(const char *what, const char *why)
@@ -47,12 +47,10 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-static void *more(void *memory, size_t size)
+static void need(bool memory)
 {
-	memory = realloc(memory, size);
 	if (!memory)
-		fail("realloc", strerror(errno));
-	return memory;
+		fail("memory", strerror(errno));
 }
 
 /* ---- reading ---- */
@@ -67,7 +65,8 @@ static void take_section(struct kernel *k, Elf_Scn *section, const GElf_Shdr *he
 		fail(name, "too many sections with code, or an empty one");
 	code->address = header->sh_addr;
 	code->size = header->sh_size;
-	code->bytes = more(NULL, code->size);
+	code->bytes = malloc(code->size);
+	need(code->bytes != NULL);
 	memcpy(code->bytes, data->d_buf, code->size);
 	if (!k->count++ && strcmp(name, ".text"))
 		fail(name, "is the first section with code, not .text");
@@ -140,17 +139,14 @@ static void add_symbol(struct kernel *k, u64 address, char type, const char *nam
 			break;
 	if (i == k->count)
 		return;
-	if (k->symbols == k->room) {
-		k->room = k->room ? 2 * k->room : 1024;
-		k->symbol = more(k->symbol, k->room * sizeof(*k->symbol));
-	}
+	need(!vmpt_grow(&k->symbol, k->symbols) &&
+	     !vmpt_reserve(&k->names, &k->names_room, k->names_size + length));
 	k->symbol[k->symbols++] = (Elf64_Sym){
 		.st_name = (Elf64_Word)k->names_size,
 		.st_info = ELF64_ST_INFO(type == 'T' ? STB_GLOBAL : STB_LOCAL, STT_FUNC),
 		.st_shndx = 1,
 		.st_value = address,
 	};
-	k->names = more(k->names, k->names_size + length);
 	memcpy(k->names + k->names_size, name, length);
 	k->names_size += length;
 }
@@ -163,7 +159,7 @@ static void read_symbols(struct kernel *k, const char *path)
 
 	if (!f)
 		fail(path, strerror(errno));
-	k->names = more(NULL, 1);
+	need(!vmpt_reserve(&k->names, &k->names_room, 1));
 	k->names[0] = '\0';
 	k->names_size = 1;
 	while (fgets(line, sizeof(line), f))

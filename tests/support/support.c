@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/support.h"
+#include "util/hash.h"
 
 /*
  * Check's time limits are the wall clock's and trip on a busy machine; tests/support/limited has
@@ -137,9 +138,5 @@ u8 *test_read_file(const char *path, size_t *size)
 /* splitmix64 */
 u64 test_random(struct test_rng *rng)
 {
-	u64 z = rng->state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
+	return vmpt_mix64(rng->state += 0x9e3779b97f4a7c15ULL);
 }

@@ -547,7 +547,6 @@ TEST_SUITE()
 	tcase_add_test(tc, nothing_is_there);
 	tcase_add_test(tc, where_outputs_go);
 	tcase_add_test(tc, a_loss);
-	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);
 	return s;
 }
