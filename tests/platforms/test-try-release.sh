@@ -20,7 +20,7 @@ trap 'rm -f "$out"' EXIT
 rc=${PIPESTATUS[0]}
 [ $rc != 77 ] || skip "$(sed -n 's/^skipped: //p' "$out")"
 touch "$cache/tried-$release"
-check "$release: make and make test" [ $rc = 0 ]
+check "$release: make demo and make test" [ $rc = 0 ]
 echo "note: $release: $(tail -n 1 "$out")"
 check "$release: all tests pass" \
 	grep -qE '^[1-9][0-9]* passed, 0 failed, [0-9]+ skipped$' <(tail -n 1 "$out")
