@@ -8,7 +8,7 @@ top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 . "$top/tests/lib.sh"
 . "$top/tests/soak.sh"
 
-soak_takes 1500
+soak_takes
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/vmpt
 # The release tried longest ago, or never.
 release=$(for name in trixie bookworm; do
