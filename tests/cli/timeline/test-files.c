@@ -61,7 +61,7 @@ static void check_event(json_t *e, double *before, size_t *xs)
 		return;
 	}
 	ts = real(e, "ts");
-	ck_assert_msg(ts >= *before, "%f behind %f", ts, *before);
+	ck_assert_msg(ts >= *before, "%f comes after %f", ts, *before);
 	*before = ts;
 	ck_assert_msg(t->named, "an event of a thread without a name");
 	if (!strcmp(ph, "X")) {
@@ -236,12 +236,12 @@ START_TEST(cut_by_a_window)
 		json_t *whole = whole_of(all, o);
 		double start = real(whole, "start_ticks"),
 		       end = start + real(whole, "length_ticks");
-		bool before = start<100000, behind = end> 200000;
+		bool before = start<100000, past = end> 200000;
 
 		ck_assert_str_eq(json_text(o, "began"), before ? "cut" : json_text(whole, "began"));
-		ck_assert_str_eq(json_text(o, "ended"), behind ? "cut" : json_text(whole, "ended"));
+		ck_assert_str_eq(json_text(o, "ended"), past ? "cut" : json_text(whole, "ended"));
 		began += before;
-		ended += behind;
+		ended += past;
 	}
 	/* Each CPU's first and last */
 	ck_assert_uint_eq(began, 3);
