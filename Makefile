@@ -83,7 +83,8 @@ bench: all ## speed and memory, beside libipt's; what vmm-lib and the QEMU plugi
 	$(call need,qemu guests)
 	@[ -x $(BUILD)/bench/vmpt-bench-vmm ] || { echo "bench: $(BUILD)/bench is not built:" \
 		"meson configure $(BUILD) -Dbench=true" >&2; exit 1; }
-	@$(BUILD)/bench/vmpt-bench $(BENCH_ARGS)
+	@if [ -x $(BUILD)/bench/vmpt-bench ]; then $(BUILD)/bench/vmpt-bench $(BENCH_ARGS); else \
+		echo "bench: no comparison with libipt: $(BUILD) was set up without it (libipt-dev)"; fi
 	@$(BUILD)/bench/vmpt-bench-vmm --json $(BUILD)/bench/bench-vmm.json $(BENCH_VMM_ARGS)
 	@bench/qemu-plugin --json $(BUILD)/bench/bench-qemu-plugin.json $(BENCH_PLUGIN_ARGS) \
 		$(BUILD) || [ $$? = 77 ]

@@ -12,7 +12,10 @@ find_source()
 	tarball=/usr/src/$package.tar.xz
 	if [ "$source_path" = installed ]; then
 		[ -r "$tarball" ] || skip "$tarball is missing: scripts/deps test"
+		oldest=$version
 		version=$(dpkg-query -W -f '${Version}' "$package")
+		dpkg --compare-versions "$version" ge "$oldest" ||
+			skip "$package $version is older than $oldest, which ${1##*/} is for: update it"
 	else
 		version=$package-$version
 	fi

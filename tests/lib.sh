@@ -1,16 +1,24 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What the shell tests share: checks and their sum, skips, limits that a busy machine does not trip,
-# a QEMU. To be sourced; folders that hold several tests have a lib.sh of their own for their topic.
+# Shared by the shell tests: checks and their count, skips, limits that a busy machine does not
+# trip, a QEMU. To be sourced; folders with several tests have a lib.sh of their own for their
+# topic.
 
 # A test sets $rc to the status of what it ran, and $name if it runs several things.
 failures=0 checks=0 rc=0 name=''
 
-# This test cannot run here, and why.
+# Skip this test: it cannot run here, and why.
 skip()
 {
 	echo "skipped: $*"
 	exit 77
+}
+
+# So cannot this part of it, which counts as one check.
+skip_part()
+{
+	echo "skipped: $*"
+	checks=$((checks + 1))
 }
 
 # Programs that the test needs.
@@ -23,8 +31,8 @@ need()
 	done
 }
 
-# check WHAT COMMAND...: the command has to succeed. Where it does not, the test's function show,
-# if it has one, prints what there is to see.
+# check WHAT COMMAND...: the command must succeed. If it fails, the test's function show, if it has
+# one, prints details.
 check()
 {
 	local what=$1
@@ -38,7 +46,7 @@ check()
 	return 1
 }
 
-# check_log WHAT FILE COMMAND...: the same; the end of FILE says what went wrong.
+# check_log WHAT FILE COMMAND...: the same; on failure it prints the end of FILE.
 check_log()
 {
 	check "$1" "${@:3}" || { tail -n 30 "$2" && false; }
@@ -58,8 +66,9 @@ finish()
 	exit
 }
 
-# within SECONDS COMMAND...: COMMAND may take so much CPU time. The clock ends it only after twenty
-# times as long: one that sleeps for ever, not one that waits for a busy machine. Status 124 or 137.
+# within SECONDS COMMAND...: COMMAND may take that much CPU time. The wall-clock limit is twenty
+# times as long: it ends one that sleeps forever, not one that waits for a busy machine. Status 124
+# or 137.
 within()
 {
 	local seconds=$1
@@ -79,7 +88,7 @@ wait_for()
 	done
 }
 
-# The path of a QEMU that takes the plugin in $qemu, or the test is skipped. $source: the tree.
+# Set $qemu to a QEMU that accepts the plugin, or skip the test. $source: the tree.
 get_qemu()
 {
 	local log said status=0

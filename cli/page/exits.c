@@ -12,8 +12,7 @@
 #include "util/array.h"
 
 #define MAX_HISTS 8192
-#define IPS	  1024 /* of a VM, half of them used */
-#define IPS_USED  (IPS * 3 / 4)
+#define IPS	  768 /* of a VM */
 #define IPS_SHOWN 200
 #define IPS_ALL	  4000 /* of all VMs together, shown */
 
@@ -74,16 +73,6 @@ static struct page_ips *ips_of(struct page_exits *exits, u32 vm)
 	return ips[vm].entry ? &ips[vm] : NULL;
 }
 
-/* The slot of @ip: an entry with a count of 0 is free. */
-static struct page_ip *find_ip(struct page_ip *entry, u64 ip)
-{
-	u64 at = ip * 0x9e3779b97f4a7c15ULL >> 54;
-
-	while (entry[at].count && entry[at].ip != ip)
-		at = (at + 1) % IPS;
-	return &entry[at];
-}
-
 static int by_count(const void *va, const void *vb)
 {
 	const struct page_ip *a = va, *b = vb;
@@ -100,22 +89,20 @@ static int by_count(const void *va, const void *vb)
  */
 static int thin(struct page_ips *ips)
 {
-	struct page_ip *old = ips->entry, *entry = calloc(IPS, sizeof(*entry));
+	struct page_ip *entry = ips->entry;
 	u64 taken;
 	u32 i;
 
-	if (!entry)
-		return -1;
-	qsort(old, IPS, sizeof(*old), by_count);
-	taken = old[ips->used / 2].count;
-	ips->entry = entry;
+	qsort(entry, ips->used, sizeof(*entry), by_count);
+	taken = entry[ips->used / 2].count;
 	ips->missed += taken;
-	for (i = ips->used = 0; i < IPS && old[i].count > taken; i++) {
-		old[i].count -= taken;
-		*find_ip(entry, old[i].ip) = old[i];
-		ips->used++;
+	vmpt_hash_clear(&ips->hash);
+	for (i = 0; i < ips->used && entry[i].count > taken; i++) {
+		entry[i].count -= taken;
+		if (vmpt_hash_add(&ips->hash, vmpt_mix64(entry[i].ip), i))
+			return -1;
 	}
-	free(old);
+	ips->used = i;
 	return 0;
 }
 
@@ -123,20 +110,21 @@ static int add_ip(struct page_exits *exits, u32 vm, u64 ip, u8 reason, u64 ticks
 {
 	struct page_ips *ips = ips_of(exits, vm);
 	struct page_ip *entry;
+	u32 n;
 
 	if (!ips)
 		return -1;
 	ips->total++;
-	entry = find_ip(ips->entry, ip);
-	if (!entry->count) {
-		if (ips->used == IPS_USED) {
-			if (thin(ips))
-				return -1;
-			entry = find_ip(ips->entry, ip);
-		}
-		*entry = (struct page_ip){ .ip = ip };
-		ips->used++;
+	n = vmpt_hash_find(&ips->hash, vmpt_mix64(ip), i, ips->entry[i].ip == ip);
+	if (n == VMPT_HASH_NONE) {
+		if (ips->used == IPS && thin(ips))
+			return -1;
+		n = ips->used;
+		if (vmpt_hash_add(&ips->hash, vmpt_mix64(ip), n))
+			return -1;
+		ips->entry[ips->used++] = (struct page_ip){ .ip = ip };
 	}
+	entry = &ips->entry[n];
 	entry->count++;
 	entry->ticks += ticks;
 	if (!entry->votes)
@@ -229,8 +217,8 @@ static json_t *ips_json(struct page_exits *exits, u32 vm, const struct page_opti
 	char text[256];
 	u32 i;
 
-	/* Sorting destroys the hash table: nothing is added after the end. */
-	qsort(ips->entry, IPS, sizeof(*ips->entry), by_count);
+	/* Sorting invalidates the hash: nothing is added after the end. */
+	qsort(ips->entry, ips->used, sizeof(*ips->entry), by_count);
 	for (i = 0; i < ips->used && (i < most || !i); i++) {
 		const struct page_ip *entry = &ips->entry[i];
 
@@ -268,7 +256,9 @@ void page_exits_free(struct page_exits *exits)
 	for (i = 0; i < exits->lines * PAGE_REASONS; i++)
 		free(exits->hist[i / PAGE_REASONS][i % PAGE_REASONS]);
 	free(exits->hist);
-	for (i = 0; i < exits->vms; i++)
+	for (i = 0; i < exits->vms; i++) {
 		free(exits->ips[i].entry);
+		vmpt_hash_free(&exits->ips[i].hash);
+	}
 	free(exits->ips);
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "cli/page/span.h"
+#include "util/hash.h"
 
 /* ---- bytes to be packed ---- */
 
@@ -99,6 +100,7 @@ struct page_ip {
 /* The IPs with the most exits: a count is too low by at most .missed. */
 struct page_ips {
 	struct page_ip *entry;
+	struct vmpt_hash hash; /* by IP */
 	u32 used;
 	u64 missed, total;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "qemu-plugin/guest/internal.h"
+#include "util/search.h"
 
 #define MIB  (1ULL << 20)
 #define GIB  (1ULL << 30)
@@ -73,17 +74,12 @@ static bool is_flat(u64 end)
 /* The end of the RAM that begins at 0: @from is in it, and there is no gap up to @end. */
 static u64 end_of_low(struct vcpu *vcpu, u8 *host, u64 from, u64 end)
 {
-	u64 low = from / PAGE, high = end / PAGE, middle = high - 1;
+	u64 last = end / PAGE - 1;
 
 	/* Nearly always all of it is RAM, and nothing else is read. */
-	while (high - low > 1) {
-		if (shows(vcpu, host, middle * PAGE))
-			low = middle;
-		else
-			high = middle;
-		middle = low + (high - low) / 2;
-	}
-	return high * PAGE;
+	if (shows(vcpu, host, last * PAGE))
+		return end;
+	return vmpt_search(page, from / PAGE + 1, last, shows(vcpu, host, page * PAGE)) * PAGE;
 }
 
 /* Whether the rest of RAM is at 4 GiB, where nothing else can be: reading it is safe. */

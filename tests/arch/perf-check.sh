@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Build and run the test against perf's packet decoder. Its source is taken from
 # the Debian package linux-source-6.1 on this machine, not from this repository;
@@ -12,11 +12,8 @@ shift
 package=linux-source-6.1
 tarball=${VMPT_LINUX_TARBALL:-/usr/src/$package.tar.xz}
 
-skip() {
-	echo "skipped: $*"
-	exit 77
-}
-
+# shellcheck source=tests/lib.sh
+. "$VMPT_ROOT/tests/lib.sh"
 [ -r "$tarball" ] || skip "the package $package is not installed"
 version=$(dpkg-query -W -f '${Version}' $package 2>/dev/null) ||
 	version=$(stat -L -c %s.%Y "$tarball")

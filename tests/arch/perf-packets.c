@@ -165,7 +165,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("packets");
 
 	suite_add_tcase(s, perf_vectors_case());
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, random_bytes_agree);
 	tcase_add_loop_test(t, real_traces_agree, 0, VMPT_ARRAY_SIZE(traces));
 	suite_add_tcase(s, t);

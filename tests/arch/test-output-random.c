@@ -150,7 +150,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("output-random");
 	TCase *tc = test_random_case(suite);
 
-	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 60);
 	tcase_add_test(tc, random_tables_and_writes);
 	return suite;
 }

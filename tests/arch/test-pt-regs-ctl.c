@@ -358,7 +358,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("pt-regs-ctl");
 	TCase *tc = tcase_create("exhaustive");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, every_bit_under_every_set);
 	tcase_add_loop_test(tc, every_pair_of_bits, 0, 13);
 	tcase_add_test(tc, reserved_bits_with_all_capabilities);

@@ -72,9 +72,7 @@ TEST_SUITE()
 {
 	Suite *suite = suite_create("pt-regs-random");
 	TCase *tc = tcase_create("random");
-	const char *soak = getenv("VMPT_SOAK");
 
-	tcase_set_timeout(tc, 60 + (soak ? atoi(soak) : 0));
 	tcase_add_test(test_random_case(suite), random_sequences);
 	tcase_add_test(tc, short_input);
 	suite_add_tcase(suite, tc);

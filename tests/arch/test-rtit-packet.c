@@ -299,7 +299,6 @@ TEST_SUITE()
 	Suite *s = suite_create("arch/rtit-packet");
 	TCase *t = tcase_create("packets");
 
-	tcase_set_timeout(t, 30);
 	tcase_add_loop_test(t, as_in_the_figures, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_loop_test(t, every_header, 0, 256);
 	tcase_add_loop_test(t, as_in_the_table, 0, 256);

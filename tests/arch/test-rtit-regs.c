@@ -530,7 +530,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("rtit-regs");
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	for (i = 0; i < VMPT_ARRAY_SIZE(every_reg); i++)
 		tcase_add_loop_test(tc, every_reg[i], 0, REGS);
 	for (i = 0; i < VMPT_ARRAY_SIZE(once); i++)

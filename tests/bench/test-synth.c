@@ -169,7 +169,6 @@ TEST_SUITE()
 	Suite *s = suite_create("bench/synth");
 	TCase *t = tcase_create("stream");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, test_decodes_to_its_counts, 0, 2);
 	tcase_add_loop_test(t, test_all_kinds, 0, 2);
 	tcase_add_test(t, test_mix);

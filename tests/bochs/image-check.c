@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Is the code that was executed in an image of the memory?
+ * Checks that the executed code is in a memory image.
  *
  *	image-check [--modified=FILE] IMAGE TRUTH
  *	image-check --host [--modified=FILE] IMAGE... TRUTH
  *
- * IMAGE: of the PC's memory. TRUTH: a truth file of the PC (model/truth-format.h); its blocks are
- * looked up where they were when they were first executed.
+ * IMAGE: an image of the PC's memory. TRUTH: a truth file of the PC (model/truth-format.h); each
+ * block is looked up at the address where it was first executed.
  *
- * --host: the upper half of the addresses is the kernel's, which all address spaces share. It
- * must be in each image; the space that has most of it is taken, for others may be gone. What is
- * mapped of a process's own code in its own space must be that code, in each image. What is mapped
- * there in no image is of a process that was gone, or of a page that was not touched yet: it may
- * lie in another space of an image, for a process that forks has a copy, and a static program is
- * where it always is. The rest is not there: of a process that ended before an image was taken.
- * How much that is depends on when it ended; there must be more that is.
+ * --host: the upper half of the addresses is the kernel's, which all address spaces share. It must
+ * be in each image; the space that has most of it is used, since others may be gone. Where a
+ * process's own code is mapped in its own space, it must be that code, in each image. Code that no
+ * image maps there belongs to a process that had ended or to a page not yet touched: it may be in
+ * another space of an image, since a process that forks has a copy and a static program always has
+ * the same address. The rest is missing: it belongs to a process that ended before an image was
+ * taken. How much that is depends on when it ended; more must be present than missing.
  *
- * --modified: the run's log, run.log, which lists pages whose code changed while it was written
- * down ("modified TRUTH cr3 CR3 page PAGE"): there it may differ. Each page that does is printed.
- * Exit code 0: all others are equal, 1: not, 2: usage.
+ * --modified: the run's log, run.log, which lists pages whose code changed while the truth was
+ * recorded ("modified TRUTH cr3 CR3 page PAGE"): these may differ. Each page that does is printed.
+ * Exit code 0: all others are equal, 1: some differ, 2: usage.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -34,7 +34,7 @@
 
 enum result {
 	EQUAL,
-	ELSEWHERE, /* not there, but in another address space */
+	ELSEWHERE, /* missing here, but in another address space */
 	DIFFERS,
 	NOT_THERE,
 	RESULTS,
@@ -48,9 +48,9 @@ static struct {
 	bool host;
 	struct image images[IMAGES_MAX];
 	unsigned int n_images;
-	u64 cr3[SPACES_MAX]; /* with --host: all that the truth has */
+	u64 cr3[SPACES_MAX]; /* with --host: all address spaces of the truth */
 	unsigned int n_spaces;
-	u64 kernel[IMAGES_MAX]; /* the one that is taken for the kernel */
+	u64 kernel[IMAGES_MAX]; /* the address space used for the kernel */
 	struct page modified[PAGES_MAX], differs[PAGES_MAX];
 	unsigned int n_modified, n_differ;
 	u64 n[RESULTS], user[RESULTS], excepted;
@@ -72,7 +72,7 @@ static bool has(const struct page *pages, unsigned int n, u64 cr3, u64 page)
 	return false;
 }
 
-/* The pages that the log lists of the truth file @path. */
+/* The pages that the log lists for the truth file @path. */
 static bool read_modified(const char *log, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -94,7 +94,7 @@ static bool read_modified(const char *log, const char *path)
 	return true;
 }
 
-/* Prints each page once. True: it was modified. */
+/* Prints each page once. Returns whether it was modified. */
 static bool differs(u64 cr3, u64 page)
 {
 	bool excepted = has(check.modified, check.n_modified, cr3, page);
@@ -136,7 +136,7 @@ static enum result look(const struct image *image, const struct insn *insn, u64 
 	return memcmp(bytes, insn->code, insn->length) ? DIFFERS : EQUAL;
 }
 
-/* The worst of all images. */
+/* The worst result of all images. */
 static enum result look_kernel(const struct insn *insn)
 {
 	enum result worst = EQUAL, result;
@@ -232,7 +232,7 @@ static void spaces(const struct truth_now *now, const struct truth_block *block)
 	note_space(now->cr3);
 }
 
-/* How many blocks of the kernel begin as they should. */
+/* How many of the kernel's blocks begin with the right code. */
 static void try_space(const struct truth_now *now, const struct truth_block *block)
 {
 	struct insn insn = { now, block->ip, block->code, block->lengths[0] };
@@ -241,7 +241,7 @@ static void try_space(const struct truth_now *now, const struct truth_block *blo
 		check.n[EQUAL]++;
 }
 
-/* The address space of each image in which most of the kernel is there. */
+/* For each image the address space that maps most of the kernel. */
 static bool choose_spaces(const char *path)
 {
 	u64 most;
@@ -270,7 +270,7 @@ static bool good_user(void)
 {
 	u64 all = check.user[EQUAL] + check.user[ELSEWHERE] + check.user[NOT_THERE];
 
-	printf("user code: %llu equal, %llu in another address space, %llu differ, %llu not there\n",
+	printf("user code: %llu equal, %llu in another address space, %llu differ, %llu missing\n",
 	       (unsigned long long)check.user[EQUAL], (unsigned long long)check.user[ELSEWHERE],
 	       (unsigned long long)check.user[DIFFERS], (unsigned long long)check.user[NOT_THERE]);
 	return !check.user[DIFFERS] && check.user[NOT_THERE] < all / 2 &&
@@ -288,7 +288,7 @@ static int run(char **paths, const char *truth)
 	good = good && (!check.host || choose_spaces(truth)) && pass(truth, one);
 	if (good && check.host)
 		good = good_user();
-	printf("%llu instructions equal, %llu differ and were modified, %llu differ, %llu not there\n",
+	printf("%llu instructions equal, %llu differ and were modified, %llu differ, %llu missing\n",
 	       (unsigned long long)check.n[EQUAL], (unsigned long long)check.excepted,
 	       (unsigned long long)check.n[DIFFERS], (unsigned long long)check.n[NOT_THERE]);
 	for (unsigned int i = 0; i < check.n_images; i++)

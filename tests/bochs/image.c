@@ -51,8 +51,8 @@ static bool read_entry(const struct image *image, u64 pa, unsigned int size, u64
 }
 
 /*
- * One walk of @levels tables of 512 entries, the topmost at @table. @present: an entry is there if
- * it has one of these bits.
+ * A walk of @levels tables of 512 entries, the topmost at @table. @present: an entry with any of
+ * these bits is present.
  */
 static bool walk(const struct image *image, const struct truth_now *now, u64 table,
 		 unsigned int levels, u32 present, u64 address, u64 *pa);
@@ -76,7 +76,7 @@ static bool walk(const struct image *image, const struct truth_now *now, u64 tab
 		if ((now && !translate_gpa(image, now, at, &at)) ||
 		    !read_entry(image, at, 8, &entry) || !(entry & present))
 			return false;
-		/* The topmost level has no pages. */
+		/* The topmost level cannot map pages. */
 		if (levels && (levels > 2 || !(entry & LARGE)))
 			continue;
 		mask = (1ull << shift) - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Code in an image of the PC's memory (bochs/instrument/image.cc): from linear addresses, through
+ * Reads code in an image of the PC's memory (bochs/instrument/image.cc) by linear address, through
  * the page tables of host or guest and those of EPT, which are in the image too.
  */
 #ifndef VMPT_TESTS_BOCHS_IMAGE_H
@@ -14,13 +14,13 @@ struct image {
 	u64 size;
 };
 
-/* False: printed why. */
+/* Returns false after printing why. */
 bool image_open(struct image *image, const char *path);
 void image_close(struct image *image);
 
 /*
- * @n bytes from linear address @ip on as @now's CR3, EPT pointer and flags have it. False: not all
- * of them are mapped, or in the image.
+ * Reads @n bytes at linear address @ip, translated by @now's CR3, EPT pointer and flags. Returns
+ * false if some of them are not mapped or not in the image.
  */
 bool image_read(const struct image *image, const struct truth_now *now, u64 ip, u8 *bytes,
 		size_t n);

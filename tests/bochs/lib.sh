@@ -1,26 +1,28 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What the tests that start the PC share; they source it, with $source and the folder $out of their
-# own set.
+# Shared by the tests that start the PC; they source it after setting $source and $out, a folder of
+# their own.
 
 # shellcheck source=tests/lib.sh
 . "$source/tests/lib.sh"
 here=$source/tests/bochs
 patches=$source/kvm-patches/6.12
 
-# A test of the patched kernel has the patches' folder in the environment, as tests/bochs/run does.
+# A test of the patched kernel gets the patches' folder from the environment, as tests/bochs/run
+# does.
 [ -z "${VMPT_BOCHS_PATCHES-}" ] || [ -e "$VMPT_BOCHS_PATCHES/series" ] ||
 	skip "no patches in ${VMPT_BOCHS_PATCHES##*/}"
 
-# Make what the test runs on: each argument is a command with its words, which makes it or says
-# "skipped:" and ends with 77, as this then does. What a failing one said is printed.
+# Build what the test needs: each argument is a command line of the tree that builds a part, or prints
+# "skipped:" and exits with 77, as this then does. The output of a failing command is printed. Words
+# are split at spaces, which the path of the tree may have.
 make_all()
 {
 	local what printed rc
 
 	for what; do
-		# shellcheck disable=SC2086 # a command and its words
-		printed=$($what 2>"$out/build.log") || {
+		# shellcheck disable=SC2086 # a command and its arguments
+		printed=$(cd "$source" && ${what//"$source/"/} 2>"$out/build.log") || {
 			rc=$?
 			echo "$printed"
 			cat "$out/build.log"
@@ -29,18 +31,20 @@ make_all()
 	done
 }
 
-# The kernel "stock" or "patched": $options for tests/bochs/run, and $build, the command that makes it.
+# For the kernel "stock" or "patched": $options for tests/bochs/run, and $build, the command that
+# builds it.
 choose_kernel()
 {
 	options=(--allow-warnings) build=$here/build-kernel
 	[ "$1" = patched ] || return 0
-	[ -e "$patches/series" ] || skip "there is no kvm-patches/6.12/series"
+	[ -e "$patches/series" ] || skip "kvm-patches/6.12/series is missing"
 	options=(--patches "$patches")
 	build+=" --patches $patches"
 }
 
-# Run job $2 in the folder $1 of $out, with more options of tests/bochs/run: $rc is how it ended, also
-# in the file rc for who runs several at once, $run/serial the serial line without its CRs.
+# Run job $2 in the folder $1 of $out, with more options for tests/bochs/run: $rc is its status,
+# also in the file rc for callers that run several at once; $run/serial is the serial log without
+# CRs.
 job()
 {
 	in_job "$1"
@@ -52,7 +56,7 @@ job()
 	tr -d '\r' <"$run/serial.log" >"$run/serial" 2>/dev/null
 }
 
-# What follows is about job $1.
+# The following checks are about job $1.
 in_job()
 {
 	name=$1
@@ -60,7 +64,7 @@ in_job()
 	[ ! -e "$run/rc" ] || rc=$(cat "$run/rc")
 }
 
-# What there is of it where a check fails.
+# Shown when a check fails.
 show()
 {
 	cat "$run/said"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The bare VMM (tests/bochs/bare) on the Bochs PC: what its scenarios say, and whether the packets
-# that came out are those of the manual's tables; on PCs with less of PT in VMX operation too.
+# The bare VMM (tests/bochs/bare) on the Bochs PC: its scenarios' results, and whether the packets
+# are those of the manual's tables; also on PCs with fewer PT features in VMX operation.
 #
 #	test-bare.sh SOURCE FIRMWARE PROGRAM JUDGE VMPT OUT
 set -u
@@ -22,8 +22,8 @@ if ! pc=$("$source/bochs/build" --print 2>"$out/build.log"); then
 fi
 nm "$program" >"$out/symbols"
 
-# A PC named $1 with the PT words $2 and $5 processors (1) runs the scenarios $3; $4 of them must be
-# there at least.
+# Run the scenarios $3 on a PC named $1 with the --pt words $2 and $5 processors (default 1); at
+# least $4 scenarios must report.
 run()
 {
 	local name=$1 dir=$out/$1 cpus=${5:-1} rc=0 line results lines
@@ -36,7 +36,7 @@ run()
 		--pt "$2" --cpus "$cpus" --timeout 600 --quiet --out "$dir/run" >"$dir/vmpt-bochs.log" 2>&1 || rc=$?
 	check "$name: ends with status 0 (is $rc)" [ $rc = 0 ] || cat "$dir/vmpt-bochs.log"
 	results=$dir/run/files/results.txt
-	check "$name: it came to its end" grep -qx end "$results"
+	check "$name: it ran to its end" grep -qx end "$results"
 	lines=$(grep -c '^ok \|^not ok \|^skipped ' "$results")
 	check "$name: $lines scenarios, $4 wanted" [ "$lines" -ge "$4" ]
 	while read -r line; do
@@ -45,11 +45,11 @@ run()
 		'not ok '*) check "$name: ${line#not ok }" false ;;
 		esac
 	done <"$results"
-	# None may be skipped on a PC that has all.
+	# None may be skipped on a PC with all features.
 	[ -n "$2" ] || check "$name: nothing is skipped" [ "$(grep -c '^skipped ' "$results")" = 0 ]
 }
 
-# What the PC $1 left, against expectations $2...
+# Compare the traces of the PC $1 with the expectations $2...
 compare()
 {
 	local name=$1 line
@@ -65,7 +65,7 @@ compare()
 	check "$name: the judge judged" grep -q '^traces: [1-9]' "$out/$name/judge.log"
 }
 
-# IPs of a trace as "vmpt dump" has them, and as libipt has them.
+# The IPs of a trace by "vmpt dump" and by libipt.
 same_ips()
 {
 	local kinds='(TIP|TIP\.PGE|TIP\.PGD|FUP) +'
@@ -78,11 +78,11 @@ same_ips()
 run all '' '' 45
 compare all "$bare"/expect/*.expect
 for file in "$out"/all/run/files/*.pt; do
-	# Those of failed VM entries have nothing in them, as they must.
+	# Traces of failed VM entries must be empty.
 	[ -s "$file" ] || continue
 	check "vmpt dump and libipt agree on $(basename "$file")" same_ips "$file"
 done
-# Each trace was expected by someone, but for those that the program looks through itself.
+# Every trace must have an expectation, except those that the program checks itself.
 for file in "$out"/all/run/files/*.pt; do
 	name=$(basename "$file" .pt)
 	[[ $name == gpa-* ]] ||
@@ -94,7 +94,7 @@ run second '' 'second' 2 2
 compare second "$bare"/expect/pcs/second.expect
 run no-vmx-pt no-vmx-pt 'caps-no-vmx-pt vmx suite nmi smi' 12
 compare no-vmx-pt "$bare"/expect/pcs/no-vmx-pt.expect
-# The suite's scenario for such a processor must not have been skipped.
+# The suite's scenario for such a processor must have run.
 check 'no-vmx-pt: VMX operation by the suite' grep -q 'conformance: passed vmx-operation' \
 	"$out/no-vmx-pt/run/files/results.txt"
 run no-load-clear no-load-clear 'caps-no-load-clear system guest-lists host-lists fail-early' 14

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The Bochs PC boots the small kernel with KVM; a job's status and files come out; and
-# vmpt-bochs tells a hang, a panic, a warning, a PC that was switched off and a failing Bochs apart,
-# refuses what cannot be, and leaves alone what it did not make.
+# vmpt-bochs distinguishes a hang, a panic, a warning, a PC that was switched off and a failing
+# Bochs, refuses invalid input, and leaves alone what it did not create.
 #
 #	test-boot.sh SOURCE OUT
 set -u
@@ -34,7 +34,7 @@ check 'KVM is there' said '^/dev/kvm$'
 for name in ept unrestricted_guest vpid; do
 	check "KVM has $name" said "^kvm-intel.$name: Y$"
 done
-# It is there only with CONFIG_BROKEN.
+# It exists only with CONFIG_BROKEN.
 check 'KVM has pt_mode' said '^kvm-intel.pt_mode: [01]$'
 check 'no faults' result warnings=0
 check 'the folder is named' [ "$(tail -n 1 "$run/said")" = "$(realpath "$run")" ]
@@ -78,8 +78,8 @@ check 'a file came out' cmp "$out/numbers" "$run/files/numbers"
 check 'and standard input' cmp "$out/numbers" "$run/files/again"
 check "the kernel's memory" said '^kcore$'
 
-# Job end,$1 has ever more time, until it is there and the evidence says "$2": a busy machine may boot
-# the PC slowly, and a PC that sleeps may just then be awake for its timer.
+# Run job end,$1 with ever longer timeouts until it has begun and the evidence says "$2": a busy
+# machine may boot the PC slowly, and a sleeping PC may just then be awake for its timer.
 hangs()
 {
 	local seconds
@@ -98,7 +98,7 @@ hangs sleep 'mwait_idle\|default_idle\|pv_native_safe_halt'
 began=$SECONDS
 job panic end,panic
 check 'a panic' [ $rc = 122 ]
-check 'which' grep -q 'Kernel panic - not syncing: sysrq triggered crash' "$run/said"
+check 'the log names it' grep -q 'Kernel panic - not syncing: sysrq triggered crash' "$run/said"
 check 'at once' [ $((SECONDS - began)) -lt 900 ]
 
 job panic-stays end,panic --append panic=0
@@ -106,7 +106,7 @@ check 'a panic' [ $rc = 122 ]
 
 job warning end,warn
 check 'a warning' [ $rc = 121 ]
-check 'which' grep -q 'WARNING: CPU: 0 PID: 1 at a test' "$run/said"
+check 'the log names it' grep -q 'WARNING: CPU: 0 PID: 1 at a test' "$run/said"
 job allowed end,warn --allow-warnings
 check 'status 0' [ $rc = 0 ]
 check 'counted' result warnings=1
@@ -147,7 +147,7 @@ kernel=$("$source/tests/bochs/build-kernel")/bzImage
 
 vmpt_bochs usage --colour red
 check 'unknown option' [ $rc = 2 ]
-check 'says what there is' grep -q -- '--kernel FILE' "$run/said"
+check 'lists the options' grep -q -- '--kernel FILE' "$run/said"
 vmpt_bochs usage --kernel "$0"
 check 'not a kernel' [ $rc = 125 ]
 check 'says so' grep -q 'is no bzImage' "$run/said"
@@ -185,7 +185,7 @@ check 'says how much' grep -q 'the initrd of 1000000 bytes wants --memory 88$' "
 vmpt_bochs small --kernel "$kernel" --initrd "$out/million" --memory 88 --timeout 300
 check 'that is enough' grep -q '^Linux version\|No working init\|Unable to mount root' "$run/serial.log"
 
-# Folders with names that sed, a shell or Bochs could take for something else.
+# Folders with names that sed, a shell or Bochs could misread.
 vmpt_bochs names "${off[@]}" --out "$out/names/a|b & c, d#e%f"
 check 'an odd name' [ $rc = 120 ]
 check 'has the log' [ -s "$out/names/a|b & c, d#e%f/bochs.log" ]
@@ -195,13 +195,13 @@ for odd in 'a'\$'b' 'a"b' 'a,,b'; do
 	check "the name $odd: says so" grep -q 'Bochs cannot read the name' "$run/said"
 done
 
-# What is not ours.
+# Files and folders that vmpt-bochs did not create.
 for file in files result evidence stdout; do
 	rm -rf "$out/own"
 	mkdir -p "$out/own/$file/mine"
 	vmpt_bochs own "${off[@]}"
-	check "a $file that is there" [ $rc = 125 ]
-	check "a $file that is there: stays" [ -d "$run/$file/mine" ]
+	check "a $file that exists" [ $rc = 125 ]
+	check "a $file that exists: stays" [ -d "$run/$file/mine" ]
 done
 rm -rf "$out/own"
 mkdir -p "$out/own/mine"
@@ -211,9 +211,9 @@ touch "$run/files/old"
 vmpt_bochs own "${off[@]}"
 check 'the same again' [ $rc = 120 ]
 check 'without what was in it' [ ! -e "$run/files/old" ]
-check 'but for the other things' [ -d "$run/mine" ]
+check 'the other things stay' [ -d "$run/mine" ]
 
-# Killed, it leaves nobody behind, and nothing.
+# Killed, it leaves no process and no file.
 name=killed run=$out/killed
 rm -rf "$run"
 mkdir -p "$run/tmp"
@@ -227,12 +227,16 @@ check 'it has a Bochs' [ -n "$pc" ]
 kill -KILL $pid
 wait $pid 2>/dev/null
 rc=$?
-for _ in $(seq 50); do
-	[ -e "/proc/$pc" ] || [ -n "$(ls "$run/tmp")" ] || break
-	sleep 0.1
-done
-check "Bochs ends" [ -n "$pc" -a ! -e "/proc/$pc" ]
+no_bochs()
+{
+	[ -n "$pc" ] && [ ! -e "/proc/$pc" ]
+}
+no_folder()
+{
+	[ -z "$(ls "$run/tmp")" ]
+}
+check "Bochs ends" wait_for no_bochs
 [ -z "$pc" ] || kill -KILL "$pc" 2>/dev/null
-check 'the folder goes' [ -z "$(ls "$run/tmp")" ]
+check 'the folder goes' wait_for no_folder
 
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# bochs/build: what it makes, that nothing is made twice or by halves, what its names depend on, and
-# what it says when something is wrong. What would change the user's cache has one of its own.
+# bochs/build: what it makes, that nothing is made twice or left half-made, what its names depend
+# on, and its error messages. Tests that would change the user's cache use one of their own.
 #
 #	test-build.sh SOURCE OUT
 set -u
@@ -31,7 +31,7 @@ build()
 	made=$(cat "$out/stdout")
 }
 
-# A copy of the sources to change things in, and the name of what it makes.
+# A copy of the sources to make changes in, and the name of its result.
 fresh_tree()
 {
 	rm -rf "$tree"
@@ -62,7 +62,7 @@ check 'the first call' [ $rc = 0 ]
 [ $rc = 0 ] || exit 1
 check 'a line with a folder' [ "$(wc -l <"$out/stdout")" = 1 -a -d "$folder" ]
 check 'a BIOS' [ "$(stat -c %s "$folder/BIOS-bochs-latest")" = 131072 ]
-# An option ROM says its length, in blocks of 512 bytes.
+# An option ROM's header has its length in blocks of 512 bytes.
 check 'a VGA BIOS' [ "$(od -An -t x1 -N 2 "$folder/vgabios.bin")" = ' 55 aa' ]
 check 'a Bochs that runs' grep -q 'Bochs x86 Emulator 3.0' <("$folder/bochs" --help 2>&1)
 check 'with several processors and VMX' \
@@ -79,7 +79,7 @@ check "the second call: $took ms, less than 2 s" [ "$took" -lt 2000 ]
 # What the names depend on.
 fresh_tree
 where
-check 'not on the place' [ "$made" = "${folder##*/}" ]
+check 'not on where the tree is' [ "$made" = "${folder##*/}" ]
 for file in bochs/instrument/port.cc arch/topa.h model/psb.c; do
 	fresh_tree
 	echo '/* changed */' >>"$tree/$file"
@@ -94,13 +94,13 @@ for file in bochs/instrument/instrument.h bochs/patches/"$(sed -n '$p' "$source/
 	check "on $file, and Bochs's does" [ "$(base_of "$made")" != "$(base_of "$folder")" ]
 done
 
-# From here on in a cache of our own, which has what was downloaded and Bochs's part.
+# From here on with a cache of our own, which has the downloads and Bochs's part.
 export XDG_CACHE_HOME=$out/cache
 own=$XDG_CACHE_HOME/vmpt
 mkdir -p "$own"
 cp -r "$cache/bochs-files" "$cache/bochs-base_$(base_of "$folder")" "$own/"
 
-# What there is of a folder, or of half a one.
+# List finished and unfinished folders.
 made_things()
 {
 	find "$own" -mindepth 1 -maxdepth 1 \( -name 'bochs_*' -o -name '.bochs-*' -o -name '*base*' \
@@ -110,7 +110,7 @@ made_things()
 fresh_tree
 echo 'extern const char vmpt_test_changed[]; const char vmpt_test_changed[] = "this was changed";' \
 	>>"$tree/bochs/instrument/port.cc"
-# The first has a find that has lost what it was looking at: another call removed its folder.
+# The first call gets a find that fails, as if another call had removed the folder it was searching.
 mkdir "$out/bin"
 printf '#!/bin/sh\nexit 1\n' >"$out/bin/find"
 chmod +x "$out/bin/find"
@@ -122,7 +122,7 @@ wait $first
 first=$?
 build "$tree"
 cat "$out/first.log" "$out/second.log" >>"$out/stderr" # shown where a check fails
-check 'two at once: both well' [ "$first $(cat "$out/first") $second $(cat "$out/second")" = \
+check 'two at once: both succeed' [ "$first $(cat "$out/first") $second $(cat "$out/second")" = \
 	"0 $made 0 $made" ]
 check 'two at once: one compiled' [ "$(grep -c 'compiling the library' "$out/stderr")" = 1 ]
 check 'a changed library: is in it' grep -q 'this was changed' "$made/bochs"
@@ -139,16 +139,16 @@ check 'an error in the library: nothing is made' [ -z "$(made_things)" ]
 fresh_tree
 if command -v clang++ >/dev/null; then
 	build "$tree" --clang
-	check 'clang: is content' [ $rc = 0 ]
-	# gcc has nothing to say about this.
+	check 'clang: no errors' [ $rc = 0 ]
+	# gcc does not warn about this.
 	echo 'static inline int vmpt_test_unused(void) { return 1; }' >>"$tree/bochs/instrument/port.cc"
 	build "$tree" --clang
-	check 'clang: is not' [ $rc = 1 ]
+	check 'clang: fails' [ $rc = 1 ]
 	check 'clang: says why' grep -q 'port.cc:.*vmpt_test_unused' "$out/stderr"
 	rm -rf "$own"/bochs_*
 fi
 
-# Patches. Lines of Bochs's README, of which the first is not what a patch thinks it is.
+# Patches. Lines of Bochs's README, the first of which differs from the patch's context.
 fresh_tree
 mkdir -p "$out/bochs/b"
 tar -x -J -f "$own"/bochs-files/bochs_3.0*.tar.xz -C "$out/bochs" --strip-components=1
@@ -163,13 +163,13 @@ check 'patches: it is refused' [ $rc = 1 ]
 check 'patches: it is named' grep -q 'loose.patch does not apply to bochs_3.0' "$out/stderr"
 check 'patches: nothing is made' [ -z "$(made_things)" ]
 
-# Interrupted while it configures Bochs, in a session of its own.
+# Interrupt it, in a session of its own, while it configures Bochs.
 fresh_tree
 echo '/* changed */' >>"$tree/bochs/instrument/instrument.h"
 setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
 group=$!
 wait_for grep -q 'configuring Bochs' "$out/stderr"
-check 'interrupted: was at work' grep -q configuring "$out/stderr"
+check 'interrupted: was running' grep -q configuring "$out/stderr"
 check 'interrupted: has a folder' [ -n "$(made_things)" ]
 kill -TERM -- -$group
 rc=0
@@ -177,8 +177,8 @@ wait $group || rc=$?
 check 'interrupted: says so' [ $rc = 143 ]
 check 'interrupted: nothing is left' [ -z "$(made_things)" ]
 
-# Killed while it does, and then another call: of the folders that are not young the one whose
-# builder is at work stays.
+# Kill it while it does, then call it again: of the older folders only the one whose builder is
+# still running stays.
 setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
 group=$!
 wait_for grep -q 'configuring Bochs' "$out/stderr"
@@ -199,22 +199,22 @@ check 'killed: another call does its work' [ $rc = 0 ]
 check 'killed: and tidies' [ ! -e "$left" ]
 check "killed: the tests' too" [ "$(cd "$own" && echo .bochs-{image,kernel}-*)" = \
 	'.bochs-image-* .bochs-kernel-atwork' ]
-check 'killed: but for who is at work' [ -e "$own/.bochs-atwork" ]
-check 'killed: or may be' [ -e "$own/.bochs-ayoung" ]
+check 'killed: not that of a running builder' [ -e "$own/.bochs-atwork" ]
+check 'killed: nor a young one' [ -e "$own/.bochs-ayoung" ]
 exec 7<&-
 rm -rf "$own"/.bochs-{atwork,ayoung,kernel-atwork} "$own"/bochs_*
 
-# Without archives, and what was downloaded is damaged.
+# Without package archives, and with a damaged download.
 echo '/* changed */' >>"$tree/bochs/instrument/instrument.h"
 echo 'Dir::Etc::sourcelist "/dev/null"; Dir::Etc::sourceparts "/dev/null";' >"$out/apt.conf"
 for file in "$own"/bochs-files/bochs_3.0*.tar.xz; do
 	head -c 100000 "$file" >"$out/short" && cp "$out/short" "$file"
 done
 APT_CONFIG=$out/apt.conf build "$tree"
-check 'nothing to be had: skipped' [ $rc = 77 ]
-check 'nothing to be had: why' grep -q '^skipped: cannot fetch bochs_3.0' "$out/stdout"
-check 'nothing to be had: damage is seen' grep -q 'bochs_3.0.* is damaged' "$out/stderr"
-check 'nothing to be had: nothing is made' [ -z "$(made_things)" ]
+check 'no archives: skipped' [ $rc = 77 ]
+check 'no archives: why' grep -q '^skipped: cannot fetch bochs_3.0' "$out/stdout"
+check 'no archives: damage is reported' grep -q 'bochs_3.0.* is damaged' "$out/stderr"
+check 'no archives: nothing is made' [ -z "$(made_things)" ]
 
 CXX=no-such-compiler build "$tree"
 check 'no compiler: skipped' [ "$rc $made" = '77 skipped: no-such-compiler is missing: scripts/deps bochs' ]

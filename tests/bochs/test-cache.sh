@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The caches of the PC's tests do not grow: keep-newest by itself, then what build, build-kernel
-# and run leave of old folders. They are given a cache of their own, into which the user's is
-# linked, so that little is built.
+# The caches of the PC's tests do not grow: keep-newest by itself, then which old folders build,
+# build-kernel and run keep. They get a cache of their own with links into the user's, so that
+# little is built.
 #
 #	test-cache.sh SOURCE OUT
 set -u
@@ -17,7 +17,7 @@ show()
 	ls "$cache"
 }
 
-# Folders $1_1 to $1_6, made 1 to 6 days ago.
+# Make folders $1_1 to $1_6, 1 to 6 days old.
 old()
 {
 	local i
@@ -28,7 +28,7 @@ old()
 	done
 }
 
-# Do folders $1_$2 to $1_$3 remain of those, and no others?
+# Do exactly the folders $1_$2 to $1_$3 remain?
 remain()
 {
 	local i
@@ -51,7 +51,7 @@ old a
 old b
 "$source/tests/bochs/keep-newest" "$cache" 'a_*' 3
 check 'the newest 3 stay' remain a 1 3
-check 'those of another name stay' remain b 1 6
+check 'those with another name stay' remain b 1 6
 touch -d '50 minutes ago' "$cache"/b_{1,2,3,4,5}
 "$source/tests/bochs/keep-newest" "$cache" 'b_*' 3
 check 'those of the last hour stay' remain b 1 5
@@ -77,7 +77,7 @@ old bochs-run
 said=$(XDG_CACHE_HOME=$out/cache "$source/tests/bochs/run" hello 2>&1)
 check 'the job runs' [ $? = 0 ] || echo "$said"
 folder=$(tail -n 1 <<<"$said")
-check 'what came out is in the cache' [ -d "$folder/files" ] && [[ $folder = "$cache"/bochs-run_* ]]
+check 'the output is in the cache' [ -d "$folder/files" ] && [[ $folder = "$cache"/bochs-run_* ]]
 check 'of images 3 stay' remain bochs-image 1 2
 check 'of kernels 12 stay' remain bochs-kernel 1 6
 check "of kernels' trees 3 stay" remain bochs-kernel-tree 1 3

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Times of system-wide traces by stock perf of stock KVM's guests, judged by the truth: when the PC
 # made each byte, when VM entries and exits were, and which offsets and multipliers were in force
-# (docs/time.md, docs/bochs/truth.md). Guests' TSCs are offset and scaled, written by the guest and by
-# the VMM, and go to another VM; guests sleep; a VM has two vCPUs; on two processors they move to and
-# fro. perf's own VM time correlation must agree where it works.
+# (docs/time.md, docs/bochs/truth.md). Guests' TSCs are offset and scaled, written by the guest and
+# by the VMM, and moved to another VM; guests sleep; a VM has two vCPUs; on two processors they
+# migrate back and forth. perf's own VM time correlation must agree where it works.
 #
 #	test-clock.sh SOURCE CLOCK-CHECK OUT
 set -u
@@ -44,19 +44,19 @@ ran()
 		[ "$(grep -c '^[0-9]* error:' "$run/files/run.log")" = 0 ]
 }
 
-# The recording $2 of the PC with $1 processors, in which $3 maps or more are judged.
+# Judge the recording $2 of the PC with $1 processors; at least $3 maps must be judged.
 judge()
 {
 	local files=$out/$1/files log=$out/$1/$2.log rc=0 maps
 
 	"$clock_check" "$files/$2.data" "$files/$2" >"$log" 2>&1 || rc=$?
-	check_log "$2: times are as they should" "$log" [ $rc = 0 ]
+	check_log "$2: times are right" "$log" [ $rc = 0 ]
 	maps=$(sed -n 's/^maps: \([0-9]*\),.*/\1/p' "$log")
-	check_log "$2: $3 maps or more are judged" "$log" [ "${maps:-0}" -ge "$3" ]
+	check_log "$2: at least $3 maps are judged" "$log" [ "${maps:-0}" -ge "$3" ]
 	sed -n "/^cpu .* packets\|^order\|entries and exits\|^maps/s/^/$2: /p" "$log"
 }
 
-# One VMCS exits for HLT (12), with what KVM halts for; none for MWAIT (36).
+# Only the recording with --exits has exits for HLT (12); none has exits for MWAIT (36).
 slept()
 {
 	local log=$out/1/files/run.log
@@ -66,7 +66,7 @@ slept()
 	check_log 'MWAIT does not exit' "$log" [ "$(grep -c '^[0-9]* exits .* reason 36 ' "$log")" = 0 ]
 }
 
-# perf's offsets of recording $1, by the page of the VMCS, and ours, must be no more than 8 apart.
+# perf's offsets of recording $1, by the page of the VMCS, may differ from ours by at most 8.
 same_as_perf()
 {
 	local files=$out/1/files log=$out/1/$1-perf.log vmcs theirs ours apart n=0
@@ -90,7 +90,7 @@ for i in 1 2 3 4 5 6 7 8; do
 	again+=" $((3 * i)):again=$((i * 1000003))"
 done
 
-# The two PCs run beside each other.
+# The two PCs run at the same time.
 record 1 \
 	"cyc+cyc mtc_period=3 $common+--rounds=60 --work=400 30:offset=-5000000+--rounds=60 0:khz=150000 40:khz=70000" \
 	"mtc+mtc_period=3 $common+--rounds=60 30:write=5+--rounds=60 30:tsc=7000000 45:move=-77" \
@@ -109,12 +109,12 @@ record 2 \
 wait
 ran 1
 ran 2
-# An offset that the VMM changes, a multiplier that it changes.
+# The VMM changes an offset and a multiplier.
 judge 1 cyc 4
-# The guest writes its TSC, the VMM does, a guest moves to another process.
+# The guest writes its TSC, the VMM does, and a guest moves to another process.
 judge 1 mtc 5
 judge 1 mtc9 2
-# HLT and MWAIT in the guest, without an exit; HLT with one.
+# HLT and MWAIT in the guest without exits; HLT with exits.
 judge 1 halt 1
 judge 1 mwait 1
 judge 1 exits 1
@@ -124,16 +124,16 @@ judge 1 mtc0 3
 judge 1 cyc0 2
 # Two vCPUs of one VM.
 judge 1 vcpus 3
-# One VM after the other; KVM may use the page of a VMCS again.
+# One VM after the other; KVM may reuse the page of a VMCS.
 judge 1 again 9
 echo "again: $(sed -n 's/^found \([0-9a-f]*\) .*/\1/p' "$out/1/again.log" | sort | uniq -d | wc -l)" \
-	"VMCS pages were used again"
+	"VMCS pages were reused"
 judge 2 two 3
 judge 2 two-vcpus 3
 judge 2 two-mtc 3
 same_as_perf mtc9
 
-# What is wrong is found out: times, and the truth of another recording.
+# The checker must refuse wrong times and the truth of another recording.
 refuses()
 {
 	local what=$1 rc=0

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Known faults of KVM's Processor Trace virtualization. On the stock kernel each scenario of ptfault
-# shall show its fault; on the kernel with kvm-patches/6.12 it shall find it gone, and the kernel
-# shall print no WARN, BUG, oops or failed MSR access. What they must say, evidence included, stands in
-# faults/KERNEL.expect: a scenario that no longer sees fails on the one or the other.
+# must show its fault; on the kernel with kvm-patches/6.12 the fault must be gone, and the kernel
+# must print no WARN, BUG, oops or failed MSR access. faults/KERNEL.expect has the required output
+# with its evidence, so a scenario that detects nothing fails on one of the two.
 #
 #	test-faults.sh SOURCE OUT stock|patched
 #
-# Goes to OUT/results, for fault-table: NAME|WHAT|RIGHT|SAID|yes, or no if it is not as expected.
+# Writes OUT/results for fault-table: NAME|WHAT|RIGHT|SAID|yes, or no if it is not as expected.
 set -u
 
 source=$1
@@ -37,7 +37,7 @@ run()
 	check 'ends well' [ $rc = 0 ]
 }
 
-# What scenario $2 said in run $1.
+# The output of scenario $2 in run $1.
 line()
 {
 	sed -n "s/^$2: //p" "$out/$1/serial" | head -n 1
@@ -62,7 +62,7 @@ while IFS='|' read -r name what right; do
 	if ! grep -qE "^(${expected[$name]-no expectation})" <<<"$said"; then
 		failures=$((failures + 1))
 		as_expected=no
-		echo "$name: \"$said\" is not ${expected[$name]-something that was thought of}"
+		echo "$name: \"$said\" is not ${expected[$name]-an expected scenario}"
 	fi
 	unset "expected[$name]"
 	echo "$name|$what|$right|${said:-nothing}|$as_expected" >>"$out/results"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Stock KVM, traced by stock perf on the Bochs PC: is what the trace says what was executed?
+# Stock KVM, traced by stock perf on the Bochs PC: does the trace match what was executed?
 #
 # "vmpt vms" finds the VMCSs, entries and exits that the PC, KVM and perf counted. "vmpt split
-# --conceal" takes the trace apart, and each stream, the host's and each guest's, is instruction for
-# instruction what the PC executed (flow-check). Their code is in images of the memory that were
-# taken while the guests were there, but for pages that changed (image-check). Then both checkers
-# are shown wrong streams, truths and images, and must refuse them.
+# --conceal" splits the trace, and each stream, the host's and each guest's, matches the executed
+# code instruction for instruction (flow-check). The code is in memory images that were taken while
+# the guests existed, except for modified pages (image-check). Then both checkers get wrong streams,
+# truths and images, and must refuse them.
 #
 #	test-flow.sh SOURCE VMPT FLOW-CHECK IMAGE-CHECK OUT [small]
 #
@@ -32,7 +32,7 @@ trap 'rm -rf "$out"/*/files/image-* "$out"/*/files/*.truth.* "$out"/*/split "$ou
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
 	"$source/tests/bochs/build base perf"
 
-# Run a command, with what it says in $run/said; its status is $rc.
+# Run a command with its output in $run/said; its status is $rc.
 try()
 {
 	rc=0
@@ -40,7 +40,7 @@ try()
 	return $rc
 }
 
-# Test $1: job $2 with the rest of the options; the trace is split.
+# Test $1: run job $2 with the other options, then split the trace.
 record()
 {
 	name=$1
@@ -57,14 +57,14 @@ record()
 
 # ---- entries and exits ----
 
-# VMCS, entries, exits: as the PC counted them.
+# VMCS, entries, exits: counted by the PC.
 counted_by_pc()
 {
 	awk '$2 == "entries" { entries[$6] += $8 } $2 == "exits" { exits[$6] += $10 }
 		END { for (v in entries) print v, entries[v], exits[v] }' "$files/run.log" | sort
 }
 
-# What the trace says.
+# Counted in the trace.
 counted_by_vmpt()
 {
 	"$vmpt" vms --json "$files/perf.data" 2>"$run/vms.log" |
@@ -74,7 +74,7 @@ for vm in json.load(sys.stdin)["owners"]:
         print(vm["vmcs"].removeprefix("0x"), vm["entries"], vm["exits"])' | sort
 }
 
-# KVM's counter of each VM, and perf's of the tracepoints, as sums.
+# Sums of KVM's counters of each VM, and of perf's counts of the tracepoints.
 counted_by_kvm()
 {
 	sed -n 's/.* KVM: exits \([0-9]*\) .*/\1/p' "$files"/l2vmm-[12] | sort -n
@@ -87,7 +87,7 @@ sums_of_pc()
 	counted_by_pc | awk '{ entries += $2; exits += $3 } END { print entries; print exits }'
 }
 
-# Of $1 VMs.
+# Compare the counts of $1 VMs.
 counts_of_pc()
 {
 	counted_by_pc >"$run/pc"
@@ -115,9 +115,10 @@ stream_of()
 	echo "$run/split/${who/#vm-/vmcs-}.cpu$cpu.pt"
 }
 
-# $1: RETs are compressed: no; some, behind others that went elsewhere too, where libipt alone would
-# go astray; careful, some, and none there. Where some are, host and guests share the processor's
-# stack of returns, which is not seen in a stream: that is counted, and rare.
+# $1: which RETs are compressed: no; some, also after returns that went elsewhere, where libipt
+# alone would lose the flow; careful: some, but none there. If some are, host and guests share the
+# processor's return stack, which a single stream does not show: such RETs are counted, and must be
+# rare.
 flows()
 {
 	local truth shared=
@@ -133,21 +134,21 @@ flows()
 	done
 	case $1 in
 	no) check_log 'no RET is compressed' "$run/rets" [ ! -s "$run/rets" ] ;;
-	some) check_log 'RETs are compressed, some where libipt alone would go astray' "$run/rets" \
+	some) check_log 'RETs are compressed, some where libipt alone would fail' "$run/rets" \
 		grep -q 'host.* [1-9][0-9]* of them' "$run/rets"
-		check_log 'of 10,000 compressed RETs less than one is where other owners shifted the stack' \
+		check_log 'fewer than 1 of 10,000 compressed RETs is at a shifted stack' \
 			"$run/rets" awk '/ RETs compressed/ { all += $3 }
 			/ compressed RETs where/ { shifted += $3 }
 			END { exit !(10000 * shifted < all) }' "$run/rets" ;;
-	careful) check_log 'RETs are compressed, none where libipt alone would go astray' "$run/rets" \
+	careful) check_log 'RETs are compressed, none where libipt alone would fail' "$run/rets" \
 		awk '/host/ { host++ } !/ 0 of them/ { astray++ } END { exit !host || astray }' \
 		"$run/rets" ;;
 	esac
 	cat "$run/rets"
 }
 
-# What "split" has in no file: "last", if it is one piece at the end of the trace; where it begins,
-# and its size.
+# What "split" writes to no file: "last" if it is one piece at the end of the trace, else "more";
+# its start and its size.
 left_out()
 {
 	python3 -c 'import json, sys
@@ -157,7 +158,7 @@ print("last" if last["owner"] == "unknown" and last["size"] == index["left_out_b
       last["offset"], last["size"])' "$run/split/index.json"
 }
 
-# The trace's bytes from $1 on. In the file they need not lie together.
+# The trace's bytes from $1 on; they need not be contiguous in the file.
 bytes_from()
 {
 	"$vmpt" dump --json --start "$1" "$files/perf.data" 2>"$run/dump.log" |
@@ -167,30 +168,30 @@ for packet in map(json.loads, sys.stdin):
     sys.stdout.buffer.write(bytes.fromhex(packet.get("bytes", "")) or bytes(pads))'
 }
 
-# Of a trace of the kernel alone the last bytes are nobody's. Taken for the host's, they are what
-# its stream lacks.
+# The last bytes of a kernel-only trace have no known owner. They are what the host's stream lacks.
 give_last_bytes()
 {
 	local host=$run/split/host.cpu0.pt piece offset size
 
 	read -r piece offset size < <(left_out)
-	check_log 'only the last bytes are nobody'\''s' "$run/said" [ "$piece" = last ]
+	check_log 'only the last bytes have no owner' "$run/said" [ "$piece" = last ]
 	try "$flow_check" --traced "$host" "$files/host.truth.0"
 	check_log 'the host lacks no more than its last instructions' "$run/said" \
 		grep -q '^the trace ends after instruction' "$run/said"
 	bytes_from "$offset" >"$run/last"
-	check_log 'the last bytes are all there' "$run/dump.log" [ "$(wc -c <"$run/last")" = "$size" ]
+	check_log 'all of the last bytes' "$run/dump.log" [ "$(wc -c <"$run/last")" = "$size" ]
 	cat "$run/last" >>"$host"
 }
 
 # Both VMMs take an image; each guest's code must be in one, the kernel's in both, and that of the
-# host's processes where image-check wants it. $1: so many pages of each guest changed their code.
+# host's processes where image-check requires it. $1: how many pages of each guest changed their
+# code.
 images()
 {
 	local truth image found
 
 	for truth in "$files"/vm-*.truth.*; do
-		# On one of two processors a guest may have left before its first instruction.
+		# On one of two processors a guest may have exited before its first instruction.
 		! grep -q "truth ${truth##*/} instructions 0$" "$files/run.log" || continue
 		found=no
 		for image in "$files"/image-*; do
@@ -210,11 +211,11 @@ images()
 	done
 }
 
-# ---- the checkers, shown what is wrong ----
+# ---- the checkers with wrong input ----
 
-# Truth $1 spoilt into file $3, by $2: no-block, one less; event, one goes elsewhere; user, other code
-# in the larger blocks of the lower half. The image $4 without the code of its first block, by $2 =
-# code.
+# Write a wrong copy of truth $1 to file $3, by $2: no-block: one block less; event: one event has
+# another target; user: other code in the larger blocks of the lower half. code: the image $4
+# without the code of the truth's first block.
 spoil()
 {
 	python3 - "$@" <<-'END'
@@ -253,8 +254,7 @@ refuses()
 {
 	local what=$1
 	shift
-	rc=0
-	"$@" >"$run/said" 2>&1 || rc=$?
+	try "$@"
 	check_log "refuses $what" "$run/said" [ $rc = 1 ]
 }
 
@@ -293,17 +293,10 @@ linux_kernel()
 {
 	rm -rf "$out/linux-kernel"
 	record linux-kernel flow-linux,noretcomp/k,traced --with qemu --seed "$1"
-	check_log 'the loss is said' "$run/said" [ $rc = 3 ]
+	check_log 'the loss is reported' "$run/said" [ $rc = 3 ]
 	give_last_bytes
 	counts_of_pc 1
 	flows no
-}
-
-end()
-{
-	echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-	[ $failures = 0 ]
-	exit
 }
 
 # In a soak it is Linux alone, with one seed after another.
@@ -314,24 +307,24 @@ if [ -n "${VMPT_SOAK-}" ] && [ "${6-}" != small ]; then
 		seed=$((seed + 1))
 	done
 	echo "note: $((seed - 1000)) runs of a Linux under KVM"
-	end
+	finish
 fi
 record noretcomp flow,noretcomp/,traced,long64,prot32
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows no
 images 0
-[ "${6-}" != small ] || end
+[ "${6-}" != small ] || finish
 wrong
 
-# As perf records by itself.
+# As perf records by default.
 record retcomp flow,/,traced,real16,pae32,--smc,--irqchip
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 counts
 flows some
 images 1
 
-# A processor whose RETs libipt can follow.
+# A processor whose compressed RETs libipt can follow.
 record careful flow,/,traced,page32,prot32 --pt careful-retc
 check_log 'nothing is lost' "$run/said" [ $rc = 0 ]
 flows careful
@@ -342,13 +335,13 @@ counts
 flows no
 images 0
 
-# The kernel alone: behind each return to user space the owner is in doubt until something proves it.
-# Only what comes last stays so.
+# The kernel alone: after each return to user space the owner is unknown until a packet determines
+# it. It stays unknown only for the last bytes.
 record kernel flow,noretcomp/k,traced,long64,page32
-check_log 'the loss is said' "$run/said" [ $rc = 3 ]
+check_log 'the loss is reported' "$run/said" [ $rc = 3 ]
 give_last_bytes
 counts
 flows no
 images 0
 
-end
+finish

@@ -1,23 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The host's perf and a guest trace at once, under KVM: both traces are what was executed,
-# instruction for instruction, so that neither has a byte of the other's; the host's registers are
-# the host's after each exit; an event that stopped stays stopped. Then interrupts come at every
-# instruction of the host from a guest's exit to its next entry, one in each, and from where the
-# host stops its trace on: with a region of perf's just filled, with a counter's overflow whose
-# samples stop and start the trace, and late ones for what the guest or the host filled before.
+# The host's perf and a guest trace at once, under KVM: both traces match the executed code
+# instruction for instruction, so neither has a byte of the other's; after each exit the host's
+# registers are restored; an event that stopped stays stopped. Then an interrupt arrives at every
+# instruction of the host from a guest's exit to its next entry, one per pass, and from where the
+# host stops its trace on: PMIs for a region of perf's that just filled, for a counter's overflow
+# whose samples stop and start the trace, and late ones for a region that the guest or the host
+# filled before.
 #
 #	test-handover.sh SOURCE OUT FLOW_CHECK stock|patched
 #
-# On the stock kernel each shall show what it does wrong there; on the kernel with kvm-patches/6.12
-# all shall be right. In a soak the longer walks are done instruction by instruction.
+# On the stock kernel each test must show that kernel's fault; on the kernel with kvm-patches/6.12
+# all must be right. In a soak the longer walks take every instruction.
 set -u
 
 source=$1
 out=$2
 flow_check=$3
 kernel=$4
-# Of the long way through user space only its end, and each third instruction.
+# Of the long path through user space only its end, and every third instruction.
 first=3400 stride=3 rounds=2000
 [ -z "${VMPT_SOAK-}" ] || first=0 stride=1 rounds=5000
 
@@ -29,13 +30,13 @@ soak_takes 160
 soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build base"
 
-# Run the program with the words $2 as test $1.
+# Run the program with the options $2 as test $1.
 start()
 {
 	job "$1" "handover,$2" "${options[@]}" --append 'kvm-intel.pt_mode=1 msr.allow_writes=on'
 }
 
-# The trace $1 against the truth $2.
+# Compare the trace $1 with the truth $2.
 flow()
 {
 	"$flow_check" --traced "$1" "$2" >"$run/flow" 2>&1
@@ -43,8 +44,8 @@ flow()
 	echo "$name: ${1##*/}: $(head -n 1 "$run/flow")"
 }
 
-# What must be so on a right kernel. A guest without PT is traced with the host: its packets are in
-# the host's trace.
+# The checks for a right kernel. A guest without PT is traced with the host: its packets are in the
+# host's trace.
 is_right()
 {
 	local truth
@@ -53,8 +54,8 @@ is_right()
 	check 'says so' grep -qx 'handover: right' "$run/serial"
 	check 'no error' [ "$(grep -c '^[0-9]* error:' "$run/files/run.log")" = 0 ]
 	case $words in
-	*fill*) ;; # the way is another each time
-	*walk=*) check 'the walk came to its end' grep -q ' walk cpu 0 done ' "$run/files/run.log" ;;
+	*fill*) ;; # the path differs each time
+	*walk=*) check 'the walk ran to its end' grep -q ' walk cpu 0 done ' "$run/files/run.log" ;;
 	esac
 	case $words in
 	*fill* | *filter* | *no-pt*) ;;
@@ -66,7 +67,7 @@ is_right()
 	done
 }
 
-# name|words|what stock Linux says, an extended regular expression; right: nothing is wrong there
+# name|options|the stock kernel's fault as an extended regular expression, or "right"
 tests="
 both|rounds=500|right
 whole|whole,rounds=100|VM entry failed, reason 0x7
@@ -83,8 +84,8 @@ user-pmi|io,walk=exit,pmi,first=$first,rounds=$rounds|unchecked MSR access error
 user-late|io,walk=exit,late,stride=$stride,rounds=$rounds|host: [0-9]{12,} bytes|unchecked MSR access error: WRMSR to 0x57
 "
 
-# A boot of the PC takes longer than any of these. What six of them show on the stock kernel, the others
-# show again: in a soak.
+# A boot of the PC takes longer than any of these. Six of them suffice on the stock kernel; a soak
+# runs the others, too.
 [ "$kernel" = patched ] || [ -n "${VMPT_SOAK-}" ] ||
 	tests=$(grep -E '^(both|whole|filter|fill|guest-int|pmi)\|' <<<"$tests")
 

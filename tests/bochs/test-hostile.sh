@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Random guests and random VMMs against KVM's PT. Guests execute random RDMSR and WRMSR of PT's
-# registers, each with a random part of what KVM offers: all must be as the manual says (ptmsrs). A
-# hostile VMM hands KVM random CPUIDs and registers, and enters what it takes (attack).
+# registers, each with a random subset of what KVM offers: all must behave as the manual says
+# (ptmsrs). A hostile VMM gives KVM random CPUIDs and registers, and enters a guest with those that
+# KVM accepts (attack).
 #
 #	test-hostile.sh SOURCE OUT stock|patched
 #
-# The stock kernel must be caught at it, with fewer; on the kernel with kvm-patches/6.12 there is
-# nothing to catch. In a soak there are more of each.
+# On the stock kernel faults must be found, with fewer of each; on the kernel with kvm-patches/6.12
+# none. In a soak there are more of each.
 set -u
 
 source=$1
@@ -19,9 +20,9 @@ mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 choose_kernel "$kernel"
 if [ "$kernel" = patched ]; then
-	# Of the programs a third has a CPUID that KVM refuses: it does not run.
+	# A third of the programs does not run, because KVM refuses its CPUID.
 	programs=400 cpuids=500
-	# So many more a second.
+	# More, in proportion to the soak's seconds.
 	[ -z "${VMPT_SOAK-}" ] ||
 		programs=$((programs + 40 * VMPT_SOAK)) cpuids=$((cpuids + 60 * VMPT_SOAK))
 fi
@@ -30,7 +31,7 @@ soak_takes "$([ "$kernel" = patched ] && echo 220 || echo 40)"
 soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build base"
 
-# Run program $1 with $2 as its word.
+# Run program $1 with the argument $2.
 start()
 {
 	job "$1" "do,$1,$2" "${options[@]}" --append 'kvm-intel.pt_mode=1 msr.allow_writes=on'
@@ -53,7 +54,7 @@ for name in ptmsrs attack; do
 	check 'its status' [ $rc = $right ]
 	grep "^$name: [0-9]" "$out/$name/serial"
 done
-# That they did something: a third of the accesses are right and a third are not.
+# Enough was tested: at least a quarter of the accesses are #GP and at least a quarter are not.
 in_job ptmsrs
 accesses=$(number accesses)
 check 'all programs' [ "$(number programs)" = "$programs" ]
@@ -76,7 +77,7 @@ if [ "$kernel" = patched ]; then
 else
 	check 'CPUIDs with too much' [ "$(number 'with too much')" -gt 0 ]
 	check 'entries failed' [ "$(number failed)" -gt 0 ]
-	check 'the kernel said so' grep -q '^attack: the kernel said: ' "$out/attack/serial"
+	check 'the kernel reported it' grep -q '^attack: the kernel said: ' "$out/attack/serial"
 fi
 
 finish

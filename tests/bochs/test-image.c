@@ -26,7 +26,7 @@ static void put32(u64 pa, u32 v)
 static void setup(void)
 {
 	memset(memory, 0, sizeof(memory));
-	/* What is looked for: where it is, in each page twice. */
+	/* The searched values: each page has its own address at two places. */
 	for (u64 at = 0x20000; at < SIZE; at += 0x800)
 		put64(at, at);
 }
@@ -35,7 +35,7 @@ static u64 read_at(const struct truth_now *now, u64 ip)
 {
 	u64 v;
 
-	ck_assert_msg(image_read(&image, now, ip, (u8 *)&v, 8), "%llx is not there",
+	ck_assert_msg(image_read(&image, now, ip, (u8 *)&v, 8), "%llx is missing",
 		      (unsigned long long)ip);
 	return v;
 }
@@ -77,7 +77,7 @@ START_TEST(four_levels)
 	not_at(&now, 0xffffffff81202000);
 	not_at(&now, 0xffffffff81203000);
 	not_at(&now, 0xffffffff80000000);
-	/* Across two pages: the second is not there, then it is. */
+	/* Across two pages: the second is missing, then present. */
 	ck_assert(!image_read(&image, &now, 0xffffffff81201ffc, bytes, 8));
 	put64(0x4000 + 2 * 8, 0x30063);
 	ck_assert(image_read(&image, &now, 0xffffffff81201ffc, bytes, 8));

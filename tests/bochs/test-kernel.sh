@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# tests/bochs/build-kernel: a patched kernel is another one, and the kernel's tree in the user's cache
-# is afterwards as it was, also if a patch does not apply or someone stops the build; what users set
-# for their own kernels has no say.
+# tests/bochs/build-kernel: a patched kernel is a different one, and the kernel's tree in the user's
+# cache is unchanged afterwards, even if a patch does not apply or the build is stopped; the user's
+# settings for other kernels have no effect.
 #
 #	test-kernel.sh SOURCE OUT
 set -u
 
 source=$1
 out=$2
-file=arch/x86/kvm/irq.c # what is patched: small
+file=arch/x86/kvm/irq.c # the patched file: a small one
 
 # shellcheck source=tests/lib.sh
 . "$source/tests/lib.sh"
@@ -28,25 +28,25 @@ build()
 	made=$(cat "$out/stdout")
 }
 
-# The source of the tree without what was built, while nobody else is at work on it.
+# Checksums of the tree's source without build results, taken while no other process uses the tree.
 sums()
 {
-	# shellcheck disable=SC2016 # the inner shell's
+	# shellcheck disable=SC2016 # expanded by the inner shell
 	flock "${tree%/*}/.bochs-kernel.lock" \
 		bash -c 'cd "$1/arch/x86/kvm" && find . -type f -exec sha256sum {} + && ls -A "$1" &&
 			sha256sum "$1/build/.config"' bash "$tree" |
 		sort
 }
 
-# The tree is as it was, and can be used.
+# The tree is unchanged and usable.
 check_tree()
 {
 	sums >"$out/sums.now"
 	check "$1: the tree is as it was" cmp -s "$out/sums" "$out/sums.now"
 }
 
-# Folder $1 of patches: $2 is put before the first line of $file, and a file is added. No other run
-# of this test, at the same time, has the same ones.
+# Make folder $1 of patches: they insert $2 before the first line of $file and add a file. They are
+# unique to this run of the test.
 patches()
 {
 	mkdir "$out/$1"
@@ -67,11 +67,8 @@ tree=${stock%/*}/bochs-kernel-tree_${stock##*_}
 build --where
 check 'its name' [ "$made" = "$stock" ]
 ARCH=arm64 build --where
-check 'does not hang on the environment' [ "$made" = "$stock" ]
-if ! [ -e "$tree/complete" ]; then
-	echo 'skipped: the tree of the kernel is no longer in the cache'
-	exit 77
-fi
+check 'does not depend on the environment' [ "$made" = "$stock" ]
+[ -e "$tree/complete" ] || skip 'the tree of the kernel is no longer in the cache'
 sums >"$out/sums"
 flock "${stock%/*}/.bochs-kernel.lock" cp "$tree/$file" "$out/file"
 
@@ -82,7 +79,7 @@ MAKEFLAGS=n ARCH=arm64 CROSS_COMPILE=no-such- LLVM=1 KCFLAGS=-no-such KBUILD_OUT
 	build --patches "$out/good"
 good=$made
 check 'a patched kernel, whatever the environment says' [ $rc = 0 ]
-check 'is another one' [ "$good" != "$stock" -a -e "$good/bzImage" ]
+check 'is a different one' [ "$good" != "$stock" -a -e "$good/bzImage" ]
 check 'has what the patch adds' grep -q ' vmpt_test_patched$' "$good/System.map"
 check 'has pt_mode' grep -q ' __param_pt_mode$' "$good/System.map"
 check_tree 'a patched kernel'
@@ -101,19 +98,19 @@ check 'an error in a patch: fails' [ $rc = 1 ]
 check 'an error in a patch: is shown' grep -q 'irq.c:1.*error' "$out/stderr"
 check_tree 'an error in a patch'
 
-# Stopped while it compiles, in a session of its own.
+# Stop it, in a session of its own, while it compiles.
 patches stopped 'extern int vmpt_test_patched; int vmpt_test_patched = 3;'
 setsid "$source/tests/bochs/build-kernel" --patches "$out/stopped" >"$out/stdout" 2>"$out/stderr" &
 group=$!
 wait_for test -e "$tree/arch/x86/kvm/vmpt-test.h"
-check 'stopped: was at work' [ -e "$tree/arch/x86/kvm/vmpt-test.h" ]
+check 'stopped: was running' [ -e "$tree/arch/x86/kvm/vmpt-test.h" ]
 kill -TERM -- -$group
 rc=0
 wait $group || rc=$?
 check 'stopped: says so' [ $rc = 143 ]
 check_tree stopped
 
-# An option, in whose place the word CONFIG_BROKEN goes, and files that are not there.
+# A patch with an option, which replaces the CONFIG_BROKEN macro, and with files that do not exist.
 patches option ''
 flock "${tree%/*}/.bochs-kernel.lock" head -n 3 "$tree/arch/x86/kvm/Kconfig" | sed 's/^/ /' >"$out/lines"
 {
@@ -127,9 +124,9 @@ echo 2.patch >>"$out/option/series"
 build --patches "$out/option"
 check 'an option: a kernel' [ $rc = 0 ]
 check 'an option: is there' grep -qx CONFIG_KVM_INTEL_PT=y "$made/config"
-# The objects, too: nothing is left of the patches before.
-check 'an option: has nothing of those before' [ "$(grep -c vmpt_test_ "$made/System.map")" = 0 ]
-check 'an option: without the word' [ "$(grep -c ' __param_pt_mode$' "$made/System.map")" = 0 ]
+# Nothing is left of the earlier patches in the objects either.
+check 'an option: has nothing of earlier ones' [ "$(grep -c vmpt_test_ "$made/System.map")" = 0 ]
+check 'an option: without the macro' [ "$(grep -c ' __param_pt_mode$' "$made/System.map")" = 0 ]
 check_tree 'an option'
 rm -rf "$made" "$good"
 finish

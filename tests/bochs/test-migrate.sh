@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # A Linux guest whose perf traces a program with the guest's own PT is moved from one QEMU to another
-# in the middle of the trace, through a pipe. The trace must be whole: decoded with the program at
-# hand it has each call that the program makes, before the move and behind it, and no error.
+# in the middle of the trace, through a pipe. The trace must be whole: decoded with the program's
+# binary it has each call that the program makes, before the move and after it, and no error.
 #
 #	test-migrate.sh SOURCE OUT stock|patched
 #
-# QEMU puts IA32_RTIT_CTL before the other registers; the stock kernel then refuses these, and the
-# QEMU that the guest comes to gives up. With kvm-patches/6.12 the same QEMU can.
+# QEMU sets IA32_RTIT_CTL before the other registers; the stock kernel then refuses these, and the
+# target QEMU gives up. With kvm-patches/6.12 the same QEMU succeeds.
 #
-# Without APIC virtualization: with it a guest that was stopped in its timer's handler was seen to wait
-# for ever where it came to, with the timer's vector still in service.
+# Without APIC virtualization: with it a guest that was stopped in its timer's handler was seen to
+# wait forever on the target, with the timer's vector still in service.
 set -u
 
 source=$1
@@ -26,8 +26,8 @@ soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build" \
 	"$here/inside/programs/build $out/programs"
 
-# What the program of inside/programs/traced.c does, worked out once more: its result, and how often
-# each function is called.
+# An independent calculation of what inside/programs/traced.c does: its result, and how often each
+# function is called.
 expected()
 {
 	python3 - $rounds <<-'END'
@@ -57,7 +57,7 @@ expected()
 	END
 }
 
-# How often each is called by the trace, and what could not be decoded.
+# How often each is called by the trace, and the decoder's errors.
 traced()
 {
 	perf script -i "$out/run/files/migrated.data" --symfs "$out/root" --itrace=ce -F addr \
@@ -67,8 +67,8 @@ traced()
 		done | sort -k 2
 }
 
-# What of it perf cannot decode, but for the program's first instruction: the trace begins a little
-# before perf writes down what is mapped there.
+# perf's decoding errors, except at the program's first instruction: the trace begins slightly
+# before perf records the mapping.
 errors()
 {
 	perf script -i "$out/run/files/migrated.data" --symfs "$out/root" --itrace=e 2>/dev/null |
@@ -80,7 +80,7 @@ cp "$out/programs/traced" "$out/root/bin/"
 job run "migrate,$rounds,$at" --with perf --with qemu "${options[@]}" \
 	--append 'kvm-intel.pt_mode=1 kvm-intel.enable_apicv=0'
 if [ "$kernel" = stock ]; then
-	check 'the QEMU that the guest comes to gives up' \
+	check 'the target QEMU gives up' \
 		grep -q '^QEMU 2: .*failed to set MSR 0x5[67]' "$run/serial"
 	grep -m 1 '^QEMU 2: .*MSR' "$run/serial"
 else

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What an entry and exit cost in RDMSR and WRMSR, as the PC counted them: on the stock kernel and on
-# the one with kvm-patches/6.12, for a VM without PT, one that does not trace and one that does, with
-# and without an event of the host's perf. A VM without PT costs no more with pt_mode=1 than with
-# pt_mode=0; one with PT no more patched than stock.
+# How many RDMSR and WRMSR an entry and exit cost, counted by the PC: on the stock kernel and on the
+# one with kvm-patches/6.12, for a VM without PT, one that does not trace and one that does, with
+# and without an event of the host's perf. A VM without PT must cost no more with pt_mode=1 than
+# with pt_mode=0; one with PT no more on the patched kernel than on stock.
 #
 #	test-msr-cost.sh SOURCE OUT
 #
-# The table goes to OUT/table. A figure is that of the most of some 200 windows from an exit, by CPUID,
-# to the next entry; KVM stays in the kernel between them.
+# The table goes to OUT/table. A figure is the most frequent one of some 200 windows from a CPUID
+# exit to the next entry; KVM stays in the kernel between them.
 set -u
 
 source=$1
@@ -19,8 +19,8 @@ mkdir -p "$out"
 choose_kernel patched
 make_all "$source/bochs/build" "$here/build-kernel" "$build" "$here/build base"
 
-# The counts of what came behind mark 200 + $2 of run $1: "PT-READS PT-WRITES READS WRITES" of most
-# windows, nothing if there are fewer than 100 of them.
+# The counts after mark 200 + $2 of run $1: the most frequent "PT-READS PT-WRITES READS WRITES" of
+# the windows, nothing if fewer than 100 windows have it.
 most()
 {
 	awk -v mark=$((200 + $2)) '$2 == "mark" { here = $3 == mark }
@@ -46,7 +46,7 @@ run()
 	done
 }
 
-# Cost $1 is there and no more than cost $2: reads, writes, and both.
+# Cost $1 is known and no more than cost $2: reads, writes, and both.
 no_more()
 {
 	local a b
@@ -57,7 +57,7 @@ no_more()
 		[ $((a[1] + a[3])) -le $((b[1] + b[3])) ]
 }
 
-# A cell of the table: reads + writes, PT's of them.
+# A cell of the table: reads + writes (PT's among them).
 cell()
 {
 	local c
@@ -106,7 +106,8 @@ for kind in idle trace; do
 done
 check 'tracing while the host traces: no more than stock' \
 	no_more "${cost[patched-1 trace yes]}" "${cost[stock-1 trace yes]}"
-# Stock fails each such entry. What the host's trace needs: stopped at the entry, started behind the exit.
+# On stock each such entry fails. The cost includes stopping the host's trace at the entry and
+# starting it after the exit.
 check 'not tracing while the host traces: is entered' [ -n "${cost[patched-1 idle yes]}" ]
 cat "$out/table"
 

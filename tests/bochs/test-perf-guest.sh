@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# perf in a Linux guest with PT of its own (kvm-intel.pt_mode=1) records of a program what perf on
-# the PC itself does: the same targets in the same order, as many as the program's source says; and
-# decoded with the program at hand, the same instructions, with as many calls as the source says.
+# perf in a Linux guest with PT of its own (kvm-intel.pt_mode=1) records the same trace of a program
+# as perf on the PC itself: the same targets in the same order, as many as the program's source
+# implies; and, decoded with the program's binary, the same instructions, with as many calls as the
+# source implies.
 #
 #	test-perf-guest.sh SOURCE OUT VMPT
 set -u
@@ -19,7 +20,7 @@ soak_made "$source/bochs/build" \
 make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" "$source/tests/bochs/build" \
 	"$source/tests/bochs/inside/programs/build $out/programs"
 
-# Those of standard input's addresses that lie in the program's own functions.
+# Filter standard input's addresses: those in the program's own functions.
 own()
 {
 	local low high ip
@@ -39,15 +40,15 @@ targets()
 	"$vmpt" dump "$1" 2>/dev/null | sed -nE 's/.* TIP +0x([0-9a-f]+) .*/\1/p' | own
 }
 
-# All instructions that the program executed, by its conditional branches and all else; what was
-# executed outside of it is not at hand.
+# All instructions that the program executed, decoded from its conditional branches and the other
+# packets; code outside of it is not available.
 flow()
 {
 	perf script -i "$1" --symfs "$out/root" --itrace=i0ns -F ip 2>/dev/null |
 		sed 's/[^0-9a-f]//g' | own
 }
 
-# How often a function of the program is entered.
+# How often each function of the program is called.
 entered()
 {
 	local ip
@@ -61,9 +62,9 @@ mix()
 	x=$((x & 1 ? x >> 1 ^ 0xedb88320 : x >> 1))
 }
 
-# How many there are, from traced.c: each round has an indirect call and its return, and deep() with
-# n levels more: n + 1 returns of it and n of mix(). Then there are the call of main() and the return
-# of printf(). $called: how often each function is called.
+# The number of targets by traced.c: each round has an indirect call and its return, and deep() with
+# n more levels: n + 1 returns of it and n of mix(). Then there are the call of main() and the
+# return of printf(). $called: how often each function is called.
 count()
 {
 	local x=1 i n level

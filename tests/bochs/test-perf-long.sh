@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# perf in a Linux guest with PT of its own traces a program for long and loses nothing: each call of
-# the program is in the trace, no record is truncated or lost, no packet says overflow, and the stream
-# decodes from its first byte to its last. Then the same while perf traces the whole PC, whose trace
-# must be whole, too. On the kernel with kvm-patches/6.12; in a soak for minutes of the guest's time.
+# perf in a Linux guest with PT of its own traces a program for a long time and loses nothing: each
+# call of the program is in the trace, no record is truncated or lost, there is no OVF packet, and
+# the stream decodes from its first byte to its last. Then the same while perf traces the whole PC,
+# whose trace must be complete, too. Runs on the kernel with kvm-patches/6.12; in a soak for minutes
+# of the guest's time.
 #
 #	test-perf-long.sh SOURCE OUT VMPT
 set -u
@@ -11,7 +12,7 @@ set -u
 source=$1
 out=$2
 vmpt=$3
-# 4 s of the guest's time; beside the host's perf 2 s.
+# 4 s of the guest's time; 2 s with the host's perf tracing, too.
 times=20 beside=10 pause=200000
 
 mkdir -p "$out"
@@ -27,7 +28,7 @@ soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build" "$here/inside/programs/build $out/programs"
 trap 'rm -f "$out"/*/files/perf-*.data' EXIT
 
-# Test $1: the job's words are $2. What came of the guest's trace goes to $guest.
+# Test $1: the job's arguments are $2. The result of the guest's trace goes to $guest.
 record()
 {
 	job "$1" "perf-long,$2" "${options[@]}" --with perf --with qemu --append kvm-intel.pt_mode=1
@@ -38,7 +39,7 @@ record()
 
 records=' records [1-9][0-9]* flagged 0 lost 0$'
 
-# The guest's trace has $1 calls, and nothing is missing.
+# The guest's trace must have $1 calls, and nothing may be missing.
 guest_whole()
 {
 	local right="^bytes [1-9][0-9]* packets [0-9]* tips $1 overflows 0 pieces [1-9][0-9]* gaps 0 bad 0$records"
@@ -46,7 +47,7 @@ guest_whole()
 	check "$1 calls, and nothing lost in the guest's trace" grep -qE "$right" <<<"$guest"
 }
 
-# Nor in the host's.
+# Nothing may be missing in the host's.
 host_whole()
 {
 	local file=$run/files/perf-host.data

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The Bochs PC's host port: files that may be and that may not, marks, an NMI, an SMI, the truth
-# switched on and off, an image, and the status with which Bochs ends. Then what happens to files
-# whose senders are killed, and to a status that is not whole: none of them may pass for success.
+# The Bochs PC's host port: files with valid and invalid names, marks, an NMI, an SMI, the truth
+# switched on and off, an image, and Bochs's exit status. Then files whose senders are killed, and
+# an incomplete status: none of these may pass for success.
 #
 #	test-port.sh SOURCE OUT
 set -u
@@ -20,13 +20,13 @@ show()
 	cat "$out/said" "$files/run.log"
 }
 
-# A line of the run's log, but for its time.
+# A line of the run's log, without its time.
 logged()
 {
 	sed 's/^[0-9]* //' "$files/run.log" | grep -qx -- "$1"
 }
 
-# How many of its lines are errors.
+# How many of the log's lines are errors.
 errors()
 {
 	grep -c '^[0-9]* error: ' "$files/run.log"
@@ -41,7 +41,7 @@ job()
 	"$here/run" --out "$out/$2" --file "jobs/port=$1" port >"$out/said" 2>&1 || rc=$?
 }
 
-# Run a firmware that does as the words say: serial TEXT, name TEXT, dword N, command N.
+# Run a firmware made from the arguments: serial TEXT, name TEXT, dword N, command N.
 firmware()
 {
 	{
@@ -133,8 +133,8 @@ check 'the status' [ $rc = 42 ]
 check 'and that of Bochs' [ "$(cat "$files/status")" = 42 ]
 check 'in the log' logged 'status 42'
 check 'a file' [ "$(cat "$files/good")" = good ]
-check 'one with a long name' [ "$(cat "$files/${long%a}")" = good ]
-check 'no others' [ "$(find "$files" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" = \
+check 'a file with a long name' [ "$(cat "$files/${long%a}")" = good ]
+check 'no other files' [ "$(find "$files" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')" = \
 	"$(echo "${long%a} good host.truth.0 memory run.log status times.times.0" | tr ' ' '\n' | sort | tr '\n' ' ')" ]
 check 'none outside' [ ! -e "$out/run/bad" ]
 check 'eight errors' [ "$(grep -c '^[0-9]* error: file: no good name before it$' "$files/run.log")" = 8 ]
@@ -150,17 +150,17 @@ check 'instructions were written' \
 	[ "$(sed -n 's/.* truth host.truth.0 instructions //p' "$files/run.log")" -gt 100000 ]
 check 'an image' logged 'image memory'
 check 'of 512 MB' [ "$(stat -c %s "$files/memory")" = $((512 << 20)) ]
-# Blocks would not do: a file system may have taken more of them beforehand.
+# Don't count blocks: a file system may have preallocated more of them.
 check 'with holes' python3 -c 'import os, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
 sys.exit(os.lseek(fd, 0, os.SEEK_HOLE) == os.fstat(fd).st_size)' "$files/memory"
 check 'the kernel is in it' grep -qa '^Linux version 6\.12\.\|Linux version 6\.12\.' "$files/memory"
-check 'the NMI came' grep -q 'NMI received for unknown reason' "$out/run/serial.log"
-check 'the SMI went' grep -q 'Resuming from System Management Mode' "$out/run/bochs.log"
-check 'the PC lived on' grep -q 'still here' "$out/run/serial.log"
+check 'the NMI arrived' grep -q 'NMI received for unknown reason' "$out/run/serial.log"
+check 'the SMI was handled' grep -q 'Resuming from System Management Mode' "$out/run/bochs.log"
+check 'the PC runs on' grep -q 'still here' "$out/run/serial.log"
 rm -f "$files/memory" "$files/host.truth.0"
 
-# A sender is killed; those behind it are heard all the same.
+# A sender is killed; later ones are served nevertheless.
 cat >"$out/job" <<'END'
 #!/bin/sh
 cat /dev/zero | to-host --name big - &
@@ -178,8 +178,8 @@ check 'a killed sender: its file ends' logged 'error: big: command 9 comes in it
 check 'a killed sender: the last, too' logged 'error: more: command 9 comes in it'
 check 'a killed sender: no more errors' [ "$(errors)" = 2 ]
 check 'a killed sender: a mark' logged 'mark 78'
-check 'a killed sender: something came' [ -s "$files/big" ]
-check 'a killed sender: all its own' [ -z "$(tr -d '\0' <"$files/big" | head -c 10)" ]
+check 'a killed sender: part of its file arrived' [ -s "$files/big" ]
+check "a killed sender: no others' bytes" [ -z "$(tr -d '\0' <"$files/big" | head -c 10)" ]
 rm -f "$files/big" "$files/more"
 
 # Several senders at once take turns; the status waits for none of them.
@@ -205,11 +205,11 @@ for n in 1 2 3; do
 	check "several senders: file $n" cmp "$out/numbers" "$files/numbers.$n"
 done
 check 'several senders: marks' [ "$(grep -c ' mark 10[01][0-9]$' "$files/run.log")" = 20 ]
-check 'several senders: no errors but for the endless' [ "$(errors)" = 1 ]
+check 'several senders: no errors but that of the endless one' [ "$(errors)" = 1 ]
 check 'a status is refused' grep -q 'refused 1' "$out/several/serial.log"
 check 'one of nine bits, too' grep -q 'refused 2' "$out/several/serial.log"
 
-# The port's own rules.
+# The port's rules.
 firmware 'dword 7' 'command 7'
 check 'a firmware: the status' [ "$rc $(errors)" = '7 0' ]
 firmware 'command 7'
@@ -218,15 +218,15 @@ check 'no status: says so' logged 'error: power off: no dword before it'
 firmware 'name file' 'command 1' 'dword 7' 'command 7'
 check 'a status in a file: not passed' [ $rc = 120 ]
 check 'a status in a file: says so' logged 'error: file: command 7 comes in it'
-check 'a status in a file: is there' [ "$(stat -c %s "$files/file")" = 4 ]
+check 'a status in a file: its dword is in the file' [ "$(stat -c %s "$files/file")" = 4 ]
 firmware 'name .bad' 'command 1' 'dword 5' 'command 7'
-check 'a status in a file that cannot be: not passed' [ $rc = 120 ]
+check 'a status in a file with a bad name: not passed' [ $rc = 120 ]
 firmware 'name .bad' 'command 1' 'dword 5' 'command 9' 'dword 5' 'command 7'
-check 'begun anew behind it: the status' [ $rc = 5 ]
+check 'begun anew after it: the status' [ $rc = 5 ]
 firmware 'name file' 'command 1' 'dword 5' 'command 6' 'dword 6' 'command 6' 'dword 5' 'command 7'
 check 'a file ends at a mark' [ "$rc $(stat -c %s "$files/file")" = '5 4' ]
-check 'which has no dword' logged 'error: mark: no dword before it'
-check 'but the next one has' logged 'mark 6'
+check 'that mark has no dword' logged 'error: mark: no dword before it'
+check 'the next one has' logged 'mark 6'
 firmware 'name abcde' 'command 7'
 check 'a status of six bytes: not passed' [ $rc = 120 ]
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# vmpt record on the stock kernel in the Bochs PC, while two VMMs run a guest each whose TSC is not the
-# host's, the second one's scaled: what it writes is what the VMMs set and what KVM's debugfs says;
-# events of its perf.data are those that perf itself shows; and each VMCS gets the name of the VMM
-# whose guest it was, by each of the guest's runs. perf script places what each VM executed into these
-# runs.
+# vmpt record on the stock kernel in the Bochs PC, while two VMMs run a guest each with a TSC
+# offset, the second also with TSC scaling: its output must match what the VMMs set and what KVM's
+# debugfs says; the events of its perf.data are those that perf itself shows; and each VMCS gets the
+# name of the VMM whose guest it was, supported by each of the guest's runs. By perf script, what
+# each VM executed is within these runs.
 #
 #	test-record.sh SOURCE OUT VMPT EVENTS-PRINT NAMES-PRINT
 set -u
@@ -14,7 +14,7 @@ out=$2
 vmpt=$3
 events_print=$4
 names_print=$5
-# Of the first guest's TSC, of the second's, and its rate.
+# The TSC offsets of the first and the second guest, and the second's rate.
 first=-3000000000 second=77777777 khz=60000
 
 mkdir -p "$out"
@@ -24,7 +24,7 @@ make_all "$source/bochs/build" "$source/tests/bochs/build-kernel" \
 	"$source/tests/bochs/build base perf"
 trap 'rm -f "$out"/run/files/perf.data' EXIT
 
-# The program with all that its loader finds for it, laid into the PC.
+# Put the program and its libraries into the PC.
 files=(--file "vmpt/vmpt=$vmpt")
 while read -r library; do
 	case $library in
@@ -38,8 +38,8 @@ got=$out/run/files
 
 check 'the run' [ $rc = 0 ]
 check 'the host can be recorded' grep -q '^check: 0$' "$out/run/serial"
-check 'what is there is not overwritten' grep -q '^again: 1$' "$out/run/serial"
-check 'nobody else may read it' [ "$(grep -c '^-rw------- .* \(perf.data\|record.jsonl\|kallsyms\)$' \
+check 'an existing recording is not overwritten' grep -q '^again: 1$' "$out/run/serial"
+check 'others may not read it' [ "$(grep -c '^-rw------- .* \(perf.data\|record.jsonl\|kallsyms\)$' \
 	"$out/run/serial")" = 3 ]
 
 # ---- events: the perf tool's own ----
@@ -54,11 +54,12 @@ awk '$1 == "exit" { $8 = ""; $0 = $0; $1 = $1 } $1 == "exit" || $1 == "entry"' "
 	>"$out/run/our-events"
 check 'entries and exits are those that perf shows' cmp "$out/run/our-events" "$out/run/perf-events"
 check 'there are many' [ "$(wc -l <"$out/run/our-events")" -gt 1000 ]
-# The guests' ports are I/O instructions (SDM 3, Appendix C: 30), their memory EPT violations (48).
+# The guests' port accesses are I/O-instruction exits (SDM 3, Appendix C: 30), their MMIO EPT
+# violations (48).
 check 'reasons' [ "$(awk '$1 == "exit" && $8 == 30' "$out/run/events" | wc -l)" -gt 200 ]
 check 'context switches' [ "$(grep -c '^in ' "$out/run/events")" -gt 100 ]
 
-# ---- names, and what is told ----
+# ---- names, and given clocks ----
 
 "$names_print" "$got" >"$out/run/names" 2>&1
 cat "$out/run/names"
@@ -66,7 +67,7 @@ cat "$out/run/names"
 "$vmpt" vms --json "$got" >"$out/run/vms.json" 2>"$out/run/vms.said"
 "$vmpt" clocks --json "$got" >"$out/run/clocks.json" 2>"$out/run/clocks.said"
 "$vmpt" exits --json "$got" >"$out/run/exits.json" 2>/dev/null
-check 'nothing contradicts what KVM told' [ ! -s "$out/run/clocks.said" ]
+check 'nothing contradicts the values from KVM' [ ! -s "$out/run/clocks.said" ]
 python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures + 1))
 	import json, re, sys
 	run, first, second, khz = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -76,7 +77,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	    global bad
 	    if not holds:
 	        bad += 1
-	        print(what + ": not so")
+	        print(what + ": failed")
 
 	pid = {}
 	for line in open(run + "/files/vmms"):
@@ -87,15 +88,15 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	debugfs = {}
 	for line in open(run + "/files/debugfs"):
 	    words = line.split()
-	    # Now and then a file is gone between its name and its content.
+	    # Sometimes a file vanishes between its listing and its reading.
 	    if len(words) == 3:
 	        debugfs[pid[int(words[0].split("-")[0])], words[1]] = int(words[2])
-	names, told, found = {}, {}, {}
+	names, given, found = {}, {}, {}
 	for line in open(run + "/names"):
 	    words = line.split()
-	    {"name": names, "told": told, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
+	    {"name": names, "told": given, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
 
-	# Each VMCS is one guest's; the guest's runs say so: there are as many as exits.
+	# Each VMCS belongs to one guest, supported by that guest's runs: as many as it has exits.
 	check("two VMCSs have a name", len(names) == 2)
 	whose = {}
 	for vmcs, of in names.items():
@@ -105,30 +106,30 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	    check("the VMM's process", vm == "l2vmm/" + number)
 	    check("the vCPU's thread", int(tid) == debugfs.get((guest, "pid")))
 	    check("the vCPU's number", vcpu == "0")
-	    # Each, but those at whose time another thread may have been there.
-	    check("each run says so", 0.95 * exits[guest] <= int(runs) <= exits[guest])
-	    check("no run says otherwise", against == "0")
+	    # All except those during which another thread may have run there.
+	    check("each run supports it",  0.95 * exits[guest] <= int(runs) <= exits[guest])
+	    check("no run contradicts it", against == "0")
 	check("two guests", sorted(map(str, whose.values())) == ["first", "second"])
 
-	# What is told: what the VMM set, and debugfs says.
+	# The given values: those that the VMM set and debugfs shows.
 	offset = {"first": first, "second": second}
 	for vmcs, guest in whose.items():
-	    check("told of " + vmcs, len(told.get(vmcs, [])) == 1)
+	    check("given for " + vmcs, len(given.get(vmcs, [])) == 1)
 	    ratio = debugfs[guest, "tsc-scaling-ratio"]
-	    for words in told.get(vmcs, []):
+	    for words in given.get(vmcs, []):
 	        check("the offset", int(words[0]) == offset[guest] == debugfs[guest, "tsc-offset"])
 	        check("the multiplier", int(words[1], 16) == ratio)
-	    # The trace alone says the same, as near as it says it is.
+	    # The trace alone gives the same, within its stated error.
 	    for words in found.get(vmcs, []):
 	        check("the multiplier found", abs(int(words[1], 16) / ratio - 1) * 1e6 <=
 	              max(10, float(words[3])))
 	        if guest == "first":
 	            check("the offset found", abs(int(words[0]) - offset[guest]) <= int(words[2]))
 
-	# A guest has a TSC packet only where a PSB falls into one of its short runs.
+	# A guest has a TSC packet only if a PSB falls into one of its short runs.
 	check("one was found", set(found) and set(found) <= set(names))
 
-	# vmpt clocks takes what KVM told, by the name.
+	# vmpt clocks uses the values from KVM, assigned by name.
 	clocks = {v["vmcs"][2:]: v["epochs"] for v in json.load(open(run + "/clocks.json"))["vmcss"]}
 	check("clocks of the same VMCSs", set(clocks) == set(names))
 	for vmcs, epochs in clocks.items():
@@ -144,7 +145,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	       for v in json.load(open(run + "/vms.json"))["owners"] if v["owner"] == "vm"}
 	check("vms: the names", vms == {vmcs: (of[0][0], 0) for vmcs, of in names.items()})
 
-	# vmpt exits has each VM's exits by the reasons that KVM's events say, by name.
+	# vmpt exits shows each VM's exits by name, with the reasons of KVM's events.
 	want, have = {}, {}
 	for line in open(run + "/events"):
 	    words = line.split()
@@ -158,11 +159,12 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	apart = {key: (want.get(key, 0), have.get(key, 0)) for key in want.keys() | have.keys()
 	         if want.get(key, 0) != have.get(key, 0)}
 	print("note: %d exits of %d kinds" % (sum(want.values()), len(want)), apart or "are all there")
-	# Of an exit whose time is not known well enough the reason may not be told.
+	# If an exit's time is not known well enough, its reason may be unknown.
 	check("exits", len(want) > 15 and sum(abs(a - b) for a, b in apart.values()) <=
 	      0.01 * sum(want.values()))
 
-	# The second guest's rate is that of the host's TSC, by the times in the side file, and ratio.
+	# The second guest's rate is the host's TSC rate, from the times in the side file, times the
+	# ratio.
 	lines = [json.loads(line) for line in open(run + "/files/record.jsonl")]
 	ends = [l for l in lines if l["kind"] in ("host", "end")]
 	check("host and end", [l["kind"] for l in ends] == ["host", "end"])
@@ -181,7 +183,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 END
 checks=$((checks + 1))
 
-# ---- perf.data per VM: what perf prints of it was executed while KVM ran that VM ----
+# ---- perf.data per VM: what perf prints from it was executed while KVM ran that VM ----
 
 rm -rf "$out/run/split"
 rc=0

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# KVM's selftests on the PC. intel_pt_test, which kvm-patches bring, shows on the stock kernel each
-# fault of faults/selftest.expect with its evidence, and passes whole on the kernel with the patches;
-# so do those of the kernel's own that look at what the patches touch, and the kernel prints no WARN
-# there. In a soak the kernel's own run on the stock kernel, too.
+# KVM's selftests on the PC. intel_pt_test, which kvm-patches add, shows on the stock kernel each
+# fault of faults/selftest.expect with its evidence, and passes completely on the kernel with the
+# patches; so do those of the kernel's own selftests that cover what the patches touch, and the
+# kernel prints no WARN there. In a soak the kernel's own also run on the stock kernel.
 #
 #	test-selftest.sh SOURCE OUT
 set -u
@@ -25,8 +25,8 @@ folder=$("$here/build-selftests" "$patches" 2>"$out/build.log") || {
 	exit $rc
 }
 
-# Run the selftests $2... on kernel $1. A virtual interrupt whose delivery meets an EPT violation comes
-# back with vector 0 on Bochs: not with APICv.
+# Run the selftests $2... on kernel $1. APICv is off: on Bochs a virtual interrupt whose delivery
+# meets an EPT violation is reported with vector 0.
 run()
 {
 	local kernel=$1 test files=()
@@ -41,19 +41,19 @@ run()
 	check 'the run ends well' [ $rc = 0 ]
 }
 
-# The results that the run of kernel $1 has: NAME: STATUS, SECONDS s.
+# The results of kernel $1's run: NAME: STATUS, SECONDS s.
 results()
 {
 	sed -n 's/^selftest //p' "$out/$1/serial"
 }
 
-# What test $2 of intel_pt_test said on kernel $1.
+# The output of test $2 of intel_pt_test on kernel $1.
 said()
 {
 	sed -n "/RUN  *intel_pt\.$2 \.\.\./,/ok [0-9]* intel_pt\.$2$/p" "$out/$1/serial"
 }
 
-# All but ours, on kernel $1. 4: the test skips itself.
+# All but intel_pt_test, on kernel $1. Status 4: the test skips itself.
 check_others()
 {
 	local name status

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# With kvm-patches/6.12 debugfs says where the VMCSes of a vCPU are: each address that it says is
-# one that VMCS packets of a trace of the whole PC have, and the other way round.
+# With kvm-patches/6.12 debugfs shows the addresses of a vCPU's VMCSs: they are exactly those in the
+# VMCS packets of a trace of the whole PC.
 #
 #	test-vmcs.sh SOURCE OUT VMPT
 set -u
@@ -22,7 +22,7 @@ show()
 	tail -n 20 "$run/serial"
 }
 
-# Of file $1; those of the guests that were there long enough to be read.
+# The addresses in file $1, of guests that ran long enough to be read.
 addresses()
 {
 	awk -v file="$1" '$2 == file { print substr($3, 3) }' "$out/run/files/vmcs-pa" | sort -u
@@ -33,7 +33,7 @@ sed -nE '/^VMCS +LOSSES/q; s/^([0-9a-f]+) .*/\1/p' "$out/run/traced" | sort -u >
 addresses vmcs01-pa >"$out/run/in-debugfs"
 
 check 'the run' [ $rc = 0 ]
-check 'two VMCSes in the trace' [ "$(wc -l <"$out/run/in-trace")" = 2 ]
+check 'two VMCSs in the trace' [ "$(wc -l <"$out/run/in-trace")" = 2 ]
 check 'those are the ones in debugfs' cmp "$out/run/in-trace" "$out/run/in-debugfs"
 check 'no second VMCS without nesting' [ "$(addresses vmcs02-pa)" = 0 ]
 check 'each folder has an address of its own' \

@@ -203,6 +203,27 @@ const char *json_text(json_t *doc, const char *path)
 	return text;
 }
 
+void check_members(const char *what, json_t *doc, const char *members)
+{
+	char list[1024], got[256], *at = list, *path, *value;
+	json_t *member;
+	size_t n;
+
+	ck_assert_int_lt(snprintf(list, sizeof(list), "%s", members), (int)sizeof(list));
+	while ((path = strsep(&at, "|")) != NULL) {
+		value = strchr(path, '=');
+		ck_assert_ptr_nonnull(value);
+		*value++ = '\0';
+		member = json_at(doc, path);
+		n = json_dumpb(member, got, sizeof(got) - 1, JSON_ENCODE_ANY);
+		ck_assert_uint_lt(n, sizeof(got));
+		got[n] = '\0';
+		if (json_is_string(member))
+			got[0] = got[n - 1] = '\'';
+		ck_assert_msg(!strcmp(got, value), "%s: %s is %s, not %s", what, path, got, value);
+	}
+}
+
 void write_file(const char *name, const void *bytes, size_t n)
 {
 	FILE *f = fopen(name, "wb");

@@ -40,6 +40,8 @@ json_t *run_json(const struct run *r);
 json_t *json_at(json_t *doc, const char *path);
 u64 json_u64(json_t *doc, const char *path);
 const char *json_text(json_t *doc, const char *path);
+/* Members and their values, "path=1|path='text'|path=true"; @what is for a failure's message. */
+void check_members(const char *what, json_t *doc, const char *members);
 
 void write_file(const char *name, const void *bytes, size_t n);
 

@@ -3,6 +3,7 @@
 
 #include "tests/decoder/ipt-flow.h"
 #include "tests/support/ipt.h"
+#include "util/hash.h"
 
 struct pt_image *ipt_image_pages(const char *dump_path, const u8 *addr, size_t addr_size)
 {
@@ -15,13 +16,6 @@ struct pt_image *ipt_image_pages(const char *dump_path, const u8 *addr, size_t a
 						   vmpt_load64(addr + 8 * i)),
 				 0);
 	return image;
-}
-
-static u64 mix(u64 z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
 }
 
 static void config_init(struct pt_config *config, const u8 *bytes, size_t size)
@@ -71,7 +65,7 @@ void ipt_flow_run(struct ipt_flow *flow, const u8 *bytes, size_t size, struct pt
 			if (!insn.size)
 				continue;
 			flow->instructions++;
-			flow->hash += mix(insn.ip);
+			flow->hash += vmpt_mix64(insn.ip);
 		}
 		if (status == -pte_eos)
 			break;

@@ -101,3 +101,46 @@ void build_mix(struct builder *b, struct test_rng *rng, size_t size, size_t psb)
 		build_random(b, rng, kind);
 	}
 }
+
+void damage_bytes(u8 *bytes, size_t size, struct test_rng *rng)
+{
+	u64 n = 1 + test_random(rng) % 24;
+	size_t at, from, len;
+
+	while (n--) {
+		at = test_random(rng) % size;
+		len = 1 + test_random(rng) % (test_random(rng) & 3 ? 2 : 300);
+		if (len > size - at)
+			len = size - at;
+		from = test_random(rng) % (size - len + 1);
+		switch (test_random(rng) % 3) {
+		case 0:
+			bytes[at] = (u8)test_random(rng);
+			break;
+		case 1:
+			memmove(bytes + at, bytes + from, len);
+			break;
+		default:
+			memset(bytes + at, (u8)test_random(rng), len);
+		}
+	}
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct vmpt_gap *x = a, *y = b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+size_t random_gaps(struct vmpt_gap gaps[GAPS_MAX], size_t size, struct test_rng *rng)
+{
+	size_t n = test_random(rng) & 1 ? test_random(rng) % (GAPS_MAX + 1) : 0, i;
+
+	for (i = 0; i < n; i++)
+		gaps[i] = (struct vmpt_gap){ .offset = test_random(rng) % (size + 1) };
+	if (n > 1 && test_random(rng) & 1)
+		gaps[1].offset = gaps[0].offset;
+	qsort(gaps, n, sizeof(*gaps), by_offset);
+	return n;
+}

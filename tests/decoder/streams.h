@@ -7,6 +7,7 @@
 #define VMPT_TESTS_STREAMS_H
 
 #include "arch/pt-packet.h"
+#include "decoder/vmpt-decode.h"
 #include "tests/support/support.h"
 
 /* Fail if @cond is false. Check's own asserts write a file each time they hold. */
@@ -40,5 +41,13 @@ void build_kind(struct builder *b, unsigned int kind);
 void build_random(struct builder *b, struct test_rng *rng, unsigned int kind);
 /* At least @size bytes of all kinds, a PSB every @psb bytes on average; 0: none. */
 void build_mix(struct builder *b, struct test_rng *rng, size_t size, size_t psb);
+
+/* Overwrite, move and fill some of the @size bytes, which are at least one. */
+void damage_bytes(u8 *bytes, size_t size, struct test_rng *rng);
+
+#define GAPS_MAX 6
+/* Gaps in a stream of @size bytes, sorted, some at one offset; returns how many, 0 half of the
+ * time. */
+size_t random_gaps(struct vmpt_gap gaps[GAPS_MAX], size_t size, struct test_rng *rng);
 
 #endif

@@ -1,16 +1,15 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # docs/kvm-faults.md ($1/docs) has a line for each of D1 to D29, and each test that it names,
 # `test-FILE` NAME, NAME, is in tests/arch or tests/vmm-lib; `ROOM/test-FILE` in a room.
-set -eu
-cd "$1"
+set -u
+cd "$1" || exit
 page=docs/kvm-faults.md
-status=0
+# shellcheck source=tests/lib.sh
+. tests/lib.sh
 
-n=1
-while [ $n -le 29 ]; do
-	[ "$(grep -c "^| D$n |" "$page")" = 1 ] || { echo "$page: not one line for D$n"; status=1; }
-	n=$((n + 1))
+for n in {1..29}; do
+	check "a line for D$n" [ "$(grep -c "^| D$n |" "$page")" = 1 ]
 done
 
 # One "file test" a line, from the last column.
@@ -18,18 +17,11 @@ grep '^| \(D[0-9]\|6\.12\)' "$page" | sed 's/.*| \(.*\) |$/\1/' | tr ',' '\n' | 
 	{ for (i = 1; i <= NF; i++)
 		if ($i ~ /^`([a-z]+\/)?test-/) { gsub("`", "", $i); file = $i }
 		else if ($i != "–") print file, $i }' >"$2"
-[ "$(wc -l <"$2")" -ge 29 ] || { echo "$page: fewer tests than faults"; status=1; }
-while read -r file name; do
-	source=$(ls "tests/arch/$file.c" "tests/vmm-lib/$file.c" 2>/dev/null || true)
-	if [ -z "$source" ]; then
-		echo "$page: there is no $file.c"
-		status=1
-	elif ! grep -q "^START_TEST($name)" "$source"; then
-		echo "$page: $source has no test $name"
-		status=1
-	elif ! grep -q "tcase_add.*[( ,]${name}[,)]" "$source"; then
-		echo "$page: $source never runs $name"
-		status=1
-	fi
+check 'as many tests as faults' [ "$(wc -l <"$2")" -ge 29 ]
+while read -r file test; do
+	code=$(ls "tests/arch/$file.c" "tests/vmm-lib/$file.c" 2>/dev/null)
+	check "$file.c is there" [ -n "$code" ] || continue
+	check "$code has test $test" grep -q "^START_TEST($test)" "$code"
+	check "$code runs $test" grep -q "tcase_add.*[( ,]${test}[,)]" "$code"
 done <"$2"
-exit $status
+finish

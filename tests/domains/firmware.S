@@ -3,8 +3,8 @@
  * A guest of 64 KiB in place of the BIOS. It says hello on the first serial port, then
  *	ENDS=1	resets the machine, which ends a domain with <on_reboot>destroy</on_reboot>;
  *	ECHO=1	sends back what it receives, and resets at a 'q';
- * else it waits for ever. With SLOW=1 the reset comes a second or two later: what a guest writes right
- * before its end may be lost, for a pty drops what nobody has read when its other side closes.
+ * else it waits forever. With SLOW=1 the reset comes a second or two later: output right before the
+ * guest's end may be lost, since a pty drops unread data when its other side closes.
  */
 	.code16
 	.text
@@ -41,7 +41,7 @@ wait:
 	jmp wait
 reset:
 	.if SLOW
-	mov $2, %cx		/* twice the clock's seconds have to change */
+	mov $2, %cx		/* until the clock's seconds have changed twice */
 second:
 	xor %al, %al
 	out %al, $0x70

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # shellcheck shell=bash
-# What the tests of vmpt domain share: running it, what it says, images of firmware. The caller has
-# set $source and $vmpt.
+# Shared by the tests of vmpt domain: running it, checks of its output, firmware images. The caller
+# has set $source and $vmpt.
 
 # shellcheck source=tests/lib.sh
 . "$source/tests/lib.sh"
 
-# The leak checker stops all threads and walks through them. Those of libvirt's embedded driver may
-# just be ending: it crashes. All else of the sanitizers holds.
+# The leak checker stops and scans all threads. It crashes if those of libvirt's embedded driver are
+# just ending. The other sanitizer checks stay on.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"
 
 here=$source/tests/domains
@@ -20,7 +20,7 @@ show()
 	cat "$work/stdout" "$work/stderr"
 }
 
-# Does the output hold this text?
+# Does the output contain this text?
 says()
 {
 	grep -qF -- "$1" "$work/stderr"
@@ -44,13 +44,13 @@ domain()
 		>"$work/stdout" 2>"$work/stderr" || rc=$?
 }
 
-# Our message is the first, not one of a library.
+# The first line must be vmpt's message, not a library's.
 starts_well()
 {
 	[[ $(head -n 1 "$work/stderr") == 'vmpt domain'* ]]
 }
 
-# fails CODE WORD... -- ARGUMENT...: vmpt domain fails so, each word is in the message.
+# fails CODE WORD... -- ARGUMENT...: vmpt domain fails with CODE, and its message has each word.
 fails()
 {
 	local code=$1 words=() word
@@ -63,7 +63,7 @@ fails()
 	domain "$@"
 	check "domain $*: exit code" [ $rc = "$code" ]
 	check "domain $*: nothing on stdout" [ ! -s "$work/stdout" ]
-	check "domain $*: no words but ours" starts_well
+	check "domain $*: vmpt's message is the first" starts_well
 	for word in "${words[@]}"; do
 		check "domain $*: says why" says "$word"
 	done

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In place of the plugin, what vmpt domain trace hands to one: its options go to
- * DIR/../VM.options, one a line; at QEMU's end it writes what the host view would, in
- * known words: three bytes for each CPU, and a line of the record for each vCPU.
+ * In place of the plugin: writes the options that vmpt domain trace passes to DIR/../VM.options,
+ * one per line; at QEMU's end it writes what the host view would, with known content: three bytes
+ * for each CPU, and a line of the record for each vCPU.
  */
 #include <stdio.h>
 #include <stdlib.h>

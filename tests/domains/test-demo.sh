@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# scripts/demo: what it shows is there and readable, can be typed again, and Ctrl-C ends it.
+# scripts/demo: its output is complete and readable, its commands can be repeated, and Ctrl-C ends
+# it.
 #
 #	test-demo.sh SOURCE BUILD
 set -u
@@ -19,20 +20,21 @@ count()
 	grep -c -- "$1" "$said"
 }
 
-command -v perf >/dev/null || skip 'perf is not there (package linux-perf)'
+command -v perf >/dev/null || skip 'perf is missing (package linux-perf)'
 guests=$("$source/tests/guests/build" --symbols work perf) || skip "no guests: $guests"
 "$source/scripts/get-qemu" >/dev/null 2>"$said" || skip "no QEMU: $(tail -n 1 "$said")"
 
-# Ctrl-C, which all that runs in the terminal gets: a process group stands for it. Where the
-# guests run, the command that is interrupted ends well.
+# Ctrl-C goes to all processes of a terminal: a process group is used here. While the guests run,
+# the interrupted command ends with 0.
 set -m
 env --default-signal=INT "$source/scripts/demo" >"$said" 2>&1 &
 demo=$!
 set +m
-for ((i = 0; i < 200; i++)); do
-	! grep -q '^tracing 2 domains' "$said" || break
-	sleep 0.1
-done
+traces_or_ended()
+{
+	grep -q '^tracing 2 domains' "$said" || ! kill -0 $demo 2>/dev/null
+}
+wait_for traces_or_ended
 kill -INT -- -$demo
 wait $demo
 rc=$?
@@ -53,7 +55,7 @@ check 'a switch' grep -q ' VMCS  *pointer=' "$said"
 check 'calls' [ "$(grep -c ' main => .* alpha$' "$dir/calls")" = 1000 ]
 check 'kernel' [ "$(grep -c 'instruction trace error.* ip 0xffff' "$dir/calls")" = 0 ]
 check 'user mode' [ "$(grep -c 'instruction trace error' "$dir/calls")" -le 8 ]
-# The time line has the exits that vmpt vms counts, by name, and each of them has a reason's row.
+# The time line has the exits that vmpt vms counts, by name, and each of them is in a reason's row.
 exits_of()
 {
 	tr -d , <"$said" | sed -n '/^. vmpt timeline .*--summary/,/^CPU/p' |
@@ -69,7 +71,7 @@ check 'page: names' [ "$(grep -c -o '"alice"\|"bob"' "$dir/timeline.html")" -ge 
 check 'page: no network' [ "$(grep -c 'src="http\|href="http\|@import' "$dir/timeline.html")" = 0 ]
 check 'in the guest' [ "$(count '^  call .* main => .* alpha.$')" = 2 ]
 
-# As they were printed: the commands of the domains again, where it says.
+# Repeat the domain commands as printed, in the printed folder.
 sed -n 's/^\$ \(cd .*\)/\1/p' "$said" | tail -n 1 >"$dir/again"
 sed -n '/^\$ vmpt domain trace/,/^[^ $]/{s/^\$ //;p}' "$said" | sed '/[^\\]$/q' >>"$dir/again"
 echo 'vmpt vms trace/cpu0.pt; rm -r "$root"' >>"$dir/again"

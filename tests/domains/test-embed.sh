@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # vmpt domain with libvirt's driver inside and a real QEMU, whose guests are a few bytes of
-# firmware: they start, end, are stopped, speak on the console, and are given a plugin.
+# firmware: they start, end, are stopped, use the console, and get a plugin.
 #
 #	test-embed.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN short|whole
 #
-# short: each of these once, for "make test". The whole is "make test-kvm"'s.
-# shellcheck disable=SC2154 # of lib.sh
+# short: each of these once, for "make test"; whole: all, for "make test-kvm".
+# shellcheck disable=SC2154 # set by lib.sh
 set -u
 
 source=$1
@@ -42,13 +42,13 @@ whole()
 	[ "$part" = whole ]
 }
 
-# No process of this test's is left: all have its folder in their arguments.
+# No process of this test is left: all have its folder in their arguments.
 nobody_left()
 {
 	! pgrep -fa -- "$work"
 }
 
-# The vmpt-domain that process $1 has as its child, beside the QEMUs that it inherited.
+# The vmpt-domain that is a child of process $1, as are QEMUs that it inherited.
 child_of()
 {
 	local stat pid comm ppid
@@ -72,8 +72,8 @@ holds()
 }
 
 if whole; then
-	# A QEMU that never ends by itself, on the side of all that follows: it takes half a minute. In a
-	# folder of its own, so that it is none of those that are left.
+	# A QEMU that never ends by itself, in parallel with the rest since it takes half a minute.
+	# It has a folder of its own, so that nobody_left does not count it.
 	hang=$(mktemp -d /tmp/vmpt-domains-hang-XXXXXX) || exit 1
 	trap 'rm -rf "$work" "$hang"' EXIT
 	cp stays.bin "$hang"
@@ -89,7 +89,7 @@ if whole; then
 	} &
 	hanging=$!
 
-	# What separates words in libvirt's variables is no trouble.
+	# Separators in libvirt's variables must not matter in a path.
 	for odd in 'with space' 'with:colon'; do
 		domain list --root "$odd"
 		check "--root '$odd'" [ $rc = 0 ]
@@ -102,7 +102,7 @@ domain start "${set[@]}" --set ends:FIRMWARE="$work/ends.bin" ends="$xml"
 check 'ends by itself' [ $rc = 0 ]
 check 'ends: says it ran' says 'ends: runs; Ctrl-C stops it'
 check 'ends: says it ended' says 'ends: ended'
-check 'ends: nobody left' nobody_left
+check 'ends: no process left' nobody_left
 check "what was added to qemu.conf stays" grep -qx '# mine' "$root/etc/qemu.conf"
 
 : >stderr # not the last one's words
@@ -117,26 +117,27 @@ check '… and may use another' [ $rc = 0 ]
 kill -INT $pid
 rc=0
 wait $pid || rc=$?
-check 'SIGINT: ends well' [ $rc = 0 ]
+check 'SIGINT: ends with 0' [ $rc = 0 ]
 check 'SIGINT: stopped QEMU by SIGTERM' grep -q 'terminating on signal 15' "$root/log/qemu/stays.log"
-check 'SIGINT: nobody left' nobody_left
+check 'SIGINT: no process left' nobody_left
 
 if whole; then
-	# One that takes its time is waited for, with a word.
+	# A slow one is waited for, with a message.
 	: >stderr # not the last one's words
 	"$vmpt" domain start "${set[@]}" slow="$xml" </dev/null >stdout 2>stderr &
 	pid=$!
 	check 'slow: runs' holds stderr 'slow: runs'
 	kill -STOP "$(cat "$root/run/qemu/slow.pid")"
 	kill -TERM $pid
-	check 'slow: says who is waited for' holds stderr 'waiting for QEMU of slow to end; Ctrl-C again kills it'
+	check 'slow: says what it waits for' holds stderr 'waiting for QEMU of slow to end; Ctrl-C again kills it'
 	kill -CONT "$(cat "$root/run/qemu/slow.pid")"
 	rc=0
 	wait $pid || rc=$?
-	check 'slow: ends well' [ $rc = 0 ]
+	check 'slow: ends with 0' [ $rc = 0 ]
 	check 'slow: nothing is missing' [ "$(grep -c warning stderr)" = 0 ]
 
-	# A signal before the guests run, while libvirt asks QEMU what it can: that waits for us here.
+	# A signal before the guests run, while libvirt queries QEMU's capabilities: this QEMU waits
+	# for the test.
 	cat >gate <<-END
 		#!/bin/bash
 		echo asked >$work/asked
@@ -161,8 +162,8 @@ if whole; then
 	check 'early signal: says so' diff - stderr <<-END
 		vmpt domain trace: error: stopped before the guests ran
 	END
-	check 'early signal: nobody left' nobody_left
-	check 'early signal: the earlier trace is there' [ "$(cat early/cpu0.pt)" = abc ]
+	check 'early signal: no process left' nobody_left
+	check 'early signal: the earlier trace is kept' [ "$(cat early/cpu0.pt)" = abc ]
 fi
 
 # Killed without warning, neither half leaves a QEMU.
@@ -177,7 +178,7 @@ for half in above below; do
 	wait $pid 2>/dev/null || rc=$?
 	check "killed $half: fails" [ $rc != 0 ]
 	wait_for nobody_left >/dev/null
-	check "killed $half: nobody left" nobody_left
+	check "killed $half: no process left" nobody_left
 done
 
 fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'vmpt domain qemu' -- \
@@ -192,7 +193,7 @@ if whole; then
 	ln -s "$qemu" qemu
 	fails 1 "Cannot find 'qemu'" "must be absolute, --set QEMU=$work/qemu" -- \
 		start --set QEMU=qemu --set FIRMWARE=x a="$xml"
-	# The plugin has nothing to say behind what QEMU says.
+	# The plugin adds nothing to QEMU's message.
 	fails 1 "could not load PC BIOS '/no/rom'" -- trace --plugin "$real" -o no-rom \
 		--set "QEMU=$qemu" --set FIRMWARE=/no/rom a="$xml"
 	check 'no firmware: two lines' [ "$(wc -l <stderr)" = 2 ]
@@ -214,7 +215,7 @@ if whole; then
 		check 'no /sys: fails' [ $rc = 1 ]
 		check 'no /sys: says so' says 'libvirt needs /sys'
 	else
-		echo "skipped: a machine without /sys: no right to make namespaces (unshare)"
+		skip_part "a machine without /sys: no right to make namespaces (unshare)"
 	fi
 	sed '/<acpi/d' "$xml" >no-acpi.xml
 	fails 1 'a: cannot be started: ' '<features><acpi/></features>' -- start "${set[@]}" a=no-acpi.xml
@@ -222,12 +223,12 @@ fi
 
 # Two domains or none.
 fails 1 'b: cannot be started: ' -- start "${set[@]}" --set b:FIRMWARE=/no/rom a="$xml" b="$xml"
-check 'one of two: nobody left' nobody_left
+check 'one of two: no process left' nobody_left
 
-# ---- libvirt's own words ----
+# ---- libvirt's own messages ----
 
-# With a qemu.conf that lets libvirt own the guest's files, a process that it forks warns of a
-# mark on one that a host which went down left.
+# With a qemu.conf that lets libvirt own the guest's files, a process that it forks warns of a mark
+# on one left by a host that went down.
 marked()
 {
 	python3 -c 'import os, sys
@@ -247,7 +248,7 @@ if whole; then
 		check 'marked file: libvirt is silent' \
 			cmp -s stderr <(printf 'disk: runs; Ctrl-C stops it\ndisk: ended\n')
 	else
-		echo "skipped: libvirt's marks on files: not root, or no such attributes here"
+		skip_part "libvirt's marks on files: not root, or no such attributes here"
 	fi
 fi
 
@@ -267,14 +268,14 @@ if whole; then
 	printf 'abc\035' >typed
 	input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" con="$xml"
 	check '^]: stops it' [ $rc = 0 ]
-	check '^]: nobody left' nobody_left
+	check '^]: no process left' nobody_left
 	sed "s|<serial type='pty'/>||" "$xml" >no-serial.xml
 	fails 1 'con: no console: ' -- start -q --console "${set[@]}" con=no-serial.xml
-	check 'no console: nobody left' nobody_left
+	check 'no console: no process left' nobody_left
 	sed "s|<serial type='pty'/>|<serial type='file'><source path='$work/serial'/></serial>|" "$xml" \
 		>file.xml
 	fails 1 'con: no console: ' "<serial type='pty'/>" -- start -q --console "${set[@]}" con=file.xml
-	# libvirt can give a file to the user that QEMU runs as, as long as it runs.
+	# libvirt can change a file's owner to QEMU's user while QEMU runs.
 	: >serial
 	[ "$(id -u)" != 0 ] || chown 65534 serial
 	owner=$(stat -c %u serial)
@@ -285,12 +286,12 @@ if whole; then
 	check 'serial port: the file keeps its owner' [ "$(stat -c %u serial)" = "$owner" ]
 	kill -INT $pid
 	wait $pid
-	check 'serial port: no words of libvirt' diff - stderr <<-END
+	check 'serial port: no message of libvirt' diff - stderr <<-END
 		con: runs; Ctrl-C stops it
 		con: ended
 	END
 
-	# On a terminal: raw as long as it lasts, then as before.
+	# On a terminal: raw mode while it runs, then restored.
 	cat >on-terminal <<-END
 		stty -g >before
 		"$vmpt" domain start -q --console ${set[*]@Q} --set FIRMWARE="$work/ends.bin" con="$xml" &&
@@ -300,7 +301,7 @@ if whole; then
 	timeout 1200 script -qec "bash on-terminal" /dev/null </dev/null >stdout 2>stderr || rc=$?
 	check 'terminal: ends' [ $rc = 0 ]
 	check 'terminal: output' grep -q 'firmware: hello' stdout
-	check 'terminal: as before' cmp -s before after
+	check 'terminal: restored' cmp -s before after
 fi
 
 # ---- trace ----
@@ -334,7 +335,7 @@ check 'trace: options of two' diff - two.options <<-END
 END
 
 if whole; then
-	# A plugin that the XML names keeps what is not ours to say.
+	# A plugin named in the XML keeps the options that vmpt does not set.
 	sed "s|</qemu:commandline>|<qemu:arg value='-plugin'/><qemu:arg value='@PLUGIN@'/>&|" "$xml" >p.xml
 	mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
 	fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
@@ -371,14 +372,14 @@ if whole; then
 	rc=0
 	wait $pid || rc=$?
 	check 'SIGTERM: the trace is whole' [ $rc = 0 ]
-	check 'SIGTERM: the plugin had its end' [ -s out3/cpu0.pt ]
+	check 'SIGTERM: the plugin ended normally' [ -s out3/cpu0.pt ]
 	check 'SIGTERM: the table' prints 'sig        0    0  1000  stopped'
 fi
 
 # ---- trace with the plugin itself ----
 
-# Who owns bytes of the trace, and how many bytes it has. What follows the very last VM exit
-# may be nobody's: nothing behind it proves it.
+# The owners of the trace's bytes, and its size. The owner after the last VM exit may be unknown: no
+# later packet proves it.
 owners()
 {
 	"$vmpt" vms --quiet --json "$@" | python3 -c '
@@ -388,16 +389,16 @@ print(" ".join(sorted(o.get("vmcs", o["owner"]) for o in doc["owners"]
                if o["owner"] not in ("lost", "unknown"))), doc["bytes"])'
 }
 
-# What the record and the table say they are.
+# The same by the record and the table.
 recorded()
 {
 	python3 - "$1" <<-'END'
 		import json, sys
 		doc = json.load(open("stdout", encoding="utf-8"))
 		rows = [json.loads(line) for line in open(sys.argv[1] + "/vms.jsonl", encoding="utf-8")]
-		told = {(r["vm"], r["vcpu"]): r["vmcs"] for r in rows}
-		assert told == {(v["domain"], v["vcpu"]): v["vmcs"] for v in doc["vcpus"]}, (told, doc)
-		print(*sorted(told.values()), sum(f["bytes"] for f in doc["files"] if f["file"][:3] == "cpu"))
+		known = {(r["vm"], r["vcpu"]): r["vmcs"] for r in rows}
+		assert known == {(v["domain"], v["vcpu"]): v["vmcs"] for v in doc["vcpus"]}, (known, doc)
+		print(*sorted(known.values()), sum(f["bytes"] for f in doc["files"] if f["file"][:3] == "cpu"))
 	END
 }
 
@@ -405,11 +406,11 @@ trace=(trace "${set[@]}" --plugin "$real" --json --set "FIRMWARE=$work/ends.bin"
 domain "${trace[@]}" -o real one="$xml" two="$xml"
 check 'plugin: both domains end' [ $rc = 0 ]
 check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
-check 'plugin: who is in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
+check 'plugin: owners in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
 if whole; then
 	domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"
 	check 'plugin: CPUs and a host' [ $rc = 0 ]
-	# shellcheck disable=SC2046 # words are wanted
+	# shellcheck disable=SC2046 # split into words
 	set -- $(owners real/cpu1.pt) $(owners real/cpu3.pt)
 	check 'plugin: a VM and the host each' [ "$2 $5" = 'host host' ]
 	check 'plugin: the VMs' [ "$(recorded real)" = "$(printf '%s\n' "$1" "$4" | sort | paste -sd ' ') $(($3 + $6))" ]
@@ -418,32 +419,32 @@ if whole; then
 	check 'plugin: RTIT: its stream, and no other' [ -s real/cpu0.rtit -a ! -e real/cpu0.pt ]
 	check 'plugin: RTIT: both VMs' [ "$(sed -n 's/^{"rtit":1,"vm":"\([a-z]*\)",.*/\1/p' real/vms.jsonl |
 		sort -u | paste -sd ' ')" = 'one two' ]
-	check 'plugin: RTIT: told' grep -q '"file": "cpu0.rtit"' stdout
+	check 'plugin: RTIT: known' grep -q '"file": "cpu0.rtit"' stdout
 	domain "${trace[@]}" -o real --force --perf-data one="$xml" two="$xml"
 	check 'plugin: perf.data' [ $rc = 0 ]
 	check 'plugin: no other trace' [ ! -e real/cpu0.pt ]
-	check 'plugin: who is in it' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
+	check 'plugin: its owners' [ "$(owners real/perf.data | cut -d ' ' -f 1-2)" = "$(recorded real | cut -d ' ' -f 1-2)" ]
 	check 'plugin: perf.data: the earlier trace is removed' [ ! -e real/cpu0.rtit ]
 fi
 
-# --force removes an earlier trace only where the new domains run.
+# --force removes an earlier trace only if the new domains run.
 printf abc >real/cpu9.pt
 (cd real && sha256sum -- *) >before.sum
 fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
 	--set two:FIRMWARE=/no/rom
-check 'no start: the earlier trace is there' cmp -s before.sum <(cd real && sha256sum -- *)
+check 'no start: the earlier trace is kept' cmp -s before.sum <(cd real && sha256sum -- *)
 check 'no start: and nothing else' [ "$(find real -mindepth 1 | wc -l)" = "$(wc -l <before.sum)" ]
 if whole; then
-	# A command that was killed has left it aside.
+	# A killed command has left it moved aside.
 	mkdir real/.earlier && mv real/cpu9.pt real/.earlier && printf new >real/cpu8.pt
 	fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
 		--set two:FIRMWARE=/no/rom
-	check 'killed before: it is put back' [ "$(ls -A real)" = cpu9.pt ]
+	check 'killed before: it is restored' [ "$(ls -A real)" = cpu9.pt ]
 	domain "${trace[@]}" -o real --force one="$xml"
 	check 'start: the earlier one is gone' [ "$(find real -name 'cpu9.pt' -o -name .earlier | wc -l)" = 0 ]
 	fails 1 'two: cannot be started' -- "${trace[@]}" -o fresh one="$xml" two="$xml" \
 		--set two:FIRMWARE=/no/rom
-	check 'no start: the folder is as good as new' [ -z "$(ls -A fresh)" ]
+	check 'no start: the folder is empty' [ -z "$(ls -A fresh)" ]
 
 	# Progress, on a terminal only.
 	cat >on-terminal <<-END
@@ -463,15 +464,15 @@ if whole; then
 		trace "${set[@]}" --plugin bad.so -o out4 x="$xml"
 fi
 
-check 'the end: nobody left' nobody_left
+check 'the end: no process left' nobody_left
 
 if whole; then
 	wait $hanging
 	rc=none
 	cp "$hang/stdout" "$hang/stderr" .
 	check 'QEMU hangs: ends, as by any signal' [ "$(cat "$hang/rc")" = 'rc 0' ]
-	check 'QEMU hangs: says who is waited for' says 'waiting for QEMU of hang to end; Ctrl-C again kills it'
-	check 'QEMU hangs: says what became of it' \
+	check 'QEMU hangs: says what it waits for' says 'waiting for QEMU of hang to end; Ctrl-C again kills it'
+	check 'QEMU hangs: says what happened to it' \
 		grep -qE 'warning: hang: QEMU did not end by itself in [0-9]+ s and was killed: some' stderr
 fi
 

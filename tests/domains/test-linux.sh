@@ -4,7 +4,7 @@
 # trace from outside with two vCPUs on two host CPUs.
 #
 #	test-linux.sh SOURCE VMPT PLUGIN
-# shellcheck disable=SC2154 # of lib.sh
+# shellcheck disable=SC2154 # set by lib.sh
 set -u
 
 source=$1
@@ -25,7 +25,7 @@ if [ $rc != 0 ] && says libvirt-daemon-driver-qemu; then
 	skip "no embedded QEMU driver: package libvirt-daemon-driver-qemu"
 fi
 
-# Its words of the console: the kernel, which may speak at any time, is quiet.
+# Its lines on the console: the kernel, which could print at any time, is quiet.
 cmdline=$("$source/tests/guests/build" --cmdline work)
 set=(--set "QEMU=$qemu" --set "KERNEL=$guests/vmlinux" --set "INITRD=$guests/initramfs-work.cpio"
 	--set "CMDLINE=$cmdline run=alpha,10")
@@ -38,16 +38,16 @@ done
 domain trace "${set[@]}" --set VCPUS=2 --plugin "$plugin" -o out two="$here/linux.xml"
 check 'trace: powers off' [ $rc = 0 ]
 cp stdout table
-# The CPU, the owners beside nobody, and how many bytes: each vCPU has a CPU for itself.
+# The CPU, its known owners, and its size: each vCPU has a CPU for itself.
 for cpu in 0 1; do
 	vmcs=$(sed -nE "s/^two +$cpu +$cpu +([0-9a-f]+) +shut down\$/0x\\1/p" table)
 	bytes=$(sed -nE "s/^out\/cpu$cpu.pt +([0-9,]+)\$/\\1/p" table | tr -d ,)
-	check "trace: vCPU $cpu is told" [ -n "$vmcs" ]
-	check "trace: CPU $cpu has much to tell" [ "${bytes:-0}" -gt 1000000 ]
+	check "trace: vCPU $cpu is in the table" [ -n "$vmcs" ]
+	check "trace: CPU $cpu has many bytes" [ "${bytes:-0}" -gt 1000000 ]
 	owners=$("$vmpt" vms --quiet --json out/cpu$cpu.pt | python3 -c '
 import json, sys
 doc = json.load(sys.stdin)
 print(*[o["vmcs"] for o in doc["owners"] if o["owner"] == "vm"], doc["bytes"])')
-	check "trace: CPU $cpu is of vCPU $cpu" [ "$owners" = "$vmcs ${bytes:-0}" ]
+	check "trace: CPU $cpu belongs to vCPU $cpu" [ "$owners" = "$vmcs ${bytes:-0}" ]
 done
 finish

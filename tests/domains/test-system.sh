@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # vmpt domain with a libvirtd of its own at qemu:///system: in namespaces that hide the
-# machine's /etc, /run and /var, so that a libvirtd that runs there is not disturbed, with
-# bash as the process that reaps what libvirtd leaves.
+# machine's /etc, /run and /var, so that a libvirtd that runs there is not disturbed, with bash as
+# the process that reaps libvirtd's orphans.
 #
 #	test-system.sh SOURCE VMPT STAND-IN-PLUGIN PLUGIN
-# shellcheck disable=SC2154 # of lib.sh
+# shellcheck disable=SC2154 # set by lib.sh
 set -u
 
 source=$1
@@ -67,7 +67,7 @@ system=--connect=qemu:///system
 xml=$here/firmware.xml
 set=("$system" --set "QEMU=$qemu" --set "FIRMWARE=$work/stays.bin")
 
-# state NAME: as the list tells it
+# state NAME: by the list
 state()
 {
 	"$vmpt" domain list "$system" --json </dev/null | python3 -c '
@@ -85,7 +85,7 @@ becomes()
 	wait_for is "$1" "$2"
 }
 
-# ---- what outlives a command ----
+# ---- domains that outlive a command ----
 
 domain list "$system"
 check 'list' [ $rc = 0 ]
@@ -105,7 +105,7 @@ domain stop "$system" --force a
 check 'stop --force' [ $rc = 0 ]
 check 'stop --force: gone' [ -z "$(state a)" ]
 domain stop "$system" --seconds 1 b
-check 'stop: a guest that does not listen' [ $rc = 0 ]
+check 'stop: a guest that ignores it' [ $rc = 0 ]
 check 'stop: says so' says 'b: did not shut down within 1 s, stopping it'
 check 'stop: gone' [ -z "$(state b)" ]
 fails 1 'b: not found' -- stop "$system" b
@@ -122,17 +122,17 @@ check 'echo: started' [ $rc = 0 ]
 printf 'one two\035' >typed
 input=typed domain console "$system" echo
 check 'console: left with ^]' [ $rc = 0 ]
-check 'console: it runs on' [ "$(state echo)" = running ]
+check 'console: the guest still runs' [ "$(state echo)" = running ]
 printf 'q' >typed
 input=typed domain console "$system" echo
 check 'console: ends with the guest' [ $rc = 0 ]
-check 'console: the guest took the q' becomes echo ''
+check 'console: the guest got the q' becomes echo ''
 printf 'abcq' >typed
 input=typed domain start -q --console "${set[@]}" --set "FIRMWARE=$work/echo.bin" echo="$xml"
 check 'start --console' [ $rc = 0 ]
 check 'start --console: all came back' cmp -s stdout <(printf 'firmware: hello\r\nabc')
 
-# ---- domains that libvirt knows by name ----
+# ---- domains defined in libvirt ----
 
 sed -e "s|<name>@NAME@|<uuid>4a2f7a51-5d0e-4f5a-8d0c-3f5f1f0a9b11</uuid><name>known|; s|@QEMU@|$qemu|; s|@FIRMWARE@|$work/stays.bin|" \
 	-e 's|@VCPUS=1@|1|; s|@MEMORY=16@|16|' "$xml" >/etc/libvirt/qemu/known.xml
@@ -159,12 +159,12 @@ END
 check 'trace: it is off again' [ "$(state known)" = 'shut off' ]
 check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.xml)" = 0 ]
 
-# ---- ends that are not wanted ----
+# ---- unwanted ends ----
 
 mkdir full && mount -t tmpfs -o size=8k tmpfs full
 domain trace "${set[@]}" --plugin "$real" -o full --set "FIRMWARE=$work/ends.bin" a="$xml"
 check 'full disk: losses' [ $rc = 3 ]
-check 'full disk: the guest went on' grep -qE '^a .* shut down$' stdout
+check 'full disk: the guest continued' grep -qE '^a .* shut down$' stdout
 check 'full disk: says so' grep -qE 'a: host CPU 0: .*; lost [0-9]+ runs, [0-9]+ bytes: No space' stderr
 umount full
 
@@ -178,12 +178,12 @@ check 'killed: its domain ends with it' becomes known 'shut off'
 : >stderr # not the last one's words
 "$vmpt" domain trace "$system" --plugin "$plugin" -o out3 known </dev/null >stdout 2>stderr &
 pid=$!
-check 'no more libvirtd: it ran' becomes known running
+check 'libvirtd ends: it ran' becomes known running
 kill -KILL "${daemons[1]}"
 rc=0
 wait $pid || rc=$?
-check 'no more libvirtd: fails' [ $rc = 1 ]
-check 'no more libvirtd: says so' says 'libvirt ended the connection'
+check 'libvirtd ends: fails' [ $rc = 1 ]
+check 'libvirtd ends: says so' says 'libvirt ended the connection'
 wait "${daemons[1]}" 2>/dev/null
 fails 1 'qemu:///system: cannot connect' 'is libvirtd running?' -- list "$system"
 kill "${daemons[0]}"

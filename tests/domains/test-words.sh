@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# vmpt domain without any QEMU: what it refuses and in which words, and list and stop
-# with libvirt's own test driver, whose one domain each connection has anew.
+# vmpt domain without any QEMU: what it refuses and its messages, and list and stop with libvirt's
+# own test driver, which gives each connection a new domain.
 #
 #	test-words.sh SOURCE VMPT
-# shellcheck disable=SC2154 # of lib.sh
+# shellcheck disable=SC2154 # set by lib.sh
 set -u
 
 source=$1
@@ -64,13 +64,13 @@ check 'help domain nonsense: says so' says "vmpt domain: unknown action 'nonsens
 
 # ---- the program ----
 
-# libvirt is vmpt-domain's alone: it costs memory and time.
+# Only vmpt-domain may load libvirt: it costs memory and time.
 ldd "$vmpt" >stdout 2>stderr
 check 'what vmpt loads' prints libc.so
 check 'vmpt loads no libvirt' lacks libvirt
 ldd "${vmpt%/*}/vmpt-domain" >stdout 2>stderr
 check 'vmpt-domain loads libvirt' prints libvirt
-# One with nothing beside it.
+# A vmpt without vmpt-domain beside it.
 mkdir -p bin && cp "$vmpt" bin/vmpt
 for args in 'domain list' 'help domain'; do
 	rc=0
@@ -131,7 +131,7 @@ check 'stop --quiet: silent' [ ! -s stderr ]
 domain stop $test nope test
 check 'stop: one of two' [ $rc = 1 ]
 check 'stop: the missing one' says 'nope: not found'
-check 'stop: the other all the same' says 'test: stopped'
+check 'stop: the other one nevertheless' says 'test: stopped'
 fails 1 'alpha: not running' -- stop "$two" alpha
 fails 1 'zeta: already running' 'vmpt domain stop zeta' -- start "$two" zeta
 domain start "$two" alpha
@@ -173,8 +173,8 @@ fails 1 'bad.xml: the domain has no <name>' -- start $test bad.xml
 echo "<domain type='test'><name>x</name></domain>" >bad.xml
 fails 1 'x: cannot be started: XML error' -- start $test bad.xml
 
-# @QEMU@ has a value of its own, if there is a QEMU; the test driver takes no emulator. This one
-# was fetched for no API that there is.
+# @QEMU@ has a value of its own, if there is a QEMU; the test driver takes no emulator. This one was
+# fetched for an API that does not exist.
 export XDG_CACHE_HOME=$work/cache
 mkdir -p "$work/cache/vmpt/qemu-x"
 printf '#!/bin/sh\n' >"$work/cache/vmpt/qemu-x/qemu-system-x86_64"
@@ -192,7 +192,7 @@ if ! type qemu-system-x86_64 >/dev/null 2>&1; then
 fi
 fails 2 "unexpected argument 'x'" -- qemu x
 
-# One of these files is a domain of the test driver; @…@ that are no placeholders stay.
+# These files are domains of the test driver; an @…@ that is not a placeholder stays.
 cat >fill.xml <<-'END'
 	<domain type='@TYPE=test@'>
 	  <!-- @COMMENT@ -->
@@ -220,12 +220,12 @@ fails 1 '--set a:COMMENT: no such placeholder' -- \
 	start $test --set UNIT=MiB --set TITLE=x --set a:COMMENT=y a=fill.xml b=fill.xml
 fails 1 '--set UNIT: no such placeholder' -- start "$two" --set UNIT=MiB alpha
 domain start $test --set UNIT=wrong --set a:UNIT=MiB --set TITLE=x a=fill.xml
-check 'one that another counts more than' [ $rc = 0 ]
+check 'a setting for one domain has priority' [ $rc = 0 ]
 fails 1 'are both named c' -- \
 	start $test --set UNIT=MiB --set TITLE=x --set NAME=c a=fill.xml b=fill.xml
 domain start $test --set UNIT=MiB --set TITLE=x --set NAME=test fill.xml
-check 'a name that is taken' [ $rc = 1 ]
-check 'a name that is taken: says so' says "test: cannot be started"
+check 'a name in use' [ $rc = 1 ]
+check 'a name in use: says so' says "test: cannot be started"
 fails 1 "fill: its type is 'test'" "type='qemu'" -- \
 	trace $test --set UNIT=MiB --set TITLE=x fill.xml
 

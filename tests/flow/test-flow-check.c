@@ -613,7 +613,6 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, one_difference, 0, 10);
 	tcase_add_loop_test(tc, self_modified_code, 0, 2);
 	tcase_add_loop_test(tc, entry, 0, 2);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

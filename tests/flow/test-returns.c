@@ -484,7 +484,6 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, other_owner, 0, VMPT_ARRAY_SIZE(excess));
 	tcase_add_loop_test(tc, other_owner_and_own_calls, 0, VMPT_ARRAY_SIZE(excess));
 	tcase_add_loop_test(tc, no_other_owner, 0, 3);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	tc = test_long_case(suite);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "decoder/vmpt-extract.h"
+#include "util/array.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
@@ -21,7 +22,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 struct out {
 	u8 *bytes[KEPT];
-	size_t size[KEPT], given[KEPT];
+	size_t size[KEPT], room[KEPT], given[KEPT];
 	int streams;
 	u64 at;
 };
@@ -42,8 +43,7 @@ static int write_bytes(void *opaque, int stream, const u8 *bytes, size_t n)
 	CHECK(stream < o->streams);
 	if (stream >= KEPT)
 		return 0;
-	o->bytes[stream] = realloc(o->bytes[stream], o->size[stream] + n + 1);
-	CHECK(o->bytes[stream]);
+	CHECK(!vmpt_reserve(&o->bytes[stream], &o->room[stream], o->size[stream] + n + 1));
 	memcpy(o->bytes[stream] + o->size[stream], bytes, n);
 	o->size[stream] += n;
 	return 0;

@@ -35,7 +35,7 @@ static void check_stream(const struct vmpt_stream *s, const u8 *file, size_t fil
 /* A run at each event, of a VMCS chosen by its thread id: names by time, without overlap. */
 static void check_names(const struct vmpt_event *events, size_t n)
 {
-	const struct vmpt_given_thread given = { 7, 8, 0, "told", 0, ~0ULL };
+	const struct vmpt_given_thread given = { 7, 8, 0, "given", 0, ~0ULL };
 	const struct vmpt_names_options options = { events, n, &given, 1 };
 	const struct vmpt_vm_name *list;
 	struct vmpt_names *names;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Run a libFuzzer target on its kept corpus, then on for VMPT_FUZZ_SECONDS (5; 0:
-# the corpus only). What it finds on the way stays out of the source tree; an
-# input that crashes is left in the current folder as crash-….
+# Run a libFuzzer target on its kept corpus, then for VMPT_FUZZ_SECONDS (5; 0: only the corpus). New
+# inputs are not added to the source tree; one that crashes is left in the current folder as
+# crash-….
 #
 #   run-fuzz.sh TARGET CORPUS
 set -eu

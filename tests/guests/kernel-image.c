@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A vmlinux as a running guest has it: a kernel changes its own code at boot (alternatives,
- * static keys, returns, tracing), so that its file is not what is executed; and the file in
- * Debian's package has no symbols.
+ * Makes a vmlinux with a running guest's code: a kernel changes its own code at boot (alternatives,
+ * static keys, returns, tracing), so it differs from its file; and the file in Debian's package has
+ * no symbols.
  *
  *	kernel-image VMLINUX				where .text is in memory: "ADDRESS SIZE"
  *	kernel-image VMLINUX MEMORY SYSTEM.MAP OUT	write OUT
  *
- * MEMORY is what QEMU's pmemsave says of those addresses, or "-" for the code of VMLINUX. OUT has
- *the code and the symbols and nothing else. Code that is thrown away after boot (.init.text) is as
- *in VMLINUX. All is one section with holes: perf 6.1 reads no code of a kernel's other sections.
+ * MEMORY is the output of QEMU's pmemsave for those addresses, or "-" for the code of VMLINUX. OUT
+ * has the code and the symbols and nothing else. Code that is freed after boot (.init.text) is that
+ * of VMLINUX. All is one section with holes: perf 6.1 reads no code of a kernel's other sections.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "arch/types.h"
+#include "util/array.h"
 
 #define SECTIONS_MAX 16
 #define PAGE	     4096
@@ -36,9 +36,9 @@ struct kernel {
 	u64 size;     /* from the first one's start to the last one's end */
 	u64 physical; /* of .text, which is code[0] */
 	Elf64_Sym *symbol;
-	size_t symbols, room;
+	size_t symbols;
 	char *names;
-	size_t names_size;
+	size_t names_size, names_room;
 };
 
 static void fail(const char *what, const char *why)
@@ -47,12 +47,10 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-static void *more(void *memory, size_t size)
+static void need(bool memory)
 {
-	memory = realloc(memory, size);
 	if (!memory)
-		fail("realloc", strerror(errno));
-	return memory;
+		fail("memory", strerror(errno));
 }
 
 /* ---- reading ---- */
@@ -64,10 +62,11 @@ static void take_section(struct kernel *k, Elf_Scn *section, const GElf_Shdr *he
 	struct code *code = &k->code[k->count];
 
 	if (k->count == SECTIONS_MAX || !data || data->d_size != header->sh_size)
-		fail(name, "too many sections with code, or one without bytes");
+		fail(name, "too many sections with code, or an empty one");
 	code->address = header->sh_addr;
 	code->size = header->sh_size;
-	code->bytes = more(NULL, code->size);
+	code->bytes = malloc(code->size);
+	need(code->bytes != NULL);
 	memcpy(code->bytes, data->d_buf, code->size);
 	if (!k->count++ && strcmp(name, ".text"))
 		fail(name, "is the first section with code, not .text");
@@ -91,7 +90,7 @@ static void find_physical(struct kernel *k, Elf *elf, size_t segments)
 		k->physical = p.p_paddr + (address - p.p_vaddr);
 		return;
 	}
-	fail(".text", "is in no segment");
+	fail(".text", "is not in a segment");
 }
 
 static void read_kernel(struct kernel *k, const char *path)
@@ -127,7 +126,7 @@ static void read_memory(struct kernel *k, const char *path)
 	if (!f)
 		fail(path, strerror(errno));
 	if (fread(k->code[0].bytes, 1, k->code[0].size, f) != k->code[0].size || getc(f) != EOF)
-		fail(path, "has not the size of .text");
+		fail(path, "does not have the size of .text");
 	fclose(f);
 }
 
@@ -140,17 +139,14 @@ static void add_symbol(struct kernel *k, u64 address, char type, const char *nam
 			break;
 	if (i == k->count)
 		return;
-	if (k->symbols == k->room) {
-		k->room = k->room ? 2 * k->room : 1024;
-		k->symbol = more(k->symbol, k->room * sizeof(*k->symbol));
-	}
+	need(!vmpt_grow(&k->symbol, k->symbols) &&
+	     !vmpt_reserve(&k->names, &k->names_room, k->names_size + length));
 	k->symbol[k->symbols++] = (Elf64_Sym){
 		.st_name = (Elf64_Word)k->names_size,
 		.st_info = ELF64_ST_INFO(type == 'T' ? STB_GLOBAL : STB_LOCAL, STT_FUNC),
 		.st_shndx = 1,
 		.st_value = address,
 	};
-	k->names = more(k->names, k->names_size + length);
 	memcpy(k->names + k->names_size, name, length);
 	k->names_size += length;
 }
@@ -163,7 +159,7 @@ static void read_symbols(struct kernel *k, const char *path)
 
 	if (!f)
 		fail(path, strerror(errno));
-	k->names = more(NULL, 1);
+	need(!vmpt_reserve(&k->names, &k->names_room, 1));
 	k->names[0] = '\0';
 	k->names_size = 1;
 	while (fgets(line, sizeof(line), f))
@@ -177,7 +173,7 @@ static void read_symbols(struct kernel *k, const char *path)
 
 /* ---- writing ---- */
 
-/* Locals first, as ELF wants it; then by address. */
+/* Locals first, as ELF requires; then by address. */
 static int compare(const void *a, const void *b)
 {
 	const Elf64_Sym *x = a, *y = b;
@@ -196,7 +192,7 @@ static void put_at(FILE *f, u64 at, const void *bytes, size_t n)
 
 enum { NONE, TEXT, SYMTAB, STRTAB, SHSTRTAB, HEADERS };
 
-/* Section headers and all that they describe. Returns where the headers are. */
+/* Writes the sections and their headers. Returns the headers' offset. */
 static u64 write_sections(const struct kernel *k, FILE *f, Elf64_Phdr *segment)
 {
 	static const char names[] = "\0.text\0.symtab\0.strtab\0.shstrtab";

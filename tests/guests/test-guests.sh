@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The guests boot, do what they are for and power off, with one vCPU and with two; and boot tells
-# apart how a guest can end.
+# The guests boot, run their programs and power off, with one vCPU and with two; and boot
+# distinguishes the ways in which a guest can end.
 #
 #	test-guests.sh SOURCE OUT
 set -u
@@ -21,7 +21,7 @@ show()
 	cat "$out/stdout" "$out/stderr" "$dir/serial.log" 2>/dev/null
 }
 
-# Boot with boot's arguments $2... and keep what there is in folder $1.
+# Boot with boot's arguments $2... and keep its files in folder $1.
 boot()
 {
 	dir=$out/$1
@@ -30,14 +30,14 @@ boot()
 	"$guests/boot" --out "$dir" "$@" >"$out/stdout" 2>"$out/stderr" || rc=$?
 }
 
-# Run build, with PATH=... or the like before its arguments.
+# Run build, with variables such as PATH=... before its arguments.
 build()
 {
 	rc=0
 	env "$@" >"$out/stdout" 2>"$out/stderr" || rc=$?
 }
 
-# The console has all of the lines $1... in this order.
+# The console has all lines $1... in this order.
 says()
 {
 	local line rest
@@ -55,13 +55,13 @@ processors()
 	grep -c '^processor' "$dir/files/cpuinfo"
 }
 
-# What a script given as $1 makes of a guest of kind work.
+# Make the script $1 for a guest of kind work.
 script()
 {
 	printf '#!/bin/sh\n%s\n' "$1" >"$out/script"
 }
 
-# alpha's result after $1 rounds, as its source says it is to be.
+# alpha's result after $1 rounds, calculated by its source's description.
 alpha()
 {
 	local i x=0
@@ -77,11 +77,11 @@ boot hello hello
 [ $rc != 77 ] || { cat "$out/stdout" && exit 77; }
 check 'hello: ends well' [ $rc = 0 ]
 check 'hello: its markers' says 'guest: begin' 'guest: end 0'
-check 'hello: QEMU had nothing to say' [ ! -s "$dir/stderr.log" ]
-check 'hello: boot says how it was' grep -q '^boot: hello: status 0, [0-9.]* s, [0-9.]* s user$' \
+check 'hello: QEMU prints nothing' [ ! -s "$dir/stderr.log" ]
+check 'hello: boot prints the result' grep -q '^boot: hello: status 0, [0-9.]* s, [0-9.]* s user$' \
 	"$out/stdout"
 
-# With the packed kernel. The sum of the squares below 150, and of the numbers below 200.
+# With the packed kernel. The sums of the squares below 150, and of the numbers below 200.
 folder=$("$guests/build" work)
 boot work --smp 2 work -- -kernel "$folder/vmlinuz"
 check 'work: ends well' [ $rc = 0 ]
@@ -113,13 +113,13 @@ check 'files: standard input' [ "$(cat "$dir/files/greeting")" = hallo ]
 
 script 'echo c >/proc/sysrq-trigger'
 boot panic --file /test="$out/script" work
-check 'panic: not an end like others' [ $rc = 125 ]
-check 'panic: said' grep -q 'QEMU ended with 0, the guest without saying how' "$out/stderr"
+check 'panic: not a normal end' [ $rc = 125 ]
+check 'panic: reported' grep -q 'QEMU ended with 0, the guest without saying how' "$out/stderr"
 boot refused hello -- -device no-such-device
 check 'QEMU refuses: status' [ $rc = 125 ]
-check 'QEMU refuses: its words' grep -q no-such-device "$out/stderr"
+check 'QEMU refuses: its message' grep -q no-such-device "$out/stderr"
 
-# QEMU must not stay behind, neither after a hang nor when boot is told to end.
+# QEMU must not be left running, neither after a hang nor when boot is terminated.
 ended()
 {
 	[ -n "$qemu" ] && [ ! -e "/proc/$qemu" ]
@@ -127,9 +127,9 @@ ended()
 
 script 'echo waiting; sleep 1000'
 boot hang --timeout 3 --file /test="$out/script" work -- -pidfile "$out/pid"
-check 'hang: told from a failure' [ $rc = 124 ]
+check 'hang: not a failure' [ $rc = 124 ]
 check 'hang: QEMU has removed its file' [ ! -e "$out/pid" ]
-check 'hang: said' grep -q 'still running after 3 s' "$out/stderr"
+check 'hang: reported' grep -q 'still running after 3 s' "$out/stderr"
 dir=$out/killed
 "$guests/boot" --out "$dir" --file /test="$out/script" work -- -pidfile "$out/pid-killed" \
 	>"$out/stdout" 2>"$out/stderr" &
@@ -139,9 +139,9 @@ qemu=$(cat "$out/pid-killed")
 kill $boot
 wait $boot
 rc=$?
-check 'told to end: status' [ $rc = 143 ]
-check 'told to end: so did QEMU' ended
-check 'told to end: ran until then' says 'guest: begin' waiting
+check 'terminated: status' [ $rc = 143 ]
+check 'terminated: QEMU, too' ended
+check 'terminated: ran until then' says 'guest: begin' waiting
 
 boot perf --file /test="$guests/test-perf" perf
 [ $rc != 77 ] || { cat "$out/stdout" && exit 77; }
@@ -155,7 +155,7 @@ check 'perf: the kernel has code' [ "$(od -An -t x1 -N 4 "$dir/files/kcore_dir/k
 	' 7f 45 4c 46' ]
 check 'perf: the kernel has symbols' grep -q ' T _stext$' "$dir/files/kcore_dir/kallsyms"
 
-# What is made is the same each time, and nothing half made stays.
+# Builds are reproducible, and leave nothing half-made.
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/vmpt
 mkdir -p "$out/cache/vmpt"
 cp -rl "$cache"/guest-base_* "$out/cache/vmpt/" 2>/dev/null ||
@@ -171,7 +171,7 @@ check 'another cache: nothing left over' [ -z "$(find "$out/cache/vmpt" -name '.
 build "$guests/build" nonsense
 check 'unknown kind: refused' [ $rc = 2 ]
 check 'unknown kind: named' grep -q 'no kind nonsense' "$out/stderr"
-# apt without lists: what was found last.
+# apt without lists: the last answer is used.
 mkdir -p "$out/no-lists/partial"
 printf 'Dir::State::lists "%s";\n' "$out/no-lists" >"$out/apt.conf"
 build APT_CONFIG="$out/apt.conf" "$guests/build" hello

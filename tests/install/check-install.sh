@@ -1,55 +1,55 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What "make install" installs is enough: a program that includes <vmm-lib/vmpt.h> is built
-# from the installed files alone, by what pkg-config says, and runs, and so do one in C++ and
-# one with u8 to u64 of its own; the same for <model/vmpt-model.h>, alone and with the other;
-# each installed header can be included by itself; the installed command answers.
+# The files of "make install" are sufficient: a program that includes <vmm-lib/vmpt.h> builds from
+# the installed files alone, with pkg-config's flags, and runs, as do one in C++ and one with its
+# own u8 to u64; the same for <model/vmpt-model.h>, alone and with the other; each installed header
+# can be included by itself; the installed command runs.
 #
 #	check-install.sh BUILD-DIR OUT-DIR	(VMPT_ROOT, VMPT_CC, VMPT_CFLAGS,
 #	VMPT_DOMAIN: see meson.build)
-set -eu
+# shellcheck disable=SC2046,SC2086 # words
+set -u
 
+# shellcheck source=tests/lib.sh
+. "$VMPT_ROOT/tests/lib.sh"
 build=$1
 out=$2
-
-fail()
-{
-	echo "$*"
-	exit 1
-}
-
-dest=$out/dest
+# pkg-config does not support a sysroot with a space.
+dest=$(mktemp -d) || exit
+trap 'rm -rf "$dest"' EXIT
 rm -rf "$out"
 mkdir -p "$out"
-DESTDIR=$dest meson install -C "$build" --no-rebuild >"$out/install.log" 2>&1 ||
-	{ cat "$out/install.log"; fail "meson install failed"; }
+DESTDIR=$dest meson install -C "$build" --no-rebuild >"$out/install.log" 2>&1 || rc=$?
+check_log 'meson install' "$out/install.log" [ $rc = 0 ] || finish
 pc=$(find "$dest" -name vmpt.pc)
-[ -n "$pc" ] || fail "no vmpt.pc was installed"
-[ -f "$(dirname "$pc")/vmpt-model.pc" ] || fail "no vmpt-model.pc was installed"
+check 'vmpt.pc is installed' [ -n "$pc" ] || finish
+check 'vmpt-model.pc is installed' [ -f "$(dirname "$pc")/vmpt-model.pc" ] || finish
 
-# The sysroot stands for the folder that packagers install to.
+# The sysroot is like the folder that packagers install to.
 tell()
 {
 	env -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR="$(dirname "$pc")" PKG_CONFIG_SYSROOT_DIR="$dest" \
 		pkg-config "$@"
 }
-say()
-{
-	tell "$@" vmpt
-}
-cflags=$(say --cflags)
-libs=$(say --libs)
-say --modversion
+cflags=$(tell --cflags vmpt)
+libs=$(tell --libs vmpt)
+tell --modversion vmpt
 
-# make install without PREFIX goes to /usr/local, also after one with it.
+# works PROGRAM COMPILER WORD...: it is built without a warning, and runs.
+works()
+{
+	check "$1 is built" "${@:2}" -Wall -Wextra -Werror $VMPT_CFLAGS -o "$1" && check "$1 runs" "./$1"
+}
+
+# make install without PREFIX installs to /usr/local, also after one with it.
 goes_to()
 {
 	env -u MAKEFLAGS -u PREFIX make -n -C "$VMPT_ROOT" install DEPS=no "$@" | sed -n 's/.* --prefix \(.*\)/\1/p'
 }
-[ "$(goes_to)" = /usr/local ] || fail "make install goes to '$(goes_to)'"
-[ "$(goes_to PREFIX=/opt/x)" = /opt/x ] || fail "PREFIX: goes to '$(goes_to PREFIX=/opt/x)'"
+check 'make install goes to' [ "$(goes_to)" = /usr/local ]
+check 'PREFIX: goes to' [ "$(goes_to PREFIX=/opt/x)" = /opt/x ]
 
-# The two files alone, so that no header of the source tree can be found.
+# Copy only the two files, so that no header of the source tree can be found.
 cp "$VMPT_ROOT/tests/kernel/vcpu-run.c" "$VMPT_ROOT/tests/kernel/vcpu-run.h" "$out"
 cat >"$out/main.c" <<'END'
 #include <stdio.h>
@@ -65,17 +65,12 @@ int main(void)
 	return step;
 }
 END
-cd "$out"
-# shellcheck disable=SC2086 # words
-$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS -DVMPT_INSTALLED $cflags \
-	main.c vcpu-run.c -o main $libs
-./main
+cd "$out" || exit
+works main $VMPT_CC -std=c11 -DVMPT_INSTALLED $cflags main.c vcpu-run.c $libs
 
-# The guide's example, as its reader would build it.
+# The guide's example, built as a reader would.
 cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
-# shellcheck disable=SC2086
-$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags mini-vmm.c -o mini-vmm $libs
-./mini-vmm >/dev/null
+works mini-vmm $VMPT_CC $cflags mini-vmm.c $libs
 
 # A VMM with integer types of its own.
 cat >own.c <<'END'
@@ -100,9 +95,7 @@ int main(void)
 	return info == 0x1500 ? 0 : 1;
 }
 END
-# shellcheck disable=SC2086
-$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $cflags own.c -o own $libs
-./own
+works own $VMPT_CC $cflags own.c $libs
 
 # A VMM in C++. Not pedantic: anonymous unions that declare structs are an extension there.
 cat >plus.cc <<'END'
@@ -138,12 +131,10 @@ case $VMPT_CC in
 *clang*) cxx=clang++ ;;
 *) cxx=g++ ;;
 esac
-# shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $cflags plus.cc -o plus $libs
-./plus
+works plus $cxx -std=c++11 $cflags plus.cc $libs
 
-# The trace unit: a TIP behind the PSB+ that enabling makes, in C and C++; the last bytes are
-# TIP(0x402000) behind TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
+# The trace unit: a TIP after the PSB+ of enabling, in C and C++; the last bytes are TIP(0x402000)
+# after TIP.PGE(0x401000), two bytes of the IP (SDM 3, Table 33-18).
 cat >unit.c <<'END'
 #include <model/vmpt-model.h>
 #include <model/fast.h>
@@ -188,15 +179,11 @@ END
 cp unit.c unit.cc
 model_cflags=$(tell --cflags vmpt-model)
 model_libs=$(tell --libs vmpt-model)
-# shellcheck disable=SC2086
-$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.c -o unit $model_libs
-./unit
-# shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags unit.cc -o unit-plus $model_libs
-./unit-plus
+works unit $VMPT_CC -std=c11 $model_cflags unit.c $model_libs
+works unit-plus $cxx -std=c++11 $model_cflags unit.cc $model_libs
 
-# RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, for Last LIP has the
-# others (Table 18).
+# RTIT's: PSB, FUP.PGE(0x401000) with four bytes of LIP, TIP(0x402000) with two, since Last LIP has
+# the others (Table 18).
 cat >rtit.c <<'END'
 #include <model/vmpt-rtit.h>
 #include <model/rtit-fast.h>
@@ -240,14 +227,10 @@ int main(void)
 }
 END
 cp rtit.c rtit.cc
-# shellcheck disable=SC2086
-$VMPT_CC -std=c11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.c -o rtit $model_libs
-./rtit
-# shellcheck disable=SC2086
-$cxx -std=c++11 -Wall -Wextra -Werror $VMPT_CFLAGS $model_cflags rtit.cc -o rtit-plus $model_libs
-./rtit-plus
+works rtit $VMPT_CC -std=c11 $model_cflags rtit.c $model_libs
+works rtit-plus $cxx -std=c++11 $model_cflags rtit.cc $model_libs
 
-# Both libraries hold the objects of arch/: in one program they are there once.
+# Both libraries have the objects of arch/: one program must get them only once.
 cat >both.c <<'END'
 #include <model/vmpt-model.h>
 #include <vmm-lib/vmpt.h>
@@ -266,30 +249,26 @@ int main(void)
 }
 END
 for order in "vmpt vmpt-model" "vmpt-model vmpt"; do
-	# shellcheck disable=SC2046,SC2086
-	$VMPT_CC -Wall -Wextra -Werror $VMPT_CFLAGS $(tell --cflags $order) both.c -o both \
-		$(tell --libs $order)
-	./both
+	works both $VMPT_CC $(tell --cflags $order) both.c $(tell --libs $order)
 done
 
 for header in $(cd "$dest" && find . -path '*/include/*.h'); do
-	name=${header#*/vmpt/}
-	echo "#include <$name>" >one.c
-	# shellcheck disable=SC2086
-	$VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c || fail "$name"
+	header=${header#*/vmpt/}
+	echo "#include <$header>" >one.c
+	check "$header alone" $VMPT_CC -std=gnu11 -Wall -Wextra -Werror -fsyntax-only $cflags one.c
 done
 
 command=$(find "$dest" -path '*/bin/vmpt')
-[ -n "$command" ] || fail "no vmpt was installed"
-"$command" --version
-# vmpt domain is a program of its own, which it has to find from there.
-[ -z "$VMPT_DOMAIN" ] || "$command" domain list --version
-# So is what finds it a QEMU. A stand-in was fetched.
+check 'vmpt is installed' "$command" --version
+# vmpt domain is a separate program, which the installed vmpt must find. So is the script that finds
+# its QEMU. The cache has a stand-in.
 if [ -n "$VMPT_DOMAIN" ]; then
+	check 'vmpt domain' "$command" domain list --version
 	fetched=$out/cache/vmpt/qemu-x
 	mkdir -p "$fetched"
 	sed -n 's/^#define VMPT_QEMU_PLUGIN_API //p' "$VMPT_ROOT/qemu-plugin/qemu/api.h" >"$fetched/plugin-api"
 	ln -s /bin/true "$fetched/qemu-system-x86_64"
-	XDG_CACHE_HOME=$out/cache "$command" domain qemu | grep '/qemu-system-x86_64$' ||
-		fail "vmpt domain qemu finds none"
+	check 'vmpt domain qemu' grep '/qemu-system-x86_64$' \
+		<(XDG_CACHE_HOME=$out/cache "$command" domain qemu)
 fi
+finish

@@ -1,27 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# arch/ and vmm-lib/ are also kernel code: build their files, unchanged and in place, as a
-# module against the headers of Debian's linux-source-6.12, and look at what came out.
+# arch/ and vmm-lib/ are also kernel code: build their files, unchanged and in place, as a module
+# against the headers of Debian's linux-source-6.12, and check the result.
 #
 #	build-module.sh OUT-DIR SOURCE...	(VMPT_ROOT: see meson.build)
-set -euo pipefail
+set -uo pipefail
 
 out=$1
 shift
 root=${VMPT_ROOT:?}
-# Bytes of stack that a function, and a chain of calls, may have: a kernel's stack is 16 KiB.
+# shellcheck source=tests/lib.sh
+. "$root/tests/lib.sh"
+# Limits of a function's stack and of a call chain's, in bytes: a kernel's stack is 16 KiB.
 frame=1024 chain=3072
 
-# The kernel's make must not hear of a make or a compiler that called us.
+# The kernel's make must not inherit a make or a compiler from our caller.
 unset MAKEFLAGS MFLAGS MAKELEVEL CC CFLAGS LDFLAGS KBUILD_OUTPUT ARCH CROSS_COMPILE
 unset MALLOC_PERTURB_
 export LC_ALL=C
-
-fail()
-{
-	echo "$*"
-	exit 1
-}
 
 mkdir -p "$out"
 kernel=$("$(dirname "$0")/prepare-kernel.sh" "$out") || {
@@ -30,11 +26,14 @@ kernel=$("$(dirname "$0")/prepare-kernel.sh" "$out") || {
 	exit $status
 }
 
-# kbuild leaves each object beside its source: build among links to the sources. All anew
-# each time, since a warning is only seen when its file is compiled.
-mod=$out/module
-rm -rf "$mod"
-mkdir -p "$mod"
+# kbuild puts each object beside its source: build in a folder of links to the sources. Build all
+# each time, since a warning only appears when its file is compiled. kbuild does not support a path
+# with a space.
+work=$(mktemp -d) || exit
+trap 'rm -rf "$work"' EXIT
+ln -s "$root" "$work/root"
+mod=$work/module
+mkdir "$mod"
 objects=
 for source; do
 	name=$(realpath --relative-to="$root" "$source")
@@ -45,45 +44,45 @@ done
 cat >"$mod/Kbuild" <<END
 obj-m := vmpt.o
 vmpt-y := $objects
-ccflags-y := -I$root -I$root/tests/kernel -Werror -Wframe-larger-than=$frame -fstack-usage -fcallgraph-info=su
+ccflags-y := -I$work/root -I$work/root/tests/kernel -Werror -Wframe-larger-than=$frame -fstack-usage -fcallgraph-info=su
 END
 make -C "$kernel" "M=$mod" -j "$(nproc)" W=1 KBUILD_MODPOST_WARN=1 modules \
-	>"$out/build.log" 2>&1 </dev/null || {
-	cat "$out/build.log"
-	fail "the kernel's build failed"
-}
+	>"$out/build.log" 2>&1 </dev/null || rc=$?
+check_log "the kernel's build" "$out/build.log" [ $rc = 0 ] || finish
 
-# modpost knows no symbol of the kernel here: there is no vmlinux. They are looked at below.
+# modpost knows no kernel symbols here, since there is no vmlinux. They are checked below.
 warnings=$(grep -i 'warning' "$out/build.log" |
 	grep -v -e 'modpost: .* undefined!$' -e 'unresolved symbol warnings because' \
 		-e 'Symbol info of vmlinux is missing' \
-		-e 'Module.symvers is missing' -e 'You can set KBUILD_MODPOST_WARN=1' || true)
-[ -z "$warnings" ] || fail "the kernel's build warns:"$'\n'"$warnings"
+		-e 'Module.symvers is missing' -e 'You can set KBUILD_MODPOST_WARN=1')
+check 'no warnings' [ -z "$warnings" ]
 
-# What the C library gives elsewhere, and what the compiler and objtool call in a kernel.
+# Functions that the C library provides elsewhere, and those that the compiler and objtool call in a
+# kernel.
 nm "$mod/vmpt.ko" >"$out/symbols"
 foreign=$(awk '$1 == "U" { print $2 }' "$out/symbols" |
 	grep -v -x -e 'mem\(cpy\|set\|move\|cmp\)' -e strlen -e _printk -e __fortify_panic \
 		-e __stack_chk_fail -e __x86_return_thunk -e __kmalloc_cache_noprof -e __kmalloc_noprof \
-		-e kmalloc_caches -e kfree -e '__x86_indirect_thunk_r[a-z0-9]*' || true)
-[ -z "$foreign" ] || fail "the module wants more of the kernel than it should:"$'\n'"$foreign"
-for name in vmpt_strerror init_module cleanup_module; do
-	grep -qw "[TtDd] $name" "$out/symbols" || fail "the module has no $name"
+		-e kmalloc_caches -e kfree -e '__x86_indirect_thunk_r[a-z0-9]*')
+check 'only these symbols of the kernel' [ -z "$foreign" ]
+for symbol in vmpt_strerror init_module cleanup_module; do
+	check "the module has $symbol" grep -qw "[TtDd] $symbol" "$out/symbols"
 done
 writable=$(size -A "$mod/vmpt.ko" | awk '$1 ~ /^\.(data|bss)/ && $2 > 0 { print $1, $2 }')
-[ -z "$writable" ] || fail "writable data, section and bytes:"$'\n'"$writable"
+check 'no writable data' [ -z "$writable" ]
 
 readelf -SW "$mod/vmpt.ko" >"$out/sections"
-grep -q ' \.orc_unwind ' "$out/sections" || fail "objtool did not see the module"
+check 'objtool processed the module' grep -q ' \.orc_unwind ' "$out/sections"
 objdump -d --no-show-raw-insn "$mod/vmpt.ko" >"$out/vmpt.dis"
-grep -q '[[:space:]]mov ' "$out/vmpt.dis" || fail "objdump shows no code"
-! grep -m 5 '%[xyz]mm[0-9]\|%st\b' "$out/vmpt.dis" || fail "vector or x87 registers are used"
+check 'objdump shows code' grep -q '[[:space:]]mov ' "$out/vmpt.dis"
+check 'no vector or x87 registers' not grep -m 5 '%[xyz]mm[0-9]\|%st\b' "$out/vmpt.dis"
 
 # name:line:column:function, bytes, kind
 find "$mod" -name '*.su' -exec cat {} + | sed "s|^$mod/||" | sort -t '	' -k 2 -n -r >"$out/stack"
-[ -s "$out/stack" ] || fail "the compiler told no stack usage"
-grep -v '	\(static\|dynamic,bounded\)$' "$out/stack" && fail "stack without a bound"
+check 'the compiler reports stack usage' [ -s "$out/stack" ]
+check 'stack has bounds' not grep -v '	\(static\|dynamic,bounded\)$' "$out/stack"
 echo "$# sources, $(grep -c ' [Tt] ' "$out/symbols") functions," \
 	"$(size -A "$mod/vmpt.ko" | awk '/^\.text/ { n += $2 } END { print n }') bytes of code"
 echo "most stack: $(sed -n '1s/.*:\(.*\)\t\(.*\)\t.*/\1 \2/p' "$out/stack") bytes"
-"$(dirname "$0")/stack-depth" $chain "$mod"
+check 'the depth of calls' "$(dirname "$0")/stack-depth" $chain "$mod"
+finish

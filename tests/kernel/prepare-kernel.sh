@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Make what a module of Linux 6.12 is built against, from Debian's linux-source-6.12: the
-# files that are needed, unpacked, configured (module.config) and prepared. Kept in the user's
-# cache under a name made from all that it depends on; prints the folder's name.
+# Make a tree that modules of Linux 6.12 can be built against, from Debian's linux-source-6.12: the
+# necessary files, unpacked, configured (module.config) and prepared. It is kept in the user's
+# cache, named by a hash of its inputs; prints the folder's name.
 #
-#	prepare-kernel.sh OUT-DIR	(OUT-DIR: for logs, and for lack of a cache)
+#	prepare-kernel.sh OUT-DIR	(OUT-DIR: for logs, and used if there is no cache)
 #
-# Exits with 77 where the package is not installed.
+# Exits with 77 if the package is not installed.
 set -euo pipefail
 
 out=$1
@@ -15,7 +15,7 @@ tarball=${VMPT_LINUX_612_TARBALL:-/usr/src/$package.tar.xz}
 here=$(dirname "$(readlink -f "$0")")
 jobs=$(nproc)
 
-# The kernel's make must not hear of a make or a compiler that called us.
+# The kernel's make must not inherit a make or a compiler from our caller.
 unset MAKEFLAGS MFLAGS MAKELEVEL CC CFLAGS LDFLAGS KBUILD_OUTPUT ARCH CROSS_COMPILE
 export LC_ALL=C
 
@@ -44,7 +44,7 @@ prepare()
 {
 	local dir=$1 name patterns=()
 
-	# The folders, and all files that say what can be configured.
+	# The folders, and all Kconfig files.
 	for name in Makefile Kbuild Kconfig '*/Kconfig*' 'include/*' 'arch/x86/*' 'scripts/*' \
 		'kernel/configs/*' kernel/bounds.c kernel/time/timeconst.bc tools/Makefile \
 		'tools/arch/x86/*' 'tools/build/*' 'tools/include/*' 'tools/lib/*' \
@@ -57,7 +57,7 @@ prepare()
 	quietly "$dir/scripts/kconfig/merge_config.sh" -m -O "$dir" "$dir/.config" \
 		"$here/module.config"
 	quietly make -C "$dir" olddefconfig
-	# An option that this kernel does not know is dropped without a word.
+	# Kconfig silently drops an option that this kernel does not know.
 	while read -r name; do
 		grep -qx "$name" "$dir/.config" || fail "the kernel does not take $name"
 	done < <(grep '^CONFIG_' "$here/module.config")
@@ -73,7 +73,7 @@ key=$({
 } | sha256sum | head -c 16)
 kernel=$cache/${package}_$key
 
-# Prepared beside and moved into place, so that no half of it is ever used.
+# Prepared under another name and then renamed, so that an incomplete one is never used.
 if ! [ -d "$kernel" ]; then
 	new=$(mktemp -d "$cache/new.XXXXXX")
 	trap 'rm -rf "$new"' EXIT
@@ -81,8 +81,8 @@ if ! [ -d "$kernel" ]; then
 	mv -T "$new" "$kernel" 2>/dev/null || [ -d "$kernel" ]
 fi
 touch "$kernel"
-# Those of other versions that nobody asked for in two weeks. find fails where another call removes
-# something at the same time.
+# Remove those of other versions unused for two weeks. find may fail when another call removes one
+# at the same time.
 find "$cache" -mindepth 1 -maxdepth 1 -type d -name "${package}_*" -mtime +14 \
 	-exec rm -rf {} + 2>/dev/null || true
 echo "$kernel"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * One vCPU from its capabilities to its first inserted packet, by the public header alone. As
- * freestanding as the library: built into the test's kernel module and, to see that it is
- * right, into a program against the installed library (tests/install).
+ * One vCPU from its capabilities to its first inserted packet, using only the public header. As
+ * freestanding as the library: built into the test's kernel module and, to run it, into a program
+ * against the installed library (tests/install).
  */
 #ifdef VMPT_INSTALLED
 #include <vmm-lib/vmpt.h>
@@ -51,7 +51,7 @@ static const struct vmpt_ops ops = {
 	.inject_pmi = no_pmi,
 };
 
-/* A processor with single-range output and all that VMX has for PT. */
+/* A processor with single-range output and all PT features of VMX. */
 static void make_host(struct vmpt_caps *host)
 {
 	memset(host, 0, sizeof(*host));
@@ -66,7 +66,7 @@ static void make_host(struct vmpt_caps *host)
 
 int vcpu_run(struct vmpt_vcpu *vcpu)
 {
-	/* SDM 3 33.4.2.3: CR3[51:5] behind NR, which is 1 in a guest that is not concealed. */
+	/* SDM 3 33.4.2.3: CR3[51:5] after NR, which is 1 in a guest that is not concealed. */
 	static const u8 pip[] = { 0x02, 0x43, 0x01, 0x45, 0x23, 0x01, 0x00, 0x00 };
 	struct vmpt_cr3_write cr3 = { .new_cr3 = 0x12345000, .cause = VMPT_CR3_MOV };
 	struct ram ram = { { 0 } };

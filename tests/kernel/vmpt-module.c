@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The module that tests/kernel builds arch/ and vmm-lib/ into. It is never loaded there: it
- * shows that a kernel's own code can include the headers and link all of the library.
+ * The module that tests/kernel builds with arch/ and vmm-lib/. It is never loaded: it shows that
+ * kernel code can include the headers and link all of the library.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -30,5 +30,5 @@ static void __exit vmpt_module_exit(void)
 
 module_init(vmpt_module_init);
 module_exit(vmpt_module_exit);
-MODULE_DESCRIPTION("Intel PT for guests: a proof that libvmpt links in a kernel");
+MODULE_DESCRIPTION("Intel PT for guests: a proof that libvmpt links into a kernel");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -59,6 +59,6 @@ if [ -r "$tarball" ]; then
 		{ echo "failed: no asm/msr-index.h in $tarball" && exit 1; }
 	compare "linux-source-6.12" -I"$work"
 else
-	echo "skipped: the package linux-source-6.12 is not installed"
+	skip_part "the package linux-source-6.12 is not installed"
 fi
 finish

@@ -12,6 +12,7 @@
 
 #define VMPT_NO_TYPES
 #include "arch/pt-regs.h"
+#include "util/hash.h"
 #include "vmm-lib/caps-leaf.h"
 #include "vmm-lib/pip-write.h"
 
@@ -27,11 +28,7 @@ static u64 seed;
 
 static u64 next(void)
 {
-	u64 z = seed += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
+	return vmpt_mix64(seed += 0x9e3779b97f4a7c15ull);
 }
 
 /* Values that are all bits, few bits, one bit, none. */

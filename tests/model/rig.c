@@ -162,15 +162,23 @@ void rig_time(u64 cycles, u64 tsc, u64 art)
 	vmpt_unit_time(&rig.unit, &now);
 }
 
-Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
+Suite *rig_table_suite(const char *name, const TTest *row, size_t rows, const TTest *const *tests,
+		       size_t n)
 {
 	Suite *suite = suite_create(name);
 	TCase *tc = tcase_create(name);
 	size_t i;
 
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
+	if (rows)
+		tcase_add_loop_test(tc, row, 0, (int)rows);
 	for (i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);
 	suite_add_tcase(suite, tc);
 	return suite;
+}
+
+Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
+{
+	return rig_table_suite(name, NULL, 0, tests, n);
 }

@@ -89,4 +89,15 @@ Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
 		return rig_suite(name, tests, VMPT_ARRAY_SIZE(tests)); \
 	}
 
+/* The same, with @row as a loop test over the rows of a table, @rows of them. */
+Suite *rig_table_suite(const char *name, const TTest *row, size_t rows, const TTest *const *tests,
+		       size_t n);
+#define RIG_TABLE_SUITE(name, row, rows, ...)                                           \
+	TEST_SUITE()                                                                    \
+	{                                                                               \
+		const TTest *const tests[] = { __VA_ARGS__ };                           \
+                                                                                        \
+		return rig_table_suite(name, row, rows, tests, VMPT_ARRAY_SIZE(tests)); \
+	}
+
 #endif

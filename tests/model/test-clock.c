@@ -28,68 +28,42 @@ static void mov_cr3(void)
 
 /* ---- Table 33-13 ---- */
 
-static void table_13(unsigned int thresh, const char *const *want)
+static const struct {
+	unsigned int thresh; /* as CTL has it; in cycles after the row */
+	const char *want[8];
+} table_13[] = {
+	{ 0,
+	  { "CYC(100), TIP(0x402000)", "CYC(9), TIP(0x402000)", "CYC(6), TIP(0x402000)",
+	    "CYC(15), TIP(0x402000)", "CYC(8), PIP(0x1000)", "CYC(8), TIP(0x402000)",
+	    "CYC(18), TIP(0x402000)", "CYC(7), TIP(0x402000)" } }, /* 0 */
+	{ 5,
+	  { "CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)", "CYC(30), TIP(0x402000)",
+	    "PIP(0x1000)", "CYC(16), TIP(0x402000)", "CYC(18), TIP(0x402000)",
+	    "TIP(0x402000)" } }, /* 16 */
+	{ 6,
+	  { "CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)",
+	    "CYC(38), PIP(0x1000)", "TIP(0x402000)", "TIP(0x402000)",
+	    "CYC(33), TIP(0x402000)" } }, /* 32 */
+	{ 7,
+	  { "CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)",
+	    "PIP(0x1000)", "TIP(0x402000)", "CYC(64), TIP(0x402000)", "TIP(0x402000)" } }, /* 64 */
+};
+
+START_TEST(t13_row)
 {
 	static const unsigned int times[] = { 0, 9, 15, 30, 38, 46, 64, 71 };
 	unsigned int i;
 
 	/* x: long enough after the last CYC, that is, after enabling */
-	rig_on(CYCLES | (u64)thresh << VMPT_CTL_CYC_THRESH_SHIFT);
+	rig_on(CYCLES | (u64)table_13[_i].thresh << VMPT_CTL_CYC_THRESH_SHIFT);
 	for (i = 0; i < VMPT_ARRAY_SIZE(times); i++) {
 		at(100 + times[i]);
 		if (times[i] == 38)
 			mov_cr3();
 		else
 			jmp(0x402000);
-		expect(want[i]);
+		expect(table_13[_i].want[i]);
 	}
-}
-
-START_TEST(t13_threshold_0)
-{
-	static const char *const want[] = {
-		"CYC(100), TIP(0x402000)", "CYC(9), TIP(0x402000)", "CYC(6), TIP(0x402000)",
-		"CYC(15), TIP(0x402000)",  "CYC(8), PIP(0x1000)",   "CYC(8), TIP(0x402000)",
-		"CYC(18), TIP(0x402000)",  "CYC(7), TIP(0x402000)",
-	};
-
-	table_13(0, want);
-}
-END_TEST
-
-START_TEST(t13_threshold_16)
-{
-	static const char *const want[] = {
-		"CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)",
-		"CYC(30), TIP(0x402000)",  "PIP(0x1000)",   "CYC(16), TIP(0x402000)",
-		"CYC(18), TIP(0x402000)",  "TIP(0x402000)",
-	};
-
-	table_13(5, want);
-}
-END_TEST
-
-START_TEST(t13_threshold_32)
-{
-	static const char *const want[] = {
-		"CYC(100), TIP(0x402000)", "TIP(0x402000)",	     "TIP(0x402000)",
-		"TIP(0x402000)",	   "CYC(38), PIP(0x1000)",   "TIP(0x402000)",
-		"TIP(0x402000)",	   "CYC(33), TIP(0x402000)",
-	};
-
-	table_13(6, want);
-}
-END_TEST
-
-START_TEST(t13_threshold_64)
-{
-	static const char *const want[] = {
-		"CYC(100), TIP(0x402000)", "TIP(0x402000)", "TIP(0x402000)",
-		"TIP(0x402000)",	   "PIP(0x1000)",   "TIP(0x402000)",
-		"CYC(64), TIP(0x402000)",  "TIP(0x402000)",
-	};
-
-	table_13(7, want);
 }
 END_TEST
 
@@ -482,9 +456,8 @@ START_TEST(payload_widths)
 }
 END_TEST
 
-RIG_SUITE("clock", t13_threshold_0, t13_threshold_16, t13_threshold_32, t13_threshold_64,
-	  every_threshold, example_1, example_1_sizes, example_2_by_order,
-	  time_passes_inside_an_event, mtc_inside_an_event, time_of_other_kinds,
-	  cyc_eligible_packets, cyc_without_context, cyc_flushes_tnt, mtc_at_every_frequency,
-	  mtc_after_a_long_gap, mtc_with_cyc_and_tnt, no_mtc_unless_enabled, t55_row_25_wake,
-	  payload_widths)
+RIG_TABLE_SUITE("clock", t13_row, VMPT_ARRAY_SIZE(table_13), every_threshold, example_1,
+		example_1_sizes, example_2_by_order, time_passes_inside_an_event,
+		mtc_inside_an_event, time_of_other_kinds, cyc_eligible_packets, cyc_without_context,
+		cyc_flushes_tnt, mtc_at_every_frequency, mtc_after_a_long_gap, mtc_with_cyc_and_tnt,
+		no_mtc_unless_enabled, t55_row_25_wake, payload_widths)

@@ -25,31 +25,70 @@ static struct vmpt_far event(unsigned int kind, bool before, bool after)
 	return far;
 }
 
-static void check(unsigned int kind, bool before, bool after, const char *want)
-{
-	struct vmpt_far far = event(kind, before, after);
+#define PAGE_FAULT 14
 
+static const struct {
+	const char *row;
+	u8 kind;
+	bool before, after; /* ContextEn */
+	u8 vector;
+	const char *want;
+} rows[] = {
+	{ "1, IRET", VMPT_FAR_IRET, true, false, 0x33, "CFE.IRET(IP,0), FUP(0x402000)" },
+	{ "1, IRET", VMPT_FAR_IRET, true, true, 0x33, "CFE.IRET(IP,0), FUP(0x402000)" },
+	{ "2, IRET into the context", VMPT_FAR_IRET, false, true, 0x33, "CFE.IRET(0)" },
+	{ "3, interrupt", VMPT_FAR_INTERRUPT, true, true, 0x33, "CFE.INTR(IP,51), FUP(0x402000)" },
+	{ "3, interrupt", VMPT_FAR_INTERRUPT, true, false, 0x33, "CFE.INTR(IP,51), FUP(0x402000)" },
+	{ "5, INT n", VMPT_FAR_SOFT_INT, true, false, 0x33, "CFE.INTR(IP,51), FUP(0x402000)" },
+	{ "5, fault", VMPT_FAR_EXCEPTION, true, true, 0x33, "CFE.INTR(IP,51), FUP(0x402000)" },
+	{ "6, page fault", VMPT_FAR_EXCEPTION, true, false, PAGE_FAULT,
+	  "EVD.PFA(0xffff888012345678), CFE.INTR(IP,14), FUP(0x402000)" },
+	{ "6, page fault", VMPT_FAR_EXCEPTION, true, true, PAGE_FAULT,
+	  "EVD.PFA(0xffff888012345678), CFE.INTR(IP,14), FUP(0x402000)" },
+	{ "7, page fault out of the context", VMPT_FAR_EXCEPTION, false, false, PAGE_FAULT, "" },
+	{ "7, page fault out of the context", VMPT_FAR_EXCEPTION, false, true, PAGE_FAULT, "" },
+	{ "12, shutdown", VMPT_FAR_SHUTDOWN, true, true, 0, "CFE.SHUTDOWN(IP,0), FUP(0x402000)" },
+	/* Only a debug enclave has context. */
+	{ "17, AEX stays out", VMPT_FAR_AEX, false, false, 0x33, "" },
+	{ "18, AEX into the context", VMPT_FAR_AEX, false, true, 0x33, "CFE.INTR(0)" },
+	{ "19, AEX of a debug enclave", VMPT_FAR_AEX, true, false, 0x33,
+	  "CFE.INTR(IP,51), FUP(0x402000)" },
+	{ "19, AEX of a debug enclave", VMPT_FAR_AEX, true, true, 0x33,
+	  "CFE.INTR(IP,51), FUP(0x402000)" },
+	{ "20, INIT", VMPT_FAR_INIT, true, true, 0, "CFE.INIT(IP,0), FUP(0x402000)" },
+	/* Table 33-50: UINTR has its vector and NLIP, UIRET neither vector nor another's IP. */
+	{ "UINTR", VMPT_FAR_UINTR, true, true, 0x33, "CFE.UINTR(IP,51), FUP(0x402000)" },
+	{ "UIRET", VMPT_FAR_UIRET, true, true, 0, "CFE.UIRET(IP,0), FUP(0x402000)" },
+	{ "far branch", VMPT_FAR_BRANCH, true, true, 0x33, "" },
+	{ "task switch", VMPT_FAR_TASK, true, true, 0x33, "" },
+	/* A type whose vector is invalid has none, whatever the caller passed. */
+	{ "INIT with a vector", VMPT_FAR_INIT, true, true, 0x33, "CFE.INIT(IP,0), FUP(0x402000)" },
+	{ "UIRET with a vector", VMPT_FAR_UIRET, true, true, 0x33,
+	  "CFE.UIRET(IP,0), FUP(0x402000)" },
+	{ "SHUTDOWN with a vector", VMPT_FAR_SHUTDOWN, true, true, 0x33,
+	  "CFE.SHUTDOWN(IP,0), FUP(0x402000)" },
+	{ "SMI with a vector", VMPT_FAR_SMI, true, true, 0x33, "CFE.SMI(IP,0), FUP(0x402000)" },
+};
+
+START_TEST(t59_row)
+{
+	struct vmpt_far far = event(rows[_i].kind, rows[_i].before, rows[_i].after);
+	const char *text;
+
+	if (rows[_i].kind == VMPT_FAR_AEX) {
+		rig_setup();
+		rig.unit.mode = mode64(3, 0x1000);
+		rig.unit.mode.enclave = !rows[_i].before;
+		rig_on(USER_EVENTS);
+		far.mode = mode64(rows[_i].after ? 3 : 0, 0x1000);
+	}
+	far.vector = rows[_i].vector;
+	far.page_fault = far.vector == PAGE_FAULT;
+	far.pf_address = far.page_fault ? 0xffff888012345678 : 0;
 	rig_far(&far);
-	expect(want);
-}
-
-START_TEST(t59_row_1_iret)
-{
-	check(VMPT_FAR_IRET, true, false, "CFE.IRET(IP,0), FUP(0x402000)");
-	check(VMPT_FAR_IRET, true, true, "CFE.IRET(IP,0), FUP(0x402000)");
-}
-END_TEST
-
-START_TEST(t59_row_2_iret_into_context)
-{
-	check(VMPT_FAR_IRET, false, true, "CFE.IRET(0)");
-}
-END_TEST
-
-START_TEST(t59_row_3_interrupt)
-{
-	check(VMPT_FAR_INTERRUPT, true, true, "CFE.INTR(IP,51), FUP(0x402000)");
-	check(VMPT_FAR_INTERRUPT, true, false, "CFE.INTR(IP,51), FUP(0x402000)");
+	text = rig_text();
+	ck_assert_msg(!strcmp(text, rows[_i].want), "row %s, context %d to %d: %s", rows[_i].row,
+		      rows[_i].before, rows[_i].after, text);
 }
 END_TEST
 
@@ -62,40 +101,6 @@ START_TEST(t59_row_4_shared_fup)
 	far.vector = 0x33;
 	rig_far(&far);
 	expect("CFE.INTR(51), FUP(0x402000), TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t59_row_5_software_interrupt_fault)
-{
-	check(VMPT_FAR_SOFT_INT, true, false, "CFE.INTR(IP,51), FUP(0x402000)");
-	check(VMPT_FAR_EXCEPTION, true, true, "CFE.INTR(IP,51), FUP(0x402000)");
-}
-END_TEST
-
-static void page_fault(bool before, bool after, const char *want)
-{
-	struct vmpt_far far = event(VMPT_FAR_EXCEPTION, before, after);
-
-	far.page_fault = true;
-	far.pf_address = 0xffff888012345678;
-	far.vector = 14;
-	rig_far(&far);
-	expect(want);
-}
-
-START_TEST(t59_row_6_page_fault)
-{
-	const char *want = "EVD.PFA(0xffff888012345678), CFE.INTR(IP,14), FUP(0x402000)";
-
-	page_fault(true, false, want);
-	page_fault(true, true, want);
-}
-END_TEST
-
-START_TEST(t59_row_7_page_fault_out_of_context)
-{
-	page_fault(false, false, "");
-	page_fault(false, true, "");
 }
 END_TEST
 
@@ -133,60 +138,6 @@ START_TEST(t59_row_11_rsm)
 	far = far_to(VMPT_FAR_RSM, 0x38000, IP);
 	rig_far(&far);
 	expect("CBR(20), CFE.RSM(0), MODE.Exec(64), TIP.PGE(0x402000)");
-}
-END_TEST
-
-START_TEST(t59_row_12_shutdown)
-{
-	struct vmpt_far far = event(VMPT_FAR_SHUTDOWN, true, true);
-
-	far.vector = 0;
-	rig_far(&far);
-	expect("CFE.SHUTDOWN(IP,0), FUP(0x402000)");
-}
-END_TEST
-
-static void aex(bool debug, bool after_user, const char *want)
-{
-	struct vmpt_far far;
-
-	rig_setup();
-	rig.unit.mode = mode64(3, 0x1000);
-	rig.unit.mode.enclave = !debug;
-	rig_on(USER_EVENTS);
-	far = far_to(VMPT_FAR_AEX, IP, TO);
-	far.mode = mode64(after_user ? 3 : 0, 0x1000);
-	far.vector = 0x33;
-	rig_far(&far);
-	expect(want);
-}
-
-START_TEST(t59_row_17_aex_stays_out)
-{
-	aex(false, false, "");
-}
-END_TEST
-
-START_TEST(t59_row_18_aex_into_context)
-{
-	aex(false, true, "CFE.INTR(0)");
-}
-END_TEST
-
-START_TEST(t59_row_19_aex_of_a_debug_enclave)
-{
-	aex(true, false, "CFE.INTR(IP,51), FUP(0x402000)");
-	aex(true, true, "CFE.INTR(IP,51), FUP(0x402000)");
-}
-END_TEST
-
-START_TEST(t59_row_20_init)
-{
-	struct vmpt_far far = event(VMPT_FAR_INIT, true, true);
-
-	far.vector = 0;
-	rig_far(&far);
-	expect("CFE.INIT(IP,0), FUP(0x402000)");
 }
 END_TEST
 
@@ -230,40 +181,6 @@ START_TEST(interrupt_flag_without_event_en_or_context)
 }
 END_TEST
 
-/* Table 33-50: UINTR has its vector and NLIP, UIRET has no vector and its own IP. */
-START_TEST(user_interrupts)
-{
-	struct vmpt_far far;
-
-	check(VMPT_FAR_UINTR, true, true, "CFE.UINTR(IP,51), FUP(0x402000)");
-	far = event(VMPT_FAR_UIRET, true, true);
-	far.vector = 0;
-	rig_far(&far);
-	expect("CFE.UIRET(IP,0), FUP(0x402000)");
-}
-END_TEST
-
-START_TEST(no_event_for_a_far_branch)
-{
-	check(VMPT_FAR_BRANCH, true, true, "");
-	check(VMPT_FAR_TASK, true, true, "");
-}
-END_TEST
-
-/* A type whose vector is invalid has none, whatever the caller passed. */
-START_TEST(vector_only_where_table_50_has_one)
-{
-	check(VMPT_FAR_INIT, true, true, "CFE.INIT(IP,0), FUP(0x402000)");
-	check(VMPT_FAR_UIRET, true, true, "CFE.UIRET(IP,0), FUP(0x402000)");
-	check(VMPT_FAR_SHUTDOWN, true, true, "CFE.SHUTDOWN(IP,0), FUP(0x402000)");
-	check(VMPT_FAR_SMI, true, true, "CFE.SMI(IP,0), FUP(0x402000)");
-}
-END_TEST
-
-RIG_SUITE("event", t59_row_1_iret, t59_row_2_iret_into_context, t59_row_3_interrupt,
-	  t59_row_4_shared_fup, t59_row_5_software_interrupt_fault, t59_row_6_page_fault,
-	  t59_row_7_page_fault_out_of_context, t59_row_10_smi, t59_row_11_rsm, t59_row_12_shutdown,
-	  t59_row_17_aex_stays_out, t59_row_18_aex_into_context, t59_row_19_aex_of_a_debug_enclave,
-	  t59_row_20_init, t59_row_21_sipi, t59_row_22_interrupt_flag,
-	  interrupt_flag_without_event_en_or_context, user_interrupts, no_event_for_a_far_branch,
-	  vector_only_where_table_50_has_one)
+RIG_TABLE_SUITE("event", t59_row, VMPT_ARRAY_SIZE(rows), t59_row_4_shared_fup, t59_row_10_smi,
+		t59_row_11_rsm, t59_row_21_sipi, t59_row_22_interrupt_flag,
+		interrupt_flag_without_event_en_or_context)

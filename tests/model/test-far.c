@@ -13,66 +13,67 @@ static void plain(unsigned int kind, u64 ip, u64 target)
 	rig_far(&far);
 }
 
-static void changing(unsigned int kind, u64 cr3, bool cs)
+/* Rows 26 and 27 as printed, by an option. */
+static void as_printed(void)
 {
-	struct vmpt_far far = far_to(kind, IP, TO);
+	rig.config.options.uintr_fup_alone = true;
+	rig_init();
+	rig_on(CTL);
+}
 
-	far.cr3_written = true;
-	far.mode.cr3 = cr3;
-	if (cs) {
+static const struct {
+	const char *row;
+	u8 kind;
+	bool cs, printed;    /* CS changes, too; as_printed() */
+	u64 ip, target, cr3; /* 0: as it is */
+	const char *want;
+} rows[] = {
+	{ "8, far branch", VMPT_FAR_BRANCH, false, false, IP, TO, 0, "TIP(0x403000)" },
+	{ "9, CR3", VMPT_FAR_TASK, false, false, IP, TO, 0x5000, "PIP(0x5000), TIP(0x403000)" },
+	{ "10, CR3 and CS", VMPT_FAR_BRANCH, true, false, IP, TO, 0x5000,
+	  "PIP(0x5000), MODE.Exec(32), TIP(0x403000)" },
+	{ "11, interrupt", VMPT_FAR_INTERRUPT, false, false, IP, TO, 0,
+	  "FUP(0x402000), TIP(0x403000)" },
+	{ "12, CR3 and CS", VMPT_FAR_INTERRUPT, true, false, IP, TO, 0x5000,
+	  "FUP(0x402000), PIP(0x5000), MODE.Exec(32), TIP(0x403000)" },
+	{ "13, exception", VMPT_FAR_EXCEPTION, false, false, IP, TO, 0,
+	  "FUP(0x402000), TIP(0x403000)" },
+	{ "13, INT n", VMPT_FAR_SOFT_INT, false, false, TO + 4, IP, 0,
+	  "FUP(0x403004), TIP(0x402000)" },
+	{ "17, EENTER", VMPT_FAR_EENTER, false, false, IP, TO, 0, "FUP(0x402000), TIP(0x403000)" },
+	{ "17, EEXIT", VMPT_FAR_EEXIT, false, false, IP, TO, 0, "FUP(0x402000), TIP(0x403000)" },
+	{ "17, AEX", VMPT_FAR_AEX, false, false, IP, TO, 0, "FUP(0x402000), TIP(0x403000)" },
+	{ "22, INIT of the BSP", VMPT_FAR_INIT, false, false, IP, 0xfffffff0, 0,
+	  "FUP(0x402000), TIP(0xfffffff0)" },
+	{ "26, as printed", VMPT_FAR_UINTR, false, true, IP, TO, 0, "FUP(0x402000)" },
+	{ "27, as printed", VMPT_FAR_UIRET, false, true, IP, TO, 0, "FUP(0x402000)" },
+	/* They leave out the TIP that all far transfers have (33.2.1.3). */
+	{ "26, UINTR", VMPT_FAR_UINTR, false, false, IP, TO, 0, "FUP(0x402000), TIP(0x403000)" },
+	{ "27, UIRET", VMPT_FAR_UIRET, false, false, TO + 4, IP, 0,
+	  "FUP(0x403004), TIP(0x402000)" },
+};
+
+START_TEST(t55_row)
+{
+	struct vmpt_far far;
+	const char *text;
+
+	if (rows[_i].printed)
+		as_printed();
+	else
+		rig_on(CTL);
+	far = far_to(rows[_i].kind, rows[_i].ip, rows[_i].target);
+	if (rows[_i].cr3) {
+		far.cr3_written = true;
+		far.mode.cr3 = rows[_i].cr3;
+	}
+	if (rows[_i].cs) {
 		far.mode.cs_l = false;
 		far.mode.cs_d = true;
 	}
 	rig_far(&far);
-}
-
-START_TEST(t55_row_8_far_branch)
-{
-	rig_on(CTL);
-	plain(VMPT_FAR_BRANCH, IP, TO);
-	expect("TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t55_row_9_far_branch_cr3)
-{
-	rig_on(CTL);
-	changing(VMPT_FAR_TASK, 0x5000, false);
-	expect("PIP(0x5000), TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t55_row_10_far_branch_cr3_cs)
-{
-	rig_on(CTL);
-	changing(VMPT_FAR_BRANCH, 0x5000, true);
-	expect("PIP(0x5000), MODE.Exec(32), TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t55_row_11_interrupt)
-{
-	rig_on(CTL);
-	plain(VMPT_FAR_INTERRUPT, IP, TO);
-	expect("FUP(0x402000), TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t55_row_12_interrupt_cr3_cs)
-{
-	rig_on(CTL);
-	changing(VMPT_FAR_INTERRUPT, 0x5000, true);
-	expect("FUP(0x402000), PIP(0x5000), MODE.Exec(32), TIP(0x403000)");
-}
-END_TEST
-
-START_TEST(t55_row_13_exception_software_interrupt)
-{
-	rig_on(CTL);
-	plain(VMPT_FAR_EXCEPTION, IP, TO);
-	expect("FUP(0x402000), TIP(0x403000)");
-	plain(VMPT_FAR_SOFT_INT, TO + 4, IP);
-	expect("FUP(0x403004), TIP(0x402000)");
+	text = rig_text();
+	ck_assert_msg(!strcmp(text, rows[_i].want), "row %s: %s", rows[_i].row, text);
 }
 END_TEST
 
@@ -90,27 +91,6 @@ START_TEST(t55_row_14_mov_cr3)
 	rig.unit.vmx.conceal_exec = true;
 	vmpt_unit_mov_cr3(&rig.unit, IP, &mode);
 	expect("PIP(0x7fff000)");
-}
-END_TEST
-
-START_TEST(t55_row_17_debug_enclave)
-{
-	static const u8 kinds[] = { VMPT_FAR_EENTER, VMPT_FAR_EEXIT, VMPT_FAR_AEX };
-	size_t i;
-
-	rig_on(CTL);
-	for (i = 0; i < sizeof(kinds); i++) {
-		plain(kinds[i], IP, TO);
-		expect("FUP(0x402000), TIP(0x403000)");
-	}
-}
-END_TEST
-
-START_TEST(t55_row_22_init_bsp)
-{
-	rig_on(CTL);
-	plain(VMPT_FAR_INIT, IP, 0xfffffff0);
-	expect("FUP(0x402000), TIP(0xfffffff0)");
 }
 END_TEST
 
@@ -144,41 +124,6 @@ START_TEST(t55_row_24_sipi)
 	rig_skip();
 	plain(VMPT_FAR_SIPI, 0, 0x9f000);
 	expect("TIP.PGE(0x9f000)");
-}
-END_TEST
-
-/* The row as printed, by an option. */
-static void as_printed(void)
-{
-	rig.config.options.uintr_fup_alone = true;
-	rig_init();
-	rig_on(CTL);
-}
-
-START_TEST(t55_row_26_uintr)
-{
-	as_printed();
-	plain(VMPT_FAR_UINTR, IP, TO);
-	expect("FUP(0x402000)");
-}
-END_TEST
-
-START_TEST(t55_row_27_uiret)
-{
-	as_printed();
-	plain(VMPT_FAR_UIRET, IP, TO);
-	expect("FUP(0x402000)");
-}
-END_TEST
-
-/* The rows leave out the TIP that all far transfers have (33.2.1.3). */
-START_TEST(uintr_and_uiret_are_far_transfers)
-{
-	rig_on(CTL);
-	plain(VMPT_FAR_UINTR, IP, TO);
-	expect("FUP(0x402000), TIP(0x403000)");
-	plain(VMPT_FAR_UIRET, TO + 4, IP);
-	expect("FUP(0x403004), TIP(0x402000)");
 }
 END_TEST
 
@@ -321,6 +266,15 @@ START_TEST(pip_without_context)
 }
 END_TEST
 
+static void switch_task(void)
+{
+	struct vmpt_far far = far_to(VMPT_FAR_TASK, IP, TO);
+
+	far.cr3_written = true;
+	far.mode.cr3 = 0x5000;
+	rig_far(&far);
+}
+
 /* A task switch that writes CR3: as MOV CR3, a PIP with OS only, and where there is context. */
 START_TEST(task_switch_pip_needs_os_and_context)
 {
@@ -328,7 +282,7 @@ START_TEST(task_switch_pip_needs_os_and_context)
 
 	rig.unit.mode = mode64(3, 0x1000);
 	rig_on(CTL & ~VMPT_CTL_OS);
-	changing(VMPT_FAR_TASK, 0x5000, false);
+	switch_task();
 	expect("TIP(0x403000)");
 	for (i = 0; i < 2; i++) {
 		rig_setup();
@@ -336,7 +290,7 @@ START_TEST(task_switch_pip_needs_os_and_context)
 		rig_init();
 		rig_wrmsr(VMPT_MSR_RTIT_CR3_MATCH, 0x7000);
 		rig_on(CTL | VMPT_CTL_CR3_FILTER);
-		changing(VMPT_FAR_TASK, 0x5000, false);
+		switch_task();
 		expect(i ? "PIP(0x5000)" : "");
 	}
 }
@@ -361,12 +315,9 @@ START_TEST(interrupt_flag_changes_mode_exec)
 }
 END_TEST
 
-RIG_SUITE("far", t55_row_8_far_branch, t55_row_9_far_branch_cr3, t55_row_10_far_branch_cr3_cs,
-	  t55_row_11_interrupt, t55_row_12_interrupt_cr3_cs,
-	  t55_row_13_exception_software_interrupt, t55_row_14_mov_cr3, t55_row_17_debug_enclave,
-	  t55_row_22_init_bsp, t55_row_23_init_ap, t55_row_24_sipi, t55_row_26_uintr,
-	  t55_row_27_uiret, uintr_and_uiret_are_far_transfers, fup_alone_is_no_more_than_the_rows,
-	  smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself, rsm_evaluates_context_anew,
-	  smi_without_trace_leaves_rsm_nothing, without_trigger_only_the_mode_is_noted, pip_payload,
-	  pip_without_context, task_switch_pip_needs_os_and_context,
-	  interrupt_flag_changes_mode_exec)
+RIG_TABLE_SUITE("far", t55_row, VMPT_ARRAY_SIZE(rows), t55_row_14_mov_cr3, t55_row_23_init_ap,
+		t55_row_24_sipi, fup_alone_is_no_more_than_the_rows,
+		smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself,
+		rsm_evaluates_context_anew, smi_without_trace_leaves_rsm_nothing,
+		without_trigger_only_the_mode_is_noted, pip_payload, pip_without_context,
+		task_switch_pip_needs_os_and_context, interrupt_flag_changes_mode_exec)

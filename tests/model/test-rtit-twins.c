@@ -319,7 +319,6 @@ TEST_SUITE()
 	Suite *s = suite_create("rtit-twins");
 	TCase *tc = test_random_case(s);
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, test_fast_paths, 1, ROUNDS + 1);
 	return s;
 }

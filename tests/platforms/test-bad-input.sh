@@ -1,24 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What a newcomer's machine may lack: a network, sudo, meson, packages that a release does not have,
-# a path without spaces. Each is said in one clear sentence, or does no harm. apt is the real one,
-# with folders of its own.
+# What a new user's machine may lack: a network, sudo, meson, packages that a release does not have,
+# a path without spaces. Each gives one clear message, or does no harm. apt is the real one, with
+# folders of its own.
 #
 #	test-bad-input.sh SOURCE-DIR OUT-DIR
-set -euo pipefail
+set -uo pipefail
 
 top=$1
 out="$2/with spaces"
-status=0
+# shellcheck source=tests/lib.sh
+. "$top/tests/lib.sh"
 
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
-	{ echo 'skipped: this is not a Debian system' && exit 77; }
+	skip 'this is not a Debian system'
 unset MAKEFLAGS MAKELEVEL
 rm -rf "$2"
-mkdir -p "$out"/{bin,scripts/packages,lists/partial,archives/partial}
-cp "$top/scripts/deps" "$out/scripts"
+mkdir -p "$out"/{bin,scripts/packages,lists/partial,archives/partial} || exit
+cp "$top/scripts/deps" "$out/scripts" || exit
 
-# Of all programs only those that the scripts need: no sudo, no meson. id is a user's.
+# PATH has only the programs that the scripts need: no sudo, no meson. id prints a user's ID.
 for tool in sh bash make sed sort grep tr awk cat wc head env mktemp rm dirname basename dpkg-query \
 	apt-get apt-cache nproc readlink; do
 	ln -s "$(command -v $tool)" "$out/bin/"
@@ -35,42 +36,41 @@ Acquire::Retries "0";
 END
 echo 'deb [trusted=yes] http://vmpt.invalid/debian trixie main' >"$out/sources.list"
 
-# The lines of stdin are one list of packages.
+# The lines of stdin are a list of packages.
 list()
 {
 	cat >"$out/scripts/packages/build.list"
 }
 
-# Run a command; its output is in $out/log. $1: the exit status that is wanted.
+# Run a command; its output is in $out/log. $1: the expected exit status.
 run()
 {
-	local want=$1 got=0
+	local want=$1
 	shift
 
-	APT_CONFIG=$out/apt.conf "$@" </dev/null >"$out/log" 2>&1 || got=$?
-	[ $got = "$want" ] || wrong "exit status $got, wanted is $want: $*"
+	rc=0
+	APT_CONFIG=$out/apt.conf "$@" </dev/null >"$out/log" 2>&1 || rc=$?
+	check "exit status $want: $*" [ $rc = "$want" ]
 }
 
-wrong()
+show()
 {
-	echo "$1"
 	sed 's/^/	/' "$out/log"
-	status=1
 }
 
 # $2 is in $1 lines of the output.
 says()
 {
-	[ "$(grep -c -e "$2" "$out/log")" = "$1" ] || wrong "not $1 lines with \"$2\""
+	check "$1 lines with \"$2\"" [ "$(grep -c -e "$2" "$out/log")" = "$1" ]
 }
 
-# All is there: nothing is said. dpkg is on every Debian system, the others on none.
+# Nothing is missing: no output. dpkg is on every Debian system, the others on none.
 list <<'END'
 vmpt-none-1 | dpkg # the second will do
 vmpt-none-2 | vmpt-none-3 | -
 END
 run 0 "$out/scripts/deps" build
-[ ! -s "$out/log" ] || wrong "there is something to say of packages that nobody needs"
+check 'no output about packages that are not needed' [ ! -s "$out/log" ]
 
 list <<'END'
 vmpt-none-1 | vmpt-none-2
@@ -87,15 +87,15 @@ if unshare --map-root-user --net true 2>/dev/null; then
 	says 1 'is there a network? apt cannot fetch http://vmpt.invalid/'
 	says 0 'Unable to locate'
 else
-	echo 'skipped: no rights to take the network away'
+	skip_part 'no network: no permission to disable it (unshare)'
 fi
 
 for goal in all demo test; do
 	run 2 env PATH="$out/bin" make --no-print-directory -C "$top" $goal DEPS=no BUILD="$out/build"
 	says 1 'meson is missing, and DEPS=no installs nothing: scripts/deps'
-	[ "$(wc -l <"$out/log")" = 2 ] || wrong "make $goal: more than a line, and make's own"
+	check "make $goal: one line, and make's own" [ "$(wc -l <"$out/log")" = 2 ]
 done
 
 run 77 env PATH="$out/bin" "$top/scripts/try-release" trixie
 says 1 '^skipped: .* is missing: scripts/deps'
-exit $status
+finish

@@ -20,7 +20,7 @@ struct program_insn {
 	u8 prefixes;	/* without effect */
 };
 
-/* Code that lies together. Direct branches stay in it. */
+/* A contiguous region of code. Direct branches stay in it. */
 struct program_region {
 	u64 base;
 	unsigned int size;	       /* bytes of code */
@@ -35,7 +35,7 @@ struct program_region {
 enum { PROGRAM_MAIN, PROGRAM_LIBRARY, PROGRAM_OLD, PROGRAM_KERNEL, PROGRAM_REGIONS };
 
 struct program {
-	bool prefixes; /* set before: far transfers have up to 5 */
+	bool prefixes; /* set before generating: far transfers have up to 5 */
 	struct program_region region[PROGRAM_REGIONS];
 };
 

@@ -56,9 +56,9 @@ static u8 mix_draw(const struct mix *mix, struct test_rng *rng)
 }
 
 /*
- * Begin and end of a function: see program_generate(); nothing falls out of its end.
- * A conditional branch follows MOV CR3: libipt takes a TIP.PGD that follows a PIP for
- * the MOV CR3's, whatever made it.
+ * Start and end of a function: see program_generate(); execution never passes its end.
+ * A conditional branch follows MOV CR3: libipt attributes a TIP.PGD after a PIP to the MOV CR3,
+ * whatever caused it.
  */
 static u8 kind_at(const struct mix *mix, struct test_rng *rng, unsigned int i, unsigned int n,
 		  u8 before)
@@ -83,7 +83,7 @@ static u8 prefixes_for(unsigned int kind, struct test_rng *rng)
 	return far && once_in(rng, 2) ? (u8)below(rng, PREFIXES + 1) : 0;
 }
 
-/* Kinds and places of instructions; their targets come later. */
+/* Kinds and addresses of instructions; their targets are set later. */
 static void lay_out(struct program_region *r, struct test_rng *rng, bool kernel, bool prefixes)
 {
 	unsigned int f, i, n;

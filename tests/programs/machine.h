@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* A processor that executes a program, without its trace unit: registers and stacks. */
+/* A processor without a trace unit that executes a program: registers and stacks. */
 #ifndef VMPT_TESTS_PROGRAMS_MACHINE_H
 #define VMPT_TESTS_PROGRAMS_MACHINE_H
 
@@ -32,9 +32,9 @@ struct machine {
 
 /* The current region. */
 const struct program_region *machine_here(const struct machine *m);
-/* A code address that a register holds, of @r; mostly a function's. */
+/* A code address in @r for a register; mostly a function's. */
 u64 machine_address_in(struct machine *m, const struct program_region *r);
-/* One that a near branch can go to. */
+/* An address that a near branch can reach. */
 u64 machine_address(struct machine *m);
 /* A function of the kernel. */
 u64 machine_kernel_entry(struct machine *m);
@@ -43,9 +43,9 @@ u64 machine_kernel_entry(struct machine *m);
 void machine_push(struct machine *m, u64 ip);
 u64 machine_pop(struct machine *m);
 
-/* Into the kernel, and back: a frame of @back and CPL. */
+/* Enter the kernel and return: a frame of @back and CPL. */
 void machine_push_frame(struct machine *m, u64 back);
-/* The youngest, or a new task. Not @iret: only one of user code. */
+/* The newest frame, or a new task. Without @iret: only one of user code. */
 struct machine_frame machine_pop_frame(struct machine *m, bool iret);
 
 #endif

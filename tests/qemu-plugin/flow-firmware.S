@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Firmware of 64 KiB that goes through 16-, 32- and 64-bit code and through each kind of branch
- * once or some times, then ends QEMU (isa-debug-exit at port 0xf4). The numbers behind the
- * instructions say how many of them a trace shows; FIRMWARE_INSNS in test-flow.sh is their sum.
- * A trace shows no INT n and no instruction that faults, and no OUT, before which a run ends.
+ * Firmware of 64 KiB that runs 16-, 32- and 64-bit code with each kind of branch once or several
+ * times, then ends QEMU (isa-debug-exit at port 0xf4). The numbers after the instructions say how
+ * many of them a trace shows; FIRMWARE_INSNS in test-flow.sh is their sum. A trace shows no INT n,
+ * no instruction that faults, and no OUT, before which a run ends.
  */
 	.code16
 	.text
@@ -26,7 +26,7 @@ _start:
 
 	/* Recursion deeper than a trace unit's stack of return addresses */
 	movw	$100, %cx	/* 1 */
-	call	deep		/* 1; deep: 100 × 4, less the last one's call: 1909 */
+	call	deep		/* 1; deep: 100 × 4, minus the last one's call: 1909 */
 
 	movw	$handler, 0x21 * 4	/* 1 */
 	movw	$0xf000, 0x21 * 4 + 2	/* 1 */

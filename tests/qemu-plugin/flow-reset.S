@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A boot sector that resets the machine (port 0xcf9), and ends QEMU when it comes here again
- * (isa-debug-exit at port 0xf4). A byte in the CMOS RAM knows.
+ * A boot sector that resets the machine (port 0xcf9), and ends QEMU (isa-debug-exit at port 0xf4)
+ * the second time, which a byte in the CMOS RAM records.
  */
 	.code16
 	.text

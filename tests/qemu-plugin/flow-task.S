@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A task switch by a far jump (SDM 3 8.3): 32-bit code with paging, and a TSS that has another CR3.
- * Nothing but the CR3 tells that there was one. Ends QEMU with 33, or with 65 if CR3 is wrong.
+ * It is only visible by the CR3. Ends QEMU with 33, or with 65 if CR3 is wrong.
  */
 	.code16
 start:	cli
@@ -29,7 +29,7 @@ protected:
 	mov	%eax, %es
 	mov	%eax, %ss
 	mov	$0x9000, %esp
-	/* Two page directories, all of memory where it is in both. */
+	/* Two page directories, both with an identity mapping. */
 	mov	$0x83, %eax
 	xor	%ecx, %ecx
 1:	mov	%eax, 0x20000(,%ecx,4)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * CS is what was loaded, whatever its selector says: at the reset vector its base is FFFF0000H and
- * its selector F000H; in protected mode before a far jump it is still real mode's. CPUID, which the
- * guest view emulates, must come through in both. Ends QEMU with 33.
+ * CS's base and mode are those that were loaded, whatever its selector: at the reset vector the
+ * base is FFFF0000H and the selector F000H; in protected mode CS is still real mode's until a far
+ * jump. CPUID, which the guest view emulates, must work in both. Ends QEMU with 33.
  */
 	.code16
 start:	cli
@@ -42,7 +42,9 @@ gdt:	.quad	0
 	.quad	0x00cf9b000000ffff
 	.quad	0x00cf93000000ffff
 
-/* Far from the vector: a jump that wraps IP is beyond libipt, which does not know CS's base. */
+/*
+ * Far from the vector: libipt, which does not know CS's base, cannot follow a jump that wraps IP.
+ */
 	.org	0xff00
 near:	mov	$0x14, %eax
 	xor	%ecx, %ecx

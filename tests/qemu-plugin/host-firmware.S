@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# In place of a BIOS, 64 KiB at F0000: each vCPU does LOOPS turns of calls and branches with one
-# OUT to port 80h a turn; then HALTS times HLT until its APIC's timer wakes it, and, if that is not
-# 0, once a loop until the timer interrupts it. The first one ends QEMU by port F4h when all have
-# done so, and when it has reset the machine RESETS times; it begins with an NMI to itself. Shows
-# the host view a known number of VM exits.
+# In place of a BIOS, 64 KiB at F0000: each vCPU does LOOPS rounds of calls and branches with one
+# OUT to port 80h each; then HALTS times HLT until its APIC's timer wakes it, and, if HALTS is not
+# 0, one loop until the timer interrupts it. The first vCPU begins with an NMI to itself, resets the
+# machine RESETS times, and ends QEMU by port F4h when all are done. It gives the host view a known
+# number of VM exits.
 #
 #	as --32 --defsym LOOPS=n --defsym HALTS=n --defsym RESETS=n
 #	ld -m elf_i386 -Ttext 0xf0000 --oformat binary
@@ -56,7 +56,7 @@ first:
 	.endif
 	mov	$0x10, %al
 	mov	$0xf4, %dx
-# Where QEMU ends the guest.
+# Here QEMU ends the guest.
 last:	out	%al, %dx
 	jmp	.
 

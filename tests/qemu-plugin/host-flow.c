@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What libipt's instruction decoder finds in a trace of host and guests together.
+ * Counts what libipt's instruction decoder finds in a trace of host and guests.
  *
  *	host-flow TRACE FILE@ADDR...
  *
- * FILE is code, at ADDR. Prints how many instructions there are, how many of them are host's
- * (below them the VMRESUMEs and VMPTRLDs), how many overflows and how many errors.
+ * FILE is code at address ADDR. Prints the numbers of instructions, of the host's instructions, of
+ * VMRESUMEs and VMPTRLDs among those, of overflows and of errors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static void walk(struct pt_insn_decoder *d, struct counts *n)
 		if (status == -pte_eos)
 			break;
 		pt_insn_get_offset(d, &offset);
-		fprintf(stderr, "%#llx, behind %#llx: %s\n", (unsigned long long)offset,
+		fprintf(stderr, "%#llx, after %#llx: %s\n", (unsigned long long)offset,
 			(unsigned long long)insn.ip, pt_errstr(pt_errcode(status)));
 		n->errors++;
 	}

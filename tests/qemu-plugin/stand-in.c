@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the plugin finds in QEMU, for one vCPU without a machine.
+ * What QEMU provides to the plugin, for one vCPU without a machine.
  */
 #include "tests/qemu-plugin/stand-in.h"
 
@@ -15,7 +15,7 @@ static struct hot hot;
 static struct qemu_block blocks[STAND_IN_BLOCKS];
 static size_t used;
 
-/* ---- a translated block: all in place of qemu.c ---- */
+/* ---- a translated block, in place of qemu.c ---- */
 
 size_t qemu_block_insns(const struct qemu_block *block)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A program in place of QEMU: it has one vCPU with registers, memory and translated blocks, and
- * runs what the plugin put into them. A test says what executes; tests/qemu-plugin/flow/test-flow.c
+ * runs the plugin's instrumentation. A test says what executes; tests/qemu-plugin/flow/test-flow.c
  * checks the packets.
  */
 #ifndef VMPT_TESTS_STAND_IN_H
@@ -12,7 +12,7 @@
 #define STAND_IN_INSNS	16
 #define STAND_IN_BLOCKS 64 /* of one test */
 
-/* What the plugin put to an instruction. */
+/* The plugin's instrumentation of an instruction. */
 struct stand_in_insn {
 	struct {
 		size_t offset;
@@ -54,14 +54,14 @@ void stand_in_setup(void);
  */
 struct qemu_block *stand_in_block(u64 vaddr, const char *code);
 
-/* Run it at linear address @ip: the first @n of its instructions begin, all if @n is 0. */
+/* Run it at linear address @ip: the first @n of its instructions start, all if @n is 0. */
 void stand_in_run(struct qemu_block *tb, u64 ip, size_t n);
-/* The same where it was translated. */
+/* The same at the address of its translation. */
 void stand_in_run_here(struct qemu_block *tb);
 /* Gate @vector of the IDT in the second page leads to @to. */
 void stand_in_gate(unsigned int vector, u64 to);
 
-/* An event between, with CS of the handler. */
+/* An event between blocks, with CS of the handler. */
 void stand_in_event(u64 from, u64 to);
 
 #endif

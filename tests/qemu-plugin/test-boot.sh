@@ -32,7 +32,7 @@ run()
 		</dev/null >"$out/stdout" 2>"$out/stderr" || rc=$?
 }
 
-# How many blocks the plugin says there were, and it says nothing else.
+# The plugin's count of blocks.
 blocks()
 {
 	sed -n 's/^vmpt: \([0-9]*\) blocks translated, none traced: .*/\1/p' "$out/stderr"
@@ -56,7 +56,7 @@ zeros()
 # mov $0xf4,%dx; mov $value,%al; out %al,(%dx); jmp .
 goodbye=(ba f4 00 b0 "${value#0x}" ee eb fe)
 
-# A boot sector; what runs before it is SeaBIOS.
+# A boot sector, started by SeaBIOS.
 {
 	bytes "${goodbye[@]}"
 	zeros $((510 - ${#goodbye[@]}))
@@ -84,8 +84,8 @@ firmware()
 	zeros 13
 }
 
-# The reset vector's block, the jumps', and goodbye's: QEMU may cut it at the OUT, translate it
-# again to do so, and run into the jump behind it before it ends.
+# The reset vector's block, the jumps', and goodbye's: QEMU may split it at the OUT, translate it
+# again for that, and run into the jump after it before it ends.
 for jumps in 0 1 100; do
 	firmware $jumps >"$out/firmware-$jumps.bin"
 	run '' -bios "$out/firmware-$jumps.bin"
@@ -100,7 +100,7 @@ check 'two vCPUs: ran' [ $rc = $status ]
 check 'two vCPUs: counted' [ "$(blocks)" -ge 102 ]
 
 run ,help=1 -bios "$out/firmware-0.bin"
-check 'help: ends well' [ $rc = 0 ]
+check 'help: ends with 0' [ $rc = 0 ]
 check 'help: lists help' grep -q '^  help=' "$out/stdout"
 check 'help: no guest ran' [ ! -s "$out/stderr" ]
 
@@ -108,10 +108,10 @@ run ,colour=red -bios "$out/firmware-0.bin"
 check 'unknown option: QEMU ends' [ $rc = 1 ]
 check 'unknown option: named' grep -q '^vmpt: option colour=red is not known' "$out/stderr"
 
-# What QEMU ends for is the last thing said.
+# QEMU's error must be the last line.
 run '' -kernel "$out/nothing"
 check 'no kernel: QEMU ends' [ $rc = 1 ]
 check 'no kernel: says so' grep -q "could not open kernel file" "$out/stderr"
-check 'no kernel: no word of the plugin' [ "$(grep -c ^vmpt: "$out/stderr")" = 0 ]
+check 'no kernel: no line of the plugin' [ "$(grep -c ^vmpt: "$out/stderr")" = 0 ]
 
 finish

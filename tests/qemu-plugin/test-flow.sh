@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Is the flow in a trace of the host view what QEMU executed, instruction for instruction?
-# libipt decodes, flow-check compares with the plugin's truth file.
+# Does the flow in a trace of the host view match what QEMU executed, instruction for instruction?
+# libipt decodes; flow-check compares with the plugin's truth file.
 #
 #	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT bare|linux|more
 #
 # bare	firmware with a known number of instructions; SeaBIOS and a reset, traced in several ways, also
 #	between runs of a host
 # linux	Linux to power-off with programs that modify themselves, take signals and change modes
-# more	Linux with two vCPUs that share a host CPU with the host, split, and find PT in their
-#	processor; a Linux that is reset from outside, wherever that hits it
+# more	Linux with two vCPUs that share a host CPU with the host, split, and detect PT in their
+#	processor; a Linux that is reset from outside at any time
 set -u
 
 source=$1
@@ -18,7 +18,7 @@ flow_check=$(realpath "$3")
 vmpt=$(realpath "$4")
 out=$5
 part=$6
-# Counted by hand: see flow-firmware.S. CLI and HLT behind the end may come or not.
+# Counted by hand: see flow-firmware.S. CLI and HLT after the end are optional.
 FIRMWARE_INSNS=2259
 
 # shellcheck source=tests/lib.sh
@@ -30,7 +30,8 @@ export LC_ALL=C
 # Traces and truths of whole boots are large.
 trap 'rm -f "$out"/*/truth.* "$out"/*/cpu*.pt "$out"/*/split/*.pt' EXIT
 
-# Folder $1 for a machine of a few MB; the rest are its options, behind the plugin's $2.
+# Run a machine of a few MB with its files in folder $1; $2: the plugin's options, the rest: the
+# machine's.
 machine()
 {
 	local name=$1 options=$2
@@ -45,7 +46,7 @@ machine()
 	check_log ran "$out/$name/log" [ $rc = 33 ]
 }
 
-# Linux of kind $2 with the plugin's options $3; the rest are boot's.
+# Run the Linux guest $2 with the plugin's options $3; the rest are boot's options.
 linux()
 {
 	local name=$1 kind=$2 options=$3 before=()
@@ -67,7 +68,7 @@ linux()
 	check_log 'powered off' "$out/$name/log" [ $rc = 0 ]
 }
 
-# Compare the trace $2 with the truth $3; what flow-check says goes to $1.
+# Compare the trace $2 with the truth $3; flow-check's output goes to $1.
 flow()
 {
 	"$flow_check" "$2" "$3" >"$1" 2>&1
@@ -79,7 +80,7 @@ count()
 	sed -n "s/.*\\b\\([0-9]\\+\\) $2.*/\\1/p" "$1" | head -n 1
 }
 
-# The trace of one host CPU and the truth of vCPU 0 are equal; ${3-} instructions at least.
+# The trace of one host CPU and the truth of vCPU 0 are equal, with at least ${3-} instructions.
 equal()
 {
 	local dir=$out/$1 at_least=$2
@@ -90,7 +91,7 @@ equal()
 	check_log "$1: instructions" "$dir/flow" [ "$(count "$dir/flow" instructions)" -ge "$at_least" ]
 }
 
-# The trace in folder $1 split by VMCS: $2 streams, in the order of the side record.
+# Split the trace in folder $1 by VMCS: $2 streams, in the order of the side record.
 split()
 {
 	local dir=$out/$1 pointers vmcs i=0
@@ -128,13 +129,13 @@ bare()
 		machine firmware '' -bios "$out/firmware.bin"
 		equal firmware $FIRMWARE_INSNS
 		flow=$out/firmware/flow
-		check_log 'firmware: no more than two more' "$flow" \
+		check_log 'firmware: at most two more' "$flow" \
 			[ "$(count "$flow" instructions)" -le $((FIRMWARE_INSNS + 2)) ]
 		check_log 'firmware: INT and fault' "$flow" [ "$(count "$flow" 'events and')" = 2 ]
 		check_log 'firmware: OUT' "$flow" [ "$(count "$flow" emulated)" = 1 ]
-		# The test can fail: other TNTs, a truth without its end.
+		# The comparison can fail: other TNTs, a truth without its end.
 		cp "$out/firmware/cpu0.pt" "$out/firmware/bad.pt"
-		# Of six branches one is left; time packets come as they like, so the place is looked for.
+		# Leave one of six branches; time packets vary, so search for the place.
 		at=$("$vmpt" dump -q --no-bytes --kinds=tnt-8 "$out/firmware/cpu0.pt" |
 			awk 'length($4) == 6 { print $1; exit }')
 		printf '\x06' |
@@ -148,13 +149,13 @@ bare()
 		check_log 'firmware: a short truth' "$out/firmware/bad" [ $rc = 1 ]
 	fi
 
-	# CS that is not what its selector says; the guest view emulates instructions there.
+	# CS that differs from its selector; the guest view emulates instructions there.
 	if assemble flow-unreal.S 0 "$out/unreal.bin"; then
 		machine unreal ,guest-view=1 -bios "$out/unreal.bin"
 		equal unreal 20
 	fi
 
-	# A task switch: nothing but CR3 tells of it.
+	# A task switch, which is only visible by CR3.
 	if assemble flow-task.S 0 "$out/task.bin"; then
 		machine task '' -bios "$out/task.bin"
 		equal task 4000
@@ -163,14 +164,14 @@ bare()
 			grep -qzP 'PIP +cr3=0x20000 nr\n[^\n]* PIP +cr3=0x21000 nr\n[^\n]* TIP ' "$out/task/pips"
 	fi
 
-	# SeaBIOS, and behind it the machine resets itself once.
+	# SeaBIOS, after which the machine resets itself once.
 	if assemble flow-reset.S 0x7c00 "$out/reset.img"; then
 		disk=(-drive "format=raw,if=ide,file=$out/reset.img")
 		machine bios '' "${disk[@]}"
 		equal bios 2000000
 		check_log 'bios: into SMM and back' "$out/bios/flow" \
 			[ "$(count "$out/bios/flow" astray)" -ge 2 ]
-		# Branches alone, PSBs often; then with cycles, and RETs not compressed.
+		# Branches only, with frequent PSBs; then with cycles, and without RET compression.
 		machine bios-bare ,ctl=0x200c,slice-us=200 "${disk[@]}"
 		equal bios-bare 2000000
 		machine bios-cycles ,ctl=0x2e0e,slice-us=200 "${disk[@]}"
@@ -197,12 +198,12 @@ two_vcpus()
 	linux smp hello ,cpus=0:0,host=synthetic,guest-view=1 --smp 2
 	split smp 2
 	for i in 0 1; do
-		check_log "smp: vCPU $i did something" "$out/smp/flow.$i" \
+		check_log "smp: vCPU $i executed code" "$out/smp/flow.$i" \
 			[ "$(count "$out/smp/flow.$i" instructions)" -gt 1000000 ]
 	done
 }
 
-# A reset from outside, wherever it hits the boot; the guest boots again.
+# A reset from outside at some time during the boot; the guest boots again.
 reset()
 {
 	rm -f "$out/qmp.in" "$out/qmp.out"
@@ -218,7 +219,7 @@ reset()
 		-chardev "pipe,id=qmp,path=$out/qmp" -mon chardev=qmp,mode=control
 	check_log 'reset: came' "$out/qmp.log" grep -q '"RESET"' "$out/qmp.log"
 	equal reset 100000000
-	check_log 'reset: led nowhere' "$out/reset/flow" [ "$(count "$out/reset/flow" astray)" -ge 1 ]
+	check_log 'reset: it led astray' "$out/reset/flow" [ "$(count "$out/reset/flow" astray)" -ge 1 ]
 }
 
 case $part in

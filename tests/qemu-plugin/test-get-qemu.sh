@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# What scripts/get-qemu says and leaves behind when there is no QEMU that fits. Stand-ins for
-# QEMU, apt-get and mmdebstrap are found before the real ones; nothing touches the network.
+# What scripts/get-qemu prints and which files it leaves if there is no suitable QEMU. Stand-ins for
+# QEMU, apt-get and mmdebstrap come first in PATH; nothing uses the network.
 #
 #	test-get-qemu.sh SOURCE OUT
 set -u
@@ -20,7 +20,7 @@ show()
 	cat "$out/stdout" "$out/stderr"
 }
 
-# A stand-in program $1 whose body is stdin.
+# Make a stand-in program $1 with the body from stdin.
 stand_in()
 {
 	{
@@ -49,7 +49,7 @@ refused()
 	check "$1: nothing left" [ -z "$(find "$out/cache/vmpt" -mindepth 1 ! -name '*.lock')" ]
 }
 
-# An installed QEMU as old as bookworm's, in its words.
+# An installed QEMU as old as bookworm's, with its message.
 stand_in qemu-system-x86_64 <<'END'
 echo "plugin requires API version 7, but this QEMU supports only up to version 4" >&2
 exit 1
@@ -59,7 +59,7 @@ refused 'old QEMU'
 says 'old QEMU' "^get-qemu: $out/bin/qemu-system-x86_64: .*only up to version 4"
 says 'old QEMU' 'none was fetched'
 
-# One that is newer but takes the plugin that asks.
+# A newer one that still accepts the plugin that asks for the version.
 stand_in qemu-system-x86_64 <<'END'
 echo "api 8 9"
 END
@@ -94,7 +94,7 @@ check 'one mirror, asked once' [ "$(wc -l <"$out/mmdebstrap.args")" = 1 ]
 check 'the mirror of apt' grep -q 'deb http://one.invalid/debian/ trixie-backports main' \
 	"$out/mmdebstrap.args"
 
-# The suites have moved on to a QEMU of another API: it is fetched once a day, not each time.
+# The suites have a QEMU of another API now: it is fetched once a day, not each time.
 rm "$out/mmdebstrap.args"
 stand_in mmdebstrap <<'END'
 echo "$@" >>"$XDG_CACHE_HOME/../mmdebstrap.args"
@@ -138,21 +138,21 @@ check 'no compiler: fails' [ $rc = 1 ]
 says 'no compiler' '^get-qemu: no C compiler (no-such-cc -O1)'
 check 'no compiler: nothing fetched' [ "$(wc -l <"$out/mmdebstrap.args")" = 2 ]
 
-# Beside its header, as it is installed.
+# Installed beside its header.
 mkdir "$out/installed"
 cp "$source/scripts/get-qemu" "$source/qemu-plugin/qemu/api.h" "$out/installed"
 check 'as installed' [ "$("$out/installed/get-qemu" 2>"$out/stderr")" = \
 	"$out/cache/vmpt/qemu-11.1.9+ds-1/qemu-system-x86_64" ]
 rm -r "$out/cache/vmpt"
 
-# An installed one that fits is taken, whatever else there is.
+# A suitable installed one is used, whatever else exists.
 stand_in qemu-system-x86_64 <<'END'
 echo "api 6 7"
 END
 run
 check 'installed: found' [ "$rc $(cat "$out/stdout")" = "0 $out/bin/qemu-system-x86_64" ]
 
-# One that was fetched is taken if it was for this API and starts.
+# A fetched one is used if it is for this API and starts.
 stand_in qemu-system-x86_64 <<'END'
 exit 1
 END
@@ -170,7 +170,7 @@ done
 run --no-fetch
 check 'fetched: found' [ "$rc $(cat "$out/stdout")" = \
 	"0 $out/cache/vmpt/qemu-7-good/qemu-system-x86_64" ]
-# Nothing to say where none is installed. The script's tools, without a QEMU.
+# It prints nothing if none is installed: PATH has only the script's tools, no QEMU.
 rm -r "$out/cache/vmpt/qemu-7-broken"
 mkdir -p "$out/tools"
 for tool in bash cat dirname mkdir mktemp rm sed; do

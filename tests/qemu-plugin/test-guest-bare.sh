@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The guest view without an operating system: tests/qemu-plugin/bare runs vmm-lib's conformance
-# suite on a vCPU of the real QEMU, then checks of its own, and prints a line for each.
+# suite on a vCPU of a real QEMU, then its own checks, and prints a line for each.
 #
 #	test-guest-bare.sh SOURCE PLUGIN ROM OUT
 set -u
@@ -45,8 +45,8 @@ number()
 	echo $(($(sed -n "s/^$1 \(0x[0-9a-f]*\)$/\1/p" "$out/$name.log")))
 }
 
-# $1: scenarios of the suite that must pass, $2: that this guest cannot run, $3: own checks; $4:
-# lines of the plugin (one: its summary)
+# $1: scenarios of the suite that must pass, $2: those that this guest cannot run, $3: its own
+# checks; $4: lines of the plugin (1: its summary)
 judge()
 {
 	local line
@@ -60,7 +60,7 @@ judge()
 	while read -r line; do
 		check "own check: ${line#policy: FAILED }" false
 	done < <(grep '^policy: FAILED' "$out/$name.log")
-	check 'the plugin says no more than it should' \
+	check 'the plugin prints no other lines' \
 		[ "$(grep -c ^vmpt: "$out/$name.stderr")" = "${4-1}" ]
 }
 
@@ -68,7 +68,7 @@ name=full
 run ,pt=full -machine q35 -smp 2 -accel tcg,thread=multi
 judge 27 6 83
 
-# As the set of capabilities that is the default has it: no PMI preservation, no PTWRITE.
+# The default set of capabilities: no PMI preservation, no PTWRITE.
 name=icelake
 run '' -machine pc -smp 2 -accel tcg,thread=multi
 judge 26 7 78
@@ -80,29 +80,30 @@ run ",pt=full,host-view=$out/host,truth=$out/truth" -machine q35 -smp 2 -accel t
 judge 27 6 83 3
 check 'both: a stream of each vCPU' [ -s "$out/host/cpu0.pt" -a -s "$out/host/cpu1.pt" ]
 
-# Much RAM is split by the machine: of 3000 MiB q35 has some from 4 GiB on, pc has not. What is no
-# RAM with the 64 MiB above then is, and to two of the three ways of output there is no error.
+# The machine splits large RAM: of 3000 MiB q35 has a part above 4 GiB, pc has not. Addresses that
+# are not RAM with the 64 MiB above are RAM here, so two of the three kinds of output report no
+# error.
 for name in q35 pc; do
 	run ,pt=full -machine $name -smp 2 -m 3000
 	check 'much RAM: ran to its end' [ $rc = 33 ]
-	check 'much RAM: behind 64 MiB' [ "$(lines 'policy: FAILED first page behind RAM')" = 2 ]
-	check 'much RAM: behind 4 GiB' \
-		[ "$(lines 'policy: FAILED behind 4 GiB')" = "$([ $name = q35 ] && echo 2 || echo 0)" ]
+	check 'much RAM: after 64 MiB' [ "$(lines 'policy: FAILED first page after RAM')" = 2 ]
+	check 'much RAM: after 4 GiB' \
+		[ "$(lines 'policy: FAILED after 4 GiB')" = "$([ $name = q35 ] && echo 2 || echo 0)" ]
 	check 'much RAM: all else as before' [ "$(lines 'policy: FAILED')" -le 4 ]
 done
 
-# With an option half of it is above 4 GiB, and where it was there can be devices.
+# With an option half of RAM is above 4 GiB, and devices can be in its place.
 for name in q35 pc; do
 	run ,pt=full -machine $name,max-ram-below-4g=32M -smp 2 -device edu
 	check 'a device instead of RAM: ran to its end' [ $rc = 33 ]
-	check 'a device instead of RAM: it is there' \
-		[ "$(lines 'policy: ok the device is there')" = 1 ]
+	check 'a device instead of RAM: it is present' \
+		[ "$(lines 'policy: ok the device is present')" = 1 ]
 	check 'a device instead of RAM: and never written' \
-		[ "$(lines 'policy: ok the device is as it was')" = 1 ]
-	# Not RAM here: its last page, and what is behind 4 GiB is.
+		[ "$(lines 'policy: ok the device is unchanged')" = 1 ]
+	# Here its last page is not RAM, and the page after 4 GiB is.
 	check 'a device instead of RAM: all else as before' \
 		[ "$(grep '^policy: FAILED' "$out/$name.log" | sort | uniq -c | tr -s ' \n' ' ')" = \
-		' 2 policy: FAILED behind 4 GiB 1 policy: FAILED last page of RAM ' ]
+		' 2 policy: FAILED after 4 GiB 1 policy: FAILED last page of RAM ' ]
 done
 
 name=threads
@@ -112,8 +113,8 @@ check 'one thread for two vCPUs: why' grep -q 'vCPU 1: shares its thread' "$out/
 
 name=baseline
 run ,pt=pentium -machine pc
-check 'a baseline that is not known: refused' [ $rc = 1 ]
-check 'a baseline that is not known: why' \
+check 'an unknown baseline: refused' [ $rc = 1 ]
+check 'an unknown baseline: why' \
 	grep -q '^vmpt: pt=pentium is not known; there are full, qemu-icelake' "$out/$name.stderr"
 
 finish

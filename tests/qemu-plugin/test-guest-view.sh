@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The guest view under Linux: perf records in the guest, and what it recorded is decoded here
-# with the guest's programs. What alpha calls, and how often, is known (tests/guests/programs).
+# The guest view under Linux: perf records in the guest, and its recordings are decoded here with
+# the guest's programs. The calls of alpha are known (tests/guests/programs).
 #
 #	test-guest-view.sh SOURCE PLUGIN OUT
 set -u
@@ -33,10 +33,10 @@ boot()
 		>boot.log 2>&1
 	rc=$?
 	[ $rc != 77 ] || { cat boot.log && exit 77; }
-	check "$name: the guest is content" [ $rc = 0 ]
+	check "$name: the guest ends with 0" [ $rc = 0 ]
 }
 
-# What the guest said under $1.
+# The guest's line "$1".
 said()
 {
 	sed -n "s/^view: $1 \([^\r]*\)\r*$/\1/p" "$name/serial.log"
@@ -48,7 +48,7 @@ script()
 	perf script --symfs "$PWD/symfs" -i "$name/files/$1" "${@:2}" 2>script.err
 }
 
-# No instruction of a trace is missing, and no packet is bad.
+# No instruction of a trace may be missing, and no packet bad.
 no_error()
 {
 	script "$1" --itrace=e >errors
@@ -58,13 +58,13 @@ no_error()
 	fi
 }
 
-# alpha's functions of all that are named, without repetitions.
+# Filter names: alpha's functions, without repetitions.
 functions()
 {
 	grep -x -e main -e alpha -e beta -e gamma_even -e delta_odd -e epsilon | uniq
 }
 
-# What alpha $1 executes, function by function.
+# The functions that "alpha $1" executes, in order.
 expected()
 {
 	awk -v n="$1" 'BEGIN {
@@ -76,7 +76,7 @@ expected()
 	}'
 }
 
-# From which functions branches went, in order.
+# The functions that branches come from, in order.
 from()
 {
 	script "$1" --itrace=b -F ip,sym "${@:2}" | sed 's/.* //' | functions
@@ -96,7 +96,7 @@ mkdir symfs
 
 boot one 1 ,pt=full
 check 'intel_pt in /proc/cpuinfo' [ "$(said flags)" = 1 ]
-check 'the PMU is there' [ "$(said PMU)" = /sys/bus/event_source/devices/intel_pt ]
+check 'the PMU exists' [ "$(said PMU)" = /sys/bus/event_source/devices/intel_pt ]
 check 'clocks: 10 × 100 MHz, 40 a tick of the crystal' [ "$(said ratio)" = '10 40:1' ]
 check 'no MSR and no counter that Linux complains of' [ "$(said 'bad MSR')" = 0 ]
 
@@ -110,7 +110,7 @@ check 'filter: each call of it' \
 	[ "$(script filter.data --itrace=b -F ip,addr,sym | grep -c ' beta$')" -ge 20 ]
 
 check 'tracestop: decodes' no_error stop.data
-# Linux traces again whenever it schedules the task in anew, up to the same place.
+# Linux restarts the trace whenever it schedules the task in, up to the same place.
 check 'tracestop: up to there' \
 	[ "$(from stop.data | head -n 4 | paste -s -d ' ')" = 'main alpha beta gamma_even' ]
 check 'tracestop: and no further' [ "$(from stop.data | grep -c epsilon)" = 0 ]
@@ -140,9 +140,9 @@ check 'long: 6 times the buffer' [ $bytes -ge $((6 * 8 * 4096)) ]
 check 'long: many PMIs' [ "$(said PMIs)" -ge 12 ]
 echo "long: $bytes bytes through a buffer of 32768, $(said PMIs) PMIs"
 
-# ---- two vCPUs, the PT that is shown by default; a reset while it traces, and once more ----
+# ---- two vCPUs, the default PT; a reset while it traces, and again ----
 
-# When the guest has begun to record for long; a second line of that is from behind the reset.
+# Wait until the guest has begun the long recording; a second such line is from after the reset.
 reset_guest()
 {
 	local i
@@ -155,7 +155,7 @@ reset_guest()
 		fi
 		sleep 0.05
 	done
-	# QEMU would end with this.
+	# Closing it would end QEMU.
 	while [ ! -e over ]; do
 		sleep 0.1
 	done
@@ -170,8 +170,8 @@ boot two 2 '' -- -action reboot=reset -chardev "pipe,id=qmp,path=$PWD/qmp" \
 	-mon chardev=qmp,mode=control
 touch over
 wait $resetter
-check 'reset: it was' grep -q '"RESET"' qmp.log
-check 'reset: traced before and behind' [ "$(grep -c '^view: begun' two/serial.log)" = 2 ]
+check 'reset: it happened' grep -q '"RESET"' qmp.log
+check 'reset: traced before and after' [ "$(grep -c '^view: begun' two/serial.log)" = 2 ]
 check 'reset: not to the end before' [ "$(grep -c '^view: ended' two/serial.log)" = 1 ]
 check 'all: decodes' no_error all
 script all --itrace=b -F comm,cpu,ip,sym >all.script

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The host view in a real QEMU, under host-firmware.S: streams, side record, perf.data, sharing,
-# and what happens when something goes wrong.
+# The host view in a real QEMU, with host-firmware.S: streams, side record, perf.data, sharing, and
+# errors.
 #
 #	test-host-view.sh SOURCE PLUGIN VMPT FLOW-CHECK HOST-FLOW OUT
 set -u
@@ -41,7 +41,7 @@ sum()
 	awk '{ n += $1 } END { print n + 0 }'
 }
 
-# firmware LOOPS HALTS RESETS: its file's name.
+# firmware LOOPS HALTS RESETS: builds it, prints its file's name.
 firmware()
 {
 	local name=firmware-$1-$2-$3
@@ -52,7 +52,7 @@ firmware()
 	echo "$name.bin"
 }
 
-# start OPTIONS FIRMWARE…: becomes QEMU.
+# start OPTIONS FIRMWARE…: runs QEMU by exec.
 start()
 {
 	local options=$1 bios=$2
@@ -70,7 +70,7 @@ run()
 	within 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
 }
 
-# ---- of a trace ----
+# ---- checks of a trace ----
 
 # Packets, one line each: offset, owner, kind, fields.
 dump()
@@ -91,7 +91,7 @@ no_damage()
 			"$("$vmpt" stat --json "$1" | grep -c '"losses"')" ]
 }
 
-# The TSC packets of a stream do not go back. (A shell is slow: hex is compared as text.)
+# The TSC packets of a stream do not decrease. (A shell is slow: hex is compared as text.)
 time_goes_on()
 {
 	dump --kinds=tsc "$1" | sed 's/.*tsc=0x//' |
@@ -99,8 +99,8 @@ time_goes_on()
 			{ last = t } END { exit bad || !NR }'
 }
 
-# MTCFreq 3 (ctl=0x300e60c), a TSC of 1 GHz and a crystal of 25 MHz: TMA says the TSC in ticks of the crystal, and
-# MTCs follow each other.
+# MTCFreq 3 (ctl=0x300e60c), a TSC of 1 GHz and a crystal of 25 MHz: TMA has the TSC in ticks of the
+# crystal, and MTCs are consecutive.
 clocks_agree()
 {
 	dump --kinds=tsc,tma,mtc "$1" | awk '
@@ -123,8 +123,8 @@ clocks_agree()
 		END { exit bad || !n }'
 }
 
-# Runs as Table 33-56 has them: row 12 (TIP.PGE behind PIP with NR, or a PSB+, and MODE.Exec),
-# row 11 (FUP, TIP.PGD).
+# Runs follow Table 33-56: row 12 (TIP.PGE after PIP with NR, or a PSB+, and MODE.Exec), row 11
+# (FUP, TIP.PGD).
 rows_11_and_12()
 {
 	dump --kinds=psb,psbend,pip,mode,ip,tnt "$1" | awk '
@@ -138,7 +138,7 @@ rows_11_and_12()
 		END { exit bad || on || n < 2 }'
 }
 
-# Wherever the VMCS changes there is a PSB+.
+# There is a PSB+ wherever the VMCS changes.
 psb_at_changes()
 {
 	dump "$1" | awk '{ sub(/[~?]*$/, "", $2) }
@@ -170,8 +170,8 @@ small=$(firmware 100 10 0)
 event=0x8300e60c # EventEn: each exit has its reason
 run "host-view=one.d,vm=one,vmcs=0x12345000,ctl=$event" "$small"
 check 'one: ran' [ $rc = $status ]
-check 'one: its line' grep -q '^vmpt: host CPU 0: [0-9]* runs, [0-9]* bytes$' stderr
-check 'one: nothing more' [ "$(wc -l <stderr)" = 1 ]
+check 'one: the summary' grep -q '^vmpt: host CPU 0: [0-9]* runs, [0-9]* bytes$' stderr
+check 'one: no other line' [ "$(wc -l <stderr)" = 1 ]
 check 'one: bytes' [ "$(sed -n 's/^vmpt: host CPU 0:.* \([0-9]*\) bytes$/\1/p' stderr)" = \
 	"$(stat -c %s one.d/cpu0.pt)" ]
 check 'one: record' grep -qx '{"vm":"one","vcpu":0,"vmcs":"0x12345000","tsc_offset":"0x0",'\
@@ -189,9 +189,9 @@ for q in 100=800040 1=700040 1=710048 1=f40000; do
 		[ "$(count one.d/cpu0.pt "VMXQ) payload=0x${q#*=}\$")" = "${q%=*}" ]
 done
 halts=$(count one.d/cpu0.pt 'VMXR) payload=0xc$')
-# An interrupt that is there already lets HLT pass.
+# A pending interrupt ends HLT at once.
 check 'one: HLT' [ "$halts" -ge 1 -a "$halts" -le 10 ]
-# The one that the loop waits for, QEMU's end, and those that came before their HLT.
+# The one that the loop waits for, QEMU's end, and those that arrived before their HLT.
 check 'one: interrupts' [ "$(count one.d/cpu0.pt 'VMXR) payload=0x1$')" = $((12 - halts)) ]
 check 'one: all of one VMCS' [ "$(dump one.d/cpu0.pt | awk '{ sub(/[~?]/, "", $2); print $2 }' |
 	sort -u)" = 12345000 ]
@@ -203,7 +203,7 @@ check 'rows: flow' "$flow_check" rows.d/cpu0.pt rows.truth.0 >flow.log
 check 'rows: Table 33-56, 11 and 12' rows_11_and_12 rows.d/cpu0.pt
 check 'rows: a name' grep -q '^{"vm":"vm-[0-9]*"' rows.d/vms.jsonl
 
-# CYC; no timing at all; no compressed RETs, nothing but PSB+
+# CYC; no timing at all; no compressed RETs; only PSB+
 for ctl in 0x300e60e 0x300200c 0x300680c; do
 	run "host-view=ctl-$ctl.d,vm=ctl,ctl=$ctl,truth=ctl-$ctl.truth" "$small"
 	check "ctl $ctl: no damage" no_damage ctl-$ctl.d/cpu0.pt
@@ -220,7 +220,7 @@ check 'slice: exits' [ "$(count slice.d/cpu0.pt 'VMXR) payload=0x34$')" -ge 10 ]
 run host-view=sliced.d,vm=slice,slice-us=1,truth=slice.truth "$small"
 check 'slice: flow' "$flow_check" sliced.d/cpu0.pt slice.truth.0 >flow.log
 
-# 33.8.3.3: TSC × multiplier + offset, from the host's TSC in the record on.
+# 33.8.3.3: TSC × multiplier + offset, from the record's host TSC on.
 run "host-view=tsc.d,vm=tsc,tsc-offset=0x100000000000,tsc-multiplier=0x2000000000000" "$small"
 since=$((2 * 0x$(value tsc.d tsc 0 since) + 0x100000000000))
 first=$(dump --kinds=tsc tsc.d/cpu0.pt | sed -n '1s/.*tsc=//p')
@@ -229,8 +229,8 @@ check 'tsc: not long after' [ $((first)) -le $((since + 120000000000)) ]
 
 run 'host-view=reset.d,vm=reset,truth=reset.truth' "$(firmware 50 2 2)" -smp 2
 check 'reset: ran' [ $rc = $status ]
-# Of both vCPUs the start-ups and resets that found them running.
-check 'reset: said so' grep -q '^vmpt: [1-9][0-9]* times execution went on elsewhere without a branch' \
+# Counts both vCPUs' start-ups and resets while they ran.
+check 'reset: why' grep -q '^vmpt: [1-9][0-9]* times execution went on elsewhere without a branch' \
 	stderr
 for i in 0 1; do
 	check "reset: flow of vCPU $i" "$flow_check" reset.d/cpu$i.pt reset.truth.$i >flow.log
@@ -315,7 +315,7 @@ done
 run 'host-view=perf.d,perf-data=perf.data,vm=perf,truth=perf.truth' "$small" -smp 2
 check 'perf: ran' [ $rc = $status ]
 check 'perf: no raw files' [ ! -e perf.d/cpu0.pt ]
-check 'perf: ours reads it' no_damage perf.data
+check 'perf: vmpt reads it' no_damage perf.data
 check 'perf: two CPUs' [ "$("$vmpt" stat --json perf.data | grep -c '"cpu": [01],')" = 2 ]
 runs=$(sed -n 's/^vmpt: host CPU [01]: \([0-9]*\) runs.*/\1/p' stderr | sum)
 perf script -D -i perf.data >perf.log 2>perf.err
@@ -351,7 +351,7 @@ check 'its name and VMCS: refused' [ $rc = 1 ]
 check 'its name and VMCS: why' grep -qx 'vmpt: kill.d/vms.jsonl: vCPU 0 of killed, VMCS 0x1000, runs '\
 'in another QEMU; give another vm=' stderr
 check 'its name and VMCS: no second record' [ "$(wc -l <kill.d/vms.jsonl)" = 1 ]
-# Its state as another version of the plugin would find it.
+# Its state as of another version of the plugin.
 cp kill.d/cpu0.state state
 printf 9 | dd of=kill.d/cpu0.state bs=1 seek=6 conv=notrunc status=none
 run host-view=kill.d,vm=other "$small"
@@ -365,7 +365,8 @@ check 'another ctl: why' grep -q 'cpu0.state: a QEMU that shares this host CPU r
 { kill -9 $background && wait $background; } 2>/dev/null
 background=''
 check 'killed: no damage' no_damage kill.d/cpu0.pt
-# The worst moment of all, as it would look: half a run written, and "busy" set (qemu-plugin/host/state.h).
+# The state after a kill at the worst moment: half a run written, and "busy" set
+# (qemu-plugin/host/state.h).
 printf '\x01' | dd of=kill.d/cpu0.state bs=1 seek=66 conv=notrunc status=none
 printf '\x19\x01\x02' >>kill.d/cpu0.pt
 run host-view=kill.d,vm=after,vmcs=0x2000 "$small"
@@ -374,10 +375,10 @@ check 'after: no damage' no_damage kill.d/cpu0.pt
 check 'after: time' time_goes_on kill.d/cpu0.pt
 check 'after: an OVF for what is missing' [ "$(count kill.d/cpu0.pt ' OVF')" = 1 ]
 check 'after: PSB+ at the change' psb_at_changes kill.d/cpu0.pt
-check 'after: both are there' [ "$("$vmpt" vms -q --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
+check 'after: both VMs' [ "$("$vmpt" vms -q --json kill.d/cpu0.pt | grep -c '"owner":"vm"')" = 2 ]
 
-# The same name and VMCS again, for nobody has them now, behind half a record and behind a whole
-# one without its newline.
+# The same name and VMCS again, which are free now, after half a record and after a whole one
+# without its newline.
 printf '{"vm":"kil' >>kill.d/vms.jsonl
 run host-view=kill.d,vm=killed,vmcs=0x1000 "$small"
 check 'the dead one again: ran' [ $rc = $status ]
@@ -388,7 +389,7 @@ truncate -s -1 kill.d/vms.jsonl
 run host-view=kill.d,vm=killed,vmcs=0x1000 "$small"
 check 'no newline: both records' [ "$(grep -c '^{"vm":"killed".*}$' kill.d/vms.jsonl)" = 3 ]
 
-# Gone on with: under other options, and where somebody has removed the stream.
+# Continued with other options, and after the stream has been removed.
 run host-view=kill.d,vm=after,vmcs=0x2000,ctl=0x200e60c "$small"
 check 'another ctl later: ran' [ $rc = $status ]
 check 'another ctl later: no damage' no_damage kill.d/cpu0.pt
@@ -401,24 +402,25 @@ check 'removed: no damage' no_damage kill.d/cpu0.pt
 
 long=$(firmware 100000000 0 0)
 rm -f migrated
-(sleep 0.5 && echo 'migrate file:migrated' && sleep 0.5 && echo quit) |
+(wait_for test -s from.d/cpu0.pt && echo 'migrate file:migrated' && echo quit) |
 	input=/dev/stdin run host-view=from.d,vm=from "$long" -monitor stdio
 check 'before: no warning' not grep -q 'does not begin' stderr
-(sleep 0.5 && echo quit) |
+(wait_for grep -q 'does not begin' stderr && echo quit) |
 	input=/dev/stdin run host-view=to.d,vm=to "$long" -incoming file:migrated -monitor stdio
 check 'migrated: a warning' grep -q '^vmpt: vCPU 0 does not begin with its reset (-incoming' stderr
 check 'migrated: a trace' no_damage to.d/cpu0.pt
 
-# ---- no room ----
+# ---- disk full ----
 
-# The trace goes to the guest's end, or its last packet is an OVF, or so few bytes were left that the
-# plugin said there is none. (The guest's last runs are small: they may have found room behind an OVF.)
+# The trace ends with the guest's end or with an OVF, or so few bytes were left that the plugin
+# reported that the OVF is missing. (The guest's last runs are small: they may have fitted after an
+# OVF.)
 ends_marked()
 {
 	local last
 
-	grep -q '; no room for the OVF that tells so$' stderr && return
-	# a jump to itself is behind the OUT, of two bytes, that ends the guest
+	grep -q '; no room for the OVF that [a-z ]*$' stderr && return
+	# the OUT of two bytes that ends the guest is followed by a jump to itself
 	last=$((0xf0000 + 0x$(nm "${middle%.bin}.o" | sed -n 's/ t last$//p')))
 	dump --kinds=ovf,ip "$1" | sed -n 's/.* OVF$/OVF/p; s/.* FUP  *0x\(f[0-9a-f]\{4\}\) .*/\1/p' |
 		tail -n 1 | grep -qxF -e OVF -e "$(printf %x $last)" -e "$(printf %x $((last + 1)))"
@@ -429,11 +431,11 @@ ends_marked()
 	start host-view=limit.d,vm=limit "$middle" >stdout 2>stderr
 )
 rc=$?
-check 'limit: the guest went on' [ $rc = $status ]
-check 'limit: said so' grep -q '^vmpt: host CPU 0: .*; lost [0-9]* runs, [0-9]* bytes: File too large' \
+check 'limit: the guest continued' [ $rc = $status ]
+check 'limit: why' grep -q '^vmpt: host CPU 0: .*; lost [0-9]* runs, [0-9]* bytes: File too large' \
 	stderr
 check 'limit: whole runs' no_damage limit.d/cpu0.pt
-marks=$(count limit.d/cpu0.pt ' OVF') # a small run may still have had room, the last one too
+marks=$(count limit.d/cpu0.pt ' OVF') # a small run may still have fitted, the last one too
 check 'limit: ends with an OVF' ends_marked limit.d/cpu0.pt
 run host-view=limit.d,vm=limit "$small"
 marked=$(count limit.d/cpu0.pt ' OVF')
@@ -450,7 +452,7 @@ marks=$(count hlimit.d/cpu0.pt ' OVF')
 run host-view=hlimit.d,vm=limit,host=synthetic "$small"
 marked=$(count hlimit.d/cpu0.pt ' OVF')
 check 'host, room again: an OVF' [ "$marked" -ge 1 -a "$marked" -le $((marks + 1)) ]
-check 'host, room again: no VMCS is in doubt' \
+check 'host, room again: no unknown VMCS' \
 	[ "$("$vmpt" vms -q --json hlimit.d/cpu0.pt | grep -c '"owner":"vm"')" = 1 ]
 check 'host, room again: libipt' "$host_flow" hlimit.d/cpu0.pt \
 	hlimit.d/host.bin@0xffffffffa0000000 "$small@0xf0000" "$small@0xffff0000" >host.log
@@ -459,8 +461,8 @@ mkdir -p full.d
 if mount -t tmpfs -o size=32k none full.d 2>/dev/null; then
 	mounted=full.d
 	run host-view=full.d,vm=full "$middle"
-	check 'full disk: the guest went on' [ $rc = $status ]
-	check 'full disk: said so' grep -q '; lost [0-9]* runs, .*: No space left on device$' stderr
+	check 'full disk: the guest continued' [ $rc = $status ]
+	check 'full disk: why' grep -q '; lost [0-9]* runs, .*: No space left on device' stderr
 	check 'full disk: whole runs' no_damage full.d/cpu0.pt
 	check 'full disk: ends with an OVF' ends_marked full.d/cpu0.pt
 	run host-view=full.d,vm=more "$middle" -smp 2
@@ -469,14 +471,14 @@ if mount -t tmpfs -o size=32k none full.d 2>/dev/null; then
 	umount full.d && mounted=''
 fi
 
-# ---- what is refused ----
+# ---- refused options ----
 
 # refused WHAT OPTIONS LINE
 refused()
 {
 	run "$2" "$small"
 	check "$1: QEMU ends" [ $rc = 1 ]
-	check "$1: in words" grep -q "^vmpt: $3" stderr
+	check "$1: why" grep -q "^vmpt: $3" stderr
 	check "$1: in one line" [ "$(grep -c ^vmpt: stderr)" = 1 ]
 }
 
@@ -495,7 +497,7 @@ refused 'TraceEn' host-view=bad.d,ctl=1 'ctl=0x1: TraceEn, '
 refused 'a reserved bit' host-view=bad.d,ctl=0x8000000000000000 'ctl=0x8000000000000000: a processor'
 refused 'a VMCS that another has' host-view=one.d,vm=thief,vmcs=0x12345000 \
 	'one.d/vms.jsonl: another vCPU has VMCS 0x12345000'
-refused 'a VMCS behind the last' host-view=bad.d,vm=x,vmcs=0xffffffffff000 \
+refused 'a VMCS after the last' host-view=bad.d,vm=x,vmcs=0xffffffffff000 \
 	'vmcs=0xffffffffff000: vCPU 0 would have none'
 
 finish

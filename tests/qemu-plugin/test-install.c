@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The plugin's install, in a program that stands for QEMU: it loads the plugin as QEMU does,
- * serves the functions that the plugin calls, and claims to be any version.
+ * The plugin's install function, in a program in place of QEMU: it loads the plugin as QEMU does,
+ * provides the functions that the plugin calls, and can claim any version.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 typedef int install_function(uint64_t id, const struct vmpt_qemu_info *info, int argc, char **argv);
 
-/* What the plugin registered. */
+/* The callbacks that the plugin registered. */
 static struct {
 	uint64_t id;
 	void (*translated)(struct qemu_plugin_tb *tb, void *user);
@@ -46,7 +46,7 @@ void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(void *user), void *u
 	got.count++;
 }
 
-/* The others are counted only. */
+/* The others are only counted. */
 #define REGISTERS(name, ...)                                            \
 	void qemu_plugin_register_##name##_cb(uint64_t id, __VA_ARGS__) \
 	{                                                               \
@@ -117,7 +117,7 @@ static void *load(void)
 	void *plugin;
 
 	ck_assert_ptr_nonnull(path);
-	/* Like QEMU: a function that it does not have is found when it is called. */
+	/* Like QEMU: a missing function is only detected when it is called. */
 	plugin = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	ck_assert_msg(plugin, "%s", dlerror());
 	return plugin;
@@ -128,7 +128,7 @@ static install_function *find_install(void)
 	return (install_function *)dlsym(load(), "qemu_plugin_install");
 }
 
-/* What @run writes to stdout and stderr, in @text of @size bytes; its exit code. */
+/* Runs @run with its stdout and stderr in @text of @size bytes; returns its exit code. */
 static int capture(int (*run)(const void *arg), const void *arg, char *text, size_t size)
 {
 	int fds[2], status;
@@ -155,7 +155,7 @@ static int capture(int (*run)(const void *arg), const void *arg, char *text, siz
 	return WEXITSTATUS(status);
 }
 
-/* A QEMU and a command line, and what the plugin makes of them. */
+/* A QEMU and a command line, and the plugin's result. */
 struct row {
 	const char *what;
 	int min, cur;
@@ -164,7 +164,7 @@ struct row {
 	const char *options; /* with commas between; NULL: none */
 	int code;	     /* install's; help ends the program with 0 */
 	int registered;
-	const char *says; /* exactly, or its beginning with a '*' at the end */
+	const char *says; /* exactly, or its beginning if it ends in '*' */
 };
 
 #define API(min, cur) \
@@ -303,7 +303,7 @@ static int run_vcpus(const void *arg)
 	return find_install()(ID, &info, 0, NULL) ? 1 : 0;
 }
 
-/* Those that may be plugged in count: nothing could be done about them later. */
+/* vCPUs that may be hotplugged count: they could not be refused later. */
 START_TEST(number_of_vcpus)
 {
 	const int most = 256, too_many = 257;
@@ -332,7 +332,7 @@ static const struct vmpt_qemu_info qemu_11_1 = {
 	.system = { 2, 2 },
 };
 
-/* QEMU ends before its guest runs: what it says is not followed by a count of nothing. */
+/* QEMU ends before its guest runs: its message is not followed by the plugin's summary. */
 static int run_nothing(const void *arg)
 {
 	(void)arg;
@@ -358,7 +358,7 @@ static int run_count(const void *arg)
 	void *first_user;
 
 	(void)arg;
-	/* A second -plugin with the same file counts for itself. */
+	/* A second -plugin with the same file has its own counts. */
 	if (find_install()(ID, &qemu_11_1, 0, NULL) || got.id != ID)
 		return 1;
 	first_user = got.at_exit_user;
@@ -380,14 +380,14 @@ START_TEST(counts_on_two_threads)
 	int code = capture(run_count, NULL, text, sizeof(text));
 
 	ck_assert_msg(code == 0, "exit code %d: %s", code, text);
-	/* Of the other, under which nothing ran, there is nothing to say. */
+	/* The other, under which nothing ran, prints nothing. */
 	ck_assert_str_eq(text,
 			 "vmpt: 200000 blocks translated, none traced: neither host-view= nor "
 			 "guest-view= was given\n");
 }
 END_TEST
 
-/* QEMU looks at this before it calls anything. */
+/* QEMU checks this before it calls anything. */
 START_TEST(version_symbol)
 {
 	int *version = dlsym(load(), "qemu_plugin_version");

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# A Linux guest, traced from outside: its stream, split from the host's and concealed, decodes
-# with perf script as a native trace, given the guest's kernel and programs.
+# A Linux guest, traced from outside: its stream, split from the host's and concealed, decodes with
+# perf script like a native trace, given the guest's kernel and programs.
 #
 #	test-perf-script.sh SOURCE PLUGIN VMPT KERNEL-IMAGE OUT
 set -u
@@ -32,8 +32,8 @@ cleanup()
 }
 trap cleanup EXIT
 
-# The guest's shell lies where its other programs do. This one lies apart, so that perf can
-# have both in one process.
+# The guest's shell has the same addresses as its other programs. This one has others, so that perf
+# can have both in one process.
 gcc -std=gnu11 -D_GNU_SOURCE -O1 -fno-inline -fno-stack-protector -fno-pie -no-pie -static \
 	-Wl,-Ttext-segment=0x10000000 -o alpha "$source/tests/guests/programs/alpha.c" || exit 1
 (mkdir -p guest && cd guest && cpio -id --quiet bin/busybox <"$guest/initramfs-work.cpio") || exit 1
@@ -54,7 +54,7 @@ boot()
 		--run "alpha,$rounds" --plugin "$plugin,host-view=$name,vm=linux,vmcs=0x$vmcs,$*" work \
 		-- -no-shutdown -qmp "pipe:$name.boot/qmp" >"$name.boot/said" 2>&1 || rc=$?
 	[ $rc != 77 ] || skip "$(sed 's/^skipped: //' "$name.boot/said")"
-	check "$name: the guest is done" [ $rc = 0 ]
+	check "$name: the guest ends with 0" [ $rc = 0 ]
 	[ $rc = 0 ] || kill "$saver"
 	wait "$saver" || rc=$?
 	saver=
@@ -64,7 +64,7 @@ boot()
 	cat "$name.boot/said"
 }
 
-# decode NAME KERNEL TO: what perf script says of the VM's branches, and of errors.
+# decode NAME KERNEL TO: perf script's output of the VM's branches and errors.
 decode()
 {
 	perf script -f -k "$2" -i "$1.split/vmcs-$vmcs.cpu0.perf.data" --time "$(cat "$1.start")," \
@@ -72,7 +72,7 @@ decode()
 }
 
 # The time when the guest's first program starts: the last TSC before a TIP to its first
-# instruction. perf is to begin there: what is thrown away behind the boot is not in the image.
+# instruction. perf has to begin there: code that is freed after the boot is not in the image.
 first_program()
 {
 	local entry
@@ -91,13 +91,13 @@ errors()
 	grep -c "instruction trace error.* ip 0x$2" "$1"
 }
 
-# The functions of alpha that are entered by a branch, in order. (A return does not go to a
-# function's first byte.)
+# The functions of alpha that one of its branches enters, in order. (Only the kernel's return from an
+# interrupt goes to a function's first byte.)
 calls()
 {
 	nm alpha | awk 'NR == FNR { if ($3 ~ /^(alpha|beta|gamma_even|delta_odd|epsilon)$/)
 			at[$3] = $1; next }
-		$1 == "branches:" && $NF in at {
+		$1 == "branches:" && $2 ~ /^1000/ && $NF in at {
 			to = sprintf("%16s", $(NF - 1)); gsub(/ /, "0", to)
 			if (to == at[$NF]) print $NF }' - "$1"
 }
@@ -140,11 +140,11 @@ check 'mixed: a host too' "$vmpt" vms -q mixed/cpu0.pt >mixed.vms
 check 'mixed: its share' grep -q '^host ' mixed.vms
 follow mixed
 
-# The kernel has changed its code: that of its file does not do.
+# The kernel has modified its code: the code of its file is not enough.
 "$kernel_image" "$guest/vmlinux" - "$guest/System.map" file.vmlinux
 decode alone file.vmlinux file.script
 echo "alone: with the file's code $(errors file.script ffffffff) errors in the kernel"
-check 'file: does not do' [ "$(errors file.script ffffffff)" -gt 1000 ]
+check 'file: is not enough' [ "$(errors file.script ffffffff)" -gt 1000 ]
 
 [ $failures != 0 ] || rm -rf ./*.script ./*.vmlinux ./*/cpu0.pt ./*.split
 finish

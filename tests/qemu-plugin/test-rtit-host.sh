@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# isa=rtit in the host view, under host-firmware.S: streams, whose flow is what was executed; the
-# side record, by which a shared stream is taken apart; losses; what is refused.
+# isa=rtit in the host view, with host-firmware.S: streams, whose flow must match what was executed;
+# the side record, by which a shared stream is split; losses; refused options.
 #
 #	test-rtit-host.sh SOURCE PLUGIN VMPT FLOW-CHECK CLOCK-CHECK OUT
 set -u
@@ -29,7 +29,7 @@ show()
 	tail -n 20 stderr flow.log 2>/dev/null
 }
 
-# firmware LOOPS HALTS RESETS: its file's name.
+# firmware LOOPS HALTS RESETS: builds it, prints its file's name.
 firmware()
 {
 	local name=firmware-$1-$2-$3
@@ -40,7 +40,7 @@ firmware()
 	echo "$name.bin"
 }
 
-# start OPTIONS FIRMWARE…: becomes QEMU.
+# start OPTIONS FIRMWARE…: runs QEMU by exec.
 start()
 {
 	local options=$1 bios=$2
@@ -58,9 +58,9 @@ run()
 	within 60 bash -c 'start "$@"' run "$@" >stdout 2>stderr || rc=$?
 }
 
-# ---- of a trace ----
+# ---- checks of a trace ----
 
-# Packets, one line each: kind, fields. A packet that is none has no kind.
+# Packets, one line each: kind, fields. A bad packet has no kind.
 dump()
 {
 	"$vmpt" dump -q --json "$@" 2>dump.err | sed 's/.*"packet":"\([^"]*\)"/\1 /'
@@ -72,8 +72,8 @@ count()
 	dump "$1" | awk -v kind="$2" '$1 == kind { n++ } END { print n + 0 }'
 }
 
-# STSs do not go back. They have 40 bits of nanoseconds since the host's boot, which wrap every 18
-# minutes.
+# STS times do not decrease. They have 40 bits of nanoseconds since the host's boot, which wrap
+# every 18 minutes.
 time_goes_on()
 {
 	dump "$1" | awk 'function number(hex, i, n) {
@@ -88,7 +88,7 @@ time_goes_on()
 		END { exit bad || !n }'
 }
 
-# A run: PSB, FUP.PGE, STS (the time); FUP.PGD at its end. There is nothing between two runs, but
+# A run: PSB, FUP.PGE, STS (the time); FUP.PGD at its end. There is nothing between two runs, except
 # PSB, FUP.BuffOvf, FUP.PGD where some were lost.
 runs_are_whole()
 {
@@ -101,7 +101,7 @@ runs_are_whole()
 		END { exit bad || on || n < 2 }'
 }
 
-# The bytes of vCPU $3 of VM $2 in DIR $1's stream of host CPU $4, by the side record alone.
+# The bytes of vCPU $3 of VM $2 in DIR $1's stream of host CPU $4, using only the side record.
 take_apart()
 {
 	local size
@@ -136,29 +136,29 @@ clock()
 small=$(firmware 100 10 0)
 run host-view=one.d,vm=one,truth=one.truth "$small"
 check 'one: ran' [ $rc = $status ]
-check 'one: its line' grep -q '^vmpt: host CPU 0: [0-9]* runs, [0-9]* bytes$' stderr
-check 'one: nothing more' [ "$(wc -l <stderr)" = 1 ]
+check 'one: the summary' grep -q '^vmpt: host CPU 0: [0-9]* runs, [0-9]* bytes$' stderr
+check 'one: no other line' [ "$(wc -l <stderr)" = 1 ]
 runs=$(sed -n 's/^vmpt: host CPU 0: \([0-9]*\) runs.*/\1/p' stderr)
 check 'one: no stream of Intel PT' [ ! -e one.d/cpu0.pt ]
 check 'one: record' grep -qx '{"rtit":1,"vm":"one","vcpu":0,"cpu":0,"offset":"0x0",'\
 '"tsc_offset":"0x0","core_offset":"0x0"}' one.d/vms.jsonl
-check 'one: one line' [ "$(wc -l <one.d/vms.jsonl)" = 1 ]
+check 'one: one line of the record' [ "$(wc -l <one.d/vms.jsonl)" = 1 ]
 check 'one: flow' flow one.d/cpu0.rtit one.truth.0
-# OUT to 80h 100 times and CMOS's 2, an NMI, 11 interrupts or HLTs, and the end's OUT.
+# 100 OUTs to 80h, 2 CMOS accesses, an NMI, 11 interrupts or HLTs, and the final OUT.
 check 'one: runs' [ "$runs" -ge 115 -a "$runs" -le 126 ]
 check 'one: FUP.PGE at each VM entry' [ "$(count one.d/cpu0.rtit FUP.PGE)" = "$runs" ]
 check 'one: FUP.PGD at each VM exit' [ "$(count one.d/cpu0.rtit FUP.PGD)" = "$runs" ]
-# More where its thread waited for a host CPU.
+# There are more if its thread waited for a host CPU.
 check 'one: an STS each' [ "$(count one.d/cpu0.rtit STS)" -ge "$runs" ]
 check 'one: runs are whole' runs_are_whole one.d/cpu0.rtit
 check 'one: time' time_goes_on one.d/cpu0.rtit
 
-# Cycle counts; no time at all, no compressed RETs; LESS_PKTS, every erratum that changes a stream
-# that no range is in.
+# Cycle counts; no time at all, no compressed RETs; LESS_PKTS, and every erratum that changes a
+# stream without ranges.
 run host-view=cycles.d,truth=cycles.truth,ctl=0xce0e "$small"
 check 'cycles: flow' flow --cycle-acc cycles.d/cpu0.rtit cycles.truth.0
-# The processor has E6, or it has not: which the clock only learns from a contradiction. Then, and
-# with a ratio that is not the plugin's 10, it is wrong by less than a run.
+# With and without E6, which the clock only learns from a contradiction. In that case, and with a
+# ratio other than the plugin's 10, its error is less than a run.
 for ctl in 0xce0e 0xe0e; do
 	run host-view=clock.d,ctl=$ctl,errata=0x40 "$small"
 	check "clock, ctl=$ctl, ratio measured" clock --bounded=60 clock.d/cpu0.rtit
@@ -199,7 +199,7 @@ for i in 0 1; do
 	take_apart two.d two $i 0 >two.$i.rtit
 	check "two: flow of vCPU $i" flow two.$i.rtit two.truth.$i
 done
-check 'two: all bytes are somebody'"'s" \
+check 'two: all bytes have an owner' \
 	[ "$(cat two.0.rtit two.1.rtit | wc -c)" = "$(stat -c %s two.d/cpu0.rtit)" ]
 "$vmpt" split -q --side-record=two.d/vms.jsonl -o two.split two.d/cpu0.rtit >split.log 2>&1
 for i in 0 1; do
@@ -230,10 +230,10 @@ for vm in left right; do
 	done
 done
 
-# ---- trouble ----
+# ---- errors ----
 
-# A file-size limit of 4 KiB: runs are lost, the guest goes on, and the stream ends with an
-# overflow or the line says that there was no room for it.
+# A file-size limit of 4 KiB: runs are lost, the guest continues, and the stream ends with an
+# overflow or the summary says that there was no room for it.
 rc=0
 (
 	ulimit -f 4
@@ -242,12 +242,12 @@ rc=0
 )
 rc=$(cat full.rc)
 check 'full: ran' [ "$rc" = $status ]
-check 'full: said' grep -q '^vmpt: host CPU 0: .*; lost [0-9]* runs, [0-9]* bytes: File too large' \
+check 'full: why' grep -q '^vmpt: host CPU 0: .*; lost [0-9]* runs, [0-9]* bytes: File too large' \
 	stderr
-check 'full: what is there is whole' runs_are_whole full.d/cpu0.rtit
-# The next QEMU goes on behind it, and marks the loss if that one could not.
+check 'full: the runs are whole' runs_are_whole full.d/cpu0.rtit
+# The next QEMU continues after it, and marks the loss if that one could not.
 run host-view=full.d,vm=full "$small"
-check 'full: goes on' [ "$(count full.d/cpu0.rtit FUP.BuffOvf)" -ge 1 ]
+check 'full: continues' [ "$(count full.d/cpu0.rtit FUP.BuffOvf)" -ge 1 ]
 
 for options in perf-data=x host=synthetic vmcs=0x1000 tsc-multiplier=1; do
 	run "host-view=no.d,$options" "$small"

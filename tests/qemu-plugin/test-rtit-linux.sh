@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# isa=rtit under Linux: a program programs RTIT through /dev/cpu/0/msr by the three scenarios of the
+# isa=rtit under Linux: a program sets up RTIT through /dev/cpu/0/msr by the three scenarios of the
 # manual's Appendix A (rtit/rtit-linux.c), and its traces are compared with what was executed,
-# instruction for instruction. What a scenario must have traced is known by the program.
+# instruction for instruction. The program's source gives what a scenario must have traced.
 #
 #	test-rtit-linux.sh SOURCE PLUGIN VMPT FLOW-CHECK OUT
 set -u
@@ -12,8 +12,8 @@ plugin=$(realpath "$2")
 vmpt=$(realpath "$3")
 flow_check=$(realpath "$4")
 out=$5
-# Rounds of work(), 10 system calls in each; calls of the driver, for which it is entered more
-# than once
+# Rounds of work(), 10 system calls in each; calls of the driver, each of which enters it more than
+# once
 WORK=3 CALLS=100
 
 # shellcheck source=tests/lib.sh
@@ -28,23 +28,23 @@ show()
 	tail -n 20 boot.log guest/serial.log guest/stderr.log flow 2>/dev/null
 }
 
-# What the guest said under $1.
+# The guest's line "$1".
 said()
 {
 	sed -n "s/^rtit: $1 \([^\r]*\)\r*$/\1/p" guest/serial.log
 }
 
-# Trace $1 is what was executed; options are flow-check's.
+# Trace $1 matches what was executed; the options are flow-check's.
 flow()
 {
 	local name=$1
 	shift
 	rc=0
 	"$flow_check" --traced "$@" "guest/files/$name.rtit" truth.0 >flow 2>&1 || rc=$?
-	check "$name: the flow is true" [ $rc = 0 ]
+	check "$name: the flow is right" [ $rc = 0 ]
 }
 
-# The driver's trace without what is between two FUP.PGEs in its middle.
+# The driver's trace without the packets between two FUP.PGEs in its middle.
 without_a_call()
 {
 	local at i file=guest/files/driver.rtit
@@ -74,33 +74,33 @@ check 'the program is compiled' [ -x rtit-linux ]
 	--plugin "$plugin,isa=rtit,guest-view=1,truth=$PWD/truth" work >boot.log 2>&1
 rc=$?
 [ $rc != 77 ] || { cat boot.log && exit 77; }
-check 'the guest is content' [ $rc = 0 ]
-check 'a Silvermont, as Linux has it' grep -q '^rtit: 55 8 ' guest/serial.log
+check 'the guest ends with 0' [ $rc = 0 ]
+check 'Linux sees a Silvermont' grep -q '^rtit: 55 8 ' guest/serial.log
 check '#GP before CTL was read: EIO' [ "$(said 'STATUS before CTL:')" = 'Input/output error' ]
 check 'no MSR that Linux complains of' [ "$(said 'bad MSR')" = 0 ]
-check 'the TSC is what Linux takes it for' [ "$(said 'unstable TSC')" = 0 ]
+check 'Linux accepts the TSC' [ "$(said 'unstable TSC')" = 0 ]
 mapfile -t range < <(said range)
 
 # One application, by CR3 and range, in user mode; another process executes the same code.
 flow application --ctl=0x4000 --cr3="$(said cr3)" --range0="${range[0]}"
-check 'application: entered by calls and behind system calls' \
+check 'application: entered by calls and after system calls' \
 	[ "$(count enables)" -ge $((11 * WORK)) ]
 check 'application: all of its rounds' [ "$(count instructions)" -ge $((WORK * 1000 * 15)) ]
 check 'application: and nothing else' [ "$(count instructions)" -le $((WORK * 1000 * 40)) ]
 
-# User and OS.
+# All of user and OS.
 flow all --ctl=0x8000 --unfiltered --tail=1000
 check 'all: a fork and more' [ "$(count instructions)" -ge 100000 ]
 check 'all: enabled once' [ "$(count enables)" = 1 ]
 
-# A driver: all of its module, the kernel only.
+# A driver: its whole module, the kernel only.
 flow driver --ctl=0x1000 --range0="${range[1]}"
 check 'driver: entered by each call' [ "$(count enables)" -ge "$CALLS" ]
 check 'driver: and left' [ "$(count disables)" -ge "$CALLS" ]
 check 'driver: little of what the kernel executed' \
 	[ "$(count instructions)" -le $(($(count 'where packets') / 4)) ]
-# The comparison can fail: one of its calls is not in the trace.
+# The comparison can fail: remove one of its calls from the trace.
 "$flow_check" --traced --ctl=0x1000 --range0="${range[1]}" <(without_a_call) truth.0 >cut.log 2>&1
-check 'driver: a call too few is found' grep -q '^instruction .*: in the range, and not in the trace' cut.log
+check 'driver: a missing call is found' grep -q '^instruction .*: in the range, and not in the trace' cut.log
 
 finish

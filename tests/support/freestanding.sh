@@ -1,24 +1,22 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Folder FOLDER is freestanding: its archive needs no symbol but its own, those of the
-# archives it rests on, and the few mem* and strlen that any C environment has; it holds no
-# writable data.
+# Folder FOLDER is freestanding: its archive needs only its own symbols, those of the archives below
+# it, and the few mem* functions and strlen that any C environment has; it has no writable data.
 #
 #	freestanding.sh FOLDER ARCHIVE [ARCHIVE-BELOW...]
-set -eu
+set -u
 
-folder=$1
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+name=$1
 lib=$2
 shift 2
 syms=$(nm "$lib")
-[ -n "$syms" ] || { echo "nm shows no symbols in $lib"; exit 1; }
+check "nm shows symbols of $lib" [ -n "$syms" ] || finish
+! grep -q '__asan_\|__ubsan_\|__tsan_\|__sanitizer_\|__sancov_\|__gcov_' <<<"$syms" ||
+	skip "symbols of a sanitizer or of gcov are in $lib"
 
-if echo "$syms" | grep -q '__asan_\|__ubsan_\|__tsan_\|__sanitizer_\|__sancov_\|__gcov_'; then
-	echo "skipped: symbols of a sanitizer or of gcov are in $lib"
-	exit 77
-fi
-
-# What one object defines another may use, and what the floor below defines.
+# An object may use symbols of the other objects and of the archives below.
 foreign=$({
 	echo "$syms"
 	for below; do
@@ -29,19 +27,12 @@ foreign=$({
 	NF == 2 && $1 == "U" { used[$2] = 1 }
 	END { for (s in used) if (!(s in own)) print s }' |
 	grep -v -x -e memcpy -e memset -e memmove -e memcmp -e strlen \
-		-e __stack_chk_fail -e _GLOBAL_OFFSET_TABLE_ || true)
-if [ -n "$foreign" ]; then
-	echo "$folder/ uses symbols of others:"
-	echo "$foreign"
-	exit 1
-fi
+		-e __stack_chk_fail -e _GLOBAL_OFFSET_TABLE_)
+check 'no symbols of others' [ -z "$foreign" ]
 
 # Constant tables of pointers are in .data.rel.ro: written by the loader only.
 writable=$(size -A "$lib" | awk '
 	$1 ~ /^\.t?(data|bss)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $0 }')
-common=$(echo "$syms" | awk 'NF == 3 && $2 ~ /^[CcBb]$/ { print $3 }')
-if [ -n "$writable$common" ]; then
-	echo "$folder/ has writable data:"
-	echo "$writable $common"
-	exit 1
-fi
+common=$(awk 'NF == 3 && $2 ~ /^[CcBb]$/ { print $3 }' <<<"$syms")
+check 'no writable data' [ -z "$writable$common" ]
+finish

@@ -6,9 +6,9 @@
 #include <intel-pt.h>
 
 /*
- * The next instruction. From 2.2 on an event that comes before it may be found only now, which
- * pt_insn_next() has an error for: here it is a pending event, and @insn has size 0. 2.2 also says
- * that the trace does not match where it has ended.
+ * The next instruction. From 2.2 on an event before it may be found only now, for which
+ * pt_insn_next() returns an error: here it becomes a pending event, and @insn has size 0. 2.2 also
+ * reports a mismatch where the trace has ended.
  */
 static inline int ipt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 {

@@ -77,7 +77,7 @@ static SRunner *runner_of(Suite **made, unsigned int n)
 	return runner;
 }
 
-/* What the one process printed: as it is, or quoted, so that nobody counts it. */
+/* Prints the one process's output: as it is, or quoted, so that the runner does not count it. */
 static void show(FILE *said, bool quoted)
 {
 	char line[4096];

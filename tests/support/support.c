@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "tests/support/support.h"
+#include "util/hash.h"
 
 /*
  * Check's time limits are the wall clock's and trip on a busy machine; tests/support/limited has
- * better ones. And perf has no settings of the user's.
+ * better ones. And perf must not use the user's settings.
  */
 __attribute__((constructor)) static void prepare(void)
 {
@@ -38,7 +39,7 @@ TCase *test_case(const char *name)
 
 void test_skip(const char *fmt, ...)
 {
-	/* The runner shall count a check once, whether or not it has a process of its own. */
+	/* The runner must count a check once, whether or not it has a process of its own. */
 	static unsigned int said_by;
 	va_list args;
 
@@ -62,7 +63,7 @@ const char *test_data(const char *name)
 		snprintf(path, sizeof(path), "%s/../shared/data/real/%s", test_root, name);
 	if (!access(path, R_OK))
 		return path;
-	test_skip("%s is not there", name);
+	test_skip("%s is missing", name);
 	return NULL;
 }
 
@@ -137,9 +138,5 @@ u8 *test_read_file(const char *path, size_t *size)
 /* splitmix64 */
 u64 test_random(struct test_rng *rng)
 {
-	u64 z = rng->state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
+	return vmpt_mix64(rng->state += 0x9e3779b97f4a7c15ULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What every Check test of the project uses: main, skipping, real traces. */
+/* Used by every Check test of the project: main, skipping, real traces. */
 #ifndef VMPT_TESTS_SUPPORT_H
 #define VMPT_TESTS_SUPPORT_H
 
@@ -17,9 +17,9 @@
  *		return suite;
  *	}
  *
- * A program may hold the suites of many files. It runs those that its arguments name, all without
- * arguments; a suite that cannot run here says why with test_skip() and is NULL. "test-topa.c" has
- *the suite "topa". "--soak" lists those that "make soak" runs.
+ * A program may hold the suites of many files. It runs those that its arguments name, or all; a
+ * suite that cannot run here calls test_skip() with the reason and is NULL. "test-topa.c" has
+ * the suite "topa". "--soak" lists those that "make soak" runs.
  */
 #define TEST_SUITE()                                                  \
 	static Suite *test_suite_make(void);                          \
@@ -41,23 +41,22 @@ TCase *test_case(const char *name);
  */
 TCase *test_random_case(Suite *suite);
 
-/* One for tests that test_rounds() cuts short in "make test"; "make soak" runs them whole. */
+/* A case for tests that test_rounds() shortens in "make test"; "make soak" runs them completely. */
 TCase *test_long_case(Suite *suite);
 
 /* How many rounds to do: @all in a soak, else @few. */
 int test_rounds(int all, int few);
 
 /*
- * Say on stdout that (a part of) a test is skipped and why; the runner counts
- * the line "skipped: …", once per check ("and skipped: …" tells further parts).
- * A check that skipped a part counts as skipped.
+ * Print that (a part of) a test is skipped and why; the runner counts the line "skipped: …", once
+ * per check ("and skipped: …" names further parts). A check that skipped a part counts as skipped.
  */
 void test_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Path of a real trace ("guest-mruby.pt"), or NULL after test_skip() when the folder
- * of shared data is not there. $VMPT_DATA, else ../shared/data/real beside the
- * checkout. Static memory, overwritten by the next call.
+ * Path of a real trace ("guest-mruby.pt"), or NULL after test_skip() when the folder of shared data
+ * is missing. $VMPT_DATA, else ../shared/data/real beside the checkout. Static memory, overwritten
+ * by the next call.
  */
 const char *test_data(const char *name);
 

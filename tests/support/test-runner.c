@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What test-runner.sh runs: three checks, the second of which does what RUNNER_DOES says. */
+/* Run by test-runner.sh: three checks, the second of which does what RUNNER_DOES says. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -13,15 +13,18 @@ program=$2
 sanitized=$3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-checks=0 failures=0
+# shellcheck source=tests/lib.sh
+. "$root/tests/lib.sh"
 
 # Run the program as the runner does while its second check does $1; its output and the summary's
 # are in $dir/$1.
 run()
 {
-	local does=$1 status=0
+	local does=$1 status=0 cpu='' hang=''
 
-	RUNNER_DOES=$does VMPT_CPU_LIMIT=1 VMPT_HANG_LIMIT=1 python3 "$root/tests/support/limited" \
+	[ "$does" != loop ] || cpu=1
+	[ "$does" != hang ] || hang=1
+	RUNNER_DOES=$does VMPT_CPU_LIMIT=$cpu VMPT_HANG_LIMIT=$hang python3 "$root/tests/support/limited" \
 		"$program" >"$dir/$does.out" 2>"$dir/$does.err" || status=$?
 	python3 - "$dir/$does" $status <<-'END'
 		import json, sys
@@ -39,19 +42,21 @@ run()
 	"$root/scripts/test-summary" total "$dir/$does.results" >>"$dir/$does"
 }
 
-# The output for $1 has a line that matches each of the patterns that follow.
-check()
+# The output for $1 must have a matching line for each of the patterns that follow.
+says()
 {
-	local does=$1 pattern
+	local pattern
+	name=$1
 	shift
 
 	for pattern; do
-		checks=$((checks + 1))
-		grep -q -- "$pattern" "$dir/$does" && continue
-		failures=$((failures + 1))
-		echo "$does: no line \"$pattern\":"
-		sed 's/^/  | /' "$dir/$does"
+		check "a line \"$pattern\"" grep -q -- "$pattern" "$dir/$name"
 	done
+}
+
+show()
+{
+	sed 's/^/  | /' "$dir/$name"
 }
 
 run_all()
@@ -65,26 +70,25 @@ run_all()
 }
 
 export VMPT_ONE_PROCESS=1
-# The rest is the same without sanitizers, where it is faster.
+# The other cases behave the same without sanitizers, which is faster.
 if [ "$sanitized" = true ]; then
 	run_all overflow leak
-	check overflow 'heap-buffer-overflow' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
-	check leak 'LeakSanitizer' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
+	says overflow 'heap-buffer-overflow' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
+	says leak 'LeakSanitizer' 'the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
 else
 	run_all hang loop fail crash skip lean
-	check fail 'runner:the_bad_one:.*as wanted' 'FAIL  program' '^2 passed, 1 failed, 0 skipped$'
-	check crash 'runner:the_bad_one:.*signal\|the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
-	check hang 'limited: no progress' 'the_bad_one:.*signal 6' '^2 passed, 1 failed, 0 skipped$'
-	check loop 'the_bad_one:.*signal 24' '^2 passed, 1 failed, 0 skipped$'
-	check skip '^2 passed, 0 failed, 1 skipped$'
+	says fail 'runner:the_bad_one:.*as wanted' 'FAIL  program' '^2 passed, 1 failed, 0 skipped$'
+	says crash 'runner:the_bad_one:.*signal\|the_bad_one:.*exit' '^2 passed, 1 failed, 0 skipped$'
+	says hang 'limited: no progress' 'the_bad_one:.*signal 6' '^2 passed, 1 failed, 0 skipped$'
+	says loop 'the_bad_one:.*signal 24' '^2 passed, 1 failed, 0 skipped$'
+	says skip '^2 passed, 0 failed, 1 skipped$'
 	# Only in one process, after another check: a failure all the same.
-	check lean 'each check passes alone' 'FAIL  program' '1 failed, 0 skipped$'
+	says lean 'each check passes alone' 'FAIL  program' '1 failed, 0 skipped$'
 	unset VMPT_ONE_PROCESS
 	run_all fail crash skip lean
-	check fail 'runner:the_bad_one:.*as wanted' 'FAIL  program' '^2 passed, 1 failed, 0 skipped$'
-	check crash 'the_bad_one:.*\(signal\|exit\)' '^2 passed, 1 failed, 0 skipped$'
-	check skip '^2 passed, 0 failed, 1 skipped$'
-	check lean '^3 passed, 0 failed, 0 skipped$'
+	says fail 'runner:the_bad_one:.*as wanted' 'FAIL  program' '^2 passed, 1 failed, 0 skipped$'
+	says crash 'the_bad_one:.*\(signal\|exit\)' '^2 passed, 1 failed, 0 skipped$'
+	says skip '^2 passed, 0 failed, 1 skipped$'
+	says lean '^3 passed, 0 failed, 0 skipped$'
 fi
-echo "$(((checks - failures) * 100 / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

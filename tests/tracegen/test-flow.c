@@ -42,7 +42,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("flow");
 	TCase *tc = tcase_create("flow");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, flow, 0, (int)VMPT_ARRAY_SIZE(scripts));
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -562,7 +562,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("tracegen");
 	TCase *tc = tcase_create("tracegen");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, packet_rows, 0, (int)VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(tc, owner_ranges);
 	tcase_add_test(tc, clocks);

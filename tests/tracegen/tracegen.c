@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tests/tracegen/internal.h"
+#include "util/hash.h"
 
 void tg_fail(struct tracegen *g, const char *fmt, ...)
 {
@@ -35,11 +36,7 @@ bool tg_room(struct tracegen *g, int err)
 /* splitmix64 */
 u64 tg_random(struct tracegen *g)
 {
-	u64 z = g->rng += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
+	return vmpt_mix64(g->rng += 0x9e3779b97f4a7c15ULL);
 }
 
 static void finish(struct tracegen *g)

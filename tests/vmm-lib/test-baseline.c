@@ -377,7 +377,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("baseline");
 	TCase *tcase = tcase_create("baseline");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, three_hosts);
 	tcase_add_test(tcase, features_lost);
 	tcase_add_test(tcase, policy);

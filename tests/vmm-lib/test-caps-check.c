@@ -471,7 +471,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("caps-check");
 	TCase *tcase = tcase_create("caps-check");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_loop_test(tcase, refused, 0, VMPT_ARRAY_SIZE(refusals));
 	tcase_add_test(tcase, all_of_ebx);
 	tcase_add_test(tcase, all_of_ecx_and_eax);

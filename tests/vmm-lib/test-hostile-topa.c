@@ -321,7 +321,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("hostile-topa");
 	TCase *tc = tcase_create("hostile");
 
-	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 100);
 	tcase_add_test(test_random_case(suite), a_thread_rewrites_the_tables);
 	tcase_add_loop_test(tc, tables_at_every_boundary, 0, (int)VMPT_ARRAY_SIZE(boundaries));
 	tcase_add_test(tc, a_loop_of_tables);

@@ -592,7 +592,6 @@ static void add_orders(Suite *suite)
 	tcase_add_loop_test(tcase, restore_all_orders, 0, 2);
 	tcase_add_loop_test(tcase, restore_random_orders, 0, 2);
 	tcase_add_test(tcase, restore_then_enable);
-	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 }
 

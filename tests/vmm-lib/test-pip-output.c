@@ -517,7 +517,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("pip-output");
 	TCase *tc = tcase_create("output");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, around_a_region_end, 0, WAYS);
 	tcase_add_loop_test(tc, each_access_fails, 0, 2 * WAYS);
 	tcase_add_loop_test(tc, a_policy, 0, (int)VMPT_ARRAY_SIZE(policy_rows));

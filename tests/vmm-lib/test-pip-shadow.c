@@ -172,7 +172,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("pip-shadow");
 	TCase *tc = tcase_create("shadow");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, one_stream_of_two, 0, 12);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -325,7 +325,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("pip");
 	TCase *tc = tcase_create("pip");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, a_condition, 0, (int)VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(tc, all_conditions);
 	tcase_add_loop_test(tc, packet_byte_count, 0, (int)VMPT_ARRAY_SIZE(count_rows));

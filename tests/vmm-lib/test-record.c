@@ -164,7 +164,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("record");
 	TCase *tcase = tcase_create("record");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, golden);
 	tcase_add_test(tcase, cut);
 	tcase_add_loop_test(tcase, name, 0, VMPT_ARRAY_SIZE(names));

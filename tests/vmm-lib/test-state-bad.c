@@ -204,7 +204,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("state-bad");
 	TCase *tcase = tcase_create("state-bad");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, truncated);
 	tcase_add_test(tcase, corrupted);
 	tcase_add_loop_test(tcase, wrong, 0, VMPT_ARRAY_SIZE(wrongs));

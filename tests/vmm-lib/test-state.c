@@ -390,7 +390,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("state");
 	TCase *tcase = tcase_create("state");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, golden_bytes);
 	tcase_add_test(tcase, each_field_comes_back);
 	tcase_add_test(tcase, modes_come_back);

@@ -615,6 +615,5 @@ TEST_SUITE()
 	TCase *tcase = test_random_case(suite);
 
 	tcase_add_test(tcase, sequences);
-	tcase_set_timeout(tcase, 0);
 	return suite;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * From 32-bit protected mode to the program in 64-bit mode, or, after a reset that it asked for,
- * back to where it did; and the way in and out of all exceptions and interrupts.
+ * From 32-bit protected mode to the program in 64-bit mode, or, after a reset that it requested,
+ * back to where it did; entry to and return from all exceptions and interrupts.
  */
 #include "layout.h"
 
@@ -25,7 +25,9 @@ entry:
 	sub	%edi, %ecx
 	xor	%eax, %eax
 	rep stosb
-	/* Identity mapping of 4 GiB, for user too; and the same from a few more CR3s. */
+	/*
+	 * Identity mapping of 4 GiB, accessible to user mode; a few more CR3s for the same mapping.
+	 */
 	mov	$PAGE_TABLES, %edi
 	mov	$(6 * 4096 / 4), %ecx
 	rep stosl
@@ -52,7 +54,7 @@ entry:
 	call	paging
 	ljmp	$SEL_CODE64, $driver
 
-	/* To long mode but for the jump. */
+	/* Enter long mode, except for the far jump. */
 	.globl	paging
 paging:
 	mov	%cr4, %eax
@@ -102,7 +104,7 @@ processor_tables:
 	ltr	%ax
 	mov	$0xfee000f0, %eax
 	movl	$0x1ff, (%rax)
-	mov	$0x2ff, %ecx		/* IA32_MTRR_DEF_TYPE: memory is write-back, as MONITOR wants */
+	mov	$0x2ff, %ecx		/* IA32_MTRR_DEF_TYPE: write-back, for MONITOR */
 	mov	$0x806, %eax
 	xor	%edx, %edx
 	wrmsr
@@ -112,7 +114,7 @@ processor_tables:
 	.globl	machine_reset, machine_reset_by, reset_here
 machine_reset:
 	lea	reset_here(%rip), %rdi
-/* void machine_reset_by(void (*how)(void)): and by anything that ends at the reset vector. */
+/* void machine_reset_by(void (*how)(void)): the same by any way that leads to the reset vector. */
 machine_reset_by:
 	push	%rbx
 	push	%rbp
@@ -152,7 +154,7 @@ stubs:
 	.set	n, n + 1
 	.endr
 
-/* NMIs: as few packets as can be while a trace goes on. */
+/* NMIs: with as few packets as possible in a running trace. */
 	.globl	on_nmi, nmi_iret
 on_nmi:
 	push	%rax
@@ -260,7 +262,7 @@ try_vmxon_at:
 	ret
 
 
-/* void jump_about(u64 rounds): a TIP a round, and a TNT */
+/* void jump_about(u64 rounds): each round makes a TIP and a TNT bit */
 	.globl	jump_about, jump_target
 jump_about:
 	lea	jump_target(%rip), %rax

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* One EPT: all RAM and the APIC's GiB where it is, in pages of 2 MiB; single pages as asked. */
+/*
+ * One EPT: identity mapping of all RAM and the APIC's GiB with 2-MiB pages; single pages on
+ * request.
+ */
 #include "vmx.h"
 
 #define TABLE(n) ((u64 *)(EPT_PAGES + 0x1000ULL * (n)))

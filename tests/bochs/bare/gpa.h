@@ -6,7 +6,7 @@
 #include "scenarios.h"
 #include "trace.h"
 
-/* Where the guest has the ToPA table in OUT_TABLE and the output in OUT. */
+/* The guest-physical addresses of the ToPA table in OUT_TABLE and of the output in OUT. */
 #define G_TABLE	     0x3000000ULL
 #define G_OUT	     0x3200000ULL
 #define PAGES	     16
@@ -21,13 +21,13 @@ struct gpa_tally {
 	u64 tips, tnt_bits, overflows, on, off, pwre, pwrx;
 };
 
-/* What is in @size bytes at OUT. */
+/* Reads the packets of @size bytes at OUT. */
 void gpa_count(struct gpa_tally *tally, size_t size);
-/* All guest-physical pages of output and table, with @rights each. */
+/* Maps all guest-physical pages of output and table with @rights. */
 void gpa_map(u64 rights);
-/* A guest whose own tracing, of guest_fill, goes there. */
+/* Prepares a guest that traces guest_fill to there. */
 void gpa_prepare(struct vm *vm, enum gpa_output output);
-/* The page of the exit is there. */
+/* Maps the page that the exit was for. */
 void gpa_mend(const struct vm *vm);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The guests. Each ends with VMCALL; their labels are the IPs that the expected packets name.
+ * The guests. Each ends with VMCALL; their labels are the IPs of the expected packets.
  */
 #include "layout.h"
 
@@ -31,7 +31,9 @@ guest_cr3_next:
 guest_cr3_end:
 	vmcall
 
-	/* An NMI behind the second OUT; an interrupt that waits already comes before the first. */
+	/*
+	 * An NMI after the second OUT; an interrupt that is already pending comes before the first.
+	 */
 	.globl	guest_nmi, guest_nmi_next
 guest_nmi:
 	mov	$1, %eax
@@ -82,7 +84,7 @@ faulted_guest:
 	mov	%eax, %edi
 	vmcall
 
-	/* Where functions that vm_call() calls return to. */
+	/* Return address of functions called by vm_call(). */
 	.globl	guest_call_done
 guest_call_done:
 	vmcall
@@ -113,7 +115,7 @@ guest_16_end:
 	.set	real_16_to, REAL_CODE + (1b - guest_16)
 	.set	real_16_end, REAL_CODE + (2b - guest_16)
 
-	/* What expected packets call by name */
+	/* Labels in expected packets */
 	.globl	host_cr3, guest_cr3_value, other_cr3_value, vmcs_0, vmcs_1
 	.set	host_cr3, PAGE_TABLES
 	.set	guest_cr3_value, GUEST_CR3

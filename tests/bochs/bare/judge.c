@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Compares traces of the bare program with packets that were written down from the manual's
- * tables. The packets are read by libipt; CFE and EVD, which 2.0 does not know, are read here then.
+ * Compares traces of the bare program with expectations written from the manual's tables. libipt
+ * reads the packets; CFE and EVD are read here if it is 2.0, which does not know them.
  *
  *	judge FOLDER SYMBOLS EXPECTED...
  *	judge -p FILE SYMBOLS
  *
- * SYMBOLS: what nm says of the program. A file of expectations has sections:
+ * SYMBOLS: nm's output for the program. A file of expectations has sections:
  *
  *	trace NAME [WORD...]	one or more of these lines: NAME.pt in FOLDER must match
- *	[+WORD|-WORD]... PACKET	only with, or without, those words
+ *	[+WORD|-WORD]... PACKET	only with, or without, these words
  *	PACKET ?		may be missing
  *	PACKET || PACKET	either
  *	...			any packets
- *	PSB+			PSB to PSBEND, whatever is between
+ *	PSB+			PSB to PSBEND and all packets between
  *
- * A section with the word "timing" has TSC, TMA, CBR, MTC and CYC too; they are left out of others,
- * as is PAD. Values are hex, a symbol, or symbol+hex.
- * -p prints the packets of one file as they would be compared.
+ * A section with the word "timing" also compares TSC, TMA, CBR, MTC and CYC; the others ignore
+ * them. PAD is always ignored. Values are hex, a symbol, or symbol+hex. -p prints the packets of
+ * one file as they would be compared.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -471,7 +471,7 @@ static void show(const struct trace *t)
 		if (applies(&line))
 			printf("\t%s\n", line);
 	}
-	printf("  is, and nothing matches behind packet %zu:\n", furthest);
+	printf("  is, and nothing matches after packet %zu:\n", furthest);
 	for (size_t i = 0; i < t->lines && i < 60; i++)
 		put_named(stdout, t->line[i]);
 }

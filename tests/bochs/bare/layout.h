@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Where things lie in the PC's memory, and offsets that assembler and C share. */
+/* The layout of the PC's memory, and offsets shared by assembler and C. */
 #ifndef VMPT_TESTS_BARE_LAYOUT_H
 #define VMPT_TESTS_BARE_LAYOUT_H
 
@@ -7,10 +7,10 @@
 
 #define TRAMPOLINE  0x8000  /* the second processor's first instructions */
 #define REAL_CODE   0x9000  /* the 16-bit guest's: below 1 MiB */
-#define SMM_BOX	    0x7100  /* what the SMM handler leaves */
-#define SECOND_BOX  0x7200  /* what the second processor says */
-#define SECOND_TASK 0x7208  /* and what it is to do */
-#define SIPI_CODE   0xa000  /* where it is started again */
+#define SMM_BOX	    0x7100  /* results of the SMM handler */
+#define SECOND_BOX  0x7200  /* results of the second processor */
+#define SECOND_TASK 0x7208  /* and its task */
+#define SIPI_CODE   0xa000  /* where it restarts */
 #define SMM_HANDLER 0x38000 /* at SMBASE + 8000H, as after RESET */
 
 #define PAGE_TABLES 0x200000 /* the host's: PML4, PDPT, four page directories */
@@ -31,10 +31,10 @@
 #define OUT_SIZE     0x200000
 #define SUITE_RAM    0x800000 /* the conformance suite's */
 #define RAM_END	     0x4000000
-#define HOLE	     0x40000000ULL /* nothing is there */
+#define HOLE	     0x40000000ULL /* no memory */
 #define ALIAS	     0x30000000ULL /* the second processor's scenario maps OUT here, too */
 
-#define TASK_TRACE   0 /* SECOND_TASK: a trace that INIT and SIPI find */
+#define TASK_TRACE   0 /* SECOND_TASK: trace until INIT and SIPI */
 #define TASK_MONITOR 1 /* sleep until OUT is written to */
 
 #define SEL_CODE64 8
@@ -46,7 +46,7 @@
 #define PMI_VECTOR 0x50
 #define IPI_VECTOR 0x51
 
-/* struct vm_regs; the value to write lies behind its MSR */
+/* struct vm_regs; the value to write follows its MSR */
 #define REGS_IN_MSR   128
 #define REGS_OUT_MSR  144
 #define REGS_FLAGS    160

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * void traced_legacy(u32 ctl, u32 cr4, u32 cr0): out of long mode; there a trace with PAE paging
- * enabled in it, MOV CR3, a task switch; and back. The bits of CR4 and CR0 are those before it.
+ * void traced_legacy(u32 ctl, u32 cr4, u32 cr0): leaves long mode; traces the enabling of PAE
+ * paging, MOV CR3 and a task switch; and returns. cr4 and cr0: the bits before the trace.
  */
 #include "layout.h"
 
@@ -90,7 +90,7 @@ legacy_off:
 	pop	%rbx
 	ret
 
-	/* What expected packets call by name */
+	/* Labels in expected packets */
 	.globl	legacy_cr3, legacy_cr3_2, legacy_cr3_3
 	.set	legacy_cr3, LEGACY_CR3
 	.set	legacy_cr3_2, LEGACY_CR3_2
@@ -99,7 +99,7 @@ legacy_off:
 	.data
 	.balign	8
 	.globl	legacy_gdt
-legacy_gdt:			/* as gdt; the TSS of the task, that of the next; by s-legacy.c */
+legacy_gdt:			/* gdt, plus the TSSs of this task and the next, by s-legacy.c */
 	.skip	6 * 8
 legacy_gdt_register:
 	.word	. - legacy_gdt - 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Text and the host port. All text goes to the serial port and to a file of the run,
- * results.txt, which does not depend on when an emulator flushes its serial port's file.
+ * results.txt, which does not depend on when the emulator flushes its serial port's file.
  */
 #include "lib.h"
 
@@ -96,7 +96,7 @@ bool is_wrong(void)
 	return was;
 }
 
-/* The line begins here; main.c ends it with the name where nothing was wrong. */
+/* The line begins here; main.c prints the name if nothing was wrong. */
 void wrong(const char *format, ...)
 {
 	va_list args;
@@ -146,7 +146,9 @@ void power_off(u8 status)
 	const char *word = "Shutdown";
 
 	host_file("results.txt", (const void *)TEXT, text_used);
-	/* Without our library: the emulator's own way, its serial port's file not flushed. */
+	/*
+	 * Without our library: the emulator's own exit, which may not flush its serial port's file.
+	 */
 	out32(HOST_DATA, status);
 	out32(HOST_COMMAND, HOST_OFF);
 	for (unsigned int i = 0; i < 8192; i++)

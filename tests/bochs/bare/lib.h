@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the bare program has instead of a C library and a kernel: text, the host port, faults
- * that are caught, interrupts that are counted, the local APIC.
+ * The bare program's replacement for a C library and a kernel: text, the host port, caught faults,
+ * counted interrupts, the local APIC.
  */
 #ifndef VMPT_TESTS_BARE_LIB_H
 #define VMPT_TESTS_BARE_LIB_H
@@ -111,7 +111,7 @@ void jump_about(u64 rounds);
 void text_init(void);
 /* %s, %u (unsigned int), %x (u64), %% */
 void print(const char *format, ...);
-/* A file of the run, through the host port; no port: nothing happens. */
+/* Writes a file of the run through the host port; does nothing without a port. */
 void host_file(const char *name, const void *bytes, size_t size);
 void host_mark(u32 what);
 /* At the next instruction boundary: HOST_NMI, HOST_SMI, HOST_INIT. */
@@ -121,13 +121,13 @@ void host_mark(u32 what);
 void host_pulse(u32 what);
 void power_off(u8 status) __attribute__((noreturn));
 
-/* Code between two labels to where it runs. */
+/* Copies code between two labels to where it runs. */
 static inline void copy_code(u64 to, const char *from, const char *end)
 {
 	memcpy((void *)to, from, (uintptr_t)end - (uintptr_t)from);
 }
 
-/* RDMSR and WRMSR that must not fault: they stop the program if they do. */
+/* RDMSR and WRMSR that must not fault: a fault stops the program. */
 u64 msr_read(u32 msr);
 void msr_write(u32 msr, u64 value);
 
@@ -148,9 +148,9 @@ struct trap_frame {
 
 void trap(struct trap_frame *frame);
 void traps_init(void);
-/* NMIs are blocked after a VM exit by one; IRET ends it. */
+/* A VM exit by an NMI blocks NMIs; this unblocks them by IRET. */
 void nmi_unblock(void);
-/* Interrupts and NMIs by vector, and where the last one came. */
+/* Counts of interrupts and NMIs by vector, and the RIP of the last one. */
 extern volatile u32 trap_count[256];
 extern volatile u64 trap_rip;
 
@@ -163,11 +163,11 @@ extern volatile u64 trap_rip;
 u32 apic_read(u32 reg);
 void apic_write(u32 reg, u32 value);
 
-/* ---- what scenarios say (main.c) ---- */
+/* ---- results of scenarios (main.c) ---- */
 
-/* Says why the scenario is wrong, the first time only. */
+/* Reports why the scenario failed; only the first report counts. */
 void wrong(const char *format, ...);
-/* The scenario cannot be done here. */
+/* The scenario cannot run on this PC. */
 void skip(const char *why);
 bool is_wrong(void);
 extern const char *scenario_name;
@@ -185,10 +185,10 @@ struct scenario {
 	u32 needs;
 };
 #define NEEDS_VMX	 1 /* VMX operation on */
-#define NEEDS_PT	 2 /* leaf 7 has it */
+#define NEEDS_PT	 2 /* PT in CPUID leaf 7 */
 #define NEEDS_VPT	 4 /* IA32_VMX_MISC[14] */
 #define NEEDS_LOAD_CLEAR 8
 #define NEEDS_GPA	 16
-#define NEEDS_NAME	 32 /* not unless it is named */
+#define NEEDS_NAME	 32 /* runs only if named */
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Runs the scenarios, one after the other, and says of each on the serial port: "ok NAME",
- * "not ok NAME: why" or "skipped NAME: why". Which ones: the words in the ROM image's slot (see
- * scenario_slot), a name's beginning each; none: all.
+ * Runs the scenarios in turn, and prints for each on the serial port: "ok NAME", "not ok NAME: why"
+ * or "skipped NAME: why". The words in the ROM image's slot (see scenario_slot) select scenarios by
+ * the beginnings of their names; default: all.
  */
 #include "scenarios.h"
 #include "vmx.h"
 
 const char *scenario_name = "start";
-/* "choose" writes here: behind the mark, 240 bytes, words with spaces between, then NULs. */
+/* "choose" writes here: after the mark, 240 bytes, words separated by spaces, then NULs. */
 char scenario_slot[256] __attribute__((section(".data"))) = "VMPT-SCENARIOS:\0";
 static const char *skipped;
 
@@ -82,7 +82,7 @@ static const char *lacks(u32 needs)
 	return NULL;
 }
 
-/* Each one begins as after power-on, as far as it could see a difference. */
+/* Each one starts in the state after power-on, as far as it can observe it. */
 static void run_one(const struct scenario *s)
 {
 	scenario_name = s->name;

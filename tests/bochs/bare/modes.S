@@ -28,7 +28,7 @@
 	.endm
 
 	.text
-/* void traced_pulse(u64 ctl, u32 what): an NMI, SMI or INIT behind the OUT */
+/* void traced_pulse(u64 ctl, u32 what): an NMI, SMI or INIT after the OUT */
 	.globl	traced_pulse, pulse_on, pulse_next, pulse_off
 traced_pulse:
 	trace_on
@@ -95,7 +95,7 @@ mwait_off:
 	wrmsr
 	ret
 
-/* void traced_jumps(u64 ctl, u64 rounds): three packets of a taken branch, an indirect jump */
+/* void traced_jumps(u64 ctl, u64 rounds): three taken branches, then an indirect jump */
 	.globl	traced_jumps, jumps_on, jumps_to, jumps_off
 traced_jumps:
 	mov	%rsi, %r9
@@ -170,7 +170,7 @@ fault_off:
 	.quad	fault_at, fault_next
 	.popsection
 
-	/* SMM: as real mode, at SMBASE + 8000H. CTL as it is here, how often it came here. */
+	/* SMM: like real mode, at SMBASE + 8000H. Stores CTL and counts the SMIs. */
 	.code16
 	.globl	smm_handler, smm_handler_end
 smm_handler:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the capability MSRs say of PT, on this PC and on PCs that were configured with less: those
- * are run only where they are asked for by name.
+ * The capability MSRs' bits for PT, on this PC and on PCs configured with fewer features: the
+ * latter run only if named.
  */
 #include "scenarios.h"
 #include "trace.h"
@@ -32,7 +32,7 @@ static void check(bool misc, bool conceal, bool load_clear, bool gpa)
 	want("exit 25", load_clear, vmx_allows(MSR_VMX_TRUE + 2, EXIT_CLEAR_RTIT_CTL));
 	want("entry 18", load_clear, vmx_allows(MSR_VMX_TRUE + 3, ENTRY_LOAD_RTIT_CTL));
 	want("secondary 24", gpa, vmx_allows_secondary(SECONDARY_PT_USES_GPA));
-	/* The older MSRs of exit and entry controls say the same. */
+	/* The older MSRs of exit and entry controls must agree. */
 	want("exit 24, 25 in 483H", (u64)conceal | (u64)load_clear << 1,
 	     msr_read(0x483) >> (32 + 24) & 3);
 	want("entry 17, 18 in 484H", (u64)conceal | (u64)load_clear << 1,
@@ -110,7 +110,7 @@ static void no_vmx_pt_list(void)
 	vm_run(&vm);
 	want("exit reason: CTL in the list", REASON_BAD_LIST | REASON_ENTRY_FAILED, vm.reason);
 	want("which entry", 1, vm.qualification);
-	/* Another one is right. */
+	/* Another PT MSR is allowed. */
 	load.msr = VMPT_MSR_RTIT_CR3_MATCH;
 	load.value = 0x5000;
 	vm_run(&vm);

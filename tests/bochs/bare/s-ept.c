@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * PT's output through each level of EPT's tables (SDM 3 "EPT Misconfigurations", "EPT Violations",
- * "Accessed and Dirty Flags for EPT"): what they may say, what the exits say of them. The output is
- * 512 GiB away from all that the guest has else, so its tables are its own.
+ * "Accessed and Dirty Flags for EPT"): valid and invalid entries, and the exits' qualifications.
+ * The output is 512 GiB away from the guest's other memory, so it has tables of its own.
  */
 #include "gpa.h"
 
 #define FAR_OUT	    (1ULL << 39)
-#define LEVEL(n)    ((u64 *)(EPT_PAGES + 0x10000 + 0x1000ULL * (n))) /* behind ept.c's */
+#define LEVEL(n)    ((u64 *)(EPT_PAGES + 0x10000 + 0x1000ULL * (n))) /* after ept.c's */
 #define WB	    (6ULL << 3)
 #define LARGE	    0x80ULL
 #define ACCESSED    0x100ULL
@@ -26,7 +26,7 @@ static u64 *entry(unsigned int n)
 	return n == PML4 ? (u64 *)EPT_PAGES + 1 : LEVEL(n);
 }
 
-/* Its tables, pages of 4 KiB, all right; a guest that traces 100 rounds to there. */
+/* Makes its tables, with valid 4-KiB pages, and a guest that traces 100 rounds to there. */
 static void prepare(struct vm *vm)
 {
 	gpa_prepare(vm, RANGE);
@@ -39,7 +39,7 @@ static void prepare(struct vm *vm)
 	vm->regs.rcx = 100;
 }
 
-/* The leaf at level @n, for the address that the output has below it. */
+/* Makes the entry at level @n a leaf that maps the output's address. */
 static void leaf(unsigned int n, u64 flags)
 {
 	*entry(n) = (n == PDPT ? 0 : OUT) | (n ? LARGE : 0) | flags;
@@ -47,7 +47,7 @@ static void leaf(unsigned int n, u64 flags)
 		msr_write(VMPT_MSR_RTIT_OUTPUT_BASE, FAR_OUT + OUT);
 }
 
-/* Runs: the guest's end, or an exit of the output in front of its first instruction. */
+/* Runs the guest to its end, or to an exit of the output before its first instruction. */
 static void expect(struct vm *vm, u32 reason, const char *what)
 {
 	u64 at = msr_read(VMPT_MSR_RTIT_OUTPUT_BASE);
@@ -64,7 +64,7 @@ static void expect(struct vm *vm, u32 reason, const char *what)
 	want("nothing is written", 0, *(u64 *)OUT);
 }
 
-/* One entry is changed by an XOR. */
+/* Changes one entry by an XOR, and checks the exit. */
 static void changed(unsigned int n, u64 bits, u32 reason, const char *what)
 {
 	struct vm vm;
@@ -103,7 +103,7 @@ static void reserved(void)
 		changed(n, 1, REASON_EPT_MISCONFIG, "write and execute");
 		changed(n, 3, only ? REASON_EPT_VIOLATION : REASON_EPT_MISCONFIG, "execute only");
 		changed(n, 7, REASON_EPT_VIOLATION, "nothing");
-		/* Bits 51:12 mean nothing where the entry is not present. */
+		/* Bits 51:12 are ignored in an entry that is not present. */
 		changed(n, 7 | 1ULL << width, REASON_EPT_VIOLATION, "nothing, with an address");
 	}
 	changed(PML4, LARGE, REASON_EPT_MISCONFIG, "a page of 512 GiB");
@@ -128,7 +128,10 @@ static void large(void)
 	}
 }
 
-/* Each entry on the way is accessed, only the last one dirty, without EPTP[6] none. */
+/*
+ * Each entry on the way gets the accessed flag, only the last one the dirty flag; none without
+ * EPTP[6].
+ */
 static void flags(void)
 {
 	struct vm vm;
@@ -147,7 +150,7 @@ static void flags(void)
 	}
 }
 
-/* Bits 5:3 of the qualification: what all levels allow together. */
+/* Bits 5:3 of the qualification: the rights that all levels allow. */
 static void rights(void)
 {
 	struct vm vm;

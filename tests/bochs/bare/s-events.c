@@ -17,7 +17,7 @@ void traced_int(u64 ctl);
 void traced_if(u64 ctl);
 void traced_fault(u64 ctl, u64 nothing);
 
-/* The packets of @kind in the trace; @take is given each. */
+/* Calls @take for each packet of @kind in the trace. */
 static unsigned int each(u8 kind, void (*take)(const struct vmpt_pt_packet *packet))
 {
 	struct vmpt_pt_packet packet;
@@ -36,7 +36,7 @@ static unsigned int each(u8 kind, void (*take)(const struct vmpt_pt_packet *pack
 	return n;
 }
 
-/* Table 33-55, case 13: INT n comes from where it stands. */
+/* Table 33-55, case 13: INT n's source IP is its own address. */
 static void soft_int(void)
 {
 	trace_prepare();
@@ -58,7 +58,7 @@ static void page_fault(void)
 	trace_save("fault-event");
 }
 
-/* One bit for each MODE.Exec that differs from the one before. */
+/* Appends a bit for each MODE.Exec that differs from the one before. */
 static u64 flags;
 
 static void take_flag(const struct vmpt_pt_packet *packet)
@@ -73,9 +73,9 @@ static void interrupt_flag(void)
 	traced_if(CTL_ON | VMPT_CTL_EVENT_EN);
 	flags = 2;
 	each(VMPT_PT_MODE_EXEC, take_flag);
-	want("RFLAGS.IF in MODE.Exec", 0x2a, flags); /* 0 1 0 1 0 behind the first 1 */
+	want("RFLAGS.IF in MODE.Exec", 0x2a, flags); /* 0 1 0 1 0 after the first 1 */
 	trace_save("if");
-	/* Without EventEn it is 0, and nothing tells. */
+	/* Without EventEn it is always 0. */
 	trace_prepare();
 	traced_if(CTL_ON);
 	trace_save("if-0");
@@ -86,7 +86,7 @@ static void take_timer(const struct vmpt_pt_packet *packet)
 	want("PWRX's reason", WAKE_TIMER, packet->pwrx.wake_reason);
 }
 
-/* The preemption timer ends a guest that sleeps. */
+/* The preemption timer ends a sleeping guest. */
 static void sleep_exit(void)
 {
 	struct vm vm;

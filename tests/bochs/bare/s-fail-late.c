@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a VM entry that fails late leaves in IA32_RTIT_CTL: what it had loaded by then, then "clear
- * IA32_RTIT_CTL" and the exit's MSR list, as a VM exit does (SDM 3 26.8). expect/fail-late has the
+ * IA32_RTIT_CTL after a VM entry that fails late: the value loaded by then, changed by "clear
+ * IA32_RTIT_CTL" and the exit's MSR list, as at a VM exit (SDM 3 26.8). expect/fail-late has the
  * packets.
  */
 #include "scenarios.h"
@@ -14,7 +14,7 @@ static struct vm_list load[3], load_exit[2];
 struct late {
 	const char *name;
 	u64 before;	/* the host's CTL */
-	u64 entry_list; /* CTL in the entry's list, whose next is wrong; NONE: bad guest state */
+	u64 entry_list; /* CTL in the entry's list before a wrong MSR; NONE: bad guest state */
 	bool clear;
 	u64 exit_list;
 	bool other; /* another MSR of PT in the exit's list, before CTL */
@@ -27,7 +27,7 @@ static void set_lists(struct vm *vm, const struct late *late)
 
 	if (late->entry_list != NONE) {
 		load[0] = (struct vm_list){ VMPT_MSR_RTIT_CTL, 0, late->entry_list };
-		load[1] = (struct vm_list){ 0xc0000100, 0, 0 }; /* FS base: not in lists */
+		load[1] = (struct vm_list){ 0xc0000100, 0, 0 }; /* FS base: not allowed in lists */
 		vm->entry_load = load;
 		vm->entry_loads = 2;
 	}
@@ -54,7 +54,7 @@ static void fail(const struct late *late, bool look)
 		vmwrite(F_GUEST_RFLAGS, 0);
 	vm.regs.in_msr = VMPT_MSR_RTIT_CTL;
 	vm.regs.in_value = late->before;
-	/* Here CTL is looked at, or written behind the failure so that the trace ends there. */
+	/* Read CTL, or write it after the failure so that the trace ends there. */
 	if (!look)
 		vm.regs.out_msr = VMPT_MSR_RTIT_CTL;
 	vm_run(&vm);

@@ -57,7 +57,7 @@ static void load_while_tracing(void)
 	trace_around(&vm, CTL_ON);
 	check_early(&vm, BAD_CONTROL);
 	trace_save("fail-load");
-	/* Without the trace the same VMCS is right. */
+	/* Without the trace the same VMCS is valid. */
 	vm.regs.in_value = 0;
 	vm_run(&vm);
 	want("exit reason", REASON_VMCALL, vm.reason);
@@ -69,7 +69,7 @@ static void late(const char *name, u64 ctl, bool list)
 
 	vm_default(&vm, guest_branches);
 	if (list) {
-		load[0] = (struct vm_list){ 0xc0000100, 0, 0 }; /* FS base: not in lists */
+		load[0] = (struct vm_list){ 0xc0000100, 0, 0 }; /* FS base: not allowed in lists */
 		vm.entry_load = load;
 		vm.entry_loads = 1;
 	}
@@ -151,7 +151,7 @@ static void vm_only(void)
 	vm_only_one("fail-vm-reserved-63", CTL_ON | 1ULL << 63, false, 2);
 }
 
-/* "PT uses guest physical addresses" wants EPT, load and clear. */
+/* "PT uses guest physical addresses" needs EPT, load and clear. */
 static void gpa_needs(void)
 {
 	struct vm vm;

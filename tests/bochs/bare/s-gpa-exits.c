@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The VM exits that PT's output causes (SDM 3 26.5.3): at an entry, in the middle, in HLT, beside
- * an SMI, for a VMM that mends nothing or moves the output; dirty flags and their log, the
- * APIC-access page. Nothing is lost but where the VMM wants it so.
+ * The VM exits that PT's output causes (SDM 3 26.5.3): at an entry, in the middle, in HLT, together
+ * with an SMI, with a VMM that does not map the page or moves the output; dirty flags and their
+ * log, the APIC-access page. Nothing is lost unless the VMM causes it.
  */
 #include "gpa.h"
 
@@ -21,7 +21,7 @@ void traced_jumps(u64 ctl, u64 rounds);
 void jump_about(u64 rounds);
 extern const char smm_handler[], smm_handler_end[], jumps_on[];
 
-/* Runs on, and mends, to an exit of another kind; how many there were. */
+/* Runs and maps pages until an exit of another kind; returns how many exits there were. */
 static unsigned int run(struct vm *vm, u32 reason)
 {
 	unsigned int exits;
@@ -37,7 +37,7 @@ static unsigned int run(struct vm *vm, u32 reason)
 	return exits;
 }
 
-/* A function of this program, in the guest. */
+/* Runs a function of this program in the guest. */
 static void call(struct vm *vm, void *function, u64 rdi, u64 rsi)
 {
 	u64 *stack = (u64 *)(GUEST_STACK - 0x1008);
@@ -58,7 +58,7 @@ static void tally(struct gpa_tally *t, u64 tips)
 
 /* ---- the VMM ---- */
 
-/* The page stays away for @times entries, and the guest where it is. */
+/* The page stays missing for @times entries, and the guest does not advance. */
 static void stubborn(unsigned int times, bool lost)
 {
 	struct gpa_tally t;
@@ -89,11 +89,11 @@ static void stubborn(unsigned int times, bool lost)
 static void unmended(void)
 {
 	stubborn(4, false);
-	/* More than can wait: an OVF tells it. */
+	/* More than can be pending: OVF reports the loss. */
 	stubborn(200, true);
 }
 
-/* What waits is not written to another place. */
+/* Pending output is not written to another place. */
 static void moved(void)
 {
 	struct gpa_tally t;
@@ -107,14 +107,14 @@ static void moved(void)
 	msr_write(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x1000ULL << 32 | 0xffff);
 	run(&vm, REASON_VMCALL);
 	want("the page before", 0, *(u64 *)OUT);
-	want("CBR, for STATUS has no need of a PSB", 0x0302, *(u16 *)(OUT + 0x1000));
+	want("CBR, since STATUS requires no PSB", 0x0302, *(u16 *)(OUT + 0x1000));
 	memcpy((void *)OUT, (void *)(OUT + 0x1000), OUT_SIZE - 0x1000);
 	gpa_count(&t, trace_size() - 0x1000);
 	want("TIPs", ROUNDS, t.tips);
 	want("TIP.PGEs", 1, t.on);
 }
 
-/* The page of the next byte is gone when the guest is entered again. */
+/* The page of the next byte is unmapped when the guest is entered again. */
 static void taken(void)
 {
 	struct gpa_tally t;
@@ -137,7 +137,7 @@ static void taken(void)
 	want("TIP.PGEs", 3, t.on);
 }
 
-/* The page behind is asked for while the one before has room for all that may wait. */
+/* The next page is requested while the current one has room for all that may be pending. */
 static void ahead(void)
 {
 	struct gpa_tally t;
@@ -161,7 +161,7 @@ static void ahead(void)
 
 /* ---- the guest ---- */
 
-/* The page goes while the guest runs, as another processor could have it. */
+/* The page is unmapped while the guest runs, as if by another processor. */
 static void vanish(bool away, u64 rounds)
 {
 	ept_page(G_OUT, OUT, away ? 0 : EPT_RWX);
@@ -186,7 +186,7 @@ static void vanishing(void)
 	want("TIP.PGDs", 2, with.off);
 }
 
-/* WRMSR sets TraceEn, and clears it while bytes wait. */
+/* WRMSR sets TraceEn, and clears it while bytes are pending. */
 static void by_wrmsr(void)
 {
 	struct gpa_tally t;
@@ -200,18 +200,18 @@ static void by_wrmsr(void)
 	want("exit reason", REASON_EPT_VIOLATION, vm.reason);
 	want("the table", G_TABLE, vm.physical & ~0xfffULL);
 	want("a read", 1, vm.qualification & 7);
-	want("behind WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
+	want("after WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
 	gpa_mend(&vm);
 	run(&vm, REASON_VMCALL);
 	tally(&t, 1000);
 	want("overflows", 0, t.overflows);
-	/* Here the WRMSR that clears it is the last that the page could stand. */
+	/* The same with a single range and a trace of one round. */
 	gpa_map(0);
 	gpa_prepare(&vm, RANGE);
 	vmwrite(F_GUEST_RTIT_CTL, CTL_BASE & ~(u64)VMPT_CTL_TOPA);
 	call(&vm, traced_jumps, CTL_ON & ~(u64)VMPT_CTL_TOPA, 1);
 	vm_run(&vm);
-	want("behind WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
+	want("after WRMSR", (uintptr_t)jumps_on, vmread(F_GUEST_RIP));
 	gpa_mend(&vm);
 	want("exits when the page is there", 0, run(&vm, REASON_VMCALL));
 	tally(&t, 1);
@@ -224,7 +224,7 @@ static void alarm(void)
 	apic_write(INITIAL, ALARM);
 }
 
-/* A guest that sleeps is left sleeping. */
+/* A sleeping guest stays asleep. */
 static void asleep(void)
 {
 	struct gpa_tally t;
@@ -249,7 +249,10 @@ static void asleep(void)
 	want("PWRXs", 2, t.pwrx);
 }
 
-/* SMI while bytes wait: SMM's own trace is elsewhere, and RSM finds that they still wait. */
+/*
+ * SMI while bytes are pending: SMM's own trace goes elsewhere, and the bytes are still pending
+ * after RSM.
+ */
 static void interrupted(bool away)
 {
 	ept_page(G_OUT, OUT, away ? 0 : EPT_RWX);
@@ -277,9 +280,9 @@ static void by_smi(void)
 	want("overflows", 0, with.overflows);
 }
 
-/* ---- what else EPT does ---- */
+/* ---- other features of EPT ---- */
 
-/* Pages of 2 MiB, which the guest has for all else. */
+/* Pages of 2 MiB, as for the guest's other memory. */
 static void large(void)
 {
 	struct gpa_tally t;
@@ -342,7 +345,7 @@ static void pml(void)
 	want("a page that was not written", 0, logged(G_OUT + 0x1000 * (PAGES - 1), 0));
 }
 
-/* The APIC-access page is no place for a trace. */
+/* A trace cannot go to the APIC-access page. */
 static void apic_access(void)
 {
 	struct vm vm;

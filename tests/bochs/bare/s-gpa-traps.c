@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The VM exits of PT's output beside what else comes between two instructions: a single step, the
- * monitor trap flag. And what waits for one guest is not given to another.
+ * The VM exits of PT's output together with other events between two instructions: a single step,
+ * the monitor trap flag. And output that is pending for one guest must not go to another.
  */
 #include "gpa.h"
 
@@ -21,8 +21,7 @@ static void prepare(struct vm *vm, bool there)
 	vm->regs.rdx = 0;
 }
 
-/* How many exits for @reason there are to the VMCALL; @pending: debug traps at that of the output.
- */
+/* Counts the exits for @reason until the VMCALL; @pending: debug traps pending at the output's. */
 static unsigned int count(struct vm *vm, u32 reason, bool there, u64 pending)
 {
 	unsigned int traps = 0, exits = 0;
@@ -70,8 +69,8 @@ static void monitor_trap(void)
 }
 
 /*
- * A guest goes away while bytes wait for it, and another one has its VMCS in the same page and its
- * output in the same place. Or it is the same one, on another processor as it were.
+ * A guest is discarded while bytes are pending, and another one has its VMCS in the same page and
+ * its output at the same address. Or it is the same guest, as if moved to another processor.
  */
 static void successor(bool same)
 {

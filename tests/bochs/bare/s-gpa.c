@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * "PT uses guest physical addresses" (SDM 3 26.5.3): output and tables go through EPT. What EPT
- * does not have is a VM exit at an instruction boundary, and nothing is lost.
+ * "PT uses guest physical addresses" (SDM 3 26.5.3): output and tables go through EPT. A page
+ * missing in EPT causes a VM exit at an instruction boundary, and nothing is lost.
  */
 #include "arch/pt-packet.h"
 #include "gpa.h"
@@ -65,7 +65,7 @@ void gpa_mend(const struct vm *vm)
 	ept_flush();
 }
 
-/* An exit of the output: where it must be, what it must say; then the page is there. */
+/* Checks an exit of the output, its RIP and its qualification; then maps the page. */
 static void answer(const struct vm *vm, u32 reason)
 {
 	u64 page = vm->physical & ~0xfffULL, at = vmread(F_GUEST_RIP) - (uintptr_t)guest_fill;
@@ -89,7 +89,7 @@ static void answer(const struct vm *vm, u32 reason)
 	gpa_mend(vm);
 }
 
-/* Runs to the VMCALL; how many exits of the output there were. */
+/* Runs to the VMCALL; returns how many exits of the output there were. */
 static unsigned int run(struct vm *vm, u32 reason)
 {
 	unsigned int exits = 0;
@@ -107,7 +107,7 @@ static unsigned int run(struct vm *vm, u32 reason)
 			wrong("too many exits");
 			return exits;
 		}
-		/* After the first one only, the guest is where the entry put it. */
+		/* Only at the first exit is the guest still where the entry put it. */
 		if (exits == 1)
 			want("the exit is at the entry", (uintptr_t)guest_fill,
 			     vmread(F_GUEST_RIP));
@@ -120,7 +120,7 @@ static void check(const char *name, unsigned int exits, unsigned int least)
 	struct gpa_tally t;
 
 	if (exits < least)
-		wrong("exits of the output: want %x at least, got %x", (u64)least, (u64)exits);
+		wrong("exits of the output: want at least %x, got %x", (u64)least, (u64)exits);
 	gpa_count(&t, size);
 	want("TIPs", ROUNDS, t.tips);
 	want("TNT bits", ROUNDS, t.tnt_bits);
@@ -137,7 +137,7 @@ static void one(const char *name, enum gpa_output output, u64 rights, u32 reason
 	gpa_map(rights);
 	gpa_prepare(&vm, output);
 	exits = run(&vm, reason);
-	/* 8000 rounds of four bytes: eight pages are begun at least, and the table */
+	/* 8000 rounds of four bytes: at least eight pages, and the table */
 	check(name, exits, rights == EPT_RWX ? 0 : output == TOPA ? 9 : 8);
 	if (rights == EPT_RWX)
 		want("exits with all pages there", 0, exits);
@@ -158,14 +158,14 @@ static void holes(void)
 	one("gpa-range-read-only.pt", RANGE, 1, REASON_EPT_VIOLATION);
 }
 
-/* Writable and not readable is a misconfiguration. */
+/* Writable but not readable is a misconfiguration. */
 static void misconfigured(void)
 {
 	one("gpa-topa-misconfigured.pt", TOPA, 2, REASON_EPT_MISCONFIG);
 	one("gpa-range-misconfigured.pt", RANGE, 2, REASON_EPT_MISCONFIG);
 }
 
-/* What the guest's pages show is not where the host's pages of that number are. */
+/* Output goes where EPT maps it, not to the same host-physical address. */
 static void elsewhere(void)
 {
 	struct vm vm;

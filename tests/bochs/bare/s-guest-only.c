@@ -8,7 +8,7 @@
 
 static struct vm_list lists[4];
 
-/* What the exit left: @msr in IA32_RTIT_CTL. */
+/* Checks the exit, which must leave @msr in IA32_RTIT_CTL. */
 static void check_after(struct vm *vm, u64 msr)
 {
 	want("exit reason", REASON_VMCALL, vm->reason);
@@ -34,7 +34,7 @@ static void controls(void)
 	}
 }
 
-/* The second entry: no PSB+, tracing goes on where the exit ended it. */
+/* The second entry: no PSB+, tracing continues where the exit ended it. */
 static void again(void)
 {
 	struct vm vm;

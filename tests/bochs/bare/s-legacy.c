@@ -37,7 +37,7 @@ static void one(const char *name, u32 cr4, u32 cr0)
 
 	for (u32 i = 0; i < 512; i++)
 		pd[i] = i << 22 | LARGE;
-	/* In the directory's last entries, whose addresses nobody uses. */
+	/* In the directory's last entries, whose addresses are not used. */
 	set_pdpt(LEGACY_CR3);
 	set_pdpt(LEGACY_CR3_2);
 	set_pdpt(LEGACY_CR3_3);

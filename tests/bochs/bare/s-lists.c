@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Other MSRs of PT in the MSR lists of VM entries and exits: as WRMSR, they are right where TraceEn
- * is 0 by then, by "clear IA32_RTIT_CTL" or by CTL before them in the list (SDM 3 33.2.8.1,
- * 33.5.2.2). And a VMCS that is current no longer. expect/lists has the packets.
+ * Other MSRs of PT in the MSR lists of VM entries and exits: like WRMSR, they are allowed if
+ * TraceEn is 0 by then, by "clear IA32_RTIT_CTL" or by CTL before them in the list (SDM 3 33.2.8.1,
+ * 33.5.2.2). And a VMCS that is no longer current. expect/lists has the packets.
  */
 #include "scenarios.h"
 #include "trace.h"
@@ -20,7 +20,7 @@ static struct vm_list in_list(u32 msr, u64 value)
 	return (struct vm_list){ msr, 0, value };
 }
 
-/* What came to OUT before the output was sent elsewhere. It ends with TIP.PGD, which is not 0. */
+/* The bytes in OUT from before the output was redirected. They end with TIP.PGD, which is not 0. */
 static void save(const char *name)
 {
 	size_t size = 0x1000;
@@ -28,10 +28,10 @@ static void save(const char *name)
 	while (size && !((u8 *)OUT)[size - 1])
 		size--;
 	host_file(name, (const void *)OUT, size);
-	want("what is elsewhere", 0, *(u64 *)ELSEWHERE);
+	want("nothing elsewhere", 0, *(u64 *)ELSEWHERE);
 }
 
-/* From loaded[@n] on: another output for the host. */
+/* From loaded[@n] on: redirect the host's output. */
 static u32 host_output(u32 n)
 {
 	loaded[n++] = in_list(VMPT_MSR_RTIT_STATUS, 0);
@@ -109,7 +109,7 @@ static void at_entry(void)
 	trace_save("list-entry");
 }
 
-/* In front of CTL, TraceEn is still 1: as WRMSR's #GP. */
+/* Before CTL in the list TraceEn is still 1: fails like WRMSR with #GP. */
 static void in_front(void)
 {
 	struct vm vm;

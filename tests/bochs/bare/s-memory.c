@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Output to what is not RAM, ToPA tables that are not (SDM 3 33.2.7.4), and RAM that MONITOR
- * watches. Of the two ways that the manual allows for restricted memory, this PC drops the bytes,
- * and reports an error for a table.
+ * Output to non-RAM addresses, ToPA tables in non-RAM (SDM 3 33.2.7.4), and RAM that MONITOR
+ * watches. Of the two behaviours that the manual allows for restricted memory, this PC drops output
+ * bytes, and reports an error for a table.
  */
 #include "scenarios.h"
 #include "trace.h"
@@ -20,7 +20,7 @@
 
 void traced_jumps(u64 ctl, u64 rounds);
 
-/* A trace of one page to @at: its size, by a pointer that goes on and round. */
+/* Traces to the page at @at; checks that the pointer advances and wraps. */
 static void to(u64 at, u64 offset)
 {
 	trace_prepare();
@@ -34,7 +34,7 @@ static void to(u64 at, u64 offset)
 	msr_write(VMPT_MSR_RTIT_CTL, 0);
 }
 
-/* No device, no ROM and nothing at all sees packets. */
+/* No device or ROM gets packets, nor does an address without memory. */
 static void dropped(void)
 {
 	u64 before;
@@ -55,13 +55,13 @@ static void dropped(void)
 	want("the ROM", before, *(volatile u64 *)ROM);
 	to(HOLE, 0);
 	want("nothing", ~0ULL, *(volatile u64 *)HOLE);
-	/* The unit is well: RAM behind it. */
+	/* The unit still works: now to RAM. */
 	trace_prepare();
 	traced_jumps(CTL_ON, 3);
-	trace_save("behind-dropped");
+	trace_save("after-dropped");
 }
 
-/* A region of a table there, one in RAM behind it: it goes on in the second. */
+/* A table with a region there, then one in RAM: output continues in the second. */
 static void through(void)
 {
 	u64 *table = (u64 *)OUT_TABLE;
@@ -88,7 +88,7 @@ static void table_at(u64 at)
 	     msr_read(VMPT_MSR_RTIT_STATUS) & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED));
 }
 
-/* Whatever the device says there. */
+/* The result depends on the device's registers. */
 static void tables(void)
 {
 	/* 0 in the TPR and its neighbours would be an entry: a page at 0. */
@@ -99,7 +99,7 @@ static void tables(void)
 	table_at(HOLE);
 }
 
-/* RAM that the APIC's registers lie over is not there for PT. */
+/* PT cannot access RAM that is hidden by the APIC's registers. */
 static void over_ram(void)
 {
 	u64 base = msr_read(MSR_APIC_BASE), *page = (u64 *)(OUT + 0x100000);
@@ -107,7 +107,7 @@ static void over_ram(void)
 	page[0] = OUT | 9ULL << VMPT_TOPA_SIZE_SHIFT;
 	page[1] = (u64)page | VMPT_TOPA_END;
 	msr_write(MSR_APIC_BASE, (u64)page | (base & 0xfff));
-	/* trace_prepare() would clear what lies below it. */
+	/* trace_prepare() would clear the RAM below it. */
 	msr_write(VMPT_MSR_RTIT_STATUS, 0);
 	msr_write(VMPT_MSR_RTIT_OUTPUT_BASE, (u64)page);
 	msr_write(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f);
@@ -122,7 +122,7 @@ static void over_ram(void)
 	want("what was there", (u64)page | VMPT_TOPA_END, page[1]);
 }
 
-/* Bochs has no plain pointer to such a page. */
+/* Bochs has no direct pointer to such a page. */
 static void monitored(void)
 {
 	trace_prepare();

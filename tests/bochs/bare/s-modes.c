@@ -25,7 +25,7 @@ static void install_smm(void)
 	smm->count = 0;
 }
 
-/* 33.2.9.3: SMI saves and clears TraceEn, and nothing else; RSM brings it back. */
+/* 33.2.9.3: SMI saves and clears TraceEn, and nothing else; RSM restores it. */
 static void smi(void)
 {
 	install_smm();
@@ -38,7 +38,7 @@ static void smi(void)
 	trace_prepare();
 	traced_pulse(CTL_ON | VMPT_CTL_EVENT_EN, HOST_SMI);
 	trace_save("smi-event");
-	/* And without a trace none begins. */
+	/* And without a trace RSM starts none. */
 	trace_prepare();
 	traced_pulse(CTL_BASE, HOST_SMI);
 	want("IA32_RTIT_CTL in SMM, no trace", CTL_BASE, smm->ctl);

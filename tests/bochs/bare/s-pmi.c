@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PMI of a ToPA region with INT, by the LVT as NMI and as vector, in the host and in guests,
- * IA32_PERF_GLOBAL_STATUS[55]; STOP; and the TSC in a guest's packets.
+ * The PMI of a ToPA region with INT, delivered by the LVT as NMI and as vector, in the host and in
+ * guests; IA32_PERF_GLOBAL_STATUS[55]; STOP; the TSC in a guest's packets.
  */
 #include "arch/pt-packet.h"
 #include "scenarios.h"
@@ -9,7 +9,7 @@
 
 #define ROUNDS 3000 /* of four bytes: more than one page */
 
-/* A page with @flags, and enough behind it. */
+/* A page with @flags, followed by enough room. */
 static void prepare(u64 flags)
 {
 	u64 *table = (u64 *)OUT_TABLE;
@@ -63,7 +63,7 @@ static void as_vector(void)
 	check_status();
 	want("LVT", PMI_VECTOR | LVT_MASK, apic_read(APIC_LVTP));
 	apic_write(APIC_LVTP, LVT_MASK);
-	/* Without INT there is none. */
+	/* Without INT there is no PMI. */
 	apic_write(APIC_LVTP, LVT_NMI);
 	prepare(0);
 	fill();
@@ -80,7 +80,7 @@ static void stop(void)
 	want("NMIs", 1, trap_count[2]);
 	want("STATUS.Stopped", VMPT_STATUS_STOPPED,
 	     msr_read(VMPT_MSR_RTIT_STATUS) & (VMPT_STATUS_STOPPED | VMPT_STATUS_ERROR));
-	want("nothing behind the region", 0, *(u64 *)(OUT + 0x100000));
+	want("nothing after the region", 0, *(u64 *)(OUT + 0x100000));
 	apic_write(APIC_LVTP, LVT_MASK);
 }
 
@@ -148,7 +148,7 @@ static u64 scaled(u64 tsc, const struct vm *vm)
 	return at & 0xffffffffffffff;
 }
 
-/* TMA's CTC is the crystal clock's, which knows no guest (33.5.2.1, 33.8.3). */
+/* TMA's CTC is that of the crystal clock, which is not virtualized (33.5.2.1, 33.8.3). */
 static void check_crystal(u64 before, u64 after)
 {
 	struct cpuid r = cpuid(0x15, 0);
@@ -226,7 +226,7 @@ static void reserved(void)
 		int reset = try_wrmsr(VMPT_MSR_PERF_GLOBAL_RESET, 1ULL << bit);
 		int set = try_wrmsr(VMPT_MSR_PERF_GLOBAL_SET, 1ULL << bit);
 
-		/* CondChgd can be reset, and not set; ASCI (60) comes with SGX. */
+		/* CondChgd can be reset but not set; ASCI (60) exists with SGX. */
 		if (reset != (there || bit == 63 ? 0 : FAULT_GP))
 			wrong("RESET, bit %u: %x", (unsigned int)bit, (u64)reset);
 		if (set != (there ? 0 : FAULT_GP))

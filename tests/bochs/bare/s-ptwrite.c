@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * PTWRITE (SDM 2, SDM 3 33.2.2): memory and register operands of both sizes, what is #UD, faults
- * of the operand, and a processor without it.
+ * PTWRITE (SDM 2, SDM 3 33.2.2): memory and register operands of both sizes, #UD, faults of the
+ * operand, and a processor without PTWRITE.
  */
 #include "arch/pt-packet.h"
 #include "scenarios.h"
@@ -80,7 +80,7 @@ static void forms(void)
 	want_ptw(&found.packet[3], false, (u32)PAYLOAD);
 }
 
-/* #UD also before a fault of the operand. */
+/* #UD has priority over a fault of the operand. */
 static void none(void)
 {
 	u64 value = PAYLOAD;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * INIT and SIPI of a second processor that is traced (SDM 3 Table 33-55, cases 23 and 24);
- * expect/pcs/second has the packets. MONITOR and MWAIT of a second processor. Run where they are
+ * expect/pcs/second has the packets. MONITOR and MWAIT of a second processor. They run only if
  * named, on a PC with two processors.
  */
 #include "scenarios.h"
@@ -26,7 +26,7 @@ static bool reaches(u32 stage)
 	return second->stage == stage;
 }
 
-/* INIT, SIPI to @start; until the processor says @stage. */
+/* INIT and SIPI to @start; waits until the processor reports @stage. */
 static bool start(u32 at, u32 stage)
 {
 	send(0x4500);
@@ -40,8 +40,8 @@ static bool start(u32 at, u32 stage)
 }
 
 /*
- * The second processor sleeps until the page is written to. This one has written to it before and
- * does so at another linear address, which its TLB holds (patch 16 of Bochs).
+ * The second processor sleeps until the page is written to. This one has written to it before, at
+ * another linear address, which is in its TLB (patch 16 of Bochs).
  */
 static void monitor(void)
 {

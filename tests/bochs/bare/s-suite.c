@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vmm-lib's conformance suite against the PC's processor: without VMX, in VMX root operation, and
- * inside a guest that has PT to itself.
+ * in a guest with PT of its own.
  */
 #include "arch/text.h"
 #include "scenarios.h"
@@ -32,7 +32,9 @@ static int op_rdmsr(void *opaque, u32 msr, u64 *value)
 static int op_wrmsr(void *opaque, u32 msr, u64 value)
 {
 	(void)opaque;
-	/* As a driver does: the LVT's mask, which delivery has set, goes with the status. */
+	/*
+	 * As a driver does: clear the LVT's mask, which delivery has set, together with the status.
+	 */
 	if (msr == VMPT_MSR_PERF_GLOBAL_RESET)
 		apic_write(APIC_LVTP, LVT_NMI);
 	return result(in_guest ? vm_execute(&vm, guest_wrmsr, msr, (u32)value, value >> 32)
@@ -50,7 +52,7 @@ static int op_cpuid(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs 
 
 static int op_power_on(void *opaque)
 {
-	/* What a RESET clears, written. */
+	/* Writes the values of a RESET. */
 	(void)op_wrmsr(opaque, VMPT_MSR_RTIT_CTL, 0);
 	for (u32 msr = 0x560; msr <= 0x587; msr++) {
 		if (vmpt_pt_is_msr(msr))
@@ -79,7 +81,7 @@ static int op_write(void *opaque, u64 gpa, const void *buf, size_t len)
 static int op_run(void *opaque, u32 bytes)
 {
 	(void)opaque;
-	/* More than a byte each */
+	/* more than a byte each */
 	if (in_guest)
 		(void)vm_execute(&vm, guest_fill, bytes, 0, 0);
 	else
@@ -90,7 +92,7 @@ static int op_run(void *opaque, u32 bytes)
 static int op_mov_cr3(void *opaque, u64 cr3)
 {
 	(void)opaque;
-	/* Under the CR3 filter's "old" of 0 there are no page tables. */
+	/* The CR3 filter test's "old" value of 0 has no page tables. */
 	cr3 = cr3 ? cr3 : OTHER_CR3;
 	*(volatile u64 *)cr3 = *(volatile u64 *)GUEST_CR3;
 	return result(vm_execute(&vm, guest_mov_cr3, cr3, 0, 0));
@@ -151,7 +153,7 @@ static void report(void *opaque, const struct vmpt_conformance_result *r)
 
 static void run(bool resets)
 {
-	/* 33.2.9.4 is for processors whose VMX operation knows no PT. */
+	/* 33.2.9.4 is about processors that do not allow PT in VMX operation. */
 	bool older = !vmx_is_on() && !(msr_read(MSR_VMX_MISC) & 1 << 14);
 	struct vmpt_conformance_ops ops = {
 		.power_on = op_power_on,
@@ -161,7 +163,7 @@ static void run(bool resets)
 		.mem_read = op_read,
 		.mem_write = op_write,
 		.run = op_run,
-		/* The suite itself is traced where it is no guest that is: it makes packets. */
+		/* Without a guest the suite itself is traced: it makes packets. */
 		.mov_cr3 = in_guest ? op_mov_cr3 : NULL,
 		.pmis = in_guest ? op_pmis : NULL,
 		.warm_reset = resets ? op_warm_reset : NULL,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * System-wide tracing (SDM 3 33.5.2.1): host, VM entry, guest, VM exit, host, in one trace, under
- * each combination of the conceal controls and with the filters that take the guest or the host
- * out. expect/system has the packets.
+ * each combination of the conceal controls and with filters that exclude the guest or the host.
+ * expect/system has the packets.
  */
 #include "scenarios.h"
 #include "trace.h"
@@ -101,13 +101,13 @@ static void events(void)
 	all("event", guest_branches, VM_64, 0, CTL_ON | VMPT_CTL_EVENT_EN, 0);
 }
 
-/* The IP filter has the host's side only: vmx_enter(). */
+/* The IP filter covers only the host's side: vmx_enter(). */
 static void filter(void)
 {
 	all("filter", guest_branches, VM_64, 0, CTL_ON | 1ULL << VMPT_CTL_ADDR_SHIFT(0), 0);
 }
 
-/* PSB+ in the guest: what it says of the VM is the first conceal control's (Table 33-52). */
+/* PSB+ in the guest: whether it shows the VM depends on the first conceal control (Table 33-52). */
 static void psb(void)
 {
 	struct vm vm;
@@ -136,7 +136,7 @@ static void nmi_exit(void)
 	want("NMIs of the host", 0, trap_count[2]);
 }
 
-/* Inside a trace: VMPTRLD of another VMCS, VMCLEAR of that, VMXOFF. */
+/* Inside a trace: VMPTRLD of another VMCS, VMCLEAR of it, VMXOFF. */
 static void pointers(void)
 {
 	u64 second = VMCS(1), first = VMCS(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Time in packets (SDM 3 33.3.6, 33.8.3): sleep is in the TSC and in no MTC or cycle; MTCs go on,
- * one for each tick of the crystal, whatever is written to the TSC.
+ * Time in packets (SDM 3 33.3.6, 33.8.3): sleep counts in the TSC but not in MTCs or cycles; MTCs
+ * continue, one for each tick of the crystal, whatever is written to the TSC.
  */
 #include "arch/pt-packet.h"
 #include "scenarios.h"
@@ -20,7 +20,7 @@ struct times {
 	u64 cycles, tscs, first, last, mtcs, asleep, skipped;
 };
 
-/* What the trace says: TSCs, cycles, MTCs between EXSTOP and PWRX, MTCs that are not the next. */
+/* Collected from the trace: TSCs, cycles, MTCs between EXSTOP and PWRX, MTCs that skip values. */
 static void look(struct times *t)
 {
 	size_t size = trace_size();
@@ -94,8 +94,8 @@ static void written(void)
 	u64 adjust;
 
 	bracket("TSC ahead", MSR_TSC, 1ULL << 40, 1ULL << 40);
-	bracket("TSC behind", MSR_TSC, 1000, 1000);
-	/* IA32_TSC_ADJUST goes with the TSC, by as much. */
+	bracket("TSC back", MSR_TSC, 1000, 1000);
+	/* IA32_TSC_ADJUST changes by the same amount as the TSC. */
 	adjust = msr_read(MSR_TSC_ADJUST);
 	msr_write(MSR_TSC, rdtsc() + (1ULL << 30));
 	if (msr_read(MSR_TSC_ADJUST) - adjust - (1ULL << 30) + AWAKE > AWAKE)
@@ -119,7 +119,7 @@ static void goes_on(void)
 	jump_about(1000);
 	msr_write(VMPT_MSR_RTIT_CTL, CTL_BASE);
 	look(&t);
-	/* 12000 instructions and a crystal that ticks with every hundredth */
+	/* 12000 instructions; the crystal ticks every 100 */
 	if (t.mtcs < 115 || t.mtcs > 130)
 		wrong("MTCs: %x", t.mtcs);
 	want("MTCs left out", 0, t.skipped);
@@ -127,7 +127,7 @@ static void goes_on(void)
 		wrong("cycles: %x", t.cycles);
 }
 
-/* No instruction takes no time: RDTSC never reads the same twice. */
+/* Every instruction takes time: RDTSC never returns the same value twice. */
 static void exact(void)
 {
 	u64 last = rdtsc(), now;
@@ -135,7 +135,7 @@ static void exact(void)
 	for (unsigned int i = 0; i < 100; i++) {
 		now = rdtsc();
 		if (now <= last)
-			wrong("RDTSC: %x behind %x", now, last);
+			wrong("RDTSC: %x after %x", now, last);
 		last = now;
 	}
 }

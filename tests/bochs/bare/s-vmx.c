@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* VMX without PT: that this program and the PC's VMX are what the other scenarios build on. */
+/* VMX without PT: checks what the other scenarios build on, this program and the PC's VMX. */
 #include "scenarios.h"
 #include "vmx.h"
 
@@ -135,8 +135,8 @@ static void interrupts(void)
 	apic_write(APIC_ICR, 0x4400);
 	want("NMIs of the host", 1, trap_count[2]);
 	/*
-	 * "External-interrupt exiting" knows no RFLAGS.IF: an interrupt that root operation holds
-	 * back ends a guest that does not want any. Without an exit it ends by itself.
+	 * "External-interrupt exiting" ignores RFLAGS.IF: an interrupt held back in root operation
+	 * makes a guest exit even if its IF is 0. Without the control the guest runs to its end.
 	 */
 	vm_default(&vm, guest_fill);
 	vm.regs.rcx = 1000000;

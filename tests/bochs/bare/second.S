@@ -2,7 +2,7 @@
 /*
  * The second processor. Started at TRAMPOLINE it goes to 64-bit mode and sets TraceEn; INIT finds
  * it in a loop that makes no packets; started at SIPI_CODE it ends the trace. Or it waits for a
- * write of the first one.
+ * write by the first processor.
  */
 #include "layout.h"
 
@@ -61,7 +61,9 @@ second_loop:
 
 	/* Stage 1: the monitor is armed. Stage 2: it has woken. */
 second_monitor:
-	/* MONITOR is for write-back memory alone. IA32_MTRR_DEF_TYPE: enabled, all is that. */
+	/*
+	 * MONITOR needs write-back memory. IA32_MTRR_DEF_TYPE: enabled, all memory is write-back.
+	 */
 	load	0x2ff, 0x806
 	wrmsr
 	mov	%cr3, %rax

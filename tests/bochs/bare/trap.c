@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Exceptions and interrupts, of the host and of 64-bit guests, which share tables and stack
- * size: faults of the instructions in entry.S that may fault are caught, interrupts are counted,
- * the rest ends the program.
+ * size: faults of the try_ functions in entry.S are caught, interrupts are counted, anything else
+ * ends the program.
  */
 #include "lib.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* VMCS fields, controls and exit reasons (SDM 3 appendices A to C), those that are used here. */
+/* VMCS fields, controls and exit reasons (SDM 3 appendices A to C), as far as used here. */
 #ifndef VMPT_TESTS_BARE_VMX_FIELDS_H
 #define VMPT_TESTS_BARE_VMX_FIELDS_H
 

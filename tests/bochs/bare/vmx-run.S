@@ -31,7 +31,7 @@
 	mov	\at + 12(%rdi), %edx
 	.endm
 
-	/* @next: the instruction behind it, where an entry that fails early goes on. */
+	/* @next: the instruction after it, where an entry that fails early continues. */
 	.macro	enter how
 	load_msr REGS_IN_MSR
 	wrmsr

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* VMXON, VMCSs from struct vm, running guests. Controls are checked by nobody but the processor. */
+/* VMXON, VMCSs from struct vm, running guests. Only the processor checks the controls. */
 #include "vmx.h"
 
 #define CR4_VMXE    (1u << 13)
@@ -31,7 +31,7 @@ void vmx_on(void)
 
 	if (!(feature & 1))
 		msr_write(MSR_FEATURE, feature | 5);
-	/* CR0.NE and whatever more must be 1 in VMX operation. */
+	/* CR0.NE and other bits that must be 1 in VMX operation. */
 	write_cr0((read_cr0() | msr_read(0x486)) & msr_read(0x487));
 	write_cr4((read_cr4() | CR4_VMXE | msr_read(0x488)) & msr_read(0x489));
 	memset((void *)VMX_PAGES, 0, 0x5000);
@@ -55,7 +55,7 @@ void vmx_was_off(void)
 	on = false;
 }
 
-/* What the capability MSR says must be 1 is 1. */
+/* Adds the bits that must be 1 by the capability MSR. */
 static u32 adjust(u32 msr, u32 wanted)
 {
 	return wanted | (u32)msr_read(msr);
@@ -108,7 +108,7 @@ static void load_controls(const struct vm *vm)
 	vmwrite(F_EXCEPTIONS, 0);
 	vmwrite(F_CR0_MASK, 0);
 	vmwrite(F_CR4_MASK, 0);
-	/* Of controls that a processor may lack: VMWRITE fails there, and that is all. */
+	/* Fields of controls that a processor may lack: VMWRITE fails then, without harm. */
 	vmwrite(F_TSC_OFFSET, vm->tsc_offset);
 	vmwrite(F_TSC_MULTIPLIER, vm->tsc_multiplier);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * VMX operation under exact control: a struct vm says all that a scenario may want different, and
- * vm_run() enters the guest with no branch between WRMSR, VM entry, VM exit and the next WRMSR,
- * so that a trace of it has the packets of the transitions alone.
+ * VMX operation under exact control: a struct vm has all that a scenario may vary, and vm_run()
+ * enters the guest with no branch between WRMSR, VM entry, VM exit and the next WRMSR, so that its
+ * trace has only the packets of the transitions.
  */
 #ifndef VMPT_TESTS_BARE_VMX_H
 #define VMPT_TESTS_BARE_VMX_H
@@ -15,7 +15,7 @@ struct vm_regs {
 	u64 rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15, unused;
 	/* WRMSR before the entry, and after the exit or the failure */
 	u64 in_msr, in_value, out_msr, out_value;
-	u64 flags; /* RFLAGS behind a VM entry that failed early, 0: it did not */
+	u64 flags; /* RFLAGS after a VM entry that failed early, else 0 */
 	u64 launched;
 };
 
@@ -26,12 +26,12 @@ struct vm_list {
 	u64 value;
 } __attribute__((aligned(16)));
 
-/* What a guest is, beyond what vm_default() sets. */
+/* A guest's settings beyond vm_default(). */
 struct vm {
 	u8 mode; /* enum vm_mode */
 	u8 vmcs; /* which of the VMCSs, 0 or 1 */
 	u8 cpl;
-	u32 pin, primary, secondary, exit, entry; /* what must be 1 is added */
+	u32 pin, primary, secondary, exit, entry; /* bits that must be 1 are added */
 	u64 rip, rsp, cr3, rtit_ctl, tsc_offset, tsc_multiplier;
 	struct vm_list *entry_load, *exit_store, *exit_load;
 	u32 entry_loads, exit_stores, exit_loads;
@@ -56,7 +56,7 @@ static inline void vmwrite(u64 field, u64 value)
 	__asm__ volatile("vmwrite %1, %0" : : "r"(field), "r"(value) : "cc");
 }
 
-/* @otherwise where there is no such field. */
+/* Returns @otherwise if there is no such field. */
 static inline u64 vmread_or(u64 field, u64 otherwise)
 {
 	u64 value = otherwise;
@@ -77,25 +77,25 @@ void vmx_was_off(void);
 bool vmx_is_on(void);
 void vmclear(u64 vmcs);
 void vmptrld(u64 vmcs);
-/* May these bits of a control field be 1? */
+/* Returns whether these bits of a control field may be 1. */
 bool vmx_allows(u32 true_msr, u32 bits);
 bool vmx_allows_secondary(u32 bits);
 
-/* A 64-bit guest at @rip, all its memory the PC's, no control more than it needs. */
+/* A 64-bit guest at @rip with all of the PC's memory and only the controls that it needs. */
 void vm_default(struct vm *vm, void (*rip)(void));
 /* VMCLEAR, VMPTRLD, all fields. */
 void vm_load(struct vm *vm);
 /* The current VMCS, set up by vm_load(): until the next exit, of any kind. */
 void vm_run(struct vm *vm);
-/* Run it to a VMCALL; CPUID is executed for it. False: wrong() was told. */
+/* Run it to a VMCALL; CPUID is executed for it. False: wrong() was called. */
 bool vm_run_to_call(struct vm *vm);
 /* Advance the guest's RIP over the instruction that exited. */
 void vm_skip(void);
-/* A call of @function in the current 64-bit guest; RAX. */
+/* Calls @function in the current 64-bit guest; returns RAX. */
 u64 vm_call(struct vm *vm, void *function, u64 rdi, u64 rsi);
 /* The same for guest_rdmsr() and its like: RCX, RAX, RDX; returns RDI. */
 u64 vm_execute(struct vm *vm, void (*code)(void), u64 rcx, u64 rax, u64 rdx);
-/* What an early failure says: 0 none, 1 VMfailInvalid, 2 VMfailValid. */
+/* The kind of early failure: 0 none, 1 VMfailInvalid, 2 VMfailValid. */
 unsigned int vm_failed(const struct vm *vm);
 
 /* ---- vmx-run.S ---- */

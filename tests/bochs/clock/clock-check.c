@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Judges the times that libvmpt-decode gives to a trace from the Bochs PC by the truth of its times
- * (docs/bochs/truth.md): see usage(). Exits with 1 if something is not as docs/time.md says.
+ * (docs/bochs/truth.md): see usage(). Exits with 1 if something contradicts docs/time.md.
  */
 #include <getopt.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * clock-check's parts. Each judges one thing of a trace by the truth of its times, prints lines
- * with figures, and counts what fails.
+ * clock-check's parts. Each judges one property of a trace by the truth of its times, prints
+ * figures, and counts failures.
  */
 #ifndef JUDGE_H
 #define JUDGE_H
@@ -11,7 +11,7 @@
 
 #define JUDGE_CPUS 8
 
-/* A VM entry or exit as the decoder has it. */
+/* A VM entry or exit found by the decoder. */
 struct found_move {
 	u64 at, vmcs; /* of the guest */
 	bool entry;
@@ -40,21 +40,23 @@ struct judge {
 	u64 period; /* ticks from MTC to MTC; 0: there are none */
 	bool cyc;
 	bool verbose;
-	u64 spoil; /* ticks that are added to each time: it must be found out */
+	u64 spoil; /* ticks added to each time: must be detected */
 	unsigned int failures;
 };
 
 void judge_fails(struct judge *judge, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The trace is the truth's: each TSC and MTC packet says when the truth has it. Fills .mtcs and
- * .guest_tscs. */
+/*
+ * The trace belongs to the truth: each TSC and MTC packet agrees with the truth's time. Fills .mtcs
+ * and .guest_tscs.
+ */
 void judge_align(struct judge *judge);
-/* The time of each packet, and how good it is. */
+/* The time of each packet, and its error. */
 void judge_packets(struct judge *judge);
-/* VM entries and exits, their order on each processor and over all. */
+/* VM entries and exits, their order on each processor and across processors. */
 void judge_moves(struct judge *judge);
-/* Offsets and multipliers, where they change, and what was told of them. */
+/* Offsets and multipliers, where they change, and given values of them. */
 void judge_maps(struct judge *judge);
 void judge_given(struct judge *judge);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Offsets and multipliers of guests as the trace's clocks have them, by those that were in force.
- */
+/* Compares the guests' offsets and multipliers that the clocks find with those in force. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +7,8 @@
 #include "judge.h"
 
 #define MAX_EPOCHS 64
-#define PAIRS	   3   /* TSC packets of the guest that an epoch needs to be found */
-#define MANY	   100 /* entries and exits from which on the multiplier is judged */
+#define PAIRS	   3   /* TSC packets of the guest that an epoch needs in order to be found */
+#define MANY	   100 /* the multiplier is judged from that many entries and exits on */
 
 /* An offset and a multiplier that were in force for a while. */
 struct in_force {
@@ -97,7 +96,7 @@ static void find_truth(struct judge *judge, struct truth *truth)
 				 judge->cpus[i].guest_tscs[k].tsc);
 }
 
-/* How far the maps are apart at host tick @at, in guest ticks. */
+/* The difference of the maps at host tick @at, in guest ticks. */
 static u64 apart(const struct vmpt_tsc_map *x, const struct vmpt_tsc_map *y, u64 at)
 {
 	u64 d = vmpt_tsc_to_guest(x, at) - vmpt_tsc_to_guest(y, at);
@@ -125,8 +124,7 @@ static void judge_epoch(struct judge *judge, const struct truth *all, const stru
 	double ppm;
 
 	if (!found) {
-		judge_fails(judge, "nothing is known of the TSC of %llx",
-			    (unsigned long long)truth->vmcs);
+		judge_fails(judge, "the TSC of %llx is unknown", (unsigned long long)truth->vmcs);
 		return;
 	}
 	far = apart(&found->map, &truth->map, truth->first);
@@ -138,8 +136,8 @@ static void judge_epoch(struct judge *judge, const struct truth *all, const stru
 		       (double)VMPT_TSC_UNSCALED) +
 		 1;
 	printf("%llx from %llu to %llu, %u entries and exits, %u TSCs: offset %lld, multiplier %.9f; "
-	       "the guest's TSC is found but for %llu ticks (said: %lld), the multiplier but for "
-	       "%.3f ppm (said: %.3f)\n",
+	       "error of the guest's TSC: %llu ticks (stated: %lld), of the multiplier: "
+	       "%.3f ppm (stated: %.3f)\n",
 	       (unsigned long long)truth->vmcs, (unsigned long long)truth->from,
 	       (unsigned long long)truth->to, truth->moves, truth->pairs,
 	       (long long)truth->map.offset,
@@ -149,21 +147,21 @@ static void judge_epoch(struct judge *judge, const struct truth *all, const stru
 	       (unsigned long long)found->map.offset,
 	       (double)found->map.multiplier / (double)VMPT_TSC_UNSCALED);
 	if (judge->period && far > period)
-		judge_fails(judge, "that is more than an MTC period, %llu",
+		judge_fails(judge, "the error is more than an MTC period, %llu",
 			    (unsigned long long)period);
 	if (truth->moves >= MANY && ppm > 10)
-		judge_fails(judge, "that is more than 10 ppm");
-	/* The change is found with the first packet that shows it: behind the entry that made it.
+		judge_fails(judge, "the error is more than 10 ppm");
+	/* The change is found with the first packet that shows it: after the entry that made it.
 	 */
 	if (found->from + judge->period < truth->from || found->from > truth->first + judge->period)
 		judge_fails(judge, "found from %llu on; its first TSC packet is at %llu",
 			    (unsigned long long)found->from, (unsigned long long)truth->first);
 	if (next && found->to > next->first + judge->period)
-		judge_fails(judge, "found to hold at %llu still; another has a TSC packet at %llu",
+		judge_fails(judge, "found to hold until %llu; another has a TSC packet at %llu",
 			    (unsigned long long)found->to, (unsigned long long)next->first);
 }
 
-/* There are no more epochs than were in force. */
+/* There must be no more epochs than were in force. */
 static void judge_counts(struct judge *judge, const struct truth *truth)
 {
 	for (size_t i = 0; i < vmpt_clocks_vmcs_count(judge->clocks); i++) {
@@ -178,7 +176,7 @@ static void judge_counts(struct judge *judge, const struct truth *truth)
 			at_most += truth->epochs[k].pairs > 0;
 		}
 		if (found < at_least || found > at_most)
-			judge_fails(judge, "%llx: %zu epochs are found, there were %zu to %zu",
+			judge_fails(judge, "%llx: %zu epochs found, expected %zu to %zu",
 				    (unsigned long long)vmcs, found, at_least, at_most);
 	}
 }
@@ -203,9 +201,9 @@ void judge_maps(struct judge *judge)
 	printf("maps: %zu, %u wrong\n", n, judge->failures);
 }
 
-/* ---- what was told ---- */
+/* ---- given values ---- */
 
-/* How many of the @count things told are said to be wrong; -1: no clocks. */
+/* How many of the @count given values are reported as wrong; -1: no clocks. */
 static int wrong_with(struct judge *judge, const struct vmpt_given *given, size_t count)
 {
 	struct vmpt_clocks *clocks;
@@ -218,7 +216,7 @@ static int wrong_with(struct judge *judge, const struct vmpt_given *given, size_
 	return (int)n;
 }
 
-/* All that was in force of VMCS @vmcs, into @given. */
+/* Puts all that was in force for VMCS @vmcs into @given. */
 static size_t tell(const struct truth *truth, u64 vmcs, struct vmpt_given *given)
 {
 	size_t n = 0;
@@ -235,7 +233,7 @@ static size_t tell(const struct truth *truth, u64 vmcs, struct vmpt_given *given
 	return n;
 }
 
-/* Of each VMCS: what is right, and a first offset that is wrong by ten MTCs. */
+/* For each VMCS: the right values, and then with a first offset that is wrong by ten MTCs. */
 void judge_given(struct judge *judge)
 {
 	struct vmpt_given given[MAX_EPOCHS];
@@ -252,9 +250,9 @@ void judge_given(struct judge *judge)
 		right = wrong_with(judge, given, n);
 		given[0].map.offset += 10 * judge->period + 1000;
 		wrong = wrong_with(judge, given, n);
-		printf("told %zu offsets of %llx: %d contradicted; with a wrong one: %d\n", n,
+		printf("given %zu offsets of %llx: %d contradicted; with a wrong one: %d\n", n,
 		       (unsigned long long)epoch->vmcs, right, wrong);
 		if (right || wrong < 1)
-			judge_fails(judge, "what was told is judged wrongly");
+			judge_fails(judge, "the given values are judged wrongly");
 	}
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* VM entries and exits of all processors: found where they are, and in the right order. */
+/*
+ * VM entries and exits of all processors: each must be found at its place, and in the right order.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "judge.h"
 
-/* One as the truth and as the decoder has it. */
+/* The same one by the truth and by the decoder. */
 struct both {
 	const struct move *truth;
 	const struct found_move *found;
@@ -18,7 +20,7 @@ static bool same(const struct judge_stream *cpu, const struct move *truth,
 	       found->at >= truth->at && times_at(&cpu->times, found->at, hint) == truth->tsc;
 }
 
-/* Those of one processor, into @both; returns how many. */
+/* Collects those of one processor in @both; returns how many. */
 static size_t match(struct judge *judge, const struct judge_stream *cpu, struct both *both)
 {
 	const struct times *times = &cpu->times;
@@ -80,7 +82,7 @@ static void order(struct judge *judge, const struct both *both, size_t n)
 		right += x->found->time.tsc <= y->found->time.tsc;
 		apart += before(&x->found->time, &y->found->time);
 		if (before(&y->found->time, &x->found->time))
-			judge_fails(judge, "ticks %llu and %llu are said to be the other way round",
+			judge_fails(judge, "ticks %llu and %llu are reported in the wrong order",
 				    (unsigned long long)x->truth->tsc,
 				    (unsigned long long)y->truth->tsc);
 	}
@@ -88,7 +90,7 @@ static void order(struct judge *judge, const struct both *both, size_t n)
 	       "right order, %llu of them beyond doubt\n",
 	       n, (unsigned long long)pairs, (unsigned long long)right, (unsigned long long)apart);
 	if (judge->cyc && right != pairs)
-		judge_fails(judge, "with cycles all should be in the right order");
+		judge_fails(judge, "with CYC all should be in the right order");
 }
 
 void judge_moves(struct judge *judge)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The times of packets by the truth, and what of the truth the packets themselves say. */
+/* Compares the times of packets, and the times that packets contain, with the truth. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -71,7 +71,7 @@ static void align(struct judge *judge, struct judge_stream *cpu)
 	struct vmpt_decoder *dec;
 	int ret;
 
-	/* perf adds PADs to a whole number of 8 bytes. */
+	/* perf pads to a multiple of 8 bytes. */
 	if (cpu->stream->size > cpu->times.size + 7)
 		judge_fails(judge, "cpu %d: %llu bytes, %llu were made", cpu->stream->cpu,
 			    (unsigned long long)cpu->stream->size,
@@ -90,8 +90,8 @@ static void align(struct judge *judge, struct judge_stream *cpu)
 	if (ret < 0 || !a.hosts)
 		judge_fails(judge, "cpu %d: error %d, %llu TSC packets", cpu->stream->cpu, ret,
 			    (unsigned long long)a.hosts);
-	printf("cpu %d: %llu bytes; TSCs of the host %llu, of guests %llu, MTCs %llu: all as the "
-	       "truth has them\n",
+	printf("cpu %d: %llu bytes; TSCs of the host %llu, of guests %llu, MTCs %llu: all as in the "
+	       "truth\n",
 	       cpu->stream->cpu, (unsigned long long)cpu->stream->size, (unsigned long long)a.hosts,
 	       (unsigned long long)a.guests, (unsigned long long)a.mtcs);
 }
@@ -106,7 +106,7 @@ void judge_align(struct judge *judge)
 
 struct error {
 	u64 packets, before; /* before: the first TSC */
-	u64 open, outside;   /* no bound; the truth is not within the bounds */
+	u64 open, outside;   /* no bound; the truth is outside of the bounds */
 	u64 percent, period; /* within 1 % of the MTCs' distance, within one MTC period */
 	u64 exact, worst, backs;
 	u64 widest; /* bounds */
@@ -122,7 +122,7 @@ struct timing {
 	bool gone_back;
 };
 
-/* From the MTC before TSC @tsc to the one behind it. */
+/* From the MTC before TSC @tsc to the one after it. */
 static u64 mtc_distance(struct timing *t, u64 tsc)
 {
 	const struct judge_stream *cpu = t->cpu;
@@ -145,10 +145,10 @@ static void judge_bounds(struct timing *t, u64 at, unsigned int kind, const stru
 	if ((time->early != VMPT_TIME_OPEN && tsc + time->early < time->tsc) ||
 	    (time->late != VMPT_TIME_OPEN && tsc > time->tsc + time->late)) {
 		e->outside++;
-		judge_fails(t->judge, "cpu %d offset %llx kind %u: made at %llu, said %llu -%u +%u",
-			    t->cpu->stream->cpu, (unsigned long long)at, kind,
-			    (unsigned long long)tsc, (unsigned long long)time->tsc, time->early,
-			    time->late);
+		judge_fails(
+			t->judge, "cpu %d offset %llx kind %u: made at %llu, reported %llu -%u +%u",
+			t->cpu->stream->cpu, (unsigned long long)at, kind, (unsigned long long)tsc,
+			(unsigned long long)time->tsc, time->early, time->late);
 	}
 }
 
@@ -177,7 +177,7 @@ static void judge_time(struct timing *t, u64 at, unsigned int kind, const struct
 	error = time->tsc > tsc ? time->tsc - tsc : tsc - time->tsc;
 	e->exact += !error;
 	e->percent += error * 100 <= mtc_distance(t, tsc);
-	/* Where no bound is said no time is claimed; those are counted. */
+	/* Without a bound no time is claimed; such packets are counted. */
 	e->period += error <= t->judge->period || time->early == VMPT_TIME_OPEN ||
 		     time->late == VMPT_TIME_OPEN;
 	e->sum += (double)error;
@@ -215,7 +215,7 @@ static void batch(struct timing *t, const struct vmpt_timed_batch *b)
 	}
 }
 
-/* Of the VM entries and exits that the splitter finds. */
+/* For the VM entries and exits that the splitter finds. */
 static void find_moves(struct judge *judge, struct judge_stream *cpu)
 {
 	struct vmpt_options options = { 0 };

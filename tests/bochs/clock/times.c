@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Reads truth of times. What is malformed is an error; nothing is taken from behind it. */
+/* Reads truth of times. Malformed input is an error; nothing after it is used. */
 #include "times.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static u64 number(struct reader *r)
 		if (!(byte & 0x80))
 			return v;
 	}
-	r->wrong = "a number is cut short";
+	r->wrong = "a number is truncated";
 	return 0;
 }
 
@@ -56,7 +56,7 @@ static void lost(struct reader *r, u64 bytes)
 	struct times *t = r->times;
 
 	if (bytes > t->size) {
-		r->wrong = "more is lost than was made";
+		r->wrong = "more bytes are lost than were made";
 		return;
 	}
 	t->size -= bytes;
@@ -118,7 +118,7 @@ static void record(struct reader *r, int kind)
 			r->times->ctl = r->ctl;
 		break;
 	default:
-		r->wrong = "there is no such record";
+		r->wrong = "unknown kind of record";
 	}
 }
 
@@ -133,7 +133,7 @@ const char *times_read(struct times *times, const char *path, unsigned int cpu)
 	if (!r.file)
 		return "it cannot be opened";
 	if (fread(magic, 1, 8, r.file) != 8 || memcmp(magic, TIMES_MAGIC, 8))
-		r.wrong = "it is no truth of times";
+		r.wrong = "it is not a truth of times";
 	while (!r.wrong && (kind = getc(r.file)) != EOF)
 		record(&r, kind);
 	fclose(r.file);

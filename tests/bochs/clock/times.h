@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Truth of times (model/times-format.h) in memory: at which TSC each byte of a trace was made, and
- * which VM entries and exits there were.
+ * Truth of times (model/times-format.h) in memory: the TSC at which each byte of a trace was made,
+ * and the VM entries and exits.
  */
 #ifndef TIMES_H
 #define TIMES_H
@@ -10,7 +10,7 @@
 
 #include "arch/types.h"
 
-/* The bytes from the one before's .end to this one's were made at .tsc. */
+/* The bytes from the previous run's .end to this one's were made at .tsc. */
 struct made {
 	u64 end, tsc;
 };
@@ -33,13 +33,15 @@ struct times {
 	u64 ctl;  /* IA32_RTIT_CTL while TraceEn was last 1 */
 };
 
-/* Reads file @path, of processor @cpu. Returns NULL, or what is wrong with it. @times is freed by
+/* Reads file @path, of processor @cpu. Returns NULL or an error message. @times is freed by
  * times_free() in either case. */
 const char *times_read(struct times *times, const char *path, unsigned int cpu);
 void times_free(struct times *times);
 
-/* When the byte at @position was made; @hint: a place near it, 0 at first. The last byte's for one
- * behind the end. */
+/*
+ * When the byte at @position was made; for one after the end, when the last byte was. @hint: an
+ * index near it, 0 at first.
+ */
 u64 times_at(const struct times *times, u64 position, size_t *hint);
 
 #endif

@@ -438,7 +438,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("cli usage");
 	TCase *tc = tcase_create("usage");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, wrong_usage_is_2);
 	tcase_add_test(tc, values_are_checked);

@@ -5,15 +5,12 @@
 # Usage: test-words.sh VMPT COMPLETION MAN-PAGE...
 set -u
 export LC_ALL=C.UTF-8 # a character is a column
-vmpt=$(realpath "$1") completion=$2 failed=0
+vmpt=$(realpath "$1") completion=$2
 shift 2
 mapfile -t pages < <(realpath "$@")
 
-fail()
-{
-	echo "FAILED: $*"
-	failed=1
-}
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../../lib.sh"
 
 # shellcheck source=/dev/null
 source "$completion" || exit 1
@@ -33,7 +30,13 @@ expect()
 	local want=$1 got
 	shift
 	got=$(offer "$@")
-	[[ $got == "$want" ]] || fail "$*: '$got', not '$want'"
+	check "completion of $*" [ "$got" = "$want" ]
+}
+
+# Is $2 a part of $1?
+holds()
+{
+	[[ $1 == *"$2"* ]]
 }
 
 expect 'dump domain' vmpt d
@@ -93,36 +96,38 @@ if "$vmpt" domain --help >/dev/null 2>&1; then
 	expect 'out' vmpt domain trace -o o
 	expect 'one.pt' vmpt domain trace --plugin = on
 else
-	[[ $("$vmpt" domain list 2>&1) == 'vmpt domain: error: built without libvirt: '* ]] ||
-		fail "domain: does not say that libvirt is missing"
+	check 'domain: libvirt is missing' \
+		holds "$("$vmpt" domain list 2>&1)" 'vmpt domain: error: built without libvirt: '
 fi
 for cmd in "${commands[@]}"; do
 	# shellcheck disable=SC2086 # one word or two
 	set -- $cmd
-	help=$("$vmpt" "$@" --help) || fail "$cmd --help"
+	rc=0
+	help=$("$vmpt" "$@" --help) || rc=$?
+	check "$cmd --help" [ $rc = 0 ]
 	words=" $(offer vmpt "$@" --) $(offer vmpt "$@" -) "
 	entries=$(for page in "${pages[@]}"; do
 		[[ $page != */vmpt.1 && $page != *"/vmpt-$1.1" ]] || grep -A1 '^\.TP$' "$page"
 	done | sed 's/\\-/-/g')
 	named=$(grep -oE '^ +(-[a-z], )?--[a-z0-9-]+=?' <<<"$help" | grep -oE -- '--[a-z0-9-]+=?')
-	[[ $(wc -l <<<"$named") -ge 4 ]] || fail "$cmd --help names few options"
+	check "$cmd --help names options" [ "$(wc -l <<<"$named")" -ge 4 ]
 	for option in $named; do
-		[[ $words == *" $option "* ]] || fail "$cmd: no completion of $option"
-		[[ $entries == *"\\fB$option\\f"* ]] || fail "$cmd: $option has no entry in a man page"
+		check "$cmd: completion of $option" holds "$words" " $option "
+		check "$cmd: $option in a man page" holds "$entries" "\\fB$option\\f"
 	done
 	for option in $(grep -oE -- '--[a-z0-9-]+=?' <<<"$words"); do
-		grep -qxF -- "$option" <<<"$named" || fail "$cmd: --help lacks $option"
+		check "$cmd: $option in --help" grep -qxF -- "$option" <<<"$named"
 	done
-	# --help fits 80 columns
-	[[ -z $(grep -E '^.{81}' <<<"$help") ]] || fail "$cmd --help: a line over 80 columns"
+	check "$cmd --help fits 80 columns" not grep -E '^.{81}' <<<"$help"
 done
 
-for page in "${pages[@]}"; do
-	if type groff >/dev/null 2>&1; then
-		out=$(groff -man -ww -z -Tutf8 "$page" 2>&1) || fail "$page: groff"
-		[[ -z $out ]] || fail "$out"
-	else
-		echo "skipped: $page: groff is not there"
-	fi
-done
-exit $failed
+if type groff >/dev/null 2>&1; then
+	for page in "${pages[@]}"; do
+		rc=0
+		out=$(groff -man -ww -z -Tutf8 "$page" 2>&1) || rc=$?
+		check "$page: no errors" [ "$rc$out" = 0 ]
+	done
+else
+	skip_part 'the man pages: no groff: make deps'
+fi
+finish

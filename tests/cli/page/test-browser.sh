@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The HTML page in a real browser, of made-up spans and of a generated trace. Screenshots stay in
 # FOLDER: test-browser.sh PAGE-MAKE VMPT TRACEGEN FOLDER.
@@ -7,11 +7,10 @@ set -eu
 make=$1 vmpt=$2 tracegen=$3 dir=$4
 here=$(dirname "$0")
 
-chromium=$(command -v chromium || command -v chromium-browser || true)
-if [ -z "$chromium" ]; then
-	echo "skipped: no chromium here: make deps, or apt-get install chromium"
-	exit 77
-fi
+# shellcheck source=tests/lib.sh
+. "$here/../../lib.sh"
+chromium=$(command -v chromium || command -v chromium-browser) ||
+	skip 'no chromium here: make deps, or apt-get install chromium'
 mkdir -p "$dir"
 rm -f "$dir"/*.png
 "$make" "$dir/small.html" 3000 >"$dir/small.txt"

@@ -417,7 +417,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("page");
 	TCase *tcase = tcase_create("page");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, small_has_all);
 	tcase_add_test(tcase, large_keeps_its_size);
 	tcase_add_test(tcase, longest_is_kept);

@@ -10,28 +10,26 @@
 set -u
 
 vmpt=$(realpath "$1") names_print=$(realpath "$2") data=$(realpath "$3")
-checks=0 failures=0
+LIB=$(dirname "$(realpath "$0")")/../../lib.sh
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 umask 022
-export LC_ALL=C VMPT_RECORD_ROOT=$dir/root PATH=$dir/bin:$PATH
+export LIB LC_ALL=C VMPT_RECORD_ROOT=$dir/root PATH=$dir/bin:$PATH
 
-# $1: what, then a command that succeeds.
-check()
+# shellcheck source=tests/lib.sh
+. "$LIB"
+
+show()
 {
-	checks=$((checks + 1))
-	"${@:2}" && return
-	failures=$((failures + 1))
-	echo "FAILED: $1"
-	cat "$dir/said" 2>/dev/null
+	cat "$dir/said"
 }
 
 # Run with all output in said; its exit code is $rc.
 try()
 {
 	rc=0
-	timeout 1000 "$@" >said 2>&1 || rc=$?
+	within 50 "$@" >said 2>&1 || rc=$?
 }
 
 # Lines of the last run that say $1.
@@ -107,7 +105,7 @@ while [ $# -gt 0 ]; do
 done
 trap 'touch "$DIR/interrupted"; kill $! 2>/dev/null; cat "$DATA" >"$out"; exit 130' INT TERM
 touch "$DIR/started"
-[ $# -gt 0 ] || set -- sleep 20
+[ $# -gt 0 ] || set -- sleep 1000
 "$@" &
 wait $!
 rc=$?
@@ -211,15 +209,15 @@ cat >work <<'END'
 #!/bin/bash
 # What runs meanwhile: a TSC offset changes, a VM ends, another starts and has not run yet. Each at
 # once, as in a kernel: no reader sees a partial one.
-wait_for() { for _ in {1..500}; do grep -q "$1" "$DIR/rec/record.jsonl" && return; sleep 0.05; done; }
+. "$LIB"
 cd "$DIR/root/sys/kernel/debug/kvm" || exit
 echo -6000 >"$DIR/offset" && mv "$DIR/offset" 100-11/vcpu1/tsc-offset
-wait_for 0xffffffffffffe890
+wait_for grep -q 0xffffffffffffe890 "$DIR/rec/record.jsonl"
 mv 300-9 "$DIR/gone"
-wait_for vcpu-gone
+wait_for grep -q vcpu-gone "$DIR/rec/record.jsonl"
 mkdir -p "$DIR/new/vcpu0" && echo 0 >"$DIR/new/vcpu0/pid" && echo 1 >"$DIR/new/vcpu0/tsc-offset"
 mv "$DIR/new" 400-5
-wait_for 400-5
+wait_for grep -q 400-5 "$DIR/rec/record.jsonl"
 END
 chmod +x work
 try "$vmpt" record -o rec --every 20 --guest-memory web --guest-memory db -- ./work
@@ -311,10 +309,7 @@ for signal in INT TERM HUP; do
 	rm -f started interrupted
 	"$vmpt" record -o "by-$signal" --every 20 >said 2>&1 &
 	pid=$!
-	for _ in {1..1000}; do
-		[ -e started ] && break
-		sleep 0.05
-	done
+	wait_for test -e started
 	kill -"$signal" $pid
 	rc=0
 	wait $pid || rc=$?
@@ -336,5 +331,4 @@ try "$vmpt" record -o plain -- true
 check 'without debugfs' [ "$(grep -c '"vm":"web".*"pid":100,"tid":102,"vcpu":1,"folder":null' plain/record.jsonl)" -ge 1 ]
 check 'no offset is made up' [ "$(grep -c tsc_offset plain/record.jsonl)" = 0 ]
 
-echo "$((100 * (checks - failures) / checks))%: Checks: $checks, Failures: $failures, Errors: 0"
-[ $failures = 0 ]
+finish

@@ -140,7 +140,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("advice");
 
 	tcase_add_checked_fixture(t, setup, cli_clean);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, no_psb_asks_for_the_format_in_use);
 	tcase_add_test(t, a_reserved_cycle_count_asks_for_cycle_acc);
 	tcase_add_test(t, a_loss_up_to_the_end_says_so);

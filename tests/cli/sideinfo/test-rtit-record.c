@@ -243,7 +243,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("record");
 
 	tcase_add_checked_fixture(t, setup, cli_clean);
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, names_are_made_safe);
 	tcase_add_loop_test(t, bad_lines_are_named, 0, VMPT_ARRAY_SIZE(bad));
 	tcase_add_test(t, a_record_and_its_cpus);

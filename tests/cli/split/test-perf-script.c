@@ -201,7 +201,6 @@ TEST_SUITE()
 		test_skip("perf is not there (package linux-perf)");
 		return NULL;
 	}
-	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, without_timing_packets);
 	tcase_add_test(tc, of_a_perf_data);

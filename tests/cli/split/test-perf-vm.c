@@ -277,7 +277,6 @@ TEST_SUITE()
 		test_skip("perf is not there (package linux-perf)");
 		return NULL;
 	}
-	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, without_times);
 	suite_add_tcase(suite, tc);

@@ -522,7 +522,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("cli split");
 	TCase *tc = tcase_create("split");
 
-	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, an_input_is_not_overwritten);
 	tcase_add_test(tc, old_streams_are_removed);

@@ -297,13 +297,14 @@ START_TEST(guesses)
 
 	ck_assert_int_gt((int)n, 0);
 	self[n] = '\0';
+	ck_assert_int_eq(symlink(self, "self"), 0); /* a name without a space */
 	tl_free(m);
 	write_machine(&o);
 	for (i = 0; i + 1 < runs && run[i].reason != 10; i++)
 		;
 	ck_assert_uint_lt(i + 1, runs);
 	snprintf(want, sizeof(want), "  CPUID? %llx\n", (unsigned long long)run[i].ip);
-	r = vmpt("timeline -q " RATES " --image=%s@0x%llx a.cpu0.pt", self,
+	r = vmpt("timeline -q " RATES " --image=self@0x%llx a.cpu0.pt",
 		 (unsigned long long)(run[i].ip - offset));
 	ck_assert_int_eq(r->code, 0);
 	ck_has(r->out, want);
@@ -546,7 +547,6 @@ TEST_SUITE()
 	tcase_add_test(tc, nothing_is_there);
 	tcase_add_test(tc, where_outputs_go);
 	tcase_add_test(tc, a_loss);
-	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -403,7 +403,6 @@ TEST_SUITE()
 	tcase_add_test(tc, a_cpu_is_missing);
 	tcase_add_test(tc, recording_is_not_overwritten);
 	tcase_add_test(tc, recording_with_a_bad_line);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	return s;
 }

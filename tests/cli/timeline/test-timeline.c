@@ -613,7 +613,6 @@ TEST_SUITE()
 	tcase_add_test(tc, totals_of_one);
 	tcase_add_test(tc, json_exits);
 	tcase_add_test(tc, symbols);
-	tcase_set_timeout(tc, 120);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -341,7 +341,6 @@ TEST_SUITE()
 	tcase_add_test(tc, hostile_names);
 	tcase_add_test(tc, other_recording);
 	tcase_add_test(tc, names_of_events);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	return s;
 }

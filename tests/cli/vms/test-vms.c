@@ -128,7 +128,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("cli vms");
 	TCase *tc = tcase_create("vms");
 
-	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, memory_has_a_limit);
 	tcase_add_test(tc, too_many_vmcss_are_others);

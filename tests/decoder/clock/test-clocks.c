@@ -508,7 +508,6 @@ TEST_SUITE()
 	TCase *tcase = tcase_create("clocks");
 
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, guests_that_move, 0, 2);
 	tcase_add_test(tcase, changes_at_their_transition);
 	tcase_add_test(tcase, given_maps);

@@ -419,7 +419,6 @@ TEST_SUITE()
 	TCase *tcase = tcase_create("clock-fit");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_constant_offset_is_exact);
 	tcase_add_test(tcase, a_scaled_guest_is_found);
 	tcase_add_test(tcase, a_changed_offset_is_found_at_its_run);

@@ -324,7 +324,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/clock-model");
 	TCase *t = tcase_create("model");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, host, 0, 32 / part);
 	tcase_add_loop_test(t, host_with_cycles, 0, 48 / part);
 	tcase_add_loop_test(t, everything, 0, 128 / part);

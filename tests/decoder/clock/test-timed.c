@@ -464,7 +464,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/timed");
 	TCase *t = tcase_create("timed");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, by_batches_and_one_by_one, 0, 24);
 	tcase_add_loop_test(t, threads_and_lanes, 0, 12);
 	tcase_add_loop_test(t, as_fed_one_by_one, 0, 40);

@@ -121,7 +121,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/enormous");
 	TCase *t = tcase_create("over 4 GiB");
 
-	tcase_set_timeout(t, 240);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, slices_over_4_gib);
 	suite_add_tcase(s, t);

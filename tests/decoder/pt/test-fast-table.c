@@ -110,7 +110,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/fast-table");
 	TCase *t = tcase_create("fast-table");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, every_index_key);
 	tcase_add_test(t, every_packet_key);
 	suite_add_tcase(s, t);

@@ -122,7 +122,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/hostile");
 	TCase *t = test_long_case(s);
 
-	tcase_set_timeout(t, 100);
 	tcase_add_loop_test(t, hostile_traces_take_linear_work, 0, VMPT_ARRAY_SIZE(hostile));
 	tcase_add_test(t, timing_of_others_is_written_in_pieces);
 	return s;

@@ -318,7 +318,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/libipt-packets");
 	TCase *t = tcase_create("libipt");
 
-	tcase_set_timeout(t, 120 + soak_seconds());
 	tcase_add_loop_test(t, real_traces_agree_and_have_their_published_counts, 0, TRACES);
 	tcase_add_test(t, packets_written_by_hand_agree);
 	tcase_add_test(test_random_case(s), damaged_copies_agree);

@@ -418,38 +418,6 @@ START_TEST(real_traces)
 }
 END_TEST
 
-/* Overwrite, cut out and repeat some bytes. */
-static void damage(u8 *bytes, size_t size, struct test_rng *rng)
-{
-	u64 n = 1 + test_random(rng) % 24;
-	size_t at, from, len;
-
-	while (n--) {
-		at = test_random(rng) % size;
-		len = 1 + test_random(rng) % (test_random(rng) & 3 ? 2 : 300);
-		if (len > size - at)
-			len = size - at;
-		from = test_random(rng) % (size - len + 1);
-		switch (test_random(rng) % 3) {
-		case 0:
-			bytes[at] = (u8)test_random(rng);
-			break;
-		case 1:
-			memmove(bytes + at, bytes + from, len);
-			break;
-		default:
-			memset(bytes + at, (u8)test_random(rng), len);
-		}
-	}
-}
-
-static int by_offset(const void *a, const void *b)
-{
-	const struct vmpt_gap *x = a, *y = b;
-
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
 /* Random bytes, many of them first bytes of packets. */
 static void build_noise(struct builder *b, struct test_rng *rng, size_t size)
 {
@@ -471,11 +439,11 @@ static void build_noise(struct builder *b, struct test_rng *rng, size_t size)
 static void random_stream(struct test_rng *rng, const u8 *real, size_t real_size)
 {
 	size_t size = 1 + test_random(rng) % (test_random(rng) & 7 ? 20000 : 200000);
-	struct vmpt_gap gaps[6] = { 0 };
+	struct vmpt_gap gaps[GAPS_MAX];
 	struct vmpt_stream stream = { .gaps = gaps };
 	struct builder b = { 0 };
 	struct room room;
-	size_t from, i;
+	size_t from;
 
 	switch (test_random(rng) % 4) {
 	case 0:
@@ -493,15 +461,10 @@ static void random_stream(struct test_rng *rng, const u8 *real, size_t real_size
 	}
 	room_copy(&room, b.buf, size);
 	if (test_random(rng) & 3)
-		damage(room.data, size, rng);
+		damage_bytes(room.data, size, rng);
 	stream.data = room.data;
 	stream.size = size;
-	stream.gap_count = test_random(rng) & 1 ? test_random(rng) % 7 : 0;
-	for (i = 0; i < stream.gap_count; i++)
-		gaps[i].offset = test_random(rng) % (size + 1);
-	if (stream.gap_count > 1 && test_random(rng) & 1)
-		gaps[1].offset = gaps[0].offset;
-	qsort(gaps, stream.gap_count, sizeof(gaps[0]), by_offset);
+	stream.gap_count = random_gaps(gaps, size, rng);
 	agree(&stream, rng, test_random(rng) & 1, 2);
 	room_close(&room);
 	free(b.buf);
@@ -526,17 +489,14 @@ END_TEST
 
 TEST_SUITE()
 {
-	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/source");
 	TCase *t = tcase_create("threads");
 
-	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
 	tcase_add_test(t, lanes_and_threads);
 	tcase_add_test(t, close_in_the_middle);
 	suite_add_tcase(s, t);
 
 	t = tcase_create("source");
-	tcase_set_timeout(t, 120 + (soak ? atoi(soak) : 0));
 	tcase_add_test(t, losses_written_out);
 	tcase_add_test(t, nothing_at_all);
 	tcase_add_test(t, psb_inside_payloads);

@@ -332,7 +332,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/rtit-clock-model");
 	TCase *t = test_long_case(s);
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, by_the_rules, 0, test_rounds(150, 30));
 	tcase_add_loop_test(t, breaches, 0, test_rounds(300, 60));
 	return s;

@@ -339,7 +339,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/rtit-clock-random");
 	TCase *t = test_random_case(s);
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, senseless_sequences, 0, test_rounds(8, 2));
 	tcase_add_loop_test(t, the_truth_is_within_the_bound, 0, test_rounds(48, 12));
 	tcase_add_loop_test(t, there_is_a_bound_where_there_can_be_one, 100,

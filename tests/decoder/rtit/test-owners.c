@@ -475,7 +475,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/rtit-owners");
 	TCase *t = tcase_create("truth");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, truth, 0, HOWS);
 	suite_add_tcase(s, t);
 	t = tcase_create("hand");

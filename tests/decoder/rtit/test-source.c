@@ -162,38 +162,6 @@ END_TEST
 
 /* ---- random streams ---- */
 
-/* Overwrite, move and fill some bytes. */
-static void damage(u8 *bytes, size_t size, struct test_rng *rng)
-{
-	u64 n = 1 + test_random(rng) % 24;
-	size_t at, from, len;
-
-	while (n--) {
-		at = test_random(rng) % size;
-		len = 1 + test_random(rng) % (test_random(rng) & 3 ? 2 : 300);
-		if (len > size - at)
-			len = size - at;
-		from = test_random(rng) % (size - len + 1);
-		switch (test_random(rng) % 3) {
-		case 0:
-			bytes[at] = (u8)test_random(rng);
-			break;
-		case 1:
-			memmove(bytes + at, bytes + from, len);
-			break;
-		default:
-			memset(bytes + at, (u8)test_random(rng), len);
-		}
-	}
-}
-
-static int by_offset(const void *a, const void *b)
-{
-	const struct vmpt_gap *x = a, *y = b;
-
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
 static int by_at(const void *a, const void *b)
 {
 	const struct vmpt_run *x = a, *y = b;
@@ -220,7 +188,6 @@ static void noise(struct rtit_builder *b, struct test_rng *rng, size_t size)
 }
 
 #define RUNS 12
-#define GAPS 6
 
 static void random_runs(struct vmpt_run *runs, struct test_rng *rng, size_t size)
 {
@@ -241,8 +208,8 @@ static void random_runs(struct vmpt_run *runs, struct test_rng *rng, size_t size
 
 static void random_stream(struct test_rng *rng)
 {
-	size_t size = 1 + test_random(rng) % (test_random(rng) & 7 ? 4000 : 60000), i;
-	struct vmpt_gap gaps[GAPS] = { 0 };
+	size_t size = 1 + test_random(rng) % (test_random(rng) & 7 ? 4000 : 60000);
+	struct vmpt_gap gaps[GAPS_MAX];
 	struct vmpt_run runs[RUNS];
 	struct vmpt_stream stream = { .gaps = gaps, .isa = VMPT_ISA_RTIT };
 	struct vmpt_options o = { .headless = test_random(rng) & 1 };
@@ -254,11 +221,8 @@ static void random_stream(struct test_rng *rng)
 	else
 		noise(&b, rng, size);
 	if (test_random(rng) & 1)
-		damage(b.buf, b.size, rng);
-	stream.gap_count = test_random(rng) & 1 ? test_random(rng) % GAPS : 0;
-	for (i = 0; i < stream.gap_count; i++)
-		gaps[i].offset = test_random(rng) % b.size;
-	qsort(gaps, stream.gap_count, sizeof(*gaps), by_offset);
+		damage_bytes(b.buf, b.size, rng);
+	stream.gap_count = random_gaps(gaps, b.size, rng);
 	random_runs(runs, rng, b.size);
 	o.runs = test_random(rng) & 1 ? runs : NULL;
 	o.run_count = RUNS;
@@ -292,11 +256,9 @@ END_TEST
 
 TEST_SUITE()
 {
-	const char *soak = getenv("VMPT_SOAK");
 	Suite *s = suite_create("decoder/rtit-source");
 	TCase *t = tcase_create("streams");
 
-	tcase_set_timeout(t, soak ? atoi(soak) + 300 : 250);
 	tcase_add_test(t, nothing_at_all);
 	tcase_add_test(t, psb_inside_payloads);
 	tcase_add_loop_test(t, megabytes_without_psb, 0, 2);

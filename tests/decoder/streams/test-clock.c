@@ -258,7 +258,6 @@ TEST_SUITE()
 	TCase *tcase = tcase_create("extract-clock");
 
 	tcase_add_checked_fixture(tcase, NULL, teardown);
-	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, all_on_the_hosts_clock, 0, 2);
 	tcase_add_test(tcase, there_and_back);
 	tcase_add_test(tcase, as_is_and_guest);

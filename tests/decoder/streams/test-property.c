@@ -228,7 +228,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/extract-property");
 	TCase *t = tcase_create("streams");
 
-	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(test_random_case(s), random_traces, 0, 10);
 	tcase_add_loop_test(t, real_traces, 0, VMPT_ARRAY_SIZE(real));
 	tcase_add_loop_test(test_random_case(s), damaged_traces, 0, 9);

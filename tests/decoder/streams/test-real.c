@@ -87,7 +87,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("flow");
 	bool sanitized = getenv("VMPT_SANITIZED") != NULL;
 
-	tcase_set_timeout(t, 240);
 	/* Under the sanitizers guest-mruby alone */
 	tcase_add_loop_test(t, instructions_of_all_streams_are_those_of_the_source, sanitized,
 			    sanitized ? 2 : VMPT_ARRAY_SIZE(trace));

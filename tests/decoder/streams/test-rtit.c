@@ -316,7 +316,6 @@ TEST_SUITE()
 	Suite *s = suite_create("decoder/rtit-extract");
 	TCase *t = tcase_create("streams");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_lip_that_leans_on_another_owner_is_full);
 	tcase_add_test(t, behind_a_cut_a_lip_is_full_all_the_same);
 	tcase_add_test(t, cycle_counts_and_psbs_stay);

@@ -263,13 +263,11 @@ TEST_SUITE()
 	Suite *suite = suite_create("decoder/truth");
 	TCase *t = tcase_create("owners");
 
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, owners_are_the_truth, 0, VMPT_ARRAY_SIZE(scripts));
 	tcase_add_loop_test(t, streams_keep_the_packets, 0, VMPT_ARRAY_SIZE(scripts));
 	tcase_add_loop_test(t, entries_and_exits_are_counted, 0, 6);
 	suite_add_tcase(suite, t);
 	t = tcase_create("flow");
-	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, streams_flow_as_executed, 0, VMPT_ARRAY_SIZE(flows));
 	tcase_add_loop_test(t, concealed_streams_flow_as_executed, 0, VMPT_ARRAY_SIZE(flows));
 	suite_add_tcase(suite, t);

@@ -561,11 +561,9 @@ TEST_SUITE()
 	tcase_add_test(tc, off_many_times);
 	tcase_add_loop_test(tc, bad_streams, 0, 40);
 	tcase_add_test(tc, names_of_reasons);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);
 	tcase_add_test(threads, threads_find_the_same);
 	tcase_add_test(threads, threads_stop_early);
-	tcase_set_timeout(threads, 120);
 	suite_add_tcase(s, threads);
 	return s;
 }

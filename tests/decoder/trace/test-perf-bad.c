@@ -447,7 +447,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("bad");
 
 	tcase_add_checked_fixture(t, NULL, teardown);
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, a_file_cut_anywhere_gives_what_is_whole, 0, 4);
 	tcase_add_test(t, a_file_that_perf_did_not_finish_is_read);
 	tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 4);

@@ -416,7 +416,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("events");
 
 	tcase_add_checked_fixture(tc, NULL, teardown);
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, all_kinds, 0, 4);
 	tcase_add_loop_test(tc, recorded_cpus, 0, 4);
 	tcase_add_test(tc, asked_twice);

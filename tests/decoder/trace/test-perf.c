@@ -382,7 +382,6 @@ TEST_SUITE()
 	TCase *t = tcase_create("perf");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 30);
 	tcase_add_loop_test(t, buffers_of_a_cpu_are_one_stream, 0, 4);
 	tcase_add_test(t, one_buffer_is_not_copied);
 	tcase_add_test(t, buffers_without_a_cpu_are_a_threads);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Calls in a known order: each round main() calls alpha(), which calls beta(), which calls
- * gamma() or delta() by turns through a pointer, which calls epsilon(). "alpha [ROUNDS]" prints
- * what they have computed, always the same: x = 0; x = 3 x + i + 1 (i even) or + 2 (i odd).
+ * Calls in a known order: each round main() calls alpha(), which calls beta(), which calls gamma()
+ * or delta() alternately through a pointer, which calls epsilon(). "alpha [ROUNDS]" prints their
+ * result, always the same: x = 0; x = 3 x + i + 1 (i even) or + 2 (i odd).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ uint32_t epsilon(uint32_t x, uint32_t add)
 
 uint32_t gamma_even(uint32_t x)
 {
-	/* Something behind the call, so that it is none of the kind that is a jump. */
+	/* Code after the call, so that the compiler does not make it a tail call. */
 	return epsilon(x, 1) + 0x10;
 }
 

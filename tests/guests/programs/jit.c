@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Code that changes, "jit [ROUNDS]": a function written to a page and called, written anew and
- * called again; a function that changes the instruction right in front of it; and the same code
- * at two addresses, written through one and run through the other.
+ * called again; a function that changes the instruction right after the one that writes; and the
+ * same code at two addresses, written through one and run through the other.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void write_loop(uint8_t *code, uint32_t value)
 	memcpy(code + 1, &value, sizeof(value));
 }
 
-/* Writes its argument into the next instruction's immediate, which then must be seen. */
+/* Writes its argument into the next instruction's immediate, which must take effect. */
 static void write_self(uint8_t *code)
 {
 	static const uint8_t bytes[] = {

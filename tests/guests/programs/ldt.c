@@ -26,7 +26,7 @@ static uint32_t call(uint32_t x, uint32_t rounds)
 	} __attribute__((packed)) target = { 0, 7 };
 	uint32_t result;
 
-	/* 32-bit code has 32 bits of stack pointer: the stack is the page's other half meanwhile.
+	/* 32-bit code has a 32-bit stack pointer: it uses the page's other half as stack.
 	 */
 	__asm__ volatile("mov %%rsp,%%r12\n\tmov %4,%%rsp\n\tlcall *(%3)\n\tmov %%r12,%%rsp"
 			 : "=a"(result), "+c"(rounds)

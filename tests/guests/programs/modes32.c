@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A 32-bit program without a C library: system calls by INT 80H and, where the kernel offers an
- * entry for it, through the vdso (SYSENTER on Intel's processors); calls, also through a
- * pointer; and 64-bit code in a 32-bit program, by a far call to the kernel's 64-bit code
- * segment and a far return.
+ * A 32-bit program without a C library: system calls by INT 80H and, if the kernel offers an entry
+ * for it, through the vdso (SYSENTER on Intel's processors); calls, also through a pointer; and
+ * 64-bit code in a 32-bit program, by a far call to the kernel's 64-bit code segment and a far
+ * return.
  */
 typedef unsigned int u32;
 
@@ -31,7 +31,7 @@ static u32 by_vdso(u32 nr)
 	return result;
 }
 
-/* In 64-bit mode: RAX = RDI + 2^32, of which the upper half comes back. */
+/* In 64-bit mode: RAX = RDI + 2^32, of which the upper half is returned. */
 __asm__(".pushsection .text\n"
 	"in_64_bit:\n"
 	"	.code64\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Processes that talk, "pipes [CHILDREN [ROUNDS]]": each child gets numbers through a pipe and
- * sends their squares back, by turns, so that the processor changes between them; then each
+ * sends their squares back, in turn, so that the processor switches between them; then each
  * execs this program again to end.
  */
 #include <stdint.h>

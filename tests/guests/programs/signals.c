@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Signals of all sorts, "signals [ROUNDS]": sent to itself, by faults (a handler that mends the
+ * Signals of all sorts, "signals [ROUNDS]": sent to itself, by faults (a handler that repairs the
  * cause and returns to the instruction, and one that jumps out), by a trap, and by a timer that
  * interrupts a loop.
  */
@@ -36,7 +36,7 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 	siglongjmp(out, 1);
 }
 
-/* UD2 is two bytes long and a fault: go on behind it. */
+/* UD2 is two bytes long and a fault: continue after it. */
 static void on_ill(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;

@@ -95,7 +95,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("perf");
 
 	tcase_add_loop_test(tc, test_perf, 0, getenv("VMPT_SEED") ? 1 : 4);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -91,6 +91,5 @@ TEST_SUITE()
 	TCase *tc = test_random_case(suite);
 
 	tcase_add_loop_test(tc, test_programs, 0, getenv("VMPT_SEED") ? 1 : 10);
-	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 120);
 	return suite;
 }

@@ -303,16 +303,70 @@ void tsc(u64 value)
 	vmpt_rtit_unit_time(&rig.unit, &now);
 }
 
-Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
+int rig_rows(const struct rig_row *rows, size_t n)
+{
+	int count = 0;
+
+	while (n--)
+		count += rows[n].name != NULL;
+	return count;
+}
+
+static void run_row(const struct rig_row *r, void (*op)(u64 next, u64 target), const char *name,
+		    size_t at)
+{
+	const char *text;
+
+	if (r->cr3_match)
+		wr(CR3_MATCH, r->cr3_match);
+	if (r->start)
+		r->start(r->ctl);
+	if (r->set)
+		ctl_set(r->set);
+	if (r->clear)
+		ctl_clear(r->clear);
+	if (r->jccs)
+		jccs(r->jccs);
+	if (r->op || op)
+		(r->op ? r->op : op)(r->next, r->target);
+	text = rig_text();
+	ck_assert_msg(!r->sent || !strcmp(text, r->sent), "row %s, line %zu: '%s', not '%s'", name,
+		      at, text, r->sent);
+	ck_assert_msg(!r->tnt || rd(TNT_BUFF) == r->tnt, "row %s, line %zu: TNT_BUFF is %llx", name,
+		      at, (unsigned long long)rd(TNT_BUFF));
+	ck_assert_msg((status() & (r->on | r->off)) == r->on, "row %s, line %zu: STATUS is %llx",
+		      name, at, (unsigned long long)status());
+	ck_assert_msg(r->packet_en == RIG_ANY || rig.unit.packet_en == (r->packet_en == RIG_ON),
+		      "row %s, line %zu: PacketEn is %d", name, at, rig.unit.packet_en);
+}
+
+void rig_run(const struct rig_row *rows, size_t n, int which, void (*op)(u64 next, u64 target))
+{
+	const struct rig_row *first = rows, *r;
+
+	while (!first->name || which--)
+		first++;
+	for (r = first; r < rows + n && (r == first || !r->name); r++)
+		run_row(r, op, first->name, (size_t)(r - first));
+}
+
+Suite *rig_table_suite(const char *name, const TTest *row, size_t rows, const TTest *const *tests,
+		       size_t n)
 {
 	Suite *suite = suite_create(name);
 	TCase *tc = tcase_create(name);
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
+	if (rows)
+		tcase_add_loop_test(tc, row, 0, (int)rows);
 	for (i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);
 	suite_add_tcase(suite, tc);
 	return suite;
+}
+
+Suite *rig_suite(const char *name, const TTest *const *tests, size_t n)
+{
+	return rig_table_suite(name, NULL, 0, tests, n);
 }

@@ -157,6 +157,32 @@ void mov_cr3(u64 next, u64 cr3);
 void cycles(u64 more);
 void tsc(u64 now);
 
+/*
+ * A table of instructions, one per row, with what they send. A row with a name starts with a rig
+ * that was just set up, as a check of its own, and those after it go on.
+ */
+struct rig_row {
+	const char *name;
+	u64 cr3_match; /* 0: as it is */
+	void (*start)(u64 ctl);
+	u64 ctl;
+	u64 set, clear; /* bits of CTL, before all that follows */
+	const char *jccs;
+	void (*op)(u64 next, u64 target); /* NULL: the caller's, if any */
+	u64 next, target;
+	const char *sent; /* NULL: anything */
+	u64 tnt, on, off; /* TNT_BUFF; bits of STATUS that are 1 and 0. 0: anything */
+	enum { RIG_ANY, RIG_ON, RIG_OFF } packet_en;
+};
+
+#define RIG_INSIDE(row, bits)  .name = (row), .start = rig_inside, .ctl = (bits)
+#define RIG_OUTSIDE(row, bits) .name = (row), .start = rig_outside, .ctl = (bits)
+#define RIG_OP(f, ip, to)      .op = (f), .next = (ip), .target = (to)
+
+/* Rows with names: a loop test's end, and its check @which with @op where rows have none. */
+int rig_rows(const struct rig_row *rows, size_t n);
+void rig_run(const struct rig_row *rows, size_t n, int which, void (*op)(u64 next, u64 target));
+
 /* A test file's suite of @n tests, each on a fresh rig. */
 Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
 #define RIG_SUITE(name, ...)                                           \
@@ -165,6 +191,17 @@ Suite *rig_suite(const char *name, const TTest *const *tests, size_t n);
 		const TTest *const tests[] = { __VA_ARGS__ };          \
                                                                        \
 		return rig_suite(name, tests, VMPT_ARRAY_SIZE(tests)); \
+	}
+
+/* The same, with @row as a loop test over the rows of a table, @rows of them. */
+Suite *rig_table_suite(const char *name, const TTest *row, size_t rows, const TTest *const *tests,
+		       size_t n);
+#define RIG_TABLE_SUITE(name, row, rows, ...)                                           \
+	TEST_SUITE()                                                                    \
+	{                                                                               \
+		const TTest *const tests[] = { __VA_ARGS__ };                           \
+                                                                                        \
+		return rig_table_suite(name, row, rows, tests, VMPT_ARRAY_SIZE(tests)); \
 	}
 
 #endif

@@ -249,7 +249,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("lip");
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	tcase_add_loop_test(tc, table_18_low, 0, 16);
 	tcase_add_loop_test(tc, table_18_high, 0, 16);

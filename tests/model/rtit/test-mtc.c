@@ -11,12 +11,21 @@
 #define LIMIT 0x402000
 #define OUT   0x300000
 
-/*
- * Advance the time over @steps changes of TSC[14:7] from 80H on: @packets MTCs, the last one has
- * the last value.
- */
-static void push(u64 steps, unsigned int packets)
+static const struct {
+	u64 steps; /* changes of TSC[14:7] from 80H on */
+	unsigned int packets;
+} pushes[] = {
+	{ 2, 2 },
+	{ 255, 255 }, /* one less than a round */
+	{ 256, 1 },   /* a round, as after a sleep: one MTC has all that 8 bits can hold */
+	{ 256000 + 77, 1 },
+};
+
+/* Advancing the time sends this many MTCs, the last one with the last value. */
+START_TEST(push)
 {
+	const u64 steps = pushes[_i].steps;
+	const unsigned int packets = pushes[_i].packets;
 	char want[40];
 	const char *text, *last;
 	unsigned int n = 0;
@@ -34,30 +43,6 @@ static void push(u64 steps, unsigned int packets)
 	snprintf(want, sizeof(want), "MTC 0:%02x",
 		 packets == 1 ? (unsigned int)(1 + steps) & 0xff : 2);
 	ck_assert_int_eq(strncmp(text, want, strlen(want)), 0);
-}
-
-START_TEST(two_steps)
-{
-	push(2, 2);
-}
-END_TEST
-
-START_TEST(a_round_but_one)
-{
-	push(255, 255);
-}
-END_TEST
-
-/* As after a sleep: one MTC has all that 8 bits can hold. */
-START_TEST(a_round)
-{
-	push(256, 1);
-}
-END_TEST
-
-START_TEST(many_rounds)
-{
-	push(256000 + 77, 1);
 }
 END_TEST
 
@@ -137,5 +122,4 @@ START_TEST(disabled)
 }
 END_TEST
 
-RIG_SUITE("mtc", two_steps, a_round_but_one, a_round, many_rounds, another_range, off_and_on,
-	  filtered, disabled)
+RIG_TABLE_SUITE("mtc", push, VMPT_ARRAY_SIZE(pushes), another_range, off_and_on, filtered, disabled)

@@ -170,7 +170,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("paging");
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	tcase_add_loop_test(tc, when, 0, 16);
 	for (i = 0; i < VMPT_ARRAY_SIZE(once); i++)

@@ -197,7 +197,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("pcc");
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	for (i = 0; i < VMPT_ARRAY_SIZE(tests); i++)
 		tcase_add_loop_test(tc, tests[i], 0, VMPT_ARRAY_SIZE(events));

@@ -276,7 +276,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("psb");
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	for (i = 0; i < VMPT_ARRAY_SIZE(once); i++)
 		tcase_add_test(tc, once[i]);

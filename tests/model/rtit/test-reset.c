@@ -231,7 +231,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("reset");
 	TCase *tc = tcase_create("reset");
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	tcase_add_loop_test(tc, as_a_new_one, 0, VMPT_ARRAY_SIZE(states));
 	tcase_add_loop_test(tc, it_sends_the_same, 0, VMPT_ARRAY_SIZE(states));

@@ -1,286 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RTIT Programming Reference, Table 19, rows 27 to 44, one test each, and its footnotes. */
+/* RTIT Programming Reference, Table 19, rows 27 to 44, a check each, and its footnotes. */
 #include "tests/model/rtit/rig.h"
 
 #define IN    RIG_IN /* the filter's range */
 #define LIMIT RIG_LIMIT
 #define OUT   RIG_OUT
 
-/* ---- 27 to 35: far transfers ---- */
-
-START_TEST(row_27)
-{
-	rig_inside(BOTH);
-	far(IN + 0x84, IN + 0x200);
-	expect("FUP.Far 401084, TIP 401200");
-	/* A change to another traced CPL makes no packet. */
-	far_cpl(IN + 0x204, IN + 0x300, 3);
-	expect("FUP.Far 401204, TIP 401300");
-}
-END_TEST
-
-START_TEST(row_28)
-{
-	rig_inside(BOTH);
-	jccs("TNN");
-	far(IN + 0x84, IN + 0x200);
-	expect("TNT TNN, FUP.Far 401084, TIP 401200");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_29)
-{
-	rig_outside(BOTH);
-	far(OUT + 2, OUT + 0x200);
-	far_cpl(OUT + 0x202, OUT + 0x300, 3);
-	expect_nothing;
-}
-END_TEST
-
-/* The same with ContextEn 0 before and after. */
-START_TEST(row_29_context)
-{
-	rig_outside(USER);
-	far(IN + 2, IN + 0x200);
-	far_cpl(IN + 2, OUT + 0x200, 3);
-	expect_nothing;
-}
-END_TEST
-
-START_TEST(row_30)
-{
-	rig_inside(BOTH);
-	far(IN + 0x84, OUT);
-	expect("FUP.PGD 401084, TIP 300000");
-	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN);
-}
-END_TEST
-
-START_TEST(row_31)
-{
-	rig_inside(BOTH);
-	jccs("T");
-	far(IN + 0x84, OUT);
-	expect("TNT T, FUP.PGD 401084, TIP 300000");
-	expect_tnt(1);
-}
-END_TEST
-
-/* CPL 3 is traced; in the kernel there is neither TIP nor FUP.FAR (2.4.1). */
-static void user(void)
-{
-	rig_outside(USER);
-	far_cpl(OUT + 2, IN + 0x80, 3);
-	rig_skip();
-	ck_assert(rig.unit.packet_en);
-}
-
-START_TEST(row_32)
-{
-	user();
-	far_cpl(IN + 0x84, IN + 0x800, 0);
-	expect("FUP.PGD 401084");
-	ck_assert_uint_eq(status() & CONTEXT_EN, 0);
-	/* Out of the range at once: the same. */
-	far_cpl(IN + 0x802, IN + 0x80, 3);
-	rig_skip();
-	far_cpl(IN + 0x84, OUT, 0);
-	expect("FUP.PGD 401084");
-}
-END_TEST
-
-START_TEST(row_33)
-{
-	user();
-	jccs("TT");
-	far_cpl(IN + 0x84, IN + 0x800, 0);
-	expect("TNT TT, FUP.PGD 401084");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_34)
-{
-	rig_outside(USER);
-	far_cpl(OUT + 2, IN + 0x84, 3);
-	expect("FUP.PGE 401084");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_35)
-{
-	rig_outside(BOTH);
-	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN);
-	far(OUT + 2, IN + 0x84);
-	expect("FUP.PGE 401084");
-	expect_tnt(1);
-}
-END_TEST
-
-/* ---- 36 to 38: SMI, VM exit; RSM, VM entry ---- */
-
-static void guest(void)
-{
-	const struct vmpt_rtit_mode mode = { .cr3 = 0x5000, .paging = true };
-
-	rig_inside(BOTH);
-	vmpt_rtit_unit_vmxon(&rig.unit, IN + 0x90);
-	vmpt_rtit_unit_vmentry(&rig.unit, IN + 0x100, &mode);
-	rig_skip();
-	ck_assert(rig.unit.packet_en);
-}
-
-START_TEST(row_36)
-{
-	rig_inside(BOTH);
-	vmpt_rtit_unit_smi(&rig.unit, IN + 0x88);
-	expect("FUP.PGD 401088");
-	ck_assert(!rig.unit.packet_en);
-}
-END_TEST
-
-START_TEST(row_36_vm_exit)
-{
-	guest();
-	vmpt_rtit_unit_vmexit(&rig.unit, IN + 0x108, &rig.unit.mode);
-	expect("FUP.PGD 401108");
-	ck_assert(!rig.unit.packet_en);
-}
-END_TEST
-
-START_TEST(row_37)
-{
-	rig_inside(BOTH);
-	jccs("NTN");
-	vmpt_rtit_unit_smi(&rig.unit, IN + 0x88);
-	expect("TNT NTN, FUP.PGD 401088");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_37_vm_exit)
-{
-	guest();
-	jccs("NTN");
-	vmpt_rtit_unit_vmexit(&rig.unit, IN + 0x108, &rig.unit.mode);
-	expect("TNT NTN, FUP.PGD 401108");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_38)
-{
-	rig_inside(BOTH);
-	vmpt_rtit_unit_smi(&rig.unit, IN + 0x88);
-	rig_skip();
-	vmpt_rtit_unit_rsm(&rig.unit, IN + 0x88, &rig.unit.mode);
-	expect("FUP.PGE 401088");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_38_vm_entry)
-{
-	const struct vmpt_rtit_mode mode = { .cr3 = 0x5000, .paging = true };
-
-	guest();
-	vmpt_rtit_unit_vmexit(&rig.unit, IN + 0x108, &rig.unit.mode);
-	rig_skip();
-	vmpt_rtit_unit_vmentry(&rig.unit, IN + 0x10a, &mode);
-	expect("FUP.PGE 40110a");
-	expect_tnt(1);
-}
-END_TEST
-
-/* ---- 39 to 44: MOV to CR3 ---- */
-
 #define STS (STS_EN | STS_ON_CR3)
 
-/* PIP and STS, each "when enabled": CR3En = 0; STS_En and STS_on_CR3. */
-START_TEST(row_39)
-{
-	rig_inside(BOTH | STS);
-	tsc(0x123);
-	mov_cr3(IN + 0x83, 0x2000);
-	expect("PIP 2000 PG, STS 20/10 123");
-	ctl_clear(STS_ON_CR3);
-	mov_cr3(IN + 0x83, 0x3000);
-	expect("PIP 3000 PG");
-	ctl_set(STS_ON_CR3);
-	ctl_clear(STS_EN);
-	mov_cr3(IN + 0x83, 0x4000);
-	expect("PIP 4000 PG");
-}
-END_TEST
+/* ---- instructions ---- */
 
-/* With CR3 filtering there is no PIP; the new CR3 matches, too (Table 10: bits 35:5). */
-START_TEST(row_39_cr3_en)
+static void far_kernel(u64 ip, u64 target)
 {
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | STS | CR3_EN);
-	tsc(0x123);
-	mov_cr3(IN + 0x83, 0x1018);
-	expect("STS 20/10 123");
-	ctl_clear(STS_EN);
-	mov_cr3(IN + 0x83, 0x1000);
-	expect_nothing;
+	far_cpl(ip, target, 0);
 }
-END_TEST
 
-START_TEST(row_40)
+static void far_user(u64 ip, u64 target)
 {
-	rig_inside(BOTH | STS);
-	tsc(0x123);
-	jccs("TN");
-	mov_cr3(IN + 0x83, 0x2000);
-	expect("TNT TN, PIP 2000 PG, STS 20/10 123");
-	expect_tnt(1);
-	ctl_clear(STS_EN);
-	jccs("N");
-	mov_cr3(IN + 0x83, 0x3000);
-	expect("TNT N, PIP 3000 PG");
+	far_cpl(ip, target, 3);
 }
-END_TEST
 
-/* PacketEn 0 because of FilterEn: a PIP needs ContextEn and TriggerEn only. */
-START_TEST(row_41)
+static const struct vmpt_rtit_mode guest = { .cr3 = 0x5000, .paging = true };
+
+/* VMXON, then a VM entry */
+static void launch(u64 next, u64 target)
 {
-	rig_outside(BOTH | STS);
-	tsc(0x123);
-	mov_cr3(OUT + 3, 0x2000);
-	expect("PIP 2000 PG, STS 20/10 123");
-	ctl_set(LESS_PKTS);
-	mov_cr3(OUT + 3, 0x3000);
-	expect("PIP 3000 PG");
+	vmpt_rtit_unit_vmxon(&rig.unit, next);
+	vmpt_rtit_unit_vmentry(&rig.unit, target, &guest);
 }
-END_TEST
 
-/* PacketEn 0 because of ContextEn */
-START_TEST(row_41_context)
+static void vm_entry(u64 next, u64 target)
 {
-	rig_outside(USER | STS);
-	tsc(0x123);
-	mov_cr3(OUT + 3, 0x2000);
-	expect("STS 20/10 123");
-	ctl_set(LESS_PKTS);
-	mov_cr3(OUT + 3, 0x3000);
-	expect_nothing;
+	(void)next;
+	vmpt_rtit_unit_vmentry(&rig.unit, target, &guest);
 }
-END_TEST
 
-/* The MOV before the base of the range */
-START_TEST(row_42)
+static void vm_exit(u64 next, u64 target)
 {
-	rig_outside(BOTH | STS);
-	tsc(0x123);
-	mov_cr3(IN, 0x2000);
-	expect("PIP 2000 PG, STS 20/10 123, FUP.PGE 401000");
+	(void)target;
+	vmpt_rtit_unit_vmexit(&rig.unit, next, &rig.unit.mode);
 }
-END_TEST
 
-/* CR3 becomes the filter's, already in the range (4.2.7 c) */
+static void smi(u64 next, u64 target)
+{
+	(void)target;
+	vmpt_rtit_unit_smi(&rig.unit, next);
+}
+
+static void rsm(u64 next, u64 target)
+{
+	(void)next;
+	vmpt_rtit_unit_rsm(&rig.unit, target, &rig.unit.mode);
+}
+
+/* At TSC 123H, for STSs. */
+static void inside(u64 ctl)
+{
+	rig_inside(ctl);
+	tsc(0x123);
+}
+
+static void outside(u64 ctl)
+{
+	rig_outside(ctl);
+	tsc(0x123);
+}
+
+/* The CR3 that is filtered for, in the range already (4.2.7, c) */
 static void cr3_comes(u64 ctl)
 {
 	wr(CR3_MATCH, 0x2000);
@@ -290,123 +76,137 @@ static void cr3_comes(u64 ctl)
 	rig_skip(); /* and is frozen now. */
 	ck_assert_uint_eq(status(), FILTER_EN | TRIGGER_EN);
 	tsc(0x123);
-	mov_cr3(IN + 0x93, 0x2000);
 }
 
-START_TEST(row_42_cr3_en)
-{
-	cr3_comes(0);
-	expect("FUP.PGE 401093");
-}
-END_TEST
+#define INSIDE(row, bits)  .name = (row), .start = inside, .ctl = (bits)
+#define OUTSIDE(row, bits) .name = (row), .start = outside, .ctl = (bits)
+#define STATUS_IS(bits)	   .on = (bits), .off = ~(u64)(bits)
+/* CPL 3 is traced; in the kernel there is neither TIP nor FUP.FAR (2.4.1). */
+#define IN_USER(row) \
+	RIG_OUTSIDE(row, USER), RIG_OP(far_user, OUT + 2, IN + 0x80), .packet_en = RIG_ON
+#define IN_GUEST(row) \
+	RIG_INSIDE(row, BOTH), RIG_OP(launch, IN + 0x90, IN + 0x100), .packet_en = RIG_ON
+#define MOV_CR3(next, to) RIG_OP(mov_cr3, next, to)
 
-START_TEST(row_42_cr3_en_sts)
-{
-	cr3_comes(STS);
-	expect("STS 20/10 123, FUP.PGE 401093");
-}
-END_TEST
+/* ---- the table ---- */
 
-/* 4.2.10: "depends on LESS_PKTS; ContextEn evaluated after CR3 value change" */
-START_TEST(row_42_cr3_en_sts_less_pkts)
-{
-	cr3_comes(STS | LESS_PKTS);
-	expect("STS 20/10 123, FUP.PGE 401093");
-}
-END_TEST
+static const struct rig_row rows[] = {
+	/* 27 to 35: far transfers */
+	{ RIG_INSIDE("27", BOTH), RIG_OP(far, IN + 0x84, IN + 0x200),
+	  .sent = "FUP.Far 401084, TIP 401200" },
+	/* A change to another traced CPL makes no packet. */
+	{ RIG_OP(far_user, IN + 0x204, IN + 0x300), .sent = "FUP.Far 401204, TIP 401300" },
+	{ RIG_INSIDE("28", BOTH), .jccs = "TNN", RIG_OP(far, IN + 0x84, IN + 0x200),
+	  .sent = "TNT TNN, FUP.Far 401084, TIP 401200", .tnt = 1 },
+	{ RIG_OUTSIDE("29", BOTH), RIG_OP(far, OUT + 2, OUT + 0x200), .sent = "" },
+	{ RIG_OP(far_user, OUT + 0x202, OUT + 0x300), .sent = "" },
+	/* The same where ContextEn is what is 0 before and after. */
+	{ RIG_OUTSIDE("29, ContextEn", USER), RIG_OP(far, IN + 2, IN + 0x200), .sent = "" },
+	{ RIG_OP(far_user, IN + 2, OUT + 0x200), .sent = "" },
+	{ RIG_INSIDE("30", BOTH), RIG_OP(far, IN + 0x84, OUT), .sent = "FUP.PGD 401084, TIP 300000",
+	  STATUS_IS(CONTEXT_EN | TRIGGER_EN) },
+	{ RIG_INSIDE("31", BOTH), .jccs = "T", RIG_OP(far, IN + 0x84, OUT),
+	  .sent = "TNT T, FUP.PGD 401084, TIP 300000", .tnt = 1 },
+	{ IN_USER("32") },
+	{ RIG_OP(far_kernel, IN + 0x84, IN + 0x800), .sent = "FUP.PGD 401084", .off = CONTEXT_EN },
+	/* Out of the range at once: the same. */
+	{ RIG_OP(far_user, IN + 0x802, IN + 0x80) },
+	{ RIG_OP(far_kernel, IN + 0x84, OUT), .sent = "FUP.PGD 401084" },
+	{ IN_USER("33") },
+	{ .jccs = "TT",
+	  RIG_OP(far_kernel, IN + 0x84, IN + 0x800),
+	  .sent = "TNT TT, FUP.PGD 401084",
+	  .tnt = 1 },
+	{ RIG_OUTSIDE("34", USER), RIG_OP(far_user, OUT + 2, IN + 0x84), .sent = "FUP.PGE 401084",
+	  .tnt = 1 },
+	{ RIG_OUTSIDE("35", BOTH), STATUS_IS(CONTEXT_EN | TRIGGER_EN) },
+	{ RIG_OP(far, OUT + 2, IN + 0x84), .sent = "FUP.PGE 401084", .tnt = 1 },
+	/* 36 to 38: SMI, VM exit; RSM, VM entry */
+	{ RIG_INSIDE("36", BOTH), RIG_OP(smi, IN + 0x88, 0), .sent = "FUP.PGD 401088",
+	  .packet_en = RIG_OFF },
+	{ IN_GUEST("36, VM exit") },
+	{ RIG_OP(vm_exit, IN + 0x108, 0), .sent = "FUP.PGD 401108", .packet_en = RIG_OFF },
+	{ RIG_INSIDE("37", BOTH), .jccs = "NTN", RIG_OP(smi, IN + 0x88, 0),
+	  .sent = "TNT NTN, FUP.PGD 401088", .tnt = 1 },
+	{ IN_GUEST("37, VM exit") },
+	{ .jccs = "NTN",
+	  RIG_OP(vm_exit, IN + 0x108, 0),
+	  .sent = "TNT NTN, FUP.PGD 401108",
+	  .tnt = 1 },
+	{ RIG_INSIDE("38", BOTH), RIG_OP(smi, IN + 0x88, 0) },
+	{ RIG_OP(rsm, 0, IN + 0x88), .sent = "FUP.PGE 401088", .tnt = 1 },
+	{ IN_GUEST("38, VM entry") },
+	{ RIG_OP(vm_exit, IN + 0x108, 0) },
+	{ RIG_OP(vm_entry, 0, IN + 0x10a), .sent = "FUP.PGE 40110a", .tnt = 1 },
+	/* 39 to 44: MOV to CR3. PIP and STS, each "when enabled": CR3En = 0; STS_En and STS_on_CR3.
+	 */
+	{ INSIDE("39", BOTH | STS), MOV_CR3(IN + 0x83, 0x2000),
+	  .sent = "PIP 2000 PG, STS 20/10 123" },
+	{ .clear = STS_ON_CR3, MOV_CR3(IN + 0x83, 0x3000), .sent = "PIP 3000 PG" },
+	{ .set = STS_ON_CR3, .clear = STS_EN, MOV_CR3(IN + 0x83, 0x4000), .sent = "PIP 4000 PG" },
+	/* With CR3 filtering there is no PIP; the new CR3 matches, too (Table 10: bits 35:5). */
+	{ INSIDE("39, CR3En", BOTH | STS | CR3_EN), .cr3_match = 0x1000, MOV_CR3(IN + 0x83, 0x1018),
+	  .sent = "STS 20/10 123" },
+	{ .clear = STS_EN, MOV_CR3(IN + 0x83, 0x1000), .sent = "" },
+	{ INSIDE("40", BOTH | STS), .jccs = "TN", MOV_CR3(IN + 0x83, 0x2000),
+	  .sent = "TNT TN, PIP 2000 PG, STS 20/10 123", .tnt = 1 },
+	{ .clear = STS_EN, .jccs = "N", MOV_CR3(IN + 0x83, 0x3000), .sent = "TNT N, PIP 3000 PG" },
+	/* Footnote 1: "The order of the packets will be that specified in the list." */
+	{ INSIDE("40, CR3En", BOTH | CR3_EN | STS), .cr3_match = 0x1000, .jccs = "TNT",
+	  MOV_CR3(IN + 0x83, 0x1000), .sent = "TNT TNT, STS 20/10 123", .tnt = 1 },
+	/* No other packet, no TNT (4.2.15: one is "always immediately followed by another packet").
+	 */
+	{ INSIDE("40, nothing else", BOTH | CR3_EN | STS_ON_CR3), .cr3_match = 0x1000,
+	  .jccs = "TNT", MOV_CR3(IN + 0x83, 0x1000), .sent = "", .tnt = 0xd },
+	/* PacketEn 0 because of FilterEn: a PIP wants ContextEn and TriggerEn only. */
+	{ OUTSIDE("41", BOTH | STS), MOV_CR3(OUT + 3, 0x2000),
+	  .sent = "PIP 2000 PG, STS 20/10 123" },
+	{ .set = LESS_PKTS, MOV_CR3(OUT + 3, 0x3000), .sent = "PIP 3000 PG" },
+	/* PacketEn 0 because of ContextEn */
+	{ OUTSIDE("41, ContextEn", USER | STS), MOV_CR3(OUT + 3, 0x2000), .sent = "STS 20/10 123" },
+	{ .set = LESS_PKTS, MOV_CR3(OUT + 3, 0x3000), .sent = "" },
+	/* The MOV before the base of the range */
+	{ OUTSIDE("42", BOTH | STS), MOV_CR3(IN, 0x2000),
+	  .sent = "PIP 2000 PG, STS 20/10 123, FUP.PGE 401000" },
+	{ .name = "42, CR3En",
+	  .start = cr3_comes,
+	  MOV_CR3(IN + 0x93, 0x2000),
+	  .sent = "FUP.PGE 401093" },
+	{ .name = "42, CR3En, STS",
+	  .start = cr3_comes,
+	  .ctl = STS,
+	  MOV_CR3(IN + 0x93, 0x2000),
+	  .sent = "STS 20/10 123, FUP.PGE 401093" },
+	/* 4.2.10: "depends on LESS_PKTS; ContextEn evaluated after CR3 value change" */
+	{ .name = "42, CR3En, STS, LESS_PKTS",
+	  .start = cr3_comes,
+	  .ctl = STS | LESS_PKTS,
+	  MOV_CR3(IN + 0x93, 0x2000),
+	  .sent = "STS 20/10 123, FUP.PGE 401093" },
+	{ INSIDE("43", BOTH | STS), MOV_CR3(LIMIT, 0x2000),
+	  .sent = "PIP 2000 PG, STS 20/10 123, FUP.PGD 402000" },
+	{ INSIDE("43, CR3En", BOTH | CR3_EN | STS), .cr3_match = 0x1000, MOV_CR3(IN + 0x83, 0x2000),
+	  .sent = "STS 20/10 123, FUP.PGD 401083", .off = CONTEXT_EN },
+	{ INSIDE("43, CR3En, LESS_PKTS", BOTH | CR3_EN | STS | LESS_PKTS), .cr3_match = 0x1000,
+	  MOV_CR3(IN + 0x83, 0x2000), .sent = "FUP.PGD 401083" },
+	{ INSIDE("44", BOTH | STS), .jccs = "TNTNT", MOV_CR3(LIMIT, 0x2000),
+	  .sent = "TNT TNTNT, PIP 2000 PG, STS 20/10 123, FUP.PGD 402000", .tnt = 1 },
+	{ INSIDE("44, CR3En", BOTH | CR3_EN), .cr3_match = 0x1000, .jccs = "TNTNT",
+	  MOV_CR3(IN + 0x83, 0x2000), .sent = "TNT TNTNT, FUP.PGD 401083", .tnt = 1 },
+	{ INSIDE("44, CR3En, STS", BOTH | CR3_EN | STS), .cr3_match = 0x1000, .jccs = "TNTNT",
+	  MOV_CR3(IN + 0x83, 0x2000), .sent = "TNT TNTNT, STS 20/10 123, FUP.PGD 401083",
+	  .tnt = 1 },
+};
 
-START_TEST(row_43)
+START_TEST(row)
 {
-	rig_inside(BOTH | STS);
-	tsc(0x123);
-	mov_cr3(LIMIT, 0x2000);
-	expect("PIP 2000 PG, STS 20/10 123, FUP.PGD 402000");
-}
-END_TEST
-
-START_TEST(row_43_cr3_en)
-{
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN | STS);
-	tsc(0x123);
-	mov_cr3(IN + 0x83, 0x2000);
-	expect("STS 20/10 123, FUP.PGD 401083");
-	ck_assert_uint_eq(status() & CONTEXT_EN, 0);
-}
-END_TEST
-
-START_TEST(row_43_cr3_en_less_pkts)
-{
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN | STS | LESS_PKTS);
-	tsc(0x123);
-	mov_cr3(IN + 0x83, 0x2000);
-	expect("FUP.PGD 401083");
-}
-END_TEST
-
-START_TEST(row_44)
-{
-	rig_inside(BOTH | STS);
-	tsc(0x123);
-	jccs("TNTNT");
-	mov_cr3(LIMIT, 0x2000);
-	expect("TNT TNTNT, PIP 2000 PG, STS 20/10 123, FUP.PGD 402000");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_44_cr3_en)
-{
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN);
-	jccs("TNTNT");
-	mov_cr3(IN + 0x83, 0x2000);
-	expect("TNT TNTNT, FUP.PGD 401083");
-	expect_tnt(1);
-}
-END_TEST
-
-/* Footnote 1: "The order of the packets will be that specified in the list." */
-START_TEST(row_40_cr3_en)
-{
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN | STS);
-	tsc(0x123);
-	jccs("TNT");
-	mov_cr3(IN + 0x83, 0x1000);
-	expect("TNT TNT, STS 20/10 123");
-	expect_tnt(1);
-}
-END_TEST
-
-/* No other packet, no TNT (4.2.15: one is "always immediately followed by another packet"). */
-START_TEST(row_40_cr3_en_nothing)
-{
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN | STS_ON_CR3);
-	jccs("TNT");
-	mov_cr3(IN + 0x83, 0x1000);
-	expect_nothing;
-	expect_tnt(0xd);
-}
-END_TEST
-
-START_TEST(row_44_cr3_en_sts)
-{
-	wr(CR3_MATCH, 0x1000);
-	rig_inside(BOTH | CR3_EN | STS);
-	tsc(0x123);
-	jccs("TNTNT");
-	mov_cr3(IN + 0x83, 0x2000);
-	expect("TNT TNTNT, STS 20/10 123, FUP.PGD 401083");
-	expect_tnt(1);
+	rig_run(rows, VMPT_ARRAY_SIZE(rows), _i, NULL);
 }
 END_TEST
 
 /* ---- footnotes ---- */
 
-/* 2: an exception has its own address; its TNT bits come first */
+/* 2: of an exception its own address, whose TNT bits came before */
 START_TEST(footnote_2)
 {
 	rig_inside(BOTH);
@@ -430,9 +230,5 @@ START_TEST(footnote_3)
 }
 END_TEST
 
-RIG_SUITE("rows-far", row_27, row_28, row_29, row_29_context, row_30, row_31, row_32, row_33,
-	  row_34, row_35, row_36, row_36_vm_exit, row_37, row_37_vm_exit, row_38, row_38_vm_entry,
-	  row_39, row_39_cr3_en, row_40, row_41, row_41_context, row_42, row_42_cr3_en,
-	  row_42_cr3_en_sts, row_42_cr3_en_sts_less_pkts, row_43, row_43_cr3_en,
-	  row_43_cr3_en_less_pkts, row_44, row_44_cr3_en, row_40_cr3_en, row_40_cr3_en_nothing,
-	  row_44_cr3_en_sts, footnote_2, footnote_3)
+RIG_TABLE_SUITE("rows-far", row, (size_t)rig_rows(rows, VMPT_ARRAY_SIZE(rows)), footnote_2,
+		footnote_3)

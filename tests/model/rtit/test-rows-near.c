@@ -1,172 +1,123 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RTIT Programming Reference, Table 19, rows 1 to 26, one test each: all but far transfers. */
+/* RTIT Programming Reference, Table 19, rows 1 to 26, a check each: all but far transfers. */
 #include "tests/model/rtit/rig.h"
 
 #define IN    RIG_IN /* the filter's range */
 #define LIMIT RIG_LIMIT
 #define OUT   RIG_OUT
 
-/* ---- 1 to 5: normal non-jump operation ---- */
-
-START_TEST(row_1)
+static void move(u64 next, u64 target)
 {
-	rig_inside(BOTH);
-	step(IN + 0x84);
-	expect_nothing;
-	jccs("TN");
-	step(IN + 0x84);
-	expect_nothing;
-	expect_tnt(6);
-	ck_assert(rig.unit.packet_en);
+	(void)target;
+	step(next);
+}
+
+static void taken(u64 next, u64 target)
+{
+	jcc(true, next, target);
+}
+
+static void not_taken(u64 next, u64 target)
+{
+	jcc(false, next, target);
+}
+
+#define INSIDE(row)   RIG_INSIDE(row, BOTH)
+#define OUTSIDE(row)  RIG_OUTSIDE(row, BOTH)
+#define OP(f, ip, to) RIG_OP(f, ip, to)
+#define AT(ip, to)    .next = (ip), .target = (to)
+
+static const struct rig_row rows[] = {
+	/* 1 to 5: normal non-jump operation */
+	{ INSIDE("1"), OP(move, IN + 0x84, 0), .sent = "" },
+	{ .jccs = "TN", OP(move, IN + 0x84, 0), .sent = "", .tnt = 6, .packet_en = RIG_ON },
+	{ OUTSIDE("2"), OP(move, OUT + 4, 0), .sent = "", .packet_en = RIG_OFF },
+	{ INSIDE("3"), OP(move, LIMIT, 0), .sent = "FUP.PGD 402000", .packet_en = RIG_OFF },
+	{ INSIDE("4"), .jccs = "TNN", OP(move, LIMIT, 0), .sent = "TNT TNN, FUP.PGD 402000",
+	  .tnt = 1 },
+	{ OUTSIDE("5"), OP(move, IN, 0), .sent = "FUP.PGE 401000", .tnt = 1, .packet_en = RIG_ON },
+	/* 11: conditional taken, "same as direct jump"; 4.3.2 for the TNT buffer */
+	{ INSIDE("11"), OP(taken, IN + 0x82, IN + 0x90), .sent = "", .tnt = 3 },
+	{ OP(taken, IN + 0x92, OUT), .sent = "TNT TT, FUP.PGD 401092" },
+	{ OP(taken, OUT + 2, OUT + 0x40), .sent = "", .tnt = 1 },
+	{ OP(taken, OUT + 2, IN + 0x20), .sent = "FUP.PGE 401020", .tnt = 1 },
+	{ OP(taken, IN + 0x22, OUT), .sent = "TNT T, FUP.PGD 401022" },
+	/* 12: conditional not taken, "same as normal non-jump operation" */
+	{ INSIDE("12"), OP(not_taken, IN + 0x82, OUT), .sent = "", .tnt = 2 },
+	{ OP(not_taken, LIMIT, IN), .sent = "TNT NN, FUP.PGD 402000" },
+	{ OP(not_taken, OUT + 2, IN), .sent = "", .tnt = 1 },
+	{ OP(not_taken, IN, OUT), .sent = "FUP.PGE 401000", .tnt = 1 },
+	/* 13 to 20: the sixth. 14, 16, 18 and 20 are below. */
+	{ INSIDE("13"), .jccs = "TNTNT", .sent = "" },
+	{ OP(taken, IN + 0x82, IN), .sent = "TNT TNTNTT", .tnt = 1 },
+	{ INSIDE("15"), .jccs = "TNTNT", OP(taken, IN + 0x82, OUT),
+	  .sent = "TNT TNTNTT, FUP.PGD 401082", .tnt = 1 },
+	{ INSIDE("17"), .jccs = "NNNNN", .sent = "" },
+	{ OP(not_taken, IN + 0x82, OUT), .sent = "TNT NNNNNN", .tnt = 1 },
+	{ INSIDE("19"), .jccs = "TTTTT", OP(not_taken, LIMIT, IN),
+	  .sent = "TNT TTTTTN, FUP.PGD 402000", .tnt = 1 },
+};
+
+START_TEST(row)
+{
+	rig_run(rows, VMPT_ARRAY_SIZE(rows), _i, NULL);
 }
 END_TEST
 
-START_TEST(row_2)
-{
-	rig_outside(BOTH);
-	step(OUT + 4);
-	expect_nothing;
-	ck_assert(!rig.unit.packet_en);
-}
-END_TEST
-
-START_TEST(row_3)
-{
-	rig_inside(BOTH);
-	step(LIMIT);
-	expect("FUP.PGD 402000");
-	ck_assert(!rig.unit.packet_en);
-}
-END_TEST
-
-START_TEST(row_4)
-{
-	rig_inside(BOTH);
-	jccs("TNN");
-	step(LIMIT);
-	expect("TNT TNN, FUP.PGD 402000");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_5)
-{
-	rig_outside(BOTH);
-	step(IN);
-	expect("FUP.PGE 401000");
-	expect_tnt(1);
-	ck_assert(rig.unit.packet_en);
-}
-END_TEST
-
-/* ---- 6 to 10: unconditional direct jump, and CALL ---- */
-
-static void (*const direct[])(u64 next, u64 target) = { jmp, call };
-
-START_TEST(row_6)
-{
-	rig_inside(BOTH);
-	direct[_i](IN + 0x85, IN + 0x90);
-	expect_nothing;
-	jccs("N");
-	direct[_i](IN + 0x85, IN);
-	expect_nothing;
-	expect_tnt(2);
-}
-END_TEST
-
-START_TEST(row_7)
-{
-	rig_outside(BOTH);
-	direct[_i](OUT + 5, OUT + 0x100);
+/* 6 to 10: unconditional direct jump, and CALL */
+static const struct rig_row direct[] = {
+	{ INSIDE("6"), AT(IN + 0x85, IN + 0x90), .sent = "" },
+	{ .jccs = "N", AT(IN + 0x85, IN), .sent = "", .tnt = 2 },
+	{ OUTSIDE("7"), AT(OUT + 5, OUT + 0x100), .sent = "" },
 	/* Its NLIP is not executed, so it is not walked into the range either. */
-	direct[_i](IN, OUT);
-	expect_nothing;
-}
-END_TEST
+	{ AT(IN, OUT), .sent = "" },
+	{ INSIDE("8"), AT(IN + 0x85, OUT), .sent = "FUP.PGD 401085" },
+	{ INSIDE("9"), .jccs = "TT", AT(IN + 0x85, OUT), .sent = "TNT TT, FUP.PGD 401085",
+	  .tnt = 1 },
+	{ OUTSIDE("10"), AT(OUT + 5, IN + 0x10), .sent = "FUP.PGE 401010", .tnt = 1 },
+};
 
-START_TEST(row_8)
+START_TEST(row_of_direct_jumps)
 {
-	rig_inside(BOTH);
-	direct[_i](IN + 0x85, OUT);
-	expect("FUP.PGD 401085");
+	static void (*const op[])(u64 next, u64 target) = { jmp, call };
+
+	rig_run(direct, VMPT_ARRAY_SIZE(direct), _i / 2, op[_i % 2]);
 }
 END_TEST
 
-START_TEST(row_9)
+/* 21 to 26: near indirect jump */
+static const struct rig_row indirect[] = {
+	{ INSIDE("21"), AT(IN + 0x82, IN + 0x100), .sent = "TIP 401100" },
+	{ INSIDE("22"), .jccs = "NT", AT(IN + 0x82, IN + 0x100), .sent = "TNT NT, TIP 401100",
+	  .tnt = 1 },
+	{ OUTSIDE("23"), AT(OUT + 2, OUT + 0x100), .sent = "" },
+	{ AT(IN, OUT), .sent = "", .tnt = 1 },
+	{ INSIDE("24"), AT(IN + 0x82, OUT), .sent = "TIP 300000, FUP.PGD 401082" },
+	{ INSIDE("25"), .jccs = "NT", AT(IN + 0x82, OUT),
+	  .sent = "TNT NT, TIP 300000, FUP.PGD 401082", .tnt = 1 },
+	{ OUTSIDE("26"), AT(OUT + 2, IN + 0x100), .sent = "FUP.PGE 401100", .tnt = 1 },
+};
+
+START_TEST(row_of_indirect_jumps)
 {
-	rig_inside(BOTH);
-	jccs("TT");
-	direct[_i](IN + 0x85, OUT);
-	expect("TNT TT, FUP.PGD 401085");
-	expect_tnt(1);
+	static void (*const op[])(u64 next, u64 target) = { jmp_ind, call_ind, ret };
+
+	rig_run(indirect, VMPT_ARRAY_SIZE(indirect), _i / 3, op[_i % 3]);
 }
 END_TEST
 
-START_TEST(row_10)
-{
-	rig_outside(BOTH);
-	direct[_i](OUT + 5, IN + 0x10);
-	expect("FUP.PGE 401010");
-	expect_tnt(1);
-}
-END_TEST
+/* 14, 16, 18 and 20: outside nothing is in the buffer, and nothing gets there. */
+static const struct {
+	bool taken;
+	u64 next, target; /* of one more, which enters the range */
+} impossible[] = {
+	{ true, 0, 0 },
+	{ true, OUT + 2, IN },
+	{ false, 0, 0 },
+	{ false, IN, OUT },
+};
 
-/* ---- 11: conditional taken, "same as direct jump"; 4.3.2 for the TNT buffer ---- */
-
-START_TEST(row_11)
-{
-	rig_inside(BOTH);
-	jcc(true, IN + 0x82, IN + 0x90);
-	expect_nothing;
-	expect_tnt(3);
-	jcc(true, IN + 0x92, OUT);
-	expect("TNT TT, FUP.PGD 401092");
-	jcc(true, OUT + 2, OUT + 0x40);
-	expect_nothing;
-	expect_tnt(1);
-	jcc(true, OUT + 2, IN + 0x20);
-	expect("FUP.PGE 401020");
-	expect_tnt(1);
-	jcc(true, IN + 0x22, OUT);
-	expect("TNT T, FUP.PGD 401022");
-}
-END_TEST
-
-/* ---- 12: conditional not taken, "same as normal non-jump operation" ---- */
-
-START_TEST(row_12)
-{
-	rig_inside(BOTH);
-	jcc(false, IN + 0x82, OUT);
-	expect_nothing;
-	expect_tnt(2);
-	jcc(false, LIMIT, IN);
-	expect("TNT NN, FUP.PGD 402000");
-	jcc(false, OUT + 2, IN);
-	expect_nothing;
-	expect_tnt(1);
-	jcc(false, IN, OUT);
-	expect("FUP.PGE 401000");
-	expect_tnt(1);
-}
-END_TEST
-
-/* ---- 13 to 20: the sixth TNT bit ---- */
-
-START_TEST(row_13)
-{
-	rig_inside(BOTH);
-	jccs("TNTNT");
-	expect_nothing;
-	jcc(true, IN + 0x82, IN);
-	expect("TNT TNTNTT");
-	expect_tnt(1);
-}
-END_TEST
-
-/* Outside the range the buffer is empty and stays empty. */
-static void stays_empty(bool taken)
+START_TEST(impossible_row)
 {
 	unsigned int i;
 
@@ -176,67 +127,12 @@ static void stays_empty(bool taken)
 	expect("TNT TNTNT, FUP.PGD 401005");
 	for (i = 0; i < 20; i++) {
 		expect_tnt(1);
-		jcc(taken, OUT + 2, OUT + 0x10);
+		jcc(impossible[_i].taken, OUT + 2, OUT + 0x10);
 	}
 	expect_nothing;
-}
-
-START_TEST(row_14_impossible)
-{
-	stays_empty(true);
-}
-END_TEST
-
-START_TEST(row_15)
-{
-	rig_inside(BOTH);
-	jccs("TNTNT");
-	jcc(true, IN + 0x82, OUT);
-	expect("TNT TNTNTT, FUP.PGD 401082");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_16_impossible)
-{
-	stays_empty(true);
-	jcc(true, OUT + 2, IN);
-	expect("FUP.PGE 401000");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_17)
-{
-	rig_inside(BOTH);
-	jccs("NNNNN");
-	expect_nothing;
-	jcc(false, IN + 0x82, OUT);
-	expect("TNT NNNNNN");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_18_impossible)
-{
-	stays_empty(false);
-}
-END_TEST
-
-START_TEST(row_19)
-{
-	rig_inside(BOTH);
-	jccs("TTTTT");
-	jcc(false, LIMIT, IN);
-	expect("TNT TTTTTN, FUP.PGD 402000");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_20_impossible)
-{
-	stays_empty(false);
-	jcc(false, IN, OUT);
+	if (!impossible[_i].next)
+		return;
+	jcc(impossible[_i].taken, impossible[_i].next, impossible[_i].target);
 	expect("FUP.PGE 401000");
 	expect_tnt(1);
 }
@@ -255,66 +151,7 @@ START_TEST(rows_14_to_20_disabled)
 }
 END_TEST
 
-/* ---- 21 to 26: near indirect jump ---- */
-
-static void (*const indirect[])(u64 next, u64 target) = { jmp_ind, call_ind, ret };
-
-START_TEST(row_21)
-{
-	rig_inside(BOTH);
-	indirect[_i](IN + 0x82, IN + 0x100);
-	expect("TIP 401100");
-}
-END_TEST
-
-START_TEST(row_22)
-{
-	rig_inside(BOTH);
-	jccs("NT");
-	indirect[_i](IN + 0x82, IN + 0x100);
-	expect("TNT NT, TIP 401100");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_23)
-{
-	rig_outside(BOTH);
-	indirect[_i](OUT + 2, OUT + 0x100);
-	indirect[_i](IN, OUT);
-	expect_nothing;
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_24)
-{
-	rig_inside(BOTH);
-	indirect[_i](IN + 0x82, OUT);
-	expect("TIP 300000, FUP.PGD 401082");
-}
-END_TEST
-
-START_TEST(row_25)
-{
-	rig_inside(BOTH);
-	jccs("NT");
-	indirect[_i](IN + 0x82, OUT);
-	expect("TNT NT, TIP 300000, FUP.PGD 401082");
-	expect_tnt(1);
-}
-END_TEST
-
-START_TEST(row_26)
-{
-	rig_outside(BOTH);
-	indirect[_i](OUT + 2, IN + 0x100);
-	expect("FUP.PGE 401100");
-	expect_tnt(1);
-}
-END_TEST
-
-/* Footnote 3: the first cycle count of an instruction has all cycles, the others are 0. */
+/* Footnote 3: the first cycle count of an instruction has it all, others are 0. */
 START_TEST(footnote_3)
 {
 	rig_inside(BOTH);
@@ -336,37 +173,18 @@ END_TEST
 
 TEST_SUITE()
 {
-	const TTest *const once[] = { row_1,
-				      row_2,
-				      row_3,
-				      row_4,
-				      row_5,
-				      row_11,
-				      row_12,
-				      row_13,
-				      row_14_impossible,
-				      row_15,
-				      row_17,
-				      row_16_impossible,
-				      row_19,
-				      row_18_impossible,
-				      row_20_impossible,
-				      rows_14_to_20_disabled,
-				      footnote_3 };
-	const TTest *const both[] = { row_6, row_7, row_8, row_9, row_10 };
-	const TTest *const three[] = { row_21, row_22, row_23, row_24, row_25, row_26 };
 	Suite *suite = suite_create("rows-near");
 	TCase *tc = tcase_create("rows-near");
-	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
-	for (i = 0; i < VMPT_ARRAY_SIZE(once); i++)
-		tcase_add_test(tc, once[i]);
-	for (i = 0; i < VMPT_ARRAY_SIZE(both); i++)
-		tcase_add_loop_test(tc, both[i], 0, VMPT_ARRAY_SIZE(direct));
-	for (i = 0; i < VMPT_ARRAY_SIZE(three); i++)
-		tcase_add_loop_test(tc, three[i], 0, VMPT_ARRAY_SIZE(indirect));
+	tcase_add_loop_test(tc, row, 0, rig_rows(rows, VMPT_ARRAY_SIZE(rows)));
+	tcase_add_loop_test(tc, row_of_direct_jumps, 0,
+			    2 * rig_rows(direct, VMPT_ARRAY_SIZE(direct)));
+	tcase_add_loop_test(tc, row_of_indirect_jumps, 0,
+			    3 * rig_rows(indirect, VMPT_ARRAY_SIZE(indirect)));
+	tcase_add_loop_test(tc, impossible_row, 0, VMPT_ARRAY_SIZE(impossible));
+	tcase_add_test(tc, rows_14_to_20_disabled);
+	tcase_add_test(tc, footnote_3);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -5,42 +5,42 @@
  */
 #include "tests/model/rtit/rig.h"
 
-static void instruction(unsigned int step)
+static void walk(u64 next, u64 target)
 {
-	struct vmpt_rtit_unit *u = &rig.unit;
+	(void)target;
+	vmpt_rtit_unit_step(&rig.unit, next);
+}
 
-	switch (step) {
-	case 1:
-		vmpt_rtit_unit_jmp(u, 0x023, 0x102);
-		break;
-	case 2: /* XOR EAX, EAX; CLIP 100H is a misprint, the JMP went to 102H */
-		vmpt_rtit_unit_step(u, 0x102);
-		break;
-	case 3:
-		far(0x105, 0x983);
-		break;
-	case 4:
-		far(0x985, 0x10e);
-		break;
-	case 5: /* a fault: its own address */
-		far(0x10e, 0x345);
-		break;
-	case 6:
-		vmpt_rtit_unit_step(u, 0x348);
-		break;
-	case 7:
-		vmpt_rtit_unit_step(u, 0x34c);
-		break;
-	case 8:
-		vmpt_rtit_unit_step(u, 0x350);
-		break;
-	case 9:
-		vmpt_rtit_unit_step(u, 0x353);
-		break;
-	case 10: /* IRET */
-		far(0x357, 0x113);
-		break;
-	}
+static const struct {
+	void (*op)(u64 next, u64 target);
+	u64 next, target;
+	const char *bytes, *packets;
+	bool in; /* the filter's range, after it */
+} step_of[] = {
+	/* What enabling makes */
+	{ NULL, 0, 0, "c0 00 00 00 00 00 00 00 00", "PSB", false },
+	/* "FUP.PacketGenEnable of 102 (BLIP)" */
+	{ jmp, 0x023, 0x102, "84 02 01", "FUP.PGE 102", true },
+	/* XOR EAX, EAX; CLIP 100H is a slip, the JMP went to 102H */
+	{ walk, 0x102, 0, "", "", true },
+	/* "FUP.PacketGenDisable of 105 (NLIP)", "TIP of 983 (BLIP)" */
+	{ far, 0x105, 0x983, "8c 05 01 b4 83 09", "FUP.PGD 105, TIP 983", false },
+	/* "FUP.PacketGenEnabled of 10E (BLIP)" */
+	{ far, 0x985, 0x10e, "84 0e 01", "FUP.PGE 10e", true },
+	/* A fault: its own address. "FUP.PacketGenDisabled of 10E", "TIP of 345 (BLIP)" */
+	{ far, 0x10e, 0x345, "8c 0e 01 b4 45 03", "FUP.PGD 10e, TIP 345", false },
+	{ walk, 0x348, 0, "", "", false },
+	{ walk, 0x34c, 0, "", "", false },
+	{ walk, 0x350, 0, "", "", false },
+	{ walk, 0x353, 0, "", "", false },
+	/* IRET, "since 113 is outside of range" */
+	{ far, 0x357, 0x113, "", "", false },
+};
+
+static void instruction(size_t step)
+{
+	if (step_of[step].op)
+		step_of[step].op(step_of[step].next, step_of[step].target);
 }
 
 static void enable(void)
@@ -51,136 +51,45 @@ static void enable(void)
 	wr_at(CTL, BOTH | DEST | TRACE_EN | TRACE_ACTIVE, 0x20);
 }
 
-/* Execute all before @step, then check @step's bytes, and FilterEn after it. */
-static void check(unsigned int step, const char *bytes, bool in)
+/* All before the step, then it alone: its bytes, and whether the filter is in after it. */
+START_TEST(step_alone)
 {
-	unsigned int n;
+	int n;
 
 	enable();
-	for (n = 1; n < step; n++)
-		instruction(n);
-	rig_skip();
-	instruction(step);
-	expect_bytes(bytes);
-	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN | (in ? FILTER_EN : 0));
+	for (n = 1; n < _i; n++)
+		instruction((size_t)n);
+	if (_i)
+		rig_skip();
+	instruction((size_t)_i);
+	expect_bytes(step_of[_i].bytes);
+	ck_assert_uint_eq(status(), CONTEXT_EN | TRIGGER_EN | (step_of[_i].in ? FILTER_EN : 0));
 	expect_tnt(1);
 }
-
-/* "FUP.PacketGenEnable of 102 (BLIP)" */
-START_TEST(step_1)
-{
-	check(1, "84 02 01", true);
-}
 END_TEST
-
-START_TEST(step_2)
-{
-	check(2, "", true);
-}
-END_TEST
-
-/* "FUP.PacketGenDisable of 105 (NLIP)", "TIP of 983 (BLIP)" */
-START_TEST(step_3)
-{
-	check(3, "8c 05 01 b4 83 09", false);
-}
-END_TEST
-
-/* "FUP.PacketGenEnabled of 10E (BLIP)" */
-START_TEST(step_4)
-{
-	check(4, "84 0e 01", true);
-}
-END_TEST
-
-/* "FUP.PacketGenDisabled of 10E", "TIP of 345 (BLIP)" */
-START_TEST(step_5)
-{
-	check(5, "8c 0e 01 b4 45 03", false);
-}
-END_TEST
-
-START_TEST(step_6)
-{
-	check(6, "", false);
-}
-END_TEST
-
-START_TEST(step_7)
-{
-	check(7, "", false);
-}
-END_TEST
-
-START_TEST(step_8)
-{
-	check(8, "", false);
-}
-END_TEST
-
-START_TEST(step_9)
-{
-	check(9, "", false);
-}
-END_TEST
-
-/* "since 113 is outside of range" */
-START_TEST(step_10)
-{
-	check(10, "", false);
-}
-END_TEST
-
-/* The packets of enabling, then of each step. */
-static void table_3(const char *const *want, bool raw)
-{
-	unsigned int n;
-
-	enable();
-	for (n = 0; n <= 10; n++) {
-		instruction(n);
-		if (raw)
-			expect_bytes(want[n]);
-		else
-			expect(want[n]);
-	}
-}
 
 START_TEST(table_3_packets)
 {
-	const char *const want[] = { "PSB",
-				     "FUP.PGE 102",
-				     "",
-				     "FUP.PGD 105, TIP 983",
-				     "FUP.PGE 10e",
-				     "FUP.PGD 10e, TIP 345",
-				     "",
-				     "",
-				     "",
-				     "",
-				     "" };
+	size_t n;
 
-	table_3(want, false);
+	enable();
+	for (n = 0; n < VMPT_ARRAY_SIZE(step_of); n++) {
+		instruction(n);
+		expect(step_of[n].packets);
+	}
 }
 END_TEST
 
 START_TEST(table_3_bytes)
 {
-	const char *const want[] = { "c0 00 00 00 00 00 00 00 00",
-				     "84 02 01",
-				     "",
-				     "8c 05 01 b4 83 09",
-				     "84 0e 01",
-				     "8c 0e 01 b4 45 03",
-				     "",
-				     "",
-				     "",
-				     "",
-				     "" };
+	size_t n;
 
-	table_3(want, true);
+	enable();
+	for (n = 0; n < VMPT_ARRAY_SIZE(step_of); n++) {
+		instruction(n);
+		expect_bytes(step_of[n].bytes);
+	}
 }
 END_TEST
 
-RIG_SUITE("table3", step_1, step_2, step_3, step_4, step_5, step_6, step_7, step_8, step_9, step_10,
-	  table_3_packets, table_3_bytes)
+RIG_TABLE_SUITE("table3", step_alone, VMPT_ARRAY_SIZE(step_of), table_3_packets, table_3_bytes)

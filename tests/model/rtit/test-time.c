@@ -390,7 +390,6 @@ TEST_SUITE()
 	TCase *tc = tcase_create("time");
 	size_t i;
 
-	tcase_set_timeout(tc, 30);
 	tcase_add_checked_fixture(tc, rig_setup, NULL);
 	tcase_add_loop_test(tc, mtc_range, 0, 4);
 	tcase_add_loop_test(tc, mtc_bytes, 0, 4);

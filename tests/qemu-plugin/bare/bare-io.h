@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The bare program's own small library, and what its files call of each other. */
+/* The bare program's own small library, and its functions shared between files. */
 #ifndef VMPT_TESTS_BARE_IO_H
 #define VMPT_TESTS_BARE_IO_H
 
 #include "arch/types.h"
 
-/* As bare.h has the offsets. */
+/* The offsets are in bare.h. */
 struct mailbox {
 	u32 go, op;
 	u64 rax, rbx, rcx, rdx;
@@ -24,7 +24,7 @@ u32 in32(u16 port);
 void print(const char *text);
 /* @text, @n in hex, and a newline. */
 void print_number(const char *text, u64 n);
-/* QEMU ends with 2 @value + 1. */
+/* Ends QEMU with 2 @value + 1. */
 void finish_with(u8 value) __attribute__((noreturn));
 void make_idt(void);
 
@@ -42,9 +42,9 @@ u64 subject_tsc(bool p, u32 *aux);
 u64 subject_step(u32 *leaf_14);
 int subject_ptwrite(u64 rax, u64 rdx);
 void subject_to_x2apic(void);
-/* In x2APIC mode: INIT by its own ICR. It is started again, and no longer sleeps. */
+/* In x2APIC mode: INIT by its own ICR. It is restarted, and no longer sleeps. */
 void subject_init_itself(void);
-/* Its LVT performance counter entry, and what it is set to again by a PMI's handler. */
+/* Its LVT performance counter entry, and the value that a PMI's handler sets. */
 void subject_lvt(u32 lvt);
 int power_on(void *opaque);
 void driver_main(void);

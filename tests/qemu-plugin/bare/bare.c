@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The conformance suite of vmm-lib on a processor, without an operating system: vCPU 0 runs the
- * suite and lets vCPU 1 execute its instructions. Resets are resets of the machine, and the
- * suite goes on behind them. Then what the suite does not ask: the plugin's own policies.
+ * suite and lets vCPU 1 execute its instructions. Resets are resets of the machine, after which the
+ * suite continues. Then the plugin's own policies are checked, which the suite does not cover.
  * Results go to the serial port.
  */
 #include "bare.h"
@@ -13,7 +13,7 @@
 #include "vmm-lib/conformance.h"
 
 #define RAM  0x800000ULL   /* for the suite */
-#define HOLE 0x40000000ULL /* nothing is there */
+#define HOLE 0x40000000ULL /* no memory */
 
 struct mailbox mailbox;
 
@@ -36,7 +36,7 @@ static int command(u32 op)
 	if (!mailbox.awake)
 		send(GO_VECTOR);
 	for (;;) {
-		/* STI lets nothing in before the HLT. */
+		/* STI blocks interrupts until after the HLT. */
 		__asm__ volatile("cli" ::: "memory");
 		if (!__atomic_load_n(&mailbox.go, __ATOMIC_ACQUIRE))
 			break;
@@ -64,7 +64,7 @@ int subject_wrmsr(u32 msr, u64 value)
 	u64 rax = 0xabcdef0100000000 | (u32)value, rdx = 0x1234567800000000 | value >> 32;
 	int ret;
 
-	/* An interrupt that wakes it would be in the trace: the last one for now. */
+	/* An interrupt that wakes it would be in the trace: this is the last one for now. */
 	if (msr == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN && !mailbox.awake) {
 		mailbox.awake = 1;
 		send(GO_VECTOR);
@@ -131,7 +131,7 @@ void subject_lvt(u32 lvt)
 		(void)subject_wrmsr(0x834, lvt);
 		return;
 	}
-	/* Its own APIC page, which only it reaches. */
+	/* Its own APIC page, which only it can access. */
 	mailbox.rax = lvt;
 	(void)command(OP_LVT);
 }
@@ -146,12 +146,12 @@ void subject_init_itself(void)
 		__builtin_ia32_pause();
 	/* Its APIC will be disabled, and takes no interrupt to wake it. */
 	mailbox.awake = 1;
-	/* A SIPI before it has come to the INIT is ignored. */
+	/* A SIPI that arrives before the INIT is handled is ignored. */
 	while (!__atomic_load_n(&mailbox.alive, __ATOMIC_ACQUIRE))
 		send(0x4600 | TRAMPOLINE >> 12);
 }
 
-/* ---- what the suite asks for ---- */
+/* ---- the suite's callbacks ---- */
 
 static int warm_reset(void *opaque)
 {
@@ -165,7 +165,7 @@ static int warm_reset(void *opaque)
 	return 0;
 }
 
-/* What a warm reset keeps a cold one clears; here it is written. */
+/* Registers that a warm reset keeps and a cold one clears: here they are written. */
 int power_on(void *opaque)
 {
 	u32 msr;
@@ -232,7 +232,7 @@ static int run(void *opaque, u32 bytes)
 static int mov_cr3(void *opaque, u64 cr3)
 {
 	(void)opaque;
-	/* Under the CR3 filter's "old" of 0 there are no page tables. */
+	/* The CR3 filter test's "old" value of 0 has no page tables. */
 	mailbox.rax = cr3 ? cr3 : 0x5a5000;
 	(void)command(OP_MOV_CR3);
 	return 0;

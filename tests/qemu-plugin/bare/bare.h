@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the driver (bare.c) and the vCPU that it drives (entry.S) share: one command at a time. */
+/*
+ * The interface between the driver (bare.c) and the vCPU that it drives (entry.S): one command at a
+ * time.
+ */
 #ifndef VMPT_TESTS_BARE_H
 #define VMPT_TESTS_BARE_H
 
@@ -21,7 +24,7 @@
 
 #define TRAMPOLINE 0x8000
 
-/* Interrupts: a PMI; to the one that executes, and back */
+/* Interrupts: a PMI; to the driven vCPU, and back */
 #define PMI_VECTOR  0x50
 #define GO_VECTOR   0x51
 #define DONE_VECTOR 0x52
@@ -36,9 +39,9 @@
 #define BOX_FAULT  40
 #define BOX_PMIS   44
 #define BOX_ALIVE  48
-#define BOX_LVT	   52 /* what a PMI's handler writes to the LVT entry; 0: nothing */
+#define BOX_LVT	   52 /* value that a PMI's handler writes to the LVT entry; 0: none */
 #define BOX_X2APIC 56 /* through MSRs */
-#define BOX_AWAKE  60 /* nothing may interrupt it: it waits without sleep */
-#define BOX_STEPS  64 /* bit n: #DB at n bytes behind the first instruction of a step */
+#define BOX_AWAKE  60 /* it must not be interrupted: it waits without HLT */
+#define BOX_STEPS  64 /* bit n: #DB n bytes after the first instruction of a step */
 
 #endif

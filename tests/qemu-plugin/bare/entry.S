@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * From 32-bit protected mode to the program: vCPU 0 to driver_main() or, after a reset that it
- * asked for, back to where it did; vCPU 1, by SIPI, to the loop that executes what the driver
- * tells it. That loop has no call, return or indirect branch of its own: what it does is traced,
- * and only what it was told to do may make packets but TNTs.
+ * requested, back to where it did; vCPU 1, by SIPI, to the loop that executes the driver's
+ * commands. That loop has no call, return or indirect branch of its own: it is traced, and apart
+ * from TNTs only the commands may make packets.
  */
 #include "bare.h"
 
@@ -57,12 +57,12 @@ entry:
 	mov	$TRAMPOLINE, %edi
 	mov	$(trampoline_end - trampoline), %ecx
 	rep movsb
-	/* Its own stack may hold what to go on with; vCPU 1 does not run yet. */
+	/* Its own stack may hold the state to continue with; vCPU 1 does not run yet. */
 	mov	$subject_stack_top, %esp
 	call	paging
 	ljmp	$CODE64, $driver
 
-	/* To long mode but for the jump. */
+	/* Enter long mode, except for the far jump. */
 paging:
 	mov	%cr4, %eax
 	or	$CR4_PAE, %eax
@@ -150,7 +150,9 @@ subject:
 	movl	$0x1ff, (%rax)
 	movl	$1, mailbox + BOX_ALIVE
 wait:
-	/* Asleep, for the machine's sake; while tracing without any event, and by one branch. */
+	/*
+	 * Sleeps, to save CPU time; while tracing it waits without any event, and with one branch.
+	 */
 	cli
 	cmpl	$0, mailbox + BOX_GO
 	jne	go
@@ -160,7 +162,7 @@ wait:
 	hlt
 	jmp	wait
 14:	sti
-	/* A round that lasts: however long the driver takes, there are few branches. */
+	/* A long round: however long the driver takes, there are few branches. */
 	mov	$LOAD, %esi
 	mov	$DELAY, %ecx
 	rep lodsb
@@ -240,7 +242,7 @@ do_step:
 	xor	%ecx, %ecx
 	pushfq
 	orl	$0x100, (%rsp)
-	popfq			/* #DB behind the next one for the first time */
+	popfq			/* first #DB after the next one */
 step:	cpuid			/* 0 */
 	mov	%eax, %r8d	/* 2 */
 	mov	$0x570, %ecx	/* 5 */
@@ -258,7 +260,7 @@ step:	cpuid			/* 0 */
 	mov	%r8, %rcx
 	jmp	done
 do_init:
-	/* It will not come to "done", and begins anew without this to do. */
+	/* It will not reach "done", and restarts without this command. */
 	movl	$0, mailbox + BOX_GO
 	mov	$0x830, %ecx
 	mov	$0x4500, %eax
@@ -277,7 +279,7 @@ done:
 	mov	%rcx, mailbox + BOX_RCX
 	mov	%rdx, mailbox + BOX_RDX
 	movl	$0, mailbox + BOX_GO
-	/* The driver sleeps until it gets this. */
+	/* The driver sleeps until this interrupt. */
 	cmpl	$0, mailbox + BOX_X2APIC
 	jne	12f
 	mov	$0xfee00300, %ebx
@@ -308,14 +310,14 @@ on_gp:
 	addq	$2, (%rsp)
 	iretq
 
-/* #UD: of a PTWRITE that is not there. The rest of them is left out. */
+/* #UD of a PTWRITE that is not offered: skips the others, too. */
 	.globl	on_ud
 on_ud:
 	movl	$1, mailbox + BOX_FAULT
 	movq	$done, (%rsp)
 	iretq
 
-/* To be woken is all. */
+/* Only wakes the vCPU. */
 	.globl	on_done
 on_done:
 	push	%rax
@@ -351,7 +353,7 @@ on_pmi:
 	xor	%edx, %edx
 	cmpl	$0, mailbox + BOX_X2APIC
 	jne	10f
-	/* The vector's end of interrupt; an NMI needs none, and it does no harm. */
+	/* EOI for the vector; an NMI needs none, but it does no harm. */
 	mov	$0xfee000b0, %ecx
 	movl	%edx, (%rcx)
 	test	%eax, %eax
@@ -371,7 +373,7 @@ on_pmi:
 	pop	%rax
 	iretq
 
-/* Whatever else happens: say so and end. */
+/* Anything else: report it and end. */
 	.globl	on_other
 on_other:
 	mov	$0xf4, %edx

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the conformance suite does not ask, for it is the plugin's own: output to what is not
- * RAM, the way of a PMI, the TSC and its packets, PTWRITE, the PMU that systems want to see.
- * Expected values are the manual's; each check prints a line.
+ * Checks of the plugin's own behaviour, which the conformance suite does not cover: output to
+ * non-RAM addresses, delivery of a PMI, the TSC and its packets, PTWRITE, the PMU that systems
+ * expect. Expected values are the manual's; each check prints a line.
  */
 #include "bare-io.h"
 #include "bare.h"
@@ -45,7 +45,7 @@ static u64 volatile *at(u64 address)
 	return (u64 volatile *)address;
 }
 
-/* Trace a few packets at a position; the rest of STATUS is what it was. */
+/* Trace a few packets at a position; the rest of STATUS must not change. */
 static u64 trace(u64 base, u64 mask_ptrs, u64 ctl, u32 rounds)
 {
 	(void)subject_wrmsr(VMPT_MSR_RTIT_STATUS, 0);
@@ -66,7 +66,7 @@ static u64 trace_to(u64 region, u64 flags, u64 ctl, u32 rounds)
 
 /* ---- output ---- */
 
-/* Addresses without RAM, a page each: the trace ends with Error, and nobody notices it. */
+/* Addresses without RAM, a page each: the trace ends with Error, and no device is affected. */
 static void not_ram(void)
 {
 	static const struct {
@@ -74,26 +74,26 @@ static void not_ram(void)
 		u64 gpa;
 	} row[] = { { "VGA memory", 0xa0000 },
 		    { "ROM below 1 MiB", 0xf0000 },
-		    { "first page behind RAM", RAM_END },
+		    { "first page after RAM", RAM_END },
 		    { "I/O APIC", 0xfec00000 },
 		    { "HPET", 0xfed00000 },
 		    { "APIC page", 0xfee00000 },
 		    { "firmware", 0xfffff000 },
-		    { "behind 4 GiB", 0x100000000 },
+		    { "after 4 GiB", 0x100000000 },
 		    { "highest page", 0xfffffff000 } };
 	u64 config = *at(0xfed00010), comparator = *at(0xfed00108);
 	u32 select = *(u32 volatile *)0xfec00000;
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		check(row[i].name, VMPT_STATUS_ERROR, trace_to(row[i].gpa, 0, 0, 64));
-		/* And as a table, and as a single range. */
+		/* Also as a table, and as a single range. */
 		check(row[i].name, VMPT_STATUS_ERROR, trace(row[i].gpa, 0, TRACE, 64));
 		check(row[i].name, VMPT_STATUS_ERROR,
 		      trace(row[i].gpa, 0xfff, TRACE & ~VMPT_CTL_TOPA, 64));
 	}
-	check("HPET is as it was", config, *at(0xfed00010));
-	check("HPET is as it was", comparator, *at(0xfed00108));
-	check("I/O APIC is as it was", select, *(u32 volatile *)0xfec00000);
+	check("HPET is unchanged", config, *at(0xfed00010));
+	check("HPET is unchanged", comparator, *at(0xfed00108));
+	check("I/O APIC is unchanged", select, *(u32 volatile *)0xfec00000);
 	check("last page of RAM", 0, trace_to(RAM_END - 4096, 0, 0, 64));
 	/* A region of 8 KiB whose second half is not RAM cannot be aligned; one of VGA's can. */
 	check("page before VGA memory", 0, trace_to(0x9f000, 0, 0, 64));
@@ -115,7 +115,7 @@ static void pci_configure(u32 function, u32 offset, u32 value)
 
 /*
  * A device (QEMU's "edu") below what would be RAM's end, if all of it were below 4 GiB: its
- * registers from 80H on take eight bytes at once, as a trace comes.
+ * registers from 80H on accept 8-byte writes, like those of a trace.
  */
 static void device(void)
 {
@@ -128,7 +128,7 @@ static void device(void)
 	pci_configure(function, 0x10, DEVICE);
 	pci_configure(function, 4, 2);
 	*at(DEVICE + 0x80) = 0x1234;
-	check("the device is there", 0x1234, *at(DEVICE + 0x80));
+	check("the device is present", 0x1234, *at(DEVICE + 0x80));
 	for (u64 gpa = DEVICE; gpa < DEVICE + 2 * 4096; gpa += 4096) {
 		check("device: a region", VMPT_STATUS_ERROR,
 		      trace_to(gpa, 0, VMPT_CTL_BRANCH_EN, 200));
@@ -136,11 +136,11 @@ static void device(void)
 		check("device: a single range", VMPT_STATUS_ERROR,
 		      trace(gpa, 0xfff, (TRACE | VMPT_CTL_BRANCH_EN) & ~VMPT_CTL_TOPA, 200));
 	}
-	check("the device is as it was", 0x1234, *at(DEVICE + 0x80));
+	check("the device is unchanged", 0x1234, *at(DEVICE + 0x80));
 	check("last page below the devices", 0, trace_to(RAM_END / 2 - 4096, 0, 0, 64));
 	check("first page above 4 GiB", 0, trace_to(0x100000000, 0, 0, 64));
 	check("last page above 4 GiB", 0, trace_to(0x100000000 + RAM_END / 2 - 4096, 0, 0, 64));
-	check("page behind", VMPT_STATUS_ERROR, trace_to(0x100000000 + RAM_END / 2, 0, 0, 64));
+	check("page after it", VMPT_STATUS_ERROR, trace_to(0x100000000 + RAM_END / 2, 0, 0, 64));
 }
 
 /* ---- PMI ---- */
@@ -170,7 +170,7 @@ static void pmi_ways(const char *how)
 		subject_lvt(ways[i]);
 		check("a PMI is taken", 1, fill_region());
 		acknowledge();
-		/* Delivery has set the mask; this handler leaves it. */
+		/* Delivery has set the mask; this handler does not clear it. */
 		mailbox.lvt = 0;
 		check("one more", 1, fill_region());
 		acknowledge();
@@ -183,21 +183,21 @@ static void pmi_ways(const char *how)
 	acknowledge();
 }
 
-/* IA32_APIC_BASE: QEMU leaves the page where it is, and no device is taken for it. */
+/* IA32_APIC_BASE: QEMU does not move the page, and no device is mistaken for it. */
 static void moved(void)
 {
 	u64 base = read_msr(MSR_APIC_BASE), config = *at(0xfed00010);
 
 	subject_lvt(NMI);
-	check("the APIC can be told to move to the HPET", 0,
+	check("the APIC's base can be set to the HPET's", 0,
 	      (u64)subject_wrmsr(MSR_APIC_BASE, 0xfed00000 | (base & 0xfff)));
-	check("a PMI is taken all the same", 1, fill_region());
-	check("HPET is as it was", config, *at(0xfed00010));
+	check("a PMI is taken nevertheless", 1, fill_region());
+	check("HPET is unchanged", config, *at(0xfed00010));
 	(void)subject_wrmsr(MSR_APIC_BASE, base);
 	acknowledge();
 	check("x2APIC mode of a disabled APIC is #GP", VMPT_GP,
 	      (u64)subject_wrmsr(MSR_APIC_BASE, (base & ~0x800ULL) | 0x400));
-	check("and the way of a PMI is as before", 1, fill_region());
+	check("and PMIs are delivered as before", 1, fill_region());
 	acknowledge();
 }
 
@@ -242,13 +242,12 @@ static void time(void)
 	packet = traced_tsc();
 	check("RDTSCP gives IA32_TSC_AUX", 0x1234, aux);
 	check("a TSC packet is not before RDTSC", 1, packet >= before);
-	check("a TSC packet is not behind RDTSCP", 1, packet <= after);
+	check("a TSC packet is not after RDTSCP", 1, packet <= after);
 	check("the TSC can be read as an MSR", 1, read_msr(MSR_TSC) >= after);
 	check("IA32_TSC_ADJUST is 0 at first", 0, read_msr(0x3b));
 	(void)subject_wrmsr(MSR_TSC, 1000 * second);
 	before = subject_tsc(false, &aux);
-	check("a TSC that was written goes on", 1,
-	      before >= 1000 * second && before < 1060 * second);
+	check("a written TSC continues", 1, before >= 1000 * second && before < 1060 * second);
 	check("and so did IA32_TSC_ADJUST", 1, read_msr(0x3b) != 0);
 	(void)trace_to(REGION, 0, VMPT_CTL_TSC_EN, 1);
 	packet = traced_tsc();
@@ -291,15 +290,15 @@ static void ptwrites(bool offered)
 	check("PTWRITEs", 4, n);
 }
 
-/* A debugger sees no difference between an instruction of QEMU's and one of the plugin's. */
+/* Single-stepping sees no difference between instructions executed by QEMU and by the plugin. */
 static void step(void)
 {
 	u64 places = 1 << 2 | 1 << 5 | 1 << 10 | 1 << 12 | 1 << 14 | 1 << 17 | 1 << 22 | 1 << 24 |
 		     1 << 26 | 1 << 28;
 	u32 leaf_14;
 
-	check("a step behind each instruction", places, subject_step(&leaf_14) & 0x1fffffff);
-	check("and CPUID is ours all the same", 1, leaf_14);
+	check("a step after each instruction", places, subject_step(&leaf_14) & 0x1fffffff);
+	check("and CPUID is the plugin's nevertheless", 1, leaf_14);
 }
 
 /* TraceStop where the traced code is, with an address that is not mapped on either side. */
@@ -317,7 +316,7 @@ static void trace_stop(void)
 	      trace_to(REGION, 0, VMPT_CTL_BRANCH_EN | 2ULL << VMPT_CTL_ADDR_SHIFT(0), 64));
 }
 
-/* What Linux asks of a PMU of version 2 (SDM 3 19.2): registers hold what is written. */
+/* What Linux requires of a PMU of version 2 (SDM 3 19.2): registers keep written values. */
 static void pmu(void)
 {
 	check("IA32_PERF_GLOBAL_CTRL after reset", 0xf, read_msr(0x38f));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * From blocks to packets: what the flow makes of what QEMU reports and what it does not. Code is
+ * From blocks to packets: how the flow handles what QEMU reports and what it does not. Code is
  * hex bytes, one word per instruction; addresses are worked out in comments.
  */
 #include "tests/model/rig.h"
@@ -8,7 +8,7 @@
 
 /* ---- on the bench ---- */
 
-/* A jump to RAX, which shows all that waits; and a block for it to go to. */
+/* A jump to RAX, which flushes pending packets, and its target block. */
 #define JMP_RAX "ffe0"
 #define NOPS	"90 90"
 
@@ -45,7 +45,7 @@ START_TEST(jcc_shows_by_where_execution_goes)
 }
 END_TEST
 
-/* inc %rax; jnz to itself: the block that begins again is the branch that was taken. */
+/* inc %rax; jnz to itself: the block restarting shows that the branch was taken. */
 START_TEST(loop_of_one_block)
 {
 	struct qemu_block *loop;
@@ -60,8 +60,8 @@ START_TEST(loop_of_one_block)
 END_TEST
 
 /*
- * push; L: mov (%rax),%rcx; jnz L. QEMU cuts the block at the load and goes on with a block of
- * its own there: the place where the branch would have gone, but it has not executed.
+ * push; L: mov (%rax),%rcx; jnz L. QEMU cuts the block at the load and continues with a new block
+ * there: at the branch's target, although the branch has not executed.
  */
 START_TEST(block_cut_where_its_branch_goes)
 {
@@ -129,7 +129,10 @@ START_TEST(ret_to_itself)
 }
 END_TEST
 
-/* QEMU does not report SMIs. No decoder follows RSM: it is an interrupt, with TraceEn set. */
+/*
+ * QEMU does not report SMIs. Decoders cannot follow RSM: it is shown as an interrupt, with TraceEn
+ * set.
+ */
 START_TEST(rsm)
 {
 	begin(CTL);
@@ -140,7 +143,7 @@ START_TEST(rsm)
 }
 END_TEST
 
-/* What has not executed leaves nothing but the event. */
+/* Instructions that have not executed make no packets; only the event does. */
 START_TEST(faults)
 {
 	struct qemu_block *ret, *call;
@@ -151,7 +154,7 @@ START_TEST(faults)
 	stand_in_event(0x400003, 0x800000);
 	stand_in_run_here(stand_in_block(0x800000, NOPS));
 	expect("FUP(0x400003), TIP(0x800000)");
-	/* the RET itself: its stack is not there */
+	/* the RET itself: its stack is not mapped */
 	ret = stand_in_block(0x800002, "c3");
 	stand_in_run_here(ret);
 	stand_in_event(0x800002, 0x800000);
@@ -204,7 +207,7 @@ START_TEST(interrupts)
 }
 END_TEST
 
-/* Where nothing leads to the next block, no branch is invented. */
+/* If nothing leads to the next block, no branch is made up. */
 START_TEST(astray)
 {
 	begin(CTL);
@@ -215,7 +218,7 @@ START_TEST(astray)
 }
 END_TEST
 
-/* A reset comes between blocks, where only the branch before it is known, or not even that. */
+/* A reset comes between blocks, where at most the branch before it is known. */
 START_TEST(reset)
 {
 	struct qemu_block *vector;
@@ -239,7 +242,7 @@ START_TEST(reset)
 END_TEST
 
 /* SYSRET to CPL 3 and an interrupt before the first instruction there; only user code is traced.
- * Where the mode between is missed, so is the visit. */
+ * If the mode change is missed, so is the visit to user mode. */
 START_TEST(user_code_of_no_instruction)
 {
 	const u64 frame[] = { 0x403000, 0x1b, 0x202, 0x7000, 0x2b };
@@ -285,7 +288,7 @@ START_TEST(mov_cr3)
 }
 END_TEST
 
-/* REP MOVSB comes back to itself as often as it likes. */
+/* REP MOVSB may repeat any number of times. */
 START_TEST(rep)
 {
 	struct qemu_block *rep;
@@ -302,7 +305,7 @@ START_TEST(rep)
 }
 END_TEST
 
-/* What QEMU drops is kept as far as it is under way. */
+/* Blocks that QEMU drops are kept while they execute. */
 START_TEST(flush)
 {
 	begin(CTL);
@@ -404,7 +407,7 @@ START_TEST(vectors)
 }
 END_TEST
 
-/* RFLAGS.IF, which STI, CLI and POPF change in mid-block, and only where they may. */
+/* RFLAGS.IF, which STI, CLI and POPF change in mid-block, and only where allowed. */
 START_TEST(interrupt_flag)
 {
 	u64 flags = 0x246;
@@ -425,7 +428,7 @@ START_TEST(interrupt_flag)
 }
 END_TEST
 
-/* Paging off and real mode: what is linear is physical, and CS is its base. */
+/* Paging off and real mode: linear addresses are physical, and CS has a base. */
 START_TEST(real_mode)
 {
 	begin(CTL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What an I/O instruction does: opcodes and prefixes as SDM 2 has them, encoded by hand.
+ * Decoding of I/O instructions: opcodes and prefixes from SDM 2, encoded by hand.
  */
 #include "qemu-plugin/flow/insn.h"
 #include "tests/support/support.h"
 
-/* Where port is DX it is not in the instruction: 0. */
+/* The port is 0 where it is in DX. */
 static const struct row {
 	const char *what;
 	u8 size, bytes[4];

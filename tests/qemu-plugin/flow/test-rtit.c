@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The flow's events for RTIT: addresses after instructions, steps at bases and limits, what a
- * HLT slept through. As test-flow.c: code is hex bytes, addresses are worked out beside it.
+ * The flow's events for RTIT: addresses after instructions, steps at bases and limits, and time
+ * across HLT. As in test-flow.c, code is hex bytes; addresses are worked out in comments.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void jump(u64 at, u64 to)
 START_TEST(near_branches)
 {
 	begin_traced(BOTH | CMPRS_RET);
-	/* jz +10H, taken and not; call +0; call *rax; ret to where it was called */
+	/* jz +10H, taken and not; call +0; call *rax; ret to the caller */
 	stand_in_run_here(stand_in_block(0x400002, "7410"));
 	stand_in_run_here(stand_in_block(0x400014, "74ea"));
 	stand_in_run_here(stand_in_block(0x400016, "e8e5ffffff")); /* to 400000 */
@@ -96,7 +96,7 @@ START_TEST(control_registers)
 	stand_in.reg[QREG_CR3] = 0x5000;
 	stand_in_run_here(stand_in_block(0x400005, "0f22c0"));
 	expect("PIP 5000 PG");
-	/* CR0 as it was, then without PG */
+	/* CR0 unchanged, then without PG */
 	stand_in_run_here(stand_in_block(0x400008, "0f22c0"));
 	expect_nothing;
 	stand_in.reg[QREG_CR0] = 1;
@@ -106,7 +106,7 @@ START_TEST(control_registers)
 }
 END_TEST
 
-/* Walked into and out of, in one block: base and limit are the ends of instructions. */
+/* Execution enters and leaves the range in one block: base and limit are ends of instructions. */
 START_TEST(walks)
 {
 	begin();
@@ -118,7 +118,7 @@ START_TEST(walks)
 	expect_nothing;
 	stand_in_run_here(stand_in_block(0x400008, NOPS));
 	expect("FUP.PGE 400004, FUP.PGD 400006");
-	/* once more, by a jump to the base: nothing was walked into */
+	/* once more, by a jump to the base: not entered by sequential execution */
 	jump(0x40000a, 0x400004);
 	expect("FUP.PGE 400004");
 	/* a block that was cut at the limit */
@@ -127,7 +127,7 @@ START_TEST(walks)
 }
 END_TEST
 
-/* A base or limit that is inside an instruction is never at its end. */
+/* A base or limit inside an instruction never matches. */
 START_TEST(walks_over_no_instruction)
 {
 	begin();
@@ -140,7 +140,7 @@ START_TEST(walks_over_no_instruction)
 }
 END_TEST
 
-/* What has not executed is not walked over; what has, once. */
+/* Instructions that have not executed do not count; those that have count once. */
 START_TEST(walks_until_a_fault)
 {
 	struct qemu_block *block;
@@ -164,7 +164,7 @@ START_TEST(walks_until_a_fault)
 }
 END_TEST
 
-/* Before a branch that ends the block comes what is walked over in it. */
+/* Range events within a block come before the branch that ends it. */
 START_TEST(walks_before_a_branch)
 {
 	begin();
@@ -234,7 +234,7 @@ START_TEST(sleep)
 }
 END_TEST
 
-/* An MTC's cycles are those up to its own tick, however late the clock was looked at. */
+/* An MTC's cycles are those up to its own tick, however late the clock is read. */
 START_TEST(mtcs_come_one_by_one)
 {
 	struct vmpt_rtit_clocks at = { .tsc = 0x12340, .cycles = 0x5000 };
@@ -249,12 +249,12 @@ START_TEST(mtcs_come_one_by_one)
 	at.cycles += 0x150;
 	rtit_time(&rig.unit, &at);
 	expect("MTC 0:47 +64, MTC 0:48 +128, MTC 0:49 +128");
-	/* 10H are left; another 70H are just the next. */
+	/* 10H are left; another 70H are exactly one more MTC. */
 	at.tsc += 0x70;
 	at.cycles += 0x70;
 	rtit_time(&rig.unit, &at);
 	expect("MTC 0:4a +128");
-	/* More than a round of 8 bits: every one of them */
+	/* more than 8 bits of MTCs: all of them */
 	at.tsc += 0x80 * 300;
 	at.cycles += 0x80 * 300;
 	rtit_time(&rig.unit, &at);
@@ -269,7 +269,7 @@ START_TEST(mtcs_come_one_by_one)
 }
 END_TEST
 
-/* Ticks that are no cycles: no MTC is of them. */
+/* Ticks without cycles make no MTC. */
 START_TEST(what_was_slept_through_has_no_mtc)
 {
 	struct vmpt_rtit_clocks at = { .tsc = 0x12340, .cycles = 0x5000 };

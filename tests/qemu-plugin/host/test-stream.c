@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Streams of RTIT's host view alone: whose bytes are whose where runs are lost and where a QEMU is
- * killed. The side record is the test's own.
+ * Streams of RTIT's host view by themselves: the owners of bytes when runs are lost and when a QEMU
+ * is killed. The test has its own side record.
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,8 +29,8 @@ static struct {
 	/* the side record */
 	struct vmpt_rtit_record record[RECORDS];
 	unsigned int records;
-	int refuse;  /* what adding a line returns */
-	bool killed; /* it ends the process */
+	int refuse;  /* result of adding a line */
+	bool killed; /* adding a line ends the process */
 } t;
 
 /* ---- in place of host/record.c ---- */
@@ -84,7 +84,7 @@ static struct host_stream *open_stream(void)
 	return stream;
 }
 
-/* A run of @vcpu, @n bytes of its number. */
+/* A run of @vcpu: @n bytes with its number. */
 static void run(struct host_stream *stream, u32 vcpu, size_t n)
 {
 	struct host_run run = { .room = t.room, .used = n };
@@ -115,7 +115,7 @@ static void expect_record(unsigned int n, u32 vcpu, u64 offset)
 	ck_assert_uint_eq(t.record[n].offset, offset);
 }
 
-/* A run of @vcpu that finds no room. The limit is not for the test's own files. */
+/* A run of @vcpu without room. The limit must not apply to the test's own files. */
 static void lose(struct host_stream *stream, u32 vcpu)
 {
 	struct rlimit limit = { .rlim_cur = 65536, .rlim_max = RLIM_INFINITY };
@@ -172,7 +172,7 @@ START_TEST(last_loss_without_a_line)
 	host_stream_close(stream);
 	ck_assert_uint_eq(size(), 100);
 	ck_assert_uint_eq(t.records, 1);
-	/* The next one marks it, for itself. */
+	/* The next run marks it, as its own. */
 	t.refuse = 0;
 	stream = open_stream();
 	run(stream, 3, 50);

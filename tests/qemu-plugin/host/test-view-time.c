@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Time in a stream that two vCPUs share, with isa=rtit: it does not go back, wherever a vCPU's
- * thread has to wait. The clock and the side record are the test's own.
+ * Time in a stream that two vCPUs share, with isa=rtit: it does not decrease, wherever a vCPU's
+ * thread has to wait. The test has its own clock and side record.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "tests/qemu-plugin/stand-in.h"
 #include "tests/support/support.h"
 
-#define WAIT  10000000 /* ns; more than the plugin takes for a stall */
-#define READS 16       /* more than a run reads the clock */
+#define WAIT  10000000 /* ns; more than the plugin's limit for a stall */
+#define READS 16       /* more than a run's reads of the clock */
 
 static struct {
 	char dir[64];
@@ -116,7 +116,7 @@ static void run(struct vcpu *vcpu)
 	host_view_ops.exit(vcpu, 0x401020, EXIT_IO, 0);
 }
 
-/* STSs of the stream, none before the one ahead of it. */
+/* The STSs of the stream must not decrease. */
 static unsigned int count_times(void)
 {
 	struct vmpt_rtit_packet pkt;
@@ -141,7 +141,7 @@ static unsigned int count_times(void)
 	return n;
 }
 
-/* While the one waits, in the middle of a run or of its end, the other has a whole run. */
+/* While one waits, in the middle of a run or at its end, the other has a whole run. */
 START_TEST(other_runs_meanwhile)
 {
 	unsigned int waits = 0;
@@ -162,7 +162,7 @@ START_TEST(other_runs_meanwhile)
 		t.wait_at = at;
 		ck_assert_uint_ge(count_times(), 2 * waits);
 	}
-	/* The clock is read by entry and exit, and at the end of the exit. */
+	/* The clock is read at entry and exit, and at the end of the exit. */
 	ck_assert_uint_ge(waits, 4);
 	ck_assert_uint_lt(waits, READS);
 	host_view_close(&stand_in.plugin);

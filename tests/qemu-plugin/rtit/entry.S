@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * From 32-bit protected mode to long mode, and what is traced: an application in user mode, a
- * driver in the kernel. The numbers behind instructions say how often each is executed; the sums
- * stand in test-rtit.sh.
+ * From 32-bit protected mode to long mode, and the traced code: an application in user mode, a
+ * driver in the kernel. The numbers after instructions say how often each is executed; the sums are
+ * in test-rtit-bare.sh.
  */
 #include "rtit.h"
 
@@ -72,7 +72,7 @@ entry:
 	mov	%ax, tss_descriptor + 2
 	shr	$16, %eax
 	mov	%al, tss_descriptor + 4
-	movb	$0x89, tss_descriptor + 5	/* behind a reset it is busy */
+	movb	$0x89, tss_descriptor + 5	/* busy after a reset */
 	mov	$TSS, %eax
 	ltr	%ax
 	call	make_idt
@@ -80,7 +80,7 @@ entry:
 5:	hlt
 	jmp	5b
 
-	/* IDT: all that may come. */
+	/* IDT: all expected events. */
 make_idt:
 	mov	$13, %edi
 	lea	general_protection(%rip), %rax
@@ -145,7 +145,7 @@ wrmsr:
 	mov	%r8d, %eax
 	ret
 
-	/* Trace_En goes on first and off last (3.3.2). */
+	/* Trace_En is set first and cleared last (3.3.2). */
 trace_call:
 	push	%rbx
 	push	%r12
@@ -168,7 +168,7 @@ trace_call:
 	pop	%rbx
 	ret
 
-	/* To user mode; it comes back by the service with EAX 0. */
+	/* To user mode; it returns by the service with EAX 0. */
 run_app:
 	push	%rbx
 	push	%rbp
@@ -213,7 +213,7 @@ run_driver:
 	dec	%ecx
 	jnz	1b
 	mov	$10, %ecx
-2:	call	before_driver		/* to before it, and on */
+2:	call	before_driver		/* to before it, and into it sequentially */
 	dec	%ecx
 	jnz	2b
 	ret
@@ -225,7 +225,7 @@ driver:
 	mov	$5, %eax	/* 1 */
 1:	dec	%eax		/* 5 */
 	jnz	1b		/* 5 */
-	nop			/* 1: 12 a turn, 20 turns */
+	nop			/* 1: 12 per call, 20 calls */
 driver_end:
 	ret
 
@@ -240,7 +240,7 @@ stop_here:
 	nop
 	ret
 
-	/* ---- in user mode; 805 a run ---- */
+	/* ---- in user mode; 805 per run ---- */
 
 helper:
 	nop
@@ -258,7 +258,7 @@ app:
 	jnz	1b			/* 100 */
 	lea	helper(%rip), %rbx	/* 1 */
 	mov	$10, %ebp		/* 1 */
-3:	call	*%rbx			/* 10; what it calls is not of the application */
+3:	call	*%rbx			/* 10; its target is not part of the application */
 	mov	$1, %eax		/* 10 */
 	int	$0x80			/* 10 */
 	dec	%ebp			/* 10 */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A Linux program that traces with RTIT through /dev/cpu/0/msr, as its manual's Appendix A has it:
- * itself, everything, or the driver that it does it with. The trace goes to memory that the
- * kernel was told to leave alone ("memmap="), read through /dev/mem.
+ * A Linux program that traces with RTIT through /dev/cpu/0/msr, by the scenarios of the manual's
+ * Appendix A: itself, everything, or the driver of that device. The trace goes to memory reserved
+ * by "memmap=", and is read through /dev/mem.
  *
  *	rtit-linux BUFFER application|all|driver FILE
  *
- * BUFFER: physical address of 4 MiB. What was traced is written to FILE; the ranges and CR3 that
- * were set are printed. Each trace has a bit of RTIT_CTL of its own, so that who compares can
- * tell them apart.
+ * BUFFER: physical address of 4 MiB. The trace is written to FILE; the ranges and CR3 that were set
+ * are printed. Each trace sets another bit of RTIT_CTL, so that the comparison can distinguish
+ * them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #define STOP_OFF (VMPT_RTIT_EVENT_OFF << VMPT_RTIT_EVENTS_STOP_SHIFT)
 #define RANGE0	 (VMPT_RTIT_EVENT_RANGE0 | STOP_OFF)
 #define NO_RANGE (VMPT_RTIT_EVENT_ON | STOP_OFF)
-/* Without MTC_En, and with packets that are of no time, these two change nothing. */
+/* Without MTC_En and without time packets these two change nothing. */
 #define MARK_APPLICATION (1u << VMPT_RTIT_CTL_MTC_RANGE_SHIFT)
 #define MARK_ALL	 (2u << VMPT_RTIT_CTL_MTC_RANGE_SHIFT)
 #define MARK_DRIVER	 VMPT_RTIT_CTL_LESS_PKTS
@@ -58,7 +58,7 @@ static void write_msr(u32 msr, u64 value)
 		fail("WRMSR");
 }
 
-/* The rule of 3.3.1, as a program sees it: #GP is EIO. */
+/* The rule of 3.3.1 as seen by a program: #GP is EIO. */
 static void unlock(void)
 {
 	u64 value;
@@ -106,9 +106,9 @@ static void save(const char *path)
 	printf("rtit: %zu bytes\n", n);
 }
 
-/* ---- what is traced ---- */
+/* ---- traced code ---- */
 
-/* A section of its own: the range. */
+/* A section of its own, which is the range. */
 #define APPLICATION __attribute__((section("application"), noinline))
 extern const char __start_application[], __stop_application[];
 
@@ -129,10 +129,12 @@ static APPLICATION u32 work(u32 rounds)
 	return x;
 }
 
-/* ---- a process' CR3 ---- */
+/* ---- a process's CR3 ---- */
 
-/* Where it was when execution was last in user mode: with page table isolation it is another one
- * in the kernel. */
+/*
+ * The CR3 when execution was last in user mode: with page table isolation the kernel has another
+ * one.
+ */
 static u64 cr3_of_user(u64 n)
 {
 	struct vmpt_rtit_last_lip last = { .valid = false };
@@ -157,7 +159,7 @@ static u64 cr3_of_user(u64 n)
 	return user;
 }
 
-/* By a trace in which another process ran while this one waited for it. */
+/* Found by a trace in which another process ran while this one waited for it. */
 static u64 find_cr3(void)
 {
 	const u64 ctl = VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_USER | VMPT_RTIT_CTL_DEST;
@@ -218,7 +220,7 @@ static void all(void)
 	stop(ctl);
 }
 
-/* The driver of /dev/cpu/0/msr, which alone is traced while it reads an MSR. */
+/* The driver of /dev/cpu/0/msr: only it is traced, while it reads an MSR. */
 static void driver(void)
 {
 	const u64 ctl = VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_DEST | MARK_DRIVER;

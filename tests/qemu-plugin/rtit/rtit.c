@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RTIT as software on one of its processors sees it: that it is there, its registers' rules, and
- * then, by SCENARIO, one of those of the manual's Appendix A (1 to 3), a TraceStop (4), a sleep
- * (5), a reset (6). A line for each check goes to the first serial port, the trace to the second
- * one.
+ * RTIT as seen by software: its detection, its registers' rules, and then, by SCENARIO, one of the
+ * manual's Appendix A (1 to 3), a TraceStop (4), a sleep (5), a reset (6). A line for each check
+ * goes to the first serial port, the trace to the second.
  */
 #include "rtit.h"
 
@@ -66,7 +65,7 @@ static u32 cpuid(u32 leaf, u32 *ebx)
 	return eax;
 }
 
-/* ---- what it is (1.2, 3.1) ---- */
+/* ---- detection (1.2, 3.1) ---- */
 
 static void identify(void)
 {
@@ -91,7 +90,7 @@ static void unlock(void)
 	check("CTL after RESET", 0, value);
 }
 
-/* Those that follow no others, as the tables of 3.3 have them after RESET. */
+/* The independent registers, with their values after RESET by the tables of 3.3. */
 static void registers(void)
 {
 	static const struct {
@@ -112,7 +111,7 @@ static void registers(void)
 		check("after RESET", all[i].reset, read(all[i].msr));
 		check("is written", 0, (u64)wrmsr(all[i].msr, all[i].write));
 		check("is read", all[i].write, read(all[i].msr));
-		check("is put back", 0, (u64)wrmsr(all[i].msr, all[i].reset));
+		check("is restored", 0, (u64)wrmsr(all[i].msr, all[i].reset));
 	}
 	check("STATUS after RESET", 0, read(0x769));
 	check("CTL bit 5: #GP", 1, (u64)wrmsr(0x768, 1 << 5));
@@ -188,7 +187,7 @@ static void trace_stop(void)
 {
 	configure(STOP_RANGE0, stop_here, stop_here + 1);
 	trace_call(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_DEST, run_stopper);
-	check("the last branches wait in TNT_BUFF", 0xe, read(VMPT_RTIT_MSR_TNT_BUFF));
+	check("the last branches are in TNT_BUFF", 0xe, read(VMPT_RTIT_MSR_TNT_BUFF));
 	check("nothing overflowed", 0, read(VMPT_RTIT_MSR_STATUS) & VMPT_RTIT_STATUS_OVERFLOW);
 }
 
@@ -200,7 +199,7 @@ static void sleep(void)
 		   run_sleep);
 }
 
-/* Without Dest; not either what waits in the processor when a TraceStop has come. */
+/* Without Dest nothing is written, not even pending packets at a TraceStop. */
 static void no_port(void)
 {
 	volatile u8 *buffer = (volatile u8 *)BUFFER;
@@ -219,20 +218,19 @@ static void no_port(void)
 	check("without Dest nothing is written to RAM", 0, changed);
 }
 
-/* Where the reset value of BASE points is no RAM; and without Dest it is none of ours. */
+/* The reset value of BASE does not point to RAM; without Dest it does not matter. */
 static void nowhere(void)
 {
 	u64 base = read(VMPT_RTIT_MSR_BASE_ADDR);
 
 	(void)wrmsr(VMPT_RTIT_MSR_EVENTS, NO_FILTER);
 	trace_call(VMPT_RTIT_CTL_OS | VMPT_RTIT_CTL_DEST, run_driver);
-	check("output where no RAM is moves OFFSET all the same", 1,
-	      read(VMPT_RTIT_MSR_OFFSET) != 0);
-	check("and BASE stays", base, read(VMPT_RTIT_MSR_BASE_ADDR));
+	check("output without RAM moves OFFSET nevertheless", 1, read(VMPT_RTIT_MSR_OFFSET) != 0);
+	check("and BASE does not change", base, read(VMPT_RTIT_MSR_BASE_ADDR));
 	no_port();
 }
 
-/* The machine is reset while it traces; rtit_main() goes on behind it, with what was printed. */
+/* The machine is reset while it traces; rtit_main() continues after it, with what was printed. */
 static void reset(void)
 {
 	volatile u32 *resume = (volatile u32 *)RESUME;

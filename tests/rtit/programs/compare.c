@@ -22,7 +22,7 @@ struct report {
 
 struct list {
 	struct report *reports;
-	size_t n, max;
+	size_t n;
 };
 
 struct code {
@@ -62,11 +62,8 @@ static bool insn_at(struct code *code, u64 ip, struct rtit_insn *insn)
 
 static void keep(struct list *list, u64 offset, unsigned int kind, u64 from, u64 to)
 {
-	if (list->n == list->max) {
-		list->max = 2 * list->max + 4096;
-		list->reports = realloc(list->reports, list->max * sizeof(*list->reports));
-		ck_assert_ptr_nonnull(list->reports);
-	}
+	if (vmpt_grow(&list->reports, list->n))
+		ck_abort_msg("no memory");
 	list->reports[list->n++] =
 		(struct report){ .offset = offset, .from = from, .to = to, .kind = (u8)kind };
 }

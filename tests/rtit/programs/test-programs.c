@@ -118,6 +118,5 @@ TEST_SUITE()
 
 	share = which ? strtoull(which, NULL, 0) % SHARES : 0;
 	tcase_add_test(tc, test_programs);
-	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 120);
 	return suite;
 }

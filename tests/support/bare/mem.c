@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What a compiler wants of a C library, for programs without an operating system. */
+/* Functions of the C library that a compiler needs, for programs without an operating system. */
 #include <stddef.h>
 #include <string.h>
 
 #include "arch/types.h"
 
-/* A loop in C is what a compiler makes a call of these of. */
+/* Not a loop in C: a compiler would turn it into a call of the same function. */
 void *memcpy(void *to, const void *from, size_t n)
 {
 	void *at = to;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The firmware: all of what an emulator loads below 4 GiB as its BIOS. At the reset vector it enters
- * protected mode and copies the program to RAM, unless that is there and asked for the reset.
- * PROGRAM: the flat image. Nothing else is in this machine: no BIOS clears memory at a reset.
+ * protected mode and copies the program to RAM, unless it is already there and requested the reset.
+ * PROGRAM: the flat image. The machine has no other firmware: no BIOS clears memory at a reset.
  */
 #include "rom.h"
 
 #define ROM_SIZE 0x40000
 #define ROM_BASE (0x100000000 - ROM_SIZE)
-/* Where the top 64 KiB are; CS's base at the reset vector. */
+/* The address of the top 64 KiB; CS's base at the reset vector. */
 #define TOP_BASE 0xffff0000
 
 	.section .rom, "ax"

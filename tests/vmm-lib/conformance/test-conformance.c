@@ -288,7 +288,6 @@ TEST_SUITE()
 	Suite *s = suite_create("conformance");
 	TCase *tcase = tcase_create("conformance");
 
-	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, right_vmm);
 	tcase_add_test(tcase, right_vmm_with_less);
 	tcase_add_test(tcase, without_pt);

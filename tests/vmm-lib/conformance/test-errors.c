@@ -243,7 +243,6 @@ TEST_SUITE()
 	Suite *s = suite_create("vmm-lib/conformance-errors");
 	TCase *t = test_long_case(s);
 
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, call_fails);
 	tcase_add_loop_test(t, call_faults_or_lies, FAULT, HOWS);
 	return s;

@@ -458,7 +458,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("handover-fail");
 	TCase *tc = tcase_create("handover-fail");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, failed_entry, 0, 8 * PROCESSORS);
 	tcase_add_loop_test(tc, failed_by_ctl, 0, PROCESSORS);
 	tcase_add_loop_test(tc, pmi_after_early_failure, 0, PROCESSORS);

@@ -565,7 +565,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("handover-guest");
 	TCase *tc = tcase_create("handover-guest");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, pend_pmi_is_held, 0, PROCESSORS);
 	tcase_add_loop_test(tc, restore_after_run, 0, 4 * PROCESSORS);
 	tcase_add_loop_test(tc, xsaves_after_run, 0, PROCESSORS);

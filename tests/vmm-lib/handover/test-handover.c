@@ -441,7 +441,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("handover");
 	TCase *tc = tcase_create("handover");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, steps_guest, 0, PROCESSORS);
 	tcase_add_loop_test(tc, steps_guest_off, 0, PROCESSORS);
 	tcase_add_loop_test(tc, steps_host, 0, 2);

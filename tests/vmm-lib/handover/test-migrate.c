@@ -233,7 +233,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("migrate");
 	TCase *tcase = tcase_create("migrate");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(test_random_case(suite), trips);
 	tcase_add_test(tcase, too_much);
 	suite_add_tcase(suite, tcase);

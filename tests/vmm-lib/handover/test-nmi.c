@@ -295,7 +295,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("handover-nmi");
 	TCase *tc = tcase_create("handover");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, host_traces, 0, PROCESSORS);
 	tcase_add_loop_test(tc, nmi_everywhere, 0, PROCESSORS);
 	tcase_add_loop_test(tc, guest_pmi_at_exit, 0, VMPT_STEPS * PROCESSORS);

@@ -181,9 +181,7 @@ TEST_SUITE()
 {
 	Suite *suite = suite_create("handover-random");
 	TCase *tc = test_random_case(suite);
-	const char *soak = getenv("VMPT_SOAK");
 
-	tcase_set_timeout(tc, 100 + (soak ? atoi(soak) : 0));
 	tcase_add_test(tc, random_runs);
 	return suite;
 }

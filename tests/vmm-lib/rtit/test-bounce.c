@@ -408,7 +408,6 @@ TEST_SUITE()
 	tcase_add_test(tc, offset_back);
 	tcase_add_test(tc, offset_forward);
 	tcase_add_test(tc, bound);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

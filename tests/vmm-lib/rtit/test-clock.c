@@ -312,7 +312,6 @@ TEST_SUITE()
 	tcase_add_test(tc, once);
 	tcase_add_test(tc, cut_by_the_processor);
 	tcase_add_test(tc, wrapped);
-	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -336,7 +336,6 @@ TEST_SUITE()
 
 	tcase_add_loop_test(test_random_case(suite), random_guest, 0, test_rounds(80, 6));
 	tcase_add_test(tc, scattered);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

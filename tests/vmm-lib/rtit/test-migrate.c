@@ -541,9 +541,7 @@ TEST_SUITE()
 	TCase *tc = test_random_case(suite);
 
 	tcase_add_loop_test(tc, as_undisturbed, 0, test_rounds(100, 8));
-	tcase_set_timeout(tc, 60);
 	tc = test_random_case(suite);
 	tcase_add_test(tc, soak);
-	tcase_set_timeout(tc, 0);
 	return suite;
 }

@@ -420,7 +420,6 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, any_mask, 0, 11);
 	tcase_add_test(tc, ctl_drains);
 	tcase_add_test(tc, around);
-	tcase_set_timeout(tc, 60);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -531,7 +531,6 @@ TEST_SUITE()
 	tcase_add_test(tc, retry);
 	tcase_add_test(tc, failing);
 	tcase_add_test(tc, as_the_unit);
-	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

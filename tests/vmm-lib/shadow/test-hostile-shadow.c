@@ -206,7 +206,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("hostile-shadow");
 	TCase *tcase = test_random_case(suite);
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, any_memory);
 	tcase_add_test(tcase, rewritten);
 	return suite;

@@ -462,7 +462,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("shadow-random");
 	TCase *tcase = test_random_case(suite);
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, same_as_direct);
 	return suite;
 }

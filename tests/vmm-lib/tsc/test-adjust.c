@@ -558,7 +558,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("tsc-adjust");
 	TCase *tc = tcase_create("tsc-adjust");
 
-	tcase_set_timeout(tc, 0);
 	tcase_add_test(test_random_case(suite), random_traces);
 	tcase_add_test(tc, across_regions);
 	tcase_add_test(tc, places);

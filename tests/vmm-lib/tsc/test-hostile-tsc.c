@@ -293,7 +293,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("hostile-tsc");
 	TCase *tc = test_random_case(suite);
 
-	tcase_set_timeout(tc, getenv("VMPT_SOAK") ? 100000 : 100);
 	tcase_add_loop_test(tc, a_thread_rewrites_all, 0, MAPS);
 	return suite;
 }

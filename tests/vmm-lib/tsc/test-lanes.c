@@ -176,7 +176,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("tsc-lanes");
 	TCase *tc = tcase_create("tsc-lanes");
 
-	tcase_set_timeout(tc, 0);
 	tcase_add_test(test_random_case(suite), random_streams);
 	tcase_add_loop_test(tc, across, 0, VMPT_ARRAY_SIZE(acrosses));
 	tcase_add_test(tc, not_for_lanes);

@@ -156,7 +156,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("tsc-libipt");
 	TCase *tc = tcase_create("tsc-libipt");
 
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, synth_streams, 0, 3);
 	tcase_add_loop_test(tc, real_traces, 0, 2);
 	suite_add_tcase(suite, tc);

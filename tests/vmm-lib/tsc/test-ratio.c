@@ -215,7 +215,6 @@ TEST_SUITE()
 	Suite *suite = suite_create("tsc-ratio");
 	TCase *tcase = tcase_create("tsc-ratio");
 
-	tcase_set_timeout(tcase, 0);
 	tcase_add_loop_test(tcase, by_hand, 0, VMPT_ARRAY_SIZE(ratios));
 	tcase_add_test(test_random_case(suite), random_ratios);
 	tcase_add_test(tcase, exact_ones);

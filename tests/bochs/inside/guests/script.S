@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The guest "script": carries out a list of operations that the VMM wrote into its memory (struct
- * guest_op in ../programs/lib/guest.h), and leaves in each what came of it: a value, or the
- * vector of the exception it met. Scenarios with model-specific registers are such lists.
+ * guest_op in ../programs/lib/guest.h), and stores its result in each: a value, or the vector of an
+ * exception. Scenarios with model-specific registers are such lists.
  */
 #include "guest.inc"
 
@@ -39,7 +39,7 @@ irqs:	.long	0
 
 	.fill	0x1000 - (. - blob)
 
-	/* ESI is in the list; the VMM begins it. */
+	/* ESI points into the list; the VMM sets it. */
 start:
 next:
 	movl	OP_CODE(REG(si)), %edi
@@ -100,7 +100,10 @@ op_cpuid:
 	pop	REG(si)
 	movl	%ebx, %edx
 	jmp	done
-	/* With KVM's forced emulation prefix the emulator does the next instruction: if ECX is not 0. */
+	/*
+	 * If ECX is not 0, KVM's forced emulation prefix makes the emulator execute the next
+	 * instruction.
+	 */
 	.macro	emulated
 	jecxz	1f
 	.byte	0x0f, 0x0b
@@ -140,7 +143,7 @@ op_mwait:
 	cli
 	jmp	done
 
-	/* EAX: physical address of a VMXON region. RESULT: 0 if it went well. */
+	/* EAX: physical address of a VMXON region. RESULT: 0 on success. */
 op_vmxon:
 	push	REG(dx)
 	push	REG(ax)
@@ -173,7 +176,7 @@ op_irqs:
 	xorl	%edx, %edx
 	jmp	done
 
-	/* Wait for an interrupt, at most ECX rounds. RESULT: how many came so far. */
+	/* Wait for an interrupt, at most ECX rounds. RESULT: how many arrived so far. */
 op_await:
 	sti
 1:	cmpl	$0, A(irqs)
@@ -188,7 +191,7 @@ on_irq:
 	apic_eoi
 	WIRET
 
-	/* An exception ends the operation: its vector is kept, the next one begins. */
+	/* An exception ends the operation: its vector is stored, and the next operation begins. */
 on_ud:
 	movl	$1 + 6, OP_FAULT(REG(si))
 	jmp	1f

@@ -3,7 +3,7 @@
  * The guest "work": in each round it does one of everything that a trace of a virtual machine
  * shows (branches of all kinds, address spaces, interrupts, exceptions, code that changes, all
  * kinds of VM exits), and mixes what it sees into one word, EBX. lib/work.c computes the same word
- * from this description, so a processor or a VMM that gets one of them wrong is found out.
+ * from this description, so a processor or a VMM that gets one of them wrong is detected.
  */
 #include "guest.inc"
 
@@ -28,10 +28,13 @@ flags:	.long	0
 seed:	.long	0
 cr3:	.long	0, 0
 spin:	.long	0
-bad:	.long	0 /* set by a handler of what should not come */
+bad:	.long	0 /* set by the handler of unexpected events */
 irqs:	.long	0
 
-	/* What is written to lies on a page of its own: a trace is decoded with the others as they were. */
+	/*
+	 * Written data has a page of its own: a trace is decoded with the original content of the
+	 * other pages.
+	 */
 	.fill	0x1000 - (. - blob)
 
 	/* EBX mixed by eight steps of a CRC: branches that depend on data. */
@@ -55,7 +58,7 @@ deep:
 	roll	$3, %ebx
 1:	ret
 
-	/* A subroutine that returns to where nobody called from. */
+	/* A subroutine that returns to an address without a call. */
 astray:
 	push	$A(1f)
 	ret
@@ -105,7 +108,7 @@ far:
 	ret
 
 #if BITS != 16
-	/* One word at one address in two address spaces, and an address that is not there. */
+	/* One address with different words in two address spaces, and an unmapped address. */
 spaces:
 	movl	A(cr3) + 4, %eax
 	movl	%eax, %edi
@@ -131,7 +134,7 @@ patched:
 	.byte	0x81, 0xc3, 0, 0, 0, 0 /* add $imm32, %ebx */
 	ret
 
-	/* Everything that leaves the guest. The IN's answer and the MMIO's are the VMM's. */
+	/* All kinds of exits. The VMM answers the IN and the MMIO read. */
 exits:
 	inl	$PORT_DATA, %eax
 	xorl	%eax, %ebx
@@ -152,7 +155,7 @@ exits:
 	addl	%edx, %ebx
 	ret
 
-	/* An interrupt from outside; the processor halts until it comes. */
+	/* An external interrupt; the processor halts until it arrives. */
 await:
 	movl	A(irqs), %edi
 	movb	$0x40, %al
@@ -164,7 +167,7 @@ await:
 	je	1b
 	ret
 
-	/* Spins, to give the host's clock something to interrupt. */
+	/* Spins, so that the host's timer can interrupt it. */
 idle:
 	movl	A(spin), %ecx
 	jecxz	2f

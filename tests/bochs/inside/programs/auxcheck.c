@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Is the PT trace in a perf.data whole? For a Linux guest on the PC, which looks there: a large
- * file comes out of it slowly. The trace is of one processor.
+ * Checks that the PT trace in a perf.data is whole. It runs in a Linux guest on the PC, since
+ * copying a large file out of it is slow. The trace is of one processor.
  *
  *	auxcheck FILE ADDRESS
  *
@@ -9,9 +9,9 @@
  * flagged N lost N":
  *
  *	tips	TIPs to ADDRESS (hex)
- *	gaps	places where two pieces of the trace do not meet
- *	bad	bytes from the first that is no packet to the end
- *	flagged	AUX records that say truncated, overwritten, partial or collision
+ *	gaps	places where two pieces of the trace are not contiguous
+ *	bad	bytes from the first that is not a packet to the end
+ *	flagged	AUX records flagged truncated, overwritten, partial or collision
  *	lost	records of lost events or samples
  * Exit status 2 if the file cannot be read.
  */
@@ -27,7 +27,7 @@
 
 #include "kvm.h"
 
-/* struct perf_file_header, and what perf's own records add to the kernel's. */
+/* struct perf_file_header, and the record types that perf adds to the kernel's. */
 #define PADDING		    8
 #define HEADER_DATA	    40 /* offset and size of the data */
 #define RECORD_AUXTRACE	    71
@@ -50,7 +50,7 @@ static struct {
 	u64 records, flagged, lost;
 } trace;
 
-/* A record of the file; returns its size with what comes behind it. */
+/* A record of the file; returns its size, including data that follows it. */
 static u64 take(const u8 *at, u64 room)
 {
 	const struct perf_event_header *header = (const void *)at;
@@ -58,7 +58,7 @@ static u64 take(const u8 *at, u64 room)
 	const struct aux *aux = (const void *)at;
 
 	if (room < sizeof(*header) || header->size < sizeof(*header) || header->size > room)
-		die("auxcheck: a record of no size");
+		die("auxcheck: a record of size 0");
 	switch (header->type) {
 	case RECORD_AUXTRACE:
 		if (auxtrace->size > room - header->size)
@@ -126,11 +126,11 @@ int main(int argc, char **argv)
 	const u8 *file;
 
 	if (fd < 0 || fstat(fd, &stat) || stat.st_size < HEADER_DATA + (off_t)sizeof(data))
-		die("auxcheck: a perf.data and an address");
+		die("usage: auxcheck FILE ADDRESS");
 	file = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	trace.bytes = malloc((size_t)stat.st_size);
 	if (file == MAP_FAILED || !trace.bytes)
-		die("auxcheck: no room for %s", argv[1]);
+		die("auxcheck: no memory for %s", argv[1]);
 	memcpy(data, file + HEADER_DATA, sizeof(data));
 	if (data[0] > (u64)stat.st_size || data[1] > (u64)stat.st_size - data[0])
 		die("auxcheck: the data lies outside of the file");

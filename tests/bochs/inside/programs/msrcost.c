@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * msrcost: a guest that exits often and needs nothing of user space, for the PC to count what KVM
- * pays in RDMSR and WRMSR between an exit and the next entry (bochs/instrument/msr-count.cc).
+ * msrcost: a guest that exits often but never to user space, so that the PC can count KVM's RDMSR
+ * and WRMSR between an exit and the next entry (bochs/instrument/msr-count.cc).
  *
  *	msrcost none|idle|trace [host]
  *
  * none: its CPUID has no PT; idle: it has, but does not trace; trace: it traces with ToPA. host: an
- * event of the host's perf traces this thread. Prints how the guest ended and how often it left;
- * exit status 0 if it was done, 1 if not.
+ * event of the host's perf traces this thread. Prints how the guest ended and how often it exited;
+ * exit status 0 if it finished, 1 if not.
  */
 #include <stdio.h>
 
@@ -20,7 +20,9 @@
 static struct host_pt pt;
 static bool host, on;
 
-/* The host's trace begins behind the guest's and ends before it: stock KVM can enter no other. */
+/*
+ * The host's trace begins after the guest's and ends before it: stock KVM cannot enter any other.
+ */
 static void toggle(struct scene *s, u32 word)
 {
 	(void)s;
@@ -40,12 +42,12 @@ int main(int argc, char **argv)
 
 	host = argc > 2 && !strcmp(argv[2], "host");
 	if (argc < 2 || (argc > 2 && !host))
-		die("msrcost: none, idle or trace; host");
+		die("usage: msrcost none|idle|trace [host]");
 	scene_open(s, false);
 	if (!strcmp(argv[1], "none"))
 		scene_leaf(s, 7, 0)->ebx &= ~LEAF7_PT;
 	else if (!(scene_leaf(s, 7, 0)->ebx & LEAF7_PT))
-		die("msrcost: KVM shows guests no PT");
+		die("msrcost: KVM offers guests no PT");
 	scene_topa(s, 4, 0);
 	if (trace) {
 		scene_op_start(s, CTL_TRACE);

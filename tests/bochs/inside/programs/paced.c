@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Work to be traced for long: the same rounds again and again, with a pause between, so that a
- * minute of the guest's time is not a minute of a whole processor's.
+ * Work for a long trace: the same rounds again and again with pauses, so that a minute of the
+ * guest's time takes less than a minute of CPU time.
  *
  *	paced TIMES PAUSE_US
  *

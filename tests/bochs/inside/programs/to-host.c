@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Hands files to the host through the Bochs PC's host port (bochs/instrument/port.cc), and tells
- * it other things: see usage(). Only on the PC itself; in its guests the ports are nobody's.
- * Several at once take turns, but for the one that switches off: it waits for nobody.
+ * Sends files and commands to the host through the Bochs PC's host port (bochs/instrument/port.cc):
+ * see usage(). Only on the PC itself; in its guests these ports do not exist. Several at once take
+ * turns, except for the one that powers off: it does not wait.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -38,14 +38,14 @@ enum command {
 
 static int usage(void)
 {
-	fputs("usage: to-host FILE...		send files; their names are those without folders\n"
+	fputs("usage: to-host FILE...		send files; their names lose the folders\n"
 	      "       to-host --name NAME FILE	send FILE (-: standard input) as NAME\n"
 	      "       to-host --dump NAME		the host writes a memory image NAME\n"
-	      "       to-host --truth on|off	begin or end to write down what is executed\n"
-	      "       to-host --truth traced	the same, while TraceEn is 1 only\n"
-	      "       to-host --times NAME|off	when each byte of traces is made, to NAME.times.CPU\n"
+	      "       to-host --truth on|off	start or stop recording what is executed\n"
+	      "       to-host --truth traced	the same, but only while TraceEn is 1\n"
+	      "       to-host --times NAME|off	record times of bytes in NAME.times.CPU\n"
 	      "       to-host --mark NUMBER	a mark in the run's log\n"
-	      "       to-host --status NUMBER	switch off with this status, 0 to 255\n"
+	      "       to-host --status NUMBER	power off with this status, 0 to 255\n"
 	      "       to-host --pulse nmi|smi|init\n",
 	      stderr);
 	return 2;
@@ -111,7 +111,7 @@ static int number(enum command what, const char *text, unsigned long max)
 	return 0;
 }
 
-/* What was printed before is still on its way: the serial line is slow, and ends with the PC. */
+/* Drain the serial line: it is slow, and pending output is lost when the PC powers off. */
 static int power_off(const char *status)
 {
 	tcdrain(STDOUT_FILENO);
@@ -157,8 +157,8 @@ static int with_word(const char *option, const char *word)
 }
 
 /*
- * Wait for our turn; it ends with the program, even if that is killed. Who was killed in the middle
- * of a file left it open.
+ * Wait for our turn, which ends with the program even if that is killed. A sender killed in the
+ * middle of a file left it open.
  */
 static void begin(bool wait)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * In a guest on the PC: hands one file to the VMM, as bytes to the debug console of QEMU that the
- * job qemu-linux gives it. A REP OUTS is an exit for each page of them.
+ * In a guest on the PC: sends one file to the VMM, through the QEMU debug console that the job
+ * qemu-linux sets up. REP OUTS exits once per page.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Work that is the same each time and wherever it runs, to be traced: branches that depend on
- * numbers, calls deep and through a table. Prints its result.
+ * Deterministic work to be traced: data-dependent branches, deep calls and calls through a table.
+ * Prints its result.
  *
  *	traced [ROUNDS [AT]]	says "traced: at" when it has done AT of them
  */

@@ -4,7 +4,7 @@
  */
 #include "cpuids.h"
 
-/* As KVM looks a leaf up: the first whose subleaf fits, or has none. */
+/* Looks a leaf up as KVM does: the first one that matches or has no subleaves. */
 static const struct kvm_cpuid_entry2 *find(const struct cpuid *cpuid, u32 function, u32 index)
 {
 	u32 i;
@@ -86,7 +86,7 @@ static void spoil_once(struct cpuid *cpuid, struct random *rng)
 		leaf(cpuid, 7, 0)->ebx ^= 1u << 25;
 		break;
 	case 8:
-		/* Not what a vCPU needs for long mode and more: that is not what is asked. */
+		/* Keep what a vCPU needs for long mode: that is not under test. */
 		e = leaf(cpuid, 0x80000008, 0);
 		e->eax = random_one_in(rng, 2) ? (e->eax & ~0xffu) | random_below(rng, 256)
 					       : (e->eax & ~0xff00u) | random_below(rng, 256) << 8;
@@ -104,7 +104,7 @@ static void spoil_once(struct cpuid *cpuid, struct random *rng)
 		leaf(cpuid, 0x14, random_below(rng, 2))->flags = (u32)random_next(rng) & 7;
 		break;
 	default:
-		/* A leaf twice, with something else. */
+		/* A second copy of a leaf with other content. */
 		if (cpuid->head.nent < KVM_MAX_CPUID) {
 			e = &cpuid->entries[cpuid->head.nent];
 			*e = *leaf(cpuid, 0x14, random_below(rng, 2));

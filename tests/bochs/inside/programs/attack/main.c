@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * attack [CPUIDS [FIRST]]: a hostile VMM. Random CPUIDs, which have more of PT than there is or
- * make no sense, and random writes of PT's registers by KVM_SET_MSRS; a vCPU with what KVM takes is
- * entered, and traces if it can. No CPUID may be taken with more PT than KVM offers; no entry may
- * fail; registers that nobody writes stay what they were; the kernel has nothing to say.
+ * attack [CPUIDS [FIRST]]: a hostile VMM. Random CPUIDs, which offer more of PT than exists or are
+ * inconsistent, and random writes of PT's registers by KVM_SET_MSRS; a vCPU with those that KVM
+ * accepts is entered, and traces if it can. KVM must not accept a CPUID with more PT than it
+ * offers; no entry may fail; registers that nobody writes must keep their values; the kernel must
+ * print nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,8 +38,10 @@ static bool show(u64 seed)
 
 /* ---- registers ---- */
 
-/* What each register holds, as far as KVM lets it be set; those of address ranges and CR3_MATCH the
- * guest does not write. */
+/*
+ * The value of each register, as far as KVM allowed it to be set; the guest does not write
+ * CR3_MATCH and the address ranges.
+ */
 struct canaries {
 	u64 value[PT_MSRS];
 	bool known[PT_MSRS];
@@ -58,7 +61,7 @@ static u64 random_value(struct random *rng)
 	}
 }
 
-/* Some random, also of registers that are none; then those that are watched. */
+/* Some random writes, also to nonexistent registers; then the watched registers. */
 static void write_msrs(struct scene *s, struct random *rng, struct canaries *c)
 {
 	u32 i, n = random_below(rng, 12), msr;
@@ -69,7 +72,7 @@ static void write_msrs(struct scene *s, struct random *rng, struct canaries *c)
 		counts.writes++;
 		counts.taken += !vcpu_set_msr(&s->vcpu, msr, random_value(rng));
 	}
-	/* The guest's trace begins where nothing is on. */
+	/* The guest starts its trace with everything off. */
 	(void)vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, 0);
 	(void)vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS, 0);
 	for (i = 4; i < PT_MSRS; i++) {
@@ -94,7 +97,7 @@ static void check_msrs(struct scene *s, const struct canaries *c, u64 seed)
 	}
 }
 
-/* The guest wrote CTL last: is it that? */
+/* The guest wrote CTL last: check its value. */
 static void check_ctl(struct scene *s, u32 stop, u64 ctl, u64 seed)
 {
 	u64 value;
@@ -139,7 +142,10 @@ static void enter(struct scene *s, struct random *rng, u64 seed)
 	write_msrs(s, rng, &c);
 	end = scene_run(s);
 	counts.entries++;
-	/* With some CPUIDs a guest cannot run: its page tables have reserved bits, say. */
+	/*
+	 * With some CPUIDs a guest cannot run, for example if bits of its page tables become
+	 * reserved.
+	 */
 	if (end == SCENE_ENTRY_FAILED || end == SCENE_ERROR) {
 		counts.failed++;
 		if (show(seed))
@@ -151,7 +157,7 @@ static void enter(struct scene *s, struct random *rng, u64 seed)
 		check_ctl(s, stop, ctl & ~VMPT_CTL_TRACE_EN, seed);
 }
 
-/* What KVM took, as it says itself. */
+/* Reads back what KVM accepted. */
 static void check_taken(struct scene *s, u64 seed)
 {
 	static struct cpuid now;
@@ -168,8 +174,8 @@ static void check_taken(struct scene *s, u64 seed)
 }
 
 /*
- * A vCPU as it is before its CPUID, with some of which the registers could not be set any more.
- * Long mode would want one.
+ * Opens a vCPU without a CPUID, since with some CPUIDs its registers could not be set. It is not in
+ * long mode, which would need one.
  */
 static void begin(struct scene *s)
 {
@@ -187,7 +193,7 @@ static void finish(struct scene *s)
 	vm_close(&s->vm);
 }
 
-/* Each vCPU gets CPUIDs until KVM takes one. */
+/* Each vCPU gets CPUIDs until KVM accepts one. */
 static void attack(struct scene *s, u64 first, u64 n)
 {
 	struct random rng;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * clocks: a VMM whose guest computes, exits and sleeps in rounds, while the VMM does to its TSC
- * what VMMs do: see usage(). For traces whose times are judged.
+ * clocks: a VMM whose guest computes, exits and sleeps in rounds, while the VMM changes its TSC as
+ * VMMs do: see usage(). For traces whose times are judged.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -43,7 +43,7 @@ static const struct {
 	{ "again", WHAT_AGAIN },
 };
 
-/* Behind round @round @what is done with @value. */
+/* After round @round do @what with @value. */
 struct step {
 	unsigned int round;
 	enum what what;
@@ -56,8 +56,8 @@ struct machine {
 	bool has_second;
 	unsigned int second_cpu;
 	unsigned int round, rounds, work, traps, sleep;
-	u32 halt;   /* how the guest does: OP_HALT, OP_MWAIT; 0: it does not */
-	bool exits; /* where it does */
+	u32 halt;   /* how the guest halts: OP_HALT, OP_MWAIT; 0: it does not */
+	bool exits; /* HLT exits */
 	volatile bool done;
 	struct step steps[MAX_STEPS];
 	unsigned int n_steps;
@@ -65,26 +65,26 @@ struct machine {
 
 static void usage(void)
 {
-	printf("clocks [options] [ROUND:WHAT=VALUE]...: a guest and what is done to its TSC\n"
-	       "  --rounds=N  of the guest (40); in each it works, is left for CPUID, and sleeps\n"
+	printf("clocks [options] [ROUND:WHAT=VALUE]...: run a guest and change its TSC\n"
+	       "  --rounds=N  of the guest (40); in each it works, exits for CPUID, and sleeps\n"
 	       "  --work=N    loops of a round (600)\n"
 	       "  --traps=N   CPUIDs of a round (3)\n"
-	       "  --sleep=US  microseconds of real time behind every fourth round (200)\n"
-	       "  --halt      in each round the guest itself halts, without an exit, until an\n"
+	       "  --sleep=US  microseconds of real time after every fourth round (200)\n"
+	       "  --halt      in each round the guest halts, without an exit, until an\n"
 	       "              interrupt\n"
 	       "  --mwait     the same, by MWAIT\n"
-	       "  --exits     and with an exit: KVM halts for it, and ignores an MWAIT\n"
-	       "  --second=N  the VM has a second vCPU, which does the same rounds on processor N;\n"
-	       "              what is done is done to the first\n"
-	       "What is done behind a round (0: before the first):\n"
+	       "  --exits     with exits: KVM emulates HLT, and ignores MWAIT\n"
+	       "  --second=N  add a second vCPU, which runs the same rounds on processor N;\n"
+	       "              the actions apply to the first vCPU\n"
+	       "Actions after a round (0: before the first):\n"
 	       "  tsc=N       KVM_SET_MSRS of IA32_TSC\n"
 	       "  offset=N    KVM_VCPU_TSC_OFFSET\n"
 	       "  khz=N       KVM_SET_TSC_KHZ\n"
-	       "  cpu=N       goes on on this processor\n"
+	       "  cpu=N       continue on this processor\n"
 	       "  write=N     the guest itself writes IA32_TSC\n"
-	       "  move=N      goes on in another process, in another VM with that TSC offset\n"
-	       "  again=N     the same in this process; KVM may use the VMCS' page again\n"
-	       "Exit status: 0, or 2 if the VMM could not go on.\n");
+	       "  move=N      continue in another process, in another VM with that TSC offset\n"
+	       "  again=N     the same in this process; KVM may reuse the VMCS's page\n"
+	       "Exit status: 0, or 2 if the VMM could not continue.\n");
 }
 
 /* ---- the guest's program ---- */
@@ -94,7 +94,7 @@ static size_t make_ops(const struct machine *m, bool second, struct guest_op *op
 {
 	size_t n = 0;
 
-	/* An EPT violation within an interrupt's delivery is not for Bochs (docs/bochs.md). */
+	/* Bochs does not handle an EPT violation during an interrupt's delivery (docs/bochs.md). */
 	for (u64 page = GUEST_TABLES; page <= GUEST_TABLES + 0x2000; page += 0x1000)
 		ops[n++] = (struct guest_op){ .code = OP_READ, .value = page };
 	for (unsigned int round = 0; round <= m->rounds; round++) {
@@ -127,7 +127,7 @@ static void load(struct machine *m)
 	guest_start(&m->vcpu, GUEST_LONG64);
 }
 
-/* No more than the first one's. */
+/* At most as many as the first vCPU's. */
 static void load_second(struct machine *m)
 {
 	static struct guest_op ops[ROUND_OPS * MAX_ROUNDS + 1];
@@ -151,7 +151,7 @@ static void open_vcpu(struct vcpu *vcpu, struct vm *vm, unsigned int id)
 	vcpu_open(vcpu, vm, id);
 	cpuid_supported(vm, &cpuid);
 	if (vcpu_set_cpuid(vcpu, &cpuid))
-		die("KVM refuses CPUID that it says it supports");
+		die("KVM refuses the CPUID that it reports as supported");
 }
 
 static void open_machine(struct machine *m)
@@ -185,7 +185,7 @@ static void *wake(void *argument)
 	return NULL;
 }
 
-/* ---- what is done to its TSC ---- */
+/* ---- actions on its TSC ---- */
 
 static void set_offset(struct machine *m, unsigned long long offset)
 {
@@ -207,7 +207,7 @@ static void set_cpu(unsigned long long cpu)
 		die("processor %llu: %s", cpu, strerror(errno));
 }
 
-/* What follows runs in a child; this process ends with it. */
+/* The rest runs in a child; this process ends with it. */
 static void go_to_child(void)
 {
 	int status = 0;
@@ -222,18 +222,18 @@ static void go_to_child(void)
 }
 
 /*
- * Memory and registers go on in another VM. The one that was left is closed first, so that KVM may
- * use its VMCS' page again.
+ * Continue with the memory and registers in another VM. The old one is closed first, so that KVM
+ * may reuse its VMCS's page.
  */
 static void move(struct machine *m, unsigned long long offset, bool child)
 {
-	static u8 memory[GUEST_LOW]; /* the guest uses no more */
+	static u8 memory[GUEST_LOW]; /* all that the guest uses */
 	struct kvm_sregs sregs;
 	struct kvm_regs regs;
 
 	if (m->has_second)
 		die("clocks: a VM with a second vCPU does not move");
-	/* The OUT that is under way ends. */
+	/* Completes the pending OUT. */
 	m->vcpu.run->immediate_exit = 1;
 	if (vcpu_run(&m->vcpu))
 		die("KVM_RUN: %s", strerror(errno));
@@ -286,7 +286,7 @@ static void sleep_a_while(const struct machine *m, unsigned int round)
 static void end_round(struct machine *m, unsigned int round)
 {
 	if (round != m->round + 1)
-		die("clocks: round %u comes behind round %u", round, m->round);
+		die("clocks: round %u comes after round %u", round, m->round);
 	m->round = round;
 	sleep_a_while(m, round);
 	for (unsigned int i = 0; i < m->n_steps; i++)
@@ -294,7 +294,7 @@ static void end_round(struct machine *m, unsigned int round)
 			take(m, &m->steps[i]);
 }
 
-/* Until the guest puts out @word; false: it has ended. */
+/* Run until the guest outputs @word; false: it has ended. */
 static bool next_word(struct vcpu *vcpu, u32 *word)
 {
 	struct kvm_run *run = vcpu->run;
@@ -330,7 +330,7 @@ static void *run_second(void *argument)
 	set_cpu(m->second_cpu);
 	while (next_word(&m->second, &word)) {
 		if (word != ++round)
-			die("clocks: vCPU 1: round %u comes behind round %u", word, round - 1);
+			die("clocks: vCPU 1: round %u comes after round %u", word, round - 1);
 		sleep_a_while(m, round);
 	}
 	if (round != m->rounds)
@@ -354,7 +354,7 @@ static void parse_step(struct machine *m, const char *text)
 		if (!strcmp(words[i].name, name))
 			step->what = words[i].what;
 	if (!step->what)
-		die("clocks: %s: no such thing to do", text);
+		die("clocks: %s: no such action", text);
 	m->n_steps++;
 }
 

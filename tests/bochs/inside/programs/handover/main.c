@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * handover: the host's perf and a guest trace at once, and performance-monitoring interrupts come
+ * handover: the host's perf and a guest trace at once, and performance-monitoring interrupts arrive
  * at every instruction of the host between the guest's exit and its next entry. See usage(). Both
  * traces go into files, for a comparison with what was executed.
  */
@@ -19,9 +19,9 @@
 #define FIXED_CYCLES (1ull << 33) /* its bit in IA32_PERF_GLOBAL_STATUS */
 #define MSR_LVTPC    0x834
 #define LOOK_EVERY   64
-#define CYCLES	     1000 /* for an interrupt to come */
+#define CYCLES	     1000 /* until an interrupt */
 #define FILTER	     "filter 0xffffffff81000000/0x1000000"
-#define BEGIN	     1 /* what the guest tells */
+#define BEGIN	     1 /* the guest's signal */
 #define END	     2
 
 static struct {
@@ -63,17 +63,17 @@ static int usage(void)
 	printf("handover [options]: host and guest trace at once, and interrupts come\n"
 	       "  --walk=exit|stop     from the guest's exit on; from where the host stops its trace on\n"
 	       "  --first=N --stride=N instructions: the first, and from one interrupt to the next\n"
-	       "  --pmi                a region of the host's is filled then, if it traces\n"
-	       "  --late               a region was filled just before, by whoever traced\n"
-	       "  --sample             a counter overflows, whose samples have the trace's end\n"
+	       "  --pmi                a region of the host's fills then, if it traces\n"
+	       "  --late               a region, of host or guest, filled just before\n"
+	       "  --sample             a counter overflows; its samples have the trace's end\n"
 	       "  --rounds=N           exits of the guest\n"
-	       "  --io                 exits to user space; else such that KVM handles\n"
-	       "  --idle, --no-pt      the guest does not trace; has no PT\n"
-	       "  --int=N --pages=N    INT in each N-th of so many pages of the guest's\n"
+	       "  --io                 exits to user space; default: those that KVM handles\n"
+	       "  --idle, --no-pt      the guest does not trace; it has no PT\n"
+	       "  --int=N --pages=N    INT in each N-th of the guest's --pages output pages\n"
 	       "  --aux=PAGES          perf's buffer\n"
-	       "  --filter             perf's event is of addresses of the kernel alone\n"
-	       "  --fill               let perf's buffer fill: its event stops\n"
-	       "  --whole              the host traces before and behind the guest's, too\n");
+	       "  --filter             perf's event traces kernel addresses only\n"
+	       "  --fill               let perf's buffer fill up: its event stops\n"
+	       "  --whole              the host also traces before and after the guest\n");
 	return 2;
 }
 
@@ -82,7 +82,7 @@ static const u32 kept[] = {
 	VMPT_MSR_RTIT_ADDR0_A + 1, VMPT_MSR_RTIT_ADDR0_A + 2, VMPT_MSR_RTIT_ADDR0_A + 3,
 };
 
-/* The host's registers that perf leaves alone while its event runs: are they what they were? */
+/* Checks the host's registers that perf does not change while its event runs. */
 static void look(void)
 {
 	static u64 before[VMPT_ARRAY_SIZE(kept)];
@@ -102,7 +102,7 @@ static void look(void)
 	looks++;
 }
 
-/* perf's buffer is full and its event stopped: does the processor still trace? */
+/* Checks that the processor does not trace while perf's buffer is full and its event stopped. */
 static void look_full(void)
 {
 	u64 ctl = 0;
@@ -149,7 +149,7 @@ static void command(const char *text)
 		die("%s fails", text);
 }
 
-/* What the kernel must not have said. */
+/* Kernel messages that must not appear. */
 static u32 complaints(struct scene *s)
 {
 	static const char *const bad[] = {
@@ -167,7 +167,7 @@ static u32 complaints(struct scene *s)
 	return n;
 }
 
-/* Returns 0, or 1 if it cannot be the whole trace. */
+/* Returns 0, or 1 if the trace cannot be complete. */
 static int save(const char *path, const void *bytes, u64 size, u64 room)
 {
 	int fd;
@@ -183,7 +183,7 @@ static int save(const char *path, const void *bytes, u64 size, u64 room)
 	return 0;
 }
 
-/* The guest: its trace begins, the host's, then the exits; both end in the other order. */
+/* The guest: its trace begins, then the host's, then the exits; the traces end in reverse order. */
 static u32 script(struct scene *s)
 {
 	u32 irqs;
@@ -192,8 +192,8 @@ static u32 script(struct scene *s)
 		scene_leaf(s, 7, 0)->ebx &= ~(1u << 25);
 	scene_topa(s, options.pages, options.int_every);
 	/*
-	 * What delivery reads and writes has been touched: if it meets an EPT violation, Bochs says
-	 * vector 0 in the IDT-vectoring information of a virtual interrupt.
+	 * Touch all that delivery reads and writes: on an EPT violation there, Bochs reports vector
+	 * 0 in the IDT-vectoring information of a virtual interrupt.
 	 */
 	if (options.int_every) {
 		scene_op(s, OP_READ, 0, GUEST_TABLES);
@@ -233,7 +233,7 @@ static int judge(struct scene *s, enum scene_end end)
 		printf("handover: the buffer was full %u times, the trace went on %u times\n", full,
 		       stuck);
 	bad += end != SCENE_DONE || n.lost || wrong || stuck;
-	/* What is overwritten, or was thrown away, has no order. */
+	/* A trace that was overwritten or discarded has no order. */
 	if (!options.fill && !options.status)
 		bad += n.gap || n.flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL);
 	bad += complaints(s) != 0;

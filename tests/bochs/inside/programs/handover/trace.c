@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A PT event of the host's perf that is kept whole: see trace.h.
+ * A PT event of the host's perf whose whole trace is kept: see trace.h.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -76,7 +76,7 @@ void trace_open(struct trace *t, size_t aux_pages, bool sample, const char *filt
 	t->aux_size = aux_pages * PAGE;
 	page->aux_offset = (1 + DATA_PAGES) * PAGE;
 	page->aux_size = t->aux_size;
-	/* Samples want a trace that is overwritten, which is what a buffer is that cannot be. */
+	/* Samples need an overwritten trace: perf overwrites a buffer that is mapped read-only. */
 	t->aux = map(t, t->aux_size, sample ? PROT_READ : PROT_READ | PROT_WRITE, page->aux_offset);
 	if (sample && ioctl(t->counter, PERF_EVENT_IOC_SET_OUTPUT, t->fd) < 0)
 		die("the counter's output: %s", strerror(errno));
@@ -134,7 +134,7 @@ void trace_read(const struct trace *t, struct trace_records *n)
 		for (i = 0; i < sizeof(record); i++)
 			bytes[i] = data[(at + i) % (DATA_PAGES * PAGE)];
 		if (!record.head.size)
-			die("perf's records make no sense");
+			die("perf's records are malformed");
 		n->samples += record.head.type == PERF_RECORD_SAMPLE;
 		n->lost += record.head.type == PERF_RECORD_LOST;
 		if (record.head.type != PERF_RECORD_AUX)

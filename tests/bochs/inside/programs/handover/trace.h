@@ -9,7 +9,7 @@
 #include "arch/types.h"
 
 struct trace {
-	int fd, counter; /* counter: -1 if there is none */
+	int fd, counter; /* counter: -1 if none */
 	void *base;	 /* struct perf_event_mmap_page */
 	void *aux;
 	size_t aux_size;
@@ -20,18 +20,18 @@ struct trace_records {
 	u32 aux, samples, lost;
 	u64 flags; /* of all AUX records */
 	u64 bytes; /* of the trace, by them */
-	bool gap;  /* they do not follow each other */
+	bool gap;  /* the records are not contiguous */
 };
 
-/* Opens it, disabled. filter: as PERF_EVENT_IOC_SET_FILTER has it, or NULL. Dies of errors. */
+/* Opens it, disabled. filter: for PERF_EVENT_IOC_SET_FILTER, or NULL. Errors end the program. */
 void trace_open(struct trace *trace, size_t aux_pages, bool sample, const char *filter);
 void trace_enable(struct trace *trace, bool on);
-/* Is there no room in perf's buffer? */
+/* Is perf's buffer full? */
 bool trace_full(const struct trace *trace);
-/* What came is thrown away; how much was it? */
+/* Discards what was recorded; returns how many bytes it was. */
 u64 trace_drain(struct trace *trace);
 void trace_read(const struct trace *trace, struct trace_records *records);
-/* How much there is from the buffer's begin on. */
+/* How many bytes there are from the buffer's start. */
 u64 trace_size(const struct trace *trace);
 
 #endif

@@ -25,7 +25,7 @@ static void fail(struct machine *m, const char *what, u32 got, u32 wanted)
 	m->done = true;
 }
 
-/* Through the local APIC at once, else as soon as the guest takes it. */
+/* Injects an interrupt: through the local APIC at once, else as soon as the guest accepts it. */
 static void raise_irq(struct machine *m)
 {
 	struct kvm_msi msi = { .address_lo = MSI_BASE, .data = GUEST_VECTOR_IRQ };
@@ -178,7 +178,7 @@ static void set_cpuid(struct vcpu *vcpu, bool no_pt)
 	if (leaf && no_pt)
 		leaf->ebx &= ~(1u << 25);
 	if (vcpu_set_cpuid(vcpu, &cpuid))
-		die("KVM refuses CPUID that it says it supports");
+		die("KVM refuses the CPUID that it reports as supported");
 }
 
 void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
@@ -202,7 +202,7 @@ void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
 		die("vm %u: no thread", id);
 }
 
-/* Its page tables and KVM's are in it. */
+/* The image includes the guest's page tables and KVM's. */
 static void take_image(const struct machine *m)
 {
 	char command[128];

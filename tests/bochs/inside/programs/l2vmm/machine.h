@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * One VM of l2vmm with its vCPU, its thread, and what it counts.
+ * One VM of l2vmm with its vCPU, its thread, and its counters.
  */
 #ifndef MACHINE_H
 #define MACHINE_H
@@ -35,8 +35,8 @@ struct machine {
 	struct vcpu vcpu;
 	struct guest_head *head;
 	pthread_t thread;
-	u32 round;    /* that runs, from 1 */
-	u32 state;    /* after the round before, by our own reckoning */
+	u32 round;    /* current round, from 1 */
+	u32 state;    /* after the previous round, by our own calculation */
 	u32 injected; /* interrupts */
 	bool irq_wanted;
 	bool done;
@@ -48,7 +48,7 @@ struct machine {
 void machine_start(struct machine *m, unsigned int id, enum guest_mode mode,
 		   const struct machine_options *options);
 
-/* Wait for its end and print a line on it. Returns 0 if all was as it should be, else 1. */
+/* Wait for its end and print a line on it. Returns 0 if all was right, else 1. */
 int machine_finish(struct machine *m);
 
 #endif

@@ -31,8 +31,8 @@ static void usage(void)
 {
 	printf("l2vmm [options]: run the guest \"work\" under KVM and check what it computes\n"
 	       "  --guest=M[,M]  real16, prot32, page32, pae32, long64 (default: long64); VM n\n"
-	       "                 takes the n-th, the list starts over when it is used up\n"
-	       "  --vms=N        so many VMs, a thread each (default: as many as modes)\n"
+	       "                 gets the n-th; a list that is too short repeats\n"
+	       "  --vms=N        number of VMs, a thread each (default: the number of modes)\n"
 	       "  --rounds=N     rounds of each guest (default: 10)\n"
 	       "  --spin=N       empty loops in a round (default: 0)\n"
 	       "  --irqchip      interrupts through KVM's local APIC, not KVM_INTERRUPT\n"
@@ -40,12 +40,12 @@ static void usage(void)
 	       "  --quiet        guests exit at the end of a round only\n"
 	       "  --no-pt        no Intel PT in the guests' CPUID\n"
 	       "  --tsc-offset=N the guests' TSC is the host's plus N\n"
-	       "  --tsc-khz=N    and runs at N kHz; with --tsc-offset only\n"
+	       "  --tsc-khz=N    and runs at N kHz; only with --tsc-offset\n"
 	       "  --save=PREFIX  write each VM's lower memory to PREFIX-N.mem before it runs\n"
 	       "  --image=PREFIX have the host take an image of the whole PC's memory, PREFIX-N,\n"
-	       "                 when VM n has ended and is still there\n"
-	       "Exit status: 0 if all is as it should be, 1 if a guest computed something else,\n"
-	       "2 if the VMM could not go on.\n");
+	       "                 when VM n has ended and still exists\n"
+	       "Exit status: 0 if all is right, 1 if a guest computed something else,\n"
+	       "2 if the VMM could not continue.\n");
 }
 
 static unsigned int number(const char *text, const char *what)

@@ -99,7 +99,10 @@ static void set_segments(const struct vm *vm, enum guest_mode mode)
 	put64(vm, GDT + SELECTOR_DATA, 0x00cf93000000ffff);
 }
 
-/* The first 4 MiB one to one in pages; the window's page is the second one in space 1. */
+/*
+ * A page-table entry of the first 4 MiB, 1:1 but for a hole; in space 1 the window is the page
+ * after it.
+ */
 static u64 page(u32 index, unsigned int space)
 {
 	u64 gpa = (u64)index << 12;

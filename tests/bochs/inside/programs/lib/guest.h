@@ -17,7 +17,7 @@ enum guest_mode {
 	GUEST_MODES,
 };
 
-/* Where things lie in guest-physical memory. */
+/* The layout of guest-physical memory. */
 #define GUEST_TABLES	  0x1000  /* GDT, IDT */
 #define GUEST_PAGING	  0x40000 /* page tables of both address spaces, GUEST_PAGING_SIZE each */
 #define GUEST_PAGING_SIZE 0x8000
@@ -101,7 +101,7 @@ struct guest_head *guest_load_script(struct vm *vm, enum guest_mode mode,
 /* Set a vCPU's registers to the start of what was loaded. */
 void guest_start(struct vcpu *vcpu, enum guest_mode mode);
 
-/* What "work" puts out in round 1 + index of rounds; data() is what the VMM answers. */
+/* What "work" outputs in round 1 + index of rounds; data() is the VMM's answer. */
 u32 guest_work_round(u32 state, u32 round, u32 flags, u32 port, u32 mmio);
 
 /* What the VMM answers in a round. */

@@ -17,11 +17,11 @@ struct host_pt {
 /* Opens it, disabled. Returns 0 or an errno. aux_pages: a power of two. */
 int host_pt_open(struct host_pt *pt, size_t aux_pages);
 void host_pt_enable(struct host_pt *pt, bool on);
-/* Throws away what was recorded, so that there is room; returns how many bytes it was. */
+/* Discards what was recorded, to make room; returns how many bytes it was. */
 u64 host_pt_drain(struct host_pt *pt);
-/* What perf has put into its buffer since it was opened. */
+/* How many bytes perf has put into its buffer since it was opened. */
 u64 host_pt_head(const struct host_pt *pt);
-/* Is there no room in perf's buffer? Then perf has stopped the trace. */
+/* Is perf's buffer full? Then perf has stopped the trace. */
 bool host_pt_full(const struct host_pt *pt);
 void host_pt_close(struct host_pt *pt);
 
@@ -29,7 +29,7 @@ void host_pt_close(struct host_pt *pt);
 int host_rdmsr(u32 index, u64 *value);
 int host_wrmsr(u32 index, u64 value);
 
-/* PT of this processor off and as after a boot: no event may be open. */
+/* Turns this processor's PT off and resets its registers: no event may be open. */
 void host_pt_reset(void);
 
 #endif

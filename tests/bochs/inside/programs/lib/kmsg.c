@@ -31,7 +31,7 @@ void kmsg_open(struct kmsg *kmsg)
 	char record[RECORD_SIZE];
 	int once = open("/sys/kernel/debug/clear_warn_once", O_WRONLY | O_CLOEXEC);
 
-	/* What the kernel says once in its life it may say again. */
+	/* Lets messages of printk_once() and WARN_ONCE() appear again. */
 	if (once >= 0) {
 		if (write(once, "1", 1) != 1)
 			die("clear_warn_once: %s", strerror(errno));

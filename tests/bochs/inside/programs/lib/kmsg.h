@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the kernel said since a point in time: the evidence of many a fault.
+ * Kernel messages since a point in time: the evidence of many faults.
  */
 #ifndef KMSG_H
 #define KMSG_H
@@ -15,7 +15,7 @@ struct kmsg {
 /* Start listening. */
 void kmsg_open(struct kmsg *kmsg);
 
-/* Has the kernel said something with this text since? The first such line goes to line[]. */
+/* Has the kernel printed a line with this text since then? The first such line goes to line[]. */
 bool kmsg_find(struct kmsg *kmsg, const char *text, char *line, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A VMM's basis over /dev/kvm: see kvm.h.
+ * The base of a VMM over /dev/kvm: see kvm.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "guest.h"
 #include "kvm.h"
 
-/* Out of the way of the memory; KVM wants them without unrestricted guests. */
+/* Outside the guest's memory; KVM needs them without unrestricted guests. */
 #define IDENTITY_MAP 0xfffbc000
 #define TSS_ADDRESS  0xfffbd000
 

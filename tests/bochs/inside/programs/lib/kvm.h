@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A VMM's basis over /dev/kvm: VMs, vCPUs, memory, CPUID, MSRs. What cannot go wrong in a test
- * ends the program with a message (die()); what is tested returns its errno.
+ * The base of a VMM over /dev/kvm: VMs, vCPUs, memory, CPUID, MSRs. Calls that should never fail in
+ * a test end the program with a message (die()); calls under test return their errno.
  */
 #ifndef KVM_H
 #define KVM_H
@@ -37,10 +37,10 @@ void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)
 void vm_open(struct vm *vm, bool irqchip);
 void vm_close(struct vm *vm);
 void *vm_at(const struct vm *vm, u64 gpa, size_t size);
-/* Back memory of the host's at a guest-physical address, in slot 2 or above; NULL removes it. */
+/* Map host memory at a guest-physical address, in slot 2 or above; NULL removes it. */
 void vm_map(struct vm *vm, u32 slot, u64 gpa, size_t size, void *memory);
 
-/* The vCPU has no CPUID yet: what KVM made of a first one it partly keeps. */
+/* The vCPU must not have a CPUID yet: KVM partly keeps state of a first one. */
 void vcpu_open(struct vcpu *vcpu, struct vm *vm, unsigned int id);
 void vcpu_close(struct vcpu *vcpu);
 /* The guest's TSC: the host's, scaled to @khz (0: as it is), plus @offset. */
@@ -56,7 +56,7 @@ void cpuid_supported(const struct vm *vm, struct cpuid *cpuid);
 struct kvm_cpuid_entry2 *cpuid_find(struct cpuid *cpuid, u32 function, u32 index);
 int vcpu_set_cpuid(struct vcpu *vcpu, struct cpuid *cpuid);
 
-/* A counter of KVM_GET_STATS_FD ("exits", "io_exits", …); 0 if there is none of that name. */
+/* A counter of KVM_GET_STATS_FD ("exits", "io_exits", …); 0 if there is no such counter. */
 u64 vcpu_stat(const struct vcpu *vcpu, const char *name);
 
 /* A module's parameter as text, "" if there is none. */

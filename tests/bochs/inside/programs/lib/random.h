@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Random numbers that a seed repeats (xorshift64*).
+ * Random numbers repeatable by seed (xorshift64*).
  */
 #ifndef RANDOM_H
 #define RANDOM_H

@@ -79,7 +79,7 @@ void scene_load(struct scene *s)
 	u32 n = s->n;
 
 	if (!s->cpuid_set && scene_set_cpuid(s))
-		die("KVM refuses CPUID that it says it supports");
+		die("KVM refuses the CPUID that it reports as supported");
 	scene_op(s, OP_END, 0, 0);
 	guest_load_script(&s->vm, s->mode, s->ops, s->n);
 	s->n = n;
@@ -162,8 +162,8 @@ u32 scene_packets(struct scene *s, u64 size, enum vmpt_pt_kind kind)
 		at += packet.size;
 	}
 	if (at < size)
-		die("the guest's output makes no sense at byte %llu of %llu",
-		    (unsigned long long)at, (unsigned long long)size);
+		die("the guest's output is malformed at byte %llu of %llu", (unsigned long long)at,
+		    (unsigned long long)size);
 	return count;
 }
 

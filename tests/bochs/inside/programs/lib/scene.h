@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The stage of a fault scenario: one VM whose guest carries out a list of operations, and the one
- * line that says what came of it.
+ * The stage of a fault scenario: one VM whose guest carries out a list of operations, and one line
+ * with the result.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -48,12 +48,12 @@ struct scene {
 	void (*on_out)(struct scene *scene, u32 word);
 };
 
-/* Opens a VM in 64-bit mode with what KVM supports. What a scenario left in PT's registers goes. */
+/* Opens a VM in 64-bit mode with the CPUID that KVM supports. PT's registers are reset. */
 void scene_open(struct scene *scene, bool irqchip);
 
 /*
- * The words of a CPUID leaf; made if it was not there. scene_set_cpuid() hands them to KVM and
- * returns 0 or an errno; scene_load() does if that was not done.
+ * The registers of a CPUID leaf, which is added if missing. scene_set_cpuid() passes all to KVM and
+ * returns 0 or an errno; scene_load() does so if that has not been called.
  */
 struct kvm_cpuid_entry2 *scene_leaf(struct scene *scene, u32 function, u32 index);
 int scene_set_cpuid(struct scene *scene);
@@ -65,7 +65,7 @@ u32 scene_op(struct scene *scene, enum guest_opcode code, u32 arg, u64 value);
 u32 scene_op_start(struct scene *scene, u64 ctl);
 u32 scene_op_stop(struct scene *scene, u64 ctl);
 
-/* ToPA table with so many pages of output; int_every: every so many entries have INT, 0 none. */
+/* A ToPA table with that many pages of output; INT in every int_every-th entry, 0: none. */
 void scene_topa(struct scene *scene, u32 pages, u32 int_every);
 
 /* Load the operations, then run until the guest is done or cannot go on; copies them back. */
@@ -73,13 +73,13 @@ void scene_load(struct scene *scene);
 enum scene_end scene_run(struct scene *scene);
 const char *scene_end_name(enum scene_end end);
 
-/* How many bytes of output, by the position that the MSRs say, of the first round. */
+/* How many bytes of output there are, by the MSRs' position, in the first pass over the table. */
 u64 scene_output(struct scene *scene);
 
 /* How many packets of a kind there are in the first bytes of the output. */
 u32 scene_packets(struct scene *scene, u64 size, enum vmpt_pt_kind kind);
 
-/* Has the kernel said this since scene_open()? Then it is in scene.line. */
+/* Has the kernel printed this since scene_open()? Then the line is in scene.line. */
 bool scene_said(struct scene *scene, const char *text);
 
 #endif

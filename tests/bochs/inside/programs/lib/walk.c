@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Interrupts at one instruction after the other: see walk.h.
+ * Interrupts at each instruction in turn: see walk.h.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the guest "work" (../../guests/work.S) computes, said a second time in C: a VMM or a
- * processor that does one of its steps wrongly ends with another word.
+ * A second implementation, in C, of what the guest "work" (../../guests/work.S) computes: a VMM or
+ * a processor that does one of its steps wrongly ends with another word.
  */
 #include "guest.h"
 
@@ -54,7 +54,7 @@ u32 guest_work_round(u32 s, u32 round, u32 flags, u32 port, u32 mmio)
 {
 	s = crc(s);
 	s = deep(s, 5);
-	s ^= 0x5a5a;		   /* a return to where nobody called from */
+	s ^= 0x5a5a;		   /* a return to an address without a call */
 	s = way(s, s, round);	   /* indirect call */
 	s = way(s, s >> 2, round); /* indirect jump */
 	s += 1;			   /* far return */

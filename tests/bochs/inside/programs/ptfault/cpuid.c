@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Scenarios of what user space may say in CPUID and what KVM makes of it.
+ * Scenarios of CPUIDs that user space sets and how KVM handles them.
  */
 #include "faults.h"
 
@@ -40,7 +40,7 @@ void fault_d03(struct scene *s)
 		fault("guest wrote RTIT_CTL %#llx, KVM_GET_MSRS says %#llx: host's registers were "
 		      "saved over the guest's; %s",
 		      (unsigned long long)CTL_TRACE, (unsigned long long)ctl,
-		      scene_said(s, "unchecked MSR access") ? s->line : "the kernel said nothing");
+		      scene_said(s, "unchecked MSR access") ? s->line : "no kernel message");
 	else
 		ok("RTIT_CTL is what the guest wrote");
 }
@@ -182,7 +182,7 @@ void fault_d27(struct scene *s)
 
 	scene_open(s, false);
 	if ((scene_leaf(s, 0xa, 0)->eax & 0xff) < 2) {
-		skip("KVM shows guests no PMU of version 2");
+		skip("KVM offers guests no PMU of version 2");
 		return;
 	}
 	scene_leaf(s, 7, 0)->ebx &= ~LEAF7_PT;
@@ -207,7 +207,7 @@ void fault_d28(struct scene *s)
 	scene_open(s, false);
 	leaf = scene_leaf(s, 0x14, 1);
 	if (!(leaf->eax & ~1u << 16 & 0xffff0000)) {
-		skip("this processor has no MTC period but the shortest");
+		skip("this processor has only the shortest MTC period");
 		return;
 	}
 	leaf->eax &= ~(1u << 16);

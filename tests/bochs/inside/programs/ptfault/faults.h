@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The scenarios of ptfault and how they say what they saw.
+ * The scenarios of ptfault and how they report their results.
  */
 #ifndef FAULTS_H
 #define FAULTS_H
@@ -14,7 +14,7 @@ void skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A scenario; the table of all is in table.c. */
 struct scenario {
-	const char *name; /* D01 … D29; "ctl" is what 6.12 alone has */
+	const char *name; /* D01 … D29; "ctl" is a fault of 6.12 only */
 	void (*run)(struct scene *scene);
 	const char *what;  /* it does */
 	const char *right; /* behaviour */
@@ -24,10 +24,10 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const struct scenario *current;
 
-/* A parameter of the module kvm. Returns whether that could be done. */
+/* A parameter of the module kvm. Returns whether it could be set. */
 bool set_parameter(const char *name, const char *value);
 
-/* One for each defect, by the kind of what is needed. */
+/* One for each defect, by topic. */
 void fault_d01(struct scene *s);
 void fault_d02(struct scene *s);
 void fault_d03(struct scene *s);

@@ -7,9 +7,9 @@
 #include "faults.h"
 
 #define EXITS	  20000
-#define D02_EXITS 100000 /* it was seen after 557 to 19,201 */
+#define D02_EXITS 100000 /* seen so far after 557 to 19,201 */
 #define SMALL_AUX 4
-#define STILL	  300 /* exits, more than it takes to fill that */
+#define STILL	  300 /* exits, more than fill that */
 #define LARGE_AUX 16
 #define ATTEMPTS  20
 #define MORE	  200 /* where entries fail */
@@ -18,9 +18,9 @@
 
 static struct host_pt pt;
 static bool host_on;
-static u64 most; /* bytes that perf said came at once */
+static u64 most; /* most bytes in one of perf's records */
 static u64 total;
-static u32 attempt; /* another one takes another course */
+static u32 attempt; /* each takes another course */
 static u32 exits = EXITS, stuck, stopped, status;
 
 static bool open_host(size_t pages)
@@ -28,7 +28,7 @@ static bool open_host(size_t pages)
 	int error = host_pt_open(&pt, pages);
 
 	if (error)
-		skip("no PT event of the host: %s", strerror(error));
+		skip("no PT event on the host: %s", strerror(error));
 	return !error;
 }
 
@@ -61,12 +61,12 @@ void fault_d01(struct scene *s)
 		   (unsigned long long)host_pt_head(&pt));
 	else
 		fault("%s %#llx; %s", scene_end_name(end), (unsigned long long)s->reason,
-		      scene_said(s, "VM") ? s->line : "the kernel said nothing");
+		      scene_said(s, "VM") ? s->line : "no kernel message");
 }
 
 /*
- * The host's trace is on from the guest's first exit to its last: before and behind them the guest
- * does not trace, and what would be seen is D01. What lies between two exits varies.
+ * The host's trace is on from the guest's first exit to its last: before and after them the guest
+ * does not trace, which would show D01. The work between two exits varies.
  */
 static void busy(struct scene *s)
 {
@@ -91,7 +91,7 @@ static void keep_tracing(struct scene *s, u32 word)
 		most = n;
 }
 
-/* A guest that traces into pages (INT in each nth) exits often while the host traces too. */
+/* A guest that traces (INT in every n-th page) exits often while the host traces too. */
 static enum scene_end trace_both(struct scene *s, u32 int_every,
 				 void (*on_out)(struct scene *s, u32 word))
 {
@@ -133,7 +133,7 @@ void fault_d02(struct scene *s)
 		   (unsigned long long)total);
 }
 
-/* Has it been seen? A failed entry is D02, which may come first: then it is tried again. */
+/* Was the fault seen? A failed entry is D02, which may come first: then try again. */
 static bool seen_d04(struct scene *s)
 {
 	return most > pt.aux_size || scene_said(s, "BUG") || scene_said(s, "WARNING");
@@ -178,9 +178,9 @@ void fault_d04(struct scene *s)
 }
 
 /*
- * Let the host's buffer fill until perf has stopped the trace: does the processor still trace? Then
- * room is made for the next time. A PMI that KVM took for the guest's leaves perf waiting for ever:
- * then it is started anew too.
+ * Let the host's buffer fill until perf has stopped the trace, check that the processor no longer
+ * traces, and make room for the next time. A PMI that KVM took for the guest's leaves perf waiting
+ * forever: then restart it, too.
  */
 static void let_it_fill(struct scene *s, u32 word)
 {

@@ -19,7 +19,7 @@
 const struct scenario *current;
 static int status = 2;
 
-/* What the kernel says from now on shall not come into the midst of our lines. */
+/* Keep kernel messages from appearing in the middle of our lines. */
 static void drain(void)
 {
 	fflush(stdout);
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	if (!s->run)
 		skip("%s", s->what);
 	else if (!s->any_mode && strcmp(kvm_parameter("kvm_intel", "pt_mode"), "1"))
-		skip("KVM shows guests no PT (pt_mode is not 1)");
+		skip("KVM offers guests no PT (pt_mode is not 1)");
 	else
 		s->run(&scene);
 	return status;

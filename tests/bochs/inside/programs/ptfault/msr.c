@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Scenarios of what a guest and user space may write into PT's registers.
+ * Scenarios of writes to PT's registers by a guest and by user space.
  */
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define MAX_MSRS 512
 #define EXITS	 100
 
-/* The guest writes a bad value into a register and traces; KVM shall refuse the value. */
+/* The guest writes a bad value into a register and traces; KVM must refuse the value. */
 static void bad_register(struct scene *s, u32 msr, u64 value)
 {
 	enum scene_end end;
@@ -33,7 +33,7 @@ static void bad_register(struct scene *s, u32 msr, u64 value)
 	else
 		fault("%#llx is taken for MSR %#x; %s %#llx; %s", (unsigned long long)value, msr,
 		      scene_end_name(end), (unsigned long long)s->reason,
-		      scene_said(s, "unchecked MSR access") ? s->line : "the kernel said nothing");
+		      scene_said(s, "unchecked MSR access") ? s->line : "no kernel message");
 }
 
 void fault_d06(struct scene *s)
@@ -113,7 +113,7 @@ static void get_pt_msrs(struct scene *s, struct msrs *msrs)
 			msrs->entries[msrs->head.nmsrs++].index = list.indices[i];
 	}
 	if (ioctl(s->vcpu.fd, KVM_GET_MSRS, msrs) != (int)msrs->head.nmsrs)
-		die("KVM_GET_MSRS does not give what KVM lists");
+		die("KVM_GET_MSRS fails for an MSR that KVM lists");
 }
 
 static u64 pt_msr(const struct msrs *msrs, u32 index)
@@ -156,7 +156,7 @@ void fault_d13(struct scene *s)
 		    (unsigned long long)s->reason);
 	scene_open(&other, false);
 	if (scene_set_cpuid(&other))
-		die("KVM refuses CPUID that it says it supports");
+		die("KVM refuses the CPUID that it reports as supported");
 	n = ioctl(other.vcpu.fd, KVM_SET_MSRS, &saved);
 	if (n == (int)saved.head.nmsrs) {
 		get_pt_msrs(&other, &read);
@@ -183,7 +183,7 @@ void fault_d14(struct scene *s)
 		return;
 	}
 	if (scene_set_cpuid(s))
-		die("KVM refuses CPUID that it says it supports");
+		die("KVM refuses the CPUID that it reports as supported");
 	error = vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_STATUS, pending);
 	if (error)
 		fault("KVM_SET_MSRS refuses RTIT_STATUS %#llx", (unsigned long long)pending);
@@ -210,7 +210,7 @@ void fault_d15(struct scene *s)
 		ok("reads %#llx", (unsigned long long)s->ops[op].result);
 }
 
-/* Counts, from now on, how often the kernel reads an MSR in this thread; -1 if it cannot tell. */
+/* Opens a counter of the kernel's reads of an MSR in this thread; -1 if that is not possible. */
 static int count_reads(u32 msr)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
@@ -232,7 +232,7 @@ static int count_reads(u32 msr)
 	return fd;
 }
 
-/* A guest without PT in CPUID exits often: how often KVM reads RTIT_CTL; -1: unknown. */
+/* A guest without PT in CPUID exits often: returns how often KVM reads RTIT_CTL; -1: unknown. */
 static s64 reads_of_ctl(struct scene *s, u64 *exits)
 {
 	s64 reads = -1;
@@ -294,7 +294,7 @@ void fault_d29(struct scene *s)
 	if (scene_said(s, "RTIT") && !reads)
 		ok("no reads of RTIT_CTL; %s", s->line);
 	else
-		fault("%lld reads of RTIT_CTL in %llu exits; %sRTIT_CTL behind \"%s\"",
+		fault("%lld reads of RTIT_CTL in %llu exits; %sRTIT_CTL after \"%s\"",
 		      (long long)reads, (unsigned long long)exits,
 		      scene_said(s, "RTIT") ? "" : "no ", dump);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Scenarios of memory that a guest's trace goes to, of SMM, and of task switches.
+ * Scenarios of a guest's output memory, of SMM, and of task switches.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "faults.h"
 
-#define HOLE	     0xb0000 /* no memory, but in the guest's page tables */
+#define HOLE	     0xb0000 /* mapped by the guest's page tables, without memory */
 #define LOGGED_SLOT  1
 #define LOGGED_PAGES ((GUEST_SIZE - GUEST_HIGH) / PAGE_SIZE)
 #define FAR_SLOT     2
@@ -32,12 +32,12 @@
 #define SEL_NEW	     32
 #define MSR_LVTPC    0x834
 #define AWAIT	     2000
-#define EDGE_FIRST   3800 /* so that the first region's end is met by each of the PIPs */
+#define EDGE_FIRST   3800 /* so that each of the PIPs crosses the first region's end once */
 #define EDGE_LAST    4040
 #define EDGE_MOVES   8
-#define EDGE_PIPS    (1 + EDGE_MOVES) /* and that of PSB+ */
+#define EDGE_PIPS    (1 + EDGE_MOVES) /* one more in PSB+ */
 
-/* A read of the guest from memory that is not there. */
+/* The guest reads an address without memory. */
 static void read_hole(struct scene *s)
 {
 	struct kvm_run *run = s->vcpu.run;
@@ -48,7 +48,7 @@ static void read_hole(struct scene *s)
 	memset(run->mmio.data, 0, sizeof(run->mmio.data));
 }
 
-/* KVM's entry of EPT for MMIO is a misconfiguration: those exits do not say whose access it was. */
+/* KVM marks MMIO in EPT by a misconfiguration: such exits do not say what made the access. */
 void fault_d19_mmio(struct scene *s)
 {
 	enum scene_end end;
@@ -78,7 +78,7 @@ void fault_d19_mmio(struct scene *s)
 		      (unsigned long long)emulated, (unsigned long long)s->ops[op].result);
 }
 
-/* Pages that the log says are dirty; it is cleared. */
+/* How many pages are dirty by the log, which is cleared. */
 static void get_log(struct scene *s, u8 *dirty)
 {
 	u64 bits[(LOGGED_PAGES + 63) / 64] = {};
@@ -96,7 +96,7 @@ static struct {
 	u32 changed, missed, rounds;
 } logged;
 
-/* Has each page of output that changed since the last time been logged? */
+/* Checks that each output page that changed since the last call has been logged. */
 static void check_log(struct scene *s, u32 word)
 {
 	u64 gpa;
@@ -178,7 +178,7 @@ static bool decodes(const u8 *bytes, u64 size)
 	return size && at == size;
 }
 
-/* The host takes the memory behind a slot away, and gives it back when KVM says that it lacks. */
+/* The host unmaps a slot's memory, and maps it again when KVM reports the fault. */
 void fault_d19_host(struct scene *s)
 {
 	u8 *memory = map_far(NULL);
@@ -263,7 +263,7 @@ static void put_task(struct scene *s, u32 index, u32 base)
 	memcpy(vm_at(&s->vm, GUEST_TABLES + index, 8), &descriptor, 8);
 }
 
-/* The CR3s that the output's PIPs name, in order, from an offset; how many there are. */
+/* Collects the CR3s of the output's PIPs, in order, from an offset; returns how many there are. */
 static u32 list_pips(struct scene *s, u64 at, u64 *cr3, u32 max)
 {
 	u64 size = scene_output(s);
@@ -345,7 +345,7 @@ static bool edge(struct scene *s, u32 start)
 	scene_open(s, true);
 	scene_topa(s, 4, 4);
 	*(u64 *)vm_at(&s->vm, TOPA_TABLE, 8) |= 4; /* INT */
-	/* As in D16: the interrupt shall meet no EPT violation on its way. */
+	/* As in D16: delivery of the interrupt must not cause an EPT violation. */
 	scene_op(s, OP_READ, 0, GUEST_TABLES);
 	scene_op(s, OP_READ, 0, GUEST_TABLES + PAGE_SIZE);
 	scene_op(s, OP_CPUID, 0, 0);
@@ -383,7 +383,7 @@ void fault_d22_edges(struct scene *s)
 		skip("kvm.force_emulation_prefix cannot be set");
 		return;
 	}
-	/* On a kernel without PIPs this one already fails, before any PMI. */
+	/* On a kernel without PIPs this already fails, before any PMI. */
 	if (!edge(s, 0))
 		return;
 	vcpu_close(&s->vcpu);
@@ -399,7 +399,7 @@ void fault_d22_edges(struct scene *s)
 
 static u32 sregs_outs;
 
-/* The first time a new CR3; the second time as a VMM does that restores the vCPU. */
+/* First a new CR3; then as a VMM that restores the vCPU does. */
 static void set_cr3(struct scene *s, u32 word)
 {
 	struct kvm_sregs sregs;
@@ -416,7 +416,7 @@ static void set_cr3(struct scene *s, u32 word)
 		die("KVM_SET_SREGS: %s", strerror(errno));
 }
 
-/* How many PIPs there are if the VMM sets CR3 twice. */
+/* Counts the PIPs if the VMM sets CR3 twice. */
 static u32 sregs_pips(struct scene *s, u64 *pips, u32 max)
 {
 	enum scene_end end;
@@ -461,7 +461,7 @@ void fault_d22_sregs(struct scene *s)
 	pip_on_sregs(true);
 	with = sregs_pips(s, pips, 8);
 	pip_on_sregs(false);
-	/* That of PSB+ is in each. */
+	/* Each count includes that of PSB+. */
 	if (without == 1 && with == 2 && pips[1] == GUEST_PAGING + GUEST_PAGING_SIZE)
 		ok("1 PIP packet, with pt_pip_on_set_sregs 2, the second has the new CR3");
 	else

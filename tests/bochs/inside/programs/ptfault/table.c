@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * All scenarios: what each does and what would be right. docs/bochs/faults.md is made of this and
- * of what they print.
+ * All scenarios: what each does and what would be right. The table in docs/bochs/faults.md is made
+ * from this and from their output.
  */
 #include "faults.h"
 
@@ -29,7 +29,7 @@ const struct scenario scenarios[] = {
 	  "#GP in the guest", false },
 	{ "D09b", fault_d09_late, "user space sets TraceEn, then takes PT out of CPUID",
 	  "the guest is not traced", false },
-	{ "D10", fault_d10, "guest sets the bits of RTIT_CTL that its CPUID says are there",
+	{ "D10", fault_d10, "guest sets the bits of RTIT_CTL that its CPUID offers",
 	  "each is taken, or CPUID does not offer it", false },
 	{ "D11", fault_d11, "CPUID says trace transport; guest sets FabricEn",
 	  "refused: the output would leave past EPT", false },
@@ -49,7 +49,7 @@ const struct scenario scenarios[] = {
 	  "the guest gets its PMI", false },
 	{ "D17", NULL, "this kernel has no mediated vPMU", "-", true },
 	{ "D18", fault_d18,
-	  "host's perf trace stops for want of room while a guest that traces is entered",
+	  "host's perf trace stops because its buffer is full while a guest that traces is entered",
 	  "it stays stopped", false },
 	{ "D19", fault_d19, "guest's output goes to an address without memory",
 	  "operational error in RTIT_STATUS, or an exit to user space", false },
@@ -59,7 +59,7 @@ const struct scenario scenarios[] = {
 	{ "D19c", fault_d19_log, "guest's output goes to pages under dirty logging",
 	  "each page that changes is in the log", false },
 	{ "D19d", fault_d19_host,
-	  "guest's output goes to a page that the host lacks, and provides when it is told",
+	  "guest's output goes to a page that the host lacks and provides after the exit",
 	  "KVM_EXIT_MEMORY_FAULT with the page's address; no byte is lost", false },
 	{ "D20", fault_d20, "a guest that traces sends INIT to itself",
 	  "TraceEn stays, and a PIP has the new CR3", false },

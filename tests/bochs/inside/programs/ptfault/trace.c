@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Scenarios of what becomes of a guest's trace.
+ * Scenarios of what happens to a guest's trace.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define TIMES		    8
 #define CR4_VMXE	    0x2000u
 #define VMXON_REGION	    0x280000
-#define STRAY_PAGE	    0x240000 /* where the table at 0 leads */
+#define STRAY_PAGE	    0x240000 /* the output of the table at 0 */
 #define NOWHERE		    0x20000000
 #define SMM_ENTRY	    0x38000
 #define SMM_RESULT	    0x6000
@@ -22,7 +22,7 @@
 #define MSR_LVTPC	    0x834
 #define CYCLES		    60000
 #define GP		    (1 + 13)
-#define LIVELOCK	    1000 /* exits; some dozens are enough */
+#define LIVELOCK	    1000 /* exits; normally a few dozen suffice */
 #define MSR_X2APIC_ICR	    0x830
 #define ICR_INIT	    0x4500 /* asserted, to the APIC whose ID is 0 */
 #define RESET_SEGMENT	    0xffff0000
@@ -49,7 +49,7 @@ static u32 written(struct scene *s, u64 gpa)
 	return n;
 }
 
-/* KVM_SET_CPUID2 may come again until the vCPU runs. */
+/* KVM_SET_CPUID2 may be repeated until the vCPU runs. */
 void fault_d09_late(struct scene *s)
 {
 	enum scene_end end;
@@ -58,11 +58,11 @@ void fault_d09_late(struct scene *s)
 	scene_open(s, false);
 	scene_topa(s, 4, 0);
 	if (scene_set_cpuid(s))
-		die("KVM refuses CPUID that it says it supports");
+		die("KVM refuses the CPUID that it reports as supported");
 	if (vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_OUTPUT_BASE, TOPA_TABLE) ||
 	    vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f) ||
 	    vcpu_set_msr(&s->vcpu, VMPT_MSR_RTIT_CTL, CTL_TRACE))
-		die("KVM_SET_MSRS refuses a trace");
+		die("KVM_SET_MSRS refuses to start a trace");
 	scene_leaf(s, 7, 0)->ebx &= ~(1u << 25);
 	if (scene_set_cpuid(s))
 		die("CPUID without PT is refused");
@@ -93,8 +93,8 @@ static void allow_vmx(struct scene *s)
 }
 
 /*
- * After VMXON KVM takes the guest for one that does not trace and loads none of its registers: what
- * still comes goes where the host's OUTPUT_BASE, here 0 as after a boot, leads in the guest.
+ * After VMXON KVM treats the guest as not tracing and loads none of its registers: further output
+ * goes to the host's OUTPUT_BASE, here 0 as after a boot, as an address of the guest.
  */
 void fault_d05(struct scene *s)
 {
@@ -108,7 +108,7 @@ void fault_d05(struct scene *s)
 	table[0] = STRAY_PAGE;
 	table[1] = 1;
 	if (scene_set_cpuid(s) || vcpu_get_msr(&s->vcpu, MSR_VMX_BASIC, &revision) || !revision) {
-		skip("KVM shows guests no VMX");
+		skip("KVM offers guests no VMX");
 		return;
 	}
 	memcpy(vm_at(&s->vm, VMXON_REGION, 4), &revision, 4);
@@ -144,8 +144,8 @@ void fault_d16(struct scene *s)
 	scene_open(s, true);
 	scene_topa(s, 8, 1);
 	/*
-	 * What delivery reads and writes has been touched: if it meets an EPT violation, Bochs says
-	 * vector 0 in the IDT-vectoring information of a virtual interrupt.
+	 * Touch all that delivery reads and writes: on an EPT violation there, Bochs reports vector
+	 * 0 in the IDT-vectoring information of a virtual interrupt.
 	 */
 	scene_op(s, OP_READ, 0, GUEST_TABLES);
 	scene_op(s, OP_READ, 0, GUEST_TABLES + PAGE_SIZE);
@@ -164,12 +164,12 @@ void fault_d16(struct scene *s)
 	else
 		fault("no interrupt, global status %#llx, %u bytes in the first page; %s",
 		      (unsigned long long)s->ops[status].result, written(s, TOPA_PAGES),
-		      scene_said(s, "NMI received") ? s->line : "the kernel said nothing");
+		      scene_said(s, "NMI received") ? s->line : "no kernel message");
 }
 
 /*
- * Each VM entry sets TraceEn, and that pends the PMI of PendTopaPMI, which the guest has not
- * cleared: it shall have it once, and get on.
+ * Each VM entry sets TraceEn, which makes the PMI of PendTopaPMI pending again until the guest
+ * clears it: the guest must get it once, and make progress.
  */
 void fault_d14_pmi(struct scene *s)
 {
@@ -237,7 +237,7 @@ void fault_d19(struct scene *s)
 		      (unsigned long long)emulated, (unsigned long long)s->ops[op].result);
 }
 
-/* PIPs of the output that have this CR3. */
+/* How many of the output's PIPs have this CR3. */
 static u32 pips_with(struct scene *s, u64 size, u64 cr3)
 {
 	const u8 *bytes = vm_at(&s->vm, TOPA_PAGES, size);
@@ -254,7 +254,7 @@ static u32 pips_with(struct scene *s, u64 size, u64 cr3)
 	return n;
 }
 
-/* The guest sends INIT to itself. CR3 becomes 0: the processor would tell it (Table 33-24). */
+/* The guest sends INIT to itself. CR3 becomes 0: a processor sends a PIP (Table 33-24). */
 void fault_d20(struct scene *s)
 {
 	/* out of %al to GUEST_PORT_RESULT, then to GUEST_PORT_DONE, in 16 bits */
@@ -333,14 +333,14 @@ void fault_d21(struct scene *s)
 	else if (result[0] & VMPT_CTL_TRACE_EN)
 		fault("RTIT_CTL reads %#x in SMM", result[0]);
 	else if (s->ops[after].result != CTL_TRACE)
-		fault("RTIT_CTL reads %#x in SMM, but %#llx behind RSM", result[0],
+		fault("RTIT_CTL reads %#x in SMM, but %#llx after RSM", result[0],
 		      (unsigned long long)s->ops[after].result);
 	else
-		ok("RTIT_CTL reads %#x in SMM, %#llx behind RSM", result[0],
+		ok("RTIT_CTL reads %#x in SMM, %#llx after RSM", result[0],
 		   (unsigned long long)s->ops[after].result);
 }
 
-/* Run an operation TIMES times while tracing; returns how many packets of a kind came of it. */
+/* Run an operation TIMES times while tracing; returns how many packets of a kind that made. */
 static int count(struct scene *s, enum guest_mode mode, enum guest_opcode code, u32 arg,
 		 enum vmpt_pt_kind kind)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * ptmsrs [PROGRAMS [FIRST]]: random programs of RDMSR and WRMSR of PT's registers, each in a guest
- * of its own with a random part of the PT that KVM offers. What each access does, its value or #GP,
- * must be what the manual says for a processor with that CPUID: the rules are those of
- * tests/arch/regs-oracle.h, written from the manual's tables without a look at other code. Behind
- * each program KVM_GET_MSRS must say the same. A program is its seed.
+ * of its own with a random subset of the PT that KVM offers. The result of each access, a value or
+ * #GP, must be what the manual says for a processor with that CPUID: the rules are those of
+ * tests/arch/regs-oracle.h, written from the manual's tables independently of other code. After
+ * each program KVM_GET_MSRS must agree. A program is determined by its seed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ differ(const struct program *p, u32 step, const char *format, ...)
 	       p->cpuid.leaf14[0].ecx, p->cpuid.leaf14[1].eax, p->cpuid.leaf14[1].ebx);
 }
 
-/* What the processor changes by itself while it traces. */
+/* MSRs that the processor itself changes while it traces. */
 static bool changes(u32 msr)
 {
 	return msr == VMPT_MSR_RTIT_STATUS || msr == VMPT_MSR_RTIT_OUTPUT_MASK_PTRS;
@@ -50,7 +50,7 @@ static u64 known(const struct oracle *o, u32 msr, bool traced)
 }
 
 /*
- * An access of the guest against the oracle, which goes on from what the processor has done.
+ * Compares an access of the guest with the oracle, which then continues from the processor's state.
  * *traced: it has traced since the registers that it changes were written.
  */
 static void judge_access(const struct program *p, struct oracle *o, u32 step,
@@ -89,7 +89,7 @@ static void judge_access(const struct program *p, struct oracle *o, u32 step,
 		o->value[oracle_index(msr)] = op->result;
 }
 
-/* The guest's registers as its VMM sees them. */
+/* Compares the guest's registers as its VMM sees them. */
 static void judge_state(const struct program *p, struct scene *s, const struct oracle *o,
 			bool traced)
 {
@@ -120,7 +120,7 @@ static void judge(const struct program *p, struct scene *s, enum scene_end end)
 		return;
 	}
 	for (i = 0; i < p->n; i++) {
-		/* Behind the first difference all could differ. */
+		/* After the first difference everything may differ. */
 		u32 before = counts.differ;
 
 		if (s->ops[i].code != OP_WORK)
@@ -131,7 +131,7 @@ static void judge(const struct program *p, struct scene *s, enum scene_end end)
 	judge_state(p, s, &o, traced);
 }
 
-/* scene_open() without what there is one of. */
+/* scene_open() without the parts that exist once. */
 static void open_scene(struct scene *s)
 {
 	s->n = s->outs = 0;
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 
 	scene.mode = GUEST_LONG64;
 	kmsg_open(&scene.kmsg);
-	/* Until so many ran; a VMM's CPUIDs may be refused, but not all. */
+	/* Until that many ran; KVM may refuse some CPUIDs, but not all. */
 	for (seed = first; counts.programs < n && seed < first + 4 * n; seed++)
 		run(&scene, seed);
 	said = scene_said(&scene, "unchecked MSR") || scene_said(&scene, "WARNING") ||

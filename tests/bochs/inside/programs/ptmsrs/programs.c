@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Random programs of accesses to PT's MSRs: see programs.h. Values lie about what the manual has
- * limits for. While a program traces its output goes where there is memory: what the processor does
- * with other places is not what is tested here.
+ * Random programs of accesses to PT's MSRs: see programs.h. Values are near the manual's limits.
+ * While a program traces, its output goes to memory: other output addresses are not tested here.
  */
 #include "tests/arch/regs-oracle.h"
 
@@ -34,7 +33,7 @@ static void take_from(u32 *word, u32 mask)
 {
 	u32 random = (u32)(next() >> 32);
 
-	/* A little, or about half. */
+	/* A few bits, or about half. */
 	*word &= ~(mask & random & (one_in(2) ? ~0u : (u32)(next() >> 32)));
 }
 
@@ -43,7 +42,7 @@ static void copy(struct vmpt_cpuid_regs *to, const struct kvm_cpuid_entry2 *from
 	*to = (struct vmpt_cpuid_regs){ from->eax, from->ebx, from->ecx, from->edx };
 }
 
-/* What is said of a part that is not there goes, as on a processor. */
+/* Details of a feature that is not offered are cleared, as on a processor. */
 static void settle(struct kvm_cpuid_entry2 *leaf, struct kvm_cpuid_entry2 *sub)
 {
 	if (!(leaf->ebx & BIT(1)))
@@ -66,7 +65,7 @@ static void make_cpuid(struct program *p, struct scene *s)
 		scene_leaf(s, 7, 0)->ebx &= ~BIT(25);
 	} else if (!one_in(4)) {
 		take_from(&leaf->ebx, 0x1ff);
-		/* One output scheme is left. */
+		/* At least one output scheme must be left. */
 		if (one_in(3))
 			leaf->ecx &= ~(one_in(2) ? 4u : 3u);
 		take_from(&sub->eax, 0xffff0000);
@@ -88,7 +87,7 @@ static void make_cpuid(struct program *p, struct scene *s)
 
 /* ---- values ---- */
 
-/* Any of the bits that the guest's CTL may have, few others. */
+/* Any of the bits allowed in the guest's CTL, few others. */
 static u64 ctl_value(const struct vmpt_pt_cpuid *c)
 {
 	static const u8 flags[] = { 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 31, 55, 56 };
@@ -158,7 +157,9 @@ static void step(struct program *p, struct oracle *o, enum guest_opcode code, u3
 		(void)oracle_write(o, msr, value);
 }
 
-/* Before a trace begins: output to where scene_topa() has it, no INT; nothing that stopped it. */
+/*
+ * Before a trace begins: output as scene_topa() has it, without INT; STATUS is sometimes cleared.
+ */
 static void aim(struct program *p, struct oracle *o, u64 ctl)
 {
 	if (!oracle_exists(o->cpuid, VMPT_MSR_RTIT_OUTPUT_BASE))
@@ -182,7 +183,7 @@ static void random_step(struct program *p, struct oracle *o)
 		return;
 	}
 	value = value_of(&p->cpuid, msr);
-	/* The trace ends, most often as software does it. */
+	/* The trace ends, usually the way software does it. */
 	if (tracing && msr == VMPT_MSR_RTIT_CTL && !one_in(4))
 		value = o->value[2] & ~VMPT_CTL_TRACE_EN;
 	if (!tracing && msr == VMPT_MSR_RTIT_CTL && value & VMPT_CTL_TRACE_EN) {

@@ -18,8 +18,10 @@ struct program {
 	struct guest_op ops[PROGRAM_STEPS + 8];
 };
 
-/* Makes the program of @seed, and takes from the scene's CPUID, which is what KVM supports, what
- * its guest does not have. */
+/*
+ * Makes the program of @seed, and removes from the scene's CPUID, which is what KVM supports, what
+ * its guest lacks.
+ */
 void program_make(struct program *p, u64 seed, struct scene *s);
 
 #endif
