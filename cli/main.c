@@ -132,6 +132,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	/* A closed pipe is seen as EPIPE where stdout is written. */
 	signal(SIGPIPE, SIG_IGN);
+	/* A limit on the size of files is seen as EFBIG. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		struct cli none = { 0 };
 

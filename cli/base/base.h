@@ -4,6 +4,7 @@
 #define VMPT_CLI_BASE_H
 
 #include "cli/base/cli.h"
+#include "cli/base/file.h"
 #include "cli/base/json-line.h"
 #include "cli/base/safe-text.h"
 #include "cli/base/sts.h"

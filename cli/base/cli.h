@@ -28,7 +28,8 @@ enum cli_kind {
 	CLI_FLAG,   /* bool: true if given */
 	CLI_NUMBER, /* an integer from .min to .max; .max 0: no limit */
 	CLI_STRING, /* const char *; a struct cli_strings takes several */
-	CLI_FILE,   /* likewise, the name of a file */
+	CLI_FILE,   /* likewise, the name of a file that is read: never overwritten */
+	CLI_OUTPUT, /* likewise, that is written; "-": the standard output */
 	CLI_DIR,    /* likewise, of a folder; not empty */
 	CLI_WORD,   /* one of .words: its index, in a const char * itself */
 	CLI_LIST,   /* .take for each word between commas */
@@ -82,7 +83,7 @@ struct cli_group {
 	void (*document)(struct cli *cli, json_t *doc); /* adds to the head of a JSON document */
 };
 
-#define CLI_GROUPS 7
+#define CLI_GROUPS 8
 
 struct cli_command {
 	const char *name;
@@ -99,6 +100,8 @@ struct cli_command {
 
 /* Of the commands that read a trace; --json; of all commands. */
 extern const struct cli_group cli_input_group, cli_output_group, cli_common_group;
+/* --mode, of the commands that write files. */
+extern const struct cli_group cli_mode_group;
 
 #define CLI_CPU_RANGES 64
 
@@ -160,6 +163,8 @@ struct cli {
 	char **file; /* as given */
 	char **path; /* without @CPU */
 	int files;
+
+	unsigned int mode; /* --mode: permissions of the files that are written */
 
 	struct cli_file_id *input; /* of the files that stat() could read */
 	size_t inputs;

@@ -97,10 +97,10 @@ int cli_help(const struct cli *cli)
 
 static json_t *describe_option(const struct cli_option *o)
 {
-	const char *complete = o->kind == CLI_FILE   ? "file"
-			       : o->kind == CLI_DIR  ? "dir"
-			       : o->kind == CLI_LIST ? "list"
-						     : "words";
+	const char *complete = o->kind == CLI_FILE || o->kind == CLI_OUTPUT ? "file"
+			       : o->kind == CLI_DIR			    ? "dir"
+			       : o->kind == CLI_LIST			    ? "list"
+									    : "words";
 	json_t *words = json_array();
 	char text[512], letter[2] = { o->letter, '\0' };
 	unsigned int i;

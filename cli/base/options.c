@@ -107,6 +107,26 @@ static const struct cli_option output_options[] = {
 	{ 0 },
 };
 
+static int take_mode(struct cli *cli, void *to, const char *arg)
+{
+	size_t digits = strspn(arg, "01234567");
+	unsigned long mode = strtoul(arg, NULL, 8);
+
+	if (!digits || arg[digits] || mode > 0777 || (mode & 0600) != 0600) {
+		cli_usage(cli, "--mode: '%s' is not an octal mode like 600 or 644", arg);
+		return -1;
+	}
+	*(unsigned int *)to = (unsigned int)mode;
+	return 0;
+}
+
+static const struct cli_option mode_options[] = {
+	{ "mode", 0, CLI_OTHER, "MODE",
+	  "permissions of the files written, in octal: they show what guests ran", "600",
+	  .take = take_mode, CLI_AT(struct cli, mode) },
+	{ 0 },
+};
+
 static const struct cli_option common_options[] = {
 	{ "quiet", 'q', CLI_FLAG, NULL, "no warnings and no progress, only errors",
 	  CLI_AT(struct cli, quiet) },
@@ -123,6 +143,7 @@ const struct cli_group cli_input_group = { .title = "Options for the trace",
 const struct cli_group cli_output_group = { .title = "Common options",
 					    .option = output_options,
 					    .in_cli = true };
+const struct cli_group cli_mode_group = { .option = mode_options, .in_cli = true };
 const struct cli_group cli_common_group = { .title = "Common options",
 					    .option = common_options,
 					    .in_cli = true };
@@ -222,6 +243,29 @@ static int take_list(struct cli *cli, const struct cli_option *o, void *to, cons
 	return ret;
 }
 
+/* Note FILE as an input; also of [VM:]FILE and FILE[@ADDR]. */
+static int note_file(struct cli *cli, const char *arg)
+{
+	const char *colon = strchr(arg, ':'), *file[] = { arg, colon ? colon + 1 : arg };
+	int code = CLI_OK;
+	char *cut, *at;
+	size_t i;
+
+	for (i = 0; !code && i < VMPT_ARRAY_SIZE(file); i++) {
+		cut = strdup(file[i]);
+		if (!cut)
+			return cli_no_memory(cli);
+		code = cli_note_input(cli, cut);
+		at = strrchr(cut, '@');
+		if (at)
+			*at = '\0';
+		if (at && !code)
+			code = cli_note_input(cli, cut);
+		free(cut);
+	}
+	return code;
+}
+
 static int take_string(struct cli *cli, const struct cli_option *o, void *to, const char *arg)
 {
 	struct cli_strings *many = o->size == sizeof(*many) ? to : NULL;
@@ -231,6 +275,8 @@ static int take_string(struct cli *cli, const struct cli_option *o, void *to, co
 		return -1;
 	}
 	if (o->take && o->take(cli, to, arg))
+		return -1;
+	if (o->kind == CLI_FILE && note_file(cli, arg))
 		return -1;
 	if (many && many->count == CLI_STRINGS) {
 		cli_usage(cli, "--%s: more than %d", o->name, CLI_STRINGS);

@@ -4,7 +4,9 @@
  * a long trace has more slices than fit in memory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/split/split.h"
 
@@ -54,7 +56,7 @@ int split_index_start(struct cli *cli)
 	json_t *doc = cli_json_document(cli);
 	void *at;
 
-	s->index = split_create(cli, "index.json");
+	s->index = split_create(cli, "index.json.part");
 	if (!s->index) {
 		json_decref(doc);
 		return 1;
@@ -215,16 +217,41 @@ static void write_index_vms(struct cli *cli)
 	json_decref(vms);
 }
 
+/* All files but the index, with their sizes: what a later split may replace. */
+static json_t *outputs_json(struct cli *cli)
+{
+	const struct split *s = cli->own;
+	json_t *files = json_array(), *o;
+	const char *name;
+	struct stat st;
+	size_t i;
+
+	for (i = 0;; i++) {
+		name = i < s->outs ? s->out[i].name : split_vm_name(s, i - s->outs);
+		if (!name)
+			return files;
+		if (fstatat(s->new_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		o = json_object();
+		cli_json_string(cli, o, "file", name);
+		cli_json_number(cli, o, "size", (u64)st.st_size);
+		cli_json_add(cli, files, o);
+	}
+}
+
 int split_index_finish(struct cli *cli)
 {
 	struct split *s = cli->own;
-	json_t *streams = split_json_streams(cli);
+	json_t *streams = split_json_streams(cli), *files;
 	FILE *f = s->index;
 	int err;
 
 	errno = 0;
 	fprintf(f, "%s],\n", s->slices ? "\n" : "");
 	fprintf(f, "\"left_out_bytes\": %llu,\n", (unsigned long long)s->left_out);
+	files = outputs_json(cli);
+	write_member(cli, "outputs", files, false);
+	json_decref(files);
 	if (s->per_vm)
 		write_index_vms(cli);
 	write_member(cli, "streams", streams, false);

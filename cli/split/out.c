@@ -14,41 +14,23 @@
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {
 	struct split *s = cli->own;
-	int fd = openat(s->dir_fd, name, O_WRONLY | O_CLOEXEC | flags, 0666);
+	int fd = openat(s->new_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, cli->mode);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
-	if (!f) {
+	if (!f || (flags && fchmod(fd, cli->mode))) {
 		split_io_failed(cli, name);
-		if (fd >= 0)
+		if (f)
+			fclose(f);
+		else if (fd >= 0)
 			close(fd);
+		return NULL;
 	}
 	return f;
-}
-
-/* Inputs are mapped: truncating one would lose it and end this process by SIGBUS. */
-static int empty_file(struct cli *cli, const char *name, FILE *f)
-{
-	struct stat st;
-
-	if (fstat(fileno(f), &st))
-		return split_io_failed(cli, name);
-	if (cli_is_input(cli, &st))
-		return split_is_input(cli, name);
-	if (S_ISREG(st.st_mode) && ftruncate(fileno(f), 0))
-		return split_io_failed(cli, name);
-	return 0;
 }
 
 FILE *split_create(struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
-	FILE *f = open_file(cli, name, O_CREAT | (s->force ? 0 : O_EXCL));
-
-	if (f && s->force && empty_file(cli, name, f)) {
-		fclose(f);
-		return NULL;
-	}
-	return f;
+	return split_check_name(cli, name) ? NULL : open_file(cli, name, O_CREAT | O_EXCL);
 }
 
 static int close_out(struct cli *cli, struct split_out *out)

@@ -198,7 +198,7 @@ static int run(struct cli *cli)
 	int err; /* enum cli_exit */
 	size_t i;
 
-	s->dir_fd = -1;
+	s->dir_fd = s->new_fd = -1;
 	s->perf |= s->per_vm;
 	/* perf takes NR = 1 for a guest whose code it does not know. */
 	s->conceal |= s->perf;
@@ -238,7 +238,7 @@ static int run(struct cli *cli)
 	if (!err)
 		err = split_index_finish(cli);
 	if (!err)
-		err = split_remove_old(cli);
+		err = split_commit(cli);
 	if (!err && cli->json)
 		print_json(cli);
 	else if (!err)
@@ -247,8 +247,7 @@ static int run(struct cli *cli)
 		cli_vm_names_tell(cli, &s->names);
 	if (s->index)
 		fclose(s->index);
-	if (s->dir_fd >= 0)
-		close(s->dir_fd);
+	split_close_dir(cli);
 	split_vms_close(s);
 	free(s->out);
 	free(s->who);
@@ -308,7 +307,8 @@ const struct cli_command cli_split = {
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
-	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
+		   &cli_output_group },
 	.own_size = sizeof(struct split),
 	.run = run,
 };

@@ -40,6 +40,18 @@ struct split_out {
 	struct perf_out perf;
 };
 
+/* A file that an index lists. */
+struct split_file {
+	char *name;
+	s64 size;
+	bool sized;
+};
+
+struct split_files {
+	struct split_file *file; /* sorted by name */
+	size_t count;
+};
+
 struct split {
 	const char *dir;
 	bool conceal, force;
@@ -54,14 +66,17 @@ struct split {
 	struct perf_code code;	     /* of both */
 	struct vmpt_trace_info info; /* for .perf: the info on the trace for perf */
 
-	int dir_fd;
+	int dir_fd, new_fd; /* the directory, locked; the folder in it for a new split */
+	dev_t dev;
+	bool made;		/* the directory, by this command */
+	struct split_files old; /* of the earlier split */
 	struct split_out *out;
 	size_t outs;
 	size_t first;  /* output of the current CPU */
 	size_t stream; /* the current CPU, index in cli->stream */
 	unsigned int open;
 	u64 clock;
-	bool again; /* the directory has the index of an earlier split */
+	bool again; /* the directory has the index of an earlier split, which may be replaced */
 	u64 removed;
 	u64 unmapped;	      /* TSC packets left out */
 	u64 slices, left_out; /* bytes not written, losses included */
@@ -79,7 +94,7 @@ int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t 
 /* The current CPU is done: finish and close its streams, or only close them. */
 int split_finish_all(struct cli *cli);
 int split_close_all(struct cli *cli);
-/* A file of the directory; truncated, or new without --force. Never an input. */
+/* A new file of the split; its name is checked. */
 FILE *split_create(struct cli *cli, const char *name);
 
 /* ---- dir.c: likewise ---- */
@@ -92,13 +107,19 @@ FILE *split_create(struct cli *cli, const char *name);
  */
 void split_name(const struct cli *cli, const struct vmpt_owner *owner,
 		const struct vmpt_stream *stream, unsigned int nth, char name[SPLIT_NAME]);
-/* Make and open the directory; nothing in it that may be written is an input. */
+/* Create, open and lock the directory. What an interrupted split left is completed or removed. */
 int split_open_dir(struct cli *cli);
-/* Remove the streams of an earlier split that were not written again. */
-int split_remove_old(struct cli *cli);
+/* Whether the split may have a file @name: there is none, or an earlier split wrote it. */
+int split_check_name(struct cli *cli, const char *name);
+/* All is written: replace the earlier split by the new one. */
+int split_commit(struct cli *cli);
+/* Move @made from the folder of the new split into the directory, and its index. */
+int split_move(struct cli *cli, const struct split_files *made);
+/* Discard what was not moved. */
+void split_close_dir(struct cli *cli);
+void split_files_free(struct split_files *list);
 /* Report the error of a file of the directory, by errno. */
 int split_io_failed(struct cli *cli, const char *name);
-int split_is_input(struct cli *cli, const char *name);
 
 /* ---- vm.c: likewise; nothing without --per-vm ---- */
 
@@ -111,8 +132,6 @@ void split_vms_print(const struct split *s);
 json_t *split_json_vms(struct cli *cli);
 /* The file of VM @i, or NULL: there are no more. */
 const char *split_vm_name(const struct split *s, size_t i);
-/* Whether a VM's file may have the name. */
-bool split_vm_is_name(const char *name);
 
 /* ---- index.c: likewise ---- */
 

@@ -38,15 +38,6 @@ struct split_vms {
 	size_t count;
 };
 
-bool split_vm_is_name(const char *name)
-{
-	static const char end[] = ".perf.data";
-	size_t n = strlen(name);
-
-	return (!strncmp(name, "vm-", 3) || !strncmp(name, "vmcs-", 5)) && n >= sizeof(end) &&
-	       !strcmp(name + n - (sizeof(end) - 1), end);
-}
-
 /* ---- owners ---- */
 
 static int compare_vms(const struct member *a, const struct member *b)
@@ -228,7 +219,7 @@ static FILE *open_stream(void *opaque, size_t i)
 {
 	const struct joined *j = opaque;
 	const struct split *s = j->cli->own;
-	int fd = openat(s->dir_fd, j->name[i], O_RDONLY | O_CLOEXEC);
+	int fd = openat(s->new_fd, j->name[i], O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!f && fd >= 0)

@@ -25,8 +25,8 @@ struct waiting_exit {
 
 struct timeline_chrome {
 	struct cli *cli;
-	const char *path;
-	FILE *file;
+	struct cli_file out;
+	FILE *file;		      /* of .out */
 	bool any;		      /* an event is out */
 	u64 left_out;		      /* spans without times */
 	struct waiting_exit *waiting; /* at most one per stream, unordered */
@@ -294,7 +294,6 @@ static int chrome_end(void *opaque, const struct timeline *t)
 	struct timeline_chrome *c = opaque;
 	char buf[32];
 	u32 i;
-	int ret;
 
 	put_exits(c, t, ~0ULL - 1);
 	for (i = 0; i < c->vcpus; i++)
@@ -304,28 +303,28 @@ static int chrome_end(void *opaque, const struct timeline *t)
 	if (c->left_out)
 		cli_warn(c->cli, "--chrome: %s spans without a known time are left out",
 			 cli_number(c->left_out, buf));
-	ret = timeline_out_close(c->cli, c->path, c->file);
-	c->file = NULL;
-	return ret;
+	return cli_file_commit(c->cli, &c->out);
 }
 
 int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chrome **chrome,
 			 struct timeline_sink *sink)
 {
 	struct timeline_chrome *c;
+	int ret;
 
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return cli_no_memory(cli);
 	*chrome = c;
 	c->cli = cli;
-	c->path = path;
 	c->next = ~0ULL;
 	c->waiting = calloc(cli->streams, sizeof(*c->waiting));
 	if (!c->waiting)
 		return cli_no_memory(cli);
-	if (timeline_out_open(cli, path, &c->file))
-		return CLI_FAILED;
+	ret = cli_file_create(cli, path, "\"otherData\":{\"writer\":\"vmpt ", &c->out);
+	if (ret)
+		return ret;
+	c->file = c->out.f;
 	*sink = (struct timeline_sink){ chrome_begin, chrome_span, chrome_end, c };
 	return CLI_OK;
 }
@@ -334,8 +333,7 @@ void timeline_chrome_close(struct timeline_chrome *c)
 {
 	if (!c)
 		return;
-	if (c->file && c->file != stdout)
-		fclose(c->file);
+	cli_file_drop(&c->out);
 	free(c->waiting);
 	free(c->open);
 	free(c);

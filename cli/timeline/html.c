@@ -13,8 +13,7 @@
 
 struct timeline_page {
 	struct cli *cli;
-	const char *path;
-	FILE *file;
+	struct cli_file out;
 	struct page *page;
 	json_t *notes;
 	timeline_page_symbol *symbol;
@@ -208,14 +207,12 @@ static int page_sink_end(void *opaque, const struct timeline *t)
 {
 	struct timeline_page *p = opaque;
 	json_t *meta = meta_json(p, t);
-	int ret = -1, bad;
+	int ret = -1;
 
 	if (!p->cli->out_of_memory)
-		ret = page_write(p->page, meta, p->file);
+		ret = page_write(p->page, meta, p->out.f);
 	json_decref(meta);
-	bad = timeline_out_close(p->cli, p->path, p->file);
-	p->file = NULL;
-	return ret ? cli_no_memory(p->cli) : bad;
+	return ret ? cli_no_memory(p->cli) : cli_file_commit(p->cli, &p->out);
 }
 
 int timeline_page_open(struct cli *cli, const char *path, struct timeline_page **page,
@@ -225,20 +222,21 @@ int timeline_page_open(struct cli *cli, const char *path, struct timeline_page *
 					.reason_name = timeline_reason,
 					.symbol = find_symbol };
 	struct timeline_page *p;
+	int ret;
 
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return cli_no_memory(cli);
 	*page = p;
 	p->cli = cli;
-	p->path = path;
 	options.opaque = p;
 	p->page = page_new(&options);
 	p->notes = json_array();
 	if (!p->page || !p->notes)
 		return cli_no_memory(cli);
-	if (timeline_out_open(cli, path, &p->file))
-		return CLI_FAILED;
+	ret = cli_file_create(cli, path, "<title>vmpt timeline</title>", &p->out);
+	if (ret)
+		return ret;
 	*sink = (struct timeline_sink){
 		.begin = page_sink_begin, .span = page_sink_span, .end = page_sink_end, .opaque = p
 	};
@@ -249,8 +247,7 @@ void timeline_page_close(struct timeline_page *p)
 {
 	if (!p)
 		return;
-	if (p->file && p->file != stdout)
-		fclose(p->file);
+	cli_file_drop(&p->out);
 	json_decref(p->notes);
 	page_free(p->page);
 	free(p);

@@ -128,12 +128,6 @@ const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t
 /* @name cut to @columns of a terminal, with "…" where it was cut. */
 const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
-/* ---- out.c: --chrome=FILE, --html=FILE ---- */
-
-/* Open or close @path, "-": the standard output. 0, or an exit code after a message. */
-int timeline_out_open(const struct cli *cli, const char *path, FILE **file);
-int timeline_out_close(struct cli *cli, const char *path, FILE *file);
-
 /* ---- outputs ---- */
 
 struct timeline_table;	/* table.c */

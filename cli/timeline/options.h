@@ -32,8 +32,7 @@ void timeline_given_close(struct timeline_given *given);
  * Whether both paths (NULL: not wanted) can be written without harm. @prints: something else goes
  * to the standard output. 0, or an exit code after a message.
  */
-int timeline_out_check(const struct cli *cli, const struct timeline_given *given,
-		       const char *chrome, const char *html, bool prints);
+int timeline_out_check(const struct cli *cli, const char *chrome, const char *html, bool prints);
 
 /* "do_idle+0x1f" of @ip in VM @vm, its name, into @buf; false: there is none. */
 bool timeline_symbol(const struct timeline_given *given, const char *vm, u64 ip, char *buf,

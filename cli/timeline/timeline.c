@@ -16,11 +16,11 @@ struct own {
 static const struct cli_option options[] = {
 	{ "summary", 0, CLI_FLAG, NULL, "totals of VMs and vCPUs instead of the spans",
 	  CLI_AT(struct own, summary) },
-	{ "chrome", 0, CLI_FILE, "FILE",
+	{ "chrome", 0, CLI_OUTPUT, "FILE",
 	  "write FILE for the Perfetto UI (ui.perfetto.dev) or Chrome's tracing page: trace events "
 	  "as JSON; -: print",
 	  CLI_AT(struct own, chrome) },
-	{ "html", 0, CLI_FILE, "FILE",
+	{ "html", 0, CLI_OUTPUT, "FILE",
 	  "write FILE, a page for a browser: zoomable lanes, exits, search by IP; -: print it",
 	  CLI_AT(struct own, html) },
 	{ "head", 'n', CLI_NUMBER, "N", "only the first N spans", .min = 1,
@@ -43,8 +43,7 @@ static int check(struct cli *cli, const struct own *own)
 				 "--perf-time: %s has no conversion from the TSC to "
 				 "perf's time",
 				 cli->file[0]);
-	return timeline_out_check(cli, &own->given, own->chrome, own->html,
-				  own->summary || cli->json);
+	return timeline_out_check(cli, own->chrome, own->html, own->summary || cli->json);
 }
 
 /* For the page. */
@@ -109,7 +108,7 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --html page.html perf.data       to view in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
-		   &cli_input_group, &cli_side_group, &cli_output_group },
+		   &cli_input_group, &cli_side_group, &cli_mode_group, &cli_output_group },
 	.own_size = sizeof(struct own),
 	.run = run,
 };

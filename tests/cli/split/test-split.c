@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* vmpt split and what is in its directory already: inputs, the streams of an earlier split. */
+#include <dirent.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,93 +27,6 @@ static bool exists(const char *name)
 
 	return !lstat(name, &st);
 }
-
-/* Under its own name, another's, that of the index, through a link, as stdin. */
-START_TEST(an_input_is_not_overwritten)
-{
-	static const struct {
-		const char *line, *file;
-	} want[] = {
-		{ "split -f -o out out/host.pt", "out/host.pt" },
-		{ "split -f -o out out/vmcs-a000.pt", "out/vmcs-a000.pt" },
-		{ "split -f -o out x.pt", "out/vmcs-b000.pt" },
-		{ "split -f -o out hard.pt", "out/host.pt" },
-		{ "split -f -o out soft.pt", "out/host.pt" },
-		{ "split -f -o out y.pt index.pt", "out/index.json" },
-		{ "split -f -o . host.cpu4.pt", "./host.cpu4.pt" },
-		{ "split -f -o out y.pt@0 out/host.cpu1.pt", "out/host.cpu1.pt" },
-		{ "split -f -o out -", "out/host.pt" },
-	};
-	size_t i, n;
-	u8 *bytes;
-
-	write_mixed("y.pt");
-	write_mixed("x.pt");
-	write_mixed("host.cpu4.pt");
-	ck_assert_int_eq(vmpt("split -o out y.pt")->code, 0);
-	bytes = test_read_file("y.pt", &n);
-	/* A whole trace each: what is an input would be written to as well. */
-	write_mixed("out/host.pt");
-	write_mixed("out/vmcs-a000.pt");
-	write_mixed("out/host.cpu1.pt");
-	write_mixed("out/index.json");
-	ck_assert_int_eq(unlink("out/vmcs-b000.pt"), 0);
-	ck_assert_int_eq(symlink("../x.pt", "out/vmcs-b000.pt"), 0);
-	ck_assert_int_eq(link("out/host.pt", "hard.pt"), 0);
-	ck_assert_int_eq(symlink("out/host.pt", "soft.pt"), 0);
-	ck_assert_int_eq(link("out/index.json", "index.pt"), 0);
-	vmpt_stdin = "out/host.pt";
-	for (i = 0; i < VMPT_ARRAY_SIZE(want); i++) {
-		const struct run *r = vmpt("%s", want[i].line);
-
-		ck_assert_msg(r->code == 1, "%s: exit code %d", want[i].line, r->code);
-		ck_has(r->err, want[i].file);
-		ck_has(r->err, "is an input");
-		ck_file("x.pt", bytes, n);
-		ck_file("y.pt", bytes, n);
-		ck_file("host.cpu4.pt", bytes, n);
-		ck_file("out/host.pt", bytes, n);
-		ck_file("out/vmcs-a000.pt", bytes, n);
-		ck_file("out/vmcs-b000.pt", bytes, n);
-		ck_file("out/host.cpu1.pt", bytes, n);
-		ck_file("out/index.json", bytes, n);
-	}
-	vmpt_stdin = "/dev/null";
-	free(bytes);
-}
-END_TEST
-
-START_TEST(old_streams_are_removed)
-{
-	static const char *const old[] = { "out/host.cpu1.pt", "out/vmcs-a000.cpu1.pt",
-					   "out/vmcs-b000.cpu1.pt", "out/vm-unknown.tid7.pt" };
-	static const char *const kept[] = { "out/notes.pt",	     "out/host.pt.old",
-					    "out/hostile.pt",	     "out/vmcs-xyz.pt",
-					    "out/vmcs-.cpu1.pt",     "out/host.cpu.pt",
-					    "out/vmcs-a000.cpu0.pt", "out/host.cpu9.pt" };
-	const struct run *r;
-	size_t i;
-
-	write_mixed("x.pt");
-	ck_assert_int_eq(vmpt("split -o out x.pt x.pt")->code, 0);
-	write_mixed(old[3]);
-	for (i = 0; i < VMPT_ARRAY_SIZE(kept); i++)
-		write_mixed(kept[i]);
-	/* The last of those kept is the input. */
-	r = vmpt("split -f -o out out/host.cpu9.pt@0");
-	ck_assert_msg(r->code == 0, "%s", r->err);
-	ck_has(r->out, "out: removed 4 streams of an earlier split\n");
-	for (i = 0; i < VMPT_ARRAY_SIZE(old); i++)
-		ck_assert_msg(!exists(old[i]), "%s is still there", old[i]);
-	for (i = 0; i < VMPT_ARRAY_SIZE(kept); i++)
-		ck_assert_msg(exists(kept[i]), "%s is gone", kept[i]);
-	/* A directory without an index holds no earlier split. */
-	ck_assert_int_eq(unlink("out/index.json"), 0);
-	write_mixed("out/host.cpu5.pt");
-	ck_assert_int_eq(vmpt("split -f -o out x.pt@0")->code, 0);
-	ck_assert(exists("out/host.cpu5.pt"));
-}
-END_TEST
 
 static const u8 psb_plus[] = {
 	0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, /* PSB */
@@ -313,6 +227,283 @@ START_TEST(a_perf_data_holds_the_stream)
 }
 END_TEST
 
+/* Under its own name, another's, that of the index, through a link, as stdin. */
+START_TEST(an_input_is_not_overwritten)
+{
+	static const struct {
+		const char *line, *file;
+	} want[] = {
+		{ "split -f -o out out/host.pt", "out/host.pt" },
+		{ "split -f -o out out/vmcs-a000.pt", "out/vmcs-a000.pt" },
+		{ "split -f -o out x.pt", "out/vmcs-b000.pt" },
+		{ "split -f -o out hard.pt", "out/host.pt" },
+		{ "split -f -o out soft.pt", "out/host.pt" },
+		{ "split -f -o . host.cpu4.pt", "./host.cpu4.pt" },
+		{ "split -f -o out y.pt@0 out/host.cpu1.pt", "out/host.cpu1.pt" },
+		{ "split -f -o out -", "out/host.pt" },
+		/* From here on out/index.json is a trace. */
+		{ "split -f -o out y.pt index.pt", "out/index.json" },
+	};
+	static const char *const files[] = { "x.pt",
+					     "y.pt",
+					     "host.cpu4.pt",
+					     "out/host.pt",
+					     "out/host.cpu1.pt",
+					     "out/vmcs-a000.pt",
+					     "out/vmcs-b000.pt" };
+	size_t i, k, n[VMPT_ARRAY_SIZE(files)];
+	u8 *bytes[VMPT_ARRAY_SIZE(files)];
+
+	write_mixed("y.pt");
+	write_mixed("x.pt");
+	write_mixed("host.cpu4.pt");
+	ck_assert_int_eq(vmpt("split -o out y.pt")->code, 0);
+	write_mixed("out/host.cpu1.pt");
+	ck_assert_int_eq(unlink("out/vmcs-b000.pt"), 0);
+	ck_assert_int_eq(symlink("../x.pt", "out/vmcs-b000.pt"), 0);
+	ck_assert_int_eq(link("out/host.pt", "hard.pt"), 0);
+	ck_assert_int_eq(symlink("out/host.pt", "soft.pt"), 0);
+	for (k = 0; k < VMPT_ARRAY_SIZE(files); k++)
+		bytes[k] = test_read_file(files[k], &n[k]);
+	vmpt_stdin = "out/host.pt";
+	for (i = 0; i < VMPT_ARRAY_SIZE(want); i++) {
+		const struct run *r;
+
+		if (!strcmp(want[i].file, "out/index.json")) {
+			write_mixed("out/index.json");
+			ck_assert_int_eq(link("out/index.json", "index.pt"), 0);
+		}
+		r = vmpt("%s", want[i].line);
+		ck_assert_msg(r->code == 1, "%s: exit code %d", want[i].line, r->code);
+		ck_has(r->err, want[i].file);
+		ck_has(r->err, "is an input");
+		for (k = 0; k < VMPT_ARRAY_SIZE(files); k++)
+			ck_file(files[k], bytes[k], n[k]);
+	}
+	vmpt_stdin = "/dev/null";
+	for (k = 0; k < VMPT_ARRAY_SIZE(files); k++)
+		free(bytes[k]);
+}
+END_TEST
+
+START_TEST(old_streams_are_removed)
+{
+	static const char *const old[] = { "out/host.cpu1.pt", "out/vmcs-a000.cpu1.pt",
+					   "out/vmcs-b000.cpu1.pt" };
+	static const char *const kept[] = { "out/notes.pt",	 "out/host.pt.old",
+					    "out/hostile.pt",	 "out/vmcs-xyz.pt",
+					    "out/vmcs-.cpu1.pt", "out/host.cpu.pt",
+					    "out/host.cpu9.pt",	 "out/vm-unknown.tid7.pt" };
+	const struct run *r;
+	size_t i;
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("split -o out x.pt x.pt")->code, 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(kept); i++)
+		write_mixed(kept[i]);
+	/* One of those kept is the input. */
+	r = vmpt("split -f -o out out/host.cpu9.pt@0");
+	ck_assert_msg(r->code == 0, "%s", r->err);
+	ck_has(r->out, "out: removed 3 streams of an earlier split\n");
+	for (i = 0; i < VMPT_ARRAY_SIZE(old); i++)
+		ck_assert_msg(!exists(old[i]), "%s is still there", old[i]);
+	for (i = 0; i < VMPT_ARRAY_SIZE(kept); i++)
+		ck_assert_msg(exists(kept[i]), "%s is gone", kept[i]);
+}
+END_TEST
+
+/* The file keeps its bytes, and nothing else is left in its folder but @others. */
+static void ck_only(const char *dir, unsigned int others)
+{
+	DIR *d = opendir(dir);
+	unsigned int n = 0;
+	const struct dirent *e;
+
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d)) != NULL)
+		n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+	closedir(d);
+	ck_assert_uint_eq(n, others);
+}
+
+/* G1: a file of an output's name that no split wrote: neither advised to be deleted, nor deleted.
+ */
+START_TEST(g1_force_deletes_only_what_the_index_lists)
+{
+	static const u8 own[] = "the user's own";
+	const struct run *r;
+
+	write_mixed("in.pt");
+	ck_assert_int_eq(mkdir("own", 0755), 0);
+	write_file("own/host.cpu3.pt", own, sizeof(own));
+	write_file("own/host.cpu4.pt", own, sizeof(own));
+	r = vmpt("split -o own in.pt@3");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "own/host.cpu3.pt: exists, and no earlier split wrote it");
+	ck_assert_msg(!strstr(r->err, "--force"), "%s", r->err);
+	ck_only("own", 2);
+	ck_assert_int_eq(vmpt("split -f -o own in.pt@3")->code, 1);
+	ck_file("own/host.cpu3.pt", own, sizeof(own));
+	/* Listed once, but changed since. */
+	ck_assert_int_eq(vmpt("split -o own in.pt@5")->code, 0);
+	write_file("own/vmcs-a000.cpu5.pt", own, sizeof(own));
+	ck_assert_int_eq(vmpt("split -f -o own in.pt@5")->code, 1);
+	ck_assert_int_eq(vmpt("split -f -o own in.pt@6")->code, 0);
+	ck_file("own/vmcs-a000.cpu5.pt", own, sizeof(own));
+	ck_file("own/host.cpu3.pt", own, sizeof(own));
+	ck_file("own/host.cpu4.pt", own, sizeof(own));
+	ck_assert(!exists("own/host.cpu5.pt"));
+	ck_only("own", 7);
+}
+END_TEST
+
+/* An index that lists what is elsewhere, or is no stream. */
+START_TEST(g1_an_index_cannot_name_any_file)
+{
+	static const char index[] = "{\n\"slices\": [],\n\"left_out_bytes\": 0,\n"
+				    "\"outputs\": [{\"file\":\"../x.pt\",\"size\":99},"
+				    "{\"file\":\"notes.txt\",\"size\":2},{\"file\":\".pt\"},"
+				    "{\"file\":\"sub.pt\"}, 3],\n\"streams\": []\n}\n";
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(mkdir("out", 0755), 0);
+	ck_assert_int_eq(mkdir("out/sub.pt", 0755), 0);
+	write_file("out/notes.txt", "a", 2);
+	write_file("out/.pt", "a", 2);
+	write_file("out/index.json", index, sizeof(index) - 1);
+	ck_assert_int_eq(vmpt("split -f -o out x.pt")->code, 0);
+	ck_assert(exists("x.pt") && exists("out/notes.txt") && exists("out/.pt") &&
+		  exists("out/sub.pt"));
+	/* Any other index.json is somebody's. */
+	write_file("out/index.json", "{}\n", 3);
+	ck_assert_int_eq(vmpt("split -f -o out x.pt")->code, 1);
+	ck_file("out/index.json", (const u8 *)"{}\n", 3);
+}
+END_TEST
+
+/* G2: inputs that options name. */
+START_TEST(g2_inputs_of_options_are_not_overwritten)
+{
+	static const char record[] = "{\"vmcs\":\"0xa000\",\"vm\":\"a\",\"vcpu\":0}\n";
+	static const char *const line[] = {
+		"split --perf -f -o out --image=out/host.perf.data x.pt",
+		"split --perf -f -o out --kernel=out/host.perf.data@4096 x.pt",
+		"split -f -o out --side-record=out/host.pt x.pt",
+	};
+	size_t i;
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(mkdir("out", 0755), 0);
+	write_elf("out/host.perf.data", ET_EXEC, EM_X86_64, PF_R | PF_X, 0x1000);
+	write_file("out/host.pt", record, sizeof(record) - 1);
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt("%s", line[i]);
+
+		ck_assert_int_eq(r->code, 1);
+		ck_file("out/host.pt", (const u8 *)record, sizeof(record) - 1);
+		ck_only("out", 2);
+	}
+}
+END_TEST
+
+/* G7: what a link shows is not touched, and a FIFO does not stop the command. */
+START_TEST(g7_neither_links_nor_fifos)
+{
+	static const u8 own[] = "elsewhere";
+	const struct run *r;
+
+	write_mixed("x.pt");
+	write_file("target", own, sizeof(own));
+	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
+	ck_assert_int_eq(unlink("out/host.pt"), 0);
+	ck_assert_int_eq(symlink("../target", "out/host.pt"), 0);
+	r = vmpt("split -f -o out x.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "out/host.pt: exists, and no earlier split wrote it");
+	ck_file("target", own, sizeof(own));
+	ck_assert_int_eq(unlink("out/host.pt"), 0);
+	ck_assert_int_eq(mkfifo("out/host.pt", 0600), 0);
+	ck_assert_int_eq(vmpt("split -f -o out x.pt")->code, 1);
+	ck_assert_int_eq(unlink("out/host.pt"), 0);
+	ck_assert_int_eq(unlink("out/index.json"), 0);
+	ck_assert_int_eq(symlink("../target", "out/index.json"), 0);
+	ck_assert_int_eq(vmpt("split -f -o out x.pt")->code, 1);
+	ck_file("target", own, sizeof(own));
+}
+END_TEST
+
+static unsigned int mode_of(const char *name)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(name, &st), 0);
+	return st.st_mode & 0777;
+}
+
+/* G6: guests' traces are readable by their owner only, unless --mode says otherwise. */
+START_TEST(g6_outputs_are_the_owners)
+{
+	const mode_t mask = umask(022);
+	json_t *index;
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
+	/* Each member once. */
+	index = json_load_file("out/index.json", JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_uint_eq(json_array_size(json_at(index, "outputs")), 3);
+	json_decref(index);
+	ck_assert_uint_eq(mode_of("out"), 0700);
+	ck_assert_uint_eq(mode_of("out/host.pt"), 0600);
+	ck_assert_uint_eq(mode_of("out/index.json"), 0600);
+	ck_assert_int_eq(vmpt("split --mode=640 -o all x.pt")->code, 0);
+	ck_assert_uint_eq(mode_of("all"), 0750);
+	ck_assert_uint_eq(mode_of("all/host.pt"), 0640);
+	ck_assert_uint_eq(mode_of("all/index.json"), 0640);
+	umask(mask);
+	ck_assert_int_eq(vmpt("split --mode=8 -o no x.pt")->code, 2);
+	ck_assert_int_eq(vmpt("split --mode=044 -o no x.pt")->code, 2);
+	ck_assert_int_eq(vmpt("split --mode=4755 -o no x.pt")->code, 2);
+}
+END_TEST
+
+/* G10: what an interrupted split left is discarded, or completed if all of it was there. */
+START_TEST(g10_an_interrupted_split_is_recognised)
+{
+	const struct run *r;
+	size_t n;
+	u8 *bytes;
+
+	write_mixed("x.pt");
+	ck_assert_int_eq(vmpt("split -o want x.pt")->code, 0);
+	bytes = test_read_file("want/host.pt", &n);
+	/* Before the index was written. */
+	ck_assert_int_eq(mkdir("out", 0700), 0);
+	ck_assert_int_eq(mkdir("out/.vmpt-split", 0700), 0);
+	write_file("out/.vmpt-split/host.pt", "cut", 3);
+	write_file("out/.vmpt-split/index.json.part", "cut", 3);
+	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
+	ck_file("out/host.pt", bytes, n);
+	ck_only("out", 4);
+	/* While its files were moved: the index, then one stream had been. */
+	ck_assert_int_eq(vmpt("split -o again x.pt@0")->code, 0);
+	ck_assert_int_eq(vmpt("split -o new x.pt")->code, 0);
+	ck_assert_int_eq(mkdir("again/.vmpt-split", 0700), 0);
+	ck_assert_int_eq(rename("again/index.json", "again/.vmpt-split/old-index.json"), 0);
+	ck_assert_int_eq(unlink("again/host.cpu0.pt"), 0);
+	ck_assert_int_eq(rename("new/host.pt", "again/host.pt"), 0);
+	ck_assert_int_eq(rename("new/vmcs-a000.pt", "again/.vmpt-split/vmcs-a000.pt"), 0);
+	ck_assert_int_eq(rename("new/vmcs-b000.pt", "again/.vmpt-split/vmcs-b000.pt"), 0);
+	ck_assert_int_eq(rename("new/index.json", "again/.vmpt-split/index.json"), 0);
+	r = vmpt("split -o again x.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "again: completed an earlier split, which was interrupted");
+	ck_has(r->err, "index.json: File exists");
+	ck_file("again/host.pt", bytes, n);
+	ck_only("again", 4);
+	free(bytes);
+}
+END_TEST
+
 /* Streams of either format make way for the other's. */
 START_TEST(formats_replace_each_other)
 {
@@ -339,6 +530,12 @@ TEST_SUITE()
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_test(tc, an_input_is_not_overwritten);
 	tcase_add_test(tc, old_streams_are_removed);
+	tcase_add_test(tc, g1_force_deletes_only_what_the_index_lists);
+	tcase_add_test(tc, g1_an_index_cannot_name_any_file);
+	tcase_add_test(tc, g2_inputs_of_options_are_not_overwritten);
+	tcase_add_test(tc, g6_outputs_are_the_owners);
+	tcase_add_test(tc, g7_neither_links_nor_fifos);
+	tcase_add_test(tc, g10_an_interrupted_split_is_recognised);
 	tcase_add_test(tc, unproven_bytes_are_a_loss);
 	tcase_add_test(tc, too_many_vmcss_are_given);
 	tcase_add_loop_test(tc, bad_code_is_refused, 0, VMPT_ARRAY_SIZE(bad_code));
