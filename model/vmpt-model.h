@@ -36,8 +36,8 @@ struct vmpt_mode {
 	u8 cpl;
 	bool pae;	 /* PAE paging: CR3[11:5] count (33.2.5.2) */
 	bool cs_l, cs_d; /* CS.L & EFER.LMA, CS.D (Table 33-26) */
-	bool rflags_if;
-	bool enclave; /* in a production (opt-out) enclave: no context; false in a debug one */
+	bool rflags_if;	 /* in MODE.Exec if CPUID.14H.0:EBX[7] is 1 (Table 33-26) */
+	bool enclave;	 /* in a production (opt-out) enclave: no context; false in a debug one */
 };
 
 /* Clocks. Set by the caller whenever time has passed; only tsc may go back. */
@@ -244,7 +244,10 @@ void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far);
 
 /* MOV CR3: @mode after it. */
 void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode);
-/* STI, CLI, POPF at @ip that changed RFLAGS.IF. */
+/*
+ * STI, CLI, POPF at @ip that changed RFLAGS.IF: MODE.Exec and FUP if EventEn is 1. Without EventEn
+ * the next MODE.Exec has it.
+ */
 void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if);
 
 /*

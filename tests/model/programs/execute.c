@@ -169,9 +169,11 @@ static struct vmpt_mode mode_at(const struct cpu *cpu, u64 ip, unsigned int cpl)
 {
 	bool is_64 = program_region_at(cpu->m.program, ip)->mode == 64;
 
-	return (struct vmpt_mode){
-		.cr3 = cpu->m.cr3, .cpl = (u8)cpl, .cs_l = is_64, .cs_d = !is_64, .rflags_if = true
-	};
+	return (struct vmpt_mode){ .cr3 = cpu->m.cr3,
+				   .cpl = (u8)cpl,
+				   .cs_l = is_64,
+				   .cs_d = !is_64,
+				   .rflags_if = cpl > 0 };
 }
 
 static void far_transfer(struct cpu *cpu, unsigned int kind, u64 source, u64 target,
