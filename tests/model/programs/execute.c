@@ -339,6 +339,13 @@ static void overflows(struct cpu *cpu)
 
 /* ---- a step ---- */
 
+static void tick(struct cpu *cpu, u64 ticks)
+{
+	cpu->clocks.tsc += ticks;
+	cpu->clocks.art = cpu->clocks.tsc / 48;
+	cpu->clocks.fast = (u32)(cpu->clocks.tsc % 48);
+}
+
 static void pass_time(struct cpu *cpu)
 {
 	u64 ticks = below(cpu->m.rng, 8);
@@ -346,10 +353,16 @@ static void pass_time(struct cpu *cpu)
 	if (once_in(cpu->m.rng, 500))
 		ticks += below(cpu->m.rng, 5000);
 	cpu->clocks.cycles += ticks;
-	cpu->clocks.tsc += ticks;
-	cpu->clocks.art = cpu->clocks.tsc / 48;
-	cpu->clocks.fast = (u32)(cpu->clocks.tsc % 48);
+	tick(cpu, ticks);
 	vmpt_unit_time(&cpu->unit, &cpu->clocks);
+}
+
+/* A P-state change for which the core's clock stops. */
+static void change_p_state(struct cpu *cpu)
+{
+	tick(cpu, below(cpu->m.rng, 5000));
+	cpu->clocks.cbr = (u8)(8 + below(cpu->m.rng, 40));
+	vmpt_unit_clock_stop(&cpu->unit, cpu->m.ip, &cpu->clocks);
 }
 
 static void execute(struct cpu *cpu, const struct program_insn *insn)
@@ -413,6 +426,8 @@ static void step(struct cpu *cpu)
 	struct overflow before = as_is(cpu);
 
 	pass_time(cpu);
+	if (once_in(cpu->m.rng, cpu->set->p_states))
+		change_p_state(cpu);
 	overflows(cpu);
 	watch(cpu, &before);
 	execute_or_interrupt(cpu);

@@ -94,6 +94,9 @@ void program_settings(struct program_settings *s, const struct program *program,
 	s->options.deferred_tips = once_in(rng, 3);
 	s->options.no_ip_compression = once_in(rng, 4);
 	s->options.pip_without_context = half(rng);
+	if (half(rng))
+		s->ctl |= VMPT_CTL_PWR_EVT_EN;
+	s->p_states = half(rng) ? 100 + (unsigned int)below(rng, 5000) : 0;
 	s->options.suppress_same_mode = half(rng);
 	s->interrupts = half(rng) ? 20 + (unsigned int)below(rng, 2000) : 0;
 	s->refusals = once_in(rng, 3) ? 1 + (unsigned int)below(rng, 20) : 0;
