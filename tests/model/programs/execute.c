@@ -258,9 +258,9 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 		wrmsr(cpu, VMPT_MSR_RTIT_STATUS, 0, ip, next);
 	wrmsr(cpu, VMPT_MSR_RTIT_CTL, cpu->set->ctl, ip, next);
 	cpu->trace_en = true;
-	cpu->stopped = false;
 	cpu->context = context_now(cpu);
 	cpu->filter = in_filter(cpu, next);
+	cpu->stopped = cpu->context && in_stop(cpu, next); /* 33.4.2.9 */
 	/* Table 33-56 has no PIP here; a PSB+ has one, if it is sent. */
 	if (cpu->cr3_sent != cpu->m.cr3)
 		cpu->cr3_sent = 0;
