@@ -72,7 +72,9 @@ void unit_trace_stop(struct vmpt_unit *unit);
 
 void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr);
 void unit_emit_exec(struct vmpt_unit *unit);
-/* MODE.Exec if it differs from the last one sent; before a TIP.PGE also where optional (33.4.2.8).
+/*
+ * MODE.Exec if it differs from the last one sent, in IF only before a TIP.PGE or with EventEn;
+ * before a TIP.PGE also where optional (33.4.2.8).
  */
 void unit_sync_exec(struct vmpt_unit *unit, bool pge);
 /* The end of a transfer to @target: TIP, TIP.PGD or TIP.PGE, and MODE.Exec before it. */

@@ -16,17 +16,21 @@ void unit_emit_pip(struct vmpt_unit *unit, u64 cr3, bool pae, bool nr)
 	unit_emit(unit, &pkt);
 }
 
-static u8 exec_bits(const struct vmpt_unit *unit, const struct vmpt_mode *mode)
-{
-	bool rflags_if = unit->regs.ctl & VMPT_CTL_EVENT_EN && mode->rflags_if;
+#define EXEC_IF 4
 
-	return (u8)(mode->cs_l | mode->cs_d << 1 | rflags_if << 2);
+/* IF depends on the processor; EventEn only makes a change of it an event (Table 33-26). */
+static u8 exec_bits(const struct vmpt_unit *unit)
+{
+	const struct vmpt_mode *mode = &unit->mode;
+	bool has_if = vmpt_pt_cap(&unit->config.cpuid, VMPT_CAP_EVENT);
+
+	return (u8)(mode->cs_l | mode->cs_d << 1 | (has_if && mode->rflags_if ? EXEC_IF : 0));
 }
 
 void unit_emit_exec(struct vmpt_unit *unit)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_MODE_EXEC };
-	u8 bits = exec_bits(unit, &unit->mode);
+	u8 bits = exec_bits(unit);
 
 	pkt.exec.cs_l = bits & 1;
 	pkt.exec.cs_d = bits >> 1 & 1;
@@ -38,8 +42,12 @@ void unit_emit_exec(struct vmpt_unit *unit)
 
 void unit_sync_exec(struct vmpt_unit *unit, bool pge)
 {
-	if ((pge && !unit->config.options.suppress_same_mode) ||
-	    exec_bits(unit, &unit->mode) != unit->last_exec)
+	u8 changed = exec_bits(unit) ^ unit->last_exec;
+
+	/* A TIP.PGE may go without it only if all bits are as they were sent (Table 33-26). */
+	if (!pge && !(unit->regs.ctl & VMPT_CTL_EVENT_EN))
+		changed &= (u8)~EXEC_IF;
+	if (changed || (pge && !unit->config.options.suppress_same_mode))
 		unit_emit_exec(unit);
 }
 
@@ -270,7 +278,7 @@ void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mo
 void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if)
 {
 	unit->mode.rflags_if = rflags_if;
-	/* Table 33-59, row 22; tracked by MODE.Exec only with Event Trace (33.4.2.8). */
+	/* Table 33-59, row 22; an event of its own only with EventEn (Table 33-26). */
 	if (!unit->trigger_en || !unit->context_en || !unit->filter_en ||
 	    !(unit->regs.ctl & VMPT_CTL_EVENT_EN))
 		return;

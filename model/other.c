@@ -75,6 +75,17 @@ static bool power(const struct vmpt_unit *unit)
 	return unit->trigger_en && unit->regs.ctl & VMPT_CTL_PWR_EVT_EN;
 }
 
+/* Execution stops at @ip (33.4.2.22); the FUP needs ContextEn only. */
+static void exstop(struct vmpt_unit *unit, u64 ip)
+{
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_EXSTOP };
+
+	pkt.exstop.ip = unit->context_en;
+	unit_emit(unit, &pkt);
+	if (unit->context_en)
+		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+}
+
 void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_state)
 {
 	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_PWRE };
@@ -85,12 +96,7 @@ void vmpt_unit_sleep(struct vmpt_unit *unit, u64 ip, bool hw, u8 state, u8 sub_s
 	pkt.pwre.state = state;
 	pkt.pwre.sub_state = sub_state;
 	unit_emit(unit, &pkt);
-	memset(&pkt, 0, sizeof(pkt));
-	pkt.kind = VMPT_PT_EXSTOP;
-	pkt.exstop.ip = unit->context_en;
-	unit_emit(unit, &pkt);
-	if (unit->context_en)
-		unit_emit_ip(unit, VMPT_PT_FUP, ip);
+	exstop(unit, ip);
 }
 
 void vmpt_unit_mwait(struct vmpt_unit *unit, u64 ip, u32 hints, u32 ext, u8 state, u8 sub_state)
@@ -118,6 +124,15 @@ void vmpt_unit_wake(struct vmpt_unit *unit, u8 last, u8 deepest, u8 reason)
 	pkt.pwrx.deepest = deepest;
 	pkt.pwrx.wake_reason = reason;
 	unit_emit(unit, &pkt);
+}
+
+void vmpt_unit_clock_stop(struct vmpt_unit *unit, u64 ip, const struct vmpt_now *after)
+{
+	if (power(unit))
+		exstop(unit, ip);
+	unit->now = *after;
+	vmpt_unit_clock_resumed(unit);
+	unit_after(unit, ip);
 }
 
 /* ---- blocks ---- */

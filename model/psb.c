@@ -23,11 +23,16 @@ void unit_psb(struct vmpt_unit *unit, u64 ip)
 	const struct vmpt_unit_vmx *vmx = &unit->vmx;
 	bool concealed = vmx->nonroot && vmx->conceal_exec;
 
-	if (!unit->trigger_en || unit->in_overflow)
+	if (!unit->trigger_en)
 		return;
+	/* It may be that of an enabling. */
+	if (unit->in_overflow) {
+		unit->psb_due = true;
+		return;
+	}
 	unit_flush_tnt(unit);
 	unit->since_psb = 0;
-	unit->regs.status &= ~(VMPT_STATUS_BYTES | VMPT_STATUS_PEND_PSB);
+	unit->regs.status &= ~VMPT_STATUS_BYTES;
 	unit->psb_due = false; /* again true if it is lost in an overflow */
 	unit_emit_kind(unit, VMPT_PT_PSB);
 	unit->last_ip = 0;
@@ -49,4 +54,10 @@ void unit_psb(struct vmpt_unit *unit, u64 ip)
 		unit->last_exec = 0xff;
 	}
 	unit_emit_kind(unit, VMPT_PT_PSBEND);
+	/*
+	 * PendPSB is cleared when the PSB+ has been inserted (Table 33-7), all of it; without
+	 * InjectPsbPmiOnEnable the bit is ignored (Table 33-6).
+	 */
+	if (unit->regs.ctl & VMPT_CTL_INJECT && unit->trigger_en && !unit->psb_due)
+		unit->regs.status &= ~VMPT_STATUS_PEND_PSB;
 }

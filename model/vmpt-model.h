@@ -36,8 +36,8 @@ struct vmpt_mode {
 	u8 cpl;
 	bool pae;	 /* PAE paging: CR3[11:5] count (33.2.5.2) */
 	bool cs_l, cs_d; /* CS.L & EFER.LMA, CS.D (Table 33-26) */
-	bool rflags_if;
-	bool enclave; /* in a production (opt-out) enclave: no context; false in a debug one */
+	bool rflags_if;	 /* in MODE.Exec if CPUID.14H.0:EBX[7] is 1 (Table 33-26) */
+	bool enclave;	 /* in a production (opt-out) enclave: no context; false in a debug one */
 };
 
 /* Clocks. Set by the caller whenever time has passed; only tsc may go back. */
@@ -244,7 +244,10 @@ void vmpt_unit_far(struct vmpt_unit *unit, const struct vmpt_far *far);
 
 /* MOV CR3: @mode after it. */
 void vmpt_unit_mov_cr3(struct vmpt_unit *unit, u64 next_ip, const struct vmpt_mode *mode);
-/* STI, CLI, POPF at @ip that changed RFLAGS.IF. */
+/*
+ * STI, CLI, POPF at @ip that changed RFLAGS.IF: MODE.Exec and FUP if EventEn is 1. Without EventEn
+ * the next MODE.Exec has it.
+ */
 void vmpt_unit_set_if(struct vmpt_unit *unit, u64 ip, bool rflags_if);
 
 /*
@@ -329,8 +332,16 @@ void vmpt_unit_vmentry_failed_late(struct vmpt_unit *unit, const struct vmpt_uni
 void vmpt_unit_time(struct vmpt_unit *unit, const struct vmpt_now *now);
 /* A standalone CYC, as before the hardware's counter wraps (33.3.6). */
 void vmpt_unit_cyc(struct vmpt_unit *unit);
-/* A frequency change (CBR), or clocks that were stopped (TSC, TMA, CBR; Table 33-55, 25). */
+/* A frequency change during which execution goes on: CBR (33.4.2.10). */
 void vmpt_unit_frequency(struct vmpt_unit *unit, u8 cbr);
+/*
+ * A P-state change, or another powerdown of the core's clock that is no C-state (TM1/2, STPCLK#,
+ * IA32_CLOCK_MODULATION, Turbo), for which execution stops at @ip, the oldest instruction that has
+ * not completed: EXSTOP and its FUP (Table 33-41). It goes on there at @after: TSC, TMA, CBR (Table
+ * 33-55, row 25). No MTC is due for the time between.
+ */
+void vmpt_unit_clock_stop(struct vmpt_unit *unit, u64 ip, const struct vmpt_now *after);
+/* Clocks that were stopped run again: TSC, TMA, CBR (Table 33-55, row 25). */
 void vmpt_unit_clock_resumed(struct vmpt_unit *unit);
 
 /* ---- overflow and flush ---- */

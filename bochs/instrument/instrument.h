@@ -20,7 +20,7 @@ struct cpuid_function_t;
 /* Why a processor's events are wanted; 0: nothing is called for most of them. */
 #define VMPT_WATCH_PT	 1 /* TraceEn is 1 */
 #define VMPT_WATCH_TRUTH 2 /* executed instructions are recorded */
-#define VMPT_WATCH_IF	 4 /* TraceEn and EventEn are 1: changes of RFLAGS.IF count */
+#define VMPT_WATCH_IF	 4 /* TraceEn is 1, MODE.Exec has RFLAGS.IF: changes of it count */
 extern Bit8u vmpt_watch[VMPT_BOCHS_CPUS];
 
 /* PT features of the processor in VMX operation, see vmpt_vmx_has(). */

@@ -103,7 +103,8 @@ void pc_watch(struct pc_cpu *pc)
 		watch |= VMPT_WATCH_TRUTH;
 	if (ctl & VMPT_CTL_TRACE_EN) {
 		watch |= VMPT_WATCH_PT;
-		if (ctl & VMPT_CTL_EVENT_EN)
+		/* With EventEn = 0, too: the next MODE.Exec has it (Table 33-26). */
+		if (vmpt_pt_cap(&pc->unit.config.cpuid, VMPT_CAP_EVENT))
 			watch |= VMPT_WATCH_IF;
 	}
 	vmpt_watch[pc->id] = watch;

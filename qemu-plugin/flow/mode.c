@@ -104,7 +104,7 @@ void mode_far(struct vcpu *vcpu)
 	u64 eflags = 0, cr3;
 
 	cpu->cs = (u32)qemu_read_reg(vcpu->regs, QREG_CS);
-	/* Long mode has no virtual-8086 mode, and only CFE packets need IF. */
+	/* Long mode has no virtual-8086 mode, and only Event Trace needs IF. */
 	if (!(cpu->efer & EFER_LMA) || vcpu->plugin->events)
 		eflags = qemu_read_reg(vcpu->regs, QREG_EFLAGS);
 	segment_of(vcpu, cpu->cs, eflags, &seg);

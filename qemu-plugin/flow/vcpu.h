@@ -111,7 +111,7 @@ struct plugin {
 	const struct guest_ops *guest_ops;
 	bool always;	  /* block callbacks are always wanted */
 	bool rtit;	  /* isa=rtit: RTIT in place of Intel PT */
-	bool events;	  /* vectors, CR2 and RFLAGS.IF are traced (EventEn) */
+	bool events;	  /* vectors, CR2 and RFLAGS.IF are followed (EventEn) */
 	bool whole;	  /* blocks are translated with everything the flow needs */
 	bool whole_asked; /* atomic: this has been requested */
 	bool ending;	  /* atomic: callbacks do nothing from now on */

@@ -43,8 +43,12 @@ struct host_vcpu {
 
 /* ---- the view ---- */
 
-/* A processor with everything in the manual: ctl= chooses. */
-static void all_capabilities(struct vmpt_pt_cpuid *cpuid)
+/*
+ * A processor with everything in the manual: ctl= chooses. Event Trace it has only where that is
+ * chosen, because it puts RFLAGS.IF into each MODE.Exec (Table 33-26), and without EventEn the flow
+ * does not follow STI, CLI and POPF.
+ */
+static void all_capabilities(struct vmpt_pt_cpuid *cpuid, u64 ctl)
 {
 	*cpuid = (struct vmpt_pt_cpuid){ .present = 1, .maxphyaddr = 52, .linear_bits = 57 };
 	for (unsigned int cap = 0; cap < VMPT_CAPS; cap++)
@@ -52,6 +56,7 @@ static void all_capabilities(struct vmpt_pt_cpuid *cpuid)
 	vmpt_pt_cap_set(cpuid, VMPT_CAP_MAX_SUBLEAF, 1);
 	vmpt_pt_cap_set(cpuid, VMPT_CAP_LIP, 0);
 	vmpt_pt_cap_set(cpuid, VMPT_CAP_FABRIC, 0);
+	vmpt_pt_cap_set(cpuid, VMPT_CAP_EVENT, ctl & VMPT_CTL_EVENT_EN ? 1 : 0);
 	cpuid->crystal_hz = CLOCK_CRYSTAL;
 	cpuid->tsc_numerator = CLOCK_NUMERATOR;
 	cpuid->tsc_denominator = CLOCK_DENOMINATOR;
@@ -140,7 +145,7 @@ int host_view_open(struct plugin *plugin)
 		return -1;
 	}
 	pthread_mutex_init(&view->lock, NULL);
-	all_capabilities(&view->config.cpuid);
+	all_capabilities(&view->config.cpuid, options->ctl);
 	view->config.options.careful_retc = true;
 	view->settings.options = options;
 	view->settings.config = &view->config;

@@ -523,6 +523,95 @@ START_TEST(tracestop_by_wrmsr)
 }
 END_TEST
 
+/* What sets TraceEn, so that execution goes on at ON_NEXT. */
+enum cause { BY_WRMSR, BY_XRSTORS, BY_RSM, BY_ENTRY, BY_EXIT, BY_FAILED_ENTRY, CAUSES };
+
+static void enable_by(enum cause cause, u64 ctl)
+{
+	const struct vmpt_mode mode = mode64(0, 0x1000);
+	struct vmpt_unit_entry e = { .ip = 0x500000,
+				     .target = ON_NEXT,
+				     .mode = mode,
+				     .load_ctl = true,
+				     .ctl = ctl | VMPT_CTL_TRACE_EN };
+	struct vmpt_unit_exit x = { .ip = 0x500000, .target = ON_NEXT, .mode = mode };
+	struct vmpt_pt_regs regs = rig.unit.regs;
+	struct vmpt_far far;
+
+	e.vmx.vmcs = VMPT_PT_VMCS_NONE;
+	rig.unit.vmx.on = cause >= BY_ENTRY;
+	switch (cause) {
+	case BY_WRMSR:
+		rig_on_shown(ctl);
+		return;
+	case BY_XRSTORS:
+		regs.ctl = ctl | VMPT_CTL_TRACE_EN;
+		ck_assert_int_eq(vmpt_unit_xrstors(&rig.unit, &regs, ON_IP, ON_NEXT), 0);
+		return;
+	case BY_RSM:
+		rig.unit.regs.ctl = ctl;
+		rig.unit.smm_trace_en = true;
+		far = far_to(VMPT_FAR_RSM, 0x38000, ON_NEXT);
+		rig_far(&far);
+		return;
+	case BY_ENTRY:
+		vmpt_unit_vmentry(&rig.unit, &e);
+		return;
+	case BY_EXIT:
+		rig.unit.vmx.nonroot = true;
+		x.load_ctl = true;
+		x.ctl = ctl | VMPT_CTL_TRACE_EN;
+		vmpt_unit_vmexit(&rig.unit, &x);
+		return;
+	default:
+		vmpt_unit_vmentry_failed_late(&rig.unit, &e, &x);
+	}
+}
+
+/*
+ * 33.2.5.3, 33.4.2.9: TraceStop forces FilterEn to 0, so there is no IP packet that a MODE.Exec
+ * could precede (33.4.2.8), whatever sets TraceEn, with and without PSB+.
+ */
+START_TEST(da_enabling_in_a_tracestop_region)
+{
+	static const struct {
+		enum cause cause;
+		const char *timing, *psb;
+	} row[CAUSES] = {
+		{ BY_WRMSR, "CBR(20), TraceStop",
+		  "PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, TraceStop" },
+		{ BY_XRSTORS, "CBR(20), TraceStop",
+		  "PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, TraceStop" },
+		{ BY_RSM, "CBR(20), TraceStop",
+		  "PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, TraceStop" },
+		{ BY_ENTRY, "CBR(20), PIP(0x1000,NR), TraceStop",
+		  "PSB, CBR(20), PIP(0x1000,NR), VMCS(none), MODE.TSX(), PSBEND, TraceStop" },
+		{ BY_EXIT, "CBR(20), TraceStop",
+		  "PSB, CBR(20), PIP(0x1000), VMCS(none), MODE.TSX(), PSBEND, TraceStop" },
+		{ BY_FAILED_ENTRY, "CBR(20), TraceStop",
+		  "PSB, CBR(20), PIP(0x1000), VMCS(none), MODE.TSX(), PSBEND, TraceStop" },
+	};
+	const char *text;
+	unsigned int i;
+
+	for (i = 0; i < 4 * CAUSES; i++) {
+		unsigned int n = i % CAUSES;
+		bool psb = i / CAUSES % 2;
+
+		rig_setup();
+		rig.config.options.suppress_same_mode = i / CAUSES / 2;
+		rig_init();
+		range(0, ON_NEXT, ON_NEXT);
+		rig_wrmsr(VMPT_MSR_RTIT_STATUS, psb ? 0 : 40ULL << 32);
+		enable_by(row[n].cause, CTL | STOP(0));
+		text = rig_text();
+		ck_assert_msg(!strcmp(text, psb ? row[n].psb : row[n].timing),
+			      "cause %u, PSB+ %d: %s", n, psb, text);
+		stopped();
+	}
+}
+END_TEST
+
 RIG_SUITE("enable", t2_ip_filtering, t56_case_1_enable_out_of_context, t56_case_2_enable,
 	  t56_case_3_disable, t56_case_4_branch_out_of_range, t56_case_5_into_the_range,
 	  t56_case_6_far_branch_out_of_context, t56_case_7_interrupt_out_of_context,
@@ -531,4 +620,4 @@ RIG_SUITE("enable", t2_ip_filtering, t56_case_1_enable_out_of_context, t56_case_
 	  cr3_filter_without_os_has_no_pip, ranges_are_inclusive_and_add_up, leaving_a_range,
 	  not_taken_does_not_filter, filter_waits_for_context, mode_exec_before_a_pge,
 	  tracestop_by_branches, tracestop_by_an_event, tracestop_and_other_filters,
-	  tracestop_by_mov_cr3, tracestop_by_wrmsr)
+	  tracestop_by_mov_cr3, tracestop_by_wrmsr, da_enabling_in_a_tracestop_region)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* model/far.c: Table 33-55 row by row (for near branches, TSX and VMX see the other tests). */
+#include <stdio.h>
+
 #include "tests/model/rig.h"
 
 #define IP 0x402000
@@ -296,7 +298,7 @@ START_TEST(task_switch_pip_needs_os_and_context)
 }
 END_TEST
 
-/* RFLAGS.IF is in MODE.Exec with EventEn only, and there it makes one (Table 33-26). */
+/* A change of RFLAGS.IF makes a MODE.Exec with EventEn only (Table 33-26). */
 START_TEST(interrupt_flag_changes_mode_exec)
 {
 	struct vmpt_far far;
@@ -315,9 +317,107 @@ START_TEST(interrupt_flag_changes_mode_exec)
 }
 END_TEST
 
+static void set_event_trace(bool has)
+{
+	vmpt_pt_cap_set(&rig.config.cpuid, VMPT_CAP_EVENT, has);
+	rig_init();
+}
+
+/* MODE.Exec has RFLAGS.IF if CPUID.14H.0:EBX[7] is 1, whatever EventEn is (Table 33-26). */
+START_TEST(da_mode_exec_has_if_by_cpuid)
+{
+	static const struct {
+		bool event_trace, event_en, rflags_if;
+		const char *want;
+	} row[] = {
+		{ false, false, false, "64" }, { false, false, true, "64" },
+		{ true, false, false, "64" },  { true, false, true, "64,IF" },
+		{ true, true, false, "64" },   { true, true, true, "64,IF" },
+	};
+	char want[200];
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
+		rig_setup();
+		set_event_trace(row[i].event_trace);
+		rig.unit.mode.rflags_if = row[i].rflags_if;
+		rig_on_shown(CTL | (row[i].event_en ? VMPT_CTL_EVENT_EN : 0));
+		snprintf(want, sizeof(want),
+			 "PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, MODE.Exec(%s), "
+			 "TIP.PGE(0x401000)",
+			 row[i].want);
+		expect(want);
+		/* the same in a PSB+ */
+		rig.unit.psb_due = true;
+		vmpt_unit_jmp(&rig.unit, TO);
+		snprintf(want, sizeof(want),
+			 "PSB, CBR(20), PIP(0x1000), MODE.TSX(), MODE.Exec(%s), FUP(0x403000), "
+			 "PSBEND",
+			 row[i].want);
+		expect(want);
+	}
+}
+END_TEST
+
+/* EventEn = 0: a change of IF makes none; one for CS.L or CS.D has the IF of its IP packet. */
+START_TEST(da_if_without_event_en)
+{
+	struct vmpt_far far;
+
+	rig_on(CTL);
+	vmpt_unit_set_if(&rig.unit, IP, true);
+	expect("");
+	far = far_to(VMPT_FAR_BRANCH, IP, TO);
+	far.mode.cs_l = false;
+	rig_far(&far);
+	expect("MODE.Exec(16,IF), TIP(0x403000)");
+	far.kind = VMPT_FAR_INTERRUPT;
+	far.mode.rflags_if = false;
+	rig_far(&far);
+	expect("FUP(0x402000), TIP(0x403000)");
+	far.kind = VMPT_FAR_IRET;
+	far.mode.cs_l = true;
+	rig_far(&far);
+	expect("MODE.Exec(64), TIP(0x403000)");
+}
+END_TEST
+
+/*
+ * "Any TIP.PGE scenario, such that any of the mode bits tracked may have changed since the last
+ * MODE.Exec": it may be left out only where the mode, IF included, is that of the last one.
+ */
+START_TEST(da_if_before_a_tip_pge)
+{
+	struct vmpt_far out, in;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		rig_setup();
+		set_event_trace(i);
+		rig_on(CTL & ~VMPT_CTL_USER);
+		out = far_to(VMPT_FAR_BRANCH, IP, TO);
+		in = out;
+		out.mode.cpl = 3;
+		out.mode.rflags_if = true;
+		rig_far(&out);
+		rig_far(&in);
+		expect("TIP.PGD(), TIP.PGE(0x403000)");
+		rig_far(&out);
+		in.mode.rflags_if = true;
+		rig_far(&in);
+		expect(i ? "TIP.PGD(), MODE.Exec(64,IF), TIP.PGE(0x403000)"
+			 : "TIP.PGD(), TIP.PGE(0x403000)");
+		rig_far(&out);
+		rig_far(&in);
+		expect("TIP.PGD(), TIP.PGE(0x403000)");
+	}
+}
+END_TEST
+
 RIG_TABLE_SUITE("far", t55_row, VMPT_ARRAY_SIZE(rows), t55_row_14_mov_cr3, t55_row_23_init_ap,
 		t55_row_24_sipi, fup_alone_is_no_more_than_the_rows,
 		smi_and_rsm_toggle_trace_en_without_pip, smm_traces_itself,
 		rsm_evaluates_context_anew, smi_without_trace_leaves_rsm_nothing,
 		without_trigger_only_the_mode_is_noted, pip_payload, pip_without_context,
-		task_switch_pip_needs_os_and_context, interrupt_flag_changes_mode_exec)
+		task_switch_pip_needs_os_and_context, interrupt_flag_changes_mode_exec,
+		da_mode_exec_has_if_by_cpuid, da_if_without_event_en, da_if_before_a_tip_pge)

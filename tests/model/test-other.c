@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * model/other.c: Table 33-10 and rows 18 to 21 of 33-55 (TSX), Tables 33-57 and 33-58 (the manual
- * swaps their captions: here a row is named after the caption printed over its body), blocks, MNT.
+ * swaps their captions: here a row is named after the caption printed over its body), P-state
+ * changes (Table 33-41), blocks, MNT.
  */
 #include "tests/model/rig.h"
 
@@ -294,6 +295,85 @@ START_TEST(power_events_not_enabled)
 }
 END_TEST
 
+/* ---- P-state changes: Table 33-41, and row 25 of Table 33-55 ---- */
+
+#define TIMES (VMPT_CTL_TSC_EN | VMPT_CTL_MTC_EN)
+
+static const struct {
+	const char *row;
+	u64 ctl;
+	const char *want;
+} p_states[] = {
+	{ "in context", PWR, "EXSTOP(IP), FUP(0x402000), CBR(40)" },
+	{ "TSCEn", PWR | VMPT_CTL_TSC_EN, "EXSTOP(IP), FUP(0x402000), TSC(0x1111), CBR(40)" },
+	{ "TSCEn and MTCEn", PWR | TIMES,
+	  "EXSTOP(IP), FUP(0x402000), TSC(0x1111), TMA(0x2222,0), CBR(40)" },
+	{ "out of context", PWR_USER, "EXSTOP(), CBR(40)" },
+	{ "out of context, with time", PWR_USER | TIMES,
+	  "EXSTOP(), TSC(0x1111), TMA(0x2222,0), CBR(40)" },
+	/* The FUP depends on ContextEn alone. */
+	{ "BranchEn = 0", PWR & ~VMPT_CTL_BRANCH_EN, "EXSTOP(IP), FUP(0x402000), CBR(40)" },
+	{ "FilterEn = 0", PWR | 1ULL << VMPT_CTL_ADDR_SHIFT(0),
+	  "EXSTOP(IP), FUP(0x402000), CBR(40)" },
+	{ "PwrEvtEn = 0", CTL, "CBR(40)" },
+	{ "PwrEvtEn = 0, with time", CTL | TIMES, "TSC(0x1111), TMA(0x2222,0), CBR(40)" },
+	{ "MTCEn without TSCEn", CTL | VMPT_CTL_MTC_EN, "CBR(40)" },
+};
+
+START_TEST(da_p_state_change_that_stops_execution)
+{
+	const struct vmpt_now after = { .tsc = 0x1111, .art = 0x2222, .cbr = 40 };
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(p_states); i++) {
+		rig_setup();
+		rig_on(p_states[i].ctl);
+		vmpt_unit_clock_stop(&rig.unit, IP, &after);
+		text = rig_text();
+		ck_assert_msg(!strcmp(text, p_states[i].want), "%s: %s", p_states[i].row, text);
+	}
+	/* TriggerEn = 0 */
+	rig_off(IP);
+	rig_skip();
+	vmpt_unit_clock_stop(&rig.unit, IP, &after);
+	expect("");
+	ck_assert_uint_eq(rig.unit.now.tsc, 0x1111);
+}
+END_TEST
+
+/* EXSTOP is CYC-eligible; what was pending goes first; no MTC is due for the time between. */
+START_TEST(da_p_state_change_and_other_packets)
+{
+	struct vmpt_now after = { .tsc = 0x1111, .art = 1000, .cycles = 10, .cbr = 40 };
+
+	rig_on(PWR | TIMES | VMPT_CTL_CYC_EN);
+	vmpt_unit_jcc(&rig.unit, true, IP);
+	rig_time(10, 0, 0);
+	vmpt_unit_clock_stop(&rig.unit, IP, &after);
+	/* one CYC a cycle: the TSC has none, the core's clock did not count */
+	expect("TNT(T), CYC(10), EXSTOP(IP), FUP(0x402000), TSC(0x1111), TMA(0x3e8,0), CBR(40)");
+	rig_time(12, 0x1200, 1001);
+	expect("CYC(2), MTC(233)");
+	/* a PSB+ that is due has the IP where execution goes on */
+	rig_setup();
+	rig_on(PWR);
+	rig.unit.psb_due = true;
+	vmpt_unit_clock_stop(&rig.unit, IP, &after);
+	expect("EXSTOP(IP), FUP(0x402000), CBR(40), PSB, CBR(40), PIP(0x1000), MODE.TSX(), "
+	       "MODE.Exec(64), FUP(0x402000), PSBEND");
+}
+END_TEST
+
+/* Execution goes on: CBR alone, with PwrEvtEn too (33.4.2.10). */
+START_TEST(da_p_state_change_without_a_stop)
+{
+	rig_on(PWR | TIMES);
+	vmpt_unit_frequency(&rig.unit, 40);
+	expect("CBR(40)");
+}
+END_TEST
+
 /* ---- blocks ---- */
 
 START_TEST(blocks)
@@ -351,4 +431,5 @@ RIG_SUITE("other", t10_begin, t10_commit, t10_abort, t10_other,
 	  t57_row_1_mwait_that_faults_or_exits, t57_row_2_mwait_stays_in_c0, mwait_to_c0_2,
 	  t57_row_3_mwait_out_of_context, t57_row_4_mwait, t57_row_5_hlt,
 	  t57_row_6_hardware_duty_cycling, t57_row_7_wake, power_events_not_enabled, blocks,
-	  a_block_is_cut_by_an_overflow)
+	  a_block_is_cut_by_an_overflow, da_p_state_change_that_stops_execution,
+	  da_p_state_change_and_other_packets, da_p_state_change_without_a_stop)

@@ -168,6 +168,112 @@ START_TEST(pend_psb)
 }
 END_TEST
 
+static bool pends(void)
+{
+	return rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_PEND_PSB;
+}
+
+/* InjectPsbPmiOnEnable = 0: STATUS[6] is ignored (Table 33-6), and stays as software wrote it. */
+START_TEST(da_pend_psb_is_ignored_without_inject)
+{
+	int pending;
+
+	for (pending = 0; pending < 2; pending++) {
+		rig_setup();
+		rig_wrmsr(VMPT_MSR_RTIT_STATUS, pending ? VMPT_STATUS_PEND_PSB : 0);
+		rig_on_shown(CTL); /* PacketByteCnt is 0 */
+		expect("PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, MODE.Exec(64), "
+		       "TIP.PGE(0x401000)");
+		ck_assert_int_eq(pends(), pending);
+		rig.unit.psb_due = true;
+		vmpt_unit_jmp(&rig.unit, 0x402000);
+		expect("PSB, CBR(20), PIP(0x1000), MODE.TSX(), MODE.Exec(64), FUP(0x402000), "
+		       "PSBEND");
+		ck_assert_int_eq(pends(), pending);
+	}
+}
+END_TEST
+
+/* PendPSB is cleared "when the PSB+ has been inserted into the trace" (Table 33-7), not before. */
+START_TEST(da_pend_psb_until_the_psb_is_stored)
+{
+	unsigned int i;
+
+	/*
+	 * The enabling makes 13 bytes, so after 977 more the PSB+ is due, and 41 bytes do not fit
+	 * into what the buffer of 1024 then has left.
+	 */
+	rig_wrmsr(VMPT_MSR_RTIT_STATUS, (2048ULL - 990) << 32);
+	rig_on(CTL | VMPT_CTL_INJECT);
+	ck_assert(!pends());
+	rig.refuse = -1;
+	for (i = 0; i < VMPT_UNIT_BUFFER && !rig.unit.in_overflow; i++)
+		vmpt_unit_jmp_indirect(&rig.unit, i & 1 ? 0x402000 : 0x402800);
+	ck_assert(rig.unit.in_overflow);
+	ck_assert_uint_ge(rig.unit.used, 977 + 16); /* PSB is in the buffer, PSBEND is not */
+	ck_assert(pends());
+	rig.refuse = 0;
+	vmpt_unit_overflow_resolve(&rig.unit, 0x402000);
+	ck_assert_ptr_nonnull(strstr(rig_text(), "OVF, FUP(0x402000), PSB, CBR(20), PIP(0x1000), "
+						 "MODE.TSX(), MODE.Exec(64), FUP(0x402000), "
+						 "PSBEND"));
+	ck_assert(!pends());
+}
+END_TEST
+
+/* The same PSB+ cut off by a ToPA STOP: the next enabling inserts it. */
+START_TEST(da_pend_psb_after_a_topa_stop)
+{
+	const u64 entry = 0x2000 | VMPT_TOPA_STOP, end = 0x1000 | VMPT_TOPA_END;
+	u64 ctl = CTL | VMPT_CTL_TOPA | VMPT_CTL_INJECT;
+	unsigned int i;
+
+	memcpy(rig.ram + 0x1000, &entry, 8);
+	memcpy(rig.ram + 0x1008, &end, 8);
+	rig.config.sink = NULL;
+	rig.config.memory = &rig.memory;
+	rig_init();
+	rig_wrmsr(VMPT_MSR_RTIT_OUTPUT_BASE, 0x1000);
+	rig_wrmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, (0x1000ULL - 900) << 32 | 0x7f);
+	rig_wrmsr(VMPT_MSR_RTIT_STATUS, (2048ULL - 990) << 32);
+	rig_on(ctl); /* 13 of the region's 900 bytes */
+	for (i = 0; i < VMPT_UNIT_BUFFER && rig.unit.trigger_en; i++)
+		vmpt_unit_jmp_indirect(&rig.unit, i & 1 ? 0x402000 : 0x402800);
+	ck_assert_uint_ne(rig_rdmsr(VMPT_MSR_RTIT_STATUS) & VMPT_STATUS_STOPPED, 0);
+	ck_assert_uint_eq(rig.size, 900);
+	ck_assert(pends());
+	rig.shown = rig.size; /* the STOP cut a packet off */
+	rig_off(0x402000);
+	rig_wrmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x7f);
+	rig_wrmsr(VMPT_MSR_RTIT_STATUS, VMPT_STATUS_PEND_PSB | 40ULL << 32);
+	rig_on_shown(ctl);
+	expect("PSB, CBR(20), PIP(0x1000), MODE.TSX(), PSBEND, MODE.Exec(64), TIP.PGE(0x401000)");
+	ck_assert(!pends());
+}
+END_TEST
+
+/* Enabled while an overflow lasts, with PacketEn = 0: the PSB+ comes when there is room. */
+START_TEST(da_pend_psb_enabled_in_an_overflow)
+{
+	u64 ctl = (CTL & ~VMPT_CTL_OS) | VMPT_CTL_INJECT;
+	unsigned int i;
+
+	rig_on(CTL);
+	rig.refuse = -1;
+	for (i = 0; i < VMPT_UNIT_BUFFER && !rig.unit.in_overflow; i++)
+		vmpt_unit_jmp_indirect(&rig.unit, 0x402000);
+	rig_off(0x402000);
+	rig_wrmsr(VMPT_MSR_RTIT_STATUS, VMPT_STATUS_PEND_PSB | 40ULL << 32);
+	rig_wrmsr(VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN);
+	ck_assert(rig.unit.in_overflow);
+	ck_assert(pends());
+	rig.refuse = 0;
+	vmpt_unit_overflow_resolve(&rig.unit, 0x402000);
+	ck_assert_ptr_nonnull(strstr(rig_text(), "OVF, PSB, CBR(20), PSBEND"));
+	ck_assert(!pends());
+}
+END_TEST
+
 /* A PSB+ without PacketEn needs no IP and comes also when nothing branches. */
 START_TEST(with_timing_only)
 {
@@ -228,4 +334,6 @@ END_TEST
 
 RIG_SUITE("psb", after_other_events, contents_under_all_settings, at_enabling,
 	  at_enabling_without_byte_count, cadence, packet_byte_cnt, cadence_goes_on_over_disabling,
-	  pend_psb, with_timing_only, waits_for_an_ip)
+	  pend_psb, with_timing_only, waits_for_an_ip, da_pend_psb_is_ignored_without_inject,
+	  da_pend_psb_until_the_psb_is_stored, da_pend_psb_after_a_topa_stop,
+	  da_pend_psb_enabled_in_an_overflow)

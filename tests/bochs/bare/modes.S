@@ -153,6 +153,20 @@ if_off:
 	wrmsr
 	ret
 
+/* void traced_psb_if(u64 ctl): a jump while RFLAGS.IF is 1, and one while it is 0 */
+	.globl	traced_psb_if, psb_if_on, psb_if_at, psb_if_off
+traced_psb_if:
+	trace_on
+psb_if_on:
+	sti
+	jmp	psb_if_at
+psb_if_at:
+	cli
+	trace_off
+psb_if_off:
+	wrmsr
+	ret
+
 /* void traced_fault(u64 ctl, const void *nothing): #PF */
 	.globl	traced_fault, fault_on, fault_at, fault_next, fault_off
 traced_fault:

@@ -15,6 +15,7 @@
 
 void traced_int(u64 ctl);
 void traced_if(u64 ctl);
+void traced_psb_if(u64 ctl);
 void traced_fault(u64 ctl, u64 nothing);
 
 /* Calls @take for each packet of @kind in the trace. */
@@ -75,10 +76,21 @@ static void interrupt_flag(void)
 	each(VMPT_PT_MODE_EXEC, take_flag);
 	want("RFLAGS.IF in MODE.Exec", 0x2a, flags); /* 0 1 0 1 0 after the first 1 */
 	trace_save("if");
-	/* Without EventEn it is always 0. */
+	/* Without EventEn a change of it makes no packet … */
 	trace_prepare();
 	traced_if(CTL_ON);
+	flags = 2;
+	each(VMPT_PT_MODE_EXEC, take_flag);
+	want("RFLAGS.IF where PacketEn became 1", 2, flags);
 	trace_save("if-0");
+	/* … but all MODE.Execs have it, here that of the PSB+ (Table 33-26). */
+	trace_prepare();
+	msr_write(VMPT_MSR_RTIT_STATUS, 2040ULL << 32); /* due after the enabling's 13 bytes */
+	traced_psb_if(CTL_ON);
+	flags = 2;
+	each(VMPT_PT_MODE_EXEC, take_flag);
+	want("RFLAGS.IF in the PSB+", 5, flags);
+	trace_save("if-psb");
 }
 
 static void take_timer(const struct vmpt_pt_packet *packet)

@@ -169,9 +169,11 @@ static struct vmpt_mode mode_at(const struct cpu *cpu, u64 ip, unsigned int cpl)
 {
 	bool is_64 = program_region_at(cpu->m.program, ip)->mode == 64;
 
-	return (struct vmpt_mode){
-		.cr3 = cpu->m.cr3, .cpl = (u8)cpl, .cs_l = is_64, .cs_d = !is_64, .rflags_if = true
-	};
+	return (struct vmpt_mode){ .cr3 = cpu->m.cr3,
+				   .cpl = (u8)cpl,
+				   .cs_l = is_64,
+				   .cs_d = !is_64,
+				   .rflags_if = cpl > 0 };
 }
 
 static void far_transfer(struct cpu *cpu, unsigned int kind, u64 source, u64 target,
@@ -256,9 +258,9 @@ static void trace_on(struct cpu *cpu, u64 ip, u64 next)
 		wrmsr(cpu, VMPT_MSR_RTIT_STATUS, 0, ip, next);
 	wrmsr(cpu, VMPT_MSR_RTIT_CTL, cpu->set->ctl, ip, next);
 	cpu->trace_en = true;
-	cpu->stopped = false;
 	cpu->context = context_now(cpu);
 	cpu->filter = in_filter(cpu, next);
+	cpu->stopped = cpu->context && in_stop(cpu, next); /* 33.4.2.9 */
 	/* Table 33-56 has no PIP here; a PSB+ has one, if it is sent. */
 	if (cpu->cr3_sent != cpu->m.cr3)
 		cpu->cr3_sent = 0;
@@ -337,6 +339,13 @@ static void overflows(struct cpu *cpu)
 
 /* ---- a step ---- */
 
+static void tick(struct cpu *cpu, u64 ticks)
+{
+	cpu->clocks.tsc += ticks;
+	cpu->clocks.art = cpu->clocks.tsc / 48;
+	cpu->clocks.fast = (u32)(cpu->clocks.tsc % 48);
+}
+
 static void pass_time(struct cpu *cpu)
 {
 	u64 ticks = below(cpu->m.rng, 8);
@@ -344,10 +353,16 @@ static void pass_time(struct cpu *cpu)
 	if (once_in(cpu->m.rng, 500))
 		ticks += below(cpu->m.rng, 5000);
 	cpu->clocks.cycles += ticks;
-	cpu->clocks.tsc += ticks;
-	cpu->clocks.art = cpu->clocks.tsc / 48;
-	cpu->clocks.fast = (u32)(cpu->clocks.tsc % 48);
+	tick(cpu, ticks);
 	vmpt_unit_time(&cpu->unit, &cpu->clocks);
+}
+
+/* A P-state change for which the core's clock stops. */
+static void change_p_state(struct cpu *cpu)
+{
+	tick(cpu, below(cpu->m.rng, 5000));
+	cpu->clocks.cbr = (u8)(8 + below(cpu->m.rng, 40));
+	vmpt_unit_clock_stop(&cpu->unit, cpu->m.ip, &cpu->clocks);
 }
 
 static void execute(struct cpu *cpu, const struct program_insn *insn)
@@ -411,6 +426,8 @@ static void step(struct cpu *cpu)
 	struct overflow before = as_is(cpu);
 
 	pass_time(cpu);
+	if (once_in(cpu->m.rng, cpu->set->p_states))
+		change_p_state(cpu);
 	overflows(cpu);
 	watch(cpu, &before);
 	execute_or_interrupt(cpu);

@@ -22,7 +22,7 @@ struct program_settings {
 	struct vmpt_unit_options options;
 	unsigned int output; /* enum program_output */
 			     /* Once per this many instructions, 0: never. */
-	unsigned int interrupts, overflows;
+	unsigned int interrupts, overflows, p_states;
 	unsigned int refusals; /* the sink takes nothing for a while, once per this many writes */
 };
 

@@ -9,21 +9,20 @@ static bool half(struct test_rng *rng)
 	return once_in(rng, 2);
 }
 
-/* Whether a MOV CR3 or WRMSR is in [first, last] or right before it. */
-static bool holds_enable(const struct program_region *r, unsigned int first, unsigned int last)
+/* Whether a MOV CR3 is in [first, last] or right before it. */
+static bool holds_mov_cr3(const struct program_region *r, unsigned int first, unsigned int last)
 {
 	unsigned int i;
 
 	for (i = first ? first - 1 : 0; i <= last; i++)
-		if (r->insn[i].kind == TG_MOV_CR3 || r->insn[i].kind == TG_WRMSR)
+		if (r->insn[i].kind == TG_MOV_CR3)
 			return true;
 	return false;
 }
 
 /*
  * A range of some functions of a region, for TraceStop of one. Not parts of functions: libipt does
- * not understand the TIP.PGD without IP of a conditional branch (33.4.2.5). The manual does not say
- * whether an enable in a TraceStop range stops at once: no enable is in one, nor is the start.
+ * not understand the TIP.PGD without IP of a conditional branch (33.4.2.5), nor that of a MOV CR3.
  */
 static void range(struct program_settings *s, const struct program *program, struct test_rng *rng,
 		  unsigned int n, unsigned int cfg)
@@ -34,7 +33,7 @@ static void range(struct program_settings *s, const struct program *program, str
 	if (cfg == VMPT_ADDR_FILTER)
 		g += (unsigned int)below(rng, r->functions - f);
 	last = g + 1 < r->functions ? r->entry[g + 1] - 1u : r->insns - 1;
-	if (cfg == VMPT_ADDR_TRACESTOP && (!first || holds_enable(r, first, last)))
+	if (cfg == VMPT_ADDR_TRACESTOP && holds_mov_cr3(r, first, last))
 		return;
 	s->addr[2 * n] = r->insn[first].ip;
 	s->addr[2 * n + 1] = r->insn[last].ip;
@@ -95,6 +94,9 @@ void program_settings(struct program_settings *s, const struct program *program,
 	s->options.no_ip_compression = once_in(rng, 4);
 	s->options.pip_without_context = half(rng);
 	s->options.suppress_same_mode = half(rng);
+	if (half(rng))
+		s->ctl |= VMPT_CTL_PWR_EVT_EN;
+	s->p_states = half(rng) ? 100 + (unsigned int)below(rng, 5000) : 0;
 	s->interrupts = half(rng) ? 20 + (unsigned int)below(rng, 2000) : 0;
 	s->refusals = once_in(rng, 3) ? 1 + (unsigned int)below(rng, 20) : 0;
 	s->overflows = once_in(rng, 3) ? 50 + (unsigned int)below(rng, 2000) : 0;
