@@ -106,6 +106,7 @@ const char *domain_qemu_path(const struct cli *cli);
 
 struct domain {
 	char *name;
+	char shown[CLI_WHO]; /* the name, safe to show */
 	xmlDoc *doc;
 	virDomainPtr stored; /* as libvirt knows it by name, or NULL */
 	virDomainPtr ptr;    /* once started */

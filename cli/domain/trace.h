@@ -21,6 +21,7 @@ struct trace_vcpu {
 
 struct trace {
 	char *dir;	   /* absolute */
+	int dir_fd;	   /* of it, locked */
 	const char *given; /* as the user says it */
 	bool prepared;	   /* trace_folder_settle() has something to do */
 	unsigned int cpu[TRACE_CPUS];
@@ -40,6 +41,8 @@ int trace_folder(const struct cli *cli, struct trace *trace);
 void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 /* The bytes of trace so far. */
 u64 trace_bytes(const struct trace *trace);
+/* Open the regular file @file of the folder @dir to read; links are not followed. -1 by errno. */
+int trace_open_file(int dir, const char *file);
 /* The number of "cpu3.pt", or -1; @suffix: ".pt", or what QEMUs share beside it, ".state". */
 int trace_cpu_of(const char *file, const char *suffix);
 /* The same of a stream, of Intel PT or RTIT ("cpu3.rtit"). */
