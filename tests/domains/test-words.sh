@@ -262,7 +262,7 @@ fails 1 "$work/full is not empty: it has mine" -- trace $test -o full --force \
 check 'nothing was removed' [ -e full/cpu0.pt ]
 
 # A command that fails after the earlier trace was set aside, and puts it back.
-ends_early=(trace $test --force --set UNIT=MiB --set TITLE=x fill.xml -o)
+ends_early=(trace "$test" --force --set UNIT=MiB --set TITLE=x fill.xml -o)
 # stream FOLDER N [TEXT]: a stream and its state, which shows whose it is.
 stream()
 {
