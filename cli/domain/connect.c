@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <libxml/uri.h>
 #include <libxml/xmlerror.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -177,7 +179,15 @@ json_t *domain_document(struct cli *cli, const struct domain_link *link)
 
 /* ---- the embedded driver's folder ---- */
 
-/* Create @path and its parents. */
+#define QEMU_USER "vmpt"
+
+/* Root's guests do not run as root if there is a user for them. */
+static bool has_user(void)
+{
+	return !geteuid() && getpwnam(QEMU_USER);
+}
+
+/* Create @path and its parents; who runs QEMU must get to its files. */
 static int make_folders(const struct cli *cli, char *path)
 {
 	char *p;
@@ -188,7 +198,7 @@ static int make_folders(const struct cli *cli, char *path)
 		if (c && c != '/')
 			continue;
 		*p = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST) {
+		if (mkdir(path, has_user() ? 0711 : 0700) && errno != EEXIST) {
 			cli_error(cli, "%s: %s", path, strerror(errno));
 			*p = c;
 			return CLI_FAILED;
@@ -217,10 +227,10 @@ static int write_conf(const struct cli *cli, const char *path)
 			"security_driver = \"none\"\n"
 			"dynamic_ownership = 0\n"
 			"remember_owner = 0\n"
-			"seccomp_sandbox = 1\n"
 			"cgroup_controllers = []\n");
 		if (!geteuid())
-			fprintf(conf, "user = \"root\"\ngroup = \"root\"\n");
+			fprintf(conf, "user = \"%s\"\ngroup = \"%s\"\n",
+				has_user() ? QEMU_USER : "root", has_user() ? QEMU_USER : "root");
 		if (!ferror(conf) && !fclose(conf))
 			return CLI_OK;
 	}
@@ -228,7 +238,28 @@ static int write_conf(const struct cli *cli, const char *path)
 	return CLI_FAILED;
 }
 
-/* ${XDG_STATE_HOME:-~/.local/state}/vmpt/libvirt, or --root, absolute. */
+/* As which user libvirt will start QEMU. */
+static void read_user(struct domain_link *link, const char *path)
+{
+	FILE *conf = geteuid() ? NULL : fopen(path, "re");
+	const struct passwd *user;
+	const struct group *group;
+	char line[256], name[64];
+
+	while (conf && fgets(line, sizeof(line), conf)) {
+		if (sscanf(line, " user = \"%63[^\"]", name) == 1 && (user = getpwnam(name)))
+			link->uid = user->pw_uid;
+		if (sscanf(line, " group = \"%63[^\"]", name) == 1 && (group = getgrnam(name)))
+			link->gid = group->gr_gid;
+	}
+	if (conf)
+		fclose(conf);
+}
+
+/*
+ * ${XDG_STATE_HOME:-~/.local/state}/vmpt/libvirt, or --root, absolute. Root's home is closed to
+ * QEMU's user.
+ */
 static char *root_folder(const struct cli *cli, const char *given)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -243,6 +274,8 @@ static char *root_folder(const struct cli *cli, const char *given)
 		n = asprintf(&path, "%s", given);
 	} else if (state && state[0] == '/') {
 		n = asprintf(&path, "%s/vmpt/libvirt", state);
+	} else if (has_user()) {
+		n = asprintf(&path, "/var/lib/vmpt/libvirt");
 	} else if (home && home[0] == '/') {
 		n = asprintf(&path, "%s/.local/state/vmpt/libvirt", home);
 	} else {
@@ -284,6 +317,7 @@ static int prepare_root(const struct cli *cli, struct domain_link *link, const c
 	if (asprintf(&path, "%s/etc/qemu.conf", link->root) < 0)
 		return cli_no_memory(cli);
 	code = write_conf(cli, path);
+	read_user(link, path);
 	free(path);
 	return code;
 }

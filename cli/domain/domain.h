@@ -33,6 +33,8 @@ struct domain_link {
 	bool embedded;
 	char *root; /* embedded: libvirt's folder */
 	char *uri;  /* as libvirt calls it */
+	uid_t uid;  /* embedded: of QEMU, if this is root and qemu.conf names another user … */
+	gid_t gid;  /* … else 0 */
 	pthread_t events;
 	bool events_run, events_end;
 };

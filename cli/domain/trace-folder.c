@@ -290,19 +290,21 @@ static int empty(const struct cli *cli, struct trace *t)
 	return code;
 }
 
-int trace_folder(const struct cli *cli, struct trace *t)
+int trace_folder(const struct cli *cli, const struct domain_link *link, struct trace *t)
 {
 	const struct domain_options *o = cli->own;
+	bool made;
 
 	t->given = o->output;
 	/* Who may read the files may enter it. */
-	if (mkdir(t->given, cli->mode | (cli->mode & 0444) >> 2) && errno != EEXIST) {
+	made = !mkdir(t->given, cli->mode | (cli->mode & 0444) >> 2);
+	if (!made && errno != EEXIST) {
 		cli_error(cli, "%s: %m", t->given);
 		return CLI_FAILED;
 	}
 	t->dir = realpath(t->given, NULL);
 	t->dir_fd = t->dir ? open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (t->dir_fd < 0) {
+	if (t->dir_fd < 0 || (made && link->uid && fchown(t->dir_fd, link->uid, link->gid))) {
 		cli_error(cli, "%s: %m", t->given);
 		return CLI_FAILED;
 	}

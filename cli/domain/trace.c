@@ -235,7 +235,7 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 	if (!code)
 		code = assign(&run, t);
 	if (!code)
-		code = trace_folder(cli, t);
+		code = trace_folder(cli, link, t);
 	if (!code)
 		code = add_plugins(&run, t);
 	if (!code)

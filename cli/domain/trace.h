@@ -33,10 +33,10 @@ struct trace {
 /* "0,2-5" as numbers, at most TRACE_CPUS. 0, or -1 after a message. */
 int domain_parse_cpus(struct cli *cli, const char *list, unsigned int *cpu, size_t *cpus);
 /*
- * Make the folder, or see that it is empty; with --force set an earlier trace aside. 0, or an
- * exit code after a message.
+ * Make the folder, which belongs to QEMU's user, or see that it is empty; with --force set an
+ * earlier trace aside. 0, or an exit code after a message.
  */
-int trace_folder(const struct cli *cli, struct trace *trace);
+int trace_folder(const struct cli *cli, const struct domain_link *link, struct trace *trace);
 /* The domains run: remove the earlier trace; else restore it, and remove the new one. */
 void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 /* The bytes of trace so far. */

@@ -441,6 +441,28 @@ if whole; then
 	check 'plugin: perf.data: the earlier trace is removed' [ ! -e real/cpu0.rtit ]
 fi
 
+# Root's guests run as the user vmpt if there is one: here in copies of the files that name users.
+if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
+	chmod 711 .
+	cp "$real" for-all.so
+	mkdir as-user
+	(cat /etc/passwd && echo 'vmpt:x:60123:60124::/nonexistent:/usr/sbin/nologin') >passwd
+	(cat /etc/group && echo 'vmpt:x:60124:') >group
+	# shellcheck disable=SC2016 # expanded by the shell that is started
+	timeout -k 10 600 unshare --mount bash -c 'mount --bind passwd /etc/passwd &&
+		mount --bind group /etc/group && mount --bind "${0%/*}" as-user && exec "$@"' \
+		"$qemu" "$vmpt" domain trace --root user.d/libvirt --plugin "$work/for-all.so" \
+		--set "QEMU=$work/as-user/qemu-system-x86_64" --set "FIRMWARE=$work/ends.bin" \
+		-o user.d/out user="$xml" </dev/null >stdout 2>stderr
+	rc=$?
+	check 'G6: root with a user for QEMU' [ $rc = 0 ]
+	check 'G6: its trace' [ "$(stat -c '%n %u:%g %a' user.d/out user.d/out/cpu0.pt | paste -sd ' ')" = \
+		'user.d/out 60123:60124 700 user.d/out/cpu0.pt 60123:60124 600' ]
+	check 'G6: its qemu.conf' [ "$(stat -c %u:%a user.d/libvirt/etc/qemu.conf)" = 0:600 ]
+else
+	skip_part "root's guests as another user: not root, or no right to make namespaces (unshare)"
+fi
+
 # --force removes an earlier trace only if the new domains run.
 printf abc >real/cpu9.pt
 printf VMPTCP2 >real/cpu9.state
