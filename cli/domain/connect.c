@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/base/safe-text.h"
 #include "cli/domain/domain.h"
 
 #define LOG_MAX (1 << 20)

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/base/safe-text.h"
 #include "cli/domain/domain.h"
 
 /* Its path with the known libvirt drivers; NULL: no memory. */
