@@ -11,9 +11,15 @@
 #define DOMAIN "vmpt-domain"
 #define CALLED "vmpt domain" /* what ps shows for it */
 
-static const struct cli_command *const command[] = { &cli_dump,	  &cli_stat,	   &cli_vms,
-						     &cli_split,  &cli_timeline,   &cli_exits,
-						     &cli_clocks, &cli_record_host };
+/* vmpt-domain: nothing runs here. */
+static const struct cli_command domain = {
+	.name = "domain",
+	.title = "start, stop, show and trace VMs through libvirt",
+};
+
+static const struct cli_command *const command[] = { &cli_dump,	  &cli_stat,	    &cli_vms,
+						     &cli_split,  &cli_timeline,    &cli_exits,
+						     &cli_clocks, &cli_record_host, &domain };
 
 static const struct cli_command *find(const char *name)
 {
@@ -38,8 +44,7 @@ static void help(void)
 	       "Commands:\n");
 	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++)
 		printf("  %-8s %s\n", command[i]->name, command[i]->title);
-	printf("  domain   start, stop, show and trace VMs through libvirt\n"
-	       "\n"
+	printf("\n"
 	       "Options:\n"
 	       "  -h, --help     show this text and exit; after a COMMAND, its own\n"
 	       "      --version  show the version and exit\n"
@@ -61,9 +66,8 @@ static void help(void)
 static int run_domain(char **args)
 {
 	static const char *const place[] = { ".", VMPT_LIBEXEC };
-	static const struct cli_command group = { .name = "domain" };
 	char self[4096], path[sizeof(self) + sizeof(VMPT_LIBEXEC "/" DOMAIN)];
-	struct cli none = { .cmd = &group };
+	struct cli none = { .cmd = &domain };
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t i;
 
@@ -110,10 +114,10 @@ static int run_plain(const char *word, int argc, char **argv)
 		char *domain_args[] = { CALLED, action, "--help", NULL };
 		const struct cli_command *cmd = find(argv[2]);
 
+		if (cmd == &domain)
+			return run_domain(domain_args);
 		if (cmd)
 			return cli_run(cmd, 2, args);
-		if (!strcmp(argv[2], "domain"))
-			return run_domain(domain_args);
 		word = argv[2];
 	}
 	if (word[0] == '-')
@@ -135,12 +139,12 @@ int main(int argc, char **argv)
 
 		return cli_usage(&none, "no command given");
 	}
-	if (!strcmp(argv[1], "domain")) {
-		argv[1] = CALLED;
-		return run_domain(argv + 1);
-	}
 	cmd = find(argv[1]);
 	if (!cmd)
 		return run_plain(argv[1], argc, argv);
+	if (cmd == &domain) {
+		argv[1] = CALLED;
+		return run_domain(argv + 1);
+	}
 	return cli_run(cmd, argc - 1, argv + 1);
 }

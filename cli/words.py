@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Man pages and the completion of bash, from the tables of options that the commands print.
 
-	words.py man TEMPLATE TABLES... > PAGE
+	words.py man TEMPLATE VERSION TABLES... > PAGE
 	words.py bash TEMPLATE TABLES... > COMPLETION
 
 TABLES are the output of "vmpt help --format=json" and "vmpt domain --format=json". In the template
-of a page a line
+of a page @VERSION@ stands for VERSION, @COMMANDS@ for the list of vmpt's commands, @PAGES@ for
+references to their pages. A line
 
 	@OPTIONS COMMAND: TITLE; TITLE...@
 
@@ -40,7 +41,16 @@ def man_option(option, more):
 	return "\n".join(lines) + "\n"
 
 
-def man(template, commands):
+def man_commands(commands):
+	return "".join(".TP\n.BR vmpt-%s (1)\n%s.\n" % (c["name"], roff(c["title"][0].upper() + c["title"][1:]))
+		       for c in commands if " " not in c["name"])
+
+
+def man_pages(commands):
+	return "".join(".BR vmpt-%s (1),\n" % c["name"] for c in commands if " " not in c["name"])
+
+
+def man(template, version, commands):
 	out, more, options = [], {}, []
 
 	def flush():
@@ -53,6 +63,9 @@ def man(template, commands):
 		more.clear()
 
 	to = None
+	template = template.replace("@VERSION@", version)
+	template = template.replace("@COMMANDS@\n", man_commands(commands))
+	template = template.replace("@PAGES@\n", man_pages(commands))
 	for line in template.splitlines():
 		place = re.fullmatch("@OPTIONS (.*?): (.*)@", line)
 		if place or line.startswith((".SH", ".SS")):
@@ -100,11 +113,13 @@ def bash(template, commands):
 def main():
 	with open(sys.argv[2], encoding="utf-8") as f:
 		template = f.read()
+	more = sys.argv[3:]
+	version = more.pop(0) if sys.argv[1] == "man" else None
 	commands = []
-	for path in sys.argv[3:]:
+	for path in more:
 		with open(path, encoding="utf-8") as f:
 			commands.extend(json.load(f))
-	sys.stdout.write({"man": man, "bash": bash}[sys.argv[1]](template, commands))
+	sys.stdout.write(man(template, version, commands) if version else bash(template, commands))
 
 
 main()

@@ -3,11 +3,11 @@
 # For scripts of "make soak" that do their work once, however long it takes, rather than for
 # VMPT_SOAK seconds. To be sourced.
 
-# This script takes about $1 seconds. "make soak" runs all scripts that call this, .ci/run one of
-# them: scripts/run-tests finds them by this word.
+# Marks a script that takes minutes: "make soak" runs all of them, .ci/run one. scripts/run-tests
+# looks for this word at the beginning of a line.
 soak_takes()
 {
-	: "$1"
+	:
 }
 
 # A soak has no time to build the Bochs PC: each argument is a command line of the tree $source with an

@@ -37,6 +37,18 @@ static inline u64 vmpt_mix64(u64 x)
 	return x ^ x >> 31;
 }
 
+#define VMPT_FNV1A 0xcbf29ce484222325ULL
+
+/* 64-bit FNV-1a of @n bytes, continuing @hash: VMPT_FNV1A, or what the bytes before gave. */
+static inline u64 vmpt_fnv1a(u64 hash, const void *bytes, size_t n)
+{
+	const u8 *byte = bytes;
+
+	for (; n; n--)
+		hash = (hash ^ *byte++) * 0x100000001b3ULL;
+	return hash;
+}
+
 static inline void vmpt_hash_put(const struct vmpt_hash *h, struct vmpt_hash_slot entry)
 {
 	size_t at = entry.hash & (h->slots - 1);

@@ -66,7 +66,7 @@ struct vmpt_conformance_ops {
 
 	/* RAM that the suite may use: 4-KiB aligned, at least 128 KiB, below 4 GiB. */
 	u64 ram_gpa, ram_size;
-	/* A page without memory behind it, 4-KiB aligned; 0: none is known, skip what needs one. */
+	/* A page that no memory backs, 4-KiB aligned; 0: none is known, skip what needs one. */
 	u64 hole_gpa;
 };
 

@@ -171,8 +171,13 @@ int cli_file_commit(struct cli *cli, struct cli_file *file)
 		file->f = NULL;
 		return ret;
 	}
+	/* After an earlier error, its reason again. */
+	if (ferror(file->f)) {
+		clearerr(file->f);
+		putc('\n', file->f);
+	}
 	errno = 0;
-	if (fflush(file->f) || ferror(file->f))
+	if (fflush(file->f))
 		ret = failed(cli, "write", file->path);
 	if (!ret && file->temporary)
 		ret = check_old(cli, file);

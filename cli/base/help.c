@@ -121,7 +121,7 @@ static json_t *describe(const struct cli_command *cmd)
 	char title[64];
 	size_t i;
 
-	for (i = 0; (group = cli_group(cmd, i)) != NULL; i++) {
+	for (i = 0; cmd->run && (group = cli_group(cmd, i)) != NULL; i++) {
 		options = json_array();
 		for (o = group->option; o->name; o++)
 			json_array_append_new(options, describe_option(o));
@@ -129,7 +129,8 @@ static json_t *describe(const struct cli_command *cmd)
 		json_array_append_new(groups,
 				      json_pack("{s:s, s:o}", "title", title, "options", options));
 	}
-	return json_pack("{s:s, s:o}", "name", cmd->name, "groups", groups);
+	return json_pack("{s:s, s:s, s:o}", "name", cmd->name, "title", cmd->title, "groups",
+			 groups);
 }
 
 int cli_describe(const struct cli_command *const *cmd, size_t count)

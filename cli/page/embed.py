@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Make a C header of the page's files: embed.py OUT.h page.html page.css SCRIPT.js...
 
-The style and the scripts, one behind the other, go where page.html says @CSS@ and @JS@; their
+The style and the scripts, one after the other, go where page.html says @CSS@ and @JS@; their
 hashes, by which the page's Content-Security-Policy allows them and nothing else, to @CSP@. What is
 written for each trace, @META@ and @DATA@, cuts the page into three pieces.
 """

@@ -58,7 +58,7 @@ function factsOf({ i, part }) {
 		rows.push(['VMCS', (meta.lines[s.line[i]] || {}).vmcs || '–']);
 	if (reason)
 		rows.push(['Exit', `${reason.name}${reason.number === 65535 ? '' : ' (' + reason.number + ')'}`],
-			['Told by', SOURCES[reason.source] + (guessed(reason) ? ': a guess' : ''), guessed(reason) ? 'warn' : ''],
+			['Source', SOURCES[reason.source] + (guessed(reason) ? ': a guess' : ''), guessed(reason) ? 'warn' : ''],
 			reason.halted && ['State', 'halted: nothing to do']);
 	if (f & HAS_IP)
 		rows.push(['IP', hex(s.ip.of(i)) + symbolOf(s.ip.of(i))], ['CR3', s.cr3.of(i) ? hex(s.cr3.of(i)) : '–']);

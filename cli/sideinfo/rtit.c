@@ -103,21 +103,11 @@ static char *file_of(const struct run_line *l, size_t number)
 	return asprintf(&file, "vm-%s%s-vcpu%u", name, extra, l->vcpu) < 0 ? NULL : file;
 }
 
-/* FNV-1a from a seed, and mixed. */
-static u64 hash_of(const struct cli_record *r, const char *vm, u32 vcpu)
-{
-	u64 h = r->seed ^ vcpu;
-
-	for (; *vm; vm++)
-		h = (h ^ (u8)*vm) * 0x100000001b3ULL;
-	return vmpt_mix64(h);
-}
-
 /* The number of the line's owner, added if it is new; 0 after a message. */
 static u64 vcpu_number(struct cli *cli, struct run_line *l)
 {
 	struct cli_record *r = cli_side(cli)->record;
-	u64 hash = hash_of(r, l->vm, l->vcpu);
+	u64 hash = vmpt_mix64(vmpt_fnv1a(r->seed ^ l->vcpu, l->vm, strlen(l->vm)));
 	u32 found = vmpt_hash_find(&r->by_name, hash, i,
 				   r->vcpu[i].vcpu == l->vcpu && !strcmp(r->vcpu[i].vm, l->vm));
 	struct cli_vcpu *v;

@@ -100,7 +100,7 @@ static bool is_plain(const char *name)
 	return false;
 }
 
-/* Add the "file" and "size" of each object; an index without "files" has no sizes. */
+/* Add the "file" and "size" of each object; an index without "outputs" has no sizes. */
 static int add_files(struct split_files *list, const json_t *array)
 {
 	const char *name;
@@ -157,8 +157,8 @@ static char *read_tail(int fd, const char *name)
  */
 static int read_list(int fd, const char *name, struct split_files *list)
 {
-	/* Without sizes before there were "files". */
-	static const char *const member[] = { "\n\"files\": ", "\n\"streams\": ", "\n\"vms\": " };
+	/* Without sizes before there were "outputs". */
+	static const char *const member[] = { "\n\"outputs\": ", "\n\"streams\": ", "\n\"vms\": " };
 	char *text = read_tail(fd, name);
 	bool is_index = false;
 	const char *at;

@@ -218,7 +218,7 @@ static void write_index_vms(struct cli *cli)
 }
 
 /* All files but the index, with their sizes: what a later split may replace. */
-static json_t *files_json(struct cli *cli)
+static json_t *outputs_json(struct cli *cli)
 {
 	const struct split *s = cli->own;
 	json_t *files = json_array(), *o;
@@ -249,8 +249,8 @@ int split_index_finish(struct cli *cli)
 	errno = 0;
 	fprintf(f, "%s],\n", s->slices ? "\n" : "");
 	fprintf(f, "\"left_out_bytes\": %llu,\n", (unsigned long long)s->left_out);
-	files = files_json(cli);
-	write_member(cli, "files", files, false);
+	files = outputs_json(cli);
+	write_member(cli, "outputs", files, false);
 	json_decref(files);
 	if (s->per_vm)
 		write_index_vms(cli);

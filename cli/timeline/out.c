@@ -45,6 +45,15 @@ static bool is_same(const char *a, const char *b)
 	return folder_of(a, &x, &p) && folder_of(b, &y, &q) && same_inode(&x, &y) && !strcmp(p, q);
 }
 
+static int check_input(const struct cli *cli, const char *path)
+{
+	struct stat st;
+
+	if (!path || is_stdout(path) || stat(path, &st) || !cli_is_input(cli, &st))
+		return CLI_OK;
+	return cli_usage(cli, "%s is an input: it would be overwritten", path);
+}
+
 int timeline_out_check(const struct cli *cli, const char *chrome, const char *html, bool prints)
 {
 	if (chrome && html && is_same(chrome, html))
@@ -53,5 +62,5 @@ int timeline_out_check(const struct cli *cli, const char *chrome, const char *ht
 		return cli_usage(cli,
 				 "%s: - is the standard output, which --json or --summary needs",
 				 is_stdout(chrome) ? "--chrome" : "--html");
-	return CLI_OK;
+	return check_input(cli, chrome) ? CLI_USAGE : check_input(cli, html);
 }

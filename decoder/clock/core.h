@@ -12,7 +12,7 @@
 
 #define CLOCK_OPEN	 (~0ULL) /* .hi */
 #define CLOCK_RATIO_BITS 24
-/* An MTC this far behind the TMA before it was only late. */
+/* An MTC this far after the TMA before it was only late. */
 #define CLOCK_STALE 0xf0
 
 /* The owner of the last TSC. */

@@ -8,7 +8,7 @@
 
 #define NONE	  (~0ULL)
 #define STS_RANGE (1ULL << 40)
-/* An STS less than this (about 30 s) behind the known time is no wrap. */
+/* An STS less than this (about 30 s) before the known time is no wrap. */
 #define STS_BACK   (1ULL << 36)
 #define RATIO_MAX  63 /* ACBR has 6 bits */
 #define RATIO_BITS 16 /* fraction bits of ratio[] */

@@ -139,7 +139,7 @@ static int read_features(struct perf_reader *r, u64 at)
 		else
 			perf_stop(r, r->size, "the file ends before its features");
 		if (!in_file(r, s)) {
-			perf_stop(r, at, "feature %u lies behind the end of the file", bit);
+			perf_stop(r, at, "feature %u lies past the end of the file", bit);
 			s = (struct section){ 0 };
 		}
 		ret = perf_take_feature(r, bit, r->file + s.offset, s.size, at);
@@ -162,7 +162,7 @@ static int read_attrs(struct perf_reader *r)
 	if (!in_file(r, attrs))
 		return vmpt_diag_fail(r->diag, VMPT_E_FORMAT, HEADER_ATTRS,
 				      "the attributes (%" PRIu64 " bytes at %" PRIu64
-				      ") lie behind the end of the file at %" PRIu64,
+				      ") lie past the end of the file at %" PRIu64,
 				      attrs.size, attrs.offset, r->size);
 	for (at = 0; !ret && attrs.size - at >= attr_size; at += attr_size) {
 		struct section ids = section_at(r, attrs.offset + at + attr_size - SECTION_SIZE);
@@ -196,7 +196,7 @@ static int read_file_header(struct perf_reader *r)
 	r->records_end = r->size;
 	if (data.offset > r->size) {
 		r->records = r->size;
-		perf_stop(r, HEADER_DATA, "the records start behind the end of the file");
+		perf_stop(r, HEADER_DATA, "the records start past the end of the file");
 	} else if (!data.size) {
 		/* perf writes the size last. */
 		perf_stop(r, HEADER_DATA, "perf did not finish this file");

@@ -166,7 +166,8 @@ void guest_attach(struct guest_vcpu *guest);
 
 /* The guest's clocks now. */
 void guest_clocks(const struct guest_vcpu *guest, struct vmpt_now *now);
-u64 guest_tsc(const struct guest_vcpu *guest);
+/* The TSC as an instruction of the guest reads it. */
+u64 guest_read_tsc(struct guest_vcpu *guest);
 void guest_tsc_set(struct guest_vcpu *guest, u64 value);
 void guest_rdtsc(struct guest_vcpu *guest, const struct site *site);
 

@@ -73,7 +73,7 @@ static bool emulated_read(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value,
 	*ret = 0;
 	*value = 0;
 	if (tsc && msr == MSR_TSC)
-		*value = guest_tsc(guest);
+		*value = guest_read_tsc(guest);
 	else if (tsc && msr == MSR_TSC_ADJUST)
 		*value = guest->tsc_adjust;
 	else if (plugin->rtit)

@@ -17,11 +17,29 @@ void guest_clocks(const struct guest_vcpu *guest, struct vmpt_now *now)
 		   options->tsc_offset + guest->tsc_adjust;
 }
 
-u64 guest_tsc(const struct guest_vcpu *guest)
+static u64 guest_tsc(const struct guest_vcpu *guest)
 {
 	struct vmpt_now now;
 
 	guest_clocks(guest, &now);
+	return now.tsc;
+}
+
+/*
+ * The TSC that an instruction reads. The trace's clock moves to it: what executes afterwards has no
+ * earlier time in packets, as on a processor, where both are one clock (SDM 3 33.4.2.11, TSC
+ * packet).
+ */
+u64 guest_read_tsc(struct guest_vcpu *guest)
+{
+	const struct plugin *plugin = guest->vcpu->plugin;
+	struct vmpt_now now;
+
+	guest_clocks(guest, &now);
+	if (plugin->rtit)
+		guest_rtit_tick(guest);
+	else if (guest->unit.trigger_en)
+		vmpt_unit_time(&guest->unit, &now);
 	return now.tsc;
 }
 
@@ -39,7 +57,7 @@ void guest_rdtsc(struct guest_vcpu *guest, const struct site *site)
 	/* QEMU raises the #GP. */
 	if (vcpu->plugin->options.rdtsc_qemu || (vcpu->mode.cpl && vcpu->cpu.cr4 & CR4_TSD))
 		return;
-	result = guest_edx_eax(guest_tsc(guest));
+	result = guest_edx_eax(guest_read_tsc(guest));
 	/* RDTSCP: 0F 01 F9 */
 	if (site->bytes[site->size - 2] == 0x01) {
 		result.reg[result.count] = QREG_RCX;

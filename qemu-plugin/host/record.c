@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/hash.h"
 #include "vmm-lib/tsc.h"
 
 /* VMCS pointers: 4-KiB aligned, 52 bits, neither 0 nor all ones (none). */
@@ -24,15 +25,13 @@
 /* Each VMCS has a byte in the record's file that is locked, far beyond all text. */
 #define LOCKS_AT (1LL << 60)
 
-/* FNV-1a: the same name gets the same VMCS each time. */
+/* The same name gets the same VMCS each time, on a host of either byte order. */
 static u64 derive(const char *vm, u32 vcpu)
 {
-	u64 hash = 0xcbf29ce484222325;
+	u64 hash = vmpt_fnv1a(VMPT_FNV1A, vm, strlen(vm));
+	const u8 number[] = { vcpu, vcpu >> 8, vcpu >> 16, vcpu >> 24 };
 
-	for (; *vm; vm++)
-		hash = (hash ^ (u8)*vm) * 0x100000001b3;
-	for (unsigned int i = 0; i < 4; i++, vcpu >>= 8)
-		hash = (hash ^ (vcpu & 0xff)) * 0x100000001b3;
+	hash = vmpt_fnv1a(hash, number, sizeof(number));
 	return (hash ^ hash >> 32) << 12 & DERIVED_MASK;
 }
 

@@ -22,7 +22,7 @@ out=$5
 mkdir -p "$out"
 export LC_ALL=C
 . "$source/tests/soak.sh" || exit
-soak_takes "$([ "${6-}" = small ] && echo 60 || echo 400)"
+soak_takes
 soak_made "$source/bochs/build" \
 	"$source/tests/bochs/build-kernel${VMPT_BOCHS_PATCHES:+ --patches $VMPT_BOCHS_PATCHES}"
 # Images, truths and traces are large.

@@ -26,7 +26,7 @@ mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 choose_kernel "$kernel"
 . "$source/tests/soak.sh" || exit
-soak_takes 160
+soak_takes
 soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build base"
 

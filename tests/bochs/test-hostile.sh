@@ -27,7 +27,7 @@ if [ "$kernel" = patched ]; then
 		programs=$((programs + 40 * VMPT_SOAK)) cpuids=$((cpuids + 60 * VMPT_SOAK))
 fi
 . "$source/tests/soak.sh" || exit
-soak_takes "$([ "$kernel" = patched ] && echo 220 || echo 40)"
+soak_takes
 soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build base"
 

@@ -23,7 +23,7 @@ if [ -n "${VMPT_SOAK-}" ]; then
 	times=600 beside=100 pause=300000 # 3 minutes, half a minute
 fi
 . "$source/tests/soak.sh" || exit
-soak_takes 330
+soak_takes
 soak_made "$source/bochs/build" "$build"
 make_all "$source/bochs/build" "$build" "$here/build" "$here/inside/programs/build $out/programs"
 trap 'rm -f "$out"/*/files/perf-*.data' EXIT

@@ -94,7 +94,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	names, given, found = {}, {}, {}
 	for line in open(run + "/names"):
 	    words = line.split()
-	    {"name": names, "told": given, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
+	    {"name": names, "given": given, "found": found}[words[0]].setdefault(words[1], []).append(words[2:])
 
 	# Each VMCS belongs to one guest, supported by that guest's runs: as many as it has exits.
 	check("two VMCSs have a name", len(names) == 2)

@@ -15,7 +15,7 @@ mkdir -p "$out"
 . "$source/tests/bochs/lib.sh" || exit
 choose_kernel patched
 . "$source/tests/soak.sh" || exit
-soak_takes 160
+soak_takes
 soak_made "$source/bochs/build" "$here/build-kernel" "$build"
 make_all "$source/bochs/build" "$here/build-kernel" "$build" "$here/build base"
 folder=$("$here/build-selftests" "$patches" 2>"$out/build.log") || {

@@ -4,7 +4,7 @@
  * tells of their TSCs, a line each, for tests that know better:
  *
  *	name VMCS VM PID TID VCPU RUNS AGAINST FROM TO
- *	told VMCS OFFSET MULTIPLIER FROM
+ *	given VMCS OFFSET MULTIPLIER FROM
  *	found VMCS OFFSET MULTIPLIER ERROR PPM PAIRS	an epoch that the trace alone says
  */
 #include <inttypes.h>
@@ -63,7 +63,7 @@ static int run(struct cli *cli)
 	if (!code && names && rec)
 		code = cli_rec_given(cli, rec, names, &given, &count);
 	for (i = 0; i < count; i++)
-		printf("told %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", given[i].vmcs,
+		printf("given %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", given[i].vmcs,
 		       (s64)given[i].map.offset, given[i].map.multiplier, given[i].from);
 	if (!code)
 		print_found(clocks);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/cli/perf-demo.h"
+#include "util/hash.h"
 
 void perf_run(const char *fmt, ...)
 {
@@ -38,15 +39,12 @@ void make_code(void)
 	make_elf("db", "db-ffffffffa0000000", DB_IP, "-static -no-pie");
 }
 
-const struct count count_none = { .hash = 0xcbf29ce484222325 };
+const struct count count_none = { .hash = VMPT_FNV1A };
 
 void count_one(struct count *count, u64 ip)
 {
-	unsigned int i;
-
 	count->instructions++;
-	for (i = 0; i < 64; i += 8)
-		count->hash = (count->hash ^ (ip >> i & 0xff)) * 0x100000001b3;
+	count->hash = vmpt_fnv1a(count->hash, &ip, sizeof(ip));
 }
 
 struct count truth_of(const char *owner, int cpu)

@@ -266,7 +266,7 @@ const char *rtit_walk(const struct vmpt_stream *stream, const struct vmpt_option
 		count_packet(&packets, &got);
 	}
 	if (!wrong && (vmpt_packet_next(dec, &cursor, &got) || vmpt_split_next(split, &slice)))
-		wrong = "packets behind the last";
+		wrong = "packets after the last";
 	if (!wrong && memcmp(&packets, &slices, sizeof(packets)))
 		wrong = "slices count otherwise";
 	vmpt_decoder_close(dec);

@@ -11,7 +11,7 @@ patches=$here/../../kvm-patches/qemu
 . "$here/../lib.sh"
 # shellcheck source=tests/soak.sh
 . "$here/../soak.sh"
-soak_takes 200
+soak_takes
 status=0
 "$patches/check" || status=$?
 [ $status != 77 ] || exit 77

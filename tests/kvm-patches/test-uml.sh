@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 . "$here/../lib.sh"
 # shellcheck source=tests/soak.sh
 . "$here/../soak.sh"
-soak_takes 300
+soak_takes
 status=0
 out=$("$here/uml" "$@") || status=$?
 [ $status = 0 ] || { echo "$out" && exit $status; }

@@ -8,7 +8,7 @@ top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 . "$top/tests/lib.sh"
 . "$top/tests/soak.sh"
 
-soak_takes 900
+soak_takes
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 "$top/scripts/try-release" --foreign arm64 trixie tests/platforms/arm64-inside 2>&1 | tee "$out" | sed 's/^/| /'

@@ -8,7 +8,7 @@ top=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")")
 . "$top/tests/lib.sh"
 . "$top/tests/soak.sh"
 
-soak_takes 1500
+soak_takes
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/vmpt
 # The release tried longest ago, or never.
 release=$(for name in trixie bookworm; do
@@ -20,7 +20,7 @@ trap 'rm -f "$out"' EXIT
 rc=${PIPESTATUS[0]}
 [ $rc != 77 ] || skip "$(sed -n 's/^skipped: //p' "$out")"
 touch "$cache/tried-$release"
-check "$release: make and make test" [ $rc = 0 ]
+check "$release: make demo and make test" [ $rc = 0 ]
 echo "note: $release: $(tail -n 1 "$out")"
 check "$release: all tests pass" \
 	grep -qE '^[1-9][0-9]* passed, 0 failed, [0-9]+ skipped$' <(tail -n 1 "$out")

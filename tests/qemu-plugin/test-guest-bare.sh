@@ -66,7 +66,7 @@ judge()
 
 name=full
 run ,pt=full -machine q35 -smp 2 -accel tcg,thread=multi
-judge 27 6 83
+judge 27 6 86
 
 # The default set of capabilities: no PMI preservation, no PTWRITE.
 name=icelake
@@ -77,7 +77,7 @@ judge 26 7 78
 name=both
 rm -rf "$out/host"
 run ",pt=full,host-view=$out/host,truth=$out/truth" -machine q35 -smp 2 -accel tcg,thread=multi
-judge 27 6 83 3
+judge 27 6 86 3
 check 'both: a stream of each vCPU' [ -s "$out/host/cpu0.pt" -a -s "$out/host/cpu1.pt" ]
 
 # The machine splits large RAM: of 3000 MiB q35 has a part above 4 GiB, pc has not. Addresses that

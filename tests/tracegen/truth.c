@@ -53,15 +53,13 @@ void tg_truth_insn(struct tracegen *g, struct tg_cpu *p, u64 ip)
 {
 	struct tracegen_stream *s = &p->out;
 	struct tracegen_count *count = tg_count(p, p->cur->owner);
-	unsigned int i;
 
 	if (p->overflow || p->drop)
 		return;
 	if (!count->insns)
-		count->insn_hash = 0xcbf29ce484222325ULL;
+		count->insn_hash = VMPT_FNV1A;
 	count->insns++;
-	for (i = 0; i < 64; i += 8)
-		count->insn_hash = (count->insn_hash ^ (ip >> i & 0xff)) * 0x100000001b3ULL;
+	count->insn_hash = vmpt_fnv1a(count->insn_hash, &ip, sizeof(ip));
 	if (!g->opt.insns)
 		return;
 	if (!tg_grow(g, &s->insns, s->insn_count))

@@ -301,6 +301,17 @@ START_TEST(mix_is_that_of_splitmix64)
 }
 END_TEST
 
+/* Values of the FNV authors' test suite (fnv64 1a). */
+START_TEST(fnv1a_is_the_published_one)
+{
+	ck_assert_uint_eq(vmpt_fnv1a(VMPT_FNV1A, "", 0), 0xcbf29ce484222325ULL);
+	ck_assert_uint_eq(vmpt_fnv1a(VMPT_FNV1A, "a", 1), 0xaf63dc4c8601ec8cULL);
+	ck_assert_uint_eq(vmpt_fnv1a(VMPT_FNV1A, "foobar", 6), 0x85944171f73967e8ULL);
+	ck_assert_uint_eq(vmpt_fnv1a(vmpt_fnv1a(VMPT_FNV1A, "foo", 3), "bar", 3),
+			  0x85944171f73967e8ULL);
+}
+END_TEST
+
 /* ---- merge ---- */
 
 #define LISTS 9
@@ -399,6 +410,7 @@ TEST_SUITE()
 	tcase_add_test(t, hash_wraps_at_its_end);
 	tcase_add_test(t, hash_is_as_it_was_without_memory);
 	tcase_add_test(t, mix_is_that_of_splitmix64);
+	tcase_add_test(t, fnv1a_is_the_published_one);
 	tcase_add_test(t, merge_is_in_order);
 	tcase_add_test(t, merge_is_as_it_was_without_memory);
 	suite_add_tcase(s, t);

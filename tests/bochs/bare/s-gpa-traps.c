@@ -52,7 +52,7 @@ static void single_step(void)
 		prepare(&vm, there);
 		vmwrite(F_GUEST_RFLAGS, 2 | TF);
 		vmwrite(F_EXCEPTIONS, DB);
-		/* Behind WRMSR, JMP and XOR */
+		/* After WRMSR, JMP and XOR */
 		want("single steps", 3, count(&vm, REASON_NMI, there, SINGLE_STEP));
 	}
 }

@@ -145,7 +145,7 @@ START_TEST(dump_lines)
 }
 END_TEST
 
-/* PSB, TSC 1000000, TMA CTC 1234H FastCounter 50, PSBEND, MTC 47H: 352 ticks behind 999950. */
+/* PSB, TSC 1000000, TMA CTC 1234H FastCounter 50, PSBEND, MTC 47H: 352 ticks after 999950. */
 START_TEST(dump_times)
 {
 	static const u8 bytes[] = {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -266,11 +267,24 @@ START_TEST(split_tells_which_file_it_cannot_write)
 	r = vmpt("split -o no/such x.pt");
 	ck_assert_int_eq(r->code, 1);
 	ck_has(r->err, "no/such: No such file");
-	ck_assert_int_eq(mkdir("out", 0700), 0);
-	ck_assert_int_eq(symlink("/dev/full", "out/host.pt"), 0);
-	r = vmpt("split -f -o out x.pt");
+}
+END_TEST
+
+/* G10: a limit on the size of files is an error with the file's name, and nothing is left. */
+START_TEST(g10_split_without_room)
+{
+	const struct rlimit small = { 50000, RLIM_INFINITY };
+	const struct run *r;
+	struct rlimit was;
+
+	write_mixed_times("x.pt", 3000, 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = vmpt("split -o out x.pt");
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
 	ck_assert_int_eq(r->code, 1);
-	ck_has(r->err, "out/host.pt: No space left");
+	ck_has(r->err, ": File too large");
+	ck_assert_int_ne(access("out", F_OK), 0);
 }
 END_TEST
 
@@ -448,6 +462,7 @@ TEST_SUITE()
 	tcase_add_test(tc, no_psb_is_3);
 	tcase_add_test(tc, closed_pipe_and_full_disk);
 	tcase_add_test(tc, split_tells_which_file_it_cannot_write);
+	tcase_add_test(tc, g10_split_without_room);
 	tcase_add_test(tc, color_on_a_terminal_only);
 	tcase_add_test(tc, cpus_of_files);
 	tcase_add_test(tc, standard_input);

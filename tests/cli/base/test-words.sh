@@ -39,7 +39,7 @@ holds()
 	[[ $1 == *"$2"* ]]
 }
 
-expect 'dump domain' vmpt d
+expect 'domain dump' vmpt d
 expect 'clocks' vmpt c
 expect 'timeline' vmpt t
 expect 'exits' vmpt e
@@ -72,6 +72,7 @@ expect 'PIP,PSB PIP,PSBEND' vmpt dump --kinds = PIP,PS
 expect 'host' vmpt dump --owner ho
 expect '' vmpt vms --cpu = 0
 expect 'domain' vmpt help dom
+expect '' vmpt help vms ''
 
 # In a folder of known files
 dir=$(mktemp -d) || exit 1
@@ -89,6 +90,7 @@ commands=(dump stat vms split clocks timeline exits record)
 if "$vmpt" domain --help >/dev/null 2>&1; then
 	commands+=('domain list' 'domain start' 'domain stop' 'domain console' 'domain trace' 'domain qemu')
 	expect 'start stop' vmpt domain st
+	expect 'start stop' vmpt help domain st
 	expect 'none' vmpt domain trace --host = n
 	expect '' vmpt domain start --connect = q
 	expect '--output=' vmpt domain trace --o
@@ -121,6 +123,18 @@ for cmd in "${commands[@]}"; do
 	check "$cmd --help fits 80 columns" not grep -E '^.{81}' <<<"$help"
 done
 
+# vmpt(1) has the commands of --help, each with its line and among the references.
+version=$("$vmpt" --version)
+listed=$("$vmpt" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) *\(.*\)/\1 \2/p')
+check '--help lists commands' [ "$(wc -l <<<"$listed")" -ge 9 ]
+for page in "${pages[@]}"; do
+	check "$page: the version" grep -q "^\.TH .* \"$version\" " "$page"
+	[[ $page == */vmpt.1 ]] || continue
+	while read -r cmd title; do
+		check "$page: $cmd" grep -qxF "${title^}." <(grep -xFA1 ".BR vmpt-$cmd (1)" "$page" | tr -d '\\')
+		check "$page: see also $cmd" grep -qxF ".BR vmpt-$cmd (1)," "$page"
+	done <<<"$listed"
+done
 if type groff >/dev/null 2>&1; then
 	for page in "${pages[@]}"; do
 		rc=0

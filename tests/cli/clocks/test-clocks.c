@@ -146,7 +146,7 @@ END_TEST
 /* The trace wins, every command says so, and a correct map causes no warning. */
 START_TEST(given_rates_that_are_not_so)
 {
-#define TOLD "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
+#define GIVEN "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
 	static const char *const ratio =
 		"warning: --tsc-ratio 83/1: the given value contradicts the trace: 84/1 is used\n";
 	static const char *const freq =
@@ -154,7 +154,7 @@ START_TEST(given_rates_that_are_not_so)
 	const struct run *r;
 	json_t *doc;
 
-	r = vmpt("clocks --json --tsc-ratio=83 --mtc-freq=0 " TOLD);
+	r = vmpt("clocks --json --tsc-ratio=83 --mtc-freq=0 " GIVEN);
 	ck_has(r->err, ratio);
 	ck_has(r->err, freq);
 	ck_lacks(r->err, "--vm");
@@ -181,7 +181,7 @@ START_TEST(given_rates_that_are_not_so)
 	doc = run_json(vmpt("clocks --json " RATES "d.cpu0.pt"));
 	ck_assert(json_is_null(json_at(doc, "rates/told_wrong")));
 	json_decref(doc);
-#undef TOLD
+#undef GIVEN
 }
 END_TEST
 

@@ -204,7 +204,7 @@ json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *c
 		"{s:s, s:s, s:s, s:f, s:s, s:[{s:s, s:s}, {s:s, s:s}], s:{s:I, s:i}}", "title",
 		title, "command", "vmpt timeline --html page.html", "zero", "0xf4240", "hz", 2e9,
 		"base", "host TSC", "notes", "level", "warning", "text",
-		"the offset told for VMCS 1000 contradicts the trace: the trace wins", "level",
+		"the offset given for VMCS 1000 contradicts the trace: the trace wins", "level",
 		"note", "text", "kvm_exit events were lost", "totals", "exits",
 		(json_int_t)sums->runs[0] + (json_int_t)sums->runs[1] + (json_int_t)sums->runs[2],
 		"losses", 3);

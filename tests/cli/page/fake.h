@@ -14,7 +14,7 @@
 #define FAKE_LINES   3
 #define FAKE_REASONS 5
 
-/* Of exits: reason, told by, guest's IP. */
+/* Of exits: reason, source, guest's IP. */
 struct fake_exit {
 	u16 reason;
 	u8 source;

@@ -66,7 +66,7 @@ class Test:
 		self.b.screenshot(f"{self.folder}/{name}.png")
 
 	def row_of(self, name, group):
-		"""Middle of the lane with that label, behind that group."""
+		"""Middle of the lane with that label, below that group."""
 		return self.b.run(
 			"(() => { let seen = false; for (const el of document.getElementById('labels')"
 			f".children) {{ seen = seen || el.textContent.includes({group!r}); if (seen && "
@@ -173,7 +173,7 @@ class Test:
 		self.check(self.pixels("hist") != bars, "the histogram is of that reason")
 		self.check(self.b.run("document.querySelectorAll('#exits tr.on').length") == 1,
 			   "its row is marked")
-		self.check(self.text("status").startswith("Highlighted: EPT violation"), "it is told")
+		self.check(self.text("status").startswith("Highlighted: EPT violation"), "the status line names it")
 		self.shot("exits-light")
 		x, y, w, _ = self.box("#lanes")
 		self.wheel(x + w / 2, y + 100, 2)
@@ -250,7 +250,7 @@ class Test:
 				    level), f"it says how to see more: {level}")
 		self.shot("deep-dark")
 		self.click("#tab-exits")
-		self.check("rounded to buckets" in self.text("exit-scope"), "what is rounded is told")
+		self.check("rounded to buckets" in self.text("exit-scope"), "it says what is rounded")
 		self.shot("exits-dark")
 
 	def narrow(self):

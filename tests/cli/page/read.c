@@ -69,7 +69,7 @@ static void lane_of(struct read_page *page, struct read_lane *lane, u64 width, u
 
 		bucket += number(page);
 		if (bucket >= count)
-			ck_abort_msg("a bucket behind the end");
+			ck_abort_msg("a bucket past the end");
 		for (cells = number(page); cells; cells--) {
 			state = number(page);
 			if (state >= READ_STATES)

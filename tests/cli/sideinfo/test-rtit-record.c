@@ -149,7 +149,7 @@ START_TEST(lines_without_effect_are_given)
 	ck_has(vmpt("dump --side-record=far.jsonl x.cpu0.rtit")->err, "line 2: offset 0x100000");
 	ck_has(vmpt("split -o out --side-record=far.jsonl x.cpu0.rtit")->err,
 	       "line 2: offset 0x100000");
-	/* Nobody knows yet. */
+	/* Not known yet. */
 	ck_assert_str_eq(vmpt("dump --head=3 --side-record=far.jsonl x.cpu0.rtit")->err, "");
 	/* Where the stream ends is where the VMM took it. */
 	write_text("end.jsonl", GOOD LINE("null", "0", "\"offset\":\"0x4b\""));

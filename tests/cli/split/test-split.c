@@ -361,7 +361,7 @@ END_TEST
 START_TEST(g1_an_index_cannot_name_any_file)
 {
 	static const char index[] = "{\n\"slices\": [],\n\"left_out_bytes\": 0,\n"
-				    "\"files\": [{\"file\":\"../x.pt\",\"size\":99},"
+				    "\"outputs\": [{\"file\":\"../x.pt\",\"size\":99},"
 				    "{\"file\":\"notes.txt\",\"size\":2},{\"file\":\".pt\"},"
 				    "{\"file\":\"sub.pt\"}, 3],\n\"streams\": []\n}\n";
 
@@ -444,9 +444,14 @@ static unsigned int mode_of(const char *name)
 START_TEST(g6_outputs_are_the_owners)
 {
 	const mode_t mask = umask(022);
+	json_t *index;
 
 	write_mixed("x.pt");
 	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
+	/* Each member once. */
+	index = json_load_file("out/index.json", JSON_REJECT_DUPLICATES, NULL);
+	ck_assert_uint_eq(json_array_size(json_at(index, "outputs")), 3);
+	json_decref(index);
 	ck_assert_uint_eq(mode_of("out"), 0700);
 	ck_assert_uint_eq(mode_of("out/host.pt"), 0600);
 	ck_assert_uint_eq(mode_of("out/index.json"), 0600);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/cli/cli-run.h"
@@ -61,7 +63,7 @@ static void check_event(json_t *e, double *before, size_t *xs)
 		return;
 	}
 	ts = real(e, "ts");
-	ck_assert_msg(ts >= *before, "%f behind %f", ts, *before);
+	ck_assert_msg(ts >= *before, "%f comes after %f", ts, *before);
 	*before = ts;
 	ck_assert_msg(t->named, "an event of a thread without a name");
 	if (!strcmp(ph, "X")) {
@@ -236,12 +238,12 @@ START_TEST(cut_by_a_window)
 		json_t *whole = whole_of(all, o);
 		double start = real(whole, "start_ticks"),
 		       end = start + real(whole, "length_ticks");
-		bool before = start<100000, behind = end> 200000;
+		bool before = start<100000, past = end> 200000;
 
 		ck_assert_str_eq(json_text(o, "began"), before ? "cut" : json_text(whole, "began"));
-		ck_assert_str_eq(json_text(o, "ended"), behind ? "cut" : json_text(whole, "ended"));
+		ck_assert_str_eq(json_text(o, "ended"), past ? "cut" : json_text(whole, "ended"));
 		began += before;
-		ended += behind;
+		ended += past;
 	}
 	/* Each CPU's first and last */
 	ck_assert_uint_eq(began, 3);
@@ -332,7 +334,7 @@ START_TEST(what_is_wrong_is_said)
 		{ "timeline --from=5 --to=4 a.cpu0.pt", 2, "must be after" },
 		{ "timeline --perf-time a.cpu0.pt", 2, "perf's time" },
 		{ "timeline --summary --head=3 a.cpu0.pt", 2, "--head" },
-		{ "timeline --chrome=a.cpu0.pt a.cpu0.pt", 2, "the trace itself" },
+		{ "timeline --chrome=a.cpu0.pt a.cpu0.pt", 2, "a.cpu0.pt is an input" },
 		{ "timeline --chrome=no/such/place a.cpu0.pt", 1, "no/such/place" },
 		{ "timeline --owner=nobody a.cpu0.pt", 0, "no 'nobody'" },
 		{ "timeline --side-record=none a.cpu0.pt", 1, "none" },
@@ -443,7 +445,7 @@ START_TEST(where_outputs_go)
 		{ "--chrome=- --html=-", "both are -" },
 		{ "--chrome=- --json", "standard output" },
 		{ "--html=- --summary", "standard output" },
-		{ "--html=./a.cpu0.pt", "the trace itself" },
+		{ "--html=./a.cpu0.pt", "./a.cpu0.pt is an input" },
 		{ "--html=vms.jsonl --side-record=vms.jsonl", "vms.jsonl is an input" },
 		{ "--chrome=vms.jsonl --symbols=vms.jsonl@16", "vms.jsonl is an input" },
 	};
@@ -470,6 +472,74 @@ START_TEST(where_outputs_go)
 	ck_assert_int_eq(strncasecmp(r->out, "<!doctype html", 14), 0);
 	ck_has(r->out, "</html>");
 	ck_assert_int_ne(access("-", F_OK), 0);
+}
+END_TEST
+
+/* G1, G6, G7: a file of a user's, a link, a FIFO; a leftover; who may read the page. */
+START_TEST(g7_only_what_vmpt_wrote_is_overwritten)
+{
+	static const char *const option[] = { "--html", "--chrome" };
+	const mode_t mask = umask(022);
+	const struct run *r;
+	struct stat st;
+	unsigned int i;
+	size_t n;
+	u8 *text;
+
+	for (i = 0; i < 2; i++) {
+		write_file("own", "my notes\n", 9);
+		r = vmpt("timeline %s=own " RATES " a.cpu0.pt", option[i]);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "own exists, and vmpt did not write it");
+		ck_assert_int_eq(symlink("own", "link"), 0);
+		r = vmpt("timeline %s=link " RATES " a.cpu0.pt", option[i]);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "link is a symbolic link");
+		text = test_read_file("own", &n);
+		ck_assert(n == 9 && !memcmp(text, "my notes\n", 9));
+		free(text);
+		ck_assert_int_eq(mkfifo("fifo", 0600), 0);
+		r = vmpt("timeline %s=fifo " RATES " a.cpu0.pt", option[i]);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "fifo is a FIFO that no process reads");
+		ck_assert_int_eq(
+			vmpt("timeline -q %s=/dev/null " RATES " a.cpu0.pt", option[i])->code, 0);
+		/* A run that was killed left it. */
+		write_file(".out.vmpt-new", "cut", 3);
+		ck_assert_int_eq(vmpt("timeline -q %s=out " RATES " a.cpu0.pt", option[i])->code,
+				 0);
+		ck_assert_int_ne(access(".out.vmpt-new", F_OK), 0);
+		ck_assert_int_eq(stat("out", &st), 0);
+		ck_assert_uint_eq(st.st_mode & 07777, 0600);
+		r = vmpt("timeline -q --mode=644 %s=out " RATES " a.cpu0.pt", option[i]);
+		ck_assert_msg(r->code == 0, "%s", r->err);
+		ck_assert_int_eq(stat("out", &st), 0);
+		ck_assert_uint_eq(st.st_mode & 07777, 0644);
+		ck_assert_int_eq(unlink("out") | unlink("link") | unlink("fifo"), 0);
+	}
+	umask(mask);
+}
+END_TEST
+
+/* G10: without room neither an output nor a part of it is left. */
+START_TEST(g10_a_limit_on_the_size_of_files)
+{
+	const struct rlimit small = { 8192, RLIM_INFINITY };
+	static const char *const option[] = { "--html", "--chrome" };
+	const struct run *r;
+	struct rlimit was;
+	unsigned int i;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &was), 0);
+	for (i = 0; i < 2; i++) {
+		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+		r = vmpt("timeline -q %s=big " RATES " a.cpu0.pt", option[i]);
+		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &was), 0);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, "cannot write big: File too large");
+		ck_assert_int_ne(access("big", F_OK), 0);
+		ck_assert_int_ne(access(".big.vmpt-new", F_OK), 0);
+	}
 }
 END_TEST
 
@@ -546,6 +616,8 @@ TEST_SUITE()
 	tcase_add_test(tc, no_times);
 	tcase_add_test(tc, nothing_is_there);
 	tcase_add_test(tc, where_outputs_go);
+	tcase_add_test(tc, g7_only_what_vmpt_wrote_is_overwritten);
+	tcase_add_test(tc, g10_a_limit_on_the_size_of_files);
 	tcase_add_test(tc, a_loss);
 	suite_add_tcase(s, tc);
 	return s;

@@ -348,7 +348,7 @@ START_TEST(recording_is_not_overwritten)
 			vmpt("timeline --%s=%s %s", option[i >> 2], out, file[i >> 1 & 1]);
 
 		ck_assert_int_eq(r->code, 2);
-		ck_has(r->err, "the trace itself, or part of it");
+		ck_has(r->err, "is an input: it would be overwritten");
 		ck_assert_uint_eq(size_of(out), before);
 	}
 	ck_assert_int_eq(unlink("rec/perf.data") | unlink("rec/record.jsonl") | rmdir("rec"), 0);

@@ -61,7 +61,7 @@ static void collect(struct result *r, const struct vmpt_stream *stream,
 		must(p.start == at, "a piece starts at 0x%llx, the last ended at 0x%llx",
 		     (unsigned long long)p.start, (unsigned long long)at);
 		at = p.end;
-		must(at <= p.region_end, "a piece ends behind its region");
+		must(at <= p.region_end, "a piece ends past its region");
 		must(items == !!p.items, "items are there when not asked for, or not");
 		for (i = 0; i < p.token_count; i++) {
 			must(!vmpt_grow(&r->tokens, r->tokens_n), "no memory");

@@ -30,7 +30,7 @@ static const struct row rows[] = {
 	  NULL },
 	{ "damage makes all unknown",
 	  "|host " HOST_PSB "pge:f000 |loss raw:05 tnt:T |vm:b000 " B_PSB "tnt:T", NULL },
-	{ "behind damage a PSB+ without PIP proves nothing",
+	{ "after damage a PSB+ without PIP proves nothing",
 	  "|host " HOST_PSB "pge:f000 |loss raw:05 tnt:T |unknown psb cbr:8 psbend pge:f000 tnt:T",
 	  NULL },
 	{ "a packet cut by the end is a loss", "|host " HOST_PSB "tnt:T |loss raw:0243", NULL },
@@ -45,7 +45,7 @@ static const struct row rows[] = {
 	  NULL },
 	{ "a PSB+ without PIP is the tracked owner's",
 	  "|vm:a000 " A_PSB "tnt:T psb cbr:8 psbend pad*3 tnt:N", NULL },
-	{ "a PSB+ with VMCS and no PIP: tracked owner, VMCS holds behind its PADs",
+	{ "a PSB+ with VMCS and no PIP: tracked owner, VMCS holds after its PADs",
 	  "|vm:a000 " A_PSB "tnt:T psb vmcs:b000 psbend pad*3 |vm:b000 tnt:T", NULL },
 	{ "a PSB+ ended by OVF counts up to there",
 	  "|host " HOST_PSB "tnt:T |vm:b000 psb pip:3000:nr vmcs:b000 ovf fup:8000 tnt:T " B_PSB,
@@ -157,23 +157,23 @@ static const struct row rows[] = {
 	  NULL },
 
 	/* OVF */
-	{ "behind OVF a PSB+ of the same owner gives it the bytes",
+	{ "after OVF a PSB+ of the same owner gives it the bytes",
 	  "|host " HOST_PSB "pge:f000 tnt:T ovf fup:f100 tnt:TT mtc:1 " HOST_PSB "tnt:T", NULL },
-	{ "behind OVF a PIP of the same owner gives it the bytes",
+	{ "after OVF a PIP of the same owner gives it the bytes",
 	  "|host " HOST_PSB "pge:f000 tnt:T ovf fup:f100 tnt:TT pip:5000 tnt:T", NULL },
-	{ "behind OVF another owner: the bytes are nobody's",
+	{ "after OVF another owner: the bytes are nobody's",
 	  "|host " HOST_PSB "pge:f000 tnt:T ovf |unknown fup:8100 tnt:TT |vm:a000 " A_PSB "tnt:T",
 	  NULL },
-	{ "behind OVF the VMCS is uncertain: NR alone proves a VM",
+	{ "after OVF the VMCS is uncertain: NR alone proves a VM",
 	  "|vm:a000 " A_PSB
 	  "pge:8000 ovf |unknown fup:8100 tnt:T |vm pip:2000:nr tnt:T |vm:a000 " A_PSB "tnt:T",
 	  NULL },
 	{ "two OVFs are one doubt",
 	  "|host " HOST_PSB "pge:f000 ovf fup:f100 tnt:T ovf fup:f200 tnt:N " HOST_PSB "tnt:T",
 	  NULL },
-	{ "behind OVF a PIP before a TIP may be a MOV CR3 of a guest that was entered unseen",
+	{ "after OVF a PIP before a TIP may be a MOV CR3 of a guest that was entered unseen",
 	  "|host " HOST_PSB "pge:f000 ovf |unknown fup:8100 tnt:T |vm pip:2000:nr tip:8000", NULL },
-	{ "behind damage, too",
+	{ "after damage, too",
 	  "|host " HOST_PSB "pge:f000 |loss raw:05 tnt:T |unknown psb cbr:8 psbend pge:8100 tnt:T "
 	  "|vm pip:2000:nr tip:8000",
 	  NULL },
@@ -187,12 +187,12 @@ static const struct row rows[] = {
 	  "|host " HOST_PSB "pge:f000 tnt:T ovf pad*40", NULL },
 
 	/* TIP.PGD() */
-	{ "behind TIP.PGD() a PSB+ proves the owner",
+	{ "after TIP.PGD() a PSB+ proves the owner",
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- pge:f00c tnt:T " HOST_PSB "tnt:T", NULL },
-	{ "behind TIP.PGD() another owner",
+	{ "after TIP.PGD() another owner",
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- |unknown pge:800c tnt:T |vm:b000 " B_PSB,
 	  NULL },
-	{ "behind TIP.PGD() an entry proves the host that it leaves",
+	{ "after TIP.PGD() an entry proves the host that it leaves",
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- exec:64 pge:f00c tnt:T |vm:a000 pip:2000:nr "
 	  "tip:8000 tnt:T fup:8004 |host pip:1000 tip:f000",
 	  NULL },
@@ -200,7 +200,7 @@ static const struct row rows[] = {
 	  "|host " HOST_PSB "pge:f000 fup:f008 pgd:- pge:f00c tnt:T pip:2000:nr pip:1000 tip:f300 "
 	  "tnt:T",
 	  NULL },
-	{ "TraceEn was 0: a PIP before a TIP may be a MOV CR3, or an entry behind an exit",
+	{ "TraceEn was 0: a PIP before a TIP may be a MOV CR3, or an entry after an exit",
 	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 fup:8004 pgd:- |unknown cbr:8 "
 	  "exec:64 pge:f00c tnt:T |vm:a000 pip:2000:nr tip:8000",
 	  NULL },
@@ -227,7 +227,7 @@ static const struct row rows[] = {
 	  "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown ovf pge:8100 tnt:T "
 	  "fup:8200 |host pip:1000 tip:f000",
 	  NULL },
-	{ "an OVF behind a pause",
+	{ "an OVF after a pause",
 	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown pge:8100 ovf "
 	  "fup:8104 |host pip:1000 tip:f000",
 	  NULL },
@@ -254,7 +254,7 @@ static const struct row rows[] = {
 	  "|vm:a000 " A_PSB
 	  "pge:8000 fup:8008 pgd:- pge:8008 tnt:T fup:8010 pgd:- pge:8010 tnt:T " A_PSB "tnt:T",
 	  NULL },
-	{ "guest only: behind TIP.PGD() a PIP proves the VM, its VMCS assumed",
+	{ "guest only: after TIP.PGD() a PIP proves the VM, its VMCS assumed",
 	  "|vm:a000 " A_PSB "pge:8000 fup:8008 pgd:- pip:2000:nr pge:8008 tnt:T", NULL },
 	{ "guest only: a MOV CR3 and a RET",
 	  "|vm:a000 " A_PSB

@@ -73,7 +73,7 @@ START_TEST(e2_extra_pgd)
 END_TEST
 
 /* After an enable PacketEn was 0 (3b of E2), unless a packet shows that there was none. */
-START_TEST(e2_behind_enable)
+START_TEST(e2_after_enable)
 {
 	static const u8 bytes[] = {
 		PSB,			  /* 0: begins the stream */
@@ -518,7 +518,7 @@ TEST_SUITE()
 
 	tcase_add_test(t, e1_far_inside);
 	tcase_add_test(t, e2_extra_pgd);
-	tcase_add_test(t, e2_behind_enable);
+	tcase_add_test(t, e2_after_enable);
 	tcase_add_test(t, e3_late_psb);
 	tcase_add_test(t, e4_goes_on);
 	tcase_add_test(t, e5_tip_behind_overflow);

@@ -66,7 +66,7 @@ static void settle(struct rig *r)
 {
 	tell(r);
 	must(!vmpt_rtit_unit_drain(&r->unit), "drain");
-	must(r->size == r->given, "0x%zx, told 0x%zx", r->size, r->given);
+	must(r->size == r->given, "0x%zx, given 0x%zx", r->size, r->given);
 }
 
 static void pass(struct rig *r)

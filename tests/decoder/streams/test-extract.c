@@ -70,7 +70,7 @@ static const struct rule rules[] = {
 	  .source = HOST_PSB " ptw:1 pip:2000:nr ptw:2 pip:1000 ptw:3",
 	  .host = HOST_PSB " ptw:1 pip:1000 ptw:3",
 	  .a = A_HEAD " pip:2000:nr ptw:2" },
-	{ .name = "compressed RETs stay, IPs behind a return stay",
+	{ .name = "compressed RETs stay, IPs after a return stay",
 	  .source = HOST_PSB " pge:f000 pip:2000:nr tip:ffff800000008000 tip:ffff800000008100 "
 			     "tnt:TTT tip:ffff800000008200 fup:ffff800000008204 pip:1000 tip:f010",
 	  .host = HOST_PSB " pge:f000 pgd:- pip:1000 exec:64 pge:f010",
@@ -120,7 +120,7 @@ static const struct rule rules[] = {
 			     "vmcs:a000 cbr:9 psbend tnt:T",
 	  .host = HOST_PSB " pge:f000 tnt:T ovf cbr:9",
 	  .a = "psb fup:8108 pip:2000:nr vmcs:a000 cbr:9 psbend tnt:T" },
-	{ .name = "behind a loss a head again",
+	{ .name = "after a loss a head again",
 	  .source = HOST_PSB
 	  " pge:f000 pip:2000:nr tip:8000 fup:8004 pip:1000 tip:f010 raw:05 " HOST_PSB
 	  " pge:f020 tnt:T pip:2000:nr tip:8004 tnt:N",
@@ -137,7 +137,7 @@ static const struct rule rules[] = {
 	  .source = "psb pip:1000 vmcs:a000 tnt:T tip:f010 pip:2000:nr tip:8000 tnt:N",
 	  .host = "psb pip:1000 vmcs:a000 tnt:T tip:f010 pgd:-",
 	  .a = "psb pip:2000:nr vmcs:a000 psbend pip:2000:nr pge:8000 tnt:N" },
-	{ .name = "a FUP behind OVF that a CFE consumes does not say that tracing resumed",
+	{ .name = "a FUP after OVF that a CFE consumes does not say that tracing resumed",
 	  .no_oracle = true,
 	  .source =
 		  HOST_PSB " cfe:INTR:ip fup:f000 ovf cfe:INTR:ip fup:f100 cfe:VMENTRY:ip fup:f004 "

@@ -31,10 +31,10 @@ static const struct {
 	HEAD("nothing", "", -1),
 	HEAD("no PSB", "abcdefghij", -1),
 	HEAD("PT", PT_PSB "\x02\x23", VMPT_ISA_PT),
-	HEAD("PT behind other bytes", "xyz" PT_PSB "\x02\x23", VMPT_ISA_PT),
+	HEAD("PT after other bytes", "xyz" PT_PSB "\x02\x23", VMPT_ISA_PT),
 	HEAD("RTIT", RTIT_PSB PLAIN, VMPT_ISA_RTIT),
 	HEAD("RTIT with cycle counts", RTIT_PSB CYCLED, VMPT_ISA_RTIT),
-	HEAD("RTIT behind the end of a packet", "\0\0\0\0" RTIT_PSB PLAIN, VMPT_ISA_RTIT),
+	HEAD("RTIT past the end of a packet", "\0\0\0\0" RTIT_PSB PLAIN, VMPT_ISA_RTIT),
 	HEAD("RTIT's PSB and no more", RTIT_PSB, VMPT_ISA_RTIT),
 	HEAD("RTIT, cut", RTIT_PSB "\x86\x00\x10", VMPT_ISA_RTIT),
 	HEAD("RTIT before PT", RTIT_PSB PLAIN PLAIN PLAIN PLAIN PLAIN PLAIN PT_PSB, VMPT_ISA_RTIT),
@@ -42,8 +42,8 @@ static const struct {
 	/* A PIP's last byte is C0H, padding follows. */
 	HEAD("PT with padding", "\x02\x43\0\0\0\0\0\xc0\0\0\0\0\0\0\0\0" PT_PSB, VMPT_ISA_PT),
 	HEAD("PT with more padding", "\xc0\0\0\0\0\0\0\0\0\0\0\0" PT_PSB, VMPT_ISA_PT),
-	HEAD("RTIT, damaged behind its PSB", RTIT_PSB "\xff\xff", VMPT_ISA_RTIT),
-	HEAD("RTIT, damaged behind the first", RTIT_PSB "\xff" RTIT_PSB PLAIN, VMPT_ISA_RTIT),
+	HEAD("RTIT, damaged after its PSB", RTIT_PSB "\xff\xff", VMPT_ISA_RTIT),
+	HEAD("RTIT, damaged after the first", RTIT_PSB "\xff" RTIT_PSB PLAIN, VMPT_ISA_RTIT),
 #undef HEAD
 };
 

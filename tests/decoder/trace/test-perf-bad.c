@@ -203,7 +203,7 @@ START_TEST(random_damage)
 END_TEST
 
 /* After a broken record reading resumes by the index of the trace buffers. */
-START_TEST(reading_goes_on_behind_damage)
+START_TEST(reading_goes_on_after_damage)
 {
 	const struct vmpt_stream *s;
 
@@ -451,7 +451,7 @@ TEST_SUITE()
 	tcase_add_test(t, a_file_that_perf_did_not_finish_is_read);
 	tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 4);
 	tcase_add_loop_test(t, random_damage, 0, 4);
-	tcase_add_test(t, reading_goes_on_behind_damage);
+	tcase_add_test(t, reading_goes_on_after_damage);
 	tcase_add_test(t, broken_compression_loses_only_itself);
 	tcase_add_loop_test(t, the_header_may_lie, 0, (int)VMPT_ARRAY_SIZE(lies));
 	tcase_add_loop_test(t, a_buffer_may_claim_more_than_there_is, 0, 4);

@@ -93,6 +93,12 @@ u64 subject_tsc(bool p, u32 *aux)
 	return (u32)mailbox.rax | mailbox.rdx << 32;
 }
 
+void subject_times(u32 rounds)
+{
+	mailbox.rcx = rounds;
+	(void)command(OP_TIMES);
+}
+
 u64 subject_step(u32 *leaf_14)
 {
 	mailbox.steps = 0;

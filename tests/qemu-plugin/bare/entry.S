@@ -197,6 +197,8 @@ go:
 	je	do_init
 	cmp	$OP_STEP, %ebp
 	je	do_step
+	cmp	$OP_TIMES, %ebp
+	je	do_times
 	jmp	done
 do_cpuid:
 	cpuid
@@ -224,6 +226,26 @@ do_rdtsc:
 do_rdtscp:
 	rdtscp
 	jmp	done
+do_times:
+	mov	%rcx, %r8
+1:	rdtsc
+	call	put_time
+	rdtscp
+	call	put_time
+	mov	$0x10, %ecx
+	rdmsr
+	call	put_time
+	dec	%r8
+	jnz	1b
+	jmp	done
+put_time:
+	shl	$32, %rdx
+	or	%rdx, %rax
+	ptwriteq %rax
+	mov	$50, %ecx
+2:	dec	%ecx
+	jnz	2b
+	ret
 do_lvt:
 	mov	$0xfee00340, %ebx
 	mov	%eax, (%rbx)

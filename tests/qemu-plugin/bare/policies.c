@@ -290,6 +290,47 @@ static void ptwrites(bool offered)
 	check("PTWRITEs", 4, n);
 }
 
+#define TIMES 1500 /* of 16 bytes at most, with the CYCs of a round: 64 KiB in all */
+
+/*
+ * H1: the time of a PTWRITE's packet, by the TSC packet at the start and the cycles since (one
+ * cycle is one tick here), against the TSC that the guest read just before and wrote.
+ */
+static void times(void)
+{
+	const u8 *bytes = (const u8 *)REGION;
+	struct vmpt_pt_packet packet;
+	u64 now = 0, early = 0, late = 0, n = 0;
+
+	for (size_t i = 0; i < 65536; i++)
+		((u8 *)REGION)[i] = 0;
+	*at(TABLE) = REGION | 4ULL << VMPT_TOPA_SIZE_SHIFT;
+	*at(TABLE + 8) = TABLE | VMPT_TOPA_END;
+	(void)subject_wrmsr(VMPT_MSR_RTIT_STATUS, 0);
+	(void)subject_wrmsr(VMPT_MSR_RTIT_OUTPUT_BASE, TABLE);
+	(void)subject_wrmsr(VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0);
+	(void)subject_wrmsr(VMPT_MSR_RTIT_CTL,
+			    TRACE | VMPT_CTL_PTW_EN | VMPT_CTL_TSC_EN | VMPT_CTL_CYC_EN);
+	subject_times(TIMES / 3);
+	(void)subject_wrmsr(VMPT_MSR_RTIT_CTL, 0);
+	for (size_t i = 0; i < 65000; i += packet.size) {
+		if (vmpt_pt_decode(&packet, bytes + i, 65536 - i, 0))
+			break;
+		if (packet.kind == VMPT_PT_TSC && !now)
+			now = packet.tsc.tsc;
+		if (packet.kind == VMPT_PT_CYC)
+			now += packet.cyc.cycles;
+		if (packet.kind != VMPT_PT_PTW)
+			continue;
+		n++;
+		early += now < packet.ptw.payload;
+		late += now > packet.ptw.payload + 1000;
+	}
+	check("H1: a packet for each time", TIMES, n);
+	check("H1: no time before what was read", 0, early);
+	check("H1: 99 % within 1 us", 1, late * 100 <= n);
+}
+
 /* Single-stepping sees no difference between instructions executed by QEMU and by the plugin. */
 static void step(void)
 {
@@ -344,5 +385,7 @@ void policies(void)
 	step();
 	trace_stop();
 	ptwrites(!subject_rdmsr(0x586, &value));
+	if (!subject_rdmsr(0x586, &value))
+		times();
 	pmi();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A processor with RTIT for the tests of vmm-lib/rtit/: the model's trace unit in VMX operation
- * behind the MSR callbacks, with a guest's memory, a bounce buffer and a buffer of the host's own
- * tracing. Each write of an MSR is checked against the order of 3.3.2, each byte the processor
+ * that the MSR callbacks reach, with a guest's memory, a bounce buffer and a buffer of the host's
+ * own tracing. Each write of an MSR is checked against the order of 3.3.2, each byte the processor
  * stores against the memory that was given to it.
  */
 #ifndef VMPT_TESTS_RTIT_RIG_H
