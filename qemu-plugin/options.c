@@ -12,7 +12,7 @@
 #include "arch/rtit-regs.h"
 #include "qemu-plugin/options.h"
 
-enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE };
+enum option_type { OPT_FLAG, OPT_TEXT, OPT_NUMBER, OPT_CPUS, OPT_CHOICE, OPT_MODE };
 /* The view that an option needs to have an effect … */
 enum option_view {
 	ANY_VIEW = 0,
@@ -76,6 +76,8 @@ static const struct option table[] = {
 	  "with guest-view: who executes RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
 	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
 	  "write which blocks were executed to PREFIX.vCPU", 0, 0 },
+	{ "mode", OPT_MODE, ANY_VIEW, AT(mode), "MODE",
+	  "permissions of the files that are made, in octal (600)", 0600, 0777 },
 };
 
 #define OPTIONS (sizeof(table) / sizeof(table[0]))
@@ -87,12 +89,12 @@ static int bad(const struct option *opt, const char *value)
 	return -1;
 }
 
-static int parse_number(const struct option *opt, const char *value, u64 *out)
+static int parse_number(const struct option *opt, const char *value, int base, u64 *out)
 {
 	char *end;
 
 	errno = 0;
-	*out = strtoull(value, &end, 0);
+	*out = strtoull(value, &end, base);
 	if (errno || end == value || *end || *value == '-' || *out < opt->min || *out > opt->max)
 		return bad(opt, value);
 	return 0;
@@ -150,7 +152,9 @@ static int parse_one(struct options *options, const struct option *opt, const ch
 	case OPT_FLAG:
 		return parse_flag(opt, value, at);
 	case OPT_NUMBER:
-		return parse_number(opt, value, at);
+		return parse_number(opt, value, 0, at);
+	case OPT_MODE:
+		return parse_number(opt, value, 8, at);
 	case OPT_CHOICE:
 		return parse_choice(opt, value, at);
 	case OPT_CPUS:
@@ -235,6 +239,7 @@ int options_parse(struct options *options, int argc, char **argv)
 		.slice_us = 10000,
 		.tsc_multiplier = 1ULL << 48,
 		.ctl = wants_rtit(argc, argv) ? CTL_RTIT : CTL_PT,
+		.mode = 0600,
 	};
 	for (int i = 0; i < argc; i++) {
 		const struct option *opt = find(argv[i]);

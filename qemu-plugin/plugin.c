@@ -5,6 +5,7 @@
  */
 #include "qemu-plugin/plugin.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static void vcpu_init(unsigned int index, void *user)
 		vcpu->truth = plugin->truth[index];
 		plugin->truth[index] = NULL;
 		if (!vcpu->truth)
-			vcpu->truth = truth_open(plugin->options.truth, index);
+			vcpu->truth = truth_open(&plugin->options, index);
 		if (!vcpu->truth)
 			exit(1);
 	}
@@ -196,7 +197,7 @@ static const struct qemu_events callbacks = {
 static int open_truths(struct plugin *plugin)
 {
 	for (unsigned int i = 0; plugin->options.truth && i < plugin->machine.vcpus; i++) {
-		plugin->truth[i] = truth_open(plugin->options.truth, i);
+		plugin->truth[i] = truth_open(&plugin->options, i);
 		if (!plugin->truth[i])
 			return -1;
 	}
@@ -237,6 +238,9 @@ int plugin_install(u64 id, const struct qemu_machine *machine, int argc, char **
 	plugin->rtit = plugin->options.rtit;
 	plugin->host_ops = &host_view_ops;
 	plugin->guest_ops = &guest_view_ops;
+	/* At a file-size limit data is lost, as on a full disk, but QEMU continues. */
+	if (plugin->options.host_view || plugin->options.truth)
+		signal(SIGXFSZ, SIG_IGN);
 	clock_start(&plugin->clock);
 	if (host_view_open(plugin) || guest_view_open(plugin) || translate_open(plugin) ||
 	    open_truths(plugin))

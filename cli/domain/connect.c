@@ -5,10 +5,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <libxml/uri.h>
 #include <libxml/xmlerror.h>
+#include <linux/capability.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -142,11 +146,16 @@ static void advise(const struct cli *cli, const virError *err, const char *says)
 int domain_error_of(const struct cli *cli, const virError *err, const char *who, const char *what)
 {
 	char *says = strdup(err && err->message ? err->message : "libvirt gives no reason");
+	char shown[4096], *end;
 
 	if (!says)
 		return cli_no_memory(cli);
 	drop_warnings(says);
-	cli_error(cli, "%s: %s: %s", who, what, says);
+	cli_safe_text(who, shown, sizeof(shown), sizeof(shown));
+	/* QEMU's messages have lines; but one with the name of @who must not get more by it. */
+	while (strchr(who, '\n') && (end = strchr(says, '\n')) != NULL)
+		*end = ' ';
+	cli_error(cli, "%s: %s: %s", shown, what, says);
 	advise(cli, err, says);
 	free(says);
 	return CLI_FAILED;
@@ -169,7 +178,15 @@ json_t *domain_document(struct cli *cli, const struct domain_link *link)
 
 /* ---- the embedded driver's folder ---- */
 
-/* Create @path and its parents. */
+#define QEMU_USER "vmpt"
+
+/* Root's guests do not run as root if there is a user for them. */
+static bool has_user(void)
+{
+	return !geteuid() && getpwnam(QEMU_USER);
+}
+
+/* Create @path and its parents; who runs QEMU must get to its files. */
 static int make_folders(const struct cli *cli, char *path)
 {
 	char *p;
@@ -180,7 +197,7 @@ static int make_folders(const struct cli *cli, char *path)
 		if (c && c != '/')
 			continue;
 		*p = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST) {
+		if (mkdir(path, has_user() ? 0711 : 0700) && errno != EEXIST) {
 			cli_error(cli, "%s: %s", path, strerror(errno));
 			*p = c;
 			return CLI_FAILED;
@@ -191,7 +208,10 @@ static int make_folders(const struct cli *cli, char *path)
 	}
 }
 
-/* No log daemon, no change of file owners, nothing that needs privileges or may be missing. */
+/*
+ * No log daemon, no change of file owners, nothing that may be missing. As root libvirt gives each
+ * QEMU a /dev with what its domain needs, where it can (namespaces).
+ */
 static int write_conf(const struct cli *cli, const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -206,10 +226,10 @@ static int write_conf(const struct cli *cli, const char *path)
 			"security_driver = \"none\"\n"
 			"dynamic_ownership = 0\n"
 			"remember_owner = 0\n"
-			"namespaces = []\n"
 			"cgroup_controllers = []\n");
 		if (!geteuid())
-			fprintf(conf, "user = \"root\"\ngroup = \"root\"\n");
+			fprintf(conf, "user = \"%s\"\ngroup = \"%s\"\n",
+				has_user() ? QEMU_USER : "root", has_user() ? QEMU_USER : "root");
 		if (!ferror(conf) && !fclose(conf))
 			return CLI_OK;
 	}
@@ -217,7 +237,28 @@ static int write_conf(const struct cli *cli, const char *path)
 	return CLI_FAILED;
 }
 
-/* ${XDG_STATE_HOME:-~/.local/state}/vmpt/libvirt, or --root, absolute. */
+/* As which user libvirt will start QEMU. */
+static void read_user(struct domain_link *link, const char *path)
+{
+	FILE *conf = geteuid() ? NULL : fopen(path, "re");
+	const struct passwd *user;
+	const struct group *group;
+	char line[256], name[64];
+
+	while (conf && fgets(line, sizeof(line), conf)) {
+		if (sscanf(line, " user = \"%63[^\"]", name) == 1 && (user = getpwnam(name)))
+			link->uid = user->pw_uid;
+		if (sscanf(line, " group = \"%63[^\"]", name) == 1 && (group = getgrnam(name)))
+			link->gid = group->gr_gid;
+	}
+	if (conf)
+		fclose(conf);
+}
+
+/*
+ * ${XDG_STATE_HOME:-~/.local/state}/vmpt/libvirt, or --root, absolute. Root's home is closed to
+ * QEMU's user.
+ */
 static char *root_folder(const struct cli *cli, const char *given)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -232,6 +273,8 @@ static char *root_folder(const struct cli *cli, const char *given)
 		n = asprintf(&path, "%s", given);
 	} else if (state && state[0] == '/') {
 		n = asprintf(&path, "%s/vmpt/libvirt", state);
+	} else if (has_user()) {
+		n = asprintf(&path, "/var/lib/vmpt/libvirt");
 	} else if (home && home[0] == '/') {
 		n = asprintf(&path, "%s/.local/state/vmpt/libvirt", home);
 	} else {
@@ -273,6 +316,7 @@ static int prepare_root(const struct cli *cli, struct domain_link *link, const c
 	if (asprintf(&path, "%s/etc/qemu.conf", link->root) < 0)
 		return cli_no_memory(cli);
 	code = write_conf(cli, path);
+	read_user(link, path);
 	free(path);
 	return code;
 }
@@ -303,6 +347,20 @@ static int send_log_to_file(const struct cli *cli, const struct domain_link *lin
 		setenv("LIBVIRT_LOG_FILTERS", "3:*", 0);
 	setenv("LIBVIRT_DEBUG", "4", 0);
 	return CLI_OK;
+}
+
+/*
+ * What this process executes, QEMU above all, has no capability but this one, with which root reads
+ * and writes files of others: images and traces may be in a user's folder. libvirt itself keeps
+ * all.
+ */
+static void drop_rights(void)
+{
+	unsigned long cap;
+
+	for (cap = 0; !geteuid() && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
+		if (cap != CAP_DAC_OVERRIDE)
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 }
 
 /* ---- the connection ---- */
@@ -383,6 +441,7 @@ int domain_connect(struct cli *cli, struct domain_link *link)
 			code = prepare_root(cli, link, o->root);
 		if (!code)
 			code = send_log_to_file(cli, link);
+		drop_rights();
 		uri = code ? NULL : embedded_uri(link->root);
 	} else {
 		/* Its errors are ours to print; 11.3 also warns of a descriptor closed twice. */

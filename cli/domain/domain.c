@@ -177,7 +177,7 @@ static const struct cli_command tracing = {
 		    "  vmpt vms vmpt-trace/cpu*.pt     who ran, and how much\n",
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
-	.group = { &for_trace, &connecting, &cli_output_group },
+	.group = { &for_trace, &cli_mode_group, &connecting, &cli_output_group },
 	.own_size = sizeof(struct domain_options),
 	.run = domain_trace,
 };
@@ -243,6 +243,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	/* A closed pipe is seen as EPIPE where stdout is written. */
 	signal(SIGPIPE, SIG_IGN);
+	/* A limit on the size of files is seen as EFBIG. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2)
 		return cli_usage(&none, "no action given");
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {

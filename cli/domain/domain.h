@@ -33,6 +33,8 @@ struct domain_link {
 	bool embedded;
 	char *root; /* embedded: libvirt's folder */
 	char *uri;  /* as libvirt calls it */
+	uid_t uid;  /* embedded: of QEMU, if this is root and qemu.conf names another user … */
+	gid_t gid;  /* … else 0 */
 	pthread_t events;
 	bool events_run, events_end;
 };
@@ -106,6 +108,7 @@ const char *domain_qemu_path(const struct cli *cli);
 
 struct domain {
 	char *name;
+	char shown[CLI_WHO]; /* the name, safe to show */
 	xmlDoc *doc;
 	virDomainPtr stored; /* as libvirt knows it by name, or NULL */
 	virDomainPtr ptr;    /* once started */

@@ -40,14 +40,15 @@ static int compare(const void *a, const void *b)
 static bool fill_row(const struct cli *cli, struct row *row)
 {
 	unsigned int id = virDomainGetID(row->ptr);
-	char *text;
+	char *text, name[CLI_WHO];
 	xmlDoc *doc;
 
 	row->id = id == (unsigned int)-1 ? -1 : (int)id;
 	if (virDomainGetInfo(row->ptr, &row->info))
 		return false;
 	text = virDomainGetXMLDesc(row->ptr, 0);
-	doc = text ? domain_xml_parse(cli, virDomainGetName(row->ptr), text) : NULL;
+	cli_safe_name(virDomainGetName(row->ptr), name);
+	doc = text ? domain_xml_parse(cli, name, text) : NULL;
 	if (doc) {
 		row->emulator = domain_xml_value(doc, "devices/emulator");
 		xmlFreeDoc(doc);
@@ -75,7 +76,8 @@ static void print_table(struct cli *cli, const struct row *row, size_t n)
 		cli_cell(t, runs ? CLI_GREEN : CLI_PLAIN, "%s", state_name(row[i].info.state));
 		cli_cell_number(t, true, row[i].info.nrVirtCpu);
 		cli_cell_number(t, true, row[i].info.maxMem / 1024);
-		cli_cell(t, CLI_PLAIN, "%s", row[i].emulator ? row[i].emulator : "–");
+		cli_safe_name(row[i].emulator ? row[i].emulator : "–", name);
+		cli_cell(t, CLI_PLAIN, "%s", name);
 	}
 	cli_table_print(t, "");
 }

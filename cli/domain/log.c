@@ -33,10 +33,10 @@ void domain_log_start(const struct domain_link *link, struct domain *d)
 
 void domain_log_tell(const struct domain_link *link, const struct domain *d)
 {
-	char *path = log_path(link, d->name);
+	char *path = log_path(link, d->name), shown[4096];
 
-	if (path)
-		fprintf(stderr, "  QEMU's messages: %s\n", path);
+	if (path && cli_safe_text(path, shown, sizeof(shown), sizeof(shown)))
+		fprintf(stderr, "  QEMU's messages: %s\n", shown);
 	free(path);
 }
 
@@ -54,7 +54,7 @@ bool domain_log_losses(const struct cli *cli, const struct domain_link *link,
 			if (strncmp(line, "vmpt: ", 6) || !strstr(line, "; lost "))
 				continue;
 			lost = true;
-			cli_warn(cli, "%s: %.*s", d->name, (int)strcspn(line + 6, "\n"), line + 6);
+			cli_warn(cli, "%s: %.*s", d->shown, (int)strcspn(line + 6, "\n"), line + 6);
 		}
 	if (log)
 		fclose(log);

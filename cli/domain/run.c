@@ -61,8 +61,10 @@ static int load_file(const struct cli *cli, const char *arg, struct domain *d)
 	if (code)
 		return code;
 	d->name = domain_xml_value(d->doc, "name");
-	if (d->name && d->name[0])
+	if (d->name && d->name[0]) {
+		cli_safe_name(d->name, d->shown);
 		return CLI_OK;
+	}
 	cli_error(cli, "%s: the domain has no <name>", path);
 	return CLI_FAILED;
 }
@@ -78,12 +80,13 @@ static int load_name(const struct cli *cli, const struct domain_link *link, cons
 	if (!ptr)
 		return domain_error(cli, name, "not found");
 	d->name = strdup(name);
+	cli_safe_name(name, d->shown);
 	if (virDomainIsActive(ptr) == 1) {
-		cli_error(cli, "%s: already running", name);
+		cli_error(cli, "%s: already running", d->shown);
 		fprintf(stderr,
 			"  a plugin and other changes need a restart:"
 			" vmpt domain stop %s\n",
-			name);
+			d->shown);
 		code = CLI_FAILED;
 	} else {
 		text = virDomainGetXMLDesc(ptr, VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE);
@@ -129,7 +132,7 @@ static int check_sockets(const struct domain_run *run)
 		if (strlen(path) > most) {
 			cli_error(run->cli,
 				  "%s: %s: the name of a socket can have %zu bytes: %zu too many",
-				  name, path, most, strlen(path) - most);
+				  run->domain[i].shown, path, most, strlen(path) - most);
 			fprintf(stderr, "  give a folder with a shorter name with --root=DIR\n");
 			free(path);
 			return CLI_FAILED;
@@ -161,7 +164,7 @@ int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link 
 			if (strcmp(run->domain[k].name, d->name))
 				continue;
 			cli_error(cli, "%s and %s are both named %s", cli->file[k], cli->file[i],
-				  d->name);
+				  d->shown);
 			fprintf(stderr, "  give another with NAME=FILE.xml and <name>@NAME@</name>"
 					" in the file\n");
 			return CLI_FAILED;
@@ -367,7 +370,7 @@ static void tell_waiting(const struct domain_run *run, const struct domain *d)
 	if (run->cli->quiet)
 		return;
 	/* Ours ends QEMU by force, see domain_catch_signals() and guard.c. */
-	fprintf(stderr, "waiting for QEMU of %s to end%s\n", d->name,
+	fprintf(stderr, "waiting for QEMU of %s to end%s\n", d->shown,
 		run->link->embedded && domain_signal() ? "; Ctrl-C again kills it" : "");
 }
 
@@ -415,7 +418,7 @@ static int stop(struct domain_run *run, size_t i)
 		cli_warn(run->cli,
 			 "%s: QEMU did not end by itself in %.0f s and was killed: some of its"
 			 " output may be missing",
-			 d->name, STOP_GRACE);
+			 d->shown, STOP_GRACE);
 	virFreeError(err);
 	return code;
 }
@@ -475,7 +478,7 @@ int domain_run_ends(const struct domain_run *run)
 				  d->how != VIR_DOMAIN_EVENT_STOPPED_FAILED))
 			continue;
 		code = CLI_FAILED;
-		cli_error(run->cli, "%s: %s", d->name,
+		cli_error(run->cli, "%s: %s", d->shown,
 			  d->how == VIR_DOMAIN_EVENT_STOPPED_CRASHED ? "the guest crashed"
 								     : "QEMU failed");
 		domain_log_tell(run->link, d);

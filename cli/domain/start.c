@@ -14,7 +14,7 @@ static void say(const struct domain_run *run, const char *what)
 	size_t i;
 
 	for (i = 0; i < run->domains && !run->cli->quiet; i++)
-		fprintf(stderr, "%s: %s\n", run->domain[i].name, what);
+		fprintf(stderr, "%s: %s\n", run->domain[i].shown, what);
 }
 
 static int open_console(struct domain_run *run)
@@ -162,10 +162,13 @@ int domain_stop(struct cli *cli)
 	}
 	code = domain_connect(cli, &link);
 	for (i = 0; link.conn && i < cli->files; i++) {
+		char name[CLI_WHO];
+
+		cli_safe_name(cli->file[i], name);
 		one = stop(cli, &link, cli->file[i]);
 		code = code ? code : one;
 		if (!one && !cli->quiet)
-			fprintf(stderr, "%s: stopped\n", cli->file[i]);
+			fprintf(stderr, "%s: stopped\n", name);
 	}
 	domain_disconnect(&link);
 	return code;

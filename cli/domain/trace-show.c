@@ -3,6 +3,8 @@
  * vmpt domain trace: show its folder afterwards, with the contents of the side record vms.jsonl.
  */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,20 +42,21 @@ static void take_record(struct trace *t, const char *line)
 /* The plugin's record: one JSON object per line. */
 static int read_record(const struct cli *cli, struct trace *t)
 {
-	char *path, *line = NULL;
+	int fd = trace_open_file(t->dir_fd, TRACE_RECORD);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char *line = NULL;
 	size_t room = 0;
-	FILE *file;
 
-	if (asprintf(&path, "%s/" TRACE_RECORD, t->dir) < 0)
-		return cli_no_memory(cli);
-	file = fopen(path, "re");
 	if (!file) {
-		cli_error(cli, "%s: %m", path);
-		fprintf(stderr, "  the plugin writes it: was it one with a host view?\n");
-		free(path);
+		cli_error(cli, "%s/" TRACE_RECORD ": %m", t->dir);
+		fprintf(stderr,
+			errno == EACCES
+				? "  QEMU ran as another user: --mode=644 lets others read\n"
+				: "  the plugin writes it: was it one with a host view?\n");
+		if (fd >= 0)
+			close(fd);
 		return CLI_FAILED;
 	}
-	free(path);
 	while (getline(&line, &room, file) > 0)
 		take_record(t, line);
 	free(line);
@@ -73,7 +76,7 @@ static void print_vcpus(struct cli *cli, const struct domain_run *run, const str
 	for (i = 0; i < t->vcpus; i++) {
 		const struct trace_vcpu *v = &t->vcpu[i];
 
-		cli_cell(table, CLI_BOLD, "%s", v->vm);
+		cli_cell(table, CLI_BOLD, "%s", run->domain[v->domain].shown);
 		cli_cell_number(table, true, v->vcpu);
 		cli_cell_number(table, true, v->cpu);
 		if (v->vmcs)
@@ -85,30 +88,26 @@ static void print_vcpus(struct cli *cli, const struct domain_run *run, const str
 	cli_table_print(table, "");
 }
 
-static u64 size_of(const char *dir, const char *name)
+static u64 size_of(const struct trace *t, const char *name)
 {
 	struct stat st;
-	char *path;
-	u64 size = 0;
 
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return 0;
-	if (!stat(path, &st))
-		size = (u64)st.st_size;
-	free(path);
-	return size;
+	return fstatat(t->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : (u64)st.st_size;
 }
 
 static void print_files(struct cli *cli, const struct trace *t, struct dirent **file, int files)
 {
 	static const struct cli_column column[] = { { "FILE", false }, { "BYTES", true } };
 	struct cli_table *table = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
+	char dir[CLI_WHO], name[CLI_WHO];
 	int i;
 
 	printf("\n");
 	for (i = 0; i < files; i++) {
-		cli_cell(table, CLI_PLAIN, "%s/%s", t->given, file[i]->d_name);
-		cli_cell_number(table, true, size_of(t->dir, file[i]->d_name));
+		cli_safe_name(t->given, dir);
+		cli_safe_name(file[i]->d_name, name);
+		cli_cell(table, CLI_PLAIN, "%s/%s", dir, name);
+		cli_cell_number(table, true, size_of(t, file[i]->d_name));
 	}
 	cli_table_print(table, "");
 }
@@ -139,7 +138,7 @@ static int print_json(struct cli *cli, const struct domain_run *run, const struc
 		json_t *o = json_object();
 
 		cli_json_string(cli, o, "file", file[k]->d_name);
-		cli_json_number(cli, o, "bytes", size_of(t->dir, file[k]->d_name));
+		cli_json_number(cli, o, "bytes", size_of(t, file[k]->d_name));
 		cli_json_add(cli, list, o);
 	}
 	cli_json_set(cli, doc, "vcpus", vcpus);

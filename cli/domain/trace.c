@@ -119,7 +119,7 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 	const struct domain_options *o = run->cli->own;
 	const struct domain *d = &run->domain[i];
 	struct domain_plugin plugin = { .file = file };
-	char *text[8];
+	char *text[8], mode[8];
 	size_t n = 0, k;
 	int code = CLI_OK;
 
@@ -130,6 +130,8 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 		text[n++] = option("isa", o->isa, "");
 	if (o->host)
 		text[n++] = option("host", o->host, "");
+	snprintf(mode, sizeof(mode), "%o", run->cli->mode);
+	text[n++] = option("mode", mode, "");
 	if (o->perf_data)
 		text[n++] = option("perf-data", t->dir, "/perf.data");
 	for (k = 0; k < n; k++) {
@@ -138,7 +140,7 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 			code = cli_no_memory(run->cli);
 	}
 	if (!code)
-		code = domain_xml_plugin(run->cli, d->doc, d->name, &plugin);
+		code = domain_xml_plugin(run->cli, d->doc, d->shown, &plugin);
 	for (k = 0; k < n; k++)
 		free(text[k]);
 	return code;
@@ -233,7 +235,7 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 	if (!code)
 		code = assign(&run, t);
 	if (!code)
-		code = trace_folder(cli, t);
+		code = trace_folder(cli, link, t);
 	if (!code)
 		code = add_plugins(&run, t);
 	if (!code)
@@ -247,7 +249,7 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 
 int domain_trace(struct cli *cli)
 {
-	struct trace t = { 0 };
+	struct trace t = { .dir_fd = -1 };
 	struct domain_link link;
 	int code;
 
@@ -260,5 +262,7 @@ int domain_trace(struct cli *cli)
 	domain_disconnect(&link);
 	free(t.vcpu);
 	free(t.dir);
+	if (t.dir_fd >= 0)
+		close(t.dir_fd);
 	return code;
 }

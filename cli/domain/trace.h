@@ -21,6 +21,7 @@ struct trace_vcpu {
 
 struct trace {
 	char *dir;	   /* absolute */
+	int dir_fd;	   /* of it, locked */
 	const char *given; /* as the user says it */
 	bool prepared;	   /* trace_folder_settle() has something to do */
 	unsigned int cpu[TRACE_CPUS];
@@ -32,14 +33,16 @@ struct trace {
 /* "0,2-5" as numbers, at most TRACE_CPUS. 0, or -1 after a message. */
 int domain_parse_cpus(struct cli *cli, const char *list, unsigned int *cpu, size_t *cpus);
 /*
- * Make the folder, or see that it is empty; with --force set an earlier trace aside. 0, or an
- * exit code after a message.
+ * Make the folder, which belongs to QEMU's user, or see that it is empty; with --force set an
+ * earlier trace aside. 0, or an exit code after a message.
  */
-int trace_folder(const struct cli *cli, struct trace *trace);
+int trace_folder(const struct cli *cli, const struct domain_link *link, struct trace *trace);
 /* The domains run: remove the earlier trace; else restore it, and remove the new one. */
 void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
 /* The bytes of trace so far. */
 u64 trace_bytes(const struct trace *trace);
+/* Open the regular file @file of the folder @dir to read; links are not followed. -1 by errno. */
+int trace_open_file(int dir, const char *file);
 /* The number of "cpu3.pt", or -1; @suffix: ".pt", or what QEMUs share beside it, ".state". */
 int trace_cpu_of(const char *file, const char *suffix);
 /* The same of a stream, of Intel PT or RTIT ("cpu3.rtit"). */

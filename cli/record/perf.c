@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +111,8 @@ static pid_t start(const struct rec *r, char *const *arg, const sigset_t *mask)
 		cli_error(r->cli, "fork: %s", strerror(errno));
 	if (pid)
 		return pid;
+	/* perf must not record for ever if this process is killed. */
+	prctl(PR_SET_PDEATHSIG, SIGINT);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(arg[0], arg);

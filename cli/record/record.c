@@ -164,8 +164,11 @@ static int record(struct rec *r, struct rec_perf *p)
 	/* The guests' memory first: they keep running. */
 	if (rec_save_memory(r))
 		code = CLI_FAILED;
-	if (fclose(r->side) || r->side_failed) {
-		cli_error(r->cli, "%s/" CLI_REC_SIDE " cannot be written", r->o->out);
+	if (fclose(r->side) && !r->side_errno)
+		r->side_errno = errno;
+	if (r->side_errno) {
+		cli_error(r->cli, "%s/" CLI_REC_SIDE " cannot be written: %s", r->o->out,
+			  strerror(r->side_errno));
 		code = CLI_FAILED;
 	}
 	r->side = NULL;

@@ -40,7 +40,7 @@ struct rec {
 	const struct rec_options *o;
 	const char *root;
 	FILE *side;
-	bool side_failed;
+	int side_errno; /* why it could not be written; 0: it was */
 	struct rec_vcpu *vcpu;
 	size_t vcpus;
 	/* What the checks found */

@@ -20,8 +20,9 @@ void rec_write(struct rec *r, json_t *line)
 		json_decref(line);
 		return;
 	}
-	if (cli_json_print(r->cli, line, r->side, true) || fflush(r->side))
-		r->side_failed = true;
+	errno = 0;
+	if ((cli_json_print(r->cli, line, r->side, true) || fflush(r->side)) && !r->side_errno)
+		r->side_errno = errno ? errno : EIO;
 }
 
 /* Copy a file of unknown size. 0 or errno. */
@@ -51,6 +52,9 @@ static int copy(const char *from, const char *to)
 	close(in);
 	if (out >= 0 && close(out) && !err)
 		err = errno;
+	/* A part would be taken for the whole. */
+	if (out >= 0 && err)
+		unlink(to);
 	return err;
 }
 

@@ -34,6 +34,8 @@ struct options {
 	bool rdtsc_qemu;       /* RDTSC is left to QEMU */
 
 	const char *truth; /* prefix of the truth files; NULL: none */
+
+	u64 mode; /* permissions of all files that are made */
 };
 
 #endif

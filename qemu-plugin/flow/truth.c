@@ -3,11 +3,16 @@
  * Writes truth files. Errors are reported at the end, so that the guest continues.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "qemu-plugin/flow/block.h"
+#include "qemu-plugin/flow/file.h"
+#include "qemu-plugin/flow/options.h"
 #include "qemu-plugin/flow/truth.h"
 
 struct truth {
@@ -41,9 +46,38 @@ static void put_address(struct truth *truth, u32 word, u64 ip)
 	put(truth, &ip, sizeof(ip));
 }
 
-struct truth *truth_open(const char *prefix, unsigned int index)
+/* A FIFO that a process reads, or -1. */
+static int open_fifo(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || (!fstat(fd, &st) && S_ISFIFO(st.st_mode) && !fcntl(fd, F_SETFL, O_WRONLY)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static FILE *open_file(const char *path, u64 mode, const char **why)
+{
+	int fd = open_fifo(path);
+	FILE *file;
+
+	if (fd < 0) {
+		fd = file_open(path, mode, TRUTH_MAGIC, why);
+		if (fd >= 0 && ftruncate(fd, 0))
+			*why = strerror(errno);
+	}
+	file = fd < 0 || *why ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
+struct truth *truth_open(const struct options *options, unsigned int index)
 {
 	struct truth *truth = calloc(1, sizeof(*truth));
+	const char *prefix = options->truth, *why = NULL;
 	char path[4096];
 
 	if (!truth) {
@@ -51,9 +85,10 @@ struct truth *truth_open(const char *prefix, unsigned int index)
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "%s.%u", prefix, index);
-	truth->file = fopen(path, "we");
+	truth->file = open_file(path, options->mode, &why);
 	if (!truth->file) {
-		fprintf(stderr, "vmpt: truth=%s: %s: %s\n", prefix, path, strerror(errno));
+		fprintf(stderr, "vmpt: truth=%s: %s: %s\n", prefix, path,
+			why ? why : strerror(errno));
 		free(truth);
 		return NULL;
 	}

@@ -15,10 +15,11 @@
 
 struct block;
 struct block_code;
+struct options;
 struct truth;
 
-/* Creates the file PREFIX.@index for vCPU @index. NULL: printed why. */
-struct truth *truth_open(const char *prefix, unsigned int index);
+/* Creates the file PREFIX.@index for vCPU @index; a FIFO must have a reader. NULL: printed why. */
+struct truth *truth_open(const struct options *options, unsigned int index);
 /* Writes what is buffered. Negative errno: of the first write that failed; the file is short. */
 int truth_close(struct truth *truth);
 

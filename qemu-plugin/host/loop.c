@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "qemu-plugin/flow/flow.h"
 
@@ -82,19 +83,29 @@ void host_loop_to_entry(struct vmpt_unit *unit, u64 vmcs)
 		vmpt_unit_vmptrld(unit, vmcs);
 }
 
-int host_loop_save(const char *dir)
+/* What is there is the code, or its beginning if a process was killed: it is never emptied. */
+int host_loop_save(const struct options *options)
 {
+	u8 old[sizeof(code) + 1];
 	char path[4096];
-	FILE *file;
-	bool done;
+	const char *why;
+	ssize_t n;
+	int fd;
 
-	snprintf(path, sizeof(path), "%s/host.bin", dir);
-	file = fopen(path, "we");
-	done = file && fwrite(code, sizeof(code), 1, file) == 1;
-	if (file && fclose(file))
-		done = false;
-	if (done)
+	snprintf(path, sizeof(path), "%s/host.bin", options->host_view);
+	fd = file_open(path, options->mode, NULL, &why);
+	if (fd >= 0) {
+		n = pread(fd, old, sizeof(old), 0);
+		if (n > (ssize_t)sizeof(code) || (n > 0 && memcmp(old, code, (size_t)n)))
+			why = FILE_FOREIGN;
+		else if (n < 0 || (n = pwrite(fd, code, sizeof(code), 0)) < 0)
+			why = strerror(errno);
+		else if (n != sizeof(code))
+			why = strerror(ENOSPC);
+		close(fd);
+	}
+	if (!why)
 		return 0;
-	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	fprintf(stderr, "vmpt: %s: %s\n", path, why);
 	return -1;
 }

@@ -14,6 +14,8 @@
 /* The host's mode: 64-bit, CPL 0. */
 struct vmpt_mode host_loop_mode(void);
 
+struct options;
+
 /* Where VM exits go, and where VMRESUME is. */
 u64 host_loop_exit_ip(void);
 u64 host_loop_entry_ip(void);
@@ -26,6 +28,6 @@ u64 host_loop_after_exit(struct vmpt_unit *unit, u32 reason);
 void host_loop_to_entry(struct vmpt_unit *unit, u64 vmcs);
 
 /* Write the code to DIR/host.bin. 0 or -1: printed why. */
-int host_loop_save(const char *dir);
+int host_loop_save(const struct options *options);
 
 #endif

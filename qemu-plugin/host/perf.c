@@ -6,7 +6,6 @@
 #include "qemu-plugin/host/perf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -136,19 +135,29 @@ static void make_start(struct perf_start *start, u64 ctl)
 	make_info(&start->info);
 }
 
+/* A process that was killed may have left less than the beginning. */
+static bool is_fresh(int fd, const struct perf_start *want, u64 size)
+{
+	struct perf_start have;
+
+	return size < sizeof(have) && pread(fd, &have, size, 0) == (ssize_t)size &&
+	       !memcmp(want, &have, size);
+}
+
 static int prepare(int fd, u64 ctl, bool *fresh)
 {
 	struct perf_start want, have;
 	struct stat st;
+	ssize_t done;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
 	make_start(&want, ctl);
-	*fresh = !st.st_size;
-	if (*fresh)
-		return pwrite(fd, &want, sizeof(want), 0) == sizeof(want) ? 0 : -errno;
+	*fresh = is_fresh(fd, &want, (u64)st.st_size);
+	if (*fresh) {
+		done = pwrite(fd, &want, sizeof(want), 0);
+		return done < 0 ? -errno : done == sizeof(want) ? 0 : -ENOSPC;
+	}
 	if (pread(fd, &have, sizeof(have), 0) != sizeof(have))
 		return -EEXIST;
 	want.header.data.size = have.header.data.size;
@@ -170,29 +179,28 @@ static void unlock(struct host_perf *perf)
 	pthread_mutex_unlock(&perf->mutex);
 }
 
-struct host_perf *host_perf_open(const char *path, u64 ctl, bool *fresh)
+struct host_perf *host_perf_open(const struct options *options, bool *fresh)
 {
 	struct host_perf *perf = calloc(1, sizeof(*perf));
-	int err = -ENOMEM;
+	const char *why = "no memory";
+	int err;
 
 	if (!perf)
 		goto fail;
 	pthread_mutex_init(&perf->mutex, NULL);
-	perf->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	err = perf->fd < 0 ? -errno : 0;
-	if (!err) {
-		lock(perf);
-		err = prepare(perf->fd, ctl, fresh);
-		unlock(perf);
-	}
+	perf->fd = file_open(options->perf_data, options->mode, NULL, &why);
+	if (perf->fd < 0)
+		goto fail;
+	lock(perf);
+	err = prepare(perf->fd, options->ctl, fresh);
+	unlock(perf);
 	if (!err)
 		return perf;
-	free(perf);
+	why = err == -EEXIST ? "is there, and not one of ours with this ctl=" : strerror(-err);
+	close(perf->fd);
 fail:
-	fprintf(stderr, "vmpt: perf-data=%s: %s\n", path,
-		err == -EINVAL	 ? "not a regular file"
-		: err == -EEXIST ? "is there, and not one of ours with this ctl="
-				 : strerror(-err));
+	free(perf);
+	fprintf(stderr, "vmpt: perf-data=%s: %s\n", options->perf_data, why);
 	return NULL;
 }
 

@@ -9,12 +9,13 @@
 #include "arch/types.h"
 
 struct host_perf;
+struct options;
 
 /*
- * Opens @path. If it is missing or empty, it is created for @ctl and *fresh is set; else it must be
- * one that this function created for the same @ctl. NULL: printed why.
+ * Opens perf-data=. If it is missing or empty, it is created for ctl= and *fresh is set; else it
+ * must be one that this function created for the same ctl=. NULL: printed why.
  */
-struct host_perf *host_perf_open(const char *path, u64 ctl, bool *fresh);
+struct host_perf *host_perf_open(const struct options *options, bool *fresh);
 void host_perf_close(struct host_perf *perf);
 
 /*

@@ -193,6 +193,20 @@ static int end_last_line(int fd, char *all, size_t *size)
 	return ftruncate(fd, (off_t)at);
 }
 
+/* All its lines are JSON objects. -1: printed why. */
+static int open_record(const struct options *options)
+{
+	char path[4096];
+	const char *why;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
+	fd = file_open(path, options->mode, "{\"", &why);
+	if (fd < 0)
+		fprintf(stderr, "vmpt: %s: %s\n", path, why);
+	return fd;
+}
+
 int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64 since, u64 *vmcs)
 {
 	struct vmpt_record record = { .vm = vm,
@@ -200,15 +214,13 @@ int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64
 				      .tsc_offset = options->tsc_offset,
 				      .tsc_multiplier = options->tsc_multiplier,
 				      .since = since };
-	char path[4096], *all = NULL;
+	int fd = open_record(options), err;
 	struct record_line line;
 	size_t size = 0;
-	int fd, err;
+	char *all;
 
-	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0)
-		goto fail;
+		return -1;
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
 	all = read_all(fd, &size);
@@ -227,10 +239,9 @@ int host_record_add(const struct options *options, const char *vm, u32 vcpu, u64
 	close(fd);
 	return -1;
 fail:
-	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
+	fprintf(stderr, "vmpt: %s/vms.jsonl: %s\n", options->host_view, strerror(errno));
 	free(all);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return -1;
 }
 
@@ -254,27 +265,24 @@ static int mend(int fd)
 
 int host_record_open(const struct options *options, const struct vmpt_rtit_record *who)
 {
-	char path[4096];
-	int fd, err = 0;
+	int fd = open_record(options), err;
 
-	snprintf(path, sizeof(path), "%s/vms.jsonl", options->host_view);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	if (fd >= 0) {
-		while (flock(fd, LOCK_EX) && errno == EINTR)
-			;
-		err = mend(fd);
-		flock(fd, LOCK_UN);
-	}
-	if (fd < 0 || err) {
-		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
-	} else if (!hold_byte(fd, host_record_key(who) >> 12)) {
-		fprintf(stderr, "vmpt: %s: vCPU %u of %s runs in another QEMU; give another vm=\n",
-			path, who->vcpu, who->vm);
-	} else {
+	if (fd < 0)
+		return -1;
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+	err = mend(fd);
+	flock(fd, LOCK_UN);
+	if (err)
+		fprintf(stderr, "vmpt: %s/vms.jsonl: %s\n", options->host_view, strerror(errno));
+	else if (hold_byte(fd, host_record_key(who) >> 12))
 		return fd;
-	}
-	if (fd >= 0)
-		close(fd);
+	else
+		fprintf(stderr,
+			"vmpt: %s/vms.jsonl: vCPU %u of %s runs in another QEMU; give another "
+			"vm=\n",
+			options->host_view, who->vcpu, who->vm);
+	close(fd);
 	return -1;
 }
 

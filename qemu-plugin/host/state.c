@@ -11,15 +11,23 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "qemu-plugin/flow/flow.h"
 
 /* Change the digit when something in the file, struct vmpt_unit included, changes its meaning. */
 #define MAGIC "VMPTCP2"
 
+static int report(const char *path, const char *why)
+{
+	fprintf(stderr, "vmpt: %s: %s\n", path, why);
+	return -1;
+}
+
 static int report_errno(const char *path)
 {
-	fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
-	return -1;
+	return report(path, strerror(errno));
 }
 
 void host_state_lock(struct host_state *state)
@@ -104,11 +112,28 @@ static int join(const struct host_shared *shared, const char *path,
 	return -1;
 }
 
+/* By any version of the plugin; all 0: a process was killed before it wrote more. */
+static bool is_ours(int fd)
+{
+	static const char none[sizeof(MAGIC)];
+	char magic[sizeof(MAGIC)] = "";
+	ssize_t n = pread(fd, magic, sizeof(magic), 0);
+	struct stat st;
+
+	if (n == sizeof(magic) && !memcmp(magic, MAGIC, sizeof(MAGIC) - 2))
+		return true;
+	return n >= 0 && !memcmp(magic, none, sizeof(magic)) && !fstat(fd, &st) &&
+	       st.st_size <= (off_t)sizeof(struct host_shared);
+}
+
 static int map(struct host_state *state, const char *path,
 	       const struct host_state_settings *settings)
 {
-	int err = posix_fallocate(state->fd, 0, sizeof(*state->shared));
+	int err;
 
+	if (!is_ours(state->fd))
+		return report(path, FILE_FOREIGN);
+	err = posix_fallocate(state->fd, 0, sizeof(*state->shared));
 	/* A write to a hole would kill QEMU if the disk is full. */
 	if (err) {
 		errno = err;
@@ -125,17 +150,18 @@ static int map(struct host_state *state, const char *path,
 	return lock_users(state->fd, F_RDLCK) ? 0 : report_errno(path);
 }
 
-int host_state_open(struct host_state *state, const char *dir, u32 cpu,
+int host_state_open(struct host_state *state, const struct options *options, u32 cpu,
 		    const struct host_state_settings *settings)
 {
 	char path[4096];
+	const char *why;
 	int err;
 
-	snprintf(path, sizeof(path), "%s/cpu%u.state", dir, cpu);
+	snprintf(path, sizeof(path), "%s/cpu%u.state", options->host_view, cpu);
 	pthread_mutex_init(&state->mutex, NULL);
-	state->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	state->fd = file_open(path, options->mode, NULL, &why);
 	if (state->fd < 0)
-		return report_errno(path);
+		return report(path, why);
 	host_state_lock(state);
 	err = map(state, path, settings);
 	host_state_unlock(state);

@@ -10,6 +10,8 @@
 
 #include "model/vmpt-model.h"
 
+struct options;
+
 /* Contents of the file. All processes must have the same plugin, which magic and layout show. */
 struct host_shared {
 	char magic[8]; /* with a version */
@@ -46,7 +48,7 @@ struct host_state_settings {
  * Opens DIR/cpuN.state, and creates it if it is missing. If no other process writes the stream now,
  * it may continue with other settings. 0, or -1: printed why.
  */
-int host_state_open(struct host_state *state, const char *dir, u32 cpu,
+int host_state_open(struct host_state *state, const struct options *options, u32 cpu,
 		    const struct host_state_settings *settings);
 void host_state_close(struct host_state *state);
 

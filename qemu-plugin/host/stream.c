@@ -6,7 +6,6 @@
 #include "qemu-plugin/host/stream.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -440,33 +439,50 @@ u64 host_stream_since(const struct host_stream *stream)
 
 /* ---- beginning and end ---- */
 
-static int open_raw(struct host_stream *stream)
+/*
+ * The state knows how much of the file is ours; if it knows nothing, another program's bytes are
+ * there. If busy, at most a run of a killed QEMU may follow, which is cut off. More or less: the
+ * file was replaced, and is appended to.
+ */
+static const char *find_end(struct host_stream *stream)
 {
-	const char *dir = stream->settings->options->host_view;
 	struct host_shared *shared = stream->state.shared;
 	struct stat st;
-	char path[4096];
-	int err;
+	u64 size;
 
-	snprintf(path, sizeof(path), "%s/cpu%u.%s", dir, stream->cpu, shared->rtit ? "rtit" : "pt");
-	stream->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-	if (stream->fd < 0) {
-		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
-		return -1;
+	if (fstat(stream->fd, &st))
+		return strerror(errno);
+	size = (u64)st.st_size;
+	if (size == shared->size ||
+	    (shared->busy && size > shared->size && size - shared->size <= HOST_ROOM))
+		return NULL;
+	if (!shared->size)
+		return FILE_FOREIGN;
+	shared->size = size;
+	shared->started = false;
+	return NULL;
+}
+
+static int open_raw(struct host_stream *stream)
+{
+	const struct options *options = stream->settings->options;
+	struct host_shared *shared = stream->state.shared;
+	const char *why;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/cpu%u.%s", options->host_view, stream->cpu,
+		 shared->rtit ? "rtit" : "pt");
+	stream->fd = file_open(path, options->mode, NULL, &why);
+	if (stream->fd >= 0) {
+		/* Under the lock, because others append. */
+		host_state_lock(&stream->state);
+		why = find_end(stream);
+		host_state_unlock(&stream->state);
 	}
-	/* Under the lock, because others append. */
-	host_state_lock(&stream->state);
-	err = fstat(stream->fd, &st);
-	/* The file was replaced: append to it. If busy, it is a partial run of a killed QEMU. */
-	if (!err &&
-	    ((u64)st.st_size < shared->size || ((u64)st.st_size > shared->size && !shared->busy))) {
-		shared->size = (u64)st.st_size;
-		shared->started = false;
-	}
-	host_state_unlock(&stream->state);
-	if (err)
-		fprintf(stderr, "vmpt: %s: %s\n", path, strerror(errno));
-	return err;
+	if (!why)
+		return 0;
+	fprintf(stderr, "vmpt: %s: %s\n", path, why);
+	return -1;
 }
 
 struct host_stream *host_stream_open(const struct host_stream_settings *settings, u32 cpu)
@@ -486,7 +502,7 @@ struct host_stream *host_stream_open(const struct host_stream_settings *settings
 	stream->fd = -1;
 	stream->sink.write = take;
 	stream->sink.opaque = stream;
-	if (host_state_open(&stream->state, settings->options->host_view, cpu, &state) ||
+	if (host_state_open(&stream->state, settings->options, cpu, &state) ||
 	    (!settings->perf && open_raw(stream))) {
 		free(stream);
 		return NULL;

@@ -6,7 +6,6 @@
 #include "qemu-plugin/host/host.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +82,12 @@ static int check_ctl(const struct host_view *view, u64 ctl)
 	return -1;
 }
 
-static int make_dir(const char *dir)
+static int make_dir(const char *dir, u64 mode)
 {
 	struct stat st;
 
-	if (!mkdir(dir, 0755))
+	/* Who may read the files may enter it. */
+	if (!mkdir(dir, (mode_t)(0700 | mode | (mode & 0444) >> 2)))
 		return 0;
 	if (errno == EEXIST && !stat(dir, &st)) {
 		if (!S_ISDIR(st.st_mode))
@@ -152,21 +152,18 @@ int host_view_open(struct plugin *plugin)
 	name_vm(view, options->vm);
 	view->settings.vm = view->vm;
 	if ((plugin->rtit ? host_rtit_check(options->ctl) : check_ctl(view, options->ctl)) ||
-	    make_dir(options->host_view))
+	    make_dir(options->host_view, options->mode))
 		return -1;
 	if (options->perf_data) {
-		view->settings.perf =
-			host_perf_open(options->perf_data, options->ctl, &view->settings.fresh);
+		view->settings.perf = host_perf_open(options, &view->settings.fresh);
 		if (!view->settings.perf)
 			return -1;
 	}
-	if (options->synthetic && host_loop_save(options->host_view))
+	if (options->synthetic && host_loop_save(options))
 		return -1;
 	/* Find errors before the guest starts. */
 	if (!find_stream(view, cpu_of(options, 0)))
 		return -1;
-	/* At a file-size limit data is lost, as on a full disk, but QEMU continues. */
-	signal(SIGXFSZ, SIG_IGN);
 	plugin->host = view;
 	return 0;
 }

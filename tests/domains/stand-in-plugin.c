@@ -37,6 +37,9 @@ static void at_end(void *data)
 	(void)data;
 	for (cpu = strtok(cpus, ":"); cpu; cpu = strtok(NULL, ":")) {
 		snprintf(name, sizeof(name), "cpu%s", cpu);
+		trace = open_file(name, ".state", "we");
+		fprintf(trace, "VMPTCP2");
+		fclose(trace);
 		trace = open_file(name, ".pt", "ae");
 		fprintf(trace, "abc");
 		fclose(trace);

@@ -114,6 +114,13 @@ check 'stays: runs' holds stderr 'stays: runs'
 check 'a second command is refused the folder' [ $? = 0 ]
 domain list --root other
 check '… and may use another' [ $rc = 0 ]
+# What a guest may do that breaks out of its QEMU.
+status_of()
+{
+	sed -n "s/^$1:\t//p" "/proc/$(cat "$root/run/qemu/stays.pid")/status"
+}
+check 'G6: QEMU gets no more rights' [ "$(status_of NoNewPrivs) $(status_of Seccomp)" = '1 2' ]
+check 'G6: QEMU has no capability but DAC_OVERRIDE' [ $((0x$(status_of CapEff) & ~2)) = 0 ]
 kill -INT $pid
 rc=0
 wait $pid || rc=$?
@@ -148,7 +155,7 @@ if whole; then
 		exec $qemu "\$@"
 	END
 	chmod +x gate
-	mkdir early && printf abc >early/cpu0.pt
+	mkdir early && printf abc >early/cpu0.pt && printf VMPTCP2 >early/cpu0.state
 	: >stderr # not the last one's words
 	"$vmpt" domain trace "${set[@]}" --set "QEMU=$work/gate" --plugin "$plugin" -o early --force \
 		early="$xml" </dev/null >stdout 2>stderr &
@@ -307,11 +314,12 @@ fi
 # ---- trace ----
 
 trace=(trace "${set[@]}" --plugin "$plugin")
-domain "${trace[@]}" -o 'out,1' --seconds 2 one="$xml" --set two:VCPUS=3 two="$xml"
+one=$(printf 'on\xe2\x80\xaee') # with U+202E, which turns the rest of its line
+domain "${trace[@]}" -o 'out,1' --seconds 2 "$one=$xml" --set two:VCPUS=3 two="$xml"
 check 'trace' [ $rc = 0 ]
 cat >wanted <<-END
 	DOMAIN  VCPU  CPU   VMCS  END
-	one        0    0   1000  stopped
+	on\\u202ee   0    0   1000  stopped
 	two        0    1  11000  stopped
 	two        1    2  22000  stopped
 	two        2    0   3000  stopped
@@ -322,16 +330,19 @@ cat >wanted <<-END
 	out,1/cpu2.pt        3
 	out,1/vms.jsonl    $(stat -c %s out,1/vms.jsonl)
 END
-check 'trace: the tables' diff -b wanted stdout
-check 'trace: options of one' diff - one.options <<-END
+check 'G9: trace: the tables' diff -b wanted stdout
+check 'trace: options of one' diff - "$one.options" <<-END
 	host-view=$work/out,1
-	vm=one
+	vm=$one
 	cpus=0
+	mode=600
 END
+check "G6: the folder is its owner's" [ "$(stat -c %a out,1)" = 700 ]
 check 'trace: options of two' diff - two.options <<-END
 	host-view=$work/out,1
 	vm=two
 	cpus=1:2:0
+	mode=600
 END
 
 if whole; then
@@ -340,7 +351,7 @@ if whole; then
 	mkdir lib,1 && cp "$plugin" lib,1/vmpt-plugin.so
 	fails 1 'is not empty' -- "${trace[@]}" -o out,1 p=p.xml --set PLUGIN=x
 	domain trace "${set[@]}" --set 'PLUGIN=lib,1/vmpt-plugin.so' --force -o out,1 --host synthetic \
-		--cpus 7,3-4 --perf-data --json \
+		--cpus 7,3-4 --perf-data --json --mode=0640 \
 		--set "p:FIRMWARE=$work/ends.bin" \
 		--set "PLUGIN=file=$work/lib,,1/vmpt-plugin.so,slice-us=5,host=none,vm=old,truth=a,,b" p=p.xml
 	check 'plugin of the XML' [ $rc = 0 ]
@@ -351,6 +362,7 @@ if whole; then
 		vm=p
 		cpus=7
 		host=synthetic
+		mode=640
 		perf-data=$work/out,1/perf.data
 	END
 	python3 - stdout "$work" <<-'END' || rc=99
@@ -406,6 +418,8 @@ trace=(trace "${set[@]}" --plugin "$real" --json --set "FIRMWARE=$work/ends.bin"
 domain "${trace[@]}" -o real one="$xml" two="$xml"
 check 'plugin: both domains end' [ $rc = 0 ]
 check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
+check "G6: the trace is its owner's" \
+	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '3:600 1:700' ]
 check 'plugin: owners in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
 if whole; then
 	domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"
@@ -427,8 +441,31 @@ if whole; then
 	check 'plugin: perf.data: the earlier trace is removed' [ ! -e real/cpu0.rtit ]
 fi
 
+# Root's guests run as the user vmpt if there is one: here in copies of the files that name users.
+if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
+	chmod 711 .
+	cp "$real" for-all.so
+	mkdir as-user
+	(cat /etc/passwd && echo 'vmpt:x:60123:60124::/nonexistent:/usr/sbin/nologin') >passwd
+	(cat /etc/group && echo 'vmpt:x:60124:') >group
+	# shellcheck disable=SC2016 # expanded by the shell that is started
+	timeout -k 10 600 unshare --mount bash -c 'mount --bind passwd /etc/passwd &&
+		mount --bind group /etc/group && mount --bind "${0%/*}" as-user && exec "$@"' \
+		"$qemu" "$vmpt" domain trace --root user.d/libvirt --plugin "$work/for-all.so" \
+		--set "QEMU=$work/as-user/qemu-system-x86_64" --set "FIRMWARE=$work/ends.bin" \
+		-o user.d/out user="$xml" </dev/null >stdout 2>stderr
+	rc=$?
+	check 'G6: root with a user for QEMU' [ $rc = 0 ]
+	check 'G6: its trace' [ "$(stat -c '%n %u:%g %a' user.d/out user.d/out/cpu0.pt | paste -sd ' ')" = \
+		'user.d/out 60123:60124 700 user.d/out/cpu0.pt 60123:60124 600' ]
+	check 'G6: its qemu.conf' [ "$(stat -c %u:%a user.d/libvirt/etc/qemu.conf)" = 0:600 ]
+else
+	skip_part "root's guests as another user: not root, or no right to make namespaces (unshare)"
+fi
+
 # --force removes an earlier trace only if the new domains run.
 printf abc >real/cpu9.pt
+printf VMPTCP2 >real/cpu9.state
 (cd real && sha256sum -- *) >before.sum
 fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
 	--set two:FIRMWARE=/no/rom
@@ -436,12 +473,13 @@ check 'no start: the earlier trace is kept' cmp -s before.sum <(cd real && sha25
 check 'no start: and nothing else' [ "$(find real -mindepth 1 | wc -l)" = "$(wc -l <before.sum)" ]
 if whole; then
 	# A killed command has left it moved aside.
-	mkdir real/.earlier && mv real/cpu9.pt real/.earlier && printf new >real/cpu8.pt
+	mkdir real/.vmpt-earlier && mv real/cpu9.* real/.vmpt-earlier
+	printf new >real/cpu8.pt && printf VMPTCP2 >real/cpu8.state
 	fails 1 'two: cannot be started' -- "${trace[@]}" -o real --force one="$xml" two="$xml" \
 		--set two:FIRMWARE=/no/rom
-	check 'killed before: it is restored' [ "$(ls -A real)" = cpu9.pt ]
+	check 'killed before: it is restored' [ "$(ls -A real | paste -sd ' ')" = 'cpu9.pt cpu9.state' ]
 	domain "${trace[@]}" -o real --force one="$xml"
-	check 'start: the earlier one is gone' [ "$(find real -name 'cpu9.pt' -o -name .earlier | wc -l)" = 0 ]
+	check 'start: the earlier one is gone' [ "$(find real -name 'cpu9.pt' -o -name '.vmpt-*' | wc -l)" = 0 ]
 	fails 1 'two: cannot be started' -- "${trace[@]}" -o fresh one="$xml" two="$xml" \
 		--set two:FIRMWARE=/no/rom
 	check 'no start: the folder is empty' [ -z "$(ls -A fresh)" ]

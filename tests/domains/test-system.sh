@@ -155,6 +155,7 @@ check 'trace by name: options' diff - known.options <<-END
 	host-view=$work/out
 	vm=known
 	cpus=0
+	mode=600
 END
 check 'trace: it is off again' [ "$(state known)" = 'shut off' ]
 check 'trace: its XML is as before' [ "$(grep -c plugin /etc/libvirt/qemu/known.xml)" = 0 ]

@@ -229,6 +229,28 @@ check 'a name in use: says so' says "test: cannot be started"
 fails 1 "fill: its type is 'test'" "type='qemu'" -- \
 	trace $test --set UNIT=MiB --set TITLE=x fill.xml
 
+# ---- names ----
+
+name=G9
+bad=$(printf 'a\xc2\x9bb\xe2\x80\xaec')
+safe='a\u009bb\u202ec'
+domain start $test --set UNIT=MiB --set TITLE=x "$bad=fill.xml"
+check 'runs' says "$safe: runs"
+fails 1 "$safe: its type is 'test'" -- trace $test -o g9 --set UNIT=MiB --set TITLE=x "$bad=fill.xml"
+printf "<domain type='test'><name>a&#10;vmpt: %s</name><memory>16384</memory><os><type>hvm</type>%s" \
+	"$bad" '</os></domain>' >line.xml
+for action in start 'trace -o g9'; do
+	# shellcheck disable=SC2086 # words
+	domain $action $test line.xml
+	check "$action: a line end in a name" says "a\u000avmpt: $safe: "
+	check "$action: no line of its own" [ "$(grep -c '^vmpt: ' stderr)" = 0 ]
+done
+sed "s|zeta|$bad|; s|/usr/bin/none|/$bad|" node.xml >bad-node.xml
+domain list "--connect=test://$work/bad-node.xml"
+check 'list: name' prints "$safe   1 "
+check 'list: emulator' prints "/$safe"
+name=''
+
 # ---- the folder of a trace ----
 
 mkdir full && : >full/cpu0.pt
@@ -238,6 +260,110 @@ fails 1 "$work/full is not empty: it has cpu0.pt" --force -- trace $test -o full
 fails 1 "$work/full is not empty: it has mine" -- trace $test -o full --force \
 	--set UNIT=MiB --set TITLE=x fill.xml
 check 'nothing was removed' [ -e full/cpu0.pt ]
+
+# A command that fails after the earlier trace was set aside, and puts it back.
+ends_early=(trace "$test" --force --set UNIT=MiB --set TITLE=x fill.xml -o)
+# stream FOLDER N [TEXT]: a stream and its state, which shows whose it is.
+stream()
+{
+	mkdir -p "$1"
+	printf '%s' "${3-old $2}" >"$1/cpu$2.pt"
+	printf VMPTCP2 >"$1/cpu$2.state"
+}
+# Names and contents of the folder.
+contents()
+{
+	(cd "$1" && find . -type f ! -name '*.state' -printf '%P: ' -exec cat {} \; -printf '\n' | sort)
+}
+
+name=G7
+for what in stream record perf.data code state link fifo hardlink folder; do
+	stream mine.$what 1
+	case $what in
+	stream) echo mine >mine.$what/cpu0.pt ;;
+	record) echo mine >mine.$what/vms.jsonl ;;
+	perf.data) echo mine >mine.$what/perf.data ;;
+	code) echo mine >mine.$what/host.bin ;;
+	state) echo mine >mine.$what/cpu0.state ;;
+	link) ln -s "$work/fill.xml" mine.$what/vms.jsonl ;;
+	fifo) mkfifo mine.$what/cpu1.rtit ;;
+	hardlink) ln mine.$what/cpu1.pt mine.$what/other ;;
+	folder) mkdir mine.$what/perf.data ;;
+	esac
+	ls -lAR --time-style=full-iso mine.$what >before
+	within 10 "$vmpt" domain "${ends_early[@]}" mine.$what </dev/null >stdout 2>stderr
+	check "$what: refused" [ $? = 1 ]
+	check "$what: says why" says '--force only removes files of a trace, which the plugin wrote'
+	check "$what: nothing has changed" diff before <(ls -lAR --time-style=full-iso mine.$what)
+done
+stream linked 0
+ln -s linked link
+domain "${ends_early[@]}" link
+check 'a link to a folder is the folder' says "its type is 'test'"
+(
+	exec 9<linked && flock 9
+	fails 1 "$work/linked: another vmpt domain trace writes to it" -- "${ends_early[@]}" linked
+	[ $failures = 0 ]
+)
+check 'a second command is refused the folder' [ $? = 0 ]
+# As a QEMU that was left behind locks it.
+python3 - "$work/linked/cpu0.state" <<-'END' >locked &
+	import fcntl, struct, sys, time
+	file = open(sys.argv[1], "rb")
+	fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)) # F_OFD_SETLK
+	print("locked", flush=True)
+	time.sleep(600)
+END
+pid=$!
+wait_for grep -qs locked locked
+fails 1 "$work/linked: a QEMU still writes to it: cpu0.state" -- "${ends_early[@]}" linked
+kill $pid
+wait $pid 2>/dev/null
+touch $'linked/a\e[2Jb'
+domain "${ends_early[@]}" linked
+check 'names of files are safe' says 'it has a\u001b[2Jb'
+
+# Killed at each step: what is left, and what the next command makes of it.
+name=G10
+stream steps 1
+stream steps/.vmpt-moving 0
+domain "${ends_early[@]}" steps
+check 'killed while it was moved' [ "$(contents steps)" = $'cpu0.pt: old 0\ncpu1.pt: old 1' ]
+mkdir steps/.vmpt-moving && mv steps/cpu0.pt steps/.vmpt-moving
+domain "${ends_early[@]}" steps
+check '… a stream before its state' [ "$(contents steps)" = $'cpu0.pt: old 0\ncpu1.pt: old 1' ]
+mkdir steps/.vmpt-earlier && mv steps/cpu* steps/.vmpt-earlier
+stream steps 1 new
+domain "${ends_early[@]}" steps
+check 'killed before the domains ran' [ "$(contents steps)" = $'cpu0.pt: old 0\ncpu1.pt: old 1' ]
+mkdir steps/.vmpt-dropped && mv steps/cpu* steps/.vmpt-dropped && rm steps/.vmpt-dropped/cpu0.state
+stream steps 1 new
+domain "${ends_early[@]}" steps
+check 'killed after they ran' [ "$(contents steps)" = 'cpu1.pt: new' ]
+check 'no folder is left' [ "$(find steps -type d)" = steps ]
+mkdir steps/.vmpt-earlier && echo mine >steps/.vmpt-earlier/mine
+domain "${ends_early[@]}" steps
+check 'a file of somebody: fails' [ $rc = 1 ]
+check 'a file of somebody: is kept' [ "$(cat steps/.vmpt-*/mine)" = mine ]
+
+# At any moment: all of it is there, in one place or the other.
+for n in {0..39}; do
+	stream killed "$n"
+done
+contents killed >before
+kills=0
+for n in {1..25}; do
+	"$vmpt" domain "${ends_early[@]}" killed </dev/null >/dev/null 2>&1 &
+	pid=$!
+	sleep "0.0$((RANDOM % 9))$((RANDOM % 10))"
+	kill -KILL $pid 2>/dev/null && kills=$((kills + 1))
+	wait $pid 2>/dev/null
+	[ "$(find killed -name '*.pt' | wc -l)" = 40 ] || break
+done
+check "killed $kills times: all is there" [ "$n" = 25 ]
+domain "${ends_early[@]}" killed
+check "killed $kills times: all is in its place" diff before <(contents killed)
+name=''
 fails 1 'no/such: No such file' -- trace $test -o no/such --set UNIT=MiB --set TITLE=x fill.xml
 fails 1 'no.so: No such file' -- trace $test --plugin no.so -o new --set UNIT=MiB --set TITLE=x \
 	--set TYPE=qemu fill.xml

@@ -173,12 +173,41 @@ check 'fetched: found' [ "$rc $(cat "$out/stdout")" = \
 # It prints nothing if none is installed: PATH has only the script's tools, no QEMU.
 rm -r "$out/cache/vmpt/qemu-7-broken"
 mkdir -p "$out/tools"
-for tool in bash cat dirname mkdir mktemp rm sed; do
+for tool in bash cat dirname find id mkdir mktemp rm sed; do
 	ln -s "$(command -v $tool)" "$out/tools/"
 done
 PATH=$out/tools run --no-fetch
 check 'fetched, none installed: found' [ $rc = 0 ]
 check 'fetched, none installed: quiet' [ ! -s "$out/stderr" ]
+
+# What others may change is not run: G10.
+touch_it()
+{
+	printf '#!/bin/sh\n: >%s\n' "$out/ran" >"$out/cache/vmpt/qemu-7-good/qemu-system-x86_64"
+	rm -f "$out/ran"
+	run --no-fetch
+	check "G10: $1: fails" [ $rc = 1 ]
+	check "G10: $1: not run" [ ! -e "$out/ran" ]
+	says "G10: $1" "^get-qemu: $out/cache/vmpt$2: others own it or can write to it"
+}
+good=$out/cache/vmpt/qemu-7-good
+mkdir -p "$good/root/usr/bin" "$good/root/tmp"
+chmod 1777 "$good/root/tmp"
+run --no-fetch
+check 'G10: its /tmp does not matter' [ $rc = 0 ]
+for file in '' /qemu-7-good /qemu-7-good/qemu-system-x86_64 /qemu-7-good/root/usr/bin; do
+	chmod o+w "$out/cache/vmpt$file"
+	touch_it "$file of all" "$file"
+	chmod 775 "$out/cache/vmpt$file"
+	touch_it "$file of a group" "$file"
+	chmod 755 "$out/cache/vmpt$file"
+	[ "$(id -u)" = 0 ] || continue
+	chown 65534 "$out/cache/vmpt$file"
+	touch_it "$file of another user" "$file"
+	chown 0 "$out/cache/vmpt$file"
+done
+run --no-fetch
+check 'G10: mended: found' [ $rc = 0 ]
 
 run --wrong
 check 'usage' [ $rc = 2 ]

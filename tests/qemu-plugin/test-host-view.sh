@@ -500,4 +500,17 @@ refused 'a VMCS that another has' host-view=one.d,vm=thief,vmcs=0x12345000 \
 refused 'a VMCS after the last' host-view=bad.d,vm=x,vmcs=0xffffffffff000 \
 	'vmcs=0xffffffffff000: vCPU 0 would have none'
 
+# The side record is made when a vCPU begins; test-install.c has the other files.
+check "G6: the record is its owner's" [ "$(stat -c %a one.d/vms.jsonl)" = 600 ]
+mkdir text.d link.d fifo.d
+printf 'no end of line' >text.d/vms.jsonl
+ln -s ../text.d/vms.jsonl link.d
+mkfifo fifo.d/vms.jsonl
+for what in text link fifo; do
+	for isa in pt rtit; do
+		refused "G7: the record, $isa: $what" "host-view=$what.d,isa=$isa" "$what.d/vms.jsonl: "
+	done
+done
+check 'G7: untouched' [ "$(cat text.d/vms.jsonl)" = 'no end of line' ]
+
 finish

@@ -5,9 +5,11 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,6 +233,10 @@ static const struct row rows[] = {
 	  "vmpt: errata=0x100: expected BITS; help=1 explains the options\n" },
 	{ "baselines of Intel PT", 7, 7, "x86_64", true, "isa=rtit,guest-view=1,pt=full", -1, 0,
 	  "vmpt: pt=full is of Intel PT, not of RTIT\n" },
+	{ "permissions that the owner lacks", 7, 7, "x86_64", true, "mode=0444", -1, 0,
+	  "vmpt: mode=0444: expected MODE; help=1 explains the options\n" },
+	{ "decimal permissions", 7, 7, "x86_64", true, "mode=680", -1, 0,
+	  "vmpt: mode=680: expected MODE; help=1 explains the options\n" },
 	{ "truth that cannot be written", 7, 7, "x86_64", true, "truth=no/such/t", -1, 0,
 	  "vmpt: truth=no/such/t: no/such/t.0: No such file or directory\n" },
 	{ "perf-data alone", 7, 7, "x86_64", true, "perf-data=x", -1, 0,
@@ -387,6 +393,177 @@ START_TEST(counts_on_two_threads)
 }
 END_TEST
 
+/* ---- files ---- */
+
+#define VICTIM "mine\n"
+
+static char dir[64]; /* the test's */
+
+static void make_dir(void)
+{
+	strcpy(dir, "/tmp/vmpt-install.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void remove_dir(void)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* In @dir; not two in one expression. */
+static const char *in_dir(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+/* All files that an install makes, and with @arg, of perf.data or not; as libvirt starts QEMU. */
+static int run_files(const void *arg)
+{
+	const char *more = arg;
+	char option[4][160], *argv[4];
+	int argc = 0;
+
+	/* Ends one that waits for a FIFO. */
+	alarm(60);
+	umask(0002);
+	snprintf(option[argc++], sizeof(option[0]), "host-view=%s/t", dir);
+	snprintf(option[argc++], sizeof(option[0]), "truth=%s/t/truth", dir);
+	if (!strcmp(more, "perf-data"))
+		snprintf(option[argc++], sizeof(option[0]), "perf-data=%s/t/perf.data", dir);
+	else
+		snprintf(option[argc++], sizeof(option[0]), "host=synthetic");
+	if (!strncmp(more, "mode=", 5))
+		strcpy(option[argc++], more);
+	for (int i = 0; i < argc; i++)
+		argv[i] = option[i];
+	if (find_install()(ID, &qemu_11_1, argc, argv))
+		return 1;
+	return signal(SIGXFSZ, SIG_DFL) == SIG_IGN ? 0 : 2;
+}
+
+static const char *const files[] = { "t/cpu0.pt", "t/cpu0.state", "t/host.bin", "t/truth.0",
+				     "t/perf.data" };
+#define FILES (sizeof(files) / sizeof(files[0]))
+
+static void expect_modes(mode_t folder, mode_t mode, bool perf)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(in_dir("t"), &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, folder);
+	for (unsigned int i = 0; i < FILES; i++) {
+		/* perf.data in place of the stream, and without a synthetic host */
+		if (perf ? i == 0 || i == 2 : i == 4)
+			continue;
+		ck_assert_msg(!stat(in_dir(files[i]), &st), "%s", files[i]);
+		ck_assert_msg((st.st_mode & 0777) == mode, "%s: %o", files[i], st.st_mode);
+	}
+}
+
+/* What a guest executed is its owner's, whatever the umask is. */
+START_TEST(g6_only_the_owner_reads)
+{
+	static const struct {
+		const char *more;
+		mode_t folder, mode;
+	} want[] = { { "", 0700, 0600 },
+		     { "perf-data", 0700, 0600 },
+		     { "mode=640", 0750, 0640 },
+		     { "mode=0666", 0775, 0666 } };
+	char text[4096];
+
+	for (unsigned int i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		make_dir();
+		ck_assert_int_eq(capture(run_files, want[i].more, text, sizeof(text)), 0);
+		expect_modes(want[i].folder, want[i].mode, !strcmp(want[i].more, "perf-data"));
+		/* Its own files are no obstacle. */
+		ck_assert_int_eq(capture(run_files, want[i].more, text, sizeof(text)), 0);
+		ck_assert_str_eq(text, "");
+		remove_dir();
+	}
+}
+END_TEST
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(file);
+	fputs(text, file);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static void expect_text(const char *path, const char *text)
+{
+	size_t size;
+	char *is = (char *)test_read_file(path, &size);
+
+	ck_assert_msg(size == strlen(text) && !memcmp(is, text, size), "%s was changed", path);
+	free(is);
+}
+
+/* Links, a FIFO that nobody reads and what others wrote, under each of the names. */
+START_TEST(g7_nothing_of_others)
+{
+	static const char *const kind[] = { "link", "hard link", "FIFO", "text", "folder" };
+	const char *name = files[_i % FILES], *what = kind[_i / FILES];
+	char text[4096], path[128], victim[128];
+	int err, code;
+
+	make_dir();
+	ck_assert_int_eq(mkdir(in_dir("t"), 0700), 0);
+	strcpy(path, in_dir(name));
+	strcpy(victim, in_dir("victim"));
+	write_text(victim, VICTIM);
+	if (what[0] == 'l')
+		err = symlink(victim, path);
+	else if (what[0] == 'h')
+		err = link(victim, path);
+	else if (what[0] == 'F')
+		err = mkfifo(path, 0600);
+	else
+		err = what[0] == 'f' ? mkdir(path, 0700) : 0;
+	if (what[0] == 't')
+		write_text(path, VICTIM);
+	ck_assert_int_eq(err, 0);
+	code = capture(run_files, strstr(name, "perf") ? "perf-data" : "", text, sizeof(text));
+	ck_assert_msg(code == 1, "%s, %s: exit code %d: %s", name, what, code, text);
+	ck_assert_msg(strstr(text, path), "%s, %s: %s", name, what, text);
+	expect_text(victim, VICTIM);
+	if (what[0] == 't')
+		expect_text(path, VICTIM);
+	remove_dir();
+}
+END_TEST
+
+/* A process that is killed leaves the beginning of a file, which is its own. */
+START_TEST(g10_beginnings_are_continued)
+{
+	static const struct {
+		const char *name, *begins;
+	} left[] = { { "t/host.bin", "\xe8\x0b" },
+		     { "t/truth.0", "VMPT" },
+		     { "t/perf.data", "PERF" } };
+	char text[4096];
+
+	for (unsigned int i = 0; i < sizeof(left) / sizeof(left[0]); i++) {
+		make_dir();
+		ck_assert_int_eq(mkdir(in_dir("t"), 0700), 0);
+		write_text(in_dir(left[i].name), left[i].begins);
+		ck_assert_int_eq(capture(run_files, i == 2 ? "perf-data" : "", text, sizeof(text)),
+				 0);
+		ck_assert_str_eq(text, "");
+		remove_dir();
+	}
+}
+END_TEST
+
 /* QEMU checks this before it calls anything. */
 START_TEST(version_symbol)
 {
@@ -407,6 +584,9 @@ TEST_SUITE()
 	tcase_add_test(tcase, counts_on_two_threads);
 	tcase_add_test(tcase, number_of_vcpus);
 	tcase_add_test(tcase, version_symbol);
+	tcase_add_test(tcase, g6_only_the_owner_reads);
+	tcase_add_loop_test(tcase, g7_nothing_of_others, 0, 5 * (int)FILES);
+	tcase_add_test(tcase, g10_beginnings_are_continued);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -320,6 +320,24 @@ for signal in INT TERM HUP; do
 		"by-$signal/record.jsonl"
 done
 
+# Killed: perf ends as by Ctrl-C, and what it has is there.
+rm -f started interrupted
+"$vmpt" record -o by-KILL --every 20 >said 2>&1 &
+pid=$!
+wait_for test -e started
+{ kill -KILL $pid && wait $pid; } 2>/dev/null
+check 'G10: killed: perf was asked to end' wait_for test -e interrupted
+wait_for cmp -s "$data" by-KILL/perf.data
+check 'G10: killed: the trace is there' cmp "$data" by-KILL/perf.data
+check 'G10: killed: the side file has no end' [ "$(grep -c '"kind":"end"' by-KILL/record.jsonl)" = 0 ]
+
+# A limit on the size of files ends it with a sentence.
+(ulimit -f 0 && exec "$vmpt" record -o limit -- true) 2>&1 | cat >said
+rc=${PIPESTATUS[0]}
+check 'G10: file too large: fails' [ $rc = 1 ]
+check 'G10: file too large: says so' says 'error: limit/record.jsonl cannot be written: File too large'
+check 'G10: file too large: no part is left' [ ! -e limit/kallsyms ]
+
 # Without debugfs: vCPUs by their VMMs' open files, threads by their names.
 rm -r root/sys/kernel/debug
 mkdir -p root/proc/100/fd root/proc/100/task/101 root/proc/100/task/102
