@@ -15,7 +15,6 @@
 #include "util/hash.h"
 #include "util/search.h"
 
-#define LINE_BYTES (1 << 20)
 #define VCPUS_MAX  65536
 #define NUMBER_MAX INT32_MAX
 /* Every VMCS that a thread runs has all the maps of the thread: more of them are left out */
@@ -284,31 +283,31 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 	struct rec_reader r = { .cli = cli,
 				.line = { .cli = cli, .file = side, .left_out = true } };
 	FILE *f = fopen(side, "re");
-	char *line = NULL;
-	size_t room = 0;
+	char *line = malloc(JSON_LINE_ROOM);
 	int err = CLI_OK;
-	ssize_t n;
+	size_t n;
 
 	*rec = NULL;
 	if (!f) {
 		cli_error(cli, "%s: %s", side, strerror(errno));
+		free(line);
 		return CLI_FAILED;
 	}
 	/* Also correct without a seed, but names could be chosen to collide. */
 	if (getrandom(&r.seed, sizeof(r.seed), GRND_NONBLOCK) < 0)
 		r.seed = 0;
 	r.rec = calloc(1, sizeof(*r.rec));
-	if (!r.rec)
+	if (!r.rec || !line)
 		err = cli_no_memory(cli);
-	while (!err && (n = getline(&line, &room, f)) > 0) {
+	while (!err && (n = cli_getline(line, JSON_LINE_ROOM, f)) > 0) {
 		r.line.number++;
-		if (n > LINE_BYTES)
-			err = json_line_bad(&r.line, "more than %d bytes", LINE_BYTES);
+		if (n > JSON_LINE_BYTES)
+			err = json_line_bad(&r.line, "longer than %d bytes", JSON_LINE_BYTES);
 		/* A recording that was killed may end within a line. */
 		else if (line[n - 1] != '\n')
 			cli_warn(cli, "%s: line %zu is truncated", side, r.line.number);
-		else if (strspn(line, " \t\n") < (size_t)n)
-			err = take_line(&r, line, (size_t)n);
+		else if (strspn(line, " \t\n") < n)
+			err = take_line(&r, line, n);
 		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/sideinfo/recording.h"
 #include "tests/cli/cli-run.h"
@@ -145,6 +147,72 @@ START_TEST(g8_many_offsets_are_used_in_a_second)
 }
 END_TEST
 
+#define VMM_LINE "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"0xa000\",\"x\":%s%.*s%s}\n"
+
+/* Size and nesting of what is given to jansson; the other lines are used. */
+START_TEST(g10_json_lines_have_limits)
+{
+	static const struct {
+		const char *open, *close;
+		int size;
+		const char *why;
+	} line[] = {
+		{ "[[[[[[[", "]]]]]]]", 0, NULL },
+		{ "[[[[[[[[", "]]]]]]]]", 0, "line 1: not JSON: nested more than 8 deep; skipped" },
+		{ "\"[[[[[[[[[\\\"[[[", "\"", 0, NULL },
+		{ "\"", "\"", 65000, NULL },
+		{ "\"", "\"", 65536, "line 1: longer than 65536 bytes; skipped" },
+	};
+	static char text[65536];
+	size_t i;
+
+	memset(text, 'x', sizeof(text));
+	write_mixed("in.pt");
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		FILE *f = fopen("vmm.jsonl", "w");
+		const struct run *r;
+
+		ck_assert_ptr_nonnull(f);
+		fprintf(f, VMM_LINE, line[i].open, line[i].size, text, line[i].close);
+		fprintf(f, VMM_LINE, "1", 0, "", "");
+		fclose(f);
+		r = vmpt("vms --side-record=vmm.jsonl in.pt");
+		ck_assert_int_eq(r->code, 0);
+		ck_assert_msg(line[i].why ? strstr(r->err, line[i].why) != NULL : !*r->err,
+			      "%zu: %s", i, r->err);
+		ck_assert_ptr_nonnull(strstr(r->out, "web vcpu 0"));
+	}
+}
+END_TEST
+
+/* 400 MB in the file's hole: each reader of lines has memory for one that is short. */
+START_TEST(g10_a_line_without_an_end)
+{
+	static const char *const reader[] = {
+		"clocks --side-record=hole in.pt",
+		"stat --format=rtit --side-record=hole in.pt",
+		"exits --symbols=hole in.pt",
+		"timeline --summary rec",
+	};
+	size_t i;
+
+	write_mixed("in.pt");
+	write_file("hole", "{", 1);
+	ck_assert_int_eq(truncate("hole", 400 << 20), 0);
+	ck_assert_int_eq(mkdir("rec", 0700), 0);
+	ck_assert_int_eq(symlink("../in.pt", "rec/perf.data"), 0);
+	ck_assert_int_eq(symlink("../hole", "rec/record.jsonl"), 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(reader); i++) {
+		const struct run *r = vmpt("%s", reader[i]);
+
+		ck_assert_int_eq(r->code, 1);
+		if (!getenv("VMPT_SANITIZED"))
+			ck_assert_msg(r->memory < 100 << 10, "%s: %ld KiB", reader[i], r->memory);
+	}
+	ck_assert_int_eq(unlink("rec/perf.data") | unlink("rec/record.jsonl") | rmdir("rec"), 0);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *s = suite_create("cli/recording");
@@ -154,6 +222,8 @@ TEST_SUITE()
 	tcase_add_test(t, g8_a_vcpu_is_the_last_that_fits);
 	tcase_add_test(t, g8_many_vcpus_are_read_in_a_second);
 	tcase_add_test(t, g8_many_offsets_are_used_in_a_second);
+	tcase_add_test(t, g10_json_lines_have_limits);
+	tcase_add_test(t, g10_a_line_without_an_end);
 	suite_add_tcase(s, t);
 	return s;
 }
