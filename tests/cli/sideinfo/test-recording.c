@@ -147,6 +147,52 @@ START_TEST(g8_many_offsets_are_used_in_a_second)
 }
 END_TEST
 
+static void put_bytes(FILE *f, const void *bytes, size_t n)
+{
+	ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+}
+
+/* VMs of one run each, all with names: 6 s when each new one was compared with all before. */
+START_TEST(g8_many_vms_are_lines_in_a_second)
+{
+	static const char *const line[] = { "timeline --summary", "exits" };
+	long limit = getenv("VMPT_SANITIZED") ? 12000 : 1500;
+	FILE *trace = fopen("in.pt", "w"), *record = fopen("vmm.jsonl", "w");
+	u8 vmcs[] = { 0x02, 0xc8, 0, 0, 0, 0, 0 };
+	u32 i;
+
+	ck_assert(trace && record);
+	/* PSB, TSC 1000, PIP NR=0, VMCS a000, PSBEND */
+	for (i = 0; i < 8; i++)
+		put_bytes(trace, "\x02\x82", 2);
+	put_bytes(trace, "\x19\xe8\x03\0\0\0\0\0\x02\x43\0\x01\0\0\0\0", 16);
+	put_bytes(trace, "\x02\xc8\x0a\0\0\0\0\x02\x23", 9);
+	for (i = 0; i < 40000; i++) {
+		u32 page = 0x100 + i, tsc = 2000 + 1000 * i;
+
+		/* VMCS, PIP NR=1, TIP 401000; TNT-8, TSC; PIP NR=0, TIP ffffffff81000000 */
+		memcpy(vmcs + 2, &page, 4);
+		put_bytes(trace, vmcs, sizeof(vmcs));
+		put_bytes(trace, "\x02\x43\x01\x02\0\0\0\0\x6d\x00\x10\x40\0\0\0\x06\x19", 17);
+		put_bytes(trace, &tsc, 4);
+		put_bytes(trace, "\0\0\0\x02\x43\0\x01\0\0\0\0\x6d\0\0\0\x81\xff\xff", 18);
+		fprintf(record,
+			"{\"vm\":\"a-virtual-machine-of-a-large-cluster-%u\",\"vcpu\":0,"
+			"\"vmcs\":\"0x%x000\"}\n",
+			i, page);
+	}
+	fclose(trace);
+	fclose(record);
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt("%s --side-record=vmm.jsonl in.pt", line[i]);
+
+		ck_assert_int_eq(r->code, 0);
+		ck_assert_ptr_nonnull(strstr(r->out, "others"));
+		ck_assert_msg(r->cpu_ms < limit, "%s: %ld ms of CPU time", line[i], r->cpu_ms);
+	}
+}
+END_TEST
+
 #define VMM_LINE "{\"vm\":\"web\",\"vcpu\":0,\"vmcs\":\"0xa000\",\"x\":%s%.*s%s}\n"
 
 /* Size and nesting of what is given to jansson; the other lines are used. */
@@ -222,6 +268,7 @@ TEST_SUITE()
 	tcase_add_test(t, g8_a_vcpu_is_the_last_that_fits);
 	tcase_add_test(t, g8_many_vcpus_are_read_in_a_second);
 	tcase_add_test(t, g8_many_offsets_are_used_in_a_second);
+	tcase_add_test(t, g8_many_vms_are_lines_in_a_second);
 	tcase_add_test(t, g10_json_lines_have_limits);
 	tcase_add_test(t, g10_a_line_without_an_end);
 	suite_add_tcase(s, t);
