@@ -89,6 +89,8 @@ struct vmpt_diag {
 
 struct vmpt_trace;
 
+/* CPUs and threads of a perf.data; Linux has at most 8,192 CPUs. What has more is incomplete. */
+#define VMPT_PERF_STREAMS 8192u
 /* perf's own events shrink to a tenth or a twentieth. */
 #define VMPT_INFLATE_RATIO 64u
 #define VMPT_INFLATE_FREE  (16u << 20)

@@ -511,6 +511,29 @@ START_TEST(g4_auxtrace_infos_are_limited)
 }
 END_TEST
 
+/* Each stream takes memory of its own where all are open at once. */
+START_TEST(g4_streams_have_a_limit)
+{
+	int i;
+
+	writer_start(&w, true);
+	writer_info(&w, false, WRITER_PRIVS);
+	for (i = 0; i < 8192; i++)
+		writer_auxtrace(&w, i, 1, 0, bytes, 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(!vmpt_trace_info(trace)->incomplete);
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 8192);
+	for (i = 8192; i < 8200; i++)
+		writer_auxtrace(&w, i, 1, 0, bytes, 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "traces of 8200 CPUs and threads: only 8192"));
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 8192);
+	check_cut_stream(0, bytes, 8);
+	check_cut_stream(8191, bytes, 8);
+}
+END_TEST
+
 /* ---- other formats ---- */
 
 START_TEST(other_formats_are_named)
@@ -601,6 +624,7 @@ TEST_SUITE()
 	tcase_add_test(t, g4_what_perf_writes_is_within_the_limit);
 	tcase_add_test(t, g4_attrs_between_events_cost_no_more);
 	tcase_add_test(t, g4_auxtrace_infos_are_limited);
+	tcase_add_test(t, g4_streams_have_a_limit);
 	tcase_add_test(t, other_formats_are_named);
 	tcase_add_loop_test(t, a_file_without_pt_is_named, 0, 2);
 	tcase_add_loop_test(t, a_trace_of_nothing_has_no_streams, 0, 2);
