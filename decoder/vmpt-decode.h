@@ -89,10 +89,26 @@ struct vmpt_diag {
 
 struct vmpt_trace;
 
+/* CPUs and threads of a perf.data; Linux has at most 8,192 CPUs. What has more is incomplete. */
+#define VMPT_PERF_STREAMS 8192u
+/* perf's own events shrink to a tenth or a twentieth. */
+#define VMPT_INFLATE_RATIO 64u
+#define VMPT_INFLATE_FREE  (16u << 20)
+
 /*
  * Open a trace: a raw file of PT or RTIT bytes (of one CPU, @cpu or -1) or a perf.data
  * (file or pipe format, recognized by its magic). "-" or a pipe is copied to an
  * unlinked temporary file first, as are perf.data streams in several parts.
+ * Compressed records of a perf.data are read up to VMPT_INFLATE_FREE bytes and VMPT_INFLATE_RATIO
+ * times the compressed ones; a file with more is incomplete, what came before is kept. Memory is
+ * then at most a small multiple of the file's size and of VMPT_INFLATE_FREE, and zstd's window
+ * (at most 128 MiB, of which no more is used than the records grow to).
+ * A regular file is mapped, not copied. If another process makes it shorter while the trace is
+ * open, a load from the missing pages raises SIGBUS in whichever thread reads it, and the rest of
+ * the last page reads as zeros. The library installs no handler, since signals are the program's. A
+ * program that opens files that others may truncate gives a pipe or its own copy, or has a handler
+ * that ends it, as the vmpt command has (cli/base/sigbus.c). A file may be appended to, renamed or
+ * removed at any time.
  * A raw file is RTIT if the first PSB in its first 4 MiB is RTIT's and RTIT packets follow;
  * it is PT if that PSB is PT's or there is none at all.
  * Returns 0, or a negative error with @diag filled (may be NULL). With 0 its text is

@@ -144,6 +144,9 @@ enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 struct cli_file_id {
 	dev_t dev;
 	ino_t ino;
+	mode_t mode;
+	off_t size; /* when it was noted, before it is read */
+	char *path;
 };
 
 /* One run of a command. */
@@ -211,7 +214,7 @@ int cli_describe(const struct cli_command *const *cmd, size_t count);
 /* Open the files, choose the streams. 0, or the exit code after a message. */
 int cli_open(struct cli *cli);
 void cli_close(struct cli *cli);
-/* Never overwrite the file @path, if it exists. 0, or an exit code. */
+/* Before the file @path is read: never overwrite it, and note its size. 0, or an exit code. */
 int cli_note_input(struct cli *cli, const char *path);
 /* Whether the file of @st is one of the inputs, under any name. */
 bool cli_is_input(const struct cli *cli, const struct stat *st);
@@ -221,6 +224,20 @@ bool cli_is_rtit(const struct cli *cli);
 const char *cli_stream_name(const struct vmpt_stream *stream, char buf[32]);
 /* "3", "tid 77" or "–", for tables. */
 const char *cli_stream_cpu(const struct vmpt_stream *stream, char buf[32]);
+
+/* ---- sigbus.c ---- */
+
+/* A mapped input that becomes shorter ends the command @name with a message and CLI_FAILED. */
+void cli_catch_sigbus(const char *name);
+/* Whether all inputs are at least as long as when they were noted; false after a message. */
+bool cli_inputs_whole(const struct cli *cli);
+
+/*
+ * The next line of @f, of which up to @room - 1 bytes go into @line, with a zero after them.
+ * Returns the bytes of the whole line with its newline, 0 at the end: memory does not follow a
+ * line's length.
+ */
+size_t cli_getline(char *line, size_t room, FILE *f);
 
 /* ---- output.c ---- */
 

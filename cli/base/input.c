@@ -232,12 +232,17 @@ static int open_inputs(struct cli *cli, const int *cpu)
 int cli_note_input(struct cli *cli, const char *path)
 {
 	struct stat st;
+	char *name;
 
 	if (strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st))
 		return CLI_OK;
 	if (vmpt_grow(&cli->input, cli->inputs))
 		return cli_no_memory(cli);
-	cli->input[cli->inputs++] = (struct cli_file_id){ st.st_dev, st.st_ino };
+	name = strdup(strcmp(path, "-") ? path : "/dev/stdin");
+	if (!name)
+		return cli_no_memory(cli);
+	cli->input[cli->inputs++] =
+		(struct cli_file_id){ st.st_dev, st.st_ino, st.st_mode, st.st_size, name };
 	return CLI_OK;
 }
 
@@ -249,6 +254,44 @@ bool cli_is_input(const struct cli *cli, const struct stat *st)
 		if (cli->input[i].dev == st->st_dev && cli->input[i].ino == st->st_ino)
 			return true;
 	return false;
+}
+
+/* One trace under two names counts as two CPUs. */
+static int note_traces(struct cli *cli)
+{
+	size_t first = cli->inputs, now, k;
+	int i, code;
+
+	for (i = 0; i < cli->files; i++) {
+		now = cli->inputs;
+		code = cli_note_input(cli, cli->path[i]);
+		if (code)
+			return code;
+		if (now == cli->inputs || !S_ISREG(cli->input[now].mode))
+			continue;
+		for (k = first; k < now; k++)
+			if (cli->input[k].dev == cli->input[now].dev &&
+			    cli->input[k].ino == cli->input[now].ino)
+				break;
+		if (k < now)
+			cli_warn(cli, "%s is the same file as %s: its trace counts as two CPUs'",
+				 cli->file[i], cli->input[k].path);
+	}
+	return CLI_OK;
+}
+
+size_t cli_getline(char *line, size_t room, FILE *f)
+{
+	size_t n = 0;
+	int c = 0;
+
+	while (c != '\n' && (c = getc_unlocked(f)) != EOF) {
+		if (n < room - 1)
+			line[n] = (char)c;
+		n++;
+	}
+	line[n < room - 1 ? n : room - 1] = '\0';
+	return n;
 }
 
 static bool cpu_wanted(const struct cli *cli, int cpu)
@@ -340,9 +383,9 @@ int cli_open(struct cli *cli)
 	if (!code)
 		code = number_inputs(cli, cpu);
 	if (!code)
+		code = note_traces(cli);
+	if (!code)
 		code = open_inputs(cli, cpu);
-	for (i = 0; i < cli->files && !code; i++)
-		code = cli_note_input(cli, cli->path[i]);
 	if (!code)
 		code = choose_streams(cli);
 	for (k = 0; !code && (group = cli_group(cli->cmd, k)) != NULL; k++)
@@ -369,6 +412,8 @@ void cli_close(struct cli *cli)
 		free(cli->path[i]);
 	free(cli->path);
 	free(cli->stream);
+	while (cli->inputs)
+		free(cli->input[--cli->inputs].path);
 	free(cli->input);
 }
 

@@ -23,14 +23,49 @@ int json_line_bad(struct json_line *line, const char *fmt, ...)
 	return CLI_FAILED;
 }
 
+/* How deep arrays and objects are nested. */
+static size_t depth_of(const char *text, size_t n)
+{
+	size_t i, depth = 0, most = 0;
+	bool string = false;
+
+	for (i = 0; i < n; i++) {
+		if (string && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			string = !string;
+		else if (!string && (text[i] == '[' || text[i] == '{'))
+			depth++;
+		else if (!string && (text[i] == ']' || text[i] == '}'))
+			depth -= depth > 0;
+		most = depth > most ? depth : most;
+	}
+	return most;
+}
+
+json_t *json_line_load(const char *text, size_t n, json_error_t *error)
+{
+	memset(error, 0, sizeof(*error));
+	if (n > JSON_LINE_BYTES)
+		snprintf(error->text, sizeof(error->text), "longer than %d bytes", JSON_LINE_BYTES);
+	else if (depth_of(text, n) > JSON_LINE_DEPTH)
+		snprintf(error->text, sizeof(error->text), "nested more than %d deep",
+			 JSON_LINE_DEPTH);
+	else
+		return json_loadb(text, n, JSON_REJECT_DUPLICATES, error);
+	return NULL;
+}
+
 json_t *json_line_parse(struct json_line *line, const char *text, size_t n)
 {
 	json_error_t error;
-	json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+	json_t *o = json_line_load(text, n, &error);
 
 	if (json_is_object(o))
 		return o;
-	if (o)
+	if (n > JSON_LINE_BYTES)
+		json_line_bad(line, "%s", error.text);
+	else if (o)
 		json_line_bad(line, "not a JSON object");
 	else
 		json_line_bad(line, "not JSON: %s", error.text);

@@ -15,12 +15,26 @@ struct json_line {
 	size_t skipped; /* lines that were left out */
 };
 
+/*
+ * Limits of what is given to jansson, whose values take up to 40 times the bytes of a line, and
+ * which does not survive each failing malloc() (2.14). A line of vmpt or of a VMM has some hundred
+ * bytes and one level.
+ */
+#define JSON_LINE_BYTES 65536
+#define JSON_LINE_DEPTH 8
+
+/* A buffer for json_line_read(). */
+#define JSON_LINE_ROOM (JSON_LINE_BYTES + 2)
+
 /* The line is skipped; the others are used. */
 #define JSON_LINE_SKIPPED (-1)
 
 /* A message with file and line. Returns JSON_LINE_SKIPPED or CLI_FAILED. */
 int json_line_bad(struct json_line *line, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* json_loadb() within the limits. NULL: @error->text, or memory is short. */
+json_t *json_line_load(const char *text, size_t n, json_error_t *error);
 
 /* Parse the @n bytes of the line; the caller owns the object. NULL after json_line_bad(). */
 json_t *json_line_parse(struct json_line *line, const char *text, size_t n);

@@ -364,6 +364,8 @@ int cli_finish(struct cli *cli, int code)
 		cli_error(cli, "cannot write the output: %s", strerror(cli->write_errno));
 		return CLI_FAILED;
 	}
+	if ((code == CLI_OK || code == CLI_LOSSES) && !cli_inputs_whole(cli))
+		code = CLI_FAILED;
 	if (code == CLI_OK) {
 		if (tell_losses(cli) || cli->lost_events)
 			code = CLI_LOSSES;

@@ -28,6 +28,7 @@ int cli_run(const struct cli_command *cmd, int argc, char **argv)
 	if (!code)
 		code = cli_options(&cli, argc, argv);
 	if (code < 0) {
+		cli_catch_sigbus(cmd->name);
 		cli_output_start(&cli);
 		code = cmd->args ? CLI_OK : cli_open(&cli);
 		if (!code)

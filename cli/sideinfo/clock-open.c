@@ -10,9 +10,8 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define LINE_MAX_BYTES 65536
-#define VCPUS_MAX      65536
-#define LINES_ASKED    1000
+#define VCPUS_MAX   65536
+#define LINES_ASKED 1000
 
 /* A parsed line of the side record. */
 struct vmcs_line {
@@ -93,8 +92,6 @@ static int read_line(struct cli *cli, struct cli_clocks *c, const char *text, si
 	json_t *o;
 	int err;
 
-	if (n > LINE_MAX_BYTES)
-		return json_line_bad(&l->at, "longer than %d bytes", LINE_MAX_BYTES);
 	o = json_line_parse(&l->at, text, n);
 	if (!o)
 		return JSON_LINE_SKIPPED;
@@ -117,11 +114,12 @@ static int by_vmcs(const void *a, const void *b)
 /* Whether a line without a newline is truncated: a VMM that dies leaves one. */
 static bool is_cut(const char *text, size_t n)
 {
+	json_error_t error;
 	json_t *o;
 
-	if (!n || text[n - 1] == '\n' || n > LINE_MAX_BYTES)
+	if (!n || n > JSON_LINE_BYTES || text[n - 1] == '\n')
 		return false;
-	o = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+	o = json_line_load(text, n, &error);
 	json_decref(o);
 	return !o;
 }
@@ -132,23 +130,23 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	struct vmcs_line l = {
 		.at = { .cli = cli, .file = cli_side(cli)->file, .left_out = true },
 	};
-	char *text = NULL;
-	size_t room = 0;
-	int err = CLI_OK;
-	ssize_t n;
+	char *text = malloc(JSON_LINE_ROOM);
+	int err = text ? CLI_OK : cli_no_memory(cli);
+	size_t n;
 
 	if (!f) {
 		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));
+		free(text);
 		return CLI_FAILED;
 	}
 	errno = 0;
-	while (!err && (n = getline(&text, &room, f)) >= 0) {
+	while (!err && (n = cli_getline(text, JSON_LINE_ROOM, f)) > 0) {
 		l.at.number++;
-		if (c->vcpus && is_cut(text, (size_t)n))
+		if (c->vcpus && is_cut(text, n))
 			cli_warn(cli, "%s: line %zu is truncated; skipped", cli_side(cli)->file,
 				 l.at.number);
-		else if (strspn(text, " \t\r\n") < (size_t)n)
-			err = read_line(cli, c, text, (size_t)n, &l);
+		else if (strspn(text, " \t\r\n") < n)
+			err = read_line(cli, c, text, n, &l);
 		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}
@@ -177,20 +175,18 @@ static bool is_rec(const struct cli *cli)
 {
 	FILE *f = fopen(cli_side(cli)->file, "re");
 	bool is = false, read = false;
-	char *text = NULL;
-	size_t room = 0;
+	char *text = malloc(JSON_LINE_ROOM);
 	unsigned int lines;
-	ssize_t n;
+	json_error_t error;
 	json_t *o;
+	size_t n;
 
 	/* The caller opens it again and reports the error. */
-	for (lines = 0; f && !read && lines < LINES_ASKED; lines++) {
-		n = getline(&text, &room, f);
-		if (n < 0)
+	for (lines = 0; f && text && !read && lines < LINES_ASKED; lines++) {
+		n = cli_getline(text, JSON_LINE_ROOM, f);
+		if (!n)
 			break;
-		if (n > LINE_MAX_BYTES)
-			continue;
-		o = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+		o = json_line_load(text, n, &error);
 		read = json_is_object(o);
 		is = json_is_string(json_object_get(o, "kind"));
 		json_decref(o);

@@ -6,21 +6,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "cli/base/base.h"
 #include "cli/sideinfo/recording.h"
 #include "util/array.h"
+#include "util/hash.h"
+#include "util/search.h"
 
-#define LINE_BYTES (1 << 20)
 #define VCPUS_MAX  65536
 #define NUMBER_MAX INT32_MAX
+/* Every VMCS that a thread runs has all the maps of the thread: more of them are left out */
+#define GIVEN_MAX      (1u << 20)
+#define LOOKS_COMPARED (1u << 28)
 
 struct rec_reader {
 	struct cli *cli;
 	struct json_line line;
 	size_t used; /* lines */
 	struct cli_rec *rec;
+	struct vmpt_hash by_id; /* of rec->vcpu: names and thread */
+	u64 seed;
 };
 
 bool cli_rec_find(const char *path, char *side, size_t size)
@@ -144,42 +151,84 @@ static int take_place(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v,
 	return CLI_OK;
 }
 
-/* The vCPU that @v is, or a new one, whose names are taken from @o. */
-static int find_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *v, size_t *index)
+/* ---- which vCPU ---- */
+
+/* FNV-1a from a seed, and mixed. */
+static u64 hash_of(const struct rec_reader *r, const struct cli_rec_vcpu *v, int tid)
 {
-	const char *vm = json_string_value(json_object_get(o, "vm"));
+	u64 h = r->seed ^ vmpt_mix64((u64)(u32)v->pid << 32 | (u32)v->vcpu) ^ (u32)tid;
+	const char *vm;
+
+	for (vm = v->vm; *vm; vm++)
+		h = (h ^ (u8)*vm) * 0x100000001b3ULL;
+	return vmpt_mix64(h);
+}
+
+/* The one that was added last with @v's names and thread @tid; VMPT_HASH_NONE: none. */
+static u32 find_thread(const struct rec_reader *r, const struct cli_rec_vcpu *v, int tid)
+{
+	const struct cli_rec_vcpu *n = r->rec->vcpu;
+
+	return vmpt_hash_find(&r->by_id, hash_of(r, v, tid), i,
+			      n[i].tid == tid && !n[i].replaced && n[i].pid == v->pid &&
+				      n[i].vcpu == v->vcpu && !strcmp(n[i].vm, v->vm));
+}
+
+/* A vCPU whose thread was not known until now has @v's. */
+static int set_thread(struct rec_reader *r, const struct cli_rec_vcpu *v, u32 index, u32 older)
+{
+	if (vmpt_hash_add(&r->by_id, hash_of(r, v, v->tid), index))
+		return cli_no_memory(r->cli);
+	if (older != VMPT_HASH_NONE)
+		r->rec->vcpu[older].replaced = true;
+	r->rec->vcpu[index].tid = v->tid;
+	return CLI_OK;
+}
+
+static int add_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *v)
+{
 	const char *uuid = json_string_value(json_object_get(o, "uuid"));
 	struct cli_rec *rec = r->rec;
 	struct cli_rec_vcpu *n;
-	size_t i;
 
-	if (!vm || !*vm)
-		return json_line_bad(&r->line, "a vCPU without the name of its \"vm\"");
-	/* Search from the end: the last ones are those that still exist. */
-	for (i = rec->vcpus; i-- > 0;) {
-		n = &rec->vcpu[i];
-		if (n->pid == v->pid && n->vcpu == v->vcpu && !strcmp(n->vm, vm) &&
-		    (n->tid == v->tid || n->tid < 0)) {
-			n->tid = v->tid;
-			*index = i;
-			return CLI_OK;
-		}
-	}
 	if (rec->vcpus == VCPUS_MAX)
 		return json_line_bad(&r->line, "more than %d vCPUs", VCPUS_MAX);
 	if (vmpt_grow(&rec->vcpu, rec->vcpus))
 		return cli_no_memory(r->cli);
 	n = &rec->vcpu[rec->vcpus];
 	*n = *v;
-	n->vm = strdup(vm);
+	n->vm = strdup(v->vm);
 	n->uuid = uuid ? strdup(uuid) : NULL;
-	if (!n->vm || (uuid && !n->uuid)) {
+	if (!n->vm || (uuid && !n->uuid) ||
+	    vmpt_hash_add(&r->by_id, hash_of(r, v, v->tid), (u32)rec->vcpus)) {
 		free(n->vm);
 		free(n->uuid);
 		return cli_no_memory(r->cli);
 	}
-	*index = rec->vcpus++;
+	rec->vcpus++;
 	return CLI_OK;
+}
+
+/*
+ * The vCPU that @v is, or a new one, whose names are taken from @o. Of several with its names and
+ * thread, or whose thread is not known yet, it is the last: that one still exists.
+ */
+static int find_vcpu(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v, size_t *index)
+{
+	u32 with, without;
+	int err = CLI_OK;
+
+	v->vm = (char *)json_string_value(json_object_get(o, "vm"));
+	if (!v->vm || !*v->vm)
+		return json_line_bad(&r->line, "a vCPU without the name of its \"vm\"");
+	with = find_thread(r, v, v->tid);
+	without = v->tid < 0 ? VMPT_HASH_NONE : find_thread(r, v, -1);
+	if (without != VMPT_HASH_NONE && (with == VMPT_HASH_NONE || with < without)) {
+		err = set_thread(r, v, without, with);
+		with = without;
+	}
+	*index = with == VMPT_HASH_NONE ? r->rec->vcpus : with;
+	return with == VMPT_HASH_NONE ? add_vcpu(r, o, v) : err;
 }
 
 static int take_vcpu(struct rec_reader *r, json_t *o)
@@ -234,28 +283,31 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 	struct rec_reader r = { .cli = cli,
 				.line = { .cli = cli, .file = side, .left_out = true } };
 	FILE *f = fopen(side, "re");
-	char *line = NULL;
-	size_t room = 0;
+	char *line = malloc(JSON_LINE_ROOM);
 	int err = CLI_OK;
-	ssize_t n;
+	size_t n;
 
 	*rec = NULL;
 	if (!f) {
 		cli_error(cli, "%s: %s", side, strerror(errno));
+		free(line);
 		return CLI_FAILED;
 	}
+	/* Also correct without a seed, but names could be chosen to collide. */
+	if (getrandom(&r.seed, sizeof(r.seed), GRND_NONBLOCK) < 0)
+		r.seed = 0;
 	r.rec = calloc(1, sizeof(*r.rec));
-	if (!r.rec)
+	if (!r.rec || !line)
 		err = cli_no_memory(cli);
-	while (!err && (n = getline(&line, &room, f)) > 0) {
+	while (!err && (n = cli_getline(line, JSON_LINE_ROOM, f)) > 0) {
 		r.line.number++;
-		if (n > LINE_BYTES)
-			err = json_line_bad(&r.line, "more than %d bytes", LINE_BYTES);
+		if (n > JSON_LINE_BYTES)
+			err = json_line_bad(&r.line, "longer than %d bytes", JSON_LINE_BYTES);
 		/* A recording that was killed may end within a line. */
 		else if (line[n - 1] != '\n')
 			cli_warn(cli, "%s: line %zu is truncated", side, r.line.number);
-		else if (strspn(line, " \t\n") < (size_t)n)
-			err = take_line(&r, line, (size_t)n);
+		else if (strspn(line, " \t\n") < n)
+			err = take_line(&r, line, n);
 		if (err == JSON_LINE_SKIPPED)
 			err = CLI_OK;
 	}
@@ -269,6 +321,7 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 		err = CLI_FAILED;
 	}
 	free(line);
+	vmpt_hash_free(&r.by_id);
 	fclose(f);
 	if (err)
 		cli_rec_free(r.rec);
@@ -335,53 +388,147 @@ int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
 	return CLI_OK;
 }
 
-/* Whether @look is of the VMCS's vCPU. */
-static bool is_of(const struct cli_rec *rec, const struct cli_rec_look *look,
-		  const struct vmpt_vm_name *name)
-{
-	const struct cli_rec_vcpu *v = &rec->vcpu[look->vcpu];
+/* The looks of one thread, or of one vCPU whose thread is not known, are together, by time. */
+struct look_place {
+	int pid, tid, vcpu; /* vcpu: -1 where tid is known */
+	size_t look;
+};
 
-	return look->has_map && v->pid == name->pid &&
-	       (v->tid < 0 ? v->vcpu == name->vcpu : v->tid == name->tid) &&
-	       look->before < name->to && look->after >= name->from;
+static int by_thread(const struct look_place *a, const struct look_place *b)
+{
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return a->vcpu < b->vcpu ? -1 : a->vcpu > b->vcpu;
+}
+
+static int by_place(const void *x, const void *y)
+{
+	const struct look_place *a = x, *b = y;
+	int order = by_thread(a, b);
+
+	return order ? order : a->look < b->look ? -1 : a->look > b->look;
+}
+
+/* All looks with a map. NULL: no memory. */
+static struct look_place *place_looks(const struct cli_rec *rec, size_t *count)
+{
+	struct look_place *place = calloc(rec->looks + 1, sizeof(*place));
+	size_t i;
+
+	*count = 0;
+	for (i = 0; place && i < rec->looks; i++) {
+		const struct cli_rec_vcpu *v = &rec->vcpu[rec->look[i].vcpu];
+
+		if (rec->look[i].has_map)
+			place[(*count)++] =
+				(struct look_place){ v->pid, v->tid, v->tid < 0 ? v->vcpu : -1, i };
+	}
+	if (*count)
+		qsort(place, *count, sizeof(*place), by_place);
+	return place;
+}
+
+struct given_maker {
+	const struct cli *cli;
+	const struct cli_rec *rec;
+	struct look_place *place;
+	size_t places;
+	struct vmpt_given *given;
+	size_t count;
+	u64 budget; /* of looks compared with names */
+};
+
+/* Looks of a name's thread, and those of its vCPU whose thread is not known: from @at to @end. */
+struct look_range {
+	size_t at, end;
+};
+
+static struct look_range looks_of(const struct given_maker *g, int pid, int tid, int vcpu)
+{
+	const struct look_place key = { pid, tid, vcpu, 0 }, *p = g->place;
+	size_t first = vmpt_search(i, 0, g->places, by_thread(&p[i], &key) < 0);
+
+	return (struct look_range){ first,
+				    vmpt_search(i, first, g->places, by_thread(&p[i], &key) <= 0) };
+}
+
+/* The next of both, in the order of the file. */
+static const struct cli_rec_look *next_look(struct given_maker *g, struct look_range *a,
+					    struct look_range *b)
+{
+	struct look_range *r = a;
+
+	if (a->at == a->end || (b->at < b->end && g->place[b->at].look < g->place[a->at].look))
+		r = b;
+	if (r->at == r->end || !g->budget)
+		return NULL;
+	g->budget--;
+	return &g->rec->look[g->place[r->at++].look];
+}
+
+/* The maps of the VMCS's vCPU while it has the name. */
+static int given_of(struct given_maker *g, const struct vmpt_vm_name *name)
+{
+	struct look_range known = looks_of(g, name->pid, name->tid, -1);
+	struct look_range other = looks_of(g, name->pid, -1, name->vcpu);
+	const struct cli_rec_look *look;
+	struct vmpt_tsc_map map = { 0 };
+	bool first = true;
+
+	while ((look = next_look(g, &known, &other)) != NULL) {
+		if (look->before >= name->to || look->after < name->from)
+			continue;
+		if (!first && look->map.offset == map.offset &&
+		    look->map.multiplier == map.multiplier)
+			continue;
+		if (g->count == GIVEN_MAX) {
+			g->budget = 0;
+			break;
+		}
+		if (vmpt_grow(&g->given, g->count))
+			return cli_no_memory(g->cli);
+		map = look->map;
+		/* The first one also applies to the name's time before it. */
+		g->given[g->count++] =
+			(struct vmpt_given){ .vmcs = name->vmcs,
+					     .map = map,
+					     .from = first ? name->from : look->before,
+					     .source = VMPT_MAP_KVM };
+		first = false;
+	}
+	return CLI_OK;
 }
 
 int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
 		  struct vmpt_given **given, size_t *count)
 {
+	struct given_maker g = { .cli = cli, .rec = rec, .budget = LOOKS_COMPARED };
 	const struct vmpt_vm_name *list;
-	struct vmpt_given *t = NULL;
-	size_t n, i, k;
+	char number[32];
+	int code = CLI_OK;
+	size_t n, i;
 
 	*given = NULL;
 	*count = 0;
 	list = vmpt_names_list(names, &n);
-	for (i = 0; i < n; i++) {
-		bool first = true;
-		struct vmpt_tsc_map map = { 0 };
-
-		for (k = 0; k < rec->looks; k++) {
-			const struct cli_rec_look *look = &rec->look[k];
-
-			if (!is_of(rec, look, &list[i]))
-				continue;
-			if (!first && look->map.offset == map.offset &&
-			    look->map.multiplier == map.multiplier)
-				continue;
-			if (vmpt_grow(&t, *count)) {
-				free(t);
-				return cli_no_memory(cli);
-			}
-			map = look->map;
-			/* The first one also applies to the name's time before it. */
-			t[(*count)++] =
-				(struct vmpt_given){ .vmcs = list[i].vmcs,
-						     .map = map,
-						     .from = first ? list[i].from : look->before,
-						     .source = VMPT_MAP_KVM };
-			first = false;
-		}
+	g.place = place_looks(rec, &g.places);
+	if (!g.place)
+		return cli_no_memory(cli);
+	for (i = 0; i < n && !code; i++)
+		code = given_of(&g, &list[i]);
+	free(g.place);
+	if (!g.budget)
+		cli_warn(cli,
+			 "%s: too many TSC offsets for the VMCSs of their threads: the first %s of "
+			 "them are used",
+			 cli->file[0], cli_number(g.count, number));
+	if (code) {
+		free(g.given);
+		return code;
 	}
-	*given = t;
+	*given = g.given;
+	*count = g.count;
 	return CLI_OK;
 }

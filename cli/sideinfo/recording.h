@@ -27,7 +27,8 @@ struct cli_rec_vcpu {
 	char *uuid;   /* NULL: not known */
 	int pid, tid; /* tid -1: not known */
 	int vcpu;
-	u64 from, to; /* host TSC, first and last time it was seen */
+	u64 from, to;  /* host TSC, first and last time it was seen */
+	bool replaced; /* while the file is read: a later one has the same names and thread */
 };
 
 struct cli_rec {

@@ -202,14 +202,13 @@ static int add_line(struct cli *cli, const char *text, size_t len, size_t number
 
 static int read_lines(struct cli *cli, FILE *f)
 {
-	size_t room = 0, number = 0;
-	char *text = NULL;
-	ssize_t len;
-	int err = CLI_OK;
+	char *text = malloc(JSON_LINE_ROOM);
+	size_t len, number = 0;
+	int err = text ? CLI_OK : cli_no_memory(cli);
 
 	errno = 0;
-	while (!err && (len = getline(&text, &room, f)) > 0)
-		err = add_line(cli, text, (size_t)len, ++number);
+	while (!err && (len = cli_getline(text, JSON_LINE_ROOM, f)) > 0)
+		err = add_line(cli, text, len, ++number);
 	free(text);
 	if (!err && ferror(f)) {
 		cli_error(cli, "%s: %s", cli_side(cli)->file, strerror(errno));

@@ -74,8 +74,7 @@ static struct cli_vm_name *find(const struct cli_vm_names *names, u64 vmcs, size
 {
 	size_t first = vmpt_search(i, 0, names->count, names->name[i].vmcs < vmcs);
 
-	for (*n = 0; first + *n < names->count && names->name[first + *n].vmcs == vmcs;)
-		++*n;
+	*n = vmpt_search(i, first, names->count, names->name[i].vmcs <= vmcs) - first;
 	return *n ? &names->name[first] : NULL;
 }
 

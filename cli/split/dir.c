@@ -29,7 +29,9 @@ int split_io_failed(struct cli *cli, const char *name)
 	const struct split *s = cli->own;
 	int e = errno;
 
-	cli_error(cli, "%s/%s: %s", s->dir, name, strerror(e));
+	/* What is written lies in a map: the kernel does not raise SIGBUS for it. */
+	cli_error(cli, "%s/%s: %s", s->dir, name,
+		  e == EFAULT ? "the trace became shorter while it was read" : strerror(e));
 	if (e == EEXIST)
 		fprintf(stderr, "  use another directory, or overwrite it with --force\n");
 	return 1;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/symbols/file.h"
 #include "util/array.h"
@@ -10,29 +11,43 @@
 /* Limit for one program's code; anything larger is not a program. */
 #define PIECE_MAX (1ULL << 30)
 
+/* All @n bytes at @offset; false: the file has fewer. */
+static bool read_at(const struct elf_file *f, u8 *bytes, u64 n, u64 offset)
+{
+	while (n) {
+		ssize_t done = pread(f->fd, bytes, n, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		bytes += done;
+		n -= (u64)done;
+		offset += (u64)done;
+	}
+	return true;
+}
+
 static int add_piece(struct cli *cli, struct elf_code *code, const struct elf_file *f,
 		     const GElf_Phdr *segment, u64 shift)
 {
 	struct elf_piece *piece;
-	size_t size;
-	char *raw = elf_rawfile(f->elf, &size);
 
 	if (vmpt_grow(&code->piece, code->count))
 		return cli_no_memory(cli);
-	if (!raw || segment->p_filesz > PIECE_MAX || segment->p_offset > size ||
-	    segment->p_filesz > size - segment->p_offset) {
-		cli_error(cli, "%s: truncated: its code is beyond its end", f->path);
-		return CLI_FAILED;
-	}
 	piece = &code->piece[code->count];
-	piece->start = segment->p_vaddr + shift;
-	piece->size = segment->p_filesz;
-	piece->bytes = malloc(segment->p_filesz);
-	if (!piece->bytes)
-		return cli_no_memory(cli);
-	memcpy(piece->bytes, raw + segment->p_offset, segment->p_filesz);
-	code->count++;
-	return CLI_OK;
+	*piece = (struct elf_piece){ segment->p_vaddr + shift, segment->p_filesz, NULL };
+	if (segment->p_filesz <= PIECE_MAX && segment->p_offset <= f->size &&
+	    segment->p_filesz <= f->size - segment->p_offset) {
+		piece->bytes = malloc(segment->p_filesz);
+		if (!piece->bytes)
+			return cli_no_memory(cli);
+		code->count++;
+		if (read_at(f, piece->bytes, piece->size, segment->p_offset))
+			return CLI_OK;
+	}
+	cli_error(cli, "%s: truncated: its code is beyond its end", f->path);
+	return CLI_FAILED;
 }
 
 static int add_segments(struct cli *cli, struct elf_code *code, const struct elf_file *f, u64 shift)

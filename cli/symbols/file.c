@@ -8,7 +8,8 @@
 
 #include "cli/symbols/file.h"
 
-#define PAGE 4096ULL
+#define PAGE	     4096ULL
+#define SEGMENTS_MAX 64 /* of code; programs have one or two */
 
 int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f)
 {
@@ -28,21 +29,59 @@ int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf
 
 int elf_file_open_named(struct cli *cli, struct elf_file *f)
 {
+	struct stat st;
+
 	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	if (f->fd < 0) {
 		cli_error(cli, "cannot open %s: %s", f->path, strerror(errno));
 		return CLI_FAILED;
 	}
 	elf_version(EV_CURRENT);
-	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
+	/* Not mapped: the file may become shorter while it is read. */
+	f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF || !gelf_getehdr(f->elf, &f->header) ||
 	    elf_getphdrnum(f->elf, &f->segments)) {
 		cli_error(cli, "%s: not a readable ELF file", f->path);
 		return CLI_FAILED;
 	}
+	if (fstat(f->fd, &st)) {
+		cli_error(cli, "%s: %s", f->path, strerror(errno));
+		return CLI_FAILED;
+	}
+	f->size = (u64)st.st_size;
 	if (f->header.e_machine != EM_X86_64 && f->header.e_machine != EM_386) {
 		cli_error(cli, "%s: is not for x86", f->path);
 		return CLI_FAILED;
+	}
+	return CLI_OK;
+}
+
+bool elf_file_loaded(const struct elf_file *f, size_t i, GElf_Phdr *segment)
+{
+	return gelf_getphdr(f->elf, (int)i, segment) && segment->p_type == PT_LOAD &&
+	       segment->p_memsz;
+}
+
+/* Each segment of code is copied, and searched for each instruction. */
+static int check_code(struct cli *cli, const struct elf_file *f)
+{
+	size_t i, segments = 0;
+	GElf_Phdr segment;
+	u64 bytes = 0;
+
+	for (i = 0; i < f->segments; i++) {
+		if (!elf_file_loaded(f, i, &segment) || !(segment.p_flags & PF_X))
+			continue;
+		segments++;
+		if (segment.p_filesz > f->size - bytes) {
+			cli_error(cli, "%s: truncated: its code is beyond its end", f->path);
+			return CLI_FAILED;
+		}
+		bytes += segment.p_filesz;
+		if (segments > SEGMENTS_MAX) {
+			cli_error(cli, "%s: more than %d segments of code", f->path, SEGMENTS_MAX);
+			return CLI_FAILED;
+		}
 	}
 	return CLI_OK;
 }
@@ -52,12 +91,14 @@ int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf
 	int ret = elf_file_name(cli, what, arg, f);
 
 	if (!ret)
+		ret = cli_note_input(cli, f->path);
+	if (!ret)
 		ret = elf_file_open_named(cli, f);
 	if (!ret && f->header.e_type != ET_EXEC && f->header.e_type != ET_DYN) {
 		cli_error(cli, "%s: neither a program nor a library", f->path);
 		ret = CLI_FAILED;
 	}
-	return ret;
+	return ret ? ret : check_code(cli, f);
 }
 
 void elf_file_close(struct elf_file *f)
@@ -68,10 +109,15 @@ void elf_file_close(struct elf_file *f)
 	free(f->path);
 }
 
-bool elf_file_loaded(const struct elf_file *f, size_t i, GElf_Phdr *segment)
+/* The section of names, which must end with one's end; NULL: it does not. */
+static const char *names_of(const struct elf_file *f, const GElf_Shdr *header, size_t *size)
 {
-	return gelf_getphdr(f->elf, (int)i, segment) && segment->p_type == PT_LOAD &&
-	       segment->p_memsz;
+	Elf_Scn *section = elf_getscn(f->elf, header->sh_link);
+	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
+	const char *names = data ? data->d_buf : NULL;
+
+	*size = names ? data->d_size : 0;
+	return *size && !names[*size - 1] ? names : NULL;
 }
 
 static int symbols_of(const struct elf_file *f, Elf_Scn *section, const GElf_Shdr *header,
@@ -79,31 +125,32 @@ static int symbols_of(const struct elf_file *f, Elf_Scn *section, const GElf_Shd
 		      void *opaque)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
-	size_t i, n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	size_t i, n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0, size;
+	const char *names = names_of(f, header, &size);
 	GElf_Sym symbol;
 	int ret = 0;
 
-	for (i = 0; data && i < n && !ret && gelf_getsym(data, (int)i, &symbol); i++) {
-		const char *name = elf_strptr(f->elf, header->sh_link, symbol.st_name);
+	for (i = 0; data && names && i < n && !ret && gelf_getsym(data, (int)i, &symbol); i++) {
+		const char *name = symbol.st_name < size ? names + symbol.st_name : "";
 
-		if (name && *name && symbol.st_shndx != SHN_UNDEF)
+		if (*name && symbol.st_shndx != SHN_UNDEF)
 			ret = take(opaque, name, &symbol);
 	}
 	return ret;
 }
 
+/* A file has one section of a type; more of them could all be the same bytes. */
 int elf_file_symbols(const struct elf_file *f, unsigned int section_type,
 		     int (*take)(void *opaque, const char *name, const GElf_Sym *symbol),
 		     void *opaque)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
-	int ret = 0;
 
-	while (!ret && (section = elf_nextscn(f->elf, section)) != NULL)
+	while ((section = elf_nextscn(f->elf, section)) != NULL)
 		if (gelf_getshdr(section, &header) && header.sh_type == section_type)
-			ret = symbols_of(f, section, &header, take, opaque);
-	return ret;
+			return symbols_of(f, section, &header, take, opaque);
+	return 0;
 }
 
 static int take_text(void *opaque, const char *name, const GElf_Sym *symbol)

@@ -12,6 +12,7 @@ struct elf_file {
 	bool has_address;
 	u64 address;
 	int fd;
+	u64 size;
 	Elf *elf;
 	GElf_Ehdr header;
 	size_t segments;

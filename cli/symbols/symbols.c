@@ -9,6 +9,7 @@
 #include "util/search.h"
 
 #define SYMBOLS_MAX 4000000
+#define LINE_BYTES  4096 /* the rest of a longer line is part of a name that is cut anyway */
 
 struct adder {
 	struct cli *cli;
@@ -66,6 +67,8 @@ static int add_elf(struct adder *a, struct elf_file *f)
 	if (a->symbols->count == before && !a->code)
 		elf_file_symbols(f, SHT_DYNSYM, take_symbol, a);
 	if (!a->code && a->symbols->count == before) {
+		if (!cli_inputs_whole(a->cli))
+			return CLI_FAILED;
 		cli_error(a->cli, "%s: has no symbols: use a file that is not stripped", f->path);
 		return CLI_FAILED;
 	}
@@ -75,11 +78,11 @@ static int add_elf(struct adder *a, struct elf_file *f)
 /* "ffffffff81000000 T _text", perhaps followed by a module. */
 static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
 {
-	size_t before = a->symbols->count, room = 0, number = 0;
-	char *line = NULL, *end, *name;
+	size_t before = a->symbols->count, number = 0;
+	char line[LINE_BYTES], *end, *name;
 	bool zeros = true;
 
-	while (!a->code && getline(&line, &room, file) > 0) {
+	while (!a->code && cli_getline(line, sizeof(line), file) > 0) {
 		u64 address = strtoull(line, &end, 16);
 
 		number++;
@@ -95,7 +98,6 @@ static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
 		if (*name && strchr("tTwW", end[1]))
 			add(a, name, address + a->shift, 0);
 	}
-	free(line);
 	if (a->code)
 		return a->code;
 	if (a->symbols->count == before || zeros) {
@@ -115,6 +117,8 @@ int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const char *ar
 	FILE *file;
 	int ret = elf_file_name(cli, "--symbols", arg, &f);
 
+	if (!ret)
+		ret = cli_note_input(cli, f.path);
 	if (ret) {
 		elf_file_close(&f);
 		return ret;

@@ -41,16 +41,6 @@ static bool is_line(const struct timeline *t, u32 i, const struct line_key *key)
 	return key->vm && v->number == key->number && !strcmp(vm->given, key->vm);
 }
 
-static u32 find_vm(const struct timeline *t, const char *given)
-{
-	u32 i;
-
-	for (i = 0; i < t->vms; i++)
-		if (t->vm[i].named && !strcmp(t->vm[i].given, given))
-			return i;
-	return TIMELINE_NONE;
-}
-
 static int add_vm(struct timeline *t, const char *given, const char *name, bool named)
 {
 	struct timeline_vm *vm;
@@ -68,11 +58,10 @@ static int add_vm(struct timeline *t, const char *given, const char *name, bool 
 	return CLI_OK;
 }
 
-/* A new line called @name, of @key's VM (added if new), or of a VM of its own. */
-static int add_vcpu(struct timeline *t, const struct line_key *key, const char *name)
+/* A new line called @name, of VM number @of; TIMELINE_NONE: of a new one. */
+static int add_vcpu(struct timeline *t, const struct line_key *key, const char *name, u32 of)
 {
 	struct timeline_vcpu *v;
-	u32 of = key->vm ? find_vm(t, key->vm) : TIMELINE_NONE;
 
 	if (of == TIMELINE_NONE) {
 		if (add_vm(t, key->vm ? key->vm : name, key->vm ? key->shown : name, key->vm))
@@ -104,12 +93,28 @@ static int special(struct timeline *t, u32 *index, const char *name)
 	static const struct line_key nobody;
 
 	if (*index == TIMELINE_NONE) {
-		if (add_vcpu(t, &nobody, name))
+		if (add_vcpu(t, &nobody, name, TIMELINE_NONE))
 			return CLI_FAILED;
 		*index = (u32)t->vcpus - 1;
 		t->vcpu[*index].is_any = true;
 	}
 	return CLI_OK;
+}
+
+/* A new line called @name, of @key's VM (added if new), or of a VM of its own. */
+static int add_line(struct timeline_count *c, struct timeline *t, const struct line_key *key,
+		    const char *name)
+{
+	const struct line_key vm = { .vm = key->vm };
+	u64 hash = hash_of(c, &vm);
+	u32 of = TIMELINE_NONE;
+
+	if (!key->vm)
+		return add_vcpu(t, key, name, of);
+	of = vmpt_hash_find(&c->vms, hash, i, !strcmp(t->vm[i].given, key->vm));
+	if (of == VMPT_HASH_NONE && vmpt_hash_add(&c->vms, hash, (u32)t->vms))
+		return cli_no_memory(t->cli);
+	return add_vcpu(t, key, name, of == VMPT_HASH_NONE ? TIMELINE_NONE : of);
 }
 
 /* The line of a key, added if it is new. */
@@ -136,7 +141,7 @@ static int find_line(struct timeline_count *c, struct timeline *t, const struct 
 			 (unsigned long long)key->number);
 	else
 		snprintf(name, sizeof(name), "%llx", (unsigned long long)vmcs);
-	if (add_vcpu(t, key, name))
+	if (add_line(c, t, key, name))
 		return CLI_FAILED;
 	*index = (u32)t->vcpus - 1;
 	t->vcpu[*index].number = key->vm ? (u32)key->number : TIMELINE_NONE;
@@ -416,4 +421,5 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t)
 	free(t->cpu);
 	free(c->cpu);
 	vmpt_hash_free(&c->lines);
+	vmpt_hash_free(&c->vms);
 }

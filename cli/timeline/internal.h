@@ -75,6 +75,7 @@ struct timeline_cpu {
 struct timeline_count {
 	struct timeline_cpu *cpu; /* by stream */
 	struct vmpt_hash lines;	  /* found by line_key */
+	struct vmpt_hash vms;	  /* those with names, by name */
 	u64 seed;		  /* against traces made to collide */
 	u32 any, others;	  /* lines of VMs without a VMCS, and of those beyond the limit */
 	/* The last answer */

@@ -18,6 +18,7 @@ struct vmpt_clocks {
 	const struct vmpt_stream *const *streams;
 	size_t count;
 	struct vmpt_clocks_options options;
+	struct vmpt_given *given; /* options.given, sorted */
 	struct vmpt_rates rates;
 	struct vmpt_rates_wrong rates_wrong;
 	enum vmpt_time_base base;
@@ -143,8 +144,7 @@ static int set_epochs(struct vmpt_clocks *c, u64 vmcs, const struct vmpt_fit_pai
 	map->epochs = fit.epochs;
 	map->count = fit.count;
 	return err ? err
-		   : vmpt_given_weigh(map, c->options.given, c->options.given_count, pairs, n,
-				      &c->wrong);
+		   : vmpt_given_weigh(map, c->given, c->options.given_count, pairs, n, &c->wrong);
 }
 
 static int fit_pairs(struct walks *w)
@@ -171,8 +171,8 @@ static int take_given(struct vmpt_clocks *c)
 
 	for (i = 0; i < c->table.count && !err; i++)
 		if (!c->table.map[i].count)
-			err = vmpt_given_weigh(&c->table.map[i], c->options.given,
-					       c->options.given_count, NULL, 0, &c->wrong);
+			err = vmpt_given_weigh(&c->table.map[i], c->given, c->options.given_count,
+					       NULL, 0, &c->wrong);
 	return err;
 }
 
@@ -382,9 +382,9 @@ int vmpt_clocks_open(struct vmpt_clocks **clocks, const struct vmpt_stream *cons
 	c->rates = options->rates;
 	c->base = VMPT_BASE_HOST;
 	c->counts = calloc(count, sizeof(*c->counts));
-	if (!c->counts)
+	if (!c->counts || vmpt_given_sort(options->given, options->given_count, &c->given))
 		err = -VMPT_E_NOMEM;
-	else if (streams[0]->isa != VMPT_ISA_RTIT)
+	if (!err && streams[0]->isa != VMPT_ISA_RTIT)
 		err = open_pt(c);
 	if (err) {
 		vmpt_clocks_close(c);
@@ -399,6 +399,7 @@ void vmpt_clocks_close(struct vmpt_clocks *c)
 	if (!c)
 		return;
 	vmpt_epoch_table_free(&c->table);
+	free(c->given);
 	free(c->wrong.at);
 	free(c->counts);
 	free(c);

@@ -80,9 +80,12 @@ struct vmpt_given_list {
 	size_t count;
 };
 
+/* A copy of @given in the order that vmpt_given_weigh() needs; free() it, also after an error. 0 or
+ * -VMPT_E_NOMEM. */
+int vmpt_given_sort(const struct vmpt_given *given, size_t count, struct vmpt_given **sorted);
 /*
- * Weigh the epochs found for a VMCS (from @pairs, sorted) against all that is given for it. 0 or
- * -VMPT_E_NOMEM.
+ * Weigh the epochs found for a VMCS (from @pairs, sorted) against all that is given for it, which
+ * is found in the @given_count sorted maps of all. 0 or -VMPT_E_NOMEM.
  */
 int vmpt_given_weigh(struct vmpt_vmcs_map *map, const struct vmpt_given *given, size_t given_count,
 		     const struct vmpt_fit_pair *pairs, size_t n, struct vmpt_given_list *wrong);

@@ -187,11 +187,11 @@ static void count_tsc(struct collector *c, u64 vmcs)
 		if (p->vmcss == VMPT_CLOCKS_VMCSS)
 			return;
 		found = (u32)p->vmcss;
-		if (vmpt_hash_add(&c->by_vmcs, hash, found)) {
+		if (vmpt_grow(&p->vmcs, p->vmcss) || vmpt_hash_add(&c->by_vmcs, hash, found)) {
 			c->err = -VMPT_E_NOMEM;
 			return;
 		}
-		p->vmcs[p->vmcss++].vmcs = vmcs;
+		p->vmcs[p->vmcss++] = (struct vmpt_vmcs_tscs){ .vmcs = vmcs };
 	}
 	c->vmcs_used = found + 1;
 	p->vmcs[found].tscs++;
@@ -320,11 +320,10 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 	c->pairs = pairs;
 	c->limit = limit;
 	c->index = index;
-	pairs->vmcs = calloc(VMPT_CLOCKS_VMCSS, sizeof(*pairs->vmcs));
 	clock_options.pair = on_pair;
 	clock_options.pair_opaque = c;
 	vmpt_clock_init(&c->clock, &clock_options);
-	ret = pairs->vmcs ? vmpt_decoder_open(&dec, stream, decode) : -VMPT_E_NOMEM;
+	ret = vmpt_decoder_open(&dec, stream, decode);
 	if (!ret)
 		vmpt_decoder_time_only(dec);
 	while (!ret && (ret = vmpt_batch_next(dec, &batch)) > 0)

@@ -9,6 +9,9 @@
 #include "util/array.h"
 #include "util/search.h"
 
+/* Lifetimes of one id, of other processes, that are passed over in search of a given thread's. */
+#define REUSES_MAX 64
+
 /* An event about a thread. */
 struct thread_event {
 	int tid;
@@ -144,7 +147,7 @@ static u64 apart(const struct vmpt_given_thread *given, const struct vm_thread *
 
 static void hear(struct vm_threads *n, const struct vmpt_names_options *o)
 {
-	size_t i, k;
+	size_t i, k, steps;
 
 	for (i = 0; i < o->given_count; i++) {
 		const struct vmpt_given_thread *given = &o->given[i];
@@ -153,8 +156,8 @@ static void hear(struct vm_threads *n, const struct vmpt_names_options *o)
 		k = vmpt_vm_threads_at(n, given->tid, given->to);
 		if (k == VM_THREAD_NONE && given->tid > 0)
 			k = vmpt_vm_threads_at(n, given->tid, ~0ULL);
-		for (; k != VM_THREAD_NONE;
-		     k = k && n->list[k - 1].tid == given->tid ? k - 1 : VM_THREAD_NONE) {
+		for (steps = 0; k != VM_THREAD_NONE && steps < REUSES_MAX;
+		     steps++, k = k && n->list[k - 1].tid == given->tid ? k - 1 : VM_THREAD_NONE) {
 			struct vm_thread *t = &n->list[k];
 
 			if (t->pid >= 0 && given->pid >= 0 && t->pid != given->pid)

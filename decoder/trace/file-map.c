@@ -60,6 +60,10 @@ int vmpt_temp_write(int fd, const u8 *data, u64 size, struct vmpt_diag *diag)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		/* @data is of a map: the kernel does not raise SIGBUS for it */
+		if (n < 0 && errno == EFAULT)
+			return vmpt_diag_fail(diag, VMPT_E_IO, 0,
+					      "it became shorter while it was read");
 		if (n <= 0)
 			return vmpt_diag_fail(
 				diag, VMPT_E_IO, 0, "cannot write to a temporary file: %s%s",

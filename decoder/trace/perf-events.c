@@ -5,10 +5,12 @@
  * for them, and the trace buffers between are skipped.
  */
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "decoder/trace/perf.h"
 #include "decoder/vmpt-events.h"
 #include "util/array.h"
+#include "util/hash.h"
 
 #define TEXT_MAX   63 /* a thread's name has 15 */
 #define TEXT_CHUNK (16u << 10)
@@ -36,7 +38,8 @@ struct perf_events {
 	/* While they are read */
 	struct id *ids;
 	size_t id_count;
-	bool ids_sorted;
+	struct vmpt_hash by_id;
+	u64 seed;
 	struct perf_tracepoint tps[PERF_TPS];
 };
 
@@ -45,13 +48,6 @@ struct event_place {
 	u64 time;
 	size_t index;
 };
-
-static int by_id(const void *x, const void *y)
-{
-	const struct id *a = x, *b = y;
-
-	return a->id < b->id ? -1 : a->id > b->id;
-}
 
 static int by_place(const void *x, const void *y)
 {
@@ -62,34 +58,38 @@ static int by_place(const void *x, const void *y)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
+/* The place of @id among the ids; VMPT_HASH_NONE: it is not. */
+static u32 find_id(const struct perf_events *e, u64 id)
+{
+	return vmpt_hash_find(&e->by_id, vmpt_mix64(id ^ e->seed), i, e->ids[i].id == id);
+}
+
 int perf_events_ids(struct perf_reader *r, const u8 *ids, u64 size)
 {
 	struct perf_events *e = r->events;
 
 	for (; size >= 8; ids += 8, size -= 8) {
+		u64 id = vmpt_load64(ids);
+
 		/* Several attrs may claim the same bytes: limit ids to what fits into the file */
 		if (e->id_count > r->size / 8)
 			break;
-		if (vmpt_grow(&e->ids, e->id_count))
+		/* The first attr that has it */
+		if (find_id(e, id) != VMPT_HASH_NONE)
+			continue;
+		if (vmpt_grow(&e->ids, e->id_count) ||
+		    vmpt_hash_add(&e->by_id, vmpt_mix64(id ^ e->seed), (u32)e->id_count))
 			return perf_no_memory(r);
-		e->ids[e->id_count++] = (struct id){ vmpt_load64(ids), r->attr_count - 1 };
+		e->ids[e->id_count++] = (struct id){ id, r->attr_count - 1 };
 	}
-	e->ids_sorted = false;
 	return 0;
 }
 
 static const struct perf_attr *attr_of(struct perf_reader *r, u64 id)
 {
-	struct perf_events *e = r->events;
-	struct id key = { id, 0 }, *found;
+	u32 found = find_id(r->events, id);
 
-	if (!e->id_count)
-		return NULL;
-	if (!e->ids_sorted)
-		qsort(e->ids, e->id_count, sizeof(*e->ids), by_id);
-	e->ids_sorted = true;
-	found = bsearch(&key, e->ids, e->id_count, sizeof(*e->ids), by_id);
-	return found ? &r->attrs[found->attr] : NULL;
+	return found == VMPT_HASH_NONE ? NULL : &r->attrs[r->events->ids[found].attr];
 }
 
 static u32 fields_size(u64 fields)
@@ -454,6 +454,9 @@ static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 	 * average. Only a file made to exhaust memory has more.
 	 */
 	e->limit = r.size;
+	/* Ids must not be chosen to collide. */
+	if (getrandom(&e->seed, sizeof(e->seed), GRND_NONBLOCK) < 0)
+		e->seed = 0;
 	ret = perf_read_file(&r);
 	perf_inflate_free(&r);
 	free(r.attrs);
@@ -461,6 +464,7 @@ static int read_events(struct vmpt_trace *trace, struct perf_events *e)
 	free(r.marks);
 	free(e->ids);
 	e->ids = NULL;
+	vmpt_hash_free(&e->by_id);
 	return ret ? ret : sort(e, &trace->info);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * perf.data: compressed records. One zstd stream runs through all of them, and a
- * record may start in one and end in the next.
+ * record may start in one and end in the next. What they may grow to is limited: other records are
+ * kept in memory in proportion to the file, these could be a few bytes for millions of them.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <zstd.h>
 
@@ -13,6 +15,7 @@
 
 struct perf_inflate {
 	ZSTD_DCtx *zstd;
+	u64 packed, grown; /* bytes so far, before and after */
 	size_t fill;
 	u8 buf[INFLATE_ROOM];
 };
@@ -23,6 +26,7 @@ static int inflate_start(struct perf_reader *r)
 
 	if (!f)
 		return perf_no_memory(r);
+	f->packed = f->grown = 0;
 	f->fill = 0;
 	f->zstd = ZSTD_createDCtx();
 	if (!f->zstd) {
@@ -72,6 +76,7 @@ static int inflate(struct perf_reader *r, const u8 *src, u64 size, u64 offset)
 	bool more = true;
 	int ret = 0;
 
+	f->packed += size;
 	while (!ret && more) {
 		size_t in_before = in.pos, zret;
 		ZSTD_outBuffer out = { f->buf, INFLATE_ROOM, f->fill };
@@ -80,6 +85,13 @@ static int inflate(struct perf_reader *r, const u8 *src, u64 size, u64 offset)
 		if (ZSTD_isError(zret))
 			return perf_stop(r, offset, "compressed records are broken: %s",
 					 ZSTD_getErrorName(zret));
+		f->grown += out.pos - f->fill;
+		if (f->grown > VMPT_INFLATE_FREE + VMPT_INFLATE_RATIO * f->packed)
+			return perf_stop(
+				r, offset,
+				"%" PRIu64 " bytes of compressed records grow to more than "
+				"%u MiB and %u times their size: those after this are not read",
+				f->packed, VMPT_INFLATE_FREE >> 20, VMPT_INFLATE_RATIO);
 		more = (in.pos < in.size || out.pos == out.size) &&
 		       (in.pos > in_before || out.pos > f->fill);
 		f->fill = out.pos;

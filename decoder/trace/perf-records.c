@@ -10,6 +10,8 @@
 #include "decoder/trace/perf.h"
 #include "util/array.h"
 
+#define INFOS_MAX 64 /* perf writes one */
+
 /* AUXTRACE_INFO.priv[] of Intel PT. Older files have fewer; missing ones are 0. */
 enum {
 	PRIV_PMU_TYPE,
@@ -42,7 +44,7 @@ static void set_time_conv(struct vmpt_trace_info *info, u64 shift, u64 mult, u64
 	info->time_zero = zero;
 }
 
-/* u32 type, u32 reserved, u64 priv[] */
+/* u32 type, u32 reserved, u64 priv[]. After each the attr of intel_pt is searched again. */
 static int take_auxtrace_info(struct perf_reader *r, const u8 *rec, u32 size, u64 offset)
 {
 	struct vmpt_trace_info *info = r->info;
@@ -51,6 +53,9 @@ static int take_auxtrace_info(struct perf_reader *r, const u8 *rec, u32 size, u6
 
 	if (size < 16)
 		return perf_stop(r, offset, "AUXTRACE_INFO record of %u bytes", size);
+	if (r->infos == INFOS_MAX)
+		return perf_stop(r, offset, "more than %d AUXTRACE_INFO records", INFOS_MAX);
+	r->infos++;
 	r->has_info = true;
 	r->aux_type = vmpt_load32(rec + 8);
 	if (r->aux_type != PERF_AUXTRACE_INTEL_PT)

@@ -356,6 +356,13 @@ int perf_make_streams(struct perf_reader *r)
 		return 0;
 	qsort(r->parts, r->part_count, sizeof(*r->parts), by_owner);
 	ret = find_queues(r, &q);
+	if (!ret && q.count > VMPT_PERF_STREAMS) {
+		perf_stop(r, r->parts[q.first[VMPT_PERF_STREAMS]].file_offset,
+			  "it has traces of %zu CPUs and threads: only %u of them are read",
+			  q.count, VMPT_PERF_STREAMS);
+		q.count = VMPT_PERF_STREAMS;
+		r->part_count = q.first[q.count];
+	}
 	if (!ret)
 		place_marks(r, &q);
 	for (i = 0; !ret && i < q.count; i++) {

@@ -84,7 +84,8 @@ struct perf_reader {
 	size_t attr_count;
 	size_t pt_attr; /* the intel_pt event's; attr_count or more: not known */
 
-	bool has_info, has_pt_info; /* an AUXTRACE_INFO was seen, one of intel_pt */
+	unsigned int infos;	    /* AUXTRACE_INFO records so far */
+	bool has_info, has_pt_info; /* one of them was seen, one of intel_pt */
 	bool inflate_broken;	    /* further compressed records cannot be read */
 	u32 aux_type;		    /* of the last AUXTRACE_INFO */
 	u32 pmu_type;		    /* attr.type of intel_pt events */

@@ -84,6 +84,8 @@ static void wait_code(pid_t pid)
 	ck_assert_msg(WIFEXITED(status), "vmpt died by signal %d", WTERMSIG(status));
 	last.code = WEXITSTATUS(status);
 	last.memory = usage.ru_maxrss;
+	last.cpu_ms = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+		      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
 const struct run *vmpt_to(int fd, const char *args)

@@ -16,6 +16,7 @@ struct run {
 	char *out, *err; /* NUL-terminated */
 	size_t out_size;
 	long memory; /* KiB at most */
+	long cpu_ms;
 };
 
 /* A new directory for this test's files, which the tests also work in; removed by cli_clean(). */

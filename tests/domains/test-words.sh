@@ -306,7 +306,7 @@ check 'a link to a folder is the folder' says "its type is 'test'"
 	[ $failures = 0 ]
 )
 check 'a second command is refused the folder' [ $? = 0 ]
-# As a QEMU that was left behind locks it.
+# As a QEMU that was left running locks it.
 python3 - "$work/linked/cpu0.state" <<-'END' >locked &
 	import fcntl, struct, sys, time
 	file = open(sys.argv[1], "rb")

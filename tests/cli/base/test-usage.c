@@ -417,7 +417,7 @@ static unsigned int progress_steps(const char *out, const char *line)
 START_TEST(progress_inside_a_slice)
 {
 	static const char *const line[] = { "stat x.pt", "vms x.pt", "dump x.pt",
-					    "split -f -o out x.pt", "split -f -o out x.pt x.pt" };
+					    "split -f -o out x.pt", "split -f -o out x.pt y.pt" };
 	/* stat alone under the sanitizers */
 	size_t lines = getenv("VMPT_SANITIZED") ? 1 : VMPT_ARRAY_SIZE(line);
 	size_t i, n;
@@ -426,8 +426,9 @@ START_TEST(progress_inside_a_slice)
 	write_mixed("x.pt");
 	psb = test_read_file("x.pt", &n);
 	write_file("x.pt", psb, 33);
+	write_file("y.pt", psb, 33);
 	free(psb);
-	ck_assert_int_eq(truncate("x.pt", 11000000), 0);
+	ck_assert_int_eq(truncate("x.pt", 11000000) | truncate("y.pt", 11000000), 0);
 	for (i = 0; i < lines; i++) {
 		const struct run *r;
 
@@ -444,6 +445,23 @@ START_TEST(progress_inside_a_slice)
 		ck_assert_str_eq(vmpt_terminal_err(line[i])->out, "");
 	}
 	unsetenv("VMPT_PROGRESS_AFTER");
+}
+END_TEST
+
+/* G10: one trace given twice counts as two CPUs: a sentence, whatever its names are. */
+START_TEST(g10_one_trace_given_twice)
+{
+	static const char *const twice[] = { "x.pt ./x.pt", "x.pt@3 link.pt", "x.pt y.pt hard.pt" };
+	size_t i;
+
+	write_mixed("x.pt");
+	write_mixed("y.pt");
+	ck_assert_int_eq(symlink("x.pt", "link.pt") | link("x.pt", "hard.pt"), 0);
+	for (i = 0; i < VMPT_ARRAY_SIZE(twice); i++)
+		ck_has(vmpt("stat %s", twice[i])->err,
+		       "is the same file as x.pt: its trace counts as");
+	ck_lacks(vmpt("stat x.pt y.pt")->err, "same file");
+	ck_lacks(vmpt("stat /dev/null x.pt /dev/null")->err, "same file");
 }
 END_TEST
 
@@ -468,6 +486,7 @@ TEST_SUITE()
 	tcase_add_test(tc, standard_input);
 	tcase_add_test(tc, cpu_list_chooses);
 	tcase_add_test(tc, progress_inside_a_slice);
+	tcase_add_test(tc, g10_one_trace_given_twice);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* decoder/trace/perf*.c: files that are cut, damaged, hostile or of another kind. */
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "decoder/trace/trace.h"
+#include "decoder/vmpt-events.h"
 #include "tests/decoder/perf-writer.h"
 #include "tests/support/support.h"
 
@@ -373,6 +376,164 @@ START_TEST(a_compressed_record_may_claim_more_than_it_has)
 }
 END_TEST
 
+/* ---- G4: more memory or work than the file is worth ---- */
+
+/* 40 MiB of plain records */
+static void write_bomb(u32 type, const void *payload, size_t n, bool pipe)
+{
+	size_t i;
+
+	writer_start(&w, pipe);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 1, 0, bytes, 40);
+	writer_pack(&w);
+	writer_lost(&w, 3);
+	for (i = 0; i < (40 << 20) / (8 + n); i++)
+		writer_record(&w, type, payload, n);
+	writer_lost(&w, 4);
+	writer_flush(&w, 4000, false);
+	writer_auxtrace(&w, 1, 1, 0, bytes + 500, 64);
+	writer_finish(&w);
+}
+
+/* Of AUX records that lost data the marks are kept, of HEADER_ATTR records the attr. */
+START_TEST(g4_compressed_records_grow_to_a_limit)
+{
+	static const u64 aux[3] = { 8, 8, PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL };
+	static const u8 attr[64];
+	const struct vmpt_event *events;
+	const struct vmpt_trace_info *info;
+	size_t count;
+
+	if (_i & 1)
+		write_bomb(64, attr, sizeof(attr), _i & 2);
+	else
+		write_bomb(PERF_RECORD_AUX, aux, sizeof(aux), _i & 2);
+	ck_assert_uint_lt(w.size, 64 << 10);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	info = vmpt_trace_info(trace);
+	ck_assert(info->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "16 MiB and 64 times their size"));
+	/* What came before is kept, and the trace buffers after. */
+	ck_assert_uint_eq(info->lost_events, 3);
+	ck_assert_uint_le(info->truncated_buffers, ((16 << 20) + 64 * w.size) / (8 + sizeof(aux)));
+	if (!(_i & 1))
+		ck_assert_uint_gt(info->truncated_buffers, (15 << 20) / (8 + sizeof(aux)));
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 2);
+	check_cut_stream(0, bytes, 40);
+	check_cut_stream(1, bytes + 500, 64);
+	ck_assert_int_eq(vmpt_trace_events(trace, &events, &count), 0);
+}
+END_TEST
+
+/* perf's own: records that differ in time and place only, 7 to 20 times smaller. */
+START_TEST(g4_what_perf_writes_is_within_the_limit)
+{
+	struct test_rng rng = { 11 };
+	u64 time = 1000000;
+	u32 i;
+
+	writer_start(&w, true);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 1, 0, bytes, 40);
+	writer_pack(&w);
+	for (i = 0; i < (24 << 20) / 48; i++) {
+		struct writer_at at = { 1000, 1001 + i % 4, i % 4, time };
+
+		time += 1000 + test_random(&rng) % 5000;
+		writer_switch(&w, i & 4, false, &at);
+	}
+	writer_lost(&w, 4);
+	writer_flush(&w, 4000, false);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert_msg(!vmpt_trace_info(trace)->incomplete, "%s", diag.text);
+	ck_assert_uint_eq(vmpt_trace_info(trace)->lost_events, 4);
+}
+END_TEST
+
+/* CPU time of reading the file and its events, in ms */
+static u64 reading(size_t *count)
+{
+	const struct vmpt_event *events;
+	clock_t start = clock();
+
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert_int_eq(vmpt_trace_events(trace, &events, count), 0);
+	return (u64)(clock() - start) * 1000 / CLOCKS_PER_SEC;
+}
+
+/* With each attr the ids of all were sorted again. */
+START_TEST(g4_attrs_between_events_cost_no_more)
+{
+	struct writer_at at = { 1000, 1001, 0, 5000 };
+	u8 payload[64 + 8] = { 0 };
+	u64 i, id, took;
+	size_t count;
+
+	writer_start(&w, true);
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 1, 0, bytes, 40);
+	for (i = 0; i < 30000; i++) {
+		id = 0x100000 + (i * 7919) % 30000;
+		memcpy(payload + 64, &id, 8);
+		writer_record(&w, 64, payload, sizeof(payload));
+		writer_switch(&w, false, false, &at);
+	}
+	took = reading(&count);
+	ck_assert_uint_eq(count, 30000);
+	ck_assert_msg(took < 1000, "%llu ms of CPU time", (unsigned long long)took);
+}
+END_TEST
+
+/* After each AUXTRACE_INFO the attr of its type was searched again. */
+START_TEST(g4_auxtrace_infos_are_limited)
+{
+	u8 attr[64] = { 9 };
+	u64 i, took;
+	size_t count;
+
+	writer_start(&w, true);
+	for (i = 0; i < 60000; i++)
+		writer_record(&w, 64, attr, sizeof(attr));
+	for (i = 0; i < 60000; i++) {
+		static const u64 info[2] = { 1, 77 };
+
+		writer_record(&w, 70, info, sizeof(info));
+		writer_aux(&w, 0, 1, 40, 0, 1);
+	}
+	writer_info(&w, false, WRITER_PRIVS);
+	writer_auxtrace(&w, 0, 1, 0, bytes, 40);
+	took = reading(&count);
+	ck_assert_msg(took < 1000, "%llu ms of CPU time", (unsigned long long)took);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "AUXTRACE_INFO"));
+	check_cut_stream(0, bytes, 40);
+}
+END_TEST
+
+/* Each stream takes memory of its own where all are open at once. */
+START_TEST(g4_streams_have_a_limit)
+{
+	int i;
+
+	writer_start(&w, true);
+	writer_info(&w, false, WRITER_PRIVS);
+	for (i = 0; i < 8192; i++)
+		writer_auxtrace(&w, i, 1, 0, bytes, 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(!vmpt_trace_info(trace)->incomplete);
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 8192);
+	for (i = 8192; i < 8200; i++)
+		writer_auxtrace(&w, i, 1, 0, bytes, 8);
+	ck_assert_int_eq(open_bytes(w.buf, w.size), 0);
+	ck_assert(vmpt_trace_info(trace)->incomplete);
+	ck_assert_ptr_nonnull(strstr(diag.text, "traces of 8200 CPUs and threads: only 8192"));
+	ck_assert_uint_eq(vmpt_trace_streams(trace), 8192);
+	check_cut_stream(0, bytes, 8);
+	check_cut_stream(8191, bytes, 8);
+}
+END_TEST
+
 /* ---- other formats ---- */
 
 START_TEST(other_formats_are_named)
@@ -459,6 +620,11 @@ TEST_SUITE()
 	tcase_add_test(t, short_records_are_left_out);
 	tcase_add_loop_test(t, compressed_records_do_not_nest, 0, 4);
 	tcase_add_test(t, a_compressed_record_may_claim_more_than_it_has);
+	tcase_add_loop_test(t, g4_compressed_records_grow_to_a_limit, 0, 4);
+	tcase_add_test(t, g4_what_perf_writes_is_within_the_limit);
+	tcase_add_test(t, g4_attrs_between_events_cost_no_more);
+	tcase_add_test(t, g4_auxtrace_infos_are_limited);
+	tcase_add_test(t, g4_streams_have_a_limit);
 	tcase_add_test(t, other_formats_are_named);
 	tcase_add_loop_test(t, a_file_without_pt_is_named, 0, 2);
 	tcase_add_loop_test(t, a_trace_of_nothing_has_no_streams, 0, 2);
