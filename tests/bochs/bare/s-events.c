@@ -85,6 +85,7 @@ static void interrupt_flag(void)
 	trace_save("if-0");
 	/* … but all MODE.Execs have it, here that of the PSB+ (Table 33-26). */
 	trace_prepare();
+	traced_psb_if(CTL_ON);
 	msr_write(VMPT_MSR_RTIT_STATUS, 2040ULL << 32); /* due after the enabling's 13 bytes */
 	traced_psb_if(CTL_ON);
 	flags = 2;
