@@ -159,6 +159,8 @@ static void make(struct vmpt_pt_packet *pkt, u8 kind, const struct tsc_mix *mix,
 	} else if (kind == VMPT_PT_PTW) {
 		pkt->ptw.payload_bytes &= 1;
 		pkt->ptw.payload &= vmpt_mask64(pkt->ptw.payload_bytes ? 64 : 32);
+	} else if (kind == VMPT_PT_TRIG) {
+		pkt->trig.icnt = pkt->trig.icntv ? pkt->trig.icnt : 0;
 	} else if (kind == VMPT_PT_CYC) {
 		pkt->cyc.cycles &= vmpt_mask64((unsigned int)(draw(rng) % 65));
 	}
