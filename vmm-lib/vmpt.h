@@ -415,9 +415,10 @@ struct vmpt_position {
  * reached within VMPT_ADJUST_ENTRIES entries and VMPT_ADJUST_BYTES bytes (the guest changed its
  * tables): nothing is rewritten, unless they change during the call, and adjusting resumes from
  * here at the next PSB. Memory that is no longer available is skipped (and counted in scan.errors)
- * unless its policy is RETRY. Other negative results: that of a callback, -VMPT_E_RETRY; the next
- * call resumes where this one stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no
- * @change.
+ * unless its policy is RETRY. What is no packet known to the library is overwritten up to the next
+ * PSB (VMPT_TSC_LOST_MARK): VMPT_EVENT_LOST is set, and a PSB+ comes with the next entry. Other
+ * negative results: that of a callback, -VMPT_E_RETRY; the next call resumes where this one
+ * stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no @change.
  */
 #define VMPT_ADJUST_ENTRIES 65536
 #define VMPT_ADJUST_BYTES   (1ULL << 32)

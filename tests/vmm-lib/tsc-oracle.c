@@ -79,6 +79,30 @@ static size_t find_psb(const u8 *buf, size_t at, size_t len)
 	return len;
 }
 
+/* Whether a PSB can begin with the last bytes, from @at on. */
+static bool may_be_psb(const u8 *buf, size_t at, size_t len)
+{
+	for (; at < len; at += 2)
+		if (buf[at] != 0x02 || (at + 1 < len && buf[at + 1] != 0x82))
+			return false;
+	return true;
+}
+
+/* What is no packet, from @at to a PSB: returns where that is. */
+static size_t lose(struct tsc_oracle *sum, const u8 *in, u8 *out, size_t at, size_t len)
+{
+	size_t psb = find_psb(in, at + 1, len), end = psb;
+
+	if (psb == len)
+		for (end = len > at + 16 ? len - 15 : at + 1; !may_be_psb(in, end, len);)
+			end++;
+	memset(out + at, 0, end - at);
+	out[at] = 0xfd;
+	sum->errors++;
+	sum->lost_bytes += end - at;
+	return psb;
+}
+
 void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in, u8 *out,
 		size_t from, size_t len)
 {
@@ -94,8 +118,7 @@ void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, co
 		if (err == -VMPT_E_TRUNCATED)
 			return;
 		if (err) {
-			sum->errors++;
-			at = find_psb(in, at + 1, len);
+			at = lose(sum, in, out, at, len);
 			block = 0;
 			continue;
 		}
