@@ -173,6 +173,15 @@ struct vmpt_config {
 	 * VMPT_VMX_TSC_SCALING.
 	 */
 	u64 tsc_multiplier;
+	/*
+	 * Trigger Tracing (arch/pt-cpuid.h): the addresses of the processor's
+	 * IA32_RTIT_TRIGGERx_CFG, vmpt_pt_triggers(&host->cpuid) of them. The library does not know
+	 * them: they are in no manual that it follows. No guest has these MSRs; the host's would
+	 * put TRIGs into a guest's trace. So while a guest traces they are 0, and vmpt_vcpu_exit()
+	 * loads what the entry found. NULL and 0: they stay as they are. Owned by the caller.
+	 */
+	const u32 *trigger_msrs;
+	u8 triggers; /* 0 to VMPT_TRIGGERS_MAX */
 };
 
 /* Events that calls which write to the guest's output report. */
@@ -220,6 +229,9 @@ struct vmpt_vcpu {
 	struct vmpt_pt_regs host_regs; /* what the processor held at entry */
 	bool host_saved;	       /* host_regs is complete, not only CTL */
 	u64 loaded_status;	       /* STATUS as loaded for the guest */
+	const u32 *trigger_msrs;
+	u8 triggers, triggers_cleared; /* cleared: bit n: trigger[n] is the host's value */
+	u64 trigger[VMPT_TRIGGERS_MAX];
 
 	struct vmpt_shadow shadow;
 
