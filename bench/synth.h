@@ -34,8 +34,8 @@
 struct synth_options {
 	u64 seed;
 	/*
-	 * Leave out kinds that libipt 2.0.5 does not know: CFE, EVD, BBP, BIP, BEP, TRIG. Events that
-	 * have them lose these packets, everything else keeps its proportions.
+	 * Leave out kinds that libipt 2.0.5 does not know: CFE, EVD, BBP, BIP, BEP, TRIG. Events
+	 * that have them lose these packets, everything else keeps its proportions.
 	 */
 	bool libipt_kinds;
 };

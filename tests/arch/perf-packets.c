@@ -125,8 +125,8 @@ START_TEST(random_bytes_agree)
 		free(exact);
 	}
 	for (i = 0; i < VMPT_PT_KINDS; i++)
-		ck_assert_msg(seen[i] > 100 || i == VMPT_PT_TRIG, "%s came %llu times", vmpt_pt_name(i),
-			      (unsigned long long)seen[i]);
+		ck_assert_msg(seen[i] > 100 || i == VMPT_PT_TRIG, "%s came %llu times",
+			      vmpt_pt_name(i), (unsigned long long)seen[i]);
 }
 END_TEST
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The list of hand-written packets. Bytes come from the bit layouts of SDM 3
- * 33.4.2, table by table, TRIG's from libipt 2.2, never from the encoder. All reserved bits are 0 here.
+ * 33.4.2, table by table, TRIG's from libipt 2.2, never from the encoder. All reserved bits are 0
+ * here.
  */
 #include <stdio.h>
 

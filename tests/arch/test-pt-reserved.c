@@ -133,14 +133,10 @@ START_TEST(reserved_encodings_at_the_end_of_a_trace)
 		u8 len, bytes[3];
 		int err;
 	} rows[] = {
-		{ 1, { 0xad }, VMPT_E_IPBYTES },
-		{ 1, { 0x05 }, VMPT_E_OPCODE },
-		{ 1, { 0xf9 }, VMPT_E_OPCODE },
-		{ 2, { 0xd9, 0x00 }, VMPT_E_TRUNCATED },
-		{ 2, { 0x02, 0x00 }, VMPT_E_OPCODE },
-		{ 2, { 0x02, 0x52 }, VMPT_E_PTW_SIZE },
-		{ 2, { 0x99, 0x40 }, VMPT_E_MODE_LEAF },
-		{ 3, { 0x02, 0xc3, 0x00 }, VMPT_E_OPCODE },
+		{ 1, { 0xad }, VMPT_E_IPBYTES },	 { 1, { 0x05 }, VMPT_E_OPCODE },
+		{ 1, { 0xf9 }, VMPT_E_OPCODE },		 { 2, { 0xd9, 0x00 }, VMPT_E_TRUNCATED },
+		{ 2, { 0x02, 0x00 }, VMPT_E_OPCODE },	 { 2, { 0x02, 0x52 }, VMPT_E_PTW_SIZE },
+		{ 2, { 0x99, 0x40 }, VMPT_E_MODE_LEAF }, { 3, { 0x02, 0xc3, 0x00 }, VMPT_E_OPCODE },
 		{ 3, { 0x02, 0x82, 0x00 }, VMPT_E_PSB },
 	};
 	struct vmpt_pt_packet p;
