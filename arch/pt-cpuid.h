@@ -67,6 +67,26 @@ struct vmpt_pt_cap_desc {
 
 extern const struct vmpt_pt_cap_desc vmpt_pt_cap_table[VMPT_CAPS];
 
+/*
+ * Trigger Tracing (TRIG packets, IA32_RTIT_TRIGGERx_CFG), newer than the two tables. Second-hand:
+ * from a vendor's KVM, not from Intel's Architecture Instruction Set Extensions reference
+ * (319433-052) itself. The bits are known by name, but are no fields above: nothing here can offer
+ * them.
+ */
+#define VMPT_TRIGGER_0_EBX 0x00000200u /* 0:EBX[9] Trigger Tracing */
+#define VMPT_TRIGGER_1_EAX 0x00000700u /* 1:EAX[10:8] the number of trigger MSRs */
+#define VMPT_TRIGGER_1_ECX 0x00008003u /* 1:ECX[0], [1], [15] further properties */
+#define VMPT_TRIGGERS_MAX  7
+
+/* The number of IA32_RTIT_TRIGGERx_CFG of a processor. */
+static inline unsigned int vmpt_pt_triggers(const struct vmpt_pt_cpuid *cpuid)
+{
+	if (!cpuid->present || !cpuid->leaf14[0].eax ||
+	    !(cpuid->leaf14[0].ebx & VMPT_TRIGGER_0_EBX))
+		return 0;
+	return (cpuid->leaf14[1].eax & VMPT_TRIGGER_1_EAX) >> 8;
+}
+
 /* The value of a field, as it stands in the registers (no dependency is looked at). */
 u32 vmpt_pt_cap(const struct vmpt_pt_cpuid *cpuid, enum vmpt_pt_cap cap);
 

@@ -115,6 +115,9 @@ static void put_field(struct text *t, const struct vmpt_pt_packet *p, unsigned i
 	/* A suppressed IP is no IP, not an IP of 0 (Table 33-18). */
 	if (f->coding == VMPT_PT_IP && !p->ip.ipbytes)
 		return;
+	/* Without ICNTV there is no count, not a count of 0. */
+	if (p->kind == VMPT_PT_TRIG && f->coding == VMPT_PT_ITEM && !p->trig.icntv)
+		return;
 	if (f->format == VMPT_PT_FLAG && !v)
 		return;
 	if (f->format == VMPT_PT_TAKEN && !p->tnt.count)

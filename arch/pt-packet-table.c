@@ -5,6 +5,11 @@
  * where it cannot decode field by field (decoder/pt/fast-table.c, payload.h): tests compare those
  * with this table.
  *
+ * TRIG (Trigger Tracing) is newer than that manual. Its row is second-hand: from what libipt 2.2
+ * decodes, not from Intel's Architecture Instruction Set Extensions reference (319433-052) itself.
+ * What neither says is taken as for other packets that no table of the manual names: it does not
+ * end a packet block (Table 33-15), and is none of a PSB+ (33.3.7).
+ *
  * A field's bit is counted from bit 0 of byte 0: byte 2 bit 7 is 23.
  */
 #include "arch/pt-packet.h"
@@ -87,6 +92,14 @@ const struct vmpt_pt_desc vmpt_pt_table[VMPT_PT_KINDS] = {
 		.header = { 0x99, 0x20 }, .mask = { 0xff, 0xe0 }, .header_size = 2, .size = 2,
 		.classes = VMPT_PT_ENDS_BLOCK | VMPT_PT_IN_PSB, .fields = 2,
 		.field = { F("intx", 8, 1, FLAG), F("txabort", 9, 1, FLAG) },
+	},
+	[VMPT_PT_TRIG] = {
+		/* Not in the manual, see above. Byte 1 bits 4:0 are reserved. */
+		.name = "TRIG", .title = "Trigger",
+		.header = { 0xd9 }, .mask = { 0xff }, .header_size = 1,
+		.size_rule = VMPT_PT_SIZE_TRIG, .size = 3, .fields = 5,
+		.field = { F("ip", 15, 1, FLAG), F("icntv", 14, 1, FLAG), F("mult", 13, 1, FLAG),
+			   F("trbv", 16, 8, HEX), FC("icnt", 24, 16, ITEM, DEC) },
 	},
 	[VMPT_PT_TNT_64] = {
 		.name = "TNT-64", .title = "Taken/Not-taken, long", .table = "33-16",

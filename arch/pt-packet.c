@@ -160,6 +160,8 @@ static int packet_size(unsigned int kind, const u8 *buf, size_t len, unsigned in
 		return cyc_size(buf, len);
 	case VMPT_PT_SIZE_BIP:
 		return (int)(1 + vmpt_pt_block_item_size(block));
+	case VMPT_PT_SIZE_TRIG:
+		return len > 1 && buf[1] & 0x40 ? 5 : 3;
 	default:
 		return kind == VMPT_PT_PSB ? psb_check(buf, len) : d->size;
 	}
@@ -292,6 +294,8 @@ static int encoded_size(const struct vmpt_pt_packet *pkt, unsigned int block)
 		return n;
 	case VMPT_PT_SIZE_BIP:
 		return block ? (int)(1 + vmpt_pt_block_item_size(block)) : -VMPT_E_INVAL;
+	case VMPT_PT_SIZE_TRIG:
+		return pkt->trig.icntv ? 5 : 3;
 	default:
 		return d->size;
 	}

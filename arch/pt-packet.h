@@ -10,6 +10,7 @@
  * - a reserved encoding that leaves the length unknown is an error;
  * - a reserved value in a packet of known length is decoded as it stands and
  *   flagged VMPT_PT_RESERVED;
+ * - TRIG is newer than this manual and second-hand, see its row in the table;
  * - a header byte whose low three bits are 100b is a BIP inside a packet block
  *   and a short TNT outside (33.4.1.1): the caller carries the block context.
  */
@@ -37,6 +38,7 @@ enum vmpt_pt_kind {
 	VMPT_PT_TSC,
 	VMPT_PT_MODE_EXEC,
 	VMPT_PT_MODE_TSX,
+	VMPT_PT_TRIG,
 	/* 02H … */
 	VMPT_PT_TNT_64,
 	VMPT_PT_PIP,
@@ -65,7 +67,7 @@ enum vmpt_pt_kind {
 /* The longest packet: PSB. A CYC of 64 bits has 10 bytes. */
 #define VMPT_PT_SIZE_MAX 16
 #define VMPT_PT_CYC_MAX	 10
-#define VMPT_PT_VALUES	 3
+#define VMPT_PT_VALUES	 5
 /* All ones on the wire: no current VMCS (33.4.2.15). */
 #define VMPT_PT_VMCS_NONE 0xffffffffff000ULL
 
@@ -173,16 +175,21 @@ struct vmpt_pt_packet {
 		struct {
 			u64 type, payload;
 		} evd;
+		/* ip: a FUP follows; mult: more triggers fired; icnt: only with icntv. */
+		struct {
+			u64 ip, icntv, mult, trbv, icnt;
+		} trig;
 	};
 };
 
 /* How a kind's length is found. */
 enum vmpt_pt_size_rule {
 	VMPT_PT_SIZE_FIXED,
-	VMPT_PT_SIZE_IP,  /* 1 + what IPBytes says (Table 33-18) */
-	VMPT_PT_SIZE_PTW, /* 2 + 4 or 8 (Table 33-40) */
-	VMPT_PT_SIZE_CYC, /* continues while EXP is 1 (Table 33-33) */
-	VMPT_PT_SIZE_BIP, /* 1 + 4 or 8, by the BBP (Table 33-46) */
+	VMPT_PT_SIZE_IP,   /* 1 + what IPBytes says (Table 33-18) */
+	VMPT_PT_SIZE_PTW,  /* 2 + 4 or 8 (Table 33-40) */
+	VMPT_PT_SIZE_CYC,  /* continues while EXP is 1 (Table 33-33) */
+	VMPT_PT_SIZE_BIP,  /* 1 + 4 or 8, by the BBP (Table 33-46) */
+	VMPT_PT_SIZE_TRIG, /* 3, with ICNTV 5 */
 };
 
 /* How a field's bits become its value. */
@@ -192,7 +199,7 @@ enum vmpt_pt_coding {
 	VMPT_PT_COUNT,	  /* TNT: the number of those bits; not printed */
 	VMPT_PT_IP,	  /* as many bytes as IPBytes says */
 	VMPT_PT_CYCLES,	  /* 5 bits, then 7 per byte */
-	VMPT_PT_ITEM,	  /* 4 or 8 bytes, as the packet's size says */
+	VMPT_PT_ITEM,	  /* 0, 2, 4 or 8 bytes, as the packet's size says */
 };
 
 /* How a field is printed. */
@@ -232,7 +239,7 @@ struct vmpt_pt_desc {
 	u8 classes;	/* VMPT_PT_TIMING … */
 	u8 fields;
 	struct vmpt_pt_field field[VMPT_PT_VALUES];
-	const char *table; /* of the manual: "33-20" */
+	const char *table; /* of the manual: "33-20"; NULL: not in this version of it */
 };
 
 /* The table itself, by enum vmpt_pt_kind. */

@@ -355,6 +355,20 @@ static void maintenance(struct synth *s)
 	put_values(s, VMPT_PT_MNT, draw(s), 0, 0);
 }
 
+/* A trigger fired: at the FUP, or some instructions after the last IP. */
+static void trigger(struct synth *s)
+{
+	bool counted = chance(s, 50), with_ip = chance(s, 50);
+	u64 icnt = draw(s) & (counted ? 0xffff : 0);
+
+	if (s->libipt_kinds)
+		return;
+	put(s, (struct vmpt_pt_packet){ .kind = VMPT_PT_TRIG,
+					.trig = { with_ip, counted, 0, 1 << below(s, 4), icnt } });
+	if (with_ip)
+		put_ip(s, VMPT_PT_FUP, target(s));
+}
+
 /* Packets were lost; PacketEn is 1 again: OVF, then a FUP with a full IP (33.3.8). */
 static void overflow(struct synth *s)
 {
@@ -445,7 +459,7 @@ static const struct {
 	{ branches, 7000 }, { padding, 620 },	{ wall_clock, 760 }, { interrupt, 60 },
 	{ filter, 400 },    { vm_switch, 115 }, { cr3_write, 120 },  { transaction, 160 },
 	{ ptwrite, 300 },   { sample, 70 },	{ idle, 80 },	     { frequency, 80 },
-	{ overflow, 8 },    { blind_tip, 60 },	{ maintenance, 8 },
+	{ overflow, 8 },    { blind_tip, 60 },	{ maintenance, 8 },  { trigger, 8 },
 };
 
 /* One event by weight; @sum is that of all weights. */

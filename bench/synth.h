@@ -20,7 +20,7 @@
  *   CFE 0.6, EVD 0.2: an interrupt or page fault every 1.5 KiB, VM entries and exits
  *   PTW 0.8 of 4 and 8 bytes, MODE.TSX 0.5
  *   EXSTOP, MWAIT, PWRE, PWRX, TraceStop, PSB, PSBEND 0.05 to 0.15 each
- *   MNT, OVF 0.02 each
+ *   MNT, OVF, TRIG 0.02 each
  * Every 4 KiB a PSB+ of 61 to 65 bytes in silicon's order: PSB, TSC, TMA, MODE.Exec, MODE.TSX, PIP,
  * VMCS, CBR, FUP, PSBEND. A VM entry and a VM exit every 1.5 KiB: VMCS (VMPTRLD, when another vCPU
  * is next), CFE.VMENTRY, MODE.Exec, PIP with NR=1, TIP; then EVD, CFE.VMEXIT, FUP, MODE.Exec, PIP
@@ -34,8 +34,8 @@
 struct synth_options {
 	u64 seed;
 	/*
-	 * Leave out kinds that libipt 2.0.5 does not know: CFE, EVD, BBP, BIP, BEP. Events that
-	 * have them lose these packets, everything else keeps its proportions.
+	 * Leave out kinds that libipt 2.0.5 does not know: CFE, EVD, BBP, BIP, BEP, TRIG. Events
+	 * that have them lose these packets, everything else keeps its proportions.
 	 */
 	bool libipt_kinds;
 };

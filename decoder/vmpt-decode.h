@@ -196,6 +196,7 @@ enum vmpt_item_kind {
  *   EVD         the payload; aux the type
  *   MNT         the payload             MWAIT     bytes 2 to 9, reserved bits 0
  *   PWRE        bytes 2 and 3           PWRX      bytes 2 to 6; reserved bits 0
+ *   TRIG        bytes 2 to 4, or byte 2; aux byte 1, reserved bits 0
  * others 0.
  */
 struct vmpt_item {

@@ -101,17 +101,30 @@ static int check_machine(const struct vmpt_caps *host, const struct vmpt_caps *g
 	return 0;
 }
 
+/* Whether the host has what @guest says of Trigger Tracing. */
+static bool has_triggers(const struct vmpt_pt_cpuid *host, const struct vmpt_pt_cpuid *guest)
+{
+	const struct vmpt_cpuid_regs *h = host->leaf14, *g = guest->leaf14;
+
+	return !(g[0].ebx & ~h[0].ebx & VMPT_TRIGGER_0_EBX) &&
+	       (g[1].eax & VMPT_TRIGGER_1_EAX) <= (h[1].eax & VMPT_TRIGGER_1_EAX) &&
+	       !(g[1].ecx & ~h[1].ecx & VMPT_TRIGGER_1_ECX);
+}
+
 int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 		    struct vmpt_refusal *why)
 {
+	struct vmpt_caps shown = *guest;
 	struct vmpt_leaf_fault fault;
 	int err;
 
 	/* Whatever else its CPUID holds, it is never shown. */
 	if (!guest->cpuid.present)
 		return 0;
+	if (has_triggers(&host->cpuid, &guest->cpuid))
+		vmpt_caps_no_triggers(&shown);
 	err = check_machine(host, guest, why);
-	if (!err && vmpt_leaf_check(&host->cpuid, &guest->cpuid, &fault))
+	if (!err && vmpt_leaf_check(&host->cpuid, &shown.cpuid, &fault))
 		err = vmpt_leaf_refuse(&fault, why);
 	return err;
 }

@@ -16,6 +16,16 @@
 /* The full name of a field of leaf 14H: "CPUID.14H.1:EAX[2:0] RANGECNT". Static memory. */
 const char *vmpt_cap_field(enum vmpt_pt_cap cap);
 
+/* Take Trigger Tracing out of a guest's leaf 14H: it is offered to no guest. */
+static inline void vmpt_caps_no_triggers(struct vmpt_caps *guest)
+{
+	struct vmpt_cpuid_regs *leaf14 = guest->cpuid.leaf14;
+
+	leaf14[0].ebx &= ~VMPT_TRIGGER_0_EBX;
+	leaf14[1].eax &= ~VMPT_TRIGGER_1_EAX;
+	leaf14[1].ecx &= ~VMPT_TRIGGER_1_ECX;
+}
+
 /* Write the text for @fault, which is an error, to @why if not NULL; -VMPT_E_CAPS. */
 int vmpt_leaf_refuse(const struct vmpt_leaf_fault *fault, struct vmpt_refusal *why);
 

@@ -80,7 +80,9 @@ int vmpt_caps_offer(const struct vmpt_caps *host, const struct vmpt_policy *poli
 
 /*
  * Whether @host can support a guest that is shown @guest, which may come from anyone (a user of
- * KVM_SET_CPUID2, a migration's source). 0 or -VMPT_E_CAPS with @why (may be NULL).
+ * KVM_SET_CPUID2, a migration's source). 0 or -VMPT_E_CAPS with @why (may be NULL). The bits of
+ * Trigger Tracing (VMPT_TRIGGER_0_EBX and others) pass where the host has them, so that a host's
+ * own leaf passes, but no vCPU shows them: vmpt_vcpu_init() drops them.
  */
 int vmpt_caps_check(const struct vmpt_caps *host, const struct vmpt_caps *guest,
 		    struct vmpt_refusal *why);

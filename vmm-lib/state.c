@@ -122,7 +122,7 @@ static void put_scan(struct writer *w, const struct vmpt_vcpu *vcpu)
 		put(w, i < scan->cut_size ? scan->cut[i] : 0, 1);
 	put(w, scan->cut_size, 1);
 	put(w, scan->block, 1);
-	put(w, scan->lost, 1);
+	put(w, scan->lost != 0, 1);
 	put(w, scan->high, 1);
 	put(w, scan->wrapped, 1);
 	put(w, scan->last, 8);

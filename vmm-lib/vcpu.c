@@ -114,6 +114,16 @@ static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *
 	return 0;
 }
 
+static int check_triggers(const struct vmpt_config *config, struct vmpt_refusal *why)
+{
+	if (config->triggers > VMPT_TRIGGERS_MAX)
+		return vmpt_refuse(why, VMPT_E_INVAL, "triggers", "more than VMPT_TRIGGERS_MAX",
+				   config->triggers, VMPT_TRIGGERS_MAX);
+	if (config->triggers && !config->trigger_msrs)
+		return missing(why, "trigger_msrs");
+	return 0;
+}
+
 static int check_config(const struct vmpt_config *config, struct vmpt_refusal *why)
 {
 	int err;
@@ -137,6 +147,8 @@ static int check_config(const struct vmpt_config *config, struct vmpt_refusal *w
 		err = check_shadow(config->shadow, why);
 	if (!err)
 		err = check_mem_policies(config, why);
+	if (!err)
+		err = check_triggers(config, why);
 	return err;
 }
 
@@ -155,6 +167,7 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->opaque = config->opaque;
 	vcpu->guest = *config->guest;
 	vcpu->guest.vmx = 0; /* PT is not offered to L1's guests */
+	vmpt_caps_no_triggers(&vcpu->guest);
 	vcpu->plan = *config->plan;
 	vcpu->on_mem[VMPT_MEM_UNBACKED] = config->on_unbacked;
 	vcpu->on_mem[VMPT_MEM_MMIO] = config->on_mmio;
@@ -163,6 +176,8 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->xsave = config->xsave && vcpu->plan.guest_pt;
 	vcpu->pip_on_restore = config->pip_on_restore;
 	vcpu->tsc_multiplier = config->tsc_multiplier;
+	vcpu->trigger_msrs = config->trigger_msrs;
+	vcpu->triggers = config->triggers;
 	/*
 	 * The guest's rules are the host's or narrower, because vmpt_caps_check() has passed: what
 	 * the guest may write can be written to the processor without a #GP in the host.

@@ -173,6 +173,15 @@ struct vmpt_config {
 	 * VMPT_VMX_TSC_SCALING.
 	 */
 	u64 tsc_multiplier;
+	/*
+	 * Trigger Tracing (arch/pt-cpuid.h): the addresses of the processor's
+	 * IA32_RTIT_TRIGGERx_CFG, vmpt_pt_triggers(&host->cpuid) of them. The library does not know
+	 * them: they are in no manual that it follows. No guest has these MSRs; the host's would
+	 * put TRIGs into a guest's trace. So while a guest traces they are 0, and vmpt_vcpu_exit()
+	 * loads what the entry found. NULL and 0: they stay as they are. Owned by the caller.
+	 */
+	const u32 *trigger_msrs;
+	u8 triggers; /* 0 to VMPT_TRIGGERS_MAX */
 };
 
 /* Events that calls which write to the guest's output report. */
@@ -220,6 +229,9 @@ struct vmpt_vcpu {
 	struct vmpt_pt_regs host_regs; /* what the processor held at entry */
 	bool host_saved;	       /* host_regs is complete, not only CTL */
 	u64 loaded_status;	       /* STATUS as loaded for the guest */
+	const u32 *trigger_msrs;
+	u8 triggers, triggers_cleared; /* cleared: bit n: trigger[n] is the host's value */
+	u64 trigger[VMPT_TRIGGERS_MAX];
 
 	struct vmpt_shadow shadow;
 
@@ -415,9 +427,10 @@ struct vmpt_position {
  * reached within VMPT_ADJUST_ENTRIES entries and VMPT_ADJUST_BYTES bytes (the guest changed its
  * tables): nothing is rewritten, unless they change during the call, and adjusting resumes from
  * here at the next PSB. Memory that is no longer available is skipped (and counted in scan.errors)
- * unless its policy is RETRY. Other negative results: that of a callback, -VMPT_E_RETRY; the next
- * call resumes where this one stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no
- * @change.
+ * unless its policy is RETRY. What is no packet known to the library is overwritten up to the next
+ * PSB (VMPT_TSC_LOST_MARK): VMPT_EVENT_LOST is set, and a PSB+ comes with the next entry. Other
+ * negative results: that of a callback, -VMPT_E_RETRY; the next call resumes where this one
+ * stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no @change.
  */
 #define VMPT_ADJUST_ENTRIES 65536
 #define VMPT_ADJUST_BYTES   (1ULL << 32)

@@ -49,6 +49,9 @@ static struct head_guess guess(u8 b0, u8 b1)
 		n = b1 >> 5 & 3;
 		g.size = n > 1 ? 0 : n ? 10 : 6;
 		break;
+	case VMPT_PT_SIZE_TRIG:
+		g.size = b1 & 0x40 ? 5 : 3;
+		break;
 	case VMPT_PT_SIZE_CYC:
 		g.size = !(b0 & 0x04) ? 1 : !(b1 & 0x01) ? 2 : 0;
 		break;
@@ -64,6 +67,7 @@ static bool one_byte_decides(u8 b0)
 	struct head_guess g = guess(b0, 0);
 
 	return b0 != VMPT_PT_ESCAPE && g.size && vmpt_pt_table[g.kind].header_size == 1 &&
+	       vmpt_pt_table[g.kind].size_rule != VMPT_PT_SIZE_TRIG &&
 	       (vmpt_pt_table[g.kind].size_rule != VMPT_PT_SIZE_CYC || g.size == 1);
 }
 
@@ -146,6 +150,7 @@ static const struct layout layouts[VMPT_PT_KINDS] = {
 	[VMPT_PT_BBP] = { .mask = 0x9f, .from = 2 },
 	[VMPT_PT_BEP] = { .aux = 2 },
 	[VMPT_PT_CFE] = { .mask = 0xff9f, .from = 2 },
+	[VMPT_PT_TRIG] = { .from = 2, .aux = 2 },
 };
 
 static void row_ip(struct vmpt_row *row, unsigned int ipbytes)
@@ -180,13 +185,16 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 		.token = makes_token(g) || g.kind == VMPT_PT_MNT,
 		.size = g.size,
 	};
+	if (g.kind == VMPT_PT_TRIG)
+		b1 &= 0xe0; /* the others are reserved: a row for each would be too many */
 	if (l->aux)
 		row->meta |= (u64)(l->aux == 1 ? b0 : b1) << 56;
 	if (d->size_rule == VMPT_PT_SIZE_IP)
 		row_ip(row, b0 >> 5);
 	if (d->size_rule == VMPT_PT_SIZE_CYC && g.size == 2)
 		row->mask = 0xfe0;
-	if (d->size_rule == VMPT_PT_SIZE_PTW || d->size_rule == VMPT_PT_SIZE_BIP)
+	if (d->size_rule == VMPT_PT_SIZE_PTW || d->size_rule == VMPT_PT_SIZE_BIP ||
+	    d->size_rule == VMPT_PT_SIZE_TRIG)
 		row->mask = vmpt_mask64(8u * (g.size - l->from));
 	if (g.kind == VMPT_PT_PSB)
 		row->last_ip = ~0ULL; /* its payload, 0 */

@@ -84,6 +84,10 @@ void vmpt_item_make(struct vmpt_item *item, const struct vmpt_pt_packet *pkt, co
 	case VMPT_PT_CFE:
 		item->payload = raw_bytes(buf, 2, 2, 0xff9f);
 		break;
+	case VMPT_PT_TRIG:
+		item->payload = pkt->trig.trbv | pkt->trig.icnt << 8;
+		item->aux = buf[1] & 0xe0;
+		break;
 	case VMPT_PT_EVD:
 		item->payload = pkt->evd.payload;
 		item->aux = buf[2] & 0x3f;

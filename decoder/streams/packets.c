@@ -237,6 +237,7 @@ static void note_consumer(struct extract *x, u64 at, const struct vmpt_item *ite
 	case VMPT_PT_PTW:
 	case VMPT_PT_EXSTOP:
 	case VMPT_PT_BEP:
+	case VMPT_PT_TRIG:
 		x->source.consumer = item->aux & 0x80;
 		break;
 	case VMPT_PT_MODE_TSX:

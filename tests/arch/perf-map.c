@@ -48,6 +48,9 @@ static enum intel_pt_pkt_type type_of(const struct vmpt_pt_packet *p)
 		[VMPT_PT_EVD] = INTEL_PT_EVD,
 	};
 
+	/* Newer than perf of Linux 6.12. */
+	if (p->kind == VMPT_PT_TRIG)
+		return INTEL_PT_BAD;
 	/* The IP bit is a separate type. */
 	if (p->kind == VMPT_PT_PTW && p->ptw.ip)
 		return INTEL_PT_PTWRITE_IP;

@@ -16,7 +16,8 @@ static int perf_error(int err, const u8 *buf, size_t len)
 {
 	switch (err) {
 	case -VMPT_E_TRUNCATED:
-		return INTEL_PT_NEED_MORE_BYTES;
+		/* It does not know TRIG. */
+		return len && buf[0] == 0xd9 ? INTEL_PT_BAD_PACKET : INTEL_PT_NEED_MORE_BYTES;
 	case -VMPT_E_PSB:
 		/* It needs all 16 bytes before it checks them. */
 		return len < 16 ? INTEL_PT_NEED_MORE_BYTES : INTEL_PT_BAD_PACKET;
@@ -124,8 +125,8 @@ START_TEST(random_bytes_agree)
 		free(exact);
 	}
 	for (i = 0; i < VMPT_PT_KINDS; i++)
-		ck_assert_msg(seen[i] > 100, "%s came %llu times", vmpt_pt_name(i),
-			      (unsigned long long)seen[i]);
+		ck_assert_msg(seen[i] > 100 || i == VMPT_PT_TRIG, "%s came %llu times",
+			      vmpt_pt_name(i), (unsigned long long)seen[i]);
 }
 END_TEST
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The list of hand-written packets. Bytes come from the bit layouts of SDM 3
- * 33.4.2, table by table, never from the encoder. All reserved bits are 0 here.
+ * 33.4.2, table by table, TRIG's from libipt 2.2, never from the encoder. All reserved bits are 0
+ * here.
  */
 #include <stdio.h>
 
@@ -231,6 +232,22 @@ const struct pt_case pt_cases[] = {
 	  VAL(2, 0xffffffffffffffff) },
 	{ K(EVD), RSVD, WIRE(0x02, 0x53, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0), VAL(0x3f, 0),
 	  TEXT("EVD type=0x3f payload=0x0 [reserved value]") },
+
+	/*
+	 * TRIG, in no table of this manual; the layout is libipt 2.2's: byte 1 IP, ICNTV, MULT from
+	 * bit 7 down, byte 2 TRBV, with ICNTV a count of 16 bits, little-endian.
+	 */
+	{ K(TRIG), WIRE(0xd9, 0x00, 0x01), VAL(0, 0, 0, 1), TEXT("TRIG trbv=0x1") },
+	{ K(TRIG), WIRE(0xd9, 0x80, 0x40), VAL(1, 0, 0, 0x40), TEXT("TRIG ip trbv=0x40") },
+	{ K(TRIG), WIRE(0xd9, 0x20, 0xff), VAL(0, 0, 1, 0xff), TEXT("TRIG mult trbv=0xff") },
+	{ K(TRIG), WIRE(0xd9, 0xa0, 0x00), VAL(1, 0, 1, 0), TEXT("TRIG ip mult trbv=0x0") },
+	{ K(TRIG), WIRE(0xd9, 0x40, 0x02, 0x34, 0x12), VAL(0, 1, 0, 2, 0x1234),
+	  TEXT("TRIG icntv trbv=0x2 icnt=4660") },
+	{ K(TRIG), WIRE(0xd9, 0xe0, 0x80, 0xff, 0xff), VAL(1, 1, 1, 0x80, 0xffff),
+	  TEXT("TRIG ip icntv mult trbv=0x80 icnt=65535") },
+	{ K(TRIG), WIRE(0xd9, 0x40, 0x01, 0x00, 0x00), VAL(0, 1, 0, 1, 0),
+	  TEXT("TRIG icntv trbv=0x1 icnt=0") },
+	{ K(TRIG), IN(1, 0x01), WIRE(0xd9, 0x40, 0x01, 0x19, 0x04), VAL(0, 1, 0, 1, 0x0419) },
 };
 /* clang-format on */
 

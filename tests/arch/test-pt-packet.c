@@ -263,6 +263,12 @@ static const struct refused refused[] = {
 	{ VMPT_PT_CFE, 0, { 0, 32, 0 } },
 	{ VMPT_PT_CFE, 0, { 0, 0, 0x100 } },
 	{ VMPT_PT_EVD, 0, { 64, 0 } },
+	{ VMPT_PT_TRIG, 0, { 2, 0, 0, 0, 0 } },
+	{ VMPT_PT_TRIG, 0, { 0, 2, 0, 0, 0 } },
+	{ VMPT_PT_TRIG, 0, { 0, 0, 2, 0, 0 } },
+	{ VMPT_PT_TRIG, 0, { 0, 0, 0, 0x100, 0 } },
+	{ VMPT_PT_TRIG, 0, { 0, 1, 0, 0, 0x10000 } },
+	{ VMPT_PT_TRIG, 0, { 0, 0, 0, 0, 1 } }, /* a count without ICNTV */
 };
 
 START_TEST(encode_refuses_what_does_not_fit)
@@ -285,7 +291,7 @@ START_TEST(encode_refuses_what_does_not_fit)
 }
 END_TEST
 
-/* Bits of each value on the wire, by hand; TNT, IPs, PTW and BIP see random_packet(). */
+/* Bits of each value on the wire, by hand; TNT, IPs, PTW, BIP and TRIG see random_packet(). */
 static const struct {
 	u8 width[VMPT_PT_VALUES], shift;
 } field_bits[VMPT_PT_KINDS] = {
@@ -339,6 +345,12 @@ static void random_packet(struct test_rng *rng, struct vmpt_pt_packet *p, unsign
 	case VMPT_PT_BIP:
 		p->bip.id = test_random(rng) & 31;
 		p->bip.payload = random_bits(rng, block & 0x20 ? 32 : 64);
+		return;
+	case VMPT_PT_TRIG:
+		for (i = 0; i < 3; i++)
+			p->val[i] = test_random(rng) & 1;
+		p->trig.trbv = random_bits(rng, 8);
+		p->trig.icnt = p->trig.icntv ? random_bits(rng, 16) : 0;
 		return;
 	}
 	for (i = 0; i < VMPT_PT_VALUES; i++)

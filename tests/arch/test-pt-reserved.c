@@ -62,7 +62,10 @@ static const struct head heads[] = {
 	{ 0x99, 0xff, 0x00, 0xe0, VMPT_PT_MODE_EXEC, 2 },
 	{ 0x99, 0xff, 0x20, 0xe0, VMPT_PT_MODE_TSX, 2 },
 	{ 0x99, 0xff, 0, 0, -VMPT_E_MODE_LEAF, 0 },
-	/* 05H, 09H, 15H with any upper bits, and the rest of 19H */
+	/* TRIG: bit 6 of byte 1 is ICNTV */
+	{ 0xd9, 0xff, 0x00, 0x40, VMPT_PT_TRIG, 3 },
+	{ 0xd9, 0xff, 0x40, 0x40, VMPT_PT_TRIG, 5 },
+	/* 05H, 09H, 15H with any upper bits, and 39H, 79H, B9H, F9H */
 	{ 0x05, 0x1f, 0, 0, -VMPT_E_OPCODE, 0 },
 	{ 0x09, 0x1f, 0, 0, -VMPT_E_OPCODE, 0 },
 	{ 0x15, 0x1f, 0, 0, -VMPT_E_OPCODE, 0 },
@@ -130,13 +133,10 @@ START_TEST(reserved_encodings_at_the_end_of_a_trace)
 		u8 len, bytes[3];
 		int err;
 	} rows[] = {
-		{ 1, { 0xad }, VMPT_E_IPBYTES },
-		{ 1, { 0x05 }, VMPT_E_OPCODE },
-		{ 1, { 0xd9 }, VMPT_E_OPCODE },
-		{ 2, { 0x02, 0x00 }, VMPT_E_OPCODE },
-		{ 2, { 0x02, 0x52 }, VMPT_E_PTW_SIZE },
-		{ 2, { 0x99, 0x40 }, VMPT_E_MODE_LEAF },
-		{ 3, { 0x02, 0xc3, 0x00 }, VMPT_E_OPCODE },
+		{ 1, { 0xad }, VMPT_E_IPBYTES },	 { 1, { 0x05 }, VMPT_E_OPCODE },
+		{ 1, { 0xf9 }, VMPT_E_OPCODE },		 { 2, { 0xd9, 0x00 }, VMPT_E_TRUNCATED },
+		{ 2, { 0x02, 0x00 }, VMPT_E_OPCODE },	 { 2, { 0x02, 0x52 }, VMPT_E_PTW_SIZE },
+		{ 2, { 0x99, 0x40 }, VMPT_E_MODE_LEAF }, { 3, { 0x02, 0xc3, 0x00 }, VMPT_E_OPCODE },
 		{ 3, { 0x02, 0x82, 0x00 }, VMPT_E_PSB },
 	};
 	struct vmpt_pt_packet p;
@@ -201,6 +201,7 @@ static const struct {
 	{ VMPT_PT_PWRX, 4, 0xff },	{ VMPT_PT_PWRX, 5, 0xff },     { VMPT_PT_PWRX, 6, 0xff },
 	{ VMPT_PT_BBP, 2, 0x60 },				  /* 33-45 */
 	{ VMPT_PT_CFE, 2, 0x60 },	{ VMPT_PT_EVD, 2, 0xc0 }, /* 33-49, 33-51 */
+	{ VMPT_PT_TRIG, 1, 0x1f },
 };
 
 static void check_with_bits(const struct pt_case *c, const u8 *wire)

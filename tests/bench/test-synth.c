@@ -75,7 +75,7 @@ END_TEST
 static bool libipt_knows(unsigned int kind)
 {
 	return kind != VMPT_PT_CFE && kind != VMPT_PT_EVD && kind != VMPT_PT_BBP &&
-	       kind != VMPT_PT_BIP && kind != VMPT_PT_BEP;
+	       kind != VMPT_PT_BIP && kind != VMPT_PT_BEP && kind != VMPT_PT_TRIG;
 }
 
 START_TEST(test_all_kinds)

@@ -157,6 +157,10 @@ static bool fill(const struct word *w, struct vmpt_pt_packet *p, u64 *last_ip)
 		p->ptw.payload_bytes = 1;
 		p->ptw.payload = number(w, 0);
 		p->ptw.ip = has_arg(w, "ip");
+	} else if (!strcmp(w->name, "trig")) {
+		p->kind = VMPT_PT_TRIG;
+		p->trig.trbv = number(w, 0);
+		p->trig.ip = has_arg(w, "ip");
 	} else if (!strcmp(w->name, "bbp")) {
 		p->kind = VMPT_PT_BBP;
 		p->bbp.type = number(w, 0);
@@ -252,6 +256,7 @@ static const char *lower_name(unsigned int kind)
 		[VMPT_PT_MNT] = "mnt",	      [VMPT_PT_CFE] = "cfe",
 		[VMPT_PT_EVD] = "evd",	      [VMPT_PT_PIP] = "pip",
 		[VMPT_PT_MODE_EXEC] = "exec", [VMPT_PT_MODE_TSX] = "tsx",
+		[VMPT_PT_TRIG] = "trig",
 	};
 
 	return name[kind] ? name[kind] : "?";
@@ -301,6 +306,9 @@ static void write_packet(FILE *f, const struct vmpt_pt_packet *p, u64 last_ip)
 		break;
 	case VMPT_PT_PTW:
 		fprintf(f, ":%llx%s", (unsigned long long)p->ptw.payload, p->ptw.ip ? ":ip" : "");
+		break;
+	case VMPT_PT_TRIG:
+		fprintf(f, ":%llx%s", (unsigned long long)p->trig.trbv, p->trig.ip ? ":ip" : "");
 		break;
 	case VMPT_PT_BBP:
 		fprintf(f, ":%llx:%llx", (unsigned long long)p->bbp.type,

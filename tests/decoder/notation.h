@@ -7,7 +7,7 @@
  *   tip:IP pge:IP pgd:IP fup:IP, with - for a suppressed IP
  *   tnt:TNT cbr:N tsc:X tma:CTC:FC mtc:N cyc:N
  *   cfe:NAME[:ip] (VMENTRY VMEXIT VMEXIT_INTR INTR …), evd:NAME:X
- *   ptw:X[:ip] bbp:TYPE:SZ bip:ID:X bep[:ip] mwait:X exstop[:ip] mnt:X raw:HEX
+ *   ptw:X[:ip] trig:BITS[:ip] bbp:TYPE:SZ bip:ID:X bep[:ip] mwait:X exstop[:ip] mnt:X raw:HEX
  *
  * Numbers are hexadecimal. IPs are compressed against Last IP as a processor
  * would; read back they are full. A word that starts with | is no packet but says

@@ -76,6 +76,8 @@ void build_random(struct builder *b, struct test_rng *rng, unsigned int kind)
 	} else if (d->size_rule == VMPT_PT_SIZE_PTW) {
 		pkt.ptw.payload_bytes = test_random(rng) & 1;
 		pkt.ptw.payload &= vmpt_mask64(pkt.ptw.payload_bytes ? 64 : 32);
+	} else if (d->size_rule == VMPT_PT_SIZE_TRIG) {
+		pkt.trig.icnt = pkt.trig.icntv ? pkt.trig.icnt : 0;
 	} else if (d->size_rule == VMPT_PT_SIZE_CYC) {
 		pkt.cyc.cycles >>= test_random(rng) % 64;
 	} else if (d->size_rule == VMPT_PT_SIZE_BIP) {

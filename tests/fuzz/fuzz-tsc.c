@@ -38,7 +38,7 @@ static void check(const struct vmpt_tsc_scan *scan, const struct tsc_oracle *sum
 {
 	CHECK(!memcmp(out, want, len));
 	CHECK(scan->packets == sum->packets && scan->tscs == sum->tscs && scan->tmas == sum->tmas &&
-	      scan->errors == sum->errors);
+	      scan->errors == sum->errors && scan->lost_bytes == sum->lost_bytes);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

@@ -255,6 +255,25 @@ static void ptwrite(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		tg_emit_ip(g, p, VMPT_PT_FUP, ip);
 }
 
+/* trig [BITS] [COUNT] [mult] [ip]: at the next instruction, or COUNT after the last IP */
+static void trig(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
+{
+	bool with_ip = tg_word(n, "ip"), mult = tg_word(n, "mult");
+	u64 bits = tg_next_number(g, n, 1), count = tg_next_number(g, n, ~0ULL);
+	struct vmpt_pt_packet pkt = { .kind = VMPT_PT_TRIG };
+
+	if (!tg_cpu_context_en(g, p) || !p->filter_en)
+		return;
+	pkt.trig.ip = with_ip;
+	pkt.trig.mult = mult;
+	pkt.trig.icntv = count != ~0ULL;
+	pkt.trig.trbv = bits;
+	pkt.trig.icnt = pkt.trig.icntv ? count : 0;
+	tg_emit(g, p, &pkt);
+	if (with_ip)
+		tg_emit_ip(g, p, VMPT_PT_FUP, p->cur->ip);
+}
+
 static void exstop(struct tracegen *g, struct tg_cpu *p, u64 ip)
 {
 	bool context = tg_cpu_context_en(g, p);
@@ -335,6 +354,7 @@ bool tg_event_misc(struct tracegen *g, struct tg_cpu *p, struct tg_node *n)
 		{ "cli", cli },
 		{ "tsx", tsx },
 		{ "ptwrite", ptwrite },
+		{ "trig", trig },
 		{ "mwait", mwait },
 		{ "wake", wake },
 		{ "hdc", hdc },

@@ -98,6 +98,11 @@ static void add_packet(struct text *t, const struct vmpt_pt_packet *p, u64 *last
 		add(t, "PTW%s %d %llx", p->ptw.ip ? " IP" : "", p->ptw.payload_bytes ? 8 : 4,
 		    (unsigned long long)p->ptw.payload);
 		return;
+	case VMPT_PT_TRIG:
+		add(t, "TRIG%s %llx", p->trig.ip ? " IP" : "", (unsigned long long)p->trig.trbv);
+		if (p->trig.icntv)
+			add(t, " %llu", (unsigned long long)p->trig.icnt);
+		return;
 	case VMPT_PT_EXSTOP:
 		add(t, "EXSTOP%s", p->exstop.ip ? " IP" : "");
 		return;
@@ -224,6 +229,7 @@ static const struct row rows[] = {
 	/* PTWRITE and power: Tables 33-57 and 33-58 */
 	{ "PTW/2", HOST "ptwrite 32 ip 0x11223344", "PTW IP 4 11223344; FUP 100000" },
 	{ "PTW/3", HOST "ptwrite 0x55", "PTW 8 55" },
+	{ "TRIG", HOST "trig 5 ip\ntrig 2 9 mult", "TRIG IP 5; FUP 100000; TRIG 2 9" },
 	{ "power/4", HOST "mwait 0x20 1", "MWAIT; PWRE; EXSTOP IP; FUP 100000" },
 	{ "power/6", "set tsc=1 mtc=1\n" HOST "hdc",
 	  "PWRE; EXSTOP IP; FUP 100000; TSC 10000000; TMA; CBR; PWRX" },

@@ -252,6 +252,10 @@ int machine_rdmsr(struct machine *m, u32 msr, u64 *value)
 	m->reads++;
 	if (access_fails(m))
 		return -1;
+	if (msr - MACHINE_TRIGGER < VMPT_TRIGGERS_MAX) {
+		*value = m->trigger[msr - MACHINE_TRIGGER];
+		return 0;
+	}
 	if (msr == VMPT_MSR_PERF_GLOBAL_STATUS) {
 		*value = m->global_status;
 		return 0;
@@ -271,6 +275,12 @@ static int write_msr(struct machine *m, u32 msr, u64 value)
 	}
 	if (msr == VMPT_MSR_RTIT_CTL)
 		return set_ctl(m, value);
+	if (msr - MACHINE_TRIGGER < VMPT_TRIGGERS_MAX) {
+		if (m->regs.ctl & VMPT_CTL_TRACE_EN)
+			return VMPT_GP;
+		m->trigger[msr - MACHINE_TRIGGER] = value;
+		return 0;
+	}
 	return vmpt_pt_wrmsr(&m->rules, &m->regs, msr, value, NULL);
 }
 

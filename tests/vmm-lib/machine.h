@@ -13,6 +13,8 @@
 #define MACHINE_HPA	0x200000000ULL
 #define MACHINE_REGIONS 4u
 #define MACHINE_RING	(MACHINE_REGIONS * GUEST_PAGE)
+/* No address that any processor is known to have. */
+#define MACHINE_TRIGGER 0x4000f500u
 /* The CR3 that a PIP of a VM exit would leak. */
 #define MACHINE_HOST_CR3 0x1234567000ULL
 
@@ -23,7 +25,8 @@ struct machine {
 	struct vmpt_pt_rules rules;
 	struct vmpt_pt_regs regs;
 	u64 global_status;
-	bool nmi; /* pending: the PMI's LVT entry is set to NMI */
+	u64 trigger[VMPT_TRIGGERS_MAX]; /* IA32_RTIT_TRIGGERx_CFG at MACHINE_TRIGGER + x */
+	bool nmi;			/* pending: the PMI's LVT entry is set to NMI */
 	bool in_guest;
 
 	/* the VMCS */

@@ -13,6 +13,11 @@
 
 enum what { EAX0, EBX0, ECX0, EDX0, EAX1, EBX1, ECX1, EDX1, MAXPA, LINEAR, PRESENT, VMX, WHATS };
 
+static void ignore_pmi(void *opaque)
+{
+	(void)opaque;
+}
+
 static void put(struct vmpt_caps *caps, unsigned int what, u32 value)
 {
 	struct vmpt_cpuid_regs *r = caps->cpuid.leaf14;
@@ -149,8 +154,15 @@ static const struct {
 	{ SAME, 0, ECX0, 0x80000000, SAME, 0, "CPUID.14H.0:ECX[2,0] output schemes",
 	  "neither ToPA nor a single range", 0, 5 },
 	/* reserved bits: the first and the last of each gap (D10) */
-	{ EBX0, 0xffffffff, EBX0, 0x3ff, SAME, 0, "CPUID.14H.0:EBX", "a reserved bit is set", 0x3ff,
+	{ EBX0, 0xffffffff, EBX0, 0x5ff, SAME, 0, "CPUID.14H.0:EBX", "a reserved bit is set", 0x5ff,
 	  0x1ff },
+	/* A2: Trigger Tracing without the host's, and more of it than the host has */
+	{ SAME, 0, EBX0, 0x3ff, SAME, 0, "CPUID.14H.0:EBX", "a reserved bit is set", 0x3ff, 0x1ff },
+	{ EAX1, 0xffff0304, EAX1, 0xffff0404, SAME, 0, "CPUID.14H.1:EAX", "a reserved bit is set",
+	  0xffff0404, 0xffff0007 },
+	{ ECX1, 0x8001, ECX1, 0x8002, SAME, 0, "CPUID.14H.1:ECX", "a reserved bit is set", 0x8002,
+	  0 },
+	{ ECX1, 0xffffffff, ECX1, 4, SAME, 0, "CPUID.14H.1:ECX", "a reserved bit is set", 4, 0 },
 	{ SAME, 0, EBX0, 0x800001ff, SAME, 0, "CPUID.14H.0:EBX", "a reserved bit is set",
 	  0x800001ff, 0x1ff },
 	{ ECX0, 0xffffffff, ECX0, 0x80000017, SAME, 0, "CPUID.14H.0:ECX", "a reserved bit is set",
@@ -192,6 +204,51 @@ START_TEST(refused)
 	/* PT that is not shown may have any values. */
 	guest.cpuid.present = 0;
 	ck_assert_int_eq(vmpt_caps_check(&host, &guest, NULL), 0);
+}
+END_TEST
+
+/*
+ * A host with Trigger Tracing can support its own leaf; a guest is neither offered nor shown the
+ * bits, and has no more of PT than the same host without them gives it.
+ */
+START_TEST(a2_a_host_with_triggers)
+{
+	struct vmpt_vmx_plan plan;
+	struct vmpt_caps plain, host, guest, offer, plain_offer;
+	struct vmpt_cpuid_regs shown;
+	struct vmpt_refusal why;
+	struct guest memory;
+	struct vmpt_vcpu vcpu;
+	struct vmpt_ops ops = { .guest_read = guest_read,
+				.guest_write = guest_write,
+				.inject_pmi = ignore_pmi };
+	struct vmpt_config config = {
+		.host = &host, .guest = &guest, .plan = &plan, .ops = &ops, .opaque = &memory
+	};
+
+	guest_full_caps(&plain);
+	host = plain;
+	ck_assert_uint_eq(vmpt_pt_triggers(&host.cpuid), 0);
+	put(&host, EBX0, 0x3ff);
+	put(&host, EAX1, 0xffff0404);
+	put(&host, ECX1, 0x8003);
+	ck_assert_uint_eq(vmpt_pt_triggers(&host.cpuid), 4);
+	guest = host;
+	guest.vmx = 0;
+	ck_assert_int_eq(vmpt_caps_check(&host, &guest, &why), 0);
+	ck_assert_int_eq(vmpt_caps_check(&plain, &guest, &why), -VMPT_E_CAPS);
+
+	ck_assert_int_eq(vmpt_caps_offer(&host, &vmpt_policy_all, &offer, NULL), 0);
+	ck_assert_int_eq(vmpt_caps_offer(&plain, &vmpt_policy_all, &plain_offer, NULL), 0);
+	ck_assert_mem_eq(offer.cpuid.leaf14, plain_offer.cpuid.leaf14, sizeof(offer.cpuid.leaf14));
+
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USE_GUEST, NULL), 0);
+	ck_assert_int_eq(vmpt_vcpu_init(&vcpu, &config, &why), 0);
+	vmpt_vcpu_cpuid(&vcpu, 0x14, 0, &shown);
+	ck_assert_uint_eq(shown.ebx, 0x1ff);
+	vmpt_vcpu_cpuid(&vcpu, 0x14, 1, &shown);
+	ck_assert_uint_eq(shown.eax, 0xffff0004);
+	ck_assert_uint_eq(shown.ecx, 0);
 }
 END_TEST
 
@@ -472,6 +529,7 @@ TEST_SUITE()
 	TCase *tcase = tcase_create("caps-check");
 
 	tcase_add_loop_test(tcase, refused, 0, VMPT_ARRAY_SIZE(refusals));
+	tcase_add_test(tcase, a2_a_host_with_triggers);
 	tcase_add_test(tcase, all_of_ebx);
 	tcase_add_test(tcase, all_of_ecx_and_eax);
 	tcase_add_test(tcase, all_ranges);

@@ -79,6 +79,30 @@ static size_t find_psb(const u8 *buf, size_t at, size_t len)
 	return len;
 }
 
+/* Whether a PSB can begin with the last bytes, from @at on. */
+static bool may_be_psb(const u8 *buf, size_t at, size_t len)
+{
+	for (; at < len; at += 2)
+		if (buf[at] != 0x02 || (at + 1 < len && buf[at + 1] != 0x82))
+			return false;
+	return true;
+}
+
+/* What is no packet, from @at to a PSB: returns where that is. */
+static size_t lose(struct tsc_oracle *sum, const u8 *in, u8 *out, size_t at, size_t len)
+{
+	size_t psb = find_psb(in, at + 1, len), end = psb;
+
+	if (psb == len)
+		for (end = len > at + 16 ? len - 15 : at + 1; !may_be_psb(in, end, len);)
+			end++;
+	memset(out + at, 0, end - at);
+	out[at] = 0xfd;
+	sum->errors++;
+	sum->lost_bytes += end - at;
+	return psb;
+}
+
 void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in, u8 *out,
 		size_t from, size_t len)
 {
@@ -94,8 +118,7 @@ void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, co
 		if (err == -VMPT_E_TRUNCATED)
 			return;
 		if (err) {
-			sum->errors++;
-			at = find_psb(in, at + 1, len);
+			at = lose(sum, in, out, at, len);
 			block = 0;
 			continue;
 		}
@@ -159,6 +182,8 @@ static void make(struct vmpt_pt_packet *pkt, u8 kind, const struct tsc_mix *mix,
 	} else if (kind == VMPT_PT_PTW) {
 		pkt->ptw.payload_bytes &= 1;
 		pkt->ptw.payload &= vmpt_mask64(pkt->ptw.payload_bytes ? 64 : 32);
+	} else if (kind == VMPT_PT_TRIG) {
+		pkt->trig.icnt = pkt->trig.icntv ? pkt->trig.icnt : 0;
 	} else if (kind == VMPT_PT_CYC) {
 		pkt->cyc.cycles &= vmpt_mask64((unsigned int)(draw(rng) % 65));
 	}

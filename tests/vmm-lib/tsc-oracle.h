@@ -11,12 +11,13 @@
 
 /* What the oracle counted. */
 struct tsc_oracle {
-	u64 packets, tscs, tmas, errors;
+	u64 packets, tscs, tmas, errors, lost_bytes;
 };
 
 /*
  * Rewrite the stream @in of @len bytes, which starts at a packet outside a block: in @out, a copy
  * of it, the packets that end after @from are rewritten. Only those are counted, except for errors.
+ * What is no packet is overwritten up to the next PSB, but for bytes at the end that may begin one.
  */
 void tsc_oracle(struct tsc_oracle *sum, const struct vmpt_tsc_change *change, const u8 *in, u8 *out,
 		size_t from, size_t len);

@@ -68,6 +68,8 @@ static int cpuid(void *opaque, u32 leaf, u32 subleaf, struct vmpt_cpuid_regs *re
 	vmpt_vcpu_cpuid(&vmm->vcpu, leaf, subleaf, regs);
 	if (vmm->bug == BUG_FABRIC && leaf == 0x14 && !subleaf)
 		regs->ecx |= 8;
+	if (vmm->bug == BUG_TRIGGERS && leaf == 0x14 && !subleaf)
+		regs->ebx |= 0x200;
 	if (vmm->bug == BUG_SUBLEAF && leaf == 0x14 && subleaf > 1)
 		vmpt_vcpu_cpuid(&vmm->vcpu, leaf, 1, regs);
 	if (vmm->bug == BUG_COMPONENT_8 && leaf == 0xd && subleaf == 8)

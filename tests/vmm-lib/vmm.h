@@ -15,6 +15,7 @@ enum vmm_bug {
 	BUG_NONE,
 	BUG_RESERVED_BITS,   /* CTL is stored as the guest wrote it */
 	BUG_FABRIC,	     /* leaf 14H as the host has it, FabricEn too (D11) */
+	BUG_TRIGGERS,	     /* leaf 14H shows the host's Trigger Tracing (A2) */
 	BUG_EVENT_REFUSED,   /* Event Trace shown but refused (D10) */
 	BUG_NO_PT_USABLE,    /* MSRs usable without PT in CPUID (D9) */
 	BUG_CR3_MATCH,	     /* CR3_MATCH[4:0] unchecked (D6) */

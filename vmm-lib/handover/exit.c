@@ -187,6 +187,23 @@ static int load_host(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool all
 	return 0;
 }
 
+/* What clear_triggers() took. */
+static int load_triggers(struct vmpt_vcpu *vcpu)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < vcpu->triggers; i++) {
+		if (!(vcpu->triggers_cleared >> i & 1))
+			continue;
+		err = vmpt_hw_write(vcpu, vcpu->trigger_msrs[i], vcpu->trigger[i]);
+		if (err)
+			return err;
+		vcpu->triggers_cleared &= (u8) ~(1u << i);
+	}
+	return 0;
+}
+
 /*
  * The host's CTL. The owner is the host: its NMI handler may start or stop PT between any two lines
  * here, and its decision is final. 0: done; 1: other MSRs must be loaded again; or an error.
@@ -239,6 +256,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 		owned = false;
 		err = host_wants(vcpu, &want);
 		keep(&err, load_host(vcpu, &want, switched || tries));
+		keep(&err, load_triggers(vcpu));
 		if (err)
 			continue;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_LOADED);

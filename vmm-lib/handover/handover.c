@@ -146,6 +146,23 @@ static int load_guest(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *hw)
 	return 0;
 }
 
+/* The host's triggers would fire in the guest. */
+static int clear_triggers(struct vmpt_vcpu *vcpu)
+{
+	unsigned int i;
+	int err = 0;
+
+	vcpu->triggers_cleared = 0;
+	for (i = 0; !err && i < vcpu->triggers; i++) {
+		err = vmpt_hw_read(vcpu, vcpu->trigger_msrs[i], &vcpu->trigger[i]);
+		if (err || !vcpu->trigger[i])
+			continue;
+		vcpu->triggers_cleared |= (u8)(1u << i);
+		err = vmpt_hw_write(vcpu, vcpu->trigger_msrs[i], 0);
+	}
+	return err;
+}
+
 /* Load the MSRs of a guest that traces. *touched: from here on they are not the host's. */
 static int switch_to_guest(struct vmpt_vcpu *vcpu, bool *touched)
 {
@@ -158,6 +175,8 @@ static int switch_to_guest(struct vmpt_vcpu *vcpu, bool *touched)
 	guest_values(vcpu, &hw);
 	*touched = true;
 	err = load_guest(vcpu, &hw);
+	if (!err)
+		err = clear_triggers(vcpu);
 	if (err)
 		return err;
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_LOADED);

@@ -32,12 +32,29 @@ struct tsc_walk {
 
 /* ---- bytes ---- */
 
-/* Note where the bytes of the cut packet are, after a piece of @len bytes at @gpa. */
+/* Forget all but the last @n bytes of the cut packet: the others are of no PSB. */
+static void trim_cut(struct vmpt_vcpu *vcpu, unsigned int n)
+{
+	unsigned int more = vcpu->cut_len[0] + vcpu->cut_len[1] - n;
+
+	if (more >= vcpu->cut_len[0]) {
+		more -= vcpu->cut_len[0];
+		vcpu->cut_gpa[0] = vcpu->cut_gpa[1];
+		vcpu->cut_len[0] = vcpu->cut_len[1];
+		vcpu->cut_len[1] = 0;
+	}
+	vcpu->cut_gpa[0] += more;
+	vcpu->cut_len[0] = (u8)(vcpu->cut_len[0] - more);
+}
+
+/*
+ * Note where the bytes of the cut packet, or of a PSB that is searched for, are, after a piece of
+ * @len bytes at @gpa.
+ */
 static void note_cut(struct vmpt_vcpu *vcpu, u64 gpa, size_t len)
 {
 	struct vmpt_tsc_scan *scan = &vcpu->scan;
-	unsigned int cut = scan->lost ? 0 : scan->cut_size;
-	unsigned int last = vcpu->cut_len[1] ? 1 : 0;
+	unsigned int cut = scan->cut_size, last;
 
 	if (cut <= len) {
 		vcpu->cut_gpa[0] = gpa + len - cut;
@@ -45,6 +62,9 @@ static void note_cut(struct vmpt_vcpu *vcpu, u64 gpa, size_t len)
 		vcpu->cut_len[1] = 0;
 		return;
 	}
+	if (cut - len < vcpu->cut_len[0] + vcpu->cut_len[1])
+		trim_cut(vcpu, cut - (unsigned int)len);
+	last = vcpu->cut_len[1] ? 1 : 0;
 	/* A piece shorter than a packet: it follows the last one, or is in the next region. */
 	if (vcpu->cut_len[last] && vcpu->cut_gpa[last] + vcpu->cut_len[last] != gpa) {
 		if (last) {
@@ -232,6 +252,7 @@ static int skip(struct vmpt_vcpu *vcpu, int kind)
 	if (kind < VMPT_MEMS && vcpu->on_mem[kind] == VMPT_ON_MEM_RETRY)
 		return -VMPT_E_RETRY;
 	vcpu->scan.lost = 1;
+	vcpu->force_psb = true;
 	vcpu->scan.errors++;
 	vcpu->scan.cut_size = vcpu->scan.block = 0;
 	vcpu->cut_len[0] = vcpu->cut_len[1] = 0;
@@ -242,7 +263,7 @@ static int skip(struct vmpt_vcpu *vcpu, int kind)
 static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
-	bool cut = vcpu->scan.cut_size && !vcpu->scan.lost;
+	bool cut = vcpu->scan.cut_size;
 	size_t in_page = (size_t)(PAGE - gpa % PAGE);
 	int err;
 
@@ -267,18 +288,23 @@ static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 /* @len bytes from w->at on, which are at @gpa. Advances w->at by the bytes done. */
 static int adjust(struct tsc_walk *w, u64 gpa, u64 len)
 {
+	struct vmpt_vcpu *vcpu = w->vcpu;
+	u64 lost = vcpu->scan.lost_bytes;
+	int err = 0;
 	size_t n;
-	int err;
 
-	while (len) {
+	while (len && !err) {
 		err = adjust_some(w, gpa, len, &n);
 		gpa += n;
 		len -= n;
 		w->at.offset += (u32)n;
-		if (err)
-			return err;
 	}
-	return 0;
+	if (vcpu->scan.lost_bytes != lost)
+		vcpu->events |= VMPT_EVENT_LOST;
+	/* The next PSB ends the loss. */
+	if (vcpu->scan.lost)
+		vcpu->force_psb = true;
+	return err;
 }
 
 /* ---- the path ---- */

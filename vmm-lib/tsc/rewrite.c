@@ -143,13 +143,46 @@ static void lose(struct vmpt_tsc_scan *scan)
 	scan->block = 0;
 }
 
-/* Search for a PSB from @at. Returns the position after it, or @len. */
-static size_t find_psb(struct vmpt_tsc_scan *scan, const u8 *buf, size_t at, size_t len)
+/* Overwrite @n bytes at @p: the host's TSC may be in them. */
+static void blank(struct vmpt_tsc_scan *scan, u8 *p, size_t n)
 {
-	unsigned int seen = scan->cut_size;
+	if (!n)
+		return;
+	memset(p, 0, n); /* PAD */
+	if (scan->lost == 1) {
+		*p = VMPT_TSC_LOST_MARK;
+		scan->lost = 2;
+	}
+	scan->lost_bytes += n;
+}
 
-	while (at < len && seen < VMPT_PT_SIZE_MAX)
-		seen = psb_match(seen, buf[at++]);
+/* The same for the last @n bytes before this piece. */
+static void blank_before(struct vmpt_tsc_scan *scan, unsigned int n)
+{
+	if (!scan->patched)
+		scan->patched = (u8)n;
+	blank(scan, scan->patch + scan->patched - n, n);
+}
+
+/*
+ * Search for a PSB from @at and overwrite what is before it; bytes at the end that may belong to
+ * one are left. Returns the position after it, or @len.
+ */
+static size_t find_psb(struct vmpt_tsc_scan *scan, u8 *buf, size_t at, size_t len)
+{
+	unsigned int seen = scan->cut_size, before = seen, next;
+	size_t from = at; /* of the bytes that may belong to a PSB: @before in earlier pieces */
+
+	while (at < len && seen < VMPT_PT_SIZE_MAX) {
+		next = psb_match(seen, buf[at++]);
+		if (next <= seen) {
+			blank_before(scan, before);
+			before = 0;
+			blank(scan, buf + from, at - next - from);
+			from = at - next;
+		}
+		seen = next;
+	}
 	if (seen == VMPT_PT_SIZE_MAX) {
 		scan->lost = 0;
 		scan->packets++;
@@ -182,6 +215,7 @@ static size_t one(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_change *chan
 	}
 	if (size < 0) {
 		lose(scan);
+		blank(scan, buf + at, 1);
 		return at + 1;
 	}
 	scan->block = (u8)block;
@@ -214,6 +248,9 @@ static size_t finish_cut(struct vmpt_tsc_scan *scan, const struct vmpt_tsc_chang
 		lose(scan);
 		for (i = 1; i < old; i++)
 			scan->cut_size = (u8)psb_match(scan->cut_size, scan->cut[i]);
+		memcpy(scan->patch, scan->cut, old);
+		scan->patched = (u8)old;
+		blank(scan, scan->patch, old - scan->cut_size);
 		return 0;
 	}
 	scan->cut_size = 0;

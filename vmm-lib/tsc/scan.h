@@ -21,7 +21,7 @@
 #define VMPT_TSC_PACKET 0x20u
 
 extern const u16 vmpt_tsc_row[256];
-extern const u8 vmpt_tsc_step[10 * 256];
+extern const u8 vmpt_tsc_step[11 * 256];
 
 /* A step is at most 11 bytes; bytes that must be readable for vmpt_tsc_decode() and a step. */
 #define VMPT_TSC_READABLE 16

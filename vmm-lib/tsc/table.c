@@ -17,6 +17,7 @@ enum row {
 	CYC,
 	MODE,
 	ESCAPE,
+	TRIG,
 	ROWS
 };
 
@@ -46,6 +47,7 @@ enum row {
 		: ((b)&7) == 7		? CYC              \
 		: (b) == 0x99		? MODE             \
 		: (b) == VMPT_PT_ESCAPE ? ESCAPE           \
+		: (b) == 0xd9		? TRIG             \
 					: SLOW))
 
 const u16 vmpt_tsc_row[256] = { ALL(ROW) };
@@ -88,9 +90,11 @@ const u16 vmpt_tsc_row[256] = { ALL(ROW) };
 						     : 0)
 
 #define OF_ESCAPE(b) P(ESCAPED(b))
+/* ICNTV: see the packet's row in arch/pt-packet-table.c */
+#define OF_TRIG(b) P((b)&0x40 ? 5 : 3)
 
 /* In the order of enum row. */
 const u8 vmpt_tsc_step[ROWS * 256] = {
-	ALL(OF_ONE), ALL(NONE),	 ALL(SIZE2),  ALL(SIZE3),   ALL(SIZE5),
-	ALL(SIZE7),  ALL(SIZE9), ALL(OF_CYC), ALL(OF_MODE), ALL(OF_ESCAPE),
+	ALL(OF_ONE), ALL(NONE),	  ALL(SIZE2),	ALL(SIZE3),	ALL(SIZE5),   ALL(SIZE7),
+	ALL(SIZE9),  ALL(OF_CYC), ALL(OF_MODE), ALL(OF_ESCAPE), ALL(OF_TRIG),
 };

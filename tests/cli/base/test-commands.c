@@ -118,6 +118,38 @@ START_TEST(losses_are_given)
 }
 END_TEST
 
+/* The host's TRIG with a FUP, then a VM's with a count that looks like a TSC's header. */
+START_TEST(a2_a_trig_is_no_loss)
+{
+	static const u8 bytes[] = {
+		2,    0x82, 2,	  0x82, 2,    0x82, 2,	  0x82, 2,    0x82, 2,	  0x82,
+		2,    0x82, 2,	  0x82, 0x02, 0x43, 0x00, 0x01, 0,    0,    0,	  0,
+		0x02, 0xc8, 0x0a, 0,	0,    0,    0,	  0x02, 0x23, 0xd9, 0x9f, 0x03,
+		0x7d, 0x10, 0x10, 0x40, 0,    0,    0,	  0x02, 0x43, 0x01, 0x02, 0,
+		0,    0,    0,	  0x0d, 0x1c, 0xd9, 0x60, 0x01, 0x19, 0x07, 0x59, 0x0a,
+	};
+	const struct run *r;
+	json_t *doc;
+
+	write_file("trig.pt", bytes, sizeof(bytes));
+	r = vmpt("dump trig.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "  host        d9 9f 03                 TRIG      ip trbv=0x3\n");
+	ck_has(r->out, "  a000        d9 60 01 19 07           TRIG      icntv mult trbv=0x1 "
+		       "icnt=1817\n");
+	ck_assert_uint_eq(lines_of(vmpt("dump --kinds trig --time trig.pt")->out), 3);
+	doc = run_json(vmpt("stat --json trig.pt"));
+	check_members("stat", doc,
+		      "total/packets=11|total/kinds/TRIG/packets=2|total/kinds/TRIG/bytes=8|"
+		      "total/losses=0");
+	json_decref(doc);
+	ck_assert_int_eq(vmpt("split -o trig trig.pt")->code, 0);
+	doc = run_json(vmpt("stat --json trig/vmcs-a000.pt"));
+	check_members("stat", doc, "total/kinds/TRIG/packets=1|total/losses=0");
+	json_decref(doc);
+}
+END_TEST
+
 START_TEST(dump_lines)
 {
 	static const char *const line[] = {
@@ -507,6 +539,7 @@ TEST_SUITE()
 	tcase_add_test(tc, vms_counts);
 	tcase_add_test(tc, vms_adds_cpus);
 	tcase_add_test(tc, losses_are_given);
+	tcase_add_test(tc, a2_a_trig_is_no_loss);
 	tcase_add_test(tc, dump_lines);
 	tcase_add_test(tc, dump_times);
 	tcase_add_test(tc, dump_chooses);

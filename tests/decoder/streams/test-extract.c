@@ -70,6 +70,18 @@ static const struct rule rules[] = {
 	  .source = HOST_PSB " ptw:1 pip:2000:nr ptw:2 pip:1000 ptw:3",
 	  .host = HOST_PSB " ptw:1 pip:1000 ptw:3",
 	  .a = A_HEAD " pip:2000:nr ptw:2" },
+	{ .name = "A2: a TRIG and its FUP are the current owner's",
+	  .no_oracle = true,
+	  .source = HOST_PSB " pge:f000 trig:1 pip:2000:nr tip:8000 trig:2:ip fup:8004 tnt:T "
+			     "fup:8008 pip:1000 tip:f010 trig:4",
+	  .host = HOST_PSB " pge:f000 trig:1 pgd:- pip:1000 exec:64 pge:f010 trig:4",
+	  .a = A_HEAD " pip:2000:nr exec:64 pge:8000 trig:2:ip fup:8004 tnt:T fup:8008 pgd:-" },
+	{ .name = "A2: with BranchEn=0 the FUP of a TRIG stays, concealed or not",
+	  .no_oracle = true,
+	  .conceal = true,
+	  .source = HOST_PSB " trig:1:ip fup:f004 pip:2000:nr trig:2:ip fup:8004 mtc:1 pip:1000",
+	  .host = "psb exec:64 pip:1000 cbr:8 psbend trig:1:ip fup:f004 mtc:1 pip:1000",
+	  .a = "psb pip:2000 cbr:8 psbend pip:2000 trig:2:ip fup:8004 mtc:1" },
 	{ .name = "compressed RETs stay, IPs after a return stay",
 	  .source = HOST_PSB " pge:f000 pip:2000:nr tip:ffff800000008000 tip:ffff800000008100 "
 			     "tnt:TTT tip:ffff800000008200 fup:ffff800000008204 pip:1000 tip:f010",

@@ -117,6 +117,7 @@ static const struct {
 } found[] = {
 	{ BUG_RESERVED_BITS, "ctl-bits" },
 	{ BUG_FABRIC, "cpuid-consistent" },
+	{ BUG_TRIGGERS, "cpuid-consistent" },
 	{ BUG_EVENT_REFUSED, "ctl-bits" },
 	{ BUG_CR3_MATCH, "cr3-match" },
 	{ BUG_MAXPHYADDR, "output-msrs" },

@@ -253,6 +253,72 @@ START_TEST(seven_ranges)
 }
 END_TEST
 
+/*
+ * The host's triggers are 0 while a guest traces, and as they were afterwards; only then, and only
+ * those that the VMM names.
+ */
+START_TEST(a2_triggers_are_the_hosts)
+{
+	static const u32 msrs[3] = { MACHINE_TRIGGER, MACHINE_TRIGGER + 1, MACHINE_TRIGGER + 2 };
+	static const u64 host[4] = { 0x1234, 0, 0x5678, 0x9abc };
+	static const u64 cleared[4] = { 0, 0, 0, 0x9abc };
+	struct rig rig;
+	int n, err;
+
+	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig.config.trigger_msrs = msrs;
+	rig.config.triggers = 3;
+	ck_assert_int_eq(vmpt_vcpu_init(&rig.v, &rig.config, NULL), 0);
+	memcpy(rig.m.trigger, host, sizeof(host));
+	rig_host_on(&rig);
+	/* The guest does not trace: nothing to keep out of its trace. */
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_mem_eq(rig.m.trigger, host, sizeof(host));
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_FAILED_EARLY), 0);
+	rig_guest_on(&rig, 0);
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_mem_eq(rig.m.trigger, cleared, sizeof(cleared));
+	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);
+	machine_run(&rig.m, 3);
+	machine_exit(&rig.m);
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), 0);
+	ck_assert_mem_eq(rig.m.trigger, host, sizeof(host));
+	rig_check_host(&rig);
+	rig_check_streams(&rig);
+	/* The n-th access fails: the host has its triggers back in any case. */
+	for (n = 0; n < 60; n++) {
+		rig.m.fail_access = n;
+		err = vmpt_vcpu_enter(&rig.v);
+		if (!err) {
+			ck_assert_mem_eq(rig.m.trigger, cleared, sizeof(cleared));
+			(void)vmpt_vcpu_exit(&rig.v, VMPT_EXIT_FAILED_LATE);
+		}
+		rig.m.fail_access = -1;
+		ck_assert_msg(!memcmp(rig.m.trigger, host, sizeof(host)), "access %d", n);
+	}
+	ck_assert_uint_gt(rig.m.failed, 30);
+	rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a2_triggers_that_cannot_be)
+{
+	static const u32 msrs[VMPT_TRIGGERS_MAX + 1] = { 0 };
+	struct vmpt_refusal why;
+	struct rig rig;
+
+	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig.config.triggers = 1;
+	ck_assert_int_eq(vmpt_vcpu_init(&rig.v, &rig.config, &why), -VMPT_E_INVAL);
+	ck_assert_str_eq(why.field, "trigger_msrs");
+	rig.config.trigger_msrs = msrs;
+	rig.config.triggers = VMPT_TRIGGERS_MAX + 1;
+	ck_assert_int_eq(vmpt_vcpu_init(&rig.v, &rig.config, &why), -VMPT_E_INVAL);
+	ck_assert_str_eq(why.field, "triggers");
+	rig_free(&rig);
+}
+END_TEST
+
 /* What the processor holds when the guest is entered. */
 START_TEST(values)
 {
@@ -448,6 +514,8 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, cost_without_trace, 0, 3);
 	tcase_add_loop_test(tc, fewer_msrs, 0, 8 * PROCESSORS);
 	tcase_add_test(tc, seven_ranges);
+	tcase_add_loop_test(tc, a2_triggers_are_the_hosts, 0, PROCESSORS);
+	tcase_add_test(tc, a2_triggers_that_cannot_be);
 	tcase_add_test(tc, values);
 	tcase_add_test(tc, values_shadow);
 	tcase_add_test(tc, values_direct);

@@ -67,14 +67,29 @@ static const struct row {
 	/* OVF ends the block: 04H is a TNT again (33.4.1.1) */
 	{ "OVF in a block", ONE, 1, 0, 1, 0, 0, "026301 02f3 04 19 07000000000000",
 	  "026301 02f3 04 19 08000000000000" },
-	{ "no packet: untouched up to the next PSB", ONE, 1, 0, 2, 0, 1,
+	/* TRIG of three and of five bytes: a TSC's header in it, and a TSC after it */
+	{ "A2: TRIG", ONE, 1, 0, 2, 0, 0, "d90019 19 05000000000000 d9401919 02 19 06000000000000",
+	  "d90019 19 06000000000000 d9401919 02 19 07000000000000" },
+	{ "A2: no packet: PAD up to the next PSB", ONE, 1, 0, 2, 0, 1,
 	  "19 01000000000000 05 19 01000000000000" PSB "19 05000000000000",
-	  "19 02000000000000 05 19 01000000000000" PSB "19 06000000000000" },
+	  "19 02000000000000 fd 00 00000000000000" PSB "19 06000000000000" },
 	/* 02 82 four times, then no more: the PSB begins after it */
-	{ "a broken PSB before a PSB", ONE, 1, 0, 1, 0, 1, "0282028202" PSB "19 05000000000000",
-	  "0282028202" PSB "19 06000000000000" },
-	{ "a block that an error ends", ONE, 1, 0, 1, 0, 1,
-	  "026301 027f" PSB "04 19 05000000000000", "026301 027f" PSB "04 19 06000000000000" },
+	{ "A2: a broken PSB before a PSB", ONE, 1, 0, 1, 0, 1, "0282028202" PSB "19 05000000000000",
+	  "fd00000000" PSB "19 06000000000000" },
+	{ "A2: half a PSB in what is lost", ONE, 1, 0, 1, 0, 1,
+	  "05 02820282028202 82 19" PSB "19 05000000000000",
+	  "fd 00000000000000 00 00" PSB "19 06000000000000" },
+	{ "A2: what may begin a PSB stays", ONE, 1, 0, 0, 0, 1, "05 8219 0282028202",
+	  "fd 0000 0282028202" },
+	{ "A2: a block that an error ends", ONE, 1, 0, 1, 0, 1,
+	  "026301 027f" PSB "04 19 05000000000000", "026301 fd00" PSB "04 19 06000000000000" },
+	/* Its first bytes alone would be a valid CYC, its header alone a MODE.Exec. */
+	{ "A2: a CYC over 64 bits", ONE, 1, 0, 1, 0, 1,
+	  "ff ff19ffffffffffffff 10" PSB "19 05000000000000",
+	  "fd 000000000000000000 00"
+	  "" PSB "19 06000000000000" },
+	{ "A2: a MODE leaf", ONE, 1, 0, 0, 0, 1, "9940 19 01000000000000",
+	  "fd00 00 00000000000000" },
 	{ "a cut TSC at the end stays", ONE, 1, 0, 0, 0, 0, "00 19 050000000000", NULL },
 };
 
@@ -272,7 +287,7 @@ static void check_stream(struct buffers *b, struct test_rng *rng, size_t piece, 
 			ck_abort_msg("seed %llu, pieces to %zu: byte %zu of %zu",
 				     (unsigned long long)seed, piece, i, b->len);
 	if (g.scan.packets != sum.packets || g.scan.tscs != sum.tscs || g.scan.tmas != sum.tmas ||
-	    g.scan.errors != sum.errors)
+	    g.scan.errors != sum.errors || g.scan.lost_bytes != sum.lost_bytes)
 		ck_abort_msg("seed %llu, pieces to %zu: counts", (unsigned long long)seed, piece);
 }
 
@@ -322,11 +337,134 @@ START_TEST(random_streams)
 }
 END_TEST
 
-/* ---- lanes ---- */
-
 static const u8 psb[16] = {
 	2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82
 };
+
+/* ---- packets that no one knows yet ---- */
+
+/* Bytes that begin no packet, and all that makes them so. */
+static const struct {
+	u8 len, bytes[10];
+} unknown[] = {
+	{ 1, { 0x05 } },
+	{ 1, { 0x39 } },
+	{ 1, { 0xf9 } },
+	{ 1, { 0xad } },
+	{ 1, { 0xfd } },
+	{ 2, { 0x02, 0x00 } },
+	{ 2, { 0x02, 0x7f } },
+	{ 2, { 0x02, 0xd2 } },
+	{ 2, { 0x99, 0x40 } },
+	{ 3, { 0x02, 0xc3, 0x19 } },
+	{ 7, { 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x19 } },
+	{ 10, { 0xff, 0xc1, 0xc3, 0xe5, 0xf7, 0xa9, 0xff, 0xff, 0xff, 0x10 } },
+};
+
+/* All TSCs are this one, the host's; no other byte is C4H. */
+static const u8 host_tsc[8] = { 0x19, 0xc4, 0xc4, 0xc4, 0xc4, 0xc4, 0xc4, 0xc4 };
+
+/* TSCs among packets known and unknown, the latter with up to 20 bytes of payload. */
+static void unknown_stream(struct buffers *b, struct test_rng *rng, unsigned int share)
+{
+	static const u8 ptw[10] = { 0x02, 0x32, 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const u8 trig[5] = { 0xd9, 0x40, 0x01, 0x19, 0x02 };
+	static const u8 tnt[3] = { 0x06, 0x00, 0x0e };
+	const u8 *from;
+	size_t at = 0, n;
+
+	while (at < b->len) {
+		u8 other[30];
+		u64 luck = draw(rng, 1000), i;
+
+		from = other;
+		if (luck < share) {
+			i = draw(rng, VMPT_ARRAY_SIZE(unknown));
+			n = unknown[i].len + draw(rng, 21);
+			memcpy(other, unknown[i].bytes, unknown[i].len);
+			for (i = unknown[i].len; i < n; i++)
+				other[i] = (u8)test_random(rng) & 0xfb;
+		} else if (luck < 100) {
+			from = psb;
+			n = sizeof(psb);
+		} else if (luck < 400) {
+			from = host_tsc;
+			n = sizeof(host_tsc);
+		} else if (luck < 500) {
+			from = ptw;
+			n = sizeof(ptw);
+		} else if (luck < 600) {
+			from = trig;
+			n = sizeof(trig);
+		} else {
+			from = tnt;
+			n = sizeof(tnt);
+		}
+		n = n < b->len - at ? n : b->len - at;
+		memcpy(b->in + at, from, n);
+		at += n;
+	}
+}
+
+/* What a guest's decoder finds: an error for each loss, and no time of the host. */
+static void check_guest(const struct given *g, const u8 *out, size_t len, u64 seed)
+{
+	struct vmpt_pt_packet pkt;
+	u64 errors = 0, tscs = 0;
+	size_t at = 0;
+	const u8 *next;
+	int err;
+
+	ck_assert_ptr_null(memchr(out, 0xc4, len - (g->scan.lost ? 0 : g->scan.cut_size)));
+	while (at < len) {
+		err = vmpt_pt_decode(&pkt, out + at, len - at, 0);
+		if (err == -VMPT_E_TRUNCATED)
+			break;
+		if (err) {
+			errors++;
+			next = memmem(out + at, len - at, psb, sizeof(psb));
+			at = next ? (size_t)(next - out) : len;
+			continue;
+		}
+		tscs += pkt.kind == VMPT_PT_TSC;
+		at += pkt.size;
+	}
+	if (errors != g->scan.errors || tscs != g->scan.tscs || !errors)
+		ck_abort_msg("seed %llu: the guest sees %llu errors of %llu, %llu TSCs of %llu",
+			     (unsigned long long)seed, (unsigned long long)errors,
+			     (unsigned long long)g->scan.errors, (unsigned long long)tscs,
+			     (unsigned long long)g->scan.tscs);
+}
+
+START_TEST(a2_no_tsc_of_the_host_survives)
+{
+	static const size_t pieces[] = { 1, 5, 40, 3000, 1 << 20 };
+	static const struct vmpt_tsc_change change = { .multiplier = ONE,
+						       .offset = 0x01010101010101 };
+	struct test_rng rng = { 0xa2 };
+	struct buffers b;
+	size_t i, n;
+	u64 seed;
+
+	for (seed = 0; seed < 60; seed++) {
+		buffers_make(&b, 20000 + draw(&rng, 60000));
+		unknown_stream(&b, &rng, seed % 3 ? 2 : 60);
+		for (i = 0; i < VMPT_ARRAY_SIZE(pieces); i++) {
+			struct given g = { .out = b.out };
+
+			memcpy(b.out, b.in, b.len);
+			while (g.at < b.len) {
+				n = 1 + draw(&rng, pieces[i]);
+				give(&g, &change, n < b.len - g.at ? n : b.len - g.at);
+			}
+			check_guest(&g, b.out, b.len, seed);
+		}
+		buffers_free(&b);
+	}
+}
+END_TEST
+
+/* ---- lanes ---- */
 
 /* Every lane would begin in the payload of two PTWs that look like one PSB. */
 START_TEST(false_psb)
@@ -414,6 +552,7 @@ TEST_SUITE()
 	tcase_add_test(tc, high_bits);
 	tcase_add_test(tc, step_table);
 	tcase_add_test(test_random_case(suite), random_streams);
+	tcase_add_test(tc, a2_no_tsc_of_the_host_survives);
 	tcase_add_test(tc, false_psb);
 	tcase_add_test(tc, dense);
 	tcase_add_test(tc, endless_block);
