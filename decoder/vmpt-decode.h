@@ -231,7 +231,12 @@ struct vmpt_packet {
 	struct vmpt_owner owner;
 };
 
-/* Whether the trace holds guests only: it decides what a TIP.PGD() means. */
+/*
+ * Whether the trace holds guests only: it decides what a TIP.PGD() means (docs/vm-tracking.md).
+ * YES: NR is 1 wherever no packet says it: at the start, after a loss, an OVF, a TIP.PGD(). From
+ * the first packet on that contradicts (a PIP with NR = 0), the packets alone count. AUTO: as long
+ * as no PIP had NR = 0; it does not give NR.
+ */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
 
 /*
@@ -296,6 +301,9 @@ struct vmpt_options {
 	bool headless; /* a packet starts at the first byte; otherwise start at a PSB */
 	bool scalar;   /* use the plain loop, the reference for the fast one */
 	enum vmpt_guest_only guest_only;
+	/* PT: the trace holds no VMs: NR is 0 wherever no packet says it, as with guest_only YES it
+	 * is 1. Not together with that. vmpt_vms_find() determines it. */
+	bool host_only;
 	enum vmpt_cycle_acc cycle_acc;
 	/* RTIT: runs of this stream, sorted by .at; bytes before the first are assumed to be the
 	 * host's. NULL: all are. Owned by the caller. */
@@ -308,6 +316,32 @@ struct vmpt_options {
 	void (*progress)(void *opaque, u64 offset);
 	void *progress_opaque;
 };
+
+/* What the packets of a trace say of VMs. */
+enum vmpt_vms {
+	VMPT_VMS_NO_PACKETS, /* there is no PSB to start from, or it is RTIT */
+	VMPT_VMS_UNSAID, /* nothing: no PIP, as in a trace of user space only, no packet of VMX */
+	VMPT_VMS_NONE,	 /* there are PIPs, all with NR = 0, and no packet of VMX */
+	VMPT_VMS_SEEN,	 /* .stream has a packet of VMX at .offset, or a PIP with NR = 1 */
+};
+
+struct vmpt_vms_found {
+	enum vmpt_vms vms;
+	size_t stream; /* an index into those given */
+	u64 offset;
+	u8 kind; /* enum vmpt_pt_kind */
+};
+
+/*
+ * Look for VMs in all of @streams, of one trace, to set host_only: a PIP with NR = 1 (SDM 3
+ * 33.4.2.7), a VMCS packet (33.4.2.15), a CFE of a VM entry or exit (33.4.2.29), an EVD with what a
+ * VM exit left behind (33.4.2.30). Reads all bytes at the speed of the splitter if there are none,
+ * else as far as the first; the heads of all streams before the rest of any. Guests that are
+ * concealed (33.5.1) leave no such packet. @options: threads, headless, lanes, chunk, scalar, which
+ * change nothing but its speed, except headless; or NULL. 0 and @found, or a negative error.
+ */
+int vmpt_vms_find(const struct vmpt_stream *const *streams, size_t count,
+		  const struct vmpt_options *options, struct vmpt_vms_found *found);
 
 struct vmpt_decoder;
 

@@ -137,6 +137,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	options.decode.headless = data[0] & 2;
 	options.decode.scalar = data[0] & 4;
 	options.decode.guest_only = (data[0] >> 3 & 3) % 3;
+	options.decode.host_only = (data[0] >> 3 & 3) == 3;
 	stream.data = data + 1;
 	stream.size = size - 1;
 	gap.offset = stream.size / 2;
