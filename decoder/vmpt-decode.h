@@ -93,8 +93,9 @@ struct vmpt_trace;
  * Open a trace: a raw file of PT or RTIT bytes (of one CPU, @cpu or -1) or a perf.data
  * (file or pipe format, recognized by its magic). "-" or a pipe is copied to an
  * unlinked temporary file first, as are perf.data streams in several parts.
- * A raw file is RTIT if the first PSB in its first 4 MiB is RTIT's and RTIT packets follow;
- * it is PT if that PSB is PT's or there is none at all.
+ * A raw file is RTIT if it proves to be: after a PSB of RTIT in its first 4 MiB only packets of
+ * RTIT follow, over another PSB or to the end, and nowhere is a PSB of PT. Else it is PT. A file
+ * that is a perf.data except for a damaged magic is an error, -VMPT_E_FORMAT.
  * Returns 0, or a negative error with @diag filled (may be NULL). With 0 its text is
  * empty, or says what could not be read if the info has incomplete set.
  */
@@ -107,9 +108,9 @@ int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
 			 struct vmpt_diag *diag);
 int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
 /*
- * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if its
- * first PSB is of the other isa. After vmpt_trace_open_raw() and _rtit() the PSB is not checked.
- * A file without a PSB has the isa of the others, including those added later.
+ * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if it
+ * proves to be of the other isa. After vmpt_trace_open_raw() and _rtit() that is not checked.
+ * A file that proves neither has the isa of the others, including those added later.
  */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
 /* Override the detected isa of raw files, including those added later. -VMPT_E_INVAL for another
