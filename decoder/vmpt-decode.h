@@ -234,9 +234,9 @@ struct vmpt_packet {
 
 /*
  * Whether the trace holds guests only: it decides what a TIP.PGD() means (docs/vm-tracking.md).
- * YES: NR is 1 wherever no packet says it: at the start, after a loss, an OVF, a TIP.PGD(). From
- * the first packet on that contradicts (a PIP with NR = 0), the packets alone count. AUTO: as long
- * as no PIP had NR = 0; it does not give NR.
+ * YES: NR is 1 wherever no packet says it: at the start, after a loss, an OVF, a TIP.PGD(); after a
+ * PIP with NR = 0 it is 0 up to there, as at an exit that clears TraceEn by a list of MSRs (SDM 3
+ * 33.5.2). AUTO: as long as no PIP had NR = 0; it does not give NR.
  */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
 
@@ -302,8 +302,8 @@ struct vmpt_options {
 	bool headless; /* a packet starts at the first byte; otherwise start at a PSB */
 	bool scalar;   /* use the plain loop, the reference for the fast one */
 	enum vmpt_guest_only guest_only;
-	/* PT: the trace holds no VMs: NR is 0 wherever no packet says it, as with guest_only YES it
-	 * is 1. Not together with that. vmpt_vms_find() determines it. */
+	/* PT: the trace holds no VMs: NR is 0 wherever no packet says it, up to the first packet of
+	 * a VM in the stream. Not with guest_only YES. vmpt_vms_find() determines it. */
 	bool host_only;
 	enum vmpt_cycle_acc cycle_acc;
 	/* RTIT: runs of this stream, sorted by .at; bytes before the first are assumed to be the

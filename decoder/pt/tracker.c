@@ -129,7 +129,7 @@ static void set_pip(struct vmpt_tracker *t, bool nr, u64 cr3)
 	set_fact(&t->cr3, cr3);
 	if (!nr)
 		t->seen_root = true;
-	if (nr != t->given_nr)
+	if (nr && !t->given_nr)
 		t->given = false;
 }
 
@@ -416,9 +416,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 
 	if (entry)
 		t->seen_root = true;
-	cfe_scan(t, at, &u);
-	/* In a trace of guests only, tracing ends with the exit. */
-	if (!t->given_nr || (!entry && !u.pgd))
+	if (!t->given_nr)
 		t->given = false;
 	if (!holds(&t->nr)) {
 		set_fact(&t->nr, !entry);
@@ -426,6 +424,7 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 		nr = t->nr;
 		before = t->owner;
 	}
+	cfe_scan(t, at, &u);
 	mark_tscs(t, at, &u.tsc);
 	t->skip = u.end;
 	if (u.group) {

@@ -107,7 +107,7 @@ struct vmpt_tracker {
 	unsigned int skip_tokens; /* number of such tokens, right after the one applied */
 	enum vmpt_guest_only guest_only;
 	enum vmpt_doubt doubt;
-	bool given; /* NR is .given_nr wherever no packet says it, and none has said otherwise */
+	bool given; /* NR is .given_nr wherever no packet says it; a VM ends it if that is 0 */
 	bool given_nr;
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */

@@ -4,8 +4,8 @@
  * Programming Reference 4.2.1). The 16 bytes of PT's prove themselves; the 9 of RTIT's, C0H and
  * eight zeros, are in most programs and page images, so RTIT needs more:
  * - from such a PSB on, packets of RTIT follow each other without an error over another PSB, as far
- *   apart as 4.2.1 allows, or to the end of the file. A file that begins with the PSB needs no
- * second one. Not only TNTs: text can be read as such;
+ *   apart as 4.2.1 allows, or to the end of the file, and not only TNTs, as which text can be read;
+ * - or the file begins with the PSB, and some packets follow without an error;
  * - no PSB of PT is anywhere in the file.
  * What proves to be neither is taken for PT, or for what the trace's other files are.
  */

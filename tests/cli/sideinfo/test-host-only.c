@@ -3,6 +3,7 @@
  * --host-only and --guest-only: traces without VMs, and traces of guests that were stopped and
  * started, in each command.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -205,6 +206,33 @@ START_TEST(a4_the_recorder_knows_of_vms)
 }
 END_TEST
 
+/* What the trace generator's processor makes of a host with VMs, of user space and of a host alone.
+ */
+START_TEST(a4_generated_traces)
+{
+	static const struct {
+		const char *script, *owner;
+		bool none;
+	} want[] = {
+		{ "one-owner", "host", true },	       { "kinds", "vm", false },
+		{ "guest-only-no-pip", "host", true }, { "guest-only", "vm", false },
+		{ "os0", "unknown", false },	       { "cfe-only", "vm_any", false },
+	};
+	char line[4096];
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(want); i++) {
+		snprintf(line, sizeof(line),
+			 "\"$TRACEGEN\" -o g.pt --no-packets \"$SCRIPTS/%s.trace\" >g.txt",
+			 want[i].script);
+		ck_assert_int_eq(system(line), 0);
+		ck_assert_msg(times(vmpt("vms g.pt")->err, SAID) == want[i].none, "%s",
+			      want[i].script);
+		ck_has(vmpt("vms --json g.pt")->out, want[i].owner);
+	}
+}
+END_TEST
+
 START_TEST(a3_restarts_are_whole)
 {
 	u64 size = write_words("k.pt", KAFL);
@@ -238,6 +266,7 @@ TEST_SUITE()
 	tcase_add_test(t, a4_the_option);
 	tcase_add_test(t, a4_a_pipe);
 	tcase_add_test(t, a4_the_recorder_knows_of_vms);
+	tcase_add_test(t, a4_generated_traces);
 	tcase_add_test(t, a3_restarts_are_whole);
 	suite_add_tcase(s, t);
 	return s;

@@ -428,13 +428,14 @@ static const struct row a3_rows[] = {
 	{ "tracing ends with a CFE.VMEXIT",
 	  "|vm:a000 " A_PSB "pge:8000 cfe:VMEXIT:ip fup:8008 pgd:- cbr:8 exec:64 pge:8100 tnt:T",
 	  &guests },
-	{ "a PIP with NR = 0 contradicts: from there on only packets count",
-	  "|vm:a000 " A_PSB "pge:8000 " RESTART "|host pip:1000 tip:f000 fup:f004 pgd:- |unknown "
-	  "cbr:8 exec:64 pge:f00c tnt:T",
+	{ "an exit clears TraceEn by its list: the host's up to there",
+	  "|vm:a000 " A_PSB
+	  "pge:8000 fup:8008 |host pip:1000 tip:f000 fup:f004 pgd:- |vm:a000 cbr:8 "
+	  "exec:64 pge:8008 tnt:T fup:800c |host pip:1000 tip:f000 pgd:f008",
 	  &guests },
-	{ "so does a CFE.VMEXIT after which the host is traced",
-	  "|vm:a000 " A_PSB "pge:8000 cfe:VMEXIT:ip fup:8008 |host ptw:1 pgd:- |unknown cbr:8 "
-	  "pge:f00c tnt:T",
+	{ "the same with Event Trace",
+	  "|vm:a000 " A_PSB "pge:8000 cfe:VMEXIT:ip fup:8008 |host ptw:1 pgd:- |vm:a000 cbr:8 "
+	  "pge:8008 tnt:T",
 	  &guests },
 };
 

@@ -144,6 +144,33 @@ START_TEST(a4_rtit_says_nothing)
 }
 END_TEST
 
+/* By what recorded them: guests under KVM, a program and a debugger on hosts without VMs. */
+static const struct {
+	const char *file;
+	enum vmpt_vms vms;
+} real[] = {
+	{ "guest-mruby.pt", VMPT_VMS_SEEN },	     { "guest-two-vmcs.pt", VMPT_VMS_SEEN },
+	{ "guest-unzip.pt", VMPT_VMS_SEEN },	     { "host-lldb.pt", VMPT_VMS_UNSAID },
+	{ "host-loopy.perf.data", VMPT_VMS_UNSAID },
+};
+
+START_TEST(a4_real_traces)
+{
+	const char *path = test_data(real[_i].file);
+	const struct vmpt_stream *stream;
+	struct vmpt_vms_found found;
+	struct vmpt_trace *t;
+
+	if (!path)
+		return;
+	ck_assert_int_eq(vmpt_trace_open(&t, path, -1, NULL), 0);
+	stream = vmpt_trace_stream(t, 0);
+	ck_assert_int_eq(vmpt_vms_find(&stream, 1, NULL, &found), 0);
+	ck_assert_int_eq(found.vms, real[_i].vms);
+	vmpt_trace_close(t);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/vms");
@@ -153,6 +180,7 @@ TEST_SUITE()
 	tcase_add_test(t, a4_from_the_first_byte);
 	tcase_add_test(t, a4_all_cpus_decide);
 	tcase_add_test(t, a4_rtit_says_nothing);
+	tcase_add_loop_test(t, a4_real_traces, 0, VMPT_ARRAY_SIZE(real));
 	suite_add_tcase(s, t);
 	return s;
 }
