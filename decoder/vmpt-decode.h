@@ -236,7 +236,7 @@ struct vmpt_packet {
  * Whether the trace holds guests only: it decides what a TIP.PGD() means (docs/vm-tracking.md).
  * YES: NR is 1 wherever no packet says it: at the start, after a loss, an OVF, a TIP.PGD(); after a
  * PIP with NR = 0 it is 0 up to there, as at an exit that clears TraceEn by a list of MSRs (SDM 3
- * 33.5.2). AUTO: as long as no PIP had NR = 0; it does not give NR.
+ * 33.5.2.2). AUTO: as long as no PIP had NR = 0; it does not give NR.
  */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
 
