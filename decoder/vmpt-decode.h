@@ -109,8 +109,9 @@ struct vmpt_trace;
  * program that opens files that others may truncate gives a pipe or its own copy, or has a handler
  * that ends it, as the vmpt command has (cli/base/sigbus.c). A file may be appended to, renamed or
  * removed at any time.
- * A raw file is RTIT if the first PSB in its first 4 MiB is RTIT's and RTIT packets follow;
- * it is PT if that PSB is PT's or there is none at all.
+ * A raw file is RTIT if it proves to be: after a PSB of RTIT in its first 4 MiB only packets of
+ * RTIT follow, over another PSB or to the end, and nowhere is a PSB of PT. Else it is PT. A file
+ * that is a perf.data except for a damaged magic is an error, -VMPT_E_FORMAT.
  * Returns 0, or a negative error with @diag filled (may be NULL). With 0 its text is
  * empty, or says what could not be read if the info has incomplete set.
  */
@@ -123,9 +124,9 @@ int vmpt_trace_open_rtit(struct vmpt_trace **trace, const char *path, int cpu,
 			 struct vmpt_diag *diag);
 int vmpt_trace_open_perf(struct vmpt_trace **trace, const char *path, struct vmpt_diag *diag);
 /*
- * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if its
- * first PSB is of the other isa. After vmpt_trace_open_raw() and _rtit() the PSB is not checked.
- * A file without a PSB has the isa of the others, including those added later.
+ * Add another raw file as one more stream, of another CPU and of the same isa: -VMPT_E_INVAL if it
+ * proves to be of the other isa. After vmpt_trace_open_raw() and _rtit() that is not checked.
+ * A file that proves neither has the isa of the others, including those added later.
  */
 int vmpt_trace_add_raw(struct vmpt_trace *trace, const char *path, int cpu, struct vmpt_diag *diag);
 /* Override the detected isa of raw files, including those added later. -VMPT_E_INVAL for another
@@ -248,7 +249,12 @@ struct vmpt_packet {
 	struct vmpt_owner owner;
 };
 
-/* Whether the trace holds guests only: it decides what a TIP.PGD() means. */
+/*
+ * Whether the trace holds guests only: it decides what a TIP.PGD() means (docs/vm-tracking.md).
+ * YES: NR is 1 wherever no packet says it: at the start, after a loss, an OVF, a TIP.PGD(); after a
+ * PIP with NR = 0 it is 0 up to there, as at an exit that clears TraceEn by a list of MSRs (SDM 3
+ * 33.5.2.2). AUTO: as long as no PIP had NR = 0; it does not give NR.
+ */
 enum vmpt_guest_only { VMPT_GUEST_ONLY_AUTO, VMPT_GUEST_ONLY_YES, VMPT_GUEST_ONLY_NO };
 
 /*
@@ -313,6 +319,9 @@ struct vmpt_options {
 	bool headless; /* a packet starts at the first byte; otherwise start at a PSB */
 	bool scalar;   /* use the plain loop, the reference for the fast one */
 	enum vmpt_guest_only guest_only;
+	/* PT: the trace holds no VMs: NR is 0 wherever no packet says it, up to the first packet of
+	 * a VM in the stream. Not with guest_only YES. vmpt_vms_find() determines it. */
+	bool host_only;
 	enum vmpt_cycle_acc cycle_acc;
 	/* RTIT: runs of this stream, sorted by .at; bytes before the first are assumed to be the
 	 * host's. NULL: all are. Owned by the caller. */
@@ -325,6 +334,32 @@ struct vmpt_options {
 	void (*progress)(void *opaque, u64 offset);
 	void *progress_opaque;
 };
+
+/* What the packets of a trace say of VMs. */
+enum vmpt_vms {
+	VMPT_VMS_NO_PACKETS, /* there is no PSB to start from, or it is RTIT */
+	VMPT_VMS_UNSAID, /* nothing: no PIP, as in a trace of user space only, no packet of VMX */
+	VMPT_VMS_NONE,	 /* there are PIPs, all with NR = 0, and no packet of VMX */
+	VMPT_VMS_SEEN,	 /* .stream has a packet of VMX at .offset, or a PIP with NR = 1 */
+};
+
+struct vmpt_vms_found {
+	enum vmpt_vms vms;
+	size_t stream; /* an index into those given */
+	u64 offset;
+	u8 kind; /* enum vmpt_pt_kind */
+};
+
+/*
+ * Look for VMs in all of @streams, of one trace, to set host_only: a PIP with NR = 1 (SDM 3
+ * 33.4.2.7), a VMCS packet (33.4.2.15), a CFE of a VM entry or exit (33.4.2.29), an EVD with what a
+ * VM exit left after (33.4.2.30). Reads all bytes at the speed of the splitter if there are none,
+ * else as far as the first; the heads of all streams before the rest of any. Guests that are
+ * concealed (33.5.1) leave no such packet. @options: threads, headless, lanes, chunk, scalar, which
+ * change nothing but its speed, except headless; or NULL. 0 and @found, or a negative error.
+ */
+int vmpt_vms_find(const struct vmpt_stream *const *streams, size_t count,
+		  const struct vmpt_options *options, struct vmpt_vms_found *found);
 
 struct vmpt_decoder;
 

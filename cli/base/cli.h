@@ -138,6 +138,9 @@ struct cli_progress {
 
 enum cli_format { CLI_FORMAT_AUTO, CLI_FORMAT_PT, CLI_FORMAT_RTIT };
 
+/* --host-only */
+enum cli_when { CLI_AUTO, CLI_YES, CLI_NO };
+
 enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
 
 /* Identity of a file, independent of its name. */
@@ -159,6 +162,7 @@ struct cli {
 	bool json, quiet, help, version;
 	enum cli_color color;
 	enum cli_format format;
+	enum cli_when host_only; /* as given; options.host_only is what was decided */
 	struct cli_cpu_range cpu[CLI_CPU_RANGES];
 	size_t cpus; /* 0: all */
 	struct vmpt_options options;
@@ -264,6 +268,8 @@ const char *cli_paint(const struct cli *cli, enum cli_paint paint);
 
 void cli_error(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_warn(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What was decided, for a user to know. */
+void cli_note(const struct cli *cli, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Warn that a line of a JSON Lines file is skipped; only the first five. @skipped counts them. */
 void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
 		   size_t *skipped);

@@ -190,6 +190,13 @@ static int check_options(struct cli *cli)
 				 "--guest-only is for Intel PT, but %s is taken for RTIT; "
 				 "--format=pt overrides that",
 				 path);
+	if (cli_is_rtit(cli) && cli->host_only != CLI_AUTO)
+		return cli_usage(cli,
+				 "--host-only is for Intel PT, but %s is taken for RTIT; "
+				 "--format=pt overrides that",
+				 path);
+	if (cli->host_only == CLI_YES && cli->options.guest_only == VMPT_GUEST_ONLY_YES)
+		return cli_usage(cli, "--host-only=yes and --guest-only=yes exclude each other");
 	return CLI_OK;
 }
 

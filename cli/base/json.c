@@ -63,6 +63,8 @@ json_t *cli_json_document(struct cli *cli)
 	cli_json_set(cli, doc, "files", files);
 	cli_json_string(cli, doc, "format", info->format == VMPT_TRACE_PERF ? "perf" : "raw");
 	cli_json_string(cli, doc, "isa", cli_is_rtit(cli) ? "rtit" : "pt");
+	if (!cli_is_rtit(cli))
+		cli_json_set(cli, doc, "host_only", json_boolean(cli->options.host_only));
 	for (k = 0; (group = cli_group(cli->cmd, k)) != NULL; k++)
 		if (group->document)
 			group->document(cli, doc);

@@ -87,8 +87,12 @@ static const struct cli_option input_options[] = {
 	{ "guest-only", 0, CLI_WORD, "WHEN",
 	  "whether the trace holds guests only; auto: determined from the trace", "auto",
 	  WORDS_WHEN, CLI_AT(struct cli, options.guest_only) },
+	{ "host-only", 0, CLI_WORD, "WHEN",
+	  "whether the trace holds no VMs, and all of it is the host's; auto: determined from the "
+	  "packets of all CPUs",
+	  "auto", WORDS_WHEN, CLI_AT(struct cli, host_only) },
 	{ "format", 0, CLI_WORD, "WHAT",
-	  "format of raw files; auto: by the first PSB, pt if there is none", "auto", WORDS_ISA,
+	  "format of raw files; auto: by their PSBs, pt if nothing proves rtit", "auto", WORDS_ISA,
 	  CLI_AT(struct cli, format) },
 	{ "cycle-acc", 0, CLI_WORD, "WHEN",
 	  "RTIT: whether cycle counts follow packets; auto: determined from the trace", "auto",

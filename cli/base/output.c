@@ -134,6 +134,17 @@ void cli_warn(const struct cli *cli, const char *fmt, ...)
 	va_end(args);
 }
 
+void cli_note(const struct cli *cli, const char *fmt, ...)
+{
+	va_list args;
+
+	if (cli->quiet)
+		return;
+	va_start(args, fmt);
+	message(cli, CLI_PLAIN, "", fmt, args);
+	va_end(args);
+}
+
 void cli_warn_line(const struct cli *cli, const char *file, size_t number, const char *why,
 		   size_t *skipped)
 {
@@ -293,6 +304,10 @@ static void tell_first(const struct cli *cli, enum cli_lost why, const struct cl
 	case CLI_UNPROVEN:
 		fprintf(stderr, "after an OVF or TIP.PGD() nothing proved the owner\n"
 				"  more PSBs prove more: perf record -e intel_pt/psb_period=0/k\n");
+		if (cli->options.guest_only != VMPT_GUEST_ONLY_YES)
+			fprintf(stderr, "  if only guests were traced, give --guest-only=yes%s\n",
+				cli->host_only == CLI_NO ? "; if there was none, --host-only=yes"
+							 : "");
 		break;
 	case CLI_TOO_MANY:
 		fprintf(stderr, "a CPU has streams for at most %s owners\n",

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cli/sideinfo/host-only.h"
 #include "cli/sideinfo/recording.h"
 #include "cli/sideinfo/rtit.h"
 
@@ -91,7 +92,7 @@ static int open_side(struct cli *cli)
 		code = note_folder(cli, cli->path[i]);
 	if (!code && cli_side(cli)->file && cli_is_rtit(cli))
 		code = cli_record_open(cli);
-	return code;
+	return code ? code : cli_host_only_open(cli);
 }
 
 static void add_to_document(struct cli *cli, json_t *doc)

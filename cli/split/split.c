@@ -192,6 +192,25 @@ static int open_names(struct cli *cli)
 	return code ? code : cli_vm_names_open(cli, &s->clocks, &s->names);
 }
 
+/* Never a silent nothing: there were packets, but none says whose they are. */
+static void warn_of_none(struct cli *cli)
+{
+	const struct split *s = cli->own;
+	u64 told = 0;
+	size_t i;
+
+	for (i = 0; i < CLI_LOSTS; i++)
+		told += cli->loss[i].bytes;
+	if (s->outs || s->left_out == told)
+		return;
+	cli_warn(
+		cli,
+		"%s: no stream was written: no packet says whose the bytes are; --host-only=yes or "
+		"--guest-only=yes gives them an owner",
+		cli->file[0]);
+	cli->lost_events = true; /* for the exit code */
+}
+
 static int run(struct cli *cli)
 {
 	struct split *s = cli->own;
@@ -231,6 +250,8 @@ static int run(struct cli *cli)
 	}
 	cli_progress_end(cli);
 	split_close_all(cli);
+	if (!err)
+		warn_of_none(cli);
 	if (!err)
 		err = open_names(cli);
 	if (!err)

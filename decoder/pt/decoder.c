@@ -42,7 +42,7 @@ static int open_decoder(struct vmpt_decoder **dec, const struct vmpt_stream *str
 		return err;
 	}
 	d->stream = stream;
-	vmpt_tracker_init(&d->tracker, stream->data, options->guest_only, true);
+	vmpt_tracker_init(&d->tracker, stream->data, options, true);
 	d->owner = d->tracker.owner;
 	*dec = &d->base;
 	return 0;

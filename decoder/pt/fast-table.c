@@ -232,6 +232,9 @@ void vmpt_packet_table_init(struct vmpt_packet_table *table)
 	unsigned int b0, b1, id, rows = VMPT_ROW_DYNAMIC;
 
 	memset(table->rows, 0, sizeof(table->rows));
+	/* Only for its token. */
+	table->rows[VMPT_ROW_EVD].meta = (u64)VMPT_PT_EVD << 48;
+	table->rows[VMPT_ROW_EVD].token = 1;
 	for (id = 0; id < 32; id++) {
 		b0 = id << 3 | vmpt_pt_table[VMPT_PT_BIP].header[0];
 		row_init(&table->rows[VMPT_ROW_BIP4 + id], (struct head_guess){ VMPT_PT_BIP, 5 },

@@ -195,6 +195,7 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 			end = at + put_long_cyc(item, data + at, at);
 		} else if ((half & 0xff) == VMPT_ROW_EVD) {
 			end = at + put_evd(item, data + at, at);
+			token++;
 		} else {
 			end = at + put_loss(item, token, raw, at);
 			last_ip = 0;

@@ -44,8 +44,11 @@ static int open_fast(struct vmpt_source **src, struct vmpt_source *s,
 int vmpt_source_open(struct vmpt_source **src, const struct vmpt_stream *stream,
 		     const struct vmpt_options *options, bool items)
 {
-	struct vmpt_source *s = calloc(1, sizeof(*s));
+	struct vmpt_source *s;
 
+	if (options && options->host_only && options->guest_only == VMPT_GUEST_ONLY_YES)
+		return -VMPT_E_INVAL;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -VMPT_E_NOMEM;
 	if (options)

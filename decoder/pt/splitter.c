@@ -40,7 +40,7 @@ static int open_splitter(struct vmpt_splitter **split, const struct vmpt_stream 
 		return err;
 	}
 	s->stream = stream;
-	vmpt_tracker_init(&s->tracker, stream->data, options->guest_only, false);
+	vmpt_tracker_init(&s->tracker, stream->data, options, false);
 	s->slice.owner = s->tracker.owner;
 	s->slice.begin = VMPT_BEGIN_START;
 	s->open = true;
@@ -96,11 +96,19 @@ static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 	slice->doubts++;
 }
 
-/* The doubt ends at @at without proof: its bytes have no owner. */
+/* Whose bytes in doubt are that nothing proved: nobody's; if NR is given, a VM's. */
+static struct vmpt_owner owner_in_doubt(const struct pt_splitter *s)
+{
+	if (s->tracker.given)
+		return (struct vmpt_owner){ .kind = VMPT_OWNER_VM_ANY, .sure = VMPT_KNOWN };
+	return (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
+}
+
+/* The doubt ends at @at without proof. */
 static void drop_doubt(struct pt_splitter *s, u64 at)
 {
 	emit(s, &s->slice, s->doubt.offset);
-	s->doubt.owner = (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
+	s->doubt.owner = owner_in_doubt(s);
 	emit(s, &s->doubt, at);
 	s->doubting = false;
 }
@@ -120,6 +128,14 @@ static void on_owner(struct pt_splitter *s, const struct vmpt_mark *m)
 	if (m->owner.sure == VMPT_UNCERTAIN) {
 		s->doubting = true;
 		begin(&s->doubt, m, VMPT_BEGIN_DOUBT);
+		return;
+	}
+	if (s->doubting && s->tracker.given && m->owner.kind == VMPT_OWNER_VM_ANY) {
+		/* The same owner as that of the doubt. */
+		emit(s, &s->slice, s->doubt.offset);
+		s->slice = s->doubt;
+		s->slice.owner = m->owner;
+		s->doubting = false;
 		return;
 	}
 	if (!same || m->cause == VMPT_BEGIN_START) {

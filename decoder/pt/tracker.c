@@ -95,6 +95,16 @@ static void mark_doubt(struct vmpt_tracker *t, u64 at)
 	m->cause = VMPT_BEGIN_DOUBT;
 }
 
+/* The same after a given NR was kept: only the VMCS may be in doubt, and only a VM's owner needs
+ * it. */
+static void mark_doubt_of_vmcs(struct vmpt_tracker *t, u64 at)
+{
+	if (t->owner.kind == VMPT_OWNER_VM && !holds(&t->vmcs))
+		mark_doubt(t, at);
+	else
+		mark_owner(t, at, VMPT_BEGIN_SWITCH, false, t->owner.concealed);
+}
+
 static void mark_tscs(struct vmpt_tracker *t, u64 at, const struct vmpt_tscs *tsc)
 {
 	if (t->owners_only || !tsc->any)
@@ -119,11 +129,17 @@ static void set_pip(struct vmpt_tracker *t, bool nr, u64 cr3)
 	set_fact(&t->cr3, cr3);
 	if (!nr)
 		t->seen_root = true;
+	if (nr && !t->given_nr)
+		t->given = false;
 }
 
-/* NR is in doubt from here on. */
+/* NR is in doubt from here on; a given NR never is. */
 static void doubt_nr(struct vmpt_tracker *t, enum vmpt_doubt why)
 {
+	if (t->given) {
+		set_fact(&t->nr, t->given_nr);
+		return;
+	}
 	if (holds(&t->nr) || t->doubt < why)
 		t->doubt = why;
 	doubt_fact(&t->nr);
@@ -153,6 +169,8 @@ static void on_loss(struct vmpt_tracker *t, u64 at, u64 loss)
 	m->value = loss >> 6;
 	m->cause = loss & 63;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
+	if (t->given)
+		set_fact(&t->nr, t->given_nr);
 	t->owner = owner_now(t);
 	t->cr3_marked = false;
 	m = add_mark(t, at + (loss >> 6), VMPT_MARK_OWNER);
@@ -308,19 +326,33 @@ static void on_ovf(struct vmpt_tracker *t, u64 at)
 	doubt_nr(t, VMPT_DOUBT_LOST);
 	doubt_fact(&t->vmcs);
 	doubt_fact(&t->cr3);
-	mark_doubt(t, at + vmpt_pt_table[VMPT_PT_OVF].size);
+	at += vmpt_pt_table[VMPT_PT_OVF].size;
+	if (t->given)
+		mark_doubt_of_vmcs(t, at);
+	else
+		mark_doubt(t, at);
 }
 
 /*
  * TIP.PGD(): NR is uncertain until PIP, CFE or PSB+; in a guest-only trace the VMCS
  * becomes assumed, because VMPTRLD in root operation makes no packet there.
  */
-static void on_pgd(struct vmpt_tracker *t, u64 at)
+static void after_pgd(struct vmpt_tracker *t, u64 at, enum vmpt_doubt why)
 {
-	doubt_nr(t, vmpt_pause_scan(t->data, at + 1, t->end) ? VMPT_DOUBT_PAUSE : VMPT_DOUBT_STOP);
+	doubt_nr(t, why);
 	if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)
 		t->vmcs.sure = VMPT_ASSUMED;
-	mark_doubt(t, at + 1);
+	if (t->given)
+		mark_doubt_of_vmcs(t, at);
+	else
+		mark_doubt(t, at);
+}
+
+static void on_pgd(struct vmpt_tracker *t, u64 at)
+{
+	bool pause = !t->given && vmpt_pause_scan(t->data, at + 1, t->end);
+
+	after_pgd(t, at + 1, pause ? VMPT_DOUBT_PAUSE : VMPT_DOUBT_STOP);
 }
 
 /* The packets of a CFE's unit: its FUP, a TIP.PGD(); timing packets and PADs between. */
@@ -384,6 +416,8 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 
 	if (entry)
 		t->seen_root = true;
+	if (!t->given_nr)
+		t->given = false;
 	if (!holds(&t->nr)) {
 		set_fact(&t->nr, !entry);
 		mark_owner(t, at, VMPT_BEGIN_SWITCH, false, false);
@@ -406,22 +440,22 @@ static void on_cfe(struct vmpt_tracker *t, u64 at)
 	if (!u.pgd || !is_guest_only(t) || entry)
 		mark_owner(t, u.end, nr_cause(&nr, entry), u.group, before.concealed);
 	/* The processor stopped tracing here: NR may differ when it resumes. */
-	if (u.pgd) {
-		doubt_nr(t, VMPT_DOUBT_STOP);
-		if (is_guest_only(t) && t->vmcs.sure == VMPT_KNOWN)
-			t->vmcs.sure = VMPT_ASSUMED;
-		mark_doubt(t, u.end);
-	}
+	if (u.pgd)
+		after_pgd(t, u.end, VMPT_DOUBT_STOP);
 }
 
-void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only,
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, const struct vmpt_options *options,
 		       bool owners_only)
 {
 	memset(t, 0, sizeof(*t));
 	t->data = data;
-	t->guest_only = guest_only;
+	t->guest_only = options->guest_only;
 	t->owners_only = owners_only;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
+	t->given_nr = options->guest_only == VMPT_GUEST_ONLY_YES;
+	t->given = t->given_nr || options->host_only;
+	if (t->given)
+		set_fact(&t->nr, t->given_nr);
 	t->owner = owner_now(t);
 }
 

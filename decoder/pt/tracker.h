@@ -107,6 +107,8 @@ struct vmpt_tracker {
 	unsigned int skip_tokens; /* number of such tokens, right after the one applied */
 	enum vmpt_guest_only guest_only;
 	enum vmpt_doubt doubt;
+	bool given; /* NR is .given_nr wherever no packet says it; a VM ends it if that is 0 */
+	bool given_nr;
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
 	bool owners_only; /* marks of TSC and CR3 are not wanted */
@@ -118,7 +120,7 @@ struct vmpt_tracker {
 };
 
 /* @owners_only: no marks of TSC and CR3. */
-void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, enum vmpt_guest_only guest_only,
+void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, const struct vmpt_options *options,
 		       bool owners_only);
 
 /* Whether NR is known after a CFE. @p: the packet. */
@@ -155,6 +157,7 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 		} else {
 			at = vmpt_token_offset(token);
 			if (at < t->skip || (kind == VMPT_PT_TSC && t->owners_only) ||
+			    kind == VMPT_PT_EVD ||
 			    (kind == VMPT_PT_CFE && !vmpt_cfe_gives_nr(t->data + at)))
 				continue;
 			t->skip_tokens = 0;

@@ -1,54 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What wrote a raw trace: Intel PT or RTIT. Only the pattern of their PSBs shows it
- * (SDM 3 33.4.2.17; RTIT Programming Reference 4.2.1), so the first one decides.
+ * What wrote a raw trace: Intel PT or RTIT. Only their PSBs show it (SDM 3 33.4.2.17; RTIT
+ * Programming Reference 4.2.1). The 16 bytes of PT's prove themselves; the 9 of RTIT's, C0H and
+ * eight zeros, are in most programs and page images, so RTIT needs more:
+ * - from such a PSB on, packets of RTIT follow each other without an error over another PSB, as far
+ *   apart as 4.2.1 allows, or to the end of the file, and not only TNTs, as which text can be read;
+ * - or the file begins with the PSB, and some packets follow without an error;
+ * - no PSB of PT is anywhere in the file.
+ * What proves to be neither is taken for PT, or for what the trace's other files are.
  */
 #include "decoder/rtit/rtit.h"
 #include "decoder/pt/pt.h"
 #include "decoder/trace/trace.h"
 
-/* RTIT_LIMIT_MASK allows no larger output (Table 13), and PSBs are 16 KiB apart at most. */
+/* RTIT_LIMIT_MASK allows no larger output (Table 13). */
 #define WINDOW (4ULL << 20)
-/* Number of packets after an RTIT PSB that must be valid. */
-#define RTIT_PROOF 16
+/* PSBs are 16 KiB apart at most (4.2.1), with the packet that exceeds it. */
+#define PSB_APART ((16ULL << 10) + 32)
+/* Packets after the first PSB, without PSBs; up to the end; of a file that begins with it, too. */
+#define PROOF	       16
+#define PROOF_TO_END   3
+#define PROOF_OF_WHOLE 1
 
-/* Whether RTIT_PROOF packets of RTIT are at @data, or with @is_end fewer up to the data's end. */
-static bool packets_follow(const u8 *data, u64 size, bool is_end, bool cycle_acc)
+/*
+ * Walk from the PSB at *@at. True: it is RTIT. Else *@at is where to look for the next PSB: the
+ * packet before the error may have taken bytes of it.
+ */
+static bool proves(const u8 *data, u64 size, bool cycle_acc, u64 *at)
 {
+	u64 start = *at, next = start, psb = start;
+	unsigned int packets = 0, psbs = 0, tnts = 0;
 	struct vmpt_rtit_packet pkt;
-	unsigned int i;
 	int ret;
 
-	for (i = 0; i < RTIT_PROOF; i++) {
-		ret = vmpt_rtit_decode(&pkt, data, size, cycle_acc);
-		if (ret)
-			return is_end && ret == -VMPT_E_TRUNCATED;
-		data += pkt.size;
-		size -= pkt.size;
+	while (packets < PROOF || (psbs < 2 && start) || tnts == packets) {
+		ret = next - psb > PSB_APART
+			      ? -VMPT_E_PSB
+			      : vmpt_rtit_decode(&pkt, data + next, size - next, cycle_acc);
+		if (ret) {
+			*at = *at == start ? start + 1 : *at;
+			return ret == -VMPT_E_TRUNCATED && tnts < packets &&
+			       packets >= (start ? PROOF_TO_END : PROOF_OF_WHOLE);
+		}
+		*at = next;
+		if (pkt.kind == VMPT_RTIT_PSB) {
+			psb = next;
+			psbs++;
+		} else {
+			packets++;
+			tnts += pkt.kind == VMPT_RTIT_TNT;
+		}
+		next += pkt.size;
 	}
 	return true;
 }
 
-/*
- * The 9 bytes of RTIT's PSB occur by chance in PT, whose padding is zeros too: a payload that
- * ends in C0H and eight PADs. So one is accepted only if RTIT packets follow (a PSB of PT does not
- * count, though all its bytes can be read as TNTs and FUPs). The 16 bytes of PT's PSB need no
- * such check.
- */
+static bool is_rtit(const u8 *data, u64 size, bool cycle_acc)
+{
+	u64 end = size < WINDOW ? size : WINDOW;
+	u64 at = vmpt_rtit_psb_find(data, 0, end);
+
+	for (; at < end; at = vmpt_rtit_psb_find(data, at, end))
+		if (proves(data, size, cycle_acc, &at))
+			return true;
+	return false;
+}
+
 int vmpt_isa_detect(const u8 *data, u64 size)
 {
 	u64 end = size < WINDOW ? size : WINDOW;
-	u64 pt = vmpt_psb_find(data, 0, end);
-	u64 at = vmpt_rtit_psb_find(data, 0, end), after, limit = pt < end ? pt : size;
-	bool seen = at < end;
 
-	for (; at < pt; at = vmpt_rtit_psb_find(data, at + 1, pt)) {
-		after = at + VMPT_RTIT_PSB_SIZE;
-		if (packets_follow(data + after, limit - after, pt == end, false) ||
-		    packets_follow(data + after, limit - after, pt == end, true))
-			return VMPT_ISA_RTIT;
-	}
-	if (pt < end)
+	if (vmpt_psb_find(data, 0, end) < end)
 		return VMPT_ISA_PT;
-	return seen ? VMPT_ISA_RTIT : -1;
+	if (!is_rtit(data, size, false) && !is_rtit(data, size, true))
+		return -1;
+	return vmpt_psb_find(data, 0, size) < size ? VMPT_ISA_PT : VMPT_ISA_RTIT;
 }

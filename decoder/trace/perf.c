@@ -65,6 +65,54 @@ bool vmpt_perf_is(const u8 *data, u64 size)
 			     is_swapped(data, magic_2) || is_swapped(data, magic_1));
 }
 
+/* Two records in a row of those that begin the pipe form: HEADER_ATTR, HEADER_FEATURE and others.
+ */
+static bool has_pipe_records(const u8 *data, u64 size)
+{
+	u64 at = PIPE_HEADER_END;
+	unsigned int i, n;
+
+	for (i = 0; i < 2; i++, at += n) {
+		if (size - at < PERF_RECORD_HEADER)
+			return false;
+		n = vmpt_load16(data + at + 6);
+		if (vmpt_load32(data + at) < PERF_USER_HEADER_ATTR ||
+		    vmpt_load32(data + at) > UINT8_MAX || n <= PERF_RECORD_HEADER || n > size - at)
+			return false;
+	}
+	return true;
+}
+
+/* All of the header but the magic is that of a perf.data. */
+static bool has_header(const u8 *data, u64 size)
+{
+	u64 attr_size, attrs, attrs_size;
+
+	if (size < PIPE_HEADER_END)
+		return false;
+	if (vmpt_load64(data + HEADER_SIZE) == PIPE_HEADER_END)
+		return has_pipe_records(data, size);
+	if (size < HEADER_END || vmpt_load64(data + HEADER_SIZE) != HEADER_END)
+		return false;
+	attr_size = vmpt_load64(data + HEADER_ATTR_SIZE);
+	attrs = vmpt_load64(data + HEADER_ATTRS);
+	attrs_size = vmpt_load64(data + HEADER_ATTRS + 8);
+	return attr_size >= ATTR_SIZE_MIN + SECTION_SIZE && attr_size <= UINT16_MAX &&
+	       attrs >= HEADER_END && attrs <= size && attrs_size <= size - attrs && attrs_size &&
+	       attrs_size % attr_size == 0 && vmpt_load64(data + HEADER_DATA) <= size;
+}
+
+bool vmpt_perf_is_damaged(const u8 *data, u64 size)
+{
+	unsigned int i, same = 0;
+
+	if (size < 8 || vmpt_perf_is(data, size))
+		return false;
+	for (i = 0; i < 8; i++)
+		same += data[i] == (u8)magic_2[i];
+	return same >= 6 || has_header(data, size);
+}
+
 static struct section section_at(const struct perf_reader *r, u64 offset)
 {
 	return (struct section){ vmpt_load64(r->file + offset), vmpt_load64(r->file + offset + 8) };

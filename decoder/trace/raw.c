@@ -8,8 +8,8 @@
 #include "decoder/trace/trace.h"
 
 /*
- * Determine the isa of @map. The first PSB in any of the trace's files decides; files without one,
- * for example of an idle CPU, have the isa of the others.
+ * Determine the isa of @map. The first of the trace's files that proves its isa decides; files that
+ * do not, for example of an idle CPU, have the isa of the others.
  */
 static int settle_isa(struct vmpt_trace *trace, const struct vmpt_map *map, struct vmpt_diag *diag)
 {
@@ -17,6 +17,10 @@ static int settle_isa(struct vmpt_trace *trace, const struct vmpt_map *map, stru
 	int isa = trace->isa_given ? -1 : vmpt_isa_detect(map->data, map->size);
 	size_t i;
 
+	if (!trace->isa_given && vmpt_perf_is_damaged(map->data, map->size))
+		return vmpt_diag_fail(diag, VMPT_E_FORMAT, 0,
+				      "a perf.data with a damaged magic: it does not start with "
+				      "PERFILE2");
 	if (isa < 0)
 		return 0;
 	if (trace->isa_known && isa != (int)trace->info.isa)

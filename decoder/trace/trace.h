@@ -69,11 +69,14 @@ int vmpt_raw_read(struct vmpt_trace *trace, const char *path, int cpu, struct vm
 int vmpt_raw_read_map(struct vmpt_trace *trace, struct vmpt_map *map, int cpu,
 		      struct vmpt_diag *diag);
 
-/* The isa of the raw trace at @data: an enum vmpt_isa, or -1 if its head has no PSB of either. */
+/* The isa of the raw trace at @data: an enum vmpt_isa, or -1 if its head proves to be of neither.
+ */
 int vmpt_isa_detect(const u8 *data, u64 size);
 
 /* Whether these bytes start a perf.data, of any version and byte order. */
 bool vmpt_perf_is(const u8 *data, u64 size);
+/* Whether they are a perf.data whose magic is damaged: then no reader is right for it. */
+bool vmpt_perf_is_damaged(const u8 *data, u64 size);
 /* Read all streams of the perf.data at @file, whose bytes the trace owns already. */
 int vmpt_perf_read(struct vmpt_trace *trace, const u8 *file, u64 size, struct vmpt_diag *diag);
 

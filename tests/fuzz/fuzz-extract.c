@@ -128,6 +128,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct vmpt_gap gap = { .flags = VMPT_GAP_LOST };
 	const struct vmpt_stream *whole = &stream;
 	struct vmpt_clocks *clocks = NULL;
+	struct vmpt_vms_found found;
 	struct out o = { 0 };
 	int i;
 
@@ -137,6 +138,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	options.decode.headless = data[0] & 2;
 	options.decode.scalar = data[0] & 4;
 	options.decode.guest_only = (data[0] >> 3 & 3) % 3;
+	options.decode.host_only = (data[0] >> 3 & 3) == 3;
 	stream.data = data + 1;
 	stream.size = size - 1;
 	gap.offset = stream.size / 2;
@@ -147,6 +149,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	options.clock = (data[0] >> 6) % 3;
 	if (options.clock)
 		options.clocks = clocks = open_clocks(&whole, &options.decode);
+	CHECK(!vmpt_vms_find(&whole, 1, &options.decode, &found));
+	CHECK(found.vms != VMPT_VMS_SEEN || found.offset < stream.size);
 	CHECK(!vmpt_extract(&stream, &options, &ops, &o));
 	vmpt_clocks_close(clocks);
 	CHECK(o.at == stream.size);

@@ -47,14 +47,14 @@ START_TEST(a_reserved_cycle_count_asks_for_cycle_acc)
 	const struct run *r;
 
 	write_file("no-counts.rtit", trace, sizeof(trace));
-	r = vmpt("dump --cycle-acc=yes no-counts.rtit");
+	r = vmpt("dump --format=rtit --cycle-acc=yes no-counts.rtit");
 	ck_assert_int_eq(r->code, 3);
 	ck_has(r->out, "LOST      3 bytes: reserved cycle count (CCNT 00b)\n");
 	ck_lacks(r->out, "CYC");
 	ck_has(r->err, "was Cycle_Acc 0 when it was recorded? Try --cycle-acc=no");
-	ck_has(vmpt("stat --cycle-acc=yes no-counts.rtit")->out,
+	ck_has(vmpt("stat --format=rtit --cycle-acc=yes no-counts.rtit")->out,
 	       "lost: reserved cycle count (CCNT 00b)");
-	ck_assert_int_eq(vmpt("dump --cycle-acc=no no-counts.rtit")->code, 0);
+	ck_assert_int_eq(vmpt("dump --format=rtit --cycle-acc=no no-counts.rtit")->code, 0);
 }
 END_TEST
 
@@ -64,7 +64,7 @@ START_TEST(a_loss_up_to_the_end_says_so)
 	const struct run *r;
 
 	write_file("end.rtit", trace, sizeof(trace));
-	r = vmpt("dump end.rtit");
+	r = vmpt("dump --format=rtit end.rtit");
 	ck_assert_int_eq(r->code, 3);
 	ck_has(r->out, "LOST      3 bytes: reserved size of a LIP (CNT 11b) in 83\n");
 	ck_has(r->err, "nothing after it could be decoded");

@@ -387,7 +387,7 @@ END_TEST
 /* What was lost is not made up. */
 START_TEST(stat_time_of_a_loss)
 {
-	json_t *doc = run_json(vmpt("stat --json loss.rtit"));
+	json_t *doc = run_json(vmpt("stat --json --format=rtit loss.rtit"));
 
 	ck_assert_uint_le(json_u64(doc, "streams/0/mtc_ticks"), 2048 + 2 * 512);
 	json_decref(doc);

@@ -283,6 +283,29 @@ START_TEST(row)
 }
 END_TEST
 
+static void check_packets(const struct row *row)
+{
+	static struct notation n;
+	struct vmpt_decoder *d;
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_packet p;
+	size_t i;
+	int ret;
+
+	notation_read(&n, row->trace);
+	ck_assert_int_eq(vmpt_decoder_open(&d, &n.stream, row->options), 0);
+	while ((ret = vmpt_packet_next(d, &at, &p)) > 0) {
+		for (i = 0; i + 1 < n.slice_count && n.slices[i + 1].offset <= p.offset; i++)
+			;
+		if (p.owner.sure == VMPT_UNCERTAIN)
+			continue;
+		ck_assert_msg(vmpt_owner_same(&p.owner, &n.slices[i].owner), "%s: packet at %#llx",
+			      row->name, (unsigned long long)p.offset);
+	}
+	ck_assert_int_eq(ret, 0);
+	vmpt_decoder_close(d);
+}
+
 /* The first slice of @text whose owner is of @kind. */
 static struct vmpt_slice slice_of(const char *text, unsigned int nth)
 {
@@ -371,6 +394,117 @@ START_TEST(guest_only_can_be_said)
 }
 END_TEST
 
+/*
+ * With NR given, each row has no byte without an owner but those that are no packets. Restarts as
+ * kAFL makes them: TIP.PGD, CBR, MODE.Exec, TIP.PGE, and no PSB.
+ */
+#define RESTART "fup:8008 pgd:- cbr:8 exec:64 pge:8100 tnt:TT "
+
+static const struct vmpt_options guests = { .guest_only = VMPT_GUEST_ONLY_YES };
+static const struct vmpt_options guests_headless = { .guest_only = VMPT_GUEST_ONLY_YES,
+						     .headless = true };
+
+static const struct row a3_rows[] = {
+	{ "restarts, then the end", "|vm:a000 " A_PSB "pge:8000 " RESTART RESTART RESTART,
+	  &guests },
+	{ "restarts without a VMCS",
+	  "|vm psb exec:64 pip:2000:nr cbr:8 psbend pge:8000 " RESTART RESTART, &guests },
+	{ "a MOV CR3 after a restart",
+	  "|vm:a000 " A_PSB "pge:8000 " RESTART "pip:4000:nr tip:8200 tnt:T " RESTART, &guests },
+	{ "user space only, without a PIP", "|vm psb cbr:8 psbend pge:8000 tnt:T " RESTART,
+	  &guests },
+	{ "from the first byte", "|vm tnt:T mtc:1 " RESTART, &guests_headless },
+	{ "after damage a VM, its VMCS unknown",
+	  "|vm:a000 " A_PSB "pge:8000 |loss raw:05 tnt:T |vm psb cbr:8 psbend pge:8000 tnt:T",
+	  &guests },
+	{ "the VMCS is in doubt after an OVF", "|vm:a000 " A_PSB "pge:8000 ovf |vm fup:8100 tnt:T",
+	  &guests },
+	{ "and if a PIP follows",
+	  "|vm:a000 " A_PSB "pge:8000 ovf |vm fup:8100 tnt:T " RESTART "pip:4000:nr tip:8200 tnt:T "
+	  "|vm:b000 " B_PSB "tnt:T",
+	  &guests },
+	{ "a PSB+ proves it",
+	  "|vm:a000 " A_PSB "pge:8000 ovf fup:8100 tnt:T " RESTART A_PSB "tnt:T", &guests },
+	{ "tracing ends with a CFE.VMEXIT",
+	  "|vm:a000 " A_PSB "pge:8000 cfe:VMEXIT:ip fup:8008 pgd:- cbr:8 exec:64 pge:8100 tnt:T",
+	  &guests },
+	{ "an exit clears TraceEn by its list: the host's up to there",
+	  "|vm:a000 " A_PSB
+	  "pge:8000 fup:8008 |host pip:1000 tip:f000 fup:f004 pgd:- |vm:a000 cbr:8 "
+	  "exec:64 pge:8008 tnt:T fup:800c |host pip:1000 tip:f000 pgd:f008",
+	  &guests },
+	{ "the same with Event Trace",
+	  "|vm:a000 " A_PSB "pge:8000 cfe:VMEXIT:ip fup:8008 |host ptw:1 pgd:- |vm:a000 cbr:8 "
+	  "pge:8008 tnt:T",
+	  &guests },
+};
+
+START_TEST(a3_guests_only_and_nr_is_known)
+{
+	notation_check_slices(a3_rows[_i].trace, a3_rows[_i].options);
+	check_packets(&a3_rows[_i]);
+}
+END_TEST
+
+/* The VMCS keeps its own certainty. */
+START_TEST(a3_the_vmcs_is_assumed_after_a_restart)
+{
+	static struct notation n;
+	struct vmpt_splitter *split;
+	struct vmpt_slice s;
+
+	notation_read(&n, A_PSB "pge:8000 " RESTART);
+	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, &guests), 0);
+	ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+	ck_assert_uint_eq(s.size, n.size);
+	ck_assert_uint_eq(s.owner.vmcs, 0xa000);
+	ck_assert_uint_eq(s.owner.sure, VMPT_ASSUMED);
+	vmpt_splitter_close(split);
+}
+END_TEST
+
+static const struct vmpt_options hosts = { .host_only = true };
+static const struct vmpt_options hosts_headless = { .host_only = true, .headless = true };
+
+static const struct row a4_rows[] = {
+	{ "user space only, without a PIP",
+	  "|host psb exec:64 cbr:8 psbend pge:4000 tnt:T pgd:- pge:4004 tnt:T tip:5000 pgd:-",
+	  &hosts },
+	{ "after a TIP.PGD() and an OVF",
+	  "|host " HOST_PSB "pge:f000 pgd:- cbr:8 pge:f00c tnt:T ovf fup:f100 tnt:T", &hosts },
+	{ "after damage", "|host psb psbend pge:f000 |loss raw:05 tnt:T |host psb psbend tnt:T",
+	  &hosts },
+	{ "from the first byte", "|host tnt:T mtc:1 pge:f000", &hosts_headless },
+	{ "a PIP with NR = 1 contradicts: from there on only packets count",
+	  "|host psb psbend pge:f000 tnt:T |vm pip:2000:nr tip:8000 fup:8004 pgd:- |unknown cbr:8 "
+	  "pge:f00c tnt:T",
+	  &hosts },
+	{ "so does a CFE",
+	  "|host psb psbend pge:f000 cfe:VMENTRY:ip fup:f004 |vm ptw:1 pgd:- |unknown cbr:8 "
+	  "pge:f00c tnt:T",
+	  &hosts },
+};
+
+START_TEST(a4_hosts_only_and_nr_is_known)
+{
+	notation_check_slices(a4_rows[_i].trace, a4_rows[_i].options);
+	check_packets(&a4_rows[_i]);
+}
+END_TEST
+
+START_TEST(a4_host_only_and_guest_only_exclude_each_other)
+{
+	struct vmpt_options both = { .guest_only = VMPT_GUEST_ONLY_YES, .host_only = true };
+	static struct notation n;
+	struct vmpt_splitter *split;
+	struct vmpt_decoder *dec;
+
+	notation_read(&n, HOST_PSB);
+	ck_assert_int_eq(vmpt_splitter_open(&split, &n.stream, &both), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_decoder_open(&dec, &n.stream, &both), -VMPT_E_INVAL);
+}
+END_TEST
+
 START_TEST(facts_of_a_slice)
 {
 	const char *t = HOST_PSB "tsc:100 pge:f000 pip:5000 tnt:T tsc:200 pip:1000 tnt:T ovf "
@@ -449,25 +583,7 @@ END_TEST
 /* Batches have the same owners as slices, apart from doubt, packet by packet. */
 START_TEST(packets_have_the_owners_of_their_slices)
 {
-	static struct notation n;
-	struct vmpt_decoder *d;
-	struct vmpt_cursor at = { 0 };
-	struct vmpt_packet p;
-	size_t i;
-	int ret;
-
-	notation_read(&n, rows[_i].trace);
-	ck_assert_int_eq(vmpt_decoder_open(&d, &n.stream, rows[_i].options), 0);
-	while ((ret = vmpt_packet_next(d, &at, &p)) > 0) {
-		for (i = 0; i + 1 < n.slice_count && n.slices[i + 1].offset <= p.offset; i++)
-			;
-		if (p.owner.sure == VMPT_UNCERTAIN)
-			continue;
-		ck_assert_msg(vmpt_owner_same(&p.owner, &n.slices[i].owner), "%s: packet at %#llx",
-			      rows[_i].name, (unsigned long long)p.offset);
-	}
-	ck_assert_int_eq(ret, 0);
-	vmpt_decoder_close(d);
+	check_packets(&rows[_i]);
 }
 END_TEST
 
@@ -563,6 +679,10 @@ TEST_SUITE()
 	tcase_add_test(t, psb_with_pip_and_no_vmcs_is_flagged);
 	tcase_add_test(t, assumed_vmcs_makes_an_assumed_owner);
 	tcase_add_test(t, guest_only_can_be_said);
+	tcase_add_loop_test(t, a3_guests_only_and_nr_is_known, 0, VMPT_ARRAY_SIZE(a3_rows));
+	tcase_add_test(t, a3_the_vmcs_is_assumed_after_a_restart);
+	tcase_add_loop_test(t, a4_hosts_only_and_nr_is_known, 0, VMPT_ARRAY_SIZE(a4_rows));
+	tcase_add_test(t, a4_host_only_and_guest_only_exclude_each_other);
 	tcase_add_test(t, facts_of_a_slice);
 	tcase_add_test(t, clocks_part_at_a_cfe);
 	tcase_add_test(t, losses_name_their_cause);
