@@ -237,6 +237,19 @@ static int write_conf(const struct cli *cli, const char *path)
 	return CLI_FAILED;
 }
 
+/* libvirt does what is written in this folder, for root as whoever it says. */
+static int check_owner(const struct cli *cli, const char *root)
+{
+	struct stat st;
+
+	if (!stat(root, &st) && (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH))
+		return CLI_OK;
+	cli_error(cli, "%s: others own it or can write to it", root);
+	fprintf(stderr,
+		"  libvirt's files are not safe there; give another folder with --root=DIR\n");
+	return CLI_FAILED;
+}
+
 /* As which user libvirt will start QEMU. */
 static void read_user(struct domain_link *link, const char *path)
 {
@@ -311,6 +324,8 @@ static int prepare_root(const struct cli *cli, struct domain_link *link, const c
 		return cli_no_memory(cli);
 	code = make_folders(cli, path);
 	free(path);
+	if (!code)
+		code = check_owner(cli, link->root);
 	if (code)
 		return code;
 	if (asprintf(&path, "%s/etc/qemu.conf", link->root) < 0)

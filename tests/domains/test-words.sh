@@ -154,6 +154,8 @@ fails 1 'web: an embedded domain belongs' Ctrl-C -- stop web
 fails 1 'web: an embedded domain belongs' -- console web
 : >a-file
 fails 1 'a-file' 'Not a directory' -- list --root=a-file
+mkdir -m 777 open
+fails 1 'open: others own it or can write to it' --root=DIR -- list --root=open
 (unset XDG_STATE_HOME HOME && "$vmpt" domain list </dev/null >stdout 2>stderr)
 check 'no $HOME' says '$HOME is not set'
 
@@ -347,7 +349,7 @@ check 'a file of somebody: fails' [ $rc = 1 ]
 check 'a file of somebody: is kept' [ "$(cat steps/.vmpt-*/mine)" = mine ]
 
 # At any moment: all of it is there, in one place or the other.
-for n in {0..39}; do
+for n in {0..149}; do
 	stream killed "$n"
 done
 contents killed >before
@@ -358,7 +360,7 @@ for n in {1..25}; do
 	sleep "0.0$((RANDOM % 9))$((RANDOM % 10))"
 	kill -KILL $pid 2>/dev/null && kills=$((kills + 1))
 	wait $pid 2>/dev/null
-	[ "$(find killed -name '*.pt' | wc -l)" = 40 ] || break
+	[ "$(find killed -name '*.pt' | wc -l)" = 150 ] || break
 done
 check "killed $kills times: all is there" [ "$n" = 25 ]
 domain "${ends_early[@]}" killed
