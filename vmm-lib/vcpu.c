@@ -163,6 +163,8 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->xsave = config->xsave && vcpu->plan.guest_pt;
 	vcpu->pip_on_restore = config->pip_on_restore;
 	vcpu->tsc_multiplier = config->tsc_multiplier;
+	vcpu->adjust_budget = config->adjust_budget;
+	vcpu->adjust_traced = config->adjust_traced;
 	/*
 	 * The guest's rules are the host's or narrower, because vmpt_caps_check() has passed: what
 	 * the guest may write can be written to the processor without a #GP in the host.
@@ -184,6 +186,8 @@ static void forget_output(struct vmpt_vcpu *vcpu)
 	vcpu->scan_set = false;
 	vcpu->cut_len[0] = 0;
 	vcpu->cut_len[1] = 0;
+	vcpu->traced = 0;
+	vcpu->adjust_more = false;
 }
 
 void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm)

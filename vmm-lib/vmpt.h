@@ -32,6 +32,8 @@ extern "C" {
 #endif
 
 #define VMPT_SHUTDOWN 2
+/* Not for the guest: work is left, call again. */
+#define VMPT_MORE 3
 
 /* ---- the VMM's callbacks ---- */
 
@@ -173,6 +175,12 @@ struct vmpt_config {
 	 * VMPT_VMX_TSC_SCALING.
 	 */
 	u64 tsc_multiplier;
+	/*
+	 * For vmpt_vcpu_tsc_adjust(): the work of one call, in bytes, at least 4096; and the most
+	 * bytes that the processor may write between an entry and its exit. 0: the defaults,
+	 * VMPT_ADJUST_BUDGET and VMPT_ADJUST_TRACED.
+	 */
+	u64 adjust_budget, adjust_traced;
 };
 
 /* Events that calls which write to the guest's output report. */
@@ -192,6 +200,7 @@ struct vmpt_vcpu {
 	u8 on_mem[VMPT_MEMS];
 	bool xsave, pip_on_restore;
 	u64 tsc_multiplier;
+	u64 adjust_budget, adjust_traced;
 
 	/* to read: the guest's registers as the guest sees them; stable while it is not entered */
 	struct vmpt_pt_regs regs;
@@ -229,6 +238,9 @@ struct vmpt_vcpu {
 	bool scan_set;
 	u64 cut_gpa[2]; /* where the bytes of a cut packet are */
 	u8 cut_len[2];
+	u64 traced;	  /* the most that the guest can have traced since that place */
+	bool adjust_more; /* the last call returned VMPT_MORE, on a path that leads here: */
+	u64 adjust_base, adjust_mask_ptrs;
 
 	/* the guest runs on a CR3 other than its own: vmpt_vcpu_cr3_given() */
 	bool cr3_given, cr3_pae;
@@ -337,7 +349,8 @@ enum vmpt_exit_kind {
  * Call before VMLAUNCH or VMRESUME, on the processor that will execute it, preemption off. The
  * steps are those of enum vmpt_step. -VMPT_E_HOST_TRACING: TraceEn keeps being set again;
  * -VMPT_E_RETRY, -VMPT_E_HARDWARE. After each of these the owner is the host again: do not enter.
- * -VMPT_E_STATE: entered already, or after a VMX abort; -VMPT_E_INVAL: no hw_rdmsr. Also for guests
+ * -VMPT_E_STATE: entered already, after a VMX abort, or after VMPT_MORE of
+ * vmpt_vcpu_tsc_adjust(); -VMPT_E_INVAL: no hw_rdmsr. Also for guests
  * without PT: the host's tracing is stopped if the plan requires it.
  */
 int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
@@ -411,16 +424,32 @@ struct vmpt_position {
  * enabled) up to the current position or, with @to, up to there. If the clock changed in between:
  * one call up to that place with the old clock, one from there with the new. Call it often enough
  * that in between the guest fills less than its whole buffer (by 16 bytes: a packet may have been
- * cut), and before a PMI handler can change the tables. -VMPT_E_LIMIT: the current position was not
- * reached within VMPT_ADJUST_ENTRIES entries and VMPT_ADJUST_BYTES bytes (the guest changed its
- * tables): nothing is rewritten, unless they change during the call, and adjusting resumes from
- * here at the next PSB. Memory that is no longer available is skipped (and counted in scan.errors)
- * unless its policy is RETRY. Other negative results: that of a callback, -VMPT_E_RETRY; the next
- * call resumes where this one stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no
- * @change.
+ * cut), and before a PMI handler can change the tables.
+ *
+ * The work is bounded by what the guest traced, not by what its tables say. The positions at each
+ * entry and exit bound that: their distance if both are in one region, else config.adjust_traced
+ * (PacketByteCnt cannot: it restarts at each PSB). One call takes at most config.adjust_budget: a
+ * byte counts as one, a ToPA entry as VMPT_ADJUST_ENTRY. The default is 2 ms at 128 MB/s.
+ * (Slowest trace measured: 217 MB/s, docs/vmm-lib/tsc.md.)
+ *
+ * 0: done. VMPT_MORE: the budget is used up; call again with the same arguments, possibly after
+ * other work of the host. Until then vmpt_vcpu_enter() returns -VMPT_E_STATE: the guest would see
+ * times of both clocks, and could trace faster than it is adjusted. A call with another @to, a
+ * reset, and a move of the output by the guest or the VMM (which leaves the rest unadjusted) end
+ * this too.
+ *
+ * -VMPT_E_LIMIT: the position was not reached within what the guest traced, or within
+ * VMPT_ADJUST_ENTRIES entries (the guest changed its tables): nothing is rewritten, unless they
+ * change during the call, and adjusting resumes from there at the next PSB. Memory that is no
+ * longer available is skipped (and counted in scan.errors) unless its policy is RETRY. Other
+ * negative results: that of a callback, -VMPT_E_RETRY; the next call resumes where this one
+ * stopped. With nothing done: -VMPT_E_STATE, the guest is entered; -VMPT_E_INVAL, no @change, or
+ * @to has an OUTPUT_BASE that the guest cannot have.
  */
-#define VMPT_ADJUST_ENTRIES 65536
-#define VMPT_ADJUST_BYTES   (1ULL << 32)
+#define VMPT_ADJUST_BUDGET  (1ULL << 18)
+#define VMPT_ADJUST_TRACED  (1ULL << 24) /* 1.6 GB/s, with an exit each 10 ms */
+#define VMPT_ADJUST_ENTRY   16
+#define VMPT_ADJUST_ENTRIES 16384
 int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *change,
 			 const struct vmpt_position *to);
 

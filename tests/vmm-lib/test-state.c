@@ -27,6 +27,13 @@ START_TEST(golden_bytes)
 	ck_assert_int_eq(vmpt_vcpu_restore(&back, state_golden, sizeof(state_golden), NULL), 0);
 	n = state_save(&back, buf);
 	ck_assert(n == sizeof(state_golden) && !memcmp(buf, state_golden, n));
+	ck_assert_uint_eq(back.traced, 0x1234567);
+	/* A state of a version that did not count what was traced has no such field. */
+	n = sizeof(state_golden) - 12;
+	memcpy(buf, state_golden, n);
+	buf[8] = (u8)n;
+	ck_assert_int_eq(vmpt_vcpu_restore(&back, buf, n, NULL), 0);
+	ck_assert_uint_eq(back.traced, VMPT_ADJUST_TRACED);
 }
 END_TEST
 

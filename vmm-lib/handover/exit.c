@@ -70,6 +70,24 @@ static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 	return vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
 }
 
+/*
+ * What the guest can have traced while its position went from @base and @mask_ptrs to where it is
+ * now: TSC adjustment does no more.
+ */
+static void count_traced(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs)
+{
+	u64 n = vcpu->adjust_traced ? vcpu->adjust_traced : VMPT_ADJUST_TRACED;
+	u64 was = mask_ptrs >> VMPT_OFFSET_SHIFT, now = vmpt_pt_output_offset(&vcpu->regs);
+
+	if (base == vcpu->regs.output_base && (u32)mask_ptrs == (u32)vcpu->regs.output_mask_ptrs) {
+		if (!(vcpu->regs.ctl & VMPT_CTL_TOPA))
+			n = (now - was) & ((u32)mask_ptrs | VMPT_LOWER_MASK);
+		else if (now >= was)
+			n = now - was;
+	}
+	vcpu->traced = n < ~vcpu->traced ? vcpu->traced + n : ~0ULL;
+}
+
 /* STATUS as the guest sees it, and the events it implies. */
 static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 {
@@ -98,6 +116,7 @@ static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 /* After an entry that loaded the guest's state and may have run it. */
 static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 {
+	u64 base = vcpu->regs.output_base, mask_ptrs = vcpu->regs.output_mask_ptrs;
 	u64 status = vcpu->loaded_status;
 	bool pmi;
 	int err = vmpt_hand_take_pmi(vcpu, &pmi);
@@ -107,6 +126,7 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 		vcpu->force_psb = false;
 	keep(&err, take_position(vcpu, &status, &pmi));
 	if (!err) {
+		count_traced(vcpu, base, mask_ptrs);
 		take_status(vcpu, status, pmi);
 	} else {
 		/* What was written since will be overwritten from the old position on. */

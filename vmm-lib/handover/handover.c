@@ -215,7 +215,7 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu)
 	bool tracing = vcpu->plan.guest_pt && vcpu->regs.ctl & VMPT_CTL_TRACE_EN, touched = false;
 	int err = 0;
 
-	if (vcpu->lost || vcpu->entered)
+	if (vcpu->lost || vcpu->entered || vcpu->adjust_more)
 		return -VMPT_E_STATE;
 	if ((vcpu->plan.guest_pt || vcpu->plan.stop_host) && !vcpu->ops->hw_rdmsr)
 		return -VMPT_E_INVAL;
