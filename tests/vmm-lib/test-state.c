@@ -69,6 +69,28 @@ START_TEST(each_field_comes_back)
 }
 END_TEST
 
+/* Whatever place a VMM asks for, what is saved then can be restored. */
+START_TEST(g10_saved_place)
+{
+	static const struct vmpt_tsc_change change = { .multiplier = 1ULL << 48 };
+	const struct vmpt_position to = { _i ? 1ULL << 46 : 0x41, 0x7f };
+	struct vmpt_vcpu from, back;
+	struct vmpt_refusal why;
+	struct vmpt_caps shown;
+	u8 buf[SAVED_MAX];
+	size_t n;
+	int err;
+
+	state_make_full(&from, &shown);
+	vmpt_vcpu_tsc_adjust(&from, &change, &to);
+	n = state_save(&from, buf);
+	state_make(&back, &shown);
+	err = vmpt_vcpu_restore(&back, buf, n, &why);
+	if (err)
+		ck_abort_msg("%d: %s", err, why.field);
+}
+END_TEST
+
 /* In VMX operation without VMX_MISC[14], and in SMM with a TraceEn to be restored. */
 START_TEST(modes_come_back)
 {
@@ -399,6 +421,7 @@ TEST_SUITE()
 
 	tcase_add_test(tcase, golden_bytes);
 	tcase_add_test(tcase, each_field_comes_back);
+	tcase_add_loop_test(tcase, g10_saved_place, 0, 2);
 	tcase_add_test(tcase, modes_come_back);
 	tcase_add_test(tcase, without_pt);
 	tcase_add_test(tcase, not_now);

@@ -330,7 +330,9 @@ static int fetch(struct tsc_walk *w, u64 *entry)
 	if (w->change && !w->budget)
 		return VMPT_MORE;
 	w->budget -= w->budget < VMPT_ADJUST_ENTRY ? w->budget : VMPT_ADJUST_ENTRY;
-	if (++w->entries > VMPT_ADJUST_ENTRIES || vmpt_topa_check_base(&vcpu->rules, w->at.base))
+	/* A table may not reach beyond the physical address space either. */
+	if (++w->entries > VMPT_ADJUST_ENTRIES || vmpt_topa_check_base(&vcpu->rules, w->at.base) ||
+	    gpa & ~vmpt_mask64(vcpu->rules.maxphyaddr))
 		return NO_WAY;
 	err = vcpu->ops->guest_read(vcpu->opaque, gpa, entry, sizeof(*entry));
 	if (err)
@@ -464,6 +466,9 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 		return -VMPT_E_STATE;
 	if (!to)
 		to = &now;
+	/* The place is saved, and a restore checks it by this rule. */
+	if (to->output_base & ~vcpu->rules.base_mask)
+		return -VMPT_E_INVAL;
 	if (!vcpu->scan_set) {
 		/* Earlier trace is unknown; the exit flushed whole packets. */
 		vcpu->scan = (struct vmpt_tsc_scan){ 0 };

@@ -268,7 +268,7 @@ static const struct hostile {
 	{ "a table beyond MAXPHYADDR", { 0x20000, 1ULL << 50 | 1 }, 0x9000, 0x7f, 2 },
 	{ "a table that is not aligned",
 	  { 0x20000, TSC_TABLE(1) | 1 },
-	  TSC_TABLE(1) + 8,
+	  TSC_TABLE(1) + 0x80,
 	  0x7f,
 	  16384 },
 	{ "a region that became too small",
@@ -417,6 +417,59 @@ START_TEST(hostile_range)
 	r.v.regs.output_base = to[_i].output_base;
 	r.v.regs.output_mask_ptrs = to[_i].output_mask_ptrs;
 	check_lost(&r, 0);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* The highest address that was read; entries of one page. */
+static u64 highest;
+
+static int top_read(void *opaque, u64 gpa, void *buf, size_t len)
+{
+	const u64 entry = 0x20000;
+
+	(void)opaque;
+	highest = gpa + len > highest ? gpa + len : highest;
+	ck_assert_uint_le(len, sizeof(entry));
+	memcpy(buf, &entry, len);
+	return 0;
+}
+
+/* A table in the last page below MAXPHYADDR, 46, has no END and goes on beyond it. */
+START_TEST(g10_above_maxphyaddr)
+{
+	static const u8 sizes[1] = { 0 };
+	struct tsc_rig r;
+
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 1, 1);
+	r.v.scan_base = r.v.regs.output_base = (1ULL << 46) - 4096;
+	r.v.scan_mask_ptrs = 510 << 7 | 0x7f;
+	r.v.regs.output_mask_ptrs = 600 << 7 | 0x7f;
+	r.v.scan_set = true;
+	r.v.traced = 1 << 20;
+	r.ops.guest_read = top_read;
+	highest = 0;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_LIMIT);
+	ck_assert_uint_eq(highest, 1ULL << 46);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* Places that no guest's OUTPUT_BASE can be: refused, nothing is changed. */
+START_TEST(g10_malformed_to)
+{
+	static const u64 bases[] = { 0x41, 0x1040, 1ULL << 46, ~0ULL };
+	struct vmpt_position to = { bases[_i / 2], 0x7f };
+	struct tsc_rig r;
+
+	tsc_rig_init(&r, true);
+	tsc_rig_range(&r, 4096);
+	if (_i & 1)
+		tsc_rig_start(&r); /* else the first call, which only notes the place */
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, &to), -VMPT_E_INVAL);
+	ck_assert_int_eq(r.v.scan_set, _i & 1);
+	ck_assert_uint_eq(r.v.scan.lost, 0);
 	guest_free(&r.guest);
 }
 END_TEST
@@ -706,6 +759,8 @@ TEST_SUITE()
 	tcase_add_test(tc, cut_moves);
 	tcase_add_loop_test(tc, wraps, 0, 2);
 	tcase_add_loop_test(tc, hostile_range, 0, 4);
+	tcase_add_test(tc, g10_above_maxphyaddr);
+	tcase_add_loop_test(tc, g10_malformed_to, 0, 8);
 	tcase_add_test(tc, g3_same_memory);
 	tcase_add_loop_test(tc, g3_budget, 0, 2);
 	tcase_add_test(tc, g3_other_target);
