@@ -162,6 +162,7 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->on_mem[VMPT_MEM_RESTRICTED] = config->on_restricted;
 	vcpu->xsave = config->xsave && vcpu->plan.guest_pt;
 	vcpu->pip_on_restore = config->pip_on_restore;
+	vcpu->restore_host = config->restore_host;
 	vcpu->tsc_multiplier = config->tsc_multiplier;
 	vcpu->adjust_budget = config->adjust_budget;
 	vcpu->adjust_traced = config->adjust_traced;

@@ -67,15 +67,15 @@ enum vmpt_mem_policy {
 enum vmpt_step {
 	VMPT_STEP_ENTER_BEGIN,	  /* owner: TO_GUEST; nothing touched yet */
 	VMPT_STEP_HOST_CLEARED,	  /* host TraceEn cleared by WRMSR */
-	VMPT_STEP_HOST_VERIFIED,  /* read back: it is clear */
+	VMPT_STEP_HOST_VERIFIED,  /* read back, or host_ctl asked again: it is clear */
 	VMPT_STEP_HOST_PMI_TAKEN, /* a pending ToPA PMI of the host went to its owner */
-	VMPT_STEP_HOST_SAVED,	  /* the host's MSRs are read */
+	VMPT_STEP_HOST_SAVED,	  /* the host's MSRs are read, as far as it traces */
 	VMPT_STEP_GUEST_LOADED,	  /* the guest's MSRs, except CTL, are in the processor */
 	VMPT_STEP_GUEST_OWNS,	  /* owner: BY_GUEST */
 	VMPT_STEP_GUEST_CTL,	  /* guest CTL is where the VM entry loads it from */
 	VMPT_STEP_ENTER_END,
 	VMPT_STEP_EXIT_BEGIN,	   /* the processor cleared TraceEn at the exit */
-	VMPT_STEP_EXIT_VERIFIED,   /* read back: it is clear */
+	VMPT_STEP_EXIT_VERIFIED,   /* it is clear, as far as CTL or host_ctl says */
 	VMPT_STEP_GUEST_SAVED,	   /* STATUS, OUTPUT_* and the others are read */
 	VMPT_STEP_GUEST_PMI_TAKEN, /* GLOBAL_STATUS[55] was the guest's; it is cleared */
 	VMPT_STEP_TO_HOST,	   /* owner: TO_HOST */
@@ -134,15 +134,31 @@ struct vmpt_ops {
 	 * *regs holds what they held at the VM entry, and the callback changes what it wants to be
 	 * different. It is called several times in a hand-over and must have no side effects.
 	 * Optional: without it the values saved at entry are loaded again, with TraceEn = 0.
+	 *
+	 * Without config.restore_host only the MSRs that a tracing host uses are saved; the others
+	 * are VMPT_HOST_UNKNOWN in *regs. If TraceEn is 0 in *regs, the host was idle, and they may
+	 * hold the guest's values, of this entry or of one before: a tracer that sets TraceEn must
+	 * then set all that it uses, OUTPUT_BASE, OUTPUT_MASK_PTRS, STATUS, with CR3Filter
+	 * CR3_MATCH, with an ADDR_CFG the two addresses. If it leaves one of these unknown, it is
+	 * not started (-VMPT_E_HOST_TRACING). If TraceEn is 1, what is unknown is still its own,
+	 * unless it now uses a filter that it did not use before.
+	 *
+	 * host_ctl, optional: what CTL holds now, without reading it: what was last written there,
+	 * be it by the host's tracer, its NMI handler, or through hw_wrmsr. It saves two RDMSR.
+	 *
 	 * host_pmi, optional: a ToPA PMI of the host was pending when the guest was entered.
 	 * GLOBAL_STATUS[55] has been cleared; it must not touch the PT MSRs.
 	 */
 	int (*host_state)(void *opaque, struct vmpt_pt_regs *regs);
+	int (*host_ctl)(void *opaque, u64 *ctl);
 	void (*host_pmi)(void *opaque);
 
 	/* Optional: called at each point of the hand-over; tests inject an NMI there. */
 	void (*step)(void *opaque, enum vmpt_step step);
 };
+
+/* An MSR that was not saved, in host_state: no MSR can be read as this. */
+#define VMPT_HOST_UNKNOWN 0x5ead5ead5ead5e15ULL
 
 /* Who owns the PT MSRs and a pending ToPA PMI (GLOBAL_STATUS[55]). */
 enum vmpt_msr_owner {
@@ -169,6 +185,14 @@ struct vmpt_config {
 	 */
 	bool xsave;
 	bool pip_on_restore; /* a register restore may append a PIP */
+	/*
+	 * The host's tracer relies on MSRs that it does not load each time before it sets TraceEn,
+	 * for example on OUTPUT_BASE being what it last wrote: save and restore all of them around
+	 * each guest that traces, also while the host is idle. Without this flag **the MSRs of an
+	 * idle host hold what the guest had there, and such a tracer would write to addresses that
+	 * the guest chose**.
+	 */
+	bool restore_host;
 	/*
 	 * Multiplier of the guest's TSC, 48 bits of fraction; 0: no scaling. For CPUID.15H and
 	 * MSR_PLATFORM_INFO: a VMM that emulates RDTSC sets it too, so the host need not have
@@ -198,7 +222,7 @@ struct vmpt_vcpu {
 	struct vmpt_pt_rules rules, host_rules; /* host_rules: which MSRs the processor has */
 	struct vmpt_vmx_plan plan;
 	u8 on_mem[VMPT_MEMS];
-	bool xsave, pip_on_restore;
+	bool xsave, pip_on_restore, restore_host;
 	u64 tsc_multiplier;
 	u64 adjust_budget, adjust_traced;
 
@@ -226,8 +250,8 @@ struct vmpt_vcpu {
 	bool ran;	/* has run since the VMM last wrote the PT state: set_msr, restore, reset */
 	bool force_psb; /* a PSB+ is wanted at the next entry */
 	bool lost;	/* after a VMX abort: the state is unknown */
-	struct vmpt_pt_regs host_regs; /* what the processor held at entry */
-	bool host_saved;	       /* host_regs is complete, not only CTL */
+	struct vmpt_pt_regs host_regs; /* what the processor held at entry, or unknown */
+	bool host_saved;	       /* with restore_host: complete, not only CTL */
 	u64 loaded_status;	       /* STATUS as loaded for the guest */
 
 	struct vmpt_shadow shadow;
@@ -348,10 +372,10 @@ enum vmpt_exit_kind {
 /*
  * Call before VMLAUNCH or VMRESUME, on the processor that will execute it, preemption off. The
  * steps are those of enum vmpt_step. -VMPT_E_HOST_TRACING: TraceEn keeps being set again;
- * -VMPT_E_RETRY, -VMPT_E_HARDWARE. After each of these the owner is the host again: do not enter.
- * -VMPT_E_STATE: entered already, after a VMX abort, or after VMPT_MORE of
- * vmpt_vcpu_tsc_adjust(); -VMPT_E_INVAL: no hw_rdmsr. Also for guests
- * without PT: the host's tracing is stopped if the plan requires it.
+ * -VMPT_E_RETRY, -VMPT_E_HARDWARE, the result of host_ctl. After each of these the owner is the
+ * host again: do not enter. -VMPT_E_STATE: entered already, after a VMX abort, or after VMPT_MORE
+ * of vmpt_vcpu_tsc_adjust(); -VMPT_E_INVAL: no hw_rdmsr. Also for guests without PT: the host's
+ * tracing is stopped if the plan requires it.
  */
 int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
 
@@ -359,8 +383,8 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
  * Call after the VM exit (or failed entry), before preemption is enabled again. Always runs to
  * completion: even after an error the vCPU is out and the owner is the host. 0 or the first error:
  * -VMPT_E_CONTROLS: the exit did not clear TraceEn, or the guest wrote a CTL value that should have
- * exited; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, the result of host_state. With nothing done:
- * -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
+ * exited; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, the result of host_state or host_ctl. With
+ * nothing done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
  */
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
 

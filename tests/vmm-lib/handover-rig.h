@@ -17,6 +17,14 @@
 #define RIG_CTL	    (VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TOPA | VMPT_CTL_BRANCH_EN)
 #define RIG_STEPS   64
 
+/*
+ * How the VMM hands over, from VMPT_HANDOVER in the environment: with config.restore_host (the
+ * default), without, or without and with host_ctl. Then the MSRs of an idle host are the guest's,
+ * and the tracer sets all that it uses, as docs/vmm-guide.md asks.
+ */
+enum rig_mode { RIG_RESTORE, RIG_LEAN, RIG_LEAN_CTL };
+enum rig_mode rig_mode(void);
+
 struct rig;
 
 /* The host's tracer. */
@@ -27,7 +35,8 @@ struct rig_tracer {
 	bool moved; /* wants a position other than it had */
 	u64 mask_ptrs;
 	u64 pmis, nmis;
-	u64 asked; /* calls of host_state */
+	u64 asked;		/* calls of host_state */
+	struct vmpt_pt_regs at; /* where it goes on, as it noted when it was last stopped */
 	/* called by the NMI handler if it may touch the MSRs, and if it may not */
 	void (*hands_on)(struct rig *rig);
 	void (*hands_off)(struct rig *rig);
@@ -83,6 +92,8 @@ void rig_guest_ack(struct rig *rig);
 /* The host starts or stops its event; the owner must be the host. */
 void rig_host_on(struct rig *rig);
 void rig_host_off(struct rig *rig);
+/* For a host_state: set what is unknown as the tracer noted it. */
+void rig_host_keeps(struct rig *rig, struct vmpt_pt_regs *regs);
 
 void rig_forget(struct rig *rig);
 /* Enter, run @n, exit. The result of the first call that failed. */

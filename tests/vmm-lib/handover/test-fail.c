@@ -277,7 +277,12 @@ START_TEST(access_fails)
 		rig_free(&rig);
 	}
 	ck_assert_int_lt(n, 100);
-	ck_assert_int_gt(failed, exiting ? 1 : 3);
+	/* Without restore_host a guest that does not trace costs an exit one WRMSR, which is
+	 * retried. */
+	if (rig_mode() == RIG_RESTORE)
+		ck_assert_int_gt(failed, exiting ? 1 : 3);
+	else if (tracing || !exiting)
+		ck_assert_int_gt(failed, 1);
 }
 END_TEST
 
