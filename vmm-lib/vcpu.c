@@ -100,7 +100,7 @@ static int check_processor(const struct vmpt_vmx_plan *plan, const struct vmpt_c
 static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *guest,
 		      struct vmpt_refusal *why)
 {
-	bool for_guest = plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_CONCEALED;
+	bool for_guest = plan->use == VMPT_USE_GUEST;
 
 	if (plan->use >= VMPT_USES || plan->guest_pt != for_guest)
 		return vmpt_refuse(why, VMPT_E_CONTROLS, "plan.use",

@@ -286,7 +286,7 @@ static void host_program(struct rig *rig)
 	rig->host_tracer.at = *regs;
 }
 
-void rig_init_caps(struct rig *rig, enum vmpt_use use)
+void rig_init_caps(struct rig *rig, unsigned int use)
 {
 	struct vmpt_refusal why = { "", "", 0, 0 };
 	int err;
@@ -338,7 +338,7 @@ void rig_init_caps(struct rig *rig, enum vmpt_use use)
 	rig->regions = 4;
 }
 
-void rig_init(struct rig *rig, u32 vmx, enum vmpt_use use)
+void rig_init(struct rig *rig, u32 vmx, unsigned int use)
 {
 	memset(rig, 0, sizeof(*rig));
 	guest_full_caps(&rig->host);

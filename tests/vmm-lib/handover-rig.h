@@ -16,6 +16,8 @@
 #define RIG_REGIONS 0x10000u
 #define RIG_CTL	    (VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TOPA | VMPT_CTL_BRANCH_EN)
 #define RIG_STEPS   64
+/* Not concealed: a use on each of the processors below. */
+#define RIG_SHOWN (VMPT_USE_GUEST | VMPT_USE_SHOW_HOST_VMCS)
 
 /*
  * How the VMM hands over, from VMPT_HANDOVER in the environment: with config.restore_host (the
@@ -77,9 +79,9 @@ struct rig {
 #define RIG_LISTS  0x009u /* PT and conceal at exit only: lists and shadow */
 
 /* A vCPU on a processor with VMPT_VMX_… @vmx; the host's tracer is set up and does not trace. */
-void rig_init(struct rig *rig, u32 vmx, enum vmpt_use use);
+void rig_init(struct rig *rig, u32 vmx, unsigned int use);
 /* The same with capabilities that the caller has put into rig->host and rig->caps. */
-void rig_init_caps(struct rig *rig, enum vmpt_use use);
+void rig_init_caps(struct rig *rig, unsigned int use);
 void rig_free(struct rig *rig);
 
 /* The guest programs PT and sets TraceEn, with additional CTL bits @more. */

@@ -18,10 +18,10 @@ void vmm_init(struct vmm *vmm, const struct vmpt_caps *host, const struct vmpt_p
 	guest_init(&vmm->mem, RAM_PAGES);
 	vmm->host = *host;
 	ck_assert_int_eq(vmpt_caps_offer(host, policy, &vmm->guest, NULL), 0);
-	ck_assert_int_eq(
-		vmpt_vmx_plan(&vmm->plan, host,
-			      vmm->guest.cpuid.present ? VMPT_USE_CONCEALED : VMPT_USE_NONE, NULL),
-		0);
+	ck_assert_int_eq(vmpt_vmx_plan(&vmm->plan, host,
+				       vmm->guest.cpuid.present ? VMPT_USE_GUEST : VMPT_USE_NONE,
+				       NULL),
+			 0);
 	vmm->config = (struct vmpt_config){
 		.host = &vmm->host,
 		.guest = &vmm->guest,
@@ -245,8 +245,9 @@ static int run(void *opaque, u32 bytes)
 
 /* ---- the host's tracer, on the processor that ran the vCPU ---- */
 
-#define HOST_BUFFER 0x200000000ULL /* above the guest's RAM, which is at the same addresses here \
-				    */
+#define HOST_BUFFER                                                                  \
+	0x200000000ULL /* above the guest's RAM, which is at the same addresses here \
+			*/
 #define HOST_CTL (VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_BRANCH_EN)
 
 static int hw_rdmsr(void *opaque, u32 msr, u64 *value)

@@ -70,7 +70,7 @@ START_TEST(steps_guest)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig_forget(&rig);
@@ -88,7 +88,7 @@ START_TEST(steps_guest_off)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_host_on(&rig);
 	rig_forget(&rig);
 	ck_assert_int_eq(rig_round(&rig, 5), 0);
@@ -123,7 +123,7 @@ END_TEST
 /* D29, and D17 for system-wide tracing: no PT MSR and no GLOBAL_STATUS is accessed. */
 START_TEST(steps_none)
 {
-	static const enum vmpt_use uses[] = { VMPT_USE_NONE, VMPT_USE_SYSTEM };
+	static const unsigned int uses[] = { VMPT_USE_NONE, VMPT_USE_SYSTEM };
 	struct rig rig;
 	u32 i;
 
@@ -160,7 +160,7 @@ END_TEST
 START_TEST(cost_without_trace)
 {
 	static const u8 entry[] = { 2, 2, 1 }, all[] = { 4, 3, 1 };
-	static const enum vmpt_use uses[] = { VMPT_USE_GUEST, VMPT_USE_CONCEALED, VMPT_USE_HOST };
+	static const unsigned int uses[] = { RIG_SHOWN, VMPT_USE_GUEST, VMPT_USE_HOST };
 	struct rig rig;
 
 	rig_init(&rig, RIG_FULL, uses[_i]);
@@ -217,7 +217,7 @@ START_TEST(db_cost)
 		rig.host.vmx = processors[_i / 10];
 		ranges(&rig.host, r);
 		rig.caps = rig.host;
-		rig_init_caps(&rig, VMPT_USE_GUEST);
+		rig_init_caps(&rig, RIG_SHOWN);
 		rig.config.restore_host = false;
 		rig.v.restore_host = false;
 		rig.ops.host_ctl = known ? known_ctl : NULL;
@@ -250,7 +250,7 @@ START_TEST(db_filters)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.config.restore_host = false;
 	rig.v.restore_host = false;
 	rig.ops.host_state = filters;
@@ -286,7 +286,7 @@ START_TEST(db_host_believes)
 	struct rig rig;
 	int err;
 
-	rig_init(&rig, processors[_i / 4], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i / 4], RIG_SHOWN);
 	rig.config.restore_host = restore;
 	rig.v.restore_host = restore;
 	if (tracing)
@@ -323,7 +323,7 @@ START_TEST(db_clear_forgotten)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i + 1], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i + 1], RIG_SHOWN);
 	rig.config.restore_host = false;
 	rig.v.restore_host = false;
 	rig.ops.host_ctl = forgotten_ctl;
@@ -374,7 +374,7 @@ START_TEST(fewer_msrs)
 			vmpt_pt_cap_set(&caps->cpuid, VMPT_CAP_CYC_THRESHOLDS, 0);
 			vmpt_pt_cap_set(&caps->cpuid, VMPT_CAP_PSB_FREQS, 0);
 		}
-		rig_init_caps(&rig, VMPT_USE_GUEST);
+		rig_init_caps(&rig, RIG_SHOWN);
 		rig_guest_on(&rig, 0);
 		rig_host_on(&rig);
 		rig.host_runs = 3;
@@ -399,7 +399,7 @@ START_TEST(seven_ranges)
 	memset(&rig, 0, sizeof(rig));
 	guest_full_caps(&rig.host);
 	rig.caps = rig.host;
-	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig_init_caps(&rig, RIG_SHOWN);
 	vmpt_pt_cap_set(&rig.caps.cpuid, VMPT_CAP_RANGES, 7);
 	ck_assert_int_eq(vmpt_vcpu_init(&rig.v, &rig.config, &why), -VMPT_E_CAPS);
 	rig_free(&rig);
@@ -408,7 +408,7 @@ START_TEST(seven_ranges)
 	guest_full_caps(&rig.host);
 	rig.caps = rig.host;
 	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_RANGES, 7);
-	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig_init_caps(&rig, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig_forget(&rig);
@@ -427,7 +427,7 @@ START_TEST(values)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_CR3_FILTER | VMPT_CTL_TSC_EN);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
 	ck_assert_uint_eq(rig.m.regs.output_base, RIG_TABLE);
@@ -452,7 +452,7 @@ START_TEST(values_shadow)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_guest_off(&rig);
 	/* A single range of two pages, whose frames are not adjacent. */
@@ -480,7 +480,7 @@ START_TEST(values_direct)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0xfff), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, 0x2005), 0);
@@ -508,7 +508,7 @@ START_TEST(values_without_topa)
 	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_TOPA, 0);
 	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_TOPA_MULTI, 0);
 	rig.caps = rig.host;
-	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig_init_caps(&rig, RIG_SHOWN);
 	rig.host_tracer.ctl &= ~VMPT_CTL_TOPA;
 	rig.m.regs.ctl &= ~VMPT_CTL_TOPA;
 	rig.m.global_status = VMPT_GLOBAL_TOPA_PMI; /* some other meaning */
@@ -530,7 +530,7 @@ START_TEST(values_cr3_given)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_CR3_FILTER);
 	vmpt_vcpu_cr3_given(&rig.v, true, 0x2222000, 0x9999000, false);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
@@ -556,7 +556,7 @@ START_TEST(psb_after_vmptrld)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 9; i++) {
 		if (i % 3 == 2)
@@ -589,7 +589,7 @@ START_TEST(no_host_cr3)
 	struct rig rig;
 	size_t i, n = 0;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(rig_round(&rig, 3), 0);

@@ -121,7 +121,7 @@ START_TEST(g3_table_lies)
 	u64 ptrs;
 	int err;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig.v.adjust_traced = 16384;
 	rig.regions = 31;
 	rig_guest_on(&rig, 0);
@@ -170,7 +170,7 @@ static void start(struct rig *rig, u32 vmx, enum vmpt_pt_cap hidden)
 	rig->host.vmx = vmx;
 	rig->caps = rig->host;
 	hide(&rig->caps, hidden);
-	rig_init_caps(rig, VMPT_USE_GUEST);
+	rig_init_caps(rig, RIG_SHOWN);
 }
 
 /*
