@@ -223,13 +223,16 @@ double vmm_tsc_adjust(struct vmm *vmm, const u8 *bytes, size_t size, size_t wind
 	vcpu->scan_base = TABLE;
 	vcpu->scan_mask_ptrs = VMPT_LOWER_MASK;
 	vcpu->scan_set = true;
+	vcpu->traced = size;
 	vmm->map_max = window;
 	start = now();
 	memcpy(buffer, bytes, size);
 	time = now() - start;
 	*copy = (double)size / time / 1e9;
 	start = now();
-	err = vmpt_vcpu_tsc_adjust(vcpu, &change, NULL);
+	do {
+		err = vmpt_vcpu_tsc_adjust(vcpu, &change, NULL);
+	} while (err == VMPT_MORE);
 	time = now() - start;
 	if (err || !vcpu->scan.packets) {
 		fprintf(stderr, "vmpt-bench-vmm: adjusting failed: %s\n", vmpt_strerror(err));

@@ -353,7 +353,7 @@ struct vmpt_vms_found {
 /*
  * Look for VMs in all of @streams, of one trace, to set host_only: a PIP with NR = 1 (SDM 3
  * 33.4.2.7), a VMCS packet (33.4.2.15), a CFE of a VM entry or exit (33.4.2.29), an EVD with what a
- * VM exit left after (33.4.2.30). Reads all bytes at the speed of the splitter if there are none,
+ * VM exit left (33.4.2.30). Reads all bytes at the speed of the splitter if there are none,
  * else as far as the first; the heads of all streams before the rest of any. Guests that are
  * concealed (33.5.1) leave no such packet. @options: threads, headless, lanes, chunk, scalar, which
  * change nothing but its speed, except headless; or NULL. 0 and @found, or a negative error.

@@ -49,15 +49,29 @@ struct vmpt_refusal {
 	u64 guest, host;   /* the two values */
 };
 
-/* Which of the host's PT features a guest may get. */
+/*
+ * Which of the host's PT features a guest may get. vmpt_policy_note() says what a policy cannot
+ * enforce on a host, and what it shows of the host.
+ */
 struct vmpt_policy {
 	u32 hide;      /* bit n: enum vmpt_pt_cap n is not offered, whatever the host has */
 	u8 ranges_max; /* most address ranges, 0 to 4 */
 	bool no_pt;    /* no PT at all */
 };
 
-/* Everything that the host has and this library virtualizes. */
+/*
+ * Everything that the host has and this library virtualizes: also power events (33.4.2.22 to
+ * 33.4.2.25), which show the guest in which C-states the host's core was.
+ */
 extern const struct vmpt_policy vmpt_policy_all;
+
+/*
+ * What whoever chooses @policy for guests of @host should know: a sentence, static memory; @index
+ * counts from 0, NULL after the last. Hiding PTWRITE hides it in CPUID and CTL only: there is no
+ * control that makes the instruction #UD. Power events are the host's, not the virtual processor's.
+ */
+const char *vmpt_policy_note(const struct vmpt_caps *host, const struct vmpt_policy *policy,
+			     unsigned int index);
 
 /*
  * Read a processor: CPUID 1, 7, 14H.0 and 14H.1, 15H, 80000008H; IA32_VMX_MISC and the VMX

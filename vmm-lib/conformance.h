@@ -64,6 +64,13 @@ struct vmpt_conformance_ops {
 	int (*xsaves)(void *opaque, u8 area[128]);
 	int (*xrstors)(void *opaque, const u8 area[128]);
 
+	/*
+	 * Optional: the host's own tracer, which was idle, starts on the processor that ran the
+	 * vCPU last (run it for a moment if it was not entered yet), traces some KiB of the host to
+	 * the host's own buffer, and stops. The vCPU does not run meanwhile.
+	 */
+	int (*host_traces)(void *opaque);
+
 	/* RAM that the suite may use: 4-KiB aligned, at least 128 KiB, below 4 GiB. */
 	u64 ram_gpa, ram_size;
 	/* A page that no memory backs, 4-KiB aligned; 0: none is known, skip what needs one. */

@@ -37,9 +37,10 @@ static int read_entry(void *opaque, u64 pa, u64 *entry)
 
 static int write_bytes(void *opaque, u64 pa, const u8 *bytes, size_t len)
 {
-	const struct vmpt_vcpu *vcpu = opaque;
+	struct vmpt_vcpu *vcpu = opaque;
 	int kind = vcpu->ops->guest_write(vcpu->opaque, pa, bytes, len);
 
+	vcpu->traced += len;
 	return kind > 0 ? by_policy(vcpu, kind) : kind;
 }
 

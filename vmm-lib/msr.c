@@ -26,6 +26,8 @@ static void start_scan(struct vmpt_vcpu *vcpu)
 	scan->patched = 0;
 	vcpu->cut_len[0] = 0;
 	vcpu->cut_len[1] = 0;
+	vcpu->traced = 0;
+	vcpu->adjust_more = false;
 	vcpu->scan_base = regs->output_base;
 	vcpu->scan_mask_ptrs = regs->output_mask_ptrs;
 	vcpu->scan_set = true;

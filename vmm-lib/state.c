@@ -16,6 +16,7 @@ enum tag {
 	TAG_MODES = NEEDED | 4,
 	TAG_SCAN = 5,
 	TAG_EVENTS = 6,
+	TAG_TRACED = 7,
 };
 
 static const u8 magic[4] = { 'V', 'M', 'P', 'T' };
@@ -45,7 +46,7 @@ struct saved {
 	struct vmpt_caps guest;
 	struct vmpt_pt_regs regs;
 	struct vmpt_tsc_scan scan;
-	u64 scan_base, scan_mask_ptrs, cut_gpa[2];
+	u64 scan_base, scan_mask_ptrs, cut_gpa[2], traced;
 	u32 events;
 	u16 has_msr; /* bit n: msrs[n] */
 	u16 has_tag; /* bit n: the field whose tag is n, without NEEDED */
@@ -134,6 +135,10 @@ static void put_scan(struct writer *w, const struct vmpt_vcpu *vcpu)
 		put(w, vcpu->cut_len[i] ? vcpu->cut_gpa[i] : 0, 8);
 		put(w, vcpu->cut_len[i], 1);
 	}
+	end(w, start);
+
+	start = begin(w, TAG_TRACED);
+	put(w, vcpu->traced, 8);
 	end(w, start);
 }
 
@@ -243,6 +248,9 @@ static int get_field(struct reader *r, u32 tag, struct saved *s, struct vmpt_ref
 	case TAG_EVENTS:
 		s->events = (u32)get(r, 4);
 		s->output_why = (u8)get(r, 1);
+		break;
+	case TAG_TRACED:
+		s->traced = get(r, 8);
 		break;
 	default:
 		return get_unknown(tag, why);
@@ -399,6 +407,9 @@ static void apply(struct vmpt_vcpu *vcpu, const struct saved *s)
 	vcpu->scan_base = s->scan_base;
 	vcpu->scan_mask_ptrs = s->scan_mask_ptrs;
 	vcpu->scan_set = s->has_tag >> (TAG_SCAN & 0xf) & 1;
+	/* An older version did not count it. */
+	vcpu->traced = s->has_tag >> (TAG_TRACED & 0xf) & 1 ? s->traced : VMPT_ADJUST_TRACED;
+	vcpu->adjust_more = false;
 	memcpy(vcpu->cut_gpa, s->cut_gpa, sizeof(vcpu->cut_gpa));
 	memcpy(vcpu->cut_len, s->cut_len, sizeof(vcpu->cut_len));
 	vcpu->ran = false;

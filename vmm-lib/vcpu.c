@@ -100,7 +100,7 @@ static int check_processor(const struct vmpt_vmx_plan *plan, const struct vmpt_c
 static int check_plan(const struct vmpt_vmx_plan *plan, const struct vmpt_caps *guest,
 		      struct vmpt_refusal *why)
 {
-	bool for_guest = plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_CONCEALED;
+	bool for_guest = plan->use == VMPT_USE_GUEST;
 
 	if (plan->use >= VMPT_USES || plan->guest_pt != for_guest)
 		return vmpt_refuse(why, VMPT_E_CONTROLS, "plan.use",
@@ -175,9 +175,12 @@ int vmpt_vcpu_init(struct vmpt_vcpu *vcpu, const struct vmpt_config *config,
 	vcpu->on_mem[VMPT_MEM_RESTRICTED] = config->on_restricted;
 	vcpu->xsave = config->xsave && vcpu->plan.guest_pt;
 	vcpu->pip_on_restore = config->pip_on_restore;
+	vcpu->restore_host = config->restore_host;
 	vcpu->tsc_multiplier = config->tsc_multiplier;
 	vcpu->trigger_msrs = config->trigger_msrs;
 	vcpu->triggers = config->triggers;
+	vcpu->adjust_budget = config->adjust_budget;
+	vcpu->adjust_traced = config->adjust_traced;
 	/*
 	 * The guest's rules are the host's or narrower, because vmpt_caps_check() has passed: what
 	 * the guest may write can be written to the processor without a #GP in the host.
@@ -199,6 +202,8 @@ static void forget_output(struct vmpt_vcpu *vcpu)
 	vcpu->scan_set = false;
 	vcpu->cut_len[0] = 0;
 	vcpu->cut_len[1] = 0;
+	vcpu->traced = 0;
+	vcpu->adjust_more = false;
 }
 
 void vmpt_vcpu_reset(struct vmpt_vcpu *vcpu, bool warm)

@@ -32,6 +32,8 @@ extern "C" {
 #endif
 
 #define VMPT_SHUTDOWN 2
+/* Not for the guest: work is left, call again. */
+#define VMPT_MORE 3
 
 /* ---- the VMM's callbacks ---- */
 
@@ -65,15 +67,15 @@ enum vmpt_mem_policy {
 enum vmpt_step {
 	VMPT_STEP_ENTER_BEGIN,	  /* owner: TO_GUEST; nothing touched yet */
 	VMPT_STEP_HOST_CLEARED,	  /* host TraceEn cleared by WRMSR */
-	VMPT_STEP_HOST_VERIFIED,  /* read back: it is clear */
+	VMPT_STEP_HOST_VERIFIED,  /* read back, or host_ctl asked again: it is clear */
 	VMPT_STEP_HOST_PMI_TAKEN, /* a pending ToPA PMI of the host went to its owner */
-	VMPT_STEP_HOST_SAVED,	  /* the host's MSRs are read */
+	VMPT_STEP_HOST_SAVED,	  /* the host's MSRs are read, as far as it traces */
 	VMPT_STEP_GUEST_LOADED,	  /* the guest's MSRs, except CTL, are in the processor */
 	VMPT_STEP_GUEST_OWNS,	  /* owner: BY_GUEST */
 	VMPT_STEP_GUEST_CTL,	  /* guest CTL is where the VM entry loads it from */
 	VMPT_STEP_ENTER_END,
 	VMPT_STEP_EXIT_BEGIN,	   /* the processor cleared TraceEn at the exit */
-	VMPT_STEP_EXIT_VERIFIED,   /* read back: it is clear */
+	VMPT_STEP_EXIT_VERIFIED,   /* it is clear, as far as CTL or host_ctl says */
 	VMPT_STEP_GUEST_SAVED,	   /* STATUS, OUTPUT_* and the others are read */
 	VMPT_STEP_GUEST_PMI_TAKEN, /* GLOBAL_STATUS[55] was the guest's; it is cleared */
 	VMPT_STEP_TO_HOST,	   /* owner: TO_HOST */
@@ -132,15 +134,31 @@ struct vmpt_ops {
 	 * *regs holds what they held at the VM entry, and the callback changes what it wants to be
 	 * different. It is called several times in a hand-over and must have no side effects.
 	 * Optional: without it the values saved at entry are loaded again, with TraceEn = 0.
+	 *
+	 * Without config.restore_host only the MSRs that a tracing host uses are saved; the others
+	 * are VMPT_HOST_UNKNOWN in *regs. If TraceEn is 0 in *regs, the host was idle, and they may
+	 * hold the guest's values, of this entry or of one before: a tracer that sets TraceEn must
+	 * then set all that it uses, OUTPUT_BASE, OUTPUT_MASK_PTRS, STATUS, with CR3Filter
+	 * CR3_MATCH, with an ADDR_CFG the two addresses. If it leaves one of these unknown, it is
+	 * not started (-VMPT_E_HOST_TRACING). If TraceEn is 1, what is unknown is still its own,
+	 * unless it now uses a filter that it did not use before.
+	 *
+	 * host_ctl, optional: what CTL holds now, without reading it: what was last written there,
+	 * be it by the host's tracer, its NMI handler, or through hw_wrmsr. It saves two RDMSR.
+	 *
 	 * host_pmi, optional: a ToPA PMI of the host was pending when the guest was entered.
 	 * GLOBAL_STATUS[55] has been cleared; it must not touch the PT MSRs.
 	 */
 	int (*host_state)(void *opaque, struct vmpt_pt_regs *regs);
+	int (*host_ctl)(void *opaque, u64 *ctl);
 	void (*host_pmi)(void *opaque);
 
 	/* Optional: called at each point of the hand-over; tests inject an NMI there. */
 	void (*step)(void *opaque, enum vmpt_step step);
 };
+
+/* An MSR that was not saved, in host_state: no MSR can be read as this. */
+#define VMPT_HOST_UNKNOWN 0x5ead5ead5ead5e15ULL
 
 /* Who owns the PT MSRs and a pending ToPA PMI (GLOBAL_STATUS[55]). */
 enum vmpt_msr_owner {
@@ -168,6 +186,14 @@ struct vmpt_config {
 	bool xsave;
 	bool pip_on_restore; /* a register restore may append a PIP */
 	/*
+	 * The host's tracer relies on MSRs that it does not load each time before it sets TraceEn,
+	 * for example on OUTPUT_BASE being what it last wrote: save and restore all of them around
+	 * each guest that traces, also while the host is idle. Without this flag **the MSRs of an
+	 * idle host hold what the guest had there, and such a tracer would write to addresses that
+	 * the guest chose**.
+	 */
+	bool restore_host;
+	/*
 	 * Multiplier of the guest's TSC, 48 bits of fraction; 0: no scaling. For CPUID.15H and
 	 * MSR_PLATFORM_INFO: a VMM that emulates RDTSC sets it too, so the host need not have
 	 * VMPT_VMX_TSC_SCALING.
@@ -182,6 +208,12 @@ struct vmpt_config {
 	 */
 	const u32 *trigger_msrs;
 	u8 triggers; /* 0 to VMPT_TRIGGERS_MAX */
+	/*
+	 * For vmpt_vcpu_tsc_adjust(): the work of one call, in bytes, at least 4096; and the most
+	 * bytes that the processor may write between an entry and its exit. 0: the defaults,
+	 * VMPT_ADJUST_BUDGET and VMPT_ADJUST_TRACED.
+	 */
+	u64 adjust_budget, adjust_traced;
 };
 
 /* Events that calls which write to the guest's output report. */
@@ -199,8 +231,9 @@ struct vmpt_vcpu {
 	struct vmpt_pt_rules rules, host_rules; /* host_rules: which MSRs the processor has */
 	struct vmpt_vmx_plan plan;
 	u8 on_mem[VMPT_MEMS];
-	bool xsave, pip_on_restore;
+	bool xsave, pip_on_restore, restore_host;
 	u64 tsc_multiplier;
+	u64 adjust_budget, adjust_traced;
 
 	/* to read: the guest's registers as the guest sees them; stable while it is not entered */
 	struct vmpt_pt_regs regs;
@@ -226,8 +259,8 @@ struct vmpt_vcpu {
 	bool ran;	/* has run since the VMM last wrote the PT state: set_msr, restore, reset */
 	bool force_psb; /* a PSB+ is wanted at the next entry */
 	bool lost;	/* after a VMX abort: the state is unknown */
-	struct vmpt_pt_regs host_regs; /* what the processor held at entry */
-	bool host_saved;	       /* host_regs is complete, not only CTL */
+	struct vmpt_pt_regs host_regs; /* what the processor held at entry, or unknown */
+	bool host_saved;	       /* with restore_host: complete, not only CTL */
 	u64 loaded_status;	       /* STATUS as loaded for the guest */
 	const u32 *trigger_msrs;
 	u8 triggers, triggers_cleared; /* cleared: bit n: trigger[n] is the host's value */
@@ -241,6 +274,9 @@ struct vmpt_vcpu {
 	bool scan_set;
 	u64 cut_gpa[2]; /* where the bytes of a cut packet are */
 	u8 cut_len[2];
+	u64 traced;	  /* the most that the guest can have traced since that place */
+	bool adjust_more; /* the last call returned VMPT_MORE, on a path that leads here: */
+	u64 adjust_base, adjust_mask_ptrs;
 
 	/* the guest runs on a CR3 other than its own: vmpt_vcpu_cr3_given() */
 	bool cr3_given, cr3_pae;
@@ -348,9 +384,10 @@ enum vmpt_exit_kind {
 /*
  * Call before VMLAUNCH or VMRESUME, on the processor that will execute it, preemption off. The
  * steps are those of enum vmpt_step. -VMPT_E_HOST_TRACING: TraceEn keeps being set again;
- * -VMPT_E_RETRY, -VMPT_E_HARDWARE. After each of these the owner is the host again: do not enter.
- * -VMPT_E_STATE: entered already, or after a VMX abort; -VMPT_E_INVAL: no hw_rdmsr. Also for guests
- * without PT: the host's tracing is stopped if the plan requires it.
+ * -VMPT_E_RETRY, -VMPT_E_HARDWARE, the result of host_ctl. After each of these the owner is the
+ * host again: do not enter. -VMPT_E_STATE: entered already, after a VMX abort, or after VMPT_MORE
+ * of vmpt_vcpu_tsc_adjust(); -VMPT_E_INVAL: no hw_rdmsr. Also for guests without PT: the host's
+ * tracing is stopped if the plan requires it.
  */
 int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
 
@@ -358,8 +395,8 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu);
  * Call after the VM exit (or failed entry), before preemption is enabled again. Always runs to
  * completion: even after an error the vCPU is out and the owner is the host. 0 or the first error:
  * -VMPT_E_CONTROLS: the exit did not clear TraceEn, or the guest wrote a CTL value that should have
- * exited; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, the result of host_state. With nothing done:
- * -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
+ * exited; -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, the result of host_state or host_ctl. With
+ * nothing done: -VMPT_E_STATE (not entered), -VMPT_E_INVAL (@kind).
  */
 int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind);
 
@@ -423,17 +460,34 @@ struct vmpt_position {
  * enabled) up to the current position or, with @to, up to there. If the clock changed in between:
  * one call up to that place with the old clock, one from there with the new. Call it often enough
  * that in between the guest fills less than its whole buffer (by 16 bytes: a packet may have been
- * cut), and before a PMI handler can change the tables. -VMPT_E_LIMIT: the current position was not
- * reached within VMPT_ADJUST_ENTRIES entries and VMPT_ADJUST_BYTES bytes (the guest changed its
- * tables): nothing is rewritten, unless they change during the call, and adjusting resumes from
- * here at the next PSB. Memory that is no longer available is skipped (and counted in scan.errors)
- * unless its policy is RETRY. What is no packet known to the library is overwritten up to the next
- * PSB (VMPT_TSC_LOST_MARK): VMPT_EVENT_LOST is set, and a PSB+ comes with the next entry. Other
- * negative results: that of a callback, -VMPT_E_RETRY; the next call resumes where this one
- * stopped. -VMPT_E_STATE: the guest is entered. -VMPT_E_INVAL: no @change.
+ * cut), and before a PMI handler can change the tables.
+ *
+ * The work is bounded by what the guest traced, not by what its tables say. The positions at each
+ * entry and exit bound that: their distance if both are in one region, else config.adjust_traced
+ * (PacketByteCnt cannot: it restarts at each PSB). One call takes at most config.adjust_budget: a
+ * byte counts as one, a ToPA entry as VMPT_ADJUST_ENTRY. The default is 2 ms at 128 MB/s.
+ * (Slowest trace measured: 217 MB/s, docs/vmm-lib/tsc.md.)
+ *
+ * 0: done. VMPT_MORE: the budget is used up; call again with the same arguments, possibly after
+ * other work of the host. Until then vmpt_vcpu_enter() returns -VMPT_E_STATE: the guest would see
+ * times of both clocks, and could trace faster than it is adjusted. A call with another @to, a
+ * reset, and a move of the output by the guest or the VMM (which leaves the rest unadjusted) end
+ * this too.
+ *
+ * -VMPT_E_LIMIT: the position was not reached within what the guest traced, or within
+ * VMPT_ADJUST_ENTRIES entries (the guest changed its tables): nothing is rewritten, unless they
+ * change during the call, and adjusting resumes from there at the next PSB. Memory that is no
+ * longer available is skipped (and counted in scan.errors) unless its policy is RETRY. What is no
+ * packet known to the library is overwritten up to the next PSB (VMPT_TSC_LOST_MARK):
+ * VMPT_EVENT_LOST is set, and a PSB+ comes with the next entry. Other negative results: that of a
+ * callback, -VMPT_E_RETRY; the next call resumes where this one stopped. With nothing done:
+ * -VMPT_E_STATE, the guest is entered; -VMPT_E_INVAL, no @change, or
+ * @to has an OUTPUT_BASE that the guest cannot have.
  */
-#define VMPT_ADJUST_ENTRIES 65536
-#define VMPT_ADJUST_BYTES   (1ULL << 32)
+#define VMPT_ADJUST_BUDGET  (1ULL << 18)
+#define VMPT_ADJUST_TRACED  (1ULL << 24) /* 1.6 GB/s, with an exit each 10 ms */
+#define VMPT_ADJUST_ENTRY   16
+#define VMPT_ADJUST_ENTRIES 16384
 int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *change,
 			 const struct vmpt_position *to);
 

@@ -70,7 +70,7 @@ static void turn_on(struct vmpt_vmx_plan *plan, u32 caps)
 /* Conceal as the use and the way of clearing TraceEn require. */
 static int plan_conceal(struct vmpt_vmx_plan *plan, u32 vmx, struct vmpt_refusal *why)
 {
-	u32 need = plan->use == VMPT_USE_CONCEALED ? CONCEAL_ALL : 0;
+	u32 need = plan->conceal ? CONCEAL_ALL : 0;
 	size_t i;
 
 	/*
@@ -83,8 +83,8 @@ static int plan_conceal(struct vmpt_vmx_plan *plan, u32 vmx, struct vmpt_refusal
 		if (controls[i].cap & need & ~vmx)
 			return vmpt_refuse(
 				why, VMPT_E_CONTROLS, controls[i].name,
-				plan->use == VMPT_USE_CONCEALED
-					? "a concealed guest needs it"
+				plan->conceal
+					? "without it the guest sees addresses of VMCSs"
 					: "MSR lists need it to keep the host's CR3 to itself",
 				1, 0);
 	turn_on(plan, need);
@@ -97,7 +97,6 @@ static int plan_guest(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, 
 {
 	plan->guest_pt = true;
 	plan->stop_host = true;
-	plan->conceal = plan->use == VMPT_USE_CONCEALED;
 	plan->lists = (vmx & LOAD_CLEAR) != LOAD_CLEAR;
 	plan->shadow = !(vmx & VMPT_VMX_USE_GPA);
 	if (plan->shadow && !vmpt_pt_cap_effective(&host->cpuid, VMPT_CAP_TOPA_MULTI))
@@ -120,8 +119,7 @@ static int plan_use(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u3
 	 * LBRs of the guest do not work while PT is enabled. Under USE_HOST it is off in the guest.
 	 */
 	plan->no_lbr = vmx & VMPT_VMX_NO_LBR &&
-		       (plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_CONCEALED ||
-			plan->use == VMPT_USE_SYSTEM);
+		       (plan->use == VMPT_USE_GUEST || plan->use == VMPT_USE_SYSTEM);
 	if (plan->use == VMPT_USE_NONE)
 		return 0;
 	if (!host->cpuid.present)
@@ -141,14 +139,17 @@ static int plan_use(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, u3
 	return plan->use == VMPT_USE_SYSTEM ? 0 : plan_guest(plan, host, vmx, why);
 }
 
-int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, enum vmpt_use use,
+int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, unsigned int use,
 		  struct vmpt_refusal *why)
 {
+	bool show = use == (VMPT_USE_GUEST | VMPT_USE_SHOW_HOST_VMCS);
+
 	memset(plan, 0, sizeof(*plan));
-	if ((unsigned int)use >= VMPT_USES)
+	if (use >= VMPT_USES && !show)
 		return vmpt_refuse(why, VMPT_E_INVAL, "plan.use", "not an enum vmpt_use", use,
 				   VMPT_USES - 1);
-	plan->use = (u8)use;
+	plan->use = show ? VMPT_USE_GUEST : (u8)use;
+	plan->conceal = use == VMPT_USE_GUEST;
 	plan->secondary.mask = VMPT_SECONDARY_CONCEAL | VMPT_SECONDARY_PT_USE_GPA;
 	plan->exit.mask = VMPT_EXIT_CONCEAL | VMPT_EXIT_CLEAR_RTIT_CTL;
 	plan->entry.mask = VMPT_ENTRY_CONCEAL | VMPT_ENTRY_LOAD_RTIT_CTL;

@@ -25,14 +25,21 @@ extern "C" {
 #define VMPT_VMCS_GUEST_RTIT_CTL 0x2814
 
 enum vmpt_use {
-	VMPT_USE_NONE,	    /* no one traces; the guest is shown no PT */
-	VMPT_USE_GUEST,	    /* the guest traces itself and may see that it is a guest */
-	VMPT_USE_CONCEALED, /* the guest traces itself; its trace looks like that of a physical
-			       machine */
-	VMPT_USE_SYSTEM,    /* the host traces host and guest; the guest is shown no PT */
-	VMPT_USE_HOST,	    /* the host traces only itself; the guest is shown no PT */
+	VMPT_USE_NONE,	 /* no one traces; the guest is shown no PT */
+	VMPT_USE_GUEST,	 /* the guest traces itself; VMX is concealed: its trace looks like that
+			    of a physical machine */
+	VMPT_USE_SYSTEM, /* the host traces host and guest; the guest is shown no PT */
+	VMPT_USE_HOST,	 /* the host traces only itself; the guest is shown no PT */
 	VMPT_USES
 };
+
+/*
+ * With VMPT_USE_GUEST: do not conceal VMX. **The guest reads in its own trace the host-physical
+ * addresses of its VMCSs**, in the VMCS packet of each PSB+ (33.4.2.15, 33.5.1), and NR = 1.
+ * Only for a guest that may know them, for example to debug the VMM, or on a processor without the
+ * three conceal controls, where VMPT_USE_GUEST is refused.
+ */
+#define VMPT_USE_SHOW_HOST_VMCS 0x100
 
 /* Which bits of a control field belong to this library, and their values. */
 struct vmpt_control {
@@ -60,18 +67,18 @@ struct vmpt_vmx_plan {
 	bool guest_pt;	/* the guest has PT */
 	bool lists;	/* no load/clear controls: TraceEn goes through MSR lists */
 	bool shadow;	/* no GPA control: output goes through a shadow ToPA */
-	bool conceal;	/* NR = 0, no VMCS packets in the guest */
+	bool conceal;	/* NR = 0, no VMCS packets in the guest; not with SHOW_HOST_VMCS */
 	bool no_lbr;	/* do not offer LBRs together with PT (33.3.1.2) */
 	bool stop_host; /* the host's tracing is stopped before each entry */
 	struct vmpt_control secondary, exit, entry;
 };
 
 /*
- * Plan @use on @host. -VMPT_E_CONTROLS with @why (may be NULL) if the processor cannot do it
- * safely, -VMPT_E_INVAL: no such use. The guest's own PT (use GUEST or CONCEALED) needs
- * VMX_MISC[14].
+ * Plan @use on @host: an enum vmpt_use, VMPT_USE_GUEST possibly with VMPT_USE_SHOW_HOST_VMCS.
+ * -VMPT_E_CONTROLS with @why (may be NULL) if the processor cannot do it safely, -VMPT_E_INVAL: no
+ * such use. The guest's own PT needs VMX_MISC[14].
  */
-int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, enum vmpt_use use,
+int vmpt_vmx_plan(struct vmpt_vmx_plan *plan, const struct vmpt_caps *host, unsigned int use,
 		  struct vmpt_refusal *why);
 
 /*

@@ -167,7 +167,7 @@ int main(void)
 
 	/* ---- 4. the host, what the guest gets of it, the VMX controls, the vCPU ---- */
 	if (vmpt_caps_read(&host, &cpu) || vmpt_caps_offer(&host, &vmpt_policy_all, &caps, &why) ||
-	    vmpt_vmx_plan(&plan, &host, VMPT_USE_CONCEALED, &why) ||
+	    vmpt_vmx_plan(&plan, &host, VMPT_USE_GUEST, &why) ||
 	    vmpt_vcpu_init(&vcpu, &config, &why)) {
 		fprintf(stderr, "this host cannot give its guests PT: %s\n", why.field);
 		return 1;

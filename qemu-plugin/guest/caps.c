@@ -66,7 +66,7 @@ int guest_caps(struct guest_view *view, const struct options *options)
 	 */
 	view->host.cpuid.tsc_denominator = view->caps.cpuid.tsc_denominator = CLOCK_DENOMINATOR;
 	view->host.cpuid.tsc_numerator = view->caps.cpuid.tsc_numerator = CLOCK_NUMERATOR;
-	if (vmpt_vmx_plan(&view->plan, &view->host, VMPT_USE_CONCEALED, &why)) {
+	if (vmpt_vmx_plan(&view->plan, &view->host, VMPT_USE_GUEST, &why)) {
 		fprintf(stderr, "vmpt: guest-view: %s: %s\n", why.field, why.rule);
 		return -1;
 	}

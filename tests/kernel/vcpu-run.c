@@ -66,8 +66,8 @@ static void make_host(struct vmpt_caps *host)
 
 int vcpu_run(struct vmpt_vcpu *vcpu)
 {
-	/* SDM 3 33.4.2.3: CR3[51:5] after NR, which is 1 in a guest that is not concealed. */
-	static const u8 pip[] = { 0x02, 0x43, 0x01, 0x45, 0x23, 0x01, 0x00, 0x00 };
+	/* SDM 3 33.4.2.3: CR3[51:5] after NR, which is 0 where VMX is concealed. */
+	static const u8 pip[] = { 0x02, 0x43, 0x00, 0x45, 0x23, 0x01, 0x00, 0x00 };
 	struct vmpt_cr3_write cr3 = { .new_cr3 = 0x12345000, .cause = VMPT_CR3_MOV };
 	struct ram ram = { { 0 } };
 	struct vmpt_vmx_plan plan;

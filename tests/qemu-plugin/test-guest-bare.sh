@@ -66,18 +66,18 @@ judge()
 
 name=full
 run ,pt=full -machine q35 -smp 2 -accel tcg,thread=multi
-judge 27 6 86
+judge 27 7 86
 
 # The default set of capabilities: no PMI preservation, no PTWRITE.
 name=icelake
 run '' -machine pc -smp 2 -accel tcg,thread=multi
-judge 26 7 78
+judge 26 8 78
 
 # Both views and a truth file: the flow is right across resets, INITs and skipped instructions.
 name=both
 rm -rf "$out/host"
 run ",pt=full,host-view=$out/host,truth=$out/truth" -machine q35 -smp 2 -accel tcg,thread=multi
-judge 27 6 86 3
+judge 27 7 86 3
 check 'both: a stream of each vCPU' [ -s "$out/host/cpu0.pt" -a -s "$out/host/cpu1.pt" ]
 
 # The machine splits large RAM: of 3000 MiB q35 has a part above 4 GiB, pc has not. Addresses that

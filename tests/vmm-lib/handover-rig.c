@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A VMM around the hand-over, for its tests. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/vmm-lib/handover-rig.h"
 
@@ -20,6 +21,15 @@ static u64 guest_addr(u32 i)
 	return 0x400000ULL + 0x1000 * i;
 }
 
+enum rig_mode rig_mode(void)
+{
+	const char *mode = getenv("VMPT_HANDOVER");
+
+	if (!mode || !strcmp(mode, "restore"))
+		return RIG_RESTORE;
+	return !strcmp(mode, "ctl") ? RIG_LEAN_CTL : RIG_LEAN;
+}
+
 /* ---- what is in the MSRs ---- */
 
 static bool shared(const struct rig *rig, u32 msr)
@@ -35,6 +45,8 @@ static void whose(struct rig *rig, u32 *hosts, u32 *others)
 
 	*hosts = regs->output_base - MACHINE_HPA < sizeof(rig->m.host);
 	*others = !*hosts;
+	if (!rig->config.restore_host)
+		return; /* it uses no other */
 	if (shared(rig, VMPT_MSR_RTIT_CR3_MATCH))
 		++*(regs->cr3_match == HOST_CR3_MATCH ? hosts : others);
 	for (i = 0; i < 8; i++)
@@ -52,7 +64,7 @@ static void look(struct rig *rig, const char *when, int step)
 	if (rig->unchecked)
 		return;
 	whose(rig, &hosts, &others);
-	if (owner == VMPT_OWNED_BY_HOST && others)
+	if (owner == VMPT_OWNED_BY_HOST && others && rig->config.restore_host)
 		fault = "the guest's values while the host owns them";
 	else if (owner == VMPT_OWNED_BY_GUEST && (hosts || tracing) && !rig->m.in_guest)
 		fault = "the host's values or TraceEn while the guest owns them";
@@ -75,7 +87,8 @@ void rig_check_host(struct rig *rig)
 	u32 hosts, others;
 
 	whose(rig, &hosts, &others);
-	if (others || vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNED_BY_HOST ||
+	if ((others && (rig->config.restore_host || rig->host_tracer.wants)) ||
+	    vmpt_vcpu_pmi_owner(&rig->v) != VMPT_OWNED_BY_HOST ||
 	    !!(rig->m.regs.ctl & VMPT_CTL_TRACE_EN) != rig->host_tracer.wants)
 		ck_abort_msg("seed %llu: %u others, CTL %#llx, wants %d",
 			     (unsigned long long)rig->seed, others,
@@ -142,6 +155,22 @@ static int set_guest_ctl(void *opaque, u64 ctl)
 	return 0;
 }
 
+static int host_ctl(void *opaque, u64 *ctl)
+{
+	*ctl = ((struct rig *)opaque)->m.regs.ctl;
+	return 0;
+}
+
+/* A tracer knows what it would write to MSRs that may be the guest's. */
+void rig_host_keeps(struct rig *rig, struct vmpt_pt_regs *regs)
+{
+	if (regs->output_base != VMPT_HOST_UNKNOWN)
+		return;
+	regs->output_base = MACHINE_HPA;
+	regs->output_mask_ptrs = rig->host_tracer.at.output_mask_ptrs;
+	regs->status = rig->host_tracer.at.status;
+}
+
 static int host_state(void *opaque, struct vmpt_pt_regs *regs)
 {
 	struct rig *rig = opaque;
@@ -150,10 +179,23 @@ static int host_state(void *opaque, struct vmpt_pt_regs *regs)
 	tracer->asked++;
 	if (rig->fail_host_state)
 		return -VMPT_E_IO;
+	if (!(regs->ctl & VMPT_CTL_TRACE_EN) && tracer->wants)
+		rig_host_keeps(rig, regs);
 	regs->ctl = tracer->wants ? tracer->ctl : tracer->ctl & ~VMPT_CTL_TRACE_EN;
 	if (tracer->moved)
 		regs->output_mask_ptrs = tracer->mask_ptrs;
 	return 0;
+}
+
+static bool has_hosts(const struct rig *rig)
+{
+	return rig->m.regs.output_base - MACHINE_HPA < sizeof(rig->m.host);
+}
+
+static void note_position(struct rig *rig)
+{
+	if (has_hosts(rig))
+		rig->host_tracer.at = rig->m.regs;
 }
 
 static void host_pmi(void *opaque)
@@ -171,7 +213,7 @@ static void check_position(const struct rig *rig)
 	const struct vmpt_pt_regs *was = &rig->verified, *is = &rig->m.regs;
 
 	if (is->ctl & VMPT_CTL_TRACE_EN || rig->host_tracer.moved || !rig->is_verified ||
-	    rig->unchecked)
+	    rig->unchecked || !has_hosts(rig))
 		return;
 	if (was->output_mask_ptrs != is->output_mask_ptrs ||
 	    (was->status ^ is->status) & ~VMPT_STATUS_READ_ONLY)
@@ -191,7 +233,8 @@ static void on_step(void *opaque, enum vmpt_step step)
 	if (step == VMPT_STEP_ENTER_BEGIN)
 		rig->is_verified = false;
 	if (step == VMPT_STEP_HOST_VERIFIED) {
-		rig->is_verified = true;
+		note_position(rig);
+		rig->is_verified = has_hosts(rig);
 		rig->verified = rig->m.regs;
 	}
 	if (step == VMPT_STEP_HOST_OWNS)
@@ -240,9 +283,10 @@ static void host_program(struct rig *rig)
 	for (i = 0; i < 2u * rig->m.rules.ranges; i++)
 		regs->addr[i] = host_addr(i);
 	regs->ctl = HOST_CTL & ~VMPT_CTL_TRACE_EN;
+	rig->host_tracer.at = *regs;
 }
 
-void rig_init_caps(struct rig *rig, enum vmpt_use use)
+void rig_init_caps(struct rig *rig, unsigned int use)
 {
 	struct vmpt_refusal why = { "", "", 0, 0 };
 	int err;
@@ -271,6 +315,7 @@ void rig_init_caps(struct rig *rig, enum vmpt_use use)
 		.hw_wrmsr = hw_wrmsr,
 		.set_guest_ctl = set_guest_ctl,
 		.host_state = host_state,
+		.host_ctl = rig_mode() == RIG_LEAN_CTL ? host_ctl : NULL,
 		.host_pmi = host_pmi,
 		.step = on_step,
 	};
@@ -283,6 +328,7 @@ void rig_init_caps(struct rig *rig, enum vmpt_use use)
 		.plan = &rig->plan,
 		.ops = &rig->ops,
 		.opaque = rig,
+		.restore_host = rig_mode() == RIG_RESTORE,
 		.shadow = rig->plan.shadow ? &rig->shadow : NULL,
 	};
 	err = vmpt_vcpu_init(&rig->v, &rig->config, &why);
@@ -292,7 +338,7 @@ void rig_init_caps(struct rig *rig, enum vmpt_use use)
 	rig->regions = 4;
 }
 
-void rig_init(struct rig *rig, u32 vmx, enum vmpt_use use)
+void rig_init(struct rig *rig, u32 vmx, unsigned int use)
 {
 	memset(rig, 0, sizeof(*rig));
 	guest_full_caps(&rig->host);
@@ -351,7 +397,15 @@ void rig_guest_ack(struct rig *rig)
 
 void rig_host_on(struct rig *rig)
 {
+	const struct vmpt_pt_regs *at = &rig->host_tracer.at;
+
 	rig->host_tracer.wants = true;
+	if (!has_hosts(rig)) {
+		ck_assert(!machine_wrmsr(&rig->m, VMPT_MSR_RTIT_OUTPUT_BASE, MACHINE_HPA));
+		ck_assert(!machine_wrmsr(&rig->m, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS,
+					 at->output_mask_ptrs));
+		ck_assert(!machine_wrmsr(&rig->m, VMPT_MSR_RTIT_STATUS, at->status));
+	}
 	set_host_ctl(rig, rig->host_tracer.ctl);
 }
 
@@ -359,6 +413,7 @@ void rig_host_off(struct rig *rig)
 {
 	rig->host_tracer.wants = false;
 	set_host_ctl(rig, rig->host_tracer.ctl & ~VMPT_CTL_TRACE_EN);
+	note_position(rig);
 }
 
 void rig_forget(struct rig *rig)

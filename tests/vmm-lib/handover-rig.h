@@ -16,6 +16,16 @@
 #define RIG_REGIONS 0x10000u
 #define RIG_CTL	    (VMPT_CTL_OS | VMPT_CTL_USER | VMPT_CTL_TOPA | VMPT_CTL_BRANCH_EN)
 #define RIG_STEPS   64
+/* Not concealed: a use on each of the processors below. */
+#define RIG_SHOWN (VMPT_USE_GUEST | VMPT_USE_SHOW_HOST_VMCS)
+
+/*
+ * How the VMM hands over, from VMPT_HANDOVER in the environment: with config.restore_host (the
+ * default), without, or without and with host_ctl. Then the MSRs of an idle host are the guest's,
+ * and the tracer sets all that it uses, as docs/vmm-guide.md asks.
+ */
+enum rig_mode { RIG_RESTORE, RIG_LEAN, RIG_LEAN_CTL };
+enum rig_mode rig_mode(void);
 
 struct rig;
 
@@ -27,7 +37,8 @@ struct rig_tracer {
 	bool moved; /* wants a position other than it had */
 	u64 mask_ptrs;
 	u64 pmis, nmis;
-	u64 asked; /* calls of host_state */
+	u64 asked;		/* calls of host_state */
+	struct vmpt_pt_regs at; /* where it goes on, as it noted when it was last stopped */
 	/* called by the NMI handler if it may touch the MSRs, and if it may not */
 	void (*hands_on)(struct rig *rig);
 	void (*hands_off)(struct rig *rig);
@@ -68,9 +79,9 @@ struct rig {
 #define RIG_LISTS  0x009u /* PT and conceal at exit only: lists and shadow */
 
 /* A vCPU on a processor with VMPT_VMX_… @vmx; the host's tracer is set up and does not trace. */
-void rig_init(struct rig *rig, u32 vmx, enum vmpt_use use);
+void rig_init(struct rig *rig, u32 vmx, unsigned int use);
 /* The same with capabilities that the caller has put into rig->host and rig->caps. */
-void rig_init_caps(struct rig *rig, enum vmpt_use use);
+void rig_init_caps(struct rig *rig, unsigned int use);
 void rig_free(struct rig *rig);
 
 /* The guest programs PT and sets TraceEn, with additional CTL bits @more. */
@@ -83,6 +94,8 @@ void rig_guest_ack(struct rig *rig);
 /* The host starts or stops its event; the owner must be the host. */
 void rig_host_on(struct rig *rig);
 void rig_host_off(struct rig *rig);
+/* For a host_state: set what is unknown as the tracer noted it. */
+void rig_host_keeps(struct rig *rig, struct vmpt_pt_regs *regs);
 
 void rig_forget(struct rig *rig);
 /* Enter, run @n, exit. The result of the first call that failed. */

@@ -257,6 +257,7 @@ int machine_rdmsr(struct machine *m, u32 msr, u64 *value)
 		return 0;
 	}
 	if (msr == VMPT_MSR_PERF_GLOBAL_STATUS) {
+		m->global++;
 		*value = m->global_status;
 		return 0;
 	}

@@ -56,7 +56,8 @@ struct machine {
 
 	/* what happened */
 	u64 reads, writes, faults;
-	u64 leaks; /* bytes of the host stored in the guest's memory, or the reverse, or nowhere */
+	u64 global; /* of the reads: 38EH */
+	u64 leaks;  /* bytes of the host stored in the guest's memory, or the reverse, or nowhere */
 	u64 pended[2], entries;
 	u8 pmi_of; /* enum machine_who of the bit in global_status */
 	u64 mixed; /* the bit was pended by both */

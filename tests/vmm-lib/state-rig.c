@@ -68,12 +68,13 @@ void state_fill(struct vmpt_vcpu *vcpu)
 	vcpu->cut_len[0] = 2;
 	vcpu->cut_gpa[1] = 0x123452000;
 	vcpu->cut_len[1] = 3;
+	vcpu->traced = 0x1234567;
 }
 
 /* clang-format off */
 const u8 state_golden[STATE_GOLDEN] = {
-	/* header: magic, version, 0, size 336 */
-	'V', 'M', 'P', 'T', 1, 0, 0, 0, 0x50, 1, 0, 0,
+	/* header: magic, version, 0, size 348 */
+	'V', 'M', 'P', 'T', 1, 0, 0, 0, 0x5c, 1, 0, 0,
 	/* capabilities: 36 bytes */
 	0x01, 0x80, 36, 0, 1, 46, 48, 0,
 	1, 0, 0, 0, 0xff, 1, 0, 0, 7, 0, 0, 0x80, 0, 0, 0, 0,
@@ -107,6 +108,8 @@ const u8 state_golden[STATE_GOLDEN] = {
 	0x11, 0x11, 0, 0, 0, 0, 0, 0, 0x22, 0x22, 0, 0, 0, 0, 0, 0,
 	0x33, 0x33, 0, 0, 0, 0, 0, 0, 0x44, 0x44, 0, 0, 0, 0, 0, 0,
 	0xfe, 0x0f, 0x45, 0x23, 1, 0, 0, 0, 2, 0x00, 0x20, 0x45, 0x23, 1, 0, 0, 0, 3,
+	/* traced since there */
+	0x07, 0x00, 8, 0, 0x67, 0x45, 0x23, 0x01, 0, 0, 0, 0,
 };
 /* clang-format on */
 

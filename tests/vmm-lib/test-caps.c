@@ -307,6 +307,40 @@ END_TEST
 
 #define HIDE(cap) (1u << VMPT_CAP_##cap)
 
+/* D-d: leaf 14H.0 EBX[4] and [5] of the host, what the policy hides, and what it does not say. */
+static const struct {
+	u32 ebx, hide;
+	bool no_pt;
+	const char *note[2];
+} notes[] = {
+	{ 0x30, 0, false, { "C-states" } },
+	{ 0x30, HIDE(POWER), false, { NULL } },
+	{ 0x30, HIDE(PTWRITE), false, { "PTWRITE", "C-states" } },
+	{ 0x30, HIDE(PTWRITE) | HIDE(POWER), false, { "PTWRITE" } },
+	{ 0x30, 0, true, { "PTWRITE" } },
+	{ 0x20, HIDE(PTWRITE), false, { "C-states" } },
+	{ 0x10, 0, false, { NULL } },
+	{ 0x00, HIDE(PTWRITE), false, { NULL } },
+};
+
+START_TEST(dd_notes)
+{
+	struct vmpt_policy policy = { .hide = notes[_i].hide, .no_pt = notes[_i].no_pt };
+	struct vmpt_caps host = { .cpuid.present = 1 };
+	const char *note;
+	unsigned int i;
+
+	host.cpuid.leaf14[0].ebx = notes[_i].ebx;
+	for (i = 0; i < 2 && notes[_i].note[i]; i++) {
+		note = vmpt_policy_note(&host, &policy, i);
+		ck_assert(note && strstr(note, notes[_i].note[i]));
+	}
+	ck_assert_ptr_null(vmpt_policy_note(&host, &policy, i));
+	host.cpuid.present = 0;
+	ck_assert_ptr_null(vmpt_policy_note(&host, &policy, 0));
+}
+END_TEST
+
 /* A host with all registers full, @policy, and leaf 14H of the guest by hand. */
 static const struct {
 	u32 hide;
@@ -420,6 +454,7 @@ TEST_SUITE()
 	tcase_add_test(tcase, leaves_that_are_not_there);
 	tcase_add_loop_test(tcase, cpuid_fails, 0, VMPT_ARRAY_SIZE(failing));
 	tcase_add_test(tcase, policy_all);
+	tcase_add_loop_test(tcase, dd_notes, 0, VMPT_ARRAY_SIZE(notes));
 	tcase_add_loop_test(tcase, offered, 0, VMPT_ARRAY_SIZE(offers));
 	tcase_add_test(tcase, not_offered);
 	suite_add_tcase(suite, tcase);

@@ -50,7 +50,7 @@ static void lists(void)
 
 static void concealed(void)
 {
-	bed.plan.use = VMPT_USE_CONCEALED;
+	bed.plan.use = VMPT_USE_GUEST;
 	bed.plan.conceal = true;
 	bed_start(&bed);
 	bed_trace(&bed, BED_CTL);

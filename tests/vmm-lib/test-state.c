@@ -27,6 +27,13 @@ START_TEST(golden_bytes)
 	ck_assert_int_eq(vmpt_vcpu_restore(&back, state_golden, sizeof(state_golden), NULL), 0);
 	n = state_save(&back, buf);
 	ck_assert(n == sizeof(state_golden) && !memcmp(buf, state_golden, n));
+	ck_assert_uint_eq(back.traced, 0x1234567);
+	/* A state of a version that did not count what was traced has no such field. */
+	n = sizeof(state_golden) - 12;
+	memcpy(buf, state_golden, n);
+	buf[8] = (u8)n;
+	ck_assert_int_eq(vmpt_vcpu_restore(&back, buf, n, NULL), 0);
+	ck_assert_uint_eq(back.traced, VMPT_ADJUST_TRACED);
 }
 END_TEST
 
@@ -59,6 +66,28 @@ START_TEST(each_field_comes_back)
 	ck_assert_mem_eq(to.cut_len, from.cut_len, sizeof(to.cut_len));
 	/* Nothing is delivered again: the PMI was delivered before. */
 	ck_assert_uint_eq(to.pmis, 0);
+}
+END_TEST
+
+/* Whatever place a VMM asks for, what is saved then can be restored. */
+START_TEST(g10_saved_place)
+{
+	static const struct vmpt_tsc_change change = { .multiplier = 1ULL << 48 };
+	const struct vmpt_position to = { _i ? 1ULL << 46 : 0x41, 0x7f };
+	struct vmpt_vcpu from, back;
+	struct vmpt_refusal why;
+	struct vmpt_caps shown;
+	u8 buf[SAVED_MAX];
+	size_t n;
+	int err;
+
+	state_make_full(&from, &shown);
+	vmpt_vcpu_tsc_adjust(&from, &change, &to);
+	n = state_save(&from, buf);
+	state_make(&back, &shown);
+	err = vmpt_vcpu_restore(&back, buf, n, &why);
+	if (err)
+		ck_abort_msg("%d: %s", err, why.field);
 }
 END_TEST
 
@@ -392,6 +421,7 @@ TEST_SUITE()
 
 	tcase_add_test(tcase, golden_bytes);
 	tcase_add_test(tcase, each_field_comes_back);
+	tcase_add_loop_test(tcase, g10_saved_place, 0, 2);
 	tcase_add_test(tcase, modes_come_back);
 	tcase_add_test(tcase, without_pt);
 	tcase_add_test(tcase, not_now);

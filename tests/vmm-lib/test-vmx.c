@@ -6,6 +6,9 @@
 #include "tests/support/support.h"
 #include "tests/vmm-lib/guest.h"
 
+/* D-c: what was the default once. */
+#define SHOWN (VMPT_USE_GUEST | VMPT_USE_SHOW_HOST_VMCS)
+
 #define CAPS_ALL     0x3ffu
 #define CAPS_LC	     (VMPT_VMX_LOAD_CTL | VMPT_VMX_CLEAR_CTL)
 #define CAPS_CONCEAL (VMPT_VMX_CONCEAL_EXEC | VMPT_VMX_CONCEAL_EXIT | VMPT_VMX_CONCEAL_ENTRY)
@@ -66,7 +69,7 @@ static bool entry_takes(unsigned int set, u32 vmx)
 }
 
 /* Whether @use is possible and safe. */
-static bool possible(enum vmpt_use use, u32 vmx, bool present, bool multi)
+static bool possible(unsigned int use, u32 vmx, bool present, bool multi)
 {
 	bool pt = present && vmx & VMPT_VMX_PT, lc = (vmx & CAPS_LC) == CAPS_LC;
 	bool gpa = lc && vmx & VMPT_VMX_USE_GPA && vmx & VMPT_VMX_EPT;
@@ -78,7 +81,7 @@ static bool possible(enum vmpt_use use, u32 vmx, bool present, bool multi)
 		return present;
 	case VMPT_USE_SYSTEM:
 		return pt;
-	case VMPT_USE_GUEST:
+	case SHOWN:
 		return pt && (lc || vmx & VMPT_VMX_CONCEAL_EXIT) && (gpa || multi);
 	default:
 		return pt && (vmx & CAPS_CONCEAL) == CAPS_CONCEAL && (gpa || multi);
@@ -86,16 +89,17 @@ static bool possible(enum vmpt_use use, u32 vmx, bool present, bool multi)
 }
 
 /* What is wrong with @plan, NULL if nothing is. */
-static const char *plan_fault(const struct vmpt_vmx_plan *plan, enum vmpt_use use, u32 vmx)
+static const char *plan_fault(const struct vmpt_vmx_plan *plan, unsigned int use, u32 vmx)
 {
 	unsigned int set = set_of(plan->secondary.value, plan->exit.value, plan->entry.value);
-	bool guest = use == VMPT_USE_GUEST || use == VMPT_USE_CONCEALED;
-	bool concealed = use == VMPT_USE_CONCEALED;
+	bool guest = use == SHOWN || use == VMPT_USE_GUEST;
+	bool concealed = use == VMPT_USE_GUEST;
 	bool pt = vmx & VMPT_VMX_PT, lc = (vmx & CAPS_LC) == CAPS_LC;
 
 	if (!entry_takes(set, vmx))
 		return "VM entry refuses it";
-	if (plan->use != use || plan->guest_pt != guest || plan->conceal != concealed)
+	if (plan->use != (use & ~VMPT_USE_SHOW_HOST_VMCS) || plan->guest_pt != guest ||
+	    plan->conceal != concealed)
 		return "use, guest_pt or conceal";
 	if (plan->secondary.value & ~plan->secondary.mask || plan->exit.value & ~plan->exit.mask ||
 	    plan->entry.value & ~plan->entry.mask)
@@ -131,10 +135,14 @@ static void host_caps(struct vmpt_caps *host, u32 vmx, bool present, bool multi)
 	vmpt_pt_cap_set(&host->cpuid, VMPT_CAP_TOPA_MULTI, multi);
 }
 
+static const unsigned int uses[] = {
+	VMPT_USE_NONE, VMPT_USE_GUEST, SHOWN, VMPT_USE_SYSTEM, VMPT_USE_HOST,
+};
+
 /* All uses on all processors; D1 and D29 are rules in plan_fault(). */
 START_TEST(plans)
 {
-	unsigned int use = (unsigned int)_i, n;
+	unsigned int use = uses[_i], n;
 
 	for (n = 0; n < 4 * (CAPS_ALL + 1); n++) {
 		struct vmpt_refusal why = { NULL, NULL, 0, 0 };
@@ -174,11 +182,39 @@ START_TEST(plan_no_use)
 
 	guest_full_caps(&host);
 	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USES, NULL), -VMPT_E_INVAL);
-	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, (enum vmpt_use)77, &why), -VMPT_E_INVAL);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, 77, &why), -VMPT_E_INVAL);
 	ck_assert_str_eq(why.field, "plan.use");
 	ck_assert_str_eq(why.rule, "not an enum vmpt_use");
 	ck_assert_uint_eq(why.guest, 77);
 	ck_assert_uint_eq(why.host, VMPT_USES - 1);
+	/* What is not the guest's own trace shows no guest anything. */
+	ck_assert_int_eq(
+		vmpt_vmx_plan(&plan, &host, VMPT_USE_SYSTEM | VMPT_USE_SHOW_HOST_VMCS, NULL),
+		-VMPT_E_INVAL);
+}
+END_TEST
+
+/*
+ * D-c: a guest's own trace has the host's VMCS addresses only if the VMM says so; a processor that
+ * cannot conceal them is refused, by name.
+ */
+START_TEST(dc_concealed_unless_asked)
+{
+	struct vmpt_refusal why = { 0 };
+	struct vmpt_vmx_plan plan;
+	struct vmpt_caps host;
+
+	host_caps(&host, 0x1ff, true, true);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USE_GUEST, NULL), 0);
+	ck_assert(plan.conceal && plan.secondary.value >> 19 & 1);
+	ck_assert(plan.exit.value >> 24 & 1 && plan.entry.value >> 17 & 1);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, SHOWN, NULL), 0);
+	ck_assert(!plan.conceal && !(plan.secondary.value >> 19 & 1));
+	ck_assert(!(plan.exit.value >> 24 & 1) && !(plan.entry.value >> 17 & 1));
+	host_caps(&host, 0x1ff & ~4u, true, true);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USE_GUEST, &why), -VMPT_E_CONTROLS);
+	ck_assert_str_eq(why.field, "secondary control 19 (conceal VMX from PT)");
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, SHOWN, NULL), 0);
 }
 END_TEST
 
@@ -186,7 +222,7 @@ END_TEST
 START_TEST(checks_exhaustive)
 {
 	static const u32 hosts[] = { 0x1ff, 0x1df, 0x15d, 0x009, 0x1fe, 0x0ff & ~0x40u };
-	unsigned int h, set, use = (unsigned int)_i;
+	unsigned int h, set, use = uses[_i];
 
 	for (h = 0; h < VMPT_ARRAY_SIZE(hosts); h++) {
 		struct vmpt_vmx_plan plan;
@@ -214,45 +250,43 @@ END_TEST
 
 static const struct {
 	const char *name;
-	enum vmpt_use use;
+	unsigned int use;
 	u32 vmx; /* of the processor that is checked; the plan is for one with all */
 	u32 secondary, exit, entry;
 	const char *field, *rule;
 } rows[] = {
 	{ "EPT absent", VMPT_USE_NONE, 0x1fd, 1u << 1, 0, 0, "secondary control 1 ", "lacks" },
-	{ "conceal in the guest absent", VMPT_USE_CONCEALED, 0x1fb, 1u << 19, 0, 0,
+	{ "conceal in the guest absent", VMPT_USE_GUEST, 0x1fb, 1u << 19, 0, 0,
 	  "secondary control 19", "lacks" },
-	{ "GPA absent", VMPT_USE_GUEST, 0x1df, 1u << 24 | 2, 1u << 25, 1u << 18,
-	  "secondary control 24", "lacks" },
-	{ "conceal at exit absent", VMPT_USE_CONCEALED, 0x1f7, 0, 1u << 24, 0, "VM-exit control 24",
+	{ "GPA absent", SHOWN, 0x1df, 1u << 24 | 2, 1u << 25, 1u << 18, "secondary control 24",
 	  "lacks" },
-	{ "clear absent", VMPT_USE_GUEST, 0x1bf, 0, 1u << 25, 1u << 18, "VM-exit control 25",
+	{ "conceal at exit absent", VMPT_USE_GUEST, 0x1f7, 0, 1u << 24, 0, "VM-exit control 24",
 	  "lacks" },
-	{ "conceal at entry absent", VMPT_USE_CONCEALED, 0x1ef, 0, 0, 1u << 17,
-	  "VM-entry control 17", "lacks" },
-	{ "load absent", VMPT_USE_GUEST, 0x17f, 0, 1u << 25, 1u << 18, "VM-entry control 18",
+	{ "clear absent", SHOWN, 0x1bf, 0, 1u << 25, 1u << 18, "VM-exit control 25", "lacks" },
+	{ "conceal at entry absent", VMPT_USE_GUEST, 0x1ef, 0, 0, 1u << 17, "VM-entry control 17",
 	  "lacks" },
-	{ "conceal in the guest, MISC[14] = 0", VMPT_USE_CONCEALED, 0x1fe, 1u << 19, 0, 0,
+	{ "load absent", SHOWN, 0x17f, 0, 1u << 25, 1u << 18, "VM-entry control 18", "lacks" },
+	{ "conceal in the guest, MISC[14] = 0", VMPT_USE_GUEST, 0x1fe, 1u << 19, 0, 0,
 	  "secondary control 19", "IA32_VMX_MISC[14]" },
-	{ "conceal at exit, MISC[14] = 0", VMPT_USE_CONCEALED, 0x1fe, 0, 1u << 24, 0,
+	{ "conceal at exit, MISC[14] = 0", VMPT_USE_GUEST, 0x1fe, 0, 1u << 24, 0,
 	  "VM-exit control 24", "IA32_VMX_MISC[14]" },
-	{ "conceal at entry, MISC[14] = 0", VMPT_USE_CONCEALED, 0x1fe, 0, 0, 1u << 17,
+	{ "conceal at entry, MISC[14] = 0", VMPT_USE_GUEST, 0x1fe, 0, 0, 1u << 17,
 	  "VM-entry control 17", "IA32_VMX_MISC[14]" },
-	{ "GPA without EPT", VMPT_USE_GUEST, 0x1ff, 1u << 24, 1u << 25, 1u << 18,
-	  "secondary control 1 ", "guest physical" },
-	{ "GPA without load", VMPT_USE_GUEST, 0x1ff, 1u << 24 | 2, 1u << 25, 0,
-	  "VM-entry control 18", "guest physical" },
-	{ "GPA without clear", VMPT_USE_GUEST, 0x1ff, 1u << 24 | 2, 0, 1u << 18,
-	  "VM-exit control 25", "guest physical" },
-	{ "load without clear", VMPT_USE_GUEST, 0x1ff, 2, 0, 1u << 18, "VM-exit control 25",
+	{ "GPA without EPT", SHOWN, 0x1ff, 1u << 24, 1u << 25, 1u << 18, "secondary control 1 ",
+	  "guest physical" },
+	{ "GPA without load", SHOWN, 0x1ff, 1u << 24 | 2, 1u << 25, 0, "VM-entry control 18",
+	  "guest physical" },
+	{ "GPA without clear", SHOWN, 0x1ff, 1u << 24 | 2, 0, 1u << 18, "VM-exit control 25",
+	  "guest physical" },
+	{ "load without clear", SHOWN, 0x1ff, 2, 0, 1u << 18, "VM-exit control 25",
 	  "host is traced" },
-	{ "clear without load", VMPT_USE_GUEST, 0x1ff, 2, 1u << 25, 0, "VM-entry control 18",
+	{ "clear without load", SHOWN, 0x1ff, 2, 1u << 25, 0, "VM-entry control 18",
 	  "guest is not traced" },
-	{ "no GPA though planned", VMPT_USE_GUEST, 0x1ff, 2, 1u << 25, 1u << 18,
-	  "secondary control 24", "plan's use" },
-	{ "conceal where none is planned", VMPT_USE_GUEST, 0x1ff, 1u << 24 | 1u << 19 | 2, 1u << 25,
+	{ "no GPA though planned", SHOWN, 0x1ff, 2, 1u << 25, 1u << 18, "secondary control 24",
+	  "plan's use" },
+	{ "conceal where none is planned", SHOWN, 0x1ff, 1u << 24 | 1u << 19 | 2, 1u << 25,
 	  1u << 18, "secondary control 19", "plan's use" },
-	{ "not concealed at exit", VMPT_USE_CONCEALED, 0x1ff, 1u << 24 | 1u << 19 | 2, 1u << 25,
+	{ "not concealed at exit", VMPT_USE_GUEST, 0x1ff, 1u << 24 | 1u << 19 | 2, 1u << 25,
 	  1u << 18 | 1u << 17, "VM-exit control 24", "plan's use" },
 	{ "load under system-wide tracing", VMPT_USE_SYSTEM, 0x1ff, 0, 0, 1u << 18,
 	  "VM-entry control 18", "plan's use" },
@@ -304,7 +338,7 @@ START_TEST(lists)
 	struct vmpt_caps host;
 
 	host_caps(&host, VMPT_VMX_PT | VMPT_VMX_CONCEAL_EXIT, true, true);
-	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USE_GUEST, NULL), 0);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, SHOWN, NULL), 0);
 	ck_assert(plan.lists);
 	vmpt_vmx_lists(&plan, 0x2105, &lists);
 	ck_assert_uint_eq(lists.entry_loads, 1);
@@ -318,7 +352,7 @@ START_TEST(lists)
 	ck_assert_uint_eq(lists.exit_load[0].value, 0);
 
 	host_caps(&host, 0x1ff, true, true);
-	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, VMPT_USE_GUEST, NULL), 0);
+	ck_assert_int_eq(vmpt_vmx_plan(&plan, &host, SHOWN, NULL), 0);
 	vmpt_vmx_lists(&plan, 0x2105, &lists);
 	ck_assert(!lists.entry_loads && !lists.exit_stores && !lists.exit_loads);
 }
@@ -329,9 +363,10 @@ TEST_SUITE()
 	Suite *suite = suite_create("vmx");
 	TCase *tcase = tcase_create("vmx");
 
-	tcase_add_loop_test(tcase, plans, 0, VMPT_USES);
+	tcase_add_loop_test(tcase, plans, 0, VMPT_ARRAY_SIZE(uses));
 	tcase_add_test(tcase, plan_no_use);
-	tcase_add_loop_test(tcase, checks_exhaustive, 0, VMPT_USES);
+	tcase_add_loop_test(tcase, checks_exhaustive, 0, VMPT_ARRAY_SIZE(uses));
+	tcase_add_test(tcase, dc_concealed_unless_asked);
 	tcase_add_loop_test(tcase, check_row, 0, (int)VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(tcase, check_others);
 	tcase_add_test(tcase, lists);

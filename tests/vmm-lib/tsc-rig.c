@@ -118,6 +118,7 @@ void tsc_rig_go(struct tsc_rig *r, u64 at)
 {
 	struct vmpt_position p = tsc_rig_position(r, at);
 
+	r->v.traced = r->ring;
 	r->v.regs.output_base = p.output_base;
 	r->v.regs.output_mask_ptrs = p.output_mask_ptrs;
 }

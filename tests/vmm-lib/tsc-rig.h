@@ -29,7 +29,10 @@ void tsc_rig_range(struct tsc_rig *r, u32 size);
 /* The trace begins: what vmpt_vcpu_wrmsr() does when TraceEn is set. */
 void tsc_rig_start(struct tsc_rig *r);
 
-/* The OUTPUT MSRs for byte @at of the trace; set them in the vCPU. */
+/*
+ * The OUTPUT MSRs for byte @at of the trace; set them in the vCPU, which counts a ring as traced: a
+ * test that moves the position otherwise sets v.traced itself.
+ */
 struct vmpt_position tsc_rig_position(const struct tsc_rig *r, u64 at);
 void tsc_rig_go(struct tsc_rig *r, u64 at);
 

@@ -5,6 +5,8 @@
 
 #define RAM_PAGES 256u
 
+static const struct vmpt_ops vmm_ops;
+
 static int new_vcpu(struct vmm *vmm)
 {
 	return vmpt_vcpu_init(&vmm->vcpu, &vmm->config, NULL);
@@ -16,15 +18,15 @@ void vmm_init(struct vmm *vmm, const struct vmpt_caps *host, const struct vmpt_p
 	guest_init(&vmm->mem, RAM_PAGES);
 	vmm->host = *host;
 	ck_assert_int_eq(vmpt_caps_offer(host, policy, &vmm->guest, NULL), 0);
-	ck_assert_int_eq(
-		vmpt_vmx_plan(&vmm->plan, host,
-			      vmm->guest.cpuid.present ? VMPT_USE_CONCEALED : VMPT_USE_NONE, NULL),
-		0);
+	ck_assert_int_eq(vmpt_vmx_plan(&vmm->plan, host,
+				       vmm->guest.cpuid.present ? VMPT_USE_GUEST : VMPT_USE_NONE,
+				       NULL),
+			 0);
 	vmm->config = (struct vmpt_config){
 		.host = &vmm->host,
 		.guest = &vmm->guest,
 		.plan = &vmm->plan,
-		.ops = &guest_memory_ops,
+		.ops = &vmm_ops,
 		.opaque = vmm,
 		.xsave = true,
 	};
@@ -243,6 +245,90 @@ static int run(void *opaque, u32 bytes)
 	return 0;
 }
 
+/* ---- the host's tracer, on the processor that ran the vCPU ---- */
+
+#define HOST_BUFFER                                                                  \
+	0x200000000ULL /* above the guest's RAM, which is at the same addresses here \
+			*/
+#define HOST_CTL (VMPT_CTL_TRACE_EN | VMPT_CTL_OS | VMPT_CTL_BRANCH_EN)
+
+static int hw_rdmsr(void *opaque, u32 msr, u64 *value)
+{
+	struct vmm *vmm = opaque;
+
+	if (msr == VMPT_MSR_PERF_GLOBAL_STATUS) {
+		*value = 0;
+		return 0;
+	}
+	return vmpt_pt_rdmsr(&vmm->vcpu.host_rules, &vmm->hw, msr, value, NULL);
+}
+
+static int hw_wrmsr(void *opaque, u32 msr, u64 value)
+{
+	struct vmm *vmm = opaque;
+
+	return vmpt_pt_wrmsr(&vmm->vcpu.host_rules, &vmm->hw, msr, value, NULL);
+}
+
+static int set_guest_ctl(void *opaque, u64 ctl)
+{
+	(void)opaque, (void)ctl;
+	return 0;
+}
+
+static const struct vmpt_ops vmm_ops = {
+	.guest_read = guest_read,
+	.guest_write = guest_write,
+	.guest_map = guest_map,
+	.guest_translate = guest_translate,
+	.inject_pmi = guest_pmi,
+	.hw_rdmsr = hw_rdmsr,
+	.hw_wrmsr = hw_wrmsr,
+	.set_guest_ctl = set_guest_ctl,
+};
+
+static int host_entry(void *opaque, u64 pa, u64 *entry)
+{
+	return guest_read(opaque, pa, entry, sizeof(*entry)) ? VMPT_OUTPUT_FAULT : 0;
+}
+
+static int host_output(void *opaque, u64 pa, const u8 *bytes, size_t len)
+{
+	if (pa >= HOST_BUFFER)
+		return 0;
+	return guest_write(opaque, pa, bytes, len) ? VMPT_OUTPUT_FAULT : 0;
+}
+
+/* An entry and its exit, then a tracer that sets its own position; or, the bug, CTL only. */
+static int host_traces(void *opaque)
+{
+	struct vmm *vmm = opaque;
+	bool believes = vmm->bug == BUG_HOST_BELIEVES;
+	struct vmpt_output_memory memory = { host_entry, host_output, vmm };
+	u64 ctl = HOST_CTL | (believes ? vmm->vcpu.regs.ctl & VMPT_CTL_TOPA : 0);
+	struct vmpt_output out;
+	u8 trace[64] = { 0x99 };
+	size_t done;
+	int i, ret;
+
+	ret = vmpt_vcpu_enter(&vmm->vcpu);
+	if (!ret)
+		ret = vmpt_vcpu_exit(&vmm->vcpu, VMPT_EXIT_NORMAL);
+	if (ret)
+		return ret;
+	if (!believes && (hw_wrmsr(vmm, VMPT_MSR_RTIT_OUTPUT_BASE, HOST_BUFFER) ||
+			  hw_wrmsr(vmm, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0xfff) ||
+			  hw_wrmsr(vmm, VMPT_MSR_RTIT_STATUS, 0)))
+		return -VMPT_E_HARDWARE;
+	if (hw_wrmsr(vmm, VMPT_MSR_RTIT_CTL, ctl))
+		return -VMPT_E_HARDWARE;
+	vmpt_output_init(&out, &vmm->vcpu.host_rules, &vmm->hw, &memory);
+	for (i = 0; i < 100; i++)
+		if (vmpt_output_write(&out, trace, sizeof(trace), &done))
+			return -VMPT_E_GUEST_MEM;
+	return hw_wrmsr(vmm, VMPT_MSR_RTIT_CTL, 0) ? -VMPT_E_HARDWARE : 0;
+}
+
 static int mov_cr3(void *opaque, u64 cr3)
 {
 	struct vmm *vmm = opaque;
@@ -390,6 +476,7 @@ const struct vmpt_conformance_ops vmm_conformance_ops = {
 	.set_msr = set_msr,
 	.xsaves = xsaves,
 	.xrstors = xrstors,
+	.host_traces = host_traces,
 	.ram_gpa = 0x10000,
 	.ram_size = 0x40000,
 	.hole_gpa = (u64)RAM_PAGES * GUEST_PAGE,

@@ -54,6 +54,7 @@ enum vmm_bug {
 	BUG_XSAVES_LAYOUT,   /* wrong order in the area */
 	BUG_XRSTORS_TRACING, /* XRSTORS works with TraceEn = 1 */
 	BUG_XRSTORS_NOTHING, /* it changes nothing */
+	BUG_HOST_BELIEVES,   /* the host's tracer loads CTL only, without restore_host */
 	BUGS
 };
 
@@ -64,7 +65,8 @@ struct vmm {
 	struct vmpt_config config;
 	struct vmpt_vcpu vcpu;
 	u64 cr3;
-	u8 bug; /* enum vmm_bug */
+	struct vmpt_pt_regs hw; /* the processor's MSRs, for host_traces */
+	u8 bug;			/* enum vmm_bug */
 };
 
 /* A VMM with 1 MiB of RAM whose guest gets what @policy allows of @host. */

@@ -418,6 +418,53 @@ static int pip_filter(struct conformance *c)
 	return DONE;
 }
 
+/* A sum of all bytes of the suite's RAM. */
+static int sum_ram(struct conformance *c, u64 *sum)
+{
+	u64 word[8], at;
+	size_t i;
+
+	*sum = 0xcbf29ce484222325ULL;
+	for (at = 0; at < 2 * REGION; at += sizeof(word)) {
+		CHECK(get(c, c->ops->ram_gpa + at, word, sizeof(word)));
+		for (i = 0; i < VMPT_ARRAY_SIZE(word); i++)
+			*sum = (*sum ^ word[i]) * 0x100000001b3ULL;
+	}
+	return DONE;
+}
+
+/*
+ * A guest traces, then the host's tracer starts. What the hand-over did not restore holds the
+ * guest's values: a tracer that believes its OUTPUT_BASE unchanged writes where the guest chose.
+ */
+static int host_starts(struct conformance *c)
+{
+	u64 ctl, before, after;
+	int ret;
+
+	if (!c->ops->host_traces)
+		return conformance_skip(c, "the VMM provides no host_traces");
+	if (!c->ops->run)
+		return conformance_skip(c, "the VMM provides no run");
+	CHECK(conformance_buffer(c, &ctl));
+	CHECK(wipe(c, 0, 32768));
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, ctl | VMPT_CTL_TRACE_EN));
+	ret = c->ops->run(c->opaque, 1000);
+	if (ret)
+		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	CHECK(sum_ram(c, &before));
+	ret = c->ops->host_traces(c->opaque);
+	if (ret)
+		return conformance_broken(c, ret < 0 ? ret : -VMPT_E_STATE);
+	CHECK(sum_ram(c, &after));
+	if (after != before)
+		return conformance_wrong(c, "the host's tracer wrote to the guest's memory", NULL,
+					 0);
+	/* And the guest goes on as if nothing had happened. */
+	CHECK(conformance_set(c, VMPT_MSR_RTIT_CTL, 0));
+	return conformance_stopped(c);
+}
+
 const struct conformance_scenario vmpt_conformance_output[] = {
 	{ "topa-errors", "33.2.7.2", topa_errors, false },
 	{ "output-hole", "33.2.7.4", hole, false },
@@ -429,5 +476,6 @@ const struct conformance_scenario vmpt_conformance_output[] = {
 	{ "pmi-preservation", "33.2.7.2", pmi_preserved, false },
 	{ "cr3-pip", "33.5.2.3", pip, false },
 	{ "cr3-filter", "33.2.5.2", pip_filter, false },
+	{ "host-starts", "33.5.2", host_starts, false },
 	{ 0 }
 };

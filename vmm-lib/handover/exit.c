@@ -49,13 +49,23 @@ static int take_ctl(struct vmpt_vcpu *vcpu)
 	return -VMPT_E_CONTROLS;
 }
 
-/* STATUS, OUTPUT_BASE, OUTPUT_MASK_PTRS: the processor's, translated to the guest's. */
-static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
+/*
+ * STATUS, OUTPUT_BASE, OUTPUT_MASK_PTRS: the processor's, translated to the guest's. *controls:
+ * TraceEn was still 1.
+ */
+static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi, bool *controls)
 {
 	u64 base = vcpu->regs.output_base, mask_ptrs = vcpu->regs.output_mask_ptrs;
 	int err;
 
 	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_STATUS, status);
+	/* TriggerEn goes with TraceEn (33.2.6.2): where CTL was not read, it shows the same. */
+	if (!err && *status & VMPT_STATUS_TRIGGER_EN) {
+		*controls = true;
+		err = vmpt_hw_write(vcpu, VMPT_MSR_RTIT_CTL, 0);
+		if (!err)
+			err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_STATUS, status);
+	}
 	if (!err && vmpt_hand_shared(vcpu, VMPT_MSR_RTIT_OUTPUT_BASE))
 		err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_OUTPUT_BASE, &base);
 	if (!err && vmpt_hand_shared(vcpu, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS))
@@ -68,6 +78,24 @@ static int take_position(struct vmpt_vcpu *vcpu, u64 *status, bool *pmi)
 		return 0;
 	}
 	return vmpt_shadow_take_back(vcpu, base, mask_ptrs, status, pmi);
+}
+
+/*
+ * What the guest can have traced while its position went from @base and @mask_ptrs to where it is
+ * now: TSC adjustment does no more.
+ */
+static void count_traced(struct vmpt_vcpu *vcpu, u64 base, u64 mask_ptrs)
+{
+	u64 n = vcpu->adjust_traced ? vcpu->adjust_traced : VMPT_ADJUST_TRACED;
+	u64 was = mask_ptrs >> VMPT_OFFSET_SHIFT, now = vmpt_pt_output_offset(&vcpu->regs);
+
+	if (base == vcpu->regs.output_base && (u32)mask_ptrs == (u32)vcpu->regs.output_mask_ptrs) {
+		if (!(vcpu->regs.ctl & VMPT_CTL_TOPA))
+			n = (now - was) & ((u32)mask_ptrs | VMPT_LOWER_MASK);
+		else if (now >= was)
+			n = now - was;
+	}
+	vcpu->traced = n < ~vcpu->traced ? vcpu->traced + n : ~0ULL;
 }
 
 /* STATUS as the guest sees it, and the events it implies. */
@@ -98,15 +126,17 @@ static void take_status(struct vmpt_vcpu *vcpu, u64 status, bool pmi)
 /* After an entry that loaded the guest's state and may have run it. */
 static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 {
+	u64 base = vcpu->regs.output_base, mask_ptrs = vcpu->regs.output_mask_ptrs;
 	u64 status = vcpu->loaded_status;
-	bool pmi;
+	bool pmi, controls = false;
 	int err = vmpt_hand_take_pmi(vcpu, &pmi);
 
 	/* The enable has made its PSB+; the shadow may ask for another one. */
 	if (ran && !(vcpu->loaded_status & (VMPT_STATUS_ERROR | VMPT_STATUS_STOPPED)))
 		vcpu->force_psb = false;
-	keep(&err, take_position(vcpu, &status, &pmi));
+	keep(&err, take_position(vcpu, &status, &pmi, &controls));
 	if (!err) {
+		count_traced(vcpu, base, mask_ptrs);
 		take_status(vcpu, status, pmi);
 	} else {
 		/* What was written since will be overwritten from the old position on. */
@@ -116,6 +146,8 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 	}
 	if (ran && vcpu->ops->get_guest_ctl)
 		keep(&err, take_ctl(vcpu));
+	if (controls)
+		keep(&err, ran ? -VMPT_E_CONTROLS : -VMPT_E_HOST_TRACING);
 	vmpt_hand_step(vcpu, VMPT_STEP_GUEST_SAVED);
 	if (pmi)
 		vmpt_vcpu_pmi(vcpu);
@@ -125,8 +157,29 @@ static int take_guest(struct vmpt_vcpu *vcpu, bool ran)
 
 /* ---- the host's part ---- */
 
+/*
+ * Whether @want says all that a tracer uses. A host that traced at the entry of a guest that did
+ * not finds what it left out in the MSRs.
+ */
+static bool complete(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool switched)
+{
+	size_t i;
+
+	if (!(want->ctl & VMPT_CTL_TRACE_EN) || vcpu->restore_host ||
+	    (!switched && vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN))
+		return true;
+	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
+		u32 msr = vmpt_handover_msrs[i];
+
+		if (vmpt_hand_uses(want->ctl, msr) && vmpt_pt_msr_exists(&vcpu->host_rules, msr) &&
+		    *vmpt_pt_reg(want, msr) == VMPT_HOST_UNKNOWN)
+			return false;
+	}
+	return true;
+}
+
 /* What the host's tracer wants now. Without a tracer: the old values, but not tracing. */
-static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want)
+static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool switched)
 {
 	int err = 0;
 
@@ -134,12 +187,14 @@ static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want)
 	if (vcpu->ops->host_state)
 		err = vcpu->ops->host_state(vcpu->opaque, want);
 	/* It starts tracing, and the other MSRs have not been read from the processor yet. */
-	if (!err && !vcpu->host_saved && want->ctl & VMPT_CTL_TRACE_EN) {
+	if (!err && vcpu->restore_host && !vcpu->host_saved && want->ctl & VMPT_CTL_TRACE_EN) {
 		err = vmpt_hand_save_host(vcpu);
 		*want = vcpu->host_regs;
 		if (!err)
 			err = vcpu->ops->host_state(vcpu->opaque, want);
 	}
+	if (!err && !complete(vcpu, want, switched))
+		err = -VMPT_E_HOST_TRACING;
 	if (err || !vcpu->ops->host_state) {
 		*want = vcpu->host_regs;
 		want->ctl &= ~VMPT_CTL_TRACE_EN;
@@ -153,7 +208,7 @@ static bool same_others(const struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *a,
 {
 	size_t i;
 
-	if (!vcpu->host_saved)
+	if (vcpu->restore_host && !vcpu->host_saved)
 		return true;
 	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
 		u32 msr = vmpt_handover_msrs[i];
@@ -171,13 +226,13 @@ static int load_host(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool all
 	size_t i;
 	int err;
 
-	if (!vcpu->host_saved)
+	if (vcpu->restore_host && !vcpu->host_saved)
 		return 0;
 	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
 		u32 msr = vmpt_handover_msrs[i];
 		u64 value = *vmpt_pt_reg(want, msr);
 
-		if (!vmpt_pt_msr_exists(&vcpu->host_rules, msr) ||
+		if (!vmpt_pt_msr_exists(&vcpu->host_rules, msr) || value == VMPT_HOST_UNKNOWN ||
 		    (!all && value == *vmpt_pt_reg(&vcpu->host_regs, msr)))
 			continue;
 		err = vmpt_hw_write(vcpu, msr, value);
@@ -208,27 +263,38 @@ static int load_triggers(struct vmpt_vcpu *vcpu)
  * The host's CTL. The owner is the host: its NMI handler may start or stop PT between any two lines
  * here, and its decision is final. 0: done; 1: other MSRs must be loaded again; or an error.
  */
-static int load_host_ctl(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *loaded)
+static int load_host_ctl(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *loaded, bool switched)
 {
 	struct vmpt_pt_regs now;
 	unsigned int tries;
-	u64 ctl;
-	int err;
+	/* Else it is what was written last: TraceEn is 0 after the exit. */
+	bool ask = vcpu->restore_host || vcpu->ops->host_ctl;
+	u64 ctl = 0;
+	int err = 0;
 
 	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
-		err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
+		if (ask)
+			err = vmpt_hw_ctl(vcpu, &ctl);
 		if (!err)
-			err = host_wants(vcpu, &now);
+			err = host_wants(vcpu, &now, switched);
 		if (err)
 			return err;
-		if (now.ctl == ctl)
+		if (now.ctl == ctl ||
+		    (!vcpu->restore_host && !((now.ctl | ctl) & VMPT_CTL_TRACE_EN)))
 			return 0;
-		if (!(ctl & VMPT_CTL_TRACE_EN) && !same_others(vcpu, loaded, &now))
-			return 1;
+		if (!(ctl & VMPT_CTL_TRACE_EN) && !same_others(vcpu, loaded, &now)) {
+			if (ask)
+				return 1;
+			/* Perhaps the handler changed them and has set TraceEn. */
+			ask = true;
+			continue;
+		}
 		err = vmpt_hw_write(vcpu, VMPT_MSR_RTIT_CTL, now.ctl);
 		/* #GP if the handler has set TraceEn since: check again. */
 		if (err && tries == VMPT_HANDOVER_TRIES - 1)
 			return err;
+		ask |= err;
+		ctl = now.ctl;
 	}
 	return -VMPT_E_HOST_TRACING;
 }
@@ -245,8 +311,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 		vmpt_hand_owner(vcpu, VMPT_OWNED_TO_HOST);
 		vmpt_hand_step(vcpu, VMPT_STEP_TO_HOST);
 		/* While it owned the MSRs, the handler may have started PT: then we are done. */
-		if (owned && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) &&
-		    ctl & VMPT_CTL_TRACE_EN) {
+		if (owned && !vmpt_hw_ctl(vcpu, &ctl) && ctl & VMPT_CTL_TRACE_EN) {
 			err = 0;
 			break;
 		}
@@ -254,7 +319,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 		if (tries && !owned)
 			(void)vmpt_hand_clear(vcpu, &ctl);
 		owned = false;
-		err = host_wants(vcpu, &want);
+		err = host_wants(vcpu, &want, switched);
 		keep(&err, load_host(vcpu, &want, switched || tries));
 		keep(&err, load_triggers(vcpu));
 		if (err)
@@ -263,7 +328,7 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		owned = true;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_OWNS);
-		err = load_host_ctl(vcpu, &want);
+		err = load_host_ctl(vcpu, &want, switched);
 		if (err <= 0)
 			break;
 		err = -VMPT_E_HOST_TRACING;
@@ -277,14 +342,18 @@ int vmpt_hand_host_back(struct vmpt_vcpu *vcpu, bool switched)
 
 /*
  * TraceEn must be 0: the clear control or the list did it. If it is not, the host's own
- * instructions have been traced; stop it and report.
+ * instructions have been traced; stop it and report. After a normal exit CTL is not read if the
+ * host traced: TriggerEn and a refused WRMSR of the host's values tell.
  */
-static int verify(struct vmpt_vcpu *vcpu, bool ran)
+static int verify(struct vmpt_vcpu *vcpu, bool ran, enum vmpt_exit_kind kind)
 {
 	u64 found = 0;
-	int err = vmpt_hand_clear(vcpu, &found);
+	int err = 0;
 
-	if (!err && found)
+	if (vcpu->restore_host || vcpu->ops->host_ctl || kind != VMPT_EXIT_NORMAL ||
+	    !(vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN))
+		err = vmpt_hand_clear(vcpu, &found);
+	if (!err && found & VMPT_CTL_TRACE_EN)
 		err = ran ? -VMPT_E_CONTROLS : -VMPT_E_HOST_TRACING;
 	vmpt_hand_step(vcpu, VMPT_STEP_EXIT_VERIFIED);
 	return err;
@@ -311,7 +380,7 @@ int vmpt_vcpu_exit(struct vmpt_vcpu *vcpu, enum vmpt_exit_kind kind)
 	if (kind == VMPT_EXIT_NORMAL)
 		vcpu->ran = true;
 	if (vcpu->owner != VMPT_OWNED_BY_HOST) {
-		err = verify(vcpu, switched && kind != VMPT_EXIT_FAILED_EARLY);
+		err = verify(vcpu, switched && kind != VMPT_EXIT_FAILED_EARLY, kind);
 		if (switched && kind == VMPT_EXIT_FAILED_EARLY)
 			/* PT was not enabled for the guest: a PMI is not the guest's. */
 			keep(&err, vmpt_hand_host_pmi(vcpu));

@@ -31,7 +31,8 @@ int vmpt_hand_save_host(struct vmpt_vcpu *vcpu)
 	for (i = 0; i < VMPT_HANDOVER_MSRS; i++) {
 		u32 msr = vmpt_handover_msrs[i];
 
-		if (!vmpt_pt_msr_exists(&vcpu->host_rules, msr))
+		if (!vmpt_pt_msr_exists(&vcpu->host_rules, msr) ||
+		    (!vcpu->restore_host && !vmpt_hand_uses(vcpu->host_regs.ctl, msr)))
 			continue;
 		err = vmpt_hw_read(vcpu, msr, vmpt_pt_reg(&vcpu->host_regs, msr));
 		if (err)
@@ -48,17 +49,20 @@ int vmpt_hand_clear(struct vmpt_vcpu *vcpu, u64 *found)
 	int err;
 
 	for (tries = 0; tries < VMPT_HANDOVER_TRIES; tries++) {
-		err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
-		if (err || !(ctl & VMPT_CTL_TRACE_EN))
+		err = vmpt_hw_ctl(vcpu, &ctl);
+		if (err)
 			return err;
-		*found = ctl;
+		if (!tries || ctl & VMPT_CTL_TRACE_EN)
+			*found = ctl;
+		if (!(ctl & VMPT_CTL_TRACE_EN))
+			return 0;
 		err = vmpt_hw_write(vcpu, VMPT_MSR_RTIT_CTL, ctl & ~VMPT_CTL_TRACE_EN);
 		if (err)
 			return err;
 		if (vcpu->owner == VMPT_OWNED_TO_GUEST)
 			vmpt_hand_step(vcpu, VMPT_STEP_HOST_CLEARED);
 	}
-	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl);
+	err = vmpt_hw_ctl(vcpu, &ctl);
 	if (!err && ctl & VMPT_CTL_TRACE_EN)
 		err = -VMPT_E_HOST_TRACING;
 	return err;
@@ -92,13 +96,14 @@ int vmpt_hand_host_pmi(struct vmpt_vcpu *vcpu)
 /* Stop the host: clear TraceEn, and take the PMI of a region that it filled just before. */
 static int stop_host(struct vmpt_vcpu *vcpu)
 {
+	size_t i;
 	int err;
 
 	vcpu->host_saved = false;
+	for (i = 0; i < VMPT_HANDOVER_MSRS; i++)
+		*vmpt_pt_reg(&vcpu->host_regs, vmpt_handover_msrs[i]) = VMPT_HOST_UNKNOWN;
 	vcpu->host_regs.ctl = 0;
-	err = vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &vcpu->host_regs.ctl);
-	if (!err && vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN)
-		err = vmpt_hand_clear(vcpu, &vcpu->host_regs.ctl);
+	err = vmpt_hand_clear(vcpu, &vcpu->host_regs.ctl);
 	if (err)
 		return err;
 	vmpt_hand_step(vcpu, VMPT_STEP_HOST_VERIFIED);
@@ -114,6 +119,8 @@ static void guest_values(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *hw)
 	bool topa;
 
 	*hw = vcpu->regs;
+	/* Writes of these are ignored; what is read later is the processor's own. */
+	hw->status &= ~VMPT_STATUS_READ_ONLY;
 	/* Each entry is an enable, which would pend a PMI that the guest already got. */
 	if (vcpu->held_pend_pmi)
 		hw->status &= ~VMPT_STATUS_PEND_PMI;
@@ -167,8 +174,10 @@ static int clear_triggers(struct vmpt_vcpu *vcpu)
 static int switch_to_guest(struct vmpt_vcpu *vcpu, bool *touched)
 {
 	struct vmpt_pt_regs hw;
-	int err = vmpt_hand_save_host(vcpu);
+	int err = 0;
 
+	if (vcpu->restore_host || vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN)
+		err = vmpt_hand_save_host(vcpu);
 	if (err)
 		return err;
 	vmpt_hand_step(vcpu, VMPT_STEP_HOST_SAVED);
@@ -193,9 +202,10 @@ static int guest_without_trace(struct vmpt_vcpu *vcpu)
 {
 	int err = 0;
 
-	/* A host that traced gets its own MSRs back at the exit, or asks for others. */
+	/* A host that traced finds its own values at the exit, or asks for others. */
 	if (vcpu->host_regs.ctl & VMPT_CTL_TRACE_EN) {
-		err = vmpt_hand_save_host(vcpu);
+		if (vcpu->restore_host)
+			err = vmpt_hand_save_host(vcpu);
 		if (err)
 			return err;
 		vmpt_hand_step(vcpu, VMPT_STEP_HOST_SAVED);
@@ -216,14 +226,14 @@ static int give_up(struct vmpt_vcpu *vcpu, bool touched, int err)
 {
 	u64 ctl = 0;
 
-	if (!touched && !vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, &ctl) && ctl & VMPT_CTL_TRACE_EN) {
+	if (!touched && !vmpt_hw_ctl(vcpu, &ctl) && ctl & VMPT_CTL_TRACE_EN) {
 		vmpt_hand_owner(vcpu, VMPT_OWNED_BY_HOST);
 		return err;
 	}
 	vmpt_hand_owner(vcpu, VMPT_OWNED_TO_HOST);
 	ctl = 0;
 	(void)vmpt_hand_clear(vcpu, &ctl);
-	if (ctl)
+	if (ctl & VMPT_CTL_TRACE_EN)
 		err = -VMPT_E_HOST_TRACING;
 	(void)vmpt_hand_host_back(vcpu, touched);
 	return err;
@@ -234,7 +244,7 @@ int vmpt_vcpu_enter(struct vmpt_vcpu *vcpu)
 	bool tracing = vcpu->plan.guest_pt && vcpu->regs.ctl & VMPT_CTL_TRACE_EN, touched = false;
 	int err = 0;
 
-	if (vcpu->lost || vcpu->entered)
+	if (vcpu->lost || vcpu->entered || vcpu->adjust_more)
 		return -VMPT_E_STATE;
 	if ((vcpu->plan.guest_pt || vcpu->plan.stop_host) && !vcpu->ops->hw_rdmsr)
 		return -VMPT_E_INVAL;

@@ -23,6 +23,14 @@ static inline int vmpt_hw_write(struct vmpt_vcpu *vcpu, u32 msr, u64 value)
 	return vcpu->ops->hw_wrmsr(vcpu->opaque, msr, value) ? -VMPT_E_HARDWARE : 0;
 }
 
+/* CTL, from the VMM if it knows it. */
+static inline int vmpt_hw_ctl(struct vmpt_vcpu *vcpu, u64 *ctl)
+{
+	if (vcpu->ops->host_ctl)
+		return vcpu->ops->host_ctl(vcpu->opaque, ctl);
+	return vmpt_hw_read(vcpu, VMPT_MSR_RTIT_CTL, ctl);
+}
+
 static inline void vmpt_hand_step(struct vmpt_vcpu *vcpu, enum vmpt_step step)
 {
 	if (vcpu->ops->step)
@@ -41,12 +49,25 @@ static inline bool vmpt_hand_shared(const struct vmpt_vcpu *vcpu, u32 msr)
 	return vmpt_pt_msr_exists(&vcpu->rules, msr) && vmpt_pt_msr_exists(&vcpu->host_rules, msr);
 }
 
-/* Read the host's MSRs into host_regs, all but CTL. */
+/*
+ * Whether a tracer with @ctl uses @msr: output and STATUS (33.2.7, 33.2.8.4), CR3_MATCH with
+ * CR3Filter (33.2.5.2), ADDRn_A and ADDRn_B with ADDRn_CFG (33.2.5.3).
+ */
+static inline bool vmpt_hand_uses(u64 ctl, u32 msr)
+{
+	if (msr == VMPT_MSR_RTIT_CR3_MATCH)
+		return ctl & VMPT_CTL_CR3_FILTER;
+	if (msr < VMPT_MSR_RTIT_ADDR0_A)
+		return true;
+	return ctl >> (32 + 4 * ((msr - VMPT_MSR_RTIT_ADDR0_A) / 2)) & 0xf;
+}
+
+/* Read the host's MSRs into host_regs, all but CTL; without restore_host those that it uses. */
 int vmpt_hand_save_host(struct vmpt_vcpu *vcpu);
 
 /*
- * Clear TraceEn and read back until it is clear; *found: CTL as last seen with TraceEn = 1,
- * unchanged if it was already clear. -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE.
+ * Clear TraceEn and read back until it is clear; *found: CTL as last seen with TraceEn = 1, or
+ * as it was if that was clear. -VMPT_E_HOST_TRACING, -VMPT_E_HARDWARE, or host_ctl's result.
  */
 int vmpt_hand_clear(struct vmpt_vcpu *vcpu, u64 *found);
 

@@ -17,6 +17,9 @@
 /* Not an enum vmpt_error: there is no path from here to there. */
 #define NO_WAY 1
 
+/* The least budget: it must suffice for an entry and some bytes. */
+#define BUDGET_MIN 4096
+
 struct tsc_place {
 	u64 base;
 	u32 index, offset; /* index: of a ToPA entry, 0 in a single range */
@@ -26,7 +29,9 @@ struct tsc_walk {
 	struct vmpt_vcpu *vcpu;
 	const struct vmpt_tsc_change *change; /* NULL: only search the path */
 	struct tsc_place at, to;
-	u64 entries, bytes;
+	u64 entries;
+	u64 traced;    /* the path may be that long */
+	u64 budget;    /* what is left of it */
 	size_t window; /* of lanes that go over pages */
 };
 
@@ -285,7 +290,10 @@ static int adjust_some(struct tsc_walk *w, u64 gpa, u64 len, size_t *done)
 	return err;
 }
 
-/* @len bytes from w->at on, which are at @gpa. Advances w->at by the bytes done. */
+/*
+ * @len bytes from w->at on, which are at @gpa. Advances w->at by the bytes done. VMPT_MORE: the
+ * budget is used up.
+ */
 static int adjust(struct tsc_walk *w, u64 gpa, u64 len)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
@@ -294,10 +302,16 @@ static int adjust(struct tsc_walk *w, u64 gpa, u64 len)
 	size_t n;
 
 	while (len && !err) {
-		err = adjust_some(w, gpa, len, &n);
+		if (!w->budget) {
+			err = VMPT_MORE;
+			break;
+		}
+		err = adjust_some(w, gpa, len < w->budget ? len : w->budget, &n);
 		gpa += n;
 		len -= n;
 		w->at.offset += (u32)n;
+		w->traced -= n;
+		w->budget -= n;
 	}
 	if (vcpu->scan.lost_bytes != lost)
 		vcpu->events |= VMPT_EVENT_LOST;
@@ -322,23 +336,31 @@ static int stretch(struct tsc_walk *w, u64 region, u64 size, u64 end)
 	if (w->at.offset > end || end > size)
 		return NO_WAY;
 	len = end - w->at.offset;
-	w->bytes += len;
-	if (w->bytes > VMPT_ADJUST_BYTES)
+	if (len > w->traced)
 		return NO_WAY;
 	if (w->change)
 		return adjust(w, region + w->at.offset, len);
+	w->traced -= len;
 	w->at.offset = (u32)end;
 	return 0;
 }
 
-/* Read the current ToPA entry. 0, NO_WAY or negative. */
+/*
+ * Read the current ToPA entry. 0, NO_WAY, negative, or VMPT_MORE: the budget is used up (the search
+ * goes on without: it has a bound of its own).
+ */
 static int fetch(struct tsc_walk *w, u64 *entry)
 {
 	const struct vmpt_vcpu *vcpu = w->vcpu;
 	u64 gpa = w->at.base + 8ULL * w->at.index;
 	int err;
 
-	if (++w->entries > VMPT_ADJUST_ENTRIES || vmpt_topa_check_base(&vcpu->rules, w->at.base))
+	if (w->change && !w->budget)
+		return VMPT_MORE;
+	w->budget -= w->budget < VMPT_ADJUST_ENTRY ? w->budget : VMPT_ADJUST_ENTRY;
+	/* A table may not reach beyond the physical address space either. */
+	if (++w->entries > VMPT_ADJUST_ENTRIES || vmpt_topa_check_base(&vcpu->rules, w->at.base) ||
+	    gpa & ~vmpt_mask64(vcpu->rules.maxphyaddr))
 		return NO_WAY;
 	err = vcpu->ops->guest_read(vcpu->opaque, gpa, entry, sizeof(*entry));
 	if (err)
@@ -407,7 +429,8 @@ static int walk(struct tsc_walk *w, const struct vmpt_position *to,
 				      .output_mask_ptrs = to->output_mask_ptrs };
 
 	w->change = change;
-	w->entries = w->bytes = 0;
+	w->entries = 0;
+	w->traced = vcpu->traced;
 	w->at = place_of(vcpu->scan_base, vcpu->scan_mask_ptrs, topa);
 	w->to = place_of(to->output_base, to->output_mask_ptrs, topa);
 	if (topa)
@@ -419,11 +442,12 @@ static int walk(struct tsc_walk *w, const struct vmpt_position *to,
 	return walk_range(w, (u32)to->output_mask_ptrs | VMPT_LOWER_MASK);
 }
 
-/* A call that a callback stopped resumes from here. */
+/* A call that a callback or the budget stopped resumes from here. */
 static void keep_place(const struct tsc_walk *w)
 {
 	struct vmpt_vcpu *vcpu = w->vcpu;
 
+	vcpu->traced = w->traced;
 	vcpu->scan_base = w->at.base;
 	vcpu->scan_mask_ptrs = (vcpu->scan_mask_ptrs & 0xffffffff) | (u64)w->at.offset
 									     << VMPT_OFFSET_SHIFT;
@@ -431,19 +455,38 @@ static void keep_place(const struct tsc_walk *w)
 		vcpu->scan_mask_ptrs = vmpt_pt_mask_ptrs(w->at.index, w->at.offset);
 }
 
-static void set_place(struct vmpt_vcpu *vcpu, const struct vmpt_position *to)
+/* All up to @to is done; @traced: what the guest can have traced since. */
+static void set_place(struct vmpt_vcpu *vcpu, const struct vmpt_position *to, u64 traced)
 {
 	vcpu->scan_base = to->output_base;
 	vcpu->scan_mask_ptrs = to->output_mask_ptrs;
 	vcpu->scan_set = true;
+	if (to->output_base == vcpu->regs.output_base &&
+	    to->output_mask_ptrs == vcpu->regs.output_mask_ptrs)
+		traced = 0;
+	vcpu->traced = traced;
+}
+
+/* Whether the last call has found the path to @to and began to rewrite. */
+static bool goes_on(const struct vmpt_vcpu *vcpu, const struct vmpt_position *to)
+{
+	return vcpu->adjust_more && vcpu->adjust_base == to->output_base &&
+	       vcpu->adjust_mask_ptrs == to->output_mask_ptrs;
+}
+
+static u64 budget(const struct vmpt_vcpu *vcpu)
+{
+	u64 bytes = vcpu->adjust_budget ? vcpu->adjust_budget : VMPT_ADJUST_BUDGET;
+
+	return bytes < BUDGET_MIN ? BUDGET_MIN : bytes;
 }
 
 int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *change,
 			 const struct vmpt_position *to)
 {
 	struct vmpt_position now = { vcpu->regs.output_base, vcpu->regs.output_mask_ptrs };
-	struct tsc_walk w = { .vcpu = vcpu, .window = VMPT_TSC_WINDOW };
-	int err;
+	struct tsc_walk w = { .vcpu = vcpu, .budget = budget(vcpu), .window = VMPT_TSC_WINDOW };
+	int err = 0;
 
 	if (!change || !vcpu->ops->guest_read || !vcpu->ops->guest_write)
 		return -VMPT_E_INVAL;
@@ -451,23 +494,31 @@ int vmpt_vcpu_tsc_adjust(struct vmpt_vcpu *vcpu, const struct vmpt_tsc_change *c
 		return -VMPT_E_STATE;
 	if (!to)
 		to = &now;
+	/* The place is saved, and a restore checks it by this rule. */
+	if (to->output_base & ~vcpu->rules.base_mask)
+		return -VMPT_E_INVAL;
 	if (!vcpu->scan_set) {
 		/* Earlier trace is unknown; the exit flushed whole packets. */
 		vcpu->scan = (struct vmpt_tsc_scan){ 0 };
 		vcpu->cut_len[0] = vcpu->cut_len[1] = 0;
-		set_place(vcpu, to);
+		set_place(vcpu, to, vcpu->traced);
 		return 0;
 	}
-	err = walk(&w, to, NULL);
+	if (!goes_on(vcpu, to))
+		err = walk(&w, to, NULL);
+	vcpu->adjust_more = false;
 	if (err < 0)
 		return err;
 	if (!err)
 		err = walk(&w, to, change);
-	if (err < 0) {
+	if (err < 0 || err == VMPT_MORE) {
 		keep_place(&w);
+		vcpu->adjust_more = err == VMPT_MORE;
+		vcpu->adjust_base = to->output_base;
+		vcpu->adjust_mask_ptrs = to->output_mask_ptrs;
 		return err;
 	}
-	set_place(vcpu, to);
+	set_place(vcpu, to, w.traced);
 	if (!err)
 		return 0;
 	skip(vcpu, VMPT_MEMS);

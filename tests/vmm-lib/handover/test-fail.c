@@ -21,7 +21,7 @@ START_TEST(failed_entry)
 	size_t logged;
 	u64 bytes;
 
-	rig_init(&rig, processors[_i / 8], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i / 8], RIG_SHOWN);
 	rig_guest_on(&rig, inject ? VMPT_CTL_INJECT : 0);
 	if (hosts)
 		rig_host_on(&rig);
@@ -56,7 +56,7 @@ START_TEST(failed_by_ctl)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
 	rig.m.guest_ctl |= 1ULL << 60;
@@ -73,7 +73,7 @@ START_TEST(pmi_after_early_failure)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
 	rig.m.global_status = VMPT_GLOBAL_TOPA_PMI;
@@ -89,7 +89,7 @@ END_TEST
 /* After a VMX abort nothing is known, and nothing is accessed until RESET. */
 START_TEST(vmx_abort)
 {
-	static const enum vmpt_use uses[] = { VMPT_USE_GUEST, VMPT_USE_SYSTEM, VMPT_USE_HOST };
+	static const unsigned int uses[] = { RIG_SHOWN, VMPT_USE_SYSTEM, VMPT_USE_HOST };
 	struct rig rig;
 
 	rig_init(&rig, RIG_FULL, uses[_i]);
@@ -114,7 +114,7 @@ END_TEST
 
 START_TEST(out_of_order)
 {
-	static const enum vmpt_use uses[] = { VMPT_USE_GUEST, VMPT_USE_SYSTEM, VMPT_USE_HOST };
+	static const unsigned int uses[] = { RIG_SHOWN, VMPT_USE_SYSTEM, VMPT_USE_HOST };
 	struct rig rig;
 
 	rig_init(&rig, RIG_FULL, uses[_i]);
@@ -138,7 +138,7 @@ START_TEST(rude_always)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig.host_tracer.rude = true;
@@ -170,7 +170,7 @@ START_TEST(rude_once)
 	struct rig rig;
 	int err;
 
-	rig_init(&rig, processors[_i % PROCESSORS], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i % PROCESSORS], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig.host_tracer.rude = true;
@@ -217,7 +217,7 @@ START_TEST(nervous_host)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig.ops.host_state = _i ? nervous_ctl : nervous_position;
 	rig.host_tracer.moved = true;
@@ -241,7 +241,7 @@ START_TEST(access_fails)
 	for (n = 0; n < 100; n++) {
 		struct rig rig;
 
-		rig_init(&rig, processors[_i / 4], VMPT_USE_GUEST);
+		rig_init(&rig, processors[_i / 4], RIG_SHOWN);
 		if (tracing)
 			rig_guest_on(&rig, 0);
 		rig_host_on(&rig);
@@ -277,7 +277,12 @@ START_TEST(access_fails)
 		rig_free(&rig);
 	}
 	ck_assert_int_lt(n, 100);
-	ck_assert_int_gt(failed, exiting ? 1 : 3);
+	/* Without restore_host a guest that does not trace costs an exit one WRMSR, which is
+	 * retried. */
+	if (rig_mode() == RIG_RESTORE)
+		ck_assert_int_gt(failed, exiting ? 1 : 3);
+	else if (tracing || !exiting)
+		ck_assert_int_gt(failed, 1);
 }
 END_TEST
 
@@ -290,7 +295,7 @@ START_TEST(accesses_fail)
 		struct rig rig;
 		int err;
 
-		rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+		rig_init(&rig, processors[_i], RIG_SHOWN);
 		rig_guest_on(&rig, 0);
 		rig_host_on(&rig);
 		rig.unchecked = true;
@@ -314,7 +319,7 @@ START_TEST(set_ctl_fails)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i / 2], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i / 2], RIG_SHOWN);
 	if (_i & 1)
 		rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
@@ -333,7 +338,7 @@ START_TEST(host_state_fails)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig.fail_host_state = true;
@@ -349,7 +354,7 @@ START_TEST(shadow_retry)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig.v.on_mem[VMPT_MEM_UNBACKED] = VMPT_ON_MEM_RETRY;
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
@@ -378,7 +383,7 @@ START_TEST(shadow_errno)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig.v.shadow.stale = true;
@@ -398,7 +403,7 @@ START_TEST(shadow_position)
 	struct vmpt_pt_regs before;
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	before = rig.v.regs;
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
@@ -420,7 +425,7 @@ START_TEST(clear_forgotten)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i + 1], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i + 1], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
 	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);

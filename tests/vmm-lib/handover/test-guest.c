@@ -41,7 +41,7 @@ START_TEST(restore_after_run)
 	bool traces = _i & 1, late = _i & 2;
 	struct rig rig;
 
-	rig_init(&rig, processors[_i / 4], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i / 4], RIG_SHOWN);
 	rig.v.pip_on_restore = true;
 	if (traces)
 		rig_guest_on(&rig, 0);
@@ -80,7 +80,7 @@ START_TEST(xsaves_after_run)
 	struct rig rig;
 	size_t i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.v.xsave = true;
 	rig_guest_on(&rig, 0);
 	ck_assert_int_eq(rig_round(&rig, 10), 0);
@@ -102,7 +102,7 @@ START_TEST(pend_pmi_is_held)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_INJECT);
 	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
 	for (i = 0; i < 20; i++) {
@@ -139,7 +139,7 @@ START_TEST(pend_pmi_without_pmi)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_INJECT);
 	rig.m.no_pmi = true;
 	ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
@@ -169,7 +169,7 @@ START_TEST(pend_pmi_in_window)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_INJECT);
 	rig_guest_off(&rig);
 	/* More entries than the shadow has room for. */
@@ -200,7 +200,7 @@ START_TEST(ept_retry)
 	u32 page = pages[_i], i, violations = 0;
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 20; i++) {
 		if (i % 7 == 0)
@@ -239,7 +239,7 @@ START_TEST(ept_error)
 	struct rig rig;
 	size_t logged;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	guest_set_kind(&rig.guest, rows[_i].page, 1, VMPT_MEM_MMIO);
 	ck_assert_int_eq(rig_round(&rig, 1000), 0);
@@ -290,7 +290,7 @@ START_TEST(ept_table_or_region)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	if (ept_places[_i].single)
 		rig.v.regs.ctl &= ~VMPT_CTL_TOPA;
@@ -313,7 +313,7 @@ START_TEST(ept_not_pt)
 	struct vmpt_pt_regs before;
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	before = rig.v.regs;
 	ck_assert_int_eq(vmpt_vcpu_ept_violation(&rig.v, ~ASYNC, 0x1000, false), VMPT_EPT_NOT_PT);
@@ -342,7 +342,7 @@ START_TEST(vmxon)
 	struct rig rig;
 	size_t logged;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	ck_assert_int_eq(rig_round(&rig, 10), 0);
 	ck_assert(rig.set_ctl & VMPT_CTL_TRACE_EN);
@@ -371,7 +371,7 @@ START_TEST(ctl_not_intercepted)
 	struct rig rig;
 	u64 ctl;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.ops.get_guest_ctl = get_ctl;
 	rig_guest_on(&rig, 0);
 	ctl = rig.v.regs.ctl;
@@ -402,7 +402,7 @@ START_TEST(ctl_of_shadow)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig.ops.get_guest_ctl = get_ctl;
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0x1fff), 0);
@@ -424,7 +424,7 @@ START_TEST(ctl_refused)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.ops.get_guest_ctl = get_ctl;
 	rig_guest_on(&rig, 0);
 	rig.stored_ctl = rig.v.regs.ctl;
@@ -449,7 +449,7 @@ START_TEST(ctl_with_cr3_given)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig.ops.get_guest_ctl = get_ctl;
 	rig_guest_on(&rig, VMPT_CTL_CR3_FILTER);
 	vmpt_vcpu_cr3_given(&rig.v, true, 0x2222000, 0x9999000, false);
@@ -468,7 +468,7 @@ START_TEST(stop_is_reported)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.line = true;
 	rig_guest_on(&rig, 0);
 	while (!(rig.v.events & VMPT_EVENT_STOP) && rig.m.entries < 100)
@@ -489,7 +489,7 @@ START_TEST(error_is_reported)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	guest_put64(&rig.guest, RIG_TABLE + 16, 0x3000 | 1 << 1);
 	if (rig.plan.shadow)
@@ -517,7 +517,7 @@ START_TEST(libipt_reads)
 	u8 *trace;
 	int size;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.line = true;
 	rig.regions = 64;
 	rig.nmi_steps = ~0u;

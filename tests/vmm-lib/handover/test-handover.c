@@ -70,7 +70,7 @@ START_TEST(steps_guest)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig_forget(&rig);
@@ -88,7 +88,7 @@ START_TEST(steps_guest_off)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_host_on(&rig);
 	rig_forget(&rig);
 	ck_assert_int_eq(rig_round(&rig, 5), 0);
@@ -123,7 +123,7 @@ END_TEST
 /* D29, and D17 for system-wide tracing: no PT MSR and no GLOBAL_STATUS is accessed. */
 START_TEST(steps_none)
 {
-	static const enum vmpt_use uses[] = { VMPT_USE_NONE, VMPT_USE_SYSTEM };
+	static const unsigned int uses[] = { VMPT_USE_NONE, VMPT_USE_SYSTEM };
 	struct rig rig;
 	u32 i;
 
@@ -154,21 +154,189 @@ END_TEST
 
 /*
  * D29: a host that does not trace costs a guest that does not either two reads at entry (CTL,
- * 38EH) and two at exit (CTL before the owner is the host and after), and no write of an MSR.
+ * 38EH) and one at exit (CTL), with restore_host a second one there (after the owner is the host),
+ * with host_ctl only that of 38EH, and no write of an MSR.
  */
 START_TEST(cost_without_trace)
 {
-	static const enum vmpt_use uses[] = { VMPT_USE_GUEST, VMPT_USE_CONCEALED, VMPT_USE_HOST };
+	static const u8 entry[] = { 2, 2, 1 }, all[] = { 4, 3, 1 };
+	static const unsigned int uses[] = { RIG_SHOWN, VMPT_USE_GUEST, VMPT_USE_HOST };
 	struct rig rig;
 
 	rig_init(&rig, RIG_FULL, uses[_i]);
 	rig_forget(&rig);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
-	ck_assert_uint_eq(rig.m.reads, 2);
+	ck_assert_uint_eq(rig.m.reads, entry[rig_mode()]);
 	ck_assert_uint_eq(rig.m.writes, 0);
 	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), 0);
-	ck_assert_uint_eq(rig.m.reads, 4);
+	ck_assert_uint_eq(rig.m.reads, all[rig_mode()]);
 	ck_assert_uint_eq(rig.m.writes, 0);
+	rig_free(&rig);
+}
+END_TEST
+
+/*
+ * D-b: RDMSR and WRMSR of the PT MSRs for an entry and its exit, without those of GLOBAL_STATUS, if
+ * processor and guest have r ranges. With host_ctl; two RDMSR more without it.
+ */
+static const struct cost {
+	bool guest, host;	       /* traces */
+	u8 reads, writes, writes_of_r; /* and for each range */
+} costs[] = {
+	{ true, false, 3, 4, 2 },
+	{ true, true, 6, 9, 2 },
+	{ false, true, 0, 2, 0 },
+	{ false, false, 0, 0, 0 },
+};
+
+static void ranges(struct vmpt_caps *caps, u32 r)
+{
+	vmpt_pt_cap_set(&caps->cpuid, VMPT_CAP_RANGES, r);
+	if (!r)
+		vmpt_pt_cap_set(&caps->cpuid, VMPT_CAP_IP_FILTER, 0);
+}
+
+/* A VMM whose tracer knows CTL. */
+static int known_ctl(void *opaque, u64 *ctl)
+{
+	*ctl = ((struct rig *)opaque)->m.regs.ctl;
+	return 0;
+}
+
+START_TEST(db_cost)
+{
+	u32 r = (u32)_i % 5, i;
+	bool known = _i / 5 & 1;
+	struct rig rig;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(costs); i++) {
+		const struct cost *c = &costs[i];
+
+		memset(&rig, 0, sizeof(rig));
+		guest_full_caps(&rig.host);
+		rig.host.vmx = processors[_i / 10];
+		ranges(&rig.host, r);
+		rig.caps = rig.host;
+		rig_init_caps(&rig, RIG_SHOWN);
+		rig.config.restore_host = false;
+		rig.v.restore_host = false;
+		rig.ops.host_ctl = known ? known_ctl : NULL;
+		if (c->guest)
+			rig_guest_on(&rig, 0);
+		if (c->host)
+			rig_host_on(&rig);
+		rig_forget(&rig);
+		rig.m.global = 0;
+		ck_assert_int_eq(rig_round(&rig, 5), 0);
+		ck_assert_uint_le(rig.m.reads - rig.m.global, c->reads + (known ? 0 : 2));
+		ck_assert_uint_le(rig.m.writes, c->writes + c->writes_of_r * r);
+		rig_check_host(&rig);
+		rig_check_streams(&rig);
+		rig_free(&rig);
+	}
+}
+END_TEST
+
+/* A host that filters has its filters again, and those that it does not use are not touched. */
+static int filters(void *opaque, struct vmpt_pt_regs *regs)
+{
+	struct rig *rig = opaque;
+
+	regs->ctl = rig->host_tracer.ctl;
+	return 0;
+}
+
+START_TEST(db_filters)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i], RIG_SHOWN);
+	rig.config.restore_host = false;
+	rig.v.restore_host = false;
+	rig.ops.host_state = filters;
+	rig_guest_on(&rig, 0);
+	/* CR3Filter, and ADDR1 and ADDR3 as FilterEn ranges */
+	rig.host_tracer.ctl |= 1ULL << 7 | 1ULL << 36 | 1ULL << 44;
+	rig_host_on(&rig);
+	rig_forget(&rig);
+	rig.m.global = 0;
+	ck_assert_int_eq(rig_round(&rig, 5), 0);
+	ck_assert_uint_eq(rig.m.regs.output_base, MACHINE_HPA);
+	ck_assert_uint_eq(rig.m.regs.cr3_match, 0x7777000);
+	ck_assert_uint_eq(rig.m.regs.addr[0], 0x400000);
+	ck_assert_uint_eq(rig.m.regs.addr[2], 0xffffffff81002000);
+	ck_assert_uint_eq(rig.m.regs.addr[3], 0xffffffff81003000);
+	ck_assert_uint_eq(rig.m.regs.addr[5], 0x405000);
+	ck_assert_uint_eq(rig.m.regs.addr[6], 0xffffffff81006000);
+	ck_assert_uint_eq(rig.m.regs.addr[7], 0xffffffff81007000);
+	ck_assert_uint_eq(rig.m.regs.ctl, rig.host_tracer.ctl);
+	ck_assert_uint_le(rig.m.reads - rig.m.global, 6 + 5 + 2);
+	ck_assert_uint_le(rig.m.writes, 9 + 2 * 4 + 5);
+	rig_free(&rig);
+}
+END_TEST
+
+/*
+ * An idle host starts in the exit and believes that OUTPUT_BASE is what it was: not started, and
+ * reported; nothing goes to addresses that the guest chose. With restore_host it is right.
+ */
+START_TEST(db_host_believes)
+{
+	bool restore = _i & 1, tracing = _i & 2;
+	struct rig rig;
+	int err;
+
+	rig_init(&rig, processors[_i / 4], RIG_SHOWN);
+	rig.config.restore_host = restore;
+	rig.v.restore_host = restore;
+	if (tracing)
+		rig_guest_on(&rig, 0);
+	/* A round before: without restore_host the MSRs hold the guest's values from then on. */
+	ck_assert_int_eq(rig_round(&rig, 5), 0);
+	ck_assert_uint_eq(rig.m.regs.output_base == MACHINE_HPA, restore || !tracing);
+	if (tracing)
+		rig_guest_off(&rig);
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);
+	rig.ops.host_state = filters;
+	rig.host_tracer.wants = true;
+	machine_exit(&rig.m);
+	err = vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL);
+	ck_assert_int_eq(err, restore ? 0 : -VMPT_E_HOST_TRACING);
+	ck_assert_uint_eq(rig.m.regs.ctl & VMPT_CTL_TRACE_EN, restore);
+	machine_run(&rig.m, 1000);
+	ck_assert_uint_eq(rig.m.host_bytes, restore ? 1000 : 0);
+	rig_check_streams(&rig);
+	rig_free(&rig);
+}
+END_TEST
+
+/* A VMM that forgot the clear control, and whose host_ctl therefore does not know TraceEn. */
+static int forgotten_ctl(void *opaque, u64 *ctl)
+{
+	(void)opaque;
+	*ctl = 0;
+	return 0;
+}
+
+START_TEST(db_clear_forgotten)
+{
+	struct rig rig;
+
+	rig_init(&rig, processors[_i + 1], RIG_SHOWN);
+	rig.config.restore_host = false;
+	rig.v.restore_host = false;
+	rig.ops.host_ctl = forgotten_ctl;
+	rig_guest_on(&rig, 0);
+	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
+	ck_assert_int_eq(machine_enter(&rig.m), VMPT_EXIT_NORMAL);
+	rig.m.exit = 0;
+	rig.m.lists.exit_loads = 0;
+	machine_exit(&rig.m);
+	ck_assert(rig.m.regs.ctl & VMPT_CTL_TRACE_EN);
+	rig.unchecked = true;
+	ck_assert_int_eq(vmpt_vcpu_exit(&rig.v, VMPT_EXIT_NORMAL), -VMPT_E_CONTROLS);
+	ck_assert_uint_eq(rig.m.regs.ctl & VMPT_CTL_TRACE_EN, 0);
 	rig_free(&rig);
 }
 END_TEST
@@ -206,7 +374,7 @@ START_TEST(fewer_msrs)
 			vmpt_pt_cap_set(&caps->cpuid, VMPT_CAP_CYC_THRESHOLDS, 0);
 			vmpt_pt_cap_set(&caps->cpuid, VMPT_CAP_PSB_FREQS, 0);
 		}
-		rig_init_caps(&rig, VMPT_USE_GUEST);
+		rig_init_caps(&rig, RIG_SHOWN);
 		rig_guest_on(&rig, 0);
 		rig_host_on(&rig);
 		rig.host_runs = 3;
@@ -223,6 +391,7 @@ END_TEST
 /* D3: user space says 7 ranges, and so may a processor: at most four are ever accessed. */
 START_TEST(seven_ranges)
 {
+	static const u8 reads[] = { 12 + 3, 3 + 3, 3 + 1 };
 	struct vmpt_refusal why;
 	struct rig rig;
 	u32 i;
@@ -230,7 +399,7 @@ START_TEST(seven_ranges)
 	memset(&rig, 0, sizeof(rig));
 	guest_full_caps(&rig.host);
 	rig.caps = rig.host;
-	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig_init_caps(&rig, RIG_SHOWN);
 	vmpt_pt_cap_set(&rig.caps.cpuid, VMPT_CAP_RANGES, 7);
 	ck_assert_int_eq(vmpt_vcpu_init(&rig.v, &rig.config, &why), -VMPT_E_CAPS);
 	rig_free(&rig);
@@ -239,13 +408,13 @@ START_TEST(seven_ranges)
 	guest_full_caps(&rig.host);
 	rig.caps = rig.host;
 	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_RANGES, 7);
-	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig_init_caps(&rig, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig_forget(&rig);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
-	/* 12 MSRs saved, CTL thrice, 38EH; 12 loaded, CTL once. */
-	ck_assert_uint_eq(rig.m.reads, 12 + 4);
+	/* 12 MSRs saved, or the three that it uses; CTL twice, 38EH; 12 loaded, CTL once. */
+	ck_assert_uint_eq(rig.m.reads, reads[rig_mode()]);
 	ck_assert_uint_eq(rig.m.writes, 12 + 1);
 	for (i = 0; i < 8; i++)
 		ck_assert_uint_eq(rig.m.regs.addr[i], rig.v.regs.addr[i]);
@@ -324,7 +493,7 @@ START_TEST(values)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_CR3_FILTER | VMPT_CTL_TSC_EN);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
 	ck_assert_uint_eq(rig.m.regs.output_base, RIG_TABLE);
@@ -349,7 +518,7 @@ START_TEST(values_shadow)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_guest_off(&rig);
 	/* A single range of two pages, whose frames are not adjacent. */
@@ -377,7 +546,7 @@ START_TEST(values_direct)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_NO_GPA, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_NO_GPA, RIG_SHOWN);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_BASE, 0x10000), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_OUTPUT_MASK_PTRS, 0xfff), 0);
 	ck_assert_int_eq(vmpt_vcpu_wrmsr(&rig.v, VMPT_MSR_RTIT_CTL, 0x2005), 0);
@@ -405,7 +574,7 @@ START_TEST(values_without_topa)
 	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_TOPA, 0);
 	vmpt_pt_cap_set(&rig.host.cpuid, VMPT_CAP_TOPA_MULTI, 0);
 	rig.caps = rig.host;
-	rig_init_caps(&rig, VMPT_USE_GUEST);
+	rig_init_caps(&rig, RIG_SHOWN);
 	rig.host_tracer.ctl &= ~VMPT_CTL_TOPA;
 	rig.m.regs.ctl &= ~VMPT_CTL_TOPA;
 	rig.m.global_status = VMPT_GLOBAL_TOPA_PMI; /* some other meaning */
@@ -427,7 +596,7 @@ START_TEST(values_cr3_given)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, VMPT_CTL_CR3_FILTER);
 	vmpt_vcpu_cr3_given(&rig.v, true, 0x2222000, 0x9999000, false);
 	ck_assert_int_eq(vmpt_vcpu_enter(&rig.v), 0);
@@ -453,7 +622,7 @@ START_TEST(psb_after_vmptrld)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 9; i++) {
 		if (i % 3 == 2)
@@ -486,7 +655,7 @@ START_TEST(no_host_cr3)
 	struct rig rig;
 	size_t i, n = 0;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(rig_round(&rig, 3), 0);
@@ -512,6 +681,10 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, steps_host, 0, 2);
 	tcase_add_loop_test(tc, steps_none, 0, 2);
 	tcase_add_loop_test(tc, cost_without_trace, 0, 3);
+	tcase_add_loop_test(tc, db_cost, 0, 10 * PROCESSORS);
+	tcase_add_loop_test(tc, db_filters, 0, PROCESSORS);
+	tcase_add_loop_test(tc, db_host_believes, 0, 4 * PROCESSORS);
+	tcase_add_loop_test(tc, db_clear_forgotten, 0, PROCESSORS - 1);
 	tcase_add_loop_test(tc, fewer_msrs, 0, 8 * PROCESSORS);
 	tcase_add_test(tc, seven_ranges);
 	tcase_add_loop_test(tc, a2_triggers_are_the_hosts, 0, PROCESSORS);

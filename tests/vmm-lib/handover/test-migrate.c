@@ -64,7 +64,7 @@ static void pool_init(struct pool *pool, u64 seed)
 		ck_assert_ptr_nonnull(pool->rig[i]);
 		pool->rig[i]->host = hosts[i];
 		pool->rig[i]->caps = pool->baseline.guest;
-		rig_init_caps(pool->rig[i], VMPT_USE_GUEST);
+		rig_init_caps(pool->rig[i], RIG_SHOWN);
 		guest_shuffle(&pool->rig[i]->guest, seed + i);
 		pool->rig[i]->regions = REGIONS;
 		pool->rig[i]->line = true;

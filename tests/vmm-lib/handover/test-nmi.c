@@ -18,7 +18,7 @@ START_TEST(host_traces)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_host_on(&rig);
 	rig.host_runs = 50;
 	for (i = 0; i < 100; i++) {
@@ -57,7 +57,7 @@ START_TEST(nmi_everywhere)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_host_on(&rig);
 	rig_guest_on(&rig, 0);
 	rig.host_tracer.hands_on = stop_and_start;
@@ -82,7 +82,7 @@ START_TEST(guest_pmi_at_exit)
 	int step = _i / PROCESSORS;
 	struct rig rig;
 
-	rig_init(&rig, processors[_i % PROCESSORS], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i % PROCESSORS], RIG_SHOWN);
 	rig_host_on(&rig);
 	rig_guest_on(&rig, 0);
 	rig.nmi_steps = 1u << step;
@@ -105,7 +105,7 @@ START_TEST(host_pmi_at_entry)
 	for (before = 1; before < 60; before += 10) {
 		struct rig rig;
 
-		rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+		rig_init(&rig, processors[_i], RIG_SHOWN);
 		rig_host_on(&rig);
 		rig_guest_on(&rig, 0);
 		machine_run(&rig.m, 2 * GUEST_PAGE - before);
@@ -127,7 +127,7 @@ START_TEST(guest_pmi_without_host)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.ops.host_state = NULL;
 	rig.ops.host_pmi = NULL;
 	rig.ops.step = NULL;
@@ -151,7 +151,7 @@ START_TEST(guest_pmis_coalesce)
 	struct rig rig;
 	u32 i;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	for (i = 0; i < 4; i++)
 		ck_assert_int_eq(rig_round(&rig, 2 * GUEST_PAGE / 8), 0);
@@ -187,7 +187,7 @@ START_TEST(host_changes_its_mind)
 	int step = _i / 4;
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	if (_i & 2)
 		rig_guest_on(&rig, 0);
 	if (_i & 1)
@@ -219,7 +219,7 @@ START_TEST(host_moves)
 	int step = _i / 4;
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	if (_i & 2)
 		rig_guest_on(&rig, 0);
 	if (_i & 1)
@@ -257,7 +257,7 @@ START_TEST(host_starts_meanwhile)
 {
 	struct rig rig;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig.ops.host_state = start_meanwhile;
@@ -276,7 +276,7 @@ START_TEST(host_pmi_stops)
 {
 	struct rig rig;
 
-	rig_init(&rig, RIG_FULL, VMPT_USE_GUEST);
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
 	rig_guest_on(&rig, 0);
 	rig_host_on(&rig);
 	rig.host_runs = 10;

@@ -12,11 +12,11 @@
 
 static const struct {
 	u32 vmx;
-	enum vmpt_use use;
+	unsigned int use;
 } setups[] = {
-	{ RIG_FULL, VMPT_USE_GUEST },	  { RIG_NO_GPA, VMPT_USE_GUEST },
-	{ RIG_LISTS, VMPT_USE_GUEST },	  { RIG_FULL, VMPT_USE_CONCEALED },
-	{ 0x1dd, VMPT_USE_CONCEALED },	  { RIG_FULL, VMPT_USE_HOST },
+	{ RIG_FULL, RIG_SHOWN },	  { RIG_NO_GPA, RIG_SHOWN },
+	{ RIG_LISTS, RIG_SHOWN },	  { RIG_FULL, VMPT_USE_GUEST },
+	{ 0x1dd, VMPT_USE_GUEST },	  { RIG_FULL, VMPT_USE_HOST },
 	{ VMPT_VMX_PT, VMPT_USE_HOST },	  { RIG_FULL, VMPT_USE_SYSTEM },
 	{ VMPT_VMX_PT, VMPT_USE_SYSTEM }, { RIG_FULL, VMPT_USE_NONE },
 };

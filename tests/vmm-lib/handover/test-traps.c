@@ -70,6 +70,7 @@ START_TEST(moved_output)
 	bed_trace(&bed, BED_CTL);
 	guest_put(&bed.guest, BED_OUTPUT + 0x1008, old, 8);
 	bed.v.regs.output_mask_ptrs = vmpt_pt_mask_ptrs(1, 8);
+	bed.v.traced = 4096 + 8;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&bed.v, &change, NULL), 0);
 	bed_wrmsr(&bed, VMPT_MSR_RTIT_CTL, BED_CTL & ~1ULL);
 	if (_i == 0)
@@ -91,6 +92,67 @@ START_TEST(moved_output)
 }
 END_TEST
 
+/* ---- what the guest traced, by its positions at entries and exits ---- */
+
+static u8 big[GUEST_PAGE];
+static u64 touched;
+
+static int big_map(void *opaque, u64 gpa, u8 **host, size_t *size)
+{
+	u64 rest = GUEST_PAGE - gpa % GUEST_PAGE;
+
+	(void)opaque;
+	*host = big + gpa % GUEST_PAGE;
+	*size = *size < rest ? *size : rest;
+	touched += *size;
+	return 0;
+}
+
+/*
+ * A guest traces into 31 regions of 4 KiB. _i 0: then its table names 128 MiB in each of them.
+ * Exits within one region count what they prove, others what the VMM says, here 16 KiB. _i 1: a
+ * guest that does not lie is adjusted.
+ */
+START_TEST(g3_table_lies)
+{
+	const struct vmpt_tsc_change change = { .multiplier = 1ULL << 48, .offset = 1 };
+	u32 calls = 0, crossed = 0, i, lie = !_i;
+	struct rig rig;
+	u64 ptrs;
+	int err;
+
+	rig_init(&rig, RIG_FULL, RIG_SHOWN);
+	rig.v.adjust_traced = 16384;
+	rig.regions = 31;
+	rig_guest_on(&rig, 0);
+	for (i = 0; i < 40; i++) {
+		ptrs = rig.v.regs.output_mask_ptrs;
+		ck_assert_int_eq(rig_round(&rig, 200), 0);
+		crossed += (u32)ptrs != (u32)rig.v.regs.output_mask_ptrs;
+		rig_guest_ack(&rig);
+	}
+	ck_assert_uint_ge(crossed, 5);
+	ck_assert_uint_lt(rig.m.logged, 31 * GUEST_PAGE);
+	for (i = 0; lie && i < 31; i++)
+		guest_put64(&rig.guest, RIG_TABLE + 8 * i, 1ULL << 27 | 0xf << 6);
+	rig.ops.guest_map = big_map;
+	touched = 0;
+	do {
+		err = vmpt_vcpu_tsc_adjust(&rig.v, &change, NULL);
+	} while (err == VMPT_MORE && ++calls < 100);
+	ck_assert_int_eq(err, lie ? -VMPT_E_LIMIT : 0);
+	ck_assert_uint_eq(touched, lie ? 0 : rig.m.logged);
+	/* Nothing is left over: from here on within one region, exactly what was traced. */
+	ptrs = rig.v.regs.output_mask_ptrs;
+	ck_assert_int_eq(rig_round(&rig, 3), 0);
+	ck_assert_uint_eq((u32)ptrs, (u32)rig.v.regs.output_mask_ptrs);
+	touched = 0;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&rig.v, &change, NULL), 0);
+	ck_assert_uint_eq(touched, (rig.v.regs.output_mask_ptrs - ptrs) >> 32);
+	rig_free(&rig);
+}
+END_TEST
+
 /* ---- fields that the guest was not shown, but the processor has ---- */
 
 static void hide(struct vmpt_caps *caps, enum vmpt_pt_cap cap)
@@ -108,7 +170,7 @@ static void start(struct rig *rig, u32 vmx, enum vmpt_pt_cap hidden)
 	rig->host.vmx = vmx;
 	rig->caps = rig->host;
 	hide(&rig->caps, hidden);
-	rig_init_caps(rig, VMPT_USE_GUEST);
+	rig_init_caps(rig, RIG_SHOWN);
 }
 
 /*
@@ -199,6 +261,7 @@ TEST_SUITE()
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, foreign_plan, 0, VMPT_ARRAY_SIZE(plans));
+	tcase_add_loop_test(tcase, g3_table_lies, 0, 2);
 	tcase_add_loop_test(tcase, moved_output, 0, 3);
 	tcase_add_loop_test(tcase, pmi_without_topa, 0, VMPT_ARRAY_SIZE(processors));
 	tcase_add_loop_test(tcase, bytes_not_shown, 0, VMPT_ARRAY_SIZE(processors));

@@ -34,7 +34,7 @@ static void random_layout(struct tsc_rig *r, struct test_rng *rng)
 		tsc_rig_range(r, 128u << draw(rng, 10));
 }
 
-/* One call, repeated while callbacks fail. */
+/* One call, repeated while callbacks fail or work is left. */
 static void adjust(struct tsc_rig *r, struct test_rng *rng, const struct vmpt_tsc_change *change,
 		   const struct vmpt_position *to, u64 seed)
 {
@@ -43,7 +43,7 @@ static void adjust(struct tsc_rig *r, struct test_rng *rng, const struct vmpt_ts
 	do {
 		r->fail_in = draw(rng, 3) ? 0 : 1 + draw(rng, 30);
 		err = vmpt_vcpu_tsc_adjust(&r->v, change, to);
-	} while (err == -VMPT_E_IO);
+	} while (err == -VMPT_E_IO || err == VMPT_MORE);
 	r->fail_in = 0;
 	if (err)
 		ck_abort_msg("seed %llu: %d", (unsigned long long)seed, err);
@@ -63,6 +63,7 @@ static void random_round(u64 seed)
 	u8 *in, *want;
 
 	tsc_rig_init(&r, draw(&rng, 2));
+	r.v.adjust_budget = draw(&rng, 3) ? 0 : draw(&rng, 20000);
 	random_layout(&r, &rng);
 	guest_shuffle(&r.guest, seed);
 	tsc_rig_start(&r);
@@ -159,10 +160,12 @@ START_TEST(places)
 	tsc_rig_put(&r, 100, tsc, 8);
 	tsc_rig_put(&r, 4096 + 100, tsc, 8);
 	r.v.regs.output_mask_ptrs = 4096ULL << 32 | 0x7f;
+	r.v.traced = 4096;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert_uint_eq(tsc_rig_byte(&r, 101), 0x11);
 	/* From the end of the first region to the END entry, which is index 2. */
 	r.v.regs.output_mask_ptrs = 2 << 7 | 0x7f;
+	r.v.traced = 4096;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	ck_assert_uint_eq(tsc_rig_byte(&r, 4096 + 101), 0x11);
 	/* And on from there, across the ring's end. */
@@ -241,6 +244,7 @@ static void check_lost(struct tsc_rig *r, u64 reads_max)
 	u64 base = r->v.regs.output_base, ptrs = r->v.regs.output_mask_ptrs;
 
 	r->guest.reads = 0;
+	r->v.traced = 1ULL << 32;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r->v, &plus_one, NULL), -VMPT_E_LIMIT);
 	ck_assert_uint_le(r->guest.reads, reads_max);
 	ck_assert_uint_eq(r->guest.writes, writes);
@@ -257,16 +261,16 @@ static const struct hostile {
 	u64 base, ptrs;
 	u64 reads;
 } hostiles[] = {
-	{ "a loop that leads nowhere", { 0x20000, TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 65536 },
+	{ "a loop that leads nowhere", { 0x20000, TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 16384 },
 	{ "END in entry 0", { TSC_TABLE(0) | 1 }, 0x9000, 0x7f, 1 },
 	{ "a reserved bit", { 0x20000 | 2 }, 0x9000, 0x7f, 1 },
 	{ "no memory at the next table", { 0x20000, 0x40000000 | 1 }, 0x9000, 0x7f, 3 },
 	{ "a table beyond MAXPHYADDR", { 0x20000, 1ULL << 50 | 1 }, 0x9000, 0x7f, 2 },
 	{ "a table that is not aligned",
 	  { 0x20000, TSC_TABLE(1) | 1 },
-	  TSC_TABLE(1) + 8,
+	  TSC_TABLE(1) + 0x80,
 	  0x7f,
-	  65536 },
+	  16384 },
 	{ "a region that became too small",
 	  { 0x20000, TSC_TABLE(0) | 1 },
 	  TSC_TABLE(0),
@@ -385,6 +389,7 @@ START_TEST(wraps)
 	guest_put(&r.guest, 0x30000 + 7, tsc, 8);
 	r.v.regs.output_base = TSC_TABLE(0);
 	r.v.regs.output_mask_ptrs = vmpt_pt_mask_ptrs(0, 20);
+	r.v.traced = 96 + 20;
 	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
 	guest_get(&r.guest, 0x30000, byte, 1);
 	guest_get(&r.guest, 0x30000 + 8, byte + 1, 1);
@@ -412,6 +417,192 @@ START_TEST(hostile_range)
 	r.v.regs.output_base = to[_i].output_base;
 	r.v.regs.output_mask_ptrs = to[_i].output_mask_ptrs;
 	check_lost(&r, 0);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* The highest address that was read; entries of one page. */
+static u64 highest;
+
+static int top_read(void *opaque, u64 gpa, void *buf, size_t len)
+{
+	const u64 entry = 0x20000;
+
+	(void)opaque;
+	highest = gpa + len > highest ? gpa + len : highest;
+	ck_assert_uint_le(len, sizeof(entry));
+	memcpy(buf, &entry, len);
+	return 0;
+}
+
+/* A table in the last page below MAXPHYADDR, 46, has no END and goes on beyond it. */
+START_TEST(g10_above_maxphyaddr)
+{
+	static const u8 sizes[1] = { 0 };
+	struct tsc_rig r;
+
+	tsc_rig_init(&r, true);
+	tsc_rig_topa(&r, sizes, 1, 1);
+	r.v.scan_base = r.v.regs.output_base = (1ULL << 46) - 4096;
+	r.v.scan_mask_ptrs = 510 << 7 | 0x7f;
+	r.v.regs.output_mask_ptrs = 600 << 7 | 0x7f;
+	r.v.scan_set = true;
+	r.v.traced = 1 << 20;
+	r.ops.guest_read = top_read;
+	highest = 0;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_LIMIT);
+	ck_assert_uint_eq(highest, 1ULL << 46);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* Places that no guest's OUTPUT_BASE can be: refused, nothing is changed. */
+START_TEST(g10_malformed_to)
+{
+	static const u64 bases[] = { 0x41, 0x1040, 1ULL << 46, ~0ULL };
+	struct vmpt_position to = { bases[_i / 2], 0x7f };
+	struct tsc_rig r;
+
+	tsc_rig_init(&r, true);
+	tsc_rig_range(&r, 4096);
+	if (_i & 1)
+		tsc_rig_start(&r); /* else the first call, which only notes the place */
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, &to), -VMPT_E_INVAL);
+	ck_assert_int_eq(r.v.scan_set, _i & 1);
+	ck_assert_uint_eq(r.v.scan.lost, 0);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* ---- what the guest traced bounds the work ---- */
+
+/* Memory of any size for the trace: the same bytes again and again. What is asked is counted. */
+static struct {
+	u8 bytes[1 << 20];
+	u64 touched;
+} big;
+
+static int big_map(void *opaque, u64 gpa, u8 **host, size_t *size)
+{
+	(void)opaque, (void)gpa;
+	big.touched += *size;
+	*host = big.bytes;
+	*size = *size < sizeof(big.bytes) ? *size : sizeof(big.bytes);
+	return 0;
+}
+
+static int big_write(void *opaque, u64 gpa, const void *buf, size_t len)
+{
+	(void)opaque, (void)gpa, (void)buf, (void)len;
+	return 0;
+}
+
+/* Entries, and what a packet cut by the budget needs. */
+static int big_read(void *opaque, u64 gpa, void *buf, size_t len)
+{
+	if (gpa < 1ULL << 27)
+		return tsc_rig_read(opaque, gpa, buf, len);
+	big.touched += len;
+	memset(buf, 0, len);
+	return 0;
+}
+
+static void big_init(struct tsc_rig *r)
+{
+	unsigned int i;
+
+	tsc_rig_init(r, true);
+	r->topa = true;
+	r->v.regs.ctl = VMPT_CTL_TOPA | VMPT_CTL_TRACE_EN;
+	r->ops.guest_map = big_map;
+	r->ops.guest_read = big_read;
+	r->ops.guest_write = big_write;
+	for (i = 0; i < 31; i++)
+		guest_put64(&r->guest, TSC_TABLE(0) + 8 * i, 1ULL << 27 | 0xf << 6);
+	guest_put64(&r->guest, TSC_TABLE(0) + 8 * i, TSC_TABLE(0) | 1);
+	r->v.scan_base = r->v.regs.output_base = TSC_TABLE(0);
+	r->v.scan_mask_ptrs = 0x7f;
+	r->v.scan_set = true;
+	memset(&big, 0, sizeof(big));
+}
+
+/* Entries that all name the same 128 MiB: not a byte more than the guest traced. */
+START_TEST(g3_same_memory)
+{
+	struct tsc_rig r;
+
+	big_init(&r);
+	r.v.regs.output_mask_ptrs = 30 << 7 | 0x7f;
+	r.v.traced = 5 << 20;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), -VMPT_E_LIMIT);
+	ck_assert_uint_eq(big.touched, 0);
+	/* And it goes on there. */
+	r.v.regs.output_mask_ptrs = 5000ULL << 32 | 30 << 7 | 0x7f;
+	r.v.traced = 5000;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), 0);
+	ck_assert_uint_eq(big.touched, 5000);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* What was traced is done in parts, none above the budget. _i 1: of the VMM's own size. */
+START_TEST(g3_budget)
+{
+	const u64 all = (128ULL << 20) + 12345, most = _i ? 100000 : 1 << 18;
+	u64 calls = 0, sum = 0;
+	struct tsc_rig r;
+	int err;
+
+	big_init(&r);
+	r.v.adjust_budget = _i ? 100000 : 0;
+	r.v.regs.output_mask_ptrs = 12345ULL << 32 | 1 << 7 | 0x7f;
+	r.v.traced = all;
+	do {
+		big.touched = 0;
+		err = vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL);
+		ck_assert_uint_le(big.touched, most);
+		sum += big.touched;
+		calls++;
+		if (err != VMPT_MORE)
+			break;
+		/* Not half adjusted, and no further before it is. */
+		ck_assert_int_eq(vmpt_vcpu_enter(&r.v), -VMPT_E_STATE);
+	} while (calls < 10000);
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(sum, all);
+	ck_assert_uint_le(calls, all / (most - 2 * VMPT_ADJUST_ENTRY) + 1);
+	ck_assert_uint_eq(r.v.scan.errors, 0);
+	ck_assert_uint_eq(r.v.scan.packets, all);
+	ck_assert_int_ne(vmpt_vcpu_enter(&r.v), -VMPT_E_STATE);
+	guest_free(&r.guest);
+}
+END_TEST
+
+/* The position changes while work is left: what is new is adjusted too, nothing twice. */
+START_TEST(g3_other_target)
+{
+	struct vmpt_position to = { TSC_TABLE(0), 3000000ULL << 32 | 0x7f };
+	struct tsc_rig r;
+	u64 sum = 0;
+	int err;
+
+	big_init(&r);
+	r.v.regs.output_mask_ptrs = 4000000ULL << 32 | 0x7f;
+	r.v.traced = 4000000;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, &to), VMPT_MORE);
+	do {
+		sum += big.touched;
+		big.touched = 0;
+		err = vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL);
+	} while (err == VMPT_MORE);
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(sum + big.touched, 4000000);
+	/* A move of the output ends it. */
+	r.v.regs.output_mask_ptrs = 8000000ULL << 32 | 0x7f;
+	r.v.traced = 4000000;
+	ck_assert_int_eq(vmpt_vcpu_tsc_adjust(&r.v, &plus_one, NULL), VMPT_MORE);
+	vmpt_vcpu_reset(&r.v, true);
+	ck_assert_int_ne(vmpt_vcpu_enter(&r.v), -VMPT_E_STATE);
 	guest_free(&r.guest);
 }
 END_TEST
@@ -615,6 +806,11 @@ TEST_SUITE()
 	tcase_add_test(tc, cut_moves);
 	tcase_add_loop_test(tc, wraps, 0, 2);
 	tcase_add_loop_test(tc, hostile_range, 0, 4);
+	tcase_add_test(tc, g10_above_maxphyaddr);
+	tcase_add_loop_test(tc, g10_malformed_to, 0, 8);
+	tcase_add_test(tc, g3_same_memory);
+	tcase_add_loop_test(tc, g3_budget, 0, 2);
+	tcase_add_test(tc, g3_other_target);
 	tcase_add_loop_test(tc, no_memory, 0, 2);
 	tcase_add_loop_test(tc, a2_an_unknown_packet_in_guest_memory, 0, 2 * 48);
 	tcase_add_test(tc, map_ahead);

@@ -35,6 +35,7 @@
 #define TABLES	4u /* pages 0 to 3 */
 #define ENTRIES 8u /* of a table: the last one is END */
 #define CALLS	20000u
+#define TRACED	(1u << 20) /* what the vCPU counts before each call */
 
 /* One guest, and the result of one call. */
 struct hostile {
@@ -211,14 +212,17 @@ static int one_call(struct hostile *h, u64 n)
 	move(h);
 	h->v.on_mem[VMPT_MEM_UNBACKED] = (u8)draw(&h->rng, 3);
 	h->entries = h->bytes = h->written = h->maps = 0;
+	h->v.traced = TRACED;
+	h->v.adjust_budget = draw(&h->rng, 2) ? 0 : TRACED / 4;
 	ret = vmpt_vcpu_tsc_adjust(&h->v, &change, NULL);
-	if (ret && ret != -VMPT_E_LIMIT && ret != -VMPT_E_RETRY)
+	if (ret && ret != -VMPT_E_LIMIT && ret != -VMPT_E_RETRY && ret != VMPT_MORE)
 		ck_abort_msg("call %llu: %d", (unsigned long long)n, ret);
-	if (ret != -VMPT_E_RETRY && (h->v.scan_base != h->v.regs.output_base ||
-				     h->v.scan_mask_ptrs != h->v.regs.output_mask_ptrs))
+	if (ret != -VMPT_E_RETRY && ret != VMPT_MORE &&
+	    (h->v.scan_base != h->v.regs.output_base ||
+	     h->v.scan_mask_ptrs != h->v.regs.output_mask_ptrs))
 		ck_abort_msg("call %llu: it did not end at the target", (unsigned long long)n);
 	/* Two passes over the entries; a mapped piece counts as a whole, so entry by entry. */
-	if (h->bytes > VMPT_ADJUST_BYTES + 2ULL * VMPT_ADJUST_ENTRIES * (8 + PIECE) ||
+	if (h->bytes > TRACED + 2ULL * VMPT_ADJUST_ENTRIES * (8 + PIECE) ||
 	    h->entries > 2ULL * VMPT_ADJUST_ENTRIES + h->bytes / 16 ||
 	    h->written > 2 * (h->bytes + VMPT_PT_SIZE_MAX) ||
 	    h->maps > VMPT_ADJUST_ENTRIES + h->bytes / PAGE + 1)
@@ -228,7 +232,7 @@ static int one_call(struct hostile *h, u64 n)
 			     (unsigned long long)h->maps);
 	if (h->v.cut_len[0] + h->v.cut_len[1] > VMPT_PT_SIZE_MAX)
 		ck_abort_msg("call %llu: a cut packet of invalid length", (unsigned long long)n);
-	return ret ? ret : h->v.scan.tscs > tscs;
+	return ret < 0 ? ret : h->v.scan.tscs > tscs;
 }
 
 static void hostile_init(struct hostile *h, bool map)
