@@ -434,7 +434,7 @@ START_TEST(a2_triggers_are_the_hosts)
 	struct rig rig;
 	int n, err;
 
-	rig_init(&rig, processors[_i], VMPT_USE_GUEST);
+	rig_init(&rig, processors[_i], RIG_SHOWN);
 	rig.config.trigger_msrs = msrs;
 	rig.config.triggers = 3;
 	ck_assert_int_eq(vmpt_vcpu_init(&rig.v, &rig.config, NULL), 0);
