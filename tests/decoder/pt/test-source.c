@@ -47,7 +47,7 @@ static void result_item(struct result *r, const struct vmpt_item *item, u64 base
 }
 
 static void collect(struct result *r, const struct vmpt_stream *stream,
-		    const struct vmpt_options *options, bool items)
+		    const struct vmpt_options *options, bool items, bool time_only)
 {
 	struct vmpt_source *src;
 	struct vmpt_piece p;
@@ -57,6 +57,8 @@ static void collect(struct result *r, const struct vmpt_stream *stream,
 
 	memset(r, 0, sizeof(*r));
 	must(!vmpt_source_open(&src, stream, options, items), "cannot open");
+	if (time_only)
+		vmpt_source_time_only(src);
 	while ((ret = vmpt_source_next(src, &p)) == 1) {
 		must(p.start == at, "a piece starts at 0x%llx, the last ended at 0x%llx",
 		     (unsigned long long)p.start, (unsigned long long)at);
@@ -88,7 +90,7 @@ static void compare(const struct result *want, const struct vmpt_stream *stream,
 	struct result got;
 	size_t i;
 
-	collect(&got, stream, o, items);
+	collect(&got, stream, o, items, false);
 	for (i = 0; i < want->tokens_n && i < got.tokens_n; i++)
 		must(want->tokens[i] == got.tokens[i],
 		     "token %zu: 0x%llx, want 0x%llx (lanes %u chunk %zu threads %u items %d)", i,
@@ -112,6 +114,36 @@ static void compare(const struct result *want, const struct vmpt_stream *stream,
 	result_free(&got);
 }
 
+/* What is decoded for clocks has the same tokens, losses among them, and the same loss items. */
+static void compare_times(const struct result *want, const struct vmpt_stream *stream,
+			  const struct vmpt_options *o)
+{
+	const struct record *b;
+	struct result got;
+	size_t i, k;
+
+	collect(&got, stream, o, true, true);
+	ck_assert_uint_eq(got.tokens_n, want->tokens_n);
+	if (got.tokens_n)
+		ck_assert_mem_eq(got.tokens, want->tokens, got.tokens_n * sizeof(*got.tokens));
+	for (i = k = 0; i < want->records_n; i++) {
+		if (want->records[i].kind != VMPT_ITEM_LOSS)
+			continue;
+		while (k < got.records_n && got.records[k].kind != VMPT_ITEM_LOSS)
+			k++;
+		must(k < got.records_n, "loss item %zu is missing", i);
+		b = &got.records[k++];
+		must(b->offset == want->records[i].offset && b->payload == want->records[i].payload,
+		     "a loss of %llu at 0x%llx, want %llu at 0x%llx",
+		     (unsigned long long)b->payload, (unsigned long long)b->offset,
+		     (unsigned long long)want->records[i].payload,
+		     (unsigned long long)want->records[i].offset);
+	}
+	for (; k < got.records_n; k++)
+		must(got.records[k].kind != VMPT_ITEM_LOSS, "a loss too many");
+	result_free(&got);
+}
+
 /* The two sources agree on @stream, under @n random options. */
 static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool headless,
 		  unsigned int n)
@@ -120,7 +152,7 @@ static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool h
 	struct vmpt_options o = { .headless = headless, .scalar = true };
 	struct result want;
 
-	collect(&want, stream, &o, true);
+	collect(&want, stream, &o, true, false);
 	o.scalar = false;
 	while (n--) {
 		o.lanes = (unsigned int)(test_random(rng) % 9);
@@ -128,6 +160,7 @@ static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool h
 		o.threads = (unsigned int)(test_random(rng) % 4);
 		compare(&want, stream, &o, true);
 		compare(&want, stream, &o, false);
+		compare_times(&want, stream, &o);
 	}
 	result_free(&want);
 }
@@ -193,7 +226,7 @@ START_TEST(losses_written_out)
 	stream.size = room.size;
 	for (items = 0; items < 2; items++) {
 		for (o.scalar = 0;; o.scalar = 1) {
-			collect(&got, &stream, &o, items);
+			collect(&got, &stream, &o, items, false);
 			ck_assert_uint_eq(got.tokens_n, VMPT_ARRAY_SIZE(want));
 			ck_assert_mem_eq(got.tokens, want, sizeof(want));
 			result_free(&got);
@@ -219,7 +252,7 @@ static void expect_tokens(const struct builder *b, const u64 *want, size_t n)
 	stream.data = room.data;
 	for (way = 0; way < 4; way++) {
 		o.scalar = way & 1;
-		collect(&got, &stream, &o, way & 2);
+		collect(&got, &stream, &o, way & 2, false);
 		ck_assert_uint_eq(got.tokens_n, n);
 		ck_assert_mem_eq(got.tokens, want, n * sizeof(*want));
 		result_free(&got);
@@ -448,7 +481,7 @@ START_TEST(lanes_and_threads)
 	room_copy(&room, b.buf, b.size);
 	stream.data = room.data;
 	stream.size = room.size;
-	collect(&want, &stream, &o, true);
+	collect(&want, &stream, &o, true, false);
 	o.scalar = false;
 	o.chunk = 3000;
 	for (o.lanes = 1; o.lanes <= 8; o.lanes++)
