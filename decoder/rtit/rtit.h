@@ -87,7 +87,7 @@ static inline int vmpt_rtit_packet_at(struct vmpt_rtit_packet *pkt, const u8 *da
 	if (err)
 		return err;
 	after = at + pkt->size;
-	if (after == end || data[after])
+	if (__builtin_expect(after == end || data[after], 1))
 		return 0;
 	*psb = vmpt_rtit_psb_find(data, at + 1, after + 8 < end ? after + 8 : end);
 	return *psb < after ? -VMPT_E_CUT : 0;
