@@ -22,6 +22,7 @@ static const char *const sentence[VMPT_E_NR] = {
 	[VMPT_E_NO_PT] = "the file holds no Intel PT trace",
 	[VMPT_E_SYNC] = "no PSB to start from",
 	[VMPT_E_GAP] = "data lost by the recorder",
+	[VMPT_E_CUT] = "packet cut by the PSB after it",
 };
 
 static const char *const vmm_sentence[VMPT_E_VMM_END - VMPT_E_VMM] = {

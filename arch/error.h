@@ -33,6 +33,7 @@ enum vmpt_error {
 	/* Causes of a loss in a trace; no function returns them */
 	VMPT_E_SYNC, /* no PSB before these bytes: where packets start is not known */
 	VMPT_E_GAP,  /* the recorder lost data before this byte */
+	VMPT_E_CUT,  /* a packet lost its last bytes: a PSB begins inside it */
 	VMPT_E_NR,   /* end of those that can be an index */
 	/*
 	 * Virtualization (vmm-lib/). A VMM's callbacks return errno values, and calls return those

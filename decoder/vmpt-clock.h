@@ -170,9 +170,7 @@ struct vmpt_clock_counts {
 	u64 mtcs, mtcs_lost, cycs, cbrs, ovfs;
 	u64 backs; /* the time went back */
 	u64 contradictions;
-	/* vmpt_clocks_counts() only: bytes that are no packets; offset and error of the first */
-	u64 losses, lost_bytes, lost_at;
-	u8 lost_why; /* enum vmpt_error */
+	struct vmpt_losses lost; /* vmpt_clocks_counts() only */
 };
 
 /* ---- a whole trace ---- */

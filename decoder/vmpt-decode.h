@@ -454,6 +454,36 @@ struct vmpt_slice {
 	u64 last_psb;			  /* offset of the last PSB in it, 0 if none */
 };
 
+/*
+ * ---- what is lost ----
+ *
+ * All that count use these. A loss is one slice with VMPT_BEGIN_LOSS, which is one item
+ * VMPT_ITEM_LOSS: bytes of one cause that are no packets; with no bytes, a gap that the recorder
+ * left. Losses that adjoin are several. Bytes without a proven owner are no loss: they are packets.
+ * They are one slice for which vmpt_slice_unproven() holds.
+ */
+struct vmpt_losses {
+	u64 count, bytes;
+	u64 offset, size; /* of the first */
+	u8 err;		  /* of the first: enum vmpt_error */
+};
+
+static inline void vmpt_losses_add(struct vmpt_losses *l, u64 offset, u64 size, unsigned int err)
+{
+	if (!l->count++) {
+		l->offset = offset;
+		l->size = size;
+		l->err = (u8)err;
+	}
+	l->bytes += size;
+}
+
+/* After an OVF or TIP.PGD() nothing proved the owner of these bytes. */
+static inline bool vmpt_slice_unproven(const struct vmpt_slice *slice)
+{
+	return slice->begin == VMPT_BEGIN_DOUBT && slice->owner.kind == VMPT_OWNER_UNKNOWN;
+}
+
 struct vmpt_splitter;
 
 int vmpt_splitter_open(struct vmpt_splitter **split, const struct vmpt_stream *stream,

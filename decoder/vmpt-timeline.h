@@ -57,11 +57,17 @@ struct vmpt_span {
 	u8 kind;    /* enum vmpt_span_kind */
 	u8 began, ended;
 	u8 back;    /* enum vmpt_back: the time of this stream went back in it */
-	u8 loss;    /* VMPT_SPAN_LOST: enum vmpt_error */
-	bool doubt; /* VMPT_SPAN_UNKNOWN: after an OVF or TIP.PGD() nothing proved the owner */
+	u8 loss;    /* VMPT_SPAN_LOST: enum vmpt_error of the first */
+	u32 losses; /* VMPT_SPAN_LOST: those that adjoin are one span */
 	struct vmpt_owner owner;
 	struct vmpt_time start, end;
-	u64 offset, size;      /* bytes of the stream */
+	u64 offset, size; /* bytes of the stream */
+	u64 loss_size;	  /* VMPT_SPAN_LOST: bytes of the first */
+	/*
+	 * Bytes without a proven owner (vmpt_slice_unproven()) that begin here, or 0. Time with
+	 * tracing off is cut out of them, so the span may be shorter, and of kind VMPT_SPAN_OFF.
+	 */
+	u64 unproven;
 	struct vmpt_exit exit; /* of a guest's span that ended with VMPT_EDGE_EXIT */
 	u32 overflows, failed_entries;
 };

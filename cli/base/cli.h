@@ -184,6 +184,7 @@ struct cli {
 	bool paint_out, paint_err;
 	bool out_of_memory; /* while building a JSON document or a table */
 	bool lost_events;   /* perf says that it lost some */
+	bool packets_only;  /* bytes without a proven owner are reported, but no loss */
 	int write_errno;    /* why stdout cannot be written, 0: it can */
 	struct cli_loss loss[CLI_LOSTS];
 	struct cli_progress progress;
@@ -282,7 +283,10 @@ int cli_no_memory(const struct cli *cli);
 /* Count a loss of @size bytes at @offset; @err: see struct cli_loss. */
 void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream, u64 offset,
 	      u64 size, int err);
-/* Count a slice if it is a loss; false: it is not. */
+/* Count the losses of a stream, or of a part of it. */
+void cli_lose_all(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream,
+		  const struct vmpt_losses *losses);
+/* Count a slice if it is a loss or has no proven owner; false: neither. */
 bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream,
 		    const struct vmpt_slice *slice);
 /* Describe the loss at @offset. */

@@ -198,24 +198,33 @@ const char *cli_number(u64 value, char buf[32])
 void cli_lose(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream, u64 offset,
 	      u64 size, int err)
 {
+	struct vmpt_losses one = { 0 };
+
+	vmpt_losses_add(&one, offset, size, (unsigned int)err);
+	cli_lose_all(cli, why, stream, &one);
+	cli->loss[why].ccnts += err == VMPT_E_CCNT;
+}
+
+void cli_lose_all(struct cli *cli, enum cli_lost why, const struct vmpt_stream *stream,
+		  const struct vmpt_losses *losses)
+{
 	struct cli_loss *l = &cli->loss[why];
 
-	if (!l->count) {
+	if (!l->count && losses->count) {
 		l->stream = stream;
-		l->offset = offset;
-		l->size = size;
-		l->err = err;
+		l->offset = losses->offset;
+		l->size = losses->size;
+		l->err = losses->err;
 	}
-	l->count++;
-	l->ccnts += err == VMPT_E_CCNT;
-	l->bytes += size;
+	l->count += losses->count;
+	l->bytes += losses->bytes;
 }
 
 bool cli_lose_slice(struct cli *cli, const struct vmpt_stream *stream, const struct vmpt_slice *s)
 {
 	if (s->begin == VMPT_BEGIN_LOSS)
 		cli_lose(cli, CLI_LOST, stream, s->offset, s->size, s->loss);
-	else if (s->begin == VMPT_BEGIN_DOUBT && s->owner.kind == VMPT_OWNER_UNKNOWN)
+	else if (vmpt_slice_unproven(s))
 		cli_lose(cli, CLI_UNPROVEN, stream, s->offset, s->size, 0);
 	else
 		return false;
@@ -356,7 +365,7 @@ static bool tell_losses(const struct cli *cli)
 	for (why = 0; why < CLI_LOSTS; why++) {
 		if (!cli->loss[why].count)
 			continue;
-		any = true;
+		any |= why != CLI_UNPROVEN || !cli->packets_only;
 		if (!cli->quiet)
 			tell_loss(cli, why);
 	}

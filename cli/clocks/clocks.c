@@ -392,14 +392,9 @@ static void tell_losses(struct cli *cli, const struct clocks *s)
 {
 	size_t i;
 
-	for (i = 0; i < cli->streams; i++) {
-		const struct vmpt_clock_counts *n = vmpt_clocks_counts(s->c.clocks, i);
-
-		if (!n->losses)
-			continue;
-		cli_lose(cli, CLI_LOST, cli->stream[i], n->lost_at, n->lost_bytes, n->lost_why);
-		cli->loss[CLI_LOST].count += n->losses - 1;
-	}
+	for (i = 0; i < cli->streams; i++)
+		cli_lose_all(cli, CLI_LOST, cli->stream[i],
+			     &vmpt_clocks_counts(s->c.clocks, i)->lost);
 }
 
 static int run(struct cli *cli)

@@ -127,10 +127,27 @@ static void note_block(struct dump *d, const struct vmpt_stream *stream,
 		d->bbp_type = (unsigned int)bbp.bbp.type;
 }
 
-static int walk(struct cli *cli, size_t i, struct dump_source *source)
+/* Count bytes without a proven owner when the packet at @offset is the first of them. */
+static int note_doubt(struct cli *cli, const struct vmpt_stream *stream,
+		      struct vmpt_splitter *split, struct vmpt_slice *slice, u64 offset)
+{
+	bool next = false;
+	int ret = 1;
+
+	while (ret > 0 && offset >= slice->offset + slice->size) {
+		ret = vmpt_split_next(split, slice);
+		next = true;
+	}
+	if (ret > 0 && next && vmpt_slice_unproven(slice))
+		cli_lose_slice(cli, stream, slice);
+	return ret;
+}
+
+static int walk(struct cli *cli, size_t i, struct dump_source *source, struct vmpt_splitter *split)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
 	struct dump *d = cli->own;
+	struct vmpt_slice slice = { 0 };
 	struct vmpt_packet pkt;
 	struct dump_line line;
 	int ret;
@@ -147,6 +164,8 @@ static int walk(struct cli *cli, size_t i, struct dump_source *source)
 			continue;
 		if (pkt.kind == VMPT_ITEM_LOSS)
 			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
+		else if ((ret = note_doubt(cli, stream, split, &slice, pkt.offset)) < 0)
+			break;
 		if (wanted(cli, &pkt))
 			put_packet(cli, stream, &pkt, size, &line);
 	}
@@ -161,13 +180,22 @@ static int dump_stream(struct cli *cli, size_t i)
 	const struct dump_style style = { .bytes_width = 23, .host_time = d->clocks };
 	struct vmpt_options opts = cli_stream_options(cli, i);
 	struct dump_source source = { 0 };
+	struct vmpt_splitter *split;
 	int ret = d->clocks ? vmpt_timed_open(&source.timed, d->clocks, i, &opts)
 			    : vmpt_decoder_open(&source.dec, cli->stream[i], &opts);
 
 	if (ret)
 		return ret;
-	dump_start(cli, i, &style);
-	ret = walk(cli, i, &source);
+	/* What comes later proves an owner, so packets do not show which bytes have none. */
+	cli->packets_only = true;
+	opts.progress = NULL;
+	opts.threads = 1;
+	ret = vmpt_splitter_open(&split, cli->stream[i], &opts);
+	if (!ret) {
+		dump_start(cli, i, &style);
+		ret = walk(cli, i, &source, split);
+		vmpt_splitter_close(split);
+	}
 	vmpt_timed_close(source.timed);
 	vmpt_decoder_close(source.dec);
 	return ret;

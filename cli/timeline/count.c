@@ -211,7 +211,7 @@ static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 	n->overflows += span->overflows;
 	n->failed_entries += span->failed_entries;
 	if (span->kind == VMPT_SPAN_LOST) {
-		n->losses++;
+		n->losses += span->losses;
 		n->lost += s->end - s->start;
 	}
 	if (span->kind != VMPT_SPAN_GUEST)

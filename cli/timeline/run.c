@@ -193,11 +193,15 @@ static int give(struct run *r, struct vmpt_span *span)
 
 	/* Losses are reported even outside the window: the exit code is for the whole trace. */
 	if (span->kind == VMPT_SPAN_LOST)
-		cli_lose(r->cli, CLI_LOST, r->cli->stream[span->stream], span->offset, span->size,
-			 span->loss);
-	else if (span->kind == VMPT_SPAN_UNKNOWN && span->doubt)
+		cli_lose_all(r->cli, CLI_LOST, r->cli->stream[span->stream],
+			     &(struct vmpt_losses){ .count = span->losses,
+						    .bytes = span->size,
+						    .offset = span->offset,
+						    .size = span->loss_size,
+						    .err = span->loss });
+	if (span->unproven)
 		cli_lose(r->cli, CLI_UNPROVEN, r->cli->stream[span->stream], span->offset,
-			 span->size, 0);
+			 span->unproven, 0);
 	if (span->end.tsc != VMPT_TIME_NONE && span->end.tsc > r->end)
 		r->end = span->end.tsc;
 	if (!in_window(r, span))

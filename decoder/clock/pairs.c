@@ -32,8 +32,7 @@ struct collector {
 	struct seen *seen;
 	size_t seen_count, seen_room, seen_open;
 	u64 vmcs_used; /* 1 + the index in pairs->vmcs[] used last; 0: none */
-	u64 losses, lost_bytes, lost_at;
-	u8 lost_why;
+	struct vmpt_losses lost;
 	struct vmpt_hash by_vmcs; /* of pairs->vmcs[] */
 };
 
@@ -218,11 +217,7 @@ static void on_item(struct collector *c, const struct vmpt_batch *batch, size_t 
 			c->last = c->clock.now.tsc;
 		end_run(c);
 	} else if (item->kind == VMPT_ITEM_LOSS) {
-		if (!c->losses++) {
-			c->lost_at = at;
-			c->lost_why = item->aux;
-		}
-		c->lost_bytes += item->payload;
+		vmpt_losses_add(&c->lost, at, item->payload, item->aux);
 	}
 }
 
@@ -336,10 +331,7 @@ int vmpt_pairs_collect(struct vmpt_pairs *pairs, const struct vmpt_stream *strea
 		ret = c->err;
 	}
 	pairs->counts = c->clock.counts;
-	pairs->counts.losses = c->losses;
-	pairs->counts.lost_bytes = c->lost_bytes;
-	pairs->counts.lost_at = c->lost_at;
-	pairs->counts.lost_why = c->lost_why;
+	pairs->counts.lost = c->lost;
 	vmpt_decoder_close(dec);
 	free(c->seen);
 	vmpt_hash_free(&c->by_vmcs);

@@ -32,6 +32,7 @@ struct scan_lane {
 	struct scan_place now;
 	u64 end; /* of fast decoding: VMPT_FAST_GUARD bytes after it can be read */
 	u64 *raw_start, *raw_end;
+	struct vmpt_scan_state first; /* at the chunk's start */
 	unsigned int block;
 	struct vmpt_chunk *chunk;
 };
@@ -80,6 +81,13 @@ static always_inline unsigned int bip_row(u8 header, unsigned int item_size)
 	return (item_size == 4 ? VMPT_ROW_BIP4 : VMPT_ROW_BIP8) + (header >> 3);
 }
 
+/* Add the raw entry of the packet at @p, which is in the table. */
+static always_inline void lane_put(struct scan_lane *l, const u8 *p)
+{
+	if (LANES_ITEMS)
+		*l->now.raw++ = l->now.at << 8 | vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
+}
+
 /* One packet of any kind, or a loss: the slow path. */
 static void lane_any(const struct vmpt_fast *f, struct scan_lane *l)
 {
@@ -89,6 +97,16 @@ static void lane_any(const struct vmpt_fast *f, struct scan_lane *l)
 	int err;
 
 	err = vmpt_pt_decode(&pkt, p, l->chunk->span.region_end - l->now.at, l->block);
+	if (err == -VMPT_E_PSB) {
+		/* In a block. Stage 2 refuses it, as it does outside. */
+		if (LANES_ITEMS)
+			lane_put(l, p);
+		else
+			*l->now.raw++ = l->now.at;
+		l->block = 0;
+		l->now.at += VMPT_PT_SIZE_MAX;
+		return;
+	}
 	if (err) {
 		lane_loss(f, l, err);
 		return;
@@ -104,13 +122,6 @@ static void lane_any(const struct vmpt_fast *f, struct scan_lane *l)
 	}
 	l->block = vmpt_pt_block_after(&pkt, l->block);
 	l->now.at += pkt.size;
-}
-
-/* Add the raw entry of the packet at @p, which is in the table. */
-static always_inline void lane_put(struct scan_lane *l, const u8 *p)
-{
-	if (LANES_ITEMS)
-		*l->now.raw++ = l->now.at << 8 | vmpt_packet_table.step[vmpt_packet_key(p)] >> 8;
 }
 
 /* A BBP: its block follows. */
@@ -283,6 +294,7 @@ static void lane_begin(const struct vmpt_fast *f, struct scan_lane *l, struct vm
 		.end = c->span.end < safe ? c->span.end : safe,
 		.raw_start = raw,
 		.raw_end = raw + raw_max,
+		.first = c->state,
 		.block = c->state.block,
 		.chunk = c,
 	};
@@ -300,11 +312,44 @@ static void lane_end(const struct vmpt_fast *f, struct scan_lane *l)
 }
 
 /*
+ * True if a PSB cuts the packet before c->at, or the one before that. A lane does not know where
+ * they start: the results end at the last PSB before them, or where the chunk starts.
+ */
+static bool chunk_rewind(const struct vmpt_fast *f, struct scan_lane *l)
+{
+	struct vmpt_chunk *c = l->chunk;
+	struct vmpt_scan_out *sink = &c->sink;
+	size_t i, n = 0;
+
+	if (!vmpt_psb_across(f->data, c->span.start, c->at, c->span.region_end))
+		return false;
+	c->at = c->span.start;
+	c->state = l->first;
+	sink->item_count = 0;
+	for (i = 0; i < sink->token_count; i++) {
+		if (vmpt_token_kind(sink->tokens[i]) == VMPT_TOKEN_LOSS) {
+			i++;
+		} else if (vmpt_token_kind(sink->tokens[i]) == VMPT_PT_PSB) {
+			n = i;
+			c->at = vmpt_token_offset(sink->tokens[i]);
+			c->state = (struct vmpt_scan_state){ 0 };
+			sink->item_count = LANES_ITEMS ? sink->token_items[i] : 0;
+		}
+	}
+	sink->token_count = n;
+	return true;
+}
+
+/*
  * Stage 2 is done with the lane's raw entries: decode the rest of the chunk with the plain
  * loop: the region's last bytes, or all from the first packet that stage 2 refused.
  */
-static void chunk_end(const struct vmpt_fast *f, struct vmpt_chunk *c)
+static void chunk_end(const struct vmpt_fast *f, struct scan_lane *l, bool refused)
 {
+	struct vmpt_chunk *c = l->chunk;
+
+	if (!chunk_rewind(f, l) && !refused && l->now.at < l->end)
+		return;
 	if (c->at < c->span.end)
 		c->at = vmpt_scalar_scan(f->data, c->at, c->span.end, c->span.region_end,
 					 c->span.start, &c->state, &c->sink);

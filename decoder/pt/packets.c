@@ -253,8 +253,7 @@ static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	lane_end(f, l);
 	make_items(f, l);
-	if (!finish_tokens(f, l->chunk) || l->now.at >= l->end)
-		chunk_end(f, l->chunk);
+	chunk_end(f, l, !finish_tokens(f, l->chunk));
 }
 
 void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count,

@@ -142,8 +142,10 @@ u64 vmpt_scalar_scan(const u8 *data, u64 at, u64 stop, u64 region_end, u64 base,
 	while (at < stop && at < region_end && sink->token_count + 4 <= sink->token_max &&
 	       (!sink->items || sink->item_count < sink->item_max)) {
 		err = vmpt_pt_decode(&pkt, data + at, region_end - at, state->block);
-		if (err) {
-			next = vmpt_psb_find(data, at + 1, region_end);
+		next = err ? vmpt_psb_find(data, at + 1, region_end)
+			   : vmpt_psb_inside(data, at, pkt.size, region_end);
+		if (next) {
+			err = err ? err : -VMPT_E_CUT;
 			put_loss(sink, at, next - at, err, base);
 			state->block = 0;
 			state->last_ip = 0;

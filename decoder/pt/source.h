@@ -16,6 +16,9 @@
  *   VMPT_E_SYNC. With options.headless it starts at its first byte.
  * - A decode error at e is a LOSS from e to the next PSB at or after e + 1, or to
  *   the region's end, with the error's code.
+ * - A packet that a PSB cuts (vmpt_psb_inside()) is a LOSS from its start to that PSB
+ *   with VMPT_E_CUT. What would follow it is a broken PSB, after a TNT-8 (82H) if an odd
+ *   number of the PSB's bytes is inside; so nothing else needs to be checked for it.
  * - At a PSB Last IP is 0 and no block is open.
  */
 #ifndef VMPT_DECODER_SOURCE_H

@@ -69,8 +69,7 @@ static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 	c->at = make_tokens(f, &c->sink, (size_t)(l->now.raw - l->raw_start), l->now.at);
 	/* Tokens do not need Last IP. A refused packet is not in a block. */
 	c->state = (struct vmpt_scan_state){ .block = c->at == l->now.at ? l->block : 0 };
-	if (c->at != l->now.at || l->now.at >= l->end)
-		chunk_end(f, c);
+	chunk_end(f, l, c->at != l->now.at);
 }
 
 void vmpt_index_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, unsigned int count)

@@ -9,6 +9,9 @@
  *   options.headless it starts at its first byte.
  * - A decode error at e is a LOSS from e to the next PSB at or after e + 1, or to the region's end,
  *   with the error's code.
+ * - A packet inside which a PSB begins that ends after it has lost its last bytes: it is a LOSS up
+ *   to that PSB with VMPT_E_CUT. No whole packet is like that: a byte 00H would follow it, which
+ *   begins none (4.2).
  * - Last LIP is not known at a region's start, after a loss and before a FUP.BuffOvf. It is kept
  *   over a PSB: the processor may clear its own up to four packets later (3.3.9).
  */
@@ -71,6 +74,24 @@ static inline bool vmpt_rtit_token_wanted(unsigned int kind)
 
 /* Offset of the first complete PSB in [@from, @end) of @data, or @end. */
 u64 vmpt_rtit_psb_find(const u8 *data, u64 from, u64 end);
+
+/* vmpt_rtit_decode() of the packet at @at of @data, or -VMPT_E_CUT if a PSB cuts it; *@psb: there.
+ */
+static inline int vmpt_rtit_packet_at(struct vmpt_rtit_packet *pkt, const u8 *data, u64 at, u64 end,
+				      bool cycle_acc, u64 *psb)
+{
+	int err = vmpt_rtit_decode(pkt, data + at, end - at, cycle_acc);
+	u64 after;
+
+	*psb = end;
+	if (err)
+		return err;
+	after = at + pkt->size;
+	if (__builtin_expect(after == end || data[after], 1))
+		return 0;
+	*psb = vmpt_rtit_psb_find(data, at + 1, after + 8 < end ? after + 8 : end);
+	return *psb < after ? -VMPT_E_CUT : 0;
+}
 
 /*
  * Decode packets of [@at, @region_end) until the position is at or after @stop, or the sink has no

@@ -151,9 +151,10 @@ u64 vmpt_rtit_scan(const u8 *data, bool cycle_acc, u64 at, u64 stop, u64 region_
 			at++;
 			continue;
 		}
-		err = vmpt_rtit_decode(&pkt, data + at, region_end - at, cycle_acc);
+		err = vmpt_rtit_packet_at(&pkt, data, at, region_end, cycle_acc, &next);
 		if (err) {
-			next = vmpt_rtit_psb_find(data, at + 1, region_end);
+			if (err != -VMPT_E_CUT)
+				next = vmpt_rtit_psb_find(data, at + 1, region_end);
 			vmpt_rtit_put_loss(sink, state, at, next - at, (unsigned int)-err, base);
 			at = next;
 			continue;

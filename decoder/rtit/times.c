@@ -19,8 +19,10 @@ struct time_walk {
 
 static bool decode(struct time_walk *w)
 {
-	return w->at < w->end && !vmpt_rtit_decode(&w->pkt, w->tracker->data + w->at,
-						   w->end - w->at, w->tracker->cycle_acc);
+	u64 psb;
+
+	return w->at < w->end && !vmpt_rtit_packet_at(&w->pkt, w->tracker->data, w->at, w->end,
+						      w->tracker->cycle_acc, &psb);
 }
 
 /* Feed the packet and its cycle count to the clock. */

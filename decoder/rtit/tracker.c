@@ -267,7 +267,7 @@ static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *pie
 {
 	struct vmpt_rtit_last_lip last = { 0 };
 	struct vmpt_rtit_packet pkt;
-	u64 at = token->at, lip, target;
+	u64 at = token->at, lip, target, psb;
 
 	if (t->stopped)
 		apply(t, piece, token->item, 4, 0);
@@ -280,7 +280,7 @@ static void on_overflow(struct vmpt_rtit_tracker *t, struct vmpt_rtit_piece *pie
 		return;
 	do {
 		at += pkt.size;
-		if (vmpt_rtit_decode(&pkt, t->data + at, piece->region_end - at, t->cycle_acc))
+		if (vmpt_rtit_packet_at(&pkt, t->data, at, piece->region_end, t->cycle_acc, &psb))
 			return;
 	} while (pkt.kind == VMPT_RTIT_PSB);
 	if (pkt.kind != VMPT_RTIT_TIP || !vmpt_rtit_lip_expand(&last, &pkt, &target) ||

@@ -63,7 +63,6 @@ static void begin(struct timeline_lane *lane, u8 began, u64 offset, const struct
 
 	span->owner = lane->slice.owner;
 	span->loss = lane->slice.loss;
-	span->doubt = lane->slice.begin == VMPT_BEGIN_DOUBT && span->kind == VMPT_SPAN_UNKNOWN;
 	lane->has_fup = lane->has_entry = lane->has_reason = lane->has_qualification = false;
 	lane->cr3 = 0;
 	lane->host_idle = lane->has_host_cr3 = false;
@@ -122,7 +121,6 @@ void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time 
 		 * first.
 		 */
 		span->kind = VMPT_SPAN_OFF;
-		span->doubt = false;
 		span->began = VMPT_EDGE_TRACE;
 		span->start = lane->stop_time;
 		if (before) {
@@ -136,7 +134,6 @@ void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time 
 		   before->offset == lane->stop_offset) {
 		/* A slice begins here: the doubt before it was about the stop. */
 		before->kind = VMPT_SPAN_OFF;
-		before->doubt = false;
 		before->began = before->ended = span->began = VMPT_EDGE_TRACE;
 		lane->settling = SETTLE_PSB;
 		return;
@@ -173,6 +170,7 @@ static bool begins_with_psb(const struct timeline_lane *lane)
 static int begin_slice(struct timeline_lane *lane)
 {
 	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
+	struct vmpt_span *span;
 	struct vmpt_time time;
 	int ret = lane_boundary_time(lane, &time);
 
@@ -194,7 +192,12 @@ static int begin_slice(struct timeline_lane *lane)
 		lane->settling = SETTLE_GROUP;
 	lane->executed = false;
 	lane->after_loss = lane->slice.begin == VMPT_BEGIN_LOSS;
-	lane_span(lane, lane->next - 1)->failed_entries = lane->slice.failed_entries;
+	span = lane_span(lane, lane->next - 1);
+	span->failed_entries = lane->slice.failed_entries;
+	if (lane->after_loss && !span->losses++)
+		span->loss_size = lane->slice.size;
+	if (vmpt_slice_unproven(&lane->slice))
+		span->unproven = lane->slice.size;
 	return 0;
 }
 

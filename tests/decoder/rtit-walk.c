@@ -110,7 +110,7 @@ static void take_packet(struct walk *w, struct vmpt_packet *pkt, const u8 *p)
 static bool take(struct walk *w, struct vmpt_packet *pkt)
 {
 	const u8 *p = w->stream->data + w->at;
-	u64 n = w->end - w->at;
+	u64 n = w->end - w->at, i;
 	unsigned int ccnt = 0;
 	bool counted;
 	int size = packet_size(p, n, &counted);
@@ -124,6 +124,10 @@ static bool take(struct walk *w, struct vmpt_packet *pkt)
 	}
 	if ((u64)size + ccnt > n)
 		return lost_from(w, pkt, w->at + 1, VMPT_E_TRUNCATED);
+	/* A PSB that begins inside the packet, and ends after it. */
+	for (i = 1; i < (u64)size + ccnt; i++)
+		if (i + 9 > (u64)size + ccnt && is_psb(p + i, n - i))
+			return lost_from(w, pkt, w->at + i, VMPT_E_CUT);
 	*pkt = (struct vmpt_packet){ .offset = w->at, .size = (u16)size };
 	take_packet(w, pkt, p);
 	w->at += (u64)size;

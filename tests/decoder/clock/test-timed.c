@@ -396,14 +396,14 @@ START_TEST(time_only)
 	must(!next_of_time(some, &b, &k), "more items of time");
 	vmpt_decoder_close(every);
 	vmpt_decoder_close(some);
-	/* And most of the others are not made. */
+	/* And most of the others are not made, but for the plain loop's after an error. */
 	ck_assert_int_eq(vmpt_decoder_open(&some, &stream, &options), 0);
 	vmpt_decoder_time_only(some);
 	while (vmpt_batch_next(some, &b) > 0)
 		for (k = 0; k < b.count; k++)
 			all += b.items[k].kind == VMPT_PT_TIP || b.items[k].kind == VMPT_PT_PTW;
 	ck_assert_uint_gt(items, 1000);
-	ck_assert_uint_lt(all, items / 20);
+	ck_assert_uint_lt(all, items / 10);
 	vmpt_decoder_close(some);
 	free(mix.buf);
 }

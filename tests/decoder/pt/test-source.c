@@ -47,7 +47,7 @@ static void result_item(struct result *r, const struct vmpt_item *item, u64 base
 }
 
 static void collect(struct result *r, const struct vmpt_stream *stream,
-		    const struct vmpt_options *options, bool items)
+		    const struct vmpt_options *options, bool items, bool time_only)
 {
 	struct vmpt_source *src;
 	struct vmpt_piece p;
@@ -57,6 +57,8 @@ static void collect(struct result *r, const struct vmpt_stream *stream,
 
 	memset(r, 0, sizeof(*r));
 	must(!vmpt_source_open(&src, stream, options, items), "cannot open");
+	if (time_only)
+		vmpt_source_time_only(src);
 	while ((ret = vmpt_source_next(src, &p)) == 1) {
 		must(p.start == at, "a piece starts at 0x%llx, the last ended at 0x%llx",
 		     (unsigned long long)p.start, (unsigned long long)at);
@@ -88,7 +90,7 @@ static void compare(const struct result *want, const struct vmpt_stream *stream,
 	struct result got;
 	size_t i;
 
-	collect(&got, stream, o, items);
+	collect(&got, stream, o, items, false);
 	for (i = 0; i < want->tokens_n && i < got.tokens_n; i++)
 		must(want->tokens[i] == got.tokens[i],
 		     "token %zu: 0x%llx, want 0x%llx (lanes %u chunk %zu threads %u items %d)", i,
@@ -112,6 +114,36 @@ static void compare(const struct result *want, const struct vmpt_stream *stream,
 	result_free(&got);
 }
 
+/* What is decoded for clocks has the same tokens, losses among them, and the same loss items. */
+static void compare_times(const struct result *want, const struct vmpt_stream *stream,
+			  const struct vmpt_options *o)
+{
+	const struct record *b;
+	struct result got;
+	size_t i, k;
+
+	collect(&got, stream, o, true, true);
+	ck_assert_uint_eq(got.tokens_n, want->tokens_n);
+	if (got.tokens_n)
+		ck_assert_mem_eq(got.tokens, want->tokens, got.tokens_n * sizeof(*got.tokens));
+	for (i = k = 0; i < want->records_n; i++) {
+		if (want->records[i].kind != VMPT_ITEM_LOSS)
+			continue;
+		while (k < got.records_n && got.records[k].kind != VMPT_ITEM_LOSS)
+			k++;
+		must(k < got.records_n, "loss item %zu is missing", i);
+		b = &got.records[k++];
+		must(b->offset == want->records[i].offset && b->payload == want->records[i].payload,
+		     "a loss of %llu at 0x%llx, want %llu at 0x%llx",
+		     (unsigned long long)b->payload, (unsigned long long)b->offset,
+		     (unsigned long long)want->records[i].payload,
+		     (unsigned long long)want->records[i].offset);
+	}
+	for (; k < got.records_n; k++)
+		must(got.records[k].kind != VMPT_ITEM_LOSS, "a loss too many");
+	result_free(&got);
+}
+
 /* The two sources agree on @stream, under @n random options. */
 static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool headless,
 		  unsigned int n)
@@ -120,7 +152,7 @@ static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool h
 	struct vmpt_options o = { .headless = headless, .scalar = true };
 	struct result want;
 
-	collect(&want, stream, &o, true);
+	collect(&want, stream, &o, true, false);
 	o.scalar = false;
 	while (n--) {
 		o.lanes = (unsigned int)(test_random(rng) % 9);
@@ -128,6 +160,7 @@ static void agree(const struct vmpt_stream *stream, struct test_rng *rng, bool h
 		o.threads = (unsigned int)(test_random(rng) % 4);
 		compare(&want, stream, &o, true);
 		compare(&want, stream, &o, false);
+		compare_times(&want, stream, &o);
 	}
 	result_free(&want);
 }
@@ -148,7 +181,7 @@ static void agree_bytes(const u8 *bytes, size_t size, struct test_rng *rng, unsi
 
 START_TEST(losses_written_out)
 {
-	/* 3 bytes, PSB, OVF, an unknown opcode and 5 bytes, PSB, a bad PSB to the end */
+	/* 3 bytes, PSB, OVF, an unknown opcode and 5 bytes, PSB, PSBEND, a bad PSB to the end */
 	static const u8 tail[] = { 0x02, 0x82, 0x02, 0x83 };
 	static const u64 want[] = {
 		VMPT_TOKEN(0, VMPT_TOKEN_LOSS),
@@ -158,17 +191,17 @@ START_TEST(losses_written_out)
 		VMPT_TOKEN(21, VMPT_TOKEN_LOSS),
 		6 << 6 | VMPT_E_OPCODE,
 		VMPT_TOKEN(27, VMPT_PT_PSB),
-		VMPT_TOKEN(43, VMPT_TOKEN_LOSS),
+		VMPT_TOKEN(45, VMPT_TOKEN_LOSS),
 		104 << 6 | VMPT_E_PSB,
-		VMPT_TOKEN(147, VMPT_TOKEN_LOSS),
+		VMPT_TOKEN(149, VMPT_TOKEN_LOSS),
 		0 << 6 | VMPT_E_GAP,
-		VMPT_TOKEN(147, VMPT_TOKEN_LOSS),
+		VMPT_TOKEN(149, VMPT_TOKEN_LOSS),
 		1 << 6 | VMPT_E_SYNC,
-		VMPT_TOKEN(148, VMPT_PT_PSB),
-		VMPT_TOKEN(164, VMPT_TOKEN_LOSS),
+		VMPT_TOKEN(150, VMPT_PT_PSB),
+		VMPT_TOKEN(166, VMPT_TOKEN_LOSS),
 		2 << 6 | VMPT_E_TRUNCATED,
 	};
-	struct vmpt_gap gap = { .offset = 147 };
+	struct vmpt_gap gap = { .offset = 149 };
 	struct vmpt_stream stream = { .gaps = &gap, .gap_count = 1 };
 	struct vmpt_options o = { 0 };
 	struct builder b = { 0 };
@@ -182,6 +215,7 @@ START_TEST(losses_written_out)
 	build_kind(&b, VMPT_PT_OVF);
 	build_bytes(&b, "\x02\x7f\x80\x80\x80\x80", 6);
 	build_kind(&b, VMPT_PT_PSB);
+	build_kind(&b, VMPT_PT_PSBEND);
 	build_bytes(&b, tail, sizeof(tail));
 	build_bytes(&b, pad, sizeof(pad));
 	build_bytes(&b, "\x80", 1);
@@ -192,7 +226,7 @@ START_TEST(losses_written_out)
 	stream.size = room.size;
 	for (items = 0; items < 2; items++) {
 		for (o.scalar = 0;; o.scalar = 1) {
-			collect(&got, &stream, &o, items);
+			collect(&got, &stream, &o, items, false);
 			ck_assert_uint_eq(got.tokens_n, VMPT_ARRAY_SIZE(want));
 			ck_assert_mem_eq(got.tokens, want, sizeof(want));
 			result_free(&got);
@@ -201,6 +235,89 @@ START_TEST(losses_written_out)
 		}
 	}
 	room_close(&room);
+	free(b.buf);
+}
+END_TEST
+
+/* All of @b's tokens by each source, with and without items. */
+static void expect_tokens(const struct builder *b, const u64 *want, size_t n)
+{
+	struct vmpt_stream stream = { .size = b->size };
+	struct vmpt_options o = { 0 };
+	struct result got;
+	struct room room;
+	int way;
+
+	room_copy(&room, b->buf, b->size);
+	stream.data = room.data;
+	for (way = 0; way < 4; way++) {
+		o.scalar = way & 1;
+		collect(&got, &stream, &o, way & 2, false);
+		ck_assert_uint_eq(got.tokens_n, n);
+		ck_assert_mem_eq(got.tokens, want, n * sizeof(*want));
+		result_free(&got);
+	}
+	room_close(&room);
+}
+
+/* A packet's first bytes, and a PSB: what the packet takes of the PSB is no loss of what follows.
+ */
+START_TEST(a1_psb_cuts_a_packet)
+{
+	static const struct {
+		const char *bytes;
+		unsigned int size;
+	} cut[] = {
+		{ "\x19\x11\x22\x33", 4 },	       /* TSC: takes four bytes */
+		{ "\x19\x11\x22\x33\x44", 5 },	       /* three: 82H remains, a TNT */
+		{ "\xcd\x11", 2 },		       /* TIP of nine: seven */
+		{ "\x02\x43\x11\x22\x33\x44\x55", 7 }, /* PIP: one */
+		{ "\x02\xc3\x88", 3 },		       /* MNT: eight */
+		{ "\x02\x53\x01", 3 },		       /* EVD: eight */
+		{ "\x07\x07", 2 },		       /* CYC: one */
+		{ "\x02\x82", 2 },		       /* PSB: two, and 14 */
+		{ "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82", 14 },
+	};
+	u64 at = 18, psb = at + cut[_i].size, next = psb + 18;
+	struct builder b = { 0 };
+
+	build_kind(&b, VMPT_PT_PSB);
+	build_kind(&b, VMPT_PT_PSBEND);
+	build_bytes(&b, cut[_i].bytes, cut[_i].size);
+	build_kind(&b, VMPT_PT_PSB);
+	build_kind(&b, VMPT_PT_OVF);
+	build_kind(&b, VMPT_PT_PSB);
+	expect_tokens(&b,
+		      (u64[]){ VMPT_TOKEN(0, VMPT_PT_PSB), VMPT_TOKEN(at, VMPT_TOKEN_LOSS),
+			       (u64)cut[_i].size << 6 | VMPT_E_CUT, VMPT_TOKEN(psb, VMPT_PT_PSB),
+			       VMPT_TOKEN(psb + 16, VMPT_PT_OVF), VMPT_TOKEN(next, VMPT_PT_PSB) },
+		      6);
+	free(b.buf);
+}
+END_TEST
+
+/* A whole packet that ends like the start of a PSB, and a PSB: nothing is missing. */
+START_TEST(a1_payload_like_a_psb_is_whole)
+{
+	struct vmpt_pt_packet ptw = { .kind = VMPT_PT_PTW, .ptw = { .payload_bytes = 1 } };
+	struct builder b = { 0 };
+	int psbs = 1 + _i / 9, bytes = _i % 9, i;
+	u64 want[4];
+
+	/* The first bytes of a PSB, up to eight, end the payload. */
+	ptw.ptw.payload = 0x8202820282028202 << 4 * (8 - bytes) << 4 * (8 - bytes);
+	build_kind(&b, VMPT_PT_PSB);
+	build(&b, &ptw);
+	if (bytes & 1)
+		build_bytes(&b, "\x82", 1); /* a TNT continues it */
+	want[0] = VMPT_TOKEN(0, VMPT_PT_PSB);
+	for (i = 1; i <= psbs; i++) {
+		want[i] = VMPT_TOKEN(b.size, VMPT_PT_PSB);
+		build_kind(&b, VMPT_PT_PSB);
+	}
+	build_kind(&b, VMPT_PT_OVF);
+	want[i] = VMPT_TOKEN(b.size - 2, VMPT_PT_OVF);
+	expect_tokens(&b, want, (size_t)psbs + 2);
 	free(b.buf);
 }
 END_TEST
@@ -244,7 +361,9 @@ START_TEST(psb_inside_payloads)
 		if (i & 8)
 			build_kind(&b, VMPT_PT_PSB);
 		else if (i & 16)
-			build_bytes(&b, evil, sizeof(evil)); /* and a PSB that is none */
+			build_bytes(&b, evil, sizeof(evil)); /* a PSB cuts the packet */
+		if (i & 32)
+			build_bytes(&b, evil, 2 * (i % 5)); /* and a PSB itself */
 	}
 	agree_bytes(b.buf, b.size, &rng, 12);
 	free(b.buf);
@@ -362,7 +481,7 @@ START_TEST(lanes_and_threads)
 	room_copy(&room, b.buf, b.size);
 	stream.data = room.data;
 	stream.size = room.size;
-	collect(&want, &stream, &o, true);
+	collect(&want, &stream, &o, true, false);
 	o.scalar = false;
 	o.chunk = 3000;
 	for (o.lanes = 1; o.lanes <= 8; o.lanes++)
@@ -418,6 +537,32 @@ START_TEST(real_traces)
 }
 END_TEST
 
+/* Parts of a mix put end to end at any byte, each beginning with a PSB. */
+static void build_joins(struct builder *b, struct test_rng *rng, size_t size)
+{
+	struct builder part = { 0 };
+
+	while (b->size < size) {
+		part.size = part.block = 0;
+		build_kind(&part, VMPT_PT_PSB);
+		build_mix(&part, rng, 1 + test_random(rng) % 200, 0);
+		build_bytes(b, part.buf, part.size - test_random(rng) % 17);
+	}
+	free(part.buf);
+}
+
+/* Chunk ends, lanes' ends and the ends of what is decoded again fall on joins. */
+START_TEST(a1_joins)
+{
+	struct test_rng rng = { 30 + (u64)_i };
+	struct builder b = { 0 };
+
+	build_joins(&b, &rng, _i & 1 ? 3000 : 300000);
+	agree_bytes(b.buf, b.size, &rng, _i & 1 ? 40 : 6);
+	free(b.buf);
+}
+END_TEST
+
 /* Random bytes, many of them first bytes of packets. */
 static void build_noise(struct builder *b, struct test_rng *rng, size_t size)
 {
@@ -445,9 +590,12 @@ static void random_stream(struct test_rng *rng, const u8 *real, size_t real_size
 	struct room room;
 	size_t from;
 
-	switch (test_random(rng) % 4) {
+	switch (test_random(rng) % 5) {
 	case 0:
 		build_noise(&b, rng, size);
+		break;
+	case 4:
+		build_joins(&b, rng, size);
 		break;
 	case 1:
 		if (real_size > size) {
@@ -498,6 +646,9 @@ TEST_SUITE()
 
 	t = tcase_create("source");
 	tcase_add_test(t, losses_written_out);
+	tcase_add_loop_test(t, a1_psb_cuts_a_packet, 0, 9);
+	tcase_add_loop_test(t, a1_payload_like_a_psb_is_whole, 0, 18);
+	tcase_add_loop_test(t, a1_joins, 0, 16);
 	tcase_add_test(t, nothing_at_all);
 	tcase_add_test(t, psb_inside_payloads);
 	tcase_add_test(t, blocks_across_chunks);

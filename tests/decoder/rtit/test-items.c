@@ -95,6 +95,44 @@ START_TEST(errors)
 }
 END_TEST
 
+/* A packet's first bytes and a PSB: the packet is lost, and the PSB is not. */
+START_TEST(a1_psb_cuts_a_packet)
+{
+	static const struct {
+		u8 bytes[3];
+		bool cycles;
+	} row[] = {
+		{ { 0x03, 0x03, 0xc4 }, false }, /* an MTC of two bytes: one of the PSB */
+		{ { 0x03, 0xb2, 0x11 }, false }, /* a TIP of seven: five */
+		{ { 0x03, 0xd0, 0x11 }, false }, /* an STS: five */
+		{ { 0x03, 0xc2, 0x11 }, false }, /* a PIP of six: four */
+		{ { 0x03, 0xb0, 0x11 }, false }, /* a TIP of three: one */
+		{ { 0xc4, 0x11, 0x03 }, true },	 /* an MTC with one of three bytes of its count */
+	};
+	static const u8 lost[] = { 1, 2, 2, 2, 2, 3 };
+	u8 bytes[] = { PSB, 0, 0, 0, PSB, 0x03 };
+	struct vmpt_stream stream;
+	size_t i;
+
+	for (i = 0; i < VMPT_ARRAY_SIZE(row); i++) {
+		struct vmpt_options o = { .cycle_acc = row[i].cycles ? VMPT_CYCLE_ACC_YES
+								     : VMPT_CYCLE_ACC_NO };
+		struct rtit_want want[6] = { { 0, 0, 9, K(PSB), 0 } };
+		u8 at = 9;
+		size_t n = 1;
+
+		memcpy(bytes + 9, row[i].bytes, 3);
+		for (; at < 12 - lost[i]; at++)
+			want[n++] = (struct rtit_want){ at, 0x03, 1, K(TNT), 0 };
+		want[n++] = (struct rtit_want){ at, lost[i], 0, VMPT_ITEM_LOSS, VMPT_E_CUT };
+		want[n++] = (struct rtit_want){ 12, 0, 9, K(PSB), 0 };
+		want[n++] = (struct rtit_want){ 21, 0x03, 1, K(TNT), 0 };
+		stream = rtit_stream(bytes, sizeof(bytes));
+		rtit_check(&stream, &o, want, n);
+	}
+}
+END_TEST
+
 /* LIPs by Table 18; Last LIP is kept over a PSB (3.3.9) and is the LIP sent, ignored or not. */
 START_TEST(lips)
 {
@@ -275,6 +313,7 @@ TEST_SUITE()
 	tcase_add_test(t, every_kind);
 	tcase_add_test(t, cycle_counts);
 	tcase_add_test(t, errors);
+	tcase_add_test(t, a1_psb_cuts_a_packet);
 	tcase_add_test(t, lips);
 	tcase_add_test(t, unknown_lips);
 	tcase_add_test(t, cut_ends);

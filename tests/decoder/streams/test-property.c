@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "decoder/pt/pt.h"
 #include "tests/decoder/check-streams.h"
 #include "tests/decoder/ipt-flow.h"
 #include "tests/decoder/notation.h"
@@ -223,6 +224,67 @@ START_TEST(damaged_traces)
 }
 END_TEST
 
+/* The owners of the packets are those of the slices that they lie in. */
+static void check_owners(const struct vmpt_stream *stream)
+{
+	static const struct vmpt_options options;
+	struct vmpt_cursor at = { 0 };
+	struct vmpt_splitter *split;
+	struct vmpt_decoder *dec;
+	struct vmpt_packet p;
+	struct vmpt_slice s = { 0 };
+
+	ck_assert_int_eq(vmpt_splitter_open(&split, stream, &options), 0);
+	ck_assert_int_eq(vmpt_decoder_open(&dec, stream, &options), 0);
+	while (vmpt_packet_next(dec, &at, &p) > 0) {
+		while (p.offset >= s.offset + s.size)
+			ck_assert_int_eq(vmpt_split_next(split, &s), 1);
+		if ((p.kind == VMPT_ITEM_LOSS) != (s.begin == VMPT_BEGIN_LOSS) ||
+		    (p.kind == VMPT_ITEM_LOSS && (p.offset != s.offset || p.payload != s.size)))
+			ck_abort_msg("a loss at %#llx, in a slice from %#llx",
+				     (unsigned long long)p.offset, (unsigned long long)s.offset);
+		if (p.owner.sure <= VMPT_ASSUMED && s.owner.sure <= VMPT_ASSUMED &&
+		    (p.owner.kind != s.owner.kind || p.owner.vmcs != s.owner.vmcs))
+			ck_abort_msg("owner %u at %#llx, %u in the slice from %#llx", p.owner.kind,
+				     (unsigned long long)p.offset, s.owner.kind,
+				     (unsigned long long)s.offset);
+	}
+	vmpt_decoder_close(dec);
+	vmpt_splitter_close(split);
+}
+
+/* Parts of a trace put end to end at any byte: look-ahead must not run over the PSB either. */
+START_TEST(a1_joins)
+{
+	const char *path = test_data(real[_i % 3]);
+	struct test_rng rng = { 0xa1 + (u64)_i };
+	struct vmpt_stream stream = { .tid = -1 };
+	size_t size, n, from;
+	u8 *bytes, *copy;
+	int i, k;
+
+	if (!path)
+		return;
+	bytes = test_read_file(path, &size);
+	copy = malloc(8 * 256);
+	for (i = 0; i < 100; i++) {
+		for (k = 0, n = 0; k < 8; k++) {
+			from = vmpt_psb_find(bytes, test_random(&rng) % (size - 256), size);
+			if (from + 256 > size)
+				continue;
+			memcpy(copy + n, bytes + from, 256);
+			n += 17 + test_random(&rng) % (k & 1 ? 40 : 239);
+		}
+		stream.data = copy;
+		stream.size = n;
+		check(&stream, false);
+		check_owners(&stream);
+	}
+	free(copy);
+	free(bytes);
+}
+END_TEST
+
 TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/extract-property");
@@ -231,6 +293,7 @@ TEST_SUITE()
 	tcase_add_loop_test(test_random_case(s), random_traces, 0, 10);
 	tcase_add_loop_test(t, real_traces, 0, VMPT_ARRAY_SIZE(real));
 	tcase_add_loop_test(test_random_case(s), damaged_traces, 0, 9);
+	tcase_add_loop_test(t, a1_joins, 0, 6);
 	suite_add_tcase(s, t);
 	if (soak_seconds())
 		tcase_add_test(test_random_case(s), soak_random_traces);
