@@ -48,7 +48,7 @@ static const struct {
 	{ 0, "Failed to read pidfile",
 	  "is <emulator> a QEMU? vmpt domain qemu prints one that fits the plugin" },
 	{ 0, "-no-acpi: invalid option",
-	  "this QEMU always has ACPI: its XML needs <features><acpi/></features>" },
+	  "with this libvirt and QEMU its XML needs <features><acpi/></features>" },
 	{ 0, "cannot open shared object", "is the plugin built, and can QEMU read its file?" },
 	{ 0, "could not load PC BIOS", "is <loader> a file that QEMU can read?" },
 	{ 0, "already exists", "vmpt domain stop ends it" },

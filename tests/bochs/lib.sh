@@ -64,9 +64,10 @@ in_job()
 	[ ! -e "$run/rc" ] || rc=$(cat "$run/rc")
 }
 
-# Shown when a check fails.
+# Shown when a check fails that is about a job.
 show()
 {
+	[ -n "${run-}" ] || return 0
 	cat "$run/said"
 	tail -n 20 "$run/serial" 2>/dev/null
 }

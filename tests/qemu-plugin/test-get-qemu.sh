@@ -170,6 +170,7 @@ done
 run --no-fetch
 check 'fetched: found' [ "$rc $(cat "$out/stdout")" = \
 	"0 $out/cache/vmpt/qemu-7-good/qemu-system-x86_64" ]
+check 'fetched: nothing about the installed one' not grep -q "$out/bin/" "$out/stderr"
 # It prints nothing if none is installed: PATH has only the script's tools, no QEMU.
 rm -r "$out/cache/vmpt/qemu-7-broken"
 mkdir -p "$out/tools"
