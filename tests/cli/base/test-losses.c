@@ -170,7 +170,8 @@ START_TEST(a7_commands_agree_on_generated_traces)
 		 script[_i]);
 	ck_assert_int_eq(system(command), 0);
 	agree("g.pt", seen);
-	ck_assert_uint_gt(seen[0] + seen[1], 0);
+	/* Where nothing says that there are VMs all is the host's, and whole. */
+	ck_assert_int_eq(seen[0] + seen[1] > 0, strcmp(script[_i], "guest-only-no-pip") != 0);
 	bytes = test_read_file("g.pt", &n);
 	for (i = 0; i < test_rounds(20, 2); i++)
 		agree_damaged(bytes, n, &rng, seen);
