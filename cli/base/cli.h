@@ -94,7 +94,7 @@ struct cli_command {
 	const char *lacking;  /* the message if there are none; NULL: none are needed */
 	/* Besides cli_common_group, which all have */
 	const struct cli_group *group[CLI_GROUPS + 1];
-	size_t own_size;	     /* of the command's struct, cli->own */
+	size_t data_size;	     /* of the command's struct, cli->data */
 	int (*run)(struct cli *cli); /* returns enum cli_exit */
 };
 
@@ -155,7 +155,7 @@ struct cli_file_id {
 /* One run of a command. */
 struct cli {
 	const struct cli_command *cmd;
-	void *own;		  /* the command's struct */
+	void *data;		  /* the command's struct */
 	void *values[CLI_GROUPS]; /* cli_values() */
 
 	/* Options of the groups here */

@@ -179,6 +179,9 @@ int cli_file_commit(struct cli *cli, struct cli_file *file)
 	errno = 0;
 	if (fflush(file->f))
 		ret = failed(cli, "write", file->path);
+	/* Of an input that became shorter this is not the output. */
+	if (!ret && file->temporary && !cli_inputs_whole(cli))
+		ret = CLI_FAILED;
 	if (!ret && file->temporary)
 		ret = check_old(cli, file);
 	if (!ret && file->temporary) {

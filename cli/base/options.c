@@ -173,7 +173,7 @@ void *cli_values(const struct cli *cli, const struct cli_group *group)
 
 static char *values(struct cli *cli, const struct cli_group *group)
 {
-	return group->in_cli ? (char *)cli : group->size ? cli_values(cli, group) : cli->own;
+	return group->in_cli ? (char *)cli : group->size ? cli_values(cli, group) : cli->data;
 }
 
 static void store(void *to, size_t size, u64 value)

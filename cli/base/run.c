@@ -10,13 +10,13 @@ static int make_values(struct cli *cli)
 	const struct cli_command *cmd = cli->cmd;
 	size_t i;
 
-	cli->own = calloc(1, cmd->own_size + 1);
+	cli->data = calloc(1, cmd->data_size + 1);
 	for (i = 0; cmd->group[i]; i++) {
 		cli->values[i] = calloc(1, cmd->group[i]->size + 1);
 		if (!cli->values[i])
 			return cli_no_memory(cli);
 	}
-	return cli->own ? CLI_OK : cli_no_memory(cli);
+	return cli->data ? CLI_OK : cli_no_memory(cli);
 }
 
 int cli_run(const struct cli_command *cmd, int argc, char **argv)
@@ -38,7 +38,7 @@ int cli_run(const struct cli_command *cmd, int argc, char **argv)
 	cli_close(&cli);
 	for (i = 0; i < CLI_GROUPS; i++)
 		free(cli.values[i]);
-	free(cli.own);
+	free(cli.data);
 	json_decref(cli.warnings);
 	return code;
 }

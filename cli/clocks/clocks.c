@@ -399,7 +399,7 @@ static void tell_losses(struct cli *cli, const struct clocks *s)
 
 static int run(struct cli *cli)
 {
-	struct clocks *s = cli->own;
+	struct clocks *s = cli->data;
 	int code;
 
 	if (cli_is_rtit(cli))
@@ -435,6 +435,6 @@ const struct cli_command cli_clocks = {
 		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"
 		    "  vmpt clocks --vm=a000:-123456789 --json cpu0.pt\n",
 	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
-	.own_size = sizeof(struct clocks),
+	.data_size = sizeof(struct clocks),
 	.run = run,
 };

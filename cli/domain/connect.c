@@ -99,7 +99,7 @@ static void drop_warnings(char *text)
 /* libvirt starts QEMU in another folder: a relative path that works here fails there. */
 static bool advise_absolute(const struct cli *cli, const char *says)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	size_t i;
 
 	for (i = 0; i < o->set.count; i++) {
@@ -445,7 +445,7 @@ static int cannot_connect(const struct cli *cli, const struct domain_link *link,
 
 int domain_connect(struct cli *cli, struct domain_link *link)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	char *uri = o->connect ? strdup(o->connect) : NULL;
 	int code = CLI_OK;
 

@@ -218,7 +218,7 @@ static int console(struct cli *cli, struct domain_link *link)
 
 int domain_console_run(struct cli *cli)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	struct domain_link link;
 	int code;
 

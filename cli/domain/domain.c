@@ -122,7 +122,7 @@ static const struct cli_command list = {
 		    "  vmpt domain list --connect=qemu:///session --json | jq '.domains[].name'\n",
 	.args = "",
 	.group = { &connecting, &cli_output_group },
-	.own_size = sizeof(struct domain_options),
+	.data_size = sizeof(struct domain_options),
 	.run = domain_list,
 };
 
@@ -137,7 +137,7 @@ static const struct cli_command start = {
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
 	.group = { &starting, &connecting },
-	.own_size = sizeof(struct domain_options),
+	.data_size = sizeof(struct domain_options),
 	.run = domain_start,
 };
 
@@ -150,7 +150,7 @@ static const struct cli_command stop = {
 	.args = "NAME...",
 	.lacking = "no domain given",
 	.group = { &stopping, &connecting },
-	.own_size = sizeof(struct domain_options),
+	.data_size = sizeof(struct domain_options),
 	.run = domain_stop,
 };
 
@@ -162,7 +162,7 @@ static const struct cli_command console = {
 	.args = "NAME",
 	.lacking = "no domain given",
 	.group = { &connecting },
-	.own_size = sizeof(struct domain_options),
+	.data_size = sizeof(struct domain_options),
 	.run = domain_console_run,
 };
 
@@ -178,7 +178,7 @@ static const struct cli_command tracing = {
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
 	.group = { &for_trace, &cli_mode_group, &connecting, &cli_output_group },
-	.own_size = sizeof(struct domain_options),
+	.data_size = sizeof(struct domain_options),
 	.run = domain_trace,
 };
 
@@ -191,7 +191,7 @@ static const struct cli_command qemu = {
 	.examples = "  vmpt domain qemu\n"
 		    "  vmpt domain start --set QEMU=$(vmpt domain qemu) web.xml\n",
 	.args = "",
-	.own_size = sizeof(struct domain_options),
+	.data_size = sizeof(struct domain_options),
 	.run = domain_qemu,
 };
 

@@ -64,7 +64,7 @@ static int leave_running(struct domain_run *run)
 
 int domain_start(struct cli *cli)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	bool stays = !o->connect || o->console;
 	struct domain_link link;
 	struct domain_run run;
@@ -129,7 +129,7 @@ static int shut_down(const struct cli *cli, virDomainPtr ptr, const char *name, 
 
 static int stop(const struct cli *cli, const struct domain_link *link, const char *name)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	virDomainPtr ptr = virDomainLookupByName(link->conn, name);
 	int code;
 
@@ -149,7 +149,7 @@ static int stop(const struct cli *cli, const struct domain_link *link, const cha
 
 int domain_stop(struct cli *cli)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	struct domain_link link;
 	int i, one, code;
 

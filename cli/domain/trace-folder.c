@@ -235,7 +235,7 @@ static bool is_written(int dir, const char *file)
 
 static int refuse(const struct cli *cli, const struct trace *t, const char *file)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	char name[CLI_WHO];
 
 	cli_safe_name(file, name);
@@ -254,7 +254,7 @@ static int refuse(const struct cli *cli, const struct trace *t, const char *file
 /* Remove nothing unless all of it may be removed. */
 static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	struct dirent *entry;
 
 	while ((entry = readdir(dir)) != NULL) {
@@ -270,7 +270,7 @@ static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
 
 static int empty(const struct cli *cli, struct trace *t)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	int err = o->force ? recover(t->dir_fd) : 0, code = CLI_OK;
 	DIR *dir = err ? NULL : opendir(t->dir);
 
@@ -292,7 +292,7 @@ static int empty(const struct cli *cli, struct trace *t)
 
 int trace_folder(const struct cli *cli, const struct domain_link *link, struct trace *t)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	bool made;
 
 	t->given = o->output;

@@ -56,7 +56,7 @@ static unsigned int vcpus_of(const struct domain *d)
 /* Assign the CPUs to the vCPUs round-robin over all domains. */
 static int assign(const struct domain_run *run, struct trace *t)
 {
-	const struct domain_options *o = run->cli->own;
+	const struct domain_options *o = run->cli->data;
 	unsigned int most = 0, v;
 	size_t i, at = 0;
 
@@ -116,7 +116,7 @@ static char *option(const char *name, const char *value, const char *more)
 static int add_plugin(const struct domain_run *run, const struct trace *t, size_t i,
 		      const char *file)
 {
-	const struct domain_options *o = run->cli->own;
+	const struct domain_options *o = run->cli->data;
 	const struct domain *d = &run->domain[i];
 	struct domain_plugin plugin = { .file = file };
 	char *text[8], mode[8];
@@ -148,7 +148,7 @@ static int add_plugin(const struct domain_run *run, const struct trace *t, size_
 
 static int add_plugins(const struct domain_run *run, const struct trace *t)
 {
-	const struct domain_options *o = run->cli->own;
+	const struct domain_options *o = run->cli->data;
 	char *file = NULL;
 	int code = CLI_OK;
 	size_t i;
@@ -193,7 +193,7 @@ static void start_progress(struct domain_run *run, struct trace *t)
 
 static int run_all(struct domain_run *run, struct trace *t)
 {
-	const struct domain_options *o = run->cli->own;
+	const struct domain_options *o = run->cli->data;
 	int code, stopped;
 
 	code = domain_run_create(run, domain_run_mortal(run));

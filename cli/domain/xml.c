@@ -138,7 +138,7 @@ static size_t placeholder(const char *s, const char **fallback, const char **end
  * used. */
 static const char *value_of(const struct filler *f, const char *name, size_t len)
 {
-	struct domain_options *o = f->cli->own;
+	struct domain_options *o = f->cli->data;
 	const char *general = NULL, *own = NULL;
 	size_t i, who = strlen(f->name);
 
@@ -244,7 +244,7 @@ int domain_xml_fill(const struct cli *cli, xmlDoc *doc, const char *path, const 
 
 int domain_xml_unused(const struct cli *cli)
 {
-	const struct domain_options *o = cli->own;
+	const struct domain_options *o = cli->data;
 	int code = CLI_OK;
 	size_t i;
 

@@ -12,7 +12,7 @@
 /* A VMCS in hex, or a VM's name: depends on the trace, which is not open yet. */
 static int take_owner(struct cli *cli, void *to, const char *word)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 
 	(void)to;
 	if (!strcmp(word, "host")) {
@@ -104,14 +104,14 @@ static int take_kind(struct cli *cli, void *to, const char *word)
 
 bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *o)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 	size_t i;
 
 	if (!d->owners && !d->names)
 		return true;
 	if (d->owners >> o->kind & 1)
 		return true;
-	if (d->vcpu_wanted && cli_record_vcpu(cli, o))
+	if (d->vcpu_wanted && cli_side_record_vcpu(cli, o))
 		return d->vcpu_wanted[o->vmcs - 1];
 	for (i = 0; i < d->vmcs_count && o->kind == VMPT_OWNER_VM; i++)
 		if (d->vmcs[i] == o->vmcs)
@@ -126,7 +126,7 @@ bool dump_too_early(const struct dump *d, u64 offset, u64 size)
 
 bool dump_enough(struct cli *cli)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 
 	return (d->head && d->lines == d->head) || cli_output_failed(cli);
 }
@@ -135,7 +135,7 @@ bool dump_enough(struct cli *cli)
 static void widen_owner(struct cli *cli, u64 number)
 {
 	struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = number };
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	char buf[CLI_WHO];
 	int columns = 0;
 	const char *s;
@@ -148,8 +148,8 @@ static void widen_owner(struct cli *cli, u64 number)
 
 void dump_start(struct cli *cli, size_t i, const struct dump_style *style)
 {
-	const struct cli_record *r = cli_side(cli)->record;
-	struct dump *d = cli->own;
+	const struct cli_side_record *r = cli_side(cli)->record;
+	struct dump *d = cli->data;
 	char name[32];
 	size_t k;
 	u64 size;
@@ -171,7 +171,7 @@ void dump_start(struct cli *cli, size_t i, const struct dump_style *style)
 
 static int dump_all(struct cli *cli)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 	int ret = 0;
 	size_t i;
 
@@ -191,7 +191,7 @@ static int dump_all(struct cli *cli)
 /* Without --kinds all are wanted. 0, or an exit code. */
 static int check_kinds(struct cli *cli)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 
 	if (!d->kinds[VMPT_ISA_PT] && !d->kinds[VMPT_ISA_RTIT])
 		memset(d->kinds, 0xff, sizeof(d->kinds));
@@ -203,7 +203,7 @@ static int check_kinds(struct cli *cli)
 
 static int check_usage(struct cli *cli)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 	int code = cli_side_rtit_only(cli);
 
 	if (code)
@@ -218,7 +218,7 @@ static int check_usage(struct cli *cli)
 
 static int run(struct cli *cli)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	int code;
 
 	d->ops = cli_is_rtit(cli) ? &dump_rtit : &dump_pt;
@@ -277,6 +277,6 @@ const struct cli_command cli_dump = {
 		    "  vmpt dump --side-record vms.jsonl --owner web cpu0.rtit\n"
 		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
 	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
-	.own_size = sizeof(struct dump),
+	.data_size = sizeof(struct dump),
 	.run = run,
 };

@@ -9,7 +9,7 @@
 /* The VMCSs of --owner. */
 static int find_owners(struct cli *cli)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	size_t i;
 	char *end;
 
@@ -26,7 +26,7 @@ static int find_owners(struct cli *cli)
 
 static int check(struct cli *cli)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 
 	if (!d->time && cli_clock_given(cli))
 		return cli_usage(cli, "rates and maps are for times: also give --time");
@@ -35,7 +35,7 @@ static int check(struct cli *cli)
 
 static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 	u64 bit = pkt->kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << pkt->kind;
 
 	if (!(d->wanted & bit) || !dump_owner_wanted(cli, &pkt->owner))
@@ -45,7 +45,7 @@ static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
 
 static void print(struct cli *cli, const struct dump_line *line)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 
 	if (d->head && d->lines == d->head)
 		return;
@@ -58,7 +58,7 @@ static void print(struct cli *cli, const struct dump_line *line)
 
 static void flush_pads(struct cli *cli)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 
 	if (d->pad.size)
 		print(cli, &d->pad);
@@ -73,7 +73,7 @@ static bool same_owner(const struct vmpt_owner *a, const struct vmpt_owner *b)
 /* Consecutive PADs make one line. */
 static void put_pad(struct cli *cli, const struct dump_line *line)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 
 	if (d->pad.size && d->pad.offset + d->pad.size == line->offset &&
 	    same_owner(&d->pad.owner, &line->owner)) {
@@ -88,7 +88,7 @@ static void put_pad(struct cli *cli, const struct dump_line *line)
 static void put_packet(struct cli *cli, const struct vmpt_stream *stream,
 		       const struct vmpt_packet *pkt, u64 size, struct dump_line *line)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	unsigned int block = 0;
 
 	line->stream = stream;
@@ -146,7 +146,7 @@ static int note_doubt(struct cli *cli, const struct vmpt_stream *stream,
 static int walk(struct cli *cli, size_t i, struct dump_source *source, struct vmpt_splitter *split)
 {
 	const struct vmpt_stream *stream = cli->stream[i];
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	struct vmpt_slice slice = { 0 };
 	struct vmpt_packet pkt;
 	struct dump_line line;
@@ -175,7 +175,7 @@ static int walk(struct cli *cli, size_t i, struct dump_source *source, struct vm
 
 static int dump_stream(struct cli *cli, size_t i)
 {
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	/* 8 bytes: few packets are longer. */
 	const struct dump_style style = { .bytes_width = 23, .host_time = d->clocks };
 	struct vmpt_options opts = cli_stream_options(cli, i);

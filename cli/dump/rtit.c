@@ -398,7 +398,7 @@ static void tell_contradiction(const struct rtit_walk *w, u64 before, u64 offset
 
 static int walk_stream(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 {
-	struct rtit_walk w = { .cli = cli, .d = cli->own, .stream = cli->stream[i] };
+	struct rtit_walk w = { .cli = cli, .d = cli->data, .stream = cli->stream[i] };
 	struct vmpt_cursor cursor = { 0 };
 	struct vmpt_packet at;
 	u64 before;
@@ -417,7 +417,7 @@ static int walk_stream(struct cli *cli, size_t i, struct vmpt_decoder *dec)
 	}
 	flush(&w);
 	if (!ret)
-		cli_record_tell(cli, i);
+		cli_side_record_report(cli, i);
 	return ret;
 }
 
@@ -469,8 +469,8 @@ static bool is_vcpu(const struct cli *cli, size_t k, const char *word)
 /* The virtual CPUs that @word names: all of a VM of this name, else one. False if none. */
 static bool take_vm(struct cli *cli, const char *word)
 {
-	const struct cli_record *r = cli_side(cli)->record;
-	struct dump *d = cli->own;
+	const struct cli_side_record *r = cli_side(cli)->record;
+	struct dump *d = cli->data;
 	bool any = false;
 	size_t k;
 
@@ -487,8 +487,8 @@ static bool take_vm(struct cli *cli, const char *word)
 /* The virtual CPUs of --owner. */
 static int find_owners(struct cli *cli)
 {
-	const struct cli_record *r = cli_side(cli)->record;
-	struct dump *d = cli->own;
+	const struct cli_side_record *r = cli_side(cli)->record;
+	struct dump *d = cli->data;
 	size_t i;
 
 	if (r && d->names) {

@@ -11,7 +11,7 @@
 int dump_time_open(struct cli *cli)
 {
 	struct vmpt_clocks_options options;
-	struct dump *d = cli->own;
+	struct dump *d = cli->data;
 	int ret;
 
 	if (!d->time)
@@ -46,7 +46,7 @@ static int next_timed(struct dump_source *s, struct vmpt_packet *pkt, struct dum
 int dump_next(struct cli *cli, struct dump_source *s, struct vmpt_packet *pkt,
 	      struct dump_line *line)
 {
-	const struct dump *d = cli->own;
+	const struct dump *d = cli->data;
 	const struct vmpt_epoch *e;
 	int ret;
 

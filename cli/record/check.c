@@ -22,7 +22,7 @@ enum severity {
 	NOTE,	 /* not a problem, but worth knowing */
 };
 
-__attribute__((format(printf, 3, 4))) static void say(struct rec *r, enum severity severity,
+__attribute__((format(printf, 3, 4))) static void say(struct recorder *r, enum severity severity,
 						      const char *fmt, ...)
 {
 	char text[600];
@@ -48,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct rec *r, enum severi
 }
 
 /* Whether /proc/cpuinfo's flags have the word. */
-static bool has_flag(const struct rec *r, const char *flag)
+static bool has_flag(const struct recorder *r, const char *flag)
 {
 	char flags[8192], *word, *save = NULL;
 
@@ -61,7 +61,7 @@ static bool has_flag(const struct rec *r, const char *flag)
 }
 
 /* Bit @cap of the effective capabilities. */
-static bool has_cap(const struct rec *r, int cap)
+static bool has_cap(const struct recorder *r, int cap)
 {
 	char path[REC_PATH], line[128];
 	unsigned long long caps = 0;
@@ -75,7 +75,7 @@ static bool has_cap(const struct rec *r, int cap)
 	return caps >> cap & 1;
 }
 
-static bool is_mounted(const struct rec *r, const char *type)
+static bool is_mounted(const struct recorder *r, const char *type)
 {
 	char path[REC_PATH], line[1024], what[256];
 	bool found = false;
@@ -88,7 +88,7 @@ static bool is_mounted(const struct rec *r, const char *type)
 	return found;
 }
 
-static void check_pt(struct rec *r)
+static void check_pt(struct recorder *r)
 {
 	u64 yes = 0;
 
@@ -119,7 +119,7 @@ static void check_pt(struct rec *r)
 		    "the processor has no CYC packets: times are only as precise as MTC packets");
 }
 
-static void check_permission(struct rec *r)
+static void check_permission(struct recorder *r)
 {
 	u64 paranoid = 0;
 
@@ -134,7 +134,7 @@ static void check_permission(struct rec *r)
 	    (long long)paranoid);
 }
 
-static void check_kvm(struct rec *r)
+static void check_kvm(struct recorder *r)
 {
 	char mode[16];
 
@@ -155,7 +155,7 @@ static void check_kvm(struct rec *r)
 		    "(built into the kernel: kvm-intel.pt_mode=0 on its command line)");
 }
 
-static void check_debugfs(struct rec *r)
+static void check_debugfs(struct recorder *r)
 {
 	if (!rec_exists(r, "/sys/module/kvm"))
 		return;
@@ -170,7 +170,7 @@ static void check_debugfs(struct rec *r)
 		    REC_DEBUGFS " cannot be read: VMs' TSC offsets are not saved; run as root");
 }
 
-static void check_tracepoints(struct rec *r)
+static void check_tracepoints(struct recorder *r)
 {
 	static const char *const place[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	char id[32];
@@ -200,7 +200,7 @@ static void check_tracepoints(struct rec *r)
 		    "switches, and exits have no reasons");
 }
 
-static void check_kernel_names(struct rec *r)
+static void check_kernel_names(struct recorder *r)
 {
 	char path[REC_PATH], line[256];
 	bool any = false, named = false;
@@ -224,7 +224,7 @@ static void check_kernel_names(struct rec *r)
 }
 
 /* perf fails if the user may not lock its buffers. */
-static void check_lock(struct rec *r)
+static void check_lock(struct recorder *r)
 {
 	u64 kb, need = (r->o->aux_size + (2 << 20)) >> 10;
 
@@ -238,7 +238,7 @@ static void check_lock(struct rec *r)
 }
 
 /* The folder that @r->o->out is put in. */
-static void check_room(struct rec *r)
+static void check_room(struct recorder *r)
 {
 	u64 need = 8 * r->o->aux_size * (r->cpus ? r->cpus : 1), have;
 	char path[REC_PATH], *slash;
@@ -264,7 +264,7 @@ static void check_room(struct rec *r)
 	    (unsigned long long)(have >> 20), path, (unsigned long long)(need >> 23));
 }
 
-static void check_vms(struct rec *r)
+static void check_vms(struct recorder *r)
 {
 	size_t i, unknown = 0, same;
 
@@ -286,7 +286,7 @@ static void check_vms(struct rec *r)
 		    same, r->vcpus);
 }
 
-void rec_check(struct rec *r)
+void rec_check(struct recorder *r)
 {
 	char path[REC_PATH];
 	struct stat st;

@@ -20,7 +20,7 @@
 
 #define MSR_PLATFORM_INFO 0xce
 
-static bool make_path(const struct rec *r, char path[REC_PATH], const char *fmt, va_list args)
+static bool make_path(const struct recorder *r, char path[REC_PATH], const char *fmt, va_list args)
 {
 	int n = snprintf(path, REC_PATH, "%s", r->root), m;
 
@@ -30,7 +30,7 @@ static bool make_path(const struct rec *r, char path[REC_PATH], const char *fmt,
 	return m >= 0 && m < REC_PATH - n;
 }
 
-bool rec_path(const struct rec *r, char path[REC_PATH], const char *fmt, ...)
+bool rec_path(const struct recorder *r, char path[REC_PATH], const char *fmt, ...)
 {
 	va_list args;
 	bool fits;
@@ -41,7 +41,7 @@ bool rec_path(const struct rec *r, char path[REC_PATH], const char *fmt, ...)
 	return fits;
 }
 
-bool rec_exists(const struct rec *r, const char *fmt, ...)
+bool rec_exists(const struct recorder *r, const char *fmt, ...)
 {
 	char path[REC_PATH];
 	va_list args;
@@ -69,7 +69,7 @@ static bool read_line(const char *path, char *text, size_t size)
 	return true;
 }
 
-bool rec_line(const struct rec *r, char *text, size_t size, const char *fmt, ...)
+bool rec_line(const struct recorder *r, char *text, size_t size, const char *fmt, ...)
 {
 	char path[REC_PATH];
 	va_list args;
@@ -82,7 +82,7 @@ bool rec_line(const struct rec *r, char *text, size_t size, const char *fmt, ...
 	return fits && read_line(path, text, size);
 }
 
-bool rec_u64(const struct rec *r, u64 *value, const char *fmt, ...)
+bool rec_u64(const struct recorder *r, u64 *value, const char *fmt, ...)
 {
 	char path[REC_PATH], text[64], *end;
 	va_list args;
@@ -100,7 +100,7 @@ bool rec_u64(const struct rec *r, u64 *value, const char *fmt, ...)
 	return !errno && end != text && !*end;
 }
 
-bool rec_cpuinfo(const struct rec *r, const char *name, char *value, size_t size)
+bool rec_cpuinfo(const struct recorder *r, const char *name, char *value, size_t size)
 {
 	char path[REC_PATH], *line = NULL;
 	size_t room = 0, n = strlen(name);
@@ -130,7 +130,7 @@ u64 rec_tsc(void)
 }
 
 /* CPUID leaf 15H: TSC ticks per tick of the crystal clock. The driver's file has the same. */
-static void add_art(const struct rec *r, json_t *host)
+static void add_art(const struct recorder *r, json_t *host)
 {
 	unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0, num, den;
 	char text[64];
@@ -151,7 +151,7 @@ static void add_art(const struct rec *r, json_t *host)
 }
 
 /* The driver's file, or bits 15:8 of the MSR. */
-static void add_ratio(const struct rec *r, json_t *host)
+static void add_ratio(const struct recorder *r, json_t *host)
 {
 	char path[REC_PATH];
 	u64 ratio = 0;
@@ -170,7 +170,7 @@ static void add_ratio(const struct rec *r, json_t *host)
 		cli_json_number(r->cli, host, "max_nonturbo_ratio", ratio);
 }
 
-static void add_cpu(const struct rec *r, json_t *host)
+static void add_cpu(const struct recorder *r, json_t *host)
 {
 	static const struct {
 		const char *cpuinfo, *key;
@@ -193,7 +193,7 @@ static void add_cpu(const struct rec *r, json_t *host)
 	}
 }
 
-void rec_clock(const struct rec *r, json_t *o)
+void rec_clock(const struct recorder *r, json_t *o)
 {
 	u64 tsc = rec_tsc();
 	struct timespec raw;
@@ -204,7 +204,7 @@ void rec_clock(const struct rec *r, json_t *o)
 			(u64)raw.tv_sec * 1000000000 + (u64)raw.tv_nsec);
 }
 
-json_t *rec_host(const struct rec *r)
+json_t *rec_host(const struct recorder *r)
 {
 	json_t *host = json_object();
 	char text[256];

@@ -31,7 +31,7 @@ static void take_guest(struct vmm *v, const char *arg)
 	snprintf(v->guest, sizeof(v->guest), "%.*s", (int)strcspn(arg, ","), arg);
 }
 
-static void read_cmdline(const struct rec *r, int pid, struct vmm *v)
+static void read_cmdline(const struct recorder *r, int pid, struct vmm *v)
 {
 	char path[REC_PATH], *word = NULL, last[16] = "";
 	size_t room = 0;
@@ -51,7 +51,7 @@ static void read_cmdline(const struct rec *r, int pid, struct vmm *v)
 }
 
 /* libvirt's DOMAIN.pid in @folder, below the root. */
-static bool find_pid_file(const struct rec *r, const char *folder, int pid, struct vmm *v)
+static bool find_pid_file(const struct recorder *r, const char *folder, int pid, struct vmm *v)
 {
 	char path[REC_PATH];
 	struct dirent *entry;
@@ -75,7 +75,7 @@ static bool find_pid_file(const struct rec *r, const char *folder, int pid, stru
 }
 
 /* The domains of the system, then those of users. */
-static void find_domain(const struct rec *r, int pid, struct vmm *v)
+static void find_domain(const struct recorder *r, int pid, struct vmm *v)
 {
 	char path[REC_PATH], folder[REC_PATH];
 	struct dirent *entry;
@@ -95,7 +95,7 @@ static void find_domain(const struct rec *r, int pid, struct vmm *v)
 		closedir(dir);
 }
 
-static void set_or_null(const struct rec *r, json_t *o, const char *key, const char *value)
+static void set_or_null(const struct recorder *r, json_t *o, const char *key, const char *value)
 {
 	if (*value)
 		cli_json_string(r->cli, o, key, value);
@@ -104,7 +104,7 @@ static void set_or_null(const struct rec *r, json_t *o, const char *key, const c
 }
 
 /* "vm" is the first of these that is known. */
-static void add_vmm(const struct rec *r, json_t *o, int pid)
+static void add_vmm(const struct recorder *r, json_t *o, int pid)
 {
 	struct vmm v = { 0 };
 	char name[96];
@@ -141,7 +141,7 @@ static int vcpu_of_comm(const char *comm)
 	return -1;
 }
 
-static int find_thread(const struct rec *r, const struct rec_vcpu *v, bool *ran)
+static int find_thread(const struct recorder *r, const struct rec_vcpu *v, bool *ran)
 {
 	char path[REC_PATH], comm[64];
 	struct dirent *entry;
@@ -169,7 +169,7 @@ static int find_thread(const struct rec *r, const struct rec_vcpu *v, bool *ran)
 
 /* ---- one scan ---- */
 
-static void write_vcpu(struct rec *r, struct rec_vcpu *v, const char *kind)
+static void write_vcpu(struct recorder *r, struct rec_vcpu *v, const char *kind)
 {
 	json_t *o = json_object();
 
@@ -194,7 +194,7 @@ static void write_vcpu(struct rec *r, struct rec_vcpu *v, const char *kind)
 	rec_write(r, o);
 }
 
-static struct rec_vcpu *find_vcpu(struct rec *r, const char *folder, int pid, int vcpu,
+static struct rec_vcpu *find_vcpu(struct recorder *r, const char *folder, int pid, int vcpu,
 				  bool *is_new)
 {
 	struct rec_vcpu *v;
@@ -219,7 +219,7 @@ static struct rec_vcpu *find_vcpu(struct rec *r, const char *folder, int pid, in
 	return v;
 }
 
-static void look_at(struct rec *r, const char *folder, int pid, int vcpu)
+static void look_at(struct recorder *r, const char *folder, int pid, int vcpu)
 {
 	bool is_new, changed;
 	struct rec_vcpu *v = find_vcpu(r, folder, pid, vcpu, &is_new), now;
@@ -256,7 +256,7 @@ static void look_at(struct rec *r, const char *folder, int pid, int vcpu)
 }
 
 /* A VM's folder, PID-FD. */
-static void look_at_vm(struct rec *r, const char *folder, int pid)
+static void look_at_vm(struct recorder *r, const char *folder, int pid)
 {
 	char path[REC_PATH];
 	struct dirent *entry;
@@ -275,7 +275,7 @@ static void look_at_vm(struct rec *r, const char *folder, int pid)
 }
 
 /* false: debugfs cannot be read. */
-static bool look_in_debugfs(struct rec *r)
+static bool look_in_debugfs(struct recorder *r)
 {
 	char path[REC_PATH];
 	struct dirent *entry;
@@ -296,7 +296,7 @@ static bool look_in_debugfs(struct rec *r)
 }
 
 /* Find vCPUs among a process' open files: "anon_inode:kvm-vcpu:3". */
-static void look_at_process(struct rec *r, int pid)
+static void look_at_process(struct recorder *r, int pid)
 {
 	char path[REC_PATH], target[64];
 	struct dirent *entry;
@@ -319,7 +319,7 @@ static void look_at_process(struct rec *r, int pid)
 	closedir(dir);
 }
 
-static void look_in_proc(struct rec *r)
+static void look_in_proc(struct recorder *r)
 {
 	char path[REC_PATH];
 	struct dirent *entry;
@@ -333,7 +333,7 @@ static void look_in_proc(struct rec *r)
 		closedir(dir);
 }
 
-void rec_look(struct rec *r)
+void rec_look(struct recorder *r)
 {
 	size_t i, left = 0;
 
@@ -354,7 +354,7 @@ void rec_look(struct rec *r)
 	r->vcpus = left;
 }
 
-void rec_look_last(struct rec *r)
+void rec_look_last(struct recorder *r)
 {
 	size_t i;
 
@@ -364,7 +364,7 @@ void rec_look_last(struct rec *r)
 			write_vcpu(r, &r->vcpu[i], "vcpu");
 }
 
-size_t rec_not_offset(const struct rec *r)
+size_t rec_not_offset(const struct recorder *r)
 {
 	size_t i, n = 0;
 

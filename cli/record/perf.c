@@ -58,7 +58,7 @@ static bool add(struct rec_perf *p, const char *word)
 }
 
 /* The intel_pt event, without what the processor does not support. */
-static char *pt_event(const struct rec *r, struct rec_perf *p)
+static char *pt_event(const struct recorder *r, struct rec_perf *p)
 {
 	const struct rec_options *o = r->o;
 	char mtc[48] = "", psb[48] = "";
@@ -74,14 +74,14 @@ static char *pt_event(const struct rec *r, struct rec_perf *p)
 		    o->noretcomp ? ",noretcomp=1" : "", psb);
 }
 
-int rec_perf_args(struct rec *r, struct rec_perf *p)
+int rec_perf_args(struct recorder *r, struct rec_perf *p)
 {
 	const struct rec_options *o = r->o;
 	bool fits;
 	int i;
 
 	memset(p, 0, sizeof(*p));
-	i = snprintf(p->trace, sizeof(p->trace), "%s/" CLI_REC_TRACE, o->out);
+	i = snprintf(p->trace, sizeof(p->trace), "%s/" CLI_RECORDING_TRACE, o->out);
 	fits = i > 0 && i < REC_PATH && add(p, "perf") && add(p, "record") && add(p, "-a") &&
 	       add(p, "-o") && add(p, p->trace) && add(p, "-m") &&
 	       add(p, make(p, "2M,%lluK", (unsigned long long)(o->aux_size >> 10))) &&
@@ -103,7 +103,7 @@ int rec_perf_args(struct rec *r, struct rec_perf *p)
 /* ---- other programs ---- */
 
 /* Start @arg; its process id, or -1 after a message. */
-static pid_t start(const struct rec *r, char *const *arg, const sigset_t *mask)
+static pid_t start(const struct recorder *r, char *const *arg, const sigset_t *mask)
 {
 	pid_t pid = fork();
 
@@ -120,7 +120,7 @@ static pid_t start(const struct rec *r, char *const *arg, const sigset_t *mask)
 	_exit(127);
 }
 
-int rec_run(const struct rec *r, char *const *arg)
+int rec_run(const struct recorder *r, char *const *arg)
 {
 	sigset_t mask;
 	int status;
@@ -137,7 +137,7 @@ int rec_run(const struct rec *r, char *const *arg)
 }
 
 /* Wait for perf, and scan the VMs meanwhile. Its wait status; @stopped: a signal ended it. */
-static int watch(struct rec *r, pid_t pid, const sigset_t *set, bool *stopped)
+static int watch(struct recorder *r, pid_t pid, const sigset_t *set, bool *stopped)
 {
 	const struct timespec every = { (time_t)(r->o->every / 1000),
 					(long)(r->o->every % 1000) * 1000000 };
@@ -160,7 +160,7 @@ static int watch(struct rec *r, pid_t pid, const sigset_t *set, bool *stopped)
 	}
 }
 
-int rec_perf_run(struct rec *r, struct rec_perf *p)
+int rec_perf_run(struct recorder *r, struct rec_perf *p)
 {
 	static const int signals[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP };
 	bool stopped = false;

@@ -85,7 +85,7 @@ static const struct cli_group group = { .option = options };
 
 /* ---- the folder ---- */
 
-static int make_folder(struct rec *r)
+static int make_folder(struct recorder *r)
 {
 	char path[REC_PATH];
 	int fd;
@@ -94,7 +94,7 @@ static int make_folder(struct rec *r)
 		cli_error(r->cli, "%s: %s", r->o->out, strerror(errno));
 		return CLI_FAILED;
 	}
-	snprintf(path, sizeof(path), "%s/" CLI_REC_SIDE, r->o->out);
+	snprintf(path, sizeof(path), "%s/" CLI_RECORDING_SIDE, r->o->out);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	r->side = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!r->side) {
@@ -109,7 +109,7 @@ static int make_folder(struct rec *r)
 /* ---- the result ---- */
 
 /* Read perf.data and report losses; what was recorded is kept. */
-static int tell(struct rec *r, const struct rec_perf *p)
+static int tell(struct recorder *r, const struct rec_perf *p)
 {
 	const struct vmpt_trace_info *info;
 	struct vmpt_trace *trace;
@@ -150,7 +150,7 @@ static int tell(struct rec *r, const struct rec_perf *p)
 	return code;
 }
 
-static int record(struct rec *r, struct rec_perf *p)
+static int record(struct recorder *r, struct rec_perf *p)
 {
 	int code = make_folder(r), given;
 
@@ -167,7 +167,7 @@ static int record(struct rec *r, struct rec_perf *p)
 	if (fclose(r->side) && !r->side_errno)
 		r->side_errno = errno;
 	if (r->side_errno) {
-		cli_error(r->cli, "%s/" CLI_REC_SIDE " cannot be written: %s", r->o->out,
+		cli_error(r->cli, "%s/" CLI_RECORDING_SIDE " cannot be written: %s", r->o->out,
 			  strerror(r->side_errno));
 		code = CLI_FAILED;
 	}
@@ -197,10 +197,10 @@ static void print_word(const char *word)
 
 static int run(struct cli *cli)
 {
-	const struct rec_options *o = cli->own;
+	const struct rec_options *o = cli->data;
 	const char *root = getenv("VMPT_RECORD_ROOT");
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct rec r = { .cli = cli, .o = o, .root = root ? root : "" };
+	struct recorder r = { .cli = cli, .o = o, .root = root ? root : "" };
 	struct rec_perf p;
 	int code, i;
 
@@ -225,7 +225,7 @@ static int run(struct cli *cli)
 	return code;
 }
 
-const struct cli_command cli_record_host = {
+const struct cli_command cli_record = {
 	.name = "record",
 	.title = "record a host with all its VMs, by perf",
 	.about = "Record Intel PT of all CPUs of this host with perf, and what only the host\n"
@@ -239,6 +239,6 @@ const struct cli_command cli_record_host = {
 		    "  vmpt vms trace                      who ran in it\n",
 	.args = "[-- COMMAND [ARG]...]",
 	.group = { &group },
-	.own_size = sizeof(struct rec_options),
+	.data_size = sizeof(struct rec_options),
 	.run = run,
 };

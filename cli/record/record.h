@@ -35,7 +35,7 @@ struct rec_vcpu {
 	bool seen, unwritten; /* in this scan; the last one is not in the file */
 };
 
-struct rec {
+struct recorder {
 	struct cli *cli;
 	const struct rec_options *o;
 	const char *root;
@@ -52,49 +52,50 @@ struct rec {
 /* ---- host.c ---- */
 
 /* "ROOT" and the formatted path in static-size @path; false: too long. */
-bool rec_path(const struct rec *r, char path[REC_PATH], const char *fmt, ...)
+bool rec_path(const struct recorder *r, char path[REC_PATH], const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
  * The first line of a file of the system, without its end, in @text of @size bytes. False: it
  * cannot be read, errno says why.
  */
-bool rec_line(const struct rec *r, char *text, size_t size, const char *fmt, ...)
+bool rec_line(const struct recorder *r, char *text, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-bool rec_exists(const struct rec *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool rec_exists(const struct recorder *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* A number that is all of such a file. */
-bool rec_u64(const struct rec *r, u64 *value, const char *fmt, ...)
+bool rec_u64(const struct recorder *r, u64 *value, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The value after "NAME\t: " in /proc/cpuinfo, of its first processor. False: none. */
-bool rec_cpuinfo(const struct rec *r, const char *name, char *value, size_t size);
+bool rec_cpuinfo(const struct recorder *r, const char *name, char *value, size_t size);
 u64 rec_tsc(void);
 /* Its TSC and its time: two of these, at the start and the end, give the TSC's rate. */
-void rec_clock(const struct rec *r, json_t *o);
+void rec_clock(const struct recorder *r, json_t *o);
 /* The line of the host. */
-json_t *rec_host(const struct rec *r);
+json_t *rec_host(const struct recorder *r);
 
 /* ---- check.c ---- */
 
 /* Say what is missing, and what to do. Counts it in @r. */
-void rec_check(struct rec *r);
+void rec_check(struct recorder *r);
 
 /* ---- kvm.c ---- */
 
 /* Scan all vCPUs, write changes to the side file. */
-void rec_look(struct rec *r);
+void rec_look(struct recorder *r);
 /* The last scan: all are written. */
-void rec_look_last(struct rec *r);
+void rec_look_last(struct recorder *r);
 /* All vCPUs whose clock is the host's. */
-size_t rec_not_offset(const struct rec *r);
+size_t rec_not_offset(const struct recorder *r);
 
 /* ---- save.c ---- */
 
 /* Take @line: write it to the side file. */
-void rec_write(struct rec *r, json_t *line);
+void rec_write(struct recorder *r, json_t *line);
 /* Copy kallsyms, modules, and the VMMs' command lines. */
-void rec_save(struct rec *r);
-void rec_save_cmdline(struct rec *r, int pid);
+void rec_save(struct recorder *r);
+void rec_save_cmdline(struct recorder *r, int pid);
 /* Guests' memory through virsh. The number of those that failed. */
-unsigned int rec_save_memory(struct rec *r);
+unsigned int rec_save_memory(struct recorder *r);
 
 /* ---- perf.c ---- */
 
@@ -109,15 +110,15 @@ struct rec_perf {
 };
 
 /* 0, or an exit code: the command has too many words. */
-int rec_perf_args(struct rec *r, struct rec_perf *p);
+int rec_perf_args(struct recorder *r, struct rec_perf *p);
 /* The full path of @program in $PATH. */
 bool rec_find_program(const char *program, char path[REC_PATH]);
 /* Run @arg to its end. Its wait status, or -1. */
-int rec_run(const struct rec *r, char *const *arg);
+int rec_run(const struct recorder *r, char *const *arg);
 /*
  * Run perf until it ends, or a signal ends it, and scan the VMs meanwhile. 0, or an exit code
  * after a message.
  */
-int rec_perf_run(struct rec *r, struct rec_perf *p);
+int rec_perf_run(struct recorder *r, struct rec_perf *p);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "cli/record/record.h"
 
-void rec_write(struct rec *r, json_t *line)
+void rec_write(struct recorder *r, json_t *line)
 {
 	/* A check before the recording has no file. */
 	if (!r->side) {
@@ -59,7 +59,7 @@ static int copy(const char *from, const char *to)
 }
 
 /* The system's file @from as @to in the folder. */
-static void save(struct rec *r, const char *from, const char *to)
+static void save(struct recorder *r, const char *from, const char *to)
 {
 	char source[REC_PATH], target[REC_PATH];
 	int err, n = snprintf(target, sizeof(target), "%s/%s", r->o->out, to);
@@ -72,14 +72,14 @@ static void save(struct rec *r, const char *from, const char *to)
 		cli_warn(r->cli, "%s is not saved: %s", from, strerror(err));
 }
 
-void rec_save(struct rec *r)
+void rec_save(struct recorder *r)
 {
 	save(r, "/proc/kallsyms", "kallsyms");
 	save(r, "/proc/modules", "modules");
 	save(r, "/proc/cpuinfo", "cpuinfo");
 }
 
-void rec_save_cmdline(struct rec *r, int pid)
+void rec_save_cmdline(struct recorder *r, int pid)
 {
 	char path[REC_PATH], from[64], to[64];
 	int n = snprintf(path, sizeof(path), "%s/cmdline", r->o->out);
@@ -92,7 +92,7 @@ void rec_save_cmdline(struct rec *r, int pid)
 	save(r, from, to);
 }
 
-unsigned int rec_save_memory(struct rec *r)
+unsigned int rec_save_memory(struct recorder *r)
 {
 	char path[REC_PATH], virsh[REC_PATH];
 	unsigned int failed = 0;

@@ -209,7 +209,7 @@ static int take_given(struct cli *cli, struct cli_clocks *c,
 	if (cli_side(cli)->file && !is_rec(cli))
 		err = read_record(cli, c);
 	else
-		err = cli_rec_open(cli, &c->rec);
+		err = cli_recording_open(cli, &c->rec);
 	for (i = 0; !err && i < settings->given_count; i++)
 		err = add_given(cli, c, &settings->given[i]);
 	return err;
@@ -233,10 +233,10 @@ static int take_kvm(struct cli *cli, struct cli_clocks *c, bool *more)
 {
 	struct vmpt_given *given = NULL;
 	size_t i, n = 0;
-	int err = cli_rec_names(cli, c->rec, c->clocks, &c->names);
+	int err = cli_recording_names(cli, c->rec, c->clocks, &c->names);
 
 	if (!err && c->names && c->rec)
-		err = cli_rec_given(cli, c->rec, c->names, &given, &n);
+		err = cli_recording_given(cli, c->rec, c->names, &given, &n);
 	for (i = 0; !err && i < n; i++)
 		err = add_given(cli, c, &given[i]);
 	free(given);
@@ -255,9 +255,9 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 	options.decode.progress = NULL;
 	err = take_given(cli, c, &options);
 	if (!err && c->rec)
-		cli_rec_rates(c->rec, &options.rates);
+		cli_recording_rates(c->rec, &options.rates);
 	if (!err)
-		options.near_tsc = cli_rec_near_tsc(cli);
+		options.near_tsc = cli_recording_near_tsc(cli);
 	if (!err)
 		err = open_clocks(cli, c, &options);
 	if (!err)
@@ -282,7 +282,7 @@ void cli_clocks_close(struct cli_clocks *c)
 	free(c->vcpu);
 	free(c->given);
 	vmpt_names_close(c->names);
-	cli_rec_free(c->rec);
+	cli_recording_free(c->rec);
 	*c = (struct cli_clocks){ 0 };
 }
 

@@ -27,8 +27,8 @@ struct cli_clocks {
 	size_t vcpus;
 	struct vmpt_given *given; /* of all sources */
 	size_t given_count;
-	struct cli_rec *rec;	  /* of vmpt record; NULL: none */
-	struct vmpt_names *names; /* by the trace's events and .rec; NULL: none */
+	struct cli_recording *rec; /* of vmpt record; NULL: none */
+	struct vmpt_names *names;  /* by the trace's events and .rec; NULL: none */
 };
 
 /*

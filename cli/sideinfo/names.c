@@ -5,16 +5,16 @@
 #include "cli/sideinfo/recording.h"
 #include "cli/sideinfo/rtit.h"
 
-int cli_rec_open(struct cli *cli, struct cli_rec **rec)
+int cli_recording_open(struct cli *cli, struct cli_recording **rec)
 {
 	char side[4096];
 
 	*rec = NULL;
 	if (cli_side(cli)->file)
-		return cli_rec_read(cli, cli_side(cli)->file, rec);
-	if (cli->files != 1 || !cli_rec_find(cli->file[0], side, sizeof(side)))
+		return cli_recording_read(cli, cli_side(cli)->file, rec);
+	if (cli->files != 1 || !cli_recording_find(cli->file[0], side, sizeof(side)))
 		return CLI_OK;
-	return cli_rec_read(cli, side, rec);
+	return cli_recording_read(cli, side, rec);
 }
 
 /* 0, or an exit code after a message. */
@@ -28,7 +28,7 @@ static int events_of(struct cli *cli, const struct vmpt_event **events, size_t *
 	return CLI_FAILED;
 }
 
-u64 cli_rec_near_tsc(struct cli *cli)
+u64 cli_recording_near_tsc(struct cli *cli)
 {
 	const struct vmpt_event *events;
 	size_t i, count;
@@ -61,19 +61,19 @@ static int find_names(struct cli *cli, const struct vmpt_clocks *clocks, struct 
 	return CLI_FAILED;
 }
 
-int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_clocks *clocks,
-		  struct vmpt_names **names)
+int cli_recording_names(struct cli *cli, const struct cli_recording *rec,
+			const struct vmpt_clocks *clocks, struct vmpt_names **names)
 {
 	struct vmpt_names_options options = { 0 };
 	struct vmpt_given_thread *threads = NULL;
 	int code;
 
 	*names = NULL;
-	if (!cli_rec_near_tsc(cli))
+	if (!cli_recording_near_tsc(cli))
 		return CLI_OK;
 	code = events_of(cli, &options.events, &options.event_count);
 	if (!code && rec)
-		code = cli_rec_threads(cli, rec, &threads, &options.given_count);
+		code = cli_recording_threads(cli, rec, &threads, &options.given_count);
 	options.given = threads;
 	if (!code && vmpt_names_open(names, &options))
 		code = cli_no_memory(cli);

@@ -25,12 +25,12 @@ struct rec_reader {
 	struct cli *cli;
 	struct json_line line;
 	size_t used; /* lines */
-	struct cli_rec *rec;
+	struct cli_recording *rec;
 	struct vmpt_hash by_id; /* of rec->vcpu: names and thread */
 	u64 seed;
 };
 
-bool cli_rec_find(const char *path, char *side, size_t size)
+bool cli_recording_find(const char *path, char *side, size_t size)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	struct stat st;
@@ -38,10 +38,10 @@ bool cli_rec_find(const char *path, char *side, size_t size)
 
 	if (stat(path, &st))
 		return false;
-	if (!strcmp(base, CLI_REC_TRACE))
-		n = snprintf(side, size, "%.*s" CLI_REC_SIDE, (int)(base - path), path);
+	if (!strcmp(base, CLI_RECORDING_TRACE))
+		n = snprintf(side, size, "%.*s" CLI_RECORDING_SIDE, (int)(base - path), path);
 	else if (S_ISDIR(st.st_mode))
-		n = snprintf(side, size, "%s/" CLI_REC_SIDE, path);
+		n = snprintf(side, size, "%s/" CLI_RECORDING_SIDE, path);
 	else
 		return false;
 	return n > 0 && (size_t)n < size && !access(side, F_OK);
@@ -71,7 +71,7 @@ static int take_u32(struct rec_reader *r, json_t *o, const char *key, u32 *value
 
 static int take_host(struct rec_reader *r, json_t *o)
 {
-	struct cli_rec host = *r->rec;
+	struct cli_recording host = *r->rec;
 	int err = take_u32(r, o, "tsc_art_numerator", &host.tsc_num);
 
 	if (!err)
@@ -94,7 +94,7 @@ static int take_host(struct rec_reader *r, json_t *o)
 /* ---- a vCPU ---- */
 
 /* The multiplier has 48 fraction bits here (SDM 3 26.6.5); KVM gives the number of its ratio's. */
-static int take_map(struct rec_reader *r, json_t *o, struct cli_rec_look *look)
+static int take_map(struct rec_reader *r, json_t *o, struct cli_recording_look *look)
 {
 	bool has_offset = false, has_ratio = false, has_bits = false;
 	u64 ratio = 0, bits = 0;
@@ -122,8 +122,8 @@ static int take_map(struct rec_reader *r, json_t *o, struct cli_rec_look *look)
 	return CLI_OK;
 }
 
-static int take_place(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v,
-		      struct cli_rec_look *look)
+static int take_place(struct rec_reader *r, json_t *o, struct cli_recording_vcpu *v,
+		      struct cli_recording_look *look)
 {
 	u64 pid, tid, vcpu;
 	bool has, has_tid;
@@ -154,7 +154,7 @@ static int take_place(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v,
 /* ---- which vCPU ---- */
 
 /* FNV-1a from a seed, and mixed. */
-static u64 hash_of(const struct rec_reader *r, const struct cli_rec_vcpu *v, int tid)
+static u64 hash_of(const struct rec_reader *r, const struct cli_recording_vcpu *v, int tid)
 {
 	u64 h = r->seed ^ vmpt_mix64((u64)(u32)v->pid << 32 | (u32)v->vcpu) ^ (u32)tid;
 	const char *vm;
@@ -165,9 +165,9 @@ static u64 hash_of(const struct rec_reader *r, const struct cli_rec_vcpu *v, int
 }
 
 /* The one that was added last with @v's names and thread @tid; VMPT_HASH_NONE: none. */
-static u32 find_thread(const struct rec_reader *r, const struct cli_rec_vcpu *v, int tid)
+static u32 find_thread(const struct rec_reader *r, const struct cli_recording_vcpu *v, int tid)
 {
-	const struct cli_rec_vcpu *n = r->rec->vcpu;
+	const struct cli_recording_vcpu *n = r->rec->vcpu;
 
 	return vmpt_hash_find(&r->by_id, hash_of(r, v, tid), i,
 			      n[i].tid == tid && !n[i].replaced && n[i].pid == v->pid &&
@@ -175,7 +175,8 @@ static u32 find_thread(const struct rec_reader *r, const struct cli_rec_vcpu *v,
 }
 
 /* A vCPU whose thread was not known until now has @v's. */
-static int set_thread(struct rec_reader *r, const struct cli_rec_vcpu *v, u32 index, u32 older)
+static int set_thread(struct rec_reader *r, const struct cli_recording_vcpu *v, u32 index,
+		      u32 older)
 {
 	if (vmpt_hash_add(&r->by_id, hash_of(r, v, v->tid), index))
 		return cli_no_memory(r->cli);
@@ -185,11 +186,11 @@ static int set_thread(struct rec_reader *r, const struct cli_rec_vcpu *v, u32 in
 	return CLI_OK;
 }
 
-static int add_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *v)
+static int add_vcpu(struct rec_reader *r, json_t *o, const struct cli_recording_vcpu *v)
 {
 	const char *uuid = json_string_value(json_object_get(o, "uuid"));
-	struct cli_rec *rec = r->rec;
-	struct cli_rec_vcpu *n;
+	struct cli_recording *rec = r->rec;
+	struct cli_recording_vcpu *n;
 
 	if (rec->vcpus == VCPUS_MAX)
 		return json_line_bad(&r->line, "more than %d vCPUs", VCPUS_MAX);
@@ -213,7 +214,7 @@ static int add_vcpu(struct rec_reader *r, json_t *o, const struct cli_rec_vcpu *
  * The vCPU that @v is, or a new one, whose names are taken from @o. Of several with its names and
  * thread, or whose thread is not known yet, it is the last: that one still exists.
  */
-static int find_vcpu(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v, size_t *index)
+static int find_vcpu(struct rec_reader *r, json_t *o, struct cli_recording_vcpu *v, size_t *index)
 {
 	u32 with, without;
 	int err = CLI_OK;
@@ -233,9 +234,9 @@ static int find_vcpu(struct rec_reader *r, json_t *o, struct cli_rec_vcpu *v, si
 
 static int take_vcpu(struct rec_reader *r, json_t *o)
 {
-	struct cli_rec *rec = r->rec;
-	struct cli_rec_vcpu v = { 0 }, *known;
-	struct cli_rec_look look = { 0 };
+	struct cli_recording *rec = r->rec;
+	struct cli_recording_vcpu v = { 0 }, *known;
+	struct cli_recording_look look = { 0 };
 	int err = take_place(r, o, &v, &look);
 
 	v.from = look.before;
@@ -278,7 +279,7 @@ static int take_line(struct rec_reader *r, const char *line, size_t n)
 	return err;
 }
 
-int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
+int cli_recording_read(struct cli *cli, const char *side, struct cli_recording **rec)
 {
 	struct rec_reader r = { .cli = cli,
 				.line = { .cli = cli, .file = side, .left_out = true } };
@@ -324,13 +325,13 @@ int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec)
 	vmpt_hash_free(&r.by_id);
 	fclose(f);
 	if (err)
-		cli_rec_free(r.rec);
+		cli_recording_free(r.rec);
 	else
 		*rec = r.rec;
 	return err;
 }
 
-void cli_rec_free(struct cli_rec *rec)
+void cli_recording_free(struct cli_recording *rec)
 {
 	size_t i;
 
@@ -347,7 +348,7 @@ void cli_rec_free(struct cli_rec *rec)
 
 /* ---- use ---- */
 
-void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates)
+void cli_recording_rates(const struct cli_recording *rec, struct vmpt_rates *rates)
 {
 	/* SKZ84 (Skylake server, before Cascade Lake): TMAs of guests with another TSC are corrupt.
 	 */
@@ -363,8 +364,8 @@ void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates)
 		rates->skz84 = VMPT_SKZ84_YES;
 }
 
-int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
-		    struct vmpt_given_thread **threads, size_t *count)
+int cli_recording_threads(const struct cli *cli, const struct cli_recording *rec,
+			  struct vmpt_given_thread **threads, size_t *count)
 {
 	struct vmpt_given_thread *t = calloc(rec->vcpus ? rec->vcpus : 1, sizeof(*t));
 	size_t i;
@@ -374,7 +375,7 @@ int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
 	if (!t)
 		return cli_no_memory(cli);
 	for (i = 0; i < rec->vcpus; i++) {
-		const struct cli_rec_vcpu *v = &rec->vcpu[i];
+		const struct cli_recording_vcpu *v = &rec->vcpu[i];
 
 		if (v->tid < 0)
 			continue;
@@ -412,14 +413,14 @@ static int by_place(const void *x, const void *y)
 }
 
 /* All looks with a map. NULL: no memory. */
-static struct look_place *place_looks(const struct cli_rec *rec, size_t *count)
+static struct look_place *place_looks(const struct cli_recording *rec, size_t *count)
 {
 	struct look_place *place = calloc(rec->looks + 1, sizeof(*place));
 	size_t i;
 
 	*count = 0;
 	for (i = 0; place && i < rec->looks; i++) {
-		const struct cli_rec_vcpu *v = &rec->vcpu[rec->look[i].vcpu];
+		const struct cli_recording_vcpu *v = &rec->vcpu[rec->look[i].vcpu];
 
 		if (rec->look[i].has_map)
 			place[(*count)++] =
@@ -432,7 +433,7 @@ static struct look_place *place_looks(const struct cli_rec *rec, size_t *count)
 
 struct given_maker {
 	const struct cli *cli;
-	const struct cli_rec *rec;
+	const struct cli_recording *rec;
 	struct look_place *place;
 	size_t places;
 	struct vmpt_given *given;
@@ -455,8 +456,8 @@ static struct look_range looks_of(const struct given_maker *g, int pid, int tid,
 }
 
 /* The next of both, in the order of the file. */
-static const struct cli_rec_look *next_look(struct given_maker *g, struct look_range *a,
-					    struct look_range *b)
+static const struct cli_recording_look *next_look(struct given_maker *g, struct look_range *a,
+						  struct look_range *b)
 {
 	struct look_range *r = a;
 
@@ -473,7 +474,7 @@ static int given_of(struct given_maker *g, const struct vmpt_vm_name *name)
 {
 	struct look_range known = looks_of(g, name->pid, name->tid, -1);
 	struct look_range other = looks_of(g, name->pid, -1, name->vcpu);
-	const struct cli_rec_look *look;
+	const struct cli_recording_look *look;
 	struct vmpt_tsc_map map = { 0 };
 	bool first = true;
 
@@ -501,8 +502,8 @@ static int given_of(struct given_maker *g, const struct vmpt_vm_name *name)
 	return CLI_OK;
 }
 
-int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
-		  struct vmpt_given **given, size_t *count)
+int cli_recording_given(const struct cli *cli, const struct cli_recording *rec,
+			const struct vmpt_names *names, struct vmpt_given **given, size_t *count)
 {
 	struct given_maker g = { .cli = cli, .rec = rec, .budget = LOOKS_COMPARED };
 	const struct vmpt_vm_name *list;

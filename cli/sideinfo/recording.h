@@ -3,26 +3,26 @@
  * The record of vmpt record next to a perf.data (docs/record.md): which threads are vCPUs of which
  * VM, their TSC offsets and multipliers over time, and the host's clocks.
  */
-#ifndef VMPT_CLI_REC_READ_H
-#define VMPT_CLI_REC_READ_H
+#ifndef VMPT_CLI_SIDEINFO_RECORDING_H
+#define VMPT_CLI_SIDEINFO_RECORDING_H
 
 #include "cli/base/base.h"
 #include "decoder/vmpt-clock.h"
 #include "decoder/vmpt-events.h"
 
 /* The files in the folder of vmpt record. */
-#define CLI_REC_TRACE "perf.data"
-#define CLI_REC_SIDE  "record.jsonl"
+#define CLI_RECORDING_TRACE "perf.data"
+#define CLI_RECORDING_SIDE  "record.jsonl"
 
 /* One reading of a vCPU. */
-struct cli_rec_look {
+struct cli_recording_look {
 	size_t vcpu;
 	u64 before, after; /* host TSC around the reading; 0: not known */
 	bool has_map;	   /* of a vCPU that ran */
 	struct vmpt_tsc_map map;
 };
 
-struct cli_rec_vcpu {
+struct cli_recording_vcpu {
 	char *vm;     /* libvirt's domain, else the VMM's guest name, else "COMM/PID"; not NULL */
 	char *uuid;   /* NULL: not known */
 	int pid, tid; /* tid -1: not known */
@@ -31,10 +31,10 @@ struct cli_rec_vcpu {
 	bool replaced; /* while the file is read: a later one has the same names and thread */
 };
 
-struct cli_rec {
-	struct cli_rec_vcpu *vcpu;
+struct cli_recording {
+	struct cli_recording_vcpu *vcpu;
 	size_t vcpus;
-	struct cli_rec_look *look; /* as in the file: by time */
+	struct cli_recording_look *look; /* as in the file: by time */
 	size_t looks;
 	/* The host; 0: not known */
 	u32 tsc_num, tsc_den; /* CPUID.15H EBX, EAX */
@@ -47,29 +47,29 @@ struct cli_rec {
  * The side file of a trace: in @path if it is a folder of vmpt record, or next to it if it is
  * the perf.data in one. False: there is none. @side has @size bytes.
  */
-bool cli_rec_find(const char *path, char *side, size_t size);
+bool cli_recording_find(const char *path, char *side, size_t size);
 /* Read @side. 0, or the exit code after a message with the line's number. */
-int cli_rec_read(struct cli *cli, const char *side, struct cli_rec **rec);
-void cli_rec_free(struct cli_rec *rec);
+int cli_recording_read(struct cli *cli, const char *side, struct cli_recording **rec);
+void cli_recording_free(struct cli_recording *rec);
 
 /* The record of the open trace: --side-record, or next to it. @rec is NULL if there is none. */
-int cli_rec_open(struct cli *cli, struct cli_rec **rec);
+int cli_recording_open(struct cli *cli, struct cli_recording **rec);
 /*
  * Names of the VMCSs of the open trace, by its events and @rec (NULL: none). Walks all streams
  * once. @names is NULL if the trace has no events with times.
  */
-int cli_rec_names(struct cli *cli, const struct cli_rec *rec, const struct vmpt_clocks *clocks,
-		  struct vmpt_names **names);
+int cli_recording_names(struct cli *cli, const struct cli_recording *rec,
+			const struct vmpt_clocks *clocks, struct vmpt_names **names);
 /* A host TSC of the open trace, by its events: vmpt_clocks_options' near_tsc. 0: none; RTIT. */
-u64 cli_rec_near_tsc(struct cli *cli);
+u64 cli_recording_near_tsc(struct cli *cli);
 
 /* What is known before the trace is read. */
-void cli_rec_rates(const struct cli_rec *rec, struct vmpt_rates *rates);
+void cli_recording_rates(const struct cli_recording *rec, struct vmpt_rates *rates);
 /* For vmpt_names_open(); free() the array, @rec owns its names. 0, or an exit code. */
-int cli_rec_threads(const struct cli *cli, const struct cli_rec *rec,
-		    struct vmpt_given_thread **threads, size_t *count);
+int cli_recording_threads(const struct cli *cli, const struct cli_recording *rec,
+			  struct vmpt_given_thread **threads, size_t *count);
 /* Its maps of VMCSs, whose names are known by now: VMPT_MAP_KVM. free() it. */
-int cli_rec_given(const struct cli *cli, const struct cli_rec *rec, const struct vmpt_names *names,
-		  struct vmpt_given **given, size_t *count);
+int cli_recording_given(const struct cli *cli, const struct cli_recording *rec,
+			const struct vmpt_names *names, struct vmpt_given **given, size_t *count);
 
 #endif

@@ -42,9 +42,9 @@ static void tell_of_time(const struct cli *cli, const struct cli_runs *runs)
 			 (unsigned long long)report->tsc);
 }
 
-void cli_record_tell(struct cli *cli, size_t i)
+void cli_side_record_report(struct cli *cli, size_t i)
 {
-	const struct cli_record *r = cli_side(cli)->record;
+	const struct cli_side_record *r = cli_side(cli)->record;
 	const struct cli_runs *runs = r ? r->of_stream[i] : NULL;
 	u64 size = cli->stream[i]->size;
 	size_t never = 0, first = 0, k;

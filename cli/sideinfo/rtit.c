@@ -106,7 +106,7 @@ static char *file_of(const struct run_line *l, size_t number)
 /* The number of the line's owner, added if it is new; 0 after a message. */
 static u64 vcpu_number(struct cli *cli, struct run_line *l)
 {
-	struct cli_record *r = cli_side(cli)->record;
+	struct cli_side_record *r = cli_side(cli)->record;
 	u64 hash = vmpt_mix64(vmpt_fnv1a(r->seed ^ l->vcpu, l->vm, strlen(l->vm)));
 	u32 found = vmpt_hash_find(&r->by_name, hash, i,
 				   r->vcpu[i].vcpu == l->vcpu && !strcmp(r->vcpu[i].vm, l->vm));
@@ -141,7 +141,7 @@ static u64 vcpu_number(struct cli *cli, struct run_line *l)
 
 static struct cli_runs *runs_of(struct cli *cli, u32 cpu)
 {
-	struct cli_record *r = cli_side(cli)->record;
+	struct cli_side_record *r = cli_side(cli)->record;
 
 	if (r->by_cpu[cpu])
 		return &r->runs[r->by_cpu[cpu] - 1];
@@ -229,7 +229,7 @@ static bool make_report(struct cli_runs *runs)
 /* A single file without a CPU belongs to the one CPU of a record. */
 static int choose_runs(struct cli *cli)
 {
-	struct cli_record *r = cli_side(cli)->record;
+	struct cli_side_record *r = cli_side(cli)->record;
 	size_t i, k;
 
 	r->of_stream = calloc(cli->streams, sizeof(*r->of_stream));
@@ -257,10 +257,10 @@ static int choose_runs(struct cli *cli)
 	return CLI_OK;
 }
 
-int cli_record_open(struct cli *cli)
+int cli_side_record_open(struct cli *cli)
 {
 	const char *file = cli_side(cli)->file;
-	struct cli_record *r = calloc(1, sizeof(*r));
+	struct cli_side_record *r = calloc(1, sizeof(*r));
 	FILE *f;
 	int err;
 
@@ -286,9 +286,9 @@ int cli_record_open(struct cli *cli)
 	return err ? err : choose_runs(cli);
 }
 
-void cli_record_close(struct cli *cli)
+void cli_side_record_close(struct cli *cli)
 {
-	struct cli_record *r = cli_side(cli) ? cli_side(cli)->record : NULL;
+	struct cli_side_record *r = cli_side(cli) ? cli_side(cli)->record : NULL;
 	size_t i;
 
 	if (!r)
@@ -310,9 +310,9 @@ void cli_record_close(struct cli *cli)
 	free(r);
 }
 
-const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner)
+const struct cli_vcpu *cli_side_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner)
 {
-	const struct cli_record *r = cli_side(cli)->record;
+	const struct cli_side_record *r = cli_side(cli)->record;
 
 	if (!r || owner->kind != VMPT_OWNER_VM || !owner->vmcs || owner->vmcs > r->vcpus)
 		return NULL;

@@ -27,7 +27,7 @@ struct cli_runs {
 	struct vmpt_run_report report;
 };
 
-struct cli_record {
+struct cli_side_record {
 	struct cli_vcpu *vcpu;
 	size_t vcpus;
 	struct cli_runs *runs;
@@ -39,21 +39,21 @@ struct cli_record {
 };
 
 /* Read --side-record's file. 0, or the exit code after a message with the line's number. */
-int cli_record_open(struct cli *cli);
-void cli_record_close(struct cli *cli);
+int cli_side_record_open(struct cli *cli);
+void cli_side_record_close(struct cli *cli);
 
 /* Stream number @i was read to its end: warn of lines that never took effect. */
-void cli_record_tell(struct cli *cli, size_t i);
+void cli_side_record_report(struct cli *cli, size_t i);
 
 /* The virtual CPU of an owner, NULL if it is not in the record. */
-const struct cli_vcpu *cli_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner);
+const struct cli_vcpu *cli_side_record_vcpu(const struct cli *cli, const struct vmpt_owner *owner);
 
 /* ---- side.c ---- */
 
 /* The values of --side-record. */
 struct cli_side {
-	const char *file;	   /* NULL: none */
-	struct cli_record *record; /* the parsed RTIT record, or NULL */
+	const char *file;		/* NULL: none */
+	struct cli_side_record *record; /* the parsed RTIT record, or NULL */
 };
 
 extern const struct cli_group cli_side_group;

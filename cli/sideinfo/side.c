@@ -12,7 +12,7 @@
 
 const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO])
 {
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
+	const struct cli_vcpu *vcpu = cli_side_record_vcpu(cli, owner);
 	size_t n;
 
 	if (!vcpu)
@@ -25,7 +25,7 @@ const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char 
 
 void cli_json_vm(struct cli *cli, json_t *obj, const struct vmpt_owner *owner)
 {
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
+	const struct cli_vcpu *vcpu = cli_side_record_vcpu(cli, owner);
 
 	if (vcpu) {
 		cli_json_string(cli, obj, "vm", vcpu->vm);
@@ -47,7 +47,7 @@ void cli_json_owner(struct cli *cli, json_t *obj, const struct vmpt_owner *owner
 
 struct vmpt_options cli_stream_options(const struct cli *cli, size_t i)
 {
-	const struct cli_record *r = cli_side(cli)->record;
+	const struct cli_side_record *r = cli_side(cli)->record;
 	struct cli_runs *runs = r ? r->of_stream[i] : NULL;
 	struct vmpt_options options = cli->options;
 
@@ -77,9 +77,9 @@ static int note_folder(struct cli *cli, const char *path)
 	char name[PATH_MAX];
 	int code;
 
-	snprintf(name, sizeof(name), "%s/" CLI_REC_TRACE, path);
+	snprintf(name, sizeof(name), "%s/" CLI_RECORDING_TRACE, path);
 	code = cli_note_input(cli, name);
-	if (!code && cli_rec_find(path, name, sizeof(name)))
+	if (!code && cli_recording_find(path, name, sizeof(name)))
 		code = cli_note_input(cli, name);
 	return code;
 }
@@ -91,7 +91,7 @@ static int open_side(struct cli *cli)
 	for (i = 0; i < cli->files && !code; i++)
 		code = note_folder(cli, cli->path[i]);
 	if (!code && cli_side(cli)->file && cli_is_rtit(cli))
-		code = cli_record_open(cli);
+		code = cli_side_record_open(cli);
 	return code ? code : cli_host_only_open(cli);
 }
 
@@ -114,6 +114,6 @@ const struct cli_group cli_side_group = {
 	.option = options,
 	.size = sizeof(struct cli_side),
 	.open = open_side,
-	.close = cli_record_close,
+	.close = cli_side_record_close,
 	.document = add_to_document,
 };

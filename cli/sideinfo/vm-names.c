@@ -17,12 +17,12 @@ bool cli_vm_names_given(const struct cli *cli)
 	if (cli_is_rtit(cli))
 		return false;
 	return cli_side(cli)->file ||
-	       (cli->files == 1 && cli_rec_find(cli->file[0], side, sizeof(side)));
+	       (cli->files == 1 && cli_recording_find(cli->file[0], side, sizeof(side)));
 }
 
 bool cli_vm_names_any(struct cli *cli)
 {
-	return cli_vm_names_given(cli) || cli_rec_near_tsc(cli);
+	return cli_vm_names_given(cli) || cli_recording_near_tsc(cli);
 }
 
 /* ---- all names ---- */

@@ -26,7 +26,7 @@
 
 int split_io_failed(struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	int e = errno;
 
 	/* What is written lies in a map: the kernel does not raise SIGBUS for it. */
@@ -54,13 +54,13 @@ static const char *const suffix[] = { ".pt", ".perf.data", ".rtit" };
 
 static const char *suffix_of(const struct cli *cli)
 {
-	return suffix[cli_is_rtit(cli) ? 2 : ((const struct split *)cli->own)->perf];
+	return suffix[cli_is_rtit(cli) ? 2 : ((const struct split *)cli->data)->perf];
 }
 
 void split_name(const struct cli *cli, const struct vmpt_owner *owner,
 		const struct vmpt_stream *stream, unsigned int nth, char name[SPLIT_NAME])
 {
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, owner);
+	const struct cli_vcpu *vcpu = cli_side_record_vcpu(cli, owner);
 	char who[SPLIT_NAME - 48], where[32];
 	size_t n;
 
@@ -217,7 +217,7 @@ static const struct split_file *find_file(const struct split_files *list, const 
 
 static bool names_input(const struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	struct stat st;
 
 	return !fstatat(s->dir_fd, name, &st, 0) && cli_is_input(cli, &st);
@@ -233,7 +233,7 @@ static bool is_unchanged(const struct split *s, const struct split_file *file,
 
 static int refuse_input(const struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 
 	cli_error(cli, "%s/%s is an input: it would be overwritten", s->dir, name);
 	fprintf(stderr, "  use another directory\n");
@@ -242,7 +242,7 @@ static int refuse_input(const struct cli *cli, const char *name)
 
 static int refuse_foreign(const struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 
 	cli_error(cli, "%s/%s: exists, and no earlier split wrote it, or it was changed since",
 		  s->dir, name);
@@ -252,7 +252,7 @@ static int refuse_foreign(const struct cli *cli, const char *name)
 
 int split_check_name(struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	struct stat st;
 
 	if (names_input(cli, name))
@@ -266,7 +266,7 @@ int split_check_name(struct cli *cli, const char *name)
 
 static int dir_failed(const struct cli *cli, const char *what)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 
 	cli_error(cli, "cannot %s %s: %s", what, s->dir, strerror(errno));
 	return 1;
@@ -275,7 +275,7 @@ static int dir_failed(const struct cli *cli, const char *what)
 /* Remove NEW and what a split may have left in it. */
 static int discard_new(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	int fd = openat(s->dir_fd, NEW, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
@@ -296,7 +296,7 @@ static int discard_new(struct cli *cli)
 /* The rest of a move that was killed. */
 static int complete_old_move(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct split_files done;
 	int ret = 1;
 
@@ -321,7 +321,7 @@ static int complete_old_move(struct cli *cli)
 
 static int read_old(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	int ret = read_list(s->dir_fd, INDEX, &s->old);
 
 	s->again = !ret;
@@ -341,7 +341,7 @@ static int read_old(struct cli *cli)
 
 int split_open_dir(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct stat st;
 
 	s->made = !mkdir(s->dir, cli->mode | (cli->mode & 0444) >> 2);
@@ -369,7 +369,7 @@ int split_open_dir(struct cli *cli)
 static int remove_old(struct cli *cli, const struct split_files *old,
 		      const struct split_files *made)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	const struct split_file *file;
 	struct stat st;
 	size_t i;
@@ -394,7 +394,7 @@ static int remove_old(struct cli *cli, const struct split_files *old,
 /* Move a file of NEW, unless that was done before an interruption. */
 static int move_file(struct cli *cli, const char *name)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	struct stat st;
 
 	if (!renameat2(s->new_fd, name, s->dir_fd, name, RENAME_NOREPLACE) || errno == ENOENT)
@@ -409,7 +409,7 @@ static int move_file(struct cli *cli, const char *name)
 /* Each step may be the last of a process: the next split starts again with the first. */
 int split_move(struct cli *cli, const struct split_files *made)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct split_files old = { 0 };
 	size_t i;
 	int err = 0;
@@ -433,7 +433,7 @@ int split_move(struct cli *cli, const struct split_files *made)
 
 int split_commit(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct split_files made;
 	size_t i;
 	int err = 0;
@@ -454,7 +454,7 @@ int split_commit(struct cli *cli)
 
 void split_close_dir(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 
 	if (s->new_fd >= 0) {
 		/* What is moved half way is for the next split. */

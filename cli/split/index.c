@@ -27,7 +27,7 @@ static const char *begin_name(unsigned int begin)
 
 static int index_failed(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 
 	if (cli->out_of_memory)
 		cli_no_memory(cli);
@@ -38,7 +38,7 @@ static int index_failed(struct cli *cli)
 
 static void write_member(struct cli *cli, const char *key, json_t *value, bool last)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 
 	fprintf(s->index, "\"%s\": ", key);
 	if (!value ||
@@ -50,7 +50,7 @@ static void write_member(struct cli *cli, const char *key, json_t *value, bool l
 int split_index_start(struct cli *cli)
 {
 	static const char *const clock_name[] = { "as-is", "host", "guest" };
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 	bool off = info->has_config && info->config & DIS_RETC;
 	json_t *doc = cli_json_document(cli);
@@ -137,7 +137,7 @@ static void json_slice(struct cli *cli, json_t *o, const struct vmpt_slice *slic
 
 static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extracted *x)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	const struct split_out *out = &s->out[s->first + (size_t)x->stream];
 	/* The first slice has the PSB after which bytes are added. */
 	u64 added = s->perf && x->out_offset ? PERF_OUT_ADDED : 0;
@@ -169,7 +169,7 @@ static void json_extracted(struct cli *cli, json_t *o, const struct vmpt_extract
 
 int split_index_slice(struct cli *cli, const struct vmpt_extracted *x)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	json_t *o = json_object();
 
 	cli_json_stream(cli, o, cli->stream[s->stream]);
@@ -187,7 +187,7 @@ int split_index_slice(struct cli *cli, const struct vmpt_extracted *x)
 
 json_t *split_json_streams(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	json_t *streams = json_array();
 	size_t i;
 
@@ -220,7 +220,7 @@ static void write_index_vms(struct cli *cli)
 /* All files but the index, with their sizes: what a later split may replace. */
 static json_t *outputs_json(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	json_t *files = json_array(), *o;
 	const char *name;
 	struct stat st;
@@ -241,7 +241,7 @@ static json_t *outputs_json(struct cli *cli)
 
 int split_index_finish(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	json_t *streams = split_json_streams(cli), *files;
 	FILE *f = s->index;
 	int err;

@@ -13,7 +13,7 @@
 
 static FILE *open_file(struct cli *cli, const char *name, int flags)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	int fd = openat(s->new_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, cli->mode);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
@@ -35,7 +35,7 @@ FILE *split_create(struct cli *cli, const char *name)
 
 static int close_out(struct cli *cli, struct split_out *out)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	FILE *f = out->file;
 
 	out->file = NULL;
@@ -46,7 +46,7 @@ static int close_out(struct cli *cli, struct split_out *out)
 /* Open a file again, at its end. */
 static int reopen(struct cli *cli, struct split_out *out)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 
 	out->file = open_file(cli, out->name, 0);
 	if (!out->file)
@@ -57,7 +57,7 @@ static int reopen(struct cli *cli, struct split_out *out)
 
 static int make_room(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct split_out *oldest = NULL;
 	size_t i;
 
@@ -72,7 +72,7 @@ static int make_room(struct cli *cli)
 static int start_perf(struct cli *cli, struct split_out *out)
 {
 	const struct vmpt_stream *stream = cli->stream[out->stream];
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 
 	out->perf = (struct perf_out){
 		.info = &s->info,
@@ -95,7 +95,7 @@ static int finish_perf(struct cli *cli, struct split_out *out)
 
 int split_add(struct cli *cli, const struct vmpt_owner *owner)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	unsigned int nth = 1;
 	struct split_out *out;
 	size_t i;
@@ -121,7 +121,7 @@ int split_add(struct cli *cli, const struct vmpt_owner *owner)
 
 int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t n)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	bool ok;
 
 	if (!out->file && (make_room(cli) || reopen(cli, out)))
@@ -137,7 +137,7 @@ int split_write(struct cli *cli, struct split_out *out, const u8 *bytes, size_t 
 
 int split_finish_all(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	size_t i;
 
 	for (i = s->first; s->perf && i < s->outs; i++)
@@ -148,7 +148,7 @@ int split_finish_all(struct cli *cli)
 
 int split_close_all(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	int err = 0;
 	size_t i;
 

@@ -13,7 +13,7 @@
 /* Read the guest's code before anything is written. 0, or the exit code. */
 static int take_code(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	int ret = 0;
 	size_t i;
 
@@ -35,7 +35,7 @@ static int on_stream(void *opaque, int stream, const struct vmpt_owner *owner)
 static int on_write(void *opaque, int stream, const u8 *bytes, size_t n)
 {
 	struct cli *cli = opaque;
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 
 	return split_write(cli, &s->out[s->first + (size_t)stream], bytes, n);
 }
@@ -43,7 +43,7 @@ static int on_write(void *opaque, int stream, const u8 *bytes, size_t n)
 static int on_slice(void *opaque, const struct vmpt_extracted *done)
 {
 	struct cli *cli = opaque;
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	const struct vmpt_stream *stream = cli->stream[s->stream];
 	const struct vmpt_slice *slice = &done->slice;
 
@@ -74,7 +74,7 @@ static int split_stream(struct cli *cli, size_t i)
 		.write = on_write,
 		.slice = on_slice,
 	};
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct vmpt_extract_options options = { .decode = cli_stream_options(cli, i),
 						.conceal = s->conceal,
 						.clock = s->on_clock,
@@ -90,7 +90,7 @@ static int split_stream(struct cli *cli, size_t i)
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
 	if (!ret)
-		cli_record_tell(cli, i);
+		cli_side_record_report(cli, i);
 	return ret || split_finish_all(cli) ? 1 : 0;
 }
 
@@ -102,7 +102,7 @@ static void print_text(struct cli *cli)
 		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
 		{ "BYTES", true }, { "VM", false },
 	};
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	/* The last column only if there are names. */
 	size_t columns = VMPT_ARRAY_SIZE(column) - !s->names.count;
 	struct cli_table *t = cli_table_new(cli, column, columns);
@@ -135,7 +135,7 @@ static void print_text(struct cli *cli)
 
 static void print_json(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	json_t *doc = cli_json_document(cli);
 
 	cli_json_string(cli, doc, "directory", s->dir);
@@ -153,7 +153,7 @@ static void print_json(struct cli *cli)
 /* The trace's info for perf, with found or given rates if the trace has none. */
 static void take_info(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct vmpt_clocks_options given;
 
 	cli_clock_settings(cli, &given);
@@ -164,7 +164,7 @@ static void take_info(struct cli *cli)
 
 static int check_clock(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 
 	if (s->per_vm && !s->clock_given)
 		s->on_clock = VMPT_EXTRACT_CLOCK_HOST;
@@ -178,7 +178,7 @@ static int check_clock(struct cli *cli)
 /* Events also name VMs, but need clocks: only if there is a VM to name. */
 static int open_names(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	bool vms = false;
 	int code = CLI_OK;
 	size_t i;
@@ -195,7 +195,7 @@ static int open_names(struct cli *cli)
 /* Never a silent nothing: there were packets, but none says whose they are. */
 static void warn_of_none(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	u64 told = 0;
 	size_t i;
 
@@ -213,7 +213,7 @@ static void warn_of_none(struct cli *cli)
 
 static int run(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	int err; /* enum cli_exit */
 	size_t i;
 
@@ -259,7 +259,7 @@ static int run(struct cli *cli)
 	if (!err)
 		err = split_index_finish(cli);
 	if (!err)
-		err = split_commit(cli);
+		err = cli_inputs_whole(cli) ? split_commit(cli) : CLI_FAILED;
 	if (!err && cli->json)
 		print_json(cli);
 	else if (!err)
@@ -330,6 +330,6 @@ const struct cli_command cli_split = {
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
 		   &cli_output_group },
-	.own_size = sizeof(struct split),
+	.data_size = sizeof(struct split),
 	.run = run,
 };

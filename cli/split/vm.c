@@ -77,7 +77,7 @@ static bool same_who(const struct split_who *a, const struct split_who *b)
 /* Its number from 1 on; 0: no memory. */
 static u64 number_of(struct cli *cli, const struct split_who *who)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	size_t i;
 
 	for (i = 0; i < s->whos; i++)
@@ -100,7 +100,7 @@ static u64 number_of(struct cli *cli, const struct split_who *who)
 u64 split_vm_who(void *opaque, u64 vmcs, const struct vmpt_time *at)
 {
 	struct cli *cli = opaque;
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct split_who who;
 	struct split_last *last = &s->last[(vmcs >> 12) % SPLIT_LAST];
 	u64 late = at->late < REUSE_MIN ? at->late : REUSE_MIN;
@@ -218,7 +218,7 @@ struct joined {
 static FILE *open_stream(void *opaque, size_t i)
 {
 	const struct joined *j = opaque;
-	const struct split *s = j->cli->own;
+	const struct split *s = j->cli->data;
 	int fd = openat(s->new_fd, j->name[i], O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -256,7 +256,7 @@ static void choose(const struct split *s, struct split_vm *vm, struct joined *j)
 
 static int join(struct cli *cli, struct split_vm *vm)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	struct joined j = { .cli = cli, .vm = vm };
 	FILE *f = NULL;
 	int err = 1;
@@ -282,7 +282,7 @@ out:
 
 int split_vms_write(struct cli *cli)
 {
-	struct split *s = cli->own;
+	struct split *s = cli->data;
 	struct split_vms *v;
 	int err = 0;
 	size_t i;
@@ -345,7 +345,7 @@ void split_vms_print(const struct split *s)
 
 json_t *split_json_vms(struct cli *cli)
 {
-	const struct split *s = cli->own;
+	const struct split *s = cli->data;
 	json_t *vms = json_array();
 	size_t i, k;
 

@@ -54,7 +54,7 @@ static const struct stat_ops pt_ops = { .kind_name = vmpt_pt_name, .count = coun
 
 static const struct stat_ops *stat_ops(const struct cli *cli)
 {
-	return ((const struct stat_own *)cli->own)->ops;
+	return ((const struct stat_own *)cli->data)->ops;
 }
 
 static int count_stream(struct cli *cli, size_t i, struct stat_counts *c)
@@ -229,7 +229,7 @@ static void print_json(struct cli *cli, const struct stat_counts *c,
 static int run(struct cli *cli)
 {
 	struct stat_counts total = { .rtit.is_total = true }, *c;
-	struct stat_own *s = cli->own;
+	struct stat_own *s = cli->data;
 	int ret = cli_side_rtit_only(cli);
 	size_t i;
 
@@ -268,6 +268,6 @@ const struct cli_command cli_stat = {
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"
 		    "  vmpt stat --json a.pt b.pt | jq .total.kinds\n",
 	.group = { &cli_input_group, &cli_side_group, &cli_output_group },
-	.own_size = sizeof(struct stat_own),
+	.data_size = sizeof(struct stat_own),
 	.run = run,
 };

@@ -9,7 +9,7 @@
 #include "cli/timeline/exits.h"
 #include "cli/timeline/options.h"
 
-struct own {
+struct exits_options {
 	struct timeline_given given; /* the first: options.h */
 	u64 top;
 	struct exits exits;
@@ -19,7 +19,7 @@ struct own {
 
 static const struct cli_option options[] = {
 	{ "top", 0, CLI_NUMBER, "N", "show the N IPs with the most exits, for each row", "3",
-	  .max = EXITS_IPS_MAX, CLI_AT(struct own, top) },
+	  .max = EXITS_IPS_MAX, CLI_AT(struct exits_options, top) },
 	{ 0 },
 };
 
@@ -43,7 +43,7 @@ static struct vmpt_exit row_exit(const struct exits_row *row)
 }
 
 /* "do_idle+0x1f", or nothing. */
-static const char *symbol(const struct own *own, const struct timeline *t,
+static const char *symbol(const struct exits_options *own, const struct timeline *t,
 			  const struct exits_row *row, u64 ip, char *buf, size_t len)
 {
 	return timeline_symbol(&own->given, row_vm(t, row), ip, buf, len) ? buf : "";
@@ -98,7 +98,7 @@ static void print_row(struct cli_table *table, const struct timeline *t,
 }
 
 /* Explain ±. The error of a percentile is at most that of the worst exit. */
-static void print_errors(const struct own *own, const struct timeline *t)
+static void print_errors(const struct exits_options *own, const struct timeline *t)
 {
 	bool open = false, bounded = false;
 	u64 count = 0, one = 0;
@@ -123,7 +123,7 @@ static void print_errors(const struct own *own, const struct timeline *t)
 		       open ? ", except in rows with ±?" : "");
 }
 
-static void print_rows(const struct own *own, const struct timeline *t)
+static void print_rows(const struct exits_options *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
 		{ "VM", false },   { "EXIT", false }, { "COUNT", true }, { "UNSURE", true },
@@ -140,7 +140,7 @@ static void print_rows(const struct own *own, const struct timeline *t)
 	print_errors(own, t);
 }
 
-static void print_ips(const struct own *own, const struct timeline *t)
+static void print_ips(const struct exits_options *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
 		{ "VM", false }, { "EXIT", false },   { "COUNT", true },
@@ -201,7 +201,8 @@ static void set_error(struct cli *cli, const struct timeline *t, json_t *o, cons
 	cli_json_set(cli, o, name, json_null());
 }
 
-static json_t *json_ips(struct cli *cli, const struct own *own, const struct timeline *t, size_t i)
+static json_t *json_ips(struct cli *cli, const struct exits_options *own, const struct timeline *t,
+			size_t i)
 {
 	json_t *ips = json_array();
 	char name[CLI_WHO + 32];
@@ -221,7 +222,8 @@ static json_t *json_ips(struct cli *cli, const struct own *own, const struct tim
 	return ips;
 }
 
-static json_t *json_row(struct cli *cli, const struct own *own, const struct timeline *t, size_t i)
+static json_t *json_row(struct cli *cli, const struct exits_options *own, const struct timeline *t,
+			size_t i)
 {
 	const struct exits_row *row = &own->exits.row[i];
 	struct vmpt_exit e = row_exit(row);
@@ -254,7 +256,7 @@ static json_t *json_row(struct cli *cli, const struct own *own, const struct tim
 	return o;
 }
 
-static void print_json(struct cli *cli, const struct own *own, const struct timeline *t)
+static void print_json(struct cli *cli, const struct exits_options *own, const struct timeline *t)
 {
 	json_t *doc = cli_json_document(cli);
 	size_t i;
@@ -275,13 +277,13 @@ static void print_json(struct cli *cli, const struct own *own, const struct time
 
 static int take_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
-	struct own *own = opaque;
+	struct exits_options *own = opaque;
 
 	return exits_span(&own->exits, t, s);
 }
 
 /* Instead of tables: having no exits is no error, but may surprise. */
-static void print_none(const struct own *own, const struct timeline *t)
+static void print_none(const struct exits_options *own, const struct timeline *t)
 {
 	const struct timeline_wants *w = &own->given.wants;
 	const char *where = w->from || w->to ? "this part of the trace" : "the trace";
@@ -302,7 +304,7 @@ static void print_none(const struct own *own, const struct timeline *t)
 
 static int show(void *opaque, const struct timeline *t)
 {
-	struct own *own = opaque;
+	struct exits_options *own = opaque;
 	char buf[32];
 
 	exits_sort(&own->exits);
@@ -327,7 +329,7 @@ static int show(void *opaque, const struct timeline *t)
 
 static int run(struct cli *cli)
 {
-	struct own *own = cli->own;
+	struct exits_options *own = cli->data;
 	const struct timeline_sink sink = { .span = take_span, .end = show, .opaque = own };
 	int ret = timeline_given_open(cli, &own->given);
 
@@ -351,6 +353,6 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_output_group },
-	.own_size = sizeof(struct own),
+	.data_size = sizeof(struct exits_options),
 	.run = run,
 };

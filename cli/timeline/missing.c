@@ -88,7 +88,7 @@ static size_t warn(const struct cli *cli, const bool *missing)
 }
 
 /* Of others only their number may be known. */
-static void warn_count(const struct cli *cli, const struct cli_rec *rec)
+static void warn_count(const struct cli *cli, const struct cli_recording *rec)
 {
 	size_t n = vmpt_trace_streams(cli->trace);
 

@@ -11,7 +11,7 @@
 /* "[VM:]FILE[@ADDR]": an existing file may itself be named so. */
 static int take_symbols(struct cli *cli, void *to, const char *arg)
 {
-	struct timeline_given *given = cli->own;
+	struct timeline_given *given = cli->data;
 	size_t n = ((struct cli_strings *)to)->count;
 	const char *colon = strchr(arg, ':');
 

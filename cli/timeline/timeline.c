@@ -6,7 +6,7 @@
 
 #include "cli/timeline/options.h"
 
-struct own {
+struct timeline_options {
 	struct timeline_given given; /* the first: options.h */
 	const char *chrome, *html;
 	u64 head;
@@ -15,24 +15,24 @@ struct own {
 
 static const struct cli_option options[] = {
 	{ "summary", 0, CLI_FLAG, NULL, "totals of VMs and vCPUs instead of the spans",
-	  CLI_AT(struct own, summary) },
+	  CLI_AT(struct timeline_options, summary) },
 	{ "chrome", 0, CLI_OUTPUT, "FILE",
 	  "write FILE for the Perfetto UI (ui.perfetto.dev) or Chrome's tracing page: trace events "
 	  "as JSON; -: print",
-	  CLI_AT(struct own, chrome) },
+	  CLI_AT(struct timeline_options, chrome) },
 	{ "html", 0, CLI_OUTPUT, "FILE",
 	  "write FILE, a page for a browser: zoomable lanes, exits, search by IP; -: print it",
-	  CLI_AT(struct own, html) },
+	  CLI_AT(struct timeline_options, html) },
 	{ "head", 'n', CLI_NUMBER, "N", "only the first N spans", .min = 1,
-	  CLI_AT(struct own, head) },
+	  CLI_AT(struct timeline_options, head) },
 	{ "perf-time", 0, CLI_FLAG, NULL, "times as in perf script",
-	  CLI_AT(struct own, perf_time) },
+	  CLI_AT(struct timeline_options, perf_time) },
 	{ 0 },
 };
 
 static const struct cli_group group = { .option = options };
 
-static int check(struct cli *cli, const struct own *own)
+static int check(struct cli *cli, const struct timeline_options *own)
 {
 	if (own->summary && own->head)
 		return cli_usage(cli, "--head is for the spans, not for --summary");
@@ -54,7 +54,7 @@ static bool symbol(void *opaque, const char *vm, u64 ip, char *buf, size_t len)
 
 static int run(struct cli *cli)
 {
-	struct own *own = cli->own;
+	struct timeline_options *own = cli->data;
 	struct timeline_table *table = NULL;
 	struct timeline_json *json = NULL;
 	struct timeline_chrome *chrome = NULL;
@@ -109,6 +109,6 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_mode_group, &cli_output_group },
-	.own_size = sizeof(struct own),
+	.data_size = sizeof(struct timeline_options),
 	.run = run,
 };

@@ -108,7 +108,7 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	const struct vmpt_stream *stream = cli->stream[i];
 	ssize_t at, prev = -1, owner = -1; /* owner: prev, losses skipped */
 	bool transitions = false;
-	const struct vms_ops *ops = ((const struct vms *)cli->own)->ops;
+	const struct vms_ops *ops = ((const struct vms *)cli->data)->ops;
 	u64 last_tsc = 0;
 	struct vmpt_splitter *split;
 	struct vmpt_slice s;
@@ -145,6 +145,6 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	for (k = rows->first; k < rows->count; k++)
 		rows->row[k].transitions = transitions;
 	if (!ret)
-		cli_record_tell(cli, i);
+		cli_side_record_report(cli, i);
 	return ret;
 }

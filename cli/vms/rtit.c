@@ -122,7 +122,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 static void json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 {
 	struct vmpt_owner owner = { .kind = row->kind, .vmcs = row->vmcs };
-	const struct cli_vcpu *vcpu = cli_record_vcpu(cli, &owner);
+	const struct cli_vcpu *vcpu = cli_side_record_vcpu(cli, &owner);
 
 	if (!vcpu)
 		return;

@@ -92,7 +92,7 @@ enum cli_paint vms_paint(const struct vms_row *row)
 
 static const struct vms_ops *vms_ops(const struct cli *cli)
 {
-	return ((const struct vms *)cli->own)->ops;
+	return ((const struct vms *)cli->data)->ops;
 }
 
 static bool is_vm(const struct vms_row *row)
@@ -149,7 +149,7 @@ static struct cli_table *who_table(struct cli *cli, bool named)
 
 static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 {
-	struct cli_vm_names *names = &((struct vms *)cli->own)->names;
+	struct cli_vm_names *names = &((struct vms *)cli->data)->names;
 	struct cli_table *t = who_table(cli, names->count);
 	u64 total = vms_total(cli);
 	size_t i, n;
@@ -335,7 +335,7 @@ static void json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 	if (row->kind != VMPT_OWNER_VM)
 		return;
 	cli_json_hex(cli, o, "vmcs", row->vmcs);
-	cli_vm_names_json(cli, &((struct vms *)cli->own)->names, o, row->vmcs);
+	cli_vm_names_json(cli, &((struct vms *)cli->data)->names, o, row->vmcs);
 }
 
 static void json_cr3s(struct cli *cli, json_t *o, const struct vms_row *row)
@@ -438,7 +438,7 @@ static void warn_others(const struct cli *cli, const struct vms_row *row, size_t
  */
 static int open_names(struct cli *cli, const struct vms_rows *rows)
 {
-	struct vms *s = cli->own;
+	struct vms *s = cli->data;
 	int code;
 
 	if (!cli_vm_names_given(cli) && (!rows->vmcss || !cli_vm_names_any(cli)))
@@ -454,7 +454,7 @@ static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
 	else
 		print_text(cli, row, rows);
 	warn_others(cli, row, rows);
-	cli_vm_names_tell(cli, &((const struct vms *)cli->own)->names);
+	cli_vm_names_tell(cli, &((const struct vms *)cli->data)->names);
 }
 
 static int check(const struct cli *cli)
@@ -475,7 +475,7 @@ static const struct vms_ops pt_ops = {
 
 static int run(struct cli *cli)
 {
-	struct vms *s = cli->own;
+	struct vms *s = cli->data;
 	struct vms_rows rows = { 0 };
 	int ret = 0, code;
 	size_t i;
@@ -524,6 +524,6 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
 	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
-	.own_size = sizeof(struct vms),
+	.data_size = sizeof(struct vms),
 	.run = run,
 };

@@ -47,21 +47,21 @@ static int run(struct cli *cli)
 	struct vmpt_clocks *clocks = NULL;
 	struct vmpt_names *names = NULL;
 	struct vmpt_given *given = NULL;
-	struct cli_rec *rec = NULL;
+	struct cli_recording *rec = NULL;
 	size_t i, count = 0;
-	int code = cli_rec_open(cli, &rec);
+	int code = cli_recording_open(cli, &rec);
 
 	vmpt_rates_from_info(&options.rates, vmpt_trace_info(cli->trace));
-	options.near_tsc = cli_rec_near_tsc(cli);
+	options.near_tsc = cli_recording_near_tsc(cli);
 	if (!code)
 		code = vmpt_clocks_open(&clocks, cli->stream, cli->streams, &options) ? CLI_FAILED
 										      : CLI_OK;
 	if (!code)
-		code = cli_rec_names(cli, rec, clocks, &names);
+		code = cli_recording_names(cli, rec, clocks, &names);
 	if (!code && names)
 		print_names(names);
 	if (!code && names && rec)
-		code = cli_rec_given(cli, rec, names, &given, &count);
+		code = cli_recording_given(cli, rec, names, &given, &count);
 	for (i = 0; i < count; i++)
 		printf("given %" PRIx64 " %" PRId64 " 0x%" PRIx64 " %" PRIu64 "\n", given[i].vmcs,
 		       (s64)given[i].map.offset, given[i].map.multiplier, given[i].from);
@@ -70,7 +70,7 @@ static int run(struct cli *cli)
 	free(given);
 	vmpt_names_close(names);
 	vmpt_clocks_close(clocks);
-	cli_rec_free(rec);
+	cli_recording_free(rec);
 	return code;
 }
 

@@ -16,11 +16,11 @@
 #define MANY  65536
 
 static struct cli cli = { .quiet = true };
-static struct cli_rec *rec;
+static struct cli_recording *rec;
 
 static void teardown(void)
 {
-	cli_rec_free(rec);
+	cli_recording_free(rec);
 	rec = NULL;
 	cli_clean();
 }
@@ -85,7 +85,7 @@ START_TEST(g8_a_vcpu_is_the_last_that_fits)
 		expect(i, vm, pid, tid, vcpu, 1 + i);
 	}
 	fclose(f);
-	ck_assert_int_eq(cli_rec_read(&cli, "record.jsonl", &rec), 0);
+	ck_assert_int_eq(cli_recording_read(&cli, "record.jsonl", &rec), 0);
 	ck_assert_uint_eq(rec->vcpus, wanted);
 	ck_assert_uint_gt(wanted, 100);
 	for (i = 0; i < wanted; i++) {
@@ -117,7 +117,7 @@ START_TEST(g8_many_vcpus_are_read_in_a_second)
 	put(f, "a-virtual-machine-of-a-large-cluster-", 77, 1000, 10 + 77, 0, 2);
 	fclose(f);
 	start = clock();
-	ck_assert_int_eq(cli_rec_read(&cli, "record.jsonl", &rec), 0);
+	ck_assert_int_eq(cli_recording_read(&cli, "record.jsonl", &rec), 0);
 	took = (u64)(clock() - start) * 1000 / CLOCKS_PER_SEC;
 	ck_assert_uint_eq(rec->vcpus, MANY);
 	ck_assert_uint_eq(rec->vcpu[77].to, 2);
