@@ -248,8 +248,13 @@ int cli_note_input(struct cli *cli, const char *path)
 	name = strdup(strcmp(path, "-") ? path : "/dev/stdin");
 	if (!name)
 		return cli_no_memory(cli);
-	cli->input[cli->inputs++] =
-		(struct cli_file_id){ st.st_dev, st.st_ino, st.st_mode, st.st_size, name };
+	cli->input[cli->inputs++] = (struct cli_file_id){
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.mode = st.st_mode,
+		.size = st.st_size,
+		.path = name,
+	};
 	return CLI_OK;
 }
 

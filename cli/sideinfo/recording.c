@@ -450,9 +450,9 @@ static struct look_range looks_of(const struct given_maker *g, int pid, int tid,
 {
 	const struct look_place key = { pid, tid, vcpu, 0 }, *p = g->place;
 	size_t first = vmpt_search(i, 0, g->places, by_thread(&p[i], &key) < 0);
+	size_t end = vmpt_search(i, first, g->places, by_thread(&p[i], &key) <= 0);
 
-	return (struct look_range){ first,
-				    vmpt_search(i, first, g->places, by_thread(&p[i], &key) <= 0) };
+	return (struct look_range){ first, end };
 }
 
 /* The next of both, in the order of the file. */

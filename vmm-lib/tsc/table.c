@@ -91,7 +91,7 @@ const u16 vmpt_tsc_row[256] = { ALL(ROW) };
 
 #define OF_ESCAPE(b) P(ESCAPED(b))
 /* ICNTV: see the packet's row in arch/pt-packet-table.c */
-#define OF_TRIG(b) P((b)&0x40 ? 5 : 3)
+#define OF_TRIG(b) ((b)&0x40 ? P(5) : P(3))
 
 /* In the order of enum row. */
 const u8 vmpt_tsc_step[ROWS * 256] = {

@@ -51,12 +51,12 @@ static void check_slices(const char *file, u64 losses, u64 lost_bytes)
 }
 
 /* The commands agree; adds to @seen the losses and the warnings of no proven owner. */
-static void agree(const char *file, u64 seen[2])
+static void agree(const char *file, u64 *seen)
 {
 	static const char *const command[] = { "stat --json",	 "clocks", "vms",
 					       "timeline",	 "exits",  "dump",
 					       "split -f -o out" };
-	char lost[TEXT], unproven[TEXT] = "", text[TEXT];
+	char lost[TEXT] = "", unproven[TEXT] = "", text[TEXT] = "";
 	u64 losses, lost_bytes, of_timeline = 0;
 	const struct run *r;
 	json_t *doc;
@@ -102,7 +102,8 @@ static size_t damage(struct test_rng *rng, u8 *p, size_t n)
 		len = 1 + test_random(rng) % 20;
 		switch (test_random(rng) % 4) {
 		case 0:
-			memcpy(p + at, "\x02\xf3", 2);
+			p[at] = 0x02;
+			p[at + 1] = 0xf3;
 			break;
 		case 1:
 			p[at] = 0x01;
@@ -230,15 +231,16 @@ END_TEST
 /* The first loss has its own size, not that of all. */
 START_TEST(a7_clocks_names_the_first_loss)
 {
+	static const u8 bad[] = { 0x02, 0x7f, 0x06, 0x06, 0x06 };
 	u8 *bytes, all[3 * MIXED_SIZE + 8];
 	size_t n;
 
 	write_mixed("m.pt");
 	bytes = test_read_file("m.pt", &n);
 	memcpy(all, bytes, n);
-	memcpy(all + n, "\x02\x7f\x06", 3);
+	memcpy(all + n, bad, 3);
 	memcpy(all + n + 3, bytes, n);
-	memcpy(all + 2 * n + 3, "\x02\x7f\x06\x06\x06", 5);
+	memcpy(all + 2 * n + 3, bad, 5);
 	memcpy(all + 2 * n + 8, bytes, n);
 	write_file("x.pt", all, 3 * n + 8);
 	free(bytes);

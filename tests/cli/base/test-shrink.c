@@ -60,8 +60,9 @@ static pid_t start(const char *args)
 	if (pid)
 		return pid;
 	snprintf(text, sizeof(text), "%s", args);
-	for (argv[n] = strtok(text, " "); argv[n] && n < WORDS - 1; argv[n] = strtok(NULL, " "))
-		n++;
+	argv[n] = strtok(text, " ");
+	while (n < WORDS - 1 && argv[n])
+		argv[++n] = strtok(NULL, " ");
 	/* LeakSanitizer does not work under ptrace. */
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 	if (!freopen(".out", "w", stdout) || !freopen(".err", "w", stderr) ||

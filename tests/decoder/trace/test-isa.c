@@ -2,6 +2,7 @@
 /* decoder/trace/isa.c and its use when opening: whether raw files are of Intel PT or RTIT. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "decoder/trace/trace.h"
 #include "tests/decoder/perf-writer.h"
@@ -104,6 +105,7 @@ END_TEST
 /* PSBs further apart than RTIT can send them. */
 START_TEST(a6_psbs_far_apart_prove_nothing)
 {
+	static const u8 damage[] = { 0xb8, 0x11, 0x22 };
 	const size_t max = 64u << 10;
 	u8 *bytes = malloc(max);
 	size_t apart, at, step;
@@ -116,7 +118,7 @@ START_TEST(a6_psbs_far_apart_prove_nothing)
 			/* TNTs, and a FUP.Far with no byte of LIP but two */
 			memcpy(bytes + at, psb ? RTIT_PSB : "\x43", step);
 		}
-		memcpy(bytes + 100, "\xb8\x11\x22", 3);
+		memcpy(bytes + 100, damage, sizeof(damage));
 		ck_assert_int_eq(vmpt_isa_detect(bytes, max),
 				 apart == 16u << 10 ? VMPT_ISA_RTIT : -1);
 	}
@@ -142,11 +144,7 @@ static enum vmpt_isa isa_of(const char *path)
 
 static bool exists(const char *path)
 {
-	FILE *f = fopen(path, "rb");
-
-	if (f)
-		fclose(f);
-	return f;
+	return !access(path, R_OK);
 }
 
 START_TEST(a6_programs_are_no_rtit)
@@ -164,6 +162,7 @@ START_TEST(a6_page_images_before_pt_are_no_rtit)
 {
 	static const char record[] = "\xc0\0\0\0\0\0\0\0\0\x48\x89\xe5 text and more of it";
 	const size_t head = 5u << 20, size = head + 64;
+	static const char pt[] = PT_PSB "\x02\x23", rtit[] = RTIT_PSB PLAIN6;
 	struct test_rng rng = { 6 };
 	u8 *bytes = malloc(size);
 	size_t at = 0, n;
@@ -177,11 +176,11 @@ START_TEST(a6_page_images_before_pt_are_no_rtit)
 			bytes[at++] = (u8)test_random(&rng);
 	}
 	memset(bytes + head, 0, size - head);
-	memcpy(bytes + head, PT_PSB "\x02\x23", 18);
+	memcpy(bytes + head, pt, sizeof(pt) - 1);
 	ck_assert_int_eq((int)isa_of(test_dir_file("log.pt", bytes, size)), VMPT_ISA_PT);
 	/* Even if all of it reads as RTIT. */
-	for (at = 0; at + 75 <= head; at += 75)
-		memcpy(bytes + at, RTIT_PSB PLAIN6, 75);
+	for (at = 0; at + sizeof(rtit) - 1 <= head; at += sizeof(rtit) - 1)
+		memcpy(bytes + at, rtit, sizeof(rtit) - 1);
 	memset(bytes + at, 0x43, head - at);
 	ck_assert_int_eq((int)isa_of(test_dir_file("log.pt", bytes, size)), VMPT_ISA_PT);
 	ck_assert_int_eq((int)isa_of(test_dir_file("log.pt", bytes, head)), VMPT_ISA_RTIT);
