@@ -142,7 +142,7 @@ START_TEST(a7_commands_agree_on_damage)
 
 	write_mixed("m.pt");
 	bytes = test_read_file("m.pt", &n);
-	for (i = 0; i < test_rounds(50, 5); i++) {
+	for (i = 0; i < test_rounds(50, 3); i++) {
 		for (k = 0, at = 0; k < 8; k++) {
 			part = test_random(&rng) % 3 ? n : 1 + test_random(&rng) % n;
 			memcpy(all + at, bytes, part);
@@ -174,7 +174,7 @@ START_TEST(a7_commands_agree_on_generated_traces)
 	/* Where nothing says that there are VMs all is the host's, and whole. */
 	ck_assert_int_eq(seen[0] + seen[1] > 0, strcmp(script[_i], "guest-only-no-pip") != 0);
 	bytes = test_read_file("g.pt", &n);
-	for (i = 0; i < test_rounds(20, 2); i++)
+	for (i = 0; i < test_rounds(20, 1); i++)
 		agree_damaged(bytes, n, &rng, seen);
 	free(bytes);
 }
@@ -253,7 +253,7 @@ END_TEST
 TEST_SUITE()
 {
 	Suite *suite = suite_create("cli losses");
-	TCase *tc = tcase_create("losses");
+	TCase *tc = test_long_case(suite);
 
 	tcase_add_checked_fixture(tc, cli_setup, cli_clean);
 	tcase_add_loop_test(tc, a7_commands_agree_on_damage, 0, 3);
