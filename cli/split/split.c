@@ -196,12 +196,12 @@ static int open_names(struct cli *cli)
 static void warn_of_none(struct cli *cli)
 {
 	const struct split *s = cli->data;
-	u64 told = 0;
+	u64 reported = 0;
 	size_t i;
 
 	for (i = 0; i < CLI_LOSTS; i++)
-		told += cli->loss[i].bytes;
-	if (s->outs || s->left_out == told)
+		reported += cli->loss[i].bytes;
+	if (s->outs || s->left_out == reported)
 		return;
 	cli_warn(
 		cli,

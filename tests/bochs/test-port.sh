@@ -222,7 +222,7 @@ check 'a status in a file: its dword is in the file' [ "$(stat -c %s "$files/fil
 firmware 'name .bad' 'command 1' 'dword 5' 'command 7'
 check 'a status in a file with a bad name: not passed' [ $rc = 120 ]
 firmware 'name .bad' 'command 1' 'dword 5' 'command 9' 'dword 5' 'command 7'
-check 'begun anew after it: the status' [ $rc = 5 ]
+check 'started again after it: the status' [ $rc = 5 ]
 firmware 'name file' 'command 1' 'dword 5' 'command 6' 'dword 6' 'command 6' 'dword 5' 'command 7'
 check 'a file ends at a mark' [ "$rc $(stat -c %s "$files/file")" = '5 4' ]
 check 'that mark has no dword' logged 'error: mark: no dword before it'
