@@ -31,6 +31,16 @@ build()
 	made=$(cat "$out/stdout")
 }
 
+# Start a build in a session of its own, and return while it configures Bochs. What the build before
+# it said is removed first: the shell that opens the files anew may run later than the first grep.
+start_in_session()
+{
+	rm -f "$out/stdout" "$out/stderr"
+	setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
+	group=$!
+	wait_for grep -q -s 'configuring Bochs' "$out/stderr"
+}
+
 # A copy of the sources to make changes in, and the name of its result.
 fresh_tree()
 {
@@ -166,9 +176,7 @@ check 'patches: nothing is made' [ -z "$(made_things)" ]
 # Interrupt it, in a session of its own, while it configures Bochs.
 fresh_tree
 echo '/* changed */' >>"$tree/bochs/instrument/instrument.h"
-setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
-group=$!
-wait_for grep -q 'configuring Bochs' "$out/stderr"
+start_in_session
 check 'interrupted: was running' grep -q configuring "$out/stderr"
 check 'interrupted: has a folder' [ -n "$(made_things)" ]
 kill -TERM -- -$group
@@ -179,9 +187,7 @@ check 'interrupted: nothing is left' [ -z "$(made_things)" ]
 
 # Kill it while it does, then call it again: of the older folders only the one whose builder is
 # still running stays.
-setsid "$tree/bochs/build" >"$out/stdout" 2>"$out/stderr" &
-group=$!
-wait_for grep -q 'configuring Bochs' "$out/stderr"
+start_in_session
 {
 	kill -KILL -- -$group
 	wait $group

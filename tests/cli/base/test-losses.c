@@ -64,7 +64,7 @@ static void agree(const char *file, u64 *seen)
 
 	for (i = 0; i < VMPT_ARRAY_SIZE(command); i++) {
 		r = vmpt("%s %s", command[i], file);
-		warning(r->err, "lost ", i ? text : lost);
+		warning(r->err, ": lost ", i ? text : lost);
 		if (i)
 			ck_assert_msg(!strcmp(text, lost), "%s %s: '%s', not '%s'", command[i],
 				      file, text, lost);
