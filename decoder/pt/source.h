@@ -28,8 +28,8 @@
 
 /*
  * A token: the packet's offset in the stream << 6 | enum vmpt_pt_kind. Tokens are
- * made for PIP, VMCS, MODE.Exec, PSB, OVF, CFE, EVD, TSC and for TIP.PGD without IP
- * (all others with IPBytes ≠ 000b make none), in order of offset, and for losses:
+ * made for PIP, VMCS, MODE.Exec, PSB, OVF, CFE, EVD, TSC, CBR and for TIP.PGD without
+ * IP (all others with IPBytes ≠ 000b make none), in order of offset, and for losses:
  * those have the kind VMPT_TOKEN_LOSS and are followed by one more u64, the size in
  * bytes << 6 | enum vmpt_error.
  */
@@ -117,6 +117,7 @@ static inline bool vmpt_token_wanted(const struct vmpt_pt_packet *pkt)
 	case VMPT_PT_CFE:
 	case VMPT_PT_EVD:
 	case VMPT_PT_TSC:
+	case VMPT_PT_CBR:
 		return true;
 	case VMPT_PT_TIP_PGD:
 		return !pkt->ip.ipbytes;

@@ -127,6 +127,7 @@ static void set_pip(struct vmpt_tracker *t, bool nr, u64 cr3)
 		t->cr3_marked = false;
 	set_fact(&t->nr, nr);
 	set_fact(&t->cr3, cr3);
+	t->pause = 0;
 	if (!nr)
 		t->seen_root = true;
 	if (nr && !t->given_nr)
@@ -169,6 +170,7 @@ static void on_loss(struct vmpt_tracker *t, u64 at, u64 loss)
 	m->value = loss >> 6;
 	m->cause = loss & 63;
 	t->nr.sure = t->vmcs.sure = t->cr3.sure = VMPT_UNKNOWN;
+	t->pause = 0;
 	if (t->given)
 		set_fact(&t->nr, t->given_nr);
 	t->owner = owner_now(t);
@@ -202,6 +204,8 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 	shape = vmpt_psb_plus_read(&t->shapes, t->data, at, t->end, &psb);
 	t->skip = psb.end;
 	t->skip_tokens = psb.tokens;
+	if (!psb.complete && t->pause)
+		vmpt_tracker_settle(t, t->end);
 	if (psb_is_news(t, &psb)) {
 		if (psb.has_vmcs)
 			set_fact(&t->vmcs, psb.vmcs);
@@ -223,6 +227,13 @@ static void on_psb(struct vmpt_tracker *t, u64 at)
 		t->same.shape = shape;
 		memcpy(t->same.bytes, t->data + at, sizeof(t->same.bytes));
 	}
+}
+
+void vmpt_tracker_settle(struct vmpt_tracker *t, u64 end)
+{
+	if (t->doubt == VMPT_DOUBT_PAUSE && !vmpt_pause_scan(t->data, t->pause, end))
+		t->doubt = VMPT_DOUBT_STOP;
+	t->pause = 0;
 }
 
 /*
@@ -250,6 +261,8 @@ static void prove_left(struct vmpt_tracker *t, u64 at, const struct vmpt_group *
 
 	if (!g->pips || t->nr.sure != VMPT_UNCERTAIN)
 		return;
+	if (t->pause)
+		vmpt_tracker_settle(t, t->end);
 	nr = vmpt_pip_nr(t->data + g->first_pip);
 	if (was != nr && is_transition(t, g, nr))
 		set_fact(&t->nr, was);
@@ -348,11 +361,14 @@ static void after_pgd(struct vmpt_tracker *t, u64 at, enum vmpt_doubt why)
 		mark_doubt(t, at);
 }
 
+/*
+ * It begins a pause unless the next token that matters shows otherwise. One TIP.PGD() after another
+ * has a TIP.PGE between: that of the pause, since no token came that ends one.
+ */
 static void on_pgd(struct vmpt_tracker *t, u64 at)
 {
-	bool pause = !t->given && vmpt_pause_scan(t->data, at + 1, t->end);
-
-	after_pgd(t, at + 1, pause ? VMPT_DOUBT_PAUSE : VMPT_DOUBT_STOP);
+	after_pgd(t, at + 1, VMPT_DOUBT_PAUSE);
+	t->pause = t->given ? 0 : at + 1;
 }
 
 /* The packets of a CFE's unit: its FUP, a TIP.PGD(); timing packets and PADs between. */

@@ -107,6 +107,11 @@ struct vmpt_tracker {
 	unsigned int skip_tokens; /* number of such tokens, right after the one applied */
 	enum vmpt_guest_only guest_only;
 	enum vmpt_doubt doubt;
+	/*
+	 * After the last TIP.PGD() if it may begin a pause; 0: none. Whether it does is read from
+	 * the bytes only when something depends on it: vmpt_tracker_settle().
+	 */
+	u64 pause;
 	bool given; /* NR is .given_nr wherever no packet says it; a VM ends it if that is 0 */
 	bool given_nr;
 	bool seen_root;	  /* a PIP with NR = 0 */
@@ -122,6 +127,9 @@ struct vmpt_tracker {
 /* @owners_only: no marks of TSC and CR3. */
 void vmpt_tracker_init(struct vmpt_tracker *t, const u8 *data, const struct vmpt_options *options,
 		       bool owners_only);
+
+/* Decide whether t->pause is a pause. Look-ahead reads up to @end. */
+void vmpt_tracker_settle(struct vmpt_tracker *t, u64 end);
 
 /* Whether NR is known after a CFE. @p: the packet. */
 static inline bool vmpt_cfe_gives_nr(const u8 *p)
@@ -156,8 +164,14 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 			vmpt_tracker_apply(t, token, tokens[(*i)++], piece->region_end);
 		} else {
 			at = vmpt_token_offset(token);
-			if (at < t->skip || (kind == VMPT_PT_TSC && t->owners_only) ||
-			    kind == VMPT_PT_EVD ||
+			if (at < t->skip)
+				continue;
+			/* No pause is known to go on over these. */
+			if (t->pause && kind != VMPT_PT_TIP_PGD && kind != VMPT_PT_PSB &&
+			    kind != VMPT_PT_PIP && kind != VMPT_PT_MODE_EXEC)
+				vmpt_tracker_settle(t, piece->region_end);
+			if ((kind == VMPT_PT_TSC && t->owners_only) || kind == VMPT_PT_EVD ||
+			    kind == VMPT_PT_CBR ||
 			    (kind == VMPT_PT_CFE && !vmpt_cfe_gives_nr(t->data + at)))
 				continue;
 			t->skip_tokens = 0;
