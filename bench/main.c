@@ -11,7 +11,7 @@
 enum { EXIT_USAGE = 2 };
 
 struct args {
-	unsigned int rounds, size_mib, divide;
+	unsigned int rounds, size_mib, shape_mib, divide;
 	bool input[BENCH_INPUTS];
 	bool check;
 	char json[PATH_MAX];
@@ -23,9 +23,11 @@ static const char help[] =
 	"describes what is measured and how.\n"
 	"\n"
 	"  --rounds N    rounds, of which the best counts (default 5)\n"
-	"  --size MIB    size of the synthetic streams in MiB, 1 to 65536 (default 256)\n"
+	"  --size MIB    size of the synthetic streams in MiB, 1 to 65536 (default 256, and\n"
+	"                64 for each shape)\n"
 	"  --input NAME  this input only; may be given again: synth, synth-common,\n"
-	"                two-vmcs, mruby, rtit, rtit-cycles (default all)\n"
+	"                two-vmcs, mruby, rtit, rtit-cycles; the shapes perf-default, dense-psb,\n"
+	"                ptwrite, system-wide, cyc, pauses, tight, cyc-3, restarts (default all)\n"
 	"  --quick       16 MiB, an eighth of the copies of the real traces, 2 rounds; the\n"
 	"                options above override this if they come later\n"
 	"  --json FILE   JSON output file (default: bench.json next to the program)\n"
@@ -90,6 +92,7 @@ static bool parse_option(int c, struct args *a)
 		break;
 	case 's':
 		ok = parse_number(optarg, 65536, &a->size_mib);
+		a->shape_mib = a->size_mib;
 		break;
 	case 'i':
 		ok = parse_input(optarg, a);
@@ -100,7 +103,7 @@ static bool parse_option(int c, struct args *a)
 			strcpy(a->json, optarg);
 		break;
 	case 'q':
-		a->size_mib = 16;
+		a->size_mib = a->shape_mib = 16;
 		a->rounds = 2;
 		a->divide = 8;
 		break;
@@ -153,7 +156,8 @@ static int parse(int argc, char **argv, struct args *a)
 static int run_input(struct bench_result *r, unsigned int i, const struct args *a,
 		     unsigned int cores)
 {
-	int ret = bench_input_open(&r->input, i, (size_t)a->size_mib << 20, a->divide);
+	unsigned int mib = bench_input_is_shape(i) ? a->shape_mib : a->size_mib;
+	int ret = bench_input_open(&r->input, i, (size_t)mib << 20, a->divide);
 
 	if (ret <= 0)
 		return ret;
@@ -178,7 +182,7 @@ static bool goals_met(const struct bench_result *r)
 int main(int argc, char **argv)
 {
 	static struct bench_result results[BENCH_INPUTS];
-	struct args a = { .rounds = 5, .size_mib = 256, .divide = 1 };
+	struct args a = { .rounds = 5, .size_mib = 256, .shape_mib = 64, .divide = 1 };
 	struct bench_machine machine;
 	bool met = true;
 	unsigned int i;
