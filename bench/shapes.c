@@ -22,7 +22,7 @@ struct row {
 	bool pads;		  /* PADs as processors before Ice Lake write them */
 	unsigned int cyc;	  /* bits of a CYC before each TNT and TIP; 0: none */
 	unsigned int off;	  /* TIP.PGD at the end, TIP.PGE before the next */
-	unsigned int target;	  /* TIP.PGD has an IP; else FUP and none */
+	unsigned int target;	  /* TIP.PGD has an IP */
 	unsigned int mtc[2];	  /* MTCs at the end, after TIP.PGD */
 	unsigned int mtc_cyc;	  /* of such runs: CYC before each MTC */
 	unsigned int restart;	  /* CBR and MODE.Exec before TIP.PGE */
@@ -40,8 +40,8 @@ static const struct row shapes[SHAPES] = {
 	[SHAPE_DENSE_PSB] = {
 		.name = "dense-psb",
 		.about = "a PSB+ every 80 to 200 bytes; like parts of guest-two-vmcs.pt",
-		.psb = { 80, 200 }, .branches = { 0, 16 }, .tip = 22, .guest = true, .pads = true,
-		.off = 75, .target = 75, .pip = 75,
+		.psb = { 65, 120 }, .branches = { 0, 12 }, .tip = 22, .guest = true, .pads = true,
+		.off = 50, .target = 75, .pip = 100,
 	},
 	[SHAPE_PTWRITE] = {
 		.name = "ptwrite",
@@ -79,13 +79,12 @@ static const struct row shapes[SHAPES] = {
 		.name = "cyc-3",
 		.about = "a CYC of 3 bytes before each TNT and TIP; no real trace",
 		.psb = { 16384, 16384 }, .branches = { 1, 30 }, .tip = 25, .cyc = 19,
-		.mtc = { 0, 1 }, .mtc_cyc = 100,
 	},
 	[SHAPE_RESTARTS] = {
 		.name = "restarts",
 		.about = "TIP.PGD, CBR, MODE.Exec, TIP.PGE as kAFL stops and starts a guest's "
 			 "trace; no real trace",
-		.psb = { 65536, 65536 }, .branches = { 0, 16 }, .tip = 30, .guest = true,
+		.psb = { 65536, 65536 }, .branches = { 0, 11 }, .tip = 40, .guest = true,
 		.off = 100, .restart = 100, .target = 100,
 	},
 };
@@ -157,7 +156,7 @@ static void psb_plus(struct synth *s, const struct row *row, bool on)
 	}
 	put_values(s, VMPT_PT_CBR, s->ratio, 0, 0);
 	put_kind(s, VMPT_PT_PSBEND);
-	put_pads(s, row, 2);
+	put_pads(s, row, on ? 1 : 8);
 }
 
 static void branches(struct synth *s, const struct row *row)
@@ -215,9 +214,9 @@ static void wall_clock(struct synth *s, const struct row *row)
 	while (n--) {
 		if (cyc)
 			put_cycles(s, row->cyc ? row->cyc : 12);
-		s->tsc += 4096;
+		s->tsc = (s->tsc | 4095) + 1;
 		put_values(s, VMPT_PT_MTC, (s->tsc >> 12) & 0xff, 0, 0);
-		if (n > 8 && chance(s, 2)) {
+		if (row->mtc[0] && chance(s, 3)) {
 			put_time(s);
 			put_values(s, VMPT_PT_CBR, s->ratio, 0, 0);
 		}
@@ -227,7 +226,7 @@ static void wall_clock(struct synth *s, const struct row *row)
 static void stretch(struct synth *s, const struct row *row, bool *on)
 {
 	if (!*on) {
-		put_pads(s, row, 7);
+		put_pads(s, row, 4);
 		if (chance(s, row->restart)) {
 			put_values(s, VMPT_PT_CBR, s->ratio, 0, 0);
 			put_values(s, VMPT_PT_MODE_EXEC, 1, 0, 0);
