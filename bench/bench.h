@@ -110,6 +110,7 @@ struct bench_result {
 	bool done;
 	struct bench_time time[BENCH_CONTESTS];
 	u64 rss;	    /* peak anonymous memory of a process that splits and iterates */
+	unsigned int goals; /* percentage of each goal that it is judged by */
 	u64 common_packets; /* vmpt's count in libipt's own stream, if there is one */
 };
 
@@ -139,6 +140,8 @@ struct bench_goal {
 
 extern const struct bench_goal bench_goals[BENCH_GOALS];
 
+/* What goal @i asks of it. */
+double bench_goal_want(const struct bench_result *r, unsigned int i);
 /* Value of goal @i; negative: it was not measured. */
 double bench_goal_value(const struct bench_result *r, unsigned int i);
 /* Whether it applies to the input. */
