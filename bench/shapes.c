@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The shapes: a loop that writes a stretch of branches, what else happens in it, and what follows
- * its end. A row of shapes[] is the chances and lengths of one shape.
+ * its end. A row of shapes[] is the chances and lengths of one shape; shapes.h has the shares of
+ * packets that result.
  */
 #include "bench/shapes.h"
 #include "bench/synth-put.h"
@@ -12,19 +13,19 @@
 #define CR3	0x01628b000ULL
 #define VMCS	0x48d020000ULL
 
-/* Ranges are least and most. Chances are percents and per stretch, but for tip and mtc_cyc. */
+/* Ranges are least and most; numbers without a unit are chances in percent, per stretch. */
 struct row {
 	const char *name, *about;
 	unsigned int psb[2];	  /* bytes from one PSB to the next, give or take a stretch */
 	unsigned int branches[2]; /* TNT-8 and TIPs of a stretch */
-	unsigned int tip;	  /* how many of them are TIPs */
+	unsigned int tip;	  /* of each branch: a TIP */
 	bool guest;		  /* NR = 1 and a VMCS in PSB+, no time; else TSC and TMA */
-	bool pads;		  /* PADs as processors before Ice Lake write them */
+	bool pads;		  /* PADs as in guest-two-vmcs.pt */
 	unsigned int cyc;	  /* bits of a CYC before each TNT and TIP; 0: none */
 	unsigned int off;	  /* TIP.PGD at the end, TIP.PGE before the next */
 	unsigned int target;	  /* TIP.PGD has an IP */
 	unsigned int mtc[2];	  /* MTCs at the end, after TIP.PGD */
-	unsigned int mtc_cyc;	  /* of such runs: CYC before each MTC */
+	unsigned int mtc_cyc;	  /* CYC before each of them */
 	unsigned int restart;	  /* CBR and MODE.Exec before TIP.PGE */
 	unsigned int ptw, pip, interrupt, vm;
 };
