@@ -131,6 +131,14 @@ static void put_vmcs(struct synth *s)
 	put_values(s, VMPT_PT_VMCS, VMCS, 0, 0);
 }
 
+/* The crystal clock ticks every 512 ticks of the TSC. */
+static void put_time(struct synth *s)
+{
+	s->tsc += 1000 + below(s, 5000);
+	put_values(s, VMPT_PT_TSC, s->tsc & vmpt_mask64(56), 0, 0);
+	put_values(s, VMPT_PT_TMA, (s->tsc >> 9) & 0xffff, s->tsc & 0x1ff, 0);
+}
+
 /* In silicon's order; FUP and MODE.Exec only while it traces. */
 static void psb_plus(struct synth *s, const struct row *row, bool on)
 {
@@ -206,7 +214,8 @@ static void vm_switch(struct synth *s)
 	put_ip(s, VMPT_PT_TIP, s->now ? target(s) : KERNEL + (draw(s) & 0xffffff));
 }
 
-/* MTCs 4096 ticks apart; a long run is cut where the processor slept and the time is sent anew. */
+/* An MTC every 4096 ticks; a long run is cut where the processor slept and the time is sent anew.
+ */
 static void wall_clock(struct synth *s, const struct row *row)
 {
 	unsigned int n = between(s, row->mtc);
@@ -269,7 +278,7 @@ int shape_generate(u8 *buf, size_t size, enum shape shape, u64 seed, struct synt
 		.counts = counts,
 		.last_ip = PROGRAM,
 		.tsc = 0x1234567890ULL,
-		.ratio = 38,
+		.ratio = 24, /* cycles are ticks: the TSC's ratio in contests.c */
 		.now = row->guest,
 	};
 	unsigned int psb = 0;

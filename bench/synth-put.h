@@ -108,11 +108,4 @@ static inline void put_tnt(struct synth *s, enum vmpt_pt_kind kind, unsigned int
 	put_values(s, kind, draw(s) & vmpt_mask64(count), count, 0);
 }
 
-static inline void put_time(struct synth *s)
-{
-	s->tsc += 1000 + below(s, 5000);
-	put_values(s, VMPT_PT_TSC, s->tsc & vmpt_mask64(56), 0, 0);
-	put_values(s, VMPT_PT_TMA, (s->tsc >> 7) & 0xffff, s->tsc & 0x1ff, 0);
-}
-
 #endif

@@ -91,6 +91,13 @@ static void put_cyc(struct synth *s)
 	put_cycles(s, luck < 60 ? 5 : luck < 88 ? 12 : luck < 97 ? 19 : 26);
 }
 
+static void put_time(struct synth *s)
+{
+	s->tsc += 1000 + below(s, 5000);
+	put_values(s, VMPT_PT_TSC, s->tsc & vmpt_mask64(56), 0, 0);
+	put_values(s, VMPT_PT_TMA, (s->tsc >> 7) & 0xffff, s->tsc & 0x1ff, 0);
+}
+
 /* ---- events ---- */
 
 /* Conditional branches, then perhaps an indirect one: the bulk of any trace. */
