@@ -22,6 +22,7 @@ struct row {
 	bool guest;		  /* NR = 1 and a VMCS in PSB+, no time; else TSC and TMA */
 	bool pads;		  /* PADs as in guest-two-vmcs.pt */
 	unsigned int cyc;	  /* bits of a CYC before each TNT and TIP; 0: none */
+	unsigned int cyc_2;	  /* of these: 2 bytes */
 	unsigned int off;	  /* TIP.PGD at the end, TIP.PGE before the next */
 	unsigned int target;	  /* TIP.PGD has an IP */
 	unsigned int mtc[2];	  /* MTCs at the end, after TIP.PGD */
@@ -59,8 +60,8 @@ static const struct row shapes[SHAPES] = {
 	},
 	[SHAPE_CYC] = {
 		.name = "cyc",
-		.about = "a CYC of 1 byte before each TNT and TIP; no real trace",
-		.psb = { 16384, 16384 }, .branches = { 1, 30 }, .tip = 25, .cyc = 5,
+		.about = "a CYC of 1 or 2 bytes before each TNT and TIP; no real trace",
+		.psb = { 16384, 16384 }, .branches = { 1, 30 }, .tip = 25, .cyc = 5, .cyc_2 = 25,
 		.mtc = { 0, 1 }, .mtc_cyc = 100,
 	},
 	[SHAPE_PAUSES] = {
@@ -174,7 +175,7 @@ static void branches(struct synth *s, const struct row *row)
 
 	while (n--) {
 		if (row->cyc)
-			put_cycles(s, row->cyc);
+			put_cycles(s, chance(s, row->cyc_2) ? 7 : row->cyc);
 		if (chance(s, row->tip))
 			put_ip(s, VMPT_PT_TIP, target(s));
 		else

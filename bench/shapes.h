@@ -39,8 +39,8 @@ enum shape {
 	 */
 	SHAPE_SYSTEM_WIDE,
 	/*
-	 * A CYC of 1 byte before each TNT and TIP. CYC 50, TNT-8 36, TIP 12, MTC 1.6; 1.36 bytes
-	 * per packet. No real trace.
+	 * A CYC before each TNT and TIP, a quarter of them of 2 bytes. CYC 50, TNT-8 36, TIP 12,
+	 * MTC 1.6; 1.49 bytes per packet. No real trace.
 	 */
 	SHAPE_CYC,
 	/*
