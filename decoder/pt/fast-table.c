@@ -186,6 +186,7 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 		.size = g.size,
 	};
 	row->rare = g.kind == VMPT_PT_PIP || g.kind == VMPT_PT_VMCS;
+	row->plain = !row->rare && !row->token;
 	if (g.kind == VMPT_PT_TRIG)
 		b1 &= 0xe0; /* the others are reserved: a row for each would be too many */
 	if (l->aux)

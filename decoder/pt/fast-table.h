@@ -49,8 +49,9 @@ struct vmpt_row {
 	u8 size;    /* 0: one of the first rows below */
 	bool is_ip; /* the payload becomes Last IP */
 	bool token; /* it makes a token */
-	bool rare;  /* it makes a token, or is a row that has no size, or no such payload */
-	u8 pad[18];
+	bool rare;  /* it has no size, or no such payload */
+	bool plain; /* neither a token nor rare */
+	u8 pad[17];
 };
 
 /* Rows without a packet of a size known to the table, or that need more than a row has */

@@ -10,7 +10,7 @@
 #include "decoder/parallel/parallel.h"
 
 #define INDEX_CHUNK   (64u << 10)
-#define PACKETS_CHUNK (8u << 10)
+#define PACKETS_CHUNK (16u << 10)
 /* See struct vmpt_planner. */
 #define PSB_WINDOW    (1u << 20)
 #define DEFAULT_LANES 8

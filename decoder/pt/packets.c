@@ -189,7 +189,7 @@ static always_inline void put_special(struct vmpt_item *item, const u8 *p, u64 a
 	put(item, pip ? vmpt_pip_cr3(p) | vmpt_pip_nr(p) : vmpt_vmcs_pointer(p), row->meta + at);
 }
 
-/* @many_runs, a constant: a branch for each would often be mispredicted. */
+/* @many_runs, a constant: a branch for each, or for a token, would often be mispredicted. */
 static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_lane *l,
 					bool many_runs)
 {
@@ -212,6 +212,12 @@ static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_l
 		} else if (at != end) {
 			run_bytes += at - end;
 			item = put_run(item, end, at);
+		}
+		if (!many_runs && likely(row->plain)) {
+			v = put_packet(item, data + at, at, row, last_ip);
+			last_ip = row->is_ip ? v : last_ip;
+			end = at + row->size;
+			continue;
 		}
 		*token = half | (u64)(item - first) << HALF_TOKEN_ITEM;
 		if (likely(!row->rare)) {
