@@ -158,14 +158,13 @@ static void end_batch(struct timeline_lane *lane)
 		lane->time.late = VMPT_TIME_OPEN;
 }
 
-/* 1: .batch has an item at .item, 0: the end, or an error. */
-static int have_item(struct timeline_lane *lane)
+int lane_have_item(struct timeline_lane *lane)
 {
 	int ret;
 
 	while (!lane->items_done && lane->item >= lane->batch.count) {
 		end_batch(lane);
-		ret = vmpt_batch_next(lane->dec, &lane->batch);
+		ret = lane_next_batch(lane);
 		if (ret <= 0)
 			lane->batch.count = 0;
 		if (ret < 0)
@@ -354,7 +353,7 @@ int lane_take_items(struct timeline_lane *lane, u64 limit)
 	size_t end;
 	int ret;
 
-	while ((ret = have_item(lane)) > 0) {
+	while ((ret = lane_have_item(lane)) > 0) {
 		end = items_before(lane, limit);
 		if (end == lane->item)
 			break;
@@ -370,7 +369,7 @@ int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time)
 {
 	const struct vmpt_item *item;
 	struct vmpt_clock ahead;
-	int ret = have_item(lane);
+	int ret = lane_have_item(lane);
 	size_t gap = lane->gap;
 
 	*time = lane->time;
