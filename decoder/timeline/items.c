@@ -261,6 +261,14 @@ static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 		settle_at(lane, i, time);
 }
 
+/* Whether the span's start waits for a time that the next item may have. */
+static inline bool is_settling(const struct timeline_lane *lane)
+{
+	/* While no time is known, only a time item has one. */
+	return lane->settling != SETTLED &&
+	       !(lane->executed && lane->clock.next.tsc == VMPT_TIME_NONE);
+}
+
 /*
  * TNTs and TIPs are the most frequent items by far, in unpredictable order: they are handled
  * without a branch on the kind. True: done.
@@ -273,13 +281,13 @@ static inline bool is_light(struct timeline_lane *lane, u8 class)
 	lane->has_entry |= (class & FLOW) != 0;
 	lane->stopped &= !(class & TARGET);
 	heavy |= ((class & TARGET) != 0) & !(lane->has_entry | lane->in_psb);
-	return !(heavy | (lane->settling != SETTLED));
+	return !(heavy | is_settling(lane));
 }
 
 /* Whether the next TNT or TIP, or for a time any item, changes anything. */
 static inline bool is_waiting(const struct timeline_lane *lane)
 {
-	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
+	return lane->has_fup | !lane->has_entry | lane->stopped | is_settling(lane);
 }
 
 /*
