@@ -160,13 +160,28 @@ static bool begins_with_psb(const struct timeline_lane *lane)
 			     s->offset + (s->size < 16 ? s->size : 16)) == s->offset;
 }
 
-/* The current slice is whole: its spans get what only its end shows. */
+/*
+ * Whether later packets of the current slice change nothing in its spans. An assumed VM's owner
+ * gets no less sure, and VM entries fail in the host. So it is with tracing of guests only, where
+ * one slice may have any number of spans.
+ */
+static bool are_facts_final(const struct timeline_lane *lane)
+{
+	const struct vmpt_owner *o = &lane->slice.owner;
+
+	return lane->slice_whole || (o->kind == VMPT_OWNER_VM && o->sure == VMPT_ASSUMED);
+}
+
+/* The spans of the current slice get what only its end shows, or its last packets. */
 static void set_facts(struct timeline_lane *lane)
 {
 	const struct vmpt_slice *s = &lane->slice;
 	struct vmpt_span *span = lane_span(lane, lane->slice_span);
 	u64 i;
 
+	/* They were final before. */
+	if (lane->slice_span < lane->first)
+		return;
 	span->failed_entries = s->failed_entries;
 	if (s->begin == VMPT_BEGIN_LOSS && !span->losses++)
 		span->loss_size = s->size;
@@ -202,7 +217,7 @@ static int begin_slice(struct timeline_lane *lane)
 	lane->executed = false;
 	lane->after_loss = lane->slice.begin == VMPT_BEGIN_LOSS;
 	lane->slice_span = lane->next - 1;
-	if (lane->slice_whole)
+	if (are_facts_final(lane))
 		set_facts(lane);
 	return 0;
 }
@@ -232,7 +247,7 @@ static int take_slice(struct timeline_lane *lane)
 		ret = lane_grow_slice(lane);
 		if (ret)
 			return ret;
-		if (lane->slice_whole)
+		if (are_facts_final(lane))
 			set_facts(lane);
 	}
 }
@@ -278,7 +293,7 @@ static int make_room(struct timeline_lane *lane)
 static bool is_unfinished(const struct timeline_lane *lane)
 {
 	return lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first ||
-	       (!lane->slice_whole && lane->first >= lane->slice_span);
+	       (lane->first >= lane->slice_span && !are_facts_final(lane));
 }
 
 int lane_next(struct timeline_lane *lane, struct vmpt_span *span)

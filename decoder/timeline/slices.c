@@ -11,47 +11,41 @@
 #include "decoder/timeline/timeline.h"
 #include "util/array.h"
 
-/* Bytes of a PSB, which lane.c looks for where a slice begins. */
-#define SLICE_MIN 16
-
 /* ---- batches ---- */
 
-/* Copy @batch from item @from on. */
-static int copy(struct vmpt_batch *to, struct vmpt_item **items, const struct vmpt_batch *batch,
-		size_t from)
+/* @batch with a copy of its items, which outlives the decoder's next batch. 0 or -VMPT_E_NOMEM. */
+static int copy(struct lane_held *to, const struct vmpt_batch *batch)
 {
-	size_t n = batch->count - from;
+	size_t bytes = batch->count * sizeof(*to->items);
 
-	*items = malloc((n + 1) * sizeof(**items));
-	if (!*items)
+	to->items = malloc(bytes + 1);
+	if (!to->items)
 		return -VMPT_E_NOMEM;
-	memcpy(*items, batch->items + from, n * sizeof(**items));
-	*to = *batch;
-	to->items = *items;
-	to->count = n;
+	memcpy(to->items, batch->items, bytes);
+	to->batch = *batch;
+	to->batch.items = to->items;
 	return 0;
 }
 
-/*
- * The current batch outlives the decoder's next one. The clock looks back at up to two items
- * (clock_is_after_cyc()).
- */
+static void use(struct timeline_lane *lane, const struct lane_held *held)
+{
+	lane->batch = held->batch;
+	lane->copy = held->items;
+}
+
 static int hold_current(struct timeline_lane *lane)
 {
-	size_t from = lane->item < 2 ? 0 : lane->item - 2;
-	int ret = copy(&lane->batch, &lane->copy, &lane->batch, from);
+	struct lane_held held;
+	int ret = copy(&held, &lane->batch);
 
-	if (ret)
-		return ret;
-	lane->item -= from;
-	lane->gap = lane->gap < from ? 0 : lane->gap - from;
-	return 0;
+	if (!ret)
+		use(lane, &held);
+	return ret;
 }
 
 /* Decode one more batch, after all that are held back. 0 or an error. */
 static int hold_next(struct timeline_lane *lane)
 {
-	struct lane_held *h;
 	struct vmpt_batch batch;
 	int ret;
 
@@ -67,8 +61,7 @@ static int hold_next(struct timeline_lane *lane)
 	lane->decoded |= !ret;
 	if (ret <= 0)
 		return ret;
-	h = &lane->held[lane->held_count];
-	ret = copy(&h->batch, &h->items, &batch, 0);
+	ret = copy(&lane->held[lane->held_count], &batch);
 	if (ret)
 		return ret;
 	lane->held_count++;
@@ -85,8 +78,7 @@ int lane_next_batch(struct timeline_lane *lane)
 	lane->copy = NULL;
 	if (lane->held_first < lane->held_count) {
 		h = &lane->held[lane->held_first++];
-		lane->batch = h->batch;
-		lane->copy = h->items;
+		use(lane, h);
 		lane->held_items -= h->batch.count;
 		return 1;
 	}
@@ -157,11 +149,8 @@ int lane_peek_slice(struct timeline_lane *lane)
 		end = lane->decoded;
 		ret = next_slice(lane, &lane->next_slice, &lane->next_whole);
 		lane->has_next = ret > 0;
-		if (ret < 0 ||
-		    (ret > 0 && (lane->next_whole || lane->next_slice.size >= SLICE_MIN)))
+		if (ret || lane->split || end)
 			return ret < 0 ? ret : 0;
-		if (!ret && (lane->split || end))
-			return 0;
 		ret = look_ahead(lane);
 		if (ret)
 			return ret;

@@ -132,10 +132,7 @@ void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time 
 
 /* ---- slices.c ---- */
 
-/*
- * Fill .next_slice and .has_next. If it is not .next_whole, it has at least as many bytes as a PSB.
- * 0 or an error.
- */
+/* Fill .next_slice and .has_next. 0 or an error. */
 int lane_peek_slice(struct timeline_lane *lane);
 /* More of the current slice, which is not whole. 0 or an error. */
 int lane_grow_slice(struct timeline_lane *lane);
