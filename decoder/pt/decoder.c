@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "decoder/pt/tracker.h"
+#include "decoder/pt/slicer.h"
 #include "util/array.h"
 
 /* An owner that holds from an offset on. */
@@ -13,6 +13,20 @@ struct change {
 	u64 offset;
 	size_t item; /* of the piece: the first at or after offset */
 	struct vmpt_owner owner;
+};
+
+/* A mark that the slicer has not taken yet. */
+struct later {
+	struct vmpt_mark mark;
+	bool given; /* vmpt_tracker.given then */
+};
+
+/* Slices of the same packets. */
+struct slices {
+	struct vmpt_slicer slicer;
+	struct later *later; /* [first, count) */
+	size_t first, count, room;
+	bool end, finished; /* of the stream; of the slicer */
 };
 
 struct pt_decoder {
@@ -26,6 +40,7 @@ struct pt_decoder {
 	struct vmpt_owner owner;
 	struct vmpt_item part; /* the head of a run that a change splits */
 	struct vmpt_tracker tracker;
+	struct slices *slices; /* NULL: none wanted */
 };
 
 static int open_decoder(struct vmpt_decoder **dec, const struct vmpt_stream *stream,
@@ -53,6 +68,7 @@ static void close_decoder(struct vmpt_decoder *dec)
 	struct pt_decoder *d = (struct pt_decoder *)dec;
 
 	vmpt_source_close(d->source);
+	vmpt_pt_decoder_slices(dec, false);
 	free(d->changes);
 	free(d);
 }
@@ -98,6 +114,30 @@ static void add_change(struct pt_decoder *d, const struct vmpt_mark *m)
 	c->item = item_from(d, d->piece.token_items[d->tracker.token], m->offset);
 }
 
+/* Marks that the slicer has taken make room. */
+static void drop_marks(struct slices *s)
+{
+	if (s->first)
+		memmove(s->later, s->later + s->first, (s->count - s->first) * sizeof(*s->later));
+	s->count -= s->first;
+	s->first = 0;
+}
+
+/* The token's marks, for the slicer. */
+static int keep_marks(struct pt_decoder *d)
+{
+	struct slices *s = d->slices;
+	unsigned int i;
+	int err;
+
+	err = vmpt_reserve(&s->later, &s->room, s->count + d->tracker.mark_count);
+	for (i = 0; !err && i < d->tracker.mark_count; i++, s->count++) {
+		s->later[s->count].mark = d->tracker.marks[i];
+		s->later[s->count].given = d->tracker.given;
+	}
+	return err;
+}
+
 static int track(struct pt_decoder *d)
 {
 	struct vmpt_mark *m;
@@ -106,14 +146,21 @@ static int track(struct pt_decoder *d)
 
 	if (err)
 		return err;
+	if (d->slices)
+		drop_marks(d->slices);
 	/* Changes that lay beyond the last piece. */
 	for (i = 0; i < d->change_count; i++)
 		d->changes[i].item = item_from(d, 0, d->changes[i].offset);
 	i = 0;
-	while (vmpt_tracker_take(&d->tracker, &d->piece, &i))
+	while (vmpt_tracker_take(&d->tracker, &d->piece, &i)) {
+		if (d->slices)
+			err = keep_marks(d);
+		if (err)
+			return err;
 		for (m = d->tracker.marks; m < d->tracker.marks + d->tracker.mark_count; m++)
 			if (m->kind == VMPT_MARK_OWNER || m->kind == VMPT_MARK_LOSS)
 				add_change(d, m);
+	}
 	return 0;
 }
 
@@ -182,6 +229,8 @@ static int next_batch(struct vmpt_decoder *dec, struct vmpt_batch *batch)
 		ret = vmpt_source_next(d->source, &d->piece);
 		if (ret <= 0) {
 			d->piece.item_count = d->item = 0;
+			if (!ret && d->slices)
+				d->slices->end = true;
 			return ret;
 		}
 		d->item = 0;
@@ -190,6 +239,51 @@ static int next_batch(struct vmpt_decoder *dec, struct vmpt_batch *batch)
 			return ret;
 	}
 	return 1;
+}
+
+/* ---- slices along with items ---- */
+
+int vmpt_pt_decoder_slices(struct vmpt_decoder *dec, bool wanted)
+{
+	struct pt_decoder *d = (struct pt_decoder *)dec;
+
+	if (d->slices)
+		free(d->slices->later);
+	free(d->slices);
+	d->slices = NULL;
+	if (!wanted)
+		return 0;
+	d->slices = calloc(1, sizeof(*d->slices));
+	if (!d->slices)
+		return -VMPT_E_NOMEM;
+	vmpt_slicer_init(&d->slices->slicer, d->stream, &d->tracker.owner);
+	return 0;
+}
+
+bool vmpt_pt_decoder_slice(struct vmpt_decoder *dec, struct vmpt_slice *slice, bool *whole)
+{
+	struct pt_decoder *d = (struct pt_decoder *)dec;
+	struct slices *s = d->slices;
+	struct vmpt_slicer *slicer = &s->slicer;
+	u64 end = d->piece.end;
+
+	for (; !slicer->ready_count && s->first < s->count; s->first++)
+		vmpt_slicer_take(slicer, &s->later[s->first].mark, s->later[s->first].given);
+	if (!slicer->ready_count && s->end && !s->finished) {
+		vmpt_slicer_finish(slicer, d->tracker.given);
+		s->finished = true;
+	}
+	*whole = vmpt_slicer_next(slicer, slice);
+	if (*whole || s->finished)
+		return *whole;
+	/* No packet from here on can change the owner before. */
+	if (slicer->doubting && slicer->doubt.offset < end)
+		end = slicer->doubt.offset;
+	if (end <= slicer->slice.offset)
+		return false;
+	*slice = slicer->slice;
+	slice->size = end - slice->offset;
+	return true;
 }
 
 const struct vmpt_decoder_ops vmpt_pt_decoder_ops = {

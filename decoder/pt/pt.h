@@ -13,6 +13,21 @@
 /* Offset of the first complete PSB in [@from, @end) of @data, or @end. (sync.c) */
 u64 vmpt_psb_find(const u8 *data, u64 from, u64 end);
 
+/* ---- slices along with items (decoder.c) ---- */
+
+/*
+ * Whether @dec, which is PT's, is to make slices of the packets that it decodes; call before the
+ * first batch. They are those of vmpt_split_next(), without TSCs and CR3s. 0 or -VMPT_E_NOMEM.
+ */
+int vmpt_pt_decoder_slices(struct vmpt_decoder *dec, bool wanted);
+/*
+ * The next slice, as far as the packets decoded so far show it. *@whole: it is complete, and is not
+ * returned again; else more packets will change only its size and totals, .sure and .concealed, and
+ * .size is what is certainly its own, not 0. False: nothing is known of it yet; after the last
+ * batch, there is none.
+ */
+bool vmpt_pt_decoder_slice(struct vmpt_decoder *dec, struct vmpt_slice *slice, bool *whole);
+
 /* ---- time packets ---- */
 
 /*

@@ -7,64 +7,38 @@
  */
 #include <stdlib.h>
 
-#include "decoder/pt/tracker.h"
-
-/* Slices that one token can finish: before the doubt, the doubt, a loss. */
-#define READY_MAX 32
+#include "decoder/pt/slicer.h"
 
 struct pt_splitter {
 	struct vmpt_splitter base;
 	struct vmpt_source *source;
-	const struct vmpt_stream *stream;
 	struct vmpt_piece piece;
 	size_t token;
-	bool open, doubting, done;
-	struct vmpt_slice slice; /* size is not set yet */
-	struct vmpt_slice doubt;
-	struct vmpt_slice ready[READY_MAX];
-	unsigned int ready_first, ready_count;
+	bool done;
+	struct vmpt_slicer slicer;
 	struct vmpt_tracker tracker;
 };
 
-static int open_splitter(struct vmpt_splitter **split, const struct vmpt_stream *stream,
-			 const struct vmpt_options *options)
-{
-	struct pt_splitter *s = calloc(1, sizeof(*s));
-	int err;
+/* ---- from marks to slices ---- */
 
-	if (!s)
-		return -VMPT_E_NOMEM;
-	err = vmpt_source_open(&s->source, stream, options, false);
-	if (err) {
-		free(s);
-		return err;
-	}
+void vmpt_slicer_init(struct vmpt_slicer *s, const struct vmpt_stream *stream,
+		      const struct vmpt_owner *owner)
+{
+	memset(s, 0, sizeof(*s));
 	s->stream = stream;
-	vmpt_tracker_init(&s->tracker, stream->data, options, false);
-	s->slice.owner = s->tracker.owner;
+	s->slice.owner = *owner;
 	s->slice.begin = VMPT_BEGIN_START;
-	s->open = true;
-	*split = &s->base;
-	return 0;
 }
 
-static void close_splitter(struct vmpt_splitter *split)
-{
-	struct pt_splitter *s = (struct pt_splitter *)split;
-
-	vmpt_source_close(s->source);
-	free(s);
-}
-
-static void emit(struct pt_splitter *s, const struct vmpt_slice *slice, u64 end)
+static void emit(struct vmpt_slicer *s, const struct vmpt_slice *slice, u64 end)
 {
 	struct vmpt_slice *r;
 
 	/* An empty stretch has no owner; an empty loss is a gap to be reported. */
 	if (end == slice->offset && slice->begin != VMPT_BEGIN_LOSS)
 		return;
-	/* take_tokens() stops at the first that is ready: a token finishes at most five. */
-	r = &s->ready[(s->ready_first + s->ready_count++) % READY_MAX];
+	/* Both users stop at the first that is ready: a token finishes at most five. */
+	r = &s->ready[(s->ready_first + s->ready_count++) % VMPT_SLICER_READY];
 	*r = *slice;
 	r->size = end - slice->offset;
 }
@@ -97,15 +71,15 @@ static void give_doubt(struct vmpt_slice *slice, const struct vmpt_slice *doubt)
 }
 
 /* Whose bytes in doubt are that nothing proved: nobody's; if NR is given, a VM's. */
-static struct vmpt_owner owner_in_doubt(const struct pt_splitter *s)
+static struct vmpt_owner owner_in_doubt(const struct vmpt_slicer *s)
 {
-	if (s->tracker.given)
+	if (s->given)
 		return (struct vmpt_owner){ .kind = VMPT_OWNER_VM_ANY, .sure = VMPT_KNOWN };
 	return (struct vmpt_owner){ .sure = VMPT_UNKNOWN };
 }
 
 /* The doubt ends at @at without proof. */
-static void drop_doubt(struct pt_splitter *s, u64 at)
+static void drop_doubt(struct vmpt_slicer *s, u64 at)
 {
 	emit(s, &s->slice, s->doubt.offset);
 	s->doubt.owner = owner_in_doubt(s);
@@ -113,7 +87,7 @@ static void drop_doubt(struct pt_splitter *s, u64 at)
 	s->doubting = false;
 }
 
-static void close_slice(struct pt_splitter *s, u64 at)
+static void close_slice(struct vmpt_slicer *s, u64 at)
 {
 	if (s->doubting)
 		drop_doubt(s, at);
@@ -121,7 +95,7 @@ static void close_slice(struct pt_splitter *s, u64 at)
 		emit(s, &s->slice, at);
 }
 
-static void on_owner(struct pt_splitter *s, const struct vmpt_mark *m)
+static void on_owner(struct vmpt_slicer *s, const struct vmpt_mark *m)
 {
 	bool same = vmpt_owner_same(&m->owner, &s->slice.owner);
 
@@ -130,7 +104,7 @@ static void on_owner(struct pt_splitter *s, const struct vmpt_mark *m)
 		begin(&s->doubt, m, VMPT_BEGIN_DOUBT);
 		return;
 	}
-	if (s->doubting && s->tracker.given && m->owner.kind == VMPT_OWNER_VM_ANY) {
+	if (s->doubting && s->given && m->owner.kind == VMPT_OWNER_VM_ANY) {
 		/* The same owner as that of the doubt. */
 		emit(s, &s->slice, s->doubt.offset);
 		s->slice = s->doubt;
@@ -151,7 +125,7 @@ static void on_owner(struct pt_splitter *s, const struct vmpt_mark *m)
 	s->slice.owner.concealed |= m->owner.concealed;
 }
 
-static void on_loss(struct pt_splitter *s, const struct vmpt_mark *m)
+static void on_loss(struct vmpt_slicer *s, const struct vmpt_mark *m)
 {
 	struct vmpt_slice loss;
 
@@ -165,10 +139,11 @@ static void on_loss(struct pt_splitter *s, const struct vmpt_mark *m)
 	s->slice.offset = m->offset + m->value;
 }
 
-static void take_mark(struct pt_splitter *s, const struct vmpt_mark *m)
+void vmpt_slicer_take(struct vmpt_slicer *s, const struct vmpt_mark *m, bool given)
 {
 	struct vmpt_slice *here = s->doubting ? &s->doubt : &s->slice;
 
+	s->given = given;
 	switch (m->kind) {
 	case VMPT_MARK_OWNER:
 		on_owner(s, m);
@@ -199,23 +174,62 @@ static bool all_zero(const u8 *p, u64 n)
 	return !n;
 }
 
-static void finish(struct pt_splitter *s)
+void vmpt_slicer_finish(struct vmpt_slicer *s, bool given)
 {
 	u64 end = s->stream->size;
 
-	s->done = true;
+	s->given = given;
 	if (s->doubting && all_zero(s->stream->data + s->doubt.offset, end - s->doubt.offset))
 		s->doubting = false;
 	close_slice(s, end);
+}
+
+bool vmpt_slicer_next(struct vmpt_slicer *s, struct vmpt_slice *slice)
+{
+	if (!s->ready_count)
+		return false;
+	*slice = s->ready[s->ready_first];
+	s->ready_first = (s->ready_first + 1) % VMPT_SLICER_READY;
+	s->ready_count--;
+	return true;
+}
+
+/* ---- the splitter ---- */
+
+static int open_splitter(struct vmpt_splitter **split, const struct vmpt_stream *stream,
+			 const struct vmpt_options *options)
+{
+	struct pt_splitter *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -VMPT_E_NOMEM;
+	err = vmpt_source_open(&s->source, stream, options, false);
+	if (err) {
+		free(s);
+		return err;
+	}
+	vmpt_tracker_init(&s->tracker, stream->data, options, false);
+	vmpt_slicer_init(&s->slicer, stream, &s->tracker.owner);
+	*split = &s->base;
+	return 0;
+}
+
+static void close_splitter(struct vmpt_splitter *split)
+{
+	struct pt_splitter *s = (struct pt_splitter *)split;
+
+	vmpt_source_close(s->source);
+	free(s);
 }
 
 static void take_tokens(struct pt_splitter *s)
 {
 	unsigned int i;
 
-	while (!s->ready_count && vmpt_tracker_take(&s->tracker, &s->piece, &s->token))
+	while (!s->slicer.ready_count && vmpt_tracker_take(&s->tracker, &s->piece, &s->token))
 		for (i = 0; i < s->tracker.mark_count; i++)
-			take_mark(s, &s->tracker.marks[i]);
+			vmpt_slicer_take(&s->slicer, &s->tracker.marks[i], s->tracker.given);
 }
 
 static int next_slice(struct vmpt_splitter *split, struct vmpt_slice *slice)
@@ -223,22 +237,21 @@ static int next_slice(struct vmpt_splitter *split, struct vmpt_slice *slice)
 	struct pt_splitter *s = (struct pt_splitter *)split;
 	int ret;
 
-	while (!s->ready_count) {
+	while (!vmpt_slicer_next(&s->slicer, slice)) {
 		if (s->done)
 			return 0;
 		take_tokens(s);
-		if (s->ready_count)
-			break;
+		if (s->slicer.ready_count)
+			continue;
 		ret = vmpt_source_next(s->source, &s->piece);
 		if (ret < 0)
 			return ret;
 		s->token = 0;
-		if (!ret)
-			finish(s);
+		if (!ret) {
+			s->done = true;
+			vmpt_slicer_finish(&s->slicer, s->tracker.given);
+		}
 	}
-	*slice = s->ready[s->ready_first];
-	s->ready_first = (s->ready_first + 1) % READY_MAX;
-	s->ready_count--;
 	return 1;
 }
 

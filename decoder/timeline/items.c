@@ -158,14 +158,13 @@ static void end_batch(struct timeline_lane *lane)
 		lane->time.late = VMPT_TIME_OPEN;
 }
 
-/* 1: .batch has an item at .item, 0: the end, or an error. */
-static int have_item(struct timeline_lane *lane)
+int lane_have_item(struct timeline_lane *lane)
 {
 	int ret;
 
 	while (!lane->items_done && lane->item >= lane->batch.count) {
 		end_batch(lane);
-		ret = vmpt_batch_next(lane->dec, &lane->batch);
+		ret = lane_next_batch(lane);
 		if (ret <= 0)
 			lane->batch.count = 0;
 		if (ret < 0)
@@ -262,6 +261,14 @@ static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 		settle_at(lane, i, time);
 }
 
+/* Whether the span's start waits for a time that the next item may have. */
+static inline bool is_settling(const struct timeline_lane *lane)
+{
+	/* While no time is known, only a time item has one. */
+	return lane->settling != SETTLED &&
+	       !(lane->executed && lane->clock.next.tsc == VMPT_TIME_NONE);
+}
+
 /*
  * TNTs and TIPs are the most frequent items by far, in unpredictable order: they are handled
  * without a branch on the kind. True: done.
@@ -274,13 +281,13 @@ static inline bool is_light(struct timeline_lane *lane, u8 class)
 	lane->has_entry |= (class & FLOW) != 0;
 	lane->stopped &= !(class & TARGET);
 	heavy |= ((class & TARGET) != 0) & !(lane->has_entry | lane->in_psb);
-	return !(heavy | (lane->settling != SETTLED));
+	return !(heavy | is_settling(lane));
 }
 
 /* Whether the next TNT or TIP, or for a time any item, changes anything. */
 static inline bool is_waiting(const struct timeline_lane *lane)
 {
-	return lane->has_fup | !lane->has_entry | lane->stopped | (lane->settling != SETTLED);
+	return lane->has_fup | !lane->has_entry | lane->stopped | is_settling(lane);
 }
 
 /*
@@ -354,7 +361,7 @@ int lane_take_items(struct timeline_lane *lane, u64 limit)
 	size_t end;
 	int ret;
 
-	while ((ret = have_item(lane)) > 0) {
+	while ((ret = lane_have_item(lane)) > 0) {
 		end = items_before(lane, limit);
 		if (end == lane->item)
 			break;
@@ -370,7 +377,7 @@ int lane_boundary_time(struct timeline_lane *lane, struct vmpt_time *time)
 {
 	const struct vmpt_item *item;
 	struct vmpt_clock ahead;
-	int ret = have_item(lane);
+	int ret = lane_have_item(lane);
 	size_t gap = lane->gap;
 
 	*time = lane->time;

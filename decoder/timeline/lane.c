@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The spans of one stream: slices (who) walked along with packets and their times (when, items.c).
- * A stretch with tracing off is cut out of its slice.
+ * The spans of one stream: slices (who, slices.c) walked along with packets and their times (when,
+ * items.c). A stretch with tracing off is cut out of its slice.
  */
 #include <string.h>
 
@@ -43,8 +43,9 @@ static u8 edge_of(const struct vmpt_slice *s)
 static struct vmpt_span *push(struct timeline_lane *lane, u8 kind, u8 began, u64 offset,
 			      const struct vmpt_time *start)
 {
-	struct vmpt_span *span = lane_span(lane, lane->next++);
+	struct vmpt_span *span = lane_span(lane, lane->next);
 
+	lane->of_slice[lane->next++ % LANE_RING] = false;
 	memset(span, 0, sizeof(*span));
 	span->stream = lane->index;
 	span->kind = kind;
@@ -61,6 +62,7 @@ static void begin(struct timeline_lane *lane, u8 began, u64 offset, const struct
 {
 	struct vmpt_span *span = push(lane, span_kind(&lane->slice), began, offset, start);
 
+	lane->of_slice[(lane->next - 1) % LANE_RING] = true;
 	span->owner = lane->slice.owner;
 	span->loss = lane->slice.loss;
 	lane->has_fup = lane->has_entry = lane->has_reason = lane->has_qualification = false;
@@ -148,15 +150,6 @@ void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time 
 
 /* ---- the walk ---- */
 
-/* Fill .next_slice if there is one. */
-static int peek_slice(struct timeline_lane *lane)
-{
-	int ret = vmpt_split_next(lane->split, &lane->next_slice);
-
-	lane->has_next = ret > 0;
-	return ret < 0 ? ret : 0;
-}
-
 /* A PSB+ that states the owner: tracing resumed with it, some time after the last packet. */
 static bool begins_with_psb(const struct timeline_lane *lane)
 {
@@ -167,18 +160,49 @@ static bool begins_with_psb(const struct timeline_lane *lane)
 			     s->offset + (s->size < 16 ? s->size : 16)) == s->offset;
 }
 
+/*
+ * Whether later packets of the current slice change nothing in its spans. An assumed VM's owner
+ * gets no less sure, and VM entries fail in the host. So it is with tracing of guests only, where
+ * one slice may have any number of spans.
+ */
+static bool are_facts_final(const struct timeline_lane *lane)
+{
+	const struct vmpt_owner *o = &lane->slice.owner;
+
+	return lane->slice_whole || (o->kind == VMPT_OWNER_VM && o->sure == VMPT_ASSUMED);
+}
+
+/* The spans of the current slice get what only its end shows, or its last packets. */
+static void set_facts(struct timeline_lane *lane)
+{
+	const struct vmpt_slice *s = &lane->slice;
+	struct vmpt_span *span = lane_span(lane, lane->slice_span);
+	u64 i;
+
+	/* They were final before. */
+	if (lane->slice_span < lane->first)
+		return;
+	span->failed_entries = s->failed_entries;
+	if (s->begin == VMPT_BEGIN_LOSS && !span->losses++)
+		span->loss_size = s->size;
+	if (vmpt_slice_unproven(s))
+		span->unproven = s->size;
+	for (i = lane->slice_span; i < lane->next; i++)
+		if (lane->of_slice[i % LANE_RING])
+			lane_span(lane, i)->owner = s->owner;
+}
+
 static int begin_slice(struct timeline_lane *lane)
 {
 	u8 began = lane->next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE;
-	struct vmpt_span *span;
 	struct vmpt_time time;
 	int ret = lane_boundary_time(lane, &time);
 
-	lane->slice = lane->next_slice;
-	if (!ret)
-		ret = peek_slice(lane);
 	if (ret)
 		return ret;
+	lane->slice = lane->next_slice;
+	lane->slice_whole = lane->next_whole;
+	lane->peeked = false;
 	/* A cut packet and the gap after it are one loss. */
 	if (lane->slice.begin == VMPT_BEGIN_LOSS && lane->after_loss)
 		lane->open = true;
@@ -192,24 +216,40 @@ static int begin_slice(struct timeline_lane *lane)
 		lane->settling = SETTLE_GROUP;
 	lane->executed = false;
 	lane->after_loss = lane->slice.begin == VMPT_BEGIN_LOSS;
-	span = lane_span(lane, lane->next - 1);
-	span->failed_entries = lane->slice.failed_entries;
-	if (lane->after_loss && !span->losses++)
-		span->loss_size = lane->slice.size;
-	if (vmpt_slice_unproven(&lane->slice))
-		span->unproven = lane->slice.size;
+	lane->slice_span = lane->next - 1;
+	if (are_facts_final(lane))
+		set_facts(lane);
 	return 0;
 }
 
 static int end_slice(struct timeline_lane *lane)
 {
 	struct vmpt_time time;
-	int ret = lane_boundary_time(lane, &time);
+	int ret = lane_peek_slice(lane);
 
+	if (!ret)
+		ret = lane_boundary_time(lane, &time);
 	if (!ret)
 		end(lane, lane->has_next ? edge_of(&lane->next_slice) : VMPT_EDGE_TRACE,
 		    lane->slice.offset + lane->slice.size, &time);
 	return ret;
+}
+
+/* The items of the current slice, as far as they are known to be its own: 1, or as below. */
+static int take_slice(struct timeline_lane *lane)
+{
+	int ret;
+
+	for (;;) {
+		ret = lane_take_items(lane, lane->slice.offset + lane->slice.size);
+		if (ret <= 0 || lane->slice_whole)
+			return ret;
+		ret = lane_grow_slice(lane);
+		if (ret)
+			return ret;
+		if (are_facts_final(lane))
+			set_facts(lane);
+	}
 }
 
 /* Advance to the end of a slice, or while there is room. 0 or an error. */
@@ -218,6 +258,10 @@ static int advance(struct timeline_lane *lane)
 	int ret = 0;
 
 	if (!lane->open) {
+		if (!lane->peeked)
+			ret = lane_peek_slice(lane);
+		if (ret)
+			return ret;
 		if (!lane->has_next) {
 			lane->done = true;
 			lane_exits_give_up(lane);
@@ -226,22 +270,38 @@ static int advance(struct timeline_lane *lane)
 		ret = begin_slice(lane);
 	}
 	if (!ret)
-		ret = lane_take_items(lane, lane->slice.offset + lane->slice.size);
+		ret = take_slice(lane);
 	return ret > 0 ? end_slice(lane) : ret;
+}
+
+/* The ring is full. 0 or an error. */
+static int make_room(struct timeline_lane *lane)
+{
+	int ret;
+
+	if (lane_exits_oldest(lane) <= lane->first) {
+		lane_exits_give_up(lane);
+		return 0;
+	}
+	ret = lane_look_far(lane);
+	if (!ret)
+		set_facts(lane);
+	return ret;
+}
+
+/* Whether the first span may still change by later packets; the last two may. */
+static bool is_unfinished(const struct timeline_lane *lane)
+{
+	return lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first ||
+	       (lane->first >= lane->slice_span && !are_facts_final(lane));
 }
 
 int lane_next(struct timeline_lane *lane, struct vmpt_span *span)
 {
 	int ret;
 
-	/* The last two may still change by later packets. */
-	while (!lane->done &&
-	       (lane->first + 2 >= lane->next || lane_exits_oldest(lane) <= lane->first)) {
-		if (lane_is_full(lane)) {
-			lane_exits_give_up(lane);
-			continue;
-		}
-		ret = advance(lane);
+	while (!lane->done && is_unfinished(lane)) {
+		ret = lane_is_full(lane) ? make_room(lane) : advance(lane);
 		if (ret < 0)
 			return ret;
 	}
@@ -255,27 +315,26 @@ int lane_open(struct timeline_lane *lane, const struct vmpt_clocks *clocks,
 	      const struct vmpt_stream *stream, size_t index,
 	      const struct vmpt_timeline_options *options, unsigned int threads)
 {
-	struct vmpt_options decode = options->decode;
 	struct vmpt_clock_options how;
 	int ret;
 
 	if (!vmpt_clocks_stream(clocks, index))
 		return -VMPT_E_INVAL;
-	decode.threads = threads;
+	lane->decode = options->decode;
+	lane->decode.threads = threads;
 	/* The timeline reports the progress of all streams. */
-	decode.progress = NULL;
+	lane->decode.progress = NULL;
 	lane->options = options;
 	lane->stream = stream;
 	lane->index = (u32)index;
 	lane_item_classes(lane);
 	lane->time = (struct vmpt_time){ VMPT_TIME_NONE, VMPT_TIME_OPEN, VMPT_TIME_OPEN };
-	ret = vmpt_splitter_open(&lane->split, stream, &decode);
+	lane->slice_whole = true;
+	ret = vmpt_decoder_open(&lane->dec, stream, &lane->decode);
 	if (!ret)
-		ret = vmpt_decoder_open(&lane->dec, stream, &decode);
+		ret = vmpt_pt_decoder_slices(lane->dec, true);
 	vmpt_clocks_clock_options(clocks, index, &how);
 	vmpt_clock_init(&lane->clock, &how);
-	if (!ret)
-		ret = peek_slice(lane);
 	return ret;
 }
 
@@ -283,4 +342,5 @@ void lane_close(struct timeline_lane *lane)
 {
 	vmpt_splitter_close(lane->split);
 	vmpt_decoder_close(lane->dec);
+	lane_free_batches(lane);
 }

@@ -105,12 +105,15 @@ static void *work(void *arg)
 /* Take the next span of @q into its head. 1, 0 at its end, or an error. */
 static int take(struct vmpt_timeline *t, struct queue *q)
 {
+	struct queue *other;
 	int ret = 0;
 
 	pthread_mutex_lock(&t->lock);
 	while (q->first == q->next && q->state != LANE_DONE) {
-		if (q->state == LANE_IDLE)
-			produce(t, q);
+		/* While another thread works on it, work on another lane instead of sleeping. */
+		other = q->state == LANE_IDLE ? q : find_work(t);
+		if (other)
+			produce(t, other);
 		else
 			pthread_cond_wait(&t->made, &t->lock);
 	}

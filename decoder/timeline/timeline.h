@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Inside the timeline: a lane makes the spans of one stream (lane.c) from its items (items.c), its
- * exits wait for their reasons (exits.c), and timeline.c merges lanes.
+ * Inside the timeline: a lane makes the spans of one stream (lane.c) from its slices (slices.c) and
+ * items (items.c), its exits wait for their reasons (exits.c), and timeline.c merges lanes.
  */
 #ifndef VMPT_DECODER_TIMELINE_H
 #define VMPT_DECODER_TIMELINE_H
@@ -11,6 +11,8 @@
 
 /* Spans that wait for later packets. */
 #define LANE_RING 256
+/* Items that are held back until it is known whose they are; beyond that see lane_look_far(). */
+#define LANE_HELD 24576
 /* Exits that wait for the next entry of their vCPU. */
 #define LANE_WAITING 16
 
@@ -29,6 +31,12 @@ struct lane_events {
 	size_t at; /* those before it are used */
 };
 
+/* A batch that is held back; the items are a copy. */
+struct lane_held {
+	struct vmpt_batch batch;
+	struct vmpt_item *items;
+};
+
 enum {
 	SETTLED,
 	SETTLE_PSB,   /* for a time that is bounded, in a PSB+ */
@@ -39,15 +47,29 @@ struct timeline_lane {
 	const struct vmpt_timeline_options *options;
 	const struct vmpt_stream *stream;
 	u32 index;
-	struct vmpt_splitter *split;
+	struct vmpt_options decode;
 	struct vmpt_decoder *dec;
 	struct vmpt_clock clock; /* fed up to .item */
 
+	/*
+	 * The current slice and the next one, if .has_next. A slice that is not .whole may get
+	 * longer, and its facts are not final: until then its spans stay in the ring.
+	 */
 	struct vmpt_slice slice, next_slice;
-	bool has_next; /* .next_slice is filled */
+	bool slice_whole, next_whole;
+	bool peeked; /* .has_next is valid */
+	bool has_next;
+	u64 slice_span; /* number of the current slice's first span */
 	bool done;
+	bool decoded;		     /* the decoder has no more batches */
+	u64 slices;		     /* whole slices got so far */
+	struct vmpt_splitter *split; /* of lane_look_far(), else NULL */
 
 	struct vmpt_batch batch;
+	struct vmpt_item *copy; /* of .batch's items, if it was held back */
+	/* Batches after it, [first, count), and how many items they have */
+	struct lane_held *held;
+	size_t held_first, held_count, held_items;
 	size_t item; /* the next one of .batch */
 	size_t gap; /* items before this one have no gap before them that the clock has not been fed
 		     */
@@ -56,6 +78,7 @@ struct timeline_lane {
 
 	/* Spans by number; [first, next) are in the ring, the last may still grow. */
 	struct vmpt_span ring[LANE_RING];
+	bool of_slice[LANE_RING]; /* it has its slice's owner */
 	u64 first, next;
 	bool open;	       /* the last span is the current one */
 	u8 settling;	       /* the current one's start waits for a better time: see the enum */
@@ -107,10 +130,24 @@ static inline bool lane_is_full(const struct timeline_lane *lane)
 /* Tracing, which was off, resumes at the packet at @offset. */
 void lane_resume(struct timeline_lane *lane, u64 offset, const struct vmpt_time *time);
 
+/* ---- slices.c ---- */
+
+/* Fill .next_slice and .has_next. 0 or an error. */
+int lane_peek_slice(struct timeline_lane *lane);
+/* More of the current slice, which is not whole. 0 or an error. */
+int lane_grow_slice(struct timeline_lane *lane);
+/* Whatever the rest of the stream says: the current slice becomes whole. 0 or an error. */
+int lane_look_far(struct timeline_lane *lane);
+/* The next batch: 1: .batch is filled, 0: the end, or an error. */
+int lane_next_batch(struct timeline_lane *lane);
+void lane_free_batches(struct timeline_lane *lane);
+
 /* ---- items.c ---- */
 
 /* Fill .class_of and .looked_at. */
 void lane_item_classes(struct timeline_lane *lane);
+/* 1: .batch has an item at .item, 0: the end, or an error. */
+int lane_have_item(struct timeline_lane *lane);
 /* Take the items up to @limit. 1: all taken, 0: the ring is full, or an error. */
 int lane_take_items(struct timeline_lane *lane, u64 limit);
 /* The time at the next item, without taking it. 0 or an error. */
