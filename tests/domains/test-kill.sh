@@ -37,10 +37,11 @@ nobody_left()
 	! pgrep -fa -- "$work"
 }
 
-# The other half of the vmpt domain trace that is process $1, if it has begun.
+# The other half of the vmpt domain trace that is process $1, if it has begun. Later ones are those
+# that libvirt forks.
 other_half()
 {
-	pgrep -P "$1" -x vmpt-domain
+	pgrep -o -P "$1" -x vmpt-domain
 }
 
 old_trace()
