@@ -183,7 +183,7 @@ static bool is_left(const char *pid, const char *files, char name[CLI_WHO])
 	return is;
 }
 
-/* Send them @sig; how many there are. */
+/* Send them @sig; how many got it. */
 static unsigned int signal_left(const struct cli *cli, const char *files, int sig, bool say)
 {
 	DIR *proc = opendir("/proc");
@@ -198,8 +198,7 @@ static unsigned int signal_left(const struct cli *cli, const char *files, int si
 			continue;
 		if (say && *name)
 			cli_warn(cli, "%s: a killed command left it running: it is stopped", name);
-		kill(pid, sig);
-		n++;
+		n += !kill(pid, sig);
 	}
 	if (proc)
 		closedir(proc);
