@@ -455,6 +455,8 @@ int domain_connect(struct cli *cli, struct domain_link *link)
 		if (!code)
 			code = prepare_root(cli, link, o->root);
 		if (!code)
+			domain_end_left(cli, link->root);
+		if (!code)
 			code = send_log_to_file(cli, link);
 		drop_rights();
 		uri = code ? NULL : embedded_uri(link->root);

@@ -62,6 +62,12 @@ json_t *domain_document(struct cli *cli, const struct domain_link *link);
  */
 int domain_guard(const struct cli *cli);
 
+/*
+ * End the QEMUs that a killed command left, of the embedded libvirt with folder @root, with a
+ * warning for each. Before libvirt is opened; not while another command uses @root.
+ */
+void domain_end_left(const struct cli *cli, const char *root);
+
 /* ---- xml.c ---- */
 
 /* A domain's XML from file @path. NULL after a message. */

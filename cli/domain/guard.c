@@ -2,13 +2,17 @@
 /*
  * The parent process of an embedded libvirt. A QEMU that libvirt starts becomes an orphan at
  * once, and libvirt waits up to a minute for it to vanish: its new parent must reap it soon,
- * and not every PID 1 does. If the command dies, everything it started is stopped.
+ * and not every PID 1 does. If the command dies, everything it started is stopped. If both die
+ * at once, the next command does that, before it opens libvirt.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,4 +143,103 @@ int domain_guard(const struct cli *cli)
 	if (getppid() != guard)
 		raise(SIGTERM);
 	return CLI_OK;
+}
+
+/* ---- what a killed command left ---- */
+
+#define ARGS_MAX (64 << 10)
+
+/*
+ * Whether process @pid is a QEMU that libvirt started with this folder: its arguments have -S and
+ * a file in @files. @name is its guest's; "": libvirt only asks what it can do.
+ */
+static bool is_left(const char *pid, const char *files, char name[CLI_WHO])
+{
+	static const char stopped[] = "\0-S", guest[] = "-name\0guest=";
+	char path[64], *args = malloc(ARGS_MAX + 1), *at;
+	ssize_t got = 0;
+	size_t n;
+	bool is;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/cmdline", pid);
+	fd = args ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		got = read(fd, args, ARGS_MAX);
+		close(fd);
+	}
+	n = got > 0 ? (size_t)got : 0;
+	is = n && memmem(args, n, stopped, sizeof(stopped)) &&
+	     memmem(args, n, files, strlen(files));
+	at = is ? memmem(args, n, guest, sizeof(guest) - 1) : NULL;
+	name[0] = '\0';
+	if (at) {
+		args[n] = '\0';
+		at += sizeof(guest) - 1;
+		at[strcspn(at, ",")] = '\0';
+		cli_safe_name(at, name);
+	}
+	free(args);
+	return is;
+}
+
+/* Send them @sig; how many got it. */
+static unsigned int signal_left(const struct cli *cli, const char *files, int sig, bool say)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	unsigned int n = 0;
+	char name[CLI_WHO];
+
+	while (proc && (entry = readdir(proc)) != NULL) {
+		int pid = atoi(entry->d_name);
+
+		if (pid <= 0 || !is_left(entry->d_name, files, name))
+			continue;
+		if (say && *name)
+			cli_warn(cli, "%s: a killed command left it running: it is stopped", name);
+		n += !kill(pid, sig);
+	}
+	if (proc)
+		closedir(proc);
+	return n;
+}
+
+/* libvirt's notes on what ran: it would wait for the end of a start that nobody goes on with. */
+static void forget_left(const char *root)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	size_t len;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/run/qemu", root);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)) != NULL) {
+		len = strlen(entry->d_name);
+		if (len > 4 && !strcmp(entry->d_name + len - 4, ".xml"))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void domain_end_left(const struct cli *cli, const char *root)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ms;
+	char *files = NULL;
+
+	/* Held as long as this process lives: while a command runs, nothing there is left. */
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || asprintf(&files, "%s/lib/qemu/", root) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (ms = 0; ms < 2 * GRACE_MS; ms += STEP_MS) {
+		if (!signal_left(cli, files, ms < GRACE_MS ? SIGTERM : SIGKILL, !ms))
+			break;
+		usleep(STEP_MS * 1000);
+	}
+	forget_left(root);
+	free(files);
 }

@@ -194,7 +194,7 @@ pid=$!
 check 'killed both: created' created both
 kill -KILL $pid "$(child_of $pid)"
 wait $pid 2>/dev/null
-check 'killed both: QEMU is left' [ -n "$(pgrep -f -- "$work")" ]
+check 'killed both: QEMU is left' not nobody_left
 domain start "${set[@]}" --set both:FIRMWARE="$work/ends.bin" both="$xml"
 check 'killed both: the next command runs' [ $rc = 0 ]
 check 'killed both: it says what it ended' says 'both: a killed command left it running: it is stopped'

@@ -37,10 +37,11 @@ nobody_left()
 	! pgrep -fa -- "$work"
 }
 
-# The other half of the vmpt domain trace that is process $1, if it has begun.
+# The other half of the vmpt domain trace that is process $1, if it has begun. Later ones are those
+# that libvirt forks.
 other_half()
 {
-	pgrep -P "$1" -x vmpt-domain
+	pgrep -o -P "$1" -x vmpt-domain
 }
 
 old_trace()
@@ -86,7 +87,8 @@ who=(above below both)
 old=0 new=0 cut=0 orphans=0
 for ((i = 0; cut < ${VMPT_KILLS:-200} && i < 1000; i++)); do
 	half=${who[i % 3]}
-	ms=$((RANDOM % (most + most / 8)))
+	# Every other one while it starts, when libvirt does most.
+	ms=$((RANDOM % (i & 1 ? most / 4 : most + most / 8)))
 	name="kill $i of $half after $ms ms"
 	old_trace
 	"$vmpt" domain "${runs[@]}" </dev/null >stdout 2>stderr &
