@@ -17,22 +17,35 @@ struct bench_bytes {
 	u64 packets; /* by the generator, 0: not known */
 };
 
+/* What goals apply; a mask. */
+enum bench_class {
+	BENCH_FIRST = 1, /* the synthetic stream, and real traces */
+	BENCH_RTIT = 2,
+	BENCH_COMMON = 4, /* shapes, by how hard they are: docs/performance.md */
+	BENCH_CYCLES = 8,
+	BENCH_HARD = 16,
+	BENCH_ANY = 31
+};
+
 struct bench_input {
 	const char *name;
 	char about[200];
 	struct bench_bytes vmpt;
 	struct bench_bytes
-		ipt;	   /* libipt's own stream if it does not know all kinds; else the same */
-	bool same;	   /* both get the same bytes: their counts must agree */
-	enum vmpt_isa isa; /* RTIT has no other decoder: ipt is empty */
+		ipt; /* libipt's own stream if it does not know all kinds; else the same */
+	bool same;   /* both get the same bytes: their counts must agree */
+	enum bench_class class;
+	enum vmpt_isa isa;	 /* RTIT has no other decoder: ipt is empty */
 	struct bench_bytes runs; /* RTIT: the side record, struct vmpt_run */
 	size_t run_count;
 };
 
-enum { BENCH_INPUTS = 6 };
+enum { BENCH_INPUTS = 15 };
 
 /* The name of input @i; inputs are run in this order. */
 const char *bench_input_name(unsigned int i);
+/* Whether it is one of bench/shapes.h, which need fewer bytes. */
+bool bench_input_is_shape(unsigned int i);
 /*
  * Make input @i. @size: bytes of the synthetic ones; real traces get their number of
  * copies, divided by @divide.
@@ -97,6 +110,7 @@ struct bench_result {
 	bool done;
 	struct bench_time time[BENCH_CONTESTS];
 	u64 rss;	    /* peak anonymous memory of a process that splits and iterates */
+	unsigned int goals; /* percentage of each goal that it is judged by */
 	u64 common_packets; /* vmpt's count in libipt's own stream, if there is one */
 };
 
@@ -109,17 +123,25 @@ double bench_seconds(const struct bench_result *r, unsigned int id);
 /* Whether contestant @id applies to the input. */
 bool bench_contest_applies(const struct bench_result *r, unsigned int id);
 
-enum { BENCH_GOALS = 10 };
+enum { BENCH_GOALS = 15 };
 
 struct bench_goal {
 	const char *name;
 	double want;
-	bool at_most;  /* else at least */
-	bool pt, rtit; /* inputs that it applies to */
+	enum bench_class inputs; /* that it applies to */
+	enum {
+		BENCH_RATIO, /* MB/s of a contestant divided by another's */
+		BENCH_GAIN,  /* the same by wall time */
+		BENCH_SPEED, /* MB/s */
+		BENCH_MEMORY /* MiB, at most; all others at least */
+	} measure;
+	enum bench_contest_id of, to;
 };
 
 extern const struct bench_goal bench_goals[BENCH_GOALS];
 
+/* What goal @i asks of it. */
+double bench_goal_want(const struct bench_result *r, unsigned int i);
 /* Value of goal @i; negative: it was not measured. */
 double bench_goal_value(const struct bench_result *r, unsigned int i);
 /* Whether it applies to the input. */

@@ -12,17 +12,21 @@
 
 #include "bench/bench.h"
 #include "bench/rtit-synth.h"
+#include "bench/shapes.h"
 #include "bench/synth.h"
 
 #define SEED 1
 
+enum { FIRST_SHAPE = BENCH_INPUTS - SHAPES };
+
+/* Those before the shapes. */
 static const struct {
 	const char *name;
 	const char *file;    /* of the real traces; NULL: synthetic */
 	unsigned int copies; /* of the file */
 	bool common;	     /* vmpt gets libipt's stream too */
 	bool rtit, cycles;   /* a stream of RTIT, with cycle counts */
-} inputs[BENCH_INPUTS] = {
+} inputs[FIRST_SHAPE] = {
 	{ .name = "synth" },
 	{ .name = "synth-common", .common = true },
 	{ .name = "two-vmcs", .file = "guest-two-vmcs.pt", .copies = 128 },
@@ -33,7 +37,7 @@ static const struct {
 
 const char *bench_input_name(unsigned int i)
 {
-	return inputs[i].name;
+	return i < FIRST_SHAPE ? inputs[i].name : shape_name(i - FIRST_SHAPE);
 }
 
 static int bytes_open(struct bench_bytes *b, size_t size)
@@ -100,6 +104,34 @@ static int synth_input(struct bench_input *in, size_t size, bool common)
 	return 1;
 }
 
+static int shape_input(struct bench_input *in, size_t size, enum shape shape)
+{
+	static const enum bench_class classes[SHAPES] = {
+		[SHAPE_PERF_DEFAULT] = BENCH_COMMON, [SHAPE_DENSE_PSB] = BENCH_COMMON,
+		[SHAPE_PTWRITE] = BENCH_COMMON,	     [SHAPE_SYSTEM_WIDE] = BENCH_COMMON,
+		[SHAPE_CYC] = BENCH_CYCLES,	     [SHAPE_PAUSES] = BENCH_HARD,
+		[SHAPE_TIGHT] = BENCH_HARD,	     [SHAPE_CYC_3] = BENCH_HARD,
+		[SHAPE_RESTARTS] = BENCH_HARD,
+	};
+	struct synth_counts counts;
+	int err;
+
+	if (bytes_open(&in->vmpt, size))
+		return -1;
+	err = shape_generate(in->vmpt.data, size, shape, SEED, &counts);
+	if (err) {
+		fprintf(stderr, "vmpt-bench: the generator of %s failed: %s\n", in->name,
+			vmpt_strerror(err));
+		return -1;
+	}
+	in->class = classes[shape];
+	in->vmpt.packets = counts.packets;
+	in->ipt = in->vmpt;
+	in->same = true;
+	snprintf(in->about, sizeof(in->about), "%s; the same bytes for all", shape_about(shape));
+	return 1;
+}
+
 static int rtit_input(struct bench_input *in, size_t size, bool cycles)
 {
 	size_t entries = size / RTIT_SYNTH_VM_BYTES + 1, i;
@@ -109,6 +141,7 @@ static int rtit_input(struct bench_input *in, size_t size, bool cycles)
 	int err;
 
 	in->isa = VMPT_ISA_RTIT;
+	in->class = BENCH_RTIT;
 	if (bytes_open(&in->vmpt, size) || bytes_open(&in->runs, entries * sizeof(*runs)))
 		return -1;
 	/* The offsets first, then the runs in their place, from the last on. */
@@ -184,12 +217,19 @@ static int file_input(struct bench_input *in, const char *file, unsigned int cop
 	return 1;
 }
 
+bool bench_input_is_shape(unsigned int i)
+{
+	return i >= FIRST_SHAPE;
+}
+
 int bench_input_open(struct bench_input *in, unsigned int i, size_t size, unsigned int divide)
 {
 	int ret;
 
-	*in = (struct bench_input){ .name = inputs[i].name };
-	if (inputs[i].file)
+	*in = (struct bench_input){ .name = bench_input_name(i), .class = BENCH_FIRST };
+	if (bench_input_is_shape(i))
+		ret = shape_input(in, size, i - FIRST_SHAPE);
+	else if (inputs[i].file)
 		ret = file_input(in, inputs[i].file, inputs[i].copies / divide);
 	else if (inputs[i].rtit)
 		ret = rtit_input(in, size, inputs[i].cycles);

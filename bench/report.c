@@ -58,7 +58,8 @@ static void print_goal(const struct bench_result *r, unsigned int i)
 	const struct bench_goal *g = &bench_goals[i];
 	double v = bench_goal_value(r, i);
 
-	printf("  goal: %-29s %s %-4g ", g->name, g->at_most ? "<=" : ">=", g->want);
+	printf("  goal: %-29s %s %-4g ", g->name,
+	       g->measure == BENCH_MEMORY ? "<=" : ">=", bench_goal_want(r, i));
 	if (v < 0)
 		printf("not measured: one core\n");
 	else
@@ -128,8 +129,8 @@ static json_t *json_goal(const struct bench_result *r, unsigned int i)
 	double v = bench_goal_value(r, i);
 
 	return json_pack("{s:s, s:s, s:f, s:o, s:o}", "name", g->name, "rule",
-			 g->at_most ? "at_most" : "at_least", "want", g->want, "value",
-			 v < 0 ? json_null() : json_real(v), "met",
+			 g->measure == BENCH_MEMORY ? "at_most" : "at_least", "want",
+			 bench_goal_want(r, i), "value", v < 0 ? json_null() : json_real(v), "met",
 			 v < 0 ? json_null() : json_boolean(bench_goal_met(r, i)));
 }
 

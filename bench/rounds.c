@@ -10,16 +10,25 @@
 #include "bench/bench.h"
 
 const struct bench_goal bench_goals[BENCH_GOALS] = {
-	{ "index + split / libipt", 10, false, true, false },
-	{ "full iteration / libipt", 4, false, true, false },
-	{ "index + split, MB/s", 100, false, false, true },
-	{ "full iteration, MB/s", 100, false, false, true },
-	{ "streams by owner, MB/s", 100, false, false, true },
-	{ "index + split, 2 threads / 1", 1.7, false, true, false },
-	{ "full iteration, 2 threads / 1", 1.7, false, true, false },
-	{ "iteration with times / without", 0.5, false, true, false },
-	{ "timeline / iteration", 0.2, false, true, false },
-	{ "memory beyond the input, MiB", 64, true, true, true },
+	{ "index + split / libipt", 10, BENCH_FIRST, BENCH_RATIO, BENCH_SPLIT, BENCH_LIBIPT },
+	{ "index + split / libipt", 8, BENCH_COMMON | BENCH_CYCLES, BENCH_RATIO, BENCH_SPLIT,
+	  BENCH_LIBIPT },
+	{ "index + split / libipt", 5, BENCH_HARD, BENCH_RATIO, BENCH_SPLIT, BENCH_LIBIPT },
+	{ "full iteration / libipt", 4, BENCH_FIRST, BENCH_RATIO, BENCH_BATCH, BENCH_LIBIPT },
+	{ "full iteration / libipt", 3, BENCH_COMMON, BENCH_RATIO, BENCH_BATCH, BENCH_LIBIPT },
+	{ "full iteration / libipt", 2.5, BENCH_CYCLES, BENCH_RATIO, BENCH_BATCH, BENCH_LIBIPT },
+	{ "full iteration / libipt", 1.5, BENCH_HARD, BENCH_RATIO, BENCH_BATCH, BENCH_LIBIPT },
+	{ "index + split, MB/s", 100, BENCH_RTIT, BENCH_SPEED, BENCH_SPLIT, 0 },
+	{ "full iteration, MB/s", 100, BENCH_RTIT, BENCH_SPEED, BENCH_BATCH, 0 },
+	{ "streams by owner, MB/s", 100, BENCH_RTIT, BENCH_SPEED, BENCH_EXTRACT, 0 },
+	{ "index + split, 2 threads / 1", 1.7, BENCH_FIRST, BENCH_GAIN, BENCH_SPLIT_2,
+	  BENCH_SPLIT },
+	{ "full iteration, 2 threads / 1", 1.7, BENCH_FIRST, BENCH_GAIN, BENCH_BATCH_2,
+	  BENCH_BATCH },
+	{ "iteration with times / without", 0.5, BENCH_FIRST, BENCH_RATIO, BENCH_TIMED,
+	  BENCH_BATCH },
+	{ "timeline / iteration", 0.2, BENCH_FIRST, BENCH_RATIO, BENCH_TIMELINE, BENCH_BATCH },
+	{ "memory beyond the input, MiB", 64, BENCH_ANY, BENCH_MEMORY, 0, 0 },
 };
 
 static double seconds(clockid_t clock)
@@ -61,32 +70,30 @@ bool bench_contest_applies(const struct bench_result *r, unsigned int id)
 
 bool bench_goal_applies(const struct bench_result *r, unsigned int i)
 {
-	return r->input.isa == VMPT_ISA_RTIT ? bench_goals[i].rtit : bench_goals[i].pt;
+	return r->input.class & bench_goals[i].inputs;
+}
+
+double bench_goal_want(const struct bench_result *r, unsigned int i)
+{
+	double part = r->goals / 100.0;
+
+	return bench_goals[i].measure == BENCH_MEMORY ? bench_goals[i].want / part
+						      : bench_goals[i].want * part;
 }
 
 double bench_goal_value(const struct bench_result *r, unsigned int i)
 {
+	const struct bench_goal *g = &bench_goals[i];
+
 	if (!bench_goal_applies(r, i))
 		return -1;
-	switch (i) {
-	case 0:
-		return ratio(r, BENCH_SPLIT, BENCH_LIBIPT);
-	case 1:
-		return ratio(r, BENCH_BATCH, BENCH_LIBIPT);
-	case 2:
-		return rate(r, BENCH_SPLIT) / 1e6;
-	case 3:
-		return rate(r, BENCH_BATCH) / 1e6;
-	case 4:
-		return rate(r, BENCH_EXTRACT) / 1e6;
-	case 5:
-		return gain(r, BENCH_SPLIT_2, BENCH_SPLIT);
-	case 6:
-		return gain(r, BENCH_BATCH_2, BENCH_BATCH);
-	case 7:
-		return ratio(r, BENCH_TIMED, BENCH_BATCH);
-	case 8:
-		return ratio(r, BENCH_TIMELINE, BENCH_BATCH);
+	switch (g->measure) {
+	case BENCH_RATIO:
+		return ratio(r, g->of, g->to);
+	case BENCH_GAIN:
+		return gain(r, g->of, g->to);
+	case BENCH_SPEED:
+		return rate(r, g->of) / 1e6;
 	default:
 		return (double)r->rss / (1 << 20);
 	}
@@ -94,9 +101,9 @@ double bench_goal_value(const struct bench_result *r, unsigned int i)
 
 bool bench_goal_met(const struct bench_result *r, unsigned int i)
 {
-	double v = bench_goal_value(r, i);
+	double v = bench_goal_value(r, i), want = bench_goal_want(r, i);
 
-	return bench_goals[i].at_most ? v <= bench_goals[i].want : v >= bench_goals[i].want;
+	return bench_goals[i].measure == BENCH_MEMORY ? v <= want : v >= want;
 }
 
 /* Between rounds. With threads the places where runs are split may depend on timing. */

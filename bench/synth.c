@@ -3,7 +3,7 @@
  * The synthetic trace: a loop that draws events by weight and writes each one's packets in the
  * order of the manual's examples (SDM 3 33.7). synth.h describes and explains the mix.
  */
-#include "bench/synth.h"
+#include "bench/synth-put.h"
 
 #define BASES  4
 #define WORLDS 4
@@ -34,88 +34,6 @@ static const struct world worlds[WORLDS] = {
 	  0 },
 	{ { 0x08048000, 0xb7400000, 0xc1000000, 0xf8000000 }, 0x000feffc000, 0x2ac5b9000, 0, 1 },
 };
-
-struct synth {
-	u8 *out;
-	size_t at, size, psb_at;
-	u64 rng;
-	bool libipt_kinds;
-	struct synth_counts *counts;
-	int err; /* the first error of the encoder */
-
-	u64 last_ip;
-	unsigned int block;
-	u64 tsc;
-	u8 ratio;
-
-	unsigned int now;     /* index of the one that runs */
-	unsigned int guest;   /* index of the one whose VMCS is loaded */
-	unsigned int process; /* of the one that runs: another CR3 */
-};
-
-/* ---- chance ---- */
-
-/* xorshift64*; the seed must not be 0 */
-static u64 draw(struct synth *s)
-{
-	s->rng ^= s->rng >> 12;
-	s->rng ^= s->rng << 25;
-	s->rng ^= s->rng >> 27;
-	return s->rng * 0x2545f4914f6cdd1dULL;
-}
-
-/* 0 to @n - 1 */
-static unsigned int below(struct synth *s, unsigned int n)
-{
-	return (unsigned int)(((draw(s) >> 32) * n) >> 32);
-}
-
-static bool chance(struct synth *s, unsigned int percent)
-{
-	return below(s, 100) < percent;
-}
-
-/* ---- packets ---- */
-
-static void put(struct synth *s, struct vmpt_pt_packet pkt)
-{
-	int n;
-
-	if (s->err)
-		return;
-	n = vmpt_pt_encode(&pkt, s->out + s->at, s->size - s->at, s->block);
-	if (n < 0) {
-		s->err = n;
-		return;
-	}
-	s->block = vmpt_pt_block_after(&pkt, s->block);
-	s->at += (size_t)n;
-	s->counts->packets++;
-	s->counts->kind[pkt.kind]++;
-	if (vmpt_pt_table[pkt.kind].classes & VMPT_PT_HAS_IP)
-		s->counts->ipbytes[pkt.ip.ipbytes]++;
-	if (pkt.kind == VMPT_PT_CYC)
-		s->counts->cyc_size[n]++;
-}
-
-/* A packet of @kind with up to three values in the order of its fields. */
-static void put_values(struct synth *s, enum vmpt_pt_kind kind, u64 a, u64 b, u64 c)
-{
-	put(s, (struct vmpt_pt_packet){ .kind = (u8)kind, .val = { a, b, c } });
-}
-
-static void put_kind(struct synth *s, enum vmpt_pt_kind kind)
-{
-	put_values(s, kind, 0, 0, 0);
-}
-
-static void put_ip(struct synth *s, enum vmpt_pt_kind kind, u64 ip)
-{
-	unsigned int ipbytes = vmpt_pt_ip_compress(s->last_ip, ip);
-
-	put_values(s, kind, ipbytes, vmpt_pt_ip_payload(ip, ipbytes), 0);
-	s->last_ip = ip;
-}
 
 /* A packet of a kind that libipt does not know: left out of its stream. */
 static void put_event(struct synth *s, enum vmpt_pt_kind kind, u64 a, u64 b, u64 c)
@@ -169,19 +87,8 @@ static void put_mode(struct synth *s, bool interrupts)
 static void put_cyc(struct synth *s)
 {
 	unsigned int luck = below(s, 100);
-	unsigned int bits = luck < 60 ? 5 : luck < 88 ? 12 : luck < 97 ? 19 : 26;
-	u64 cycles = draw(s) & vmpt_mask64(bits);
 
-	/* The top bit makes the packet as long as intended. */
-	if (bits > 5)
-		cycles |= 1ULL << (bits - 1);
-	put_values(s, VMPT_PT_CYC, cycles, 0, 0);
-	s->tsc += cycles;
-}
-
-static void put_tnt(struct synth *s, enum vmpt_pt_kind kind, unsigned int count)
-{
-	put_values(s, kind, draw(s) & vmpt_mask64(count), count, 0);
+	put_cycles(s, luck < 60 ? 5 : luck < 88 ? 12 : luck < 97 ? 19 : 26);
 }
 
 static void put_time(struct synth *s)

@@ -189,7 +189,7 @@ static int measure_traces(unsigned int rounds, size_t size, unsigned int divide)
 	int ret;
 
 	for (i = 0; i < BENCH_INPUTS; i++) {
-		if (!strcmp(bench_input_name(i), "synth-common"))
+		if (!strcmp(bench_input_name(i), "synth-common") || bench_input_is_shape(i))
 			continue;
 		memset(&in, 0, sizeof(in));
 		ret = bench_input_open(&in, i, size, divide);

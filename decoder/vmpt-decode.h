@@ -356,7 +356,8 @@ struct vmpt_vms_found {
  * VM exit left (33.4.2.30). Reads all bytes at the speed of the splitter if there are none,
  * else as far as the first; the heads of all streams before the rest of any. Guests that are
  * concealed (33.5.1) leave no such packet. @options: threads, headless, lanes, chunk, scalar, which
- * change nothing but its speed, except headless; or NULL. 0 and @found, or a negative error.
+ * change nothing but its speed, except headless; progress, with bytes of all streams; or NULL.
+ * Returns 0, with @found, or a negative error.
  */
 int vmpt_vms_find(const struct vmpt_stream *const *streams, size_t count,
 		  const struct vmpt_options *options, struct vmpt_vms_found *found);

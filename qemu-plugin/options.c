@@ -74,6 +74,8 @@ static const struct option table[] = {
 	  "with guest-view: the processor of family 6 that it is (37-8)", 0, 0 },
 	{ "rdtsc", OPT_CHOICE, GUEST_VIEW, AT(rdtsc_qemu), "emulate|qemu",
 	  "with guest-view: who executes RDTSC; QEMU's does not agree with TSC packets", 0, 0 },
+	{ "counters", OPT_CHOICE, GUEST_VIEW | PT, AT(counters), "still|count",
+	  "with guest-view: whether its performance counters count", 0, 0 },
 	{ "truth", OPT_TEXT, ANY_VIEW, AT(truth), "PREFIX",
 	  "write which blocks were executed to PREFIX.vCPU", 0, 0 },
 	{ "mode", OPT_MODE, ANY_VIEW, AT(mode), "MODE",

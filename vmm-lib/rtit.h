@@ -139,6 +139,20 @@ enum vmpt_rtit_path {
 	VMPT_RTIT_PATH_PARKED, /* no place for output: TraceActive is 0 in the processor */
 };
 
+/*
+ * Where packet boundaries are unknown, an STS cannot be found, and an unadjusted one would show the
+ * host's time. So all bytes from there up to the next PSB (4.2.1) are overwritten with this one.
+ * RTIT has no PAD; this is a header that Figure 2 reserves, so a guest's decoder reports an error
+ * and resumes at that PSB. It is no byte of a PSB, and not the FFH by which a wrap is detected.
+ */
+#define VMPT_RTIT_LOST_MARK 0xfd
+
+/* State of a rewriter between two calls. All zero: at a packet's start. */
+struct vmpt_rtit_rewrite {
+	bool lost; /* packet boundaries are unknown until a PSB */
+	u64 bytes; /* overwritten, added up */
+};
+
 struct vmpt_rtit_vcpu {
 	/* set by init */
 	struct vmpt_rtit_config config;
@@ -169,7 +183,7 @@ struct vmpt_rtit_vcpu {
 	u32 mark;  /* end of a pattern that the processor overwrites if it wraps */
 	bool over; /* it wrapped, and its position then was end */
 	u32 end;
-	bool sync_lost; /* packet boundaries are unknown until a PSB */
+	struct vmpt_rtit_rewrite rewrite;
 };
 
 /*
@@ -289,11 +303,13 @@ static inline bool vmpt_rtit_mtc_fits(u64 offset, unsigned int range)
 /*
  * Add @offset to the clocks of the complete packets in @buf: STSs modulo 2^40; MTCs only if it is a
  * multiple of their step: eight bits from the middle of the TSC cannot represent other offsets, and
- * such MTCs would come at the wrong moments. Returns the number of bytes processed: the rest is the
- * head of a packet. @cycle_acc: CTL.Cycle_Acc. *@lost, in and out: packet boundaries are unknown;
- * nothing is rewritten up to the next PSB. Bytes that are no packet set it.
+ * such MTCs would come at the wrong moments. Bytes that are no packet are overwritten up to the
+ * next PSB, see VMPT_RTIT_LOST_MARK. Returns the number of bytes processed: the rest, unchanged, is
+ * the head of a packet or possibly of a PSB: the next call begins with it. @cycle_acc:
+ * CTL.Cycle_Acc.
  */
-size_t vmpt_rtit_clock_rewrite(u8 *buf, size_t len, bool cycle_acc, u64 offset, bool *lost);
+size_t vmpt_rtit_clock_rewrite(struct vmpt_rtit_rewrite *state, u8 *buf, size_t len, bool cycle_acc,
+			       u64 offset);
 
 /*
  * From byte @offset of processor @cpu's stream on (or from hardware TSC @tsc on), this vCPU runs.

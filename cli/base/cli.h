@@ -132,6 +132,7 @@ struct cli_progress {
 	u64 ahead, behind;   /* offsets in the current stream, of the first walk and the second */
 	unsigned int walks;  /* over the same bytes: 1 or 2 */
 	double after, every; /* seconds */
+	const char *what;    /* is done, shown at the end of the line; "" */
 	struct timespec start, shown;
 	bool on, drawn;
 };
@@ -301,6 +302,8 @@ const char *cli_number(u64 value, char buf[32]);
  * walk trailing the other. $VMPT_PROGRESS_AFTER is for tests.
  */
 void cli_progress_start(struct cli *cli, unsigned int walks);
+/* The same for a scan of all CPUs, once, before the command's own work: what it does. */
+void cli_progress_scan(struct cli *cli, const char *what);
 /* Stream number @i is next. */
 void cli_progress_stream(struct cli *cli, size_t i);
 void cli_progress_end(struct cli *cli);

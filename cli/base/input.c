@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -268,6 +269,38 @@ bool cli_is_input(const struct cli *cli, const struct stat *st)
 	return false;
 }
 
+/* Of the folder of vmpt record or of perf record --kcore: what perf made. */
+static bool perf_made(const char *name)
+{
+	return !strcmp(name, "data") || !strcmp(name, "perf.data") || !strncmp(name, "data.", 5) ||
+	       !strncmp(name, "kcore_dir", 9);
+}
+
+#define FOLDER_DEPTH 3 /* perf.data/kcore_dir/kallsyms */
+
+/* The files that perf made in folder @path are inputs, too, whether or not they are read. */
+static int note_folder(struct cli *cli, char *path)
+{
+	char *const paths[] = { path, NULL };
+	FTS *fts = fts_open(paths, FTS_COMFOLLOW | FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	int code = CLI_OK;
+	FTSENT *e;
+
+	if (!fts)
+		return cli_no_memory(cli);
+	while (!code && (e = fts_read(fts)) != NULL) {
+		bool outer = e->fts_level == 1 ||
+			     (e->fts_level == 2 && !strcmp(e->fts_parent->fts_name, "perf.data"));
+
+		if (e->fts_level > FOLDER_DEPTH || (outer && !perf_made(e->fts_name)))
+			fts_set(fts, e, FTS_SKIP);
+		else if (e->fts_level && e->fts_info != FTS_D && e->fts_info != FTS_DP)
+			code = cli_note_input(cli, e->fts_path);
+	}
+	fts_close(fts);
+	return code;
+}
+
 /* One trace under two names counts as two CPUs. */
 static int note_traces(struct cli *cli)
 {
@@ -277,6 +310,8 @@ static int note_traces(struct cli *cli)
 	for (i = 0; i < cli->files; i++) {
 		now = cli->inputs;
 		code = cli_note_input(cli, cli->path[i]);
+		if (!code && now != cli->inputs && S_ISDIR(cli->input[now].mode))
+			code = note_folder(cli, cli->path[i]);
 		if (code)
 			return code;
 		if (now == cli->inputs || !S_ISREG(cli->input[now].mode))

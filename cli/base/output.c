@@ -433,29 +433,46 @@ static void on_progress(void *opaque, u64 offset)
 		return;
 	p->shown = now;
 	p->drawn = true;
-	fprintf(stderr, "\r%3u %%  %.1f of %.1f MB  %.0f MB/s\033[K",
+	fprintf(stderr, "\r%3u %%  %.1f of %.1f MB  %.0f MB/s%s\033[K",
 		(unsigned int)(100.0 * (double)done / (double)p->total), (double)done / 1e6,
-		(double)p->total / 1e6, all > 0 ? (double)done / 1e6 / all : 0);
+		(double)p->total / 1e6, all > 0 ? (double)done / 1e6 / all : 0, p->what);
+}
+
+static void start_progress(struct cli *cli, u64 total, unsigned int walks, const char *what)
+{
+	const char *after = getenv("VMPT_PROGRESS_AFTER");
+	struct cli_progress p = { .total = total, .walks = walks, .what = what };
+
+	clock_gettime(CLOCK_MONOTONIC, &p.start);
+	p.shown = p.start;
+	p.after = after ? strtod(after, NULL) : 1;
+	p.every = p.after < 0.1 ? p.after : 0.1;
+	p.on = !cli->quiet && total && isatty(STDERR_FILENO);
+	cli->progress = p;
+	if (!p.on)
+		return;
+	cli->options.progress = on_progress;
+	cli->options.progress_opaque = cli;
 }
 
 void cli_progress_start(struct cli *cli, unsigned int walks)
 {
-	struct cli_progress *p = &cli->progress;
-	const char *after = getenv("VMPT_PROGRESS_AFTER");
+	u64 total = 0;
 	size_t i;
 
 	for (i = 0; i < cli->streams; i++)
-		p->total += cli->stream[i]->size;
-	clock_gettime(CLOCK_MONOTONIC, &p->start);
-	p->shown = p->start;
-	p->walks = walks;
-	p->after = after ? strtod(after, NULL) : 1;
-	p->every = p->after < 0.1 ? p->after : 0.1;
-	p->on = !cli->quiet && p->total && isatty(STDERR_FILENO);
-	if (!p->on)
-		return;
-	cli->options.progress = on_progress;
-	cli->options.progress_opaque = cli;
+		total += cli->stream[i]->size;
+	start_progress(cli, total, walks, "");
+}
+
+void cli_progress_scan(struct cli *cli, const char *what)
+{
+	size_t i = vmpt_trace_streams(cli->trace);
+	u64 total = 0;
+
+	while (i--)
+		total += vmpt_trace_stream(cli->trace, i)->size;
+	start_progress(cli, total, 1, what);
 }
 
 void cli_progress_stream(struct cli *cli, size_t i)

@@ -142,12 +142,47 @@ static int check_sockets(const struct domain_run *run)
 	return CLI_OK;
 }
 
+#define LEFT_LOOKS   200
+#define LEFT_LOOK_US 50000
+
+/*
+ * One command at a time uses the folder of an embedded libvirt, so what runs there belongs to one
+ * that was killed, and its guard (guard.c) with it: nobody else can end it.
+ */
+static int end_left(const struct cli *cli, const struct domain_link *link)
+{
+	virDomainPtr *left = NULL;
+	char name[CLI_WHO];
+	int look, i, n;
+
+	for (look = 0; look < LEFT_LOOKS && !domain_signal(); look++) {
+		n = virConnectListAllDomains(link->conn, &left, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+		if (n <= 0)
+			return n ? domain_error(cli, "libvirt", "cannot list domains") : CLI_OK;
+		for (i = 0; i < n; i++) {
+			cli_safe_name(virDomainGetName(left[i]), name);
+			if (!look)
+				cli_warn(cli, "%s: a killed command left it running: it is stopped",
+					 name);
+			virDomainDestroy(left[i]);
+			virDomainFree(left[i]);
+		}
+		free(left);
+		/* libvirt itself finds out in a thread that a QEMU is gone. */
+		usleep(LEFT_LOOK_US);
+	}
+	return CLI_OK;
+}
+
 int domain_run_load(struct domain_run *run, struct cli *cli, struct domain_link *link)
 {
 	int i, k, code;
 
 	*run = (struct domain_run){ .cli = cli, .link = link, .callback = -1 };
 	pthread_mutex_init(&run->lock, NULL);
+	code = link->embedded ? end_left(cli, link) : CLI_OK;
+	if (code)
+		return code;
 	run->domain = calloc((size_t)cli->files, sizeof(*run->domain));
 	if (!run->domain)
 		return cli_no_memory(cli);

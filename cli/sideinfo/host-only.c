@@ -73,7 +73,9 @@ int cli_host_only_open(struct cli *cli)
 		return cli_no_memory(cli);
 	for (i = 0; i < n; i++)
 		all[i] = vmpt_trace_stream(cli->trace, i);
+	cli_progress_scan(cli, "  looking for VMs");
 	ret = vmpt_vms_find(all, n, &cli->options, &found);
+	cli_progress_end(cli);
 	free(all);
 	if (ret) {
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));

@@ -71,17 +71,12 @@ int cli_side_rtit_only(const struct cli *cli)
 			 cli->file[0]);
 }
 
-/* The files in the folder of vmpt record are inputs, too. */
-static int note_folder(struct cli *cli, const char *path)
+/* What vmpt record wrote next to the trace is an input, too. */
+static int note_recording(struct cli *cli, const char *path)
 {
 	char name[PATH_MAX];
-	int code;
 
-	snprintf(name, sizeof(name), "%s/" CLI_RECORDING_TRACE, path);
-	code = cli_note_input(cli, name);
-	if (!code && cli_recording_find(path, name, sizeof(name)))
-		code = cli_note_input(cli, name);
-	return code;
+	return cli_recording_find(path, name, sizeof(name)) ? cli_note_input(cli, name) : CLI_OK;
 }
 
 static int open_side(struct cli *cli)
@@ -89,7 +84,7 @@ static int open_side(struct cli *cli)
 	int i, code = CLI_OK;
 
 	for (i = 0; i < cli->files && !code; i++)
-		code = note_folder(cli, cli->path[i]);
+		code = note_recording(cli, cli->path[i]);
 	if (!code && cli_side(cli)->file && cli_is_rtit(cli))
 		code = cli_side_record_open(cli);
 	return code ? code : cli_host_only_open(cli);

@@ -24,12 +24,13 @@ static void print_index(const struct vmpt_index_table *t)
 
 static void print_row(const struct vmpt_row *r)
 {
-	printf("\t{ .mask = %#llxULL, .keep = %#llxULL, .last_ip = %#llxULL,\n"
-	       "\t  .meta = %#llxULL, .from = %u, .left = %u, .right = %u, .low = %u,\n"
-	       "\t  .low_shift = %u, .token = %u, .size = %u },\n",
-	       (unsigned long long)r->mask, (unsigned long long)r->keep,
-	       (unsigned long long)r->last_ip, (unsigned long long)r->meta, r->from, r->left,
-	       r->right, r->low, r->low_shift, r->token, r->size);
+	printf("\t{ .mask = %#llxULL, .twice = %#llxULL, .sign = %#llxULL,\n"
+	       "\t  .keep = %#llxULL, .meta = %#llxULL, .from = %u, .shift = %u,\n"
+	       "\t  .size = %u, .is_ip = %u, .token = %u, .rare = %u, .plain = %u },\n",
+	       (unsigned long long)r->mask, (unsigned long long)r->twice,
+	       (unsigned long long)r->sign, (unsigned long long)r->keep,
+	       (unsigned long long)r->meta, r->from, r->shift, r->size, r->is_ip, r->token, r->rare,
+	       r->plain);
 }
 
 static void print_packets(const struct vmpt_packet_table *t)

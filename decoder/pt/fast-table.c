@@ -125,22 +125,19 @@ void vmpt_index_table_init(struct vmpt_index_table *table)
 /* How a kind's payload is made; see struct vmpt_item. Other kinds have no payload. */
 struct layout {
 	u64 mask;
-	u8 from, left, right, low, low_shift;
+	u8 from;
 	u8 aux; /* 1 + index of the byte that aux holds */
 };
 
 static const struct layout layouts[VMPT_PT_KINDS] = {
 	[VMPT_PT_BIP] = { .from = 1, .aux = 1 },
-	[VMPT_PT_CYC] = { .right = 4, .low = 0x1f, .low_shift = 3 },
 	[VMPT_PT_MTC] = { .mask = 0xff, .from = 1 },
 	[VMPT_PT_TSC] = { .mask = 0xffffffffffffff, .from = 1 },
 	[VMPT_PT_MODE_EXEC] = { .mask = 0xe7, .from = 1 },
 	[VMPT_PT_MODE_TSX] = { .mask = 0xe3, .from = 1 },
 	[VMPT_PT_TNT_64] = { .mask = 0xffffffffffff, .from = 2 },
-	[VMPT_PT_PIP] = { .mask = 0xfffffffffffe0, .from = 2, .left = 16, .right = 12, .low = 1 },
 	[VMPT_PT_CBR] = { .mask = 0xff, .from = 2 },
 	[VMPT_PT_TMA] = { .mask = 0x1ff00ffff, .from = 2 },
-	[VMPT_PT_VMCS] = { .mask = 0xffffffffff000, .from = 2, .left = 24, .right = 12 },
 	[VMPT_PT_MNT] = { .mask = ~0ULL, .from = 3 },
 	[VMPT_PT_PTW] = { .from = 2, .aux = 2 },
 	[VMPT_PT_EXSTOP] = { .aux = 2 },
@@ -160,13 +157,20 @@ static void row_ip(struct vmpt_row *row, unsigned int ipbytes)
 	row->from = 1;
 	row->mask = vmpt_mask64(bits);
 	row->keep = ~row->mask;
-	row->last_ip = ~0ULL;
+	row->is_ip = true;
 	row->meta |= (u64)ipbytes << 56;
 	if (ipbytes == 3) { /* sign-extended, no bit of Last IP remains */
-		row->left = row->right = 16;
-		row->mask = ~0ULL;
+		row->sign = 1ULL << 47;
 		row->keep = 0;
 	}
+}
+
+/* A CYC of one or two bytes: bits 7:3 of the first, bits 7:1 of the second. */
+static void row_cyc(struct vmpt_row *row)
+{
+	row->twice = 0xf8;
+	row->mask = row->size == 1 ? 0xf8 : 0xfef8;
+	row->shift = 4;
 }
 
 static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
@@ -177,27 +181,25 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 	*row = (struct vmpt_row){
 		.mask = l->mask,
 		.from = l->from,
-		.left = l->left,
-		.right = l->right,
-		.low = l->low,
-		.low_shift = l->low_shift,
 		.meta = (u64)g.kind << 48 | (u64)g.size << 32,
 		.token = makes_token(g) || g.kind == VMPT_PT_MNT,
 		.size = g.size,
 	};
+	row->rare = g.kind == VMPT_PT_PIP || g.kind == VMPT_PT_VMCS;
+	row->plain = !row->rare && !row->token;
 	if (g.kind == VMPT_PT_TRIG)
 		b1 &= 0xe0; /* the others are reserved: a row for each would be too many */
 	if (l->aux)
 		row->meta |= (u64)(l->aux == 1 ? b0 : b1) << 56;
 	if (d->size_rule == VMPT_PT_SIZE_IP)
 		row_ip(row, b0 >> 5);
-	if (d->size_rule == VMPT_PT_SIZE_CYC && g.size == 2)
-		row->mask = 0xfe0;
+	if (d->size_rule == VMPT_PT_SIZE_CYC)
+		row_cyc(row);
 	if (d->size_rule == VMPT_PT_SIZE_PTW || d->size_rule == VMPT_PT_SIZE_BIP ||
 	    d->size_rule == VMPT_PT_SIZE_TRIG)
 		row->mask = vmpt_mask64(8u * (g.size - l->from));
 	if (g.kind == VMPT_PT_PSB)
-		row->last_ip = ~0ULL; /* its payload, 0 */
+		row->is_ip = true; /* its payload, 0 */
 }
 
 static bool same_row(const struct vmpt_row *a, const struct vmpt_row *b)
@@ -232,9 +234,11 @@ void vmpt_packet_table_init(struct vmpt_packet_table *table)
 	unsigned int b0, b1, id, rows = VMPT_ROW_DYNAMIC;
 
 	memset(table->rows, 0, sizeof(table->rows));
+	for (id = 0; id < VMPT_ROW_BIP4; id++)
+		table->rows[id].rare = true;
 	/* Only for its token. */
 	table->rows[VMPT_ROW_EVD].meta = (u64)VMPT_PT_EVD << 48;
-	table->rows[VMPT_ROW_EVD].token = 1;
+	table->rows[VMPT_ROW_EVD].token = true;
 	for (id = 0; id < 32; id++) {
 		b0 = id << 3 | vmpt_pt_table[VMPT_PT_BIP].header[0];
 		row_init(&table->rows[VMPT_ROW_BIP4 + id], (struct head_guess){ VMPT_PT_BIP, 5 },

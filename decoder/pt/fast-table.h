@@ -35,17 +35,23 @@ static inline unsigned int vmpt_kind_key(const u8 *p)
 	return p[0] == VMPT_PT_ESCAPE ? 256u + p[1] : p[0];
 }
 
-/* How to make a packet's item without a branch (packets.c). */
+/*
+ * How to make a packet's item without a branch (packets.c). With 8 bytes of the packet, the
+ * payload is ((bytes & mask) + (bytes & twice)) >> shift, sign-extended, and bits of Last IP.
+ */
 struct vmpt_row {
-	u64 mask, keep;	   /* payload bits from the packet, from Last IP */
-	u64 last_ip;	   /* ~0: the payload becomes Last IP */
-	u64 meta;	   /* the item's second half: size, kind, aux */
-	u8 from;	   /* first byte of the payload in the packet */
-	u8 left, right;	   /* shifts: left, then arithmetic right */
-	u8 low, low_shift; /* payload bits |= (bytes >> low_shift) & low */
-	u8 token;	   /* 1: it makes a token */
-	u8 size;	   /* 0: one of the first rows below */
-	u8 pad[24];
+	u64 mask, twice;
+	u64 sign; /* the payload's sign bit; 0: it has none */
+	u64 keep; /* payload bits from Last IP */
+	u64 meta; /* the item's second half: size, kind, aux */
+	u8 from;  /* first of the 8 bytes in the packet */
+	u8 shift;
+	u8 size;    /* 0: one of the first rows below */
+	bool is_ip; /* the payload becomes Last IP */
+	bool token; /* it makes a token */
+	bool rare;  /* it has no size, or no such payload */
+	bool plain; /* neither a token nor rare */
+	u8 pad[17];
 };
 
 /* Rows without a packet of a size known to the table, or that need more than a row has */
@@ -90,12 +96,11 @@ void vmpt_time_steps_init(u16 *steps, const struct vmpt_packet_table *table);
  */
 static inline bool vmpt_header_wrong(const u8 *p, unsigned int kind)
 {
-	u64 psb = kind == VMPT_PT_PSB ? ~0ULL : 0;
-	u64 mnt = kind == VMPT_PT_MNT ? 0xff0000 : 0;
 	u64 want = 0x8202820282028202ULL;
 
-	return (((vmpt_load64(p) ^ want) | (vmpt_load64(p + 8) ^ want)) & psb) |
-	       ((vmpt_load64(p) ^ (u64)vmpt_pt_table[VMPT_PT_MNT].header[2] << 16) & mnt);
+	if (kind == VMPT_PT_PSB)
+		return (vmpt_load64(p) ^ want) | (vmpt_load64(p + 8) ^ want);
+	return kind == VMPT_PT_MNT && p[2] != vmpt_pt_table[VMPT_PT_MNT].header[2];
 }
 
 #endif

@@ -10,10 +10,10 @@
 #include "decoder/parallel/parallel.h"
 
 #define INDEX_CHUNK   (64u << 10)
-#define PACKETS_CHUNK (32u << 10)
+#define PACKETS_CHUNK (16u << 10)
 /* See struct vmpt_planner. */
 #define PSB_WINDOW    (1u << 20)
-#define DEFAULT_LANES 4
+#define DEFAULT_LANES 8
 /* With items a job holds at most 3.6 MB: 64 MiB in total. */
 #define THREADS_MAX 12
 

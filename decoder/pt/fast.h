@@ -15,10 +15,20 @@
 #define VMPT_JOB_CHUNKS 8
 
 /* Tokens of a chunk in index mode; otherwise packets of a chunk, without runs. */
-#define VMPT_INDEX_RAW	 8192
+#define VMPT_INDEX_RAW	 32768
 #define VMPT_PACKETS_RAW 10240
 /* Raw entries that one step may add beyond the lane's limit. */
 #define VMPT_RAW_SLACK 8
+
+/*
+ * How many runs the last chunk in the same place had: the next is decoded by what is fastest for
+ * as many. The results are the same.
+ */
+enum vmpt_runs {
+	VMPT_RUNS_MANY,
+	VMPT_RUNS_FEW,	/* less than one in eight packets */
+	VMPT_RUNS_TINY, /* and their bytes are less than half as many as packets */
+};
 
 /* A span, what is known of its start, and what was found in it. */
 struct vmpt_chunk {
@@ -27,6 +37,7 @@ struct vmpt_chunk {
 	u64 at;
 	struct vmpt_scan_state state; /* in: at start, out: at @at */
 	struct vmpt_scan_out sink;
+	u8 runs; /* items: of the last results, enum vmpt_runs */
 };
 
 /* Shared by all lanes and threads; read-only. */

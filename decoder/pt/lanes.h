@@ -158,18 +158,23 @@ static void lane_block(const struct vmpt_fast *f, struct scan_lane *l)
 	}
 }
 
-/* The table does not have the size of the packet at the lane's place. */
+/* Step over a long CYC, if it is one, in not more than LANES_STEP_MAX bytes. */
+static always_inline bool step_long_cyc(const u8 *data, struct scan_place *l)
+{
+	unsigned int n = long_cyc(data + l->at);
+
+	if (LANES_ITEMS)
+		*l->raw = l->at << 8 | VMPT_ROW_CYC;
+	l->raw += LANES_ITEMS && n;
+	l->at += n;
+	return n;
+}
+
+/* The table does not have the size of the packet at the lane's place, and it is no long CYC. */
 static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	const u8 *p = f->data + l->now.at;
-	unsigned int n = long_cyc(p);
 
-	if (n) {
-		if (LANES_ITEMS)
-			*l->now.raw++ = l->now.at << 8 | VMPT_ROW_CYC;
-		l->now.at += n;
-		return;
-	}
 	if (is_kind(p, VMPT_PT_BBP)) {
 		lane_bbp(l, p);
 	} else {
@@ -184,7 +189,7 @@ static __attribute__((noinline)) void lane_slow(const struct vmpt_fast *f, struc
  * bytes that lane_end() skips before each step. */
 static always_inline const LANES_ENTRY *lanes_table(const struct vmpt_fast *f);
 static always_inline unsigned int lanes_step(const u8 *data, const LANES_ENTRY *table,
-					     struct scan_place *l);
+					     struct scan_place *l, bool runs);
 static always_inline unsigned int lanes_skip(const u8 *p);
 
 /* Steps that can be done without checking the lane's end or its room. */
@@ -225,15 +230,16 @@ static always_inline u64 lane_steps(const struct scan_lane *l, const struct scan
 		u64 s_ = lane_steps(&lanes[i], &now[i]); \
 		steps = s_ < steps ? s_ : steps;         \
 	} while (0)
-#define LANE_STEP(i)                                                \
-	do {                                                        \
-		if (unlikely(!lanes_step(data, table, &now[i]))) {  \
-			lanes[i].now = now[i];                      \
-			lane_slow(f, &lanes[i]);                    \
-			now[i] = lanes[i].now;                      \
-			if (lane_steps(&lanes[i], &now[i]) < steps) \
-				goto again;                         \
-		}                                                   \
+#define LANE_STEP(i)                                                     \
+	do {                                                             \
+		if (unlikely(!lanes_step(data, table, &now[i], runs)) && \
+		    !step_long_cyc(data, &now[i])) {                     \
+			lanes[i].now = now[i];                           \
+			lane_slow(f, &lanes[i]);                         \
+			now[i] = lanes[i].now;                           \
+			if (lane_steps(&lanes[i], &now[i]) < steps)      \
+				goto again;                              \
+		}                                                        \
 	} while (0)
 
 /*
@@ -241,7 +247,7 @@ static always_inline u64 lane_steps(const struct scan_lane *l, const struct scan
  * in registers: its indexes are constants and its address is not taken.
  */
 static always_inline void lanes_run_n(const struct vmpt_fast *f, struct scan_lane *lanes,
-				      const unsigned int n)
+				      const unsigned int n, const bool runs)
 {
 	const LANES_ENTRY *table = lanes_table(f);
 	const u8 *data = f->data;
@@ -262,24 +268,37 @@ again:
 	EACH_LANE(n, LANE_GIVE);
 }
 
-#define LANES_VARIANT(n)                                                               \
-	static __attribute__((noinline)) void lanes_run_##n(const struct vmpt_fast *f, \
-							    struct scan_lane *lanes)   \
-	{                                                                              \
-		lanes_run_n(f, lanes, n);                                              \
+#define LANES_VARIANT(name, n, runs)                                             \
+	static __attribute__((noinline)) void name##n(const struct vmpt_fast *f, \
+						      struct scan_lane *lanes)   \
+	{                                                                        \
+		lanes_run_n(f, lanes, n, runs);                                  \
 	}
-LANES_VARIANT(1)
-LANES_VARIANT(2)
-LANES_VARIANT(3)
-LANES_VARIANT(4)
-LANES_VARIANT(5)
-LANES_VARIANT(6)
-LANES_VARIANT(7)
-LANES_VARIANT(8)
+#define LANES_VARIANTS(name, runs)   \
+	LANES_VARIANT(name, 1, runs) \
+	LANES_VARIANT(name, 2, runs) \
+	LANES_VARIANT(name, 3, runs) \
+	LANES_VARIANT(name, 4, runs) \
+	LANES_VARIANT(name, 5, runs) \
+	LANES_VARIANT(name, 6, runs) \
+	LANES_VARIANT(name, 7, runs) \
+	LANES_VARIANT(name, 8, runs)
+#define LANES_LIST(name)                                                               \
+	{                                                                              \
+		name##1, name##2, name##3, name##4, name##5, name##6, name##7, name##8 \
+	}
 
-static void (*const lanes_run[VMPT_LANES_MAX])(const struct vmpt_fast *, struct scan_lane *) = {
-	lanes_run_1, lanes_run_2, lanes_run_3, lanes_run_4,
-	lanes_run_5, lanes_run_6, lanes_run_7, lanes_run_8,
+LANES_VARIANTS(lanes_run_, true)
+#if LANES_ITEMS
+LANES_VARIANTS(lanes_plain_, false)
+#endif
+
+static void (*const lanes_run[LANES_ITEMS + 1][VMPT_LANES_MAX])(const struct vmpt_fast *,
+								struct scan_lane *) = {
+	LANES_LIST(lanes_run_),
+#if LANES_ITEMS
+	LANES_LIST(lanes_plain_),
+#endif
 };
 
 /* ---- chunks ---- */
@@ -306,7 +325,8 @@ static void lane_end(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	while (l->now.at < l->end && l->now.raw < l->raw_end) {
 		l->now.at += lanes_skip(f->data + l->now.at);
-		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(f), &l->now))
+		if (l->now.at < l->end && !lanes_step(f->data, lanes_table(f), &l->now, true) &&
+		    !step_long_cyc(f->data, &l->now))
 			lane_slow(f, l);
 	}
 }

@@ -43,9 +43,11 @@ static always_inline const u16 *lanes_table(const struct vmpt_fast *f)
 	return f->steps;
 }
 
-static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, struct scan_place *l)
+/* Without @runs a run is stepped over byte by byte. */
+static always_inline unsigned int lanes_step(const u8 *data, const u16 *table, struct scan_place *l,
+					     bool runs)
 {
-	u64 at = l->at + run_length(data + l->at);
+	u64 at = l->at + (runs ? run_length(data + l->at) : 0);
 	unsigned int step = table[vmpt_packet_key(data + at)];
 
 	*l->raw = at << 8 | step >> 8;
@@ -106,10 +108,10 @@ static always_inline struct vmpt_item *put_run(struct vmpt_item *item, u64 from,
 static always_inline u64 put_packet(struct vmpt_item *item, const u8 *p, u64 at,
 				    const struct vmpt_row *row, u64 last_ip)
 {
-	u64 body = vmpt_load64(p + row->from), v;
+	u64 body = vmpt_load64(p + row->from);
+	u64 v = ((body & row->mask) + (body & row->twice)) >> row->shift;
 
-	v = (u64)((s64)(body << row->left) >> row->right) & row->mask;
-	v |= body >> row->low_shift & row->low;
+	v = (v ^ row->sign) - row->sign;
 	v |= last_ip & row->keep;
 	put(item, v, row->meta + at);
 	return v;
@@ -131,8 +133,8 @@ static always_inline u64 cycles_of_8(u64 bytes)
 }
 
 /* Returns the size of the packet. */
-static __attribute__((noinline)) unsigned int put_long_cyc(struct vmpt_item *item, const u8 *p,
-							   u64 at)
+static __attribute__((noinline)) unsigned int put_longer_cyc(struct vmpt_item *item, const u8 *p,
+							     u64 at)
 {
 	unsigned int i, n = long_cyc(p);
 	u64 v;
@@ -144,6 +146,15 @@ static __attribute__((noinline)) unsigned int put_long_cyc(struct vmpt_item *ite
 		v |= (u64)(p[i] >> 1) << (7 * i - 2);
 	put(item, v, META(at, n, VMPT_PT_CYC));
 	return n;
+}
+
+/* The same; most have three bytes. */
+static always_inline unsigned int put_long_cyc(struct vmpt_item *item, const u8 *p, u64 at)
+{
+	if (unlikely(p[2] & 1))
+		return put_longer_cyc(item, p, at);
+	put(item, cycles_of_8(vmpt_load32(p) & 0xffffff), META(at, 3, VMPT_PT_CYC));
+	return 3;
 }
 
 static __attribute__((noinline)) unsigned int put_evd(struct vmpt_item *item, const u8 *p, u64 at)
@@ -169,7 +180,18 @@ static __attribute__((noinline)) u64 put_loss(struct vmpt_item *item, u64 *token
 	return raw[1];
 }
 
-static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, struct scan_lane *l)
+/* A PIP or VMCS. */
+static always_inline void put_special(struct vmpt_item *item, const u8 *p, u64 at,
+				      const struct vmpt_row *row)
+{
+	bool pip = (row->meta >> 48 & 0xff) == VMPT_PT_PIP;
+
+	put(item, pip ? vmpt_pip_cr3(p) | vmpt_pip_nr(p) : vmpt_vmcs_pointer(p), row->meta + at);
+}
+
+/* @many_runs, a constant: a branch for each, or for a token, would often be mispredicted. */
+static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_lane *l,
+					bool many_runs)
 {
 	const struct vmpt_row *row, *rows = vmpt_packet_table.rows;
 	const u64 *raw = l->raw_start, *raw_end = l->now.raw;
@@ -177,6 +199,7 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 	struct vmpt_item *item = c->sink.items;
 	const struct vmpt_item *first = item;
 	u64 at, v, half, start = c->span.start, end = 0, last_ip = c->state.last_ip;
+	u64 run_bytes = 0, packets = (u64)(raw_end - raw);
 	const u8 *data = f->data + start;
 	u64 *token = c->sink.tokens;
 
@@ -184,13 +207,28 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 		half = *raw - (start << 8);
 		at = half >> 8;
 		row = &rows[half & 0xff];
-		item = put_run(item, end, at);
+		if (many_runs) {
+			item = put_run(item, end, at);
+		} else if (at != end) {
+			run_bytes += at - end;
+			item = put_run(item, end, at);
+		}
+		if (!many_runs && likely(row->plain)) {
+			v = put_packet(item, data + at, at, row, last_ip);
+			last_ip = row->is_ip ? v : last_ip;
+			end = at + row->size;
+			continue;
+		}
 		*token = half | (u64)(item - first) << HALF_TOKEN_ITEM;
-		if (likely(row->size)) {
+		if (likely(!row->rare)) {
 			token += row->token;
 			v = put_packet(item, data + at, at, row, last_ip);
-			last_ip ^= (last_ip ^ v) & row->last_ip;
+			last_ip = row->is_ip ? v : last_ip;
 			end = at + row->size;
+		} else if (likely(row->size)) {
+			put_special(item, data + at, at, row);
+			end = at + row->size;
+			token++;
 		} else if ((half & 0xff) == VMPT_ROW_CYC) {
 			end = at + put_long_cyc(item, data + at, at);
 		} else if ((half & 0xff) == VMPT_ROW_EVD) {
@@ -209,6 +247,21 @@ static __attribute__((noinline)) void make_items(const struct vmpt_fast *f, stru
 	c->state.block = l->block;
 	c->sink.item_count = (size_t)(item - c->sink.items);
 	c->sink.token_count = (size_t)(token - c->sink.tokens);
+	c->runs = VMPT_RUNS_MANY;
+	if (c->sink.item_count <= packets + packets / 8)
+		c->runs = many_runs || run_bytes > packets / 2 ? VMPT_RUNS_FEW : VMPT_RUNS_TINY;
+}
+
+static __attribute__((noinline)) void make_items_many_runs(const struct vmpt_fast *f,
+							   struct scan_lane *l)
+{
+	make_items_as(f, l, true);
+}
+
+static __attribute__((noinline)) void make_items_few_runs(const struct vmpt_fast *f,
+							  struct scan_lane *l)
+{
+	make_items_as(f, l, false);
 }
 
 /*
@@ -252,7 +305,10 @@ static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	lane_end(f, l);
-	make_items(f, l);
+	if (l->chunk->runs == VMPT_RUNS_MANY)
+		make_items_many_runs(f, l);
+	else
+		make_items_few_runs(f, l);
 	chunk_end(f, l, !finish_tokens(f, l->chunk));
 }
 
@@ -270,7 +326,7 @@ void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, u
 				   VMPT_PACKETS_RAW);
 			active++;
 		}
-		lanes_run[active - 1](f, lane);
+		lanes_run[lane[0].chunk->runs == VMPT_RUNS_TINY][active - 1](f, lane);
 		for (i = active; i-- > 0;) {
 			if (lane_steps(&lane[i], &lane[i].now) >= LANES_FEW)
 				continue;

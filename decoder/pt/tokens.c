@@ -17,10 +17,12 @@ static always_inline const u8 *lanes_table(const struct vmpt_fast *f)
 }
 
 /* Always store the offset, and keep it if it is a token's: only the slow path needs a branch. */
-static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, struct scan_place *l)
+static always_inline unsigned int lanes_step(const u8 *data, const u8 *table, struct scan_place *l,
+					     bool runs)
 {
 	unsigned int step = table[vmpt_load16(data + l->at)];
 
+	(void)runs;
 	*l->raw = l->at;
 	l->raw += step / VMPT_STEP_TOKEN;
 	l->at += step & VMPT_STEP_SIZE;
@@ -83,7 +85,7 @@ void vmpt_index_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, uns
 			c = &chunks[next++];
 			lane_begin(f, &lane[active++], c, c->sink.tokens, VMPT_INDEX_RAW);
 		}
-		lanes_run[active - 1](f, lane);
+		lanes_run[0][active - 1](f, lane);
 		for (i = active; i-- > 0;) {
 			if (lane_steps(&lane[i], &lane[i].now) >= LANES_FEW)
 				continue;

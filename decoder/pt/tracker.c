@@ -369,6 +369,7 @@ static void on_pgd(struct vmpt_tracker *t, u64 at)
 {
 	after_pgd(t, at + 1, VMPT_DOUBT_PAUSE);
 	t->pause = t->given ? 0 : at + 1;
+	t->after_pgd = true;
 }
 
 /* The packets of a CFE's unit: its FUP, a TIP.PGD(); timing packets and PADs between. */
@@ -482,6 +483,7 @@ void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_
 
 	t->mark_count = 0;
 	t->end = region_end;
+	t->after_pgd = false;
 	if (kind != VMPT_PT_TSC && kind != VMPT_PT_PSB)
 		t->same.shape = NULL;
 	if (kind == VMPT_TOKEN_LOSS) {

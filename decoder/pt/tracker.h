@@ -112,7 +112,8 @@ struct vmpt_tracker {
 	 * the bytes only when something depends on it: vmpt_tracker_settle().
 	 */
 	u64 pause;
-	bool given; /* NR is .given_nr wherever no packet says it; a VM ends it if that is 0 */
+	bool after_pgd; /* a TIP.PGD() was applied last: another changes no fact */
+	bool given;	/* NR is .given_nr wherever no packet says it; a VM ends it if that is 0 */
 	bool given_nr;
 	bool seen_root;	  /* a PIP with NR = 0 */
 	bool cr3_marked;  /* .cr3's value was marked since the owner changed */
@@ -145,6 +146,54 @@ static inline bool vmpt_cfe_gives_nr(const u8 *p)
  */
 void vmpt_tracker_apply(struct vmpt_tracker *t, u64 token, u64 loss, u64 region_end);
 
+/* Whether a group can go on with a token of @kind after its first. */
+static inline bool vmpt_token_in_group(unsigned int kind)
+{
+	return kind < VMPT_PT_KINDS &&
+	       vmpt_pt_table[kind].classes & (VMPT_PT_GROUP | VMPT_PT_TIMING);
+}
+
+/* Returns the index of the first token from @i on that is to be applied, or their number. */
+static inline size_t vmpt_tracker_skip(struct vmpt_tracker *t, const struct vmpt_piece *piece,
+				       size_t i)
+{
+	const u64 *tokens = piece->tokens;
+	unsigned int kind;
+	u64 at;
+
+	for (; i < piece->token_count; i++) {
+		kind = vmpt_token_kind(tokens[i]);
+		at = vmpt_token_offset(tokens[i]);
+		if (at < t->skip && kind != VMPT_TOKEN_LOSS)
+			continue;
+		switch (kind) {
+		case VMPT_PT_TIP_PGD:
+			if (!t->after_pgd)
+				return i;
+			t->pause = t->given ? 0 : at + 1;
+			continue;
+		case VMPT_PT_MODE_EXEC:
+			/* A group of MODE.Exec alone says nothing. */
+			if (i + 1 == piece->token_count ||
+			    vmpt_token_in_group(vmpt_token_kind(tokens[i + 1])))
+				return i;
+			continue;
+		case VMPT_PT_PIP:
+		case VMPT_PT_PSB:
+		case VMPT_TOKEN_LOSS:
+			return i;
+		}
+		/* No pause is known to go on over the others. */
+		if (t->pause)
+			vmpt_tracker_settle(t, piece->region_end);
+		if (kind != VMPT_PT_CBR && kind != VMPT_PT_EVD &&
+		    (kind != VMPT_PT_TSC || !t->owners_only) &&
+		    (kind != VMPT_PT_CFE || vmpt_cfe_gives_nr(t->data + at)))
+			return i;
+	}
+	return i;
+}
+
 /*
  * Apply tokens from @token[*i] on until one makes marks or there are no more. True if
  * t->marks is not empty.
@@ -153,41 +202,27 @@ static inline bool vmpt_tracker_take(struct vmpt_tracker *t, const struct vmpt_p
 				     size_t *i)
 {
 	const u64 *tokens = piece->tokens;
-	unsigned int kind;
 	u64 token, at;
 
-	while (*i < piece->token_count) {
+	while ((*i = vmpt_tracker_skip(t, piece, *i)) < piece->token_count) {
 		t->token = *i;
 		token = tokens[(*i)++];
-		kind = vmpt_token_kind(token);
-		if (kind == VMPT_TOKEN_LOSS) {
+		at = vmpt_token_offset(token);
+		t->skip_tokens = 0;
+		if (vmpt_token_kind(token) == VMPT_TOKEN_LOSS) {
 			vmpt_tracker_apply(t, token, tokens[(*i)++], piece->region_end);
+		} else if (vmpt_token_kind(token) == VMPT_PT_PSB && t->same.shape &&
+			   piece->region_end - at >= 8 * VMPT_PSB_SHAPE_WORDS &&
+			   vmpt_psb_is_same(&t->same, t->data + at)) {
+			t->skip = at + t->same.shape->size;
+			t->skip_tokens = t->same.shape->tokens;
+			t->mark_count = 0;
 		} else {
-			at = vmpt_token_offset(token);
-			if (at < t->skip)
-				continue;
-			/* No pause is known to go on over these. */
-			if (t->pause && kind != VMPT_PT_TIP_PGD && kind != VMPT_PT_PSB &&
-			    kind != VMPT_PT_PIP && kind != VMPT_PT_MODE_EXEC)
-				vmpt_tracker_settle(t, piece->region_end);
-			if ((kind == VMPT_PT_TSC && t->owners_only) || kind == VMPT_PT_EVD ||
-			    kind == VMPT_PT_CBR ||
-			    (kind == VMPT_PT_CFE && !vmpt_cfe_gives_nr(t->data + at)))
-				continue;
-			t->skip_tokens = 0;
-			if (kind == VMPT_PT_PSB && t->same.shape &&
-			    piece->region_end - at >= 8 * VMPT_PSB_SHAPE_WORDS &&
-			    vmpt_psb_is_same(&t->same, t->data + at)) {
-				t->skip = at + t->same.shape->size;
-				t->skip_tokens = t->same.shape->tokens;
-				t->mark_count = 0;
-			} else {
-				vmpt_tracker_apply(t, token, 0, piece->region_end);
-			}
-			/* If the piece ends before, skip is used. */
-			if (t->skip_tokens <= piece->token_count - *i)
-				*i += t->skip_tokens;
+			vmpt_tracker_apply(t, token, 0, piece->region_end);
 		}
+		/* If the piece ends before, skip is used. */
+		if (t->skip_tokens <= piece->token_count - *i)
+			*i += t->skip_tokens;
 		if (t->mark_count)
 			return true;
 	}

@@ -58,9 +58,15 @@ static bool scan_piece(const struct vmpt_piece *piece, const u8 *data, struct vm
 	return false;
 }
 
+/* Where progress is reported, and the bytes of the streams before this one. */
+struct progress {
+	const struct vmpt_options *to;
+	u64 before;
+};
+
 /* The first @size bytes of @stream. */
 static int scan(const struct vmpt_stream *stream, u64 size, const struct vmpt_options *options,
-		struct vmpt_vms_found *found)
+		const struct progress *progress, struct vmpt_vms_found *found)
 {
 	struct vmpt_stream part = *stream;
 	struct vmpt_source *src;
@@ -74,7 +80,9 @@ static int scan(const struct vmpt_stream *stream, u64 size, const struct vmpt_op
 	if (ret)
 		return ret;
 	while ((ret = vmpt_source_next(src, &piece)) > 0 && !scan_piece(&piece, part.data, found))
-		;
+		if (progress->to)
+			progress->to->progress(progress->to->progress_opaque,
+					       progress->before + piece.end);
 	vmpt_source_close(src);
 	return ret < 0 ? ret : 0;
 }
@@ -82,6 +90,7 @@ static int scan(const struct vmpt_stream *stream, u64 size, const struct vmpt_op
 int vmpt_vms_find(const struct vmpt_stream *const *streams, size_t count,
 		  const struct vmpt_options *options, struct vmpt_vms_found *found)
 {
+	struct progress progress = { 0 };
 	struct vmpt_options o = { 0 };
 	unsigned int whole;
 	int err;
@@ -96,15 +105,18 @@ int vmpt_vms_find(const struct vmpt_stream *const *streams, size_t count,
 	for (whole = 0; whole < 2; whole++) {
 		/* A head is not worth starting threads. */
 		o.threads = whole && options ? options->threads : 1;
+		progress.to = whole && options && options->progress ? options : NULL;
 		for (found->stream = 0; found->stream < count; found->stream++) {
 			const struct vmpt_stream *s = streams[found->stream];
 			bool is_short = s->size <= HEAD_BYTES;
 
-			if (s->isa != VMPT_ISA_PT || (whole && is_short))
-				continue;
-			err = scan(s, whole || is_short ? s->size : HEAD_BYTES, &o, found);
-			if (err || found->vms == VMPT_VMS_SEEN)
-				return err;
+			if (s->isa == VMPT_ISA_PT && !(whole && is_short)) {
+				err = scan(s, whole || is_short ? s->size : HEAD_BYTES, &o,
+					   &progress, found);
+				if (err || found->vms == VMPT_VMS_SEEN)
+					return err;
+			}
+			progress.before += whole ? s->size : 0;
 		}
 	}
 	return 0;

@@ -170,7 +170,6 @@ int lane_have_item(struct timeline_lane *lane)
 		if (ret < 0)
 			return ret;
 		lane->item = lane->gap = 0;
-		lane->went_back = false;
 		lane->items_done = !ret;
 	}
 	return !lane->items_done;
@@ -246,10 +245,8 @@ static inline void take_one(struct timeline_lane *lane, size_t i, u8 class)
 	if (class & TIMED) {
 		clock_feed(&lane->clock, &lane->batch, i);
 		time = &lane->clock.now;
-		if (lane->clock.back && !lane->went_back) {
-			lane->went_back = true;
+		if (lane->clock.back && !lane_span(lane, lane->next - 1)->back)
 			lane_span(lane, lane->next - 1)->back = lane->clock.back;
-		}
 	}
 	/* TraceEn is 1 then: only the current context is not traced. */
 	lane->stopped &= item->kind != VMPT_PT_MTC;

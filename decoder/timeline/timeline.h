@@ -73,7 +73,6 @@ struct timeline_lane {
 	size_t item; /* the next one of .batch */
 	size_t gap; /* items before this one have no gap before them that the clock has not been fed
 		     */
-	bool went_back; /* in this batch: the first time counts */
 	bool items_done;
 
 	/* Spans by number; [first, next) are in the ring, the last may still grow. */

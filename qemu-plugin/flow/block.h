@@ -21,6 +21,7 @@ struct site {
 	u64 vaddr;
 	u8 hook; /* enum insn_hook */
 	u8 size;
+	u16 rest; /* instructions after it in the block */
 	u8 bytes[15];
 	struct site *next; /* of the same block */
 };
@@ -47,7 +48,9 @@ struct block {
 	 * shows that it has executed. Other last instructions set hot.armed.
 	 */
 	bool shows;
-	bool whole; /* it has everything the flow needs, not just its sites */
+	bool whole;  /* it has everything the flow needs, not just its sites */
+	bool counts; /* it counts its instructions and branches … */
+	u8 level;    /* … in this element of hot.counts */
 	struct site *sites;
 	struct block_code *code; /* with a truth file */
 	struct block *next;	 /* in the plugin's list */

@@ -94,6 +94,9 @@ void flow_watch(struct vcpu *vcpu, bool on);
  */
 bool flow_ready(struct vcpu *vcpu, const struct site *site);
 
+/* The same for counting: whether the block of @site counts its instructions. */
+bool flow_counts(struct vcpu *vcpu, const struct site *site);
+
 /* Leave a site's callback and continue at linear address @ip, without an event. */
 void flow_go_to(struct vcpu *vcpu, u64 ip) __attribute__((noreturn));
 

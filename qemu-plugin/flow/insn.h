@@ -35,6 +35,12 @@ static inline bool insn_repeats(unsigned int kind)
 	return kind == INSN_JCC || kind == INSN_JMP || kind == INSN_JMP_IND || kind == INSN_RET;
 }
 
+/* Whether a counter of branches counts @kind (SDM 3 19.2.1.2: all of them, far ones, too). */
+static inline bool insn_is_branch(unsigned int kind)
+{
+	return kind >= INSN_JCC && kind <= INSN_RSM;
+}
+
 /* Why an instruction has a callback. */
 enum insn_hook {
 	HOOK_NONE,

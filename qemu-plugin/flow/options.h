@@ -32,6 +32,7 @@ struct options {
 	const char *cpu;       /* capabilities offered: a baseline's name */
 	const char *signature; /* with RTIT: model and stepping */
 	bool rdtsc_qemu;       /* RDTSC is left to QEMU */
+	bool counters;	       /* performance counters count */
 
 	const char *truth; /* prefix of the truth files; NULL: none */
 

@@ -11,6 +11,9 @@
 #include "qemu-plugin/flow/mode.h"
 #include "qemu-plugin/flow/units.h"
 
+#define CR0_PE	  0x1ULL
+#define EFLAGS_VM 0x20000ULL
+
 int translate_open(struct plugin *plugin)
 {
 	plugin->slots = qemu_slots_new(sizeof(struct hot));
@@ -115,6 +118,12 @@ static u64 io_qualification(struct vcpu *vcpu, const struct site *site)
 	       (u64)io.immediate << 6 | (u64)io.port << 16;
 }
 
+static void count(struct vcpu *vcpu, const struct block *block, u64 insns)
+{
+	if (block->counts)
+		vcpu->hot->counts[block->level].insns += insns;
+}
+
 static void site_executes(unsigned int index, void *user)
 {
 	const struct site *site = user;
@@ -140,8 +149,12 @@ static void site_executes(unsigned int index, void *user)
 	}
 	if (site->hook == HOOK_IF && plugin->events)
 		flow_if(vcpu, site);
-	if (plugin->guest && plugin->guest_ops->hooks(plugin, site->hook))
+	if (plugin->guest && plugin->guest_ops->hooks(plugin, site->hook)) {
+		/* If it leaves the block, what follows there executes in another one. */
+		count(vcpu, site->block, -(u64)site->rest);
 		plugin->guest_ops->site(vcpu, site);
+		count(vcpu, site->block, site->rest);
+	}
 	flow_done(vcpu);
 }
 
@@ -239,12 +252,14 @@ static struct site *new_site(struct block *block, const struct qemu_insn *insn, 
 }
 
 static void add_site(struct plugin *plugin, struct block *block, const struct qemu_insn *insn,
-		     unsigned int hook)
+		     unsigned int hook, size_t rest)
 {
 	struct site *site = new_site(block, insn, hook);
 
-	if (site)
-		qemu_call_insn(insn, site_executes, plugin->guest ? QEMU_LEAVES : QEMU_READS, site);
+	if (!site)
+		return;
+	site->rest = (u16)rest;
+	qemu_call_insn(insn, site_executes, plugin->guest ? QEMU_LEAVES : QEMU_READS, site);
 }
 
 /* Instructions that load a descriptor table, which the flow itself needs. */
@@ -272,11 +287,12 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 			     const struct qemu_block *qemu, size_t i, unsigned int before)
 {
 	struct insn what = { .kind = INSN_PLAIN };
+	size_t rest = qemu_block_insns(qemu) - i - 1;
 	struct qemu_insn insn;
 
 	qemu_block_insn(qemu, i, &insn);
 	/* Without the flow only instructions with a 0F opcode byte need callbacks. */
-	if (block->whole || memchr(insn.bytes, 0x0f, insn.size))
+	if (block->whole || (block->counts && !rest) || memchr(insn.bytes, 0x0f, insn.size))
 		insn_classify(&what, insn.bytes, insn.size);
 	if (plugin->options.truth)
 		qemu_store(&insn, plugin->slots, offsetof(struct hot, progress), i + 1);
@@ -286,11 +302,11 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 	block->kind = what.kind;
 	block->halts = what.hook == HOOK_HLT;
 	if (!i && block->start == RESET_VECTOR && hooked(plugin, HOOK_RESET))
-		add_site(plugin, block, &insn, HOOK_RESET);
+		add_site(plugin, block, &insn, HOOK_RESET, rest);
 	if (before == HOOK_CPUID && hooked(plugin, HOOK_AFTER_CPUID))
-		add_site(plugin, block, &insn, HOOK_AFTER_CPUID);
+		add_site(plugin, block, &insn, HOOK_AFTER_CPUID, rest);
 	if (hooked(plugin, what.hook))
-		add_site(plugin, block, &insn, what.hook);
+		add_site(plugin, block, &insn, what.hook, rest);
 	add_table(plugin, block, &insn, what.hook);
 	return what.hook;
 }
@@ -337,6 +353,7 @@ static bool describe(struct plugin *plugin, struct block *block, struct qemu_blo
 	qemu_block_insn(qemu, 0, &first);
 	block->plugin = plugin;
 	block->whole = plugin->whole;
+	block->counts = plugin->counts;
 	block->start = first.vaddr;
 	/* RTIT's steps need the lengths of instructions. */
 	if (!plugin->options.truth && !(plugin->rtit && plugin->whole))
@@ -346,23 +363,86 @@ static bool describe(struct plugin *plugin, struct block *block, struct qemu_blo
 }
 
 /* All blocks are gone, and no vCPU runs. */
-static void translate_whole(void *user)
+static void translate_again(void *user)
 {
 	struct plugin *plugin = user;
 
-	plugin->whole = true;
+	plugin->whole |= __atomic_load_n(&plugin->whole_asked, __ATOMIC_RELAXED);
+	plugin->counts |= __atomic_load_n(&plugin->counts_asked, __ATOMIC_RELAXED);
 	qemu_listen(plugin->id, plugin->callbacks, plugin);
+}
+
+/* Of two requests at once QEMU drops the second: the first one does both. */
+static bool ask(struct plugin *plugin, bool *asked)
+{
+	if (!__atomic_exchange_n(asked, true, __ATOMIC_RELAXED))
+		qemu_reset(plugin->id, translate_again, plugin);
+	return false;
 }
 
 bool flow_ready(struct vcpu *vcpu, const struct site *site)
 {
-	struct plugin *plugin = vcpu->plugin;
+	return site->block->whole || ask(vcpu->plugin, &vcpu->plugin->whole_asked);
+}
 
-	if (site->block->whole)
-		return true;
-	if (!__atomic_exchange_n(&plugin->whole_asked, true, __ATOMIC_RELAXED))
-		qemu_reset(plugin->id, translate_whole, plugin);
-	return false;
+bool flow_counts(struct vcpu *vcpu, const struct site *site)
+{
+	return site->block->counts || ask(vcpu->plugin, &vcpu->plugin->counts_asked);
+}
+
+/* ---- counting ---- */
+
+/* The element of hot.counts for a block that is translated now: QEMU has a block for each CPL. */
+static u8 level_now(const struct plugin *plugin)
+{
+	pthread_t self = pthread_self();
+	u64 cr0;
+
+	for (unsigned int i = 0; i < plugin->machine.max_vcpus; i++) {
+		const struct vcpu *vcpu = plugin->vcpu[i];
+
+		if (!vcpu || vcpu->gone || !pthread_equal(vcpu->thread, self))
+			continue;
+		cr0 = qemu_read_reg(vcpu->regs, QREG_CR0);
+		if (cr0 & CR0_PE && qemu_read_reg(vcpu->regs, QREG_EFLAGS) & EFLAGS_VM)
+			return 1;
+		return cr0 & CR0_PE && qemu_read_reg(vcpu->regs, QREG_CS) & 3;
+	}
+	return 0;
+}
+
+static void reached(unsigned int index, void *user)
+{
+	const struct block *block = user;
+	struct vcpu *vcpu = block->plugin->vcpu[index];
+
+	if (!flow_begin(vcpu))
+		return;
+	vcpu->plugin->guest_ops->counted(vcpu);
+	flow_done(vcpu);
+}
+
+/*
+ * The test comes before the block is added: what it reports has executed. A block counts whole when
+ * it begins, its branch when it executes.
+ */
+static void add_counts(struct plugin *plugin, struct block *block, struct qemu_block *qemu)
+{
+	size_t n = qemu_block_insns(qemu), at;
+	struct qemu_insn insn;
+
+	block->level = level_now(plugin);
+	at = offsetof(struct hot, counts) + block->level * sizeof(struct hot_counts);
+	qemu_call_block_from(qemu, reached, QEMU_READS, plugin->slots,
+			     at + offsetof(struct hot_counts, insns), COUNTED, block);
+	qemu_block_insn(qemu, 0, &insn);
+	qemu_add(&insn, plugin->slots, at + offsetof(struct hot_counts, insns), n);
+	if (!insn_is_branch(block->kind))
+		return;
+	qemu_block_insn(qemu, n - 1, &insn);
+	qemu_add(&insn, plugin->slots, at + offsetof(struct hot_counts, branches), 1);
+	if (block->kind == INSN_JMP_IND || block->kind == INSN_CALL_IND)
+		qemu_add(&insn, plugin->slots, at + offsetof(struct hot_counts, indirect), 1);
 }
 
 void translate_block(struct qemu_block *qemu, void *user)
@@ -393,5 +473,7 @@ void translate_block(struct qemu_block *qemu, void *user)
 	if (block->whole)
 		arm(plugin, block, qemu);
 	call_back(plugin, block, qemu);
+	if (block->counts)
+		add_counts(plugin, block, qemu);
 	keep(plugin, block);
 }

@@ -34,7 +34,15 @@ struct hot {
 	u64 armed;    /* 1: the last instruction of the block has begun, and it is a branch */
 	u64 progress; /* instructions of the block that have begun; with a truth file */
 	u64 on;	      /* block callbacks are wanted */
+	/* What has executed with CPL 0 and with CPL 1 to 3; see guest/pmu.c. */
+	struct hot_counts {
+		u64 insns;    /* guest_ops.counted() is called when it reaches COUNTED */
+		u64 branches; /* instructions that end blocks as branches */
+		u64 indirect; /* those of them that are indirect JMPs and CALLs */
+	} counts[2];
 };
+
+#define COUNTED (1ULL << 63)
 
 /* CS and paging, from which modes and addresses follow. */
 struct cpu_mode {
@@ -109,12 +117,14 @@ struct plugin {
 	struct guest_view *guest;   /* NULL: that view is off */
 	const struct host_ops *host_ops;
 	const struct guest_ops *guest_ops;
-	bool always;	  /* block callbacks are always wanted */
-	bool rtit;	  /* isa=rtit: RTIT in place of Intel PT */
-	bool events;	  /* vectors, CR2 and RFLAGS.IF are followed (EventEn) */
-	bool whole;	  /* blocks are translated with everything the flow needs */
-	bool whole_asked; /* atomic: this has been requested */
-	bool ending;	  /* atomic: callbacks do nothing from now on */
+	bool always;	   /* block callbacks are always wanted */
+	bool rtit;	   /* isa=rtit: RTIT in place of Intel PT */
+	bool events;	   /* vectors, CR2 and RFLAGS.IF are followed (EventEn) */
+	bool whole;	   /* blocks are translated with everything the flow needs */
+	bool whole_asked;  /* atomic: this has been requested */
+	bool counts;	   /* blocks count their instructions and branches */
+	bool counts_asked; /* atomic: this has been requested */
+	bool ending;	   /* atomic: callbacks do nothing from now on */
 
 	struct qemu_slots *slots; /* of struct hot */
 

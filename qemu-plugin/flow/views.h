@@ -59,6 +59,8 @@ struct guest_ops {
 	void (*block)(struct vcpu *vcpu);
 	/* Time has passed. */
 	void (*tick)(struct vcpu *vcpu);
+	/* A hot_counts.insns has reached COUNTED; between two blocks. */
+	void (*counted)(struct vcpu *vcpu);
 	/* RTIT_CTL as the guest set it. */
 	u64 (*ctl)(const struct vcpu *vcpu);
 };

@@ -80,7 +80,7 @@ void guest_cpuid(struct guest_vcpu *guest, const struct site *site)
 		if (vcpu->plugin->rtit)
 			guest_rtit_cpuid(guest, leaf, subleaf, &regs);
 		else if (leaf == 0xa)
-			guest_pmu_cpuid(&regs);
+			guest_pmu_cpuid(guest, &regs);
 		else
 			vmpt_vcpu_cpuid(&guest->vmm, leaf, subleaf, &regs);
 		result = result_of(&regs);

@@ -31,13 +31,14 @@ struct guest_view {
 	bool not_intel, no_ram, no_port;	     /* already warned of */
 };
 
-/* A performance monitoring unit of version 2 (SDM 3 19.2). Its counters do not count. */
+/* A performance monitoring unit of version 2 (SDM 3 19.2). */
 #define PMU_COUNTERS 4
 #define PMU_FIXED    3
 
 struct guest_pmu {
 	u64 counter[PMU_COUNTERS], select[PMU_COUNTERS], fixed[PMU_FIXED];
 	u64 fixed_ctrl, global_ctrl, global_status;
+	struct hot_counts from[2]; /* hot.counts when the counters were last up to date */
 };
 
 /* What a PMI needs of the local APIC (SDM 3 11.5.1). */
@@ -173,12 +174,16 @@ void guest_rdtsc(struct guest_vcpu *guest, const struct site *site);
 
 /* ---- pmu.c ---- */
 
-void guest_pmu_reset(struct guest_pmu *pmu);
-void guest_pmu_cpuid(struct vmpt_cpuid_regs *regs);
+void guest_pmu_reset(struct guest_vcpu *guest);
+void guest_pmu_cpuid(const struct guest_vcpu *guest, struct vmpt_cpuid_regs *regs);
+/* Bring the counters up to date; those that have overflowed set their bit and raise their PMI. */
+void guest_pmu_count(struct guest_vcpu *guest);
 /* RDMSR and WRMSR. false: not an MSR of the PMU. */
-bool guest_pmu_read(const struct guest_pmu *pmu, u32 msr, u64 *value);
+bool guest_pmu_read(struct guest_vcpu *guest, u32 msr, u64 *value);
+/* Whether a counter runs after @value is written to @msr. */
+bool guest_pmu_starts(const struct guest_vcpu *guest, u32 msr, u64 value);
 /* *gp: #GP, and nothing is written. */
-bool guest_pmu_write(struct guest_pmu *pmu, u32 msr, u64 value, bool *gp);
+bool guest_pmu_write(struct guest_vcpu *guest, u32 msr, u64 value, bool *gp);
 /* Before an RDPMC: may not return. */
 void guest_rdpmc(struct guest_vcpu *guest, const struct site *site);
 

@@ -52,9 +52,13 @@ static bool read_with_rtit(struct guest_vcpu *guest, u32 msr, u64 ip, u64 *value
 
 static bool read_with_pt(struct guest_vcpu *guest, u32 msr, u64 *value, int *ret)
 {
-	if (guest_pmu_read(&guest->pmu, msr, value)) {
+	u64 counters;
+
+	if (guest_pmu_read(guest, msr, &counters)) {
+		/* vmm-lib has bit 55 of GLOBAL_STATUS. */
 		if (msr == VMPT_MSR_PERF_GLOBAL_STATUS)
 			*ret = read_msr(guest, msr, value);
+		*value |= counters;
 		return true;
 	}
 	if (vmpt_pt_is_msr(msr) || msr == MSR_PLATFORM_INFO) {
@@ -127,7 +131,7 @@ static bool write_with_pt(struct guest_vcpu *guest, u32 msr, u64 value, const st
 {
 	bool gp;
 
-	if (guest_pmu_write(&guest->pmu, msr, value, &gp)) {
+	if (guest_pmu_write(guest, msr, value, &gp)) {
 		*ret = gp ? VMPT_GP : 0;
 		if (!gp && msr == VMPT_MSR_PERF_GLOBAL_RESET)
 			*ret = vmpt_vcpu_wrmsr(&guest->vmm, msr, value);
@@ -183,6 +187,8 @@ void guest_wrmsr(struct guest_vcpu *guest, const struct site *site)
 	int ret;
 
 	if (may_enable(vcpu->plugin, msr, value) && !flow_ready(vcpu, site))
+		flow_go_to(vcpu, site_ip(vcpu, site));
+	if (!vcpu->plugin->rtit && guest_pmu_starts(guest, msr, value) && !flow_counts(vcpu, site))
 		flow_go_to(vcpu, site_ip(vcpu, site));
 	if (emulated_write(guest, msr, value, site, &ret)) {
 		if (ret)

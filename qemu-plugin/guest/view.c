@@ -158,7 +158,7 @@ int guest_vcpu_open(struct vcpu *vcpu)
 	}
 	guest->vcpu = vcpu;
 	guest->apic.id = vcpu->index;
-	guest_pmu_reset(&guest->pmu);
+	guest_pmu_reset(guest);
 	vcpu->guest = guest;
 	return vcpu->plugin->rtit ? guest_rtit_make(guest) : guest_make(guest);
 }
@@ -176,7 +176,7 @@ static void reset(struct guest_vcpu *guest)
 		vmpt_unit_reset(&guest->unit, true);
 		guest_attach(guest);
 	}
-	guest_pmu_reset(&guest->pmu);
+	guest_pmu_reset(guest);
 	guest->apic.waiting = false;
 	guest->tsc_adjust = 0;
 	guest->cpuid.pending = false;
@@ -319,6 +319,14 @@ static void tick(struct vcpu *vcpu)
 	vmpt_unit_time(&guest->unit, &now);
 }
 
+static void counted(struct vcpu *vcpu)
+{
+	struct guest_vcpu *guest = vcpu->guest;
+
+	notice_reset(guest);
+	guest_pmu_count(guest);
+}
+
 const struct guest_ops guest_view_ops = {
 	.hooks = hooks,
 	.translates = guest_translates,
@@ -326,5 +334,6 @@ const struct guest_ops guest_view_ops = {
 	.event = event,
 	.block = watched_block,
 	.tick = tick,
+	.counted = counted,
 	.ctl = ctl,
 };

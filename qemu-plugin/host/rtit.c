@@ -116,7 +116,7 @@ u64 host_rtit_move_by(u64 ctl, u64 gap)
 
 void host_rtit_move(u64 ctl, u64 ticks, u8 *bytes, size_t n)
 {
-	bool lost = false;
+	struct vmpt_rtit_rewrite state = { 0 };
 
-	(void)vmpt_rtit_clock_rewrite(bytes, n, ctl & VMPT_RTIT_CTL_CYCLE_ACC, ticks, &lost);
+	(void)vmpt_rtit_clock_rewrite(&state, bytes, n, ctl & VMPT_RTIT_CTL_CYCLE_ACC, ticks);
 }

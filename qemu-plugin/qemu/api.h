@@ -42,7 +42,17 @@ struct qemu_plugin_u64 {
 enum { QEMU_CB_NO_REGS, QEMU_CB_R_REGS, QEMU_CB_RW_REGS, QEMU_CB_RW_REGS_PC };
 enum { QEMU_MEM_R = 1, QEMU_MEM_W, QEMU_MEM_RW };
 enum { QEMU_INLINE_ADD, QEMU_INLINE_STORE };
-enum { QEMU_COND_NEVER, QEMU_COND_ALWAYS, QEMU_COND_EQ, QEMU_COND_NE };
+/* Comparisons are unsigned. */
+enum {
+	QEMU_COND_NEVER,
+	QEMU_COND_ALWAYS,
+	QEMU_COND_EQ,
+	QEMU_COND_NE,
+	QEMU_COND_LT,
+	QEMU_COND_LE,
+	QEMU_COND_GT,
+	QEMU_COND_GE,
+};
 /* On x86 all discontinuities are of this type (docs/qemu-plugin.md). */
 enum { QEMU_DISCON_INTERRUPT = 1 };
 

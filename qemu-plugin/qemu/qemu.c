@@ -186,6 +186,13 @@ void qemu_call_block_if(struct qemu_block *block, qemu_callback cb, enum qemu_ac
 						  entry(slots, offset), 0, user);
 }
 
+void qemu_call_block_from(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+			  struct qemu_slots *slots, size_t offset, u64 least, void *user)
+{
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(tb_of(block), cb, flags_of(access), QEMU_COND_GE,
+						  entry(slots, offset), least, user);
+}
+
 void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_access access,
 		    void *user)
 {
@@ -195,6 +202,12 @@ void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_ac
 void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value)
 {
 	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn->handle, QEMU_INLINE_STORE,
+							    entry(slots, offset), value);
+}
+
+void qemu_add(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value)
+{
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn->handle, QEMU_INLINE_ADD,
 							    entry(slots, offset), value);
 }
 

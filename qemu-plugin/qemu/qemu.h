@@ -49,7 +49,7 @@ struct qemu_regs *qemu_regs_new(void);
 
 /*
  * 0 if it cannot be read. RIP and EFLAGS are stale in callbacks of instructions, and exact in those
- * of blocks.
+ * of blocks and while a block is translated, which QEMU does right before it executes.
  */
 u64 qemu_read_reg(struct qemu_regs *regs, enum qemu_reg reg);
 /* false: this callback may not write it. */
@@ -103,6 +103,9 @@ void qemu_call_block(struct qemu_block *block, qemu_callback cb, enum qemu_acces
 /* The same, only if the number at @offset of @slots is not 0 (@set) or is 0 (not @set). */
 void qemu_call_block_if(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
 			struct qemu_slots *slots, size_t offset, bool set, void *user);
+/* The same, only if the number at @offset of @slots is at least @least. */
+void qemu_call_block_from(struct qemu_block *block, qemu_callback cb, enum qemu_access access,
+			  struct qemu_slots *slots, size_t offset, u64 least, void *user);
 /* Call @cb each time the instruction is about to execute. */
 void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_access access,
 		    void *user);
@@ -110,6 +113,8 @@ void qemu_call_insn(const struct qemu_insn *insn, qemu_callback cb, enum qemu_ac
 void qemu_call_load(const struct qemu_insn *insn, qemu_load_callback cb, void *user);
 /* Store @value at @offset of @slots each time the instruction is about to execute. */
 void qemu_store(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value);
+/* Add @value to it instead. */
+void qemu_add(const struct qemu_insn *insn, struct qemu_slots *slots, size_t offset, u64 value);
 
 /* ---- the plugin as a whole ---- */
 

@@ -188,6 +188,18 @@ for half in above below; do
 	check "killed $half: no process left" nobody_left
 done
 
+# Both at once leave one, which the next command ends.
+"$vmpt" domain start -q "${set[@]}" both="$xml" </dev/null >stdout 2>stderr &
+pid=$!
+check 'killed both: created' created both
+kill -KILL $pid "$(child_of $pid)"
+wait $pid 2>/dev/null
+check 'killed both: QEMU is left' [ -n "$(pgrep -f -- "$work")" ]
+domain start "${set[@]}" --set both:FIRMWARE="$work/ends.bin" both="$xml"
+check 'killed both: the next command runs' [ $rc = 0 ]
+check 'killed both: it says what it ended' says 'both: a killed command left it running: it is stopped'
+check 'killed both: no process left' nobody_left
+
 fails 1 'a: cannot be started: Cannot check QEMU binary' '/no/qemu' 'vmpt domain qemu' -- \
 	start --set QEMU=/no/qemu --set FIRMWARE=x a="$xml"
 if whole; then

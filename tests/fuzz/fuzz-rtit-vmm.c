@@ -276,20 +276,60 @@ static void restore(const u8 *data, size_t size)
 	check_regs();
 }
 
-/* There and back gives the same: clocks do not change the places of packets. */
+/*
+ * Each byte of @out is that of @in in a packet, but for clocks, or was overwritten. @n: bytes
+ * processed.
+ */
+static void check_rewritten(const u8 *in, const u8 *out, size_t n, bool cycle_acc, u64 offset)
+{
+	struct vmpt_rtit_packet a, b;
+	bool lost = false;
+	size_t at = 0;
+
+	while (at < n) {
+		if (out[at] == VMPT_RTIT_LOST_MARK) {
+			lost = true;
+			at++;
+			continue;
+		}
+		CHECK(!vmpt_rtit_decode(&b, out + at, n - at, cycle_acc));
+		CHECK(!vmpt_rtit_decode(&a, in + at, n - at, cycle_acc));
+		CHECK(a.kind == b.kind && a.size == b.size);
+		CHECK(!lost || b.kind == VMPT_RTIT_PSB);
+		lost = false;
+		if (a.kind == VMPT_RTIT_STS)
+			CHECK(b.sts.tsc == ((a.sts.tsc + offset) & vmpt_mask64(40)));
+		else if (a.kind == VMPT_RTIT_MTC)
+			CHECK(out[at] == in[at]);
+		else
+			CHECK(!memcmp(in + at, out + at, a.size));
+		at += a.size;
+	}
+}
+
+/* In one piece, in two, and there and back, which gives the same: clocks keep their places. */
 static void rewrite(const u8 *data, size_t size)
 {
-	static u8 buf[4096];
-	bool lost = false, again = false;
+	static u8 buf[4096], cut[sizeof(buf)];
+	struct vmpt_rtit_rewrite state = { 0 }, pieces = { 0 }, again = { 0 };
+	const u64 offset = 0x12345678000;
+	bool cycle_acc = size & 1;
 	size_t n, k;
 
 	if (size > sizeof(buf))
 		size = sizeof(buf);
 	memcpy(buf, data, size);
-	n = vmpt_rtit_clock_rewrite(buf, size, size & 1, 0x12345678000, &lost);
-	CHECK(n <= size && size - n < VMPT_RTIT_SIZE_MAX);
-	k = vmpt_rtit_clock_rewrite(buf, size, size & 1, 0 - 0x12345678000ULL, &again);
-	CHECK(k == n && lost == again && !memcmp(buf, data, size));
+	memcpy(cut, data, size);
+	n = vmpt_rtit_clock_rewrite(&state, buf, size, cycle_acc, offset);
+	CHECK(n <= size && size - n < VMPT_RTIT_SIZE_MAX && !memcmp(buf + n, data + n, size - n));
+	check_rewritten(data, buf, n, cycle_acc, offset);
+	k = vmpt_rtit_clock_rewrite(&pieces, cut, size / 2, cycle_acc, offset);
+	k += vmpt_rtit_clock_rewrite(&pieces, cut + k, size - k, cycle_acc, offset);
+	CHECK(k == n && state.lost == pieces.lost && state.bytes == pieces.bytes);
+	CHECK(!memcmp(buf, cut, size));
+	k = vmpt_rtit_clock_rewrite(&again, buf, size, cycle_acc, 0 - offset);
+	CHECK(k == n && state.lost == again.lost && state.bytes == again.bytes);
+	CHECK(state.bytes || !memcmp(buf, data, size));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

@@ -68,6 +68,11 @@ name=full
 run ,pt=full -machine q35 -smp 2 -accel tcg,thread=multi
 judge 27 7 86
 
+# H4: performance counters that count.
+name=counters
+run ,pt=full,counters=count -machine q35 -smp 2 -accel tcg,thread=multi
+judge 27 7 103
+
 # The default set of capabilities: no PMI preservation, no PTWRITE.
 name=icelake
 run '' -machine pc -smp 2 -accel tcg,thread=multi

@@ -24,6 +24,13 @@ static bool to_port(const struct vmpt_rtit_regs *regs)
 	return !(regs->ctl & VMPT_RTIT_CTL_DEST);
 }
 
+static void count_lost(struct vmpt_rtit_vcpu *vcpu, u64 bytes)
+{
+	if (bytes)
+		vcpu->events |= VMPT_RTIT_EVENT_LOST;
+	vcpu->lost += bytes;
+}
+
 /* ---- guest memory ---- */
 
 static u8 policy_for(const struct vmpt_rtit_vcpu *vcpu, int kind)
@@ -93,10 +100,7 @@ int vmpt_rtit_put(struct vmpt_rtit_vcpu *vcpu, struct vmpt_rtit_position *at, co
 void vmpt_rtit_put_done(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_position *at)
 {
 	vcpu->regs.offset = at->offset;
-	if (at->lost) {
-		vcpu->events |= VMPT_RTIT_EVENT_LOST;
-		vcpu->lost += at->lost;
-	}
+	count_lost(vcpu, at->lost);
 }
 
 /* ---- where output goes ---- */
@@ -240,32 +244,48 @@ static u32 since_pos(const struct vmpt_rtit_vcpu *vcpu, u32 passed)
 	return passed;
 }
 
+/* The packets of the @n bytes at @at are unknown: the host's TSC may be in them. */
+static void overwrite(struct vmpt_rtit_vcpu *vcpu, u32 at, u32 n)
+{
+	while (n--)
+		*byte_at(vcpu, at++) = VMPT_RTIT_LOST_MARK;
+}
+
 /*
  * It wrapped at least once and ends at @end; @passed bytes modulo its size since pos. If the
  * guest's own buffer is not larger, it would have wrapped too and hold only the newest bytes:
- * nothing is lost. Otherwise packets resume at the first PSB.
+ * nothing is lost, because a decoder begins at the first PSB. Otherwise packets resume there. If
+ * waiting bytes were rewritten before the wrap, none are kept: some would be rewritten twice.
  */
 static void wrapped(struct vmpt_rtit_vcpu *vcpu, u32 end, u32 passed)
 {
-	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0, n;
+	u32 size = vcpu->config.bounce.size, left = mark_left(vcpu), skip = 0, psb, n;
 	u64 mask = vcpu->regs.limit_mask, run = run_size(mask), low;
+	bool again = vcpu->config.rewrite_clock && vcpu->used > vcpu->unseen;
+	bool keep = run <= size && !to_port(&vcpu->regs) && !again;
 
 	/* Not written yet: as far as the pattern reaches after the end. */
 	if (((vcpu->mark - end) & (size - 1)) <= left)
 		skip = (vcpu->mark - end) & (size - 1);
-	vcpu->sync_lost = true;
-	if (run <= size && !to_port(&vcpu->regs)) {
+	psb = skip;
+	if (!keep || vcpu->config.rewrite_clock)
+		while (psb < size && (again || !psb_at(vcpu, end, psb)))
+			psb++;
+	if (keep) {
 		low = (vcpu->regs.offset + passed + skip) & (run - 1);
 		vcpu->regs.offset = (vcpu->regs.offset & mask & ~(run - 1)) | low;
+		if (vcpu->config.rewrite_clock)
+			overwrite(vcpu, end + skip, psb - skip);
 	} else {
-		while (skip < size && !psb_at(vcpu, end, skip))
-			skip++;
+		skip = psb;
 		vcpu->events |= VMPT_RTIT_EVENT_LOST;
 		n = since_pos(vcpu, passed);
 		vcpu->lost += n > size - skip ? n - (size - skip) : 0;
 	}
+	vcpu->rewrite.lost = psb == size;
 	vcpu->pos = (end + skip) & (size - 1);
-	vcpu->used = vcpu->unseen = size - skip;
+	vcpu->used = size - skip;
+	vcpu->unseen = size - psb;
 	vcpu->over = true;
 	vcpu->end = end;
 }
@@ -281,7 +301,7 @@ static void backwards(struct vmpt_rtit_vcpu *vcpu, u32 end)
 	vcpu->lost += vcpu->used;
 	vcpu->pos = end;
 	vcpu->used = vcpu->unseen = 0;
-	vcpu->sync_lost = true;
+	vcpu->rewrite.lost = true;
 }
 
 /* Rewrite the clocks in the part of the buffer not seen yet: one piece, or two across its end. */
@@ -299,8 +319,8 @@ static void rewrite(struct vmpt_rtit_vcpu *vcpu)
 	for (;;) {
 		at = (vcpu->pos + vcpu->used - vcpu->unseen) & (size - 1);
 		n = vcpu->unseen < size - at ? vcpu->unseen : size - at;
-		n = (u32)vmpt_rtit_clock_rewrite(vcpu->config.bounce.bytes + at, n, cycle_acc,
-						 offset, &vcpu->sync_lost);
+		n = (u32)vmpt_rtit_clock_rewrite(&vcpu->rewrite, vcpu->config.bounce.bytes + at, n,
+						 cycle_acc, offset);
 		vcpu->unseen -= n;
 		tail = size - at - n;
 		if (!vcpu->unseen || tail >= vcpu->unseen)
@@ -310,7 +330,7 @@ static void rewrite(struct vmpt_rtit_vcpu *vcpu)
 		n = vcpu->unseen < sizeof(cut) ? vcpu->unseen : (u32)sizeof(cut);
 		for (i = 0; i < n; i++)
 			cut[i] = *byte_at(vcpu, at + i);
-		n = (u32)vmpt_rtit_clock_rewrite(cut, n, cycle_acc, offset, &vcpu->sync_lost);
+		n = (u32)vmpt_rtit_clock_rewrite(&vcpu->rewrite, cut, n, cycle_acc, offset);
 		for (i = 0; i < n; i++)
 			*byte_at(vcpu, at + i) = cut[i];
 		vcpu->unseen -= n;
@@ -336,15 +356,24 @@ static void take(struct vmpt_rtit_vcpu *vcpu, u32 end)
 		vcpu->used = passed;
 	}
 	rewrite(vcpu);
+	count_lost(vcpu, vcpu->rewrite.bytes);
+	vcpu->rewrite.bytes = 0;
 }
 
 int vmpt_rtit_copy_out(struct vmpt_rtit_vcpu *vcpu, bool all)
 {
 	struct vmpt_rtit_position at = { .offset = vcpu->regs.offset };
 	u64 mask = vcpu->regs.limit_mask, run = run_size(mask);
-	u32 size = vcpu->config.bounce.size, n = vcpu->used - (all ? 0 : vcpu->unseen), piece;
+	u32 size = vcpu->config.bounce.size, n, piece;
 	int err = 0;
 
+	if (all && vcpu->unseen) {
+		/* The head of a packet whose rest does not come */
+		overwrite(vcpu, vcpu->pos + vcpu->used - vcpu->unseen, vcpu->unseen);
+		count_lost(vcpu, vcpu->unseen);
+		vcpu->unseen = 0;
+	}
+	n = vcpu->used - vcpu->unseen;
 	/* Do not copy what the guest's buffer would not keep. */
 	if (n > run && !to_port(&vcpu->regs)) {
 		piece = n - (u32)run;
@@ -387,7 +416,7 @@ int vmpt_rtit_plan_apply(struct vmpt_rtit_vcpu *vcpu, const struct vmpt_rtit_reg
 		base = vcpu->config.bounce.hpa;
 		mask = vcpu->config.bounce.size - 1;
 		offset = (vcpu->pos + vcpu->used) & mask;
-		vcpu->sync_lost = false;
+		vcpu->rewrite.lost = false;
 		set_mark(vcpu);
 	}
 	err = vmpt_rtit_hw_write(vcpu, VMPT_RTIT_MSR_BASE_ADDR, base);

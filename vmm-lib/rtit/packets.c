@@ -292,25 +292,34 @@ static size_t find_psb(const u8 *buf, size_t len)
 	return i;
 }
 
-size_t vmpt_rtit_clock_rewrite(u8 *buf, size_t len, bool cycle_acc, u64 offset, bool *lost)
+static void overwrite(struct vmpt_rtit_rewrite *state, u8 *p, size_t n)
+{
+	memset(p, VMPT_RTIT_LOST_MARK, n);
+	state->bytes += n;
+}
+
+size_t vmpt_rtit_clock_rewrite(struct vmpt_rtit_rewrite *state, u8 *buf, size_t len, bool cycle_acc,
+			       u64 offset)
 {
 	struct vmpt_rtit_packet pkt;
-	size_t at = 0;
+	size_t at = 0, n;
 	int err;
 
 	while (at < len) {
-		if (*lost) {
-			at += find_psb(buf + at, len - at);
+		if (state->lost) {
+			n = find_psb(buf + at, len - at);
+			overwrite(state, buf + at, n);
+			at += n;
 			if (len - at < VMPT_RTIT_PSB_SIZE)
 				return at;
-			*lost = false;
+			state->lost = false;
 		}
 		err = vmpt_rtit_decode(&pkt, buf + at, len - at, cycle_acc);
 		if (err == -VMPT_E_TRUNCATED)
 			return at;
 		if (err) {
-			*lost = true;
-			at++;
+			state->lost = true;
+			overwrite(state, buf + at++, 1);
 			continue;
 		}
 		if (pkt.kind == VMPT_RTIT_STS)

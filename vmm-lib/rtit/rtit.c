@@ -52,7 +52,7 @@ int vmpt_rtit_vcpu_reset(struct vmpt_rtit_vcpu *vcpu)
 	vmpt_rtit_reset(&vcpu->regs);
 	vcpu->path = VMPT_RTIT_PATH_NONE;
 	vcpu->used = vcpu->unseen = 0;
-	vcpu->sync_lost = false;
+	vcpu->rewrite = (struct vmpt_rtit_rewrite){ 0 };
 	vcpu->held = false;
 	return 0;
 }

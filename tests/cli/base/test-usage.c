@@ -451,6 +451,48 @@ START_TEST(progress_inside_a_slice)
 }
 END_TEST
 
+/* Bytes of a host without VMs: "psb exec:64 pip:1000 psbend" and PADs (SDM 3 33.4.2). */
+static void write_without_vms(const char *path, off_t size)
+{
+	static const u8 head[] = "\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82"
+				 "\x99\x01\x02\x43\x80\x00\x00\x00\x00\x00\x02\x23";
+
+	write_file(path, head, sizeof(head) - 1);
+	ck_assert_int_eq(truncate(path, size), 0);
+}
+
+/* A4: the scan for VMs has a progress line of its own; its percentages grow over all CPUs. */
+START_TEST(a4_scan_shows_progress)
+{
+	static const char *const line[] = { "stat x.pt y.pt", "stat --cpu=1 x.pt y.pt",
+					    "timeline x.pt y.pt" };
+	size_t i;
+
+	write_without_vms("x.pt", 11000000);
+	write_without_vms("y.pt", 5000000);
+	setenv("VMPT_PROGRESS_AFTER", "0", 1);
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r = vmpt_terminal_err(line[i]);
+		char *end, scan[1 << 16];
+
+		ck_assert_int_eq(r->code, 0);
+		ck_assert_uint_lt(strlen(r->out), sizeof(scan));
+		strcpy(scan, r->out);
+		end = strstr(scan, "\r\033[K");
+		ck_assert_ptr_nonnull(end);
+		*end = 0;
+		ck_assert_msg(progress_steps(scan, line[i]) >= 10, "%s: %s", line[i], scan);
+		ck_has(scan, " of 16.0 MB ");
+		ck_has(scan, "looking for VMs\033[K");
+		ck_lacks(r->out + (end - scan), "looking for VMs");
+		ck_has(r->out + (end - scan), "no packet of a VM");
+	}
+	/* Nothing is scanned. */
+	ck_lacks(vmpt_terminal_err("stat --host-only=no x.pt y.pt")->out, "looking");
+	unsetenv("VMPT_PROGRESS_AFTER");
+}
+END_TEST
+
 /* G10: one trace given twice counts as two CPUs: a sentence, whatever its names are. */
 START_TEST(g10_one_trace_given_twice)
 {
@@ -489,6 +531,7 @@ TEST_SUITE()
 	tcase_add_test(tc, standard_input);
 	tcase_add_test(tc, cpu_list_chooses);
 	tcase_add_test(tc, progress_inside_a_slice);
+	tcase_add_test(tc, a4_scan_shows_progress);
 	tcase_add_test(tc, g10_one_trace_given_twice);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -355,6 +355,42 @@ START_TEST(recording_is_not_overwritten)
 }
 END_TEST
 
+/*
+ * The same for what perf record --kcore makes, also in the folder of vmpt record; an empty file
+ * too, which is nobody's otherwise.
+ */
+START_TEST(kcore_folder_is_not_overwritten)
+{
+	static const char *const name[] = { "data", "kcore_dir/modules", "kcore_dir__7/kallsyms" };
+	static const char *const folder[] = { "rec/perf.data", "rec" };
+	char out[64];
+	unsigned int i;
+
+	ck_assert_int_eq(mkdir("rec", 0700) | mkdir("rec/perf.data", 0700), 0);
+	ck_assert_int_eq(mkdir("rec/perf.data/kcore_dir", 0700), 0);
+	ck_assert_int_eq(mkdir("rec/perf.data/kcore_dir__7", 0700), 0);
+	ck_assert_int_eq(rename("perf.data", "rec/perf.data/data"), 0);
+	write_file("rec/perf.data/kcore_dir/modules", "", 0);
+	write_file("rec/perf.data/kcore_dir__7/kallsyms", "", 0);
+	for (i = 0; i < 2 * VMPT_ARRAY_SIZE(name); i++) {
+		const struct run *r;
+		size_t before;
+
+		snprintf(out, sizeof(out), "rec/perf.data/%s", name[i >> 1]);
+		before = size_of(out);
+		r = vmpt("timeline --html=%s %s", out, folder[i & 1]);
+		ck_assert_int_eq(r->code, 2);
+		ck_has(r->err, "is an input: it would be overwritten");
+		ck_assert_uint_eq(size_of(out), before);
+	}
+	/* Other files in it may be made, and made again. */
+	for (i = 0; i < 2; i++)
+		ck_assert_str_eq(vmpt("timeline -q " RATES " --html=rec/perf.data/page rec")->err,
+				 "");
+	ck_assert_int_eq(system("rm -r rec"), 0);
+}
+END_TEST
+
 /* The lines around an unreadable line of vmpt record are used. */
 START_TEST(recording_with_a_bad_line)
 {
@@ -402,6 +438,7 @@ TEST_SUITE()
 	tcase_add_test(tc, exits_of_perf);
 	tcase_add_test(tc, a_cpu_is_missing);
 	tcase_add_test(tc, recording_is_not_overwritten);
+	tcase_add_test(tc, kcore_folder_is_not_overwritten);
 	tcase_add_test(tc, recording_with_a_bad_line);
 	suite_add_tcase(s, tc);
 	return s;

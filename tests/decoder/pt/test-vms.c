@@ -130,6 +130,58 @@ START_TEST(a4_all_cpus_decide)
 }
 END_TEST
 
+struct reached {
+	u64 last;
+	unsigned int calls;
+};
+
+static void on_progress(void *opaque, u64 bytes)
+{
+	struct reached *r = opaque;
+
+	ck_assert_uint_ge(bytes, r->last);
+	r->last = bytes;
+	r->calls++;
+}
+
+/* Progress counts the bytes of all CPUs, and a scan ends at the first proof. */
+START_TEST(a4_progress_over_all_cpus)
+{
+	static const char *const first[] = { "psb psbend", "psb vmcs:a000 psbend" };
+	struct reached r[2] = { 0 };
+	u8 *bytes = calloc(2, MANY);
+	struct notation *n = calloc(1, sizeof(*n));
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct vmpt_options options = { .progress = on_progress,
+						.progress_opaque = &r[i],
+						.threads = 2 };
+		struct vmpt_stream stream[2];
+		const struct vmpt_stream *both[2] = { &stream[0], &stream[1] };
+		struct vmpt_vms_found found;
+
+		/* PADs, and at 2 MiB the packets */
+		notation_read(n, "psb psbend");
+		memcpy(bytes, n->bytes, n->size);
+		notation_read(n, first[i]);
+		memcpy(bytes + (2 << 20), n->bytes, n->size);
+		stream[0] = n->stream;
+		stream[0].data = bytes;
+		stream[0].size = 2 * MANY;
+		stream[1] = stream[0];
+		stream[1].size = 1 << 20;
+		ck_assert_int_eq(vmpt_vms_find(both, 2, &options, &found), 0);
+		ck_assert_int_eq(found.vms, i ? VMPT_VMS_SEEN : VMPT_VMS_UNSAID);
+		ck_assert_uint_gt(r[i].calls, 1);
+	}
+	ck_assert_uint_eq(r[0].last, 2 * MANY);
+	ck_assert_uint_lt(r[1].last, 3 << 20);
+	free(n);
+	free(bytes);
+}
+END_TEST
+
 /* A stream of RTIT has bytes like those of a PIP; they say nothing. */
 START_TEST(a4_rtit_says_nothing)
 {
@@ -179,6 +231,7 @@ TEST_SUITE()
 	tcase_add_loop_test(t, a4_packets_that_say_that_there_are_vms, 0, VMPT_ARRAY_SIZE(rows));
 	tcase_add_test(t, a4_from_the_first_byte);
 	tcase_add_test(t, a4_all_cpus_decide);
+	tcase_add_test(t, a4_progress_over_all_cpus);
 	tcase_add_test(t, a4_rtit_says_nothing);
 	tcase_add_loop_test(t, a4_real_traces, 0, VMPT_ARRAY_SIZE(real));
 	suite_add_tcase(s, t);

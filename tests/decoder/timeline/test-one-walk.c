@@ -243,6 +243,39 @@ START_TEST(a5_any_packets)
 }
 END_TEST
 
+/* Spans are the same in chunks of any size: also where the time goes back many times. */
+START_TEST(a5_any_chunks)
+{
+	struct vmpt_options options = { .threads = 1 };
+	struct test_rng rng = { .state = 700 + (u64)_i };
+	struct builder b = { 0 };
+	struct vmpt_stream s = { .cpu = 0, .tid = -1 };
+	struct vmpt_span *whole;
+	size_t count, i, k;
+
+	build_kind(&b, VMPT_PT_PSB);
+	build_mix(&b, &rng, 40000, 400);
+	s.data = b.buf;
+	s.size = b.size;
+	walk(&s, &options);
+	whole = span;
+	count = spans;
+	span = NULL;
+	for (i = 0; i < VMPT_ARRAY_SIZE(chunks); i++) {
+		forget();
+		options.chunk = chunks[i];
+		walk(&s, &options);
+		ck_assert_uint_eq(spans, count);
+		for (k = 0; k < count; k++)
+			must(!memcmp(&span[k], &whole[k], sizeof(*span)), "span %zu, chunk %u", k,
+			     chunks[i]);
+	}
+	forget();
+	free(whole);
+	free(b.buf);
+}
+END_TEST
+
 /* A host with guests, damaged. */
 START_TEST(a5_machines)
 {
@@ -371,10 +404,11 @@ END_TEST
 TEST_SUITE()
 {
 	Suite *s = suite_create("decoder/timeline/one-walk");
-	TCase *t = tcase_create("one-walk");
+	TCase *t = test_long_case(s);
 
-	tcase_add_loop_test(t, a5_any_packets, 0, 120);
-	tcase_add_loop_test(t, a5_machines, 0, 40);
+	tcase_add_loop_test(t, a5_any_packets, 0, test_rounds(120, 24));
+	tcase_add_loop_test(t, a5_any_chunks, 0, 3);
+	tcase_add_loop_test(t, a5_machines, 0, test_rounds(40, 8));
 	tcase_add_loop_test(t, a5_long_doubts, 0, 2);
 	tcase_add_test(t, a5_long_slices);
 	suite_add_tcase(s, t);

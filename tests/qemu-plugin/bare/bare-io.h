@@ -39,6 +39,7 @@ int subject_wrmsr(u32 msr, u64 value);
 void subject_run(u32 rounds);
 u64 subject_tsc(bool p, u32 *aux);
 void subject_times(u32 rounds);
+void subject_count(u32 rounds);
 /* Steps (RFLAGS.TF) through what the plugin emulates; entry.S has the places. */
 u64 subject_step(u32 *leaf_14);
 int subject_ptwrite(u64 rax, u64 rdx);

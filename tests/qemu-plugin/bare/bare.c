@@ -99,6 +99,12 @@ void subject_times(u32 rounds)
 	(void)command(OP_TIMES);
 }
 
+void subject_count(u32 rounds)
+{
+	mailbox.rcx = rounds;
+	(void)command(OP_COUNT);
+}
+
 u64 subject_step(u32 *leaf_14)
 {
 	mailbox.steps = 0;

@@ -21,6 +21,7 @@
 #define OP_TO_X2APIC 10
 #define OP_INIT	     11 /* its own, in x2APIC mode */
 #define OP_TIMES     13 /* RCX rounds: PTWRITE of what RDTSC, RDTSCP and RDMSR 10H read */
+#define OP_COUNT     14 /* RCX rounds of four instructions, counter 0 enabled for them only */
 #define OP_STEP	     12 /* RAX becomes the places where it was stopped, RCX leaf 14H's EAX */
 
 #define TRAMPOLINE 0x8000

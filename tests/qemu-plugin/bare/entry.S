@@ -199,6 +199,8 @@ go:
 	je	do_step
 	cmp	$OP_TIMES, %ebp
 	je	do_times
+	cmp	$OP_COUNT, %ebp
+	je	do_count
 	jmp	done
 do_cpuid:
 	cpuid
@@ -219,6 +221,19 @@ do_run:
 	jmp	*%rbx
 8:	dec	%rcx
 	jnz	do_run
+	jmp	done
+do_count:
+	mov	%rcx, %r8
+	mov	$0x38f, %ecx
+	mov	$1, %eax
+	xor	%edx, %edx
+	wrmsr
+1:	lea	2f(%rip), %rbx
+	jmp	*%rbx
+2:	dec	%r8
+	jnz	1b
+	xor	%eax, %eax
+	wrmsr
 	jmp	done
 do_rdtsc:
 	rdtsc

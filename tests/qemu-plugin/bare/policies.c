@@ -373,6 +373,64 @@ static void pmu(void)
 	check("a reserved one", VMPT_GP, (u64)subject_wrmsr(0x390, 1ULL << 54));
 }
 
+/* What counter 0 counts of @event from @from on, in rounds of four instructions with two branches.
+ */
+static u64 counted(u64 event, u64 from, u32 rounds)
+{
+	(void)subject_wrmsr(0x186, event);
+	(void)subject_wrmsr(0xc1, from);
+	subject_count(rounds);
+	return read_msr(0xc1);
+}
+
+/*
+ * H4, with counters=count: each architectural event that is not marked as missing (SDM 3 19.2.1.2);
+ * an overflow sets its bit and raises a PMI (19.2.2).
+ */
+static void h4_counters(void)
+{
+	const u64 on = 1 << 22, os = 1 << 17, usr = 1 << 16, interrupts = 1 << 20;
+	u32 eax = 0xa, ebx, ecx = 0, edx, before;
+	u64 insns;
+
+	__asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+	if (!ebx)
+		return;
+	check("H4: LLC events are missing, no others", 0x18, ebx);
+	(void)subject_wrmsr(0x38d, 0);
+	(void)subject_wrmsr(0x38f, 0);
+	(void)subject_wrmsr(VMPT_MSR_PERF_GLOBAL_RESET, 1);
+	/* At least the XOR, at most the WRMSR that stops it, too. */
+	insns = counted(on | os | 0xc0, 0, 1000) - 4000;
+	check("H4: instructions", 1, insns >= 1 && insns <= 2);
+	insns = counted(on | os | usr | 0xc0, 0, 100000) - 400000;
+	check("H4: more of them, at any CPL", 1, insns >= 1 && insns <= 2);
+	insns = counted(on | os | 0x3c, 0, 1000) - 8 * 4000;
+	check("H4: eight cycles for each", 1, insns >= 8 && insns <= 16);
+	check("H4: branches", 2000, counted(on | os | 0xc4, 0, 1000));
+	check("H4: wrongly predicted", 1000, counted(on | os | 0xc5, 0, 1000));
+	check("H4: none at CPL 3", 0, counted(on | usr | 0xc0, 0, 1000));
+	check("H4: not enabled", 0, counted(os | 0xc0, 0, 1000));
+	check("H4: with a counter mask", 0, counted(on | os | 0xc0 | 1 << 24, 0, 1000));
+	check("H4: no such event", 0, counted(on | os | 0x2e, 0, 1000));
+	check("H4: nothing overflowed", 0, read_msr(VMPT_MSR_PERF_GLOBAL_STATUS));
+	check("H4: an overflow", 1500, counted(on | os | 0xc4, (u32)-500, 1000));
+	check("H4: sets its bit", 1, read_msr(VMPT_MSR_PERF_GLOBAL_STATUS));
+	(void)subject_wrmsr(VMPT_MSR_PERF_GLOBAL_RESET, 1);
+	check("H4: which can be cleared", 0, read_msr(VMPT_MSR_PERF_GLOBAL_STATUS));
+	subject_lvt(PMI_VECTOR);
+	before = mailbox.pmis;
+	(void)counted(on | os | interrupts | 0xc4, (u32)-500, 499 / 2);
+	check("H4: no PMI before", 0, mailbox.pmis - before);
+	(void)counted(on | os | interrupts | 0xc4, (u32)-500, 1000);
+	check("H4: a PMI", 1, mailbox.pmis - before);
+	subject_lvt(PMI_VECTOR);
+	(void)counted(on | os | usr | interrupts | 0xc0, (u32)-100000, 100000);
+	check("H4: one of both levels", 2, mailbox.pmis - before);
+	(void)subject_wrmsr(VMPT_MSR_PERF_GLOBAL_RESET, 1);
+	(void)subject_wrmsr(0x186, 0);
+}
+
 void policies(void)
 {
 	u64 value;
@@ -381,6 +439,7 @@ void policies(void)
 	not_ram();
 	device();
 	pmu();
+	h4_counters();
 	time();
 	step();
 	trace_stop();

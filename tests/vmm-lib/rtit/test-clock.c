@@ -12,11 +12,11 @@ START_TEST(sts)
 	/* ACBR, ECBR, then 40 bits of TSC: the lowest byte first */
 	u8 buf[] = { 0xd4, 0x8f, 0xff, 0xff, 0xff, 0xff, 0xff };
 	static const u8 want[] = { 0xd4, 0x8f, 0x01, 0x00, 0x00, 0x00, 0x00 };
-	bool lost = false;
+	struct vmpt_rtit_rewrite state = { 0 };
 
-	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 7, false, 2, &lost), 7);
-	ck_assert(!memcmp(buf, want, 7) && !lost);
-	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 7, false, 0xff00000000fffffe, &lost), 7);
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(&state, buf, 7, false, 2), 7);
+	ck_assert(!memcmp(buf, want, 7) && !state.lost);
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(&state, buf, 7, false, 0xff00000000fffffe), 7);
 	ck_assert(buf[2] == 0xff && buf[3] == 0xff && buf[4] == 0xff && !buf[5] && !buf[6]);
 }
 END_TEST
@@ -28,14 +28,14 @@ START_TEST(mtc)
 
 	for (range = 0; range < 4; range++) {
 		u64 step = 128ULL << 2 * range, offset;
-		bool lost = false;
+		struct vmpt_rtit_rewrite state = { 0 };
 
 		for (offset = 0; offset < 4 * step; offset += step / 2) {
 			u8 buf[] = { (u8)(0xc4 | range), 0xfe };
 			bool fits = offset % step == 0;
 
 			ck_assert(vmpt_rtit_mtc_fits(offset, range) == fits);
-			vmpt_rtit_clock_rewrite(buf, 2, false, offset, &lost);
+			vmpt_rtit_clock_rewrite(&state, buf, 2, false, offset);
 			ck_assert_uint_eq(buf[1], (u8)(0xfe + (fits ? offset / step : 0)));
 			ck_assert_uint_eq(buf[0], 0xc4 | range);
 		}
@@ -58,45 +58,72 @@ START_TEST(cut)
 		0xc3, 1,    2,	  3, 4, 5, 0x01,		   /* PIP, 1 */
 	};
 	u8 whole[sizeof(stream)], parts[sizeof(stream)];
-	bool lost = false;
+	struct vmpt_rtit_rewrite state = { 0 };
 	size_t n, at;
 
 	memcpy(whole, stream, sizeof(stream));
-	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(whole, sizeof(whole), true, OFFSET, &lost),
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(&state, whole, sizeof(whole), true, OFFSET),
 			  sizeof(whole));
 	ck_assert(whole[22] == 5 && whole[23] == (u8)(6 + 0x80) && whole[24] == (u8)(7 + 0x67));
 	ck_assert_uint_eq(whole[32], (u8)(0x7f + (OFFSET >> 11)));
 	for (n = 1; n < sizeof(stream); n++) {
 		memcpy(parts, stream, sizeof(stream));
-		at = vmpt_rtit_clock_rewrite(parts, n, true, OFFSET, &lost);
+		at = vmpt_rtit_clock_rewrite(&state, parts, n, true, OFFSET);
 		ck_assert(at <= n && n - at < VMPT_RTIT_SIZE_MAX);
-		at += vmpt_rtit_clock_rewrite(parts + at, sizeof(parts) - at, true, OFFSET, &lost);
+		at += vmpt_rtit_clock_rewrite(&state, parts + at, sizeof(parts) - at, true, OFFSET);
 		ck_assert_uint_eq(at, sizeof(parts));
 		ck_assert_msg(!memcmp(parts, whole, sizeof(whole)), "cut at %zu", n);
 	}
 }
 END_TEST
 
-/* Bytes that are no packet: nothing changes up to the next PSB. */
-START_TEST(resync)
+/*
+ * Bytes that are no packet, and all up to the next PSB: overwritten with a reserved header (Figure
+ * 2), and counted. Cut at each byte the result is the same.
+ */
+START_TEST(a2_rtit_unknown_byte)
 {
-	u8 buf[] = { 0xd0, 0, 1, 0, 0, 0, 0,		   /* STS */
-		     0xa0,				   /* reserved */
-		     0xd0, 0, 1, 0, 0, 0, 0,		   /* looks like one */
-		     0xc0, 0, 0, 0, 0, 0, 0, 0,	   1,	   /* not a PSB */
-		     0xc0, 0, 0, 0, 0, 0, 0, 0,	   0,	   /* PSB */
-		     0xd0, 0, 1, 0, 0, 0, 0, 0xc0, 0, 0 }; /* STS, a PSB's head */
-	bool lost = false;
+	static const u8 stream[] = {
+		0xd0, 0,    1, 0, 0, 0, 0,	    /* STS */
+		0xa0,				    /* reserved */
+		0xd0, 0,    1, 0, 0, 0, 0,	    /* looks like one */
+		0xc0, 0,    0, 0, 0, 0, 0, 0, 1,    /* not a PSB */
+		0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, /* PSB, after what could begin one */
+		0xd0, 0,    1, 0, 0, 0, 0,	    /* STS */
+	};
+	u8 buf[sizeof(stream)], want[sizeof(stream)];
+	size_t n, at;
 
-	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, sizeof(buf), false, 5, &lost),
-			  sizeof(buf) - 3);
-	ck_assert(buf[2] == 6 && buf[10] == 1 && buf[35] == 6 && !lost);
-	/* Lost at the start: up to the head of a PSB at the end */
-	lost = true;
-	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf, 10, false, 5, &lost), 10);
-	ck_assert(lost && buf[2] == 6);
-	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(buf + 8, 20, false, 5, &lost), 16);
-	ck_assert(lost && buf[10] == 1);
+	memcpy(want, stream, sizeof(want));
+	want[2] = 6;
+	memset(want + 7, 0xfd, 18);
+	want[36] = 6;
+	for (n = 0; n <= sizeof(buf); n++) {
+		struct vmpt_rtit_rewrite state = { 0 };
+
+		memcpy(buf, stream, sizeof(buf));
+		at = vmpt_rtit_clock_rewrite(&state, buf, n, false, 5);
+		ck_assert(at <= n && n - at < 9);
+		at += vmpt_rtit_clock_rewrite(&state, buf + at, sizeof(buf) - at, false, 5);
+		ck_assert_uint_eq(at, sizeof(buf));
+		ck_assert_msg(!memcmp(buf, want, sizeof(buf)), "cut at %zu", n);
+		ck_assert(!state.lost && state.bytes == 18);
+	}
+}
+END_TEST
+
+/* Lost at the start, and again at the end, where only the possible head of a PSB is left. */
+START_TEST(a2_rtit_lost_at_the_ends)
+{
+	struct vmpt_rtit_rewrite state = { .lost = true, .bytes = 100 };
+	u8 buf[] = { 0xd0, 0, 1, 0, 0, 0, 0, 0xc0, 0, 0 };
+
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(&state, buf, 10, false, 5), 7);
+	ck_assert(state.lost && state.bytes == 107);
+	ck_assert(buf[0] == 0xfd && buf[6] == 0xfd && buf[7] == 0xc0 && !buf[9]);
+	buf[9] = 1;
+	ck_assert_uint_eq(vmpt_rtit_clock_rewrite(&state, buf + 7, 3, false, 5), 3);
+	ck_assert(state.lost && state.bytes == 110 && buf[7] == 0xfd && buf[9] == 0xfd);
 }
 END_TEST
 
@@ -221,7 +248,7 @@ END_TEST
 
 /*
  * A processor whose drain ends inside a packet: its head waits for the rest, also across the end of
- * the buffer; at the unload it is copied unchanged.
+ * the buffer; at the unload, after which no rest comes, it is overwritten.
  */
 START_TEST(cut_by_the_processor)
 {
@@ -259,12 +286,100 @@ START_TEST(cut_by_the_processor)
 	r.fake_msr = 0;
 	ck_assert_uint_eq(r.v.regs.offset, 9 + 700 + 4);
 	rig_get(&r, 0x10000 + 709, buf, 4);
-	ck_assert(buf[0] == 0xd4 && buf[2] == 0);
+	ck_assert(!memcmp(buf, "\xfd\xfd\xfd\xfd", 4));
+	ck_assert(r.v.lost == 4 && r.v.events & VMPT_RTIT_EVENT_LOST);
 	rig_free(&r);
 }
 END_TEST
 
-/* After a wrap packet boundaries are unknown: nothing changes up to a PSB. */
+/*
+ * A processor that sends what the library does not know, with a TSC after it: it never reaches the
+ * guest, the loss is reported, and STSs after the next PSB are right.
+ */
+START_TEST(a2_rtit_unknown_byte_of_the_processor)
+{
+	struct rig r;
+	u8 buf[96];
+	u32 i;
+
+	rig_init(&r, VMPT_RTIT_BOUNCE, 1024);
+	r.config.rewrite_clock = true;
+	rig_again(&r);
+	ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, 0x11, 0), 0);
+	rig_program(&r, 0x10000, 0xfff, CLOCKS);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
+	for (i = 0; i < 3; i++)
+		vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
+	vmpt_rtit_unit_drain(&r.unit);
+	ck_assert_uint_eq(r.bounce[16], 0xd4);
+	r.bounce[16] = 0xe4;
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+	ck_assert(r.v.lost == 14 && r.v.events & VMPT_RTIT_EVENT_LOST);
+	vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+	ck_assert_uint_eq(r.v.lost, 21);
+	/* A new start has a PSB. */
+	rig_wr(&r, 0x768, RIG_CTL);
+	rig_wr(&r, 0x768, CLOCKS);
+	vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+	ck_assert_uint_eq(r.v.lost, 21);
+	rig_get(&r, 0x10000, buf, sizeof(buf));
+	ck_assert(buf[9] == 0xd4 && buf[11] == 0x11);
+	for (i = 16; i < 37; i++)
+		ck_assert_uint_eq(buf[i], 0xfd);
+	while (buf[i] != 0xc0)
+		i++;
+	ck_assert(buf[i + 9] == 0xd4 && buf[i + 11] == 0x11);
+	rig_free(&r);
+}
+END_TEST
+
+/* The number of bytes @value in the guest's buffer of 256 bytes. */
+static u32 count_bytes(struct rig *r, u8 value)
+{
+	u8 buf[256];
+	u32 i, n = 0;
+
+	rig_get(r, 0x10000, buf, sizeof(buf));
+	for (i = 0; i < sizeof(buf); i++)
+		n += buf[i] == value;
+	return n;
+}
+
+/*
+ * Rewritten bytes wait for memory while the processor, in root operation, goes on and wraps: none
+ * is rewritten again, and none that it made since is left as it was.
+ */
+START_TEST(a2_rtit_wrapped_while_waiting)
+{
+	struct vmpt_rtit_clocks now = { .tsc = 0x40 };
+	struct rig r;
+	int i;
+
+	rig_init(&r, VMPT_RTIT_BOUNCE, 256);
+	r.config.rewrite_clock = true;
+	r.config.on_unbacked = VMPT_ON_MEM_RETRY;
+	rig_again(&r);
+	ck_assert_int_eq(vmpt_rtit_vcpu_clock(&r.v, 0x11, 0), 0);
+	vmpt_rtit_unit_time(&r.unit, &now);
+	rig_program(&r, 0x10000, 0xff, CLOCKS);
+	guest_set_kind(&r.guest, 0x10, 1, VMPT_MEM_UNBACKED);
+	ck_assert_int_eq(vmpt_rtit_vcpu_load(&r.v), 0);
+	for (i = 0; i < 20; i++)
+		vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), -VMPT_E_RETRY);
+	for (i = 0; i < 20; i++)
+		vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
+	guest_set_kind(&r.guest, 0x10, 1, VMPT_MEM_OK);
+	ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
+	ck_assert(r.v.lost && r.v.events & VMPT_RTIT_EVENT_LOST);
+	ck_assert_uint_eq(count_bytes(&r, 0x40) + count_bytes(&r, 0x62), 0);
+	rig_free(&r);
+}
+END_TEST
+
+/* After a wrap packet boundaries are unknown: all up to a PSB is overwritten. */
 START_TEST(wrapped)
 {
 	struct rig r;
@@ -282,9 +397,9 @@ START_TEST(wrapped)
 			vmpt_rtit_unit_wake(&r.unit, &r.unit.now);
 		rig_time(&r, 128 * (u64)n); /* n MTCs: what is oldest then is each byte of an STS */
 		ck_assert_int_eq(vmpt_rtit_vcpu_sync(&r.v), 0);
-		rig_get(&r, 0x10000, buf, sizeof(buf));
-		for (i = 0; i < 256; i++)
-			ck_assert((buf[i] & 0x7f) != 0x11);
+		/* It kept no PSB; a decoder cannot begin in it anyway. */
+		ck_assert_uint_eq(count_bytes(&r, 0xfd), 256);
+		ck_assert_uint_eq(r.v.lost, 0);
 		/* A new start has a PSB. */
 		rig_wr(&r, 0x768, RIG_CTL);
 		rig_wr(&r, 0x772, 0);
@@ -306,7 +421,10 @@ TEST_SUITE()
 	tcase_add_test(tc, sts);
 	tcase_add_test(tc, mtc);
 	tcase_add_test(tc, cut);
-	tcase_add_test(tc, resync);
+	tcase_add_test(tc, a2_rtit_unknown_byte);
+	tcase_add_test(tc, a2_rtit_lost_at_the_ends);
+	tcase_add_test(tc, a2_rtit_unknown_byte_of_the_processor);
+	tcase_add_test(tc, a2_rtit_wrapped_while_waiting);
 	tcase_add_loop_test(tc, through_the_buffer, 0, 4);
 	tcase_add_test(tc, new_offset);
 	tcase_add_test(tc, once);
