@@ -10,6 +10,7 @@
 
 struct plugin;
 struct site;
+struct truth_state;
 struct vcpu;
 
 /* Basic exit reasons (SDM 3 appendix C) that are used here. */
@@ -61,8 +62,8 @@ struct guest_ops {
 	void (*tick)(struct vcpu *vcpu);
 	/* A hot_counts.insns has reached COUNTED; between two blocks. */
 	void (*counted)(struct vcpu *vcpu);
-	/* RTIT_CTL as the guest set it. */
-	u64 (*ctl)(const struct vcpu *vcpu);
+	/* Sets ctl and ranges of @state as the guest set them. */
+	void (*state)(const struct vcpu *vcpu, struct truth_state *state);
 };
 
 #endif

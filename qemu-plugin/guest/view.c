@@ -296,9 +296,16 @@ static void watched_block(struct vcpu *vcpu)
 		flow_watch(vcpu, false);
 }
 
-static u64 ctl(const struct vcpu *vcpu)
+static void state(const struct vcpu *vcpu, struct truth_state *state)
 {
-	return vcpu->plugin->rtit ? vcpu->guest->rtit.unit.regs.ctl : vcpu->guest->unit.regs.ctl;
+	const struct vmpt_pt_regs *regs = &vcpu->guest->unit.regs;
+
+	if (vcpu->plugin->rtit) {
+		state->ctl = vcpu->guest->rtit.unit.regs.ctl;
+		return;
+	}
+	state->ctl = regs->ctl;
+	memcpy(state->ranges, regs->addr, sizeof(state->ranges));
 }
 
 static void tick(struct vcpu *vcpu)
@@ -335,5 +342,5 @@ const struct guest_ops guest_view_ops = {
 	.block = watched_block,
 	.tick = tick,
 	.counted = counted,
-	.ctl = ctl,
+	.state = state,
 };
