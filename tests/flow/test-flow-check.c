@@ -657,6 +657,28 @@ START_TEST(h3_cut_at_events)
 }
 END_TEST
 
+/* A branch leads into the filter, and an interrupt comes before its target: a part without code. */
+START_TEST(h3_cut_to_nothing)
+{
+	char text[256];
+
+	start();
+	put(TRUTH_RANGE);
+	put(0);
+	put64(FUNCTION_IP);
+	put64(FUNCTION_IP + 0xff);
+	state(0, START_IP, 0xd | 1ULL << 32);
+	place(TRUTH_BEGIN, START_IP);
+	put(START);
+	put(CALL);
+	event(FUNCTION_IP, HANDLER_IP);
+	put(HANDLER);
+	put(FUNCTION);
+	items(true, text, sizeof(text));
+	ck_assert_str_eq(text, "B401100 E401100 B401100 401100 ");
+}
+END_TEST
+
 TEST_SUITE()
 {
 	const TTest *const once[] = { equal_flow,
@@ -670,7 +692,8 @@ TEST_SUITE()
 				      cut_by_state,
 				      rep_or_not,
 				      h3_cut_by_ranges,
-				      h3_cut_at_events };
+				      h3_cut_at_events,
+				      h3_cut_to_nothing };
 	Suite *suite = suite_create("flow/flow-check");
 	TCase *tc = tcase_create("flow-check");
 	size_t i;

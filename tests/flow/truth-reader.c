@@ -339,11 +339,21 @@ static void take_block(struct truth_reader *r, const struct truth_item *item)
 		settle(r, ip);
 	}
 	flush_event(r, r->is_traced);
+	r->block_ip = ip;
 	r->follows = ip;
 	for (u32 i = 0; i < item->insns; i++)
 		r->follows += item->block->lengths[i];
 	if (r->is_traced)
 		hold(r, item);
+}
+
+/* An event came before the first block where the last branch or event led: its source is there. */
+static void take_source(struct truth_reader *r, u64 ip)
+{
+	if (r->follows && ip >= r->block_ip && ip <= r->follows)
+		return;
+	arrive(r, ip);
+	settle(r, ip);
 }
 
 /* Puts into r->held what @item means if only the traced part is wanted: nothing up to three items.
@@ -360,6 +370,7 @@ static void cut(struct truth_reader *r, struct truth_item *item)
 		take_block(r, item);
 		return;
 	case TRUTH_RUN_EVENT:
+		take_source(r, item->from);
 		flush_event(r, r->is_traced);
 		r->has_event = r->is_traced;
 		r->event = *item;

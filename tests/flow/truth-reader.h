@@ -72,7 +72,8 @@ struct truth_reader {
 	bool stopped, filtered; /* in a TraceStop range; out of the IP filter */
 	u64 was_enabled;	/* TraceEn of the last STATE */
 	u64 range[TRUTH_RANGES][2];
-	u64 follows; /* where the last block leads without a branch; 0: an event came */
+	u64 block_ip, follows; /* the last block: its IP; where it leads without a branch, 0: an
+				  event came */
 	bool has_event;
 	struct truth_item event;	    /* not returned yet: what follows decides */
 	struct truth_item held[TRUTH_HELD]; /* to be returned next */
