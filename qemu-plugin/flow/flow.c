@@ -414,7 +414,7 @@ void flow_event(unsigned int index, u64 from, u64 to, void *user)
 	if (!vcpu || !flow_begin(vcpu))
 		return;
 	if (plugin->guest)
-		plugin->guest_ops->event(vcpu, from);
+		from = plugin->guest_ops->event(vcpu, from);
 	if (vcpu->hot->on)
 		event(vcpu, from, to);
 	else
