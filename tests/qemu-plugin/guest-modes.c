@@ -87,7 +87,7 @@ static int set_range(int fd, const char *action)
 		return -1;
 	fclose(maps);
 	snprintf(filter, sizeof(filter), "%s 0x%lx/0x%lx@%s", action, at - start + offset,
-		 (unsigned long)(__stop_range - __start_range), path);
+		 (unsigned long)__stop_range - at, path);
 	return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
 }
 
@@ -123,14 +123,13 @@ static struct records read_records(const struct perf_event_mmap_page *page)
 static int write_area(const char *path, const uint8_t *aux, size_t size, size_t head, bool snapshot)
 {
 	FILE *f = fopen(path, "w");
+	bool whole;
 
 	if (!f)
 		return -1;
-	if (snapshot && fwrite(aux + head, 1, size - head, f) != size - head)
-		return -1;
-	if (fwrite(aux, 1, head, f) != head)
-		return -1;
-	return fclose(f);
+	whole = !snapshot || fwrite(aux + head, 1, size - head, f) == size - head;
+	whole &= fwrite(aux, 1, head, f) == head;
+	return fclose(f) || !whole ? -1 : 0;
 }
 
 int main(int argc, char **argv)
