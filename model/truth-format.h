@@ -24,6 +24,9 @@
  *					TRUTH_CPL …, IA32_RTIT_CTL as software wrote it, CR3, and
  *					the EPT pointer, 0 without EPT. Not all files have it
  *
+ *	RANGE N A.lo A.hi B.lo B.hi	IA32_RTIT_ADDRn_A and _B of range N (0 to 3) from the next
+ *STATE on; 0 before. The QEMU plugin's guest view has it
+ *
  * Each iteration of a REP instruction may come as a block of its own. A block word is written
  * when it is known how far the block executed: when the next one begins or an event comes. "From",
  * "to" and IP are linear addresses at run time.
@@ -40,7 +43,10 @@ enum truth_word {
 	TRUTH_BEGIN,
 	TRUTH_END,
 	TRUTH_STATE,
+	TRUTH_RANGE,
 };
+
+#define TRUTH_RANGES 4
 
 /* FLAGS */
 enum truth_flag {

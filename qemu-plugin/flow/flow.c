@@ -195,16 +195,22 @@ void flow_block(unsigned int index, void *user)
 	flow_done(vcpu);
 }
 
-/* The guest's own trace is only a part of the truth file, which needs this to tell which. */
-static void write_state(struct vcpu *vcpu, u64 ip)
+/* The guest's own trace is only a part of the truth file, which needs the state to tell which. */
+static bool truth_has_states(const struct vcpu *vcpu)
+{
+	return vcpu->truth && vcpu->plugin->guest && !vcpu->plugin->host;
+}
+
+static struct truth_state state_now(const struct vcpu *vcpu)
 {
 	const struct vmpt_mode *mode = &vcpu->mode;
-	struct truth_state state = { .ctl = vcpu->plugin->guest_ops->ctl(vcpu), .cr3 = mode->cr3 };
+	struct truth_state state = { .cr3 = mode->cr3 };
 
+	vcpu->plugin->guest_ops->state(vcpu, &state);
 	state.flags = mode->cpl | (mode_paged(vcpu) ? TRUTH_PAGING : 0) |
 		      (mode->pae ? TRUTH_PAE : 0) | (mode_long(vcpu) ? TRUTH_LONG : 0) |
 		      (mode->cs_l ? TRUTH_CS_L : 0) | (mode->cs_d ? TRUTH_CS_D : 0);
-	truth_state(vcpu->truth, &state, ip);
+	return state;
 }
 
 void flow_block_truth(unsigned int index, void *user)
@@ -212,6 +218,7 @@ void flow_block_truth(unsigned int index, void *user)
 	const struct block *block = user;
 	struct vcpu *vcpu = block->plugin->vcpu[index];
 	u64 ip, progress = vcpu->hot->progress;
+	struct truth_state state;
 
 	if (!flow_begin(vcpu))
 		return;
@@ -223,8 +230,10 @@ void flow_block_truth(unsigned int index, void *user)
 	ip = read_ip(vcpu, block->start);
 	vcpu->misplaced += ip != block->start + vcpu->delta;
 	truth_block(vcpu->truth, block, ip, progress);
-	if (vcpu->plugin->rtit && vcpu->plugin->guest && !vcpu->plugin->host)
-		write_state(vcpu, ip);
+	if (truth_has_states(vcpu)) {
+		state = state_now(vcpu);
+		truth_state(vcpu->truth, &state, ip);
+	}
 	flow_done(vcpu);
 }
 
@@ -344,7 +353,9 @@ static void report_event(struct vcpu *vcpu, unsigned int kind, int vector, u64 f
 
 static void event(struct vcpu *vcpu, u64 from, u64 to)
 {
+	bool has_state = truth_has_states(vcpu) && !vcpu->plugin->rtit;
 	unsigned int kind = VMPT_FAR_INTERRUPT;
+	struct truth_state state;
 	int vector;
 
 	if (vcpu->asleep)
@@ -360,12 +371,14 @@ static void event(struct vcpu *vcpu, u64 from, u64 to)
 			0);
 	if (vcpu->plugin->host && !vcpu->running)
 		vcpu->plugin->host_ops->enter(vcpu, from);
+	if (has_state)
+		state = state_now(vcpu);
 	mode_far(vcpu);
 	report_event(vcpu, kind, vector, from, to);
 	vcpu->arrive = to;
 	vcpu->arrived = true;
 	if (vcpu->truth)
-		truth_event(vcpu->truth, vcpu->hot->progress, from, to);
+		truth_event(vcpu->truth, vcpu->hot->progress, has_state ? &state : NULL, from, to);
 	vcpu->hot->armed = 0;
 	vcpu->hot->progress = 0;
 }
@@ -401,7 +414,7 @@ void flow_event(unsigned int index, u64 from, u64 to, void *user)
 	if (!vcpu || !flow_begin(vcpu))
 		return;
 	if (plugin->guest)
-		plugin->guest_ops->event(vcpu, from);
+		from = plugin->guest_ops->event(vcpu, from);
 	if (vcpu->hot->on)
 		event(vcpu, from, to);
 	else

@@ -57,6 +57,7 @@ enum insn_hook {
 	HOOK_RDPMC,
 	HOOK_PTWRITE,
 	HOOK_AFTER_CPUID, /* the instruction after a CPUID in the same block */
+	HOOK_AFTER_PROBE, /* the second one of a block at a PTWRITE's AE byte */
 	HOOK_RESET,	  /* the one at the reset vector */
 };
 

@@ -305,6 +305,8 @@ static unsigned int add_insn(struct plugin *plugin, struct block *block,
 		add_site(plugin, block, &insn, HOOK_RESET, rest);
 	if (before == HOOK_CPUID && hooked(plugin, HOOK_AFTER_CPUID))
 		add_site(plugin, block, &insn, HOOK_AFTER_CPUID, rest);
+	if (i == 1 && plugin->guest && plugin->guest_ops->probes(plugin, block->start))
+		add_site(plugin, block, &insn, HOOK_AFTER_PROBE, rest);
 	if (hooked(plugin, what.hook))
 		add_site(plugin, block, &insn, what.hook, rest);
 	add_table(plugin, block, &insn, what.hook);

@@ -182,33 +182,43 @@ void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 pro
 	truth->kind = block->kind;
 }
 
-void truth_event(struct truth *truth, u64 progress, u64 from, u64 to)
-{
-	/* A direct jump cannot fault; INT n has executed, though its event has its address. */
-	bool left =
-		truth->kind == INSN_JCC || truth->kind == INSN_JMP || truth->kind == INSN_SOFT_INT;
-
-	finish(truth, retired(truth, progress, from, left));
-	put_address(truth, TRUTH_EVENT, from);
-	put(truth, &to, sizeof(to));
-}
-
 void truth_state(struct truth *truth, const struct truth_state *state, u64 ip)
 {
 	const u64 eptp = 0, *const words[] = { &ip, &state->ctl, &state->cr3, &eptp };
 	const struct truth_state *old = &truth->state;
 
 	if (truth->has_state && old->flags == state->flags && old->ctl == state->ctl &&
-	    old->cr3 == state->cr3)
+	    old->cr3 == state->cr3 && !memcmp(old->ranges, state->ranges, sizeof(old->ranges)))
 		return;
 	if (!truth->has_state)
 		truth_begin(truth, ip);
+	for (u32 i = 0; i < TRUTH_RANGES; i++) {
+		if (!memcmp(old->ranges + 2 * i, state->ranges + 2 * i, 2 * sizeof(u64)))
+			continue;
+		put_word(truth, TRUTH_RANGE);
+		put_word(truth, i);
+		put(truth, state->ranges + 2 * i, 2 * sizeof(u64));
+	}
 	truth->has_state = true;
 	truth->state = *state;
 	put_word(truth, TRUTH_STATE);
 	put_word(truth, state->flags);
 	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		put(truth, words[i], sizeof(u64));
+}
+
+void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,
+		 u64 to)
+{
+	/* A direct jump cannot fault; INT n has executed, though its event has its address. */
+	bool left =
+		truth->kind == INSN_JCC || truth->kind == INSN_JMP || truth->kind == INSN_SOFT_INT;
+
+	finish(truth, retired(truth, progress, from, left));
+	if (state)
+		truth_state(truth, state, from);
+	put_address(truth, TRUTH_EVENT, from);
+	put(truth, &to, sizeof(to));
 }
 
 void truth_begin(struct truth *truth, u64 ip)

@@ -25,13 +25,16 @@ int truth_close(struct truth *truth);
 
 /* @block begins at @ip; @progress: how many instructions of the block before it have begun. */
 void truth_block(struct truth *truth, const struct block *block, u64 ip, u64 progress);
-void truth_event(struct truth *truth, u64 progress, u64 from, u64 to);
 /* The state from the last reported block on, which is at @ip; written if it has changed. */
 struct truth_state {
 	u32 flags; /* enum truth_flag */
 	u64 ctl, cr3;
+	u64 ranges[2 * TRUTH_RANGES]; /* IA32_RTIT_ADDRn_A, _B */
 };
 void truth_state(struct truth *truth, const struct truth_state *state, u64 ip);
+/* @state: at @from, where no block may have begun since a far transfer; NULL: none is written. */
+void truth_event(struct truth *truth, u64 progress, const struct truth_state *state, u64 from,
+		 u64 to);
 void truth_begin(struct truth *truth, u64 ip);
 void truth_end(struct truth *truth, u64 ip);
 /* Whether the block that began last is not written yet and has @code. */

@@ -10,6 +10,7 @@
 
 struct plugin;
 struct site;
+struct truth_state;
 struct vcpu;
 
 /* Basic exit reasons (SDM 3 appendix C) that are used here. */
@@ -50,8 +51,13 @@ struct guest_ops {
 	 * and written. Need not return (flow_go_to()).
 	 */
 	void (*site)(struct vcpu *vcpu, const struct site *site);
-	/* An event was delivered; @from has not retired. Called before the units get it. */
-	void (*event)(struct vcpu *vcpu, u64 from);
+	/* Whether the second instruction of a block at @linear needs HOOK_AFTER_PROBE. */
+	bool (*probes)(const struct plugin *plugin, u64 linear);
+	/*
+	 * An event was delivered; @from has not retired. Called before the units get it. Returns
+	 * where it came from to the guest.
+	 */
+	u64 (*event)(struct vcpu *vcpu, u64 from);
 	/*
 	 * If flow_watch() is on: a block begins, and all events up to here are reported. Registers
 	 * are exact.
@@ -61,8 +67,8 @@ struct guest_ops {
 	void (*tick)(struct vcpu *vcpu);
 	/* A hot_counts.insns has reached COUNTED; between two blocks. */
 	void (*counted)(struct vcpu *vcpu);
-	/* RTIT_CTL as the guest set it. */
-	u64 (*ctl)(const struct vcpu *vcpu);
+	/* Sets ctl and ranges of @state as the guest set them. */
+	void (*state)(const struct vcpu *vcpu, struct truth_state *state);
 };
 
 #endif

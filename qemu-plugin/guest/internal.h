@@ -103,6 +103,13 @@ struct guest_vcpu {
 		u64 ip, rax, rcx, rdx;
 	} fault;
 
+	/* the read that faults in place of a PTWRITE's; see ptwrite.c */
+	struct {
+		bool pending;
+		u64 ip, at; /* of the PTWRITE; of the opcode byte that executes instead */
+		u64 rdi;
+	} probe;
+
 	struct guest_pmu pmu;
 	struct guest_apic apic;
 };
@@ -216,5 +223,11 @@ int guest_write_output(void *opaque, u64 pa, const u8 *bytes, size_t len);
 
 /* Before what may be a PTWRITE: may not return. */
 void guest_ptwrite(struct guest_vcpu *guest, const struct site *site);
+/* An event came from @from while a probe is pending. Returns where the processor has it from. */
+u64 guest_probe_faulted(struct guest_vcpu *guest, u64 from);
+/* The instruction after a probe: it has not faulted. Does not return if one is pending. */
+void guest_probe_passed(struct guest_vcpu *guest, const struct site *site);
+/* Whether a block at @linear, translated now on this thread, is a probe. */
+bool guest_probes(const struct plugin *plugin, u64 linear);
 
 #endif

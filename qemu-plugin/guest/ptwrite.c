@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * PTWRITE (SDM 2, PTWRITE; SDM 3 33.2.2), which QEMU does not know: Zydis decodes it, its operand
- * is read and passed to the unit. QEMU raises #UD if the guest's processor does not have PTWRITE,
- * and if the operand cannot be read, because the plugin cannot raise a page fault.
+ * is read and passed to the unit. QEMU raises #UD if the guest's processor does not have PTWRITE.
+ *
+ * If the operand cannot be read, the instruction must fault as a read of it does (SDM 2, PTWRITE),
+ * which a plugin cannot raise. But the opcode is 0F AE, and AE alone is SCASB, which reads a byte
+ * at ES:RDI and then changes RDI and flags: execution continues there with the operand's address in
+ * RDI. QEMU raises the fault; when it is delivered, RDI is restored and the pushed RIP becomes the
+ * PTWRITE's. If there is none, because another vCPU has mapped the page, the next instruction in
+ * the block, which is made of what follows AE, has a callback that restores all and tries again.
  */
 #include <Zydis/Zydis.h>
 
@@ -78,8 +84,19 @@ static bool decode(struct vcpu *vcpu, u64 ip, ZydisDecodedInstruction *insn,
 	       insn->mnemonic == ZYDIS_MNEMONIC_PTWRITE;
 }
 
+/* A byte of the operand that cannot be read, or its first if all can by now. */
+static u64 unreadable(struct vcpu *vcpu, u64 address, size_t size)
+{
+	u8 byte;
+
+	/* The second of two pages begins at a multiple of 4 KiB. */
+	return qemu_read_linear(vcpu->regs, address, &byte, 1) ? (address + size - 1) & ~0xfffULL
+							       : address;
+}
+
+/* false: the byte at *unread cannot be read. */
 static bool read_operand(struct vcpu *vcpu, const ZydisDecodedInstruction *insn,
-			 const ZydisDecodedOperand *operand, u64 ip, u64 *value)
+			 const ZydisDecodedOperand *operand, u64 ip, u64 *value, u64 *unread)
 {
 	ZydisRegisterContext context;
 	u64 address;
@@ -87,6 +104,7 @@ static bool read_operand(struct vcpu *vcpu, const ZydisDecodedInstruction *insn,
 
 	read_context(vcpu, &context);
 	*value = 0;
+	*unread = 0;
 	if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 		*value = context.values[operand->reg.value];
 		return true;
@@ -96,7 +114,76 @@ static bool read_operand(struct vcpu *vcpu, const ZydisDecodedInstruction *insn,
 	address += segment_base(vcpu, operand->mem.segment);
 	if (!vcpu->mode.cs_l)
 		address = LOW32(address);
-	return qemu_read_linear(vcpu->regs, address, value, operand->size / 8);
+	if (qemu_read_linear(vcpu->regs, address, value, operand->size / 8))
+		return true;
+	*unread = unreadable(vcpu, address, operand->size / 8);
+	return false;
+}
+
+/*
+ * Does not return unless the opcode is at the end of its page: the callback needs two instructions
+ * in a block.
+ */
+static void probe(struct guest_vcpu *guest, u64 ip, const ZydisDecodedInstruction *insn,
+		  u64 address)
+{
+	struct vcpu *vcpu = guest->vcpu;
+	u64 at = ip + insn->raw.modrm.offset - 1;
+
+	if (at % 4096 == 4095)
+		return;
+	guest->probe.pending = true;
+	guest->probe.ip = ip;
+	guest->probe.at = at;
+	guest->probe.rdi = qemu_read_reg(vcpu->regs, QREG_RDI);
+	qemu_write_reg(vcpu->regs, QREG_RDI, address);
+	flow_go_to(vcpu, at);
+}
+
+/* In long mode an event pushes [error code,] RIP, CS (SDM 3 7.14.2). */
+static void move_frame(struct vcpu *vcpu, u64 from, u64 to)
+{
+	u64 rsp = qemu_read_reg(vcpu->regs, QREG_RSP), word, physical;
+
+	for (u64 at = rsp; at <= rsp + 8; at += 8) {
+		if (!qemu_read_linear(vcpu->regs, at, &word, 8) || word != from)
+			continue;
+		if (qemu_translate(at, &physical))
+			qemu_write_physical(vcpu->regs, physical, &to, 8);
+		return;
+	}
+}
+
+u64 guest_probe_faulted(struct guest_vcpu *guest, u64 from)
+{
+	struct vcpu *vcpu = guest->vcpu;
+
+	guest->probe.pending = false;
+	qemu_write_reg(vcpu->regs, QREG_RDI, guest->probe.rdi);
+	if (from != guest->probe.at)
+		return from;
+	move_frame(vcpu, linear_to_rip(vcpu, from), linear_to_rip(vcpu, guest->probe.ip));
+	return guest->probe.ip;
+}
+
+void guest_probe_passed(struct guest_vcpu *guest, const struct site *site)
+{
+	if (!guest->probe.pending || site_ip(guest->vcpu, site) != guest->probe.at + 1)
+		return;
+	guest->probe.pending = false;
+	qemu_write_reg(guest->vcpu->regs, QREG_RDI, guest->probe.rdi);
+	flow_go_to(guest->vcpu, guest->probe.ip);
+}
+
+bool guest_probes(const struct plugin *plugin, u64 linear)
+{
+	for (unsigned int i = 0; i < VCPUS; i++) {
+		const struct vcpu *vcpu = plugin->vcpu[i];
+
+		if (vcpu && vcpu->guest && pthread_equal(vcpu->thread, pthread_self()))
+			return vcpu->guest->probe.pending && vcpu->guest->probe.at == linear;
+	}
+	return false;
 }
 
 void guest_ptwrite(struct guest_vcpu *guest, const struct site *site)
@@ -104,11 +191,15 @@ void guest_ptwrite(struct guest_vcpu *guest, const struct site *site)
 	struct vcpu *vcpu = guest->vcpu;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction insn;
-	u64 ip = site_ip(vcpu, site), value;
+	u64 ip = site_ip(vcpu, site), value, unread;
 
-	if (!decode(vcpu, ip, &insn, operands) ||
-	    !read_operand(vcpu, &insn, &operands[0], ip, &value))
+	if (!decode(vcpu, ip, &insn, operands))
 		return;
+	if (!read_operand(vcpu, &insn, &operands[0], ip, &value, &unread)) {
+		if (vcpu->mode.cs_l)
+			probe(guest, ip, &insn, unread);
+		return;
+	}
 	vmpt_unit_ptwrite(&guest->unit, ip, value, operands[0].size / 8);
 	flow_go_to(vcpu, ip + insn.length);
 }

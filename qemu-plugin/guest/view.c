@@ -182,6 +182,7 @@ static void reset(struct guest_vcpu *guest)
 	guest->cpuid.pending = false;
 	guest->fault.pending = false;
 	guest->step.pending = false;
+	guest->probe.pending = false;
 	memset(&guest->aux, 0, sizeof(guest->aux));
 	flow_watch(guest->vcpu, false);
 }
@@ -215,6 +216,7 @@ static bool hooks(const struct plugin *plugin, unsigned int hook)
 	case HOOK_AFTER_CPUID:
 	case HOOK_RDMSR:
 	case HOOK_WRMSR:
+	case HOOK_AFTER_PROBE:
 	case HOOK_RESET:
 		return true;
 	case HOOK_RDPMC:
@@ -261,12 +263,15 @@ static void site_executes(struct vcpu *vcpu, const struct site *site)
 	case HOOK_PTWRITE:
 		guest_ptwrite(guest, site);
 		break;
+	case HOOK_AFTER_PROBE:
+		guest_probe_passed(guest, site);
+		break;
 	default:
 		break;
 	}
 }
 
-static void event(struct vcpu *vcpu, u64 from)
+static u64 event(struct vcpu *vcpu, u64 from)
 {
 	struct guest_vcpu *guest = vcpu->guest;
 
@@ -280,6 +285,7 @@ static void event(struct vcpu *vcpu, u64 from)
 	guest->aux.pending = false;
 	if (guest->cpuid.pending && from == guest->cpuid.next)
 		guest_cpuid_patch(guest);
+	return guest->probe.pending ? guest_probe_faulted(guest, from) : from;
 }
 
 static void watched_block(struct vcpu *vcpu)
@@ -296,9 +302,16 @@ static void watched_block(struct vcpu *vcpu)
 		flow_watch(vcpu, false);
 }
 
-static u64 ctl(const struct vcpu *vcpu)
+static void state(const struct vcpu *vcpu, struct truth_state *state)
 {
-	return vcpu->plugin->rtit ? vcpu->guest->rtit.unit.regs.ctl : vcpu->guest->unit.regs.ctl;
+	const struct vmpt_pt_regs *regs = &vcpu->guest->unit.regs;
+
+	if (vcpu->plugin->rtit) {
+		state->ctl = vcpu->guest->rtit.unit.regs.ctl;
+		return;
+	}
+	state->ctl = regs->ctl;
+	memcpy(state->ranges, regs->addr, sizeof(state->ranges));
 }
 
 static void tick(struct vcpu *vcpu)
@@ -330,10 +343,11 @@ static void counted(struct vcpu *vcpu)
 const struct guest_ops guest_view_ops = {
 	.hooks = hooks,
 	.translates = guest_translates,
+	.probes = guest_probes,
 	.site = site_executes,
 	.event = event,
 	.block = watched_block,
 	.tick = tick,
 	.counted = counted,
-	.ctl = ctl,
+	.state = state,
 };

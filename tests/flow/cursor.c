@@ -26,6 +26,11 @@ bool cursor_is_vmentry(const u8 *code, u8 length)
 	       (code[2] == 0xc2 || code[2] == 0xc3);
 }
 
+bool cursor_is_wrmsr(const u8 *code, u8 length)
+{
+	return length == 2 && code[0] == 0x0f && code[1] == 0x30;
+}
+
 bool cursor_is_self_jump(const u8 *code, u8 length)
 {
 	static const u8 near32[] = { 0xe9, 0xfb, 0xff, 0xff, 0xff };

@@ -88,6 +88,7 @@ bool cursor_is_self_jump(const u8 *code, u8 length);
 bool cursor_is_soft_int(const u8 *code, u8 length);
 /* VMLAUNCH, VMRESUME */
 bool cursor_is_vmentry(const u8 *code, u8 length);
+bool cursor_is_wrmsr(const u8 *code, u8 length);
 /* A string instruction with REP, REPE, REPNE. */
 bool cursor_is_rep(const u8 *code, u8 length);
 

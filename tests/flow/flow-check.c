@@ -74,6 +74,9 @@ static void report(const struct flow_counts *n, size_t size, double seconds)
 	if (n->entries)
 		printf("%llu VM entries that the trace shows by their FUP alone\n",
 		       (unsigned long long)n->entries);
+	if (n->disables)
+		printf("%llu WRMSRs that end the trace before them\n",
+		       (unsigned long long)n->disables);
 	if (n->overflows)
 		printf("%llu overflows, %llu instructions lost, %llu searches\n",
 		       (unsigned long long)n->overflows, (unsigned long long)n->lost,

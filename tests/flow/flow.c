@@ -346,6 +346,8 @@ static bool unlisted(struct flow *f, u64 ip)
 		f->counts->silent++;
 	else if (cursor_is_vmentry(cursor_code(c), cursor_length(c)))
 		f->counts->entries++; /* to a CPL that is not traced (Table 33-56, case 8) */
+	else if (cursor_is_wrmsr(cursor_code(c), cursor_length(c)))
+		f->counts->disables++; /* the FUP has its IP (case 3) */
 	else
 		return false;
 	cursor_pass(c);
@@ -423,12 +425,14 @@ static bool next_run(struct flow *f, struct cursor_run *run, u64 ip)
 /* A run begins or ends at @ip, if that is known; not all truths have runs. */
 static bool run_at(struct flow *f, enum truth_kind kind, u64 ip, bool known)
 {
-	u64 entries = f->counts->entries;
+	u64 entries = f->counts->entries, disables = f->counts->disables;
 	struct cursor_run run;
 
 	while (next_run(f, &run, ip)) {
 		if (f->counts->entries != entries && !run.ip)
 			known = false; /* in the truth the instruction at @ip has retired */
+		if (f->counts->disables != disables)
+			known = false;
 		if (run.kind == kind && (run.ip == ip || !known))
 			return true;
 		/* After a loss it is unknown how many were lost. */

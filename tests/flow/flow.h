@@ -29,6 +29,7 @@ struct flow_counts {
 	u64 led;	 /* of these: libipt would have gone elsewhere */
 	u64 shared;	 /* of these: with the stack shifted by other owners */
 	u64 entries;	 /* VM entries in the truth: the trace has only their FUP */
+	u64 disables;	 /* WRMSRs that clear TraceEn: the trace ends before them */
 	u64 overflows;	 /* OVFs */
 	u64 lost;	 /* instructions without packets */
 	u64 searches;	 /* failed ones after OVFs: the flow was elsewhere */

@@ -597,12 +597,103 @@ START_TEST(cut_by_state)
 }
 END_TEST
 
+/* A branch into the IP filter begins, one out of it ends; one to a TraceStop range ends for good.
+ */
+START_TEST(h3_cut_by_ranges)
+{
+	const u64 filter = 1ULL << 32, stop = 2ULL << 32;
+	char text[256];
+
+	start();
+	put(TRUTH_RANGE);
+	put(0);
+	put64(FUNCTION_IP);
+	put64(FUNCTION_IP + 0xff);
+	state(0, START_IP, 0xd | filter);
+	place(TRUTH_BEGIN, START_IP);
+	put(START);
+	put(CALL);
+	put(FUNCTION);
+	put(REP);
+	put(FUNCTION);
+	/* Its handler is outside: no event in the trace, but an end where it came from. */
+	event(REP_IP, HANDLER_IP);
+	put(HANDLER);
+	state(0, START_IP, 0);
+	put(START);
+	state(0, CALL_IP, 0xd | stop);
+	put(CALL);
+	put(FUNCTION);
+	put(REP);
+	/* TraceEn is cleared and set: Stopped is 0 again. */
+	state(0, START_IP, 0);
+	put(START);
+	state(0, CALL_IP, 0xd | stop);
+	put(CALL);
+	items(true, text, sizeof(text));
+	ck_assert_str_eq(text,
+			 "B401100 401100 E401008 B401100 401100 E401008 B401003 401003 E401100 "
+			 "B401003 401003 ");
+}
+END_TEST
+
+/* An event that changes the level leads out: the trace ends at the instruction that it interrupted.
+ */
+START_TEST(h3_cut_at_events)
+{
+	char text[256];
+
+	start();
+	state(3, START_IP, 0x9); /* TraceEn, User */
+	place(TRUTH_BEGIN, START_IP);
+	put(START);
+	event(CALL_IP, HANDLER_IP);
+	state(0, HANDLER_IP, 0x9);
+	put(HANDLER);
+	state(3, CALL_IP, 0x9);
+	put(CALL);
+	items(true, text, sizeof(text));
+	ck_assert_str_eq(text, "B401000 401000 E401003 B401003 401003 ");
+}
+END_TEST
+
+/* A branch leads into the filter, and an interrupt comes before its target: a part without code. */
+START_TEST(h3_cut_to_nothing)
+{
+	char text[256];
+
+	start();
+	put(TRUTH_RANGE);
+	put(0);
+	put64(FUNCTION_IP);
+	put64(FUNCTION_IP + 0xff);
+	state(0, START_IP, 0xd | 1ULL << 32);
+	place(TRUTH_BEGIN, START_IP);
+	put(START);
+	put(CALL);
+	event(FUNCTION_IP, HANDLER_IP);
+	put(HANDLER);
+	put(FUNCTION);
+	items(true, text, sizeof(text));
+	ck_assert_str_eq(text, "B401100 E401100 B401100 401100 ");
+}
+END_TEST
+
 TEST_SUITE()
 {
-	const TTest *const once[] = {
-		equal_flow, int_that_the_truth_lists, overflow,	    runs,      tail, cut_truth,
-		bad_truth,  pipe_in_pieces,	      cut_by_state, rep_or_not
-	};
+	const TTest *const once[] = { equal_flow,
+				      int_that_the_truth_lists,
+				      overflow,
+				      runs,
+				      tail,
+				      cut_truth,
+				      bad_truth,
+				      pipe_in_pieces,
+				      cut_by_state,
+				      rep_or_not,
+				      h3_cut_by_ranges,
+				      h3_cut_at_events,
+				      h3_cut_to_nothing };
 	Suite *suite = suite_create("flow/flow-check");
 	TCase *tc = tcase_create("flow-check");
 	size_t i;

@@ -185,6 +185,17 @@ static bool state(struct truth_reader *r)
 	       word64(r, &now->eptp);
 }
 
+static bool range(struct truth_reader *r)
+{
+	u32 n;
+
+	if (!word(r, &n))
+		return fail(r, "ends within a record");
+	if (n >= TRUTH_RANGES)
+		return fail(r, "no such address range");
+	return word64(r, &r->range[n][0]) && word64(r, &r->range[n][1]);
+}
+
 /* Everything except a whole block. */
 static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 {
@@ -203,6 +214,9 @@ static bool record(struct truth_reader *r, struct truth_item *item, u32 w)
 	case TRUTH_STATE:
 		item->kind = TRUTH_RUN_STATE;
 		return state(r);
+	case TRUTH_RANGE:
+		item->kind = TRUTH_RUN_RANGE;
+		return range(r);
 	default:
 		return fail(r, "an unknown word");
 	}
@@ -235,44 +249,168 @@ static bool traced(const struct truth_reader *r)
 	return (now->ctl & trace_en) == trace_en && now->ctl & level;
 }
 
-/* STATE: an item of its own if it begins or ends the traced part of a run. */
-static bool take_state(struct truth_reader *r, struct truth_item *item)
-{
-	bool was = r->is_traced;
+/* ---- what of it is traced ---- */
 
-	r->is_traced = traced(r);
-	item->kind = r->is_traced ? TRUTH_RUN_BEGIN : TRUTH_RUN_END;
-	item->from = r->now.ip;
-	return r->is_run && r->is_traced != was;
+/* Whether @ip is in a range that has @cfg in CTL (SDM 3 33.2.5.3). *any: one has it. */
+static bool in_range(const struct truth_reader *r, unsigned int cfg, u64 ip, bool *any)
+{
+	bool in = false;
+
+	*any = false;
+	if (r->trace_en)
+		return false; /* RTIT has no ranges */
+	for (unsigned int n = 0; n < TRUTH_RANGES; n++) {
+		if ((r->now.ctl >> VMPT_CTL_ADDR_SHIFT(n) & 0xf) != cfg)
+			continue;
+		*any = true;
+		in |= ip >= r->range[n][0] && ip <= r->range[n][1];
+	}
+	return in;
 }
 
-/* Whether @item is wanted. */
-static bool wanted(struct truth_reader *r, struct truth_item *item)
+/* A branch or an event went to @ip, or there the context or TraceEn changed (33.2.5.3, 33.2.6.5).
+ */
+static void arrive(struct truth_reader *r, u64 ip)
+{
+	bool any;
+
+	if (!traced(r))
+		return;
+	r->stopped |= in_range(r, VMPT_ADDR_TRACESTOP, ip, &any);
+	r->filtered = !in_range(r, VMPT_ADDR_FILTER, ip, &any) && any;
+}
+
+static void hold(struct truth_reader *r, const struct truth_item *item)
+{
+	r->held[r->holds++] = *item;
+}
+
+/* The event that led here is not traced as such if the trace ends with it. */
+static void flush_event(struct truth_reader *r, bool traced)
+{
+	if (r->has_event && traced)
+		hold(r, &r->event);
+	r->has_event = false;
+}
+
+/*
+ * Begin or end the traced part of a run at @ip. An event that leads out of the traced part ends it
+ * where it came from: its handler is not known from the trace.
+ */
+static void settle(struct truth_reader *r, u64 ip)
+{
+	bool on = traced(r) && !r->stopped && !r->filtered;
+	struct truth_item item = { .kind = on ? TRUTH_RUN_BEGIN : TRUTH_RUN_END, .from = ip };
+
+	if (on == r->is_traced)
+		return;
+	if (!on && r->has_event && !r->trace_en) {
+		item.from = r->event.from;
+		flush_event(r, false);
+	}
+	flush_event(r, true);
+	r->is_traced = on;
+	if (r->is_run)
+		hold(r, &item);
+}
+
+static void take_state(struct truth_reader *r)
+{
+	u64 trace_en = r->now.ctl & VMPT_CTL_TRACE_EN;
+
+	/* Stopped is cleared before TraceEn is set (33.2.5.3). */
+	if (trace_en != r->was_enabled) {
+		r->stopped = false;
+		r->filtered = false;
+	}
+	r->was_enabled = trace_en;
+	/* With the same context only branches matter, and their targets come with the block. */
+	if (!r->is_traced || !traced(r))
+		arrive(r, r->now.ip);
+	settle(r, r->now.ip);
+}
+
+static void take_block(struct truth_reader *r, const struct truth_item *item)
+{
+	u64 ip = item->block->ip;
+
+	if (ip != r->follows) {
+		arrive(r, ip);
+		settle(r, ip);
+	}
+	flush_event(r, r->is_traced);
+	r->block_ip = ip;
+	r->follows = ip;
+	for (u32 i = 0; i < item->insns; i++)
+		r->follows += item->block->lengths[i];
+	if (r->is_traced)
+		hold(r, item);
+}
+
+/* An event came before the first block where the last branch or event led: its source is there. */
+static void take_source(struct truth_reader *r, u64 ip)
+{
+	if (r->follows && ip >= r->block_ip && ip <= r->follows)
+		return;
+	arrive(r, ip);
+	settle(r, ip);
+}
+
+/* Puts into r->held what @item means if only the traced part is wanted: nothing up to three items.
+ */
+static void cut(struct truth_reader *r, struct truth_item *item)
 {
 	switch (item->kind) {
 	case TRUTH_RUN_STATE:
-		return r->traced_only && take_state(r, item);
+		take_state(r);
+		return;
+	case TRUTH_RUN_RANGE:
+		return;
+	case TRUTH_RUN_BLOCK:
+		take_block(r, item);
+		return;
+	case TRUTH_RUN_EVENT:
+		take_source(r, item->from);
+		flush_event(r, r->is_traced);
+		r->has_event = r->is_traced;
+		r->event = *item;
+		r->follows = 0;
+		return;
 	case TRUTH_RUN_BEGIN:
 	case TRUTH_RUN_END:
 		r->is_run = item->kind == TRUTH_RUN_BEGIN;
 		break;
-	case TRUTH_END_OF_FILE:
-		return true;
 	default:
 		break;
 	}
-	return !r->traced_only || r->is_traced;
+	flush_event(r, r->is_traced);
+	if (r->is_traced || item->kind == TRUTH_END_OF_FILE)
+		hold(r, item);
+}
+
+static bool next_traced(struct truth_reader *r, struct truth_item *item)
+{
+	while (!r->holds) {
+		if (!next(r, item))
+			return false;
+		cut(r, item);
+	}
+	*item = r->held[0];
+	memmove(r->held, r->held + 1, --r->holds * sizeof(*item));
+	return true;
 }
 
 bool truth_reader_next(struct truth_reader *r, struct truth_item *item)
 {
 	r->items++;
 	if (r->retired)
-		free_retired(r, 2);
+		free_retired(r, 2 + TRUTH_HELD);
+	if (r->traced_only)
+		return next_traced(r, item);
 	do {
 		if (!next(r, item))
 			return false;
-	} while (!wanted(r, item));
+	} while (item->kind == TRUTH_RUN_STATE || item->kind == TRUTH_RUN_RANGE);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #define VMPT_TESTS_TRUTH_READER_H
 
 #include "arch/types.h"
+#include "model/truth-format.h"
 
 /* A block of code at the time of its definition. */
 struct truth_block {
@@ -26,7 +27,8 @@ enum truth_kind {
 	TRUTH_RUN_EVENT,
 	TRUTH_RUN_BEGIN,
 	TRUTH_RUN_END,
-	TRUTH_RUN_STATE, /* internal to the reader, not an item */
+	TRUTH_RUN_STATE, /* internal to the reader, not an item … */
+	TRUTH_RUN_RANGE, /* … as is this */
 	TRUTH_END_OF_FILE,
 };
 
@@ -44,6 +46,7 @@ struct truth_now {
 };
 
 #define TRUTH_BUFFER 65536 /* words */
+#define TRUTH_HELD   4
 
 struct truth_reader {
 	int fd;
@@ -57,15 +60,25 @@ struct truth_reader {
 	struct truth_now now;
 	/*
 	 * Set after open(): return only code executed while TraceEn is 1, and OS or User for its
-	 * CPL. Where that begins and ends within a run, BEGIN and END are returned. IP filters are
-	 * ignored, the CR3 filter is used only if cr3_match is set. RTIT_CTL has these bits at the
-	 * places of IA32_RTIT_CTL, except TraceActive.
+	 * CPL, and after branches and events to where the IP filter lets it, until one to a
+	 * TraceStop range. Where that begins and ends within a run, BEGIN and END are returned. The
+	 * CR3 filter is used only if cr3_match is set. RTIT_CTL has these bits at the places of
+	 * IA32_RTIT_CTL, except TraceActive.
 	 */
 	bool traced_only;
 	u64 trace_en;		/* bits of CTL: TraceEn is 1 if all are; 0: IA32_RTIT_CTL's */
 	u64 cr3_match;		/* including bits 11:5; 0: ignore the CR3 filter */
 	bool is_run, is_traced; /* a run is open; it is traced */
-	char error[128];	/* the error in the file, or "" */
+	bool stopped, filtered; /* in a TraceStop range; out of the IP filter */
+	u64 was_enabled;	/* TraceEn of the last STATE */
+	u64 range[TRUTH_RANGES][2];
+	u64 block_ip, follows; /* the last block: its IP; where it leads without a branch, 0: an
+				  event came */
+	bool has_event;
+	struct truth_item event;	    /* not returned yet: what follows decides */
+	struct truth_item held[TRUTH_HELD]; /* to be returned next */
+	unsigned int holds;
+	char error[128]; /* the error in the file, or "" */
 };
 
 /* @path: "-" is stdin. False: see error. */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Run by test-perf-own.sh in a guest: traces itself through perf's system call, without perf, in
- *one way, and writes the AUX area to a file.
+ * Run by test-perf-own.sh and test-flow.sh in a guest: traces itself through perf's system call,
+ * without perf, in one way, and writes the AUX area to a file.
  *
- *	guest-modes full|snapshot u|k|uk branch|nobranch PAGES ROUNDS FILE
+ *	guest-modes full|snapshot u|k|uk branch|nobranch PAGES ROUNDS FILE [filter|stop]
  *
  * full: the kernel stops when the area is full, which nobody reads. snapshot: it writes on, over
- *what is oldest. Prints how many bytes were written and the flags of all PERF_RECORD_AUX.
+ * what is oldest. filter, stop: a range for the IP filter or for TraceStop, a function in a section
+ * of its own. Prints how many bytes were written and the flags of all PERF_RECORD_AUX.
  */
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -42,14 +43,52 @@ static int pmu_type(void)
 	return type;
 }
 
+static __attribute__((noinline)) long outside(long n)
+{
+	return n % 3 ? n + 1 : n - 1;
+}
+
+/* The range, whose bounds the linker provides; it is left and entered again by calls. */
+static __attribute__((noinline, section("range"))) long inside(long n)
+{
+	long sum = 0;
+
+	for (long i = 0; i < n % 5; i++)
+		sum += i & 2 ? outside(i) : i;
+	return sum;
+}
+
+extern const char __start_range[], __stop_range[];
+
 /* Calls and system calls: both levels execute branches. */
 static __attribute__((noinline)) long work(long n)
 {
 	long sum = 0;
 
 	for (long i = 0; i < n; i++)
-		sum += i & 1 ? syscall(SYS_getppid) : i;
+		sum += i & 1 ? syscall(SYS_getppid) : inside(i);
 	return sum;
+}
+
+/* The kernel wants offsets in the file. */
+static int set_range(int fd, const char *action)
+{
+	unsigned long start = 0, end = 0, offset = 0, at = (unsigned long)__start_range;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], path[256] = "", filter[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %255s", &start, &end, &offset, path) ==
+			    4 &&
+		    at >= start && at < end)
+			break;
+	}
+	if (!maps || at < start || at >= end)
+		return -1;
+	fclose(maps);
+	snprintf(filter, sizeof(filter), "%s 0x%lx/0x%lx@%s", action, at - start + offset,
+		 (unsigned long)__stop_range - at, path);
+	return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter);
 }
 
 struct records {
@@ -84,14 +123,13 @@ static struct records read_records(const struct perf_event_mmap_page *page)
 static int write_area(const char *path, const uint8_t *aux, size_t size, size_t head, bool snapshot)
 {
 	FILE *f = fopen(path, "w");
+	bool whole;
 
 	if (!f)
 		return -1;
-	if (snapshot && fwrite(aux + head, 1, size - head, f) != size - head)
-		return -1;
-	if (fwrite(aux, 1, head, f) != head)
-		return -1;
-	return fclose(f);
+	whole = !snapshot || fwrite(aux + head, 1, size - head, f) == size - head;
+	whole &= fwrite(aux, 1, head, f) == head;
+	return fclose(f) || !whole ? -1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -104,7 +142,7 @@ int main(int argc, char **argv)
 	void *aux;
 	int fd;
 
-	if (argc != 7)
+	if (argc != 7 && argc != 8)
 		return 2;
 	attr.type = (uint32_t)pmu_type();
 	attr.config = strcmp(argv[3], "nobranch") ? CHOOSE | BRANCH : CHOOSE;
@@ -114,6 +152,8 @@ int main(int argc, char **argv)
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 	if (fd < 0)
 		return fail("perf_event_open");
+	if (argc == 8 && set_range(fd, argv[7]))
+		return fail("range");
 	page = mmap(NULL, 65 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return fail("mmap");

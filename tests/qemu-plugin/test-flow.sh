@@ -3,12 +3,13 @@
 # Does the flow in a trace of the host view match what QEMU executed, instruction for instruction?
 # libipt decodes; flow-check compares with the plugin's truth file.
 #
-#	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT bare|linux|more
+#	test-flow.sh SOURCE PLUGIN FLOW-CHECK VMPT OUT bare|linux|guest|more
 #
 # bare	firmware with a known number of instructions; SeaBIOS and a reset, traced in several ways, also
 #	between runs of a host
 # linux	Linux to power-off with programs that modify themselves, take signals and change modes
-# more	Linux with two vCPUs that share a host CPU with the host, split, and detect PT in their
+# guest	what a Linux traces of itself in the guest view, cut by level, by IP filter and by TraceStop
+# more	the same for longer; Linux with two vCPUs that share a host CPU with the host, split, and detect PT in their
 #	processor; a Linux that is reset from outside at any time
 set -u
 
@@ -222,10 +223,50 @@ reset()
 	check_log 'reset: it led astray' "$out/reset/flow" [ "$(count "$out/reset/flow" astray)" -ge 1 ]
 }
 
+# H3: the traces that a guest's program makes of itself are parts of one stream, whose truth is the
+# whole boot, cut by what the guest programmed. $2 rounds; areas of $3 pages. libipt takes a MOV CR3
+# at the end of a kernel's part for that end, hence nopti.
+guest_views()
+{
+	local dir=$out/$1
+
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	gcc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -static -no-pie \
+		-o "$dir/guest-modes" "$source/tests/qemu-plugin/guest-modes.c" ||
+		check 'guest-modes compiles' false
+	rc=0
+	"$source/tests/guests/boot" --out "$dir/boot" --append nopti --run "$2,$3" \
+		--file "test=$source/tests/qemu-plugin/guest-cut" --file "guest-modes=$dir/guest-modes" \
+		--plugin "$plugin,guest-view=1,pt=full,truth=$dir/truth" work >"$dir/log" 2>&1 || rc=$?
+	if [ $rc = 77 ]; then
+		grep '^skipped:' "$dir/log"
+		exit 77
+	fi
+	check_log "H3: $1: powered off" "$dir/log" [ $rc = 0 ]
+	check_log "H3: $1: no area was full" "$dir/boot/serial.log" \
+		[ "$(grep -c '^mode: .* flags=0' "$dir/boot/serial.log")" = 5 ]
+	cat "$dir/boot/files/areas/"* >"$dir/cpu0.pt"
+	rc=0
+	"$flow_check" --traced "$dir/cpu0.pt" "$dir/truth.0" >"$dir/flow" 2>&1 || rc=$?
+	check_log "H3: $1: flow" "$dir/flow" [ $rc = 0 ]
+	check_log "H3: $1: instructions" "$dir/flow" \
+		[ "$(count "$dir/flow" instructions)" -ge $((100 * $2)) ]
+	check_log "H3: $1: runs" "$dir/flow" [ "$(count "$dir/flow" runs)" -ge "$2" ]
+	# It can fail: one of the parts is missing.
+	cat "$dir/boot/files/areas/"[1245]* >"$dir/bad.pt"
+	rc=0
+	"$flow_check" --traced "$dir/bad.pt" "$dir/truth.0" >"$dir/bad" 2>&1 || rc=$?
+	check_log "H3: $1: without a part" "$dir/bad" [ $rc = 1 ]
+	rm -f "$dir/bad.pt"
+}
+
 case $part in
 bare) bare ;;
 linux) linux_programs ;;
+guest) guest_views guest 1000 512 ;;
 more)
+	guest_views guest-long 100000 8192
 	two_vcpus
 	reset
 	;;

@@ -13,7 +13,7 @@ here=$source/tests/qemu-plugin
 
 # shellcheck source=tests/lib.sh
 . "$source/tests/lib.sh"
-need perf cpio
+need perf cpio gcc
 mkdir -p "$out"
 cd "$out" || exit 1
 export LC_ALL=C
@@ -29,6 +29,7 @@ boot()
 {
 	name=$1
 	"$source/tests/guests/boot" --out "$name" --file "test=$here/guest-perf" --run "$name" \
+		--file guest-ptwrite=symfs/guest-ptwrite \
 		--smp "$2" --plugin "$plugin,guest-view=1$3" perf "${@:4}" \
 		>boot.log 2>&1
 	rc=$?
@@ -91,6 +92,8 @@ same()
 folder=$("$source/tests/guests/build" perf) || { rc=$? && echo "$folder" && exit $rc; }
 mkdir symfs
 (cd symfs && cpio -idmu --quiet --no-absolute-filenames <"$folder/initramfs-perf.cpio")
+gcc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -static -no-pie -o symfs/guest-ptwrite \
+	"$here/guest-ptwrite.c" || check 'guest-ptwrite compiles' false
 
 # ---- one vCPU ----
 
@@ -123,6 +126,24 @@ check 'ptwrite: payloads' \
 	diff payloads <(script ptwrite.data --itrace=w | sed -n 's/.*payload: \(0x[0-9a-f]*\) .*/\1/p')
 check 'ptwrite: in their function' \
 	[ "$(script ptwrite.data --itrace=w | grep -c ' write_values+0x')" = 12 ]
+
+# H2: the processor reads the operand, and faults as a read does (SDM 2, PTWRITE). The last operand is
+# #GP, which has no address.
+cat >faults.want <<END
+warm ok, 0 faults, RDI 1, flags 1
+fresh ok, 1 faults, RDI 1, flags 1
+again ok, 0 faults, RDI 1, flags 1
+crossing ok, 2 faults, RDI 1, flags 1
+bss ok, 1 faults, RDI 1, flags 1
+forbidden signal 11 at 0x8028, RIP 1
+null signal 11 at 0, RIP 1
+non-canonical signal 11 at 0, RIP 1
+END
+said H2 >faults
+check 'H2: PTWRITE faults as a read' diff faults.want faults
+check 'H2: decodes' no_error faults.data
+check 'H2: a packet for each that did not fault' \
+	[ "$(script faults.data --itrace=w | grep -c 'ptwrite:.* ptwrite+0x')" = 5 ]
 
 expected 12000 >alpha.12000
 check 'long: decodes' no_error long.data
