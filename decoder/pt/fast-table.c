@@ -186,7 +186,6 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 		.size = g.size,
 	};
 	row->rare = g.kind == VMPT_PT_PIP || g.kind == VMPT_PT_VMCS;
-	row->plain = !row->rare && !row->token;
 	if (g.kind == VMPT_PT_TRIG)
 		b1 &= 0xe0; /* the others are reserved: a row for each would be too many */
 	if (l->aux)
@@ -200,6 +199,7 @@ static void row_init(struct vmpt_row *row, struct head_guess g, u8 b0, u8 b1)
 		row->mask = vmpt_mask64(8u * (g.size - l->from));
 	if (g.kind == VMPT_PT_PSB)
 		row->is_ip = true; /* its payload, 0 */
+	row->plain = !row->rare && !row->token && !row->is_ip;
 }
 
 static bool same_row(const struct vmpt_row *a, const struct vmpt_row *b)

@@ -50,7 +50,7 @@ struct vmpt_row {
 	bool is_ip; /* the payload becomes Last IP */
 	bool token; /* it makes a token */
 	bool rare;  /* it has no size, or no such payload */
-	bool plain; /* neither a token nor rare */
+	bool plain; /* neither an IP, a token nor rare */
 	u8 pad[17];
 };
 

@@ -104,12 +104,18 @@ static always_inline struct vmpt_item *put_run(struct vmpt_item *item, u64 from,
 	return item + (n != 0);
 }
 
+static always_inline u64 payload_of(const u8 *p, const struct vmpt_row *row)
+{
+	u64 body = vmpt_load64(p + row->from);
+
+	return ((body & row->mask) + (body & row->twice)) >> row->shift;
+}
+
 /* A packet whose row has a size. Returns its payload. */
 static always_inline u64 put_packet(struct vmpt_item *item, const u8 *p, u64 at,
 				    const struct vmpt_row *row, u64 last_ip)
 {
-	u64 body = vmpt_load64(p + row->from);
-	u64 v = ((body & row->mask) + (body & row->twice)) >> row->shift;
+	u64 v = payload_of(p, row);
 
 	v = (v ^ row->sign) - row->sign;
 	v |= last_ip & row->keep;
@@ -214,8 +220,7 @@ static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_l
 			item = put_run(item, end, at);
 		}
 		if (!many_runs && likely(row->plain)) {
-			v = put_packet(item, data + at, at, row, last_ip);
-			last_ip = row->is_ip ? v : last_ip;
+			put(item, payload_of(data + at, row), row->meta + at);
 			end = at + row->size;
 			continue;
 		}

@@ -123,6 +123,10 @@ bool vmpt_pause_scan(const u8 *data, u64 at, u64 end)
 		case VMPT_PT_MODE_EXEC:
 		case VMPT_PT_MTC:
 		case VMPT_PT_CYC:
+		case VMPT_PT_EXSTOP:
+		case VMPT_PT_MWAIT:
+		case VMPT_PT_PWRE:
+		case VMPT_PT_PWRX:
 			break;
 		default:
 			return false;

@@ -226,6 +226,12 @@ static const struct row rows[] = {
 	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- mtc:1 pge:8100 cbr:8 "
 	  "tnt:T pgd:- pge:8100 tnt:N fup:8200 |host pip:1000 tip:f000",
 	  NULL },
+	{ "two pauses in which the processor sleeps and wakes",
+	  "|host " HOST_PSB
+	  "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- exstop raw:02220020 exstop "
+	  "raw:02a22001000000 mtc:1 pge:8100 tnt:T pgd:- raw:02220020 exstop mtc:2 pge:8100 tnt:N "
+	  "fup:8200 |host pip:1000 tip:f000",
+	  NULL },
 	{ "a CBR after the last of them that is none",
 	  "|host " HOST_PSB "pge:f000 |vm:a000 pip:2000:nr tip:8000 pgd:- |unknown pge:8100 "
 	  "tnt:T pgd:- mtc:1 cbr:8 pge:8100 cbr:9 fup:8200 |host pip:1000 tip:f000",
