@@ -267,8 +267,7 @@ START_TEST(a5_any_chunks)
 		walk(&s, &options);
 		ck_assert_uint_eq(spans, count);
 		for (k = 0; k < count; k++)
-			must(!memcmp(&span[k], &whole[k], sizeof(*span)), "span %zu, chunk %u", k,
-			     chunks[i]);
+			ck_assert_mem_eq(&span[k], &whole[k], sizeof(*span));
 	}
 	forget();
 	free(whole);
