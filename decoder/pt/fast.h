@@ -20,16 +20,6 @@
 /* Raw entries that one step may add beyond the lane's limit. */
 #define VMPT_RAW_SLACK 8
 
-/*
- * How many runs the last chunk in the same place had: the next is decoded by what is fastest for
- * as many. The results are the same.
- */
-enum vmpt_runs {
-	VMPT_RUNS_MANY,
-	VMPT_RUNS_FEW,	/* less than one in eight packets */
-	VMPT_RUNS_TINY, /* and their bytes are less than half as many as packets */
-};
-
 /* A span, what is known of its start, and what was found in it. */
 struct vmpt_chunk {
 	struct vmpt_stretch span;
@@ -37,7 +27,12 @@ struct vmpt_chunk {
 	u64 at;
 	struct vmpt_scan_state state; /* in: at start, out: at @at */
 	struct vmpt_scan_out sink;
-	u8 runs; /* items: of the last results, enum vmpt_runs */
+	/*
+	 * Items: of the last results in this place. Runs were less than an eighth as many as
+	 * packets; they had fewer bytes than there were packets. The next are decoded by what is
+	 * fastest for such a trace, with the same results.
+	 */
+	bool few_runs, short_runs;
 };
 
 /* Shared by all lanes and threads; read-only. */

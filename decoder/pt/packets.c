@@ -213,12 +213,9 @@ static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_l
 		half = *raw - (start << 8);
 		at = half >> 8;
 		row = &rows[half & 0xff];
-		if (many_runs) {
+		run_bytes += at - end;
+		if (many_runs || at != end)
 			item = put_run(item, end, at);
-		} else if (at != end) {
-			run_bytes += at - end;
-			item = put_run(item, end, at);
-		}
 		if (!many_runs && likely(row->plain)) {
 			put(item, payload_of(data + at, row), row->meta + at);
 			end = at + row->size;
@@ -252,9 +249,8 @@ static always_inline void make_items_as(const struct vmpt_fast *f, struct scan_l
 	c->state.block = l->block;
 	c->sink.item_count = (size_t)(item - c->sink.items);
 	c->sink.token_count = (size_t)(token - c->sink.tokens);
-	c->runs = VMPT_RUNS_MANY;
-	if (c->sink.item_count <= packets + packets / 8)
-		c->runs = many_runs || run_bytes > packets / 2 ? VMPT_RUNS_FEW : VMPT_RUNS_TINY;
+	c->few_runs = c->sink.item_count <= packets + packets / 8;
+	c->short_runs = run_bytes < packets;
 }
 
 static __attribute__((noinline)) void make_items_many_runs(const struct vmpt_fast *f,
@@ -310,10 +306,10 @@ static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
 {
 	lane_end(f, l);
-	if (l->chunk->runs == VMPT_RUNS_MANY)
-		make_items_many_runs(f, l);
-	else
+	if (l->chunk->few_runs)
 		make_items_few_runs(f, l);
+	else
+		make_items_many_runs(f, l);
 	chunk_end(f, l, !finish_tokens(f, l->chunk));
 }
 
@@ -331,7 +327,7 @@ void vmpt_packets_decode(const struct vmpt_fast *f, struct vmpt_chunk *chunks, u
 				   VMPT_PACKETS_RAW);
 			active++;
 		}
-		lanes_run[lane[0].chunk->runs == VMPT_RUNS_TINY][active - 1](f, lane);
+		lanes_run[lane[0].chunk->short_runs][active - 1](f, lane);
 		for (i = active; i-- > 0;) {
 			if (lane_steps(&lane[i], &lane[i].now) >= LANES_FEW)
 				continue;
