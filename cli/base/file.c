@@ -24,10 +24,10 @@ static int refuse(const struct cli *cli, const char *path, const char *why)
 	return CLI_FAILED;
 }
 
-/* Whether vmpt wrote the file, by its first bytes. */
-static bool is_marked(const struct cli_file *file)
+/* Whether vmpt wrote the file @name, by its first bytes. */
+static bool is_marked(const struct cli_file *file, const char *name)
 {
-	int fd = openat(file->folder, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(file->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char head[MARKS_WITHIN];
 	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
 
@@ -49,7 +49,7 @@ static int check_old(struct cli *cli, const struct cli_file *file)
 		return refuse(cli, file->path, "is a symbolic link, which vmpt does not follow");
 	if (!S_ISREG(st.st_mode))
 		return refuse(cli, file->path, "exists and is not a regular file");
-	if (!is_marked(file))
+	if (!is_marked(file, file->name))
 		return refuse(cli, file->path, "exists, and vmpt did not write it");
 	return CLI_OK;
 }
@@ -75,15 +75,28 @@ static int open_stream(struct cli *cli, struct cli_file *file)
 	return CLI_OK;
 }
 
+/* Whether what has the temporary name may be overwritten: a new file, or what a killed vmpt left.
+ */
+static int check_temporary(struct cli *cli, const struct cli_file *file, const struct stat *st)
+{
+	if (cli_is_input(cli, st))
+		return cli_usage(cli, "%s is an input: it would be overwritten", file->temporary);
+	/* Whoever made it could read, and a hard link is a file that has another name. */
+	if (!S_ISREG(st->st_mode) || st->st_nlink != 1 || st->st_uid != geteuid() ||
+	    !is_marked(file, file->temporary))
+		return refuse(cli, file->temporary, "exists, and vmpt did not write it");
+	return CLI_OK;
+}
+
 /*
- * The lock shows that a process still writes it; without one it is a leftover, and is removed.
+ * The lock shows that a process still writes it; without one it is a leftover, and is replaced.
  * Whoever gets the lock of a file that has lost its name meanwhile tries again.
  */
 static int open_temporary(struct cli *cli, struct cli_file *file)
 {
 	struct stat at, named;
 	unsigned int tries;
-	int fd = -1;
+	int fd = -1, ret;
 
 	for (tries = 0; tries < 100; tries++) {
 		fd = openat(file->folder, file->temporary,
@@ -101,12 +114,14 @@ static int open_temporary(struct cli *cli, struct cli_file *file)
 		close(fd);
 		fd = -1;
 	}
-	/* A hard link under that name is somebody's file. */
-	if (fd < 0 || !S_ISREG(at.st_mode) || at.st_nlink != 1) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0) {
 		errno = EEXIST;
 		return failed(cli, "create", file->temporary);
+	}
+	ret = check_temporary(cli, file, &at);
+	if (ret) {
+		close(fd);
+		return ret;
 	}
 	if (fchmod(fd, cli->mode) || ftruncate(fd, 0) || !(file->f = fdopen(fd, "w"))) {
 		close(fd);
@@ -203,7 +218,7 @@ void cli_file_drop(struct cli_file *file)
 		unlinkat(file->folder, file->temporary, 0);
 	if (file->f && file->f != stdout)
 		fclose(file->f);
-	if (file->folder > 0)
+	if (file->folder >= 0)
 		close(file->folder);
 	free(file->temporary);
 	*file = (struct cli_file){ .folder = -1 };

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -192,13 +193,18 @@ static unsigned int signal_left(const struct cli *cli, const char *files, int si
 	char name[CLI_WHO];
 
 	while (proc && (entry = readdir(proc)) != NULL) {
-		int pid = atoi(entry->d_name);
+		int pid = atoi(entry->d_name), fd = pid > 0 ? pidfd_open(pid, 0) : -1;
 
-		if (pid <= 0 || !is_left(entry->d_name, files, name))
+		/* The descriptor stays that process's, whatever becomes of its number. */
+		if (fd < 0)
 			continue;
-		if (say && *name)
-			cli_warn(cli, "%s: a killed command left it running: it is stopped", name);
-		n += !kill(pid, sig);
+		if (is_left(entry->d_name, files, name)) {
+			if (say && *name)
+				cli_warn(cli, "%s: a killed command left it running: it is stopped",
+					 name);
+			n += !pidfd_send_signal(fd, sig, NULL, 0);
+		}
+		close(fd);
 	}
 	if (proc)
 		closedir(proc);

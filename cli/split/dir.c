@@ -279,17 +279,26 @@ static int discard_new(struct cli *cli)
 	int fd = openat(s->dir_fd, NEW, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
+	struct stat st;
+	int ret = 0;
 
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
 		return fd < 0 && errno == ENOENT ? 0 : split_io_failed(cli, NEW);
 	}
-	while ((entry = readdir(dir)) != NULL)
+	while (!ret && (entry = readdir(dir)) != NULL)
+		if (!fstatat(fd, entry->d_name, &st, 0) && S_ISREG(st.st_mode) &&
+		    cli_is_input(cli, &st))
+			ret = refuse_input(cli, NEW);
+	rewinddir(dir);
+	while (!ret && (entry = readdir(dir)) != NULL)
 		if (is_plain(entry->d_name) || !strcmp(entry->d_name, INDEX) ||
 		    !strcmp(entry->d_name, INDEX ".part"))
 			unlinkat(fd, entry->d_name, 0);
 	closedir(dir);
+	if (ret)
+		return ret;
 	return unlinkat(s->dir_fd, NEW, AT_REMOVEDIR) ? split_io_failed(cli, NEW) : 0;
 }
 

@@ -103,21 +103,19 @@ bool vmpt_pause_scan(const u8 *data, u64 at, u64 end)
 {
 	struct vmpt_psb_plus psb;
 	unsigned int size;
-	int kind;
 
-	for (; at < end; at += size) {
-		kind = vmpt_head_at(data, at, end, &size);
-		switch (kind) {
+	while (at < end) {
+		switch (vmpt_head_at(data, at, end, &size)) {
 		case VMPT_PT_TIP_PGE:
 			return true;
 		case VMPT_PT_PSB:
 			vmpt_psb_plus_scan(data, at, end, &psb);
 			if (!psb.complete)
 				return false;
-			size = (unsigned int)(psb.end - at);
+			at = psb.end;
 			break;
 		case VMPT_PT_PAD:
-			size = (unsigned int)(vmpt_pads_skip(data, at, end) - at);
+			at = vmpt_pads_skip(data, at, end);
 			break;
 		case VMPT_PT_PIP:
 		case VMPT_PT_MODE_EXEC:
@@ -127,6 +125,7 @@ bool vmpt_pause_scan(const u8 *data, u64 at, u64 end)
 		case VMPT_PT_MWAIT:
 		case VMPT_PT_PWRE:
 		case VMPT_PT_PWRX:
+			at += size;
 			break;
 		default:
 			return false;

@@ -8,7 +8,8 @@
  * at ES:RDI and then changes RDI and flags: execution continues there with the operand's address in
  * RDI. QEMU raises the fault; when it is delivered, RDI is restored and the pushed RIP becomes the
  * PTWRITE's. If there is none, because another vCPU has mapped the page, the next instruction in
- * the block, which is made of what follows AE, has a callback that restores all and tries again.
+ * the block, which is made of what follows AE, has a callback that restores RDI and tries again;
+ * the arithmetic flags, which a plugin cannot write, are SCASB's then.
  */
 #include <Zydis/Zydis.h>
 

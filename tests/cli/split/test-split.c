@@ -484,6 +484,13 @@ START_TEST(g10_an_interrupted_split_is_recognised)
 	ck_assert_int_eq(vmpt("split -o out x.pt")->code, 0);
 	ck_file("out/host.pt", bytes, n);
 	ck_only("out", 4);
+	/* What it left may be wanted still. */
+	ck_assert_int_eq(mkdir("out/.vmpt-split", 0700), 0);
+	write_file("out/.vmpt-split/host.pt", bytes, n);
+	r = vmpt("split -f -o out out/.vmpt-split/host.pt");
+	ck_assert_int_eq(r->code, 1);
+	ck_has(r->err, "out/.vmpt-split is an input");
+	ck_file("out/.vmpt-split/host.pt", bytes, n);
 	/* While its files were moved: the index, then one stream had been. */
 	ck_assert_int_eq(vmpt("split -o again x.pt@0")->code, 0);
 	ck_assert_int_eq(vmpt("split -o new x.pt")->code, 0);

@@ -478,6 +478,7 @@ END_TEST
 /* G1, G6, G7: a file of a user's, a link, a FIFO; a leftover; who may read the page. */
 START_TEST(g7_only_what_vmpt_wrote_is_overwritten)
 {
+	static const char *const left[] = { "", "{\"otherData\":{\"writer\":\"vmpt 0.1.0" };
 	static const char *const option[] = { "--html", "--chrome" };
 	const mode_t mask = umask(022);
 	const struct run *r;
@@ -504,8 +505,23 @@ START_TEST(g7_only_what_vmpt_wrote_is_overwritten)
 		ck_has(r->err, "fifo is a FIFO that no process reads");
 		ck_assert_int_eq(
 			vmpt("timeline -q %s=/dev/null " RATES " a.cpu0.pt", option[i])->code, 0);
+		/* Somebody's file, and an input, under the temporary name. */
+		write_file(".out.vmpt-new", "my notes\n", 9);
+		r = vmpt("timeline -q %s=out " RATES " a.cpu0.pt", option[i]);
+		ck_assert_int_eq(r->code, 1);
+		ck_has(r->err, ".out.vmpt-new exists, and vmpt did not write it");
+		text = test_read_file(".out.vmpt-new", &n);
+		ck_assert(n == 9 && !memcmp(text, "my notes\n", 9));
+		free(text);
+		ck_assert_int_eq(rename("a.cpu0.pt", ".out.vmpt-new"), 0);
+		r = vmpt("timeline -q %s=out " RATES " .out.vmpt-new", option[i]);
+		ck_assert_int_eq(r->code, 2);
+		ck_has(r->err, ".out.vmpt-new is an input");
+		ck_assert_int_eq(stat(".out.vmpt-new", &st), 0);
+		ck_assert_int_gt(st.st_size, 0);
+		ck_assert_int_eq(rename(".out.vmpt-new", "a.cpu0.pt"), 0);
 		/* A run that was killed left it. */
-		write_file(".out.vmpt-new", "cut", 3);
+		write_file(".out.vmpt-new", left[i], strlen(left[i]));
 		ck_assert_int_eq(vmpt("timeline -q %s=out " RATES " a.cpu0.pt", option[i])->code,
 				 0);
 		ck_assert_int_ne(access(".out.vmpt-new", F_OK), 0);

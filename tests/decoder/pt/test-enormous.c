@@ -5,6 +5,7 @@
  */
 #include <sys/mman.h>
 
+#include "decoder/pt/tracker.h"
 #include "tests/decoder/notation.h"
 #include "tests/support/support.h"
 
@@ -95,6 +96,18 @@ START_TEST(packets_over_4_gib)
 }
 END_TEST
 
+/* A5: a pause whose padding is as long as 32 bits can count, and no longer. */
+START_TEST(a5_a_pause_of_4_gib)
+{
+	if (!bytes) {
+		test_skip("no address space of 4.5 GiB here");
+		return;
+	}
+	put(4096 + (1ULL << 32), "pge:8000");
+	ck_assert(vmpt_pause_scan(bytes, 4096, SIZE));
+}
+END_TEST
+
 /* No PSB for 4.5 GiB: one loss, and the packets after it. */
 START_TEST(a_loss_over_4_gib)
 {
@@ -123,6 +136,7 @@ TEST_SUITE()
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, slices_over_4_gib);
+	tcase_add_test(t, a5_a_pause_of_4_gib);
 	suite_add_tcase(s, t);
 	t = test_long_case(s);
 	tcase_add_checked_fixture(t, setup, teardown);
