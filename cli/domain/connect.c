@@ -208,9 +208,18 @@ static int make_folders(const struct cli *cli, char *path)
 	}
 }
 
+/* Whether "/" is a mount, as it is not in a chroot. */
+static bool root_is_mount(void)
+{
+	struct statx st;
+
+	return !statx(AT_FDCWD, "/", 0, 0, &st) && st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
 /*
  * No log daemon, no change of file owners, nothing that may be missing. As root libvirt gives each
- * QEMU a /dev with what its domain needs, where it can (namespaces).
+ * QEMU a /dev with what its domain needs, where it can (namespaces): it finds out by itself, but
+ * not that mount propagation cannot be changed in a chroot.
  */
 static int write_conf(const struct cli *cli, const char *path)
 {
@@ -230,6 +239,8 @@ static int write_conf(const struct cli *cli, const char *path)
 		if (!geteuid())
 			fprintf(conf, "user = \"%s\"\ngroup = \"%s\"\n",
 				has_user() ? QEMU_USER : "root", has_user() ? QEMU_USER : "root");
+		if (!geteuid() && !root_is_mount())
+			fprintf(conf, "namespaces = []\n");
 		if (!ferror(conf) && !fclose(conf))
 			return CLI_OK;
 	}
