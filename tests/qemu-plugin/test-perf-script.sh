@@ -91,6 +91,13 @@ errors()
 	grep -c "instruction trace error.* ip 0x$2" "$1"
 }
 
+# Where perf did not get on, and how often.
+show()
+{
+	[ ! -e "${name-}.script" ] || grep -o 'instruction trace error.*' "$name.script" |
+		grep -o ' ip 0x[0-9a-f]*' | sort | uniq -c | sort -rn | head -n 20
+}
+
 # The functions of alpha that one of its branches enters, in order. (Only the kernel's return from an
 # interrupt goes to a function's first byte.)
 calls()
@@ -109,7 +116,8 @@ done >calls.want
 # follow NAME
 follow()
 {
-	local name=$1 kernel user branches
+	local kernel user branches
+	name=$1
 
 	"$vmpt" split -q --perf --kernel="$name.vmlinux" --image=alpha \
 		--image=guest/bin/busybox -o "$name.split" "$name/cpu0.pt" >"$name.said"
