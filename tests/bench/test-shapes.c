@@ -3,11 +3,11 @@
  * The shapes of bench/shapes.h: whole and legal packets that libipt reads too, what their names
  * promise, and shares of packets like those of a real trace, where there is one.
  */
-#include <intel-pt.h>
 #include <stdlib.h>
 
 #include "bench/shapes.h"
 #include "decoder/vmpt-decode.h"
+#include "tests/bench/libipt-count.h"
 #include "tests/support/support.h"
 
 #define SIZE (2u << 20)
@@ -100,23 +100,8 @@ START_TEST(test_libipt_reads_it)
 {
 	struct synth_counts counts;
 	u8 *data = bytes(_i, 2, &counts);
-	struct pt_packet_decoder *decoder;
-	struct pt_packet packet;
-	struct pt_config config;
-	u64 packets = 0;
-	int ret;
 
-	pt_config_init(&config);
-	config.begin = data;
-	config.end = data + SIZE;
-	decoder = pt_pkt_alloc_decoder(&config);
-	ck_assert_ptr_nonnull(decoder);
-	ck_assert_int_eq(pt_pkt_sync_set(decoder, 0), 0);
-	while ((ret = pt_pkt_next(decoder, &packet, sizeof(packet))) > 0)
-		packets++;
-	ck_assert_int_eq(ret, -pte_eos);
-	ck_assert_uint_eq(packets, counts.packets);
-	pt_pkt_free_decoder(decoder);
+	ck_assert_uint_eq(libipt_count(data, SIZE), counts.packets);
 	free(data);
 }
 END_TEST

@@ -8,7 +8,7 @@
  * change: these are marks, computed here without the clock. The clock's bound for a mark must
  * contain it, and its time for any other packet must be between the marks before and after it; with
  * --sts only STSs are marks. --ratio: TSC ticks per bus clock, given to the clock. Exit code 0:
- *this holds, and PERCENT of the packets have a bound; 1: it does not, 2: usage.
+ * this holds, and PERCENT of the packets have a bound; 1: it does not, 2: usage.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -91,7 +91,7 @@ errors()
 	grep -c "instruction trace error.* ip 0x$2" "$1"
 }
 
-# Where perf did not get on, and how often.
+# The places of perf's decoding errors, and how many there are at each.
 show()
 {
 	[ ! -e "${name-}.script" ] || grep -o 'instruction trace error.*' "$name.script" |
