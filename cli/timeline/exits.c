@@ -182,7 +182,7 @@ static void set_length(struct cli *cli, const struct timeline *t, json_t *o, con
 
 	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
 	if (t->hz > 0)
-		cli_json_set(cli, o, name, json_real(timeline_seconds(t, ticks) * 1e9));
+		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
 	else
 		cli_json_number(cli, o, name, ticks);
 }
@@ -230,11 +230,10 @@ static json_t *json_row(struct cli *cli, const struct exits_options *own, const 
 	json_t *o = json_object();
 	char buf[32];
 
-	if (row->vm == TIMELINE_NONE)
-		cli_json_string(cli, o, "vm", row_vm(t, row));
-	else
-		timeline_json_vm(cli, o, "vm", &t->vm[row->vm]);
+	if (row->vm != TIMELINE_NONE)
+		timeline_json_vm(cli, t, o, &t->vm[row->vm]);
 	cli_json_string(cli, o, "name", row->others ? "others" : timeline_reason(&e, buf));
+	cli_json_set(cli, o, "other_vms", json_boolean(row->vm == TIMELINE_NONE));
 	if (row->others || row->reason == VMPT_REASON_UNKNOWN)
 		cli_json_set(cli, o, "reason", json_null());
 	else
@@ -265,12 +264,12 @@ static void print_json(struct cli *cli, const struct exits_options *own, const s
 		cli_json_hex(cli, doc, "start_tsc", t->zero);
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
-	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+	cli_json_hertz(cli, doc, t->hz);
 	cli_json_number(cli, doc, "ips_left_out", own->exits.ips_left_out);
 	cli_json_list_open(cli, doc, "exits", stdout);
 	for (i = 0; i < own->exits.rows && !cli_output_failed(cli); i++)
 		cli_json_list_add(cli, json_row(cli, own, t, i), !i, stdout);
-	cli_json_list_close_warned(cli, stdout);
+	cli_json_list_close(cli, stdout);
 }
 
 /* ---- the command ---- */
