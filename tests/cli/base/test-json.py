@@ -17,8 +17,8 @@ except ImportError:
 	print("skipped: no python3-jsonschema here: make deps")
 	sys.exit(77)
 
-VMPT, TRACEGEN = sys.argv[1:3]
-SOURCE, TESTS = pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+VMPT, TRACEGEN = map(os.path.abspath, sys.argv[1:3])
+SOURCE, TESTS = (pathlib.Path(p).absolute() for p in sys.argv[3:5])
 SCHEMAS = SOURCE / "cli" / "schemas"
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
@@ -65,11 +65,11 @@ def validator(name):
 
 
 def sampled(node):
-	"""Of long lists the first members, and every 41st: validation is slow."""
+	"""Of long lists the first members, and every 97th: validation is slow."""
 	if isinstance(node, dict):
 		return {k: sampled(v) for k, v in node.items()}
 	if isinstance(node, list):
-		return [sampled(n) for i, n in enumerate(node) if i < 60 or i % 41 == 0 or i == len(node) - 1]
+		return [sampled(n) for i, n in enumerate(node) if i < 25 or i % 97 == 0 or i == len(node) - 1]
 	return node
 
 
@@ -117,6 +117,8 @@ def every_command(folder, files, *options):
 		vmpt(folder, "timeline", *line, *options, *files)
 		vmpt(folder, "timeline", "--summary", *line, *options, *files)
 		vmpt(folder, "exits", *line, *options, *files)
+	for by in ("ip", "vcpu", "cpu", "port", "gpa", "cr3"):
+		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
