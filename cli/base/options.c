@@ -108,6 +108,8 @@ static const struct cli_option input_options[] = {
 
 static const struct cli_option output_options[] = {
 	{ "json", 0, CLI_FLAG, NULL, "print JSON", CLI_AT(struct cli, json) },
+	{ "csv", 0, CLI_FLAG, NULL, "print the table as CSV, with JSON's keys and values",
+	  CLI_AT(struct cli, csv) },
 	{ 0 },
 };
 
@@ -414,5 +416,12 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	argv[0] = self;
 	if (!cli->options.threads)
 		cli->options.threads = processors();
+	if (code >= 0 || !cli->csv)
+		return code;
+	if (cli->json)
+		return cli_usage(cli, "--json and --csv exclude each other");
+	if (!cli->cmd->csv)
+		return cli_usage(cli, "--csv: %s has no table; use --json", cli->cmd->name);
+	cli->json = true;
 	return code;
 }
