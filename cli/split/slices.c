@@ -241,7 +241,7 @@ static int get_number(struct slices *s, u64 *x)
 	return get(bytes, bytes + n, x) ? 0 : -EINVAL;
 }
 
-/* The end of a column's bytes; NULL: there are not so many. */
+/* The end of a column's bytes; NULL: there are fewer. */
 static const u8 *get_column(struct slices *s)
 {
 	u64 n;

@@ -212,6 +212,22 @@ static void warn_of_none(struct cli *cli)
 	cli->lost_events = true; /* for the exit code */
 }
 
+/* perf has one thread, and one stack, per vCPU; the guest's scheduler changes tasks. */
+static void warn_of_stacks(const struct cli *cli)
+{
+	const struct split *s = cli->data;
+	size_t i;
+
+	for (i = 0; i < s->outs; i++)
+		if (s->perf && s->out[i].owner.kind != VMPT_OWNER_HOST)
+			break;
+	if (s->perf && i < s->outs)
+		cli_warn(
+			cli,
+			"perf's call stacks and call graphs of a guest's kernel mix its tasks: perf "
+			"has one stack per vCPU; its branches and flat profiles are right");
+}
+
 static int run(struct cli *cli)
 {
 	struct split *s = cli->data;
@@ -253,6 +269,8 @@ static int run(struct cli *cli)
 	split_close_all(cli);
 	if (!err)
 		warn_of_none(cli);
+	if (!err)
+		warn_of_stacks(cli);
 	if (!err)
 		err = open_names(cli);
 	if (!err)

@@ -513,6 +513,32 @@ START_TEST(g10_an_interrupted_split_is_recognised)
 }
 END_TEST
 
+/* B7: once, and only where perf makes stacks of a guest. */
+START_TEST(b7_stacks_are_warned_of)
+{
+	static const u8 host[] = { 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2,   0x82, /* PSB */
+				   2, 0x82, 2, 0x82, 2, 0x82, 2, 0x23, 0x06 };
+	static const char warning[] = "perf's call stacks and call graphs of a guest's kernel mix";
+	const char *at;
+	json_t *doc;
+
+	write_mixed("x.pt");
+	at = strstr(vmpt("split --perf -o out x.pt@0")->err, warning);
+	ck_assert_ptr_nonnull(at);
+	ck_assert_ptr_null(strstr(at + 1, warning));
+	doc = split_index("out");
+	ck_assert(strstr(json_text(doc, "warnings/0"), warning) != NULL);
+	json_decref(doc);
+	ck_has(vmpt("split -f --per-vm -o out x.pt@0")->err, warning);
+	at = vmpt("split -f -o out x.pt@0")->err;
+	ck_assert_msg(!strstr(at, warning), "%s", at);
+	/* The host's alone. */
+	write_file("host.pt", host, sizeof(host));
+	at = vmpt("split -f --perf -o out host.pt@0")->err;
+	ck_assert_msg(!strstr(at, warning), "%s", at);
+}
+END_TEST
+
 /* B9: without the slices; what is there is still known, and makes way. */
 START_TEST(b9_no_index)
 {
@@ -605,6 +631,7 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, bad_code_is_refused, 0, VMPT_ARRAY_SIZE(bad_code));
 	tcase_add_test(tc, images_may_be_neighbours);
 	tcase_add_test(tc, a_perf_data_holds_the_stream);
+	tcase_add_test(tc, b7_stacks_are_warned_of);
 	tcase_add_test(tc, b9_no_index);
 	tcase_add_test(tc, b9_a_damaged_index);
 	tcase_add_test(tc, formats_replace_each_other);
