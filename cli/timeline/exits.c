@@ -81,10 +81,9 @@ static void print_row(struct cli_table *table, const struct timeline *t,
 		      const struct exits_row *row, bool first)
 {
 	struct vmpt_exit e = row_exit(row);
-	char cut[CLI_WHO], why[96];
+	char why[96];
 
-	cli_cell(table, CLI_GREEN, "%s",
-		 first ? timeline_cut_who(row_vm(t, row), 14, cut, sizeof(cut)) : "");
+	cli_cell(table, CLI_GREEN, "%s", first ? row_vm(t, row) : "");
 	cli_cell(table, row->halted ? CLI_DIM : CLI_PLAIN, "%s",
 		 row->others ? "others" : timeline_why(&e, why, sizeof(why), 22));
 	cli_cell_number(table, true, row->exits);
@@ -117,18 +116,18 @@ static void print_errors(const struct exits_options *own, const struct timeline 
 	}
 	if (!count)
 		return;
-	printf("±: worst-case error of TOTAL%s\n", open ? "; ±?: unbounded" : "");
+	cli_print("±: worst-case error of TOTAL%s\n", open ? "; ±?: unbounded" : "");
 	if (bounded)
-		printf("each of P50 to MAX can be off by %s%s\n", timeline_short(t, one, buf),
-		       open ? ", except in rows with ±?" : "");
+		cli_print("each of P50 to MAX can be off by %s%s\n", timeline_short(t, one, buf),
+			  open ? ", except in rows with ±?" : "");
 }
 
 static void print_rows(const struct exits_options *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
-		{ "VM", false },   { "EXIT", false }, { "COUNT", true }, { "UNSURE", true },
-		{ "TOTAL", true }, { "", true },      { "P50", true },	 { "P95", true },
-		{ "P99", true },   { "MAX", true },
+		{ "VM", CLI_NAMES }, { "EXIT", false }, { "COUNT", true }, { "UNSURE", true },
+		{ "TOTAL", true },   { "", true },	{ "P50", true },   { "P95", true },
+		{ "P99", true },     { "MAX", true },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
 	const struct exits *x = &own->exits;
@@ -143,12 +142,12 @@ static void print_rows(const struct exits_options *own, const struct timeline *t
 static void print_ips(const struct exits_options *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
-		{ "VM", false }, { "EXIT", false },   { "COUNT", true },
-		{ "IP", true },	 { "SYMBOL", false },
+		{ "VM", CLI_NAMES }, { "EXIT", false },	      { "COUNT", true },
+		{ "IP", true },	     { "SYMBOL", CLI_NAMES },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
 	const struct exits *x = &own->exits;
-	char cut[CLI_WHO], why[96], name[CLI_WHO + 32];
+	char why[96], name[CLI_WHO + 32];
 	size_t i, k, n;
 
 	for (i = 0; i < x->rows; i++) {
@@ -157,8 +156,7 @@ static void print_ips(const struct exits_options *own, const struct timeline *t)
 		struct vmpt_exit e = row_exit(row);
 
 		for (k = 0; k < n && k < own->top; k++) {
-			cli_cell(table, CLI_GREEN, "%s",
-				 k ? "" : timeline_cut_who(row_vm(t, row), 14, cut, sizeof(cut)));
+			cli_cell(table, CLI_GREEN, "%s", k ? "" : row_vm(t, row));
 			cli_cell(table, CLI_PLAIN, "%s",
 				 k	       ? ""
 				 : row->others ? "others"
@@ -166,8 +164,7 @@ static void print_ips(const struct exits_options *own, const struct timeline *t)
 			cli_cell_number(table, true, ip[k].count);
 			cli_cell(table, CLI_PLAIN, "%llx", (unsigned long long)ip[k].ip);
 			cli_cell(table, CLI_PLAIN, "%s",
-				 timeline_cut(symbol(own, t, row, ip[k].ip, name, sizeof(name)), 32,
-					      cut, sizeof(cut)));
+				 symbol(own, t, row, ip[k].ip, name, sizeof(name)));
 		}
 	}
 	cli_table_print(table, "");
@@ -296,7 +293,7 @@ static void print_none(const struct exits_options *own, const struct timeline *t
 	if (!runs)
 		printf("No VM runs in %s.\n", where);
 	else if (w->vm)
-		printf("There is no VM exit of %s in %s.\n", w->vm, where);
+		cli_print("There is no VM exit of %s in %s.\n", w->vm, where);
 	else
 		printf("There is no VM exit in %s: %s run%s of VMs end%s in other ways.\n", where,
 		       cli_number(runs, buf), runs == 1 ? "" : "s", runs == 1 ? "s" : "");
