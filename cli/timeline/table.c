@@ -234,33 +234,59 @@ void timeline_table_close(struct timeline_table *table)
 
 /* ---- totals ---- */
 
-/* "12.3 ms ±1.2 us"; nothing where @n has no times */
+/* "12.3 ms? ±1.2 us"; nothing where @n has no times */
 static void cell_time(struct cli_table *table, const struct timeline *t,
-		      const struct timeline_totals *n, u64 ticks,
-		      const struct timeline_bounds *bounds)
+		      const struct timeline_totals *n, const struct timeline_part_time *part)
 {
 	char buf[TIMELINE_TIME], bound[TIMELINE_TIME];
 
 	if (n->spans && !n->timed) {
 		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
-		cli_cell(table, CLI_DIM, "%s", "");
 		return;
 	}
-	cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
-	if (bounds->open)
-		cli_cell(table, CLI_DIM, "±?");
+	timeline_short(t, part->ticks, buf);
+	if (part->open)
+		cli_cell(table, CLI_PLAIN, "%s%s ±?", buf, part->guessed ? "?" : "");
 	else
-		cli_cell(table, CLI_DIM, "±%s", timeline_short(t, timeline_error(bounds), bound));
+		cli_cell(table, CLI_PLAIN, "%s%s ±%s", buf, part->guessed ? "?" : "",
+			 timeline_short(t, timeline_part_error(part), bound));
 }
 
-static void total_row(struct cli_table *table, const struct timeline *t, const char *name,
+static struct timeline_part_time running_of(const struct timeline_totals *n)
+{
+	return (struct timeline_part_time){
+		.ticks = n->running,
+		.early = n->running_bounds.early,
+		.late = n->running_bounds.late,
+		.open = n->running_bounds.open,
+	};
+}
+
+static void time_row(struct cli_table *table, const struct timeline *t, const char *name,
+		     enum cli_paint paint, const struct timeline_totals *n)
+{
+	const struct timeline_part_time running = running_of(n);
+	char buf[TIMELINE_TIME];
+
+	cli_cell(table, paint, "%s", name);
+	cell_time(table, t, n, &running);
+	cell_time(table, t, n, &n->out[TIMELINE_WAIT]);
+	cell_time(table, t, n, &n->out[TIMELINE_HOST]);
+	cell_time(table, t, n, &n->out[TIMELINE_HALTED]);
+	cli_cell(table, CLI_PLAIN, "%s",
+		 n->spans && !n->timed ? TIMELINE_UNTOLD
+				       : timeline_short(t, n->out[TIMELINE_UNTRACED].ticks, buf));
+	cli_row_end(table);
+}
+
+static void count_row(struct cli_table *table, const struct timeline *t, const char *name,
 		      enum cli_paint paint, const struct timeline_totals *n)
 {
+	(void)t;
 	cli_cell(table, paint, "%s", name);
-	cell_time(table, t, n, n->running, &n->running_bounds);
-	cell_time(table, t, n, n->exited, &n->exited_bounds);
-	cell_time(table, t, n, n->halted, &n->halted_bounds);
+	cli_cell_number(table, true, n->entries);
 	cli_cell_number(table, true, n->exits);
+	cli_cell_number(table, true, n->guessed);
 	cli_cell_number(table, true, n->halts);
 	cli_cell_number(table, true, n->moves);
 	cli_cell_number(table, true, n->losses);
@@ -268,14 +294,14 @@ static void total_row(struct cli_table *table, const struct timeline *t, const c
 	cli_row_end(table);
 }
 
-static void print_vms(const struct timeline *t)
+typedef void vm_row(struct cli_table *table, const struct timeline *t, const char *name,
+		    enum cli_paint paint, const struct timeline_totals *n);
+
+/* A row of each VM, and of its vCPUs if there are several. */
+static void print_vms(const struct timeline *t, const struct cli_column *column, size_t columns,
+		      vm_row *row)
 {
-	static const struct cli_column column[] = {
-		{ "VM", CLI_NAMES }, { "RUNNING", true }, { "", true },	    { "EXITED", true },
-		{ "", true },	     { "HALTED", true },  { "", true },	    { "EXITS", true },
-		{ "HALTS", true },   { "MOVES", true },	  { "LOST", true }, { "UNSURE", true },
-	};
-	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	struct cli_table *table = cli_table_new(t->cli, column, columns);
 	char name[CLI_WHO + 8];
 	size_t i;
 	u32 k;
@@ -284,7 +310,7 @@ static void print_vms(const struct timeline *t)
 		bool all = t->vm[i].wanted == t->vm[i].vcpus;
 
 		if (all)
-			total_row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
+			row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
 		k = t->vm[i].vcpus > 1 ? t->vm[i].first : TIMELINE_NONE;
 		for (; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
 			if (!t->vcpu[k].wanted)
@@ -295,10 +321,40 @@ static void print_vms(const struct timeline *t)
 				snprintf(name, sizeof(name), "  %s", t->vcpu[k].name);
 			else
 				snprintf(name, sizeof(name), "  vcpu %u", t->vcpu[k].number);
-			total_row(table, t, name, CLI_PLAIN, &t->vcpu[k].totals);
+			row(table, t, name, CLI_PLAIN, &t->vcpu[k].totals);
 		}
 	}
 	cli_table_print(table, "");
+}
+
+static bool any_guessed(const struct timeline *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->vms; i++)
+		if (t->vm[i].totals.exited.guessed)
+			return true;
+	return false;
+}
+
+static void print_all_vms(const struct timeline *t)
+{
+	static const struct cli_column times[] = {
+		{ "VM", CLI_NAMES }, { "RUN", true },  { "WAIT", true },
+		{ "HOST", true },    { "HALT", true }, { "UNTRACED", true },
+	};
+	static const struct cli_column counts[] = {
+		{ "VM", CLI_NAMES }, { "ENTRIES", true }, { "EXITS", true }, { "GUESSED", true },
+		{ "HALTS", true },   { "MOVES", true },	  { "LOST", true },  { "UNSURE", true },
+	};
+
+	print_vms(t, times, VMPT_ARRAY_SIZE(times), time_row);
+	if (t->timed)
+		cli_print("±: worst-case error; ±?: unbounded%s\n",
+			  any_guessed(t) ? "; ?: by guessed or unknown reasons, ± covers them"
+					 : "");
+	printf("\n");
+	print_vms(t, counts, VMPT_ARRAY_SIZE(counts), count_row);
 }
 
 /* "12.3 ms" */
@@ -353,9 +409,7 @@ static int summary_end(void *opaque, const struct timeline *t)
 	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs",
 	       t->timed ? "" : "; the trace has no times");
 	if (vms) {
-		print_vms(t);
-		if (t->timed)
-			cli_print("±: worst-case error; ±?: unbounded\n");
+		print_all_vms(t);
 		printf("\n");
 	}
 	print_cpus(t);

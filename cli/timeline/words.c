@@ -54,6 +54,28 @@ u64 timeline_error(const struct timeline_bounds *bounds)
 	return bounds->early > bounds->late ? bounds->early : bounds->late;
 }
 
+u64 timeline_part_error(const struct timeline_part_time *part)
+{
+	return part->early > part->late ? part->early : part->late;
+}
+
+const char *timeline_part_name(unsigned int part)
+{
+	static const char *const word[TIMELINE_PARTS] = {
+		[TIMELINE_HOST] = "host",
+		[TIMELINE_WAIT] = "wait",
+		[TIMELINE_HALTED] = "halted",
+		[TIMELINE_UNTRACED] = "untraced",
+	};
+
+	return word[part];
+}
+
+bool timeline_proved(const struct vmpt_exit *e)
+{
+	return e->source == VMPT_REASON_EVD || e->source == VMPT_REASON_EVENT;
+}
+
 double timeline_seconds(const struct timeline *t, u64 ticks)
 {
 	return t->hz > 0 ? (double)ticks / t->hz : (double)ticks;

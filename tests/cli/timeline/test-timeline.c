@@ -597,8 +597,7 @@ START_TEST(bounds_of_exits)
 	json_decref(spans);
 	json_decref(exits);
 	ck_has(vmpt("exits -q " RATES " a.cpu0.pt a.cpu1.pt")->out,
-	       "\n±: worst-case error of TOTAL\n"
-	       "each of P50 to MAX can be off by ");
+	       "\n±: worst-case error\neach of MIN to MAX can be off by ");
 }
 END_TEST
 
