@@ -149,9 +149,7 @@ void timeline_tell_ticks(const struct timeline *t);
 const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The reason with its mark: "HLT?"; cut to @columns. */
 const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
-/* "web…/44 vcpu 0": cut in the middle of the VM's name, so that lines stay distinguishable. */
-const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t len);
-/* @name cut to @columns of a terminal, with "…" where it was cut. */
+/* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */
 const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
 #endif

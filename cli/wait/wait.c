@@ -17,13 +17,6 @@ static const struct cli_option options[] = {
 
 static const struct cli_group group = { .option = options };
 
-#define WHO_COLUMNS 20
-
-static const char *cut(const char *name, char buf[CLI_WHO])
-{
-	return timeline_cut_who(name, WHO_COLUMNS, buf, CLI_WHO);
-}
-
 static enum cli_paint paint_of(const struct wait_row *row)
 {
 	switch (row->kind) {
@@ -39,10 +32,10 @@ static void print_row(struct cli_table *table, const struct timeline *t, const s
 		      u64 all, bool first)
 {
 	const struct timeline_part_time *time = &row->time;
-	char buf[TIMELINE_TIME], name[CLI_WHO];
+	char buf[TIMELINE_TIME];
 
-	cli_cell(table, CLI_PLAIN, "%s", first ? cut(t->vcpu[row->vcpu].name, name) : "");
-	cli_cell(table, paint_of(row), "%s", cut(wait_whom(t, row), name));
+	cli_cell(table, CLI_PLAIN, "%s", first ? t->vcpu[row->vcpu].name : "");
+	cli_cell(table, paint_of(row), "%s", wait_whom(t, row));
 	cli_cell(table, CLI_PLAIN, "%s%s", timeline_short(t, time->ticks, buf),
 		 time->guessed ? "?" : "");
 	cli_cell(table, CLI_DIM, "±%s",
@@ -73,9 +66,9 @@ static u64 out_of(const struct timeline *t, u32 vcpu)
 static void print_table(const struct wait_options *own, const struct timeline *t)
 {
 	static const struct cli_column column[] = {
-		{ "VCPU", false }, { "WAITED FOR", false }, { "TIME", true },
-		{ "", true },	   { "IN GUEST", true },    { "%", true },
-		{ "TIMES", true }, { "LONGEST", true },
+		{ "VCPU", CLI_NAMES }, { "WAITED FOR", CLI_NAMES }, { "TIME", true },
+		{ "", true },	       { "IN GUEST", true },	    { "%", true },
+		{ "TIMES", true },     { "LONGEST", true },
 	};
 	const struct wait *w = &own->wait;
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
