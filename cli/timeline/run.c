@@ -87,7 +87,8 @@ static void parse_vm(struct run *r)
 
 static void set_frequency(struct run *r)
 {
-	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000 : cli_clocks_hertz(r->cli);
+	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000
+				    : cli_clocks_hertz(r->cli, r->clocks.rec);
 }
 
 static bool tells_times(const struct timeline *t)
