@@ -37,7 +37,14 @@ static void add_clocks(struct cli_recorder *r)
 		raw = raw_now;
 		real = real_now;
 	}
-	if (!r->first_tsc) {
+	r->next = raw + r->every;
+	/* The plugin's stands still while its stream is ahead of the clock. */
+	if (tsc <= r->last_tsc && r->first_raw) {
+		json_decref(pair);
+		return;
+	}
+	r->last_tsc = tsc;
+	if (!r->first_raw) {
 		r->first_tsc = tsc;
 		r->first_raw = raw;
 	} else if (r->constant && raw - r->first_raw >= NS) {

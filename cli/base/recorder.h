@@ -16,9 +16,10 @@ struct cli_recorder {
 	 */
 	u64 (*tsc)(void *opaque, u64 *spread);
 	void *opaque;
-	u64 first_tsc, first_raw, next; /* .first_raw, .next: CLOCK_MONOTONIC_RAW, ns */
-	u64 every;			/* ns between pairs */
-	bool constant;			/* the TSC's rate is that of the pairs */
+	u64 first_tsc, last_tsc;
+	u64 first_raw, next; /* CLOCK_MONOTONIC_RAW, ns */
+	u64 every;	     /* ns between pairs */
+	bool constant;	     /* the TSC's rate is that of the pairs */
 	bool failed;
 };
 
