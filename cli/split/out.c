@@ -78,6 +78,7 @@ static int start_perf(struct cli *cli, struct split_out *out)
 		.info = &s->info,
 		/* The code named is a guest's. */
 		.code = out->owner.kind == VMPT_OWNER_HOST ? NULL : &s->code,
+		.vm = cli_vm_names_only(&s->names, out->owner.vmcs),
 		.cpu = stream->cpu,
 		.tid = stream->tid,
 	};

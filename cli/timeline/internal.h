@@ -99,6 +99,8 @@ struct timeline_wants {
 	const char *vm;	       /* a name or a VMCS; NULL: all */
 	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
 	void *guess_opaque;
+	/* The clocks of the trace, before the first guess. */
+	void (*guess_clocks)(void *opaque, const struct cli_clocks *clocks);
 	/* All spans were passed: warn of given values that do not fit. May be NULL. */
 	void (*tell)(void *opaque, const struct timeline *timeline);
 	void *tell_opaque;

@@ -12,11 +12,9 @@
 /* The first member of the command's own struct. All 0 to start. */
 struct timeline_given {
 	struct timeline_wants wants;
-	struct timeline_code_wants code;
-	struct cli_strings symbol; /* as given */
-	const char *symbol_file[CLI_STRINGS];
-	char *symbol_vm[CLI_STRINGS]; /* of each file; NULL: of all VMs */
+	struct code_options code;
 	/* open */
+	struct code_files files;
 	struct elf_symbols symbols;
 	struct timeline_code *opened;
 };

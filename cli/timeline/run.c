@@ -336,6 +336,8 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.clocks = r->clocks.clocks;
+	if (r->wants->guess_clocks)
+		r->wants->guess_clocks(r->wants->guess_opaque, &r->clocks);
 	r->t.timed = tells_times(&r->t);
 	if (!r->t.timed && (r->wants->from || r->wants->to))
 		return cli_usage(cli, "--from and --to: %s has no times", cli->file[0]);
