@@ -215,15 +215,6 @@ void cli_vm_names_close(struct cli_vm_names *names)
 
 /* ---- showing them ---- */
 
-const char *cli_vm_names_only(const struct cli_vm_names *names, u64 vmcs)
-{
-	const struct cli_vm_name *of;
-	size_t n;
-
-	of = find(names, vmcs, &n);
-	return n == 1 ? of->vm : NULL;
-}
-
 void cli_vm_names_cell(struct cli_vm_names *names, struct cli_table *t, u64 vmcs)
 {
 	char name[CLI_WHO], vcpu[32] = "", more[40] = "", number[32];

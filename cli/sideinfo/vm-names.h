@@ -34,8 +34,6 @@ bool cli_vm_names_any(struct cli *cli);
 int cli_vm_names_open(struct cli *cli, const struct cli_clocks *clocks, struct cli_vm_names *names);
 void cli_vm_names_close(struct cli_vm_names *names);
 
-/* The VM's name if it has exactly one; NULL: none, or several. */
-const char *cli_vm_names_only(const struct cli_vm_names *names, u64 vmcs);
 /* Add the cell of a VMCS's names: "web vcpu 0, +1 more", or a dash. */
 void cli_vm_names_cell(struct cli_vm_names *names, struct cli_table *t, u64 vmcs);
 /* "vm" and "vcpu" if it has one name, "names" if several: objects with "from" and "to", too. */

@@ -166,6 +166,7 @@ int perf_code_add(struct cli *cli, struct perf_code *code, const struct code_giv
 						 : add_image(cli, code, &f, given);
 	for (; i < code->count; i++)
 		code->map[i].given = given;
+	code->by_vm |= given->vm != NULL;
 	elf_file_close(&f);
 	return ret;
 }

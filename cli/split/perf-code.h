@@ -20,6 +20,7 @@ struct perf_map {
 struct perf_code {
 	struct perf_map *map;
 	size_t count;
+	bool by_vm; /* some are of one VM only */
 };
 
 /*

@@ -230,7 +230,7 @@ static int run(struct cli *cli)
 	if (!err)
 		err = take_code(cli);
 	/* A record is read before anything is written: it may be bad. */
-	if (!err && (s->on_clock || cli_vm_names_given(cli)))
+	if (!err && (s->on_clock || s->code.by_vm || cli_vm_names_given(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
 	if (!err && s->on_clock)
 		cli_clock_doubts(cli, s->clocks.clocks);
