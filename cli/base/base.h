@@ -10,5 +10,6 @@
 #include "cli/base/recorder.h"
 #include "cli/base/safe-text.h"
 #include "cli/base/sts.h"
+#include "cli/base/text.h"
 
 #endif

@@ -9,7 +9,6 @@
 #include "cli/timeline/internal.h"
 
 struct code_files;
-struct timeline_code;
 
 /* Read the code of @files, if any has some, for @to to guess by. 0, or an exit code. */
 int timeline_code_open(struct cli *cli, const struct code_files *files, struct timeline_code **code,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/timeline/code.h"
 #include "cli/timeline/options.h"
 
 static const struct cli_option part_options[] = {
