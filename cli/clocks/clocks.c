@@ -202,7 +202,7 @@ static void print_epochs(struct cli *cli, const struct clocks *s)
 {
 	const struct cli_column column[] = {
 		{ "VMCS", false },
-		{ "VM", false },
+		{ "VM", CLI_NAMES },
 		{ s->hertz > 0 ? "FROM s" : "FROM", true },
 		{ s->hertz > 0 ? "TO s" : "TO", true },
 		{ "OFFSET", true },

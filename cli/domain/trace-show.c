@@ -67,7 +67,7 @@ static int read_record(const struct cli *cli, struct trace *t)
 static void print_vcpus(struct cli *cli, const struct domain_run *run, const struct trace *t)
 {
 	static const struct cli_column column[] = {
-		{ "DOMAIN", false }, { "VCPU", true }, { "CPU", true },
+		{ "DOMAIN", CLI_NAMES }, { "VCPU", true }, { "CPU", true },
 		{ "VMCS", true },    { "END", false },
 	};
 	struct cli_table *table = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));

@@ -100,7 +100,7 @@ static void print_text(struct cli *cli)
 {
 	static const struct cli_column column[] = {
 		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
-		{ "BYTES", true }, { "VM", false },
+		{ "BYTES", true }, { "VM", CLI_NAMES },
 	};
 	struct split *s = cli->data;
 	/* The last column only if there are names. */

@@ -175,21 +175,32 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	return CLI_OK;
 }
 
+/* "KEY_ns", "KEY_error_ns", and "KEY_guessed" if guesses are why the error is large. */
+static void set_part(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		     const struct timeline_part_time *part, bool given)
+{
+	char name[32];
+
+	set_given(cli, t, o, key, part->ticks, given);
+	snprintf(name, sizeof(name), "%s_error", key);
+	set_given(cli, t, o, name, timeline_part_error(part), given && !part->open);
+	snprintf(name, sizeof(name), "%s_guessed", key);
+	cli_json_set(cli, o, name, json_boolean(part->guessed));
+}
+
 static json_t *totals_object(struct cli *cli, const struct timeline *t,
 			     const struct timeline_totals *n)
 {
 	json_t *o = json_object();
 	bool given = n->timed || !n->spans;
+	unsigned int i;
 
 	set_given(cli, t, o, "running", n->running, given);
 	set_given(cli, t, o, "running_error", timeline_error(&n->running_bounds),
 		  given && !n->running_bounds.open);
-	set_given(cli, t, o, "exited", n->exited, given);
-	set_given(cli, t, o, "exited_error", timeline_error(&n->exited_bounds),
-		  given && !n->exited_bounds.open);
-	set_given(cli, t, o, "halted", n->halted, given);
-	set_given(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
-		  given && !n->halted_bounds.open);
+	set_part(cli, t, o, "exited", &n->exited, given);
+	for (i = 0; i < TIMELINE_PARTS; i++)
+		set_part(cli, t, o, timeline_part_name(i), &n->out[i], given);
 	set_given(cli, t, o, "unseen", n->unseen, given);
 	cli_json_number(cli, o, "unseens", n->unseens);
 	cli_json_number(cli, o, "entries", n->entries);

@@ -13,21 +13,34 @@
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
 	u64 running; /* in non-root operation */
-	u64 exited;  /* from a VM exit to the next entry, halts aside */
-	u64 halted;  /* likewise, of exits with nothing to do */
-	u64 unseen;  /* from a VM exit to the next entry that was seen: between, it ran on a CPU
-			that is not in the trace */
-	u64 lost;    /* in losses: of a CPU only */
+	/*
+	 * From a VM exit to the next entry, by part; .exited is all but the halted part. The early
+	 * and late sides are the sums of all bounds.
+	 */
+	struct timeline_part_time out[TIMELINE_PARTS], exited;
+	u64 unseen; /* from a VM exit to the next entry that was seen: between, it ran on a CPU
+		       that is not in the trace */
+	u64 lost;   /* in losses: of a CPU only */
 	/* Each may be less by at most .early or more by at most .late: the sums of all bounds. */
 	struct timeline_bounds {
 		u64 early, late;
 		bool open; /* a part has no bound, so the sum has none */
-	} running_bounds, exited_bounds, halted_bounds;
+	} running_bounds;
 	u64 entries, exits, halts, moves, losses, unseens;
 	u64 unsure;  /* runs with one unknown end */
 	u64 guessed; /* of the exits those with a guessed reason */
 	u64 spans, bytes, overflows, failed_entries;
 	u64 timed; /* spans that have times; without any, the sums mean nothing */
+};
+
+/*
+ * Sums over the spans of one CPU, by part, TIMELINE_HALTED aside: the difference of two is what the
+ * CPU did between. A span's start and end are two edges, each with its error.
+ */
+struct timeline_sums {
+	struct {
+		u64 ticks, early, late, opens;
+	} part[TIMELINE_PARTS];
 };
 
 /* A line of the time line: one vCPU, on whatever CPU it runs. */
@@ -51,6 +64,7 @@ struct timeline_vcpu {
 	bool last_open; /* .last_end has no bounds */
 	u64 overlaps;	/* runs that began while it ran on another CPU: its name is wrong */
 	struct vmpt_exit left;
+	struct timeline_sums sums; /* of .last_stream at .last_end */
 };
 
 struct timeline_vm {
@@ -106,6 +120,11 @@ void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct 
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */
 u64 timeline_error(const struct timeline_bounds *bounds);
+u64 timeline_part_error(const struct timeline_part_time *part);
+/* "host", "wait", "halted", "untraced": enum timeline_part. */
+const char *timeline_part_name(unsigned int part);
+/* Whether the trace, and no guess, gives the reason. */
+bool timeline_proved(const struct vmpt_exit *exit);
 /* Seconds, or ticks as they are where the frequency is not known. */
 double timeline_seconds(const struct timeline *timeline, u64 ticks);
 
