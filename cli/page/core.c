@@ -24,7 +24,8 @@ struct page_line {
 	struct vmpt_exit exit;
 	u64 next; /* run of the CPU that it left */
 	u64 ran, host, waited, halted, unknown;
-	u64 *on; /* of .waited, by who had the CPU; NULL: never */
+	bool guessed; /* parts depend on reasons that are guesses, or unknown */
+	u64 *on;      /* of .waited, by who had the CPU; NULL: never */
 };
 
 struct page {
@@ -144,6 +145,8 @@ static int add_out(struct page *page, struct page_line *line, const struct timel
 
 	if (split_out(page, line, next))
 		return -1;
+	line->guessed |= next->out[TIMELINE_WAIT].guessed || next->out[TIMELINE_HOST].guessed ||
+			 next->out[TIMELINE_HALTED].guessed;
 	host = out - line->kept.waited - line->kept.unknown;
 	line->waited += line->kept.waited;
 	line->unknown += line->kept.unknown;
@@ -293,10 +296,11 @@ int page_add(struct page *page, const struct timeline_span *given, u32 vm)
 static int line_json(struct page_line *line, json_t *o)
 {
 	json_t *on = json_array(),
-	       *sums = json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "run", (json_int_t)line->ran,
-				 "wait", (json_int_t)line->waited, "host", (json_int_t)line->host,
-				 "halt", (json_int_t)line->halted, "unknown",
-				 (json_int_t)line->unknown, "on", on);
+	       *sums = json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "run",
+				 (json_int_t)line->ran, "wait", (json_int_t)line->waited, "host",
+				 (json_int_t)line->host, "halt", (json_int_t)line->halted,
+				 "unknown", (json_int_t)line->unknown, "guessed", line->guessed,
+				 "on", on);
 	int ret = sums ? json_object_update(o, sums) : -1;
 	u32 k, i, best;
 

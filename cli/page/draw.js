@@ -255,7 +255,7 @@ function drawBar(ctx, box, lane, state, from, length) {
 		x = -4;
 	}
 	w = Math.min(w, box.w + 8 - x);
-	const h = Math.max(2, heightOf(lane, state) * box.h), y = box.y + box.h - h;
+	const h = Math.max(2, Math.min(halted(lane, state) ? 4 : box.h, heightOf(lane, state) * box.h)), y = box.y + box.h - h;
 	const column = Math.floor(x) * 8192 + state;
 	if (w < 1.5 && column === box.last)
 		return null;
@@ -271,8 +271,8 @@ function drawBar(ctx, box, lane, state, from, length) {
 		fence(ctx, x, y, w, h);
 	ctx.globalAlpha = 1;
 	const faded = alphaOf(lane, state) < 0.6, left = Math.max(0, x), wide = Math.min(box.w, x + w) - left;
-	// A wait is low: its text is above it.
-	if (waits(lane, state))
+	// What is low has its text above it.
+	if (waits(lane, state) || halted(lane, state))
 		label(ctx, namesOf(lane, state), left, box.y, wide, box.h - h, null, faded);
 	else if (state === RUNS || state >= STATES)
 		label(ctx, namesOf(lane, state), left, y, wide, h, baseOf(lane, state), faded);
@@ -336,7 +336,7 @@ function drawPart(ctx, box, lane, i, part, from, length) {
 	if (picked.hits && part === 'run' && picked.hits.has(i))
 		drawHit(ctx, x + w, box);
 	if (part === 'run')
-		drawMarks(ctx, i, x, box);
+		box.marks.push([i, x]);
 }
 
 // The error bounds of the edge, at a zoom where they are visible.
@@ -415,6 +415,8 @@ function drawLane(ctx, lane, box) {
 			if (lane.kind === 'vcpu' && spans.gap[i])
 				drawPart(ctx, box, lane, i, 'gap', spans.start[i] + spans.length[i], spans.gap[i]);
 		}
+		// On top of their neighbours.
+		box.marks.forEach(([i, x]) => drawMarks(ctx, i, x, box));
 		return;
 	}
 	for (let k = first; k < last; k++) {
@@ -544,7 +546,7 @@ function drawLanes(w, height, scroll, step) {
 			ctx.fillRect(0, y, w, row.height);
 			continue;
 		}
-		const box = { y: y + 2, h: row.height - 4, w, last: -1 };
+		const box = { y: y + 2, h: row.height - 4, w, last: -1, marks: [] };
 		ctx.fillStyle = theme.line;
 		ctx.fillRect(0, y + row.height - 1, w, 1);
 		if (row.lane.kind === 'host')

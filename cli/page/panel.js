@@ -63,7 +63,7 @@ function laneSwitch(name, text, on, fn, paint, props, press) {
 
 // Also the legend: which colour is whose, and which lanes are shown. Times are of the whole trace.
 function fillVms() {
-	const box = $('vms'), share = (ticks) => make('td', {}, ticks ? time(ticks, 3) : '–'), names = ['run', 'wait', 'host', 'halt', 'unknown'];
+	const box = $('vms'), share = (ticks, mark) => make('td', {}, ticks ? time(ticks, 3) + mark : '–'), names = ['run', 'wait', 'host', 'halt', 'unknown'];
 	const cut = shorten(meta.vms.map((vm) => vm.name), Math.max(110, $('panel').clientWidth - 290), textWidth(400));
 	const body = meta.vms.map((vm, v) => {
 		const of = meta.lines.filter((line) => line.vm === v);
@@ -73,13 +73,13 @@ function fillVms() {
 				hiddenVms.delete(v);
 			else
 				hiddenVms.add(v);
-		}, (ctx) => vmFill(ctx, v), { 'aria-pressed': String(v === exitView.vm), title: vm.name }, () => pickVm(v)), ...sums.slice(0, 4).map(share));
+		}, (ctx) => vmFill(ctx, v), { 'aria-pressed': String(v === exitView.vm), title: vm.name }, () => pickVm(v)), ...sums.slice(0, 4).map((sum, k) => share(sum, k && of.some((line) => line.guessed) ? '?' : '')));
 	});
 	box.textContent = '';
 	box.append(table(['VM', 'Run', 'Wait', 'Host', 'Halted'], make('tr', {}, laneSwitch('CPUs', 'CPUs', showCpus, (on) => {
 		showCpus = on;
 	}, () => theme.host), ...['', '', '', ''].map((t) => make('td', {}, t))), ...body),
-	make('p', { class: 'dim' }, bytes ? 'In bytes of the trace.' : 'Of the whole trace. Wait: out of the guest and not halted, while another vCPU had the CPU.'));
+	make('p', { class: 'dim' }, bytes ? 'In bytes of the trace.' : 'Of the whole trace. Wait: out of the guest and not halted, while another vCPU had the CPU. ?: reasons are guesses, or unknown.'));
 	if (exitView.vm >= 0)
 		box.append(...waitsOf(exitView.vm));
 }
