@@ -41,7 +41,7 @@ function layRows() {
 
 const TILES = {
 	unknown: (c) => [[0, 0], [3, 3]].forEach(([x, y]) => c.fillRect(x, y, 1.5, 1.5)),
-	dots: (c) => [[1, 1], [5, 5]].forEach(([x, y]) => c.fillRect(x, y, 2, 2)),
+	dots: (c) => [[0, 0], [4, 4]].forEach(([x, y]) => c.fillRect(x, y, 3, 3)),
 	level: (c) => c.fillRect(0, 3, 8, 2),
 	upright: (c) => c.fillRect(3, 0, 2, 8),
 	fence: (c) => [0, 4].forEach((x) => c.fillRect(x, 0, 2, 8)),
@@ -70,7 +70,7 @@ function pattern(ctx, name, color) {
 	if (color) {
 		c.fillStyle = color;
 		c.fillRect(0, 0, size, size);
-		c.globalAlpha = 0.5;
+		c.globalAlpha = 0.6;
 	}
 	// A VM's pattern is not of the background's colour: it is no gap.
 	const ink = color ? theme.text : theme.bg;
@@ -208,11 +208,11 @@ function namesOf(lane, state) {
 	return line < 0 ? [name] : [name, ...[24, 12, 8].map((n) => tag(lineVm(line), n) + ' ' + shortName(line)), tag(lineVm(line), 8)];
 }
 
-// The first of @text that fits, in a bar of @base's colour, below a pattern or not, if it is high enough.
-function label(ctx, text, x, y, w, h, base, faded) {
+// The longest name of the state that fits, in a bar of @base's colour, below a pattern or not, if it is high enough.
+function label(ctx, lane, state, x, y, w, h, base, faded) {
 	if (w < 34 || h < TEXT + 2)
 		return;
-	const shown = text.find((t) => widthOf(ctx, t) <= w - 10);
+	const shown = namesOf(lane, state).find((t) => widthOf(ctx, t) <= w - 10);
 	if (!shown)
 		return;
 	const rgb = base && !faded ? /^#(..)(..)(..)$/.exec(base) : null;
@@ -273,9 +273,9 @@ function drawBar(ctx, box, lane, state, from, length) {
 	const faded = alphaOf(lane, state) < 0.6, left = Math.max(0, x), wide = Math.min(box.w, x + w) - left;
 	// What is low has its text above it.
 	if (waits(lane, state) || halted(lane, state))
-		label(ctx, namesOf(lane, state), left, box.y, wide, box.h - h, null, faded);
+		label(ctx, lane, state, left, box.y, wide, box.h - h, null, faded);
 	else if (state === RUNS || state >= STATES)
-		label(ctx, namesOf(lane, state), left, y, wide, h, baseOf(lane, state), faded);
+		label(ctx, lane, state, left, y, wide, h, baseOf(lane, state), faded);
 	return { x, y, w, h };
 }
 

@@ -71,8 +71,9 @@ function fragment() {
 	const all = new URLSearchParams(), row = rows[picked.lane];
 	const add = (name, value) => value && all.set(name, value);
 	if (view.t0 > 0 || view.t1 < view.end) {
-		add('from', argument(view.t0));
-		add('to', argument(view.t1));
+		// More digits than --from takes: the same view to the pixel.
+		for (const [name, at] of [['from', view.t0], ['to', view.t1]])
+			add(name, String(hz ? Number(((begin + at) / hz).toFixed(12)) : begin + at));
 	}
 	add('lane', row && row.lane && row.lane.name);
 	add('vm', exitView.vm >= 0 && vmName(exitView.vm));
@@ -104,8 +105,7 @@ function restore() {
 	exitView.vm = meta.vms.findIndex((vm) => vm.name === all.get('vm'));
 	picked.span = null;
 	picked.lane = rows.findIndex((row) => row.lane && row.lane.name === all.get('lane'));
-	if (rows[picked.lane])
-		$('scroll').scrollTop = rows[picked.lane].y - 40;
+	scrollTo(rows[picked.lane] || rowOfVm());
 	showSpan();
 	fillVms();
 	showTab($('tab-' + all.get('tab')) ? all.get('tab') : firstTab());
@@ -147,9 +147,7 @@ function select(sel, move) {
 	showSpan();
 	showTab('span');
 	markLabels();
-	const row = rows[picked.lane];
-	if (row && (row.y < $('scroll').scrollTop || row.y + row.height > $('scroll').scrollTop + $('scroll').clientHeight))
-		$('scroll').scrollTop = row.y - 40;
+	scrollTo(rows[picked.lane]);
 	draw();
 	remember();
 	tell(`${sel.cells || facts.title.startsWith(sel.lane.name) ? '' : sel.lane.name + ': '}${facts.title}, ${facts.rows.slice(0, 1).map((r) => r.slice(0, 2).join(' ')).join()}`);
@@ -358,8 +356,7 @@ function pickLane(way) {
 	const middle = (view.t0 + view.t1) / 2, { lane } = rows[k];
 	const hit = inLane(lane, middle);
 	tell(`Lane ${lane.name}` + (hit ? '; in the middle: ' + (hit.cells ? shareFacts(hit.cells) : factsOf(hit)).title : ''));
-	if (rows[k].y < $('scroll').scrollTop || rows[k].y + rows[k].height > $('scroll').scrollTop + $('scroll').clientHeight)
-		$('scroll').scrollTop = rows[k].y - 40;
+	scrollTo(rows[k]);
 	draw();
 }
 

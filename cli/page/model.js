@@ -138,7 +138,7 @@ function shorten(names, width, measure) {
 // VMs: of medium lightness, and seven patterns for more of them than there are hues. Reasons stand
 // out from the background more than any VM: dark on light, light on dark. Both series were chosen for
 // their distance as people see it with and without red or green.
-const VM_COLORS = ['#2f62e0', '#b8743a', '#3c8c22', '#d63a94', '#2f8a94', '#8e3bb8', '#d4342a', '#8577d8'];
+const VM_COLORS = ['#2f62e0', '#b8743a', '#3c8c22', '#d63a94', '#2f8a94', '#9a48c4', '#d4342a', '#8577d8'];
 const VM_PATTERNS = ['', 'rise', 'fall', 'dots', 'level', 'upright', 'cross'];
 const REASON_COLORS = {
 	light: ['#1a2f7c', '#7a3a10', '#0b4a3a', '#5a1156', '#5c5a9a', '#4d5a12', '#8c1c4e', '#4f4a40'],

@@ -41,11 +41,17 @@ function table(heads, ...rows) {
 		make('tbody', {}, ...rows));
 }
 
+const rowOfVm = () => rows.find((row) => row.lane && row.lane.kind === 'vcpu' && row.lane.vm === exitView.vm);
+
+function scrollTo(row) {
+	const box = $('scroll');
+	if (row && (row.y < box.scrollTop || row.y + row.height > box.scrollTop + box.clientHeight))
+		box.scrollTop = row.y - 40;
+}
+
 function pickVm(vm) {
 	exitView.vm = exitView.vm === vm ? -1 : vm;
-	const row = rows.find((r) => r.vm === exitView.vm || (r.lane && r.lane.kind === 'vcpu' && r.lane.vm === exitView.vm));
-	if (row && exitView.vm >= 0)
-		$('scroll').scrollTop = row.y - 40;
+	scrollTo(exitView.vm < 0 ? null : rowOfVm());
 	fillVms();
 	markLabels();
 	remember();
