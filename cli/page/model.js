@@ -130,7 +130,25 @@ function shorten(names, width, measure) {
 			if (new Set(shown).size === wanted)
 				return shown;
 		}
-	return names.map((name, i) => long.includes(name) ? fit(`${long.indexOf(name) + 1}·${name}`, 0.7) : shown[i]);
+	// What is around the place where it differs from the one that is most like it.
+	const place = (name) => Math.max(...names.filter((other) => other !== name).map((other) => {
+		let same = 0;
+		while (same < name.length && name[same] === other[same])
+			same++;
+		return same;
+	}));
+	const around = (name) => {
+		let text = name, keep = name.length, at = place(name);
+		for (; keep > 1 && measure(text) > width; keep--) {
+			const from = Math.max(0, Math.min(at - Math.floor(keep * 0.7), name.length - keep));
+			text = (from ? '…' : '') + name.slice(from, from + keep) + (from + keep < name.length ? '…' : '');
+		}
+		return text;
+	};
+	if (names.length < 500)
+		shown = names.map((name) => long.includes(name) ? around(name) : name);
+	return new Set(shown).size === wanted ? shown :
+		names.map((name, i) => long.includes(name) ? fit(`${long.indexOf(name) + 1}·${name}`, 0.7) : shown[i]);
 }
 
 // ---- colours ----

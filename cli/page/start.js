@@ -22,16 +22,13 @@ function fillHeader() {
 
 // The column is as wide as names need, up to a fifth of the lanes; longer names lose their middle.
 function labelTexts() {
-	const widths = new Map();
 	const names = rows.map((row) => row.group || row.alone ? row.name : row.lane.kind === 'vcpu' ? shortName(row.lane.id) : row.lane.name);
-	const extra = (row) => row.group ? 40 : row.alone ? 30 : 32;
-	names.forEach((name, k) => widths.set(k, textWidth(rows[k].group ? 600 : 400)(name) + extra(rows[k])));
-	const most = Math.max(100, Math.min(300, $('chart').clientWidth * 0.22)), room = Math.min(most, Math.max(100, ...widths.values()));
+	const most = Math.max(100, Math.min(300, $('chart').clientWidth * 0.22)), bold = textWidth(600);
+	const room = Math.min(most, Math.max(100, ...names.map((name) => bold(name) + 44)));
 	$('chart').style.setProperty('--label', Math.ceil(room) + 'px');
 	// Names of VMs must differ from each other, names of vCPUs within their VM.
-	const tops = rows.map((row, k) => row.group || row.alone ? k : -1).filter((k) => k >= 0);
-	const cut = shorten(tops.map((k) => names[k]), room - 40, textWidth(600));
-	return names.map((name, k) => tops.includes(k) ? cut[tops.indexOf(k)] : shorten([name], room - 32, textWidth(400))[0]);
+	const cut = shorten(names.filter((name, k) => rows[k].group || rows[k].alone), room - 42, bold);
+	return names.map((name, k) => rows[k].group || rows[k].alone ? cut.shift() : shorten([name], room - 32, textWidth(400))[0]);
 }
 
 // The set of lanes has changed: rebuild rows and labels.

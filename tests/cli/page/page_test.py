@@ -406,16 +406,16 @@ class Test:
 		meta = self.b.run("JSON.parse(document.getElementById('meta').textContent)")
 		waited = 0
 		for vm in summary["vms"]:
-			index = [v["name"] for v in meta["vms"]].index(vm["name"])
-			lines = [line for line in meta["lines"] if line["vm"] == index]
+			mine = [vcpu["vmcs"] for vcpu in vm["vcpus"]]
+			lines = [line for line in meta["lines"] if line["vmcs"] in mine]
 			for key, name in (("running_ns", "run"), ("wait_ns", "wait"), ("host_ns", "host"),
 					  ("halted_ns", "halt")):
 				here = sum(line[name] for line in lines) / meta["hz"] * 1e9
-				self.check(abs(here - vm[key]) <= 1, f"{vm['name']}: {name}: {here}, {vm[key]}")
+				self.check(abs(here - vm[key]) <= 1, f"{mine}: {name}: {here}, {vm[key]}")
 			waited += vm["wait_ns"]
 			for line in lines:
 				self.check(sum(ticks for _, ticks in line["on"]) == line["wait"] and
-					   all(meta["lines"][who]["vm"] != index for who, _ in line["on"]),
+					   all(meta["lines"][who] not in lines for who, _ in line["on"]),
 					   f"for whom {line['name']} waited")
 		self.check(waited > 1000, "there are waits")
 		self.click("#vms tbody tr:nth-child(2) button")
