@@ -146,7 +146,7 @@ static void print_json(struct cli *cli)
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
 	if (s->per_vm)
 		cli_json_set(cli, doc, "vms", split_json_vms(cli));
-	cli_json_warnings(cli, doc);
+	cli_json_end(cli, doc);
 	cli_json_print(cli, doc, stdout, false);
 }
 

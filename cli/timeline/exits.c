@@ -159,9 +159,12 @@ static void print_parts(const struct exits *x, const struct timeline *t)
 {
 	const struct exits_row *all = &x->row[x->rows - 1];
 	const struct cli_column column[] = {
-		{ "VM", CLI_NAMES },  { exits_by_title(x->by), false },
-		{ "TOTAL", true },    { "HOST", true },
-		{ "WAIT", true },     { "HALTED", true },
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "TOTAL", true },
+		{ "HOST", true },
+		{ "WAIT", true },
+		{ "HALTED", true },
 		{ "UNTRACED", true },
 	};
 	bool untraced = all->time[TIMELINE_UNTRACED].each.sum;
@@ -195,8 +198,8 @@ static void print_errors(const struct exits *x, const struct timeline *t)
 	unsigned int p;
 
 	if (all->unsure)
-		cli_print("%s of the exits: return not seen, so without a time\n",
-			  cli_number(all->unsure, buf));
+		printf("%s of the exits: return not seen, so without a time\n",
+		       cli_number(all->unsure, buf));
 
 	for (p = 0; p < EXITS_TIMES; p++) {
 		open |= all->time[p].sum.open;
@@ -216,8 +219,11 @@ static void print_ips(const struct exits_options *own, const struct timeline *t)
 {
 	const struct exits *x = &own->exits;
 	const struct cli_column column[] = {
-		{ "VM", CLI_NAMES }, { exits_by_title(x->by), false }, { "COUNT", true },
-		{ "IP", true },	     { "SYMBOL", CLI_NAMES },
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "COUNT", true },
+		{ "IP", true },
+		{ "SYMBOL", CLI_NAMES },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
 	char name[CLI_WHO + 32];

@@ -120,8 +120,9 @@ const char *timeline_kind(const struct vmpt_span *span);
 const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
 /* "evd", "event", "code", "pattern", "none". */
 const char *timeline_reason_source(const struct vmpt_exit *exit);
-/* @o's @key: the VM's name as given. */
-void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm);
+/* @o's "vm", the VM's name as given; without one "vmcs", or "owner" if that is not known. */
+void timeline_json_vm(struct cli *cli, const struct timeline *timeline, json_t *o,
+		      const struct timeline_vm *vm);
 /* Whether the reason is a guess: shown with a '?' after it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */
