@@ -338,7 +338,7 @@ void vm_memory_moves(struct vm *vm, u64 gpa, u64 size)
 
 int vm_migrate(struct vm *vm)
 {
-	struct vmpt_refusal why = { .field = "" };
+	struct vmpt_refusal why = { .field = "", .rule = "" };
 	u8 state[VMPT_STATE_MAX];
 	int len = vmpt_vcpu_save(&vm->vcpu, state, sizeof(state)), err;
 
