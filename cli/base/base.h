@@ -8,5 +8,6 @@
 #include "cli/base/json-line.h"
 #include "cli/base/safe-text.h"
 #include "cli/base/sts.h"
+#include "cli/base/text.h"
 
 #endif

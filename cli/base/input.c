@@ -377,6 +377,17 @@ static int nothing_chosen(struct cli *cli)
 	return CLI_FAILED;
 }
 
+/* By CPU, those that do not say it first; then by thread. One CPU has one stream. */
+static int by_cpu(const void *a, const void *b)
+{
+	const struct vmpt_stream *x = *(const struct vmpt_stream *const *)a,
+				 *y = *(const struct vmpt_stream *const *)b;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 static int choose_streams(struct cli *cli)
 {
 	size_t i, n = vmpt_trace_streams(cli->trace);
@@ -397,6 +408,7 @@ static int choose_streams(struct cli *cli)
 		if (cpu_wanted(cli, s->cpu))
 			cli->stream[cli->streams++] = s;
 	}
+	qsort(cli->stream, cli->streams, sizeof(*cli->stream), by_cpu);
 	return cli->streams ? CLI_OK : nothing_chosen(cli);
 }
 

@@ -127,6 +127,7 @@ static const struct cli_option options[] = {
 const struct cli_group cli_clock_group = {
 	.title = "Options for times",
 	.option = options,
+	.common = true,
 	.size = sizeof(struct cli_clock),
 };
 

@@ -107,6 +107,7 @@ static const struct cli_option options[] = {
 const struct cli_group cli_side_group = {
 	.title = "Options for the trace",
 	.option = options,
+	.common = true,
 	.size = sizeof(struct cli_side),
 	.open = open_side,
 	.close = cli_side_record_close,

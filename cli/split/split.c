@@ -100,7 +100,7 @@ static void print_text(struct cli *cli)
 {
 	static const struct cli_column column[] = {
 		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
-		{ "BYTES", true }, { "VM", false },
+		{ "BYTES", true }, { "VM", CLI_NAMES },
 	};
 	struct split *s = cli->data;
 	/* The last column only if there are names. */
@@ -146,7 +146,7 @@ static void print_json(struct cli *cli)
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
 	if (s->per_vm)
 		cli_json_set(cli, doc, "vms", split_json_vms(cli));
-	cli_json_warnings(cli, doc);
+	cli_json_end(cli, doc);
 	cli_json_print(cli, doc, stdout, false);
 }
 

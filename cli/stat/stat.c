@@ -199,7 +199,7 @@ static void json_counts(struct cli *cli, json_t *o, const struct stat_counts *c)
 				     stat_json_tally(cli, "count", &c->loss[i]));
 	cli_json_number(cli, o, "bytes", c->size);
 	cli_json_number(cli, o, "packets", all.count);
-	cli_json_number(cli, o, "losses", lost.count);
+	cli_json_number(cli, o, "loss_count", lost.count);
 	cli_json_number(cli, o, "lost_bytes", lost.bytes);
 	cli_json_set(cli, o, "kinds", kinds);
 	cli_json_set(cli, o, "loss_causes", losses);
@@ -223,6 +223,7 @@ static void print_json(struct cli *cli, const struct stat_counts *c,
 	json_counts(cli, all, total);
 	cli_json_set(cli, doc, "streams", streams);
 	cli_json_set(cli, doc, "total", all);
+	cli_json_end(cli, doc);
 	cli_json_print(cli, doc, stdout, false);
 }
 

@@ -8,14 +8,6 @@
 
 #include "cli/timeline/internal.h"
 
-/* Of the command line. */
-struct timeline_code_wants {
-	const char *kernel; /* as given; NULL: none */
-	struct cli_strings image;
-};
-
-struct timeline_code;
-
 /* Open the files, if any, for @to to guess by. 0, or an exit code. */
 int timeline_code_open(struct cli *cli, const struct timeline_code_wants *wants,
 		       struct timeline_code **code, struct timeline_wants *to);

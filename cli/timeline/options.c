@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/timeline/code.h"
 #include "cli/timeline/options.h"
 
 /* "[VM:]FILE[@ADDR]": an existing file may itself be named so. */

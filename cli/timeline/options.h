@@ -7,7 +7,28 @@
 #define VMPT_CLI_TIMELINE_OPTIONS_H
 
 #include "cli/symbols/symbols.h"
-#include "cli/timeline/code.h"
+#include "decoder/vmpt-timeline.h"
+
+struct timeline;
+struct timeline_code;
+
+/* Which spans, and how their reasons are guessed. */
+struct timeline_wants {
+	u64 tsc_khz;	       /* 0: not given */
+	const char *from, *to; /* seconds, or ticks; NULL: all */
+	const char *vm;	       /* a name or a VMCS; NULL: all */
+	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
+	void *guess_opaque;
+	/* All spans were passed: warn of given values that do not fit. May be NULL. */
+	void (*tell)(void *opaque, const struct timeline *timeline);
+	void *tell_opaque;
+};
+
+/* The guests' code, as given. */
+struct timeline_code_wants {
+	const char *kernel; /* NULL: none */
+	struct cli_strings image;
+};
 
 /* The first member of the command's own struct. All 0 to start. */
 struct timeline_given {

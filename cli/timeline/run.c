@@ -188,6 +188,7 @@ static bool is_wanted_vm(const struct run *r, const struct timeline_span *s)
 static int give(struct run *r, struct vmpt_span *span)
 {
 	struct timeline_span s;
+	bool wanted;
 	size_t i;
 	int code;
 
@@ -208,15 +209,16 @@ static int give(struct run *r, struct vmpt_span *span)
 		return CLI_OK;
 	r->any = true;
 	code = timeline_count_span(&r->count, &r->t, span, &s);
-	if (code || !is_wanted_vm(r, &s))
+	if (code)
 		return code;
-	r->vm_seen = true;
-	if (s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
+	wanted = is_wanted_vm(r, &s);
+	r->vm_seen |= wanted;
+	if (wanted && s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
 		r->t.vcpu[s.vcpu].wanted = true;
 		r->t.vm[r->t.vcpu[s.vcpu].vm].wanted++;
 	}
 	for (i = 0; i < r->sinks && !code; i++)
-		if (r->sink[i].span)
+		if (r->sink[i].span && (wanted || r->sink[i].all))
 			code = r->sink[i].span(r->sink[i].opaque, &r->t, &s);
 	return code;
 }

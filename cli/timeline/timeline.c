@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "cli/timeline/internal.h"
 #include "cli/timeline/options.h"
 
 struct timeline_options {

@@ -137,7 +137,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	    for e in epochs:
 	        check("clocks: by KVM", e["source"] == "kvm" and e["outliers"] == 0)
 	        check("clocks: the name", (e["vm"], e["vcpu"]) == (names[vmcs][0][0], 0))
-	        check("clocks: the map", (int(e["offset"]), int(e["multiplier"], 16)) ==
+	        check("clocks: the map", (int(e["tsc_offset"]), int(e["multiplier"], 16)) ==
 	              (offset[guest], debugfs[guest, "tsc-scaling-ratio"]))
 
 	# vmpt vms names both VMs.
@@ -154,7 +154,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	        want[key] = want.get(key, 0) + 1
 	for e in json.load(open(run + "/exits.json"))["exits"]:
 	    if not e["guessed"]:
-	        key = e["vm"], e["reason"]
+	        key = e.get("vm"), e["reason"]
 	        have[key] = have.get(key, 0) + e["count"]
 	apart = {key: (want.get(key, 0), have.get(key, 0)) for key in want.keys() | have.keys()
 	         if want.get(key, 0) != have.get(key, 0)}
