@@ -88,6 +88,16 @@ struct cli_group {
 
 #define CLI_GROUPS 12
 
+/*
+ * --csv: the table of a command, made of its JSON. A row is an object of the document's @list, or
+ * of each of them one of its @each (an array, or an object whose keys are then the column "key").
+ */
+struct cli_csv {
+	const char *list, *each; /* .each may be NULL */
+	/* Up to NULL: a key, of what is in an object "exit/ip"; "out_*": _ns or _ticks. */
+	const char *const *column;
+};
+
 struct cli_command {
 	const char *name;
 	const char *title;    /* for the list of commands */
@@ -97,6 +107,7 @@ struct cli_command {
 	const char *lacking;  /* the message if there are none; NULL: none are needed */
 	/* Besides cli_common_group, which all have */
 	const struct cli_group *group[CLI_GROUPS + 1];
+	const struct cli_csv *csv;   /* up to one without .list, the default first; NULL: none */
 	size_t data_size;	     /* of the command's struct, cli->data */
 	int (*run)(struct cli *cli); /* returns enum cli_exit */
 };
@@ -164,6 +175,9 @@ struct cli {
 
 	/* Options of the groups here */
 	bool json, quiet, help, version;
+	/* .json as well: see struct cli_csv; of the list that is being printed: */
+	bool csv, csv_ns;
+	const struct cli_csv *csv_table;
 	enum cli_color color;
 	enum cli_format format;
 	enum cli_when host_only; /* as given; options.host_only is what was decided */
@@ -341,6 +355,13 @@ void cli_cell_number(struct cli_table *table, bool valid, u64 value);
 void cli_row_end(struct cli_table *table);
 /* Print it, with @indent before each line, and free it. */
 void cli_table_print(struct cli_table *table, const char *indent);
+
+/*
+ * --csv: the header line, and a row of an object; RFC 4180's quotes, lines end with a newline.
+ * @ns: times are in ns, else in ticks.
+ */
+void cli_csv_header(const struct cli_csv *csv, bool ns, FILE *out);
+void cli_csv_rows(const struct cli_csv *csv, const json_t *o, bool ns, FILE *out);
 
 /* ---- json.c ---- */
 

@@ -156,6 +156,27 @@ void cli_json_end(struct cli *cli, json_t *doc)
 	cli_json_set(cli, doc, "losses", losses);
 }
 
+/* The table of --csv whose rows are the document's @key; NULL: any. */
+static const struct cli_csv *csv_of(const struct cli *cli, const json_t *doc, const char *key)
+{
+	const struct cli_csv *csv = cli->cmd->csv;
+
+	while (csv->list && (key ? strcmp(csv->list, key) : !json_object_get(doc, csv->list)))
+		csv++;
+	return csv->list ? csv : cli->cmd->csv;
+}
+
+static void print_csv(const struct cli *cli, const json_t *doc, FILE *out)
+{
+	const struct cli_csv *csv = csv_of(cli, doc, NULL);
+	bool ns = json_is_integer(json_object_get(doc, "tsc_hz"));
+	json_t *one;
+	size_t i;
+
+	cli_csv_header(csv, ns, out);
+	json_array_foreach(json_object_get(doc, csv->list), i, one) cli_csv_rows(csv, one, ns, out);
+}
+
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 {
 	/* Names must not control a terminal; a reader gets them unchanged. */
@@ -167,6 +188,11 @@ int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)
 		return CLI_FAILED;
 	}
 	errno = 0;
+	if (cli->csv && out == stdout) {
+		print_csv(cli, doc, out);
+		json_decref(doc);
+		return CLI_OK;
+	}
 	ret = json_dumpf(doc, out, flags);
 	json_decref(doc);
 	/* A failed write shows in ferror(); any other failure is a lack of memory. */
@@ -202,6 +228,13 @@ static void dump_members(struct cli *cli, json_t *doc, bool last, FILE *out)
 
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out)
 {
+	if (cli->csv) {
+		cli->csv_table = csv_of(cli, doc, key);
+		cli->csv_ns = json_is_integer(json_object_get(doc, "tsc_hz"));
+		cli_csv_header(cli->csv_table, cli->csv_ns, out);
+		json_decref(doc);
+		return;
+	}
 	fprintf(out, "{\n");
 	dump_members(cli, doc, false, out);
 	fprintf(out, "\"%s\": [", key);
@@ -209,14 +242,22 @@ void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out
 
 void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out)
 {
+	if (cli->csv) {
+		cli_csv_rows(cli->csv_table, o, cli->csv_ns, out);
+		json_decref(o);
+		return;
+	}
 	fputs(first ? "\n" : ",\n", out);
 	dump(cli, o, out);
 }
 
 void cli_json_list_close(struct cli *cli, FILE *out)
 {
-	json_t *doc = json_object();
+	json_t *doc;
 
+	if (cli->csv)
+		return;
+	doc = json_object();
 	cli_json_end(cli, doc);
 	fprintf(out, "\n],\n");
 	dump_members(cli, doc, true, out);

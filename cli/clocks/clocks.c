@@ -422,6 +422,29 @@ static int run(struct cli *cli)
 	return code;
 }
 
+static const char *const csv_epochs[] = {
+	"vmcs",
+	"vm",
+	"vcpu",
+	"from_tsc",
+	"to_tsc",
+	"source",
+	"tsc_offset",
+	"tsc_offset_error",
+	"multiplier",
+	"ratio",
+	"multiplier_ppm",
+	"scaled",
+	"pairs",
+	"outliers",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "vmcss", "epochs", csv_epochs },
+	{ 0 },
+};
+
 const struct cli_command cli_clocks = {
 	.name = "clocks",
 	.title = "show the timing in the trace, and how VMs' TSCs follow from the host's",
@@ -434,6 +457,7 @@ const struct cli_command cli_clocks = {
 		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"
 		    "  vmpt clocks --vm=a000:-123456789 --json cpu0.pt\n",
 	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct clocks),
 	.run = run,
 };

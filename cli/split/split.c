@@ -311,6 +311,16 @@ static const struct cli_option options[] = {
 
 static const struct cli_group group = { .option = options };
 
+static const char *const csv_streams[] = {
+	"file", "cpu",	  "tid",	  "owner", "vmcs", "vm",
+	"vcpu", "slices", "source_bytes", "bytes", NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "streams", NULL, csv_streams },
+	{ 0 },
+};
+
 const struct cli_command cli_split = {
 	.name = "split",
 	.title = "write one stream per VM and CPU, and an index",
@@ -330,6 +340,7 @@ const struct cli_command cli_split = {
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
 		   &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct split),
 	.run = run,
 };

@@ -257,6 +257,15 @@ static int run(struct cli *cli)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
+static const char *const csv_kinds[] = {
+	"cpu", "tid", "key", "packets", "bytes", NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "streams", "kinds", csv_kinds },
+	{ 0 },
+};
+
 const struct cli_command cli_stat = {
 	.name = "stat",
 	.title = "count packets and bytes per kind and CPU",
@@ -269,6 +278,7 @@ const struct cli_command cli_stat = {
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"
 		    "  vmpt stat --json a.pt b.pt | jq .total.kinds\n",
 	.group = { &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct stat_own),
 	.run = run,
 };

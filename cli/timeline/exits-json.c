@@ -112,7 +112,8 @@ static void set_key(struct cli *cli, const struct timeline *t, const struct exit
 	switch (x->by) {
 	case EXITS_BY_VCPU:
 		v = &t->vcpu[row->key.value];
-		cli_json_string(cli, o, "name", v->name);
+		if (!v->is_any)
+			cli_json_hex(cli, o, "vmcs", v->vmcs);
 		if (v->number == TIMELINE_NONE)
 			cli_json_set(cli, o, key, json_null());
 		else
@@ -133,7 +134,7 @@ static json_t *row_object(struct cli *cli, const struct timeline *t, const struc
 
 	if (row->kind == EXITS_OF_VM)
 		timeline_json_vm(cli, t, o, &t->vm[row->vm]);
-	cli_json_set(cli, o, "other_vms", json_boolean(row->kind == EXITS_OTHERS));
+	cli_json_set(cli, o, "others", json_boolean(row->kind == EXITS_OTHERS));
 	if (row->kind != EXITS_TOTAL && (x->by == EXITS_BY_REASON || x->by >= EXITS_BY_PORT) &&
 	    x->by != EXITS_BY_CR3)
 		set_reason(cli, o, row);

@@ -509,6 +509,41 @@ static int run(struct cli *cli)
 	return code;
 }
 
+static const char *const csv_owners[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"slices",
+	"entries",
+	"exits",
+	"leaves",
+	"returns",
+	"enables",
+	"disables",
+	"bytes",
+	"assumed_bytes",
+	"uncertain_bytes",
+	"unproven_bytes",
+	"loss_count",
+	"overflows",
+	"failed_entries",
+	"concealed",
+	"first_tsc",
+	"last_tsc",
+	"first_perf_ns",
+	"last_perf_ns",
+	"cr3s",
+	"cr3s_complete",
+	"share",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "owners", NULL, csv_owners },
+	{ 0 },
+};
+
 const struct cli_command cli_vms = {
 	.name = "vms",
 	.title = "show who ran: a table of VMs, by VMCS",
@@ -526,6 +561,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
 	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct vms),
 	.run = run,
 };

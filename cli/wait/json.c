@@ -12,7 +12,7 @@ static void set_time(struct cli *cli, const struct timeline *t, json_t *o, const
 	if (!known)
 		cli_json_set(cli, o, name, json_null());
 	else if (t->hz > 0)
-		cli_json_number(cli, o, name, (u64)(timeline_seconds(t, ticks) * 1e9 + 0.5));
+		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
 	else
 		cli_json_number(cli, o, name, ticks);
 }
@@ -21,12 +21,13 @@ static void set_vcpu(struct cli *cli, const struct timeline *t, json_t *o, u32 v
 {
 	const struct timeline_vcpu *v = &t->vcpu[vcpu];
 
-	cli_json_string(cli, o, "name", v->name);
 	if (t->vm[v->vm].named)
-		timeline_json_vm(cli, o, "vm", &t->vm[v->vm]);
+		timeline_json_vm(cli, t, o, &t->vm[v->vm]);
 	if (v->number != TIMELINE_NONE)
 		cli_json_number(cli, o, "vcpu", v->number);
-	if (!v->is_any)
+	if (v->is_any)
+		cli_json_string(cli, o, "owner", "vm_any");
+	else
 		cli_json_hex(cli, o, "vmcs", v->vmcs);
 }
 
@@ -63,6 +64,7 @@ void wait_json(const struct wait *w, const struct timeline *t, u64 top)
 		cli_json_hex(cli, doc, "start_tsc", t->zero);
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
+	cli_json_hertz(cli, doc, t->hz);
 	cli_json_list_open(cli, doc, "vcpus", stdout);
 	for (i = 0; i < w->rows && !cli_output_failed(cli); i += n) {
 		u32 vcpu = w->row[i].vcpu;
@@ -76,5 +78,5 @@ void wait_json(const struct wait *w, const struct timeline *t, u64 top)
 		cli_json_set(cli, o, "waits", list);
 		cli_json_list_add(cli, o, !i, stdout);
 	}
-	cli_json_list_close_warned(cli, stdout);
+	cli_json_list_close(cli, stdout);
 }

@@ -3,6 +3,7 @@
 """The JSON of all commands: each document fits its schema, of generated traces and of those that
 other tests write, and docs/json.md has each key: test-json.py VMPT TRACEGEN SOURCE TESTS."""
 import copy
+import csv
 import json
 import os
 import pathlib
@@ -18,7 +19,7 @@ except ImportError:
 	sys.exit(77)
 
 VMPT, TRACEGEN = map(os.path.abspath, sys.argv[1:3])
-SOURCE, TESTS = pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+SOURCE, TESTS = (pathlib.Path(p).absolute() for p in sys.argv[3:5])
 SCHEMAS = SOURCE / "cli" / "schemas"
 SCRIPTS = SOURCE / "tests" / "tracegen" / "scripts"
 # Suites of the other programs whose documents are kept: RTIT, losses, perf.data with events, names
@@ -65,11 +66,11 @@ def validator(name):
 
 
 def sampled(node):
-	"""Of long lists the first members, and every 41st: validation is slow."""
+	"""Of long lists the first members, and every 97th: validation is slow."""
 	if isinstance(node, dict):
 		return {k: sampled(v) for k, v in node.items()}
 	if isinstance(node, list):
-		return [sampled(n) for i, n in enumerate(node) if i < 60 or i % 41 == 0 or i == len(node) - 1]
+		return [sampled(n) for i, n in enumerate(node) if i < 25 or i % 97 == 0 or i == len(node) - 1]
 	return node
 
 
@@ -117,6 +118,8 @@ def every_command(folder, files, *options):
 		vmpt(folder, "timeline", *line, *options, *files)
 		vmpt(folder, "timeline", "--summary", *line, *options, *files)
 		vmpt(folder, "exits", *line, *options, *files)
+	for by in ("ip", "vcpu", "cpu", "port", "gpa", "cr3"):
+		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
 	for more in ([], ["--clock=host"], ["--per-vm"]):
 		vmpt(folder, "split", "-f", "-o", "out", *rates, *options, *more, *files)
@@ -229,11 +232,58 @@ def b8_names(folder):
 			check(abs(back[s["vmcs"]] - s["start_ns"]) <= 1, "an exit ends at the entry")
 
 
+def at(node, path):
+	for key in path.split("/"):
+		node = node.get(key) if isinstance(node, dict) else None
+	return node
+
+
+def cell(value):
+	if isinstance(value, bool):
+		return "true" if value else "false"
+	if isinstance(value, list):
+		return " ".join(value)
+	return "" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def b8_csv(folder):
+	"""A row for each object of the JSON, with its values."""
+	name = 'a,"b"\nc'
+	(folder / "csv.jsonl").write_text(json.dumps({"vm": name, "vcpu": 0, "vmcs": "0x12f7a4000"}) + "\n",
+					  encoding="utf-8")
+	rows = {"stat": lambda d: [{"cpu": s["cpu"], "key": k, **v} for s in d["streams"] for k, v in s["kinds"].items()],
+		"vms": lambda d: d["owners"], "exits": lambda d: d["exits"], "timeline": lambda d: d["spans"],
+		"timeline --summary": lambda d: [v for m in d["vms"] for v in m["vcpus"]],
+		"clocks": lambda d: [{"vmcs": v["vmcs"], **e} for v in d["vmcss"] for e in v["epochs"]],
+		"split -f -o csv": lambda d: d["streams"]}
+	for command, of in rows.items():
+		words = [*command.split(), "-q", *(["--side-record=csv.jsonl"] if command != "stat" else []),
+			 *(["--tsc-khz=2000000"] if command.split()[0] in ("timeline", "exits") else []),
+			 "demo.cpu0.pt", "demo.cpu1.pt"]
+		want = of(json.loads(vmpt(folder, *words)))
+		got = subprocess.run([VMPT, *words, "--csv"], cwd=folder, capture_output=True, text=True, check=False)
+		check(got.returncode in (0, 3), f"{command} --csv: {got.stderr}")
+		# csv.reader follows RFC 4180; newlines in names are shown, not sent.
+		lines = list(csv.reader(got.stdout.splitlines(keepends=True), strict=True))
+		check(len(lines) == len(want) + 1 and len(want) > 1, f"{command} --csv: {len(lines)} lines")
+		for line, row in zip(lines[1:], want):
+			check(len(line) == len(lines[0]), f"{command} --csv: columns of {line}")
+			for column, value in zip(lines[0], line):
+				expected = cell(at(row, column)).replace("\n", "\\u000a")
+				check(value == expected, f"{command} --csv: {column} is {value}, not {expected}")
+		if command == "vms":
+			check(any(name.replace("\n", "\\u000a") in line for line in lines), "the name is quoted")
+	for words in (["dump"], ["stat", "--json"]):
+		got = subprocess.run([VMPT, *words, "--csv", "demo.cpu0.pt"], cwd=folder, capture_output=True, check=False)
+		check(got.returncode == 2 and not got.stdout, f"{words} --csv")
+
+
 with tempfile.TemporaryDirectory() as temp:
 	b8_documented()
 	b8_generated(pathlib.Path(temp))
 	b8_a_schema_can_fail(pathlib.Path(temp))
 	b8_names(pathlib.Path(temp))
+	b8_csv(pathlib.Path(temp))
 	b8_other_tests(pathlib.Path(temp))
 print(f"{100 * (checks - failures) // checks}%: Checks: {checks}, Failures: {failures}, Errors: 0")
 sys.exit(failures > 0)
