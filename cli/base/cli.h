@@ -23,6 +23,7 @@ enum cli_exit {
 };
 
 struct cli;
+struct cli_folder;
 
 enum cli_kind {
 	CLI_FLAG,   /* bool: true if given */
@@ -57,6 +58,8 @@ struct cli_option {
 	const char *initial; /* its value if it is not given; NULL: all 0 */
 	const char *words;   /* separated by ", "; only for completion unless CLI_WORD */
 	const char *(*word)(unsigned int i); /* more of them, up to NULL */
+	const char *without;		     /* its value if it has none; NULL: it needs one */
+	bool rtit;			     /* only for RTIT: in vmpt help rtit */
 	u64 min, max;
 	size_t at, size; /* CLI_AT(): where the value goes */
 	size_t given;	 /* CLI_GIVEN(): the bool to set; 0: none */
@@ -76,6 +79,7 @@ struct cli_option {
 struct cli_group {
 	const char *title; /* above them in --help; NULL: "Options of vmpt COMMAND" */
 	const struct cli_option *option;
+	bool common; /* in vmpt help common; a command's own --help has only the names */
 	bool in_cli; /* the values go into struct cli; else, without .size, into the command's */
 	size_t size; /* of a struct for them: cli_values() */
 	int (*open)(struct cli *cli); /* the trace is open: 0, or an exit code after a message */
@@ -83,7 +87,7 @@ struct cli_group {
 	void (*document)(struct cli *cli, json_t *doc); /* adds to the head of a JSON document */
 };
 
-#define CLI_GROUPS 8
+#define CLI_GROUPS 12
 
 /*
  * --csv: the table of a command, made of its JSON. A row is an object of the document's @list, or
@@ -185,6 +189,7 @@ struct cli {
 	char **file; /* as given */
 	char **path; /* without @CPU */
 	int files;
+	struct cli_folder *folder; /* the recording of the files; NULL: none */
 
 	unsigned int mode; /* --mode: permissions of the files that are written */
 
@@ -196,6 +201,7 @@ struct cli {
 	size_t streams;
 
 	bool stdout_tty;
+	bool wide; /* --wide */
 	bool paint_out, paint_err;
 	bool out_of_memory; /* while building a JSON document or a table */
 	bool lost_events;   /* perf says that it lost some */
@@ -226,6 +232,8 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 
 /* --help */
 int cli_help(const struct cli *cli);
+/* vmpt help common and vmpt help rtit, of @count commands. False: no such topic. */
+bool cli_help_topic(const char *topic, const struct cli_command *const *cmd, size_t count);
 /* Print the tables of @count commands as JSON, the input for man pages and completion. */
 int cli_describe(const struct cli_command *const *cmd, size_t count);
 
@@ -275,6 +283,8 @@ enum cli_paint {
 };
 
 void cli_output_start(struct cli *cli);
+/* Columns of the terminal that tables are for; 0: any width will do. */
+size_t cli_room(const struct cli *cli);
 /* Flush and check stdout, report losses; the command's exit code. */
 int cli_finish(struct cli *cli, int code);
 /* True once stdout cannot be written: a command stops its work then. */
@@ -324,9 +334,15 @@ void cli_progress_end(struct cli *cli);
 
 /* ---- table.c ---- */
 
+enum cli_align {
+	CLI_LEFT,  /* false */
+	CLI_RIGHT, /* true */
+	CLI_NAMES, /* left; they may be cut where a terminal is too narrow */
+};
+
 struct cli_column {
 	const char *title;
-	bool right;
+	u8 align; /* enum cli_align */
 };
 
 struct cli_table;
@@ -398,7 +414,8 @@ void cli_json_list_end(const struct cli *cli, FILE *out);
 
 /* ---- owner.c ---- */
 
-#define CLI_WHO 160
+/* Bytes of a name that is shown; longer ones are cut, on a terminal or not. */
+#define CLI_WHO 1100
 
 /* "host", "3b56ee000", "vm?" (VMCS unknown), "unknown". */
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);

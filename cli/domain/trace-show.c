@@ -23,7 +23,8 @@ static int sort_names(const struct dirent **a, const struct dirent **b)
 
 static int is_shown(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && trace_cpu_of(entry->d_name, ".state") < 0;
+	return entry->d_name[0] != '.' && entry->d_type != DT_DIR &&
+	       trace_cpu_of(entry->d_name, ".state") < 0;
 }
 
 static void take_record(struct trace *t, const char *line)
@@ -67,7 +68,7 @@ static int read_record(const struct cli *cli, struct trace *t)
 static void print_vcpus(struct cli *cli, const struct domain_run *run, const struct trace *t)
 {
 	static const struct cli_column column[] = {
-		{ "DOMAIN", false }, { "VCPU", true }, { "CPU", true },
+		{ "DOMAIN", CLI_NAMES }, { "VCPU", true }, { "CPU", true },
 		{ "VMCS", true },    { "END", false },
 	};
 	struct cli_table *table = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));

@@ -137,12 +137,9 @@ static void widen_owner(struct cli *cli, u64 number)
 	struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = number };
 	struct dump *d = cli->data;
 	char buf[CLI_WHO];
-	int columns = 0;
-	const char *s;
+	int columns = (int)cli_columns(cli_who(cli, &owner, buf));
 
-	for (s = cli_who(cli, &owner, buf); *s; s++)
-		columns += ((unsigned char)*s & 0xc0) != 0x80;
-	if (columns > d->style.owner_width && columns <= 32)
+	if (columns > d->style.owner_width)
 		d->style.owner_width = columns;
 }
 

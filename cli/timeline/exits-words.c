@@ -77,7 +77,7 @@ const char *exits_row_name(const struct exits *x, const struct timeline *t,
 		return "not known";
 	switch (x->by) {
 	case EXITS_BY_VCPU:
-		return timeline_cut_who(t->vcpu[row->key.value].name, columns, buf, len);
+		return t->vcpu[row->key.value].name;
 	case EXITS_BY_CPU:
 		return cli_stream_cpu(t->cli->stream[row->key.value], buf);
 	case EXITS_BY_PORT:

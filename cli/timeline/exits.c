@@ -53,7 +53,6 @@ static const char *symbol(void *opaque, const struct timeline *t, const struct e
 
 /* ---- the tables ---- */
 
-#define VM_COLUMNS  10
 #define KEY_COLUMNS 18
 
 static void cell_length(struct cli_table *table, const struct timeline *t,
@@ -90,10 +89,9 @@ static void print_names(struct cli_table *table, const struct exits *x, const st
 {
 	const struct exits_row *row = &x->row[i];
 	bool first = !i || x->sorted || row->vm != x->row[i - 1].vm || i == x->vm_rows;
-	char cut[CLI_WHO], why[CLI_WHO + 96];
+	char why[CLI_WHO + 96];
 
-	cli_cell(table, CLI_GREEN, "%s",
-		 first ? timeline_cut_who(exits_row_vm(t, row), VM_COLUMNS, cut, sizeof(cut)) : "");
+	cli_cell(table, CLI_GREEN, "%s", first ? exits_row_vm(t, row) : "");
 	cli_cell(table, row->key.halted ? CLI_DIM : CLI_PLAIN, "%s",
 		 exits_row_name(x, t, row, why, sizeof(why), KEY_COLUMNS));
 }
@@ -123,11 +121,16 @@ static void cell_percent(struct cli_table *table, const struct exits *x,
 static void print_rows(const struct exits *x, const struct timeline *t)
 {
 	const struct cli_column column[] = {
-		{ "VM", false },   { exits_by_title(x->by), false },
-		{ "COUNT", true }, { "%", true },
-		{ "MIN", true },   { "MEAN", true },
-		{ "P50", true },   { "P95", true },
-		{ "P99", true },   { "MAX", true },
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "COUNT", true },
+		{ "%", true },
+		{ "MIN", true },
+		{ "MEAN", true },
+		{ "P50", true },
+		{ "P95", true },
+		{ "P99", true },
+		{ "MAX", true },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
 	size_t i;
@@ -156,9 +159,12 @@ static void print_parts(const struct exits *x, const struct timeline *t)
 {
 	const struct exits_row *all = &x->row[x->rows - 1];
 	const struct cli_column column[] = {
-		{ "VM", false },      { exits_by_title(x->by), false },
-		{ "TOTAL", true },    { "HOST", true },
-		{ "WAIT", true },     { "HALTED", true },
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "TOTAL", true },
+		{ "HOST", true },
+		{ "WAIT", true },
+		{ "HALTED", true },
 		{ "UNTRACED", true },
 	};
 	bool untraced = all->time[TIMELINE_UNTRACED].each.sum;
@@ -201,24 +207,26 @@ static void print_errors(const struct exits *x, const struct timeline *t)
 	}
 	if (!out->each.count)
 		return;
-	printf("±: worst-case error%s%s\n", open ? "; ±?: unbounded" : "",
-	       guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
+	cli_print("±: worst-case error%s%s\n", open ? "; ±?: unbounded" : "",
+		  guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
 	if (x->time == EXITS_OUT && (!out->sum.open || out->one_error))
-		printf("each of MIN to MAX can be off by %s%s\n",
-		       timeline_short(t, out->one_error, buf),
-		       out->sum.open ? ", if it has a bound" : "");
+		cli_print("each of MIN to MAX can be off by %s%s\n",
+			  timeline_short(t, out->one_error, buf),
+			  out->sum.open ? ", if it has a bound" : "");
 }
 
 static void print_ips(const struct exits_options *own, const struct timeline *t)
 {
 	const struct exits *x = &own->exits;
 	const struct cli_column column[] = {
-		{ "VM", false },     { exits_by_title(x->by), false },
-		{ "COUNT", true },   { "IP", true },
-		{ "SYMBOL", false },
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "COUNT", true },
+		{ "IP", true },
+		{ "SYMBOL", CLI_NAMES },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
-	char cut[CLI_WHO], name[CLI_WHO + 32];
+	char name[CLI_WHO + 32];
 	size_t i, k, n;
 
 	for (i = 0; i < x->vm_rows; i++) {
@@ -235,9 +243,7 @@ static void print_ips(const struct exits_options *own, const struct timeline *t)
 			cli_cell_number(table, true, ip[k].count);
 			cli_cell(table, CLI_PLAIN, "%llx", (unsigned long long)ip[k].ip);
 			cli_cell(table, CLI_PLAIN, "%s",
-				 timeline_cut(
-					 symbol((void *)own, t, row, ip[k].ip, name, sizeof(name)),
-					 32, cut, sizeof(cut)));
+				 symbol((void *)own, t, row, ip[k].ip, name, sizeof(name)));
 		}
 	}
 	cli_table_print(table, "");
@@ -286,7 +292,7 @@ static void print_none(const struct exits_options *own, const struct timeline *t
 		printf("None of the %s exits in %s is of that kind.\n",
 		       cli_number(own->exits.left_out, buf), where);
 	else if (w->vm)
-		printf("There is no VM exit of %s in %s.\n", w->vm, where);
+		cli_print("There is no VM exit of %s in %s.\n", w->vm, where);
 	else
 		printf("There is no VM exit in %s: %s run%s of VMs end%s in other ways.\n", where,
 		       cli_number(runs, buf), runs == 1 ? "" : "s", runs == 1 ? "s" : "");

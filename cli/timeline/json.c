@@ -369,7 +369,7 @@ int timeline_json_open(struct cli *cli, bool summary, u64 head, struct timeline_
 	j->cli = cli;
 	j->summary = summary;
 	j->head = head;
-	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j };
+	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j, .all = false };
 	*json = j;
 	return CLI_OK;
 }

@@ -10,12 +10,17 @@
 
 #define WHO_COLUMNS 14
 #define WHY_COLUMNS 21
+#define ROW_COLUMNS 100
 
 struct timeline_table {
 	struct cli *cli;
 	u64 head, lines;
 	bool perf_time;
-	bool headed; /* the header line is printed */
+	bool headed;	      /* the header line is printed */
+	char **name, **label; /* of vCPUs; a label is NULL where names are whole */
+	size_t names;
+	size_t last; /* of them */
+	size_t who;  /* columns */
 };
 
 /* ---- spans ---- */
@@ -23,15 +28,61 @@ struct timeline_table {
 /* @text in a field of @columns on a terminal. */
 static void field(const char *text, int columns, bool right)
 {
-	int wide = 0;
-	const char *s;
+	cli_print_padded(text, (size_t)columns, right);
+}
 
-	for (s = text; *s; s++)
-		wide += ((unsigned char)*s & 0xc0) != 0x80;
-	if (right)
-		printf("%*s%s", wide < columns ? columns - wide : 0, "", text);
-	else
-		printf("%s%*s", text, wide < columns ? columns - wide : 0, "");
+/* The names that may come, of the vCPUs that are known: how wide they are, and their labels. */
+static int open_names(struct timeline_table *table, const struct timeline *t)
+{
+	const struct timeline_names *n = t->names;
+	size_t room = cli_room(table->cli), wide = WHO_COLUMNS, i;
+
+	table->name = calloc(n->count + 1, sizeof(*table->name));
+	table->label = calloc(n->count + 1, sizeof(*table->label));
+	if (!table->name || !table->label)
+		return cli_no_memory(table->cli);
+	for (i = 0; i < n->count; i++) {
+		const struct timeline_name *of = &n->name[i];
+		int ret = of->vcpu == TIMELINE_NONE
+				  ? asprintf(&table->name[i], "%s", of->shown)
+				  : asprintf(&table->name[i], "%s vcpu %u", of->shown, of->vcpu);
+
+		if (ret < 0) {
+			table->name[i] = NULL;
+			return cli_no_memory(table->cli);
+		}
+		table->names = i + 1;
+		if (cli_columns(table->name[i]) > wide)
+			wide = cli_columns(table->name[i]);
+	}
+	/* What a wider terminal has to spare is for names. */
+	if (room && wide > WHO_COLUMNS)
+		wide = room > ROW_COLUMNS && room - ROW_COLUMNS < wide - WHO_COLUMNS
+			       ? WHO_COLUMNS + room - ROW_COLUMNS
+		       : room > ROW_COLUMNS ? wide
+					    : WHO_COLUMNS;
+	table->who = wide;
+	if (room && cli_labels((const char *const *)table->name, n->count, wide, table->label))
+		return cli_no_memory(table->cli);
+	return CLI_OK;
+}
+
+/* @name as it is shown. */
+static const char *label(struct timeline_table *table, const char *name)
+{
+	size_t i;
+
+	if (cli_columns(name) <= table->who)
+		return name;
+	if (table->last < table->names && !strcmp(table->name[table->last], name))
+		return table->label[table->last] ? table->label[table->last] : name;
+	for (i = 0; i < table->names; i++) {
+		if (strcmp(table->name[i], name) != 0)
+			continue;
+		table->last = i;
+		return table->label[i] ? table->label[i] : name;
+	}
+	return name;
 }
 
 static void print_titles(const struct timeline_table *table, const struct timeline *t)
@@ -41,7 +92,7 @@ static void print_titles(const struct timeline_table *table, const struct timeli
 	printf("  ");
 	field("CPU", 3, true);
 	printf("  ");
-	field("WHO", WHO_COLUMNS, false);
+	field("WHO", (int)table->who, false);
 	printf("  ");
 	field("FOR", 10, true);
 	printf("  ");
@@ -76,9 +127,10 @@ static void print_end(const struct timeline_span *s)
 	char why[96];
 
 	if (span->kind == VMPT_SPAN_LOST) {
-		printf("  %s", timeline_cut(vmpt_strerror(-(int)span->loss), 34, why, sizeof(why)));
+		cli_print("  %s",
+			  timeline_cut(vmpt_strerror(-(int)span->loss), 34, why, sizeof(why)));
 	} else if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT) {
-		printf("  %s", timeline_why(&span->exit, why, sizeof(why), WHY_COLUMNS));
+		cli_print("  %s", timeline_why(&span->exit, why, sizeof(why), WHY_COLUMNS));
 		if (span->exit.has_ip)
 			printf(" %llx", (unsigned long long)span->exit.ip);
 	} else if (span->back && span->back < VMPT_ARRAY_SIZE(backs)) {
@@ -99,11 +151,16 @@ static const char *perf_time(const struct timeline *t, u64 ticks, char buf[TIMEL
 	return buf;
 }
 
+static int table_begin(void *opaque, const struct timeline *t)
+{
+	return open_names(opaque, t);
+}
+
 static int table_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_table *table = opaque;
 	const struct vmpt_span *span = s->span;
-	char buf[TIMELINE_TIME], cut[CLI_WHO];
+	char buf[TIMELINE_TIME];
 	u64 error = s->early > s->late ? s->early : s->late;
 
 	if (table->head && table->lines == table->head)
@@ -119,8 +176,7 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 	printf("  ");
 	field(cli_stream_cpu(table->cli->stream[span->stream], buf), 3, true);
 	printf("  %s", cli_paint(table->cli, paint_of(span)));
-	field(timeline_cut_who(timeline_who(t, s), WHO_COLUMNS, cut, sizeof(cut)), WHO_COLUMNS,
-	      false);
+	field(label(table, timeline_who(t, s)), (int)table->who, false);
 	printf("%s  ", cli_paint(table->cli, CLI_PLAIN));
 	field(s->timed ? timeline_length(t, s->end - s->start, buf) : TIMELINE_UNTOLD, 10, true);
 	printf("  ");
@@ -154,13 +210,25 @@ int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeli
 	t->cli = cli;
 	t->head = head;
 	t->perf_time = perf_time;
-	*sink = (struct timeline_sink){ .span = table_span, .end = table_end, .opaque = t };
+	*sink = (struct timeline_sink){
+		.begin = table_begin, .span = table_span, .end = table_end, .opaque = t
+	};
 	*table = t;
 	return CLI_OK;
 }
 
 void timeline_table_close(struct timeline_table *table)
 {
+	size_t i;
+
+	for (i = 0; table && i < table->names; i++) {
+		free(table->name[i]);
+		free(table->label[i]);
+	}
+	if (table) {
+		free(table->name);
+		free(table->label);
+	}
 	free(table);
 }
 
@@ -198,9 +266,9 @@ static void time_row(struct cli_table *table, const struct timeline *t, const ch
 		     enum cli_paint paint, const struct timeline_totals *n)
 {
 	const struct timeline_part_time running = running_of(n);
-	char cut[CLI_WHO], buf[TIMELINE_TIME];
+	char buf[TIMELINE_TIME];
 
-	cli_cell(table, paint, "%s", timeline_cut_who(name, WHO_COLUMNS, cut, sizeof(cut)));
+	cli_cell(table, paint, "%s", name);
 	cell_time(table, t, n, &running);
 	cell_time(table, t, n, &n->out[TIMELINE_WAIT]);
 	cell_time(table, t, n, &n->out[TIMELINE_HOST]);
@@ -214,10 +282,8 @@ static void time_row(struct cli_table *table, const struct timeline *t, const ch
 static void count_row(struct cli_table *table, const struct timeline *t, const char *name,
 		      enum cli_paint paint, const struct timeline_totals *n)
 {
-	char cut[CLI_WHO];
-
 	(void)t;
-	cli_cell(table, paint, "%s", timeline_cut_who(name, WHO_COLUMNS, cut, sizeof(cut)));
+	cli_cell(table, paint, "%s", name);
 	cli_cell_number(table, true, n->entries);
 	cli_cell_number(table, true, n->exits);
 	cli_cell_number(table, true, n->guessed);
@@ -274,18 +340,19 @@ static bool any_guessed(const struct timeline *t)
 static void print_all_vms(const struct timeline *t)
 {
 	static const struct cli_column times[] = {
-		{ "VM", false },  { "RUN", true },  { "WAIT", true },
-		{ "HOST", true }, { "HALT", true }, { "UNTRACED", true },
+		{ "VM", CLI_NAMES }, { "RUN", true },  { "WAIT", true },
+		{ "HOST", true },    { "HALT", true }, { "UNTRACED", true },
 	};
 	static const struct cli_column counts[] = {
-		{ "VM", false },   { "ENTRIES", true }, { "EXITS", true }, { "GUESSED", true },
-		{ "HALTS", true }, { "MOVES", true },	{ "LOST", true },  { "UNSURE", true },
+		{ "VM", CLI_NAMES }, { "ENTRIES", true }, { "EXITS", true }, { "GUESSED", true },
+		{ "HALTS", true },   { "MOVES", true },	  { "LOST", true },  { "UNSURE", true },
 	};
 
 	print_vms(t, times, VMPT_ARRAY_SIZE(times), time_row);
 	if (t->timed)
-		printf("±: worst-case error; ±?: unbounded%s\n",
-		       any_guessed(t) ? "; ?: by guessed or unknown reasons, ± covers them" : "");
+		cli_print("±: worst-case error; ±?: unbounded%s\n",
+			  any_guessed(t) ? "; ?: by guessed or unknown reasons, ± covers them"
+					 : "");
 	printf("\n");
 	print_vms(t, counts, VMPT_ARRAY_SIZE(counts), count_row);
 }

@@ -136,7 +136,7 @@ const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_
 static struct cli_table *who_table(struct cli *cli, bool named)
 {
 	static const struct cli_column column[] = {
-		{ "VM", false },     { "CPUS", false }, { "SLICES", true },
+		{ "VM", CLI_NAMES }, { "CPUS", false }, { "SLICES", true },
 		{ "ENTRIES", true }, { "EXITS", true }, { "LEAVES", true },
 		{ "RETURNS", true }, { "BYTES", true }, { "SHARE", true },
 	};
@@ -270,24 +270,24 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 		i += vms_merge(row + i, rows - i, &all);
 		name = vms_name(cli, &all, room);
 		if (has_time(cli, row, &all))
-			printf("%s: perf time %s to %s\n", name,
+			cli_print("%s: perf time %s to %s\n", name,
 			       perf_time(info, all.first_tsc, buf),
 			       perf_time(info, all.last_tsc, to));
 		if (all.concealed)
-			printf("%s: a PSB+ had no VMCS: part of it may be a concealed guest\n",
+			cli_print("%s: a PSB+ had no VMCS: part of it may be a concealed guest\n",
 			       name);
 		if (all.assumed)
-			printf("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
+			cli_print("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.uncertain)
-			printf("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
+			cli_print("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
 		if (all.unproven)
-			printf("%s: %s bytes have no proven owner\n", name,
+			cli_print("%s: %s bytes have no proven owner\n", name,
 			       cli_number(all.unproven, buf));
 		if (all.overflows)
-			printf("%s: %s overflow%s of the processor\n", name,
+			cli_print("%s: %s overflow%s of the processor\n", name,
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		if (all.failed_entries)
-			printf("%s: %s failed VM entr%s\n", name,
+			cli_print("%s: %s failed VM entr%s\n", name,
 			       cli_number(all.failed_entries, buf),
 			       all.failed_entries == 1 ? "y" : "ies");
 	}

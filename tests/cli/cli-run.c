@@ -32,6 +32,8 @@ void cli_setup(void)
 	ck_assert_ptr_nonnull(getcwd(home, sizeof(home)));
 	ck_assert_int_eq(chdir(test_dir_make()), 0);
 	unsetenv("NO_COLOR");
+	/* Outputs are compared in UTF-8; in other locales they are ASCII. */
+	setenv("LC_ALL", "C.UTF-8", 1);
 	setenv("TERM", "xterm", 1);
 }
 

@@ -189,10 +189,10 @@ static const struct {
 	const char *args, *members;
 } documents[] = {
 	{ "stat --json cycles.rtit x.cpu0.rtit",
-	  "isa='rtit'|streams/0/cycle_acc=true|streams/0/cycle_acc_given=false|"
-	  "streams/0/cycle_counts/count=5|streams/0/cycle_counts/bytes=6|streams/0/errata/E6=4|"
-	  "streams/1/cycle_acc=false|streams/1/kinds/FUP.PGD/packets=3|streams/1/mtc_ranges/0=0|"
-	  "streams/1/cr3s/0='0x7a000'|total/bytes=112" }, /* 37 + 75 */
+	  "isa='rtit'|streams/1/cycle_acc=true|streams/1/cycle_acc_given=false|"
+	  "streams/1/cycle_counts/count=5|streams/1/cycle_counts/bytes=6|streams/1/errata/E6=4|"
+	  "streams/0/cycle_acc=false|streams/0/kinds/FUP.PGD/packets=3|streams/0/mtc_ranges/0=0|"
+	  "streams/0/cr3s/0='0x7a000'|total/bytes=112" }, /* 37 + 75 */
 	{ "stat --json psb.rtit",
 	  "total/psb_distance/min=10|total/psb_distance/max=12|total/psb_distance/mean=11" },
 	{ "stat --json little.rtit cycles.rtit",

@@ -176,7 +176,7 @@ START_TEST(exits_of_perf)
 	ck_has(r->out, "alpha");
 	ck_has(r->out, "beta");
 	ck_has(r->out, "EPT violation");
-	ck_has(r->out, " us");
+	ck_has(r->out, " µs");
 	ck_lacks(r->out, "unknown");
 	ck_lacks(r->out, "?");
 	ck_lacks(r->err, "frequency");

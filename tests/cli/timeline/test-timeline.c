@@ -366,7 +366,7 @@ START_TEST(totals_of_one)
 }
 END_TEST
 
-/* The part that distinguishes vCPUs is not cut. */
+/* On a terminal names are cut, but not the part that distinguishes vCPUs; elsewhere never. */
 START_TEST(long_names)
 {
 	static const char record[] = "{\"vm\":\"qemu-system-x86/4711\",\"vcpu\":%d,"
@@ -379,15 +379,20 @@ START_TEST(long_names)
 		n += snprintf(text + n, sizeof(text) - (size_t)n, record, 10 * g,
 			      (unsigned long long)tl_vmcs((unsigned)g));
 	write_file("long.jsonl", text, (size_t)n);
+	/* 14 columns of a terminal of 100: six, "…", seven; by hand. */
+	r = vmpt_terminal("timeline -q --color=never " RATES " --side-record=long.jsonl " FILES);
+	ck_has(r->out, "  qemu-s… vcpu 0 ");
+	ck_has(r->out, "  qemu-s…vcpu 10 ");
+	ck_has(r->out, "  qemu-s…vcpu 20 ");
+	r = vmpt_terminal("timeline -q --color=never --wide " RATES
+			  " --side-record=long.jsonl " FILES);
+	ck_has(r->out, "  qemu-system-x86/4711 vcpu 10 ");
 	r = vmpt("timeline -q " RATES " --side-record=long.jsonl " FILES);
-	/* 14 columns: three of the name, "…", two of its end; by hand. */
-	ck_has(r->out, "  qem…711 vcpu 0 ");
-	ck_has(r->out, "  qem…11 vcpu 10 ");
-	ck_has(r->out, "  qem…11 vcpu 20 ");
+	ck_has(r->out, "  qemu-system-x86/4711 vcpu 0 ");
 	r = vmpt("exits -q " RATES " --side-record=long.jsonl " FILES);
-	ck_has(r->out, "\nqemu-…4711 ");
+	ck_has(r->out, "\nqemu-system-x86/4711 ");
 	r = vmpt("timeline --summary -q " RATES " --side-record=long.jsonl " FILES);
-	ck_has(r->out, "\nqemu-sy…6/4711 ");
+	ck_has(r->out, "\nqemu-system-x86/4711 ");
 	ck_has(r->out, "\n  vcpu 20 ");
 }
 END_TEST
