@@ -398,6 +398,20 @@ class Test:
 			self.check(re.search(r"\d (s|ms|µs|ns)$", self.text("status")) and not self.b.run(
 				"document.getElementById('vms').hidden"), f"a wrong address: {bad}")
 
+	def b13_clock(self):
+		"""Wall-clock times, of 2025-11-22 14:03:07.25 an hour east of Greenwich."""
+		self.load("wall", 1440, 900)
+		self.check("Timeswall clock" in self.text("facts"), "the header says whose times")
+		self.check(re.match(r"Ready · 14:03:07\.250* … 14:03:07\.2", self.text("status")),
+			   f"the status line: {self.text('status')}")
+		axis = lambda: [text for text, *_ in self.b.run("spied.axis.texts")]
+		self.check(axis()[0] == "14:03:07.250", f"the axis: {axis()}")
+		self.b.run(LANES + ".focus()")
+		for _ in range(8):
+			self.b.key("+")
+		self.check(re.match(r"14:03:07\.25\d+ \+$", self.text("axis-label")) and re.match(
+			r"\+ [\d.]+ µs$", axis()[0]), f"the axis near: {self.text('axis-label')} {axis()}")
+
 	def b13_waits(self):
 		"""The table of VMs says what vmpt timeline --summary --json says."""
 		with open(f"{self.folder}/fight.json", encoding="utf-8") as file:
@@ -486,7 +500,7 @@ class Test:
 						  "Page.javascriptDialogOpening"), f"{method}: {params}")
 			if method == "Network.requestWillBeSent":
 				url = params["request"]["url"]
-				self.check(re.fullmatch(r"file://.*/(small|large|many|two|fight|demo)\.html(#.*)?|about:blank", url),
+				self.check(re.fullmatch(r"file://.*/(small|large|many|two|wall|fight|demo)\.html(#.*)?|about:blank", url),
 					   f"a request: {url}")
 
 
@@ -499,7 +513,7 @@ def main(chromium, folder):
 		test.shot("whole-light")
 		for part in (test.header, test.zooming, test.selecting, test.exits, test.searching,
 			     test.legend, test.large, test.whole_way, test.b13_widths, test.b13_colours,
-			     test.b13_address, test.b13_waits, test.contrast, test.quiet):
+			     test.b13_address, test.b13_clock, test.b13_waits, test.contrast, test.quiet):
 			part()
 	finally:
 		browser.close()
