@@ -332,7 +332,7 @@ class Test:
 		bars = [bar for bar in bars if bar[3] > 12]
 		bad = [text for text, x, y, w, h in texts if not any(
 			bx <= x and x + w <= bx + bw + 1 and by <= y and y + h <= by + bh
-			for bx, by, bw, bh in bars) and not (re.match(r"waits for|.*\(halted\)$", text) and y > 0)]
+			for bx, by, bw, bh in bars) and not (re.match(r"waits for|for |.*\(halted\)$", text) and y > 0)]
 		self.check(not bad and len(texts) >= least, f"{what}: texts in bars: {bad} of {len(texts)}")
 		axis = [text for text, *_ in spied["axis"]["texts"]]
 		self.check(len(axis) > 1 and all(re.fullmatch(r"(\+ )?\d{1,4}(\.\d+)? (s|ms|µs|ns)", text) and
