@@ -15,7 +15,7 @@ mkdir -p "$dir"
 rm -f "$dir"/*.png
 "$make" "$dir/small.html" 3000 >"$dir/small.txt"
 "$make" "$dir/large.html" 200000 10000 >"$dir/large.txt"
-"$make" "$dir/many.html" 6000 160000 16 60 40 >"$dir/many.txt"
+"$make" "$dir/many.html" 3000 160000 16 60 40 >"$dir/many.txt"
 "$make" "$dir/two.html" 2000 160000 1 2 2 >"$dir/two.txt"
 "$tracegen" -o "$dir/demo.pt" --truth "$dir/demo.json" --no-packets \
 	"$here/../../tracegen/scripts/demo.trace"
