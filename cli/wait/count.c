@@ -22,7 +22,7 @@ struct wait_out {
 	u32 stream; /* that it is in the list of, or TIMELINE_NONE */
 	struct wait_for *of;
 	size_t count;
-	u64 waited; /* for others, in all */
+	u64 waited; /* for others in the guest, in all */
 	u64 times[TIMELINE_PARTS], longest[TIMELINE_PARTS];
 };
 
@@ -286,7 +286,7 @@ static int compare(u64 x, u64 y)
 	return x < y ? -1 : x > y;
 }
 
-/* The vCPU that waited longest for others first; its rows by time, its idle time last. */
+/* The vCPU that waited longest for others' runs first; its rows by time, its idle time last. */
 static int by_wait(const void *a, const void *b, void *opaque)
 {
 	const struct wait_row *x = a, *y = b;
@@ -328,7 +328,7 @@ int wait_finish(struct wait *w, const struct timeline *t)
 
 		take_off(&rest[row->vcpu][0], row->host);
 		take_off(&rest[row->vcpu][1], row->time.ticks - row->host);
-		w->out[row->vcpu].waited += row->time.ticks;
+		w->out[row->vcpu].waited += row->time.ticks - row->host;
 	}
 	for (i = 0; i < t->vcpus; i++)
 		if (add_parts(w, t, (u32)i, rest[i]))

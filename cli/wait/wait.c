@@ -136,8 +136,9 @@ const struct cli_command cli_wait = {
 	.about = "Show for each vCPU what the CPU that it exited on did until its next entry:\n"
 		 "ran another vCPU, by name, or the host, or was not traced; or the vCPU was idle\n"
 		 "(halted). Another's time is that IN GUEST, and that of the host between two of\n"
-		 "its runs. The vCPU that waited longest for others comes first. TIMES: exits\n"
-		 "after which it happened. A '?' marks what rests on a guessed or unknown reason.",
+		 "its runs. The vCPU that waited longest for others' runs comes first. TIMES:\n"
+		 "exits after which it happened. A '?' marks what rests on a guessed or unknown\n"
+		 "reason.",
 	.examples = "  vmpt wait perf.data                        who waits most, and for whom\n"
 		    "  vmpt wait --owner web perf.data            the neighbours of one VM\n"
 		    "  vmpt wait --from 0.5 --to 0.6 perf.data    a tenth of a second\n",
