@@ -23,6 +23,7 @@ enum cli_exit {
 };
 
 struct cli;
+struct cli_folder;
 
 enum cli_kind {
 	CLI_FLAG,   /* bool: true if given */
@@ -188,6 +189,7 @@ struct cli {
 	char **file; /* as given */
 	char **path; /* without @CPU */
 	int files;
+	struct cli_folder *folder; /* the recording of the files; NULL: none */
 
 	unsigned int mode; /* --mode: permissions of the files that are written */
 

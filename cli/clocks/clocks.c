@@ -407,7 +407,7 @@ static int run(struct cli *cli)
 	code = cli_clocks_open(cli, &s->c);
 	if (!code) {
 		s->hertz =
-			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli) : 0;
+			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli, s->c.rec) : 0;
 		s->start = first_tick(s);
 		tell_losses(cli, s);
 		if (cli->json) {

@@ -23,7 +23,8 @@ static int sort_names(const struct dirent **a, const struct dirent **b)
 
 static int is_shown(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && trace_cpu_of(entry->d_name, ".state") < 0;
+	return entry->d_name[0] != '.' && entry->d_type != DT_DIR &&
+	       trace_cpu_of(entry->d_name, ".state") < 0;
 }
 
 static void take_record(struct trace *t, const char *line)

@@ -9,12 +9,7 @@
 
 bool cli_vm_names_given(const struct cli *cli)
 {
-	char side[4096];
-
-	if (cli_is_rtit(cli))
-		return false;
-	return cli_side(cli)->file ||
-	       (cli->files == 1 && cli_recording_find(cli->file[0], side, sizeof(side)));
+	return !cli_is_rtit(cli) && cli_side(cli)->file;
 }
 
 bool cli_vm_names_any(struct cli *cli)

@@ -87,7 +87,8 @@ static void parse_vm(struct run *r)
 
 static void set_frequency(struct run *r)
 {
-	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000 : cli_clocks_hertz(r->cli);
+	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000
+				    : cli_clocks_hertz(r->cli, r->clocks.rec);
 }
 
 static bool tells_times(const struct timeline *t)
@@ -337,6 +338,8 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.clocks = r->clocks.clocks;
+	if (r->wants->guess_clocks)
+		r->wants->guess_clocks(r->wants->guess_opaque, &r->clocks);
 	r->t.timed = tells_times(&r->t);
 	if (!r->t.timed && (r->wants->from || r->wants->to))
 		return cli_usage(cli, "--from and --to: %s has no times", cli->file[0]);

@@ -73,7 +73,7 @@ static int run(struct cli *cli)
 	if (!ret && own->html) {
 		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
 		sinks++;
-		if (!ret && own->given.symbol.count)
+		if (!ret && own->given.symbols.count)
 			timeline_page_symbols(page, symbol, &own->given);
 	}
 	if (!ret && cli->json) {

@@ -118,6 +118,7 @@ def every_command(folder, files, *options):
 		vmpt(folder, "timeline", *line, *options, *files)
 		vmpt(folder, "timeline", "--summary", *line, *options, *files)
 		vmpt(folder, "exits", *line, *options, *files)
+		vmpt(folder, "wait", *line, *options, *files)
 	for by in ("ip", "vcpu", "cpu", "port", "gpa", "cr3"):
 		vmpt(folder, "exits", f"--by={by}", *timed, *options, *files)
 	vmpt(folder, "dump", "--time", *rates, "--end=3000", *files)
