@@ -92,6 +92,17 @@ static u8 index_step(struct head_guess g)
 	return g.size;
 }
 
+static u8 index_kind(struct head_guess g)
+{
+	switch (g.kind) {
+	case VMPT_PT_PSB:
+		return VMPT_PT_PSB | VMPT_KIND_LONG;
+	case VMPT_PT_MNT:
+		return VMPT_PT_MNT | VMPT_KIND_LONG | VMPT_KIND_SILENT;
+	}
+	return g.kind;
+}
+
 void vmpt_index_table_init(struct vmpt_index_table *table)
 {
 	u8 pair_size[256]; /* sizes as the second packet of a pair */
@@ -115,8 +126,8 @@ void vmpt_index_table_init(struct vmpt_index_table *table)
 			table->step[b1 << 8 | b0] = (u8)(step + (g.size == 1 ? pair_size[b1] : 0));
 	}
 	for (b0 = 0; b0 < 256; b0++) {
-		table->kind[b0] = guess((u8)b0, 0).kind;
-		table->kind[256 + b0] = guess(VMPT_PT_ESCAPE, (u8)b0).kind;
+		table->kind[b0] = index_kind(guess((u8)b0, 0));
+		table->kind[256 + b0] = index_kind(guess(VMPT_PT_ESCAPE, (u8)b0));
 	}
 }
 

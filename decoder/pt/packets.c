@@ -265,6 +265,27 @@ static __attribute__((noinline)) void make_items_few_runs(const struct vmpt_fast
 	make_items_as(f, l, false);
 }
 
+/* Whether the packets of these half tokens have the right headers; else the results end before. */
+static bool check(const struct vmpt_fast *f, struct vmpt_chunk *c, const u64 *halves,
+		  unsigned int halves_n, size_t n)
+{
+	struct vmpt_scan_out *sink = &c->sink;
+	unsigned int i;
+	u64 at;
+
+	for (i = 0; i < halves_n; i++) {
+		at = c->span.start + ((halves[i] & vmpt_mask64(HALF_TOKEN_ITEM)) >> 8);
+		if (likely(!vmpt_header_wrong(f->data + at)))
+			continue;
+		sink->token_count = vmpt_tokens_before(sink->tokens, n, at);
+		sink->item_count = halves[i] >> HALF_TOKEN_ITEM;
+		c->at = at;
+		c->state = (struct vmpt_scan_state){ 0 };
+		return false;
+	}
+	return true;
+}
+
 /*
  * Make tokens of stage 2's, without the MNTs. The chunk's results end at the first packet
  * with a wrong header: that is an error, which resets all state.
@@ -272,10 +293,10 @@ static __attribute__((noinline)) void make_items_few_runs(const struct vmpt_fast
 static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 {
 	const struct vmpt_row *rows = vmpt_packet_table.rows;
+	u64 at, half, long_ones[VMPT_CHECK_EVERY + 1];
 	struct vmpt_scan_out *sink = &c->sink;
-	unsigned int kind, row;
+	unsigned int kind, row, long_n = 0;
 	size_t i, n = 0;
-	u64 at, half;
 
 	for (i = 0; i < sink->token_count; i++, n++) {
 		half = sink->tokens[i];
@@ -289,18 +310,18 @@ static bool finish_tokens(const struct vmpt_fast *f, struct vmpt_chunk *c)
 			continue;
 		}
 		kind = rows[row].meta >> 48 & 0xff;
-		if (unlikely(vmpt_header_wrong(f->data + at, kind))) {
-			sink->token_count = n;
-			sink->item_count = sink->token_items[n];
-			c->at = at;
-			c->state = (struct vmpt_scan_state){ 0 };
-			return false;
-		}
+		long_ones[long_n] = half;
+		long_n += kind == VMPT_PT_PSB || kind == VMPT_PT_MNT;
 		sink->tokens[n] = VMPT_TOKEN(at, kind);
 		n -= kind == VMPT_PT_MNT;
+		if (unlikely(long_n == VMPT_CHECK_EVERY)) {
+			if (!check(f, c, long_ones, long_n, n + 1))
+				return false;
+			long_n = 0;
+		}
 	}
 	sink->token_count = n;
-	return true;
+	return check(f, c, long_ones, long_n, n);
 }
 
 static void lane_finish(const struct vmpt_fast *f, struct scan_lane *l)
