@@ -56,10 +56,14 @@ struct vmpt_row {
 	u8 size;    /* 0: one of the first rows below */
 	bool is_ip; /* the payload becomes Last IP */
 	bool token; /* it makes a token */
-	bool rare;  /* it has no size, or no such payload */
+	u8 rare;    /* VMPT_RARE_* */
 	bool plain; /* neither an IP, a token nor rare */
 	u8 pad[17];
 };
+
+/* It has no size, or no such payload. A CYC of one or two bytes: only these use twice and shift. */
+#define VMPT_RARE_KIND 1
+#define VMPT_RARE_CYC  2
 
 /* Rows without a packet of a size known to the table, or that need more than a row has */
 #define VMPT_ROW_RUN  0 /* TNT-8 and PAD: nothing is stored */

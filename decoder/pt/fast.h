@@ -33,6 +33,8 @@ struct vmpt_chunk {
 	 * fastest for such a trace, with the same results.
 	 */
 	bool few_runs, short_runs;
+	/* The same: a CYC was every sixteenth packet or more; set for so many results. */
+	u8 many_cycs;
 };
 
 /* Shared by all lanes and threads; read-only. */
