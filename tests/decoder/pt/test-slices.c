@@ -116,6 +116,27 @@ START_TEST(facts_of_a_slice)
 }
 END_TEST
 
+/* CR3s are marked until the slice has no room for more, and again in the next slice. */
+START_TEST(many_cr3s)
+{
+	const char *t = A_PSB A_PSB "pge:8000 pip:11000:nr tip:8000 pip:12000:nr tip:8000 "
+				    "pip:13000:nr tip:8000 pip:12000:nr tip:8000 pip:14000:nr "
+				    "tip:8000 pip:15000:nr tip:8000 pip:16000:nr tip:8000 "
+				    "pip:17000:nr tip:8000 tnt:T " B_PSB B_PSB
+				    "pge:8000 pip:18000:nr tip:8000 tnt:T pad*80";
+	struct vmpt_slice a = slice_of(t, 0), b = slice_of(t, 1);
+
+	ck_assert_uint_eq(a.cr3_count, VMPT_SLICE_CR3S + 1);
+	ck_assert_uint_eq(a.cr3[0], 0x2000);
+	ck_assert_uint_eq(a.cr3[3], 0x13000);
+	ck_assert_uint_eq(a.cr3[4], 0x14000);
+	ck_assert_uint_eq(a.cr3[5], 0x15000);
+	ck_assert_uint_eq(b.cr3_count, 2);
+	ck_assert_uint_eq(b.cr3[0], 0x3000);
+	ck_assert_uint_eq(b.cr3[1], 0x18000);
+}
+END_TEST
+
 /* Only Event Trace: the guest's TSC is right after the entry's FUP. */
 START_TEST(clocks_part_at_a_cfe)
 {
@@ -185,6 +206,7 @@ TEST_SUITE()
 	tcase_add_test(t, assumed_vmcs_makes_an_assumed_owner);
 	tcase_add_test(t, guest_only_can_be_said);
 	tcase_add_test(t, facts_of_a_slice);
+	tcase_add_test(t, many_cr3s);
 	tcase_add_test(t, clocks_part_at_a_cfe);
 	tcase_add_test(t, losses_name_their_cause);
 	tcase_add_test(t, a_gap_makes_all_unknown);

@@ -50,6 +50,47 @@ static const struct row rows[] = {
 	{ "a PSB+ whose PSBEND is missing ends at a packet that it cannot hold",
 	  "|vm:a000 psb pip:2000:nr vmcs:a000 pge:8000 tnt:T |host pip:1000 tip:f000", NULL },
 
+	/* Units that change at most CR3 are passed over: the second PSB+ of a shape, PIPs after it
+	 */
+	{ "a PIP with another CR3, then a PSB+ with that and one with another VMCS",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr tip:8000 tnt:T psb exec:64 pip:5000:nr "
+	  "vmcs:a000 cbr:8 psbend tnt:T |vm:b000 psb exec:64 pip:5000:nr vmcs:b000 cbr:8 psbend "
+	  "tnt:T pad*80",
+	  NULL },
+	{ "such a PSB+ with another NR",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr tip:8000 tnt:T |host psb exec:64 pip:5000 "
+	  "vmcs:a000 cbr:8 psbend tnt:T pad*80",
+	  NULL },
+	{ "a PIP with another CR3 and a VMCS after PADs are a group",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr pad*3 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "the same after 7 PADs",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr pad*7 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "the same after 8 PADs",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr pad*8 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "the same after time",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |vm:b000 pip:5000:nr mtc:1 cyc:9 vmcs:b000 tip:8000 "
+	  "pad*80",
+	  NULL },
+	{ "a PIP with another CR3 is alone before a TNT: the VMCS applies later",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr tnt:T |vm:b000 vmcs:b000 tip:8000 pad*80",
+	  NULL },
+	{ "and before a PSB", "|vm:a000 " A_PSB A_PSB "pge:8000 pip:5000:nr " A_PSB "tnt:T pad*80",
+	  NULL },
+	{ "a PIP with the same CR3 and another NR",
+	  "|vm:a000 " A_PSB A_PSB
+	  "pge:8000 tnt:T |host pip:2000 tip:f000 tnt:T |vm:a000 pip:2000:nr tip:8000 pad*80",
+	  NULL },
+	{ "a MODE.Exec and a PIP after 7 PADs are a group",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |host exec:64 pad*7 pip:1000 tip:f000 pad*80", NULL },
+	{ "a MODE.Exec and a PIP after 8 PADs are a group",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 |host exec:64 pad*8 pip:1000 tip:f000 pad*80", NULL },
+	{ "a MODE.Exec before a TNT is none",
+	  "|vm:a000 " A_PSB A_PSB "pge:8000 exec:64 pad*2 tnt:T |host pip:1000 tip:f000 pad*80",
+	  NULL },
+
 	/* VMCS alone */
 	{ "VMPTRLD changes no owner, but the next entry's",
 	  "|host " HOST_PSB "pge:f000 vmcs:b000 tnt:T |vm:b000 pip:3000:nr tip:8000 tnt:T", NULL },
