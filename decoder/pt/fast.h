@@ -33,7 +33,8 @@ struct vmpt_chunk {
 	 * fastest for such a trace, with the same results.
 	 */
 	bool few_runs, short_runs;
-	/* The same: a CYC was every sixteenth packet or more; set for so many results. */
+	/* The same: every sixteenth packet or more was a CYC; the number of chunks to take it for.
+	 */
 	u8 many_cycs;
 };
 
