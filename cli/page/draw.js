@@ -191,7 +191,7 @@ function widthOf(ctx, text) {
 	return widths.get(text);
 }
 
-// The name of a VM in so many letters, different from the others'.
+// The name of a VM in at most that number of letters, different from the others'.
 const tags = new Map();
 
 function tag(vm, letters) {
