@@ -2,7 +2,7 @@
 /*
  * The clocks of the selected streams, with all given maps of guests' TSCs: the side record of
  * vmm-lib and the QEMU plugin (--side-record, a JSON line per vCPU, docs/vmm-lib/tsc.md), the
- * files of vmpt record (or --side-record: record.jsonl), and --vm. For commands that
+ * files of vmpt record (or --side-record: record.jsonl), and --guest-tsc. For commands that
  * list both groups of options.
  */
 #ifndef VMPT_CLI_CLOCK_OPEN_H

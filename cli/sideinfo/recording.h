@@ -31,6 +31,13 @@ struct cli_recording_vcpu {
 	bool replaced; /* while the file is read: a later one has the same names and thread */
 };
 
+/* The host's clocks, read at one time. */
+struct cli_clock_pair {
+	u64 tsc;
+	u64 mono_raw_ns; /* CLOCK_MONOTONIC_RAW */
+	u64 real_ns;	 /* CLOCK_REALTIME, since 1970; 0: unknown */
+};
+
 struct cli_recording {
 	struct cli_recording_vcpu *vcpu;
 	size_t vcpus;
@@ -41,6 +48,9 @@ struct cli_recording {
 	u32 nominal;	      /* maximum non-turbo ratio */
 	u32 family, model, stepping;
 	u32 cpus; /* online when the recording began */
+	/* By .tsc, each later than the one before; none if the trace contradicts them */
+	struct cli_clock_pair *pair;
+	size_t pairs;
 };
 
 /*

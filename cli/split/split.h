@@ -78,8 +78,11 @@ struct split {
 	u64 clock;
 	bool again; /* the directory has the index of an earlier split, which may be replaced */
 	u64 removed;
-	u64 unmapped;	      /* TSC packets left out */
-	u64 slices, left_out; /* bytes not written, losses included */
+	struct cli_filter_walk *walk; /* of the current CPU */
+	bool unwanted;		      /* the current slice */
+	u64 filtered;		      /* bytes that filters left out */
+	u64 unmapped;		      /* TSC packets left out */
+	u64 slices, left_out;	      /* bytes not written, losses included */
 	FILE *index;
 	struct split_vms *vms; /* of .per_vm */
 	struct split_who *who;

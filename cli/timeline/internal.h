@@ -115,9 +115,7 @@ u64 timeline_seed(void);
 
 /* Options of both commands. */
 struct timeline_wants {
-	u64 tsc_khz;	       /* 0: not given */
-	const char *from, *to; /* seconds, or ticks; NULL: all */
-	const char *vm;	       /* a name or a VMCS; NULL: all */
+	u8 clock; /* enum cli_when_clocks, of the times that are printed */
 	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
 	void *guess_opaque;
 	/* All spans were passed: warn of given values that do not fit. May be NULL. */
@@ -141,8 +139,6 @@ const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELIN
 #define TIMELINE_UNTOLD "–"
 /* Warn that times are in ticks, if there are times. */
 void timeline_tell_ticks(const struct timeline *t);
-/* The time from time 0 on: "0.001234567", ticks. */
-const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The reason with its mark: "HLT?"; cut to @columns. */
 const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
 /* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */
@@ -156,7 +152,7 @@ struct timeline_chrome; /* chrome.c */
 struct timeline_page;	/* html.c */
 
 /* The table of spans, at most @head lines (0: all). */
-int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
+int timeline_table_open(struct cli *cli, u64 head, struct timeline_table **table,
 			struct timeline_sink *sink);
 void timeline_table_close(struct timeline_table *table);
 /* Totals instead: only .end. */

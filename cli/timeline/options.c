@@ -24,19 +24,6 @@ static int take_symbols(struct cli *cli, void *to, const char *arg)
 	return 0;
 }
 
-static const struct cli_option part_options[] = {
-	{ "from", 0, CLI_STRING, "TIME", "start at this time, in seconds from the start",
-	  CLI_AT(struct timeline_given, wants.from) },
-	{ "to", 0, CLI_STRING, "TIME", "stop at this time",
-	  CLI_AT(struct timeline_given, wants.to) },
-	{ "owner", 0, CLI_STRING, "NAME",
-	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
-	  .words = "host, vm, unknown", CLI_AT(struct timeline_given, wants.vm) },
-	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; default: from a perf.data", .min = 1,
-	  .max = 999999999, CLI_AT(struct timeline_given, wants.tsc_khz) },
-	{ 0 },
-};
-
 static const struct cli_option code_options[] = {
 	{ "symbols", 0, CLI_FILE, "[VM:]FILE",
 	  "names of the guest's functions: an ELF file, followed by @ADDR if it was moved there, "
@@ -53,8 +40,6 @@ static const struct cli_option code_options[] = {
 	{ 0 },
 };
 
-const struct cli_group timeline_part_group = { .title = "Options for a part of the trace",
-					       .option = part_options };
 const struct cli_group timeline_code_group = { .title = "Options for the guests' code",
 					       .option = code_options };
 
@@ -72,7 +57,9 @@ static void tell_symbols(void *opaque, const struct timeline *t)
 		if (k == t->vms)
 			cli_warn(t->cli, "--symbols: no VM '%s' in the trace%s: %s is not used",
 				 given->symbol_vm[i],
-				 given->wants.from || given->wants.to ? " at that time" : "",
+				 cli_filter(t->cli)->from || cli_filter(t->cli)->to
+					 ? " at that time"
+					 : "",
 				 given->symbol_file[i]);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The options shared by vmpt timeline and vmpt exits: which part of the trace, the TSC's
- * frequency, the guests' code and the names of their functions.
+ * The options shared by vmpt timeline and vmpt exits: the guests' code and the names of their
+ * functions.
  */
 #ifndef VMPT_CLI_TIMELINE_OPTIONS_H
 #define VMPT_CLI_TIMELINE_OPTIONS_H
@@ -21,8 +21,8 @@ struct timeline_given {
 	struct timeline_code *opened;
 };
 
-/* Which part of the trace; the guests' code. The values are the command's. */
-extern const struct cli_group timeline_part_group, timeline_code_group;
+/* The guests' code. The values are the command's. */
+extern const struct cli_group timeline_code_group;
 
 /* Read the given files. 0, or the exit code after a message; close in either case. */
 int timeline_given_open(struct cli *cli, struct timeline_given *given);

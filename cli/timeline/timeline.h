@@ -9,6 +9,7 @@
 
 #include "cli/base/base.h"
 #include "cli/page/page.h"
+#include "cli/sideinfo/when.h"
 
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
@@ -90,6 +91,7 @@ struct timeline {
 	u64 zero;   /* host TSC of time 0: the first one of the trace that is known */
 	u64 last;   /* the last one so far */
 	double hz;  /* ticks per second; 0: not known, times are shown in ticks */
+	struct cli_times times; /* how times are printed; .zero is .zero */
 	struct timeline_names *names;
 	struct timeline_missing *missing;
 };
