@@ -19,7 +19,8 @@ static const struct cli_command domain = {
 
 static const struct cli_command *const command[] = { &cli_dump,	  &cli_stat,	 &cli_vms,
 						     &cli_split,  &cli_timeline, &cli_exits,
-						     &cli_clocks, &cli_record,	 &domain };
+						     &cli_wait,	  &cli_clocks,	 &cli_record,
+						     &domain };
 
 static const struct cli_command *find(const char *name)
 {

@@ -112,6 +112,8 @@ static const struct cli_option output_options[] = {
 	{ "wide", 0, CLI_FLAG, NULL,
 	  "do not cut names; else they are cut, and stay different, where a terminal is too narrow",
 	  CLI_AT(struct cli, wide) },
+	{ "csv", 0, CLI_FLAG, NULL, "print the table as CSV, with JSON's keys and values",
+	  CLI_AT(struct cli, csv) },
 	{ 0 },
 };
 
@@ -426,5 +428,12 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	argv[0] = self;
 	if (!cli->options.threads)
 		cli->options.threads = processors();
+	if (code >= 0 || !cli->csv)
+		return code;
+	if (cli->json)
+		return cli_usage(cli, "--json and --csv exclude each other");
+	if (!cli->cmd->csv)
+		return cli_usage(cli, "--csv: %s has no table; use --json", cli->cmd->name);
+	cli->json = true;
 	return code;
 }

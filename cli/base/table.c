@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Text tables: columns as wide as their widest cell, separated by two blanks. Where a terminal is
- * too narrow, columns of names are cut; the names stay different.
+ * too narrow, columns of names are cut; the names stay different. And CSV.
  */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/cli.h"
+#include "cli/base/safe-text.h"
 #include "cli/base/text.h"
 #include "util/array.h"
 
@@ -210,4 +211,115 @@ void cli_table_print(struct cli_table *t, const char *indent)
 		free(t->cell[i].text);
 	free(t->cell);
 	free(t);
+}
+
+/* ---- CSV ---- */
+
+#define PATH_MAX_BYTES 64
+
+/* "total_ns" of "total_*". */
+static const char *key_of(const char *column, bool ns, char key[PATH_MAX_BYTES])
+{
+	size_t n = strlen(column);
+
+	if (column[n - 1] != '*')
+		return column;
+	snprintf(key, PATH_MAX_BYTES, "%.*s%s", (int)(n - 1), column, ns ? "ns" : "ticks");
+	return key;
+}
+
+void cli_csv_header(const struct cli_csv *csv, bool ns, FILE *out)
+{
+	char key[PATH_MAX_BYTES];
+	size_t i;
+
+	for (i = 0; csv->column[i]; i++)
+		fprintf(out, "%s%s", i ? "," : "", key_of(csv->column[i], ns, key));
+	fputc('\n', out);
+}
+
+static const json_t *at_path(const json_t *o, const char *path)
+{
+	char text[PATH_MAX_BYTES], *at = text, *key;
+
+	snprintf(text, sizeof(text), "%s", path);
+	while (o && (key = strsep(&at, "/")) != NULL)
+		o = json_object_get(o, key);
+	return o;
+}
+
+/* Names must not control a terminal. */
+static void put_text(const char *text, FILE *out)
+{
+	bool quoted = text[strcspn(text, ",\"\r\n")];
+	char one[CLI_SAFE_CHAR];
+	size_t n;
+
+	if (quoted)
+		fputc('"', out);
+	while (*text) {
+		n = cli_safe_char(&text, one);
+		if (n == 1 && *one == '"')
+			fputc('"', out);
+		fwrite(one, 1, n, out);
+	}
+	if (quoted)
+		fputc('"', out);
+}
+
+static void put_value(const json_t *value, FILE *out)
+{
+	char text[32];
+	json_t *one;
+	size_t i;
+
+	if (json_is_string(value))
+		put_text(json_string_value(value), out);
+	else if (json_is_integer(value))
+		fprintf(out, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value)) {
+		snprintf(text, sizeof(text), "%.9g", json_real_value(value));
+		put_text(text, out);
+	} else if (json_is_boolean(value)) {
+		fputs(json_is_true(value) ? "true" : "false", out);
+	}
+	/* Strings, as in "cr3s" */
+	json_array_foreach(value, i, one)
+		fprintf(out, "%s%s", i ? " " : "", json_string_value(one));
+}
+
+/* @key: of @o in its object, or NULL; what it lacks is @parent's. */
+static void put_row(const struct cli_csv *csv, const char *key, const json_t *o,
+		    const json_t *parent, bool ns, FILE *out)
+{
+	char room[PATH_MAX_BYTES];
+	const json_t *value;
+	size_t i;
+
+	for (i = 0; csv->column[i]; i++) {
+		const char *column = key_of(csv->column[i], ns, room);
+
+		if (i)
+			fputc(',', out);
+		if (key && !strcmp(column, "key")) {
+			put_text(key, out);
+			continue;
+		}
+		value = at_path(o, column);
+		put_value(value ? value : at_path(parent, column), out);
+	}
+	fputc('\n', out);
+}
+
+void cli_csv_rows(const struct cli_csv *csv, const json_t *o, bool ns, FILE *out)
+{
+	json_t *list = csv->each ? json_object_get(o, csv->each) : NULL, *one;
+	const char *key;
+	size_t i;
+
+	if (!csv->each)
+		put_row(csv, NULL, o, NULL, ns, out);
+	json_array_foreach(list, i, one) put_row(csv, NULL, one, o, ns, out);
+	if (json_is_object(list))
+		json_object_foreach(list, key, one) put_row(csv, key, one, o, ns, out);
 }

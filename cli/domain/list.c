@@ -101,6 +101,7 @@ static int print_json(struct cli *cli, const struct domain_link *link, const str
 		cli_json_add(cli, domains, o);
 	}
 	cli_json_set(cli, doc, "domains", domains);
+	cli_json_end(cli, doc);
 	return cli_json_print(cli, doc, stdout, false);
 }
 

@@ -131,6 +131,8 @@ static int dump_all(struct cli *cli)
 	int ret = 0;
 	size_t i;
 
+	if (cli->json)
+		cli_json_print(cli, cli_json_document(cli), stdout, true);
 	/* On a terminal the lines themselves show the progress. */
 	if (!cli->stdout_tty)
 		cli_progress_start(cli, 1);
@@ -141,6 +143,12 @@ static int dump_all(struct cli *cli)
 	cli_progress_end(cli);
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	if (!ret && cli->json) {
+		json_t *end = json_object();
+
+		cli_json_end(cli, end);
+		cli_json_print(cli, end, stdout, true);
+	}
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
@@ -225,7 +233,8 @@ const struct cli_command cli_dump = {
 	.about =
 		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
 		"with an IP show the full IP and IPBytes. After an owner, ~ means assumed,\n"
-		"? means uncertain. --json prints one JSON object per line.\n"
+		"? means uncertain. --json prints one JSON object a line, of\n"
+		"the document, of each packet, and last the warnings and losses.\n"
 		"--time: a < after a time means that it went back there; --json has the reason.\n"
 		"RTIT packets also have the hardware TSC, as far as it is known, with a bound.",
 	.examples = "  vmpt dump --time --guest-tsc 3b56ee000:-81923 trace.pt\n"

@@ -176,7 +176,7 @@ static void json_bytes(struct cli *cli, json_t *o, const struct dump_line *line)
 
 	for (i = 0; i < n; i++)
 		sprintf(text + 2 * i, "%02x", b[i]);
-	cli_json_string(cli, o, "bytes", text);
+	cli_json_string(cli, o, "raw", text);
 }
 
 static void json_taken(struct cli *cli, json_t *o, const struct vmpt_pt_packet *p)
@@ -203,7 +203,9 @@ static void json_field(struct cli *cli, json_t *o, const struct dump_line *line,
 		json_taken(cli, o, p);
 		break;
 	case VMPT_PT_FLAG:
-		cli_json_set(cli, o, f->name, json_boolean(p->val[i]));
+		/* Other packets' "ip" is an address. */
+		cli_json_set(cli, o, strcmp(f->name, "ip") ? f->name : "ip_follows",
+			     json_boolean(p->val[i]));
 		break;
 	case VMPT_PT_DEC:
 	case VMPT_PT_BINARY:

@@ -10,12 +10,7 @@
 
 bool cli_vm_names_given(const struct cli *cli)
 {
-	char side[4096];
-
-	if (cli_is_rtit(cli))
-		return false;
-	return cli_side(cli)->file ||
-	       (cli->files == 1 && cli_recording_find(cli->file[0], side, sizeof(side)));
+	return !cli_is_rtit(cli) && cli_side(cli)->file;
 }
 
 bool cli_vm_names_any(struct cli *cli)
@@ -261,11 +256,11 @@ void cli_vm_names_json(struct cli *cli, struct cli_vm_names *names, json_t *o, u
 		json_t *one = json_object();
 
 		json_name(cli, one, &of[i]);
-		cli_json_hex(cli, one, "from", of[i].from);
+		cli_json_hex(cli, one, "from_tsc", of[i].from);
 		if (of[i].to != ~0ULL)
-			cli_json_hex(cli, one, "to", of[i].to);
+			cli_json_hex(cli, one, "to_tsc", of[i].to);
 		else
-			cli_json_set(cli, one, "to", json_null());
+			cli_json_set(cli, one, "to_tsc", json_null());
 		cli_json_add(cli, list, one);
 	}
 	cli_json_set(cli, o, "names", list);

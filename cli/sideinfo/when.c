@@ -585,7 +585,7 @@ int cli_when_open(struct cli *cli, const struct cli_clocks *clocks, unsigned int
 
 	*w = (struct cli_times){ .clock = (u8)clock };
 	w->hz = cli_clock(cli)->tsc_khz ? (double)cli_clock(cli)->tsc_khz * 1000
-					: cli_clocks_hertz(cli);
+					: cli_clocks_hertz(cli, clocks->rec);
 	w->info = info->has_time_conv ? info : NULL;
 	code = set_zero(cli, clocks, w);
 	if (!code)

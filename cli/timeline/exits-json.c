@@ -9,7 +9,7 @@ static void set_length(struct cli *cli, const struct timeline *t, json_t *o, con
 
 	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
 	if (t->hz > 0)
-		cli_json_set(cli, o, name, json_real(timeline_seconds(t, ticks) * 1e9));
+		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
 	else
 		cli_json_number(cli, o, name, ticks);
 }
@@ -112,7 +112,8 @@ static void set_key(struct cli *cli, const struct timeline *t, const struct exit
 	switch (x->by) {
 	case EXITS_BY_VCPU:
 		v = &t->vcpu[row->key.value];
-		cli_json_string(cli, o, "name", v->name);
+		if (!v->is_any)
+			cli_json_hex(cli, o, "vmcs", v->vmcs);
 		if (v->number == TIMELINE_NONE)
 			cli_json_set(cli, o, key, json_null());
 		else
@@ -132,9 +133,8 @@ static json_t *row_object(struct cli *cli, const struct timeline *t, const struc
 	json_t *o = json_object();
 
 	if (row->kind == EXITS_OF_VM)
-		timeline_json_vm(cli, o, "vm", &t->vm[row->vm]);
-	else if (row->kind == EXITS_OTHERS)
-		cli_json_string(cli, o, "vm", "others");
+		timeline_json_vm(cli, t, o, &t->vm[row->vm]);
+	cli_json_set(cli, o, "others", json_boolean(row->kind == EXITS_OTHERS));
 	if (row->kind != EXITS_TOTAL && (x->by == EXITS_BY_REASON || x->by >= EXITS_BY_PORT) &&
 	    x->by != EXITS_BY_CR3)
 		set_reason(cli, o, row);
@@ -170,7 +170,7 @@ void exits_json(const struct timeline *t, const struct exits *x, u64 top, exits_
 		cli_json_hex(cli, doc, "start_tsc", t->zero);
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
-	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+	cli_json_hertz(cli, doc, t->hz);
 	cli_json_number(cli, doc, "ips_left_out", x->ips_left_out);
 	cli_json_string(cli, doc, "by", exits_by_name(x->by));
 	cli_json_number(cli, doc, "left_out", x->left_out);
@@ -183,5 +183,5 @@ void exits_json(const struct timeline *t, const struct exits *x, u64 top, exits_
 		cli_json_set(cli, o, "ips", row_ips(cli, t, x, i, top, symbol, opaque));
 		cli_json_list_add(cli, o, !i, stdout);
 	}
-	cli_json_list_close_warned(cli, stdout);
+	cli_json_list_close(cli, stdout);
 }

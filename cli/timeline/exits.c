@@ -333,6 +333,50 @@ static int run(struct cli *cli)
 	return ret;
 }
 
+static const char *const csv_rows[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"others",
+	"cpu",
+	"ip",
+	"port",
+	"direction",
+	"msr",
+	"gpa",
+	"cr3",
+	"reason",
+	"name",
+	"guessed",
+	"halted",
+	"count",
+	"unsure",
+	"total_*",
+	"total_error_*",
+	"one_error_*",
+	"min_*",
+	"mean_*",
+	"p50_*",
+	"p95_*",
+	"p99_*",
+	"max_*",
+	"parts/host/total_*",
+	"parts/host/total_error_*",
+	"parts/wait/total_*",
+	"parts/wait/total_error_*",
+	"parts/halted/total_*",
+	"parts/halted/total_error_*",
+	"parts/untraced/total_*",
+	"parts/untraced/total_error_*",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "exits", NULL, csv_rows },
+	{ 0 },
+};
+
 const struct cli_command cli_exits = {
 	.name = "exits",
 	.title = "show why VMs exit, how often and for how long",
@@ -350,6 +394,7 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
 		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct exits_options),
 	.run = run,
 };

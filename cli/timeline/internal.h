@@ -78,7 +78,6 @@ void timeline_away(struct timeline_span *s, const struct timeline_sums *from,
 		   u64 end);
 /* The same where an exit or an entry between was not seen: all of it is not traced. */
 void timeline_away_unknown(struct timeline_span *s);
-void timeline_part_add(struct timeline_part_time *sum, const struct timeline_part_time *part);
 /* The parts but the halted one. */
 struct timeline_part_time timeline_exited(const struct timeline_span *s);
 
@@ -110,39 +109,6 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t);
 int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
 			struct timeline_span *s);
 u64 timeline_seed(void);
-
-/* ---- run.c ---- */
-
-/* Options of both commands. */
-struct timeline_wants {
-	u8 clock; /* enum cli_when_clocks, of the times that are printed */
-	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
-	void *guess_opaque;
-	/* All spans were passed: warn of given values that do not fit. May be NULL. */
-	void (*tell)(void *opaque, const struct timeline *timeline);
-	void *tell_opaque;
-};
-
-/* Walk the trace and pass spans to all @count @sinks. 0, or an exit code after a message. */
-int timeline_run(struct cli *cli, const struct timeline_wants *wants,
-		 const struct timeline_sink *sinks, size_t count);
-
-/* ---- words ---- */
-
-#define TIMELINE_TIME 32
-
-/* "12.3 us", "4,711" ticks. */
-const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
-/* The same, "12.3 M" of many ticks: for tables of totals. */
-const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
-/* Shown in tables where the time is unknown. */
-#define TIMELINE_UNTOLD "–"
-/* Warn that times are in ticks, if there are times. */
-void timeline_tell_ticks(const struct timeline *t);
-/* The reason with its mark: "HLT?"; cut to @columns. */
-const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
-/* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */
-const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
 /* ---- outputs ---- */
 

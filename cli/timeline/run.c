@@ -137,14 +137,14 @@ static bool is_wanted(struct run *r, const struct timeline_span *s)
 			      v->number == TIMELINE_NONE ? -1 : (s64)v->number);
 }
 
-static int pass(struct run *r, const struct timeline_span *s)
+static int pass(struct run *r, const struct timeline_span *s, bool wanted)
 {
 	int code = CLI_OK;
 	size_t i;
 
-	cli_filter(r->cli)->seen = true;
+	cli_filter(r->cli)->seen |= wanted;
 	for (i = 0; i < r->sinks && !code; i++)
-		if (r->sink[i].span)
+		if (r->sink[i].span && (wanted || r->sink[i].all))
 			code = r->sink[i].span(r->sink[i].opaque, &r->t, s);
 	return code;
 }
@@ -183,7 +183,7 @@ static int pass_parts(struct run *r, const struct timeline_span *s)
 		if (part.end < part.start)
 			part.end = part.start;
 		part.span = &span;
-		code = pass(r, &part);
+		code = pass(r, &part, true);
 	}
 	return code;
 }
@@ -191,6 +191,7 @@ static int pass_parts(struct run *r, const struct timeline_span *s)
 static int give(struct run *r, struct vmpt_span *span)
 {
 	struct timeline_span s;
+	bool wanted;
 	int code;
 
 	/* Losses are reported even outside the window: the exit code is for the whole trace. */
@@ -210,13 +211,14 @@ static int give(struct run *r, struct vmpt_span *span)
 		return CLI_OK;
 	r->any = true;
 	code = timeline_count_span(&r->count, &r->t, span, &s);
-	if (code || !is_wanted(r, &s))
+	if (code)
 		return code;
-	if (s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
+	wanted = is_wanted(r, &s);
+	if (wanted && s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
 		r->t.vcpu[s.vcpu].wanted = true;
 		r->t.vm[r->t.vcpu[s.vcpu].vm].wanted++;
 	}
-	return r->walk ? pass_parts(r, &s) : pass(r, &s);
+	return r->walk && wanted ? pass_parts(r, &s) : pass(r, &s, wanted);
 }
 
 /* Time 0 is known: start the sinks and pass on the waiting spans. */
@@ -343,6 +345,8 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.clocks = r->clocks.clocks;
+	if (r->wants->guess_clocks)
+		r->wants->guess_clocks(r->wants->guess_opaque, &r->clocks);
 	r->t.timed = tells_times(&r->t);
 	if (!r->t.timed && (r->filter->from || r->filter->to))
 		return cli_usage(cli, "--from and --to: %s has no times", cli->file[0]);

@@ -10,6 +10,7 @@
 #include "cli/base/base.h"
 #include "cli/page/page.h"
 #include "cli/sideinfo/when.h"
+#include "cli/timeline/options.h"
 
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
@@ -104,7 +105,12 @@ struct timeline_sink {
 	/* All spans were passed: totals and names are complete. */
 	int (*end)(void *opaque, const struct timeline *timeline);
 	void *opaque;
+	bool all; /* --owner limits the totals that are shown, not the spans that it gets */
 };
+
+/* Walk the trace and pass spans to all @count @sinks. 0, or an exit code after a message. */
+int timeline_run(struct cli *cli, const struct timeline_wants *wants,
+		 const struct timeline_sink *sinks, size_t count);
 
 /* ---- words, the same in all outputs ---- */
 
@@ -116,18 +122,35 @@ const char *timeline_kind(const struct vmpt_span *span);
 const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
 /* "evd", "event", "code", "pattern", "none". */
 const char *timeline_reason_source(const struct vmpt_exit *exit);
-/* @o's @key: the VM's name as given. */
-void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm);
+/* @o's "vm", the VM's name as given; without one "vmcs", or "owner" if that is not known. */
+void timeline_json_vm(struct cli *cli, const struct timeline *timeline, json_t *o,
+		      const struct timeline_vm *vm);
 /* Whether the reason is a guess: shown with a '?' after it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */
 u64 timeline_error(const struct timeline_bounds *bounds);
 u64 timeline_part_error(const struct timeline_part_time *part);
+void timeline_part_add(struct timeline_part_time *sum, const struct timeline_part_time *part);
 /* "host", "wait", "halted", "untraced": enum timeline_part. */
 const char *timeline_part_name(unsigned int part);
 /* Whether the trace, and no guess, gives the reason. */
 bool timeline_proved(const struct vmpt_exit *exit);
 /* Seconds, or ticks as they are where the frequency is not known. */
 double timeline_seconds(const struct timeline *timeline, u64 ticks);
+
+#define TIMELINE_TIME 32
+
+/* "12.3 us", "4,711" ticks. */
+const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* The same, "12.3 M" of many ticks: for tables of totals. */
+const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* Shown in tables where the time is unknown. */
+#define TIMELINE_UNTOLD "–"
+/* Warn that times are in ticks, if there are times. */
+void timeline_tell_ticks(const struct timeline *t);
+/* The reason with its mark: "HLT?"; cut to @columns. */
+const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
+/* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */
+const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
 #endif

@@ -104,7 +104,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	cli_json_number(cli, o, "disables", row->disables);
 	cli_json_number(cli, o, "bytes", row->bytes);
 	cli_json_number(cli, o, "assumed_bytes", row->assumed);
-	cli_json_number(cli, o, "losses", row->losses);
+	cli_json_number(cli, o, "loss_count", row->losses);
 	cli_json_number(cli, o, "overflows", row->overflows);
 	for (i = 1; i <= VMPT_RTIT_ERRATA; i++) {
 		snprintf(name, sizeof(name), "E%u", i);
@@ -127,8 +127,8 @@ static void json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 	if (!vcpu)
 		return;
 	cli_json_vm(cli, o, &owner);
-	cli_json_hex(cli, o, "tsc_offset", vcpu->tsc_offset);
-	cli_json_hex(cli, o, "core_offset", vcpu->core_offset);
+	cli_json_signed(cli, o, "tsc_offset", (s64)vcpu->tsc_offset);
+	cli_json_signed(cli, o, "core_offset", (s64)vcpu->core_offset);
 }
 
 const struct vms_ops vms_rtit_ops = {

@@ -320,7 +320,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	cli_json_number(cli, o, "assumed_bytes", row->assumed);
 	cli_json_number(cli, o, "uncertain_bytes", row->uncertain);
 	cli_json_number(cli, o, "unproven_bytes", row->unproven);
-	cli_json_number(cli, o, "losses", row->losses);
+	cli_json_number(cli, o, "loss_count", row->losses);
 	cli_json_number(cli, o, "overflows", row->overflows);
 	cli_json_number(cli, o, "failed_entries", row->failed_entries);
 	cli_json_set(cli, o, "concealed", json_boolean(row->concealed));
@@ -365,9 +365,9 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 	vms_ops(cli)->json_vm(cli, o, row);
 	vms_ops(cli)->json_row(cli, o, row);
 	if (times) {
-		cli_json_number(cli, o, "first_time_ns",
+		cli_json_number(cli, o, "first_perf_ns",
 				vmpt_tsc_to_perf_time(info, row->first_tsc));
-		cli_json_number(cli, o, "last_time_ns", vmpt_tsc_to_perf_time(info, row->last_tsc));
+		cli_json_number(cli, o, "last_perf_ns", vmpt_tsc_to_perf_time(info, row->last_tsc));
 	}
 	json_cr3s(cli, o, row);
 }
@@ -394,6 +394,7 @@ static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u
 	return o;
 }
 
+/* All but the end, which has the warnings. */
 static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	json_t *doc = cli_json_document(cli);
@@ -409,7 +410,6 @@ static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 		cli_json_list_add(cli, json_rows(cli, row + i, n, total, has_time(cli, row, &all)),
 				  !i, stdout);
 	}
-	cli_json_list_close(stdout);
 }
 
 static void warn_others(const struct cli *cli, const struct vms_row *row, size_t rows)
@@ -456,6 +456,8 @@ static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
 	warn_others(cli, row, rows);
 	cli_vm_names_tell(cli, &((const struct vms *)cli->data)->names);
 	cli_filter_tell(cli);
+	if (cli->json)
+		cli_json_list_close(cli, stdout);
 }
 
 static int check(const struct cli *cli)
@@ -514,6 +516,41 @@ static int run(struct cli *cli)
 	return code;
 }
 
+static const char *const csv_owners[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"slices",
+	"entries",
+	"exits",
+	"leaves",
+	"returns",
+	"enables",
+	"disables",
+	"bytes",
+	"assumed_bytes",
+	"uncertain_bytes",
+	"unproven_bytes",
+	"loss_count",
+	"overflows",
+	"failed_entries",
+	"concealed",
+	"first_tsc",
+	"last_tsc",
+	"first_perf_ns",
+	"last_perf_ns",
+	"cr3s",
+	"cr3s_complete",
+	"share",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "owners", NULL, csv_owners },
+	{ 0 },
+};
+
 const struct cli_command cli_vms = {
 	.name = "vms",
 	.title = "show who ran: a table of VMs, by VMCS",
@@ -532,6 +569,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
 	.group = { &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
 		   &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct vms),
 	.run = run,
 };

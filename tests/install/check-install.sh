@@ -69,8 +69,8 @@ cd "$out" || exit
 works main $VMPT_CC -std=c11 -DVMPT_INSTALLED $cflags main.c vcpu-run.c $libs
 
 # The guide's example, built as a reader would.
-cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
-works mini-vmm $VMPT_CC $cflags mini-vmm.c $libs
+cp "$VMPT_ROOT"/examples/vmm/*.[ch] "$out"
+works vmm $VMPT_CC $cflags cpu.c main.c vmm.c $libs $(tell --libs vmpt-model)
 
 # A VMM with integer types of its own.
 cat >own.c <<'END'

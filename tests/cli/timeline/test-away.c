@@ -158,7 +158,7 @@ START_TEST(b2_parts_of_exits)
 
 		if (!json_object_get(o, "parts"))
 			continue;
-		add_truth(guest_of(json_text(o, "vm")), (u16)json_u64(o, "reason"), want);
+		add_truth(guest_of(json_vm(o)), (u16)json_u64(o, "reason"), want);
 		check_parts(o, want, true, 900 * 2 * 800);
 		n++;
 	}

@@ -195,8 +195,8 @@ START_TEST(used_again)
 	ck_assert_str_eq(json_text(o, "names/1/vm"), "late");
 	ck_assert_uint_eq(json_u64(o, "names/1/vcpu"), 1);
 	snprintf(hex, sizeof(hex), "0x%llx", (unsigned long long)at);
-	ck_assert_str_eq(json_text(o, "names/0/to"), hex);
-	ck_assert_str_eq(json_text(o, "names/1/from"), hex);
+	ck_assert_str_eq(json_text(o, "names/0/to_tsc"), hex);
+	ck_assert_str_eq(json_text(o, "names/1/from_tsc"), hex);
 	json_decref(doc);
 	/* It all happened before the trace: one name is left. */
 	tell("old", 0, 0, 0);
