@@ -204,7 +204,7 @@ function tag(vm, letters) {
 function namesOf(lane, state) {
 	const name = stateName(lane, state), line = lane.kind === 'cpu' ? state - STATES : -1;
 	if (state >= WAITS && lane.kind === 'vcpu')
-		return [name, ...[24, 12, 8].map((n) => tag(state - WAITS, n))];
+		return [name, ...[24, 12, 8].map((n) => 'for ' + tag(state - WAITS, n))];
 	return line < 0 ? [name] : [name, ...[24, 12, 8].map((n) => tag(lineVm(line), n) + ' ' + shortName(line)), tag(lineVm(line), 8)];
 }
 
