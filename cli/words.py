@@ -31,7 +31,8 @@ def man_option(option, more):
 	letter = "\\-" + option["letter"] if option["letter"] else ""
 	text = option["text"]
 	if arg:
-		head = "\\fB%s=\\fI%s\\fR" % (name, roff(arg))
+		form = "\\fB%s\\fR[\\fB=\\fI%s\\fR]" if option["optional"] else "\\fB%s=\\fI%s\\fR"
+		head = form % (name, roff(arg))
 		letter = letter and "\\fB%s\\fR \\fI%s\\fR, " % (letter, roff(arg))
 	else:
 		head = "\\fB%s\\fR" % name

@@ -51,6 +51,13 @@ struct vmpt_extract_options {
 	 */
 	u64 (*who)(void *opaque, u64 vmcs, const struct vmpt_time *at);
 	void *who_opaque;
+	/*
+	 * Slices for which it returns 0 are left out, as if nobody owned them: the stream goes on
+	 * with a PSB+. Called once for each slice, in order; a negative error ends it. NULL: all
+	 * are wanted.
+	 */
+	int (*wanted)(void *opaque, const struct vmpt_slice *slice);
+	void *wanted_opaque;
 };
 
 /* A slice and what became of it. */

@@ -228,6 +228,9 @@ const struct cli_group *cli_group(const struct cli_command *cmd, size_t i);
 /* A number, decimal or 0x…; @what names it in the message. */
 int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value);
 
+/* --cpu, of cli/sideinfo/filter.h: the .take of its option. */
+int cli_take_cpu(struct cli *cli, void *to, const char *arg);
+
 /* ---- help.c ---- */
 
 /* --help */
@@ -246,6 +249,8 @@ void cli_close(struct cli *cli);
 int cli_note_input(struct cli *cli, const char *path);
 /* Whether the file of @st is one of the inputs, under any name. */
 bool cli_is_input(const struct cli *cli, const struct stat *st);
+/* Whether @stream is one that --cpu chooses. */
+bool cli_chosen(const struct cli *cli, const struct vmpt_stream *stream);
 /* Whether the trace is RTIT. */
 bool cli_is_rtit(const struct cli *cli);
 /* "CPU 3", "thread 77"; "trace" if neither is known. */

@@ -203,8 +203,8 @@ static json_t *describe_option(const struct cli_option *o)
 	print_text(text, sizeof(text), o);
 	for (i = 0; o->word && o->word(i); i++)
 		json_array_append_new(words, json_string(o->word(i)));
-	return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:s, s:o}", "name", o->name, "letter", letter,
-			 "complete", complete, "arg", o->arg, "text", text, "words",
+	return json_pack("{s:s, s:s, s:s, s:s?, s:b, s:s, s:s, s:o}", "name", o->name, "letter",
+			 letter, "complete", complete, "arg", o->arg, "optional", o->without != NULL, "text", text, "words",
 			 o->words ? o->words : "", "more_words", words);
 }
 

@@ -373,6 +373,11 @@ static bool cpu_wanted(const struct cli *cli, int cpu)
 	return !cli->cpus;
 }
 
+bool cli_chosen(const struct cli *cli, const struct vmpt_stream *stream)
+{
+	return cpu_wanted(cli, stream->cpu);
+}
+
 /* "CPU 0", "CPU 0 to 3", … for the message that --cpu chose nothing. */
 static int nothing_chosen(struct cli *cli)
 {

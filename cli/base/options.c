@@ -50,7 +50,7 @@ static int parse_cpu(const char **s)
 	return (int)n;
 }
 
-static int take_cpu(struct cli *cli, void *to, const char *arg)
+int cli_take_cpu(struct cli *cli, void *to, const char *arg)
 {
 	const char *s = arg;
 
@@ -84,7 +84,6 @@ static int take_cpu(struct cli *cli, void *to, const char *arg)
 #define WORDS_COLOR "auto, always, never"
 
 static const struct cli_option input_options[] = {
-	{ "cpu", 0, CLI_OTHER, "LIST", "only these CPUs, like 0,2-5", .take = take_cpu },
 	{ "guest-only", 0, CLI_WORD, "WHEN",
 	  "whether the trace holds guests only; auto: determined from the trace", "auto",
 	  WORDS_WHEN, CLI_AT(struct cli, options.guest_only) },

@@ -11,29 +11,13 @@
 /* What is shown; the command's struct. */
 struct clocks {
 	struct cli_clocks c;
-	u64 start;    /* host tick that seconds count from */
+	struct cli_times when;
 	double hertz; /* 0: not known */
 };
 
 static const struct vmpt_epoch *epochs_of(const struct clocks *s, size_t i, size_t *n)
 {
 	return vmpt_clocks_epochs(s->c.clocks, i, n);
-}
-
-/* The first tick of an epoch that came from the trace. */
-static u64 first_tick(const struct clocks *s)
-{
-	size_t i, k, n, vmcss = vmpt_clocks_vmcs_count(s->c.clocks);
-	u64 first = ~0ULL;
-
-	for (i = 0; i < vmcss; i++) {
-		const struct vmpt_epoch *e = epochs_of(s, i, &n);
-
-		for (k = 0; k < n; k++)
-			if (e[k].pairs && e[k].from < first)
-				first = e[k].from;
-	}
-	return first;
 }
 
 static double ratio_of(const struct vmpt_epoch *e)
@@ -51,6 +35,19 @@ static bool has_times(const struct vmpt_epoch *e)
 static u64 middle_of(const struct vmpt_epoch *e)
 {
 	return has_times(e) && e->to > e->from ? e->from + (e->to - e->from) / 2 : e->from;
+}
+
+/* Whether filters want the epoch of a VMCS. */
+static bool is_wanted(struct cli *cli, u64 vmcs, const struct vmpt_epoch *e)
+{
+	const struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = vmcs };
+	const struct cli_filter *f = cli_filter(cli);
+
+	if (e->from >= f->to_tsc || e->to < f->from_tsc ||
+	    !cli_filter_owner(cli, &owner, middle_of(e)))
+		return false;
+	cli_filter(cli)->seen = true;
+	return true;
 }
 
 /* ---- text ---- */
@@ -142,12 +139,12 @@ static void print_streams(struct cli *cli, const struct clocks *s)
 
 static void cell_tick(struct cli_table *t, const struct clocks *s, bool valid, u64 tick)
 {
+	char buf[CLI_WHEN];
+
 	if (!valid)
 		cli_cell(t, CLI_DIM, "–");
-	else if (s->hertz > 0)
-		cli_cell(t, CLI_PLAIN, "%.9f", (double)(s64)(tick - s->start) / s->hertz);
 	else
-		cli_cell(t, CLI_PLAIN, "%llx", (unsigned long long)tick);
+		cli_cell(t, CLI_PLAIN, "%s", cli_when_text(&s->when, tick, buf));
 }
 
 static void cell_vcpu(struct cli_table *t, const struct clocks *s, u64 vmcs, u64 at)
@@ -200,24 +197,20 @@ static void print_epoch(struct cli_table *t, const struct clocks *s, u64 vmcs,
 
 static void print_epochs(struct cli *cli, const struct clocks *s)
 {
+	char title[CLI_WHEN], from[CLI_WHEN + 8], to[CLI_WHEN + 8];
+	const char *unit = strchr(cli_when_title(&s->when, title), '(');
 	const struct cli_column column[] = {
-		{ "VMCS", false },
-		{ "VM", CLI_NAMES },
-		{ s->hertz > 0 ? "FROM s" : "FROM", true },
-		{ s->hertz > 0 ? "TO s" : "TO", true },
-		{ "OFFSET", true },
-		{ "±", true },
-		{ "MULTIPLIER", true },
-		{ "±PPM", true },
-		{ "BY", false },
-		{ "PAIRS", true },
-		{ "OUTLIERS", true },
+		{ "VMCS", false },  { "VM", CLI_NAMES }, { from, true },	 { to, true },
+		{ "OFFSET", true }, { "±", true },	 { "MULTIPLIER", true }, { "±PPM", true },
+		{ "BY", false },    { "PAIRS", true },	 { "OUTLIERS", true },
 	};
 	size_t vmcss = vmpt_clocks_vmcs_count(s->c.clocks), i, k, n;
 	struct cli_table *t;
 
 	if (!vmcss)
 		return;
+	snprintf(from, sizeof(from), "FROM %s", unit ? unit : "(perf)");
+	snprintf(to, sizeof(to), "TO %s", unit ? unit : "(perf)");
 	t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
 	for (i = 0; i < vmcss; i++) {
 		static const struct vmpt_epoch none = { .to = ~0ULL };
@@ -225,8 +218,9 @@ static void print_epochs(struct cli *cli, const struct clocks *s)
 		const struct vmpt_epoch *e = epochs_of(s, i, &n);
 
 		for (k = 0; k < n; k++)
-			print_epoch(t, s, vmcs, &e[k]);
-		if (!n)
+			if (is_wanted(cli, vmcs, &e[k]))
+				print_epoch(t, s, vmcs, &e[k]);
+		if (!n && is_wanted(cli, vmcs, &none))
 			print_epoch(t, s, vmcs, &none);
 	}
 	printf("\n");
@@ -335,7 +329,8 @@ static json_t *json_vmcss(struct cli *cli, const struct clocks *s)
 
 		cli_json_hex(cli, o, "vmcs", vmcs);
 		for (k = 0; k < n; k++)
-			cli_json_add(cli, epochs, json_epoch(cli, s, vmcs, &e[k]));
+			if (is_wanted(cli, vmcs, &e[k]))
+				cli_json_add(cli, epochs, json_epoch(cli, s, vmcs, &e[k]));
 		cli_json_set(cli, o, "epochs", epochs);
 		cli_json_add(cli, array, o);
 	}
@@ -404,11 +399,17 @@ static int run(struct cli *cli)
 	if (cli_is_rtit(cli))
 		return cli_usage(cli, "%s: RTIT has the hardware's TSC: nothing to find",
 				 cli->file[0]);
-	code = cli_clocks_open(cli, &s->c);
+	code = cli_filter_check(cli, CLI_FILTER_CR3 | CLI_FILTER_OTHERS, "clocks are those of VMs");
+	if (!code)
+		code = cli_clocks_open(cli, &s->c);
+	if (!code)
+		code = cli_when_open(cli, &s->c, cli_when_clock(cli), &s->when);
+	if (!code)
+		code = cli_filter_open(cli, &s->c, &s->when);
 	if (!code) {
-		s->hertz =
-			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli, s->c.rec) : 0;
-		s->start = first_tick(s);
+		if (vmpt_clocks_base(s->c.clocks) != VMPT_BASE_HOST)
+			s->when.hz = 0;
+		s->hertz = s->when.hz;
 		tell_losses(cli, s);
 		if (cli->json) {
 			code = print_json(cli, s);
@@ -418,6 +419,9 @@ static int run(struct cli *cli)
 			print_epochs(cli, s);
 		}
 	}
+	if (!code)
+		cli_filter_tell(cli);
+	cli_when_close(&s->when);
 	cli_clocks_close(&s->c);
 	return code;
 }
@@ -448,15 +452,17 @@ static const struct cli_csv csv[] = {
 const struct cli_command cli_clocks = {
 	.name = "clocks",
 	.title = "show the timing in the trace, and how VMs' TSCs follow from the host's",
-	.about = "Show the timing packets, their rates, and for each VMCS the offset and the\n"
-		 "multiplier that derive its TSC from the host's: given by a side record or --vm,\n"
-		 "or found in the trace; from when to when, how exact, and by how many packets.\n"
-		 "Warn when a given value contradicts the trace: the trace wins.",
+	.about =
+		"Show the timing packets, their rates, and for each VMCS the offset and the\n"
+		"multiplier that derive its TSC from the host's: by a side record, --guest-tsc or\n"
+		"the trace; from when to when, how exact, and by how many packets.\n"
+		"Warn when a given value contradicts the trace: the trace wins.",
 	.examples = "  vmpt clocks perf.data\n"
 		    "  vmpt clocks --tsc-ratio=176/2 --mtc-freq=3 cpu0.pt cpu1.pt\n"
 		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"
-		    "  vmpt clocks --vm=a000:-123456789 --json cpu0.pt\n",
-	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+		    "  vmpt clocks --guest-tsc=a000:-123456789 --json cpu0.pt\n",
+	.group = { &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
+		   &cli_side_group, &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct clocks),
 	.run = run,

@@ -9,30 +9,6 @@
 
 /* ---- options ---- */
 
-/* A VMCS in hex, or a VM's name: depends on the trace, which is not open yet. */
-static int take_owner(struct cli *cli, void *to, const char *word)
-{
-	struct dump *d = cli->data;
-
-	(void)to;
-	if (!strcmp(word, "host")) {
-		d->owners |= 1u << VMPT_OWNER_HOST;
-	} else if (!strcmp(word, "unknown")) {
-		d->owners |= 1u << VMPT_OWNER_UNKNOWN;
-	} else if (!strcmp(word, "vm")) {
-		d->owners |= 1u << VMPT_OWNER_VM | 1u << VMPT_OWNER_VM_ANY;
-	} else if (d->names == DUMP_OWNERS_MAX) {
-		cli_usage(cli, "--owner: at most %d VMs", DUMP_OWNERS_MAX);
-		return -1;
-	} else if (strlen(word) >= DUMP_NAME_MAX) {
-		cli_usage(cli, "--owner: a name of more than %d bytes", DUMP_NAME_MAX - 1);
-		return -1;
-	} else {
-		strcpy(d->name[d->names++], word);
-	}
-	return 0;
-}
-
 /* Words that mean several kinds. */
 static u64 kind_group(const char *word)
 {
@@ -101,23 +77,6 @@ static int take_kind(struct cli *cli, void *to, const char *word)
 }
 
 /* ---- the walk ---- */
-
-bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *o)
-{
-	const struct dump *d = cli->data;
-	size_t i;
-
-	if (!d->owners && !d->names)
-		return true;
-	if (d->owners >> o->kind & 1)
-		return true;
-	if (d->vcpu_wanted && cli_side_record_vcpu(cli, o))
-		return d->vcpu_wanted[o->vmcs - 1];
-	for (i = 0; i < d->vmcs_count && o->kind == VMPT_OWNER_VM; i++)
-		if (d->vmcs[i] == o->vmcs)
-			return true;
-	return false;
-}
 
 bool dump_too_early(const struct dump *d, u64 offset, u64 size)
 {
@@ -209,8 +168,11 @@ static int check_kinds(struct cli *cli)
 static int check_usage(struct cli *cli)
 {
 	const struct dump *d = cli->data;
-	int code = cli_side_rtit_only(cli);
+	int code = cli_filter_check(cli, 0, NULL);
 
+	/* Without filters nothing of Intel PT shows names. */
+	if (!code && !cli_filter_any(cli))
+		code = cli_side_rtit_only(cli);
 	if (code)
 		return code;
 	if (d->end && d->end <= d->start)
@@ -232,8 +194,10 @@ static int run(struct cli *cli)
 		code = d->ops->open(cli);
 	if (!code)
 		code = dump_all(cli);
-	vmpt_clocks_close(d->clocks);
-	free(d->vcpu_wanted);
+	if (!code)
+		cli_filter_tell(cli);
+	cli_when_close(&d->when);
+	cli_clocks_close(&d->clocks);
 	return code;
 }
 
@@ -243,19 +207,17 @@ static const struct cli_option options[] = {
 	{ "end", 0, CLI_NUMBER, "OFFSET", "stop at this offset", .min = 1,
 	  CLI_AT(struct dump, end) },
 	{ "head", 'n', CLI_NUMBER, "N", "stop after N lines", .min = 1, CLI_AT(struct dump, head) },
-	{ "owner", 0, CLI_LIST, "LIST",
-	  "only these owners: host, vm (any), unknown, a VMCS in hex, or with RTIT a VM's name, or "
-	  "NAME:VCPU",
-	  .words = "host, vm, unknown", .take = take_owner },
 	{ "kinds", 0, CLI_LIST, "LIST",
 	  "only these packets, by name, like psb,tip.pge, or by group: ip, mode, tnt, fup, timing; "
 	  "lost for losses",
 	  .words = "ip, mode, tnt, fup, timing, lost", .word = kind_word,
 	  CLI_AT(struct dump, kinds), .take = take_kind },
-	{ "time", 0, CLI_FLAG, NULL,
-	  "the time of each packet, in ticks of the host's TSC, with its error bounds (…: not known), "
-	  "and on its guest's clock; always shown with RTIT",
-	  CLI_AT(struct dump, time) },
+	{ "time", 0, CLI_WORD, "CLOCK",
+	  "the time of each packet; tsc, or no CLOCK: in ticks of the host's TSC, with its error bounds "
+	  "(…: not known), and on its guest's clock; else as other commands print it; always shown with "
+	  "RTIT",
+	  .words = "tsc, start, perf, wall", .without = "tsc", CLI_AT(struct dump, clock),
+	  CLI_GIVEN(struct dump, time) },
 	{ "no-bytes", 0, CLI_FLAG, NULL, "leave the raw bytes out", CLI_AT(struct dump, no_bytes) },
 	{ "no-pad", 0, CLI_FLAG, NULL, "leave PADs out", CLI_AT(struct dump, no_pad) },
 	{ "expand-pad", 0, CLI_FLAG, NULL, "a line for each PAD; else one for a run of them",
@@ -275,14 +237,16 @@ const struct cli_command cli_dump = {
 		"the document, of each packet, and last the warnings and losses.\n"
 		"--time: a < after a time means that it went back there; --json has the reason.\n"
 		"RTIT packets also have the hardware TSC, as far as it is known, with a bound.",
-	.examples = "  vmpt dump --time --vm 3b56ee000:-81923 trace.pt\n"
+	.examples = "  vmpt dump --time --guest-tsc 3b56ee000:-81923 trace.pt\n"
 		    "  vmpt dump --head 40 trace.pt           the first lines\n"
 		    "  vmpt dump --start 0x1000 --end 0x1100 trace.pt\n"
 		    "  vmpt dump --owner 3b56ee000 --kinds ip,tnt trace.pt\n"
+		    "  vmpt dump --cpu 0 --from 12.5ms --to 12.6ms --time=start perf.data\n"
 		    "  vmpt dump --kinds pip,vmcs --no-bytes --cpu 2 perf.data\n"
 		    "  vmpt dump --side-record vms.jsonl --owner web cpu0.rtit\n"
 		    "  vmpt dump --json trace.pt | jq -r 'select(.packet == \"PIP\").cr3'\n",
-	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.group = { &group, &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,
+		   &cli_output_group },
 	.data_size = sizeof(struct dump),
 	.run = run,
 };

@@ -4,11 +4,10 @@
 #define VMPT_CLI_DUMP_H
 
 #include "cli/base/base.h"
+#include "cli/sideinfo/filter.h"
 #include "decoder/vmpt-clock.h"
 
-#define DUMP_OWNERS_MAX 16
-#define DUMP_TIME_WIDTH 16 /* "12ab34cd56 ±127" */
-#define DUMP_NAME_MAX	160
+#define DUMP_TIME_WIDTH 16	     /* "12ab34cd56 ±127" */
 #define DUMP_LOSS_BIT	(1ULL << 63) /* in kinds */
 
 /* The content of a line: a packet, several consecutive PADs, or a loss. */
@@ -52,20 +51,17 @@ extern const struct dump_ops dump_pt, dump_rtit;
 
 /* The options and the current state. */
 struct dump {
-	u64 start, end;	     /* of the stream; end 0: its end */
-	u64 head;	     /* lines; 0: all */
-	u64 kinds[2];	     /* by enum vmpt_isa: bits by its kinds; both 0: all */
-	unsigned int owners; /* bits by enum vmpt_owner_kind */
-	u64 vmcs[DUMP_OWNERS_MAX];
-	size_t vmcs_count;
-	char name[DUMP_OWNERS_MAX][DUMP_NAME_MAX]; /* of VMs: VMCSs in hex, or a side record's */
-	size_t names;
-	bool *vcpu_wanted; /* by name, of the side record's; NULL: by none */
+	u64 start, end; /* of the stream; end 0: its end */
+	u64 head;	/* lines; 0: all */
+	u64 kinds[2];	/* by enum vmpt_isa: bits by its kinds; both 0: all */
+	u8 clock;	/* --time: 0: in ticks, else 1 + enum cli_when_clocks */
 	bool no_bytes, no_pad, expand_pad, time;
 
 	const struct dump_ops *ops;
-	u64 wanted;		    /* of .kinds */
-	struct vmpt_clocks *clocks; /* --time, of all streams */
+	u64 wanted;		  /* of .kinds */
+	struct cli_clocks clocks; /* for --time or filters, of all streams */
+	struct cli_times when;
+	struct cli_filter_walk *walk; /* of the stream at work */
 	struct dump_style style;
 	struct dump_line pad; /* PADs not printed yet; size 0: none */
 	u64 lines;
@@ -78,7 +74,6 @@ struct dump {
 void dump_start(struct cli *cli, size_t i, const struct dump_style *style);
 /* Whether no line is wanted any more. */
 bool dump_enough(struct cli *cli);
-bool dump_owner_wanted(const struct cli *cli, const struct vmpt_owner *owner);
 /* Whether all of @size bytes at @offset are before --start; a loss may have the size 0. */
 bool dump_too_early(const struct dump *d, u64 offset, u64 size);
 
@@ -109,13 +104,13 @@ struct dump_source {
 	struct vmpt_cursor at;
 };
 
-/* With --time: open the clocks of all streams. 0, or an exit code after a message. */
+/* With --time or filters: open the clocks of all streams. 0, or an exit code after a message. */
 int dump_time_open(struct cli *cli);
 /* The next packet; @line's time is filled. 1, 0 at the end, or a negative error. */
 int dump_next(struct cli *cli, struct dump_source *source, struct vmpt_packet *pkt,
 	      struct dump_line *line);
-void dump_time_header(void);
-void dump_time_text(const struct dump_line *line);
+void dump_time_header(const struct dump *d);
+void dump_time_text(const struct dump *d, const struct dump_line *line);
 void dump_time_json(struct cli *cli, json_t *o, const struct dump_line *line);
 
 #endif

@@ -17,7 +17,7 @@ void dump_header(struct cli *cli, const struct dump_style *style)
 	if (style->time)
 		printf("%-*s  ", DUMP_TIME_WIDTH, "TSC");
 	if (style->host_time)
-		dump_time_header();
+		dump_time_header(cli->data);
 	printf("PACKET%s\n", cli_paint(cli, CLI_PLAIN));
 }
 
@@ -159,7 +159,7 @@ void dump_text(struct cli *cli, struct dump_style *style, const struct dump_line
 	if (style->bytes)
 		print_bytes(cli, style, line);
 	if (style->host_time)
-		dump_time_text(line);
+		dump_time_text(cli->data, line);
 	if (line->kind == VMPT_ITEM_LOSS)
 		dump_print_loss(cli, line->stream, line->offset, line->size, line->loss);
 	else

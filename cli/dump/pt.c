@@ -1,36 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* vmpt dump of Intel PT: the walk over packets, with times or without. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "cli/sideinfo/sideinfo.h"
 #include "cli/dump/dump.h"
-
-/* The VMCSs of --owner. */
-static int find_owners(struct cli *cli)
-{
-	struct dump *d = cli->data;
-	size_t i;
-	char *end;
-
-	for (i = 0; i < d->names; i++) {
-		errno = 0;
-		d->vmcs[d->vmcs_count++] = strtoull(d->name[i], &end, 16);
-		if (errno || end == d->name[i] || *end || d->name[i][0] == '-')
-			return cli_usage(cli,
-					 "--owner: '%s' is not host, vm, unknown or a VMCS in hex",
-					 d->name[i]);
-	}
-	return CLI_OK;
-}
 
 static int check(struct cli *cli)
 {
 	const struct dump *d = cli->data;
 
-	if (!d->time && cli_clock_given(cli))
+	if (!d->time && !cli_filter_clocks(cli) && cli_clock_given(cli))
 		return cli_usage(cli, "rates and maps are for times: also give --time");
-	return find_owners(cli);
+	return CLI_OK;
 }
 
 static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
@@ -38,7 +17,7 @@ static bool wanted(const struct cli *cli, const struct vmpt_packet *pkt)
 	const struct dump *d = cli->data;
 	u64 bit = pkt->kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << pkt->kind;
 
-	if (!(d->wanted & bit) || !dump_owner_wanted(cli, &pkt->owner))
+	if (!(d->wanted & bit))
 		return false;
 	return !(d->no_pad && pkt->kind == VMPT_PT_PAD);
 }
@@ -150,6 +129,7 @@ static int walk(struct cli *cli, size_t i, struct dump_source *source, struct vm
 	struct vmpt_slice slice = { 0 };
 	struct vmpt_packet pkt;
 	struct dump_line line;
+	u64 end;
 	int ret;
 
 	while ((ret = dump_next(cli, source, &pkt, &line)) > 0) {
@@ -166,7 +146,10 @@ static int walk(struct cli *cli, size_t i, struct dump_source *source, struct vm
 			cli_lose(cli, CLI_LOST, stream, pkt.offset, size, pkt.aux);
 		else if ((ret = note_doubt(cli, stream, split, &slice, pkt.offset)) < 0)
 			break;
-		if (wanted(cli, &pkt))
+		ret = cli_filter_at(d->walk, pkt.offset, &end);
+		if (ret < 0)
+			break;
+		if (ret && wanted(cli, &pkt))
 			put_packet(cli, stream, &pkt, size, &line);
 	}
 	flush_pads(cli);
@@ -177,12 +160,12 @@ static int dump_stream(struct cli *cli, size_t i)
 {
 	struct dump *d = cli->data;
 	/* 8 bytes: few packets are longer. */
-	const struct dump_style style = { .bytes_width = 23, .host_time = d->clocks };
+	const struct dump_style style = { .bytes_width = 23, .host_time = d->time };
 	struct vmpt_options opts = cli_stream_options(cli, i);
 	struct dump_source source = { 0 };
 	struct vmpt_splitter *split;
-	int ret = d->clocks ? vmpt_timed_open(&source.timed, d->clocks, i, &opts)
-			    : vmpt_decoder_open(&source.dec, cli->stream[i], &opts);
+	int ret = d->time ? vmpt_timed_open(&source.timed, d->clocks.clocks, i, &opts)
+			  : vmpt_decoder_open(&source.dec, cli->stream[i], &opts);
 
 	if (ret)
 		return ret;
@@ -190,12 +173,16 @@ static int dump_stream(struct cli *cli, size_t i)
 	cli->packets_only = true;
 	opts.progress = NULL;
 	opts.threads = 1;
-	ret = vmpt_splitter_open(&split, cli->stream[i], &opts);
+	ret = cli_filter_walk_open(cli, i, true, &d->walk);
+	if (!ret)
+		ret = vmpt_splitter_open(&split, cli->stream[i], &opts);
 	if (!ret) {
 		dump_start(cli, i, &style);
 		ret = walk(cli, i, &source, split);
 		vmpt_splitter_close(split);
 	}
+	cli_filter_walk_close(d->walk);
+	d->walk = NULL;
 	vmpt_timed_close(source.timed);
 	vmpt_decoder_close(source.dec);
 	return ret;

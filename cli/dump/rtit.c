@@ -267,7 +267,7 @@ static bool wanted(const struct rtit_walk *w, const struct rtit_line *line)
 {
 	u64 bit = line->at.kind == VMPT_ITEM_LOSS ? DUMP_LOSS_BIT : 1ULL << line->pkt.kind;
 
-	return w->d->wanted & bit && dump_owner_wanted(w->cli, &line->at.owner);
+	return w->d->wanted & bit && cli_filter_owner(w->cli, &line->at.owner, VMPT_TIME_NONE);
 }
 
 static void put_line(struct rtit_walk *w, const struct rtit_line *line)
@@ -449,68 +449,13 @@ static int dump_stream(struct cli *cli, size_t i)
 
 /* ---- options ---- */
 
-/* "NAME vcpu N", as dump prints it, or "NAME:N". */
-static bool is_vcpu(const struct cli *cli, size_t k, const char *word)
-{
-	const struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = k + 1 };
-	const struct cli_vcpu *v = &cli_side(cli)->record->vcpu[k];
-	size_t len = strlen(v->vm);
-	char text[CLI_WHO];
-
-	if (!strcmp(word, cli_who(cli, &owner, text)))
-		return true;
-	snprintf(text, sizeof(text), "%u", v->vcpu);
-	return !strncmp(word, v->vm, len) &&
-	       ((word[len] == ':' && !strcmp(word + len + 1, text)) ||
-		(!strncmp(word + len, " vcpu ", 6) && !strcmp(word + len + 6, text)));
-}
-
-/* The virtual CPUs that @word names: all of a VM of this name, else one. False if none. */
-static bool take_vm(struct cli *cli, const char *word)
-{
-	const struct cli_side_record *r = cli_side(cli)->record;
-	struct dump *d = cli->data;
-	bool any = false;
-	size_t k;
-
-	for (k = 0; k < r->vcpus; k++) {
-		if (strcmp(r->vcpu[k].vm, word) != 0)
-			continue;
-		any = d->vcpu_wanted[k] = true;
-	}
-	for (k = 0; k < r->vcpus && !any; k++)
-		any = d->vcpu_wanted[k] |= is_vcpu(cli, k, word);
-	return any;
-}
-
-/* The virtual CPUs of --owner. */
-static int find_owners(struct cli *cli)
-{
-	const struct cli_side_record *r = cli_side(cli)->record;
-	struct dump *d = cli->data;
-	size_t i;
-
-	if (r && d->names) {
-		d->vcpu_wanted = calloc(r->vcpus + 1, sizeof(*d->vcpu_wanted));
-		if (!d->vcpu_wanted)
-			return cli_no_memory(cli);
-	}
-	for (i = 0; i < d->names; i++)
-		if (!r || !take_vm(cli, d->name[i]))
-			return cli_usage(cli, "--owner: '%s' is not host, vm, unknown or %s",
-					 d->name[i],
-					 r ? "a VM of the side record, NAME or NAME:VCPU"
-					   : "the name of a VM, which needs --side-record");
-	return CLI_OK;
-}
-
 static int check(struct cli *cli)
 {
 	const struct vmpt_rates *rates = &cli_clock(cli)->rates;
 
 	if (rates->tsc_num && (rates->tsc_num > 255 || rates->tsc_den != 1))
 		return cli_usage(cli, "--tsc-ratio: for RTIT it is one number from 1 to 255");
-	return find_owners(cli);
+	return cli_filter_open(cli, NULL, NULL);
 }
 
 const struct dump_ops dump_rtit = {

@@ -10,21 +10,20 @@
 
 int dump_time_open(struct cli *cli)
 {
-	struct vmpt_clocks_options options;
 	struct dump *d = cli->data;
-	int ret;
+	bool times = d->time || cli_filter(cli)->from || cli_filter(cli)->to;
+	int code = CLI_OK;
 
-	if (!d->time)
-		return CLI_OK;
-	cli_clock_settings(cli, &options);
-	ret = vmpt_clocks_open(&d->clocks, cli->stream, cli->streams, &options);
-	if (ret) {
-		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
-		return CLI_FAILED;
-	}
-	cli_clock_warn(cli, d->clocks);
-	cli_clock_doubts(cli, d->clocks);
-	return CLI_OK;
+	if (d->time || cli_filter_clocks(cli))
+		code = cli_clocks_open(cli, &d->clocks);
+	if (!code && d->time)
+		cli_clock_doubts(cli, d->clocks.clocks);
+	if (!code && times)
+		code = cli_when_open(cli, &d->clocks, d->clock ? d->clock - 1u : CLI_WHEN_START,
+				     &d->when);
+	if (code)
+		return code;
+	return cli_filter_open(cli, d->clocks.clocks ? &d->clocks : NULL, times ? &d->when : NULL);
 }
 
 static int next_timed(struct dump_source *s, struct vmpt_packet *pkt, struct dump_line *line)
@@ -56,14 +55,21 @@ int dump_next(struct cli *cli, struct dump_source *s, struct vmpt_packet *pkt,
 	ret = next_timed(s, pkt, line);
 	if (ret <= 0 || pkt->owner.kind != VMPT_OWNER_VM || line->time.tsc == VMPT_TIME_NONE)
 		return ret;
-	e = vmpt_clocks_at(d->clocks, pkt->owner.vmcs, line->time.tsc);
+	e = vmpt_clocks_at(d->clocks.clocks, pkt->owner.vmcs, line->time.tsc);
 	if (e)
 		line->guest = vmpt_tsc_to_guest(&e->map, line->time.tsc);
 	return ret;
 }
 
-void dump_time_header(void)
+void dump_time_header(const struct dump *d)
 {
+	char title[CLI_WHEN];
+
+	if (d->clock) {
+		dump_print_padded(cli_when_title(&d->when, title), TIME_WIDTH);
+		printf("  ");
+		return;
+	}
 	printf("%-*s  %-*s  ", TIME_WIDTH, "HOST TSC", GUEST_WIDTH, "GUEST TSC");
 }
 
@@ -77,9 +83,19 @@ static void bound(char *text, size_t size, char sign, u32 ticks)
 		snprintf(text + len, size - len, " %c%u", sign, ticks);
 }
 
-void dump_time_text(const struct dump_line *line)
+void dump_time_text(const struct dump *d, const struct dump_line *line)
 {
-	char text[80] = "–", guest[24] = "";
+	char text[80] = "–", guest[24] = "", when[CLI_WHEN];
+
+	if (d->clock) {
+		if (line->time.tsc != VMPT_TIME_NONE)
+			snprintf(text, sizeof(text), "%s%s",
+				 cli_when_text(&d->when, line->time.tsc, when),
+				 line->back ? " <" : "");
+		dump_print_padded(text, TIME_WIDTH);
+		printf("  ");
+		return;
+	}
 
 	if (line->time.tsc != VMPT_TIME_NONE) {
 		snprintf(text, sizeof(text), "%llx", (unsigned long long)line->time.tsc);

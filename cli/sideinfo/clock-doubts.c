@@ -91,7 +91,7 @@ static void warn_streams(const struct cli *cli, const struct vmpt_clocks *clocks
 	if (unmapped && vmpt_clocks_base(clocks) != VMPT_BASE_NONE)
 		cli_warn(cli,
 			 "%s TSC packet%s of guests give%s no time: their offset is not known; "
-			 "give --vm",
+			 "give --guest-tsc",
 			 cli_number(unmapped, buf), unmapped == 1 ? "" : "s",
 			 unmapped == 1 ? "s" : "");
 }

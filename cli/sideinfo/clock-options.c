@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84 and --vm; and the warnings when a value given
- * by any source contradicts the trace.
+ * --tsc-ratio, --mtc-freq, --nominal-ratio, --skz84, --tsc-khz, --guest-tsc; and the warnings when
+ * a value given by any source contradicts the trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int take_tsc_ratio(struct cli *cli, void *to, const char *arg)
 }
 
 /* "VMCS:offset[,multiplier]" */
-static bool parse_vm(const char *arg, struct vmpt_given *given)
+static bool parse_map(const char *arg, struct vmpt_given *given)
 {
 	const char *s;
 	char *end;
@@ -76,27 +76,35 @@ static bool parse_vm(const char *arg, struct vmpt_given *given)
 	return !*s;
 }
 
-static int take_vm(struct cli *cli, void *to, const char *arg)
+bool cli_clock_is_map(const char *arg)
+{
+	struct vmpt_given given;
+
+	return parse_map(arg, &given);
+}
+
+static int take_map(struct cli *cli, void *to, const char *arg)
 {
 	struct cli_clock *c = to;
 	struct vmpt_given given = { .source = VMPT_MAP_USER };
 	size_t i;
 
-	if (!parse_vm(arg, &given)) {
-		cli_usage(cli,
-			  "--vm: '%s' is not VMCS:OFFSET[,MULTIPLIER]: the VMCS in hex, offset and "
-			  "multiplier (2^48: none) decimal or with 0x",
-			  arg);
+	if (!parse_map(arg, &given)) {
+		cli_usage(
+			cli,
+			"--guest-tsc: '%s' is not VMCS:OFFSET[,MULTIPLIER]: the VMCS in hex, offset and "
+			"multiplier (2^48: none) decimal or with 0x",
+			arg);
 		return -1;
 	}
 	for (i = 0; i < c->given_count; i++)
 		if (c->given[i].vmcs == given.vmcs) {
-			cli_usage(cli, "--vm: VMCS %llx is given twice",
+			cli_usage(cli, "--guest-tsc: VMCS %llx is given twice",
 				  (unsigned long long)given.vmcs);
 			return -1;
 		}
 	if (c->given_count == CLI_CLOCK_VMS) {
-		cli_usage(cli, "--vm: more than %d", CLI_CLOCK_VMS);
+		cli_usage(cli, "--guest-tsc: more than %d", CLI_CLOCK_VMS);
 		return -1;
 	}
 	c->given[c->given_count++] = given;
@@ -117,10 +125,13 @@ static const struct cli_option options[] = {
 	{ "skz84", 0, CLI_WORD, "WHEN",
 	  "erratum SKZ84, TMAs of guests are corrupt; auto: determined from the trace", "auto",
 	  "auto, no, yes", CLI_AT(struct cli_clock, rates.skz84) },
-	{ "vm", 0, CLI_OTHER, "VMCS:OFFSET",
+	{ "tsc-khz", 0, CLI_NUMBER, "N",
+	  "the TSC's frequency; default: from a perf.data or the recording", .min = 1,
+	  .max = 999999999, CLI_AT(struct cli_clock, tsc_khz) },
+	{ "guest-tsc", 0, CLI_OTHER, "VMCS:OFFSET",
 	  "the guest's TSC is the host's plus OFFSET; with ,MULTIPLIER the host's is first multiplied "
 	  "by that and shifted right by 48; once for each VMCS",
-	  .take = take_vm },
+	  .take = take_map },
 	{ 0 },
 };
 
@@ -207,7 +218,7 @@ static void warn_map(const struct cli *cli, const struct vmpt_given_wrong *w)
 	static const char *const who[] = {
 		[VMPT_MAP_RECORD] = "the side record",
 		[VMPT_MAP_KVM] = "KVM",
-		[VMPT_MAP_USER] = "--vm",
+		[VMPT_MAP_USER] = "--guest-tsc",
 	};
 	char says[120], other[80], from[40] = "";
 
@@ -249,7 +260,8 @@ static void warn_absent(const struct cli *cli, const struct vmpt_clocks *clocks)
 		for (k = 0; k < n; k++)
 			if (vmpt_clocks_vmcs(clocks, k) == cli_clock(cli)->given[i].vmcs &&
 			    !vmpt_clocks_vmcs_tscs(clocks, k))
-				cli_warn(cli, "--vm: the trace has no TSC packet of VMCS %llx",
+				cli_warn(cli,
+					 "--guest-tsc: the trace has no TSC packet of VMCS %llx",
 					 (unsigned long long)cli_clock(cli)->given[i].vmcs);
 }
 

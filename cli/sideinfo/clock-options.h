@@ -14,6 +14,7 @@
 /* The values; rates: 0 what was not given. */
 struct cli_clock {
 	struct vmpt_rates rates;
+	u64 tsc_khz; /* 0: not given */
 	struct vmpt_given given[CLI_CLOCK_VMS];
 	size_t given_count;
 };
@@ -25,6 +26,9 @@ static inline const struct cli_clock *cli_clock(const struct cli *cli)
 	return cli_values(cli, &cli_clock_group);
 }
 
+/* Whether @arg has the form of --guest-tsc's values. */
+bool cli_clock_is_map(const char *arg);
+
 /* Whether any was on the command line. */
 bool cli_clock_given(const struct cli *cli);
 
@@ -35,8 +39,8 @@ bool cli_clock_given(const struct cli *cli);
 void cli_clock_settings(const struct cli *cli, struct vmpt_clocks_options *options);
 
 /*
- * Warn when a given value contradicts the trace: rates, maps, and each --vm without a TSC packet
- * in the trace.
+ * Warn when a given value contradicts the trace: rates, maps, and each --guest-tsc without a TSC
+ * packet in the trace.
  */
 void cli_clock_warn(const struct cli *cli, const struct vmpt_clocks *clocks);
 

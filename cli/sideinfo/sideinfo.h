@@ -5,8 +5,10 @@
 
 #include "cli/sideinfo/clock-open.h"
 #include "cli/sideinfo/clock-options.h"
+#include "cli/sideinfo/filter.h"
 #include "cli/sideinfo/recording.h"
 #include "cli/sideinfo/rtit.h"
 #include "cli/sideinfo/vm-names.h"
+#include "cli/sideinfo/when.h"
 
 #endif

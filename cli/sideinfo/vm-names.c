@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/sideinfo/filter.h"
 #include "cli/sideinfo/vm-names.h"
 #include "util/array.h"
 #include "util/search.h"
@@ -267,7 +268,7 @@ void cli_vm_names_json(struct cli *cli, struct cli_vm_names *names, json_t *o, u
 
 void cli_vm_names_tell(const struct cli *cli, const struct cli_vm_names *names)
 {
-	if (cli_side(cli)->file && names->count && !names->seen)
+	if (cli_side(cli)->file && names->count && !names->seen && !cli_filter_any(cli))
 		cli_warn(cli,
 			 "%s: none of its VMCSs ran in this trace: is it from the same recording?",
 			 cli_side(cli)->file);

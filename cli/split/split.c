@@ -45,7 +45,7 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 	const struct vmpt_stream *stream = cli->stream[s->stream];
 	const struct vmpt_slice *slice = &done->slice;
 
-	if (!cli_lose_slice(cli, stream, slice) && done->stream < 0 &&
+	if (!cli_lose_slice(cli, stream, slice) && done->stream < 0 && !s->unwanted &&
 	    slice->owner.kind != VMPT_OWNER_UNKNOWN)
 		cli_lose(cli, CLI_TOO_MANY, stream, slice->offset, slice->size, 0);
 	if (done->stream >= 0) {
@@ -59,10 +59,25 @@ static int on_slice(void *opaque, const struct vmpt_extracted *done)
 			out->perf.has_tsc = true;
 			out->perf.first_tsc = done->first_tsc;
 		}
+	} else if (s->unwanted) {
+		s->filtered += slice->size;
 	} else {
 		s->left_out += slice->size;
 	}
 	return split_index_slice(cli, done);
+}
+
+/* Slices are written whole: those of which a part is wanted. */
+static int is_wanted(void *opaque, const struct vmpt_slice *slice)
+{
+	struct cli *cli = opaque;
+	struct split *s = cli->data;
+	struct vmpt_slice cut = *slice;
+	bool begins, ends;
+	int ret = cli_filter_slice(cli, s->walk, &cut, &begins, &ends);
+
+	s->unwanted = !ret;
+	return ret;
 }
 
 static int split_stream(struct cli *cli, size_t i)
@@ -79,12 +94,19 @@ static int split_stream(struct cli *cli, size_t i)
 						.clocks = s->on_clock ? s->clocks.clocks : NULL,
 						.clock_stream = i,
 						.who = s->per_vm ? split_vm_who : NULL,
-						.who_opaque = cli };
-	int ret;
+						.who_opaque = cli,
+						.wanted = cli_filter_any(cli) ? is_wanted : NULL,
+						.wanted_opaque = cli };
+	int ret = 0;
 
 	s->stream = i;
 	s->first = s->outs;
-	ret = vmpt_extract(cli->stream[i], &options, &ops, cli);
+	if (!cli_is_rtit(cli))
+		ret = cli_filter_walk_open(cli, i, false, &s->walk);
+	if (!ret)
+		ret = vmpt_extract(cli->stream[i], &options, &ops, cli);
+	cli_filter_walk_close(s->walk);
+	s->walk = NULL;
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
 	if (!ret)
@@ -97,7 +119,7 @@ static int split_stream(struct cli *cli, size_t i)
 static void print_text(struct cli *cli)
 {
 	static const struct cli_column column[] = {
-		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
+		{ "FILE", false }, { "SLICES", true },	{ "FROM BYTES", true },
 		{ "BYTES", true }, { "VM", CLI_NAMES },
 	};
 	struct split *s = cli->data;
@@ -118,6 +140,8 @@ static void print_text(struct cli *cli)
 			cli_cell(t, CLI_DIM, "–");
 	}
 	cli_table_print(t, "");
+	if (s->filtered)
+		printf("%s bytes do not fit the filters\n", cli_number(s->filtered, buf));
 	if (s->left_out)
 		printf("%s bytes are in no file\n", cli_number(s->left_out, buf));
 	if (s->unmapped)
@@ -170,7 +194,7 @@ static int check_clock(struct cli *cli)
 	if (s->on_clock && cli_is_rtit(cli))
 		return cli_usage(cli, "--clock is for Intel PT; RTIT has the hardware's TSC");
 	if (!s->on_clock && cli_clock(cli)->given_count)
-		return cli_usage(cli, "--vm is for --clock");
+		return cli_usage(cli, "--guest-tsc is for --clock");
 	return CLI_OK;
 }
 
@@ -200,7 +224,7 @@ static void warn_of_none(struct cli *cli)
 
 	for (i = 0; i < CLI_LOSTS; i++)
 		reported += cli->loss[i].bytes;
-	if (s->outs || s->left_out == reported)
+	if (s->outs || s->left_out <= reported)
 		return;
 	cli_warn(
 		cli,
@@ -249,6 +273,10 @@ static int run(struct cli *cli)
 	/* A record is read before anything is written: it may be bad. */
 	if (!err && (s->on_clock || s->code.by_vm || cli_vm_names_given(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
+	if (!err)
+		err = cli_filter_check(cli, 0, NULL);
+	if (!err)
+		err = cli_filter_open_clocks(cli, &s->clocks);
 	if (!err && s->on_clock)
 		cli_clock_doubts(cli, s->clocks.clocks);
 	if (!err)
@@ -281,6 +309,10 @@ static int run(struct cli *cli)
 		print_json(cli);
 	else if (!err)
 		print_text(cli);
+	if (!err)
+		cli_vm_names_tell(cli, &s->names);
+	if (!err)
+		cli_filter_tell(cli);
 	slices_close(s->index);
 	json_decref(s->owners);
 	json_decref(s->errors);
@@ -354,8 +386,8 @@ const struct cli_command cli_split = {
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt split -o out --perf --code=vmlinux --code=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
-	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
-		   &cli_output_group },
+	.group = { &group, &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,
+		   &cli_mode_group, &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct split),
 	.run = run,

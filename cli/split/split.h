@@ -83,8 +83,11 @@ struct split {
 	u64 clock;
 	bool again; /* the directory has the index of an earlier split, which may be replaced */
 	u64 removed;
-	u64 unmapped;	      /* TSC packets left out */
-	u64 slices, left_out; /* bytes not written, losses included */
+	struct cli_filter_walk *walk; /* of the current CPU */
+	bool unwanted;		      /* the current slice */
+	u64 filtered;		      /* bytes that filters left out */
+	u64 unmapped;		      /* TSC packets left out */
+	u64 slices, left_out;	      /* bytes not written, losses included */
 	bool no_index;
 	struct slices *index;
 	json_t *owners, *errors;  /* as in index.json */

@@ -8,6 +8,7 @@
 /* The command's own. */
 struct stat_own {
 	const struct stat_ops *ops;
+	struct cli_clocks clocks; /* of filters */
 };
 
 static void count_run(struct stat_counts *c, const u8 *bytes, size_t size)
@@ -31,14 +32,39 @@ void stat_count_loss(const struct stat_walk *w, u64 at, const struct vmpt_item *
 	cli_lose(w->cli, CLI_LOST, w->stream, at, item->payload, (int)err);
 }
 
+/* The wanted ones of a run's packets. */
+static void count_wanted_run(struct stat_walk *w, const struct vmpt_batch *b,
+			     const struct vmpt_item *item)
+{
+	u64 at = b->base + item->offset, end = at + item->size, to;
+
+	for (; at < end && w->err >= 0; at = to) {
+		w->err = cli_filter_at(w->walk, at, &to);
+		to = to < end ? to : end;
+		if (w->err > 0)
+			count_run(w->c, b->data + (at - b->base), to - at);
+	}
+}
+
 static void count_batch(struct stat_walk *w, const struct vmpt_batch *b)
 {
 	struct stat_counts *c = w->c;
 	size_t i;
+	u64 end;
 
-	for (i = 0; i < b->count; i++) {
+	for (i = 0; i < b->count && w->err >= 0; i++) {
 		const struct vmpt_item *item = &b->items[i];
 
+		if (w->walk && item->kind == VMPT_ITEM_RUN) {
+			count_wanted_run(w, b, item);
+			continue;
+		}
+		w->err = cli_filter_at(w->walk, b->base + item->offset, &end);
+		if (!w->err && item->kind == VMPT_ITEM_LOSS)
+			cli_lose(w->cli, CLI_LOST, w->stream, b->base + item->offset, item->payload,
+				 item->aux);
+		if (w->err <= 0)
+			continue;
 		if (item->kind < VMPT_PT_KINDS) {
 			c->kind[item->kind].count++;
 			c->kind[item->kind].bytes += item->size;
@@ -57,6 +83,23 @@ static const struct stat_ops *stat_ops(const struct cli *cli)
 	return ((const struct stat_own *)cli->data)->ops;
 }
 
+static void add_tally(struct stat_tally *to, const struct stat_tally *from, size_t n)
+{
+	for (; n; n--, to++, from++) {
+		to->count += from->count;
+		to->bytes += from->bytes;
+	}
+}
+
+static struct stat_tally sum(const struct stat_tally *t, size_t n)
+{
+	struct stat_tally all = { 0 };
+
+	for (; n; n--, t++)
+		add_tally(&all, t, 1);
+	return all;
+}
+
 static int count_stream(struct cli *cli, size_t i, struct stat_counts *c)
 {
 	const struct stat_ops *ops = stat_ops(cli);
@@ -68,21 +111,22 @@ static int count_stream(struct cli *cli, size_t i, struct stat_counts *c)
 
 	if (ret)
 		return ret;
+	if (!cli_is_rtit(cli))
+		ret = cli_filter_walk_open(cli, i, true, &w.walk);
 	c->size = w.stream->size;
-	if (ops->start)
+	if (!ret && ops->start)
 		ops->start(&w);
-	while ((ret = vmpt_batch_next(dec, &batch)) > 0)
-		ops->count(&w, &batch);
+	while (!ret && (ret = vmpt_batch_next(dec, &batch)) > 0) {
+		if (!cli_is_rtit(cli) || cli_filter_owner(cli, &batch.owner, VMPT_TIME_NONE))
+			ops->count(&w, &batch);
+		ret = w.err < 0 ? w.err : 0;
+	}
+	if (cli_filter_any(cli))
+		c->size = sum(c->kind, STAT_KINDS).bytes + c->rtit.cycles.bytes +
+			  sum(c->loss, VMPT_E_NR).bytes;
+	cli_filter_walk_close(w.walk);
 	vmpt_decoder_close(dec);
 	return ret;
-}
-
-static void add_tally(struct stat_tally *to, const struct stat_tally *from, size_t n)
-{
-	for (; n; n--, to++, from++) {
-		to->count += from->count;
-		to->bytes += from->bytes;
-	}
 }
 
 static void add_counts(struct stat_counts *to, const struct stat_counts *from)
@@ -91,15 +135,6 @@ static void add_counts(struct stat_counts *to, const struct stat_counts *from)
 	add_tally(to->loss, from->loss, VMPT_E_NR);
 	to->size += from->size;
 	stat_rtit_add(&to->rtit, &from->rtit);
-}
-
-static struct stat_tally sum(const struct stat_tally *t, size_t n)
-{
-	struct stat_tally all = { 0 };
-
-	for (; n; n--, t++)
-		add_tally(&all, t, 1);
-	return all;
 }
 
 /* ---- text ---- */
@@ -231,15 +266,23 @@ static int run(struct cli *cli)
 {
 	struct stat_counts total = { .rtit.is_total = true }, *c;
 	struct stat_own *s = cli->data;
-	int ret = cli_side_rtit_only(cli);
+	int ret = cli_filter_check(cli, 0, NULL);
 	size_t i;
 
+	if (!ret && !cli_filter_any(cli))
+		ret = cli_side_rtit_only(cli);
 	if (ret)
 		return ret;
 	s->ops = cli_is_rtit(cli) ? &stat_rtit_ops : &pt_ops;
+	ret = cli_filter_open_clocks(cli, &s->clocks);
 	c = calloc(cli->streams, sizeof(*c));
 	if (!c)
-		return cli_no_memory(cli);
+		ret = cli_no_memory(cli);
+	if (ret) {
+		cli_clocks_close(&s->clocks);
+		free(c);
+		return ret;
+	}
 	cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret; i++) {
 		cli_progress_stream(cli, i);
@@ -253,6 +296,9 @@ static int run(struct cli *cli)
 		print_json(cli, c, &total);
 	else
 		print_text(cli, c, &total);
+	if (!ret)
+		cli_filter_tell(cli);
+	cli_clocks_close(&s->clocks);
 	free(c);
 	return ret ? CLI_FAILED : CLI_OK;
 }
@@ -276,8 +322,10 @@ const struct cli_command cli_stat = {
 	.examples = "  vmpt stat trace.pt              one CPU's raw trace\n"
 		    "  vmpt stat -j 4 perf.data        all CPUs, four threads\n"
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"
+		    "  vmpt stat --vm web --from 1s --to 1.1s perf.data\n"
 		    "  vmpt stat --json a.pt b.pt | jq .total.kinds\n",
-	.group = { &cli_input_group, &cli_side_group, &cli_output_group },
+	.group = { &cli_filter_group, &cli_clock_group, &cli_input_group, &cli_side_group,
+		   &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct stat_own),
 	.run = run,

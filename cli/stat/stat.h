@@ -3,7 +3,7 @@
 #ifndef VMPT_CLI_STAT_H
 #define VMPT_CLI_STAT_H
 
-#include "cli/base/base.h"
+#include "cli/sideinfo/filter.h"
 
 /* Room for the kinds of both. */
 #define STAT_KINDS ((unsigned int)VMPT_PT_KINDS)
@@ -35,7 +35,7 @@ struct stat_rtit {
 struct stat_counts {
 	struct stat_tally kind[STAT_KINDS];
 	struct stat_tally loss[VMPT_E_NR]; /* by cause; count: how many losses */
-	u64 size;			   /* of the stream(s) */
+	u64 size;			   /* of the stream(s), what filters leave out aside */
 	struct stat_rtit rtit;
 };
 
@@ -44,6 +44,8 @@ struct stat_walk {
 	struct cli *cli;
 	const struct vmpt_stream *stream;
 	struct stat_counts *c;
+	struct cli_filter_walk *walk; /* Intel PT; NULL: all is wanted */
+	int err;
 	/* RTIT: */
 	u64 psb;
 	bool psb_known;

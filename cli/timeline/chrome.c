@@ -209,14 +209,16 @@ static int chrome_span(void *opaque, const struct timeline *t, const struct time
 static int chrome_begin(void *opaque, const struct timeline *t)
 {
 	struct timeline_chrome *c = opaque;
-	char name[32];
+	char name[32], start[CLI_WHEN];
 	u32 i;
 
 	fprintf(c->file,
 		"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"writer\":\"vmpt %s\","
-		"\"start_tsc\":\"0x%llx\",\"unit\":\"%s\"},\"traceEvents\":[",
+		"\"start_tsc\":\"0x%llx\",\"unit\":\"%s\",\"clock\":\"%s\",\"start\":\"%s\"},"
+		"\"traceEvents\":[",
 		VMPT_VERSION, (unsigned long long)t->zero,
-		t->hz > 0 ? "us" : "TSC ticks: the frequency is not known");
+		t->hz > 0 ? "us" : "TSC ticks: the frequency is not known",
+		cli_when_name(t->times.clock), cli_when_whole(&t->times, t->zero, start));
 	put_name_of(c, PID_CPUS, 0, "process", "CPUs", 0);
 	for (i = 0; i < t->cli->streams; i++)
 		put_name_of(c, PID_CPUS, i + 1, "thread", cli_stream_name(t->cli->stream[i], name),

@@ -278,8 +278,8 @@ static int take_span(void *opaque, const struct timeline *t, const struct timeli
 /* Instead of tables: having no exits is no error, but may surprise. */
 static void print_none(const struct exits_options *own, const struct timeline *t)
 {
-	const struct timeline_wants *w = &own->given.wants;
-	const char *where = w->from || w->to ? "this part of the trace" : "the trace";
+	const struct cli_filter *f = cli_filter(t->cli);
+	const char *where = f->from || f->to ? "this part of the trace" : "the trace";
 	u64 runs = 0;
 	char buf[32];
 	size_t i;
@@ -291,8 +291,8 @@ static void print_none(const struct exits_options *own, const struct timeline *t
 	else if (own->exits.left_out)
 		printf("None of the %s exits in %s is of that kind.\n",
 		       cli_number(own->exits.left_out, buf), where);
-	else if (w->vm)
-		cli_print("There is no VM exit of %s in %s.\n", w->vm, where);
+	else if (cli_filter_any(t->cli))
+		printf("There is no VM exit in %s that fits the filters.\n", where);
 	else
 		printf("There is no VM exit in %s: %s run%s of VMs end%s in other ways.\n", where,
 		       cli_number(runs, buf), runs == 1 ? "" : "s", runs == 1 ? "s" : "");
@@ -325,6 +325,7 @@ static int run(struct cli *cli)
 	const struct timeline_sink sink = { .span = take_span, .end = show, .opaque = own };
 	int ret = timeline_given_open(cli, &own->given);
 
+	own->given.wants.clock = cli_when_clock(cli);
 	if (!ret)
 		ret = timeline_run(cli, &own->given.wants, &sink, 1);
 	exits_free(&own->exits);
@@ -391,8 +392,8 @@ const struct cli_command cli_exits = {
 		    "  vmpt exits --by=vcpu --sort=wait perf.data      who waits most for a CPU\n"
 		    "  vmpt exits --by=port perf.data                  the I/O ports\n"
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
-	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
-		   &cli_input_group, &cli_side_group, &cli_output_group },
+	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
+		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct exits_options),
 	.run = run,

@@ -73,6 +73,15 @@ static void note_clocks(struct timeline_page *p, const struct timeline *t)
 		     "the ratio of TSC and crystal clock, or MTCFreq, was found from the packets");
 }
 
+/* --time: the page counts from the start. */
+static void note_start(struct timeline_page *p, const struct timeline *t)
+{
+	char buf[CLI_WHEN];
+
+	if (t->timed && t->times.clock != CLI_WHEN_START)
+		note(p, "note", "time 0 is %s", cli_when_whole(&t->times, t->zero, buf));
+}
+
 static void note_vcpus(struct timeline_page *p, const struct timeline *t)
 {
 	u64 guesses = 0;
@@ -173,6 +182,7 @@ static json_t *meta_json(struct timeline_page *p, const struct timeline *t)
 	cli_json_string(p->cli, meta, "unit", p->by_bytes ? "bytes" : "ticks");
 	note_warnings(p);
 	note_clocks(p, t);
+	note_start(p, t);
 	note_vcpus(p, t);
 	cli_json_set(p->cli, meta, "notes", json_incref(p->notes));
 	return lists_json(p, t, meta);

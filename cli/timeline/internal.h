@@ -118,7 +118,7 @@ struct timeline_chrome; /* chrome.c */
 struct timeline_page;	/* html.c */
 
 /* The table of spans, at most @head lines (0: all). */
-int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
+int timeline_table_open(struct cli *cli, u64 head, struct timeline_table **table,
 			struct timeline_sink *sink);
 void timeline_table_close(struct timeline_table *table);
 /* Totals instead: only .end. */

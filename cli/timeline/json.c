@@ -84,6 +84,21 @@ static void set_given(struct cli *cli, const struct timeline *t, json_t *o, cons
 	cli_json_set(cli, o, name, json_null());
 }
 
+/* "start_ns" on the clock of --time; what exceeds 2^53 is a string. */
+static void set_start(struct cli *cli, const struct timeline *t, json_t *o, u64 ticks, bool given)
+{
+	char buf[24];
+	s64 ns;
+
+	if (!given || t->times.clock == CLI_WHEN_START ||
+	    !cli_when_ns(&t->times, t->times.clock, t->zero + ticks, &ns, NULL)) {
+		set_given(cli, t, o, "start", ticks, given);
+		return;
+	}
+	snprintf(buf, sizeof(buf), "%lld", (long long)ns);
+	cli_json_set(cli, o, "start_ns", ns >> 53 ? json_string(buf) : json_integer(ns));
+}
+
 static void set_zero(struct cli *cli, const struct timeline *t, json_t *doc)
 {
 	if (t->timed)
@@ -91,7 +106,7 @@ static void set_zero(struct cli *cli, const struct timeline *t, json_t *doc)
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
 	cli_json_hertz(cli, doc, t->hz);
-	cli_json_string(cli, doc, "clock", "start");
+	cli_json_string(cli, doc, "clock", cli_when_name(t->times.clock));
 }
 
 static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
@@ -185,7 +200,7 @@ static void put_exit(struct timeline_json *j, const struct timeline *t, u32 vcpu
 	left->open = false;
 	cli_json_string(cli, o, "kind", "exit");
 	cli_json_stream(cli, o, cli->stream[left->stream]);
-	set_given(cli, t, o, "start", left->at, left->timed);
+	set_start(cli, t, o, left->at, left->timed);
 	set_tsc(cli, o, "tsc", &left->tsc);
 	set_given(cli, t, o, "out", known ? back->start - back->left_at : 0, known);
 	if (back && back->unseen)
@@ -232,7 +247,7 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	o = json_object();
 	cli_json_string(cli, o, "kind", timeline_kind(span));
 	cli_json_stream(cli, o, cli->stream[span->stream]);
-	set_given(cli, t, o, "start", s->start, s->begins);
+	set_start(cli, t, o, s->start, s->begins);
 	set_given(cli, t, o, "length", s->end - s->start, s->timed);
 	set_tsc(cli, o, "tsc", &span->start);
 	set_tsc(cli, o, "end_tsc", &span->end);

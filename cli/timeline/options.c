@@ -9,19 +9,6 @@
 #include "cli/timeline/code.h"
 #include "cli/timeline/options.h"
 
-static const struct cli_option part_options[] = {
-	{ "from", 0, CLI_STRING, "TIME", "start at this time, in seconds from the start",
-	  CLI_AT(struct timeline_given, wants.from) },
-	{ "to", 0, CLI_STRING, "TIME", "stop at this time",
-	  CLI_AT(struct timeline_given, wants.to) },
-	{ "owner", 0, CLI_STRING, "NAME",
-	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
-	  .words = "host, vm, unknown", CLI_AT(struct timeline_given, wants.vm) },
-	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; default: the recording's", .min = 1,
-	  .max = 999999999, CLI_AT(struct timeline_given, wants.tsc_khz) },
-	{ 0 },
-};
-
 static const struct cli_option code_options[] = {
 	CODE_OPTIONS(struct timeline_given, code, ""),
 	{ "symbols", 0, CLI_FILE, "[VM:]FILE[@ADDR]", "older name of --code, for names alone",
@@ -29,8 +16,6 @@ static const struct cli_option code_options[] = {
 	{ 0 },
 };
 
-const struct cli_group timeline_part_group = { .title = "Options for a part of the trace",
-					       .option = part_options };
 const struct cli_group timeline_code_group = { .title = "Options for the guests' code",
 					       .option = code_options };
 
@@ -49,7 +34,10 @@ static void tell_code(void *opaque, const struct timeline *t)
 			;
 		if (k == t->vms)
 			cli_warn(t->cli, "%s: no VM '%s' in the trace%s: %s is not used", g->option,
-				 g->vm, given->wants.from || given->wants.to ? " at that time" : "",
+				 g->vm,
+				 cli_filter(t->cli)->from || cli_filter(t->cli)->to
+					 ? " at that time"
+					 : "",
 				 g->path);
 	}
 }

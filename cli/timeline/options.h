@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The options shared by vmpt timeline and vmpt exits: which part of the trace, the TSC's
- * frequency, the guests' code and the names of their functions.
+ * The options shared by vmpt timeline and vmpt exits: the guests' code and the names of their
+ * functions.
  */
 #ifndef VMPT_CLI_TIMELINE_OPTIONS_H
 #define VMPT_CLI_TIMELINE_OPTIONS_H
@@ -15,9 +15,7 @@ struct timeline_code;
 
 /* Which spans, and how their reasons are guessed. */
 struct timeline_wants {
-	u64 tsc_khz;	       /* 0: not given */
-	const char *from, *to; /* seconds, or ticks; NULL: all */
-	const char *vm;	       /* a name or a VMCS; NULL: all */
+	u8 clock; /* enum cli_when_clocks, of the times that are printed */
 	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
 	void *guess_opaque;
 	/* The clocks of the trace, before the first guess. */
@@ -37,8 +35,8 @@ struct timeline_given {
 	struct timeline_code *opened;
 };
 
-/* Which part of the trace; the guests' code. The values are the command's. */
-extern const struct cli_group timeline_part_group, timeline_code_group;
+/* The guests' code. The values are the command's. */
+extern const struct cli_group timeline_code_group;
 
 /* Read the given files. 0, or the exit code after a message; close in either case. */
 int timeline_given_open(struct cli *cli, struct timeline_given *given);

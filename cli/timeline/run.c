@@ -3,8 +3,6 @@
  * The walk of vmpt timeline and vmpt exits: clocks, then spans by time, each with its line, passed
  * to the outputs. Warns of what the trace lacks for it.
  */
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,66 +28,14 @@ struct run {
 	struct vmpt_span early[EARLY_MAX];
 	size_t earlies;
 	bool has_zero;
-	u64 from, to; /* host TSC */
-	bool has_vmcs;
-	u64 vmcs; /* of --owner, if it is a number */
-	bool vm_seen, past;
+	const struct cli_filter *filter;
+	struct cli_filter_walk **walk; /* by stream, with --cr3; NULL: without */
+	bool past;
 	bool any; /* a span is in the window */
 	u64 end;  /* host TSC: the last one that was seen */
 };
 
-/* ---- options ---- */
-
-/* Seconds of --from and --to; ticks where the frequency is not known. */
-static int parse_time(struct run *r, const char *what, const char *arg, u64 *tsc)
-{
-	double hz = r->t.hz > 0 ? r->t.hz : 1, value, ticks;
-	char *end;
-
-	errno = 0;
-	value = strtod(arg, &end);
-	ticks = value * hz;
-	if (errno || end == arg || *end || !isfinite(value) || value < 0)
-		return cli_usage(r->cli, "%s: '%s' is not a time, like 0.25", what, arg);
-	if (ticks > 1e18)
-		return cli_usage(r->cli, "%s: %s is too far away", what, arg);
-	*tsc = r->t.zero + (u64)ticks;
-	return CLI_OK;
-}
-
-static int parse_window(struct run *r)
-{
-	int code = CLI_OK;
-
-	r->to = VMPT_TIME_NONE;
-	if (r->wants->from)
-		code = parse_time(r, "--from", r->wants->from, &r->from);
-	if (!code && r->wants->to)
-		code = parse_time(r, "--to", r->wants->to, &r->to);
-	if (!code && r->wants->from && r->wants->to && r->to <= r->from)
-		code = cli_usage(r->cli, "--to must be after --from");
-	return code;
-}
-
-static void parse_vm(struct run *r)
-{
-	const char *vm = r->wants->vm;
-	char *end;
-
-	if (!vm)
-		return;
-	errno = 0;
-	r->vmcs = strtoull(vm, &end, 16);
-	r->has_vmcs = !errno && end != vm && !*end && vm[0] != '-' && vm[0] != '+';
-}
-
 /* ---- what the trace is ---- */
-
-static void set_frequency(struct run *r)
-{
-	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000
-				    : cli_clocks_hertz(r->cli, r->clocks.rec);
-}
 
 static bool tells_times(const struct timeline *t)
 {
@@ -149,48 +95,103 @@ static void tell_unseen(const struct run *r)
 /* Whether the span is wanted; cut to the window. */
 static bool in_window(struct run *r, struct vmpt_span *s)
 {
+	u64 from = r->filter->from_tsc;
+
 	if (s->start.tsc == VMPT_TIME_NONE || s->end.tsc == VMPT_TIME_NONE)
-		return !r->wants->from;
-	if (s->start.tsc >= r->to) {
+		return !r->filter->from;
+	if (s->start.tsc >= r->filter->to_tsc) {
 		r->past = true;
 		return false;
 	}
-	if (s->end.tsc < r->from || (s->end.tsc == r->from && s->start.tsc < r->from))
+	if (s->end.tsc < from || (s->end.tsc == from && s->start.tsc < from))
 		return false;
-	if (s->start.tsc < r->from) {
-		s->start = (struct vmpt_time){ .tsc = r->from };
+	if (s->start.tsc < from) {
+		s->start = (struct vmpt_time){ .tsc = from };
 		s->began = VMPT_EDGE_CUT;
 	}
-	if (s->end.tsc > r->to) {
-		s->end = (struct vmpt_time){ .tsc = r->to };
+	if (s->end.tsc > r->filter->to_tsc) {
+		s->end = (struct vmpt_time){ .tsc = r->filter->to_tsc };
 		s->ended = VMPT_EDGE_CUT;
 	}
 	return true;
 }
 
-static bool is_wanted_vm(const struct run *r, const struct timeline_span *s)
+static bool is_wanted(struct run *r, const struct timeline_span *s)
 {
 	const struct timeline *t = &r->t;
+	struct vmpt_owner owner = s->span->owner;
 	const struct timeline_vcpu *v;
+	const struct timeline_vm *vm;
 
-	if (!r->wants->vm)
+	if (!cli_filter_owners(r->cli))
 		return true;
-	/* The words of vmpt dump's --owner. */
-	if (s->vcpu == TIMELINE_NONE)
-		return s->span->kind != VMPT_SPAN_LOST && s->span->kind != VMPT_SPAN_OFF &&
-		       !strcmp(r->wants->vm, timeline_kind(s->span));
+	if (s->span->kind == VMPT_SPAN_LOST || s->span->kind == VMPT_SPAN_OFF)
+		return false;
+	if (s->vcpu == TIMELINE_NONE) {
+		owner.kind = s->span->kind == VMPT_SPAN_HOST ? VMPT_OWNER_HOST : VMPT_OWNER_UNKNOWN;
+		return cli_filter_who(r->cli, &owner, NULL, -1);
+	}
 	v = &t->vcpu[s->vcpu];
-	return !strcmp(r->wants->vm, "vm") || !strcmp(t->vm[v->vm].name, r->wants->vm) ||
-	       !strcmp(t->vm[v->vm].given, r->wants->vm) || !strcmp(v->name, r->wants->vm) ||
-	       (r->has_vmcs && s->span->owner.kind == VMPT_OWNER_VM &&
-		s->span->owner.vmcs == r->vmcs);
+	vm = &t->vm[v->vm];
+	return cli_filter_who(r->cli, &owner, vm->named ? vm->given : NULL,
+			      v->number == TIMELINE_NONE ? -1 : (s64)v->number);
+}
+
+static int pass(struct run *r, const struct timeline_span *s, bool wanted)
+{
+	int code = CLI_OK;
+	size_t i;
+
+	cli_filter(r->cli)->seen |= wanted;
+	for (i = 0; i < r->sinks && !code; i++)
+		if (r->sink[i].span && (wanted || r->sink[i].all))
+			code = r->sink[i].span(r->sink[i].opaque, &r->t, s);
+	return code;
+}
+
+/* With --cr3: the parts of a span while CR3 was one of those. */
+static int pass_parts(struct run *r, const struct timeline_span *s)
+{
+	struct cli_filter_walk *walk = r->walk[s->span->stream];
+	u64 at = s->span->offset, end = at + s->span->size;
+	const struct cli_filter_part *p;
+	int code = CLI_OK, err;
+
+	while (!code && at < end && (p = cli_filter_part(walk, at, &err)) != NULL &&
+	       p->slice.offset < end) {
+		struct vmpt_span span = *s->span;
+		struct timeline_span part = *s;
+
+		if (p->slice.offset > span.offset) {
+			span.offset = p->slice.offset;
+			span.began = VMPT_EDGE_CUT;
+			if (p->start != VMPT_TIME_NONE && p->start > span.start.tsc) {
+				span.start = (struct vmpt_time){ .tsc = p->start };
+				part.start = p->start - r->t.zero;
+			}
+		}
+		at = p->slice.offset + p->slice.size;
+		if (at < end) {
+			span.ended = VMPT_EDGE_CUT;
+			span.exit = (struct vmpt_exit){ 0 };
+			if (p->end != VMPT_TIME_NONE && p->end < span.end.tsc) {
+				span.end = (struct vmpt_time){ .tsc = p->end };
+				part.end = p->end - r->t.zero;
+			}
+		}
+		span.size = (at < end ? at : end) - span.offset;
+		if (part.end < part.start)
+			part.end = part.start;
+		part.span = &span;
+		code = pass(r, &part, true);
+	}
+	return code;
 }
 
 static int give(struct run *r, struct vmpt_span *span)
 {
 	struct timeline_span s;
 	bool wanted;
-	size_t i;
 	int code;
 
 	/* Losses are reported even outside the window: the exit code is for the whole trace. */
@@ -212,16 +213,12 @@ static int give(struct run *r, struct vmpt_span *span)
 	code = timeline_count_span(&r->count, &r->t, span, &s);
 	if (code)
 		return code;
-	wanted = is_wanted_vm(r, &s);
-	r->vm_seen |= wanted;
+	wanted = is_wanted(r, &s);
 	if (wanted && s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
 		r->t.vcpu[s.vcpu].wanted = true;
 		r->t.vm[r->t.vcpu[s.vcpu].vm].wanted++;
 	}
-	for (i = 0; i < r->sinks && !code; i++)
-		if (r->sink[i].span && (wanted || r->sink[i].all))
-			code = r->sink[i].span(r->sink[i].opaque, &r->t, &s);
-	return code;
+	return r->walk && wanted ? pass_parts(r, &s) : pass(r, &s, wanted);
 }
 
 /* Time 0 is known: start the sinks and pass on the waiting spans. */
@@ -231,7 +228,16 @@ static int begin(struct run *r)
 	int code;
 
 	r->has_zero = true;
-	code = parse_window(r);
+	if (r->t.times.zero < r->t.zero)
+		r->t.zero = r->t.times.zero;
+	r->t.times.zero = r->t.zero;
+	code = cli_filter_open(r->cli, &r->clocks, &r->t.times);
+	for (i = 0; r->walk && i < r->cli->streams && !code; i++) {
+		code = cli_filter_walk_open(r->cli, i, false, &r->walk[i]);
+		if (code)
+			cli_error(r->cli, "%s: %s", r->cli->file[0], vmpt_strerror(code));
+		code = code ? CLI_FAILED : CLI_OK;
+	}
 	for (i = 0; i < r->sinks && !code; i++)
 		if (r->sink[i].begin)
 			code = r->sink[i].begin(r->sink[i].opaque, &r->t);
@@ -267,7 +273,7 @@ static int take_span(struct run *r, struct vmpt_span *span)
 
 static int finish(struct run *r)
 {
-	char buf[TIMELINE_TIME];
+	char buf[CLI_WHEN];
 	size_t i;
 	int code = CLI_OK;
 
@@ -281,16 +287,17 @@ static int finish(struct run *r)
 	/* Before the sinks end: some of them write the warnings. */
 	tell_overlaps(r);
 	tell_unseen(r);
-	if (r->wants->from && !r->any)
+	if (r->filter->from && !r->any)
 		cli_warn(r->cli, "--from: the trace ends before that, at %s%s",
-			 timeline_at(&r->t, r->end > r->t.zero ? r->end - r->t.zero : 0, buf),
-			 r->t.hz > 0 ? " s" : " ticks");
-	timeline_names_tell(r->cli, &r->names, r->wants->from || r->wants->to);
+			 cli_when_whole(&r->t.times, r->end > r->t.zero ? r->end : r->t.zero, buf),
+			 r->t.times.clock != CLI_WHEN_START ? ""
+			 : r->t.hz > 0			    ? " s"
+							    : " ticks");
+	else
+		cli_filter_tell(r->cli);
+	timeline_names_tell(r->cli, &r->names, r->filter->from || r->filter->to);
 	if (r->wants->tell)
 		r->wants->tell(r->wants->tell_opaque, &r->t);
-	if (r->wants->vm && !r->vm_seen)
-		cli_warn(r->cli, "--owner: no '%s' in the trace%s", r->wants->vm,
-			 r->wants->from || r->wants->to ? " at that time" : "");
 	for (i = 0; i < r->sinks && !code; i++)
 		if (r->sink[i].end)
 			code = r->sink[i].end(r->sink[i].opaque, &r->t);
@@ -341,9 +348,12 @@ static int open_all(struct run *r)
 	if (r->wants->guess_clocks)
 		r->wants->guess_clocks(r->wants->guess_opaque, &r->clocks);
 	r->t.timed = tells_times(&r->t);
-	if (!r->t.timed && (r->wants->from || r->wants->to))
+	if (!r->t.timed && (r->filter->from || r->filter->to))
 		return cli_usage(cli, "--from and --to: %s has no times", cli->file[0]);
-	set_frequency(r);
+	ret = cli_when_open(cli, &r->clocks, r->wants->clock, &r->t.times);
+	if (ret)
+		return ret;
+	r->t.hz = r->t.times.hz;
 	cli_clock_doubts(cli, r->t.clocks);
 	ret = vmpt_trace_events(cli->trace, &line.events, &line.event_count);
 	if (!ret &&
@@ -361,6 +371,7 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 		 const struct timeline_sink *sinks, size_t count)
 {
 	struct run *r;
+	size_t i;
 	int code;
 
 	if (cli_is_rtit(cli)) {
@@ -379,7 +390,14 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 	r->t.zero = VMPT_TIME_NONE;
 	r->t.names = &r->names;
 	r->t.missing = &r->missing;
-	parse_vm(r);
+	r->filter = cli_filter(cli);
+	if (r->filter->cr3s) {
+		r->walk = calloc(cli->streams, sizeof(*r->walk));
+		if (!r->walk) {
+			free(r);
+			return cli_no_memory(cli);
+		}
+	}
 	cli_progress_start(cli, 1);
 	code = timeline_count_open(&r->count, &r->t);
 	if (!code)
@@ -388,6 +406,10 @@ int timeline_run(struct cli *cli, const struct timeline_wants *wants,
 		code = walk(r);
 	cli_progress_end(cli);
 	vmpt_timeline_close(r->line);
+	for (i = 0; r->walk && i < cli->streams; i++)
+		cli_filter_walk_close(r->walk[i]);
+	free(r->walk);
+	cli_when_close(&r->t.times);
 	cli_clocks_close(&r->clocks);
 	timeline_count_close(&r->count, &r->t);
 	timeline_names_close(&r->names);

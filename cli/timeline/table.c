@@ -8,14 +8,15 @@
 
 #include "cli/timeline/internal.h"
 
-#define WHO_COLUMNS 14
-#define WHY_COLUMNS 21
-#define ROW_COLUMNS 100
+#define WHEN_COLUMNS 13
+#define WHO_COLUMNS  14
+#define WHY_COLUMNS  21
+#define ROW_COLUMNS  100
 
 struct timeline_table {
 	struct cli *cli;
 	u64 head, lines;
-	bool perf_time;
+	size_t when;	      /* columns of a time */
 	bool headed;	      /* the header line is printed */
 	char **name, **label; /* of vCPUs; a label is NULL where names are whole */
 	size_t names;
@@ -87,8 +88,10 @@ static const char *label(struct timeline_table *table, const char *name)
 
 static void print_titles(const struct timeline_table *table, const struct timeline *t)
 {
+	char title[CLI_WHEN];
+
 	printf("%s", cli_paint(table->cli, CLI_BOLD));
-	field(t->hz > 0 ? "TIME (s)" : "TIME (ticks)", 13, true);
+	field(cli_when_title(&t->times, title), (int)table->when, true);
 	printf("  ");
 	field("CPU", 3, true);
 	printf("  ");
@@ -98,7 +101,7 @@ static void print_titles(const struct timeline_table *table, const struct timeli
 	printf("  ");
 	field("± MAX", 7, true);
 	printf("  ");
-	field("BYTES", 9, true);
+	field("OFFSET", 10, true);
 	printf("  ENDED BY, AT%s\n", cli_paint(table->cli, CLI_PLAIN));
 }
 
@@ -141,26 +144,22 @@ static void print_end(const struct timeline_span *s)
 	printf("\n");
 }
 
-/* ns as perf script prints them. */
-static const char *perf_time(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
-{
-	u64 ns = vmpt_tsc_to_perf_time(vmpt_trace_info(t->cli->trace), ticks + t->zero);
-
-	snprintf(buf, TIMELINE_TIME, "%llu.%09llu", (unsigned long long)(ns / 1000000000),
-		 (unsigned long long)(ns % 1000000000));
-	return buf;
-}
-
 static int table_begin(void *opaque, const struct timeline *t)
 {
-	return open_names(opaque, t);
+	struct timeline_table *table = opaque;
+	char buf[CLI_WHEN];
+
+	table->when = cli_columns(cli_when_text(&t->times, t->zero, buf));
+	if (table->when < WHEN_COLUMNS)
+		table->when = WHEN_COLUMNS;
+	return open_names(table, t);
 }
 
 static int table_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_table *table = opaque;
 	const struct vmpt_span *span = s->span;
-	char buf[TIMELINE_TIME];
+	char buf[TIMELINE_TIME], when[CLI_WHEN];
 	u64 error = s->early > s->late ? s->early : s->late;
 
 	if (table->head && table->lines == table->head)
@@ -169,10 +168,8 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 	if (!table->headed)
 		print_titles(table, t);
 	table->headed = true;
-	field(!s->begins	 ? TIMELINE_UNTOLD
-	      : table->perf_time ? perf_time(t, s->start, buf)
-				 : timeline_at(t, s->start, buf),
-	      13, true);
+	field(s->begins ? cli_when_text(&t->times, s->start + t->zero, when) : TIMELINE_UNTOLD,
+	      (int)table->when, true);
 	printf("  ");
 	field(cli_stream_cpu(table->cli->stream[span->stream], buf), 3, true);
 	printf("  %s", cli_paint(table->cli, paint_of(span)));
@@ -185,7 +182,9 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 			   : "?",
 	      7, true);
 	printf("  ");
-	field(cli_number(span->size, buf), 9, true);
+	/* Where vmpt dump --cpu --start goes on. */
+	snprintf(buf, sizeof(buf), "0x%llx", (unsigned long long)span->offset);
+	field(buf, 10, true);
 	print_end(s);
 	return CLI_OK;
 }
@@ -200,7 +199,7 @@ static int table_end(void *opaque, const struct timeline *t)
 	return CLI_OK;
 }
 
-int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeline_table **table,
+int timeline_table_open(struct cli *cli, u64 head, struct timeline_table **table,
 			struct timeline_sink *sink)
 {
 	struct timeline_table *t = calloc(1, sizeof(*t));
@@ -209,7 +208,6 @@ int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeli
 		return cli_no_memory(cli);
 	t->cli = cli;
 	t->head = head;
-	t->perf_time = perf_time;
 	*sink = (struct timeline_sink){
 		.begin = table_begin, .span = table_span, .end = table_end, .opaque = t
 	};

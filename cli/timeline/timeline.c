@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
 	  CLI_AT(struct timeline_options, html) },
 	{ "head", 'n', CLI_NUMBER, "N", "only the first N spans", .min = 1,
 	  CLI_AT(struct timeline_options, head) },
-	{ "perf-time", 0, CLI_FLAG, NULL, "times as in perf script",
+	{ "perf-time", 0, CLI_FLAG, NULL, "the old name of --time=perf",
 	  CLI_AT(struct timeline_options, perf_time) },
 	{ 0 },
 };
@@ -39,11 +39,8 @@ static int check(struct cli *cli, const struct timeline_options *own)
 		return cli_usage(cli, "--head is for the spans, not for --summary");
 	if (own->summary && own->perf_time)
 		return cli_usage(cli, "--perf-time is for the spans, not for --summary");
-	if (own->perf_time && !vmpt_trace_info(cli->trace)->has_time_conv)
-		return cli_usage(cli,
-				 "--perf-time: %s has no conversion from the TSC to "
-				 "perf's time",
-				 cli->file[0]);
+	if (own->summary && cli_filter(cli)->cr3s)
+		return cli_usage(cli, "--cr3: totals are of whole vCPUs, so not with --summary");
 	return timeline_out_check(cli, own->chrome, own->html, own->summary || cli->json);
 }
 
@@ -82,9 +79,10 @@ static int run(struct cli *cli)
 	} else if (!ret && own->summary) {
 		timeline_summary_sink(&sink[sinks++]);
 	} else if (!ret && !own->chrome && !own->html) {
-		ret = timeline_table_open(cli, own->head, own->perf_time, &table, &sink[sinks]);
+		ret = timeline_table_open(cli, own->head, &table, &sink[sinks]);
 		sinks++;
 	}
+	own->given.wants.clock = own->perf_time ? CLI_WHEN_PERF : cli_when_clock(cli);
 	if (!ret)
 		ret = timeline_run(cli, &own->given.wants, sink, sinks);
 	timeline_table_close(table);
@@ -96,36 +94,21 @@ static int run(struct cli *cli)
 }
 
 static const char *const csv_spans[] = {
-	"kind",
-	"cpu",
-	"tid",
-	"start_*",
-	"length_*",
-	"out_*",
-	"unseen_*",
-	"tsc",
-	"end_tsc",
-	"offset",
-	"bytes",
-	"began",
-	"ended",
-	"vmcs",
-	"vm",
-	"vcpu",
-	"sure",
-	"moved_from_cpu",
-	"exit/reason",
-	"exit/name",
-	"exit/source",
-	"exit/guessed",
-	"exit/halted",
-	"exit/ip",
-	"exit/cr3",
-	"exit/qualification",
-	"overflows",
-	"failed_entries",
-	"back",
-	NULL,
+	"kind",	       "cpu",
+	"tid",	       "start_*",
+	"length_*",    "out_*",
+	"unseen_*",    "tsc",
+	"end_tsc",     "offset",
+	"bytes",       "began",
+	"ended",       "vmcs",
+	"vm",	       "vcpu",
+	"sure",	       "moved_from_cpu",
+	"exit/reason", "exit/name",
+	"exit/source", "exit/guessed",
+	"exit/halted", "exit/ip",
+	"exit/cr3",    "exit/qualification",
+	"overflows",   "failed_entries",
+	"back",	       NULL,
 };
 
 static const char *const csv_vcpus[] = {
@@ -185,8 +168,9 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
 		    "  vmpt timeline --html page.html perf.data       to view in a browser\n"
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
-	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
-		   &cli_input_group, &cli_side_group, &cli_mode_group, &cli_output_group },
+	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_when_group,
+		   &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
+		   &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct timeline_options),
 	.run = run,

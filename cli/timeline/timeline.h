@@ -9,6 +9,7 @@
 
 #include "cli/base/base.h"
 #include "cli/page/page.h"
+#include "cli/sideinfo/when.h"
 #include "cli/timeline/options.h"
 
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
@@ -91,6 +92,7 @@ struct timeline {
 	u64 zero;   /* host TSC of time 0: the first one of the trace that is known */
 	u64 last;   /* the last one so far */
 	double hz;  /* ticks per second; 0: not known, times are shown in ticks */
+	struct cli_times times; /* how times are printed; .zero is .zero */
 	struct timeline_names *names;
 	struct timeline_missing *missing;
 };
@@ -146,8 +148,6 @@ const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELIN
 #define TIMELINE_UNTOLD "–"
 /* Warn that times are in ticks, if there are times. */
 void timeline_tell_ticks(const struct timeline *t);
-/* The time from time 0 on: "0.001234567", ticks. */
-const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
 /* The reason with its mark: "HLT?"; cut to @columns. */
 const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
 /* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */

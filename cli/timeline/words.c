@@ -135,15 +135,6 @@ const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELIN
 	return buf;
 }
 
-const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
-{
-	if (t->hz > 0)
-		snprintf(buf, TIMELINE_TIME, "%.9f", timeline_seconds(t, ticks));
-	else
-		snprintf(buf, TIMELINE_TIME, "%llu", (unsigned long long)ticks);
-	return buf;
-}
-
 void timeline_tell_ticks(const struct timeline *t)
 {
 	if (t->timed && !(t->hz > 0))

@@ -109,6 +109,8 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 	ssize_t at, prev = -1, owner = -1; /* owner: prev, losses skipped */
 	bool transitions = false;
 	const struct vms_ops *ops = ((const struct vms *)cli->data)->ops;
+	struct cli_filter_walk *walk = NULL;
+	bool begins, ends;
 	u64 last_tsc = 0;
 	struct vmpt_splitter *split;
 	struct vmpt_slice s;
@@ -122,11 +124,27 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 		rows->seed = (u64)time(NULL);
 	rows->first = rows->count;
 	vmpt_hash_clear(&rows->by_owner);
-	while ((ret = vmpt_split_next(split, &s)) > 0) {
+	if (!cli_is_rtit(cli))
+		ret = cli_filter_walk_open(cli, i, false, &walk);
+	while (!ret && (ret = vmpt_split_next(split, &s)) > 0) {
 		bool lost = cli_lose_slice(cli, stream, &s);
 
 		if (s.has_tsc && ops->whole_tsc)
 			ops->whole_tsc(&last_tsc, &s);
+		transitions |= s.begin == VMPT_BEGIN_ENTRY || s.begin == VMPT_BEGIN_EXIT;
+		ret = cli_filter_slice(cli, walk, &s, &begins, &ends);
+		if (ret < 0)
+			break;
+		if (prev >= 0 && (!ret || !begins)) {
+			rows->row[prev].exits += s.begin == VMPT_BEGIN_EXIT;
+			rows->row[prev].leaves++;
+			prev = owner = -1;
+		}
+		if (!ret)
+			continue;
+		ret = 0;
+		if (!begins)
+			s.begin = VMPT_BEGIN_SWITCH;
 		at = find_row(rows, i, lost ? VMS_LOST : s.owner.kind,
 			      !lost && s.owner.kind == VMPT_OWNER_VM ? s.owner.vmcs : 0);
 		if (at < 0) {
@@ -137,10 +155,10 @@ int vms_count(struct cli *cli, size_t i, struct vms_rows *rows)
 		add_loss_before(&rows->row[at], at, owner,
 				prev >= 0 && rows->row[prev].kind == VMS_LOST);
 		add_slice(&rows->row[at], &s);
-		transitions |= s.begin == VMPT_BEGIN_ENTRY || s.begin == VMPT_BEGIN_EXIT;
-		prev = at;
-		owner = lost ? owner : at;
+		prev = ends ? at : -1;
+		owner = !ends ? -1 : lost ? owner : at;
 	}
+	cli_filter_walk_close(walk);
 	vmpt_splitter_close(split);
 	for (k = rows->first; k < rows->count; k++)
 		rows->row[k].transitions = transitions;

@@ -27,7 +27,7 @@ static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	static const struct cli_column column[] = {
 		{ "VM", CLI_NAMES }, { "CPUS", false }, { "RUNS", true },  { "PGE", true },
-		{ "PGD", true }, { "BYTES", true }, { "SHARE", true },
+		{ "PGD", true },     { "BYTES", true }, { "SHARE", true },
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
 	u64 total = vms_total(cli);
@@ -60,7 +60,7 @@ static void print_errata(const char *name, const struct vms_row *row)
 		if (!row->errata[i])
 			continue;
 		cli_print("%s%sE%u %s", *sep == ':' ? name : "", sep, i,
-		       cli_number(row->errata[i], buf));
+			  cli_number(row->errata[i], buf));
 		sep = ", ";
 	}
 	if (*sep == ',')
@@ -81,7 +81,7 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 			cli_print("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.overflows)
 			cli_print("%s: %s overflow%s of the processor\n", name,
-			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
+				  cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		print_errata(name, &all);
 	}
 	if (!cli_side(cli)->record)

@@ -271,25 +271,25 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 		name = vms_name(cli, &all, room);
 		if (has_time(cli, row, &all))
 			cli_print("%s: perf time %s to %s\n", name,
-			       perf_time(info, all.first_tsc, buf),
-			       perf_time(info, all.last_tsc, to));
+				  perf_time(info, all.first_tsc, buf),
+				  perf_time(info, all.last_tsc, to));
 		if (all.concealed)
 			cli_print("%s: a PSB+ had no VMCS: part of it may be a concealed guest\n",
-			       name);
+				  name);
 		if (all.assumed)
 			cli_print("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.uncertain)
 			cli_print("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
 		if (all.unproven)
 			cli_print("%s: %s bytes have no proven owner\n", name,
-			       cli_number(all.unproven, buf));
+				  cli_number(all.unproven, buf));
 		if (all.overflows)
 			cli_print("%s: %s overflow%s of the processor\n", name,
-			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
+				  cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		if (all.failed_entries)
 			cli_print("%s: %s failed VM entr%s\n", name,
-			       cli_number(all.failed_entries, buf),
-			       all.failed_entries == 1 ? "y" : "ies");
+				  cli_number(all.failed_entries, buf),
+				  all.failed_entries == 1 ? "y" : "ies");
 	}
 }
 
@@ -443,7 +443,7 @@ static int open_names(struct cli *cli, const struct vms_rows *rows)
 
 	if (!cli_vm_names_given(cli) && (!rows->vmcss || !cli_vm_names_any(cli)))
 		return CLI_OK;
-	code = cli_clocks_open(cli, &s->clocks);
+	code = s->clocks.clocks ? CLI_OK : cli_clocks_open(cli, &s->clocks);
 	return code ? code : cli_vm_names_open(cli, &s->clocks, &s->names);
 }
 
@@ -455,6 +455,7 @@ static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
 		print_text(cli, row, rows);
 	warn_others(cli, row, rows);
 	cli_vm_names_tell(cli, &((const struct vms *)cli->data)->names);
+	cli_filter_tell(cli);
 	if (cli->json)
 		cli_json_list_close(cli, stdout);
 }
@@ -484,8 +485,14 @@ static int run(struct cli *cli)
 
 	s->ops = cli_is_rtit(cli) ? &vms_rtit_ops : &pt_ops;
 	code = s->ops->check(cli);
-	if (code)
+	if (!code)
+		code = cli_filter_check(cli, 0, NULL);
+	if (!code)
+		code = cli_filter_open_clocks(cli, &s->clocks);
+	if (code) {
+		cli_clocks_close(&s->clocks);
 		return code;
+	}
 	cli_progress_start(cli, 1);
 	for (i = 0; i < cli->streams && !ret; i++) {
 		cli_progress_stream(cli, i);
@@ -560,7 +567,8 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
-	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.group = { &cli_filter_group, &cli_when_group, &cli_clock_group, &cli_input_group,
+		   &cli_side_group, &cli_output_group },
 	.csv = csv,
 	.data_size = sizeof(struct vms),
 	.run = run,

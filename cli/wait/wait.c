@@ -122,8 +122,10 @@ static int run(struct cli *cli)
 	const struct timeline_sink sink = {
 		.span = take_span, .end = show, .opaque = own, .all = true
 	};
-	int ret = timeline_given_open(cli, &own->given);
+	int ret = cli_filter_check(cli, CLI_FILTER_CR3, "a vCPU waits, whatever its CR3");
 
+	if (!ret)
+		ret = timeline_given_open(cli, &own->given);
 	if (!ret)
 		ret = timeline_run(cli, &own->given.wants, &sink, 1);
 	wait_free(&own->wait);
@@ -142,7 +144,7 @@ const struct cli_command cli_wait = {
 	.examples = "  vmpt wait perf.data                        who waits most, and for whom\n"
 		    "  vmpt wait --owner web perf.data            the neighbours of one VM\n"
 		    "  vmpt wait --from 0.5 --to 0.6 perf.data    a tenth of a second\n",
-	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
+	.group = { &group, &timeline_code_group, &cli_filter_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_output_group },
 	.data_size = sizeof(struct wait_options),
 	.run = run,

@@ -211,6 +211,19 @@ static int begin_by_group(struct extract *x, u64 at)
 	return err;
 }
 
+/* A slice of @owner is not wanted: its streams start again after it. */
+static void leave_out(struct extract *x, const struct vmpt_owner *owner)
+{
+	int i;
+
+	for (i = 0; i < x->stream_count; i++)
+		if (vmpt_owner_same(owner, &x->streams[i].owner)) {
+			x->streams[i].needs_head = x->streams[i].lacks_calls = true;
+			x->streams[i].cycles = 0;
+			x->streams[i].others_cyc = x->streams[i].others_cycles = 0;
+		}
+}
+
 static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 {
 	static const struct paging unknown;
@@ -223,6 +236,14 @@ static int begin_slice(struct extract *x, const struct vmpt_slice *slice)
 	x->done.stream = -1;
 	x->copy_from = x->copy_to = x->group_end = 0;
 	x->drop_fup = x->in_block = false;
+	x->out = NULL;
+	if (x->options->wanted) {
+		err = x->options->wanted(x->options->wanted_opaque, slice);
+		if (err <= 0) {
+			leave_out(x, &slice->owner);
+			return err;
+		}
+	}
 	err = find_stream(x, &slice->owner, &x->out);
 	if (err || !x->out)
 		return err;

@@ -25,6 +25,7 @@ struct rtit_out_stream {
 };
 
 struct rtit_extract {
+	const struct vmpt_extract_options *options;
 	const struct vmpt_stream *stream;
 	const struct vmpt_extract_ops *ops;
 	void *opaque;
@@ -181,6 +182,10 @@ static int begin_slice(struct rtit_extract *x, const struct vmpt_slice *slice)
 	memset(&x->done, 0, sizeof(x->done));
 	x->done.slice = *slice;
 	x->done.stream = -1;
+	x->out = NULL;
+	err = x->options->wanted ? x->options->wanted(x->options->wanted_opaque, slice) : 1;
+	if (err <= 0)
+		return err;
 	err = find_stream(x, &slice->owner);
 	out = x->out;
 	if (err || !out)
@@ -240,7 +245,9 @@ int vmpt_rtit_extract(const struct vmpt_stream *stream, const struct vmpt_extrac
 		      const struct vmpt_extract_ops *ops, void *opaque)
 {
 	const struct vmpt_options *o = &options->decode;
-	struct rtit_extract x = { .stream = stream, .ops = ops, .opaque = opaque };
+	struct rtit_extract x = {
+		.stream = stream, .options = options, .ops = ops, .opaque = opaque
+	};
 	int err = vmpt_splitter_open(&x.split, stream, o);
 
 	x.cycle_acc = vmpt_rtit_has_cycles(stream, o);

@@ -54,8 +54,35 @@ START_TEST(wrong_usage_is_2)
 		"dump --time --tsc-ratio=1/2/3 x.pt",
 		"dump --time --nominal-ratio=0 x.pt",
 		"dump --time --skz84=perhaps x.pt",
-		"dump --time --vm=1000 x.pt",
-		"dump --time --vm=1000:-5,0 x.pt",
+		"dump --time --guest-tsc=1000 x.pt",
+		"dump --time --guest-tsc=1000:-5,0 x.pt",
+		"dump --time=noon x.pt",
+		"timeline --time=tsc x.pt",
+		"timeline --time x.pt",
+		"stat --time=perf x.pt",
+		"vms --vm= x.pt",
+		"vms --vm=1000:-5 x.pt", /* --guest-tsc */
+		"vms --vm=nonsense x.pt",
+		"stat --vcpu=one x.pt",
+		"stat --vcpu=3-1 x.pt",
+		"stat --vcpu= x.pt",
+		"stat --cr3=here x.pt",
+		"stat --cr3= x.pt",
+		"clocks --cr3=1000 x.pt",
+		"clocks --owner=host x.pt",
+		"timeline --summary --cr3=1000 x.pt",
+		"split -o out --owner=nonsense x.pt",
+		"exits --owner= x.pt",
+		"vms --from=yesterday x.pt",
+		"vms --from=-1 x.pt",
+		"vms --from=1e3 x.pt",
+		"vms --from=1h x.pt",
+		"vms --from=1.s x.pt",
+		"vms --from=25:00:00 x.pt",
+		"vms --from=2026-13-01T00:00:00Z x.pt",
+		"vms --from=perf: x.pt",
+		"vms --from=tsc:x x.pt",
+		"timeline --tsc-khz=0 x.pt",
 		"split x.pt",
 		"split -o",
 		"stat x.pt@1 x.pt@1",
@@ -151,7 +178,7 @@ START_TEST(help_and_version)
 		ck_assert_int_eq(r->code, 0);
 		ck_has(r->out, "Examples:\n  vmpt ");
 		ck_has(r->out, "\nvmpt help common: ");
-		ck_has(r->out, " --guest-only ");
+		ck_has(r->out, " --guest-only");
 		ck_lacks(r->out, "--guest-only=WHEN");
 		first = strdup(r->out);
 		ck_assert_str_eq(vmpt("help %s", commands[i])->out, first);

@@ -57,14 +57,14 @@ expect 'vms' vmpt help v
 expect 'auto always' vmpt vms --color = a
 expect 'never' vmpt vms --color n
 expect 'auto yes no' vmpt vms --guest-only =
-expect '--guest-only=' vmpt stat --g
+expect '--guest-only=' vmpt stat --guest-o
 expect 'rtit' vmpt stat --format = r
 expect 'yes' vmpt stat --cycle-acc = y
 expect '--side-record=' vmpt vms --si
 expect 'FUP.PGE FUP.PGD' vmpt dump --kinds = FUP.PG
 expect '' vmpt dump --tsc-ratio = 1
-expect '' vmpt stat --own
-expect '--output=' vmpt split --o
+expect '--owner=' vmpt stat --own
+expect '--output= --owner=' vmpt split --o
 expect '--perf --per-vm' vmpt split --pe
 expect '--owner=' vmpt dump --ow
 expect 'PSB PSBEND' vmpt dump --kinds = PS
@@ -108,6 +108,7 @@ for cmd in "${commands[@]}"; do
 	set -- $cmd
 	rc=0
 	help=$("$vmpt" "$@" --help) || rc=$?
+	help=${help//'[='/=}
 	check "$cmd --help" [ $rc = 0 ]
 	# The names of those that are in vmpt help common or vmpt help rtit, with their texts.
 	more=$(sed -n '/^More options:/,/^$/p' <<<"$help" | grep -oE -- '--[a-z0-9-]+')
@@ -117,7 +118,7 @@ for cmd in "${commands[@]}"; do
 	words=" $(offer vmpt "$@" --) $(offer vmpt "$@" -) "
 	entries=$(for page in "${pages[@]}"; do
 		[[ $page != */vmpt.1 && $page != *"/vmpt-$1.1" ]] || grep -A1 '^\.TP$' "$page"
-	done | sed 's/\\-/-/g')
+	done | sed 's/\\-/-/g; s/\\fR\[\\fB=/=/')
 	named=$(sed '/^More options:/,/^$/d' <<<"$help" | grep -oE '^ +(-[a-z], )?--[a-z0-9-]+=?' | grep -oE -- '--[a-z0-9-]+=?')
 	named+=$'\n'$(for option in $more; do
 		grep -oE -- "^ +(-[a-z], )?$option(=| |$)" <<<"$topics" | grep -oE -- '--[a-z0-9-]+=?' | head -1

@@ -113,8 +113,8 @@ START_TEST(given_by_the_user)
 	json_t *doc, *e;
 	const struct run *r;
 
-	doc = run_json(vmpt("clocks --json " RATES "--vm=12f7a4000:-67108864 "
-			    "--vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"));
+	doc = run_json(vmpt("clocks --json " RATES "--guest-tsc=12f7a4000:-67108864 "
+			    "--guest-tsc=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"));
 	e = epoch(doc, 0);
 	ck_assert_str_eq(json_text(e, "source"), "user");
 	ck_assert_str_eq(json_text(e, "tsc_offset"), "-67108864");
@@ -125,15 +125,15 @@ START_TEST(given_by_the_user)
 	ck_assert_uint_eq(json_array_size(json_at(doc, "given_contradicted")), 0);
 	json_decref(doc);
 	/* What the trace cannot tell anything of */
-	r = vmpt("clocks " RATES "--vm=c000:7 --vm=12f7a4000:-67108864 d.cpu0.pt");
+	r = vmpt("clocks " RATES "--guest-tsc=c000:7 --guest-tsc=12f7a4000:-67108864 d.cpu0.pt");
 	ck_assert_str_eq(r->err,
-			 "vmpt clocks: warning: --vm: the trace has no TSC packet of VMCS c000\n");
-	r = vmpt("dump --time -n 3 " RATES "--vm=c000:7 --vm=12f7a4000:7 d.cpu0.pt");
-	ck_has(r->err, "--vm: the trace has no TSC packet of VMCS c000\n");
-	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 7, ");
+			 "vmpt clocks: warning: --guest-tsc: the trace has no TSC packet of VMCS c000\n");
+	r = vmpt("dump --time -n 3 " RATES "--guest-tsc=c000:7 --guest-tsc=12f7a4000:7 d.cpu0.pt");
+	ck_has(r->err, "--guest-tsc: the trace has no TSC packet of VMCS c000\n");
+	ck_has(r->err, "VMCS 12f7a4000: --guest-tsc says TSC offset 7, ");
 	/* Not so: the trace wins. */
-	r = vmpt("clocks --json " RATES "--vm=12f7a4000:1000 d.cpu0.pt");
-	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 1000");
+	r = vmpt("clocks --json " RATES "--guest-tsc=12f7a4000:1000 d.cpu0.pt");
+	ck_has(r->err, "VMCS 12f7a4000: --guest-tsc says TSC offset 1000");
 	doc = run_json(r);
 	ck_assert_str_eq(json_text(epoch(doc, 0), "source"), "trace");
 	ck_assert_str_eq(json_text(doc, "given_contradicted/0/vmcs"), WEB);
@@ -146,7 +146,7 @@ END_TEST
 /* The trace wins, every command says so, and a correct map causes no warning. */
 START_TEST(given_rates_that_are_not_so)
 {
-#define GIVEN "--vm=12f7a4000:-67108864 --vm=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
+#define GIVEN "--guest-tsc=12f7a4000:-67108864 --guest-tsc=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
 	static const char *const ratio =
 		"warning: --tsc-ratio 83/1: the given value contradicts the trace: 84/1 is used\n";
 	static const char *const freq =
@@ -157,7 +157,7 @@ START_TEST(given_rates_that_are_not_so)
 	r = vmpt("clocks --json --tsc-ratio=83 --mtc-freq=0 " GIVEN);
 	ck_has(r->err, ratio);
 	ck_has(r->err, freq);
-	ck_lacks(r->err, "--vm");
+	ck_lacks(r->err, "--guest-tsc");
 	doc = run_json(r);
 	check_members("clocks", doc,
 		      "rates/tsc_numerator=84|rates/mtc_freq=3|rates/found=true|"
@@ -205,9 +205,9 @@ START_TEST(given_by_the_side_record)
 	ck_assert_str_eq(json_text(e, "tsc_offset"), "-67108864");
 	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "trace");
 	json_decref(doc);
-	/* --vm comes after it, and is also checked against the trace. */
-	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl --vm=12f7a4000:12345 d.cpu0.pt");
-	ck_has(r->err, "VMCS 12f7a4000: --vm says TSC offset 12345, multiplier 0x1000000000000; "
+	/* --guest-tsc comes after it, and is also checked against the trace. */
+	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl --guest-tsc=12f7a4000:12345 d.cpu0.pt");
+	ck_has(r->err, "VMCS 12f7a4000: --guest-tsc says TSC offset 12345, multiplier 0x1000000000000; "
 		       "the trace has another from host TSC 0x");
 	ck_has(r->err, "; the side record says -67108864, 0x1000000000000, which is used\n");
 	doc = run_json(r);
@@ -380,8 +380,8 @@ START_TEST(clocks_that_contradict_themselves)
 	check_doubt(RATES "bad.cpu0.pt", contradiction);
 	check_doubt(RATES "bad.cpu0.pt", back);
 	/* Contradicted given values are not only reported on stderr. */
-	check_doubt(RATES "--vm=12f7a4000:1000 d.cpu0.pt",
-		    "warning: VMCS 12f7a4000: --vm says TSC offset 1000");
+	check_doubt(RATES "--guest-tsc=12f7a4000:1000 d.cpu0.pt",
+		    "warning: VMCS 12f7a4000: --guest-tsc says TSC offset 1000");
 	check_doubt("--tsc-ratio=83 --mtc-freq=3 d.cpu0.pt",
 		    "warning: --tsc-ratio 83/1: the given value contradicts the trace: 84/1");
 	ck_lacks(vmpt("timeline " RATES "d.cpu0.pt")->err, "CPU 0: ");
@@ -440,9 +440,9 @@ START_TEST(wrong_usage)
 {
 	static const char *const line[] = {
 		"split -o out --clock=mine d.cpu0.pt",
-		"split -o out --vm=a000:1 d.cpu0.pt",
-		"clocks --vm=nonsense d.cpu0.pt",
-		"clocks --vm=a000:1 --vm=0b000:1 --vm=0a000:2 d.cpu0.pt",
+		"split -o out --guest-tsc=a000:1 d.cpu0.pt",
+		"clocks --guest-tsc=nonsense d.cpu0.pt",
+		"clocks --guest-tsc=a000:1 --guest-tsc=0b000:1 --guest-tsc=0a000:2 d.cpu0.pt",
 		"clocks --mtc-freq=16 d.cpu0.pt",
 	};
 	size_t i;

@@ -357,7 +357,7 @@ START_TEST(what_is_wrong_is_said)
 		{ "timeline --summary --head=3 a.cpu0.pt", 2, "--head" },
 		{ "timeline --chrome=a.cpu0.pt a.cpu0.pt", 2, "a.cpu0.pt is an input" },
 		{ "timeline --chrome=no/such/place a.cpu0.pt", 1, "no/such/place" },
-		{ "timeline --owner=nobody a.cpu0.pt", 0, "no 'nobody'" },
+		{ "timeline --owner=nobody a.cpu0.pt", 2, "no VM has a name here: 'nobody' is not" },
 		{ "timeline --side-record=none a.cpu0.pt", 1, "none" },
 		{ "timeline --side-record=a.cpu0.pt a.cpu0.pt", 1, "line 1" },
 		{ "timeline --format=rtit a.cpu0.pt", 1, "RTIT" },
@@ -594,10 +594,10 @@ START_TEST(nothing_is_there)
 	ck_assert_str_eq(r->out, "No VM runs in the trace.\n");
 	r = vmpt("timeline --summary host.pt");
 	ck_has(r->out, "0 VMs: none runs");
-	r = vmpt("exits --from=1e12 " RATES " " FILES);
+	r = vmpt("exits --from=1000000000000 " RATES " " FILES);
 	ck_assert_str_eq(r->out, "No VM runs in this part of the trace.\n");
 	ck_has(r->err, "--from: the trace ends before that, at ");
-	r = vmpt("timeline --from=1e3 " KHZ " " RATES " " FILES);
+	r = vmpt("timeline --from=1000 " KHZ " " RATES " " FILES);
 	ck_has(r->err, "--from: the trace ends before that, at 0.");
 }
 END_TEST

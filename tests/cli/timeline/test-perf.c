@@ -184,6 +184,32 @@ START_TEST(reasons_and_names)
 }
 END_TEST
 
+/* B5: perf's times in JSON and Chrome's file, too; and they can be given to --from. */
+START_TEST(b5_perf_time_everywhere)
+{
+	char from[80], first[64];
+	const struct run *r;
+	json_t *doc;
+	u64 start;
+
+	doc = run_json(vmpt("timeline --json --perf-time -q " RATES " perf.data"));
+	ck_assert_str_eq(json_text(doc, "clock"), "perf");
+	start = json_u64(doc, "spans/5/start_ns");
+	ck_assert_uint_eq(start, perf_time(strtoull(json_text(doc, "spans/5/tsc"), NULL, 16)));
+	json_decref(doc);
+	doc = run_json(vmpt("timeline --chrome=- --time=perf -q " RATES " perf.data"));
+	ck_assert_str_eq(json_text(doc, "otherData/clock"), "perf");
+	ck_assert_int_eq(strncmp(json_text(doc, "otherData/start"), "perf:", 5), 0);
+	json_decref(doc);
+	snprintf(first, sizeof(first), "%llu.%09llu", (unsigned long long)(start / 1000000000),
+		 (unsigned long long)(start % 1000000000));
+	snprintf(from, sizeof(from), "--from=perf:%s", first);
+	r = vmpt("timeline --time=perf -q -n 1 %s " RATES " perf.data", from);
+	ck_assert_int_eq(r->code, 0);
+	ck_assert_msg(strstr(r->out, first) != NULL, "no %s in: %.400s", first, r->out);
+}
+END_TEST
+
 /* Times of --perf-time are those that perf itself computes. */
 START_TEST(times_of_perf)
 {
@@ -529,6 +555,7 @@ TEST_SUITE()
 	tcase_add_test(tc, reasons_and_names);
 	tcase_add_test(tc, rates_of_the_file_that_are_not_so);
 	tcase_add_test(tc, times_of_perf);
+	tcase_add_test(tc, b5_perf_time_everywhere);
 	tcase_add_test(tc, exits_of_perf);
 	tcase_add_test(tc, b14_port_msr_gpa);
 	tcase_add_test(tc, a_cpu_is_missing);

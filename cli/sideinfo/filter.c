@@ -1,0 +1,750 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The filters of all commands; see filter.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/sideinfo/filter.h"
+#include "cli/sideinfo/sideinfo.h"
+
+#define NAMES_LISTED 8
+
+/* ---- the options ---- */
+
+/* A word of a list of names, which outlives the list. */
+static int take_name(struct cli *cli, struct cli_strings *list, char **own, const char *what,
+		     const char *word)
+{
+	if (!*word) {
+		cli_usage(cli, "%s: no name given", what);
+		return -1;
+	}
+	if (list->count == CLI_STRINGS) {
+		cli_usage(cli, "%s: more than %d", what, CLI_STRINGS);
+		return -1;
+	}
+	own[list->count] = strdup(word);
+	if (!own[list->count]) {
+		cli_no_memory(cli);
+		return -1;
+	}
+	list->s[list->count] = own[list->count];
+	list->count++;
+	return 0;
+}
+
+static int take_vm(struct cli *cli, void *to, const char *word)
+{
+	/* Until now this option gave a guest's TSC. */
+	if (cli_clock_is_map(word)) {
+		cli_usage(
+			cli,
+			"--vm: '%s' is a guest's TSC: that is --guest-tsc; --vm takes names of VMs",
+			word);
+		return -1;
+	}
+	return take_name(cli, to, cli_filter(cli)->vm_word, "--vm", word);
+}
+
+static int take_owner(struct cli *cli, void *to, const char *word)
+{
+	return take_name(cli, to, cli_filter(cli)->owner_word, "--owner", word);
+}
+
+/* A number at *@s, moved past it; -1: none. */
+static int small(const char **s)
+{
+	char *end;
+	unsigned long n;
+
+	if (**s < '0' || **s > '9')
+		return -1;
+	n = strtoul(*s, &end, 10);
+	*s = end;
+	return n > 0x7fffffff ? -1 : (int)n;
+}
+
+static int take_vcpu(struct cli *cli, void *to, const char *word)
+{
+	struct cli_filter *f = cli_filter(cli);
+	struct cli_cpu_range r;
+	const char *s = word;
+
+	(void)to;
+	r.first = r.last = small(&s);
+	if (r.first >= 0 && *s == '-') {
+		s++;
+		r.last = small(&s);
+	}
+	if (r.first < 0 || r.last < r.first || *s) {
+		cli_usage(cli, "--vcpu: '%s' is not a number or range like 0,2-5", word);
+		return -1;
+	}
+	if (f->vcpus == CLI_FILTER_VCPUS) {
+		cli_usage(cli, "--vcpu: more than %d", CLI_FILTER_VCPUS);
+		return -1;
+	}
+	f->vcpu[f->vcpus++] = r;
+	return 0;
+}
+
+/* Hex, with 0x or without; false: it is not. */
+static bool hex(const char *s, u64 *value)
+{
+	char *end;
+
+	if (!strncmp(s, "0x", 2))
+		s += 2;
+	errno = 0;
+	*value = strtoull(s, &end, 16);
+	return !errno &&
+	       ((*s >= '0' && *s <= '9') || (*s >= 'a' && *s <= 'f') || (*s >= 'A' && *s <= 'F')) &&
+	       !*end;
+}
+
+static int take_cr3(struct cli *cli, void *to, const char *word)
+{
+	struct cli_filter *f = cli_filter(cli);
+
+	(void)to;
+	if (f->cr3s == CLI_FILTER_CR3S) {
+		cli_usage(cli, "--cr3: more than %d", CLI_FILTER_CR3S);
+		return -1;
+	}
+	if (!hex(word, &f->cr3[f->cr3s])) {
+		cli_usage(cli, "--cr3: '%s' is not a CR3 in hex", word);
+		return -1;
+	}
+	f->cr3s++;
+	return 0;
+}
+
+static const struct cli_option options[] = {
+	{ "cpu", 0, CLI_OTHER, "LIST", "only these CPUs, like 0,2-5", .take = cli_take_cpu },
+	{ "vm", 0, CLI_LIST, "LIST", "only these VMs, by name, or by a VMCS in hex",
+	  CLI_AT(struct cli_filter, vm), .take = take_vm },
+	{ "vcpu", 0, CLI_LIST, "LIST", "only vCPUs of these numbers, like 0,2-5",
+	  .take = take_vcpu },
+	{ "cr3", 0, CLI_LIST, "LIST", "only while CR3 was one of these, in hex; not for RTIT",
+	  .take = take_cr3 },
+	{ "owner", 0, CLI_LIST, "LIST",
+	  "only these owners: host, vm (any), unknown, a VM's name, \"NAME vcpu N\", NAME:N, or a VMCS "
+	  "in hex",
+	  .words = "host, vm, unknown", CLI_AT(struct cli_filter, owner), .take = take_owner },
+	{ "from", 0, CLI_STRING, "TIME",
+	  "start at this time: 12.5s, ms, us or ns from the start, perf:969349.99, 14:03:07.25, RFC "
+	  "3339, or tsc:0x...; not for RTIT",
+	  CLI_AT(struct cli_filter, from) },
+	{ "to", 0, CLI_STRING, "TIME", "stop before this time; not for RTIT",
+	  CLI_AT(struct cli_filter, to) },
+	{ 0 },
+};
+
+static void close_filter(struct cli *cli)
+{
+	struct cli_filter *f = cli_filter(cli);
+	size_t i;
+
+	for (i = 0; f && i < CLI_STRINGS; i++) {
+		free(f->vm_word[i]);
+		free(f->owner_word[i]);
+	}
+}
+
+const struct cli_group cli_filter_group = {
+	.title = "Filters",
+	.option = options,
+	.common = true,
+	.size = sizeof(struct cli_filter),
+	.close = close_filter,
+};
+
+/* ---- what is given ---- */
+
+static bool is_kind(const char *word)
+{
+	return !strcmp(word, "host") || !strcmp(word, "vm") || !strcmp(word, "unknown");
+}
+
+bool cli_filter_owners(const struct cli *cli)
+{
+	const struct cli_filter *f = cli_filter(cli);
+
+	return f && (f->vm.count || f->owner.count || f->vcpus);
+}
+
+bool cli_filter_any(const struct cli *cli)
+{
+	const struct cli_filter *f = cli_filter(cli);
+
+	return cli_filter_owners(cli) || (f && (f->cr3s || f->from || f->to));
+}
+
+bool cli_filter_clocks(const struct cli *cli)
+{
+	const struct cli_filter *f = cli_filter(cli);
+	size_t i;
+
+	if (!f || cli_is_rtit(cli))
+		return false;
+	for (i = 0; i < f->owner.count; i++)
+		if (!is_kind(f->owner.s[i]))
+			return true;
+	return f->from || f->to || f->vcpus || f->vm.count;
+}
+
+int cli_filter_check(struct cli *cli, unsigned int not, const char *why)
+{
+	const struct cli_filter *f = cli_filter(cli);
+	size_t i;
+
+	if (cli_is_rtit(cli) && (f->cr3s || f->from || f->to))
+		return cli_usage(cli,
+				 "%s: %s is RTIT; vmpt dump --start and --end choose a part of it",
+				 f->cr3s   ? "--cr3"
+				 : f->from ? "--from"
+					   : "--to",
+				 cli->file[0]);
+	if (not &CLI_FILTER_CR3 && f->cr3s)
+		return cli_usage(cli, "--cr3: %s", why);
+	if (not &CLI_FILTER_TIME && (f->from || f->to))
+		return cli_usage(cli, "%s: %s", f->from ? "--from" : "--to", why);
+	for (i = 0; not &CLI_FILTER_OTHERS && i < f->owner.count; i++)
+		if (is_kind(f->owner.s[i]) && strcmp(f->owner.s[i], "vm") != 0)
+			return cli_usage(cli, "--owner=%s: %s", f->owner.s[i], why);
+	return CLI_OK;
+}
+
+/* ---- owners ---- */
+
+/* "NAME vcpu N", "NAME:N". */
+static bool is_vcpu(const char *word, const char *vm, s64 vcpu)
+{
+	size_t len = strlen(vm);
+	char number[24];
+
+	if (vcpu < 0 || strncmp(word, vm, len) != 0)
+		return false;
+	snprintf(number, sizeof(number), "%lld", (long long)vcpu);
+	return (word[len] == ':' && !strcmp(word + len + 1, number)) ||
+	       (!strncmp(word + len, " vcpu ", 6) && !strcmp(word + len + 6, number));
+}
+
+/* Whether @word names the VM @vm, as it is or as it is shown; or its vCPU, if @vcpu is not -2. */
+static bool names_vm(const char *word, const char *vm, s64 vcpu)
+{
+	char shown[CLI_WHO];
+
+	if (!vm)
+		return false;
+	if (!strcmp(word, vm) || is_vcpu(word, vm, vcpu))
+		return true;
+	cli_safe_name(vm, shown);
+	return !strcmp(word, shown) || is_vcpu(word, shown, vcpu);
+}
+
+static bool names_vmcs(const struct cli *cli, const char *word, const struct vmpt_owner *o)
+{
+	u64 vmcs;
+
+	return !cli_is_rtit(cli) && o->kind == VMPT_OWNER_VM && hex(word, &vmcs) && vmcs == o->vmcs;
+}
+
+static bool fits_owner(const struct cli *cli, const char *word, const struct vmpt_owner *o,
+		       const char *vm, s64 vcpu)
+{
+	if (!strcmp(word, "host"))
+		return o->kind == VMPT_OWNER_HOST;
+	if (!strcmp(word, "unknown"))
+		return o->kind == VMPT_OWNER_UNKNOWN;
+	if (!strcmp(word, "vm"))
+		return o->kind == VMPT_OWNER_VM || o->kind == VMPT_OWNER_VM_ANY;
+	return o->kind == VMPT_OWNER_VM && (names_vmcs(cli, word, o) || names_vm(word, vm, vcpu));
+}
+
+bool cli_filter_who(struct cli *cli, const struct vmpt_owner *o, const char *vm, s64 vcpu)
+{
+	struct cli_filter *f = cli_filter(cli);
+	bool any;
+	size_t i;
+
+	for (any = !f->owner.count, i = 0; !any && i < f->owner.count; i++)
+		any = fits_owner(cli, f->owner.s[i], o, vm, f->exact[i] ? -1 : vcpu);
+	if (!any)
+		return false;
+	for (any = !f->vm.count, i = 0; !any && i < f->vm.count; i++)
+		any = o->kind == VMPT_OWNER_VM &&
+		      (names_vmcs(cli, f->vm.s[i], o) || names_vm(f->vm.s[i], vm, -1));
+	if (!any)
+		return false;
+	for (any = !f->vcpus, i = 0; !any && i < f->vcpus; i++)
+		any = o->kind == VMPT_OWNER_VM && vcpu >= f->vcpu[i].first &&
+		      vcpu <= f->vcpu[i].last;
+	return any;
+}
+
+bool cli_filter_owner(struct cli *cli, const struct vmpt_owner *owner, u64 tsc)
+{
+	struct cli_filter *f = cli_filter(cli);
+	const struct cli_vcpu *v;
+	const char *vm = NULL;
+	s64 vcpu = -1;
+
+	if (!cli_filter_owners(cli))
+		return true;
+	v = cli_side_record_vcpu(cli, owner);
+	if (v) {
+		vm = v->vm;
+		vcpu = v->vcpu;
+	} else if (f->clocks && owner->kind == VMPT_OWNER_VM) {
+		cli_clocks_who(f->clocks, owner->vmcs, tsc == VMPT_TIME_NONE ? 0 : tsc, &vm, &vcpu);
+	}
+	if (f->has_last && vmpt_owner_same(owner, &f->last) && f->last_vm == vm &&
+	    f->last_vcpu == vcpu)
+		return f->last_wanted;
+	f->has_last = true;
+	f->last = *owner;
+	f->last_vm = vm;
+	f->last_vcpu = vcpu;
+	f->last_wanted = cli_filter_who(cli, owner, vm, vcpu);
+	f->seen |= f->last_wanted && cli_is_rtit(cli);
+	return f->last_wanted;
+}
+
+bool cli_filter_vmcs(struct cli *cli, const struct vmpt_owner *o)
+{
+	const struct cli_filter *f = cli_filter(cli);
+	const struct cli_clocks *c = f->clocks;
+	const struct vmpt_vm_name *list;
+	size_t i, count = 0;
+
+	if (!cli_filter_owners(cli) || cli_is_rtit(cli) || !c || o->kind != VMPT_OWNER_VM)
+		return cli_filter_owner(cli, o, VMPT_TIME_NONE);
+	if (cli_filter_who(cli, o, NULL, -1))
+		return true;
+	for (i = 0; i < c->vcpus; i++)
+		if (c->vcpu[i].vmcs == o->vmcs &&
+		    cli_filter_who(cli, o, c->vcpu[i].vm, (s64)c->vcpu[i].vcpu))
+			return true;
+	list = c->names ? vmpt_names_list(c->names, &count) : NULL;
+	for (i = 0; i < count; i++)
+		if (list[i].vmcs == o->vmcs && cli_filter_who(cli, o, list[i].vm, list[i].vcpu))
+			return true;
+	return false;
+}
+
+/* ---- times, CR3s ---- */
+
+bool cli_filter_time(const struct cli *cli, u64 tsc)
+{
+	const struct cli_filter *f = cli_filter(cli);
+
+	if (tsc == VMPT_TIME_NONE)
+		return !f->from;
+	return tsc >= f->from_tsc && tsc < f->to_tsc;
+}
+
+/*
+ * A PIP has bits 51:5 of CR3 (SDM 3 33.4.2.7). A value whose low 12 bits are 0 is that of the page
+ * table, whatever the PCID.
+ */
+bool cli_filter_cr3(const struct cli *cli, bool known, u64 cr3)
+{
+	const struct cli_filter *f = cli_filter(cli);
+	size_t i;
+
+	if (!f->cr3s)
+		return true;
+	for (i = 0; known && i < f->cr3s; i++) {
+		u64 mask = f->cr3[i] & 0xfff ? ~0x1fULL : ~0xfffULL;
+
+		/* Bit 63 of MOV CR3's operand is not part of CR3. */
+		if (!((f->cr3[i] ^ cr3) & mask & ((1ULL << 52) - 1)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- names that no VM has ---- */
+
+struct names {
+	const char *vm[NAMES_LISTED];
+	size_t count;
+	bool more, found;
+	bool exact; /* the name is all of the word */
+};
+
+/* Look at VM @vm: is it @word? */
+static void look(struct names *n, const char *word, const char *vm, s64 vcpu)
+{
+	size_t i;
+
+	if (!vm)
+		return;
+	n->found |= names_vm(word, vm, vcpu);
+	n->exact |= names_vm(word, vm, -1);
+	for (i = 0; i < n->count; i++)
+		if (!strcmp(n->vm[i], vm))
+			return;
+	if (n->count == NAMES_LISTED)
+		n->more = true;
+	else
+		n->vm[n->count++] = vm;
+}
+
+static int check_name(struct cli *cli, const char *what, const char *word, bool vcpus, bool *exact)
+{
+	const struct cli_side_record *record = cli_side(cli)->record;
+	const struct cli_clocks *c = cli_filter(cli)->clocks;
+	struct names n = { 0 };
+	const struct vmpt_vm_name *list;
+	char text[512] = "";
+	size_t i, count = 0, used = 0;
+	u64 vmcs;
+
+	for (i = 0; record && i < record->vcpus; i++)
+		look(&n, word, record->vcpu[i].vm, vcpus ? (s64)record->vcpu[i].vcpu : -1);
+	for (i = 0; c && i < c->vcpus; i++)
+		look(&n, word, c->vcpu[i].vm, vcpus ? (s64)c->vcpu[i].vcpu : -1);
+	list = c && c->names ? vmpt_names_list(c->names, &count) : NULL;
+	for (i = 0; i < count; i++)
+		look(&n, word, list[i].vm, vcpus ? list[i].vcpu : -1);
+	*exact = n.exact;
+	if (n.found || (!cli_is_rtit(cli) && hex(word, &vmcs)))
+		return CLI_OK;
+	for (i = 0; i < n.count && used + 64 < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.40s", i ? ", " : "",
+					 n.vm[i]);
+	if (n.count)
+		return cli_usage(cli, "%s: no VM '%s' in the trace; it has %s%s", what, word, text,
+				 n.more || i < n.count ? " and others" : "");
+	return cli_usage(cli,
+			 "%s: no VM has a name here: '%s' is not %s; --side-record gives names",
+			 what, word,
+			 cli_is_rtit(cli) ? "host, vm or unknown"
+			 : vcpus	  ? "host, vm, unknown or a VMCS in hex"
+					  : "a VMCS in hex");
+}
+
+static int check_names(struct cli *cli)
+{
+	struct cli_filter *f = cli_filter(cli);
+	int code = CLI_OK;
+	bool unused;
+	size_t i;
+
+	for (i = 0; !code && i < f->vm.count; i++)
+		code = check_name(cli, "--vm", f->vm.s[i], false, &unused);
+	for (i = 0; !code && i < f->owner.count; i++)
+		if (!is_kind(f->owner.s[i]))
+			code = check_name(cli, "--owner", f->owner.s[i], true, &f->exact[i]);
+	return code;
+}
+
+static int take_time(struct cli *cli, const struct cli_times *when, const char *what,
+		     const char *text, u64 *tsc)
+{
+	char why[160];
+
+	if (!text)
+		return CLI_OK;
+	if (!when || vmpt_clocks_base(cli_filter(cli)->clocks->clocks) == VMPT_BASE_NONE)
+		return cli_usage(cli, "%s: %s has no times", what, cli->file[0]);
+	if (!cli_when_parse(when, text, tsc, why))
+		return CLI_OK;
+	return cli_usage(cli, "%s: '%s': %s", what, text, why);
+}
+
+int cli_filter_open(struct cli *cli, const struct cli_clocks *clocks, const struct cli_times *when)
+{
+	struct cli_filter *f = cli_filter(cli);
+	int code;
+
+	f->clocks = clocks;
+	f->from_tsc = 0;
+	f->to_tsc = VMPT_TIME_NONE;
+	code = check_names(cli);
+	if (!code)
+		code = take_time(cli, when, "--from", f->from, &f->from_tsc);
+	if (!code)
+		code = take_time(cli, when, "--to", f->to, &f->to_tsc);
+	if (!code && f->from && f->to && f->to_tsc <= f->from_tsc)
+		code = cli_usage(cli, "--to must be after --from");
+	return code;
+}
+
+int cli_filter_open_clocks(struct cli *cli, struct cli_clocks *clocks)
+{
+	const struct cli_filter *f = cli_filter(cli);
+	struct cli_times when = { 0 };
+	int code = CLI_OK;
+
+	if (cli_filter_clocks(cli) && !clocks->clocks)
+		code = cli_clocks_open(cli, clocks);
+	if (!code && (f->from || f->to))
+		code = cli_when_open(cli, clocks, CLI_WHEN_START, &when);
+	if (!code)
+		code = cli_filter_open(cli, clocks->clocks ? clocks : NULL,
+				       f->from || f->to ? &when : NULL);
+	cli_when_close(&when);
+	return code;
+}
+
+void cli_filter_tell(const struct cli *cli)
+{
+	if (cli_filter_any(cli) && !cli_filter(cli)->seen)
+		cli_warn(cli, "nothing in the trace fits the filters");
+}
+
+/* ---- the bytes of a stream ---- */
+
+struct cli_filter_walk {
+	struct cli *cli;
+	bool owners;
+	struct vmpt_timed *timed;
+	struct vmpt_decoder *decoder;
+	struct vmpt_timed_batch batch;
+	size_t item;
+	bool ended;
+	bool cr3_known;
+	u64 cr3;
+	bool owner_wanted; /* of the batch */
+	u64 at;		   /* offset of the next item; at the end, the stream's end */
+	u64 size;
+	struct cli_filter_part part;
+	bool has_part;
+};
+
+int cli_filter_walk_open(struct cli *cli, size_t i, bool owners, struct cli_filter_walk **walk)
+{
+	const struct cli_filter *f = cli_filter(cli);
+	struct vmpt_options options = cli_stream_options(cli, i);
+	bool times = f->from || f->to;
+	struct cli_filter_walk *w;
+	int ret;
+
+	*walk = NULL;
+	if (!times && !f->cr3s && !(owners && cli_filter_owners(cli)))
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -VMPT_E_NOMEM;
+	options.progress = NULL;
+	options.threads = 1;
+	w->cli = cli;
+	w->owners = owners && cli_filter_owners(cli);
+	w->size = cli->stream[i]->size;
+	if (f->clocks)
+		ret = vmpt_timed_open(&w->timed, f->clocks->clocks, i, &options);
+	else
+		ret = vmpt_decoder_open(&w->decoder, cli->stream[i], &options);
+	if (ret) {
+		free(w);
+		return ret;
+	}
+	*walk = w;
+	return 0;
+}
+
+void cli_filter_walk_close(struct cli_filter_walk *w)
+{
+	if (!w)
+		return;
+	vmpt_timed_close(w->timed);
+	vmpt_decoder_close(w->decoder);
+	free(w);
+}
+
+static u64 item_size(const struct vmpt_item *item)
+{
+	return item->kind == VMPT_ITEM_LOSS ? item->payload : item->size;
+}
+
+static u64 time_of(const struct cli_filter_walk *w)
+{
+	return w->timed && !w->ended ? w->batch.time[w->item].tsc : VMPT_TIME_NONE;
+}
+
+/* To the next item. 1, 0 at the end, or a negative error. */
+static int step(struct cli_filter_walk *w)
+{
+	int ret = 1;
+
+	w->item++;
+	while (w->item >= w->batch.batch.count && ret > 0) {
+		ret = w->timed ? vmpt_timed_next(w->timed, &w->batch)
+			       : vmpt_batch_next(w->decoder, &w->batch.batch);
+		w->item = 0;
+		if (ret > 0 && w->batch.batch.count)
+			w->owner_wanted =
+				!w->owners ||
+				cli_filter_owner(w->cli, &w->batch.batch.owner, time_of(w));
+	}
+	w->ended = ret <= 0;
+	w->at = w->ended ? w->size : w->batch.batch.base + w->batch.batch.items[w->item].offset;
+	return ret;
+}
+
+/* Whether the current item is wanted; its CR3 is in force from it on. */
+static bool is_wanted(struct cli_filter_walk *w)
+{
+	const struct vmpt_item *item = &w->batch.batch.items[w->item];
+
+	if (item->kind == VMPT_PT_PIP) {
+		w->cr3 = item->payload & ~1ULL;
+		w->cr3_known = true;
+	} else if (item->kind == VMPT_ITEM_LOSS) {
+		w->cr3_known = false;
+	}
+	return w->owner_wanted && cli_filter_cr3(w->cli, w->cr3_known, w->cr3) &&
+	       ((!cli_filter(w->cli)->from && !cli_filter(w->cli)->to) ||
+		cli_filter_time(w->cli, time_of(w)));
+}
+
+static void add_cr3(struct vmpt_slice *s, u64 cr3)
+{
+	u32 i;
+
+	for (i = 0; i < s->cr3_count && i < VMPT_SLICE_CR3S; i++)
+		if (s->cr3[i] == cr3)
+			return;
+	if (s->cr3_count < VMPT_SLICE_CR3S)
+		s->cr3[s->cr3_count] = cr3;
+	if (s->cr3_count <= VMPT_SLICE_CR3S)
+		s->cr3_count++;
+}
+
+/* What the slices of vmpt_split_next() have of an item. */
+static void add_item(struct vmpt_slice *s, const struct vmpt_item *item)
+{
+	switch (item->kind) {
+	case VMPT_PT_TSC:
+		if (!s->has_tsc)
+			s->first_tsc = item->payload;
+		s->last_tsc = item->payload;
+		s->has_tsc = true;
+		break;
+	case VMPT_PT_PIP:
+		add_cr3(s, item->payload & ~1ULL);
+		break;
+	case VMPT_PT_OVF:
+		s->overflows++;
+		break;
+	}
+}
+
+/* The next part. 1, 0 at the end, or a negative error. */
+static int next_part(struct cli_filter_walk *w)
+{
+	struct cli_filter_part *p = &w->part;
+	int ret = 1;
+
+	w->has_part = false;
+	if (w->ended)
+		return 0;
+	if (!w->batch.batch.items)
+		ret = step(w);
+	while (ret > 0 && !is_wanted(w))
+		ret = step(w);
+	if (ret <= 0)
+		return ret;
+	*p = (struct cli_filter_part){
+		.slice = { .offset = w->at, .owner = w->batch.batch.owner },
+		.start = time_of(w),
+	};
+	do {
+		const struct vmpt_item *item = &w->batch.batch.items[w->item];
+
+		add_item(&p->slice, item);
+		p->slice.size = w->at + item_size(item) - p->slice.offset;
+		ret = step(w);
+	} while (ret > 0 && vmpt_owner_same(&w->batch.batch.owner, &p->slice.owner) &&
+		 is_wanted(w));
+	p->end = time_of(w);
+	w->has_part = ret >= 0;
+	cli_filter(w->cli)->seen |= w->owners || !cli_filter_owners(w->cli);
+	return ret < 0 ? ret : 1;
+}
+
+const struct cli_filter_part *cli_filter_part(struct cli_filter_walk *w, u64 offset, int *err)
+{
+	*err = 0;
+	/* A part of a loss without bytes covers its offset. */
+	while (!w->has_part ||
+	       w->part.slice.offset + w->part.slice.size + !w->part.slice.size <= offset) {
+		*err = next_part(w);
+		if (*err <= 0)
+			return NULL;
+	}
+	*err = 0;
+	return &w->part;
+}
+
+int cli_filter_at(struct cli_filter_walk *w, u64 offset, u64 *end)
+{
+	const struct cli_filter_part *p;
+	int err;
+
+	*end = ~0ULL;
+	if (!w)
+		return 1;
+	p = cli_filter_part(w, offset, &err);
+	if (!p)
+		return err;
+	if (p->slice.offset > offset) {
+		*end = p->slice.offset;
+		return 0;
+	}
+	*end = p->slice.offset + p->slice.size;
+	return 1;
+}
+
+int cli_filter_slice(struct cli *cli, struct cli_filter_walk *walk, struct vmpt_slice *slice,
+		     bool *begins, bool *ends)
+{
+	u64 at = slice->offset, end = at + slice->size, from, to, last = at;
+	const struct cli_filter_part *p;
+	struct vmpt_slice cut = *slice;
+	int err = 0;
+	u32 i;
+
+	*begins = *ends = true;
+	if (!cli_filter_vmcs(cli, &slice->owner))
+		return 0;
+	cli_filter(cli)->seen |= !walk;
+	if (!walk)
+		return 1;
+	cut.size = 0;
+	cut.has_tsc = false;
+	cut.cr3_count = cut.overflows = cut.failed_entries = 0;
+	while ((p = cli_filter_part(walk, at, &err)) != NULL && p->slice.offset < end) {
+		from = p->slice.offset > at ? p->slice.offset : at;
+		to = p->slice.offset + p->slice.size;
+		to = to < end ? to : end;
+		if (!cut.size)
+			cut.offset = from;
+		cut.size += to - from;
+		last = to;
+		if (p->slice.has_tsc) {
+			if (!cut.has_tsc)
+				cut.first_tsc = p->slice.first_tsc;
+			cut.last_tsc = p->slice.last_tsc;
+			cut.has_tsc = true;
+		}
+		for (i = 0; i < p->slice.cr3_count && i < VMPT_SLICE_CR3S; i++)
+			add_cr3(&cut, p->slice.cr3[i]);
+		cut.overflows += p->slice.overflows;
+		if (to == at)
+			break;
+		at = to;
+	}
+	if (err < 0 || !cut.size)
+		return err < 0 ? err : 0;
+	cli_filter(cli)->seen = true;
+	*begins = cut.offset == slice->offset;
+	*ends = last == end;
+	/* All of it: what the splitter knows is more. */
+	if (cut.size < slice->size)
+		*slice = cut;
+	return 1;
+}
