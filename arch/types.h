@@ -32,6 +32,17 @@ typedef int64_t s64;
 #endif
 #endif
 
+/*
+ * The interface that a header describes, as one number: a version and the sizes of its structs. The
+ * calls that begin something are macros that add it, as zlib's deflateInit() does:
+ * vmpt_vcpu_init(...) is vmpt_vcpu_init_abi(..., VMPT_VCPU_ABI). The library returns
+ * -VMPT_E_VERSION where its own number differs, and touches nothing.
+ */
+#define VMPT_ABI_VERSION	1
+#define VMPT_ABI_ADD(abi, type) ((abi)*0x100000001b3ULL ^ sizeof(type))
+#define VMPT_ABI2(a, b)		VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI_VERSION, a), b)
+#define VMPT_ABI4(a, b, c, d)	VMPT_ABI_ADD(VMPT_ABI_ADD(VMPT_ABI2(a, b), c), d)
+
 #define VMPT_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /*

@@ -2,8 +2,11 @@
 /* Initialization of an RTIT unit, RESET and its MSRs (3.3), with the packets of a write. */
 #include "model/rtit-emit.h"
 
-int vmpt_rtit_unit_init(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config)
+int vmpt_rtit_unit_init_abi(struct vmpt_rtit_unit *unit, const struct vmpt_rtit_unit_config *config,
+			    u64 abi)
 {
+	if (abi != VMPT_RTIT_UNIT_ABI)
+		return -VMPT_E_VERSION;
 	if (!config->sink || config->options.psb_clears_late > 4)
 		return -VMPT_E_INVAL;
 	memset(unit, 0, sizeof(*unit));

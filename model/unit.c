@@ -2,8 +2,10 @@
 /* Initialization of a trace unit, its MSRs and RESET (SDM 3 33.2.8, Table 33-56 cases 1 to 3). */
 #include "model/emit.h"
 
-int vmpt_unit_init(struct vmpt_unit *unit, const struct vmpt_unit_config *config)
+int vmpt_unit_init_abi(struct vmpt_unit *unit, const struct vmpt_unit_config *config, u64 abi)
 {
+	if (abi != VMPT_UNIT_ABI)
+		return -VMPT_E_VERSION;
 	if (!config->sink == !config->memory)
 		return -VMPT_E_INVAL;
 	memset(unit, 0, sizeof(*unit));

@@ -241,15 +241,17 @@ static void start_threads(struct vmpt_timeline *t)
 		t->threads++;
 }
 
-int vmpt_timeline_open(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
-		       const struct vmpt_stream *const *streams, size_t count,
-		       const struct vmpt_timeline_options *options)
+int vmpt_timeline_open_abi(struct vmpt_timeline **timeline, const struct vmpt_clocks *clocks,
+			   const struct vmpt_stream *const *streams, size_t count,
+			   const struct vmpt_timeline_options *options, u64 abi)
 {
 	static const struct vmpt_timeline_options defaults;
 	struct vmpt_timeline *t;
 	size_t i;
 	int ret;
 
+	if (abi != VMPT_TIMELINE_ABI)
+		return -VMPT_E_VERSION;
 	if (!count)
 		return -VMPT_E_INVAL;
 	for (i = 0; i < count; i++)

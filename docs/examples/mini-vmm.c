@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "arch/pt-packet.h"
-#include "vmm-lib/vmpt.h"
+#include <vmpt/arch/pt-packet.h>
+#include <vmpt/vmpt.h>
 
 struct vm {
 	u8 ram[1 << 20];   /* guest-physical 0 up */

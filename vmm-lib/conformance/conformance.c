@@ -192,9 +192,12 @@ static void run_one(struct conformance *c, const struct conformance_scenario *s)
 	c->result->verdict = ret == DONE ? VMPT_PASSED : ret == SKIP ? VMPT_SKIPPED : VMPT_FAILED;
 }
 
-int vmpt_conformance_run(const struct vmpt_conformance_ops *ops, void *opaque,
-			 vmpt_conformance_report *report, struct vmpt_conformance_summary *summary)
+int vmpt_conformance_run_abi(const struct vmpt_conformance_ops *ops, void *opaque,
+			     vmpt_conformance_report *report,
+			     struct vmpt_conformance_summary *summary, u64 abi)
 {
+	if (abi != VMPT_CONFORMANCE_ABI)
+		return -VMPT_E_VERSION;
 	static const struct conformance_scenario *const chapters[] = { vmpt_conformance_cpuid,
 								       vmpt_conformance_msrs,
 								       vmpt_conformance_modes,
