@@ -19,7 +19,8 @@ static const struct cli_command domain = {
 
 static const struct cli_command *const command[] = { &cli_dump,	  &cli_stat,	 &cli_vms,
 						     &cli_split,  &cli_timeline, &cli_exits,
-						     &cli_clocks, &cli_record,	 &domain };
+						     &cli_wait,	  &cli_clocks,	 &cli_record,
+						     &domain };
 
 static const struct cli_command *find(const char *name)
 {
@@ -56,7 +57,9 @@ static void help(void)
 	       "  vmpt vms perf.data              who ran, on which CPU, and how much\n"
 	       "  vmpt dump --head 40 trace.pt    the first packets, with their owners\n"
 	       "  vmpt split -o out perf.data     one stream per VMCS and CPU\n"
-	       "  vmpt help vms                   all about one command\n");
+	       "  vmpt help vms                   all about one command\n"
+	       "  vmpt help common                options of all commands: filters, times, the trace\n"
+	       "  vmpt help rtit                  what is for RTIT only\n");
 }
 
 /*
@@ -118,6 +121,8 @@ static int run_plain(const char *word, int argc, char **argv)
 			return run_domain(domain_args);
 		if (cmd)
 			return cli_run(cmd, 2, args);
+		if (cli_help_topic(argv[2], command, VMPT_ARRAY_SIZE(command)))
+			return cli_finish(&none, CLI_OK);
 		word = argv[2];
 	}
 	if (word[0] == '-')

@@ -51,6 +51,10 @@ struct vmpt_exit {
 	bool has_qualification;
 	bool halted; /* the vCPU was idle: HLT, MWAIT, UMWAIT, TPAUSE, according to .source */
 	u64 ip, cr3, qualification;
+	/* From KVM's events, which follow the exit's own: RDMSR and WRMSR; EPT violations */
+	bool has_msr, has_gpa;
+	u32 msr;
+	u64 gpa;
 };
 
 struct vmpt_span {

@@ -72,7 +72,7 @@ struct vmpt_conformance_ops {
 	 */
 	int (*host_traces)(void *opaque);
 
-	/* RAM that the suite may use: 4-KiB aligned, at least 128 KiB, below 4 GiB. */
+	/* RAM that the suite may use: 64-KiB aligned, at least 128 KiB, below 4 GiB. */
 	u64 ram_gpa, ram_size;
 	/* A page that no memory backs, 4-KiB aligned; 0: none is known, skip what needs one. */
 	u64 hole_gpa;

@@ -5,8 +5,11 @@
 
 #include "cli/base/cli.h"
 #include "cli/base/file.h"
+#include "cli/base/folder.h"
 #include "cli/base/json-line.h"
+#include "cli/base/recorder.h"
 #include "cli/base/safe-text.h"
 #include "cli/base/sts.h"
+#include "cli/base/text.h"
 
 #endif

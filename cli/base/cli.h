@@ -23,6 +23,7 @@ enum cli_exit {
 };
 
 struct cli;
+struct cli_folder;
 
 enum cli_kind {
 	CLI_FLAG,   /* bool: true if given */
@@ -57,6 +58,8 @@ struct cli_option {
 	const char *initial; /* its value if it is not given; NULL: all 0 */
 	const char *words;   /* separated by ", "; only for completion unless CLI_WORD */
 	const char *(*word)(unsigned int i); /* more of them, up to NULL */
+	const char *without;		     /* its value if it has none; NULL: it needs one */
+	bool rtit;			     /* only for RTIT: in vmpt help rtit */
 	u64 min, max;
 	size_t at, size; /* CLI_AT(): where the value goes */
 	size_t given;	 /* CLI_GIVEN(): the bool to set; 0: none */
@@ -76,6 +79,7 @@ struct cli_option {
 struct cli_group {
 	const char *title; /* above them in --help; NULL: "Options of vmpt COMMAND" */
 	const struct cli_option *option;
+	bool common; /* in vmpt help common; a command's own --help has only the names */
 	bool in_cli; /* the values go into struct cli; else, without .size, into the command's */
 	size_t size; /* of a struct for them: cli_values() */
 	int (*open)(struct cli *cli); /* the trace is open: 0, or an exit code after a message */
@@ -83,7 +87,17 @@ struct cli_group {
 	void (*document)(struct cli *cli, json_t *doc); /* adds to the head of a JSON document */
 };
 
-#define CLI_GROUPS 8
+#define CLI_GROUPS 12
+
+/*
+ * --csv: the table of a command, made of its JSON. A row is an object of the document's @list, or
+ * of each of them one of its @each (an array, or an object whose keys are then the column "key").
+ */
+struct cli_csv {
+	const char *list, *each; /* .each may be NULL */
+	/* Up to NULL: a key, of what is in an object "exit/ip"; "out_*": _ns or _ticks. */
+	const char *const *column;
+};
 
 struct cli_command {
 	const char *name;
@@ -94,6 +108,7 @@ struct cli_command {
 	const char *lacking;  /* the message if there are none; NULL: none are needed */
 	/* Besides cli_common_group, which all have */
 	const struct cli_group *group[CLI_GROUPS + 1];
+	const struct cli_csv *csv;   /* up to one without .list, the default first; NULL: none */
 	size_t data_size;	     /* of the command's struct, cli->data */
 	int (*run)(struct cli *cli); /* returns enum cli_exit */
 };
@@ -161,6 +176,9 @@ struct cli {
 
 	/* Options of the groups here */
 	bool json, quiet, help, version;
+	/* .json as well: see struct cli_csv; of the list that is being printed: */
+	bool csv, csv_ns;
+	const struct cli_csv *csv_table;
 	enum cli_color color;
 	enum cli_format format;
 	enum cli_when host_only; /* as given; options.host_only is what was decided */
@@ -171,6 +189,7 @@ struct cli {
 	char **file; /* as given */
 	char **path; /* without @CPU */
 	int files;
+	struct cli_folder *folder; /* the recording of the files; NULL: none */
 
 	unsigned int mode; /* --mode: permissions of the files that are written */
 
@@ -182,6 +201,7 @@ struct cli {
 	size_t streams;
 
 	bool stdout_tty;
+	bool wide; /* --wide */
 	bool paint_out, paint_err;
 	bool out_of_memory; /* while building a JSON document or a table */
 	bool lost_events;   /* perf says that it lost some */
@@ -212,6 +232,8 @@ int cli_parse_u64(struct cli *cli, const char *what, const char *arg, u64 *value
 
 /* --help */
 int cli_help(const struct cli *cli);
+/* vmpt help common and vmpt help rtit, of @count commands. False: no such topic. */
+bool cli_help_topic(const char *topic, const struct cli_command *const *cmd, size_t count);
 /* Print the tables of @count commands as JSON, the input for man pages and completion. */
 int cli_describe(const struct cli_command *const *cmd, size_t count);
 
@@ -261,6 +283,8 @@ enum cli_paint {
 };
 
 void cli_output_start(struct cli *cli);
+/* Columns of the terminal that tables are for; 0: any width will do. */
+size_t cli_room(const struct cli *cli);
 /* Flush and check stdout, report losses; the command's exit code. */
 int cli_finish(struct cli *cli, int code);
 /* True once stdout cannot be written: a command stops its work then. */
@@ -310,9 +334,15 @@ void cli_progress_end(struct cli *cli);
 
 /* ---- table.c ---- */
 
+enum cli_align {
+	CLI_LEFT,  /* false */
+	CLI_RIGHT, /* true */
+	CLI_NAMES, /* left; they may be cut where a terminal is too narrow */
+};
+
 struct cli_column {
 	const char *title;
-	bool right;
+	u8 align; /* enum cli_align */
 };
 
 struct cli_table;
@@ -328,37 +358,59 @@ void cli_row_end(struct cli_table *table);
 /* Print it, with @indent before each line, and free it. */
 void cli_table_print(struct cli_table *table, const char *indent);
 
+/*
+ * --csv: the header line, and a row of an object; RFC 4180's quotes, lines end with a newline.
+ * @ns: times are in ns, else in ticks.
+ */
+void cli_csv_header(const struct cli_csv *csv, bool ns, FILE *out);
+void cli_csv_rows(const struct cli_csv *csv, const json_t *o, bool ns, FILE *out);
+
 /* ---- json.c ---- */
+
+/* "format" of all documents: raised by a change other than new keys (docs/json.md). */
+#define CLI_JSON_FORMAT 1
+/* Integers up to here are exact in a double, which many readers use. */
+#define CLI_JSON_EXACT (1ULL << 53)
 
 /* obj[key] = value; takes ownership of @value, records a lack of memory in @cli. */
 void cli_json_set(struct cli *cli, json_t *obj, const char *key, json_t *value);
 void cli_json_add(struct cli *cli, json_t *array, json_t *value);
+/* An integer; beyond CLI_JSON_EXACT a string as cli_json_hex(). */
 void cli_json_number(struct cli *cli, json_t *obj, const char *key, u64 value);
+/* Integer nanoseconds; @key ends in "_ns". */
+void cli_json_ns(struct cli *cli, json_t *obj, const char *key, double seconds);
+/* "tsc_hz", an integer; null if it is not known (0). */
+void cli_json_hertz(struct cli *cli, json_t *obj, double hertz);
 /* Addresses and TSC values are strings "0x…": they do not fit a double. */
 void cli_json_hex(struct cli *cli, json_t *obj, const char *key, u64 value);
+/* A signed number of 64 bits: a decimal string. */
+void cli_json_signed(struct cli *cli, json_t *obj, const char *key, s64 value);
 void cli_json_string(struct cli *cli, json_t *obj, const char *key, const char *value);
 /* "cpu" and "tid", null where not known. */
 void cli_json_stream(struct cli *cli, json_t *obj, const struct vmpt_stream *stream);
-/* A document with the command, the files and their format. */
+/* "back", why the time went back there (enum vmpt_back); nothing if it did not. */
+void cli_json_back(struct cli *cli, json_t *obj, unsigned int back);
+/* A document with "format", the command and the version. */
+json_t *cli_json_head(struct cli *cli);
+/* The same with the trace's files and their format. */
 json_t *cli_json_document(struct cli *cli);
+/* obj["warnings"]: all so far, strings; obj["losses"]. */
+void cli_json_end(struct cli *cli, json_t *obj);
 /* Print it to @out and free it; one line if @line. 0, or an exit code after a message. */
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line);
 
 /*
  * Print a document with one array, one object per line, without holding it in memory:
- * @doc's members (ownership passes), then @key; its objects; the end.
+ * @doc's members (ownership passes), then @key; its objects; the end with cli_json_end().
  */
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out);
 void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out);
-void cli_json_list_close(FILE *out);
-/* The same, with a last member "warnings": all of them so far. */
-void cli_json_list_close_warned(struct cli *cli, FILE *out);
-/* obj["warnings"]: strings. */
-void cli_json_warnings(struct cli *cli, json_t *obj);
+void cli_json_list_close(struct cli *cli, FILE *out);
 
 /* ---- owner.c ---- */
 
-#define CLI_WHO 160
+/* Bytes of a name that is shown; longer ones are cut, on a terminal or not. */
+#define CLI_WHO 1100
 
 /* "host", "3b56ee000", "vm?" (VMCS unknown), "unknown". */
 const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32]);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/base/cli.h"
+#include "cli/base/base.h"
 #include "util/array.h"
 
 #define CPU_MAX 65535
@@ -80,6 +80,28 @@ static int parse_input(struct cli *cli, int i, int *cpu)
 		cli->path[i][at - arg] = '\0';
 	else
 		*cpu = cpu_of_name(arg);
+	return CLI_OK;
+}
+
+/* A folder stands for the traces that its recording lists: @cpu becomes that of those. */
+static int take_folder(struct cli *cli, int **cpu)
+{
+	struct cli_folder *f;
+	int code = cli_folder_open(cli, *cpu);
+
+	f = cli->folder;
+	if (code || !f || !f->files)
+		return code;
+	free(cli->path[0]);
+	free(cli->path);
+	free(*cpu);
+	cli->path = f->file;
+	cli->files = f->files;
+	*cpu = f->cpu;
+	f->file = NULL;
+	f->cpu = NULL;
+	f->files = 0;
+	cli->file = cli->path;
 	return CLI_OK;
 }
 
@@ -377,6 +399,17 @@ static int nothing_chosen(struct cli *cli)
 	return CLI_FAILED;
 }
 
+/* By CPU, those that do not say it first; then by thread. One CPU has one stream. */
+static int by_cpu(const void *a, const void *b)
+{
+	const struct vmpt_stream *x = *(const struct vmpt_stream *const *)a,
+				 *y = *(const struct vmpt_stream *const *)b;
+
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
 static int choose_streams(struct cli *cli)
 {
 	size_t i, n = vmpt_trace_streams(cli->trace);
@@ -397,6 +430,7 @@ static int choose_streams(struct cli *cli)
 		if (cpu_wanted(cli, s->cpu))
 			cli->stream[cli->streams++] = s;
 	}
+	qsort(cli->stream, cli->streams, sizeof(*cli->stream), by_cpu);
 	return cli->streams ? CLI_OK : nothing_chosen(cli);
 }
 
@@ -427,6 +461,8 @@ int cli_open(struct cli *cli)
 		code = cli_no_memory(cli);
 	for (i = 0; i < cli->files && !code; i++)
 		code = parse_input(cli, i, &cpu[i]);
+	if (!code)
+		code = take_folder(cli, &cpu);
 	if (!code)
 		code = number_inputs(cli, cpu);
 	if (!code)
@@ -459,6 +495,7 @@ void cli_close(struct cli *cli)
 		free(cli->path[i]);
 	free(cli->path);
 	free(cli->stream);
+	cli_folder_close(cli);
 	while (cli->inputs)
 		free(cli->input[--cli->inputs].path);
 	free(cli->input);

@@ -19,7 +19,10 @@ int json_line_bad(struct json_line *line, const char *fmt, ...)
 		cli_warn_line(line->cli, line->file, line->number, text, &line->skipped);
 		return JSON_LINE_SKIPPED;
 	}
-	cli_error(line->cli, "%s: line %zu: %s", line->file, line->number, text);
+	if (line->number)
+		cli_error(line->cli, "%s: line %zu: %s", line->file, line->number, text);
+	else
+		cli_error(line->cli, "%s: %s", line->file, text);
 	return CLI_FAILED;
 }
 
@@ -43,17 +46,22 @@ static size_t depth_of(const char *text, size_t n)
 	return most;
 }
 
-json_t *json_line_load(const char *text, size_t n, json_error_t *error)
+json_t *json_text_load(const char *text, size_t n, size_t max, json_error_t *error)
 {
 	memset(error, 0, sizeof(*error));
-	if (n > JSON_LINE_BYTES)
-		snprintf(error->text, sizeof(error->text), "longer than %d bytes", JSON_LINE_BYTES);
+	if (n > max)
+		snprintf(error->text, sizeof(error->text), "longer than %zu bytes", max);
 	else if (depth_of(text, n) > JSON_LINE_DEPTH)
 		snprintf(error->text, sizeof(error->text), "nested more than %d deep",
 			 JSON_LINE_DEPTH);
 	else
 		return json_loadb(text, n, JSON_REJECT_DUPLICATES, error);
 	return NULL;
+}
+
+json_t *json_line_load(const char *text, size_t n, json_error_t *error)
+{
+	return json_text_load(text, n, JSON_LINE_BYTES, error);
 }
 
 json_t *json_line_parse(struct json_line *line, const char *text, size_t n)

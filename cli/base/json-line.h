@@ -10,7 +10,7 @@
 struct json_line {
 	const struct cli *cli;
 	const char *file;
-	size_t number;	/* from 1 */
+	size_t number;	/* from 1; 0: not of lines */
 	bool left_out;	/* a bad line is, with a warning; else it is an error */
 	size_t skipped; /* lines that were left out */
 };
@@ -33,7 +33,10 @@ struct json_line {
 int json_line_bad(struct json_line *line, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* json_loadb() within the limits. NULL: @error->text, or memory is short. */
+/* json_loadb() of at most @max bytes and JSON_LINE_DEPTH. NULL: @error->text, or memory is short.
+ */
+json_t *json_text_load(const char *text, size_t n, size_t max, json_error_t *error);
+/* The same of a line. */
 json_t *json_line_load(const char *text, size_t n, json_error_t *error);
 
 /* Parse the @n bytes of the line; the caller owns the object. NULL after json_line_bad(). */

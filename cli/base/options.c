@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,18 +97,24 @@ static const struct cli_option input_options[] = {
 	  CLI_AT(struct cli, format) },
 	{ "cycle-acc", 0, CLI_WORD, "WHEN",
 	  "RTIT: whether cycle counts follow packets; auto: determined from the trace", "auto",
-	  WORDS_WHEN, CLI_AT(struct cli, options.cycle_acc) },
+	  WORDS_WHEN, .rtit = true, CLI_AT(struct cli, options.cycle_acc) },
 	{ "headless", 0, CLI_FLAG, NULL,
 	  "treat the first byte as the start of a packet; default: start at the first PSB",
 	  CLI_AT(struct cli, options.headless) },
 	{ "threads", 'j', CLI_NUMBER, "N",
-	  "decode with N threads, 0: one per processor; at most 12 are used", "1",
-	  .max = THREADS_MAX, CLI_AT(struct cli, options.threads) },
+	  "decode with N threads; 0: one per processor that this process may use; at most 12 are "
+	  "used",
+	  "0", .max = THREADS_MAX, CLI_AT(struct cli, options.threads) },
 	{ 0 },
 };
 
 static const struct cli_option output_options[] = {
 	{ "json", 0, CLI_FLAG, NULL, "print JSON", CLI_AT(struct cli, json) },
+	{ "wide", 0, CLI_FLAG, NULL,
+	  "do not cut names; else they are cut, and stay different, where a terminal is too narrow",
+	  CLI_AT(struct cli, wide) },
+	{ "csv", 0, CLI_FLAG, NULL, "print the table as CSV, with JSON's keys and values",
+	  CLI_AT(struct cli, csv) },
 	{ 0 },
 };
 
@@ -141,16 +148,16 @@ static const struct cli_option common_options[] = {
 	{ 0 },
 };
 
-const struct cli_group cli_input_group = { .title = "Options for the trace",
-					   .option = input_options,
-					   .in_cli = true };
-const struct cli_group cli_output_group = { .title = "Common options",
-					    .option = output_options,
-					    .in_cli = true };
+const struct cli_group cli_input_group = {
+	.title = "Options for the trace", .option = input_options, .common = true, .in_cli = true
+};
+const struct cli_group cli_output_group = {
+	.title = "Common options", .option = output_options, .common = true, .in_cli = true
+};
 const struct cli_group cli_mode_group = { .option = mode_options, .in_cli = true };
-const struct cli_group cli_common_group = { .title = "Common options",
-					    .option = common_options,
-					    .in_cli = true };
+const struct cli_group cli_common_group = {
+	.title = "Common options", .option = common_options, .common = true, .in_cli = true
+};
 
 /* ---- values ---- */
 
@@ -335,7 +342,9 @@ static int add_options(struct cli *cli, struct parser *p, const struct cli_group
 		p->base[n] = values(cli, group);
 		p->longs[n] = (struct option){
 			.name = o->name,
-			.has_arg = o->arg ? required_argument : no_argument,
+			.has_arg = o->without ? optional_argument
+				   : o->arg   ? required_argument
+					      : no_argument,
 			.val = 256 + n,
 		};
 		if (o->letter)
@@ -369,7 +378,7 @@ static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 			fprintf(stderr, "Try 'vmpt %s --help'.\n", cli->cmd->name);
 			return CLI_USAGE;
 		}
-		if (take(cli, p->option[i], p->base[i], optarg))
+		if (take(cli, p->option[i], p->base[i], optarg ? optarg : p->option[i]->without))
 			return CLI_USAGE;
 		if (p->option[i]->given)
 			*(bool *)(p->base[i] + p->option[i]->given) = true;
@@ -389,11 +398,17 @@ static int parse(struct cli *cli, const struct parser *p, int argc, char **argv)
 	return -1;
 }
 
+/* That this process may run on: taskset, cpuset cgroups. */
 static unsigned int processors(void)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t *set = CPU_ALLOC(CPU_MAX);
+	size_t size = CPU_ALLOC_SIZE(CPU_MAX);
+	int n = 0;
 
-	return online < 1 ? 1 : online > THREADS_MAX ? THREADS_MAX : (unsigned int)online;
+	if (set && !sched_getaffinity(0, size, set))
+		n = CPU_COUNT_S(size, set);
+	CPU_FREE(set);
+	return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : (unsigned int)n;
 }
 
 int cli_options(struct cli *cli, int argc, char **argv)
@@ -414,5 +429,12 @@ int cli_options(struct cli *cli, int argc, char **argv)
 	argv[0] = self;
 	if (!cli->options.threads)
 		cli->options.threads = processors();
+	if (code >= 0 || !cli->csv)
+		return code;
+	if (cli->json)
+		return cli_usage(cli, "--json and --csv exclude each other");
+	if (!cli->cmd->csv)
+		return cli_usage(cli, "--csv: %s has no table; use --json", cli->cmd->name);
+	cli->json = true;
 	return code;
 }

@@ -7,10 +7,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/base/cli.h"
 #include "cli/base/safe-text.h"
+#include "cli/base/text.h"
 #include "decoder/vmpt-extract.h"
 
 #define OUT_BUFFER     (256u << 10)
@@ -43,6 +45,18 @@ void cli_output_start(struct cli *cli)
 		setvbuf(stdout, NULL, _IOFBF, OUT_BUFFER);
 }
 
+/* Of a terminal that does not say how wide it is. */
+#define ROOM 100
+
+size_t cli_room(const struct cli *cli)
+{
+	struct winsize size = { 0 };
+
+	if (!cli->stdout_tty || cli->wide)
+		return 0;
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : ROOM;
+}
+
 const char *cli_paint(const struct cli *cli, enum cli_paint paint)
 {
 	return cli->paint_out ? escape[paint] : "";
@@ -60,7 +74,7 @@ bool cli_output_failed(struct cli *cli)
 /* Messages contain names and words from files. */
 static void put_safely(const char *fmt, va_list args)
 {
-	char *text, one[CLI_SAFE_CHAR];
+	char *text, one[CLI_SAFE_CHAR + 1], *local;
 	const char *at;
 
 	if (vasprintf(&text, fmt, args) < 0)
@@ -72,7 +86,11 @@ static void put_safely(const char *fmt, va_list args)
 			one[0] = *at++;
 		else
 			n = cli_safe_char(&at, one);
-		fwrite(one, 1, n, stderr);
+		one[n] = '\0';
+		local = cli_local(one);
+		if (local)
+			fputs(local, stderr);
+		cli_local_free(local, one);
 	}
 	free(text);
 }

@@ -13,7 +13,7 @@ const char *cli_owner_name(const struct vmpt_owner *owner, char buf[32])
 	return buf;
 }
 
-#define NAME_SHOWN 120 /* bytes */
+#define NAME_SHOWN 1024 /* bytes: room is left for a vCPU's number */
 
 void cli_safe_name(const char *name, char buf[CLI_WHO])
 {

@@ -202,7 +202,7 @@ static void print_epochs(struct cli *cli, const struct clocks *s)
 {
 	const struct cli_column column[] = {
 		{ "VMCS", false },
-		{ "VM", false },
+		{ "VM", CLI_NAMES },
 		{ s->hertz > 0 ? "FROM s" : "FROM", true },
 		{ s->hertz > 0 ? "TO s" : "TO", true },
 		{ "OFFSET", true },
@@ -245,7 +245,7 @@ static void json_rates(struct cli *cli, json_t *doc, const struct clocks *s)
 	cli_json_string(cli, doc, "base", base[vmpt_clocks_base(s->c.clocks)]);
 	if (vmpt_clocks_base(s->c.clocks) == VMPT_BASE_GUEST)
 		cli_json_hex(cli, doc, "base_vmcs", vmpt_clocks_base_vmcs(s->c.clocks));
-	cli_json_set(cli, doc, "tsc_hertz", s->hertz > 0 ? json_real(s->hertz) : json_null());
+	cli_json_hertz(cli, doc, s->hertz);
 	cli_json_number(cli, o, "tsc_numerator", r->tsc_num);
 	cli_json_number(cli, o, "tsc_denominator", r->tsc_den);
 	cli_json_set(cli, o, "mtc_freq", r->has_mtc_freq ? json_integer(r->mtc_freq) : json_null());
@@ -257,7 +257,7 @@ static void json_rates(struct cli *cli, json_t *doc, const struct clocks *s)
 	}
 	if (wrong && wrong->mtc_freq)
 		cli_json_number(cli, given, "mtc_freq", wrong->given.mtc_freq);
-	cli_json_set(cli, o, "told_wrong", wrong ? json_incref(given) : json_null());
+	cli_json_set(cli, o, "given_wrong", wrong ? json_incref(given) : json_null());
 	json_decref(given);
 	cli_json_set(cli, doc, "rates", o);
 }
@@ -294,25 +294,25 @@ static json_t *json_epoch(struct cli *cli, const struct clocks *s, u64 vmcs,
 {
 	json_t *o = json_object();
 	const char *vm;
-	char buf[24];
 	s64 vcpu;
 
 	if (cli_clocks_who(&s->c, vmcs, middle_of(e), &vm, &vcpu)) {
 		cli_json_string(cli, o, "vm", vm);
 		cli_json_set(cli, o, "vcpu", vcpu < 0 ? json_null() : json_integer(vcpu));
 	}
-	cli_json_hex(cli, o, "from", e->from);
+	cli_json_hex(cli, o, "from_tsc", e->from);
 	if (has_times(e))
-		cli_json_hex(cli, o, "to", e->to);
+		cli_json_hex(cli, o, "to_tsc", e->to);
 	else
-		cli_json_set(cli, o, "to", json_null());
+		cli_json_set(cli, o, "to_tsc", json_null());
 	cli_json_string(cli, o, "source", cli_clocks_source(e->source));
 	if (e->source == VMPT_MAP_NONE)
 		return o;
-	snprintf(buf, sizeof(buf), "%lld", (long long)e->map.offset);
-	cli_json_string(cli, o, "offset", buf);
-	cli_json_set(cli, o, "offset_error",
-		     e->offset_error >> 62 ? json_null() : json_integer((s64)e->offset_error));
+	cli_json_signed(cli, o, "tsc_offset", e->map.offset);
+	if (e->offset_error >> 62)
+		cli_json_set(cli, o, "tsc_offset_error", json_null());
+	else
+		cli_json_number(cli, o, "tsc_offset_error", e->offset_error);
 	cli_json_hex(cli, o, "multiplier", e->map.multiplier);
 	cli_json_set(cli, o, "ratio", json_real(ratio_of(e)));
 	cli_json_set(cli, o, "multiplier_ppm",
@@ -345,10 +345,8 @@ static json_t *json_vmcss(struct cli *cli, const struct clocks *s)
 static void json_map(struct cli *cli, json_t *o, const char *key, const struct vmpt_tsc_map *map)
 {
 	json_t *m = json_object();
-	char buf[24];
 
-	snprintf(buf, sizeof(buf), "%lld", (long long)map->offset);
-	cli_json_string(cli, m, "offset", buf);
+	cli_json_signed(cli, m, "tsc_offset", map->offset);
 	cli_json_hex(cli, m, "multiplier", map->multiplier);
 	cli_json_set(cli, o, key, m);
 }
@@ -365,13 +363,13 @@ static json_t *json_wrong(struct cli *cli, const struct clocks *s)
 
 		cli_json_hex(cli, o, "vmcs", wrong[i].vmcs);
 		cli_json_string(cli, o, "source", cli_clocks_source(wrong[i].source));
-		json_map(cli, o, "told", &wrong[i].given);
+		json_map(cli, o, "given", &wrong[i].given);
 		json_map(cli, o, "found", &wrong[i].found);
 		cli_json_string(cli, o, "by", cli_clocks_source(wrong[i].by));
 		if (wrong[i].at != VMPT_TIME_NONE)
-			cli_json_hex(cli, o, "at", wrong[i].at);
+			cli_json_hex(cli, o, "at_tsc", wrong[i].at);
 		else
-			cli_json_set(cli, o, "at", json_null());
+			cli_json_set(cli, o, "at_tsc", json_null());
 		cli_json_add(cli, array, o);
 	}
 	return array;
@@ -384,7 +382,8 @@ static int print_json(struct cli *cli, const struct clocks *s)
 	json_rates(cli, doc, s);
 	cli_json_set(cli, doc, "streams", json_streams(cli, s));
 	cli_json_set(cli, doc, "vmcss", json_vmcss(cli, s));
-	cli_json_set(cli, doc, "contradictions", json_wrong(cli, s));
+	cli_json_set(cli, doc, "given_contradicted", json_wrong(cli, s));
+	cli_json_end(cli, doc);
 	return cli_json_print(cli, doc, stdout, false);
 }
 
@@ -408,7 +407,7 @@ static int run(struct cli *cli)
 	code = cli_clocks_open(cli, &s->c);
 	if (!code) {
 		s->hertz =
-			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli) : 0;
+			vmpt_clocks_base(s->c.clocks) == VMPT_BASE_HOST ? cli_clocks_hertz(cli, s->c.rec) : 0;
 		s->start = first_tick(s);
 		tell_losses(cli, s);
 		if (cli->json) {
@@ -423,6 +422,29 @@ static int run(struct cli *cli)
 	return code;
 }
 
+static const char *const csv_epochs[] = {
+	"vmcs",
+	"vm",
+	"vcpu",
+	"from_tsc",
+	"to_tsc",
+	"source",
+	"tsc_offset",
+	"tsc_offset_error",
+	"multiplier",
+	"ratio",
+	"multiplier_ppm",
+	"scaled",
+	"pairs",
+	"outliers",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "vmcss", "epochs", csv_epochs },
+	{ 0 },
+};
+
 const struct cli_command cli_clocks = {
 	.name = "clocks",
 	.title = "show the timing in the trace, and how VMs' TSCs follow from the host's",
@@ -435,6 +457,7 @@ const struct cli_command cli_clocks = {
 		    "  vmpt clocks --side-record=vms.jsonl cpu0.pt\n"
 		    "  vmpt clocks --vm=a000:-123456789 --json cpu0.pt\n",
 	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct clocks),
 	.run = run,
 };

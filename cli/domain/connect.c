@@ -168,10 +168,8 @@ int domain_error(const struct cli *cli, const char *who, const char *what)
 
 json_t *domain_document(struct cli *cli, const struct domain_link *link)
 {
-	json_t *doc = json_object();
+	json_t *doc = cli_json_head(cli);
 
-	cli_json_string(cli, doc, "command", cli->cmd->name);
-	cli_json_string(cli, doc, "version", VMPT_VERSION);
 	cli_json_string(cli, doc, "connect", link->uri ? link->uri : "?");
 	return doc;
 }

@@ -112,6 +112,16 @@ static const struct cli_group for_trace = { .option = trace_options };
 
 #define DOMAINS "NAME | FILE.xml | NAME=FILE.xml"
 
+static const char *const csv_domains[] = {
+	"name", "id", "state", "vcpus", "memory_kib", "emulator", NULL,
+};
+
+static const struct cli_csv csv_list[] = { { "domains", NULL, csv_domains }, { 0 } };
+
+static const char *const csv_vcpus[] = { "vm", "vcpu", "cpu", "vmcs", "end", NULL };
+
+static const struct cli_csv csv_trace[] = { { "vcpus", NULL, csv_vcpus }, { 0 } };
+
 static const struct cli_command list = {
 	.name = "domain list",
 	.title = "show the domains of a libvirt",
@@ -122,6 +132,7 @@ static const struct cli_command list = {
 		    "  vmpt domain list --connect=qemu:///session --json | jq '.domains[].name'\n",
 	.args = "",
 	.group = { &connecting, &cli_output_group },
+	.csv = csv_list,
 	.data_size = sizeof(struct domain_options),
 	.run = domain_list,
 };
@@ -178,6 +189,7 @@ static const struct cli_command tracing = {
 	.args = "{" DOMAINS "}...",
 	.lacking = "no domain given",
 	.group = { &for_trace, &cli_mode_group, &connecting, &cli_output_group },
+	.csv = csv_trace,
 	.data_size = sizeof(struct domain_options),
 	.run = domain_trace,
 };

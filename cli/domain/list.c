@@ -60,7 +60,7 @@ static bool fill_row(const struct cli *cli, struct row *row)
 static void print_table(struct cli *cli, const struct row *row, size_t n)
 {
 	static const struct cli_column column[] = {
-		{ "NAME", false }, { "ID", true },	  { "STATE", false },
+		{ "NAME", CLI_NAMES }, { "ID", true },	  { "STATE", false },
 		{ "VCPUS", true }, { "MEMORY MB", true }, { "EMULATOR", false },
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
@@ -101,6 +101,7 @@ static int print_json(struct cli *cli, const struct domain_link *link, const str
 		cli_json_add(cli, domains, o);
 	}
 	cli_json_set(cli, doc, "domains", domains);
+	cli_json_end(cli, doc);
 	return cli_json_print(cli, doc, stdout, false);
 }
 

@@ -84,6 +84,8 @@ static const char *mark_of(const char *file)
 	static const struct {
 		const char *name, *mark;
 	} known[] = { { TRACE_RECORD, "{\"" },
+		      { CLI_FOLDER_HEAD, "{\n" },
+		      { "." CLI_FOLDER_HEAD ".vmpt-new", "{\n" },
 		      { "perf.data", "PERFILE2" },
 		      { "host.bin", "\xe8" } };
 	size_t i;
@@ -251,6 +253,14 @@ static int refuse(const struct cli *cli, const struct trace *t, const char *file
 	return CLI_FAILED;
 }
 
+static bool is_code(int dir, const char *file)
+{
+	struct stat st;
+
+	return (!strcmp(file, CLI_FOLDER_SYMBOLS) || !strcmp(file, CLI_FOLDER_IMAGES)) &&
+	       !fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode);
+}
+
 /* Remove nothing unless all of it may be removed. */
 static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
 {
@@ -260,7 +270,8 @@ static int check_folder(const struct cli *cli, const struct trace *t, DIR *dir)
 	while ((entry = readdir(dir)) != NULL) {
 		const char *file = entry->d_name;
 
-		if (!strcmp(file, ".") || !strcmp(file, ".."))
+		/* The guests' code is the user's, and stays. */
+		if (!strcmp(file, ".") || !strcmp(file, "..") || is_code(t->dir_fd, file))
 			continue;
 		if (!o->force || !is_of_trace(t->dir_fd, file) || is_written(t->dir_fd, file))
 			return refuse(cli, t, file);

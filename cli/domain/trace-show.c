@@ -23,7 +23,8 @@ static int sort_names(const struct dirent **a, const struct dirent **b)
 
 static int is_shown(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && trace_cpu_of(entry->d_name, ".state") < 0;
+	return entry->d_name[0] != '.' && entry->d_type != DT_DIR &&
+	       trace_cpu_of(entry->d_name, ".state") < 0;
 }
 
 static void take_record(struct trace *t, const char *line)
@@ -67,7 +68,7 @@ static int read_record(const struct cli *cli, struct trace *t)
 static void print_vcpus(struct cli *cli, const struct domain_run *run, const struct trace *t)
 {
 	static const struct cli_column column[] = {
-		{ "DOMAIN", false }, { "VCPU", true }, { "CPU", true },
+		{ "DOMAIN", CLI_NAMES }, { "VCPU", true }, { "CPU", true },
 		{ "VMCS", true },    { "END", false },
 	};
 	struct cli_table *table = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
@@ -119,12 +120,12 @@ static int print_json(struct cli *cli, const struct domain_run *run, const struc
 	size_t i;
 	int k;
 
-	cli_json_string(cli, doc, "output", t->dir);
+	cli_json_string(cli, doc, "directory", t->dir);
 	for (i = 0; i < t->vcpus; i++) {
 		const struct trace_vcpu *v = &t->vcpu[i];
 		json_t *o = json_object();
 
-		cli_json_string(cli, o, "domain", v->vm);
+		cli_json_string(cli, o, "vm", v->vm);
 		cli_json_number(cli, o, "vcpu", v->vcpu);
 		cli_json_number(cli, o, "cpu", v->cpu);
 		if (v->vmcs)
@@ -138,11 +139,12 @@ static int print_json(struct cli *cli, const struct domain_run *run, const struc
 		json_t *o = json_object();
 
 		cli_json_string(cli, o, "file", file[k]->d_name);
-		cli_json_number(cli, o, "bytes", size_of(t, file[k]->d_name));
+		cli_json_number(cli, o, "size", size_of(t, file[k]->d_name));
 		cli_json_add(cli, list, o);
 	}
 	cli_json_set(cli, doc, "vcpus", vcpus);
-	cli_json_set(cli, doc, "files", list);
+	cli_json_set(cli, doc, "outputs", list);
+	cli_json_end(cli, doc);
 	return cli_json_print(cli, doc, stdout, false);
 }
 

@@ -168,26 +168,27 @@ static int add_plugins(const struct domain_run *run, const struct trace *t)
 
 /* ---- the action ---- */
 
-/* Seconds, bytes and domains, on a terminal. */
-static void show_progress(struct domain_run *run, double seconds)
+/* The clocks; on a terminal seconds, bytes and domains. */
+static void tick(struct domain_run *run, double seconds)
 {
 	struct cli *cli = run->cli;
+	struct trace *t = run->tick_arg;
 
-	if (seconds < cli->progress.after)
+	cli_recorder_tick(&t->recorder);
+	if (!t->shows || seconds < cli->progress.after)
 		return;
 	cli->progress.drawn = true;
 	fprintf(stderr, "\r%.0f s  %.1f MB  %zu of %zu domains run\033[K", seconds,
-		(double)trace_bytes(run->tick_arg) / 1e6, domain_run_alive(run), run->domains);
+		(double)trace_bytes(t) / 1e6, domain_run_alive(run), run->domains);
 }
 
-static void start_progress(struct domain_run *run, struct trace *t)
+static void start_ticks(struct domain_run *run, struct trace *t)
 {
 	const char *after = getenv("VMPT_PROGRESS_AFTER");
 
-	if (run->cli->quiet || !isatty(STDERR_FILENO))
-		return;
+	t->shows = !run->cli->quiet && isatty(STDERR_FILENO);
 	run->cli->progress.after = after ? strtod(after, NULL) : 1;
-	run->tick = show_progress;
+	run->tick = tick;
 	run->tick_arg = t;
 }
 
@@ -204,7 +205,7 @@ static int run_all(struct domain_run *run, struct trace *t)
 	if (!code && !run->cli->quiet)
 		fprintf(stderr, "tracing %zu domain%s; Ctrl-C ends it\n", run->domains,
 			run->domains == 1 ? "" : "s");
-	start_progress(run, t);
+	start_ticks(run, t);
 	if (!code)
 		code = domain_run_wait(run, o->seconds);
 	cli_progress_end(run->cli);
@@ -229,7 +230,7 @@ static int tell(struct cli *cli, const struct domain_run *run, struct trace *t)
 static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 {
 	struct domain_run run;
-	int code = domain_run_load(&run, cli, link);
+	int code = domain_run_load(&run, cli, link), ended;
 
 	run.edited = true;
 	if (!code)
@@ -238,8 +239,13 @@ static int trace(struct cli *cli, struct domain_link *link, struct trace *t)
 		code = trace_folder(cli, link, t);
 	if (!code)
 		code = add_plugins(&run, t);
-	if (!code)
-		code = run_all(&run, t);
+	if (!code) {
+		code = trace_record(cli, t);
+		if (!code)
+			code = run_all(&run, t);
+		ended = trace_record_end(t, domain_signal());
+		code = code ? code : ended;
+	}
 	trace_folder_settle(cli, t, false);
 	if (!code)
 		code = tell(cli, &run, t);

@@ -9,7 +9,7 @@
 #include "cli/domain/domain.h"
 
 #define TRACE_CPUS   256
-#define TRACE_RECORD "vms.jsonl"
+#define TRACE_RECORD CLI_FOLDER_SIDE
 
 /* One vCPU, by name of its VM; as assigned by us. */
 struct trace_vcpu {
@@ -28,6 +28,9 @@ struct trace {
 	size_t cpus;
 	struct trace_vcpu *vcpu;
 	size_t vcpus;
+	struct cli_recorder recorder;
+	bool shows;	       /* progress */
+	int state[TRACE_CPUS]; /* of each .cpu: its state's file, or -1 */
 };
 
 /* "0,2-5" as numbers, at most TRACE_CPUS. 0, or -1 after a message. */
@@ -39,6 +42,15 @@ int domain_parse_cpus(struct cli *cli, const char *list, unsigned int *cpu, size
 int trace_folder(const struct cli *cli, const struct domain_link *link, struct trace *trace);
 /* The domains run: remove the earlier trace; else restore it, and remove the new one. */
 void trace_folder_settle(const struct cli *cli, struct trace *trace, bool ran);
+/* ---- trace-record.c ---- */
+
+/* Begin recording.json. 0, or an exit code after a message; then trace_record_end() in either case.
+ */
+int trace_record(struct cli *cli, struct trace *trace);
+int trace_record_end(struct trace *trace, bool stopped);
+
+/* ---- */
+
 /* The bytes of trace so far. */
 u64 trace_bytes(const struct trace *trace);
 /* Open the regular file @file of the folder @dir to read; links are not followed. -1 by errno. */

@@ -137,12 +137,9 @@ static void widen_owner(struct cli *cli, u64 number)
 	struct vmpt_owner owner = { .kind = VMPT_OWNER_VM, .vmcs = number };
 	struct dump *d = cli->data;
 	char buf[CLI_WHO];
-	int columns = 0;
-	const char *s;
+	int columns = (int)cli_columns(cli_who(cli, &owner, buf));
 
-	for (s = cli_who(cli, &owner, buf); *s; s++)
-		columns += ((unsigned char)*s & 0xc0) != 0x80;
-	if (columns > d->style.owner_width && columns <= 32)
+	if (columns > d->style.owner_width)
 		d->style.owner_width = columns;
 }
 
@@ -175,6 +172,8 @@ static int dump_all(struct cli *cli)
 	int ret = 0;
 	size_t i;
 
+	if (cli->json)
+		cli_json_print(cli, cli_json_document(cli), stdout, true);
 	/* On a terminal the lines themselves show the progress. */
 	if (!cli->stdout_tty)
 		cli_progress_start(cli, 1);
@@ -185,6 +184,12 @@ static int dump_all(struct cli *cli)
 	cli_progress_end(cli);
 	if (ret < 0)
 		cli_error(cli, "%s: %s", cli->file[0], vmpt_strerror(ret));
+	if (!ret && cli->json) {
+		json_t *end = json_object();
+
+		cli_json_end(cli, end);
+		cli_json_print(cli, end, stdout, true);
+	}
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
@@ -266,7 +271,8 @@ const struct cli_command cli_dump = {
 	.about =
 		"Print packets: offset in the stream, owner, raw bytes, name and payload. Packets\n"
 		"with an IP show the full IP and IPBytes. After an owner, ~ means assumed,\n"
-		"? means uncertain. --json prints one JSON object per line.\n"
+		"? means uncertain. --json prints one JSON object a line, of\n"
+		"the document, of each packet, and last the warnings and losses.\n"
 		"--time: a < after a time means that it went back there; --json has the reason.\n"
 		"RTIT packets also have the hardware TSC, as far as it is known, with a bound.",
 	.examples = "  vmpt dump --time --vm 3b56ee000:-81923 trace.pt\n"

@@ -21,22 +21,9 @@ void dump_header(struct cli *cli, const struct dump_style *style)
 	printf("PACKET%s\n", cli_paint(cli, CLI_PLAIN));
 }
 
-static size_t columns_of(const char *text)
-{
-	size_t columns = 0;
-
-	for (; *text; text++)
-		columns += ((unsigned char)*text & 0xc0) != 0x80;
-	return columns;
-}
-
 void dump_print_padded(const char *text, size_t width)
 {
-	size_t columns = columns_of(text);
-
-	fputs(text, stdout);
-	if (columns < width)
-		printf("%*s", (int)(width - columns), "");
+	cli_print_padded(text, width, false);
 }
 
 void dump_print_where(struct cli *cli, struct dump_style *style, u64 offset,
@@ -50,7 +37,7 @@ void dump_print_where(struct cli *cli, struct dump_style *style, u64 offset,
 		strcat(name, "~");
 	if (owner->kind != VMPT_OWNER_UNKNOWN && owner->sure == VMPT_UNCERTAIN)
 		strcat(name, "?");
-	columns = columns_of(name);
+	columns = cli_columns(name);
 	if ((int)columns > style->owner_width)
 		style->owner_width = (int)columns;
 	printf("%*llx  %s", style->offset_width, (unsigned long long)offset,
@@ -61,7 +48,7 @@ void dump_print_where(struct cli *cli, struct dump_style *style, u64 offset,
 
 void dump_print_bytes(struct cli *cli, struct dump_style *style, const char *text)
 {
-	size_t columns = columns_of(text);
+	size_t columns = cli_columns(text);
 
 	if ((int)columns > style->bytes_width && style->bytes_grow)
 		style->bytes_width = (int)columns;
@@ -146,7 +133,7 @@ static void print_packet(struct cli *cli, const struct dump_line *line)
 		return;
 	}
 	if (line->kind == VMPT_PT_PAD && line->size > 1) {
-		printf(" ×%llu\n", (unsigned long long)line->size);
+		cli_print(" ×%llu\n", (unsigned long long)line->size);
 		return;
 	}
 	fputs(fields ? fields : "", stdout);
@@ -189,7 +176,7 @@ static void json_bytes(struct cli *cli, json_t *o, const struct dump_line *line)
 
 	for (i = 0; i < n; i++)
 		sprintf(text + 2 * i, "%02x", b[i]);
-	cli_json_string(cli, o, "bytes", text);
+	cli_json_string(cli, o, "raw", text);
 }
 
 static void json_taken(struct cli *cli, json_t *o, const struct vmpt_pt_packet *p)
@@ -216,7 +203,9 @@ static void json_field(struct cli *cli, json_t *o, const struct dump_line *line,
 		json_taken(cli, o, p);
 		break;
 	case VMPT_PT_FLAG:
-		cli_json_set(cli, o, f->name, json_boolean(p->val[i]));
+		/* Other packets' "ip" is an address. */
+		cli_json_set(cli, o, strcmp(f->name, "ip") ? f->name : "ip_follows",
+			     json_boolean(p->val[i]));
 		break;
 	case VMPT_PT_DEC:
 	case VMPT_PT_BINARY:

@@ -179,7 +179,7 @@ static void json_bytes(struct cli *cli, json_t *o, const struct rtit_walk *w,
 
 	for (i = 0; i < n; i++)
 		sprintf(text + 2 * i, "%02x", b[i]);
-	cli_json_string(cli, o, "bytes", text);
+	cli_json_string(cli, o, "raw", text);
 }
 
 static void json_fields(struct cli *cli, json_t *o, const struct vmpt_rtit_packet *p)
@@ -232,15 +232,14 @@ static void json_time(struct cli *cli, json_t *o, const struct rtit_line *line)
 {
 	/* The STS's own "tsc" has 40 bits. */
 	if (line->timed)
-		cli_json_hex(cli, o, "time", line->tsc);
+		cli_json_hex(cli, o, "host_tsc", line->tsc);
 	if (line->timed)
-		cli_json_set(cli, o, "time_error",
-			     line->error == ~0ULL ? json_null()
-						  : json_integer((json_int_t)line->error));
+		line->error == ~0ULL ? cli_json_set(cli, o, "host_tsc_error", json_null())
+				     : cli_json_number(cli, o, "host_tsc_error", line->error);
 	if (line->by_mtc)
 		cli_json_hex(cli, o, "since_first_mtc", line->since_mtc);
 	if (line->went_back)
-		cli_json_set(cli, o, "time_went_back", json_true());
+		cli_json_set(cli, o, "host_tsc_went_back", json_true());
 }
 
 static void print_json(struct rtit_walk *w, const struct rtit_line *line)

@@ -104,13 +104,6 @@ static void json_bound(struct cli *cli, json_t *o, const char *key, u32 ticks)
 
 void dump_time_json(struct cli *cli, json_t *o, const struct dump_line *line)
 {
-	static const char *const back[] = {
-		[VMPT_BACK_GAP] = "gap",
-		[VMPT_BACK_TSC_RESET] = "tsc_reset",
-		[VMPT_BACK_MAP] = "map",
-		[VMPT_BACK_CONTRADICTION] = "contradiction",
-	};
-
 	if (line->time.tsc == VMPT_TIME_NONE)
 		return;
 	cli_json_hex(cli, o, "host_tsc", line->time.tsc);
@@ -118,6 +111,5 @@ void dump_time_json(struct cli *cli, json_t *o, const struct dump_line *line)
 	json_bound(cli, o, "late", line->time.late);
 	if (line->guest != VMPT_TIME_NONE)
 		cli_json_hex(cli, o, "guest_tsc", line->guest);
-	if (line->back && line->back < VMPT_ARRAY_SIZE(back))
-		cli_json_string(cli, o, "back", back[line->back]);
+	cli_json_back(cli, o, line->back);
 }

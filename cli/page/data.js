@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 // Unpacks the data of write.c: shares by bucket, exits by reason, single spans as columns.
 
-const RUNS = 0, UNKNOWN = 1, LOST = 2, OFF = 3, OTHER = 4, STATES = 5;
+const RUNS = 0, UNKNOWN = 1, LOST = 2, OFF = 3, OTHER = 4, STATES = 5, WAITS = 255;
 const KIND = { host: 0, guest: 1, unknown: 2, lost: 3, off: 4 };
 const MOVED = 1, TIMED = 2, HAS_IP = 4, HAS_QUAL = 8, EXITED = 16;
 const KINDS = ['host', 'guest', 'unknown owner', 'lost', 'tracing off'];
@@ -89,7 +89,7 @@ function readHists(reader) {
 	const all = [];
 	for (let n = reader.next(); n > 0; n--) {
 		const hist = { line: reader.next(), reason: reader.next(), count: reader.next(),
-			timed: reader.next(), ticks: reader.next(), max: reader.next(), bins: [] };
+			timed: reader.next(), ticks: reader.next(), waited: reader.next(), max: reader.next(), bins: [] };
 		for (let filled = reader.next(), bin = 0; filled > 0; filled--) {
 			bin += reader.next();
 			hist.bins.push([bin, reader.next()]);
@@ -126,6 +126,8 @@ function readSpans(reader) {
 	s.offset = offsets(s.size);
 	s.line = reader.column(n, Int32Array);
 	s.gap = reader.column(n, Float64Array);
+	s.waited = reader.column(n, Float64Array);
+	s.unknown = reader.column(n, Float64Array);
 	s.reason = reader.column(n, Uint8Array);
 	s.from = reader.column(n, Uint32Array);
 	s.overflows = reader.column(n, Uint32Array);

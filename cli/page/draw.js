@@ -10,55 +10,82 @@ let rows = [], hiddenVms = new Set(), showCpus = true, folded = new Set();
 // ---- rows ----
 
 function layRows() {
-	const shown = lanes.filter((l) => l.kind === 'cpu' ? showCpus : !hiddenVms.has(l.vm)).length;
-	// Few lanes get more room each.
-	const high = Math.max(22, Math.min(38, Math.floor(($('scroll').clientHeight - 120) / (shown + 1))));
-	let y = 0;
-	rows = [];
-	const add = (row, height) => {
-		rows.push({ ...row, y, height });
-		y += height;
+	rows = [{ lane: lanes[0] }];
+	const addGroup = (key, name, vm, members) => {
+		// A lane alone needs no heading.
+		if (members.length === 1)
+			rows.push({ lane: members[0], name: key === 'cpus' ? members[0].name : name, alone: true });
+		else
+			rows.push({ group: key, name, vm, count: members.length },
+				...folded.has(key) ? [] : members.map((lane) => ({ lane })));
 	};
-	const addGroup = (key, name, members) => {
-		add({ group: key, name, count: members.length }, GROUP);
-		if (!folded.has(key))
-			members.forEach((lane) => add({ lane }, high));
-	};
-	add({ lane: lanes[0] }, Math.round(high * 1.3));
 	if (showCpus)
-		addGroup('cpus', 'CPUs', lanes.filter((l) => l.kind === 'cpu'));
+		addGroup('cpus', 'CPUs', -1, lanes.filter((l) => l.kind === 'cpu'));
 	meta.vms.forEach((vm, v) => {
 		const members = lanes.filter((l) => l.kind === 'vcpu' && l.vm === v);
 		if (members.length && !hiddenVms.has(v))
-			addGroup('vm' + v, vm.name, members);
+			addGroup('vm' + v, vm.name, v, members);
 	});
+	// All the height there is, if it is enough; few lanes do not become walls.
+	const groups = rows.filter((row) => row.group).length, room = $('scroll').clientHeight - groups * GROUP;
+	const high = Math.max(22, Math.min(220, Math.floor(room / (rows.length - groups - 0.4))));
+	let y = 0;
+	for (const row of rows) {
+		Object.assign(row, { y, height: row.group ? GROUP : row === rows[0] ? Math.max(22, Math.floor(high * 0.6)) : high });
+		y += row.height;
+	}
 	return y;
 }
 
 // ---- painting ----
 
-function pattern(ctx, name) {
-	if (theme.patterns[name])
-		return theme.patterns[name];
-	const tile = document.createElement('canvas'), size = tile.width = tile.height = 6;
-	const c = tile.getContext('2d');
-	if (name === 'unknown') {
-		c.fillStyle = theme.dim;
-		c.fillRect(0, 0, 1.5, 1.5);
-		c.fillRect(3, 3, 1.5, 1.5);
-	} else {
-		c.strokeStyle = name === 'lost' ? theme.bad : theme.bg;
-		c.lineWidth = name === 'lost' ? 2 : 1.2;
+const TILES = {
+	unknown: (c) => [[0, 0], [3, 3]].forEach(([x, y]) => c.fillRect(x, y, 1.5, 1.5)),
+	dots: (c) => [[0, 0], [4, 4]].forEach(([x, y]) => c.fillRect(x, y, 3, 3)),
+	level: (c) => c.fillRect(0, 3, 8, 2),
+	upright: (c) => c.fillRect(3, 0, 2, 8),
+	fence: (c) => [0, 4].forEach((x) => c.fillRect(x, 0, 2, 8)),
+	cross: (c) => {
+		c.fillRect(0, 3, 8, 1.5);
+		c.fillRect(3, 0, 1.5, 8);
+	},
+	// Slanted lines, also for what is lost, and for shares.
+	slant: (c, size, way) => {
 		c.beginPath();
 		for (const x of [-size, 0, size]) {
-			c.moveTo(x, size);
-			c.lineTo(x + size, 0);
+			c.moveTo(x, way > 0 ? size : 0);
+			c.lineTo(x + size, way > 0 ? 0 : size);
 		}
 		c.stroke();
+	},
+};
+
+// @color: a VM's, below the pattern of that name.
+function pattern(ctx, name, color) {
+	const key = name + (color || '');
+	if (theme.patterns[key])
+		return theme.patterns[key];
+	const tile = document.createElement('canvas'), size = tile.width = tile.height = color || name === 'fence' ? 8 : 6;
+	const c = tile.getContext('2d');
+	if (color) {
+		c.fillStyle = color;
+		c.fillRect(0, 0, size, size);
+		c.globalAlpha = 0.6;
 	}
-	theme.patterns[name] = ctx.createPattern(tile, 'repeat');
-	return theme.patterns[name];
+	// A VM's pattern is not of the background's colour: it is no gap.
+	const ink = color ? theme.text : theme.bg;
+	c.fillStyle = name === 'unknown' ? theme.dim : ink;
+	c.strokeStyle = name === 'lost' ? theme.bad : ink;
+	c.lineWidth = name === 'pale' ? 1.2 : 2;
+	if (TILES[name])
+		TILES[name](c);
+	else
+		TILES.slant(c, size, name === 'fall' ? -1 : 1);
+	theme.patterns[key] = ctx.createPattern(tile, 'repeat');
+	return theme.patterns[key];
 }
+
+const vmFill = (ctx, vm) => vmPattern(vm) ? pattern(ctx, vmPattern(vm), vmColor(vm)) : vmColor(vm);
 
 // Colour of a state in a lane; anything but a run of a known owner is a pattern.
 function fillOf(ctx, kind, state) {
@@ -74,17 +101,22 @@ function fillOf(ctx, kind, state) {
 		return null; // by the lane's VM or the reason
 	if (state === RUNS)
 		return theme.host;
-	return vmColor(kind === 'machine' ? state - STATES : lineVm(state - STATES));
+	return vmFill(ctx, kind === 'machine' ? state - STATES : lineVm(state - STATES));
 }
 
 function paintOf(ctx, lane, state) {
 	const fill = fillOf(ctx, lane.kind, state);
 	if (fill)
 		return fill;
-	return state === RUNS ? vmColor(lane.vm) : reasonColor(state - STATES);
+	return state === RUNS ? vmFill(ctx, lane.vm) : state >= WAITS ? vmFill(ctx, state - WAITS) : reasonColor(state - STATES);
 }
 
-const halted = (lane, state) => lane.kind === 'vcpu' && state >= STATES && reasonOf(state - STATES).halted;
+// The colour below a pattern, for text.
+const baseOf = (lane, state) => state < STATES && !(lane.kind === 'vcpu' && state === RUNS) ? theme.host :
+	lane.kind === 'cpu' ? vmColor(lineVm(state - STATES)) : state === RUNS ? vmColor(lane.vm) : reasonColor(state - STATES);
+
+const halted = (lane, state) => lane.kind === 'vcpu' && state >= STATES && state < WAITS && reasonOf(state - STATES).halted;
+const waits = (lane, state) => lane.kind === 'vcpu' && state >= WAITS;
 
 // Everything but the selected vCPU or reason is dimmed.
 function alphaOf(lane, state) {
@@ -104,7 +136,7 @@ function alphaOf(lane, state) {
 function heightOf(lane, state) {
 	if (lane.kind === 'cpu')
 		return state === RUNS ? 0.4 : state === OFF ? 0.08 : 1;
-	return state < STATES ? 1 : halted(lane, state) ? 0.16 : 0.55;
+	return state < STATES ? 1 : halted(lane, state) ? 0.12 : waits(lane, state) ? 0.3 : 0.55;
 }
 
 // From the bottom: the running owner, then the rest; halts stay empty.
@@ -125,6 +157,8 @@ function drawStack(ctx, lane, x, y, w, h, cells, pale) {
 			ctx.globalAlpha = alphaOf(lane, state) * (pale ? 0.45 : 1);
 			ctx.fillStyle = paintOf(ctx, lane, state);
 			ctx.fillRect(x, top - high, w, high);
+			if (waits(lane, state))
+				fence(ctx, x, top - high, w, high);
 			top -= high;
 		}
 	ctx.globalAlpha = 1;
@@ -139,19 +173,57 @@ function drawStack(ctx, lane, x, y, w, h, cells, pale) {
 	}
 }
 
-function label(ctx, text, x, y, w, h, fill, faded) {
-	if (w < 34)
+// Someone else has the CPU: seen as through a fence.
+function fence(ctx, x, y, w, h) {
+	ctx.globalAlpha = 0.8;
+	ctx.fillStyle = pattern(ctx, 'fence');
+	ctx.fillRect(x, y, w, h);
+	ctx.globalAlpha = 1;
+}
+
+const TEXT = 12, widths = new Map();
+
+function widthOf(ctx, text) {
+	if (widths.size > 20000)
+		widths.clear();
+	if (!widths.has(text))
+		widths.set(text, ctx.measureText(text).width);
+	return widths.get(text);
+}
+
+// The name of a VM in so many letters, different from the others'.
+const tags = new Map();
+
+function tag(vm, letters) {
+	if (!tags.has(letters))
+		tags.set(letters, shorten(meta.vms.map((v) => v.name), letters, (text) => text.length));
+	return tags.get(letters)[vm] || vmName(vm);
+}
+
+// A state's name, and shorter ones.
+function namesOf(lane, state) {
+	const name = stateName(lane, state), line = lane.kind === 'cpu' ? state - STATES : -1;
+	if (state >= WAITS && lane.kind === 'vcpu')
+		return [name, ...[24, 12, 8].map((n) => tag(state - WAITS, n))];
+	return line < 0 ? [name] : [name, ...[24, 12, 8].map((n) => tag(lineVm(line), n) + ' ' + shortName(line)), tag(lineVm(line), 8)];
+}
+
+// The longest name of the state that fits, in a bar of @base's colour, below a pattern or not, if it is high enough.
+function label(ctx, lane, state, x, y, w, h, base, faded) {
+	if (w < 34 || h < TEXT + 2)
 		return;
-	const rgb = /^#(..)(..)(..)$/.exec(fill);
-	const light = rgb && parseInt(rgb[1], 16) * 0.3 + parseInt(rgb[2], 16) * 0.59 +
-		parseInt(rgb[3], 16) * 0.11 > 120;
-	ctx.save();
-	ctx.beginPath();
-	ctx.rect(x, y, w - 3, h);
-	ctx.clip();
-	ctx.fillStyle = !rgb || faded ? theme.text : light ? '#111111' : '#ffffff';
-	ctx.fillText(text, x + 4, y + h / 2 + 0.5);
-	ctx.restore();
+	const shown = namesOf(lane, state).find((t) => widthOf(ctx, t) <= w - 10);
+	if (!shown)
+		return;
+	const rgb = base && !faded ? /^#(..)(..)(..)$/.exec(base) : null;
+	// Black or white, whichever has more contrast (WCAG).
+	const light = rgb && [0.2126, 0.7152, 0.0722].reduce((sum, part, k) => sum + part * (parseInt(rgb[k + 1], 16) / 255) ** 2.2, 0) > 0.18;
+	if (rgb) {
+		ctx.fillStyle = base;
+		ctx.fillRect(x + 2, y + h / 2 - TEXT / 2, widthOf(ctx, shown) + 4, TEXT);
+	}
+	ctx.fillStyle = !rgb ? theme.text : light ? '#111111' : '#ffffff';
+	ctx.fillText(shown, x + 4, y + h / 2 + 0.5);
 }
 
 function spanState(lane, i, part) {
@@ -165,38 +237,94 @@ function spanState(lane, i, part) {
 }
 
 function stateName(lane, state) {
-	const name = ['host', 'unknown', 'lost', 'tracing off', 'others'][state];
+	const name = ['host', 'unknown', 'lost', 'not traced', 'others'][state];
 	if (lane.kind === 'vcpu')
-		return state === RUNS ? 'running' : name || reasonName(state - STATES);
+		return state === RUNS ? 'running' : name || (state >= WAITS ? 'waits for ' + vmName(state - WAITS) :
+			reasonName(state - STATES));
 	return name || (lane.kind === 'host' ? vmName(state - STATES) : lineName(state - STATES));
 }
 
-function drawPart(ctx, box, lane, i, part, from, length) {
-	const scale = box.w / (view.t1 - view.t0), state = spanState(lane, i, part);
+// One colour of a lane, as wide as the time is, or a pixel. null: not in view.
+function drawBar(ctx, box, lane, state, from, length) {
+	const scale = box.w / (view.t1 - view.t0);
 	let x = (from - view.t0) * scale, w = Math.max(1, length * scale);
 	if (x + w < 0 || x > box.w)
-		return;
+		return null;
 	if (x < -4) {
 		w += x + 4;
 		x = -4;
 	}
 	w = Math.min(w, box.w + 8 - x);
-	const h = Math.max(2, heightOf(lane, state) * box.h), y = box.y + box.h - h;
+	const h = Math.max(2, Math.min(halted(lane, state) ? 4 : box.h, heightOf(lane, state) * box.h)), y = box.y + box.h - h;
 	const column = Math.floor(x) * 8192 + state;
 	if (w < 1.5 && column === box.last)
-		return;
+		return null;
 	box.last = column;
-	const fill = paintOf(ctx, lane, state);
 	if (!lane.complete) {
 		ctx.fillStyle = theme.bg;
 		ctx.fillRect(x, box.y, w, box.h);
 	}
 	ctx.globalAlpha = alphaOf(lane, state);
-	ctx.fillStyle = fill;
+	ctx.fillStyle = paintOf(ctx, lane, state);
 	ctx.fillRect(x, y, w > 4 ? w - 0.5 : w, h);
+	if (waits(lane, state))
+		fence(ctx, x, y, w, h);
 	ctx.globalAlpha = 1;
-	if (h > 9)
-		label(ctx, stateName(lane, state), Math.max(0, x), y, w + Math.min(0, x), h, fill, alphaOf(lane, state) < 0.6);
+	const faded = alphaOf(lane, state) < 0.6, left = Math.max(0, x), wide = Math.min(box.w, x + w) - left;
+	// What is low has its text above it.
+	if (waits(lane, state) || halted(lane, state))
+		label(ctx, lane, state, left, box.y, wide, box.h - h, null, faded);
+	else if (state === RUNS || state >= STATES)
+		label(ctx, lane, state, left, y, wide, h, baseOf(lane, state), faded);
+	return { x, y, w, h };
+}
+
+// What the CPU did while the vCPU was out, as [state, from, length] each; null: not all is kept.
+function partsOf(i) {
+	const from = spans.start[i] + spans.length[i], to = from + spans.gap[i];
+	const cpu = lanes.find((l) => l.kind === 'cpu' && l.id === spans.stream[i]), parts = [];
+	if (!cpu || cpu.droppedIn(from, to))
+		return null;
+	for (let k = Math.max(0, lower(cpu.starts, from) - 1); k < cpu.items.length && cpu.starts[k] < to; k++) {
+		const j = cpu.items[k], a = Math.max(from, spans.start[j]), b = Math.min(to, spans.start[j] + spans.length[j]);
+		const state = spans.kind[j] === KIND.host ? STATES + spans.reason[i] : spans.kind[j] === KIND.guest ?
+			WAITS + (spans.line[j] < 0 ? meta.vms.length : lineVm(spans.line[j])) : spanState(cpu, j, 'run');
+		if (b > a)
+			parts.push([state, a, b - a, spans.line[j]]);
+	}
+	return parts;
+}
+
+// Out of the guest. Where the CPU's spans are not all there, the longest part has it.
+function drawOut(ctx, box, lane, i) {
+	const from = spans.start[i] + spans.length[i], gap = spans.gap[i], scale = box.w / (view.t1 - view.t0);
+	const state = spanState(lane, i, 'gap');
+	if (spans.waited[i] + spans.unknown[i] === 0 || halted(lane, state))
+		return drawBar(ctx, box, lane, state, from, gap);
+	const parts = gap * scale > 2 ? partsOf(i) : null;
+	if (!parts)
+		drawBar(ctx, box, lane, spans.waited[i] * 2 > gap ? WAITS + meta.vms.length :
+			spans.unknown[i] * 2 > gap ? OFF : state, from, gap);
+	// Neighbours of one kind, or below a pixel, are one bar.
+	for (let k = 0, next; parts && k < parts.length; k = next) {
+		const [kind, at] = parts[k];
+		let end = at + parts[k][2];
+		for (next = k + 1; next < parts.length && (parts[next][0] === kind || (parts[next][1] + parts[next][2] - at) * scale < 1); next++)
+			end = parts[next][1] + parts[next][2];
+		drawBar(ctx, box, lane, kind, at, end - at);
+	}
+	const high = 0.55 * box.h;
+	return { x: (from - view.t0) * scale, y: box.y + box.h - high, w: Math.max(1, gap * scale), h: high };
+}
+
+function drawPart(ctx, box, lane, i, part, from, length) {
+	const scale = box.w / (view.t1 - view.t0);
+	if ((from + length - view.t0) * scale < -1 || (from - view.t0) * scale > box.w)
+		return;
+	const bar = part === 'gap' ? drawOut(ctx, box, lane, i) : drawBar(ctx, box, lane, spanState(lane, i, part), from, length);
+	if (!bar)
+		return;
+	const { x, y, w, h } = bar;
 	drawEdge(ctx, box, from, spans.bound[part === 'gap' ? 2 : 0][i],
 		spans.bound[part === 'gap' ? 3 : 1][i], scale);
 	const sel = picked.span;
@@ -208,7 +336,7 @@ function drawPart(ctx, box, lane, i, part, from, length) {
 	if (picked.hits && part === 'run' && picked.hits.has(i))
 		drawHit(ctx, x + w, box);
 	if (part === 'run')
-		drawMarks(ctx, i, x, box);
+		box.marks.push([i, x]);
 }
 
 // The error bounds of the edge, at a zoom where they are visible.
@@ -287,6 +415,8 @@ function drawLane(ctx, lane, box) {
 			if (lane.kind === 'vcpu' && spans.gap[i])
 				drawPart(ctx, box, lane, i, 'gap', spans.start[i] + spans.length[i], spans.gap[i]);
 		}
+		// On top of their neighbours.
+		box.marks.forEach(([i, x]) => drawMarks(ctx, i, x, box));
 		return;
 	}
 	for (let k = first; k < last; k++) {
@@ -329,18 +459,22 @@ function drawHost(ctx, lane, box) {
 
 // ---- the three canvases ----
 
-function fitCanvas(canvas, w, h) {
+const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
+
+function fitCanvas(canvas, w, h, fixed) {
 	const ratio = devicePixelRatio || 1;
 	if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
 		canvas.width = Math.round(w * ratio);
 		canvas.height = Math.round(h * ratio);
-		canvas.style.width = w + 'px';
-		canvas.style.height = h + 'px';
+		if (!fixed) {
+			canvas.style.width = w + 'px';
+			canvas.style.height = h + 'px';
+		}
 	}
 	const ctx = canvas.getContext('2d');
 	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 	ctx.clearRect(0, 0, w, h);
-	ctx.font = '11px system-ui, "DejaVu Sans", sans-serif';
+	ctx.font = FONT;
 	ctx.textBaseline = 'middle';
 	return ctx;
 }
@@ -359,17 +493,26 @@ function marks(step) {
 	return list;
 }
 
+// What the axis counts from, if its numbers would be too long: a round time before the view.
+function axisBase(step) {
+	const span = hz ? (view.t1 - view.t0) / hz : 0, round = 10 ** (Math.floor(Math.log10(span)) + 1);
+	const base = hz ? Math.floor((begin + view.t0) / hz / round + 1e-9) * round * hz - begin : 0;
+	return hz && point(view.t1, step).length > 12 && base > -begin ? { base, round: round * hz } : null;
+}
+
 function drawAxis(w) {
-	const ctx = fitCanvas($('axis'), w, 24), step = stepFor(view.t1 - view.t0, w, 120);
-	ctx.fillStyle = theme.dim;
+	const ctx = fitCanvas($('axis'), w, 24), step = stepFor(view.t1 - view.t0, w, 120), from = axisBase(step);
 	ctx.strokeStyle = theme.line;
 	for (const at of marks(step)) {
-		const x = (at - view.t0) / (view.t1 - view.t0) * w, text = point(at, step);
+		const x = (at - view.t0) / (view.t1 - view.t0) * w;
+		const text = from ? '+ ' + relative(at - from.base, from.round * 2, step) : point(at, step);
+		ctx.fillStyle = theme.dim;
 		ctx.fillRect(Math.round(x), 16, 1, 8);
 		if (x + 4 + ctx.measureText(text).width < w)
 			ctx.fillText(text, x + 4, 10);
 	}
-	$('axis-label').textContent = hz ? 'from the start' : unitName + ' from the start';
+	$('axis-label').textContent = from ? point(from.base, from.round) + ' +' : clockName();
+	$('axis-label').title = 'Times: ' + clockName();
 	return step;
 }
 
@@ -403,7 +546,7 @@ function drawLanes(w, height, scroll, step) {
 			ctx.fillRect(0, y, w, row.height);
 			continue;
 		}
-		const box = { y: y + 2, h: row.height - 4, w, last: -1 };
+		const box = { y: y + 2, h: row.height - 4, w, last: -1, marks: [] };
 		ctx.fillStyle = theme.line;
 		ctx.fillRect(0, y + row.height - 1, w, 1);
 		if (row.lane.kind === 'host')

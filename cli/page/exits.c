@@ -137,7 +137,7 @@ static int add_ip(struct page_exits *exits, u32 vm, u64 ip, u8 reason, u64 ticks
 }
 
 int page_exit_add(struct page_exits *exits, u32 line, u32 vm, const struct vmpt_exit *exit,
-		  u8 reason, bool timed, u64 ticks)
+		  u8 reason, bool timed, u64 ticks, u64 waited)
 {
 	struct page_hist *hist = hist_of(exits, line, reason);
 	u32 bin = page_bin(ticks);
@@ -148,6 +148,7 @@ int page_exit_add(struct page_exits *exits, u32 line, u32 vm, const struct vmpt_
 	if (timed) {
 		hist->timed++;
 		hist->ticks += ticks;
+		hist->waited += waited;
 		hist->bin[bin]++;
 		if (ticks > hist->max)
 			hist->max = ticks;
@@ -173,6 +174,7 @@ void page_exits_put(const struct page_exits *exits, struct page_bytes *bytes)
 		page_put(bytes, hist->count);
 		page_put(bytes, hist->timed);
 		page_put(bytes, hist->ticks);
+		page_put(bytes, hist->waited);
 		page_put(bytes, hist->max);
 		for (bin = filled = 0; bin < PAGE_BINS; bin++)
 			filled += hist->bin[bin] != 0;

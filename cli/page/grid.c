@@ -118,6 +118,31 @@ int page_grid_add(struct page_grid *grid, size_t lane, u16 state, u64 start, u64
 	return 0;
 }
 
+int page_grid_move(struct page_grid *grid, size_t lane, u16 from, u16 to,
+		   const struct page_run *run)
+{
+	u64 i, left = run->ticks;
+
+	for (i = run->start / grid->width; left && i * grid->width < run->end; i++) {
+		struct page_bucket *bucket = &grid->lane[lane].bucket[i];
+		u64 at = i * grid->width, stop = at + grid->width, ticks;
+		struct page_cell *cell[2];
+
+		/* Adding one may move the others. */
+		if (!cell_of(bucket, to) || !cell_of(bucket, from))
+			return -1;
+		cell[0] = cell_of(bucket, from);
+		cell[1] = cell_of(bucket, to);
+		ticks = (stop < run->end ? stop : run->end) - (at > run->start ? at : run->start);
+		ticks = ticks < left ? ticks : left;
+		ticks = ticks < cell[0]->ticks ? ticks : cell[0]->ticks;
+		cell[0]->ticks -= ticks;
+		cell[1]->ticks += ticks;
+		left -= ticks;
+	}
+	return 0;
+}
+
 void page_grid_put(const struct page_grid *grid, size_t lanes, struct page_bytes *bytes)
 {
 	static const struct page_lane none;

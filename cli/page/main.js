@@ -48,6 +48,7 @@ function setView(t0, t1, what) {
 	$('tip').hidden = true;
 	draw();
 	tellView(what);
+	remember();
 	if (!$('exits').hidden && exitView.visible) {
 		clearTimeout(exitTimer);
 		exitTimer = setTimeout(fillExits, 150);
@@ -60,6 +61,65 @@ function zoom(factor, at) {
 	length = Math.min(view.end, Math.max(hz ? Math.max(4, hz * 4e-9) : 10, length));
 	const part = (middle - view.t0) / (view.t1 - view.t0);
 	setView(middle - length * part, middle + length * (1 - part));
+}
+
+// ---- the view in the address ----
+
+let urlTimer = 0;
+
+function fragment() {
+	const all = new URLSearchParams(), row = rows[picked.lane];
+	const add = (name, value) => value && all.set(name, value);
+	if (view.t0 > 0 || view.t1 < view.end) {
+		// More digits than --from takes: the same view to the pixel.
+		for (const [name, at] of [['from', view.t0], ['to', view.t1]])
+			add(name, String(hz ? Number(((begin + at) / hz).toFixed(12)) : begin + at));
+	}
+	add('lane', row && row.lane && row.lane.name);
+	add('vm', exitView.vm >= 0 && vmName(exitView.vm));
+	add('tab', shownTab === firstTab() ? '' : shownTab);
+	add('theme', userTheme);
+	return String(all);
+}
+
+const firstTab = () => meta.vms.length ? 'vms' : 'span';
+
+// When the view has been still for a while it becomes a step for the browser's Back.
+function remember() {
+	clearTimeout(urlTimer);
+	urlTimer = setTimeout(() => {
+		const now = fragment();
+		if (now !== location.hash.slice(1))
+			history.pushState(null, '', '#' + now);
+	}, 300);
+}
+
+function restore() {
+	const all = new URLSearchParams(location.hash.slice(1)), ticks = (name, none) => {
+		const value = parseFloat(all.get(name));
+		return Number.isFinite(value) ? (hz ? value * hz : value) - begin : none;
+	};
+	userTheme = /^(light|dark)$/.test(all.get('theme')) ? all.get('theme') : '';
+	retheme();
+	setView(ticks('from', 0), Math.max(ticks('from', 0), ticks('to', view.end)));
+	exitView.vm = meta.vms.findIndex((vm) => vm.name === all.get('vm'));
+	picked.span = null;
+	picked.lane = rows.findIndex((row) => row.lane && row.lane.name === all.get('lane'));
+	scrollTo(rows[picked.lane] || rowOfVm());
+	showSpan();
+	fillVms();
+	showTab($('tab-' + all.get('tab')) ? all.get('tab') : firstTab());
+	markLabels();
+	clearTimeout(urlTimer);
+}
+
+function retheme() {
+	readTheme();
+	fillVms();
+	fillKey();
+	layout();
+	if (shownTab === 'exits')
+		fillExits();
 }
 
 const pan = (part) => setView(view.t0 + (view.t1 - view.t0) * part, view.t1 + (view.t1 - view.t0) * part);
@@ -87,10 +147,9 @@ function select(sel, move) {
 	showSpan();
 	showTab('span');
 	markLabels();
-	const row = rows[picked.lane];
-	if (row && (row.y < $('scroll').scrollTop || row.y + row.height > $('scroll').scrollTop + $('scroll').clientHeight))
-		$('scroll').scrollTop = row.y - 40;
+	scrollTo(rows[picked.lane]);
 	draw();
+	remember();
 	tell(`${sel.cells || facts.title.startsWith(sel.lane.name) ? '' : sel.lane.name + ': '}${facts.title}, ${facts.rows.slice(0, 1).map((r) => r.slice(0, 2).join(' ')).join()}`);
 }
 
@@ -101,6 +160,7 @@ function clearPicked() {
 	if (!$('exits').hidden)
 		fillExits();
 	draw();
+	remember();
 	tellView('Nothing selected');
 }
 
@@ -292,11 +352,11 @@ function pickLane(way) {
 	if (!rows[k])
 		return;
 	picked.lane = k;
+	remember();
 	const middle = (view.t0 + view.t1) / 2, { lane } = rows[k];
 	const hit = inLane(lane, middle);
 	tell(`Lane ${lane.name}` + (hit ? '; in the middle: ' + (hit.cells ? shareFacts(hit.cells) : factsOf(hit)).title : ''));
-	if (rows[k].y < $('scroll').scrollTop || rows[k].y + rows[k].height > $('scroll').scrollTop + $('scroll').clientHeight)
-		$('scroll').scrollTop = rows[k].y - 40;
+	scrollTo(rows[k]);
 	draw();
 }
 

@@ -43,24 +43,40 @@ function time(ticks, precision = 4) {
 	return value.toFixed(digits) + ' ' + name;
 }
 
-function group(text) {
-	const [whole, rest] = text.split('.');
-	const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, '\u2009');
-	return rest === undefined ? grouped : grouped + '.' + rest;
+// Whose clock the times are of; the trace's counts from its first time.
+const clock = meta.clock || { name: 'start' };
+
+// A point in time with @digits after the second.
+function stamp(ticks, digits) {
+	const ns = BigInt(clock.zero) + BigInt(clock.utc || 0) * 1000000000n +
+		BigInt(Math.round((begin + ticks) / hz * 1e9));
+	const s = ns / 1000000000n, two = (n) => String(n).padStart(2, '0');
+	const whole = clock.name === 'wall' ? `${two(s / 3600n % 24n)}:${two(s / 60n % 60n)}:${two(s % 60n)}` : s;
+	return whole + (digits > 0 ? '.' + String(ns % 1000000000n).padStart(9, '0').slice(0, digits) : '') +
+		(clock.name === 'wall' ? '' : ' s');
 }
 
-// A point in time, precise enough to distinguish @step. The page's times count from its start.
+// The same, precise enough to distinguish @step. The unit is that of the trace's end, so all points
+// of a page look alike, and what is printed can be given to --from.
 function point(ticks, step) {
-	ticks += begin;
 	if (!hz)
-		return group(ticks.toFixed(step < 1 ? 1 : 0));
-	const [unit, name] = unitOf(step * 1.0000001 / hz);
-	const digits = Math.max(0, Math.min(3, -Math.floor(Math.log10(step / hz / unit * 1.0000001))));
-	return group((ticks / hz / unit).toFixed(digits)) + ' ' + name;
+		return (begin + ticks).toFixed(step < 1 ? 1 : 0);
+	const digits = (unit) => Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / hz / unit) - 1e-6)));
+	if (clock.zero)
+		return stamp(ticks, digits(1));
+	const [unit, name] = unitOf((begin + view.end) / hz);
+	return ((begin + ticks) / hz / unit).toFixed(Math.min(digits(unit), Math.round(9 + Math.log10(unit)))) + ' ' + name;
 }
 
-const exact = (ticks) => hz ? group(((begin + ticks) / hz * 1e6).toFixed(3)) + ' µs' :
-	number(begin + ticks) + ' ' + unitName;
+// A time after another one, in the unit of @most.
+function relative(ticks, most, step) {
+	const [unit, name] = unitOf(most / hz);
+	return (ticks / hz / unit).toFixed(Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / hz / unit) - 1e-6)))) + ' ' + name;
+}
+
+const exact = (ticks) => hz ? point(ticks, hz * 1e-9) : number(begin + ticks) + ' ' + unitName;
+const clockName = () => !hz ? unitName + ' from the start' : !clock.zero ? 'from the start' :
+	clock.name === 'wall' ? 'wall clock' : `${clock.name}’s clock`;
 const hex = (value) => value === null ? '–' : '0x' + value.toString(16);
 const tsc = (ticks) => hex(zero + BigInt(Math.round(begin + ticks)));
 const cpuName = (i) => (meta.streams[i] || { name: 'stream ' + i }).name;
@@ -79,27 +95,90 @@ const reasonName = (i) => {
 	return (r.number === 65535 ? 'reason unknown' : r.name) + (guessed(r) ? '?' : '') + (r.halted ? ' (halted)' : '');
 };
 
-// ---- colours: also distinguishable for the colour-blind (Okabe and Ito; Tol) ----
+// How wide a text of that weight is on the page.
+function textWidth(weight) {
+	const ctx = document.createElement('canvas').getContext('2d'), style = getComputedStyle(document.body);
+	ctx.font = `${weight} ${style.fontSize} ${style.fontFamily}`;
+	return (text) => ctx.measureText(text).width;
+}
 
-const VM_COLORS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c6bb1',
-	'#9a9a2b'];
-const REASON_COLORS = ['#cc6677', '#6f5fc4', '#c9b23c', '#2f8f4e', '#5fb3dc', '#a83f72', '#44aa99',
-	'#b07030'];
-let theme = {}, reasonRank = [];
+// What does not fit loses its middle, or what it begins or ends with like all others that do not fit:
+// different names stay different, at last by a number.
+function shorten(names, width, measure) {
+	const fit = (name, part) => {
+		const cut = (keep) => name.slice(0, Math.ceil(keep * part)) + '…' + name.slice(name.length - Math.floor(keep * (1 - part)));
+		let keep = name.length - 1;
+		if (measure(name) <= width)
+			return name;
+		while (keep > 1 && measure(cut(keep)) > width)
+			keep--;
+		return cut(keep);
+	};
+	const long = [...new Set(names.filter((name) => measure(name) > width))], alike = (at) => long.every((name) => at(name) === at(long[0]));
+	const wanted = new Set(names).size;
+	let first = 0, last = 0, shown = names;
+	if (long.length > 1) {
+		while (alike((name) => name[first]))
+			first++;
+		while (alike((name) => name[name.length - 1 - last]))
+			last++;
+	}
+	const core = (name) => `${first ? '…' : ''}${name.slice(first, Math.max(first, name.length - last))}${last ? '…' : ''}`;
+	for (const of of [(name) => name, (name) => long.includes(name) ? core(name) : name])
+		for (const part of [0.5, 0.3, 0.7, 0.1, 0.9, 0, 1]) {
+			shown = names.map((name) => fit(of(name), part));
+			if (new Set(shown).size === wanted)
+				return shown;
+		}
+	// What is around the place where it differs from the one that is most like it.
+	const place = (name) => Math.max(...names.filter((other) => other !== name).map((other) => {
+		let same = 0;
+		while (same < name.length && name[same] === other[same])
+			same++;
+		return same;
+	}));
+	const around = (name) => {
+		let text = name, keep = name.length, at = place(name);
+		for (; keep > 1 && measure(text) > width; keep--) {
+			const from = Math.max(0, Math.min(at - Math.floor(keep * 0.7), name.length - keep));
+			text = (from ? '…' : '') + name.slice(from, from + keep) + (from + keep < name.length ? '…' : '');
+		}
+		return text;
+	};
+	if (names.length < 500)
+		shown = names.map((name) => long.includes(name) ? around(name) : name);
+	return new Set(shown).size === wanted ? shown :
+		names.map((name, i) => long.includes(name) ? fit(`${long.indexOf(name) + 1}·${name}`, 0.7) : shown[i]);
+}
+
+// ---- colours ----
+
+// VMs: of medium lightness, and seven patterns for more of them than there are hues. Reasons stand
+// out from the background more than any VM: dark on light, light on dark. Both series were chosen for
+// their distance as people see it with and without red or green.
+const VM_COLORS = ['#2f62e0', '#b8743a', '#3c8c22', '#d63a94', '#2f8a94', '#9a48c4', '#d4342a', '#8577d8'];
+const VM_PATTERNS = ['', 'rise', 'fall', 'dots', 'level', 'upright', 'cross'];
+const REASON_COLORS = {
+	light: ['#1a2f7c', '#7a3a10', '#0b4a3a', '#5a1156', '#5c5a9a', '#4d5a12', '#8c1c4e', '#4f4a40'],
+	dark: ['#7cc4ee', '#e8d44d', '#7fd0a0', '#e0c8f5', '#ffa7d3', '#a9c48a', '#f0b890', '#c9efe7'],
+};
+let theme = {}, reasonRank = [], userTheme = '';
 
 function readTheme() {
+	const dark = userTheme ? userTheme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+	document.documentElement.dataset.theme = dark ? 'dark' : 'light';
 	const style = getComputedStyle(document.documentElement);
 	for (const name of ['bg', 'soft', 'line', 'text', 'dim', 'accent', 'bad', 'lane', 'mark'])
 		theme[name] = style.getPropertyValue('--' + name).trim();
-	theme.dark = matchMedia('(prefers-color-scheme: dark)').matches;
-	theme.host = theme.dark ? '#6b7580' : '#a9b1ba';
-	theme.other = theme.dark ? '#565e66' : '#c3c8ce';
+	theme.dark = dark;
+	theme.host = dark ? '#6b7580' : '#9aa3ad';
+	theme.other = dark ? '#565e66' : '#c3c8ce';
 	theme.patterns = {};
 }
 
-const vmColor = (vm) => vm < 0 ? theme.other : VM_COLORS[vm % VM_COLORS.length];
-const reasonColor = (i) => reasonRank[i] < REASON_COLORS.length ?
-	REASON_COLORS[reasonRank[i]] : theme.other;
+const vmColor = (vm) => vm < 0 || vm >= meta.vms.length ? theme.other : VM_COLORS[vm % VM_COLORS.length];
+const vmPattern = (vm) => vm < 0 ? '' : VM_PATTERNS[Math.floor(vm / VM_COLORS.length) % VM_PATTERNS.length];
+const reasonColor = (i) => reasonOf(i).halted ? theme.dim : REASON_COLORS[theme.dark ? 'dark' : 'light'][reasonRank[i]] || theme.other;
 
 function rankReasons() {
 	const ticks = new Map();

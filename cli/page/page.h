@@ -54,6 +54,9 @@ json_t *page_string(const char *text);
  *	"streams"			array of {"name"}, as many as in the options
  *	"vms"				array of {"name"}
  *	"lines"				array of {"name", "vm", "vmcs"}: the vCPUs
+ *	"clock"				whose time is shown, if not the trace's, from 0: {"name":
+ *					"perf" or "wall", "zero": its ns at time 0, as a string,
+ *					"utc": seconds east of it}
  *	"totals"			object: "exits", "losses", ...: numbers to show
  * 0, or -1: no memory. Failed writes show in ferror().
  */

@@ -18,8 +18,90 @@ function showTab(name) {
 		tab.tabIndex = on ? 0 : -1;
 		$(tab.id.slice(4)).hidden = !on;
 	}
+	shownTab = name;
 	if (name === 'exits')
 		fillExits();
+	remember();
+}
+
+function swatch(paint) {
+	const canvas = make('canvas', { class: 'swatch', 'aria-hidden': 'true' }), ctx = fitCanvas(canvas, 14, 14, true);
+	ctx.fillStyle = paint(ctx);
+	ctx.fillRect(0, 0, 14, 14);
+	return canvas;
+}
+
+// ---- VMs ----
+
+const exitView = { vm: -1, visible: true };
+let shownTab = '';
+
+function table(heads, ...rows) {
+	return make('table', {}, make('thead', {}, make('tr', {}, ...heads.map((t) => make('th', { scope: 'col' }, t)))),
+		make('tbody', {}, ...rows));
+}
+
+const rowOfVm = () => rows.find((row) => row.lane && row.lane.kind === 'vcpu' && row.lane.vm === exitView.vm);
+
+function scrollTo(row) {
+	const box = $('scroll');
+	if (row && (row.y < box.scrollTop || row.y + row.height > box.scrollTop + box.clientHeight))
+		box.scrollTop = row.y - 40;
+}
+
+function pickVm(vm) {
+	exitView.vm = exitView.vm === vm ? -1 : vm;
+	scrollTo(exitView.vm < 0 ? null : rowOfVm());
+	fillVms();
+	markLabels();
+	remember();
+}
+
+function laneSwitch(name, text, on, fn, paint, props, press) {
+	const box = make('input', { type: 'checkbox', 'aria-label': name + ' shown', onchange: (e) => {
+		fn(e.target.checked);
+		layout();
+		tell(`${name} ${e.target.checked ? 'shown' : 'hidden'}`);
+	} });
+	box.checked = on;
+	return make('td', {}, make('div', {}, box, swatch(paint), press ? button(text, press, props) : text));
+}
+
+// Also the legend: which colour is whose, and which lanes are shown. Times are of the whole trace.
+function fillVms() {
+	const box = $('vms'), share = (ticks, mark) => make('td', {}, ticks ? time(ticks, 3) + mark : '–'), names = ['run', 'wait', 'host', 'halt', 'unknown'];
+	const cut = shorten(meta.vms.map((vm) => vm.name), Math.max(110, $('panel').clientWidth - 290), textWidth(400));
+	const body = meta.vms.map((vm, v) => {
+		const of = meta.lines.filter((line) => line.vm === v);
+		const sums = names.map((name) => of.reduce((sum, line) => sum + (line[name] || 0), 0));
+		return make('tr', v === exitView.vm ? { class: 'on' } : {}, laneSwitch(vm.name, cut[v], !hiddenVms.has(v), (on) => {
+			if (on)
+				hiddenVms.delete(v);
+			else
+				hiddenVms.add(v);
+		}, (ctx) => vmFill(ctx, v), { 'aria-pressed': String(v === exitView.vm), title: vm.name }, () => pickVm(v)), ...sums.slice(0, 4).map((sum, k) => share(sum, k && of.some((line) => line.guessed) ? '?' : '')));
+	});
+	box.textContent = '';
+	box.append(table(['VM', 'Run', 'Wait', 'Host', 'Halted'], make('tr', {}, laneSwitch('CPUs', 'CPUs', showCpus, (on) => {
+		showCpus = on;
+	}, () => theme.host), ...['', '', '', ''].map((t) => make('td', {}, t))), ...body),
+	make('p', { class: 'dim' }, bytes ? 'In bytes of the trace.' : 'Of the whole trace. Wait: out of the guest and not halted, while another vCPU had the CPU. ?: reasons are guesses, or unknown.'));
+	if (exitView.vm >= 0)
+		box.append(...waitsOf(exitView.vm));
+}
+
+// For whom the vCPUs of a VM waited.
+function waitsOf(vm) {
+	const list = [];
+	meta.lines.forEach((line, i) => {
+		if (line.vm !== vm)
+			return;
+		list.push(make('h3', {}, lineName(i)), dlRows([['Ran', time(line.run || 0)], ['Host ran', time(line.host || 0)],
+			['Halted', time(line.halt || 0)], line.unknown && ['Not traced', time(line.unknown)],
+			['Waited', line.wait ? `${time(line.wait)}, ${(line.wait / (line.wait + line.run) * 100).toFixed(1)} % of what it could have run` : '0'],
+			...(line.on || []).map(([who, ticks]) => ['for ' + (meta.lines[who] ? lineName(who) : 'others'), time(ticks)])]));
+	});
+	return list;
 }
 
 // ---- a span ----
@@ -47,7 +129,7 @@ function factsOf({ i, part }) {
 		how && ['', how, 'dim'], !bytes && [name + ' TSC', tsc(at)]);
 	if (gap) {
 		edge('From', end, 2, '');
-		rows.push(['To', exact(end + s.gap[i])], ['Lasts', time(s.gap[i])]);
+		rows.push(['To', exact(end + s.gap[i])], ['Lasts', time(s.gap[i])], ...outOf(i));
 	} else {
 		edge('Start', s.start[i], 0, s.kind[i] === KIND.guest ? EDGES[s.edges[i] & 7] : '');
 		edge('End', end, 2, s.kind[i] === KIND.guest ? EDGES[s.edges[i] >> 3] : '');
@@ -80,6 +162,20 @@ function factsOf({ i, part }) {
 	return { title, rows: rows.filter(Boolean) };
 }
 
+// The parts of the time out of the guest, and whose the CPU was.
+function outOf(i) {
+	const wait = spans.waited[i], unknown = spans.unknown[i], by = new Map();
+	if (!(spans.flags[i] & TIMED) || bytes || wait + unknown === 0)
+		return [];
+	for (const [state, , length, line] of partsOf(i) || [])
+		if (state >= WAITS)
+			by.set(line, (by.get(line) || 0) + length);
+	const list = [...by].sort((a, b) => b[1] - a[1]);
+	return [['Host ran', time(spans.gap[i] - wait - unknown)], wait && ['Waited', time(wait)],
+		...list.slice(0, 5).map(([line, ticks]) => ['for ' + (line < 0 ? 'others' : lineName(line)), time(ticks)]),
+		unknown && ['Not traced', time(unknown)]];
+}
+
 function symbolOf(ip) {
 	const text = '0x' + ip.toString(16);
 	for (const vm of meta.ips)
@@ -93,7 +189,8 @@ function shareFacts(cells) {
 	const { lane, from, width, first, end, level, b } = cells, list = [];
 	for (let c = first; c < end; c++)
 		list.push([stateName(lane, level.state[c]),
-			`${(level.ticks[c] / Math.min(width, Math.max(1, view.end - from)) * 100).toFixed(1)} %, ${number(level.count[c])} spans`]);
+			`${(level.ticks[c] / Math.min(width, Math.max(1, view.end - from)) * 100).toFixed(1)} %` +
+			(level.count[c] ? `, ${number(level.count[c])} spans` : '')]);
 	const n = lane.kind === 'host' ? 0 : lane.dropped[b];
 	return { title: `${lane.name}: shares of ${time(width)}`, rows: [['From', exact(from)], ...list],
 		note: n > 0 && !bytes ? `${number(n)} spans here, not kept singly: ${meta.command || 'vmpt timeline --html FILE'} ` +
@@ -127,14 +224,15 @@ function showSpan() {
 
 // ---- exits ----
 
-const exitView = { vm: -1, visible: true };
+const newStat = () => ({ count: 0, timed: 0, ticks: 0, waited: 0, max: 0, bins: new Map() });
 
 function wholeStats() {
 	const stats = new Map();
 	for (const h of hists) {
 		if (exitView.vm >= 0 && lineVm(h.line) !== exitView.vm)
 			continue;
-		const st = stats.get(h.reason) || { count: 0, timed: 0, ticks: 0, max: 0, bins: new Map() };
+		const st = stats.get(h.reason) || newStat();
+		st.waited += h.waited;
 		st.count += h.count;
 		st.timed += h.timed;
 		st.ticks += h.ticks;
@@ -152,7 +250,7 @@ function rangeStats() {
 	const all = chosen.every((l) => l.droppedIn(view.t0, view.t1) === 0);
 	const get = (reason) => {
 		if (!stats.has(reason))
-			stats.set(reason, { count: 0, timed: 0, ticks: 0, max: 0, bins: new Map() });
+			stats.set(reason, newStat());
 		return stats.get(reason);
 	};
 	for (const lane of chosen) {
@@ -161,12 +259,13 @@ function rangeStats() {
 				const i = lane.items[k], at = spans.start[i] + spans.length[i];
 				if (!(spans.flags[i] & EXITED) || at < view.t0 || at >= view.t1)
 					continue;
-				const st = get(spans.reason[i]), gap = spans.gap[i], bin = binOf(gap);
+				const st = get(spans.reason[i]), gap = spans.gap[i] - spans.waited[i] - spans.unknown[i], bin = binOf(gap);
 				st.count++;
 				if (!(spans.flags[i] & TIMED))
 					continue;
 				st.timed++;
 				st.ticks += gap;
+				st.waited += spans.waited[i];
 				st.max = Math.max(st.max, gap);
 				st.bins.set(bin, (st.bins.get(bin) || 0) + 1);
 			}
@@ -174,7 +273,7 @@ function rangeStats() {
 		}
 		lane.shares.visit(0, view.t0, view.t1, (from, width, first, end, level) => {
 			for (let c = first; c < end; c++)
-				if (level.state[c] >= STATES) {
+				if (level.state[c] >= STATES && level.state[c] < WAITS) {
 					const st = get(level.state[c] - STATES);
 					st.count += level.count[c];
 					st.ticks += level.ticks[c];
@@ -192,6 +291,8 @@ function fillExits() {
 	const select = make('select', { id: 'exit-vm', 'aria-label': 'VM', onchange: (e) => {
 		exitView.vm = Number(e.target.value);
 		fillExits();
+		fillVms();
+		remember();
 	} }, make('option', { value: -1 }, 'all VMs'), ...meta.vms.map((vm, i) => make('option', { value: i }, vm.name)));
 	select.value = String(exitView.vm);
 	const check = make('input', { type: 'checkbox', id: 'exit-range', onchange: (e) => {
@@ -201,23 +302,20 @@ function fillExits() {
 	check.checked = exitView.visible;
 	box.textContent = '';
 	box.append(make('div', { class: 'opts' }, select, make('label', {}, check, ' only what is visible')),
-		make('p', { class: 'dim', id: 'exit-scope' }, whole ? `Of the whole trace; the host’s ${bytes ? 'bytes' : 'time'} from the exit to the next entry.` :
+		make('p', { class: 'dim', id: 'exit-scope' }, whole ? `Of the whole trace. ${bytes ? 'Bytes' : 'Host: it ran'} from the exit to the next entry${bytes ? '' : '; percentiles are of that'}.` :
 			range.all ? 'Of the visible range, exactly.' :
 				`Of the visible range, rounded to buckets of ${time(vcpuGrid.width)}; percentiles: zoom in, or see the whole.`));
-	const body = make('tbody');
+	const body = [];
 	for (const [reason, st] of list) {
 		const bins = [...st.bins].sort((a, b) => a[0] - b[0]);
 		const q = (part) => st.timed ? time(quantile(bins, st.timed, part, st.max), 3) : '–';
-		const row = make('tr', reason === picked.reason ? { class: 'on' } : {},
-			make('td', {}, make('div', {}, make('span', { class: 'swatch' }), button(reasonName(reason), () => pickReason(reason),
-				{ 'aria-pressed': String(reason === picked.reason), title: SOURCES[reasonOf(reason).source] }))));
-		row.querySelector('.swatch').style.background = reasonColor(reason);
-		for (const text of [number(st.count), time(st.ticks, 3), q(0.5), q(0.95), q(0.99)])
-			row.append(make('td', {}, text));
-		body.append(row);
+		const cells = [number(st.count), time(st.ticks, 3), ...bytes ? [] : [st.waited || range.all ? time(st.waited, 3) : '–'], q(0.5), q(0.95), q(0.99)];
+		body.push(make('tr', reason === picked.reason ? { class: 'on' } : {},
+			make('td', {}, make('div', {}, swatch(() => reasonColor(reason)), button(reasonName(reason), () => pickReason(reason),
+				{ 'aria-pressed': String(reason === picked.reason), title: SOURCES[reasonOf(reason).source] }))),
+			...cells.map((text) => make('td', {}, text))));
 	}
-	box.append(make('table', {}, make('thead', {}, make('tr', {},
-		...['Reason', 'Exits', bytes ? 'Host bytes' : 'Host time', 'p50', 'p95', 'p99'].map((t) => make('th', { scope: 'col' }, t)))), body));
+	box.append(table(['Reason', 'Exits', ...bytes ? ['Bytes'] : ['Host', 'Wait'], 'p50', 'p95', 'p99'], ...body));
 	if (!list.length)
 		box.append(make('p', { class: 'dim' }, 'No exits here.'));
 	box.append(make('h3', {}, 'Exits by host time, ' + (picked.reason < 0 ? 'all but halts' : reasonName(picked.reason))),
@@ -231,31 +329,44 @@ function drawHist(range, list) {
 	const canvas = $('hist'), w = canvas.clientWidth, h = 120;
 	if (!w)
 		return;
-	const ctx = fitCanvas(canvas, w, h), bins = new Map();
-	for (const [reason, st] of range.all ? list : wholeStats())
+	const ctx = fitCanvas(canvas, w, h), bins = new Map(), stats = range.all ? list : wholeStats();
+	for (const [reason, st] of stats)
 		if (picked.reason < 0 ? !reasonOf(reason).halted : reason === picked.reason)
 			for (const [bin, n] of st.bins) {
+				if (!bin)
+					continue;
 				const half = Math.floor(bin / 4);
 				bins.set(half, (bins.get(half) || 0) + n);
 			}
+	// What is shorter than the clock can show is no bar: it would be out of scale and proportion.
+	const zeros = (picked.reason < 0 ? [...stats] : [...stats].filter(([r]) => r === picked.reason)).reduce((sum, [r, st]) =>
+		sum + (picked.reason < 0 && reasonOf(r).halted ? 0 : st.bins.get(0) || 0), 0);
+	ctx.fillStyle = theme.dim;
+	ctx.fillText((zeros ? `${number(zeros)} of 0: shorter than the clock shows` : '') + (range.all ? '' : ' (whole trace)'), 2, 6);
 	if (!bins.size)
 		return;
 	const keys = [...bins.keys()], low = Math.max(0, Math.min(...keys) - 1), high = Math.max(...keys) + 2;
-	const most = Math.max(...bins.values()), bar = w / (high - low), base = h - 16;
-	ctx.fillStyle = picked.reason < 0 ? theme.dim : reasonColor(picked.reason);
-	for (const [bin, n] of bins) {
-		const y = Math.max(2, n / most * (base - 14));
-		ctx.fillRect((bin - low) * bar, base - y, Math.max(1, bar - 1), y);
+	const most = Math.max(...bins.values()), left = 40, bar = (w - left) / (high - low), base = h - 16;
+	// Heights are logarithmic: rare long exits are what one looks for.
+	const up = (n) => Math.log10(1 + n) / Math.log10(1 + most) * (base - 18);
+	for (let n = 1; n <= most; n *= 10) {
+		ctx.fillStyle = theme.line;
+		ctx.fillRect(left, base - up(n), w - left, 1);
+		ctx.fillStyle = theme.dim;
+		if (n === 1 || up(n) - up(n / 10) > 9)
+			ctx.fillText(n < 1e3 ? n : n < 1e6 ? n / 1e3 + ' k' : n / 1e6 + ' M', 2, base - up(n));
 	}
+	ctx.fillStyle = picked.reason < 0 ? theme.dim : reasonColor(picked.reason);
+	for (const [bin, n] of bins)
+		ctx.fillRect(left + (bin - low) * bar, base - up(n), Math.max(1, bar - 1), up(n));
 	ctx.fillStyle = theme.line;
-	ctx.fillRect(0, base, w, 1);
+	ctx.fillRect(left, base, w - left, 1);
 	ctx.fillStyle = theme.dim;
-	ctx.fillText('most: ' + number(most) + (range.all ? '' : ' (whole trace)'), 2, 6);
 	for (let bin = low, x = -99; bin <= high; bin++) {
-		const at = (bin - low) * bar;
-		if (at - x > 72 && at < w - 40) {
+		const at = left + (bin - low) * bar;
+		if (at - x > 72 && at < w - 44) {
 			ctx.fillRect(at, base, 1, 4);
-			ctx.fillText(time(binEdge(bin * 4)), at + 2, h - 6);
+			ctx.fillText(time(binEdge(bin * 4), 2), at + 2, h - 6);
 			x = at;
 		}
 	}
@@ -320,14 +431,11 @@ function fillIps() {
 		box.append(make('h3', {}, `${vmName(vm.vm)}: IPs of most exits`));
 		if (vm.missed)
 			box.append(make('p', { class: 'dim' }, `Counts may be up to ${number(vm.missed)} too low; ${number(vm.total)} exits in all.`));
-		const body = make('tbody');
-		for (const entry of vm.list.slice(0, 60))
-			body.append(make('tr', {}, make('td', {}, button('', () => searchFor(entry.ip), { 'aria-label': 'Exits at ' + entry.ip }),
+		box.append(table(['IP', 'Exits', 'Host', 'Mostly'], ...vm.list.slice(0, 60).map((entry) => make('tr', {},
+			make('td', {}, button('', () => searchFor(entry.ip), { 'aria-label': 'Exits at ' + entry.ip }),
 				entry.symbol ? make('span', { class: 'sym' }, entry.symbol) : null), make('td', {}, number(entry.count)),
-			make('td', {}, time(entry.ticks, 3)), make('td', { class: 'wrap' }, reasonName(entry.reason))));
-		body.querySelectorAll('button').forEach((b, k) => b.append(make('code', {}, vm.list[k].ip)));
-		box.append(make('table', {}, make('thead', {}, make('tr', {}, ...['IP', 'Exits', 'Host time', 'Mostly'].map((t) =>
-			make('th', { scope: 'col' }, t)))), body));
+			make('td', {}, time(entry.ticks, 3)), make('td', { class: 'wrap' }, reasonName(entry.reason))))));
+		box.lastChild.querySelectorAll('button').forEach((b, k) => b.append(make('code', {}, vm.list[k].ip)));
 	}
 	if (!meta.ips.length)
 		box.append(make('p', { class: 'dim' }, 'The trace has no IPs of exits.'));

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cli/page/page.h"
 #include "cli/page/span.h"
 #include "util/hash.h"
 
@@ -30,7 +31,10 @@ void page_put_raw64(struct page_bytes *bytes, u64 value);
 
 /* ---- grid.c: shares of time by bucket ---- */
 
-/* The state of a lane, for a share of time. From 5: a vCPU in a CPU's lane, a reason in a vCPU's.
+/*
+ * The state of a lane, for a share of time. From 5: in a CPU's lane a vCPU; in a vCPU's lane a
+ * reason while the host runs after such an exit, and from PAGE_WAITS a VM that has the CPU
+ * meanwhile.
  */
 enum page_state {
 	PAGE_RUNS, /* the host on a CPU, the guest of a vCPU */
@@ -40,6 +44,9 @@ enum page_state {
 	PAGE_OTHER, /* too many states in this bucket */
 	PAGE_STATES,
 };
+
+#define PAGE_REASONS 250 /* the last one is "other" */
+#define PAGE_WAITS   (PAGE_STATES + PAGE_REASONS)
 
 #define PAGE_CELLS 16
 
@@ -67,6 +74,10 @@ struct page_grid {
 };
 
 int page_grid_add(struct page_grid *grid, size_t lane, u16 state, u64 start, u64 end);
+struct page_run;
+/* @run is a part of what was added as @from: up to .ticks of it are @to instead. 0, or -1. */
+int page_grid_move(struct page_grid *grid, size_t lane, u16 from, u16 to,
+		   const struct page_run *run);
 /* Half as many buckets, each twice as wide; with @halve_count not of more time. */
 void page_grid_widen(struct page_grid *grid, bool halve_count);
 void page_grid_put(const struct page_grid *grid, size_t lanes, struct page_bytes *bytes);
@@ -74,7 +85,6 @@ void page_grid_free(struct page_grid *grid);
 
 /* ---- exits.c: exits by vCPU and reason, exiting IPs by VM ---- */
 
-#define PAGE_REASONS 250 /* the last one is "other" */
 /* Bins of a duration: eight per octave, up to 8 ticks one each. */
 #define PAGE_BINS 496
 
@@ -85,9 +95,10 @@ struct page_reason {
 };
 
 struct page_hist {
-	u64 count; /* exits */
-	u64 timed; /* of which the host time is known */
-	u64 ticks, max;
+	u64 count;	/* exits */
+	u64 timed;	/* of which the host time is known */
+	u64 ticks, max; /* that the host ran; of halts all */
+	u64 waited;	/* that another vCPU had the CPU */
 	u32 bin[PAGE_BINS];
 };
 
@@ -115,15 +126,38 @@ struct page_exits {
 };
 
 u8 page_exit_reason(struct page_exits *exits, const struct vmpt_exit *exit);
-/* @timed: @ticks are those up to the entry. 0, or -1 without memory. */
+/* @timed: the time up to the entry is known, @ticks the host's part. 0, or -1 without memory. */
 int page_exit_add(struct page_exits *exits, u32 line, u32 vm, const struct vmpt_exit *exit,
-		  u8 reason, bool timed, u64 ticks);
+		  u8 reason, bool timed, u64 ticks, u64 waited);
 u32 page_bin(u64 ticks);
 void page_exits_put(const struct page_exits *exits, struct page_bytes *bytes);
 /* "reasons" and "ips" of the document. */
 struct page_options;
 int page_exits_json(struct page_exits *exits, const struct page_options *options, json_t *meta);
 void page_exits_free(struct page_exits *exits);
+
+/* ---- wait.c: what a CPU did while a vCPU was out ---- */
+
+/* Who ran, if no vCPU with a lane: others, and from here enum page_state. */
+#define PAGE_WHO_OTHER (PAGE_LINES)
+#define PAGE_WHO_STATE (PAGE_LINES + 1)
+
+struct page_run {
+	u64 start, end, ticks; /* .ticks: of one run or several in a bucket */
+	u32 who;
+};
+
+struct page_cpu {
+	struct page_run *run;
+	size_t room;
+	u32 runs;
+	u64 first; /* the number of those that are no longer in .run */
+};
+
+/* Anything but the host ran. @width: of the buckets. 0, or -1: no memory. */
+int page_cpu_add(struct page_cpu *cpu, u64 width, u32 who, u64 start, u64 end);
+/* Run number *@next, or the first that is left, up to @until: its ticks, or 0: no more. */
+u64 page_cpu_next(const struct page_cpu *cpu, u64 *next, u64 until, struct page_run *run);
 
 /* ---- spans.c: spans kept singly ---- */
 
@@ -137,6 +171,7 @@ void page_exits_free(struct page_exits *exits);
 struct page_kept {
 	u64 key; /* spans with higher keys are preferred */
 	u64 start, length, gap;
+	u64 waited, unknown; /* parts of .gap: another vCPU had the CPU, not traced */
 	u64 offset, size;
 	u64 ip, cr3, qualification;
 	u32 bound[4]; /* start's early and late, end's; VMPT_TIME_OPEN */

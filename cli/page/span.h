@@ -7,6 +7,25 @@
 
 #define TIMELINE_NONE (~0u) /* no vCPU, no VM, no number */
 
+/*
+ * Where a vCPU's time out of the guest went: what the CPU that it exited on did until its next
+ * entry (docs/timeline.md, "The time out of the guest").
+ */
+enum timeline_part {
+	TIMELINE_HOST,	   /* the CPU was in VMX root operation */
+	TIMELINE_WAIT,	   /* the CPU ran another vCPU */
+	TIMELINE_HALTED,   /* all of it, if the exit's reason is one of an idle vCPU */
+	TIMELINE_UNTRACED, /* the CPU was not traced */
+	TIMELINE_PARTS
+};
+
+/* A length: the true one is at most .early shorter or .late longer, unless it is .open. */
+struct timeline_part_time {
+	u64 ticks, early, late;
+	bool open;    /* there is no bound */
+	bool guessed; /* .early or .late are wide because a reason is a guess or unknown */
+};
+
 /* A span for the sinks. */
 struct timeline_span {
 	const struct vmpt_span *span; /* until the sink returns */
@@ -21,7 +40,8 @@ struct timeline_span {
 	 * The time out of the guest before this span: from the exit .left, whose span ended at
 	 * .left_at, to .start. Of a guest's span that began with an entry, if the exit before it
 	 * was seen and nothing was lost between. If the vCPU was on a CPU between that is not in
-	 * the trace it is .unseen instead, and only .left_timed and .left_at are valid.
+	 * the trace it is .unseen instead. Without .has_left, .left_at is where the vCPU's span
+	 * before this one ended, if .left_timed, and the time between is not traced.
 	 */
 	bool has_left;
 	bool unseen;
@@ -31,6 +51,8 @@ struct timeline_span {
 	/* Bounds of .start - .left_at, as those of the span's length. */
 	u64 out_early, out_late;
 	bool out_bounded;
+	/* If .left_timed: .start - .left_at, by what happened; the parts add up to it. */
+	struct timeline_part_time out[TIMELINE_PARTS];
 };
 
 #endif

@@ -149,6 +149,8 @@ void page_spans_put(struct page_spans *spans, struct page_bytes *bytes)
 	PUT(k->size);
 	PUT(k->line + 1u);
 	PUT(k->gap);
+	PUT(k->waited);
+	PUT(k->unknown);
 	PUT(k->reason);
 	PUT(k->flags & PAGE_KEPT_MOVED ? k->moved_from + 1ULL : 0);
 	PUT(k->overflows);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// The static parts: header, legend, labels of the lanes, the key; and the start of the page.
+// The static parts: header, labels of the lanes, the key; and the start of the page.
 
 function fillHeader() {
 	$('title').textContent = (meta.title || '') + (meta.more || '');
 	document.title = (meta.title ? meta.title + ' – ' : '') + 'vmpt timeline';
 	const totals = meta.totals || {}, facts = [[bytes ? 'Length' : 'Duration', time(view.end)],
 		['CPUs', number(meta.streams.length)], ['VMs', meta.vms.length ? `${number(meta.vms.length)} with ${number(meta.lines.length)} vCPUs` : 'none'],
-		['Exits', number(totals.exits || 0)], ['Clock', meta.base + (hz || bytes ? '' : ', frequency not known')],
+		['Exits', number(totals.exits || 0)], ['Clock', meta.base + (hz || bytes ? '' : ', frequency not known')], ['Times', clockName()],
 		['Losses', totals.losses ? number(totals.losses) : 'none', totals.losses ? 'bad' : '']];
 	for (const [name, value, look] of facts)
 		$('facts').append(make('div', {}, make('dt', {}, name), make('dd', look ? { class: look } : {}, value)));
@@ -20,49 +20,37 @@ function fillHeader() {
 		$('note-list').append(make('li', { class: note.level === 'warning' ? 'warn' : '' }, note.text));
 }
 
-function legendItem(name, color, on, fn) {
-	const box = make('input', { type: 'checkbox', onchange: (e) => {
-		fn(e.target.checked);
-		layout();
-		tell(`${name} ${e.target.checked ? 'shown' : 'hidden'}`);
-	} }), swatch = make('span', { class: 'swatch' });
-	box.checked = on;
-	swatch.style.background = color;
-	return make('label', { title: name }, box, swatch, make('span', {}, name));
-}
-
-function fillLegend() {
-	$('legend').append(legendItem('CPUs', theme.host, true, (on) => {
-		showCpus = on;
-	}));
-	meta.vms.forEach((vm, v) => {
-		$('legend').append(legendItem(vm.name, vmColor(v), true, (on) => {
-			if (on)
-				hiddenVms.delete(v);
-			else
-				hiddenVms.add(v);
-		}));
-	});
+// The column is as wide as names need, up to a fifth of the lanes; longer names lose their middle.
+function labelTexts() {
+	const names = rows.map((row) => row.group || row.alone ? row.name : row.lane.kind === 'vcpu' ? shortName(row.lane.id) : row.lane.name);
+	const most = Math.max(100, Math.min(300, $('chart').clientWidth * 0.22)), bold = textWidth(600);
+	const room = Math.min(most, Math.max(100, ...names.map((name) => bold(name) + 44)));
+	$('chart').style.setProperty('--label', Math.ceil(room) + 'px');
+	// Names of VMs must differ from each other, names of vCPUs within their VM.
+	const cut = shorten(names.filter((name, k) => rows[k].group || rows[k].alone), room - 42, bold);
+	return names.map((name, k) => rows[k].group || rows[k].alone ? cut.shift() : shorten([name], room - 32, textWidth(400))[0]);
 }
 
 // The set of lanes has changed: rebuild rows and labels.
 function layout() {
-	const height = layRows(), box = $('labels');
+	const lane = rows[picked.lane] && rows[picked.lane].lane, height = layRows(), box = $('labels');
 	$('rows').style.height = Math.max(height, $('scroll').clientHeight) + 'px';
 	box.textContent = '';
-	rows.forEach((row) => {
-		const el = row.group ? button(`${folded.has(row.group) ? '▸' : '▾'} ${row.name}`, () => {
+	const texts = labelTexts();
+	rows.forEach((row, k) => {
+		const el = row.group ? button(`${folded.has(row.group) ? '▸' : '▾'} `, () => {
 			if (!folded.delete(row.group))
 				folded.add(row.group);
 			layout();
 		}, { class: 'group', 'aria-expanded': String(!folded.has(row.group)), title: `${row.name}: ${row.count} lanes` }) :
-			make('div', { class: 'lane', title: row.lane.name },
-				row.lane.kind === 'vcpu' ? shortName(row.lane.id) : row.lane.name);
+			make('div', { class: row.alone || k === 0 ? 'lane' : 'lane in', title: row.lane.name });
+		const vm = row.group ? row.vm : row.alone && row.lane.kind === 'vcpu' ? row.lane.vm : -1;
+		el.append(...vm >= 0 ? [swatch((ctx) => vmFill(ctx, vm))] : [], texts[k]);
 		el.style.top = row.y + 'px';
 		el.style.height = el.style.lineHeight = row.height + 'px';
 		box.append(el);
 	});
-	picked.lane = picked.span ? rows.findIndex((row) => row.lane === picked.span.lane) : -1;
+	picked.lane = lane ? rows.findIndex((row) => row.lane === lane) : -1;
 	markLabels();
 	draw();
 }
@@ -71,8 +59,7 @@ function markLabels() {
 	const line = picked.span && !picked.span.cells ? spans.line[picked.span.i] : -1;
 	[...$('labels').children].forEach((el, k) => {
 		const { lane } = rows[k];
-		el.classList.toggle('on', Boolean(lane && picked.span &&
-			(lane === picked.span.lane || (lane.kind === 'vcpu' && line >= 0 && lane.id === line))));
+		el.classList.toggle('on', Boolean(lane && (k === picked.lane || (lane.kind === 'vcpu' && line >= 0 && lane.id === line))));
 	});
 }
 
@@ -83,10 +70,12 @@ function keyBox(state, kind, height, text) {
 	requestAnimationFrame(() => {
 		const ctx = fitCanvas(canvas, 40, 16);
 		ctx.fillStyle = state === 'pale' ? vmColor(0) : fillOf(ctx, kind, state) ||
-			(state === RUNS ? vmColor(0) : REASON_COLORS[0]);
+			(state === RUNS ? vmColor(0) : state >= WAITS ? vmColor(1) : REASON_COLORS[theme.dark ? 'dark' : 'light'][0]);
 		ctx.globalAlpha = state === 'pale' ? 0.45 : 1;
 		ctx.fillRect(0, 16 - 16 * height, 40, 16 * height);
 		ctx.globalAlpha = 1;
+		if (state >= WAITS)
+			fence(ctx, 0, 16 - 16 * height, 40, 16 * height);
 		if (state === 'pale') {
 			ctx.fillStyle = pattern(ctx, 'pale');
 			ctx.fillRect(0, 0, 40, 16);
@@ -99,9 +88,10 @@ function fillKey() {
 	const box = $('key');
 	box.textContent = '';
 	box.append(make('h2', {}, 'Lanes'), make('div', { class: 'keybox' },
-		...keyBox(RUNS, 'vcpu', 1, 'the guest runs: full height, its VM’s colour'),
+		...keyBox(RUNS, 'vcpu', 1, 'the guest runs: full height, its VM’s colour and pattern'),
 		...keyBox(STATES, 'vcpu', 0.55, 'out of the guest after an exit: lower, coloured by reason'),
-		...keyBox(STATES, 'vcpu', 0.16, 'halted: a thin line'),
+		...keyBox(STATES, 'vcpu', 0.12, 'halted: a thin line'),
+		...keyBox(WAITS + 1, 'vcpu', 0.3, 'waits: low, and barred in the colour of the VM that has the CPU'),
 		...keyBox(RUNS, 'cpu', 0.4, 'the host runs on a CPU'),
 		...keyBox(UNKNOWN, 'cpu', 1, 'unknown: dotted; packets, but no proven owner'),
 		...keyBox(LOST, 'cpu', 1, 'lost: hatched; bytes are gone, or an overflow'),
@@ -112,9 +102,7 @@ function fillKey() {
 	make('h2', {}, 'Reasons'), make('div', { class: 'keybox', id: 'key-reasons' }), make('h2', {}, 'Keys'));
 	const order = reasonRank.map((rank, reason) => [rank, reason]).filter(Boolean).sort((a, b) => a[0] - b[0]);
 	for (const [, reason] of order.slice(0, 16)) {
-		const swatch = make('span', { class: 'swatch' });
-		swatch.style.background = reasonColor(reason);
-		$('key-reasons').append(swatch, make('span', {}, `${reasonName(reason)}: ${SOURCES[reasonOf(reason).source]}`));
+		$('key-reasons').append(swatch(() => reasonColor(reason)), make('span', {}, `${reasonName(reason)}: ${SOURCES[reasonOf(reason).source]}`));
 	}
 	box.append(dlRows([['+ −', 'zoom; wheel: at the pointer; double click: 4 ×'], ['← →', 'earlier, later; drag does it too'],
 		['0', 'the whole trace'], ['↑ ↓', 'lane'], ['Enter', 'select what is in the middle'],
@@ -133,7 +121,6 @@ async function start() {
 	view.end = Math.max(1, Number(meta.duration) || 1);
 	Object.assign(view, { t0: 0, t1: view.end });
 	fillHeader();
-	fillLegend();
 	listenLanes();
 	listenOverview();
 	listenKeys();
@@ -142,17 +129,16 @@ async function start() {
 		$(id).addEventListener('click', fn);
 	$('scroll').addEventListener('scroll', draw);
 	new ResizeObserver(() => layout()).observe($('scroll'));
-	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-		readTheme();
-		fillKey();
-		draw();
+	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', retheme);
+	$('theme').addEventListener('click', () => {
+		userTheme = theme.dark ? 'light' : 'dark';
+		retheme();
+		remember();
 	});
 	layout();
-	showSpan();
 	fillIps();
-	fillKey();
-	if ((meta.totals || {}).exits)
-		showTab('exits');
+	restore();
+	addEventListener('popstate', restore);
 	tellView('Ready');
 }
 

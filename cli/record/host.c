@@ -193,33 +193,33 @@ static void add_cpu(const struct recorder *r, json_t *host)
 	}
 }
 
-void rec_clock(const struct recorder *r, json_t *o)
+static u64 recorder_tsc(void *opaque, u64 *spread)
 {
-	u64 tsc = rec_tsc();
-	struct timespec raw;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	cli_json_hex(r->cli, o, "tsc", tsc);
-	cli_json_number(r->cli, o, "monotonic_raw_ns",
-			(u64)raw.tv_sec * 1000000000 + (u64)raw.tv_nsec);
+	(void)opaque;
+	*spread = 0;
+	return rec_tsc();
 }
 
-json_t *rec_host(const struct recorder *r)
+json_t *rec_host(struct recorder *r)
 {
-	json_t *host = json_object();
+	json_t *head = json_object(), *host = json_object(), *rates = json_object();
 	char text[256];
 
-	cli_json_string(r->cli, host, "kind", "host");
-	cli_json_number(r->cli, host, "version", 1);
-	cli_json_string(r->cli, host, "vmpt", VMPT_VERSION);
+	r->recorder.tsc = recorder_tsc;
+	r->recorder.constant = true;
+	cli_json_string(r->cli, head, "recorder", "vmpt record");
 	if (rec_line(r, text, sizeof(text), "/proc/sys/kernel/osrelease"))
 		cli_json_string(r->cli, host, "kernel", text);
 	add_cpu(r, host);
-	add_art(r, host);
-	add_ratio(r, host);
 	if (rec_line(r, text, sizeof(text), "/sys/module/kvm_intel/parameters/pt_mode"))
 		cli_json_number(r->cli, host, "pt_mode", strtoul(text, NULL, 10));
 	cli_json_number(r->cli, host, "cpus", r->cpus);
-	rec_clock(r, host);
-	return host;
+	cli_json_string(r->cli, rates, "tsc_source", "processor");
+	add_art(r, rates);
+	add_ratio(r, rates);
+	cli_json_set(r->cli, head, "host", host);
+	cli_json_set(r->cli, head, "rates", rates);
+	cli_recorder_trace(r->cli, head, CLI_FOLDER_PERF, -1);
+	cli_json_string(r->cli, head, "side_record", CLI_FOLDER_SIDE);
+	return head;
 }

@@ -81,7 +81,7 @@ int rec_perf_args(struct recorder *r, struct rec_perf *p)
 	int i;
 
 	memset(p, 0, sizeof(*p));
-	i = snprintf(p->trace, sizeof(p->trace), "%s/" CLI_RECORDING_TRACE, o->out);
+	i = snprintf(p->trace, sizeof(p->trace), "%s/" CLI_FOLDER_PERF, o->out);
 	fits = i > 0 && i < REC_PATH && add(p, "perf") && add(p, "record") && add(p, "-a") &&
 	       add(p, "-o") && add(p, p->trace) && add(p, "-m") &&
 	       add(p, make(p, "2M,%lluK", (unsigned long long)(o->aux_size >> 10))) &&
@@ -157,6 +157,7 @@ static int watch(struct recorder *r, pid_t pid, const sigset_t *set, bool *stopp
 		} else if (sig < 0 && errno == EAGAIN) {
 			rec_look(r);
 		}
+		cli_recorder_tick(&r->recorder);
 	}
 }
 
@@ -165,7 +166,6 @@ int rec_perf_run(struct recorder *r, struct rec_perf *p)
 	static const int signals[] = { SIGCHLD, SIGINT, SIGTERM, SIGHUP };
 	bool stopped = false;
 	sigset_t set, old;
-	json_t *end;
 	int status;
 	size_t i;
 	pid_t pid;
@@ -181,13 +181,10 @@ int rec_perf_run(struct recorder *r, struct rec_perf *p)
 	status = pid < 0 ? -1 : watch(r, pid, &set, &stopped);
 	rec_look_last(r);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	end = json_object();
-	cli_json_string(r->cli, end, "kind", "end");
-	rec_clock(r, end);
-	cli_json_set(r->cli, end, "perf_exit",
+	r->end = json_object();
+	cli_json_set(r->cli, r->end, "perf_exit",
 		     WIFEXITED(status) ? json_integer(WEXITSTATUS(status)) : json_null());
-	cli_json_set(r->cli, end, "stopped", json_boolean(stopped));
-	rec_write(r, end);
+	cli_json_set(r->cli, r->end, "stopped", json_boolean(stopped));
 	if (status < 0)
 		return CLI_FAILED;
 	/* perf kills itself with the signal that ended it, after writing everything. */

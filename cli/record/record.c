@@ -87,14 +87,20 @@ static const struct cli_group group = { .option = options };
 
 static int make_folder(struct recorder *r)
 {
+	static const char *const sub[] = { "", "/" CLI_FOLDER_SYMBOLS, "/" CLI_FOLDER_IMAGES,
+					   "/" REC_HOST };
 	char path[REC_PATH];
+	size_t i;
 	int fd;
 
-	if (mkdir(r->o->out, 0700)) {
-		cli_error(r->cli, "%s: %s", r->o->out, strerror(errno));
+	for (i = 0; i < VMPT_ARRAY_SIZE(sub); i++) {
+		snprintf(path, sizeof(path), "%s%s", r->o->out, sub[i]);
+		if (!mkdir(path, 0700))
+			continue;
+		cli_error(r->cli, "%s: %s", path, strerror(errno));
 		return CLI_FAILED;
 	}
-	snprintf(path, sizeof(path), "%s/" CLI_RECORDING_SIDE, r->o->out);
+	snprintf(path, sizeof(path), "%s/" CLI_FOLDER_SIDE, r->o->out);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	r->side = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!r->side) {
@@ -153,26 +159,32 @@ static int tell(struct recorder *r, const struct rec_perf *p)
 static int record(struct recorder *r, struct rec_perf *p)
 {
 	int code = make_folder(r), given;
+	bool ran = false;
 
 	if (code)
 		return code;
 	/* The vCPUs seen by the checks are scanned again, and written. */
 	r->vcpus = 0;
-	rec_write(r, rec_host(r));
 	rec_save(r);
-	code = rec_perf_run(r, p);
+	code = cli_recorder_open(&r->recorder, r->cli, r->o->out, rec_host(r));
+	if (!code) {
+		code = rec_perf_run(r, p);
+		ran = true;
+	}
+	given = cli_recorder_close(&r->recorder, r->end);
+	code = code ? code : given;
 	/* The guests' memory first: they keep running. */
-	if (rec_save_memory(r))
+	if (ran && rec_save_memory(r))
 		code = CLI_FAILED;
 	if (fclose(r->side) && !r->side_errno)
 		r->side_errno = errno;
 	if (r->side_errno) {
-		cli_error(r->cli, "%s/" CLI_RECORDING_SIDE " cannot be written: %s", r->o->out,
+		cli_error(r->cli, "%s/" CLI_FOLDER_SIDE " cannot be written: %s", r->o->out,
 			  strerror(r->side_errno));
 		code = CLI_FAILED;
 	}
 	r->side = NULL;
-	given = tell(r, p);
+	given = ran ? tell(r, p) : CLI_OK;
 	return code ? code : given;
 }
 
@@ -206,6 +218,7 @@ static int run(struct cli *cli)
 
 	if (strlen(o->out) > REC_PATH / 2)
 		return cli_usage(cli, "--output: '%s' is not a folder name", o->out);
+	cli->mode = 0600;
 	r.cpus = cpus > 0 ? (unsigned int)cpus : 1;
 	rec_check(&r);
 	code = r.fatal && !o->dry_run ? CLI_FAILED : rec_perf_args(&r, &p);

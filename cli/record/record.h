@@ -12,7 +12,10 @@
 
 #define REC_PATH    512
 #define REC_DEBUGFS "/sys/kernel/debug/kvm"
-#define REC_PMU	    "/sys/bus/event_source/devices/intel_pt"
+/* Symbols of the host, not of a guest; and guests' whole memories, which are no code by address. */
+#define REC_HOST   CLI_FOLDER_SYMBOLS "/host"
+#define REC_MEMORY CLI_FOLDER_IMAGES "/memory"
+#define REC_PMU	   "/sys/bus/event_source/devices/intel_pt"
 
 struct rec_options {
 	const char *out;
@@ -39,6 +42,8 @@ struct recorder {
 	struct cli *cli;
 	const struct rec_options *o;
 	const char *root;
+	struct cli_recorder recorder;
+	json_t *end; /* how it ended */
 	FILE *side;
 	int side_errno; /* why it could not be written; 0: it was */
 	struct rec_vcpu *vcpu;
@@ -68,10 +73,8 @@ bool rec_u64(const struct recorder *r, u64 *value, const char *fmt, ...)
 /* The value after "NAME\t: " in /proc/cpuinfo, of its first processor. False: none. */
 bool rec_cpuinfo(const struct recorder *r, const char *name, char *value, size_t size);
 u64 rec_tsc(void);
-/* Its TSC and its time: two of these, at the start and the end, give the TSC's rate. */
-void rec_clock(const struct recorder *r, json_t *o);
-/* The line of the host. */
-json_t *rec_host(const struct recorder *r);
+/* The head of recording.json; sets the recorder up to read the host's TSC. */
+json_t *rec_host(struct recorder *r);
 
 /* ---- check.c ---- */
 

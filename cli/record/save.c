@@ -74,8 +74,8 @@ static void save(struct recorder *r, const char *from, const char *to)
 
 void rec_save(struct recorder *r)
 {
-	save(r, "/proc/kallsyms", "kallsyms");
-	save(r, "/proc/modules", "modules");
+	save(r, "/proc/kallsyms", REC_HOST "/kallsyms");
+	save(r, "/proc/modules", REC_HOST "/modules");
 	save(r, "/proc/cpuinfo", "cpuinfo");
 }
 
@@ -106,7 +106,7 @@ unsigned int rec_save_memory(struct recorder *r)
 				  "install libvirt-clients");
 		return (unsigned int)r->o->domain.count;
 	}
-	n = snprintf(path, sizeof(path), "%s/memory", r->o->out);
+	n = snprintf(path, sizeof(path), "%s/" REC_MEMORY, r->o->out);
 	if (n < 0 || n >= REC_PATH || (mkdir(path, 0700) && errno != EEXIST)) {
 		cli_error(r->cli, "%s: %s", path, strerror(errno));
 		return (unsigned int)r->o->domain.count;
@@ -118,7 +118,7 @@ unsigned int rec_save_memory(struct recorder *r)
 				path,	  NULL };
 		int status;
 
-		n = snprintf(path, sizeof(path), "%s/memory/%s.elf", r->o->out, domain);
+		n = snprintf(path, sizeof(path), "%s/" REC_MEMORY "/%s.elf", r->o->out, domain);
 		status = n > 0 && n < REC_PATH ? rec_run(r, arg) : -1;
 		if (!status)
 			continue;

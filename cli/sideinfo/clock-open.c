@@ -10,8 +10,7 @@
 #include "util/array.h"
 #include "util/search.h"
 
-#define VCPUS_MAX   65536
-#define LINES_ASKED 1000
+#define VCPUS_MAX 65536
 
 /* A parsed line of the side record. */
 struct vmcs_line {
@@ -167,49 +166,18 @@ static int read_record(struct cli *cli, struct cli_clocks *c)
 	return err;
 }
 
-/*
- * Whether --side-record was written by vmpt record: its lines have a "kind". The first readable
- * line decides.
- */
-static bool is_rec(const struct cli *cli)
-{
-	FILE *f = fopen(cli_side(cli)->file, "re");
-	bool is = false, read = false;
-	char *text = malloc(JSON_LINE_ROOM);
-	unsigned int lines;
-	json_error_t error;
-	json_t *o;
-	size_t n;
-
-	/* The caller opens it again and reports the error. */
-	for (lines = 0; f && text && !read && lines < LINES_ASKED; lines++) {
-		n = cli_getline(text, JSON_LINE_ROOM, f);
-		if (!n)
-			break;
-		o = json_line_load(text, n, &error);
-		read = json_is_object(o);
-		is = json_is_string(json_object_get(o, "kind"));
-		json_decref(o);
-	}
-	free(text);
-	if (f)
-		fclose(f);
-	return is;
-}
-
 /* All given maps that can be read without a clock. */
 static int take_given(struct cli *cli, struct cli_clocks *c,
 		      const struct vmpt_clocks_options *settings)
 {
-	int err = CLI_OK;
+	int err;
 	size_t i;
 
+	err = cli_recording_open(cli, &c->rec);
 	if (cli_is_rtit(cli))
-		return CLI_OK;
-	if (cli_side(cli)->file && !is_rec(cli))
+		return err;
+	if (!err && cli_side(cli)->file && !cli_side_is_recording(cli))
 		err = read_record(cli, c);
-	else
-		err = cli_recording_open(cli, &c->rec);
 	for (i = 0; !err && i < settings->given_count; i++)
 		err = add_given(cli, c, &settings->given[i]);
 	return err;
@@ -244,6 +212,47 @@ static int take_kvm(struct cli *cli, struct cli_clocks *c, bool *more)
 	return err;
 }
 
+/* Of stream number @i; VMPT_TIME_NONE: none. */
+static u64 first_time(const struct cli *cli, const struct vmpt_clocks *clocks, size_t i)
+{
+	struct vmpt_options options = cli_stream_options(cli, i);
+	struct vmpt_timed_batch timed;
+	struct vmpt_timed *decoder;
+	u64 first = VMPT_TIME_NONE;
+
+	options.progress = NULL;
+	if (vmpt_timed_open(&decoder, clocks, i, &options))
+		return first;
+	while (first == VMPT_TIME_NONE && vmpt_timed_next(decoder, &timed) > 0)
+		if (timed.batch.count)
+			first = timed.time[timed.batch.count - 1].tsc;
+	vmpt_timed_close(decoder);
+	return first;
+}
+
+/* The trace takes precedence over a recording that contradicts it. */
+static void check_recording(struct cli *cli, const struct cli_clocks *c)
+{
+	double hz = 0, khz = c->rec ? (double)c->rec->tsc_khz : 0;
+	u64 first = VMPT_TIME_NONE, at;
+	size_t i;
+
+	hz = cli_clocks_hertz(cli, NULL);
+	if (khz > 0 && hz > 0 && (khz * 1e3 < hz * 0.99 || khz * 1e3 > hz * 1.01))
+		cli_warn(cli,
+			 "the recording says that the TSC has %.0f kHz; the trace has %.0f kHz, "
+			 "which is used",
+			 khz, hz / 1e3);
+	if (!c->rec || !c->rec->pairs || vmpt_clocks_base(c->clocks) != VMPT_BASE_HOST)
+		return;
+	for (i = 0; i < cli->streams; i++) {
+		at = first_time(cli, c->clocks, i);
+		first = at < first ? at : first;
+	}
+	if (first != VMPT_TIME_NONE)
+		cli_recording_check(cli, c->rec, first);
+}
+
 int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 {
 	struct vmpt_clocks_options options;
@@ -267,8 +276,10 @@ int cli_clocks_open(struct cli *cli, struct cli_clocks *c)
 		c->clocks = NULL;
 		err = open_clocks(cli, c, &options);
 	}
-	if (!err)
+	if (!err) {
 		cli_clock_warn(cli, c->clocks);
+		check_recording(cli, c);
+	}
 	return err;
 }
 
@@ -317,11 +328,11 @@ bool cli_clocks_who(const struct cli_clocks *c, u64 vmcs, u64 at, const char **v
 	return true;
 }
 
-double cli_clocks_hertz(const struct cli *cli)
+double cli_clocks_hertz(const struct cli *cli, const struct cli_recording *rec)
 {
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
 
 	if (!info->has_time_conv || !info->time_mult || info->time_shift > 63)
-		return 0;
+		return rec ? (double)rec->tsc_khz * 1e3 : 0;
 	return 1e9 / ((double)info->time_mult / (double)(1ULL << info->time_shift));
 }

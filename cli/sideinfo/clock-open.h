@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The clocks of the selected streams, with all given maps of guests' TSCs: the side record of
- * vmm-lib and the QEMU plugin (--side-record, a JSON line per vCPU, docs/vmm-lib/tsc.md), the
- * files of vmpt record (or --side-record: record.jsonl), and --vm. For commands that
- * list both groups of options.
+ * vmm-lib and the QEMU plugin (a JSON line per vCPU, docs/vmm-lib/tsc.md), that of vmpt record, and
+ * --vm. A side record is --side-record or that of the trace's recording. For commands that list
+ * both groups of options.
  */
 #ifndef VMPT_CLI_CLOCK_OPEN_H
 #define VMPT_CLI_CLOCK_OPEN_H
@@ -27,7 +27,7 @@ struct cli_clocks {
 	size_t vcpus;
 	struct vmpt_given *given; /* of all sources */
 	size_t given_count;
-	struct cli_recording *rec; /* of vmpt record; NULL: none */
+	struct cli_recording *rec; /* NULL: none */
 	struct vmpt_names *names;  /* by the trace's events and .rec; NULL: none */
 };
 
@@ -43,7 +43,7 @@ void cli_clocks_close(struct cli_clocks *clocks);
  * a terminal; @vcpu -1: not known. */
 bool cli_clocks_who(const struct cli_clocks *clocks, u64 vmcs, u64 at, const char **vm, s64 *vcpu);
 
-/* Host ticks per second, by perf's conversion; 0: not known. */
-double cli_clocks_hertz(const struct cli *cli);
+/* Host ticks per second, by perf's conversion, else by @rec (NULL: none); 0: not known. */
+double cli_clocks_hertz(const struct cli *cli, const struct cli_recording *rec);
 
 #endif

@@ -127,6 +127,7 @@ static const struct cli_option options[] = {
 const struct cli_group cli_clock_group = {
 	.title = "Options for times",
 	.option = options,
+	.common = true,
 	.size = sizeof(struct cli_clock),
 };
 
@@ -169,13 +170,15 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 	const struct vmpt_rates_wrong *wrong = vmpt_clocks_rates_wrong(clocks);
 	const struct vmpt_rates *found = vmpt_clocks_rates(clocks);
 	const struct vmpt_trace_info *info = vmpt_trace_info(cli->trace);
+	struct vmpt_rates file = { 0 };
 
+	vmpt_rates_from_info(&file, info);
 	if (wrong && wrong->tsc_ratio) {
 		/* In order of precedence */
 		const char *who = cli_clock(cli)->rates.tsc_num ? "--tsc-ratio"
 				  : info->tsc_ctc_numerator && info->tsc_ctc_denominator
 					  ? "the file's TSC ratio"
-					  : "vmpt record's TSC ratio";
+					  : "the recording's TSC ratio";
 
 		cli_warn(cli, "%s %u/%u: the given value contradicts the trace: %u/%u is used", who,
 			 wrong->given.tsc_num, wrong->given.tsc_den, found->tsc_num,
@@ -183,7 +186,9 @@ static void warn_rates(const struct cli *cli, const struct vmpt_clocks *clocks)
 	}
 	if (wrong && wrong->mtc_freq)
 		cli_warn(cli, "%s %u: the given value contradicts the trace: %u is used",
-			 cli_clock(cli)->rates.has_mtc_freq ? "--mtc-freq" : "the file's MTCFreq",
+			 cli_clock(cli)->rates.has_mtc_freq ? "--mtc-freq"
+			 : file.has_mtc_freq		    ? "the file's MTCFreq"
+							    : "the recording's MTCFreq",
 			 wrong->given.mtc_freq, found->mtc_freq);
 }
 

@@ -14,8 +14,9 @@ static const char *vms_elsewhere(struct cli *cli)
 	const struct vmpt_event *event;
 	size_t n;
 
-	if (cli_side(cli)->file)
-		return "--side-record";
+	/* That of vmpt record lists the VMs that exist; whether they ran, perf's events say. */
+	if (cli_side(cli)->file && (!cli_side(cli)->found || !cli_side_is_recording(cli)))
+		return cli_side(cli)->found ? "the side record" : "--side-record";
 	if (vmpt_trace_events(cli->trace, &event, &n))
 		return NULL;
 	while (n--)

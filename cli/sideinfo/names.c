@@ -7,14 +7,12 @@
 
 int cli_recording_open(struct cli *cli, struct cli_recording **rec)
 {
-	char side[4096];
+	int code = CLI_OK;
 
 	*rec = NULL;
-	if (cli_side(cli)->file)
-		return cli_recording_read(cli, cli_side(cli)->file, rec);
-	if (cli->files != 1 || !cli_recording_find(cli->file[0], side, sizeof(side)))
-		return CLI_OK;
-	return cli_recording_read(cli, side, rec);
+	if (cli_side(cli)->file && cli_side_is_recording(cli))
+		code = cli_recording_read(cli, cli_side(cli)->file, rec);
+	return code ? code : cli_recording_head(cli, rec);
 }
 
 /* 0, or an exit code after a message. */

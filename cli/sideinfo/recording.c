@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The JSON lines of vmpt record next to a perf.data. Lines of an unknown kind are ignored: a newer
- * vmpt may have written them.
+ * The side record of vmpt record, JSON lines. Lines of an unknown kind are ignored: a newer vmpt
+ * may have written them. Its line of the host is that of versions before recording.json.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/base/base.h"
-#include "cli/sideinfo/recording.h"
+#include "cli/sideinfo/recording-head.h"
 #include "util/array.h"
 #include "util/hash.h"
 #include "util/search.h"
@@ -30,65 +30,11 @@ struct rec_reader {
 	u64 seed;
 };
 
-bool cli_recording_find(const char *path, char *side, size_t size)
-{
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-	struct stat st;
-	int n;
-
-	if (stat(path, &st))
-		return false;
-	if (!strcmp(base, CLI_RECORDING_TRACE))
-		n = snprintf(side, size, "%.*s" CLI_RECORDING_SIDE, (int)(base - path), path);
-	else if (S_ISDIR(st.st_mode))
-		n = snprintf(side, size, "%s/" CLI_RECORDING_SIDE, path);
-	else
-		return false;
-	return n > 0 && (size_t)n < size && !access(side, F_OK);
-}
-
-/* ---- members ---- */
-
 /* A number up to @max; @has false: it is missing, or null. */
 static int take_u64(struct rec_reader *r, const json_t *o, const char *key, u64 max, u64 *value,
 		    bool *has)
 {
-	*value = 0;
-	*has = json_object_get(o, key) && !json_is_null(json_object_get(o, key));
-	return *has ? json_line_u64(&r->line, o, key, max, value) : CLI_OK;
-}
-
-static int take_u32(struct rec_reader *r, json_t *o, const char *key, u32 *value)
-{
-	u64 v;
-	bool has;
-	int err = take_u64(r, o, key, UINT32_MAX, &v, &has);
-
-	if (!err && has)
-		*value = (u32)v;
-	return err;
-}
-
-static int take_host(struct rec_reader *r, json_t *o)
-{
-	struct cli_recording host = *r->rec;
-	int err = take_u32(r, o, "tsc_art_numerator", &host.tsc_num);
-
-	if (!err)
-		err = take_u32(r, o, "tsc_art_denominator", &host.tsc_den);
-	if (!err)
-		err = take_u32(r, o, "max_nonturbo_ratio", &host.nominal);
-	if (!err)
-		err = take_u32(r, o, "family", &host.family);
-	if (!err)
-		err = take_u32(r, o, "model", &host.model);
-	if (!err)
-		err = take_u32(r, o, "stepping", &host.stepping);
-	if (!err)
-		err = take_u32(r, o, "cpus", &host.cpus);
-	if (!err)
-		*r->rec = host;
-	return err;
+	return recording_u64(&r->line, o, key, max, value, has);
 }
 
 /* ---- a vCPU ---- */
@@ -271,7 +217,7 @@ static int take_line(struct rec_reader *r, const char *line, size_t n)
 	if (!kind)
 		err = json_line_bad(&r->line, "no object with a \"kind\"");
 	else if (!strcmp(kind, "host"))
-		err = take_host(r, o);
+		err = recording_host(&r->line, o, r->rec);
 	else if (!strcmp(kind, "vcpu") || !strcmp(kind, "vcpu-gone"))
 		err = take_vcpu(r, o);
 	json_decref(o);
@@ -343,6 +289,7 @@ void cli_recording_free(struct cli_recording *rec)
 	}
 	free(rec->vcpu);
 	free(rec->look);
+	free(rec->pair);
 	free(rec);
 }
 
@@ -360,6 +307,10 @@ void cli_recording_rates(const struct cli_recording *rec, struct vmpt_rates *rat
 	}
 	if (!rates->nominal)
 		rates->nominal = rec->nominal;
+	if (!rates->has_mtc_freq && rec->has_mtc_freq) {
+		rates->mtc_freq = (u8)rec->mtc_freq;
+		rates->has_mtc_freq = true;
+	}
 	if (rates->skz84 == VMPT_SKZ84_AUTO && skz84)
 		rates->skz84 = VMPT_SKZ84_YES;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The record of vmpt record next to a perf.data (docs/record.md): which threads are vCPUs of which
- * VM, their TSC offsets and multipliers over time, and the host's clocks.
+ * A recording (docs/record.md): from recording.json the host's clocks; from the side record of vmpt
+ * record which threads are vCPUs of which VM, their TSC offsets and multipliers over time.
  */
 #ifndef VMPT_CLI_SIDEINFO_RECORDING_H
 #define VMPT_CLI_SIDEINFO_RECORDING_H
@@ -9,10 +9,6 @@
 #include "cli/base/base.h"
 #include "decoder/vmpt-clock.h"
 #include "decoder/vmpt-events.h"
-
-/* The files in the folder of vmpt record. */
-#define CLI_RECORDING_TRACE "perf.data"
-#define CLI_RECORDING_SIDE  "record.jsonl"
 
 /* One reading of a vCPU. */
 struct cli_recording_look {
@@ -31,6 +27,13 @@ struct cli_recording_vcpu {
 	bool replaced; /* while the file is read: a later one has the same names and thread */
 };
 
+/* The host's clocks, read at one time. */
+struct cli_clock_pair {
+	u64 tsc;
+	u64 mono_raw_ns; /* CLOCK_MONOTONIC_RAW */
+	u64 real_ns;	 /* CLOCK_REALTIME, since 1970; 0: unknown */
+};
+
 struct cli_recording {
 	struct cli_recording_vcpu *vcpu;
 	size_t vcpus;
@@ -41,18 +44,28 @@ struct cli_recording {
 	u32 nominal;	      /* maximum non-turbo ratio */
 	u32 family, model, stepping;
 	u32 cpus; /* online when the recording began */
+	u64 tsc_khz;
+	u32 mtc_freq; /* IA32_RTIT_CTL.MTCFreq */
+	bool has_mtc_freq;
+	/* By .tsc, each later than the one before; none if the trace contradicts them */
+	struct cli_clock_pair *pair;
+	size_t pairs;
+	/*
+	 * CPUs that share no clock: how far apart they were at most, in ns. Those of the QEMU
+	 * plugin are ahead of the clock where VMs share them (docs/qemu-plugin/host-view.md); .pair
+	 * has the one that is ahead most.
+	 */
+	u64 spread_ns;
 };
 
-/*
- * The side file of a trace: in @path if it is a folder of vmpt record, or next to it if it is
- * the perf.data in one. False: there is none. @side has @size bytes.
- */
-bool cli_recording_find(const char *path, char *side, size_t size);
 /* Read @side. 0, or the exit code after a message with the line's number. */
 int cli_recording_read(struct cli *cli, const char *side, struct cli_recording **rec);
 void cli_recording_free(struct cli_recording *rec);
 
-/* The record of the open trace: --side-record, or next to it. @rec is NULL if there is none. */
+/*
+ * The recording of the open trace: recording.json, and the side record if vmpt record wrote it:
+ * --side-record, or that of the recording. @rec is NULL if there is neither.
+ */
 int cli_recording_open(struct cli *cli, struct cli_recording **rec);
 /*
  * Names of the VMCSs of the open trace, by its events and @rec (NULL: none). Walks all streams
@@ -62,6 +75,14 @@ int cli_recording_names(struct cli *cli, const struct cli_recording *rec,
 			const struct vmpt_clocks *clocks, struct vmpt_names **names);
 /* A host TSC of the open trace, by its events: vmpt_clocks_options' near_tsc. 0: none; RTIT. */
 u64 cli_recording_near_tsc(struct cli *cli);
+
+/*
+ * Add what recording.json has, if there is one; @rec may be NULL before and after. It warns of what
+ * it cannot use, and of clocks that were set during the recording.
+ */
+int cli_recording_head(struct cli *cli, struct cli_recording **rec);
+/* The first known host TSC of the trace: a recording of another time loses its pairs. */
+void cli_recording_check(struct cli *cli, struct cli_recording *rec, u64 first_tsc);
 
 /* What is known before the trace is read. */
 void cli_recording_rates(const struct cli_recording *rec, struct vmpt_rates *rates);

@@ -53,6 +53,7 @@ const struct cli_vcpu *cli_side_record_vcpu(const struct cli *cli, const struct 
 /* The values of --side-record. */
 struct cli_side {
 	const char *file;		/* NULL: none */
+	bool found;			/* by the trace's recording, not by the option */
 	struct cli_side_record *record; /* the parsed RTIT record, or NULL */
 };
 
@@ -63,6 +64,11 @@ static inline struct cli_side *cli_side(const struct cli *cli)
 	return cli_values(cli, &cli_side_group);
 }
 
+/*
+ * Whether the side record was written by vmpt record: its lines have a "kind". The first readable
+ * line decides.
+ */
+bool cli_side_is_recording(const struct cli *cli);
 /* For a command that only uses an RTIT record. 0, or an exit code after a message. */
 int cli_side_rtit_only(const struct cli *cli);
 /* The library's options for stream number @i, with its runs. */

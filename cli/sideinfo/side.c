@@ -3,12 +3,14 @@
  * --side-record, and what other commands need from the side record of an RTIT trace:
  * owners' names in text and in JSON, the runs of each stream.
  */
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/sideinfo/host-only.h"
 #include "cli/sideinfo/recording.h"
 #include "cli/sideinfo/rtit.h"
+
+#define LINES_ASKED 1000
 
 const char *cli_who(const struct cli *cli, const struct vmpt_owner *owner, char buf[CLI_WHO])
 {
@@ -63,7 +65,7 @@ struct vmpt_options cli_stream_options(const struct cli *cli, size_t i)
 
 int cli_side_rtit_only(const struct cli *cli)
 {
-	if (cli_is_rtit(cli) || !cli_side(cli)->file)
+	if (cli_is_rtit(cli) || !cli_side(cli)->file || cli_side(cli)->found)
 		return CLI_OK;
 	return cli_usage(cli,
 			 "--side-record is for RTIT, but %s is taken for Intel PT; "
@@ -71,21 +73,42 @@ int cli_side_rtit_only(const struct cli *cli)
 			 cli->file[0]);
 }
 
-/* What vmpt record wrote next to the trace is an input, too. */
-static int note_recording(struct cli *cli, const char *path)
+bool cli_side_is_recording(const struct cli *cli)
 {
-	char name[PATH_MAX];
+	FILE *f = fopen(cli_side(cli)->file, "re");
+	bool is = false, read = false;
+	char *text = malloc(JSON_LINE_ROOM);
+	unsigned int lines;
+	json_error_t error;
+	json_t *o;
+	size_t n;
 
-	return cli_recording_find(path, name, sizeof(name)) ? cli_note_input(cli, name) : CLI_OK;
+	/* The caller opens it again and reports the error. */
+	for (lines = 0; f && text && !read && lines < LINES_ASKED; lines++) {
+		n = cli_getline(text, JSON_LINE_ROOM, f);
+		if (!n)
+			break;
+		o = json_line_load(text, n, &error);
+		read = json_is_object(o);
+		is = json_is_string(json_object_get(o, "kind"));
+		json_decref(o);
+	}
+	free(text);
+	if (f)
+		fclose(f);
+	return is;
 }
 
 static int open_side(struct cli *cli)
 {
-	int i, code = CLI_OK;
+	struct cli_side *side = cli_side(cli);
+	int code = CLI_OK;
 
-	for (i = 0; i < cli->files && !code; i++)
-		code = note_recording(cli, cli->path[i]);
-	if (!code && cli_side(cli)->file && cli_is_rtit(cli))
+	if (!side->file && cli->folder && cli->folder->side) {
+		side->file = cli->folder->side;
+		side->found = true;
+	}
+	if (side->file && cli_is_rtit(cli))
 		code = cli_side_record_open(cli);
 	return code ? code : cli_host_only_open(cli);
 }
@@ -107,6 +130,7 @@ static const struct cli_option options[] = {
 const struct cli_group cli_side_group = {
 	.title = "Options for the trace",
 	.option = options,
+	.common = true,
 	.size = sizeof(struct cli_side),
 	.open = open_side,
 	.close = cli_side_record_close,

@@ -7,17 +7,9 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* Bytes of a VM's name in a table; the number of the vCPU is never cut. */
-#define SHOWN_BYTES 24
-
 bool cli_vm_names_given(const struct cli *cli)
 {
-	char side[4096];
-
-	if (cli_is_rtit(cli))
-		return false;
-	return cli_side(cli)->file ||
-	       (cli->files == 1 && cli_recording_find(cli->file[0], side, sizeof(side)));
+	return !cli_is_rtit(cli) && cli_side(cli)->file;
 }
 
 bool cli_vm_names_any(struct cli *cli)
@@ -224,8 +216,6 @@ void cli_vm_names_cell(struct cli_vm_names *names, struct cli_table *t, u64 vmcs
 {
 	char name[CLI_WHO], vcpu[32] = "", more[40] = "", number[32];
 	const struct cli_vm_name *of;
-	int shown = SHOWN_BYTES;
-	bool cut;
 	size_t n;
 
 	of = find(names, vmcs, &n);
@@ -235,15 +225,11 @@ void cli_vm_names_cell(struct cli_vm_names *names, struct cli_table *t, u64 vmcs
 	}
 	names->seen = true;
 	cli_safe_name(of->vm, name);
-	cut = strlen(name) > SHOWN_BYTES;
-	/* Not within a character. */
-	while (cut && shown > 0 && (name[shown] & 0xc0) == 0x80)
-		shown--;
 	if (of->vcpu >= 0)
 		snprintf(vcpu, sizeof(vcpu), " vcpu %lld", (long long)of->vcpu);
 	if (n > 1)
 		snprintf(more, sizeof(more), ", +%s more", cli_number(n - 1, number));
-	cli_cell(t, CLI_PLAIN, "%.*s%s%s%s", shown, name, cut ? "…" : "", vcpu, more);
+	cli_cell(t, CLI_PLAIN, "%s%s%s", name, vcpu, more);
 }
 
 static void json_name(struct cli *cli, json_t *o, const struct cli_vm_name *name)
@@ -269,11 +255,11 @@ void cli_vm_names_json(struct cli *cli, struct cli_vm_names *names, json_t *o, u
 		json_t *one = json_object();
 
 		json_name(cli, one, &of[i]);
-		cli_json_hex(cli, one, "from", of[i].from);
+		cli_json_hex(cli, one, "from_tsc", of[i].from);
 		if (of[i].to != ~0ULL)
-			cli_json_hex(cli, one, "to", of[i].to);
+			cli_json_hex(cli, one, "to_tsc", of[i].to);
 		else
-			cli_json_set(cli, one, "to", json_null());
+			cli_json_set(cli, one, "to_tsc", json_null());
 		cli_json_add(cli, list, one);
 	}
 	cli_json_set(cli, o, "names", list);

@@ -63,7 +63,7 @@ int split_index_start(struct cli *cli)
 	}
 	cli_json_set(cli, doc, "conceal", json_boolean(s->conceal));
 	cli_json_set(cli, doc, "perf", json_boolean(s->perf));
-	cli_json_string(cli, doc, "clock", clock_name[s->on_clock]);
+	cli_json_string(cli, doc, "stream_clock", clock_name[s->on_clock]);
 	cli_json_string(cli, doc, "ret_compression", off ? "off" : "possible");
 	fprintf(s->index, "{\n");
 	for (at = json_object_iter(doc); at; at = json_object_iter_next(doc, at))
@@ -242,7 +242,7 @@ static json_t *outputs_json(struct cli *cli)
 int split_index_finish(struct cli *cli)
 {
 	struct split *s = cli->data;
-	json_t *streams = split_json_streams(cli), *files;
+	json_t *streams = split_json_streams(cli), *files, *end = json_object();
 	FILE *f = s->index;
 	int err;
 
@@ -255,8 +255,11 @@ int split_index_finish(struct cli *cli)
 	if (s->per_vm)
 		write_index_vms(cli);
 	write_member(cli, "streams", streams, false);
-	write_member(cli, "warnings", cli->warnings, true);
 	json_decref(streams);
+	cli_json_end(cli, end);
+	write_member(cli, "warnings", json_object_get(end, "warnings"), false);
+	write_member(cli, "losses", json_object_get(end, "losses"), true);
+	json_decref(end);
 	fprintf(f, "}\n");
 	err = ferror(f) || cli->out_of_memory;
 	s->index = NULL;

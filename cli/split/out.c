@@ -73,11 +73,18 @@ static int start_perf(struct cli *cli, struct split_out *out)
 {
 	const struct vmpt_stream *stream = cli->stream[out->stream];
 	const struct split *s = cli->data;
+	const char *vm;
+	s64 vcpu;
 
+	/* By its last name: a stream is of one VMCS. */
+	if (!s->clocks.clocks || out->owner.kind != VMPT_OWNER_VM ||
+	    !cli_clocks_who(&s->clocks, out->owner.vmcs, VMPT_TIME_NONE - 1, &vm, &vcpu))
+		vm = NULL;
 	out->perf = (struct perf_out){
 		.info = &s->info,
 		/* The code named is a guest's. */
 		.code = out->owner.kind == VMPT_OWNER_HOST ? NULL : &s->code,
+		.vm = vm,
 		.cpu = stream->cpu,
 		.tid = stream->tid,
 	};

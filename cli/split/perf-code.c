@@ -67,7 +67,8 @@ static int add_kernel(struct cli *cli, struct perf_code *code, const struct elf_
 }
 
 /* perf would use the code of one for both. @before: maps of other images. */
-static int check_overlap(struct cli *cli, const struct perf_code *code, size_t before)
+static int check_overlap(struct cli *cli, const struct perf_code *code, size_t before,
+			 const struct code_given *given)
 {
 	const struct perf_map *map = &code->map[code->count - 1];
 	size_t i;
@@ -75,10 +76,13 @@ static int check_overlap(struct cli *cli, const struct perf_code *code, size_t b
 	for (i = 0; i < before; i++) {
 		const struct perf_map *other = &code->map[i];
 
-		if (other->kernel || map->start >= other->start + other->size ||
+		if (other->kernel ||
+		    (given->vm && other->given->vm && strcmp(given->vm, other->given->vm) != 0))
+			continue;
+		if (map->start >= other->start + other->size ||
 		    other->start >= map->start + map->size)
 			continue;
-		cli_error(cli, "--image: %s and %s are both at 0x%llx", other->file, map->file,
+		cli_error(cli, "%s and %s are both at 0x%llx", other->file, map->file,
 			  (unsigned long long)(map->start > other->start ? map->start
 									 : other->start));
 		fprintf(stderr, "  to perf a VM is one process: give only one of them, or link one"
@@ -88,7 +92,8 @@ static int check_overlap(struct cli *cli, const struct perf_code *code, size_t b
 	return CLI_OK;
 }
 
-static int add_image(struct cli *cli, struct perf_code *code, const struct elf_file *f)
+static int add_image(struct cli *cli, struct perf_code *code, const struct elf_file *f,
+		     const struct code_given *given)
 {
 	size_t i, before = code->count;
 	struct perf_map *map;
@@ -117,7 +122,7 @@ static int add_image(struct cli *cli, struct perf_code *code, const struct elf_f
 			cli_error(cli, "%s: %s", f->path, strerror(errno));
 			return CLI_FAILED;
 		}
-		if (check_overlap(cli, code, before))
+		if (check_overlap(cli, code, before, given))
 			return CLI_FAILED;
 	}
 	if (code->count > before)
@@ -126,26 +131,44 @@ static int add_image(struct cli *cli, struct perf_code *code, const struct elf_f
 	return CLI_FAILED;
 }
 
-static int add(struct cli *cli, struct perf_code *code, const char *what, const char *arg,
-	       int (*add_file)(struct cli *cli, struct perf_code *code, const struct elf_file *f))
+/* Of two kernels of a VM the first counts, if it is an option's. */
+static bool has_kernel(const struct perf_code *code, const struct code_given *given)
 {
-	struct elf_file f;
-	int ret = elf_file_open(cli, what, arg, &f);
+	size_t i;
 
+	for (i = 0; i < code->count; i++)
+		if (code->map[i].kernel && (!code->map[i].given->vm || !given->vm ||
+					    !strcmp(code->map[i].given->vm, given->vm)))
+			return true;
+	return false;
+}
+
+int perf_code_add(struct cli *cli, struct perf_code *code, const struct code_given *given)
+{
+	size_t i = code->count;
+	struct elf_file f;
+	int ret;
+
+	if (given->kind == CODE_RAW && given->option) {
+		cli_error(cli, "%s: perf reads no raw bytes: give an ELF file", given->path);
+		return CLI_FAILED;
+	}
+	if (given->kind == CODE_RAW || given->kind == CODE_SYMBOLS)
+		return CLI_OK;
+	if (given->kind == CODE_KERNEL && has_kernel(code, given)) {
+		if (!given->option)
+			return CLI_OK;
+		return cli_usage(cli, "%s: a guest has only one kernel", given->option);
+	}
+	ret = elf_file_open(cli, given, &f);
 	if (!ret)
-		ret = add_file(cli, code, &f);
+		ret = given->kind == CODE_KERNEL ? add_kernel(cli, code, &f)
+						 : add_image(cli, code, &f, given);
+	for (; i < code->count; i++)
+		code->map[i].given = given;
+	code->by_vm |= given->vm != NULL;
 	elf_file_close(&f);
 	return ret;
-}
-
-int perf_code_kernel(struct cli *cli, struct perf_code *code, const char *arg)
-{
-	return add(cli, code, "--kernel", arg, add_kernel);
-}
-
-int perf_code_image(struct cli *cli, struct perf_code *code, const char *arg)
-{
-	return add(cli, code, "--image", arg, add_image);
 }
 
 void perf_code_free(struct perf_code *code)

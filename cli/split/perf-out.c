@@ -300,6 +300,8 @@ static void put_code(const struct perf_out *out, FILE *f)
 	for (i = 0; out->code && i < out->code->count; i++) {
 		const struct perf_map *map = &out->code->map[i];
 
+		if (!code_is_for(map->given, out->vm))
+			continue;
 		if (map->kernel)
 			put_kernel(out, f, map);
 		else

@@ -26,6 +26,7 @@
 struct perf_out {
 	const struct vmpt_trace_info *info; /* of the trace that the stream is from */
 	const struct perf_code *code;	    /* or NULL */
+	const char *vm;			    /* whose code; NULL: not known */
 	char comm[PERF_OUT_COMM];	    /* the process's name, or the thread's */
 	int cpu, tid;			    /* as in struct vmpt_stream */
 	u32 thread;   /* of the process PERF_OUT_PID, from 1; 0: the only stream */

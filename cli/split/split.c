@@ -14,13 +14,11 @@
 static int take_code(struct cli *cli)
 {
 	struct split *s = cli->data;
-	int ret = 0;
+	int ret = s->perf ? code_files_open(cli, &s->wanted, &s->files) : CLI_OK;
 	size_t i;
 
-	if (s->kernel)
-		ret = perf_code_kernel(cli, &s->code, s->kernel);
-	for (i = 0; !ret && i < s->image.count; i++)
-		ret = perf_code_image(cli, &s->code, s->image.s[i]);
+	for (i = 0; !ret && i < s->files.count; i++)
+		ret = perf_code_add(cli, &s->code, &s->files.given[i]);
 	return ret;
 }
 
@@ -100,7 +98,7 @@ static void print_text(struct cli *cli)
 {
 	static const struct cli_column column[] = {
 		{ "FILE", false }, { "SLICES", true }, { "FROM BYTES", true },
-		{ "BYTES", true }, { "VM", false },
+		{ "BYTES", true }, { "VM", CLI_NAMES },
 	};
 	struct split *s = cli->data;
 	/* The last column only if there are names. */
@@ -146,7 +144,7 @@ static void print_json(struct cli *cli)
 	cli_json_set(cli, doc, "streams", split_json_streams(cli));
 	if (s->per_vm)
 		cli_json_set(cli, doc, "vms", split_json_vms(cli));
-	cli_json_warnings(cli, doc);
+	cli_json_end(cli, doc);
 	cli_json_print(cli, doc, stdout, false);
 }
 
@@ -223,8 +221,8 @@ static int run(struct cli *cli)
 	s->conceal |= s->perf;
 	if (!s->dir)
 		return cli_usage(cli, "no directory to write to: give -o DIR");
-	if (!s->perf && (s->kernel || s->image.count))
-		return cli_usage(cli, "--kernel and --image are for --perf");
+	if (!s->perf && (s->wanted.kernel || s->wanted.image.count || s->wanted.code.count))
+		return cli_usage(cli, "--code, --kernel and --image are for --perf");
 	if (s->conceal && cli_is_rtit(cli))
 		return cli_usage(cli, "--conceal and --perf are for Intel PT; RTIT has no VMX "
 				      "packets, and perf does not read it");
@@ -232,7 +230,7 @@ static int run(struct cli *cli)
 	if (!err)
 		err = take_code(cli);
 	/* A record is read before anything is written: it may be bad. */
-	if (!err && (s->on_clock || cli_vm_names_given(cli)))
+	if (!err && (s->on_clock || s->code.by_vm || cli_vm_names_given(cli)))
 		err = cli_clocks_open(cli, &s->clocks);
 	if (!err && s->on_clock)
 		cli_clock_doubts(cli, s->clocks.clocks);
@@ -275,6 +273,7 @@ static int run(struct cli *cli)
 	cli_vm_names_close(&s->names);
 	cli_clocks_close(&s->clocks);
 	perf_code_free(&s->code);
+	code_files_close(&s->files);
 	return err;
 }
 
@@ -296,13 +295,7 @@ static const struct cli_option options[] = {
 	  "put TSC packets on one clock; host: the host's, in all streams; guest: each VM's own",
 	  "as-is", "as-is, host, guest", CLI_AT(struct split, on_clock),
 	  CLI_GIVEN(struct split, clock_given) },
-	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
-	  "with --perf: the VMs' kernel is FILE, an ELF file with symbols; its _text is at ADDR if "
-	  "it was moved",
-	  CLI_AT(struct split, kernel), .take = elf_take_kernel },
-	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
-	  "with --perf: the VMs run FILE, a program or library; at ADDR if it is position independent",
-	  CLI_AT(struct split, image) },
+	CODE_OPTIONS(struct split, wanted, "with --perf: "),
 	{ "force", 'f', CLI_FLAG, NULL,
 	  "overwrite the files of an earlier split, and remove its other streams",
 	  CLI_AT(struct split, force) },
@@ -310,6 +303,16 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_group group = { .option = options };
+
+static const char *const csv_streams[] = {
+	"file", "cpu",	  "tid",	  "owner", "vmcs", "vm",
+	"vcpu", "slices", "source_bytes", "bytes", NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "streams", NULL, csv_streams },
+	{ 0 },
+};
 
 const struct cli_command cli_split = {
 	.name = "split",
@@ -326,10 +329,11 @@ const struct cli_command cli_split = {
 		    "    perf script -i out/vm-web.perf.data --itrace=b\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.rtit cpu1.rtit\n"
 		    "  vmpt split -o out --side-record vms.jsonl cpu0.pt\n"
-		    "  vmpt split -o out --perf --kernel=vmlinux --image=a.out cpu0.pt &&\n"
+		    "  vmpt split -o out --perf --code=vmlinux --code=a.out cpu0.pt &&\n"
 		    "    perf script -k vmlinux -i out/vmcs-a000.cpu0.perf.data --itrace=b\n",
 	.group = { &group, &cli_clock_group, &cli_input_group, &cli_side_group, &cli_mode_group,
 		   &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct split),
 	.run = run,
 };

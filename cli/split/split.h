@@ -61,9 +61,9 @@ struct split {
 	bool perf;   /* streams are perf.data */
 	bool per_vm; /* and joined by VM */
 	bool clock_given;
-	const char *kernel; /* as given; NULL: none */
-	struct cli_strings image;
-	struct perf_code code;	     /* of both */
+	struct code_options wanted;
+	struct code_files files;
+	struct perf_code code;	     /* of all of them */
 	struct vmpt_trace_info info; /* for .perf: the info on the trace for perf */
 
 	int dir_fd, new_fd; /* the directory, locked; the folder in it for a new split */

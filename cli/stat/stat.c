@@ -199,7 +199,7 @@ static void json_counts(struct cli *cli, json_t *o, const struct stat_counts *c)
 				     stat_json_tally(cli, "count", &c->loss[i]));
 	cli_json_number(cli, o, "bytes", c->size);
 	cli_json_number(cli, o, "packets", all.count);
-	cli_json_number(cli, o, "losses", lost.count);
+	cli_json_number(cli, o, "loss_count", lost.count);
 	cli_json_number(cli, o, "lost_bytes", lost.bytes);
 	cli_json_set(cli, o, "kinds", kinds);
 	cli_json_set(cli, o, "loss_causes", losses);
@@ -223,6 +223,7 @@ static void print_json(struct cli *cli, const struct stat_counts *c,
 	json_counts(cli, all, total);
 	cli_json_set(cli, doc, "streams", streams);
 	cli_json_set(cli, doc, "total", all);
+	cli_json_end(cli, doc);
 	cli_json_print(cli, doc, stdout, false);
 }
 
@@ -256,6 +257,15 @@ static int run(struct cli *cli)
 	return ret ? CLI_FAILED : CLI_OK;
 }
 
+static const char *const csv_kinds[] = {
+	"cpu", "tid", "key", "packets", "bytes", NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "streams", "kinds", csv_kinds },
+	{ 0 },
+};
+
 const struct cli_command cli_stat = {
 	.name = "stat",
 	.title = "count packets and bytes per kind and CPU",
@@ -268,6 +278,7 @@ const struct cli_command cli_stat = {
 		    "  vmpt stat --cpu 0-3 perf.data   four of them\n"
 		    "  vmpt stat --json a.pt b.pt | jq .total.kinds\n",
 	.group = { &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct stat_own),
 	.run = run,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Code of guests from ELF files: copies of their executable segments. */
+/* Code of guests: copies of ELF files' executable segments, and of raw files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ static int add_piece(struct cli *cli, struct elf_code *code, const struct elf_fi
 	if (vmpt_grow(&code->piece, code->count))
 		return cli_no_memory(cli);
 	piece = &code->piece[code->count];
-	*piece = (struct elf_piece){ segment->p_vaddr + shift, segment->p_filesz, NULL };
+	*piece = (struct elf_piece){ segment->p_vaddr + shift, segment->p_filesz, NULL, NULL };
 	if (segment->p_filesz <= PIECE_MAX && segment->p_offset <= f->size &&
 	    segment->p_filesz <= f->size - segment->p_offset) {
 		piece->bytes = malloc(segment->p_filesz);
@@ -66,29 +67,55 @@ static int add_segments(struct cli *cli, struct elf_code *code, const struct elf
 	return ret;
 }
 
-static int add(struct cli *cli, struct elf_code *code, const char *what, const char *arg,
-	       int (*find_shift)(struct cli *cli, const struct elf_file *f, u64 *shift))
+/* All bytes of the file. */
+static int add_raw(struct cli *cli, struct elf_code *code, const struct code_given *given)
+{
+	struct elf_file f = { .path = given->path };
+	GElf_Phdr all = { .p_vaddr = given->address };
+	struct stat st;
+	int ret = CLI_FAILED;
+
+	f.fd = open(given->path, O_RDONLY | O_CLOEXEC);
+	if (f.fd < 0 || fstat(f.fd, &st)) {
+		cli_error(cli, "cannot open %s: %s", given->path, strerror(errno));
+	} else if (!S_ISREG(st.st_mode) || !st.st_size) {
+		cli_error(cli, "%s: has no code", given->path);
+	} else {
+		f.size = all.p_filesz = (u64)st.st_size;
+		ret = add_piece(cli, code, &f, &all, 0);
+	}
+	if (f.fd >= 0)
+		close(f.fd);
+	return ret;
+}
+
+static int add_elf(struct cli *cli, struct elf_code *code, const struct code_given *given)
 {
 	struct elf_file f;
 	u64 shift = 0;
-	int ret = elf_file_open(cli, what, arg, &f);
+	int ret = elf_file_open(cli, given, &f);
 
 	if (!ret)
-		ret = find_shift(cli, &f, &shift);
+		ret = given->kind == CODE_KERNEL ? elf_file_kernel_shift(cli, &f, &shift)
+						 : elf_file_image_shift(cli, &f, &shift);
 	if (!ret)
 		ret = add_segments(cli, code, &f, shift);
 	elf_file_close(&f);
 	return ret;
 }
 
-int elf_code_kernel(struct cli *cli, struct elf_code *code, const char *arg)
+int elf_code_add(struct cli *cli, struct elf_code *code, const struct code_given *given)
 {
-	return add(cli, code, "--kernel", arg, elf_file_kernel_shift);
-}
+	size_t i = code->count;
+	int ret;
 
-int elf_code_image(struct cli *cli, struct elf_code *code, const char *arg)
-{
-	return add(cli, code, "--image", arg, elf_file_image_shift);
+	if (given->only_names || given->kind == CODE_SYMBOLS)
+		return CLI_OK;
+	ret = given->kind == CODE_RAW ? add_raw(cli, code, given) : add_elf(cli, code, given);
+	for (; i < code->count; i++)
+		code->piece[i].given = given;
+	code->by_vm |= given->vm != NULL;
+	return ret;
 }
 
 void elf_code_free(struct elf_code *code)
@@ -101,14 +128,14 @@ void elf_code_free(struct elf_code *code)
 	memset(code, 0, sizeof(*code));
 }
 
-size_t elf_code_read(const struct elf_code *code, u64 ip, u8 *buf, size_t n)
+size_t elf_code_read(const struct elf_code *code, const char *vm, u64 ip, u8 *buf, size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < code->count; i++) {
 		const struct elf_piece *p = &code->piece[i];
 
-		if (ip - p->start >= p->size)
+		if (ip - p->start >= p->size || !code_is_for(p->given, vm))
 			continue;
 		if (n > p->size - (ip - p->start))
 			n = p->size - (ip - p->start);
@@ -116,13 +143,4 @@ size_t elf_code_read(const struct elf_code *code, u64 ip, u8 *buf, size_t n)
 		return n;
 	}
 	return 0;
-}
-
-int elf_take_kernel(struct cli *cli, void *to, const char *arg)
-{
-	(void)arg;
-	if (!*(const char **)to)
-		return 0;
-	cli_usage(cli, "--kernel: a guest has only one");
-	return -1;
 }

@@ -6,39 +6,34 @@
 #ifndef VMPT_CLI_ELF_CODE_H
 #define VMPT_CLI_ELF_CODE_H
 
-#include "cli/base/base.h"
+#include "cli/symbols/given.h"
 
 /* Bytes of a file at [@start, @start + @size). */
 struct elf_piece {
 	u64 start, size;
+	const struct code_given *given;
 	u8 *bytes;
 };
 
 struct elf_code {
 	struct elf_piece *piece;
 	size_t count;
+	bool by_vm; /* some are of one VM only */
 };
 
-/*
- * Add what "FILE[@ADDR]" names: a kernel, with ADDR where its _text is if it was moved; or a
- * program or library, with ADDR where its first page is if it is position independent. 0, or the
- * exit code after a message.
- */
-int elf_code_kernel(struct cli *cli, struct elf_code *code, const char *arg);
-int elf_code_image(struct cli *cli, struct elf_code *code, const char *arg);
-/* For an option that names the kernel: it is given only once. */
-int elf_take_kernel(struct cli *cli, void *to, const char *arg);
+/* Add the code of a file, which must outlive it; none of symbols. 0, or an exit code. */
+int elf_code_add(struct cli *cli, struct elf_code *code, const struct code_given *given);
 void elf_code_free(struct elf_code *code);
 
-/* Up to @n bytes at @ip into @buf: how many there are. */
-size_t elf_code_read(const struct elf_code *code, u64 ip, u8 *buf, size_t n);
+/* Up to @n bytes at @ip of VM @vm (NULL: not known) into @buf: how many there are. */
+size_t elf_code_read(const struct elf_code *code, const char *vm, u64 ip, u8 *buf, size_t n);
 
 /* ---- symbols ---- */
 
 struct elf_symbol {
 	u64 address, size; /* size 0: up to the next one */
 	char *name;	   /* safe for a terminal */
-	u32 file;	   /* which of the --symbols */
+	u32 file;	   /* the number of the file */
 };
 
 struct elf_symbols {
@@ -47,11 +42,8 @@ struct elf_symbols {
 	u32 files;
 };
 
-/*
- * Add the functions of "FILE[@ADDR]", an ELF file or a text like /proc/kallsyms or System.map;
- * ADDR is added to the addresses of a file that is position independent.
- */
-int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const char *arg);
+/* Add the functions of the next file. Only --symbols must have some. 0, or an exit code. */
+int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const struct code_given *given);
 /* After the last one was added. */
 void elf_symbols_sort(struct elf_symbols *symbols);
 void elf_symbols_free(struct elf_symbols *symbols);

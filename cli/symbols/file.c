@@ -11,26 +11,15 @@
 #define PAGE	     4096ULL
 #define SEGMENTS_MAX 64 /* of code; programs have one or two */
 
-int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f)
-{
-	const char *at = access(arg, F_OK) ? strrchr(arg, '@') : NULL;
-
-	memset(f, 0, sizeof(*f));
-	f->fd = -1;
-	f->path = strdup(arg);
-	if (!f->path)
-		return cli_no_memory(cli);
-	if (!at)
-		return CLI_OK;
-	f->path[at - arg] = '\0';
-	f->has_address = true;
-	return cli_parse_u64(cli, what, at + 1, &f->address) ? CLI_USAGE : CLI_OK;
-}
-
-int elf_file_open_named(struct cli *cli, struct elf_file *f)
+int elf_file_open_named(struct cli *cli, const struct code_given *given, struct elf_file *f)
 {
 	struct stat st;
 
+	*f = (struct elf_file){
+		.path = given->path,
+		.has_address = given->has_address,
+		.address = given->address,
+	};
 	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	if (f->fd < 0) {
 		cli_error(cli, "cannot open %s: %s", f->path, strerror(errno));
@@ -86,14 +75,10 @@ static int check_code(struct cli *cli, const struct elf_file *f)
 	return CLI_OK;
 }
 
-int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf_file *f)
+int elf_file_open(struct cli *cli, const struct code_given *given, struct elf_file *f)
 {
-	int ret = elf_file_name(cli, what, arg, f);
+	int ret = elf_file_open_named(cli, given, f);
 
-	if (!ret)
-		ret = cli_note_input(cli, f->path);
-	if (!ret)
-		ret = elf_file_open_named(cli, f);
 	if (!ret && f->header.e_type != ET_EXEC && f->header.e_type != ET_DYN) {
 		cli_error(cli, "%s: neither a program nor a library", f->path);
 		ret = CLI_FAILED;
@@ -106,7 +91,6 @@ void elf_file_close(struct elf_file *f)
 	elf_end(f->elf);
 	if (f->fd >= 0)
 		close(f->fd);
-	free(f->path);
 }
 
 /* The section of names, which must end with one's end; NULL: it does not. */

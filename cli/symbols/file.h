@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* ELF files given on the command line as "FILE[@ADDR]": their contents, and how far they moved. */
+/* ELF files of guests: their contents, and how far they moved. */
 #ifndef VMPT_CLI_ELF_FILE_H
 #define VMPT_CLI_ELF_FILE_H
 
@@ -8,7 +8,7 @@
 #include "cli/symbols/code.h"
 
 struct elf_file {
-	char *path; /* without @ADDR */
+	const char *path; /* of the given file, as the address */
 	bool has_address;
 	u64 address;
 	int fd;
@@ -18,12 +18,10 @@ struct elf_file {
 	size_t segments;
 };
 
-/* Only parse the name; a file may itself be named so. @f is set up in any case. */
-int elf_file_name(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
-/* And open it: a program or a library. */
-int elf_file_open(struct cli *cli, const char *what, const char *arg, struct elf_file *f);
-/* Only the opening, after elf_file_name(); any kind of ELF file. */
-int elf_file_open_named(struct cli *cli, struct elf_file *f);
+/* Open a program or a library; @given must outlive @f. Close it in any case. */
+int elf_file_open(struct cli *cli, const struct code_given *given, struct elf_file *f);
+/* The same of any kind of ELF file. */
+int elf_file_open_named(struct cli *cli, const struct code_given *given, struct elf_file *f);
 void elf_file_close(struct elf_file *f);
 
 /* Segment @i if it is loaded. */

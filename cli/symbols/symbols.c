@@ -13,6 +13,7 @@
 
 struct adder {
 	struct cli *cli;
+	const struct elf_file *f;
 	struct elf_symbols *symbols;
 	u64 shift;
 	int code;
@@ -42,41 +43,64 @@ static int add(struct adder *a, const char *name, u64 address, u64 size)
 	return 0;
 }
 
+static bool is_code(const struct elf_file *f, const GElf_Sym *symbol)
+{
+	Elf_Scn *section = elf_getscn(f->elf, symbol->st_shndx);
+	GElf_Shdr header;
+
+	return section && gelf_getshdr(section, &header) && header.sh_flags & SHF_EXECINSTR;
+}
+
 static int take_symbol(void *opaque, const char *name, const GElf_Sym *symbol)
 {
 	struct adder *a = opaque;
 	unsigned int type = GELF_ST_TYPE(symbol->st_info);
 
 	/* Assembly's functions often have no type. */
-	if (type != STT_FUNC && (type != STT_NOTYPE || symbol->st_shndx >= SHN_LORESERVE))
+	if (type != STT_FUNC &&
+	    (type != STT_NOTYPE || symbol->st_shndx >= SHN_LORESERVE || !is_code(a->f, symbol)))
 		return 0;
 	return add(a, name, symbol->st_value + a->shift, symbol->st_size);
 }
 
-static int add_elf(struct adder *a, struct elf_file *f)
+/* A symbol without a size ends with its segment; a program is not all of the memory after it. */
+static int add_ends(struct adder *a)
+{
+	GElf_Phdr segment;
+	size_t i;
+
+	for (i = 0; !a->code && i < a->f->segments; i++)
+		if (elf_file_loaded(a->f, i, &segment))
+			add(a, "", segment.p_vaddr + segment.p_memsz + a->shift, 0);
+	return a->code;
+}
+
+static int add_elf(struct adder *a, const struct code_given *given, struct elf_file *f)
 {
 	size_t before = a->symbols->count;
-	int ret = elf_file_open_named(a->cli, f);
+	int ret = elf_file_open_named(a->cli, given, f);
 
 	if (!ret && f->has_address)
-		ret = f->header.e_type == ET_DYN ? elf_file_image_shift(a->cli, f, &a->shift)
-						 : elf_file_kernel_shift(a->cli, f, &a->shift);
+		ret = given->kind != CODE_KERNEL && f->header.e_type == ET_DYN
+			      ? elf_file_image_shift(a->cli, f, &a->shift)
+			      : elf_file_kernel_shift(a->cli, f, &a->shift);
 	if (ret)
 		return ret;
+	a->f = f;
 	elf_file_symbols(f, SHT_SYMTAB, take_symbol, a);
 	if (a->symbols->count == before && !a->code)
 		elf_file_symbols(f, SHT_DYNSYM, take_symbol, a);
-	if (!a->code && a->symbols->count == before) {
+	if (!a->code && a->symbols->count == before && given->only_names) {
 		if (!cli_inputs_whole(a->cli))
 			return CLI_FAILED;
 		cli_error(a->cli, "%s: has no symbols: use a file that is not stripped", f->path);
 		return CLI_FAILED;
 	}
-	return a->code;
+	return a->code || a->symbols->count == before ? a->code : add_ends(a);
 }
 
 /* "ffffffff81000000 T _text", perhaps followed by a module. */
-static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
+static int add_text(struct adder *a, const struct code_given *given, FILE *file)
 {
 	size_t before = a->symbols->count, number = 0;
 	char line[LINE_BYTES], *end, *name;
@@ -88,7 +112,7 @@ static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
 		number++;
 		if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ') {
 			cli_error(a->cli, "%s: line %zu: not like \"ffffffff81000000 T name\"",
-				  f->path, number);
+				  given->path, number);
 			a->code = CLI_FAILED;
 			break;
 		}
@@ -101,7 +125,7 @@ static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
 	if (a->code)
 		return a->code;
 	if (a->symbols->count == before || zeros) {
-		cli_error(a->cli, "%s: %s", f->path,
+		cli_error(a->cli, "%s: %s", given->path,
 			  zeros && number ? "all addresses are 0: it was read without the right to"
 					  : "has no functions");
 		return CLI_FAILED;
@@ -109,34 +133,32 @@ static int add_text(struct adder *a, const struct elf_file *f, FILE *file)
 	return CLI_OK;
 }
 
-int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const char *arg)
+int elf_symbols_add(struct cli *cli, struct elf_symbols *symbols, const struct code_given *given)
 {
 	struct adder a = { .cli = cli, .symbols = symbols };
-	struct elf_file f;
-	char magic[4] = "";
-	FILE *file;
-	int ret = elf_file_name(cli, "--symbols", arg, &f);
+	struct elf_file f = { .fd = -1 };
+	char magic[SELFMAG] = "";
+	bool is_elf =
+		given->kind == CODE_KERNEL || (given->kind == CODE_IMAGE && !given->only_names);
+	int ret = CLI_OK;
+	FILE *file = NULL;
 
-	if (!ret)
-		ret = cli_note_input(cli, f.path);
-	if (ret) {
-		elf_file_close(&f);
-		return ret;
-	}
-	file = fopen(f.path, "re");
-	if (!file) {
-		cli_error(cli, "cannot open %s: %s", f.path, strerror(errno));
+	if (given->kind != CODE_RAW)
+		file = fopen(given->path, "re");
+	if (!file && given->kind != CODE_RAW) {
+		cli_error(cli, "cannot open %s: %s", given->path, strerror(errno));
 		ret = CLI_FAILED;
-	} else if (fread(magic, 1, 4, file) == 4 && !memcmp(magic, ELFMAG, 4)) {
-		ret = add_elf(&a, &f);
-	} else {
+	} else if (file && (is_elf || (fread(magic, 1, SELFMAG, file) == SELFMAG &&
+				       !memcmp(magic, ELFMAG, SELFMAG)))) {
+		ret = add_elf(&a, given, &f);
+		elf_file_close(&f);
+	} else if (file) {
 		rewind(file);
-		a.shift = f.has_address ? f.address : 0;
-		ret = add_text(&a, &f, file);
+		a.shift = given->has_address ? given->address : 0;
+		ret = add_text(&a, given, file);
 	}
 	if (file)
 		fclose(file);
-	elf_file_close(&f);
 	symbols->files++;
 	return ret;
 }
@@ -180,5 +202,5 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, u32 file, u64 ip
 	*into = ip - s[n - 1].address;
 	if (s[n - 1].size && *into >= s[n - 1].size)
 		return NULL;
-	return s[n - 1].name;
+	return *s[n - 1].name ? s[n - 1].name : NULL;
 }

@@ -325,7 +325,7 @@ int timeline_chrome_open(struct cli *cli, const char *path, struct timeline_chro
 	if (ret)
 		return ret;
 	c->file = c->out.f;
-	*sink = (struct timeline_sink){ chrome_begin, chrome_span, chrome_end, c };
+	*sink = (struct timeline_sink){ chrome_begin, chrome_span, chrome_end, c, .all = false };
 	return CLI_OK;
 }
 

@@ -8,17 +8,11 @@
 
 #include "cli/timeline/internal.h"
 
-/* Of the command line. */
-struct timeline_code_wants {
-	const char *kernel; /* as given; NULL: none */
-	struct cli_strings image;
-};
+struct code_files;
 
-struct timeline_code;
-
-/* Open the files, if any, for @to to guess by. 0, or an exit code. */
-int timeline_code_open(struct cli *cli, const struct timeline_code_wants *wants,
-		       struct timeline_code **code, struct timeline_wants *to);
+/* Read the code of @files, if any has some, for @to to guess by. 0, or an exit code. */
+int timeline_code_open(struct cli *cli, const struct code_files *files, struct timeline_code **code,
+		       struct timeline_wants *to);
 void timeline_code_close(struct timeline_code *code);
 
 /* The guess for the instruction of @n bytes at @place->ip; VMPT_REASON_UNKNOWN: none. */

@@ -231,15 +231,15 @@ static void add_span(struct timeline_totals *n, const struct timeline_span *s)
 
 static void add_out(struct timeline_totals *n, const struct timeline_span *s)
 {
-	u64 out = s->start - s->left_at;
+	struct timeline_part_time exited;
+	unsigned int p;
 
-	if (s->left.halted) {
-		n->halted += out;
-		add_bounds(&n->halted_bounds, s->out_early, s->out_late, s->out_bounded);
-	} else {
-		n->exited += out;
-		add_bounds(&n->exited_bounds, s->out_early, s->out_late, s->out_bounded);
-	}
+	for (p = 0; p < TIMELINE_PARTS; p++)
+		timeline_part_add(&n->out[p], &s->out[p]);
+	if (!s->has_left)
+		return;
+	exited = timeline_exited(s);
+	timeline_part_add(&n->exited, &exited);
 }
 
 /* ---- a span ---- */
@@ -275,23 +275,12 @@ static void set_times(const struct timeline *t, struct timeline_span *s)
 		s->early = s->end - s->start;
 }
 
-/* The exit that this entry ends, if nothing on its CPUs can have hidden another. */
-static void join_left(struct timeline_count *c, const struct timeline *t,
-		      const struct timeline_vcpu *v, struct timeline_span *s)
+/* How long the vCPU was out. */
+static void set_out(const struct timeline_vcpu *v, struct timeline_span *s)
 {
 	const struct vmpt_time *start = &s->span->start;
-	u32 stream = s->span->stream;
 
-	if (!v->open || s->span->began != VMPT_EDGE_ENTRY ||
-	    c->cpu[stream].lost_until > v->last_end ||
-	    c->cpu[v->last_stream].lost_until > v->last_end)
-		return;
-	s->unseen = v->last_timed && s->begins && s->span->owner.kind == VMPT_OWNER_VM &&
-		    timeline_missing_ran(t->missing, s->span->owner.vmcs, v->last_end + t->zero,
-					 start->tsc);
-	s->has_left = !s->unseen;
 	s->left_timed = v->last_timed && s->begins;
-	s->left = v->left;
 	s->left_at = v->last_end < s->start ? v->last_end : s->start;
 	/* Its ends are two edges, as a span's are. */
 	s->out_early = v->last_late + bound(start, start->early);
@@ -302,8 +291,26 @@ static void join_left(struct timeline_count *c, const struct timeline *t,
 		s->out_early = s->start - s->left_at;
 }
 
+/* The exit that this entry ends, if nothing on its CPUs can have hidden another. */
+static void join_left(struct timeline_count *c, const struct timeline *t,
+		      const struct timeline_vcpu *v, struct timeline_span *s)
+{
+	const struct timeline_cpu *cpu = &c->cpu[v->last_stream];
+
+	if (!v->open || s->span->began != VMPT_EDGE_ENTRY ||
+	    c->cpu[s->span->stream].lost_until > v->last_end || cpu->lost_until > v->last_end)
+		return;
+	s->unseen = s->left_timed && s->span->owner.kind == VMPT_OWNER_VM &&
+		    timeline_missing_ran(t->missing, s->span->owner.vmcs, v->last_end + t->zero,
+					 s->span->start.tsc);
+	s->has_left = !s->unseen;
+	s->left = v->left;
+	if (s->has_left && s->left_timed)
+		timeline_away(s, &v->sums, &cpu->sums, &cpu->last, cpu->last_start, cpu->last_end);
+}
+
 /* How the line ends. */
-static void leave(struct timeline *t, const struct timeline_span *s)
+static void leave(const struct timeline_count *c, struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_vcpu *v = &t->vcpu[s->vcpu];
 
@@ -316,6 +323,15 @@ static void leave(struct timeline *t, const struct timeline_span *s)
 	v->last_early = (u32)bound(&s->span->end, s->span->end.early);
 	v->last_open = s->span->end.early == VMPT_TIME_OPEN || s->span->end.late == VMPT_TIME_OPEN;
 	v->last_stream = s->span->stream;
+	v->sums = c->cpu[s->span->stream].sums;
+}
+
+static void add_to_sums(struct timeline_cpu *cpu, const struct timeline_span *s)
+{
+	timeline_sums_add(&cpu->sums, s->span, s->start, s->end);
+	cpu->last = *s->span;
+	cpu->last_start = s->start;
+	cpu->last_end = s->end;
 }
 
 /* A loss counts for the vCPU before it and for another one after it. */
@@ -352,7 +368,12 @@ static int take_run(struct timeline_count *c, struct timeline *t, struct timelin
 	if (resolve(c, t, s->span, &s->vcpu))
 		return CLI_FAILED;
 	v = &t->vcpu[s->vcpu];
-	join_left(c, t, v, s);
+	if (v->ran) {
+		set_out(v, s);
+		join_left(c, t, v, s);
+		if (s->left_timed && !s->has_left && !v->is_any)
+			timeline_away_unknown(s);
+	}
 	if (!v->ran || v->last_stream == s->span->stream || v->is_any)
 		return CLI_OK;
 	s->moved_from = v->last_stream;
@@ -380,13 +401,14 @@ int timeline_count_span(struct timeline_count *c, struct timeline *t, const stru
 	each_total(t, s, totals);
 	for (i = 0; i < 3 && totals[i]; i++) {
 		add_span(totals[i], s);
-		if (s->has_left && s->left_timed)
+		if (s->left_timed)
 			add_out(totals[i], s);
 		totals[i]->unseens += s->unseen;
 		totals[i]->unseen += s->unseen ? s->start - s->left_at : 0;
 	}
+	add_to_sums(&c->cpu[span->stream], s);
 	if (s->vcpu != TIMELINE_NONE)
-		leave(t, s);
+		leave(c, t, s);
 	return CLI_OK;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The counts of vmpt exits: by VM and reason, how often and how long until the vCPU resumed; and
- * by the guest's IP. An exit whose return was not seen is counted, but has no length.
+ * The counts of vmpt exits: by VM and reason (or another key), how often and how long until the
+ * vCPU resumed, and what happened meanwhile; the same of all VMs; and by the guest's IP. An exit
+ * whose return was not seen is counted, but has no length.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,46 +11,165 @@
 #include "util/array.h"
 #include "util/search.h"
 
-/* ---- rows ---- */
+/* ---- keys ---- */
 
-static bool is_row(const struct exits_row *row, u32 vm, const struct vmpt_exit *e)
+/* Basic exit reasons, SDM 3, Table C-1 */
+enum {
+	REASON_IO = 30,
+	REASON_RDMSR = 31,
+	REASON_WRMSR = 32,
+	REASON_EPT_VIOLATION = 48,
+	REASON_EPT_MISCONFIG = 49,
+	REASON_RDMSR_IMM = 84,
+	REASON_WRMSRNS_IMM = 85,
+};
+
+/* Exit qualification of an I/O instruction: SDM 3, Table 28-5. */
+#define IO_IS_IN(q) ((q) >> 3 & 1)
+#define IO_PORT(q)  ((q) >> 16 & 0xffff)
+
+/* The MSR is in RCX, except with an immediate operand: then it is the exit qualification. */
+static bool key_of_msr(const struct vmpt_exit *e, struct exits_key *key)
 {
-	return row->vm == vm && !row->others && row->reason == e->reason &&
-	       row->guessed == timeline_guessed(e) && row->halted == e->halted;
+	key->known = e->has_msr;
+	key->value = e->has_msr ? e->msr : 0;
+	if (e->reason == REASON_RDMSR_IMM || e->reason == REASON_WRMSRNS_IMM) {
+		key->known = e->has_qualification;
+		key->value = e->has_qualification ? e->qualification : 0;
+		return true;
+	}
+	return e->reason == REASON_RDMSR || e->reason == REASON_WRMSR;
 }
 
-static int add_row(struct exits *x, const struct cli *cli, const struct exits_row *row)
+static bool key_of_port(const struct vmpt_exit *e, struct exits_key *key)
 {
+	if (e->reason != REASON_IO)
+		return false;
+	key->known = e->has_qualification;
+	if (key->known) {
+		key->in = IO_IS_IN(e->qualification);
+		key->value = IO_PORT(e->qualification);
+	}
+	return true;
+}
+
+static bool key_of_gpa(const struct vmpt_exit *e, struct exits_key *key)
+{
+	key->known = e->has_gpa;
+	key->value = e->has_gpa ? e->gpa : 0;
+	return e->reason == REASON_EPT_VIOLATION || e->reason == REASON_EPT_MISCONFIG;
+}
+
+static struct exits_key key_of_reason(const struct vmpt_exit *e)
+{
+	return (struct exits_key){
+		.reason = e->source == VMPT_REASON_NONE ? VMPT_REASON_UNKNOWN : e->reason,
+		.halted = e->halted,
+		.guessed = timeline_guessed(e),
+		.known = true,
+	};
+}
+
+/* The key of an exit of @vcpu on @stream. False: it has none, it is not counted. */
+static bool key_of(unsigned int by, const struct vmpt_exit *e, u32 vcpu, u32 stream,
+		   struct exits_key *key)
+{
+	bool known = true;
+	u64 value = 0;
+
+	*key = key_of_reason(e);
+	switch (by) {
+	case EXITS_BY_REASON:
+		return true;
+	case EXITS_BY_PORT:
+		return key_of_port(e, key);
+	case EXITS_BY_MSR:
+		return key_of_msr(e, key);
+	case EXITS_BY_GPA:
+		return key_of_gpa(e, key);
+	case EXITS_BY_IP:
+		known = e->has_ip;
+		value = known ? e->ip : 0;
+		break;
+	case EXITS_BY_VCPU:
+		value = vcpu;
+		break;
+	case EXITS_BY_CPU:
+		value = stream;
+		break;
+	case EXITS_BY_CR3:
+		known = e->cr3;
+		value = e->cr3;
+		break;
+	}
+	*key = (struct exits_key){ .known = known, .value = value };
+	return true;
+}
+
+/* ---- rows ---- */
+
+static bool is_row(const struct exits_row *row, u32 vm, unsigned int kind,
+		   const struct exits_key *key)
+{
+	const struct exits_key *k = &row->key;
+
+	return row->vm == vm && row->kind == kind && k->reason == key->reason &&
+	       k->halted == key->halted && k->guessed == key->guessed && k->known == key->known &&
+	       k->in == key->in && k->value == key->value;
+}
+
+static u64 hash_of(const struct exits *x, u32 vm, unsigned int kind, const struct exits_key *key)
+{
+	u64 h = vmpt_mix64(x->seed ^ vm ^ (u64)kind << 32);
+
+	h = vmpt_mix64(h ^ key->reason ^ (u64)key->halted << 16 ^ (u64)key->guessed << 17 ^
+		       (u64)key->known << 18 ^ (u64)key->in << 19);
+	return vmpt_mix64(h ^ key->value);
+}
+
+/* The row of a key, added if it is new. */
+static int find_row(struct exits *x, const struct cli *cli, u32 vm, unsigned int kind,
+		    const struct exits_key *key, size_t *at)
+{
+	struct exits_row row = { .vm = vm, .kind = (u8)kind, .key = *key };
+	u64 hash = hash_of(x, vm, kind, key);
+	u32 found = vmpt_hash_find(&x->by_key, hash, i, is_row(&x->row[i], vm, kind, key));
+
+	*at = found;
+	if (found != VMPT_HASH_NONE)
+		return CLI_OK;
+	*at = x->rows;
+	if (x->rows >= EXITS_ROWS_MAX && kind != EXITS_TOTAL) {
+		if (x->row_others) {
+			*at = x->row_others;
+			return CLI_OK;
+		}
+		row = (struct exits_row){ .kind = EXITS_OTHERS, .vm = TIMELINE_NONE };
+		x->row_others = x->rows;
+	} else if (vmpt_hash_add(&x->by_key, hash, (u32)x->rows)) {
+		return cli_no_memory(cli);
+	}
 	if (vmpt_grow(&x->row, x->rows))
 		return cli_no_memory(cli);
-	x->row[x->rows++] = *row;
+	x->row[x->rows++] = row;
 	return CLI_OK;
 }
 
-/* The row of an exit, added if it is new: rows are few, the last one found is the likeliest. */
-static int find_row(struct exits *x, const struct timeline *t, u32 vm, const struct vmpt_exit *e,
-		    size_t *at)
+/* The rows that an exit counts in: its VM's, that of all VMs, and the total. */
+static int find_rows(struct exits *x, const struct timeline *t, u32 vcpu,
+		     const struct exits_key *key, size_t at[3])
 {
-	struct exits_row row = {
-		.vm = vm,
-		.reason = e->reason,
-		.guessed = timeline_guessed(e),
-		.halted = e->halted,
-	};
-	size_t i;
+	static const struct exits_key none;
 
-	if (e->source == VMPT_REASON_NONE)
-		row.reason = VMPT_REASON_UNKNOWN;
-	for (i = 0; i < x->rows; i++) {
-		if (!is_row(&x->row[i], vm, e) && !(x->row[i].others && i >= EXITS_ROWS_MAX))
-			continue;
-		*at = i;
+	if (find_row(x, t->cli, TIMELINE_NONE, EXITS_TOTAL, &none, &at[2]) ||
+	    find_row(x, t->cli, t->vcpu[vcpu].vm, EXITS_OF_VM, key, &at[0]))
+		return CLI_FAILED;
+	at[1] = at[0];
+	/* The others are of one VM each. */
+	if (x->by != EXITS_BY_REASON && x->by != EXITS_BY_CPU && x->by != EXITS_BY_PORT &&
+	    x->by != EXITS_BY_MSR)
 		return CLI_OK;
-	}
-	*at = x->rows;
-	if (x->rows >= EXITS_ROWS_MAX)
-		row = (struct exits_row){ .others = true, .vm = TIMELINE_NONE };
-	return add_row(x, t->cli, &row);
+	return find_row(x, t->cli, TIMELINE_NONE, EXITS_OF_ALL, key, &at[1]);
 }
 
 /* ---- IPs ---- */
@@ -75,87 +195,145 @@ static int count_ip(struct exits *x, const struct cli *cli, u32 row, u64 ip)
 
 /* ---- spans ---- */
 
+/* False: no memory. */
+static bool add_time(struct exits_time *time, const struct timeline_part_time *part)
+{
+	u64 error = timeline_part_error(part);
+
+	timeline_part_add(&time->sum, part);
+	if (!part->open && error > time->one_error)
+		time->one_error = error;
+	return histogram_add(&time->each, part->ticks);
+}
+
 /* An exit that is over. False: no memory. */
 static bool add_out(struct exits_row *row, const struct timeline_span *s)
 {
-	u64 error = s->out_early > s->out_late ? s->out_early : s->out_late;
+	const struct timeline_part_time out = {
+		.ticks = s->start - s->left_at,
+		.early = s->out_early,
+		.late = s->out_late,
+		.open = !s->out_bounded,
+	};
+	unsigned int p;
 
-	row->bounds.early += s->out_early;
-	row->bounds.late += s->out_late;
-	row->bounds.open |= !s->out_bounded;
-	if (error > row->one_error)
-		row->one_error = error;
-	return histogram_add(&row->out, s->start - s->left_at);
+	for (p = 0; p < TIMELINE_PARTS; p++)
+		if (!add_time(&row->time[p], &s->out[p]))
+			return false;
+	return add_time(&row->time[EXITS_OUT], &out);
+}
+
+static int count_out(struct exits *x, const struct timeline *t, const struct timeline_span *s)
+{
+	u32 stream = s->moved_from == TIMELINE_NONE ? s->span->stream : s->moved_from;
+	struct exits_key key;
+	size_t at[3], i;
+
+	if (!key_of(x->by, &s->left, s->vcpu, stream, &key))
+		return CLI_OK;
+	if (find_rows(x, t, s->vcpu, &key, at))
+		return CLI_FAILED;
+	for (i = 0; i < 3; i++)
+		if ((!i || at[i] != at[i - 1]) && !add_out(&x->row[at[i]], s))
+			return cli_no_memory(t->cli);
+	return CLI_OK;
 }
 
 int exits_span(struct exits *x, const struct timeline *t, const struct timeline_span *s)
 {
 	const struct vmpt_exit *e = &s->span->exit;
-	size_t at;
+	struct exits_key key;
+	size_t at[3], i;
 
 	if (s->vcpu == TIMELINE_NONE)
 		return CLI_OK;
 	if (!x->seed)
 		x->seed = timeline_seed() | 1;
-	if (s->has_left && s->left_timed) {
-		if (find_row(x, t, t->vcpu[s->vcpu].vm, &s->left, &at))
-			return CLI_FAILED;
-		if (!add_out(&x->row[at], s))
-			return cli_no_memory(t->cli);
-	}
+	if (s->has_left && s->left_timed && count_out(x, t, s))
+		return CLI_FAILED;
 	if (s->span->ended != VMPT_EDGE_EXIT)
 		return CLI_OK;
-	if (find_row(x, t, t->vcpu[s->vcpu].vm, e, &at))
+	if (!key_of(x->by, e, s->vcpu, s->span->stream, &key)) {
+		x->left_out++;
+		return CLI_OK;
+	}
+	if (find_rows(x, t, s->vcpu, &key, at))
 		return CLI_FAILED;
-	x->row[at].exits++;
-	return e->has_ip ? count_ip(x, t->cli, (u32)at, e->ip) : CLI_OK;
+	for (i = 0; i < 3; i++)
+		if (!i || at[i] != at[i - 1])
+			x->row[at[i]].exits++;
+	return e->has_ip && x->by != EXITS_BY_IP ? count_ip(x, t->cli, (u32)at[0], e->ip) : CLI_OK;
 }
 
 /* ---- what is shown ---- */
 
-/* By VM; halts after the others; the longest total first. */
-static int compare_rows(const void *a, const void *b)
+static int compare(u64 x, u64 y)
+{
+	return x < y ? -1 : x > y;
+}
+
+/* VMs by number and "others", then those of all, then the total. */
+static int compare_groups(const struct exits *e, const struct exits_row *x,
+			  const struct exits_row *y)
+{
+	bool x_all = x->kind >= EXITS_OF_ALL, y_all = y->kind >= EXITS_OF_ALL;
+
+	if (x_all || y_all)
+		return compare(x_all ? x->kind : 0, y_all ? y->kind : 0);
+	return e->sorted ? 0 : compare(x->vm, y->vm);
+}
+
+static int compare_keys(const struct exits_row *x, const struct exits_row *y)
+{
+	int c = compare(!x->key.known, !y->key.known);
+
+	c = c ? c : compare(x->key.value, y->key.value);
+	c = c ? c : compare(x->key.reason, y->key.reason);
+	c = c ? c : compare(x->key.guessed, y->key.guessed);
+	c = c ? c : compare(x->key.in, y->key.in);
+	return c ? c : compare(x->vm, y->vm);
+}
+
+/* Halts after the others, unless an order is given; then the largest first. */
+static int compare_rows(const void *a, const void *b, void *opaque)
 {
 	const struct exits_row *x = a, *y = b;
+	const struct exits *e = opaque;
+	int c = compare_groups(e, x, y);
 
-	if (x->vm != y->vm)
-		return x->vm < y->vm ? -1 : 1;
-	if (x->halted != y->halted)
-		return x->halted ? 1 : -1;
-	if (x->out.sum != y->out.sum)
-		return x->out.sum > y->out.sum ? -1 : 1;
-	if (x->exits != y->exits)
-		return x->exits > y->exits ? -1 : 1;
-	return x->reason < y->reason ? -1 : x->reason > y->reason;
+	if (c || e->sort == EXITS_SORT_KEY)
+		return c ? c : compare_keys(x, y);
+	if (!e->sorted && x->key.halted != y->key.halted)
+		return x->key.halted ? 1 : -1;
+	c = compare(exits_sort_value(e, y), exits_sort_value(e, x));
+	c = c ? c : compare(y->exits, x->exits);
+	return c ? c : compare_keys(x, y);
 }
 
 static int compare_ips(const void *a, const void *b)
 {
 	const struct exits_ip *x = a, *y = b;
+	int c = compare(x->row, y->row);
 
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->ip < y->ip ? -1 : x->ip > y->ip;
+	c = c ? c : compare(y->count, x->count);
+	return c ? c : compare(x->ip, y->ip);
 }
 
 void exits_sort(struct exits *x)
 {
-	u32 *place;
+	u32 *place = calloc(x->rows + 1, sizeof(*place));
 	size_t i;
 
-	/* Keep the rows of the IPs: .unsure temporarily holds the old index of a row.
-	 */
+	/* Keep the rows of the IPs: .unsure temporarily holds the old index of a row. */
 	for (i = 0; i < x->rows; i++)
 		x->row[i].unsure = i;
 	if (x->rows)
-		qsort(x->row, x->rows, sizeof(*x->row), compare_rows);
-	place = calloc(x->rows + 1, sizeof(*place));
+		qsort_r(x->row, x->rows, sizeof(*x->row), compare_rows, x);
 	for (i = 0; i < x->rows; i++) {
 		if (place)
 			place[x->row[i].unsure] = (u32)i;
-		x->row[i].unsure = x->row[i].exits - x->row[i].out.count;
+		x->row[i].unsure = x->row[i].exits - x->row[i].time[EXITS_OUT].each.count;
+		x->vm_rows += x->row[i].kind < EXITS_OF_ALL;
 	}
 	for (i = 0; place && i < x->ips; i++)
 		x->ip[i].row = place[x->ip[i].row];
@@ -164,6 +342,18 @@ void exits_sort(struct exits *x)
 	free(place);
 	if (x->ips)
 		qsort(x->ip, x->ips, sizeof(*x->ip), compare_ips);
+}
+
+u64 exits_of(const struct exits *x, const struct exits_row *row)
+{
+	u64 sum = 0;
+	size_t i;
+
+	if (row->kind != EXITS_OF_VM)
+		return x->rows ? x->row[x->rows - 1].exits : 0;
+	for (i = 0; i < x->vm_rows; i++)
+		sum += x->row[i].vm == row->vm ? x->row[i].exits : 0;
+	return sum;
 }
 
 const struct exits_ip *exits_ips(const struct exits *x, size_t row, size_t *count)
@@ -178,11 +368,13 @@ const struct exits_ip *exits_ips(const struct exits *x, size_t row, size_t *coun
 
 void exits_free(struct exits *x)
 {
-	size_t i;
+	size_t i, k;
 
 	for (i = 0; i < x->rows; i++)
-		histogram_free(&x->row[i].out);
+		for (k = 0; k < EXITS_TIMES; k++)
+			histogram_free(&x->row[i].time[k].each);
 	free(x->row);
 	free(x->ip);
+	vmpt_hash_free(&x->by_key);
 	vmpt_hash_free(&x->by_ip);
 }

@@ -43,6 +43,8 @@ bool histogram_add(struct histogram *h, u64 value)
 	h->sum += value;
 	if (value > h->max)
 		h->max = value;
+	if (h->count == 1 || value < h->min)
+		h->min = value;
 	return true;
 }
 
@@ -62,6 +64,11 @@ u64 histogram_at(const struct histogram *h, unsigned int permille)
 		}
 	}
 	return h->max;
+}
+
+u64 histogram_mean(const struct histogram *h)
+{
+	return h->count ? h->sum / h->count : 0;
 }
 
 void histogram_free(struct histogram *h)

@@ -18,6 +18,21 @@ struct exits_options {
 /* ---- options ---- */
 
 static const struct cli_option options[] = {
+	{ "by", 0, CLI_WORD, "KEY",
+	  "a row for each reason, ip, vcpu, cpu (of the exit), port (of I/O instructions), msr, "
+	  "gpa (of EPT violations) or cr3",
+	  "reason", .words = "reason, ip, vcpu, cpu, port, msr, gpa, cr3",
+	  CLI_AT(struct exits_options, exits.by) },
+	{ "sort", 0, CLI_WORD, "KEY",
+	  "rows of all VMs in one order, the largest first: total, count, min, mean, p50, p95, "
+	  "p99, max, host, wait, halted, untraced; or key, the smallest first",
+	  .words = "total, count, min, mean, p50, p95, p99, max, host, wait, halted, untraced, key",
+	  CLI_GIVEN(struct exits_options, exits.sorted), CLI_AT(struct exits_options, exits.sort) },
+	{ "part", 0, CLI_WORD, "PART",
+	  "MIN to MAX, and the order, of a part of the time out of the guest: host, wait, halted, "
+	  "untraced; all: the whole",
+	  "all", .words = "host, wait, halted, untraced, all",
+	  CLI_AT(struct exits_options, exits.time) },
 	{ "top", 0, CLI_NUMBER, "N", "show the N IPs with the most exits, for each row", "3",
 	  .max = EXITS_IPS_MAX, CLI_AT(struct exits_options, top) },
 	{ 0 },
@@ -27,250 +42,228 @@ static const struct cli_group group = { .option = options };
 
 /* ---- words ---- */
 
-static const char *row_vm(const struct timeline *t, const struct exits_row *row)
-{
-	return row->vm == TIMELINE_NONE ? "others" : t->vm[row->vm].name;
-}
-
-static struct vmpt_exit row_exit(const struct exits_row *row)
-{
-	return (struct vmpt_exit){
-		.reason = row->reason,
-		.source = row->reason == VMPT_REASON_UNKNOWN ? VMPT_REASON_NONE
-			  : row->guessed		     ? VMPT_REASON_CODE
-							     : VMPT_REASON_EVD,
-	};
-}
-
 /* "do_idle+0x1f", or nothing. */
-static const char *symbol(const struct exits_options *own, const struct timeline *t,
-			  const struct exits_row *row, u64 ip, char *buf, size_t len)
+static const char *symbol(void *opaque, const struct timeline *t, const struct exits_row *row,
+			  u64 ip, char *buf, size_t len)
 {
-	return timeline_symbol(&own->given, row_vm(t, row), ip, buf, len) ? buf : "";
+	const struct exits_options *own = opaque;
+
+	return timeline_symbol(&own->given, exits_row_vm(t, row), ip, buf, len) ? buf : "";
 }
 
-/* ---- the table ---- */
+/* ---- the tables ---- */
+
+#define KEY_COLUMNS 18
 
 static void cell_length(struct cli_table *table, const struct timeline *t,
 			const struct exits_row *row, u64 ticks)
 {
 	char buf[TIMELINE_TIME];
 
-	if (row->out.count)
+	if (row->time[EXITS_OUT].each.count)
 		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
 	else
-		cli_cell(table, CLI_DIM, "–");
+		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
 }
 
-/* The worst-case error of the sum. */
-static void cell_error(struct cli_table *table, const struct timeline *t,
-		       const struct exits_row *row)
+/* "12.3 ms? ±1.2 us" */
+static void cell_part(struct cli_table *table, const struct timeline *t,
+		      const struct exits_row *row, unsigned int p)
 {
-	char buf[TIMELINE_TIME];
+	const struct timeline_part_time *sum = &row->time[p].sum;
+	char buf[TIMELINE_TIME], error[TIMELINE_TIME];
 
-	if (!row->out.count)
-		cli_cell(table, CLI_DIM, "%s", "");
-	else if (row->bounds.open)
-		cli_cell(table, CLI_DIM, "±?");
+	if (!row->time[EXITS_OUT].each.count)
+		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
+	else if (!sum->ticks && !sum->open && !timeline_part_error(sum))
+		cli_cell(table, CLI_DIM, "0");
 	else
-		cli_cell(table, CLI_DIM, "±%s",
-			 timeline_short(t, timeline_error(&row->bounds), buf));
+		cli_cell(table, CLI_PLAIN, "%s%s ±%s", timeline_short(t, sum->ticks, buf),
+			 sum->guessed ? "?" : "",
+			 sum->open ? "?" : timeline_short(t, timeline_part_error(sum), error));
 }
 
-static void print_row(struct cli_table *table, const struct timeline *t,
-		      const struct exits_row *row, bool first)
+/* The columns that name a row. */
+static void print_names(struct cli_table *table, const struct exits *x, const struct timeline *t,
+			size_t i)
 {
-	struct vmpt_exit e = row_exit(row);
-	char cut[CLI_WHO], why[96];
+	const struct exits_row *row = &x->row[i];
+	bool first = !i || x->sorted || row->vm != x->row[i - 1].vm || i == x->vm_rows;
+	char why[CLI_WHO + 96];
 
-	cli_cell(table, CLI_GREEN, "%s",
-		 first ? timeline_cut_who(row_vm(t, row), 14, cut, sizeof(cut)) : "");
-	cli_cell(table, row->halted ? CLI_DIM : CLI_PLAIN, "%s",
-		 row->others ? "others" : timeline_why(&e, why, sizeof(why), 22));
-	cli_cell_number(table, true, row->exits);
-	cli_cell_number(table, true, row->unsure);
-	cell_length(table, t, row, row->out.sum);
-	cell_error(table, t, row);
-	cell_length(table, t, row, histogram_at(&row->out, 500));
-	cell_length(table, t, row, histogram_at(&row->out, 950));
-	cell_length(table, t, row, histogram_at(&row->out, 990));
-	cell_length(table, t, row, row->out.max);
+	cli_cell(table, CLI_GREEN, "%s", first ? exits_row_vm(t, row) : "");
+	cli_cell(table, row->key.halted ? CLI_DIM : CLI_PLAIN, "%s",
+		 exits_row_name(x, t, row, why, sizeof(why), KEY_COLUMNS));
 }
 
-/* Explain ±. The error of a percentile is at most that of the worst exit. */
-static void print_errors(const struct exits_options *own, const struct timeline *t)
+/* Of one VM the rows of all would be the same again. */
+static bool is_shown(const struct exits *x, size_t i)
 {
-	bool open = false, bounded = false;
-	u64 count = 0, one = 0;
-	char buf[TIMELINE_TIME];
-	size_t i;
+	size_t k;
 
-	for (i = 0; i < own->exits.rows; i++) {
-		const struct exits_row *row = &own->exits.row[i];
-
-		count += row->out.count;
-		open |= row->bounds.open;
-		if (row->bounds.open || !row->out.count)
-			continue;
-		bounded = true;
-		one = row->one_error > one ? row->one_error : one;
-	}
-	if (!count)
-		return;
-	printf("±: worst-case error of TOTAL%s\n", open ? "; ±?: unbounded" : "");
-	if (bounded)
-		printf("each of P50 to MAX can be off by %s%s\n", timeline_short(t, one, buf),
-		       open ? ", except in rows with ±?" : "");
+	if (i < x->vm_rows || i + 1 == x->rows)
+		return true;
+	for (k = 1; k < x->vm_rows; k++)
+		if (x->row[k].vm != x->row[0].vm)
+			return true;
+	return false;
 }
 
-static void print_rows(const struct exits_options *own, const struct timeline *t)
+/* "12.3", of the exits of the same VM. */
+static void cell_percent(struct cli_table *table, const struct exits *x,
+			 const struct exits_row *row)
 {
-	static const struct cli_column column[] = {
-		{ "VM", false },   { "EXIT", false }, { "COUNT", true }, { "UNSURE", true },
-		{ "TOTAL", true }, { "", true },      { "P50", true },	 { "P95", true },
-		{ "P99", true },   { "MAX", true },
+	u64 all = exits_of(x, row);
+
+	cli_cell(table, CLI_PLAIN, "%.1f", all ? 100.0 * (double)row->exits / (double)all : 0.0);
+}
+
+static void print_rows(const struct exits *x, const struct timeline *t)
+{
+	const struct cli_column column[] = {
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "COUNT", true },
+		{ "%", true },
+		{ "MIN", true },
+		{ "MEAN", true },
+		{ "P50", true },
+		{ "P95", true },
+		{ "P99", true },
+		{ "MAX", true },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
-	const struct exits *x = &own->exits;
 	size_t i;
 
-	for (i = 0; i < x->rows; i++)
-		print_row(table, t, &x->row[i], !i || x->row[i].vm != x->row[i - 1].vm);
+	for (i = 0; i < x->rows; i++) {
+		const struct exits_row *row = &x->row[i];
+		const struct histogram *h = &row->time[x->time].each;
+
+		if (!is_shown(x, i))
+			continue;
+		print_names(table, x, t, i);
+		cli_cell_number(table, true, row->exits);
+		cell_percent(table, x, row);
+		cell_length(table, t, row, h->min);
+		cell_length(table, t, row, histogram_mean(h));
+		cell_length(table, t, row, histogram_at(h, 500));
+		cell_length(table, t, row, histogram_at(h, 950));
+		cell_length(table, t, row, histogram_at(h, 990));
+		cell_length(table, t, row, h->max);
+	}
 	cli_table_print(table, "");
-	print_errors(own, t);
+}
+
+/* Where the time went. */
+static void print_parts(const struct exits *x, const struct timeline *t)
+{
+	const struct exits_row *all = &x->row[x->rows - 1];
+	const struct cli_column column[] = {
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "TOTAL", true },
+		{ "HOST", true },
+		{ "WAIT", true },
+		{ "HALTED", true },
+		{ "UNTRACED", true },
+	};
+	bool untraced = all->time[TIMELINE_UNTRACED].each.sum;
+	struct cli_table *table =
+		cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column) - !untraced);
+	size_t i;
+
+	for (i = 0; i < x->rows; i++) {
+		const struct exits_row *row = &x->row[i];
+
+		if (!is_shown(x, i))
+			continue;
+		print_names(table, x, t, i);
+		cell_length(table, t, row, row->time[EXITS_OUT].each.sum);
+		cell_part(table, t, row, TIMELINE_HOST);
+		cell_part(table, t, row, TIMELINE_WAIT);
+		cell_part(table, t, row, TIMELINE_HALTED);
+		if (untraced)
+			cell_part(table, t, row, TIMELINE_UNTRACED);
+	}
+	cli_table_print(table, "");
+}
+
+/* Explain ± and ?. The error of a percentile is at most that of the worst exit. */
+static void print_errors(const struct exits *x, const struct timeline *t)
+{
+	const struct exits_row *all = &x->row[x->rows - 1];
+	const struct exits_time *out = &all->time[EXITS_OUT];
+	bool open = false, guessed = false;
+	char buf[TIMELINE_TIME];
+	unsigned int p;
+
+	if (all->unsure)
+		printf("%s of the exits: return not seen, so without a time\n",
+		       cli_number(all->unsure, buf));
+
+	for (p = 0; p < EXITS_TIMES; p++) {
+		open |= all->time[p].sum.open;
+		guessed |= all->time[p].sum.guessed;
+	}
+	if (!out->each.count)
+		return;
+	cli_print("±: worst-case error%s%s\n", open ? "; ±?: unbounded" : "",
+		  guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
+	if (x->time == EXITS_OUT && (!out->sum.open || out->one_error))
+		cli_print("each of MIN to MAX can be off by %s%s\n",
+			  timeline_short(t, out->one_error, buf),
+			  out->sum.open ? ", if it has a bound" : "");
 }
 
 static void print_ips(const struct exits_options *own, const struct timeline *t)
 {
-	static const struct cli_column column[] = {
-		{ "VM", false }, { "EXIT", false },   { "COUNT", true },
-		{ "IP", true },	 { "SYMBOL", false },
+	const struct exits *x = &own->exits;
+	const struct cli_column column[] = {
+		{ "VM", CLI_NAMES },
+		{ exits_by_title(x->by), x->by == EXITS_BY_VCPU ? CLI_NAMES : CLI_LEFT },
+		{ "COUNT", true },
+		{ "IP", true },
+		{ "SYMBOL", CLI_NAMES },
 	};
 	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
-	const struct exits *x = &own->exits;
-	char cut[CLI_WHO], why[96], name[CLI_WHO + 32];
+	char name[CLI_WHO + 32];
 	size_t i, k, n;
 
-	for (i = 0; i < x->rows; i++) {
+	for (i = 0; i < x->vm_rows; i++) {
 		const struct exits_row *row = &x->row[i];
 		const struct exits_ip *ip = exits_ips(x, i, &n);
-		struct vmpt_exit e = row_exit(row);
 
 		for (k = 0; k < n && k < own->top; k++) {
-			cli_cell(table, CLI_GREEN, "%s",
-				 k ? "" : timeline_cut_who(row_vm(t, row), 14, cut, sizeof(cut)));
-			cli_cell(table, CLI_PLAIN, "%s",
-				 k	       ? ""
-				 : row->others ? "others"
-					       : timeline_why(&e, why, sizeof(why), 22));
+			if (k)
+				cli_cell(table, CLI_PLAIN, "%s", "");
+			else
+				print_names(table, x, t, i);
+			if (k)
+				cli_cell(table, CLI_PLAIN, "%s", "");
 			cli_cell_number(table, true, ip[k].count);
 			cli_cell(table, CLI_PLAIN, "%llx", (unsigned long long)ip[k].ip);
 			cli_cell(table, CLI_PLAIN, "%s",
-				 timeline_cut(symbol(own, t, row, ip[k].ip, name, sizeof(name)), 32,
-					      cut, sizeof(cut)));
+				 symbol((void *)own, t, row, ip[k].ip, name, sizeof(name)));
 		}
 	}
 	cli_table_print(table, "");
 }
 
-/* ---- JSON ---- */
-
-static void set_length(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		       u64 ticks)
+static void print_tables(const struct exits_options *own, const struct timeline *t)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
-	if (t->hz > 0)
-		cli_json_set(cli, o, name, json_real(timeline_seconds(t, ticks) * 1e9));
-	else
-		cli_json_number(cli, o, name, ticks);
-}
-
-/* Null where an exit of the row has no bound. */
-static void set_error(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
-		      const struct exits_row *row, u64 ticks)
-{
-	char name[32];
-
-	if (!row->bounds.open) {
-		set_length(cli, t, o, key, ticks);
-		return;
-	}
-	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
-	cli_json_set(cli, o, name, json_null());
-}
-
-static json_t *json_ips(struct cli *cli, const struct exits_options *own, const struct timeline *t,
-			size_t i)
-{
-	json_t *ips = json_array();
-	char name[CLI_WHO + 32];
-	size_t n, k;
-	const struct exits_ip *ip = exits_ips(&own->exits, i, &n);
-
-	for (k = 0; k < n && k < own->top; k++) {
-		json_t *o = json_object();
-		const char *s = symbol(own, t, &own->exits.row[i], ip[k].ip, name, sizeof(name));
-
-		cli_json_hex(cli, o, "ip", ip[k].ip);
-		cli_json_number(cli, o, "count", ip[k].count);
-		if (*s)
-			cli_json_string(cli, o, "symbol", s);
-		cli_json_add(cli, ips, o);
-	}
-	return ips;
-}
-
-static json_t *json_row(struct cli *cli, const struct exits_options *own, const struct timeline *t,
-			size_t i)
-{
-	const struct exits_row *row = &own->exits.row[i];
-	struct vmpt_exit e = row_exit(row);
-	json_t *o = json_object();
+	const struct exits *x = &own->exits;
 	char buf[32];
 
-	if (row->vm == TIMELINE_NONE)
-		cli_json_string(cli, o, "vm", row_vm(t, row));
-	else
-		timeline_json_vm(cli, o, "vm", &t->vm[row->vm]);
-	cli_json_string(cli, o, "name", row->others ? "others" : timeline_reason(&e, buf));
-	if (row->others || row->reason == VMPT_REASON_UNKNOWN)
-		cli_json_set(cli, o, "reason", json_null());
-	else
-		cli_json_number(cli, o, "reason", row->reason);
-	cli_json_set(cli, o, "guessed", json_boolean(row->guessed));
-	cli_json_set(cli, o, "halted", json_boolean(row->halted));
-	cli_json_number(cli, o, "count", row->exits);
-	cli_json_number(cli, o, "unsure", row->unsure);
-	if (row->out.count) {
-		set_length(cli, t, o, "total", row->out.sum);
-		set_error(cli, t, o, "total_error", row, timeline_error(&row->bounds));
-		set_error(cli, t, o, "one_error", row, row->one_error);
-		set_length(cli, t, o, "p50", histogram_at(&row->out, 500));
-		set_length(cli, t, o, "p95", histogram_at(&row->out, 950));
-		set_length(cli, t, o, "p99", histogram_at(&row->out, 990));
-		set_length(cli, t, o, "max", row->out.max);
+	print_rows(x, t);
+	printf("\n");
+	print_parts(x, t);
+	print_errors(x, t);
+	if (x->left_out)
+		printf("%s other exits are not counted\n", cli_number(x->left_out, buf));
+	if (own->top && x->ips) {
+		printf("\n");
+		print_ips(own, t);
 	}
-	cli_json_set(cli, o, "ips", json_ips(cli, own, t, i));
-	return o;
-}
-
-static void print_json(struct cli *cli, const struct exits_options *own, const struct timeline *t)
-{
-	json_t *doc = cli_json_document(cli);
-	size_t i;
-
-	if (t->timed)
-		cli_json_hex(cli, doc, "start_tsc", t->zero);
-	else
-		cli_json_set(cli, doc, "start_tsc", json_null());
-	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
-	cli_json_number(cli, doc, "ips_left_out", own->exits.ips_left_out);
-	cli_json_list_open(cli, doc, "exits", stdout);
-	for (i = 0; i < own->exits.rows && !cli_output_failed(cli); i++)
-		cli_json_list_add(cli, json_row(cli, own, t, i), !i, stdout);
-	cli_json_list_close_warned(cli, stdout);
 }
 
 /* ---- the command ---- */
@@ -295,8 +288,11 @@ static void print_none(const struct exits_options *own, const struct timeline *t
 		runs += t->vm[i].totals.spans;
 	if (!runs)
 		printf("No VM runs in %s.\n", where);
+	else if (own->exits.left_out)
+		printf("None of the %s exits in %s is of that kind.\n",
+		       cli_number(own->exits.left_out, buf), where);
 	else if (w->vm)
-		printf("There is no VM exit of %s in %s.\n", w->vm, where);
+		cli_print("There is no VM exit of %s in %s.\n", w->vm, where);
 	else
 		printf("There is no VM exit in %s: %s run%s of VMs end%s in other ways.\n", where,
 		       cli_number(runs, buf), runs == 1 ? "" : "s", runs == 1 ? "s" : "");
@@ -309,17 +305,13 @@ static int show(void *opaque, const struct timeline *t)
 
 	exits_sort(&own->exits);
 	if (t->cli->json) {
-		print_json(t->cli, own, t);
+		exits_json(t, &own->exits, own->top, symbol, own);
 		return CLI_OK;
 	}
 	if (own->exits.rows)
-		print_rows(own, t);
+		print_tables(own, t);
 	else
 		print_none(own, t);
-	if (own->top && own->exits.ips) {
-		printf("\n");
-		print_ips(own, t);
-	}
 	if (own->exits.ips_left_out)
 		cli_warn(t->cli, "%s exits are at more IPs than can be counted",
 			 cli_number(own->exits.ips_left_out, buf));
@@ -340,19 +332,68 @@ static int run(struct cli *cli)
 	return ret;
 }
 
+static const char *const csv_rows[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"others",
+	"cpu",
+	"ip",
+	"port",
+	"direction",
+	"msr",
+	"gpa",
+	"cr3",
+	"reason",
+	"name",
+	"guessed",
+	"halted",
+	"count",
+	"unsure",
+	"total_*",
+	"total_error_*",
+	"one_error_*",
+	"min_*",
+	"mean_*",
+	"p50_*",
+	"p95_*",
+	"p99_*",
+	"max_*",
+	"parts/host/total_*",
+	"parts/host/total_error_*",
+	"parts/wait/total_*",
+	"parts/wait/total_error_*",
+	"parts/halted/total_*",
+	"parts/halted/total_error_*",
+	"parts/untraced/total_*",
+	"parts/untraced/total_error_*",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "exits", NULL, csv_rows },
+	{ 0 },
+};
+
 const struct cli_command cli_exits = {
 	.name = "exits",
 	.title = "show why VMs exit, how often and for how long",
-	.about = "Show each VM's exits by reason: how many, the host's time from an exit to\n"
-		 "the next entry of the same vCPU on whatever CPU (in all, and percentiles), and\n"
-		 "the guest's IPs that exit most. A '?' marks a guessed reason. Halts (idle time)\n"
-		 "come after the others. UNSURE: exits whose return is not seen.",
+	.about =
+		"Show each VM's exits by reason, and those of all VMs: how many, how long from an\n"
+		"exit to the next entry of the same vCPU on whatever CPU, and what the CPU that\n"
+		"it left did meanwhile: ran the host (HOST) or another vCPU (WAIT); or the vCPU\n"
+		"was idle (HALTED); or the CPU was not traced. Then the guest's IPs that exit\n"
+		"most. A '?' marks a guess. UNSURE: exits whose return is not seen.",
 	.examples = "  vmpt exits perf.data                            of a host\n"
 		    "  vmpt exits --symbols vmlinux perf.data          with names of functions\n"
 		    "  vmpt exits --owner web --side-record vms.jsonl cpu0.pt cpu1.pt\n"
+		    "  vmpt exits --by=vcpu --sort=wait perf.data      who waits most for a CPU\n"
+		    "  vmpt exits --by=port perf.data                  the I/O ports\n"
 		    "  vmpt exits --json perf.data | jq '.exits[] | {vm, name, count, p99_ns}'\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct exits_options),
 	.run = run,
 };

@@ -64,9 +64,29 @@ void timeline_missing_close(struct timeline_missing *missing);
 /* Whether the vCPU of @vmcs was on such a CPU between two host TSCs. */
 bool timeline_missing_ran(const struct timeline_missing *missing, u64 vmcs, u64 from, u64 to);
 
+/* ---- away.c: what a CPU did while a vCPU was out ---- */
+
+/* Add @span, of ticks [@start, @end). */
+void timeline_sums_add(struct timeline_sums *sums, const struct vmpt_span *span, u64 start,
+		       u64 end);
+/*
+ * Set @s->out. @from: the sums when it exited; @to: now, on the same CPU, whose last span so far is
+ * @last, of ticks [@start, @end): it may end after @s starts.
+ */
+void timeline_away(struct timeline_span *s, const struct timeline_sums *from,
+		   const struct timeline_sums *to, const struct vmpt_span *last, u64 start,
+		   u64 end);
+/* The same where an exit or an entry between was not seen: all of it is not traced. */
+void timeline_away_unknown(struct timeline_span *s);
+/* The parts but the halted one. */
+struct timeline_part_time timeline_exited(const struct timeline_span *s);
+
 /* ---- count.c ---- */
 
 struct timeline_cpu {
+	struct timeline_sums sums;
+	struct vmpt_span last; /* of the CPU, and its ticks */
+	u64 last_start, last_end;
 	u64 lost_until; /* ticks: an entry or an exit may be hidden up to here */
 	u32 last_vcpu;	/* that ran, losses aside; TIMELINE_NONE: another owner */
 	bool after_loss;
@@ -89,45 +109,6 @@ void timeline_count_close(struct timeline_count *c, struct timeline *t);
 int timeline_count_span(struct timeline_count *c, struct timeline *t, const struct vmpt_span *span,
 			struct timeline_span *s);
 u64 timeline_seed(void);
-
-/* ---- run.c ---- */
-
-/* Options of both commands. */
-struct timeline_wants {
-	u64 tsc_khz;	       /* 0: not given */
-	const char *from, *to; /* seconds, or ticks; NULL: all */
-	const char *vm;	       /* a name or a VMCS; NULL: all */
-	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
-	void *guess_opaque;
-	/* All spans were passed: warn of given values that do not fit. May be NULL. */
-	void (*tell)(void *opaque, const struct timeline *timeline);
-	void *tell_opaque;
-};
-
-/* Walk the trace and pass spans to all @count @sinks. 0, or an exit code after a message. */
-int timeline_run(struct cli *cli, const struct timeline_wants *wants,
-		 const struct timeline_sink *sinks, size_t count);
-
-/* ---- words ---- */
-
-#define TIMELINE_TIME 32
-
-/* "12.3 us", "4,711" ticks. */
-const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
-/* The same, "12.3 M" of many ticks: for tables of totals. */
-const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
-/* Shown in tables where the time is unknown. */
-#define TIMELINE_UNTOLD "–"
-/* Warn that times are in ticks, if there are times. */
-void timeline_tell_ticks(const struct timeline *t);
-/* The time from time 0 on: "0.001234567", ticks. */
-const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
-/* The reason with its mark: "HLT?"; cut to @columns. */
-const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
-/* "web…/44 vcpu 0": cut in the middle of the VM's name, so that lines stay distinguishable. */
-const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t len);
-/* @name cut to @columns of a terminal, with "…" where it was cut. */
-const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
 /* ---- outputs ---- */
 

@@ -4,11 +4,26 @@
 #include <string.h>
 
 #include "cli/timeline/internal.h"
+#include "util/array.h"
+
+/* The last exit of a vCPU, until its next entry shows how long it was out. */
+struct json_exit {
+	bool open;
+	bool timed; /* so is .at */
+	u32 stream;
+	u64 at; /* ticks from time 0 */
+	struct vmpt_time tsc;
+	struct vmpt_owner owner;
+	struct vmpt_exit exit;
+};
 
 struct timeline_json {
 	struct cli *cli;
 	u64 head, lines;
 	bool summary;
+	bool any;		/* an object is out */
+	struct json_exit *left; /* by vCPU */
+	size_t lefts;
 };
 
 static const char *edge(unsigned int e)
@@ -30,7 +45,7 @@ static void set_time(struct cli *cli, const struct timeline *t, json_t *o, const
 
 	if (t->hz > 0) {
 		snprintf(name, sizeof(name), "%s_ns", key);
-		cli_json_set(cli, o, name, json_real(timeline_seconds(t, ticks) * 1e9));
+		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
 	} else {
 		snprintf(name, sizeof(name), "%s_ticks", key);
 		cli_json_number(cli, o, name, ticks);
@@ -75,7 +90,8 @@ static void set_zero(struct cli *cli, const struct timeline *t, json_t *doc)
 		cli_json_hex(cli, doc, "start_tsc", t->zero);
 	else
 		cli_json_set(cli, doc, "start_tsc", json_null());
-	cli_json_set(cli, doc, "tsc_hz", t->hz > 0 ? json_real(t->hz) : json_null());
+	cli_json_hertz(cli, doc, t->hz);
+	cli_json_string(cli, doc, "clock", "start");
 }
 
 static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
@@ -100,12 +116,21 @@ static json_t *exit_object(struct cli *cli, const struct vmpt_exit *e)
 	return o;
 }
 
-void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm)
+void timeline_json_vm(struct cli *cli, const struct timeline *t, json_t *o,
+		      const struct timeline_vm *vm)
 {
-	json_t *given = json_string(vm->given);
+	const struct timeline_vcpu *v = &t->vcpu[vm->first];
+	json_t *given;
 
-	/* A process's name need not be UTF-8. */
-	cli_json_set(cli, o, key, given ? given : json_string(vm->name));
+	if (!vm->named && v->is_any) {
+		cli_json_string(cli, o, "owner", "vm_any");
+	} else if (!vm->named) {
+		cli_json_hex(cli, o, "vmcs", v->vmcs);
+	} else {
+		/* A process's name need not be UTF-8. */
+		given = json_string(vm->given);
+		cli_json_set(cli, o, "vm", given ? given : json_string(vm->name));
+	}
 }
 
 static void set_line(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
@@ -113,7 +138,7 @@ static void set_line(struct cli *cli, const struct timeline *t, json_t *o, u32 v
 	const struct timeline_vcpu *v = &t->vcpu[vcpu];
 
 	if (t->vm[v->vm].named)
-		timeline_json_vm(cli, o, "vm", &t->vm[v->vm]);
+		timeline_json_vm(cli, t, o, &t->vm[v->vm]);
 	if (v->number != TIMELINE_NONE)
 		cli_json_number(cli, o, "vcpu", v->number);
 }
@@ -131,6 +156,67 @@ static int json_begin(void *opaque, const struct timeline *t)
 	return CLI_OK;
 }
 
+/* ---- exits: objects of their own, written when the vCPU is back, or at the end ---- */
+
+static void put(struct timeline_json *j, json_t *o)
+{
+	cli_json_list_add(j->cli, o, !j->any, stdout);
+	j->any = true;
+}
+
+static void set_owner(struct cli *cli, const struct timeline *t, json_t *o,
+		      const struct vmpt_owner *owner, u32 vcpu)
+{
+	if (owner->kind == VMPT_OWNER_VM)
+		cli_json_hex(cli, o, "vmcs", owner->vmcs);
+	set_line(cli, t, o, vcpu);
+	cli_json_string(cli, o, "sure", cli_sure_name(owner->sure));
+}
+
+/* @back: the vCPU's next span; NULL: there is none. */
+static void put_exit(struct timeline_json *j, const struct timeline *t, u32 vcpu,
+		     const struct timeline_span *back)
+{
+	struct json_exit *left = &j->left[vcpu];
+	bool known = back && back->has_left && back->left_timed;
+	struct cli *cli = j->cli;
+	json_t *o = json_object();
+
+	left->open = false;
+	cli_json_string(cli, o, "kind", "exit");
+	cli_json_stream(cli, o, cli->stream[left->stream]);
+	set_given(cli, t, o, "start", left->at, left->timed);
+	set_tsc(cli, o, "tsc", &left->tsc);
+	set_given(cli, t, o, "out", known ? back->start - back->left_at : 0, known);
+	if (back && back->unseen)
+		set_time(cli, t, o, "unseen", back->start - back->left_at);
+	set_owner(cli, t, o, &left->owner, vcpu);
+	cli_json_set(cli, o, "exit", exit_object(cli, &left->exit));
+	put(j, o);
+}
+
+static int note_exit(struct timeline_json *j, const struct timeline *t,
+		     const struct timeline_span *s)
+{
+	const struct vmpt_span *span = s->span;
+
+	if (vmpt_reserve_zeroed(&j->left, &j->lefts, t->vcpus))
+		return cli_no_memory(j->cli);
+	if (j->left[s->vcpu].open)
+		put_exit(j, t, s->vcpu, s);
+	if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT)
+		j->left[s->vcpu] = (struct json_exit){
+			.open = true,
+			.timed = s->timed,
+			.stream = span->stream,
+			.at = s->end,
+			.tsc = span->end,
+			.owner = span->owner,
+			.exit = span->exit,
+		};
+	return CLI_OK;
+}
+
 static int json_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_json *j = opaque;
@@ -140,6 +226,9 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 
 	if (j->summary || (j->head && j->lines == j->head))
 		return CLI_OK;
+	if (s->vcpu != TIMELINE_NONE && note_exit(j, t, s))
+		return CLI_FAILED;
+	j->lines++;
 	o = json_object();
 	cli_json_string(cli, o, "kind", timeline_kind(span));
 	cli_json_stream(cli, o, cli->stream[span->stream]);
@@ -147,32 +236,36 @@ static int json_span(void *opaque, const struct timeline *t, const struct timeli
 	set_given(cli, t, o, "length", s->end - s->start, s->timed);
 	set_tsc(cli, o, "tsc", &span->start);
 	set_tsc(cli, o, "end_tsc", &span->end);
-	cli_json_hex(cli, o, "offset", span->offset);
+	cli_json_number(cli, o, "offset", span->offset);
 	cli_json_number(cli, o, "bytes", span->size);
 	cli_json_string(cli, o, "began", edge(span->began));
 	cli_json_string(cli, o, "ended", edge(span->ended));
-	if (s->vcpu != TIMELINE_NONE) {
-		if (span->owner.kind == VMPT_OWNER_VM)
-			cli_json_hex(cli, o, "vmcs", span->owner.vmcs);
-		set_line(cli, t, o, s->vcpu);
-		cli_json_string(cli, o, "sure", cli_sure_name(span->owner.sure));
-	}
+	if (s->vcpu != TIMELINE_NONE)
+		set_owner(cli, t, o, &span->owner, s->vcpu);
 	if (s->moved_from != TIMELINE_NONE)
 		cli_json_number(cli, o, "moved_from_cpu", (u64)cli->stream[s->moved_from]->cpu);
 	if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT)
 		cli_json_set(cli, o, "exit", exit_object(cli, &span->exit));
-	if (s->has_left)
-		set_given(cli, t, o, "out", s->start - s->left_at, s->left_timed);
-	if (s->unseen)
-		set_time(cli, t, o, "unseen", s->start - s->left_at);
 	if (span->overflows)
 		cli_json_number(cli, o, "overflows", span->overflows);
 	if (span->failed_entries)
 		cli_json_number(cli, o, "failed_entries", span->failed_entries);
-	if (span->back)
-		cli_json_number(cli, o, "back", span->back);
-	cli_json_list_add(cli, o, !j->lines++, stdout);
+	cli_json_back(cli, o, span->back);
+	put(j, o);
 	return CLI_OK;
+}
+
+/* "KEY_ns", "KEY_error_ns", and "KEY_guessed" if guesses are why the error is large. */
+static void set_part(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		     const struct timeline_part_time *part, bool given)
+{
+	char name[32];
+
+	set_given(cli, t, o, key, part->ticks, given);
+	snprintf(name, sizeof(name), "%s_error", key);
+	set_given(cli, t, o, name, timeline_part_error(part), given && !part->open);
+	snprintf(name, sizeof(name), "%s_guessed", key);
+	cli_json_set(cli, o, name, json_boolean(part->guessed));
 }
 
 static json_t *totals_object(struct cli *cli, const struct timeline *t,
@@ -180,16 +273,14 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 {
 	json_t *o = json_object();
 	bool given = n->timed || !n->spans;
+	unsigned int i;
 
 	set_given(cli, t, o, "running", n->running, given);
 	set_given(cli, t, o, "running_error", timeline_error(&n->running_bounds),
 		  given && !n->running_bounds.open);
-	set_given(cli, t, o, "exited", n->exited, given);
-	set_given(cli, t, o, "exited_error", timeline_error(&n->exited_bounds),
-		  given && !n->exited_bounds.open);
-	set_given(cli, t, o, "halted", n->halted, given);
-	set_given(cli, t, o, "halted_error", timeline_error(&n->halted_bounds),
-		  given && !n->halted_bounds.open);
+	set_part(cli, t, o, "exited", &n->exited, given);
+	for (i = 0; i < TIMELINE_PARTS; i++)
+		set_part(cli, t, o, timeline_part_name(i), &n->out[i], given);
 	set_given(cli, t, o, "unseen", n->unseen, given);
 	cli_json_number(cli, o, "unseens", n->unseens);
 	cli_json_number(cli, o, "entries", n->entries);
@@ -197,7 +288,7 @@ static json_t *totals_object(struct cli *cli, const struct timeline *t,
 	cli_json_number(cli, o, "guessed", n->guessed);
 	cli_json_number(cli, o, "halts", n->halts);
 	cli_json_number(cli, o, "moves", n->moves);
-	cli_json_number(cli, o, "losses", n->losses);
+	cli_json_number(cli, o, "loss_count", n->losses);
 	cli_json_number(cli, o, "unsure", n->unsure);
 	cli_json_number(cli, o, "overflows", n->overflows);
 	cli_json_number(cli, o, "failed_entries", n->failed_entries);
@@ -232,14 +323,13 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 		o = t->vm[i].wanted == t->vm[i].vcpus ? totals_object(cli, t, &t->vm[i].totals)
 						      : json_object();
 		vcpus = json_array();
-		timeline_json_vm(cli, o, "name", &t->vm[i]);
+		timeline_json_vm(cli, t, o, &t->vm[i]);
 		for (k = t->vm[i].first; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
 			json_t *v;
 
 			if (!t->vcpu[k].wanted)
 				continue;
 			v = totals_object(cli, t, &t->vcpu[k].totals);
-			cli_json_string(cli, v, "name", t->vcpu[k].name);
 			set_line(cli, t, v, k);
 			if (!t->vcpu[k].is_any)
 				cli_json_hex(cli, v, "vmcs", t->vcpu[k].vmcs);
@@ -249,17 +339,23 @@ static void print_summary(struct cli *cli, const struct timeline *t)
 		cli_json_list_add(cli, o, first, stdout);
 		first = false;
 	}
-	cli_json_list_close_warned(cli, stdout);
+	cli_json_list_close(cli, stdout);
 }
 
 static int json_end(void *opaque, const struct timeline *t)
 {
 	struct timeline_json *j = opaque;
 
-	if (j->summary)
+	u32 i;
+
+	if (j->summary) {
 		print_summary(t->cli, t);
-	else
-		cli_json_list_close_warned(t->cli, stdout);
+		return CLI_OK;
+	}
+	for (i = 0; i < j->lefts && !(j->head && j->lines == j->head); i++)
+		if (j->left[i].open)
+			put_exit(j, t, i, NULL);
+	cli_json_list_close(t->cli, stdout);
 	return CLI_OK;
 }
 
@@ -273,12 +369,14 @@ int timeline_json_open(struct cli *cli, bool summary, u64 head, struct timeline_
 	j->cli = cli;
 	j->summary = summary;
 	j->head = head;
-	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j };
+	*sink = (struct timeline_sink){ json_begin, json_span, json_end, j, .all = false };
 	*json = j;
 	return CLI_OK;
 }
 
 void timeline_json_close(struct timeline_json *json)
 {
+	if (json)
+		free(json->left);
 	free(json);
 }

@@ -6,23 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/timeline/code.h"
 #include "cli/timeline/options.h"
-
-/* "[VM:]FILE[@ADDR]": an existing file may itself be named so. */
-static int take_symbols(struct cli *cli, void *to, const char *arg)
-{
-	struct timeline_given *given = cli->data;
-	size_t n = ((struct cli_strings *)to)->count;
-	const char *colon = strchr(arg, ':');
-
-	if (n == CLI_STRINGS)
-		return 0;
-	if (colon && !access(arg, F_OK))
-		colon = NULL;
-	given->symbol_file[n] = colon ? colon + 1 : arg;
-	given->symbol_vm[n] = colon ? strndup(arg, (size_t)(colon - arg)) : NULL;
-	return 0;
-}
 
 static const struct cli_option part_options[] = {
 	{ "from", 0, CLI_STRING, "TIME", "start at this time, in seconds from the start",
@@ -38,18 +23,9 @@ static const struct cli_option part_options[] = {
 };
 
 static const struct cli_option code_options[] = {
-	{ "symbols", 0, CLI_FILE, "[VM:]FILE",
-	  "names of the guest's functions: an ELF file, followed by @ADDR if it was moved there, "
-	  "or a text like /proc/kallsyms; VM: for this one only",
-	  CLI_AT(struct timeline_given, symbol), .take = take_symbols },
-	{ "kernel", 0, CLI_FILE, "FILE[@ADDR]",
-	  "the guests' kernel, vmlinux, to guess exit reasons; ADDR: where its _text is, if it "
-	  "was moved",
-	  CLI_AT(struct timeline_given, code.kernel), .take = elf_take_kernel },
-	{ "image", 0, CLI_FILE, "FILE[@ADDR]",
-	  "a program or library of theirs; ADDR: where its first page is, if it is position "
-	  "independent",
-	  CLI_AT(struct timeline_given, code.image) },
+	CODE_OPTIONS(struct timeline_given, code, ""),
+	{ "symbols", 0, CLI_FILE, "[VM:]FILE[@ADDR]", "older name of --code, for names alone",
+	  CLI_AT(struct timeline_given, code.symbols) },
 	{ 0 },
 };
 
@@ -58,47 +34,44 @@ const struct cli_group timeline_part_group = { .title = "Options for a part of t
 const struct cli_group timeline_code_group = { .title = "Options for the guests' code",
 					       .option = code_options };
 
-/* --symbols for a VM that did not run */
-static void tell_symbols(void *opaque, const struct timeline *t)
+/* Code of a VM that did not run; a recording may have more of them. */
+static void tell_code(void *opaque, const struct timeline *t)
 {
 	const struct timeline_given *given = opaque;
 	size_t i, k;
 
-	for (i = 0; i < given->symbol.count; i++) {
-		if (!given->symbol_vm[i])
+	for (i = 0; i < given->files.count; i++) {
+		const struct code_given *g = &given->files.given[i];
+
+		if (!g->vm || !g->option)
 			continue;
-		for (k = 0; k < t->vms && strcmp(t->vm[k].name, given->symbol_vm[i]); k++)
+		for (k = 0; k < t->vms && strcmp(t->vm[k].name, g->vm); k++)
 			;
 		if (k == t->vms)
-			cli_warn(t->cli, "--symbols: no VM '%s' in the trace%s: %s is not used",
-				 given->symbol_vm[i],
-				 given->wants.from || given->wants.to ? " at that time" : "",
-				 given->symbol_file[i]);
+			cli_warn(t->cli, "%s: no VM '%s' in the trace%s: %s is not used", g->option,
+				 g->vm, given->wants.from || given->wants.to ? " at that time" : "",
+				 g->path);
 	}
 }
 
 int timeline_given_open(struct cli *cli, struct timeline_given *given)
 {
-	int ret = CLI_OK;
+	int ret = code_files_open(cli, &given->code, &given->files);
 	size_t i;
 
-	given->wants.tell = tell_symbols;
+	given->wants.tell = tell_code;
 	given->wants.tell_opaque = given;
-
-	for (i = 0; i < given->symbol.count && !ret; i++)
-		ret = elf_symbols_add(cli, &given->symbols, given->symbol_file[i]);
+	for (i = 0; i < given->files.count && !ret; i++)
+		ret = elf_symbols_add(cli, &given->symbols, &given->files.given[i]);
 	elf_symbols_sort(&given->symbols);
-	return ret ? ret : timeline_code_open(cli, &given->code, &given->opened, &given->wants);
+	return ret ? ret : timeline_code_open(cli, &given->files, &given->opened, &given->wants);
 }
 
 void timeline_given_close(struct timeline_given *given)
 {
-	size_t i;
-
 	timeline_code_close(given->opened);
 	elf_symbols_free(&given->symbols);
-	for (i = 0; i < given->symbol.count; i++)
-		free(given->symbol_vm[i]);
+	code_files_close(&given->files);
 }
 
 bool timeline_symbol(const struct timeline_given *given, const char *vm, u64 ip, char *buf,
@@ -108,8 +81,8 @@ bool timeline_symbol(const struct timeline_given *given, const char *vm, u64 ip,
 	u64 into;
 	u32 i;
 
-	for (i = 0; i < given->symbol.count; i++) {
-		if (given->symbol_vm[i] && strcmp(given->symbol_vm[i], vm))
+	for (i = 0; i < given->files.count; i++) {
+		if (!code_is_for(&given->files.given[i], vm))
 			continue;
 		name = elf_symbols_find(&given->symbols, i, ip, &into);
 		if (!name)

@@ -7,16 +7,32 @@
 #define VMPT_CLI_TIMELINE_OPTIONS_H
 
 #include "cli/symbols/symbols.h"
-#include "cli/timeline/code.h"
+#include "decoder/vmpt-timeline.h"
+
+struct cli_clocks;
+struct timeline;
+struct timeline_code;
+
+/* Which spans, and how their reasons are guessed. */
+struct timeline_wants {
+	u64 tsc_khz;	       /* 0: not given */
+	const char *from, *to; /* seconds, or ticks; NULL: all */
+	const char *vm;	       /* a name or a VMCS; NULL: all */
+	u16 (*guess)(void *opaque, const struct vmpt_exit_place *place);
+	void *guess_opaque;
+	/* The clocks of the trace, before the first guess. */
+	void (*guess_clocks)(void *opaque, const struct cli_clocks *clocks);
+	/* All spans were passed: warn of given values that do not fit. May be NULL. */
+	void (*tell)(void *opaque, const struct timeline *timeline);
+	void *tell_opaque;
+};
 
 /* The first member of the command's own struct. All 0 to start. */
 struct timeline_given {
 	struct timeline_wants wants;
-	struct timeline_code_wants code;
-	struct cli_strings symbol; /* as given */
-	const char *symbol_file[CLI_STRINGS];
-	char *symbol_vm[CLI_STRINGS]; /* of each file; NULL: of all VMs */
+	struct code_options code;
 	/* open */
+	struct code_files files;
 	struct elf_symbols symbols;
 	struct timeline_code *opened;
 };

@@ -87,7 +87,8 @@ static void parse_vm(struct run *r)
 
 static void set_frequency(struct run *r)
 {
-	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000 : cli_clocks_hertz(r->cli);
+	r->t.hz = r->wants->tsc_khz ? (double)r->wants->tsc_khz * 1000
+				    : cli_clocks_hertz(r->cli, r->clocks.rec);
 }
 
 static bool tells_times(const struct timeline *t)
@@ -188,6 +189,7 @@ static bool is_wanted_vm(const struct run *r, const struct timeline_span *s)
 static int give(struct run *r, struct vmpt_span *span)
 {
 	struct timeline_span s;
+	bool wanted;
 	size_t i;
 	int code;
 
@@ -208,15 +210,16 @@ static int give(struct run *r, struct vmpt_span *span)
 		return CLI_OK;
 	r->any = true;
 	code = timeline_count_span(&r->count, &r->t, span, &s);
-	if (code || !is_wanted_vm(r, &s))
+	if (code)
 		return code;
-	r->vm_seen = true;
-	if (s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
+	wanted = is_wanted_vm(r, &s);
+	r->vm_seen |= wanted;
+	if (wanted && s.vcpu != TIMELINE_NONE && !r->t.vcpu[s.vcpu].wanted) {
 		r->t.vcpu[s.vcpu].wanted = true;
 		r->t.vm[r->t.vcpu[s.vcpu].vm].wanted++;
 	}
 	for (i = 0; i < r->sinks && !code; i++)
-		if (r->sink[i].span)
+		if (r->sink[i].span && (wanted || r->sink[i].all))
 			code = r->sink[i].span(r->sink[i].opaque, &r->t, &s);
 	return code;
 }
@@ -335,6 +338,8 @@ static int open_all(struct run *r)
 	if (ret)
 		return ret;
 	r->t.clocks = r->clocks.clocks;
+	if (r->wants->guess_clocks)
+		r->wants->guess_clocks(r->wants->guess_opaque, &r->clocks);
 	r->t.timed = tells_times(&r->t);
 	if (!r->t.timed && (r->wants->from || r->wants->to))
 		return cli_usage(cli, "--from and --to: %s has no times", cli->file[0]);

@@ -10,12 +10,17 @@
 
 #define WHO_COLUMNS 14
 #define WHY_COLUMNS 21
+#define ROW_COLUMNS 100
 
 struct timeline_table {
 	struct cli *cli;
 	u64 head, lines;
 	bool perf_time;
-	bool headed; /* the header line is printed */
+	bool headed;	      /* the header line is printed */
+	char **name, **label; /* of vCPUs; a label is NULL where names are whole */
+	size_t names;
+	size_t last; /* of them */
+	size_t who;  /* columns */
 };
 
 /* ---- spans ---- */
@@ -23,15 +28,61 @@ struct timeline_table {
 /* @text in a field of @columns on a terminal. */
 static void field(const char *text, int columns, bool right)
 {
-	int wide = 0;
-	const char *s;
+	cli_print_padded(text, (size_t)columns, right);
+}
 
-	for (s = text; *s; s++)
-		wide += ((unsigned char)*s & 0xc0) != 0x80;
-	if (right)
-		printf("%*s%s", wide < columns ? columns - wide : 0, "", text);
-	else
-		printf("%s%*s", text, wide < columns ? columns - wide : 0, "");
+/* The names that may come, of the vCPUs that are known: how wide they are, and their labels. */
+static int open_names(struct timeline_table *table, const struct timeline *t)
+{
+	const struct timeline_names *n = t->names;
+	size_t room = cli_room(table->cli), wide = WHO_COLUMNS, i;
+
+	table->name = calloc(n->count + 1, sizeof(*table->name));
+	table->label = calloc(n->count + 1, sizeof(*table->label));
+	if (!table->name || !table->label)
+		return cli_no_memory(table->cli);
+	for (i = 0; i < n->count; i++) {
+		const struct timeline_name *of = &n->name[i];
+		int ret = of->vcpu == TIMELINE_NONE
+				  ? asprintf(&table->name[i], "%s", of->shown)
+				  : asprintf(&table->name[i], "%s vcpu %u", of->shown, of->vcpu);
+
+		if (ret < 0) {
+			table->name[i] = NULL;
+			return cli_no_memory(table->cli);
+		}
+		table->names = i + 1;
+		if (cli_columns(table->name[i]) > wide)
+			wide = cli_columns(table->name[i]);
+	}
+	/* What a wider terminal has to spare is for names. */
+	if (room && wide > WHO_COLUMNS)
+		wide = room > ROW_COLUMNS && room - ROW_COLUMNS < wide - WHO_COLUMNS
+			       ? WHO_COLUMNS + room - ROW_COLUMNS
+		       : room > ROW_COLUMNS ? wide
+					    : WHO_COLUMNS;
+	table->who = wide;
+	if (room && cli_labels((const char *const *)table->name, n->count, wide, table->label))
+		return cli_no_memory(table->cli);
+	return CLI_OK;
+}
+
+/* @name as it is shown. */
+static const char *label(struct timeline_table *table, const char *name)
+{
+	size_t i;
+
+	if (cli_columns(name) <= table->who)
+		return name;
+	if (table->last < table->names && !strcmp(table->name[table->last], name))
+		return table->label[table->last] ? table->label[table->last] : name;
+	for (i = 0; i < table->names; i++) {
+		if (strcmp(table->name[i], name) != 0)
+			continue;
+		table->last = i;
+		return table->label[i] ? table->label[i] : name;
+	}
+	return name;
 }
 
 static void print_titles(const struct timeline_table *table, const struct timeline *t)
@@ -41,7 +92,7 @@ static void print_titles(const struct timeline_table *table, const struct timeli
 	printf("  ");
 	field("CPU", 3, true);
 	printf("  ");
-	field("WHO", WHO_COLUMNS, false);
+	field("WHO", (int)table->who, false);
 	printf("  ");
 	field("FOR", 10, true);
 	printf("  ");
@@ -76,9 +127,10 @@ static void print_end(const struct timeline_span *s)
 	char why[96];
 
 	if (span->kind == VMPT_SPAN_LOST) {
-		printf("  %s", timeline_cut(vmpt_strerror(-(int)span->loss), 34, why, sizeof(why)));
+		cli_print("  %s",
+			  timeline_cut(vmpt_strerror(-(int)span->loss), 34, why, sizeof(why)));
 	} else if (span->kind == VMPT_SPAN_GUEST && span->ended == VMPT_EDGE_EXIT) {
-		printf("  %s", timeline_why(&span->exit, why, sizeof(why), WHY_COLUMNS));
+		cli_print("  %s", timeline_why(&span->exit, why, sizeof(why), WHY_COLUMNS));
 		if (span->exit.has_ip)
 			printf(" %llx", (unsigned long long)span->exit.ip);
 	} else if (span->back && span->back < VMPT_ARRAY_SIZE(backs)) {
@@ -99,11 +151,16 @@ static const char *perf_time(const struct timeline *t, u64 ticks, char buf[TIMEL
 	return buf;
 }
 
+static int table_begin(void *opaque, const struct timeline *t)
+{
+	return open_names(opaque, t);
+}
+
 static int table_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
 {
 	struct timeline_table *table = opaque;
 	const struct vmpt_span *span = s->span;
-	char buf[TIMELINE_TIME], cut[CLI_WHO];
+	char buf[TIMELINE_TIME];
 	u64 error = s->early > s->late ? s->early : s->late;
 
 	if (table->head && table->lines == table->head)
@@ -119,8 +176,7 @@ static int table_span(void *opaque, const struct timeline *t, const struct timel
 	printf("  ");
 	field(cli_stream_cpu(table->cli->stream[span->stream], buf), 3, true);
 	printf("  %s", cli_paint(table->cli, paint_of(span)));
-	field(timeline_cut_who(timeline_who(t, s), WHO_COLUMNS, cut, sizeof(cut)), WHO_COLUMNS,
-	      false);
+	field(label(table, timeline_who(t, s)), (int)table->who, false);
 	printf("%s  ", cli_paint(table->cli, CLI_PLAIN));
 	field(s->timed ? timeline_length(t, s->end - s->start, buf) : TIMELINE_UNTOLD, 10, true);
 	printf("  ");
@@ -154,47 +210,83 @@ int timeline_table_open(struct cli *cli, u64 head, bool perf_time, struct timeli
 	t->cli = cli;
 	t->head = head;
 	t->perf_time = perf_time;
-	*sink = (struct timeline_sink){ .span = table_span, .end = table_end, .opaque = t };
+	*sink = (struct timeline_sink){
+		.begin = table_begin, .span = table_span, .end = table_end, .opaque = t
+	};
 	*table = t;
 	return CLI_OK;
 }
 
 void timeline_table_close(struct timeline_table *table)
 {
+	size_t i;
+
+	for (i = 0; table && i < table->names; i++) {
+		free(table->name[i]);
+		free(table->label[i]);
+	}
+	if (table) {
+		free(table->name);
+		free(table->label);
+	}
 	free(table);
 }
 
 /* ---- totals ---- */
 
-/* "12.3 ms ±1.2 us"; nothing where @n has no times */
+/* "12.3 ms? ±1.2 us"; nothing where @n has no times */
 static void cell_time(struct cli_table *table, const struct timeline *t,
-		      const struct timeline_totals *n, u64 ticks,
-		      const struct timeline_bounds *bounds)
+		      const struct timeline_totals *n, const struct timeline_part_time *part)
 {
 	char buf[TIMELINE_TIME], bound[TIMELINE_TIME];
 
 	if (n->spans && !n->timed) {
 		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
-		cli_cell(table, CLI_DIM, "%s", "");
 		return;
 	}
-	cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, ticks, buf));
-	if (bounds->open)
-		cli_cell(table, CLI_DIM, "±?");
+	timeline_short(t, part->ticks, buf);
+	if (part->open)
+		cli_cell(table, CLI_PLAIN, "%s%s ±?", buf, part->guessed ? "?" : "");
 	else
-		cli_cell(table, CLI_DIM, "±%s", timeline_short(t, timeline_error(bounds), bound));
+		cli_cell(table, CLI_PLAIN, "%s%s ±%s", buf, part->guessed ? "?" : "",
+			 timeline_short(t, timeline_part_error(part), bound));
 }
 
-static void total_row(struct cli_table *table, const struct timeline *t, const char *name,
+static struct timeline_part_time running_of(const struct timeline_totals *n)
+{
+	return (struct timeline_part_time){
+		.ticks = n->running,
+		.early = n->running_bounds.early,
+		.late = n->running_bounds.late,
+		.open = n->running_bounds.open,
+	};
+}
+
+static void time_row(struct cli_table *table, const struct timeline *t, const char *name,
+		     enum cli_paint paint, const struct timeline_totals *n)
+{
+	const struct timeline_part_time running = running_of(n);
+	char buf[TIMELINE_TIME];
+
+	cli_cell(table, paint, "%s", name);
+	cell_time(table, t, n, &running);
+	cell_time(table, t, n, &n->out[TIMELINE_WAIT]);
+	cell_time(table, t, n, &n->out[TIMELINE_HOST]);
+	cell_time(table, t, n, &n->out[TIMELINE_HALTED]);
+	cli_cell(table, CLI_PLAIN, "%s",
+		 n->spans && !n->timed ? TIMELINE_UNTOLD
+				       : timeline_short(t, n->out[TIMELINE_UNTRACED].ticks, buf));
+	cli_row_end(table);
+}
+
+static void count_row(struct cli_table *table, const struct timeline *t, const char *name,
 		      enum cli_paint paint, const struct timeline_totals *n)
 {
-	char cut[CLI_WHO];
-
-	cli_cell(table, paint, "%s", timeline_cut_who(name, WHO_COLUMNS, cut, sizeof(cut)));
-	cell_time(table, t, n, n->running, &n->running_bounds);
-	cell_time(table, t, n, n->exited, &n->exited_bounds);
-	cell_time(table, t, n, n->halted, &n->halted_bounds);
+	(void)t;
+	cli_cell(table, paint, "%s", name);
+	cli_cell_number(table, true, n->entries);
 	cli_cell_number(table, true, n->exits);
+	cli_cell_number(table, true, n->guessed);
 	cli_cell_number(table, true, n->halts);
 	cli_cell_number(table, true, n->moves);
 	cli_cell_number(table, true, n->losses);
@@ -202,14 +294,14 @@ static void total_row(struct cli_table *table, const struct timeline *t, const c
 	cli_row_end(table);
 }
 
-static void print_vms(const struct timeline *t)
+typedef void vm_row(struct cli_table *table, const struct timeline *t, const char *name,
+		    enum cli_paint paint, const struct timeline_totals *n);
+
+/* A row of each VM, and of its vCPUs if there are several. */
+static void print_vms(const struct timeline *t, const struct cli_column *column, size_t columns,
+		      vm_row *row)
 {
-	static const struct cli_column column[] = {
-		{ "VM", false },   { "RUNNING", true }, { "", true },	  { "EXITED", true },
-		{ "", true },	   { "HALTED", true },	{ "", true },	  { "EXITS", true },
-		{ "HALTS", true }, { "MOVES", true },	{ "LOST", true }, { "UNSURE", true },
-	};
-	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	struct cli_table *table = cli_table_new(t->cli, column, columns);
 	char name[CLI_WHO + 8];
 	size_t i;
 	u32 k;
@@ -218,7 +310,7 @@ static void print_vms(const struct timeline *t)
 		bool all = t->vm[i].wanted == t->vm[i].vcpus;
 
 		if (all)
-			total_row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
+			row(table, t, t->vm[i].name, CLI_GREEN, &t->vm[i].totals);
 		k = t->vm[i].vcpus > 1 ? t->vm[i].first : TIMELINE_NONE;
 		for (; k != TIMELINE_NONE; k = t->vcpu[k].next_of_vm) {
 			if (!t->vcpu[k].wanted)
@@ -229,10 +321,40 @@ static void print_vms(const struct timeline *t)
 				snprintf(name, sizeof(name), "  %s", t->vcpu[k].name);
 			else
 				snprintf(name, sizeof(name), "  vcpu %u", t->vcpu[k].number);
-			total_row(table, t, name, CLI_PLAIN, &t->vcpu[k].totals);
+			row(table, t, name, CLI_PLAIN, &t->vcpu[k].totals);
 		}
 	}
 	cli_table_print(table, "");
+}
+
+static bool any_guessed(const struct timeline *t)
+{
+	size_t i;
+
+	for (i = 0; i < t->vms; i++)
+		if (t->vm[i].totals.exited.guessed)
+			return true;
+	return false;
+}
+
+static void print_all_vms(const struct timeline *t)
+{
+	static const struct cli_column times[] = {
+		{ "VM", CLI_NAMES }, { "RUN", true },  { "WAIT", true },
+		{ "HOST", true },    { "HALT", true }, { "UNTRACED", true },
+	};
+	static const struct cli_column counts[] = {
+		{ "VM", CLI_NAMES }, { "ENTRIES", true }, { "EXITS", true }, { "GUESSED", true },
+		{ "HALTS", true },   { "MOVES", true },	  { "LOST", true },  { "UNSURE", true },
+	};
+
+	print_vms(t, times, VMPT_ARRAY_SIZE(times), time_row);
+	if (t->timed)
+		cli_print("±: worst-case error; ±?: unbounded%s\n",
+			  any_guessed(t) ? "; ?: by guessed or unknown reasons, ± covers them"
+					 : "");
+	printf("\n");
+	print_vms(t, counts, VMPT_ARRAY_SIZE(counts), count_row);
 }
 
 /* "12.3 ms" */
@@ -287,9 +409,7 @@ static int summary_end(void *opaque, const struct timeline *t)
 	       vms == 1 ? "" : "s", t->vms ? "" : ": none runs",
 	       t->timed ? "" : "; the trace has no times");
 	if (vms) {
-		print_vms(t);
-		if (t->timed)
-			printf("±: worst-case error; ±?: unbounded\n");
+		print_all_vms(t);
 		printf("\n");
 	}
 	print_cpus(t);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "cli/timeline/internal.h"
 #include "cli/timeline/options.h"
 
 struct timeline_options {
@@ -72,7 +73,7 @@ static int run(struct cli *cli)
 	if (!ret && own->html) {
 		ret = timeline_page_open(cli, own->html, &page, &sink[sinks]);
 		sinks++;
-		if (!ret && own->given.symbol.count)
+		if (!ret && own->given.symbols.count)
 			timeline_page_symbols(page, symbol, &own->given);
 	}
 	if (!ret && cli->json) {
@@ -94,6 +95,83 @@ static int run(struct cli *cli)
 	return ret;
 }
 
+static const char *const csv_spans[] = {
+	"kind",
+	"cpu",
+	"tid",
+	"start_*",
+	"length_*",
+	"out_*",
+	"unseen_*",
+	"tsc",
+	"end_tsc",
+	"offset",
+	"bytes",
+	"began",
+	"ended",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"sure",
+	"moved_from_cpu",
+	"exit/reason",
+	"exit/name",
+	"exit/source",
+	"exit/guessed",
+	"exit/halted",
+	"exit/ip",
+	"exit/cr3",
+	"exit/qualification",
+	"overflows",
+	"failed_entries",
+	"back",
+	NULL,
+};
+
+static const char *const csv_vcpus[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"running_*",
+	"running_error_*",
+	"exited_*",
+	"exited_error_*",
+	"exited_guessed",
+	"host_*",
+	"host_error_*",
+	"host_guessed",
+	"wait_*",
+	"wait_error_*",
+	"wait_guessed",
+	"halted_*",
+	"halted_error_*",
+	"halted_guessed",
+	"untraced_*",
+	"untraced_error_*",
+	"untraced_guessed",
+	"unseen_*",
+	"unseens",
+	"entries",
+	"exits",
+	"guessed",
+	"halts",
+	"moves",
+	"loss_count",
+	"unsure",
+	"overflows",
+	"failed_entries",
+	"spans",
+	"bytes",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "spans", NULL, csv_spans },
+	{ "vms", "vcpus", csv_vcpus },
+	{ 0 },
+};
+
 const struct cli_command cli_timeline = {
 	.name = "timeline",
 	.title = "show what ran when, on all CPUs, by time",
@@ -109,6 +187,7 @@ const struct cli_command cli_timeline = {
 		    "  vmpt timeline --chrome trace.json perf.data    for ui.perfetto.dev\n",
 	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
 		   &cli_input_group, &cli_side_group, &cli_mode_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct timeline_options),
 	.run = run,
 };

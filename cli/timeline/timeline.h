@@ -9,25 +9,39 @@
 
 #include "cli/base/base.h"
 #include "cli/page/page.h"
+#include "cli/timeline/options.h"
 
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
 struct timeline_totals {
 	u64 running; /* in non-root operation */
-	u64 exited;  /* from a VM exit to the next entry, halts aside */
-	u64 halted;  /* likewise, of exits with nothing to do */
-	u64 unseen;  /* from a VM exit to the next entry that was seen: between, it ran on a CPU
-			that is not in the trace */
-	u64 lost;    /* in losses: of a CPU only */
+	/*
+	 * From a VM exit to the next entry, by part; .exited is all but the halted part. The early
+	 * and late sides are the sums of all bounds.
+	 */
+	struct timeline_part_time out[TIMELINE_PARTS], exited;
+	u64 unseen; /* from a VM exit to the next entry that was seen: between, it ran on a CPU
+		       that is not in the trace */
+	u64 lost;   /* in losses: of a CPU only */
 	/* Each may be less by at most .early or more by at most .late: the sums of all bounds. */
 	struct timeline_bounds {
 		u64 early, late;
 		bool open; /* a part has no bound, so the sum has none */
-	} running_bounds, exited_bounds, halted_bounds;
+	} running_bounds;
 	u64 entries, exits, halts, moves, losses, unseens;
 	u64 unsure;  /* runs with one unknown end */
 	u64 guessed; /* of the exits those with a guessed reason */
 	u64 spans, bytes, overflows, failed_entries;
 	u64 timed; /* spans that have times; without any, the sums mean nothing */
+};
+
+/*
+ * Sums over the spans of one CPU, by part, TIMELINE_HALTED aside: the difference of two is what the
+ * CPU did between. A span's start and end are two edges, each with its error.
+ */
+struct timeline_sums {
+	struct {
+		u64 ticks, early, late, opens;
+	} part[TIMELINE_PARTS];
 };
 
 /* A line of the time line: one vCPU, on whatever CPU it runs. */
@@ -51,6 +65,7 @@ struct timeline_vcpu {
 	bool last_open; /* .last_end has no bounds */
 	u64 overlaps;	/* runs that began while it ran on another CPU: its name is wrong */
 	struct vmpt_exit left;
+	struct timeline_sums sums; /* of .last_stream at .last_end */
 };
 
 struct timeline_vm {
@@ -88,7 +103,12 @@ struct timeline_sink {
 	/* All spans were passed: totals and names are complete. */
 	int (*end)(void *opaque, const struct timeline *timeline);
 	void *opaque;
+	bool all; /* --owner limits the totals that are shown, not the spans that it gets */
 };
+
+/* Walk the trace and pass spans to all @count @sinks. 0, or an exit code after a message. */
+int timeline_run(struct cli *cli, const struct timeline_wants *wants,
+		 const struct timeline_sink *sinks, size_t count);
 
 /* ---- words, the same in all outputs ---- */
 
@@ -100,13 +120,37 @@ const char *timeline_kind(const struct vmpt_span *span);
 const char *timeline_reason(const struct vmpt_exit *exit, char buf[32]);
 /* "evd", "event", "code", "pattern", "none". */
 const char *timeline_reason_source(const struct vmpt_exit *exit);
-/* @o's @key: the VM's name as given. */
-void timeline_json_vm(struct cli *cli, json_t *o, const char *key, const struct timeline_vm *vm);
+/* @o's "vm", the VM's name as given; without one "vmcs", or "owner" if that is not known. */
+void timeline_json_vm(struct cli *cli, const struct timeline *timeline, json_t *o,
+		      const struct timeline_vm *vm);
 /* Whether the reason is a guess: shown with a '?' after it. */
 bool timeline_guessed(const struct vmpt_exit *exit);
 /* The larger side. */
 u64 timeline_error(const struct timeline_bounds *bounds);
+u64 timeline_part_error(const struct timeline_part_time *part);
+void timeline_part_add(struct timeline_part_time *sum, const struct timeline_part_time *part);
+/* "host", "wait", "halted", "untraced": enum timeline_part. */
+const char *timeline_part_name(unsigned int part);
+/* Whether the trace, and no guess, gives the reason. */
+bool timeline_proved(const struct vmpt_exit *exit);
 /* Seconds, or ticks as they are where the frequency is not known. */
 double timeline_seconds(const struct timeline *timeline, u64 ticks);
+
+#define TIMELINE_TIME 32
+
+/* "12.3 us", "4,711" ticks. */
+const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* The same, "12.3 M" of many ticks: for tables of totals. */
+const char *timeline_short(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* Shown in tables where the time is unknown. */
+#define TIMELINE_UNTOLD "–"
+/* Warn that times are in ticks, if there are times. */
+void timeline_tell_ticks(const struct timeline *t);
+/* The time from time 0 on: "0.001234567", ticks. */
+const char *timeline_at(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME]);
+/* The reason with its mark: "HLT?"; cut to @columns. */
+const char *timeline_why(const struct vmpt_exit *exit, char *buf, size_t len, size_t columns);
+/* @text cut to @columns of a terminal, with "…" where it was cut. Not for names of VMs. */
+const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len);
 
 #endif

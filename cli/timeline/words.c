@@ -54,6 +54,28 @@ u64 timeline_error(const struct timeline_bounds *bounds)
 	return bounds->early > bounds->late ? bounds->early : bounds->late;
 }
 
+u64 timeline_part_error(const struct timeline_part_time *part)
+{
+	return part->early > part->late ? part->early : part->late;
+}
+
+const char *timeline_part_name(unsigned int part)
+{
+	static const char *const word[TIMELINE_PARTS] = {
+		[TIMELINE_HOST] = "host",
+		[TIMELINE_WAIT] = "wait",
+		[TIMELINE_HALTED] = "halted",
+		[TIMELINE_UNTRACED] = "untraced",
+	};
+
+	return word[part];
+}
+
+bool timeline_proved(const struct vmpt_exit *e)
+{
+	return e->source == VMPT_REASON_EVD || e->source == VMPT_REASON_EVENT;
+}
+
 double timeline_seconds(const struct timeline *t, u64 ticks)
 {
 	return t->hz > 0 ? (double)ticks / t->hz : (double)ticks;
@@ -61,61 +83,9 @@ double timeline_seconds(const struct timeline *t, u64 ticks)
 
 const char *timeline_cut(const char *name, size_t columns, char *buf, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)name;
-	size_t n = 0, wide = 0, last = 0, i;
-
-	for (i = 0; s[i]; i++)
-		n += (s[i] & 0xc0) != 0x80;
-	if (n <= columns && i < len)
+	if (cli_columns(name) <= columns && strlen(name) < len)
 		return name;
-	/* The start of the last column, which becomes "…", three bytes. */
-	for (i = 0; s[i] && i + 4 < len; i++) {
-		if ((s[i] & 0xc0) == 0x80)
-			continue;
-		last = i;
-		if (++wide == columns)
-			break;
-	}
-	snprintf(buf, len, "%.*s…", (int)last, name);
-	return buf;
-}
-
-static size_t columns_of(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
-/* The first @columns of @s, in bytes. */
-static size_t bytes_of(const char *s, size_t columns)
-{
-	size_t i;
-
-	for (i = 0; s[i]; i++)
-		if (((unsigned char)s[i] & 0xc0) != 0x80 && !columns--)
-			break;
-	return i;
-}
-
-const char *timeline_cut_who(const char *name, size_t columns, char *buf, size_t len)
-{
-	size_t all = columns_of(name), keep, head;
-	const char *number = NULL, *at;
-
-	if (all <= columns)
-		return name;
-	for (at = strstr(name, " vcpu "); at; at = strstr(at + 1, " vcpu "))
-		number = at;
-	/* At least two columns of the name; the rest of the room is for its end. */
-	keep = number ? columns_of(number) : 0;
-	if (keep + 3 > columns)
-		keep = 0;
-	head = (columns - keep) / 2;
-	snprintf(buf, len, "%.*s…%s", (int)bytes_of(name, head), name,
-		 name + bytes_of(name, all - (columns - 1 - head)));
+	snprintf(buf, len, "%.*s…", (int)cli_columns_bytes(name, columns - 1), name);
 	return buf;
 }
 
@@ -132,7 +102,7 @@ const char *timeline_why(const struct vmpt_exit *e, char *buf, size_t len, size_
 
 const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELINE_TIME])
 {
-	static const char *const unit[] = { "s", "ms", "us", "ns" };
+	static const char *const unit[] = { "s", "ms", "µs", "ns" };
 	double value = timeline_seconds(t, ticks);
 	int i = 0, digits;
 
@@ -143,7 +113,8 @@ const char *timeline_length(const struct timeline *t, u64 ticks, char buf[TIMELI
 		i++;
 	}
 	digits = i == 3 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-	snprintf(buf, TIMELINE_TIME, "%.*f %s", digits, value, unit[i]);
+	snprintf(buf, TIMELINE_TIME, "%.*f %s", digits, value,
+		 i == 2 && !cli_utf8() ? "us" : unit[i]);
 	return buf;
 }
 

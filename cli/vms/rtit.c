@@ -26,7 +26,7 @@ static void whole_tsc(u64 *last, struct vmpt_slice *s)
 static void print_who(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	static const struct cli_column column[] = {
-		{ "VM", false }, { "CPUS", false }, { "RUNS", true },  { "PGE", true },
+		{ "VM", CLI_NAMES }, { "CPUS", false }, { "RUNS", true },  { "PGE", true },
 		{ "PGD", true }, { "BYTES", true }, { "SHARE", true },
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
@@ -59,7 +59,7 @@ static void print_errata(const char *name, const struct vms_row *row)
 	for (i = 1; i <= VMPT_RTIT_ERRATA; i++) {
 		if (!row->errata[i])
 			continue;
-		printf("%s%sE%u %s", *sep == ':' ? name : "", sep, i,
+		cli_print("%s%sE%u %s", *sep == ':' ? name : "", sep, i,
 		       cli_number(row->errata[i], buf));
 		sep = ", ";
 	}
@@ -78,9 +78,9 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 		i += vms_merge(row + i, rows - i, &all);
 		name = vms_name(cli, &all, room);
 		if (all.assumed)
-			printf("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
+			cli_print("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.overflows)
-			printf("%s: %s overflow%s of the processor\n", name,
+			cli_print("%s: %s overflow%s of the processor\n", name,
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		print_errata(name, &all);
 	}
@@ -104,7 +104,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	cli_json_number(cli, o, "disables", row->disables);
 	cli_json_number(cli, o, "bytes", row->bytes);
 	cli_json_number(cli, o, "assumed_bytes", row->assumed);
-	cli_json_number(cli, o, "losses", row->losses);
+	cli_json_number(cli, o, "loss_count", row->losses);
 	cli_json_number(cli, o, "overflows", row->overflows);
 	for (i = 1; i <= VMPT_RTIT_ERRATA; i++) {
 		snprintf(name, sizeof(name), "E%u", i);
@@ -127,8 +127,8 @@ static void json_vm(struct cli *cli, json_t *o, const struct vms_row *row)
 	if (!vcpu)
 		return;
 	cli_json_vm(cli, o, &owner);
-	cli_json_hex(cli, o, "tsc_offset", vcpu->tsc_offset);
-	cli_json_hex(cli, o, "core_offset", vcpu->core_offset);
+	cli_json_signed(cli, o, "tsc_offset", (s64)vcpu->tsc_offset);
+	cli_json_signed(cli, o, "core_offset", (s64)vcpu->core_offset);
 }
 
 const struct vms_ops vms_rtit_ops = {

@@ -136,7 +136,7 @@ const char *vms_cpu_list(const struct cli *cli, const struct vms_row *row, size_
 static struct cli_table *who_table(struct cli *cli, bool named)
 {
 	static const struct cli_column column[] = {
-		{ "VM", false },     { "CPUS", false }, { "SLICES", true },
+		{ "VM", CLI_NAMES }, { "CPUS", false }, { "SLICES", true },
 		{ "ENTRIES", true }, { "EXITS", true }, { "LEAVES", true },
 		{ "RETURNS", true }, { "BYTES", true }, { "SHARE", true },
 	};
@@ -270,24 +270,24 @@ static void print_notes(const struct cli *cli, const struct vms_row *row, size_t
 		i += vms_merge(row + i, rows - i, &all);
 		name = vms_name(cli, &all, room);
 		if (has_time(cli, row, &all))
-			printf("%s: perf time %s to %s\n", name,
+			cli_print("%s: perf time %s to %s\n", name,
 			       perf_time(info, all.first_tsc, buf),
 			       perf_time(info, all.last_tsc, to));
 		if (all.concealed)
-			printf("%s: a PSB+ had no VMCS: part of it may be a concealed guest\n",
+			cli_print("%s: a PSB+ had no VMCS: part of it may be a concealed guest\n",
 			       name);
 		if (all.assumed)
-			printf("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
+			cli_print("%s: %s bytes assumed\n", name, cli_number(all.assumed, buf));
 		if (all.uncertain)
-			printf("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
+			cli_print("%s: %s bytes uncertain\n", name, cli_number(all.uncertain, buf));
 		if (all.unproven)
-			printf("%s: %s bytes have no proven owner\n", name,
+			cli_print("%s: %s bytes have no proven owner\n", name,
 			       cli_number(all.unproven, buf));
 		if (all.overflows)
-			printf("%s: %s overflow%s of the processor\n", name,
+			cli_print("%s: %s overflow%s of the processor\n", name,
 			       cli_number(all.overflows, buf), all.overflows == 1 ? "" : "s");
 		if (all.failed_entries)
-			printf("%s: %s failed VM entr%s\n", name,
+			cli_print("%s: %s failed VM entr%s\n", name,
 			       cli_number(all.failed_entries, buf),
 			       all.failed_entries == 1 ? "y" : "ies");
 	}
@@ -320,7 +320,7 @@ static void json_row(struct cli *cli, json_t *o, const struct vms_row *row)
 	cli_json_number(cli, o, "assumed_bytes", row->assumed);
 	cli_json_number(cli, o, "uncertain_bytes", row->uncertain);
 	cli_json_number(cli, o, "unproven_bytes", row->unproven);
-	cli_json_number(cli, o, "losses", row->losses);
+	cli_json_number(cli, o, "loss_count", row->losses);
 	cli_json_number(cli, o, "overflows", row->overflows);
 	cli_json_number(cli, o, "failed_entries", row->failed_entries);
 	cli_json_set(cli, o, "concealed", json_boolean(row->concealed));
@@ -365,9 +365,9 @@ static void json_owner(struct cli *cli, json_t *o, const struct vms_row *row, bo
 	vms_ops(cli)->json_vm(cli, o, row);
 	vms_ops(cli)->json_row(cli, o, row);
 	if (times) {
-		cli_json_number(cli, o, "first_time_ns",
+		cli_json_number(cli, o, "first_perf_ns",
 				vmpt_tsc_to_perf_time(info, row->first_tsc));
-		cli_json_number(cli, o, "last_time_ns", vmpt_tsc_to_perf_time(info, row->last_tsc));
+		cli_json_number(cli, o, "last_perf_ns", vmpt_tsc_to_perf_time(info, row->last_tsc));
 	}
 	json_cr3s(cli, o, row);
 }
@@ -394,6 +394,7 @@ static json_t *json_rows(struct cli *cli, const struct vms_row *row, size_t n, u
 	return o;
 }
 
+/* All but the end, which has the warnings. */
 static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 {
 	json_t *doc = cli_json_document(cli);
@@ -409,7 +410,6 @@ static void print_json(struct cli *cli, const struct vms_row *row, size_t rows)
 		cli_json_list_add(cli, json_rows(cli, row + i, n, total, has_time(cli, row, &all)),
 				  !i, stdout);
 	}
-	cli_json_list_close(stdout);
 }
 
 static void warn_others(const struct cli *cli, const struct vms_row *row, size_t rows)
@@ -455,6 +455,8 @@ static void print_all(struct cli *cli, const struct vms_row *row, size_t rows)
 		print_text(cli, row, rows);
 	warn_others(cli, row, rows);
 	cli_vm_names_tell(cli, &((const struct vms *)cli->data)->names);
+	if (cli->json)
+		cli_json_list_close(cli, stdout);
 }
 
 static int check(const struct cli *cli)
@@ -507,6 +509,41 @@ static int run(struct cli *cli)
 	return code;
 }
 
+static const char *const csv_owners[] = {
+	"owner",
+	"vmcs",
+	"vm",
+	"vcpu",
+	"slices",
+	"entries",
+	"exits",
+	"leaves",
+	"returns",
+	"enables",
+	"disables",
+	"bytes",
+	"assumed_bytes",
+	"uncertain_bytes",
+	"unproven_bytes",
+	"loss_count",
+	"overflows",
+	"failed_entries",
+	"concealed",
+	"first_tsc",
+	"last_tsc",
+	"first_perf_ns",
+	"last_perf_ns",
+	"cr3s",
+	"cr3s_complete",
+	"share",
+	NULL,
+};
+
+static const struct cli_csv csv[] = {
+	{ "owners", NULL, csv_owners },
+	{ 0 },
+};
+
 const struct cli_command cli_vms = {
 	.name = "vms",
 	.title = "show who ran: a table of VMs, by VMCS",
@@ -524,6 +561,7 @@ const struct cli_command cli_vms = {
 		    "  vmpt vms --side-record vms.jsonl cpu0.pt\n"
 		    "  vmpt vms --json trace.pt@5 | jq '.owners[] | {vmcs, share}'\n",
 	.group = { &cli_clock_group, &cli_input_group, &cli_side_group, &cli_output_group },
+	.csv = csv,
 	.data_size = sizeof(struct vms),
 	.run = run,
 };

@@ -65,6 +65,9 @@ static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 	if (!best || (span->exit.has_ip && best->ip && best->ip != span->exit.ip))
 		return;
 	tell(&span->exit, best->reason, VMPT_REASON_EVENT);
+	/* KVM's info1 on VMX is the exit qualification; of an entry that failed it is another. */
+	span->exit.has_qualification = !best->flag;
+	span->exit.qualification = best->flag ? 0 : best->info1;
 }
 
 /*

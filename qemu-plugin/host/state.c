@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,6 +19,9 @@
 
 /* Change the digit when something in the file, struct vmpt_unit included, changes its meaning. */
 #define MAGIC "VMPTCP2"
+
+_Static_assert(offsetof(struct host_shared, end.tsc) == HOST_SHARED_END,
+	       "cli/domain/trace-record.c reads it");
 
 static int report(const char *path, const char *why)
 {

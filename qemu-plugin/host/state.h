@@ -27,11 +27,13 @@ struct host_shared {
 	u8 rtit;    /* isa=rtit */
 	u64 size;   /* bytes of complete runs in cpuN.pt … */
 	u64 bytes;  /* … and in this stream, whatever file it goes to */
-	struct vmpt_now end;
-	u64 host_ip; /* where a synthetic host is */
+	struct vmpt_now end; /* .tsc at HOST_SHARED_END, where vmpt domain trace reads it */
+	u64 host_ip;	     /* where a synthetic host is */
 	struct vmpt_unit unit;
 	u64 owner; /* with isa=rtit: host_record_key() of the last run's vCPU; 0: none */
 };
+
+#define HOST_SHARED_END 88
 
 struct host_state {
 	int fd;

@@ -165,7 +165,7 @@ bytes_from()
 		python3 -c 'import json, sys
 for packet in map(json.loads, sys.stdin):
     pads = packet["size"] if packet.get("packet") == "PAD" else 0
-    sys.stdout.buffer.write(bytes.fromhex(packet.get("bytes", "")) or bytes(pads))'
+    sys.stdout.buffer.write(bytes.fromhex(packet.get("raw", "")) or bytes(pads))'
 }
 
 # The last bytes of a kernel-only trace have no known owner. They are what the host's stream lacks.

@@ -56,8 +56,8 @@ host_whole()
 	python3 - "$run/stat" <<-'END' >"$run/said" 2>&1
 		import json, sys
 		total = json.load(open(sys.argv[1]))["total"]
-		print({k: total[k] for k in ("bytes", "packets", "losses", "lost_bytes")}, total["loss_causes"])
-		sys.exit(not total["packets"] or total["losses"] or total["lost_bytes"] or "OVF" in total["kinds"])
+		print({k: total[k] for k in ("bytes", "packets", "loss_count", "lost_bytes")}, total["loss_causes"])
+		sys.exit(not total["packets"] or total["loss_count"] or total["lost_bytes"] or "OVF" in total["kinds"])
 	END
 	rc=$?
 	check "the host's trace decodes from its first byte to its last, without overflow" [ $rc = 0 ]

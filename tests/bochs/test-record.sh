@@ -4,7 +4,8 @@
 # offset, the second also with TSC scaling: its output must match what the VMMs set and what KVM's
 # debugfs says; the events of its perf.data are those that perf itself shows; and each VMCS gets the
 # name of the VMM whose guest it was, supported by each of the guest's runs. By perf script, what
-# each VM executed is within these runs.
+# each VM executed is within these runs. Where the vCPUs' time went, and who waited for whom, is what
+# KVM's tracepoints and the scheduler's events say.
 #
 #	test-record.sh SOURCE OUT VMPT EVENTS-PRINT NAMES-PRINT
 set -u
@@ -67,6 +68,9 @@ cat "$out/run/names"
 "$vmpt" vms --json "$got" >"$out/run/vms.json" 2>"$out/run/vms.said"
 "$vmpt" clocks --json "$got" >"$out/run/clocks.json" 2>"$out/run/clocks.said"
 "$vmpt" exits --json "$got" >"$out/run/exits.json" 2>/dev/null
+"$vmpt" timeline --summary --json "$got" >"$out/run/summary.json" 2>/dev/null
+"$vmpt" wait --json --top=0 "$got" >"$out/run/wait.json" 2>/dev/null
+"$vmpt" wait "$got" 2>/dev/null
 check 'nothing contradicts the values from KVM' [ ! -s "$out/run/clocks.said" ]
 python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures + 1))
 	import json, re, sys
@@ -137,7 +141,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	    for e in epochs:
 	        check("clocks: by KVM", e["source"] == "kvm" and e["outliers"] == 0)
 	        check("clocks: the name", (e["vm"], e["vcpu"]) == (names[vmcs][0][0], 0))
-	        check("clocks: the map", (int(e["offset"]), int(e["multiplier"], 16)) ==
+	        check("clocks: the map", (int(e["tsc_offset"]), int(e["multiplier"], 16)) ==
 	              (offset[guest], debugfs[guest, "tsc-scaling-ratio"]))
 
 	# vmpt vms names both VMs.
@@ -154,7 +158,7 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	        want[key] = want.get(key, 0) + 1
 	for e in json.load(open(run + "/exits.json"))["exits"]:
 	    if not e["guessed"]:
-	        key = e["vm"], e["reason"]
+	        key = e.get("vm"), e["reason"]
 	        have[key] = have.get(key, 0) + e["count"]
 	apart = {key: (want.get(key, 0), have.get(key, 0)) for key in want.keys() | have.keys()
 	         if want.get(key, 0) != have.get(key, 0)}
@@ -179,6 +183,84 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	      for l in lines if "vcpu" in l))
 	check("the processor", ends[0]["family"] == 6 and ends[0]["pt_mode"] == 0 and
 	      ends[0]["tsc_art_numerator"] > 0)
+	sys.exit(bad != 0)
+END
+checks=$((checks + 1))
+
+# ---- where the time went: by KVM's tracepoints and the scheduler's events ----
+
+python3 - "$out/run" <<-'END' || failures=$((failures + 1))
+	import json, sys
+	run, bad = sys.argv[1], 0
+
+	def check(what, holds):
+	    global bad
+	    if not holds:
+	        bad += 1
+	        print(what + ": failed")
+
+	# The guests' runs by thread: entry, exit, reason; when the threads had the CPU.
+	runs, entry, on, since = {}, {}, {}, {}
+	vm = {}
+	for words in map(str.split, open(run + "/events")):
+	    if words[0] == "entry":
+	        entry[words[3]] = int(words[4])
+	        vm[words[3]] = "l2vmm/" + words[2]
+	    elif words[0] == "exit" and words[3] in entry:
+	        runs.setdefault(words[3], []).append((entry.pop(words[3]), int(words[4]), int(words[7])))
+	    elif words[0] == "in":
+	        since[words[3]] = int(words[4])
+	    elif words[0] == "out" and words[3] in since:
+	        on.setdefault(words[3], []).append((since.pop(words[3]), int(words[4])))
+	check("two vCPUs", len(runs) == 2)
+
+	# kvm:kvm_entry comes before the entry, kvm:kvm_exit after the exit, by always the same code. So
+	# their distance is the run and a constant, which the shortest run shows: its guest leaves at its
+	# first instruction.
+	apart = min(b - a for list in runs.values() for a, b, _ in list)
+	print("note: tracepoints are %d ns outside a run" % apart)
+
+	def overlap(list, start, end, less=0):
+	    return sum(max(0, min(b, end) - max(a, start) - less) for a, b, *_ in list if a < end and b > start)
+
+	want = {}
+	for tid, list in runs.items():
+	    other = next(t for t in runs if t != tid)
+	    w = want[vm[tid]] = {"running": 0, "host": 0, "wait": 0, "halted": 0, "untraced": 0, "thread": 0}
+	    w["other"] = vm[other]
+	    w["running"] = sum(b - a - apart for a, b, _ in list)
+	    for (_, start, reason), (end, _, _) in zip(list, list[1:]):
+	        if reason == 12:
+	            w["halted"] += end - start + apart
+	            continue
+	        waited = overlap(runs[other], start, end, apart)
+	        w["wait"] += waited
+	        w["host"] += end - start + apart - waited
+	        w["thread"] += overlap(on[other], start, end)
+
+	for v in json.load(open(run + "/summary.json"))["vms"]:
+	    w, n = want[v["name"]], v["entries"]
+	    for part in ("running", "host", "wait", "halted", "untraced"):
+	        got, error = v["vcpus"][0][part + "_ns"], v["vcpus"][0][part + "_error_ns"]
+	        print("note: %s %-8s %12d ns, by tracepoints %12d, apart %8d, bound %d" %
+	              (v["name"], part, got, w[part], abs(got - w[part]), error))
+	        check(part + ": within the bound", abs(got - w[part]) <= error)
+	        # With cycles the times are far better than the bounds: 2 us a run are the tracepoints'.
+	        check(part + ": not far off", abs(got - w[part]) <= 0.02 * w[part] + 2000 * n)
+	check("one waited", max(w["wait"] for w in want.values()) > 5e6)
+
+	# Each waited for the other. Its time is when the scheduler had the other's thread on the CPU;
+	# its way from there to its first entry, and back, is the host's.
+	for v in json.load(open(run + "/wait.json"))["vcpus"]:
+	    w = want[v["vm"]]
+	    vcpus = [x for x in v["waits"] if x["kind"] == "vcpu"]
+	    check("one other", [x["vm"] for x in vcpus] == [w["other"]])
+	    check("in the guest", abs(vcpus[0]["in_guest_ns"] - w["wait"]) <= vcpus[0]["time_error_ns"])
+	    print("note: %s waited for %s: %d ns, its thread had the CPU for %d" %
+	          (v["vm"], w["other"], vcpus[0]["time_ns"], w["thread"]))
+	    check("the thread", 0.8 * w["thread"] <= vcpus[0]["time_ns"] <= w["thread"] + vcpus[0]["time_error_ns"])
+	first = json.load(open(run + "/wait.json"))["vcpus"][0]
+	check("who waited most", want[first["vm"]]["wait"] == max(w["wait"] for w in want.values()))
 	sys.exit(bad != 0)
 END
 checks=$((checks + 1))

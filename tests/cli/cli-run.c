@@ -32,6 +32,8 @@ void cli_setup(void)
 	ck_assert_ptr_nonnull(getcwd(home, sizeof(home)));
 	ck_assert_int_eq(chdir(test_dir_make()), 0);
 	unsetenv("NO_COLOR");
+	/* Outputs are compared in UTF-8; in other locales they are ASCII. */
+	setenv("LC_ALL", "C.UTF-8", 1);
 	setenv("TERM", "xterm", 1);
 }
 
@@ -115,6 +117,24 @@ const struct run *vmpt_to(int fd, const char *args)
 	return &last;
 }
 
+/* For test-json.py: the documents of whole tests, each after a line with the command's words. */
+static void keep_json(const char *args)
+{
+	const char *dir = getenv("VMPT_KEEP_JSON");
+	static unsigned int number;
+	char name[4096];
+	FILE *f;
+
+	if (!dir || !strstr(args, "--json") || (last.code && last.code != 3))
+		return;
+	snprintf(name, sizeof(name), "%s/%d-%u", dir, (int)getpid(), number++);
+	f = fopen(name, "we");
+	ck_assert_msg(f != NULL, "%s: %s", name, strerror(errno));
+	fprintf(f, "%s\n", args);
+	fwrite(last.out, 1, last.out_size, f);
+	fclose(f);
+}
+
 const struct run *vmpt(const char *fmt, ...)
 {
 	char args[4096];
@@ -126,6 +146,7 @@ const struct run *vmpt(const char *fmt, ...)
 	vmpt_to(open_new(".out"), args);
 	free(last.out);
 	last.out = take_file(".out", &last.out_size);
+	keep_json(args);
 	return &last;
 }
 
@@ -174,6 +195,68 @@ json_t *run_json(const struct run *r)
 
 	ck_assert_msg(doc != NULL, "line %d: %s in: %.400s", error.line, error.text, r->out);
 	return doc;
+}
+
+json_t *run_packets(const struct run *r)
+{
+	json_t *lines = json_array(), *o;
+	const char *at, *end;
+
+	for (at = r->out; *at; at = end + 1) {
+		end = strchr(at, '\n');
+		ck_assert_ptr_nonnull(end);
+		o = json_loadb(at, (size_t)(end - at), 0, NULL);
+		ck_assert_msg(o != NULL, "no JSON: %.*s", (int)(end - at), at);
+		json_array_append_new(lines, o);
+	}
+	o = json_array_get(lines, 0);
+	ck_assert_msg(o && json_u64(o, "format") == 1, "no head: %.200s", r->out);
+	json_array_remove(lines, 0);
+	o = json_array_get(lines, json_array_size(lines) - 1);
+	ck_assert_msg(o && json_object_get(o, "losses") && json_object_get(o, "warnings"),
+		      "no end");
+	json_array_remove(lines, json_array_size(lines) - 1);
+	return lines;
+}
+
+/* Whether span @o ended with exit @e. */
+static bool ended_with(json_t *o, json_t *e)
+{
+	return json_equal(json_object_get(o, "cpu"), json_object_get(e, "cpu")) &&
+	       json_equal(json_object_get(o, "vmcs"), json_object_get(e, "vmcs")) &&
+	       json_equal(json_object_get(o, "end_tsc"), json_object_get(e, "tsc")) &&
+	       json_equal(json_object_get(o, "exit"), json_object_get(e, "exit"));
+}
+
+json_t *run_spans(const struct run *r)
+{
+	json_t *doc = run_json(r), *all = json_at(doc, "spans"), *o, *to, *value;
+	size_t i, k;
+	const char *key;
+
+	for (i = 0; i < json_array_size(all);) {
+		o = json_array_get(all, i);
+		if (strcmp(json_text(o, "kind"), "exit")) {
+			i++;
+			continue;
+		}
+		for (k = i; k && !ended_with(json_array_get(all, k - 1), o); k--)
+			;
+		ck_assert_msg(k > 0, "an exit without its span");
+		to = json_array_get(all, k - 1);
+		json_object_foreach(o, key, value) if (!strncmp(key, "out_", 4) ||
+						       !strncmp(key, "unseen_", 7))
+			json_object_set(to, key, value);
+		json_array_remove(all, i);
+	}
+	return doc;
+}
+
+const char *json_vm(json_t *o)
+{
+	const char *name = json_string_value(json_object_get(o, "vm"));
+
+	return name ? name : json_text(o, "vmcs") + 2;
 }
 
 json_t *json_at(json_t *doc, const char *path)

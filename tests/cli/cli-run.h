@@ -37,6 +37,15 @@ const struct run *vmpt_terminal_err(const char *args);
 
 /* stdout as one JSON document; the test fails if it is none. */
 json_t *run_json(const struct run *r);
+/* stdout of dump --json: the packets, without the first line and the last, which are checked. */
+json_t *run_packets(const struct run *r);
+/*
+ * The document of timeline --json without its exits; the times of each exit ("out_…") are added to
+ * the span that it ended.
+ */
+json_t *run_spans(const struct run *r);
+/* The name of a VM, or its VMCS without "0x". */
+const char *json_vm(json_t *o);
 /* A member by its path, "total/kinds/PAD/bytes", "owners/0/vmcs"; the test fails without it. */
 json_t *json_at(json_t *doc, const char *path);
 u64 json_u64(json_t *doc, const char *path);

@@ -394,11 +394,11 @@ if whole; then
 	python3 - stdout "$work" <<-'END' || rc=99
 		import json, sys
 		doc = json.load(open(sys.argv[1], encoding="utf-8"))
-		assert doc["command"] == "domain trace" and doc["output"] == sys.argv[2] + "/out,1", doc
-		assert doc["vcpus"] == [{"domain": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
+		assert doc["command"] == "domain trace" and doc["directory"] == sys.argv[2] + "/out,1", doc
+		assert doc["vcpus"] == [{"vm": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
 		                         "end": "shut down"}], doc
-		assert doc["files"][0] == {"file": "cpu7.pt", "bytes": 3}, doc
-		assert [f["file"] for f in doc["files"]] == ["cpu7.pt", "vms.jsonl"], doc
+		assert doc["outputs"][0] == {"file": "cpu7.pt", "size": 3}, doc
+		assert [f["file"] for f in doc["outputs"]] == ["cpu7.pt", "vms.jsonl"], doc
 	END
 	check 'trace --json, --force' [ $rc = 0 ]
 
@@ -435,8 +435,8 @@ recorded()
 		doc = json.load(open("stdout", encoding="utf-8"))
 		rows = [json.loads(line) for line in open(sys.argv[1] + "/vms.jsonl", encoding="utf-8")]
 		known = {(r["vm"], r["vcpu"]): r["vmcs"] for r in rows}
-		assert known == {(v["domain"], v["vcpu"]): v["vmcs"] for v in doc["vcpus"]}, (known, doc)
-		print(*sorted(known.values()), sum(f["bytes"] for f in doc["files"] if f["file"][:3] == "cpu"))
+		assert known == {(v["vm"], v["vcpu"]): v["vmcs"] for v in doc["vcpus"]}, (known, doc)
+		print(*sorted(known.values()), sum(f["size"] for f in doc["outputs"] if f["file"][:3] == "cpu"))
 	END
 }
 

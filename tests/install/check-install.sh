@@ -136,8 +136,8 @@ for lib in vmpt:vmm-lib vmpt-model:model vmpt-decode:decoder vmpt-arch:arch; do
 done
 
 # The guide's example, built as a reader would.
-cp "$VMPT_ROOT/docs/examples/mini-vmm.c" "$out"
-works mini-vmm $VMPT_CC $cflags mini-vmm.c $libs $arch
+cp "$VMPT_ROOT"/examples/vmm/*.[ch] "$out"
+works vmm $VMPT_CC $cflags cpu.c main.c vmm.c $libs $(tell --libs vmpt-model) $arch
 
 # A VMM with integer types of its own.
 cat >own.c <<'END'

@@ -86,9 +86,9 @@ count()
 
 no_damage()
 {
-	"$vmpt" stat --json "$1" | grep -q '"losses": 0,' &&
-		[ "$("$vmpt" stat --json "$1" | grep -c '"losses": 0,')" = \
-			"$("$vmpt" stat --json "$1" | grep -c '"losses"')" ]
+	"$vmpt" stat --json "$1" | grep -q '"loss_count": 0,' &&
+		[ "$("$vmpt" stat --json "$1" | grep -c '"loss_count": 0,')" = \
+			"$("$vmpt" stat --json "$1" | grep -c '"loss_count"')" ]
 }
 
 # The TSC packets of a stream do not decrease. (A shell is slow: hex is compared as text.)

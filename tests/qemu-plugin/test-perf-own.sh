@@ -179,7 +179,7 @@ for area in {full,snapshot}-{u,k,uk}-{branch,nobranch}-256 {full,snapshot}-uk-br
 	rc=0
 	"$vmpt" stat -q --json "guest/files/areas/$area" >stat.json 2>stat.err || rc=$?
 	# A snapshot begins with zeros or a part of a packet, a full area may end with one.
-	losses=$(sed -n 's/^    "losses": \([0-9]*\).*/\1/p' stat.json)
+	losses=$(sed -n 's/^    "loss_count": \([0-9]*\).*/\1/p' stat.json)
 	cut=$([ "$mode-$pages" = full-256 ] && echo 0 || echo 1)
 	check 'can be read' [ $rc = 0 -o $rc = 3 -a "$cut" = 1 ]
 	check 'nothing is lost inside' [ "${losses:-2}" -le "$cut" ]

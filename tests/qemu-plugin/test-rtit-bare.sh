@@ -81,7 +81,7 @@ address()
 # The kinds of the packets, only those that match $1.
 packets()
 {
-	"$vmpt" dump -q --json "$name.rtit" | sed 's/.*"packet":"\([^"]*\)".*/\1/' |
+	"$vmpt" dump -q --json "$name.rtit" | sed -n 's/.*"packet":"\([^"]*\)".*/\1/p' |
 		grep -x -- "${1-.*}"
 }
 

@@ -63,7 +63,7 @@ run()
 # Packets, one line each: kind, fields. A bad packet has no kind.
 dump()
 {
-	"$vmpt" dump -q --json "$@" 2>dump.err | sed 's/.*"packet":"\([^"]*\)"/\1 /'
+	"$vmpt" dump -q --json "$@" 2>dump.err | sed -n 's/.*"packet":"\([^"]*\)"/\1 /p'
 }
 
 # How many packets of kind $2.

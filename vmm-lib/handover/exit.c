@@ -187,7 +187,8 @@ static int host_wants(struct vmpt_vcpu *vcpu, struct vmpt_pt_regs *want, bool sw
 	if (vcpu->ops->host_state)
 		err = vcpu->ops->host_state(vcpu->opaque, want);
 	/* It starts tracing, and the other MSRs have not been read from the processor yet. */
-	if (!err && vcpu->restore_host && !vcpu->host_saved && want->ctl & VMPT_CTL_TRACE_EN) {
+	if (!err && vcpu->ops->host_state && vcpu->restore_host && !vcpu->host_saved &&
+	    want->ctl & VMPT_CTL_TRACE_EN) {
 		err = vmpt_hand_save_host(vcpu);
 		*want = vcpu->host_regs;
 		if (!err)

@@ -30,7 +30,7 @@ START_TEST(stat_counts)
 		      "total/bytes=99|total/packets=19|total/kinds/PSB/packets=1|"
 		      "total/kinds/PIP/packets=4|total/kinds/PIP/bytes=32|"
 		      "total/kinds/VMCS/packets=2|total/kinds/TNT-8/packets=7|"
-		      "total/kinds/TIP/bytes=21|total/kinds/FUP/packets=1|total/losses=0");
+		      "total/kinds/TIP/bytes=21|total/kinds/FUP/packets=1|total/loss_count=0");
 	json_decref(doc);
 	doc = run_json(vmpt("stat --json x.pt x.pt x.pt"));
 	ck_assert_uint_eq(json_u64(doc, "streams/2/packets"), 19);
@@ -98,9 +98,10 @@ START_TEST(losses_are_given)
 		       "  at 0x63, 4 bytes: unknown opcode 02 7f\n");
 	doc = run_json(r);
 	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 4);
-	check_members("vms", doc,
-		      "owners/0/losses=0|owners/1/losses=1|owners/1/leaves=1|owners/2/losses=1|"
-		      "owners/3/owner='lost'|owners/3/bytes=4");
+	check_members(
+		"vms", doc,
+		"owners/0/loss_count=0|owners/1/loss_count=1|owners/1/leaves=1|owners/2/loss_count=1|"
+		"owners/3/owner='lost'|owners/3/bytes=4");
 	json_decref(doc);
 	r = vmpt("stat --json bad.pt");
 	ck_assert_int_eq(r->code, 3);
@@ -141,11 +142,11 @@ START_TEST(a2_a_trig_is_no_loss)
 	doc = run_json(vmpt("stat --json trig.pt"));
 	check_members("stat", doc,
 		      "total/packets=11|total/kinds/TRIG/packets=2|total/kinds/TRIG/bytes=8|"
-		      "total/losses=0");
+		      "total/loss_count=0");
 	json_decref(doc);
 	ck_assert_int_eq(vmpt("split -o trig trig.pt")->code, 0);
 	doc = run_json(vmpt("stat --json trig/vmcs-a000.pt"));
-	check_members("stat", doc, "total/kinds/TRIG/packets=1|total/losses=0");
+	check_members("stat", doc, "total/kinds/TRIG/packets=1|total/loss_count=0");
 	json_decref(doc);
 }
 END_TEST
@@ -187,7 +188,7 @@ START_TEST(dump_times)
 		0,    0x10, 0,	  0,	0,    0,    0x02, 0x23, 0x59, 0x47,
 	};
 	const struct run *r;
-	json_t *o;
+	json_t *doc, *o;
 
 	write_file("time.pt", bytes, sizeof(bytes));
 	r = vmpt("dump --time --tsc-ratio=176/2 --mtc-freq=3 --no-bytes time.pt");
@@ -198,15 +199,16 @@ START_TEST(dump_times)
 	r = vmpt("dump --time --no-bytes time.pt");
 	ck_has(r->err, "the rates of the clocks");
 	ck_has(r->out, "f4240 -0 +0 ");
-	o = run_json(
+	doc = run_packets(
 		vmpt("dump --json --time --tsc-ratio=176/2 --mtc-freq=3 --start=0x29 time.pt"));
+	o = json_at(doc, "0");
 	/* 1000302, to a tick */
 	ck_assert_uint_ge(strtoull(json_string_value(json_object_get(o, "host_tsc")), NULL, 16),
 			  1000301);
 	ck_assert_uint_le(strtoull(json_string_value(json_object_get(o, "host_tsc")), NULL, 16),
 			  1000303);
 	ck_assert_uint_ge((u64)json_integer_value(json_object_get(o, "late")), 704);
-	json_decref(o);
+	json_decref(doc);
 }
 END_TEST
 
@@ -265,24 +267,20 @@ START_TEST(dump_pads)
 END_TEST
 
 /* The lines of JSON tile the file. */
-static void check_tiling(const char *text, u64 size)
+static void check_tiling(const struct run *r, u64 size)
 {
+	json_t *lines = run_packets(r), *o;
 	u64 at = 0;
+	size_t i;
 
-	while (*text) {
-		const char *end = strchr(text, '\n');
-		json_t *o;
-
-		ck_assert_ptr_nonnull(end);
-		o = json_loadb(text, (size_t)(end - text), 0, NULL);
-		ck_assert_msg(o != NULL, "no JSON: %.*s", (int)(end - text), text);
+	json_array_foreach(lines, i, o)
+	{
 		ck_assert_uint_eq(json_u64(o, "offset"), at);
 		at += json_u64(o, "size");
 		ck_assert_ptr_nonnull(json_text(o, "packet"));
-		json_decref(o);
-		text = end + 1;
 	}
 	ck_assert_uint_eq(at, size);
+	json_decref(lines);
 }
 
 START_TEST(dump_json_tiles_the_file)
@@ -290,11 +288,11 @@ START_TEST(dump_json_tiles_the_file)
 	json_t *o;
 
 	write_mixed_times("x.pt", 20, 33);
-	check_tiling(vmpt("dump --json x.pt")->out, 20 * (MIXED_SIZE + 33));
-	o = run_json(vmpt("dump --json --start=0x44 --head=1 x.pt@3"));
-	check_members("dump", o,
+	check_tiling(vmpt("dump --json x.pt"), 20 * (MIXED_SIZE + 33));
+	o = run_packets(vmpt("dump --json --start=0x44 --head=1 x.pt@3"));
+	check_members("dump", json_at(o, "0"),
 		      "cpu=3|packet='TIP'|owner='host'|full_ip='0xffffffff81000000'|"
-		      "bytes='6d00000081ffff'|ipbytes=3");
+		      "raw='6d00000081ffff'|ipbytes=3");
 	json_decref(o);
 }
 END_TEST
@@ -338,7 +336,7 @@ START_TEST(split_writes_files_and_index)
 	ck_assert_int_eq(vmpt("split -o out x.pt@5")->code, 1);
 	ck_has(vmpt("split -o out x.pt@5")->err, "--force");
 	ck_assert_int_eq(vmpt("split -f -o out x.pt@5")->code, 0);
-	doc = run_json(vmpt("dump --json --kinds=vmcs out/vmcs-a000.cpu5.pt --head=1"));
+	doc = run_packets(vmpt("dump --json --kinds=vmcs out/vmcs-a000.cpu5.pt --head=1"));
 	json_decref(doc);
 }
 END_TEST
@@ -460,7 +458,7 @@ START_TEST(real_two_vmcs)
 	} want[] = {
 		{ "total/bytes", 2097648 },
 		{ "total/packets", 1206987 },
-		{ "total/losses", 0 },
+		{ "total/loss_count", 0 },
 		{ "total/kinds/PAD/packets", 665461 },
 		{ "total/kinds/PSB/packets", 12955 },
 		{ "total/kinds/PSBEND/packets", 12955 },
@@ -519,11 +517,11 @@ START_TEST(real_mruby_and_perf)
 	ck_assert_str_eq(json_text(doc, "owners/0/cr3s/0"), "0x1628b000");
 	json_decref(doc);
 	/* All of it in a soak; the process reads its JSON under the sanitizers, too. */
-	check_tiling(vmpt("dump --json --end=%d %s", end, path)->out, (u64)end);
+	check_tiling(vmpt("dump --json --end=%d %s", end, path), (u64)end);
 	path = test_data("host-loopy.perf.data");
 	doc = run_json(vmpt("stat --json %s", path));
 	check_members("stat", doc,
-		      "format='perf'|total/kinds/TSC/packets=10|total/kinds/TMA/packets=10|"
+		      "file_format='perf'|total/kinds/TSC/packets=10|total/kinds/TMA/packets=10|"
 		      "total/kinds/MTC/packets=454");
 	json_decref(doc);
 }

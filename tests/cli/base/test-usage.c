@@ -150,9 +150,9 @@ START_TEST(help_and_version)
 
 		ck_assert_int_eq(r->code, 0);
 		ck_has(r->out, "Examples:\n  vmpt ");
-		ck_has(r->out, "--guest-only=WHEN");
-		ck_has(r->out, "-j, --threads=N");
-		ck_has(r->out, "12 are used");
+		ck_has(r->out, "\nvmpt help common: ");
+		ck_has(r->out, " --guest-only ");
+		ck_lacks(r->out, "--guest-only=WHEN");
 		first = strdup(r->out);
 		ck_assert_str_eq(vmpt("help %s", commands[i])->out, first);
 		free(first);
@@ -160,6 +160,143 @@ START_TEST(help_and_version)
 		ck_assert_int_eq(vmpt("%s --version", commands[i])->code, 0);
 	}
 	ck_has(vmpt("--help")->out, "\n  domain ");
+}
+END_TEST
+
+/* B12: what all commands have is in one place, what is RTIT's in another. */
+START_TEST(b12_help_by_topic)
+{
+	const struct run *r = vmpt("help common");
+	size_t i;
+
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "--guest-only=WHEN");
+	ck_has(r->out, "-j, --threads=N");
+	ck_has(r->out, "12 are used");
+	ck_lacks(r->out, "--cycle-acc");
+	r = vmpt("help rtit");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "--cycle-acc=WHEN");
+	ck_lacks(r->out, "--guest-only");
+	ck_assert_int_eq(vmpt("help nonsense")->code, 2);
+	for (i = 0; i < VMPT_ARRAY_SIZE(commands); i++)
+		ck_lacks(vmpt("%s --help", commands[i])->out, "--cycle-acc=");
+}
+END_TEST
+
+/* B12: in other locales than those of UTF-8 all is ASCII, text and messages. */
+START_TEST(b12_ascii_without_utf8)
+{
+	static const char *const line[] = {
+		"dump x.pt",
+		"dump --time x.pt",
+		"stat x.pt",
+		"vms x.pt",
+		"split -f -o o x.pt",
+		"clocks x.pt",
+		"timeline x.pt",
+		"timeline --summary x.pt",
+		"exits x.pt",
+		"help common",
+		"help rtit",
+		"dump --help",
+		"clocks --help",
+		"timeline --help",
+		"exits --help",
+		"record --help",
+		"split --help",
+		"stat --json x.pt",
+		"help",
+		"vms --side-record=vms.jsonl x.pt",
+		"timeline --side-record=vms.jsonl x.pt",
+		"dump b\u00fcro.pt",
+	};
+	static const char record[] = "{\"vm\":\"b\u00fcro\",\"vcpu\":0,\"vmcs\":\"0xa000\"}\n";
+	size_t i, k;
+
+	write_mixed("x.pt");
+	write_file("vms.jsonl", record, strlen(record));
+	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
+		const struct run *r;
+
+		setenv("LC_ALL", "C", 1);
+		r = vmpt("%s", line[i]);
+		for (k = 0; r->out[k]; k++)
+			ck_assert_msg(!(r->out[k] & 0x80), "%s: %.60s", line[i], r->out + k);
+		for (k = 0; r->err[k]; k++)
+			ck_assert_msg(!(r->err[k] & 0x80), "%s: %.60s", line[i], r->err + k);
+	}
+	ck_has(vmpt("vms --side-record=vms.jsonl x.pt")->out, "b\\u00fcro vcpu 0");
+	ck_has(vmpt("dump -n 1 x.pt")->out, "02 82 x8 ");
+	setenv("LC_ALL", "C.UTF-8", 1);
+	ck_has(vmpt("vms --side-record=vms.jsonl x.pt")->out, "büro vcpu 0");
+	ck_has(vmpt("dump -n 1 x.pt")->out, "02 82 ×8 ");
+}
+END_TEST
+
+/* B3: combining characters have no column, wide ones have two: the next column stays in line. */
+START_TEST(b3_columns_of_names)
+{
+	static const char record[] = "{\"vm\":\"%s\",\"vcpu\":0,\"vmcs\":\"0x%s000\"}\n";
+	/* e and a combining acute: 4 columns; two wide characters: 4. */
+	static const char *const name[] = { "cafe\u0301", "\u6771\u4eac" };
+	char text[256];
+	const char *out;
+	int n;
+
+	n = snprintf(text, sizeof(text), record, name[0], "a");
+	n += snprintf(text + n, sizeof(text) - (size_t)n, record, name[1], "b");
+	write_mixed("x.pt");
+	write_file("vms.jsonl", text, (size_t)n);
+	out = vmpt("vms --side-record=vms.jsonl x.pt")->out;
+	ck_has(out, "  cafe\u0301 vcpu 0  –  ");
+	ck_has(out, "  \u6771\u4eac vcpu 0  –  ");
+}
+END_TEST
+
+/* B3: 18 VMs that differ in one character have 18 labels on a terminal, and whole names in a pipe.
+ */
+START_TEST(b3_names_stay_different)
+{
+	static const char psb_plus[] =
+		"\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82";
+	char record[4096], label[18][64], bytes[18 * 33], *line;
+	size_t used = 0, seen = 0, i, k;
+	const struct run *r;
+	int n = 0;
+
+	for (i = 0; i < 18; i++) {
+		/* PSB, PIP 2000 NR=1, VMCS (i + 1) << 12, PSBEND */
+		memcpy(bytes + used, psb_plus, 16);
+		memcpy(bytes + used + 16, "\x02\x43\x01\x02\0\0\0\0", 8);
+		memcpy(bytes + used + 24, "\x02\xc8\x01\0\0\0\0", 7);
+		bytes[used + 26] = (char)(i + 1);
+		memcpy(bytes + used + 31, "\x02\x23", 2);
+		used += 33;
+		n += snprintf(
+			record + n, sizeof(record) - (size_t)n,
+			"{\"vm\":\"production-%c-europe-west-frontend-of-the-shop-with-a-very-long-"
+			"name-that-no-terminal-has-room-for\",\"vcpu\":0,\"vmcs\":\"0x%x000\"}\n",
+			'a' + (int)i, (unsigned int)i + 1);
+	}
+	write_file("x.pt", bytes, used);
+	write_file("vms.jsonl", record, (size_t)n);
+	r = vmpt("vms --headless --side-record=vms.jsonl x.pt");
+	ck_has(r->out,
+	       "production-c-europe-west-frontend-of-the-shop-with-a-very-long-name-that-no-");
+	r = vmpt_terminal("vms -q --color=never --side-record=vms.jsonl x.pt");
+	for (line = strtok(r->out, "\r\n"); line; line = strtok(NULL, "\r\n")) {
+		char *vm = strstr(line, "prod");
+
+		if (!vm)
+			continue;
+		ck_assert_uint_lt(seen, 18);
+		snprintf(label[seen], sizeof(label[seen]), "%.*s", (int)strcspn(vm, " "), vm);
+		for (k = 0; k < seen; k++)
+			ck_assert_str_ne(label[k], label[seen]);
+		seen++;
+	}
+	ck_assert_uint_eq(seen, 18);
 }
 END_TEST
 
@@ -322,7 +459,7 @@ START_TEST(cpus_of_files)
 		{ "x.cpus.pt", "-" },
 		{ "x.pt x.cpu12", "0 12" },
 		{ "x.pt x.pt x.pt", "0 1 2" },
-		{ "x.pt@1 x.pt x.pt x.pt@0", "1 2 3 0" },
+		{ "x.pt@1 x.pt x.pt x.pt@0", "0 1 2 3" },
 		/* Names with an @ of their own */
 		{ "y@1", "-" },
 		{ "y@1@3", "3" },
@@ -330,7 +467,7 @@ START_TEST(cpus_of_files)
 		{ "x@2.cpu7.pt", "7" },
 		/* The names of vmpt domain trace */
 		{ "cpu2.pt", "2" },
-		{ "./cpu10.pt x.pt ./cpu2.pt", "10 0 2" },
+		{ "./cpu10.pt x.pt ./cpu2.pt", "0 2 10" },
 		{ "cpu2", "-" },
 		{ "acpu2.pt", "-" },
 	};
@@ -520,6 +657,10 @@ TEST_SUITE()
 	tcase_add_test(tc, values_are_checked);
 	tcase_add_test(tc, options_are_repeated);
 	tcase_add_test(tc, help_and_version);
+	tcase_add_test(tc, b12_help_by_topic);
+	tcase_add_test(tc, b12_ascii_without_utf8);
+	tcase_add_test(tc, b3_columns_of_names);
+	tcase_add_test(tc, b3_names_stay_different);
 	tcase_add_test(tc, a_file_that_cannot_be_read_is_1);
 	tcase_add_test(tc, a_broken_perf_data_is_1);
 	tcase_add_test(tc, no_psb_is_3);

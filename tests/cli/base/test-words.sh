@@ -86,7 +86,7 @@ expect 'one.pt' vmpt vms --side-record = one
 expect 'one.pt' vmpt exits --symbols = one
 
 # A build without libvirt has no domains; the rest of the words is there all the same.
-commands=(dump stat vms split clocks timeline exits record)
+commands=(dump stat vms split clocks timeline exits wait record)
 if "$vmpt" domain --help >/dev/null 2>&1; then
 	commands+=('domain list' 'domain start' 'domain stop' 'domain console' 'domain trace' 'domain qemu')
 	expect 'start stop' vmpt domain st
@@ -101,17 +101,27 @@ else
 	check 'domain: libvirt is missing' \
 		holds "$("$vmpt" domain list 2>&1)" 'vmpt domain: error: built without libvirt: '
 fi
+topics=$("$vmpt" help common && "$vmpt" help rtit | sed 1,5d)
+check 'the topics fit 80 columns' not grep -E '^.{81}' <<<"$topics"
 for cmd in "${commands[@]}"; do
 	# shellcheck disable=SC2086 # one word or two
 	set -- $cmd
 	rc=0
 	help=$("$vmpt" "$@" --help) || rc=$?
 	check "$cmd --help" [ $rc = 0 ]
+	# The names of those that are in vmpt help common or vmpt help rtit, with their texts.
+	more=$(sed -n '/^More options:/,/^$/p' <<<"$help" | grep -oE -- '--[a-z0-9-]+')
+	for option in $more; do
+		check "$cmd: $option in a topic" grep -qE -- "^ +(-[a-z], )?$option(=| |$)" <<<"$topics"
+	done
 	words=" $(offer vmpt "$@" --) $(offer vmpt "$@" -) "
 	entries=$(for page in "${pages[@]}"; do
 		[[ $page != */vmpt.1 && $page != *"/vmpt-$1.1" ]] || grep -A1 '^\.TP$' "$page"
 	done | sed 's/\\-/-/g')
-	named=$(grep -oE '^ +(-[a-z], )?--[a-z0-9-]+=?' <<<"$help" | grep -oE -- '--[a-z0-9-]+=?')
+	named=$(sed '/^More options:/,/^$/d' <<<"$help" | grep -oE '^ +(-[a-z], )?--[a-z0-9-]+=?' | grep -oE -- '--[a-z0-9-]+=?')
+	named+=$'\n'$(for option in $more; do
+		grep -oE -- "^ +(-[a-z], )?$option(=| |$)" <<<"$topics" | grep -oE -- '--[a-z0-9-]+=?' | head -1
+	done)
 	check "$cmd --help names options" [ "$(wc -l <<<"$named")" -ge 4 ]
 	for option in $named; do
 		check "$cmd: completion of $option" holds "$words" " $option "

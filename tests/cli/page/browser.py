@@ -74,12 +74,14 @@ class Browser:
 				return answer["result"]
 			self.events.append(answer)
 
-	def open(self):
+	def open(self, script):
+		"""@script runs before each page's own."""
 		target = self.send("Target.createTarget", url="about:blank")["targetId"]
 		self.session = self.send("Target.attachToTarget", targetId=target,
 					 flatten=True)["sessionId"]
 		for domain in ("Page", "Runtime", "Network", "Log"):
 			self.send(domain + ".enable")
+		self.send("Page.addScriptToEvaluateOnNewDocument", source=script)
 
 	def close(self):
 		try:
@@ -121,8 +123,11 @@ class Browser:
 	def frame(self):
 		self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-	def goto(self, path):
-		self.send("Page.navigate", url="file://" + os.path.abspath(path))
+	def goto(self, path, hash_=""):
+		self.send("Page.navigate", url="file://" + os.path.abspath(path) + hash_)
+
+	def goto_blank(self):
+		self.send("Page.navigate", url="about:blank")
 
 	def mouse(self, kind, x, y, **more):
 		self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)

@@ -12,30 +12,44 @@ const struct fake_exit fake_exits[FAKE_REASONS] = {
 	{ VMPT_REASON_UNKNOWN, VMPT_REASON_NONE, false, 0x7fff00001234, "unknown" },
 };
 
+const struct fake_shape fake_usual = { FAKE_CPUS, FAKE_LINES, 2 };
+
+/* Who is on a CPU: a line, or one of these. */
+#define HOST FAKE_ALL_LINES
+#define LOST (FAKE_ALL_LINES + 1)
+
 struct fake_cpu {
 	u64 now, offset;
-	u32 line; /* that ran there last, TIMELINE_NONE */
+	u32 line;	/* that ran there last, TIMELINE_NONE */
+	u32 turn, next; /* the line that runs next, or ran: then the host does */
+	bool to_host;
+	/* By who: ticks up to .now; of these the last span. */
+	u64 ran[LOST + 1], since;
+	u32 last;
 };
 
 struct fake_line {
-	u32 cpu; /* where it last ran; FAKE_CPUS: nowhere yet */
+	u32 cpu; /* where it last ran; FAKE_ALL_CPUS: nowhere yet */
 	bool left;
 	u64 left_at, ready;
 	unsigned int exit;
+	u64 ran[LOST + 1]; /* of that CPU when it left */
 };
 
 struct fake {
 	struct page *page;
+	const struct fake_shape *shape;
 	struct test_rng rng;
-	struct fake_cpu cpu[FAKE_CPUS];
-	struct fake_line line[FAKE_LINES];
+	struct fake_cpu cpu[FAKE_ALL_CPUS];
+	struct fake_line line[FAKE_ALL_LINES];
 	struct fake_sums *sums;
 	int err;
 };
 
-unsigned int fake_vm(unsigned int line)
+/* The last VMs have one vCPU more each, if they are not all alike. */
+unsigned int fake_vm(const struct fake_shape *shape, unsigned int line)
 {
-	return line == 2;
+	return (unsigned int)((u64)line * shape->vms / shape->lines);
 }
 
 const char *fake_reason(const struct vmpt_exit *exit, char buf[32])
@@ -85,6 +99,38 @@ static struct vmpt_span span_of(struct fake *fake, u32 cpu, u8 kind, u64 ticks)
 	return span;
 }
 
+/* What the CPU that the line left did until now, that is @ts->start. */
+static void add_out(struct fake *fake, struct timeline_span *ts, u32 l,
+		    const struct fake_line *left)
+{
+	const struct fake_cpu *on = &fake->cpu[left->cpu];
+	u64 all = ts->start - left->left_at, sum = 0, ticks, rest;
+	struct fake_sums *sums = fake->sums;
+	u32 who;
+
+	if (fake_exits[left->exit].halted) {
+		ts->out[TIMELINE_HALTED].ticks = all;
+		sums->out[l][left->exit] += all;
+		return;
+	}
+	for (who = 0; who <= LOST; who++) {
+		ticks = on->ran[who] - left->ran[who];
+		if (who == on->last && on->now > ts->start)
+			ticks -= on->now - (on->since > ts->start ? on->since : ts->start);
+		sum += ticks;
+		if (who < HOST)
+			sums->waits[l][who] += ticks;
+		ts->out[who < HOST    ? TIMELINE_WAIT
+			: who == HOST ? TIMELINE_HOST
+				      : TIMELINE_UNTRACED]
+			.ticks += ticks;
+	}
+	rest = all - sum;
+	ts->out[TIMELINE_UNTRACED].ticks += rest;
+	sums->untraced[l] += ts->out[TIMELINE_UNTRACED].ticks;
+	sums->out[l][left->exit] += ts->out[TIMELINE_HOST].ticks;
+}
+
 static void give(struct fake *fake, struct vmpt_span *span, u32 line, u32 moved_from,
 		 const struct fake_line *left)
 {
@@ -105,10 +151,15 @@ static void give(struct fake *fake, struct vmpt_span *span, u32 line, u32 moved_
 		ts.has_left = true;
 		ts.left_at = left->left_at;
 		ts.left.reason = fake_exits[left->exit].reason;
+		add_out(fake, &ts, line, left);
 	}
 	if (!fake->err)
-		fake->err = page_add(fake->page, &ts, line == TIMELINE_NONE ? line : fake_vm(line));
+		fake->err = page_add(fake->page, &ts,
+				     line == TIMELINE_NONE ? line : fake_vm(fake->shape, line));
+	c->since = c->now;
+	c->last = line != TIMELINE_NONE ? line : span->kind == VMPT_SPAN_LOST ? LOST : HOST;
 	c->now += ticks;
+	c->ran[c->last] += ticks;
 	fake->sums->spans++;
 	if (c->now > fake->sums->end)
 		fake->sums->end = c->now;
@@ -135,7 +186,7 @@ static void guest(struct fake *fake, u32 cpu, u32 l)
 	unsigned int k = often[test_random(&fake->rng) % VMPT_ARRAY_SIZE(often)];
 	struct vmpt_span span = span_of(fake, cpu, VMPT_SPAN_GUEST, length(fake, 2000));
 	u64 ticks = span.end.tsc - span.start.tsc;
-	bool moved = line->cpu != FAKE_CPUS && line->cpu != cpu;
+	bool moved = line->cpu != FAKE_ALL_CPUS && line->cpu != cpu;
 	struct fake_line before = *line;
 
 	span.owner = (struct vmpt_owner){ .kind = VMPT_OWNER_VM, .vmcs = 0x1000 * (l + 1) };
@@ -147,85 +198,123 @@ static void guest(struct fake *fake, u32 cpu, u32 l)
 					.has_ip = true,
 					.ip = fake_exits[k].ip,
 					.cr3 = 0x2000 * (l + 1) };
-	if (line->left) {
-		sums->out[l][line->exit] += fake->cpu[cpu].now - line->left_at;
+	if (line->left)
 		sums->timed[l][line->exit]++;
-	}
 	sums->moves += moved;
 	sums->guest[cpu] += ticks;
 	sums->running[l] += ticks;
 	sums->runs[l]++;
 	sums->exits[l][k]++;
-	sums->at_ip[fake_vm(l)][k]++;
+	sums->at_ip[fake_vm(fake->shape, l)][k]++;
 	give(fake, &span, l, moved ? before.cpu : TIMELINE_NONE, before.left ? &before : NULL);
 	*line = (struct fake_line){
 		.cpu = cpu, .left = true, .left_at = fake->cpu[cpu].now, .exit = k
 	};
+	memcpy(line->ran, fake->cpu[cpu].ran, sizeof(line->ran));
 	line->ready = line->left_at + length(fake, fake_exits[k].halted ? 40000 : 800);
 	fake->cpu[cpu].line = l;
 }
 
-/* The CPU with the earliest time continues, so spans are ordered by start. */
-int fake_spans(struct page *page, u64 seed, u64 rounds, struct fake_sums *sums)
+/* Each line has a CPU; how many have that. */
+static u32 sharing(const struct fake_shape *shape, u32 cpu)
 {
-	struct fake fake = { .page = page, .rng = { seed }, .sums = sums };
+	return (shape->lines - cpu % shape->lines + shape->cpus - 1) / shape->cpus;
+}
+
+/* They take turns. */
+static u32 next_line(struct fake *fake, u32 cpu)
+{
+	const struct fake_shape *shape = fake->shape;
+
+	if (test_random(&fake->rng) % 200 == 0)
+		return (u32)(test_random(&fake->rng) % shape->lines);
+	return cpu % shape->lines +
+	       shape->cpus * (fake->cpu[cpu].turn++ / 16 % sharing(shape, cpu));
+}
+
+/* The CPU with the earliest time continues, so spans are ordered by start. */
+int fake_spans(struct page *page, const struct fake_shape *shape, u64 seed, u64 rounds,
+	       struct fake_sums *sums)
+{
+	struct fake fake = { .page = page, .shape = shape, .rng = { seed }, .sums = sums };
 	u32 i, cpu;
 	u64 done;
 
 	memset(sums, 0, sizeof(*sums));
-	for (i = 0; i < FAKE_CPUS; i++)
+	for (i = 0; i < shape->cpus; i++)
 		fake.cpu[i].line = TIMELINE_NONE;
-	for (i = 0; i < FAKE_LINES; i++)
-		fake.line[i].cpu = FAKE_CPUS;
+	for (i = 0; i < shape->lines; i++)
+		fake.line[i].cpu = FAKE_ALL_CPUS;
 	for (done = 0; done < rounds && !fake.err;) {
+		struct fake_line *line;
 		struct fake_cpu *c;
 
-		for (i = 1, cpu = 0; i < FAKE_CPUS; i++)
+		for (i = 1, cpu = 0; i < shape->cpus; i++)
 			if (fake.cpu[i].now < fake.cpu[cpu].now)
 				cpu = i;
 		c = &fake.cpu[cpu];
-		i = (u32)(test_random(&fake.rng) % 200 ? cpu % FAKE_LINES
-						       : test_random(&fake.rng) % FAKE_LINES);
-		if (fake.line[i].ready <= c->now &&
-		    (fake.line[i].cpu == FAKE_CPUS || fake.line[i].left_at <= c->now)) {
-			guest(&fake, cpu, i);
-			done++;
+		if (!c->to_host) {
+			c->next = next_line(&fake, cpu);
+			c->to_host = true;
+			line = &fake.line[c->next];
+			if (line->ready <= c->now &&
+			    (line->cpu == FAKE_ALL_CPUS || line->left_at <= c->now)) {
+				guest(&fake, cpu, c->next);
+				done++;
+				continue;
+			}
 		}
+		line = &fake.line[c->next];
+		c->to_host = false;
+		/* Alone on its CPU, it is waited for. */
 		host(&fake, cpu,
-		     fake.line[i].ready > c->now ? fake.line[i].ready - c->now
-						 : length(&fake, 700));
+		     line->ready > c->now && sharing(shape, cpu) == 1 ? line->ready - c->now
+								      : length(&fake, 700));
 	}
 	return fake.err;
 }
 
-json_t *fake_meta(const struct fake_sums *sums, const char *title, const char *const vm[2])
+static const char *vm_name(unsigned int i, const char *const vm[2], char buf[64])
+{
+	if (i < 2)
+		return vm[i];
+	snprintf(buf, 64, "customer-%c-production-frontend-%02u.example.org", 'a' + i / 8, i);
+	return buf;
+}
+
+json_t *fake_meta(const struct fake_shape *shape, const struct fake_sums *sums, const char *title,
+		  const char *const vm[2])
 {
 	json_t *meta = json_pack(
 		"{s:s, s:s, s:s, s:f, s:s, s:[{s:s, s:s}, {s:s, s:s}], s:{s:I, s:i}}", "title",
 		title, "command", "vmpt timeline --html page.html", "zero", "0xf4240", "hz", 2e9,
 		"base", "host TSC", "notes", "level", "warning", "text",
 		"the offset given for VMCS 1000 contradicts the trace: the trace wins", "level",
-		"note", "text", "kvm_exit events were lost", "totals", "exits",
-		(json_int_t)sums->runs[0] + (json_int_t)sums->runs[1] + (json_int_t)sums->runs[2],
+		"note", "text", "kvm_exit events were lost", "totals", "exits", (json_int_t)0,
 		"losses", 3);
 	json_t *list = json_array();
-	char name[128];
-	int i;
+	char name[128], buf[64];
+	unsigned int i, of, first = 0;
+	json_int_t exits = 0;
 
-	for (i = 0; i < FAKE_CPUS; i++) {
-		snprintf(name, sizeof(name), "CPU %d", i);
+	for (i = 0; i < shape->lines; i++)
+		exits += (json_int_t)sums->runs[i];
+	json_object_set_new(json_object_get(meta, "totals"), "exits", json_integer(exits));
+	for (i = 0; i < shape->cpus; i++) {
+		snprintf(name, sizeof(name), "CPU %u", i);
 		json_array_append_new(list, json_pack("{s:s}", "name", name));
 	}
 	json_object_set_new(meta, "streams", list);
 	list = json_array();
-	for (i = 0; i < 2; i++)
-		json_array_append_new(list, json_pack("{s:o}", "name", page_string(vm[i])));
+	for (i = 0; i < shape->vms; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o}", "name", page_string(vm_name(i, vm, buf))));
 	json_object_set_new(meta, "vms", list);
 	list = json_array();
-	for (i = 0; i < FAKE_LINES; i++) {
-		unsigned int of = fake_vm((unsigned int)i);
-
-		snprintf(name, sizeof(name), "%s vcpu %d", vm[of], i % 2);
+	for (i = 0; i < shape->lines; i++) {
+		of = fake_vm(shape, i);
+		first = fake_vm(shape, first) == of ? first : i;
+		snprintf(name, sizeof(name), "%s vcpu %u", vm_name(of, vm, buf), i - first);
 		json_array_append_new(list, json_pack("{s:o, s:i, s:s}", "name", page_string(name),
 						      "vm", (int)of, "vmcs", "0x1000"));
 	}

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Make an HTML page of made-up spans, for the test in a browser: page-make FILE ROUNDS [SPANS]. */
+/*
+ * Make an HTML page of made-up spans, for the test in a browser:
+ * page-make FILE ROUNDS [SPANS [CPUS LINES VMS]].
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,11 +10,10 @@
 
 int main(int argc, char **argv)
 {
+	static struct fake_sums sums;
 	static const char *const vm[] = { "web01", "</script><img src=x onerror=alert(1)>" };
-	struct page_options options = { .streams = FAKE_CPUS,
-					.reason_name = fake_reason,
-					.symbol = fake_symbol };
-	struct fake_sums sums;
+	struct page_options options = { .reason_name = fake_reason, .symbol = fake_symbol };
+	struct fake_shape shape = fake_usual;
 	struct page *page;
 	json_t *meta;
 	FILE *out;
@@ -21,10 +23,16 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 3)
 		options.max_spans = (u32)strtoul(argv[3], NULL, 0);
+	if (argc > 6) {
+		shape.cpus = (u32)strtoul(argv[4], NULL, 0);
+		shape.lines = (u32)strtoul(argv[5], NULL, 0);
+		shape.vms = (u32)strtoul(argv[6], NULL, 0);
+	}
+	options.streams = shape.cpus;
 	page = page_new(&options);
-	if (!page || fake_spans(page, 1, strtoull(argv[2], NULL, 0), &sums))
+	if (!page || fake_spans(page, &shape, 1, strtoull(argv[2], NULL, 0), &sums))
 		return 1;
-	meta = fake_meta(&sums, "host.perf.data", vm);
+	meta = fake_meta(&shape, &sums, "host.perf.data", vm);
 	out = fopen(argv[1], "w");
 	ret = out ? page_write(page, meta, out) : -1;
 	if (out && (ferror(out) | fclose(out)))

@@ -12,6 +12,41 @@ SHIFT = 8
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 LANES = "document.getElementById('lanes')"
 ROWS = "[...document.querySelectorAll('#exits tbody tr')]"
+# What the page draws: its texts with their boxes, and the bars.
+SPY = """
+	window.spied = {};
+	const proto = CanvasRenderingContext2D.prototype, of = (c) => window.spied[c.canvas.id] ||= { texts: [], bars: [] };
+	for (const name of ['clearRect', 'fillRect', 'fillText']) {
+		const real = proto[name];
+		proto[name] = function (...args) {
+			if (name === 'clearRect')
+				window.spied[this.canvas.id] = { texts: [], bars: [] };
+			else if (name === 'fillRect')
+				of(this).bars.push(args);
+			else {
+				const [text, x, y] = args, m = this.measureText(text);
+				of(this).texts.push([text, x, y - m.actualBoundingBoxAscent, m.width,
+					m.actualBoundingBoxAscent + m.actualBoundingBoxDescent]);
+			}
+			return real.apply(this, args);
+		};
+	}
+"""
+# Elements that stick out of the window, or of the part of it that they are in.
+OUTSIDE = """(() => {
+	const out = [], name = (e) => `${e.tagName}#${e.id}.${e.className} ${e.textContent.slice(0, 30)}`;
+	for (const e of document.querySelectorAll('body *')) {
+		const r = e.getBoundingClientRect();
+		if (r.width && r.height && (r.right > innerWidth + 0.5 || r.left < -0.5))
+			out.push(name(e));
+	}
+	for (const e of document.querySelectorAll('[role=tabpanel], [role=tablist], header, #tools, .label, #labels > *'))
+		if (e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+			out.push('inside ' + name(e));
+	return out;
+})()"""
+SWATCHES = """((within) => [...document.querySelectorAll(within)].map((c) =>
+	[...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]))"""
 
 
 class Test:
@@ -25,9 +60,11 @@ class Test:
 			self.failures += 1
 			print(f"FAILED: {what}")
 
-	def load(self, name, width=1280, height=800, dark=False):
+	def load(self, name, width=1280, height=800, dark=False, hash_=""):
 		self.b.size(width, height, dark)
-		self.b.goto(f"{self.folder}/{name}.html")
+		if hash_:
+			self.b.goto_blank()
+		self.b.goto(f"{self.folder}/{name}.html", hash_)
 		# The page before may be there for a while.
 		self.b.wait(f"location.pathname.endsWith('/{name}.html') && "
 			    "document.readyState === 'complete' && /^Ready/.test("
@@ -76,15 +113,17 @@ class Test:
 	# ---- what is tried ----
 
 	def header(self):
-		self.check(self.table() == self.counts()[0] and not self.b.run(
-			"document.getElementById('exits').hidden"), "what it opens with: exits by reason")
+		self.check(not self.b.run("document.getElementById('vms').hidden") and
+			   self.b.run("document.querySelectorAll('#vms tbody tr').length") == 3,
+			   "what it opens with: VMs")
 		self.check(self.b.run("document.title") == "host.perf.data – vmpt timeline", "title")
 		facts = self.text("facts")
 		for word in ("Duration", "CPUs4", "Exits3,000", "Clockhost TSC", "Losses3"):
 			self.check(word in facts, f"the header tells {word}: {facts}")
 		self.check("contradicts the trace" in self.text("note-list"), "the header warns")
 		self.check(self.b.run("document.images.length") == 0, "a name made no element")
-		self.check(HOSTILE in self.text("legend"), "a hostile name is shown as it is")
+		self.check(self.b.run("[...document.querySelectorAll('#labels [title]')].some((e) => "
+				      f"e.title.startsWith({HOSTILE!r}))"), "a hostile name is shown as it is")
 		self.check(self.text("level") == "every span is here", "a small trace is whole")
 
 	def zooming(self):
@@ -93,8 +132,8 @@ class Test:
 		self.wheel(x + w / 4, y + 100, 1)
 		near = self.visible()
 		self.check(abs(near - whole / 2) < whole / 50, f"the wheel zooms: {whole} {near}")
-		first = re.match(r"([\d\u2009.]+) (ms|µs)", self.text("status"))
-		start = float(first[1].replace("\u2009", "")) * {"ms": 1e-3, "µs": 1e-6}[first[2]]
+		first = re.match(r"([\d.]+) (ms|µs)", self.text("status"))
+		start = float(first[1]) * {"ms": 1e-3, "µs": 1e-6}[first[2]]
 		self.check(abs(start - whole / 8) < whole / 50, "the wheel zooms at the pointer")
 		self.check(self.pixels() != pixels, "zooming is seen")
 		pixels = self.pixels()
@@ -128,7 +167,7 @@ class Test:
 			     "CR30x2000", "IP0x"):
 			self.check(word in facts or word.replace("Start", "From") in facts,
 				   f"the panel tells {word}: {facts}")
-		self.check(re.search(r"(Start|From)[\d\u2009]+\.\d{3} µs −10.0 ns \+20.0 ns", facts),
+		self.check(re.search(r"(Start|From)\d+\.\d{6} ms −10.0 ns \+20.0 ns", facts),
 			   f"times have bounds: {facts}")
 		self.check(self.pixels() != pixels, "the selection is seen")
 		self.check(self.b.run("document.querySelectorAll('#labels .on').length") == 1,
@@ -173,7 +212,8 @@ class Test:
 		self.check(self.pixels("hist") != bars, "the histogram is of that reason")
 		self.check(self.b.run("document.querySelectorAll('#exits tr.on').length") == 1,
 			   "its row is marked")
-		self.check(self.text("status").startswith("Highlighted: EPT violation"), "the status line names it")
+		first = self.b.run("document.querySelector('#exits tbody button').textContent")
+		self.check(self.text("status").startswith("Highlighted: " + first), "the status line names it")
 		self.shot("exits-light")
 		x, y, w, _ = self.box("#lanes")
 		self.wheel(x + w / 2, y + 100, 2)
@@ -229,9 +269,10 @@ class Test:
 	def legend(self):
 		labels = "document.querySelectorAll('#labels > *').length"
 		before, pixels = self.b.run(labels), self.pixels()
-		self.click("#legend label:nth-child(2) input")
-		self.check(self.b.run(labels) == before - 3 and self.pixels() != pixels, "a VM hides")
-		self.click("#legend label:nth-child(2) input")
+		self.click("#tab-vms")
+		self.click("#vms tbody tr:nth-child(2) input")
+		self.check(self.b.run(labels) == before - 4 and self.pixels() != pixels, "a VM hides")
+		self.click("#vms tbody tr:nth-child(2) input")
 		self.check(self.b.run(labels) == before, "and comes back")
 		self.click("#labels button")
 		self.check(self.b.run(labels) == before - 4, "the CPUs fold")
@@ -253,12 +294,140 @@ class Test:
 		self.check("rounded to buckets" in self.text("exit-scope"), "it says what is rounded")
 		self.shot("exits-dark")
 
-	def narrow(self):
-		self.load("small", 420, 800)
-		self.check(self.b.run("document.documentElement.scrollWidth <= innerWidth"),
-			   "nothing sticks out of a narrow window")
-		self.check(self.box("#lanes")[2] > 250, "lanes have room in a narrow window")
-		self.shot("narrow-light")
+	# ---- B13: many VMs, any window ----
+
+	def b13_widths(self):
+		"""40 VMs on 16 CPUs and 2 on one: nothing sticks out, labels differ, text fits."""
+		for name, rows in (("two", 3), ("many", 41)):
+			self.load(name, 1440, 900)
+			high = self.b.run("[...document.querySelectorAll('#labels > *')].reduce((sum, e) => sum + "
+					  "e.offsetHeight, 0) / document.getElementById('scroll').clientHeight")
+			self.check(0.9 < high <= 1.01 if name == "two" else high > 1.5,
+				   f"{name}: lanes take the height there is, or scroll: {high}")
+			for width, dark in ((1920, False), (1440, True), (1280, False), (800, True), (400, False)):
+				self.b.size(width, 900, dark)
+				self.b.frame()
+				for tab in ("key", "exits", "ips", "vms") if width in (1280, 400) else ("ips", "vms"):
+					self.b.run(f"document.getElementById('tab-{tab}').click()")
+					self.b.frame()
+					out = self.b.run(OUTSIDE)
+					self.check(not out, f"{name}, {width}, {tab}: outside: {out}")
+				names = self.b.run("[...document.querySelectorAll('#vms tbody tr')].map((e) => "
+						   "e.cells[0].textContent)")
+				self.check(len(names) == rows and len(set(names)) == rows,
+					   f"{width}: names in the table differ: {names}")
+				labels = self.b.run("[...document.querySelectorAll('#labels > *:not(.in)')].map((e) => "
+						    "e.textContent)")
+				self.check(len(labels) > rows and len(set(labels)) == len(labels),
+					   f"{width}: labels differ: {labels}")
+				self.texts_fit(f"{name}, {width}")
+				self.check(self.box("#lanes")[2] > width / 3, f"{width}: lanes have room")
+				self.shot(f"{name}-{width}-{'dark' if dark else 'light'}")
+
+	def texts_fit(self, what, least=0):
+		"""A text on the lanes is in a bar, or above one, and in the window; axis in few letters."""
+		spied = self.b.run("spied")
+		texts, bars = spied["lanes"]["texts"], spied["lanes"]["bars"]
+		# What is just below the text does not count.
+		bars = [bar for bar in bars if bar[3] > 12]
+		bad = [text for text, x, y, w, h in texts if not any(
+			bx <= x and x + w <= bx + bw + 1 and by <= y and y + h <= by + bh
+			for bx, by, bw, bh in bars) and not (re.match(r"waits for|.*\(halted\)$", text) and y > 0)]
+		self.check(not bad and len(texts) >= least, f"{what}: texts in bars: {bad} of {len(texts)}")
+		axis = [text for text, *_ in spied["axis"]["texts"]]
+		self.check(len(axis) > 1 and all(re.fullmatch(r"(\+ )?\d{1,4}(\.\d+)? (s|ms|µs|ns)", text) and
+						 len(text) < 14 for text in axis), f"{what}: the axis: {axis}")
+
+	def b13_colours(self):
+		"""Each VM has its hue and pattern; reasons are none of them; all stand out."""
+		for dark in (False, True):
+			self.b.size(1440, 900, dark)
+			self.b.frame()
+			vms = self.b.run(SWATCHES + "('#vms tr:nth-child(n+2) .swatch')")
+			self.b.run("document.getElementById('tab-key').click()")
+			reasons = self.b.run(SWATCHES + "('#key-reasons .swatch')")
+			self.b.run("document.getElementById('tab-vms').click()")
+			self.check(len(vms) == 40 and len(reasons) == 5, "there are swatches")
+			far = lambda a, b: sum(abs(p - q) for p, q in zip(a, b)) / (len(a) / 4)
+			near = min((far(a, b), i, k) for i, a in enumerate(vms) for k, b in enumerate(vms[:i]))
+			self.check(near[0] > 15, f"VMs differ: {near}, dark {dark}")
+			near = min((far(a, b), i, k) for i, a in enumerate(reasons) for k, b in enumerate(vms + reasons[:i]))
+			self.check(near[0] > 40, f"reasons differ from VMs and each other: {near}, dark {dark}")
+			back = self.b.run("getComputedStyle(document.body).backgroundColor")
+			back = self.light([int(part) for part in re.findall(r"\d+", back)])
+			for what, list_ in (("VM", vms[:8]), ("reason", reasons)):
+				for k, pixels in enumerate(list_):
+					front = self.light(pixels[:3])
+					ratio = (max(front, back) + 0.05) / (min(front, back) + 0.05)
+					self.check(ratio >= 3, f"{what} {k} on the background, dark {dark}: {ratio:.2f}")
+
+	def settled(self, what, test):
+		self.b.wait(f"(h => {test})(decodeURIComponent(location.hash))", what)
+		return self.b.run("location.hash")
+
+	def b13_address(self):
+		"""The view is in the address: loaded, and back and forward."""
+		self.b.size(1440, 900)
+		self.b.run("document.querySelector('#vms tr:nth-child(4) button').click()")
+		self.settled("the VM is in the address", "/vm=customer-a-production-frontend-02/.test(h)")
+		self.b.run(LANES + ".focus()")
+		for _ in range(6):
+			self.b.key("+")
+		near = self.settled("the times are in the address", "/from=.*to=/.test(h)")
+		pixels, status = self.pixels(), self.text("status")
+		self.texts_fit("zoomed", 20)
+		self.click("#theme")
+		self.settled("the theme is in the address", "/theme=dark/.test(h)")
+		self.check(self.b.run("document.documentElement.dataset.theme") == "dark", "dark by a click")
+		self.shot("many-zoomed-dark")
+		self.b.run("history.back()")
+		self.b.wait(f"location.hash === {near!r}", "back")
+		self.check(self.pixels() == pixels and self.text("status") == status, "back is the view before")
+		self.b.run("history.back()")
+		self.b.wait("!location.hash.includes('from')", "back once more")
+		self.check(self.pixels() != pixels, "back to the whole")
+		self.b.run("history.forward()")
+		self.b.wait(f"location.hash === {near!r}", "forward")
+		self.check(self.pixels() == pixels, "forward again")
+		self.load("many", 1440, 900, hash_=near)
+		self.check(self.pixels() == pixels, "the address alone gives the view")
+		self.check(self.b.run("document.querySelectorAll('#vms tr.on').length") == 1, "and the VM")
+		for bad in ("#from=1e99&to=-3", "#from=x&lane=%00&vm=nobody&tab=nothing&theme=pink", "#%%%&=&from=5&to=1"):
+			self.b.run(f"location.hash = {bad!r}")
+			self.b.wait("document.getElementById('status').textContent.includes('…')", "an answer")
+			self.check(re.search(r"\d (s|ms|µs|ns)$", self.text("status")) and not self.b.run(
+				"document.getElementById('vms').hidden"), f"a wrong address: {bad}")
+
+	def b13_waits(self):
+		"""The table of VMs says what vmpt timeline --summary --json says."""
+		with open(f"{self.folder}/fight.json", encoding="utf-8") as file:
+			summary = json.load(file)
+		self.load("fight", 1440, 900)
+		meta = self.b.run("JSON.parse(document.getElementById('meta').textContent)")
+		waited = 0
+		for vm in summary["vms"]:
+			mine = [vcpu["vmcs"] for vcpu in vm["vcpus"]]
+			lines = [line for line in meta["lines"] if line["vmcs"] in mine]
+			for key, name in (("running_ns", "run"), ("wait_ns", "wait"), ("host_ns", "host"),
+					  ("halted_ns", "halt")):
+				here = sum(line[name] for line in lines) / meta["hz"] * 1e9
+				self.check(abs(here - vm[key]) <= 1, f"{mine}: {name}: {here}, {vm[key]}")
+			waited += vm["wait_ns"]
+			for line in lines:
+				self.check(sum(ticks for _, ticks in line["on"]) == line["wait"] and
+					   all(meta["lines"][who] not in lines for who, _ in line["on"]),
+					   f"for whom {line['name']} waited")
+		self.check(waited > 1000, "there are waits")
+		self.click("#vms tbody tr:nth-child(2) button")
+		self.check("for " + meta["lines"][1]["name"] in self.text("vms"), "the table says for whom")
+		self.b.run(LANES + ".focus()")
+		while self.visible() > 1e-5:
+			self.b.key("+")
+			self.b.frame()
+		texts = [text[0] for text in self.b.run("spied.lanes.texts")]
+		self.check(any(text.startswith("waits for") for text in texts), f"a wait has its text: {texts}")
+		self.texts_fit("waits")
+		self.shot("waits-light")
 
 	def truth(self):
 		"""Guests' ranges that the host follows, by the generator's truth: by owner."""
@@ -286,16 +455,20 @@ class Test:
 		self.check(self.text("level") == "every span is here", "it is whole")
 		self.shot("demo-light")
 
+	@staticmethod
+	def light(rgb):
+		parts = [c / 255 for c in rgb]
+		parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+		return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
 	def contrast(self):
 		"""WCAG 2: 4.5 at least, for text."""
 		def light(color):
-			parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-			parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
-				 for c in parts]
-			return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+			return self.light([int(color[i:i + 2], 16) for i in (1, 3, 5)])
 
 		for dark in (False, True):
 			self.b.size(1280, 800, dark)
+			self.b.frame()
 			get = "getComputedStyle(document.documentElement).getPropertyValue('--%s').trim()"
 			for on in ("bg", "soft"):
 				back = light(self.b.run(get % on))
@@ -313,7 +486,7 @@ class Test:
 						  "Page.javascriptDialogOpening"), f"{method}: {params}")
 			if method == "Network.requestWillBeSent":
 				url = params["request"]["url"]
-				self.check(re.fullmatch(r"file://.*/(small|large|demo)\.html", url),
+				self.check(re.fullmatch(r"file://.*/(small|large|many|two|fight|demo)\.html(#.*)?|about:blank", url),
 					   f"a request: {url}")
 
 
@@ -321,12 +494,12 @@ def main(chromium, folder):
 	browser = Browser(chromium)
 	test = Test(browser, folder)
 	try:
-		browser.open()
+		browser.open(SPY)
 		test.load("small")
 		test.shot("whole-light")
 		for part in (test.header, test.zooming, test.selecting, test.exits, test.searching,
-			     test.legend, test.large, test.whole_way, test.narrow,
-			     test.contrast, test.quiet):
+			     test.legend, test.large, test.whole_way, test.b13_widths, test.b13_colours,
+			     test.b13_address, test.b13_waits, test.contrast, test.quiet):
 			part()
 	finally:
 		browser.close()

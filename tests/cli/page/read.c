@@ -134,6 +134,8 @@ static void spans(struct read_page *page)
 	free(column(page)); /* size */
 	free(column(page)); /* line */
 	page->gap = column(page);
+	page->waited = column(page);
+	page->unknown = column(page);
 	starts(page);
 }
 
@@ -167,6 +169,7 @@ void read_page(struct read_page *page, char *html, size_t size)
 		h.count = number(page);
 		h.timed = number(page);
 		h.ticks = number(page);
+		h.waited = number(page);
 		h.max = number(page);
 		for (filled = number(page); filled; filled--) {
 			number(page);
@@ -188,5 +191,7 @@ void read_page_free(struct read_page *page)
 	free(page->flags);
 	free(page->length);
 	free(page->gap);
+	free(page->waited);
+	free(page->unknown);
 	free(page->start);
 }

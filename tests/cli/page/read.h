@@ -7,7 +7,9 @@
 
 #include "tests/support/support.h"
 
-#define READ_STATES 300
+/* Of a vCPU: five, 250 reasons, and by VM (the last: others) who had its CPU. */
+#define READ_WAITS  255
+#define READ_STATES (READ_WAITS + 2049)
 #define READ_LANES  8
 
 /* Sums of a lane's buckets by state. */
@@ -17,7 +19,7 @@ struct read_lane {
 
 struct read_hist {
 	u32 line, reason;
-	u64 count, timed, ticks, max, in_bins;
+	u64 count, timed, ticks, waited, max, in_bins;
 };
 
 struct read_page {
@@ -32,7 +34,7 @@ struct read_page {
 	struct read_hist hist[64];
 	/* Spans, columns as in the page. */
 	size_t spans;
-	u64 *kind, *stream, *flags, *length, *gap, *start;
+	u64 *kind, *stream, *flags, *length, *gap, *waited, *unknown, *start;
 };
 
 /* @html: the file, taken. The test fails if it is not as it should be. */

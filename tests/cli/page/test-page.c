@@ -35,8 +35,8 @@ static void make(struct read_page *read, const struct page_options *given, u64 r
 	options.streams = FAKE_CPUS;
 	options.reason_name = fake_reason;
 	page = page_new(&options);
-	ck_assert_int_eq(fake_spans(page, 7, rounds, sums), 0);
-	write_page(read, page, fake_meta(sums, "t", vm));
+	ck_assert_int_eq(fake_spans(page, &fake_usual, 7, rounds, sums), 0);
+	write_page(read, page, fake_meta(&fake_usual, sums, "t", vm));
 }
 
 /* Place in fake_exits of the page's reason @i. */
@@ -71,6 +71,50 @@ static void check_cpus(const struct read_page *read, const struct fake_sums *sum
 			guest += read->cpu[i].ticks[PAGE_STATES + l];
 		ck_assert_uint_eq(guest, sums->guest[i]);
 	}
+}
+
+static u64 sum_of(const struct read_page *read, size_t l, const char *key)
+{
+	const json_t *line = json_array_get(json_object_get(read->meta, "lines"), l);
+
+	return (u64)json_integer_value(json_object_get(line, key));
+}
+
+/* The time out of the guest by what its CPU did: in the sums, the lanes, and by who had it. */
+static void b13_waits(const struct read_page *read, const struct fake_sums *sums)
+{
+	u64 in_lane, waits, halted, host, all = 0;
+	size_t l, k, vm;
+
+	for (l = 0; l < FAKE_LINES; l++) {
+		const json_t *on = json_object_get(
+			json_array_get(json_object_get(read->meta, "lines"), l), "on");
+
+		for (vm = waits = 0; vm < 2; vm++) {
+			for (k = in_lane = 0; k < FAKE_LINES; k++)
+				if (fake_vm(&fake_usual, (unsigned int)k) == vm)
+					in_lane += sums->waits[l][k];
+			ck_assert_uint_eq(read->line[l].ticks[READ_WAITS + vm], in_lane);
+			waits += in_lane;
+		}
+		for (k = 0; k < json_array_size(on); k++) {
+			const json_t *one = json_array_get(on, k);
+			json_int_t who = json_integer_value(json_array_get(one, 0));
+
+			ck_assert_uint_lt((u64)who, FAKE_LINES);
+			ck_assert_uint_eq((u64)json_integer_value(json_array_get(one, 1)),
+					  sums->waits[l][who]);
+		}
+		for (k = host = halted = 0; k < FAKE_REASONS; k++)
+			*(fake_exits[k].halted ? &halted : &host) += sums->out[l][k];
+		ck_assert_uint_eq(sum_of(read, l, "run"), sums->running[l]);
+		ck_assert_uint_eq(sum_of(read, l, "wait"), waits);
+		ck_assert_uint_eq(sum_of(read, l, "host"), host);
+		ck_assert_uint_eq(sum_of(read, l, "halt"), halted);
+		ck_assert_uint_eq(sum_of(read, l, "unknown"), sums->untraced[l]);
+		all += waits;
+	}
+	ck_assert_uint_gt(all, sums->running[0] / 100);
 }
 
 static void check_lines(const struct read_page *read, const struct fake_sums *sums)
@@ -131,6 +175,7 @@ static void check_all(const struct read_page *read, const struct fake_sums *sums
 {
 	check_cpus(read, sums);
 	check_lines(read, sums);
+	b13_waits(read, sums);
 	check_ips(read, sums);
 	ck_assert_uint_eq((u64)json_integer_value(json_object_get(read->meta, "spans")),
 			  sums->spans);
@@ -254,8 +299,8 @@ START_TEST(names_are_harmless)
 	FILE *out = open_memstream(&html, &size);
 	json_t *meta, *names;
 
-	ck_assert_int_eq(fake_spans(page, 7, 10, &sums), 0);
-	meta = fake_meta(&sums, "</SCRIPT><img src=x onerror=alert(1)>", vm);
+	ck_assert_int_eq(fake_spans(page, &fake_usual, 7, 10, &sums), 0);
+	meta = fake_meta(&fake_usual, &sums, "</SCRIPT><img src=x onerror=alert(1)>", vm);
 	ck_assert_int_eq(page_write(page, meta, out), 0);
 	fclose(out);
 	json_decref(meta);
@@ -264,7 +309,7 @@ START_TEST(names_are_harmless)
 	/* The facts, the data, the script; nothing of theirs. */
 	ck_assert_uint_eq(scripts, 3);
 	ck_assert_uint_eq(count(html, size, "<img"), 0);
-	ck_assert_uint_eq(count(html, size, "alert(1)\\u003c"), 1 + 2); /* a VM, two vCPUs */
+	ck_assert_uint_eq(count(html, size, "alert(1)\\u003c"), 1 + 3); /* a VM, three vCPUs */
 	ck_assert_uint_eq(count(html, size, "\xff"), 0);
 	read_page(&read, html, size);
 	names = json_object_get(read.meta, "vms");

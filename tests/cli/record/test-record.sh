@@ -212,12 +212,12 @@ cat >work <<'END'
 . "$LIB"
 cd "$DIR/root/sys/kernel/debug/kvm" || exit
 echo -6000 >"$DIR/offset" && mv "$DIR/offset" 100-11/vcpu1/tsc-offset
-wait_for grep -q 0xffffffffffffe890 "$DIR/rec/record.jsonl"
+wait_for grep -q 0xffffffffffffe890 "$DIR/rec/vms.jsonl"
 mv 300-9 "$DIR/gone"
-wait_for grep -q vcpu-gone "$DIR/rec/record.jsonl"
+wait_for grep -q vcpu-gone "$DIR/rec/vms.jsonl"
 mkdir -p "$DIR/new/vcpu0" && echo 0 >"$DIR/new/vcpu0/pid" && echo 1 >"$DIR/new/vcpu0/tsc-offset"
 mv "$DIR/new" 400-5
-wait_for grep -q 400-5 "$DIR/rec/record.jsonl"
+wait_for grep -q 400-5 "$DIR/rec/vms.jsonl"
 END
 chmod +x work
 try "$vmpt" record -o rec --every 20 --guest-memory web --guest-memory db -- ./work
@@ -225,22 +225,34 @@ check 'recorded' [ $rc = 3 ]
 check 'how much' says ' of trace of 1 CPUs in rec/perf.data'
 check 'lost events are reported' says 'warning: 5 events were lost'
 check 'its files' [ "$(cd rec && find . -type f -printf '%P %m\n' | sort | tr '\n' ';')" = \
-	'cmdline/100 600;cmdline/300 600;cmdline/7 600;cpuinfo 600;kallsyms 600;memory/db.elf 644;memory/web.elf 644;modules 600;perf.data 644;record.jsonl 600;' ]
-check 'nobody else reads it' [ "$(stat -c %a rec)" = 700 ]
-check 'virsh' grep -qx -- '-q dump --memory-only --live --domain web --file rec/memory/web.elf' \
-	rec/memory/web.elf
+	'cmdline/100 600;cmdline/300 600;cmdline/7 600;cpuinfo 600;images/memory/db.elf 644;images/memory/web.elf 644;perf.data 644;recording.json 600;symbols/host/kallsyms 600;symbols/host/modules 600;vms.jsonl 600;' ]
+check 'nobody else reads it' [ "$(find rec -type d -printf '%m\n' | sort -u)" = 700 ]
+check 'virsh' grep -qx -- '-q dump --memory-only --live --domain web --file rec/images/memory/web.elf' \
+	rec/images/memory/web.elf
 check "perf's words" grep -qx -- --switch-events perf-args
-python3 - rec/record.jsonl <<-'END'
+python3 - rec/recording.json <<-'END'
+	import json, sys, time
+	doc = json.load(open(sys.argv[1]))
+	assert doc["format"] == 1 and doc["recorder"] == "vmpt record" and doc["vmpt"]
+	host, rates = doc["host"], doc["rates"]
+	assert (host["family"], host["model"], host["stepping"]) == (6, 85, 4)
+	assert host["pt_mode"] == 0 and host["kernel"] == "6.1.0"
+	assert (rates["tsc_art_numerator"], rates["tsc_art_denominator"]) == (250, 2)
+	assert rates["max_nonturbo_ratio"] == 24 and rates["tsc_source"] == "processor"
+	assert doc["traces"] == [{"file": "perf.data", "cpu": None}] and doc["side_record"] == "vms.jsonl"
+	assert doc["end"] == {"perf_exit": 0, "stopped": False}
+	clocks = doc["clocks"]
+	assert len(clocks) >= 2
+	for a, b in zip(clocks, clocks[1:]):
+	    assert int(a["tsc"], 16) < int(b["tsc"], 16) and a["monotonic_raw_ns"] < b["monotonic_raw_ns"]
+	assert abs(clocks[-1]["realtime_ns"] - time.time_ns()) < 600e9
+END
+check 'B6: the clocks are in the recording' [ $? = 0 ]
+python3 - rec/vms.jsonl <<-'END'
 	import json, sys
 	lines = [json.loads(l) for l in open(sys.argv[1])]
-	assert [lines[0]["kind"], lines[-1]["kind"]] == ["host", "end"]
-	host = lines[0]
-	assert (host["family"], host["model"], host["stepping"]) == (6, 85, 4)
-	assert (host["tsc_art_numerator"], host["tsc_art_denominator"]) == (250, 2)
-	assert host["max_nonturbo_ratio"] == 24 and host["pt_mode"] == 0 and host["kernel"] == "6.1.0"
-	assert lines[-1]["perf_exit"] == 0 and lines[-1]["stopped"] is False
 	of = {}
-	for l in lines[1:-1]:
+	for l in lines:
 	    assert int(l["tsc_before"], 16) <= int(l["tsc_after"], 16)
 	    of.setdefault((l["pid"], l["vcpu"]), []).append(l)
 	web0, web1, db, mine, new = of[100, 0], of[100, 1], of[7, 0], of[300, 0], of[400, 0]
@@ -268,12 +280,12 @@ for input in rec rec/perf.data; do
 	check "vms $input" [ $rc = 3 ]
 done
 cp -r rec bad
-echo '{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_before":"0x2","tsc_after":"0x1"}' >>bad/record.jsonl
+echo '{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_before":"0x2","tsc_after":"0x1"}' >>bad/vms.jsonl
 try "$names_print" bad
 check 'a wrong line is skipped' [ $rc = 3 ]
-check 'with its number' says "warning: .*record.jsonl: line $(wc -l <bad/record.jsonl): \"tsc_after\" is before"
-lines=$(wc -l <rec/record.jsonl)
-{ sed -n 1p rec/record.jsonl; echo '{"kind":"vcpu","vm"'; sed -n '2,$p' rec/record.jsonl; echo '[]'; } >bad/record.jsonl
+check 'with its number' says "warning: .*vms.jsonl: line $(wc -l <bad/vms.jsonl): \"tsc_after\" is before"
+lines=$(wc -l <rec/vms.jsonl)
+{ sed -n 1p rec/vms.jsonl; echo '{"kind":"vcpu","vm"'; sed -n '2,$p' rec/vms.jsonl; echo '[]'; } >bad/vms.jsonl
 try "$names_print" bad
 check 'its number' says 'line 2: not JSON: '
 check 'that of another one' says "line $((lines + 2)): not a JSON object"
@@ -281,12 +293,12 @@ for line in '{"kind":"vcpu"}' 'no JSON' '[]' '{"kind":"vcpu","vm":"","pid":1,"vc
 	'{"kind":"vcpu","vm":"x","pid":-1,"vcpu":0}' \
 	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x11112222333344445"}' \
 	'{"kind":"vcpu","vm":"x","pid":1,"vcpu":0,"tsc_offset":"0x0","tsc_scaling_ratio":"0x0","tsc_scaling_ratio_frac_bits":48}'; do
-	echo "$line" >bad/record.jsonl
-	try "$names_print" bad
+	echo "$line" >bad/vms.jsonl
+	try "$vmpt" vms bad
 	check "an error: $line" [ $rc = 1 ]
-	check "line 1: $line" says 'record.jsonl: line 1: '
+	check "line 1: $line" says 'vms.jsonl: line 1: '
 done
-printf '{"kind":"later"}\n{"kind":"vcp' >bad/record.jsonl
+printf '{"kind":"later"}\n{"kind":"vcp' >bad/vms.jsonl
 try "$names_print" bad
 check 'another kind, and a truncated line' [ $rc = 3 ]
 check 'which is reported' says 'warning: .*line 2 is truncated'
@@ -316,8 +328,7 @@ for signal in INT TERM HUP; do
 	check "$signal ends it" [ $rc = 3 ]
 	check "$signal: perf was asked to" [ -e interrupted ]
 	check "$signal: the trace is there" cmp "$data" "by-$signal/perf.data"
-	check "$signal: the side file is whole" grep -q '^{"kind":"end".*"stopped":true}$' \
-		"by-$signal/record.jsonl"
+	check "$signal: the recording says so" grep -q '"stopped": true' "by-$signal/recording.json"
 done
 
 # Killed: perf ends as by Ctrl-C, and what it has is there.
@@ -329,14 +340,16 @@ wait_for test -e started
 check 'G10: killed: perf was asked to end' wait_for test -e interrupted
 wait_for cmp -s "$data" by-KILL/perf.data
 check 'G10: killed: the trace is there' cmp "$data" by-KILL/perf.data
-check 'G10: killed: the side file has no end' [ "$(grep -c '"kind":"end"' by-KILL/record.jsonl)" = 0 ]
+check 'G10: killed: the recording has no end' [ "$(grep -c '"end"' by-KILL/recording.json)" = 0 ]
+try "$vmpt" vms by-KILL
+check 'killed: the folder is read' [ $rc = 3 ]
 
 # A limit on the size of files ends it with a sentence.
 (ulimit -f 0 && exec "$vmpt" record -o limit -- true) 2>&1 | cat >said
 rc=${PIPESTATUS[0]}
 check 'G10: file too large: fails' [ $rc = 1 ]
-check 'G10: file too large: says so' says 'error: limit/record.jsonl cannot be written: File too large'
-check 'G10: file too large: no part is left' [ ! -e limit/kallsyms ]
+check 'G10: file too large: says so' says 'error: cannot write limit/recording.json: File too large'
+check 'G10: file too large: no part is left' [ ! -e limit/symbols/host/kallsyms ]
 
 # Without debugfs: vCPUs by their VMMs' open files, threads by their names.
 rm -r root/sys/kernel/debug
@@ -346,7 +359,7 @@ ln -s /dev/null root/proc/100/fd/21
 echo 'CPU 0/KVM' >root/proc/100/task/101/comm
 echo 'CPU 1/KVM' >root/proc/100/task/102/comm
 try "$vmpt" record -o plain -- true
-check 'without debugfs' [ "$(grep -c '"vm":"web".*"pid":100,"tid":102,"vcpu":1,"folder":null' plain/record.jsonl)" -ge 1 ]
-check 'no offset is made up' [ "$(grep -c tsc_offset plain/record.jsonl)" = 0 ]
+check 'without debugfs' [ "$(grep -c '"vm":"web".*"pid":100,"tid":102,"vcpu":1,"folder":null' plain/vms.jsonl)" -ge 1 ]
+check 'no offset is made up' [ "$(grep -c tsc_offset plain/vms.jsonl)" = 0 ]
 
 finish

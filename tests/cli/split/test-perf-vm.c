@@ -146,7 +146,7 @@ START_TEST(vcpus_of_a_vm)
 	ck_assert_int_ne(access("out/" DB ".perf.data", F_OK), 0);
 	doc = json_load_file("out/index.json", 0, NULL);
 	ck_assert_str_eq(json_text(doc, "vms/0/file"), file);
-	ck_assert_str_eq(json_text(doc, "clock"), "host");
+	ck_assert_str_eq(json_text(doc, "stream_clock"), "host");
 	json_decref(doc);
 	f = script(file);
 	while (next(f, &p)) {

@@ -61,8 +61,8 @@ START_TEST(unproven_bytes_are_a_loss)
 		       "  first at 0x24, 8 bytes: ");
 	doc = run_json(r);
 	ck_assert_uint_eq(json_array_size(json_at(doc, "owners")), 3);
-	ck_assert_uint_eq(json_u64(doc, "owners/0/losses"), 1);
-	ck_assert_uint_eq(json_u64(doc, "owners/1/losses"), 2);
+	ck_assert_uint_eq(json_u64(doc, "owners/0/loss_count"), 1);
+	ck_assert_uint_eq(json_u64(doc, "owners/1/loss_count"), 2);
 	ck_assert_str_eq(json_text(doc, "owners/2/owner"), "lost");
 	ck_assert_uint_eq(json_u64(doc, "owners/2/bytes"), 10);
 	ck_assert_uint_eq(json_u64(doc, "owners/2/unproven_bytes"), 10);

@@ -129,8 +129,8 @@ static json_t *whole_of(json_t *spans, json_t *o)
 
 	json_array_foreach(spans, i,
 			   s) if (json_u64(s, "cpu") == json_u64(o, "cpu") &&
-				  !strcmp(json_text(s, "offset"), json_text(o, "offset"))) return s;
-	ck_abort_msg("no span at %s", json_text(o, "offset"));
+				  json_u64(s, "offset") == json_u64(o, "offset")) return s;
+	ck_abort_msg("no span at %llu", (unsigned long long)json_u64(o, "offset"));
 }
 
 /* Names that would steer a terminal, or turn what stands beside them. */
@@ -214,9 +214,9 @@ START_TEST(names_that_look_the_same)
 		vmpt("timeline --json -q --summary --side-record=two.jsonl " RATES " " FILES));
 	json_array_foreach(json_at(doc, "vms"), i, o)
 	{
-		given += !strcmp(json_text(o, "name"), "a\xe2\x80\xae"
-						       "b");
-		like += !strcmp(json_text(o, "name"), "a\\u202eb");
+		given += !strcmp(json_vm(o), "a\xe2\x80\xae"
+					     "b");
+		like += !strcmp(json_vm(o), "a\\u202eb");
 	}
 	ck_assert_uint_eq(given, 1);
 	ck_assert_uint_eq(like, 1);
@@ -227,9 +227,9 @@ END_TEST
 /* A cut end says so; another one is as in the whole. */
 START_TEST(cut_by_a_window)
 {
-	json_t *doc = run_json(vmpt("timeline --json -q " RATES " " FILES));
+	json_t *doc = run_spans(vmpt("timeline --json -q " RATES " " FILES));
 	json_t *part =
-		run_json(vmpt("timeline --json -q --from=100000 --to=200000 " RATES " " FILES));
+		run_spans(vmpt("timeline --json -q --from=100000 --to=200000 " RATES " " FILES));
 	json_t *all = json_at(doc, "spans"), *list = json_at(part, "spans"), *o;
 	size_t i, began = 0, ended = 0;
 
@@ -256,7 +256,7 @@ END_TEST
 START_TEST(a_window)
 {
 	json_t *doc =
-		run_json(vmpt("timeline --json -q --from=100000 --to=200000 " RATES " " FILES));
+		run_spans(vmpt("timeline --json -q --from=100000 --to=200000 " RATES " " FILES));
 	json_t *list = json_at(doc, "spans"), *o;
 	double sum[3] = { 0 };
 	size_t i;
@@ -271,8 +271,8 @@ START_TEST(a_window)
 	for (i = 0; i < 3; i++)
 		ck_assert_uint_eq((u64)sum[i], 100000);
 	json_decref(doc);
-	doc = run_json(vmpt("timeline --json -q --owner=%llx " RATES " " FILES,
-			    (unsigned long long)tl_vmcs(3)));
+	doc = run_spans(vmpt("timeline --json -q --owner=%llx " RATES " " FILES,
+			     (unsigned long long)tl_vmcs(3)));
 	json_array_foreach(json_at(doc, "spans"), i, o)
 		ck_assert_uint_eq(strtoull(json_text(o, "vmcs"), NULL, 16), tl_vmcs(3));
 	ck_assert_uint_gt(i, 100);
@@ -403,7 +403,7 @@ START_TEST(no_times)
 	ck_lacks(r->out, "±0");
 	ck_lacks(r->out, "0 ticks");
 	ck_lacks(r->err, "frequency");
-	doc = run_json(vmpt("timeline --json -q mixed.pt"));
+	doc = run_spans(vmpt("timeline --json -q mixed.pt"));
 	ck_assert(json_is_null(json_at(doc, "start_tsc")));
 	json_array_foreach(json_at(doc, "spans"), i, o)
 	{
@@ -602,8 +602,8 @@ START_TEST(a_loss)
 	r = vmpt("timeline --json --summary -q " RATES " " FILES);
 	ck_assert_int_eq(r->code, 3);
 	doc = json_loads(r->out, 0, NULL);
-	ck_assert_uint_eq(json_u64(doc, "cpus/0/losses"), 1);
-	ck_assert_uint_eq(json_u64(doc, "cpus/1/losses"), 0);
+	ck_assert_uint_eq(json_u64(doc, "cpus/0/loss_count"), 1);
+	ck_assert_uint_eq(json_u64(doc, "cpus/1/loss_count"), 0);
 	json_decref(doc);
 	r = vmpt("timeline -q --chrome=t.json " RATES " " FILES);
 	ck_assert_int_eq(r->code, 3);

@@ -123,7 +123,7 @@ static const struct tl_run *run_at(u64 tsc)
 
 START_TEST(reasons_and_names)
 {
-	json_t *doc = run_json(vmpt("timeline --json -q " RATES " perf.data")), *o;
+	json_t *doc = run_spans(vmpt("timeline --json -q " RATES " perf.data")), *o;
 	size_t i, guests = 0, given = 0;
 
 	json_array_foreach(json_at(doc, "spans"), i, o)
@@ -176,7 +176,7 @@ START_TEST(exits_of_perf)
 	ck_has(r->out, "alpha");
 	ck_has(r->out, "beta");
 	ck_has(r->out, "EPT violation");
-	ck_has(r->out, " us");
+	ck_has(r->out, " µs");
 	ck_lacks(r->out, "unknown");
 	ck_lacks(r->out, "?");
 	ck_lacks(r->err, "frequency");
@@ -261,7 +261,7 @@ static void check_missing(const char *file)
 	ck_assert_uint_eq(json_array_size(json_at(doc, "vms")), 2);
 	for (g = 0; g < 2; g++) {
 		vm = json_at(doc, "vms/0");
-		if (!strstr(json_text(vm, "name"), g ? "beta" : "alpha"))
+		if (!strstr(json_text(vm, "vm"), g ? "beta" : "alpha"))
 			vm = json_at(doc, "vms/1");
 		truth_of(g, sum, n);
 		ck_assert_uint_gt(n[1], 10);

@@ -59,7 +59,7 @@ START_TEST(memory_has_a_limit)
 
 	write_many("x.pt");
 	for (i = 0; i < VMPT_ARRAY_SIZE(line); i++) {
-		const struct run *r = vmpt("%s -q x.pt", line[i]);
+		const struct run *r = vmpt("%s -q -j 1 x.pt", line[i]);
 
 		ck_assert_int_eq(r->code, 0);
 		ck_assert_msg(r->memory < MEMORY, "%s: %ld KiB", line[i], r->memory);

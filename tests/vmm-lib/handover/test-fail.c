@@ -315,6 +315,41 @@ START_TEST(accesses_fail)
 }
 END_TEST
 
+/*
+ * Without host_state, which is optional: an MSR access of the entry fails while the host traces.
+ * The host is stopped or left alone, whichever access it was.
+ */
+START_TEST(access_fails_without_host_state)
+{
+	int n, failed = 0;
+
+	for (n = 0; n < 100; n++) {
+		struct rig rig;
+		int err;
+
+		rig_init(&rig, processors[_i], RIG_SHOWN);
+		rig_guest_on(&rig, 0);
+		rig_host_on(&rig);
+		rig.unchecked = true;
+		rig.ops.host_state = NULL;
+		rig.m.fail_access = n;
+		err = vmpt_vcpu_enter(&rig.v);
+		if (rig.m.fail_access != -1) {
+			ck_assert_int_eq(err, 0);
+			rig_free(&rig);
+			break;
+		}
+		failed += !!err;
+		ck_assert(!err || err == -VMPT_E_HARDWARE);
+		if (err)
+			ck_assert_int_eq(vmpt_vcpu_pmi_owner(&rig.v), VMPT_OWNED_BY_HOST);
+		rig_free(&rig);
+	}
+	ck_assert_int_lt(n, 100);
+	ck_assert_int_gt(failed, 1);
+}
+END_TEST
+
 START_TEST(set_ctl_fails)
 {
 	struct rig rig;
@@ -473,6 +508,7 @@ TEST_SUITE()
 	tcase_add_loop_test(tc, nervous_host, 0, 2);
 	tcase_add_loop_test(tc, access_fails, 0, 4 * PROCESSORS);
 	tcase_add_loop_test(tc, accesses_fail, 0, PROCESSORS);
+	tcase_add_loop_test(tc, access_fails_without_host_state, 0, PROCESSORS);
 	tcase_add_loop_test(tc, set_ctl_fails, 0, 2 * PROCESSORS);
 	tcase_add_loop_test(tc, host_state_fails, 0, PROCESSORS);
 	tcase_add_test(tc, shadow_retry);

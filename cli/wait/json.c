@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt wait --json: a vCPU with its waits an object, one per line. */
+#include "cli/wait/wait.h"
+
+/* Integer ns, "KEY_ns", or "KEY_ticks" where the frequency is not known. */
+static void set_time(struct cli *cli, const struct timeline *t, json_t *o, const char *key,
+		     u64 ticks, bool known)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "%s_%s", key, t->hz > 0 ? "ns" : "ticks");
+	if (!known)
+		cli_json_set(cli, o, name, json_null());
+	else if (t->hz > 0)
+		cli_json_ns(cli, o, name, timeline_seconds(t, ticks));
+	else
+		cli_json_number(cli, o, name, ticks);
+}
+
+static void set_vcpu(struct cli *cli, const struct timeline *t, json_t *o, u32 vcpu)
+{
+	const struct timeline_vcpu *v = &t->vcpu[vcpu];
+
+	if (t->vm[v->vm].named)
+		timeline_json_vm(cli, t, o, &t->vm[v->vm]);
+	if (v->number != TIMELINE_NONE)
+		cli_json_number(cli, o, "vcpu", v->number);
+	if (v->is_any)
+		cli_json_string(cli, o, "owner", "vm_any");
+	else
+		cli_json_hex(cli, o, "vmcs", v->vmcs);
+}
+
+static json_t *wait_object(struct cli *cli, const struct timeline *t, const struct wait_row *row)
+{
+	static const char *const kind[] = {
+		[WAIT_HOST] = "host",	      [WAIT_VCPU] = "vcpu",	[WAIT_HALTED] = "halted",
+		[WAIT_UNTRACED] = "untraced", [WAIT_OTHERS] = "others",
+	};
+	json_t *o = json_object();
+
+	cli_json_string(cli, o, "kind", kind[row->kind]);
+	if (row->kind == WAIT_VCPU)
+		set_vcpu(cli, t, o, row->whom);
+	set_time(cli, t, o, "time", row->time.ticks, true);
+	set_time(cli, t, o, "time_error", timeline_part_error(&row->time), !row->time.open);
+	if (row->kind == WAIT_VCPU)
+		set_time(cli, t, o, "in_guest", row->time.ticks - row->host, true);
+	cli_json_set(cli, o, "guessed", json_boolean(row->time.guessed));
+	if (row->kind == WAIT_OTHERS)
+		return o;
+	cli_json_number(cli, o, "times", row->times);
+	set_time(cli, t, o, "longest", row->longest, true);
+	return o;
+}
+
+void wait_json(const struct wait *w, const struct timeline *t, u64 top)
+{
+	struct cli *cli = t->cli;
+	json_t *doc = cli_json_document(cli), *o, *list;
+	size_t i, n;
+
+	if (t->timed)
+		cli_json_hex(cli, doc, "start_tsc", t->zero);
+	else
+		cli_json_set(cli, doc, "start_tsc", json_null());
+	cli_json_hertz(cli, doc, t->hz);
+	cli_json_list_open(cli, doc, "vcpus", stdout);
+	for (i = 0; i < w->rows && !cli_output_failed(cli); i += n) {
+		u32 vcpu = w->row[i].vcpu;
+
+		o = json_object();
+		list = json_array();
+		set_vcpu(cli, t, o, vcpu);
+		for (n = 0; i + n < w->rows && w->row[i + n].vcpu == vcpu; n++)
+			if (!top || n < top)
+				cli_json_add(cli, list, wait_object(cli, t, &w->row[i + n]));
+		cli_json_set(cli, o, "waits", list);
+		cli_json_list_add(cli, o, !i, stdout);
+	}
+	cli_json_list_close(cli, stdout);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* vmpt wait: who waited for whom: what its CPU did while a vCPU was out of the guest. */
+#include "cli/sideinfo/sideinfo.h"
+#include "cli/wait/wait.h"
+
+struct wait_options {
+	struct timeline_given given; /* the first: cli/timeline/options.h */
+	u64 top;
+	struct wait wait;
+};
+
+static const struct cli_option options[] = {
+	{ "top", 0, CLI_NUMBER, "N", "show the N longest rows of each vCPU; 0: all", "5",
+	  CLI_AT(struct wait_options, top) },
+	{ 0 },
+};
+
+static const struct cli_group group = { .option = options };
+
+static enum cli_paint paint_of(const struct wait_row *row)
+{
+	switch (row->kind) {
+	case WAIT_HOST:
+		return CLI_BLUE;
+	case WAIT_VCPU:
+		return CLI_GREEN;
+	}
+	return CLI_DIM;
+}
+
+static void print_row(struct cli_table *table, const struct timeline *t, const struct wait_row *row,
+		      u64 all, bool first)
+{
+	const struct timeline_part_time *time = &row->time;
+	char buf[TIMELINE_TIME];
+
+	cli_cell(table, CLI_PLAIN, "%s", first ? t->vcpu[row->vcpu].name : "");
+	cli_cell(table, paint_of(row), "%s", wait_whom(t, row));
+	cli_cell(table, CLI_PLAIN, "%s%s", timeline_short(t, time->ticks, buf),
+		 time->guessed ? "?" : "");
+	cli_cell(table, CLI_DIM, "±%s",
+		 time->open ? "?" : timeline_short(t, timeline_part_error(time), buf));
+	if (row->kind == WAIT_VCPU)
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, time->ticks - row->host, buf));
+	else
+		cli_cell(table, CLI_DIM, "%s", "");
+	cli_cell(table, CLI_PLAIN, "%.1f", all ? 100.0 * (double)time->ticks / (double)all : 0.0);
+	cli_cell_number(table, row->kind != WAIT_OTHERS, row->times);
+	if (row->kind == WAIT_OTHERS)
+		cli_cell(table, CLI_DIM, TIMELINE_UNTOLD);
+	else
+		cli_cell(table, CLI_PLAIN, "%s", timeline_short(t, row->longest, buf));
+}
+
+/* The time of @vcpu out of the guest. */
+static u64 out_of(const struct timeline *t, u32 vcpu)
+{
+	u64 sum = 0;
+	unsigned int p;
+
+	for (p = 0; p < TIMELINE_PARTS; p++)
+		sum += t->vcpu[vcpu].totals.out[p].ticks;
+	return sum;
+}
+
+static void print_table(const struct wait_options *own, const struct timeline *t)
+{
+	static const struct cli_column column[] = {
+		{ "VCPU", CLI_NAMES }, { "WAITED FOR", CLI_NAMES }, { "TIME", true },
+		{ "", true },	       { "IN GUEST", true },	    { "%", true },
+		{ "TIMES", true },     { "LONGEST", true },
+	};
+	const struct wait *w = &own->wait;
+	struct cli_table *table = cli_table_new(t->cli, column, VMPT_ARRAY_SIZE(column));
+	bool guessed = false, open = false;
+	size_t i, n = 0;
+
+	for (i = 0; i < w->rows; i++) {
+		const struct wait_row *row = &w->row[i];
+
+		n = i && row->vcpu == w->row[i - 1].vcpu ? n + 1 : 0;
+		if (own->top && n >= own->top)
+			continue;
+		print_row(table, t, row, out_of(t, row->vcpu), !n);
+		guessed |= row->time.guessed;
+		open |= row->time.open;
+	}
+	cli_table_print(table, "");
+	printf("±: worst-case error%s%s\n", open ? "; ±?: unbounded" : "",
+	       guessed ? "; ?: by guessed or unknown reasons, ± covers them" : "");
+}
+
+static int take_span(void *opaque, const struct timeline *t, const struct timeline_span *s)
+{
+	struct wait_options *own = opaque;
+
+	return wait_span(&own->wait, t, s);
+}
+
+static int show(void *opaque, const struct timeline *t)
+{
+	struct wait_options *own = opaque;
+
+	if (wait_finish(&own->wait, t))
+		return CLI_FAILED;
+	if (t->cli->json)
+		wait_json(&own->wait, t, own->top);
+	else if (!t->timed)
+		printf("The trace has no times.\n");
+	else if (own->wait.rows)
+		print_table(own, t);
+	else
+		printf("No vCPU that left the guest came back in this trace.\n");
+	timeline_tell_ticks(t);
+	return CLI_OK;
+}
+
+static int run(struct cli *cli)
+{
+	struct wait_options *own = cli->data;
+	const struct timeline_sink sink = {
+		.span = take_span, .end = show, .opaque = own, .all = true
+	};
+	int ret = timeline_given_open(cli, &own->given);
+
+	if (!ret)
+		ret = timeline_run(cli, &own->given.wants, &sink, 1);
+	wait_free(&own->wait);
+	timeline_given_close(&own->given);
+	return ret;
+}
+
+const struct cli_command cli_wait = {
+	.name = "wait",
+	.title = "show who waited for whom: what a vCPU's CPU did while it was out",
+	.about = "Show for each vCPU what the CPU that it exited on did until its next entry:\n"
+		 "ran another vCPU, by name, or the host, or was not traced; or the vCPU was idle\n"
+		 "(halted). Another's time is that IN GUEST, and that of the host between two of\n"
+		 "its runs. The vCPU that waited longest for others' runs comes first. TIMES:\n"
+		 "exits after which it happened. A '?' marks what rests on a guessed or unknown\n"
+		 "reason.",
+	.examples = "  vmpt wait perf.data                        who waits most, and for whom\n"
+		    "  vmpt wait --owner web perf.data            the neighbours of one VM\n"
+		    "  vmpt wait --from 0.5 --to 0.6 perf.data    a tenth of a second\n",
+	.group = { &group, &timeline_part_group, &timeline_code_group, &cli_clock_group,
+		   &cli_input_group, &cli_side_group, &cli_output_group },
+	.data_size = sizeof(struct wait_options),
+	.run = run,
+};

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Where the time out of the guest went: what vmpt timeline --summary and vmpt exits say, beside
+ * what the machine did (tests/decoder/timeline-machine.h). By the rule of docs/timeline.md: of the
+ * CPU that a vCPU exited on, until its next entry; a halt is halted as a whole.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cli/cli-run.h"
+#include "tests/cli/timeline/files.h"
+
+static const char *const part[] = { "host", "wait", "halted", "untraced" };
+
+enum { HOST, WAIT, HALTED, UNTRACED };
+
+static u64 distance(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* The time in [@from, @to) at which others than @guest ran on @cpu. */
+static u64 others_ran(unsigned int cpu, unsigned int guest, u64 from, u64 to)
+{
+	u64 sum = 0;
+	size_t i;
+
+	for (i = 0; i < runs; i++) {
+		u64 start = run[i].entry > from ? run[i].entry : from;
+		u64 end = run[i].exit < to ? run[i].exit : to;
+
+		if (run[i].cpu == cpu && run[i].guest != guest && start < end)
+			sum += end - start;
+	}
+	return sum;
+}
+
+/* The run of its guest after run number @i, or NULL. */
+static const struct tl_run *next_run(size_t i)
+{
+	const struct tl_run *next = NULL;
+	size_t k;
+
+	for (k = 0; k < runs; k++)
+		if (run[k].guest == run[i].guest && run[k].entry > run[i].entry &&
+		    (!next || run[k].entry < next->entry))
+			next = &run[k];
+	return next;
+}
+
+#define ANY 0xffff
+
+/* Of @guest's exits for @reason. */
+static void add_truth(unsigned int guest, u16 reason, u64 sum[4])
+{
+	const struct tl_run *next;
+	size_t i;
+
+	for (i = 0; i < runs; i++) {
+		u64 out, others;
+
+		if (run[i].guest != guest || (reason != ANY && run[i].reason != reason))
+			continue;
+		next = next_run(i);
+		if (!next)
+			continue;
+		out = next->entry - run[i].exit;
+		others = others_ran(run[i].cpu, guest, run[i].exit, next->entry);
+		if (run[i].reason == 12) {
+			sum[HALTED] += out;
+			continue;
+		}
+		sum[HOST] += out - others;
+		sum[WAIT] += others;
+	}
+}
+
+/* Each part within its bound, and that no wider than @most. */
+static void check_parts(json_t *o, const u64 want[4], bool nested, u64 most)
+{
+	char key[64];
+	size_t p;
+
+	for (p = 0; p < 4; p++) {
+		u64 got, error;
+
+		snprintf(key, sizeof(key), nested ? "parts/%s/total_ticks" : "%s_ticks", part[p]);
+		got = json_u64(o, key);
+		snprintf(key, sizeof(key), nested ? "parts/%s/total_error_ticks" : "%s_error_ticks",
+			 part[p]);
+		error = json_u64(o, key);
+		ck_assert_msg(distance(got, want[p]) <= error, "%s: %llu, not %llu +- %llu",
+			      part[p], (unsigned long long)got, (unsigned long long)want[p],
+			      (unsigned long long)error);
+		ck_assert_msg(error <= most, "%s: +-%llu", part[p], (unsigned long long)error);
+	}
+}
+
+static unsigned int guest_of(const char *vmcs)
+{
+	unsigned int g;
+
+	for (g = 0; g < TL_GUESTS; g++)
+		if (tl_vmcs(g) == strtoull(vmcs, NULL, 16))
+			return g;
+	ck_abort_msg("%s", vmcs);
+}
+
+static void check_summary(const char *args, u64 most, u64 all[4])
+{
+	json_t *doc = run_json(vmpt("timeline --json --summary -q " RATES " %s", args)), *o;
+	size_t i, p;
+
+	ck_assert_uint_gt(json_array_size(json_at(doc, "vms")), 0);
+	json_array_foreach(json_at(doc, "vms"), i, o)
+	{
+		u64 want[4] = { 0 };
+
+		add_truth(guest_of(json_text(o, "vcpus/0/vmcs")), ANY, want);
+		check_parts(o, want, false, most);
+		for (p = 0; p < 4; p++)
+			all[p] += want[p];
+	}
+	json_decref(doc);
+}
+
+/* Two CPUs, and vCPUs enough to have to wait for them. */
+static const struct tl_options crowd = {
+	.cpus = 2, .guests = 6, .runs = 900, .seed = 81, .evd = true, .halts = true
+};
+
+START_TEST(b2_parts_of_vms)
+{
+	u64 all[4] = { 0 };
+
+	tl_free(m);
+	write_machine(&crowd);
+	/* An edge is known to one MTC: 800 ticks, here for some hundred edges. */
+	check_summary("a.cpu0.pt a.cpu1.pt", 900 * 2 * 800, all);
+	ck_assert_uint_gt(all[HOST], 0);
+	ck_assert_uint_gt(all[WAIT], 0);
+	ck_assert_uint_gt(all[HALTED], 0);
+}
+END_TEST
+
+START_TEST(b2_parts_of_exits)
+{
+	json_t *doc, *o;
+	size_t i, n = 0;
+
+	tl_free(m);
+	write_machine(&crowd);
+	doc = run_json(vmpt("exits --json -q " RATES " a.cpu0.pt a.cpu1.pt"));
+	json_array_foreach(json_at(doc, "exits"), i, o)
+	{
+		u64 want[4] = { 0 };
+
+		if (!json_object_get(o, "parts"))
+			continue;
+		add_truth(guest_of(json_vm(o)), (u16)json_u64(o, "reason"), want);
+		check_parts(o, want, true, 900 * 2 * 800);
+		n++;
+	}
+	ck_assert_uint_gt(n, 12);
+	json_decref(doc);
+}
+END_TEST
+
+/* No reason is known: halts are guessed, so the bounds have to cover other reasons. */
+START_TEST(b1_guesses_are_in_the_bounds)
+{
+	struct tl_options o = crowd;
+	const struct run *r;
+	u64 all[4] = { 0 };
+	json_t *doc;
+	size_t i;
+
+	o.evd = false;
+	for (i = 0; i < 3; i++) {
+		o.seed = 90 + i;
+		tl_free(m);
+		write_machine(&o);
+		check_summary("a.cpu0.pt a.cpu1.pt", ~0ULL, all);
+	}
+	doc = run_json(vmpt("timeline --json --summary -q " RATES " a.cpu0.pt a.cpu1.pt"));
+	ck_assert(json_is_true(json_at(doc, "vms/0/halted_guessed")));
+	ck_assert_uint_ge(json_u64(doc, "vms/0/halted_error_ticks"),
+			  json_u64(doc, "vms/0/halted_ticks"));
+	json_decref(doc);
+	r = vmpt("timeline --summary -q " RATES " a.cpu0.pt a.cpu1.pt");
+	ck_has(r->out, "? ±");
+	ck_has(r->out, "?: by guessed or unknown reasons, ± covers them");
+	/* With reasons from the processor nothing is in doubt. */
+	tl_free(m);
+	write_machine(&crowd);
+	ck_lacks(vmpt("timeline --summary -q " RATES " a.cpu0.pt a.cpu1.pt")->out, "guess");
+}
+END_TEST
+
+/* ---- exits by another key, in another order ---- */
+
+static json_t *exits_by(const char *args)
+{
+	return run_json(vmpt("exits --json -q %s " RATES " --side-record=vms.jsonl " FILES, args));
+}
+
+static size_t count_if(bool (*is)(const struct tl_run *r, u64 value), u64 value)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < runs; i++)
+		n += is(&run[i], value);
+	return n;
+}
+
+static bool is_of_cpu(const struct tl_run *r, u64 value)
+{
+	return r->cpu == value;
+}
+
+static bool is_at(const struct tl_run *r, u64 value)
+{
+	return r->ip == value;
+}
+
+static bool is_reason(const struct tl_run *r, u64 value)
+{
+	return r->reason == value;
+}
+
+START_TEST(b14_by_cpu_and_ip)
+{
+	json_t *doc = exits_by("--by=cpu"), *o;
+	size_t i;
+
+	ck_assert_uint_eq(json_u64(doc, "total/count"), runs);
+	ck_assert_uint_eq(json_array_size(json_at(doc, "all_vms")), 3);
+	json_array_foreach(json_at(doc, "all_vms"), i, o)
+		ck_assert_uint_eq(json_u64(o, "count"), count_if(is_of_cpu, json_u64(o, "cpu")));
+	json_decref(doc);
+
+	doc = exits_by("--by=ip --sort=count");
+	ck_assert_uint_gt(json_array_size(json_at(doc, "exits")), 100);
+	json_array_foreach(json_at(doc, "exits"), i, o)
+	{
+		u64 ip = strtoull(json_text(o, "ip"), NULL, 16);
+
+		ck_assert_uint_eq(json_u64(o, "count"), count_if(is_at, ip));
+		if (i)
+			ck_assert_uint_le(
+				json_u64(o, "count"),
+				json_u64(json_array_get(json_at(doc, "exits"), i - 1), "count"));
+	}
+	json_decref(doc);
+}
+END_TEST
+
+START_TEST(b14_of_all_vms)
+{
+	json_t *doc = exits_by(""), *o;
+	u64 sum = 0, total = 0;
+	size_t i;
+
+	json_array_foreach(json_at(doc, "all_vms"), i, o)
+	{
+		ck_assert_uint_eq(json_u64(o, "count"), count_if(is_reason, json_u64(o, "reason")));
+		sum += json_u64(o, "count");
+		total += json_u64(o, "total_ticks");
+		ck_assert_uint_le(json_u64(o, "min_ticks"), json_u64(o, "mean_ticks"));
+		ck_assert_uint_le(json_u64(o, "mean_ticks"), json_u64(o, "max_ticks"));
+	}
+	ck_assert_uint_eq(sum, runs);
+	ck_assert_uint_eq(json_u64(doc, "total/count"), runs);
+	ck_assert_uint_eq(json_u64(doc, "total/total_ticks"), total);
+	json_decref(doc);
+}
+END_TEST
+
+START_TEST(b14_order)
+{
+	static const char *const key[] = { "total", "min", "mean", "p50", "p95", "p99", "max" };
+	char args[64], name[32];
+	size_t i, k;
+
+	for (k = 0; k < VMPT_ARRAY_SIZE(key); k++) {
+		json_t *doc, *o;
+		u64 last = ~0ULL;
+
+		snprintf(args, sizeof(args), "--by=vcpu --sort=%s", key[k]);
+		snprintf(name, sizeof(name), "%s_ticks", key[k]);
+		doc = exits_by(args);
+		ck_assert_uint_eq(json_array_size(json_at(doc, "exits")), 5);
+		json_array_foreach(json_at(doc, "exits"), i, o)
+		{
+			ck_assert_uint_le(json_u64(o, name), last);
+			last = json_u64(o, name);
+		}
+		json_decref(doc);
+	}
+	ck_assert_int_eq(vmpt("exits --by=colour " FILES)->code, 2);
+	ck_assert_int_eq(vmpt("exits --sort=colour " FILES)->code, 2);
+	ck_assert_int_eq(vmpt("exits --part=colour " FILES)->code, 2);
+}
+END_TEST
+
+TEST_SUITE()
+{
+	Suite *s = suite_create("away");
+	TCase *tc = tcase_create("away");
+
+	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
+	tcase_add_test(tc, b2_parts_of_vms);
+	tcase_add_test(tc, b2_parts_of_exits);
+	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
+	tcase_add_test(tc, b14_by_cpu_and_ip);
+	tcase_add_test(tc, b14_of_all_vms);
+	tcase_add_test(tc, b14_order);
+	suite_add_tcase(s, tc);
+	return s;
+}

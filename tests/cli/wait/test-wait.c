@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * vmpt wait on machines of which it is known what ran when (tests/decoder/timeline-machine.h), and
+ * on a host where two vCPUs fight for one CPU.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cli/cli-run.h"
+#include "tests/cli/timeline/files.h"
+
+static const struct tl_options crowd = {
+	.cpus = 2, .guests = 6, .runs = 900, .seed = 83, .evd = true, .halts = true
+};
+
+/*
+ * The time that @whom ran on the CPU that @guest exited on, until @guest's next entry, after exits
+ * that are no halts; @times: of how many of them.
+ */
+static u64 ran_meanwhile(unsigned int guest, unsigned int whom, u64 *times)
+{
+	u64 sum = 0, one;
+	size_t i, k;
+
+	for (i = 0; i < runs; i++) {
+		const struct tl_run *next = NULL;
+
+		if (run[i].guest != guest || run[i].reason == 12)
+			continue;
+		for (k = 0; k < runs; k++)
+			if (run[k].guest == guest && run[k].entry > run[i].entry &&
+			    (!next || run[k].entry < next->entry))
+				next = &run[k];
+		for (k = 0, one = 0; next && k < runs; k++) {
+			u64 from = run[k].entry > run[i].exit ? run[k].entry : run[i].exit;
+			u64 to = run[k].exit < next->entry ? run[k].exit : next->entry;
+
+			if (run[k].guest == whom && run[k].cpu == run[i].cpu && from < to)
+				one += to - from;
+		}
+		sum += one;
+		*times += one > 0;
+	}
+	return sum;
+}
+
+static unsigned int guest_of(json_t *o)
+{
+	unsigned int g;
+
+	for (g = 0; g < TL_GUESTS; g++)
+		if (tl_vmcs(g) == strtoull(json_text(o, "vmcs"), NULL, 16))
+			return g;
+	ck_abort_msg("%s", json_text(o, "vmcs"));
+}
+
+static u64 distance(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Each pair: the time in the guest is what was, within the bound. */
+START_TEST(pairs)
+{
+	json_t *doc, *o, *wait;
+	size_t i, k, n = 0;
+
+	tl_free(m);
+	write_machine(&crowd);
+	doc = run_json(vmpt("wait --json -q --top=0 " RATES " a.cpu0.pt a.cpu1.pt"));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vcpus")), 6);
+	json_array_foreach(json_at(doc, "vcpus"), i, o)
+	{
+		json_array_foreach(json_at(o, "waits"), k, wait)
+		{
+			u64 want, times = 0, error = json_u64(wait, "time_error_ticks");
+
+			ck_assert_str_ne(json_text(wait, "kind"), "others");
+			if (strcmp(json_text(wait, "kind"), "vcpu") != 0)
+				continue;
+			want = ran_meanwhile(guest_of(o), guest_of(wait), &times);
+			ck_assert_uint_le(distance(json_u64(wait, "in_guest_ticks"), want), error);
+			ck_assert_uint_lt(error, want);
+			ck_assert_uint_le(distance(json_u64(wait, "times"), times), times / 10 + 1);
+			n++;
+		}
+	}
+	/* Nearly everyone waited for everyone. */
+	ck_assert_uint_gt(n, 24);
+	json_decref(doc);
+}
+END_TEST
+
+/* The rows of a vCPU are all of its time out of the guest. */
+START_TEST(rows_add_up)
+{
+	json_t *doc = run_json(vmpt("wait --json -q --top=0 " RATES " " FILES)), *o, *wait;
+	json_t *sums = run_json(vmpt("timeline --summary --json -q " RATES " " FILES));
+	size_t i, k;
+
+	json_array_foreach(json_at(doc, "vcpus"), i, o)
+	{
+		u64 sum = 0, last = ~0ULL, out = 0;
+		json_t *vm;
+		size_t v;
+
+		json_array_foreach(json_at(o, "waits"), k, wait)
+		{
+			sum += json_u64(wait, "time_ticks");
+			if (!strcmp(json_text(wait, "kind"), "halted"))
+				continue;
+			ck_assert_uint_le(json_u64(wait, "time_ticks"), last);
+			last = json_u64(wait, "time_ticks");
+		}
+		json_array_foreach(
+			json_at(sums, "vms"), v,
+			vm) if (!strcmp(json_text(vm, "vcpus/0/vmcs"), json_text(o, "vmcs"))) out =
+			json_u64(vm, "host_ticks") + json_u64(vm, "wait_ticks") +
+			json_u64(vm, "halted_ticks") + json_u64(vm, "untraced_ticks");
+		ck_assert_uint_eq(sum, out);
+	}
+	json_decref(doc);
+	json_decref(sums);
+}
+END_TEST
+
+/*
+ * Two vCPUs on CPU 0, each out while the other runs; a third one alone on CPU 1. "noisy" runs five
+ * times as long as "quiet".
+ */
+static const char fight[] =
+	"set tsc=1 mtc=1 event_en=1 psb_every=4K ticks=12 seed=5\n"
+	"host cr3=0x6c10000 ip=0xffffffff81000000\n"
+	"vm quiet vmcs=0x1000 cr3=0x1a2000 ip=0x401000\n"
+	"vm noisy vmcs=0x2000 cr3=0x1a3000 ip=0x501000\n"
+	"vm alone vmcs=0x3000 cr3=0x1a4000 ip=0x601000\n"
+	"loop 40 {\n"
+	"cpu 0\nvmptrld quiet\nrun 20\nenter quiet\nrun 400\nexit interrupt vector=0x20\nrun 20\n"
+	"vmptrld noisy\nenter noisy\nrun 1000\nexit io\nrun 20\nenter noisy\nrun 1000\n"
+	"exit interrupt vector=0x20\nrun 20\n"
+	"cpu 1\nvmptrld alone\nrun 20\nenter alone\nrun 1500\nexit timer\nrun 10\n"
+	"sync\n}\n";
+
+static const char fighters[] = "{\"vm\":\"quiet\",\"vcpu\":0,\"vmcs\":\"0x1000\"}\n"
+			       "{\"vm\":\"noisy\",\"vcpu\":0,\"vmcs\":\"0x2000\"}\n"
+			       "{\"vm\":\"alone\",\"vcpu\":0,\"vmcs\":\"0x3000\"}\n";
+
+#define FIGHT "--side-record=f.jsonl --tsc-ratio=84 --mtc-freq=3 " KHZ " f.cpu0.pt f.cpu1.pt"
+
+static void write_fight(void)
+{
+	char command[4200];
+
+	write_file("f.trace", fight, sizeof(fight) - 1);
+	write_file("f.jsonl", fighters, sizeof(fighters) - 1);
+	snprintf(command, sizeof(command), "'%s' -o f.pt f.trace", getenv("TRACEGEN"));
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(the_right_one)
+{
+	const struct run *r;
+	json_t *doc;
+
+	write_fight();
+	doc = run_json(vmpt("wait --json -q " FIGHT));
+	/* It waits most, and for the other one; "alone" for no one. */
+	ck_assert_str_eq(json_text(doc, "vcpus/0/vm"), "quiet");
+	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/vm"), "noisy");
+	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/kind"), "vcpu");
+	ck_assert_str_eq(json_text(doc, "vcpus/1/vm"), "noisy");
+	ck_assert_str_eq(json_text(doc, "vcpus/1/waits/0/vm"), "quiet");
+	ck_assert_str_eq(json_text(doc, "vcpus/2/vm"), "alone");
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vcpus/2/waits")), 1);
+	ck_assert_str_eq(json_text(doc, "vcpus/2/waits/0/kind"), "host");
+	/* The host's work between its two runs is part of the time, not of that in the guest. */
+	ck_assert_uint_gt(json_u64(doc, "vcpus/0/waits/0/time_ns"),
+			  json_u64(doc, "vcpus/0/waits/0/in_guest_ns"));
+	ck_assert_uint_eq(json_u64(doc, "vcpus/1/waits/0/time_ns"),
+			  json_u64(doc, "vcpus/1/waits/0/in_guest_ns"));
+	/* 2000 blocks to 400. */
+	ck_assert_uint_gt(json_u64(doc, "vcpus/0/waits/0/in_guest_ns"),
+			  3 * json_u64(doc, "vcpus/1/waits/0/in_guest_ns"));
+	json_decref(doc);
+
+	r = vmpt("wait -q " FIGHT);
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "\nquiet vcpu 0  noisy vcpu 0 ");
+	ck_has(r->out, "\nnoisy vcpu 0  quiet vcpu 0 ");
+	ck_assert_uint_le(widest(r->out), 100);
+	r = vmpt("wait -q --owner=quiet --top=1 " FIGHT);
+	ck_has(r->out, "\nquiet vcpu 0  noisy vcpu 0 ");
+	ck_lacks(r->out, "\nnoisy");
+	ck_lacks(r->out, "host");
+	ck_has(vmpt("timeline --summary -q " FIGHT)->out, "\nalone ");
+}
+END_TEST
+
+/* No VM, no time, a wrong value. */
+START_TEST(nothing_to_show)
+{
+	static const u8 psb[] = { 2,	0x82, 2,    0x82, 2,	0x82, 2,    0x82, 2,
+				  0x82, 2,    0x82, 2,	  0x82, 2,    0x82, 2,	  0x23 };
+	const struct run *r;
+	json_t *doc;
+
+	write_file("none.pt", psb, sizeof(psb));
+	r = vmpt("wait -q none.pt");
+	ck_assert_int_eq(r->code, 0);
+	ck_has(r->out, "The trace has no times.");
+	doc = run_json(vmpt("wait -q --json none.pt"));
+	ck_assert_uint_eq(json_array_size(json_at(doc, "vcpus")), 0);
+	json_decref(doc);
+	ck_assert_int_eq(vmpt("wait --top=x none.pt")->code, 2);
+	ck_assert_int_eq(vmpt("wait --top=-1 none.pt")->code, 2);
+}
+END_TEST
+
+TEST_SUITE()
+{
+	Suite *s = suite_create("wait");
+	TCase *tc = tcase_create("wait");
+
+	tcase_add_checked_fixture(tc, timeline_setup, timeline_teardown);
+	tcase_add_test(tc, pairs);
+	tcase_add_test(tc, rows_add_up);
+	tcase_add_test(tc, the_right_one);
+	tcase_add_test(tc, nothing_to_show);
+	suite_add_tcase(s, tc);
+	return s;
+}
