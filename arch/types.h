@@ -13,7 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#if __STDC_HOSTED__ || defined(__has_include) && __has_include(<string.h>)
 #include <string.h>
+#else
+#include "arch/mem.h"
+#endif
 
 /*
  * A program that has u8 to u64 and s8 to s64 of its own (typedef __u64 u64) defines
