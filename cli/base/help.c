@@ -99,10 +99,11 @@ static void help_names(const struct cli_command *cmd, bool rtit)
 }
 
 static const char files_text[] =
-	"FILE is a perf.data, or the raw trace of one CPU, Intel PT or RTIT; \"-\" is\n"
-	"the standard input. The CPU of a raw FILE is the number after @, else that in a\n"
-	"name that ends in .cpuN, .cpuN.pt or .cpuN.rtit, or is cpuN.pt or cpuN.rtit; of\n"
-	"several files the others get the free numbers from 0.\n"
+	"FILE is a recording's folder or a trace in it, a perf.data, or the raw trace of\n"
+	"one CPU, Intel PT or RTIT; \"-\" is the standard input. The CPU of a raw FILE is\n"
+	"the number after @, else that in a name that ends in .cpuN, .cpuN.pt or\n"
+	".cpuN.rtit, or is cpuN.pt or cpuN.rtit; of several files the others get the free\n"
+	"numbers from 0.\n"
 	"If a file of the whole name exists, including @, that file is read.\n";
 
 int cli_help(const struct cli *cli)

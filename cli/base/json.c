@@ -226,6 +226,13 @@ static void dump_members(struct cli *cli, json_t *doc, bool last, FILE *out)
 	json_decref(doc);
 }
 
+void cli_json_members(struct cli *cli, json_t *doc, FILE *out)
+{
+	fprintf(out, "{\n");
+	dump_members(cli, doc, true, out);
+	fprintf(out, "}\n");
+}
+
 void cli_json_list_open(struct cli *cli, json_t *doc, const char *key, FILE *out)
 {
 	if (cli->csv) {
@@ -249,6 +256,12 @@ void cli_json_list_add(struct cli *cli, json_t *o, bool first, FILE *out)
 	}
 	fputs(first ? "\n" : ",\n", out);
 	dump(cli, o, out);
+}
+
+void cli_json_list_end(const struct cli *cli, FILE *out)
+{
+	if (!cli->csv)
+		fprintf(out, "\n]\n}\n");
 }
 
 void cli_json_list_close(struct cli *cli, FILE *out)

@@ -6,8 +6,8 @@
 #include "cli/base/recorder.h"
 
 #define NS	  1000000000ULL
-#define FIRST	  (NS / 4)
-#define PAIRS_MAX 1024
+#define FIRST	  (NS / 2)
+#define PAIRS_MAX 2048
 #define READINGS  5
 
 static u64 now(clockid_t clock)

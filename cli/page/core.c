@@ -127,7 +127,8 @@ static int split_out(struct page *page, struct page_line *line, const struct tim
 		if (run.ticks > *left)
 			run.ticks = *left;
 		*left -= run.ticks;
-		ret |= add_run(page, line, state, &run);
+		if (run.ticks)
+			ret |= add_run(page, line, state, &run);
 	}
 	run = (struct page_run){ line->end, next->start, wait, PAGE_WHO_OTHER };
 	if (wait)

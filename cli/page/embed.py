@@ -16,6 +16,12 @@ def read(name):
 		return file.read()
 
 
+def tight(text):
+	"""Without indentation and comment lines, but for the licence; no string has several lines."""
+	lines = [line.strip() for line in text.splitlines()]
+	return "\n".join(line for line in lines if line and (not line.startswith("//") or "SPDX" in line)) + "\n"
+
+
 def source(text):
 	"""What CSP calls the source of an inline element."""
 	digest = hashlib.sha256(text.encode()).digest()
@@ -23,8 +29,8 @@ def source(text):
 
 
 def main(out, page, style, *scripts):
-	css = "\n" + read(style)
-	js = "\n'use strict';\n(() => {\n" + "".join(read(name) for name in scripts) + "})();\n"
+	css = "\n" + tight(read(style))
+	js = "\n'use strict';\n(() => {\n" + "".join(tight(read(name)) for name in scripts) + "})();\n"
 	for text, end in ((css, "</style"), (js, "</script")):
 		if end in text.lower():
 			sys.exit(f"embed.py: {end} in a file that is embedded")

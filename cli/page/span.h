@@ -46,6 +46,7 @@ struct timeline_span {
 	bool has_left;
 	bool unseen;
 	bool left_timed; /* both times are known */
+	bool in_doubt;	 /* whether it was a halt is not proved: .out has bounds for both */
 	struct vmpt_exit left;
 	u64 left_at;
 	/* Bounds of .start - .left_at, as those of the span's length. */

@@ -98,7 +98,7 @@ static void limit(struct timeline_span *s, u64 out)
 
 /*
  * An exit whose reason is a guess, or unknown, may be a halt or not: then all of it is halted, or
- * nothing. The bounds hold either way.
+ * nothing. So may a further exit that was not traced. The bounds hold either way.
  */
 static void add_doubt(struct timeline_span *s, u64 out)
 {
@@ -122,13 +122,12 @@ static void add_doubt(struct timeline_span *s, u64 out)
 /* The exit was a halt, or is taken for one. */
 static void make_halted(struct timeline_span *s, u64 out)
 {
-	bool proved = timeline_proved(&s->left);
 	unsigned int p;
 
 	for (p = 0; p < TIMELINE_PARTS; p++) {
 		struct timeline_part_time *part = &s->out[p];
 
-		if (proved)
+		if (!s->in_doubt)
 			memset(part, 0, sizeof(*part));
 		else
 			part->late += part->ticks;
@@ -162,9 +161,11 @@ void timeline_away(struct timeline_span *s, const struct timeline_sums *from,
 	}
 	make_fit(s, out);
 	limit(s, out);
+	/* While tracing was off it may have run, and exited for another reason. */
+	s->in_doubt = !timeline_proved(&s->left) || s->out[TIMELINE_UNTRACED].ticks;
 	if (s->left.halted)
 		make_halted(s, out);
-	if (!timeline_proved(&s->left))
+	if (s->in_doubt)
 		add_doubt(s, out);
 }
 
@@ -200,7 +201,7 @@ struct timeline_part_time timeline_exited(const struct timeline_span *s)
 		all.early = all.late = all.open = 0;
 	else
 		all.ticks = out;
-	if (!timeline_proved(&s->left)) {
+	if (s->in_doubt) {
 		all.guessed = true;
 		all.early = all.ticks;
 		all.late = out - all.ticks + s->out_late;

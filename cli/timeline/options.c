@@ -17,7 +17,7 @@ static const struct cli_option part_options[] = {
 	{ "owner", 0, CLI_STRING, "NAME",
 	  "only this VM or vCPU, by name or VMCS; or host, vm, unknown",
 	  .words = "host, vm, unknown", CLI_AT(struct timeline_given, wants.vm) },
-	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; default: from a perf.data", .min = 1,
+	{ "tsc-khz", 0, CLI_NUMBER, "N", "the TSC's frequency; default: the recording's", .min = 1,
 	  .max = 999999999, CLI_AT(struct timeline_given, wants.tsc_khz) },
 	{ 0 },
 };

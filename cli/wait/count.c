@@ -153,7 +153,7 @@ static struct wait_row *find_pair(struct wait *w, const struct timeline *t, u32 
 /* The same doubt as the whole WAIT part has, see timeline_away(). */
 static void set_doubt(const struct timeline_span *s, struct timeline_part_time *time)
 {
-	if (timeline_proved(&s->left))
+	if (!s->in_doubt)
 		return;
 	time->guessed = true;
 	if (!s->left.halted) {
@@ -212,7 +212,7 @@ static void cut_last(const struct wait *w, const struct timeline_span *s)
 static void end_wait(struct wait *w, const struct timeline *t, const struct timeline_span *s)
 {
 	struct wait_out *o = &w->out[s->vcpu];
-	bool proved_halt = s->left.halted && timeline_proved(&s->left);
+	bool proved_halt = s->left.halted && !s->in_doubt;
 	unsigned int p;
 	size_t i;
 

@@ -30,18 +30,17 @@ static void tell(struct vmpt_exit *e, u16 reason, enum vmpt_reason_source source
 }
 
 /*
- * KVM's event of this exit: the first one after it on this CPU. With wide bounds several are
- * possible: then the one with the exit's IP.
+ * KVM's event of this exit: the first one after it on this CPU; its place in .index. With wide
+ * bounds several are possible: then the one with the exit's IP. Else .count.
  */
-static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
+static size_t find_event(struct lane_events *ev, const struct vmpt_span *span)
 {
-	struct lane_events *ev = &lane->events;
 	u64 from = span->end.tsc, until = from + EVENT_DELAY, bound = span->end.early;
-	const struct vmpt_event *best = NULL;
-	size_t i;
+	const struct vmpt_event *e;
+	size_t best = ev->count, i;
 
 	if (span->end.tsc == VMPT_TIME_NONE || bound == VMPT_TIME_OPEN)
-		return;
+		return ev->count;
 	if (span->end.late != VMPT_TIME_OPEN)
 		until += span->end.late;
 	bound += EVENT_ROUNDED;
@@ -52,22 +51,68 @@ static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
 	while (ev->at < ev->count && ev->event[ev->index[ev->at]].tsc < from)
 		ev->at++;
 	for (i = ev->at; i < ev->count && ev->event[ev->index[i]].tsc <= until; i++) {
-		const struct vmpt_event *e = &ev->event[ev->index[i]];
+		e = &ev->event[ev->index[i]];
+		if (e->kind != VMPT_EVENT_KVM_EXIT)
+			continue;
+		if (best == ev->count)
+			best = i;
+		if (span->exit.has_ip && e->ip == span->exit.ip)
+			return i;
+	}
+	if (best == ev->count)
+		return best;
+	/* The event is another exit's, and this exit's own was lost. */
+	e = &ev->event[ev->index[best]];
+	return span->exit.has_ip && e->ip && e->ip != span->exit.ip ? ev->count : best;
+}
 
-		if (!best)
-			best = e;
-		if (span->exit.has_ip && e->ip == span->exit.ip) {
-			best = e;
-			break;
+/* Basic reasons with an MSR, which is in RCX, or a guest-physical address. */
+enum { REASON_RDMSR = 31, REASON_WRMSR = 32, REASON_EPT_VIOLATION = 48, REASON_EPT_MISCONFIG = 49 };
+
+/* Events after KVM's exit number @at, up to the next one: of the same thread, so of that exit. */
+static void add_details(const struct lane_events *ev, size_t at, struct vmpt_exit *exit)
+{
+	const struct vmpt_event *first = &ev->event[ev->index[at]], *e;
+	bool msr = exit->reason == REASON_RDMSR || exit->reason == REASON_WRMSR;
+	bool gpa = exit->reason == REASON_EPT_VIOLATION || exit->reason == REASON_EPT_MISCONFIG;
+	size_t i;
+
+	if (!msr && !gpa)
+		return;
+	for (i = at + 1; i < ev->count && !exit->has_msr && !exit->has_gpa; i++) {
+		e = &ev->event[ev->index[i]];
+		if (e->kind == VMPT_EVENT_KVM_EXIT)
+			return;
+		if (e->tid != first->tid)
+			continue;
+		if (msr && e->kind == VMPT_EVENT_KVM_MSR) {
+			exit->has_msr = true;
+			exit->msr = (u32)e->info1;
+		} else if (gpa && e->kind == VMPT_EVENT_KVM_GPA) {
+			exit->has_gpa = true;
+			exit->gpa = e->info1;
 		}
 	}
-	/* The event is another exit's, and this exit's own was lost. */
-	if (!best || (span->exit.has_ip && best->ip && best->ip != span->exit.ip))
+}
+
+/* The reason, if it is not known yet, and what goes with it. */
+static void ask_events(struct timeline_lane *lane, struct vmpt_span *span)
+{
+	struct lane_events *ev = &lane->events;
+	size_t at = find_event(ev, span);
+	const struct vmpt_event *e;
+
+	if (at == ev->count)
 		return;
-	tell(&span->exit, best->reason, VMPT_REASON_EVENT);
-	/* KVM's info1 on VMX is the exit qualification; of an entry that failed it is another. */
-	span->exit.has_qualification = !best->flag;
-	span->exit.qualification = best->flag ? 0 : best->info1;
+	e = &ev->event[ev->index[at]];
+	if (span->exit.source == VMPT_REASON_NONE) {
+		tell(&span->exit, e->reason, VMPT_REASON_EVENT);
+		/* KVM's info1 on VMX is the exit qualification; of a failed entry it is another. */
+		span->exit.has_qualification = !e->flag;
+		span->exit.qualification = e->flag ? 0 : e->info1;
+	}
+	if (e->reason == span->exit.reason)
+		add_details(ev, at, &span->exit);
 }
 
 /*
@@ -114,6 +159,7 @@ void vmpt_lane_exit_begin(struct timeline_lane *lane, u64 number)
 
 	if (span->exit.source == VMPT_REASON_EVD) {
 		span->exit.halted = halts(&span->exit);
+		ask_events(lane, span);
 		return;
 	}
 	ask_events(lane, span);

@@ -183,10 +183,13 @@ int vmpt_timeline_next(struct vmpt_timeline *t, struct vmpt_span *span)
 
 /* ---- opening and closing ---- */
 
+/* A KVM exit, or an event that says more about the one before it. */
 static bool is_exit_of(const struct vmpt_event *e, const struct vmpt_stream *stream)
 {
-	return e->kind == VMPT_EVENT_KVM_EXIT && e->tsc && e->reason != VMPT_EVENT_NO_REASON &&
-	       stream->cpu >= 0 && e->cpu == stream->cpu;
+	bool wanted = e->kind == VMPT_EVENT_KVM_MSR || e->kind == VMPT_EVENT_KVM_GPA ||
+		      (e->kind == VMPT_EVENT_KVM_EXIT && e->reason != VMPT_EVENT_NO_REASON);
+
+	return wanted && e->tsc && stream->cpu >= 0 && e->cpu == stream->cpu;
 }
 
 /* Sort the KVM exits by stream: indices, one CPU's after the other. */

@@ -295,6 +295,14 @@ static u64 field(const u8 *raw, u32 n, const struct perf_field *f, u64 missing)
 static int take_sample(struct perf_reader *r, const u8 *rec, u32 size, struct vmpt_event *event)
 {
 	const struct perf_attr *attr = record_attr(r, rec, size, true);
+	static const u8 kinds[PERF_TPS] = {
+		[PERF_TP_KVM_ENTRY] = VMPT_EVENT_KVM_ENTRY,
+		[PERF_TP_KVM_EXIT] = VMPT_EVENT_KVM_EXIT,
+		[PERF_TP_KVM_MSR] = VMPT_EVENT_KVM_MSR,
+		[PERF_TP_KVM_PAGE_FAULT] = VMPT_EVENT_KVM_GPA,
+		[PERF_TP_KVM_MMIO] = VMPT_EVENT_KVM_GPA,
+		[PERF_TP_KVM_FAST_MMIO] = VMPT_EVENT_KVM_GPA,
+	};
 	const struct perf_tracepoint *tps = r->events->tps, *tp = NULL;
 	unsigned int i;
 	u32 at, n;
@@ -312,7 +320,7 @@ static int take_sample(struct perf_reader *r, const u8 *rec, u32 size, struct vm
 	if (n > size - at)
 		return 0;
 	rec += at;
-	event->kind = tp == &tps[PERF_TP_KVM_ENTRY] ? VMPT_EVENT_KVM_ENTRY : VMPT_EVENT_KVM_EXIT;
+	event->kind = kinds[tp - tps];
 	event->vcpu = (u16)field(rec, n, &tp->vcpu_id, VMPT_EVENT_NO_VCPU);
 	event->ip = field(rec, n, &tp->rip, 0);
 	event->info1 = field(rec, n, &tp->info1, 0);

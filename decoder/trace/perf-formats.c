@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * perf.data: TRACING_DATA, which the perf tool copies from tracefs when it records tracepoints.
- * Only the formats of kvm:kvm_entry and kvm:kvm_exit are read, which differ between kernels: the
+ * Only the formats of KVM's events in read_format() are read, which differ between kernels: the
  * places of vcpu_id, rip and other fields in a sample's raw data.
  */
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static struct perf_field *field_of(struct perf_tracepoint *tp, const char *name,
 		{ "vcpu_id", &tp->vcpu_id }, { "rip", &tp->rip },
 		{ "guest_rip", &tp->rip },   { "info1", &tp->info1 },
 		{ "info2", &tp->info2 },     { "exit_reason", &tp->exit_reason },
-		{ "isa", &tp->isa },
+		{ "isa", &tp->isa },	     { "ecx", &tp->info1 },
+		{ "gpa", &tp->info1 },	     { "fault_address", &tp->info1 },
 	};
 	size_t i;
 
@@ -128,7 +129,14 @@ static void read_field(struct perf_tracepoint *tp, const char *line)
 
 static void read_format(struct perf_tracepoint tps[PERF_TPS], struct cursor text)
 {
-	static const char *const names[PERF_TPS] = { "name: kvm_entry", "name: kvm_exit" };
+	static const char *const names[PERF_TPS] = {
+		[PERF_TP_KVM_ENTRY] = "name: kvm_entry",
+		[PERF_TP_KVM_EXIT] = "name: kvm_exit",
+		[PERF_TP_KVM_MSR] = "name: kvm_msr",
+		[PERF_TP_KVM_PAGE_FAULT] = "name: kvm_page_fault",
+		[PERF_TP_KVM_MMIO] = "name: kvm_mmio",
+		[PERF_TP_KVM_FAST_MMIO] = "name: kvm_fast_mmio",
+	};
 	struct perf_tracepoint tp = { 0 };
 	char line[LINE_MAX_BYTES];
 	unsigned int i, kind = PERF_TPS;

@@ -157,9 +157,17 @@ struct perf_field {
 	u32 offset, size;
 };
 
-enum perf_tracepoint_kind { PERF_TP_KVM_ENTRY, PERF_TP_KVM_EXIT, PERF_TPS };
+enum perf_tracepoint_kind {
+	PERF_TP_KVM_ENTRY,
+	PERF_TP_KVM_EXIT,
+	PERF_TP_KVM_MSR,
+	PERF_TP_KVM_PAGE_FAULT,
+	PERF_TP_KVM_MMIO,
+	PERF_TP_KVM_FAST_MMIO,
+	PERF_TPS
+};
 
-/* kvm:kvm_entry or kvm:kvm_exit. */
+/* One of KVM's; .info1 is the MSR, or the guest-physical address, of those that have one. */
 struct perf_tracepoint {
 	bool known;
 	u64 id; /* attr.config of its events */

@@ -40,8 +40,8 @@ got=$out/run/files
 check 'the run' [ $rc = 0 ]
 check 'the host can be recorded' grep -q '^check: 0$' "$out/run/serial"
 check 'an existing recording is not overwritten' grep -q '^again: 1$' "$out/run/serial"
-check 'others may not read it' [ "$(grep -c '^-rw------- .* \(perf.data\|record.jsonl\|kallsyms\)$' \
-	"$out/run/serial")" = 3 ]
+check 'others may not read it' [ "$(grep -c '^-rw------- .* \(perf.data\|vms.jsonl\|recording.json\|kallsyms\)$' \
+	"$out/run/serial")" = 4 ]
 
 # ---- events: the perf tool's own ----
 
@@ -169,11 +169,13 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 
 	# The second guest's rate is the host's TSC rate, from the times in the side file, times the
 	# ratio.
-	lines = [json.loads(line) for line in open(run + "/files/record.jsonl")]
-	ends = [l for l in lines if l["kind"] in ("host", "end")]
-	check("host and end", [l["kind"] for l in ends] == ["host", "end"])
+	lines = [json.loads(line) for line in open(run + "/files/vms.jsonl")]
+	doc = json.load(open(run + "/files/recording.json"))
+	check("the end", doc["end"] == {"perf_exit": 0, "stopped": False})
+	ends = doc["clocks"][0], doc["clocks"][-1]
 	host_khz = 1e6 * (int(ends[1]["tsc"], 16) - int(ends[0]["tsc"], 16)) / \
 	    (ends[1]["monotonic_raw_ns"] - ends[0]["monotonic_raw_ns"])
+	check("the recorded rate", abs(doc["rates"]["tsc_khz"] / host_khz - 1) < 1e-4)
 	scaled = host_khz * debugfs["second", "tsc-scaling-ratio"] / 2 ** 48
 	print("note: the host's TSC has %.0f kHz, the second guest's %.0f" % (host_khz, scaled))
 	check("the rate", abs(scaled / khz - 1) < 0.01)
@@ -181,8 +183,8 @@ python3 - "$out/run" "$first" "$second" "$khz" <<-'END' || failures=$((failures 
 	check("both ended", sorted(l["pid"] for l in lines if l["kind"] == "vcpu-gone") == sorted(pid))
 	check("each was read within its time", all(int(l["tsc_before"], 16) < int(l["tsc_after"], 16)
 	      for l in lines if "vcpu" in l))
-	check("the processor", ends[0]["family"] == 6 and ends[0]["pt_mode"] == 0 and
-	      ends[0]["tsc_art_numerator"] > 0)
+	check("the processor", doc["host"]["family"] == 6 and doc["host"]["pt_mode"] == 0 and
+	      doc["rates"]["tsc_art_numerator"] > 0)
 	sys.exit(bad != 0)
 END
 checks=$((checks + 1))

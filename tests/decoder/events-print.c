@@ -12,8 +12,8 @@
 
 int main(int argc, char **argv)
 {
-	static const char *const kind[] = { "in",   "out", "entry",  "exit", "comm",
-					    "fork", "end", "itrace", "lost", "recorded" };
+	static const char *const kind[] = { "in",  "out",    "entry", "exit",	  "comm", "fork",
+					    "end", "itrace", "lost",  "recorded", "msr",  "gpa" };
 	const struct vmpt_event *events;
 	struct vmpt_trace *trace;
 	struct vmpt_diag diag;

@@ -34,6 +34,21 @@ static const char exit_format[] =
 	"\tfield:unsigned int vcpu_id;\toffset:56;\tsize:4;\tsigned:0;\n"
 	"\nprint fmt: \"vcpu %u reason %s\", REC->vcpu_id\n";
 
+static const char msr_format[] = "name: kvm_msr\nID: 1903\n" COMMON
+				 "\tfield:unsigned write;\toffset:8;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 ecx;\toffset:12;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u64 data;\toffset:16;\tsize:8;\tsigned:0;\n"
+				 "\tfield:u8 exception;\toffset:24;\tsize:1;\tsigned:0;\n"
+				 "\nprint fmt: \"msr_%s %x\", REC->ecx\n";
+
+static const char fault_format[] =
+	"name: kvm_page_fault\nID: 1904\n" COMMON
+	"\tfield:unsigned int vcpu_id;\toffset:8;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned long guest_rip;\toffset:16;\tsize:8;\tsigned:0;\n"
+	"\tfield:u64 fault_address;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:u64 error_code;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\nprint fmt: \"vcpu %u\", REC->vcpu_id\n";
+
 /* Has an id of its own, and fields of the same names: it is of another system. */
 static const char other_format[] = "name: kvm_exit\nID: 1902\n" COMMON
 				   "\tfield:int vcpu_id;\toffset:12;\tsize:4;\tsigned:1;\n";
@@ -57,7 +72,7 @@ size_t writer_tracing(struct perf_writer *w)
 {
 	static const u8 magic[] = "\x17\x08\x44tracing0.6";
 	static const u8 machine[] = { 0, 8, 0, 0x10, 0, 0 }; /* little-endian, long, page */
-	static const u32 zero, one = 1, two = 2;
+	static const u32 zero, one = 1, two = 2, four = 4;
 	u64 none = 0;
 	size_t n = put(w, magic, sizeof(magic)) + put(w, machine, sizeof(machine));
 
@@ -65,8 +80,9 @@ size_t writer_tracing(struct perf_writer *w)
 	n += put(w, "header_event", 13) + put_text(w, "# compressed entry header\n");
 	n += put(w, &one, 4) + put_text(w, "name: function\nID: 1\n");
 	n += put(w, &two, 4); /* systems */
-	n += put(w, "kvm", 4) + put(w, &two, 4);
+	n += put(w, "kvm", 4) + put(w, &four, 4);
 	n += put_text(w, entry_format) + put_text(w, exit_format);
+	n += put_text(w, msr_format) + put_text(w, fault_format);
 	n += put(w, "other", 6) + put(w, &one, 4) + put_text(w, other_format);
 	n += put(w, &zero, 4) + put(w, &zero, 4) + put(w, &none, 8); /* kallsyms, printk, names */
 	return n + put(w, &none, -n & 7);
@@ -188,4 +204,30 @@ void writer_kvm_exit(struct perf_writer *w, const struct writer_exit *exit,
 	};
 
 	sample(w, 103, &raw, sizeof(raw), at);
+}
+
+void writer_kvm_msr(struct perf_writer *w, u32 write, u32 msr, const struct writer_at *at)
+{
+	struct {
+		u16 type;
+		u8 flags, preempt;
+		u32 pid, write, ecx;
+		u64 data;
+		u32 exception;
+	} __attribute__((packed)) raw = { WRITER_MSR_ID, 0, 0, at->tid, write, msr, 77, 0 };
+
+	sample(w, 104, &raw, sizeof(raw), at);
+}
+
+void writer_kvm_page_fault(struct perf_writer *w, u64 gpa, const struct writer_at *at)
+{
+	struct {
+		u16 type;
+		u8 flags, preempt;
+		u32 pid, vcpu, hole;
+		u64 rip, address, error;
+		u32 end;
+	} __attribute__((packed)) raw = { WRITER_FAULT_ID, 0, 0, at->tid, 0, 0, 0, gpa, 0, 0 };
+
+	sample(w, 105, &raw, sizeof(raw), at);
 }

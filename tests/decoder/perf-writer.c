@@ -53,15 +53,17 @@ static struct perf_event_attr make_attr(u32 type, u64 config)
 /* The first @n of the attrs. */
 static void start_attrs(struct perf_writer *w, bool pipe, u64 config, unsigned int n)
 {
-	struct perf_event_attr attrs[4] = { make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
+	struct perf_event_attr attrs[6] = { make_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY),
 					    make_attr(WRITER_PMU_TYPE, config),
 					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_ENTRY_ID),
-					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_EXIT_ID) };
+					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_EXIT_ID),
+					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_MSR_ID),
+					    make_attr(PERF_TYPE_TRACEPOINT, WRITER_FAULT_ID) };
 	unsigned int i;
 
-	attrs[2].sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-	attrs[3].sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-	*w = (struct perf_writer){ .pipe = pipe, .kvm = n == 4 };
+	for (i = 2; i < 6; i++)
+		attrs[i].sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+	*w = (struct perf_writer){ .pipe = pipe, .kvm = n >= 4 };
 	writer_bytes(w, "PERFILE2", 8);
 	put64(w, pipe ? 16 : 104);
 	for (i = 0; i < n && pipe; i++) {
@@ -105,6 +107,13 @@ void writer_start_config(struct perf_writer *w, bool pipe, u64 config)
 void writer_start_kvm(struct perf_writer *w, bool pipe)
 {
 	start_attrs(w, pipe, WRITER_CONFIG, 4);
+	if (pipe)
+		writer_tracing_record(w);
+}
+
+void writer_start_kvm_more(struct perf_writer *w, bool pipe)
+{
+	start_attrs(w, pipe, WRITER_CONFIG, 6);
 	if (pipe)
 		writer_tracing_record(w);
 }

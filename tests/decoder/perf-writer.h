@@ -16,6 +16,8 @@
 #define WRITER_PRIVS	17
 #define WRITER_ENTRY_ID 1901
 #define WRITER_EXIT_ID	1902
+#define WRITER_MSR_ID	1903
+#define WRITER_FAULT_ID 1904
 
 struct perf_writer {
 	u8 *buf;
@@ -38,6 +40,8 @@ void writer_start(struct perf_writer *w, bool pipe);
 void writer_start_config(struct perf_writer *w, bool pipe, u64 config);
 /* With two more attrs, the tracepoints of KVM, and their formats. */
 void writer_start_kvm(struct perf_writer *w, bool pipe);
+/* With kvm:kvm_msr and kvm:kvm_page_fault as well. */
+void writer_start_kvm_more(struct perf_writer *w, bool pipe);
 void writer_bytes(struct perf_writer *w, const void *bytes, size_t n);
 /* A record with its header. Between writer_pack() and writer_flush() it is held back. */
 void writer_record(struct perf_writer *w, u32 type, const void *payload, size_t n);
@@ -77,6 +81,10 @@ struct writer_exit {
 };
 void writer_kvm_exit(struct perf_writer *w, const struct writer_exit *exit,
 		     const struct writer_at *at);
+
+/* kvm:kvm_msr and kvm:kvm_page_fault; after writer_start_kvm_more(). */
+void writer_kvm_msr(struct perf_writer *w, u32 write, u32 msr, const struct writer_at *at);
+void writer_kvm_page_fault(struct perf_writer *w, u64 gpa, const struct writer_at *at);
 
 /* Hold back records, then write them compressed, at most @piece bytes per record. */
 void writer_pack(struct perf_writer *w);

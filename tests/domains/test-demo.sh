@@ -59,9 +59,9 @@ check 'user mode' [ "$(grep -c 'instruction trace error' "$dir/calls")" -le 8 ]
 exits_of()
 {
 	tr -d , <"$said" | sed -n '/^. vmpt timeline .*--summary/,/^CPU/p' |
-		awk -v vm="$1" '$1 == vm { print $(NF - 4) }'
+		awk -v vm="$1" '$1 == "VM" { of = $2 == "ENTRIES" } of && $1 == vm { print $3 }'
 }
-vms=$(tr -d , <"$said" | sed -n '/^. vmpt vms/,/^host/s/^[0-9a-f]* *0 *\(\([0-9]* *\)\{3\}\).*/\1/p' |
+vms=$(tr -d , <"$said" | sed -n '/^. vmpt vms/,/^host/s/^[0-9a-f]* *[a-z]* vcpu 0 *0 *\(\([0-9]* *\)\{3\}\).*/\1/p' |
 	awk '{ print $3 }' | sort)
 check 'time line: exits' [ "$(printf '%s\n' "$(exits_of alice)" "$(exits_of bob)" | sort)" = "$vms" ]
 check 'exits: reasons' [ "$(count '^\(alice\|bob\| *\)  *HLT?  *[0-9]')" -ge 2 ]
@@ -74,7 +74,7 @@ check 'in the guest' [ "$(count '^  call .* main => .* alpha.$')" = 2 ]
 # Repeat the domain commands as printed, in the printed folder.
 sed -n 's/^\$ \(cd .*\)/\1/p' "$said" | tail -n 1 >"$dir/again"
 sed -n '/^\$ vmpt domain trace/,/^[^ $]/{s/^\$ //;p}' "$said" | sed '/[^\\]$/q' >>"$dir/again"
-echo 'vmpt vms trace/cpu0.pt; rm -r "$root"' >>"$dir/again"
+echo 'vmpt vms trace; rm -r "$root"' >>"$dir/again"
 check 'again: three lines or more' [ "$(wc -l <"$dir/again")" -gt 3 ]
 (cd "$source" && bash -e "$dir/again") >"$said.again" 2>&1
 check 'again' [ $? = 0 ]

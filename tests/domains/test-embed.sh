@@ -354,6 +354,7 @@ cat >wanted <<-END
 	out,1/cpu0.pt        6
 	out,1/cpu1.pt        3
 	out,1/cpu2.pt        3
+	out,1/recording.json  $(stat -c %s out,1/recording.json | sed 's/\(...\)$/,\1/')
 	out,1/vms.jsonl    $(stat -c %s out,1/vms.jsonl)
 END
 check 'G9: trace: the tables' diff -b wanted stdout
@@ -363,6 +364,21 @@ check 'trace: options of one' diff - "$one.options" <<-END
 	cpus=0
 	mode=600
 END
+python3 - out,1/recording.json <<-'END'
+	import json, sys, time
+	doc = json.load(open(sys.argv[1]))
+	assert doc["format"] == 1 and doc["recorder"] == "vmpt domain trace", doc
+	assert doc["traces"] == [{"file": "cpu%d.pt" % i, "cpu": i} for i in range(3)], doc
+	assert doc["side_record"] == "vms.jsonl" and doc["end"] == {"stopped": False}, doc
+	assert doc["rates"]["tsc_khz"] == 1000000, doc
+	first, last = doc["clocks"][0], doc["clocks"][-1]
+	# Without a shared CPU the TSC is CLOCK_MONOTONIC.
+	assert 0 <= time.monotonic_ns() - int(last["tsc"], 16) < 600e9, doc
+	assert int(first["tsc"], 16) < int(last["tsc"], 16), doc
+	assert 0 <= time.time_ns() - int(last["realtime_ns"], 16) < 600e9, doc
+END
+check 'B6, B11: trace: the recording' [ $? = 0 ]
+check "G6: it is its owner's" [ "$(stat -c %a out,1/recording.json)" = 600 ]
 check "G6: the folder is its owner's" [ "$(stat -c %a out,1)" = 700 ]
 check 'trace: options of two' diff - two.options <<-END
 	host-view=$work/out,1
@@ -398,7 +414,7 @@ if whole; then
 		assert doc["vcpus"] == [{"vm": "p", "vcpu": 0, "cpu": 7, "vmcs": "0x71000",
 		                         "end": "shut down"}], doc
 		assert doc["outputs"][0] == {"file": "cpu7.pt", "size": 3}, doc
-		assert [f["file"] for f in doc["outputs"]] == ["cpu7.pt", "vms.jsonl"], doc
+		assert [f["file"] for f in doc["outputs"]] == ["cpu7.pt", "recording.json", "vms.jsonl"], doc
 	END
 	check 'trace --json, --force' [ $rc = 0 ]
 
@@ -445,7 +461,7 @@ domain "${trace[@]}" -o real one="$xml" two="$xml"
 check 'plugin: both domains end' [ $rc = 0 ]
 check 'plugin: two VMs on one CPU' [ "$(recorded real | wc -w)" = 3 ]
 check "G6: the trace is its owner's" \
-	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '3:600 1:700' ]
+	[ "$(find real -printf '%m\n' | sort | uniq -c | awk '{ print $1 ":" $2 }' | paste -sd ' ')" = '4:600 1:700' ]
 check 'plugin: owners in the trace' [ "$(owners real/cpu0.pt)" = "$(recorded real)" ]
 if whole; then
 	domain "${trace[@]}" -o real --force --cpus 1,3 --host synthetic one="$xml" two="$xml"

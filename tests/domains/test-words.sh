@@ -279,11 +279,12 @@ contents()
 }
 
 name=G7
-for what in stream record perf.data code state link fifo hardlink folder; do
+for what in stream record recording perf.data code state link fifo hardlink folder; do
 	stream mine.$what 1
 	case $what in
 	stream) echo mine >mine.$what/cpu0.pt ;;
 	record) echo mine >mine.$what/vms.jsonl ;;
+	recording) echo mine >mine.$what/recording.json ;;
 	perf.data) echo mine >mine.$what/perf.data ;;
 	code) echo mine >mine.$what/host.bin ;;
 	state) echo mine >mine.$what/cpu0.state ;;
@@ -300,8 +301,10 @@ for what in stream record perf.data code state link fifo hardlink folder; do
 done
 stream linked 0
 ln -s linked link
+mkdir linked/images && : >linked/images/mine
 domain "${ends_early[@]}" link
 check 'a link to a folder is the folder' says "its type is 'test'"
+check "the guests' code stays" [ -e linked/images/mine ]
 (
 	exec 9<linked && flock 9
 	fails 1 "$work/linked: another vmpt domain trace writes to it" -- "${ends_early[@]}" linked

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Make an HTML page of made-up spans, for the test in a browser:
- * page-make FILE ROUNDS [SPANS [CPUS LINES VMS]].
+ * page-make FILE ROUNDS [SPANS [CPUS LINES VMS [CLOCK ZERO]]].
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +33,10 @@ int main(int argc, char **argv)
 	if (!page || fake_spans(page, &shape, 1, strtoull(argv[2], NULL, 0), &sums))
 		return 1;
 	meta = fake_meta(&shape, &sums, "host.perf.data", vm);
+	if (argc > 8)
+		json_object_set_new(meta, "clock",
+				    json_pack("{s:s, s:s, s:i}", "name", argv[7], "zero", argv[8],
+					      "utc", 3600));
 	out = fopen(argv[1], "w");
 	ret = out ? page_write(page, meta, out) : -1;
 	if (out && (ferror(out) | fclose(out)))

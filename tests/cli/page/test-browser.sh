@@ -15,11 +15,13 @@ mkdir -p "$dir"
 rm -f "$dir"/*.png
 "$make" "$dir/small.html" 3000 >"$dir/small.txt"
 "$make" "$dir/large.html" 200000 10000 >"$dir/large.txt"
-"$make" "$dir/many.html" 6000 160000 16 60 40 >"$dir/many.txt"
+"$make" "$dir/many.html" 3000 160000 16 60 40 >"$dir/many.txt"
 "$make" "$dir/two.html" 2000 160000 1 2 2 >"$dir/two.txt"
 "$tracegen" -o "$dir/demo.pt" --truth "$dir/demo.json" --no-packets \
 	"$here/../../tracegen/scripts/demo.trace"
 "$vmpt" timeline -q --tsc-khz 2000000 --html "$dir/demo.html" "$dir"/demo.cpu*.pt
+"$vmpt" timeline -q --html "$dir/ticks.html" "$dir"/demo.cpu*.pt
+"$make" "$dir/wall.html" 200 160000 1 2 2 wall 1763816587250000000 >"$dir/wall.txt"
 # Two VMs that take a CPU from each other.
 cat >"$dir/fight.trace" <<'EOT'
 set tsc=1 mtc=1 psb_every=4K event_en=1

@@ -352,6 +352,10 @@ START_TEST(hostile_spans)
 		ts.vcpu = (u32)(test_random(&rng) % 3000);
 		ts.start = test_random(&rng) >> (test_random(&rng) % 64);
 		ts.end = ts.start + (test_random(&rng) >> (test_random(&rng) % 64));
+		/* Parts that are longer than the whole, too. */
+		ts.has_left = test_random(&rng) % 2;
+		ts.out[TIMELINE_WAIT].ticks = test_random(&rng) >> (test_random(&rng) % 64);
+		ts.out[TIMELINE_UNTRACED].ticks = test_random(&rng) >> (test_random(&rng) % 64);
 		bad += page_add(page, &ts, ts.vcpu) != 0;
 	}
 	ck_assert_uint_eq(bad, 0);

@@ -191,10 +191,49 @@ START_TEST(b1_guesses_are_in_the_bounds)
 	r = vmpt("timeline --summary -q " RATES " a.cpu0.pt a.cpu1.pt");
 	ck_has(r->out, "? ±");
 	ck_has(r->out, "?: by guessed or unknown reasons, ± covers them");
-	/* With reasons from the processor nothing is in doubt. */
+	/* With reasons from the processor nothing is in doubt: on one CPU, which is always traced.
+	 */
+	o.evd = true;
+	o.cpus = 1;
 	tl_free(m);
-	write_machine(&crowd);
-	ck_lacks(vmpt("timeline --summary -q " RATES " a.cpu0.pt a.cpu1.pt")->out, "guess");
+	write_machine(&o);
+	ck_lacks(vmpt("timeline --summary -q " RATES " a.cpu0.pt")->out, "guess");
+}
+END_TEST
+
+/*
+ * Tracing is off between an exit and the next entry: part of the time is untraced, and whether the
+ * vCPU was idle in it is in doubt.
+ */
+START_TEST(b2_untraced)
+{
+	static const char script[] =
+		"set tsc=1 mtc=1 event_en=1 psb_every=4K ticks=12 seed=5\n"
+		"host cr3=0x6c10000 ip=0xffffffff81000000\n"
+		"vm a vmcs=0x1000 cr3=0x1a2000 ip=0x401000\n"
+		"loop 10 {\nvmptrld a\nrun 20\nenter a\nrun 400\nexit io\nrun 20\n"
+		"trace off\nrun 500\ntrace on\nrun 20\nenter a\nrun 400\nexit hlt\nrun 20\n}\n";
+	json_t *doc;
+	u64 off, out, halted;
+
+	write_file("off.trace", script, sizeof(script) - 1);
+	ck_assert_int_eq(system("\"$TRACEGEN\" -o off.pt off.trace"), 0);
+	doc = run_json(vmpt("timeline --json --summary -q --tsc-ratio=84 --mtc-freq=3 off.pt"));
+	off = json_u64(doc, "vms/0/untraced_ticks");
+	out = json_u64(doc, "vms/0/exited_ticks");
+	halted = json_u64(doc, "vms/0/halted_ticks");
+	/* 500 of the 540 blocks between, ten times; the other exits are halts, traced all along. */
+	ck_assert_uint_gt(off, out / 2);
+	ck_assert_uint_lt(off, out);
+	ck_assert_uint_eq(off + json_u64(doc, "vms/0/host_ticks"), out);
+	ck_assert_uint_ge(json_u64(doc, "vms/0/halted_error_ticks"), out);
+	ck_assert(json_is_true(json_at(doc, "vms/0/halted_guessed")));
+	ck_assert_uint_gt(halted, 0);
+	json_decref(doc);
+	doc = run_json(vmpt("wait --json -q --tsc-ratio=84 --mtc-freq=3 off.pt"));
+	ck_assert_str_eq(json_text(doc, "vcpus/0/waits/0/kind"), "untraced");
+	ck_assert_uint_eq(json_u64(doc, "vcpus/0/waits/0/time_ticks"), off);
+	json_decref(doc);
 }
 END_TEST
 
@@ -313,6 +352,7 @@ TEST_SUITE()
 	tcase_add_test(tc, b2_parts_of_vms);
 	tcase_add_test(tc, b2_parts_of_exits);
 	tcase_add_test(tc, b1_guesses_are_in_the_bounds);
+	tcase_add_test(tc, b2_untraced);
 	tcase_add_test(tc, b14_by_cpu_and_ip);
 	tcase_add_test(tc, b14_of_all_vms);
 	tcase_add_test(tc, b14_order);

@@ -90,6 +90,42 @@ static void write_perf(const char *name, bool kvm, unsigned int cpus)
 	write_file(name, w.buf, w.size);
 }
 
+/* Exits of four kinds in turn: OUT to port 3f8h, WRMSR with and RDMSR without its event, a fault.
+ */
+static void write_kinds(const char *name)
+{
+	static const u32 reason[] = { 30, 32, 31, 48 };
+	unsigned int cpu;
+	size_t i;
+
+	writer_start_kvm_more(&w, false);
+	writer_info(&w, false, WRITER_PRIVS);
+	for (i = 0; i < runs; i++) {
+		u64 info1 = i % 4 ? 0x181 : 0x03f80000;
+		struct writer_exit exit = { 0, reason[i % 4], 1, run[i].ip, info1, 0 };
+		struct writer_at in = at(&run[i], run[i].entry - 150);
+		struct writer_at out = at(&run[i], run[i].exit + 150);
+		/* Another thread of that CPU, which is handling an exit of its own. */
+		struct writer_at other = { 900, 900, run[i].cpu, out.time };
+
+		writer_kvm_entry(&w, 0, run[i].entry_ip, &in);
+		writer_kvm_exit(&w, &exit, &out);
+		writer_kvm_msr(&w, 1, 0xbad, &other);
+		if (i % 4 == 1)
+			writer_kvm_msr(&w, 1, 0x6e0, &out);
+		if (i % 4 == 3)
+			writer_kvm_page_fault(&w, 0xfee00300, &out);
+	}
+	for (cpu = 0; cpu < 2; cpu++) {
+		const struct vmpt_stream *stream = tl_stream(m, cpu);
+
+		writer_aux(&w, (int)cpu, -1, 0, stream->size, 0);
+		writer_auxtrace(&w, (int)cpu, -1, 0, stream->data, stream->size);
+	}
+	writer_finish(&w);
+	write_file(name, w.buf, w.size);
+}
+
 static void setup(void)
 {
 	static const struct tl_options o = {
@@ -180,6 +216,64 @@ START_TEST(exits_of_perf)
 	ck_lacks(r->out, "unknown");
 	ck_lacks(r->out, "?");
 	ck_lacks(r->err, "frequency");
+}
+END_TEST
+
+/* The row of all VMs with @key; NULL: not known. */
+static json_t *row_of(json_t *doc, const char *by, const char *key)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_at(doc, "exits"), i, o)
+	{
+		json_t *v = json_object_get(o, by);
+
+		ck_assert_ptr_nonnull(v);
+		if (key ? json_is_string(v) && !strcmp(json_string_value(v), key) : json_is_null(v))
+			return o;
+	}
+	return NULL;
+}
+
+static u64 sum_of(json_t *doc)
+{
+	u64 sum = 0;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(json_at(doc, "exits"), i, o) sum += json_u64(o, "count");
+	return sum;
+}
+
+START_TEST(b14_port_msr_gpa)
+{
+	json_t *doc;
+	const char *args = "exits -q --json --by=%s " RATES " kinds.data";
+
+	writer_free(&w);
+	write_kinds("kinds.data");
+	doc = run_json(vmpt(args, "port"));
+	ck_assert_ptr_nonnull(row_of(doc, "port", "0x3f8"));
+	ck_assert_str_eq(json_text(row_of(doc, "port", "0x3f8"), "direction"), "out");
+	ck_assert_uint_eq(sum_of(doc), (runs + 3) / 4);
+	ck_assert_uint_eq(json_u64(doc, "left_out"), runs - (runs + 3) / 4);
+	json_decref(doc);
+
+	/* The MSR of the event of the same thread; without one it is not known. */
+	doc = run_json(vmpt(args, "msr"));
+	ck_assert_ptr_nonnull(row_of(doc, "msr", "0x6e0"));
+	ck_assert_uint_eq(json_u64(row_of(doc, "msr", "0x6e0"), "reason"), 32);
+	ck_assert_ptr_null(row_of(doc, "msr", "0xbad"));
+	ck_assert_uint_eq(json_u64(row_of(doc, "msr", NULL), "reason"), 31);
+	json_decref(doc);
+
+	doc = run_json(vmpt(args, "gpa"));
+	ck_assert_ptr_nonnull(row_of(doc, "gpa", "0xfee00300"));
+	ck_assert_uint_eq(sum_of(doc), runs / 4);
+	json_decref(doc);
+	ck_has(vmpt("exits -q --by=port " RATES " kinds.data")->out, "  out 3f8 ");
+	ck_has(vmpt("exits -q --by=msr " RATES " kinds.data")->out, "  not known, RDMSR ");
 }
 END_TEST
 
@@ -436,6 +530,7 @@ TEST_SUITE()
 	tcase_add_test(tc, rates_of_the_file_that_are_not_so);
 	tcase_add_test(tc, times_of_perf);
 	tcase_add_test(tc, exits_of_perf);
+	tcase_add_test(tc, b14_port_msr_gpa);
 	tcase_add_test(tc, a_cpu_is_missing);
 	tcase_add_test(tc, recording_is_not_overwritten);
 	tcase_add_test(tc, kcore_folder_is_not_overwritten);

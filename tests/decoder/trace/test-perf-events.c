@@ -290,7 +290,7 @@ START_TEST(hostile)
 		if (!vmpt_trace_open_perf_memory(&t, copy, size, NULL)) {
 			if (!vmpt_trace_events(t, &e, &n)) {
 				for (k = 0; k < n; k++) {
-					ck_assert_uint_le(e[k].kind, VMPT_EVENT_RECORDED);
+					ck_assert_uint_le(e[k].kind, VMPT_EVENT_KVM_GPA);
 					ck_assert_int_eq(!e[k].text, e[k].kind != VMPT_EVENT_COMM);
 				}
 			}
