@@ -174,7 +174,10 @@ static void print_csv(const struct cli *cli, const json_t *doc, FILE *out)
 	size_t i;
 
 	cli_csv_header(csv, ns, out);
-	json_array_foreach(json_object_get(doc, csv->list), i, one) cli_csv_rows(csv, one, ns, out);
+	json_array_foreach(json_object_get(doc, csv->list), i, one)
+	{
+		cli_csv_rows(csv, one, ns, out);
+	}
 }
 
 int cli_json_print(struct cli *cli, json_t *doc, FILE *out, bool line)

@@ -130,9 +130,11 @@ static bool are_objects(const json_t *array, const char *key)
 	json_t *o;
 	size_t i;
 
-	json_array_foreach(array, i,
-			   o) if (!json_is_object(o) ||
-				  (key && !json_is_string(json_object_get(o, key)))) return false;
+	json_array_foreach(array, i, o)
+	{
+		if (!json_is_object(o) || (key && !json_is_string(json_object_get(o, key))))
+			return false;
+	}
 	return json_is_array(array);
 }
 
