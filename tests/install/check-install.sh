@@ -118,8 +118,8 @@ int main(void)
 	       unit_enable() != 43;
 }
 END
-whole=(-Wl,--whole-archive "$libdir/libvmpt.a" "$libdir/libvmpt-model.a" "$libdir/libvmpt-decode.a"
-	"$libdir/libvmpt-arch.a" -Wl,--no-whole-archive)
+whole=('-Wl,--whole-archive' "$libdir/libvmpt.a" "$libdir/libvmpt-model.a" "$libdir/libvmpt-decode.a"
+	"$libdir/libvmpt-arch.a" '-Wl,--no-whole-archive')
 works theirs/vmm $VMPT_CC -I theirs $cflags theirs/vmm.c "${whole[@]}" $(tell --static --libs vmpt-decode)
 
 # Names: all of the archives with the prefix; of the shared libraries those that exports.map lists, each

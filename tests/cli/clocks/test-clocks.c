@@ -126,8 +126,9 @@ START_TEST(given_by_the_user)
 	json_decref(doc);
 	/* What the trace cannot tell anything of */
 	r = vmpt("clocks " RATES "--guest-tsc=c000:7 --guest-tsc=12f7a4000:-67108864 d.cpu0.pt");
-	ck_assert_str_eq(r->err,
-			 "vmpt clocks: warning: --guest-tsc: the trace has no TSC packet of VMCS c000\n");
+	ck_assert_str_eq(
+		r->err,
+		"vmpt clocks: warning: --guest-tsc: the trace has no TSC packet of VMCS c000\n");
 	r = vmpt("dump --time -n 3 " RATES "--guest-tsc=c000:7 --guest-tsc=12f7a4000:7 d.cpu0.pt");
 	ck_has(r->err, "--guest-tsc: the trace has no TSC packet of VMCS c000\n");
 	ck_has(r->err, "VMCS 12f7a4000: --guest-tsc says TSC offset 7, ");
@@ -146,7 +147,8 @@ END_TEST
 /* The trace wins, every command says so, and a correct map causes no warning. */
 START_TEST(given_rates_that_are_not_so)
 {
-#define GIVEN "--guest-tsc=12f7a4000:-67108864 --guest-tsc=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
+#define GIVEN \
+	"--guest-tsc=12f7a4000:-67108864 --guest-tsc=13b2c9000:-0x1800000,0xc00000000000 d.cpu0.pt"
 	static const char *const ratio =
 		"warning: --tsc-ratio 83/1: the given value contradicts the trace: 84/1 is used\n";
 	static const char *const freq =
@@ -206,9 +208,11 @@ START_TEST(given_by_the_side_record)
 	ck_assert_str_eq(json_text(epoch(doc, 1), "source"), "trace");
 	json_decref(doc);
 	/* --guest-tsc comes after it, and is also checked against the trace. */
-	r = vmpt("clocks --json " RATES "--side-record=vms.jsonl --guest-tsc=12f7a4000:12345 d.cpu0.pt");
-	ck_has(r->err, "VMCS 12f7a4000: --guest-tsc says TSC offset 12345, multiplier 0x1000000000000; "
-		       "the trace has another from host TSC 0x");
+	r = vmpt("clocks --json " RATES
+		 "--side-record=vms.jsonl --guest-tsc=12f7a4000:12345 d.cpu0.pt");
+	ck_has(r->err,
+	       "VMCS 12f7a4000: --guest-tsc says TSC offset 12345, multiplier 0x1000000000000; "
+	       "the trace has another from host TSC 0x");
 	ck_has(r->err, "; the side record says -67108864, 0x1000000000000, which is used\n");
 	doc = run_json(r);
 	ck_assert_str_eq(json_text(epoch(doc, 0), "source"), "record");
