@@ -204,8 +204,9 @@ static json_t *describe_option(const struct cli_option *o)
 	for (i = 0; o->word && o->word(i); i++)
 		json_array_append_new(words, json_string(o->word(i)));
 	return json_pack("{s:s, s:s, s:s, s:s?, s:b, s:s, s:s, s:o}", "name", o->name, "letter",
-			 letter, "complete", complete, "arg", o->arg, "optional", o->without != NULL, "text", text, "words",
-			 o->words ? o->words : "", "more_words", words);
+			 letter, "complete", complete, "arg", o->arg, "optional",
+			 o->without != NULL, "text", text, "words", o->words ? o->words : "",
+			 "more_words", words);
 }
 
 static json_t *describe(const struct cli_command *cmd)

@@ -60,8 +60,8 @@ static bool fill_row(const struct cli *cli, struct row *row)
 static void print_table(struct cli *cli, const struct row *row, size_t n)
 {
 	static const struct cli_column column[] = {
-		{ "NAME", CLI_NAMES }, { "ID", true },	  { "STATE", false },
-		{ "VCPUS", true }, { "MEMORY MB", true }, { "EMULATOR", false },
+		{ "NAME", CLI_NAMES }, { "ID", true },	      { "STATE", false },
+		{ "VCPUS", true },     { "MEMORY MB", true }, { "EMULATOR", false },
 	};
 	struct cli_table *t = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
 	size_t i;

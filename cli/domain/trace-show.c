@@ -69,7 +69,7 @@ static void print_vcpus(struct cli *cli, const struct domain_run *run, const str
 {
 	static const struct cli_column column[] = {
 		{ "DOMAIN", CLI_NAMES }, { "VCPU", true }, { "CPU", true },
-		{ "VMCS", true },    { "END", false },
+		{ "VMCS", true },	 { "END", false },
 	};
 	struct cli_table *table = cli_table_new(cli, column, VMPT_ARRAY_SIZE(column));
 	size_t i;

@@ -2,8 +2,8 @@
 /*
  * The clocks of the selected streams, with all given maps of guests' TSCs: the side record of
  * vmm-lib and the QEMU plugin (a JSON line per vCPU, docs/vmm-lib/tsc.md), that of vmpt record, and
- * --guest-tsc. A side record is --side-record or that of the trace's recording. For commands that list
- * both groups of options.
+ * --guest-tsc. A side record is --side-record or that of the trace's recording. For commands that
+ * list both groups of options.
  */
 #ifndef VMPT_CLI_CLOCK_OPEN_H
 #define VMPT_CLI_CLOCK_OPEN_H
