@@ -4,7 +4,7 @@
 #define VMPT_CLI_DUMP_H
 
 #include "cli/base/base.h"
-#include "cli/sideinfo/filter.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "decoder/vmpt-clock.h"
 
 #define DUMP_TIME_WIDTH 16	     /* "12ab34cd56 ±127" */

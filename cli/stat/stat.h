@@ -3,7 +3,7 @@
 #ifndef VMPT_CLI_STAT_H
 #define VMPT_CLI_STAT_H
 
-#include "cli/sideinfo/filter.h"
+#include "cli/sideinfo/sideinfo.h"
 
 /* Room for the kinds of both. */
 #define STAT_KINDS ((unsigned int)VMPT_PT_KINDS)

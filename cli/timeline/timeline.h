@@ -9,7 +9,7 @@
 
 #include "cli/base/base.h"
 #include "cli/page/page.h"
-#include "cli/sideinfo/when.h"
+#include "cli/sideinfo/sideinfo.h"
 #include "cli/timeline/options.h"
 
 /* The totals of a vCPU, a VM or a CPU. Times are ticks of the host's TSC. */
